@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+# The commands people type. Meson builds; what a target needs is installed by tools/deps (Debian) when it is missing.
+# Everything built goes to build*/, everything produced to out/.
+
+MAKEFLAGS += --no-print-directory
+SEEDS ?= 1000
+FUZZ_SECONDS ?= 30
+PREFIX ?= /usr/local
+SOURCE_FOLDERS = bench cli core include lib model port sim test trace view
+
+.PHONY: help all demo test bench swarm fuzz tidy format sanitize kernel-check fresh install clean
+
+help:
+	@echo "make demo          build, simulate an inference service beside a training job, write out/demo.html"
+	@echo "make all           build (in build/)"
+	@echo "make test          build with -Werror and run every test; ends with 'N passed, N failed'"
+	@echo "make sanitize      the tests again, with the address and undefined-behaviour sanitizers"
+	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
+	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
+	@echo "make bench         timings, as ratios; never passes or fails"
+	@echo "make tidy          clang-format, clang-tidy, cppcheck"
+	@echo "make format        clang-format, in place"
+	@echo "make kernel-check  compile the core against the headers of Debian's kernel"
+	@echo "make fresh         make demo and make test in a bare Debian 12 (debootstrap; needs root)"
+	@echo "make install       install under PREFIX=$(PREFIX) (DESTDIR is honoured)"
+	@echo "make clean         remove build*/ and out/"
+
+# One rule for every build tree: $(call setup,FOLDER,OPTIONS). Meson reconfigures by itself afterwards.
+setup = @test -f $(1)/build.ninja || said=$$(meson setup $(1) $(2) 2>&1) || \
+	{ printf '%s\n' "$$said"; rm -rf $(1); exit 1; }
+
+all:
+	@tools/deps build
+	$(call setup,build,)
+	@ninja -C build --quiet
+
+demo: all
+	@tools/demo build
+
+# The kernel's headers are wanted, not needed: without root the check that uses them is skipped, and says so.
+test:
+	@tools/deps build test
+	@tools/deps kernel || true
+	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
+	@tools/run-tests build-test
+
+sanitize:
+	@tools/deps build test
+	$(call setup,build-sanitize,-Dwerror=true -Dtests=enabled -Db_sanitize=address$(comma)undefined \
+		-Dc_args=-fno-sanitize-recover=all)
+	@tools/run-tests build-sanitize --no-suite checks
+
+swarm:
+	@tools/deps build
+	$(call setup,build,)
+	@ninja -C build --quiet test/sim/swarm
+	@build/test/sim/swarm --seeds $(SEEDS)
+
+fuzz:
+	@tools/deps build fuzz
+	$(call setup,build-fuzz,-Dfuzz=enabled -Db_lundef=false -Db_sanitize=address$(comma)undefined \
+		-Dc_args='-fsanitize=fuzzer-no-link -fno-sanitize-recover=all')
+	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
+
+fuzz: export CC = clang
+
+bench:
+	@tools/deps build
+	$(call setup,build-bench,--buildtype=release -Db_ndebug=true)
+	@ninja -C build-bench --quiet
+	@meson test -C build-bench --benchmark --verbose --num-processes 1
+
+tidy:
+	@tools/deps build test tidy
+	$(call setup,build,)
+	@tools/tidy build $(SOURCE_FOLDERS)
+
+format:
+	@tools/deps tidy
+	@find $(SOURCE_FOLDERS) -name '*.[ch]' -exec clang-format -i {} +
+
+kernel-check:
+	@tools/kernel-check
+
+fresh:
+	@tools/deps fresh
+	@tools/fresh
+
+install: all
+	@meson configure build -Dprefix=$(PREFIX)
+	@meson install -C build --quiet
+
+clean:
+	@rm -rf build build-* out
+
+comma := ,

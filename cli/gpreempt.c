@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* The program people type. It owns nothing but the search for the program behind a subcommand, which it then becomes
+ * (execv): it starts inside every job, so it links libc alone. It never interprets a subcommand's arguments. */
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COMMAND_NAME_MAX 32
+
+/* Exit codes of env(1) and timeout(1), so that scripts can tell our failure from the program's. */
+enum { EXIT_USAGE = 2, EXIT_CANNOT_EXEC = 126 };
+
+struct command {
+	const char *name;
+	const char *summary;
+};
+
+static const struct command commands[] = {
+	{ "sim", "simulate processes, scheduler and GPU in virtual time; compare policies" },
+};
+
+/* Lower-case words joined by '-': a name can therefore never leave the folder it is looked up in. */
+static bool command_name_is_valid(const char *name)
+{
+	size_t size = strlen(name);
+
+	return size > 0 && size <= COMMAND_NAME_MAX && name[0] != '-' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz-") == size;
+}
+
+/* The folder this program lies in, without the trailing slash. */
+static int command_self_folder(char *ret_folder, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", ret_folder, size - 1);
+	char *slash;
+
+	if (length < 0)
+		return -errno;
+	ret_folder[length] = '\0';
+	slash = strrchr(ret_folder, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	return 0;
+}
+
+/* The search order: the user's own folder, the installed one, the build tree this program was built in. */
+static int command_find(const char *name, char *ret_path, size_t size)
+{
+	const char *own = getenv("GPREEMPT_EXEC_PATH");
+	char folder[PATH_MAX];
+
+	if (own && *own) {
+		if ((size_t)snprintf(ret_path, size, "%s/%s", own, name) < size && !access(ret_path, X_OK))
+			return 0;
+	}
+	if (command_self_folder(folder, sizeof(folder)))
+		return -ENOENT;
+	if ((size_t)snprintf(ret_path, size, "%s/../" GP_LIBEXEC_FROM_BIN "/%s", folder, name) < size &&
+	    !access(ret_path, X_OK))
+		return 0;
+	if ((size_t)snprintf(ret_path, size, "%s/../%s/gpreempt-%s", folder, name, name) < size &&
+	    !access(ret_path, X_OK))
+		return 0;
+	return -ENOENT;
+}
+
+static void command_list(FILE *out)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (!command_find(commands[i].name, path, sizeof(path)))
+			fprintf(out, "  %-10s  %s\n", commands[i].name, commands[i].summary);
+	}
+}
+
+static void command_usage(FILE *out)
+{
+	fprintf(out, "usage: gpreempt SUBCOMMAND [ARGUMENT...]\n"
+		     "       gpreempt help [SUBCOMMAND]\n"
+		     "       gpreempt --version\n"
+		     "\n"
+		     "Preemptive priorities for GPU compute, across processes, on stock drivers.\n"
+		     "\n"
+		     "Subcommands:\n");
+	command_list(out);
+	fprintf(out, "\n"
+		     "`gpreempt help SUBCOMMAND` explains one of them.\n");
+}
+
+/* Becomes the subcommand's program; comes back only when that failed. */
+static int command_exec(const char *name, char **argv)
+{
+	char path[PATH_MAX];
+
+	if (!command_name_is_valid(name) || command_find(name, path, sizeof(path))) {
+		fprintf(stderr, "gpreempt: unknown subcommand '%s'; these exist:\n", name);
+		command_list(stderr);
+		return EXIT_USAGE;
+	}
+	execv(path, argv);
+	fprintf(stderr, "gpreempt: cannot start %s: %s\n", path, strerror(errno));
+	return EXIT_CANNOT_EXEC;
+}
+
+static int command_help(const char *name)
+{
+	char option[] = "--help";
+	char *argv[3] = { (char *)name, option, NULL };
+
+	if (name)
+		return command_exec(name, argv);
+	command_usage(stdout);
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		command_usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("gpreempt %s\n", GP_VERSION);
+		return EXIT_SUCCESS;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		if (argc > 3) {
+			fprintf(stderr, "gpreempt: help takes one subcommand\n");
+			return EXIT_USAGE;
+		}
+		return command_help(argc > 2 ? argv[2] : NULL);
+	}
+	if (argv[1][0] == '-') {
+		fprintf(stderr, "gpreempt: unknown option '%s' (see gpreempt --help)\n", argv[1]);
+		return EXIT_USAGE;
+	}
+	return command_exec(argv[1], argv + 1);
+}
