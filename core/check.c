@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The whole-state invariant check: recomputes from each queue's fields what heaps, lists and counts must say. For tests and debug builds. */
+#include "core/state.h"
+
+static const char *check_queue(const struct gp_sched *sched, const struct gp_queue *q)
+{
+	bool active = gp_work_is_active(sched, q);
+	bool running = q->has_work && gp_gate_lets_through(q->gate);
+	bool waits = active && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE;
+	bool allowed = gp_turn_allows(sched, q);
+
+	if (q->device >= sched->device_count || !sched->seats[q->seat].used || sched->seats[q->seat].device != q->device ||
+	    sched->seats[q->seat].client != q->client)
+		return "a queue sits on a seat that is not its client's";
+	if ((q->heap_index[GP_HEAP_WORK] != GP_NONE) != active)
+		return "the work heap disagrees with a queue's work";
+	if ((q->heap_index[GP_HEAP_LINGER] != GP_NONE) != (q->linger_until_ns && !active))
+		return "the linger heap disagrees with a queue";
+	if ((q->heap_index[GP_HEAP_OPEN] != GP_NONE) != (q->gate == GP_GATE_OPEN))
+		return "the open heap disagrees with a gate";
+	if ((q->heap_index[GP_HEAP_RUNNING] != GP_NONE) != running)
+		return "the running heap disagrees with a queue";
+	if ((q->heap_index[GP_HEAP_READY] != GP_NONE) != (waits && allowed))
+		return "the ready heap disagrees with a queue";
+	if ((q->heap_index[GP_HEAP_TURN] != GP_NONE) != (waits && !allowed))
+		return "the turn heap disagrees with a queue";
+	if ((q->heap_index[GP_HEAP_TIMER] != GP_NONE) != (q->timer_ns != GP_NEVER_NS))
+		return "the timer heap disagrees with a queue";
+	if (q->gang == GP_NONE && q->rank != q->own_rank)
+		return "a queue without a gang has a rank not its own";
+	if (q->completed > q->written)
+		return "a queue completed more than was written";
+	if (q->inverted && !q->has_work)
+		return "a queue without work is inverted";
+	return NULL;
+}
+
+static const char *check_seat(const struct gp_sched *sched, const struct gp_device *device, const struct gp_seat *seat)
+{
+	uint32_t i, count = 0, work = 0, open = 0, batch = 0, running = 0;
+
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+		const struct gp_queue *q = &sched->queues[i];
+
+		if (!q->used || &sched->seats[q->seat] != seat)
+			return "a seat lists a queue that is not its own";
+		count++;
+		work += q->heap_index[GP_HEAP_WORK] != GP_NONE;
+		running += q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
+		open += q->gate != GP_GATE_CLOSED;
+		batch += q->is_batch;
+	}
+	if (count != seat->queue_count || !count)
+		return "a seat's queue count is wrong";
+	if (work != seat->work_count || open != seat->open_count || batch != seat->batch_count ||
+	    running != seat->running[0] + seat->running[1])
+		return "a seat's counts are wrong";
+	if (device->batch_max == GP_UNLIMITED && !seat->has_turn)
+		return "a seat without a turn where none is needed";
+	return NULL;
+}
+
+static const char *check_device(const struct gp_sched *sched, const struct gp_device *device)
+{
+	uint32_t i, seats = 0, queues = 0, turns = 0, compute = 0, open_seats = 0, unknown = 0;
+	const char *wrong = NULL;
+
+	for (i = 0; i < GP_HEAP_COUNT; i++)
+		if (!gp_heap_is_ordered(sched, device, (enum gp_heap_name)i))
+			return "a heap is out of order";
+	for (i = device->seat_first; i != GP_NONE && !wrong; i = sched->seats[i].device_next) {
+		const struct gp_seat *seat = &sched->seats[i];
+		uint32_t j;
+
+		seats++;
+		queues += seat->queue_count;
+		turns += seat->has_turn;
+		open_seats += seat->open_count > 0;
+		wrong = check_seat(sched, device, seat);
+		for (j = seat->queue_first; j != GP_NONE && !wrong; j = sched->queues[j].seat_next) {
+			const struct gp_queue *q = &sched->queues[j];
+
+			compute += q->attr.kind == GP_KIND_COMPUTE && q->gate != GP_GATE_CLOSED;
+			unknown += q->gate == GP_GATE_UNKNOWN;
+			if (!device->in_flight && (q->gate == GP_GATE_CLOSING || q->gate == GP_GATE_OPENING))
+				return "an order is under way but no plan is";
+			wrong = check_queue(sched, q);
+		}
+	}
+	if (wrong)
+		return wrong;
+	if (seats != device->seat_count || queues != device->queue_count)
+		return "a device's counts of seats and queues are wrong";
+	if (compute != device->open_compute_count || open_seats != device->open_seat_count || unknown != device->unknown_count)
+		return "a device's counts of gates are wrong";
+	if (device->batch_max != GP_UNLIMITED && (turns != device->turn_count || (turns > device->batch_max && !sched->gang_count)))
+		return "a device's turns are wrong";
+	return NULL;
+}
+
+static const char *check_gang(const struct gp_sched *sched, uint32_t index)
+{
+	const struct gp_gang *gang = &sched->gangs[index];
+	uint32_t i, members = 0, work = 0;
+
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
+		if (!sched->queues[i].used || sched->queues[i].gang != index)
+			return "a gang lists a queue that is not its member";
+		members++;
+		work += sched->queues[i].has_work;
+	}
+	return members == gang->member_count && work == gang->work_count ? NULL : "a gang's counts are wrong";
+}
+
+const char *gp_sched_check(const struct gp_sched *sched)
+{
+	const char *wrong = NULL;
+	uint32_t i, gangs = 0;
+
+	for (i = 0; i < sched->device_count && !wrong; i++)
+		wrong = check_device(sched, &sched->devices[i]);
+	for (i = 0; i < sched->limits.gang_count && !wrong; i++)
+		if (sched->gangs[i].used) {
+			gangs++;
+			wrong = check_gang(sched, i);
+		}
+	if (!wrong && gangs != sched->gang_count)
+		wrong = "the count of gangs is wrong";
+	return wrong;
+}

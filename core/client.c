@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Clients, their seats on devices, and their queues come and go. Everything from outside is checked here; inside, ids are trusted. */
+#include "core/state.h"
+
+static struct gp_client *client_find(struct gp_sched *sched, struct gp_client_id id)
+{
+	if (id.index >= sched->limits.client_count || !sched->clients[id.index].used ||
+	    sched->clients[id.index].generation != id.generation)
+		return NULL;
+	return &sched->clients[id.index];
+}
+
+int gp_sched_client_add(struct gp_sched *sched, const struct gp_client_attr *attr, struct gp_client_id *ret_client)
+{
+	uint32_t index = sched->client_free;
+	struct gp_client *client;
+
+	if (index == GP_NONE)
+		return -ENOSPC;
+	client = &sched->clients[index];
+	sched->client_free = client->seat_first;
+	client->used = true;
+	client->generation++;
+	client->attr = *attr;
+	client->seat_first = GP_NONE;
+	sched->client_count++;
+	*ret_client = (struct gp_client_id){ index, client->generation };
+	return 0;
+}
+
+static void client_seat_view(struct gp_sched *sched, struct gp_seat *seat)
+{
+	uint64_t total = sched->devices[seat->device].attr.memory_size;
+	uint64_t held = sched->clients[seat->client].attr.memory_size;
+	uint32_t i;
+
+	/* Shifted so that the product fits: memory beyond a terabyte loses its lowest bits, not its share. */
+	seat->view.memory_ppm = total >> 20 ? (held >> 20) * 1000000 / (total >> 20) : 0;
+	seat->view.weight = 1;
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].attr.weight > seat->view.weight)
+			seat->view.weight = sched->queues[i].attr.weight;
+}
+
+int gp_sched_client_set_attr(struct gp_sched *sched, struct gp_client_id client, const struct gp_client_attr *attr)
+{
+	struct gp_client *c = client_find(sched, client);
+	uint32_t i;
+
+	if (!c)
+		return -ESTALE;
+	c->attr = *attr;
+	for (i = c->seat_first; i != GP_NONE; i = sched->seats[i].client_next)
+		client_seat_view(sched, &sched->seats[i]);
+	return 0;
+}
+
+static uint32_t client_seat(struct gp_sched *sched, uint32_t client, uint32_t device)
+{
+	struct gp_device *d = &sched->devices[device];
+	struct gp_seat *seat;
+	uint32_t i;
+
+	for (i = sched->clients[client].seat_first; i != GP_NONE; i = sched->seats[i].client_next)
+		if (sched->seats[i].device == device)
+			return i;
+	i = sched->seat_free;
+	GP_ASSERT(i != GP_NONE);        /* as many seats as queues, and each seat has a queue */
+	seat = &sched->seats[i];
+	sched->seat_free = seat->client_next;
+	*seat = (struct gp_seat){
+		.used = true, .client = client, .device = device, .client_next = sched->clients[client].seat_first,
+		.device_next = d->seat_first, .device_prev = GP_NONE, .queue_first = GP_NONE, .check_next = GP_NONE,
+		.has_turn = d->batch_max == GP_UNLIMITED, .mark_ns = sched->now_ns, .joined_ns = sched->now_ns,
+		.view = { .turn_count = d->turn_clock, .weight = 1 },
+	};
+	sched->clients[client].seat_first = i;
+	if (d->seat_first != GP_NONE)
+		sched->seats[d->seat_first].device_prev = i;
+	d->seat_first = i;
+	d->seat_count++;
+	return i;
+}
+
+static void client_seat_free(struct gp_sched *sched, uint32_t index)
+{
+	struct gp_seat *seat = &sched->seats[index];
+	struct gp_device *device = &sched->devices[seat->device];
+	uint32_t *link = &sched->clients[seat->client].seat_first;
+
+	gp_turn_forget(sched, index);
+	while (*link != index)
+		link = &sched->seats[*link].client_next;
+	*link = seat->client_next;
+	if (seat->device_prev != GP_NONE)
+		sched->seats[seat->device_prev].device_next = seat->device_next;
+	else
+		device->seat_first = seat->device_next;
+	if (seat->device_next != GP_NONE)
+		sched->seats[seat->device_next].device_prev = seat->device_prev;
+	device->seat_count--;
+	seat->used = false;
+	seat->client_next = sched->seat_free;
+	sched->seat_free = index;
+}
+
+/* Firmware slices processes when there are more than it has places for, whether their gates are open or not: say so. */
+static void client_oversubscription(struct gp_sched *sched, uint32_t device)
+{
+	struct gp_device *d = &sched->devices[device];
+	bool now = d->attr.process_count_max && d->seat_count > d->attr.process_count_max;
+
+	if (now && !d->oversubscribed)
+		gp_trace_device(sched, GP_TRACE_OVERSUBSCRIBED, device, GP_WHY_SLOTS, d->seat_count);
+	d->oversubscribed = now;
+}
+
+/* Counts the queue in or out of what the device knows about all its queues; true if that changes others' ranks. */
+static bool client_count_queue(struct gp_device *device, const struct gp_queue_attr *attr, bool in)
+{
+	uint32_t change = in ? 1u : -1u;
+	int32_t top = GP_PRIORITY_MAX;
+	bool changed = false;
+
+	device->priority_counts[attr->priority] += change;
+	while (top > 0 && !device->priority_counts[top])
+		top--;
+	changed = top != device->priority_top;
+	device->priority_top = top;
+	if (attr->deadline_ns) {
+		device->deadline_queue_count += change;
+		changed |= device->deadline_queue_count == (in ? 1u : 0u);
+		if (attr->budget_ns) {
+			uint64_t ppm = attr->budget_ns * 1000000 / attr->deadline_ns;
+
+			device->budget_used_ppm += in ? ppm : -ppm;
+		}
+	}
+	return changed;
+}
+
+static bool client_attr_ok(const struct gp_sched *sched, const struct gp_queue_attr *attr)
+{
+	return attr->priority >= 0 && attr->priority <= GP_PRIORITY_MAX && attr->weight <= GP_WEIGHT_MAX &&
+	       attr->deadline_ns <= GP_DURATION_NS_MAX && attr->budget_ns <= GP_DURATION_NS_MAX &&
+	       (unsigned int)attr->kind <= GP_KIND_COPY && (!attr->gang || sched->limits.gang_count);
+}
+
+int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint32_t device, const struct gp_queue_attr *attr,
+		       uint64_t now_ns, struct gp_queue_id *ret_queue)
+{
+	uint32_t index = sched->queue_free, i;
+	struct gp_device *d = &sched->devices[device];
+	struct gp_queue *q;
+	struct gp_seat *seat;
+
+	if (!client_find(sched, client))
+		return -ESTALE;
+	if (device >= sched->device_count || !client_attr_ok(sched, attr))
+		return -EINVAL;
+	if (index == GP_NONE || d->queue_count == d->attr.queue_max || (attr->gang && !gp_gang_can_join(sched, attr->gang)))
+		return -ENOSPC;
+	if (d->policy->admit && d->policy->admit(attr, d->budget_used_ppm))
+		return -EDQUOT;
+	q = &sched->queues[index];
+	sched->queue_free = q->seat_next;
+	gp_clock(sched, now_ns);
+	*q = (struct gp_queue){
+		.generation = q->generation + 1, .used = true, .client = client.index, .device = device, .attr = *attr,
+		.gang = GP_NONE, .gang_next = GP_NONE, .idle_next = GP_NONE, .idle_prev = GP_NONE, .seat_prev = GP_NONE,
+		.gate = GP_GATE_CLOSED, .mark_ns = sched->now_ns, .timer_ns = GP_NEVER_NS,
+	};
+	q->attr.weight = attr->weight ? attr->weight : GP_WEIGHT_DEFAULT;
+	for (i = 0; i < GP_HEAP_COUNT; i++)
+		q->heap_index[i] = GP_NONE;
+	q->seat = client_seat(sched, client.index, device);
+	seat = &sched->seats[q->seat];
+	q->seat_next = seat->queue_first;
+	if (seat->queue_first != GP_NONE)
+		sched->queues[seat->queue_first].seat_prev = index;
+	seat->queue_first = index;
+	seat->queue_count++;
+	d->queue_count++;
+	client_seat_view(sched, seat);
+	gp_trace(sched, GP_TRACE_QUEUE_ADD, index, GP_WHY_NONE, (uint64_t)attr->priority);
+	if (client_count_queue(d, attr, true))
+		gp_turn_settle(sched, d);
+	gp_work_rerank(sched, index);
+	gp_work_gate(sched, index, GP_GATE_OPEN);
+	q->opened_ns = 0;               /* min_open protects what we opened, not what was born open */
+	if (q->is_batch && !seat->has_turn && d->turn_count < d->batch_max)
+		gp_turn_give(sched, q->seat);
+	gp_turn_check(sched, q->seat);
+	client_oversubscription(sched, device);
+	if (attr->gang) {
+		gp_gang_join(sched, index, attr->gang);
+		gp_work_rerank(sched, index);
+	}
+	*ret_queue = gp_queue_id_of(sched, index);
+	return 0;
+}
+
+int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, const struct gp_queue_attr *attr, uint64_t now_ns)
+{
+	struct gp_queue *q = gp_queue_find(sched, queue);
+	struct gp_device *device;
+	uint64_t own_ppm, others_ppm;
+	bool settle;
+
+	if (!q)
+		return -ESTALE;
+	if (!client_attr_ok(sched, attr) || attr->kind != q->attr.kind || attr->gang != q->attr.gang)
+		return -EINVAL;         /* kind and gang are for life */
+	device = gp_device_of(sched, q);
+	own_ppm = q->attr.deadline_ns ? q->attr.budget_ns * 1000000 / q->attr.deadline_ns : 0;
+	others_ppm = device->budget_used_ppm - own_ppm;
+	if (device->policy->admit && device->policy->admit(attr, others_ppm))
+		return -EDQUOT;
+	gp_clock(sched, now_ns);
+	settle = client_count_queue(device, &q->attr, false);
+	q->attr = *attr;
+	q->attr.weight = attr->weight ? attr->weight : GP_WEIGHT_DEFAULT;
+	settle |= client_count_queue(device, &q->attr, true);
+	client_seat_view(sched, &sched->seats[q->seat]);
+	gp_trace(sched, GP_TRACE_ATTR, queue.index, GP_WHY_NONE, (uint64_t)attr->priority);
+	if (settle)
+		gp_turn_settle(sched, device);
+	gp_work_rerank(sched, queue.index);
+	gp_work_refresh(sched, queue.index);
+	return 0;
+}
+
+int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint64_t now_ns)
+{
+	struct gp_queue *q = gp_queue_find(sched, queue);
+	struct gp_device *device;
+	struct gp_seat *seat;
+	bool settle;
+
+	if (!q)
+		return -ESTALE;
+	gp_clock(sched, now_ns);
+	device = gp_device_of(sched, q);
+	seat = &sched->seats[q->seat];
+	gp_gang_leave(sched, queue.index);
+	gp_work_account(sched, queue.index);
+	q->has_work = q->hinted = q->aged = false;
+	q->linger_until_ns = q->hint_from_ns = q->hint_at_ns = q->tail_until_ns = q->hold_until_ns = 0;
+	gp_work_gate(sched, queue.index, GP_GATE_CLOSED);       /* leaves every heap and list */
+	gp_trace(sched, GP_TRACE_QUEUE_REMOVE, queue.index, GP_WHY_NONE, 0);
+	if (device->announce == queue.index)
+		device->announce = GP_NONE;
+	seat->batch_count -= q->is_batch;
+	if (q->seat_prev != GP_NONE)
+		sched->queues[q->seat_prev].seat_next = q->seat_next;
+	else
+		seat->queue_first = q->seat_next;
+	if (q->seat_next != GP_NONE)
+		sched->queues[q->seat_next].seat_prev = q->seat_prev;
+	device->queue_count--;
+	q->used = false;
+	q->seat_next = sched->queue_free;
+	sched->queue_free = queue.index;
+	settle = client_count_queue(device, &q->attr, false);
+	if (--seat->queue_count == 0)
+		client_seat_free(sched, q->seat);
+	else if (seat->batch_count == 0)
+		gp_turn_take(sched, q->seat);
+	if (settle)
+		gp_turn_settle(sched, device);
+	client_oversubscription(sched, q->device);
+	device->dirty = true;
+	return 0;
+}
+
+int gp_sched_client_remove(struct gp_sched *sched, struct gp_client_id client, uint64_t now_ns)
+{
+	struct gp_client *c = client_find(sched, client);
+
+	if (!c)
+		return -ESTALE;
+	while (c->seat_first != GP_NONE) {      /* a seat goes with its last queue */
+		uint32_t queue = sched->seats[c->seat_first].queue_first;
+
+		(void)gp_sched_queue_remove(sched, gp_queue_id_of(sched, queue), now_ns);
+	}
+	c->used = false;
+	c->seat_first = sched->client_free;
+	sched->client_free = client.index;
+	sched->client_count--;
+	return 0;
+}
+
+int gp_sched_queue_info(const struct gp_sched *sched, struct gp_queue_id queue, struct gp_queue_info *ret_info)
+{
+	const struct gp_queue *q = gp_queue_find(sched, queue);
+
+	if (!q)
+		return -ESTALE;
+	*ret_info = (struct gp_queue_info){
+		.gate = q->gate, .has_work = q->has_work, .rank = q->rank, .pending = q->written - q->completed,
+		.run_ns = q->run_ns, .wait_ns = q->wait_ns, .device = q->device,
+		.linger_ns = q->linger_until_ns > sched->now_ns ? q->linger_until_ns - sched->now_ns : 0,
+		.client = { q->client, sched->clients[q->client].generation },
+	};
+	return 0;
+}
+
+int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stats *ret_stats)
+{
+	if (device >= sched->device_count)
+		return -EINVAL;
+	*ret_stats = sched->devices[device].stats;
+	return 0;
+}
+
+/*
+ * A queue that has work all the time is open for age_turn in every such stretch: the window itself, then at most one aged turn of every other
+ * seat before its own, each with the plan that may be under way, its own open, and the time the budget needs to pay for it; and one lost acknowledgement.
+ */
+uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t device)
+{
+	const struct gp_device *d;
+	uint64_t per_plan, pair_ns, refill_ns;
+
+	if (device >= sched->device_count)
+		return 0;
+	d = &sched->devices[device];
+	per_plan = d->attr.unit == GP_UNIT_DEVICE ? 1 : d->attr.unit == GP_UNIT_PROCESS ? d->seat_count : d->queue_count;
+	pair_ns = d->attr.close_ns + d->attr.open_ns;
+	refill_ns = pair_ns * per_plan * 1000 / d->param.overhead_permille;
+	return d->param.age_window_ns + d->attr.ack_timeout_ns +
+	       d->seat_count * (d->param.age_turn_ns + 2 * d->attr.open_ns + 2 * pair_ns * per_plan + refill_ns);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Gangs: queues of a collective on several devices open and close together, because a rank that runs alone only spins. A gang has work if any member has,
+ * its rank is its members' highest, and it opens only when every one of its devices lets it: first the turn on all of them, then the closes it needs are
+ * acknowledged everywhere, then all members open in plans that share a sequence number.
+ */
+#include "core/state.h"
+
+static void gang_mark_devices(struct gp_sched *sched, const struct gp_gang *gang, bool share_seq)
+{
+	uint64_t seq = share_seq ? ++sched->seq : 0;
+	uint32_t i;
+
+	for (i = 0; i < sched->device_count; i++) {
+		if (!(gang->device_mask >> i & 1))
+			continue;
+		sched->devices[i].dirty = true;
+		if (share_seq)
+			sched->devices[i].next_seq = seq;
+	}
+}
+
+static uint32_t gang_find(const struct gp_sched *sched, uint32_t id)
+{
+	uint32_t i;
+
+	for (i = 0; i < sched->limits.gang_count; i++)
+		if (sched->gangs[i].used && sched->gangs[i].id == id)
+			return i;
+	return GP_NONE;
+}
+
+static void gang_count_devices(struct gp_sched *sched, struct gp_gang *gang)
+{
+	uint32_t i;
+
+	gang->device_mask = 0;
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
+		gang->device_mask |= 1ull << sched->queues[i].device;
+}
+
+/* The members' heaps follow the gang's work. */
+static void gang_refresh(struct gp_sched *sched, const struct gp_gang *gang)
+{
+	uint32_t i;
+
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
+		gp_work_refresh(sched, i);
+}
+
+bool gp_gang_can_join(const struct gp_sched *sched, uint32_t id)
+{
+	return sched->gang_count < sched->limits.gang_count || gang_find(sched, id) != GP_NONE;
+}
+
+void gp_gang_join(struct gp_sched *sched, uint32_t queue, uint32_t id)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	uint32_t index = gang_find(sched, id);
+	struct gp_gang *gang;
+
+	if (index == GP_NONE) {
+		for (index = 0; sched->gangs[index].used; index++)
+			GP_ASSERT(index + 1 < sched->limits.gang_count);
+		sched->gangs[index] = (struct gp_gang){ .used = true, .id = id, .first = GP_NONE, .want_open = true };
+		sched->gang_count++;
+	}
+	gang = &sched->gangs[index];
+	q->gang = index;
+	q->gang_next = gang->first;
+	gang->first = queue;
+	gang->member_count++;
+	gang->work_count += q->has_work;
+	gang_count_devices(sched, gang);
+	gang_refresh(sched, gang);
+	gang_mark_devices(sched, gang, false);
+}
+
+void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	uint32_t index = q->gang;
+	struct gp_gang *gang;
+	uint32_t *link;
+
+	if (index == GP_NONE)
+		return;
+	gang = &sched->gangs[index];
+	for (link = &gang->first; *link != queue; link = &sched->queues[*link].gang_next)
+		GP_ASSERT(*link != GP_NONE);
+	*link = q->gang_next;
+	if (gp_device_of(sched, q)->turn_count > gp_device_of(sched, q)->batch_max)
+		gp_turn_take(sched, q->seat);   /* it had the turn only beside the others */
+	q->gang = GP_NONE;
+	q->gang_next = GP_NONE;
+	gang->work_count -= q->has_work;
+	if (--gang->member_count == 0) {
+		gang->used = false;
+		sched->gang_count--;
+	} else {
+		gang_count_devices(sched, gang);
+		gp_gang_rank(sched, index);
+		gang_refresh(sched, gang);
+		gang_mark_devices(sched, gang, false);
+	}
+	gp_work_set_rank(sched, queue, q->own_rank);
+	gp_work_refresh(sched, queue);
+}
+
+void gp_gang_work(struct gp_sched *sched, uint32_t index, bool begins)
+{
+	struct gp_gang *gang = &sched->gangs[index];
+
+	gang->work_count += begins ? 1u : -1u;
+	if (gang->work_count == (begins ? 1u : 0u)) {
+		gang->order = sched->seq;
+		gang_refresh(sched, gang);
+		gang_mark_devices(sched, gang, false);
+	}
+}
+
+void gp_gang_rank(struct gp_sched *sched, uint32_t index)
+{
+	const struct gp_gang *gang = &sched->gangs[index];
+	int64_t rank = INT64_MIN;
+	uint32_t i;
+
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
+		if (sched->queues[i].own_rank > rank)
+			rank = sched->queues[i].own_rank;
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
+		gp_work_set_rank(sched, i, rank);
+}
+
+void gp_gang_close(struct gp_sched *sched, uint32_t index, enum gp_why why)
+{
+	struct gp_gang *gang = &sched->gangs[index];
+
+	if (!gang->want_open)
+		return;
+	gang->want_open = false;
+	gang->why = why;
+	gang_mark_devices(sched, gang, true);
+}
+
+void gp_gang_open(struct gp_sched *sched, uint32_t index, enum gp_why why)
+{
+	struct gp_gang *gang = &sched->gangs[index];
+	uint32_t i;
+
+	if (why == GP_WHY_AGED)
+		for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
+			sched->queues[i].aged = true;
+	if (gang->want_open)
+		return;
+	gang->want_open = true;
+	gang->why = why;
+	gang_mark_devices(sched, gang, true);
+}
+
+/* The members of one gang on one device share a turn: the first gets it by the rules, the others join it. */
+static bool gang_has_turn(const struct gp_sched *sched, const struct gp_gang *gang, uint32_t device)
+{
+	uint32_t i;
+
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
+		if (sched->queues[i].device == device && sched->queues[i].is_batch && sched->seats[sched->queues[i].seat].has_turn)
+			return true;
+	return false;
+}
+
+void gp_gang_lose_turn(struct gp_sched *sched, uint32_t index)
+{
+	const struct gp_gang *gang = &sched->gangs[index];
+	uint32_t i;
+
+	gp_gang_close(sched, index, GP_WHY_TURN);
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
+		if (sched->queues[i].is_batch)
+			gp_turn_take(sched, sched->queues[i].seat);     /* comes back here, but only once per seat */
+}
+
+/* May this member open as far as its own device is concerned, or could it get the turn for that? */
+static bool gang_member_may_open(struct gp_sched *sched, const struct gp_gang *gang, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_device *device = gp_device_of(sched, q);
+
+	if (device->stopped)
+		return true;
+	if (device->in_flight || (q->gate != GP_GATE_CLOSED && q->gate != GP_GATE_OPEN) ||
+	    q->rank < gp_device_hold_rank(sched, device))
+		return false;
+	if (!q->is_batch || device->batch_max == GP_UNLIMITED)
+		return true;
+	if (device->turn_count + gang->member_count > GP_BATCH_MAX)
+		return sched->seats[q->seat].has_turn;
+	return gang_has_turn(sched, gang, q->device) || gp_turn_can_get(sched, q->seat, q->rank);
+}
+
+/* Nobody of lower rank, and no batch client without the turn, is open beside it any more. */
+static bool gang_member_has_room(const struct gp_sched *sched, uint32_t queue)
+{
+	const struct gp_queue *q = &sched->queues[queue];
+	const struct gp_device *device = &sched->devices[q->device];
+	uint32_t lowest = gp_heap_top(device, GP_HEAP_OPEN);
+
+	return device->stopped || (device->check_first == GP_NONE &&
+				   (lowest == GP_NONE || sched->queues[lowest].rank >= q->rank || device->attr.switch_ns));
+}
+
+static void gang_decide_one(struct gp_sched *sched, uint32_t index)
+{
+	struct gp_gang *gang = &sched->gangs[index];
+	uint32_t i;
+
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
+		if (!gang_member_may_open(sched, gang, i))
+			return;
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
+		const struct gp_queue *q = &sched->queues[i];
+
+		if (!q->is_batch || sched->devices[q->device].stopped)
+			continue;
+		if (gang_has_turn(sched, gang, q->device))
+			gp_turn_give(sched, q->seat);
+		else
+			gp_turn_get(sched, q->seat, q->rank);
+	}
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
+		if (!gang_member_has_room(sched, i))
+			return;         /* those devices' own plans close what is in the way, and their acknowledgement brings us back */
+	gp_gang_open(sched, index, GP_WHY_GANG);
+}
+
+void gp_gang_decide(struct gp_sched *sched)
+{
+	uint32_t i, seen = 0;
+
+	for (i = 0; seen < sched->gang_count; i++) {
+		if (!sched->gangs[i].used)
+			continue;
+		seen++;
+		if (!sched->gangs[i].want_open && sched->gangs[i].work_count > 0)
+			gang_decide_one(sched, i);
+	}
+}

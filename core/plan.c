@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Decisions. For one device at a time: which gates close, which open, in one plan. The order of the steps is the precedence: what must be repaired, what a more
+ * urgent queue asks for, whose turn is over, what the slots cannot hold, and then who may open. A decision touches the queues it changes, not all there are.
+ */
+#include "core/state.h"
+
+struct plan_builder {
+	struct gp_sched *sched;
+	struct gp_device *device;
+	struct gp_plan *plan;
+	uint32_t closing_compute;       /* compute gates closed by this plan: their slots are free for its opens */
+	uint32_t closing_seats;
+};
+
+static bool plan_is_full(const struct plan_builder *b)
+{
+	return b->plan->close_count >= GP_PLAN_MAX || b->plan->open_count >= GP_PLAN_MAX;
+}
+
+static struct gp_order plan_order(const struct gp_sched *sched, uint32_t queue, enum gp_why why)
+{
+	uint32_t client = sched->queues[queue].client;
+
+	return (struct gp_order){ gp_queue_id_of(sched, queue), { client, sched->clients[client].generation }, why };
+}
+
+static void plan_close(struct plan_builder *b, uint32_t queue, enum gp_why why)
+{
+	struct gp_queue *q = &b->sched->queues[queue];
+
+	b->plan->close[b->plan->close_count++] = plan_order(b->sched, queue, why);
+	b->closing_compute += q->attr.kind == GP_KIND_COMPUTE;
+	b->device->stats.closes++;
+	b->device->stats.preemptions += q->has_work;
+	q->order_ns = b->sched->now_ns;
+	q->order_why = why;
+	gp_work_gate(b->sched, queue, GP_GATE_CLOSING);
+}
+
+static void plan_open(struct plan_builder *b, uint32_t queue, enum gp_why why)
+{
+	struct gp_queue *q = &b->sched->queues[queue];
+
+	b->plan->open[b->plan->open_count++] = plan_order(b->sched, queue, why);
+	b->device->stats.opens++;
+	q->order_ns = b->sched->now_ns;
+	q->order_why = why;
+	gp_work_gate(b->sched, queue, GP_GATE_OPENING);
+}
+
+/* Deliberately not closed: said once per reason, counted each time it is decided anew. */
+static void plan_leave(struct plan_builder *b, uint32_t queue, enum gp_why why)
+{
+	struct gp_queue *q = &b->sched->queues[queue];
+
+	if (q->left_why == why)
+		return;
+	q->left_why = why;
+	b->device->stats.left_open[why]++;
+	gp_trace(b->sched, GP_TRACE_LEFT_OPEN, queue, why, 0);
+}
+
+/* Why a queue of lower rank should stay open after all; GP_WHY_NONE: close it. */
+static enum gp_why plan_reason_to_leave(struct plan_builder *b, uint32_t queue, const struct gp_queue *urgent)
+{
+	struct gp_queue *q = &b->sched->queues[queue];
+	const struct gp_device *device = b->device;
+	uint64_t now_ns = b->sched->now_ns, rest_ns;
+
+	if (q->aged)
+		return GP_WHY_AGED;
+	if (device->attr.switch_ns && !urgent->is_batch && q->is_batch && b->sched->seats[q->seat].has_turn)
+		return GP_WHY_SELF;
+	if (q->hold_until_ns > now_ns)
+		return q->left_why ? q->left_why : GP_WHY_FAILED;
+	if (!q->has_work || q->gang != GP_NONE)
+		return GP_WHY_NONE;
+	if (q->opened_ns + device->param.min_open_ns > now_ns && q->opened_ns) {
+		q->hold_until_ns = q->opened_ns + device->param.min_open_ns;
+		gp_work_timer(b->sched, queue);
+		return GP_WHY_MIN_OPEN;
+	}
+	rest_ns = q->short_tried ? GP_NEVER_NS : gp_learn_rest_ns(q, now_ns);
+	if (rest_ns < device->attr.close_ns) {
+		q->short_tried = true;
+		q->hold_until_ns = now_ns + rest_ns + rest_ns / 4 + 1;
+		gp_work_timer(b->sched, queue);
+		return GP_WHY_SHORT;
+	}
+	return GP_WHY_NONE;
+}
+
+/* Transactions the device needs for these orders. */
+static uint32_t plan_transactions(struct gp_sched *sched, const struct gp_device *device, const struct gp_order *orders,
+				  uint32_t order_count)
+{
+	uint64_t stamp = ++sched->stamp;
+	uint32_t i, count = 0;
+
+	if (device->attr.unit == GP_UNIT_DEVICE)
+		return order_count > 0;
+	if (device->attr.unit == GP_UNIT_QUEUE)
+		return order_count;
+	for (i = 0; i < order_count; i++) {
+		struct gp_seat *seat = &sched->seats[sched->queues[orders[i].queue.index].seat];
+
+		count += seat->stamp != stamp;
+		seat->stamp = stamp;
+	}
+	return count;
+}
+
+/* A queue of higher rank has work: gates of lower rank close, idle ones too, so that nobody starts late. */
+static void plan_close_lower(struct plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	uint32_t top = gp_heap_top(b->device, GP_HEAP_WORK);
+	struct gp_order *candidates = &b->plan->close[b->plan->close_count];
+	uint32_t room = GP_PLAN_MAX - b->plan->close_count;
+	uint32_t place = 0, count = 0, busy = 0, left = 0, transactions, i, queue;
+	const struct gp_queue *urgent;
+
+	if (top == GP_NONE)
+		return;
+	urgent = &sched->queues[top];
+	while (count < room &&
+	       (queue = gp_heap_visit(sched, b->device, GP_HEAP_OPEN, urgent->rank, &place)) != GP_NONE) {
+		bool has_work = sched->queues[queue].has_work;
+		enum gp_why why = plan_reason_to_leave(b, queue, urgent);
+
+		if (why != GP_WHY_NONE) {
+			plan_leave(b, queue, why);
+			left += has_work && why != GP_WHY_SELF;
+			continue;
+		}
+		busy += has_work;
+		why = !has_work ? GP_WHY_IDLE : urgent->has_work ? GP_WHY_PRIORITY : GP_WHY_HINT;
+		candidates[count++] = plan_order(sched, queue, why);
+	}
+	if (left && !busy)      /* what runs is let finish: stopping the device for idle gates now would only disturb it */
+		return;
+	transactions = plan_transactions(sched, b->device, candidates, count);
+	if (count && !gp_budget_can_pay(sched, b->device, transactions)) {
+		for (i = 0; i < count; i++)
+			plan_leave(b, candidates[i].queue.index, GP_WHY_RATE);
+		return;
+	}
+	gp_budget_pay(b->device, transactions);
+	for (i = 0; i < count; i++) {
+		struct gp_order order = candidates[i];  /* plan_close() writes to the same place */
+
+		plan_close(b, order.queue.index, order.why);
+		if (sched->queues[order.queue.index].gang != GP_NONE)
+			gp_gang_close(sched, sched->queues[order.queue.index].gang, order.why);
+	}
+	if (count == room)
+		b->device->dirty = true;
+}
+
+/* Batch seats that lost the turn, or never had it, close: idle ones too, here off the urgent queue's path. */
+static void plan_close_turns(struct plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	uint32_t index, i;
+
+	while ((index = b->device->check_first) != GP_NONE) {
+		struct gp_seat *seat = &sched->seats[index];
+
+		if (seat->batch_count && b->device->turn_count < b->device->batch_max)
+			gp_turn_give(sched, index);     /* nobody else wants it: closing would only cost */
+		for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+			const struct gp_queue *q = &sched->queues[i];
+
+			if (q->gate != GP_GATE_OPEN || gp_turn_allows(sched, q) || q->aged || q->hold_until_ns > sched->now_ns)
+				continue;
+			if (q->gang != GP_NONE)
+				gp_gang_close(sched, q->gang, GP_WHY_TURN);
+			if (b->plan->close_count == GP_PLAN_MAX)
+				return;         /* the seat stays in the list for the next plan */
+			plan_close(b, i, GP_WHY_TURN);
+		}
+		b->device->check_first = seat->check_next;
+		seat->check_gates = false;
+	}
+}
+
+static void plan_gangs(struct plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	uint32_t g, i, seen = 0, device = (uint32_t)(b->device - sched->devices);
+
+	for (g = 0; seen < sched->gang_count; g++) {
+		const struct gp_gang *gang = &sched->gangs[g];
+
+		if (!gang->used)
+			continue;
+		seen++;
+		if (!(gang->device_mask >> device & 1))
+			continue;
+		for (i = gang->first; i != GP_NONE && !plan_is_full(b); i = sched->queues[i].gang_next) {
+			const struct gp_queue *q = &sched->queues[i];
+
+			if (q->device != device)
+				continue;
+			if (!gang->want_open && q->gate == GP_GATE_OPEN && q->hold_until_ns <= sched->now_ns)
+				plan_close(b, i, gang->why == GP_WHY_NONE ? GP_WHY_GANG : gang->why);
+			else if (gang->want_open && q->gate == GP_GATE_CLOSED)
+				plan_open(b, i, gang->why == GP_WHY_AGED ? GP_WHY_AGED : GP_WHY_GANG);
+		}
+	}
+}
+
+static bool plan_can_park(const struct gp_queue *q)
+{
+	return q->attr.kind == GP_KIND_COMPUTE && !q->attr.unseen && q->gang == GP_NONE && !q->aged;
+}
+
+/* An open queue that gives its slot to one of this rank: the longest idle, else the lowest below it, else an equal whose turn is over.
+ * INT64_MAX: anybody must go. GP_NONE: nobody yet. */
+static uint32_t plan_slot_victim(struct plan_builder *b, int64_t rank)
+{
+	struct gp_sched *sched = b->sched;
+	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
+	uint32_t i, victim = b->device->idle_first;
+
+	if (victim != GP_NONE)
+		return victim;
+	for (i = 0; i < open->count; i++) {
+		const struct gp_queue *q = &sched->queues[open->slots[i]];
+
+		if (!plan_can_park(q) || q->rank > rank || q->hold_until_ns > sched->now_ns)
+			continue;
+		if (q->rank == rank && q->opened_ns + b->device->param.turn_ns > sched->now_ns) {
+			gp_device_wake(b->device, q->opened_ns + b->device->param.turn_ns);
+			continue;
+		}
+		if (victim == GP_NONE || q->rank < sched->queues[victim].rank ||
+		    (q->rank == sched->queues[victim].rank && q->opened_ns < sched->queues[victim].opened_ns))
+			victim = open->slots[i];
+	}
+	return victim;
+}
+
+static void plan_close_overflow(struct plan_builder *b)
+{
+	uint32_t slots = b->device->attr.slot_count;
+
+	while (slots && b->device->open_compute_count - b->closing_compute > slots && !plan_is_full(b)) {
+		uint32_t victim = plan_slot_victim(b, INT64_MAX);
+
+		if (victim == GP_NONE)
+			return;
+		plan_close(b, victim, GP_WHY_SLOTS);
+	}
+}
+
+/* Where closing all gates of a client frees its process slot: does a seat have to go, and may one? */
+static bool plan_make_process_room(struct plan_builder *b, const struct gp_queue *opening)
+{
+	struct gp_sched *sched = b->sched;
+	struct gp_device *device = b->device;
+	uint32_t i, j, victim = GP_NONE;
+	int64_t victim_rank = opening->rank;
+
+	if (!device->attr.process_parking || !device->attr.process_count_max || sched->seats[opening->seat].open_count ||
+	    device->open_seat_count - b->closing_seats < device->attr.process_count_max)
+		return true;
+	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next) {
+		int64_t rank = INT64_MIN;
+		bool can_go = sched->seats[i].open_count > 0;
+
+		for (j = sched->seats[i].queue_first; j != GP_NONE && can_go; j = sched->queues[j].seat_next) {
+			const struct gp_queue *q = &sched->queues[j];
+
+			if (q->gate == GP_GATE_CLOSED)
+				continue;
+			can_go = q->gate == GP_GATE_OPEN && plan_can_park(q) && q->hold_until_ns <= sched->now_ns;
+			if (q->has_work && q->opened_ns + device->param.turn_ns > sched->now_ns && q->rank >= opening->rank) {
+				gp_device_wake(device, q->opened_ns + device->param.turn_ns);
+				can_go = false;
+			}
+			if (q->has_work && q->rank > rank)
+				rank = q->rank;
+		}
+		if (can_go && rank <= victim_rank) {
+			victim_rank = rank;
+			victim = i;
+			if (rank == INT64_MIN)
+				break;
+		}
+	}
+	if (victim == GP_NONE || b->plan->close_count + sched->seats[victim].open_count > GP_PLAN_MAX)
+		return false;
+	for (j = sched->seats[victim].queue_first; j != GP_NONE; j = sched->queues[j].seat_next)
+		if (sched->queues[j].gate == GP_GATE_OPEN)
+			plan_close(b, j, GP_WHY_SLOTS);
+	b->closing_seats++;
+	return true;
+}
+
+static bool plan_has_slot(const struct plan_builder *b)
+{
+	return !b->device->attr.slot_count || b->device->open_compute_count - b->closing_compute < b->device->attr.slot_count;
+}
+
+static bool plan_make_room(struct plan_builder *b, const struct gp_queue *opening)
+{
+	uint32_t victim;
+
+	if (!plan_make_process_room(b, opening))
+		return false;
+	if (opening->attr.kind != GP_KIND_COMPUTE || plan_has_slot(b))
+		return true;
+	victim = plan_slot_victim(b, opening->aged ? INT64_MAX : opening->rank);
+	if (victim == GP_NONE || plan_is_full(b))
+		return false;
+	plan_close(b, victim, GP_WHY_SLOTS);
+	return true;
+}
+
+/* One that waited a whole window opens whatever its rank, if the budget can pay for putting it aside again. */
+static void plan_open_aged(struct plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	uint32_t i;
+
+	if (b->device->aged_seat == GP_NONE)
+		return;
+	gp_device_wake(b->device, b->device->aged_until_ns);
+	for (i = sched->seats[b->device->aged_seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+		const struct gp_queue *q = &sched->queues[i];
+
+		if (!q->aged || q->gate != GP_GATE_CLOSED || q->gang != GP_NONE)
+			continue;
+		if (plan_is_full(b) || !gp_budget_can_pay(sched, b->device, 1) || !plan_make_room(b, q))
+			return;
+		plan_open(b, i, GP_WHY_AGED);
+	}
+}
+
+/* Idle gates of a client whose transaction is paid for anyway open with it: their next work need not wait for another one. */
+static void plan_open_company(struct plan_builder *b, uint32_t first, int64_t hold_rank)
+{
+	struct gp_sched *sched = b->sched;
+	uint32_t n, i, last = b->plan->open_count;
+
+	if (b->device->attr.unit == GP_UNIT_QUEUE)
+		return;
+	for (n = first; n < last; n++) {
+		uint32_t seat = sched->queues[b->plan->open[n].queue.index].seat;
+
+		for (i = sched->seats[seat].queue_first; i != GP_NONE && !plan_is_full(b); i = sched->queues[i].seat_next) {
+			const struct gp_queue *q = &sched->queues[i];
+
+			if (q->gate == GP_GATE_CLOSED && q->rank >= hold_rank && gp_turn_allows(sched, q) && q->gang == GP_NONE &&
+			    (q->attr.kind != GP_KIND_COMPUTE || plan_has_slot(b)))
+				plan_open(b, i, GP_WHY_COMPANY);
+		}
+	}
+}
+
+static void plan_open_ready(struct plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	int64_t hold_rank = gp_device_hold_rank(sched, b->device);
+	uint32_t queue, first = b->plan->open_count;
+
+	while ((queue = gp_heap_top(b->device, GP_HEAP_READY)) != GP_NONE && !plan_is_full(b)) {
+		const struct gp_queue *q = &sched->queues[queue];
+
+		/* On a self-switching device the one that has the turn stays open under the urgent ones, so it may open too. */
+		if (q->rank < hold_rank && !(b->device->attr.switch_ns && q->is_batch))
+			break;
+		/* A batch gate opened now will have to be closed for the next urgent arrival: not before that can be paid. */
+		if (q->is_batch && !b->device->attr.switch_ns && !gp_budget_can_pay(sched, b->device, 1))
+			break;
+		if (!plan_make_room(b, q))
+			break;
+		plan_open(b, queue, q->is_batch ? GP_WHY_TURN : GP_WHY_WORK);
+	}
+	plan_open_company(b, first, hold_rank);
+}
+
+/* Gates whose state was lost with an order, and all closed gates of a stopped device: order them open. */
+static void plan_repair(struct plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	uint32_t seat, i;
+
+	if (!b->device->unknown_count && !b->device->opening_all)
+		return;
+	for (seat = b->device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
+		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+			const struct gp_queue *q = &sched->queues[i];
+			bool lost = q->gate == GP_GATE_UNKNOWN && q->hold_until_ns <= sched->now_ns;
+
+			if (!lost && !(b->device->opening_all && q->gate == GP_GATE_CLOSED))
+				continue;
+			if (plan_is_full(b)) {
+				b->device->dirty = true;
+				return;
+			}
+			plan_open(b, i, b->device->opening_all ? GP_WHY_STOPPED : GP_WHY_TIMEOUT);
+		}
+	b->device->opening_all = false;
+}
+
+static void plan_timers(struct gp_sched *sched, struct gp_device *device)
+{
+	uint32_t i;
+
+	if (device->aged_seat != GP_NONE && device->aged_until_ns <= sched->now_ns) {
+		const struct gp_seat *seat = &sched->seats[device->aged_seat];
+
+		device->aged_seat = GP_NONE;
+		for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+			struct gp_queue *q = &sched->queues[i];
+			uint32_t member = q->gang == GP_NONE ? GP_NONE : sched->gangs[q->gang].first;
+
+			for (; member != GP_NONE; member = sched->queues[member].gang_next)
+				sched->queues[member].aged = false;
+			q->aged = false;
+			q->age_start_ns = sched->now_ns;
+			q->age_open_ns = 0;
+			q->age_due_ns = 0;
+			gp_work_refresh(sched, i);
+		}
+		gp_turn_check(sched, (uint32_t)(seat - sched->seats));
+	}
+	while ((i = gp_heap_top(device, GP_HEAP_TIMER)) != GP_NONE && sched->queues[i].timer_ns <= sched->now_ns)
+		gp_work_due(sched, i);
+}
+
+/* Writes the plan down and marks it under way. */
+static void plan_issue(struct plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	struct gp_device *device = b->device;
+	struct gp_plan *plan = b->plan;
+	uint32_t i;
+
+	plan->seq = device->next_seq ? device->next_seq : ++sched->seq;
+	device->next_seq = 0;
+	plan->transaction_count = plan_transactions(sched, device, plan->close, plan->close_count);
+	if (device->attr.unit != GP_UNIT_DEVICE || !plan->close_count)
+		plan->transaction_count += plan_transactions(sched, device, plan->open, plan->open_count);
+	device->seq = plan->seq;
+	device->issued_ns = sched->now_ns;
+	device->close_count = plan->close_count;
+	device->order_count = plan->close_count + plan->open_count;
+	device->in_flight = true;
+	device->stats.plans++;
+	device->stats.transactions += plan->transaction_count;
+	gp_trace_device(sched, GP_TRACE_PLAN, plan->device, GP_WHY_NONE, plan->seq);
+	for (i = 0; i < plan->close_count; i++) {
+		device->orders[i] = plan->close[i].queue;
+		gp_trace(sched, GP_TRACE_CLOSE, plan->close[i].queue.index, plan->close[i].why, plan->seq);
+	}
+	for (i = 0; i < plan->open_count; i++) {
+		device->orders[plan->close_count + i] = plan->open[i].queue;
+		gp_trace(sched, GP_TRACE_OPEN, plan->open[i].queue.index, plan->open[i].why, plan->seq);
+	}
+}
+
+static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *ret_plan)
+{
+	struct gp_device *device = &sched->devices[index];
+	struct plan_builder b = { .sched = sched, .device = device, .plan = ret_plan };
+
+	if (device->in_flight && sched->now_ns >= device->issued_ns + device->attr.ack_timeout_ns)
+		gp_apply_timeout(sched, device);
+	if (device->in_flight)
+		return false;
+	device->wake_ns = GP_NEVER_NS;
+	plan_timers(sched, device);
+	device->dirty = false;
+	if (!device->policy->gates)
+		return false;
+	ret_plan->device = index;
+	ret_plan->close_count = ret_plan->open_count = ret_plan->transaction_count = 0;
+	ret_plan->announce = device->announce != GP_NONE;
+	ret_plan->bring_in = ret_plan->announce ? gp_queue_id_of(sched, device->announce) : (struct gp_queue_id){ GP_NONE, 0 };
+	device->announce = GP_NONE;
+	plan_repair(&b);
+	if (!device->stopped) {
+		gp_gang_decide(sched);
+		gp_turn_assign(sched, device);
+		plan_close_lower(&b);
+		plan_close_turns(&b);
+		plan_gangs(&b);
+		plan_close_overflow(&b);
+		plan_open_aged(&b);
+		plan_open_ready(&b);
+	}
+	/* The steps above mark the device dirty as they change it; only what did not fit is left over. */
+	device->dirty = plan_is_full(&b);
+	if (ret_plan->close_count || ret_plan->open_count)
+		plan_issue(&b);
+	else if (ret_plan->announce)
+		ret_plan->seq = ++sched->seq;
+	else
+		return false;
+	return true;
+}
+
+bool gp_sched_plan(struct gp_sched *sched, uint64_t now_ns, struct gp_plan *ret_plan)
+{
+	uint32_t i;
+
+	gp_clock(sched, now_ns);
+	for (i = 0; i < sched->device_count; i++) {
+		uint32_t index = (sched->plan_next + i) % sched->device_count;
+		const struct gp_device *device = &sched->devices[index];
+		uint32_t timer = gp_heap_top(device, GP_HEAP_TIMER);
+		bool due = timer != GP_NONE && sched->queues[timer].timer_ns <= sched->now_ns;
+
+		if (!device->in_flight && !device->dirty && !due && device->wake_ns > sched->now_ns)
+			continue;
+		if (plan_device(sched, index, ret_plan)) {
+			sched->plan_next = (index + 1) % sched->device_count;
+			return true;
+		}
+	}
+	return false;
+}
+
+uint64_t gp_sched_deadline_ns(const struct gp_sched *sched)
+{
+	uint64_t when_ns = GP_NEVER_NS;
+	uint32_t i;
+
+	for (i = 0; i < sched->device_count; i++) {
+		const struct gp_device *device = &sched->devices[i];
+		uint32_t timer = gp_heap_top(device, GP_HEAP_TIMER);
+		uint64_t own_ns = device->wake_ns;
+
+		if (device->in_flight) {
+			own_ns = device->issued_ns + device->attr.ack_timeout_ns;
+		} else {
+			if (timer != GP_NONE && sched->queues[timer].timer_ns < own_ns)
+				own_ns = sched->queues[timer].timer_ns;
+			if (device->dirty)
+				own_ns = sched->now_ns;
+		}
+		if (own_ns < when_ns)
+			when_ns = own_ns;
+	}
+	return when_ns;
+}

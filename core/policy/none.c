@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* none: never closes a gate. Running with it is running without the core. */
+#include "core/policy/list.h"
+
+const struct gp_policy gp_policy_none = {
+	.name = "none",
+	.summary = "does nothing: the same as running without gpreempt",
+	.gates = false,
+};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Life: the caller's memory is laid out and devices are added. Everything from outside is checked here. */
+#include "core/state.h"
+
+struct sched_layout { size_t devices, clients, queues, seats, gangs, trace, heaps, total; };
+
+static size_t sched_place(size_t *offset, size_t size, size_t count)
+{
+	size_t at = (*offset + 15u) & ~(size_t)15u;
+
+	*offset = at + size * count;
+	return at;
+}
+
+static bool sched_layout(const struct gp_limits *limits, struct sched_layout *ret_layout)
+{
+	size_t offset = sizeof(struct gp_sched);
+
+	if (!limits->device_count || limits->device_count > GP_DEVICE_MAX || !limits->client_count ||
+	    limits->client_count > GP_CLIENT_MAX || !limits->queue_count || limits->queue_count > GP_QUEUE_MAX ||
+	    limits->gang_count > GP_GANG_MAX || !limits->trace_count || limits->trace_count > GP_TRACE_MAX ||
+	    (limits->trace_count & (limits->trace_count - 1)))
+		return false;
+	ret_layout->devices = sched_place(&offset, sizeof(struct gp_device), limits->device_count);
+	ret_layout->clients = sched_place(&offset, sizeof(struct gp_client), limits->client_count);
+	ret_layout->queues = sched_place(&offset, sizeof(struct gp_queue), limits->queue_count);
+	ret_layout->seats = sched_place(&offset, sizeof(struct gp_seat), limits->queue_count);  /* a seat has at least one queue */
+	ret_layout->gangs = sched_place(&offset, sizeof(struct gp_gang), limits->gang_count);
+	ret_layout->trace = sched_place(&offset, sizeof(struct gp_trace_event), limits->trace_count);
+	ret_layout->heaps = sched_place(&offset, sizeof(uint32_t) * GP_HEAP_COUNT, limits->queue_count);
+	ret_layout->total = offset;
+	return true;
+}
+
+size_t gp_sched_size(const struct gp_limits *limits)
+{
+	struct sched_layout layout;
+
+	return sched_layout(limits, &layout) ? layout.total : 0;
+}
+
+int gp_sched_init(void *memory, size_t size, const struct gp_limits *limits, struct gp_sched **ret_sched)
+{
+	struct gp_sched *sched = memory;
+	struct sched_layout layout;
+	char *base = memory;
+	uint32_t i;
+
+	if (!sched_layout(limits, &layout) || size < layout.total || ((uintptr_t)memory & 15u))
+		return -EINVAL;
+	memset(memory, 0, layout.total);
+	sched->limits = *limits;
+	sched->devices = (void *)(base + layout.devices);
+	sched->clients = (void *)(base + layout.clients);
+	sched->queues = (void *)(base + layout.queues);
+	sched->seats = (void *)(base + layout.seats);
+	sched->gangs = (void *)(base + layout.gangs);
+	sched->trace = (void *)(base + layout.trace);
+	sched->heap_slots = (void *)(base + layout.heaps);
+	for (i = 0; i < limits->client_count; i++)
+		sched->clients[i].seat_first = i + 1 < limits->client_count ? i + 1 : GP_NONE;
+	for (i = 0; i < limits->queue_count; i++) {
+		sched->queues[i].seat_next = i + 1 < limits->queue_count ? i + 1 : GP_NONE;
+		sched->seats[i].client_next = sched->queues[i].seat_next;
+	}
+	*ret_sched = sched;
+	return 0;
+}
+
+static uint64_t sched_default(uint64_t value, uint64_t otherwise)
+{
+	return value ? value : otherwise;
+}
+
+static bool sched_param_ok(const struct gp_param *param)
+{
+	return param->turn_ns <= GP_DURATION_NS_MAX && param->min_open_ns <= GP_DURATION_NS_MAX &&
+	       param->linger_max_ns <= GP_DURATION_NS_MAX && param->age_window_ns <= GP_DURATION_NS_MAX &&
+	       param->age_turn_ns <= GP_DURATION_NS_MAX && param->hint_grace_ns <= GP_DURATION_NS_MAX &&
+	       param->overhead_permille <= 1000 && param->burst <= 100000 && param->batch_clients <= GP_BATCH_MAX &&
+	       param->fail_max <= 1000;
+}
+
+/* Defaults, with their reasons in struct gp_param. */
+static struct gp_param sched_param(const struct gp_param *param, const struct gp_device_attr *attr)
+{
+	return (struct gp_param){
+		.turn_ns = sched_default(param->turn_ns, 40000000),
+		.min_open_ns = sched_default(param->min_open_ns, attr->open_ns),
+		.linger_max_ns = sched_default(param->linger_max_ns, 5000000),
+		.age_window_ns = sched_default(param->age_window_ns, 1000000000),
+		.age_turn_ns = sched_default(param->age_turn_ns, 5000000),
+		.hint_grace_ns = sched_default(param->hint_grace_ns, 2000000),
+		.overhead_permille = (uint32_t)sched_default(param->overhead_permille, 200),
+		.burst = (uint32_t)sched_default(param->burst, 32),
+		.batch_clients = param->batch_clients,
+		.fail_max = (uint32_t)sched_default(param->fail_max, 3),
+	};
+}
+
+static uint32_t sched_batch_max(const struct gp_param *param, const struct gp_device_attr *attr, const struct gp_policy *policy)
+{
+	if (!policy->gates)
+		return GP_UNLIMITED;
+	if (param->batch_clients)
+		return param->batch_clients;
+	if (attr->switch_ns)
+		return attr->lower_max && attr->lower_max < GP_BATCH_MAX ? attr->lower_max : 1;
+	/* With one transaction for the whole device it costs the urgent queue nothing if many are open, unless turns are all the policy has. */
+	return attr->unit == GP_UNIT_DEVICE && policy->rank ? GP_UNLIMITED : 1;
+}
+
+int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *attr, const char *policy, const struct gp_param *param,
+			uint32_t *ret_device)
+{
+	const struct gp_policy *found = gp_policy_find(policy);
+	struct gp_device *device;
+	uint32_t i;
+
+	if (!found || !sched_param_ok(param) || (unsigned int)attr->unit > GP_UNIT_QUEUE || !attr->queue_max ||
+	    attr->close_ns > GP_DURATION_NS_MAX || attr->open_ns > GP_DURATION_NS_MAX || attr->ack_timeout_ns > GP_DURATION_NS_MAX ||
+	    attr->switch_ns > GP_DURATION_NS_MAX || attr->lower_max > GP_BATCH_MAX)
+		return -EINVAL;
+	if (sched->device_count == sched->limits.device_count ||
+	    attr->queue_max > sched->limits.queue_count - sched->queue_reserved)
+		return -ENOSPC;
+	device = &sched->devices[sched->device_count];
+	device->attr = *attr;
+	device->attr.ack_timeout_ns = sched_default(attr->ack_timeout_ns, 1000000000);
+	device->param = sched_param(param, attr);
+	device->policy = found;
+	device->batch_max = sched_batch_max(param, attr, found);
+	for (i = 0; i < GP_HEAP_COUNT; i++)
+		device->heaps[i].slots = sched->heap_slots + (size_t)sched->queue_reserved * GP_HEAP_COUNT +
+					 (size_t)i * attr->queue_max;
+	sched->queue_reserved += attr->queue_max;
+	device->seat_first = device->idle_first = device->idle_last = device->check_first = GP_NONE;
+	device->inverted_first = device->aged_seat = device->announce = GP_NONE;
+	device->wake_ns = GP_NEVER_NS;
+	device->tokens_ns = (int64_t)((attr->close_ns + attr->open_ns) * device->param.burst);
+	device->tokens_mark_ns = sched->now_ns;
+	*ret_device = sched->device_count++;
+	return 0;
+}
+
+int gp_sched_device_set_cost(struct gp_sched *sched, uint32_t device, uint64_t close_ns, uint64_t open_ns)
+{
+	if (device >= sched->device_count || close_ns > GP_DURATION_NS_MAX || open_ns > GP_DURATION_NS_MAX)
+		return -EINVAL;
+	sched->devices[device].attr.close_ns = close_ns;
+	sched->devices[device].attr.open_ns = open_ns;
+	return 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Turns: of the batch seats only batch_max have their gates open at a time, for long turns. So the urgent queue has one client to stop, not many, and the
+ * batch side pays one save and restore per turn, not per hardware quantum. A turn's length is time actually run: what a more urgent queue takes does not count.
+ */
+#include "core/state.h"
+
+/* Charges the seat for the time its queues ran since the last look. */
+void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat)
+{
+	const struct gp_policy *policy = sched->devices[seat->device].policy;
+	uint64_t elapsed_ns = sched->now_ns - seat->mark_ns;
+
+	seat->mark_ns = sched->now_ns;
+	if (!elapsed_ns || !(seat->running[GP_KIND_COMPUTE] || seat->running[GP_KIND_COPY]))
+		return;
+	seat->turn_used_ns += elapsed_ns;
+	seat->view.present_ns = sched->now_ns - seat->joined_ns;
+	if (seat->running[GP_KIND_COMPUTE]) {
+		seat->view.compute_ns += elapsed_ns;
+		if (policy->charge)
+			policy->charge(&seat->view, GP_KIND_COMPUTE, elapsed_ns);
+	}
+	if (seat->running[GP_KIND_COPY]) {
+		seat->view.copy_ns += elapsed_ns;
+		if (policy->charge)
+			policy->charge(&seat->view, GP_KIND_COPY, elapsed_ns);
+	}
+}
+
+/* The smallest key among seats that hold a turn or wait for one; a newcomer starts there. */
+uint64_t gp_turn_floor(const struct gp_sched *sched, const struct gp_device *device)
+{
+	uint32_t waiting = gp_heap_top(device, GP_HEAP_TURN);
+	uint64_t floor_key = GP_NEVER_NS;
+	uint32_t i;
+
+	if (waiting != GP_NONE)
+		floor_key = sched->seats[sched->queues[waiting].seat].view.key;
+	for (i = 0; i < device->turn_count; i++) {
+		const struct gp_seat *seat = &sched->seats[device->turn_seats[i]];
+
+		if (seat->work_count && seat->view.key < floor_key)
+			floor_key = seat->view.key;
+	}
+	return floor_key == GP_NEVER_NS ? 0 : floor_key;
+}
+
+void gp_turn_check(struct gp_sched *sched, uint32_t seat)
+{
+	struct gp_seat *s = &sched->seats[seat];
+	struct gp_device *device = &sched->devices[s->device];
+
+	device->dirty = true;
+	if (s->check_gates)
+		return;
+	s->check_gates = true;
+	s->check_next = device->check_first;
+	device->check_first = seat;
+}
+
+static void turn_refresh_queues(struct gp_sched *sched, struct gp_seat *seat)
+{
+	uint32_t i;
+
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+		gp_work_rerank(sched, i);
+		gp_work_refresh(sched, i);
+	}
+}
+
+void gp_turn_give(struct gp_sched *sched, uint32_t seat)
+{
+	struct gp_seat *s = &sched->seats[seat];
+	struct gp_device *device = &sched->devices[s->device];
+
+	if (s->has_turn)
+		return;
+	gp_turn_account(sched, s);
+	s->has_turn = true;
+	s->turn_used_ns = 0;
+	if (device->batch_max != GP_UNLIMITED) {
+		GP_ASSERT(device->turn_count < GP_BATCH_MAX);
+		device->turn_seats[device->turn_count++] = seat;
+		device->stats.turns++;
+		if (s->queue_first != GP_NONE)
+			gp_trace(sched, GP_TRACE_TURN, s->queue_first, GP_WHY_TURN, 0);
+	}
+	turn_refresh_queues(sched, s);
+}
+
+void gp_turn_take(struct gp_sched *sched, uint32_t seat)
+{
+	struct gp_seat *s = &sched->seats[seat];
+	struct gp_device *device = &sched->devices[s->device];
+	uint32_t i;
+
+	if (!s->has_turn || device->batch_max == GP_UNLIMITED)
+		return;
+	gp_turn_account(sched, s);
+	s->has_turn = false;
+	s->view.turn_count = ++device->turn_clock;
+	for (i = 0; device->turn_seats[i] != seat; i++)
+		GP_ASSERT(i + 1 < device->turn_count);
+	device->turn_seats[i] = device->turn_seats[--device->turn_count];
+	turn_refresh_queues(sched, s);
+	for (i = s->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].gang != GP_NONE && sched->queues[i].is_batch)
+			gp_gang_lose_turn(sched, sched->queues[i].gang);
+	gp_turn_check(sched, seat);
+}
+
+/* The highest rank of the seat's queues with work; INT64_MIN: it has none. */
+static int64_t turn_rank(const struct gp_sched *sched, const struct gp_seat *seat)
+{
+	int64_t best = INT64_MIN;
+	uint32_t i;
+
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].heap_index[GP_HEAP_WORK] != GP_NONE && sched->queues[i].is_batch &&
+		    sched->queues[i].rank > best)
+			best = sched->queues[i].rank;
+	return best;
+}
+
+/* Which seat must give way to one of this rank; GP_NONE: nobody yet, and the device is woken when that may change. */
+static uint32_t turn_victim(struct gp_sched *sched, struct gp_device *device, int64_t rank)
+{
+	uint32_t i, victim = GP_NONE;
+	int64_t victim_rank = INT64_MAX;
+
+	for (i = 0; i < device->turn_count; i++) {
+		struct gp_seat *seat = &sched->seats[device->turn_seats[i]];
+		int64_t own = turn_rank(sched, seat);
+
+		gp_turn_account(sched, seat);
+		if (own > rank)
+			continue;
+		if (own == rank && seat->turn_used_ns < device->param.turn_ns) {
+			gp_device_wake(device, sched->now_ns + device->param.turn_ns - seat->turn_used_ns);
+			continue;
+		}
+		if (own < victim_rank) {
+			victim_rank = own;
+			victim = device->turn_seats[i];
+		}
+	}
+	return victim;
+}
+
+bool gp_turn_can_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
+{
+	struct gp_device *device = &sched->devices[sched->seats[seat].device];
+
+	return sched->seats[seat].has_turn || device->turn_count < device->batch_max || turn_victim(sched, device, rank) != GP_NONE;
+}
+
+void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
+{
+	struct gp_device *device = &sched->devices[sched->seats[seat].device];
+
+	if (sched->seats[seat].has_turn)
+		return;
+	if (device->turn_count >= device->batch_max)
+		gp_turn_take(sched, turn_victim(sched, device, rank));
+	gp_turn_give(sched, seat);
+}
+
+void gp_turn_assign(struct gp_sched *sched, struct gp_device *device)
+{
+	uint32_t waiter;
+
+	while ((waiter = gp_heap_top(device, GP_HEAP_TURN)) != GP_NONE) {
+		const struct gp_queue *q = &sched->queues[waiter];
+
+		/* A turn that could not be used would only cost: unless the device puts the holder aside by itself. */
+		if (q->rank < gp_device_hold_rank(sched, device) && !device->attr.switch_ns)
+			break;
+		if (!gp_turn_can_get(sched, q->seat, q->rank))
+			break;
+		gp_turn_get(sched, q->seat, q->rank);
+	}
+}
+
+/* The device's top priority changed, so others may take turns now, or need none. */
+void gp_turn_settle(struct gp_sched *sched, struct gp_device *device)
+{
+	uint32_t i;
+
+	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next) {
+		turn_refresh_queues(sched, &sched->seats[i]);
+		if (sched->seats[i].batch_count == 0)
+			gp_turn_take(sched, i);
+	}
+	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next)
+		if (sched->seats[i].batch_count && sched->seats[i].work_count && device->turn_count < device->batch_max)
+			gp_turn_give(sched, i);
+	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next)     /* what is left, to those without work */
+		if (sched->seats[i].batch_count && device->turn_count < device->batch_max)
+			gp_turn_give(sched, i);
+}
+
+void gp_turn_forget(struct gp_sched *sched, uint32_t seat)
+{
+	struct gp_device *device = &sched->devices[sched->seats[seat].device];
+	uint32_t *link = &device->check_first;
+
+	gp_turn_take(sched, seat);
+	while (sched->seats[seat].check_gates) {
+		GP_ASSERT(*link != GP_NONE);
+		if (*link == seat) {
+			*link = sched->seats[seat].check_next;
+			sched->seats[seat].check_gates = false;
+		} else {
+			link = &sched->seats[*link].check_next;
+		}
+	}
+	if (device->aged_seat == seat)
+		device->aged_seat = GP_NONE;
+}

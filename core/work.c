@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * A queue's work comes and goes. This file owns the queue's place in the heaps, its accounts and its timer: every other file changes a field and
+ * then calls gp_work_refresh(), so that heaps, counts and accounts cannot disagree with the fields.
+ */
+#include "core/state.h"
+
+#define WORK_TAIL_NS 50000u     /* fetch counters and nothing learned yet: assume the last packet runs so long (chosen) */
+
+bool gp_work_is_active(const struct gp_sched *sched, const struct gp_queue *queue)
+{
+	return queue->has_work || queue->hinted || (queue->gang != GP_NONE && sched->gangs[queue->gang].work_count > 0);
+}
+
+void gp_work_account(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	uint64_t elapsed_ns = sched->now_ns - q->mark_ns;
+
+	q->mark_ns = sched->now_ns;
+	if (!q->has_work)
+		return;
+	if (gp_gate_lets_through(q->gate)) {
+		q->run_ns += elapsed_ns;
+		q->age_open_ns += elapsed_ns;
+	} else {
+		q->wait_ns += elapsed_ns;
+	}
+}
+
+static void work_idle_list(struct gp_sched *sched, struct gp_queue *q, uint32_t queue, bool member)
+{
+	struct gp_device *device = gp_device_of(sched, q);
+
+	if (q->in_idle_list == member)
+		return;
+	q->in_idle_list = member;
+	if (member) {
+		q->idle_prev = device->idle_last;
+		q->idle_next = GP_NONE;
+		if (device->idle_last != GP_NONE)
+			sched->queues[device->idle_last].idle_next = queue;
+		else
+			device->idle_first = queue;
+		device->idle_last = queue;
+		return;
+	}
+	if (q->idle_prev != GP_NONE)
+		sched->queues[q->idle_prev].idle_next = q->idle_next;
+	else
+		device->idle_first = q->idle_next;
+	if (q->idle_next != GP_NONE)
+		sched->queues[q->idle_next].idle_prev = q->idle_prev;
+	else
+		device->idle_last = q->idle_prev;
+}
+
+/* Ageing starts when a queue with work finds its gate closed, and goes on across short openings. */
+static void work_age(struct gp_sched *sched, struct gp_queue *q)
+{
+	const struct gp_param *param = &gp_device_of(sched, q)->param;
+
+	if (!q->has_work) {
+		q->age_start_ns = q->age_due_ns = 0;
+		q->age_open_ns = 0;
+		return;
+	}
+	if (gp_gate_lets_through(q->gate)) {
+		q->age_due_ns = 0;
+		return;
+	}
+	if (q->age_due_ns)
+		return;
+	if (!q->age_start_ns || q->age_open_ns >= param->age_turn_ns) {
+		q->age_start_ns = sched->now_ns;
+		q->age_open_ns = 0;
+	}
+	q->age_due_ns = q->age_start_ns + param->age_window_ns;
+}
+
+void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_device *device = gp_device_of(sched, q);
+	struct gp_seat *seat = &sched->seats[q->seat];
+	bool active = gp_work_is_active(sched, q);
+	bool running = q->has_work && gp_gate_lets_through(q->gate);
+	bool waits = active && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE;
+	bool was_active = q->heap_index[GP_HEAP_WORK] != GP_NONE;
+	bool was_running = q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
+
+	if (was_active != active)
+		seat->work_count += active ? 1u : -1u;
+	if (was_running != running) {
+		gp_turn_account(sched, seat);
+		seat->running[q->attr.kind] += running ? 1u : -1u;
+	}
+	gp_heap_put(sched, device, GP_HEAP_WORK, queue, active);
+	gp_heap_put(sched, device, GP_HEAP_LINGER, queue, q->linger_until_ns && !active);
+	gp_heap_put(sched, device, GP_HEAP_OPEN, queue, q->gate == GP_GATE_OPEN);
+	gp_heap_put(sched, device, GP_HEAP_RUNNING, queue, running);
+	gp_heap_put(sched, device, GP_HEAP_READY, queue, waits && gp_turn_allows(sched, q));
+	gp_heap_put(sched, device, GP_HEAP_TURN, queue, waits && !gp_turn_allows(sched, q));
+	work_idle_list(sched, q, queue, q->gate == GP_GATE_OPEN && !active && q->attr.kind == GP_KIND_COMPUTE &&
+			       !q->attr.unseen && q->gang == GP_NONE);
+	work_age(sched, q);
+	gp_work_timer(sched, queue);
+	device->dirty = true;
+	gp_inversion_work(sched, queue);
+	if (!was_running && running)
+		gp_inversion_started(sched, queue);
+	else if (was_running && !running)
+		gp_inversion_stopped(sched, queue, q->has_work ? GP_WHY_PRIORITY : GP_WHY_WORK);
+}
+
+/* Takes the queue out of every heap whose order depends on what is about to change, and puts it back. */
+void gp_work_set_rank(struct gp_sched *sched, uint32_t queue, int64_t rank)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_device *device = gp_device_of(sched, q);
+	static const enum gp_heap_name ranked[] = { GP_HEAP_WORK, GP_HEAP_LINGER, GP_HEAP_OPEN, GP_HEAP_RUNNING, GP_HEAP_READY,
+						    GP_HEAP_TURN };
+	bool was[GP_HEAP_COUNT];
+	uint64_t order = device->policy->order ? device->policy->order(&sched->seats[q->seat].view)
+					       : sched->seats[q->seat].view.turn_count;
+	uint32_t i;
+
+	if (q->rank == rank && q->order == order)
+		return;
+	for (i = 0; i < sizeof(ranked) / sizeof(ranked[0]); i++) {
+		was[i] = q->heap_index[ranked[i]] != GP_NONE;
+		gp_heap_put(sched, device, ranked[i], queue, false);
+	}
+	q->rank = rank;
+	q->order = order;
+	for (i = 0; i < sizeof(ranked) / sizeof(ranked[0]); i++)
+		gp_heap_put(sched, device, ranked[i], queue, was[i]);
+	device->dirty = true;
+	/* The change of rank may begin or end inversions on both sides. */
+	if (q->heap_index[GP_HEAP_RUNNING] != GP_NONE) {
+		gp_inversion_stopped(sched, queue, GP_WHY_NONE);
+		gp_inversion_started(sched, queue);
+	}
+	gp_inversion_work(sched, queue);
+}
+
+/* Asks the policy again. Must precede gp_work_refresh() where both are due. */
+void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_device *device = gp_device_of(sched, q);
+	struct gp_seat *seat = &sched->seats[q->seat];
+	const struct gp_policy_queue view = {
+		.priority = q->attr.priority, .weight = q->attr.weight, .kind = q->attr.kind, .deadline_ns = q->attr.deadline_ns,
+		.budget_ns = q->attr.budget_ns, .arrival_ns = q->has_work ? q->busy_since_ns : sched->now_ns,
+		.priority_top = device->priority_top, .deadline_queue_count = device->deadline_queue_count,
+	};
+	bool is_batch = device->policy->gates && (!device->policy->is_batch || device->policy->is_batch(&view));
+
+	if (q->is_batch != is_batch) {
+		q->is_batch = is_batch;
+		seat->batch_count += is_batch ? 1u : -1u;
+		gp_turn_check(sched, q->seat);
+	}
+	q->own_rank = device->policy->rank ? device->policy->rank(&view) : 0;
+	if (q->gang != GP_NONE)
+		gp_gang_rank(sched, q->gang);
+	else
+		gp_work_set_rank(sched, queue, q->own_rank);
+}
+
+void gp_work_begin(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_device *device = gp_device_of(sched, q);
+	struct gp_seat *seat = &sched->seats[q->seat];
+
+	gp_work_account(sched, queue);
+	if (q->idle_since_ns)
+		gp_learn_gap(q, sched->now_ns - q->idle_since_ns);
+	if (seat->work_count == 0 && device->policy->join) {
+		seat->view.present_ns = sched->now_ns - seat->joined_ns;
+		device->policy->join(&seat->view, gp_turn_floor(sched, device));
+	}
+	q->has_work = true;
+	q->hinted = false;
+	q->hint_from_ns = q->hint_at_ns = 0;
+	q->linger_until_ns = 0;
+	q->tail_until_ns = 0;
+	q->busy_since_ns = q->last_done_ns = sched->now_ns;
+	q->short_tried = false;
+	gp_trace(sched, GP_TRACE_BUSY, queue, GP_WHY_NONE, 0);
+	gp_work_rerank(sched, queue);
+	if (q->gang != GP_NONE)
+		gp_gang_work(sched, q->gang, true);
+	gp_work_refresh(sched, queue);
+}
+
+void gp_work_end(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_device *device = gp_device_of(sched, q);
+	uint64_t linger_ns;
+
+	gp_work_account(sched, queue);
+	gp_learn_busy(q, sched->now_ns - q->busy_since_ns);
+	q->has_work = false;
+	q->tail_until_ns = 0;
+	q->idle_since_ns = sched->now_ns;
+	/* A cycle costs the device a close and an open, and the urgent queue a close: count that one twice. */
+	linger_ns = device->policy->gates ? gp_learn_linger_ns(q, 2 * device->attr.close_ns + device->attr.open_ns,
+							       device->param.linger_max_ns) : 0;
+	q->linger_until_ns = linger_ns ? sched->now_ns + linger_ns : 0;
+	gp_trace(sched, GP_TRACE_IDLE, queue, linger_ns ? GP_WHY_LINGER : GP_WHY_NONE, sched->now_ns - q->busy_since_ns);
+	if (q->gang != GP_NONE)
+		gp_gang_work(sched, q->gang, false);
+	gp_work_refresh(sched, queue);
+	q->left_why = GP_WHY_NONE;      /* after the inversions it explains were written down */
+}
+
+/* The one place where a gate's state changes; counts follow. */
+void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_device *device = gp_device_of(sched, q);
+	struct gp_seat *seat = &sched->seats[q->seat];
+	uint32_t was = q->gate != GP_GATE_CLOSED, is = gate != GP_GATE_CLOSED;
+
+	gp_work_account(sched, queue);
+	if (q->gate == GP_GATE_UNKNOWN)
+		device->unknown_count--;
+	if (gate == GP_GATE_UNKNOWN)
+		device->unknown_count++;
+	if (q->attr.kind == GP_KIND_COMPUTE)
+		device->open_compute_count += is - was;
+	device->open_seat_count -= seat->open_count > 0;
+	seat->open_count += is - was;
+	device->open_seat_count += seat->open_count > 0;
+	if (gate == GP_GATE_OPEN && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSING)
+		q->opened_ns = q->last_done_ns = sched->now_ns;
+	if (!is)
+		q->left_why = GP_WHY_NONE;
+	q->gate = gate;
+	gp_work_refresh(sched, queue);
+}
+
+static void work_earliest(uint64_t *when_ns, uint64_t candidate_ns)
+{
+	if (candidate_ns && candidate_ns < *when_ns)
+		*when_ns = candidate_ns;
+}
+
+void gp_work_timer(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_device *device = gp_device_of(sched, q);
+	uint64_t when_ns = GP_NEVER_NS;
+
+	work_earliest(&when_ns, q->linger_until_ns);
+	work_earliest(&when_ns, q->hinted ? q->hint_at_ns + device->param.hint_grace_ns : q->hint_from_ns);
+	work_earliest(&when_ns, q->tail_until_ns);
+	work_earliest(&when_ns, q->hold_until_ns);
+	work_earliest(&when_ns, q->aged ? 0 : q->age_due_ns);
+	if (!device->policy->gates)
+		when_ns = q->tail_until_ns ? q->tail_until_ns : GP_NEVER_NS;
+	if (when_ns == q->timer_ns && (when_ns == GP_NEVER_NS) == (q->heap_index[GP_HEAP_TIMER] == GP_NONE))
+		return;
+	gp_heap_put(sched, device, GP_HEAP_TIMER, queue, false);
+	q->timer_ns = when_ns;
+	gp_heap_put(sched, device, GP_HEAP_TIMER, queue, when_ns != GP_NEVER_NS);
+}
+
+/* It waited a whole window with less than an aged turn's worth of running. One seat at a time is served. */
+static void work_grow_old(struct gp_sched *sched, struct gp_queue *q)
+{
+	struct gp_device *device = gp_device_of(sched, q);
+	struct gp_seat *seat = &sched->seats[q->seat];
+	uint32_t i;
+
+	if (device->aged_seat != GP_NONE) {
+		q->age_due_ns = device->aged_until_ns > sched->now_ns ? device->aged_until_ns : sched->now_ns + 1;
+		return;
+	}
+	device->aged_seat = q->seat;
+	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns + 2 * device->attr.open_ns;
+	device->stats.aged++;
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].has_work && sched->queues[i].gate == GP_GATE_CLOSED)
+			sched->queues[i].aged = true;
+	if (q->gang != GP_NONE)
+		gp_gang_open(sched, q->gang, GP_WHY_AGED);
+}
+
+void gp_work_due(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_device *device = gp_device_of(sched, q);
+	uint64_t now_ns = sched->now_ns;
+
+	if (q->linger_until_ns && q->linger_until_ns <= now_ns)
+		q->linger_until_ns = 0;
+	if (q->hold_until_ns && q->hold_until_ns <= now_ns)
+		q->hold_until_ns = 0;
+	if (q->hinted && q->hint_at_ns + device->param.hint_grace_ns <= now_ns) {
+		q->hinted = false;
+		q->hint_from_ns = q->hint_at_ns = 0;
+		device->stats.hints_missed++;
+		gp_trace(sched, GP_TRACE_HINT_MISSED, queue, GP_WHY_NONE, 0);
+	} else if (!q->hinted && q->hint_from_ns && q->hint_from_ns <= now_ns) {
+		q->hinted = true;
+		if (device->attr.switch_ns)
+			device->announce = queue;
+	}
+	if (q->tail_until_ns && q->tail_until_ns <= now_ns) {
+		gp_work_end(sched, queue);
+		return;
+	}
+	if (!q->aged && q->age_due_ns && q->age_due_ns <= now_ns)
+		work_grow_old(sched, q);
+	if (q->is_batch && !gp_turn_allows(sched, q) && q->gate == GP_GATE_OPEN)
+		gp_turn_check(sched, q->seat);  /* its close was put off */
+	gp_work_refresh(sched, queue);
+}
+
+/* Counters of a queue moved. Where they move at fetch the last packet may still run: it is given as long as packets take. */
+static void work_counters(struct gp_sched *sched, uint32_t queue, uint64_t written, uint64_t completed)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	uint64_t done_count = completed - q->completed;
+
+	if (done_count && q->has_work)
+		gp_learn_done(q, done_count, sched->now_ns);
+	q->written = written;
+	q->completed = completed;
+	if (written != completed) {
+		q->tail_until_ns = 0;
+		if (!q->has_work)
+			gp_work_begin(sched, queue);
+		else
+			gp_work_timer(sched, queue);
+	} else if (q->has_work) {
+		if (!gp_device_of(sched, q)->attr.fetch_counters) {
+			gp_work_end(sched, queue);
+			return;
+		}
+		q->tail_until_ns = sched->now_ns + (q->packet_ns ? q->packet_ns + q->packet_ns / 2 : WORK_TAIL_NS);
+		gp_work_timer(sched, queue);
+	}
+}
+
+int gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t written, uint64_t completed, uint64_t now_ns)
+{
+	struct gp_queue *q = gp_queue_find(sched, queue);
+
+	if (!q)
+		return -ESTALE;
+	if (written == q->written && completed == q->completed)
+		return 0;
+	if (completed > written || written < q->written || completed < q->completed)
+		return -EINVAL;
+	gp_clock(sched, now_ns);
+	if (!q->has_work && completed == written) {     /* came and went between two samples */
+		gp_work_begin(sched, queue.index);
+		gp_learn_done(q, completed - q->completed, sched->now_ns);
+		q->written = written;
+		q->completed = completed;
+		gp_work_end(sched, queue.index);
+		return 0;
+	}
+	work_counters(sched, queue.index, written, completed);
+	return 0;
+}
+
+int gp_sched_edge(struct gp_sched *sched, struct gp_queue_id queue, bool busy, uint64_t now_ns)
+{
+	struct gp_queue *q = gp_queue_find(sched, queue);
+
+	if (!q)
+		return -ESTALE;
+	gp_clock(sched, now_ns);
+	if (busy && !q->has_work)
+		gp_work_begin(sched, queue.index);
+	else if (!busy && q->has_work)
+		gp_work_end(sched, queue.index);
+	return 0;
+}
+
+int gp_sched_hint(struct gp_sched *sched, struct gp_queue_id queue, uint64_t in_ns, uint64_t now_ns)
+{
+	struct gp_queue *q = gp_queue_find(sched, queue);
+	struct gp_device *device;
+	uint64_t lead_ns;
+
+	if (!q)
+		return -ESTALE;
+	if (in_ns > GP_DURATION_NS_MAX)
+		return -EINVAL;
+	gp_clock(sched, now_ns);
+	device = gp_device_of(sched, q);
+	device->stats.hints++;
+	gp_trace(sched, GP_TRACE_HINT, queue.index, GP_WHY_NONE, sched->now_ns + in_ns);
+	if (q->has_work || q->hinted)           /* the lower gates are closed, or closing, already */
+		return 0;
+	lead_ns = device->attr.switch_ns ? device->attr.switch_ns : device->attr.close_ns;
+	lead_ns += lead_ns / 4;                 /* a margin: early costs a little batch time, late costs all of the hint */
+	q->hint_at_ns = sched->now_ns + in_ns;
+	q->hint_from_ns = q->hint_at_ns > sched->now_ns + lead_ns ? q->hint_at_ns - lead_ns : sched->now_ns;
+	gp_work_rerank(sched, queue.index);
+	gp_work_refresh(sched, queue.index);
+	return 0;
+}
+
+int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool open, uint64_t now_ns)
+{
+	struct gp_queue *q = gp_queue_find(sched, queue);
+
+	if (!q)
+		return -ESTALE;
+	gp_clock(sched, now_ns);
+	if (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED)
+		return 0;                       /* an order is under way or being repaired: its result decides */
+	if ((q->gate == GP_GATE_OPEN) == open)
+		return 0;
+	gp_trace(sched, GP_TRACE_GATE_LOST, queue.index, GP_WHY_LOST, open);
+	gp_work_gate(sched, queue.index, open ? GP_GATE_OPEN : GP_GATE_CLOSED);
+	return 0;
+}
