@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* The table: aligned, narrow enough, understandable, and safe whatever the names are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "lib/utf8.h"
+#include "test/unit/view_sample.h"
+
+static char *table(const struct gp_result *result, bool colour)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	assert_int_equal(gp_view_table(stream, result, colour), 0);
+	fclose(stream);
+	return text;
+}
+
+/* No line is longer than 110 columns, and the rows of clients are all as long as the head. */
+static void check_shape(char *text)
+{
+	size_t head = 0, rows = 0;
+
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		assert_true(gp_utf8_width(line) <= 110);
+		if (!strncmp(line, "run ", 4))
+			head = gp_utf8_width(line);
+		if (head && line[strlen(line) - 1] == '%') {
+			assert_int_equal(gp_utf8_width(line), head);
+			rows++;
+		}
+	}
+	assert_true(head > 0);
+	assert_int_equal(rows, 6);
+}
+
+/* The sample: the figures a newcomer looks for, the legend, and no escape sequence. */
+static void test_sample(void **state)
+{
+	static const char *const needed[] = { "serve+train on AMD Instinct MI300X", "simulated, not measured", "99 = most urgent", "1.00×", "10,000",
+					      "803 preemptions, 803 inversions (130 ms in all, longest 190 µs)", "left alone", "seed 7",
+					      "gate per process at 150 µs" };
+	struct gp_result *result = view_sample_create(1);
+	char *text = table(result, false);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!strstr(text, needed[i]))
+			fail_msg("\"%s\" is missing", needed[i]);
+	assert_null(strchr(text, '\033'));
+	check_shape(text);
+	free(text);
+	text = table(result, true);
+	assert_non_null(strstr(text, "\033[1m"));
+	free(text);
+	view_sample_destroy(result);
+}
+
+/* Names that are long, wide, or hold control characters change neither the width nor the alignment. */
+static void test_hostile_names(void **state)
+{
+	struct gp_result *result = view_sample_create(1);
+	char *text;
+
+	(void)state;
+	for (uint32_t i = 0; i < result->run_count; i++) {
+		strcpy(result->runs[i].clients[0].name, "漢字漢字漢字漢字漢字漢字漢字漢字");
+		memset(result->runs[i].clients[1].name, '\033', sizeof(result->runs[i].clients[1].name) - 1);
+		strcpy(result->runs[i].policy, "a-policy-of-23-letters-");
+		result->runs[i].clients[0].requests = 9999999;
+		result->runs[i].clients[1].throughput_milli = 999999999999ull;
+	}
+	text = table(result, false);
+	assert_null(strchr(text, '\033'));
+	check_shape(text);
+	free(text);
+	view_sample_destroy(result);
+}
+
+/* Without runs, and with a client without requests: no crash, no invented number. */
+static void test_empty(void **state)
+{
+	struct gp_result *result = view_sample_create(0);
+	uint32_t run_count = result->run_count;
+	char *text;
+
+	(void)state;
+	gp_hist_init(&result->runs[0].clients[0].latency_ns);
+	text = table(result, false);
+	assert_non_null(strstr(text, "–"));
+	assert_null(strstr(text, "1.00×"));
+	free(text);
+	result->run_count = 0;
+	free(table(result, false));
+	result->run_count = run_count;
+	view_sample_destroy(result);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sample), cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_empty),
+	};
+
+	return cmocka_run_group_tests_name("view/table", tests, NULL, NULL);
+}
