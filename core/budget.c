@@ -11,12 +11,15 @@ static int64_t budget_cost_ns(const struct gp_device *device, uint32_t transacti
 static void budget_fill(struct gp_sched *sched, struct gp_device *device)
 {
 	uint64_t elapsed_ns = sched->now_ns - device->tokens_mark_ns;
+	uint64_t gain_ns;
 	int64_t limit_ns = budget_cost_ns(device, device->param.burst);
 
-	device->tokens_mark_ns = sched->now_ns;
 	if (elapsed_ns > GP_DURATION_NS_MAX)
 		elapsed_ns = GP_DURATION_NS_MAX;
-	device->tokens_ns += (int64_t)(elapsed_ns * device->param.overhead_permille / 1000);
+	gain_ns = elapsed_ns * device->param.overhead_permille / 1000;
+	/* Time too short for a whole nanosecond of gain is kept for the next look. */
+	device->tokens_mark_ns = sched->now_ns - (elapsed_ns - gain_ns * 1000 / device->param.overhead_permille);
+	device->tokens_ns += (int64_t)gain_ns;
 	if (device->tokens_ns > limit_ns)
 		device->tokens_ns = limit_ns;
 }

@@ -218,8 +218,10 @@ int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, co
 		return -EDQUOT;
 	gp_clock(sched, now_ns);
 	settle = client_count_queue(device, &q->attr, false);
+	device->open_fixed_count -= gp_gate_is_fixed(q);
 	q->attr = *attr;
 	q->attr.weight = attr->weight ? attr->weight : GP_WEIGHT_DEFAULT;
+	device->open_fixed_count += gp_gate_is_fixed(q);
 	settle |= client_count_queue(device, &q->attr, true);
 	client_seat_view(sched, &sched->seats[q->seat]);
 	gp_trace(sched, GP_TRACE_ATTR, queue.index, GP_WHY_NONE, (uint64_t)attr->priority);
@@ -245,7 +247,7 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 	gp_gang_leave(sched, queue.index);
 	gp_work_account(sched, queue.index);
 	q->has_work = q->hinted = q->aged = false;
-	q->linger_until_ns = q->hint_from_ns = q->hint_at_ns = q->tail_until_ns = q->hold_until_ns = 0;
+	q->linger_until_ns = q->hint_from_ns = q->hint_at_ns = q->tail_until_ns = q->hold_until_ns = q->tail_ns = 0;
 	gp_work_gate(sched, queue.index, GP_GATE_CLOSED);       /* leaves every heap and list */
 	gp_trace(sched, GP_TRACE_QUEUE_REMOVE, queue.index, GP_WHY_NONE, 0);
 	if (device->announce == queue.index)

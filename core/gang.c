@@ -8,9 +8,15 @@
 
 static void gang_mark_devices(struct gp_sched *sched, const struct gp_gang *gang, bool share_seq)
 {
-	uint64_t seq = share_seq ? ++sched->seq : 0;
+	uint64_t seq = 0;
 	uint32_t i;
 
+	/* Gangs that move at the same time and have a device in common share one number. */
+	for (i = 0; share_seq && i < sched->device_count; i++)
+		if (gang->device_mask >> i & 1 && sched->devices[i].next_seq > seq)
+			seq = sched->devices[i].next_seq;
+	if (share_seq && !seq)
+		seq = ++sched->seq;
 	for (i = 0; i < sched->device_count; i++) {
 		if (!(gang->device_mask >> i & 1))
 			continue;
@@ -18,6 +24,12 @@ static void gang_mark_devices(struct gp_sched *sched, const struct gp_gang *gang
 		if (share_seq)
 			sched->devices[i].next_seq = seq;
 	}
+}
+
+/* Gates of the device are not ours to order, or not now: whatever they are, the gang's other devices do not wait for it. */
+static bool gang_is_free_of(const struct gp_device *device)
+{
+	return device->stopped || !device->policy->gates;
 }
 
 static uint32_t gang_find(const struct gp_sched *sched, uint32_t id)
@@ -81,7 +93,7 @@ void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
 	struct gp_queue *q = &sched->queues[queue];
 	uint32_t index = q->gang;
 	struct gp_gang *gang;
-	uint32_t *link;
+	uint32_t i, *link;
 
 	if (index == GP_NONE)
 		return;
@@ -91,6 +103,8 @@ void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
 	*link = q->gang_next;
 	if (gp_device_of(sched, q)->turn_count > gp_device_of(sched, q)->batch_max)
 		gp_turn_take(sched, q->seat);   /* it had the turn only beside the others */
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)     /* an aged turn they shared may be gone with it */
+		sched->queues[i].aged &= gp_device_of(sched, &sched->queues[i])->aged_seat == sched->queues[i].seat;
 	q->gang = GP_NONE;
 	q->gang_next = GP_NONE;
 	gang->work_count -= q->has_work;
@@ -180,22 +194,47 @@ void gp_gang_lose_turn(struct gp_sched *sched, uint32_t index)
 			gp_turn_take(sched, sched->queues[i].seat);     /* comes back here, but only once per seat */
 }
 
+/* Seats of the gang on the device that would need a turn. */
+static uint32_t gang_turns_needed(struct gp_sched *sched, const struct gp_gang *gang, uint32_t device)
+{
+	uint64_t stamp = ++sched->stamp;
+	uint32_t i, count = 0;
+
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
+		struct gp_seat *seat = &sched->seats[sched->queues[i].seat];
+
+		if (sched->queues[i].device != device || !sched->queues[i].is_batch || seat->has_turn || seat->stamp == stamp)
+			continue;
+		seat->stamp = stamp;
+		count++;
+	}
+	return count;
+}
+
+/* Nobody of equal rank who is in no gang has waited longer for a turn on this device. */
+static bool gang_is_next(const struct gp_sched *sched, const struct gp_queue *q)
+{
+	uint32_t waiter = gp_heap_top(&sched->devices[q->device], GP_HEAP_TURN);
+
+	return waiter == GP_NONE || sched->queues[waiter].rank != q->rank || sched->queues[waiter].order >= q->order;
+}
+
 /* May this member open as far as its own device is concerned, or could it get the turn for that? */
 static bool gang_member_may_open(struct gp_sched *sched, const struct gp_gang *gang, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
 	struct gp_device *device = gp_device_of(sched, q);
 
-	if (device->stopped)
+	if (gang_is_free_of(device))
 		return true;
-	if (device->in_flight || (q->gate != GP_GATE_CLOSED && q->gate != GP_GATE_OPEN) ||
+	if (device->in_flight || (q->gate != GP_GATE_CLOSED && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_QUARANTINED) ||
 	    q->rank < gp_device_hold_rank(sched, device))
 		return false;
 	if (!q->is_batch || device->batch_max == GP_UNLIMITED)
 		return true;
-	if (device->turn_count + gang->member_count > GP_BATCH_MAX)
+	if (device->turn_count + gang_turns_needed(sched, gang, q->device) > GP_BATCH_MAX)
 		return sched->seats[q->seat].has_turn;
-	return gang_has_turn(sched, gang, q->device) || gp_turn_can_get(sched, q->seat, q->rank);
+	return gang_has_turn(sched, gang, q->device) || (gang_is_next(sched, q) && gp_turn_can_get(sched, q->seat, q->rank));
 }
 
 /* Nobody of lower rank, and no batch client without the turn, is open beside it any more. */
@@ -205,7 +244,7 @@ static bool gang_member_has_room(const struct gp_sched *sched, uint32_t queue)
 	const struct gp_device *device = &sched->devices[q->device];
 	uint32_t lowest = gp_heap_top(device, GP_HEAP_OPEN);
 
-	return device->stopped || (device->check_first == GP_NONE &&
+	return gang_is_free_of(device) || (!gp_turn_has_to_close(sched, device) &&
 				   (lowest == GP_NONE || sched->queues[lowest].rank >= q->rank || device->attr.switch_ns));
 }
 
@@ -220,7 +259,7 @@ static void gang_decide_one(struct gp_sched *sched, uint32_t index)
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
 		const struct gp_queue *q = &sched->queues[i];
 
-		if (!q->is_batch || sched->devices[q->device].stopped)
+		if (!q->is_batch || gang_is_free_of(&sched->devices[q->device]))
 			continue;
 		if (gang_has_turn(sched, gang, q->device))
 			gp_turn_give(sched, q->seat);

@@ -70,7 +70,8 @@ static enum gp_why plan_reason_to_leave(struct plan_builder *b, uint32_t queue, 
 
 	if (q->aged)
 		return GP_WHY_AGED;
-	if (device->attr.switch_ns && !urgent->is_batch && q->is_batch && b->sched->seats[q->seat].has_turn)
+	if (device->attr.switch_ns && !urgent->is_batch && q->is_batch && b->sched->seats[q->seat].has_turn &&
+	    gp_turn_is_best(b->sched, device, q->rank))
 		return GP_WHY_SELF;
 	if (q->hold_until_ns > now_ns)
 		return q->left_why ? q->left_why : GP_WHY_FAILED;
@@ -167,13 +168,15 @@ static void plan_close_turns(struct plan_builder *b)
 	while ((index = b->device->check_first) != GP_NONE) {
 		struct gp_seat *seat = &sched->seats[index];
 
-		if (seat->batch_count && b->device->turn_count < b->device->batch_max)
-			gp_turn_give(sched, index);     /* nobody else wants it: closing would only cost */
 		for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
 
 			if (q->gate != GP_GATE_OPEN || gp_turn_allows(sched, q) || q->aged || q->hold_until_ns > sched->now_ns)
 				continue;
+			if (q->gang == GP_NONE && b->device->turn_count < b->device->batch_max) {
+				gp_turn_give(sched, index);     /* nobody else wants it: closing would only cost */
+				continue;
+			}
 			if (q->gang != GP_NONE)
 				gp_gang_close(sched, q->gang, GP_WHY_TURN);
 			if (b->plan->close_count == GP_PLAN_MAX)
@@ -216,6 +219,12 @@ static bool plan_can_park(const struct gp_queue *q)
 	return q->attr.kind == GP_KIND_COMPUTE && !q->attr.unseen && q->gang == GP_NONE && !q->aged;
 }
 
+/* When an open queue with work has had its time: it started when it was opened, or when its work came if it was open then. */
+static uint64_t plan_turn_end_ns(const struct plan_builder *b, const struct gp_queue *q)
+{
+	return (q->opened_ns > q->busy_since_ns ? q->opened_ns : q->busy_since_ns) + b->device->param.turn_ns;
+}
+
 /* An open queue that gives its slot to one of this rank: the longest idle, else the lowest below it, else an equal whose turn is over.
  * INT64_MAX: anybody must go. GP_NONE: nobody yet. */
 static uint32_t plan_slot_victim(struct plan_builder *b, int64_t rank)
@@ -231,21 +240,107 @@ static uint32_t plan_slot_victim(struct plan_builder *b, int64_t rank)
 
 		if (!plan_can_park(q) || q->rank > rank || q->hold_until_ns > sched->now_ns)
 			continue;
-		if (q->rank == rank && q->opened_ns + b->device->param.turn_ns > sched->now_ns) {
-			gp_device_wake(b->device, q->opened_ns + b->device->param.turn_ns);
+		if (q->rank == rank && plan_turn_end_ns(b, q) > sched->now_ns) {
+			gp_device_wake(b->device, plan_turn_end_ns(b, q));
 			continue;
 		}
 		if (victim == GP_NONE || q->rank < sched->queues[victim].rank ||
-		    (q->rank == sched->queues[victim].rank && q->opened_ns < sched->queues[victim].opened_ns))
+		    (q->rank == sched->queues[victim].rank && plan_turn_end_ns(b, q) < plan_turn_end_ns(b, &sched->queues[victim])))
 			victim = open->slots[i];
 	}
 	return victim;
 }
 
-static void plan_close_overflow(struct plan_builder *b)
+/* May all gates of the seat close for one of this rank? ret_rank: the highest of its queues with work; INT64_MIN: none has. */
+static bool plan_seat_can_go(struct plan_builder *b, const struct gp_seat *seat, int64_t rank, int64_t *ret_rank)
+{
+	struct gp_sched *sched = b->sched;
+	uint32_t i;
+
+	*ret_rank = INT64_MIN;
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+		const struct gp_queue *q = &sched->queues[i];
+
+		if (q->gate == GP_GATE_CLOSED)
+			continue;
+		if (q->gate != GP_GATE_OPEN || !plan_can_park(q) || q->hold_until_ns > sched->now_ns)
+			return false;
+		if (!q->has_work)
+			continue;
+		if (q->rank >= rank && plan_turn_end_ns(b, q) > sched->now_ns) {
+			gp_device_wake(b->device, plan_turn_end_ns(b, q));
+			return false;
+		}
+		if (q->rank > *ret_rank)
+			*ret_rank = q->rank;
+	}
+	return *ret_rank <= rank;
+}
+
+/* Closes all gates of the seat that matters least, so that its process slot is free for one of this rank; INT64_MAX: anybody must go. */
+static bool plan_park_process(struct plan_builder *b, int64_t rank)
+{
+	struct gp_sched *sched = b->sched;
+	int64_t own, victim_rank = INT64_MAX;
+	uint32_t i, victim = GP_NONE;
+
+	for (i = b->device->seat_first; i != GP_NONE; i = sched->seats[i].device_next)
+		if (sched->seats[i].open_count && plan_seat_can_go(b, &sched->seats[i], rank, &own) && own < victim_rank) {
+			victim_rank = own;
+			victim = i;
+		}
+	if (victim == GP_NONE || b->plan->close_count + sched->seats[victim].open_count > GP_PLAN_MAX)
+		return false;
+	for (i = sched->seats[victim].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].gate == GP_GATE_OPEN)
+			plan_close(b, i, GP_WHY_SLOTS);
+	b->closing_seats++;
+	return true;
+}
+
+/* Open seats with a gate that is never parked. Looks at all queues, but only where processes are parked and none is left. */
+static uint32_t plan_fixed_seats(const struct plan_builder *b)
+{
+	const struct gp_sched *sched = b->sched;
+	uint32_t seat, i, count = 0;
+
+	for (seat = b->device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
+		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+			if (sched->queues[i].gate != GP_GATE_CLOSED &&
+			    (sched->queues[i].gate == GP_GATE_QUARANTINED || !plan_can_park(&sched->queues[i]))) {
+				count++;
+				break;
+			}
+	return count;
+}
+
+/* Where closing all gates of a client frees its process slot. As with slots, those never parked do not starve the others. */
+static bool plan_has_process(const struct plan_builder *b, uint32_t more)
+{
+	const struct gp_device *device = b->device;
+	uint32_t wanted = device->open_seat_count - b->closing_seats + more;
+
+	return !device->attr.process_parking || !device->attr.process_count_max || wanted <= device->attr.process_count_max ||
+	       wanted <= plan_fixed_seats(b) + 1;
+}
+
+/* Compute gates that may be open at once. Where those never parked fill the slots one more is let in: better oversubscribed than starved. With more
+ * processes than the firmware keeps at once it slices anyway, and parking would cost without curing that. */
+static uint32_t plan_slots(const struct plan_builder *b)
 {
 	uint32_t slots = b->device->attr.slot_count;
 
+	if (b->device->oversubscribed && !b->device->attr.process_parking)
+		return GP_UNLIMITED;
+	return !slots || b->device->open_fixed_count < slots ? slots : b->device->open_fixed_count + 1;
+}
+
+static void plan_close_overflow(struct plan_builder *b)
+{
+	uint32_t slots = plan_slots(b);
+
+	while (!plan_has_process(b, 0) && plan_park_process(b, INT64_MAX))
+		;
 	while (slots && b->device->open_compute_count - b->closing_compute > slots && !plan_is_full(b)) {
 		uint32_t victim = plan_slot_victim(b, INT64_MAX);
 
@@ -255,66 +350,62 @@ static void plan_close_overflow(struct plan_builder *b)
 	}
 }
 
-/* Where closing all gates of a client frees its process slot: does a seat have to go, and may one? */
-static bool plan_make_process_room(struct plan_builder *b, const struct gp_queue *opening)
-{
-	struct gp_sched *sched = b->sched;
-	struct gp_device *device = b->device;
-	uint32_t i, j, victim = GP_NONE;
-	int64_t victim_rank = opening->rank;
-
-	if (!device->attr.process_parking || !device->attr.process_count_max || sched->seats[opening->seat].open_count ||
-	    device->open_seat_count - b->closing_seats < device->attr.process_count_max)
-		return true;
-	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next) {
-		int64_t rank = INT64_MIN;
-		bool can_go = sched->seats[i].open_count > 0;
-
-		for (j = sched->seats[i].queue_first; j != GP_NONE && can_go; j = sched->queues[j].seat_next) {
-			const struct gp_queue *q = &sched->queues[j];
-
-			if (q->gate == GP_GATE_CLOSED)
-				continue;
-			can_go = q->gate == GP_GATE_OPEN && plan_can_park(q) && q->hold_until_ns <= sched->now_ns;
-			if (q->has_work && q->opened_ns + device->param.turn_ns > sched->now_ns && q->rank >= opening->rank) {
-				gp_device_wake(device, q->opened_ns + device->param.turn_ns);
-				can_go = false;
-			}
-			if (q->has_work && q->rank > rank)
-				rank = q->rank;
-		}
-		if (can_go && rank <= victim_rank) {
-			victim_rank = rank;
-			victim = i;
-			if (rank == INT64_MIN)
-				break;
-		}
-	}
-	if (victim == GP_NONE || b->plan->close_count + sched->seats[victim].open_count > GP_PLAN_MAX)
-		return false;
-	for (j = sched->seats[victim].queue_first; j != GP_NONE; j = sched->queues[j].seat_next)
-		if (sched->queues[j].gate == GP_GATE_OPEN)
-			plan_close(b, j, GP_WHY_SLOTS);
-	b->closing_seats++;
-	return true;
-}
-
 static bool plan_has_slot(const struct plan_builder *b)
 {
-	return !b->device->attr.slot_count || b->device->open_compute_count - b->closing_compute < b->device->attr.slot_count;
+	return !b->device->attr.slot_count || b->device->open_compute_count - b->closing_compute < plan_slots(b);
+}
+
+/* A gang holds its slots together: one without work goes as a whole, else one of lower rank; INT64_MAX: anybody must go. */
+static bool plan_park_gang(struct plan_builder *b, int64_t rank)
+{
+	struct gp_sched *sched = b->sched;
+	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
+	uint32_t i, found = GP_NONE, device = (uint32_t)(b->device - sched->devices);
+
+	for (i = 0; i < open->count; i++) {
+		const struct gp_queue *q = &sched->queues[open->slots[i]];
+
+		if (q->gang == GP_NONE || q->attr.kind != GP_KIND_COMPUTE || q->aged || q->hold_until_ns > sched->now_ns)
+			continue;
+		if (!sched->gangs[q->gang].work_count) {
+			found = open->slots[i];
+			break;
+		}
+		if (q->rank < rank && (found == GP_NONE || q->rank < sched->queues[found].rank))
+			found = open->slots[i];
+	}
+	if (found == GP_NONE)
+		return false;
+	gp_gang_close(sched, sched->queues[found].gang, GP_WHY_SLOTS);
+	for (i = sched->gangs[sched->queues[found].gang].first; i != GP_NONE && !plan_is_full(b); i = sched->queues[i].gang_next)
+		if (sched->queues[i].device == device && sched->queues[i].gate == GP_GATE_OPEN)
+			plan_close(b, i, GP_WHY_SLOTS);
+	return plan_has_slot(b);
 }
 
 static bool plan_make_room(struct plan_builder *b, const struct gp_queue *opening)
 {
 	uint32_t victim;
 
-	if (!plan_make_process_room(b, opening))
+	if (!b->sched->seats[opening->seat].open_count && !plan_has_process(b, 1) &&
+	    !plan_park_process(b, opening->aged ? INT64_MAX : opening->rank))
 		return false;
 	if (opening->attr.kind != GP_KIND_COMPUTE || plan_has_slot(b))
 		return true;
 	victim = plan_slot_victim(b, opening->aged ? INT64_MAX : opening->rank);
-	if (victim == GP_NONE || plan_is_full(b))
+	if (plan_is_full(b))
 		return false;
+	if (victim == GP_NONE)
+		return plan_park_gang(b, opening->aged ? INT64_MAX : opening->rank);
+	/* Slots that change hands at every doorbell would cost more than they give: beyond the budget the waiting ones collect work. Among equals
+	 * half of it is left for preempting. */
+	if (!opening->aged) {
+		bool above = b->sched->queues[victim].rank < opening->rank;
+
+		if (!gp_budget_can_pay(b->sched, b->device, above ? 1 : 1 + b->device->param.burst / 2))
+			return false;
+		gp_budget_pay(b->device, 1);
+	}
 	plan_close(b, victim, GP_WHY_SLOTS);
 	return true;
 }
@@ -327,16 +418,22 @@ static void plan_open_aged(struct plan_builder *b)
 
 	if (b->device->aged_seat == GP_NONE)
 		return;
-	gp_device_wake(b->device, b->device->aged_until_ns);
+	if (b->device->aged_until_ns == GP_NEVER_NS)
+		b->device->aged_until_ns = sched->now_ns + b->device->param.age_turn_ns + 2 * b->device->attr.open_ns;
 	for (i = sched->seats[b->device->aged_seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 		const struct gp_queue *q = &sched->queues[i];
 
-		if (!q->aged || q->gate != GP_GATE_CLOSED || q->gang != GP_NONE)
+		if (!q->aged || !q->has_work || q->gate != GP_GATE_CLOSED || q->gang != GP_NONE)
 			continue;
-		if (plan_is_full(b) || !gp_budget_can_pay(sched, b->device, 1) || !plan_make_room(b, q))
-			return;
+		if (!gp_budget_can_pay(sched, b->device, 1)) {
+			b->device->aged_until_ns = GP_NEVER_NS; /* the turn does not run out while it waits for the budget */
+			break;
+		}
+		if (plan_is_full(b) || !plan_make_room(b, q))
+			break;
 		plan_open(b, i, GP_WHY_AGED);
 	}
+	gp_device_wake(b->device, b->device->aged_until_ns);
 }
 
 /* Idle gates of a client whose transaction is paid for anyway open with it: their next work need not wait for another one. */
@@ -370,7 +467,8 @@ static void plan_open_ready(struct plan_builder *b)
 		const struct gp_queue *q = &sched->queues[queue];
 
 		/* On a self-switching device the one that has the turn stays open under the urgent ones, so it may open too. */
-		if (q->rank < hold_rank && !(b->device->attr.switch_ns && q->is_batch))
+		if (q->rank < hold_rank &&
+		    !(b->device->attr.switch_ns && q->is_batch && gp_turn_is_best(sched, b->device, q->rank)))
 			break;
 		/* A batch gate opened now will have to be closed for the next urgent arrival: not before that can be paid. */
 		if (q->is_batch && !b->device->attr.switch_ns && !gp_budget_can_pay(sched, b->device, 1))
@@ -418,8 +516,10 @@ static void plan_timers(struct gp_sched *sched, struct gp_device *device)
 			struct gp_queue *q = &sched->queues[i];
 			uint32_t member = q->gang == GP_NONE ? GP_NONE : sched->gangs[q->gang].first;
 
-			for (; member != GP_NONE; member = sched->queues[member].gang_next)
+			for (; member != GP_NONE; member = sched->queues[member].gang_next) {
 				sched->queues[member].aged = false;
+				gp_device_of(sched, &sched->queues[member])->dirty = true;
+			}
 			q->aged = false;
 			q->age_start_ns = sched->now_ns;
 			q->age_open_ns = 0;
@@ -452,7 +552,7 @@ static void plan_issue(struct plan_builder *b)
 	device->in_flight = true;
 	device->stats.plans++;
 	device->stats.transactions += plan->transaction_count;
-	gp_trace_device(sched, GP_TRACE_PLAN, plan->device, GP_WHY_NONE, plan->seq);
+	gp_trace_plan(sched, plan);
 	for (i = 0; i < plan->close_count; i++) {
 		device->orders[i] = plan->close[i].queue;
 		gp_trace(sched, GP_TRACE_CLOSE, plan->close[i].queue.index, plan->close[i].why, plan->seq);
@@ -479,7 +579,7 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 		return false;
 	ret_plan->device = index;
 	ret_plan->close_count = ret_plan->open_count = ret_plan->transaction_count = 0;
-	ret_plan->announce = device->announce != GP_NONE;
+	ret_plan->announce = device->announce != GP_NONE && !device->stopped;
 	ret_plan->bring_in = ret_plan->announce ? gp_queue_id_of(sched, device->announce) : (struct gp_queue_id){ GP_NONE, 0 };
 	device->announce = GP_NONE;
 	plan_repair(&b);
@@ -509,7 +609,8 @@ bool gp_sched_plan(struct gp_sched *sched, uint64_t now_ns, struct gp_plan *ret_
 	uint32_t i;
 
 	gp_clock(sched, now_ns);
-	for (i = 0; i < sched->device_count; i++) {
+	/* Twice round: a device looked at late may move a gang that has members on one looked at before. */
+	for (i = 0; i < 2 * sched->device_count; i++) {
 		uint32_t index = (sched->plan_next + i) % sched->device_count;
 		const struct gp_device *device = &sched->devices[index];
 		uint32_t timer = gp_heap_top(device, GP_HEAP_TIMER);

@@ -50,6 +50,7 @@ int gp_sched_init(void *memory, size_t size, const struct gp_limits *limits, str
 		return -EINVAL;
 	memset(memory, 0, layout.total);
 	sched->limits = *limits;
+	sched->now_ns = 1;              /* in the queues' own times 0 means none; a driver's time 0 counts as 1 */
 	sched->devices = (void *)(base + layout.devices);
 	sched->clients = (void *)(base + layout.clients);
 	sched->queues = (void *)(base + layout.queues);
@@ -102,12 +103,12 @@ static uint32_t sched_batch_max(const struct gp_param *param, const struct gp_de
 {
 	if (!policy->gates)
 		return GP_UNLIMITED;
+	/* Two short slices beside each other are pure switching (measured: 0 % progress), so the device's word stands above the parameter. */
+	if (attr->switch_ns && (!param->batch_clients || param->batch_clients > attr->lower_max))
+		return attr->lower_max ? attr->lower_max : 1;
 	if (param->batch_clients)
 		return param->batch_clients;
-	if (attr->switch_ns)
-		return attr->lower_max && attr->lower_max < GP_BATCH_MAX ? attr->lower_max : 1;
-	/* With one transaction for the whole device it costs the urgent queue nothing if many are open, unless turns are all the policy has. */
-	return attr->unit == GP_UNIT_DEVICE && policy->rank ? GP_UNLIMITED : 1;
+	return 1;       /* measured: turns give the batch side more than running side by side, and leave one client to stop */
 }
 
 int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *attr, const char *policy, const struct gp_param *param,

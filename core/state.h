@@ -12,7 +12,6 @@
 #include <gpreempt/sched.h>
 
 #define GP_NONE UINT32_MAX
-#define GP_BATCH_MAX 16u                /* param.batch_clients at most */
 #define GP_UNLIMITED UINT32_MAX         /* batch_max: no turns needed, all may be open */
 #define GP_GAP_BUCKETS 24u              /* powers of two from 1.024 us: the last one takes all gaps above 8.6 s */
 
@@ -43,16 +42,19 @@ struct gp_queue {
 
 	int64_t rank;                           /* the policy's, or the gang's highest */
 	int64_t own_rank;                       /* the policy's */
-	uint64_t order;                         /* the seat's, as of when it began to wait */
+	uint64_t order;                         /* batch: the seat's, as of when it began to wait; else since when it waits */
 	bool is_batch;
 
 	/* Work. */
 	uint64_t written, completed;
 	bool has_work, hinted;                  /* hinted: announced work counts as work now */
 	uint64_t busy_since_ns, idle_since_ns, last_done_ns;
+	uint64_t wait_since_ns;                 /* its work came, or its gate closed on it */
 	uint64_t hint_from_ns, hint_at_ns;      /* 0: none */
 	uint64_t linger_until_ns;               /* 0: not lingering */
-	uint64_t tail_until_ns;                 /* fetch counters: not idle before; 0: not waiting */
+	uint64_t tail_until_ns;                 /* fetch counters: not idle before; 0: not waiting; GP_NEVER_NS: behind a closed gate */
+	uint64_t tail_ns, tail_left_ns;         /* time the last packet is given, 0: it was not fetched yet; what is left of it while closed */
+	bool in_doubt;                          /* was presumed idle when its gate closed; counts as work, see work.c */
 
 	/* Learned. */
 	uint16_t gaps[GP_GAP_BUCKETS];          /* idle→busy gaps, by power of two */
@@ -65,7 +67,8 @@ struct gp_queue {
 	uint64_t hold_until_ns;                 /* do not order before (short rest, min open, back-off); 0: free */
 	bool short_tried;                       /* the short-rest exemption was used in this busy period */
 	enum gp_why left_why;                   /* why it is left open though of lower rank */
-	uint32_t fail_count;
+	uint32_t fail_count;                    /* failed orders since the last close that succeeded */
+	bool condemned;                         /* failed too often: quarantined as soon as it was ordered open */
 
 	/* Ageing: it must have been open with work for age_turn since age_start, or it becomes aged. */
 	uint64_t age_start_ns, age_open_ns;
@@ -124,6 +127,7 @@ struct gp_device {
 	uint32_t batch_max, turn_count;         /* seats that may have, and have, a turn */
 	uint32_t turn_seats[GP_BATCH_MAX];
 	uint32_t open_compute_count;            /* compute gates not closed */
+	uint32_t open_fixed_count;              /* of these, the ones that are never parked: unseen or quarantined */
 	uint32_t open_seat_count;               /* seats with a gate not closed */
 	uint32_t idle_first, idle_last;
 	uint32_t check_first;                   /* seats whose gates must be looked at */
@@ -150,7 +154,8 @@ struct gp_device {
 	uint64_t wake_ns;                       /* device timer: turn end, budget refill, aged turn end; GP_NEVER_NS: none */
 	uint32_t announce;                      /* queue to bring in (self-switching, hint); GP_NONE: none */
 	uint32_t aged_seat;                     /* whose aged turn it is; GP_NONE: nobody's */
-	uint64_t aged_until_ns;
+	uint64_t aged_until_ns;                 /* GP_NEVER_NS: it still waits for the budget */
+	uint64_t aged_last_ns;                  /* the last time given to one that waits for the next aged turn */
 	struct gp_stats stats;
 };
 
@@ -184,6 +189,7 @@ bool gp_heap_is_ordered(const struct gp_sched *sched, const struct gp_device *de
 void gp_trace(struct gp_sched *sched, enum gp_trace_type type, uint32_t queue, enum gp_why why, uint64_t value);
 void gp_trace_pair(struct gp_sched *sched, enum gp_trace_type type, uint32_t queue, struct gp_queue_id other, enum gp_why why,
 		   uint64_t value);
+void gp_trace_plan(struct gp_sched *sched, const struct gp_plan *plan);
 void gp_trace_device(struct gp_sched *sched, enum gp_trace_type type, uint32_t device, enum gp_why why, uint64_t value);
 
 /* learn.c: what a queue's past says. */
@@ -217,10 +223,13 @@ void gp_turn_take(struct gp_sched *sched, uint32_t seat);
 void gp_turn_assign(struct gp_sched *sched, struct gp_device *device);          /* decides who has the turns now */
 bool gp_turn_can_get(struct gp_sched *sched, uint32_t seat, int64_t rank);
 void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank);          /* only after gp_turn_can_get() */
+bool gp_turn_is_best(const struct gp_sched *sched, const struct gp_device *device, int64_t rank);       /* no holder with work ranks higher */
+void gp_turn_force(struct gp_sched *sched, uint32_t seat);                      /* an aged seat: whoever has it must give way */
 void gp_turn_check(struct gp_sched *sched, uint32_t seat);                      /* look at its gates in the next plan */
+bool gp_turn_has_to_close(const struct gp_sched *sched, const struct gp_device *device);        /* a gate is open outside its turn */
 void gp_turn_settle(struct gp_sched *sched, struct gp_device *device);          /* after priority_top changed: rerank everybody */
 void gp_turn_forget(struct gp_sched *sched, uint32_t seat);                     /* before the seat goes */
-uint64_t gp_turn_floor(const struct gp_sched *sched, const struct gp_device *device);
+uint64_t gp_turn_floor(struct gp_sched *sched, const struct gp_device *device);
 
 /* gang.c: queues that open and close together on several devices. */
 bool gp_gang_can_join(const struct gp_sched *sched, uint32_t id);
@@ -276,6 +285,13 @@ static inline void gp_device_wake(struct gp_device *device, uint64_t when_ns)
 static inline bool gp_gate_lets_through(enum gp_gate gate)
 {
 	return gate != GP_GATE_CLOSED && gate != GP_GATE_OPENING;
+}
+
+/* Takes a hardware slot that nobody can take back. */
+static inline bool gp_gate_is_fixed(const struct gp_queue *queue)
+{
+	return queue->attr.kind == GP_KIND_COMPUTE && queue->gate != GP_GATE_CLOSED &&
+	       (queue->attr.unseen || queue->gate == GP_GATE_QUARANTINED);
 }
 
 /* Batch seats need a turn; all others may run beside their equals. */

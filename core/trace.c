@@ -29,6 +29,13 @@ void gp_trace_device(struct gp_sched *sched, enum gp_trace_type type, uint32_t d
 		.type = (uint16_t)type, .why = (uint16_t)why, .device = device });
 }
 
+void gp_trace_plan(struct gp_sched *sched, const struct gp_plan *plan)
+{
+	trace_put(sched, &(struct gp_trace_event){
+		.time_ns = sched->now_ns, .value = plan->seq, .queue = { GP_NONE, 0 }, .other = { plan->close_count + plan->open_count, 0 },
+		.type = GP_TRACE_PLAN, .why = GP_WHY_NONE, .device = plan->device });
+}
+
 uint32_t gp_sched_trace_read(const struct gp_sched *sched, uint64_t *cursor, struct gp_trace_event *events, uint32_t event_count,
 			     uint64_t *ret_lost)
 {

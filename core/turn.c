@@ -29,7 +29,7 @@ void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat)
 }
 
 /* The smallest key among seats that hold a turn or wait for one; a newcomer starts there. */
-uint64_t gp_turn_floor(const struct gp_sched *sched, const struct gp_device *device)
+uint64_t gp_turn_floor(struct gp_sched *sched, const struct gp_device *device)
 {
 	uint32_t waiting = gp_heap_top(device, GP_HEAP_TURN);
 	uint64_t floor_key = GP_NEVER_NS;
@@ -38,8 +38,9 @@ uint64_t gp_turn_floor(const struct gp_sched *sched, const struct gp_device *dev
 	if (waiting != GP_NONE)
 		floor_key = sched->seats[sched->queues[waiting].seat].view.key;
 	for (i = 0; i < device->turn_count; i++) {
-		const struct gp_seat *seat = &sched->seats[device->turn_seats[i]];
+		struct gp_seat *seat = &sched->seats[device->turn_seats[i]];
 
+		gp_turn_account(sched, seat);   /* what it ran since the last look is in its key, too */
 		if (seat->work_count && seat->view.key < floor_key)
 			floor_key = seat->view.key;
 	}
@@ -57,6 +58,17 @@ void gp_turn_check(struct gp_sched *sched, uint32_t seat)
 	s->check_gates = true;
 	s->check_next = device->check_first;
 	device->check_first = seat;
+}
+
+bool gp_turn_has_to_close(const struct gp_sched *sched, const struct gp_device *device)
+{
+	uint32_t seat, i;
+
+	for (seat = device->check_first; seat != GP_NONE; seat = sched->seats[seat].check_next)
+		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+			if (sched->queues[i].gate == GP_GATE_OPEN && !gp_turn_allows(sched, &sched->queues[i]))
+				return true;
+	return false;
 }
 
 static void turn_refresh_queues(struct gp_sched *sched, struct gp_seat *seat)
@@ -123,20 +135,46 @@ static int64_t turn_rank(const struct gp_sched *sched, const struct gp_seat *sea
 	return best;
 }
 
-/* Which seat must give way to one of this rank; GP_NONE: nobody yet, and the device is woken when that may change. */
-static uint32_t turn_victim(struct gp_sched *sched, struct gp_device *device, int64_t rank)
+bool gp_turn_is_best(const struct gp_sched *sched, const struct gp_device *device, int64_t rank)
 {
-	uint32_t i, victim = GP_NONE;
+	uint32_t i;
+
+	for (i = 0; i < device->turn_count; i++)
+		if (turn_rank(sched, &sched->seats[device->turn_seats[i]]) > rank)
+			return false;
+	return true;
+}
+
+/* The policy's order decides also between the one whose turn is over and the one who waits: who is still first goes on. */
+static bool turn_goes_on(struct gp_sched *sched, struct gp_seat *holder, struct gp_seat *waiter)
+{
+	const struct gp_policy *policy = sched->devices[holder->device].policy;
+
+	if (!policy->order)
+		return false;
+	holder->view.present_ns = sched->now_ns - holder->joined_ns;
+	waiter->view.present_ns = sched->now_ns - waiter->joined_ns;
+	if (policy->order(&holder->view) >= policy->order(&waiter->view))
+		return false;
+	holder->turn_used_ns = 0;
+	return true;
+}
+
+/* Which seat must give way to one of this rank; GP_NONE: nobody yet, and the device is woken when that may change. */
+static uint32_t turn_victim(struct gp_sched *sched, uint32_t waiter, int64_t rank)
+{
+	struct gp_device *device = &sched->devices[sched->seats[waiter].device];
 	int64_t victim_rank = INT64_MAX;
+	uint32_t i, victim = GP_NONE;
 
 	for (i = 0; i < device->turn_count; i++) {
 		struct gp_seat *seat = &sched->seats[device->turn_seats[i]];
 		int64_t own = turn_rank(sched, seat);
 
 		gp_turn_account(sched, seat);
-		if (own > rank)
+		if (own > rank || (device->attr.switch_ns && device->turn_seats[i] == device->aged_seat))
 			continue;
-		if (own == rank && seat->turn_used_ns < device->param.turn_ns) {
+		if (own == rank && (seat->turn_used_ns < device->param.turn_ns || turn_goes_on(sched, seat, &sched->seats[waiter]))) {
 			gp_device_wake(device, sched->now_ns + device->param.turn_ns - seat->turn_used_ns);
 			continue;
 		}
@@ -152,7 +190,7 @@ bool gp_turn_can_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
 {
 	struct gp_device *device = &sched->devices[sched->seats[seat].device];
 
-	return sched->seats[seat].has_turn || device->turn_count < device->batch_max || turn_victim(sched, device, rank) != GP_NONE;
+	return sched->seats[seat].has_turn || device->turn_count < device->batch_max || turn_victim(sched, seat, rank) != GP_NONE;
 }
 
 void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
@@ -162,7 +200,18 @@ void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
 	if (sched->seats[seat].has_turn)
 		return;
 	if (device->turn_count >= device->batch_max)
-		gp_turn_take(sched, turn_victim(sched, device, rank));
+		gp_turn_take(sched, turn_victim(sched, seat, rank));
+	gp_turn_give(sched, seat);
+}
+
+void gp_turn_force(struct gp_sched *sched, uint32_t seat)
+{
+	struct gp_device *device = &sched->devices[sched->seats[seat].device];
+
+	if (sched->seats[seat].has_turn)
+		return;
+	if (device->turn_count >= device->batch_max)
+		gp_turn_take(sched, device->turn_seats[0]);
 	gp_turn_give(sched, seat);
 }
 

@@ -6,6 +6,8 @@
 #include "core/state.h"
 
 #define WORK_TAIL_NS 50000u     /* fetch counters and nothing learned yet: assume the last packet runs so long (chosen) */
+#define WORK_DOUBT_NS 1000000000ull     /* a packet that was given so long is done (chosen) */
+#define WORK_TRUST_NS 100000000ull      /* one in doubt that was given so long must not hold others up any more (chosen) */
 
 bool gp_work_is_active(const struct gp_sched *sched, const struct gp_queue *queue)
 {
@@ -121,8 +123,8 @@ void gp_work_set_rank(struct gp_sched *sched, uint32_t queue, int64_t rank)
 	static const enum gp_heap_name ranked[] = { GP_HEAP_WORK, GP_HEAP_LINGER, GP_HEAP_OPEN, GP_HEAP_RUNNING, GP_HEAP_READY,
 						    GP_HEAP_TURN };
 	bool was[GP_HEAP_COUNT];
-	uint64_t order = device->policy->order ? device->policy->order(&sched->seats[q->seat].view)
-					       : sched->seats[q->seat].view.turn_count;
+	uint64_t order = !q->is_batch ? q->wait_since_ns : device->policy->order ? device->policy->order(&sched->seats[q->seat].view)
+										 : sched->seats[q->seat].view.turn_count;
 	uint32_t i;
 
 	if (q->rank == rank && q->order == order)
@@ -163,6 +165,8 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 		gp_turn_check(sched, q->seat);
 	}
 	q->own_rank = device->policy->rank ? device->policy->rank(&view) : 0;
+	if (q->has_work && q->in_doubt && q->tail_ns > WORK_TRUST_NS)
+		q->own_rank = INT64_MIN + 1;
 	if (q->gang != GP_NONE)
 		gp_gang_rank(sched, q->gang);
 	else
@@ -187,7 +191,7 @@ void gp_work_begin(struct gp_sched *sched, uint32_t queue)
 	q->hint_from_ns = q->hint_at_ns = 0;
 	q->linger_until_ns = 0;
 	q->tail_until_ns = 0;
-	q->busy_since_ns = q->last_done_ns = sched->now_ns;
+	q->busy_since_ns = q->last_done_ns = q->wait_since_ns = sched->now_ns;
 	q->short_tried = false;
 	gp_trace(sched, GP_TRACE_BUSY, queue, GP_WHY_NONE, 0);
 	gp_work_rerank(sched, queue);
@@ -205,6 +209,8 @@ void gp_work_end(struct gp_sched *sched, uint32_t queue)
 	gp_work_account(sched, queue);
 	gp_learn_busy(q, sched->now_ns - q->busy_since_ns);
 	q->has_work = false;
+	if (q->in_doubt)
+		gp_work_rerank(sched, queue);
 	q->tail_until_ns = 0;
 	q->idle_since_ns = sched->now_ns;
 	/* A cycle costs the device a close and an open, and the urgent queue a close: count that one twice. */
@@ -216,6 +222,35 @@ void gp_work_end(struct gp_sched *sched, uint32_t queue)
 		gp_gang_work(sched, q->gang, false);
 	gp_work_refresh(sched, queue);
 	q->left_why = GP_WHY_NONE;      /* after the inversions it explains were written down */
+}
+
+/*
+ * Where counters move at fetch a queue is only presumed idle: one long packet may still run, and its doorbell comes only after that. Time behind a closed gate
+ * does not count for it, and a gate closed on such a queue opens again, for twice as long each time, until the presumption is safe. Before long it ranks
+ * below everybody, so that doubt alone holds nobody up: it opens when the device has nothing else to do, or when it grew old.
+ */
+static void work_tail_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
+{
+	struct gp_queue *q = &sched->queues[queue];
+
+	if (!q->tail_ns)
+		return;
+	if (gate == GP_GATE_OPEN || gate == GP_GATE_QUARANTINED) {
+		if (q->tail_until_ns == GP_NEVER_NS)
+			q->tail_until_ns = sched->now_ns + q->tail_left_ns;
+	} else if (gate == GP_GATE_CLOSED && q->has_work && q->tail_until_ns != GP_NEVER_NS) {
+		q->tail_left_ns = q->tail_until_ns > sched->now_ns ? q->tail_until_ns - sched->now_ns : 1;
+		q->tail_until_ns = GP_NEVER_NS;
+	} else if (gate == GP_GATE_CLOSED && !q->has_work && q->tail_ns < WORK_DOUBT_NS) {
+		q->tail_left_ns = q->tail_ns *= 2;
+		q->tail_until_ns = GP_NEVER_NS;
+		q->has_work = q->in_doubt = true;
+		q->busy_since_ns = sched->now_ns;
+		gp_trace(sched, GP_TRACE_BUSY, queue, GP_WHY_NONE, 0);
+		gp_work_rerank(sched, queue);
+		if (q->gang != GP_NONE)
+			gp_gang_work(sched, q->gang, true);
+	}
 }
 
 /* The one place where a gate's state changes; counts follow. */
@@ -240,8 +275,17 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 		q->opened_ns = q->last_done_ns = sched->now_ns;
 	if (!is)
 		q->left_why = GP_WHY_NONE;
+	device->open_fixed_count -= gp_gate_is_fixed(q);
 	q->gate = gate;
+	device->open_fixed_count += gp_gate_is_fixed(q);
+	work_tail_gate(sched, queue, gate);
+	if (gate == GP_GATE_CLOSED) {           /* those who wait for a slot open in the order in which they began to wait */
+		q->wait_since_ns = sched->now_ns;
+		gp_work_set_rank(sched, queue, q->rank);
+	}
 	gp_work_refresh(sched, queue);
+	if (gate == GP_GATE_OPEN && !gp_turn_allows(sched, q))
+		gp_turn_check(sched, q->seat);  /* born, repaired or lost open outside its turn */
 }
 
 static void work_earliest(uint64_t *when_ns, uint64_t candidate_ns)
@@ -277,8 +321,12 @@ static void work_grow_old(struct gp_sched *sched, struct gp_queue *q)
 	struct gp_seat *seat = &sched->seats[q->seat];
 	uint32_t i;
 
-	if (device->aged_seat != GP_NONE) {
-		q->age_due_ns = device->aged_until_ns > sched->now_ns ? device->aged_until_ns : sched->now_ns + 1;
+	if (device->aged_seat != GP_NONE) {     /* in line: each a nanosecond after the one before, so that nobody is overtaken */
+		uint64_t after_ns = device->aged_until_ns != GP_NEVER_NS ? device->aged_until_ns : sched->now_ns + device->param.age_turn_ns;
+
+		if (after_ns < device->aged_last_ns)
+			after_ns = device->aged_last_ns;
+		q->age_due_ns = device->aged_last_ns = (after_ns > sched->now_ns ? after_ns : sched->now_ns) + 1;
 		return;
 	}
 	device->aged_seat = q->seat;
@@ -289,6 +337,8 @@ static void work_grow_old(struct gp_sched *sched, struct gp_queue *q)
 			sched->queues[i].aged = true;
 	if (q->gang != GP_NONE)
 		gp_gang_open(sched, q->gang, GP_WHY_AGED);
+	else if (device->attr.switch_ns && q->is_batch)
+		gp_turn_force(sched, q->seat);  /* beside the holder neither would get anywhere: two short slices only switch */
 }
 
 void gp_work_due(struct gp_sched *sched, uint32_t queue)
@@ -311,11 +361,9 @@ void gp_work_due(struct gp_sched *sched, uint32_t queue)
 		if (device->attr.switch_ns)
 			device->announce = queue;
 	}
-	if (q->tail_until_ns && q->tail_until_ns <= now_ns) {
+	if (q->tail_until_ns && q->tail_until_ns <= now_ns)
 		gp_work_end(sched, queue);
-		return;
-	}
-	if (!q->aged && q->age_due_ns && q->age_due_ns <= now_ns)
+	else if (!q->aged && q->age_due_ns && q->age_due_ns <= now_ns)
 		work_grow_old(sched, q);
 	if (q->is_batch && !gp_turn_allows(sched, q) && q->gate == GP_GATE_OPEN)
 		gp_turn_check(sched, q->seat);  /* its close was put off */
@@ -333,17 +381,22 @@ static void work_counters(struct gp_sched *sched, uint32_t queue, uint64_t writt
 	q->written = written;
 	q->completed = completed;
 	if (written != completed) {
-		q->tail_until_ns = 0;
+		bool doubted = q->in_doubt;
+
+		q->tail_until_ns = q->tail_ns = 0;
+		q->in_doubt = false;
 		if (!q->has_work)
 			gp_work_begin(sched, queue);
-		else
-			gp_work_timer(sched, queue);
+		else if (doubted)
+			gp_work_rerank(sched, queue);
+		gp_work_timer(sched, queue);
 	} else if (q->has_work) {
 		if (!gp_device_of(sched, q)->attr.fetch_counters) {
 			gp_work_end(sched, queue);
 			return;
 		}
-		q->tail_until_ns = sched->now_ns + (q->packet_ns ? q->packet_ns + q->packet_ns / 2 : WORK_TAIL_NS);
+		q->tail_ns = q->tail_left_ns = q->packet_ns ? q->packet_ns + q->packet_ns / 2 : WORK_TAIL_NS;
+		q->tail_until_ns = gp_gate_lets_through(q->gate) ? sched->now_ns + q->tail_ns : GP_NEVER_NS;
 		gp_work_timer(sched, queue);
 	}
 }
@@ -359,14 +412,8 @@ int gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t w
 	if (completed > written || written < q->written || completed < q->completed)
 		return -EINVAL;
 	gp_clock(sched, now_ns);
-	if (!q->has_work && completed == written) {     /* came and went between two samples */
+	if (!q->has_work && completed == written)       /* came and went, or was fetched, between two samples */
 		gp_work_begin(sched, queue.index);
-		gp_learn_done(q, completed - q->completed, sched->now_ns);
-		q->written = written;
-		q->completed = completed;
-		gp_work_end(sched, queue.index);
-		return 0;
-	}
 	work_counters(sched, queue.index, written, completed);
 	return 0;
 }

@@ -33,6 +33,7 @@
 #define GP_CLIENT_MAX    (1u << 20)
 #define GP_GANG_MAX      (1u << 16)
 #define GP_TRACE_MAX     (1u << 20)
+#define GP_BATCH_MAX         64u    /* batch clients open at once */
 #define GP_PLAN_MAX         512u    /* gate changes in one plan; what does not fit comes in the next */
 #define GP_NS_MAX (1ull << 62)      /* times and durations are below this: about 146 years */
 #define GP_DURATION_NS_MAX 3600000000000ull     /* one hour: no parameter is longer */
@@ -93,11 +94,11 @@ struct gp_param {
 	uint64_t min_open_ns;       /* a gate once opened stays open at least so long; default: one open transaction */
 	uint64_t linger_max_ns;     /* longest time lower gates stay closed after the urgent queue drained; 5 ms */
 	uint64_t age_window_ns;     /* a queue that waited so long with work gets a turn whatever its rank; 1 s */
-	uint64_t age_turn_ns;       /* the length of that turn; 20 ms */
+	uint64_t age_turn_ns;       /* the length of that turn; 5 ms */
 	uint64_t hint_grace_ns;     /* how long after its time an announced arrival is waited for; 2 ms */
-	uint32_t overhead_permille; /* most device time spent on preempting transactions; 200; 1000: no limit */
+	uint32_t overhead_permille; /* most device time spent on transactions that preempt or swap slots; 200; 1000: no limit */
 	uint32_t burst;             /* preemptions that may be made above that rate; 32 */
-	uint32_t batch_clients;     /* clients below the top priority open at once; 0: 1 unless the unit is the device */
+	uint32_t batch_clients;     /* clients below the top priority open at once, up to GP_BATCH_MAX; 1 */
 	uint32_t fail_max;          /* failed orders of one queue before it is quarantined; 3 */
 };
 
@@ -244,7 +245,8 @@ uint64_t gp_sched_deadline_ns(const struct gp_sched *sched);
 uint32_t gp_sched_trace_read(const struct gp_sched *sched, uint64_t *cursor, struct gp_trace_event *events,
 			     uint32_t event_count, uint64_t *ret_lost);
 int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stats *ret_stats);
-/* The longest a queue with work can wait, from the parameters and the present clients, rate limit included. */
+/* The longest a queue with work can wait, from the parameters and the present clients, rate limit included; provided that queues which
+ * are never parked (unseen ones, gangs, quarantined ones) leave a slot. */
 uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t device);
 /* Whole-state invariant check, O(n log n): NULL if all is well, else what is wrong. For tests and debug builds. */
 const char *gp_sched_check(const struct gp_sched *sched);
