@@ -17,10 +17,15 @@ static inline void gp_cleanup_fclose(FILE **stream)
 		fclose(*stream);
 }
 
-#define GP_AUTO_FREE __attribute__((cleanup(gp_cleanup_free)))
+#define GP_AUTO_FREE   __attribute__((cleanup(gp_cleanup_free)))
 #define GP_AUTO_FCLOSE __attribute__((cleanup(gp_cleanup_fclose)))
 
 /* Hands the pointer over: the cleanup will find NULL. */
-#define GP_TAKE(pointer) ({ __auto_type taken_ = (pointer); (pointer) = NULL; taken_; })
+#define GP_TAKE(pointer)                        \
+	({                                      \
+		__auto_type taken_ = (pointer); \
+		(pointer) = NULL;               \
+		taken_;                         \
+	})
 
 #endif

@@ -145,9 +145,10 @@ int gp_csv_u64(const struct gp_csv *csv, int column, uint64_t *ret_value, struct
 	struct gp_error said;
 
 	if (column < 0 || (uint32_t)column >= csv->field_count)
-		return gp_error_set(error, -EINVAL, "%s:%u: column %d is missing: the row has %u columns", csv->file_name, csv->line,
-				    column + 1, csv->field_count);
+		return gp_error_set(error, -EINVAL, "%s:%u: column %d is missing: the row has %u columns",
+				    csv->file_name, csv->line, column + 1, csv->field_count);
 	if (gp_units_parse_count(csv->fields[column], what, 0, UINT64_MAX, ret_value, &said) < 0)
-		return gp_error_set(error, -EINVAL, "%s:%u: column %d: %s", csv->file_name, csv->line, column + 1, said.text);
+		return gp_error_set(error, -EINVAL, "%s:%u: column %d: %s", csv->file_name, csv->line, column + 1,
+				    said.text);
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include "lib/cleanup.h"
 #include "lib/file.h"
 
-#define FILE_CHUNK_SIZE 65536u
+#define FILE_CHUNK_SIZE      65536u
 #define FILE_TEMPORARY_TRIES 100u
 
 static int file_refuse(struct gp_error *error, const char *path, const char *verb)
@@ -20,7 +20,8 @@ static int file_refuse(struct gp_error *error, const char *path, const char *ver
 	return gp_error_set(error, code, "%s: cannot %s: %s", path, verb, strerror(-code));
 }
 
-static int file_read_stream(FILE *stream, const char *path, size_t size_max, char **ret_text, size_t *ret_size, struct gp_error *error)
+static int file_read_stream(FILE *stream, const char *path, size_t size_max, char **ret_text, size_t *ret_size,
+			    struct gp_error *error)
 {
 	GP_AUTO_FREE char *text = NULL;
 	size_t size = 0, room = 0;
@@ -61,7 +62,8 @@ int gp_file_read(const char *path, size_t size_max, char **ret_text, size_t *ret
 	return file_read_stream(stream, path, size_max, ret_text, ret_size, error);
 }
 
-/* Devices, pipes and sockets (/dev/null, /dev/stdout, <(…)) cannot be replaced by renaming, and must not be: they are written to. */
+/* Devices, pipes and sockets (/dev/null, /dev/stdout, <(…)) cannot be replaced by renaming, and must not be: they
+ * are written to. */
 static bool file_is_special(const char *path)
 {
 	struct stat st;
@@ -74,7 +76,8 @@ static int file_open_temporary(struct gp_file_writer *writer)
 	for (unsigned int i = 0; i < FILE_TEMPORARY_TRIES; i++) {
 		int fd;
 
-		(void)snprintf(writer->temporary, sizeof(writer->temporary), "%s.%ld-%u.tmp", writer->path, (long)getpid(), i);
+		(void)snprintf(writer->temporary, sizeof(writer->temporary), "%s.%ld-%u.tmp", writer->path,
+			       (long)getpid(), i);
 		fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 		if (fd >= 0)
 			return fd;

@@ -11,9 +11,12 @@
 int gp_file_read(const char *path, size_t size_max, char **ret_text, size_t *ret_size, struct gp_error *error);
 
 /* Writes beside path and renames on success. "-" is standard output. */
-struct gp_file_writer { FILE *stream; char path[4096], temporary[4128]; };
+struct gp_file_writer {
+	FILE *stream;
+	char path[4096], temporary[4128];
+};
 int gp_file_open(struct gp_file_writer *writer, const char *path, struct gp_error *error);
-int gp_file_commit(struct gp_file_writer *writer, struct gp_error *error);      /* flush, check, fsync, rename */
-void gp_file_abandon(struct gp_file_writer *writer);                            /* removes the temporary file; safe after commit */
+int gp_file_commit(struct gp_file_writer *writer, struct gp_error *error); /* flush, check, fsync, rename */
+void gp_file_abandon(struct gp_file_writer *writer); /* removes the temporary file; safe after commit */
 
 #endif

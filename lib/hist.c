@@ -3,11 +3,12 @@
 #include <string.h>
 #include "lib/hist.h"
 
-#define HIST_SUB_SHIFT 6u               /* GP_HIST_SUB = 1 << 6 */
+#define HIST_SUB_SHIFT 6u /* GP_HIST_SUB = 1 << 6 */
 
 _Static_assert(GP_HIST_SUB == 1u << HIST_SUB_SHIFT, "sub-buckets are a power of two");
 
-/* Values below 2 * GP_HIST_SUB have a bucket each; above, a bucket is 2^shift wide, with 64 of them per power of two. */
+/* Values below 2 * GP_HIST_SUB have a bucket each; above, a bucket is 2^shift wide, with 64 of them per power of
+ * two. */
 static uint32_t hist_bucket(uint64_t value)
 {
 	if (value < 2u * GP_HIST_SUB)

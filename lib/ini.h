@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * INI over a text in memory, with the line number of each entry and a sentence for the first that is refused. Written by hand because
- * libinih, as Debian builds it, cuts lines at 200 bytes and names at 50 without a word, and does not give line numbers.
+ * INI over a text in memory, with the line number of each entry and a sentence for the first that is refused.
+ * Written by hand because libinih, as Debian builds it, cuts lines at 200 bytes and names at 50 without a word, and
+ * does not give line numbers.
  *
  *   # or ; begin a comment, at the start of a line only
  *   [section]
@@ -14,11 +15,12 @@
 #include <stdint.h>
 #include "lib/error.h"
 
-#define GP_INI_LINE_SIZE 4096u          /* bytes of one line with its NUL */
-#define GP_INI_NAME_SIZE 128u           /* of a section or an entry name with its NUL */
+#define GP_INI_LINE_SIZE 4096u /* bytes of one line with its NUL */
+#define GP_INI_NAME_SIZE 128u  /* of a section or an entry name with its NUL */
 
-/* Called per entry. Returns 0 or a negative errno after filling error (without the file:line prefix, which is added). A section
- * line itself is reported once with name = value = NULL. Entries before the first section have section "". */
+/* Called per entry. Returns 0 or a negative errno after filling error (without the file:line prefix, which is
+ * added). A section line itself is reported once with name = value = NULL. Entries before the first section have
+ * section "". */
 typedef int (*gp_ini_handler)(void *context, const char *section, const char *name, const char *value, uint32_t line,
 			      struct gp_error *error);
 int gp_ini_parse(const char *text, size_t text_size, const char *file_name, gp_ini_handler handler, void *context,

@@ -103,7 +103,8 @@ static int json_unicode(struct gp_json *json, size_t *used, struct gp_error *err
 	if (code >= 0xd800 && code < 0xe000) {
 		int32_t second = -1;
 
-		if (code < 0xdc00 && json->text_size - json->offset >= 2 && !memcmp(json->text + json->offset, "\\u", 2)) {
+		if (code < 0xdc00 && json->text_size - json->offset >= 2 &&
+		    !memcmp(json->text + json->offset, "\\u", 2)) {
 			json->offset += 2;
 			second = json_hex4(json);
 		}
@@ -196,7 +197,8 @@ static void json_whole(struct gp_json *json, const char *digits, bool is_negativ
 	uint64_t value = 0;
 
 	for (; *digits; digits++)
-		if (__builtin_mul_overflow(value, 10u, &value) || __builtin_add_overflow(value, (uint64_t)(*digits - '0'), &value))
+		if (__builtin_mul_overflow(value, 10u, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*digits - '0'), &value))
 			return;
 	json->is_u64 = !is_negative || !value;
 	json->is_i64 = is_negative ? value <= (uint64_t)INT64_MAX + 1u : value <= INT64_MAX;
@@ -239,14 +241,20 @@ static int json_number(struct gp_json *json, struct gp_error *error)
 
 static int json_word(struct gp_json *json, struct gp_error *error)
 {
-	static const struct { const char *word; enum gp_json_type type; } words[] = {
-		{ "true", GP_JSON_TRUE }, { "false", GP_JSON_FALSE }, { "null", GP_JSON_NULL },
+	static const struct {
+		const char *word;
+		enum gp_json_type type;
+	} words[] = {
+		{ "true", GP_JSON_TRUE },
+		{ "false", GP_JSON_FALSE },
+		{ "null", GP_JSON_NULL },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		size_t length = strlen(words[i].word);
 
-		if (json->text_size - json->offset >= length && !memcmp(json->text + json->offset, words[i].word, length)) {
+		if (json->text_size - json->offset >= length &&
+		    !memcmp(json->text + json->offset, words[i].word, length)) {
 			json->offset += length;
 			json->type = words[i].type;
 			return 0;
@@ -292,7 +300,8 @@ static int json_key(struct gp_json *json, struct gp_error *error)
 	int r;
 
 	if (json_peek(json) != '"')
-		return json_refuse(json, error, json_peek(json) < 0 ? "the file ends in the middle" : "expected a key in quotes");
+		return json_refuse(json, error,
+				   json_peek(json) < 0 ? "the file ends in the middle" : "expected a key in quotes");
 	r = json_string(json, error);
 	if (r < 0)
 		return r;
@@ -322,8 +331,10 @@ static int json_member(struct gp_json *json, struct gp_error *error)
 		return json_end(json);
 	if (json->need_comma) {
 		if (json_peek(json) != ',')
-			return json_refuse(json, error, json_peek(json) < 0 ? "the file ends in the middle" :
-					   bracket == '{' ? "expected , or }" : "expected , or ]");
+			return json_refuse(json, error,
+					   json_peek(json) < 0 ? "the file ends in the middle" :
+					   bracket == '{'      ? "expected , or }" :
+								 "expected , or ]");
 		json->offset++;
 		json_skip_blanks(json);
 	}

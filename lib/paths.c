@@ -10,7 +10,7 @@
 #include "lib/paths.h"
 
 #ifndef GP_SOURCE_SHARE
-#define GP_SOURCE_SHARE ""              /* the build gives the source tree's share/; without it that place is skipped */
+#define GP_SOURCE_SHARE "" /* the build gives the source tree's share/; without it that place is skipped */
 #endif
 
 #define PATHS_EXE_SIZE 4096u
@@ -85,7 +85,8 @@ static bool paths_take(const char *file, const char *suffix, char *ret_name)
 {
 	size_t length = strlen(file), cut = strlen(suffix);
 
-	if (length <= cut || strcmp(file + length - cut, suffix) || file[0] == '.' || length - cut >= GP_PATHS_NAME_SIZE)
+	if (length <= cut || strcmp(file + length - cut, suffix) || file[0] == '.' ||
+	    length - cut >= GP_PATHS_NAME_SIZE)
 		return false;
 	memcpy(ret_name, file, length - cut);
 	ret_name[length - cut] = '\0';

@@ -4,9 +4,9 @@
 #include <unistd.h>
 #include "lib/progress.h"
 
-#define PROGRESS_QUIET_MS 1000u         /* what is over by then needs no bar */
+#define PROGRESS_QUIET_MS    1000u /* what is over by then needs no bar */
 #define PROGRESS_INTERVAL_MS 100u
-#define PROGRESS_CELLS 30u
+#define PROGRESS_CELLS       30u
 
 void gp_progress_init(struct gp_progress *progress, FILE *stream, const char *label)
 {

@@ -8,16 +8,16 @@
 #include <stdio.h>
 
 struct gp_progress {
-	FILE *stream;                   /* NULL: silent */
+	FILE *stream; /* NULL: silent */
 	char label[48];
-	uint64_t drawn_ms;              /* elapsed when last drawn */
+	uint64_t drawn_ms; /* elapsed when last drawn */
 	bool is_drawn;
 };
 
 /* Silent unless stream is a terminal. */
 void gp_progress_init(struct gp_progress *progress, FILE *stream, const char *label);
-/* done of total, elapsed_ms of wall time since the start: the caller reads the clock, so that what is simulated never does. Draws at
- * most ten times a second. */
+/* done of total, elapsed_ms of wall time since the start: the caller reads the clock, so that what is simulated
+ * never does. Draws at most ten times a second. */
 void gp_progress_update(struct gp_progress *progress, uint64_t done, uint64_t total, uint64_t elapsed_ms);
 /* Wipes the bar, so that nothing of it stays above the result. */
 void gp_progress_clear(struct gp_progress *progress);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the random numbers: xoshiro256** (Blackman and Vigna, 2018), its state filled by splitmix64, as its authors advise.
- * Integers only, so that the same seed gives the same bytes on every compiler and machine.
+ * Owns the random numbers: xoshiro256** (Blackman and Vigna, 2018), its state filled by splitmix64, as its authors
+ * advise. Integers only, so that the same seed gives the same bytes on every compiler and machine.
  */
 #include "lib/log2.h"
 #include "lib/rng.h"
 
 __extension__ typedef unsigned __int128 rng_u128;
 
-#define RNG_LN2_Q32 2977044472ull       /* ln 2 * 2^32, rounded */
+#define RNG_LN2_Q32 2977044472ull /* ln 2 * 2^32, rounded */
 
 static uint64_t rng_splitmix(uint64_t *state)
 {

@@ -1,39 +1,70 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the units people write and read. Integers only: "2.5ms" is exactly 2,500,000 ns, and what cannot be exact is refused. */
+/* Owns the units people write and read. Integers only: "2.5ms" is exactly 2,500,000 ns, and what cannot be exact is
+ * refused. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include "lib/units.h"
 
-struct units_unit { const char *name; uint64_t scale; };
+struct units_unit {
+	const char *name;
+	uint64_t scale;
+};
 
 static const struct units_unit units_time[] = {
-	{ "ns", 1 }, { "us", 1000 }, { "\xc2\xb5s", 1000 } /* U+00B5 */, { "\xce\xbcs", 1000 } /* U+03BC */, { "ms", 1000000 },
-	{ "s", 1000000000ull }, { "min", 60000000000ull }, { "h", 3600000000000ull }, { NULL, 0 },
+	{ "ns", 1 },
+	{ "us", 1000 },
+	{ "\xc2\xb5s", 1000 } /* U+00B5 */,
+	{ "\xce\xbcs", 1000 } /* U+03BC */,
+	{ "ms", 1000000 },
+	{ "s", 1000000000ull },
+	{ "min", 60000000000ull },
+	{ "h", 3600000000000ull },
+	{ NULL, 0 },
 };
 
 static const struct units_unit units_size[] = {
-	{ "B", 1 }, { "kB", 1000 }, { "KB", 1000 }, { "MB", 1000000 }, { "GB", 1000000000ull }, { "TB", 1000000000000ull },
-	{ "KiB", 1ull << 10 }, { "MiB", 1ull << 20 }, { "GiB", 1ull << 30 }, { "TiB", 1ull << 40 }, { NULL, 0 },
+	{ "B", 1 },
+	{ "kB", 1000 },
+	{ "KB", 1000 },
+	{ "MB", 1000000 },
+	{ "GB", 1000000000ull },
+	{ "TB", 1000000000000ull },
+	{ "KiB", 1ull << 10 },
+	{ "MiB", 1ull << 20 },
+	{ "GiB", 1ull << 30 },
+	{ "TiB", 1ull << 40 },
+	{ NULL, 0 },
 };
 
 static const struct units_unit units_rate[] = {
-	{ "B/s", 1 }, { "kB/s", 1000 }, { "KB/s", 1000 }, { "MB/s", 1000000 }, { "GB/s", 1000000000ull }, { "TB/s", 1000000000000ull },
-	{ "KiB/s", 1ull << 10 }, { "MiB/s", 1ull << 20 }, { "GiB/s", 1ull << 30 }, { "TiB/s", 1ull << 40 }, { NULL, 0 },
+	{ "B/s", 1 },
+	{ "kB/s", 1000 },
+	{ "KB/s", 1000 },
+	{ "MB/s", 1000000 },
+	{ "GB/s", 1000000000ull },
+	{ "TB/s", 1000000000000ull },
+	{ "KiB/s", 1ull << 10 },
+	{ "MiB/s", 1ull << 20 },
+	{ "GiB/s", 1ull << 30 },
+	{ "TiB/s", 1ull << 40 },
+	{ NULL, 0 },
 };
 
 /* What a sentence needs to know about one kind of value. */
 struct units_kind {
 	const struct units_unit *units;
-	const char *example;            /* "150us" */
-	const char *choices;            /* "ns, us, ms, s, min, h" */
-	const char *smallest;           /* "1 ns" */
+	const char *example;  /* "150us" */
+	const char *choices;  /* "ns, us, ms, s, min, h" */
+	const char *smallest; /* "1 ns" */
 };
 
 static const struct units_kind units_kind_time = { units_time, "150us", "ns, us, ms, s, min, h", "1 ns" };
-static const struct units_kind units_kind_size = { units_size, "64KiB", "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB", "1 B" };
-static const struct units_kind units_kind_rate = { units_rate, "5.3TB/s", "B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s, TiB/s", "1 B/s" };
+static const struct units_kind units_kind_size = { units_size, "64KiB", "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB",
+						   "1 B" };
+static const struct units_kind units_kind_rate = { units_rate, "5.3TB/s",
+						   "B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s, TiB/s", "1 B/s" };
 
 /* Whole digits into value; false on overflow. Moves *text behind them. */
 static bool units_digits(const char **text, uint64_t *ret_value)
@@ -41,7 +72,8 @@ static bool units_digits(const char **text, uint64_t *ret_value)
 	uint64_t value = 0;
 
 	for (; **text >= '0' && **text <= '9'; (*text)++)
-		if (__builtin_mul_overflow(value, 10u, &value) || __builtin_add_overflow(value, (uint64_t)(**text - '0'), &value))
+		if (__builtin_mul_overflow(value, 10u, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(**text - '0'), &value))
 			return false;
 	*ret_value = value;
 	return true;
@@ -83,14 +115,16 @@ static const struct units_unit *units_find(const struct units_unit *units, const
 	return NULL;
 }
 
-static int units_parse(const char *text, const char *what, const struct units_kind *kind, uint64_t *ret_value, struct gp_error *error)
+static int units_parse(const char *text, const char *what, const struct units_kind *kind, uint64_t *ret_value,
+		       struct gp_error *error)
 {
 	const char *at = text, *fraction = NULL;
 	uint64_t whole = 0, part = 0, value;
 	const struct units_unit *unit;
 
 	if (*at < '0' || *at > '9')
-		return gp_error_set(error, -EINVAL, "%s: \"%.40s\" is not a number with a unit; write it like %s", what, text, kind->example);
+		return gp_error_set(error, -EINVAL, "%s: \"%.40s\" is not a number with a unit; write it like %s", what,
+				    text, kind->example);
 	if (!units_digits(&at, &whole))
 		return gp_error_set(error, -ERANGE, "%s: \"%.40s\" is too large", what, text);
 	if (*at == '.') {
@@ -106,8 +140,8 @@ static int units_parse(const char *text, const char *what, const struct units_ki
 	}
 	unit = units_find(kind->units, at);
 	if (!unit)
-		return gp_error_set(error, -EINVAL, "%s: \"%.40s\" has %s unit; units are: %s", what, text, *at ? "an unknown" : "no",
-				    kind->choices);
+		return gp_error_set(error, -EINVAL, "%s: \"%.40s\" has %s unit; units are: %s", what, text,
+				    *at ? "an unknown" : "no", kind->choices);
 	if (fraction && !units_fraction(&fraction, unit->scale, &part))
 		return gp_error_set(error, -EINVAL, "%s: \"%.40s\" is finer than %s", what, text, kind->smallest);
 	if (__builtin_mul_overflow(whole, unit->scale, &value) || __builtin_add_overflow(value, part, &value))
@@ -116,7 +150,8 @@ static int units_parse(const char *text, const char *what, const struct units_ki
 	return 0;
 }
 
-int gp_units_parse_ns(const char *text, const char *what, uint64_t min_ns, uint64_t max_ns, uint64_t *ret_ns, struct gp_error *error)
+int gp_units_parse_ns(const char *text, const char *what, uint64_t min_ns, uint64_t max_ns, uint64_t *ret_ns,
+		      struct gp_error *error)
 {
 	char least[GP_UNITS_TEXT_SIZE], most[GP_UNITS_TEXT_SIZE];
 	uint64_t value = 0;
@@ -126,13 +161,14 @@ int gp_units_parse_ns(const char *text, const char *what, uint64_t min_ns, uint6
 		return r;
 	if (value < min_ns || value > max_ns)
 		return gp_error_set(error, -ERANGE, "%s: \"%.40s\" is outside the limits: from %s to %s", what, text,
-				    gp_units_format_ns(min_ns, least, sizeof(least)), gp_units_format_ns(max_ns, most, sizeof(most)));
+				    gp_units_format_ns(min_ns, least, sizeof(least)),
+				    gp_units_format_ns(max_ns, most, sizeof(most)));
 	*ret_ns = value;
 	return 0;
 }
 
-static int units_parse_bytes(const char *text, const char *what, const struct units_kind *kind, uint64_t max, uint64_t *ret_value,
-			     struct gp_error *error)
+static int units_parse_bytes(const char *text, const char *what, const struct units_kind *kind, uint64_t max,
+			     uint64_t *ret_value, struct gp_error *error)
 {
 	char most[GP_UNITS_TEXT_SIZE];
 	uint64_t value = 0;
@@ -142,22 +178,26 @@ static int units_parse_bytes(const char *text, const char *what, const struct un
 		return r;
 	if (value > max)
 		return gp_error_set(error, -ERANGE, "%s: \"%.40s\" is above the limit of %s%s", what, text,
-				    gp_units_format_size(max, most, sizeof(most)), kind == &units_kind_rate ? "/s" : "");
+				    gp_units_format_size(max, most, sizeof(most)),
+				    kind == &units_kind_rate ? "/s" : "");
 	*ret_value = value;
 	return 0;
 }
 
-int gp_units_parse_size(const char *text, const char *what, uint64_t max_size, uint64_t *ret_size, struct gp_error *error)
+int gp_units_parse_size(const char *text, const char *what, uint64_t max_size, uint64_t *ret_size,
+			struct gp_error *error)
 {
 	return units_parse_bytes(text, what, &units_kind_size, max_size, ret_size, error);
 }
 
-int gp_units_parse_rate(const char *text, const char *what, uint64_t max_rate, uint64_t *ret_rate, struct gp_error *error)
+int gp_units_parse_rate(const char *text, const char *what, uint64_t max_rate, uint64_t *ret_rate,
+			struct gp_error *error)
 {
 	return units_parse_bytes(text, what, &units_kind_rate, max_rate, ret_rate, error);
 }
 
-int gp_units_parse_count(const char *text, const char *what, uint64_t min, uint64_t max, uint64_t *ret_count, struct gp_error *error)
+int gp_units_parse_count(const char *text, const char *what, uint64_t min, uint64_t max, uint64_t *ret_count,
+			 struct gp_error *error)
 {
 	const char *at = text;
 	uint64_t value = 0;
@@ -166,14 +206,15 @@ int gp_units_parse_count(const char *text, const char *what, uint64_t min, uint6
 	if (at == text || (fits && *at))
 		return gp_error_set(error, -EINVAL, "%s: \"%.40s\" is not a whole number", what, text);
 	if (!fits || value < min || value > max)
-		return gp_error_set(error, -ERANGE, "%s: \"%.40s\" is outside the limits: from %llu to %llu", what, text,
-				    (unsigned long long)min, (unsigned long long)max);
+		return gp_error_set(error, -ERANGE, "%s: \"%.40s\" is outside the limits: from %llu to %llu", what,
+				    text, (unsigned long long)min, (unsigned long long)max);
 	*ret_count = value;
 	return 0;
 }
 
 /* value / scale with three significant digits; false if it rounds up to `limit` units, which belong to the next one. */
-static bool units_format(uint64_t value, uint64_t scale, uint64_t limit, const char *name, char *buffer, size_t buffer_size)
+static bool units_format(uint64_t value, uint64_t scale, uint64_t limit, const char *name, char *buffer,
+			 size_t buffer_size)
 {
 	uint64_t whole = value / scale, rest = value % scale;
 	/* rest < scale <= 2^42, so the products below fit. */

@@ -27,7 +27,9 @@ size_t gp_utf8_decode(const char *text, size_t text_size, uint32_t *ret_code)
 	return size;
 }
 
-struct utf8_range { uint32_t first, last; };
+struct utf8_range {
+	uint32_t first, last;
+};
 
 static bool utf8_is_in(uint32_t code, const struct utf8_range *ranges, size_t range_count)
 {
@@ -39,12 +41,16 @@ static bool utf8_is_in(uint32_t code, const struct utf8_range *ranges, size_t ra
 
 static size_t utf8_columns(uint32_t code)
 {
-	/* The blocks that matter for names of programs, from Unicode's EastAsianWidth.txt (W, F) and its combining blocks. */
-	static const struct utf8_range none[] = { { 0x300, 0x36f }, { 0x200b, 0x200f }, { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f } };
+	/* The blocks that matter for names of programs, from Unicode's EastAsianWidth.txt (W, F) and its combining
+	 * blocks. */
+	static const struct utf8_range none[] = { { 0x300, 0x36f },
+						  { 0x200b, 0x200f },
+						  { 0x20d0, 0x20ff },
+						  { 0xfe00, 0xfe0f } };
 	static const struct utf8_range wide[] = {
-		{ 0x1100, 0x115f }, { 0x2e80, 0x303e }, { 0x3041, 0xa4cf }, { 0xac00, 0xd7a3 }, { 0xf900, 0xfaff },
-		{ 0xfe30, 0xfe6f }, { 0xff00, 0xff60 }, { 0xffe0, 0xffe6 }, { 0x1f300, 0x1f64f }, { 0x1f900, 0x1f9ff },
-		{ 0x20000, 0x3fffd },
+		{ 0x1100, 0x115f },   { 0x2e80, 0x303e },   { 0x3041, 0xa4cf },   { 0xac00, 0xd7a3 },
+		{ 0xf900, 0xfaff },   { 0xfe30, 0xfe6f },   { 0xff00, 0xff60 },   { 0xffe0, 0xffe6 },
+		{ 0x1f300, 0x1f64f }, { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd },
 	};
 
 	if (utf8_is_in(code, none, sizeof(none) / sizeof(none[0])))

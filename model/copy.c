@@ -108,8 +108,11 @@ uint64_t gpu_copy_stop(struct gpu_queue *queue)
 	else
 		moved = 0;
 	boundary = (moved / GPU_COPY_CHUNK_SIZE + 1u) * GPU_COPY_CHUNK_SIZE;
-	if (engine->stop_left || boundary >= queue->copy->copy_left)
-		return engine->stop_left ? engine->timer.at_ns : gpu_add_ns(engine->timer.at_ns, signal_ns);
+	if (engine->stop_left)
+		return engine->timer.at_ns;
+	/* It runs to its end; a nanosecond more, for its completion must not fall behind the transaction of the same instant. */
+	if (boundary >= queue->copy->copy_left)
+		return gpu_add_ns(engine->timer.at_ns, signal_ns + 1u);
 	engine->stop_left = queue->copy->copy_left - boundary;
 	gpu_timer_arm(gpu, &engine->timer,
 		      gpu_add_ns(queue->copy->copy_begin_ns, gpu_bytes_ns(boundary, (int64_t)bandwidth)));

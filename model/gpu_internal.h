@@ -133,7 +133,7 @@ struct gpu_queue {
 	bool waiting;
 
 	struct gpu_pipe *pipe;          /* cpsch, mes: while mapped; tsg: always its own */
-	uint32_t slot;
+	uint32_t slot, runlist_index;
 	struct gpu_pipe own;
 	struct gpu_queue *own_slot;
 

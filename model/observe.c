@@ -162,15 +162,23 @@ static const char *check_queue(const struct gpu_queue *queue, struct check_sum *
 const char *gp_gpu_check(const struct gp_gpu *gpu)
 {
 	struct check_sum sum = { 0 };
+	uint32_t queue_count = 0;
 
 	if (gpu->broken)
 		return gpu->broken;
-	for (uint32_t i = 0; i < GP_GPU_QUEUE_MAX; i++) {
-		const char *wrong = gpu->queues[i] ? check_queue(gpu->queues[i], &sum) : NULL;
+	for (const struct gpu_list *p = gpu->process_list.next; p != &gpu->process_list; p = p->next) {
+		const struct gpu_process *process = gpu_container(p, struct gpu_process, link);
 
-		if (wrong)
-			return wrong;
+		for (const struct gpu_list *q = process->queues.next; q != &process->queues; q = q->next) {
+			const char *wrong = check_queue(gpu_container(q, struct gpu_queue, link), &sum);
+
+			if (wrong)
+				return wrong;
+			queue_count++;
+		}
 	}
+	if (queue_count != gpu->queue_count)
+		return "queues are lost";
 	if (sum.used != gpu->used || sum.resident_size != gpu->resident_size)
 		return "the space in use is not the sum of its users";
 	if (gpu->used > gpu->capacity)

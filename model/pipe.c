@@ -155,8 +155,8 @@ static struct gpu_queue *pipe_choose(const struct gpu_pipe *pipe, enum pipe_head
 
 	switch (head) {
 	case PIPE_EMPTY:
-		/* Nothing holds the pipe: prefer a queue that can go on, as nothing is gained by holding a blocked one. */
-		next = pipe_next(pipe, PIPE_READY, 0);
+		/* A pipe with hold goes to whoever comes next in the round; an idle one to whoever can go on. */
+		next = pipe->current ? pipe_next(pipe, wanted, 0) : pipe_next(pipe, PIPE_READY, 0);
 		return next || rotates ? next : pipe_next(pipe, PIPE_BLOCKED, 0);
 	case PIPE_BLOCKED:
 		if (rotates || is_over)

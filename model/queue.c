@@ -8,6 +8,7 @@
 #include <string.h>
 #include "model/gpu_internal.h"
 
+#define QUEUE_WORKGROUP_NS_MAX 1000000000000000ull      /* eleven days: far from the end of 64 bits, whatever it is added to */
 #define QUEUE_RING_FIRST 16u            /* rings grow on demand: thousands of queues rarely hold more than a few packets */
 
 bool gpu_queue_runs(const struct gpu_queue *queue)
@@ -302,8 +303,8 @@ static int queue_check_packet(const struct gpu_queue *queue, const struct gp_gpu
 		return -EINVAL;
 	switch (packet->type) {
 	case GP_GPU_KERNEL:
-		if (queue->kind != GP_GPU_COMPUTE || !kernel->workgroups || !kernel->workgroup_ns || !kernel->waves ||
-		    kernel->waves > 16u || !kernel->vgprs || kernel->vgprs > 512u)
+		if (queue->kind != GP_GPU_COMPUTE || !kernel->workgroups || !kernel->waves || kernel->waves > 16u || !kernel->vgprs ||
+		    kernel->vgprs > 512u || !kernel->workgroup_ns || kernel->workgroup_ns > QUEUE_WORKGROUP_NS_MAX)
 			return -EINVAL;
 		if (kernel->spin_signal &&
 		    (kernel->spin_signal >= gpu->signal_count || !gpu->signals[kernel->spin_signal].used))
@@ -488,9 +489,8 @@ void gpu_queue_drop(struct gpu_queue *queue)
 	for (uint32_t i = 0; i < gpu->mapped_count; i++)
 		if (gpu->mapped[i] == queue)
 			gpu->mapped[i] = NULL;
-	for (uint32_t i = 0; i < gpu->runlist_count; i++)
-		if (gpu->runlist[i] == queue)
-			gpu->runlist[i] = NULL;
+	if (queue->runlist_index < gpu->runlist_count && gpu->runlist[queue->runlist_index] == queue)
+		gpu->runlist[queue->runlist_index] = NULL;
 	queue_wait_none(queue);
 	gpu_timer_cancel(gpu, &queue->doorbell);
 	gpu_list_remove(&queue->link);

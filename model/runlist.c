@@ -26,8 +26,10 @@ static void runlist_collect(struct gp_gpu *gpu)
 		for (struct gpu_list *q = process->queues.next; q != &process->queues; q = q->next) {
 			struct gpu_queue *queue = gpu_container(q, struct gpu_queue, link);
 
-			if (queue->kind == GP_GPU_COMPUTE && queue->open)
-				gpu->runlist[gpu->runlist_count++] = queue;
+			if (queue->kind != GP_GPU_COMPUTE || !queue->open)
+				continue;
+			queue->runlist_index = gpu->runlist_count;
+			gpu->runlist[gpu->runlist_count++] = queue;
 		}
 	}
 }

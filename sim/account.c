@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the ground truth: who waited for whom, kept by the simulator itself in every mode, so that modes are compared alike.
+ * Owns the ground truth: who waited for whom, kept by the simulator itself in every mode, so that modes are compared
+ * alike.
  *
- * An inversion, here, is a stretch of time in which compute work of some priority is pending on a device while compute work
- * of a lower priority runs there. Totals count such stretches per device and waiting priority; up to SIM_PAIR_MAX clients the
- * same is kept for each pair of clients as well.
+ * An inversion, here, is a stretch of time in which compute work of some priority is pending on a device while compute
+ * work of a lower priority runs there. Totals count such stretches per device and waiting priority; up to SIM_PAIR_MAX
+ * clients the same is kept for each pair of clients as well.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -80,8 +81,13 @@ static void account_pair_end(struct gp_sim *sim, uint32_t device, uint32_t waits
 {
 	uint64_t *since_ns = &sim->devices[device].pair_since_ns[waits * SIM_PAIR_MAX + runs];
 	struct sim_pair *pair = &sim->pairs[waits * SIM_PAIR_MAX + runs];
-	struct gp_result_mark mark = { .type = GP_MARK_INVERSION, .start_ns = *since_ns - 1, .end_ns = sim->now_ns,
-				       .device = device, .client = waits, .other = runs, .queue = SIM_NONE,
+	struct gp_result_mark mark = { .type = GP_MARK_INVERSION,
+				       .start_ns = *since_ns - 1,
+				       .end_ns = sim->now_ns,
+				       .device = device,
+				       .client = waits,
+				       .other = runs,
+				       .queue = SIM_NONE,
 				       .why = "waits for lower priority" };
 	uint64_t length_ns = sim->now_ns + 1 - *since_ns;
 
@@ -143,7 +149,7 @@ void gp_sim_account_work(struct gp_sim *sim, uint32_t index, bool has_work)
 	if (queue->info.kind != GP_GPU_COMPUTE)
 		return;
 	*count += has_work ? 1 : -1u;
-	if (*count != has_work)         /* neither the first that came nor the last that went */
+	if (*count != has_work) /* neither the first that came nor the last that went */
 		return;
 	device->work[sim->clients[client].info.priority] += has_work ? 1 : -1u;
 	account_client_changed(sim, queue->info.device, client);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns what agents and daemon do around the core, in virtual time: queues are registered when they are created, an idle→busy
- * edge takes notice_ns to arrive, progress is seen by sampling. Sampling is not simulated tick by tick: after a change the
- * next tick comes after a time drawn evenly from the interval.
+ * Owns what agents and daemon do around the core, in virtual time: queues are registered when they are created, an
+ * idle→busy edge takes notice_ns to arrive, progress is seen by sampling. Sampling is not simulated tick by tick:
+ * after a change the next tick comes after a time drawn evenly from the interval.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "sim/state.h"
 
-#define AGENT_SLICE_LOWER_NS 1000u              /* tsg: clients below the top priority (facts: one microsecond, set once) */
-#define AGENT_SLICE_TOP_NS 1000000000u
-#define AGENT_RETRY_NS 1000u                    /* a deadline that does not move is looked at again after */
+#define AGENT_SLICE_LOWER_NS 1000u /* tsg: clients below the top priority (facts: one microsecond, set once) */
+#define AGENT_SLICE_TOP_NS   1000000000u
+#define AGENT_RETRY_NS       1000u /* a deadline that does not move is looked at again after */
 
 uint64_t gp_sim_core_now_ns(const struct gp_sim *sim)
 {
@@ -43,7 +43,9 @@ static int agent_add_device(struct gp_sim *sim, struct sim_device *device, uint3
 	int ret;
 
 	if (is_tsg) {
-		attr.switch_ns = (uint64_t)(gp_desc_get(desc, GP_DESC_SWITCH_OUT_NS) + gp_desc_get(desc, GP_DESC_SWITCH_IN_NS));
+		if (!sim->config.hold_out)
+			attr.switch_ns = (uint64_t)(gp_desc_get(desc, GP_DESC_SWITCH_OUT_NS) +
+						    gp_desc_get(desc, GP_DESC_SWITCH_IN_NS));
 		attr.lower_max = 1;
 		device->close_ns = (uint64_t)gp_desc_get(desc, GP_DESC_DISABLE_NS);
 		device->open_ns = (uint64_t)gp_desc_get(desc, GP_DESC_ENABLE_NS);
@@ -74,16 +76,18 @@ static uint32_t agent_queue_max(const struct gp_sim *sim, uint32_t device)
 
 int gp_sim_agent_init(struct gp_sim *sim, struct gp_error *error)
 {
-	struct gp_limits limits = { .device_count = sim->device_count, .gang_count = 1,
+	struct gp_limits limits = { .device_count = sim->device_count,
+				    .gang_count = 1,
 				    .trace_count = sim->config.trace_count ? sim->config.trace_count : 4096 };
-	uint32_t queue_max[GP_WORK_DEVICE_MAX];
+	uint32_t queue_max[GP_WORK_DEVICE_MAX] = { 0 };
 	size_t size;
 	uint32_t i;
 	int ret;
 
 	for (i = 0; i < sim->client_count; i++)
 		limits.gang_count += sim->clients[i].info.work->gang > 0;
-	/* Room beyond the clients: one that died unnoticed and started again is there twice. Faults come to small workloads. */
+	/* Room beyond the clients: one that died unnoticed and started again is there twice. Faults come to small
+	 * workloads. */
 	limits.client_count = sim->client_count + sim->client_count / 4 + 64;
 	for (i = 0; i < sim->device_count; i++) {
 		queue_max[i] = agent_queue_max(sim, i);
@@ -91,7 +95,7 @@ int gp_sim_agent_init(struct gp_sim *sim, struct gp_error *error)
 	}
 	size = gp_sched_size(&limits);
 	sim->core_memory = size ? aligned_alloc(16, (size + 15) & ~(size_t)15) : NULL;
-	sim->queue_of_core = malloc((size_t)limits.queue_count * sizeof(*sim->queue_of_core));
+	sim->queue_of_core = malloc(((size_t)limits.queue_count + 1) * sizeof(*sim->queue_of_core));
 	if (!sim->core_memory || !sim->queue_of_core)
 		return gp_error_set(error, -ENOMEM, "no memory for %u queues in the scheduler", limits.queue_count);
 	memset(sim->queue_of_core, 0xff, (size_t)limits.queue_count * sizeof(*sim->queue_of_core));
@@ -111,8 +115,13 @@ static struct gp_queue_attr agent_queue_attr(const struct gp_sim *sim, uint32_t 
 	const struct gp_work_client *work = client->info.work;
 
 	return (struct gp_queue_attr){
-		.priority = client->info.priority, .weight = work->weight, .deadline_ns = work->deadline_ns,
-		.budget_ns = work->budget_ns, .gang = work->gang, .unseen = work->unseen, .tag = index,
+		.priority = client->info.priority,
+		.weight = work->weight,
+		.deadline_ns = work->deadline_ns,
+		.budget_ns = work->budget_ns,
+		.gang = work->gang,
+		.unseen = work->unseen,
+		.tag = index,
 		.kind = queue->info.kind == GP_GPU_COPY ? GP_KIND_COPY : GP_KIND_COMPUTE,
 	};
 }
@@ -173,9 +182,11 @@ void gp_sim_agent_client_remove(struct gp_sim *sim, uint32_t index)
 	}
 	if (client->info.first_queue == grave->first_queue)
 		client->info.in_core = false;
+	gp_sim_agent_set_timeslices(sim);       /* who is on top may have changed */
 	sim->core_dirty = true;
 	if (sim->config.observer && sim->config.observer->client_change)
-		sim->config.observer->client_change(sim->config.observer->context, grave->client, false, true, sim->now_ns);
+		sim->config.observer->client_change(sim->config.observer->context, grave->client, false, true,
+						    sim->now_ns);
 }
 
 void gp_sim_agent_set_priority(struct gp_sim *sim, uint32_t index)
@@ -195,19 +206,18 @@ void gp_sim_agent_set_priority(struct gp_sim *sim, uint32_t index)
 	}
 }
 
-/* A self-switching device needs no call per request: the lower clients' slices are short, the only top one's is long. */
-void gp_sim_agent_set_timeslices(struct gp_sim *sim)
+/* Who is on top is a question of each device, and of those who are there. */
+static void agent_set_device_timeslices(struct gp_sim *sim, uint32_t device)
 {
 	const struct sim_client *client;
 	int32_t top = -1, bottom = SIM_LEVELS;
 	uint32_t i, k, top_count = 0;
 	uint64_t slice_ns;
 
-	if (!sim->core || !strcmp(sim->config.policy, "none") ||
-	    gp_desc_get(sim->config.desc, GP_DESC_SCHEDULER) != GP_SCHEDULER_TSG)
-		return;
 	for (i = 0; i < sim->client_count; i++) {
 		client = &sim->clients[i];
+		if (!client->info.alive || !(client->info.work->devices >> device & 1))
+			continue;
 		if (client->info.priority > top)
 			top_count = 0;
 		top = client->info.priority > top ? client->info.priority : top;
@@ -217,13 +227,30 @@ void gp_sim_agent_set_timeslices(struct gp_sim *sim)
 	for (i = 0; i < sim->client_count; i++) {
 		client = &sim->clients[i];
 		slice_ns = client->info.priority < top ? AGENT_SLICE_LOWER_NS : AGENT_SLICE_TOP_NS;
+		if (client->info.priority < top && sim->config.lower_slice_ns)
+			slice_ns = sim->config.lower_slice_ns;
 		/* Equals at the top share by the device's own slices, as do all when there is one priority only. */
 		if (top == bottom || (client->info.priority == top && top_count > 1))
 			slice_ns = (uint64_t)gp_desc_get(sim->config.desc, GP_DESC_TIMESLICE_NS);
-		for (k = 0; client->info.alive && k < client->device_count; k++)
-			gp_gpu_set_timeslice(sim->devices[client->devices[k]].gpu, client->processes[k], slice_ns,
-					     sim->now_ns);
+		for (k = 0; client->info.alive && k < client->device_count; k++) {
+			if (client->devices[k] == device)
+				gp_gpu_set_timeslice(sim->devices[device].gpu, client->processes[k], slice_ns, sim->now_ns);
+		}
 	}
+}
+
+/* A self-switching device needs no call per request: the lower clients' slices are short, the only top one's is
+ * long. */
+void gp_sim_agent_set_timeslices(struct gp_sim *sim)
+{
+	bool gates = sim->core && strcmp(sim->config.policy, "none") && !sim->config.hold_out;
+	uint32_t i;
+
+	if (gp_desc_get(sim->config.desc, GP_DESC_SCHEDULER) != GP_SCHEDULER_TSG ||
+	    (!gates && !sim->config.lower_slice_ns))
+		return;
+	for (i = 0; i < sim->device_count; i++)
+		agent_set_device_timeslices(sim, i);
 }
 
 static void agent_sample_soon(struct gp_sim *sim, uint32_t index)
@@ -267,14 +294,15 @@ void gp_sim_agent_report(struct gp_sim *sim, uint32_t index, bool first)
 	if (!queue->info.in_core || !queue->info.alive ||
 	    gp_gpu_counters(sim->devices[queue->info.device].gpu, queue->info.gpu_queue, &counters))
 		return;
-	ret = gp_sched_sample(sim->core, queue->info.core_queue, counters.written, counters.read, gp_sim_core_now_ns(sim));
+	ret = gp_sched_sample(sim->core, queue->info.core_queue, counters.written, counters.read,
+			      gp_sim_core_now_ns(sim));
 	/* The edge is on its way: what a sample says before it must not arm the doorbell again. */
 	if (!queue->notice_pending)
 		queue->armed = counters.written == counters.read;
 	sim->core_dirty = true;
 	if (sim->config.observer && sim->config.observer->sample)
-		sim->config.observer->sample(sim->config.observer->context, index, counters.written, counters.read, first,
-					     ret, sim->now_ns);
+		sim->config.observer->sample(sim->config.observer->context, index, counters.written, counters.read,
+					     first, ret, sim->now_ns);
 }
 
 /* The client says: work at target_ns. It does not know more than which of its streams comes next. */

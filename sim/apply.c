@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns plans under way: which orders go into one transaction (by the device's unit, closes first), one transaction after the
- * other, what each really took, and the acknowledgement. The core gives a device one plan at a time, but a plan it has given
- * up on may still hang here while the next one is carried out.
+ * Owns plans under way: which orders go into one transaction (by the device's unit, closes first), one transaction
+ * after the other, what each really took, and the acknowledgement. The core gives a device one plan at a time, but a
+ * plan it has given up on may still hang here while the next one is carried out.
  */
 #include <errno.h>
 #include <limits.h>
@@ -10,12 +10,13 @@
 #include "sim/state.h"
 
 /* Until an order is carried out its result is one of these. */
-#define APPLY_WAITING INT_MAX
+#define APPLY_WAITING   INT_MAX
 #define APPLY_UNDER_WAY (INT_MAX - 1)
 
 static const struct gp_order *apply_order(const struct sim_apply *apply, uint32_t place)
 {
-	return place < apply->plan.close_count ? &apply->plan.close[place] : &apply->plan.open[place - apply->plan.close_count];
+	return place < apply->plan.close_count ? &apply->plan.close[place] :
+						 &apply->plan.open[place - apply->plan.close_count];
 }
 
 static uint32_t apply_order_count(const struct sim_apply *apply)
@@ -25,20 +26,22 @@ static uint32_t apply_order_count(const struct sim_apply *apply)
 
 static uint32_t apply_take_free(struct gp_sim *sim)
 {
-	struct sim_apply **applies;
+	struct sim_apply **applies, *added;
 	uint32_t i;
 
 	for (i = 0; i < sim->apply_count; i++) {
 		if (!sim->applies[i]->references)
 			return i;
 	}
+	/* A table of pointers is what is meant: a plan under way must not move. NOLINTNEXTLINE(bugprone-sizeof-expression) */
 	applies = realloc(sim->applies, (size_t)(sim->apply_count + 1) * sizeof(*applies));
 	if (!applies)
 		return SIM_NONE;
 	sim->applies = applies;
-	applies[i] = calloc(1, sizeof(**applies));
-	if (!applies[i])
+	added = calloc(1, sizeof(*added));
+	if (!added)
 		return SIM_NONE;
+	applies[i] = added;
 	sim->apply_count++;
 	return i;
 }
@@ -90,13 +93,11 @@ static bool apply_joins(const struct gp_sim *sim, const struct sim_apply *apply,
 	const struct gp_order *a = apply_order(apply, first), *b = apply_order(apply, place);
 
 	switch (sim->config.unit) {
-	case GP_UNIT_DEVICE:
-		return true;
+	case GP_UNIT_DEVICE: return true;
 	case GP_UNIT_PROCESS:
 		return a->client.index == b->client.index && a->client.generation == b->client.generation &&
 		       (first < apply->plan.close_count) == (place < apply->plan.close_count);
-	case GP_UNIT_QUEUE:
-		return first == place;
+	case GP_UNIT_QUEUE: return first == place;
 	}
 	return false;
 }
@@ -177,7 +178,8 @@ void gp_sim_apply_issue(struct gp_sim *sim, uint32_t index)
 			faults->transaction(faults->context, apply->device, changes, count, sim->now_ns);
 		apply->transaction_seq = ++sim->transaction_seq;
 		apply->transaction_start_ns = sim->now_ns;
-		ret = gp_gpu_transact(sim->devices[apply->device].gpu, changes, count, apply->transaction_seq, sim->now_ns);
+		ret = gp_gpu_transact(sim->devices[apply->device].gpu, changes, count, apply->transaction_seq,
+				      sim->now_ns);
 		if (!ret)
 			return;
 		apply_set_results(apply, APPLY_UNDER_WAY, ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the modes without a core, so that a table compares like with like. All of them sit on the host, between the process
- * and its ring, and hear of arrivals and completions notice_ns late, as a host-side scheduler does.
- *   sequential  one request or iteration at a time over all clients, in order of arrival (what a simple server does)
+ * Owns the modes without a core, so that a table compares like with like. All of them sit on the host, between the
+ * process and its ring, and hear of arrivals and completions notice_ns late, as a host-side scheduler does.
+ *   sequential  one request or iteration at a time over all clients, the most urgent first, never interrupted
  *   lv1         lower clients have a bounded number of commands in flight, and launch none while a higher one has work
  *   reset       as lv1 with fewer in flight; besides, running lower kernels are killed and run again later
  */
@@ -44,7 +44,8 @@ bool gp_sim_baseline_may_submit(struct gp_sim *sim, uint32_t index, uint32_t job
 
 	if (sim->config.mode == GP_SIM_SEQUENTIAL)
 		return sim->jobs[job].granted;
-	if (!baseline_is_gating(sim) || !baseline_is_lower(sim, client))
+	/* What was written for one device goes out on all of them: the members of a collective wait for each other. */
+	if (!baseline_is_gating(sim) || sim->jobs[job].member || !baseline_is_lower(sim, client))
 		return true;
 	if (sim->config.mode == GP_SIM_RESET)
 		depth = sim->config.reset_depth ? sim->config.reset_depth : 2;
@@ -72,21 +73,33 @@ static void baseline_wait_for_turn(struct gp_sim *sim, uint32_t job)
 	sim->turn_jobs[(sim->turn_head + sim->turn_count++) % sim->turn_capacity] = job;
 }
 
-/* The next job in order of arrival goes. */
+static uint32_t *baseline_turn(struct gp_sim *sim, uint32_t place)
+{
+	return &sim->turn_jobs[(sim->turn_head + place) % sim->turn_capacity];
+}
+
+/* The most urgent waiting job goes, in order of arrival among equals. */
 void gp_sim_baseline_grant(struct gp_sim *sim)
 {
-	uint32_t job;
+	uint32_t i, job, best = SIM_NONE;
 
 	sim->turn_taken = false;
-	while (sim->turn_count && !sim->turn_taken) {
-		job = sim->turn_jobs[sim->turn_head];
+	while (sim->turn_count && *baseline_turn(sim, 0) == SIM_NONE) {
 		sim->turn_head = (sim->turn_head + 1) % sim->turn_capacity;
 		sim->turn_count--;
-		if (job == SIM_NONE)
-			continue;
-		sim->turn_taken = sim->jobs[job].granted = true;
-		gp_sim_process_pump(sim, sim->jobs[job].client);
 	}
+	for (i = 0; i < sim->turn_count; i++) {
+		job = *baseline_turn(sim, i);
+		if (job != SIM_NONE && (best == SIM_NONE || sim->clients[sim->jobs[job].client].info.priority >
+								    sim->clients[sim->jobs[*baseline_turn(sim, best)].client].info.priority))
+			best = i;
+	}
+	if (best == SIM_NONE)
+		return;
+	job = *baseline_turn(sim, best);
+	*baseline_turn(sim, best) = SIM_NONE;
+	sim->turn_taken = sim->jobs[job].granted = true;
+	gp_sim_process_pump(sim, sim->jobs[job].client);
 }
 
 void gp_sim_baseline_job_created(struct gp_sim *sim, uint32_t index)
@@ -111,8 +124,8 @@ void gp_sim_baseline_job_ended(struct gp_sim *sim, uint32_t index)
 	uint32_t i;
 
 	for (i = 0; i < sim->turn_count; i++) {
-		if (sim->turn_jobs[(sim->turn_head + i) % sim->turn_capacity] == index)
-			sim->turn_jobs[(sim->turn_head + i) % sim->turn_capacity] = SIM_NONE;
+		if (*baseline_turn(sim, i) == index)
+			*baseline_turn(sim, i) = SIM_NONE;
 	}
 	if (sim->config.mode == GP_SIM_SEQUENTIAL && job->granted)
 		gp_sim_push(sim, sim->now_ns + sim->notice_ns, SIM_GRANT, 0, 0);

@@ -22,8 +22,12 @@ static void engine_transaction_end(struct gp_sim *sim, uint32_t device, const st
 static void engine_halt(struct gp_sim *sim, uint32_t device, const struct gp_gpu_event *event)
 {
 	struct sim_device *dev = &sim->devices[device];
-	struct gp_result_mark mark = { .type = GP_MARK_HALT, .device = device, .client = SIM_NONE, .other = SIM_NONE,
-				       .queue = SIM_NONE, .why = "device stands still" };
+	struct gp_result_mark mark = { .type = GP_MARK_HALT,
+				       .device = device,
+				       .client = SIM_NONE,
+				       .other = SIM_NONE,
+				       .queue = SIM_NONE,
+				       .why = "device stands still" };
 
 	if (event->type == GP_GPU_EVENT_HALT) {
 		dev->halt_ns = event->time_ns + 1;
@@ -52,16 +56,11 @@ static void engine_gpu_event(struct gp_sim *sim, uint32_t device, const struct g
 		if (event->queue < dev->queue_of_count && dev->queue_of[event->queue] != SIM_NONE)
 			gp_sim_job_event(sim, dev->queue_of[event->queue], event);
 		break;
-	case GP_GPU_EVENT_TRANSACTION:
-		engine_transaction_end(sim, device, event);
-		break;
+	case GP_GPU_EVENT_TRANSACTION: engine_transaction_end(sim, device, event); break;
 	case GP_GPU_EVENT_HALT:
-	case GP_GPU_EVENT_RUN:
-		engine_halt(sim, device, event);
-		break;
+	case GP_GPU_EVENT_RUN: engine_halt(sim, device, event); break;
 	case GP_GPU_EVENT_OVERSUBSCRIBED:
-	case GP_GPU_EVENT_RESET:
-		break;
+	case GP_GPU_EVENT_RESET: break;
 	}
 }
 
@@ -85,20 +84,21 @@ void gp_sim_drain(struct gp_sim *sim)
 
 static void engine_dispatch(struct gp_sim *sim, const struct gp_sim_heap_event *event)
 {
-	struct sim_client *client = event->index < sim->client_count ? &sim->clients[event->index] : NULL;
+	const struct sim_client *client;
 
 	switch ((enum sim_event)event->type) {
 	case SIM_START:
-		if (client->incarnation == event->value && !client->info.alive && gp_sim_process_start(sim, event->index))
+		client = &sim->clients[event->index];
+		if (client->incarnation == event->value && !client->info.alive &&
+		    gp_sim_process_start(sim, event->index))
 			sim->out_of_memory = true;
 		break;
 	case SIM_ARRIVAL:
+		client = &sim->clients[event->index];
 		if (client->incarnation == event->value && client->info.alive)
 			gp_sim_process_arrive(sim, event->index);
 		break;
-	case SIM_HINT:
-		gp_sim_agent_hint(sim, event->index, event->value);
-		break;
+	case SIM_HINT: gp_sim_agent_hint(sim, event->index, event->value); break;
 	case SIM_NOTICE:
 		sim->queues[event->index].notice_pending = false;
 		gp_sim_agent_report(sim, event->index, true);
@@ -107,38 +107,20 @@ static void engine_dispatch(struct gp_sim *sim, const struct gp_sim_heap_event *
 		sim->queues[event->index].sample_pending = false;
 		gp_sim_agent_report(sim, event->index, false);
 		break;
-	case SIM_ISSUE:
-		gp_sim_apply_issue(sim, event->index);
-		break;
-	case SIM_ACK:
-		gp_sim_apply_deliver(sim, event->index);
-		break;
+	case SIM_ISSUE: gp_sim_apply_issue(sim, event->index); break;
+	case SIM_ACK: gp_sim_apply_deliver(sim, event->index); break;
 	case SIM_HOST_BUSY:
-	case SIM_HOST_IDLE:
-		gp_sim_baseline_host(sim, event->index, event->type == SIM_HOST_BUSY);
-		break;
-	case SIM_GRANT:
-		gp_sim_baseline_grant(sim);
-		break;
-	case SIM_FAULT:
-		gp_sim_fault_act(sim, &sim->faults[event->index]);
-		break;
-	case SIM_CORE_REMOVE:
-		gp_sim_agent_client_remove(sim, event->index);
-		break;
-	case SIM_CORE_PRIORITY:
-		gp_sim_agent_set_priority(sim, event->index);
-		break;
+	case SIM_HOST_IDLE: gp_sim_baseline_host(sim, event->index, event->type == SIM_HOST_BUSY); break;
+	case SIM_GRANT: gp_sim_baseline_grant(sim); break;
+	case SIM_FAULT: gp_sim_fault_act(sim, &sim->faults[event->index]); break;
+	case SIM_CORE_REMOVE: gp_sim_agent_client_remove(sim, event->index); break;
+	case SIM_CORE_PRIORITY: gp_sim_agent_set_priority(sim, event->index); break;
 	case SIM_DEVICE_STOP:
-	case SIM_DEVICE_START:
-		gp_sim_fault_device(sim, event->index, event->type == SIM_DEVICE_STOP);
-		break;
+	case SIM_DEVICE_START: gp_sim_fault_device(sim, event->index, event->type == SIM_DEVICE_STOP); break;
 	case SIM_CHILD_EXIT:
 		gp_gpu_process_remove(sim->devices[event->index].gpu, (uint32_t)event->value, sim->now_ns);
 		break;
-	case SIM_GATE_LOST:
-		gp_sim_fault_gate_lost(sim, event->index);
-		break;
+	case SIM_GATE_LOST: gp_sim_fault_gate_lost(sim, event->index); break;
 	}
 }
 
@@ -168,7 +150,8 @@ static void engine_advance(struct gp_sim *sim, uint64_t now_ns)
 	gp_sim_drain(sim);
 }
 
-/* At one time: the models first, then the simulator's own events one by one, then the core's decisions once for all of them. */
+/* At one time: the models first, then the simulator's own events one by one, then the core's decisions once for all
+ * of them. */
 bool gp_sim_step(struct gp_sim *sim)
 {
 	uint64_t next_ns = gp_sim_next_ns(sim);
@@ -324,7 +307,8 @@ static int engine_check_config(const struct gp_sim_config *config, struct gp_err
 		top = config->workload->clients[i].priority > top ? config->workload->clients[i].priority : top;
 	for (i = 0; i < config->workload->client_count; i++) {
 		if (!config->workload->clients[i].idempotent && config->workload->clients[i].priority < top)
-			return gp_error_set(error, -EINVAL, "mode reset kills kernels and runs them again, which is only right "
+			return gp_error_set(error, -EINVAL,
+					    "mode reset kills kernels and runs them again, which is only right "
 					    "for idempotent ones; the mix does not say that client %s is idempotent",
 					    config->workload->clients[i].name);
 	}

@@ -36,8 +36,10 @@ static void fault_death(struct gp_sim *sim, uint32_t index, uint64_t notice_ns, 
 			return;
 		}
 		sim->graves = graves;
-		graves[sim->grave_count] = (struct sim_grave){ .client = index, .first_queue = client->info.first_queue,
-			.queue_count = client->info.queue_count, .core_client = client->info.core_client };
+		graves[sim->grave_count] = (struct sim_grave){ .client = index,
+							       .first_queue = client->info.first_queue,
+							       .queue_count = client->info.queue_count,
+							       .core_client = client->info.core_client };
 		gp_sim_push(sim, sim->now_ns + notice_ns, SIM_CORE_REMOVE, sim->grave_count++, 0);
 	}
 	if (respawn_ns)
@@ -61,6 +63,11 @@ static void fault_reset(struct gp_sim *sim, const struct gp_sim_fault *fault)
 {
 	uint32_t i;
 
+	/* What they ran is read before the device forgets it. */
+	for (i = 0; i < sim->queue_count; i++) {
+		if (sim->queues[i].info.alive && sim->queues[i].info.device == fault->device)
+			gp_sim_account_queue_gone(sim, i);
+	}
 	gp_gpu_reset(sim->devices[fault->device].gpu, sim->now_ns);
 	for (i = 0; i < sim->client_count; i++) {
 		if (sim->clients[i].info.work->devices >> fault->device & 1)
@@ -72,7 +79,8 @@ static void fault_reset(struct gp_sim *sim, const struct gp_sim_fault *fault)
 	gp_sim_apply_device_reset(sim, fault->device);
 	gp_sim_push(sim, sim->now_ns + fault->notice_ns, SIM_DEVICE_STOP, fault->device, 0);
 	if (fault->respawn_ns)
-		gp_sim_push(sim, sim->now_ns + fault->notice_ns + fault->respawn_ns, SIM_DEVICE_START, fault->device, 0);
+		gp_sim_push(sim, sim->now_ns + fault->notice_ns + fault->respawn_ns, SIM_DEVICE_START, fault->device,
+			    0);
 }
 
 void gp_sim_fault_device(struct gp_sim *sim, uint32_t device, bool stop)
@@ -120,15 +128,11 @@ static void fault_close(struct gp_sim *sim, const struct gp_sim_fault *fault)
 
 void gp_sim_fault_act(struct gp_sim *sim, const struct gp_sim_fault *given)
 {
-	struct gp_sim_fault fault = *given;     /* the list may move while this one acts */
+	struct gp_sim_fault fault = *given; /* the list may move while this one acts */
 
 	switch (fault.type) {
-	case GP_SIM_FAULT_DEATH:
-		fault_death(sim, fault.client, fault.notice_ns, fault.respawn_ns);
-		break;
-	case GP_SIM_FAULT_FORK:
-		fault_fork(sim, &fault);
-		break;
+	case GP_SIM_FAULT_DEATH: fault_death(sim, fault.client, fault.notice_ns, fault.respawn_ns); break;
+	case GP_SIM_FAULT_FORK: fault_fork(sim, &fault); break;
 	case GP_SIM_FAULT_PRIORITY:
 		gp_sim_account_set_priority(sim, fault.client, (int32_t)fault.value);
 		gp_sim_push(sim, sim->now_ns + fault.notice_ns, SIM_CORE_PRIORITY, fault.client, 0);
@@ -136,17 +140,13 @@ void gp_sim_fault_act(struct gp_sim *sim, const struct gp_sim_fault *given)
 	case GP_SIM_FAULT_HINT:
 		gp_sim_agent_hint(sim, fault.client, sim->now_ns + (uint64_t)(fault.value > 0 ? fault.value : 0));
 		break;
-	case GP_SIM_FAULT_RESET:
-		fault_reset(sim, &fault);
-		break;
+	case GP_SIM_FAULT_RESET: fault_reset(sim, &fault); break;
 	case GP_SIM_FAULT_CLOCK:
 		sim->clock_offset_ns += fault.value;
 		sim->core_dirty = sim->core != NULL;
 		break;
 	case GP_SIM_FAULT_CLOSE_FAILS:
-	case GP_SIM_FAULT_CLOSE_HANGS:
-		fault_close(sim, &fault);
-		break;
+	case GP_SIM_FAULT_CLOSE_HANGS: fault_close(sim, &fault); break;
 	case GP_SIM_FAULT_GATE_LOST:
 		if (fault.queue < sim->queue_count)
 			fault_open_gate(sim, &fault);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A binary heap keyed by (time, order of pushing): two events of one time never change places, whatever the heap did before. */
+/* A binary heap keyed by (time, order of pushing): two events of one time never change places, whatever the heap did
+ * before. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 struct gp_sim_heap_event {
-	uint64_t time_ns, seq;          /* seq: set by push */
-	uint32_t type, index;           /* meaning: the pusher's */
+	uint64_t time_ns, seq; /* seq: set by push */
+	uint32_t type, index;  /* meaning: the pusher's */
 	uint64_t value;
 };
 
@@ -17,9 +17,9 @@ struct gp_sim_heap {
 	uint64_t next_seq;
 };
 
-int gp_sim_heap_push(struct gp_sim_heap *heap, const struct gp_sim_heap_event *event);      /* 0 or -ENOMEM */
-uint64_t gp_sim_heap_next_ns(const struct gp_sim_heap *heap);                           /* UINT64_MAX: empty */
-struct gp_sim_heap_event gp_sim_heap_pop(struct gp_sim_heap *heap);                         /* not to be called when empty */
+int gp_sim_heap_push(struct gp_sim_heap *heap, const struct gp_sim_heap_event *event); /* 0 or -ENOMEM */
+uint64_t gp_sim_heap_next_ns(const struct gp_sim_heap *heap);                          /* UINT64_MAX: empty */
+struct gp_sim_heap_event gp_sim_heap_pop(struct gp_sim_heap *heap);                    /* not to be called when empty */
 void gp_sim_heap_fini(struct gp_sim_heap *heap);
 
 #endif

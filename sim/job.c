@@ -36,8 +36,14 @@ uint32_t gp_sim_job_create(struct gp_sim *sim, uint32_t client, const struct gp_
 		return SIM_NONE;
 	}
 	job = &sim->jobs[index];
-	*job = (struct sim_job){ .client = client, .number = owner->job_number++, .arrival_ns = sim->now_ns, .next = SIM_NONE,
-				 .meeting = SIM_NONE, .live = true, .size = { 1, 1 }, .step_end = owner->sequence->step_count };
+	*job = (struct sim_job){ .client = client,
+				 .number = owner->job_number++,
+				 .arrival_ns = sim->now_ns,
+				 .next = SIM_NONE,
+				 .meeting = SIM_NONE,
+				 .live = true,
+				 .size = { 1, 1 },
+				 .step_end = owner->sequence->step_count };
 	if (request) {
 		job->size[0] = request->size[0];
 		job->size[1] = request->size[1];
@@ -69,7 +75,8 @@ static void job_free_signals(struct gp_sim *sim, struct sim_job *job)
 
 	for (i = 0; job->signals && i < client->signal_count * client->device_count; i++) {
 		if (job->signals[i])
-			gp_gpu_signal_remove(sim->devices[client->devices[i % client->device_count]].gpu, job->signals[i]);
+			gp_gpu_signal_remove(sim->devices[client->devices[i % client->device_count]].gpu,
+					     job->signals[i]);
 	}
 	free(job->signals);
 	job->signals = NULL;
@@ -143,7 +150,8 @@ static void job_meet(struct gp_sim *sim, uint32_t index, uint32_t device)
 }
 
 /* Place of a step's queue among the client's queues of one device. */
-static uint32_t job_queue_place(const struct sim_client *client, const struct sim_job *job, const struct gp_work_step *step)
+static uint32_t job_queue_place(const struct sim_client *client, const struct sim_job *job,
+				const struct gp_work_step *step)
 {
 	uint32_t first = client->info.work->spread ? (uint32_t)(job->number % client->info.work->queue_count) : 0;
 
@@ -169,7 +177,9 @@ static int job_put(struct gp_sim *sim, uint32_t queue, uint32_t job, struct gp_g
 	if (ret)
 		return ret;
 	q->ring[q->info.written % q->ring_size] = (struct sim_packet){
-		.job = job, .meeting = meeting, .workgroups = is_kernel ? packet->kernel.workgroups : 0,
+		.job = job,
+		.meeting = meeting,
+		.workgroups = is_kernel ? packet->kernel.workgroups : 0,
 		.capacity = is_kernel ? gp_gpu_capacity(sim->config.desc, &packet->kernel) : 0,
 	};
 	q->info.written++;
@@ -184,7 +194,8 @@ static int job_put(struct gp_sim *sim, uint32_t queue, uint32_t job, struct gp_g
 	return 0;
 }
 
-/* The barrier packet that waits for the steps on other queues this one depends on; 0: none is needed, or it is written. */
+/* The barrier packet that waits for the steps on other queues this one depends on; 0: none is needed, or it is
+ * written. */
 static int job_put_barrier(struct gp_sim *sim, uint32_t index, uint32_t queue, uint32_t member)
 {
 	struct sim_job *job = &sim->jobs[index];
@@ -224,7 +235,8 @@ static int job_put_step(struct gp_sim *sim, uint32_t index, uint32_t queue, uint
 	uint32_t place = client->signal_place ? client->signal_place[job->step] : SIM_NONE, meeting = SIM_NONE;
 	struct gp_gpu *gpu = sim->devices[client->devices[member]].gpu;
 	struct gp_gpu_packet packet = { .type = step->type == GP_STEP_COPY ? GP_GPU_COPY_BYTES : GP_GPU_KERNEL,
-					.kernel = step->kernel, .copy_size = step->copy_size };
+					.kernel = step->kernel,
+					.copy_size = step->copy_size };
 	uint32_t *signal = place == SIM_NONE || !is_last ? NULL : &job->signals[place * client->device_count + member];
 
 	packet.kernel.workgroup_ns = job_times(step->kernel.workgroup_ns, step->time_by, job, GP_WORK_NS_MAX);
@@ -267,7 +279,8 @@ int gp_sim_job_submit_next(struct gp_sim *sim, uint32_t index)
 	struct sim_client *client = &sim->clients[job->client];
 	const struct gp_work_step *step = &client->sequence->steps[job->step];
 	uint32_t member = step->device == UINT32_MAX ? job->member : step->device;
-	uint32_t queue = client->info.first_queue + member * client->queues_per_device + job_queue_place(client, job, step);
+	uint32_t queue =
+		client->info.first_queue + member * client->queues_per_device + job_queue_place(client, job, step);
 	bool is_last = job->repeat + 1 == job_times(step->repeat, step->repeat_by, job, UINT32_MAX);
 	int ret;
 
@@ -309,7 +322,8 @@ static void job_complete(struct gp_sim *sim, uint32_t index)
 		gp_sim_process_schedule(sim, owner, sim->now_ns + work->think_ns);
 }
 
-static void job_stop_running(struct gp_sim *sim, uint32_t queue, struct sim_packet *packet, const struct gp_gpu_event *event)
+static void job_stop_running(struct gp_sim *sim, uint32_t queue, struct sim_packet *packet,
+			     const struct gp_gpu_event *event)
 {
 	struct sim_queue *q = &sim->queues[queue];
 
@@ -321,7 +335,8 @@ static void job_stop_running(struct gp_sim *sim, uint32_t queue, struct sim_pack
 		gp_sim_account_running(sim, queue, false);
 }
 
-static void job_packet_end(struct gp_sim *sim, uint32_t queue, struct sim_packet *packet, const struct gp_gpu_event *event)
+static void job_packet_end(struct gp_sim *sim, uint32_t queue, struct sim_packet *packet,
+			   const struct gp_gpu_event *event)
 {
 	struct sim_queue *q = &sim->queues[queue];
 	struct sim_client *client = &sim->clients[q->info.client];
@@ -363,7 +378,8 @@ void gp_sim_job_event(struct gp_sim *sim, uint32_t queue, const struct gp_gpu_ev
 			job_meet(sim, packet->meeting, q->info.device);
 		break;
 	case GP_GPU_EVENT_STOP:
-		/* A stop-the-world transaction also halts work that goes on right after: that is no preemption of it. */
+		/* A stop-the-world transaction also halts work that goes on right after: that is no preemption of
+		 * it. */
 		if (packet->start_ns && q->closing) {
 			sim->preemptions++;
 			q->closing = false;
@@ -376,11 +392,8 @@ void gp_sim_job_event(struct gp_sim *sim, uint32_t queue, const struct gp_gpu_ev
 		job_stop_running(sim, queue, packet, event);
 		sim->killed_ns += packet->capacity ? event->value / packet->capacity : 0;
 		break;
-	case GP_GPU_EVENT_END:
-		job_packet_end(sim, queue, packet, event);
-		break;
-	default:
-		break;
+	case GP_GPU_EVENT_END: job_packet_end(sim, queue, packet, event); break;
+	default: break;
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The program `gpreempt sim`: reads options, runs the simulations, hands the result to the views. Only this file prints, and only
- * this file looks at a clock, for the progress bar. */
+/* The program `gpreempt sim`: reads options, runs the simulations, hands the result to the views. Only this file
+ * prints, and only this file looks at a clock, for the progress bar. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,8 @@ static int main_list(void)
 	printf("Mixes:\n");
 	ret = gp_mix_list(stdout, &error);
 	printf("Devices:\n  %s\n", names && !gp_paths_list("devices", ".ini", names) ?
-	       gp_paths_join(names, text, sizeof(text)) : "(none found)");
+					   gp_paths_join(names, text, sizeof(text)) :
+					   "(none found)");
 	printf("Policies and baselines:\n  %s\n", gp_mode_names(text, sizeof(text)));
 	free(names);
 	return ret ? main_refuse(&error, MAIN_FAILED) : MAIN_OK;
@@ -76,7 +77,8 @@ static int main_load_device(struct main_run *run, struct gp_error *error)
 	uint32_t i;
 	int ret;
 
-	if (strchr(name, '/') || (size_t)snprintf(relative, sizeof(relative), "devices/%s.ini", name) >= sizeof(relative) ||
+	if (strchr(name, '/') ||
+	    (size_t)snprintf(relative, sizeof(relative), "devices/%s.ini", name) >= sizeof(relative) ||
 	    gp_paths_share(relative, path, sizeof(path))) {
 		names = malloc(sizeof(*names));
 		ret = names ? gp_paths_list("devices", ".ini", names) : -ENOMEM;
@@ -105,13 +107,16 @@ static int main_load_workload(struct main_run *run, struct gp_error *error)
 	options->mix_options.desc = &run->desc;
 	if (options->mix)
 		ret = gp_mix_load(options->mix, &options->mix_options, workload, error);
-	else if (options->mix_options.setting_count)
+	/* With settings of the command line a refusal is as likely theirs as the file's. */
+	if (ret)
+		return options->mix_options.setting_count ? -ESRCH : ret;
+	if (!options->mix && options->mix_options.setting_count)
 		return gp_error_set(error, -ESRCH, "a trace has no parameters (--load, --request, --set mix.NAME)");
 	if (!options->mix) {
 		workload->device_count = options->mix_options.device_count ? options->mix_options.device_count : 1;
 		snprintf(workload->name, sizeof(workload->name), "trace");
 	}
-	if (!ret && options->trace)
+	if (options->trace)
 		ret = gp_mix_add_trace(workload, options->trace, &run->desc, error);
 	if (!ret)
 		ret = gp_workload_check(workload, &run->desc, error);

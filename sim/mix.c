@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the mix file: sections, parameters and their substitution, names of built-in mixes. Every sentence is file:line. */
+/* Owns the mix file: sections, parameters and their substitution, names of built-in mixes. Every sentence is
+ * file:line. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,8 +71,10 @@ static int mix_begin_section(struct mix_parser *parser, const char *section, uin
 	else if (!strcmp(section, "disb"))
 		parser->section = MIX_DISB;
 	else
-		return gp_error_set(error, -EINVAL, "[%.60s] is not a section; there are mix, parameters, sequence NAME, client NAME, "
-				    "disb", section);
+		return gp_error_set(error, -EINVAL,
+				    "[%.60s] is not a section; there are mix, parameters, sequence NAME, client NAME, "
+				    "disb",
+				    section);
 	return 0;
 }
 
@@ -80,7 +83,8 @@ static struct mix_parameter *mix_find_parameter(struct mix_parser *parser, const
 	uint32_t i;
 
 	for (i = 0; i < parser->parameter_count; i++) {
-		if (strlen(parser->parameters[i].name) == name_size && !strncmp(parser->parameters[i].name, name, name_size))
+		if (strlen(parser->parameters[i].name) == name_size &&
+		    !strncmp(parser->parameters[i].name, name, name_size))
 			return &parser->parameters[i];
 	}
 	return NULL;
@@ -98,7 +102,9 @@ static int mix_substitute(struct mix_parser *parser, const char *value, char *re
 			end = strchr(from, '}');
 			parameter = end ? mix_find_parameter(parser, from + 2, (size_t)(end - from - 2)) : NULL;
 			if (!parameter)
-				return gp_error_set(error, -EINVAL, "\"%.60s\" is not a parameter declared in [parameters] above", from);
+				return gp_error_set(error, -EINVAL,
+						    "\"%.60s\" is not a parameter declared in [parameters] above",
+						    from);
 			size = strlen(parameter->value);
 			if (used + size >= MIX_VALUE_SIZE)
 				break;
@@ -131,8 +137,8 @@ static int mix_set_parameter(struct mix_parser *parser, const char *name, const 
 			value = parser->options->settings[i] + size + 1;
 	}
 	if (size >= MIX_NAME_SIZE || strlen(value) >= MIX_NAME_SIZE)
-		return gp_error_set(error, -EINVAL, "parameter %.60s: its name or value is longer than %u characters", name,
-				    MIX_NAME_SIZE - 1);
+		return gp_error_set(error, -EINVAL, "parameter %.60s: its name or value is longer than %u characters",
+				    name, MIX_NAME_SIZE - 1);
 	if (mix_find_parameter(parser, name, size))
 		return gp_error_set(error, -EEXIST, "there are two parameters \"%s\"", name);
 	parameter = &parser->parameters[parser->parameter_count++];
@@ -148,23 +154,26 @@ static int mix_set_mix(struct mix_parser *parser, const char *name, const char *
 
 	if (!strcmp(name, "title")) {
 		if (strlen(value) >= sizeof(parser->title))
-			return gp_error_set(error, -EINVAL, "the title is longer than %zu characters", sizeof(parser->title) - 1);
+			return gp_error_set(error, -EINVAL, "the title is longer than %zu characters",
+					    sizeof(parser->title) - 1);
 		strcpy(parser->title, value);
 		return 0;
 	}
 	if (!strcmp(name, "duration"))
-		return gp_units_parse_ns(value, "duration", 1000, 1000 * GP_WORK_NS_MAX, &parser->workload->duration_ns, error);
+		return gp_units_parse_ns(value, "duration", 1000, 1000 * GP_WORK_NS_MAX, &parser->workload->duration_ns,
+					 error);
 	if (!strcmp(name, "devices")) {
 		ret = gp_units_parse_count(value, "devices", 1, GP_WORK_DEVICE_MAX, &number, error);
 		if (!ret && parser->options->device_count && parser->options->device_count < number)
-			return gp_error_set(error, -EINVAL, "this mix needs %u devices (--devices %u)", (uint32_t)number,
-					    (uint32_t)number);
+			return gp_error_set(error, -EINVAL, "this mix needs %u devices (--devices %u)",
+					    (uint32_t)number, (uint32_t)number);
 		if (!ret && !parser->options->device_count)
 			parser->workload->device_count = (uint32_t)number;
 		return ret;
 	}
 	if (strcmp(name, "requests"))
-		return gp_error_set(error, -EINVAL, "\"%.40s\" is not a key of [mix]; there are title, duration, requests, devices",
+		return gp_error_set(error, -EINVAL,
+				    "\"%.40s\" is not a key of [mix]; there are title, duration, requests, devices",
 				    name);
 	ret = gp_units_parse_count(value, "requests", 1, GP_WORK_ARRIVAL_MAX, &number, error);
 	if (!ret)
@@ -190,8 +199,10 @@ static int mix_set_sequence(struct mix_parser *parser, const char *name, const c
 		return 0;
 	}
 	if (strcmp(name, "places") && strcmp(name, "repeat"))
-		return gp_error_set(error, -EINVAL, "\"%.40s\" is not a key of a sequence; there are step, kernels, model, "
-				    "measured_on, places, repeat", name);
+		return gp_error_set(error, -EINVAL,
+				    "\"%.40s\" is not a key of a sequence; there are step, kernels, model, "
+				    "measured_on, places, repeat",
+				    name);
 	ret = gp_units_parse_count(value, name, 1, name[0] == 'p' ? 10000000 : 1000, &number, error);
 	if (!ret && name[0] == 'p')
 		parser->list_places = (uint32_t)number;
@@ -214,18 +225,12 @@ static int mix_entry(void *context, const char *section, const char *name, const
 	if (ret)
 		return ret;
 	switch (parser->section) {
-	case MIX_MIX:
-		return mix_set_mix(parser, name, text, error);
-	case MIX_PARAMETERS:
-		return mix_set_parameter(parser, name, text, error);
-	case MIX_SEQUENCE:
-		return mix_set_sequence(parser, name, text, error);
-	case MIX_CLIENT:
-		return gp_mix_client_set(parser, name, text, error);
-	case MIX_DISB:
-		return gp_mix_disb_set(parser, name, text, error);
-	case MIX_NO_SECTION:
-		break;
+	case MIX_MIX: return mix_set_mix(parser, name, text, error);
+	case MIX_PARAMETERS: return mix_set_parameter(parser, name, text, error);
+	case MIX_SEQUENCE: return mix_set_sequence(parser, name, text, error);
+	case MIX_CLIENT: return gp_mix_client_set(parser, name, text, error);
+	case MIX_DISB: return gp_mix_disb_set(parser, name, text, error);
+	case MIX_NO_SECTION: break;
 	}
 	return gp_error_set(error, -EINVAL, "\"%.40s\" comes before the first section", name);
 }
@@ -244,8 +249,8 @@ static int mix_check_settings(struct mix_parser *parser, struct gp_error *error)
 		setting = parser->options->settings[i];
 		equals = strchr(setting, '=');
 		if (!equals || !mix_find_parameter(parser, setting, (size_t)(equals - setting)))
-			return gp_error_set(error, -ESRCH, "%s: the mix has no parameter \"%.60s\"; it has: %s", parser->file_name,
-					    setting, known);
+			return gp_error_set(error, -ESRCH, "%s: the mix has no parameter \"%.60s\"; it has: %s",
+					    parser->file_name, setting, known);
 	}
 	return 0;
 }
@@ -326,8 +331,8 @@ static int mix_find(const char *name, char *ret_path, size_t path_size, struct g
 		return 0;
 	names = malloc(sizeof(*names));
 	ret = names ? gp_paths_list("mixes", ".ini", names) : -ENOMEM;
-	gp_error_set(error, -ESRCH, "there is no mix \"%.60s\"; valid names are: %s; or the path of a file of your own", name,
-		     ret ? "(none found)" : gp_paths_join(names, known, sizeof(known)));
+	gp_error_set(error, -ESRCH, "there is no mix \"%.60s\"; valid names are: %s; or the path of a file of your own",
+		     name, ret ? "(none found)" : gp_paths_join(names, known, sizeof(known)));
 	free(names);
 	return -ESRCH;
 }
@@ -355,11 +360,14 @@ int gp_mix_load(const char *name, const struct gp_mix_options *options, struct g
 	free(text);
 	if (ret)
 		return ret;
-	snprintf(ret_workload->name, sizeof(ret_workload->name), "%s", mix_is_path(name) && slash ? strrchr(path, '/') + 1 : name);
+	snprintf(ret_workload->name, sizeof(ret_workload->name), "%s",
+		 mix_is_path(name) && slash ? strrchr(path, '/') + 1 : name);
 	return 0;
 }
 
-struct mix_listing { char title[160], parameters[300]; };
+struct mix_listing {
+	char title[160], parameters[300];
+};
 
 static int mix_listing_entry(void *context, const char *section, const char *name, const char *value, uint32_t line,
 			     struct gp_error *error)
@@ -370,7 +378,8 @@ static int mix_listing_entry(void *context, const char *section, const char *nam
 	if (name && !strcmp(section, "mix") && !strcmp(name, "title"))
 		snprintf(listing->title, sizeof(listing->title), "%s", value);
 	if (name && !strcmp(section, "parameters"))
-		snprintf(listing->parameters + used, sizeof(listing->parameters) - used, "%s%s=%s", used ? ", " : "", name, value);
+		snprintf(listing->parameters + used, sizeof(listing->parameters) - used, "%s%s=%s", used ? ", " : "",
+			 name, value);
 	return 0;
 }
 

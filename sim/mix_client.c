@@ -13,14 +13,18 @@ void gp_mix_client_begin(struct mix_parser *parser, const char *name, uint32_t l
 	struct mix_client *client = &parser->client;
 
 	*client = (struct mix_client){ .own_sequence = UINT32_MAX, .count = 1, .line = line, .speed_milli = 1000 };
-	client->work = (struct gp_work_client){ .devices = 1, .queue_count = 1, .depth = 2, .priority = GP_PRIORITY_NORMAL };
+	client->work =
+		(struct gp_work_client){ .devices = 1, .queue_count = 1, .depth = 2, .priority = GP_PRIORITY_NORMAL };
 	snprintf(client->name, sizeof(client->name), "%s", name);
 }
 
 static int client_set_priority(struct gp_work_client *work, const char *value, struct gp_error *error)
 {
-	static const struct { const char *name; int32_t priority; } names[] = {
-		{ "idle", GP_PRIORITY_IDLE }, { "low", GP_PRIORITY_LOW }, { "normal", GP_PRIORITY_NORMAL },
+	static const struct {
+		const char *name;
+		int32_t priority;
+	} names[] = {
+		{ "idle", GP_PRIORITY_IDLE }, { "low", GP_PRIORITY_LOW },           { "normal", GP_PRIORITY_NORMAL },
 		{ "high", GP_PRIORITY_HIGH }, { "realtime", GP_PRIORITY_REALTIME },
 	};
 	uint64_t number;
@@ -73,8 +77,10 @@ static int client_set_arrival(struct mix_client *client, const char *value, stru
 	else if (!strcmp(value, "closed"))
 		client->work.arrival = GP_ARRIVAL_CLOSED;
 	else
-		return gp_error_set(error, -EINVAL, "arrival is \"%.40s\"; it must be poisson, periodic or closed (or use "
-				    "offsets, arrivals or replay)", value);
+		return gp_error_set(error, -EINVAL,
+				    "arrival is \"%.40s\"; it must be poisson, periodic or closed (or use "
+				    "offsets, arrivals or replay)",
+				    value);
 	return 0;
 }
 
@@ -123,9 +129,16 @@ static int client_set_offsets(struct mix_client *client, const char *value, stru
 }
 
 /* Keys that are a duration, a number, or yes and no. */
-struct client_key { const char *name; char type; size_t offset; uint64_t min, max; };
-#define CLIENT_KEY(name_, type_, field_, min_, max_) \
-	{ name_, type_, __builtin_offsetof(struct mix_client, field_), min_, max_ }
+struct client_key {
+	const char *name;
+	char type;
+	size_t offset;
+	uint64_t min, max;
+};
+#define CLIENT_KEY(name_, type_, field_, min_, max_)                                    \
+	{                                                                               \
+		name_, type_, __builtin_offsetof(struct mix_client, field_), min_, max_ \
+	}
 static const struct client_key client_keys[] = {
 	CLIENT_KEY("period", 't', work.period_ns, 1, GP_WORK_NS_MAX),
 	CLIENT_KEY("think", 't', work.think_ns, 0, GP_WORK_NS_MAX),
@@ -133,7 +146,7 @@ static const struct client_key client_keys[] = {
 	CLIENT_KEY("stagger", 't', stagger_ns, 0, GP_WORK_NS_MAX),
 	CLIENT_KEY("deadline", 't', work.deadline_ns, 1, GP_WORK_NS_MAX),
 	CLIENT_KEY("budget", 't', work.budget_ns, 1, GP_WORK_NS_MAX),
-	CLIENT_KEY("hint", 't', work.hint_ns, 1, GP_WORK_NS_MAX),
+	CLIENT_KEY("hint", 't', work.hint_ns, 0, GP_WORK_NS_MAX),
 	CLIENT_KEY("burst", 'n', work.burst, 1, GP_WORK_BURST_MAX),
 	CLIENT_KEY("weight", 'n', work.weight, 1, GP_WEIGHT_MAX),
 	CLIENT_KEY("gang", 'n', work.gang, 1, GP_GANG_MAX - 1),
@@ -168,9 +181,13 @@ static int client_set_plain(struct mix_client *client, const char *name, const c
 			*(uint32_t *)field = (uint32_t)number;
 		return ret;
 	}
-	return gp_error_set(error, -EINVAL, "\"%.40s\" is not a key of a client; there are kind, priority, arrival, rate, period, "
-			    "load, burst, think, offsets, arrivals, speed, replay, timing, start, stagger, deadline, budget, hint, weight, "
-			    "gang, devices, queues, spread, depth, ring, memory, idempotent, unseen, count, sequence, step", name);
+	return gp_error_set(
+		error, -EINVAL,
+		"\"%.40s\" is not a key of a client; there are kind, priority, arrival, rate, period, "
+		"load, burst, think, offsets, arrivals, speed, replay, timing, start, stagger, deadline, budget, hint, "
+		"weight, "
+		"gang, devices, queues, spread, depth, ring, memory, idempotent, unseen, count, sequence, step",
+		name);
 }
 
 static int client_own_step(struct mix_parser *parser, const char *value, struct gp_error *error)
@@ -234,7 +251,8 @@ int gp_mix_client_set(struct mix_parser *parser, const char *name, const char *v
 	if (!strcmp(name, "timing")) {
 		client->back_to_back = !strcmp(value, "back-to-back");
 		if (!client->back_to_back && strcmp(value, "kept"))
-			return gp_error_set(error, -EINVAL, "timing is \"%.40s\"; it must be kept or back-to-back", value);
+			return gp_error_set(error, -EINVAL, "timing is \"%.40s\"; it must be kept or back-to-back",
+					    value);
 		return 0;
 	}
 	if (!strcmp(name, "sequence")) {
@@ -269,8 +287,8 @@ static int client_find_sequence(struct mix_parser *parser, struct gp_error *erro
 			used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 						 parser->sequences[i].name);
 	}
-	return gp_error_set(error, -EINVAL, "client %s: there is no sequence \"%s\" above it; there are: %s", client->name,
-			    client->sequence_name, known);
+	return gp_error_set(error, -EINVAL, "client %s: there is no sequence \"%s\" above it; there are: %s",
+			    client->name, client->sequence_name, known);
 }
 
 /* Fills in what depends on the whole section. */
@@ -298,7 +316,8 @@ static int client_settle(struct mix_parser *parser, struct gp_error *error)
 	for (i = 0; i < work->request_count && !client->replay[0]; i++)
 		work->requests[i].step_count = step_count;
 	if (client->all_devices)
-		work->devices = parser->workload->device_count >= 64 ? UINT64_MAX : (1ull << parser->workload->device_count) - 1;
+		work->devices = parser->workload->device_count >= 64 ? UINT64_MAX :
+								       (1ull << parser->workload->device_count) - 1;
 	return 0;
 }
 
@@ -315,7 +334,8 @@ static int client_load_files(struct mix_parser *parser, struct gp_error *error)
 			ret = gp_trace_kernels_load(path, &kernels, error);
 		if (ret)
 			return ret;
-		ret = gp_mix_replay(parser->workload, &client->work, &kernels, parser->options->desc, client->back_to_back, error);
+		ret = gp_mix_replay(parser->workload, &client->work, &kernels, parser->options->desc,
+				    client->back_to_back, error);
 		gp_trace_kernels_fini(&kernels);
 		client->has_kind = true;
 		return ret;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns mixes made from a DISB workload: each task becomes a client whose request is the kernel list its model is mapped to. */
+/* Owns mixes made from a DISB workload: each task becomes a client whose request is the kernel list its model is
+ * mapped to. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@ static int disb_set_model(struct mix_parser *parser, const char *name, const cha
 
 	if (i == sizeof(parser->disb.models) / sizeof(parser->disb.models[0]) || strlen(name) >= MIX_NAME_SIZE ||
 	    strlen(value) >= MIX_NAME_SIZE)
-		return gp_error_set(error, -EINVAL, "too many models, or a name longer than %u characters", MIX_NAME_SIZE - 1);
+		return gp_error_set(error, -EINVAL, "too many models, or a name longer than %u characters",
+				    MIX_NAME_SIZE - 1);
 	strcpy(parser->disb.models[i].name, name);
 	strcpy(parser->disb.models[i].list, value);
 	parser->disb.model_count++;
@@ -35,7 +37,8 @@ int gp_mix_disb_set(struct mix_parser *parser, const char *name, const char *val
 		return 0;
 	}
 	if (strcmp(name, "realtime") && strcmp(name, "best_effort"))
-		return gp_error_set(error, -EINVAL, "\"%.40s\" is not a key here; there are file, realtime, best_effort, model.NAME",
+		return gp_error_set(error, -EINVAL,
+				    "\"%.40s\" is not a key here; there are file, realtime, best_effort, model.NAME",
 				    name);
 	ret = gp_units_parse_count(value, name, 0, 99, &number, error);
 	if (!ret && name[0] == 'r')
@@ -62,7 +65,8 @@ static int disb_sequence(struct mix_parser *parser, const char *model, uint32_t 
 	for (i = 0; i < parser->disb.model_count && strcmp(parser->disb.models[i].name, model); i++)
 		;
 	if (i == parser->disb.model_count)
-		return gp_error_set(error, -EINVAL, "no kernel list for model \"%.60s\"; add model.%.60s = NAME", model, model);
+		return gp_error_set(error, -EINVAL, "no kernel list for model \"%.60s\"; add model.%.60s = NAME", model,
+				    model);
 	strcpy(text, parser->disb.models[i].list);
 	count = gp_mix_split(text, words, 3);
 	if (count == 2 && words[1][0] == 'x')
@@ -74,7 +78,7 @@ static int disb_sequence(struct mix_parser *parser, const char *model, uint32_t 
 	sequence = gp_workload_add_sequence(parser->workload);
 	if (sequence == UINT32_MAX || parser->sequence_count == MIX_SEQUENCE_MAX)
 		return gp_error_set(error, -ENOSPC, "too many sequences");
-	snprintf(parser->list_device, sizeof(parser->list_device), "mi50");
+	parser->list_device[0] = 0;
 	parser->list_repeat = (uint32_t)repeat;
 	parser->list_places = 0;
 	ret = gp_mix_model_load(parser, sequence, words[0], error);
@@ -112,8 +116,9 @@ static int disb_client(struct mix_parser *parser, const struct gp_disb_task *tas
 			client->kind = GP_WORK_BATCH;
 		return 0;
 	}
-	client->arrival = task->load == GP_DISB_POISSON ? GP_ARRIVAL_POISSON :
-			  task->load == GP_DISB_PERIODIC ? GP_ARRIVAL_PERIODIC : GP_ARRIVAL_EXPLICIT;
+	client->arrival = task->load == GP_DISB_POISSON  ? GP_ARRIVAL_POISSON :
+			  task->load == GP_DISB_PERIODIC ? GP_ARRIVAL_PERIODIC :
+							   GP_ARRIVAL_EXPLICIT;
 	client->period_ns = task->frequency_milli ? 1000000000000ull / task->frequency_milli : 0;
 	for (i = 0; task->load == GP_DISB_TRACE && i < task->trace_count; i++) {
 		request = gp_workload_add_request(client);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the translation of measured kernel lists into workgroups x time. A list says how long a kernel took on the device it was
- * measured on; there its workgroups ran in `rounds` of as many as that device holds, so one workgroup took duration / rounds.
- * That time is kept on every other device; what changes is how many run at once.
+ * Owns the translation of measured kernel lists into workgroups x time. A list says how long a kernel took on the
+ * device it was measured on; there its workgroups ran in `rounds` of as many as that device holds, so one workgroup
+ * took duration / rounds. That time is kept on every other device; what changes is how many run at once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "sim/mix_state.h"
 #include "trace/reef.h"
 
-#define LIST_WAVE_SIZE 64u
-#define LIST_VGPRS_DEFAULT 64u          /* where a list does not say: a common size for inference kernels */
+#define LIST_WAVE_SIZE     64u
+#define LIST_VGPRS_DEFAULT 64u /* where a list does not say: a common size for inference kernels */
 
 static uint32_t list_registers(const struct gp_trace_kernel *kernel, const struct gp_desc *desc, uint32_t waves)
 {
@@ -24,7 +24,8 @@ static uint32_t list_registers(const struct gp_trace_kernel *kernel, const struc
 	if (!kernel->per_cu_max)
 		return LIST_VGPRS_DEFAULT;
 	/* So many fitted one compute unit: what each may have used of the register file, at most. */
-	vgprs = (uint64_t)gp_desc_get(desc, GP_DESC_VGPR_SIZE) / ((uint64_t)kernel->per_cu_max * waves * LIST_WAVE_SIZE * 4);
+	vgprs = (uint64_t)gp_desc_get(desc, GP_DESC_VGPR_SIZE) /
+		((uint64_t)kernel->per_cu_max * waves * LIST_WAVE_SIZE * 4);
 	vgprs = vgprs / 8 * 8;
 	if (vgprs > 256)
 		vgprs = 256;
@@ -35,7 +36,8 @@ static struct gp_gpu_kernel list_kernel(const struct gp_trace_kernel *kernel, co
 					const struct gp_desc *desc)
 {
 	const struct gp_desc *measured_on = list->measured_on ? list->measured_on : desc;
-	struct gp_gpu_kernel made = { .workgroups = kernel->workgroups ? kernel->workgroups : 1, .workgroup_ns = 1,
+	struct gp_gpu_kernel made = { .workgroups = kernel->workgroups ? kernel->workgroups : 1,
+				      .workgroup_ns = 1,
 				      .lds_size = kernel->lds_size };
 	uint64_t places = list->places, rounds;
 
@@ -57,8 +59,8 @@ static struct gp_gpu_kernel list_kernel(const struct gp_trace_kernel *kernel, co
 	return made;
 }
 
-int gp_mix_list_append(struct gp_workload *workload, uint32_t sequence, const struct mix_list *list, const struct gp_desc *desc,
-		       struct gp_error *error)
+int gp_mix_list_append(struct gp_workload *workload, uint32_t sequence, const struct mix_list *list,
+		       const struct gp_desc *desc, struct gp_error *error)
 {
 	struct gp_work_step *step;
 	uint32_t i;
@@ -92,20 +94,21 @@ int gp_mix_find_file(const struct mix_parser *parser, const char *name, char *re
 	}
 	snprintf(relative, sizeof(relative), "data/%s", name);
 	if (gp_paths_share(relative, ret_path, path_size))
-		return gp_error_set(error, -ENOENT, "there is no file \"%.200s\", neither beside the mix nor in the data folder", name);
+		return gp_error_set(error, -ENOENT,
+				    "there is no file \"%.200s\", neither beside the mix nor in the data folder", name);
 	return 0;
 }
 
-static int list_measured_on(const struct mix_parser *parser, struct gp_desc *desc, struct mix_list *list, struct gp_error *error)
+static int list_measured_on(const char *device, struct gp_desc *desc, struct mix_list *list, struct gp_error *error)
 {
 	char relative[MIX_NAME_SIZE + 16], path[4096];
 	int ret;
 
-	if (!parser->list_device[0])
+	if (!device[0])
 		return 0;
-	snprintf(relative, sizeof(relative), "devices/%s.ini", parser->list_device);
+	snprintf(relative, sizeof(relative), "devices/%s.ini", device);
 	if (gp_paths_share(relative, path, sizeof(path)))
-		return gp_error_set(error, -ENOENT, "there is no device \"%s\"", parser->list_device);
+		return gp_error_set(error, -ENOENT, "there is no device \"%s\"", device);
 	ret = gp_desc_load(path, desc, error);
 	if (!ret)
 		list->measured_on = desc;
@@ -113,14 +116,14 @@ static int list_measured_on(const struct mix_parser *parser, struct gp_desc *des
 }
 
 static int list_append_repeated(struct mix_parser *parser, uint32_t sequence, const struct gp_trace_kernels *kernels,
-				struct gp_error *error)
+				const char *device, struct gp_error *error)
 {
 	struct mix_list list = { .kernels = kernels, .places = parser->list_places };
 	struct gp_desc measured_on;
 	uint32_t i;
 	int ret;
 
-	ret = list_measured_on(parser, &measured_on, &list, error);
+	ret = list_measured_on(device, &measured_on, &list, error);
 	for (i = 0; i < parser->list_repeat && !ret; i++)
 		ret = gp_mix_list_append(parser->workload, sequence, &list, parser->options->desc, error);
 	return ret;
@@ -137,7 +140,7 @@ int gp_mix_list_load(struct mix_parser *parser, uint32_t sequence, const char *f
 		ret = gp_trace_kernels_load(path, &kernels, error);
 	if (ret)
 		return ret;
-	ret = list_append_repeated(parser, sequence, &kernels, error);
+	ret = list_append_repeated(parser, sequence, &kernels, parser->list_device, error);
 	gp_trace_kernels_fini(&kernels);
 	return ret;
 }
@@ -159,7 +162,8 @@ int gp_mix_model_load(struct mix_parser *parser, uint32_t sequence, const char *
 		ret = gp_reef_load(path, profile, &reef, error);
 	if (ret)
 		return ret;
-	ret = list_append_repeated(parser, sequence, &reef.kernels, error);
+	ret = list_append_repeated(parser, sequence, &reef.kernels,
+				   parser->list_device[0] ? parser->list_device : "mi50", error);
 	gp_reef_fini(&reef);
 	return ret;
 }
@@ -175,7 +179,8 @@ uint64_t gp_mix_request_ns(const struct gp_workload *workload, uint32_t sequence
 		step = &seq->steps[i];
 		capacity = step->type == GP_STEP_COPY ? 0 : gp_gpu_capacity(desc, &step->kernel);
 		if (capacity)
-			total_ns += (unsigned __int128)step->kernel.workgroups * step->kernel.workgroup_ns * step->repeat / capacity;
+			total_ns += (unsigned __int128)step->kernel.workgroups * step->kernel.workgroup_ns *
+				    step->repeat / capacity;
 	}
 	return total_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)total_ns;
 }

@@ -22,7 +22,8 @@ static int replay_queue(uint64_t *ids, uint32_t *count, uint64_t id, struct gp_e
 	return (int)(*count)++;
 }
 
-static int replay_requests(struct gp_work_client *client, const struct gp_trace_kernels *kernels, struct gp_error *error)
+static int replay_requests(struct gp_work_client *client, const struct gp_trace_kernels *kernels,
+			   struct gp_error *error)
 {
 	struct gp_work_request *request;
 	uint32_t i;
@@ -38,8 +39,8 @@ static int replay_requests(struct gp_work_client *client, const struct gp_trace_
 	return 0;
 }
 
-/* Kept timing: each kernel is a request of its own that arrives when it started in the trace. Back to back: the whole trace is an
- * iteration. The times in the trace are taken as if measured on the simulated device. */
+/* Kept timing: each kernel is a request of its own that arrives when it started in the trace. Back to back: the
+ * whole trace is an iteration. The times in the trace are taken as if measured on the simulated device. */
 int gp_mix_replay(struct gp_workload *workload, struct gp_work_client *client, const struct gp_trace_kernels *kernels,
 		  const struct gp_desc *desc, bool back_to_back, struct gp_error *error)
 {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the grammar of one step:
- *   kernel WORKGROUPS TIME [xN] [name=value ...]      WORKGROUPS: a number, full, full/ROUNDS, or 25% of what the device holds
+/*
+ * Owns the grammar of one step:
+ *   kernel WORKGROUPS TIME [xN] [name=value ...]       WORKGROUPS: a number, full, full/ROUNDS, or 25% of the device
  *   collective WORKGROUPS TIME [xN] [name=value ...]
  *   copy SIZE to-device|to-host [xN] [name=value ...]
- * Steps follow one another, on one queue by their order, on several through signals, unless after= says what they wait for. */
+ * Steps follow one another, on one queue by their order, on several through signals, unless after= says what they wait
+ * for.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +33,8 @@ int gp_mix_parse_bool(const char *text, const char *what, bool *ret_value, struc
 }
 
 /* Up to three decimals, an optional percent sign meaning a hundredth: "30%" is 300, "1.5" is 1500. */
-int gp_mix_parse_permille(const char *text, const char *what, uint32_t max, uint32_t *ret_permille, struct gp_error *error)
+int gp_mix_parse_permille(const char *text, const char *what, uint32_t max, uint32_t *ret_permille,
+			  struct gp_error *error)
 {
 	uint64_t value = 0, scale = 1000, digits = 0;
 	const char *c = text;
@@ -47,19 +51,21 @@ int gp_mix_parse_permille(const char *text, const char *what, uint32_t max, uint
 		value /= 100;
 	}
 	if (!digits || *c)
-		return gp_error_set(error, -EINVAL, "%s is \"%.40s\"; it must be a number such as 2.5 or 40%%", what, text);
+		return gp_error_set(error, -EINVAL, "%s is \"%.40s\"; it must be a number such as 2.5 or 40%%", what,
+				    text);
 	if (!value || value > max)
-		return gp_error_set(error, -EINVAL, "%s is \"%.40s\"; it must be above 0 and at most %u.%03u", what, text,
-				    max / 1000, max % 1000);
+		return gp_error_set(error, -EINVAL, "%s is \"%.40s\"; it must be above 0 and at most %u.%03u", what,
+				    text, max / 1000, max % 1000);
 	*ret_permille = (uint32_t)value;
 	return 0;
 }
 
 /* The shape must be known before the places on the device can be counted, so this comes after the attributes. */
-static int step_workgroups(struct gp_work_step *step, const char *text, const struct gp_desc *desc, struct gp_error *error)
+static int step_workgroups(struct gp_work_step *step, const char *text, const struct gp_desc *desc,
+			   struct gp_error *error)
 {
 	uint64_t count = 1, capacity = gp_gpu_capacity(desc, &step->kernel);
-	uint32_t permille;
+	uint32_t permille = 0;
 	int ret;
 
 	if (!capacity)
@@ -137,9 +143,11 @@ static int step_attribute(struct gp_work_step *step, const char *word, struct gp
 	int ret;
 
 	if (!value && word[0] == 'x')
-		return step_count_value(word + 1, "the number of repetitions", 1, GP_WORK_REPEAT_MAX, &step->repeat, error);
+		return step_count_value(word + 1, "the number of repetitions", 1, GP_WORK_REPEAT_MAX, &step->repeat,
+					error);
 	if (!value)
-		return gp_error_set(error, -EINVAL, "\"%.40s\" is not understood; after the time come xN and name=value", word);
+		return gp_error_set(error, -EINVAL,
+				    "\"%.40s\" is not understood; after the time come xN and name=value", word);
 	value++;
 	if (!strncmp(word, "queue=", 6))
 		return step_count_value(value, "queue", 0, GP_WORK_QUEUE_MAX - 1, &step->queue, error);
@@ -156,8 +164,10 @@ static int step_attribute(struct gp_work_step *step, const char *word, struct gp
 	if (!strncmp(word, "repeat-by=", 10))
 		return step_by(value, &step->repeat_by, error);
 	if (strncmp(word, "lds=", 4))
-		return gp_error_set(error, -EINVAL, "\"%.40s\" is not known; there are queue, device, waves, vgprs, lds, after, "
-				    "time-by, repeat-by", word);
+		return gp_error_set(error, -EINVAL,
+				    "\"%.40s\" is not known; there are queue, device, waves, vgprs, lds, after, "
+				    "time-by, repeat-by",
+				    word);
 	ret = gp_units_parse_size(value, "lds", 1u << 20, &size, error);
 	if (!ret)
 		step->kernel.lds_size = (uint32_t)size;
@@ -177,7 +187,9 @@ int gp_mix_step_parse(struct mix_parser *parser, uint32_t sequence, const char *
 {
 	char text[MIX_VALUE_SIZE], *words[MIX_WORD_MAX];
 	uint32_t i, count, number = parser->workload->sequences[sequence].step_count;
-	struct gp_work_step step = { .repeat = 1, .device = UINT32_MAX, .deps = { number },
+	struct gp_work_step step = { .repeat = 1,
+				     .device = UINT32_MAX,
+				     .deps = { number },
 				     .kernel = { .waves = 4, .vgprs = 128 } };
 	struct gp_work_step *added;
 	int ret;
@@ -187,15 +199,18 @@ int gp_mix_step_parse(struct mix_parser *parser, uint32_t sequence, const char *
 	strcpy(text, value);
 	count = gp_mix_split(text, words, MIX_WORD_MAX);
 	if (count < 3 || count > MIX_WORD_MAX)
-		return gp_error_set(error, -EINVAL, "a step is \"kernel WORKGROUPS TIME\", \"collective WORKGROUPS TIME\" or "
+		return gp_error_set(error, -EINVAL,
+				    "a step is \"kernel WORKGROUPS TIME\", \"collective WORKGROUPS TIME\" or "
 				    "\"copy SIZE to-device|to-host\"");
 	step.type = strcmp(words[0], "collective") ? GP_STEP_KERNEL : GP_STEP_COLLECTIVE;
 	if (!strcmp(words[0], "copy"))
 		ret = step_copy(&step, words, error);
 	else if (!strcmp(words[0], "kernel") || !strcmp(words[0], "collective"))
-		ret = gp_units_parse_ns(words[2], "the time of a workgroup", 1, GP_WORK_NS_MAX, &step.kernel.workgroup_ns, error);
+		ret = gp_units_parse_ns(words[2], "the time of a workgroup", 1, GP_WORK_NS_MAX,
+					&step.kernel.workgroup_ns, error);
 	else
-		ret = gp_error_set(error, -EINVAL, "\"%.40s\" is not a kind of step; there are kernel, collective, copy", words[0]);
+		ret = gp_error_set(error, -EINVAL,
+				   "\"%.40s\" is not a kind of step; there are kernel, collective, copy", words[0]);
 	for (i = 3; i < count && !ret; i++)
 		ret = step_attribute(&step, words[i], error);
 	if (!ret && step.type != GP_STEP_COPY)

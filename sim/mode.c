@@ -6,10 +6,16 @@
 #include <string.h>
 #include "sim/mode.h"
 
-#define MODE_PARTS 256u      /* a run is cut into so many parts, for the progress bar */
+#define MODE_PARTS 256u /* a run is cut into so many parts, for the progress bar */
 
-static const struct { const char *name; enum gp_sim_mode mode; } mode_baselines[] = {
-	{ "stock", GP_SIM_STOCK }, { "sequential", GP_SIM_SEQUENTIAL }, { "lv1", GP_SIM_LV1 }, { "reset", GP_SIM_RESET },
+static const struct {
+	const char *name;
+	enum gp_sim_mode mode;
+} mode_baselines[] = {
+	{ "stock", GP_SIM_STOCK },
+	{ "sequential", GP_SIM_SEQUENTIAL },
+	{ "lv1", GP_SIM_LV1 },
+	{ "reset", GP_SIM_RESET },
 };
 #define MODE_BASELINES (sizeof(mode_baselines) / sizeof(mode_baselines[0]))
 
@@ -51,10 +57,13 @@ const char *gp_mode_names(char *buffer, size_t buffer_size)
 	return buffer;
 }
 
-struct mode_part { const struct gp_mode_progress *progress; uint64_t before, total; };
+struct mode_part {
+	const struct gp_mode_progress *progress;
+	uint64_t before, total;
+};
 
 static int mode_one(const struct gp_sim_config *config, const char *name, const struct mode_part *part,
-		       struct gp_result_run *ret_run, struct gp_error *error)
+		    struct gp_result_run *ret_run, struct gp_error *error)
 {
 	struct gp_sim *sim;
 	uint32_t i;
@@ -98,7 +107,7 @@ static void mode_merge(struct gp_result_run *whole, struct gp_result_run *run, u
 }
 
 static int mode_alone(const struct gp_sim_config *base, const struct gp_mode_progress *progress,
-			 struct gp_result_run *ret_run, struct gp_error *error)
+		      struct gp_result_run *ret_run, struct gp_error *error)
 {
 	uint32_t i, count = base->workload->client_count;
 	struct mode_part part = { .progress = progress, .total = count };
@@ -129,7 +138,7 @@ static int mode_alone(const struct gp_sim_config *base, const struct gp_mode_pro
 }
 
 int gp_mode_run(const struct gp_sim_config *base, const char *name, const struct gp_mode_progress *progress,
-		   struct gp_result_run *ret_run, struct gp_error *error)
+		struct gp_result_run *ret_run, struct gp_error *error)
 {
 	struct mode_part part = { .progress = progress, .total = 1 };
 	struct gp_sim_config config = *base;

@@ -16,6 +16,6 @@ bool gp_mode_is_name(const char *name);
 const char *gp_mode_names(char *buffer, size_t buffer_size);
 /* config's mode, policy and only_client are set here. */
 int gp_mode_run(const struct gp_sim_config *config, const char *name, const struct gp_mode_progress *progress,
-		   struct gp_result_run *ret_run, struct gp_error *error);
+		struct gp_result_run *ret_run, struct gp_error *error);
 
 #endif

@@ -10,17 +10,19 @@
 
 const char *const gp_gate_names[] = { "device", "process", "queue", NULL };
 
+/* clang-format off */
 const char gp_options_help[] =
 "Usage: gpreempt sim --mix MIX --device DEVICE [options]\n"
-"Simulates GPUs and the processes that share them, in virtual time. The same options give the same result, byte for byte.\n"
+"Simulates GPUs and the processes that share them, in virtual time. Same options, same result, byte for byte.\n"
 "\n"
 "What runs, and on what\n"
-"  --mix MIX            a built-in mix (--list shows them) or the path of your own (docs/mixes.md); default serve+train\n"
+"  --mix MIX            a built-in mix (--list shows them) or the path of your own (docs/mixes.md);\n"
+"                       default serve+train\n"
 "  --trace FILE         replays a rocprofv3 kernel_trace.csv, beside the mix if one is given\n"
 "  --device DEVICE      a device description; default mi300x\n"
 "  --devices N          so many of them; default: what the mix asks for\n"
-"  --load PERCENT       load of the mix's service          --request TIME   length of its requests (0.2ms, 2ms or 20ms)\n"
-"  --seed N             default 1                          --duration TIME  virtual time to simulate; default: the mix's\n"
+"  --load PERCENT       load of the mix's service          --request TIME   its length: 0.2ms, 2ms or 20ms\n"
+"  --seed N             default 1                          --duration TIME  virtual time; default: the mix's\n"
 "\n"
 "How it is scheduled\n"
 "  --policy NAME        alone, stock, sequential, lv1, reset, or a policy of the scheduler; default hpf\n"
@@ -29,9 +31,10 @@ const char gp_options_help[] =
 "  --gate-cost TIME     what one transaction costs; default: from the device description\n"
 "  --dilate K           the device is K times slower than the host: host delays shrink to 1/K\n"
 "  --rptr WHEN          read counters move at fetch or at completion (default)\n"
-"  --set NAME=VALUE     policy parameters: turn, min_open, linger_max, age_window, age_turn, hint_grace, overhead, burst,\n"
-"                       batch_clients, fail_max; device.KEY of the description; mix.NAME of the mix; sim.notice, sim.decide,\n"
-"                       sim.sample, sim.lv1_depth, sim.reset_depth, sim.reset_cost, sim.window\n"
+"  --set NAME=VALUE     policy parameters: turn, min_open, linger_max, age_window, age_turn, hint_grace, overhead,\n"
+"                       burst, batch_clients, fail_max; device.KEY of the description; mix.NAME of the mix;\n"
+"                       sim.notice, sim.decide, sim.sample, sim.lv1_depth, sim.reset_depth, sim.reset_cost,\n"
+"                       sim.window, sim.hold_out, sim.lower_slice\n"
 "\n"
 "What comes out (a table, unless --json goes to standard output)\n"
 "  --json [FILE]        schema 1, docs/json.md             --perfetto FILE  for ui.perfetto.dev\n"
@@ -55,7 +58,8 @@ static const struct option options_long[] = {
 	{ "mix", required_argument, NULL, OPTION_MIX }, { "device", required_argument, NULL, OPTION_DEVICE },
 	{ "devices", required_argument, NULL, OPTION_DEVICES }, { "policy", required_argument, NULL, OPTION_POLICY },
 	{ "set", required_argument, NULL, OPTION_SET }, { "gate", required_argument, NULL, OPTION_GATE },
-	{ "gate-cost", required_argument, NULL, OPTION_GATE_COST }, { "dilate", required_argument, NULL, OPTION_DILATE },
+	{ "gate-cost", required_argument, NULL, OPTION_GATE_COST },
+	{ "dilate", required_argument, NULL, OPTION_DILATE },
 	{ "seed", required_argument, NULL, OPTION_SEED }, { "duration", required_argument, NULL, OPTION_DURATION },
 	{ "compare", required_argument, NULL, OPTION_COMPARE }, { "json", optional_argument, NULL, OPTION_JSON },
 	{ "perfetto", required_argument, NULL, OPTION_PERFETTO }, { "html", required_argument, NULL, OPTION_HTML },
@@ -64,6 +68,7 @@ static const struct option options_long[] = {
 	{ "rptr", required_argument, NULL, OPTION_RPTR }, { "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPTION_VERSION }, { NULL, 0, NULL, 0 },
 };
+/* clang-format on */
 
 /* Options that change what is computed, with their values: what someone else must type to see the same. */
 static void options_remember(struct gp_options *options, const char *name, const char *value)
@@ -88,17 +93,20 @@ static int options_count(const char *text, const char *what, uint64_t min, uint6
 static int options_set_number(struct gp_options *options, const char *name, const char *value, struct gp_error *error)
 {
 	struct gp_sim_config *c = &options->config;
+	/* clang-format off */
 	const struct { const char *name; uint64_t *time_ns; uint32_t *count; uint64_t max; } keys[] = {
 		{ "turn", &c->param.turn_ns, NULL, 0 }, { "min_open", &c->param.min_open_ns, NULL, 0 },
 		{ "linger_max", &c->param.linger_max_ns, NULL, 0 }, { "age_window", &c->param.age_window_ns, NULL, 0 },
 		{ "age_turn", &c->param.age_turn_ns, NULL, 0 }, { "hint_grace", &c->param.hint_grace_ns, NULL, 0 },
-		{ "burst", NULL, &c->param.burst, 1000000 }, { "batch_clients", NULL, &c->param.batch_clients, 4096 },
+		{ "burst", NULL, &c->param.burst, 100000 }, { "batch_clients", NULL, &c->param.batch_clients, GP_BATCH_MAX },
 		{ "fail_max", NULL, &c->param.fail_max, 1000 }, { "sim.notice", &c->notice_ns, NULL, 0 },
 		{ "sim.decide", &c->decide_ns, NULL, 0 }, { "sim.sample", &c->sample_ns, NULL, 0 },
 		{ "sim.lv1_depth", NULL, &c->lv1_depth, 65536 }, { "sim.reset_depth", NULL, &c->reset_depth, 65536 },
 		{ "sim.reset_cost", &c->reset_cost_ns, NULL, 0 }, { "sim.window", &c->window_ns, NULL, 0 },
+		{ "sim.hold_out", NULL, &c->hold_out, 1 }, { "sim.lower_slice", &c->lower_slice_ns, NULL, 0 },
 		{ "overhead", NULL, &c->param.overhead_permille, 1000 },
 	};
+	/* clang-format on */
 	size_t i;
 
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -108,9 +116,13 @@ static int options_set_number(struct gp_options *options, const char *name, cons
 			return gp_units_parse_ns(value, name, 0, GP_DURATION_NS_MAX, keys[i].time_ns, error);
 		return options_count(value, name, 1, keys[i].max, keys[i].count, error);
 	}
-	return gp_error_set(error, -EINVAL, "--set: there is no \"%.40s\"; there are turn, min_open, linger_max, age_window, "
-			    "age_turn, hint_grace, overhead (per mille), burst, batch_clients, fail_max, device.KEY, mix.NAME, "
-			    "sim.notice, sim.decide, sim.sample, sim.lv1_depth, sim.reset_depth, sim.reset_cost, sim.window", name);
+	return gp_error_set(
+		error, -EINVAL,
+		"--set: there is no \"%.40s\"; there are turn, min_open, linger_max, age_window, "
+		"age_turn, hint_grace, overhead (per mille), burst, batch_clients, fail_max, device.KEY, mix.NAME, "
+		"sim.notice, sim.decide, sim.sample, sim.lv1_depth, sim.reset_depth, sim.reset_cost, sim.window, "
+		"sim.hold_out, sim.lower_slice",
+		name);
 }
 
 static int options_add_setting(struct gp_options *options, const char *name, const char *value, struct gp_error *error)
@@ -227,48 +239,33 @@ static int options_quantity(struct gp_options *options, int option, const char *
 
 	switch (option) {
 	case OPTION_DEVICES:
-		return options_count(argument, "--devices", 1, GP_WORK_DEVICE_MAX, &options->mix_options.device_count, error);
+		return options_count(argument, "--devices", 1, GP_WORK_DEVICE_MAX, &options->mix_options.device_count,
+				     error);
 	case OPTION_GATE_COST:
 		return gp_units_parse_ns(argument, "--gate-cost", 1, 1000000000ull, &config->gate_cost_ns, error);
-	case OPTION_DILATE:
-		return options_count(argument, "--dilate", 1, 1000000, &config->dilate, error);
-	case OPTION_SEED:
-		return gp_units_parse_count(argument, "--seed", 0, UINT64_MAX, &config->seed, error);
+	case OPTION_DILATE: return options_count(argument, "--dilate", 1, 1000000, &config->dilate, error);
+	case OPTION_SEED: return gp_units_parse_count(argument, "--seed", 0, UINT64_MAX, &config->seed, error);
 	case OPTION_DURATION:
 		options->has_duration = true;
-		return gp_units_parse_ns(argument, "--duration", 1000, 1000 * GP_DURATION_NS_MAX, &config->duration_ns, error);
-	default:
-		return options_load(options, argument, error);
+		return gp_units_parse_ns(argument, "--duration", 1000, 1000 * GP_DURATION_NS_MAX, &config->duration_ns,
+					 error);
+	default: return options_load(options, argument, error);
 	}
 }
 
 static int options_one(struct gp_options *options, int option, const char *argument, struct gp_error *error)
 {
 	switch (option) {
-	case OPTION_MIX:
-		options->mix = argument;
-		return 0;
-	case OPTION_DEVICE:
-		options->device = argument;
-		return 0;
-	case OPTION_TRACE:
-		options->trace = argument;
-		return 0;
-	case OPTION_POLICY:
-		options->run_count = 0;
-		return options_add_run(options, argument, error);
-	case OPTION_COMPARE:
-		return options_compare(options, argument, error);
-	case OPTION_SET:
-		return options_set(options, argument, error);
-	case OPTION_GATE:
-		return options_gate(options, argument, error);
-	case OPTION_RPTR:
-		return options_rptr(options, argument, error);
-	case OPTION_REQUEST:
-		return options_add_setting(options, "request", argument, error);
-	default:
-		return options_quantity(options, option, argument, error);
+	case OPTION_MIX: options->mix = argument; return 0;
+	case OPTION_DEVICE: options->device = argument; return 0;
+	case OPTION_TRACE: options->trace = argument; return 0;
+	case OPTION_POLICY: options->run_count = 0; return options_add_run(options, argument, error);
+	case OPTION_COMPARE: return options_compare(options, argument, error);
+	case OPTION_SET: return options_set(options, argument, error);
+	case OPTION_GATE: return options_gate(options, argument, error);
+	case OPTION_RPTR: return options_rptr(options, argument, error);
+	case OPTION_REQUEST: return options_add_setting(options, "request", argument, error);
+	default: return options_quantity(options, option, argument, error);
 	}
 }
 
@@ -283,23 +280,12 @@ static bool options_output(struct gp_options *options, int option, char **argv)
 			optarg = argv[optind++];
 		options->json_path = optarg ? optarg : "-";
 		return true;
-	case OPTION_PERFETTO:
-		options->perfetto_path = optarg;
-		return true;
-	case OPTION_HTML:
-		options->html_path = optarg;
-		return true;
-	case OPTION_LIST:
-		options->list = true;
-		return true;
-	case OPTION_VERSION:
-		options->version = true;
-		return true;
-	case 'h':
-		options->help = true;
-		return true;
-	default:
-		return false;
+	case OPTION_PERFETTO: options->perfetto_path = optarg; return true;
+	case OPTION_HTML: options->html_path = optarg; return true;
+	case OPTION_LIST: options->list = true; return true;
+	case OPTION_VERSION: options->version = true; return true;
+	case 'h': options->help = true; return true;
+	default: return false;
 	}
 }
 
@@ -325,7 +311,8 @@ int gp_options_parse(int argc, char **argv, struct gp_options *options, struct g
 		if (option == -1)
 			break;
 		if (option == '?' || option == ':')
-			return gp_error_set(error, -EINVAL, option == ':' ? "%s needs a value" : "there is no option %s",
+			return gp_error_set(error, -EINVAL,
+					    option == ':' ? "%s needs a value" : "there is no option %s",
 					    argv[optind - 1]);
 		if (options_output(options, option, argv))
 			continue;

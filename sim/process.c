@@ -24,7 +24,8 @@ static int process_plan_signals(struct sim_client *client)
 			if (!dep || client->signal_place[dep - 1] != SIM_NONE)
 				continue;
 			other = &seq->steps[dep - 1];
-			if (other->queue == step->queue && (other->type == GP_STEP_COPY) == (step->type == GP_STEP_COPY) &&
+			if (other->queue == step->queue &&
+			    (other->type == GP_STEP_COPY) == (step->type == GP_STEP_COPY) &&
 			    (step->type != GP_STEP_COPY || other->to_host == step->to_host))
 				continue;
 			client->signal_place[dep - 1] = client->signal_count++;
@@ -43,6 +44,8 @@ int gp_sim_process_init(struct gp_sim *sim, uint32_t index)
 	client->info = (struct gp_sim_client_info){ .work = work, .priority = work->priority };
 	client->sequence = &sim->config.workload->sequences[work->sequence];
 	client->first_job = client->last_job = SIM_NONE;
+	if (sim->config.has_only_client && sim->config.only_client != index)
+		return 0;
 	gp_hist_init(&client->latency_ns);
 	for (i = 0; i < GP_WORK_DEVICE_MAX; i++) {
 		if (work->devices >> i & 1)
@@ -101,9 +104,13 @@ static int process_add_queue(struct gp_sim *sim, uint32_t index, uint32_t member
 		sim->queue_capacity = capacity;
 	}
 	queue = &sim->queues[sim->queue_count];
-	*queue = (struct sim_queue){ .ring_size = attr.ring_size, .armed = true, .info = {
-		.client = index, .device = client->devices[member], .gpu_process = client->processes[member],
-		.kind = attr.kind, .alive = true } };
+	*queue = (struct sim_queue){ .ring_size = attr.ring_size,
+				     .armed = true,
+				     .info = { .client = index,
+					       .device = client->devices[member],
+					       .gpu_process = client->processes[member],
+					       .kind = attr.kind,
+					       .alive = true } };
 	ret = gp_gpu_queue_add(sim->devices[queue->info.device].gpu, queue->info.gpu_process, &attr, sim->now_ns,
 			       &queue->info.gpu_queue);
 	if (ret)
@@ -131,7 +138,8 @@ static void process_first_arrival(struct gp_sim *sim, uint32_t index)
 		       work->start_ns + work->requests[client->request_index].offset_ns < sim->now_ns)
 			client->request_index++;
 		if (client->request_index < work->request_count)
-			gp_sim_process_schedule(sim, index, work->start_ns + work->requests[client->request_index].offset_ns);
+			gp_sim_process_schedule(sim, index,
+						work->start_ns + work->requests[client->request_index].offset_ns);
 		return;
 	}
 	gp_sim_process_schedule(sim, index, sim->now_ns + gp_workload_first_gap_ns(work, &client->rng));
@@ -160,7 +168,8 @@ int gp_sim_process_start(struct gp_sim *sim, uint32_t index)
 	return 0;
 }
 
-/* Open loops end at the end of the run; the time of the next arrival is drawn all the same, so that the stream stays in step. */
+/* Open loops end at the end of the run; the time of the next arrival is drawn all the same, so that the stream stays
+ * in step. */
 void gp_sim_process_schedule(struct gp_sim *sim, uint32_t index, uint64_t arrival_ns)
 {
 	struct sim_client *client = &sim->clients[index];
@@ -180,9 +189,14 @@ void gp_sim_process_arrive(struct gp_sim *sim, uint32_t index)
 	struct sim_client *client = &sim->clients[index];
 	const struct gp_work_client *work = client->info.work;
 	const struct gp_work_request *request = NULL;
-	struct gp_result_mark mark = { .type = GP_MARK_ARRIVAL, .start_ns = sim->now_ns, .end_ns = sim->now_ns,
-				       .device = client->devices[0], .client = index, .other = SIM_NONE,
-				       .queue = client->info.first_queue, .why = "request arrives" };
+	struct gp_result_mark mark = { .type = GP_MARK_ARRIVAL,
+				       .start_ns = sim->now_ns,
+				       .end_ns = sim->now_ns,
+				       .device = client->devices[0],
+				       .client = index,
+				       .other = SIM_NONE,
+				       .queue = client->info.first_queue,
+				       .why = "request arrives" };
 	uint32_t i;
 
 	if (sim->arrivals_stopped)
@@ -221,8 +235,11 @@ static uint32_t process_next_job(struct gp_sim *sim, uint32_t index)
 {
 	struct sim_client *client = &sim->clients[index];
 	bool is_batch = client->info.work->kind == GP_WORK_BATCH;
+	/* What was written for one device goes out on all of them: the members of a collective wait for each other. */
+	bool is_begun = client->first_job != SIM_NONE && sim->jobs[client->first_job].member > 0;
 
-	if (is_batch && client->packet_count >= client->info.work->depth && sim->config.mode != GP_SIM_SEQUENTIAL)
+	if (is_batch && !is_begun && client->packet_count >= client->info.work->depth &&
+	    sim->config.mode != GP_SIM_SEQUENTIAL)
 		return SIM_NONE;
 	if (client->first_job != SIM_NONE || !is_batch || sim->arrivals_stopped)
 		return client->first_job;

@@ -7,7 +7,8 @@
 #define RECORD_WINDOW_NS 200000000ull
 #define RECORD_SLICE_MAX 20000u
 
-/* The first arrival of an open-loop service at or after from_ns, drawn from a copy of its stream; from_ns if there is none. */
+/* The first arrival of an open-loop service at or after from_ns, drawn from a copy of its stream; from_ns if there
+ * is none. */
 static uint64_t record_first_arrival_ns(const struct gp_sim *sim, uint64_t from_ns)
 {
 	const struct gp_work_client *work;
@@ -77,7 +78,8 @@ static void record_cut(struct gp_sim *sim)
 		sim->record.end_ns = sim->now_ns;
 }
 
-void gp_sim_record_slice(struct gp_sim *sim, uint32_t index, const struct gp_gpu_event *event, uint64_t start_ns, bool preempted)
+void gp_sim_record_slice(struct gp_sim *sim, uint32_t index, const struct gp_gpu_event *event, uint64_t start_ns,
+			 bool preempted)
 {
 	const struct sim_queue *queue = &sim->queues[index];
 	struct sim_record *record = &sim->record;
@@ -89,8 +91,15 @@ void gp_sim_record_slice(struct gp_sim *sim, uint32_t index, const struct gp_gpu
 		return;
 	}
 	record->slices[record->slice_count++] = (struct gp_result_slice){
-		.start_ns = start_ns, .end_ns = event->time_ns, .device = queue->info.device, .client = queue->info.client,
-		.queue = index, .pipe = event->pipe, .slot = event->slot, .tag = event->tag, .preempted = preempted,
+		.start_ns = start_ns,
+		.end_ns = event->time_ns,
+		.device = queue->info.device,
+		.client = queue->info.client,
+		.queue = index,
+		.pipe = event->pipe,
+		.slot = event->slot,
+		.tag = event->tag,
+		.preempted = preempted,
 	};
 }
 
@@ -110,40 +119,34 @@ void gp_sim_record_mark(struct gp_sim *sim, const struct gp_result_mark *mark)
 static bool record_mark_type(enum gp_trace_type type, enum gp_result_mark_type *ret_type)
 {
 	switch (type) {
-	case GP_TRACE_CLOSE:
-		*ret_type = GP_MARK_CLOSE;
-		return true;
-	case GP_TRACE_OPEN:
-		*ret_type = GP_MARK_OPEN;
-		return true;
-	case GP_TRACE_LEFT_OPEN:
-		*ret_type = GP_MARK_LEFT_OPEN;
-		return true;
-	case GP_TRACE_TURN:
-		*ret_type = GP_MARK_TURN;
-		return true;
+	case GP_TRACE_CLOSE: *ret_type = GP_MARK_CLOSE; return true;
+	case GP_TRACE_OPEN: *ret_type = GP_MARK_OPEN; return true;
+	case GP_TRACE_LEFT_OPEN: *ret_type = GP_MARK_LEFT_OPEN; return true;
+	case GP_TRACE_TURN: *ret_type = GP_MARK_TURN; return true;
 	case GP_TRACE_QUARANTINE:
 	case GP_TRACE_ORDER_FAILED:
 	case GP_TRACE_PLAN_TIMEOUT:
 	case GP_TRACE_DEVICE_STOPPED:
-	case GP_TRACE_HINT_MISSED:
-		*ret_type = GP_MARK_FAULT;
-		return true;
-	default:
-		return false;
+	case GP_TRACE_HINT_MISSED: *ret_type = GP_MARK_FAULT; return true;
+	default: return false;
 	}
 }
 
 static void record_decision(struct gp_sim *sim, const struct gp_trace_event *event)
 {
-	struct gp_result_mark mark = { .start_ns = sim->now_ns, .end_ns = sim->now_ns, .device = event->device,
-				       .other = SIM_NONE, .client = SIM_NONE, .queue = SIM_NONE,
+	struct gp_result_mark mark = { .start_ns = sim->now_ns,
+				       .end_ns = sim->now_ns,
+				       .device = event->device,
+				       .other = SIM_NONE,
+				       .client = SIM_NONE,
+				       .queue = SIM_NONE,
 				       .why = gp_why_name(event->why) };
 	uint32_t other = gp_sim_find_queue(sim, event->other);
 
 	if (!record_mark_type(event->type, &mark.type))
 		return;
-	if (event->type != GP_TRACE_DEVICE_STOPPED && event->type != GP_TRACE_PLAN_TIMEOUT && event->tag < sim->queue_count) {
+	if (event->type != GP_TRACE_DEVICE_STOPPED && event->type != GP_TRACE_PLAN_TIMEOUT &&
+	    event->tag < sim->queue_count) {
 		mark.queue = (uint32_t)event->tag;
 		mark.client = sim->queues[mark.queue].info.client;
 	}

@@ -48,7 +48,8 @@ bool gp_sim_is_drained(const struct gp_sim *sim)
 	return !sim->live_jobs;
 }
 
-/* Requests under way enter with their age: a lower bound, so that a run that fell behind is not flattered by what it never finished. */
+/* Requests under way enter with their age: a lower bound, so that a run that fell behind is not flattered by what it
+ * never finished. */
 static void result_unfinished(const struct gp_sim *sim, uint32_t index, struct gp_result_client *row)
 {
 	const struct gp_work_client *work = sim->clients[index].info.work;
@@ -89,7 +90,7 @@ static void result_client(const struct gp_sim *sim, uint32_t index, struct gp_re
 		if (queue->blocked_since_ns)
 			row->wait_ns += sim->now_ns + 1 - queue->blocked_since_ns;
 	}
-	if (!sim->now_ns)
+	if (!total_ns)
 		return;
 	row->gpu_share_ppm = (uint32_t)((unsigned __int128)unit_ns * 1000000 / total_ns);
 	row->throughput_milli = (uint64_t)((unsigned __int128)row->requests * 1000000000000ull / sim->now_ns);
@@ -124,8 +125,11 @@ static int result_waits(const struct gp_sim *sim, struct gp_result_run *run)
 		for (k = 0; k < sim->client_count; k++) {
 			pair = &sim->pairs[i * SIM_PAIR_MAX + k];
 			if (pair->count)
-				run->waits[run->wait_count++] = (struct gp_result_wait){ .client = i, .other = k,
-					.count = pair->count, .total_ns = pair->total_ns, .max_ns = pair->max_ns };
+				run->waits[run->wait_count++] = (struct gp_result_wait){ .client = i,
+											 .other = k,
+											 .count = pair->count,
+											 .total_ns = pair->total_ns,
+											 .max_ns = pair->max_ns };
 		}
 	}
 	return 0;
@@ -168,8 +172,11 @@ static void result_core(const struct gp_sim *sim, struct gp_result_run *run)
 int gp_sim_result(struct gp_sim *sim, const char *name, struct gp_result_run *ret_run)
 {
 	struct gp_result_run run = {
-		.duration_ns = sim->now_ns, .preemptions = sim->preemptions, .transactions = sim->transactions,
-		.transaction_ns = sim->transaction_ns, .killed_ns = sim->killed_ns,
+		.duration_ns = sim->now_ns,
+		.preemptions = sim->preemptions,
+		.transactions = sim->transactions,
+		.transaction_ns = sim->transaction_ns,
+		.killed_ns = sim->killed_ns,
 	};
 	int ret;
 

@@ -13,64 +13,66 @@
 #include "sim/engine.h"
 #include "sim/heap.h"
 
-#define SIM_NONE UINT32_MAX
-#define SIM_LEVELS (GP_PRIORITY_MAX + 1)
-#define SIM_PAIR_MAX 64u                /* clients whose waits are kept pair by pair */
+#define SIM_NONE     UINT32_MAX
+#define SIM_LEVELS   (GP_PRIORITY_MAX + 1)
+#define SIM_PAIR_MAX 64u /* clients whose waits are kept pair by pair */
 
 /* Heap events; index and value as beside. */
 enum sim_event {
-	SIM_START,                      /* client, incarnation */
-	SIM_ARRIVAL,                    /* client, incarnation */
-	SIM_HINT,                       /* client, time the work is announced for */
-	SIM_NOTICE,                     /* queue */
-	SIM_SAMPLE,                     /* queue */
-	SIM_ISSUE,                      /* apply: its next transaction */
-	SIM_ACK,                        /* apply, plan's seq */
-	SIM_HOST_BUSY, SIM_HOST_IDLE,   /* client (baselines): the host-side scheduler notices */
-	SIM_GRANT,                      /* sequential: the next job may go */
-	SIM_FAULT,                      /* fault */
-	SIM_CORE_REMOVE,                /* grave: the core hears of a death */
-	SIM_CORE_PRIORITY,              /* client */
-	SIM_DEVICE_STOP, SIM_DEVICE_START,
-	SIM_CHILD_EXIT,                 /* device, process */
-	SIM_GATE_LOST,                  /* queue */
+	SIM_START,   /* client, incarnation */
+	SIM_ARRIVAL, /* client, incarnation */
+	SIM_HINT,    /* client, time the work is announced for */
+	SIM_NOTICE,  /* queue */
+	SIM_SAMPLE,  /* queue */
+	SIM_ISSUE,   /* apply: its next transaction */
+	SIM_ACK,     /* apply, plan's seq */
+	SIM_HOST_BUSY,
+	SIM_HOST_IDLE,     /* client (baselines): the host-side scheduler notices */
+	SIM_GRANT,         /* sequential: the next job may go */
+	SIM_FAULT,         /* fault */
+	SIM_CORE_REMOVE,   /* grave: the core hears of a death */
+	SIM_CORE_PRIORITY, /* client */
+	SIM_DEVICE_STOP,
+	SIM_DEVICE_START,
+	SIM_CHILD_EXIT, /* device, process */
+	SIM_GATE_LOST,  /* queue */
 };
 
-struct sim_packet {                     /* one place of a queue's ring */
-	uint64_t start_ns;              /* since when it runs, + 1; 0: it does not */
-	uint32_t job, meeting;          /* meeting: of a collective, or SIM_NONE */
+struct sim_packet {            /* one place of a queue's ring */
+	uint64_t start_ns;     /* since when it runs, + 1; 0: it does not */
+	uint32_t job, meeting; /* meeting: of a collective, or SIM_NONE */
 	uint32_t workgroups;
-	uint32_t capacity;              /* how many such workgroups fill the device; 0: not a kernel */
+	uint32_t capacity; /* how many such workgroups fill the device; 0: not a kernel */
 };
 
 struct sim_queue {
 	struct gp_sim_queue_info info;
 	uint32_t ring_size;
 	struct sim_packet *ring;
-	bool armed;                     /* the core takes it for idle: the next doorbell is an edge */
+	bool armed; /* the core takes it for idle: the next doorbell is an edge */
 	bool notice_pending, sample_pending, doorbell_due;
-	bool closing;                   /* a transaction under way closes it; cleared when its stop was counted */
-	uint64_t blocked_since_ns;      /* has work behind a closed gate since, + 1; 0: no */
-	uint64_t hold_until_ns;         /* tsg: how long an announcement of this queue holds its context */
+	bool closing;              /* a transaction under way closes it; cleared when its stop was counted */
+	uint64_t blocked_since_ns; /* has work behind a closed gate since, + 1; 0: no */
+	uint64_t hold_until_ns;    /* tsg: how long an announcement of this queue holds its context */
 };
 
 /* One request or iteration. */
 struct sim_job {
-	uint64_t number, arrival_ns;    /* number: counted per client */
-	uint32_t client, next;          /* next: in its client's list, or in the free list */
-	uint32_t step, step_end, repeat, member;        /* what is submitted next, and where the job ends */
-	uint32_t packet_count;          /* submitted, not complete */
+	uint64_t number, arrival_ns;             /* number: counted per client */
+	uint32_t client, next;                   /* next: in its client's list, or in the free list */
+	uint32_t step, step_end, repeat, member; /* what is submitted next, and where the job ends */
+	uint32_t packet_count;                   /* submitted, not complete */
 	uint32_t size[2];
-	uint32_t meeting;               /* of the collective being submitted */
-	bool waited;                    /* the barrier before the next packet is submitted */
+	uint32_t meeting; /* of the collective being submitted */
+	bool waited;      /* the barrier before the next packet is submitted */
 	bool submitted, granted, live;
-	uint32_t *signals;              /* one per signalling step and device of the client */
+	uint32_t *signals; /* one per signalling step and device of the client */
 };
 
-struct sim_meeting {                    /* of one collective step */
+struct sim_meeting { /* of one collective step */
 	uint32_t signals[GP_WORK_DEVICE_MAX];
-	uint64_t started;               /* set of the client's devices, by place */
-	uint32_t left, next;            /* packets not complete; free list */
+	uint64_t started;    /* set of the client's devices, by place */
+	uint32_t left, next; /* packets not complete; free list */
 	uint32_t client;
 };
 
@@ -79,22 +81,22 @@ struct sim_client {
 	const struct gp_work_sequence *sequence;
 	struct gp_rng rng;
 	uint32_t incarnation;
-	uint32_t device_count;          /* of the client */
+	uint32_t device_count; /* of the client */
 	uint32_t devices[GP_WORK_DEVICE_MAX], processes[GP_WORK_DEVICE_MAX];
 	uint32_t queues_per_device;
-	uint32_t copy_queue[2];         /* place among its queues of one device: to the device, to the host; SIM_NONE */
-	uint32_t *signal_place;         /* per step: which of a job's signals, or SIM_NONE */
+	uint32_t copy_queue[2]; /* place among its queues of one device: to the device, to the host; SIM_NONE */
+	uint32_t *signal_place; /* per step: which of a job's signals, or SIM_NONE */
 	uint32_t signal_count;
-	uint32_t first_job, last_job;   /* not wholly submitted, in order */
-	uint32_t job_count;             /* not complete */
-	uint32_t packet_count;          /* submitted, not complete */
+	uint32_t first_job, last_job; /* not wholly submitted, in order */
+	uint32_t job_count;           /* not complete */
+	uint32_t packet_count;        /* submitted, not complete */
 	uint64_t job_number, next_arrival_ns;
 	uint32_t request_index;
 	/* baselines */
-	int32_t host_level;             /* priority under which the host-side scheduler counts its work */
+	int32_t host_level; /* priority under which the host-side scheduler counts its work */
 	/* results */
 	struct gp_hist latency_ns;
-	uint64_t unit_ns;               /* of queues that are gone */
+	uint64_t unit_ns; /* of queues that are gone */
 	uint64_t wait_ns, deadlines_met, deadlines_missed, unfinished;
 };
 
@@ -102,13 +104,13 @@ struct sim_client {
 struct sim_apply {
 	struct gp_plan plan;
 	int results[2 * GP_PLAN_MAX];
-	uint32_t device;                /* the simulator's number */
+	uint32_t device; /* the simulator's number */
 	uint64_t transaction_seq, transaction_start_ns;
-	uint32_t references;            /* deliveries still to come, 1 while being carried out; 0: free */
-	bool closes, opens;             /* the transaction under way */
+	uint32_t references; /* deliveries still to come, 1 while being carried out; 0: free */
+	bool closes, opens;  /* the transaction under way */
 };
 
-struct sim_grave {                       /* a death the core has yet to hear of */
+struct sim_grave { /* a death the core has yet to hear of */
 	uint32_t client, first_queue, queue_count;
 	struct gp_client_id core_client;
 };
@@ -116,19 +118,21 @@ struct sim_grave {                       /* a death the core has yet to hear of 
 struct sim_device {
 	struct gp_gpu *gpu;
 	uint32_t core_device;
-	uint32_t *queue_of;             /* model's queue number → ours */
+	uint32_t *queue_of; /* model's queue number → ours */
 	uint32_t queue_of_count;
-	uint64_t close_ns, open_ns;     /* learned costs */
+	uint64_t close_ns, open_ns; /* learned costs */
 	bool stopped;
 	/* who has work and who runs, by priority; inversions by the level that waits */
 	uint32_t work[SIM_LEVELS], running[SIM_LEVELS];
-	uint64_t level_since_ns[SIM_LEVELS];            /* + 1; 0: no inversion */
-	uint32_t *client_work, *client_running;         /* queues per client */
-	uint64_t *pair_since_ns;                        /* [waits * SIM_PAIR_MAX + runs], + 1 */
-	uint64_t halt_ns;               /* + 1 while the device stands still */
+	uint64_t level_since_ns[SIM_LEVELS];    /* + 1; 0: no inversion */
+	uint32_t *client_work, *client_running; /* queues per client */
+	uint64_t *pair_since_ns;                /* [waits * SIM_PAIR_MAX + runs], + 1 */
+	uint64_t halt_ns;                       /* + 1 while the device stands still */
 };
 
-struct sim_pair { uint64_t count, total_ns, max_ns; };
+struct sim_pair {
+	uint64_t count, total_ns, max_ns;
+};
 
 struct sim_record {
 	bool enabled, is_full;
@@ -142,7 +146,7 @@ struct gp_sim {
 	struct gp_sim_config config;
 	uint64_t now_ns, notice_ns, decide_ns, sample_ns;
 	struct gp_sim_heap heap;
-	bool out_of_memory;             /* a push failed: the run stops and says so */
+	bool out_of_memory; /* a push failed: the run stops and says so */
 	bool arrivals_stopped;
 	uint32_t device_count;
 	struct sim_device *devices;
@@ -160,9 +164,9 @@ struct gp_sim {
 	struct gp_sched *core;
 	bool core_dirty;
 	int64_t clock_offset_ns;
-	uint64_t core_retry_ns;         /* the core's deadline is not looked at before */
+	uint64_t core_retry_ns; /* the core's deadline is not looked at before */
 	uint64_t trace_cursor;
-	uint32_t *queue_of_core;        /* core's queue index → ours */
+	uint32_t *queue_of_core; /* core's queue index → ours */
 	uint32_t core_queue_count;
 	struct gp_rng host_rng;
 	uint32_t apply_count;
@@ -170,7 +174,7 @@ struct gp_sim {
 	uint64_t transaction_seq;
 	struct gp_plan plan;
 	/* sequential */
-	uint32_t *turn_jobs;            /* ring of waiting jobs */
+	uint32_t *turn_jobs; /* ring of waiting jobs */
 	uint32_t turn_head, turn_count, turn_capacity;
 	bool turn_taken;
 	/* reset: the transaction under way, and whether the holds changed meanwhile */
@@ -185,13 +189,13 @@ struct gp_sim {
 	/* totals */
 	uint64_t preemptions, transactions, transaction_ns, killed_ns;
 	uint64_t inversion_count, inversion_ns, inversion_ns_max;
-	struct sim_pair *pairs;         /* or NULL: too many clients */
+	struct sim_pair *pairs; /* or NULL: too many clients */
 	struct sim_record record;
 };
 
 /* engine.c */
 void gp_sim_push(struct gp_sim *sim, uint64_t time_ns, enum sim_event type, uint32_t index, uint64_t value);
-void gp_sim_drain(struct gp_sim *sim);     /* hand every event the models have ready to its handlers */
+void gp_sim_drain(struct gp_sim *sim); /* hand every event the models have ready to its handlers */
 
 /* workload.c */
 
@@ -203,14 +207,16 @@ uint64_t gp_workload_next_gap_ns(const struct gp_work_client *client, struct gp_
 int gp_sim_process_init(struct gp_sim *sim, uint32_t client);
 void gp_sim_process_fini(struct sim_client *client);
 int gp_sim_process_start(struct gp_sim *sim, uint32_t client);
-void gp_sim_process_schedule(struct gp_sim *sim, uint32_t client, uint64_t arrival_ns);   /* the next arrival, if any may still come */
+/* The next arrival, if any may still come. */
+void gp_sim_process_schedule(struct gp_sim *sim, uint32_t client, uint64_t arrival_ns);
 void gp_sim_process_arrive(struct gp_sim *sim, uint32_t client);
 void gp_sim_process_pump(struct gp_sim *sim, uint32_t client);
 void gp_sim_process_die(struct gp_sim *sim, uint32_t client);
 
 /* job.c */
 uint32_t gp_sim_job_create(struct gp_sim *sim, uint32_t client, const struct gp_work_request *request);
-int gp_sim_job_submit_next(struct gp_sim *sim, uint32_t job);  /* 0, 1: that was the last packet, -ENOSPC: a ring is full */
+int gp_sim_job_submit_next(struct gp_sim *sim,
+			   uint32_t job); /* 0, 1: that was the last packet, -ENOSPC: a ring is full */
 void gp_sim_job_event(struct gp_sim *sim, uint32_t queue, const struct gp_gpu_event *event);
 void gp_sim_job_discard_all(struct gp_sim *sim, uint32_t client);
 
@@ -260,7 +266,8 @@ void gp_sim_account_queue_gone(struct gp_sim *sim, uint32_t queue);
 
 /* record.c */
 int gp_sim_record_init(struct gp_sim *sim);
-void gp_sim_record_slice(struct gp_sim *sim, uint32_t queue, const struct gp_gpu_event *event, uint64_t start_ns, bool preempted);
+void gp_sim_record_slice(struct gp_sim *sim, uint32_t queue, const struct gp_gpu_event *event, uint64_t start_ns,
+			 bool preempted);
 void gp_sim_record_mark(struct gp_sim *sim, const struct gp_result_mark *mark);
 void gp_sim_record_decisions(struct gp_sim *sim);
 

@@ -98,15 +98,17 @@ static int workload_check_kernel(const struct gp_gpu_kernel *kernel, const struc
 				 uint32_t number, struct gp_error *error)
 {
 	if (!kernel->workgroups || !kernel->workgroup_ns || kernel->workgroup_ns > GP_WORK_NS_MAX)
-		return gp_error_set(error, -EINVAL, "client %s, step %u: a kernel needs at least one workgroup of 1 ns to 1 h",
-				    name, number);
-	if (!kernel->waves || kernel->waves > 16 || !kernel->vgprs || kernel->vgprs > 512)
-		return gp_error_set(error, -EINVAL, "client %s, step %u: waves must be 1 to 16 and vgprs 1 to 512", name,
+		return gp_error_set(error, -EINVAL,
+				    "client %s, step %u: a kernel needs at least one workgroup of 1 ns to 1 h", name,
 				    number);
+	if (!kernel->waves || kernel->waves > 16 || !kernel->vgprs || kernel->vgprs > 512)
+		return gp_error_set(error, -EINVAL, "client %s, step %u: waves must be 1 to 16 and vgprs 1 to 512",
+				    name, number);
 	if (!gp_gpu_capacity(desc, kernel))
-		return gp_error_set(error, -EINVAL, "client %s, step %u: no compute unit of %s holds one such workgroup "
-				    "(%u waves, %u registers, %u bytes of LDS)", name, number, desc->name, kernel->waves,
-				    kernel->vgprs, kernel->lds_size);
+		return gp_error_set(error, -EINVAL,
+				    "client %s, step %u: no compute unit of %s holds one such workgroup "
+				    "(%u waves, %u registers, %u bytes of LDS)",
+				    name, number, desc->name, kernel->waves, kernel->vgprs, kernel->lds_size);
 	return 0;
 }
 
@@ -118,31 +120,36 @@ static int workload_check_step(const struct gp_workload *workload, const struct 
 	uint32_t i;
 
 	if (!step->repeat || step->repeat > GP_WORK_REPEAT_MAX)
-		return gp_error_set(error, -EINVAL, "client %s, step %u: repeat must be 1 to %u", client->name, number + 1,
-				    GP_WORK_REPEAT_MAX);
+		return gp_error_set(error, -EINVAL, "client %s, step %u: repeat must be 1 to %u", client->name,
+				    number + 1, GP_WORK_REPEAT_MAX);
 	if (step->queue >= client->queue_count)
 		return gp_error_set(error, -EINVAL, "client %s, step %u: queue %u, but the client has %u", client->name,
 				    number + 1, step->queue, client->queue_count);
-	if (step->device != UINT32_MAX && (step->device >= (uint32_t)__builtin_popcountll(client->devices) ||
-					   step->type == GP_STEP_COLLECTIVE))
-		return gp_error_set(error, -EINVAL, "client %s, step %u: device %u: the client has %d, and a collective uses all",
+	if (step->device != UINT32_MAX &&
+	    (step->device >= (uint32_t)__builtin_popcountll(client->devices) || step->type == GP_STEP_COLLECTIVE))
+		return gp_error_set(error, -EINVAL,
+				    "client %s, step %u: device %u: the client has %d, and a collective uses all",
 				    client->name, number + 1, step->device, __builtin_popcountll(client->devices));
 	for (i = 0; i < GP_WORK_DEPS; i++) {
 		if (!step->deps[i])
 			continue;
 		if (step->deps[i] > number)
-			return gp_error_set(error, -EINVAL, "client %s, step %u: waits for step %u, which is not before it",
+			return gp_error_set(error, -EINVAL,
+					    "client %s, step %u: waits for step %u, which is not before it",
 					    client->name, number + 1, step->deps[i]);
 		other = &seq->steps[step->deps[i] - 1];
 		/* Signals belong to one device; work on several meets in a collective. */
 		if (other->device != step->device && other->device != UINT32_MAX)
-			return gp_error_set(error, -EINVAL, "client %s, step %u: waits for step %u on another device; use a "
-					    "collective", client->name, number + 1, step->deps[i]);
+			return gp_error_set(error, -EINVAL,
+					    "client %s, step %u: waits for step %u on another device; use a "
+					    "collective",
+					    client->name, number + 1, step->deps[i]);
 	}
 	if (step->type != GP_STEP_COPY)
 		return workload_check_kernel(&step->kernel, desc, client->name, number + 1, error);
 	if (!step->copy_size || step->copy_size > (1ull << 50))
-		return gp_error_set(error, -EINVAL, "client %s, step %u: a copy has 1 byte to 1 PiB", client->name, number + 1);
+		return gp_error_set(error, -EINVAL, "client %s, step %u: a copy has 1 byte to 1 PiB", client->name,
+				    number + 1);
 	return 0;
 }
 
@@ -154,16 +161,21 @@ static int workload_check_arrivals(const struct gp_workload *workload, const str
 
 	if (client->kind == GP_WORK_BATCH) {
 		if (!client->depth || client->depth > GP_GPU_RING_MAX)
-			return gp_error_set(error, -EINVAL, "client %s: depth must be 1 to %u", client->name, GP_GPU_RING_MAX);
+			return gp_error_set(error, -EINVAL, "client %s: depth must be 1 to %u", client->name,
+					    GP_GPU_RING_MAX);
 		return 0;
 	}
 	if ((client->arrival == GP_ARRIVAL_POISSON || client->arrival == GP_ARRIVAL_PERIODIC) &&
 	    (!client->period_ns || client->period_ns > GP_WORK_NS_MAX))
-		return gp_error_set(error, -EINVAL, "client %s: the gap between requests must be 1 ns to 1 h", client->name);
-	if (client->think_ns > GP_WORK_NS_MAX || client->hint_ns > GP_WORK_NS_MAX || client->deadline_ns > GP_WORK_NS_MAX)
-		return gp_error_set(error, -EINVAL, "client %s: think, hint and deadline are at most 1 h", client->name);
+		return gp_error_set(error, -EINVAL, "client %s: the gap between requests must be 1 ns to 1 h",
+				    client->name);
+	if (client->think_ns > GP_WORK_NS_MAX || client->hint_ns > GP_WORK_NS_MAX ||
+	    client->deadline_ns > GP_WORK_NS_MAX)
+		return gp_error_set(error, -EINVAL, "client %s: think, hint and deadline are at most 1 h",
+				    client->name);
 	if (client->burst > GP_WORK_BURST_MAX || (client->burst > 1 && client->arrival == GP_ARRIVAL_CLOSED))
-		return gp_error_set(error, -EINVAL, "client %s: a burst has at most %u requests, and a closed loop has none",
+		return gp_error_set(error, -EINVAL,
+				    "client %s: a burst has at most %u requests, and a closed loop has none",
 				    client->name, GP_WORK_BURST_MAX);
 	if (client->arrival != GP_ARRIVAL_EXPLICIT)
 		return 0;
@@ -172,8 +184,10 @@ static int workload_check_arrivals(const struct gp_workload *workload, const str
 	for (i = 0; i < client->request_count; i++) {
 		request = &client->requests[i];
 		if (request->offset_ns > 1000 * GP_WORK_NS_MAX || (i && request->offset_ns < request[-1].offset_ns))
-			return gp_error_set(error, -EINVAL, "client %s: arrival %u is before the one before it, or after "
-					    "1000 h", client->name, i + 1);
+			return gp_error_set(error, -EINVAL,
+					    "client %s: arrival %u is before the one before it, or after "
+					    "1000 h",
+					    client->name, i + 1);
 		if (!request->step_count || request->first_step >= step_count ||
 		    request->step_count > step_count - request->first_step)
 			return gp_error_set(error, -EINVAL, "client %s: arrival %u has steps that are not there",
@@ -189,15 +203,16 @@ static int workload_check_client(const struct gp_workload *workload, const struc
 	int ret;
 
 	if (client->priority < 0 || client->priority > GP_PRIORITY_MAX)
-		return gp_error_set(error, -EINVAL, "client %s: priority must be 0 to %d (99 = most urgent)", client->name,
-				    GP_PRIORITY_MAX);
+		return gp_error_set(error, -EINVAL, "client %s: priority must be 0 to %d (99 = most urgent)",
+				    client->name, GP_PRIORITY_MAX);
 	if (client->weight > GP_WEIGHT_MAX)
 		return gp_error_set(error, -EINVAL, "client %s: weight must be 1 to %u", client->name, GP_WEIGHT_MAX);
 	if (!client->devices || (workload->device_count < 64 && client->devices >> workload->device_count))
 		return gp_error_set(error, -EINVAL, "client %s: uses a device beyond the %u there are", client->name,
 				    workload->device_count);
 	if (!client->queue_count || client->queue_count > GP_WORK_QUEUE_MAX)
-		return gp_error_set(error, -EINVAL, "client %s: queues must be 1 to %u", client->name, GP_WORK_QUEUE_MAX);
+		return gp_error_set(error, -EINVAL, "client %s: queues must be 1 to %u", client->name,
+				    GP_WORK_QUEUE_MAX);
 	if (client->ring_size && (client->ring_size < 4 || client->ring_size > GP_GPU_RING_MAX ||
 				  (client->ring_size & (client->ring_size - 1))))
 		return gp_error_set(error, -EINVAL, "client %s: ring must be a power of two from 4 to %u", client->name,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the processes of a simulation want from the GPUs: plain data, filled by mixes (sim/mix.h), by the replay of a trace,
- * or by a test. Bound to one device description: numbers of workgroups are already resolved. The simulator only reads it,
- * so that every compared run sees the same work.
+ * What the processes of a simulation want from the GPUs: plain data, filled by mixes (sim/mix.h), by the replay of a
+ * trace, or by a test. Bound to one device description: numbers of workgroups are already resolved. The simulator only
+ * reads it, so that every compared run sees the same work.
  */
 #ifndef GP_SIM_WORKLOAD_H
 #define GP_SIM_WORKLOAD_H
@@ -13,21 +13,21 @@
 #include "lib/error.h"
 #include "model/gpu.h"
 
-#define GP_WORK_CLIENT_MAX GP_GPU_PROCESS_MAX
-#define GP_WORK_QUEUE_MAX 64u           /* compute queues (streams) of one client on one device */
-#define GP_WORK_STEP_MAX 65536u         /* steps of one sequence */
+#define GP_WORK_CLIENT_MAX   GP_GPU_PROCESS_MAX
+#define GP_WORK_QUEUE_MAX    64u    /* compute queues (streams) of one client on one device */
+#define GP_WORK_STEP_MAX     65536u /* steps of one sequence */
 #define GP_WORK_SEQUENCE_MAX 8192u
-#define GP_WORK_ARRIVAL_MAX (1u << 22)  /* explicit arrivals of one client */
-#define GP_WORK_REPEAT_MAX 1000000u
-#define GP_WORK_BURST_MAX 4096u
-#define GP_WORK_DEVICE_MAX 64u
-#define GP_WORK_NS_MAX 3600000000000ull /* one hour: no kernel, gap or offset is longer */
-#define GP_WORK_DEPS GP_GPU_DEPS
+#define GP_WORK_ARRIVAL_MAX  (1u << 22) /* explicit arrivals of one client */
+#define GP_WORK_REPEAT_MAX   1000000u
+#define GP_WORK_BURST_MAX    4096u
+#define GP_WORK_DEVICE_MAX   64u
+#define GP_WORK_NS_MAX       3600000000000ull /* one hour: no kernel, gap or offset is longer */
+#define GP_WORK_DEPS         GP_GPU_DEPS
 
 enum gp_step_type {
 	GP_STEP_KERNEL,
-	GP_STEP_COPY,                   /* on the client's copy queue of its direction */
-	GP_STEP_COLLECTIVE,             /* a kernel per device of the client that stays resident until all of them have started */
+	GP_STEP_COPY,       /* on the client's copy queue of its direction */
+	GP_STEP_COLLECTIVE, /* a kernel per device of the client that stays resident until all of them have started */
 };
 
 /* Which of an arrival's own numbers a step is multiplied by. */
@@ -37,13 +37,13 @@ enum gp_step_by { GP_BY_NONE, GP_BY_FIRST, GP_BY_SECOND };
  * a barrier packet where they are on another queue. It runs on every device of its client, unless device says one. */
 struct gp_work_step {
 	enum gp_step_type type;
-	uint32_t queue;                 /* kernels: stream, 0..queue_count-1 of its client, counted from the request's own stream */
-	uint32_t repeat;                /* 1.. */
-	uint32_t device;                /* UINT32_MAX: every device of the client; else the n-th of them */
-	uint32_t deps[GP_WORK_DEPS];    /* number of an earlier step of this sequence, from 1; 0: unused */
-	struct gp_gpu_kernel kernel;    /* spin_signal is set by the simulator */
-	uint64_t copy_size;             /* bytes */
-	bool to_host;                   /* copies: device to host */
+	uint32_t queue;  /* kernels: stream, 0..queue_count-1 of its client, counted from the request's own stream */
+	uint32_t repeat; /* 1.. */
+	uint32_t device; /* UINT32_MAX: every device of the client; else the n-th of them */
+	uint32_t deps[GP_WORK_DEPS]; /* number of an earlier step of this sequence, from 1; 0: unused */
+	struct gp_gpu_kernel kernel; /* spin_signal is set by the simulator */
+	uint64_t copy_size;          /* bytes */
+	bool to_host;                /* copies: device to host */
 	enum gp_step_by time_by, repeat_by;
 };
 
@@ -53,49 +53,49 @@ struct gp_work_sequence {
 };
 
 enum gp_work_kind {
-	GP_WORK_SERVICE,                /* requests with a latency */
-	GP_WORK_BATCH,                  /* repeats its sequence for ever, depth packets queued ahead */
+	GP_WORK_SERVICE, /* requests with a latency */
+	GP_WORK_BATCH,   /* repeats its sequence for ever, depth packets queued ahead */
 };
 
 enum gp_work_arrival {
-	GP_ARRIVAL_POISSON,             /* mean gap period_ns */
-	GP_ARRIVAL_PERIODIC,            /* every period_ns */
-	GP_ARRIVAL_CLOSED,              /* the next request think_ns after the last one completed */
-	GP_ARRIVAL_EXPLICIT,            /* arrivals[], in order of time */
+	GP_ARRIVAL_POISSON,  /* mean gap period_ns */
+	GP_ARRIVAL_PERIODIC, /* every period_ns */
+	GP_ARRIVAL_CLOSED,   /* the next request think_ns after the last one completed */
+	GP_ARRIVAL_EXPLICIT, /* arrivals[], in order of time */
 };
 
 struct gp_work_request {
 	uint64_t offset_ns;
-	uint32_t size[2];               /* its own numbers, for time_by and repeat_by */
-	uint32_t first_step, step_count;        /* the part of its client's sequence it runs */
+	uint32_t size[2];                /* its own numbers, for time_by and repeat_by */
+	uint32_t first_step, step_count; /* the part of its client's sequence it runs */
 };
 
 struct gp_work_client {
 	char name[48];
 	enum gp_work_kind kind;
-	int32_t priority;               /* 0..99, 99 = most urgent */
-	uint32_t weight;                /* 0: default */
-	uint64_t deadline_ns;           /* relative to arrival; 0: none */
-	uint64_t budget_ns;             /* device time per arrival, for the admission test of edf; 0: not tested */
-	uint32_t gang;                  /* 0: none */
-	uint64_t devices;               /* set of device numbers; not empty */
-	uint32_t queue_count;           /* compute queues per device, 1.. */
-	uint32_t ring_size;             /* 0: 1024 */
-	uint64_t start_ns;              /* the process starts so late */
-	uint64_t memory_size;           /* bytes held, for drf */
-	bool spread;                    /* request n uses stream n mod queue_count as its first */
-	bool idempotent;                /* its kernels may be killed and run again (mode reset) */
-	bool unseen;                    /* its doorbells are not seen by an agent */
-	uint32_t sequence;              /* index into the workload's sequences */
+	int32_t priority;     /* 0..99, 99 = most urgent */
+	uint32_t weight;      /* 0: default */
+	uint64_t deadline_ns; /* relative to arrival; 0: none */
+	uint64_t budget_ns;   /* device time per arrival, for the admission test of edf; 0: not tested */
+	uint32_t gang;        /* 0: none */
+	uint64_t devices;     /* set of device numbers; not empty */
+	uint32_t queue_count; /* compute queues per device, 1.. */
+	uint32_t ring_size;   /* 0: 1024 */
+	uint64_t start_ns;    /* the process starts so late */
+	uint64_t memory_size; /* bytes held, for drf */
+	bool spread;          /* request n uses stream n mod queue_count as its first */
+	bool idempotent;      /* its kernels may be killed and run again (mode reset) */
+	bool unseen;          /* its doorbells are not seen by an agent */
+	uint32_t sequence;    /* index into the workload's sequences */
 	/* services */
 	enum gp_work_arrival arrival;
 	uint64_t period_ns, think_ns;
-	uint32_t burst;                 /* requests per arrival; 0: 1 */
-	uint64_t hint_ns;               /* announces each request so long before; 0: no hint */
+	uint32_t burst;   /* requests per arrival; 0: 1 */
+	uint64_t hint_ns; /* announces each request so long before; 0: no hint */
 	uint32_t request_count;
 	struct gp_work_request *requests;
 	/* batch */
-	uint32_t depth;                 /* packets queued ahead, 1.. */
+	uint32_t depth; /* packets queued ahead, 1.. */
 };
 
 struct gp_workload {
@@ -104,9 +104,9 @@ struct gp_workload {
 	struct gp_work_client *clients;
 	uint32_t sequence_count;
 	struct gp_work_sequence *sequences;
-	uint32_t device_count;          /* devices the workload was made for */
-	uint64_t duration_ns;           /* how long to simulate unless told otherwise; 0: until request_target */
-	uint32_t request_target;        /* with duration 0: until the first open-loop service has had so many arrivals */
+	uint32_t device_count;   /* devices the workload was made for */
+	uint64_t duration_ns;    /* how long to simulate unless told otherwise; 0: until request_target */
+	uint32_t request_target; /* with duration 0: until the first open-loop service has had so many arrivals */
 };
 
 /* Checks every limit and reference; 0, or -EINVAL with the client and what is wrong. Everything below relies on it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the reading of request arrivals. The calendar is integer arithmetic: no time zone, no leap second, no C library time. */
+/* Owns the reading of request arrivals. The calendar is integer arithmetic: no time zone, no leap second, no C
+ * library time. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,13 +11,13 @@
 #include "trace/arrivals.h"
 #include "trace/kernels.h"
 
-#define ARRIVALS_SPAN_DAYS_MAX 366u     /* the offsets of a trace that is longer help nobody */
+#define ARRIVALS_SPAN_DAYS_MAX 366u /* the offsets of a trace that is longer help nobody */
 
 struct arrivals_reader {
 	struct gp_csv csv;
-	int time, context, generated;   /* columns */
+	int time, context, generated; /* columns */
 	uint32_t header_count, count, room;
-	struct gp_trace_arrival *arrivals;      /* offset_ns counts from the year 1 until the end */
+	struct gp_trace_arrival *arrivals; /* offset_ns counts from the year 1 until the end */
 };
 
 static int arrivals_refuse(const struct arrivals_reader *reader, struct gp_error *error, const char *what)
@@ -66,7 +67,8 @@ static bool arrivals_days(uint32_t year, uint32_t month, uint32_t day, uint64_t 
 
 	uint64_t years = year - 1;
 
-	*ret_days = years * 365 + years / 4 - years / 100 + years / 400 + before[month - 1] + (month > 2 ? leap : 0) + day - 1;
+	*ret_days = years * 365 + years / 4 - years / 100 + years / 400 + before[month - 1] + (month > 2 ? leap : 0) +
+		    day - 1;
 	return true;
 }
 
@@ -104,7 +106,8 @@ static bool arrivals_time(const char *text, uint64_t *ret_days, uint64_t *ret_ns
 	return true;
 }
 
-static int arrivals_tokens(const struct arrivals_reader *reader, int column, uint32_t *ret_tokens, struct gp_error *error)
+static int arrivals_tokens(const struct arrivals_reader *reader, int column, uint32_t *ret_tokens,
+			   struct gp_error *error)
 {
 	uint64_t value = 0;
 	int r = gp_csv_u64(&reader->csv, column, &value, error);
@@ -124,8 +127,10 @@ static int arrivals_row(struct arrivals_reader *reader, uint64_t *first_day, str
 	int r;
 
 	if (reader->csv.field_count != reader->header_count)
-		return gp_error_set(error, -EINVAL, "%s:%u: the row has %u columns and the header %u: the file is truncated or damaged",
-				    reader->csv.file_name, reader->csv.line, reader->csv.field_count, reader->header_count);
+		return gp_error_set(error, -EINVAL,
+				    "%s:%u: the row has %u columns and the header %u: the file is truncated or damaged",
+				    reader->csv.file_name, reader->csv.line, reader->csv.field_count,
+				    reader->header_count);
 	if (!arrivals_time(reader->csv.fields[reader->time], &days, &ns))
 		return arrivals_refuse(reader, error, "the timestamp is not like 2023-11-16 18:15:46.6805900");
 	r = arrivals_tokens(reader, reader->context, &arrival.context_tokens, error);
@@ -170,7 +175,9 @@ static int arrivals_read(struct arrivals_reader *reader, struct gp_error *error)
 	reader->generated = gp_csv_column(&reader->csv, "GeneratedTokens");
 	reader->header_count = reader->csv.field_count;
 	if (reader->time < 0 || reader->context < 0 || reader->generated < 0)
-		return arrivals_refuse(reader, error, "not a list of arrivals: the columns are TIMESTAMP,ContextTokens,GeneratedTokens");
+		return arrivals_refuse(
+			reader, error,
+			"not a list of arrivals: the columns are TIMESTAMP,ContextTokens,GeneratedTokens");
 	while ((r = gp_csv_next(&reader->csv, error)) > 0) {
 		r = arrivals_row(reader, &first_day, error);
 		if (r < 0)
@@ -187,14 +194,15 @@ static int arrivals_compare(const void *a, const void *b)
 
 	if (x->offset_ns != y->offset_ns)
 		return x->offset_ns < y->offset_ns ? -1 : 1;
-	/* Requests of one instant have no order in the file worth keeping; the tokens make the result the same everywhere. */
+	/* Requests of one instant have no order in the file worth keeping; the tokens make the result the same
+	 * everywhere. */
 	if (x->context_tokens != y->context_tokens)
 		return x->context_tokens < y->context_tokens ? -1 : 1;
 	return x->generated_tokens < y->generated_tokens ? -1 : x->generated_tokens > y->generated_tokens;
 }
 
-int gp_trace_arrivals_parse(const char *text, size_t text_size, const char *file_name, struct gp_trace_arrivals *ret_arrivals,
-			    struct gp_error *error)
+int gp_trace_arrivals_parse(const char *text, size_t text_size, const char *file_name,
+			    struct gp_trace_arrivals *ret_arrivals, struct gp_error *error)
 {
 	GP_AUTO_FREE struct arrivals_reader *reader = calloc(1, sizeof(*reader));
 	uint64_t first_ns;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the reading of DISB workload files. Knows the keys that decide when work arrives; addresses of servers are skipped. */
+/* Owns the reading of DISB workload files. Knows the keys that decide when work arrives; addresses of servers are
+ * skipped. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,10 @@
 #define DISB_TRACE_MS_MAX (GP_DISB_TIME_S_MAX * 1000ull)
 
 static const char *const disb_loads[] = {
-	[GP_DISB_PERIODIC] = "periodic", [GP_DISB_CONTINUOUS] = "continuous", [GP_DISB_POISSON] = "poisson", [GP_DISB_TRACE] = "trace",
+	[GP_DISB_PERIODIC] = "periodic",
+	[GP_DISB_CONTINUOUS] = "continuous",
+	[GP_DISB_POISSON] = "poisson",
+	[GP_DISB_TRACE] = "trace",
 };
 
 static int disb_refuse(const struct gp_json *json, struct gp_error *error, const char *what)
@@ -42,7 +46,8 @@ static int disb_text(struct gp_json *json, char *text, size_t text_size, struct 
 	return 0;
 }
 
-static int disb_whole(struct gp_json *json, uint64_t min, uint64_t max, const char *what, uint64_t *ret_value, struct gp_error *error)
+static int disb_whole(struct gp_json *json, uint64_t min, uint64_t max, const char *what, uint64_t *ret_value,
+		      struct gp_error *error)
 {
 	int r = disb_expect(json, GP_JSON_NUMBER, what, error);
 
@@ -69,7 +74,8 @@ static int disb_milli(struct gp_json *json, uint64_t *ret_milli, struct gp_error
 			is_fraction = true;
 			continue;
 		}
-		if (*at < '0' || *at > '9' || value > GP_DISB_FREQUENCY_MILLI_MAX || (is_fraction && scale == 1 && *at != '0'))
+		if (*at < '0' || *at > '9' || value > GP_DISB_FREQUENCY_MILLI_MAX ||
+		    (is_fraction && scale == 1 && *at != '0'))
 			return disb_refuse(json, error, what);
 		if (is_fraction && scale == 1)
 			continue;
@@ -131,7 +137,8 @@ static int disb_load_type(struct gp_json *json, struct gp_disb_task *task, bool 
 			*has_load = true;
 			return 0;
 		}
-	return gp_error_set(error, -EINVAL, "%s:%u: unknown load \"%.40s\"; known are: periodic, continuous, poisson, trace",
+	return gp_error_set(error, -EINVAL,
+			    "%s:%u: unknown load \"%.40s\"; known are: periodic, continuous, poisson, trace",
 			    json->file_name, json->line, json->string);
 }
 
@@ -196,7 +203,8 @@ static int disb_task(struct gp_json *json, struct gp_disb_task *task, struct gp_
 	if (r < 0)
 		return r;
 	if (!task->id[0] || !task->model[0] || !has_load)
-		return disb_refuse(json, error, "a task needs an id, a load with a type, and a client with a model_name");
+		return disb_refuse(json, error,
+				   "a task needs an id, a load with a type, and a client with a model_name");
 	if ((task->load == GP_DISB_PERIODIC || task->load == GP_DISB_POISSON) && !task->frequency_milli)
 		return disb_refuse(json, error, "a periodic or poisson load needs a frequency");
 	if (task->load == GP_DISB_TRACE && !task->trace_count)
@@ -227,7 +235,8 @@ static int disb_read(struct gp_json *json, struct gp_disb *disb, struct gp_error
 
 	while (r == 0 && (r = gp_json_next(json, error)) == 0 && json->type == GP_JSON_KEY) {
 		if (!strcmp(json->string, "time"))
-			r = disb_whole(json, 1, GP_DISB_TIME_S_MAX, "time must be from 1 to 86400 seconds", &seconds, error);
+			r = disb_whole(json, 1, GP_DISB_TIME_S_MAX, "time must be from 1 to 86400 seconds", &seconds,
+				       error);
 		else if (!strcmp(json->string, "tasks"))
 			r = disb_tasks(json, disb, error);
 		else
@@ -241,7 +250,8 @@ static int disb_read(struct gp_json *json, struct gp_disb *disb, struct gp_error
 	return disb_expect(json, GP_JSON_END, "there is text behind the end", error);
 }
 
-int gp_disb_parse(const char *text, size_t text_size, const char *file_name, struct gp_disb *ret_disb, struct gp_error *error)
+int gp_disb_parse(const char *text, size_t text_size, const char *file_name, struct gp_disb *ret_disb,
+		  struct gp_error *error)
 {
 	GP_AUTO_FREE struct gp_json *json = malloc(sizeof(*json));
 	GP_AUTO_FREE struct gp_disb *disb = calloc(1, sizeof(*disb));

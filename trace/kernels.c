@@ -10,8 +10,21 @@
 #include "trace/kernels.h"
 
 enum kernels_column {
-	KERNELS_KIND, KERNELS_NAME, KERNELS_START, KERNELS_END, KERNELS_DURATION, KERNELS_QUEUE, KERNELS_VGPR, KERNELS_ACCUM_VGPR,
-	KERNELS_LDS, KERNELS_WORKGROUP_X, KERNELS_WORKGROUP_Y, KERNELS_WORKGROUP_Z, KERNELS_GRID_X, KERNELS_GRID_Y, KERNELS_GRID_Z,
+	KERNELS_KIND,
+	KERNELS_NAME,
+	KERNELS_START,
+	KERNELS_END,
+	KERNELS_DURATION,
+	KERNELS_QUEUE,
+	KERNELS_VGPR,
+	KERNELS_ACCUM_VGPR,
+	KERNELS_LDS,
+	KERNELS_WORKGROUP_X,
+	KERNELS_WORKGROUP_Y,
+	KERNELS_WORKGROUP_Z,
+	KERNELS_GRID_X,
+	KERNELS_GRID_Y,
+	KERNELS_GRID_Z,
 	KERNELS_BLOCKS,
 	KERNELS_COLUMN_COUNT
 };
@@ -39,7 +52,7 @@ static const char *const kernels_names[KERNELS_COLUMN_COUNT][2] = {
 struct kernels_reader {
 	struct gp_csv csv;
 	uint32_t header_count;
-	int columns[KERNELS_COLUMN_COUNT];      /* -1: not in this file */
+	int columns[KERNELS_COLUMN_COUNT]; /* -1: not in this file */
 	struct gp_trace_kernel *kernels;
 	uint32_t count, room;
 };
@@ -92,15 +105,20 @@ static int kernels_header(struct kernels_reader *reader, struct gp_error *error)
 		}
 	reader->header_count = reader->csv.field_count;
 	if (!kernels_has(reader, KERNELS_NAME))
-		return kernels_refuse(reader, error, "not a list of kernels: there is no column Kernel_Name (rocprofv3) or Name (Orion)");
-	if (!kernels_has(reader, KERNELS_DURATION) && !(kernels_has(reader, KERNELS_START) && kernels_has(reader, KERNELS_END)))
-		return kernels_refuse(reader, error, "not a list of kernels: there is neither Start_Timestamp and End_Timestamp nor Duration_Ns");
+		return kernels_refuse(
+			reader, error,
+			"not a list of kernels: there is no column Kernel_Name (rocprofv3) or Name (Orion)");
+	if (!kernels_has(reader, KERNELS_DURATION) &&
+	    !(kernels_has(reader, KERNELS_START) && kernels_has(reader, KERNELS_END)))
+		return kernels_refuse(
+			reader, error,
+			"not a list of kernels: there is neither Start_Timestamp and End_Timestamp nor Duration_Ns");
 	return 0;
 }
 
 /* The value of an optional column, or `absent`, at most UINT32_MAX. */
-static int kernels_u32(const struct kernels_reader *reader, enum kernels_column column, uint32_t absent, uint32_t *ret_value,
-		       struct gp_error *error)
+static int kernels_u32(const struct kernels_reader *reader, enum kernels_column column, uint32_t absent,
+		       uint32_t *ret_value, struct gp_error *error)
 {
 	uint64_t value = absent;
 	int r = kernels_has(reader, column) ? gp_csv_u64(&reader->csv, reader->columns[column], &value, error) : 0;
@@ -108,8 +126,8 @@ static int kernels_u32(const struct kernels_reader *reader, enum kernels_column 
 	if (r < 0)
 		return r;
 	if (value > UINT32_MAX)
-		return gp_error_set(error, -ERANGE, "%s:%u: column %s is above 4294967295", reader->csv.file_name, reader->csv.line,
-				    kernels_names[column][0]);
+		return gp_error_set(error, -ERANGE, "%s:%u: column %s is above 4294967295", reader->csv.file_name,
+				    reader->csv.line, kernels_names[column][0]);
 	*ret_value = (uint32_t)value;
 	return 0;
 }
@@ -164,7 +182,8 @@ static int kernels_grid(const struct kernels_reader *reader, struct gp_trace_ker
 		size *= side;
 		workgroups *= ((uint64_t)grid + side - 1) / side;
 		if (size > UINT32_MAX || workgroups > UINT32_MAX)
-			return kernels_refuse(reader, error, "the grid has more than 4294967295 workgroups or work-items in one");
+			return kernels_refuse(reader, error,
+					      "the grid has more than 4294967295 workgroups or work-items in one");
 	}
 	kernel->workgroups = (uint32_t)workgroups;
 	kernel->workgroup_size = (uint32_t)size;
@@ -178,9 +197,12 @@ static int kernels_row(const struct kernels_reader *reader, struct gp_trace_kern
 	int r;
 
 	if (reader->csv.field_count != reader->header_count)
-		return gp_error_set(error, -EINVAL, "%s:%u: the row has %u columns and the header %u: the file is truncated or damaged",
-				    reader->csv.file_name, reader->csv.line, reader->csv.field_count, reader->header_count);
-	if (kernels_has(reader, KERNELS_KIND) && strcmp(reader->csv.fields[reader->columns[KERNELS_KIND]], "KERNEL_DISPATCH"))
+		return gp_error_set(error, -EINVAL,
+				    "%s:%u: the row has %u columns and the header %u: the file is truncated or damaged",
+				    reader->csv.file_name, reader->csv.line, reader->csv.field_count,
+				    reader->header_count);
+	if (kernels_has(reader, KERNELS_KIND) &&
+	    strcmp(reader->csv.fields[reader->columns[KERNELS_KIND]], "KERNEL_DISPATCH"))
 		return kernels_refuse(reader, error, "the row is not a KERNEL_DISPATCH");
 	gp_trace_name_copy(kernel.name, sizeof(kernel.name), reader->csv.fields[reader->columns[KERNELS_NAME]]);
 	if (!kernel.name[0])
@@ -246,7 +268,8 @@ static int kernels_rows(struct kernels_reader *reader, struct gp_error *error)
 	return reader->count ? 0 : kernels_refuse(reader, error, "there is no kernel behind the header");
 }
 
-/* By start; rows that start together keep the order of the file. The row's number waits in per_cu_max, which CSV never sets. */
+/* By start; rows that start together keep the order of the file. The row's number waits in per_cu_max, which CSV
+ * never sets. */
 static int kernels_compare(const void *a, const void *b)
 {
 	const struct gp_trace_kernel *x = a, *y = b;
@@ -265,8 +288,8 @@ static void kernels_sort(struct gp_trace_kernel *kernels, uint32_t count)
 		kernels[i].per_cu_max = 0;
 }
 
-int gp_trace_kernels_parse(const char *text, size_t text_size, const char *file_name, struct gp_trace_kernels *ret_kernels,
-			   struct gp_error *error)
+int gp_trace_kernels_parse(const char *text, size_t text_size, const char *file_name,
+			   struct gp_trace_kernels *ret_kernels, struct gp_error *error)
 {
 	GP_AUTO_FREE struct kernels_reader *reader = calloc(1, sizeof(*reader));
 	int r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the reading of REEF's MI50 models and profiles. Joins the two by the full kernel name, which is longer than what we show. */
+/* Owns the reading of REEF's MI50 models and profiles. Joins the two by the full kernel name, which is longer than
+ * what we show. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,24 +9,24 @@
 #include "lib/json.h"
 #include "trace/reef.h"
 
-#define REEF_NAME_SIZE 256u
-#define REEF_LATENCY_US_MAX (GP_TRACE_DURATION_NS_MAX / 1000u)
+#define REEF_NAME_SIZE          256u
+#define REEF_LATENCY_US_MAX     (GP_TRACE_DURATION_NS_MAX / 1000u)
 #define REEF_LAUNCH_PARAM_COUNT 6u
-#define REEF_LDS_SIZE_MAX (1u << 20)
+#define REEF_LDS_SIZE_MAX       (1u << 20)
 
 /* What is known of a kernel by its name. */
 struct reef_entry {
 	char name[REEF_NAME_SIZE];
-	uint64_t latency_us;            /* 0: not in the profile */
+	uint64_t latency_us; /* 0: not in the profile */
 	uint32_t per_cu_max, lds_size;
 };
 
 struct reef_reader {
 	struct gp_json json;
 	uint32_t entry_count, kernel_count;
-	struct reef_entry *entries;     /* GP_REEF_NAME_MAX */
+	struct reef_entry *entries; /* GP_REEF_NAME_MAX */
 	struct gp_trace_kernel *kernels;
-	uint32_t *kernel_entries;       /* GP_REEF_KERNEL_MAX: entry of each kernel */
+	uint32_t *kernel_entries; /* GP_REEF_KERNEL_MAX: entry of each kernel */
 	uint64_t model_latency_us;
 };
 
@@ -43,7 +44,8 @@ static int reef_expect(struct reef_reader *reader, enum gp_json_type type, const
 	return reader->json.type == type ? 0 : reef_refuse(reader, error, what);
 }
 
-static int reef_whole(struct reef_reader *reader, uint64_t min, uint64_t max, const char *what, uint64_t *ret_value, struct gp_error *error)
+static int reef_whole(struct reef_reader *reader, uint64_t min, uint64_t max, const char *what, uint64_t *ret_value,
+		      struct gp_error *error)
 {
 	int r = reef_expect(reader, GP_JSON_NUMBER, what, error);
 
@@ -86,7 +88,8 @@ static int reef_profile_kernel(struct reef_reader *reader, struct reef_entry *en
 		} else if (!strcmp(reader->json.string, "latency")) {
 			r = reef_expect(reader, GP_JSON_ARRAY_BEGIN, "latency must be an array", error);
 			entry->per_cu_max = 0;
-			while (r == 0 && (r = gp_json_next(&reader->json, error)) == 0 && reader->json.type != GP_JSON_ARRAY_END) {
+			while (r == 0 && (r = gp_json_next(&reader->json, error)) == 0 &&
+			       reader->json.type != GP_JSON_ARRAY_END) {
 				if (reader->json.type != GP_JSON_NUMBER)
 					return reef_refuse(reader, error, what);
 				entry->per_cu_max++;
@@ -118,7 +121,8 @@ static int reef_profile(struct reef_reader *reader, struct gp_error *error)
 
 	while (r == 0 && (r = gp_json_next(&reader->json, error)) == 0 && reader->json.type == GP_JSON_KEY) {
 		if (!strcmp(reader->json.string, "model_latency"))
-			r = reef_whole(reader, 1, REEF_LATENCY_US_MAX, "model_latency must be whole microseconds, from 1 to an hour",
+			r = reef_whole(reader, 1, REEF_LATENCY_US_MAX,
+				       "model_latency must be whole microseconds, from 1 to an hour",
 				       &reader->model_latency_us, error);
 		else if (!strcmp(reader->json.string, "kernel_latency"))
 			r = reef_profile_kernels(reader, error);
@@ -136,7 +140,7 @@ static int reef_profile(struct reef_reader *reader, struct gp_error *error)
 static int reef_launch_params(struct reef_reader *reader, struct gp_trace_kernel *kernel, struct gp_error *error)
 {
 	static const char what[] = "launch_params must be six whole numbers from 1 to 65535";
-	uint64_t params[REEF_LAUNCH_PARAM_COUNT];
+	uint64_t params[REEF_LAUNCH_PARAM_COUNT] = { 0 };
 	int r = reef_expect(reader, GP_JSON_ARRAY_BEGIN, what, error);
 
 	for (size_t i = 0; r == 0 && i < REEF_LAUNCH_PARAM_COUNT; i++)
@@ -154,7 +158,8 @@ static int reef_launch_params(struct reef_reader *reader, struct gp_trace_kernel
 }
 
 /* Behind the opening brace of a launch. */
-static int reef_kernel(struct reef_reader *reader, struct gp_trace_kernel *kernel, uint32_t *ret_entry, struct gp_error *error)
+static int reef_kernel(struct reef_reader *reader, struct gp_trace_kernel *kernel, uint32_t *ret_entry,
+		       struct gp_error *error)
 {
 	bool has_name = false;
 	int r = 0;
@@ -178,8 +183,8 @@ static int reef_kernel(struct reef_reader *reader, struct gp_trace_kernel *kerne
 	if (!has_name || !kernel->workgroups)
 		return reef_refuse(reader, error, "a kernel needs a name and launch_params");
 	if (!reader->entries[*ret_entry].latency_us)
-		return gp_error_set(error, -EINVAL, "%s:%u: kernel %.100s is not in the profile", reader->json.file_name, reader->json.line,
-				    reader->entries[*ret_entry].name);
+		return gp_error_set(error, -EINVAL, "%s:%u: kernel %.100s is not in the profile",
+				    reader->json.file_name, reader->json.line, reader->entries[*ret_entry].name);
 	return 0;
 }
 
@@ -211,7 +216,8 @@ static int reef_shared_memory(struct reef_reader *reader, struct gp_error *error
 
 		r = reef_entry(reader, &index, error);
 		if (r == 0)
-			r = reef_whole(reader, 0, REEF_LDS_SIZE_MAX, "shared_memory must be bytes, at most 1048576", &size, error);
+			r = reef_whole(reader, 0, REEF_LDS_SIZE_MAX, "shared_memory must be bytes, at most 1048576",
+				       &size, error);
 		if (r == 0)
 			reader->entries[index].lds_size = (uint32_t)size;
 	}
@@ -249,7 +255,8 @@ static void reef_join(struct reef_reader *reader)
 	}
 }
 
-int gp_reef_parse(const struct gp_reef_text *model, const struct gp_reef_text *profile, struct gp_reef *ret_reef, struct gp_error *error)
+int gp_reef_parse(const struct gp_reef_text *model, const struct gp_reef_text *profile, struct gp_reef *ret_reef,
+		  struct gp_error *error)
 {
 	GP_AUTO_FREE struct reef_reader *reader = calloc(1, sizeof(*reader));
 	GP_AUTO_FREE struct reef_entry *entries = calloc(GP_REEF_NAME_MAX, sizeof(*entries));

@@ -5,23 +5,28 @@
 #include "view/format.h"
 #include "view/svg.h"
 
-#define DISTRIBUTION_WIDTH 760u
+#define DISTRIBUTION_WIDTH  760u
 #define DISTRIBUTION_HEIGHT 330u
-#define DISTRIBUTION_POINTS 200u        /* of a curve: one per half a percent */
+#define DISTRIBUTION_POINTS 200u /* of a curve: one per half a percent */
 
 /* The plot inside, in tenths. */
 static const struct gp_svg_box distribution_plot = { .x = 580, .y = 140, .width = 6820, .height = 2620 };
 
-struct distribution { FILE *stream; uint64_t first_ns, last_ns; };
+struct distribution {
+	FILE *stream;
+	uint64_t first_ns, last_ns;
+};
 
 static uint32_t distribution_x(const struct distribution *chart, uint64_t ns)
 {
-	return distribution_plot.x + gp_svg_scale_log(ns ? ns : 1, chart->first_ns, chart->last_ns, distribution_plot.width);
+	return distribution_plot.x +
+	       gp_svg_scale_log(ns ? ns : 1, chart->first_ns, chart->last_ns, distribution_plot.width);
 }
 
 static uint32_t distribution_y(uint32_t permille)
 {
-	return distribution_plot.y + distribution_plot.height - gp_svg_scale(permille, 0, 1000, distribution_plot.height);
+	return distribution_plot.y + distribution_plot.height -
+	       gp_svg_scale(permille, 0, 1000, distribution_plot.height);
 }
 
 /* From the power of ten below the smallest value to a little beyond the largest. */
@@ -52,15 +57,16 @@ static bool distribution_range(struct distribution *chart, const struct gp_resul
 static void distribution_axes(const struct distribution *chart)
 {
 	static const uint32_t marks[] = { 0, 250, 500, 750, 900, 990 };
-	uint32_t right = distribution_plot.x + distribution_plot.width, bottom = distribution_plot.y + distribution_plot.height;
+	uint32_t right = distribution_plot.x + distribution_plot.width,
+		 bottom = distribution_plot.y + distribution_plot.height;
 	uint32_t label_end = 0;
 	char text[GP_FORMAT_TEXT_SIZE];
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
 		uint32_t y = distribution_y(marks[i]);
 
-		gp_svg_line(chart->stream, marks[i] == 990 ? "grid p99" : "grid", (struct gp_svg_point){ distribution_plot.x, y },
-			    (struct gp_svg_point){ right, y });
+		gp_svg_line(chart->stream, marks[i] == 990 ? "grid p99" : "grid",
+			    (struct gp_svg_point){ distribution_plot.x, y }, (struct gp_svg_point){ right, y });
 		(void)snprintf(text, sizeof(text), "%" PRIu32 " %%", marks[i] / 10u);
 		gp_svg_text(chart->stream, "t e", (struct gp_svg_point){ distribution_plot.x - 80u, y + 40u }, text);
 	}
@@ -76,14 +82,17 @@ static void distribution_axes(const struct distribution *chart)
 			/* Labels that would touch are left out. */
 			if (x < label_end)
 				continue;
-			gp_svg_text(chart->stream, "t m", (struct gp_svg_point){ x, bottom + 170u }, gp_format_tick(ns, text, sizeof(text)));
+			gp_svg_text(chart->stream, "t m", (struct gp_svg_point){ x, bottom + 170u },
+				    gp_format_tick(ns, text, sizeof(text)));
 			label_end = x + 560u;
 		}
 		if (power > UINT64_MAX / 10u)
 			break;
 	}
-	gp_svg_line(chart->stream, "axis", (struct gp_svg_point){ distribution_plot.x, bottom }, (struct gp_svg_point){ right, bottom });
-	gp_svg_text(chart->stream, "a m", (struct gp_svg_point){ distribution_plot.x + distribution_plot.width / 2u, bottom + 400u },
+	gp_svg_line(chart->stream, "axis", (struct gp_svg_point){ distribution_plot.x, bottom },
+		    (struct gp_svg_point){ right, bottom });
+	gp_svg_text(chart->stream, "a m",
+		    (struct gp_svg_point){ distribution_plot.x + distribution_plot.width / 2u, bottom + 400u },
 		    "latency, arrival to completion (logarithmic)");
 }
 
@@ -117,13 +126,16 @@ static void distribution_curve(const struct distribution *chart, const struct gp
 }
 
 /* A dot where the curve crosses 99 %. */
-static void distribution_dot(const struct distribution *chart, const struct gp_result_run *run, const struct gp_hist *hist, uint32_t colour)
+static void distribution_dot(const struct distribution *chart, const struct gp_result_run *run,
+			     const struct gp_hist *hist, uint32_t colour)
 {
 	uint64_t p99_ns = gp_hist_quantile(hist, 990);
 	uint32_t x = distribution_x(chart, p99_ns), y = distribution_y(990);
 	char text[96], value[GP_FORMAT_TEXT_SIZE];
 
-	fprintf(chart->stream, "<circle class=\"dot r%" PRIu32 "\" cx=\"%" PRIu32 ".%" PRIu32 "\" cy=\"%" PRIu32 ".%" PRIu32 "\" r=\"4\">",
+	fprintf(chart->stream,
+		"<circle class=\"dot r%" PRIu32 "\" cx=\"%" PRIu32 ".%" PRIu32 "\" cy=\"%" PRIu32 ".%" PRIu32
+		"\" r=\"4\">",
 		colour, x / 10u, x % 10u, y / 10u, y % 10u);
 	(void)snprintf(text, sizeof(text), "%s: p99 is %s", run->policy, gp_format_tick(p99_ns, value, sizeof(value)));
 	gp_svg_title(chart->stream, "circle", text);

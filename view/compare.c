@@ -45,8 +45,8 @@ static bool compare_is_alike(const struct gp_result_client *a, const struct gp_r
 {
 	size_t stem = compare_stem(a->name);
 
-	return !a->is_service && !b->is_service && a->priority == b->priority && stem && compare_stem(b->name) == stem &&
-	       !memcmp(a->name, b->name, stem);
+	return !a->is_service && !b->is_service && a->priority == b->priority && stem &&
+	       compare_stem(b->name) == stem && !memcmp(a->name, b->name, stem);
 }
 
 void gp_compare_row_init(struct gp_compare_row *row, const struct gp_result_run *run, uint32_t index)
@@ -67,7 +67,8 @@ void gp_compare_row_init(struct gp_compare_row *row, const struct gp_result_run 
 	if (count == 1)
 		(void)snprintf(row->name, sizeof(row->name), "%s", client->name);
 	else
-		(void)snprintf(row->name, sizeof(row->name), "%.*s ×%" PRIu32, (int)compare_stem(client->name), client->name, count);
+		(void)snprintf(row->name, sizeof(row->name), "%.*s ×%" PRIu32, (int)compare_stem(client->name),
+			       client->name, count);
 }
 
 uint32_t gp_compare_names_find(const struct gp_compare_names *names, const char *name)

@@ -12,20 +12,24 @@ const struct gp_result_client *gp_compare_alone(const struct gp_result *result, 
 /* It has requests with a latency to show. */
 bool gp_compare_has_latency(const struct gp_result_client *client);
 
-/* One row of a table: a client, or batch clients in a row that differ in nothing but their number. JSON lists them all. */
+/* One row of a table: a client, or batch clients in a row that differ in nothing but their number. JSON lists them
+ * all. */
 #define GP_COMPARE_GROUP_MIN 4u
 struct gp_compare_row {
-	const struct gp_result_client *client;  /* the first */
+	const struct gp_result_client *client; /* the first */
 	uint32_t count;
-	char name[64];                  /* "train", or "train ×15" */
-	uint64_t requests, throughput_milli, gpu_share_ppm;     /* of all of them */
+	char name[64];                                      /* "train", or "train ×15" */
+	uint64_t requests, throughput_milli, gpu_share_ppm; /* of all of them */
 };
 /* The row that begins with the index-th client; the next one begins count further. */
 void gp_compare_row_init(struct gp_compare_row *row, const struct gp_result_run *run, uint32_t index);
 
 /* Clients by name over all runs, in order of appearance, so that one client has one colour everywhere. */
 #define GP_COMPARE_NAMES_MAX 256u
-struct gp_compare_names { uint32_t count; const struct gp_result_client *clients[GP_COMPARE_NAMES_MAX]; };
+struct gp_compare_names {
+	uint32_t count;
+	const struct gp_result_client *clients[GP_COMPARE_NAMES_MAX];
+};
 void gp_compare_names_init(struct gp_compare_names *names, const struct gp_result *result);
 /* Its number; names beyond the maximum share the last one. */
 uint32_t gp_compare_names_find(const struct gp_compare_names *names, const char *name);

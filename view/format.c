@@ -7,7 +7,7 @@
 #include "lib/utf8.h"
 #include "view/format.h"
 
-#define FORMAT_REPLACEMENT "\xef\xbf\xbd"       /* U+FFFD */
+#define FORMAT_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 /* The bytes of the character at text, which may be shown; 0 if it must be replaced (one byte is then consumed). */
 static size_t format_character(const char *text, uint32_t *ret_code)
@@ -84,9 +84,11 @@ const char *gp_format_count(uint64_t value, char *buffer, size_t buffer_size)
 const char *gp_format_rate(uint64_t milli, char *buffer, size_t buffer_size)
 {
 	if (milli < 9995u)
-		(void)snprintf(buffer, buffer_size, "%" PRIu64 ".%02" PRIu64, (milli + 5u) / 1000u, (milli + 5u) % 1000u / 10u);
+		(void)snprintf(buffer, buffer_size, "%" PRIu64 ".%02" PRIu64, (milli + 5u) / 1000u,
+			       (milli + 5u) % 1000u / 10u);
 	else if (milli < 99950u)
-		(void)snprintf(buffer, buffer_size, "%" PRIu64 ".%" PRIu64, (milli + 50u) / 1000u, (milli + 50u) % 1000u / 100u);
+		(void)snprintf(buffer, buffer_size, "%" PRIu64 ".%" PRIu64, (milli + 50u) / 1000u,
+			       (milli + 50u) % 1000u / 100u);
 	else
 		return gp_format_count(milli / 1000u + (milli % 1000u >= 500u), buffer, buffer_size);
 	return buffer;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the report: one HTML file that needs no network, with what was simulated, what came out, and what to see in each picture. */
+/* Owns the report: one HTML file that needs no network, with what was simulated, what came out, and what to see in
+ * each picture. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "view/svg.h"
 
 #define HTML_TEXT_SIZE GP_UNITS_TEXT_SIZE
-#define HTML_WAIT_MAX 20u               /* rows of who waited for whom, per run */
+#define HTML_WAIT_MAX  20u /* rows of who waited for whom, per run */
 
 static void html_fact(FILE *stream, const char *term, const char *value)
 {
@@ -85,7 +86,8 @@ static void html_header(FILE *stream, const struct gp_result *result, const stru
 	if (result->gate[0])
 		html_fact(stream, "gate unit", result->gate);
 	html_fact(stream, "gate cost",
-		  result->gate_cost_ns ? gp_format_tick(result->gate_cost_ns, text, sizeof(text)) : "from the device description");
+		  result->gate_cost_ns ? gp_format_tick(result->gate_cost_ns, text, sizeof(text)) :
+					 "from the device description");
 	if (result->dilate > 1) {
 		(void)snprintf(text, sizeof(text), "%" PRIu32 "×", result->dilate);
 		html_fact(stream, "dilation", text);
@@ -101,8 +103,11 @@ static void html_header(FILE *stream, const struct gp_result *result, const stru
 
 static void html_bars(FILE *stream, const struct gp_result *result, const struct gp_compare_names *names)
 {
-	fputs("<section>\n<h2>Tail latency in each run</h2>\n<p class=\"caption\">p99: 99 of 100 requests were at least this fast, from arrival "
-	      "to completion. Shorter is better; the aim is the bar of <i>alone</i>, the same client with the GPU to itself.</p>\n", stream);
+	fputs("<section>\n<h2>Tail latency in each run</h2>\n<p class=\"caption\">p99: 99 of 100 requests were at "
+	      "least this fast, from arrival "
+	      "to completion. Shorter is better; the aim is <i>alone</i>, the same client with the GPU to "
+	      "itself.</p>\n",
+	      stream);
 	for (uint32_t i = 0; i < names->count; i++) {
 		if (!gp_compare_has_latency(names->clients[i]))
 			continue;
@@ -138,9 +143,14 @@ static void html_client_row(FILE *stream, const struct gp_result *result, const 
 	html_cell(stream, "", gp_format_count(group->requests, text, sizeof(text)));
 	for (int i = 0; i < 4; i++)
 		html_cell(stream, permilles[i] == 990 ? "strong" : "",
-			  has_latency ? gp_units_format_ns(gp_hist_quantile(&client->latency_ns, permilles[i]), text, sizeof(text)) : "–");
-	html_cell(stream, "", has_latency && alone ? gp_format_times(gp_hist_quantile(&client->latency_ns, 990),
-								      gp_hist_quantile(&alone->latency_ns, 990), text, sizeof(text)) : "–");
+			  has_latency ? gp_units_format_ns(gp_hist_quantile(&client->latency_ns, permilles[i]), text,
+							   sizeof(text)) :
+					"–");
+	html_cell(stream, "",
+		  has_latency && alone ?
+			  gp_format_times(gp_hist_quantile(&client->latency_ns, 990),
+					  gp_hist_quantile(&alone->latency_ns, 990), text, sizeof(text)) :
+			  "–");
 	html_cell(stream, "", gp_format_rate(group->throughput_milli, text, sizeof(text)));
 	html_cell(stream, "", gp_format_share(group->gpu_share_ppm, text, sizeof(text)));
 	fputs("</tr>\n", stream);
@@ -151,7 +161,8 @@ static void html_did_row(FILE *stream, const struct gp_result_run *run)
 {
 	char text[HTML_TEXT_SIZE];
 
-	fprintf(stream, "<tr class=\"did\"><td></td><td colspan=\"10\">%s preemptions", gp_format_count(run->preemptions, text, sizeof(text)));
+	fprintf(stream, "<tr class=\"did\"><td></td><td colspan=\"10\">%s preemptions",
+		gp_format_count(run->preemptions, text, sizeof(text)));
 	fprintf(stream, ", %s inversions", gp_format_count(run->inversion_count, text, sizeof(text)));
 	if (run->inversion_count)
 		fprintf(stream, " (longest %s)", gp_format_tick(run->inversion_ns_max, text, sizeof(text)));
@@ -160,9 +171,10 @@ static void html_did_row(FILE *stream, const struct gp_result_run *run)
 		fprintf(stream, " taking %s", gp_format_tick(run->transaction_ns, text, sizeof(text)));
 	}
 	if (run->turns)
-		fprintf(stream, ", %s turns", gp_format_count(run->turns, text, sizeof(text)));
+		fprintf(stream, ", %s turn%s", gp_format_count(run->turns, text, sizeof(text)),
+			run->turns == 1 ? "" : "s");
 	if (run->left_short)
-		fprintf(stream, ", %s times left alone because the rest was shorter than the stop",
+		fprintf(stream, ", %s left alone because the rest was shorter than the stop",
 			gp_format_count(run->left_short, text, sizeof(text)));
 	if (run->limited)
 		fprintf(stream, ", %s held back by the budget", gp_format_count(run->limited, text, sizeof(text)));
@@ -173,10 +185,14 @@ static void html_did_row(FILE *stream, const struct gp_result_run *run)
 
 static void html_summary(FILE *stream, const struct gp_result *result)
 {
-	fputs("<section>\n<h2>All numbers</h2>\n<p class=\"caption\">Priority 99 is the most urgent. <i>per s</i> counts requests, or kernels of a "
-	      "batch client. <i>GPU</i> is the share of the device’s compute time.</p>\n<div class=\"card scroll\"><table>\n<thead><tr>"
-	      "<th>run</th><th class=\"n\">client</th><th>priority</th><th>requests</th><th>p50</th><th>p90</th><th>p99</th><th>max</th>"
-	      "<th>× alone</th><th>per s</th><th>GPU</th></tr></thead>\n<tbody>\n", stream);
+	fputs("<section>\n<h2>All numbers</h2>\n<p class=\"caption\">Priority 99 is the most urgent. <i>per s</i> "
+	      "counts requests, or kernels of a "
+	      "batch client. <i>GPU</i> is the share of the device’s compute time.</p>\n<div class=\"card scroll\">"
+	      "<table>\n<thead><tr>"
+	      "<th>run</th><th class=\"n\">client</th><th>priority</th><th>requests</th><th>p50</th><th>p90</th><th>"
+	      "p99</th><th>max</th>"
+	      "<th>× alone</th><th>per s</th><th>GPU</th></tr></thead>\n<tbody>\n",
+	      stream);
 	for (uint32_t i = 0; i < result->run_count; i++) {
 		for (uint32_t j = 0; j < result->runs[i].client_count;) {
 			struct gp_compare_row group;
@@ -192,21 +208,31 @@ static void html_summary(FILE *stream, const struct gp_result *result)
 
 static void html_client_legend(FILE *stream, const struct gp_compare_names *names)
 {
-	static const struct { const char *classes, *path, *words; } marks[] = {
-		{ "mark close", "M-4.5-3.5h9L0 4.5z", "gate closed" }, { "mark open", "M-4.5 3.5h9L0-4.5z", "gate opened" },
-		{ "mark turn", "M0-5l4 5-4 5-4-5z", "turn" }, { "cut", "M-1-6h2v12h-2z", "ended by preemption" },
-		{ "halt", "M-6-6h12v12h-12z", "device stopped" }, { "inversion", "M-6-4h12v8h-12z", "inversion" },
+	static const struct {
+		const char *classes, *path, *words;
+	} marks[] = {
+		{ "mark close", "M-4.5-3.5h9L0 4.5z", "gate closed" },
+		{ "mark open", "M-4.5 3.5h9L0-4.5z", "gate opened" },
+		{ "mark turn", "M0-5l4 5-4 5-4-5z", "turn" },
+		{ "mark left", "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z", "left open on purpose" },
+		{ "cut", "M-1-6h2v12h-2z", "ended by preemption" },
+		{ "halt", "M-6-6h12v12h-12z", "device stopped" },
+		{ "inversion", "M-6-4h12v8h-12z", "inversion" },
 	};
 
 	fputs("<div class=\"legend\">", stream);
 	for (uint32_t i = 0; i < names->count; i++) {
-		fprintf(stream, "<button type=\"button\" data-c=\"c%" PRIu32 "\" aria-pressed=\"false\"><i class=\"dotc c%" PRIu32 "\"></i>",
+		fprintf(stream,
+			"<button type=\"button\" data-c=\"c%" PRIu32
+			"\" aria-pressed=\"false\"><i class=\"dotc c%" PRIu32 "\"></i>",
 			gp_chart_client_colour(i), gp_chart_client_colour(i));
 		gp_format_html(stream, names->clients[i]->name);
 		fputs("</button>", stream);
 	}
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-		fprintf(stream, "<span><svg viewBox=\"-7 -7 14 14\" aria-hidden=\"true\"><path class=\"%s\" d=\"%s\"/></svg>%s</span>",
+		fprintf(stream,
+			"<span><svg viewBox=\"-7 -7 14 14\" aria-hidden=\"true\"><path class=\"%s\" d=\"%s\"/></svg>"
+			"%s</span>",
 			marks[i].classes, marks[i].path, marks[i].words);
 	fputs("</div>\n", stream);
 }
@@ -215,8 +241,10 @@ static int html_timelines(FILE *stream, const struct gp_result *result, const st
 {
 	char length[HTML_TEXT_SIZE], start[HTML_TEXT_SIZE];
 
-	fputs("<section>\n<h2>Who had the GPU</h2>\n<p class=\"caption\">A window of each run, one lane per hardware queue, the most urgent on top. "
-	      "A lane is coloured while its work runs. Point at anything to read what happened and why; choose a client to single it out.</p>\n",
+	fputs("<section>\n<h2>Who had the GPU</h2>\n<p class=\"caption\">A window of each run, one lane per hardware "
+	      "queue, the most urgent on top. "
+	      "A lane is coloured while its work runs. Point at anything to read what happened and why; choose a "
+	      "client to single it out.</p>\n",
 	      stream);
 	html_client_legend(stream, names);
 	for (uint32_t i = 0; i < result->run_count; i++) {
@@ -235,14 +263,19 @@ static int html_timelines(FILE *stream, const struct gp_result *result, const st
 			return r;
 		fputs("</div></div>\n", stream);
 	}
-	fputs("<p class=\"note\">To zoom in, write the same run with --perfetto FILE and open it in Perfetto.</p>\n</section>\n", stream);
+	fputs("<p class=\"note\">To zoom in, write the same run with --perfetto FILE and open it in Perfetto.</p>"
+	      "\n</section>\n",
+	      stream);
 	return 0;
 }
 
 static void html_distributions(FILE *stream, const struct gp_result *result, const struct gp_compare_names *names)
 {
-	fputs("<section>\n<h2>How latencies spread</h2>\n<p class=\"caption\">Each curve is one run: the share of requests (upwards) that finished "
-	      "within a time (to the right, logarithmic). Further left is better; the dots sit on the dashed line at 99 %.</p>\n", stream);
+	fputs("<section>\n<h2>How latencies spread</h2>\n<p class=\"caption\">Each curve is one run: the share of "
+	      "requests (upwards) that finished "
+	      "within a time (to the right, logarithmic). Further left is better; the dots sit on the dashed line at "
+	      "99 %.</p>\n",
+	      stream);
 	fputs("<div class=\"legend\">", stream);
 	for (uint32_t i = 0; i < result->run_count; i++) {
 		fprintf(stream, "<span><i class=\"dotc r%" PRIu32 "\"></i>", gp_chart_run_colour(result, i));
@@ -262,7 +295,8 @@ static void html_distributions(FILE *stream, const struct gp_result *result, con
 	fputs("</section>\n", stream);
 }
 
-static void html_wait_row(FILE *stream, const struct gp_result_run *run, const struct gp_result_wait *wait, uint64_t longest_ns)
+static void html_wait_row(FILE *stream, const struct gp_result_run *run, const struct gp_result_wait *wait,
+			  uint64_t longest_ns)
 {
 	char text[HTML_TEXT_SIZE];
 	uint32_t permille = gp_svg_scale(wait->total_ns, 0, longest_ns, 1000);
@@ -274,7 +308,9 @@ static void html_wait_row(FILE *stream, const struct gp_result_run *run, const s
 	html_cell(stream, "", gp_format_count(wait->count, text, sizeof(text)));
 	html_cell(stream, "", gp_format_tick(wait->max_ns, text, sizeof(text)));
 	html_cell(stream, "strong", gp_format_tick(wait->total_ns, text, sizeof(text)));
-	fprintf(stream, "<td class=\"meters\"><span class=\"meter\" style=\"width:%" PRIu32 ".%" PRIu32 "%%\"></span></td></tr>\n",
+	fprintf(stream,
+		"<td class=\"meters\"><span class=\"meter\" style=\"width:%" PRIu32 ".%" PRIu32
+		"%%\"></span></td></tr>\n",
 		permille / 10u, permille % 10u);
 }
 
@@ -314,14 +350,18 @@ static void html_waits(FILE *stream, const struct gp_result *result)
 			longest_ns = total_ns > longest_ns ? total_ns : longest_ns;
 			count++;
 		}
-	fputs("<section>\n<h2>Who waited for whom</h2>\n<p class=\"caption\">Time in which a client had work while one of lower rank was running. "
-	      "A good scheduler keeps these bars short.</p>\n", stream);
+	fputs("<section>\n<h2>Who waited for whom</h2>\n<p class=\"caption\">Time in which a client had work while "
+	      "one of lower rank was running. "
+	      "A good scheduler keeps these bars short.</p>\n",
+	      stream);
 	if (!count) {
 		fputs("<p>Nobody waited for anybody less urgent.</p>\n</section>\n", stream);
 		return;
 	}
-	fputs("<div class=\"card scroll\"><table>\n<thead><tr><th>run</th><th class=\"n\">client</th><th class=\"n\">waited for</th><th>times</th>"
-	      "<th>longest</th><th>in all</th><th></th></tr></thead>\n<tbody>\n", stream);
+	fputs("<div class=\"card scroll\"><table>\n<thead><tr><th>run</th><th class=\"n\">client</th><th class=\"n\">"
+	      "waited for</th><th>times</th>"
+	      "<th>longest</th><th>in all</th><th></th></tr></thead>\n<tbody>\n",
+	      stream);
 	for (uint32_t i = 0; i < result->run_count; i++)
 		html_wait_rows(stream, &result->runs[i], longest_ns);
 	fputs("</tbody></table></div>\n</section>\n", stream);
@@ -331,13 +371,16 @@ static void html_words(FILE *stream)
 {
 	fputs("<section>\n<h2>Words</h2>\n<dl class=\"words\">"
 	      "<dt>client</dt><dd>a process that uses the GPU</dd>"
-	      "<dt>gate</dt><dd>open or closed, per queue; behind a closed gate running work is saved and nothing is lost</dd>"
+	      "<dt>gate</dt><dd>open or closed, per queue; behind a closed gate running work is saved and nothing is "
+	      "lost</dd>"
 	      "<dt>preemption</dt><dd>a gate closed on running work, which later resumes where it stopped</dd>"
 	      "<dt>inversion</dt><dd>urgent work waited while less urgent work ran</dd>"
-	      "<dt>turn</dt><dd>batch clients of equal rank have the GPU one after the other, for tens of milliseconds each</dd>"
+	      "<dt>turn</dt><dd>batch clients of equal rank have the GPU one after the other, for tens of "
+	      "milliseconds each</dd>"
 	      "<dt>alone</dt><dd>each client with the GPU to itself: what no scheduler can beat</dd>"
 	      "<dt>stock</dt><dd>what driver and firmware do by themselves</dd>"
-	      "</dl>\n</section>\n", stream);
+	      "</dl>\n</section>\n",
+	      stream);
 }
 
 int gp_view_html(FILE *stream, const struct gp_result *result)
@@ -346,8 +389,10 @@ int gp_view_html(FILE *stream, const struct gp_result *result)
 	int r;
 
 	gp_compare_names_init(&names, result);
-	fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width,"
-	      "initial-scale=1\">\n<title>gpreempt: ", stream);
+	fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+	      "content=\"width=device-width,"
+	      "initial-scale=1\">\n<title>gpreempt: ",
+	      stream);
 	gp_format_html(stream, result->mix);
 	fputs(" on ", stream);
 	gp_format_html(stream, result->device);
@@ -361,6 +406,7 @@ int gp_view_html(FILE *stream, const struct gp_result *result)
 	html_distributions(stream, result, &names);
 	html_waits(stream, result);
 	html_words(stream);
-	fprintf(stream, "</main>\n<div id=\"tip\" role=\"status\"></div>\n<script>\n%s</script>\n</body>\n</html>\n", gp_html_script);
+	fprintf(stream, "</main>\n<div id=\"tip\" role=\"status\"></div>\n<script>\n%s</script>\n</body>\n</html>\n",
+		gp_html_script);
 	return fflush(stream) || ferror(stream) ? -EIO : 0;
 }

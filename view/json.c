@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the JSON form of a result: schema 1, documented field by field in docs/json.md. Fields are added, never changed. */
+/* Owns the JSON form of a result: schema 1, documented field by field in docs/json.md. Fields are added, never
+ * changed. */
 #include <errno.h>
 #include "view/compare.h"
 #include "view/json_writer.h"
 #include "view/result.h"
 
-#define JSON_SCHEMA 1u
-#define JSON_US_DECIMALS 3u             /* microseconds from ns */
-#define JSON_S_DECIMALS 9u              /* seconds from ns */
+#define JSON_SCHEMA      1u
+#define JSON_US_DECIMALS 3u /* microseconds from ns */
+#define JSON_S_DECIMALS  9u /* seconds from ns */
 
 static void json_us(struct gp_json_writer *writer, const char *key, uint64_t ns)
 {

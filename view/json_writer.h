@@ -7,12 +7,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct gp_json_writer { FILE *stream; uint32_t depth; bool need_comma; };
+struct gp_json_writer {
+	FILE *stream;
+	uint32_t depth;
+	bool need_comma;
+};
 
 /* key is NULL inside an array and at the top. */
 void gp_json_writer_init(struct gp_json_writer *writer, FILE *stream);
-void gp_json_writer_begin(struct gp_json_writer *writer, const char *key, char bracket);        /* '{' or '[' */
-void gp_json_writer_end(struct gp_json_writer *writer, char bracket);                           /* '}' or ']' */
+void gp_json_writer_begin(struct gp_json_writer *writer, const char *key, char bracket); /* '{' or '[' */
+void gp_json_writer_end(struct gp_json_writer *writer, char bracket);                    /* '}' or ']' */
 void gp_json_writer_string(struct gp_json_writer *writer, const char *key, const char *value);
 void gp_json_writer_u64(struct gp_json_writer *writer, const char *key, uint64_t value);
 void gp_json_writer_i64(struct gp_json_writer *writer, const char *key, int64_t value);

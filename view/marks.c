@@ -26,7 +26,8 @@ static const char *marks_verb(enum gp_result_mark_type type)
 	return NULL;
 }
 
-const char *gp_marks_text(const struct gp_result_run *run, const struct gp_result_mark *mark, char *buffer, size_t buffer_size)
+const char *gp_marks_text(const struct gp_result_run *run, const struct gp_result_mark *mark, char *buffer,
+			  size_t buffer_size)
 {
 	const char *why = mark->why ? mark->why : "";
 	const char *client = gp_marks_client(run, mark->client);
@@ -34,8 +35,8 @@ const char *gp_marks_text(const struct gp_result_run *run, const struct gp_resul
 
 	(void)gp_format_tick(mark->end_ns - mark->start_ns, length, sizeof(length));
 	if (mark->type == GP_MARK_INVERSION)
-		(void)snprintf(buffer, buffer_size, "%s waited %s for %s%s%s", client, length, gp_marks_client(run, mark->other),
-			       *why ? ": " : "", why);
+		(void)snprintf(buffer, buffer_size, "%s waited %s for %s%s%s", client, length,
+			       gp_marks_client(run, mark->other), *why ? ": " : "", why);
 	else if (mark->type == GP_MARK_HALT)
 		(void)snprintf(buffer, buffer_size, "device stopped for %s%s%s", length, *why ? ": " : "", why);
 	else
@@ -43,7 +44,11 @@ const char *gp_marks_text(const struct gp_result_run *run, const struct gp_resul
 	return buffer;
 }
 
-struct marks_key { uint32_t device, queue, index; int32_t priority; uint64_t start_ns; };
+struct marks_key {
+	uint32_t device, queue, index;
+	int32_t priority;
+	uint64_t start_ns;
+};
 
 static int marks_compare(const void *a, const void *b)
 {
@@ -77,8 +82,13 @@ uint32_t *gp_marks_slice_order(const struct gp_result_run *run)
 	for (uint32_t i = 0; i < run->slice_count; i++) {
 		const struct gp_result_slice *slice = &run->slices[i];
 
-		keys[i] = (struct marks_key){ .device = slice->device, .queue = slice->queue, .index = i, .start_ns = slice->start_ns,
-					      .priority = slice->client < run->client_count ? run->clients[slice->client].priority : 0 };
+		keys[i] = (struct marks_key){ .device = slice->device,
+					      .queue = slice->queue,
+					      .index = i,
+					      .start_ns = slice->start_ns,
+					      .priority = slice->client < run->client_count ?
+								  run->clients[slice->client].priority :
+								  0 };
 	}
 	qsort(keys, run->slice_count, sizeof(*keys), marks_compare);
 	for (uint32_t i = 0; i < run->slice_count; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the Perfetto form of a result: native TrackEvent packets (protos/perfetto/trace/ of google/perfetto). Each device of each run is
- * a process, each hardware queue a track in it; decisions, inversions, stops of the device and arrivals have tracks of their own. All
- * runs begin at time 0, so that they stand below each other.
+ * Owns the Perfetto form of a result: native TrackEvent packets (protos/perfetto/trace/ of google/perfetto). Each
+ * device of each run is a process, each hardware queue a track in it; decisions, inversions, stops of the device and
+ * arrivals have tracks of their own. All runs begin at time 0, so that they stand below each other.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,36 +14,57 @@
 
 enum {
 	PERFETTO_TRACE_PACKET = 1,
-	PERFETTO_PACKET_TIMESTAMP = 8, PERFETTO_PACKET_SEQUENCE_ID = 10, PERFETTO_PACKET_EVENT = 11, PERFETTO_PACKET_SEQUENCE_FLAGS = 13,
+	PERFETTO_PACKET_TIMESTAMP = 8,
+	PERFETTO_PACKET_SEQUENCE_ID = 10,
+	PERFETTO_PACKET_EVENT = 11,
+	PERFETTO_PACKET_SEQUENCE_FLAGS = 13,
 	PERFETTO_PACKET_DESCRIPTOR = 60,
-	PERFETTO_TRACK_UUID = 1, PERFETTO_TRACK_NAME = 2, PERFETTO_TRACK_PROCESS = 3, PERFETTO_TRACK_PARENT = 5,
-	PERFETTO_TRACK_ORDERING = 11, PERFETTO_TRACK_RANK = 12,
-	PERFETTO_PROCESS_PID = 1, PERFETTO_PROCESS_NAME = 6,
-	PERFETTO_EVENT_ANNOTATION = 4, PERFETTO_EVENT_TYPE = 9, PERFETTO_EVENT_TRACK = 11, PERFETTO_EVENT_CATEGORY = 22,
+	PERFETTO_TRACK_UUID = 1,
+	PERFETTO_TRACK_NAME = 2,
+	PERFETTO_TRACK_PROCESS = 3,
+	PERFETTO_TRACK_PARENT = 5,
+	PERFETTO_TRACK_ORDERING = 11,
+	PERFETTO_TRACK_RANK = 12,
+	PERFETTO_PROCESS_PID = 1,
+	PERFETTO_PROCESS_NAME = 6,
+	PERFETTO_EVENT_ANNOTATION = 4,
+	PERFETTO_EVENT_TYPE = 9,
+	PERFETTO_EVENT_TRACK = 11,
+	PERFETTO_EVENT_CATEGORY = 22,
 	PERFETTO_EVENT_NAME = 23,
-	PERFETTO_ANNOTATION_U64 = 3, PERFETTO_ANNOTATION_STRING = 6, PERFETTO_ANNOTATION_NAME = 10,
+	PERFETTO_ANNOTATION_U64 = 3,
+	PERFETTO_ANNOTATION_STRING = 6,
+	PERFETTO_ANNOTATION_NAME = 10,
 };
 
 enum { PERFETTO_BEGIN = 1, PERFETTO_END = 2, PERFETTO_INSTANT = 3 };
 enum { PERFETTO_STATE_CLEARED = 1, PERFETTO_EXPLICIT_ORDER = 3 };
 
 /* Tracks of one device, in the order in which they are shown; queues come last and may need several lanes. */
-enum perfetto_track { PERFETTO_PROCESS, PERFETTO_DECISIONS, PERFETTO_INVERSIONS, PERFETTO_HALTS, PERFETTO_ARRIVALS, PERFETTO_QUEUES };
+enum perfetto_track {
+	PERFETTO_PROCESS,
+	PERFETTO_DECISIONS,
+	PERFETTO_INVERSIONS,
+	PERFETTO_HALTS,
+	PERFETTO_ARRIVALS,
+	PERFETTO_QUEUES
+};
 
-#define PERFETTO_DEVICE_MAX 64u         /* devices drawn; also the room for ids */
-#define PERFETTO_LANE_MAX 8u            /* kernels of one queue that run at once; more share the last lane */
+#define PERFETTO_DEVICE_MAX 64u /* devices drawn; also the room for ids */
+#define PERFETTO_LANE_MAX   8u  /* kernels of one queue that run at once; more share the last lane */
 
 struct perfetto {
 	FILE *stream;
 	uint32_t run;
 	bool has_started;
-	int result;                     /* the first failure */
+	int result; /* the first failure */
 };
 
-static uint64_t perfetto_uuid(const struct perfetto *perfetto, uint32_t device, enum perfetto_track track, uint32_t queue, uint32_t lane)
+static uint64_t perfetto_uuid(const struct perfetto *perfetto, uint32_t device, enum perfetto_track track,
+			      uint32_t queue, uint32_t lane)
 {
-	return (uint64_t)(perfetto->run + 1u) << 48 | (uint64_t)(device % PERFETTO_DEVICE_MAX) << 40 | (uint64_t)track << 36 |
-	       (uint64_t)lane << 32 | queue;
+	return (uint64_t)(perfetto->run + 1u) << 48 | (uint64_t)(device % PERFETTO_DEVICE_MAX) << 40 |
+	       (uint64_t)track << 36 | (uint64_t)lane << 32 | queue;
 }
 
 static void perfetto_packet(struct perfetto *perfetto, struct gp_protobuf *packet)
@@ -64,7 +85,8 @@ static void perfetto_process(struct perfetto *perfetto, const struct gp_result *
 	struct gp_protobuf packet, track, process;
 	char name[160];
 
-	(void)snprintf(name, sizeof(name), "%s on %s %" PRIu32, result->runs[perfetto->run].policy, result->device, device);
+	(void)snprintf(name, sizeof(name), "%s on %s %" PRIu32, result->runs[perfetto->run].policy, result->device,
+		       device);
 	gp_protobuf_init(&process);
 	gp_protobuf_u64(&process, PERFETTO_PROCESS_PID, perfetto->run * PERFETTO_DEVICE_MAX + device + 1u);
 	gp_protobuf_string(&process, PERFETTO_PROCESS_NAME, name);
@@ -114,7 +136,8 @@ static void perfetto_event(struct perfetto *perfetto, uint64_t time_ns, const st
 	perfetto_packet(perfetto, &packet);
 }
 
-static void perfetto_event_init(struct gp_protobuf *event, uint64_t uuid, uint64_t type, const char *category, const char *name)
+static void perfetto_event_init(struct gp_protobuf *event, uint64_t uuid, uint64_t type, const char *category,
+				const char *name)
 {
 	gp_protobuf_init(event);
 	gp_protobuf_u64(event, PERFETTO_EVENT_TYPE, type);
@@ -133,7 +156,8 @@ static void perfetto_end(struct perfetto *perfetto, uint64_t uuid, uint64_t time
 	perfetto_event(perfetto, time_ns, &event);
 }
 
-static void perfetto_slice(struct perfetto *perfetto, const struct gp_result_run *run, const struct gp_result_slice *slice, uint64_t uuid)
+static void perfetto_slice(struct perfetto *perfetto, const struct gp_result_run *run,
+			   const struct gp_result_slice *slice, uint64_t uuid)
 {
 	struct gp_protobuf event;
 
@@ -170,7 +194,8 @@ static void perfetto_slices(struct perfetto *perfetto, const struct gp_result_ru
 		if (lane == lane_count) {
 			char name[96];
 
-			(void)snprintf(name, sizeof(name), "%s, queue %" PRIu32, gp_marks_client(run, slice->client), slice->queue);
+			(void)snprintf(name, sizeof(name), "%s, queue %" PRIu32, gp_marks_client(run, slice->client),
+				       slice->queue);
 			perfetto_track(perfetto, uuid, slice->device, name, PERFETTO_QUEUES + slice->queue);
 			lane_count++;
 		}
@@ -194,8 +219,10 @@ static enum perfetto_track perfetto_mark_track(enum gp_result_mark_type type)
 	return PERFETTO_DECISIONS;
 }
 
-/* Inversions of different queues overlap, so each queue has a track of its own for them; a descriptor may be repeated. */
-static uint64_t perfetto_inversion_track(struct perfetto *perfetto, const struct gp_result_run *run, const struct gp_result_mark *mark)
+/* Inversions of different queues overlap, so each queue has a track of its own for them; a descriptor may be
+ * repeated. */
+static uint64_t perfetto_inversion_track(struct perfetto *perfetto, const struct gp_result_run *run,
+					 const struct gp_result_mark *mark)
 {
 	uint32_t queue = mark->queue == UINT32_MAX ? 0 : mark->queue + 1u;
 	uint64_t uuid = perfetto_uuid(perfetto, mark->device, PERFETTO_INVERSIONS, queue, 0);
@@ -209,8 +236,10 @@ static uint64_t perfetto_inversion_track(struct perfetto *perfetto, const struct
 /* A stretch of time is a slice, a point an instant. */
 static void perfetto_mark(struct perfetto *perfetto, const struct gp_result_run *run, const struct gp_result_mark *mark)
 {
-	static const char *const names[] = { [PERFETTO_DECISIONS] = "decision", [PERFETTO_INVERSIONS] = "inversion",
-					     [PERFETTO_HALTS] = "halt", [PERFETTO_ARRIVALS] = "arrival" };
+	static const char *const names[] = { [PERFETTO_DECISIONS] = "decision",
+					     [PERFETTO_INVERSIONS] = "inversion",
+					     [PERFETTO_HALTS] = "halt",
+					     [PERFETTO_ARRIVALS] = "arrival" };
 	enum perfetto_track track = perfetto_mark_track(mark->type);
 	bool is_stretch = mark->end_ns > mark->start_ns && (track == PERFETTO_INVERSIONS || track == PERFETTO_HALTS);
 	uint64_t uuid = track == PERFETTO_INVERSIONS ? perfetto_inversion_track(perfetto, run, mark) :
@@ -233,12 +262,18 @@ static void perfetto_mark(struct perfetto *perfetto, const struct gp_result_run 
 
 static void perfetto_device(struct perfetto *perfetto, const struct gp_result *result, uint32_t device)
 {
-	static const struct { enum perfetto_track track; const char *name; } tracks[] = {
-		{ PERFETTO_DECISIONS, "decisions" }, { PERFETTO_HALTS, "device stopped" }, { PERFETTO_ARRIVALS, "arrivals" },
+	static const struct {
+		enum perfetto_track track;
+		const char *name;
+	} tracks[] = {
+		{ PERFETTO_DECISIONS, "decisions" },
+		{ PERFETTO_HALTS, "device stopped" },
+		{ PERFETTO_ARRIVALS, "arrivals" },
 	};
 	perfetto_process(perfetto, result, device);
 	for (size_t i = 0; i < sizeof(tracks) / sizeof(tracks[0]); i++)
-		perfetto_track(perfetto, perfetto_uuid(perfetto, device, tracks[i].track, 0, 0), device, tracks[i].name, tracks[i].track);
+		perfetto_track(perfetto, perfetto_uuid(perfetto, device, tracks[i].track, 0, 0), device, tracks[i].name,
+			       tracks[i].track);
 }
 
 int gp_view_perfetto(FILE *stream, const struct gp_result *result)

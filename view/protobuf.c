@@ -5,9 +5,9 @@
 #include "lib/utf8.h"
 #include "view/protobuf.h"
 
-#define PROTOBUF_VARINT 0u
-#define PROTOBUF_LENGTH 2u
-#define PROTOBUF_VARINT_SIZE 10u        /* the longest varint */
+#define PROTOBUF_VARINT      0u
+#define PROTOBUF_LENGTH      2u
+#define PROTOBUF_VARINT_SIZE 10u /* the longest varint */
 
 void gp_protobuf_init(struct gp_protobuf *message)
 {
@@ -39,9 +39,10 @@ static void protobuf_put(struct gp_protobuf *message, const void *bytes, size_t 
 
 static void protobuf_put_varint(struct gp_protobuf *message, uint64_t value)
 {
-	uint8_t bytes[PROTOBUF_VARINT_SIZE];
+	uint8_t bytes[PROTOBUF_VARINT_SIZE] = { 0 };
+	size_t size = protobuf_varint(bytes, value);
 
-	protobuf_put(message, bytes, protobuf_varint(bytes, value));
+	protobuf_put(message, bytes, size);
 }
 
 void gp_protobuf_u64(struct gp_protobuf *message, uint32_t field, uint64_t value)
@@ -86,12 +87,14 @@ void gp_protobuf_message(struct gp_protobuf *message, uint32_t field, const stru
 
 int gp_protobuf_write(const struct gp_protobuf *message, uint32_t field, FILE *stream)
 {
-	uint8_t bytes[PROTOBUF_VARINT_SIZE];
+	uint8_t lead[2 * PROTOBUF_VARINT_SIZE] = { 0 };
+	size_t size;
 
 	if (message->is_full)
 		return -EMSGSIZE;
-	fwrite(bytes, 1, protobuf_varint(bytes, (uint64_t)field << 3 | PROTOBUF_LENGTH), stream);
-	fwrite(bytes, 1, protobuf_varint(bytes, message->size), stream);
+	size = protobuf_varint(lead, (uint64_t)field << 3 | PROTOBUF_LENGTH);
+	size += protobuf_varint(lead + size, message->size);
+	fwrite(lead, 1, size, stream);
 	fwrite(message->bytes, 1, message->size, stream);
 	return 0;
 }

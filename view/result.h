@@ -13,14 +13,14 @@
 struct gp_result_client {
 	char name[48];
 	int32_t priority;
-	bool is_service;                /* has requests with a latency; otherwise only throughput counts */
-	uint64_t requests;              /* completed */
-	struct gp_hist latency_ns;      /* request arrival to completion */
-	uint64_t throughput_milli;      /* requests (or kernels, for batch) per 1000 s of device time */
-	uint32_t gpu_share_ppm;         /* of the whole device's compute time */
-	uint64_t wait_ns;               /* had work behind a closed gate */
+	bool is_service;           /* has requests with a latency; otherwise only throughput counts */
+	uint64_t requests;         /* completed */
+	struct gp_hist latency_ns; /* request arrival to completion */
+	uint64_t throughput_milli; /* requests (or kernels, for batch) per 1000 s of device time */
+	uint32_t gpu_share_ppm;    /* of the whole device's compute time */
+	uint64_t wait_ns;          /* had work behind a closed gate */
 	uint64_t deadlines_missed, deadlines_met;
-	uint64_t unfinished;            /* requests still under way at the end; in latency_ns with their age, a lower bound */
+	uint64_t unfinished; /* requests still under way at the end; in latency_ns with their age, a lower bound */
 };
 
 /* A stretch of time in which one queue's work ran on one device. */
@@ -29,11 +29,20 @@ struct gp_result_slice {
 	uint32_t device, client, queue; /* client: index into the run's clients; queue: number within the run */
 	uint32_t pipe, slot;            /* where the queue sat; UINT32_MAX: unknown */
 	uint64_t tag;
-	bool preempted;                 /* ended by a save, not by completion */
+	bool preempted; /* ended by a save, not by completion */
 };
 
 /* A point event or a decision, with its words ready to show. */
-enum gp_result_mark_type { GP_MARK_ARRIVAL, GP_MARK_CLOSE, GP_MARK_OPEN, GP_MARK_INVERSION, GP_MARK_LEFT_OPEN, GP_MARK_HALT, GP_MARK_TURN, GP_MARK_FAULT };
+enum gp_result_mark_type {
+	GP_MARK_ARRIVAL,
+	GP_MARK_CLOSE,
+	GP_MARK_OPEN,
+	GP_MARK_INVERSION,
+	GP_MARK_LEFT_OPEN,
+	GP_MARK_HALT,
+	GP_MARK_TURN,
+	GP_MARK_FAULT
+};
 struct gp_result_mark {
 	enum gp_result_mark_type type;
 	uint64_t start_ns, end_ns;      /* equal for a point */
@@ -43,20 +52,27 @@ struct gp_result_mark {
 };
 
 /* who waited for whom: total time client had work while `other` (of lower rank) was running */
-struct gp_result_wait { uint32_t client, other; uint64_t count, total_ns, max_ns; };
+struct gp_result_wait {
+	uint32_t client, other;
+	uint64_t count, total_ns, max_ns;
+};
 
 struct gp_result_run {
-	char policy[24];                /* a policy, or a baseline: alone stock sequential lv1 reset */
-	uint32_t client_count; struct gp_result_client *clients;
-	uint64_t duration_ns;           /* device time simulated */
+	char policy[24]; /* a policy, or a baseline: alone stock sequential lv1 reset */
+	uint32_t client_count;
+	struct gp_result_client *clients;
+	uint64_t duration_ns; /* device time simulated */
 	uint64_t preemptions, transactions, transaction_ns;
 	uint64_t inversion_count, inversion_ns, inversion_ns_max;
-	uint64_t limited;               /* preemptions not made because of the budget */
-	uint64_t left_short;            /* preemptions not made because the rest was shorter than the cost */
-	uint64_t turns, aged, killed_ns;/* killed_ns: work thrown away (reset baseline), device time */
-	uint32_t slice_count; struct gp_result_slice *slices;   /* a window only: see window_* */
-	uint32_t mark_count; struct gp_result_mark *marks;
-	uint32_t wait_count; struct gp_result_wait *waits;
+	uint64_t limited;                /* preemptions not made because of the budget */
+	uint64_t left_short;             /* preemptions not made because the rest was shorter than the cost */
+	uint64_t turns, aged, killed_ns; /* killed_ns: work thrown away (reset baseline), device time */
+	uint32_t slice_count;
+	struct gp_result_slice *slices; /* a window only: see window_* */
+	uint32_t mark_count;
+	struct gp_result_mark *marks;
+	uint32_t wait_count;
+	struct gp_result_wait *waits;
 	uint64_t window_start_ns, window_end_ns;
 };
 
@@ -64,17 +80,18 @@ struct gp_result {
 	uint64_t seed;
 	char device[32], device_title[96], mix[64], gate[16];
 	uint32_t device_count;
-	uint64_t gate_cost_ns;          /* 0: from the description */
+	uint64_t gate_cost_ns; /* 0: from the description */
 	uint32_t dilate;
-	char command[512];              /* to reproduce */
-	uint32_t run_count; struct gp_result_run *runs;
+	char command[512]; /* to reproduce */
+	uint32_t run_count;
+	struct gp_result_run *runs;
 };
 
 /* Each writes to an open stream and returns 0 or a negative errno (-EIO if the stream failed). */
 #include <stdio.h>
 int gp_view_table(FILE *stream, const struct gp_result *result, bool colour);
-int gp_view_json(FILE *stream, const struct gp_result *result);         /* schema 1, docs/json.md */
-int gp_view_html(FILE *stream, const struct gp_result *result);         /* one self-contained file */
-int gp_view_perfetto(FILE *stream, const struct gp_result *result);     /* native TrackEvent protobuf */
+int gp_view_json(FILE *stream, const struct gp_result *result);     /* schema 1, docs/json.md */
+int gp_view_html(FILE *stream, const struct gp_result *result);     /* one self-contained file */
+int gp_view_perfetto(FILE *stream, const struct gp_result *result); /* native TrackEvent protobuf */
 
 #endif

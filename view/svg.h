@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A few SVG shapes and axes. Coordinates are in tenths of a unit, as integers; colours are classes of the page's style sheet. */
+/* A few SVG shapes and axes. Coordinates are in tenths of a unit, as integers; colours are classes of the page's
+ * style sheet. */
 #ifndef GP_VIEW_SVG_H
 #define GP_VIEW_SVG_H
 
@@ -9,12 +10,16 @@
 #include "view/compare.h"
 #include "view/result.h"
 
-#define GP_SVG_COLOURS 8u               /* classes c0…c7 for clients, r0…r7 for runs */
+#define GP_SVG_COLOURS 8u /* classes c0…c7 for clients, r0…r7 for runs */
 
-struct gp_svg_box { uint32_t x, y, width, height; };    /* tenths */
-struct gp_svg_point { uint32_t x, y; };
+struct gp_svg_box {
+	uint32_t x, y, width, height;
+}; /* tenths */
+struct gp_svg_point {
+	uint32_t x, y;
+};
 
-void gp_svg_begin(FILE *stream, uint32_t width, uint32_t height, const char *label);   /* whole units */
+void gp_svg_begin(FILE *stream, uint32_t width, uint32_t height, const char *label); /* whole units */
 void gp_svg_end(FILE *stream);
 /* With a title the shape stays open for one more call of gp_svg_title(); without it is complete. */
 void gp_svg_rect(FILE *stream, const char *classes, struct gp_svg_box box, bool has_title);
@@ -26,13 +31,14 @@ void gp_svg_text(FILE *stream, const char *classes, struct gp_svg_point at, cons
 uint64_t gp_svg_step(uint64_t span, uint32_t count_max);
 /* Where value lies between first and last on `width` tenths; outside it is clamped. */
 uint32_t gp_svg_scale(uint64_t value, uint64_t first, uint64_t last, uint32_t width);
-uint32_t gp_svg_scale_log(uint64_t value, uint64_t first, uint64_t last, uint32_t width);       /* all > 0 */
+uint32_t gp_svg_scale_log(uint64_t value, uint64_t first, uint64_t last, uint32_t width); /* all > 0 */
 
 /* The charts of a report, each a complete <svg>. */
 void gp_chart_bars(FILE *stream, const struct gp_result *result, const struct gp_result_client *client);
 void gp_chart_distribution(FILE *stream, const struct gp_result *result, const struct gp_result_client *client);
 /* -ENOMEM, or 0 */
-int gp_chart_timeline(FILE *stream, const struct gp_result *result, const struct gp_result_run *run, const struct gp_compare_names *names);
+int gp_chart_timeline(FILE *stream, const struct gp_result *result, const struct gp_result_run *run,
+		      const struct gp_compare_names *names);
 
 /* The colour of the index-th client; only the first has the first colour, however many there are. */
 uint32_t gp_chart_client_colour(uint32_t index);

@@ -9,16 +9,29 @@
 #include "view/format.h"
 #include "view/result.h"
 
-#define TABLE_CELL_SIZE 64u
-#define TABLE_POLICY_WIDTH 10u          /* names beyond are cut with an ellipsis */
+#define TABLE_WIDTH        110u /* columns */
+#define TABLE_CELL_SIZE    64u
+#define TABLE_ITEM_SIZE    128u
+#define TABLE_POLICY_WIDTH 10u /* names beyond are cut with an ellipsis */
 #define TABLE_CLIENT_WIDTH 16u
+#define TABLE_MIX_WIDTH    32u
+#define TABLE_TITLE_WIDTH  64u
 
-#define TABLE_BOLD "\033[1m"
-#define TABLE_DIM "\033[2m"
+#define TABLE_BOLD  "\033[1m"
+#define TABLE_DIM   "\033[2m"
 #define TABLE_PLAIN "\033[0m"
 
 enum table_column {
-	TABLE_POLICY, TABLE_CLIENT, TABLE_PRIORITY, TABLE_REQUESTS, TABLE_P50, TABLE_P90, TABLE_P99, TABLE_MAX, TABLE_ALONE, TABLE_RATE,
+	TABLE_POLICY,
+	TABLE_CLIENT,
+	TABLE_PRIORITY,
+	TABLE_REQUESTS,
+	TABLE_P50,
+	TABLE_P90,
+	TABLE_P99,
+	TABLE_MAX,
+	TABLE_ALONE,
+	TABLE_RATE,
 	TABLE_SHARE,
 	TABLE_COLUMN_COUNT
 };
@@ -27,7 +40,9 @@ static const char *const table_heads[TABLE_COLUMN_COUNT] = {
 	"run", "client", "prio", "requests", "p50", "p90", "p99", "max", "×alone", "per s", "GPU",
 };
 
-struct table_row { char cells[TABLE_COLUMN_COUNT][TABLE_CELL_SIZE]; };
+struct table_row {
+	char cells[TABLE_COLUMN_COUNT][TABLE_CELL_SIZE];
+};
 
 struct table {
 	FILE *stream;
@@ -35,8 +50,8 @@ struct table {
 	size_t widths[TABLE_COLUMN_COUNT];
 };
 
-static void table_fill(const struct gp_result *result, const struct gp_result_run *run, const struct gp_compare_row *group,
-		       struct table_row *row)
+static void table_fill(const struct gp_result *result, const struct gp_result_run *run,
+		       const struct gp_compare_row *group, struct table_row *row)
 {
 	static const uint32_t permilles[] = { 500, 900, 990, 1000 };
 	const struct gp_result_client *client = group->client, *alone = gp_compare_alone(result, client);
@@ -49,15 +64,16 @@ static void table_fill(const struct gp_result *result, const struct gp_result_ru
 	(void)gp_format_count(group->requests, row->cells[TABLE_REQUESTS], TABLE_CELL_SIZE);
 	for (int i = 0; i < 4; i++) {
 		if (has_latency)
-			(void)gp_units_format_ns(gp_hist_quantile(&client->latency_ns, permilles[i]), row->cells[TABLE_P50 + i],
-						 TABLE_CELL_SIZE);
+			(void)gp_units_format_ns(gp_hist_quantile(&client->latency_ns, permilles[i]),
+						 row->cells[TABLE_P50 + i], TABLE_CELL_SIZE);
 		else
 			strcpy(row->cells[TABLE_P50 + i], "–");
 	}
 	strcpy(row->cells[TABLE_ALONE], "–");
 	if (has_latency && alone)
-		(void)gp_format_times(gp_hist_quantile(&client->latency_ns, 990), gp_hist_quantile(&alone->latency_ns, 990),
-				      row->cells[TABLE_ALONE], TABLE_CELL_SIZE);
+		(void)gp_format_times(gp_hist_quantile(&client->latency_ns, 990),
+				      gp_hist_quantile(&alone->latency_ns, 990), row->cells[TABLE_ALONE],
+				      TABLE_CELL_SIZE);
 	(void)gp_format_rate(group->throughput_milli, row->cells[TABLE_RATE], TABLE_CELL_SIZE);
 	(void)gp_format_share(group->gpu_share_ppm, row->cells[TABLE_SHARE], TABLE_CELL_SIZE);
 }
@@ -101,15 +117,19 @@ static void table_cell(const struct table *table, int column, const char *text)
 
 static void table_head(const struct table *table, const struct gp_result *result)
 {
-	char text[GP_UNITS_TEXT_SIZE];
+	char text[GP_UNITS_TEXT_SIZE], mix[TABLE_MIX_WIDTH * 4 + 4], title[TABLE_TITLE_WIDTH * 4 + 4];
 
 	table_style(table, TABLE_BOLD);
-	fprintf(table->stream, "%s on %s", result->mix, result->device_title[0] ? result->device_title : result->device);
+	fprintf(table->stream, "%s on %s", gp_format_cut(result->mix, TABLE_MIX_WIDTH, mix, sizeof(mix)),
+		gp_format_cut(result->device_title[0] ? result->device_title : result->device, TABLE_TITLE_WIDTH, title,
+			      sizeof(title)));
 	table_style(table, TABLE_PLAIN);
 	if (result->device_count > 1)
 		fprintf(table->stream, " × %" PRIu32, result->device_count);
+	fputs("\nsimulated, not measured", table->stream);
 	if (result->run_count)
-		fprintf(table->stream, ", %s", gp_format_tick(result->runs[0].duration_ns, text, sizeof(text)));
+		fprintf(table->stream, ": %s of device time",
+			gp_format_tick(result->runs[0].duration_ns, text, sizeof(text)));
 	fprintf(table->stream, ", seed %" PRIu64, result->seed);
 	if (result->gate[0])
 		fprintf(table->stream, ", gate per %s", result->gate);
@@ -117,7 +137,7 @@ static void table_head(const struct table *table, const struct gp_result *result
 		fprintf(table->stream, " at %s", gp_format_tick(result->gate_cost_ns, text, sizeof(text)));
 	if (result->dilate > 1)
 		fprintf(table->stream, ", dilated %" PRIu32 "×", result->dilate);
-	fputs(" (simulated, not measured)\n\n", table->stream);
+	fputs("\n\n", table->stream);
 	table_style(table, TABLE_DIM);
 	for (int i = 0; i < TABLE_COLUMN_COUNT; i++)
 		table_cell(table, i, table_heads[i]);
@@ -125,27 +145,63 @@ static void table_head(const struct table *table, const struct gp_result *result
 	fputc('\n', table->stream);
 }
 
-/* What a run did, in words; nothing where nothing happened. */
+/* One item of a sentence that goes on in the next line where it would be too wide. */
+static void table_item(const struct table *table, size_t *column, const char *item)
+{
+	size_t indent = table->widths[TABLE_POLICY] + 2;
+
+	if (*column && *column + 2 + gp_utf8_width(item) > TABLE_WIDTH) {
+		fputs(",\n", table->stream);
+		*column = 0;
+	}
+	if (*column)
+		fprintf(table->stream, ", %s", item);
+	else
+		fprintf(table->stream, "%*s%s", (int)indent, "", item);
+	*column += gp_utf8_width(item) + (*column ? 2 : indent);
+}
+
+/* What a run did, in words; rare things only where they happened. */
 static void table_costs(const struct table *table, const struct gp_result_run *run)
 {
-	char text[GP_UNITS_TEXT_SIZE], total[GP_UNITS_TEXT_SIZE];
+	const struct {
+		uint64_t count;
+		const char *one, *many;
+	} rare[] = {
+		{ run->turns, "turn", "turns" },
+		{ run->left_short, "time left alone", "times left alone" },
+		{ run->limited, "held back", "held back" },
+		{ run->aged, "raised by age", "raised by age" },
+	};
+	char item[TABLE_ITEM_SIZE], text[GP_UNITS_TEXT_SIZE], longest[GP_UNITS_TEXT_SIZE];
+	size_t column = 0;
 
 	table_style(table, TABLE_DIM);
-	fprintf(table->stream, "%*s", (int)table->widths[TABLE_POLICY] + 2, "");
-	fprintf(table->stream, "%s preemption%s", gp_format_count(run->preemptions, text, sizeof(text)), run->preemptions == 1 ? "" : "s");
-	fprintf(table->stream, ", %s inversion%s", gp_format_count(run->inversion_count, text, sizeof(text)),
-		run->inversion_count == 1 ? "" : "s");
-	if (run->inversion_count)
-		fprintf(table->stream, " (%s in all, longest %s)", gp_format_tick(run->inversion_ns, total, sizeof(total)),
-			gp_format_tick(run->inversion_ns_max, text, sizeof(text)));
-	if (run->turns)
-		fprintf(table->stream, ", %s turns", gp_format_count(run->turns, text, sizeof(text)));
-	if (run->left_short)
-		fprintf(table->stream, ", %s times left alone", gp_format_count(run->left_short, text, sizeof(text)));
-	if (run->limited)
-		fprintf(table->stream, ", %s held back", gp_format_count(run->limited, text, sizeof(text)));
-	if (run->killed_ns)
-		fprintf(table->stream, ", %s of work thrown away", gp_format_tick(run->killed_ns, text, sizeof(text)));
+	(void)snprintf(item, sizeof(item), "%s preemption%s", gp_format_count(run->preemptions, text, sizeof(text)),
+		       run->preemptions == 1 ? "" : "s");
+	table_item(table, &column, item);
+	(void)snprintf(item, sizeof(item), "%s inversion%s", gp_format_count(run->inversion_count, text, sizeof(text)),
+		       run->inversion_count == 1 ? "" : "s");
+	if (run->inversion_count) {
+		size_t used = strlen(item);
+
+		(void)snprintf(item + used, sizeof(item) - used, " (%s in all, longest %s)",
+			       gp_format_tick(run->inversion_ns, text, sizeof(text)),
+			       gp_format_tick(run->inversion_ns_max, longest, sizeof(longest)));
+	}
+	table_item(table, &column, item);
+	for (size_t i = 0; i < sizeof(rare) / sizeof(rare[0]); i++) {
+		if (!rare[i].count)
+			continue;
+		(void)snprintf(item, sizeof(item), "%s %s", gp_format_count(rare[i].count, text, sizeof(text)),
+			       rare[i].count == 1 ? rare[i].one : rare[i].many);
+		table_item(table, &column, item);
+	}
+	if (run->killed_ns) {
+		(void)snprintf(item, sizeof(item), "%s of work thrown away",
+			       gp_format_tick(run->killed_ns, text, sizeof(text)));
+		table_item(table, &column, item);
+	}
 	table_style(table, TABLE_PLAIN);
 	fputc('\n', table->stream);
 }
@@ -185,12 +241,17 @@ static void table_legend(const struct table *table, const struct gp_result *resu
 		has_limited |= result->runs[i].limited > 0;
 	}
 	table_style(table, TABLE_DIM);
-	fputs("\nprio: 99 = most urgent. p99: 99 of 100 requests were at least this fast, from arrival to completion.\n", table->stream);
+	fputs("\nprio: 99 = most urgent. p99: 99 of 100 requests were at least this fast, from arrival to "
+	      "completion.\n",
+	      table->stream);
 	if (has_alone)
 		fputs("×alone: p99 against the same client with the GPU to itself.\n", table->stream);
-	fputs("per s: requests, or kernels of a batch client. inversion: urgent work waited while less urgent work ran.\n", table->stream);
+	fputs("per s: requests, or kernels of a batch client. inversion: urgent work waited while less urgent work "
+	      "ran.\n",
+	      table->stream);
 	if (has_left)
-		fputs("left alone: not preempted, because what was left to run was shorter than preempting it.\n", table->stream);
+		fputs("left alone: not preempted, because what was left to run was shorter than preempting it.\n",
+		      table->stream);
 	if (has_limited)
 		fputs("held back: not preempted, because the budget for preemptions was spent.\n", table->stream);
 	table_style(table, TABLE_PLAIN);

@@ -16,7 +16,8 @@ static struct gp_error error;
 /* Quotes, doubled quotes, commas and line ends inside quotes, CRLF, empty lines, a byte order mark, no last newline. */
 static void test_reads(void **state)
 {
-	static const char text[] = "\xef\xbb\xbfName,Value\r\n\r\n\"a, \"\"b\"\"\",1\n\n\"two\nlines\",2\r\n,\nlast,18446744073709551615";
+	static const char text[] =
+		"\xef\xbb\xbfName,Value\r\n\r\n\"a, \"\"b\"\"\",1\n\n\"two\nlines\",2\r\n,\nlast,18446744073709551615";
 	uint64_t value = 0;
 
 	(void)state;
@@ -107,7 +108,10 @@ static void test_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads), cmocka_unit_test(test_refuses), cmocka_unit_test(test_limits), cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_numbers),
 	};
 
 	return cmocka_run_group_tests_name("lib/csv", tests, NULL, NULL);

@@ -130,7 +130,7 @@ static void test_failed_stream(void **state)
 	(void)state;
 	put("kept");
 	assert_int_equal(gp_file_open(&writer, path, &error), 0);
-	(void)fgetc(writer.stream);     /* reading from a stream for writing sets its error flag */
+	(void)fgetc(writer.stream); /* reading from a stream for writing sets its error flag */
 	assert_true(ferror(writer.stream));
 	assert_true(gp_file_commit(&writer, &error) < 0);
 	expect("kept");
@@ -167,7 +167,8 @@ static void test_standard_output(void **state)
 	assert_true(fileno(stdout) >= 0);
 }
 
-/* The limit is exact; a missing file and a folder are refused; an empty file is an empty text; large files are read whole. */
+/* The limit is exact; a missing file and a folder are refused; an empty file is an empty text; large files are read
+ * whole. */
 static void test_reads(void **state)
 {
 	char *text = NULL;
@@ -199,8 +200,9 @@ static void test_reads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_replaces), cmocka_unit_test(test_follows_link), cmocka_unit_test(test_full),
-		cmocka_unit_test(test_failed_stream), cmocka_unit_test(test_cannot_create), cmocka_unit_test(test_standard_output),
+		cmocka_unit_test(test_replaces),      cmocka_unit_test(test_follows_link),
+		cmocka_unit_test(test_full),          cmocka_unit_test(test_failed_stream),
+		cmocka_unit_test(test_cannot_create), cmocka_unit_test(test_standard_output),
 		cmocka_unit_test(test_reads),
 	};
 

@@ -68,7 +68,8 @@ static void test_empty(void **state)
 	assert_int_equal(hist.count, 0);
 }
 
-/* Merging two halves gives the same as adding everything to one, also with the smaller half first and into an empty one. */
+/* Merging two halves gives the same as adding everything to one, also with the smaller half first and into an empty
+ * one. */
 static void test_merge(void **state)
 {
 	static struct gp_hist whole;
@@ -105,8 +106,12 @@ static void test_saturates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact_when_small), cmocka_unit_test(test_error_bound), cmocka_unit_test(test_never_above_max),
-		cmocka_unit_test(test_empty), cmocka_unit_test(test_merge), cmocka_unit_test(test_saturates),
+		cmocka_unit_test(test_exact_when_small),
+		cmocka_unit_test(test_error_bound),
+		cmocka_unit_test(test_never_above_max),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_saturates),
 	};
 
 	return cmocka_run_group_tests_name("lib/hist", tests, NULL, NULL);

@@ -13,12 +13,14 @@
 static char seen[1024];
 static struct gp_error error;
 
-static int handle(void *context, const char *section, const char *name, const char *value, uint32_t line, struct gp_error *said)
+static int handle(void *context, const char *section, const char *name, const char *value, uint32_t line,
+		  struct gp_error *said)
 {
 	size_t used = strlen(seen);
 
 	assert_ptr_equal(context, seen);
-	(void)snprintf(seen + used, sizeof(seen) - used, "%u:[%s]%s=%s;", line, section, name ? name : "(section)", value ? value : "");
+	(void)snprintf(seen + used, sizeof(seen) - used, "%u:[%s]%s=%s;", line, section, name ? name : "(section)",
+		       value ? value : "");
 	if (name && !strcmp(name, "bad"))
 		return gp_error_set(said, -ERANGE, "no such thing as %s", value);
 	if (name && !strcmp(name, "silent"))
@@ -32,14 +34,18 @@ static int parse(const char *text, size_t size)
 	return gp_ini_parse(text, size, "x.ini", handle, seen, &error);
 }
 
-/* Sections once, entries with their line, blanks removed, comments and empty lines skipped, = and ; and # kept inside values. */
+/* Sections once, entries with their line, blanks removed, comments and empty lines skipped, = and ; and # kept
+ * inside values. */
 static void test_entries(void **state)
 {
-	static const char text[] = "\xef\xbb\xbf# comment\nfirst = 1\r\n\n; another\n[ one ]\n\ta=b = c ; d # e\nempty =\n[two]\nlast=x";
+	static const char text[] =
+		"\xef\xbb\xbf# comment\nfirst = 1\r\n\n; another\n[ one ]\n\ta=b = c ; d # e\nempty =\n[two]\nlast=x";
 
 	(void)state;
 	assert_int_equal(parse(text, sizeof(text) - 1), 0);
-	assert_string_equal(seen, "2:[]first=1;5:[one](section)=;6:[one]a=b = c ; d # e;7:[one]empty=;8:[two](section)=;9:[two]last=x;");
+	assert_string_equal(
+		seen,
+		"2:[]first=1;5:[one](section)=;6:[one]a=b = c ; d # e;7:[one]empty=;8:[two](section)=;9:[two]last=x;");
 	assert_int_equal(parse("", 0), 0);
 	assert_string_equal(seen, "");
 }
@@ -59,9 +65,15 @@ static void test_handler_refuses(void **state)
 static void test_refuses(void **state)
 {
 	static char big[GP_INI_LINE_SIZE + 1];
-	static const struct { const char *text, *says; } cases[] = {
-		{ "\nword\n", "x.ini:2: expected" }, { "[a\n", "x.ini:1: a section line must end" }, { "[ ]\n", "needs a name" }, { "[", "must end" },
-		{ "= 1\n", "no name" }, { "a=1\n[b]c\n", "x.ini:2: a section line must end" },
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{ "\nword\n", "x.ini:2: expected" },
+		{ "[a\n", "x.ini:1: a section line must end" },
+		{ "[ ]\n", "needs a name" },
+		{ "[", "must end" },
+		{ "= 1\n", "no name" },
+		{ "a=1\n[b]c\n", "x.ini:2: a section line must end" },
 	};
 
 	(void)state;
@@ -86,7 +98,9 @@ static void test_refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_entries), cmocka_unit_test(test_handler_refuses), cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_entries),
+		cmocka_unit_test(test_handler_refuses),
+		cmocka_unit_test(test_refuses),
 	};
 
 	return cmocka_run_group_tests_name("lib/ini", tests, NULL, NULL);

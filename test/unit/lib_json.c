@@ -62,7 +62,8 @@ static void test_tokens(void **state)
 static void test_numbers(void **state)
 {
 	(void)state;
-	begin("[18446744073709551615, 18446744073709551616, 9223372036854775807, -9223372036854775808, -9223372036854775809, 1.5, 1e3, -0, 2E-7]");
+	begin("[18446744073709551615, 18446744073709551616, 9223372036854775807, -9223372036854775808, "
+	      "-9223372036854775809, 1.5, 1e3, -0, 2E-7]");
 	next(GP_JSON_ARRAY_BEGIN, NULL);
 	next(GP_JSON_NUMBER, NULL);
 	assert_true(json.is_u64 && !json.is_i64 && json.u64 == UINT64_MAX);
@@ -121,15 +122,25 @@ static void test_skip(void **state)
 /* Everything that is not JSON is refused, with the line. */
 static void test_refuses(void **state)
 {
-	static const struct { const char *text, *says; } cases[] = {
-		{ "", "ends in the middle" }, { "{", "ends in the middle" }, { "[1", "ends in the middle" }, { "[1,", "ends in the middle" },
-		{ "[1,]", "expected a value" }, { "{\"a\":1,}", "expected a key" }, { "{\"a\" 1}", "expected :" }, { "{1:2}", "expected a key" },
-		{ "[1 2]", "expected , or ]" }, { "{\"a\":1 \"b\":2}", "expected , or }" }, { "[1}", "expected , or ]" }, { "nul", "expected a value" },
-		{ "01", "begins with 0" }, { "-", "lacks a digit" }, { "1.", "lacks a digit" }, { "1e", "lacks a digit" }, { "1e+", "lacks a digit" },
-		{ ".5", "expected a value" }, { "\"a", "ends inside a string" }, { "\"a\nb\"", "control character" }, { "\"\\x\"", "unknown escape" },
-		{ "\"\\u12g4\"", "four hexadecimal" }, { "\"\\ud800\"", "surrogate" }, { "\"\\ud800\\u0041\"", "surrogate" }, { "\"\\udc00\"", "surrogate" },
-		{ "\"\\u0000\"", "NUL" }, { "\"\xff\"", "not UTF-8" }, { "\"\xc0\x80\"", "not UTF-8" }, { "1 2", "behind the end" },
-		{ "{}{}", "behind the end" }, { "\n\n[tru]", "x.json:3:" },
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{ "", "ends in the middle" },      { "{", "ends in the middle" },
+		{ "[1", "ends in the middle" },    { "[1,", "ends in the middle" },
+		{ "[1,]", "expected a value" },    { "{\"a\":1,}", "expected a key" },
+		{ "{\"a\" 1}", "expected :" },     { "{1:2}", "expected a key" },
+		{ "[1 2]", "expected , or ]" },    { "{\"a\":1 \"b\":2}", "expected , or }" },
+		{ "[1}", "expected , or ]" },      { "nul", "expected a value" },
+		{ "01", "begins with 0" },         { "-", "lacks a digit" },
+		{ "1.", "lacks a digit" },         { "1e", "lacks a digit" },
+		{ "1e+", "lacks a digit" },        { ".5", "expected a value" },
+		{ "\"a", "ends inside a string" }, { "\"a\nb\"", "control character" },
+		{ "\"\\x\"", "unknown escape" },   { "\"\\u12g4\"", "four hexadecimal" },
+		{ "\"\\ud800\"", "surrogate" },    { "\"\\ud800\\u0041\"", "surrogate" },
+		{ "\"\\udc00\"", "surrogate" },    { "\"\\u0000\"", "NUL" },
+		{ "\"\xff\"", "not UTF-8" },       { "\"\xc0\x80\"", "not UTF-8" },
+		{ "1 2", "behind the end" },       { "{}{}", "behind the end" },
+		{ "\n\n[tru]", "x.json:3:" },
 	};
 
 	(void)state;
@@ -177,8 +188,8 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tokens), cmocka_unit_test(test_numbers), cmocka_unit_test(test_strings), cmocka_unit_test(test_skip),
-		cmocka_unit_test(test_refuses), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_tokens), cmocka_unit_test(test_numbers), cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_skip),   cmocka_unit_test(test_refuses), cmocka_unit_test(test_limits),
 	};
 
 	return cmocka_run_group_tests_name("lib/json", tests, NULL, NULL);

@@ -120,7 +120,9 @@ static void test_lists(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_finds), cmocka_unit_test(test_refuses_escapes), cmocka_unit_test(test_source_tree),
+		cmocka_unit_test(test_finds),
+		cmocka_unit_test(test_refuses_escapes),
+		cmocka_unit_test(test_source_tree),
 		cmocka_unit_test(test_lists),
 	};
 

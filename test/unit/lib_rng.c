@@ -12,7 +12,8 @@
 
 #define SAMPLES 200000u
 
-/* The first numbers of seed 0 and 7, computed independently (splitmix64 into xoshiro256**): a change would change every simulation. */
+/* The first numbers of seed 0 and 7, computed independently (splitmix64 into xoshiro256**): a change would change
+ * every simulation. */
 static void test_known_numbers(void **state)
 {
 	struct gp_rng rng;
@@ -95,7 +96,8 @@ static void test_exponential_ends(void **state)
 	assert_true(has_saturated);
 }
 
-/* The logarithm at powers of two is exact, elsewhere as in a table (log2 3, log2 10, log2 1000003, in Q32, rounded down). */
+/* The logarithm at powers of two is exact, elsewhere as in a table (log2 3, log2 10, log2 1000003, in Q32, rounded
+ * down). */
 static void test_log2(void **state)
 {
 	(void)state;
@@ -125,8 +127,9 @@ static void test_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known_numbers), cmocka_unit_test(test_below_has_no_bias), cmocka_unit_test(test_exponential),
-		cmocka_unit_test(test_exponential_ends), cmocka_unit_test(test_log2), cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_known_numbers), cmocka_unit_test(test_below_has_no_bias),
+		cmocka_unit_test(test_exponential),   cmocka_unit_test(test_exponential_ends),
+		cmocka_unit_test(test_log2),          cmocka_unit_test(test_fork),
 	};
 
 	return cmocka_run_group_tests_name("lib/rng", tests, NULL, NULL);

@@ -18,11 +18,29 @@
 /* Well-formed characters of every length, and each way of not being one. */
 static void test_utf8_decode(void **state)
 {
-	static const struct { const char *text; size_t size; uint32_t code; } good[] = {
-		{ "a", 1, 'a' }, { "µ", 2, 0xb5 }, { "漢", 3, 0x6f22 }, { "😀", 4, 0x1f600 }, { "\xf4\x8f\xbf\xbf", 4, 0x10ffff },
+	static const struct {
+		const char *text;
+		size_t size;
+		uint32_t code;
+	} good[] = {
+		{ "a", 1, 'a' },
+		{ "µ", 2, 0xb5 },
+		{ "漢", 3, 0x6f22 },
+		{ "😀", 4, 0x1f600 },
+		{ "\xf4\x8f\xbf\xbf", 4, 0x10ffff },
 	};
-	static const char *const bad[] = { "\x80", "\xc3", "\xc3(", "\xc0\xaf", "\xc1\xbf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80",
-					   "\xf0\x82\x82\xac", "\xff", "\xf8\x88\x80\x80\x80", "\xe2\x82" };
+	static const char *const bad[] = { "\x80",
+					   "\xc3",
+					   "\xc3(",
+					   "\xc0\xaf",
+					   "\xc1\xbf",
+					   "\xe0\x80\xaf",
+					   "\xed\xa0\x80",
+					   "\xf4\x90\x80\x80",
+					   "\xf0\x82\x82\xac",
+					   "\xff",
+					   "\xf8\x88\x80\x80\x80",
+					   "\xe2\x82" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -43,7 +61,9 @@ static void test_utf8_width(void **state)
 	assert_int_equal(gp_utf8_width("12.3 µs"), 7);
 	assert_int_equal(gp_utf8_width("漢字"), 4);
 	assert_int_equal(gp_utf8_width("e\xcc\x81"), 1);
-	assert_int_equal(gp_utf8_width("a\xff" "b"), 3);
+	assert_int_equal(gp_utf8_width("a\xff"
+				       "b"),
+			 3);
 }
 
 /* The code comes back, NULL is allowed, a long sentence is cut and terminated. */
@@ -83,7 +103,8 @@ static void test_progress_is_silent_in_a_file(void **state)
 	free(text);
 }
 
-/* On a terminal (a pseudo-terminal here): nothing in the first second, then at most ten times a second, and wiped at the end. */
+/* On a terminal (a pseudo-terminal here): nothing in the first second, then at most ten times a second, and wiped at
+ * the end. */
 static void test_progress_on_a_terminal(void **state)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY);
@@ -127,8 +148,11 @@ static void test_progress_on_a_terminal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_utf8_decode), cmocka_unit_test(test_utf8_width), cmocka_unit_test(test_error),
-		cmocka_unit_test(test_progress_is_silent_in_a_file), cmocka_unit_test(test_progress_on_a_terminal),
+		cmocka_unit_test(test_utf8_decode),
+		cmocka_unit_test(test_utf8_width),
+		cmocka_unit_test(test_error),
+		cmocka_unit_test(test_progress_is_silent_in_a_file),
+		cmocka_unit_test(test_progress_on_a_terminal),
 	};
 
 	return cmocka_run_group_tests_name("lib/text", tests, NULL, NULL);

@@ -37,12 +37,24 @@ static void test_durations(void **state)
 /* What is refused says why and leaves the value alone. */
 static void test_duration_refusals(void **state)
 {
-	static const struct { const char *text; int code; const char *says; } cases[] = {
-		{ "150", -EINVAL, "no unit" }, { "0.0", -EINVAL, "no unit" }, { "", -EINVAL, "not a number" }, { "-1s", -EINVAL, "not a number" },
-		{ "1.s", -EINVAL, "no digit" }, { "1.5ns", -EINVAL, "finer than 1 ns" }, { "0.0000000001s", -EINVAL, "finer" },
-		{ "0.0000000000000000000001h", -EINVAL, "finer" }, { "3 parsecs", -EINVAL, "unknown unit" },
-		{ "99999999999999999999s", -ERANGE, "too large" }, { "18446744073709551615s", -ERANGE, "too large" },
-		{ "1us", -ERANGE, "from 10.0 µs to 1.00 s" }, { "2s", -ERANGE, "outside the limits" },
+	static const struct {
+		const char *text;
+		int code;
+		const char *says;
+	} cases[] = {
+		{ "150", -EINVAL, "no unit" },
+		{ "0.0", -EINVAL, "no unit" },
+		{ "", -EINVAL, "not a number" },
+		{ "-1s", -EINVAL, "not a number" },
+		{ "1.s", -EINVAL, "no digit" },
+		{ "1.5ns", -EINVAL, "finer than 1 ns" },
+		{ "0.0000000001s", -EINVAL, "finer" },
+		{ "0.0000000000000000000001h", -EINVAL, "finer" },
+		{ "3 parsecs", -EINVAL, "unknown unit" },
+		{ "99999999999999999999s", -ERANGE, "too large" },
+		{ "18446744073709551615s", -ERANGE, "too large" },
+		{ "1us", -ERANGE, "from 10.0 µs to 1.00 s" },
+		{ "2s", -ERANGE, "outside the limits" },
 	};
 
 	(void)state;
@@ -50,7 +62,8 @@ static void test_duration_refusals(void **state)
 		uint64_t value = 77;
 		struct gp_error error;
 
-		assert_int_equal(gp_units_parse_ns(cases[i].text, "--x", 10000, 1000000000, &value, &error), cases[i].code);
+		assert_int_equal(gp_units_parse_ns(cases[i].text, "--x", 10000, 1000000000, &value, &error),
+				 cases[i].code);
 		assert_non_null(strstr(error.text, cases[i].says));
 		assert_ptr_equal(strstr(error.text, "--x"), error.text);
 		assert_int_equal(value, 77);
@@ -99,14 +112,36 @@ static void test_counts(void **state)
 /* Three digits, rounded, with the carry into the next unit. */
 static void test_formats(void **state)
 {
-	static const struct { uint64_t ns; const char *text; } times[] = {
-		{ 0, "0 ns" }, { 999, "999 ns" }, { 1000, "1.00 µs" }, { 12345, "12.3 µs" }, { 9994, "9.99 µs" }, { 9995, "10.0 µs" },
-		{ 99949, "99.9 µs" }, { 99950, "100 µs" }, { 999499, "999 µs" }, { 999500, "1.00 ms" }, { 2500000, "2.50 ms" },
-		{ 999999999, "1.00 s" }, { 3600000000000ull, "3600 s" }, { UINT64_MAX, "18446744074 s" },
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} times[] = {
+		{ 0, "0 ns" },
+		{ 999, "999 ns" },
+		{ 1000, "1.00 µs" },
+		{ 12345, "12.3 µs" },
+		{ 9994, "9.99 µs" },
+		{ 9995, "10.0 µs" },
+		{ 99949, "99.9 µs" },
+		{ 99950, "100 µs" },
+		{ 999499, "999 µs" },
+		{ 999500, "1.00 ms" },
+		{ 2500000, "2.50 ms" },
+		{ 999999999, "1.00 s" },
+		{ 3600000000000ull, "3600 s" },
+		{ UINT64_MAX, "18446744074 s" },
 	};
-	static const struct { uint64_t size; const char *text; } sizes[] = {
-		{ 0, "0 B" }, { 1023, "1023 B" }, { 1024, "1.00 KiB" }, { 1048575, "1.00 MiB" }, { 64ull << 20, "64.0 MiB" },
-		{ 192ull << 30, "192 GiB" }, { UINT64_MAX, "16777216 TiB" },
+	static const struct {
+		uint64_t size;
+		const char *text;
+	} sizes[] = {
+		{ 0, "0 B" },
+		{ 1023, "1023 B" },
+		{ 1024, "1.00 KiB" },
+		{ 1048575, "1.00 MiB" },
+		{ 64ull << 20, "64.0 MiB" },
+		{ 192ull << 30, "192 GiB" },
+		{ UINT64_MAX, "16777216 TiB" },
 	};
 	char buffer[GP_UNITS_TEXT_SIZE];
 
@@ -120,8 +155,9 @@ static void test_formats(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_durations), cmocka_unit_test(test_duration_refusals), cmocka_unit_test(test_sizes_and_rates),
-		cmocka_unit_test(test_counts), cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_durations),       cmocka_unit_test(test_duration_refusals),
+		cmocka_unit_test(test_sizes_and_rates), cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_formats),
 	};
 
 	return cmocka_run_group_tests_name("lib/units", tests, NULL, NULL);

@@ -132,7 +132,8 @@ static inline void fixture_submit(struct fixture *f, uint32_t queue, const struc
 	assert_int_equal(gp_gpu_doorbell(f->gpu, queue, now_ns), 0);
 }
 
-static inline const struct gp_gpu_event *fixture_find(const struct fixture *f, enum gp_gpu_event_type type, uint32_t queue, uint32_t nth)
+static inline const struct gp_gpu_event *fixture_find(const struct fixture *f, enum gp_gpu_event_type type, uint32_t queue,
+						      uint32_t nth)
 {
 	for (uint32_t i = 0; i < f->event_count; i++)
 		if (f->events[i].type == type && f->events[i].queue == queue && !nth--)

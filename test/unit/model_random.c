@@ -22,6 +22,7 @@ struct book {
 	struct fixture f;
 	struct gp_rng rng;
 	uint64_t now_ns, seq, hash;
+	bool jumps;
 	uint32_t processes[8], process_count, signals[4];
 	struct book_queue queues[QUEUE_COUNT];
 	struct { struct gp_gpu_change change; bool used; } orders[64];
@@ -101,7 +102,7 @@ static void book_poll(struct book *b)
 
 static void book_advance(struct book *b, uint64_t until_ns)
 {
-	while (gp_gpu_next_ns(b->f.gpu) <= until_ns) {
+	while (!b->jumps && gp_gpu_next_ns(b->f.gpu) <= until_ns) {
 		b->now_ns = gp_gpu_next_ns(b->f.gpu);
 		gp_gpu_advance(b->f.gpu, b->now_ns);
 		book_poll(b);
@@ -217,25 +218,32 @@ static void book_step(struct book *b)
 		book_advance(b, b->now_ns + below(b, below(b, 10) ? 200000 : 20000000));
 }
 
+static bool book_is_drained(const struct book *b)
+{
+	for (uint32_t i = 0; i < QUEUE_COUNT; i++)
+		if (b->queues[i].used && b->queues[i].end_count != b->queues[i].packet_count)
+			return false;
+	return true;
+}
+
 /* Everything opens, all signals come: every packet must end. */
 static void book_drain(struct book *b)
 {
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(gp_gpu_signal_set(b->f.gpu, b->signals[i], -1000000, b->now_ns), 0);
-	book_advance(b, b->now_ns + 2 * S);
+	book_advance(b, b->now_ns + 200 * MS);
 	for (uint32_t i = 0; i < QUEUE_COUNT; i++)
 		if (b->queues[i].used) {
 			step_gate(b, &b->queues[i], true);
 			book_advance(b, b->now_ns + 20 * MS);
 			assert_int_equal(gp_gpu_doorbell(b->f.gpu, b->queues[i].id, b->now_ns), 0);
 		}
-	book_advance(b, b->now_ns + 300 * S);
-	for (uint32_t i = 0; i < QUEUE_COUNT; i++)
-		if (b->queues[i].used)
-			assert_int_equal(b->queues[i].end_count, b->queues[i].packet_count);
+	for (uint32_t i = 0; i < 300 && !book_is_drained(b); i++)
+		book_advance(b, b->now_ns + S);
+	assert_true(book_is_drained(b));
 }
 
-static uint64_t play(const char *device, uint64_t seed, uint64_t gate_cost_ns)
+static uint64_t play(const char *device, uint64_t seed, uint64_t gate_cost_ns, bool jumps)
 {
 	static const char *const quick[] = { "slice_loss=200us", "process_quantum=2ms", NULL };
 	struct book *b = calloc(1, sizeof(*b));
@@ -244,6 +252,7 @@ static uint64_t play(const char *device, uint64_t seed, uint64_t gate_cost_ns)
 	assert_non_null(b);
 	fixture_open(&b->f, device, gate_cost_ns, strcmp(device, "h200") ? quick : NULL);
 	gp_rng_init(&b->rng, seed);
+	b->jumps = jumps;
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(gp_gpu_signal_add(b->f.gpu, 1, &b->signals[i]), 0);
 	for (uint32_t i = 0; i < STEP_COUNT; i++)
@@ -255,7 +264,7 @@ static uint64_t play(const char *device, uint64_t seed, uint64_t gate_cost_ns)
 	return hash;
 }
 
-/* Twelve seeds on each scheduler, with gates that cost nothing but the bytes, a little, and a lot. */
+/* Six seeds on each scheduler, with gates that cost nothing but the bytes, a little, and a lot. */
 static void test_random(void **state)
 {
 	static const char *const devices[] = { "mi300x", "mi300x-cpx", "mes", "h200" };
@@ -263,21 +272,22 @@ static void test_random(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
-		for (uint64_t seed = 1; seed <= 12; seed++)
-			(void)play(devices[i], seed, costs[seed % 3]);
+		for (uint64_t seed = 1; seed <= 6; seed++)
+			(void)play(devices[i], seed, costs[seed % 3], false);
 }
 
-/* Same calls, same events. */
+/* Same calls, same events, whether time advances event by event or in leaps. */
 static void test_same_seed_same_events(void **state)
 {
 	static const char *const devices[] = { "mi300x", "mes", "h200" };
 
 	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
-		uint64_t hash = play(devices[i], 77, 0);
+		uint64_t hash = play(devices[i], 77, 0, false);
 
-		assert_int_equal(play(devices[i], 77, 0), hash);
-		assert_int_not_equal(play(devices[i], 78, 0), hash);
+		assert_int_equal(play(devices[i], 77, 0, false), hash);
+		assert_int_equal(play(devices[i], 77, 0, true), hash);
+		assert_int_not_equal(play(devices[i], 78, 0, false), hash);
 	}
 }
 

@@ -375,6 +375,7 @@ static void test_submit_refuses(void **state)
 #define REFUSED(change) do { bad = good; change; assert_int_equal(gp_gpu_submit(f.gpu, queue, &bad, 0), -EINVAL); } while (0)
 	REFUSED(bad.kernel.workgroups = 0);
 	REFUSED(bad.kernel.workgroup_ns = 0);
+	REFUSED(bad.kernel.workgroup_ns = UINT64_MAX);
 	REFUSED(bad.kernel.waves = 0);
 	REFUSED(bad.kernel.waves = 17);
 	REFUSED(bad.kernel.vgprs = 513);

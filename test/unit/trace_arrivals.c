@@ -54,19 +54,34 @@ static void test_calendar(void **state)
 /* Each malformed file is refused with its line, and nothing is returned. */
 static void test_refuses(void **state)
 {
-	static const struct { const char *text, *says; } cases[] = {
-		{ "", "a.csv:1: the file is empty" }, { "a,b\n", "a.csv:1: not a list of arrivals" }, { HEADER, "no request" },
-		{ HEADER "2023-11-16 18:15:46,1\n", "a.csv:2: the row has 2 columns" }, { HEADER "2023-11-16,1,2\n", "a.csv:2: the timestamp" },
-		{ HEADER "2023-13-16 18:15:46,1,2\n", "timestamp" }, { HEADER "2023-02-29 18:15:46,1,2\n", "timestamp" },
-		{ HEADER "2100-02-29 18:15:46,1,2\n", "timestamp" }, { HEADER "0000-01-01 18:15:46,1,2\n", "timestamp" },
-		{ HEADER "2023-11-00 18:15:46,1,2\n", "timestamp" }, { HEADER "2023-11-16 24:15:46,1,2\n", "timestamp" },
-		{ HEADER "2023-11-16 18:60:46,1,2\n", "timestamp" }, { HEADER "2023-11-16 18:15:60,1,2\n", "timestamp" },
-		{ HEADER "2023-11-16 18:15:46.,1,2\n", "timestamp" }, { HEADER "2023-11-16 18:15:46.1234567890,1,2\n", "timestamp" },
-		{ HEADER "2023-11-16 18:15:46Z,1,2\n", "timestamp" }, { HEADER "2023-11-16 18:15,1,2\n", "timestamp" },
-		{ HEADER "2023/11/16 18:15:46,1,2\n", "timestamp" }, { HEADER "2023-11-16_18:15:46,1,2\n", "timestamp" },
-		{ HEADER "2023-11-16 18:15:46,x,2\n", "a.csv:2: column 2" }, { HEADER "2023-11-16 18:15:46,1,-2\n", "a.csv:2: column 3" },
-		{ HEADER "2023-11-16 18:15:46,1,99999999\n", "tokens" }, { HEADER "2023-11-16 18:15:46,1,2\n2026-01-01 00:00:00,1,2\n", "a.csv:3: the timestamp is more" },
-		{ HEADER "2023-11-16 18:15:46,1,2\n2020-01-01 00:00:00,1,2\n", "more than a year" }, { HEADER "\"2023", "never ends" },
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{ "", "a.csv:1: the file is empty" },
+		{ "a,b\n", "a.csv:1: not a list of arrivals" },
+		{ HEADER, "no request" },
+		{ HEADER "2023-11-16 18:15:46,1\n", "a.csv:2: the row has 2 columns" },
+		{ HEADER "2023-11-16,1,2\n", "a.csv:2: the timestamp" },
+		{ HEADER "2023-13-16 18:15:46,1,2\n", "timestamp" },
+		{ HEADER "2023-02-29 18:15:46,1,2\n", "timestamp" },
+		{ HEADER "2100-02-29 18:15:46,1,2\n", "timestamp" },
+		{ HEADER "0000-01-01 18:15:46,1,2\n", "timestamp" },
+		{ HEADER "2023-11-00 18:15:46,1,2\n", "timestamp" },
+		{ HEADER "2023-11-16 24:15:46,1,2\n", "timestamp" },
+		{ HEADER "2023-11-16 18:60:46,1,2\n", "timestamp" },
+		{ HEADER "2023-11-16 18:15:60,1,2\n", "timestamp" },
+		{ HEADER "2023-11-16 18:15:46.,1,2\n", "timestamp" },
+		{ HEADER "2023-11-16 18:15:46.1234567890,1,2\n", "timestamp" },
+		{ HEADER "2023-11-16 18:15:46Z,1,2\n", "timestamp" },
+		{ HEADER "2023-11-16 18:15,1,2\n", "timestamp" },
+		{ HEADER "2023/11/16 18:15:46,1,2\n", "timestamp" },
+		{ HEADER "2023-11-16_18:15:46,1,2\n", "timestamp" },
+		{ HEADER "2023-11-16 18:15:46,x,2\n", "a.csv:2: column 2" },
+		{ HEADER "2023-11-16 18:15:46,1,-2\n", "a.csv:2: column 3" },
+		{ HEADER "2023-11-16 18:15:46,1,99999999\n", "tokens" },
+		{ HEADER "2023-11-16 18:15:46,1,2\n2026-01-01 00:00:00,1,2\n", "a.csv:3: the timestamp is more" },
+		{ HEADER "2023-11-16 18:15:46,1,2\n2020-01-01 00:00:00,1,2\n", "more than a year" },
+		{ HEADER "\"2023", "never ends" },
 	};
 
 	(void)state;
@@ -99,7 +114,9 @@ static void test_shipped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_calendar), cmocka_unit_test(test_refuses), cmocka_unit_test(test_shipped),
+		cmocka_unit_test(test_calendar),
+		cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_shipped),
 	};
 
 	return cmocka_run_group_tests_name("trace/arrivals", tests, NULL, NULL);

@@ -19,18 +19,20 @@ static int parse(const char *text)
 	return gp_disb_parse(text, strlen(text), "d.json", &disb, &error);
 }
 
-#define CLIENT "\"client\":{\"model_name\":\"m\"}"
+#define CLIENT     "\"client\":{\"model_name\":\"m\"}"
 #define TASK(load) "{\"time\":1,\"tasks\":[{\"id\":\"t\"," CLIENT ",\"load\":{" load "}}]}"
 
 /* All loads; keys that are not known are skipped, whatever they hold. */
 static void test_loads(void **state)
 {
 	(void)state;
-	assert_int_equal(parse("{\"x\":[{}],\"time\":60,\"tasks\":[{\"id\":\"a\",\"load\":{\"type\":\"periodic\",\"frequency\":0.5,\"y\":1},\"z\":{},\"client\":"
+	assert_int_equal(parse("{\"x\":[{}],\"time\":60,\"tasks\":[{\"id\":\"a\",\"load\":{\"type\":\"periodic\","
+			       "\"frequency\":0.5,\"y\":1},\"z\":{},\"client\":"
 			       "{\"model_name\":\"m\",\"batch_size\":4,\"addr\":[]}},"
 			       "{\"id\":\"b\",\"load\":{\"type\":\"trace\",\"trace\":[0,10,10,250]}," CLIENT "},"
 			       "{\"id\":\"c\",\"load\":{\"type\":\"poisson\",\"frequency\":20.1250}," CLIENT "},"
-			       "{\"id\":\"d\",\"load\":{\"type\":\"continuous\"}," CLIENT "}]}"), 0);
+			       "{\"id\":\"d\",\"load\":{\"type\":\"continuous\"}," CLIENT "}]}"),
+			 0);
 	assert_int_equal(disb.duration_ns, 60000000000ull);
 	assert_int_equal(disb.task_count, 4);
 	assert_int_equal(disb.tasks[0].frequency_milli, 500);
@@ -48,9 +50,13 @@ static void test_loads(void **state)
 static void test_who_is_urgent(void **state)
 {
 	(void)state;
-	assert_int_equal(parse("{\"time\":1,\"tasks\":[{\"id\":\"a\",\"load\":{\"type\":\"continuous\",\"priority\":0}," CLIENT "},"
-			       "{\"id\":\"b\",\"load\":{\"type\":\"continuous\",\"priority\":1}," CLIENT "},"
-			       "{\"id\":\"c\",\"load\":{\"type\":\"continuous\"}," CLIENT "},{\"id\":\"c_rt\",\"load\":{\"type\":\"continuous\"}," CLIENT "}]}"), 0);
+	assert_int_equal(
+		parse("{\"time\":1,\"tasks\":[{\"id\":\"a\",\"load\":{\"type\":\"continuous\",\"priority\":0}," CLIENT
+		      "},"
+		      "{\"id\":\"b\",\"load\":{\"type\":\"continuous\",\"priority\":1}," CLIENT "},"
+		      "{\"id\":\"c\",\"load\":{\"type\":\"continuous\"}," CLIENT
+		      "},{\"id\":\"c_rt\",\"load\":{\"type\":\"continuous\"}," CLIENT "}]}"),
+		0);
 	assert_true(disb.tasks[0].is_realtime);
 	assert_false(disb.tasks[1].is_realtime);
 	assert_false(disb.tasks[2].is_realtime);
@@ -61,21 +67,41 @@ static void test_who_is_urgent(void **state)
 /* Each malformed file is refused with its line, and nothing is returned or leaked. */
 static void test_refuses(void **state)
 {
-	static const struct { const char *text, *says; } cases[] = {
-		{ "", "ends in the middle" }, { "[]", "must be an object" }, { "{}", "needs time" }, { "{\"time\":60}", "at least one task" },
-		{ "{\"time\":0}", "from 1 to 86400" }, { "{\"time\":1.5}", "from 1 to 86400" }, { "{\"time\":1,\"tasks\":{}}", "must be an array" },
-		{ "{\"time\":1,\"tasks\":[1]}", "must be an object" }, { "{\"time\":1,\"tasks\":[{}]}", "needs an id" },
-		{ "{\"time\":1,\"tasks\":[{\"id\":\"\"}]}", "a name is empty" }, { "{\"time\":1,\"tasks\":[{\"id\":3}]}", "expected a string" },
-		{ TASK(""), "needs an id" }, { TASK("\"type\":\"warp\""), "known are: periodic" }, { TASK("\"type\":\"periodic\""), "needs a frequency" },
-		{ TASK("\"type\":\"poisson\",\"frequency\":0"), "frequency" }, { TASK("\"type\":\"poisson\",\"frequency\":-1"), "frequency" },
-		{ TASK("\"type\":\"poisson\",\"frequency\":0.0001"), "frequency" }, { TASK("\"type\":\"poisson\",\"frequency\":1e3"), "frequency" },
-		{ TASK("\"type\":\"poisson\",\"frequency\":1000001"), "frequency" }, { TASK("\"type\":\"poisson\",\"frequency\":99999999999999999999999999"), "frequency" },
-		{ TASK("\"type\":\"trace\""), "needs a trace" }, { TASK("\"type\":\"trace\",\"trace\":[]"), "needs a trace" },
-		{ TASK("\"type\":\"trace\",\"trace\":[2,1]"), "must ascend" }, { TASK("\"type\":\"trace\",\"trace\":[1.5]"), "whole milliseconds" },
-		{ TASK("\"type\":\"trace\",\"trace\":[99999999]"), "at most a day" }, { TASK("\"type\":\"trace\",\"trace\":[1],\"trace\":[1]"), "second trace" },
-		{ TASK("\"type\":\"continuous\",\"priority\":-1"), "priority" }, { TASK("\"type\":3"), "must be a string" },
-		{ TASK("\"type\":\"trace\",\"trace\":[1,2"), "expected , or ]" }, { "{\"time\":1,\"tasks\":[{\"client\":{\"batch_size\":0}}]}", "batch_size" },
-		{ TASK("\"type\":\"continuous\"") "x", "behind the end" }, { "\n{\"time\":\n1", "d.json:3: " },
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{ "", "ends in the middle" },
+		{ "[]", "must be an object" },
+		{ "{}", "needs time" },
+		{ "{\"time\":60}", "at least one task" },
+		{ "{\"time\":0}", "from 1 to 86400" },
+		{ "{\"time\":1.5}", "from 1 to 86400" },
+		{ "{\"time\":1,\"tasks\":{}}", "must be an array" },
+		{ "{\"time\":1,\"tasks\":[1]}", "must be an object" },
+		{ "{\"time\":1,\"tasks\":[{}]}", "needs an id" },
+		{ "{\"time\":1,\"tasks\":[{\"id\":\"\"}]}", "a name is empty" },
+		{ "{\"time\":1,\"tasks\":[{\"id\":3}]}", "expected a string" },
+		{ TASK(""), "needs an id" },
+		{ TASK("\"type\":\"warp\""), "known are: periodic" },
+		{ TASK("\"type\":\"periodic\""), "needs a frequency" },
+		{ TASK("\"type\":\"poisson\",\"frequency\":0"), "frequency" },
+		{ TASK("\"type\":\"poisson\",\"frequency\":-1"), "frequency" },
+		{ TASK("\"type\":\"poisson\",\"frequency\":0.0001"), "frequency" },
+		{ TASK("\"type\":\"poisson\",\"frequency\":1e3"), "frequency" },
+		{ TASK("\"type\":\"poisson\",\"frequency\":1000001"), "frequency" },
+		{ TASK("\"type\":\"poisson\",\"frequency\":99999999999999999999999999"), "frequency" },
+		{ TASK("\"type\":\"trace\""), "needs a trace" },
+		{ TASK("\"type\":\"trace\",\"trace\":[]"), "needs a trace" },
+		{ TASK("\"type\":\"trace\",\"trace\":[2,1]"), "must ascend" },
+		{ TASK("\"type\":\"trace\",\"trace\":[1.5]"), "whole milliseconds" },
+		{ TASK("\"type\":\"trace\",\"trace\":[99999999]"), "at most a day" },
+		{ TASK("\"type\":\"trace\",\"trace\":[1],\"trace\":[1]"), "second trace" },
+		{ TASK("\"type\":\"continuous\",\"priority\":-1"), "priority" },
+		{ TASK("\"type\":3"), "must be a string" },
+		{ TASK("\"type\":\"trace\",\"trace\":[1,2"), "expected , or ]" },
+		{ "{\"time\":1,\"tasks\":[{\"client\":{\"batch_size\":0}}]}", "batch_size" },
+		{ TASK("\"type\":\"continuous\"") "x", "behind the end" },
+		{ "\n{\"time\":\n1", "d.json:3: " },
 	};
 
 	(void)state;
@@ -105,9 +131,13 @@ static void test_too_many_tasks(void **state)
 /* The workloads of the paper: number of tasks, and how many of them are real time, as in its table. */
 static void test_shipped(void **state)
 {
-	static const struct { const char *name; uint32_t tasks, realtime; enum gp_disb_load load; } files[] = {
-		{ "A", 2, 1, GP_DISB_PERIODIC }, { "B", 2, 1, GP_DISB_CONTINUOUS }, { "C", 6, 1, GP_DISB_PERIODIC }, { "D", 10, 5, GP_DISB_PERIODIC },
-		{ "E", 10, 5, GP_DISB_POISSON }, { "REAL", 10, 5, GP_DISB_TRACE },
+	static const struct {
+		const char *name;
+		uint32_t tasks, realtime;
+		enum gp_disb_load load;
+	} files[] = {
+		{ "A", 2, 1, GP_DISB_PERIODIC },  { "B", 2, 1, GP_DISB_CONTINUOUS }, { "C", 6, 1, GP_DISB_PERIODIC },
+		{ "D", 10, 5, GP_DISB_PERIODIC }, { "E", 10, 5, GP_DISB_POISSON },   { "REAL", 10, 5, GP_DISB_TRACE },
 	};
 	char name[64], path[4096];
 
@@ -130,8 +160,9 @@ static void test_shipped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_loads), cmocka_unit_test(test_who_is_urgent), cmocka_unit_test(test_refuses),
-		cmocka_unit_test(test_too_many_tasks), cmocka_unit_test(test_shipped),
+		cmocka_unit_test(test_loads),   cmocka_unit_test(test_who_is_urgent),
+		cmocka_unit_test(test_refuses), cmocka_unit_test(test_too_many_tasks),
+		cmocka_unit_test(test_shipped),
 	};
 
 	return cmocka_run_group_tests_name("trace/disb", tests, NULL, NULL);

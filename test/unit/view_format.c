@@ -16,8 +16,17 @@
 static char *written;
 static size_t written_size;
 
-#define WRITE(call) do { FILE *stream = open_memstream(&written, &written_size); call; fclose(stream); } while (0)
-#define EXPECT(text) do { assert_string_equal(written, text); free(written); } while (0)
+#define WRITE(call)                                                     \
+	do {                                                            \
+		FILE *stream = open_memstream(&written, &written_size); \
+		call;                                                   \
+		fclose(stream);                                         \
+	} while (0)
+#define EXPECT(text)                                \
+	do {                                        \
+		assert_string_equal(written, text); \
+		free(written);                      \
+	} while (0)
 
 /* Markup is escaped, what is not UTF-8 and control characters are replaced. */
 static void test_html(void **state)
@@ -139,8 +148,9 @@ static void test_groups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_html), cmocka_unit_test(test_json_string), cmocka_unit_test(test_decimal), cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_cut), cmocka_unit_test(test_scales), cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_html),    cmocka_unit_test(test_json_string), cmocka_unit_test(test_decimal),
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_cut),         cmocka_unit_test(test_scales),
+		cmocka_unit_test(test_groups),
 	};
 
 	return cmocka_run_group_tests_name("view/format", tests, NULL, NULL);

@@ -66,10 +66,20 @@ static void check_balance(const char *text)
 /* The sample: balanced, every section there, nothing fetched from anywhere, no number that is not one. */
 static void test_sample(void **state)
 {
-	static const char *const needed[] = { "simulated, not measured", "Tail latency", "Who had the GPU", "How latencies spread", "Who waited for whom",
-					      "gpreempt sim --mix serve+train", "prefers-color-scheme:dark", "name=\"viewport\"", "<polyline",
-					      "train closed: more urgent work is waiting", "serve waited 150 µs for train", "then preempted" };
-	static const char *const banned[] = { "http:", "https:", "//", "url(", "@import", "src=", "href=", "nan", "-nan", "undefined" };
+	static const char *const needed[] = { "simulated, not measured",
+					      "Tail latency",
+					      "Who had the GPU",
+					      "How latencies spread",
+					      "Who waited for whom",
+					      "gpreempt sim --mix serve+train",
+					      "prefers-color-scheme:dark",
+					      "name=\"viewport\"",
+					      "<polyline",
+					      "train closed: more urgent work is waiting",
+					      "serve waited 150 µs for train",
+					      "then preempted" };
+	static const char *const banned[] = { "http:", "https:", "//",  "url(", "@import",
+					      "src=",  "href=",  "nan", "-nan", "undefined" };
 	struct gp_result *result = view_sample_create(1);
 	char *text = render(result), *script;
 
@@ -134,10 +144,17 @@ static void test_caps_shapes(void **state)
 		run->window_start_ns = 0;
 		run->window_end_ns = COUNT * 1000ull;
 		for (uint32_t i = 0; i < COUNT; i++) {
-			run->slices[i] = (struct gp_result_slice){ .start_ns = i * 1000ull, .end_ns = i * 1000ull + 700, .client = i % 2,
-								   .queue = i % queues, .preempted = i % 3 == 0 };
-			run->marks[i] = (struct gp_result_mark){ .type = (enum gp_result_mark_type)(i % 8), .start_ns = i * 1000ull,
-								 .end_ns = i * 1000ull + i % 900, .client = 0, .other = 1, .why = "x" };
+			run->slices[i] = (struct gp_result_slice){ .start_ns = i * 1000ull,
+								   .end_ns = i * 1000ull + 700,
+								   .client = i % 2,
+								   .queue = i % queues,
+								   .preempted = i % 3 == 0 };
+			run->marks[i] = (struct gp_result_mark){ .type = (enum gp_result_mark_type)(i % 8),
+								 .start_ns = i * 1000ull,
+								 .end_ns = i * 1000ull + i % 900,
+								 .client = 0,
+								 .other = 1,
+								 .why = "x" };
 		}
 		text = render(result);
 		check_balance(text);
@@ -199,8 +216,8 @@ static void test_extremes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample), cmocka_unit_test(test_escapes), cmocka_unit_test(test_caps_shapes), cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_extremes),
+		cmocka_unit_test(test_sample), cmocka_unit_test(test_escapes),  cmocka_unit_test(test_caps_shapes),
+		cmocka_unit_test(test_empty),  cmocka_unit_test(test_extremes),
 	};
 
 	return cmocka_run_group_tests_name("view/html", tests, NULL, NULL);

@@ -125,7 +125,8 @@ static void test_schema(void **state)
 	view_sample_destroy(result);
 }
 
-/* Names with quotes, control and bad bytes come back as text; the largest numbers come back whole; no runs is an empty array. */
+/* Names with quotes, control and bad bytes come back as text; the largest numbers come back whole; no runs is an
+ * empty array. */
 static void test_hostile(void **state)
 {
 	struct gp_result *result = view_sample_create(1);
@@ -159,7 +160,9 @@ static void test_waits(void **state)
 	(void)state;
 	result->runs[1].waits[0].other = 99;
 	text = render(result);
-	assert_non_null(strstr(text, "\"client\": \"serve\",\n          \"other\": \"?\",\n          \"count\": 812,\n          \"total_us\": 7900000.000"));
+	assert_non_null(strstr(
+		text, "\"client\": \"serve\",\n          \"other\": \"?\",\n          \"count\": 812,\n          "
+		      "\"total_us\": 7900000.000"));
 	free(text);
 	view_sample_destroy(result);
 }
@@ -167,7 +170,9 @@ static void test_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_schema), cmocka_unit_test(test_hostile), cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_waits),
 	};
 
 	return cmocka_run_group_tests_name("view/json", tests, NULL, NULL);

@@ -11,8 +11,14 @@
 #include "test/unit/view_sample.h"
 #include "view/protobuf.h"
 
-struct bytes { const uint8_t *at, *end; };
-struct field { uint32_t number; uint64_t value; struct bytes inner; };
+struct bytes {
+	const uint8_t *at, *end;
+};
+struct field {
+	uint32_t number;
+	uint64_t value;
+	struct bytes inner;
+};
 
 static uint64_t varint(struct bytes *bytes)
 {
@@ -60,10 +66,15 @@ static struct field find(struct bytes bytes, uint32_t number)
 
 static bool is_text(struct field field, const char *text)
 {
-	return (size_t)(field.inner.end - field.inner.at) == strlen(text) && !memcmp(field.inner.at, text, strlen(text));
+	return (size_t)(field.inner.end - field.inner.at) == strlen(text) &&
+	       !memcmp(field.inner.at, text, strlen(text));
 }
 
-struct track { uint64_t uuid, parent; uint32_t open; uint64_t last_ns; };
+struct track {
+	uint64_t uuid, parent;
+	uint32_t open;
+	uint64_t last_ns;
+};
 static struct track tracks[256];
 static uint32_t track_count, process_count, slice_count, instant_count, inversion_count;
 
@@ -173,7 +184,8 @@ static void use_hpf_only(struct gp_result *result)
 	result->runs[0].mark_count = result->runs[1].mark_count = 0;
 }
 
-/* Every slice, inversion and decision of the sample arrives, on tracks that were described before, one process per run. */
+/* Every slice, inversion and decision of the sample arrives, on tracks that were described before, one process per
+ * run. */
 static void test_sample(void **state)
 {
 	struct gp_result *result = view_sample_create(3);
@@ -200,8 +212,12 @@ static void test_overlap(void **state)
 	use_hpf_only(result);
 	result->device_count = 2;
 	for (uint32_t i = 0; i < 5; i++)
-		result->runs[0].slices[i] = (struct gp_result_slice){ .start_ns = i * 10, .end_ns = 1000 + i, .queue = 3, .device = 1,
-								      .pipe = UINT32_MAX, .slot = UINT32_MAX };
+		result->runs[0].slices[i] = (struct gp_result_slice){ .start_ns = i * 10,
+								      .end_ns = 1000 + i,
+								      .queue = 3,
+								      .device = 1,
+								      .pipe = UINT32_MAX,
+								      .slot = UINT32_MAX };
 	result->runs[0].slice_count = 5;
 	decode(result);
 	assert_int_equal(process_count, 6);
@@ -235,7 +251,8 @@ static void test_writer(void **state)
 	for (uint32_t i = 0; i < 64; i++)
 		gp_protobuf_u64(&message, i + 1, 1ull << i);
 	for (uint32_t i = 0; i < 64; i++)
-		assert_int_equal(find((struct bytes){ message.bytes, message.bytes + message.size }, i + 1).value, 1ull << i);
+		assert_int_equal(find((struct bytes){ message.bytes, message.bytes + message.size }, i + 1).value,
+				 1ull << i);
 	gp_protobuf_string(&message, 70, longest);
 	assert_int_equal(find((struct bytes){ message.bytes, message.bytes + message.size }, 70).value, 512);
 	assert_false(message.is_full);
@@ -252,7 +269,10 @@ static void test_writer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample), cmocka_unit_test(test_overlap), cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_writer),
+		cmocka_unit_test(test_sample),
+		cmocka_unit_test(test_overlap),
+		cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_writer),
 	};
 
 	return cmocka_run_group_tests_name("view/perfetto", tests, NULL, NULL);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns a result that looks like a simulation's without one: requests in a window, each delayed as the run would delay it. */
+/* Owns a result that looks like a simulation's without one: requests in a window, each delayed as the run would
+ * delay it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "lib/rng.h"
 #include "test/unit/view_sample.h"
 
-#define SAMPLE_MS 1000000ull
+#define SAMPLE_MS           1000000ull
 #define SAMPLE_WINDOW_START (2000u * SAMPLE_MS)
-#define SAMPLE_WINDOW (200u * SAMPLE_MS)
-#define SAMPLE_SLICES 4000u
-#define SAMPLE_MARKS 4000u
+#define SAMPLE_WINDOW       (200u * SAMPLE_MS)
+#define SAMPLE_SLICES       4000u
+#define SAMPLE_MARKS        4000u
 
 enum sample_run { SAMPLE_ALONE, SAMPLE_STOCK, SAMPLE_HPF, SAMPLE_RUN_COUNT };
 
@@ -18,21 +19,35 @@ static const char *const sample_names[] = { "alone", "stock", "hpf" };
 static void sample_slice(struct gp_result_run *run, uint32_t client, uint64_t start_ns, uint64_t end_ns, bool preempted)
 {
 	if (run->slice_count < SAMPLE_SLICES && end_ns > start_ns)
-		run->slices[run->slice_count++] = (struct gp_result_slice){ .start_ns = start_ns, .end_ns = end_ns, .client = client,
-			.queue = client, .pipe = client % 4u, .slot = UINT32_MAX, .tag = run->slice_count, .preempted = preempted };
+		run->slices[run->slice_count++] = (struct gp_result_slice){ .start_ns = start_ns,
+									    .end_ns = end_ns,
+									    .client = client,
+									    .queue = client,
+									    .pipe = client % 4u,
+									    .slot = UINT32_MAX,
+									    .tag = run->slice_count,
+									    .preempted = preempted };
 }
 
-static void sample_mark(struct gp_result_run *run, enum gp_result_mark_type type, uint64_t start_ns, uint64_t end_ns, const char *why)
+static void sample_mark(struct gp_result_run *run, enum gp_result_mark_type type, uint64_t start_ns, uint64_t end_ns,
+			const char *why)
 {
 	bool is_serve = type == GP_MARK_ARRIVAL || type == GP_MARK_INVERSION;
 
 	if (run->mark_count < SAMPLE_MARKS)
-		run->marks[run->mark_count++] = (struct gp_result_mark){ .type = type, .start_ns = start_ns, .end_ns = end_ns,
-			.client = is_serve ? 0 : 1, .other = type == GP_MARK_INVERSION ? 1 : UINT32_MAX, .queue = is_serve ? 0 : 1, .why = why };
+		run->marks[run->mark_count++] =
+			(struct gp_result_mark){ .type = type,
+						 .start_ns = start_ns,
+						 .end_ns = end_ns,
+						 .client = is_serve ? 0 : 1,
+						 .other = type == GP_MARK_INVERSION ? 1 : UINT32_MAX,
+						 .queue = is_serve ? 0 : 1,
+						 .why = why };
 }
 
 /* Batch runs 20 ms kernels in turn from *at_ns to until_ns, where it is cut. */
-static void sample_batch(struct gp_result_run *run, uint32_t batch_count, uint64_t *at_ns, uint64_t until_ns, bool is_cut)
+static void sample_batch(struct gp_result_run *run, uint32_t batch_count, uint64_t *at_ns, uint64_t until_ns,
+			 bool is_cut)
 {
 	while (batch_count && *at_ns < until_ns) {
 		uint64_t end_ns = *at_ns + 20u * SAMPLE_MS - *at_ns % (20u * SAMPLE_MS);
@@ -109,7 +124,8 @@ static void sample_clients(struct gp_result_run *run, enum sample_run kind, uint
 	for (uint32_t i = 0; i < run->client_count; i++) {
 		struct gp_result_client *client = &run->clients[i];
 
-		(void)snprintf(client->name, sizeof(client->name), i ? batch_count > 1 ? "train%u" : "train" : "serve", i);
+		(void)snprintf(client->name, sizeof(client->name), i ? batch_count > 1 ? "train%u" : "train" : "serve",
+			       i);
 		client->priority = i ? 20 : 80;
 		client->is_service = !i;
 		client->gpu_share_ppm = i ? shares[kind] / batch_count : 200000u;
@@ -133,8 +149,9 @@ static void sample_run(struct gp_result_run *run, enum sample_run kind, uint32_t
 	if (kind == SAMPLE_ALONE)
 		return;
 	run->wait_count = batch_count ? 1 : 0;
-	run->waits[0] = kind == SAMPLE_STOCK ? (struct gp_result_wait){ 0, 1, 812, 7900u * SAMPLE_MS, 20u * SAMPLE_MS } :
-					       (struct gp_result_wait){ 0, 1, 803, 130u * SAMPLE_MS, 190000u };
+	run->waits[0] = kind == SAMPLE_STOCK ?
+				(struct gp_result_wait){ 0, 1, 812, 7900u * SAMPLE_MS, 20u * SAMPLE_MS } :
+				(struct gp_result_wait){ 0, 1, 803, 130u * SAMPLE_MS, 190000u };
 	run->inversion_count = run->waits[0].count;
 	run->inversion_ns = run->waits[0].total_ns;
 	run->inversion_ns_max = run->waits[0].max_ns;
@@ -158,8 +175,10 @@ struct gp_result *view_sample_create(uint32_t batch_count)
 	(void)snprintf(result->device_title, sizeof(result->device_title), "AMD Instinct MI300X");
 	(void)snprintf(result->mix, sizeof(result->mix), "serve+train");
 	(void)snprintf(result->gate, sizeof(result->gate), "process");
-	(void)snprintf(result->command, sizeof(result->command),
-		       "gpreempt sim --mix serve+train --device mi300x --policy hpf --seed 7 --duration 10s --compare alone,stock,hpf");
+	(void)snprintf(
+		result->command, sizeof(result->command),
+		"gpreempt sim --mix serve+train --device mi300x --policy hpf --seed 7 --duration 10s --compare alone,"
+		"stock,hpf");
 	result->gate_cost_ns = 150000;
 	result->run_count = SAMPLE_RUN_COUNT;
 	result->runs = calloc(SAMPLE_RUN_COUNT, sizeof(*result->runs));

@@ -5,7 +5,7 @@
 
 #include "view/result.h"
 
-struct gp_result *view_sample_create(uint32_t batch_count);     /* batch clients beside the service */
+struct gp_result *view_sample_create(uint32_t batch_count); /* batch clients beside the service */
 void view_sample_destroy(struct gp_result *result);
 
 #endif

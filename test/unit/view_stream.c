@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every view on a stream whose N-th write fails, for N = 1, 2, 3, … until all of them succeed: each failure is -EIO. */
+/* Every view on a stream whose N-th write fails, for N = 1, 2, 3, … until it succeeds: each failure is -EIO. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,9 @@
 #include <cmocka.h>
 #include "test/unit/view_sample.h"
 
-struct failing { uint32_t writes_left; };
+struct failing {
+	uint32_t writes_left;
+};
 
 static ssize_t failing_write(void *cookie, const char *bytes, size_t size)
 {

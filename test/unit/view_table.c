@@ -43,8 +43,14 @@ static void check_shape(char *text)
 /* The sample: the figures a newcomer looks for, the legend, and no escape sequence. */
 static void test_sample(void **state)
 {
-	static const char *const needed[] = { "serve+train on AMD Instinct MI300X", "simulated, not measured", "99 = most urgent", "1.00×", "10,000",
-					      "803 preemptions, 803 inversions (130 ms in all, longest 190 µs)", "left alone", "seed 7",
+	static const char *const needed[] = { "serve+train on AMD Instinct MI300X",
+					      "simulated, not measured",
+					      "99 = most urgent",
+					      "1.00×",
+					      "10,000",
+					      "803 preemptions, 803 inversions (130 ms in all, longest 190 µs)",
+					      "left alone",
+					      "seed 7",
 					      "gate per process at 150 µs" };
 	struct gp_result *result = view_sample_create(1);
 	char *text = table(result, false);
@@ -69,12 +75,16 @@ static void test_hostile_names(void **state)
 	char *text;
 
 	(void)state;
+	memset(result->mix, 'm', sizeof(result->mix) - 1);
+	memset(result->device_title, '\033', sizeof(result->device_title) - 1);
+	result->runs[2].turns = result->runs[2].limited = result->runs[2].aged = 1234567;
+	result->runs[2].killed_ns = 1234567890;
 	for (uint32_t i = 0; i < result->run_count; i++) {
-		strcpy(result->runs[i].clients[0].name, "漢字漢字漢字漢字漢字漢字漢字漢字");
+		strcpy(result->runs[i].clients[0].name, "漢字漢字漢字漢字漢字漢字漢字");
 		memset(result->runs[i].clients[1].name, '\033', sizeof(result->runs[i].clients[1].name) - 1);
 		strcpy(result->runs[i].policy, "a-policy-of-23-letters-");
 		result->runs[i].clients[0].requests = 9999999;
-		result->runs[i].clients[1].throughput_milli = 999999999999ull;
+		result->runs[i].clients[1].throughput_milli = 999999999;
 	}
 	text = table(result, false);
 	assert_null(strchr(text, '\033'));
@@ -105,7 +115,9 @@ static void test_empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample), cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_sample),
+		cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_empty),
 	};
 
 	return cmocka_run_group_tests_name("view/table", tests, NULL, NULL);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* When is a queue idle? Counters that move at completion, counters that move at fetch, and edges without counters. */
+#include "test/unit/core_world.h"
+
+struct pair { struct world *w; uint32_t device, high, low; };
+
+static struct pair pair_new(bool fetch_counters)
+{
+	struct pair p = { .w = world_new() };
+
+	p.device = world_device(p.w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .fetch_counters = fetch_counters },
+							   .param = { .overhead_permille = 1000, .linger_max_ns = 1 } });
+	p.high = world_solo(p.w, p.device, GP_PRIORITY_HIGH);
+	p.low = world_solo(p.w, p.device, GP_PRIORITY_LOW);
+	world_settle(p.w);
+	return p;
+}
+
+/* Counters at completion: idle as soon as all is completed. */
+static void completed_means_idle(void **state)
+{
+	struct pair p = pair_new(false);
+
+	world_write(p.w, p.high, 2);
+	world_skip(p.w, 10 * US);
+	world_complete(p.w, p.high, 1);
+	assert_true(world_info(p.w, p.high).has_work);
+	assert_int_equal(world_info(p.w, p.high).pending, 1);
+	world_complete(p.w, p.high, 1);
+	assert_false(world_info(p.w, p.high).has_work);
+	world_free(p.w);
+}
+
+/* Counters at fetch: the last packet still runs, and is given as long as packets took and half of that. */
+static void fetched_does_not_mean_idle(void **state)
+{
+	struct pair p = pair_new(true);
+	uint32_t i;
+
+	world_write(p.w, p.high, 21);
+	for (i = 0; i < 21; i++) {
+		world_skip(p.w, 200 * US);
+		world_complete(p.w, p.high, 1);
+	}
+	world_settle(p.w);
+	assert_true(world_info(p.w, p.high).has_work);
+	assert_true(gp_sched_deadline_ns(p.w->sched) == p.w->now_ns + 300 * US);
+	world_run(p.w, 299 * US);
+	assert_true(world_info(p.w, p.high).has_work);
+	world_run(p.w, 1 * US);
+	assert_false(world_info(p.w, p.high).has_work);
+	world_free(p.w);
+}
+
+/* More work before that time is over: the queue was never idle. */
+static void work_within_the_tail_goes_on(void **state)
+{
+	struct pair p = pair_new(true);
+
+	world_write(p.w, p.high, 1);
+	world_drain(p.w, p.high);
+	world_run(p.w, 10 * US);
+	world_write(p.w, p.high, 1);
+	world_run(p.w, 10 * MS);
+	assert_true(world_info(p.w, p.high).has_work);
+	assert_int_equal(world_trace(p.w, GP_TRACE_IDLE, p.high, NULL), 0);
+	world_free(p.w);
+}
+
+/* Work that came and was fetched between two samples still runs. */
+static void fetched_between_samples_does_not_mean_idle(void **state)
+{
+	struct pair p = pair_new(true);
+
+	assert_int_equal(gp_sched_sample(p.w->sched, p.w->queues[p.high].id, 3, 3, p.w->now_ns), 0);
+	assert_true(world_info(p.w, p.high).has_work);
+	world_run(p.w, 1 * MS);
+	assert_false(world_info(p.w, p.high).has_work);
+	world_free(p.w);
+}
+
+/* With counters at completion the same sample is a whole busy period of no length: both edges are traced. */
+static void came_and_went_between_samples(void **state)
+{
+	struct pair p = pair_new(false);
+
+	assert_int_equal(gp_sched_sample(p.w->sched, p.w->queues[p.high].id, 3, 3, p.w->now_ns), 0);
+	assert_false(world_info(p.w, p.high).has_work);
+	assert_int_equal(world_trace(p.w, GP_TRACE_BUSY, p.high, NULL), 1);
+	assert_int_equal(world_trace(p.w, GP_TRACE_IDLE, p.high, NULL), 1);
+	world_free(p.w);
+}
+
+/* Preempted while its last packet ran: time behind the closed gate does not count, so it opens again and gets its time. */
+static void tail_does_not_run_behind_a_closed_gate(void **state)
+{
+	struct pair p = pair_new(true);
+
+	world_write(p.w, p.low, 1);
+	world_drain(p.w, p.low);
+	world_run(p.w, 10 * US);
+	world_write(p.w, p.high, 1000);
+	world_run(p.w, 10 * MS);
+	assert_false(world_is_open(p.w, p.low));
+	assert_true(world_info(p.w, p.low).has_work);
+	world_drain(p.w, p.high);
+	world_run(p.w, 1 * MS);
+	assert_true(world_is_open(p.w, p.low));
+	assert_false(world_info(p.w, p.low).has_work);
+	world_free(p.w);
+}
+
+/*
+ * One long kernel at a time: fetched at once, so the queue looks idle while it runs, and its next doorbell comes only after the
+ * kernel. Closed in that state it would never open again by its own doorbell; so it opens when the urgent queue is done, for longer each time.
+ */
+static void queue_only_presumed_idle_opens_again(void **state)
+{
+	struct pair p = pair_new(true);
+	uint64_t open_ns = 0;
+	uint32_t i;
+
+	world_write(p.w, p.low, 1);
+	world_drain(p.w, p.low);
+	for (i = 0; i < 30 && open_ns < 20 * MS; i++) {         /* a kernel of 20 ms */
+		world_run(p.w, 4 * MS);
+		assert_true(world_is_open(p.w, p.low));
+		open_ns += 4 * MS;
+		world_write(p.w, p.high, 1);
+		world_run(p.w, 1 * MS);
+		assert_false(world_is_open(p.w, p.low));
+		world_drain(p.w, p.high);
+	}
+	assert_int_equal(i, 5);
+	world_free(p.w);
+}
+
+/* The doubt ends: a queue that said nothing for long is idle, and is left closed until its doorbell. */
+static void presumption_becomes_certainty(void **state)
+{
+	struct pair p = pair_new(true);
+	uint32_t i, opens = 0;
+
+	world_write(p.w, p.low, 1);
+	world_drain(p.w, p.low);
+	for (i = 0; i < 60; i++) {
+		world_run(p.w, 1 * S);
+		opens += world_is_open(p.w, p.low);
+		world_write(p.w, p.high, 1);
+		world_run(p.w, 1 * MS);
+		world_drain(p.w, p.high);
+	}
+	assert_in_range(opens, 5, 25);
+	world_run(p.w, 1 * S);
+	assert_false(world_is_open(p.w, p.low));
+	world_write(p.w, p.low, 1);
+	world_run(p.w, 1 * MS);
+	assert_true(world_is_open(p.w, p.low));
+	world_free(p.w);
+}
+
+/* Edges alone do the same as counters, and a repeated edge changes nothing. */
+static void edges_are_enough(void **state)
+{
+	struct pair p = pair_new(false);
+	struct gp_queue_id high = p.w->queues[p.high].id, low = p.w->queues[p.low].id;
+
+	assert_int_equal(gp_sched_edge(p.w->sched, low, true, p.w->now_ns), 0);
+	assert_int_equal(gp_sched_edge(p.w->sched, high, true, p.w->now_ns), 0);
+	world_run(p.w, 1 * MS);
+	assert_false(world_is_open(p.w, p.low));
+	assert_int_equal(gp_sched_edge(p.w->sched, high, true, p.w->now_ns), 0);
+	assert_int_equal(gp_sched_edge(p.w->sched, high, false, p.w->now_ns), 0);
+	assert_int_equal(gp_sched_edge(p.w->sched, high, false, p.w->now_ns), 0);
+	world_run(p.w, 1 * MS);
+	assert_true(world_is_open(p.w, p.low));
+	assert_int_equal(world_trace(p.w, GP_TRACE_BUSY, p.high, NULL), 1);
+	assert_int_equal(world_trace(p.w, GP_TRACE_IDLE, p.high, NULL), 1);
+	world_free(p.w);
+}
+
+/* Run and wait time are what the world saw: they add up to the time with work. */
+static void accounts_add_up(void **state)
+{
+	struct pair p = pair_new(false);
+	struct gp_queue_info info;
+	uint64_t start_ns;
+	uint32_t i;
+
+	p.w->ack_delay_ns = 123 * US;
+	world_run(p.w, 1 * MS);
+	start_ns = p.w->now_ns;
+	world_write(p.w, p.low, 1u << 30);
+	for (i = 0; i < 20; i++) {
+		world_write(p.w, p.high, 1);
+		world_run(p.w, 3 * MS);
+		world_drain(p.w, p.high);
+		world_run(p.w, 2 * MS);
+	}
+	world_drain(p.w, p.low);
+	info = world_info(p.w, p.low);
+	assert_true(info.run_ns == p.w->queues[p.low].open_ns);
+	assert_true(info.run_ns + info.wait_ns == p.w->now_ns - start_ns);
+	assert_true(world_info(p.w, p.high).run_ns == 60 * MS);
+	assert_true(world_info(p.w, p.high).wait_ns == 0);
+	world_free(p.w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(completed_means_idle),
+		cmocka_unit_test(fetched_does_not_mean_idle),
+		cmocka_unit_test(work_within_the_tail_goes_on),
+		cmocka_unit_test(fetched_between_samples_does_not_mean_idle),
+		cmocka_unit_test(came_and_went_between_samples),
+		cmocka_unit_test(tail_does_not_run_behind_a_closed_gate),
+		cmocka_unit_test(queue_only_presumed_idle_opens_again),
+		cmocka_unit_test(presumption_becomes_certainty),
+		cmocka_unit_test(edges_are_enough),
+		cmocka_unit_test(accounts_add_up),
+	};
+
+	return cmocka_run_group_tests_name("core_counters", tests, NULL, NULL);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* Orders that fail, get lost, or come back late; devices that stop; gates that change by themselves; clocks that lie. */
+#include "test/unit/core_world.h"
+
+struct pair { struct world *w; uint32_t device, high, low; };
+
+static struct pair pair_new(struct world_setup setup)
+{
+	struct pair p = { .w = world_new() };
+
+	p.device = world_device(p.w, setup);
+	p.high = world_solo(p.w, p.device, GP_PRIORITY_HIGH);
+	p.low = world_solo(p.w, p.device, GP_PRIORITY_LOW);
+	world_write(p.w, p.low, 1000000);
+	world_settle(p.w);
+	return p;
+}
+
+static const struct world_setup process_unit = { .attr = { .unit = GP_UNIT_PROCESS } };
+
+/* A close that fails is tried again, each time later, and after fail_max times the queue is left open for good. */
+static void failing_close_backs_off_into_quarantine(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .fail_max = 4 } });
+	struct gp_trace_event event;
+	uint64_t gap_ns = 0;
+	uint32_t i;
+
+	p.w->queues[p.low].close_result = -EBUSY;
+	world_write(p.w, p.high, 1);
+	world_run(p.w, 1 * S);
+	assert_int_equal(p.w->order_count, 4);
+	for (i = 1; i < 4; i++) {
+		assert_true(p.w->orders[i].time_ns - p.w->orders[i - 1].time_ns > gap_ns);
+		gap_ns = p.w->orders[i].time_ns - p.w->orders[i - 1].time_ns;
+	}
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_QUARANTINED);
+	assert_int_equal(world_stats(p.w, p.device).order_failures, 4);
+	assert_int_equal(world_stats(p.w, p.device).quarantines, 1);
+	assert_int_equal(world_trace(p.w, GP_TRACE_QUARANTINE, p.low, &event), 1);
+	assert_int_equal(event.why, GP_WHY_FAILED);
+	/* Never ordered again, whatever happens. */
+	for (i = 0; i < 5; i++) {
+		world_drain(p.w, p.high);
+		world_run(p.w, 10 * MS);
+		world_write(p.w, p.high, 1);
+		world_run(p.w, 2 * S);
+	}
+	assert_int_equal(p.w->order_count, 4);
+	world_free(p.w);
+}
+
+/* "queue preemption failed" (-EIO) is final at once. */
+static void eio_quarantines_at_once(void **state)
+{
+	struct pair p = pair_new(process_unit);
+
+	p.w->queues[p.low].close_result = -EIO;
+	world_write(p.w, p.high, 1);
+	world_run(p.w, 1 * S);
+	assert_int_equal(p.w->order_count, 1);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_QUARANTINED);
+	world_free(p.w);
+}
+
+/* A success in between forgives earlier failures. */
+static void success_resets_the_failures(void **state)
+{
+	struct pair p = pair_new(process_unit);
+	uint32_t i;
+
+	for (i = 0; i < 6; i++) {
+		p.w->queues[p.low].close_result = -EBUSY;
+		world_write(p.w, p.high, 1);
+		world_settle(p.w);
+		p.w->queues[p.low].close_result = 0;
+		world_run(p.w, 20 * MS);
+		assert_false(world_is_open(p.w, p.low));
+		world_drain(p.w, p.high);
+		world_run(p.w, 20 * MS);
+		assert_true(world_is_open(p.w, p.low));
+	}
+	assert_int_equal(world_stats(p.w, p.device).quarantines, 0);
+	world_free(p.w);
+}
+
+/* An open that fails leaves the gate unknown; it is ordered open again until it is. */
+static void failing_open_is_repeated(void **state)
+{
+	struct pair p = pair_new(process_unit);
+
+	world_write(p.w, p.high, 1);
+	world_run(p.w, 1 * MS);
+	world_drain(p.w, p.high);
+	p.w->queues[p.low].open_result = -EBUSY;
+	world_settle(p.w);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_UNKNOWN);
+	p.w->queues[p.low].open_result = 0;
+	world_run(p.w, 10 * MS);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_OPEN);
+	assert_true(world_is_open(p.w, p.low));
+	world_free(p.w);
+}
+
+/* A lost acknowledgement: after the timeout the gate is unknown, is ordered open, and ends in a known state; here it then closes. */
+static void lost_acknowledgement_ends_in_a_known_state(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 10 * MS } });
+
+	p.w->ack = WORLD_ACK_NEVER;
+	world_write(p.w, p.high, 1);
+	world_settle(p.w);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSING);
+	assert_true(gp_sched_deadline_ns(p.w->sched) == p.w->now_ns + 10 * MS);
+	world_run(p.w, 10 * MS);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_UNKNOWN);
+	assert_int_equal(world_stats(p.w, p.device).timeouts, 1);
+	p.w->ack = WORLD_ACK_DELAYED;
+	world_run(p.w, 10 * MS);
+	assert_int_equal(p.w->orders[1].why, GP_WHY_TIMEOUT);
+	assert_true(p.w->orders[1].open);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSED);       /* known again, so it could be closed for high */
+	assert_false(world_is_open(p.w, p.low));
+	world_drain(p.w, p.high);
+	world_run(p.w, 10 * MS);
+	assert_true(world_is_open(p.w, p.low));
+	world_free(p.w);
+}
+
+/* If nobody ever answers, the queues end in quarantine and the core stops asking. */
+static void silence_ends_in_quarantine(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 10 * MS } });
+
+	p.w->ack = WORLD_ACK_NEVER;
+	world_write(p.w, p.high, 1);
+	world_run(p.w, 10 * S);
+	assert_int_equal(p.w->order_count, 3);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_QUARANTINED);
+	assert_true(gp_sched_deadline_ns(p.w->sched) == GP_NEVER_NS);
+	world_free(p.w);
+}
+
+/* Late, doubled and invented acknowledgements are refused and change no gate. */
+static void stale_acknowledgements_change_nothing(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 10 * MS } });
+	const int results[2] = { 0, 0 };
+	uint64_t seq;
+
+	p.w->ack = WORLD_ACK_BY_HAND;
+	world_write(p.w, p.high, 1);
+	world_settle(p.w);
+	seq = p.w->devices[0].plan.seq;
+	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq + 1, results, 1, p.w->now_ns), -ESTALE);
+	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, results, 2, p.w->now_ns), -EINVAL);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSING);
+	world_run(p.w, 10 * MS);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_UNKNOWN);
+	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, results, 1, p.w->now_ns), -ESTALE);        /* late */
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_UNKNOWN);
+	world_run(p.w, 1 * MS);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_OPENING);
+	seq = p.w->devices[0].plan.seq;
+	world_ack(p.w, p.device);
+	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, results, 1, p.w->now_ns), -ESTALE);        /* doubled */
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_OPEN);
+	assert_int_equal(world_stats(p.w, p.device).stale_acks, 3);
+	assert_int_equal(world_trace(p.w, GP_TRACE_STALE_ACK, WORLD_QUEUE_MAX, NULL), 3);
+	world_free(p.w);
+}
+
+/* A queue that goes away while its order is under way: the acknowledgement is for the rest, and its place may be used again at once. */
+static void queue_removed_while_ordered(void **state)
+{
+	struct pair p = pair_new(process_unit);
+	uint32_t next;
+
+	p.w->ack = WORLD_ACK_BY_HAND;
+	world_write(p.w, p.high, 1);
+	world_settle(p.w);
+	world_remove_client(p.w, p.w->queues[p.low].client);
+	next = world_solo(p.w, p.device, GP_PRIORITY_REALTIME);
+	assert_int_equal(p.w->queues[next].id.index, p.w->queues[p.low].id.index);
+	world_ack(p.w, p.device);
+	assert_int_equal(world_gate(p.w, next), GP_GATE_OPEN);
+	p.w->ack = WORLD_ACK_DELAYED;
+	world_run(p.w, 10 * MS);
+	assert_true(world_is_open(p.w, next));
+	world_free(p.w);
+}
+
+/* A stopped device opens every gate once, and nothing is ordered until it starts; then priorities count again. */
+static void stopped_device_opens_everything_once(void **state)
+{
+	struct pair p = pair_new(process_unit);
+	uint32_t idle = world_queue(p.w, p.w->queues[p.low].client, p.device, GP_PRIORITY_LOW), i;
+
+	world_write(p.w, p.high, 1000);
+	world_run(p.w, 1 * MS);
+	assert_false(world_is_open(p.w, p.low) || world_is_open(p.w, idle));
+	assert_int_equal(gp_sched_device_stop(p.w->sched, p.device, p.w->now_ns), 0);
+	world_settle(p.w);
+	assert_true(world_is_open(p.w, p.low) && world_is_open(p.w, idle));
+	assert_int_equal(world_last_order(p.w, idle, 0)->why, GP_WHY_STOPPED);
+	i = p.w->order_count;
+	world_run(p.w, 5 * S);
+	world_drain(p.w, p.high);
+	world_run(p.w, 1 * S);
+	world_write(p.w, p.high, 1000);
+	world_run(p.w, 1 * S);
+	assert_int_equal(p.w->order_count, i);
+	assert_int_equal(gp_sched_device_start(p.w->sched, p.device, p.w->now_ns), 0);
+	world_settle(p.w);
+	assert_false(world_is_open(p.w, p.low) || world_is_open(p.w, idle));
+	world_free(p.w);
+}
+
+/* Stop with a plan under way: its late acknowledgement is stale, and its gates are opened like the others. */
+static void stop_forgets_the_plan_under_way(void **state)
+{
+	struct pair p = pair_new(process_unit);
+	const int result = 0;
+	uint64_t seq;
+
+	p.w->ack = WORLD_ACK_BY_HAND;
+	world_write(p.w, p.high, 1000);
+	world_settle(p.w);
+	seq = p.w->devices[0].plan.seq;
+	assert_int_equal(gp_sched_device_stop(p.w->sched, p.device, p.w->now_ns), 0);
+	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, &result, 1, p.w->now_ns), -ESTALE);
+	world_settle(p.w);
+	world_ack(p.w, p.device);
+	world_settle(p.w);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_OPEN);
+	assert_int_equal(world_gate(p.w, p.high), GP_GATE_OPEN);
+	world_free(p.w);
+}
+
+/* A start gives quarantined queues another chance: the reset may have cured them. */
+static void start_ends_quarantine(void **state)
+{
+	struct pair p = pair_new(process_unit);
+
+	p.w->queues[p.low].close_result = -EIO;
+	world_write(p.w, p.high, 1000);
+	world_run(p.w, 1 * MS);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_QUARANTINED);
+	p.w->queues[p.low].close_result = 0;
+	assert_int_equal(gp_sched_device_stop(p.w->sched, p.device, p.w->now_ns), 0);
+	world_run(p.w, 1 * MS);
+	assert_int_equal(gp_sched_device_start(p.w->sched, p.device, p.w->now_ns), 0);
+	world_run(p.w, 10 * MS);
+	assert_false(world_is_open(p.w, p.low));
+	world_free(p.w);
+}
+
+/* A gate that opened by itself under an urgent queue is closed again; one that closed by itself is opened if it has work. */
+static void lost_gates_are_put_right(void **state)
+{
+	struct pair p = pair_new(process_unit);
+
+	world_write(p.w, p.high, 1000);
+	world_run(p.w, 1 * MS);
+	world_gate_lost(p.w, p.low, true);      /* the lease ran out */
+	world_run(p.w, 1 * MS);
+	assert_false(world_is_open(p.w, p.low));
+	world_gate_lost(p.w, p.high, false);    /* the application did it */
+	world_run(p.w, 1 * MS);
+	assert_true(world_is_open(p.w, p.high));
+	assert_int_equal(world_trace(p.w, GP_TRACE_GATE_LOST, WORLD_QUEUE_MAX, NULL), 2);
+	world_free(p.w);
+}
+
+/* While an order is under way its result decides, not what somebody saw meanwhile. */
+static void lost_gate_during_an_order_is_ignored(void **state)
+{
+	struct pair p = pair_new(process_unit);
+
+	p.w->ack = WORLD_ACK_BY_HAND;
+	world_write(p.w, p.high, 1000);
+	world_settle(p.w);
+	assert_int_equal(gp_sched_gate_lost(p.w->sched, p.w->queues[p.low].id, true, p.w->now_ns), 0);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSING);
+	world_ack(p.w, p.device);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSED);
+	world_free(p.w);
+}
+
+/* Time that runs backwards stands still; an absurd time is not believed. */
+static void clock_never_runs_backwards(void **state)
+{
+	struct pair p = pair_new(process_unit);
+	struct gp_plan *plan = malloc(sizeof(*plan));
+	struct gp_trace_event event;
+
+	world_write(p.w, p.high, 1);
+	world_run(p.w, 1 * MS);
+	assert_int_equal(gp_sched_sample(p.w->sched, p.w->queues[p.high].id, 2, 0, 5), 0);
+	assert_int_equal(gp_sched_sample(p.w->sched, p.w->queues[p.high].id, 2, 2, 7), 0);
+	assert_int_equal(world_trace(p.w, GP_TRACE_IDLE, p.high, &event), 1);
+	assert_true(event.time_ns == p.w->now_ns);
+	assert_true(gp_sched_plan(p.w->sched, 3, plan));        /* the reopening of low, at the time already seen */
+	assert_false(gp_sched_plan(p.w->sched, GP_NEVER_NS, plan));
+	assert_true(gp_sched_deadline_ns(p.w->sched) < GP_NS_MAX);
+	free(plan);
+	world_free(p.w);
+}
+
+/* A jump of an hour fires every timer once and leaves a sane state. */
+static void clock_may_jump(void **state)
+{
+	struct pair p = pair_new(process_unit);
+	uint32_t i;
+
+	for (i = 0; i < 5; i++) {
+		world_write(p.w, p.high, 1);
+		world_settle(p.w);
+		assert_int_equal(gp_sched_hint(p.w->sched, p.w->queues[p.low].id, 5 * MS, p.w->now_ns), 0);
+		world_skip(p.w, 3600 * S);
+		world_settle(p.w);
+		world_drain(p.w, p.high);
+		world_skip(p.w, 3600 * S);
+		world_settle(p.w);
+		assert_true(world_is_open(p.w, p.low));
+	}
+	world_free(p.w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(failing_close_backs_off_into_quarantine),
+		cmocka_unit_test(eio_quarantines_at_once),
+		cmocka_unit_test(success_resets_the_failures),
+		cmocka_unit_test(failing_open_is_repeated),
+		cmocka_unit_test(lost_acknowledgement_ends_in_a_known_state),
+		cmocka_unit_test(silence_ends_in_quarantine),
+		cmocka_unit_test(stale_acknowledgements_change_nothing),
+		cmocka_unit_test(queue_removed_while_ordered),
+		cmocka_unit_test(stopped_device_opens_everything_once),
+		cmocka_unit_test(stop_forgets_the_plan_under_way),
+		cmocka_unit_test(start_ends_quarantine),
+		cmocka_unit_test(lost_gates_are_put_right),
+		cmocka_unit_test(lost_gate_during_an_order_is_ignored),
+		cmocka_unit_test(clock_never_runs_backwards),
+		cmocka_unit_test(clock_may_jump),
+	};
+
+	return cmocka_run_group_tests_name("core_failure", tests, NULL, NULL);
+}

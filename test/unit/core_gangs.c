@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* Gangs: queues of a collective on several devices open and close together. */
+#include "test/unit/core_world.h"
+
+/* Two devices; on each a high and a low client, and one gang (50) of one client with a queue on each device. */
+struct pairs { struct world *w; uint32_t device[2], high[2], low[2], gang[2]; };
+
+static struct pairs pairs_new(struct world_setup setup, int32_t gang_priority)
+{
+	struct pairs p = { .w = world_new() };
+	uint32_t i, client = world_client(p.w);
+
+	for (i = 0; i < 2; i++) {
+		p.device[i] = world_device(p.w, setup);
+		p.high[i] = world_solo(p.w, p.device[i], GP_PRIORITY_HIGH);
+		p.low[i] = world_solo(p.w, p.device[i], GP_PRIORITY_LOW);
+	}
+	for (i = 0; i < 2; i++)
+		p.gang[i] = world_queue_attr(p.w, client, p.device[i], (struct gp_queue_attr){ .priority = gang_priority, .gang = 7 });
+	world_settle(p.w);
+	return p;
+}
+
+static const struct world_setup process_unit = { .attr = { .unit = GP_UNIT_PROCESS } };
+
+/* An urgent queue on one device closes the gang on both, in plans that share a sequence number; it opens again on both. */
+static void gang_closes_and_opens_together(void **state)
+{
+	struct pairs p = pairs_new(process_unit, GP_PRIORITY_NORMAL);
+	uint32_t i;
+
+	for (i = 0; i < 2; i++)
+		world_write(p.w, p.gang[i], 1000);
+	world_run(p.w, 1 * MS);
+	assert_true(world_is_open(p.w, p.gang[0]) && world_is_open(p.w, p.gang[1]));
+	world_write(p.w, p.high[0], 1);
+	world_run(p.w, 1 * MS);
+	assert_false(world_is_open(p.w, p.gang[0]));
+	assert_false(world_is_open(p.w, p.gang[1]));
+	assert_true(world_last_order(p.w, p.gang[0], 0)->seq == world_last_order(p.w, p.gang[1], 0)->seq);
+	world_drain(p.w, p.high[0]);
+	world_run(p.w, 1 * MS);
+	assert_true(world_is_open(p.w, p.gang[0]) && world_is_open(p.w, p.gang[1]));
+	assert_true(world_last_order(p.w, p.gang[0], 0)->seq == world_last_order(p.w, p.gang[1], 0)->seq);
+	assert_int_equal(world_last_order(p.w, p.gang[1], 0)->why, GP_WHY_GANG);
+	world_free(p.w);
+}
+
+/* While an urgent queue holds either device the gang opens on neither. */
+static void gang_waits_for_all_its_devices(void **state)
+{
+	struct pairs p = pairs_new(process_unit, GP_PRIORITY_NORMAL);
+
+	world_write(p.w, p.gang[0], 1000);
+	world_write(p.w, p.gang[1], 1000);
+	world_write(p.w, p.high[0], 1);
+	world_run(p.w, 1 * MS);
+	world_write(p.w, p.high[1], 1);
+	world_run(p.w, 1 * MS);
+	world_drain(p.w, p.high[0]);
+	world_run(p.w, 10 * MS);
+	assert_false(world_is_open(p.w, p.gang[0]) || world_is_open(p.w, p.gang[1]));
+	world_drain(p.w, p.high[1]);
+	world_run(p.w, 10 * MS);
+	assert_true(world_is_open(p.w, p.gang[0]) && world_is_open(p.w, p.gang[1]));
+	world_free(p.w);
+}
+
+/* The opens are issued only after every close they need was acknowledged, on all devices. */
+static void gang_opens_after_all_closes_are_acknowledged(void **state)
+{
+	struct pairs p = pairs_new(process_unit, GP_PRIORITY_NORMAL);
+
+	world_write(p.w, p.high[0], 1);         /* closes gang and low everywhere they are lower */
+	world_run(p.w, 1 * MS);
+	world_drain(p.w, p.high[0]);
+	world_write(p.w, p.low[0], 1000);
+	world_write(p.w, p.low[1], 1000);
+	world_run(p.w, 1 * MS);
+	assert_true(world_is_open(p.w, p.low[0]) && world_is_open(p.w, p.low[1]));
+	assert_false(world_is_open(p.w, p.gang[0]) || world_is_open(p.w, p.gang[1]));
+	p.w->ack = WORLD_ACK_BY_HAND;
+	world_write(p.w, p.gang[0], 1000);      /* one member's work is the gang's work */
+	world_settle(p.w);
+	assert_true(p.w->devices[0].in_flight && p.w->devices[1].in_flight);
+	world_run(p.w, 100 * US);
+	world_ack(p.w, 0);
+	world_settle(p.w);
+	assert_false(world_is_open(p.w, p.low[0]));
+	assert_false(p.w->devices[0].in_flight);        /* device 1 has not said yet that low is closed there */
+	world_run(p.w, 100 * US);
+	world_ack(p.w, 1);
+	world_settle(p.w);
+	assert_true(p.w->devices[0].in_flight && p.w->devices[1].in_flight);
+	assert_true(p.w->devices[0].plan.seq == p.w->devices[1].plan.seq);
+	world_ack(p.w, 0);
+	world_ack(p.w, 1);
+	world_settle(p.w);
+	assert_true(world_is_open(p.w, p.gang[0]) && world_is_open(p.w, p.gang[1]));
+	world_free(p.w);
+}
+
+/* Two gangs of equal rank take turns on all devices; a batch client of one device has its turns, too. */
+static void gangs_take_turns(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device[2], gang[2][2], solo, i, j;
+
+	for (i = 0; i < 2; i++) {
+		device[i] = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .turn_ns = 10 * MS } });
+		world_solo(w, device[i], GP_PRIORITY_HIGH);
+	}
+	for (i = 0; i < 2; i++) {
+		uint32_t client = world_client(w);
+
+		for (j = 0; j < 2; j++) {
+			gang[i][j] = world_queue_attr(w, client, device[j],
+						      (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = i + 1 });
+			world_write(w, gang[i][j], 1000000);
+		}
+	}
+	solo = world_solo(w, device[1], GP_PRIORITY_LOW);
+	world_write(w, solo, 1000000);
+	w->ack_delay_ns = 100 * US;
+	for (i = 0; i < 6000; i++) {
+		world_run(w, 100 * US);
+		assert_false(world_is_open(w, gang[0][0]) && world_is_open(w, gang[1][0]));
+		assert_false(world_is_open(w, gang[0][1]) && world_is_open(w, gang[1][1]));
+		assert_false(world_is_open(w, gang[0][1]) && world_is_open(w, solo));
+	}
+	for (i = 0; i < 2; i++)
+		for (j = 0; j < 2; j++)
+			assert_true(w->queues[gang[i][j]].open_ns > 100 * MS);
+	assert_true(w->queues[solo].open_ns > 60 * MS);
+	world_free(w);
+}
+
+/* A starved gang grows old as one, opens on both devices whatever holds them, and closes again on both after its turn. */
+static void starved_gang_ages_as_one(void **state)
+{
+	struct pairs p = pairs_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+							 .param = { .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } }, GP_PRIORITY_LOW);
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		world_write(p.w, p.gang[i], 1000000);
+		world_write(p.w, p.high[i], 1000000);
+	}
+	world_run(p.w, 90 * MS);
+	assert_false(world_is_open(p.w, p.gang[0]) || world_is_open(p.w, p.gang[1]));
+	world_run(p.w, 15 * MS);
+	assert_true(world_is_open(p.w, p.gang[0]) && world_is_open(p.w, p.gang[1]));
+	world_run(p.w, 10 * MS);
+	assert_false(world_is_open(p.w, p.gang[0]) || world_is_open(p.w, p.gang[1]));
+	world_run(p.w, 2 * S);
+	assert_in_range(p.w->queues[p.gang[0]].open_ns, 150 * MS, 250 * MS);
+	assert_in_range(p.w->queues[p.gang[1]].open_ns, 150 * MS, 250 * MS);
+	world_free(p.w);
+}
+
+/* The urgent queue is on one device only, and the aged turn was started by the other: it must still end there. */
+static void aged_turn_of_a_gang_ends_on_every_device(void **state)
+{
+	uint32_t unit;
+
+	for (unit = GP_UNIT_DEVICE; unit <= GP_UNIT_PROCESS; unit++) {
+		struct pairs p = pairs_new((struct world_setup){ .attr = { .unit = (enum gp_unit)unit },
+								 .param = { .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } },
+					   GP_PRIORITY_LOW);
+
+		world_write(p.w, p.gang[0], 1000000);   /* only the member on device 0 has work and grows old */
+		world_write(p.w, p.high[0], 1000000);
+		world_write(p.w, p.high[1], 1000000);
+		world_run(p.w, 105 * MS);
+		assert_true(world_is_open(p.w, p.gang[0]) && world_is_open(p.w, p.gang[1]));
+		world_drain(p.w, p.high[0]);            /* device 0 needs no close; device 1 does */
+		world_run(p.w, 20 * MS);
+		assert_false(world_is_open(p.w, p.gang[1]));
+		assert_false(world_is_open(p.w, p.gang[0]));
+		world_free(p.w);
+	}
+}
+
+/* The member whose aged turn it was goes away: the others are not aged for ever. */
+static void aged_member_that_leaves_takes_the_turn_along(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device[2], high[2], gang[2], i;
+
+	for (i = 0; i < 2; i++) {
+		device[i] = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+								  .param = { .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } });
+		high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
+	}
+	for (i = 0; i < 2; i++)
+		gang[i] = world_queue_attr(w, world_client(w), device[i], (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+	world_settle(w);
+	world_write(w, gang[0], 1000000);
+	world_write(w, high[0], 1000000);
+	world_write(w, high[1], 1000000);
+	world_run(w, 105 * MS);
+	assert_true(world_is_open(w, gang[0]) && world_is_open(w, gang[1]));
+	world_write(w, gang[1], 1000000);
+	world_remove_client(w, w->queues[gang[0]].client);
+	world_run(w, 20 * MS);
+	assert_false(world_is_open(w, gang[1]));
+	world_free(w);
+}
+
+/* A member that cannot be preempted is left open; the others must still open again with it. */
+static void quarantined_member_does_not_hold_the_gang(void **state)
+{
+	struct pairs p = pairs_new(process_unit, GP_PRIORITY_NORMAL);
+
+	world_write(p.w, p.gang[0], 1000);
+	world_write(p.w, p.gang[1], 1000);
+	world_settle(p.w);
+	p.w->queues[p.gang[1]].close_result = -EIO;
+	world_write(p.w, p.high[0], 1);
+	world_run(p.w, 1 * MS);
+	assert_int_equal(world_gate(p.w, p.gang[1]), GP_GATE_QUARANTINED);
+	assert_false(world_is_open(p.w, p.gang[0]));
+	world_drain(p.w, p.high[0]);
+	world_run(p.w, 10 * MS);
+	assert_true(world_is_open(p.w, p.gang[0]));
+	world_free(p.w);
+}
+
+/* Many queues of one process on two devices are one gang, larger than the number of turns a device has. */
+static void large_gang_opens_again(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device[2], high, low, gang[40], client = world_client(w), i;
+
+	for (i = 0; i < 2; i++)
+		device[i] = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } });
+	high = world_solo(w, device[0], GP_PRIORITY_HIGH);
+	low = world_solo(w, device[0], GP_PRIORITY_LOW);
+	world_solo(w, device[1], GP_PRIORITY_HIGH);
+	for (i = 0; i < 40; i++) {
+		gang[i] = world_queue_attr(w, client, device[i % 2], (struct gp_queue_attr){ .priority = GP_PRIORITY_NORMAL, .gang = 1 });
+		world_write(w, gang[i], 1000);
+	}
+	world_run(w, 1 * MS);
+	world_write(w, low, 1000);
+	world_write(w, high, 1);
+	world_run(w, 1 * MS);
+	assert_false(world_is_open(w, gang[0]) || world_is_open(w, gang[1]));
+	world_drain(w, high);
+	world_run(w, 10 * MS);
+	for (i = 0; i < 40; i++)
+		assert_true(world_is_open(w, gang[i]));
+	assert_false(world_is_open(w, low));
+	world_free(w);
+}
+
+/* A device without gating (policy none) does not keep the gang's other devices closed. */
+static void device_without_gating_holds_nobody(void **state)
+{
+	struct world *w = world_new();
+	uint32_t gated = world_device(w, process_unit);
+	uint32_t ungated = world_device(w, (struct world_setup){ .policy = "none", .attr = { .unit = GP_UNIT_PROCESS } });
+	uint32_t client = world_client(w), high = world_solo(w, gated, GP_PRIORITY_HIGH), gang;
+
+	gang = world_queue_attr(w, client, gated, (struct gp_queue_attr){ .priority = GP_PRIORITY_NORMAL, .gang = 1 });
+	world_queue_attr(w, client, ungated, (struct gp_queue_attr){ .priority = GP_PRIORITY_NORMAL, .gang = 1 });
+	world_write(w, world_solo(w, ungated, GP_PRIORITY_REALTIME), 1000);
+	world_write(w, gang, 1000);
+	world_write(w, high, 1);
+	world_run(w, 1 * MS);
+	assert_false(world_is_open(w, gang));
+	world_drain(w, high);
+	world_run(w, 10 * MS);
+	assert_true(world_is_open(w, gang));
+	world_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gang_closes_and_opens_together),
+		cmocka_unit_test(gang_waits_for_all_its_devices),
+		cmocka_unit_test(gang_opens_after_all_closes_are_acknowledged),
+		cmocka_unit_test(gangs_take_turns),
+		cmocka_unit_test(starved_gang_ages_as_one),
+		cmocka_unit_test(aged_turn_of_a_gang_ends_on_every_device),
+		cmocka_unit_test(aged_member_that_leaves_takes_the_turn_along),
+		cmocka_unit_test(quarantined_member_does_not_hold_the_gang),
+		cmocka_unit_test(large_gang_opens_again),
+		cmocka_unit_test(device_without_gating_holds_nobody),
+	};
+
+	return cmocka_run_group_tests_name("core_gangs", tests, NULL, NULL);
+}

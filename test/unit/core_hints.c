@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* Hints: announced work closes lower gates, or makes the device switch, before it arrives. And self-switching devices. */
+#include "test/unit/core_world.h"
+
+struct pair { struct world *w; uint32_t device, high, low; };
+
+static struct pair pair_new(struct world_setup setup)
+{
+	struct pair p = { .w = world_new() };
+
+	p.device = world_device(p.w, setup);
+	p.high = world_solo(p.w, p.device, GP_PRIORITY_HIGH);
+	p.low = world_solo(p.w, p.device, GP_PRIORITY_LOW);
+	world_write(p.w, p.low, 1000000);
+	world_settle(p.w);
+	return p;
+}
+
+static void hint(struct pair *p, uint32_t queue, uint64_t in_ns)
+{
+	assert_int_equal(gp_sched_hint(p->w->sched, p->w->queues[queue].id, in_ns, p->w->now_ns), 0);
+}
+
+/* The lower gate closes just before the announced time, so that the close is done when the work comes. */
+static void hint_closes_before_arrival(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } });
+	uint64_t arrival_ns = p.w->now_ns + 2 * MS;
+
+	p.w->ack_delay_ns = 150 * US;
+	hint(&p, p.high, 2 * MS);
+	world_run(p.w, 1700 * US);
+	assert_true(world_is_open(p.w, p.low));         /* not earlier than needed */
+	world_run(p.w, 300 * US);
+	assert_true(p.w->now_ns == arrival_ns);
+	assert_false(world_is_open(p.w, p.low));
+	assert_int_equal(world_last_order(p.w, p.low, 0)->why, GP_WHY_HINT);
+	world_write(p.w, p.high, 1);
+	world_run(p.w, 5 * MS);                         /* beyond the grace: it did come */
+	assert_false(world_is_open(p.w, p.low));
+	assert_int_equal(world_stats(p.w, p.device).hints, 1);
+	assert_int_equal(world_stats(p.w, p.device).hints_missed, 0);
+	assert_int_equal(world_stats(p.w, p.device).inversions, 0);
+	world_free(p.w);
+}
+
+/* Announced work that does not come is waited for until the grace is over; then the lower gate opens. */
+static void missed_hint_reopens(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .hint_grace_ns = 1 * MS } });
+
+	hint(&p, p.high, 1 * MS);
+	world_run(p.w, 1999 * US);
+	assert_false(world_is_open(p.w, p.low));
+	world_run(p.w, 1 * US);
+	assert_true(world_is_open(p.w, p.low));
+	assert_int_equal(world_stats(p.w, p.device).hints_missed, 1);
+	assert_int_equal(world_trace(p.w, GP_TRACE_HINT_MISSED, p.high, NULL), 1);
+	world_run(p.w, 1 * S);
+	assert_int_equal(p.w->plan_count, 2);
+	world_free(p.w);
+}
+
+/* A hint of work at once acts at once; a hint on a busy queue changes nothing. */
+static void hint_of_now_acts_now(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } });
+
+	hint(&p, p.high, 0);
+	world_settle(p.w);
+	assert_false(world_is_open(p.w, p.low));
+	world_write(p.w, p.high, 1);
+	hint(&p, p.high, 5 * MS);
+	world_settle(p.w);
+	world_drain(p.w, p.high);
+	world_run(p.w, 1 * MS);
+	assert_true(world_is_open(p.w, p.low));
+	world_free(p.w);
+}
+
+/* The lower queue's own hint preempts nobody, and opens its gate once nobody more urgent has work. */
+static void hint_of_the_lower_waits(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .hint_grace_ns = 50 * MS } });
+
+	world_drain(p.w, p.low);
+	world_write(p.w, p.high, 1);
+	world_settle(p.w);
+	assert_false(world_is_open(p.w, p.low));
+	hint(&p, p.low, 0);
+	world_run(p.w, 1 * MS);
+	assert_true(world_is_open(p.w, p.high));
+	assert_false(world_is_open(p.w, p.low));
+	world_drain(p.w, p.high);
+	world_run(p.w, 1 * MS);
+	assert_true(world_is_open(p.w, p.low));
+	world_free(p.w);
+}
+
+/* Self-switching: the one batch client that is open stays open under the urgent one, and no order is given. */
+static void self_switching_holder_stays_open(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 } });
+	uint32_t i;
+
+	for (i = 0; i < 10; i++) {
+		world_write(p.w, p.high, 1);
+		world_run(p.w, 2 * MS);
+		world_drain(p.w, p.high);
+		world_run(p.w, 2 * MS);
+	}
+	assert_true(world_is_open(p.w, p.low));
+	assert_int_equal(p.w->plan_count, 0);
+	assert_int_equal(world_stats(p.w, p.device).inversions, 0);
+	assert_true(world_stats(p.w, p.device).left_open[GP_WHY_SELF] > 0);
+	world_free(p.w);
+}
+
+/* Three priorities: the hardware keeps one lower context aside, so the lowest is held out while the middle one has work. */
+static void self_switching_holds_the_lowest_out(void **state)
+{
+	uint32_t lower_max;
+
+	for (lower_max = 1; lower_max <= 2; lower_max++) {
+		struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US,
+									 .lower_max = lower_max } });
+		uint32_t middle = world_solo(p.w, p.device, GP_PRIORITY_NORMAL), plans;
+
+		world_run(p.w, 1 * MS);
+		assert_true(world_is_open(p.w, p.low));
+		world_write(p.w, middle, 1000);
+		world_run(p.w, 1 * MS);
+		assert_true(world_is_open(p.w, middle));
+		assert_false(world_is_open(p.w, p.low));
+		plans = p.w->plan_count;
+		world_run(p.w, 100 * MS);
+		world_write(p.w, p.high, 1);
+		world_run(p.w, 100 * MS);
+		assert_true(world_is_open(p.w, middle));        /* aside by itself */
+		assert_false(world_is_open(p.w, p.low));
+		world_drain(p.w, p.high);
+		world_run(p.w, 100 * MS);
+		assert_int_equal(p.w->plan_count, plans);       /* nothing to change, so nothing was ordered */
+		world_drain(p.w, middle);
+		world_run(p.w, 1 * MS);
+		assert_true(world_is_open(p.w, p.low));
+		world_free(p.w);
+	}
+}
+
+/* A hint on a self-switching device asks it to switch, in a plan that changes no gate. */
+static void self_switching_hint_announces(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 } });
+
+	hint(&p, p.high, 1 * MS);
+	world_run(p.w, 700 * US);
+	assert_int_equal(p.w->announce_count, 0);
+	world_run(p.w, 200 * US);
+	assert_int_equal(p.w->announce_count, 1);
+	assert_int_equal(p.w->announced.index, p.w->queues[p.high].id.index);
+	assert_int_equal(p.w->announced.generation, p.w->queues[p.high].id.generation);
+	assert_int_equal(p.w->plan_count, 0);
+	world_run(p.w, 100 * MS);
+	assert_int_equal(p.w->announce_count, 1);
+	world_free(p.w);
+}
+
+/* Nothing is announced for a queue that went away, or on a stopped device. */
+static void nothing_is_announced_in_vain(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 } });
+
+	hint(&p, p.high, 1 * MS);
+	assert_int_equal(gp_sched_device_stop(p.w->sched, p.device, p.w->now_ns), 0);
+	world_run(p.w, 10 * MS);
+	assert_int_equal(p.w->announce_count, 0);
+	assert_int_equal(gp_sched_device_start(p.w->sched, p.device, p.w->now_ns), 0);
+	world_run(p.w, 10 * MS);
+	hint(&p, p.high, 1 * MS);
+	world_remove(p.w, p.high);
+	world_run(p.w, 10 * MS);
+	assert_int_equal(p.w->announce_count, 0);
+	world_free(p.w);
+}
+
+/* The urgent one's work at time zero and hints at time zero count: zero is a time like any other. */
+static void time_zero_is_a_time(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } }), high, low;
+
+	w->now_ns = 0;
+	high = world_solo(w, device, GP_PRIORITY_HIGH);
+	low = world_solo(w, device, GP_PRIORITY_LOW);
+	world_write(w, low, 1000);
+	assert_int_equal(gp_sched_hint(w->sched, w->queues[high].id, 0, 0), 0);
+	world_run(w, 1 * MS);
+	assert_false(world_is_open(w, low));
+	world_run(w, 10 * MS);
+	assert_true(world_is_open(w, low));
+	world_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hint_closes_before_arrival),
+		cmocka_unit_test(missed_hint_reopens),
+		cmocka_unit_test(hint_of_now_acts_now),
+		cmocka_unit_test(hint_of_the_lower_waits),
+		cmocka_unit_test(self_switching_holder_stays_open),
+		cmocka_unit_test(self_switching_holds_the_lowest_out),
+		cmocka_unit_test(self_switching_hint_announces),
+		cmocka_unit_test(nothing_is_announced_in_vain),
+		cmocka_unit_test(time_zero_is_a_time),
+	};
+
+	return cmocka_run_group_tests_name("core_hints", tests, NULL, NULL);
+}

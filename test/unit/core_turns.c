@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* Turns among batch clients, and the policies that order them. */
+#include "test/unit/core_world.h"
+
+#define BATCH_MAX 4u
+
+/* A device with an idle client at the top and count busy batch clients. */
+struct batch { struct world *w; uint32_t device, high, low[BATCH_MAX], count; };
+
+static struct batch batch_new(struct world_setup setup, uint32_t count)
+{
+	struct batch b = { .w = world_new(), .count = count };
+	uint32_t i;
+
+	b.device = world_device(b.w, setup);
+	b.high = world_solo(b.w, b.device, GP_PRIORITY_HIGH);
+	for (i = 0; i < count; i++) {
+		b.low[i] = world_solo(b.w, b.device, GP_PRIORITY_LOW);
+		world_write(b.w, b.low[i], 1000000);
+	}
+	world_settle(b.w);
+	return b;
+}
+
+static uint32_t batch_open_count(const struct batch *b)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < b->count; i++)
+		count += world_is_open(b->w, b->low[i]);
+	return count;
+}
+
+/* With the process as unit one batch client is open at a time, in round robin, each for turn_ns. */
+static void one_batch_client_in_turns(void **state)
+{
+	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .turn_ns = 10 * MS } }, 3);
+	uint32_t i, last = BATCH_MAX;
+
+	for (i = 0; i < 30; i++) {
+		uint32_t j, now = 0;
+
+		assert_int_equal(batch_open_count(&b), 1);
+		for (j = 0; j < 3; j++)
+			if (world_is_open(b.w, b.low[j]))
+				now = j;
+		if (last != BATCH_MAX)
+			assert_int_equal(now, (last + 1) % 3);
+		last = now;
+		world_run(b.w, 10 * MS);
+	}
+	for (i = 0; i < 3; i++)
+		assert_int_equal(b.w->queues[b.low[i]].open_ns, 100 * MS);
+	world_free(b.w);
+}
+
+/* Never more than one is open in the device either while plans take time. */
+static void turns_do_not_overlap(void **state)
+{
+	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .turn_ns = 10 * MS } }, 4);
+	uint32_t i;
+
+	b.w->ack_delay_ns = 300 * US;
+	for (i = 0; i < 1000; i++) {
+		world_run(b.w, 100 * US);
+		assert_in_range(batch_open_count(&b), 0, 1);
+	}
+	for (i = 0; i < 4; i++)
+		assert_true(b.w->queues[b.low[i]].open_ns > 20 * MS);
+	world_free(b.w);
+}
+
+/* With the device as unit it costs nothing to have them all open. */
+static void device_unit_needs_no_turns(void **state)
+{
+	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_DEVICE } }, 4);
+
+	world_run(b.w, 200 * MS);
+	assert_int_equal(batch_open_count(&b), 4);
+	assert_int_equal(b.w->plan_count, 0);
+	world_free(b.w);
+}
+
+/* A turn is time run: what the urgent queue takes out of it does not count. */
+static void turn_does_not_run_while_closed(void **state)
+{
+	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .turn_ns = 10 * MS } }, 2);
+
+	world_run(b.w, 4 * MS);
+	assert_true(world_is_open(b.w, b.low[0]));
+	world_write(b.w, b.high, 1);
+	world_run(b.w, 100 * MS);
+	assert_int_equal(batch_open_count(&b), 0);
+	world_drain(b.w, b.high);
+	world_settle(b.w);
+	assert_true(world_is_open(b.w, b.low[0]));
+	world_run(b.w, 6 * MS - 1);
+	assert_true(world_is_open(b.w, b.low[0]));
+	world_run(b.w, 1);
+	assert_true(world_is_open(b.w, b.low[1]));
+	assert_int_equal(b.w->queues[b.low[0]].open_ns, 10 * MS);
+	world_free(b.w);
+}
+
+/* One that has the turn but no work gives way at once to one that has. */
+static void idle_holder_gives_way(void **state)
+{
+	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } }, 2);
+
+	world_run(b.w, 1 * MS);
+	world_drain(b.w, b.low[0]);
+	world_settle(b.w);
+	assert_true(world_is_open(b.w, b.low[1]));
+	assert_false(world_is_open(b.w, b.low[0]));
+	/* Alone, it stays: a turn ends only for somebody. */
+	world_run(b.w, 500 * MS);
+	assert_true(world_is_open(b.w, b.low[1]));
+	world_free(b.w);
+}
+
+/* A higher batch rank does not wait for the turn to end; a lower one does not get it at all. */
+static void higher_rank_takes_the_turn(void **state)
+{
+	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } }, 2);
+	uint32_t middle = world_solo(b.w, b.device, GP_PRIORITY_NORMAL);
+
+	world_run(b.w, 1 * MS);
+	world_write(b.w, middle, 10);
+	world_settle(b.w);
+	assert_true(world_is_open(b.w, middle));
+	assert_int_equal(batch_open_count(&b), 0);
+	world_run(b.w, 200 * MS);
+	assert_int_equal(batch_open_count(&b), 0);
+	world_drain(b.w, middle);
+	world_settle(b.w);
+	assert_int_equal(batch_open_count(&b), 1);
+	world_free(b.w);
+}
+
+/* batch_clients says how many at once. */
+static void two_batch_clients_at_once(void **state)
+{
+	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+							 .param = { .turn_ns = 10 * MS, .batch_clients = 2 } }, 4);
+	uint32_t i;
+
+	for (i = 0; i < 40; i++) {
+		assert_int_equal(batch_open_count(&b), 2);
+		world_run(b.w, 5 * MS);
+	}
+	for (i = 0; i < 4; i++)
+		assert_in_range(b.w->queues[b.low[i]].open_ns, 90 * MS, 110 * MS);
+	world_free(b.w);
+}
+
+/* A gate that opens without our order outside its turn is closed again: nobody else may notice a lost lease for long. */
+static void gate_lost_outside_its_turn_is_closed(void **state)
+{
+	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } }, 2);
+
+	assert_false(world_is_open(b.w, b.low[1]));
+	world_run(b.w, 1 * MS);
+	world_gate_lost(b.w, b.low[1], true);
+	world_settle(b.w);
+	assert_false(world_is_open(b.w, b.low[1]));
+	assert_int_equal(world_last_order(b.w, b.low[1], 0)->why, GP_WHY_TURN);
+	world_free(b.w);
+}
+
+/* Policy none never orders anything, whatever happens. */
+static void none_never_plans(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .policy = "none", .attr = { .unit = GP_UNIT_PROCESS, .slot_count = 2 } });
+	uint32_t i, queues[6];
+
+	for (i = 0; i < 6; i++) {
+		queues[i] = world_solo(w, device, (int32_t)i * 15);
+		world_write(w, queues[i], 100);
+	}
+	assert_int_equal(gp_sched_hint(w->sched, w->queues[0].id, 1000, w->now_ns), 0);
+	world_run(w, 3 * S);
+	assert_int_equal(gp_sched_device_stop(w->sched, device, w->now_ns), 0);
+	world_run(w, 1 * S);
+	assert_int_equal(gp_sched_device_start(w->sched, device, w->now_ns), 0);
+	for (i = 0; i < 6; i++)
+		world_drain(w, queues[i]);
+	world_run(w, 1 * S);
+	assert_int_equal(w->plan_count, 0);
+	assert_int_equal(world_stats(w, device).inversions, 0);
+	assert_true(gp_sched_deadline_ns(w->sched) == GP_NEVER_NS);
+	world_free(w);
+}
+
+/* rr gives equal turns whatever the priorities. */
+static void rr_ignores_priority(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .policy = "rr", .attr = { .unit = GP_UNIT_PROCESS },
+								.param = { .turn_ns = 10 * MS } });
+	uint32_t a = world_solo(w, device, GP_PRIORITY_REALTIME), b = world_solo(w, device, GP_PRIORITY_IDLE);
+
+	world_write(w, a, 1000000);
+	world_write(w, b, 1000000);
+	world_run(w, 200 * MS);
+	assert_int_equal(w->queues[a].open_ns, 100 * MS);
+	assert_int_equal(w->queues[b].open_ns, 100 * MS);
+	world_free(w);
+}
+
+/* wfq: weights 3:1 give run times 3:1 within 5 % over 60 turns; so do three clients 4:2:1. */
+static void wfq_follows_weights(void **state)
+{
+	static const uint32_t weights[2][3] = { { 300, 100, 0 }, { 400, 200, 100 } }, turns[2] = { 60, 70 };
+	uint32_t i, j;
+
+	for (i = 0; i < 2; i++) {
+		struct world *w = world_new();
+		uint32_t device = world_device(w, (struct world_setup){ .policy = "wfq", .attr = { .unit = GP_UNIT_PROCESS },
+									.param = { .turn_ns = 10 * MS } });
+		uint64_t sum = 0;
+
+		for (j = 0; j < 3 && weights[i][j]; j++) {
+			world_queue_attr(w, world_client(w), device, (struct gp_queue_attr){ .weight = weights[i][j] });
+			world_write(w, j, 1000000);
+			sum += weights[i][j];
+		}
+		world_run(w, turns[i] * 10 * MS);
+		for (j = 0; j < 3 && weights[i][j]; j++) {
+			uint64_t expected = turns[i] * 10 * MS * weights[i][j] / sum;
+
+			assert_in_range(w->queues[j].open_ns, expected - expected / 20, expected + expected / 20);
+		}
+		world_free(w);
+	}
+}
+
+/* wfq: idling earns no credit, so one that comes back does not shut the others out. */
+static void wfq_gives_no_credit_for_idling(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .policy = "wfq", .attr = { .unit = GP_UNIT_PROCESS },
+								.param = { .turn_ns = 10 * MS } });
+	uint32_t a = world_solo(w, device, 50), b = world_solo(w, device, 50);
+	uint64_t before;
+
+	world_write(w, a, 1000000);
+	world_run(w, 1 * S);
+	before = w->queues[a].open_ns;
+	world_write(w, b, 1000000);
+	world_run(w, 200 * MS);
+	assert_in_range(w->queues[a].open_ns - before, 80 * MS, 120 * MS);
+	assert_in_range(w->queues[b].open_ns, 80 * MS, 120 * MS);
+	world_free(w);
+}
+
+/* drf: who holds much memory has the larger dominant share and waits; among equals in memory the one that computed less is next. */
+static void drf_serves_the_smaller_dominant_share(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .policy = "drf", .param = { .turn_ns = 10 * MS },
+								.attr = { .unit = GP_UNIT_PROCESS, .memory_size = 1ull << 30 } });
+	uint32_t hog = world_solo(w, device, 50), lean = world_solo(w, device, 50), third = world_solo(w, device, 50);
+
+	assert_int_equal(gp_sched_client_set_attr(w->sched, w->clients[w->queues[hog].client],
+						  &(struct gp_client_attr){ .memory_size = 800ull << 20 }), 0);
+	world_run(w, 100 * MS);
+	world_write(w, third, 1000000);
+	world_run(w, 5 * MS);
+	world_write(w, hog, 1000000);
+	world_write(w, lean, 1000000);
+	world_run(w, 6 * MS);
+	assert_true(world_is_open(w, lean));            /* the third one's turn is over, and the hog has 78 % of the memory */
+	world_run(w, 300 * MS);
+	assert_true(w->queues[lean].open_ns > 4 * w->queues[hog].open_ns);
+	assert_true(w->queues[third].open_ns > 4 * w->queues[hog].open_ns);
+	world_free(w);
+}
+
+/* edf: of two with deadlines the one due earlier runs and the other waits; those without any wait for both. */
+static void edf_serves_the_earlier_deadline(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .policy = "edf", .attr = { .unit = GP_UNIT_PROCESS } });
+	uint32_t loose = world_queue_attr(w, world_client(w), device, (struct gp_queue_attr){ .deadline_ns = 50 * MS });
+	uint32_t tight = world_queue_attr(w, world_client(w), device, (struct gp_queue_attr){ .deadline_ns = 10 * MS });
+	uint32_t batch = world_solo(w, device, GP_PRIORITY_REALTIME);
+
+	world_write(w, batch, 100000);
+	world_settle(w);
+	world_write(w, loose, 1);
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, loose));
+	assert_false(world_is_open(w, batch));
+	world_write(w, tight, 1);
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, tight));
+	assert_false(world_is_open(w, loose));
+	world_drain(w, tight);
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, loose));
+	/* Arrived 45 ms later, the tight one is due after the loose one. */
+	world_run(w, 43 * MS);
+	world_write(w, tight, 1);
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, loose));
+	assert_false(world_is_open(w, batch));
+	world_drain(w, loose);
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, tight));
+	world_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_batch_client_in_turns),
+		cmocka_unit_test(turns_do_not_overlap),
+		cmocka_unit_test(device_unit_needs_no_turns),
+		cmocka_unit_test(turn_does_not_run_while_closed),
+		cmocka_unit_test(idle_holder_gives_way),
+		cmocka_unit_test(higher_rank_takes_the_turn),
+		cmocka_unit_test(two_batch_clients_at_once),
+		cmocka_unit_test(gate_lost_outside_its_turn_is_closed),
+		cmocka_unit_test(none_never_plans),
+		cmocka_unit_test(rr_ignores_priority),
+		cmocka_unit_test(wfq_follows_weights),
+		cmocka_unit_test(wfq_gives_no_credit_for_idling),
+		cmocka_unit_test(drf_serves_the_smaller_dominant_share),
+		cmocka_unit_test(edf_serves_the_earlier_deadline),
+	};
+
+	return cmocka_run_group_tests_name("core_turns", tests, NULL, NULL);
+}
