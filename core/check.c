@@ -2,6 +2,25 @@
 /* The whole-state invariant check: recomputes from each queue's fields what heaps, lists and counts must say. For tests and debug builds. */
 #include "core/state.h"
 
+/* Recomputed from the queues themselves, not from the heap the inversions are found with. */
+static bool check_is_inverted(const struct gp_sched *sched, const struct gp_queue *q)
+{
+	const struct gp_device *device = &sched->devices[q->device];
+	uint32_t seat, i;
+
+	if (!q->has_work || !device->policy->gates)
+		return false;
+	for (seat = device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
+		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+			const struct gp_queue *other = &sched->queues[i];
+
+			if (other->has_work && gp_gate_lets_through(other->gate) && other->rank < q->rank &&
+			    !(device->attr.switch_ns && !q->is_batch && other->is_batch && sched->seats[seat].has_turn))
+				return true;
+		}
+	return false;
+}
+
 static const char *check_queue(const struct gp_sched *sched, const struct gp_queue *q)
 {
 	bool active = gp_work_is_active(sched, q);
@@ -26,12 +45,14 @@ static const char *check_queue(const struct gp_sched *sched, const struct gp_que
 		return "the turn heap disagrees with a queue";
 	if ((q->heap_index[GP_HEAP_TIMER] != GP_NONE) != (q->timer_ns != GP_NEVER_NS))
 		return "the timer heap disagrees with a queue";
-	if (q->gang == GP_NONE && q->rank != q->own_rank)
-		return "a queue without a gang has a rank not its own";
+	if (q->gang == GP_NONE && (q->rank < q->own_rank || (q->rank > q->own_rank && !sched->seats[q->seat].mixed)))
+		return "a queue without a gang has a rank that nobody lent it";
 	if (q->completed > q->written)
 		return "a queue completed more than was written";
 	if (q->inverted && !q->has_work)
 		return "a queue without work is inverted";
+	if (q->inverted != check_is_inverted(sched, q))
+		return "a queue's inversion began or ended unnoticed";
 	return NULL;
 }
 

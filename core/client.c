@@ -71,7 +71,7 @@ static uint32_t client_seat(struct gp_sched *sched, uint32_t client, uint32_t de
 	*seat = (struct gp_seat){
 		.used = true, .client = client, .device = device, .client_next = sched->clients[client].seat_first,
 		.device_next = d->seat_first, .device_prev = GP_NONE, .queue_first = GP_NONE, .check_next = GP_NONE,
-		.has_turn = d->batch_max == GP_UNLIMITED, .mark_ns = sched->now_ns, .joined_ns = sched->now_ns,
+		.rank = INT64_MIN, .has_turn = d->batch_max == GP_UNLIMITED, .mark_ns = sched->now_ns, .joined_ns = sched->now_ns,
 		.view = { .turn_count = d->turn_clock, .weight = 1 },
 	};
 	sched->clients[client].seat_first = i;
@@ -323,14 +323,16 @@ int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stat
 uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t device)
 {
 	const struct gp_device *d;
-	uint64_t per_plan, pair_ns, refill_ns;
+	uint64_t per_plan, pair_ns, refill_ns, turns;
 
 	if (device >= sched->device_count)
 		return 0;
 	d = &sched->devices[device];
 	per_plan = d->attr.unit == GP_UNIT_DEVICE ? 1 : d->attr.unit == GP_UNIT_PROCESS ? d->seat_count : d->queue_count;
+	/* With fewer slots than queues an aged turn may have room for one queue of its seat only. */
+	turns = d->attr.slot_count && d->queue_count > d->attr.slot_count ? d->queue_count : d->seat_count;
 	pair_ns = d->attr.close_ns + d->attr.open_ns;
 	refill_ns = pair_ns * per_plan * 1000 / d->param.overhead_permille;
 	return d->param.age_window_ns + d->attr.ack_timeout_ns +
-	       d->seat_count * (d->param.age_turn_ns + 2 * d->attr.open_ns + 2 * pair_ns * per_plan + refill_ns);
+	       turns * (d->param.age_turn_ns + 2 * d->attr.open_ns + 2 * pair_ns * per_plan + refill_ns);
 }

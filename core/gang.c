@@ -2,28 +2,17 @@
 /*
  * Gangs: queues of a collective on several devices open and close together, because a rank that runs alone only spins. A gang has work if any member has,
  * its rank is its members' highest, and it opens only when every one of its devices lets it: first the turn on all of them, then the closes it needs are
- * acknowledged everywhere, then all members open in plans that share a sequence number.
+ * acknowledged everywhere, then all members open in orders that share a move number.
  */
 #include "core/state.h"
 
-static void gang_mark_devices(struct gp_sched *sched, const struct gp_gang *gang, bool share_seq)
+static void gang_mark_devices(struct gp_sched *sched, const struct gp_gang *gang)
 {
-	uint64_t seq = 0;
 	uint32_t i;
 
-	/* Gangs that move at the same time and have a device in common share one number. */
-	for (i = 0; share_seq && i < sched->device_count; i++)
-		if (gang->device_mask >> i & 1 && sched->devices[i].next_seq > seq)
-			seq = sched->devices[i].next_seq;
-	if (share_seq && !seq)
-		seq = ++sched->seq;
-	for (i = 0; i < sched->device_count; i++) {
-		if (!(gang->device_mask >> i & 1))
-			continue;
-		sched->devices[i].dirty = true;
-		if (share_seq)
-			sched->devices[i].next_seq = seq;
-	}
+	for (i = 0; i < sched->device_count; i++)
+		if (gang->device_mask >> i & 1)
+			sched->devices[i].dirty = true;
 }
 
 /* Gates of the device are not ours to order, or not now: whatever they are, the gang's other devices do not wait for it. */
@@ -85,7 +74,7 @@ void gp_gang_join(struct gp_sched *sched, uint32_t queue, uint32_t id)
 	gang->work_count += q->has_work;
 	gang_count_devices(sched, gang);
 	gang_refresh(sched, gang);
-	gang_mark_devices(sched, gang, false);
+	gang_mark_devices(sched, gang);
 }
 
 void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
@@ -115,9 +104,9 @@ void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
 		gang_count_devices(sched, gang);
 		gp_gang_rank(sched, index);
 		gang_refresh(sched, gang);
-		gang_mark_devices(sched, gang, false);
+		gang_mark_devices(sched, gang);
 	}
-	gp_work_set_rank(sched, queue, q->own_rank);
+	gp_work_set_rank(sched, queue);
 	gp_work_refresh(sched, queue);
 }
 
@@ -129,21 +118,21 @@ void gp_gang_work(struct gp_sched *sched, uint32_t index, bool begins)
 	if (gang->work_count == (begins ? 1u : 0u)) {
 		gang->order = sched->seq;
 		gang_refresh(sched, gang);
-		gang_mark_devices(sched, gang, false);
+		gang_mark_devices(sched, gang);
 	}
 }
 
 void gp_gang_rank(struct gp_sched *sched, uint32_t index)
 {
-	const struct gp_gang *gang = &sched->gangs[index];
-	int64_t rank = INT64_MIN;
+	struct gp_gang *gang = &sched->gangs[index];
 	uint32_t i;
 
+	gang->rank = INT64_MIN;
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
-		if (sched->queues[i].own_rank > rank)
-			rank = sched->queues[i].own_rank;
+		if (sched->queues[i].own_rank > gang->rank)
+			gang->rank = sched->queues[i].own_rank;
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
-		gp_work_set_rank(sched, i, rank);
+		gp_work_set_rank(sched, i);
 }
 
 void gp_gang_close(struct gp_sched *sched, uint32_t index, enum gp_why why)
@@ -154,7 +143,8 @@ void gp_gang_close(struct gp_sched *sched, uint32_t index, enum gp_why why)
 		return;
 	gang->want_open = false;
 	gang->why = why;
-	gang_mark_devices(sched, gang, true);
+	gang->move = ++sched->gang_move;
+	gang_mark_devices(sched, gang);
 }
 
 void gp_gang_open(struct gp_sched *sched, uint32_t index, enum gp_why why)
@@ -169,7 +159,8 @@ void gp_gang_open(struct gp_sched *sched, uint32_t index, enum gp_why why)
 		return;
 	gang->want_open = true;
 	gang->why = why;
-	gang_mark_devices(sched, gang, true);
+	gang->move = ++sched->gang_move;
+	gang_mark_devices(sched, gang);
 }
 
 /* The members of one gang on one device share a turn: the first gets it by the rules, the others join it. */
@@ -188,6 +179,8 @@ void gp_gang_lose_turn(struct gp_sched *sched, uint32_t index)
 	const struct gp_gang *gang = &sched->gangs[index];
 	uint32_t i;
 
+	if (!gang->want_open && !gang->work_count)
+		return;                 /* closed and idle: the seats' turns are not the gang's */
 	gp_gang_close(sched, index, GP_WHY_TURN);
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
 		if (sched->queues[i].is_batch)

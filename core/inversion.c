@@ -70,6 +70,8 @@ void gp_inversion_work(struct gp_sched *sched, uint32_t queue)
 		inversion_end(sched, queue, q->has_work ? GP_WHY_NONE : GP_WHY_WORK);
 	else if (!q->inverted && runner != GP_NONE)
 		inversion_begin(sched, queue, runner);
+	else if (q->inverted)
+		q->inverted_by = runner;        /* after a change of its rank the one it waited for may not be below it any more */
 }
 
 void gp_inversion_started(struct gp_sched *sched, uint32_t queue)
@@ -110,4 +112,15 @@ void gp_inversion_stopped(struct gp_sched *sched, uint32_t queue, enum gp_why wh
 			q->inverted_by = runner;
 		}
 	}
+}
+
+/* Its turn began or ended, or it needs none any more: on a self-switching device others wait for it now, or do not. */
+void gp_inversion_changed(struct gp_sched *sched, uint32_t queue)
+{
+	const struct gp_queue *q = &sched->queues[queue];
+
+	if (!sched->devices[q->device].attr.switch_ns || q->heap_index[GP_HEAP_RUNNING] == GP_NONE)
+		return;
+	gp_inversion_stopped(sched, queue, GP_WHY_TURN);
+	gp_inversion_started(sched, queue);
 }

@@ -5,6 +5,8 @@
  */
 #include "core/state.h"
 
+#define PLAN_ROUNDS_MAX 8u      /* looks at each device in one call; the rest is for the next one */
+
 struct plan_builder {
 	struct gp_sched *sched;
 	struct gp_device *device;
@@ -20,9 +22,10 @@ static bool plan_is_full(const struct plan_builder *b)
 
 static struct gp_order plan_order(const struct gp_sched *sched, uint32_t queue, enum gp_why why)
 {
-	uint32_t client = sched->queues[queue].client;
+	uint32_t client = sched->queues[queue].client, gang = sched->queues[queue].gang;
 
-	return (struct gp_order){ gp_queue_id_of(sched, queue), { client, sched->clients[client].generation }, why };
+	return (struct gp_order){ gp_queue_id_of(sched, queue), { client, sched->clients[client].generation }, why,
+				  gang == GP_NONE ? 0 : sched->gangs[gang].move };
 }
 
 static void plan_close(struct plan_builder *b, uint32_t queue, enum gp_why why)
@@ -151,9 +154,9 @@ static void plan_close_lower(struct plan_builder *b)
 	for (i = 0; i < count; i++) {
 		struct gp_order order = candidates[i];  /* plan_close() writes to the same place */
 
-		plan_close(b, order.queue.index, order.why);
-		if (sched->queues[order.queue.index].gang != GP_NONE)
+		if (sched->queues[order.queue.index].gang != GP_NONE)   /* first: the order carries the number of this move */
 			gp_gang_close(sched, sched->queues[order.queue.index].gang, order.why);
+		plan_close(b, order.queue.index, order.why);
 	}
 	if (count == room)
 		b->device->dirty = true;
@@ -371,7 +374,11 @@ static bool plan_park_gang(struct plan_builder *b, int64_t rank)
 			found = open->slots[i];
 			break;
 		}
-		if (q->rank < rank && (found == GP_NONE || q->rank < sched->queues[found].rank))
+		if (q->rank >= rank)
+			continue;
+		if (plan_turn_end_ns(b, q) > sched->now_ns)     /* else two gangs could take each other's slots for ever, and neither would run */
+			gp_device_wake(b->device, plan_turn_end_ns(b, q));
+		else if (found == GP_NONE || q->rank < sched->queues[found].rank)
 			found = open->slots[i];
 	}
 	if (found == GP_NONE)
@@ -410,6 +417,22 @@ static bool plan_make_room(struct plan_builder *b, const struct gp_queue *openin
 	return true;
 }
 
+/* Of the aged seat's queues the one that was open longest ago: with few slots they take turns too. */
+static uint32_t plan_next_aged(const struct plan_builder *b)
+{
+	const struct gp_sched *sched = b->sched;
+	uint32_t i, found = GP_NONE;
+
+	for (i = sched->seats[b->device->aged_seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+		const struct gp_queue *q = &sched->queues[i];
+
+		if (q->aged && q->has_work && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE &&
+		    (found == GP_NONE || q->opened_ns < sched->queues[found].opened_ns))
+			found = i;
+	}
+	return found;
+}
+
 /* One that waited a whole window opens whatever its rank, if the budget can pay for putting it aside again. */
 static void plan_open_aged(struct plan_builder *b)
 {
@@ -420,16 +443,13 @@ static void plan_open_aged(struct plan_builder *b)
 		return;
 	if (b->device->aged_until_ns == GP_NEVER_NS)
 		b->device->aged_until_ns = sched->now_ns + b->device->param.age_turn_ns + 2 * b->device->attr.open_ns;
-	for (i = sched->seats[b->device->aged_seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
-		const struct gp_queue *q = &sched->queues[i];
-
-		if (!q->aged || !q->has_work || q->gate != GP_GATE_CLOSED || q->gang != GP_NONE)
-			continue;
+	while ((i = plan_next_aged(b)) != GP_NONE) {
 		if (!gp_budget_can_pay(sched, b->device, 1)) {
-			b->device->aged_until_ns = GP_NEVER_NS; /* the turn does not run out while it waits for the budget */
+			if (!b->device->aged_begun)
+				b->device->aged_until_ns = GP_NEVER_NS; /* the turn does not run out while it waits for the budget */
 			break;
 		}
-		if (plan_is_full(b) || !plan_make_room(b, q))
+		if (plan_is_full(b) || !plan_make_room(b, &sched->queues[i]))
 			break;
 		plan_open(b, i, GP_WHY_AGED);
 	}
@@ -480,7 +500,8 @@ static void plan_open_ready(struct plan_builder *b)
 	plan_open_company(b, first, hold_rank);
 }
 
-/* Gates whose state was lost with an order, and all closed gates of a stopped device: order them open. */
+/* Gates whose state was lost with an order, and all closed gates of a stopped device, are ordered open: one client at a time and nothing else in the same
+ * plan, because one who no longer answers would take the others' acknowledgements with it. */
 static void plan_repair(struct plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -488,20 +509,16 @@ static void plan_repair(struct plan_builder *b)
 
 	if (!b->device->unknown_count && !b->device->opening_all)
 		return;
-	for (seat = b->device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
-		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+	for (seat = b->device->seat_first; seat != GP_NONE && !b->plan->open_count; seat = sched->seats[seat].device_next)
+		for (i = sched->seats[seat].queue_first; i != GP_NONE && !plan_is_full(b); i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
-			bool lost = q->gate == GP_GATE_UNKNOWN && q->hold_until_ns <= sched->now_ns;
 
-			if (!lost && !(b->device->opening_all && q->gate == GP_GATE_CLOSED))
-				continue;
-			if (plan_is_full(b)) {
-				b->device->dirty = true;
-				return;
-			}
-			plan_open(b, i, b->device->opening_all ? GP_WHY_STOPPED : GP_WHY_TIMEOUT);
+			if (q->gate == GP_GATE_UNKNOWN ? q->hold_until_ns <= sched->now_ns
+						       : b->device->opening_all && q->gate == GP_GATE_CLOSED)
+				plan_open(b, i, b->device->opening_all ? GP_WHY_STOPPED : GP_WHY_TIMEOUT);
 		}
-	b->device->opening_all = false;
+	if (!b->plan->open_count)
+		b->device->opening_all = false;
 }
 
 static void plan_timers(struct gp_sched *sched, struct gp_device *device)
@@ -511,7 +528,7 @@ static void plan_timers(struct gp_sched *sched, struct gp_device *device)
 	if (device->aged_seat != GP_NONE && device->aged_until_ns <= sched->now_ns) {
 		const struct gp_seat *seat = &sched->seats[device->aged_seat];
 
-		device->aged_seat = GP_NONE;
+		gp_work_aged_over(sched, device);
 		for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 			struct gp_queue *q = &sched->queues[i];
 			uint32_t member = q->gang == GP_NONE ? GP_NONE : sched->gangs[q->gang].first;
@@ -540,8 +557,7 @@ static void plan_issue(struct plan_builder *b)
 	struct gp_plan *plan = b->plan;
 	uint32_t i;
 
-	plan->seq = device->next_seq ? device->next_seq : ++sched->seq;
-	device->next_seq = 0;
+	plan->seq = ++sched->seq;
 	plan->transaction_count = plan_transactions(sched, device, plan->close, plan->close_count);
 	if (device->attr.unit != GP_UNIT_DEVICE || !plan->close_count)
 		plan->transaction_count += plan_transactions(sched, device, plan->open, plan->open_count);
@@ -583,7 +599,7 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	ret_plan->bring_in = ret_plan->announce ? gp_queue_id_of(sched, device->announce) : (struct gp_queue_id){ GP_NONE, 0 };
 	device->announce = GP_NONE;
 	plan_repair(&b);
-	if (!device->stopped) {
+	if (!device->stopped && !ret_plan->open_count) {
 		gp_gang_decide(sched);
 		gp_turn_assign(sched, device);
 		plan_close_lower(&b);
@@ -604,20 +620,33 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	return true;
 }
 
+/* When the device must be looked at again. */
+static uint64_t plan_deadline_ns(const struct gp_sched *sched, const struct gp_device *device)
+{
+	uint32_t timer = gp_heap_top(device, GP_HEAP_TIMER);
+	uint64_t when_ns = device->wake_ns;
+
+	if (device->in_flight)
+		return device->issued_ns + device->attr.ack_timeout_ns;
+	if (device->dirty)
+		return sched->now_ns;
+	return timer != GP_NONE && sched->queues[timer].timer_ns < when_ns ? sched->queues[timer].timer_ns : when_ns;
+}
+
 bool gp_sched_plan(struct gp_sched *sched, uint64_t now_ns, struct gp_plan *ret_plan)
 {
-	uint32_t i;
+	uint32_t i, settled = 0;
 
 	gp_clock(sched, now_ns);
-	/* Twice round: a device looked at late may move a gang that has members on one looked at before. */
-	for (i = 0; i < 2 * sched->device_count; i++) {
+	/* Round until nobody has anything to do: a device looked at late may move a gang that has members on one looked at before. */
+	for (i = 0; settled < sched->device_count && i < PLAN_ROUNDS_MAX * sched->device_count; i++) {
 		uint32_t index = (sched->plan_next + i) % sched->device_count;
-		const struct gp_device *device = &sched->devices[index];
-		uint32_t timer = gp_heap_top(device, GP_HEAP_TIMER);
-		bool due = timer != GP_NONE && sched->queues[timer].timer_ns <= sched->now_ns;
 
-		if (!device->in_flight && !device->dirty && !due && device->wake_ns > sched->now_ns)
+		if (plan_deadline_ns(sched, &sched->devices[index]) > sched->now_ns) {
+			settled++;
 			continue;
+		}
+		settled = 0;
 		if (plan_device(sched, index, ret_plan)) {
 			sched->plan_next = (index + 1) % sched->device_count;
 			return true;
@@ -632,18 +661,8 @@ uint64_t gp_sched_deadline_ns(const struct gp_sched *sched)
 	uint32_t i;
 
 	for (i = 0; i < sched->device_count; i++) {
-		const struct gp_device *device = &sched->devices[i];
-		uint32_t timer = gp_heap_top(device, GP_HEAP_TIMER);
-		uint64_t own_ns = device->wake_ns;
+		uint64_t own_ns = plan_deadline_ns(sched, &sched->devices[i]);
 
-		if (device->in_flight) {
-			own_ns = device->issued_ns + device->attr.ack_timeout_ns;
-		} else {
-			if (timer != GP_NONE && sched->queues[timer].timer_ns < own_ns)
-				own_ns = sched->queues[timer].timer_ns;
-			if (device->dirty)
-				own_ns = sched->now_ns;
-		}
 		if (own_ns < when_ns)
 			when_ns = own_ns;
 	}

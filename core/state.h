@@ -40,7 +40,7 @@ struct gp_queue {
 	struct gp_queue_attr attr;
 	uint32_t heap_index[GP_HEAP_COUNT];     /* place in each heap; GP_NONE: not in it */
 
-	int64_t rank;                           /* the policy's, or the gang's highest */
+	int64_t rank;                           /* the policy's, raised to its gang's or its seat's highest with work */
 	int64_t own_rank;                       /* the policy's */
 	uint64_t order;                         /* batch: the seat's, as of when it began to wait; else since when it waits */
 	bool is_batch;
@@ -95,6 +95,8 @@ struct gp_seat {
 	uint32_t work_count;                    /* queues in GP_HEAP_WORK */
 	uint32_t open_count;                    /* gates not closed */
 	uint32_t batch_count;                   /* queues that take turns */
+	int64_t rank;                           /* the highest among its queues with work; INT64_MIN: none has */
+	bool mixed;                             /* its queues' own ranks differ, or did */
 	uint32_t running[2];                    /* queues in GP_HEAP_RUNNING, by kind */
 	bool has_turn;
 	bool check_gates;                       /* in the device's list of seats to look at */
@@ -110,6 +112,8 @@ struct gp_gang {
 	uint32_t id;                            /* the caller's number */
 	uint32_t first, member_count, work_count;
 	uint64_t device_mask;
+	int64_t rank;                           /* its members' highest */
+	uint64_t move;                          /* counts its openings and closings, over all gangs */
 	bool want_open;
 	bool acquiring;                         /* has the turn on all its devices, waits for the others' closes */
 	uint64_t order;
@@ -144,7 +148,7 @@ struct gp_device {
 
 	/* The plan under way: the queues' gates hold the rest. */
 	bool in_flight;
-	uint64_t seq, issued_ns, next_seq;      /* next_seq: shared with other devices by a gang; 0: own */
+	uint64_t seq, issued_ns;
 	uint32_t order_count, close_count;
 	struct gp_queue_id orders[GP_PLAN_MAX * 2];
 
@@ -155,7 +159,7 @@ struct gp_device {
 	uint32_t announce;                      /* queue to bring in (self-switching, hint); GP_NONE: none */
 	uint32_t aged_seat;                     /* whose aged turn it is; GP_NONE: nobody's */
 	uint64_t aged_until_ns;                 /* GP_NEVER_NS: it still waits for the budget */
-	uint64_t aged_last_ns;                  /* the last time given to one that waits for the next aged turn */
+	bool aged_begun;                        /* its first gate has opened */
 	struct gp_stats stats;
 };
 
@@ -165,6 +169,7 @@ struct gp_sched {
 	uint32_t device_count, client_count, queue_reserved;
 	uint32_t client_free, queue_free, seat_free;    /* free lists through seat_first, seat_next, client_next */
 	uint32_t gang_count;                    /* in use */
+	uint64_t gang_move;                     /* the last number given to a move */
 	uint32_t plan_next;                     /* device to look at first, for fairness */
 	uint64_t trace_count;                   /* ever written */
 	struct gp_device *devices;
@@ -202,19 +207,21 @@ uint64_t gp_learn_rest_ns(const struct gp_queue *queue, uint64_t now_ns);       
 /* work.c: a queue's work comes and goes; accounts and heaps follow. */
 void gp_work_refresh(struct gp_sched *sched, uint32_t queue);                   /* heaps after any change of work, gate or turn */
 void gp_work_rerank(struct gp_sched *sched, uint32_t queue);
-void gp_work_set_rank(struct gp_sched *sched, uint32_t queue, int64_t rank);
+void gp_work_set_rank(struct gp_sched *sched, uint32_t queue);                  /* from its own, its gang's and its seat's */
 void gp_work_begin(struct gp_sched *sched, uint32_t queue);                     /* idle→busy */
 void gp_work_end(struct gp_sched *sched, uint32_t queue);                       /* busy→idle */
 void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate);   /* the one place where a gate's state changes */
 void gp_work_account(struct gp_sched *sched, uint32_t queue);                   /* run and wait time up to now */
 void gp_work_timer(struct gp_sched *sched, uint32_t queue);                     /* re-arm from the queue's own times */
 void gp_work_due(struct gp_sched *sched, uint32_t queue);                       /* its timer fired */
+void gp_work_aged_over(struct gp_sched *sched, struct gp_device *device);
 bool gp_work_is_active(const struct gp_sched *sched, const struct gp_queue *queue);
 
 /* inversion.c: who waits for whom, and how long. */
 void gp_inversion_work(struct gp_sched *sched, uint32_t queue);                 /* its work or rank changed */
 void gp_inversion_started(struct gp_sched *sched, uint32_t queue);              /* it began to run */
 void gp_inversion_stopped(struct gp_sched *sched, uint32_t queue, enum gp_why why);
+void gp_inversion_changed(struct gp_sched *sched, uint32_t queue);              /* whether the device puts it aside by itself */
 
 /* turn.c: which batch seats may be open. */
 void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat);

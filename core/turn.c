@@ -78,6 +78,7 @@ static void turn_refresh_queues(struct gp_sched *sched, struct gp_seat *seat)
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 		gp_work_rerank(sched, i);
 		gp_work_refresh(sched, i);
+		gp_inversion_changed(sched, i);
 	}
 }
 
@@ -199,8 +200,12 @@ void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
 
 	if (sched->seats[seat].has_turn)
 		return;
-	if (device->turn_count >= device->batch_max)
-		gp_turn_take(sched, turn_victim(sched, seat, rank));
+	if (device->turn_count >= device->batch_max) {
+		uint32_t victim = turn_victim(sched, seat, rank);
+
+		/* Turns taken for the same gang on another device may have changed the order meanwhile: what was decided stands. */
+		gp_turn_take(sched, victim != GP_NONE ? victim : device->turn_seats[0]);
+	}
 	gp_turn_give(sched, seat);
 }
 
@@ -265,5 +270,5 @@ void gp_turn_forget(struct gp_sched *sched, uint32_t seat)
 		}
 	}
 	if (device->aged_seat == seat)
-		device->aged_seat = GP_NONE;
+		gp_work_aged_over(sched, device);
 }

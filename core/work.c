@@ -80,43 +80,8 @@ static void work_age(struct gp_sched *sched, struct gp_queue *q)
 	q->age_due_ns = q->age_start_ns + param->age_window_ns;
 }
 
-void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
-{
-	struct gp_queue *q = &sched->queues[queue];
-	struct gp_device *device = gp_device_of(sched, q);
-	struct gp_seat *seat = &sched->seats[q->seat];
-	bool active = gp_work_is_active(sched, q);
-	bool running = q->has_work && gp_gate_lets_through(q->gate);
-	bool waits = active && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE;
-	bool was_active = q->heap_index[GP_HEAP_WORK] != GP_NONE;
-	bool was_running = q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
-
-	if (was_active != active)
-		seat->work_count += active ? 1u : -1u;
-	if (was_running != running) {
-		gp_turn_account(sched, seat);
-		seat->running[q->attr.kind] += running ? 1u : -1u;
-	}
-	gp_heap_put(sched, device, GP_HEAP_WORK, queue, active);
-	gp_heap_put(sched, device, GP_HEAP_LINGER, queue, q->linger_until_ns && !active);
-	gp_heap_put(sched, device, GP_HEAP_OPEN, queue, q->gate == GP_GATE_OPEN);
-	gp_heap_put(sched, device, GP_HEAP_RUNNING, queue, running);
-	gp_heap_put(sched, device, GP_HEAP_READY, queue, waits && gp_turn_allows(sched, q));
-	gp_heap_put(sched, device, GP_HEAP_TURN, queue, waits && !gp_turn_allows(sched, q));
-	work_idle_list(sched, q, queue, q->gate == GP_GATE_OPEN && !active && q->attr.kind == GP_KIND_COMPUTE &&
-			       !q->attr.unseen && q->gang == GP_NONE);
-	work_age(sched, q);
-	gp_work_timer(sched, queue);
-	device->dirty = true;
-	gp_inversion_work(sched, queue);
-	if (!was_running && running)
-		gp_inversion_started(sched, queue);
-	else if (was_running && !running)
-		gp_inversion_stopped(sched, queue, q->has_work ? GP_WHY_PRIORITY : GP_WHY_WORK);
-}
-
 /* Takes the queue out of every heap whose order depends on what is about to change, and puts it back. */
-void gp_work_set_rank(struct gp_sched *sched, uint32_t queue, int64_t rank)
+static void work_reorder(struct gp_sched *sched, uint32_t queue, int64_t rank)
 {
 	struct gp_queue *q = &sched->queues[queue];
 	struct gp_device *device = gp_device_of(sched, q);
@@ -146,6 +111,76 @@ void gp_work_set_rank(struct gp_sched *sched, uint32_t queue, int64_t rank)
 	gp_inversion_work(sched, queue);
 }
 
+static int64_t work_base_rank(const struct gp_sched *sched, const struct gp_queue *q)
+{
+	return q->gang != GP_NONE ? sched->gangs[q->gang].rank : q->own_rank;
+}
+
+void gp_work_set_rank(struct gp_sched *sched, uint32_t queue)
+{
+	const struct gp_queue *q = &sched->queues[queue];
+	const struct gp_seat *seat = &sched->seats[q->seat];
+	int64_t rank = work_base_rank(sched, q);
+
+	work_reorder(sched, queue, q->gang == GP_NONE && seat->mixed && seat->rank > rank ? seat->rank : rank);
+}
+
+/* Queues of one process may wait for each other, so a queue with work lends its rank to its siblings: closing what it waits for would
+ * stop both until ageing ends it. */
+static void work_lend_rank(struct gp_sched *sched, struct gp_seat *seat)
+{
+	int64_t rank = INT64_MIN;
+	uint32_t i;
+
+	if (!seat->mixed)
+		return;
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (gp_work_is_active(sched, &sched->queues[i]) && work_base_rank(sched, &sched->queues[i]) > rank)
+			rank = work_base_rank(sched, &sched->queues[i]);
+	if (rank == seat->rank)
+		return;
+	seat->rank = rank;
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		gp_work_set_rank(sched, i);
+}
+
+void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_device *device = gp_device_of(sched, q);
+	struct gp_seat *seat = &sched->seats[q->seat];
+	bool active = gp_work_is_active(sched, q);
+	bool running = q->has_work && gp_gate_lets_through(q->gate);
+	bool waits = active && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE;
+	bool was_active = q->heap_index[GP_HEAP_WORK] != GP_NONE;
+	bool was_running = q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
+
+	if (was_active != active)
+		seat->work_count += active ? 1u : -1u;
+	if (was_running != running) {
+		gp_turn_account(sched, seat);
+		seat->running[q->attr.kind] += running ? 1u : -1u;
+	}
+	gp_heap_put(sched, device, GP_HEAP_WORK, queue, active);
+	gp_heap_put(sched, device, GP_HEAP_LINGER, queue, q->linger_until_ns && !active);
+	gp_heap_put(sched, device, GP_HEAP_OPEN, queue, q->gate == GP_GATE_OPEN);
+	gp_heap_put(sched, device, GP_HEAP_RUNNING, queue, running);
+	gp_heap_put(sched, device, GP_HEAP_READY, queue, waits && gp_turn_allows(sched, q));
+	gp_heap_put(sched, device, GP_HEAP_TURN, queue, waits && !gp_turn_allows(sched, q));
+	work_idle_list(sched, q, queue, q->gate == GP_GATE_OPEN && !active && q->attr.kind == GP_KIND_COMPUTE &&
+			       !q->attr.unseen && q->gang == GP_NONE);
+	work_age(sched, q);
+	gp_work_timer(sched, queue);
+	device->dirty = true;
+	if (was_active != active)
+		work_lend_rank(sched, seat);
+	gp_inversion_work(sched, queue);
+	if (!was_running && running)
+		gp_inversion_started(sched, queue);
+	else if (was_running && !running)
+		gp_inversion_stopped(sched, queue, q->has_work ? GP_WHY_PRIORITY : GP_WHY_WORK);
+}
+
 /* Asks the policy again. Must precede gp_work_refresh() where both are due. */
 void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 {
@@ -158,19 +193,23 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 		.priority_top = device->priority_top, .deadline_queue_count = device->deadline_queue_count,
 	};
 	bool is_batch = device->policy->gates && (!device->policy->is_batch || device->policy->is_batch(&view));
+	uint32_t other;
 
 	if (q->is_batch != is_batch) {
 		q->is_batch = is_batch;
 		seat->batch_count += is_batch ? 1u : -1u;
 		gp_turn_check(sched, q->seat);
+		gp_inversion_changed(sched, queue);
 	}
 	q->own_rank = device->policy->rank ? device->policy->rank(&view) : 0;
 	if (q->has_work && q->in_doubt && q->tail_ns > WORK_TRUST_NS)
 		q->own_rank = INT64_MIN + 1;
+	other = seat->queue_first == queue ? q->seat_next : seat->queue_first;
+	seat->mixed |= other != GP_NONE && (sched->queues[other].own_rank != q->own_rank || q->gang != sched->queues[other].gang);
 	if (q->gang != GP_NONE)
 		gp_gang_rank(sched, q->gang);
-	else
-		gp_work_set_rank(sched, queue, q->own_rank);
+	gp_work_set_rank(sched, queue);
+	work_lend_rank(sched, seat);
 }
 
 void gp_work_begin(struct gp_sched *sched, uint32_t queue)
@@ -281,7 +320,7 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	work_tail_gate(sched, queue, gate);
 	if (gate == GP_GATE_CLOSED) {           /* those who wait for a slot open in the order in which they began to wait */
 		q->wait_since_ns = sched->now_ns;
-		gp_work_set_rank(sched, queue, q->rank);
+		gp_work_set_rank(sched, queue);
 	}
 	gp_work_refresh(sched, queue);
 	if (gate == GP_GATE_OPEN && !gp_turn_allows(sched, q))
@@ -304,7 +343,8 @@ void gp_work_timer(struct gp_sched *sched, uint32_t queue)
 	work_earliest(&when_ns, q->hinted ? q->hint_at_ns + device->param.hint_grace_ns : q->hint_from_ns);
 	work_earliest(&when_ns, q->tail_until_ns);
 	work_earliest(&when_ns, q->hold_until_ns);
-	work_earliest(&when_ns, q->aged ? 0 : q->age_due_ns);
+	/* While somebody has the aged turn the others only keep their place: gp_work_aged_over() lets the one who is due longest go first. */
+	work_earliest(&when_ns, q->aged || device->aged_seat != GP_NONE ? 0 : q->age_due_ns);
 	if (!device->policy->gates)
 		when_ns = q->tail_until_ns ? q->tail_until_ns : GP_NEVER_NS;
 	if (when_ns == q->timer_ns && (when_ns == GP_NEVER_NS) == (q->heap_index[GP_HEAP_TIMER] == GP_NONE))
@@ -321,15 +361,10 @@ static void work_grow_old(struct gp_sched *sched, struct gp_queue *q)
 	struct gp_seat *seat = &sched->seats[q->seat];
 	uint32_t i;
 
-	if (device->aged_seat != GP_NONE) {     /* in line: each a nanosecond after the one before, so that nobody is overtaken */
-		uint64_t after_ns = device->aged_until_ns != GP_NEVER_NS ? device->aged_until_ns : sched->now_ns + device->param.age_turn_ns;
-
-		if (after_ns < device->aged_last_ns)
-			after_ns = device->aged_last_ns;
-		q->age_due_ns = device->aged_last_ns = (after_ns > sched->now_ns ? after_ns : sched->now_ns) + 1;
+	if (device->aged_seat != GP_NONE)
 		return;
-	}
 	device->aged_seat = q->seat;
+	device->aged_begun = false;
 	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns + 2 * device->attr.open_ns;
 	device->stats.aged++;
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
@@ -339,6 +374,19 @@ static void work_grow_old(struct gp_sched *sched, struct gp_queue *q)
 		gp_gang_open(sched, q->gang, GP_WHY_AGED);
 	else if (device->attr.switch_ns && q->is_batch)
 		gp_turn_force(sched, q->seat);  /* beside the holder neither would get anywhere: two short slices only switch */
+}
+
+/* The aged turn is over, or its seat is gone. */
+void gp_work_aged_over(struct gp_sched *sched, struct gp_device *device)
+{
+	uint32_t seat, i;
+
+	device->aged_seat = GP_NONE;
+	device->dirty = true;
+	for (seat = device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
+		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+			if (sched->queues[i].age_due_ns)
+				gp_work_timer(sched, i);
 }
 
 void gp_work_due(struct gp_sched *sched, uint32_t queue)

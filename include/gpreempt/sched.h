@@ -90,7 +90,7 @@ struct gp_queue_attr {
 
 /* Durations are device time. A zero means the default beside it. */
 struct gp_param {
-	uint64_t turn_ns;           /* how long equals take turns; 40 ms (measured: facts/nvidia.md §7) */
+	uint64_t turn_ns;           /* how long equals take turns; 40 ms (measured: docs/measurements/h200-2026-11-15.md, third run) */
 	uint64_t min_open_ns;       /* a gate once opened stays open at least so long; default: one open transaction */
 	uint64_t linger_max_ns;     /* longest time lower gates stay closed after the urgent queue drained; 5 ms */
 	uint64_t age_window_ns;     /* a queue that waited so long with work gets a turn whatever its rank; 1 s */
@@ -143,8 +143,13 @@ enum gp_why {
 
 /* Gate changes for one device, decided at once. Closes come before opens. The driver carries it out in as
  * few transactions as the unit allows and reports with gp_sched_applied(). A device has at most one plan
- * under way. Plans of several devices that move a gang share one seq. */
-struct gp_order { struct gp_queue_id queue; struct gp_client_id client; enum gp_why why; };
+ * under way. Orders on several devices that move one gang carry the same move. */
+struct gp_order {
+	struct gp_queue_id queue;
+	struct gp_client_id client;
+	enum gp_why why;
+	uint64_t move;              /* the number of its gang's last move; 0: in no gang */
+};
 struct gp_plan {
 	uint64_t seq;
 	uint32_t device;
