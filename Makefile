@@ -34,7 +34,11 @@ all:
 	$(call setup,build,)
 	@ninja -C build --quiet
 
-demo: all
+# Only the programs: `all` would build the tests too.
+demo:
+	@tools/deps build
+	$(call setup,build,)
+	@ninja -C build --quiet cli/gpreempt sim/gpreempt-sim
 	@tools/demo build
 
 # The kernel's headers are wanted, not needed: without root the check that uses them is skipped, and says so.

@@ -206,31 +206,44 @@ void gp_sim_agent_set_priority(struct gp_sim *sim, uint32_t index)
 	}
 }
 
+/* By what the policy puts one client above another. Those that only take turns are equals: two short slices beside each other are pure switching. */
+static int32_t agent_urgency(const struct gp_sim *sim, const struct sim_client *client)
+{
+	if (!sim->core || !strcmp(sim->config.policy, "hpf"))
+		return client->info.priority;
+	if (strcmp(sim->config.policy, "edf"))
+		return 0;
+	return client->info.work->deadline_ns ? SIM_LEVELS : client->info.priority;
+}
+
 /* Who is on top is a question of each device, and of those who are there. */
 static void agent_set_device_timeslices(struct gp_sim *sim, uint32_t device)
 {
 	const struct sim_client *client;
-	int32_t top = -1, bottom = SIM_LEVELS;
+	int32_t top = -1, bottom = SIM_LEVELS + 1;
 	uint32_t i, k, top_count = 0;
 	uint64_t slice_ns;
+	int32_t own;
 
 	for (i = 0; i < sim->client_count; i++) {
 		client = &sim->clients[i];
 		if (!client->info.alive || !(client->info.work->devices >> device & 1))
 			continue;
-		if (client->info.priority > top)
+		own = agent_urgency(sim, client);
+		if (own > top)
 			top_count = 0;
-		top = client->info.priority > top ? client->info.priority : top;
-		bottom = client->info.priority < bottom ? client->info.priority : bottom;
-		top_count += client->info.priority == top;
+		top = own > top ? own : top;
+		bottom = own < bottom ? own : bottom;
+		top_count += own == top;
 	}
 	for (i = 0; i < sim->client_count; i++) {
 		client = &sim->clients[i];
-		slice_ns = client->info.priority < top ? AGENT_SLICE_LOWER_NS : AGENT_SLICE_TOP_NS;
-		if (client->info.priority < top && sim->config.lower_slice_ns)
+		own = agent_urgency(sim, client);
+		slice_ns = own < top ? AGENT_SLICE_LOWER_NS : AGENT_SLICE_TOP_NS;
+		if (own < top && sim->config.lower_slice_ns)
 			slice_ns = sim->config.lower_slice_ns;
 		/* Equals at the top share by the device's own slices, as do all when there is one priority only. */
-		if (top == bottom || (client->info.priority == top && top_count > 1))
+		if (top == bottom || (own == top && top_count > 1))
 			slice_ns = (uint64_t)gp_desc_get(sim->config.desc, GP_DESC_TIMESLICE_NS);
 		for (k = 0; client->info.alive && k < client->device_count; k++) {
 			if (client->devices[k] == device)

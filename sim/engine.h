@@ -24,7 +24,7 @@ struct gp_sim;
 enum gp_sim_mode {
 	GP_SIM_STOCK,      /* no core: what the firmware does */
 	GP_SIM_CORE,       /* the core with config.policy */
-	GP_SIM_SEQUENTIAL, /* one request or iteration at a time, in order of arrival */
+	GP_SIM_SEQUENTIAL, /* one request or iteration at a time, the most urgent first */
 	GP_SIM_LV1,        /* launch gating: lower clients launch nothing while a higher one has work */
 	GP_SIM_RESET,      /* kill and re-run: idempotent clients only */
 };

@@ -98,6 +98,24 @@ static int main_load_device(struct main_run *run, struct gp_error *error)
 	return 0;
 }
 
+/* What the simulation takes the device to be, value by value. */
+static int main_describe(struct main_run *run)
+{
+	struct gp_error error = { "" };
+	char line[700];
+	int ret, key;
+
+	ret = main_load_device(run, &error);
+	if (ret)
+		return main_refuse(&error, ret == -ESRCH ? MAIN_USAGE : MAIN_FAILED);
+	printf("%s: %s\n", run->desc.name, run->desc.title);
+	for (key = 0; key < GP_DESC_KEY_COUNT; key++) {
+		if (run->desc.values[key].present && !gp_desc_line(&run->desc, (enum gp_desc_key)key, line, sizeof(line)))
+			printf("%s\n", line);
+	}
+	return fflush(stdout) ? MAIN_FAILED : MAIN_OK;
+}
+
 static int main_load_workload(struct main_run *run, struct gp_error *error)
 {
 	struct gp_options *options = &run->options;
@@ -256,6 +274,8 @@ int main(int argc, char **argv)
 		status = MAIN_OK;
 	} else if (run->options.list) {
 		status = main_list();
+	} else if (run->options.describe) {
+		status = main_describe(run);
 	} else {
 		status = main_run(run);
 	}

@@ -179,8 +179,8 @@ uint64_t gp_mix_request_ns(const struct gp_workload *workload, uint32_t sequence
 		step = &seq->steps[i];
 		capacity = step->type == GP_STEP_COPY ? 0 : gp_gpu_capacity(desc, &step->kernel);
 		if (capacity)
-			total_ns += (unsigned __int128)step->kernel.workgroups * step->kernel.workgroup_ns *
-				    step->repeat / capacity;
+			total_ns += (unsigned __int128)((step->kernel.workgroups + (uint64_t)capacity - 1) / capacity) *
+				    step->kernel.workgroup_ns * step->repeat;
 	}
 	return total_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)total_ns;
 }

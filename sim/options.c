@@ -38,7 +38,8 @@ const char gp_options_help[] =
 "\n"
 "What comes out (a table, unless --json goes to standard output)\n"
 "  --json [FILE]        schema 1, docs/json.md             --perfetto FILE  for ui.perfetto.dev\n"
-"  --html FILE          one self-contained page            --list           mixes and policies\n"
+"  --html FILE          one self-contained page            --list           mixes, devices, policies\n"
+"  --describe           every value of the device with its unit, range, kind and source\n"
 "\n"
 "Priorities are 0 to 99; 99 = most urgent.\n"
 "\n"
@@ -52,7 +53,7 @@ const char gp_options_help[] =
 
 enum { OPTION_MIX = 256, OPTION_DEVICE, OPTION_DEVICES, OPTION_POLICY, OPTION_SET, OPTION_GATE, OPTION_GATE_COST,
        OPTION_DILATE, OPTION_SEED, OPTION_DURATION, OPTION_COMPARE, OPTION_JSON, OPTION_PERFETTO, OPTION_HTML,
-       OPTION_LOAD, OPTION_REQUEST, OPTION_TRACE, OPTION_LIST, OPTION_RPTR, OPTION_VERSION };
+       OPTION_LOAD, OPTION_REQUEST, OPTION_TRACE, OPTION_LIST, OPTION_DESCRIBE, OPTION_RPTR, OPTION_VERSION };
 
 static const struct option options_long[] = {
 	{ "mix", required_argument, NULL, OPTION_MIX }, { "device", required_argument, NULL, OPTION_DEVICE },
@@ -65,6 +66,7 @@ static const struct option options_long[] = {
 	{ "perfetto", required_argument, NULL, OPTION_PERFETTO }, { "html", required_argument, NULL, OPTION_HTML },
 	{ "load", required_argument, NULL, OPTION_LOAD }, { "request", required_argument, NULL, OPTION_REQUEST },
 	{ "trace", required_argument, NULL, OPTION_TRACE }, { "list", no_argument, NULL, OPTION_LIST },
+	{ "describe", no_argument, NULL, OPTION_DESCRIBE },
 	{ "rptr", required_argument, NULL, OPTION_RPTR }, { "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPTION_VERSION }, { NULL, 0, NULL, 0 },
 };
@@ -283,6 +285,7 @@ static bool options_output(struct gp_options *options, int option, char **argv)
 	case OPTION_PERFETTO: options->perfetto_path = optarg; return true;
 	case OPTION_HTML: options->html_path = optarg; return true;
 	case OPTION_LIST: options->list = true; return true;
+	case OPTION_DESCRIBE: options->describe = true; return true;
 	case OPTION_VERSION: options->version = true; return true;
 	case 'h': options->help = true; return true;
 	default: return false;

@@ -13,7 +13,7 @@ struct gp_options {
 	uint32_t run_count;
 	char runs[GP_OPTIONS_RUN_MAX][24]; /* names of modes, in order */
 	bool has_gate, has_duration;
-	bool list, help, version;
+	bool list, describe, help, version;
 	bool json;
 	const char *json_path, *perfetto_path, *html_path; /* "-": standard output */
 	struct gp_sim_config config;                       /* all but workload and description */

@@ -134,8 +134,10 @@ static bool record_mark_type(enum gp_trace_type type, enum gp_result_mark_type *
 
 static void record_decision(struct gp_sim *sim, const struct gp_trace_event *event)
 {
-	struct gp_result_mark mark = { .start_ns = sim->now_ns,
-				       .end_ns = sim->now_ns,
+	/* The core's clock may have jumped; the difference is the same for all it has not told us yet. */
+	uint64_t time_ns = event->time_ns - gp_sim_core_now_ns(sim) + sim->now_ns;
+	struct gp_result_mark mark = { .start_ns = time_ns,
+				       .end_ns = time_ns,
 				       .device = event->device,
 				       .other = SIM_NONE,
 				       .client = SIM_NONE,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the latency distribution of one client: a cumulative curve per run, time on a logarithmic axis. */
 #include <inttypes.h>
-#include <string.h>
 #include "view/format.h"
+#include "view/row.h"
 #include "view/svg.h"
 
-#define DISTRIBUTION_WIDTH  760u
-#define DISTRIBUTION_HEIGHT 330u
+#define DISTRIBUTION_WIDTH  640u
+#define DISTRIBUTION_HEIGHT 320u
 #define DISTRIBUTION_POINTS 200u /* of a curve: one per half a percent */
 
 /* The plot inside, in tenths. */
-static const struct gp_svg_box distribution_plot = { .x = 580, .y = 140, .width = 6820, .height = 2620 };
+static const struct gp_svg_box distribution_plot = { .x = 520, .y = 140, .width = 5700, .height = 2520 };
 
 struct distribution {
 	FILE *stream;
@@ -29,18 +29,21 @@ static uint32_t distribution_y(uint32_t permille)
 	       gp_svg_scale(permille, 0, 1000, distribution_plot.height);
 }
 
-/* From the power of ten below the smallest value to a little beyond the largest. */
+/* From below the shortest to a little beyond the longest. One in a hundred may lie further left: a request that
+ * arrived when the run ended is a nanosecond old, and would be most of a logarithmic axis. */
 static bool distribution_range(struct distribution *chart, const struct gp_result *result, const char *name)
 {
 	uint64_t min_ns = UINT64_MAX, max_ns = 0, power = 1;
+	struct gp_row row;
 
 	for (uint32_t i = 0; i < result->run_count; i++) {
-		const struct gp_result_client *client = gp_compare_client(&result->runs[i], name);
+		uint64_t first_ns;
 
-		if (!client || !gp_compare_has_latency(client))
+		if (!gp_row_find(&row, &result->runs[i], name) || !gp_row_has_latency(&row))
 			continue;
-		min_ns = client->latency_ns.min < min_ns ? client->latency_ns.min : min_ns;
-		max_ns = client->latency_ns.max > max_ns ? client->latency_ns.max : max_ns;
+		first_ns = gp_hist_quantile(gp_row_latency(&row), 10);
+		min_ns = first_ns < min_ns ? first_ns : min_ns;
+		max_ns = gp_row_latency(&row)->max > max_ns ? gp_row_latency(&row)->max : max_ns;
 	}
 	if (!max_ns)
 		return false;
@@ -127,41 +130,56 @@ static void distribution_curve(const struct distribution *chart, const struct gp
 
 /* A dot where the curve crosses 99 %. */
 static void distribution_dot(const struct distribution *chart, const struct gp_result_run *run,
-			     const struct gp_hist *hist, uint32_t colour)
+			     const struct gp_row *row, uint32_t colour)
 {
-	uint64_t p99_ns = gp_hist_quantile(hist, 990);
-	uint32_t x = distribution_x(chart, p99_ns), y = distribution_y(990);
-	char text[96], value[GP_FORMAT_TEXT_SIZE];
+	uint32_t x = distribution_x(chart, gp_hist_quantile(gp_row_latency(row), 990)), y = distribution_y(990);
+	char text[128], value[GP_ROW_TEXT_SIZE];
 
 	fprintf(chart->stream,
 		"<circle class=\"dot r%" PRIu32 "\" cx=\"%" PRIu32 ".%" PRIu32 "\" cy=\"%" PRIu32 ".%" PRIu32
 		"\" r=\"4\">",
 		colour, x / 10u, x % 10u, y / 10u, y % 10u);
-	(void)snprintf(text, sizeof(text), "%s: p99 is %s", run->policy, gp_format_tick(p99_ns, value, sizeof(value)));
+	(void)snprintf(text, sizeof(text), "%s: p99 is %s", run->policy,
+		       gp_row_format_latency(row, 990, value, sizeof(value)));
 	gp_svg_title(chart->stream, "circle", text);
 }
 
-void gp_chart_distribution(FILE *stream, const struct gp_result *result, const struct gp_result_client *client)
+/* Where it is so, that a curve is only a bound. */
+static void distribution_note(FILE *stream, const struct gp_result_run *run, const struct gp_row *row)
+{
+	char share[GP_FORMAT_TEXT_SIZE];
+	uint64_t count = gp_row_latency(row)->count;
+	uint64_t unfinished = row->unfinished < count ? row->unfinished : count;
+
+	if (!gp_row_is_bound(row, 990))
+		return;
+	fputs("<p class=\"note\">", stream);
+	gp_format_html(stream, run->policy);
+	fprintf(stream,
+		": %s of the requests were unfinished when the run ended and count with the time they had waited; the "
+		"true curve lies further right.</p>\n",
+		gp_format_share(gp_svg_scale(unfinished, 0, count, 1000000), share, sizeof(share)));
+}
+
+void gp_chart_distribution(FILE *stream, const struct gp_result *result, const char *row_name)
 {
 	struct distribution chart = { .stream = stream };
+	struct gp_row row;
 	char label[128];
 
-	if (!distribution_range(&chart, result, client->name))
+	if (!distribution_range(&chart, result, row_name))
 		return;
-	(void)snprintf(label, sizeof(label), "Cumulative distribution of the latency of %s", client->name);
+	(void)snprintf(label, sizeof(label), "Cumulative distribution of the latency of %s", row_name);
 	gp_svg_begin(stream, DISTRIBUTION_WIDTH, DISTRIBUTION_HEIGHT, label);
 	distribution_axes(&chart);
-	for (uint32_t i = 0; i < result->run_count; i++) {
-		const struct gp_result_client *other = gp_compare_client(&result->runs[i], client->name);
-
-		if (other && gp_compare_has_latency(other))
-			distribution_curve(&chart, &other->latency_ns, gp_chart_run_colour(result, i));
-	}
-	for (uint32_t i = 0; i < result->run_count; i++) {
-		const struct gp_result_client *other = gp_compare_client(&result->runs[i], client->name);
-
-		if (other && gp_compare_has_latency(other))
-			distribution_dot(&chart, &result->runs[i], &other->latency_ns, gp_chart_run_colour(result, i));
-	}
+	for (uint32_t i = 0; i < result->run_count; i++)
+		if (gp_row_find(&row, &result->runs[i], row_name) && gp_row_has_latency(&row))
+			distribution_curve(&chart, gp_row_latency(&row), gp_chart_run_colour(result, i));
+	for (uint32_t i = 0; i < result->run_count; i++)
+		if (gp_row_find(&row, &result->runs[i], row_name) && gp_row_has_latency(&row))
+			distribution_dot(&chart, &result->runs[i], &row, gp_chart_run_colour(result, i));
 	gp_svg_end(stream);
+	for (uint32_t i = 0; i < result->run_count; i++)
+		if (gp_row_find(&row, &result->runs[i], row_name) && gp_row_has_latency(&row))
+			distribution_note(stream, &result->runs[i], &row);
 }

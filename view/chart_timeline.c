@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the timeline of a run's recorded window: a lane per hardware queue, a row of decisions and one of inversions
- * above them, stops of the device shaded behind. What is narrower than a pixel is merged, so that a report stays a
- * few thousand shapes.
+ * Owns the timeline of a run's recorded window: a lane per hardware queue, above them a row per kind of mark (requests,
+ * decisions, inversions) that there is, stops of the device shaded behind. What is narrower than a pixel is merged, so
+ * that a report stays a few thousand shapes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #define TIMELINE_WIDTH    1080u
 #define TIMELINE_LABEL    150u
 #define TIMELINE_PLOT     900u /* wide */
-#define TIMELINE_TOP      60u  /* rows of decisions and inversions */
+#define TIMELINE_ROW      17u  /* of marks of one kind */
 #define TIMELINE_AXIS     34u
 #define TIMELINE_LANE_MAX 48u   /* lanes drawn; the rest is counted in a note */
 #define TIMELINE_RECT_MAX 3000u /* slices drawn per run, about */
@@ -26,8 +26,8 @@ struct timeline {
 	FILE *stream;
 	const struct gp_result_run *run;
 	const struct gp_compare_names *names;
-	uint32_t lane_count, lane_height, height; /* whole units */
-	uint64_t merge_ns;                        /* slices closer than this, one of them shorter than it, become one */
+	uint32_t lane_count, lane_height, top, height; /* whole units */
+	uint64_t merge_ns; /* slices closer than this, one of them shorter than it, become one */
 };
 
 /* Slices merged into one rectangle. */
@@ -45,7 +45,7 @@ static uint32_t timeline_x(const struct timeline *chart, uint64_t ns)
 
 static uint32_t timeline_lane_y(const struct timeline *chart, uint32_t lane)
 {
-	return (TIMELINE_TOP + lane * (chart->lane_height + 4u)) * 10u;
+	return (chart->top + lane * (chart->lane_height + 4u)) * 10u;
 }
 
 static uint32_t timeline_colour(const struct timeline *chart, uint32_t client)
@@ -59,8 +59,12 @@ static void timeline_span(const struct timeline *chart, uint32_t lane, const str
 		 y = timeline_lane_y(chart, lane);
 	char classes[24], text[320], at[GP_FORMAT_TEXT_SIZE], length[GP_FORMAT_TEXT_SIZE];
 
+	uint32_t cut;
+
 	if (end < x + 6u)
 		end = x + 6u;
+	/* The red end of a preempted slice never hides what ran. */
+	cut = (end - x) / 2u < 25u ? (end - x) / 2u : 25u;
 	(void)snprintf(classes, sizeof(classes), "s c%" PRIu32, timeline_colour(chart, span->client));
 	gp_svg_rect(chart->stream, classes, (struct gp_svg_box){ x, y, end - x, chart->lane_height * 10u }, true);
 	(void)gp_format_tick(
@@ -79,8 +83,8 @@ static void timeline_span(const struct timeline *chart, uint32_t lane, const str
 			       span->preempted);
 	gp_svg_title(chart->stream, "rect", text);
 	if (span->ends_preempted)
-		gp_svg_rect(chart->stream, "cut",
-			    (struct gp_svg_box){ end > 25u ? end - 25u : 0, y, 25, chart->lane_height * 10u }, false);
+		gp_svg_rect(chart->stream, "cut", (struct gp_svg_box){ end - cut, y, cut, chart->lane_height * 10u },
+			    false);
 }
 
 static bool timeline_span_take(const struct timeline *chart, struct timeline_span *span,
@@ -107,9 +111,9 @@ static void timeline_lane_label(const struct timeline *chart, uint32_t lane, con
 	uint32_t y = timeline_lane_y(chart, lane) + (chart->lane_height / 2u + 4u) * 10u;
 	char text[128], name[80];
 
-	(void)gp_format_cut(gp_marks_client(chart->run, slice->client), has_devices ? 12 : 14, name, sizeof(name));
+	(void)gp_format_cut(gp_marks_client(chart->run, slice->client), has_devices ? 9 : 14, name, sizeof(name));
 	if (has_devices)
-		(void)snprintf(text, sizeof(text), "%s · %" PRIu32 ":q%" PRIu32, name, slice->device, slice->queue);
+		(void)snprintf(text, sizeof(text), "%s · GPU %" PRIu32 " q%" PRIu32, name, slice->device, slice->queue);
 	else
 		(void)snprintf(text, sizeof(text), "%s · q%" PRIu32, name, slice->queue);
 	gp_svg_text(chart->stream, "l e", (struct gp_svg_point){ (TIMELINE_LABEL - 10u) * 10u, y }, text);
@@ -173,7 +177,7 @@ static void timeline_axis(const struct timeline *chart)
 	for (uint64_t ns = run->window_start_ns; ns <= run->window_end_ns; ns += step) {
 		uint32_t x = timeline_x(chart, ns);
 
-		gp_svg_line(chart->stream, "grid", (struct gp_svg_point){ x, 240 },
+		gp_svg_line(chart->stream, "grid", (struct gp_svg_point){ x, 40 },
 			    (struct gp_svg_point){ x, bottom + 50u });
 		gp_svg_text(chart->stream, "t m", (struct gp_svg_point){ x, bottom + 190u },
 			    gp_format_tick(ns - run->window_start_ns, text, sizeof(text)));
@@ -200,35 +204,40 @@ static void timeline_halts(const struct timeline *chart)
 			continue;
 		if (end < x + 8u)
 			end = x + 8u;
-		gp_svg_rect(
-			chart->stream, "halt",
-			(struct gp_svg_box){ x, TIMELINE_TOP * 10u - 30u, end - x, bottom - TIMELINE_TOP * 10u + 30u },
-			true);
+		gp_svg_rect(chart->stream, "halt",
+			    (struct gp_svg_box){ x, chart->top * 10u - 20u, end - x, bottom - chart->top * 10u + 20u },
+			    true);
 		gp_svg_title(chart->stream, "rect", gp_marks_text(chart->run, mark, text, sizeof(text)));
 		drawn_end = end;
 	}
 }
 
-/* A small shape per kind: closed points down, opened up, left open is a ring, a turn a diamond, a fault a cross. */
-static void timeline_shape(const struct timeline *chart, const struct gp_result_mark *mark, uint32_t x)
+/* A row above the lanes. An arrival is a tick; closed points down, opened up, left open is a ring, a turn a diamond, a
+ * fault a cross. */
+static const struct {
+	enum gp_result_mark_type type;
+	const char *label, *classes, *path; /* path: around 0,0; NULL: a bar as long as the mark */
+} timeline_rows[] = {
+	{ GP_MARK_ARRIVAL, "requests arrive", "arrival", "M-.5-5h1v10h-1z" },
+	{ GP_MARK_CLOSE, "gates closed", "mark close", "M-4.5-3.5h9L0 4.5z" },
+	{ GP_MARK_OPEN, "gates opened", "mark open", "M-4.5 3.5h9L0-4.5z" },
+	{ GP_MARK_LEFT_OPEN, "left open", "mark left", "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z" },
+	{ GP_MARK_TURN, "turns", "mark turn", "M0-5l4 5-4 5-4-5z" },
+	{ GP_MARK_FAULT, "faults", "mark fault", "M-4-4L4 4M4-4L-4 4" },
+	{ GP_MARK_INVERSION, "inversions", "inversion", NULL },
+};
+#define TIMELINE_ROW_COUNT (sizeof(timeline_rows) / sizeof(timeline_rows[0]))
+
+static void timeline_shape(const struct timeline *chart, size_t kind, const struct gp_result_mark *mark,
+			   struct gp_svg_point point)
 {
-	static const char *const paths[] = {
-		[GP_MARK_CLOSE] = "M-4.5-3.5h9L0 4.5z",
-		[GP_MARK_OPEN] = "M-4.5 3.5h9L0-4.5z",
-		[GP_MARK_LEFT_OPEN] = "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z",
-		[GP_MARK_TURN] = "M0-5l4 5-4 5-4-5z",
-		[GP_MARK_FAULT] = "M-4-4L4 4M4-4L-4 4",
-	};
-	static const char *const classes[] = { [GP_MARK_CLOSE] = "close",
-					       [GP_MARK_OPEN] = "open",
-					       [GP_MARK_LEFT_OPEN] = "left",
-					       [GP_MARK_TURN] = "turn",
-					       [GP_MARK_FAULT] = "fault" };
 	char text[GP_MARKS_TEXT_SIZE + GP_FORMAT_TEXT_SIZE], at[GP_FORMAT_TEXT_SIZE];
 	size_t used;
 
-	fprintf(chart->stream, "<path class=\"mark %s\" transform=\"translate(%" PRIu32 ".%" PRIu32 " 16)\" d=\"%s\">",
-		classes[mark->type], x / 10u, x % 10u, paths[mark->type]);
+	fprintf(chart->stream,
+		"<path class=\"%s\" transform=\"translate(%" PRIu32 ".%" PRIu32 " %" PRIu32 ".%" PRIu32 ")\" d=\"%s\">",
+		timeline_rows[kind].classes, point.x / 10u, point.x % 10u, point.y / 10u, point.y % 10u,
+		timeline_rows[kind].path);
 	(void)gp_marks_text(chart->run, mark, text, GP_MARKS_TEXT_SIZE);
 	used = strlen(text);
 	(void)snprintf(text + used, sizeof(text) - used, " (at %s)",
@@ -239,36 +248,59 @@ static void timeline_shape(const struct timeline *chart, const struct gp_result_
 	gp_svg_title(chart->stream, "path", text);
 }
 
-static bool timeline_is_decision(enum gp_result_mark_type type)
+static bool timeline_has_kind(const struct timeline *chart, size_t kind)
 {
-	return type == GP_MARK_CLOSE || type == GP_MARK_OPEN || type == GP_MARK_LEFT_OPEN || type == GP_MARK_TURN ||
-	       type == GP_MARK_FAULT;
+	for (uint32_t i = 0; i < chart->run->mark_count; i++)
+		if (chart->run->marks[i].type == timeline_rows[kind].type &&
+		    timeline_is_inside(chart, &chart->run->marks[i]))
+			return true;
+	return false;
 }
 
-static void timeline_marks(const struct timeline *chart)
+/* Marks of one kind. Those that would hide each other are left out. */
+static void timeline_mark_row(const struct timeline *chart, size_t kind, uint32_t row)
 {
-	uint32_t drawn_x[GP_MARK_FAULT + 1] = { 0 }, inversion_end = 0, near = TIMELINE_PLOT * 10u / TIMELINE_MARK_MAX;
+	uint32_t y = (row * TIMELINE_ROW + TIMELINE_ROW / 2u + 2u) * 10u,
+		 near = TIMELINE_PLOT * 10u / TIMELINE_MARK_MAX;
+	uint32_t drawn_x = 0, drawn_end = 0;
 	char text[GP_MARKS_TEXT_SIZE];
 
-	gp_svg_text(chart->stream, "t e", (struct gp_svg_point){ (TIMELINE_LABEL - 10u) * 10u, 200 }, "decisions");
-	gp_svg_text(chart->stream, "t e", (struct gp_svg_point){ (TIMELINE_LABEL - 10u) * 10u, 430 }, "inversions");
+	gp_svg_text(chart->stream, "t e", (struct gp_svg_point){ (TIMELINE_LABEL - 10u) * 10u, y + 40u },
+		    timeline_rows[kind].label);
 	for (uint32_t i = 0; i < chart->run->mark_count; i++) {
 		const struct gp_result_mark *mark = &chart->run->marks[i];
 		uint32_t x = timeline_x(chart, mark->start_ns), end = timeline_x(chart, mark->end_ns);
 
-		if (!timeline_is_inside(chart, mark))
+		if (mark->type != timeline_rows[kind].type || !timeline_is_inside(chart, mark))
 			continue;
-		if (timeline_is_decision(mark->type) && (!drawn_x[mark->type] || x >= drawn_x[mark->type] + near)) {
-			timeline_shape(chart, mark, x);
-			drawn_x[mark->type] = x;
-		}
-		if (mark->type == GP_MARK_INVERSION && (!inversion_end || end > inversion_end + 5u)) {
-			gp_svg_rect(chart->stream, "inversion",
-				    (struct gp_svg_box){ x, 330, end > x + 15u ? end - x : 15u, 140 }, true);
+		if (timeline_rows[kind].path && (!drawn_x || x >= drawn_x + near)) {
+			timeline_shape(chart, kind, mark, (struct gp_svg_point){ x, y });
+			drawn_x = x;
+		} else if (!timeline_rows[kind].path && (!drawn_end || end > drawn_end + 5u)) {
+			gp_svg_rect(chart->stream, timeline_rows[kind].classes,
+				    (struct gp_svg_box){ x, y - 55u, end > x + 15u ? end - x : 15u, 110 }, true);
 			gp_svg_title(chart->stream, "rect", gp_marks_text(chart->run, mark, text, sizeof(text)));
-			inversion_end = end;
+			drawn_end = end;
 		}
 	}
+}
+
+static void timeline_marks(const struct timeline *chart)
+{
+	uint32_t row = 0;
+
+	for (size_t kind = 0; kind < TIMELINE_ROW_COUNT; kind++)
+		if (timeline_has_kind(chart, kind))
+			timeline_mark_row(chart, kind, row++);
+}
+
+static uint32_t timeline_count_rows(const struct timeline *chart)
+{
+	uint32_t count = 0;
+
+	for (size_t kind = 0; kind < TIMELINE_ROW_COUNT; kind++)
+		count += timeline_has_kind(chart, kind);
+	return count;
 }
 
 int gp_chart_timeline(FILE *stream, const struct gp_result *result, const struct gp_result_run *run,
@@ -286,7 +318,8 @@ int gp_chart_timeline(FILE *stream, const struct gp_result *result, const struct
 	lane_total = timeline_count_lanes(run, order);
 	chart.lane_count = lane_total < TIMELINE_LANE_MAX ? lane_total : TIMELINE_LANE_MAX;
 	chart.lane_height = chart.lane_count > 24u ? 10u : chart.lane_count > 8u ? 16u : 26u;
-	chart.height = TIMELINE_TOP + chart.lane_count * (chart.lane_height + 4u) + TIMELINE_AXIS;
+	chart.top = timeline_count_rows(&chart) * TIMELINE_ROW + 8u;
+	chart.height = chart.top + chart.lane_count * (chart.lane_height + 4u) + TIMELINE_AXIS;
 	merges = TIMELINE_RECT_MAX / chart.lane_count < TIMELINE_PLOT ? TIMELINE_RECT_MAX / chart.lane_count :
 									TIMELINE_PLOT;
 	chart.merge_ns = (run->window_end_ns - run->window_start_ns) / merges + 1u;

@@ -37,6 +37,7 @@ static void json_client(struct gp_json_writer *writer, const struct gp_result_cl
 	gp_json_writer_i64(writer, "priority", client->priority);
 	gp_json_writer_string(writer, "kind", client->is_service ? "service" : "batch");
 	gp_json_writer_u64(writer, "requests", client->requests);
+	gp_json_writer_u64(writer, "unfinished", client->unfinished);
 	json_latency(writer, client);
 	gp_json_writer_decimal(writer, "throughput_per_s", client->throughput_milli, 3);
 	gp_json_writer_decimal(writer, "gpu_share", client->gpu_share_ppm, 6);

@@ -98,11 +98,18 @@ uint32_t gp_chart_client_colour(uint32_t index)
 
 uint32_t gp_chart_run_colour(const struct gp_result *result, uint32_t run)
 {
-	uint32_t colour = 0;
+	static const char *const known[] = { "alone", "stock", "hpf" };
+	const uint32_t known_count = sizeof(known) / sizeof(known[0]);
+	uint32_t others = 0;
 
-	if (!strcmp(result->runs[run].policy, "alone"))
-		return 0;
-	for (uint32_t i = 0; i <= run; i++)
-		colour += strcmp(result->runs[i].policy, "alone") != 0;
-	return 1u + (colour - 1u) % (GP_SVG_COLOURS - 1u);
+	for (uint32_t i = 0; i <= run; i++) {
+		uint32_t colour = 0;
+
+		while (colour < known_count && strcmp(result->runs[i].policy, known[colour]))
+			colour++;
+		if (i == run && colour < known_count)
+			return colour;
+		others += colour == known_count;
+	}
+	return known_count + (others - 1u) % (GP_SVG_COLOURS - known_count);
 }

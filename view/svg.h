@@ -34,15 +34,16 @@ uint32_t gp_svg_scale(uint64_t value, uint64_t first, uint64_t last, uint32_t wi
 uint32_t gp_svg_scale_log(uint64_t value, uint64_t first, uint64_t last, uint32_t width); /* all > 0 */
 
 /* The charts of a report, each a complete <svg>. */
-void gp_chart_bars(FILE *stream, const struct gp_result *result, const struct gp_result_client *client);
-void gp_chart_distribution(FILE *stream, const struct gp_result *result, const struct gp_result_client *client);
+void gp_chart_latency(FILE *stream, const struct gp_result *result, const char *row_name);
+void gp_chart_throughput(FILE *stream, const struct gp_result *result, const char *row_name);
+void gp_chart_distribution(FILE *stream, const struct gp_result *result, const char *row_name);
 /* -ENOMEM, or 0 */
 int gp_chart_timeline(FILE *stream, const struct gp_result *result, const struct gp_result_run *run,
 		      const struct gp_compare_names *names);
 
 /* The colour of the index-th client; only the first has the first colour, however many there are. */
 uint32_t gp_chart_client_colour(uint32_t index);
-/* The colour of a run: 0 is the grey of "alone"; the others count on. */
+/* The colour of a run: the same in every report for alone (0, grey), stock and hpf; the others count on. */
 uint32_t gp_chart_run_colour(const struct gp_result *result, uint32_t run);
 
 #endif

@@ -5,9 +5,9 @@
 #include <string.h>
 #include "lib/units.h"
 #include "lib/utf8.h"
-#include "view/compare.h"
+#include "view/finding.h"
 #include "view/format.h"
-#include "view/result.h"
+#include "view/row.h"
 
 #define TABLE_WIDTH        110u /* columns */
 #define TABLE_CELL_SIZE    64u
@@ -47,53 +47,76 @@ struct table_row {
 struct table {
 	FILE *stream;
 	bool colour;
+	size_t gap; /* between columns */
 	size_t widths[TABLE_COLUMN_COUNT];
 };
 
-static void table_fill(const struct gp_result *result, const struct gp_result_run *run,
-		       const struct gp_compare_row *group, struct table_row *row)
+static void table_fill(const struct gp_result *result, const struct gp_result_run *run, const struct gp_row *group,
+		       struct table_row *row)
 {
 	static const uint32_t permilles[] = { 500, 900, 990, 1000 };
-	const struct gp_result_client *client = group->client, *alone = gp_compare_alone(result, client);
-	bool has_latency = gp_compare_has_latency(client);
 
 	memset(row, 0, sizeof(*row));
 	(void)gp_format_cut(run->policy, TABLE_POLICY_WIDTH, row->cells[TABLE_POLICY], TABLE_CELL_SIZE);
 	(void)gp_format_cut(group->name, TABLE_CLIENT_WIDTH, row->cells[TABLE_CLIENT], TABLE_CELL_SIZE);
-	(void)snprintf(row->cells[TABLE_PRIORITY], TABLE_CELL_SIZE, "%" PRId32, client->priority);
+	(void)snprintf(row->cells[TABLE_PRIORITY], TABLE_CELL_SIZE, "%" PRId32, group->client->priority);
 	(void)gp_format_count(group->requests, row->cells[TABLE_REQUESTS], TABLE_CELL_SIZE);
-	for (int i = 0; i < 4; i++) {
-		if (has_latency)
-			(void)gp_units_format_ns(gp_hist_quantile(&client->latency_ns, permilles[i]),
-						 row->cells[TABLE_P50 + i], TABLE_CELL_SIZE);
-		else
-			strcpy(row->cells[TABLE_P50 + i], "–");
-	}
-	strcpy(row->cells[TABLE_ALONE], "–");
-	if (has_latency && alone)
-		(void)gp_format_times(gp_hist_quantile(&client->latency_ns, 990),
-				      gp_hist_quantile(&alone->latency_ns, 990), row->cells[TABLE_ALONE],
-				      TABLE_CELL_SIZE);
-	(void)gp_format_rate(group->throughput_milli, row->cells[TABLE_RATE], TABLE_CELL_SIZE);
-	(void)gp_format_share(group->gpu_share_ppm, row->cells[TABLE_SHARE], TABLE_CELL_SIZE);
+	for (int i = 0; i < 4; i++)
+		(void)gp_row_format_latency(group, permilles[i], row->cells[TABLE_P50 + i], TABLE_CELL_SIZE);
+	(void)gp_row_format_times(group, result, row->cells[TABLE_ALONE], TABLE_CELL_SIZE);
+	(void)gp_row_format_rate(group, row->cells[TABLE_RATE], TABLE_CELL_SIZE);
+	(void)gp_row_format_share(group, row->cells[TABLE_SHARE], TABLE_CELL_SIZE);
+}
+
+static size_t table_total(const struct table *table)
+{
+	size_t total = table->gap * (TABLE_COLUMN_COUNT - 1);
+
+	for (int i = 0; i < TABLE_COLUMN_COUNT; i++)
+		total += table->widths[i];
+	return total;
+}
+
+/* Gives up columns of one that is wider than `least`, as many as the table is too wide. */
+static void table_shrink(struct table *table, int column, size_t least)
+{
+	size_t total = table_total(table), spare;
+
+	if (total <= TABLE_WIDTH || table->widths[column] <= least)
+		return;
+	spare = table->widths[column] - least;
+	table->widths[column] -= total - TABLE_WIDTH < spare ? total - TABLE_WIDTH : spare;
+}
+
+/* Numbers are never cut: names give way, then the space between columns, then names again. */
+static void table_fit(struct table *table)
+{
+	table_shrink(table, TABLE_CLIENT, 10);
+	table_shrink(table, TABLE_POLICY, 7);
+	if (table_total(table) > TABLE_WIDTH)
+		table->gap = 1;
+	table_shrink(table, TABLE_CLIENT, 6);
+	table_shrink(table, TABLE_POLICY, 5);
 }
 
 static void table_measure(struct table *table, const struct gp_result *result)
 {
+	struct gp_row group;
+
+	table->gap = 2;
 	for (int i = 0; i < TABLE_COLUMN_COUNT; i++)
 		table->widths[i] = gp_utf8_width(table_heads[i]);
 	for (uint32_t i = 0; i < result->run_count; i++)
-		for (uint32_t j = 0; j < result->runs[i].client_count;) {
-			struct gp_compare_row group;
+		for (uint32_t j = 0; j < result->runs[i].client_count; j += group.count) {
 			struct table_row row;
 
-			gp_compare_row_init(&group, &result->runs[i], j);
-			j += group.count;
+			gp_row_init(&group, &result->runs[i], j);
 			table_fill(result, &result->runs[i], &group, &row);
 			for (int k = 0; k < TABLE_COLUMN_COUNT; k++)
 				if (gp_utf8_width(row.cells[k]) > table->widths[k])
 					table->widths[k] = gp_utf8_width(row.cells[k]);
 		}
+	table_fit(table);
 }
 
 static void table_style(const struct table *table, const char *style)
@@ -105,14 +128,17 @@ static void table_style(const struct table *table, const char *style)
 /* Names to the left, numbers to the right. */
 static void table_cell(const struct table *table, int column, const char *text)
 {
-	int padding = (int)(table->widths[column] - gp_utf8_width(text));
-	bool is_last = column == TABLE_COLUMN_COUNT - 1;
+	char cut[TABLE_CELL_SIZE * 2];
+	int padding;
 
+	(void)gp_format_cut(text, table->widths[column], cut, sizeof(cut));
+	padding = (int)(table->widths[column] - gp_utf8_width(cut));
 	if (column == TABLE_POLICY || column == TABLE_CLIENT)
-		fprintf(table->stream, "%s%*s", text, padding, "");
+		fprintf(table->stream, "%s%*s", cut, padding, "");
 	else
-		fprintf(table->stream, "%*s%s", padding, "", text);
-	fputs(is_last ? "" : "  ", table->stream);
+		fprintf(table->stream, "%*s%s", padding, "", cut);
+	if (column < TABLE_COLUMN_COUNT - 1)
+		fprintf(table->stream, "%*s", (int)table->gap, "");
 }
 
 static void table_head(const struct table *table, const struct gp_result *result)
@@ -174,6 +200,7 @@ static void table_costs(const struct table *table, const struct gp_result_run *r
 		{ run->aged, "raised by age", "raised by age" },
 	};
 	char item[TABLE_ITEM_SIZE], text[GP_UNITS_TEXT_SIZE], longest[GP_UNITS_TEXT_SIZE];
+	uint64_t unfinished = gp_row_unfinished(run);
 	size_t column = 0;
 
 	table_style(table, TABLE_DIM);
@@ -190,6 +217,11 @@ static void table_costs(const struct table *table, const struct gp_result_run *r
 			       gp_format_tick(run->inversion_ns_max, longest, sizeof(longest)));
 	}
 	table_item(table, &column, item);
+	if (unfinished) {
+		(void)snprintf(item, sizeof(item), "%s request%s unfinished at the end",
+			       gp_format_count(unfinished, text, sizeof(text)), unfinished == 1 ? "" : "s");
+		table_item(table, &column, item);
+	}
 	for (size_t i = 0; i < sizeof(rare) / sizeof(rare[0]); i++) {
 		if (!rare[i].count)
 			continue;
@@ -208,17 +240,17 @@ static void table_costs(const struct table *table, const struct gp_result_run *r
 
 static void table_run(const struct table *table, const struct gp_result *result, const struct gp_result_run *run)
 {
-	struct gp_compare_row group;
+	struct gp_row group;
 
 	for (uint32_t i = 0; i < run->client_count; i += group.count) {
 		struct table_row row;
 
-		gp_compare_row_init(&group, run, i);
+		gp_row_init(&group, run, i);
 		table_fill(result, run, &group, &row);
 		if (i)
 			row.cells[TABLE_POLICY][0] = '\0';
 		for (int j = 0; j < TABLE_COLUMN_COUNT; j++) {
-			bool is_bold = j == TABLE_POLICY || (j == TABLE_P99 && gp_compare_has_latency(group.client));
+			bool is_bold = j == TABLE_POLICY || (j == TABLE_P99 && gp_row_has_latency(&group));
 
 			if (is_bold)
 				table_style(table, TABLE_BOLD);
@@ -231,14 +263,60 @@ static void table_run(const struct table *table, const struct gp_result *result,
 	table_costs(table, run);
 }
 
+/* What would read badly at the start of a line: a unit, a sign, a number after its sign. */
+static bool table_is_glued(const char *before, const char *word)
+{
+	size_t length = strlen(before);
+	char last = length ? before[length - 1] : ' ';
+
+	return *word == '>' || *word == '%' || last == '>' || (last >= '0' && last <= '9');
+}
+
+/* The result in words, where there is something to compare with; wrapped at spaces. */
+static void table_finding(const struct table *table, const struct gp_result *result)
+{
+	char text[GP_FINDING_SIZE], *word = text;
+	size_t column = 0;
+
+	if (!gp_row_run(result, "alone") || !gp_row_run(result, "stock") ||
+	    !*gp_finding_text(result, text, sizeof(text)))
+		return;
+	fputc('\n', table->stream);
+	while (*word) {
+		char *end = word, *before = word;
+		size_t width;
+		bool is_last;
+
+		for (;;) {
+			end += strcspn(end, " ");
+			is_last = !*end;
+			*end = '\0';
+			if (is_last || !table_is_glued(before, end + 1))
+				break;
+			*end++ = ' ';
+			before = end;
+		}
+		width = gp_utf8_width(word);
+		if (column && column + 1 + width > TABLE_WIDTH) {
+			fputc('\n', table->stream);
+			column = 0;
+		}
+		fprintf(table->stream, "%s%s", column ? " " : "", word);
+		column += width + (column ? 1 : 0);
+		word = is_last ? end : end + 1;
+	}
+	fputc('\n', table->stream);
+}
+
 static void table_legend(const struct table *table, const struct gp_result *result)
 {
-	bool has_alone = false, has_left = false, has_limited = false;
+	bool has_alone = false, has_left = false, has_limited = false, has_unfinished = false;
 
 	for (uint32_t i = 0; i < result->run_count; i++) {
 		has_alone |= !strcmp(result->runs[i].policy, "alone");
 		has_left |= result->runs[i].left_short > 0;
 		has_limited |= result->runs[i].limited > 0;
+		has_unfinished |= gp_row_unfinished(&result->runs[i]) > 0;
 	}
 	table_style(table, TABLE_DIM);
 	fputs("\nprio: 99 = most urgent. p99: 99 of 100 requests were at least this fast, from arrival to "
@@ -249,6 +327,10 @@ static void table_legend(const struct table *table, const struct gp_result *resu
 	fputs("per s: requests, or kernels of a batch client. inversion: urgent work waited while less urgent work "
 	      "ran.\n",
 	      table->stream);
+	if (has_unfinished)
+		fputs("unfinished: still waiting when the run ended; they count with the time they had waited, so the "
+		      "true\nlatencies are longer (>).\n",
+		      table->stream);
 	if (has_left)
 		fputs("left alone: not preempted, because what was left to run was shorter than preempting it.\n",
 		      table->stream);
@@ -265,6 +347,7 @@ int gp_view_table(FILE *stream, const struct gp_result *result, bool colour)
 	table_head(&table, result);
 	for (uint32_t i = 0; i < result->run_count; i++)
 		table_run(&table, result, &result->runs[i]);
+	table_finding(&table, result);
 	table_legend(&table, result);
 	return fflush(stream) || ferror(stream) ? -EIO : 0;
 }

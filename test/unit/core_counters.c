@@ -2,14 +2,18 @@
 /* When is a queue idle? Counters that move at completion, counters that move at fetch, and edges without counters. */
 #include "test/unit/core_world.h"
 
-struct pair { struct world *w; uint32_t device, high, low; };
+struct pair {
+	struct world *w;
+	uint32_t device, high, low;
+};
 
 static struct pair pair_new(bool fetch_counters)
 {
 	struct pair p = { .w = world_new() };
 
-	p.device = world_device(p.w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .fetch_counters = fetch_counters },
-							   .param = { .overhead_permille = 1000, .linger_max_ns = 1 } });
+	p.device = world_device(
+		p.w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .fetch_counters = fetch_counters },
+					   .param = { .overhead_permille = 1000, .linger_max_ns = 1 } });
 	p.high = world_solo(p.w, p.device, GP_PRIORITY_HIGH);
 	p.low = world_solo(p.w, p.device, GP_PRIORITY_LOW);
 	world_settle(p.w);
@@ -91,7 +95,8 @@ static void came_and_went_between_samples(void **state)
 	world_free(p.w);
 }
 
-/* Preempted while its last packet ran: time behind the closed gate does not count, so it opens again and gets its time. */
+/* Preempted while its last packet ran: time behind the closed gate does not count, so it opens again and gets its time.
+ */
 static void tail_does_not_run_behind_a_closed_gate(void **state)
 {
 	struct pair p = pair_new(true);
@@ -111,8 +116,9 @@ static void tail_does_not_run_behind_a_closed_gate(void **state)
 }
 
 /*
- * One long kernel at a time: fetched at once, so the queue looks idle while it runs, and its next doorbell comes only after the
- * kernel. Closed in that state it would never open again by its own doorbell; so it opens when the urgent queue is done, for longer each time.
+ * One long kernel at a time: fetched at once, so the queue looks idle while it runs, and its next doorbell comes only
+ * after the kernel. Closed in that state it would never open again by its own doorbell; so it opens when the urgent
+ * queue is done, for longer each time.
  */
 static void queue_only_presumed_idle_opens_again(void **state)
 {
@@ -122,7 +128,7 @@ static void queue_only_presumed_idle_opens_again(void **state)
 
 	world_write(p.w, p.low, 1);
 	world_drain(p.w, p.low);
-	for (i = 0; i < 30 && open_ns < 20 * MS; i++) {         /* a kernel of 20 ms */
+	for (i = 0; i < 30 && open_ns < 20 * MS; i++) { /* a kernel of 20 ms */
 		world_run(p.w, 4 * MS);
 		assert_true(world_is_open(p.w, p.low));
 		open_ns += 4 * MS;

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Orders that fail, get lost, or come back late; devices that stop; gates that change by themselves; clocks that lie. */
+/* Orders that fail, get lost, or come back late; devices that stop; gates that change by themselves; clocks that lie.
+ */
 #include "test/unit/core_world.h"
 
-struct pair { struct world *w; uint32_t device, high, low; };
+struct pair {
+	struct world *w;
+	uint32_t device, high, low;
+};
 
 static struct pair pair_new(struct world_setup setup)
 {
@@ -21,7 +25,8 @@ static const struct world_setup process_unit = { .attr = { .unit = GP_UNIT_PROCE
 /* A close that fails is tried again, each time later, and after fail_max times the queue is left open for good. */
 static void failing_close_backs_off_into_quarantine(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .fail_max = 4 } });
+	struct pair p =
+		pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .fail_max = 4 } });
 	struct gp_trace_event event;
 	uint64_t gap_ns = 0;
 	uint32_t i;
@@ -102,10 +107,12 @@ static void failing_open_is_repeated(void **state)
 	world_free(p.w);
 }
 
-/* A lost acknowledgement: after the timeout the gate is unknown, is ordered open, and ends in a known state; here it then closes. */
+/* A lost acknowledgement: after the timeout the gate is unknown, is ordered open, and ends in a known state; here it
+ * then closes. */
 static void lost_acknowledgement_ends_in_a_known_state(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 10 * MS } });
+	struct pair p =
+		pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 10 * MS } });
 
 	p.w->ack = WORLD_ACK_NEVER;
 	world_write(p.w, p.high, 1);
@@ -119,7 +126,7 @@ static void lost_acknowledgement_ends_in_a_known_state(void **state)
 	world_run(p.w, 10 * MS);
 	assert_int_equal(p.w->orders[1].why, GP_WHY_TIMEOUT);
 	assert_true(p.w->orders[1].open);
-	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSED);       /* known again, so it could be closed for high */
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSED); /* known again, so it could be closed for high */
 	assert_false(world_is_open(p.w, p.low));
 	world_drain(p.w, p.high);
 	world_run(p.w, 10 * MS);
@@ -130,7 +137,8 @@ static void lost_acknowledgement_ends_in_a_known_state(void **state)
 /* If nobody ever answers, the queues end in quarantine and the core stops asking. */
 static void silence_ends_in_quarantine(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 10 * MS } });
+	struct pair p =
+		pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 10 * MS } });
 
 	p.w->ack = WORLD_ACK_NEVER;
 	world_write(p.w, p.high, 1);
@@ -144,7 +152,8 @@ static void silence_ends_in_quarantine(void **state)
 /* Late, doubled and invented acknowledgements are refused and change no gate. */
 static void stale_acknowledgements_change_nothing(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 10 * MS } });
+	struct pair p =
+		pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 10 * MS } });
 	const int results[2] = { 0, 0 };
 	uint64_t seq;
 
@@ -157,20 +166,21 @@ static void stale_acknowledgements_change_nothing(void **state)
 	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSING);
 	world_run(p.w, 10 * MS);
 	assert_int_equal(world_gate(p.w, p.low), GP_GATE_UNKNOWN);
-	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, results, 1, p.w->now_ns), -ESTALE);        /* late */
+	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, results, 1, p.w->now_ns), -ESTALE); /* late */
 	assert_int_equal(world_gate(p.w, p.low), GP_GATE_UNKNOWN);
 	world_run(p.w, 1 * MS);
 	assert_int_equal(world_gate(p.w, p.low), GP_GATE_OPENING);
 	seq = p.w->devices[0].plan.seq;
 	world_ack(p.w, p.device);
-	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, results, 1, p.w->now_ns), -ESTALE);        /* doubled */
+	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, results, 1, p.w->now_ns), -ESTALE); /* doubled */
 	assert_int_equal(world_gate(p.w, p.low), GP_GATE_OPEN);
 	assert_int_equal(world_stats(p.w, p.device).stale_acks, 3);
 	assert_int_equal(world_trace(p.w, GP_TRACE_STALE_ACK, WORLD_QUEUE_MAX, NULL), 3);
 	world_free(p.w);
 }
 
-/* A queue that goes away while its order is under way: the acknowledgement is for the rest, and its place may be used again at once. */
+/* A queue that goes away while its order is under way: the acknowledgement is for the rest, and its place may be used
+ * again at once. */
 static void queue_removed_while_ordered(void **state)
 {
 	struct pair p = pair_new(process_unit);
@@ -255,17 +265,18 @@ static void start_ends_quarantine(void **state)
 	world_free(p.w);
 }
 
-/* A gate that opened by itself under an urgent queue is closed again; one that closed by itself is opened if it has work. */
+/* A gate that opened by itself under an urgent queue is closed again; one that closed by itself is opened if it has
+ * work. */
 static void lost_gates_are_put_right(void **state)
 {
 	struct pair p = pair_new(process_unit);
 
 	world_write(p.w, p.high, 1000);
 	world_run(p.w, 1 * MS);
-	world_gate_lost(p.w, p.low, true);      /* the lease ran out */
+	world_gate_lost(p.w, p.low, true); /* the lease ran out */
 	world_run(p.w, 1 * MS);
 	assert_false(world_is_open(p.w, p.low));
-	world_gate_lost(p.w, p.high, false);    /* the application did it */
+	world_gate_lost(p.w, p.high, false); /* the application did it */
 	world_run(p.w, 1 * MS);
 	assert_true(world_is_open(p.w, p.high));
 	assert_int_equal(world_trace(p.w, GP_TRACE_GATE_LOST, WORLD_QUEUE_MAX, NULL), 2);
@@ -300,7 +311,7 @@ static void clock_never_runs_backwards(void **state)
 	assert_int_equal(gp_sched_sample(p.w->sched, p.w->queues[p.high].id, 2, 2, 7), 0);
 	assert_int_equal(world_trace(p.w, GP_TRACE_IDLE, p.high, &event), 1);
 	assert_true(event.time_ns == p.w->now_ns);
-	assert_true(gp_sched_plan(p.w->sched, 3, plan));        /* the reopening of low, at the time already seen */
+	assert_true(gp_sched_plan(p.w->sched, 3, plan)); /* the reopening of low, at the time already seen */
 	assert_false(gp_sched_plan(p.w->sched, GP_NEVER_NS, plan));
 	assert_true(gp_sched_deadline_ns(p.w->sched) < GP_NS_MAX);
 	free(plan);

@@ -3,7 +3,10 @@
 #include "test/unit/core_world.h"
 
 /* Two devices; on each a high and a low client, and one gang (50) of one client with a queue on each device. */
-struct pairs { struct world *w; uint32_t device[2], high[2], low[2], gang[2]; };
+struct pairs {
+	struct world *w;
+	uint32_t device[2], high[2], low[2], gang[2];
+};
 
 static struct pairs pairs_new(struct world_setup setup, int32_t gang_priority)
 {
@@ -16,14 +19,15 @@ static struct pairs pairs_new(struct world_setup setup, int32_t gang_priority)
 		p.low[i] = world_solo(p.w, p.device[i], GP_PRIORITY_LOW);
 	}
 	for (i = 0; i < 2; i++)
-		p.gang[i] = world_queue_attr(p.w, client, p.device[i], (struct gp_queue_attr){ .priority = gang_priority, .gang = 7 });
+		p.gang[i] = world_queue_attr(p.w, client, p.device[i],
+					     (struct gp_queue_attr){ .priority = gang_priority, .gang = 7 });
 	world_settle(p.w);
 	return p;
 }
 
 static const struct world_setup process_unit = { .attr = { .unit = GP_UNIT_PROCESS } };
 
-/* An urgent queue on one device closes the gang on both, in plans that share a sequence number; it opens again on both. */
+/* An urgent queue on one device closes the gang on both, in orders that share a move number; it opens again on both. */
 static void gang_closes_and_opens_together(void **state)
 {
 	struct pairs p = pairs_new(process_unit, GP_PRIORITY_NORMAL);
@@ -37,11 +41,11 @@ static void gang_closes_and_opens_together(void **state)
 	world_run(p.w, 1 * MS);
 	assert_false(world_is_open(p.w, p.gang[0]));
 	assert_false(world_is_open(p.w, p.gang[1]));
-	assert_true(world_last_order(p.w, p.gang[0], 0)->seq == world_last_order(p.w, p.gang[1], 0)->seq);
+	assert_true(world_last_order(p.w, p.gang[0], 0)->move == world_last_order(p.w, p.gang[1], 0)->move);
 	world_drain(p.w, p.high[0]);
 	world_run(p.w, 1 * MS);
 	assert_true(world_is_open(p.w, p.gang[0]) && world_is_open(p.w, p.gang[1]));
-	assert_true(world_last_order(p.w, p.gang[0], 0)->seq == world_last_order(p.w, p.gang[1], 0)->seq);
+	assert_true(world_last_order(p.w, p.gang[0], 0)->move == world_last_order(p.w, p.gang[1], 0)->move);
 	assert_int_equal(world_last_order(p.w, p.gang[1], 0)->why, GP_WHY_GANG);
 	world_free(p.w);
 }
@@ -71,7 +75,7 @@ static void gang_opens_after_all_closes_are_acknowledged(void **state)
 {
 	struct pairs p = pairs_new(process_unit, GP_PRIORITY_NORMAL);
 
-	world_write(p.w, p.high[0], 1);         /* closes gang and low everywhere they are lower */
+	world_write(p.w, p.high[0], 1); /* closes gang and low everywhere they are lower */
 	world_run(p.w, 1 * MS);
 	world_drain(p.w, p.high[0]);
 	world_write(p.w, p.low[0], 1000);
@@ -80,19 +84,19 @@ static void gang_opens_after_all_closes_are_acknowledged(void **state)
 	assert_true(world_is_open(p.w, p.low[0]) && world_is_open(p.w, p.low[1]));
 	assert_false(world_is_open(p.w, p.gang[0]) || world_is_open(p.w, p.gang[1]));
 	p.w->ack = WORLD_ACK_BY_HAND;
-	world_write(p.w, p.gang[0], 1000);      /* one member's work is the gang's work */
+	world_write(p.w, p.gang[0], 1000); /* one member's work is the gang's work */
 	world_settle(p.w);
 	assert_true(p.w->devices[0].in_flight && p.w->devices[1].in_flight);
 	world_run(p.w, 100 * US);
 	world_ack(p.w, 0);
 	world_settle(p.w);
 	assert_false(world_is_open(p.w, p.low[0]));
-	assert_false(p.w->devices[0].in_flight);        /* device 1 has not said yet that low is closed there */
+	assert_false(p.w->devices[0].in_flight); /* device 1 has not said yet that low is closed there */
 	world_run(p.w, 100 * US);
 	world_ack(p.w, 1);
 	world_settle(p.w);
 	assert_true(p.w->devices[0].in_flight && p.w->devices[1].in_flight);
-	assert_true(p.w->devices[0].plan.seq == p.w->devices[1].plan.seq);
+	assert_true(p.w->devices[0].plan.open[0].move == p.w->devices[1].plan.open[0].move);
 	world_ack(p.w, 0);
 	world_ack(p.w, 1);
 	world_settle(p.w);
@@ -107,15 +111,17 @@ static void gangs_take_turns(void **state)
 	uint32_t device[2], gang[2][2], solo, i, j;
 
 	for (i = 0; i < 2; i++) {
-		device[i] = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .turn_ns = 10 * MS } });
+		device[i] = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+								  .param = { .turn_ns = 10 * MS } });
 		world_solo(w, device[i], GP_PRIORITY_HIGH);
 	}
 	for (i = 0; i < 2; i++) {
 		uint32_t client = world_client(w);
 
 		for (j = 0; j < 2; j++) {
-			gang[i][j] = world_queue_attr(w, client, device[j],
-						      (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = i + 1 });
+			gang[i][j] =
+				world_queue_attr(w, client, device[j],
+						 (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = i + 1 });
 			world_write(w, gang[i][j], 1000000);
 		}
 	}
@@ -135,11 +141,14 @@ static void gangs_take_turns(void **state)
 	world_free(w);
 }
 
-/* A starved gang grows old as one, opens on both devices whatever holds them, and closes again on both after its turn. */
+/* A starved gang grows old as one, opens on both devices whatever holds them, and closes again on both after its turn.
+ */
 static void starved_gang_ages_as_one(void **state)
 {
-	struct pairs p = pairs_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
-							 .param = { .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } }, GP_PRIORITY_LOW);
+	struct pairs p =
+		pairs_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+						.param = { .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } },
+			  GP_PRIORITY_LOW);
 	uint32_t i;
 
 	for (i = 0; i < 2; i++) {
@@ -164,16 +173,17 @@ static void aged_turn_of_a_gang_ends_on_every_device(void **state)
 	uint32_t unit;
 
 	for (unit = GP_UNIT_DEVICE; unit <= GP_UNIT_PROCESS; unit++) {
-		struct pairs p = pairs_new((struct world_setup){ .attr = { .unit = (enum gp_unit)unit },
-								 .param = { .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } },
-					   GP_PRIORITY_LOW);
+		struct pairs p = pairs_new(
+			(struct world_setup){ .attr = { .unit = (enum gp_unit)unit },
+					      .param = { .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } },
+			GP_PRIORITY_LOW);
 
-		world_write(p.w, p.gang[0], 1000000);   /* only the member on device 0 has work and grows old */
+		world_write(p.w, p.gang[0], 1000000); /* only the member on device 0 has work and grows old */
 		world_write(p.w, p.high[0], 1000000);
 		world_write(p.w, p.high[1], 1000000);
 		world_run(p.w, 105 * MS);
 		assert_true(world_is_open(p.w, p.gang[0]) && world_is_open(p.w, p.gang[1]));
-		world_drain(p.w, p.high[0]);            /* device 0 needs no close; device 1 does */
+		world_drain(p.w, p.high[0]); /* device 0 needs no close; device 1 does */
 		world_run(p.w, 20 * MS);
 		assert_false(world_is_open(p.w, p.gang[1]));
 		assert_false(world_is_open(p.w, p.gang[0]));
@@ -188,12 +198,14 @@ static void aged_member_that_leaves_takes_the_turn_along(void **state)
 	uint32_t device[2], high[2], gang[2], i;
 
 	for (i = 0; i < 2; i++) {
-		device[i] = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
-								  .param = { .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } });
+		device[i] = world_device(
+			w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+						 .param = { .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } });
 		high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
 	}
 	for (i = 0; i < 2; i++)
-		gang[i] = world_queue_attr(w, world_client(w), device[i], (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+		gang[i] = world_queue_attr(w, world_client(w), device[i],
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
 	world_settle(w);
 	world_write(w, gang[0], 1000000);
 	world_write(w, high[0], 1000000);
@@ -238,7 +250,8 @@ static void large_gang_opens_again(void **state)
 	low = world_solo(w, device[0], GP_PRIORITY_LOW);
 	world_solo(w, device[1], GP_PRIORITY_HIGH);
 	for (i = 0; i < 40; i++) {
-		gang[i] = world_queue_attr(w, client, device[i % 2], (struct gp_queue_attr){ .priority = GP_PRIORITY_NORMAL, .gang = 1 });
+		gang[i] = world_queue_attr(w, client, device[i % 2],
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_NORMAL, .gang = 1 });
 		world_write(w, gang[i], 1000);
 	}
 	world_run(w, 1 * MS);
@@ -259,7 +272,8 @@ static void device_without_gating_holds_nobody(void **state)
 {
 	struct world *w = world_new();
 	uint32_t gated = world_device(w, process_unit);
-	uint32_t ungated = world_device(w, (struct world_setup){ .policy = "none", .attr = { .unit = GP_UNIT_PROCESS } });
+	uint32_t ungated =
+		world_device(w, (struct world_setup){ .policy = "none", .attr = { .unit = GP_UNIT_PROCESS } });
 	uint32_t client = world_client(w), high = world_solo(w, gated, GP_PRIORITY_HIGH), gang;
 
 	gang = world_queue_attr(w, client, gated, (struct gp_queue_attr){ .priority = GP_PRIORITY_NORMAL, .gang = 1 });

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Hints: announced work closes lower gates, or makes the device switch, before it arrives. And self-switching devices. */
+/* Hints: announced work closes lower gates, or makes the device switch, before it arrives. And self-switching devices.
+ */
 #include "test/unit/core_world.h"
 
-struct pair { struct world *w; uint32_t device, high, low; };
+struct pair {
+	struct world *w;
+	uint32_t device, high, low;
+};
 
 static struct pair pair_new(struct world_setup setup)
 {
@@ -30,13 +34,13 @@ static void hint_closes_before_arrival(void **state)
 	p.w->ack_delay_ns = 150 * US;
 	hint(&p, p.high, 2 * MS);
 	world_run(p.w, 1700 * US);
-	assert_true(world_is_open(p.w, p.low));         /* not earlier than needed */
+	assert_true(world_is_open(p.w, p.low)); /* not earlier than needed */
 	world_run(p.w, 300 * US);
 	assert_true(p.w->now_ns == arrival_ns);
 	assert_false(world_is_open(p.w, p.low));
 	assert_int_equal(world_last_order(p.w, p.low, 0)->why, GP_WHY_HINT);
 	world_write(p.w, p.high, 1);
-	world_run(p.w, 5 * MS);                         /* beyond the grace: it did come */
+	world_run(p.w, 5 * MS); /* beyond the grace: it did come */
 	assert_false(world_is_open(p.w, p.low));
 	assert_int_equal(world_stats(p.w, p.device).hints, 1);
 	assert_int_equal(world_stats(p.w, p.device).hints_missed, 0);
@@ -47,7 +51,8 @@ static void hint_closes_before_arrival(void **state)
 /* Announced work that does not come is waited for until the grace is over; then the lower gate opens. */
 static void missed_hint_reopens(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .hint_grace_ns = 1 * MS } });
+	struct pair p = pair_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .hint_grace_ns = 1 * MS } });
 
 	hint(&p, p.high, 1 * MS);
 	world_run(p.w, 1999 * US);
@@ -81,7 +86,8 @@ static void hint_of_now_acts_now(void **state)
 /* The lower queue's own hint preempts nobody, and opens its gate once nobody more urgent has work. */
 static void hint_of_the_lower_waits(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .hint_grace_ns = 50 * MS } });
+	struct pair p = pair_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .hint_grace_ns = 50 * MS } });
 
 	world_drain(p.w, p.low);
 	world_write(p.w, p.high, 1);
@@ -100,7 +106,8 @@ static void hint_of_the_lower_waits(void **state)
 /* Self-switching: the one batch client that is open stays open under the urgent one, and no order is given. */
 static void self_switching_holder_stays_open(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 } });
+	struct pair p = pair_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 } });
 	uint32_t i;
 
 	for (i = 0; i < 10; i++) {
@@ -116,14 +123,15 @@ static void self_switching_holder_stays_open(void **state)
 	world_free(p.w);
 }
 
-/* Three priorities: the hardware keeps one lower context aside, so the lowest is held out while the middle one has work. */
+/* Three priorities: the hardware keeps one lower context aside, so the lowest is held out while the middle one has
+ * work. */
 static void self_switching_holds_the_lowest_out(void **state)
 {
 	uint32_t lower_max;
 
 	for (lower_max = 1; lower_max <= 2; lower_max++) {
-		struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US,
-									 .lower_max = lower_max } });
+		struct pair p = pair_new((struct world_setup){
+			.attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = lower_max } });
 		uint32_t middle = world_solo(p.w, p.device, GP_PRIORITY_NORMAL), plans;
 
 		world_run(p.w, 1 * MS);
@@ -136,11 +144,11 @@ static void self_switching_holds_the_lowest_out(void **state)
 		world_run(p.w, 100 * MS);
 		world_write(p.w, p.high, 1);
 		world_run(p.w, 100 * MS);
-		assert_true(world_is_open(p.w, middle));        /* aside by itself */
+		assert_true(world_is_open(p.w, middle)); /* aside by itself */
 		assert_false(world_is_open(p.w, p.low));
 		world_drain(p.w, p.high);
 		world_run(p.w, 100 * MS);
-		assert_int_equal(p.w->plan_count, plans);       /* nothing to change, so nothing was ordered */
+		assert_int_equal(p.w->plan_count, plans); /* nothing to change, so nothing was ordered */
 		world_drain(p.w, middle);
 		world_run(p.w, 1 * MS);
 		assert_true(world_is_open(p.w, p.low));
@@ -151,7 +159,8 @@ static void self_switching_holds_the_lowest_out(void **state)
 /* A hint on a self-switching device asks it to switch, in a plan that changes no gate. */
 static void self_switching_hint_announces(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 } });
+	struct pair p = pair_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 } });
 
 	hint(&p, p.high, 1 * MS);
 	world_run(p.w, 700 * US);
@@ -169,7 +178,8 @@ static void self_switching_hint_announces(void **state)
 /* Nothing is announced for a queue that went away, or on a stopped device. */
 static void nothing_is_announced_in_vain(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 } });
+	struct pair p = pair_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 } });
 
 	hint(&p, p.high, 1 * MS);
 	assert_int_equal(gp_sched_device_stop(p.w->sched, p.device, p.w->now_ns), 0);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Ids and refusals: a stale id is refused, never misread, and a refused call leaves every byte of the core as it was. */
+/* Ids and refusals: a stale id is refused, never misread, and a refused call leaves every byte of the core as it was.
+ */
 #include "test/unit/core_world.h"
 
 /* Runs the call and shows that the core's memory did not change. */
-struct frozen { struct world *world; void *copy; };
+struct frozen {
+	struct world *world;
+	void *copy;
+};
 
 static struct frozen freeze(struct world *world)
 {
@@ -44,7 +48,7 @@ static void ids_of_removed_queues_are_stale(void **state)
 	assert_int_equal(gp_sched_queue_set_attr(w->sched, w->queues[old].id, &attr, w->now_ns + 1), -ESTALE);
 	assert_int_equal(gp_sched_queue_remove(w->sched, w->queues[old].id, w->now_ns + 1), -ESTALE);
 	assert_int_equal(gp_sched_queue_info(w->sched, w->queues[old].id, &info), -ESTALE);
-	assert_int_equal(info.run_ns, 77);      /* outputs are untouched on failure */
+	assert_int_equal(info.run_ns, 77); /* outputs are untouched on failure */
 	thaw_unchanged(frozen);
 	world_free(w);
 }
@@ -79,7 +83,10 @@ static void ids_out_of_range_are_stale(void **state)
 {
 	struct world *w = world_new();
 	uint32_t device = world_device(w, (struct world_setup){ 0 });
-	const struct gp_queue_id wrong[] = { { 0, 0 }, { UINT32_MAX, UINT32_MAX }, { 1, 1 }, { WORLD_QUEUE_MAX * 4, 1 } };
+	const struct gp_queue_id wrong[] = { { 0, 0 },
+					     { UINT32_MAX, UINT32_MAX },
+					     { 1, 1 },
+					     { WORLD_QUEUE_MAX * 4, 1 } };
 	struct frozen frozen;
 	uint32_t i;
 
@@ -96,24 +103,33 @@ static void ids_out_of_range_are_stale(void **state)
 static void bad_queue_attributes_change_nothing(void **state)
 {
 	static const struct gp_queue_attr bad[] = {
-		{ .priority = -1 }, { .priority = GP_PRIORITY_MAX + 1 }, { .weight = GP_WEIGHT_MAX + 1 },
-		{ .deadline_ns = GP_DURATION_NS_MAX + 1 }, { .budget_ns = GP_DURATION_NS_MAX + 1 },
+		{ .priority = -1 },
+		{ .priority = GP_PRIORITY_MAX + 1 },
+		{ .weight = GP_WEIGHT_MAX + 1 },
+		{ .deadline_ns = GP_DURATION_NS_MAX + 1 },
+		{ .budget_ns = GP_DURATION_NS_MAX + 1 },
 		{ .kind = (enum gp_kind)(GP_KIND_COPY + 1) },
 	};
 	struct world *w = world_new();
 	uint32_t device = world_device(w, (struct world_setup){ 0 });
 	uint32_t queue = world_solo(w, device, 20);
 	struct gp_queue_id id = { 123, 456 };
-	struct gp_queue_attr other_gang = { .priority = 20, .gang = 3 }, other_kind = { .priority = 20, .kind = GP_KIND_COPY };
+	struct gp_queue_attr other_gang = { .priority = 20, .gang = 3 },
+			     other_kind = { .priority = 20, .kind = GP_KIND_COPY };
 	struct frozen frozen = freeze(w);
 	uint32_t i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(gp_sched_queue_add(w->sched, w->clients[0], device, &bad[i], w->now_ns + 1, &id), -EINVAL);
-		assert_int_equal(gp_sched_queue_set_attr(w->sched, w->queues[queue].id, &bad[i], w->now_ns + 1), -EINVAL);
+		assert_int_equal(gp_sched_queue_add(w->sched, w->clients[0], device, &bad[i], w->now_ns + 1, &id),
+				 -EINVAL);
+		assert_int_equal(gp_sched_queue_set_attr(w->sched, w->queues[queue].id, &bad[i], w->now_ns + 1),
+				 -EINVAL);
 	}
-	assert_int_equal(gp_sched_queue_add(w->sched, w->clients[0], 1, &(struct gp_queue_attr){ 0 }, w->now_ns + 1, &id), -EINVAL);
-	assert_int_equal(gp_sched_queue_add(w->sched, w->clients[0], UINT32_MAX, &(struct gp_queue_attr){ 0 }, w->now_ns + 1, &id),
+	assert_int_equal(
+		gp_sched_queue_add(w->sched, w->clients[0], 1, &(struct gp_queue_attr){ 0 }, w->now_ns + 1, &id),
+		-EINVAL);
+	assert_int_equal(gp_sched_queue_add(w->sched, w->clients[0], UINT32_MAX, &(struct gp_queue_attr){ 0 },
+					    w->now_ns + 1, &id),
 			 -EINVAL);
 	/* Kind and gang are for life. */
 	assert_int_equal(gp_sched_queue_set_attr(w->sched, w->queues[queue].id, &other_gang, w->now_ns + 1), -EINVAL);
@@ -147,7 +163,8 @@ static void bad_events_change_nothing(void **state)
 	world_free(w);
 }
 
-/* A full table refuses: clients, queues of a device, gangs. The refused gang must not leave a half-made queue behind. */
+/* A full table refuses: clients, queues of a device, gangs. The refused gang must not leave a half-made queue behind.
+ */
 static void full_tables_change_nothing(void **state)
 {
 	struct world *w = world_new();
@@ -168,15 +185,17 @@ static void full_tables_change_nothing(void **state)
 		world_queue_attr(w, client, device, (struct gp_queue_attr){ .priority = 10, .gang = i + 1 });
 	world_settle(w);
 	frozen = freeze(w);
-	assert_int_equal(gp_sched_queue_add(w->sched, w->clients[client], device, &(struct gp_queue_attr){ .priority = 90, .gang = 5 },
-					    w->now_ns + 1, &id), -ENOSPC);
+	assert_int_equal(gp_sched_queue_add(w->sched, w->clients[client], device,
+					    &(struct gp_queue_attr){ .priority = 90, .gang = 5 }, w->now_ns + 1, &id),
+			 -ENOSPC);
 	thaw_unchanged(frozen);
 
 	world_queue(w, client, device, 10);
 	world_queue(w, client, device, 10);
 	frozen = freeze(w);
-	assert_int_equal(gp_sched_queue_add(w->sched, w->clients[client], device, &(struct gp_queue_attr){ .priority = 90 },
-					    w->now_ns + 1, &id), -ENOSPC);
+	assert_int_equal(gp_sched_queue_add(w->sched, w->clients[client], device,
+					    &(struct gp_queue_attr){ .priority = 90 }, w->now_ns + 1, &id),
+			 -ENOSPC);
 	assert_int_equal(id.index, 123);
 	thaw_unchanged(frozen);
 	world_free(w);
@@ -218,7 +237,7 @@ static void bad_setup_is_refused(void **state)
 	bad[1].device_count = GP_DEVICE_MAX + 1;
 	bad[2].client_count = 0;
 	bad[3].queue_count = GP_QUEUE_MAX + 1;
-	bad[4].trace_count = 12;                /* not a power of two */
+	bad[4].trace_count = 12; /* not a power of two */
 	bad[5].gang_count = GP_GANG_MAX + 1;
 	for (i = 0; i < 6; i++) {
 		assert_int_equal(gp_sched_size(&bad[i]), 0);
@@ -231,13 +250,18 @@ static void bad_setup_is_refused(void **state)
 	assert_int_equal(gp_sched_init(memory, sizeof(memory), &good, &sched), 0);
 
 	assert_int_equal(gp_sched_device_add(sched, &attr, "best", &(struct gp_param){ 0 }, &device), -EINVAL);
-	assert_int_equal(gp_sched_device_add(sched, &attr, "hpf", &(struct gp_param){ .overhead_permille = 1001 }, &device), -EINVAL);
-	assert_int_equal(gp_sched_device_add(sched, &attr, "hpf", &(struct gp_param){ .turn_ns = GP_DURATION_NS_MAX + 1 }, &device),
+	assert_int_equal(
+		gp_sched_device_add(sched, &attr, "hpf", &(struct gp_param){ .overhead_permille = 1001 }, &device),
+		-EINVAL);
+	assert_int_equal(gp_sched_device_add(sched, &attr, "hpf",
+					     &(struct gp_param){ .turn_ns = GP_DURATION_NS_MAX + 1 }, &device),
 			 -EINVAL);
-	assert_int_equal(gp_sched_device_add(sched, &(struct gp_device_attr){ .queue_max = 0 }, "hpf", &(struct gp_param){ 0 },
-					     &device), -EINVAL);
-	assert_int_equal(gp_sched_device_add(sched, &(struct gp_device_attr){ .queue_max = 5 }, "hpf", &(struct gp_param){ 0 },
-					     &device), -ENOSPC);
+	assert_int_equal(gp_sched_device_add(sched, &(struct gp_device_attr){ .queue_max = 0 }, "hpf",
+					     &(struct gp_param){ 0 }, &device),
+			 -EINVAL);
+	assert_int_equal(gp_sched_device_add(sched, &(struct gp_device_attr){ .queue_max = 5 }, "hpf",
+					     &(struct gp_param){ 0 }, &device),
+			 -ENOSPC);
 	assert_int_equal(gp_sched_device_add(sched, &attr, "hpf", &(struct gp_param){ 0 }, &device), 0);
 	assert_int_equal(gp_sched_device_add(sched, &attr, "hpf", &(struct gp_param){ 0 }, &device), -ENOSPC);
 	assert_int_equal(device, 0);
@@ -256,8 +280,9 @@ static void gang_without_a_table_is_refused(void **state)
 	uint32_t device;
 
 	assert_int_equal(gp_sched_init(memory, sizeof(memory), &limits, &sched), 0);
-	assert_int_equal(gp_sched_device_add(sched, &(struct gp_device_attr){ .queue_max = 4 }, "hpf", &(struct gp_param){ 0 },
-					     &device), 0);
+	assert_int_equal(gp_sched_device_add(sched, &(struct gp_device_attr){ .queue_max = 4 }, "hpf",
+					     &(struct gp_param){ 0 }, &device),
+			 0);
 	assert_int_equal(gp_sched_client_add(sched, &(struct gp_client_attr){ 0 }, &client), 0);
 	assert_int_equal(gp_sched_queue_add(sched, client, device, &attr, 1, &queue), -EINVAL);
 }
@@ -274,8 +299,9 @@ static void every_place_comes_back(void **state)
 		for (i = 0; i < 32; i++)
 			world_solo(w, device, (int32_t)i);
 		world_settle(w);
-		assert_int_equal(gp_sched_queue_add(w->sched, w->clients[0], device, &(struct gp_queue_attr){ 0 }, w->now_ns,
-						    &w->queues[32].id), -ENOSPC);
+		assert_int_equal(gp_sched_queue_add(w->sched, w->clients[0], device, &(struct gp_queue_attr){ 0 },
+						    w->now_ns, &w->queues[32].id),
+				 -ENOSPC);
 		for (i = 0; i < 32; i++)
 			world_remove_client(w, i);
 		world_settle(w);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* hpf and what a preemption costs: who is closed for whom, in how many transactions, and when closing is not worth it. */
+/* hpf and what a preemption costs: who is closed for whom, in how many transactions, and when closing is not worth it.
+ */
 #include "test/unit/core_world.h"
 
 /* A device and two clients: high (80) with one queue, low (20) with one queue that is busy. */
-struct pair { struct world *w; uint32_t device, high, low; };
+struct pair {
+	struct world *w;
+	uint32_t device, high, low;
+};
 
 static struct pair pair_new(struct world_setup setup)
 {
@@ -60,7 +64,8 @@ static void nothing_to_do_means_no_plan(void **state)
 		world_complete(p.w, p.high, 1);
 		assert_false(gp_sched_plan(p.w->sched, p.w->now_ns, plan));
 		assert_int_equal(gp_sched_sample(p.w->sched, p.w->queues[p.high].id, p.w->queues[p.high].written,
-						 p.w->queues[p.high].completed, p.w->now_ns), 0);
+						 p.w->queues[p.high].completed, p.w->now_ns),
+				 0);
 		assert_false(gp_sched_plan(p.w->sched, p.w->now_ns, plan));
 	}
 	free(plan);
@@ -84,7 +89,8 @@ static void idle_world_sleeps(void **state)
 /* No late starters: idle lower gates close in the same plan as busy ones, and say that they were idle. */
 static void idle_lower_gates_close_in_the_same_plan(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_DEVICE } });
+	struct pair p =
+		pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_DEVICE }, .param = { .batch_clients = 4 } });
 	uint32_t idle = world_queue(p.w, p.w->queues[p.low].client, p.device, GP_PRIORITY_LOW);
 	uint32_t other = world_solo(p.w, p.device, GP_PRIORITY_NORMAL);
 
@@ -95,7 +101,7 @@ static void idle_lower_gates_close_in_the_same_plan(void **state)
 	assert_int_equal(world_last_order(p.w, p.low, 0)->why, GP_WHY_PRIORITY);
 	assert_int_equal(world_last_order(p.w, idle, 0)->why, GP_WHY_IDLE);
 	assert_int_equal(world_last_order(p.w, other, 0)->why, GP_WHY_IDLE);
-	assert_int_equal(world_stats(p.w, p.device).preemptions, 1);    /* only one of them had work */
+	assert_int_equal(world_stats(p.w, p.device).preemptions, 1); /* only one of them had work */
 	/* Work that arrives at a closed gate waits until the urgent queue is done. */
 	world_write(p.w, other, 1);
 	world_run(p.w, 5 * MS);
@@ -103,21 +109,27 @@ static void idle_lower_gates_close_in_the_same_plan(void **state)
 	world_drain(p.w, p.high);
 	world_settle(p.w);
 	assert_true(world_is_open(p.w, other));
-	assert_false(world_is_open(p.w, p.low));        /* now held by the middle one */
+	assert_false(world_is_open(p.w, p.low)); /* now held by the middle one */
 	world_free(p.w);
 }
 
 /* What one plan over two clients with two queues each costs, by unit. */
 static void transactions_follow_the_unit(void **state)
 {
-	static const struct { enum gp_unit unit; uint32_t closing; } cases[] = {
-		{ GP_UNIT_DEVICE, 1 }, { GP_UNIT_PROCESS, 2 }, { GP_UNIT_QUEUE, 4 },
+	static const struct {
+		enum gp_unit unit;
+		uint32_t closing;
+	} cases[] = {
+		{ GP_UNIT_DEVICE, 1 },
+		{ GP_UNIT_PROCESS, 2 },
+		{ GP_UNIT_QUEUE, 4 },
 	};
 	uint32_t i, j;
 
 	for (i = 0; i < 3; i++) {
 		struct world *w = world_new();
-		uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = cases[i].unit }, .param = { .batch_clients = 2 } });
+		uint32_t device = world_device(
+			w, (struct world_setup){ .attr = { .unit = cases[i].unit }, .param = { .batch_clients = 2 } });
 		uint32_t high = world_solo(w, device, GP_PRIORITY_HIGH);
 		uint32_t a = world_client(w), b = world_client(w), low[4];
 
@@ -139,7 +151,8 @@ static void transactions_follow_the_unit(void **state)
 static void stop_and_start_share_a_transaction(void **state)
 {
 	struct world *w = world_new();
-	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_DEVICE }, .param = { .batch_clients = 1 } });
+	uint32_t device = world_device(
+		w, (struct world_setup){ .attr = { .unit = GP_UNIT_DEVICE }, .param = { .batch_clients = 1 } });
 	uint32_t a, b, first;
 
 	world_solo(w, device, GP_PRIORITY_HIGH);
@@ -160,7 +173,8 @@ static void stop_and_start_share_a_transaction(void **state)
 	world_free(w);
 }
 
-/* A lower queue whose rest is shorter than a transaction is left alone, with its reason; it is closed once the estimate is overrun. */
+/* A lower queue whose rest is shorter than a transaction is left alone, with its reason; it is closed once the estimate
+ * is overrun. */
 static void short_rest_is_left_alone_once(void **state)
 {
 	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } });
@@ -181,7 +195,7 @@ static void short_rest_is_left_alone_once(void **state)
 	assert_int_equal(world_trace(p.w, GP_TRACE_LEFT_OPEN, p.low, NULL), 1);
 	world_run(p.w, 140 * US);
 	assert_int_equal(p.w->plan_count, 0);
-	world_run(p.w, 30 * US);                /* 120 us and a quarter are over, and it still runs */
+	world_run(p.w, 30 * US); /* 120 us and a quarter are over, and it still runs */
 	assert_false(world_is_open(p.w, p.low));
 	assert_int_equal(world_last_order(p.w, p.low, 0)->why, GP_WHY_PRIORITY);
 	world_free(p.w);
@@ -212,12 +226,13 @@ static void short_rest_that_ends_costs_nothing(void **state)
 /* A gate once opened stays open for min_open_ns, and closes right after. */
 static void minimum_open_time_is_kept(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .min_open_ns = 2 * MS } });
+	struct pair p = pair_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .min_open_ns = 2 * MS } });
 	uint64_t opened_ns;
 
 	world_write(p.w, p.high, 1);
 	world_settle(p.w);
-	assert_false(world_is_open(p.w, p.low));        /* it was born open: nothing to protect */
+	assert_false(world_is_open(p.w, p.low)); /* it was born open: nothing to protect */
 	world_run(p.w, 1 * MS);
 	world_drain(p.w, p.high);
 	world_settle(p.w);
@@ -251,7 +266,8 @@ static void teach(struct pair *p, uint32_t bursts, uint32_t per_burst, uint64_t 
 /* Bursty arrivals: the lower gates stay closed over the gaps within a burst, and open after the burst. */
 static void linger_is_learned_from_bursts(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .overhead_permille = 1000 } });
+	struct pair p = pair_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .overhead_permille = 1000 } });
 	uint64_t before;
 
 	teach(&p, 8, 8, 100 * US, 50 * MS);
@@ -264,14 +280,15 @@ static void linger_is_learned_from_bursts(void **state)
 	world_run(p.w, 100 * US);
 	assert_false(world_is_open(p.w, p.low));
 	teach(&p, 4, 8, 100 * US, 50 * MS);
-	assert_in_range(world_stats(p.w, p.device).closes - before, 4, 5);      /* one per burst */
+	assert_in_range(world_stats(p.w, p.device).closes - before, 4, 5); /* one per burst */
 	world_free(p.w);
 }
 
 /* Arrivals far apart, in no rhythm: waiting for the next would cost more than it saves, so there is no linger. */
 static void rare_arrivals_do_not_linger(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .overhead_permille = 1000 } });
+	struct pair p = pair_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .overhead_permille = 1000 } });
 	uint64_t random = 12345;
 	uint32_t i;
 
@@ -340,13 +357,16 @@ static void lowered_queue_keeps_a_free_turn(void **state)
 	low = world_solo(w, device, GP_PRIORITY_HIGH);
 	world_write(w, low, 1000);
 	world_settle(w);
-	assert_int_equal(gp_sched_queue_set_attr(w->sched, w->queues[low].id, &(struct gp_queue_attr){ .priority = 20 }, w->now_ns), 0);
+	assert_int_equal(gp_sched_queue_set_attr(w->sched, w->queues[low].id, &(struct gp_queue_attr){ .priority = 20 },
+						 w->now_ns),
+			 0);
 	world_run(w, 100 * MS);
 	assert_int_equal(w->plan_count, 0);
 	world_free(w);
 }
 
-/* A new top makes the others take turns; the one that has work gets the turn, not an idle one that happened to come first. */
+/* A new top makes the others take turns; the one that has work gets the turn, not an idle one that happened to come
+ * first. */
 static void new_top_leaves_the_busy_one_open(void **state)
 {
 	struct world *w = world_new();
@@ -381,7 +401,8 @@ static void removal_releases_the_lower(void **state)
 	world_free(p.w);
 }
 
-/* Idle gates of a client open in company with its busy one, since that transaction is paid for: but not where each gate costs its own. */
+/* Idle gates of a client open in company with its busy one, since that transaction is paid for: but not where each gate
+ * costs its own. */
 static void company_opens_with_its_client(void **state)
 {
 	uint32_t unit;

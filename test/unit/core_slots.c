@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Admission: compute queues stay within the device's slots, clients within its processes; only what may be parked is parked. */
+/* Admission: compute queues stay within the device's slots, clients within its processes; only what may be parked is
+ * parked. */
 #include "test/unit/core_world.h"
 
-#define SLOTS 24u
+#define SLOTS  24u
 #define QUEUES 30u
 
 /* Thirty queues of one client, all at the top, on 24 slots. Created one microsecond apart. */
@@ -25,7 +26,7 @@ static void longest_idle_is_parked_first(void **state)
 	uint32_t device, i;
 	struct world *w = slots_new(&device);
 
-	for (i = 0; i < QUEUES; i += 3) {               /* 0, 3, 6, … were busy a moment ago */
+	for (i = 0; i < QUEUES; i += 3) { /* 0, 3, 6, … were busy a moment ago */
 		world_write(w, i, 1);
 		world_skip(w, 1 * US);
 		world_drain(w, i);
@@ -91,9 +92,10 @@ static void busy_queues_share_the_slots_in_turns(void **state)
 		assert_true(world_open_compute_count(w, device) <= SLOTS || w->now_ns - start_ns < 1 * MS);
 	}
 	for (i = 0; i < QUEUES; i++)
-		assert_in_range(w->queues[i].open_ns, 260 * MS, 360 * MS);      /* 24/30 of 400 ms is 320 */
-	/* 400 ms are ten turns; six newcomers each. */
-	assert_in_range(w->plan_count, 5, 60);
+		assert_in_range(w->queues[i].open_ns, 260 * MS, 360 * MS); /* 24/30 of 400 ms is 320 */
+	/* 400 ms are ten turns of six newcomers each, and swapping stays within a fifth of the time, 300 us each, and
+	 * the first burst. */
+	assert_in_range(w->plan_count, 5, 400 * MS / 5 / (300 * US) + 32);
 	for (i = 0; i < w->order_count; i++)
 		if (!w->orders[i].open && i >= 6)
 			assert_true(w->orders[i].time_ns - start_ns >= 39 * MS);
@@ -104,13 +106,14 @@ static void busy_queues_share_the_slots_in_turns(void **state)
 static void slot_comes_from_the_lowest(void **state)
 {
 	struct world *w = world_new();
-	uint32_t device = world_device(w, (struct world_setup){ .attr = { .slot_count = 2 }, .param = { .overhead_permille = 1000 } });
+	uint32_t device = world_device(
+		w, (struct world_setup){ .attr = { .slot_count = 2 }, .param = { .overhead_permille = 1000 } });
 	uint32_t first = world_solo(w, device, 80), second, low;
 
 	second = world_solo(w, device, 80);
 	low = world_solo(w, device, 20);
 	world_settle(w);
-	assert_false(world_is_open(w, first));          /* idle longest */
+	assert_false(world_is_open(w, first)); /* idle longest */
 	world_write(w, low, 1000);
 	world_write(w, second, 1000);
 	world_run(w, 1 * MS);
@@ -147,7 +150,8 @@ static void unseen_and_copy_queues_are_never_parked(void **state)
 	world_free(w);
 }
 
-/* Queues that are never parked may fill all slots, even idle: the others then take turns in one more, rather than starve. */
+/* Queues that are never parked may fill all slots, even idle: the others then take turns in one more, rather than
+ * starve. */
 static void unseen_queues_do_not_starve_the_others(void **state)
 {
 	struct world *w = world_new();
@@ -212,11 +216,14 @@ static uint32_t open_clients(const struct world *w)
 	return count;
 }
 
-/* Where closing a client's last gate frees its process, no more clients than processes are open, and all get their time. */
+/* Where closing a client's last gate frees its process, no more clients than processes are open, and all get their
+ * time. */
 static void processes_are_parked(void **state)
 {
 	struct world *w = world_new();
-	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_DEVICE, .process_count_max = 2, .process_parking = true } });
+	uint32_t device = world_device(
+		w, (struct world_setup){
+			   .attr = { .unit = GP_UNIT_DEVICE, .process_count_max = 2, .process_parking = true } });
 	uint32_t i, client;
 
 	for (i = 0; i < 4; i++) {

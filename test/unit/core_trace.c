@@ -2,7 +2,10 @@
 /* The ring of trace events, and the log of inversions. */
 #include "test/unit/core_world.h"
 
-struct pair { struct world *w; uint32_t device, high, low; };
+struct pair {
+	struct world *w;
+	uint32_t device, high, low;
+};
 
 static struct pair pair_new(struct world_setup setup)
 {
@@ -16,7 +19,8 @@ static struct pair pair_new(struct world_setup setup)
 	return p;
 }
 
-static const struct world_setup process_unit = { .attr = { .unit = GP_UNIT_PROCESS }, .param = { .overhead_permille = 1000 } };
+static const struct world_setup process_unit = { .attr = { .unit = GP_UNIT_PROCESS },
+						 .param = { .overhead_permille = 1000 } };
 
 /* A reader that keeps up sees each event once, in order, with the queue's tag, and loses none. */
 static void reader_that_keeps_up_loses_nothing(void **state)
@@ -57,7 +61,7 @@ static void slow_reader_is_told_what_it_lost(void **state)
 	uint64_t cursor = 0, lost = 0;
 	uint32_t i, count;
 
-	for (i = 0; i < WORLD_TRACE_COUNT; i++) {               /* two events each */
+	for (i = 0; i < WORLD_TRACE_COUNT; i++) { /* two events each */
 		world_write(p.w, p.low, 1);
 		assert_int_equal(gp_sched_sample(p.w->sched, p.w->queues[p.high].id, i + 1, i + 1, p.w->now_ns), 0);
 	}
@@ -182,7 +186,8 @@ static void inversion_ends_with_the_work(void **state)
 static void inversion_by_two_is_one(void **state)
 {
 	struct world *w = world_new();
-	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .batch_clients = 4 } });
+	uint32_t device = world_device(
+		w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .batch_clients = 4 } });
 	uint32_t high = world_solo(w, device, GP_PRIORITY_HIGH), a = world_solo(w, device, GP_PRIORITY_LOW), b;
 
 	b = world_solo(w, device, GP_PRIORITY_LOW);
@@ -194,7 +199,7 @@ static void inversion_by_two_is_one(void **state)
 	world_write(w, high, 1);
 	world_settle(w);
 	world_run(w, 30 * US);
-	world_drain(w, a);              /* one of them ends by itself */
+	world_drain(w, a); /* one of them ends by itself */
 	assert_int_equal(world_stats(w, device).inversions, 0);
 	world_run(w, 40 * US);
 	world_ack(w, device);
@@ -212,7 +217,7 @@ static void aged_turn_is_an_inversion(void **state)
 
 	world_write(p.w, p.high, 1000000);
 	world_settle(p.w);
-	assert_int_equal(world_stats(p.w, p.device).inversions, 0);     /* closed at once, in no time */
+	assert_int_equal(world_stats(p.w, p.device).inversions, 0); /* closed at once, in no time */
 	world_run(p.w, 120 * MS);
 	assert_int_equal(world_trace(p.w, GP_TRACE_INVERSION, p.high, &event), 1);
 	assert_int_equal(event.value, 7 * MS);

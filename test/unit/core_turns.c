@@ -5,7 +5,10 @@
 #define BATCH_MAX 4u
 
 /* A device with an idle client at the top and count busy batch clients. */
-struct batch { struct world *w; uint32_t device, high, low[BATCH_MAX], count; };
+struct batch {
+	struct world *w;
+	uint32_t device, high, low[BATCH_MAX], count;
+};
 
 static struct batch batch_new(struct world_setup setup, uint32_t count)
 {
@@ -34,7 +37,8 @@ static uint32_t batch_open_count(const struct batch *b)
 /* With the process as unit one batch client is open at a time, in round robin, each for turn_ns. */
 static void one_batch_client_in_turns(void **state)
 {
-	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .turn_ns = 10 * MS } }, 3);
+	struct batch b = batch_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .turn_ns = 10 * MS } }, 3);
 	uint32_t i, last = BATCH_MAX;
 
 	for (i = 0; i < 30; i++) {
@@ -57,7 +61,8 @@ static void one_batch_client_in_turns(void **state)
 /* Never more than one is open in the device either while plans take time. */
 static void turns_do_not_overlap(void **state)
 {
-	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .turn_ns = 10 * MS } }, 4);
+	struct batch b = batch_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .turn_ns = 10 * MS } }, 4);
 	uint32_t i;
 
 	b.w->ack_delay_ns = 300 * US;
@@ -70,21 +75,31 @@ static void turns_do_not_overlap(void **state)
 	world_free(b.w);
 }
 
-/* With the device as unit it costs nothing to have them all open. */
-static void device_unit_needs_no_turns(void **state)
+/* One at a time is the rule for every unit; with as many turns as clients there is nothing to take turns for. */
+static void turns_are_taken_whatever_the_unit(void **state)
 {
-	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_DEVICE } }, 4);
+	uint32_t unit;
 
-	world_run(b.w, 200 * MS);
-	assert_int_equal(batch_open_count(&b), 4);
-	assert_int_equal(b.w->plan_count, 0);
-	world_free(b.w);
+	for (unit = GP_UNIT_DEVICE; unit <= GP_UNIT_QUEUE; unit++) {
+		struct batch b = batch_new((struct world_setup){ .attr = { .unit = (enum gp_unit)unit } }, 4);
+
+		assert_int_equal(batch_open_count(&b), 1);
+		world_free(b.w);
+		b = batch_new(
+			(struct world_setup){ .attr = { .unit = (enum gp_unit)unit }, .param = { .batch_clients = 4 } },
+			4);
+		world_run(b.w, 200 * MS);
+		assert_int_equal(batch_open_count(&b), 4);
+		assert_int_equal(b.w->plan_count, 0);
+		world_free(b.w);
+	}
 }
 
 /* A turn is time run: what the urgent queue takes out of it does not count. */
 static void turn_does_not_run_while_closed(void **state)
 {
-	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .turn_ns = 10 * MS } }, 2);
+	struct batch b = batch_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .turn_ns = 10 * MS } }, 2);
 
 	world_run(b.w, 4 * MS);
 	assert_true(world_is_open(b.w, b.low[0]));
@@ -141,7 +156,8 @@ static void higher_rank_takes_the_turn(void **state)
 static void two_batch_clients_at_once(void **state)
 {
 	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
-							 .param = { .turn_ns = 10 * MS, .batch_clients = 2 } }, 4);
+							 .param = { .turn_ns = 10 * MS, .batch_clients = 2 } },
+				   4);
 	uint32_t i;
 
 	for (i = 0; i < 40; i++) {
@@ -153,7 +169,8 @@ static void two_batch_clients_at_once(void **state)
 	world_free(b.w);
 }
 
-/* A gate that opens without our order outside its turn is closed again: nobody else may notice a lost lease for long. */
+/* A gate that opens without our order outside its turn is closed again: nobody else may notice a lost lease for long.
+ */
 static void gate_lost_outside_its_turn_is_closed(void **state)
 {
 	struct batch b = batch_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } }, 2);
@@ -171,7 +188,8 @@ static void gate_lost_outside_its_turn_is_closed(void **state)
 static void none_never_plans(void **state)
 {
 	struct world *w = world_new();
-	uint32_t device = world_device(w, (struct world_setup){ .policy = "none", .attr = { .unit = GP_UNIT_PROCESS, .slot_count = 2 } });
+	uint32_t device = world_device(
+		w, (struct world_setup){ .policy = "none", .attr = { .unit = GP_UNIT_PROCESS, .slot_count = 2 } });
 	uint32_t i, queues[6];
 
 	for (i = 0; i < 6; i++) {
@@ -196,7 +214,8 @@ static void none_never_plans(void **state)
 static void rr_ignores_priority(void **state)
 {
 	struct world *w = world_new();
-	uint32_t device = world_device(w, (struct world_setup){ .policy = "rr", .attr = { .unit = GP_UNIT_PROCESS },
+	uint32_t device = world_device(w, (struct world_setup){ .policy = "rr",
+								.attr = { .unit = GP_UNIT_PROCESS },
 								.param = { .turn_ns = 10 * MS } });
 	uint32_t a = world_solo(w, device, GP_PRIORITY_REALTIME), b = world_solo(w, device, GP_PRIORITY_IDLE);
 
@@ -216,7 +235,8 @@ static void wfq_follows_weights(void **state)
 
 	for (i = 0; i < 2; i++) {
 		struct world *w = world_new();
-		uint32_t device = world_device(w, (struct world_setup){ .policy = "wfq", .attr = { .unit = GP_UNIT_PROCESS },
+		uint32_t device = world_device(w, (struct world_setup){ .policy = "wfq",
+									.attr = { .unit = GP_UNIT_PROCESS },
 									.param = { .turn_ns = 10 * MS } });
 		uint64_t sum = 0;
 
@@ -239,7 +259,8 @@ static void wfq_follows_weights(void **state)
 static void wfq_gives_no_credit_for_idling(void **state)
 {
 	struct world *w = world_new();
-	uint32_t device = world_device(w, (struct world_setup){ .policy = "wfq", .attr = { .unit = GP_UNIT_PROCESS },
+	uint32_t device = world_device(w, (struct world_setup){ .policy = "wfq",
+								.attr = { .unit = GP_UNIT_PROCESS },
 								.param = { .turn_ns = 10 * MS } });
 	uint32_t a = world_solo(w, device, 50), b = world_solo(w, device, 50);
 	uint64_t before;
@@ -254,23 +275,27 @@ static void wfq_gives_no_credit_for_idling(void **state)
 	world_free(w);
 }
 
-/* drf: who holds much memory has the larger dominant share and waits; among equals in memory the one that computed less is next. */
+/* drf: who holds much memory has the larger dominant share and waits; among equals in memory the one that computed less
+ * is next. */
 static void drf_serves_the_smaller_dominant_share(void **state)
 {
 	struct world *w = world_new();
-	uint32_t device = world_device(w, (struct world_setup){ .policy = "drf", .param = { .turn_ns = 10 * MS },
-								.attr = { .unit = GP_UNIT_PROCESS, .memory_size = 1ull << 30 } });
+	uint32_t device =
+		world_device(w, (struct world_setup){ .policy = "drf",
+						      .param = { .turn_ns = 10 * MS },
+						      .attr = { .unit = GP_UNIT_PROCESS, .memory_size = 1ull << 30 } });
 	uint32_t hog = world_solo(w, device, 50), lean = world_solo(w, device, 50), third = world_solo(w, device, 50);
 
 	assert_int_equal(gp_sched_client_set_attr(w->sched, w->clients[w->queues[hog].client],
-						  &(struct gp_client_attr){ .memory_size = 800ull << 20 }), 0);
+						  &(struct gp_client_attr){ .memory_size = 800ull << 20 }),
+			 0);
 	world_run(w, 100 * MS);
 	world_write(w, third, 1000000);
 	world_run(w, 5 * MS);
 	world_write(w, hog, 1000000);
 	world_write(w, lean, 1000000);
 	world_run(w, 6 * MS);
-	assert_true(world_is_open(w, lean));            /* the third one's turn is over, and the hog has 78 % of the memory */
+	assert_true(world_is_open(w, lean)); /* the third one's turn is over, and the hog has 78 % of the memory */
 	world_run(w, 300 * MS);
 	assert_true(w->queues[lean].open_ns > 4 * w->queues[hog].open_ns);
 	assert_true(w->queues[third].open_ns > 4 * w->queues[hog].open_ns);
@@ -316,7 +341,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_batch_client_in_turns),
 		cmocka_unit_test(turns_do_not_overlap),
-		cmocka_unit_test(device_unit_needs_no_turns),
+		cmocka_unit_test(turns_are_taken_whatever_the_unit),
 		cmocka_unit_test(turn_does_not_run_while_closed),
 		cmocka_unit_test(idle_holder_gives_way),
 		cmocka_unit_test(higher_rank_takes_the_turn),

@@ -7,7 +7,10 @@
 struct world *world_new(void)
 {
 	const struct gp_limits limits = {
-		.device_count = WORLD_DEVICE_MAX, .client_count = WORLD_CLIENT_MAX, .queue_count = 4 * WORLD_QUEUE_MAX, .gang_count = 4,
+		.device_count = WORLD_DEVICE_MAX,
+		.client_count = WORLD_CLIENT_MAX,
+		.queue_count = 4 * WORLD_QUEUE_MAX,
+		.gang_count = 4,
 		.trace_count = WORLD_TRACE_COUNT,
 	};
 	struct world *world = calloc(1, sizeof(*world));
@@ -48,7 +51,9 @@ uint32_t world_device(struct world *world, struct world_setup setup)
 	if (!setup.attr.open_ns)
 		setup.attr.open_ns = 150 * US;
 	assert_true(world->device_count < WORLD_DEVICE_MAX);
-	assert_int_equal(gp_sched_device_add(world->sched, &setup.attr, setup.policy ? setup.policy : "hpf", &setup.param, &device), 0);
+	assert_int_equal(gp_sched_device_add(world->sched, &setup.attr, setup.policy ? setup.policy : "hpf",
+					     &setup.param, &device),
+			 0);
 	assert_int_equal(device, world->device_count);
 	world->devices[world->device_count++].attr = setup.attr;
 	return device;
@@ -69,11 +74,17 @@ uint32_t world_queue_attr(struct world *world, uint32_t client, uint32_t device,
 
 	assert_true(world->queue_count < WORLD_QUEUE_MAX);
 	*queue = (struct world_queue){
-		.client = client, .device = device, .open = true, .used = true, .is_compute = attr.kind == GP_KIND_COMPUTE,
-		.open_since_ns = world->now_ns, .work_mark_ns = world->now_ns,
+		.client = client,
+		.device = device,
+		.open = true,
+		.used = true,
+		.is_compute = attr.kind == GP_KIND_COMPUTE,
+		.open_since_ns = world->now_ns,
+		.work_mark_ns = world->now_ns,
 	};
 	attr.tag = world->queue_count;
-	assert_int_equal(gp_sched_queue_add(world->sched, world->clients[client], device, &attr, world->now_ns, &queue->id), 0);
+	assert_int_equal(
+		gp_sched_queue_add(world->sched, world->clients[client], device, &attr, world->now_ns, &queue->id), 0);
 	world_check(world);
 	return world->queue_count++;
 }
@@ -115,7 +126,7 @@ void world_complete(struct world *world, uint32_t queue, uint64_t packet_count)
 {
 	struct world_queue *q = &world->queues[queue];
 
-	assert_true(q->open);           /* a closed queue makes no progress */
+	assert_true(q->open); /* a closed queue makes no progress */
 	world_sample(world, q, q->written, q->completed + packet_count);
 }
 
@@ -166,13 +177,15 @@ static uint32_t world_find(const struct world *world, struct gp_queue_id id)
 	uint32_t i;
 
 	for (i = 0; i < world->queue_count; i++)
-		if (world->queues[i].used && world->queues[i].id.index == id.index && world->queues[i].id.generation == id.generation)
+		if (world->queues[i].used && world->queues[i].id.index == id.index &&
+		    world->queues[i].id.generation == id.generation)
 			return i;
 	return WORLD_QUEUE_MAX;
 }
 
 /* What the unit makes of these orders, counted the slow way. */
-static uint32_t world_transactions(const struct world *world, const struct gp_plan *plan, const struct gp_order *orders, uint32_t count)
+static uint32_t world_transactions(const struct world *world, const struct gp_plan *plan, const struct gp_order *orders,
+				   uint32_t count)
 {
 	uint32_t i, j, transactions = 0;
 
@@ -198,11 +211,18 @@ static void world_log_order(struct world *world, const struct gp_plan *plan, con
 	assert_int_not_equal(order->why, GP_WHY_NONE);
 	/* Never an order without effect; only one that repairs what was lost may find its gate open. */
 	if (order->why != GP_WHY_TIMEOUT && order->why != GP_WHY_STOPPED && world->queues[queue].open == open)
-		fail_msg("queue %u ordered %s, which it is (%s)", queue, open ? "open" : "closed", gp_why_name(order->why));
+		fail_msg("queue %u ordered %s, which it is (%s)", queue, open ? "open" : "closed",
+			 gp_why_name(order->why));
 	assert_true(world->order_count < WORLD_ORDER_MAX);
 	world->orders[world->order_count++] = (struct world_order){
-		.time_ns = world->now_ns, .seq = plan->seq, .device = plan->device, .queue = queue,
-		.transaction_count = plan->transaction_count, .open = open, .why = order->why,
+		.time_ns = world->now_ns,
+		.seq = plan->seq,
+		.move = order->move,
+		.device = plan->device,
+		.queue = queue,
+		.transaction_count = plan->transaction_count,
+		.open = open,
+		.why = order->why,
 	};
 }
 
@@ -278,7 +298,7 @@ void world_settle(struct world *world)
 	while (again) {
 		again = false;
 		while (gp_sched_plan(world->sched, world->now_ns, &plan)) {
-			assert_true(++guard < 1000);    /* plans without end */
+			assert_true(++guard < 1000); /* plans without end */
 			world_take_plan(world, &plan);
 			world_check(world);
 		}
@@ -367,7 +387,8 @@ const struct world_order *world_last_order(const struct world *world, uint32_t q
 	return NULL;
 }
 
-uint32_t world_trace(const struct world *world, enum gp_trace_type type, uint32_t queue, struct gp_trace_event *ret_last)
+uint32_t world_trace(const struct world *world, enum gp_trace_type type, uint32_t queue,
+		     struct gp_trace_event *ret_last)
 {
 	static struct gp_trace_event events[WORLD_TRACE_COUNT];
 	uint64_t cursor = 0;
@@ -375,7 +396,8 @@ uint32_t world_trace(const struct world *world, enum gp_trace_type type, uint32_
 
 	count = gp_sched_trace_read(world->sched, &cursor, events, WORLD_TRACE_COUNT, NULL);
 	for (i = 0; i < count; i++) {
-		if (events[i].type != type || (queue != WORLD_QUEUE_MAX && events[i].queue.index != world->queues[queue].id.index))
+		if (events[i].type != type ||
+		    (queue != WORLD_QUEUE_MAX && events[i].queue.index != world->queues[queue].id.index))
 			continue;
 		found++;
 		if (ret_last)

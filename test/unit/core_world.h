@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tiny world around the scheduler core for unit tests: memory, clients, queues with counters, a virtual clock, and a device that carries plans out.
+ * A tiny world around the scheduler core for unit tests: memory, clients, queues with counters, a virtual clock, and a
+ * device that carries plans out.
  *
- * The world keeps its own record of which gates are really open and checks each plan against it, so it must never ask the core what
- * a gate's state is. Nothing here reads a real clock; a check that fails ends the test.
+ * The world keeps its own record of which gates are really open and checks each plan against it, so it must never ask
+ * the core what a gate's state is. Nothing here reads a real clock; a check that fails ends the test.
  */
 #ifndef TEST_UNIT_CORE_WORLD_H
 #define TEST_UNIT_CORE_WORLD_H
@@ -16,32 +17,32 @@
 
 #include <cmocka.h>
 
-#define WORLD_QUEUE_MAX 128u
-#define WORLD_CLIENT_MAX 64u
-#define WORLD_DEVICE_MAX 4u
-#define WORLD_ORDER_MAX 65536u
+#define WORLD_QUEUE_MAX   128u
+#define WORLD_CLIENT_MAX  64u
+#define WORLD_DEVICE_MAX  4u
+#define WORLD_ORDER_MAX   65536u
 #define WORLD_TRACE_COUNT 4096u
 
 #define US 1000ull
 #define MS 1000000ull
-#define S 1000000000ull
+#define S  1000000000ull
 
 enum world_ack {
-	WORLD_ACK_DELAYED,      /* after ack_delay_ns, which may be 0: at once */
-	WORLD_ACK_NEVER,        /* plans are carried out, but nobody says so */
-	WORLD_ACK_BY_HAND,      /* the test calls world_ack() */
+	WORLD_ACK_DELAYED, /* after ack_delay_ns, which may be 0: at once */
+	WORLD_ACK_NEVER,   /* plans are carried out, but nobody says so */
+	WORLD_ACK_BY_HAND, /* the test calls world_ack() */
 };
 
 struct world_queue {
 	struct gp_queue_id id;
 	uint32_t client, device;
-	bool open;              /* in the fake device */
+	bool open; /* in the fake device */
 	bool used, is_compute;
 	uint64_t written, completed;
 	uint64_t open_since_ns, closed_since_ns;
-	uint64_t open_ns;       /* time its gate was open while written > completed */
+	uint64_t open_ns; /* time its gate was open while written > completed */
 	uint64_t work_mark_ns;
-	int close_result, open_result;  /* what the device answers to orders for this queue */
+	int close_result, open_result; /* what the device answers to orders for this queue */
 };
 
 struct world_device {
@@ -53,7 +54,7 @@ struct world_device {
 
 /* One gate change that was ordered. */
 struct world_order {
-	uint64_t time_ns, seq;
+	uint64_t time_ns, seq, move;
 	uint32_t device, queue, transaction_count;
 	bool open;
 	enum gp_why why;
@@ -72,12 +73,12 @@ struct world {
 	struct world_queue queues[WORLD_QUEUE_MAX];
 	struct world_order orders[WORLD_ORDER_MAX];
 	uint32_t order_count, plan_count, announce_count;
-	struct gp_queue_id announced;   /* by the last plan that had one */
+	struct gp_queue_id announced; /* by the last plan that had one */
 };
 
 struct world_setup {
-	const char *policy;             /* NULL: hpf */
-	struct gp_device_attr attr;     /* zeroes in queue_max, close_ns and open_ns: 64, 150 us and 150 us */
+	const char *policy;         /* NULL: hpf */
+	struct gp_device_attr attr; /* zeroes in queue_max, close_ns and open_ns: 64, 150 us and 150 us */
 	struct gp_param param;
 };
 
@@ -94,7 +95,7 @@ uint32_t world_solo(struct world *world, uint32_t device, int32_t priority);
 /* Events. None of them asks for plans. */
 void world_write(struct world *world, uint32_t queue, uint64_t packet_count);
 void world_complete(struct world *world, uint32_t queue, uint64_t packet_count);
-void world_drain(struct world *world, uint32_t queue);  /* completes all that was written */
+void world_drain(struct world *world, uint32_t queue); /* completes all that was written */
 void world_remove(struct world *world, uint32_t queue);
 void world_remove_client(struct world *world, uint32_t client);
 void world_gate_lost(struct world *world, uint32_t queue, bool open);
@@ -116,7 +117,9 @@ struct gp_queue_info world_info(const struct world *world, uint32_t queue);
 struct gp_stats world_stats(const struct world *world, uint32_t device);
 /* The last order for the queue at or after the first-th order; NULL: none. */
 const struct world_order *world_last_order(const struct world *world, uint32_t queue, uint32_t first);
-/* Trace events of a type on a queue (WORLD_QUEUE_MAX: any) that are still in the ring; the last goes to ret_last if not NULL. */
-uint32_t world_trace(const struct world *world, enum gp_trace_type type, uint32_t queue, struct gp_trace_event *ret_last);
+/* Trace events of a type on a queue (WORLD_QUEUE_MAX: any) that are still in the ring; the last goes to ret_last if not
+ * NULL. */
+uint32_t world_trace(const struct world *world, enum gp_trace_type type, uint32_t queue,
+		     struct gp_trace_event *ret_last);
 
 #endif

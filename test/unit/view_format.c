@@ -9,7 +9,6 @@
 #include <string.h>
 #include <cmocka.h>
 #include "lib/utf8.h"
-#include "view/compare.h"
 #include "view/format.h"
 #include "view/svg.h"
 
@@ -120,37 +119,30 @@ static void test_scales(void **state)
 	assert_int_equal(gp_chart_client_colour(8), 1);
 }
 
-/* Batch clients that differ only in their number become one row, from four on; services never do. */
-static void test_groups(void **state)
+/* A run that every report has keeps its colour whatever else is compared; others differ from it. */
+static void test_run_colours(void **state)
 {
-	static struct gp_result_client clients[6];
-	struct gp_result_run run = { .client_count = 6, .clients = clients };
-	struct gp_compare_row row;
+	struct gp_result_run runs[] = { { .policy = "rr" },
+					{ .policy = "hpf" },
+					{ .policy = "alone" },
+					{ .policy = "wfq" },
+					{ .policy = "stock" } };
+	struct gp_result result = { .run_count = 5, .runs = runs };
 
 	(void)state;
-	for (int i = 0; i < 6; i++) {
-		(void)snprintf(clients[i].name, sizeof(clients[i].name), "train%d", i);
-		clients[i].requests = 10;
-		clients[i].priority = i == 5 ? 30 : 20;
-	}
-	gp_compare_row_init(&row, &run, 0);
-	assert_int_equal(row.count, 5);
-	assert_int_equal(row.requests, 50);
-	assert_string_equal(row.name, "train ×5");
-	gp_compare_row_init(&row, &run, 2);
-	assert_int_equal(row.count, 1);
-	assert_string_equal(row.name, "train2");
-	clients[1].is_service = true;
-	gp_compare_row_init(&row, &run, 0);
-	assert_int_equal(row.count, 1);
+	assert_int_equal(gp_chart_run_colour(&result, 0), 3);
+	assert_int_equal(gp_chart_run_colour(&result, 1), 2);
+	assert_int_equal(gp_chart_run_colour(&result, 2), 0);
+	assert_int_equal(gp_chart_run_colour(&result, 3), 4);
+	assert_int_equal(gp_chart_run_colour(&result, 4), 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_html),    cmocka_unit_test(test_json_string), cmocka_unit_test(test_decimal),
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_cut),         cmocka_unit_test(test_scales),
-		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_html),        cmocka_unit_test(test_json_string), cmocka_unit_test(test_decimal),
+		cmocka_unit_test(test_numbers),     cmocka_unit_test(test_cut),         cmocka_unit_test(test_scales),
+		cmocka_unit_test(test_run_colours),
 	};
 
 	return cmocka_run_group_tests_name("view/format", tests, NULL, NULL);

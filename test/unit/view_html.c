@@ -66,18 +66,23 @@ static void check_balance(const char *text)
 /* The sample: balanced, every section there, nothing fetched from anywhere, no number that is not one. */
 static void test_sample(void **state)
 {
-	static const char *const needed[] = { "simulated, not measured",
-					      "Tail latency",
-					      "Who had the GPU",
-					      "How latencies spread",
-					      "Who waited for whom",
-					      "gpreempt sim --mix serve+train",
-					      "prefers-color-scheme:dark",
-					      "name=\"viewport\"",
-					      "<polyline",
-					      "train closed: more urgent work is waiting",
-					      "serve waited 150 µs for train",
-					      "then preempted" };
+	static const char *const needed[] = {
+		"simulated, not measured",
+		"What it saves, and what it costs",
+		"Beside train, the p99 of serve is 3.57 ms with hpf (1.06× alone); with stock "
+		"scheduling it is",
+		"class=\"most\"",
+		"Who had the GPU",
+		"How latencies spread",
+		"Who waited for whom",
+		"gpreempt sim --mix serve+train",
+		"prefers-color-scheme:dark",
+		"name=\"viewport\"",
+		"<polyline",
+		"train closed: more urgent work is waiting",
+		"serve waited 150 µs for train",
+		"then preempted"
+	};
 	static const char *const banned[] = { "http:", "https:", "//",  "url(", "@import",
 					      "src=",  "href=",  "nan", "-nan", "undefined" };
 	struct gp_result *result = view_sample_create(1);
@@ -91,7 +96,7 @@ static void test_sample(void **state)
 	for (size_t i = 0; i < sizeof(banned) / sizeof(banned[0]); i++)
 		if (strstr(text, banned[i]))
 			fail_msg("\"%s\" must not be there", banned[i]);
-	assert_int_equal(count(text, "<svg viewBox=\"0 0"), 1 + 3 + 1);
+	assert_int_equal(count(text, "<svg viewBox=\"0 0"), 2 + 3 + 1);
 	script = strstr(text, "<script");
 	assert_non_null(script);
 	assert_null(strstr(script + 1, "<script"));
@@ -182,7 +187,8 @@ static void test_empty(void **state)
 	text = render(result);
 	check_balance(text);
 	assert_non_null(strstr(text, "Nobody waited"));
-	assert_null(strstr(text, "99 of 100 requests of <b>"));
+	assert_null(strstr(text, "class=\"lede\""));
+	assert_null(strstr(text, "<div class=\"card\">"));
 	free(text);
 	result->run_count = 0;
 	text = render(result);
@@ -213,11 +219,75 @@ static void test_extremes(void **state)
 	view_sample_destroy(result);
 }
 
+/* Requests that pile up: lower bounds in the table, arrows in the figure, a note at the curve. */
+static void test_unfinished(void **state)
+{
+	static const char *const needed[] = { "&gt; ",
+					      "6,000 requests unfinished at the end",
+					      "Unfinished: still waiting",
+					      "60.0 % of the requests were unfinished",
+					      "M-6-7h4l8 7-8 7h-4z",
+					      "requests pile up (p99 &gt; " };
+	struct gp_result *result = view_sample_create(1);
+	char *text;
+
+	(void)state;
+	result->runs[1].clients[0].requests = 4000;
+	result->runs[1].clients[0].unfinished = 6000;
+	text = render(result);
+	check_balance(text);
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!strstr(text, needed[i]))
+			fail_msg("\"%s\" is missing", needed[i]);
+	free(text);
+	view_sample_destroy(result);
+}
+
+/* Many batch clients share one card and one row; waits beyond the first few are counted. */
+static void test_groups(void **state)
+{
+	struct gp_result *result = view_sample_create(15);
+	struct gp_result_run *run = &result->runs[1];
+	char *text;
+
+	(void)state;
+	free(run->waits);
+	run->waits = calloc(15, sizeof(*run->waits));
+	run->wait_count = 15;
+	for (uint32_t i = 0; i < 15; i++)
+		run->waits[i] = (struct gp_result_wait){ 0, 1 + i, 3, 1000000u * (i + 1u), 5000 };
+	text = render(result);
+	check_balance(text);
+	assert_int_equal(count(text, "<h3>train ×15"), 1);
+	assert_int_equal(count(text, "<td class=\"n\">train ×15</td>"), 3);
+	assert_int_equal(count(text, "each 2.54"), 2);
+	assert_non_null(strstr(text, "one alone)"));
+	assert_non_null(strstr(text, "and 10 more, none of them longer in all"));
+	free(text);
+	view_sample_destroy(result);
+}
+
+/* What there is of it has a row above the lanes, and only that. */
+static void test_mark_rows(void **state)
+{
+	struct gp_result *result = view_sample_create(1);
+	char *text = render(result);
+
+	(void)state;
+	assert_int_equal(count(text, ">requests arrive</text>"), 3);
+	assert_int_equal(count(text, ">gates closed</text>"), 1);
+	assert_int_equal(count(text, ">inversions</text>"), 2);
+	assert_int_equal(count(text, ">turns</text>"), 0);
+	free(text);
+	view_sample_destroy(result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample), cmocka_unit_test(test_escapes),  cmocka_unit_test(test_caps_shapes),
-		cmocka_unit_test(test_empty),  cmocka_unit_test(test_extremes),
+		cmocka_unit_test(test_sample), cmocka_unit_test(test_escapes),   cmocka_unit_test(test_caps_shapes),
+		cmocka_unit_test(test_empty),  cmocka_unit_test(test_extremes),  cmocka_unit_test(test_unfinished),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_mark_rows),
 	};
 
 	return cmocka_run_group_tests_name("view/html", tests, NULL, NULL);

@@ -48,6 +48,7 @@ static void check_client(bool is_service, const char *name)
 	field("priority", GP_JSON_NUMBER, is_service ? "80" : "20");
 	field("kind", GP_JSON_STRING, is_service ? "service" : "batch");
 	field("requests", GP_JSON_NUMBER, is_service ? "10000" : "381");
+	field("unfinished", GP_JSON_NUMBER, is_service ? "17" : "0");
 	if (is_service) {
 		field("latency_us", GP_JSON_OBJECT_BEGIN, NULL);
 		field("p50", GP_JSON_NUMBER, NULL);
@@ -100,9 +101,12 @@ static void check_run(const char *policy)
 static void test_schema(void **state)
 {
 	struct gp_result *result = view_sample_create(1);
-	char *text = render(result);
+	char *text;
 
 	(void)state;
+	for (uint32_t i = 0; i < result->run_count; i++)
+		result->runs[i].clients[0].unfinished = 17;
+	text = render(result);
 	next(GP_JSON_OBJECT_BEGIN, NULL);
 	field("schema", GP_JSON_NUMBER, "1");
 	field("seed", GP_JSON_NUMBER, "7");

@@ -51,7 +51,8 @@ static void test_sample(void **state)
 					      "803 preemptions, 803 inversions (130 ms in all, longest 190 µs)",
 					      "left alone",
 					      "seed 7",
-					      "gate per process at 150 µs" };
+					      "gate per process at 150 µs",
+					      "\nBeside train, the p99 of serve is " };
 	struct gp_result *result = view_sample_create(1);
 	char *text = table(result, false);
 
@@ -64,6 +65,58 @@ static void test_sample(void **state)
 	free(text);
 	text = table(result, true);
 	assert_non_null(strstr(text, "\033[1m"));
+	free(text);
+	view_sample_destroy(result);
+}
+
+/* Requests that pile up: counted below the run, explained in the legend, and what they measure is a lower bound. */
+static void test_unfinished(void **state)
+{
+	static const char *const needed[] = { "> 22.3 ms", "6,000 requests unfinished at the end",
+					      "unfinished: still waiting when the run ended", "(p99 > 22.3 ms)" };
+	struct gp_result *result = view_sample_create(1);
+	char *text = table(result, false);
+
+	(void)state;
+	assert_null(strstr(text, "unfinished"));
+	assert_null(strstr(text, "> "));
+	free(text);
+	result->runs[1].clients[0].requests = 4000;
+	result->runs[1].clients[0].unfinished = 6000;
+	text = table(result, false);
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!strstr(text, needed[i]))
+			fail_msg("\"%s\" is missing", needed[i]);
+	check_shape(text);
+	free(text);
+	view_sample_destroy(result);
+}
+
+/* The sentence is there only where there is an alone and a stock run. */
+static void test_finding(void **state)
+{
+	struct gp_result *result = view_sample_create(1);
+	char *text;
+
+	(void)state;
+	strcpy(result->runs[1].policy, "rr");
+	text = table(result, false);
+	assert_null(strstr(text, "Beside"));
+	free(text);
+	view_sample_destroy(result);
+}
+
+/* A group is one row; alone, its rate and share are those of one client. */
+static void test_group(void **state)
+{
+	struct gp_result *result = view_sample_create(15);
+	char *text = table(result, false);
+
+	(void)state;
+	assert_non_null(strstr(text, "train ×15"));
+	assert_non_null(strstr(text, "each 2.54"));
+	assert_non_null(strstr(text, "each 1.3 %"));
+	check_shape(text);
 	free(text);
 	view_sample_destroy(result);
 }
@@ -84,6 +137,7 @@ static void test_hostile_names(void **state)
 		memset(result->runs[i].clients[1].name, '\033', sizeof(result->runs[i].clients[1].name) - 1);
 		strcpy(result->runs[i].policy, "a-policy-of-23-letters-");
 		result->runs[i].clients[0].requests = 9999999;
+		result->runs[i].clients[0].unfinished = 9000;
 		result->runs[i].clients[1].throughput_milli = 999999999;
 	}
 	text = table(result, false);
@@ -115,9 +169,8 @@ static void test_empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample),
-		cmocka_unit_test(test_hostile_names),
-		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_sample), cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_finding),
+		cmocka_unit_test(test_group),  cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_empty),
 	};
 
 	return cmocka_run_group_tests_name("view/table", tests, NULL, NULL);

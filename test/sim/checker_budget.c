@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The preemption budget: over any window the transactions that preempt cost at most overhead_permille of it and a burst. A leaking
+ * bucket of its own: each preempting plan pours in the price of closing and opening again, and it must never run over.
+ */
+#include "test/sim/checker.h"
+#include "test/sim/checker_told.h"
+
+struct budget_device { uint64_t level_ns, mark_ns, pair_ns_max; };
+struct budget_state { struct budget_device devices[TOLD_DEVICE_MAX]; };
+
+/* A gang closes on all its devices when one of them asks, and is paid for there. */
+static bool budget_preempts(struct told *told, const struct gp_order *order)
+{
+	const struct told_queue *queue = told_find(told, order->queue);
+
+	return queue && !queue->attr.gang &&
+	       (order->why == GP_WHY_PRIORITY || order->why == GP_WHY_HINT || order->why == GP_WHY_IDLE);
+}
+
+static void budget_plan(struct checker_run *run, struct budget_state *state, const struct gp_plan *plan)
+{
+	const struct told_device *device = &run->told->devices[plan->device];
+	struct budget_device *own = &state->devices[plan->device];
+	struct gp_order orders[GP_PLAN_MAX];
+	uint64_t leak_ns, limit_ns, cost_ns, pair_ns = device->attr.close_ns + device->attr.open_ns;
+	uint32_t i, count = 0;
+
+	for (i = 0; i < plan->close_count; i++) {
+		if (budget_preempts(run->told, &plan->close[i]))
+			orders[count++] = plan->close[i];
+	}
+	if (!count || device->param.overhead_permille >= 1000)
+		return;
+	if (pair_ns > own->pair_ns_max)
+		own->pair_ns_max = pair_ns;
+	leak_ns = (run->told->core_ns - own->mark_ns) * device->param.overhead_permille / 1000;
+	own->mark_ns = run->told->core_ns;
+	own->level_ns = own->level_ns > leak_ns ? own->level_ns - leak_ns : 0;
+	cost_ns = pair_ns * told_transactions(device, orders, count);
+	limit_ns = own->pair_ns_max * device->param.burst;
+	/* A plan dearer than the whole burst must be possible at all. */
+	if (cost_ns > pair_ns * device->param.burst)
+		limit_ns += cost_ns - pair_ns * device->param.burst;
+	own->level_ns += cost_ns;
+	/* Both sides round down by up to 1 ns at each plan. */
+	if (own->level_ns > limit_ns + 1000)
+		checker_fail(run, &checker_budget,
+			     "at %llu ns: device %u: preempting plans cost %llu ns more than %u per mille of the time, and a burst of %u is %llu ns",
+			     (unsigned long long)run->now_ns, plan->device, (unsigned long long)own->level_ns,
+			     device->param.overhead_permille, device->param.burst, (unsigned long long)limit_ns);
+}
+
+static void budget_event(struct checker_run *run, void *data, const struct check_event *event)
+{
+	if (event->type == CHECK_COST) {
+		struct budget_device *own = &((struct budget_state *)data)->devices[event->device];
+
+		if (event->close_ns + event->open_ns > own->pair_ns_max)
+			own->pair_ns_max = event->close_ns + event->open_ns;
+	}
+	if (event->type == CHECK_PLAN && event->plan->device < TOLD_DEVICE_MAX)
+		budget_plan(run, data, event->plan);
+}
+
+const struct checker checker_budget = {
+	.name = "budget", .promise = "preempting costs no more than the budget and a burst",
+	.state_size = sizeof(struct budget_state), .event = budget_event,
+};

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * No late starters: while the core knows of work of a more urgent queue, no lower one starts a packet, unless the core has had no
+ * chance yet (a plan is under way), cannot (failed orders, quarantine, a stopped device) or says why not (aged, short, opened a
+ * moment ago, out of budget, the device switches by itself), and such an excuse runs out.
+ */
+#include "test/sim/checker.h"
+#include "test/sim/checker_told.h"
+#include "test/sim/checker_truth.h"
+
+struct late_state { uint64_t next_packet[TRUTH_QUEUE_MAX]; };   /* the first packet that has not started, per queue */
+
+/* Idle gates are left alone while another lower queue is let finish: stopping the device for them would disturb it. */
+static bool late_is_excused(const struct checker_run *run, const struct told_queue *low)
+{
+	int64_t top = INT64_MIN;
+	const struct told_queue *q;
+	uint32_t i;
+
+	if (told_is_excused(run->told, low))
+		return true;
+	for (i = 0; i < run->told->queue_end; i++) {
+		q = &run->told->queues[i];
+		if (q->used && q->device == low->device && q->has_work && q->rank > top)
+			top = q->rank;
+	}
+	for (i = 0; i < run->told->queue_end; i++) {
+		q = &run->told->queues[i];
+		if (q->used && q->device == low->device && q->has_work && q->rank < top && told_is_excused(run->told, q))
+			return true;
+	}
+	return false;
+}
+
+static void late_start(struct checker_run *run, const struct check_event *event)
+{
+	struct told *told = run->told;
+	const struct told_queue *low = told_find_tag(told, event->gpu_queue), *q;
+	const struct told_device *device;
+	uint32_t i;
+
+	if (!low)
+		return;
+	device = &told->devices[low->device];
+	if (!device->ranked || device->stopped || device->in_flight || !device->quiet)
+		return;
+	if (run->truth->queues[event->gpu_queue].lost)
+		return;
+	told_refresh(told);
+	/* The urgency of an idle queue with a deadline is that of work it does not have yet. */
+	if ((low->attr.deadline_ns && !low->has_work) || low->vague)
+		return;
+	for (i = 0; i < told->queue_end; i++) {
+		q = &told->queues[i];
+		if (!q->used || q->device != low->device || !q->has_work || q->vague || q->rank <= low->rank)
+			continue;
+		if (late_is_excused(run, low))
+			continue;
+		checker_fail(run, &checker_late,
+			     "at %llu ns: queue %u (rank %lld, gate %d) started packet %llu while queue %u (rank %lld) has work since %llu ns, "
+			     "and nothing excuses it", (unsigned long long)event->now_ns, event->gpu_queue, (long long)low->rank,
+			     low->gate, (unsigned long long)event->gpu_event->packet, (uint32_t)q->attr.tag, (long long)q->rank,
+			     (unsigned long long)q->busy_since_ns);
+		return;
+	}
+}
+
+static void late_event(struct checker_run *run, void *data, const struct check_event *event)
+{
+	struct late_state *state = data;
+
+	if (event->type != CHECK_GPU || event->gpu_queue == CHECKER_NONE || event->gpu_event->type != GP_GPU_EVENT_START ||
+	    event->gpu_event->packet < state->next_packet[event->gpu_queue])
+		return;
+	state->next_packet[event->gpu_queue] = event->gpu_event->packet + 1;
+	late_start(run, event);
+}
+
+const struct checker checker_late = {
+	.name = "late", .promise = "while an urgent queue has work no lower one starts",
+	.state_size = sizeof(struct late_state), .event = late_event,
+};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Slots and processes within limits: whenever the core has nothing to order, no more compute gates are open than the device has
+ * slots if one of them could be parked, and no more batch clients than may be open at once. */
+#include "test/sim/checker.h"
+#include "test/sim/checker_told.h"
+
+struct limits_state { uint64_t version; };
+
+/* Its gate is open for a reason that stands above the limits. A gang ages as a whole. */
+static bool limits_is_exempt(const struct told *told, const struct told_queue *queue)
+{
+	uint32_t i;
+
+	if (queue->gate != GP_GATE_OPEN || told_is_excused(told, queue) || queue->aged)
+		return true;
+	for (i = 0; queue->attr.gang && i < told->queue_end; i++) {
+		if (told->queues[i].used && told->queues[i].attr.gang == queue->attr.gang && told->queues[i].aged)
+			return true;
+	}
+	return false;
+}
+
+/* More processes than the firmware keeps at once: it slices them anyway, and parking queues would cost without curing that. */
+static bool limits_is_sliced(const struct told *told, uint32_t device)
+{
+	const struct gp_device_attr *attr = &told->devices[device].attr;
+	uint32_t i, k, count = 0;
+
+	for (i = 0; i < told->queue_end; i++) {
+		if (!told->queues[i].used || told->queues[i].device != device)
+			continue;
+		for (k = 0; k < i && !(told->queues[k].used && told->queues[k].device == device &&
+				       told->queues[k].client.index == told->queues[i].client.index); k++)
+			;
+		count += k == i;
+	}
+	return attr->process_count_max && count > attr->process_count_max && !attr->process_parking;
+}
+
+/* Queues that are never parked may fill the slots; one more is let in then. */
+static void limits_slots(struct checker_run *run, uint32_t device)
+{
+	const struct told *told = run->told;
+	const struct told_queue *q;
+	uint32_t i, open = 0, fixed = 0, spare = CHECKER_NONE, slots = told->devices[device].attr.slot_count;
+
+	for (i = 0; i < told->queue_end; i++) {
+		q = &told->queues[i];
+		if (!q->used || q->device != device || q->attr.kind != GP_KIND_COMPUTE || q->gate == GP_GATE_CLOSED)
+			continue;
+		open++;
+		fixed += q->attr.unseen || q->gate == GP_GATE_QUARANTINED;
+		if (!q->attr.unseen && !q->attr.gang && !limits_is_exempt(told, q))
+			spare = i;
+	}
+	if (slots && open > (fixed < slots ? slots : fixed + 1) && spare != CHECKER_NONE && !limits_is_sliced(told, device))
+		checker_fail(run, &checker_limits, "at %llu ns: device %u has %u slots and %u open compute queues, of which queue %u could be parked",
+			     (unsigned long long)run->now_ns, device, slots, open, (uint32_t)told->queues[spare].attr.tag);
+}
+
+/* Members of one gang share a turn. */
+static bool limits_same(const struct told_queue *a, const struct told_queue *b)
+{
+	return (a->attr.gang && a->attr.gang == b->attr.gang) || a->client.index == b->client.index;
+}
+
+static void limits_batch(struct checker_run *run, uint32_t device)
+{
+	const struct told *told = run->told;
+	const struct told_queue *found[64], *q;
+	uint32_t i, k, count = 0, limit = told_batch_max(&told->devices[device]);
+
+	for (i = 0; i < told->queue_end && count < 64; i++) {
+		q = &told->queues[i];
+		if (!q->used || q->device != device || !q->is_batch || limits_is_exempt(told, q))
+			continue;
+		for (k = 0; k < count && !limits_same(found[k], q); k++)
+			;
+		if (k == count)
+			found[count++] = q;
+	}
+	if (count > limit)
+		checker_fail(run, &checker_limits, "at %llu ns: device %u has batch queues of %u clients open (%u and %u among them), %u may be",
+			     (unsigned long long)run->now_ns, device, count, (uint32_t)found[0]->attr.tag,
+			     (uint32_t)found[count - 1]->attr.tag, limit);
+}
+
+static void limits_event(struct checker_run *run, void *data, const struct check_event *event)
+{
+	struct limits_state *state = data;
+	uint32_t i;
+
+	if (event->type != CHECK_QUIET || run->told->version == state->version)
+		return;
+	state->version = run->told->version;
+	told_refresh(run->told);
+	for (i = 0; i < run->told->device_count; i++) {
+		if (!run->told->devices[i].gates || run->told->devices[i].in_flight || run->told->devices[i].stopped)
+			continue;
+		limits_slots(run, i);
+		limits_batch(run, i);
+	}
+}
+
+const struct checker checker_limits = {
+	.name = "limits", .promise = "slots and processes stay within limits",
+	.state_size = sizeof(struct limits_state), .event = limits_event,
+};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Owns the checkers' own answers to what a policy means: who is more urgent, who takes turns, what a gate lets through. */
+#include "test/sim/checker_told.h"
+
+static int64_t rank_own(const struct told *told, const struct told_queue *queue)
+{
+	const struct told_device *device = &told->devices[queue->device];
+
+	if (!device->ranked)
+		return 0;
+	if (strcmp(device->policy, "edf") || !queue->attr.deadline_ns)
+		return queue->attr.priority;
+	return INT64_MAX - (int64_t)(queue->busy_since_ns + queue->attr.deadline_ns);
+}
+
+static bool rank_is_batch(const struct told_device *device, const struct told_queue *queue, int32_t top, bool any_deadline)
+{
+	if (!device->ranked)
+		return device->gates;
+	if (strcmp(device->policy, "edf"))
+		return queue->attr.priority < top;
+	return !queue->attr.deadline_ns && (any_deadline || queue->attr.priority < top);
+}
+
+/* A gang is as urgent as its most urgent member, wherever that is. */
+static void rank_gangs(struct told *told)
+{
+	struct told_queue *a, *b;
+	uint32_t i, k;
+
+	for (i = 0; i < told->queue_end; i++) {
+		a = &told->queues[i];
+		for (k = 0; a->used && a->attr.gang && k < told->queue_end; k++) {
+			b = &told->queues[k];
+			if (b->used && b->attr.gang == a->attr.gang && b->rank < a->rank)
+				b->rank = a->rank;
+		}
+	}
+}
+
+/* Queues of one process may wait for each other, so one with work lends its urgency to its siblings on the device. */
+static void rank_lend(struct told *told)
+{
+	int64_t lent[TOLD_QUEUE_MAX];
+	const struct told_queue *b;
+	struct told_queue *a;
+	uint32_t i, k;
+
+	for (i = 0; i < told->queue_end; i++) {
+		a = &told->queues[i];
+		lent[i] = a->rank;
+		a->vague = a->presumed;
+		for (k = 0; a->used && !a->attr.gang && k < told->queue_end; k++) {
+			b = &told->queues[k];
+			if (!b->used || !b->has_work || b->device != a->device || b->client.index != a->client.index)
+				continue;
+			a->vague |= b->presumed;
+			if (!b->presumed && b->rank > lent[i])
+				lent[i] = b->rank;
+		}
+	}
+	for (i = 0; i < told->queue_end; i++)
+		told->queues[i].rank = lent[i];
+}
+
+void told_refresh(struct told *told)
+{
+	int32_t top[TOLD_DEVICE_MAX] = { 0 };
+	bool any_deadline[TOLD_DEVICE_MAX] = { false }, any_gang = false;
+	struct told_queue *q;
+	uint32_t i;
+
+	if (!told->stale)
+		return;
+	told->stale = false;
+	for (i = 0; i < told->queue_end; i++) {
+		q = &told->queues[i];
+		if (!q->used)
+			continue;
+		any_gang |= q->attr.gang > 0;
+		any_deadline[q->device] |= q->attr.deadline_ns > 0;
+		if (q->attr.priority > top[q->device])
+			top[q->device] = q->attr.priority;
+		q->rank = rank_own(told, q);
+	}
+	for (i = 0; i < told->queue_end; i++) {
+		q = &told->queues[i];
+		if (q->used)
+			q->is_batch = rank_is_batch(&told->devices[q->device], q, top[q->device], any_deadline[q->device]);
+	}
+	if (any_gang)
+		rank_gangs(told);
+	rank_lend(told);
+}
+
+uint32_t told_batch_max(const struct told_device *device)
+{
+	if (!device->gates)
+		return UINT32_MAX;
+	/* A self-switching device says how many lower clients may stay open, and no parameter makes that more. */
+	if (device->attr.switch_ns && (!device->param.batch_clients || device->param.batch_clients > device->attr.lower_max))
+		return device->attr.lower_max ? device->attr.lower_max : 1;
+	if (device->param.batch_clients)
+		return device->param.batch_clients;
+	return device->attr.unit == GP_UNIT_DEVICE && device->ranked ? UINT32_MAX : 1;
+}
+
+bool told_lets_through(const struct told_queue *queue)
+{
+	return queue->gate != GP_GATE_CLOSED && queue->gate != GP_GATE_OPENING;
+}
+
+bool told_is_excused(const struct told *told, const struct told_queue *queue)
+{
+	if (queue->gate == GP_GATE_UNKNOWN || queue->gate == GP_GATE_QUARANTINED || told->core_ns <= queue->hold_ns)
+		return true;
+	return queue->left_why == GP_WHY_AGED || queue->left_why == GP_WHY_RATE || queue->left_why == GP_WHY_SELF;
+}
+
+uint32_t told_transactions(const struct told_device *device, const struct gp_order *orders, uint32_t order_count)
+{
+	uint32_t i, k, count = 0;
+
+	if (device->attr.unit == GP_UNIT_DEVICE)
+		return order_count > 0;
+	if (device->attr.unit == GP_UNIT_QUEUE)
+		return order_count;
+	for (i = 0; i < order_count; i++) {
+		for (k = 0; k < i && orders[k].client.index != orders[i].client.index; k++)
+			;
+		count += k == i;
+	}
+	return count;
+}

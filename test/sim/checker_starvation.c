@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The starvation bound: no queue with work waits longer than gp_sched_starvation_bound_ns() without its aged turn's worth of open
+ * time. Gates are the device's own, not what the core believes. The bound allows for one lost acknowledgement, not for a
+ * storm of them, so each fault, and each change of who is there, starts the count anew.
+ */
+#include "test/sim/checker.h"
+#include "test/sim/checker_told.h"
+#include "test/sim/checker_truth.h"
+
+#define STARVATION_CLIENT_MAX 12u       /* of a world */
+
+struct starvation_queue { uint32_t generation; uint64_t start_ns, open_ns; };
+
+struct starvation_state {
+	uint64_t mark_ns, offset_ns, disturbed_ns;
+	uint64_t bound_ns[TOLD_DEVICE_MAX];
+	struct starvation_queue queues[TOLD_QUEUE_MAX];
+};
+
+static void starvation_reset(struct starvation_state *state, uint64_t now_ns)
+{
+	uint32_t i;
+
+	for (i = 0; i < TOLD_QUEUE_MAX; i++) {
+		state->queues[i].start_ns = now_ns;
+		state->queues[i].open_ns = 0;
+	}
+	for (i = 0; i < TOLD_DEVICE_MAX; i++)
+		state->bound_ns[i] = 0;
+}
+
+static void starvation_disturb(struct checker_run *run, struct starvation_state *state)
+{
+	uint64_t latest_ns = 0;
+	uint32_t i;
+
+	for (i = 0; i < run->told->device_count; i++) {
+		if (run->told->devices[i].disturbed_ns > latest_ns)
+			latest_ns = run->told->devices[i].disturbed_ns;
+	}
+	if (latest_ns == state->disturbed_ns)
+		return;
+	state->disturbed_ns = latest_ns;
+	starvation_reset(state, run->now_ns);
+}
+
+/* Slots taken by queues that are never parked (unseen, of a gang, in quarantine) are outside the bound. */
+static bool starvation_has_slot(const struct told *told, uint32_t device)
+{
+	const struct told_queue *q;
+	uint32_t i, taken = 0, slots = told->devices[device].attr.slot_count;
+
+	for (i = 0; slots && i < told->queue_end; i++) {
+		q = &told->queues[i];
+		taken += q->used && q->device == device && q->attr.kind == GP_KIND_COMPUTE && q->gate != GP_GATE_CLOSED &&
+			 (q->attr.unseen || q->attr.gang || q->gate == GP_GATE_QUARANTINED);
+	}
+	return !slots || taken < slots;
+}
+
+/* A gang waits for all its devices, in the worst case for one after the other. */
+static uint64_t starvation_bound_ns(const struct told *told, const struct starvation_state *state, const struct told_queue *queue)
+{
+	uint64_t bound_ns = 0;
+	uint32_t i;
+
+	for (i = 0; i < told->device_count; i++) {
+		if (i == queue->device || queue->attr.gang)
+			bound_ns += state->bound_ns[i];
+	}
+	return bound_ns;
+}
+
+static void starvation_queue_step(struct checker_run *run, struct starvation_state *state, uint32_t index, uint64_t elapsed_ns)
+{
+	const struct told_queue *q = &run->told->queues[index];
+	const struct told_device *device = &run->told->devices[q->device];
+	struct starvation_queue *own = &state->queues[index];
+	struct gp_sim_queue_info info;
+	bool closed = q->attr.tag < TRUTH_QUEUE_MAX && run->truth->queues[q->attr.tag].closed;
+
+	/* Work the core only presumes (counters at fetch) waits for nothing. */
+	gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
+	if (own->generation != q->generation || !q->has_work || info.written == info.completed || device->stopped || q->gate == GP_GATE_QUARANTINED ||
+	    (closed && q->attr.kind == GP_KIND_COMPUTE && !starvation_has_slot(run->told, q->device)))
+		*own = (struct starvation_queue){ .generation = q->generation, .start_ns = run->now_ns };
+	if (!closed)
+		own->open_ns += elapsed_ns;
+	if (own->open_ns >= device->param.age_turn_ns) {
+		own->start_ns = run->now_ns;
+		own->open_ns = 0;
+	}
+	if (closed && run->now_ns - own->start_ns > starvation_bound_ns(run->told, state, q))
+		checker_fail(run, &checker_starvation,
+			     "at %llu ns: queue %u has work, was open for %llu ns since %llu ns, and the bound is %llu ns",
+			     (unsigned long long)run->now_ns, (uint32_t)q->attr.tag, (unsigned long long)own->open_ns,
+			     (unsigned long long)own->start_ns,
+			     (unsigned long long)starvation_bound_ns(run->told, state, q));
+}
+
+static void starvation_step(struct checker_run *run, struct starvation_state *state)
+{
+	uint64_t bound_ns, elapsed_ns = run->now_ns - state->mark_ns;
+	uint32_t i;
+
+	state->mark_ns = run->now_ns;
+	for (i = 0; i < run->told->device_count; i++) {
+		/* Each aged turn is an open and a close, and the driver's own latency comes on top of what these cost. */
+		bound_ns = gp_sched_starvation_bound_ns(run->core, i) + 4 * STARVATION_CLIENT_MAX * run->latency_ns;
+		if (bound_ns > state->bound_ns[i])
+			state->bound_ns[i] = bound_ns;
+	}
+	for (i = 0; i < run->told->queue_end; i++) {
+		if (run->told->queues[i].used && run->told->devices[run->told->queues[i].device].gates)
+			starvation_queue_step(run, state, i, elapsed_ns);
+	}
+}
+
+static void starvation_event(struct checker_run *run, void *data, const struct check_event *event)
+{
+	struct starvation_state *state = data;
+
+	if (event->type == CHECK_SETTLED && event->core_ns - event->now_ns != state->offset_ns) {
+		state->offset_ns = event->core_ns - event->now_ns;      /* the core's clock jumped */
+		starvation_reset(state, run->now_ns);
+	}
+	if (event->type == CHECK_CALM || event->type == CHECK_ATTR || event->type == CHECK_QUEUE_ADD)
+		starvation_reset(state, run->now_ns);
+	if (event->type != CHECK_STEP || !run->core)
+		return;
+	starvation_disturb(run, state);
+	if (run->now_ns != state->mark_ns)
+		starvation_step(run, state);
+}
+
+const struct checker checker_starvation = {
+	.name = "starvation", .promise = "no queue with work waits longer than the stated bound",
+	.state_size = sizeof(struct starvation_state), .event = starvation_event,
+};

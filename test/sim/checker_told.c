@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Owns the record of what the core was told. Written from include/gpreempt/sched.h alone: when a queue has work, what an
+ * acknowledgement makes of a gate, what a parameter left at zero means.
+ */
+#include "test/sim/checker_told.h"
+
+struct told_queue *told_find(struct told *told, struct gp_queue_id id)
+{
+	if (id.index >= TOLD_QUEUE_MAX || !told->queues[id.index].used || told->queues[id.index].generation != id.generation)
+		return NULL;
+	return &told->queues[id.index];
+}
+
+struct told_queue *told_find_tag(struct told *told, uint32_t gpu_queue)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		if (told->queues[i].used && told->queues[i].attr.tag == gpu_queue)
+			return &told->queues[i];
+	}
+	return NULL;
+}
+
+/* For the core time never runs backwards. */
+static void told_clock(struct told *told, uint64_t core_ns)
+{
+	if (core_ns > told->core_ns)
+		told->core_ns = core_ns;
+	if (!told->core_ns)
+		told->core_ns = 1;      /* 0 means none in its own times: a driver's time 0 counts as 1 */
+}
+
+static bool told_is(const char *a, const char *b)
+{
+	return !strcmp(a, b);
+}
+
+static uint64_t told_or(uint64_t value, uint64_t otherwise)
+{
+	return value ? value : otherwise;
+}
+
+static const char *told_add_device(struct told *told, const struct check_event *event)
+{
+	struct told_device *device = &told->devices[event->device];
+	const struct gp_param *p = event->param;
+
+	if (event->device >= TOLD_DEVICE_MAX)
+		return "more devices than the record holds";
+	*device = (struct told_device){ .attr = *event->attr, .policy = event->policy, .gates = !told_is(event->policy, "none"),
+					.ranked = told_is(event->policy, "hpf") || told_is(event->policy, "edf") };
+	device->attr.ack_timeout_ns = told_or(event->attr->ack_timeout_ns, 1000000000);
+	device->param = (struct gp_param){
+		.turn_ns = told_or(p->turn_ns, 40000000), .min_open_ns = told_or(p->min_open_ns, event->attr->open_ns),
+		.linger_max_ns = told_or(p->linger_max_ns, 5000000), .age_window_ns = told_or(p->age_window_ns, 1000000000),
+		.age_turn_ns = told_or(p->age_turn_ns, 5000000), .hint_grace_ns = told_or(p->hint_grace_ns, 2000000),
+		.overhead_permille = (uint32_t)told_or(p->overhead_permille, 200), .burst = (uint32_t)told_or(p->burst, 32),
+		.batch_clients = p->batch_clients, .fail_max = (uint32_t)told_or(p->fail_max, 3),
+	};
+	if (told->device_count <= event->device)
+		told->device_count = event->device + 1;
+	return NULL;
+}
+
+static const char *told_add_queue(struct told *told, const struct check_event *event)
+{
+	struct told_queue *queue = &told->queues[event->queue.index];
+
+	if (event->queue.index >= TOLD_QUEUE_MAX)
+		return "more queues than the record holds";
+	if (queue->used)
+		return "a new queue got the place of one that is still there";
+	*queue = (struct told_queue){ .used = true, .generation = event->queue.generation, .device = event->device,
+				      .client = event->client, .attr = *event->queue_attr, .gate = GP_GATE_OPEN,
+				      .added_ns = told->core_ns };
+	if (told->queue_end <= event->queue.index)
+		told->queue_end = event->queue.index + 1;
+	return NULL;
+}
+
+/* Counters at completion: work is what is not completed. At fetch the last packet may still run, and the core guesses how long:
+ * the end of that work is a claim of its own. */
+static const char *told_sample(struct told *told, const struct check_event *event)
+{
+	struct told_queue *queue = told_find(told, event->queue);
+	bool had_work;
+
+	if (!queue)
+		return "a sample of a queue that is not there was accepted";
+	if (event->written < queue->written || event->completed < queue->completed || event->completed > event->written)
+		return "a sample that runs backwards was accepted";
+	if (event->written == queue->written && event->completed == queue->completed)
+		return NULL;
+	told_clock(told, event->core_ns);
+	had_work = queue->has_work;
+	queue->presumed = false;
+	queue->written = event->written;
+	queue->completed = event->completed;
+	queue->has_work = event->written != event->completed || told->devices[queue->device].attr.fetch_counters;
+	if (queue->has_work && !had_work)
+		queue->busy_since_ns = told->core_ns;
+	if (!queue->has_work) {
+		queue->left_why = GP_WHY_NONE;
+		if (had_work)
+			queue->idle_since_ns = told->core_ns;
+	}
+	return NULL;
+}
+
+static void told_gate(struct told *told, struct told_queue *queue, enum gp_gate gate)
+{
+	if (gate == GP_GATE_OPEN && queue->gate != GP_GATE_OPEN && queue->gate != GP_GATE_CLOSING)
+		queue->opened_ns = told->core_ns;
+	if (gate == GP_GATE_CLOSED) {
+		queue->left_why = GP_WHY_NONE;
+		queue->aged = false;
+	}
+	queue->gate = gate;
+}
+
+/* A queue is quarantined when a close fails too often, or at once with -EIO; if it may have closed it is ordered open first. An open
+ * that fails for a known reason is repeated. */
+static void told_fail(struct told *told, struct told_queue *queue, bool opens, int result)
+{
+	const struct told_device *device = &told->devices[queue->device];
+	bool often, lost = !result;
+	uint32_t shift;
+
+	queue->fail_count++;
+	queue->fail_result = result;
+	often = queue->fail_count >= device->param.fail_max;
+	shift = queue->fail_count < 10 ? queue->fail_count : 10;
+	queue->hold_ns = told->core_ns + ((device->attr.close_ns + device->attr.open_ns + 1) << shift);
+	if (opens)
+		queue->must_quarantine = lost && (often || queue->condemned);
+	else if (lost)
+		queue->condemned |= often;
+	else
+		queue->must_quarantine = often || queue->condemned || result == -EIO;
+	told_gate(told, queue, opens || lost ? GP_GATE_UNKNOWN : GP_GATE_OPEN);
+	queue->left_why = GP_WHY_FAILED;
+	told->devices[queue->device].disturbed_ns = told->core_ns;
+}
+
+static const char *told_ack(struct told *told, const struct check_event *event)
+{
+	struct told_device *device = &told->devices[event->device];
+	struct told_queue *queue;
+	uint32_t i;
+	bool opens;
+
+	if (!device->in_flight || device->seq != event->seq)
+		return "an acknowledgement was accepted though no such plan is under way";
+	if (event->count != device->order_count)
+		return "an acknowledgement with the wrong number of results was accepted";
+	for (i = 0; i < event->count; i++) {
+		opens = i >= device->close_count;
+		queue = told_find(told, device->orders[i]);
+		if (!queue || queue->gate != (opens ? GP_GATE_OPENING : GP_GATE_CLOSING))
+			continue;
+		if (event->results[i]) {
+			told_fail(told, queue, opens, event->results[i]);
+			continue;
+		}
+		if (!opens)
+			queue->fail_count = 0;
+		queue->must_quarantine = opens && queue->condemned;
+		queue->hold_ns = 0;
+		told_gate(told, queue, opens ? GP_GATE_OPEN : GP_GATE_CLOSED);
+	}
+	device->in_flight = false;
+	return NULL;
+}
+
+static void told_give_up(struct told *told, struct told_device *device, bool failed)
+{
+	struct told_queue *queue;
+	uint32_t i;
+
+	for (i = 0; device->in_flight && i < device->order_count; i++) {
+		queue = told_find(told, device->orders[i]);
+		if (!queue || queue->gate != (i < device->close_count ? GP_GATE_CLOSING : GP_GATE_OPENING))
+			continue;
+		if (failed)
+			told_fail(told, queue, i >= device->close_count, 0);
+		else
+			told_gate(told, queue, GP_GATE_UNKNOWN);
+	}
+	device->in_flight = false;
+	device->disturbed_ns = told->core_ns;
+}
+
+static void told_start(struct told *told, uint32_t device)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		if (!told->queues[i].used || told->queues[i].device != device)
+			continue;
+		told->queues[i].fail_count = 0;
+		told->queues[i].condemned = false;
+		if (told->queues[i].gate == GP_GATE_QUARANTINED)
+			told_gate(told, &told->queues[i], GP_GATE_UNKNOWN);
+	}
+	told->devices[device].stopped = false;
+	told->devices[device].disturbed_ns = told->core_ns;
+}
+
+static void told_order(struct told *told, struct told_device *device, const struct gp_order *order, enum gp_gate gate)
+{
+	struct told_queue *queue = told_find(told, order->queue);
+
+	device->orders[device->order_count++] = order->queue;
+	if (!queue)
+		return;
+	queue->order_why = order->why;
+	queue->order_move = order->move;
+	queue->aged |= order->why == GP_WHY_AGED;
+	told_gate(told, queue, gate);
+}
+
+static void told_plan(struct told *told, const struct gp_plan *plan)
+{
+	struct told_device *device = &told->devices[plan->device];
+	uint32_t i;
+
+	if (plan->device >= told->device_count || plan->close_count > GP_PLAN_MAX || plan->open_count > GP_PLAN_MAX)
+		return;
+	device->order_count = 0;
+	for (i = 0; i < plan->close_count; i++)
+		told_order(told, device, &plan->close[i], GP_GATE_CLOSING);
+	for (i = 0; i < plan->open_count; i++)
+		told_order(told, device, &plan->open[i], GP_GATE_OPENING);
+	device->close_count = plan->close_count;
+	device->in_flight = device->order_count > 0;
+	device->seq = plan->seq;
+	device->issued_ns = told->core_ns;
+}
+
+static const char *told_claim_queue(struct told *told, const struct gp_trace_event *claim)
+{
+	struct told_queue *queue = told_find(told, claim->queue);
+	struct told_device *device;
+
+	if (!queue)
+		return NULL;                    /* of a queue that goes or is not yet reported */
+	device = &told->devices[queue->device];
+	switch ((enum gp_trace_type)claim->type) {
+	case GP_TRACE_IDLE:
+		if (queue->written != queue->completed)
+			return "a queue is claimed to be idle though packets are not completed";
+		queue->has_work = queue->presumed = false;
+		queue->left_why = GP_WHY_NONE;
+		queue->idle_since_ns = told->core_ns;
+		break;
+	case GP_TRACE_BUSY:
+		/* It came and went between two samples; or, with counters at fetch, the core presumes that the last packet still runs. */
+		if (queue->has_work)
+			break;
+		queue->busy_since_ns = told->core_ns;
+		queue->has_work = true;
+		queue->presumed = queue->written == queue->completed && device->attr.fetch_counters;
+		break;
+	case GP_TRACE_LEFT_OPEN:
+		queue->left_why = (enum gp_why)claim->why;
+		if (claim->why == GP_WHY_MIN_OPEN)
+			queue->hold_ns = queue->opened_ns + device->param.min_open_ns;
+		if (claim->why == GP_WHY_MIN_OPEN && told->core_ns >= queue->opened_ns + device->param.min_open_ns)
+			return "left open because opened a moment ago, which it was not";
+		if (claim->why == GP_WHY_SELF && !device->attr.switch_ns)
+			return "left open because the device switches by itself, which it does not";
+		if (claim->why == GP_WHY_SHORT && queue->short_busy_ns == queue->busy_since_ns + 1)
+			return "left open as short twice in one busy period";
+		if (claim->why == GP_WHY_SHORT) {
+			queue->short_busy_ns = queue->busy_since_ns + 1;
+			queue->hold_ns = told->core_ns + device->attr.close_ns + device->attr.close_ns / 4 + 1;
+		}
+		break;
+	case GP_TRACE_QUARANTINE:
+		if (!queue->must_quarantine)
+			return "quarantined though its orders did not fail often enough, or before it is open";
+		queue->must_quarantine = queue->condemned = false;
+		told_gate(told, queue, GP_GATE_QUARANTINED);
+		queue->left_why = GP_WHY_QUARANTINE;
+		break;
+	default:
+		break;
+	}
+	return NULL;
+}
+
+static const char *told_claim(struct told *told, const struct gp_trace_event *claim)
+{
+	struct told_device *device = claim->device < told->device_count ? &told->devices[claim->device] : NULL;
+
+	if (claim->type == GP_TRACE_PLAN_TIMEOUT) {
+		if (!device || !device->in_flight || device->seq != claim->value)
+			return "a plan timed out that was not under way";
+		if (told->core_ns < device->issued_ns + device->attr.ack_timeout_ns)
+			return "a plan timed out before its time";
+		told_give_up(told, device, true);
+		return NULL;
+	}
+	return told_claim_queue(told, claim);
+}
+
+static const char *told_settle(struct told *told)
+{
+	struct told_queue *queue;
+	const char *wrong = NULL;
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		queue = &told->queues[i];
+		if (!queue->used)
+			continue;
+		if (queue->must_quarantine)
+			wrong = "an order failed too often and the queue is not quarantined";
+		queue->must_quarantine = false;
+		if (!told->devices[queue->device].attr.fetch_counters && queue->has_work != (queue->written != queue->completed))
+			wrong = "a queue is claimed to be busy though everything is completed, or the other way round";
+	}
+	return wrong;
+}
+
+static const char *told_change(struct told *told, const struct check_event *event)
+{
+	struct told_queue *queue = told_find(told, event->queue);
+
+	if (!queue)
+		return "a change to a queue that is not there was accepted";
+	switch (event->type) {
+	case CHECK_QUEUE_REMOVE:
+		told->devices[queue->device].disturbed_ns = told->core_ns;
+		queue->used = false;
+		break;
+	case CHECK_ATTR:
+		queue->attr = *event->queue_attr;
+		break;
+	case CHECK_GATE_LOST:
+		if (queue->gate == GP_GATE_OPEN || queue->gate == GP_GATE_CLOSED)
+			told_gate(told, queue, event->open ? GP_GATE_OPEN : GP_GATE_CLOSED);
+		told->devices[queue->device].disturbed_ns = told->core_ns;
+		break;
+	default:
+		break;
+	}
+	return NULL;
+}
+
+static void told_set_quiet(struct told *told, bool quiet)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->device_count; i++)
+		told->devices[i].quiet = quiet;
+}
+
+const char *told_event(struct told *told, const struct check_event *event)
+{
+	/* A sample that says nothing new does not even count as a time seen. */
+	if (event->type < CHECK_GPU_ADD && event->type != CHECK_SAMPLE)
+		told_clock(told, event->core_ns);
+	if (event->type <= CHECK_PLAN)
+		told_set_quiet(told, false);
+	if (event->type <= CHECK_TRACE) {
+		told->version++;
+		told->stale = true;
+	}
+	switch (event->type) {
+	case CHECK_DEVICE: return told_add_device(told, event);
+	case CHECK_QUEUE_ADD: return told_add_queue(told, event);
+	case CHECK_QUEUE_REMOVE:
+	case CHECK_ATTR:
+	case CHECK_GATE_LOST: return told_change(told, event);
+	case CHECK_SAMPLE: return told_sample(told, event);
+	case CHECK_ACK: return told_ack(told, event);
+	case CHECK_TRACE: return told_claim(told, event->trace);
+	case CHECK_SETTLED: return told_settle(told);
+	case CHECK_STOP:
+		told_give_up(told, &told->devices[event->device], false);
+		told->devices[event->device].stopped = true;
+		break;
+	case CHECK_START: told_start(told, event->device); break;
+	case CHECK_COST:
+		told->devices[event->device].attr.close_ns = event->close_ns;
+		told->devices[event->device].attr.open_ns = event->open_ns;
+		break;
+	case CHECK_PLAN: told_plan(told, event->plan); break;
+	case CHECK_QUIET: told_set_quiet(told, true); break;
+	default: break;
+	}
+	return NULL;
+}

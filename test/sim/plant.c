@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* Owns the planted bugs. Each is a lie small enough that one checker must see it. */
+#include <string.h>
+#include "test/sim/checker_told.h"
+#include "test/sim/plant.h"
+
+/* The context save loses what was saved: the kernel runs again from its first workgroup. */
+static void plant_rerun(struct gp_gpu *gpu, uint32_t queue, uint64_t now_ns)
+{
+	(void)gp_gpu_kill(gpu, queue, now_ns);
+}
+
+/* The gate opens again by itself, and nobody is told. */
+static void plant_leak(struct gp_gpu *gpu, uint32_t queue, uint64_t now_ns)
+{
+	struct gp_gpu_change change = { .queue = queue, .open = true };
+
+	(void)gp_gpu_transact(gpu, &change, 1, PLANT_SEQ, now_ns);
+}
+
+static bool plant_send_no_idle_close(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order, bool opens)
+{
+	return opens || order->why != GP_WHY_IDLE;
+}
+
+/* A gate that is open already is ordered open once more. */
+static void plant_make_again(struct checker_run *run, struct gp_plan *plan)
+{
+	const struct told_queue *queue;
+	uint32_t i;
+
+	for (i = 0; i < run->told->queue_end && plan->open_count && plan->open_count < GP_PLAN_MAX; i++) {
+		queue = &run->told->queues[i];
+		if (!queue->used || queue->device != plan->device || queue->gate != GP_GATE_OPEN)
+			continue;
+		plan->open[plan->open_count++] = (struct gp_order){ .queue = { i, queue->generation }, .client = queue->client,
+								    .why = GP_WHY_WORK };
+		return;
+	}
+}
+
+static uint64_t plant_completed_all(uint32_t gpu_queue, uint64_t written, uint64_t completed)
+{
+	return gpu_queue % 2 ? completed : written;
+}
+
+static void plant_device_slots(struct gp_device_attr *attr, struct gp_param *param)
+{
+	attr->slot_count = 0;
+}
+
+static void plant_device_crowd(struct gp_device_attr *attr, struct gp_param *param)
+{
+	param->batch_clients = 8;
+}
+
+static bool plant_trace_drop(struct gp_trace_event *event)
+{
+	return event->type != GP_TRACE_INVERSION || event->time_ns % 8;
+}
+
+static bool plant_trace_shorten(struct gp_trace_event *event)
+{
+	if (event->type == GP_TRACE_INVERSION && event->time_ns % 8 == 0)
+		event->value /= 2;
+	return true;
+}
+
+static bool plant_send_no_aged(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order, bool opens)
+{
+	return !opens || order->why != GP_WHY_AGED;
+}
+
+static bool plant_send_no_open(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order, bool opens)
+{
+	const struct told_queue *queue = told_find(run->told, order->queue);
+
+	return !opens || !queue || queue->attr.tag % 3 || run->now_ns < 20000000;
+}
+
+static bool plant_send_apart(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order, bool opens)
+{
+	return !opens || order->why != GP_WHY_GANG || plan->device == 0;
+}
+
+static void plant_make_own_move(struct checker_run *run, struct gp_plan *plan)
+{
+	uint32_t i;
+
+	/* Only a number nobody else has; nobody but a checker reads it. */
+	for (i = 0; i < plan->open_count; i++)
+		plan->open[i].move += (uint64_t)(plan->device + 1) << 40;
+}
+
+static void plant_device_spend(struct gp_device_attr *attr, struct gp_param *param)
+{
+	param->overhead_permille = 1000;
+}
+
+const struct plant plant_list[] = {
+	{ .name = "rerun", .caught_by = &checker_once, .closed = plant_rerun, .what = "a closed queue loses its saved progress" },
+	{ .name = "leak", .caught_by = &checker_closed, .closed = plant_leak, .what = "a closed gate opens again by itself" },
+	{ .name = "late", .caught_by = &checker_late, .send = plant_send_no_idle_close, .what = "idle lower gates are not closed" },
+	{ .name = "again", .caught_by = &checker_effect, .make = plant_make_again, .what = "an open gate is ordered open" },
+	{ .name = "blind", .caught_by = &checker_effect, .completed = plant_completed_all, .what = "work is declared done that is not" },
+	{ .name = "slots", .caught_by = &checker_limits, .device = plant_device_slots, .what = "the core knows of no slot limit" },
+	{ .name = "crowd", .caught_by = &checker_limits, .device = plant_device_crowd, .what = "eight batch clients are open at once" },
+	{ .name = "unlogged", .caught_by = &checker_inversion, .trace = plant_trace_drop, .what = "some inversions are not logged" },
+	{ .name = "shorter", .caught_by = &checker_inversion, .trace = plant_trace_shorten, .what = "some inversions are logged too short" },
+	{ .name = "forever", .caught_by = &checker_starvation, .send = plant_send_no_aged, .what = "an aged queue is not opened" },
+	{ .name = "stuck", .caught_by = &checker_drain, .send = plant_send_no_open, .what = "some gates never open again" },
+	{ .name = "apart", .caught_by = &checker_gang, .send = plant_send_apart, .what = "a gang opens on one device only" },
+	{ .name = "strangers", .caught_by = &checker_gang, .make = plant_make_own_move, .what = "a gang's orders share no move number" },
+	{ .name = "spend", .caught_by = &checker_budget, .device = plant_device_spend, .what = "preemption has no budget" },
+};
+
+const uint32_t plant_count = sizeof(plant_list) / sizeof(plant_list[0]);
+
+const struct plant *plant_find(const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < plant_count; i++) {
+		if (!strcmp(plant_list[i].name, name))
+			return &plant_list[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Planted bugs: lies told at the seams, one at a time, to prove that the checker that should see each of them does. They are compiled
+ * into the swarm alone; core, model and simulator are the ones that ship.
+ */
+#ifndef GP_TEST_PLANT_H
+#define GP_TEST_PLANT_H
+
+#include "test/sim/checker.h"
+
+/* Every hook may be NULL. The checkers have seen, or will see, the honest side unless it says otherwise. */
+struct plant {
+	const char *name, *what;
+	const struct checker *caught_by;
+	/* What the core is told of its device instead. */
+	void (*device)(struct gp_device_attr *attr, struct gp_param *param);
+	/* A plan as if the core had made it: the checkers see the result. */
+	void (*make)(struct checker_run *run, struct gp_plan *plan);
+	/* false: this order is not carried out, and the core is told it was. */
+	bool (*send)(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order, bool opens);
+	/* What the core is told a queue has completed. */
+	uint64_t (*completed)(uint32_t gpu_queue, uint64_t written, uint64_t completed);
+	/* What the log says; false: nothing. */
+	bool (*trace)(struct gp_trace_event *event);
+	/* A queue was just closed by a finished transaction. */
+	void (*closed)(struct gp_gpu *gpu, uint32_t queue, uint64_t now_ns);
+};
+
+#define PLANT_SEQ UINT64_MAX            /* of transactions and events nobody is told about */
+
+extern const struct plant plant_list[];
+extern const uint32_t plant_count;
+const struct plant *plant_find(const char *name);       /* NULL: no such plant */
+
+#endif
