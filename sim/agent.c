@@ -39,6 +39,8 @@ static int agent_add_device(struct gp_sim *sim, struct sim_device *device, uint3
 		.memory_size = (uint64_t)gp_desc_get(desc, GP_DESC_MEMORY_SIZE),
 		.ack_timeout_ns = sim->config.ack_timeout_ns,
 		.fetch_counters = sim->config.rptr_at_fetch,
+		/* Whether a process without open queues still takes a place in a slice is not public: as the description says. */
+		.process_parking = !is_tsg && gp_desc_get(desc, GP_DESC_EMPTY_PROCESS) == 0,
 	};
 	int ret;
 

@@ -39,6 +39,7 @@ const char gp_options_help[] =
 "What comes out (a table, unless --json goes to standard output)\n"
 "  --json [FILE]        schema 1, docs/json.md             --perfetto FILE  for ui.perfetto.dev\n"
 "  --html FILE          one self-contained page            --list           mixes, devices, policies\n"
+"                       (pages and traces show 200 ms of each run; --set sim.window=1s shows more)\n"
 "  --describe           every value of the device with its unit, range, kind and source\n"
 "\n"
 "Priorities are 0 to 99; 99 = most urgent.\n"
@@ -301,6 +302,11 @@ static void options_defaults(struct gp_options *options)
 	snprintf(options->command, sizeof(options->command), "gpreempt sim");
 }
 
+static bool options_same_path(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
 int gp_options_parse(int argc, char **argv, struct gp_options *options, struct gp_error *error)
 {
 	int option, index, ret;
@@ -326,6 +332,9 @@ int gp_options_parse(int argc, char **argv, struct gp_options *options, struct g
 	}
 	if (optind < argc)
 		return gp_error_set(error, -EINVAL, "\"%.60s\" is not understood: options start with --", argv[optind]);
+	if (options_same_path(options->json_path, options->html_path) || options_same_path(options->json_path, options->perfetto_path) ||
+	    options_same_path(options->html_path, options->perfetto_path))
+		return gp_error_set(error, -EINVAL, "two outputs go to the same file");
 	if (!options->mix && !options->trace)
 		options->mix = "serve+train";
 	return options->run_count ? 0 : options_add_run(options, "hpf", error);

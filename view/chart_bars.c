@@ -189,7 +189,7 @@ void gp_chart_latency(FILE *stream, const struct gp_result *result, const char *
 
 void gp_chart_throughput(FILE *stream, const struct gp_result *result, const char *row_name)
 {
-	struct bars chart = { .stream = stream, .result = result, .title = "kernels per second" };
+	struct bars chart = { .stream = stream, .result = result, .title = "iterations per second" };
 	const struct gp_result_run *alone_run = gp_row_run(result, "alone");
 	struct gp_row alone, row;
 	uint64_t alone_milli = 0;

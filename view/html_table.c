@@ -92,7 +92,7 @@ void gp_html_summary(FILE *stream, const struct gp_result *result)
 	struct gp_row row;
 
 	fputs("<section>\n<h2>All numbers</h2>\n<p class=\"caption\">Priority 99 is the most urgent. <i>per s</i> "
-	      "counts requests, or kernels of a batch client. <i>GPU</i> is the share of the device’s compute "
+	      "counts requests, or iterations of a batch client. <i>GPU</i> is the share of the device’s compute "
 	      "time.</p>\n<div class=\"card scroll\"><table>\n<thead><tr><th>run</th><th class=\"n\">client</th>"
 	      "<th>priority</th><th>requests</th><th>p50</th><th>p90</th><th>p99</th><th>max</th><th>× alone</th>"
 	      "<th>per s</th><th>GPU</th></tr></thead>\n<tbody>\n",

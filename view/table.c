@@ -324,7 +324,7 @@ static void table_legend(const struct table *table, const struct gp_result *resu
 	      table->stream);
 	if (has_alone)
 		fputs("×alone: p99 against the same client with the GPU to itself.\n", table->stream);
-	fputs("per s: requests, or kernels of a batch client. inversion: urgent work waited while less urgent work "
+	fputs("per s: requests, or iterations of a batch client. inversion: urgent work waited while less urgent work "
 	      "ran.\n",
 	      table->stream);
 	if (has_unfinished)

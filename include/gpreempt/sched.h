@@ -251,7 +251,7 @@ uint32_t gp_sched_trace_read(const struct gp_sched *sched, uint64_t *cursor, str
 			     uint32_t event_count, uint64_t *ret_lost);
 int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stats *ret_stats);
 /* The longest a queue with work can wait, from the parameters and the present clients, rate limit included; provided that queues which
- * are never parked (unseen ones, gangs, quarantined ones) leave a slot. */
+ * are never parked (unseen ones, gangs, quarantined ones) leave a slot. It waits for an open gate: what it gets of a full device is the hardware's choice. */
 uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t device);
 /* Whole-state invariant check, O(n log n): NULL if all is well, else what is wrong. For tests and debug builds. */
 const char *gp_sched_check(const struct gp_sched *sched);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The preemption budget: over any window the transactions that preempt cost at most overhead_permille of it and a burst. A leaking
- * bucket of its own: each preempting plan pours in the price of closing and opening again, and it must never run over.
+ * The preemption budget: over any window the transactions that preempt cost at most overhead_permille of it and a
+ * burst. A leaking bucket of its own: each preempting plan pours in the price of closing and opening again, and it must
+ * never run over.
  */
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
 
-struct budget_device { uint64_t level_ns, mark_ns, pair_ns_max; };
-struct budget_state { struct budget_device devices[TOLD_DEVICE_MAX]; };
+struct budget_device {
+	uint64_t level_ns, mark_ns, pair_ns_max;
+};
+struct budget_state {
+	struct budget_device devices[TOLD_DEVICE_MAX];
+};
 
 /* A gang closes on all its devices when one of them asks, and is paid for there. */
 static bool budget_preempts(struct told *told, const struct gp_order *order)
@@ -45,10 +50,11 @@ static void budget_plan(struct checker_run *run, struct budget_state *state, con
 	own->level_ns += cost_ns;
 	/* Both sides round down by up to 1 ns at each plan. */
 	if (own->level_ns > limit_ns + 1000)
-		checker_fail(run, &checker_budget,
-			     "at %llu ns: device %u: preempting plans cost %llu ns more than %u per mille of the time, and a burst of %u is %llu ns",
-			     (unsigned long long)run->now_ns, plan->device, (unsigned long long)own->level_ns,
-			     device->param.overhead_permille, device->param.burst, (unsigned long long)limit_ns);
+		checker_fail(
+			run, &checker_budget,
+			"at %llu ns: device %u: preempting plans cost %llu ns more than %u per mille of the time, and a burst of %u is %llu ns",
+			(unsigned long long)run->now_ns, plan->device, (unsigned long long)own->level_ns,
+			device->param.overhead_permille, device->param.burst, (unsigned long long)limit_ns);
 }
 
 static void budget_event(struct checker_run *run, void *data, const struct check_event *event)
@@ -64,6 +70,8 @@ static void budget_event(struct checker_run *run, void *data, const struct check
 }
 
 const struct checker checker_budget = {
-	.name = "budget", .promise = "preempting costs no more than the budget and a burst",
-	.state_size = sizeof(struct budget_state), .event = budget_event,
+	.name = "budget",
+	.promise = "preempting costs no more than the budget and a burst",
+	.state_size = sizeof(struct budget_state),
+	.event = budget_event,
 };

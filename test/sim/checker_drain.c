@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * After the faults stop everything drains: when the stated time is up nothing is pending, no gate is closed on pending work, and the core does
- * not believe in work that is gone. Time moves on within a stated number of steps, and both invariant checks are clean after each.
+ * After the faults stop everything drains: when the stated time is up nothing is pending, no gate is closed on pending
+ * work, and the core does not believe in work that is gone. Time moves on within a stated number of steps, and both
+ * invariant checks are clean after each.
  */
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
 #include "test/sim/checker_truth.h"
 
-#define DRAIN_STEPS_AT_ONCE 100000u     /* steps without time moving */
-#define DRAIN_GPU_CHECK 16u             /* the model's check walks its whole table: not after every step */
+#define DRAIN_STEPS_AT_ONCE 100000u /* steps without time moving */
+#define DRAIN_GPU_CHECK     16u     /* the model's check walks its whole table: not after every step */
 
-struct drain_state { uint64_t now_ns, steps; uint32_t since_check; };
+struct drain_state {
+	uint64_t now_ns, steps;
+	uint32_t since_check;
+};
 
 static void drain_invariants(struct checker_run *run, struct drain_state *state, bool all)
 {
@@ -18,7 +22,8 @@ static void drain_invariants(struct checker_run *run, struct drain_state *state,
 	uint32_t i;
 
 	if (wrong)
-		checker_fail(run, &checker_drain, "at %llu ns: the core's own check: %s", (unsigned long long)run->now_ns, wrong);
+		checker_fail(run, &checker_drain, "at %llu ns: the core's own check: %s",
+			     (unsigned long long)run->now_ns, wrong);
 	if (!all && ++state->since_check < DRAIN_GPU_CHECK)
 		return;
 	state->since_check = 0;
@@ -42,17 +47,19 @@ static void drain_end(struct checker_run *run)
 			continue;
 		told = told_find_tag(run->told, i);
 		if (info.written != info.completed) {
-			checker_fail(run, &checker_drain,
-				     "at %llu ns: queue %u (client %u) still has %llu packets; its gate is %s, in the core %d (work: %d)",
-				     (unsigned long long)run->now_ns, i, info.client,
-				     (unsigned long long)(info.written - info.completed),
-				     run->truth->queues[i].closed ? "closed" : "open", told ? (int)told->gate : -1,
-				     told && told->has_work);
+			checker_fail(
+				run, &checker_drain,
+				"at %llu ns: queue %u (client %u) still has %llu packets; its gate is %s, in the core %d (work: %d)",
+				(unsigned long long)run->now_ns, i, info.client,
+				(unsigned long long)(info.written - info.completed),
+				run->truth->queues[i].closed ? "closed" : "open", told ? (int)told->gate : -1,
+				told && told->has_work);
 			return;
 		}
 		/* With counters at fetch it may presume for long that the last packet still runs. */
 		if (told && told->has_work && !run->told->devices[told->device].attr.fetch_counters)
-			checker_fail(run, &checker_drain, "at %llu ns: queue %u (client %u) is empty and the core still counts on its work",
+			checker_fail(run, &checker_drain,
+				     "at %llu ns: queue %u (client %u) is empty and the core still counts on its work",
 				     (unsigned long long)run->now_ns, i, info.client);
 	}
 	if (!gp_sim_is_drained(run->sim))
@@ -75,12 +82,14 @@ static void drain_event(struct checker_run *run, void *data, const struct check_
 		state->now_ns = run->now_ns;
 		state->steps = 0;
 	} else if (++state->steps > DRAIN_STEPS_AT_ONCE) {
-		checker_fail(run, &checker_drain, "at %llu ns: %u steps and time does not move", (unsigned long long)run->now_ns,
-			     DRAIN_STEPS_AT_ONCE);
+		checker_fail(run, &checker_drain, "at %llu ns: %u steps and time does not move",
+			     (unsigned long long)run->now_ns, DRAIN_STEPS_AT_ONCE);
 	}
 }
 
 const struct checker checker_drain = {
-	.name = "drain", .promise = "after the faults stop everything drains within the stated time",
-	.state_size = sizeof(struct drain_state), .event = drain_event,
+	.name = "drain",
+	.promise = "after the faults stop everything drains within the stated time",
+	.state_size = sizeof(struct drain_state),
+	.event = drain_event,
 };

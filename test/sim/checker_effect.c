@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* No plan without effect: each order changes its gate as the checkers know it, names its queue and client once, and the plan costs
- * what it says. Claims that contradict what was said to the core are reported here too. */
+/* No plan without effect: each order changes its gate as the checkers know it, names its queue and client once, and the
+ * plan costs what it says. Claims that contradict what was said to the core are reported here too. */
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
 
-struct effect_state { uint32_t stamp[TOLD_QUEUE_MAX], now; uint64_t seq[TOLD_DEVICE_MAX]; };
+struct effect_state {
+	uint32_t stamp[TOLD_QUEUE_MAX], now;
+	uint64_t seq[TOLD_DEVICE_MAX];
+};
 
-static const char *effect_order(struct checker_run *run, struct effect_state *state, const struct gp_plan *plan, uint32_t i)
+static const char *effect_order(struct checker_run *run, struct effect_state *state, const struct gp_plan *plan,
+				uint32_t i)
 {
 	bool opens = i >= plan->close_count;
 	const struct gp_order *order = opens ? &plan->open[i - plan->close_count] : &plan->close[i];
@@ -36,7 +40,8 @@ static const char *effect_plan(struct checker_run *run, struct effect_state *sta
 	const char *wrong = NULL;
 	uint32_t i, cost;
 
-	if (plan->device >= run->told->device_count || plan->close_count > GP_PLAN_MAX || plan->open_count > GP_PLAN_MAX)
+	if (plan->device >= run->told->device_count || plan->close_count > GP_PLAN_MAX ||
+	    plan->open_count > GP_PLAN_MAX)
 		return "is out of bounds";
 	if (!device->gates)
 		return "of a policy that has none";
@@ -67,11 +72,13 @@ static void effect_event(struct checker_run *run, void *data, const struct check
 	wrong = effect_plan(run, data, event->plan);
 	if (wrong)
 		checker_fail(run, &checker_effect, "at %llu ns: plan %llu of device %u (%u closes, %u opens) %s",
-			     (unsigned long long)event->now_ns, (unsigned long long)event->plan->seq, event->plan->device,
-			     event->plan->close_count, event->plan->open_count, wrong);
+			     (unsigned long long)event->now_ns, (unsigned long long)event->plan->seq,
+			     event->plan->device, event->plan->close_count, event->plan->open_count, wrong);
 }
 
 const struct checker checker_effect = {
-	.name = "effect", .promise = "each order of each plan changes its gate, and no claim contradicts what was said",
-	.state_size = sizeof(struct effect_state), .event = effect_event,
+	.name = "effect",
+	.promise = "each order of each plan changes its gate, and no claim contradicts what was said",
+	.state_size = sizeof(struct effect_state),
+	.event = effect_event,
 };

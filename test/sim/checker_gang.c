@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gangs: members open only after all closes on all their devices are acknowledged, their orders share a move number, and whenever
- * nothing is under way all members' gates are the same on the devices themselves.
+ * Gangs: members open only after all closes on all their devices are acknowledged, their orders share a move number,
+ * and whenever nothing is under way all members' gates are the same on the devices themselves.
  */
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
 #include "test/sim/checker_truth.h"
 
-struct gang_state { uint64_t version; };
+struct gang_state {
+	uint64_t version;
+};
 
 /* Has a member on this device that is to open too; not one that is open already, in quarantine for example. */
 static bool gang_waits(const struct told *told, uint32_t gang, uint32_t device)
@@ -17,7 +19,8 @@ static bool gang_waits(const struct told *told, uint32_t gang, uint32_t device)
 
 	for (i = 0; i < told->queue_end; i++) {
 		q = &told->queues[i];
-		if (q->used && q->attr.gang == gang && q->device == device && (q->gate == GP_GATE_CLOSED || q->gate == GP_GATE_OPENING))
+		if (q->used && q->attr.gang == gang && q->device == device &&
+		    (q->gate == GP_GATE_CLOSED || q->gate == GP_GATE_OPENING))
 			return true;
 	}
 	return false;
@@ -31,7 +34,8 @@ static const struct told_queue *gang_opening(const struct told *told, uint32_t g
 
 	for (i = 0; i < told->queue_end; i++) {
 		q = &told->queues[i];
-		if (q->used && q->attr.gang == gang && q->device == device && q->gate == GP_GATE_OPENING && q->order_why == GP_WHY_GANG)
+		if (q->used && q->attr.gang == gang && q->device == device && q->gate == GP_GATE_OPENING &&
+		    q->order_why == GP_WHY_GANG)
 			return q;
 	}
 	return NULL;
@@ -66,15 +70,18 @@ static void gang_open(struct checker_run *run, const struct gp_plan *plan, const
 		if (other && other->order_move == order->move)
 			continue;
 		if (other)
-			checker_fail(run, &checker_gang, "at %llu ns: gang %u opens with move %llu on device %u and with move %llu on device %u",
-				     (unsigned long long)run->now_ns, gang, (unsigned long long)order->move, plan->device,
-				     (unsigned long long)other->order_move, i);
+			checker_fail(
+				run, &checker_gang,
+				"at %llu ns: gang %u opens with move %llu on device %u and with move %llu on device %u",
+				(unsigned long long)run->now_ns, gang, (unsigned long long)order->move, plan->device,
+				(unsigned long long)other->order_move, i);
 		/* A plan another device made after the gang's opening began does not concern it. */
 		else if (device->close_count && !gang_has_begun(run->told, gang, plan->device))
-			checker_fail(run, &checker_gang,
-				     "at %llu ns: gang %u opens on device %u with plan %llu while closes of plan %llu are under way on device %u",
-				     (unsigned long long)run->now_ns, gang, plan->device, (unsigned long long)plan->seq,
-				     (unsigned long long)device->seq, i);
+			checker_fail(
+				run, &checker_gang,
+				"at %llu ns: gang %u opens on device %u with plan %llu while closes of plan %llu are under way on device %u",
+				(unsigned long long)run->now_ns, gang, plan->device, (unsigned long long)plan->seq,
+				(unsigned long long)device->seq, i);
 	}
 }
 
@@ -87,8 +94,9 @@ static bool gang_is_steady(const struct told *told, uint32_t gang)
 		q = &told->queues[i];
 		if (!q->used || q->attr.gang != gang)
 			continue;
-		if (told->devices[q->device].in_flight || told->devices[q->device].stopped || !told->devices[q->device].gates ||
-		    (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED) || told_is_excused(told, q))
+		if (told->devices[q->device].in_flight || told->devices[q->device].stopped ||
+		    !told->devices[q->device].gates || (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED) ||
+		    told_is_excused(told, q))
 			return false;
 	}
 	return true;
@@ -109,10 +117,11 @@ static void gang_look(struct checker_run *run, const struct told_queue *first)
 			continue;
 		b = &run->truth->queues[q->attr.tag];
 		if (a->used && b->used && !a->lost && !b->lost && a->closed != b->closed)
-			checker_fail(run, &checker_gang,
-				     "at %llu ns: nothing is under way, and of gang %u queue %u is %s while queue %u is %s",
-				     (unsigned long long)run->now_ns, first->attr.gang, (uint32_t)first->attr.tag,
-				     a->closed ? "closed" : "open", (uint32_t)q->attr.tag, b->closed ? "closed" : "open");
+			checker_fail(
+				run, &checker_gang,
+				"at %llu ns: nothing is under way, and of gang %u queue %u is %s while queue %u is %s",
+				(unsigned long long)run->now_ns, first->attr.gang, (uint32_t)first->attr.tag,
+				a->closed ? "closed" : "open", (uint32_t)q->attr.tag, b->closed ? "closed" : "open");
 	}
 }
 
@@ -129,12 +138,15 @@ static void gang_event(struct checker_run *run, void *data, const struct check_e
 		return;
 	state->version = run->told->version;
 	for (i = 0; i < run->told->queue_end; i++) {
-		if (run->told->queues[i].used && run->told->queues[i].attr.gang && run->told->queues[i].attr.tag < TRUTH_QUEUE_MAX)
+		if (run->told->queues[i].used && run->told->queues[i].attr.gang &&
+		    run->told->queues[i].attr.tag < TRUTH_QUEUE_MAX)
 			gang_look(run, &run->told->queues[i]);
 	}
 }
 
 const struct checker checker_gang = {
-	.name = "gang", .promise = "the members of a gang open and close together",
-	.state_size = sizeof(struct gang_state), .event = gang_event,
+	.name = "gang",
+	.promise = "the members of a gang open and close together",
+	.state_size = sizeof(struct gang_state),
+	.event = gang_event,
 };

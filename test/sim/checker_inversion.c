@@ -1,29 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each inversion is in the log with its true length, none is missing. A queue is inverted while it has work and one of lower rank
- * has work and an open gate, as far as the core was told. On a self-switching device the batch client that has the turn
- * does not count, and who has the turn is not known here: there an inversion must be logged if it exists without any such client, and
- * may be if it exists with them.
+ * Each inversion is in the log with its true length, none is missing. A queue is inverted while it has work and one of
+ * lower rank has work and an open gate, as far as the core was told. On a self-switching device the batch client that
+ * has the turn does not count, and who has the turn is not known here: there an inversion must be logged if it exists
+ * without any such client, and may be if it exists with them.
  */
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
 
 #define INVERSION_OWED_MAX 16u
 
-struct inversion_span { uint64_t from_ns, to_ns; };
+struct inversion_span {
+	uint64_t from_ns, to_ns;
+};
 
 struct inversion_queue {
 	uint32_t generation;
-	uint64_t must_ns, may_ns;       /* begun, + 1; 0: no */
-	struct inversion_span log;      /* what the log covers without a gap */
-	struct inversion_span owed[INVERSION_OWED_MAX]; /* what it must still cover before the queue is free of everybody */
+	uint64_t must_ns, may_ns;  /* begun, + 1; 0: no */
+	struct inversion_span log; /* what the log covers without a gap */
+	struct inversion_span
+		owed[INVERSION_OWED_MAX]; /* what it must still cover before the queue is free of everybody */
 	uint32_t owed_count;
 };
 
-struct inversion_state { uint64_t version; struct inversion_queue queues[TOLD_QUEUE_MAX]; };
+struct inversion_state {
+	uint64_t version;
+	struct inversion_queue queues[TOLD_QUEUE_MAX];
+};
 
-/* The lowest rank that runs on the device: of all, of those whose rank is known, and of those who surely do not step aside by themselves. */
-struct inversion_low { int64_t any, known, sure; };
+/* The lowest rank that runs on the device: of all, of those whose rank is known, and of those who surely do not step
+ * aside by themselves. */
+struct inversion_low {
+	int64_t any, known, sure;
+};
 
 /* What is left of a span when the log covers its beginning or its end. */
 static void inversion_cover(struct inversion_span *span, const struct inversion_span *log)
@@ -42,14 +51,15 @@ static void inversion_claim(struct checker_run *run, struct inversion_state *sta
 
 	if (claim->queue.index >= TOLD_QUEUE_MAX || queue->generation != claim->queue.generation || !queue->may_ns ||
 	    start_ns < queue->may_ns - 1 || claim->value > claim->time_ns || claim->time_ns > run->told->core_ns) {
-		checker_fail(run, &checker_inversion, "the log has an inversion of queue %u from %llu to %llu ns; truly inverted since %lld ns",
+		checker_fail(run, &checker_inversion,
+			     "the log has an inversion of queue %u from %llu to %llu ns; truly inverted since %lld ns",
 			     (uint32_t)claim->tag, (unsigned long long)start_ns, (unsigned long long)claim->time_ns,
 			     (long long)queue->may_ns - 1);
 		return;
 	}
 	if (start_ns < queue->log.to_ns) {
-		checker_fail(run, &checker_inversion, "the log counts the inversion of queue %u from %llu ns twice", (uint32_t)claim->tag,
-			     (unsigned long long)start_ns);
+		checker_fail(run, &checker_inversion, "the log counts the inversion of queue %u from %llu ns twice",
+			     (uint32_t)claim->tag, (unsigned long long)start_ns);
 		return;
 	}
 	if (start_ns != queue->log.to_ns)
@@ -79,10 +89,12 @@ static void inversion_set(struct checker_run *run, struct inversion_queue *queue
 		queue->may_ns = may ? now_ns + 1 : 0;
 	for (i = 0; !may && i < queue->owed_count; i++) {
 		if (queue->owed[i].from_ns < queue->owed[i].to_ns)
-			checker_fail(run, &checker_inversion,
-				     "queue %u was inverted from %llu to %llu ns; the log has nothing of it (its last is from %llu to %llu ns)",
-				     index, (unsigned long long)queue->owed[i].from_ns, (unsigned long long)queue->owed[i].to_ns,
-				     (unsigned long long)queue->log.from_ns, (unsigned long long)queue->log.to_ns);
+			checker_fail(
+				run, &checker_inversion,
+				"queue %u was inverted from %llu to %llu ns; the log has nothing of it (its last is from %llu to %llu ns)",
+				index, (unsigned long long)queue->owed[i].from_ns,
+				(unsigned long long)queue->owed[i].to_ns, (unsigned long long)queue->log.from_ns,
+				(unsigned long long)queue->log.to_ns);
 	}
 	if (!may)
 		queue->owed_count = 0;
@@ -109,7 +121,8 @@ static void inversion_look(struct checker_run *run, struct inversion_state *stat
 			low[q->device].any = q->rank;
 		if (q->rank < low[q->device].known && !q->vague)
 			low[q->device].known = q->rank;
-		if (q->rank < low[q->device].sure && !q->vague && !(told->devices[q->device].attr.switch_ns && q->is_batch))
+		if (q->rank < low[q->device].sure && !q->vague &&
+		    !(told->devices[q->device].attr.switch_ns && q->is_batch))
 			low[q->device].sure = q->rank;
 	}
 	for (i = 0; i < told->queue_end; i++) {
@@ -141,6 +154,8 @@ static void inversion_event(struct checker_run *run, void *data, const struct ch
 }
 
 const struct checker checker_inversion = {
-	.name = "inversion", .promise = "each inversion is in the log with its true length",
-	.state_size = sizeof(struct inversion_state), .event = inversion_event,
+	.name = "inversion",
+	.promise = "each inversion is in the log with its true length",
+	.state_size = sizeof(struct inversion_state),
+	.event = inversion_event,
 };

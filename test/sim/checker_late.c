@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * No late starters: while the core knows of work of a more urgent queue, no lower one starts a packet, unless the core has had no
- * chance yet (a plan is under way), cannot (failed orders, quarantine, a stopped device) or says why not (aged, short, opened a
- * moment ago, out of budget, the device switches by itself), and such an excuse runs out.
+ * No late starters: while the core knows of work of a more urgent queue, no lower one starts a packet, unless the core
+ * has had no chance yet (a plan is under way), cannot (failed orders, quarantine, a stopped device) or says why not
+ * (aged, short, opened a moment ago, out of budget, the device switches by itself), and such an excuse runs out.
  */
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
 #include "test/sim/checker_truth.h"
 
-struct late_state { uint64_t next_packet[TRUTH_QUEUE_MAX]; };   /* the first packet that has not started, per queue */
+struct late_state {
+	uint64_t next_packet[TRUTH_QUEUE_MAX];
+}; /* the first packet that has not started, per queue */
 
 /* Idle gates are left alone while another lower queue is let finish: stopping the device for them would disturb it. */
 static bool late_is_excused(const struct checker_run *run, const struct told_queue *low)
@@ -26,7 +28,8 @@ static bool late_is_excused(const struct checker_run *run, const struct told_que
 	}
 	for (i = 0; i < run->told->queue_end; i++) {
 		q = &run->told->queues[i];
-		if (q->used && q->device == low->device && q->has_work && q->rank < top && told_is_excused(run->told, q))
+		if (q->used && q->device == low->device && q->has_work && q->rank < top &&
+		    told_is_excused(run->told, q))
 			return true;
 	}
 	return false;
@@ -56,11 +59,13 @@ static void late_start(struct checker_run *run, const struct check_event *event)
 			continue;
 		if (late_is_excused(run, low))
 			continue;
-		checker_fail(run, &checker_late,
-			     "at %llu ns: queue %u (rank %lld, gate %d) started packet %llu while queue %u (rank %lld) has work since %llu ns, "
-			     "and nothing excuses it", (unsigned long long)event->now_ns, event->gpu_queue, (long long)low->rank,
-			     low->gate, (unsigned long long)event->gpu_event->packet, (uint32_t)q->attr.tag, (long long)q->rank,
-			     (unsigned long long)q->busy_since_ns);
+		checker_fail(
+			run, &checker_late,
+			"at %llu ns: queue %u (rank %lld, gate %d) started packet %llu while queue %u (rank %lld) has work since %llu ns, "
+			"and nothing excuses it",
+			(unsigned long long)event->now_ns, event->gpu_queue, (long long)low->rank, low->gate,
+			(unsigned long long)event->gpu_event->packet, (uint32_t)q->attr.tag, (long long)q->rank,
+			(unsigned long long)q->busy_since_ns);
 		return;
 	}
 }
@@ -69,7 +74,8 @@ static void late_event(struct checker_run *run, void *data, const struct check_e
 {
 	struct late_state *state = data;
 
-	if (event->type != CHECK_GPU || event->gpu_queue == CHECKER_NONE || event->gpu_event->type != GP_GPU_EVENT_START ||
+	if (event->type != CHECK_GPU || event->gpu_queue == CHECKER_NONE ||
+	    event->gpu_event->type != GP_GPU_EVENT_START ||
 	    event->gpu_event->packet < state->next_packet[event->gpu_queue])
 		return;
 	state->next_packet[event->gpu_queue] = event->gpu_event->packet + 1;
@@ -77,6 +83,8 @@ static void late_event(struct checker_run *run, void *data, const struct check_e
 }
 
 const struct checker checker_late = {
-	.name = "late", .promise = "while an urgent queue has work no lower one starts",
-	.state_size = sizeof(struct late_state), .event = late_event,
+	.name = "late",
+	.promise = "while an urgent queue has work no lower one starts",
+	.state_size = sizeof(struct late_state),
+	.event = late_event,
 };

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Slots and processes within limits: whenever the core has nothing to order, no more compute gates are open than the device has
- * slots if one of them could be parked, and no more batch clients than may be open at once. */
+/* Slots and processes within limits: whenever the core has nothing to order, no more compute gates are open than the
+ * device has slots if one of them could be parked, and no more batch clients than may be open at once. */
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
 
-struct limits_state { uint64_t version; };
+struct limits_state {
+	uint64_t version;
+};
 
 /* Its gate is open for a reason that stands above the limits. A gang ages as a whole. */
 static bool limits_is_exempt(const struct told *told, const struct told_queue *queue)
@@ -20,7 +22,8 @@ static bool limits_is_exempt(const struct told *told, const struct told_queue *q
 	return false;
 }
 
-/* More processes than the firmware keeps at once: it slices them anyway, and parking queues would cost without curing that. */
+/* More processes than the firmware keeps at once: it slices them anyway, and parking queues would cost without curing
+ * that. */
 static bool limits_is_sliced(const struct told *told, uint32_t device)
 {
 	const struct gp_device_attr *attr = &told->devices[device].attr;
@@ -30,7 +33,8 @@ static bool limits_is_sliced(const struct told *told, uint32_t device)
 		if (!told->queues[i].used || told->queues[i].device != device)
 			continue;
 		for (k = 0; k < i && !(told->queues[k].used && told->queues[k].device == device &&
-				       told->queues[k].client.index == told->queues[i].client.index); k++)
+				       told->queues[k].client.index == told->queues[i].client.index);
+		     k++)
 			;
 		count += k == i;
 	}
@@ -53,9 +57,12 @@ static void limits_slots(struct checker_run *run, uint32_t device)
 		if (!q->attr.unseen && !q->attr.gang && !limits_is_exempt(told, q))
 			spare = i;
 	}
-	if (slots && open > (fixed < slots ? slots : fixed + 1) && spare != CHECKER_NONE && !limits_is_sliced(told, device))
-		checker_fail(run, &checker_limits, "at %llu ns: device %u has %u slots and %u open compute queues, of which queue %u could be parked",
-			     (unsigned long long)run->now_ns, device, slots, open, (uint32_t)told->queues[spare].attr.tag);
+	if (slots && open > (fixed < slots ? slots : fixed + 1) && spare != CHECKER_NONE &&
+	    !limits_is_sliced(told, device))
+		checker_fail(
+			run, &checker_limits,
+			"at %llu ns: device %u has %u slots and %u open compute queues, of which queue %u could be parked",
+			(unsigned long long)run->now_ns, device, slots, open, (uint32_t)told->queues[spare].attr.tag);
 }
 
 /* Members of one gang share a turn. */
@@ -80,9 +87,11 @@ static void limits_batch(struct checker_run *run, uint32_t device)
 			found[count++] = q;
 	}
 	if (count > limit)
-		checker_fail(run, &checker_limits, "at %llu ns: device %u has batch queues of %u clients open (%u and %u among them), %u may be",
-			     (unsigned long long)run->now_ns, device, count, (uint32_t)found[0]->attr.tag,
-			     (uint32_t)found[count - 1]->attr.tag, limit);
+		checker_fail(
+			run, &checker_limits,
+			"at %llu ns: device %u has batch queues of %u clients open (%u and %u among them), %u may be",
+			(unsigned long long)run->now_ns, device, count, (uint32_t)found[0]->attr.tag,
+			(uint32_t)found[count - 1]->attr.tag, limit);
 }
 
 static void limits_event(struct checker_run *run, void *data, const struct check_event *event)
@@ -103,6 +112,8 @@ static void limits_event(struct checker_run *run, void *data, const struct check
 }
 
 const struct checker checker_limits = {
-	.name = "limits", .promise = "slots and processes stay within limits",
-	.state_size = sizeof(struct limits_state), .event = limits_event,
+	.name = "limits",
+	.promise = "slots and processes stay within limits",
+	.state_size = sizeof(struct limits_state),
+	.event = limits_event,
 };

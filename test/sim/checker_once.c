@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every workgroup of every completed packet ran exactly once, whatever was preempted. Progress never moves back between a stop and
- * the next start, a packet ends once and with all its workgroups, and two laws that hold whatever the scheduling: a kernel cannot
- * end sooner than its work divided by all the places of the device, and the space-time a queue used is the work it was given.
+ * Every workgroup of every completed packet ran exactly once, whatever was preempted. Progress never moves back between
+ * a stop and the next start, a packet ends once and with all its workgroups, and two laws that hold whatever the
+ * scheduling: a kernel cannot end sooner than its work divided by all the places of the device, and the space-time a
+ * queue used is the work it was given.
  */
 #include <stdlib.h>
 #include "test/sim/checker.h"
@@ -10,18 +11,21 @@
 
 struct once_packet {
 	uint64_t workgroups, workgroup_ns, capacity;
-	uint64_t done, run_ns, since_ns;        /* device time without halts */
+	uint64_t done, run_ns, since_ns; /* device time without halts */
 	bool is_kernel, spins, started, active, ended;
 };
 
 struct once_queue {
 	struct once_packet *packets;
 	uint64_t count, capacity, ended;
-	uint64_t work_ns;               /* of all packets, in whole-device ns, rounded down for each */
+	uint64_t work_ns; /* of all packets, in whole-device ns, rounded down for each */
 	bool spins;
 };
 
-struct once_device { uint64_t clock_ns, mark_ns; bool halted; };
+struct once_device {
+	uint64_t clock_ns, mark_ns;
+	bool halted;
+};
 
 struct once_state {
 	struct once_queue queues[TRUTH_QUEUE_MAX];
@@ -63,8 +67,9 @@ static void once_submit(struct checker_run *run, struct once_state *state, const
 	queue->work_ns += packet->workgroups * packet->workgroup_ns / packet->capacity;
 }
 
-/* All is done that was submitted: what it used must be what it was given. The model joins workgroups that end close together when there are
- * many such groups, so often preempted ones may hold their place longer, never shorter; twice as long is a second run. */
+/* All is done that was submitted: what it used must be what it was given. The model joins workgroups that end close
+ * together when there are many such groups, so often preempted ones may hold their place longer, never shorter; twice
+ * as long is a second run. */
 static void once_conserve(struct checker_run *run, const struct once_queue *queue, const struct check_event *event)
 {
 	struct gp_gpu_counters counters;
@@ -74,13 +79,17 @@ static void once_conserve(struct checker_run *run, const struct once_queue *queu
 	    counters.completed != queue->count)
 		return;
 	if (counters.unit_ns + slack_ns < queue->work_ns)
-		checker_fail(run, &checker_once, "at %llu ns: queue %u used %llu ns of the device for %llu ns of work: some of it never ran",
-			     (unsigned long long)event->now_ns, event->gpu_queue, (unsigned long long)counters.unit_ns,
-			     (unsigned long long)queue->work_ns);
+		checker_fail(
+			run, &checker_once,
+			"at %llu ns: queue %u used %llu ns of the device for %llu ns of work: some of it never ran",
+			(unsigned long long)event->now_ns, event->gpu_queue, (unsigned long long)counters.unit_ns,
+			(unsigned long long)queue->work_ns);
 	if (!queue->spins && counters.unit_ns > 2 * queue->work_ns + slack_ns)
-		checker_fail(run, &checker_once, "at %llu ns: queue %u used %llu ns of the device for %llu ns of work: some of it ran twice",
-			     (unsigned long long)event->now_ns, event->gpu_queue, (unsigned long long)counters.unit_ns,
-			     (unsigned long long)queue->work_ns);
+		checker_fail(
+			run, &checker_once,
+			"at %llu ns: queue %u used %llu ns of the device for %llu ns of work: some of it ran twice",
+			(unsigned long long)event->now_ns, event->gpu_queue, (unsigned long long)counters.unit_ns,
+			(unsigned long long)queue->work_ns);
 }
 
 static void once_end(struct checker_run *run, struct once_state *state, const struct check_event *event,
@@ -101,9 +110,11 @@ static void once_end(struct checker_run *run, struct once_state *state, const st
 	else if (packet->is_kernel && packet->run_ns < packet->workgroups * packet->workgroup_ns / packet->capacity)
 		wrong = "ended sooner than the whole device could have run it";
 	if (wrong) {
-		checker_fail(run, &checker_once, "at %llu ns: queue %u, packet %llu: %s (%llu of %llu workgroups, ran %llu ns)",
-			     (unsigned long long)event->now_ns, event->gpu_queue, (unsigned long long)event->gpu_event->packet,
-			     wrong, (unsigned long long)event->gpu_event->value, (unsigned long long)packet->workgroups,
+		checker_fail(run, &checker_once,
+			     "at %llu ns: queue %u, packet %llu: %s (%llu of %llu workgroups, ran %llu ns)",
+			     (unsigned long long)event->now_ns, event->gpu_queue,
+			     (unsigned long long)event->gpu_event->packet, wrong,
+			     (unsigned long long)event->gpu_event->value, (unsigned long long)packet->workgroups,
 			     (unsigned long long)packet->run_ns);
 		return;
 	}
@@ -145,9 +156,10 @@ static void once_gpu(struct checker_run *run, struct once_state *state, const st
 	else if (packet->is_kernel && (gpu->value < packet->done || gpu->value > packet->workgroups))
 		wrong = "stopped with less done than before, or more than there is";
 	if (wrong)
-		checker_fail(run, &checker_once, "at %llu ns: queue %u, packet %llu: %s (%llu, was %llu of %llu workgroups)",
-			     (unsigned long long)event->now_ns, event->gpu_queue, (unsigned long long)gpu->packet, wrong,
-			     (unsigned long long)gpu->value, (unsigned long long)packet->done,
+		checker_fail(run, &checker_once,
+			     "at %llu ns: queue %u, packet %llu: %s (%llu, was %llu of %llu workgroups)",
+			     (unsigned long long)event->now_ns, event->gpu_queue, (unsigned long long)gpu->packet,
+			     wrong, (unsigned long long)gpu->value, (unsigned long long)packet->done,
 			     (unsigned long long)packet->workgroups);
 	if (gpu->type == GP_GPU_EVENT_STOP) {
 		if (packet->active)
@@ -178,6 +190,9 @@ static void once_fini(void *data)
 }
 
 const struct checker checker_once = {
-	.name = "once", .promise = "every workgroup of every completed packet ran exactly once",
-	.state_size = sizeof(struct once_state), .event = once_event, .fini = once_fini,
+	.name = "once",
+	.promise = "every workgroup of every completed packet ran exactly once",
+	.state_size = sizeof(struct once_state),
+	.event = once_event,
+	.fini = once_fini,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the checkers' own answers to what a policy means: who is more urgent, who takes turns, what a gate lets through. */
+/* Owns the checkers' own answers to what a policy means: who is more urgent, who takes turns, what a gate lets through.
+ */
 #include "test/sim/checker_told.h"
 
 static int64_t rank_own(const struct told *told, const struct told_queue *queue)
@@ -13,7 +14,8 @@ static int64_t rank_own(const struct told *told, const struct told_queue *queue)
 	return INT64_MAX - (int64_t)(queue->busy_since_ns + queue->attr.deadline_ns);
 }
 
-static bool rank_is_batch(const struct told_device *device, const struct told_queue *queue, int32_t top, bool any_deadline)
+static bool rank_is_batch(const struct told_device *device, const struct told_queue *queue, int32_t top,
+			  bool any_deadline)
 {
 	if (!device->ranked)
 		return device->gates;
@@ -86,7 +88,8 @@ void told_refresh(struct told *told)
 	for (i = 0; i < told->queue_end; i++) {
 		q = &told->queues[i];
 		if (q->used)
-			q->is_batch = rank_is_batch(&told->devices[q->device], q, top[q->device], any_deadline[q->device]);
+			q->is_batch =
+				rank_is_batch(&told->devices[q->device], q, top[q->device], any_deadline[q->device]);
 	}
 	if (any_gang)
 		rank_gangs(told);
@@ -98,7 +101,8 @@ uint32_t told_batch_max(const struct told_device *device)
 	if (!device->gates)
 		return UINT32_MAX;
 	/* A self-switching device says how many lower clients may stay open, and no parameter makes that more. */
-	if (device->attr.switch_ns && (!device->param.batch_clients || device->param.batch_clients > device->attr.lower_max))
+	if (device->attr.switch_ns &&
+	    (!device->param.batch_clients || device->param.batch_clients > device->attr.lower_max))
 		return device->attr.lower_max ? device->attr.lower_max : 1;
 	if (device->param.batch_clients)
 		return device->param.batch_clients;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The starvation bound: no queue with work waits longer than gp_sched_starvation_bound_ns() without its aged turn's worth of open
- * time. Gates are the device's own, not what the core believes. The bound allows for one lost acknowledgement, not for a
- * storm of them, so each fault, and each change of who is there, starts the count anew.
+ * The starvation bound: no queue with work waits longer than gp_sched_starvation_bound_ns() without its aged turn's
+ * worth of open time. Gates are the device's own, not what the core believes. The bound allows for one lost
+ * acknowledgement, not for a storm of them, so each fault, and each change of who is there, starts the count anew.
  */
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
 #include "test/sim/checker_truth.h"
 
-#define STARVATION_CLIENT_MAX 12u       /* of a world */
+#define STARVATION_CLIENT_MAX 12u /* of a world */
 
-struct starvation_queue { uint32_t generation; uint64_t start_ns, open_ns; };
+struct starvation_queue {
+	uint32_t generation;
+	uint64_t start_ns, open_ns;
+};
 
 struct starvation_state {
 	uint64_t mark_ns, offset_ns, disturbed_ns;
@@ -53,14 +56,16 @@ static bool starvation_has_slot(const struct told *told, uint32_t device)
 
 	for (i = 0; slots && i < told->queue_end; i++) {
 		q = &told->queues[i];
-		taken += q->used && q->device == device && q->attr.kind == GP_KIND_COMPUTE && q->gate != GP_GATE_CLOSED &&
+		taken += q->used && q->device == device && q->attr.kind == GP_KIND_COMPUTE &&
+			 q->gate != GP_GATE_CLOSED &&
 			 (q->attr.unseen || q->attr.gang || q->gate == GP_GATE_QUARANTINED);
 	}
 	return !slots || taken < slots;
 }
 
 /* A gang waits for all its devices, in the worst case for one after the other. */
-static uint64_t starvation_bound_ns(const struct told *told, const struct starvation_state *state, const struct told_queue *queue)
+static uint64_t starvation_bound_ns(const struct told *told, const struct starvation_state *state,
+				    const struct told_queue *queue)
 {
 	uint64_t bound_ns = 0;
 	uint32_t i;
@@ -72,7 +77,8 @@ static uint64_t starvation_bound_ns(const struct told *told, const struct starva
 	return bound_ns;
 }
 
-static void starvation_queue_step(struct checker_run *run, struct starvation_state *state, uint32_t index, uint64_t elapsed_ns)
+static void starvation_queue_step(struct checker_run *run, struct starvation_state *state, uint32_t index,
+				  uint64_t elapsed_ns)
 {
 	const struct told_queue *q = &run->told->queues[index];
 	const struct told_device *device = &run->told->devices[q->device];
@@ -82,7 +88,8 @@ static void starvation_queue_step(struct checker_run *run, struct starvation_sta
 
 	/* Work the core only presumes (counters at fetch) waits for nothing. */
 	gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
-	if (own->generation != q->generation || !q->has_work || info.written == info.completed || device->stopped || q->gate == GP_GATE_QUARANTINED ||
+	if (own->generation != q->generation || !q->has_work || info.written == info.completed || device->stopped ||
+	    q->gate == GP_GATE_QUARANTINED ||
 	    (closed && q->attr.kind == GP_KIND_COMPUTE && !starvation_has_slot(run->told, q->device)))
 		*own = (struct starvation_queue){ .generation = q->generation, .start_ns = run->now_ns };
 	if (!closed)
@@ -92,11 +99,12 @@ static void starvation_queue_step(struct checker_run *run, struct starvation_sta
 		own->open_ns = 0;
 	}
 	if (closed && run->now_ns - own->start_ns > starvation_bound_ns(run->told, state, q))
-		checker_fail(run, &checker_starvation,
-			     "at %llu ns: queue %u has work, was open for %llu ns since %llu ns, and the bound is %llu ns",
-			     (unsigned long long)run->now_ns, (uint32_t)q->attr.tag, (unsigned long long)own->open_ns,
-			     (unsigned long long)own->start_ns,
-			     (unsigned long long)starvation_bound_ns(run->told, state, q));
+		checker_fail(
+			run, &checker_starvation,
+			"at %llu ns: queue %u has work, was open for %llu ns since %llu ns, and the bound is %llu ns",
+			(unsigned long long)run->now_ns, (uint32_t)q->attr.tag, (unsigned long long)own->open_ns,
+			(unsigned long long)own->start_ns,
+			(unsigned long long)starvation_bound_ns(run->told, state, q));
 }
 
 static void starvation_step(struct checker_run *run, struct starvation_state *state)
@@ -106,7 +114,8 @@ static void starvation_step(struct checker_run *run, struct starvation_state *st
 
 	state->mark_ns = run->now_ns;
 	for (i = 0; i < run->told->device_count; i++) {
-		/* Each aged turn is an open and a close, and the driver's own latency comes on top of what these cost. */
+		/* Each aged turn is an open and a close, and the driver's own latency comes on top of what these cost.
+		 */
 		bound_ns = gp_sched_starvation_bound_ns(run->core, i) + 4 * STARVATION_CLIENT_MAX * run->latency_ns;
 		if (bound_ns > state->bound_ns[i])
 			state->bound_ns[i] = bound_ns;
@@ -122,7 +131,7 @@ static void starvation_event(struct checker_run *run, void *data, const struct c
 	struct starvation_state *state = data;
 
 	if (event->type == CHECK_SETTLED && event->core_ns - event->now_ns != state->offset_ns) {
-		state->offset_ns = event->core_ns - event->now_ns;      /* the core's clock jumped */
+		state->offset_ns = event->core_ns - event->now_ns; /* the core's clock jumped */
 		starvation_reset(state, run->now_ns);
 	}
 	if (event->type == CHECK_CALM || event->type == CHECK_ATTR || event->type == CHECK_QUEUE_ADD)
@@ -135,6 +144,8 @@ static void starvation_event(struct checker_run *run, void *data, const struct c
 }
 
 const struct checker checker_starvation = {
-	.name = "starvation", .promise = "no queue with work waits longer than the stated bound",
-	.state_size = sizeof(struct starvation_state), .event = starvation_event,
+	.name = "starvation",
+	.promise = "no queue with work waits longer than the stated bound",
+	.state_size = sizeof(struct starvation_state),
+	.event = starvation_event,
 };

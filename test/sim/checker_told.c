@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the record of what the core was told. Written from include/gpreempt/sched.h alone: when a queue has work, what an
- * acknowledgement makes of a gate, what a parameter left at zero means.
+ * Owns the record of what the core was told. Written from include/gpreempt/sched.h alone: when a queue has work, what
+ * an acknowledgement makes of a gate, what a parameter left at zero means.
  */
 #include "test/sim/checker_told.h"
 
 struct told_queue *told_find(struct told *told, struct gp_queue_id id)
 {
-	if (id.index >= TOLD_QUEUE_MAX || !told->queues[id.index].used || told->queues[id.index].generation != id.generation)
+	if (id.index >= TOLD_QUEUE_MAX || !told->queues[id.index].used ||
+	    told->queues[id.index].generation != id.generation)
 		return NULL;
 	return &told->queues[id.index];
 }
@@ -29,7 +30,7 @@ static void told_clock(struct told *told, uint64_t core_ns)
 	if (core_ns > told->core_ns)
 		told->core_ns = core_ns;
 	if (!told->core_ns)
-		told->core_ns = 1;      /* 0 means none in its own times: a driver's time 0 counts as 1 */
+		told->core_ns = 1; /* 0 means none in its own times: a driver's time 0 counts as 1 */
 }
 
 static bool told_is(const char *a, const char *b)
@@ -49,15 +50,22 @@ static const char *told_add_device(struct told *told, const struct check_event *
 
 	if (event->device >= TOLD_DEVICE_MAX)
 		return "more devices than the record holds";
-	*device = (struct told_device){ .attr = *event->attr, .policy = event->policy, .gates = !told_is(event->policy, "none"),
+	*device = (struct told_device){ .attr = *event->attr,
+					.policy = event->policy,
+					.gates = !told_is(event->policy, "none"),
 					.ranked = told_is(event->policy, "hpf") || told_is(event->policy, "edf") };
 	device->attr.ack_timeout_ns = told_or(event->attr->ack_timeout_ns, 1000000000);
 	device->param = (struct gp_param){
-		.turn_ns = told_or(p->turn_ns, 40000000), .min_open_ns = told_or(p->min_open_ns, event->attr->open_ns),
-		.linger_max_ns = told_or(p->linger_max_ns, 5000000), .age_window_ns = told_or(p->age_window_ns, 1000000000),
-		.age_turn_ns = told_or(p->age_turn_ns, 5000000), .hint_grace_ns = told_or(p->hint_grace_ns, 2000000),
-		.overhead_permille = (uint32_t)told_or(p->overhead_permille, 200), .burst = (uint32_t)told_or(p->burst, 32),
-		.batch_clients = p->batch_clients, .fail_max = (uint32_t)told_or(p->fail_max, 3),
+		.turn_ns = told_or(p->turn_ns, 40000000),
+		.min_open_ns = told_or(p->min_open_ns, event->attr->open_ns),
+		.linger_max_ns = told_or(p->linger_max_ns, 5000000),
+		.age_window_ns = told_or(p->age_window_ns, 1000000000),
+		.age_turn_ns = told_or(p->age_turn_ns, 5000000),
+		.hint_grace_ns = told_or(p->hint_grace_ns, 2000000),
+		.overhead_permille = (uint32_t)told_or(p->overhead_permille, 200),
+		.burst = (uint32_t)told_or(p->burst, 32),
+		.batch_clients = p->batch_clients,
+		.fail_max = (uint32_t)told_or(p->fail_max, 3),
 	};
 	if (told->device_count <= event->device)
 		told->device_count = event->device + 1;
@@ -72,16 +80,20 @@ static const char *told_add_queue(struct told *told, const struct check_event *e
 		return "more queues than the record holds";
 	if (queue->used)
 		return "a new queue got the place of one that is still there";
-	*queue = (struct told_queue){ .used = true, .generation = event->queue.generation, .device = event->device,
-				      .client = event->client, .attr = *event->queue_attr, .gate = GP_GATE_OPEN,
+	*queue = (struct told_queue){ .used = true,
+				      .generation = event->queue.generation,
+				      .device = event->device,
+				      .client = event->client,
+				      .attr = *event->queue_attr,
+				      .gate = GP_GATE_OPEN,
 				      .added_ns = told->core_ns };
 	if (told->queue_end <= event->queue.index)
 		told->queue_end = event->queue.index + 1;
 	return NULL;
 }
 
-/* Counters at completion: work is what is not completed. At fetch the last packet may still run, and the core guesses how long:
- * the end of that work is a claim of its own. */
+/* Counters at completion: work is what is not completed. At fetch the last packet may still run, and the core guesses
+ * how long: the end of that work is a claim of its own. */
 static const char *told_sample(struct told *told, const struct check_event *event)
 {
 	struct told_queue *queue = told_find(told, event->queue);
@@ -120,8 +132,8 @@ static void told_gate(struct told *told, struct told_queue *queue, enum gp_gate 
 	queue->gate = gate;
 }
 
-/* A queue is quarantined when a close fails too often, or at once with -EIO; if it may have closed it is ordered open first. An open
- * that fails for a known reason is repeated. */
+/* A queue is quarantined when a close fails too often, or at once with -EIO; if it may have closed it is ordered open
+ * first. An open that fails for a known reason is repeated. */
 static void told_fail(struct told *told, struct told_queue *queue, bool opens, int result)
 {
 	const struct told_device *device = &told->devices[queue->device];
@@ -245,7 +257,7 @@ static const char *told_claim_queue(struct told *told, const struct gp_trace_eve
 	struct told_device *device;
 
 	if (!queue)
-		return NULL;                    /* of a queue that goes or is not yet reported */
+		return NULL; /* of a queue that goes or is not yet reported */
 	device = &told->devices[queue->device];
 	switch ((enum gp_trace_type)claim->type) {
 	case GP_TRACE_IDLE:
@@ -256,7 +268,8 @@ static const char *told_claim_queue(struct told *told, const struct gp_trace_eve
 		queue->idle_since_ns = told->core_ns;
 		break;
 	case GP_TRACE_BUSY:
-		/* It came and went between two samples; or, with counters at fetch, the core presumes that the last packet still runs. */
+		/* It came and went between two samples; or, with counters at fetch, the core presumes that the last
+		 * packet still runs. */
 		if (queue->has_work)
 			break;
 		queue->busy_since_ns = told->core_ns;
@@ -285,8 +298,7 @@ static const char *told_claim_queue(struct told *told, const struct gp_trace_eve
 		told_gate(told, queue, GP_GATE_QUARANTINED);
 		queue->left_why = GP_WHY_QUARANTINE;
 		break;
-	default:
-		break;
+	default: break;
 	}
 	return NULL;
 }
@@ -319,7 +331,8 @@ static const char *told_settle(struct told *told)
 		if (queue->must_quarantine)
 			wrong = "an order failed too often and the queue is not quarantined";
 		queue->must_quarantine = false;
-		if (!told->devices[queue->device].attr.fetch_counters && queue->has_work != (queue->written != queue->completed))
+		if (!told->devices[queue->device].attr.fetch_counters &&
+		    queue->has_work != (queue->written != queue->completed))
 			wrong = "a queue is claimed to be busy though everything is completed, or the other way round";
 	}
 	return wrong;
@@ -336,16 +349,13 @@ static const char *told_change(struct told *told, const struct check_event *even
 		told->devices[queue->device].disturbed_ns = told->core_ns;
 		queue->used = false;
 		break;
-	case CHECK_ATTR:
-		queue->attr = *event->queue_attr;
-		break;
+	case CHECK_ATTR: queue->attr = *event->queue_attr; break;
 	case CHECK_GATE_LOST:
 		if (queue->gate == GP_GATE_OPEN || queue->gate == GP_GATE_CLOSED)
 			told_gate(told, queue, event->open ? GP_GATE_OPEN : GP_GATE_CLOSED);
 		told->devices[queue->device].disturbed_ns = told->core_ns;
 		break;
-	default:
-		break;
+	default: break;
 	}
 	return NULL;
 }

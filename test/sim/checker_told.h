@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The checkers' record of what the core was told, and of the gates as its orders and their acknowledgements leave them. */
+/* The checkers' record of what the core was told, and of the gates as its orders and their acknowledgements leave them.
+ */
 #ifndef GP_TEST_CHECKER_TOLD_H
 #define GP_TEST_CHECKER_TOLD_H
 
 #include "test/sim/checker.h"
 
-#define TOLD_QUEUE_MAX 4096u
+#define TOLD_QUEUE_MAX  4096u
 #define TOLD_DEVICE_MAX 4u
 
 struct told_queue {
@@ -13,59 +14,63 @@ struct told_queue {
 	uint32_t generation, device;
 	struct gp_client_id client;
 	struct gp_queue_attr attr;
-	uint64_t added_ns;              /* core time */
+	uint64_t added_ns; /* core time */
 	/* work */
 	uint64_t written, completed;
 	bool has_work;
-	bool presumed;                  /* counters at fetch: all was fetched, and the core presumes that the last packet may still run; how urgent it takes that is its own affair */
+	bool presumed; /* counters at fetch: all was fetched, and the core presumes that the last packet may still run;
+			  how urgent it takes that is its own affair */
 	uint64_t busy_since_ns, idle_since_ns;
 	/* gate */
 	enum gp_gate gate;
 	enum gp_why order_why;
 	uint64_t order_move;
-	bool aged;                      /* ordered open because it waited too long, not closed since */
-	uint64_t opened_ns;             /* by an order, core time; 0: never */
+	bool aged;          /* ordered open because it waited too long, not closed since */
+	uint64_t opened_ns; /* by an order, core time; 0: never */
 	uint32_t fail_count;
-	int fail_result;                /* of the last failed order */
-	bool condemned;                 /* must be in quarantine at the end of the call after which it is open, or was ordered open */
-	bool must_quarantine;           /* at the end of this call */
+	int fail_result; /* of the last failed order */
+	bool condemned;  /* must be in quarantine at the end of the call after which it is open, or was ordered open */
+	bool must_quarantine; /* at the end of this call */
 	/* claims */
-	enum gp_why left_why;           /* LEFT_OPEN since it last got work or its gate changed */
-	uint64_t hold_ns;               /* until then a claim, or a failed order, lets it stay open */
-	uint64_t short_busy_ns;         /* busy period in which it was left open as short, + 1 */
+	enum gp_why left_why;   /* LEFT_OPEN since it last got work or its gate changed */
+	uint64_t hold_ns;       /* until then a claim, or a failed order, lets it stay open */
+	uint64_t short_busy_ns; /* busy period in which it was left open as short, + 1 */
 	/* derived, see told_refresh() */
 	int64_t rank;
 	bool is_batch;
-	bool vague;                     /* how urgent the core takes it for is not known: its work is presumed, or that of a sibling that lends */
+	bool vague; /* how urgent the core takes it for is not known: its work is presumed, or that of a sibling that
+		       lends */
 };
 
 struct told_device {
 	struct gp_device_attr attr;
-	struct gp_param param;          /* with the documented defaults filled in */
+	struct gp_param param; /* with the documented defaults filled in */
 	const char *policy;
 	bool gates, ranked;             /* the policy closes gates; it ranks */
 	bool stopped, in_flight, quiet; /* quiet: nothing was said since the core had nothing to order */
 	uint64_t seq, issued_ns;
 	uint32_t close_count, order_count;
 	struct gp_queue_id orders[2 * GP_PLAN_MAX];
-	uint64_t disturbed_ns;          /* core time of the last timeout, failure, stop, start or removal */
+	uint64_t disturbed_ns; /* core time of the last timeout, failure, stop, start or removal */
 };
 
 struct told {
-	uint64_t core_ns;               /* the latest time the core has seen */
-	uint64_t version;               /* grows with every change that matters to somebody */
-	bool stale;                     /* rank and is_batch must be derived anew */
-	uint32_t device_count, queue_end;       /* queue_end: indices in use are below */
+	uint64_t core_ns;                 /* the latest time the core has seen */
+	uint64_t version;                 /* grows with every change that matters to somebody */
+	bool stale;                       /* rank and is_batch must be derived anew */
+	uint32_t device_count, queue_end; /* queue_end: indices in use are below */
 	struct told_device devices[TOLD_DEVICE_MAX];
 	struct told_queue queues[TOLD_QUEUE_MAX];
 };
 
-/* NULL, or what is wrong with the event as such (a claim that cannot be true, an order for a queue that is not there). */
+/* NULL, or what is wrong with the event as such (a claim that cannot be true, an order for a queue that is not there).
+ */
 const char *told_event(struct told *told, const struct check_event *event);
 struct told_queue *told_find(struct told *told, struct gp_queue_id id);
-struct told_queue *told_find_tag(struct told *told, uint32_t gpu_queue);        /* NULL: the core does not know it */
-void told_refresh(struct told *told);   /* rank and is_batch of every queue, by the checkers' own reading of the policies */
-uint32_t told_batch_max(const struct told_device *device);      /* UINT32_MAX: no limit */
+struct told_queue *told_find_tag(struct told *told, uint32_t gpu_queue); /* NULL: the core does not know it */
+void told_refresh(
+	struct told *told); /* rank and is_batch of every queue, by the checkers' own reading of the policies */
+uint32_t told_batch_max(const struct told_device *device); /* UINT32_MAX: no limit */
 /* Work gets through its gate as far as the core can know. */
 bool told_lets_through(const struct told_queue *queue);
 /* Its being open though lower is covered by a claim that has not run out. */

@@ -82,16 +82,13 @@ const char *truth_event(struct truth *truth, const struct check_event *event)
 	case CHECK_GPU_ADD:
 		if (event->gpu_queue >= TRUTH_QUEUE_MAX)
 			return "more queues than the record holds";
-		truth->queues[event->gpu_queue] = (struct truth_queue){ .used = true, .device = event->device,
-									.kind = event->kind };
+		truth->queues[event->gpu_queue] =
+			(struct truth_queue){ .used = true, .device = event->device, .kind = event->kind };
 		if (truth->queue_end <= event->gpu_queue)
 			truth->queue_end = event->gpu_queue + 1;
 		break;
-	case CHECK_GPU_REMOVE:
-		truth->queues[event->gpu_queue].used = false;
-		break;
-	case CHECK_TRANSACT:
-		return truth_transact(truth, event);
+	case CHECK_GPU_REMOVE: truth->queues[event->gpu_queue].used = false; break;
+	case CHECK_TRANSACT: return truth_transact(truth, event);
 	case CHECK_GPU:
 		if (event->gpu_event->type == GP_GPU_EVENT_TRANSACTION)
 			return truth_finish(truth, event);
@@ -102,8 +99,7 @@ const char *truth_event(struct truth *truth, const struct check_event *event)
 				i++;
 		}
 		break;
-	default:
-		break;
+	default: break;
 	}
 	return NULL;
 }

@@ -5,7 +5,7 @@
 
 #include "test/sim/checker.h"
 
-#define TRUTH_QUEUE_MAX 4096u
+#define TRUTH_QUEUE_MAX       4096u
 #define TRUTH_TRANSACTION_MAX 256u
 
 struct truth_queue {
@@ -14,8 +14,8 @@ struct truth_queue {
 	enum gp_gpu_kind kind;
 	bool closed;
 	uint64_t changed_ns;
-	bool lost;                      /* opened by nobody's order since it was last closed by one */
-	uint32_t opening;               /* transactions under way that open it */
+	bool lost;        /* opened by nobody's order since it was last closed by one */
+	uint32_t opening; /* transactions under way that open it */
 };
 
 struct truth_transaction {
@@ -27,7 +27,7 @@ struct truth_transaction {
 struct truth {
 	uint32_t queue_end, transaction_count;
 	struct truth_queue queues[TRUTH_QUEUE_MAX];
-	struct truth_transaction transactions[TRUTH_TRANSACTION_MAX];   /* under way, oldest first */
+	struct truth_transaction transactions[TRUTH_TRANSACTION_MAX]; /* under way, oldest first */
 };
 
 const char *truth_event(struct truth *truth, const struct check_event *event);

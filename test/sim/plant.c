@@ -18,7 +18,8 @@ static void plant_leak(struct gp_gpu *gpu, uint32_t queue, uint64_t now_ns)
 	(void)gp_gpu_transact(gpu, &change, 1, PLANT_SEQ, now_ns);
 }
 
-static bool plant_send_no_idle_close(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order, bool opens)
+static bool plant_send_no_idle_close(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order,
+				     bool opens)
 {
 	return opens || order->why != GP_WHY_IDLE;
 }
@@ -33,7 +34,8 @@ static void plant_make_again(struct checker_run *run, struct gp_plan *plan)
 		queue = &run->told->queues[i];
 		if (!queue->used || queue->device != plan->device || queue->gate != GP_GATE_OPEN)
 			continue;
-		plan->open[plan->open_count++] = (struct gp_order){ .queue = { i, queue->generation }, .client = queue->client,
+		plan->open[plan->open_count++] = (struct gp_order){ .queue = { i, queue->generation },
+								    .client = queue->client,
 								    .why = GP_WHY_WORK };
 		return;
 	}
@@ -66,19 +68,22 @@ static bool plant_trace_shorten(struct gp_trace_event *event)
 	return true;
 }
 
-static bool plant_send_no_aged(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order, bool opens)
+static bool plant_send_no_aged(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order,
+			       bool opens)
 {
 	return !opens || order->why != GP_WHY_AGED;
 }
 
-static bool plant_send_no_open(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order, bool opens)
+static bool plant_send_no_open(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order,
+			       bool opens)
 {
 	const struct told_queue *queue = told_find(run->told, order->queue);
 
 	return !opens || !queue || queue->attr.tag % 3 || run->now_ns < 20000000;
 }
 
-static bool plant_send_apart(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order, bool opens)
+static bool plant_send_apart(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order,
+			     bool opens)
 {
 	return !opens || order->why != GP_WHY_GANG || plan->device == 0;
 }
@@ -98,20 +103,62 @@ static void plant_device_spend(struct gp_device_attr *attr, struct gp_param *par
 }
 
 const struct plant plant_list[] = {
-	{ .name = "rerun", .caught_by = &checker_once, .closed = plant_rerun, .what = "a closed queue loses its saved progress" },
-	{ .name = "leak", .caught_by = &checker_closed, .closed = plant_leak, .what = "a closed gate opens again by itself" },
-	{ .name = "late", .caught_by = &checker_late, .send = plant_send_no_idle_close, .what = "idle lower gates are not closed" },
-	{ .name = "again", .caught_by = &checker_effect, .make = plant_make_again, .what = "an open gate is ordered open" },
-	{ .name = "blind", .caught_by = &checker_effect, .completed = plant_completed_all, .what = "work is declared done that is not" },
-	{ .name = "slots", .caught_by = &checker_limits, .device = plant_device_slots, .what = "the core knows of no slot limit" },
-	{ .name = "crowd", .caught_by = &checker_limits, .device = plant_device_crowd, .what = "eight batch clients are open at once" },
-	{ .name = "unlogged", .caught_by = &checker_inversion, .trace = plant_trace_drop, .what = "some inversions are not logged" },
-	{ .name = "shorter", .caught_by = &checker_inversion, .trace = plant_trace_shorten, .what = "some inversions are logged too short" },
-	{ .name = "forever", .caught_by = &checker_starvation, .send = plant_send_no_aged, .what = "an aged queue is not opened" },
-	{ .name = "stuck", .caught_by = &checker_drain, .send = plant_send_no_open, .what = "some gates never open again" },
-	{ .name = "apart", .caught_by = &checker_gang, .send = plant_send_apart, .what = "a gang opens on one device only" },
-	{ .name = "strangers", .caught_by = &checker_gang, .make = plant_make_own_move, .what = "a gang's orders share no move number" },
-	{ .name = "spend", .caught_by = &checker_budget, .device = plant_device_spend, .what = "preemption has no budget" },
+	{ .name = "rerun",
+	  .caught_by = &checker_once,
+	  .closed = plant_rerun,
+	  .what = "a closed queue loses its saved progress" },
+	{ .name = "leak",
+	  .caught_by = &checker_closed,
+	  .closed = plant_leak,
+	  .what = "a closed gate opens again by itself" },
+	{ .name = "late",
+	  .caught_by = &checker_late,
+	  .send = plant_send_no_idle_close,
+	  .what = "idle lower gates are not closed" },
+	{ .name = "again",
+	  .caught_by = &checker_effect,
+	  .make = plant_make_again,
+	  .what = "an open gate is ordered open" },
+	{ .name = "blind",
+	  .caught_by = &checker_effect,
+	  .completed = plant_completed_all,
+	  .what = "work is declared done that is not" },
+	{ .name = "slots",
+	  .caught_by = &checker_limits,
+	  .device = plant_device_slots,
+	  .what = "the core knows of no slot limit" },
+	{ .name = "crowd",
+	  .caught_by = &checker_limits,
+	  .device = plant_device_crowd,
+	  .what = "eight batch clients are open at once" },
+	{ .name = "unlogged",
+	  .caught_by = &checker_inversion,
+	  .trace = plant_trace_drop,
+	  .what = "some inversions are not logged" },
+	{ .name = "shorter",
+	  .caught_by = &checker_inversion,
+	  .trace = plant_trace_shorten,
+	  .what = "some inversions are logged too short" },
+	{ .name = "forever",
+	  .caught_by = &checker_starvation,
+	  .send = plant_send_no_aged,
+	  .what = "an aged queue is not opened" },
+	{ .name = "stuck",
+	  .caught_by = &checker_drain,
+	  .send = plant_send_no_open,
+	  .what = "some gates never open again" },
+	{ .name = "apart",
+	  .caught_by = &checker_gang,
+	  .send = plant_send_apart,
+	  .what = "a gang opens on one device only" },
+	{ .name = "strangers",
+	  .caught_by = &checker_gang,
+	  .make = plant_make_own_move,
+	  .what = "a gang's orders share no move number" },
+	{ .name = "spend",
+	  .caught_by = &checker_budget,
+	  .device = plant_device_spend,
+	  .what = "preemption has no budget" },
 };
 
 const uint32_t plant_count = sizeof(plant_list) / sizeof(plant_list[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Planted bugs: lies told at the seams, one at a time, to prove that the checker that should see each of them does. They are compiled
- * into the swarm alone; core, model and simulator are the ones that ship.
+ * Planted bugs: lies told at the seams, one at a time, to prove that the checker that should see each of them does.
+ * They are compiled into the swarm alone; core, model and simulator are the ones that ship.
  */
 #ifndef GP_TEST_PLANT_H
 #define GP_TEST_PLANT_H
@@ -26,10 +26,10 @@ struct plant {
 	void (*closed)(struct gp_gpu *gpu, uint32_t queue, uint64_t now_ns);
 };
 
-#define PLANT_SEQ UINT64_MAX            /* of transactions and events nobody is told about */
+#define PLANT_SEQ UINT64_MAX /* of transactions and events nobody is told about */
 
 extern const struct plant plant_list[];
 extern const uint32_t plant_count;
-const struct plant *plant_find(const char *name);       /* NULL: no such plant */
+const struct plant *plant_find(const char *name); /* NULL: no such plant */
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * swarm: random worlds and faults against the checkers.
  *
- * Says which seeds it runs before it runs them; a failing one is printed with what to type to see it again. The same seed gives the same run on every machine.
+ * Says which seeds it runs before it runs them; a failing one is printed with what to type to see it again. The same
+ * seed gives the same run on every machine.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -18,7 +19,7 @@
 struct swarm_options {
 	uint64_t first;
 	uint32_t count, process_count, list_count;
-	uint64_t *list;                 /* seeds to replay, instead of first and count */
+	uint64_t *list; /* seeds to replay, instead of first and count */
 	const struct plant *plant;
 	bool all_plants, verbose, log;
 };
@@ -59,13 +60,14 @@ static int swarm_one(void *context, uint32_t item)
 	}
 	swarm_run(&(struct swarm_order){ seed, options->plant, options->log }, &world, &outcome);
 	if (options->verbose && !outcome.failed_count && !outcome.error[0])
-		printf("seed %llu: ok, %llu steps, %llu ms\n", (unsigned long long)seed, (unsigned long long)outcome.steps,
-		       (unsigned long long)(outcome.end_ns / 1000000));
+		printf("seed %llu: ok, %llu steps, %llu ms\n", (unsigned long long)seed,
+		       (unsigned long long)outcome.steps, (unsigned long long)(outcome.end_ns / 1000000));
 	if (outcome.failed_count && !options->verbose)
 		printf("seed %llu: %s\n", (unsigned long long)seed, world.text);
 	for (i = 0; i < CHECKER_COUNT; i++) {
 		if (outcome.failed[i])
-			printf("seed %llu: FAILED %s: %s\n", (unsigned long long)seed, checker_list[i]->name, outcome.text[i]);
+			printf("seed %llu: FAILED %s: %s\n", (unsigned long long)seed, checker_list[i]->name,
+			       outcome.text[i]);
 	}
 	if (outcome.error[0])
 		printf("seed %llu: FAILED to run: %s\n", (unsigned long long)seed, outcome.error);
@@ -75,8 +77,8 @@ static int swarm_one(void *context, uint32_t item)
 
 static void swarm_crashed(void *context, uint32_t item, int signal_number)
 {
-	printf("seed %llu: FAILED: it died of signal %d (%s)\n", (unsigned long long)swarm_seed(context, item), signal_number,
-	       strsignal(signal_number));
+	printf("seed %llu: FAILED: it died of signal %d (%s)\n", (unsigned long long)swarm_seed(context, item),
+	       signal_number, strsignal(signal_number));
 }
 
 /* Runs one planted bug until its checker sees it. */
@@ -92,7 +94,8 @@ static int swarm_plant_one(void *context, uint32_t item)
 
 	for (n = 0; n < options->count; n++) {
 		if (swarm_world_init(&world, options->first + n, &error)) {
-			printf("seed %llu: cannot draw its world: %s\n", (unsigned long long)(options->first + n), error.text);
+			printf("seed %llu: cannot draw its world: %s\n", (unsigned long long)(options->first + n),
+			       error.text);
 			return 1;
 		}
 		swarm_run(&(struct swarm_order){ options->first + n, plant, false }, &world, &outcome);
@@ -101,8 +104,8 @@ static int swarm_plant_one(void *context, uint32_t item)
 			others[i] |= outcome.failed[i];
 		if (!outcome.failed[own])
 			continue;
-		printf("plant %-10s %-45s caught by %-10s after %3u seeds; also seen by:", plant->name, plant->what, plant->caught_by->name,
-		       n + 1);
+		printf("plant %-10s %-45s caught by %-10s after %3u seeds; also seen by:", plant->name, plant->what,
+		       plant->caught_by->name, n + 1);
 		for (i = 0; i < CHECKER_COUNT; i++) {
 			if (others[i] && i != own)
 				printf(" %s", checker_list[i]->name);
@@ -112,7 +115,8 @@ static int swarm_plant_one(void *context, uint32_t item)
 			printf("  %s\n", outcome.text[own]);
 		return 0;
 	}
-	printf("plant %-10s %-45s NOT CAUGHT by %s within %u seeds\n", plant->name, plant->what, plant->caught_by->name, options->count);
+	printf("plant %-10s %-45s NOT CAUGHT by %s within %u seeds\n", plant->name, plant->what, plant->caught_by->name,
+	       options->count);
 	return 1;
 }
 
@@ -121,16 +125,19 @@ static void swarm_plant_crashed(void *context, uint32_t item, int signal_number)
 	const struct swarm_options *options = context;
 	const struct plant *plant = options->all_plants ? &plant_list[item] : options->plant;
 
-	printf("plant %-10s died of signal %d (%s) before %s could see it\n", plant->name, signal_number, strsignal(signal_number),
-	       plant->caught_by->name);
+	printf("plant %-10s died of signal %d (%s) before %s could see it\n", plant->name, signal_number,
+	       strsignal(signal_number), plant->caught_by->name);
 }
 
 static int swarm_go(struct swarm_options *options)
 {
 	bool plants = options->all_plants || options->plant;
 	struct swarm_pool_job job = {
-		.item_count = options->list_count ? options->list_count : options->count, .process_count = options->process_count,
-		.context = options, .work = swarm_one, .crashed = swarm_crashed,
+		.item_count = options->list_count ? options->list_count : options->count,
+		.process_count = options->process_count,
+		.context = options,
+		.work = swarm_one,
+		.crashed = swarm_crashed,
 	};
 	uint32_t failed = 0;
 	int ret;
@@ -187,7 +194,8 @@ static int swarm_read_seeds(struct swarm_options *options, const char *path)
 		if (!text)
 			continue;
 		if (!swarm_number(text, &seed) || options->list_count == SWARM_LIST_MAX) {
-			fprintf(stderr, "swarm: %s:%u: not a seed, or more than %u of them\n", path, number, SWARM_LIST_MAX);
+			fprintf(stderr, "swarm: %s:%u: not a seed, or more than %u of them\n", path, number,
+				SWARM_LIST_MAX);
 			fclose(file);
 			return 2;
 		}
@@ -203,7 +211,8 @@ static int swarm_list(bool plants)
 
 	for (i = 0; i < (plants ? plant_count : CHECKER_COUNT); i++) {
 		if (plants)
-			printf("%-10s %-45s (for %s)\n", plant_list[i].name, plant_list[i].what, plant_list[i].caught_by->name);
+			printf("%-10s %-45s (for %s)\n", plant_list[i].name, plant_list[i].what,
+			       plant_list[i].caught_by->name);
 		else
 			printf("%-10s %s\n", checker_list[i]->name, checker_list[i]->promise);
 	}
@@ -219,9 +228,10 @@ static int swarm_bad(const char *option, const char *value)
 int main(int argc, char **argv)
 {
 	static const struct option table[] = {
-		{ "seeds", 1, 0, 'n' }, { "first", 1, 0, 'f' }, { "seed", 1, 0, 's' }, { "replay", 1, 0, 'r' }, { "plant", 1, 0, 'p' },
-		{ "jobs", 1, 0, 'j' }, { "log", 0, 0, 'l' }, { "verbose", 0, 0, 'v' }, { "list-plants", 0, 0, 'P' }, { "list-checkers", 0, 0, 'C' },
-		{ "help", 0, 0, 'h' }, { 0 },
+		{ "seeds", 1, 0, 'n' },         { "first", 1, 0, 'f' },   { "seed", 1, 0, 's' },
+		{ "replay", 1, 0, 'r' },        { "plant", 1, 0, 'p' },   { "jobs", 1, 0, 'j' },
+		{ "log", 0, 0, 'l' },           { "verbose", 0, 0, 'v' }, { "list-plants", 0, 0, 'P' },
+		{ "list-checkers", 0, 0, 'C' }, { "help", 0, 0, 'h' },    { 0 },
 	};
 	static uint64_t list[SWARM_LIST_MAX];
 	struct swarm_options options = { .first = 1, .count = 100, .list = list };
@@ -256,7 +266,8 @@ int main(int argc, char **argv)
 			options.all_plants = !strcmp(optarg, "all");
 			options.plant = plant_find(optarg);
 			if (!options.all_plants && !options.plant) {
-				fprintf(stderr, "swarm: there is no planted bug '%s'; --list-plants names them\n", optarg);
+				fprintf(stderr, "swarm: there is no planted bug '%s'; --list-plants names them\n",
+					optarg);
 				return 2;
 			}
 			break;

@@ -5,20 +5,24 @@
 #define US 1000ull
 #define MS 1000000ull
 
-static void fault_draw_one(const struct swarm_world *world, struct gp_rng *rng, uint32_t queue_count, struct gp_sim_fault *fault)
+static void fault_draw_one(const struct swarm_world *world, struct gp_rng *rng, uint32_t queue_count,
+			   struct gp_sim_fault *fault)
 {
 	/* Rare ones that change much, common ones that change little. */
 	static const enum gp_sim_fault_type types[] = {
-		GP_SIM_FAULT_DEATH, GP_SIM_FAULT_DEATH, GP_SIM_FAULT_FORK, GP_SIM_FAULT_PRIORITY, GP_SIM_FAULT_PRIORITY, GP_SIM_FAULT_PRIORITY,
-		GP_SIM_FAULT_PRIORITY, GP_SIM_FAULT_HINT, GP_SIM_FAULT_HINT, GP_SIM_FAULT_CLOCK, GP_SIM_FAULT_CLOSE_FAILS,
-		GP_SIM_FAULT_CLOSE_HANGS, GP_SIM_FAULT_GATE_LOST, GP_SIM_FAULT_GATE_LOST, GP_SIM_FAULT_RESET,
+		GP_SIM_FAULT_DEATH,     GP_SIM_FAULT_DEATH,     GP_SIM_FAULT_FORK,        GP_SIM_FAULT_PRIORITY,
+		GP_SIM_FAULT_PRIORITY,  GP_SIM_FAULT_PRIORITY,  GP_SIM_FAULT_PRIORITY,    GP_SIM_FAULT_HINT,
+		GP_SIM_FAULT_HINT,      GP_SIM_FAULT_CLOCK,     GP_SIM_FAULT_CLOSE_FAILS, GP_SIM_FAULT_CLOSE_HANGS,
+		GP_SIM_FAULT_GATE_LOST, GP_SIM_FAULT_GATE_LOST, GP_SIM_FAULT_RESET,
 	};
 	uint64_t last_ns = world->calm_ns - 15 * MS;
 
 	*fault = (struct gp_sim_fault){
 		.type = types[gp_rng_below(rng, sizeof(types) / sizeof(types[0]))],
-		.time_ns = gp_rng_below(rng, last_ns), .client = (uint32_t)gp_rng_below(rng, world->workload.client_count),
-		.queue = (uint32_t)gp_rng_below(rng, queue_count), .device = (uint32_t)gp_rng_below(rng, world->config.device_count),
+		.time_ns = gp_rng_below(rng, last_ns),
+		.client = (uint32_t)gp_rng_below(rng, world->workload.client_count),
+		.queue = (uint32_t)gp_rng_below(rng, queue_count),
+		.device = (uint32_t)gp_rng_below(rng, world->config.device_count),
 		.notice_ns = gp_rng_below(rng, 3) ? gp_rng_below(rng, 200 * US) : gp_rng_below(rng, 5 * MS),
 		.respawn_ns = gp_rng_below(rng, 4) ? 1 + gp_rng_below(rng, 8 * MS) : 0,
 	};
@@ -26,11 +30,12 @@ static void fault_draw_one(const struct swarm_world *world, struct gp_rng *rng, 
 	case GP_SIM_FAULT_PRIORITY: fault->value = (int64_t)gp_rng_below(rng, GP_PRIORITY_MAX + 1); break;
 	case GP_SIM_FAULT_HINT:
 		fault->value = (int64_t)gp_rng_below(rng, 3 * MS);
-		if (world->workload.clients[fault->client].deadline_ns)         /* see world_draw_place() */
+		if (world->workload.clients[fault->client].deadline_ns) /* see world_draw_place() */
 			fault->type = GP_SIM_FAULT_FORK;
 		break;
 	case GP_SIM_FAULT_CLOCK:
-		fault->value = gp_rng_below(rng, 2) ? (int64_t)gp_rng_below(rng, 200 * MS) : -(int64_t)gp_rng_below(rng, 5 * MS);
+		fault->value = gp_rng_below(rng, 2) ? (int64_t)gp_rng_below(rng, 200 * MS) :
+						      -(int64_t)gp_rng_below(rng, 5 * MS);
 		break;
 	case GP_SIM_FAULT_CLOSE_FAILS:
 	case GP_SIM_FAULT_CLOSE_HANGS:
@@ -48,8 +53,9 @@ void swarm_world_draw_faults(struct swarm_world *world, struct gp_rng *rng)
 	uint32_t i, queue_count = 0, mood = (uint32_t)gp_rng_below(rng, 10);
 
 	for (i = 0; i < world->workload.client_count; i++)
-		queue_count += world->workload.clients[i].queue_count * (uint32_t)__builtin_popcountll(world->workload.clients[i].devices);
-	if (mood < 4)           /* nothing goes wrong at all: the promises with bounds are sharp there */
+		queue_count += world->workload.clients[i].queue_count *
+			       (uint32_t)__builtin_popcountll(world->workload.clients[i].devices);
+	if (mood < 4) /* nothing goes wrong at all: the promises with bounds are sharp there */
 		return;
 	world->fault_count = (uint32_t)gp_rng_below(rng, mood < 8 ? 8 : 33);
 	for (i = 0; i < world->fault_count; i++)

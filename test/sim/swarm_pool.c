@@ -8,7 +8,10 @@
 #include <unistd.h>
 #include "test/sim/swarm.h"
 
-struct pool_worker { pid_t pid; uint32_t item, failed; };       /* item and failed: written by the worker, shared */
+struct pool_worker {
+	pid_t pid;
+	uint32_t item, failed;
+}; /* item and failed: written by the worker, shared */
 
 static int pool_start(const struct swarm_pool_job *job, struct pool_worker *workers, uint32_t index, uint32_t first)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns one run of one world, in two phases: first faults and arrivals, where only safety is asked for; then both stop, and what is under way must drain within
- * the stated time: half a second, a starvation bound for each client, and twenty times what the outstanding requests take by themselves.
+ * Owns one run of one world, in two phases: first faults and arrivals, where only safety is asked for; then both stop,
+ * and what is under way must drain within the stated time: half a second, a starvation bound for each client, and
+ * twenty times what the outstanding requests take by themselves.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +10,24 @@
 #include "test/sim/checker_told.h"
 #include "test/sim/swarm.h"
 
-#define RUN_DRAIN_NS 500000000ull
+#define RUN_DRAIN_NS     500000000ull
 #define RUN_DRAIN_FACTOR 20u
-#define RUN_LEASE_NS 20000000ull        /* a tenth of the real one: runs are short */
-#define RUN_SETTLE_NS 100000000ull      /* after the last job, until the core knows */
-#define RUN_STEPS_MAX 4000000u          /* no world comes near: one that does hangs */
+#define RUN_LEASE_NS     20000000ull  /* a tenth of the real one: runs are short */
+#define RUN_SETTLE_NS    100000000ull /* after the last job, until the core knows */
+#define RUN_STEPS_MAX    4000000u     /* no world comes near: one that does hangs */
 
-struct run_faults { const struct swarm_world *world; struct gp_rng rng; bool over; };
+struct run_faults {
+	const struct swarm_world *world;
+	struct gp_rng rng;
+	bool over;
+};
 
-/* How far to go: after a failure too (planted bugs: the right checker may not be the first), or only until all is drained. */
-struct run_goal { uint64_t until_ns; bool past_failure, drained; };
+/* How far to go: after a failure too (planted bugs: the right checker may not be the first), or only until all is
+ * drained. */
+struct run_goal {
+	uint64_t until_ns;
+	bool past_failure, drained;
+};
 
 static void run_ack(void *context, uint32_t device, uint64_t seq, uint64_t now_ns, struct gp_sim_ack_fate *fate)
 {
@@ -56,14 +65,16 @@ static uint64_t run_drain_ns(const struct swarm_world *world, const struct gp_si
 	}
 	for (i = 0; i < world->workload.client_count; i++) {
 		gp_sim_client(sim, i, &info);
-		total_ns += bound_ns + RUN_DRAIN_FACTOR * (info.arrived - info.completed - info.lost) * swarm_world_job_ns(world, i);
+		total_ns += bound_ns + RUN_DRAIN_FACTOR * (info.arrived - info.completed - info.lost) *
+					       swarm_world_job_ns(world, i);
 	}
 	return total_ns;
 }
 
 /*
- * The agent's lease: a closed gate with work that nobody renews opens by itself. The core renews what it knows to be closed, so the lease matters where it
- * takes a closed gate for an open one: a queue in quarantine whose last order was lost with its transaction.
+ * The agent's lease: a closed gate with work that nobody renews opens by itself. The core renews what it knows to be
+ * closed, so the lease matters where it takes a closed gate for an open one: a queue in quarantine whose last order was
+ * lost with its transaction.
  */
 static bool run_lease(struct gp_sim *sim, const struct checker_run *run)
 {
@@ -97,8 +108,8 @@ static bool run_until(struct gp_sim *sim, struct checker_run *run, const struct 
 			lease_ns = gp_sim_now_ns(sim) + RUN_LEASE_NS;
 		}
 		if (++*steps > RUN_STEPS_MAX) {
-			checker_fail(run, &checker_drain, "at %llu ns: %u steps and no end", (unsigned long long)gp_sim_now_ns(sim),
-				     RUN_STEPS_MAX);
+			checker_fail(run, &checker_drain, "at %llu ns: %u steps and no end",
+				     (unsigned long long)gp_sim_now_ns(sim), RUN_STEPS_MAX);
 			return false;
 		}
 		if (run->failed_count && !goal->past_failure)
@@ -107,8 +118,8 @@ static bool run_until(struct gp_sim *sim, struct checker_run *run, const struct 
 	return true;
 }
 
-static void run_phases(const struct swarm_world *world, struct gp_sim *sim, struct checker_run *run, struct run_faults *faults,
-		       struct swarm_outcome *outcome)
+static void run_phases(const struct swarm_world *world, struct gp_sim *sim, struct checker_run *run,
+		       struct run_faults *faults, struct swarm_outcome *outcome)
 {
 	struct run_goal goal = { .until_ns = world->calm_ns, .past_failure = outcome->past_failure };
 	uint32_t i;
@@ -156,7 +167,8 @@ void swarm_run(const struct swarm_order *order, const struct swarm_world *world,
 	run.log = order->log ? swarm_log_event : NULL;
 	swarm_seam_begin(&run, order->plant);
 	if (gp_sim_create(&config, &sim, &error)) {
-		snprintf(ret_outcome->error, sizeof(ret_outcome->error), "%.*s", (int)sizeof(ret_outcome->error) - 1, error.text);
+		snprintf(ret_outcome->error, sizeof(ret_outcome->error), "%.*s", (int)sizeof(ret_outcome->error) - 1,
+			 error.text);
 	} else {
 		swarm_seam_attach(sim);
 		run_phases(world, sim, &run, &faults, ret_outcome);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the two seams: every call of the simulator into the core and into the model goes through here (linker --wrap), is told to the checkers, and is where
- * planted bugs lie. Without a plant a call passes unchanged.
+ * Owns the two seams: every call of the simulator into the core and into the model goes through here (linker --wrap),
+ * is told to the checkers, and is where planted bugs lie. Without a plant a call passes unchanged.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "test/sim/checker_truth.h"
 #include "test/sim/swarm.h"
 
-#define SEAM_MODEL_MAX 4096u            /* queues a model has ever had: numbers are not reused within a run */
+#define SEAM_MODEL_MAX 4096u /* queues a model has ever had: numbers are not reused within a run */
 
 /* clang-format off */
 int __real_gp_sched_device_add(struct gp_sched *, const struct gp_device_attr *, const char *, const struct gp_param *, uint32_t *);
@@ -54,7 +54,10 @@ int __wrap_gp_gpu_transact(struct gp_gpu *, const struct gp_gpu_change *, uint32
 bool __wrap_gp_gpu_poll(struct gp_gpu *, struct gp_gpu_event *);
 /* clang-format on */
 
-struct seam_queue { uint32_t device, model, process; bool alive; };
+struct seam_queue {
+	uint32_t device, model, process;
+	bool alive;
+};
 
 static struct {
 	struct checker_run *run;
@@ -64,7 +67,7 @@ static struct {
 	uint64_t trace_cursor;
 	uint32_t gpu_count, queue_count;
 	struct gp_gpu *gpus[SWARM_DEVICE_MAX];
-	uint32_t number[SWARM_DEVICE_MAX][SEAM_MODEL_MAX];      /* model's queue → ours */
+	uint32_t number[SWARM_DEVICE_MAX][SEAM_MODEL_MAX]; /* model's queue → ours */
 	struct seam_queue queues[SEAM_MODEL_MAX];
 	/* Per device: the plan as the core made it and as it was sent. */
 	struct gp_plan made[SWARM_DEVICE_MAX], sent[SWARM_DEVICE_MAX];
@@ -199,7 +202,8 @@ int __wrap_gp_sched_client_remove(struct gp_sched *sched, struct gp_client_id cl
 
 	for (i = 0; !ret && i < seam.run->told->queue_end; i++) {
 		queue = &seam.run->told->queues[i];
-		if (!queue->used || queue->client.index != client.index || queue->client.generation != client.generation)
+		if (!queue->used || queue->client.index != client.index ||
+		    queue->client.generation != client.generation)
 			continue;
 		event.queue = (struct gp_queue_id){ i, queue->generation };
 		seam_tell(&event);
@@ -208,10 +212,13 @@ int __wrap_gp_sched_client_remove(struct gp_sched *sched, struct gp_client_id cl
 	return ret;
 }
 
-int __wrap_gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint32_t device, const struct gp_queue_attr *attr,
-			      uint64_t now_ns, struct gp_queue_id *ret_queue)
+int __wrap_gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint32_t device,
+			      const struct gp_queue_attr *attr, uint64_t now_ns, struct gp_queue_id *ret_queue)
 {
-	struct check_event event = { .type = CHECK_QUEUE_ADD, .device = device, .client = client, .queue_attr = attr,
+	struct check_event event = { .type = CHECK_QUEUE_ADD,
+				     .device = device,
+				     .client = client,
+				     .queue_attr = attr,
 				     .core_ns = now_ns };
 	int ret = __real_gp_sched_queue_add(sched, client, device, attr, now_ns, ret_queue);
 
@@ -236,9 +243,13 @@ int __wrap_gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id qu
 	return ret;
 }
 
-int __wrap_gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t written, uint64_t completed, uint64_t now_ns)
+int __wrap_gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t written, uint64_t completed,
+			   uint64_t now_ns)
 {
-	struct check_event event = { .type = CHECK_SAMPLE, .queue = queue, .written = written, .completed = completed,
+	struct check_event event = { .type = CHECK_SAMPLE,
+				     .queue = queue,
+				     .written = written,
+				     .completed = completed,
 				     .core_ns = now_ns };
 	const struct told_queue *told = told_find(seam.run->told, queue);
 	bool is_new = told && (told->written != written || told->completed != completed);
@@ -317,31 +328,37 @@ static int seam_result(const struct gp_plan *sent, const int *results, struct gp
 	uint32_t i;
 
 	for (i = 0; i < sent->close_count + sent->open_count; i++) {
-		const struct gp_order *order = i < sent->close_count ? &sent->close[i] : &sent->open[i - sent->close_count];
+		const struct gp_order *order =
+			i < sent->close_count ? &sent->close[i] : &sent->open[i - sent->close_count];
 
 		if (order->queue.index == queue.index && order->queue.generation == queue.generation)
 			return results[i];
 	}
-	return 0;       /* never sent: a lie */
+	return 0; /* never sent: a lie */
 }
 
-int __wrap_gp_sched_applied(struct gp_sched *sched, uint32_t device, uint64_t seq, const int *results, uint32_t result_count,
-			    uint64_t now_ns)
+int __wrap_gp_sched_applied(struct gp_sched *sched, uint32_t device, uint64_t seq, const int *results,
+			    uint32_t result_count, uint64_t now_ns)
 {
 	const struct gp_plan *made = &seam.made[device], *sent = &seam.sent[device];
-	struct check_event event = { .type = CHECK_ACK, .device = device, .seq = seq, .results = results, .count = result_count,
+	struct check_event event = { .type = CHECK_ACK,
+				     .device = device,
+				     .seq = seq,
+				     .results = results,
+				     .count = result_count,
 				     .core_ns = now_ns };
 	uint32_t i, made_count = made->close_count + made->open_count;
 	int ret, answer[2 * GP_PLAN_MAX];
 
 	if (!seam.plant || (!seam.plant->make && !seam.plant->send)) {
 		ret = __real_gp_sched_applied(sched, device, seq, results, result_count, now_ns);
-	} else if (sent->seq != seq) {  /* an older plan: whatever is said, it comes too late */
+	} else if (sent->seq != seq) { /* an older plan: whatever is said, it comes too late */
 		ret = -ESTALE;
-	} else {                        /* the core gets an answer to the plan it made, not to the one that was sent */
+	} else { /* the core gets an answer to the plan it made, not to the one that was sent */
 		for (i = 0; i < made_count; i++)
-			answer[i] = seam_result(sent, results, i < made->close_count ? made->close[i].queue
-										    : made->open[i - made->close_count].queue);
+			answer[i] = seam_result(sent, results,
+						i < made->close_count ? made->close[i].queue :
+									made->open[i - made->close_count].queue);
 		ret = __real_gp_sched_applied(sched, device, made->seq, answer, made_count, now_ns);
 		if (seam.plant->send) { /* the checkers saw the plan that was made */
 			event.results = answer;
@@ -377,7 +394,9 @@ int __wrap_gp_gpu_create(const struct gp_gpu_config *config, struct gp_gpu **ret
 int __wrap_gp_gpu_queue_add(struct gp_gpu *gpu, uint32_t process, const struct gp_gpu_queue_attr *attr, uint64_t now_ns,
 			    uint32_t *ret_queue)
 {
-	struct check_event event = { .type = CHECK_GPU_ADD, .device = seam_device(gpu), .kind = attr->kind,
+	struct check_event event = { .type = CHECK_GPU_ADD,
+				     .device = seam_device(gpu),
+				     .kind = attr->kind,
 				     .gpu_queue = seam.queue_count };
 	int ret = __real_gp_gpu_queue_add(gpu, process, attr, now_ns, ret_queue);
 
@@ -395,7 +414,8 @@ static void seam_remove(uint32_t device, uint32_t process, bool all)
 	uint32_t i;
 
 	for (i = 0; i < seam.queue_count; i++) {
-		if (!seam.queues[i].alive || seam.queues[i].device != device || (!all && seam.queues[i].process != process))
+		if (!seam.queues[i].alive || seam.queues[i].device != device ||
+		    (!all && seam.queues[i].process != process))
 			continue;
 		seam.queues[i].alive = false;
 		event.gpu_queue = i;
@@ -437,7 +457,10 @@ int __wrap_gp_gpu_transact(struct gp_gpu *gpu, const struct gp_gpu_change *chang
 			   uint64_t now_ns)
 {
 	struct gp_gpu_change told[2 * GP_PLAN_MAX];
-	struct check_event event = { .type = CHECK_TRANSACT, .device = seam_device(gpu), .seq = seq, .changes = told,
+	struct check_event event = { .type = CHECK_TRANSACT,
+				     .device = seam_device(gpu),
+				     .seq = seq,
+				     .changes = told,
 				     .count = change_count };
 	uint32_t i;
 	int ret = __real_gp_gpu_transact(gpu, changes, change_count, seq, now_ns);
@@ -445,7 +468,8 @@ int __wrap_gp_gpu_transact(struct gp_gpu *gpu, const struct gp_gpu_change *chang
 	if (ret || seq == PLANT_SEQ)
 		return ret;
 	for (i = 0; i < change_count; i++)
-		told[i] = (struct gp_gpu_change){ .queue = seam.number[event.device][changes[i].queue], .open = changes[i].open };
+		told[i] = (struct gp_gpu_change){ .queue = seam.number[event.device][changes[i].queue],
+						  .open = changes[i].open };
 	seam_tell(&event);
 	return 0;
 }
@@ -456,8 +480,8 @@ static void seam_plant_closed(struct gp_gpu *gpu, const bool *was_closed, uint64
 	uint32_t i;
 
 	for (i = 0; i < seam.queue_count; i++) {
-		if (seam.queues[i].alive && seam.gpus[seam.queues[i].device] == gpu && seam.run->truth->queues[i].closed &&
-		    !was_closed[i])
+		if (seam.queues[i].alive && seam.gpus[seam.queues[i].device] == gpu &&
+		    seam.run->truth->queues[i].closed && !was_closed[i])
 			seam.plant->closed(gpu, seam.queues[i].model, now_ns);
 	}
 }
@@ -474,8 +498,9 @@ bool __wrap_gp_gpu_poll(struct gp_gpu *gpu, struct gp_gpu_event *ret_event)
 	} while (plants && (ret_event->type == GP_GPU_EVENT_KILLED ||
 			    (ret_event->type == GP_GPU_EVENT_TRANSACTION && ret_event->value == PLANT_SEQ)));
 	event.now_ns = ret_event->time_ns;
-	event.gpu_queue = ret_event->type <= GP_GPU_EVENT_KILLED && ret_event->queue < SEAM_MODEL_MAX
-				  ? seam.number[event.device][ret_event->queue] : CHECKER_NONE;
+	event.gpu_queue = ret_event->type <= GP_GPU_EVENT_KILLED && ret_event->queue < SEAM_MODEL_MAX ?
+				  seam.number[event.device][ret_event->queue] :
+				  CHECKER_NONE;
 	for (i = 0; plants && i < seam.queue_count; i++)
 		was_closed[i] = seam.run->truth->queues[i].closed;
 	seam_tell(&event);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the worlds: a device, a policy with its parameters, and clients with their work, all drawn from a seed. Every world is valid (the simulator's own check
- * refuses it otherwise, which fails the run) and small: a tenth of a second of device time.
+ * Owns the worlds: a device, a policy with its parameters, and clients with their work, all drawn from a seed. Every
+ * world is valid (the simulator's own check refuses it otherwise, which fails the run) and small: a tenth of a second
+ * of device time.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,10 +45,11 @@ static int world_draw_device(struct swarm_world *world, struct gp_rng *rng, stru
 		return ret;
 	if (gp_desc_get(&world->desc, GP_DESC_SCHEDULER) == GP_SCHEDULER_TSG)
 		return 0;
-	if (pick == 5)          /* an imagined MI300X with a MES firmware: transactions that halt nobody else */
+	if (pick == 5) /* an imagined MI300X with a MES firmware: transactions that halt nobody else */
 		world_set(&world->desc, GP_DESC_SCHEDULER, GP_SCHEDULER_MES);
 	pipes = gp_desc_get(&world->desc, GP_DESC_PIPE_COUNT);
-	/* Few slots, but not so few that queues which are never parked fill them: an oversubscribed device is the model's own test. */
+	/* Few slots, but not so few that queues which are never parked fill them: an oversubscribed device is the
+	 * model's own test. */
 	if (world_chance(rng, 400))
 		world_set(&world->desc, GP_DESC_SLOT_COUNT, pipes * (int64_t)world_between(rng, 2, 3));
 	return 0;
@@ -63,8 +65,9 @@ static bool world_has_few_slots(const struct swarm_world *world)
 	return !world_is_tsg(world) && gp_desc_get(&world->desc, GP_DESC_SLOT_COUNT) < 20;
 }
 
-/* What ends in quarantine stays open for ever. Where slots are few it fills them, and then the device is oversubscribed; on a self-switching
- * device it is a second lower context beside the turn holder, and the two leave each other no time. Neither is what is looked at here. */
+/* What ends in quarantine stays open for ever. Where slots are few it fills them, and then the device is
+ * oversubscribed; on a self-switching device it is a second lower context beside the turn holder, and the two leave
+ * each other no time. Neither is what is looked at here. */
 bool swarm_world_can_quarantine(const struct swarm_world *world)
 {
 	return !world_is_tsg(world) && !world_has_few_slots(world);
@@ -96,12 +99,21 @@ static void world_draw_config(struct swarm_world *world, struct gp_rng *rng)
 	struct gp_sim_config *config = &world->config;
 
 	*config = (struct gp_sim_config){
-		.workload = &world->workload, .desc = &world->desc, .mode = GP_SIM_CORE,
+		.workload = &world->workload,
+		.desc = &world->desc,
+		.mode = GP_SIM_CORE,
 		.device_count = world_chance(rng, 350) ? (uint32_t)world_between(rng, 2, SWARM_DEVICE_MAX) : 1,
-		.policy = policies[gp_rng_below(rng, 10)], .unit = units[gp_rng_below(rng, 4)],
-		.gate_cost_ns = costs[gp_rng_below(rng, 5)], .dilate = world_chance(rng, 200) ? (uint32_t)world_between(rng, 2, 10) : 0,
-		.notice_ns = GP_SIM_DEFAULT_NS, .decide_ns = GP_SIM_DEFAULT_NS, .sample_ns = GP_SIM_DEFAULT_NS,
-		.rptr_at_fetch = world_chance(rng, 300), .no_arrivals_limit = true, .no_recording = true, .trace_count = 8192,
+		.policy = policies[gp_rng_below(rng, 10)],
+		.unit = units[gp_rng_below(rng, 4)],
+		.gate_cost_ns = costs[gp_rng_below(rng, 5)],
+		.dilate = world_chance(rng, 200) ? (uint32_t)world_between(rng, 2, 10) : 0,
+		.notice_ns = GP_SIM_DEFAULT_NS,
+		.decide_ns = GP_SIM_DEFAULT_NS,
+		.sample_ns = GP_SIM_DEFAULT_NS,
+		.rptr_at_fetch = world_chance(rng, 300),
+		.no_arrivals_limit = true,
+		.no_recording = true,
+		.trace_count = 8192,
 	};
 	if (world_chance(rng, 300)) {
 		config->notice_ns = world_between(rng, 0, 50) * US;
@@ -129,10 +141,12 @@ static struct gp_gpu_kernel world_draw_kernel(const struct gp_desc *desc, struct
 	return kernel;
 }
 
-static int world_draw_steps(struct swarm_world *world, struct gp_rng *rng, struct gp_work_client *client, uint64_t job_ns)
+static int world_draw_steps(struct swarm_world *world, struct gp_rng *rng, struct gp_work_client *client,
+			    uint64_t job_ns)
 {
 	uint32_t i, count = (uint32_t)world_between(rng, 1, 4), sequence = gp_workload_add_sequence(&world->workload);
-	bool copies = world_chance(rng, 300), collective = __builtin_popcountll(client->devices) > 1 && world_chance(rng, 700);
+	bool copies = world_chance(rng, 300),
+	     collective = __builtin_popcountll(client->devices) > 1 && world_chance(rng, 700);
 	struct gp_work_step *step;
 
 	if (sequence == UINT32_MAX)
@@ -152,8 +166,9 @@ static int world_draw_steps(struct swarm_world *world, struct gp_rng *rng, struc
 			step->copy_size = world_between(rng, 1, 16) << world_between(rng, 10, 20);
 			step->to_host = world_chance(rng, 300);
 		} else if (collective && (i == count - 1 || world_chance(rng, 300))) {
-			/* As collectives are: few workgroups, and in one order on every device. Two that fill the device, or that start in
-			 * another order on another device, would wait for each other for ever on any GPU. */
+			/* As collectives are: few workgroups, and in one order on every device. Two that fill the
+			 * device, or that start in another order on another device, would wait for each other for ever
+			 * on any GPU. */
 			step->type = GP_STEP_COLLECTIVE;
 			step->queue = 0;
 			step->kernel.workgroups = (uint32_t)world_between(rng, 1, 8);
@@ -183,16 +198,17 @@ static void world_draw_arrivals(struct gp_rng *rng, struct gp_work_client *clien
 		client->arrival = GP_ARRIVAL_CLOSED;
 		client->think_ns = world_between(rng, 0, 5000) * US;
 		break;
-	case 2:                 /* bursts */
+	case 2: /* bursts */
 		client->arrival = GP_ARRIVAL_EXPLICIT;
 		count = (uint32_t)world_between(rng, 2, 30);
 		for (i = 0; i < count; i++) {
 			request = gp_workload_add_request(client);
 			if (!request)
 				return;
-			at_ns += world_chance(rng, 700) ? gp_rng_below(rng, 100 * US) : gp_rng_below(rng, 8 * client->period_ns);
+			at_ns += world_chance(rng, 700) ? gp_rng_below(rng, 100 * US) :
+							  gp_rng_below(rng, 8 * client->period_ns);
 			request->offset_ns = at_ns;
-			request->step_count = 1;        /* the whole sequence, once it is known */
+			request->step_count = 1; /* the whole sequence, once it is known */
 		}
 		break;
 	default: client->arrival = GP_ARRIVAL_POISSON; break;
@@ -200,12 +216,14 @@ static void world_draw_arrivals(struct gp_rng *rng, struct gp_work_client *clien
 }
 
 /* Queues of one process on several devices are a gang; so may be single-device processes that work together. */
-static void world_draw_place(struct swarm_world *world, struct gp_rng *rng, struct gp_work_client *client, uint32_t index)
+static void world_draw_place(struct swarm_world *world, struct gp_rng *rng, struct gp_work_client *client,
+			     uint32_t index)
 {
 	uint32_t devices = world->config.device_count;
 
 	client->devices = 1ull << gp_rng_below(rng, devices);
-	/* On a self-switching device a gang would be one of several lower contexts at once, which nothing there can run. */
+	/* On a self-switching device a gang would be one of several lower contexts at once, which nothing there can
+	 * run. */
 	if (devices > 1 && world_chance(rng, 350) && !world_is_tsg(world)) {
 		client->devices = world_between(rng, 1, (1ull << devices) - 1);
 		if (__builtin_popcountll(client->devices) > 1)
@@ -213,12 +231,12 @@ static void world_draw_place(struct swarm_world *world, struct gp_rng *rng, stru
 	}
 	if (devices > 1 && !client->gang && world_chance(rng, 150) && !world_is_tsg(world))
 		client->gang = 1;
-	if (client->gang || client->unseen)     /* never parked: they must leave slots */
+	if (client->gang || client->unseen) /* never parked: they must leave slots */
 		client->queue_count = (uint32_t)world_between(rng, 1, 2);
 	if (client->gang)
 		client->deadline_ns = client->budget_ns = 0;
-	/* With a deadline each queue has an urgency of its own, which it lends to its siblings while it has work or announced some; the checkers do
-	 * not follow announcements. */
+	/* With a deadline each queue has an urgency of its own, which it lends to its siblings while it has work or
+	 * announced some; the checkers do not follow announcements. */
 	if (client->deadline_ns)
 		client->hint_ns = 0;
 }
@@ -234,12 +252,14 @@ static int world_draw_client(struct swarm_world *world, struct gp_rng *rng, uint
 	if (!client)
 		return -ENOMEM;
 	snprintf(client->name, sizeof(client->name), "c%u", index);
-	client->priority = world_chance(rng, 700) ? priorities[gp_rng_below(rng, 8)] : (int32_t)gp_rng_below(rng, GP_PRIORITY_MAX + 1);
+	client->priority = world_chance(rng, 700) ? priorities[gp_rng_below(rng, 8)] :
+						    (int32_t)gp_rng_below(rng, GP_PRIORITY_MAX + 1);
 	client->weight = world_chance(rng, 500) ? 0 : (uint32_t)world_between(rng, 1, 1000);
-	client->queue_count = world_chance(rng, 700) ? (uint32_t)world_between(rng, 1, 2) : (uint32_t)world_between(rng, 3, 6);
+	client->queue_count =
+		world_chance(rng, 700) ? (uint32_t)world_between(rng, 1, 2) : (uint32_t)world_between(rng, 3, 6);
 	client->ring_size = world_chance(rng, 100) ? 8 : 64;
 	client->spread = world_chance(rng, 300) && world->config.device_count == 1;
-	client->unseen = world_chance(rng, 80) && index < 2;    /* never parked: they must leave slots */
+	client->unseen = world_chance(rng, 80) && index < 2; /* never parked: they must leave slots */
 	client->memory_size = gp_rng_below(rng, 16ull << 30);
 	client->start_ns = world_chance(rng, 300) ? gp_rng_below(rng, 20 * MS) : 0;
 	job_ns = world_chance(rng, 500) ? world_between(rng, 20, 500) * US : world_between(rng, 1, 5) * MS;
@@ -268,15 +288,20 @@ uint64_t swarm_world_job_ns(const struct swarm_world *world, uint32_t index)
 		step = &seq->steps[i];
 		capacity = gp_gpu_capacity(&world->desc, &step->kernel);
 		if (step->type == GP_STEP_COPY)
-			total_ns += step->repeat * (step->copy_size * 1000000000 /
-						    (uint64_t)gp_desc_get(&world->desc, GP_DESC_COPY_BANDWIDTH) + 20 * US);
+			total_ns +=
+				step->repeat * (step->copy_size * 1000000000 /
+							(uint64_t)gp_desc_get(&world->desc, GP_DESC_COPY_BANDWIDTH) +
+						20 * US);
 		else
-			total_ns += step->repeat * ((step->kernel.workgroups + capacity - 1) / capacity * step->kernel.workgroup_ns + 20 * US);
+			total_ns += step->repeat *
+				    ((step->kernel.workgroups + capacity - 1) / capacity * step->kernel.workgroup_ns +
+				     20 * US);
 	}
 	return total_ns;
 }
 
-/* Long enough for the longest plan there can be, most of the time; else the core gives up on plans that are still carried out. */
+/* Long enough for the longest plan there can be, most of the time; else the core gives up on plans that are still
+ * carried out. */
 static uint64_t world_ack_timeout_ns(const struct swarm_world *world, struct gp_rng *rng)
 {
 	uint64_t queues = 4, gate_ns = world->config.gate_cost_ns ? world->config.gate_cost_ns : 400 * US;
@@ -295,12 +320,14 @@ static void world_describe(struct swarm_world *world)
 	static const char *const schedulers[] = { "cpsch", "mes", "tsg" };
 	const struct gp_sim_config *config = &world->config;
 
-	snprintf(world->text, sizeof(world->text),
-		 "%u x %s (%s), %s, unit %s, gate %llu us, counters at %s, %u clients, %llu ms, %u faults, acks lost/late/doubled %u/%u/%u per mille",
-		 config->device_count, world->desc.name, schedulers[gp_desc_get(&world->desc, GP_DESC_SCHEDULER)], config->policy,
-		 units[config->unit], (unsigned long long)(config->gate_cost_ns / US), config->rptr_at_fetch ? "fetch" : "completion",
-		 world->workload.client_count, (unsigned long long)(world->calm_ns / MS), world->fault_count, world->ack.drop,
-		 world->ack.late, world->ack.copy);
+	snprintf(
+		world->text, sizeof(world->text),
+		"%u x %s (%s), %s, unit %s, gate %llu us, counters at %s, %u clients, %llu ms, %u faults, acks lost/late/doubled %u/%u/%u per mille",
+		config->device_count, world->desc.name, schedulers[gp_desc_get(&world->desc, GP_DESC_SCHEDULER)],
+		config->policy, units[config->unit], (unsigned long long)(config->gate_cost_ns / US),
+		config->rptr_at_fetch ? "fetch" : "completion", world->workload.client_count,
+		(unsigned long long)(world->calm_ns / MS), world->fault_count, world->ack.drop, world->ack.late,
+		world->ack.copy);
 }
 
 int swarm_world_init(struct swarm_world *world, uint64_t seed, struct gp_error *error)
@@ -320,7 +347,8 @@ int swarm_world_init(struct swarm_world *world, uint64_t seed, struct gp_error *
 	world->calm_ns = world_between(&rng, 40, 200) * MS;
 	world->config.duration_ns = world->workload.duration_ns = world->calm_ns;
 	snprintf(world->workload.name, sizeof(world->workload.name), "swarm");
-	count = world_chance(&rng, 650) ? (uint32_t)world_between(&rng, 1, 5) : (uint32_t)world_between(&rng, 6, SWARM_CLIENT_MAX);
+	count = world_chance(&rng, 650) ? (uint32_t)world_between(&rng, 1, 5) :
+					  (uint32_t)world_between(&rng, 6, SWARM_CLIENT_MAX);
 	for (i = 0; i < count && !ret; i++)
 		ret = world_draw_client(world, &rng, i);
 	if (ret) {
