@@ -3,22 +3,9 @@
  * Decisions. For one device at a time: which gates close, which open, in one plan. The order of the steps is the precedence: what must be repaired, what a more
  * urgent queue asks for, whose turn is over, what the slots cannot hold, and then who may open. A decision touches the queues it changes, not all there are.
  */
-#include "core/state.h"
+#include "core/plan.h"
 
 #define PLAN_ROUNDS_MAX 8u      /* looks at each device in one call; the rest is for the next one */
-
-struct plan_builder {
-	struct gp_sched *sched;
-	struct gp_device *device;
-	struct gp_plan *plan;
-	uint32_t closing_compute;       /* compute gates closed by this plan: their slots are free for its opens */
-	uint32_t closing_seats;
-};
-
-static bool plan_is_full(const struct plan_builder *b)
-{
-	return b->plan->close_count >= GP_PLAN_MAX || b->plan->open_count >= GP_PLAN_MAX;
-}
 
 static struct gp_order plan_order(const struct gp_sched *sched, uint32_t queue, enum gp_why why)
 {
@@ -28,7 +15,7 @@ static struct gp_order plan_order(const struct gp_sched *sched, uint32_t queue, 
 				  gang == GP_NONE ? 0 : sched->gangs[gang].move };
 }
 
-static void plan_close(struct plan_builder *b, uint32_t queue, enum gp_why why)
+void gp_plan_close(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
 
@@ -41,7 +28,7 @@ static void plan_close(struct plan_builder *b, uint32_t queue, enum gp_why why)
 	gp_work_gate(b->sched, queue, GP_GATE_CLOSING);
 }
 
-static void plan_open(struct plan_builder *b, uint32_t queue, enum gp_why why)
+static void plan_open(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
 
@@ -53,7 +40,7 @@ static void plan_open(struct plan_builder *b, uint32_t queue, enum gp_why why)
 }
 
 /* Deliberately not closed: said once per reason, counted each time it is decided anew. */
-static void plan_leave(struct plan_builder *b, uint32_t queue, enum gp_why why)
+static void plan_leave(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
 
@@ -65,7 +52,7 @@ static void plan_leave(struct plan_builder *b, uint32_t queue, enum gp_why why)
 }
 
 /* Why a queue of lower rank should stay open after all; GP_WHY_NONE: close it. */
-static enum gp_why plan_reason_to_leave(struct plan_builder *b, uint32_t queue, const struct gp_queue *urgent)
+static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queue, const struct gp_queue *urgent)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
 	const struct gp_device *device = b->device;
@@ -116,7 +103,7 @@ static uint32_t plan_transactions(struct gp_sched *sched, const struct gp_device
 }
 
 /* A queue of higher rank has work: gates of lower rank close, idle ones too, so that nobody starts late. */
-static void plan_close_lower(struct plan_builder *b)
+static void plan_close_lower(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	uint32_t top = gp_heap_top(b->device, GP_HEAP_WORK);
@@ -152,18 +139,18 @@ static void plan_close_lower(struct plan_builder *b)
 	}
 	gp_budget_pay(b->device, transactions);
 	for (i = 0; i < count; i++) {
-		struct gp_order order = candidates[i];  /* plan_close() writes to the same place */
+		struct gp_order order = candidates[i];  /* gp_plan_close() writes to the same place */
 
 		if (sched->queues[order.queue.index].gang != GP_NONE)   /* first: the order carries the number of this move */
 			gp_gang_close(sched, sched->queues[order.queue.index].gang, order.why);
-		plan_close(b, order.queue.index, order.why);
+		gp_plan_close(b, order.queue.index, order.why);
 	}
 	if (count == room)
 		b->device->dirty = true;
 }
 
 /* Batch seats that lost the turn, or never had it, close: idle ones too, here off the urgent queue's path. */
-static void plan_close_turns(struct plan_builder *b)
+static void plan_close_turns(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	uint32_t index, i;
@@ -184,14 +171,14 @@ static void plan_close_turns(struct plan_builder *b)
 				gp_gang_close(sched, q->gang, GP_WHY_TURN);
 			if (b->plan->close_count == GP_PLAN_MAX)
 				return;         /* the seat stays in the list for the next plan */
-			plan_close(b, i, GP_WHY_TURN);
+			gp_plan_close(b, i, GP_WHY_TURN);
 		}
 		b->device->check_first = seat->check_next;
 		seat->check_gates = false;
 	}
 }
 
-static void plan_gangs(struct plan_builder *b)
+static void plan_gangs(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	uint32_t g, i, seen = 0, device = (uint32_t)(b->device - sched->devices);
@@ -204,221 +191,21 @@ static void plan_gangs(struct plan_builder *b)
 		seen++;
 		if (!(gang->device_mask >> device & 1))
 			continue;
-		for (i = gang->first; i != GP_NONE && !plan_is_full(b); i = sched->queues[i].gang_next) {
+		for (i = gang->first; i != GP_NONE && !gp_plan_is_full(b); i = sched->queues[i].gang_next) {
 			const struct gp_queue *q = &sched->queues[i];
 
 			if (q->device != device)
 				continue;
 			if (!gang->want_open && q->gate == GP_GATE_OPEN && q->hold_until_ns <= sched->now_ns)
-				plan_close(b, i, gang->why == GP_WHY_NONE ? GP_WHY_GANG : gang->why);
+				gp_plan_close(b, i, gang->why == GP_WHY_NONE ? GP_WHY_GANG : gang->why);
 			else if (gang->want_open && q->gate == GP_GATE_CLOSED)
 				plan_open(b, i, gang->why == GP_WHY_AGED ? GP_WHY_AGED : GP_WHY_GANG);
 		}
 	}
 }
 
-static bool plan_can_park(const struct gp_queue *q)
-{
-	return q->attr.kind == GP_KIND_COMPUTE && !q->attr.unseen && q->gang == GP_NONE && !q->aged;
-}
-
-/* When an open queue with work has had its time: it started when it was opened, or when its work came if it was open then. */
-static uint64_t plan_turn_end_ns(const struct plan_builder *b, const struct gp_queue *q)
-{
-	return (q->opened_ns > q->busy_since_ns ? q->opened_ns : q->busy_since_ns) + b->device->param.turn_ns;
-}
-
-/* An open queue that gives its slot to one of this rank: the longest idle, else the lowest below it, else an equal whose turn is over.
- * INT64_MAX: anybody must go. GP_NONE: nobody yet. */
-static uint32_t plan_slot_victim(struct plan_builder *b, int64_t rank)
-{
-	struct gp_sched *sched = b->sched;
-	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
-	uint32_t i, victim = b->device->idle_first;
-
-	if (victim != GP_NONE)
-		return victim;
-	for (i = 0; i < open->count; i++) {
-		const struct gp_queue *q = &sched->queues[open->slots[i]];
-
-		if (!plan_can_park(q) || q->rank > rank || q->hold_until_ns > sched->now_ns)
-			continue;
-		if (q->rank == rank && plan_turn_end_ns(b, q) > sched->now_ns) {
-			gp_device_wake(b->device, plan_turn_end_ns(b, q));
-			continue;
-		}
-		if (victim == GP_NONE || q->rank < sched->queues[victim].rank ||
-		    (q->rank == sched->queues[victim].rank && plan_turn_end_ns(b, q) < plan_turn_end_ns(b, &sched->queues[victim])))
-			victim = open->slots[i];
-	}
-	return victim;
-}
-
-/* May all gates of the seat close for one of this rank? ret_rank: the highest of its queues with work; INT64_MIN: none has. */
-static bool plan_seat_can_go(struct plan_builder *b, const struct gp_seat *seat, int64_t rank, int64_t *ret_rank)
-{
-	struct gp_sched *sched = b->sched;
-	uint32_t i;
-
-	*ret_rank = INT64_MIN;
-	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
-		const struct gp_queue *q = &sched->queues[i];
-
-		if (q->gate == GP_GATE_CLOSED)
-			continue;
-		if (q->gate != GP_GATE_OPEN || !plan_can_park(q) || q->hold_until_ns > sched->now_ns)
-			return false;
-		if (!q->has_work)
-			continue;
-		if (q->rank >= rank && plan_turn_end_ns(b, q) > sched->now_ns) {
-			gp_device_wake(b->device, plan_turn_end_ns(b, q));
-			return false;
-		}
-		if (q->rank > *ret_rank)
-			*ret_rank = q->rank;
-	}
-	return *ret_rank <= rank;
-}
-
-/* Closes all gates of the seat that matters least, so that its process slot is free for one of this rank; INT64_MAX: anybody must go. */
-static bool plan_park_process(struct plan_builder *b, int64_t rank)
-{
-	struct gp_sched *sched = b->sched;
-	int64_t own, victim_rank = INT64_MAX;
-	uint32_t i, victim = GP_NONE;
-
-	for (i = b->device->seat_first; i != GP_NONE; i = sched->seats[i].device_next)
-		if (sched->seats[i].open_count && plan_seat_can_go(b, &sched->seats[i], rank, &own) && own < victim_rank) {
-			victim_rank = own;
-			victim = i;
-		}
-	if (victim == GP_NONE || b->plan->close_count + sched->seats[victim].open_count > GP_PLAN_MAX)
-		return false;
-	for (i = sched->seats[victim].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
-		if (sched->queues[i].gate == GP_GATE_OPEN)
-			plan_close(b, i, GP_WHY_SLOTS);
-	b->closing_seats++;
-	return true;
-}
-
-/* Open seats with a gate that is never parked. Looks at all queues, but only where processes are parked and none is left. */
-static uint32_t plan_fixed_seats(const struct plan_builder *b)
-{
-	const struct gp_sched *sched = b->sched;
-	uint32_t seat, i, count = 0;
-
-	for (seat = b->device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
-		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
-			if (sched->queues[i].gate != GP_GATE_CLOSED &&
-			    (sched->queues[i].gate == GP_GATE_QUARANTINED || !plan_can_park(&sched->queues[i]))) {
-				count++;
-				break;
-			}
-	return count;
-}
-
-/* Where closing all gates of a client frees its process slot. As with slots, those never parked do not starve the others. */
-static bool plan_has_process(const struct plan_builder *b, uint32_t more)
-{
-	const struct gp_device *device = b->device;
-	uint32_t wanted = device->open_seat_count - b->closing_seats + more;
-
-	return !device->attr.process_parking || !device->attr.process_count_max || wanted <= device->attr.process_count_max ||
-	       wanted <= plan_fixed_seats(b) + 1;
-}
-
-/* Compute gates that may be open at once. Where those never parked fill the slots one more is let in: better oversubscribed than starved. With more
- * processes than the firmware keeps at once it slices anyway, and parking would cost without curing that. */
-static uint32_t plan_slots(const struct plan_builder *b)
-{
-	uint32_t slots = b->device->attr.slot_count;
-
-	if (b->device->oversubscribed && !b->device->attr.process_parking)
-		return GP_UNLIMITED;
-	return !slots || b->device->open_fixed_count < slots ? slots : b->device->open_fixed_count + 1;
-}
-
-static void plan_close_overflow(struct plan_builder *b)
-{
-	uint32_t slots = plan_slots(b);
-
-	while (!plan_has_process(b, 0) && plan_park_process(b, INT64_MAX))
-		;
-	while (slots && b->device->open_compute_count - b->closing_compute > slots && !plan_is_full(b)) {
-		uint32_t victim = plan_slot_victim(b, INT64_MAX);
-
-		if (victim == GP_NONE)
-			return;
-		plan_close(b, victim, GP_WHY_SLOTS);
-	}
-}
-
-static bool plan_has_slot(const struct plan_builder *b)
-{
-	return !b->device->attr.slot_count || b->device->open_compute_count - b->closing_compute < plan_slots(b);
-}
-
-/* A gang holds its slots together: one without work goes as a whole, else one of lower rank; INT64_MAX: anybody must go. */
-static bool plan_park_gang(struct plan_builder *b, int64_t rank)
-{
-	struct gp_sched *sched = b->sched;
-	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
-	uint32_t i, found = GP_NONE, device = (uint32_t)(b->device - sched->devices);
-
-	for (i = 0; i < open->count; i++) {
-		const struct gp_queue *q = &sched->queues[open->slots[i]];
-
-		if (q->gang == GP_NONE || q->attr.kind != GP_KIND_COMPUTE || q->aged || q->hold_until_ns > sched->now_ns)
-			continue;
-		if (!sched->gangs[q->gang].work_count) {
-			found = open->slots[i];
-			break;
-		}
-		if (q->rank >= rank)
-			continue;
-		if (plan_turn_end_ns(b, q) > sched->now_ns)     /* else two gangs could take each other's slots for ever, and neither would run */
-			gp_device_wake(b->device, plan_turn_end_ns(b, q));
-		else if (found == GP_NONE || q->rank < sched->queues[found].rank)
-			found = open->slots[i];
-	}
-	if (found == GP_NONE)
-		return false;
-	gp_gang_close(sched, sched->queues[found].gang, GP_WHY_SLOTS);
-	for (i = sched->gangs[sched->queues[found].gang].first; i != GP_NONE && !plan_is_full(b); i = sched->queues[i].gang_next)
-		if (sched->queues[i].device == device && sched->queues[i].gate == GP_GATE_OPEN)
-			plan_close(b, i, GP_WHY_SLOTS);
-	return plan_has_slot(b);
-}
-
-static bool plan_make_room(struct plan_builder *b, const struct gp_queue *opening)
-{
-	uint32_t victim;
-
-	if (!b->sched->seats[opening->seat].open_count && !plan_has_process(b, 1) &&
-	    !plan_park_process(b, opening->aged ? INT64_MAX : opening->rank))
-		return false;
-	if (opening->attr.kind != GP_KIND_COMPUTE || plan_has_slot(b))
-		return true;
-	victim = plan_slot_victim(b, opening->aged ? INT64_MAX : opening->rank);
-	if (plan_is_full(b))
-		return false;
-	if (victim == GP_NONE)
-		return plan_park_gang(b, opening->aged ? INT64_MAX : opening->rank);
-	/* Slots that change hands at every doorbell would cost more than they give: beyond the budget the waiting ones collect work. Among equals
-	 * half of it is left for preempting. */
-	if (!opening->aged) {
-		bool above = b->sched->queues[victim].rank < opening->rank;
-
-		if (!gp_budget_can_pay(b->sched, b->device, above ? 1 : 1 + b->device->param.burst / 2))
-			return false;
-		gp_budget_pay(b->device, 1);
-	}
-	plan_close(b, victim, GP_WHY_SLOTS);
-	return true;
-}
-
 /* Of the aged seat's queues the one that was open longest ago: with few slots they take turns too. */
-static uint32_t plan_next_aged(const struct plan_builder *b)
+static uint32_t plan_next_aged(const struct gp_plan_builder *b)
 {
 	const struct gp_sched *sched = b->sched;
 	uint32_t i, found = GP_NONE;
@@ -434,7 +221,7 @@ static uint32_t plan_next_aged(const struct plan_builder *b)
 }
 
 /* One that waited a whole window opens whatever its rank, if the budget can pay for putting it aside again. */
-static void plan_open_aged(struct plan_builder *b)
+static void plan_open_aged(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	uint32_t i;
@@ -449,7 +236,7 @@ static void plan_open_aged(struct plan_builder *b)
 				b->device->aged_until_ns = GP_NEVER_NS; /* the turn does not run out while it waits for the budget */
 			break;
 		}
-		if (plan_is_full(b) || !plan_make_room(b, &sched->queues[i]))
+		if (gp_plan_is_full(b) || !gp_slots_make_room(b, &sched->queues[i]))
 			break;
 		plan_open(b, i, GP_WHY_AGED);
 	}
@@ -457,7 +244,7 @@ static void plan_open_aged(struct plan_builder *b)
 }
 
 /* Idle gates of a client whose transaction is paid for anyway open with it: their next work need not wait for another one. */
-static void plan_open_company(struct plan_builder *b, uint32_t first, int64_t hold_rank)
+static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t hold_rank)
 {
 	struct gp_sched *sched = b->sched;
 	uint32_t n, i, last = b->plan->open_count;
@@ -467,23 +254,23 @@ static void plan_open_company(struct plan_builder *b, uint32_t first, int64_t ho
 	for (n = first; n < last; n++) {
 		uint32_t seat = sched->queues[b->plan->open[n].queue.index].seat;
 
-		for (i = sched->seats[seat].queue_first; i != GP_NONE && !plan_is_full(b); i = sched->queues[i].seat_next) {
+		for (i = sched->seats[seat].queue_first; i != GP_NONE && !gp_plan_is_full(b); i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
 
 			if (q->gate == GP_GATE_CLOSED && q->rank >= hold_rank && gp_turn_allows(sched, q) && q->gang == GP_NONE &&
-			    (q->attr.kind != GP_KIND_COMPUTE || plan_has_slot(b)))
+			    (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)))
 				plan_open(b, i, GP_WHY_COMPANY);
 		}
 	}
 }
 
-static void plan_open_ready(struct plan_builder *b)
+static void plan_open_ready(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	int64_t hold_rank = gp_device_hold_rank(sched, b->device);
 	uint32_t queue, first = b->plan->open_count;
 
-	while ((queue = gp_heap_top(b->device, GP_HEAP_READY)) != GP_NONE && !plan_is_full(b)) {
+	while ((queue = gp_heap_top(b->device, GP_HEAP_READY)) != GP_NONE && !gp_plan_is_full(b)) {
 		const struct gp_queue *q = &sched->queues[queue];
 
 		/* On a self-switching device the one that has the turn stays open under the urgent ones, so it may open too. */
@@ -493,7 +280,7 @@ static void plan_open_ready(struct plan_builder *b)
 		/* A batch gate opened now will have to be closed for the next urgent arrival: not before that can be paid. */
 		if (q->is_batch && !b->device->attr.switch_ns && !gp_budget_can_pay(sched, b->device, 1))
 			break;
-		if (!plan_make_room(b, q))
+		if (!gp_slots_make_room(b, q))
 			break;
 		plan_open(b, queue, q->is_batch ? GP_WHY_TURN : GP_WHY_WORK);
 	}
@@ -502,7 +289,7 @@ static void plan_open_ready(struct plan_builder *b)
 
 /* Gates whose state was lost with an order, and all closed gates of a stopped device, are ordered open: one client at a time and nothing else in the same
  * plan, because one who no longer answers would take the others' acknowledgements with it. */
-static void plan_repair(struct plan_builder *b)
+static void plan_repair(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	uint32_t seat, i;
@@ -510,7 +297,7 @@ static void plan_repair(struct plan_builder *b)
 	if (!b->device->unknown_count && !b->device->opening_all)
 		return;
 	for (seat = b->device->seat_first; seat != GP_NONE && !b->plan->open_count; seat = sched->seats[seat].device_next)
-		for (i = sched->seats[seat].queue_first; i != GP_NONE && !plan_is_full(b); i = sched->queues[i].seat_next) {
+		for (i = sched->seats[seat].queue_first; i != GP_NONE && !gp_plan_is_full(b); i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
 
 			if (q->gate == GP_GATE_UNKNOWN ? q->hold_until_ns <= sched->now_ns
@@ -550,7 +337,7 @@ static void plan_timers(struct gp_sched *sched, struct gp_device *device)
 }
 
 /* Writes the plan down and marks it under way. */
-static void plan_issue(struct plan_builder *b)
+static void plan_issue(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	struct gp_device *device = b->device;
@@ -582,7 +369,7 @@ static void plan_issue(struct plan_builder *b)
 static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *ret_plan)
 {
 	struct gp_device *device = &sched->devices[index];
-	struct plan_builder b = { .sched = sched, .device = device, .plan = ret_plan };
+	struct gp_plan_builder b = { .sched = sched, .device = device, .plan = ret_plan };
 
 	if (device->in_flight && sched->now_ns >= device->issued_ns + device->attr.ack_timeout_ns)
 		gp_apply_timeout(sched, device);
@@ -605,12 +392,12 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 		plan_close_lower(&b);
 		plan_close_turns(&b);
 		plan_gangs(&b);
-		plan_close_overflow(&b);
+		gp_slots_close_overflow(&b);
 		plan_open_aged(&b);
 		plan_open_ready(&b);
 	}
 	/* The steps above mark the device dirty as they change it; only what did not fit is left over. */
-	device->dirty = plan_is_full(&b);
+	device->dirty = gp_plan_is_full(&b);
 	if (ret_plan->close_count || ret_plan->open_count)
 		plan_issue(&b);
 	else if (ret_plan->announce)

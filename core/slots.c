@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Admission: keeps open compute gates within the device's slots and, where closing a whole client frees its place, open clients within its process slots. Who gives way is the
+ * longest idle, then the lowest, then an equal that has had its time; queues that must not be parked are let in beyond the limit rather than starved. */
+#include "core/plan.h"
+
+static bool slots_can_park(const struct gp_queue *q)
+{
+	return q->attr.kind == GP_KIND_COMPUTE && !q->attr.unseen && q->gang == GP_NONE && !q->aged;
+}
+
+/* When an open queue with work has had its time: it started when it was opened, or when its work came if it was open then. */
+static uint64_t slots_turn_end_ns(const struct gp_plan_builder *b, const struct gp_queue *q)
+{
+	return (q->opened_ns > q->busy_since_ns ? q->opened_ns : q->busy_since_ns) + b->device->param.turn_ns;
+}
+
+/* An open queue that gives its slot to one of this rank: the longest idle, else the lowest below it, else an equal whose turn is over.
+ * INT64_MAX: anybody must go. GP_NONE: nobody yet. */
+static uint32_t slots_victim(struct gp_plan_builder *b, int64_t rank)
+{
+	struct gp_sched *sched = b->sched;
+	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
+	uint32_t i, victim = b->device->idle_first;
+
+	if (victim != GP_NONE)
+		return victim;
+	for (i = 0; i < open->count; i++) {
+		const struct gp_queue *q = &sched->queues[open->slots[i]];
+
+		if (!slots_can_park(q) || q->rank > rank || q->hold_until_ns > sched->now_ns)
+			continue;
+		if (q->rank == rank && slots_turn_end_ns(b, q) > sched->now_ns) {
+			gp_device_wake(b->device, slots_turn_end_ns(b, q));
+			continue;
+		}
+		if (victim == GP_NONE || q->rank < sched->queues[victim].rank ||
+		    (q->rank == sched->queues[victim].rank && slots_turn_end_ns(b, q) < slots_turn_end_ns(b, &sched->queues[victim])))
+			victim = open->slots[i];
+	}
+	return victim;
+}
+
+/* May all gates of the seat close for one of this rank? ret_rank: the highest of its queues with work; INT64_MIN: none has. */
+static bool slots_seat_can_go(struct gp_plan_builder *b, const struct gp_seat *seat, int64_t rank, int64_t *ret_rank)
+{
+	struct gp_sched *sched = b->sched;
+	uint32_t i;
+
+	*ret_rank = INT64_MIN;
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+		const struct gp_queue *q = &sched->queues[i];
+
+		if (q->gate == GP_GATE_CLOSED)
+			continue;
+		if (q->gate != GP_GATE_OPEN || !slots_can_park(q) || q->hold_until_ns > sched->now_ns)
+			return false;
+		if (!q->has_work)
+			continue;
+		if (q->rank >= rank && slots_turn_end_ns(b, q) > sched->now_ns) {
+			gp_device_wake(b->device, slots_turn_end_ns(b, q));
+			return false;
+		}
+		if (q->rank > *ret_rank)
+			*ret_rank = q->rank;
+	}
+	return *ret_rank <= rank;
+}
+
+/* Closes all gates of the seat that matters least, so that its process slot is free for one of this rank; INT64_MAX: anybody must go. */
+static bool slots_park_process(struct gp_plan_builder *b, int64_t rank)
+{
+	struct gp_sched *sched = b->sched;
+	int64_t own, victim_rank = INT64_MAX;
+	uint32_t i, victim = GP_NONE;
+
+	for (i = b->device->seat_first; i != GP_NONE; i = sched->seats[i].device_next)
+		if (sched->seats[i].open_count && slots_seat_can_go(b, &sched->seats[i], rank, &own) && own < victim_rank) {
+			victim_rank = own;
+			victim = i;
+		}
+	if (victim == GP_NONE || b->plan->close_count + sched->seats[victim].open_count > GP_PLAN_MAX)
+		return false;
+	for (i = sched->seats[victim].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].gate == GP_GATE_OPEN)
+			gp_plan_close(b, i, GP_WHY_SLOTS);
+	b->closing_seats++;
+	return true;
+}
+
+/* Open seats with a gate that is never parked. Looks at all queues, but only where processes are parked and none is left. */
+static uint32_t slots_fixed_seats(const struct gp_plan_builder *b)
+{
+	const struct gp_sched *sched = b->sched;
+	uint32_t seat, i, count = 0;
+
+	for (seat = b->device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
+		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+			if (sched->queues[i].gate != GP_GATE_CLOSED &&
+			    (sched->queues[i].gate == GP_GATE_QUARANTINED || !slots_can_park(&sched->queues[i]))) {
+				count++;
+				break;
+			}
+	return count;
+}
+
+/* Where closing all gates of a client frees its process slot. As with slots, those never parked do not starve the others. */
+static bool slots_has_process(const struct gp_plan_builder *b, uint32_t more)
+{
+	const struct gp_device *device = b->device;
+	uint32_t wanted = device->open_seat_count - b->closing_seats + more;
+
+	return !device->attr.process_parking || !device->attr.process_count_max || wanted <= device->attr.process_count_max ||
+	       wanted <= slots_fixed_seats(b) + 1;
+}
+
+/* Compute gates that may be open at once. Where those never parked fill the slots one more is let in: better oversubscribed than starved. With more
+ * processes than the firmware keeps at once it slices anyway, and parking would cost without curing that. */
+static uint32_t slots_limit(const struct gp_plan_builder *b)
+{
+	uint32_t slots = b->device->attr.slot_count;
+
+	if (b->device->oversubscribed && !b->device->attr.process_parking)
+		return GP_UNLIMITED;
+	return !slots || b->device->open_fixed_count < slots ? slots : b->device->open_fixed_count + 1;
+}
+
+void gp_slots_close_overflow(struct gp_plan_builder *b)
+{
+	uint32_t slots = slots_limit(b);
+
+	while (!slots_has_process(b, 0) && slots_park_process(b, INT64_MAX))
+		;
+	while (slots && b->device->open_compute_count - b->closing_compute > slots && !gp_plan_is_full(b)) {
+		uint32_t victim = slots_victim(b, INT64_MAX);
+
+		if (victim == GP_NONE)
+			return;
+		gp_plan_close(b, victim, GP_WHY_SLOTS);
+	}
+}
+
+bool gp_slots_has(const struct gp_plan_builder *b)
+{
+	return !b->device->attr.slot_count || b->device->open_compute_count - b->closing_compute < slots_limit(b);
+}
+
+/* A gang holds its slots together: one without work goes as a whole, else one of lower rank; INT64_MAX: anybody must go. */
+static bool slots_park_gang(struct gp_plan_builder *b, int64_t rank)
+{
+	struct gp_sched *sched = b->sched;
+	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
+	uint32_t i, found = GP_NONE, device = (uint32_t)(b->device - sched->devices);
+
+	for (i = 0; i < open->count; i++) {
+		const struct gp_queue *q = &sched->queues[open->slots[i]];
+
+		if (q->gang == GP_NONE || q->attr.kind != GP_KIND_COMPUTE || q->aged || q->hold_until_ns > sched->now_ns)
+			continue;
+		if (!sched->gangs[q->gang].work_count) {
+			found = open->slots[i];
+			break;
+		}
+		if (q->rank >= rank)
+			continue;
+		if (slots_turn_end_ns(b, q) > sched->now_ns)     /* else two gangs could take each other's slots for ever, and neither would run */
+			gp_device_wake(b->device, slots_turn_end_ns(b, q));
+		else if (found == GP_NONE || q->rank < sched->queues[found].rank)
+			found = open->slots[i];
+	}
+	if (found == GP_NONE)
+		return false;
+	gp_gang_close(sched, sched->queues[found].gang, GP_WHY_SLOTS);
+	for (i = sched->gangs[sched->queues[found].gang].first; i != GP_NONE && !gp_plan_is_full(b); i = sched->queues[i].gang_next)
+		if (sched->queues[i].device == device && sched->queues[i].gate == GP_GATE_OPEN)
+			gp_plan_close(b, i, GP_WHY_SLOTS);
+	return gp_slots_has(b);
+}
+
+bool gp_slots_make_room(struct gp_plan_builder *b, const struct gp_queue *opening)
+{
+	uint32_t victim;
+
+	if (!b->sched->seats[opening->seat].open_count && !slots_has_process(b, 1) &&
+	    !slots_park_process(b, opening->aged ? INT64_MAX : opening->rank))
+		return false;
+	if (opening->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b))
+		return true;
+	victim = slots_victim(b, opening->aged ? INT64_MAX : opening->rank);
+	if (gp_plan_is_full(b))
+		return false;
+	if (victim == GP_NONE)
+		return slots_park_gang(b, opening->aged ? INT64_MAX : opening->rank);
+	/* Slots that change hands at every doorbell would cost more than they give: beyond the budget the waiting ones collect work. Among equals
+	 * half of it is left for preempting. */
+	if (!opening->aged) {
+		bool above = b->sched->queues[victim].rank < opening->rank;
+
+		if (!gp_budget_can_pay(b->sched, b->device, above ? 1 : 1 + b->device->param.burst / 2))
+			return false;
+		gp_budget_pay(b->device, 1);
+	}
+	gp_plan_close(b, victim, GP_WHY_SLOTS);
+	return true;
+}
