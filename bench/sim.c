@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How fast the simulator is: virtual seconds per second on one core, and how run time grows with queues and devices. Prints ratios within this one
- * run; judges nothing. */
+/* How fast the simulator is: virtual seconds per second on one core, and how run time grows with queues and devices.
+ * Prints ratios within this one run; judges nothing. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,13 +32,19 @@ static int bench_fail(const struct gp_error *error)
 	return -1;
 }
 
-/* Seconds for one run, the shortest of several; negative: it could not be run. ret_queues: compute queues of the workload, per device. */
+/* Seconds for one run, the shortest of several; negative: it could not be run. ret_queues: compute queues of the
+ * workload, per device. */
 static double bench_run(const struct bench_case *c, uint64_t *ret_queues, uint64_t *ret_requests)
 {
 	struct gp_mix_options options = { .device_count = c->device_count };
-	struct gp_sim_config config = { .seed = 7, .duration_ns = c->duration_ns, .gate_cost_ns = 150000, .unit = GP_UNIT_PROCESS,
-					.notice_ns = GP_SIM_DEFAULT_NS, .decide_ns = GP_SIM_DEFAULT_NS,
-					.sample_ns = GP_SIM_DEFAULT_NS, .no_recording = true };
+	struct gp_sim_config config = { .seed = 7,
+					.duration_ns = c->duration_ns,
+					.gate_cost_ns = 150000,
+					.unit = GP_UNIT_PROCESS,
+					.notice_ns = GP_SIM_DEFAULT_NS,
+					.decide_ns = GP_SIM_DEFAULT_NS,
+					.sample_ns = GP_SIM_DEFAULT_NS,
+					.no_recording = true };
 	struct gp_workload workload = { .name = "" };
 	struct gp_desc desc;
 	struct gp_error error = { "" };
@@ -52,8 +58,8 @@ static double bench_run(const struct bench_case *c, uint64_t *ret_queues, uint64
 	options.desc = &desc;
 	for (i = 0; i < 2 && c->settings[i]; i++)
 		options.settings[options.setting_count++] = c->settings[i];
-	if (strchr(c->mix, '\n') ? gp_mix_parse(c->mix, strlen(c->mix), "bench", &options, &workload, &error)
-				 : gp_mix_load(c->mix, &options, &workload, &error))
+	if (strchr(c->mix, '\n') ? gp_mix_parse(c->mix, strlen(c->mix), "bench", &options, &workload, &error) :
+				   gp_mix_load(c->mix, &options, &workload, &error))
 		return bench_fail(&error);
 	config.workload = &workload;
 	config.desc = &desc;
@@ -89,8 +95,9 @@ static void bench_speed(void)
 
 	printf("10 s of serve+train on mi300x, one core (aim: at most 10 s)\n");
 	for (i = 0; i < 2; i++) {
-		double took_s = bench_run(&(struct bench_case){ "serve+train", "mi300x", modes[i], 1, 10000000000ull, { NULL } }, &queues,
-					  &requests);
+		double took_s = bench_run(
+			&(struct bench_case){ "serve+train", "mi300x", modes[i], 1, 10000000000ull, { NULL } }, &queues,
+			&requests);
 
 		printf("  %-6s %9.3f s   %7.0f virtual seconds per second\n", modes[i], took_s, 10 / took_s);
 	}
@@ -106,12 +113,14 @@ static void bench_queues(void)
 	printf("  %8s %10s %10s %14s %8s\n", "queues", "seconds", "requests", "us per request", "ratio");
 	for (i = 0; i < 4; i++) {
 		uint64_t queues, requests;
-		double took_s = bench_run(&(struct bench_case){ "many-small", "mi300x", "hpf", 1, 1000000000ull, { clients[i] } },
-					  &queues, &requests);
+		double took_s = bench_run(
+			&(struct bench_case){ "many-small", "mi300x", "hpf", 1, 1000000000ull, { clients[i] } },
+			&queues, &requests);
 
 		first_s = i ? first_s : took_s / (double)requests;
-		printf("  %8llu %10.3f %10llu %14.1f %8.1f\n", (unsigned long long)queues, took_s, (unsigned long long)requests,
-		       took_s / (double)requests * 1e6, took_s / (double)requests / first_s);
+		printf("  %8llu %10.3f %10llu %14.1f %8.1f\n", (unsigned long long)queues, took_s,
+		       (unsigned long long)requests, took_s / (double)requests * 1e6,
+		       took_s / (double)requests / first_s);
 	}
 }
 
@@ -127,13 +136,15 @@ static void bench_devices(void)
 		double took_s;
 		char text[512];
 
-		(void)snprintf(text, sizeof(text),
-			       "[mix]\ntitle = bench\nduration = 10s\ndevices = %u\n"
-			       "[client serve]\nkind = service\npriority = 80\ncount = %u\ndevices = each\narrival = poisson\nrate = 150/s\n"
-			       "step = kernel full 0.2ms x10\n"
-			       "[client train]\nkind = batch\npriority = 20\ncount = %u\ndevices = each\nstep = kernel full 20ms\n",
-			       devices, devices, devices);
-		took_s = bench_run(&(struct bench_case){ text, "mi300x", "hpf", devices, 10000000000ull, { NULL } }, &queues, &requests);
+		(void)snprintf(
+			text, sizeof(text),
+			"[mix]\ntitle = bench\nduration = 10s\ndevices = %u\n"
+			"[client serve]\nkind = service\npriority = 80\ncount = %u\ndevices = each\narrival = poisson\nrate = 150/s\n"
+			"step = kernel full 0.2ms x10\n"
+			"[client train]\nkind = batch\npriority = 20\ncount = %u\ndevices = each\nstep = kernel full 20ms\n",
+			devices, devices, devices);
+		took_s = bench_run(&(struct bench_case){ text, "mi300x", "hpf", devices, 10000000000ull, { NULL } },
+				   &queues, &requests);
 		first_s = devices > 1 ? first_s : took_s;
 		printf("  %8u %10.3f %10llu %8.1f\n", devices, took_s, (unsigned long long)requests, took_s / first_s);
 	}

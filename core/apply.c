@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What became of a plan. Every order ends in a defined state: done, failed and to be tried again later, lost and to be ordered open, or quarantined. A queue is quarantined
- * after fail_max failed orders or at the first close that ends in -EIO, but never before it is open or was ordered open after its last close; it counts as open and
- * is never ordered again. An open that fails says nothing about whether the queue can be preempted (a transaction it shared may have failed for another): it is repeated.
+ * What became of a plan. Every order ends in a defined state: done, failed and to be tried again later, lost and to be
+ * ordered open, or quarantined. A queue is quarantined after fail_max failed orders or at the first close that ends in
+ * -EIO, but never before it is open or was ordered open after its last close; it counts as open and is never ordered
+ * again. An open that fails says nothing about whether the queue can be preempted (a transaction it shared may have
+ * failed for another): it is repeated.
  */
 #include "core/state.h"
 
@@ -26,7 +28,7 @@ static void apply_failed(struct gp_sched *sched, uint32_t queue, bool open, enum
 	uint32_t shift;
 
 	device->stats.order_failures++;
-	gp_trace(sched, GP_TRACE_ORDER_FAILED, queue, why, (uint64_t)-(int64_t)result);
+	gp_trace(sched, GP_TRACE_ORDER_FAILED, queue, why, (uint64_t)(-(int64_t)result));
 	q->fail_count++;
 	often = q->fail_count >= device->param.fail_max;
 	if (open == lost && (often || q->condemned || (!open && result == -EIO))) {
@@ -34,7 +36,7 @@ static void apply_failed(struct gp_sched *sched, uint32_t queue, bool open, enum
 		return;
 	}
 	if (!open && often)
-		q->condemned = true;    /* it may have closed: open it once more, then quarantine it */
+		q->condemned = true; /* it may have closed: open it once more, then quarantine it */
 	shift = q->fail_count < 10 ? q->fail_count : 10;
 	q->hold_until_ns = sched->now_ns + ((device->attr.close_ns + device->attr.open_ns + 1) << shift);
 	gp_work_gate(sched, queue, open || lost ? GP_GATE_UNKNOWN : GP_GATE_OPEN);
@@ -47,11 +49,11 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 	struct gp_device *device = gp_device_of(sched, q);
 
 	if (!open)
-		q->fail_count = 0;      /* that it opens does not show that it can be closed */
+		q->fail_count = 0; /* that it opens does not show that it can be closed */
 	q->hold_until_ns = 0;
 	gp_trace(sched, open ? GP_TRACE_OPENED : GP_TRACE_CLOSED, queue, q->order_why, sched->now_ns - q->order_ns);
 	if (open && q->aged && device->aged_seat == q->seat && !device->aged_begun) {
-		device->aged_begun = true;      /* once: gates that open later in the turn do not make it longer */
+		device->aged_begun = true; /* once: gates that open later in the turn do not make it longer */
 		device->aged_until_ns = sched->now_ns + device->param.age_turn_ns;
 	}
 	gp_work_gate(sched, queue, open ? GP_GATE_OPEN : GP_GATE_CLOSED);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The preemption budget: a bucket of transaction time that fills at overhead_permille of device time. Each preempting plan pays for closing and for
- * opening again, so that the share of the device lost to preemption is bounded whatever the arrivals do. */
+/* The preemption budget: a bucket of transaction time that fills at overhead_permille of device time. Each preempting
+ * plan pays for closing and for opening again, so that the share of the device lost to preemption is bounded whatever
+ * the arrivals do. */
 #include "core/state.h"
 
 static int64_t budget_cost_ns(const struct gp_device *device, uint32_t transaction_count)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The whole-state invariant check: recomputes from each queue's fields what heaps, lists and counts must say. For tests and debug builds. */
+/* The whole-state invariant check: recomputes from each queue's fields what heaps, lists and counts must say. For tests
+ * and debug builds. */
 #include "core/state.h"
 
 /* Recomputed from the queues themselves, not from the heap the inversions are found with. */
@@ -28,8 +29,8 @@ static const char *check_queue(const struct gp_sched *sched, const struct gp_que
 	bool waits = active && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE;
 	bool allowed = gp_turn_allows(sched, q);
 
-	if (q->device >= sched->device_count || !sched->seats[q->seat].used || sched->seats[q->seat].device != q->device ||
-	    sched->seats[q->seat].client != q->client)
+	if (q->device >= sched->device_count || !sched->seats[q->seat].used ||
+	    sched->seats[q->seat].device != q->device || sched->seats[q->seat].client != q->client)
 		return "a queue sits on a seat that is not its client's";
 	if ((q->heap_index[GP_HEAP_WORK] != GP_NONE) != active)
 		return "the work heap disagrees with a queue's work";
@@ -113,9 +114,11 @@ static const char *check_device(const struct gp_sched *sched, const struct gp_de
 		return wrong;
 	if (seats != device->seat_count || queues != device->queue_count)
 		return "a device's counts of seats and queues are wrong";
-	if (compute != device->open_compute_count || fixed != device->open_fixed_count || open_seats != device->open_seat_count || unknown != device->unknown_count)
+	if (compute != device->open_compute_count || fixed != device->open_fixed_count ||
+	    open_seats != device->open_seat_count || unknown != device->unknown_count)
 		return "a device's counts of gates are wrong";
-	if (device->batch_max != GP_UNLIMITED && (turns != device->turn_count || (turns > device->batch_max && !sched->gang_count)))
+	if (device->batch_max != GP_UNLIMITED &&
+	    (turns != device->turn_count || (turns > device->batch_max && !sched->gang_count)))
 		return "a device's turns are wrong";
 	return NULL;
 }

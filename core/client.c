@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Clients, their seats on devices, and their queues come and go. Everything from outside is checked here; inside, ids are trusted. */
+/* Clients, their seats on devices, and their queues come and go. Everything from outside is checked here; inside, ids
+ * are trusted. */
 #include "core/state.h"
 
 static struct gp_client *client_find(struct gp_sched *sched, struct gp_client_id id)
@@ -65,13 +66,22 @@ static uint32_t client_seat(struct gp_sched *sched, uint32_t client, uint32_t de
 		if (sched->seats[i].device == device)
 			return i;
 	i = sched->seat_free;
-	GP_ASSERT(i != GP_NONE);        /* as many seats as queues, and each seat has a queue */
+	GP_ASSERT(i != GP_NONE); /* as many seats as queues, and each seat has a queue */
 	seat = &sched->seats[i];
 	sched->seat_free = seat->client_next;
 	*seat = (struct gp_seat){
-		.used = true, .client = client, .device = device, .client_next = sched->clients[client].seat_first,
-		.device_next = d->seat_first, .device_prev = GP_NONE, .queue_first = GP_NONE, .check_next = GP_NONE,
-		.rank = INT64_MIN, .has_turn = d->batch_max == GP_UNLIMITED, .mark_ns = sched->now_ns, .joined_ns = sched->now_ns,
+		.used = true,
+		.client = client,
+		.device = device,
+		.client_next = sched->clients[client].seat_first,
+		.device_next = d->seat_first,
+		.device_prev = GP_NONE,
+		.queue_first = GP_NONE,
+		.check_next = GP_NONE,
+		.rank = INT64_MIN,
+		.has_turn = d->batch_max == GP_UNLIMITED,
+		.mark_ns = sched->now_ns,
+		.joined_ns = sched->now_ns,
 		.view = { .turn_count = d->turn_clock, .weight = 1 },
 	};
 	sched->clients[client].seat_first = i;
@@ -146,8 +156,8 @@ static bool client_attr_ok(const struct gp_sched *sched, const struct gp_queue_a
 	       (unsigned int)attr->kind <= GP_KIND_COPY && (!attr->gang || sched->limits.gang_count);
 }
 
-int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint32_t device, const struct gp_queue_attr *attr,
-		       uint64_t now_ns, struct gp_queue_id *ret_queue)
+int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint32_t device,
+		       const struct gp_queue_attr *attr, uint64_t now_ns, struct gp_queue_id *ret_queue)
 {
 	uint32_t index = sched->queue_free, i;
 	struct gp_device *d = &sched->devices[device];
@@ -158,7 +168,8 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 		return -ESTALE;
 	if (device >= sched->device_count || !client_attr_ok(sched, attr))
 		return -EINVAL;
-	if (index == GP_NONE || d->queue_count == d->attr.queue_max || (attr->gang && !gp_gang_can_join(sched, attr->gang)))
+	if (index == GP_NONE || d->queue_count == d->attr.queue_max ||
+	    (attr->gang && !gp_gang_can_join(sched, attr->gang)))
 		return -ENOSPC;
 	if (d->policy->admit && d->policy->admit(attr, d->budget_used_ppm))
 		return -EDQUOT;
@@ -166,9 +177,19 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 	sched->queue_free = q->seat_next;
 	gp_clock(sched, now_ns);
 	*q = (struct gp_queue){
-		.generation = q->generation + 1, .used = true, .client = client.index, .device = device, .attr = *attr,
-		.gang = GP_NONE, .gang_next = GP_NONE, .idle_next = GP_NONE, .idle_prev = GP_NONE, .seat_prev = GP_NONE,
-		.gate = GP_GATE_CLOSED, .mark_ns = sched->now_ns, .timer_ns = GP_NEVER_NS,
+		.generation = q->generation + 1,
+		.used = true,
+		.client = client.index,
+		.device = device,
+		.attr = *attr,
+		.gang = GP_NONE,
+		.gang_next = GP_NONE,
+		.idle_next = GP_NONE,
+		.idle_prev = GP_NONE,
+		.seat_prev = GP_NONE,
+		.gate = GP_GATE_CLOSED,
+		.mark_ns = sched->now_ns,
+		.timer_ns = GP_NEVER_NS,
 	};
 	q->attr.weight = attr->weight ? attr->weight : GP_WEIGHT_DEFAULT;
 	for (i = 0; i < GP_HEAP_COUNT; i++)
@@ -187,7 +208,7 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 		gp_turn_settle(sched, d);
 	gp_work_rerank(sched, index);
 	gp_work_gate(sched, index, GP_GATE_OPEN);
-	q->opened_ns = 0;               /* min_open protects what we opened, not what was born open */
+	q->opened_ns = 0; /* min_open protects what we opened, not what was born open */
 	if (q->is_batch && !seat->has_turn && d->turn_count < d->batch_max)
 		gp_turn_give(sched, q->seat);
 	gp_turn_check(sched, q->seat);
@@ -200,7 +221,8 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 	return 0;
 }
 
-int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, const struct gp_queue_attr *attr, uint64_t now_ns)
+int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, const struct gp_queue_attr *attr,
+			    uint64_t now_ns)
 {
 	struct gp_queue *q = gp_queue_find(sched, queue);
 	struct gp_device *device;
@@ -210,7 +232,7 @@ int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, co
 	if (!q)
 		return -ESTALE;
 	if (!client_attr_ok(sched, attr) || attr->kind != q->attr.kind || attr->gang != q->attr.gang)
-		return -EINVAL;         /* kind and gang are for life */
+		return -EINVAL; /* kind and gang are for life */
 	device = gp_device_of(sched, q);
 	own_ppm = q->attr.deadline_ns ? q->attr.budget_ns * 1000000 / q->attr.deadline_ns : 0;
 	others_ppm = device->budget_used_ppm - own_ppm;
@@ -248,7 +270,7 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 	gp_work_account(sched, queue.index);
 	q->has_work = q->hinted = q->aged = false;
 	q->linger_until_ns = q->hint_from_ns = q->hint_at_ns = q->tail_until_ns = q->hold_until_ns = q->tail_ns = 0;
-	gp_work_gate(sched, queue.index, GP_GATE_CLOSED);       /* leaves every heap and list */
+	gp_work_gate(sched, queue.index, GP_GATE_CLOSED); /* leaves every heap and list */
 	gp_trace(sched, GP_TRACE_QUEUE_REMOVE, queue.index, GP_WHY_NONE, 0);
 	if (device->announce == queue.index)
 		device->announce = GP_NONE;
@@ -281,7 +303,7 @@ int gp_sched_client_remove(struct gp_sched *sched, struct gp_client_id client, u
 
 	if (!c)
 		return -ESTALE;
-	while (c->seat_first != GP_NONE) {      /* a seat goes with its last queue */
+	while (c->seat_first != GP_NONE) { /* a seat goes with its last queue */
 		uint32_t queue = sched->seats[c->seat_first].queue_first;
 
 		(void)gp_sched_queue_remove(sched, gp_queue_id_of(sched, queue), now_ns);
@@ -300,8 +322,13 @@ int gp_sched_queue_info(const struct gp_sched *sched, struct gp_queue_id queue, 
 	if (!q)
 		return -ESTALE;
 	*ret_info = (struct gp_queue_info){
-		.gate = q->gate, .has_work = q->has_work, .rank = q->rank, .pending = q->written - q->completed,
-		.run_ns = q->run_ns, .wait_ns = q->wait_ns, .device = q->device,
+		.gate = q->gate,
+		.has_work = q->has_work,
+		.rank = q->rank,
+		.pending = q->written - q->completed,
+		.run_ns = q->run_ns,
+		.wait_ns = q->wait_ns,
+		.device = q->device,
 		.linger_ns = q->linger_until_ns > sched->now_ns ? q->linger_until_ns - sched->now_ns : 0,
 		.client = { q->client, sched->clients[q->client].generation },
 	};
@@ -317,8 +344,9 @@ int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stat
 }
 
 /*
- * A queue that has work all the time is open for age_turn in every such stretch: the window itself, then at most one aged turn of every other
- * seat before its own, each with the plan that may be under way, its own open, and the time the budget needs to pay for it; and one lost acknowledgement.
+ * A queue that has work all the time is open for age_turn in every such stretch: the window itself, then at most one
+ * aged turn of every other seat before its own, each with the plan that may be under way, its own open, and the time
+ * the budget needs to pay for it; and one lost acknowledgement.
  */
 uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t device)
 {
@@ -328,7 +356,9 @@ uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t dev
 	if (device >= sched->device_count)
 		return 0;
 	d = &sched->devices[device];
-	per_plan = d->attr.unit == GP_UNIT_DEVICE ? 1 : d->attr.unit == GP_UNIT_PROCESS ? d->seat_count : d->queue_count;
+	per_plan = d->attr.unit == GP_UNIT_DEVICE  ? 1 :
+		   d->attr.unit == GP_UNIT_PROCESS ? d->seat_count :
+						     d->queue_count;
 	/* With fewer slots than queues an aged turn may have room for one queue of its seat only. */
 	turns = d->attr.slot_count && d->queue_count > d->attr.slot_count ? d->queue_count : d->seat_count;
 	pair_ns = d->attr.close_ns + d->attr.open_ns;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Gangs: queues of a collective on several devices open and close together, because a rank that runs alone only spins. A gang has work if any member has,
- * its rank is its members' highest, and it opens only when every one of its devices lets it: first the turn on all of them, then the closes it needs are
- * acknowledged everywhere, then all members open in orders that share a move number.
+ * Gangs: queues of a collective on several devices open and close together, because a rank that runs alone only spins.
+ * A gang has work if any member has, its rank is its members' highest, and it opens only when every one of its devices
+ * lets it: first the turn on all of them, then the closes it needs are acknowledged everywhere, then all members open
+ * in orders that share a move number.
  */
 #include "core/state.h"
 
@@ -15,7 +16,8 @@ static void gang_mark_devices(struct gp_sched *sched, const struct gp_gang *gang
 			sched->devices[i].dirty = true;
 }
 
-/* Gates of the device are not ours to order, or not now: whatever they are, the gang's other devices do not wait for it. */
+/* Gates of the device are not ours to order, or not now: whatever they are, the gang's other devices do not wait for
+ * it. */
 static bool gang_is_free_of(const struct gp_device *device)
 {
 	return device->stopped || !device->policy->gates;
@@ -91,8 +93,9 @@ void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
 		GP_ASSERT(*link != GP_NONE);
 	*link = q->gang_next;
 	if (gp_device_of(sched, q)->turn_count > gp_device_of(sched, q)->batch_max)
-		gp_turn_take(sched, q->seat);   /* it had the turn only beside the others */
-	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)     /* an aged turn they shared may be gone with it */
+		gp_turn_take(sched, q->seat); /* it had the turn only beside the others */
+	for (i = gang->first; i != GP_NONE;
+	     i = sched->queues[i].gang_next) /* an aged turn they shared may be gone with it */
 		sched->queues[i].aged &= gp_device_of(sched, &sched->queues[i])->aged_seat == sched->queues[i].seat;
 	q->gang = GP_NONE;
 	q->gang_next = GP_NONE;
@@ -169,7 +172,8 @@ static bool gang_has_turn(const struct gp_sched *sched, const struct gp_gang *ga
 	uint32_t i;
 
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
-		if (sched->queues[i].device == device && sched->queues[i].is_batch && sched->seats[sched->queues[i].seat].has_turn)
+		if (sched->queues[i].device == device && sched->queues[i].is_batch &&
+		    sched->seats[sched->queues[i].seat].has_turn)
 			return true;
 	return false;
 }
@@ -180,11 +184,11 @@ void gp_gang_lose_turn(struct gp_sched *sched, uint32_t index)
 	uint32_t i;
 
 	if (!gang->want_open && !gang->work_count)
-		return;                 /* closed and idle: the seats' turns are not the gang's */
+		return; /* closed and idle: the seats' turns are not the gang's */
 	gp_gang_close(sched, index, GP_WHY_TURN);
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
 		if (sched->queues[i].is_batch)
-			gp_turn_take(sched, sched->queues[i].seat);     /* comes back here, but only once per seat */
+			gp_turn_take(sched, sched->queues[i].seat); /* comes back here, but only once per seat */
 }
 
 /* Seats of the gang on the device that would need a turn. */
@@ -196,7 +200,8 @@ static uint32_t gang_turns_needed(struct gp_sched *sched, const struct gp_gang *
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
 		struct gp_seat *seat = &sched->seats[sched->queues[i].seat];
 
-		if (sched->queues[i].device != device || !sched->queues[i].is_batch || seat->has_turn || seat->stamp == stamp)
+		if (sched->queues[i].device != device || !sched->queues[i].is_batch || seat->has_turn ||
+		    seat->stamp == stamp)
 			continue;
 		seat->stamp = stamp;
 		count++;
@@ -220,14 +225,16 @@ static bool gang_member_may_open(struct gp_sched *sched, const struct gp_gang *g
 
 	if (gang_is_free_of(device))
 		return true;
-	if (device->in_flight || (q->gate != GP_GATE_CLOSED && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_QUARANTINED) ||
+	if (device->in_flight ||
+	    (q->gate != GP_GATE_CLOSED && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_QUARANTINED) ||
 	    q->rank < gp_device_hold_rank(sched, device))
 		return false;
 	if (!q->is_batch || device->batch_max == GP_UNLIMITED)
 		return true;
 	if (device->turn_count + gang_turns_needed(sched, gang, q->device) > GP_BATCH_MAX)
 		return sched->seats[q->seat].has_turn;
-	return gang_has_turn(sched, gang, q->device) || (gang_is_next(sched, q) && gp_turn_can_get(sched, q->seat, q->rank));
+	return gang_has_turn(sched, gang, q->device) ||
+	       (gang_is_next(sched, q) && gp_turn_can_get(sched, q->seat, q->rank));
 }
 
 /* Nobody of lower rank, and no batch client without the turn, is open beside it any more. */
@@ -237,8 +244,9 @@ static bool gang_member_has_room(const struct gp_sched *sched, uint32_t queue)
 	const struct gp_device *device = &sched->devices[q->device];
 	uint32_t lowest = gp_heap_top(device, GP_HEAP_OPEN);
 
-	return gang_is_free_of(device) || (!gp_turn_has_to_close(sched, device) &&
-				   (lowest == GP_NONE || sched->queues[lowest].rank >= q->rank || device->attr.switch_ns));
+	return gang_is_free_of(device) ||
+	       (!gp_turn_has_to_close(sched, device) &&
+		(lowest == GP_NONE || sched->queues[lowest].rank >= q->rank || device->attr.switch_ns));
 }
 
 static void gang_decide_one(struct gp_sched *sched, uint32_t index)
@@ -261,7 +269,8 @@ static void gang_decide_one(struct gp_sched *sched, uint32_t index)
 	}
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
 		if (!gang_member_has_room(sched, i))
-			return;         /* those devices' own plans close what is in the way, and their acknowledgement brings us back */
+			return; /* those devices' own plans close what is in the way, and their acknowledgement brings
+				   us back */
 	gp_gang_open(sched, index, GP_WHY_GANG);
 }
 

@@ -23,10 +23,11 @@ static bool heap_before(const struct gp_queue *queues, enum gp_heap_name name, u
 			return qa->order < qb->order;
 		break;
 	}
-	return a < b;   /* a total order, so that every run decides alike */
+	return a < b; /* a total order, so that every run decides alike */
 }
 
-static void heap_set(struct gp_sched *sched, struct gp_heap *heap, enum gp_heap_name name, uint32_t place, uint32_t queue)
+static void heap_set(struct gp_sched *sched, struct gp_heap *heap, enum gp_heap_name name, uint32_t place,
+		     uint32_t queue)
 {
 	heap->slots[place] = queue;
 	sched->queues[queue].heap_index[name] = place;
@@ -105,15 +106,15 @@ static bool heap_within(const struct gp_queue *queue, enum gp_heap_name name, in
 static uint32_t heap_past(uint32_t place, uint32_t count)
 {
 	while (place > 0) {
-		if ((place & 1u) && place + 1 < count)  /* a left child with a sibling */
+		if ((place & 1u) && place + 1 < count) /* a left child with a sibling */
 			return place + 1;
 		place = (place - 1) / 2;
 	}
 	return count;
 }
 
-uint32_t gp_heap_visit(const struct gp_sched *sched, const struct gp_device *device, enum gp_heap_name name, int64_t bound,
-		       uint32_t *place)
+uint32_t gp_heap_visit(const struct gp_sched *sched, const struct gp_device *device, enum gp_heap_name name,
+		       int64_t bound, uint32_t *place)
 {
 	const struct gp_heap *heap = &device->heaps[name];
 
@@ -121,7 +122,7 @@ uint32_t gp_heap_visit(const struct gp_sched *sched, const struct gp_device *dev
 		uint32_t queue = heap->slots[*place];
 
 		if (!heap_within(&sched->queues[queue], name, bound)) {
-			*place = heap_past(*place, heap->count);        /* and so are all below it */
+			*place = heap_past(*place, heap->count); /* and so are all below it */
 			continue;
 		}
 		*place = 2 * *place + 1 < heap->count ? 2 * *place + 1 : heap_past(*place, heap->count);

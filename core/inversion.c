@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Inversions: a queue with work while one of lower rank runs on the same device, beyond what the device switches by itself.
- * One begins when both hold as far as the core was told, and is written down with its length when either ends. Only queues that are affected are touched.
+ * Inversions: a queue with work while one of lower rank runs on the same device, beyond what the device switches by
+ * itself. One begins when both hold as far as the core was told, and is written down with its length when either ends.
+ * Only queues that are affected are touched.
  */
 #include "core/state.h"
 
 /* On a self-switching device the batch client that has the turn yields to the top queues by itself. */
-static bool inversion_is_exempt(const struct gp_sched *sched, const struct gp_device *device, const struct gp_queue *waiter,
-				const struct gp_queue *runner)
+static bool inversion_is_exempt(const struct gp_sched *sched, const struct gp_device *device,
+				const struct gp_queue *waiter, const struct gp_queue *runner)
 {
 	return device->attr.switch_ns && !waiter->is_batch && runner->is_batch && sched->seats[runner->seat].has_turn;
 }
 
-static uint32_t inversion_find(const struct gp_sched *sched, const struct gp_device *device, const struct gp_queue *waiter)
+static uint32_t inversion_find(const struct gp_sched *sched, const struct gp_device *device,
+			       const struct gp_queue *waiter)
 {
 	uint32_t place = 0, runner;
 
@@ -71,7 +73,8 @@ void gp_inversion_work(struct gp_sched *sched, uint32_t queue)
 	else if (!q->inverted && runner != GP_NONE)
 		inversion_begin(sched, queue, runner);
 	else if (q->inverted)
-		q->inverted_by = runner;        /* after a change of its rank the one it waited for may not be below it any more */
+		q->inverted_by =
+			runner; /* after a change of its rank the one it waited for may not be below it any more */
 }
 
 void gp_inversion_started(struct gp_sched *sched, uint32_t queue)
@@ -108,7 +111,7 @@ void gp_inversion_stopped(struct gp_sched *sched, uint32_t queue, enum gp_why wh
 		runner = inversion_find(sched, device, q);
 		if (runner == GP_NONE) {
 			inversion_end(sched, waiter, why);
-		} else {                        /* the same inversion, now because of another one */
+		} else { /* the same inversion, now because of another one */
 			q->inverted_by = runner;
 		}
 	}

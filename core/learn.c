@@ -2,8 +2,8 @@
 /* What a queue's past says about its future: arrival gaps, time per packet, length of busy periods. Integers only. */
 #include "core/state.h"
 
-#define LEARN_GAP_SHIFT 10u     /* the first bucket ends at 2^10 ns */
-#define LEARN_GAP_MIN 8u        /* fewer gaps than this say nothing */
+#define LEARN_GAP_SHIFT 10u /* the first bucket ends at 2^10 ns */
+#define LEARN_GAP_MIN   8u  /* fewer gaps than this say nothing */
 
 static uint32_t learn_bucket(uint64_t gap_ns)
 {
@@ -28,16 +28,17 @@ void gp_learn_gap(struct gp_queue *queue, uint64_t gap_ns)
 {
 	uint32_t i, bucket = learn_bucket(gap_ns);
 
-	if (queue->gaps[bucket] >= 1024)        /* forget by halves, so that a changed rhythm is learned again */
+	if (queue->gaps[bucket] >= 1024) /* forget by halves, so that a changed rhythm is learned again */
 		for (i = 0; i < GP_GAP_BUCKETS; i++)
 			queue->gaps[i] /= 2;
 	queue->gaps[bucket]++;
 }
 
 /*
- * How long to keep the lower gates closed after this queue drained. Lingering for L costs the time up to the next arrival if that comes within
- * L, else L and a whole cycle of opening and closing again; the L with the smallest expected cost over the gaps seen so far is
- * chosen. Memoryless arrivals that are rarer than a cycle give 0, bursts give the burst's inner gap, arrivals denser than a cycle the maximum.
+ * How long to keep the lower gates closed after this queue drained. Lingering for L costs the time up to the next
+ * arrival if that comes within L, else L and a whole cycle of opening and closing again; the L with the smallest
+ * expected cost over the gaps seen so far is chosen. Memoryless arrivals that are rarer than a cycle give 0, bursts
+ * give the burst's inner gap, arrivals denser than a cycle the maximum.
  */
 uint64_t gp_learn_linger_ns(const struct gp_queue *queue, uint64_t cycle_ns, uint64_t linger_max_ns)
 {
@@ -56,7 +57,7 @@ uint64_t gp_learn_linger_ns(const struct gp_queue *queue, uint64_t cycle_ns, uin
 		if (end_ns > linger_max_ns)
 			break;
 		within += queue->gaps[i];
-		within_ns += queue->gaps[i] * (end_ns - end_ns / 4);    /* the middle of a power-of-two bucket */
+		within_ns += queue->gaps[i] * (end_ns - end_ns / 4); /* the middle of a power-of-two bucket */
 		cost = within_ns + (total - within) * (end_ns + cycle_ns);
 		if (cost < best_cost) {
 			best_cost = cost;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Decisions. For one device at a time: which gates close, which open, in one plan. The order of the steps is the precedence: what must be repaired, what a more
- * urgent queue asks for, whose turn is over, what the slots cannot hold, and then who may open. A decision touches the queues it changes, not all there are.
+ * Decisions. For one device at a time: which gates close, which open, in one plan. The order of the steps is the
+ * precedence: what must be repaired, what a more urgent queue asks for, whose turn is over, what the slots cannot hold,
+ * and then who may open. A decision touches the queues it changes, not all there are.
  */
 #include "core/plan.h"
 
-#define PLAN_ROUNDS_MAX 8u      /* looks at each device in one call; the rest is for the next one */
+#define PLAN_ROUNDS_MAX 8u /* looks at each device in one call; the rest is for the next one */
 
 static struct gp_order plan_order(const struct gp_sched *sched, uint32_t queue, enum gp_why why)
 {
 	uint32_t client = sched->queues[queue].client, gang = sched->queues[queue].gang;
 
-	return (struct gp_order){ gp_queue_id_of(sched, queue), { client, sched->clients[client].generation }, why,
+	return (struct gp_order){ gp_queue_id_of(sched, queue),
+				  { client, sched->clients[client].generation },
+				  why,
 				  gang == GP_NONE ? 0 : sched->gangs[gang].move };
 }
 
@@ -129,7 +132,7 @@ static void plan_close_lower(struct gp_plan_builder *b)
 		why = !has_work ? GP_WHY_IDLE : urgent->has_work ? GP_WHY_PRIORITY : GP_WHY_HINT;
 		candidates[count++] = plan_order(sched, queue, why);
 	}
-	if (left && !busy)      /* what runs is let finish: stopping the device for idle gates now would only disturb it */
+	if (left && !busy) /* what runs is let finish: stopping the device for idle gates now would only disturb it */
 		return;
 	transactions = plan_transactions(sched, b->device, candidates, count);
 	if (count && !gp_budget_can_pay(sched, b->device, transactions)) {
@@ -139,9 +142,10 @@ static void plan_close_lower(struct gp_plan_builder *b)
 	}
 	gp_budget_pay(b->device, transactions);
 	for (i = 0; i < count; i++) {
-		struct gp_order order = candidates[i];  /* gp_plan_close() writes to the same place */
+		struct gp_order order = candidates[i]; /* gp_plan_close() writes to the same place */
 
-		if (sched->queues[order.queue.index].gang != GP_NONE)   /* first: the order carries the number of this move */
+		if (sched->queues[order.queue.index].gang !=
+		    GP_NONE) /* first: the order carries the number of this move */
 			gp_gang_close(sched, sched->queues[order.queue.index].gang, order.why);
 		gp_plan_close(b, order.queue.index, order.why);
 	}
@@ -161,16 +165,17 @@ static void plan_close_turns(struct gp_plan_builder *b)
 		for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
 
-			if (q->gate != GP_GATE_OPEN || gp_turn_allows(sched, q) || q->aged || q->hold_until_ns > sched->now_ns)
+			if (q->gate != GP_GATE_OPEN || gp_turn_allows(sched, q) || q->aged ||
+			    q->hold_until_ns > sched->now_ns)
 				continue;
 			if (q->gang == GP_NONE && b->device->turn_count < b->device->batch_max) {
-				gp_turn_give(sched, index);     /* nobody else wants it: closing would only cost */
+				gp_turn_give(sched, index); /* nobody else wants it: closing would only cost */
 				continue;
 			}
 			if (q->gang != GP_NONE)
 				gp_gang_close(sched, q->gang, GP_WHY_TURN);
 			if (b->plan->close_count == GP_PLAN_MAX)
-				return;         /* the seat stays in the list for the next plan */
+				return; /* the seat stays in the list for the next plan */
 			gp_plan_close(b, i, GP_WHY_TURN);
 		}
 		b->device->check_first = seat->check_next;
@@ -233,7 +238,8 @@ static void plan_open_aged(struct gp_plan_builder *b)
 	while ((i = plan_next_aged(b)) != GP_NONE) {
 		if (!gp_budget_can_pay(sched, b->device, 1)) {
 			if (!b->device->aged_begun)
-				b->device->aged_until_ns = GP_NEVER_NS; /* the turn does not run out while it waits for the budget */
+				b->device->aged_until_ns =
+					GP_NEVER_NS; /* the turn does not run out while it waits for the budget */
 			break;
 		}
 		if (gp_plan_is_full(b) || !gp_slots_make_room(b, &sched->queues[i]))
@@ -243,7 +249,8 @@ static void plan_open_aged(struct gp_plan_builder *b)
 	gp_device_wake(b->device, b->device->aged_until_ns);
 }
 
-/* Idle gates of a client whose transaction is paid for anyway open with it: their next work need not wait for another one. */
+/* Idle gates of a client whose transaction is paid for anyway open with it: their next work need not wait for another
+ * one. */
 static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t hold_rank)
 {
 	struct gp_sched *sched = b->sched;
@@ -254,11 +261,12 @@ static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t
 	for (n = first; n < last; n++) {
 		uint32_t seat = sched->queues[b->plan->open[n].queue.index].seat;
 
-		for (i = sched->seats[seat].queue_first; i != GP_NONE && !gp_plan_is_full(b); i = sched->queues[i].seat_next) {
+		for (i = sched->seats[seat].queue_first; i != GP_NONE && !gp_plan_is_full(b);
+		     i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
 
-			if (q->gate == GP_GATE_CLOSED && q->rank >= hold_rank && gp_turn_allows(sched, q) && q->gang == GP_NONE &&
-			    (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)))
+			if (q->gate == GP_GATE_CLOSED && q->rank >= hold_rank && gp_turn_allows(sched, q) &&
+			    q->gang == GP_NONE && (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)))
 				plan_open(b, i, GP_WHY_COMPANY);
 		}
 	}
@@ -273,11 +281,13 @@ static void plan_open_ready(struct gp_plan_builder *b)
 	while ((queue = gp_heap_top(b->device, GP_HEAP_READY)) != GP_NONE && !gp_plan_is_full(b)) {
 		const struct gp_queue *q = &sched->queues[queue];
 
-		/* On a self-switching device the one that has the turn stays open under the urgent ones, so it may open too. */
+		/* On a self-switching device the one that has the turn stays open under the urgent ones, so it may open
+		 * too. */
 		if (q->rank < hold_rank &&
 		    !(b->device->attr.switch_ns && q->is_batch && gp_turn_is_best(sched, b->device, q->rank)))
 			break;
-		/* A batch gate opened now will have to be closed for the next urgent arrival: not before that can be paid. */
+		/* A batch gate opened now will have to be closed for the next urgent arrival: not before that can be
+		 * paid. */
 		if (q->is_batch && !b->device->attr.switch_ns && !gp_budget_can_pay(sched, b->device, 1))
 			break;
 		if (!gp_slots_make_room(b, q))
@@ -287,8 +297,9 @@ static void plan_open_ready(struct gp_plan_builder *b)
 	plan_open_company(b, first, hold_rank);
 }
 
-/* Gates whose state was lost with an order, and all closed gates of a stopped device, are ordered open: one client at a time and nothing else in the same
- * plan, because one who no longer answers would take the others' acknowledgements with it. */
+/* Gates whose state was lost with an order, and all closed gates of a stopped device, are ordered open: one client at a
+ * time and nothing else in the same plan, because one who no longer answers would take the others' acknowledgements
+ * with it. */
 static void plan_repair(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -296,12 +307,14 @@ static void plan_repair(struct gp_plan_builder *b)
 
 	if (!b->device->unknown_count && !b->device->opening_all)
 		return;
-	for (seat = b->device->seat_first; seat != GP_NONE && !b->plan->open_count; seat = sched->seats[seat].device_next)
-		for (i = sched->seats[seat].queue_first; i != GP_NONE && !gp_plan_is_full(b); i = sched->queues[i].seat_next) {
+	for (seat = b->device->seat_first; seat != GP_NONE && !b->plan->open_count;
+	     seat = sched->seats[seat].device_next)
+		for (i = sched->seats[seat].queue_first; i != GP_NONE && !gp_plan_is_full(b);
+		     i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
 
-			if (q->gate == GP_GATE_UNKNOWN ? q->hold_until_ns <= sched->now_ns
-						       : b->device->opening_all && q->gate == GP_GATE_CLOSED)
+			if (q->gate == GP_GATE_UNKNOWN ? q->hold_until_ns <= sched->now_ns :
+							 b->device->opening_all && q->gate == GP_GATE_CLOSED)
 				plan_open(b, i, b->device->opening_all ? GP_WHY_STOPPED : GP_WHY_TIMEOUT);
 		}
 	if (!b->plan->open_count)
@@ -383,7 +396,8 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	ret_plan->device = index;
 	ret_plan->close_count = ret_plan->open_count = ret_plan->transaction_count = 0;
 	ret_plan->announce = device->announce != GP_NONE && !device->stopped;
-	ret_plan->bring_in = ret_plan->announce ? gp_queue_id_of(sched, device->announce) : (struct gp_queue_id){ GP_NONE, 0 };
+	ret_plan->bring_in =
+		ret_plan->announce ? gp_queue_id_of(sched, device->announce) : (struct gp_queue_id){ GP_NONE, 0 };
 	device->announce = GP_NONE;
 	plan_repair(&b);
 	if (!device->stopped && !ret_plan->open_count) {
@@ -425,7 +439,8 @@ bool gp_sched_plan(struct gp_sched *sched, uint64_t now_ns, struct gp_plan *ret_
 	uint32_t i, settled = 0;
 
 	gp_clock(sched, now_ns);
-	/* Round until nobody has anything to do: a device looked at late may move a gang that has members on one looked at before. */
+	/* Round until nobody has anything to do: a device looked at late may move a gang that has members on one looked
+	 * at before. */
 	for (i = 0; settled < sched->device_count && i < PLAN_ROUNDS_MAX * sched->device_count; i++) {
 		uint32_t index = (sched->plan_next + i) % sched->device_count;
 

@@ -9,7 +9,7 @@ struct gp_plan_builder {
 	struct gp_sched *sched;
 	struct gp_device *device;
 	struct gp_plan *plan;
-	uint32_t closing_compute;       /* compute gates closed by this plan: their slots are free for its opens */
+	uint32_t closing_compute; /* compute gates closed by this plan: their slots are free for its opens */
 	uint32_t closing_seats;
 };
 
@@ -22,8 +22,9 @@ static inline bool gp_plan_is_full(const struct gp_plan_builder *b)
 void gp_plan_close(struct gp_plan_builder *b, uint32_t queue, enum gp_why why);
 
 /* slots.c: hardware slots and process slots. */
-bool gp_slots_has(const struct gp_plan_builder *b);                             /* room for one more compute gate */
-bool gp_slots_make_room(struct gp_plan_builder *b, const struct gp_queue *opening);    /* closes somebody if it must; false: not now */
+bool gp_slots_has(const struct gp_plan_builder *b); /* room for one more compute gate */
+bool gp_slots_make_room(struct gp_plan_builder *b,
+			const struct gp_queue *opening); /* closes somebody if it must; false: not now */
 void gp_slots_close_overflow(struct gp_plan_builder *b);
 
 #endif

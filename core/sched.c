@@ -2,7 +2,9 @@
 /* Life: the caller's memory is laid out and devices are added. Everything from outside is checked here. */
 #include "core/state.h"
 
-struct sched_layout { size_t devices, clients, queues, seats, gangs, trace, heaps, total; };
+struct sched_layout {
+	size_t devices, clients, queues, seats, gangs, trace, heaps, total;
+};
 
 static size_t sched_place(size_t *offset, size_t size, size_t count)
 {
@@ -24,7 +26,8 @@ static bool sched_layout(const struct gp_limits *limits, struct sched_layout *re
 	ret_layout->devices = sched_place(&offset, sizeof(struct gp_device), limits->device_count);
 	ret_layout->clients = sched_place(&offset, sizeof(struct gp_client), limits->client_count);
 	ret_layout->queues = sched_place(&offset, sizeof(struct gp_queue), limits->queue_count);
-	ret_layout->seats = sched_place(&offset, sizeof(struct gp_seat), limits->queue_count);  /* a seat has at least one queue */
+	ret_layout->seats =
+		sched_place(&offset, sizeof(struct gp_seat), limits->queue_count); /* a seat has at least one queue */
 	ret_layout->gangs = sched_place(&offset, sizeof(struct gp_gang), limits->gang_count);
 	ret_layout->trace = sched_place(&offset, sizeof(struct gp_trace_event), limits->trace_count);
 	ret_layout->heaps = sched_place(&offset, sizeof(uint32_t) * GP_HEAP_COUNT, limits->queue_count);
@@ -50,7 +53,7 @@ int gp_sched_init(void *memory, size_t size, const struct gp_limits *limits, str
 		return -EINVAL;
 	memset(memory, 0, layout.total);
 	sched->limits = *limits;
-	sched->now_ns = 1;              /* in the queues' own times 0 means none; a driver's time 0 counts as 1 */
+	sched->now_ns = 1; /* in the queues' own times 0 means none; a driver's time 0 counts as 1 */
 	sched->devices = (void *)(base + layout.devices);
 	sched->clients = (void *)(base + layout.clients);
 	sched->queues = (void *)(base + layout.queues);
@@ -99,28 +102,31 @@ static struct gp_param sched_param(const struct gp_param *param, const struct gp
 	};
 }
 
-static uint32_t sched_batch_max(const struct gp_param *param, const struct gp_device_attr *attr, const struct gp_policy *policy)
+static uint32_t sched_batch_max(const struct gp_param *param, const struct gp_device_attr *attr,
+				const struct gp_policy *policy)
 {
 	if (!policy->gates)
 		return GP_UNLIMITED;
-	/* Two short slices beside each other are pure switching (measured: 0 % progress), so the device's word stands above the parameter. */
+	/* Two short slices beside each other are pure switching (measured: 0 % progress), so the device's word stands
+	 * above the parameter. */
 	if (attr->switch_ns && (!param->batch_clients || param->batch_clients > attr->lower_max))
 		return attr->lower_max ? attr->lower_max : 1;
 	if (param->batch_clients)
 		return param->batch_clients;
-	return 1;       /* measured: turns give the batch side more than running side by side, and leave one client to stop */
+	return 1; /* measured: turns give the batch side more than running side by side, and leave one client to stop */
 }
 
-int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *attr, const char *policy, const struct gp_param *param,
-			uint32_t *ret_device)
+int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *attr, const char *policy,
+			const struct gp_param *param, uint32_t *ret_device)
 {
 	const struct gp_policy *found = gp_policy_find(policy);
 	struct gp_device *device;
 	uint32_t i;
 
 	if (!found || !sched_param_ok(param) || (unsigned int)attr->unit > GP_UNIT_QUEUE || !attr->queue_max ||
-	    attr->close_ns > GP_DURATION_NS_MAX || attr->open_ns > GP_DURATION_NS_MAX || attr->ack_timeout_ns > GP_DURATION_NS_MAX ||
-	    attr->switch_ns > GP_DURATION_NS_MAX || attr->lower_max > GP_BATCH_MAX)
+	    attr->close_ns > GP_DURATION_NS_MAX || attr->open_ns > GP_DURATION_NS_MAX ||
+	    attr->ack_timeout_ns > GP_DURATION_NS_MAX || attr->switch_ns > GP_DURATION_NS_MAX ||
+	    attr->lower_max > GP_BATCH_MAX)
 		return -EINVAL;
 	if (sched->device_count == sched->limits.device_count ||
 	    attr->queue_max > sched->limits.queue_count - sched->queue_reserved)
@@ -132,8 +138,8 @@ int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *att
 	device->policy = found;
 	device->batch_max = sched_batch_max(param, attr, found);
 	for (i = 0; i < GP_HEAP_COUNT; i++)
-		device->heaps[i].slots = sched->heap_slots + (size_t)sched->queue_reserved * GP_HEAP_COUNT +
-					 (size_t)i * attr->queue_max;
+		device->heaps[i].slots =
+			sched->heap_slots + (size_t)sched->queue_reserved * GP_HEAP_COUNT + (size_t)i * attr->queue_max;
 	sched->queue_reserved += attr->queue_max;
 	device->seat_first = device->idle_first = device->idle_last = device->check_first = GP_NONE;
 	device->inverted_first = device->aged_seat = device->announce = GP_NONE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Admission: keeps open compute gates within the device's slots and, where closing a whole client frees its place, open clients within its process slots. Who gives way is the
- * longest idle, then the lowest, then an equal that has had its time; queues that must not be parked are let in beyond the limit rather than starved. */
+/* Admission: keeps open compute gates within the device's slots and, where closing a whole client frees its place, open
+ * clients within its process slots. Who gives way is the longest idle, then the lowest, then an equal that has had its
+ * time; queues that must not be parked are let in beyond the limit rather than starved. */
 #include "core/plan.h"
 
 static bool slots_can_park(const struct gp_queue *q)
@@ -8,14 +9,15 @@ static bool slots_can_park(const struct gp_queue *q)
 	return q->attr.kind == GP_KIND_COMPUTE && !q->attr.unseen && q->gang == GP_NONE && !q->aged;
 }
 
-/* When an open queue with work has had its time: it started when it was opened, or when its work came if it was open then. */
+/* When an open queue with work has had its time: it started when it was opened, or when its work came if it was open
+ * then. */
 static uint64_t slots_turn_end_ns(const struct gp_plan_builder *b, const struct gp_queue *q)
 {
 	return (q->opened_ns > q->busy_since_ns ? q->opened_ns : q->busy_since_ns) + b->device->param.turn_ns;
 }
 
-/* An open queue that gives its slot to one of this rank: the longest idle, else the lowest below it, else an equal whose turn is over.
- * INT64_MAX: anybody must go. GP_NONE: nobody yet. */
+/* An open queue that gives its slot to one of this rank: the longest idle, else the lowest below it, else an equal
+ * whose turn is over. INT64_MAX: anybody must go. GP_NONE: nobody yet. */
 static uint32_t slots_victim(struct gp_plan_builder *b, int64_t rank)
 {
 	struct gp_sched *sched = b->sched;
@@ -34,13 +36,15 @@ static uint32_t slots_victim(struct gp_plan_builder *b, int64_t rank)
 			continue;
 		}
 		if (victim == GP_NONE || q->rank < sched->queues[victim].rank ||
-		    (q->rank == sched->queues[victim].rank && slots_turn_end_ns(b, q) < slots_turn_end_ns(b, &sched->queues[victim])))
+		    (q->rank == sched->queues[victim].rank &&
+		     slots_turn_end_ns(b, q) < slots_turn_end_ns(b, &sched->queues[victim])))
 			victim = open->slots[i];
 	}
 	return victim;
 }
 
-/* May all gates of the seat close for one of this rank? ret_rank: the highest of its queues with work; INT64_MIN: none has. */
+/* May all gates of the seat close for one of this rank? ret_rank: the highest of its queues with work; INT64_MIN: none
+ * has. */
 static bool slots_seat_can_go(struct gp_plan_builder *b, const struct gp_seat *seat, int64_t rank, int64_t *ret_rank)
 {
 	struct gp_sched *sched = b->sched;
@@ -66,7 +70,8 @@ static bool slots_seat_can_go(struct gp_plan_builder *b, const struct gp_seat *s
 	return *ret_rank <= rank;
 }
 
-/* Closes all gates of the seat that matters least, so that its process slot is free for one of this rank; INT64_MAX: anybody must go. */
+/* Closes all gates of the seat that matters least, so that its process slot is free for one of this rank; INT64_MAX:
+ * anybody must go. */
 static bool slots_park_process(struct gp_plan_builder *b, int64_t rank)
 {
 	struct gp_sched *sched = b->sched;
@@ -74,7 +79,8 @@ static bool slots_park_process(struct gp_plan_builder *b, int64_t rank)
 	uint32_t i, victim = GP_NONE;
 
 	for (i = b->device->seat_first; i != GP_NONE; i = sched->seats[i].device_next)
-		if (sched->seats[i].open_count && slots_seat_can_go(b, &sched->seats[i], rank, &own) && own < victim_rank) {
+		if (sched->seats[i].open_count && slots_seat_can_go(b, &sched->seats[i], rank, &own) &&
+		    own < victim_rank) {
 			victim_rank = own;
 			victim = i;
 		}
@@ -87,7 +93,8 @@ static bool slots_park_process(struct gp_plan_builder *b, int64_t rank)
 	return true;
 }
 
-/* Open seats with a gate that is never parked. Looks at all queues, but only where processes are parked and none is left. */
+/* Open seats with a gate that is never parked. Looks at all queues, but only where processes are parked and none is
+ * left. */
 static uint32_t slots_fixed_seats(const struct gp_plan_builder *b)
 {
 	const struct gp_sched *sched = b->sched;
@@ -103,18 +110,20 @@ static uint32_t slots_fixed_seats(const struct gp_plan_builder *b)
 	return count;
 }
 
-/* Where closing all gates of a client frees its process slot. As with slots, those never parked do not starve the others. */
+/* Where closing all gates of a client frees its process slot. As with slots, those never parked do not starve the
+ * others. */
 static bool slots_has_process(const struct gp_plan_builder *b, uint32_t more)
 {
 	const struct gp_device *device = b->device;
 	uint32_t wanted = device->open_seat_count - b->closing_seats + more;
 
-	return !device->attr.process_parking || !device->attr.process_count_max || wanted <= device->attr.process_count_max ||
-	       wanted <= slots_fixed_seats(b) + 1;
+	return !device->attr.process_parking || !device->attr.process_count_max ||
+	       wanted <= device->attr.process_count_max || wanted <= slots_fixed_seats(b) + 1;
 }
 
-/* Compute gates that may be open at once. Where those never parked fill the slots one more is let in: better oversubscribed than starved. With more
- * processes than the firmware keeps at once it slices anyway, and parking would cost without curing that. */
+/* Compute gates that may be open at once. Where those never parked fill the slots one more is let in: better
+ * oversubscribed than starved. With more processes than the firmware keeps at once it slices anyway, and parking would
+ * cost without curing that. */
 static uint32_t slots_limit(const struct gp_plan_builder *b)
 {
 	uint32_t slots = b->device->attr.slot_count;
@@ -144,7 +153,8 @@ bool gp_slots_has(const struct gp_plan_builder *b)
 	return !b->device->attr.slot_count || b->device->open_compute_count - b->closing_compute < slots_limit(b);
 }
 
-/* A gang holds its slots together: one without work goes as a whole, else one of lower rank; INT64_MAX: anybody must go. */
+/* A gang holds its slots together: one without work goes as a whole, else one of lower rank; INT64_MAX: anybody must
+ * go. */
 static bool slots_park_gang(struct gp_plan_builder *b, int64_t rank)
 {
 	struct gp_sched *sched = b->sched;
@@ -154,7 +164,8 @@ static bool slots_park_gang(struct gp_plan_builder *b, int64_t rank)
 	for (i = 0; i < open->count; i++) {
 		const struct gp_queue *q = &sched->queues[open->slots[i]];
 
-		if (q->gang == GP_NONE || q->attr.kind != GP_KIND_COMPUTE || q->aged || q->hold_until_ns > sched->now_ns)
+		if (q->gang == GP_NONE || q->attr.kind != GP_KIND_COMPUTE || q->aged ||
+		    q->hold_until_ns > sched->now_ns)
 			continue;
 		if (!sched->gangs[q->gang].work_count) {
 			found = open->slots[i];
@@ -162,7 +173,8 @@ static bool slots_park_gang(struct gp_plan_builder *b, int64_t rank)
 		}
 		if (q->rank >= rank)
 			continue;
-		if (slots_turn_end_ns(b, q) > sched->now_ns)     /* else two gangs could take each other's slots for ever, and neither would run */
+		if (slots_turn_end_ns(b, q) >
+		    sched->now_ns) /* else two gangs could take each other's slots for ever, and neither would run */
 			gp_device_wake(b->device, slots_turn_end_ns(b, q));
 		else if (found == GP_NONE || q->rank < sched->queues[found].rank)
 			found = open->slots[i];
@@ -170,7 +182,8 @@ static bool slots_park_gang(struct gp_plan_builder *b, int64_t rank)
 	if (found == GP_NONE)
 		return false;
 	gp_gang_close(sched, sched->queues[found].gang, GP_WHY_SLOTS);
-	for (i = sched->gangs[sched->queues[found].gang].first; i != GP_NONE && !gp_plan_is_full(b); i = sched->queues[i].gang_next)
+	for (i = sched->gangs[sched->queues[found].gang].first; i != GP_NONE && !gp_plan_is_full(b);
+	     i = sched->queues[i].gang_next)
 		if (sched->queues[i].device == device && sched->queues[i].gate == GP_GATE_OPEN)
 			gp_plan_close(b, i, GP_WHY_SLOTS);
 	return gp_slots_has(b);
@@ -190,8 +203,8 @@ bool gp_slots_make_room(struct gp_plan_builder *b, const struct gp_queue *openin
 		return false;
 	if (victim == GP_NONE)
 		return slots_park_gang(b, opening->aged ? INT64_MAX : opening->rank);
-	/* Slots that change hands at every doorbell would cost more than they give: beyond the budget the waiting ones collect work. Among equals
-	 * half of it is left for preempting. */
+	/* Slots that change hands at every doorbell would cost more than they give: beyond the budget the waiting ones
+	 * collect work. Among equals half of it is left for preempting. */
 	if (!opening->aged) {
 		bool above = b->sched->queues[victim].rank < opening->rank;
 

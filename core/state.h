@@ -2,8 +2,8 @@
 /*
  * The core's state and what its files offer each other. Nobody outside core/ includes this.
  *
- * A *seat* is one client on one device; turns are taken by seats, because the queues of one process may wait for each other.
- * All state belongs to the one caller who serialises; nothing here is shared.
+ * A *seat* is one client on one device; turns are taken by seats, because the queues of one process may wait for each
+ * other. All state belongs to the one caller who serialises; nothing here is shared.
  */
 #ifndef GP_CORE_STATE_H
 #define GP_CORE_STATE_H
@@ -11,78 +11,82 @@
 #include <gpreempt/policy.h>
 #include <gpreempt/sched.h>
 
-#define GP_NONE UINT32_MAX
-#define GP_UNLIMITED UINT32_MAX         /* batch_max: no turns needed, all may be open */
-#define GP_GAP_BUCKETS 24u              /* powers of two from 1.024 us: the last one takes all gaps above 8.6 s */
+#define GP_NONE        UINT32_MAX
+#define GP_UNLIMITED   UINT32_MAX /* batch_max: no turns needed, all may be open */
+#define GP_GAP_BUCKETS 24u        /* powers of two from 1.024 us: the last one takes all gaps above 8.6 s */
 
 /* Which heap a queue can be in; heaps are per device. Top is what the decision looks at first. */
 enum gp_heap_name {
-	GP_HEAP_WORK,           /* has work, or announced work, or is in a gang that has: highest rank on top */
-	GP_HEAP_LINGER,         /* drained a moment ago, holds lower gates closed: highest rank on top */
-	GP_HEAP_OPEN,           /* gate open and ours to close: lowest rank on top */
-	GP_HEAP_RUNNING,        /* has work and its gate is not closed: lowest rank on top */
-	GP_HEAP_READY,          /* waits behind a closed gate and needs no turn, or has it: highest rank, then order */
-	GP_HEAP_TURN,           /* waits behind a closed gate for its seat's turn: highest rank, then order */
-	GP_HEAP_TIMER,          /* something is due for the queue at timer_ns: earliest on top */
+	GP_HEAP_WORK,    /* has work, or announced work, or is in a gang that has: highest rank on top */
+	GP_HEAP_LINGER,  /* drained a moment ago, holds lower gates closed: highest rank on top */
+	GP_HEAP_OPEN,    /* gate open and ours to close: lowest rank on top */
+	GP_HEAP_RUNNING, /* has work and its gate is not closed: lowest rank on top */
+	GP_HEAP_READY,   /* waits behind a closed gate and needs no turn, or has it: highest rank, then order */
+	GP_HEAP_TURN,    /* waits behind a closed gate for its seat's turn: highest rank, then order */
+	GP_HEAP_TIMER,   /* something is due for the queue at timer_ns: earliest on top */
 	GP_HEAP_COUNT
 };
 
-struct gp_heap { uint32_t *slots; uint32_t count; };    /* queue indices; capacity: the device's queue_max */
+struct gp_heap {
+	uint32_t *slots;
+	uint32_t count;
+}; /* queue indices; capacity: the device's queue_max */
 
 struct gp_queue {
 	uint32_t generation;
 	bool used;
-	uint32_t client, device, seat;          /* indices */
-	uint32_t seat_next, seat_prev;          /* the seat's queues */
-	uint32_t gang, gang_next;               /* gang index or GP_NONE; its members */
-	uint32_t idle_next, idle_prev;          /* the device's open idle queues that may be parked, longest idle first */
+	uint32_t client, device, seat; /* indices */
+	uint32_t seat_next, seat_prev; /* the seat's queues */
+	uint32_t gang, gang_next;      /* gang index or GP_NONE; its members */
+	uint32_t idle_next, idle_prev; /* the device's open idle queues that may be parked, longest idle first */
 	bool in_idle_list;
 	struct gp_queue_attr attr;
-	uint32_t heap_index[GP_HEAP_COUNT];     /* place in each heap; GP_NONE: not in it */
+	uint32_t heap_index[GP_HEAP_COUNT]; /* place in each heap; GP_NONE: not in it */
 
-	int64_t rank;                           /* the policy's, raised to its gang's or its seat's highest with work */
-	int64_t own_rank;                       /* the policy's */
-	uint64_t order;                         /* batch: the seat's, as of when it began to wait; else since when it waits */
+	int64_t rank;     /* the policy's, raised to its gang's or its seat's highest with work */
+	int64_t own_rank; /* the policy's */
+	uint64_t order;   /* batch: the seat's, as of when it began to wait; else since when it waits */
 	bool is_batch;
 
 	/* Work. */
 	uint64_t written, completed;
-	bool has_work, hinted;                  /* hinted: announced work counts as work now */
+	bool has_work, hinted; /* hinted: announced work counts as work now */
 	uint64_t busy_since_ns, idle_since_ns, last_done_ns;
-	uint64_t wait_since_ns;                 /* its work came, or its gate closed on it */
-	uint64_t hint_from_ns, hint_at_ns;      /* 0: none */
-	uint64_t linger_until_ns;               /* 0: not lingering */
-	uint64_t tail_until_ns;                 /* fetch counters: not idle before; 0: not waiting; GP_NEVER_NS: behind a closed gate */
-	uint64_t tail_ns, tail_left_ns;         /* time the last packet is given, 0: it was not fetched yet; what is left of it while closed */
-	bool in_doubt;                          /* was presumed idle when its gate closed; counts as work, see work.c */
+	uint64_t wait_since_ns;            /* its work came, or its gate closed on it */
+	uint64_t hint_from_ns, hint_at_ns; /* 0: none */
+	uint64_t linger_until_ns;          /* 0: not lingering */
+	uint64_t tail_until_ns; /* fetch counters: not idle before; 0: not waiting; GP_NEVER_NS: behind a closed gate */
+	uint64_t tail_ns, tail_left_ns; /* time the last packet is given, 0: it was not fetched yet; what is left of it
+					   while closed */
+	bool in_doubt;                  /* was presumed idle when its gate closed; counts as work, see work.c */
 
 	/* Learned. */
-	uint16_t gaps[GP_GAP_BUCKETS];          /* idle→busy gaps, by power of two */
-	uint64_t packet_ns, busy_ns;            /* smoothed: time per packet, length of a busy period */
+	uint16_t gaps[GP_GAP_BUCKETS]; /* idle→busy gaps, by power of two */
+	uint64_t packet_ns, busy_ns;   /* smoothed: time per packet, length of a busy period */
 
 	/* Gate. */
 	enum gp_gate gate;
-	enum gp_why order_why;                  /* of the order under way */
-	uint64_t opened_ns, order_ns;           /* last opened; order under way since */
-	uint64_t hold_until_ns;                 /* do not order before (short rest, min open, back-off); 0: free */
-	bool short_tried;                       /* the short-rest exemption was used in this busy period */
-	enum gp_why left_why;                   /* why it is left open though of lower rank */
-	uint32_t fail_count;                    /* failed orders since the last close that succeeded */
-	bool condemned;                         /* failed too often: quarantined as soon as it was ordered open */
+	enum gp_why order_why;        /* of the order under way */
+	uint64_t opened_ns, order_ns; /* last opened; order under way since */
+	uint64_t hold_until_ns;       /* do not order before (short rest, min open, back-off); 0: free */
+	bool short_tried;             /* the short-rest exemption was used in this busy period */
+	enum gp_why left_why;         /* why it is left open though of lower rank */
+	uint32_t fail_count;          /* failed orders since the last close that succeeded */
+	bool condemned;               /* failed too often: quarantined as soon as it was ordered open */
 
 	/* Ageing: it must have been open with work for age_turn since age_start, or it becomes aged. */
 	uint64_t age_start_ns, age_open_ns;
-	uint64_t age_due_ns;                    /* 0: not waiting */
-	bool aged;                              /* has, or is owed, an aged turn: not closed by priority */
+	uint64_t age_due_ns; /* 0: not waiting */
+	bool aged;           /* has, or is owed, an aged turn: not closed by priority */
 
 	/* Accounts. */
-	uint64_t run_ns, wait_ns, mark_ns;      /* mark: accounted up to here */
+	uint64_t run_ns, wait_ns, mark_ns; /* mark: accounted up to here */
 	uint64_t timer_ns;
 
 	/* Inversion under way. */
 	bool inverted;
 	uint64_t inverted_since_ns;
-	uint32_t inverted_by;                   /* queue index */
+	uint32_t inverted_by; /* queue index */
 	struct gp_queue_id inverted_by_id;
 	uint32_t inverted_next, inverted_prev;
 };
@@ -92,35 +96,40 @@ struct gp_seat {
 	uint32_t client, device;
 	uint32_t client_next, device_next, device_prev;
 	uint32_t queue_first, queue_count;
-	uint32_t work_count;                    /* queues in GP_HEAP_WORK */
-	uint32_t open_count;                    /* gates not closed */
-	uint32_t batch_count;                   /* queues that take turns */
-	int64_t rank;                           /* the highest among its queues with work; INT64_MIN: none has */
-	bool mixed;                             /* its queues' own ranks differ, or did */
-	uint32_t running[2];                    /* queues in GP_HEAP_RUNNING, by kind */
+	uint32_t work_count;  /* queues in GP_HEAP_WORK */
+	uint32_t open_count;  /* gates not closed */
+	uint32_t batch_count; /* queues that take turns */
+	int64_t rank;         /* the highest among its queues with work; INT64_MIN: none has */
+	bool mixed;           /* its queues' own ranks differ, or did */
+	uint32_t running[2];  /* queues in GP_HEAP_RUNNING, by kind */
 	bool has_turn;
-	bool check_gates;                       /* in the device's list of seats to look at */
+	bool check_gates; /* in the device's list of seats to look at */
 	uint32_t check_next;
-	uint64_t turn_used_ns, mark_ns;         /* time run in the present turn; mark: accounted up to here */
+	uint64_t turn_used_ns, mark_ns; /* time run in the present turn; mark: accounted up to here */
 	uint64_t joined_ns;
-	uint64_t stamp;                         /* last plan it was counted in */
+	uint64_t stamp; /* last plan it was counted in */
 	struct gp_policy_seat view;
 };
 
 struct gp_gang {
 	bool used;
-	uint32_t id;                            /* the caller's number */
+	uint32_t id; /* the caller's number */
 	uint32_t first, member_count, work_count;
 	uint64_t device_mask;
-	int64_t rank;                           /* its members' highest */
-	uint64_t move;                          /* counts its openings and closings, over all gangs */
+	int64_t rank;  /* its members' highest */
+	uint64_t move; /* counts its openings and closings, over all gangs */
 	bool want_open;
-	bool acquiring;                         /* has the turn on all its devices, waits for the others' closes */
+	bool acquiring; /* has the turn on all its devices, waits for the others' closes */
 	uint64_t order;
 	enum gp_why why;
 };
 
-struct gp_client { uint32_t generation; bool used; struct gp_client_attr attr; uint32_t seat_first; };
+struct gp_client {
+	uint32_t generation;
+	bool used;
+	struct gp_client_attr attr;
+	uint32_t seat_first;
+};
 
 struct gp_device {
 	struct gp_device_attr attr;
@@ -128,23 +137,23 @@ struct gp_device {
 	const struct gp_policy *policy;
 	struct gp_heap heaps[GP_HEAP_COUNT];
 	uint32_t queue_count, seat_count, seat_first;
-	uint32_t batch_max, turn_count;         /* seats that may have, and have, a turn */
+	uint32_t batch_max, turn_count; /* seats that may have, and have, a turn */
 	uint32_t turn_seats[GP_BATCH_MAX];
-	uint32_t open_compute_count;            /* compute gates not closed */
-	uint32_t open_fixed_count;              /* of these, the ones that are never parked: unseen or quarantined */
-	uint32_t open_seat_count;               /* seats with a gate not closed */
+	uint32_t open_compute_count; /* compute gates not closed */
+	uint32_t open_fixed_count;   /* of these, the ones that are never parked: unseen or quarantined */
+	uint32_t open_seat_count;    /* seats with a gate not closed */
 	uint32_t idle_first, idle_last;
-	uint32_t check_first;                   /* seats whose gates must be looked at */
+	uint32_t check_first; /* seats whose gates must be looked at */
 	uint32_t inverted_first;
 	uint32_t priority_counts[GP_PRIORITY_MAX + 1];
 	int32_t priority_top;
 	uint32_t deadline_queue_count;
-	uint64_t budget_used_ppm;               /* edf: sum of budget/deadline */
+	uint64_t budget_used_ppm; /* edf: sum of budget/deadline */
 	uint64_t turn_clock;
-	bool dirty;                             /* something changed since the last look */
+	bool dirty; /* something changed since the last look */
 	bool stopped, opening_all;
 	bool oversubscribed;
-	uint32_t unknown_count;                 /* gates in GP_GATE_UNKNOWN */
+	uint32_t unknown_count; /* gates in GP_GATE_UNKNOWN */
 
 	/* The plan under way: the queues' gates hold the rest. */
 	bool in_flight;
@@ -155,23 +164,23 @@ struct gp_device {
 	/* Preemption budget, in ns of transaction time; negative is debt. */
 	int64_t tokens_ns;
 	uint64_t tokens_mark_ns;
-	uint64_t wake_ns;                       /* device timer: turn end, budget refill, aged turn end; GP_NEVER_NS: none */
-	uint32_t announce;                      /* queue to bring in (self-switching, hint); GP_NONE: none */
-	uint32_t aged_seat;                     /* whose aged turn it is; GP_NONE: nobody's */
-	uint64_t aged_until_ns;                 /* GP_NEVER_NS: it still waits for the budget */
-	bool aged_begun;                        /* its first gate has opened */
+	uint64_t wake_ns;       /* device timer: turn end, budget refill, aged turn end; GP_NEVER_NS: none */
+	uint32_t announce;      /* queue to bring in (self-switching, hint); GP_NONE: none */
+	uint32_t aged_seat;     /* whose aged turn it is; GP_NONE: nobody's */
+	uint64_t aged_until_ns; /* GP_NEVER_NS: it still waits for the budget */
+	bool aged_begun;        /* its first gate has opened */
 	struct gp_stats stats;
 };
 
 struct gp_sched {
 	struct gp_limits limits;
-	uint64_t now_ns, seq, stamp;            /* stamp: marks seats counted in one go */
+	uint64_t now_ns, seq, stamp; /* stamp: marks seats counted in one go */
 	uint32_t device_count, client_count, queue_reserved;
-	uint32_t client_free, queue_free, seat_free;    /* free lists through seat_first, seat_next, client_next */
-	uint32_t gang_count;                    /* in use */
-	uint64_t gang_move;                     /* the last number given to a move */
-	uint32_t plan_next;                     /* device to look at first, for fairness */
-	uint64_t trace_count;                   /* ever written */
+	uint32_t client_free, queue_free, seat_free; /* free lists through seat_first, seat_next, client_next */
+	uint32_t gang_count;                         /* in use */
+	uint64_t gang_move;                          /* the last number given to a move */
+	uint32_t plan_next;                          /* device to look at first, for fairness */
+	uint64_t trace_count;                        /* ever written */
 	struct gp_device *devices;
 	struct gp_client *clients;
 	struct gp_queue *queues;
@@ -183,17 +192,17 @@ struct gp_sched {
 
 /* heap.c: binary heaps of queue indices; O(log n), no allocation. */
 void gp_heap_put(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue, bool member);
-uint32_t gp_heap_top(const struct gp_device *device, enum gp_heap_name name);   /* GP_NONE: empty */
-/* Visits, in no particular order, the queues whose rank is below the bound (OPEN, RUNNING) or above it (WORK). Start with place 0; it is
- * moved past what is returned; GP_NONE: no more. The heap must not change meanwhile. */
-uint32_t gp_heap_visit(const struct gp_sched *sched, const struct gp_device *device, enum gp_heap_name name, int64_t bound,
-		       uint32_t *place);
+uint32_t gp_heap_top(const struct gp_device *device, enum gp_heap_name name); /* GP_NONE: empty */
+/* Visits, in no particular order, the queues whose rank is below the bound (OPEN, RUNNING) or above it (WORK). Start
+ * with place 0; it is moved past what is returned; GP_NONE: no more. The heap must not change meanwhile. */
+uint32_t gp_heap_visit(const struct gp_sched *sched, const struct gp_device *device, enum gp_heap_name name,
+		       int64_t bound, uint32_t *place);
 bool gp_heap_is_ordered(const struct gp_sched *sched, const struct gp_device *device, enum gp_heap_name name);
 
 /* trace.c */
 void gp_trace(struct gp_sched *sched, enum gp_trace_type type, uint32_t queue, enum gp_why why, uint64_t value);
-void gp_trace_pair(struct gp_sched *sched, enum gp_trace_type type, uint32_t queue, struct gp_queue_id other, enum gp_why why,
-		   uint64_t value);
+void gp_trace_pair(struct gp_sched *sched, enum gp_trace_type type, uint32_t queue, struct gp_queue_id other,
+		   enum gp_why why, uint64_t value);
 void gp_trace_plan(struct gp_sched *sched, const struct gp_plan *plan);
 void gp_trace_device(struct gp_sched *sched, enum gp_trace_type type, uint32_t device, enum gp_why why, uint64_t value);
 
@@ -202,55 +211,60 @@ void gp_learn_gap(struct gp_queue *queue, uint64_t gap_ns);
 uint64_t gp_learn_linger_ns(const struct gp_queue *queue, uint64_t cycle_ns, uint64_t linger_max_ns);
 void gp_learn_done(struct gp_queue *queue, uint64_t done_count, uint64_t now_ns);
 void gp_learn_busy(struct gp_queue *queue, uint64_t busy_ns);
-uint64_t gp_learn_rest_ns(const struct gp_queue *queue, uint64_t now_ns);       /* GP_NEVER_NS: not known */
+uint64_t gp_learn_rest_ns(const struct gp_queue *queue, uint64_t now_ns); /* GP_NEVER_NS: not known */
 
 /* work.c: a queue's work comes and goes; accounts and heaps follow. */
-void gp_work_refresh(struct gp_sched *sched, uint32_t queue);                   /* heaps after any change of work, gate or turn */
+void gp_work_refresh(struct gp_sched *sched, uint32_t queue); /* heaps after any change of work, gate or turn */
 void gp_work_rerank(struct gp_sched *sched, uint32_t queue);
-void gp_work_set_rank(struct gp_sched *sched, uint32_t queue);                  /* from its own, its gang's and its seat's */
-void gp_work_begin(struct gp_sched *sched, uint32_t queue);                     /* idle→busy */
-void gp_work_end(struct gp_sched *sched, uint32_t queue);                       /* busy→idle */
-void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate);   /* the one place where a gate's state changes */
-void gp_work_account(struct gp_sched *sched, uint32_t queue);                   /* run and wait time up to now */
-void gp_work_timer(struct gp_sched *sched, uint32_t queue);                     /* re-arm from the queue's own times */
-void gp_work_due(struct gp_sched *sched, uint32_t queue);                       /* its timer fired */
+void gp_work_set_rank(struct gp_sched *sched, uint32_t queue); /* from its own, its gang's and its seat's */
+void gp_work_begin(struct gp_sched *sched, uint32_t queue);    /* idle→busy */
+void gp_work_end(struct gp_sched *sched, uint32_t queue);      /* busy→idle */
+void gp_work_gate(struct gp_sched *sched, uint32_t queue,
+		  enum gp_gate gate);                         /* the one place where a gate's state changes */
+void gp_work_account(struct gp_sched *sched, uint32_t queue); /* run and wait time up to now */
+void gp_work_timer(struct gp_sched *sched, uint32_t queue);   /* re-arm from the queue's own times */
+void gp_work_due(struct gp_sched *sched, uint32_t queue);     /* its timer fired */
 void gp_work_aged_over(struct gp_sched *sched, struct gp_device *device);
 bool gp_work_is_active(const struct gp_sched *sched, const struct gp_queue *queue);
 
 /* inversion.c: who waits for whom, and how long. */
-void gp_inversion_work(struct gp_sched *sched, uint32_t queue);                 /* its work or rank changed */
-void gp_inversion_started(struct gp_sched *sched, uint32_t queue);              /* it began to run */
+void gp_inversion_work(struct gp_sched *sched, uint32_t queue);    /* its work or rank changed */
+void gp_inversion_started(struct gp_sched *sched, uint32_t queue); /* it began to run */
 void gp_inversion_stopped(struct gp_sched *sched, uint32_t queue, enum gp_why why);
-void gp_inversion_changed(struct gp_sched *sched, uint32_t queue);              /* whether the device puts it aside by itself */
+void gp_inversion_changed(struct gp_sched *sched, uint32_t queue); /* whether the device puts it aside by itself */
 
 /* turn.c: which batch seats may be open. */
 void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat);
 void gp_turn_give(struct gp_sched *sched, uint32_t seat);
 void gp_turn_take(struct gp_sched *sched, uint32_t seat);
-void gp_turn_assign(struct gp_sched *sched, struct gp_device *device);          /* decides who has the turns now */
+void gp_turn_assign(struct gp_sched *sched, struct gp_device *device); /* decides who has the turns now */
 bool gp_turn_can_get(struct gp_sched *sched, uint32_t seat, int64_t rank);
-void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank);          /* only after gp_turn_can_get() */
-bool gp_turn_is_best(const struct gp_sched *sched, const struct gp_device *device, int64_t rank);       /* no holder with work ranks higher */
-void gp_turn_force(struct gp_sched *sched, uint32_t seat);                      /* an aged seat: whoever has it must give way */
-void gp_turn_check(struct gp_sched *sched, uint32_t seat);                      /* look at its gates in the next plan */
-bool gp_turn_has_to_close(const struct gp_sched *sched, const struct gp_device *device);        /* a gate is open outside its turn */
-void gp_turn_settle(struct gp_sched *sched, struct gp_device *device);          /* after priority_top changed: rerank everybody */
-void gp_turn_forget(struct gp_sched *sched, uint32_t seat);                     /* before the seat goes */
+void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank); /* only after gp_turn_can_get() */
+bool gp_turn_is_best(const struct gp_sched *sched, const struct gp_device *device,
+		     int64_t rank);                        /* no holder with work ranks higher */
+void gp_turn_force(struct gp_sched *sched, uint32_t seat); /* an aged seat: whoever has it must give way */
+void gp_turn_check(struct gp_sched *sched, uint32_t seat); /* look at its gates in the next plan */
+bool gp_turn_has_to_close(const struct gp_sched *sched,
+			  const struct gp_device *device); /* a gate is open outside its turn */
+void gp_turn_settle(struct gp_sched *sched,
+		    struct gp_device *device);              /* after priority_top changed: rerank everybody */
+void gp_turn_forget(struct gp_sched *sched, uint32_t seat); /* before the seat goes */
 uint64_t gp_turn_floor(struct gp_sched *sched, const struct gp_device *device);
 
 /* gang.c: queues that open and close together on several devices. */
 bool gp_gang_can_join(const struct gp_sched *sched, uint32_t id);
-void gp_gang_join(struct gp_sched *sched, uint32_t queue, uint32_t id);         /* only after gp_gang_can_join() */
+void gp_gang_join(struct gp_sched *sched, uint32_t queue, uint32_t id); /* only after gp_gang_can_join() */
 void gp_gang_leave(struct gp_sched *sched, uint32_t queue);
 void gp_gang_work(struct gp_sched *sched, uint32_t gang, bool begins);
 void gp_gang_rank(struct gp_sched *sched, uint32_t gang);
-void gp_gang_close(struct gp_sched *sched, uint32_t gang, enum gp_why why);     /* everywhere */
+void gp_gang_close(struct gp_sched *sched, uint32_t gang, enum gp_why why); /* everywhere */
 void gp_gang_open(struct gp_sched *sched, uint32_t gang, enum gp_why why);
-void gp_gang_lose_turn(struct gp_sched *sched, uint32_t gang);                  /* on one device means on all */
-void gp_gang_decide(struct gp_sched *sched);                                    /* which closed gangs may open now */
+void gp_gang_lose_turn(struct gp_sched *sched, uint32_t gang); /* on one device means on all */
+void gp_gang_decide(struct gp_sched *sched);                   /* which closed gangs may open now */
 
 /* budget.c: how much preempting may cost. */
-bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device, uint32_t transaction_count);  /* false: wakes the device when it can */
+bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device,
+		       uint32_t transaction_count); /* false: wakes the device when it can */
 void gp_budget_pay(struct gp_device *device, uint32_t transaction_count);
 
 /* apply.c */

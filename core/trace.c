@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The ring of trace events: what happened, what was decided, and why. Bounded; the oldest are overwritten and counted as lost. */
+/* The ring of trace events: what happened, what was decided, and why. Bounded; the oldest are overwritten and counted
+ * as lost. */
 #include "core/state.h"
 
 static void trace_put(struct gp_sched *sched, const struct gp_trace_event *event)
@@ -7,14 +8,19 @@ static void trace_put(struct gp_sched *sched, const struct gp_trace_event *event
 	sched->trace[sched->trace_count++ & (sched->limits.trace_count - 1)] = *event;
 }
 
-void gp_trace_pair(struct gp_sched *sched, enum gp_trace_type type, uint32_t queue, struct gp_queue_id other, enum gp_why why,
-		   uint64_t value)
+void gp_trace_pair(struct gp_sched *sched, enum gp_trace_type type, uint32_t queue, struct gp_queue_id other,
+		   enum gp_why why, uint64_t value)
 {
 	const struct gp_queue *q = &sched->queues[queue];
 
-	trace_put(sched, &(struct gp_trace_event){
-		.time_ns = sched->now_ns, .value = value, .queue = { queue, q->generation }, .other = other, .tag = q->attr.tag,
-		.type = (uint16_t)type, .why = (uint16_t)why, .device = q->device });
+	trace_put(sched, &(struct gp_trace_event){ .time_ns = sched->now_ns,
+						   .value = value,
+						   .queue = { queue, q->generation },
+						   .other = other,
+						   .tag = q->attr.tag,
+						   .type = (uint16_t)type,
+						   .why = (uint16_t)why,
+						   .device = q->device });
 }
 
 void gp_trace(struct gp_sched *sched, enum gp_trace_type type, uint32_t queue, enum gp_why why, uint64_t value)
@@ -24,20 +30,28 @@ void gp_trace(struct gp_sched *sched, enum gp_trace_type type, uint32_t queue, e
 
 void gp_trace_device(struct gp_sched *sched, enum gp_trace_type type, uint32_t device, enum gp_why why, uint64_t value)
 {
-	trace_put(sched, &(struct gp_trace_event){
-		.time_ns = sched->now_ns, .value = value, .queue = { GP_NONE, 0 }, .other = { GP_NONE, 0 },
-		.type = (uint16_t)type, .why = (uint16_t)why, .device = device });
+	trace_put(sched, &(struct gp_trace_event){ .time_ns = sched->now_ns,
+						   .value = value,
+						   .queue = { GP_NONE, 0 },
+						   .other = { GP_NONE, 0 },
+						   .type = (uint16_t)type,
+						   .why = (uint16_t)why,
+						   .device = device });
 }
 
 void gp_trace_plan(struct gp_sched *sched, const struct gp_plan *plan)
 {
-	trace_put(sched, &(struct gp_trace_event){
-		.time_ns = sched->now_ns, .value = plan->seq, .queue = { GP_NONE, 0 }, .other = { plan->close_count + plan->open_count, 0 },
-		.type = GP_TRACE_PLAN, .why = GP_WHY_NONE, .device = plan->device });
+	trace_put(sched, &(struct gp_trace_event){ .time_ns = sched->now_ns,
+						   .value = plan->seq,
+						   .queue = { GP_NONE, 0 },
+						   .other = { plan->close_count + plan->open_count, 0 },
+						   .type = GP_TRACE_PLAN,
+						   .why = GP_WHY_NONE,
+						   .device = plan->device });
 }
 
-uint32_t gp_sched_trace_read(const struct gp_sched *sched, uint64_t *cursor, struct gp_trace_event *events, uint32_t event_count,
-			     uint64_t *ret_lost)
+uint32_t gp_sched_trace_read(const struct gp_sched *sched, uint64_t *cursor, struct gp_trace_event *events,
+			     uint32_t event_count, uint64_t *ret_lost)
 {
 	uint64_t lost = 0;
 	uint32_t count = 0;

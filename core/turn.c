@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Turns: of the batch seats only batch_max have their gates open at a time, for long turns. So the urgent queue has one client to stop, not many, and the
- * batch side pays one save and restore per turn, not per hardware quantum. A turn's length is time actually run: what a more urgent queue takes does not count.
+ * Turns: of the batch seats only batch_max have their gates open at a time, for long turns. So the urgent queue has one
+ * client to stop, not many, and the batch side pays one save and restore per turn, not per hardware quantum. A turn's
+ * length is time actually run: what a more urgent queue takes does not count.
  */
 #include "core/state.h"
 
@@ -40,7 +41,7 @@ uint64_t gp_turn_floor(struct gp_sched *sched, const struct gp_device *device)
 	for (i = 0; i < device->turn_count; i++) {
 		struct gp_seat *seat = &sched->seats[device->turn_seats[i]];
 
-		gp_turn_account(sched, seat);   /* what it ran since the last look is in its key, too */
+		gp_turn_account(sched, seat); /* what it ran since the last look is in its key, too */
 		if (seat->work_count && seat->view.key < floor_key)
 			floor_key = seat->view.key;
 	}
@@ -146,7 +147,8 @@ bool gp_turn_is_best(const struct gp_sched *sched, const struct gp_device *devic
 	return true;
 }
 
-/* The policy's order decides also between the one whose turn is over and the one who waits: who is still first goes on. */
+/* The policy's order decides also between the one whose turn is over and the one who waits: who is still first goes on.
+ */
 static bool turn_goes_on(struct gp_sched *sched, struct gp_seat *holder, struct gp_seat *waiter)
 {
 	const struct gp_policy *policy = sched->devices[holder->device].policy;
@@ -175,7 +177,8 @@ static uint32_t turn_victim(struct gp_sched *sched, uint32_t waiter, int64_t ran
 		gp_turn_account(sched, seat);
 		if (own > rank || (device->attr.switch_ns && device->turn_seats[i] == device->aged_seat))
 			continue;
-		if (own == rank && (seat->turn_used_ns < device->param.turn_ns || turn_goes_on(sched, seat, &sched->seats[waiter]))) {
+		if (own == rank &&
+		    (seat->turn_used_ns < device->param.turn_ns || turn_goes_on(sched, seat, &sched->seats[waiter]))) {
 			gp_device_wake(device, sched->now_ns + device->param.turn_ns - seat->turn_used_ns);
 			continue;
 		}
@@ -191,7 +194,8 @@ bool gp_turn_can_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
 {
 	struct gp_device *device = &sched->devices[sched->seats[seat].device];
 
-	return sched->seats[seat].has_turn || device->turn_count < device->batch_max || turn_victim(sched, seat, rank) != GP_NONE;
+	return sched->seats[seat].has_turn || device->turn_count < device->batch_max ||
+	       turn_victim(sched, seat, rank) != GP_NONE;
 }
 
 void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
@@ -203,7 +207,8 @@ void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
 	if (device->turn_count >= device->batch_max) {
 		uint32_t victim = turn_victim(sched, seat, rank);
 
-		/* Turns taken for the same gang on another device may have changed the order meanwhile: what was decided stands. */
+		/* Turns taken for the same gang on another device may have changed the order meanwhile: what was
+		 * decided stands. */
 		gp_turn_take(sched, victim != GP_NONE ? victim : device->turn_seats[0]);
 	}
 	gp_turn_give(sched, seat);
@@ -249,7 +254,8 @@ void gp_turn_settle(struct gp_sched *sched, struct gp_device *device)
 	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next)
 		if (sched->seats[i].batch_count && sched->seats[i].work_count && device->turn_count < device->batch_max)
 			gp_turn_give(sched, i);
-	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next)     /* what is left, to those without work */
+	for (i = device->seat_first; i != GP_NONE;
+	     i = sched->seats[i].device_next) /* what is left, to those without work */
 		if (sched->seats[i].batch_count && device->turn_count < device->batch_max)
 			gp_turn_give(sched, i);
 }

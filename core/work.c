@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A queue's work comes and goes. This file owns the queue's place in the heaps, its accounts and its timer: every other file changes a field and
- * then calls gp_work_refresh(), so that heaps, counts and accounts cannot disagree with the fields.
+ * A queue's work comes and goes. This file owns the queue's place in the heaps, its accounts and its timer: every other
+ * file changes a field and then calls gp_work_refresh(), so that heaps, counts and accounts cannot disagree with the
+ * fields.
  */
 #include "core/state.h"
 
-#define WORK_TAIL_NS 50000u     /* fetch counters and nothing learned yet: assume the last packet runs so long (chosen) */
-#define WORK_DOUBT_NS 1000000000ull     /* a packet that was given so long is done (chosen) */
-#define WORK_TRUST_NS 100000000ull      /* one in doubt that was given so long must not hold others up any more (chosen) */
+#define WORK_TAIL_NS  50000u /* fetch counters and nothing learned yet: assume the last packet runs so long (chosen) */
+#define WORK_DOUBT_NS 1000000000ull /* a packet that was given so long is done (chosen) */
+#define WORK_TRUST_NS 100000000ull  /* one in doubt that was given so long must not hold others up any more (chosen) */
 
 bool gp_work_is_active(const struct gp_sched *sched, const struct gp_queue *queue)
 {
@@ -85,11 +86,12 @@ static void work_reorder(struct gp_sched *sched, uint32_t queue, int64_t rank)
 {
 	struct gp_queue *q = &sched->queues[queue];
 	struct gp_device *device = gp_device_of(sched, q);
-	static const enum gp_heap_name ranked[] = { GP_HEAP_WORK, GP_HEAP_LINGER, GP_HEAP_OPEN, GP_HEAP_RUNNING, GP_HEAP_READY,
-						    GP_HEAP_TURN };
+	static const enum gp_heap_name ranked[] = { GP_HEAP_WORK,    GP_HEAP_LINGER, GP_HEAP_OPEN,
+						    GP_HEAP_RUNNING, GP_HEAP_READY,  GP_HEAP_TURN };
 	bool was[GP_HEAP_COUNT];
-	uint64_t order = !q->is_batch ? q->wait_since_ns : device->policy->order ? device->policy->order(&sched->seats[q->seat].view)
-										 : sched->seats[q->seat].view.turn_count;
+	uint64_t order = !q->is_batch          ? q->wait_since_ns :
+			 device->policy->order ? device->policy->order(&sched->seats[q->seat].view) :
+						 sched->seats[q->seat].view.turn_count;
 	uint32_t i;
 
 	if (q->rank == rank && q->order == order)
@@ -125,8 +127,8 @@ void gp_work_set_rank(struct gp_sched *sched, uint32_t queue)
 	work_reorder(sched, queue, q->gang == GP_NONE && seat->mixed && seat->rank > rank ? seat->rank : rank);
 }
 
-/* Queues of one process may wait for each other, so a queue with work lends its rank to its siblings: closing what it waits for would
- * stop both until ageing ends it. */
+/* Queues of one process may wait for each other, so a queue with work lends its rank to its siblings: closing what it
+ * waits for would stop both until ageing ends it. */
 static void work_lend_rank(struct gp_sched *sched, struct gp_seat *seat)
 {
 	int64_t rank = INT64_MIN;
@@ -167,8 +169,9 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 	gp_heap_put(sched, device, GP_HEAP_RUNNING, queue, running);
 	gp_heap_put(sched, device, GP_HEAP_READY, queue, waits && gp_turn_allows(sched, q));
 	gp_heap_put(sched, device, GP_HEAP_TURN, queue, waits && !gp_turn_allows(sched, q));
-	work_idle_list(sched, q, queue, q->gate == GP_GATE_OPEN && !active && q->attr.kind == GP_KIND_COMPUTE &&
-			       !q->attr.unseen && q->gang == GP_NONE);
+	work_idle_list(sched, q, queue,
+		       q->gate == GP_GATE_OPEN && !active && q->attr.kind == GP_KIND_COMPUTE && !q->attr.unseen &&
+			       q->gang == GP_NONE);
 	work_age(sched, q);
 	gp_work_timer(sched, queue);
 	device->dirty = true;
@@ -188,9 +191,14 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 	struct gp_device *device = gp_device_of(sched, q);
 	struct gp_seat *seat = &sched->seats[q->seat];
 	const struct gp_policy_queue view = {
-		.priority = q->attr.priority, .weight = q->attr.weight, .kind = q->attr.kind, .deadline_ns = q->attr.deadline_ns,
-		.budget_ns = q->attr.budget_ns, .arrival_ns = q->has_work ? q->busy_since_ns : sched->now_ns,
-		.priority_top = device->priority_top, .deadline_queue_count = device->deadline_queue_count,
+		.priority = q->attr.priority,
+		.weight = q->attr.weight,
+		.kind = q->attr.kind,
+		.deadline_ns = q->attr.deadline_ns,
+		.budget_ns = q->attr.budget_ns,
+		.arrival_ns = q->has_work ? q->busy_since_ns : sched->now_ns,
+		.priority_top = device->priority_top,
+		.deadline_queue_count = device->deadline_queue_count,
 	};
 	bool is_batch = device->policy->gates && (!device->policy->is_batch || device->policy->is_batch(&view));
 	uint32_t other;
@@ -205,7 +213,8 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 	if (q->has_work && q->in_doubt && q->tail_ns > WORK_TRUST_NS)
 		q->own_rank = INT64_MIN + 1;
 	other = seat->queue_first == queue ? q->seat_next : seat->queue_first;
-	seat->mixed |= other != GP_NONE && (sched->queues[other].own_rank != q->own_rank || q->gang != sched->queues[other].gang);
+	seat->mixed |= other != GP_NONE &&
+		       (sched->queues[other].own_rank != q->own_rank || q->gang != sched->queues[other].gang);
 	if (q->gang != GP_NONE)
 		gp_gang_rank(sched, q->gang);
 	gp_work_set_rank(sched, queue);
@@ -254,19 +263,22 @@ void gp_work_end(struct gp_sched *sched, uint32_t queue)
 	q->idle_since_ns = sched->now_ns;
 	/* A cycle costs the device a close and an open, and the urgent queue a close: count that one twice. */
 	linger_ns = device->policy->gates ? gp_learn_linger_ns(q, 2 * device->attr.close_ns + device->attr.open_ns,
-							       device->param.linger_max_ns) : 0;
+							       device->param.linger_max_ns) :
+					    0;
 	q->linger_until_ns = linger_ns ? sched->now_ns + linger_ns : 0;
-	gp_trace(sched, GP_TRACE_IDLE, queue, linger_ns ? GP_WHY_LINGER : GP_WHY_NONE, sched->now_ns - q->busy_since_ns);
+	gp_trace(sched, GP_TRACE_IDLE, queue, linger_ns ? GP_WHY_LINGER : GP_WHY_NONE,
+		 sched->now_ns - q->busy_since_ns);
 	if (q->gang != GP_NONE)
 		gp_gang_work(sched, q->gang, false);
 	gp_work_refresh(sched, queue);
-	q->left_why = GP_WHY_NONE;      /* after the inversions it explains were written down */
+	q->left_why = GP_WHY_NONE; /* after the inversions it explains were written down */
 }
 
 /*
- * Where counters move at fetch a queue is only presumed idle: one long packet may still run, and its doorbell comes only after that. Time behind a closed gate
- * does not count for it, and a gate closed on such a queue opens again, for twice as long each time, until the presumption is safe. Before long it ranks
- * below everybody, so that doubt alone holds nobody up: it opens when the device has nothing else to do, or when it grew old.
+ * Where counters move at fetch a queue is only presumed idle: one long packet may still run, and its doorbell comes
+ * only after that. Time behind a closed gate does not count for it, and a gate closed on such a queue opens again, for
+ * twice as long each time, until the presumption is safe. Before long it ranks below everybody, so that doubt alone
+ * holds nobody up: it opens when the device has nothing else to do, or when it grew old.
  */
 static void work_tail_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 {
@@ -318,13 +330,13 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	q->gate = gate;
 	device->open_fixed_count += gp_gate_is_fixed(q);
 	work_tail_gate(sched, queue, gate);
-	if (gate == GP_GATE_CLOSED) {           /* those who wait for a slot open in the order in which they began to wait */
+	if (gate == GP_GATE_CLOSED) { /* those who wait for a slot open in the order in which they began to wait */
 		q->wait_since_ns = sched->now_ns;
 		gp_work_set_rank(sched, queue);
 	}
 	gp_work_refresh(sched, queue);
 	if (gate == GP_GATE_OPEN && !gp_turn_allows(sched, q))
-		gp_turn_check(sched, q->seat);  /* born, repaired or lost open outside its turn */
+		gp_turn_check(sched, q->seat); /* born, repaired or lost open outside its turn */
 }
 
 static void work_earliest(uint64_t *when_ns, uint64_t candidate_ns)
@@ -343,7 +355,8 @@ void gp_work_timer(struct gp_sched *sched, uint32_t queue)
 	work_earliest(&when_ns, q->hinted ? q->hint_at_ns + device->param.hint_grace_ns : q->hint_from_ns);
 	work_earliest(&when_ns, q->tail_until_ns);
 	work_earliest(&when_ns, q->hold_until_ns);
-	/* While somebody has the aged turn the others only keep their place: gp_work_aged_over() lets the one who is due longest go first. */
+	/* While somebody has the aged turn the others only keep their place: gp_work_aged_over() lets the one who is
+	 * due longest go first. */
 	work_earliest(&when_ns, q->aged || device->aged_seat != GP_NONE ? 0 : q->age_due_ns);
 	if (!device->policy->gates)
 		when_ns = q->tail_until_ns ? q->tail_until_ns : GP_NEVER_NS;
@@ -373,7 +386,8 @@ static void work_grow_old(struct gp_sched *sched, struct gp_queue *q)
 	if (q->gang != GP_NONE)
 		gp_gang_open(sched, q->gang, GP_WHY_AGED);
 	else if (device->attr.switch_ns && q->is_batch)
-		gp_turn_force(sched, q->seat);  /* beside the holder neither would get anywhere: two short slices only switch */
+		gp_turn_force(sched,
+			      q->seat); /* beside the holder neither would get anywhere: two short slices only switch */
 }
 
 /* The aged turn is over, or its seat is gone. */
@@ -414,11 +428,12 @@ void gp_work_due(struct gp_sched *sched, uint32_t queue)
 	else if (!q->aged && q->age_due_ns && q->age_due_ns <= now_ns)
 		work_grow_old(sched, q);
 	if (q->is_batch && !gp_turn_allows(sched, q) && q->gate == GP_GATE_OPEN)
-		gp_turn_check(sched, q->seat);  /* its close was put off */
+		gp_turn_check(sched, q->seat); /* its close was put off */
 	gp_work_refresh(sched, queue);
 }
 
-/* Counters of a queue moved. Where they move at fetch the last packet may still run: it is given as long as packets take. */
+/* Counters of a queue moved. Where they move at fetch the last packet may still run: it is given as long as packets
+ * take. */
 static void work_counters(struct gp_sched *sched, uint32_t queue, uint64_t written, uint64_t completed)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -449,7 +464,8 @@ static void work_counters(struct gp_sched *sched, uint32_t queue, uint64_t writt
 	}
 }
 
-int gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t written, uint64_t completed, uint64_t now_ns)
+int gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t written, uint64_t completed,
+		    uint64_t now_ns)
 {
 	struct gp_queue *q = gp_queue_find(sched, queue);
 
@@ -460,7 +476,7 @@ int gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t w
 	if (completed > written || written < q->written || completed < q->completed)
 		return -EINVAL;
 	gp_clock(sched, now_ns);
-	if (!q->has_work && completed == written)       /* came and went, or was fetched, between two samples */
+	if (!q->has_work && completed == written) /* came and went, or was fetched, between two samples */
 		gp_work_begin(sched, queue.index);
 	work_counters(sched, queue.index, written, completed);
 	return 0;
@@ -494,10 +510,10 @@ int gp_sched_hint(struct gp_sched *sched, struct gp_queue_id queue, uint64_t in_
 	device = gp_device_of(sched, q);
 	device->stats.hints++;
 	gp_trace(sched, GP_TRACE_HINT, queue.index, GP_WHY_NONE, sched->now_ns + in_ns);
-	if (q->has_work || q->hinted)           /* the lower gates are closed, or closing, already */
+	if (q->has_work || q->hinted) /* the lower gates are closed, or closing, already */
 		return 0;
 	lead_ns = device->attr.switch_ns ? device->attr.switch_ns : device->attr.close_ns;
-	lead_ns += lead_ns / 4;                 /* a margin: early costs a little batch time, late costs all of the hint */
+	lead_ns += lead_ns / 4; /* a margin: early costs a little batch time, late costs all of the hint */
 	q->hint_at_ns = sched->now_ns + in_ns;
 	q->hint_from_ns = q->hint_at_ns > sched->now_ns + lead_ns ? q->hint_at_ns - lead_ns : sched->now_ns;
 	gp_work_rerank(sched, queue.index);
@@ -513,7 +529,7 @@ int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool op
 		return -ESTALE;
 	gp_clock(sched, now_ns);
 	if (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED)
-		return 0;                       /* an order is under way or being repaired: its result decides */
+		return 0; /* an order is under way or being repaired: its result decides */
 	if ((q->gate == GP_GATE_OPEN) == open)
 		return 0;
 	gp_trace(sched, GP_TRACE_GATE_LOST, queue.index, GP_WHY_LOST, open);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts of a device with channel groups (tsg): one process at a time has the compute engine. Owns whose turn it is and the cost
- * of changing. Contexts that may run take turns in the order they were created; each keeps the engine for its time slice, and for
- * further ones while nobody else has work. A context without work leaves at once if another waits, and stays loaded if none does.
+ * Contexts of a device with channel groups (tsg): one process at a time has the compute engine. Owns whose turn it is
+ * and the cost of changing. Contexts that may run take turns in the order they were created; each keeps the engine for
+ * its time slice, and for further ones while nobody else has work. A context without work leaves at once if another
+ * waits, and stays loaded if none does.
  */
 #include <errno.h>
 #include "model/gpu_internal.h"
@@ -100,7 +101,8 @@ void gpu_context_expire(struct gp_gpu *gpu)
 		gpu->phase = GPU_PHASE_RUN;
 		gpu->slice_begin_ns = gpu->now_ns;
 		gpu->slice_is_over = false;
-		for (struct gpu_list *node = gpu->context->working.next; node != &gpu->context->working; node = node->next)
+		for (struct gpu_list *node = gpu->context->working.next; node != &gpu->context->working;
+		     node = node->next)
 			gpu_queue_start(gpu_container(node, struct gpu_queue, working_link));
 	} else {
 		gpu->slice_is_over = true;

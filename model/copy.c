@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copy engines: queue i belongs to engine i mod engines; an engine moves one packet at a time and goes round its queues packet by
- * packet. Owns what an engine does; copies go on while the device is halted, and a closed queue stops at a hardware packet
- * boundary (GPU_COPY_CHUNK_SIZE), from where it goes on.
+ * Copy engines: queue i belongs to engine i mod engines; an engine moves one packet at a time and goes round its queues
+ * packet by packet. Owns what an engine does; copies go on while the device is halted, and a closed queue stops at a
+ * hardware packet boundary (GPU_COPY_CHUNK_SIZE), from where it goes on.
  */
 #include "model/gpu_internal.h"
 
@@ -110,7 +110,8 @@ uint64_t gpu_copy_stop(struct gpu_queue *queue)
 	boundary = (moved / GPU_COPY_CHUNK_SIZE + 1u) * GPU_COPY_CHUNK_SIZE;
 	if (engine->stop_left)
 		return engine->timer.at_ns;
-	/* It runs to its end; a nanosecond more, for its completion must not fall behind the transaction of the same instant. */
+	/* It runs to its end; a nanosecond more, for its completion must not fall behind the transaction of the same
+	 * instant. */
 	if (boundary >= queue->copy->copy_left)
 		return gpu_add_ns(engine->timer.at_ns, signal_ns + 1u);
 	engine->stop_left = queue->copy->copy_left - boundary;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading device descriptions. Owns the names, units and limits of all values. A file is outside input: whatever is wrong with it is
- * refused with file, line and what to write instead.
+ * Reading device descriptions. Owns the names, units and limits of all values. A file is outside input: whatever is
+ * wrong with it is refused with file, line and what to write instead.
  *
  *   title = AMD Instinct MI300X          the one entry that is not a value
  *   key = VALUE [unit] | kind | source
@@ -25,18 +25,18 @@
 #define CP    (CPSCH | MES)
 #define ALL   (CPSCH | MES | TSG)
 
-#define US 1000ll
-#define MS 1000000ll
-#define S 1000000000ll
+#define US  1000ll
+#define MS  1000000ll
+#define S   1000000000ll
 #define KIB (1ll << 10)
 #define MIB (1ll << 20)
-#define GB 1000000000ll
-#define TB 1000000000000ll
+#define GB  1000000000ll
+#define TB  1000000000000ll
 
 struct desc_key {
 	const char *name;
 	enum gp_desc_unit unit;
-	uint32_t schedulers;            /* which have it; those must have it, unless is_optional */
+	uint32_t schedulers; /* which have it; those must have it, unless is_optional */
 	bool is_optional;
 	int64_t min, max;
 	const char *choices[4];
@@ -84,17 +84,23 @@ static const struct desc_key desc_keys[GP_DESC_KEY_COUNT] = {
 
 static const char *const desc_kinds[] = { "specified", "measured", "fitted", "assumed" };
 
-struct desc_scale { const char *name; int64_t scale; };
+struct desc_scale {
+	const char *name;
+	int64_t scale;
+};
 static const struct desc_scale desc_ns[] = { { "s", S }, { "ms", MS }, { "us", US }, { "ns", 1 } };
 static const struct desc_scale desc_bytes[] = {
-	{ "GiB", 1ll << 30 }, { "MiB", MIB }, { "KiB", KIB }, { "TB", TB }, { "GB", GB }, { "MB", 1000000 }, { "kB", 1000 }, { "B", 1 },
+	{ "GiB", 1ll << 30 }, { "MiB", MIB },    { "KiB", KIB }, { "TB", TB },
+	{ "GB", GB },         { "MB", 1000000 }, { "kB", 1000 }, { "B", 1 },
 };
 static const struct desc_scale desc_rate[] = {
 	{ "TB/s", TB }, { "GB/s", GB }, { "MB/s", 1000000 }, { "kB/s", 1000 }, { "B/s", 1 },
 };
 static const struct desc_scale desc_hz[] = { { "GHz", 1000000000 }, { "MHz", 1000000 }, { "kHz", 1000 }, { "Hz", 1 } };
 
-struct desc_text { char text[128]; };
+struct desc_text {
+	char text[128];
+};
 
 static struct desc_text desc_format(enum gp_desc_key key, int64_t value)
 {
@@ -108,18 +114,10 @@ static struct desc_text desc_format(enum gp_desc_key key, int64_t value)
 	case GP_DESC_COUNT:
 		(void)snprintf(formatted.text, sizeof(formatted.text), "%" PRId64 " count", value);
 		return formatted;
-	case GP_DESC_NS:
-		scales = desc_ns;
-		break;
-	case GP_DESC_BYTES:
-		scales = desc_bytes;
-		break;
-	case GP_DESC_BYTES_PER_S:
-		scales = desc_rate;
-		break;
-	case GP_DESC_HZ:
-		scales = desc_hz;
-		break;
+	case GP_DESC_NS: scales = desc_ns; break;
+	case GP_DESC_BYTES: scales = desc_bytes; break;
+	case GP_DESC_BYTES_PER_S: scales = desc_rate; break;
+	case GP_DESC_HZ: scales = desc_hz; break;
 	}
 	/* The largest unit that is exact; the smallest always is. */
 	while (scales->scale > 1 && (!value || value % scales->scale))
@@ -153,7 +151,8 @@ static int desc_parse_hz(const char *name, const char *text, uint64_t *ret_value
 	int r;
 
 	if (!length || length >= sizeof(digits))
-		return gp_error_set(error, -EINVAL, "%s: \"%.40s\" is not a frequency; write it like 2100 MHz", name, text);
+		return gp_error_set(error, -EINVAL, "%s: \"%.40s\" is not a frequency; write it like 2100 MHz", name,
+				    text);
 	memcpy(digits, text, length);
 	digits[length] = '\0';
 	r = gp_units_parse_count(digits, name, 0, 1000000000000ull, &value, error);
@@ -166,7 +165,8 @@ static int desc_parse_hz(const char *name, const char *text, uint64_t *ret_value
 			return 0;
 		}
 	}
-	return gp_error_set(error, -EINVAL, "%s: \"%.40s\" has no known unit; units are: Hz, kHz, MHz, GHz", name, text);
+	return gp_error_set(error, -EINVAL, "%s: \"%.40s\" has no known unit; units are: Hz, kHz, MHz, GHz", name,
+			    text);
 }
 
 /* "304 count": the word is part of the value, so that a number in the wrong place is seen. */
@@ -177,7 +177,8 @@ static int desc_parse_count(const char *name, const char *text, uint64_t *ret_va
 	const char *unit = text + length + strspn(text + length, " ");
 
 	if (strcmp(unit, "count") || !length || length >= sizeof(digits))
-		return gp_error_set(error, -EINVAL, "%s: \"%.40s\" is not a count; write it like 304 count", name, text);
+		return gp_error_set(error, -EINVAL, "%s: \"%.40s\" is not a count; write it like 304 count", name,
+				    text);
 	memcpy(digits, text, length);
 	digits[length] = '\0';
 	return gp_units_parse_count(digits, name, 0, INT64_MAX, ret_value, error);
@@ -190,29 +191,18 @@ static int desc_parse_value(enum gp_desc_key key, const char *text, int64_t *ret
 	int r = 0;
 
 	switch (info->unit) {
-	case GP_DESC_CHOICE:
-		return desc_parse_choice(key, text, ret_value, error);
-	case GP_DESC_COUNT:
-		r = desc_parse_count(info->name, text, &value, error);
-		break;
-	case GP_DESC_BYTES:
-		r = gp_units_parse_size(text, info->name, INT64_MAX, &value, error);
-		break;
-	case GP_DESC_NS:
-		r = gp_units_parse_ns(text, info->name, 0, INT64_MAX, &value, error);
-		break;
-	case GP_DESC_BYTES_PER_S:
-		r = gp_units_parse_rate(text, info->name, INT64_MAX, &value, error);
-		break;
-	case GP_DESC_HZ:
-		r = desc_parse_hz(info->name, text, &value, error);
-		break;
+	case GP_DESC_CHOICE: return desc_parse_choice(key, text, ret_value, error);
+	case GP_DESC_COUNT: r = desc_parse_count(info->name, text, &value, error); break;
+	case GP_DESC_BYTES: r = gp_units_parse_size(text, info->name, INT64_MAX, &value, error); break;
+	case GP_DESC_NS: r = gp_units_parse_ns(text, info->name, 0, INT64_MAX, &value, error); break;
+	case GP_DESC_BYTES_PER_S: r = gp_units_parse_rate(text, info->name, INT64_MAX, &value, error); break;
+	case GP_DESC_HZ: r = desc_parse_hz(info->name, text, &value, error); break;
 	}
 	if (r < 0)
 		return r;
 	if (value > INT64_MAX || (int64_t)value < info->min || (int64_t)value > info->max)
-		return gp_error_set(error, -ERANGE, "%s: \"%.40s\" is outside the limits: from %s to %s", info->name, text,
-				    desc_format(key, info->min).text, desc_format(key, info->max).text);
+		return gp_error_set(error, -ERANGE, "%s: \"%.40s\" is outside the limits: from %s to %s", info->name,
+				    text, desc_format(key, info->min).text, desc_format(key, info->max).text);
 	*ret_value = (int64_t)value;
 	return 0;
 }
@@ -225,7 +215,8 @@ static int desc_parse_range(enum gp_desc_key key, const char *text, struct gp_de
 	int r;
 
 	if (desc_keys[key].unit == GP_DESC_CHOICE || !given || given < dots || strlen(text) >= 64)
-		return gp_error_set(error, -EINVAL, "%s: \"%.40s\" is not a range; write it like 60..500 us default 105",
+		return gp_error_set(error, -EINVAL,
+				    "%s: \"%.40s\" is not a range; write it like 60..500 us default 105",
 				    desc_keys[key].name, text);
 	(void)snprintf(high, sizeof(high), "%.*s", (int)(given - dots - 2), dots + 2);
 	unit = high + strspn(high, "0123456789. ");
@@ -254,7 +245,8 @@ static char *desc_trim(char *text)
 	return text;
 }
 
-static int desc_parse_entry(enum gp_desc_key key, const char *text, struct gp_desc_value *ret_value, struct gp_error *error)
+static int desc_parse_entry(enum gp_desc_key key, const char *text, struct gp_desc_value *ret_value,
+			    struct gp_error *error)
 {
 	const char *name = desc_keys[key].name;
 	struct gp_desc_value value = { .present = true };
@@ -274,12 +266,14 @@ static int desc_parse_entry(enum gp_desc_key key, const char *text, struct gp_de
 	while (i < 4 && strcmp(kind, desc_kinds[i]))
 		i++;
 	if (i == 4)
-		return gp_error_set(error, -EINVAL, "%s: kind \"%.40s\" is none of: specified, measured, fitted, assumed", name, kind);
+		return gp_error_set(error, -EINVAL,
+				    "%s: kind \"%.40s\" is none of: specified, measured, fitted, assumed", name, kind);
 	value.kind = (enum gp_desc_kind)i;
 	if (!*source)
 		return gp_error_set(error, -EINVAL, "%s: a value without a source is refused", name);
 	if (strlen(source) >= sizeof(value.source))
-		return gp_error_set(error, -EINVAL, "%s: the source is too long (at most %zu bytes)", name, sizeof(value.source) - 1u);
+		return gp_error_set(error, -EINVAL, "%s: the source is too long (at most %zu bytes)", name,
+				    sizeof(value.source) - 1u);
 	memcpy(value.source, source, strlen(source) + 1u);
 	if (strstr(given, "..")) {
 		r = desc_parse_range(key, given, &value, error);
@@ -304,7 +298,8 @@ static int desc_find(const char *name, enum gp_desc_key *ret_key, struct gp_erro
 	return gp_error_set(error, -EINVAL, "unknown key \"%.40s\"", name);
 }
 
-static int desc_entry(void *context, const char *section, const char *name, const char *value, uint32_t line, struct gp_error *error)
+static int desc_entry(void *context, const char *section, const char *name, const char *value, uint32_t line,
+		      struct gp_error *error)
 {
 	struct gp_desc *desc = context;
 	enum gp_desc_key key = GP_DESC_SCHEDULER;
@@ -345,9 +340,11 @@ static int desc_check(const struct gp_desc *desc, struct gp_error *error)
 		const struct desc_key *info = &desc_keys[i];
 
 		if (desc->values[i].present && !(info->schedulers & bit))
-			return gp_error_set(error, -EINVAL, "%s means nothing with scheduler %s", info->name, scheduler);
+			return gp_error_set(error, -EINVAL, "%s means nothing with scheduler %s", info->name,
+					    scheduler);
 		if (!desc->values[i].present && !info->is_optional && (info->schedulers & bit))
-			return gp_error_set(error, -EINVAL, "%s is missing; scheduler %s needs it", info->name, scheduler);
+			return gp_error_set(error, -EINVAL, "%s is missing; scheduler %s needs it", info->name,
+					    scheduler);
 	}
 	if (gp_desc_get(desc, GP_DESC_CU_COUNT) % gp_desc_get(desc, GP_DESC_XCC_COUNT))
 		return gp_error_set(error, -EINVAL, "cu_count must be a multiple of xcc_count");
@@ -363,11 +360,12 @@ static void desc_set_name(struct gp_desc *desc, const char *file_name)
 	const char *slash = strrchr(file_name, '/'), *base = slash ? slash + 1 : file_name;
 	size_t length = strcspn(base, ".");
 
-	(void)snprintf(desc->name, sizeof(desc->name), "%.*s", length < sizeof(desc->name) ? (int)length : (int)sizeof(desc->name) - 1,
-		       base);
+	(void)snprintf(desc->name, sizeof(desc->name), "%.*s",
+		       length < sizeof(desc->name) ? (int)length : (int)sizeof(desc->name) - 1, base);
 }
 
-int gp_desc_parse(const char *text, size_t text_size, const char *file_name, struct gp_desc *ret_desc, struct gp_error *error)
+int gp_desc_parse(const char *text, size_t text_size, const char *file_name, struct gp_desc *ret_desc,
+		  struct gp_error *error)
 {
 	struct gp_desc desc = { 0 };
 	struct gp_error said;
@@ -468,8 +466,9 @@ int gp_desc_line(const struct gp_desc *desc, enum gp_desc_key key, char *ret_lin
 	if (!value->present)
 		return -ENOENT;
 	if (value->min != value->max)
-		(void)snprintf(range, sizeof(range), " (%s to %s)", desc_format(key, value->min).text, desc_format(key, value->max).text);
-	length = snprintf(ret_line, line_size, "%s = %s%s | %s | %s", desc_keys[key].name, desc_format(key, value->value).text, range,
-			  desc_kinds[value->kind], value->source);
+		(void)snprintf(range, sizeof(range), " (%s to %s)", desc_format(key, value->min).text,
+			       desc_format(key, value->max).text);
+	length = snprintf(ret_line, line_size, "%s = %s%s | %s | %s", desc_keys[key].name,
+			  desc_format(key, value->value).text, range, desc_kinds[value->kind], value->source);
 	return length < 0 || (size_t)length >= line_size ? -ENOSPC : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPU as its drivers see it: time, the event queue, processes and queues coming and going, counters. Owns the order in which
- * things happen; what happens is decided in the other files of this folder.
+ * The GPU as its drivers see it: time, the event queue, processes and queues coming and going, counters. Owns the order
+ * in which things happen; what happens is decided in the other files of this folder.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -113,12 +113,17 @@ static bool event_grow(struct gp_gpu *gpu)
 	return true;
 }
 
-void gpu_emit(struct gp_gpu *gpu, enum gp_gpu_event_type type, const struct gpu_queue *queue, const struct gpu_dispatch *dispatch,
-	      uint64_t value, int32_t error)
+void gpu_emit(struct gp_gpu *gpu, enum gp_gpu_event_type type, const struct gpu_queue *queue,
+	      const struct gpu_dispatch *dispatch, uint64_t value, int32_t error)
 {
 	struct gp_gpu_event event = {
-		.time_ns = gpu->now_ns, .type = type, .value = value, .error = error,
-		.queue = UINT32_MAX, .pipe = UINT32_MAX, .slot = UINT32_MAX,
+		.time_ns = gpu->now_ns,
+		.type = type,
+		.value = value,
+		.error = error,
+		.queue = UINT32_MAX,
+		.pipe = UINT32_MAX,
+		.slot = UINT32_MAX,
 	};
 
 	if (queue) {
@@ -155,36 +160,16 @@ bool gp_gpu_poll(struct gp_gpu *gpu, struct gp_gpu_event *ret_event)
 static void gpu_fire(struct gp_gpu *gpu, struct gpu_timer *timer)
 {
 	switch (timer->kind) {
-	case GPU_TIMER_DOORBELL:
-		gpu_queue_see(timer->owner);
-		break;
-	case GPU_TIMER_WORKGROUP:
-		gpu_workgroup_expire(timer->owner);
-		break;
-	case GPU_TIMER_COMPLETION:
-		gpu_dispatch_complete(timer->owner);
-		break;
-	case GPU_TIMER_PIPE:
-		gpu_pipe_expire(timer->owner);
-		break;
-	case GPU_TIMER_QUANTUM:
-		gpu_pipe_mark(timer->owner);
-		break;
-	case GPU_TIMER_COPY:
-		gpu_copy_expire(timer->owner);
-		break;
-	case GPU_TIMER_TRANSACTION:
-		gpu_transaction_expire(gpu);
-		break;
-	case GPU_TIMER_SLICE:
-		gpu_runlist_slice_end(gpu);
-		break;
-	case GPU_TIMER_CONTEXT:
-		gpu_context_expire(gpu);
-		break;
-	case GPU_TIMER_ANNOUNCE:
-		gpu_context_ready(timer->owner);
-		break;
+	case GPU_TIMER_DOORBELL: gpu_queue_see(timer->owner); break;
+	case GPU_TIMER_WORKGROUP: gpu_workgroup_expire(timer->owner); break;
+	case GPU_TIMER_COMPLETION: gpu_dispatch_complete(timer->owner); break;
+	case GPU_TIMER_PIPE: gpu_pipe_expire(timer->owner); break;
+	case GPU_TIMER_QUANTUM: gpu_pipe_mark(timer->owner); break;
+	case GPU_TIMER_COPY: gpu_copy_expire(timer->owner); break;
+	case GPU_TIMER_TRANSACTION: gpu_transaction_expire(gpu); break;
+	case GPU_TIMER_SLICE: gpu_runlist_slice_end(gpu); break;
+	case GPU_TIMER_CONTEXT: gpu_context_expire(gpu); break;
+	case GPU_TIMER_ANNOUNCE: gpu_context_ready(timer->owner); break;
 	}
 }
 
@@ -472,7 +457,8 @@ static int gpu_check_attr(const struct gp_gpu_queue_attr *attr)
 {
 	if (attr->kind != GP_GPU_COMPUTE && attr->kind != GP_GPU_COPY)
 		return -EINVAL;
-	if (attr->ring_size && (attr->ring_size < 2u || attr->ring_size > GP_GPU_RING_MAX || (attr->ring_size & (attr->ring_size - 1u))))
+	if (attr->ring_size &&
+	    (attr->ring_size < 2u || attr->ring_size > GP_GPU_RING_MAX || (attr->ring_size & (attr->ring_size - 1u))))
 		return -EINVAL;
 	return attr->priority > 15u ? -EINVAL : 0;
 }

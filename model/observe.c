@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a driver does to the device as a whole and what it can read from it: kill, reset, counters, and the check of the model's own
- * state. The check recounts everything from the dispatches up and shares no sums with the code it checks.
+ * What a driver does to the device as a whole and what it can read from it: kill, reset, counters, and the check of the
+ * model's own state. The check recounts everything from the dispatches up and shares no sums with the code it checks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -89,14 +89,23 @@ int gp_gpu_counters(const struct gp_gpu *gpu, uint32_t queue_id, struct gp_gpu_c
 		resident |= dispatch->inflight || dispatch->copy_left;
 	}
 	*ret_counters = (struct gp_gpu_counters){
-		.written = queue->written, .fetched = queue->fetched, .completed = queue->completed, .read = queue->read,
-		.workgroups_run = workgroups_run, .busy_ns = busy_ns, .unit_ns = (uint64_t)(unit_sum / gpu->capacity),
-		.open = queue->open, .mapped = queue->kind == GP_GPU_COPY ? queue->open : gpu_queue_runs(queue), .resident = resident,
+		.written = queue->written,
+		.fetched = queue->fetched,
+		.completed = queue->completed,
+		.read = queue->read,
+		.workgroups_run = workgroups_run,
+		.busy_ns = busy_ns,
+		.unit_ns = (uint64_t)(unit_sum / gpu->capacity),
+		.open = queue->open,
+		.mapped = queue->kind == GP_GPU_COPY ? queue->open : gpu_queue_runs(queue),
+		.resident = resident,
 	};
 	return 0;
 }
 
-struct check_sum { uint64_t used, resident_size, want_count, working_count, open_count; };
+struct check_sum {
+	uint64_t used, resident_size, want_count, working_count, open_count;
+};
 
 static uint64_t check_count(const struct gpu_cohorts *cohorts)
 {
@@ -183,7 +192,8 @@ const char *gp_gpu_check(const struct gp_gpu *gpu)
 		return "the space in use is not the sum of its users";
 	if (gpu->used > gpu->capacity)
 		return "more than the device is in use";
-	if (sum.want_count != gpu->want_count || sum.working_count != gpu->working_count || sum.open_count != gpu->open_count)
+	if (sum.want_count != gpu->want_count || sum.working_count != gpu->working_count ||
+	    sum.open_count != gpu->open_count)
 		return "counts of queues are off";
 	for (uint32_t i = 1; i < gpu->heap_count; i++)
 		if (gpu->heap[i]->at_ns < gpu->heap[(i - 1u) / 2u]->at_ns)

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pipes of the command processor: one queue at a time each. Owns the choice of the queue a pipe serves and the taking of packets.
- * Never touches the compute units: it tells the workgroup engine which kernel may dispatch.
+ * Pipes of the command processor: one queue at a time each. Owns the choice of the queue a pipe serves and the taking
+ * of packets. Never touches the compute units: it tells the workgroup engine which kernel may dispatch.
  *
- * What a pipe does when the head packet of its queue is blocked is not public, hence two alternatives (blocked_head): hold, it
- * stays until its quantum is over; rotate, it moves on at once. Either way an empty queue is left at once, and a quantum ends
- * only if another queue of the pipe has packets. Hardware priorities choose among the queues of a pipe at packet boundaries.
+ * What a pipe does when the head packet of its queue is blocked is not public, hence two alternatives (blocked_head):
+ * hold, it stays until its quantum is over; rotate, it moves on at once. Either way an empty queue is left at once, and
+ * a quantum ends only if another queue of the pipe has packets. Hardware priorities choose among the queues of a pipe
+ * at packet boundaries.
  */
 #include "model/gpu_internal.h"
 
 enum pipe_head { PIPE_EMPTY, PIPE_BLOCKED, PIPE_READY, PIPE_DISPATCHING };
 
-void gpu_pipe_init(struct gpu_pipe *pipe, struct gp_gpu *gpu, uint32_t index, struct gpu_queue **slots, uint32_t slot_count)
+void gpu_pipe_init(struct gpu_pipe *pipe, struct gp_gpu *gpu, uint32_t index, struct gpu_queue **slots,
+		   uint32_t slot_count)
 {
-	*pipe = (struct gpu_pipe){ .gpu = gpu, .index = index, .slots = slots, .slot_count = slot_count,
+	*pipe = (struct gpu_pipe){ .gpu = gpu,
+				   .index = index,
+				   .slots = slots,
+				   .slot_count = slot_count,
 				   .last = slot_count - 1u };
 	gpu_timer_init(&pipe->timer, GPU_TIMER_PIPE, pipe);
 	gpu_timer_init(&pipe->quantum, GPU_TIMER_QUANTUM, pipe);
@@ -164,8 +169,7 @@ static struct gpu_queue *pipe_choose(const struct gpu_pipe *pipe, enum pipe_head
 		return pipe_next(pipe, PIPE_READY, pipe->current->priority + 1u);
 	case PIPE_READY:
 		return pipe_next(pipe, is_over ? wanted : PIPE_READY, pipe->current->priority + (is_over ? 0 : 1u));
-	case PIPE_DISPATCHING:
-		return is_over ? pipe_next(pipe, wanted, pipe->current->priority) : NULL;
+	case PIPE_DISPATCHING: return is_over ? pipe_next(pipe, wanted, pipe->current->priority) : NULL;
 	}
 	return NULL;
 }
@@ -245,7 +249,8 @@ void gpu_pipe_step(struct gpu_pipe *pipe)
 
 	gpu_timer_cancel(gpu, &pipe->quantum);
 	if (pipe->slot_count > 1 && pipe_next(pipe, PIPE_BLOCKED, 0)) {
-		uint64_t end_ns = gpu_add_ns(pipe->attached_ns, (uint64_t)gp_desc_get(gpu->desc, GP_DESC_QUEUE_QUANTUM));
+		uint64_t end_ns =
+			gpu_add_ns(pipe->attached_ns, (uint64_t)gp_desc_get(gpu->desc, GP_DESC_QUEUE_QUANTUM));
 
 		if (end_ns > gpu->now_ns)
 			gpu_timer_arm(gpu, &pipe->quantum, end_ns);

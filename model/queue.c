@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queues: rings and their counters, signals, and the life of a packet from its ring to its completion. Owns the question whether a
- * queue has work. Never decides when a packet is taken (pipe.c, copy.c) nor whether the queue may run (runlist.c, context.c).
+ * Queues: rings and their counters, signals, and the life of a packet from its ring to its completion. Owns the
+ * question whether a queue has work. Never decides when a packet is taken (pipe.c, copy.c) nor whether the queue may
+ * run (runlist.c, context.c).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "model/gpu_internal.h"
 
-#define QUEUE_WORKGROUP_NS_MAX 1000000000000000ull      /* eleven days: far from the end of 64 bits, whatever it is added to */
-#define QUEUE_RING_FIRST 16u            /* rings grow on demand: thousands of queues rarely hold more than a few packets */
+#define QUEUE_WORKGROUP_NS_MAX \
+	1000000000000000ull  /* eleven days: far from the end of 64 bits, whatever it is added to */
+#define QUEUE_RING_FIRST 16u /* rings grow on demand: thousands of queues rarely hold more than a few packets */
 
 bool gpu_queue_runs(const struct gpu_queue *queue)
 {
@@ -303,8 +305,9 @@ static int queue_check_packet(const struct gpu_queue *queue, const struct gp_gpu
 		return -EINVAL;
 	switch (packet->type) {
 	case GP_GPU_KERNEL:
-		if (queue->kind != GP_GPU_COMPUTE || !kernel->workgroups || !kernel->waves || kernel->waves > 16u || !kernel->vgprs ||
-		    kernel->vgprs > 512u || !kernel->workgroup_ns || kernel->workgroup_ns > QUEUE_WORKGROUP_NS_MAX)
+		if (queue->kind != GP_GPU_COMPUTE || !kernel->workgroups || !kernel->waves || kernel->waves > 16u ||
+		    !kernel->vgprs || kernel->vgprs > 512u || !kernel->workgroup_ns ||
+		    kernel->workgroup_ns > QUEUE_WORKGROUP_NS_MAX)
 			return -EINVAL;
 		if (kernel->spin_signal &&
 		    (kernel->spin_signal >= gpu->signal_count || !gpu->signals[kernel->spin_signal].used))
@@ -313,11 +316,11 @@ static int queue_check_packet(const struct gpu_queue *queue, const struct gp_gpu
 	case GP_GPU_BARRIER_AND:
 	case GP_GPU_BARRIER_OR:
 		for (uint32_t i = 0; i < GP_GPU_DEPS; i++)
-			if (packet->deps[i] && (packet->deps[i] >= gpu->signal_count || !gpu->signals[packet->deps[i]].used))
+			if (packet->deps[i] &&
+			    (packet->deps[i] >= gpu->signal_count || !gpu->signals[packet->deps[i]].used))
 				return -EINVAL;
 		return 0;
-	case GP_GPU_COPY_BYTES:
-		return queue->kind == GP_GPU_COPY && packet->copy_size ? 0 : -EINVAL;
+	case GP_GPU_COPY_BYTES: return queue->kind == GP_GPU_COPY && packet->copy_size ? 0 : -EINVAL;
 	}
 	return -EINVAL;
 }

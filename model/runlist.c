@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runlist of a device with cpsch or mes: which open compute queues sit on which pipe and slot, and, when there are more than
- * fit, whose turn it is. Owns placement and process slices. Never decides gates.
+ * The runlist of a device with cpsch or mes: which open compute queues sit on which pipe and slot, and, when there are
+ * more than fit, whose turn it is. Owns placement and process slices. Never decides gates.
  *
- * Order as in KFD: newest process first, newest queue first; placement goes round the pipes (pipe = r mod pipes). A device is
- * oversubscribed if open compute queues exceed the slots, or processes with a queue, open or not, exceed the VMIDs. Slices
- * then take turns, busy or idle alike, each change costing slice_loss and the moving of the bytes resident.
+ * Order as in KFD: newest process first, newest queue first; placement goes round the pipes (pipe = r mod pipes). A
+ * device is oversubscribed if open compute queues exceed the slots, or processes with a queue, open or not, exceed the
+ * VMIDs. Slices then take turns, busy or idle alike, each change costing slice_loss and the moving of the bytes
+ * resident.
  *
- * After a runlist update the slice under way goes on: whether firmware starts over at the head of the list is not public, and
- * starting over would starve the tail under frequent updates.
+ * After a runlist update the slice under way goes on: whether firmware starts over at the head of the list is not
+ * public, and starting over would starve the tail under frequent updates.
  */
 #include "model/gpu_internal.h"
 
@@ -38,7 +39,9 @@ static void runlist_collect(struct gp_gpu *gpu)
 static void runlist_pack(struct gp_gpu *gpu, const struct gpu_process *process, uint32_t count, bool begin)
 {
 	if (begin) {
-		uint32_t first = gpu->slice_count ? gpu->slices[gpu->slice_count - 1].first + gpu->slices[gpu->slice_count - 1].count : 0;
+		uint32_t first = gpu->slice_count ? gpu->slices[gpu->slice_count - 1].first +
+							    gpu->slices[gpu->slice_count - 1].count :
+						    0;
 
 		gpu->slices[gpu->slice_count++] = (struct gpu_slice){ .first = first, .process = process->id };
 	}
@@ -47,9 +50,11 @@ static void runlist_pack(struct gp_gpu *gpu, const struct gpu_process *process, 
 
 static void runlist_slice(struct gp_gpu *gpu)
 {
-	uint32_t slot_limit = runlist_slot_limit(gpu), process_limit = (uint32_t)gp_desc_get(gpu->desc, GP_DESC_PROCESS_COUNT);
+	uint32_t slot_limit = runlist_slot_limit(gpu),
+		 process_limit = (uint32_t)gp_desc_get(gpu->desc, GP_DESC_PROCESS_COUNT);
 	bool skips_empty = gp_desc_get(gpu->desc, GP_DESC_EMPTY_PROCESS) == 0;
-	/* Too many processes alone: they share slices whatever the packing of queues is, or one VMID too many would cost all. */
+	/* Too many processes alone: they share slices whatever the packing of queues is, or one VMID too many would
+	 * cost all. */
 	bool shares = gp_desc_get(gpu->desc, GP_DESC_SLICE_PACKING) != 0 || gpu->runlist_count <= slot_limit;
 	uint32_t slots_used = 0, processes_used = 0;
 
@@ -62,7 +67,8 @@ static void runlist_slice(struct gp_gpu *gpu)
 			continue;
 		do {
 			uint32_t part = left < slot_limit ? left : slot_limit;
-			bool begin = !gpu->slice_count || !shares || slots_used + part > slot_limit || processes_used == process_limit;
+			bool begin = !gpu->slice_count || !shares || slots_used + part > slot_limit ||
+				     processes_used == process_limit;
 
 			if (begin)
 				slots_used = processes_used = 0;
@@ -106,7 +112,8 @@ static void runlist_unplace(struct gpu_queue *queue)
 	queue->slot = GPU_NOWHERE;
 }
 
-/* Puts the queues of the current slice on the pipes. On cpsch everybody is placed anew; mes leaves those who stay where they are. */
+/* Puts the queues of the current slice on the pipes. On cpsch everybody is placed anew; mes leaves those who stay where
+ * they are. */
 void gpu_runlist_map(struct gp_gpu *gpu)
 {
 	struct gpu_slice slice = runlist_current(gpu);
@@ -201,7 +208,8 @@ void gpu_runlist_wake(struct gp_gpu *gpu)
 {
 	uint64_t quantum_ns, period_ns;
 
-	if (!gpu->oversubscribed || gpu->slice_count < 2 || gpu->halt != GPU_RUNNING || gpu->slice.heap_index != GPU_NOWHERE)
+	if (!gpu->oversubscribed || gpu->slice_count < 2 || gpu->halt != GPU_RUNNING ||
+	    gpu->slice.heap_index != GPU_NOWHERE)
 		return;
 	if (gpu->slice_end_ns <= gpu->now_ns) {
 		uint64_t turns;
@@ -225,7 +233,8 @@ static uint64_t runlist_saved_size(const struct gp_gpu *gpu, struct gpu_slice sl
 		const struct gpu_queue *queue = gpu->runlist[slice.first + i];
 		const struct gpu_list *node;
 
-		for (node = queue ? queue->dispatches.next : NULL; node && node != &queue->dispatches; node = node->next) {
+		for (node = queue ? queue->dispatches.next : NULL; node && node != &queue->dispatches;
+		     node = node->next) {
 			const struct gpu_dispatch *dispatch = gpu_container(node, struct gpu_dispatch, queue_link);
 
 			size += dispatch->saved_count * dispatch->save_size;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Transactions: gate changes and runlist updates, one after the other. Owns the halting of the device. On cpsch each one stops
- * everybody (KFD unmaps all dynamic queues and maps them again), on mes and tsg only the queues named.
+ * Transactions: gate changes and runlist updates, one after the other. Owns the halting of the device. On cpsch each
+ * one stops everybody (KFD unmaps all dynamic queues and maps them again), on mes and tsg only the queues named.
  *
- * Known weakness: queues that come or go while an update is waiting share that update; KFD would halt the device for each.
+ * Known weakness: queues that come or go while an update is waiting share that update; KFD would halt the device for
+ * each.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -76,7 +77,8 @@ int gpu_transaction_update(struct gp_gpu *gpu)
 	return 0;
 }
 
-int gp_gpu_transact(struct gp_gpu *gpu, const struct gp_gpu_change *changes, uint32_t change_count, uint64_t seq, uint64_t now_ns)
+int gp_gpu_transact(struct gp_gpu *gpu, const struct gp_gpu_change *changes, uint32_t change_count, uint64_t seq,
+		    uint64_t now_ns)
 {
 	struct gpu_transaction *transaction;
 	int r;
@@ -113,7 +115,8 @@ static uint64_t transaction_queue_size(const struct gpu_queue *queue, bool resid
 	return size;
 }
 
-/* Nothing of a closed queue may happen after its transaction: a completion on its way, or a copy up to its boundary, delays it. */
+/* Nothing of a closed queue may happen after its transaction: a completion on its way, or a copy up to its boundary,
+ * delays it. */
 static uint64_t transaction_close_ns(struct gpu_queue *queue)
 {
 	uint64_t latest_ns = queue->engine ? gpu_copy_stop(queue) : 0;
@@ -138,8 +141,10 @@ static bool transaction_hangs(struct gp_gpu *gpu, const struct gpu_transaction *
 	return false;
 }
 
-/* Stops what is to be closed. Returns when the last trace of it is gone; sizes in bytes of what must be saved and brought back. */
-static uint64_t transaction_stop(struct gp_gpu *gpu, const struct gpu_transaction *transaction, uint64_t *ret_restore_size)
+/* Stops what is to be closed. Returns when the last trace of it is gone; sizes in bytes of what must be saved and
+ * brought back. */
+static uint64_t transaction_stop(struct gp_gpu *gpu, const struct gpu_transaction *transaction,
+				 uint64_t *ret_restore_size)
 {
 	bool whole = gpu->scheduler == GP_SCHEDULER_CPSCH;
 	uint64_t restore_size = whole ? gpu->resident_size : 0, latest_ns = 0;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The workgroup engine: who holds which share of the compute units, and until when. Owns the space of the device and the life of
- * each workgroup; every one completes exactly once, whatever stops it in between. Knows nothing of pipes, processes or slices.
+ * The workgroup engine: who holds which share of the compute units, and until when. Owns the space of the device and
+ * the life of each workgroup; every one completes exactly once, whatever stops it in between. Knows nothing of pipes,
+ * processes or slices.
  *
- * Workgroups of a kernel that end together are one cohort. While only one kernel wants space (solo), each of its cohorts is
- * replaced by an equal one as it ends, so its rounds are a division, not a loop: events grow with preemptions and with contention,
- * not with the grid. Under contention each cohort's end is an event and the space is divided (arbitration).
+ * Workgroups of a kernel that end together are one cohort. While only one kernel wants space (solo), each of its
+ * cohorts is replaced by an equal one as it ends, so its rounds are a division, not a loop: events grow with
+ * preemptions and with contention, not with the grid. Under contention each cohort's end is an event and the space is
+ * divided (arbitration).
  *
- * Known weaknesses: space is one pool per device, not per CU, so fragmentation across CUs is not seen; beyond GPU_COHORT_MAX
- * cohorts the two nearest are merged to the later end, which delays some workgroups by the gap between the two (three kernels that
- * contend without a pause run 0.8 % slower than they should).
+ * Known weaknesses: space is one pool per device, not per CU, so fragmentation across CUs is not seen; beyond
+ * GPU_COHORT_MAX cohorts the two nearest are merged to the later end, which delays some workgroups by the gap between
+ * the two (three kernels that contend without a pause run 0.8 % slower than they should).
  */
 #include <string.h>
 #include "model/gpu_internal.h"
@@ -39,13 +41,15 @@ uint32_t gp_gpu_capacity(const struct gp_desc *desc, const struct gp_gpu_kernel 
 }
 
 /*
- * A mask of so many CUs: bit b belongs to XCC b mod n. Workgroups are dealt to the XCCs in turn without regard to how many CUs
- * each has left, so the XCC with the fewest sets the pace. Inside an XCC the dispatcher goes round its SEs and skips full ones:
- * dealing statically over SEs as well predicts 67 queries/s at 60 of 80 CUs where 79 were measured, this predicts 77.5.
+ * A mask of so many CUs: bit b belongs to XCC b mod n. Workgroups are dealt to the XCCs in turn without regard to how
+ * many CUs each has left, so the XCC with the fewest sets the pace. Inside an XCC the dispatcher goes round its SEs and
+ * skips full ones: dealing statically over SEs as well predicts 67 queries/s at 60 of 80 CUs where 79 were measured,
+ * this predicts 77.5.
  */
 uint32_t gpu_mask_cus(const struct gp_desc *desc, uint32_t cu_count)
 {
-	uint32_t all = (uint32_t)gp_desc_get(desc, GP_DESC_CU_COUNT), xccs = (uint32_t)gp_desc_get(desc, GP_DESC_XCC_COUNT);
+	uint32_t all = (uint32_t)gp_desc_get(desc, GP_DESC_CU_COUNT),
+		 xccs = (uint32_t)gp_desc_get(desc, GP_DESC_XCC_COUNT);
 
 	if (!cu_count || cu_count >= all)
 		return all;
@@ -61,10 +65,12 @@ void gpu_workgroup_init(struct gpu_dispatch *dispatch)
 	uint64_t wave_size = (kernel->vgprs + 7u) / 8u * 8u * GPU_LANE_SIZE;
 
 	GPU_ASSERT(occupancy);
-	/* Rounded down, so that the device holds exactly occupancy x CUs; what that leaves is less than any workgroup. */
+	/* Rounded down, so that the device holds exactly occupancy x CUs; what that leaves is less than any workgroup.
+	 */
 	dispatch->share = GPU_CU_UNITS / occupancy;
 	dispatch->slots = occupancy * dispatch->queue->mask_cus;
-	wave_size += (uint64_t)(gp_desc_get(desc, GP_DESC_SGPR_SIZE) + gp_desc_get(desc, GP_DESC_HWREG_SIZE)) / waves_per_cu;
+	wave_size +=
+		(uint64_t)(gp_desc_get(desc, GP_DESC_SGPR_SIZE) + gp_desc_get(desc, GP_DESC_HWREG_SIZE)) / waves_per_cu;
 	dispatch->save_size = wave_size * kernel->waves + kernel->lds_size;
 	dispatch->fresh = kernel->workgroups;
 	dispatch->queue->undispatched++;
@@ -80,7 +86,8 @@ static void workgroup_merge(struct gpu_cohorts *cohorts)
 		    cohorts->items[best + 1].at_ns - cohorts->items[best].at_ns)
 			best = i;
 	cohorts->items[best + 1].count += cohorts->items[best].count;
-	memmove(&cohorts->items[best], &cohorts->items[best + 1], (cohorts->count - best - 1u) * sizeof(cohorts->items[0]));
+	memmove(&cohorts->items[best], &cohorts->items[best + 1],
+		(cohorts->count - best - 1u) * sizeof(cohorts->items[0]));
 	cohorts->count--;
 }
 
@@ -112,7 +119,8 @@ static void workgroup_account(struct gpu_dispatch *dispatch)
 	struct gp_gpu *gpu = dispatch->queue->gpu;
 
 	if (gpu->halt == GPU_RUNNING)
-		dispatch->queue->unit_sum += (gpu_u128)dispatch->inflight * dispatch->share * (gpu->now_ns - dispatch->since_ns);
+		dispatch->queue->unit_sum +=
+			(gpu_u128)dispatch->inflight * dispatch->share * (gpu->now_ns - dispatch->since_ns);
 	dispatch->since_ns = gpu->now_ns;
 }
 
@@ -122,7 +130,8 @@ static void workgroup_set_inflight(struct gpu_dispatch *dispatch, uint32_t infli
 
 	workgroup_account(dispatch);
 	gpu->used = gpu->used - (uint64_t)dispatch->inflight * dispatch->share + (uint64_t)inflight * dispatch->share;
-	gpu->resident_size = gpu->resident_size - dispatch->inflight * dispatch->save_size + inflight * dispatch->save_size;
+	gpu->resident_size =
+		gpu->resident_size - dispatch->inflight * dispatch->save_size + inflight * dispatch->save_size;
 	if (inflight < dispatch->inflight)
 		gpu->space_changed = true;
 	if (!dispatch->inflight && inflight) {
@@ -171,8 +180,8 @@ static void workgroup_none_fresh(struct gpu_dispatch *dispatch)
 }
 
 /*
- * Counts the rounds of a solo kernel up to now. Until its last fresh workgroup is dispatched each cohort is replaced by an equal
- * one, so inflight is constant and whole rounds are skipped at once.
+ * Counts the rounds of a solo kernel up to now. Until its last fresh workgroup is dispatched each cohort is replaced by
+ * an equal one, so inflight is constant and whole rounds are skipped at once.
  */
 static uint32_t workgroup_rounds(struct gpu_dispatch *dispatch, uint64_t now_ns)
 {
@@ -243,7 +252,8 @@ uint32_t gpu_workgroup_done(const struct gpu_dispatch *dispatch)
 void gpu_workgroup_update(struct gpu_dispatch *dispatch)
 {
 	struct gp_gpu *gpu = dispatch->queue->gpu;
-	bool wants = gpu_queue_runs(dispatch->queue) && (dispatch->saved_count || (dispatch->fresh && dispatch->dispatching));
+	bool wants = gpu_queue_runs(dispatch->queue) &&
+		     (dispatch->saved_count || (dispatch->fresh && dispatch->dispatching));
 
 	if (wants == dispatch->wants)
 		return;
@@ -266,7 +276,8 @@ void gpu_workgroup_update(struct gpu_dispatch *dispatch)
 void gpu_workgroup_expire(struct gpu_dispatch *dispatch)
 {
 	struct gp_gpu *gpu = dispatch->queue->gpu;
-	bool spins = dispatch->packet.kernel.spin_signal && gpu_signal_value(gpu, dispatch->packet.kernel.spin_signal) > 0;
+	bool spins =
+		dispatch->packet.kernel.spin_signal && gpu_signal_value(gpu, dispatch->packet.kernel.spin_signal) > 0;
 	uint32_t ended = 0;
 
 	if (gpu->solo == dispatch) {
@@ -499,7 +510,8 @@ static bool workgroup_deal(struct gp_gpu *gpu, struct gpu_list *want, uint32_t *
 	return true;
 }
 
-/* Less than a round is left: one each, in turn. Whoever does not fit keeps its turn and the space, or it might starve. */
+/* Less than a round is left: one each, in turn. Whoever does not fit keeps its turn and the space, or it might starve.
+ */
 static void workgroup_deal_rest(struct gp_gpu *gpu, struct gpu_list *want)
 {
 	struct gpu_list *node = want->next;

@@ -39,7 +39,8 @@ static int agent_add_device(struct gp_sim *sim, struct sim_device *device, uint3
 		.memory_size = (uint64_t)gp_desc_get(desc, GP_DESC_MEMORY_SIZE),
 		.ack_timeout_ns = sim->config.ack_timeout_ns,
 		.fetch_counters = sim->config.rptr_at_fetch,
-		/* Whether a process without open queues still takes a place in a slice is not public: as the description says. */
+		/* Whether a process without open queues still takes a place in a slice is not public: as the
+		   description says. */
 		.process_parking = !is_tsg && gp_desc_get(desc, GP_DESC_EMPTY_PROCESS) == 0,
 	};
 	int ret;
@@ -184,7 +185,7 @@ void gp_sim_agent_client_remove(struct gp_sim *sim, uint32_t index)
 	}
 	if (client->info.first_queue == grave->first_queue)
 		client->info.in_core = false;
-	gp_sim_agent_set_timeslices(sim);       /* who is on top may have changed */
+	gp_sim_agent_set_timeslices(sim); /* who is on top may have changed */
 	sim->core_dirty = true;
 	if (sim->config.observer && sim->config.observer->client_change)
 		sim->config.observer->client_change(sim->config.observer->context, grave->client, false, true,
@@ -208,7 +209,8 @@ void gp_sim_agent_set_priority(struct gp_sim *sim, uint32_t index)
 	}
 }
 
-/* By what the policy puts one client above another. Those that only take turns are equals: two short slices beside each other are pure switching. */
+/* By what the policy puts one client above another. Those that only take turns are equals: two short slices beside each
+ * other are pure switching. */
 static int32_t agent_urgency(const struct gp_sim *sim, const struct sim_client *client)
 {
 	if (!sim->core || !strcmp(sim->config.policy, "hpf"))
@@ -249,7 +251,8 @@ static void agent_set_device_timeslices(struct gp_sim *sim, uint32_t device)
 			slice_ns = (uint64_t)gp_desc_get(sim->config.desc, GP_DESC_TIMESLICE_NS);
 		for (k = 0; client->info.alive && k < client->device_count; k++) {
 			if (client->devices[k] == device)
-				gp_gpu_set_timeslice(sim->devices[device].gpu, client->processes[k], slice_ns, sim->now_ns);
+				gp_gpu_set_timeslice(sim->devices[device].gpu, client->processes[k], slice_ns,
+						     sim->now_ns);
 		}
 	}
 }

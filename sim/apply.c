@@ -33,7 +33,8 @@ static uint32_t apply_take_free(struct gp_sim *sim)
 		if (!sim->applies[i]->references)
 			return i;
 	}
-	/* A table of pointers is what is meant: a plan under way must not move. NOLINTNEXTLINE(bugprone-sizeof-expression) */
+	/* A table of pointers is what is meant: a plan under way must not move.
+	 * NOLINTNEXTLINE(bugprone-sizeof-expression) */
 	applies = realloc(sim->applies, (size_t)(sim->apply_count + 1) * sizeof(*applies));
 	if (!applies)
 		return SIM_NONE;

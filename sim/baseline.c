@@ -90,8 +90,10 @@ void gp_sim_baseline_grant(struct gp_sim *sim)
 	}
 	for (i = 0; i < sim->turn_count; i++) {
 		job = *baseline_turn(sim, i);
-		if (job != SIM_NONE && (best == SIM_NONE || sim->clients[sim->jobs[job].client].info.priority >
-								    sim->clients[sim->jobs[*baseline_turn(sim, best)].client].info.priority))
+		if (job != SIM_NONE &&
+		    (best == SIM_NONE ||
+		     sim->clients[sim->jobs[job].client].info.priority >
+			     sim->clients[sim->jobs[*baseline_turn(sim, best)].client].info.priority))
 			best = i;
 	}
 	if (best == SIM_NONE)

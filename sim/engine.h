@@ -72,13 +72,13 @@ struct gp_sim_observer {
 /* Things that go wrong, or change, at a given time. */
 enum gp_sim_fault_type {
 	GP_SIM_FAULT_DEATH, /* client dies in whatever state; the core hears of it notice_ns later (NEVER: not at all);
-					 * respawn_ns after its death it starts anew (0: never) */
+			     * respawn_ns after its death it starts anew (0: never) */
 	GP_SIM_FAULT_FORK,  /* client forks: a child on each of its devices, without queues, exits respawn_ns later
-					 * (0: stays) */
+			     * (0: stays) */
 	GP_SIM_FAULT_PRIORITY, /* client's queues get priority `value` (told to the core notice_ns later) */
 	GP_SIM_FAULT_HINT,     /* client announces work in `value` ns that never comes */
 	GP_SIM_FAULT_RESET,    /* device resets: every process on it dies, the core is told notice_ns later to stop it;
-					 * respawn_ns later it starts again, and so do the processes */
+				* respawn_ns later it starts again, and so do the processes */
 	GP_SIM_FAULT_CLOCK,    /* the time the core sees jumps by `value` ns, forwards or backwards */
 	GP_SIM_FAULT_CLOSE_FAILS, /* the next close of queue (simulator's number) fails */
 	GP_SIM_FAULT_CLOSE_HANGS, /* the next close of queue never finishes, until reset */

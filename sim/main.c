@@ -110,7 +110,8 @@ static int main_describe(struct main_run *run)
 		return main_refuse(&error, ret == -ESRCH ? MAIN_USAGE : MAIN_FAILED);
 	printf("%s: %s\n", run->desc.name, run->desc.title);
 	for (key = 0; key < GP_DESC_KEY_COUNT; key++) {
-		if (run->desc.values[key].present && !gp_desc_line(&run->desc, (enum gp_desc_key)key, line, sizeof(line)))
+		if (run->desc.values[key].present &&
+		    !gp_desc_line(&run->desc, (enum gp_desc_key)key, line, sizeof(line)))
 			printf("%s\n", line);
 	}
 	return fflush(stdout) ? MAIN_FAILED : MAIN_OK;

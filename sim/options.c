@@ -332,7 +332,8 @@ int gp_options_parse(int argc, char **argv, struct gp_options *options, struct g
 	}
 	if (optind < argc)
 		return gp_error_set(error, -EINVAL, "\"%.60s\" is not understood: options start with --", argv[optind]);
-	if (options_same_path(options->json_path, options->html_path) || options_same_path(options->json_path, options->perfetto_path) ||
+	if (options_same_path(options->json_path, options->html_path) ||
+	    options_same_path(options->json_path, options->perfetto_path) ||
 	    options_same_path(options->html_path, options->perfetto_path))
 		return gp_error_set(error, -EINVAL, "two outputs go to the same file");
 	if (!options->mix && !options->trace)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* wfq: weighted fair device time. Each seat has a virtual time that advances by the time it ran over its weight; the smallest is next. */
+/* wfq: weighted fair device time. Each seat has a virtual time that advances by the time it ran over its weight; the
+ * smallest is next. */
 #include "core/policy/list.h"
 
 static uint64_t wfq_order(const struct gp_policy_seat *seat)

@@ -2,10 +2,11 @@
 /*
  * Writing a policy: one file in core/policy/, one const table, a line in core/policy/list.c.
  *
- * The core does the mechanics: gates, transactions and their cost, turns, linger, ageing, slots, gangs, failures. A policy
- * answers three questions: how urgent is this queue now (rank), who is next among equals (order), and does this queue take
- * turns with its equals or run beside them (is_batch). A policy sees the views below, owns nothing else, and may keep one
- * 64-bit key per seat (a *seat* is one client on one device). No op may sleep, allocate, or keep a pointer.
+ * The core does the mechanics: gates, transactions and their cost, turns, linger, ageing, slots, gangs, failures. A
+ * policy answers three questions: how urgent is this queue now (rank), who is next among equals (order), and does this
+ * queue take turns with its equals or run beside them (is_batch). A policy sees the views below, owns nothing else, and
+ * may keep one 64-bit key per seat (a *seat* is one client on one device). No op may sleep, allocate, or keep a
+ * pointer.
  */
 #ifndef GPREEMPT_POLICY_H
 #define GPREEMPT_POLICY_H
@@ -18,51 +19,53 @@ struct gp_policy_queue {
 	uint32_t weight;
 	enum gp_kind kind;
 	uint64_t deadline_ns, budget_ns;
-	uint64_t arrival_ns;            /* of the work it has, or the present time */
-	int32_t priority_top;           /* the highest priority any queue of the device has */
-	uint32_t deadline_queue_count;  /* queues of the device that have a deadline */
+	uint64_t arrival_ns;           /* of the work it has, or the present time */
+	int32_t priority_top;          /* the highest priority any queue of the device has */
+	uint32_t deadline_queue_count; /* queues of the device that have a deadline */
 };
 
 /* What a policy sees of a seat. key is the policy's own; the core only stores and compares it. */
 struct gp_policy_seat {
 	uint64_t key;
-	uint64_t compute_ns, copy_ns;   /* time its queues had work and were open, since it joined */
-	uint64_t memory_ppm;            /* of the device's memory */
-	uint64_t present_ns;            /* time since it joined */
-	uint64_t turn_count;            /* a number that grows with each turn anybody ended on this device, as of its own last turn */
-	uint32_t weight;                /* the largest of its queues' */
+	uint64_t compute_ns, copy_ns; /* time its queues had work and were open, since it joined */
+	uint64_t memory_ppm;          /* of the device's memory */
+	uint64_t present_ns;          /* time since it joined */
+	uint64_t turn_count; /* a number that grows with each turn anybody ended on this device, as of its own last turn
+			      */
+	uint32_t weight;     /* the largest of its queues' */
 };
 
 struct gp_policy {
 	const char *name;
-	const char *summary;            /* one line for --help */
+	const char *summary; /* one line for --help */
 
 	/* false: the policy never closes a gate, and the core does nothing at all (policy `none`). */
 	bool gates;
 
-	/* How urgent is this queue? Higher closes lower. Called under the caller's serialisation when the queue gets work, and
-	 * when its attributes or the device's priority_top change; the value holds until the next call. Must lie within
-	 * ±GP_NS_MAX*2. NULL: all ranks are 0, nobody preempts anybody, only turns remain. */
+	/* How urgent is this queue? Higher closes lower. Called under the caller's serialisation when the queue gets
+	 * work, and when its attributes or the device's priority_top change; the value holds until the next call. Must
+	 * lie within ±GP_NS_MAX*2. NULL: all ranks are 0, nobody preempts anybody, only turns remain. */
 	int64_t (*rank)(const struct gp_policy_queue *queue);
 
 	/* Does this queue take turns with others of equal rank (true), or run beside them (false)? Called with rank.
 	 * NULL: everybody takes turns. */
 	bool (*is_batch)(const struct gp_policy_queue *queue);
 
-	/* Who is next: of the waiting seats of equal rank the one with the smallest order gets the turn. Called when a seat starts
-	 * to wait and when its turn ends. NULL: turn_count, i.e. round robin. */
+	/* Who is next: of the waiting seats of equal rank the one with the smallest order gets the turn. Called when a
+	 * seat starts to wait and when its turn ends. NULL: turn_count, i.e. round robin. */
 	uint64_t (*order)(const struct gp_policy_seat *seat);
 
-	/* The seat used ran_ns of the device with queues of this kind. May change seat->key. Called when a busy stretch ends, at turn
-	 * ends, and at least once per turn. NULL: nothing to do. */
+	/* The seat used ran_ns of the device with queues of this kind. May change seat->key. Called when a busy stretch
+	 * ends, at turn ends, and at least once per turn. NULL: nothing to do. */
 	void (*charge)(struct gp_policy_seat *seat, enum gp_kind kind, uint64_t ran_ns);
 
-	/* The seat has work again after having none; floor_key is the smallest key among seats with work. May change seat->key, so that
-	 * idling earns no credit. NULL: nothing to do. */
+	/* The seat has work again after having none; floor_key is the smallest key among seats with work. May change
+	 * seat->key, so that idling earns no credit. NULL: nothing to do. */
 	void (*join)(struct gp_policy_seat *seat, uint64_t floor_key);
 
-	/* May a queue with these attributes be added (or an existing one be changed to them)? used_ppm: sum of budget/deadline of the
-	 * device's other queues. 0 or -EDQUOT, which goes back to the caller. NULL: everything is admitted. */
+	/* May a queue with these attributes be added (or an existing one be changed to them)? used_ppm: sum of
+	 * budget/deadline of the device's other queues. 0 or -EDQUOT, which goes back to the caller. NULL: everything
+	 * is admitted. */
 	int (*admit)(const struct gp_queue_attr *attr, uint64_t used_ppm);
 };
 

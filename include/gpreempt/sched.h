@@ -20,41 +20,45 @@
 
 #include <gp_deps.h>
 
-#define GP_PRIORITY_MAX      99     /* 0..99, higher is more urgent */
-#define GP_PRIORITY_IDLE      0
+#define GP_PRIORITY_MAX      99 /* 0..99, higher is more urgent */
+#define GP_PRIORITY_IDLE     0
 #define GP_PRIORITY_LOW      20
 #define GP_PRIORITY_NORMAL   50
 #define GP_PRIORITY_HIGH     80
 #define GP_PRIORITY_REALTIME 99
-#define GP_WEIGHT_MAX     10000u
-#define GP_WEIGHT_DEFAULT   100u
-#define GP_DEVICE_MAX        64u    /* a set of devices fits one 64-bit word */
-#define GP_QUEUE_MAX     (1u << 20)
-#define GP_CLIENT_MAX    (1u << 20)
-#define GP_GANG_MAX      (1u << 16)
-#define GP_TRACE_MAX     (1u << 20)
-#define GP_BATCH_MAX         64u    /* batch clients open at once */
-#define GP_PLAN_MAX         512u    /* gate changes in one plan; what does not fit comes in the next */
-#define GP_NS_MAX (1ull << 62)      /* times and durations are below this: about 146 years */
-#define GP_DURATION_NS_MAX 3600000000000ull     /* one hour: no parameter is longer */
-#define GP_NEVER_NS ((uint64_t)-1)  /* a deadline that never comes */
+#define GP_WEIGHT_MAX        10000u
+#define GP_WEIGHT_DEFAULT    100u
+#define GP_DEVICE_MAX        64u /* a set of devices fits one 64-bit word */
+#define GP_QUEUE_MAX         (1u << 20)
+#define GP_CLIENT_MAX        (1u << 20)
+#define GP_GANG_MAX          (1u << 16)
+#define GP_TRACE_MAX         (1u << 20)
+#define GP_BATCH_MAX         64u              /* batch clients open at once */
+#define GP_PLAN_MAX          512u             /* gate changes in one plan; what does not fit comes in the next */
+#define GP_NS_MAX            (1ull << 62)     /* times and durations are below this: about 146 years */
+#define GP_DURATION_NS_MAX   3600000000000ull /* one hour: no parameter is longer */
+#define GP_NEVER_NS          ((uint64_t)-1)   /* a deadline that never comes */
 
-struct gp_sched;                    /* opaque; lives in the caller's memory */
+struct gp_sched; /* opaque; lives in the caller's memory */
 
 /* An id is a place in a table and how often that place was used, so a stale id is refused, not misread. */
-struct gp_client_id { uint32_t index, generation; };
-struct gp_queue_id { uint32_t index, generation; };
+struct gp_client_id {
+	uint32_t index, generation;
+};
+struct gp_queue_id {
+	uint32_t index, generation;
+};
 
 /* What one call to the driver below can change at once (design: "transaction unit"). */
 enum gp_unit {
-	GP_UNIT_DEVICE,             /* any set of gates of the device: patched kernel */
-	GP_UNIT_PROCESS,            /* any set of gates of one client: DBG_TRAP */
-	GP_UNIT_QUEUE,              /* a single gate: UPDATE_QUEUE */
+	GP_UNIT_DEVICE,  /* any set of gates of the device: patched kernel */
+	GP_UNIT_PROCESS, /* any set of gates of one client: DBG_TRAP */
+	GP_UNIT_QUEUE,   /* a single gate: UPDATE_QUEUE */
 };
 
 enum gp_kind {
-	GP_KIND_COMPUTE,            /* takes a hardware slot while open */
-	GP_KIND_COPY,               /* SDMA, copy engine: gated, but not counted against slots */
+	GP_KIND_COMPUTE, /* takes a hardware slot while open */
+	GP_KIND_COPY,    /* SDMA, copy engine: gated, but not counted against slots */
 };
 
 struct gp_device_attr {
@@ -66,37 +70,39 @@ struct gp_device_attr {
 	uint64_t close_ns;          /* cost of one transaction that closes, measured or prior */
 	uint64_t open_ns;           /* cost of one transaction that opens */
 	uint64_t ack_timeout_ns;    /* a plan not acknowledged for so long has failed; 0: 1 s */
-	uint64_t switch_ns;         /* self-switching: time the device takes to put a lower context aside; 0: it does not */
-	uint32_t lower_max;         /* self-switching: lower clients that may stay open */
-	bool process_parking;       /* closing a client's last gate also frees its process slot (not on stock CPSCH) */
-	bool fetch_counters;        /* the counters given to gp_sched_sample() move at fetch, not at completion */
+	uint64_t switch_ns;   /* self-switching: time the device takes to put a lower context aside; 0: it does not */
+	uint32_t lower_max;   /* self-switching: lower clients that may stay open */
+	bool process_parking; /* closing a client's last gate also frees its process slot (not on stock CPSCH) */
+	bool fetch_counters;  /* the counters given to gp_sched_sample() move at fetch, not at completion */
 };
 
 struct gp_client_attr {
-	uint64_t tag;               /* the driver's own name for the client; only copied into trace events */
-	uint64_t memory_size;       /* bytes of device memory held, for drf */
+	uint64_t tag;         /* the driver's own name for the client; only copied into trace events */
+	uint64_t memory_size; /* bytes of device memory held, for drf */
 };
 
 struct gp_queue_attr {
-	int32_t priority;           /* 0..GP_PRIORITY_MAX, higher is more urgent */
-	uint32_t weight;            /* share among equals, 1..GP_WEIGHT_MAX; 0: GP_WEIGHT_DEFAULT */
-	uint64_t deadline_ns;       /* edf: relative to arrival; 0: none */
-	uint64_t budget_ns;         /* edf: device time per arrival, for the admission test; 0: not tested */
-	uint32_t gang;              /* queues of one gang open and close together on all devices; 0: none */
+	int32_t priority;     /* 0..GP_PRIORITY_MAX, higher is more urgent */
+	uint32_t weight;      /* share among equals, 1..GP_WEIGHT_MAX; 0: GP_WEIGHT_DEFAULT */
+	uint64_t deadline_ns; /* edf: relative to arrival; 0: none */
+	uint64_t budget_ns;   /* edf: device time per arrival, for the admission test; 0: not tested */
+	uint32_t gang;        /* queues of one gang open and close together on all devices; 0: none */
 	enum gp_kind kind;
-	bool unseen;                /* its doorbells are not seen: never parked for lack of slots */
-	uint64_t tag;               /* the driver's own name for the queue; only copied into trace events */
+	bool unseen;  /* its doorbells are not seen: never parked for lack of slots */
+	uint64_t tag; /* the driver's own name for the queue; only copied into trace events */
 };
 
 /* Durations are device time. A zero means the default beside it. */
 struct gp_param {
-	uint64_t turn_ns;           /* how long equals take turns; 40 ms (measured: docs/measurements/h200-2026-11-15.md, third run) */
+	uint64_t turn_ns; /* how long equals take turns; 40 ms (measured: docs/measurements/h200-2026-11-15.md, third
+			     run) */
 	uint64_t min_open_ns;       /* a gate once opened stays open at least so long; default: one open transaction */
 	uint64_t linger_max_ns;     /* longest time lower gates stay closed after the urgent queue drained; 5 ms */
 	uint64_t age_window_ns;     /* a queue that waited so long with work gets a turn whatever its rank; 1 s */
 	uint64_t age_turn_ns;       /* the length of that turn; 5 ms */
 	uint64_t hint_grace_ns;     /* how long after its time an announced arrival is waited for; 2 ms */
-	uint32_t overhead_permille; /* most device time spent on transactions that preempt or swap slots; 200; 1000: no limit */
+	uint32_t overhead_permille; /* most device time spent on transactions that preempt or swap slots; 200; 1000: no
+				       limit */
 	uint32_t burst;             /* preemptions that may be made above that rate; 32 */
 	uint32_t batch_clients;     /* clients below the top priority open at once, up to GP_BATCH_MAX; 1 */
 	uint32_t fail_max;          /* failed orders of one queue before it is quarantined; 3 */
@@ -104,40 +110,40 @@ struct gp_param {
 
 struct gp_limits {
 	uint32_t device_count, client_count, queue_count, gang_count;
-	uint32_t trace_count;       /* events kept; a power of two */
+	uint32_t trace_count; /* events kept; a power of two */
 };
 
 enum gp_gate {
 	GP_GATE_OPEN,
-	GP_GATE_CLOSING,            /* ordered, not yet acknowledged */
+	GP_GATE_CLOSING, /* ordered, not yet acknowledged */
 	GP_GATE_CLOSED,
 	GP_GATE_OPENING,
-	GP_GATE_UNKNOWN,            /* an order was lost: an open is ordered next, which is harmless if it was open */
-	GP_GATE_QUARANTINED,        /* could not be preempted: left open, never ordered again */
+	GP_GATE_UNKNOWN,     /* an order was lost: an open is ordered next, which is harmless if it was open */
+	GP_GATE_QUARANTINED, /* could not be preempted: left open, never ordered again */
 };
 
 /* Why something was, or was not, done. Part of the trace interface: values never change, new ones are appended. */
 enum gp_why {
 	GP_WHY_NONE = 0,
-	GP_WHY_PRIORITY = 1,        /* a queue of higher rank has work */
-	GP_WHY_LINGER = 2,          /* a queue of higher rank had work a moment ago and is expected back */
-	GP_WHY_HINT = 3,            /* a queue of higher rank announced work */
-	GP_WHY_TURN = 4,            /* its turn began or ended */
-	GP_WHY_SLOTS = 5,           /* more queues than hardware slots */
-	GP_WHY_WORK = 6,            /* it has work and nothing speaks against it */
-	GP_WHY_AGED = 7,            /* it waited longer than the ageing window */
-	GP_WHY_GANG = 8,            /* another member of its gang */
-	GP_WHY_SHORT = 9,           /* left open: its remaining work is shorter than a transaction */
-	GP_WHY_MIN_OPEN = 10,       /* left open: opened a moment ago */
-	GP_WHY_RATE = 11,           /* left open: the preemption budget is used up */
-	GP_WHY_QUARANTINE = 12,     /* left open: it cannot be preempted */
-	GP_WHY_SELF = 13,           /* left open: the device puts it aside by itself */
-	GP_WHY_TIMEOUT = 14,        /* the order was not acknowledged */
-	GP_WHY_FAILED = 15,         /* the order failed for this queue */
-	GP_WHY_STOPPED = 16,        /* the device was stopped after a reset or a failed preemption */
-	GP_WHY_IDLE = 17,           /* closed though idle, so that it cannot start late */
-	GP_WHY_COMPANY = 18,        /* opened though idle, because its client's transaction is paid for */
-	GP_WHY_LOST = 19,           /* the gate changed without an order (lease, agent, application) */
+	GP_WHY_PRIORITY = 1,    /* a queue of higher rank has work */
+	GP_WHY_LINGER = 2,      /* a queue of higher rank had work a moment ago and is expected back */
+	GP_WHY_HINT = 3,        /* a queue of higher rank announced work */
+	GP_WHY_TURN = 4,        /* its turn began or ended */
+	GP_WHY_SLOTS = 5,       /* more queues than hardware slots */
+	GP_WHY_WORK = 6,        /* it has work and nothing speaks against it */
+	GP_WHY_AGED = 7,        /* it waited longer than the ageing window */
+	GP_WHY_GANG = 8,        /* another member of its gang */
+	GP_WHY_SHORT = 9,       /* left open: its remaining work is shorter than a transaction */
+	GP_WHY_MIN_OPEN = 10,   /* left open: opened a moment ago */
+	GP_WHY_RATE = 11,       /* left open: the preemption budget is used up */
+	GP_WHY_QUARANTINE = 12, /* left open: it cannot be preempted */
+	GP_WHY_SELF = 13,       /* left open: the device puts it aside by itself */
+	GP_WHY_TIMEOUT = 14,    /* the order was not acknowledged */
+	GP_WHY_FAILED = 15,     /* the order failed for this queue */
+	GP_WHY_STOPPED = 16,    /* the device was stopped after a reset or a failed preemption */
+	GP_WHY_IDLE = 17,       /* closed though idle, so that it cannot start late */
+	GP_WHY_COMPANY = 18,    /* opened though idle, because its client's transaction is paid for */
+	GP_WHY_LOST = 19,       /* the gate changed without an order (lease, agent, application) */
 	GP_WHY_COUNT
 };
 
@@ -148,33 +154,40 @@ struct gp_order {
 	struct gp_queue_id queue;
 	struct gp_client_id client;
 	enum gp_why why;
-	uint64_t move;              /* the number of its gang's last move; 0: in no gang */
+	uint64_t move; /* the number of its gang's last move; 0: in no gang */
 };
 struct gp_plan {
 	uint64_t seq;
 	uint32_t device;
 	uint32_t transaction_count; /* what the core paid for; the driver may need fewer, never more */
 	uint32_t close_count, open_count;
-	bool announce;              /* bring_in is set: self-switching device, make it switch to that queue now */
+	bool announce; /* bring_in is set: self-switching device, make it switch to that queue now */
 	struct gp_queue_id bring_in;
 	struct gp_order close[GP_PLAN_MAX], open[GP_PLAN_MAX];
 };
 
 /* Trace events: a bounded ring, oldest overwritten. Values never change, new ones are appended. */
 enum gp_trace_type {
-	GP_TRACE_QUEUE_ADD = 1, GP_TRACE_QUEUE_REMOVE = 2, GP_TRACE_ATTR = 3,
-	GP_TRACE_BUSY = 4,          /* idle→busy */
-	GP_TRACE_IDLE = 5,          /* busy→idle; value: length of the busy period */
-	GP_TRACE_HINT = 6,          /* value: announced time */
-	GP_TRACE_HINT_MISSED = 7,   /* announced work did not come */
-	GP_TRACE_PLAN = 8,          /* value: seq; other.index: gate changes */
-	GP_TRACE_CLOSE = 9, GP_TRACE_OPEN = 10,           /* ordered; value: seq */
-	GP_TRACE_CLOSED = 11, GP_TRACE_OPENED = 12,       /* acknowledged; value: ns since the order */
-	GP_TRACE_LEFT_OPEN = 13,    /* a lower queue was deliberately not closed; why says why */
-	GP_TRACE_INVERSION = 14,    /* ended; queue waited for other; value: its length; why: how it was resolved */
-	GP_TRACE_TURN = 15,         /* queue's client got the turn */
-	GP_TRACE_QUARANTINE = 16, GP_TRACE_ORDER_FAILED = 17, GP_TRACE_PLAN_TIMEOUT = 18,
-	GP_TRACE_DEVICE_STOPPED = 19, GP_TRACE_DEVICE_STARTED = 20,
+	GP_TRACE_QUEUE_ADD = 1,
+	GP_TRACE_QUEUE_REMOVE = 2,
+	GP_TRACE_ATTR = 3,
+	GP_TRACE_BUSY = 4,        /* idle→busy */
+	GP_TRACE_IDLE = 5,        /* busy→idle; value: length of the busy period */
+	GP_TRACE_HINT = 6,        /* value: announced time */
+	GP_TRACE_HINT_MISSED = 7, /* announced work did not come */
+	GP_TRACE_PLAN = 8,        /* value: seq; other.index: gate changes */
+	GP_TRACE_CLOSE = 9,
+	GP_TRACE_OPEN = 10, /* ordered; value: seq */
+	GP_TRACE_CLOSED = 11,
+	GP_TRACE_OPENED = 12,    /* acknowledged; value: ns since the order */
+	GP_TRACE_LEFT_OPEN = 13, /* a lower queue was deliberately not closed; why says why */
+	GP_TRACE_INVERSION = 14, /* ended; queue waited for other; value: its length; why: how it was resolved */
+	GP_TRACE_TURN = 15,      /* queue's client got the turn */
+	GP_TRACE_QUARANTINE = 16,
+	GP_TRACE_ORDER_FAILED = 17,
+	GP_TRACE_PLAN_TIMEOUT = 18,
+	GP_TRACE_DEVICE_STOPPED = 19,
+	GP_TRACE_DEVICE_STARTED = 20,
 	GP_TRACE_OVERSUBSCRIBED = 21, /* value: clients on the device, more than process_count_max */
 	GP_TRACE_GATE_LOST = 22,
 	GP_TRACE_STALE_ACK = 23,
@@ -182,7 +195,7 @@ enum gp_trace_type {
 struct gp_trace_event {
 	uint64_t time_ns, value;
 	struct gp_queue_id queue, other;
-	uint64_t tag;               /* the queue's tag */
+	uint64_t tag; /* the queue's tag */
 	uint16_t type, why;
 	uint32_t device;
 };
@@ -190,7 +203,7 @@ struct gp_trace_event {
 /* Counters that only grow, one set per device; each rare branch has one. */
 struct gp_stats {
 	uint64_t plans, transactions, closes, opens;
-	uint64_t preemptions;       /* closes of queues that had work */
+	uint64_t preemptions; /* closes of queues that had work */
 	uint64_t inversions, inversion_ns, inversion_ns_max;
 	uint64_t left_open[GP_WHY_COUNT];
 	uint64_t turns, hints, hints_missed, aged, quarantines, timeouts, order_failures, stale_acks;
@@ -208,7 +221,7 @@ struct gp_queue_info {
 /* Life. Names of policies: gp_policy_names. size: bytes the caller must provide, 16-byte aligned; 0: limits refused. */
 size_t gp_sched_size(const struct gp_limits *limits);
 int gp_sched_init(void *memory, size_t size, const struct gp_limits *limits, struct gp_sched **ret_sched);
-extern const char *const gp_policy_names[];     /* NULL-terminated */
+extern const char *const gp_policy_names[]; /* NULL-terminated */
 
 /* Devices. policy: a name from gp_policy_names; parameters as in struct gp_param. */
 int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *attr, const char *policy,
@@ -221,7 +234,8 @@ int gp_sched_device_start(struct gp_sched *sched, uint32_t device, uint64_t now_
 /* Clients and queues. A new queue's gate is open: that is how the driver creates it. */
 int gp_sched_client_add(struct gp_sched *sched, const struct gp_client_attr *attr, struct gp_client_id *ret_client);
 int gp_sched_client_set_attr(struct gp_sched *sched, struct gp_client_id client, const struct gp_client_attr *attr);
-int gp_sched_client_remove(struct gp_sched *sched, struct gp_client_id client, uint64_t now_ns);  /* and all its queues */
+int gp_sched_client_remove(struct gp_sched *sched, struct gp_client_id client,
+			   uint64_t now_ns); /* and all its queues */
 int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint32_t device,
 		       const struct gp_queue_attr *attr, uint64_t now_ns, struct gp_queue_id *ret_queue);
 int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, const struct gp_queue_attr *attr,
@@ -242,16 +256,17 @@ int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool op
 bool gp_sched_plan(struct gp_sched *sched, uint64_t now_ns, struct gp_plan *ret_plan);
 /* results: one per order, closes first: 0, or a negative errno for that queue. -ESTALE: no such plan is under
  * way on the device (late, doubled, or of a removed device); nothing changed. */
-int gp_sched_applied(struct gp_sched *sched, uint32_t device, uint64_t seq, const int *results,
-		     uint32_t result_count, uint64_t now_ns);
+int gp_sched_applied(struct gp_sched *sched, uint32_t device, uint64_t seq, const int *results, uint32_t result_count,
+		     uint64_t now_ns);
 uint64_t gp_sched_deadline_ns(const struct gp_sched *sched);
 
 /* Looking in. cursor starts at 0; returns events copied; *ret_lost counts those overwritten before they were read. */
 uint32_t gp_sched_trace_read(const struct gp_sched *sched, uint64_t *cursor, struct gp_trace_event *events,
 			     uint32_t event_count, uint64_t *ret_lost);
 int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stats *ret_stats);
-/* The longest a queue with work can wait, from the parameters and the present clients, rate limit included; provided that queues which
- * are never parked (unseen ones, gangs, quarantined ones) leave a slot. It waits for an open gate: what it gets of a full device is the hardware's choice. */
+/* The longest a queue with work can wait, from the parameters and the present clients, rate limit included; provided
+ * that queues which are never parked (unseen ones, gangs, quarantined ones) leave a slot. It waits for an open gate:
+ * what it gets of a full device is the hardware's choice. */
 uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t device);
 /* Whole-state invariant check, O(n log n): NULL if all is well, else what is wrong. For tests and debug builds. */
 const char *gp_sched_check(const struct gp_sched *sched);

@@ -14,16 +14,16 @@ typedef __UINTPTR_TYPE__ uintptr_t;
 #define bool _Bool
 #define true 1
 #define false 0
-#define NULL ((void *)0)
-#define INT64_MIN (-__INT64_MAX__ - 1)
-#define INT64_MAX __INT64_MAX__
+#define NULL       ((void *)0)
+#define INT64_MIN  (-__INT64_MAX__ - 1)
+#define INT64_MAX  __INT64_MAX__
 #define UINT32_MAX __UINT32_MAX__
 #define UINT64_MAX __UINT64_MAX__
 
 /* Linux's values: the numbers are part of the interface. */
-#define EIO 5
+#define EIO    5
 #define ENOMEM 12
-#define EBUSY 16
+#define EBUSY  16
 #define EINVAL 22
 #define ENOSPC 28
 #define ESTALE 116
@@ -34,6 +34,6 @@ void *memcpy(void *dest, const void *src, size_t size);
 int memcmp(const void *a, const void *b, size_t size);
 
 #define GP_ASSERT(x) ((x) ? (void)0 : __builtin_trap())
-#define GP_NEVER(x) (__builtin_expect(!!(x), 0) ? (__builtin_trap(), true) : false)
+#define GP_NEVER(x)  (__builtin_expect(!!(x), 0) ? (__builtin_trap(), true) : false)
 
 #endif

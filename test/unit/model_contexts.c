@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Contexts on the H200 model: time slices, switches, holding a context out, announcing work. Figures in microseconds, measured
- * ones from docs/measurements/h200-2026-11-15.md, first run. */
+/* Contexts on the H200 model: time slices, switches, holding a context out, announcing work. Figures in microseconds,
+ * measured ones from docs/measurements/h200-2026-11-15.md, first run. */
 #include "test/unit/model_fixture.h"
 
-#define SWITCH_US 202u
+#define SWITCH_US     202u
 #define REQUEST_COUNT 101u
 
-struct pair { struct fixture f; uint32_t urgent_process, batch_process, urgent, batch; };
+struct pair {
+	struct fixture f;
+	uint32_t urgent_process, batch_process, urgent, batch;
+};
 
 static struct gp_gpu_packet urgent_kernel(void)
 {
@@ -73,8 +76,8 @@ static void test_alone(void **state)
 	fixture_close(&f);
 }
 
-/* Native slices: the request waits for what is left of 2048 us, then the switch: p99 close to slice + switch + alone = 2486
- * (measured 2500, p90 2281), and the batch keeps 97 %. */
+/* Native slices: the request waits for what is left of 2048 us, then the switch: p99 close to slice + switch + alone =
+ * 2486 (measured 2500, p90 2281), and the batch keeps 97 %. */
 static void test_native_slices(void **state)
 {
 	uint64_t latencies[REQUEST_COUNT], unit_ns;
@@ -91,7 +94,8 @@ static void test_native_slices(void **state)
 	fixture_close(&p.f);
 }
 
-/* A slice of 1 us for the batch, set once: every request takes one switch and its kernel (measured 438), the batch keeps 97 %. */
+/* A slice of 1 us for the batch, set once: every request takes one switch and its kernel (measured 438), the batch
+ * keeps 97 %. */
 static void test_short_slice(void **state)
 {
 	uint64_t latencies[REQUEST_COUNT];
@@ -106,8 +110,8 @@ static void test_short_slice(void **state)
 	fixture_close(&p.f);
 }
 
-/* Holding out per request: disable (700), the request, enable (300). Measured 1008; the victim stops 364 into the call, makes no
- * progress while it is out, and is back about 380 after the enabling call began. */
+/* Holding out per request: disable (700), the request, enable (300). Measured 1008; the victim stops 364 into the call,
+ * makes no progress while it is out, and is back about 380 after the enabling call began. */
 static void test_hold_out(void **state)
 {
 	struct gp_gpu_packet kernel = urgent_kernel();
@@ -132,7 +136,8 @@ static void test_hold_out(void **state)
 	fixture_close(&p.f);
 }
 
-/* Announced in time the switch is over when the work comes: as if alone. Announced for nothing, the batch is back afterwards. */
+/* Announced in time the switch is over when the work comes: as if alone. Announced for nothing, the batch is back
+ * afterwards. */
 static void test_announce(void **state)
 {
 	struct gp_gpu_packet kernel = urgent_kernel();
@@ -222,9 +227,14 @@ static void test_only_on_tsg(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone), cmocka_unit_test(test_native_slices), cmocka_unit_test(test_short_slice),
-		cmocka_unit_test(test_hold_out), cmocka_unit_test(test_announce), cmocka_unit_test(test_thrashing),
-		cmocka_unit_test(test_queues_of_one_context), cmocka_unit_test(test_only_on_tsg),
+		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_native_slices),
+		cmocka_unit_test(test_short_slice),
+		cmocka_unit_test(test_hold_out),
+		cmocka_unit_test(test_announce),
+		cmocka_unit_test(test_thrashing),
+		cmocka_unit_test(test_queues_of_one_context),
+		cmocka_unit_test(test_only_on_tsg),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

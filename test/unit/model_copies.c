@@ -18,10 +18,11 @@ static struct gp_gpu_packet copy_packet(uint64_t size)
 	return (struct gp_gpu_packet){ .type = GP_GPU_COPY_BYTES, .copy_size = size };
 }
 
-/* Latency and size over bandwidth; queue i is on engine i mod 2, so the first and the third take turns and the second is alone. */
+/* Latency and size over bandwidth; queue i is on engine i mod 2, so the first and the third take turns and the second
+ * is alone. */
 static void test_engines(void **state)
 {
-	struct gp_gpu_packet copy = copy_packet(50000000);      /* 1 ms */
+	struct gp_gpu_packet copy = copy_packet(50000000); /* 1 ms */
 	uint32_t queues[3], process;
 	struct fixture f;
 
@@ -44,10 +45,11 @@ static void test_engines(void **state)
 	fixture_close(&f);
 }
 
-/* A closed copy queue stops at the next multiple of 4 MiB, its transaction waits for that, and the rest follows when it opens. */
+/* A closed copy queue stops at the next multiple of 4 MiB, its transaction waits for that, and the rest follows when it
+ * opens. */
 static void test_stops_at_boundary(void **state)
 {
-	struct gp_gpu_packet copy = copy_packet(40ull << 20);   /* ten hardware packets, 83.9 us each */
+	struct gp_gpu_packet copy = copy_packet(40ull << 20); /* ten hardware packets, 83.9 us each */
 	uint64_t stop_ns;
 	struct fixture f;
 	uint32_t queue;
@@ -64,12 +66,14 @@ static void test_stops_at_boundary(void **state)
 	assert_int_equal(fixture_time(&f, GP_GPU_EVENT_TRANSACTION, UINT32_MAX, 0), stop_ns);
 	fixture_gate(&f, queue, true, 2, 5 * MS);
 	fixture_run(&f, 10 * MS);
-	assert_in_range(fixture_time(&f, GP_GPU_EVENT_END, queue, 0) - 5 * MS - 10 * US, 587 * US + 3 * US, 587 * US + 4 * US);
+	assert_in_range(fixture_time(&f, GP_GPU_EVENT_END, queue, 0) - 5 * MS - 10 * US, 587 * US + 3 * US,
+			587 * US + 4 * US);
 	assert_int_equal(fixture_counters(&f, queue).completed, 1);
 	fixture_close(&f);
 }
 
-/* A copy and the kernel behind it in another queue, tied by a signal; the device may be halted meanwhile, copies are not. */
+/* A copy and the kernel behind it in another queue, tied by a signal; the device may be halted meanwhile, copies are
+ * not. */
 static void test_signal_between_copy_and_kernel(void **state)
 {
 	struct gp_gpu_packet copy = copy_packet(50000000), kernel = fixture_kernel(1, 10 * US);
@@ -122,8 +126,10 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_engines), cmocka_unit_test(test_stops_at_boundary),
-		cmocka_unit_test(test_signal_between_copy_and_kernel), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_engines),
+		cmocka_unit_test(test_stops_at_boundary),
+		cmocka_unit_test(test_signal_between_copy_and_kernel),
+		cmocka_unit_test(test_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

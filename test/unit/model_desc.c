@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Device descriptions: every shipped one is complete and sourced; what is wrong in a file is refused with its place and reason. */
+/* Device descriptions: every shipped one is complete and sourced; what is wrong in a file is refused with its place and
+ * reason. */
 #include "test/unit/model_fixture.h"
 
 static const char *const shipped[] = { "mi300x", "mi300x-cpx", "mi300a", "mi308x", "mi210", "mi100", "mi50", "h200" };
@@ -48,7 +49,8 @@ static void test_values(void **state)
 	assert_int_equal(f.desc.values[GP_DESC_CU_COUNT].kind, GP_DESC_MEASURED);
 	/* The save area of one CU is what the kernel reserves. */
 	assert_int_equal(gp_desc_get(&f.desc, GP_DESC_VGPR_SIZE) + gp_desc_get(&f.desc, GP_DESC_SGPR_SIZE) +
-			 gp_desc_get(&f.desc, GP_DESC_LDS_SIZE) + gp_desc_get(&f.desc, GP_DESC_HWREG_SIZE), 610304);
+				 gp_desc_get(&f.desc, GP_DESC_LDS_SIZE) + gp_desc_get(&f.desc, GP_DESC_HWREG_SIZE),
+			 610304);
 	assert_int_equal(gp_desc_line(&f.desc, GP_DESC_GATE_FIXED_NS, line, sizeof(line)), 0);
 	assert_non_null(strstr(line, "gate_fixed = 105 us (60 us to 500 us) | assumed | "));
 	assert_int_equal(gp_desc_line(&f.desc, GP_DESC_GATE_FIXED_NS, line, 10), -ENOSPC);
@@ -58,12 +60,20 @@ static void test_values(void **state)
 /* What the command line may change, and how it is told what it may not. */
 static void test_override(void **state)
 {
-	static const struct { const char *assignment, *says; } refused[] = {
-		{ "blocked_head", "not of the form key=value" }, { "=1", "not of the form key=value" },
-		{ "colour=red", "unknown key \"colour\"" }, { "blocked_head=spin", "none of: hold, rotate" },
-		{ "gate_fixed=59us", "range of this device: from 60 us to 500 us" }, { "gate_fixed=60", "unit" },
-		{ "scheduler=tsg", "cannot be set" }, { "timeslice=1ms", "cannot be set" }, { "slot_count=0", "outside the limits" },
-		{ "slot_count=23", "multiple of pipe_count" }, { "queue_quantum=2h", "outside the limits" },
+	static const struct {
+		const char *assignment, *says;
+	} refused[] = {
+		{ "blocked_head", "not of the form key=value" },
+		{ "=1", "not of the form key=value" },
+		{ "colour=red", "unknown key \"colour\"" },
+		{ "blocked_head=spin", "none of: hold, rotate" },
+		{ "gate_fixed=59us", "range of this device: from 60 us to 500 us" },
+		{ "gate_fixed=60", "unit" },
+		{ "scheduler=tsg", "cannot be set" },
+		{ "timeslice=1ms", "cannot be set" },
+		{ "slot_count=0", "outside the limits" },
+		{ "slot_count=23", "multiple of pipe_count" },
+		{ "queue_quantum=2h", "outside the limits" },
 	};
 	struct gp_error error;
 	struct fixture f;
@@ -91,14 +101,18 @@ static void test_override(void **state)
 /* Each way a file can be wrong, with the line it is on. */
 static void test_refusals(void **state)
 {
-	static const struct { const char *text, *says; } rows[] = {
+	static const struct {
+		const char *text, *says;
+	} rows[] = {
 		{ "[gpu]\n", "x.ini:1: the only section is [device]" },
 		{ "cu_count = 1 count | assumed | me\n", "x.ini:1: the only section is [device]" },
 		{ "[device]\nflavour = 3 count | assumed | me\n", "x.ini:2: unknown key \"flavour\"" },
 		{ "[device]\ncu_count = 304 count\n", "x.ini:2: cu_count: write it as VALUE | kind | source" },
 		{ "[device]\ncu_count = 304 count | measured\n", "VALUE | kind | source" },
-		{ "[device]\ncu_count = 304 count | measured |  \n", "x.ini:2: cu_count: a value without a source is refused" },
-		{ "[device]\ncu_count = 304 count | guessed | me\n", "x.ini:2: cu_count: kind \"guessed\" is none of: specified" },
+		{ "[device]\ncu_count = 304 count | measured |  \n",
+		  "x.ini:2: cu_count: a value without a source is refused" },
+		{ "[device]\ncu_count = 304 count | guessed | me\n",
+		  "x.ini:2: cu_count: kind \"guessed\" is none of: specified" },
 		{ "[device]\n\ncu_count = 304 | measured | me\n", "x.ini:3: cu_count: \"304\" is not a count" },
 		{ "[device]\ncu_count = 304 us | measured | me\n", "not a count" },
 		{ "[device]\ncu_count = 0 count | measured | me\n", "outside the limits: from 1 count to 4096 count" },
@@ -115,7 +129,8 @@ static void test_refusals(void **state)
 		{ "[device]\nblocked_head = hold..rotate default hold | assumed | me\n", "not a range" },
 		{ "[device]\nblocked_head = maybe | assumed | me\n", "none of: hold, rotate" },
 		{ "[device]\nscheduler = none | assumed | me\n", "none of: cpsch, mes, tsg" },
-		{ "[device]\nse_count = 4 count | assumed | me\nse_count = 4 count | assumed | me\n", "x.ini:3: se_count is given twice" },
+		{ "[device]\nse_count = 4 count | assumed | me\nse_count = 4 count | assumed | me\n",
+		  "x.ini:3: se_count is given twice" },
 		{ "[device]\ntitle = a\ntitle = b\n", "x.ini:3: title is given twice" },
 		{ "[device]\ntitle =\n", "title: 1 to" },
 		{ "[device]\nse_count = 4 count | assumed | me\n", "x.ini:2: scheduler is missing" },
@@ -156,7 +171,8 @@ static void test_every_value_is_needed(void **state)
 		memcpy(copy + before, line + length, size - before - length);
 		copy[size - length] = '\0';
 		if (is_value)
-			assert_true((gp_desc_parse(copy, size - length, "x.ini", &desc, &error) < 0) == !!strncmp(line, "clock", 5));
+			assert_true((gp_desc_parse(copy, size - length, "x.ini", &desc, &error) < 0) ==
+				    !!strncmp(line, "clock", 5));
 	}
 	free(copy);
 	free(text);
@@ -165,8 +181,11 @@ static void test_every_value_is_needed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shipped), cmocka_unit_test(test_values), cmocka_unit_test(test_override),
-		cmocka_unit_test(test_refusals), cmocka_unit_test(test_every_value_is_needed),
+		cmocka_unit_test(test_shipped),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_override),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_every_value_is_needed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A device, its queues and what happened on it, for the tests of the GPU model. Every step checks the model's own invariants. */
+/* A device, its queues and what happened on it, for the tests of the GPU model. Every step checks the model's own
+ * invariants. */
 #ifndef GP_TEST_MODEL_FIXTURE_H
 #define GP_TEST_MODEL_FIXTURE_H
 
@@ -16,9 +17,9 @@
 #include "lib/paths.h"
 #include "model/gpu.h"
 
-#define US 1000ull
-#define MS 1000000ull
-#define S 1000000000ull
+#define US        1000ull
+#define MS        1000000ull
+#define S         1000000000ull
 #define EVENT_MAX 200000u
 
 struct fixture {
@@ -57,7 +58,8 @@ static inline void fixture_load(struct fixture *f, const char *device)
 }
 
 /* The overrides are "key=value", the last one NULL. */
-static inline void fixture_open(struct fixture *f, const char *device, uint64_t gate_cost_ns, const char *const *overrides)
+static inline void fixture_open(struct fixture *f, const char *device, uint64_t gate_cost_ns,
+				const char *const *overrides)
 {
 	struct gp_gpu_config config = { .desc = &f->desc, .gate_cost_ns = gate_cost_ns };
 
@@ -117,23 +119,30 @@ static inline uint32_t fixture_queue(struct fixture *f, uint32_t process, uint64
 	return queue;
 }
 
-/* Workgroups that fill a CU each (16 waves of 128 registers: half the register file; LDS takes the rest of the room). */
+/* Workgroups that fill a CU each (16 waves of 128 registers: half the register file; LDS takes the rest of the room).
+ */
 static inline struct gp_gpu_packet fixture_kernel(uint32_t workgroups, uint64_t workgroup_ns)
 {
 	return (struct gp_gpu_packet){
-		.type = GP_GPU_KERNEL, .barrier = true,
-		.kernel = { .workgroups = workgroups, .workgroup_ns = workgroup_ns, .waves = 16, .vgprs = 128, .lds_size = 64u << 10 },
+		.type = GP_GPU_KERNEL,
+		.barrier = true,
+		.kernel = { .workgroups = workgroups,
+			    .workgroup_ns = workgroup_ns,
+			    .waves = 16,
+			    .vgprs = 128,
+			    .lds_size = 64u << 10 },
 	};
 }
 
-static inline void fixture_submit(struct fixture *f, uint32_t queue, const struct gp_gpu_packet *packet, uint64_t now_ns)
+static inline void fixture_submit(struct fixture *f, uint32_t queue, const struct gp_gpu_packet *packet,
+				  uint64_t now_ns)
 {
 	assert_int_equal(gp_gpu_submit(f->gpu, queue, packet, now_ns), 0);
 	assert_int_equal(gp_gpu_doorbell(f->gpu, queue, now_ns), 0);
 }
 
-static inline const struct gp_gpu_event *fixture_find(const struct fixture *f, enum gp_gpu_event_type type, uint32_t queue,
-						      uint32_t nth)
+static inline const struct gp_gpu_event *fixture_find(const struct fixture *f, enum gp_gpu_event_type type,
+						      uint32_t queue, uint32_t nth)
 {
 	for (uint32_t i = 0; i < f->event_count; i++)
 		if (f->events[i].type == type && f->events[i].queue == queue && !nth--)

@@ -2,12 +2,14 @@
 /* Pipes of the command processor: one queue at a time, packets in order, blocked heads held or passed over. */
 #include "test/unit/model_fixture.h"
 
-static const char *const hold[] = { "packet=1us", "doorbell=300ns", "signal=1us", "pipe_switch=0us", "blocked_head=hold", NULL };
-static const char *const rotate[] = { "packet=1us", "doorbell=300ns", "signal=1us", "pipe_switch=0us", "blocked_head=rotate", NULL };
-#define BEFORE (300u + 1u * US)         /* doorbell and packet */
+static const char *const hold[] = { "packet=1us",      "doorbell=300ns",    "signal=1us",
+				    "pipe_switch=0us", "blocked_head=hold", NULL };
+static const char *const rotate[] = { "packet=1us",      "doorbell=300ns",      "signal=1us",
+				      "pipe_switch=0us", "blocked_head=rotate", NULL };
+#define BEFORE (300u + 1u * US) /* doorbell and packet */
 
-/* Newest first, round the pipes: of five queues the newest sits on pipe 0 and the oldest too, a slot higher, as in the register
- * dump of an MI308X process. Slots 0 and 1 belong to the kernel. */
+/* Newest first, round the pipes: of five queues the newest sits on pipe 0 and the oldest too, a slot higher, as in the
+ * register dump of an MI308X process. Slots 0 and 1 belong to the kernel. */
 static void test_placement(void **state)
 {
 	struct gp_gpu_packet kernel = fixture_kernel(1, 10 * US);
@@ -32,8 +34,8 @@ static void test_placement(void **state)
 	fixture_close(&f);
 }
 
-/* Five queues on four pipes, so that queues 0 and 4 share pipe 0. Queue 0 holds a head that waits for a signal; queue 4 has a
- * kernel. Returns how long that kernel waited to be taken. */
+/* Five queues on four pipes, so that queues 0 and 4 share pipe 0. Queue 0 holds a head that waits for a signal; queue 4
+ * has a kernel. Returns how long that kernel waited to be taken. */
 static uint64_t wait_behind_blocked(const char *const *overrides)
 {
 	struct gp_gpu_packet barrier = { .type = GP_GPU_BARRIER_AND }, kernel = fixture_kernel(1, 10 * US);
@@ -67,8 +69,8 @@ static void test_blocked_head(void **state)
 	assert_int_equal(wait_behind_blocked(rotate), BEFORE);
 }
 
-/* A pipe leaves a queue in the middle of its grid when the quantum is over and another one waits: what was dispatched goes on
- * running, the rest comes when the pipe is back. Nobody else on the pipe: no quantum. */
+/* A pipe leaves a queue in the middle of its grid when the quantum is over and another one waits: what was dispatched
+ * goes on running, the rest comes when the pipe is back. Nobody else on the pipe: no quantum. */
 static void test_quantum(void **state)
 {
 	struct gp_gpu_packet batch = fixture_kernel(304 * 100, 100 * US), urgent = fixture_kernel(304, 10 * US);
@@ -91,12 +93,13 @@ static void test_quantum(void **state)
 	assert_int_equal(fixture_find(&f, GP_GPU_EVENT_END, queues[0], 0)->value, 304 * 100);
 	assert_int_equal(fixture_find(&f, GP_GPU_EVENT_END, queues[4], 0)->value, 304);
 	/* The urgent kernel takes one round out of the batch kernel's hundred. */
-	assert_in_range(fixture_time(&f, GP_GPU_EVENT_END, queues[0], 0), MS + 100 * 100 * US, MS + 100 * 100 * US + 25 * US);
+	assert_in_range(fixture_time(&f, GP_GPU_EVENT_END, queues[0], 0), MS + 100 * 100 * US,
+			MS + 100 * 100 * US + 25 * US);
 	fixture_close(&f);
 }
 
-/* Without the barrier bit the next packet follows when all workgroups of the one before are dispatched; with it, when they are
- * done. */
+/* Without the barrier bit the next packet follows when all workgroups of the one before are dispatched; with it, when
+ * they are done. */
 static void test_barrier_bit(void **state)
 {
 	struct gp_gpu_packet kernel = fixture_kernel(10, 100 * US);
@@ -112,13 +115,15 @@ static void test_barrier_bit(void **state)
 		assert_int_equal(gp_gpu_submit(f.gpu, queue, &kernel, MS), 0);
 		fixture_submit(&f, queue, &kernel, MS);
 		fixture_run(&f, 2 * MS);
-		apart_ns = fixture_time(&f, GP_GPU_EVENT_START, queue, 1) - fixture_time(&f, GP_GPU_EVENT_START, queue, 0);
+		apart_ns =
+			fixture_time(&f, GP_GPU_EVENT_START, queue, 1) - fixture_time(&f, GP_GPU_EVENT_START, queue, 0);
 		assert_int_equal(apart_ns, kernel.barrier ? 100 * US + US : US);
 		fixture_close(&f);
 	}
 }
 
-/* Barrier packets: AND waits for all its signals, OR for one; a signal is counted down by the packet that carries it. */
+/* Barrier packets: AND waits for all its signals, OR for one; a signal is counted down by the packet that carries it.
+ */
 static void test_barrier_packets(void **state)
 {
 	struct gp_gpu_packet kernels[2] = { fixture_kernel(1, 100 * US), fixture_kernel(1, 300 * US) };
@@ -170,7 +175,7 @@ static void test_read_counter(void **state)
 		fixture_run(&f, MS + 100 * US);
 		counters = fixture_counters(&f, queue);
 		assert_int_equal(counters.fetched, 2);
-		assert_int_equal(counters.completed, 1);                /* the second, before the first */
+		assert_int_equal(counters.completed, 1); /* the second, before the first */
 		assert_int_equal(counters.read, at_fetch ? 2 : 0);
 		assert_int_equal(gp_gpu_submit(f.gpu, queue, &second, MS + 100 * US), at_fetch ? 0 : -ENOSPC);
 		fixture_run(&f, 2 * MS);
@@ -204,8 +209,9 @@ static void test_doorbell(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_placement), cmocka_unit_test(test_blocked_head), cmocka_unit_test(test_quantum),
-		cmocka_unit_test(test_barrier_bit), cmocka_unit_test(test_barrier_packets), cmocka_unit_test(test_read_counter),
+		cmocka_unit_test(test_placement),       cmocka_unit_test(test_blocked_head),
+		cmocka_unit_test(test_quantum),         cmocka_unit_test(test_barrier_bit),
+		cmocka_unit_test(test_barrier_packets), cmocka_unit_test(test_read_counter),
 		cmocka_unit_test(test_doorbell),
 	};
 

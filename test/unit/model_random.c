@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random use of the GPU model from a seed, on each kind of scheduler: queues come and go, packets of all types, gates, kills,
- * faults, resets. After every call the model checks itself, and a simple book of our own checks what it reports: each packet
- * ends once, with all its workgroups; a closed queue does nothing; time never goes back. The same seed gives the same events.
+ * Random use of the GPU model from a seed, on each kind of scheduler: queues come and go, packets of all types, gates,
+ * kills, faults, resets. After every call the model checks itself, and a simple book of our own checks what it reports:
+ * each packet ends once, with all its workgroups; a closed queue does nothing; time never goes back. The same seed
+ * gives the same events.
  */
 #include "lib/rng.h"
 #include "test/unit/model_fixture.h"
 
-#define QUEUE_COUNT 40u
+#define QUEUE_COUNT  40u
 #define PACKET_COUNT 64u
-#define STEP_COUNT 3000u
+#define STEP_COUNT   3000u
 
 struct book_queue {
 	uint32_t id, workgroups[PACKET_COUNT];
@@ -25,7 +26,10 @@ struct book {
 	bool jumps;
 	uint32_t processes[8], process_count, signals[4];
 	struct book_queue queues[QUEUE_COUNT];
-	struct { struct gp_gpu_change change; bool used; } orders[64];
+	struct {
+		struct gp_gpu_change change;
+		bool used;
+	} orders[64];
 };
 
 static struct book_queue *book_find(struct book *b, uint32_t id)
@@ -97,7 +101,8 @@ static void book_poll(struct book *b)
 		book_event(b, &event);
 	for (uint32_t i = 0; i < QUEUE_COUNT; i++)
 		if (b->queues[i].used && b->queues[i].closed && !b->queues[i].changing)
-			assert_int_equal(fixture_counters(&b->f, b->queues[i].id).workgroups_run, b->queues[i].closed_run);
+			assert_int_equal(fixture_counters(&b->f, b->queues[i].id).workgroups_run,
+					 b->queues[i].closed_run);
 }
 
 static void book_advance(struct book *b, uint64_t until_ns)
@@ -114,8 +119,10 @@ static void book_advance(struct book *b, uint64_t until_ns)
 
 static void step_add(struct book *b, struct book_queue *q)
 {
-	struct gp_gpu_queue_attr attr = { .kind = below(b, 6) ? GP_GPU_COMPUTE : GP_GPU_COPY, .ring_size = PACKET_COUNT,
-					  .priority = below(b, 4) ? 0 : below(b, 16), .cu_count = below(b, 3) ? 0 : below(b, 100) };
+	struct gp_gpu_queue_attr attr = { .kind = below(b, 6) ? GP_GPU_COMPUTE : GP_GPU_COPY,
+					  .ring_size = PACKET_COUNT,
+					  .priority = below(b, 4) ? 0 : below(b, 16),
+					  .cu_count = below(b, 3) ? 0 : below(b, 100) };
 	uint32_t id, process;
 
 	if (q->used)
@@ -135,8 +142,11 @@ static void step_submit(struct book *b, struct book_queue *q)
 	if (q->packet_count == PACKET_COUNT)
 		return;
 	packet.kernel = (struct gp_gpu_kernel){
-		.workgroups = 1u + below(b, below(b, 4) ? 2000 : 20), .workgroup_ns = 1u + below(b, below(b, 2) ? 50000 : 3000000),
-		.waves = 1u + below(b, 8), .vgprs = 1u + below(b, 128), .lds_size = below(b, 2) ? 0 : below(b, 30000),
+		.workgroups = 1u + below(b, below(b, 4) ? 2000 : 20),
+		.workgroup_ns = 1u + below(b, below(b, 2) ? 50000 : 3000000),
+		.waves = 1u + below(b, 8),
+		.vgprs = 1u + below(b, 128),
+		.lds_size = below(b, 2) ? 0 : below(b, 30000),
 	};
 	if (!below(b, 20))
 		packet.kernel.spin_signal = b->signals[below(b, 4)];
@@ -293,7 +303,8 @@ static void test_same_seed_same_events(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_random), cmocka_unit_test(test_same_seed_same_events) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_random),
+					    cmocka_unit_test(test_same_seed_same_events) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,9 @@ static void test_closed_queues_count_as_processes(void **state)
 
 static void run_eight(struct fixture *f, const char *packing, uint32_t ret_queues[8])
 {
-	const char *const overrides[] = { "packet=1us", "doorbell=300ns", "signal=1us", "pipe_switch=0us", packing, NULL };
+	const char *const overrides[] = {
+		"packet=1us", "doorbell=300ns", "signal=1us", "pipe_switch=0us", packing, NULL
+	};
 	struct gp_gpu_packet kernel = fixture_kernel(10000000, 100 * US);
 
 	fixture_open(f, "mi300x", 150 * US, overrides);
@@ -89,8 +91,8 @@ static void run_eight(struct fixture *f, const char *packing, uint32_t ret_queue
 	fixture_run(f, 2 * S);
 }
 
-/* Eight processes of four queues, all busy. One process per slice: 10 ms each, 2 ms and the bytes lost at each change, so each
- * gets an eighth of 10/12. */
+/* Eight processes of four queues, all busy. One process per slice: 10 ms each, 2 ms and the bytes lost at each change,
+ * so each gets an eighth of 10/12. */
 static void test_slices(void **state)
 {
 	uint32_t queues[8];
@@ -296,10 +298,16 @@ static void test_reset(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_onset), cmocka_unit_test(test_closed_queues_count_as_processes), cmocka_unit_test(test_slices),
-		cmocka_unit_test(test_slices_by_slots), cmocka_unit_test(test_slices_are_blind),
-		cmocka_unit_test(test_too_many_processes), cmocka_unit_test(test_who_is_halted),
-		cmocka_unit_test(test_transactions_in_order), cmocka_unit_test(test_faults), cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_onset),
+		cmocka_unit_test(test_closed_queues_count_as_processes),
+		cmocka_unit_test(test_slices),
+		cmocka_unit_test(test_slices_by_slots),
+		cmocka_unit_test(test_slices_are_blind),
+		cmocka_unit_test(test_too_many_processes),
+		cmocka_unit_test(test_who_is_halted),
+		cmocka_unit_test(test_transactions_in_order),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

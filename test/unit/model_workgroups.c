@@ -4,12 +4,16 @@
 
 /* Nothing but the workgroups takes time. */
 static const char *const bare[] = { "packet=1us", "doorbell=300ns", "signal=1us", "pipe_switch=0us", NULL };
-#define BARE_BEFORE (300u + 1u * US)    /* doorbell and packet */
-#define BARE_AFTER (1u * US)            /* signal */
+#define BARE_BEFORE (300u + 1u * US) /* doorbell and packet */
+#define BARE_AFTER  (1u * US)        /* signal */
 
 static uint32_t capacity(const struct fixture *f, uint32_t waves, uint32_t vgprs, uint32_t lds_size)
 {
-	struct gp_gpu_kernel kernel = { .workgroups = 1, .workgroup_ns = 1, .waves = waves, .vgprs = vgprs, .lds_size = lds_size };
+	struct gp_gpu_kernel kernel = { .workgroups = 1,
+					.workgroup_ns = 1,
+					.waves = waves,
+					.vgprs = vgprs,
+					.lds_size = lds_size };
 
 	return gp_gpu_capacity(&f->desc, &kernel);
 }
@@ -21,12 +25,12 @@ static void test_occupancy(void **state)
 
 	(void)state;
 	fixture_open(&f, "mi300x", 0, NULL);
-	assert_int_equal(capacity(&f, 1, 8, 0), 304 * 32);              /* waves */
-	assert_int_equal(capacity(&f, 4, 64, 0), 304 * 8);              /* waves and registers alike */
-	assert_int_equal(capacity(&f, 4, 65, 0), 304 * 7);              /* 72 registers */
-	assert_int_equal(capacity(&f, 4, 512, 0), 304);                 /* registers */
-	assert_int_equal(capacity(&f, 16, 512, 0), 0);                  /* more than a CU has */
-	assert_int_equal(capacity(&f, 1, 8, 20000), 304 * 3);           /* LDS */
+	assert_int_equal(capacity(&f, 1, 8, 0), 304 * 32);    /* waves */
+	assert_int_equal(capacity(&f, 4, 64, 0), 304 * 8);    /* waves and registers alike */
+	assert_int_equal(capacity(&f, 4, 65, 0), 304 * 7);    /* 72 registers */
+	assert_int_equal(capacity(&f, 4, 512, 0), 304);       /* registers */
+	assert_int_equal(capacity(&f, 16, 512, 0), 0);        /* more than a CU has */
+	assert_int_equal(capacity(&f, 1, 8, 20000), 304 * 3); /* LDS */
 	assert_int_equal(capacity(&f, 1, 8, 65537), 0);
 	assert_int_equal(capacity(&f, 0, 8, 0), 0);
 	fixture_close(&f);
@@ -35,7 +39,9 @@ static void test_occupancy(void **state)
 /* A kernel takes as many rounds as its workgroups need, and the last one may be partial: 304 x 3 + 1 takes four. */
 static void test_rounds(void **state)
 {
-	static const struct { uint32_t workgroups, rounds; } rows[] = { { 1, 1 }, { 304, 1 }, { 305, 2 }, { 913, 4 }, { 304000, 1000 } };
+	static const struct {
+		uint32_t workgroups, rounds;
+	} rows[] = { { 1, 1 }, { 304, 1 }, { 305, 2 }, { 913, 4 }, { 304000, 1000 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -167,7 +173,8 @@ static void test_large_workgroups_are_not_starved(void **state)
 static void test_hardware_priority(void **state)
 {
 	struct gp_gpu_queue_attr high = { .kind = GP_GPU_COMPUTE, .priority = 15 };
-	struct gp_gpu_packet low_kernel = fixture_kernel(304 * 1000, 100 * US), high_kernel = fixture_kernel(304 * 3, 10 * US);
+	struct gp_gpu_packet low_kernel = fixture_kernel(304 * 1000, 100 * US),
+			     high_kernel = fixture_kernel(304 * 3, 10 * US);
 	uint32_t low_queue, high_queue;
 	struct fixture f;
 
@@ -184,8 +191,8 @@ static void test_hardware_priority(void **state)
 	fixture_close(&f);
 }
 
-/* Closed and opened 200 times at odd moments, beside a neighbour that is halted each time: both run each workgroup once, and
- * the device works exactly as long as it would have without: time passes by, work does not. */
+/* Closed and opened 200 times at odd moments, beside a neighbour that is halted each time: both run each workgroup
+ * once, and the device works exactly as long as it would have without: time passes by, work does not. */
 static void test_exact_resume(void **state)
 {
 	struct gp_gpu_packet kernel = fixture_kernel(304 * 50, 700 * US), small = fixture_kernel(7, 333333);
@@ -239,7 +246,8 @@ static void test_closed_makes_no_progress(void **state)
 	fixture_close(&f);
 }
 
-/* Save and restore move what is resident: a full MI300X holds 304 x 610,304 B = 185.5 MB, 35 us each way at 5.3 TB/s. */
+/* Save and restore move what is resident: a full MI300X holds 304 x 610,304 B = 185.5 MB, 35 us each way at 5.3 TB/s.
+ */
 static void test_save_cost_by_bytes(void **state)
 {
 	struct gp_gpu_packet full = fixture_kernel(304 * 32, 10 * MS);
@@ -291,9 +299,10 @@ static uint64_t masked_ns(uint32_t cus, uint32_t workgroups)
 }
 
 /*
- * CU masks on the 80 CUs of an MI308X: a kernel of exactly one full wave needs a second one with 70 CUs and with 60 alike (wave
- * quantisation); a long kernel slows down in proportion to the CUs, less what uneven XCCs leave unused: 70 CUs are 18, 18, 17, 17,
- * so 68. With 30 % of the time in one-wave kernels that gives 84 and 78 queries/s of 118.7; measured were 85 and 79.
+ * CU masks on the 80 CUs of an MI308X: a kernel of exactly one full wave needs a second one with 70 CUs and with 60
+ * alike (wave quantisation); a long kernel slows down in proportion to the CUs, less what uneven XCCs leave unused: 70
+ * CUs are 18, 18, 17, 17, so 68. With 30 % of the time in one-wave kernels that gives 84 and 78 queries/s of 118.7;
+ * measured were 85 and 79.
  */
 static void test_mask_quantisation(void **state)
 {
@@ -306,15 +315,16 @@ static void test_mask_quantisation(void **state)
 	assert_int_equal(masked_ns(60, 80), 200 * US);
 	assert_int_equal(masked_ns(64, 64), 100 * US);
 	assert_int_equal(long_80, 100 * 100 * US);
-	assert_int_equal(long_70, 118 * 100 * US);       /* 8000 / 68 = 117.6 */
-	assert_int_equal(long_60, 134 * 100 * US);       /* 8000 / 60 = 133.3 */
+	assert_int_equal(long_70, 118 * 100 * US); /* 8000 / 68 = 117.6 */
+	assert_int_equal(long_60, 134 * 100 * US); /* 8000 / 60 = 133.3 */
 	qps_70 = 118700 * 1000 / (296 * 2 + 704 * long_70 / long_80);
 	qps_60 = 118700 * 1000 / (296 * 2 + 704 * long_60 / long_80);
 	assert_in_range(qps_70, 82000, 87000);
 	assert_in_range(qps_60, 76000, 81000);
 }
 
-/* Killed work loses what it did, starts over, and still runs each workgroup once in the end; the waste is what it had run. */
+/* Killed work loses what it did, starts over, and still runs each workgroup once in the end; the waste is what it had
+ * run. */
 static void test_kill(void **state)
 {
 	struct gp_gpu_packet kernel = fixture_kernel(304 * 4, 100 * US);
@@ -334,7 +344,8 @@ static void test_kill(void **state)
 	fixture_close(&f);
 }
 
-/* Workgroups of a collective stay on the device after their time until the other side signals, also across a preemption. */
+/* Workgroups of a collective stay on the device after their time until the other side signals, also across a
+ * preemption. */
 static void test_spin(void **state)
 {
 	struct gp_gpu_packet kernel = fixture_kernel(10, 100 * US);
@@ -372,14 +383,19 @@ static void test_submit_refuses(void **state)
 	(void)state;
 	fixture_open(&f, "mi300x", 0, NULL);
 	queue = fixture_queue(&f, fixture_process(&f), 0);
-#define REFUSED(change) do { bad = good; change; assert_int_equal(gp_gpu_submit(f.gpu, queue, &bad, 0), -EINVAL); } while (0)
+#define REFUSED(change)                                                          \
+	do {                                                                     \
+		bad = good;                                                      \
+		change;                                                          \
+		assert_int_equal(gp_gpu_submit(f.gpu, queue, &bad, 0), -EINVAL); \
+	} while (0)
 	REFUSED(bad.kernel.workgroups = 0);
 	REFUSED(bad.kernel.workgroup_ns = 0);
 	REFUSED(bad.kernel.workgroup_ns = UINT64_MAX);
 	REFUSED(bad.kernel.waves = 0);
 	REFUSED(bad.kernel.waves = 17);
 	REFUSED(bad.kernel.vgprs = 513);
-	REFUSED(bad.kernel.vgprs = 512);                 /* 16 waves of them never fit */
+	REFUSED(bad.kernel.vgprs = 512); /* 16 waves of them never fit */
 	REFUSED(bad.kernel.lds_size = 65537);
 	REFUSED(bad.kernel.spin_signal = 5);
 	REFUSED(bad.signal = 1);
@@ -389,7 +405,7 @@ static void test_submit_refuses(void **state)
 	assert_int_equal(gp_gpu_submit(f.gpu, queue + 1, &good, 0), -ENOENT);
 	assert_int_equal(gp_gpu_submit(f.gpu, queue, &good, 0), 0);
 	gp_gpu_advance(f.gpu, MS);
-	assert_int_equal(gp_gpu_submit(f.gpu, queue, &good, MS - 1), -EINVAL);   /* time does not go back */
+	assert_int_equal(gp_gpu_submit(f.gpu, queue, &good, MS - 1), -EINVAL); /* time does not go back */
 	for (uint32_t i = 1; i < 1024; i++)
 		assert_int_equal(gp_gpu_submit(f.gpu, queue, &good, MS), 0);
 	assert_int_equal(gp_gpu_submit(f.gpu, queue, &good, MS), -ENOSPC);
@@ -399,12 +415,20 @@ static void test_submit_refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_occupancy), cmocka_unit_test(test_rounds), cmocka_unit_test(test_rounds_are_counted),
-		cmocka_unit_test(test_counters_between_events), cmocka_unit_test(test_equal_kernels_share),
-		cmocka_unit_test(test_long_workgroups_hog), cmocka_unit_test(test_large_workgroups_are_not_starved),
-		cmocka_unit_test(test_hardware_priority), cmocka_unit_test(test_exact_resume),
-		cmocka_unit_test(test_closed_makes_no_progress), cmocka_unit_test(test_save_cost_by_bytes),
-		cmocka_unit_test(test_mask_quantisation), cmocka_unit_test(test_kill), cmocka_unit_test(test_spin),
+		cmocka_unit_test(test_occupancy),
+		cmocka_unit_test(test_rounds),
+		cmocka_unit_test(test_rounds_are_counted),
+		cmocka_unit_test(test_counters_between_events),
+		cmocka_unit_test(test_equal_kernels_share),
+		cmocka_unit_test(test_long_workgroups_hog),
+		cmocka_unit_test(test_large_workgroups_are_not_starved),
+		cmocka_unit_test(test_hardware_priority),
+		cmocka_unit_test(test_exact_resume),
+		cmocka_unit_test(test_closed_makes_no_progress),
+		cmocka_unit_test(test_save_cost_by_bytes),
+		cmocka_unit_test(test_mask_quantisation),
+		cmocka_unit_test(test_kill),
+		cmocka_unit_test(test_spin),
 		cmocka_unit_test(test_submit_refuses),
 	};
 
