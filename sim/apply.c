@@ -69,9 +69,15 @@ void gp_sim_apply_begin(struct gp_sim *sim, const struct gp_plan *plan)
 	apply->plan = *plan;
 	apply->device = apply_device_of(sim, plan->device);
 	apply->transaction_seq = 0;
+	apply->abandoned = false;
 	apply->references = 1;
 	for (i = 0; i < apply_order_count(apply); i++)
 		apply->results[i] = APPLY_WAITING;
+	/* The core gave up on the older one; an order of it carried out now would undo one of this plan's. */
+	for (i = 0; i < sim->apply_count; i++) {
+		if (i != index && sim->applies[i]->references && sim->applies[i]->device == apply->device)
+			sim->applies[i]->abandoned = true;
+	}
 	gp_sim_push(sim, sim->now_ns + sim->decide_ns, SIM_ISSUE, index, 0);
 }
 
@@ -112,6 +118,10 @@ static uint32_t apply_collect(struct gp_sim *sim, struct sim_apply *apply, struc
 	for (i = 0; i < apply_order_count(apply); i++) {
 		if (apply->results[i] != APPLY_WAITING)
 			continue;
+		if (apply->abandoned) {
+			apply->results[i] = -ECANCELED;
+			continue;
+		}
 		queue = gp_sim_find_queue(sim, apply_order(apply, i)->queue);
 		if (queue == SIM_NONE || !sim->queues[queue].info.alive) {
 			apply->results[i] = -ESRCH;

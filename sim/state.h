@@ -107,6 +107,7 @@ struct sim_apply {
 	uint32_t device; /* the simulator's number */
 	uint64_t transaction_seq, transaction_start_ns;
 	uint32_t references; /* deliveries still to come, 1 while being carried out; 0: free */
+	bool abandoned;                 /* the device has a newer plan: what is not begun is not begun any more */
 	bool closes, opens;  /* the transaction under way */
 };
 
