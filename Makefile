@@ -6,14 +6,15 @@ MAKEFLAGS += --no-print-directory
 SEEDS ?= 1000
 FUZZ_SECONDS ?= 30
 PREFIX ?= /usr/local
-SOURCE_FOLDERS = bench cli core include lib model port sim test trace view
+SOURCE_FOLDERS = bench cli core include lib model port sim test trace vgpu view
 
-.PHONY: help all demo test bench swarm fuzz tidy format sanitize kernel-check fresh install clean
+.PHONY: help all demo test vgpu-test bench swarm fuzz tidy format sanitize kernel-check fresh install clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, write out/demo.html"
 	@echo "make all           build (in build/)"
 	@echo "make test          build with -Werror and run every test; ends with 'N passed, N failed'"
+	@echo "make vgpu-test     the virtual node (docs/vgpu.md) with unmodified ROCm programs; needs root, /dev/fuse, Linux 6.9"
 	@echo "make sanitize      the tests again, with the address and undefined-behaviour sanitizers"
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
@@ -46,13 +47,19 @@ test:
 	@tools/deps build test
 	@tools/deps kernel || true
 	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
-	@tools/run-tests build-test
+	@tools/run-tests build-test --no-suite vgpu
+
+vgpu-test:
+	@tools/deps build test vgpu rocm
+	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
+	@meson setup --reconfigure build-test >/dev/null
+	@tools/run-tests build-test --suite vgpu
 
 sanitize:
 	@tools/deps build test
 	$(call setup,build-sanitize,-Dwerror=true -Dtests=enabled -Db_sanitize=address$(comma)undefined \
 		-Dc_args=-fno-sanitize-recover=all)
-	@tools/run-tests build-sanitize --no-suite checks
+	@tools/run-tests build-sanitize --no-suite checks --no-suite vgpu
 
 swarm:
 	@tools/deps build

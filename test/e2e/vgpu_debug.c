@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* Stopping queues from outside, by the rules of Linux 6.12: RUNTIME_ENABLE, DBG_TRAP on oneself and as a tracer, CRIU
+ * pause. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/e2e/vgpu_client.h"
+
+#define GROUPS       200000u /* about a tenth of a second of an MI300X */
+#define INVALID      (1u << 31)
+#define EC_QUEUE_NEW (1ull << 29)
+
+struct runtime_args {
+	uint64_t r_debug;
+	uint32_t mode, capabilities;
+};
+struct trap_args {
+	uint32_t pid, op;
+	union {
+		uint64_t words[4];
+		struct {
+			uint64_t mask, array;
+			uint32_t count, grace;
+		} queues;
+	};
+};
+#define RUNTIME_ENABLE _IOWR('K', 0x25, struct runtime_args)
+#define DBG_TRAP       _IOWR('K', 0x26, struct trap_args)
+enum { ENABLE, DISABLE, SEND_EVENT, SUSPEND = 6, RESUME = 7, SNAPSHOT = 13 };
+struct snapshot {
+	uint64_t status, ring, wptr, rptr, cwsr;
+	uint32_t id, gpu, size, type, cwsr_size, reserved;
+};
+
+struct test {
+	struct client client;
+	struct client_queue queue;
+	uint64_t slow;
+	uint32_t *counts;
+	struct client_kernarg *kernarg;
+};
+
+static int runtime(struct test *test, uint32_t mode)
+{
+	struct runtime_args args = { 0, mode, 0 };
+
+	return client_ioctl(&test->client, RUNTIME_ENABLE, &args);
+}
+
+static int trap(struct test *test, pid_t pid, uint32_t op)
+{
+	struct trap_args args = { .pid = (uint32_t)pid, .op = op };
+
+	return client_ioctl(&test->client, DBG_TRAP, &args);
+}
+
+static int change(struct test *test, pid_t pid, uint32_t op, uint32_t *ids, uint32_t count)
+{
+	struct trap_args args = { .pid = (uint32_t)pid, .op = op };
+
+	if (op == SUSPEND) {
+		args.queues.array = (uintptr_t)ids;
+		args.queues.count = count;
+	} else {
+		args.words[0] = (uintptr_t)ids;
+		args.words[1] = count;
+	}
+	return client_ioctl(&test->client, DBG_TRAP, &args);
+}
+
+static int snapshot(struct test *test, pid_t pid, uint64_t clear, struct snapshot *entries, uint32_t room,
+		    uint32_t *ret_count)
+{
+	struct trap_args args = { .pid = (uint32_t)pid, .op = SNAPSHOT };
+	int r;
+
+	args.queues.mask = clear;
+	args.queues.array = (uintptr_t)entries;
+	args.queues.count = room;
+	args.queues.grace = sizeof(*entries);
+	r = client_ioctl(&test->client, DBG_TRAP, &args);
+	*ret_count = args.queues.count;
+	return r;
+}
+
+static void start(struct test *test, struct client_signal *signal)
+{
+	struct client_packet packet;
+
+	memset(test->counts, 0, GROUPS * sizeof(uint32_t));
+	*test->kernarg = (struct client_kernarg){ (uintptr_t)test->counts, GROUPS, 0 };
+	packet = client_dispatch(test->slow, test->kernarg, signal);
+	client_submit(&test->queue, &packet);
+}
+
+static bool stands_still(struct test *test)
+{
+	uint64_t before = client_sum(test->counts, GROUPS);
+
+	client_sleep_ms(15);
+	return client_sum(test->counts, GROUPS) == before;
+}
+
+static bool once(struct test *test)
+{
+	for (uint32_t i = 0; i < GROUPS; i++)
+		if (test->counts[i] != 1)
+			return false;
+	return true;
+}
+
+/* Who may, and when: each rule with its errno. */
+static void test_rules(struct test *test)
+{
+	uint32_t ids[1] = { 0 };
+
+	CLIENT_CHECK(trap(test, getpid(), SUSPEND) == -EINVAL); /* not enabled for debugging */
+	CLIENT_CHECK(trap(test, 1, ENABLE) == -ESRCH);          /* a process that does not use the device */
+	CLIENT_CHECK(trap(test, getpid(), ENABLE) == 0);
+	CLIENT_CHECK(trap(test, getpid(), ENABLE) == -EALREADY);
+	CLIENT_CHECK(change(test, getpid(), SUSPEND, ids, 1) == -EPERM); /* runtime not enabled */
+	CLIENT_CHECK(trap(test, getpid(), DISABLE) == 0);
+	CLIENT_CHECK(runtime(test, 1) == 0);
+	CLIENT_CHECK(runtime(test, 1) == -EBUSY);
+	CLIENT_CHECK(runtime(test, 0) == 0);
+	client_queue_create(&test->client, &test->queue, 64);
+	CLIENT_CHECK(runtime(test, 1) == -EEXIST); /* a queue exists already */
+	CLIENT_CHECK(client_queue_destroy(&test->queue) == 0);
+	CLIENT_CHECK(runtime(test, 1) == 0);
+	client_queue_create(&test->client, &test->queue, 64);
+	CLIENT_CHECK(trap(test, getpid(), ENABLE) == 0);
+	client_result("rules", true);
+}
+
+/* A queue the debugger has not acknowledged cannot be suspended; the snapshot acknowledges it. */
+static void test_new(struct test *test)
+{
+	uint32_t ids[2] = { test->queue.id, 777 }, count;
+	struct snapshot entries[4] = { 0 };
+
+	CLIENT_CHECK(change(test, getpid(), SUSPEND, ids, 2) == 0);
+	CLIENT_CHECK(ids[0] == (test->queue.id | INVALID) && ids[1] == (777 | INVALID));
+	CLIENT_CHECK(snapshot(test, getpid(), EC_QUEUE_NEW, entries, 4, &count) == 0 && count == 1);
+	CLIENT_CHECK(entries[0].status == EC_QUEUE_NEW && entries[0].id == test->queue.id &&
+		     entries[0].ring == (uintptr_t)test->queue.ring && entries[0].size == test->queue.ring_size &&
+		     entries[0].type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL);
+	CLIENT_CHECK(snapshot(test, getpid(), 0, entries, 4, &count) == 0 && entries[0].status == 0);
+	client_result("new queue", true);
+}
+
+/* Suspended work stands still and goes on where it was. */
+static void test_suspend(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 1);
+	uint32_t ids[1] = { test->queue.id };
+	bool midway = false;
+
+	start(test, signal);
+	for (uint32_t i = 0; i < 4u; i++) {
+		client_sleep_ms(5);
+		CLIENT_CHECK(change(test, getpid(), SUSPEND, ids, 1) == 1 && ids[0] == test->queue.id);
+		CLIENT_CHECK(stands_still(test));
+		midway |= client_sum(test->counts, GROUPS) < GROUPS;
+		CLIENT_CHECK(change(test, getpid(), RESUME, ids, 1) == 1 && ids[0] == test->queue.id);
+	}
+	CLIENT_CHECK(midway);
+	CLIENT_CHECK(client_wait(signal) && once(test));
+	client_result("suspend and resume", true);
+}
+
+static void *destroy_thread(void *data)
+{
+	struct test *test = data;
+
+	return (void *)(intptr_t)client_queue_destroy(&test->queue);
+}
+
+/* Destroying a suspended queue waits for its resume. */
+static void test_destroy(struct test *test)
+{
+	uint32_t ids[1] = { test->queue.id };
+	pthread_t thread;
+	void *result = (void *)1;
+
+	CLIENT_CHECK(change(test, getpid(), SUSPEND, ids, 1) == 1);
+	pthread_create(&thread, NULL, destroy_thread, test);
+	client_sleep_ms(20);
+	CLIENT_CHECK(pthread_tryjoin_np(thread, &result) == EBUSY);
+	CLIENT_CHECK(change(test, getpid(), RESUME, NULL, 0) == 1);
+	pthread_join(thread, &result);
+	CLIENT_CHECK(result == NULL);
+	client_result("destroy waits", true);
+}
+
+static void *runtime_thread(void *data)
+{
+	return (void *)(intptr_t)runtime(data, 0);
+}
+
+/* Leaving the runtime waits while somebody debugs. */
+static void test_runtime_disable(struct test *test)
+{
+	void *result = (void *)1;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, runtime_thread, test);
+	client_sleep_ms(20);
+	CLIENT_CHECK(pthread_tryjoin_np(thread, &result) == EBUSY);
+	CLIENT_CHECK(trap(test, getpid(), DISABLE) == 0);
+	pthread_join(thread, &result);
+	CLIENT_CHECK(result == NULL);
+	client_result("runtime disable waits", true);
+}
+
+/* The debugger: a child that traces us, suspends our queue, and dies of SIGKILL. Everything it stopped runs again. */
+static void debugger(pid_t target, uint32_t queue_id, int socket)
+{
+	struct test test = { 0 };
+	struct snapshot entries[4];
+	uint32_t ids[1] = { queue_id }, count;
+	char byte = 0;
+
+	client_open(&test.client);
+	if (trap(&test, target, ENABLE) != -EPERM)
+		byte = 1;
+	if (ptrace(PTRACE_SEIZE, target, NULL, NULL) < 0 || trap(&test, target, ENABLE) != 0)
+		byte = 2;
+	/* After ENABLE the tracing is no longer needed. */
+	if (ptrace(PTRACE_INTERRUPT, target, NULL, NULL) < 0 || waitpid(target, NULL, __WALL) != target ||
+	    ptrace(PTRACE_DETACH, target, NULL, NULL) < 0)
+		byte = 3;
+	if (snapshot(&test, target, EC_QUEUE_NEW, entries, 4, &count) != 0 || count != 1)
+		byte = 4;
+	if (change(&test, target, SUSPEND, ids, 1) != 1)
+		byte = 5;
+	(void)!write(socket, &byte, 1);
+	pause();
+	_exit(0);
+}
+
+static void test_tracer(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 1);
+	int sockets[2];
+	char byte = 9;
+	pid_t child;
+
+	CLIENT_CHECK(runtime(test, 1) == 0);
+	client_queue_create(&test->client, &test->queue, 64);
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) < 0)
+		return;
+	child = fork();
+	if (child == 0)
+		debugger(getppid(), test->queue.id, sockets[1]);
+	while (read(sockets[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	if (byte)
+		printf("# the debugger failed at step %d\n", byte);
+	CLIENT_CHECK(byte == 0);
+	start(test, signal);
+	CLIENT_CHECK(stands_still(test) && client_sum(test->counts, GROUPS) == 0 && signal->value == 1);
+	kill(child, SIGKILL);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	CLIENT_CHECK(client_wait(signal) && once(test));
+	client_result("a debugger that dies", true);
+}
+
+/* The checkpoint pause stops the whole process, new queues included, until UNPAUSE. */
+static void test_criu(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 1);
+	struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_UNPAUSE };
+
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_CRIU_OP, &args) == -EINVAL);
+	start(test, signal);
+	client_sleep_ms(5);
+	args.op = KFD_CRIU_OP_PROCESS_INFO;
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_CRIU_OP, &args) == 0 && args.pid == (uint32_t)getpid());
+	CLIENT_CHECK(stands_still(test));
+	args.op = KFD_CRIU_OP_UNPAUSE;
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_CRIU_OP, &args) == 0);
+	CLIENT_CHECK(client_wait(signal) && once(test));
+	client_result("checkpoint pause", true);
+}
+
+int main(void)
+{
+	struct test test = { 0 };
+
+	client_open(&test.client);
+	test.slow = client_kernel(&test.client, CLIENT_KERNEL_SLOW);
+	test.counts = client_alloc(&test.client, GROUPS * sizeof(uint32_t), KFD_IOC_ALLOC_MEM_FLAGS_VRAM);
+	test.kernarg = client_alloc(&test.client, 4096, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
+	test_rules(&test);
+	test_new(&test);
+	test_suspend(&test);
+	test_destroy(&test);
+	test_runtime_disable(&test);
+	test_tracer(&test);
+	test_criu(&test);
+	return client_done();
+}

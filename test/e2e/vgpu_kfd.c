@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* The virtual node through the KFD ABI alone: packets of every type, rings, gates, memory, events. Run inside `vgpu
+ * run`. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/e2e/vgpu_client.h"
+
+#define GROUPS      256u
+#define SLOW_GROUPS 40000u /* about four rounds of an MI300X at 5 ms each */
+
+struct test {
+	struct client client;
+	struct client_queue queue;
+	uint64_t count, slow, fast;
+	uint32_t *counts;
+	struct client_kernarg *kernarg;
+};
+
+static struct client_kernarg *kernarg_set(struct test *test, uint32_t groups)
+{
+	memset(test->counts, 0, groups * sizeof(uint32_t));
+	*test->kernarg = (struct client_kernarg){ (uintptr_t)test->counts, groups, 0 };
+	return test->kernarg;
+}
+
+static bool each_is(const uint32_t *counts, uint32_t count, uint32_t value)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (counts[i] != value)
+			return false;
+	return true;
+}
+
+/* The version is that of Linux 6.12, and an ioctl nobody knows is refused. */
+static void test_version(struct test *test)
+{
+	struct kfd_ioctl_get_version_args version;
+	uint64_t unknown[4] = { 0 };
+
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_GET_VERSION, &version) == 0);
+	CLIENT_CHECK(version.major_version == 1 && version.minor_version == 17);
+	CLIENT_CHECK(client_ioctl(&test->client, _IOWR('K', 0x7f, unknown), unknown) == -EINVAL);
+	CLIENT_CHECK(client_ioctl(&test->client, _IOWR('X', 1, unknown), unknown) == -ENOTTY);
+	client_result("version", true);
+}
+
+/* A kernel runs each workgroup once; its times lie in order. */
+static void test_kernel(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 1);
+	struct client_packet packet = client_dispatch(test->count, kernarg_set(test, GROUPS), signal);
+
+	client_submit(&test->queue, &packet);
+	CLIENT_CHECK(client_wait(signal));
+	CLIENT_CHECK(each_is(test->counts, GROUPS, 1));
+	CLIENT_CHECK(signal->start && signal->end - signal->start >= 2000); /* 20 us at 100 MHz */
+	client_result("kernel", true);
+}
+
+/* With the barrier bit a kernel begins after the one before has ended. */
+static void test_barrier_bit(struct test *test)
+{
+	struct client_signal *first = client_signal(&test->client, 1), *second = client_signal(&test->client, 1);
+	struct client_packet packet = client_dispatch(test->count, kernarg_set(test, GROUPS), first);
+
+	client_submit(&test->queue, &packet);
+	packet.signal = (uintptr_t)second;
+	client_submit(&test->queue, &packet);
+	CLIENT_CHECK(client_wait(second) && first->value == 0);
+	CLIENT_CHECK(first->end <= second->start);
+	CLIENT_CHECK(each_is(test->counts, GROUPS, 2));
+	client_result("barrier bit", true);
+}
+
+/* AND waits for all, OR for one, across queues. */
+static void test_dependencies(struct test *test)
+{
+	struct client_signal *a = client_signal(&test->client, 1), *b = client_signal(&test->client, 1);
+	struct client_signal *all = client_signal(&test->client, 1), *any = client_signal(&test->client, 1);
+	struct client_barrier and = { .header = 3 | 1 << 8,
+				      .deps = { (uintptr_t)a, (uintptr_t)b },
+				      .signal = (uintptr_t)all };
+	struct client_barrier or
+		= { .header = 5 | 1 << 8, .deps = { (uintptr_t)a, 0, (uintptr_t)b }, .signal = (uintptr_t)any };
+	struct client_packet packet = client_dispatch(test->count, kernarg_set(test, GROUPS), a);
+	struct client_queue second, third;
+
+	client_queue_create(&test->client, &second, 64);
+	client_queue_create(&test->client, &third, 64);
+	client_submit(&second, &and);
+	client_submit(&third, & or);
+	client_sleep_ms(5);
+	CLIENT_CHECK(all->value == 1 && any->value == 1);
+	client_submit(&test->queue, &packet);
+	CLIENT_CHECK(client_wait(any));
+	client_sleep_ms(5);
+	CLIENT_CHECK(all->value == 1);
+	packet.signal = (uintptr_t)b;
+	client_submit(&test->queue, &packet);
+	CLIENT_CHECK(client_wait(all));
+	CLIENT_CHECK(client_queue_destroy(&second) == 0 && client_queue_destroy(&third) == 0);
+	CLIENT_CHECK(client_queue_destroy(&third) == -EINVAL);
+	client_result("dependencies", true);
+}
+
+/* A small ring goes round many times. */
+static void test_wrap(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 500);
+	struct client_packet packet = client_dispatch(test->fast, kernarg_set(test, GROUPS), signal);
+	struct client_queue queue;
+
+	client_queue_create(&test->client, &queue, 16);
+	for (uint32_t i = 0; i < 500u; i++)
+		client_submit(&queue, &packet);
+	CLIENT_CHECK(client_wait(signal));
+	CLIENT_CHECK(each_is(test->counts, GROUPS, 500));
+	CLIENT_CHECK(client_read_index(&queue) == 500);
+	client_queue_destroy(&queue);
+	client_result("ring wrap", true);
+}
+
+struct producer {
+	struct client_queue *queue;
+	struct client_packet packet;
+};
+
+static void *produce(void *data)
+{
+	struct producer *producer = data;
+
+	for (uint32_t i = 0; i < 100u; i++)
+		client_submit(producer->queue, &producer->packet);
+	return NULL;
+}
+
+/* Four threads write into one queue: nothing is lost, nothing runs twice, whatever order the doorbells come in. */
+static void test_producers(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 400);
+	struct producer producer = { &test->queue, client_dispatch(test->fast, kernarg_set(test, GROUPS), signal) };
+	pthread_t threads[4];
+
+	for (uint32_t i = 0; i < 4u; i++)
+		pthread_create(&threads[i], NULL, produce, &producer);
+	for (uint32_t i = 0; i < 4u; i++)
+		pthread_join(threads[i], NULL);
+	CLIENT_CHECK(client_wait(signal));
+	CLIENT_CHECK(each_is(test->counts, GROUPS, 400));
+	client_result("several producers", true);
+}
+
+/* A packet that is not one stops its queue, with the reason in the inactive signal; other queues go on. */
+static void test_invalid(struct test *test)
+{
+	static const struct {
+		uint16_t header, setup, group;
+		uint64_t kernel;
+		int64_t error;
+		const char *name;
+	} cases[] = {
+		{ 9 | 1 << 8, 1, 64, 1, 32, "unknown type" },
+		{ 2 | 1 << 8, 0, 64, 1, 2, "no dimension" },
+		{ 2 | 1 << 8, 1, 2048, 1, 64, "workgroup too large" },
+		{ 2 | 1 << 8, 1, 64, 0, 8, "no code" },
+		{ 0, 5, 64, 1, 256, "vendor packet" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct client_signal *signal = client_signal(&test->client, 1);
+		struct client_packet packet =
+			client_dispatch(cases[i].kernel ? test->count : 0, kernarg_set(test, GROUPS), signal);
+		struct client_queue queue;
+
+		client_queue_create(&test->client, &queue, 64);
+		packet.header = cases[i].header;
+		packet.setup = cases[i].setup;
+		packet.workgroup_size[0] = cases[i].group;
+		client_submit(&queue, &packet);
+		for (uint32_t j = 0; j < 1000u && !queue.inactive->value; j++)
+			client_sleep_ms(1);
+		if (queue.inactive->value != cases[i].error || signal->value != 1)
+			printf("# %s: error %lld, signal %lld\n", cases[i].name, (long long)queue.inactive->value,
+			       (long long)signal->value);
+		CLIENT_CHECK(queue.inactive->value == cases[i].error && signal->value == 1);
+		CLIENT_CHECK(client_queue_destroy(&queue) == 0);
+	}
+	client_result("invalid packets", true);
+	test_kernel(test);
+}
+
+/* 0 % sets the work aside, 100 % lets it go on where it was: each workgroup runs once, however often it is stopped. */
+static void test_gate(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 1);
+	struct client_packet packet = client_dispatch(test->slow, kernarg_set(test, SLOW_GROUPS), signal);
+	uint64_t before, after;
+	bool was_midway = false;
+
+	client_submit(&test->queue, &packet);
+	/* Beside other clients it takes a while until the first workgroups are through. */
+	for (uint32_t i = 0; i < 300u && (i < 6u || !was_midway) && signal->value; i++) {
+		client_sleep_ms(6);
+		CLIENT_CHECK(client_queue_update(&test->queue, 0) == 0);
+		before = client_sum(test->counts, SLOW_GROUPS);
+		client_sleep_ms(12);
+		after = client_sum(test->counts, SLOW_GROUPS);
+		CLIENT_CHECK(before == after);
+		was_midway |= after > 0 && after < SLOW_GROUPS;
+		CLIENT_CHECK(client_queue_update(&test->queue, 100) == 0);
+	}
+	CLIENT_CHECK(was_midway);
+	CLIENT_CHECK(client_wait(signal));
+	CLIENT_CHECK(each_is(test->counts, SLOW_GROUPS, 1));
+	CLIENT_CHECK(client_queue_update(&test->queue, 101) == -EINVAL);
+	/* A packet written while the gate is closed runs when it opens. */
+	CLIENT_CHECK(client_queue_update(&test->queue, 0) == 0);
+	signal->value = 1;
+	packet = client_dispatch(test->count, kernarg_set(test, GROUPS), signal);
+	client_submit(&test->queue, &packet);
+	client_sleep_ms(10);
+	CLIENT_CHECK(signal->value == 1 && client_sum(test->counts, GROUPS) == 0);
+	CLIENT_CHECK(client_queue_update(&test->queue, 100) == 0);
+	CLIENT_CHECK(client_wait(signal));
+	client_result("gate", true);
+}
+
+/* Device memory is counted: what is taken is missing, what is too much is refused, what is freed is back. */
+static void test_memory(struct test *test)
+{
+	struct kfd_ioctl_get_available_memory_args before = { .gpu_id = test->client.gpu_id }, after = before;
+	struct kfd_ioctl_free_memory_of_gpu_args free_args = { 0 };
+	__u64 handle, offset;
+	uint64_t va = 0x700000000000ull;
+
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_AVAILABLE_MEMORY, &before) == 0);
+	CLIENT_CHECK(client_try_alloc(&test->client, 1ull << 30, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, va, &free_args.handle,
+				      &offset) == 0);
+	client_ioctl(&test->client, AMDKFD_IOC_AVAILABLE_MEMORY, &after);
+	CLIENT_CHECK(before.available - after.available == 1ull << 30);
+	CLIENT_CHECK(client_try_alloc(&test->client, 1ull << 30, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, va, &handle, &offset) ==
+		     -EINVAL);
+	CLIENT_CHECK(client_try_alloc(&test->client, before.available, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, va + (1ull << 40),
+				      &handle, &offset) == -ENOMEM);
+	CLIENT_CHECK(client_try_alloc(&test->client, 0, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, va + (1ull << 40), &handle,
+				      &offset) == -EINVAL);
+	CLIENT_CHECK(client_try_alloc(&test->client, 4096, 0, va + (1ull << 40), &handle, &offset) == -EINVAL);
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &free_args) == 0);
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &free_args) == -EINVAL);
+	client_ioctl(&test->client, AMDKFD_IOC_AVAILABLE_MEMORY, &after);
+	CLIENT_CHECK(before.available == after.available);
+	client_result("memory", true);
+}
+
+static int wait_one(struct test *test, uint32_t id, uint32_t timeout_ms, uint32_t *ret_result)
+{
+	struct kfd_event_data data = { .event_id = id };
+	struct kfd_ioctl_wait_events_args args = { .events_ptr = (uintptr_t)&data,
+						   .num_events = 1,
+						   .timeout = timeout_ms };
+	int r = client_ioctl(&test->client, AMDKFD_IOC_WAIT_EVENTS, &args);
+
+	*ret_result = args.wait_result;
+	return r;
+}
+
+/* Events: a wait ends by time or by a signal; an auto-reset event is taken by one wait; a completion signal raises its
+ * event. */
+static void test_events(struct test *test)
+{
+	struct kfd_ioctl_create_event_args create = { .event_type = KFD_IOC_EVENT_SIGNAL, .auto_reset = 1 };
+	struct client_signal *signal = client_signal(&test->client, 1);
+	struct client_packet packet = client_dispatch(test->count, kernarg_set(test, GROUPS), signal);
+	struct kfd_ioctl_set_event_args set;
+	uint64_t *mailbox = client_alloc(&test->client, 4096, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
+	uint32_t result;
+
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_CREATE_EVENT, &create) == 0 && create.event_page_offset);
+	CLIENT_CHECK(wait_one(test, create.event_id, 5, &result) == 0 && result == KFD_IOC_WAIT_RESULT_TIMEOUT);
+	set = (struct kfd_ioctl_set_event_args){ create.event_id, 0 };
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_SET_EVENT, &set) == 0);
+	CLIENT_CHECK(wait_one(test, create.event_id, 1000, &result) == 0 && result == KFD_IOC_WAIT_RESULT_COMPLETE);
+	CLIENT_CHECK(wait_one(test, create.event_id, 5, &result) == 0 && result == KFD_IOC_WAIT_RESULT_TIMEOUT);
+	CLIENT_CHECK(wait_one(test, 4000, 5, &result) == -EINVAL);
+	signal->mailbox = (uintptr_t)mailbox;
+	signal->event_id = create.event_id;
+	client_submit(&test->queue, &packet);
+	CLIENT_CHECK(wait_one(test, create.event_id, 5000, &result) == 0 && result == KFD_IOC_WAIT_RESULT_COMPLETE);
+	CLIENT_CHECK(*mailbox == create.event_id && signal->value == 0);
+	client_result("events", true);
+}
+
+/* The descriptor belongs to who opened it: a child that inherits it gets EBADF, and its exit harms nobody. */
+static void test_fork(struct test *test)
+{
+	struct kfd_ioctl_get_version_args version;
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(client_ioctl(&test->client, AMDKFD_IOC_GET_VERSION, &version) == -EBADF ? 0 : 1);
+	waitpid(child, &status, 0);
+	CLIENT_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_GET_VERSION, &version) == 0);
+	client_result("fork", true);
+}
+
+/* The largest number of queues a process may have on this device, and one more; all go, all come back. */
+static void test_queue_limit(struct test *test)
+{
+	struct kfd_ioctl_create_queue_args args = { .ring_base_address = (uintptr_t)test->queue.ring,
+						    .ring_size = test->queue.ring_size,
+						    .gpu_id = test->client.gpu_id,
+						    .queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
+						    .queue_priority = 7,
+						    .write_pointer_address = (uintptr_t)test->kernarg,
+						    .read_pointer_address = (uintptr_t)test->kernarg + 8 };
+	uint32_t count = 0;
+	int r = 0;
+
+	while (count < 10000u && (r = client_ioctl(&test->client, AMDKFD_IOC_CREATE_QUEUE, &args)) == 0)
+		count++;
+	CLIENT_CHECK(r == -ENOSPC && count == 254);
+	for (uint32_t id = 0; id < 1024u; id++) {
+		struct kfd_ioctl_destroy_queue_args destroy = { id, 0 };
+
+		if (id != test->queue.id && client_ioctl(&test->client, AMDKFD_IOC_DESTROY_QUEUE, &destroy) == 0)
+			count--;
+	}
+	CLIENT_CHECK(count == 0);
+	client_result("queue limit", true);
+}
+
+int main(void)
+{
+	struct test test = { 0 };
+
+	client_open(&test.client);
+	client_queue_create(&test.client, &test.queue, 256);
+	test.count = client_kernel(&test.client, CLIENT_KERNEL_COUNT);
+	test.slow = client_kernel(&test.client, CLIENT_KERNEL_SLOW);
+	test.fast = client_kernel(&test.client, CLIENT_KERNEL_FAST);
+	test.counts = client_alloc(&test.client, SLOW_GROUPS * sizeof(uint32_t), KFD_IOC_ALLOC_MEM_FLAGS_VRAM);
+	test.kernarg = client_alloc(&test.client, 4096, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
+	test_version(&test);
+	test_kernel(&test);
+	test_barrier_bit(&test);
+	test_dependencies(&test);
+	test_wrap(&test);
+	test_producers(&test);
+	test_invalid(&test);
+	test_gate(&test);
+	test_memory(&test);
+	test_events(&test);
+	test_fork(&test);
+	test_queue_limit(&test);
+	return client_done();
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The AQL packet processor: takes packets from a ring, gives the model their times, and does what they mean when the
+ * model says so. The ring is the client's memory: a packet is copied once and judged as it was then.
+ */
+#include <errno.h>
+#include <string.h>
+#include "vgpu/event.h"
+#include "vgpu/memory.h"
+#include "vgpu/queue.h"
+
+#define AQL_WAVE_SIZE 64u
+#define AQL_GROUP_MAX 1024u
+#define AQL_LDS_MAX   65536u
+#define AQL_TURN_MAX  64u /* packets of one queue in one turn, so that no queue starves the others of the loop */
+
+void gp_signal_complete(struct gp_vproc *process, uint64_t signal, uint64_t start_ticks, uint64_t end_ticks)
+{
+	struct gp_amd_signal copy;
+	uint64_t id;
+
+	if (!signal || gp_vm_read(process, signal, &copy, sizeof(copy)) < 0)
+		return;
+	gp_vm_write(process, signal + offsetof(struct gp_amd_signal, start), &start_ticks, 8);
+	gp_vm_write(process, signal + offsetof(struct gp_amd_signal, end), &end_ticks, 8);
+	gp_vm_add(process, signal + offsetof(struct gp_amd_signal, value), -1);
+	if (!copy.mailbox)
+		return;
+	id = copy.event_id;
+	gp_vm_write(process, copy.mailbox, &id, sizeof(id));
+	gp_vevent_interrupt(process, copy.event_id);
+}
+
+static struct gp_vdispatch *aql_dispatch(struct gp_vqueue *queue, uint64_t index)
+{
+	struct gp_vdispatch *dispatch = &queue->window[index % GP_VQUEUE_WINDOW];
+
+	return dispatch->used && dispatch->index == index ? dispatch : NULL;
+}
+
+static uint32_t aql_type(const union gp_aql_packet *packet)
+{
+	return packet->kernel.header & 0xffu;
+}
+
+/* Barrier packets. */
+
+static int64_t aql_signal_value(struct gp_vqueue *queue, uint64_t signal)
+{
+	int64_t value = 0;
+
+	/* A signal that is not memory never blocks: the packet would wait for ever. */
+	if (gp_vm_read(queue->process, signal + offsetof(struct gp_amd_signal, value), &value, sizeof(value)) < 0)
+		return 0;
+	return value;
+}
+
+static bool aql_value_met(struct gp_vqueue *queue, const struct gp_aql_barrier_value *packet)
+{
+	int64_t value = packet->signal ? aql_signal_value(queue, packet->signal) & packet->mask : packet->value;
+
+	switch (packet->condition) {
+	case 0: return value == packet->value;
+	case 1: return value != packet->value;
+	case 2: return value < packet->value;
+	default: return value >= packet->value;
+	}
+}
+
+static bool aql_barrier_met(struct gp_vqueue *queue, const struct gp_vdispatch *dispatch)
+{
+	const struct gp_aql_barrier *barrier = &dispatch->packet.barrier;
+	uint32_t count = 0, met = 0;
+
+	if (aql_type(&dispatch->packet) == GP_AQL_VENDOR)
+		return aql_value_met(queue, &dispatch->packet.value);
+	for (uint32_t i = 0; i < 5u; i++) {
+		if (!barrier->deps[i])
+			continue;
+		count++;
+		met += aql_signal_value(queue, barrier->deps[i]) == 0;
+	}
+	return aql_type(&dispatch->packet) == GP_AQL_BARRIER_OR ? !count || met : met == count;
+}
+
+/* Packets are processed in order: only the first barrier that is not over can be waiting. */
+static bool aql_release_barrier(struct gp_vqueue *queue)
+{
+	for (uint64_t index = queue->read; index < queue->submitted; index++) {
+		struct gp_vdispatch *dispatch = aql_dispatch(queue, index);
+
+		if (!dispatch || dispatch->done || !dispatch->barrier_signal)
+			continue;
+		if (!aql_barrier_met(queue, dispatch))
+			return false;
+		gp_gpu_signal_set(queue->gpu->model, dispatch->barrier_signal, 0, gp_vnode_device_ns(queue->gpu->node));
+		gp_gpu_signal_remove(queue->gpu->model, dispatch->barrier_signal);
+		dispatch->barrier_signal = 0;
+		return true;
+	}
+	return false;
+}
+
+static int aql_prepare_barrier(struct gp_vqueue *queue, struct gp_vdispatch *dispatch, struct gp_gpu_packet *ret_packet)
+{
+	ret_packet->type = GP_GPU_BARRIER_AND;
+	if (aql_barrier_met(queue, dispatch))
+		return 0;
+	if (gp_gpu_signal_add(queue->gpu->model, 1, &dispatch->barrier_signal) < 0)
+		return -ENOMEM;
+	ret_packet->deps[0] = dispatch->barrier_signal;
+	return 0;
+}
+
+/* Kernel packets: 0, or the error the packet processor reports. */
+
+static uint32_t aql_check_kernel(const struct gp_aql_kernel *packet, struct gp_kernel_call *call,
+				 uint64_t *ret_workgroups)
+{
+	uint32_t dimensions = packet->setup & 3u;
+	uint64_t workgroups = 1, size = 1;
+
+	if (!dimensions)
+		return GP_AQL_ERROR_DIMENSION;
+	for (uint32_t i = 0; i < 3u; i++) {
+		uint32_t group = i < dimensions ? packet->workgroup_size[i] : 1u,
+			 grid = i < dimensions ? packet->grid_size[i] : 1u;
+
+		if (!group || !grid)
+			return GP_AQL_ERROR_DIMENSION;
+		call->workgroup_size[i] = group;
+		call->grid_size[i] = grid;
+		call->workgroups[i] = (grid - 1u) / group + 1u;
+		size *= group;
+		workgroups *= call->workgroups[i];
+		if (size > AQL_GROUP_MAX)
+			return GP_AQL_ERROR_GROUP_SIZE;
+		if (workgroups > UINT32_MAX)
+			return GP_AQL_ERROR_DIMENSION;
+	}
+	if (packet->group_size > AQL_LDS_MAX)
+		return GP_AQL_ERROR_GROUP_MEMORY;
+	*ret_workgroups = workgroups;
+	return 0;
+}
+
+static uint32_t aql_prepare_kernel(struct gp_vqueue *queue, struct gp_vdispatch *dispatch,
+				   struct gp_gpu_packet *ret_packet)
+{
+	const struct gp_aql_kernel *packet = &dispatch->packet.kernel;
+	struct gp_kernel_call *call = &dispatch->kernel;
+	uint64_t workgroups = 0;
+	uint32_t error = aql_check_kernel(packet, call, &workgroups), size;
+
+	if (error)
+		return error;
+	call->process = queue->process;
+	call->kernarg = packet->kernarg_address;
+	if (gp_kernels_recognise(queue->gpu, packet->kernel_object, call) < 0)
+		return GP_AQL_ERROR_CODE;
+	size = call->workgroup_size[0] * call->workgroup_size[1] * call->workgroup_size[2];
+	ret_packet->type = GP_GPU_KERNEL;
+	ret_packet->kernel = (struct gp_gpu_kernel){
+		.workgroups = (uint32_t)workgroups,
+		.workgroup_ns = call->workgroup_ns,
+		.waves = (size + AQL_WAVE_SIZE - 1u) / AQL_WAVE_SIZE,
+		.vgprs = call->vgprs,
+		.lds_size = packet->group_size,
+	};
+	if (!gp_gpu_capacity(queue->gpu->desc, &ret_packet->kernel))
+		return GP_AQL_ERROR_VGPRS;
+	dispatch->workgroups = (uint32_t)workgroups;
+	dispatch->has_body = call->body != NULL;
+	return 0;
+}
+
+static uint32_t aql_prepare(struct gp_vqueue *queue, struct gp_vdispatch *dispatch, struct gp_gpu_packet *ret_packet)
+{
+	*ret_packet = (struct gp_gpu_packet){
+		.tag = dispatch->index,
+		.barrier = dispatch->packet.kernel.header & GP_AQL_HEADER_BARRIER,
+	};
+	switch (aql_type(&dispatch->packet)) {
+	case GP_AQL_KERNEL: return aql_prepare_kernel(queue, dispatch, ret_packet);
+	case GP_AQL_BARRIER_AND:
+	case GP_AQL_BARRIER_OR: return aql_prepare_barrier(queue, dispatch, ret_packet) < 0 ? GP_AQL_ERROR_FORMAT : 0;
+	case GP_AQL_VENDOR:
+		if (dispatch->packet.value.format == GP_AQL_AMD_BARRIER_VALUE)
+			return aql_prepare_barrier(queue, dispatch, ret_packet) < 0 ? GP_AQL_ERROR_FORMAT : 0;
+		/* A PM4 buffer: cache maintenance in ROCr's hands; there are no caches to maintain. */
+		ret_packet->type = GP_GPU_BARRIER_AND;
+		return dispatch->packet.value.format == GP_AQL_AMD_PM4_IB ? 0 : GP_AQL_ERROR_VENDOR;
+	default: return GP_AQL_ERROR_FORMAT;
+	}
+}
+
+/* 1: taken; 0: not there yet; negative: the queue is in error. */
+static int aql_take(struct gp_vqueue *queue)
+{
+	struct gp_vdispatch *dispatch = &queue->window[queue->submitted % GP_VQUEUE_WINDOW];
+	uint64_t va = queue->ring + queue->submitted * GP_AQL_PACKET_SIZE % queue->ring_size;
+	struct gp_gpu_packet packet;
+	uint16_t header;
+	uint32_t error;
+
+	if (gp_vm_read(queue->process, va, &header, sizeof(header)) < 0) {
+		gp_vqueue_fault(queue, va);
+		return -EFAULT;
+	}
+	if ((header & 0xffu) == GP_AQL_INVALID)
+		return 0;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	memset(dispatch, 0, sizeof(*dispatch));
+	if (gp_vm_read(queue->process, va, &dispatch->packet, sizeof(dispatch->packet)) < 0) {
+		gp_vqueue_fault(queue, va);
+		return -EFAULT;
+	}
+	dispatch->index = queue->submitted;
+	error = aql_prepare(queue, dispatch, &packet);
+	if (!error && gp_gpu_submit(queue->gpu->model, queue->model, &packet, gp_vnode_device_ns(queue->gpu->node)) < 0)
+		error = GP_AQL_ERROR_FORMAT;
+	if (error) {
+		if (dispatch->barrier_signal)
+			gp_gpu_signal_remove(queue->gpu->model, dispatch->barrier_signal);
+		gp_vqueue_fail(queue, error);
+		return -EINVAL;
+	}
+	dispatch->used = true;
+	queue->in_flight++;
+	queue->submitted++;
+	gp_vnode_log(queue->process->node, 2, "process %d: queue %u packet %llu type %u workgroups %u kernel %s",
+		     queue->process->pid, queue->id, (unsigned long long)dispatch->index, aql_type(&dispatch->packet),
+		     dispatch->workgroups, dispatch->kernel.name);
+	return 1;
+}
+
+static void aql_look(struct gp_vqueue *queue)
+{
+	uint64_t doorbell = *queue->doorbell, written = 0, packets = queue->ring_size / GP_AQL_PACKET_SIZE;
+
+	if (doorbell == queue->doorbell_seen)
+		return;
+	queue->doorbell_seen = doorbell;
+	queue->gpu->node->busy_ns = queue->gpu->node->now_ns;
+	/* With several producers a lower value may overwrite a higher one; the write index in memory has it all. A slot
+	 * that is reserved and not yet written has an invalid header and is waited for. */
+	gp_vm_read(queue->process, queue->wptr_va, &written, sizeof(written));
+	if (doorbell + 1u > written)
+		written = doorbell + 1u;
+	if (written > queue->limit)
+		queue->limit = written - queue->read > packets ? queue->read + packets : written;
+}
+
+bool gp_aql_turn(struct gp_vqueue *queue)
+{
+	uint64_t window = queue->ring_size / GP_AQL_PACKET_SIZE;
+	uint32_t taken = 0;
+	bool moved;
+
+	if (!queue->ring)
+		return false;
+	if (window > GP_VQUEUE_WINDOW)
+		window = GP_VQUEUE_WINDOW;
+	aql_look(queue);
+	while (taken < AQL_TURN_MAX && queue->submitted < queue->limit && queue->submitted - queue->read < window) {
+		int r = aql_take(queue);
+
+		if (r <= 0)
+			break;
+		taken++;
+	}
+	if (taken)
+		gp_gpu_doorbell(queue->gpu->model, queue->model, gp_vnode_device_ns(queue->gpu->node));
+	moved = !queue->error && aql_release_barrier(queue);
+	return taken || moved;
+}
+
+/* Bodies run when the model says how far the work came: at each interruption, and at the end. */
+static int aql_run(struct gp_vqueue *queue, struct gp_vdispatch *dispatch, uint64_t until)
+{
+	uint32_t first = dispatch->workgroups_run;
+	int r = 0;
+
+	if (until > dispatch->workgroups)
+		until = dispatch->workgroups;
+	if (until <= first)
+		return 0;
+	if (dispatch->has_body) {
+		r = dispatch->kernel.body->run(&dispatch->kernel, first, (uint32_t)until);
+		queue->gpu->node->counters.workgroups_body += until - first;
+	}
+	dispatch->workgroups_run = (uint32_t)until;
+	queue->workgroups += until - first;
+	queue->gpu->node->counters.workgroups += until - first;
+	if (r < 0)
+		gp_vqueue_fault(queue, dispatch->kernel.kernarg);
+	return r;
+}
+
+void gp_aql_start(struct gp_vqueue *queue, const struct gp_gpu_event *event)
+{
+	struct gp_vdispatch *dispatch = aql_dispatch(queue, event->tag);
+
+	if (!dispatch || dispatch->started)
+		return;
+	dispatch->started = true;
+	dispatch->start_ns = event->time_ns;
+}
+
+void gp_aql_progress(struct gp_vqueue *queue, const struct gp_gpu_event *event)
+{
+	struct gp_vdispatch *dispatch = aql_dispatch(queue, event->tag);
+
+	if (dispatch && !queue->error)
+		aql_run(queue, dispatch, event->value);
+}
+
+/* The read index moves over completed packets, in order, each marked invalid first so that its slot can be used again.
+ */
+static void aql_retire(struct gp_vqueue *queue)
+{
+	static const uint16_t invalid = GP_AQL_INVALID;
+	struct gp_vdispatch *dispatch;
+	uint64_t read = queue->read;
+
+	while ((dispatch = aql_dispatch(queue, queue->read)) && dispatch->done) {
+		gp_vm_write(queue->process, queue->ring + queue->read * GP_AQL_PACKET_SIZE % queue->ring_size, &invalid,
+			    sizeof(invalid));
+		dispatch->used = false;
+		queue->read++;
+		queue->in_flight--;
+	}
+	if (queue->read != read)
+		gp_vm_write(queue->process, queue->rptr_va, &queue->read, sizeof(queue->read));
+}
+
+void gp_aql_end(struct gp_vqueue *queue, const struct gp_gpu_event *event)
+{
+	struct gp_vdispatch *dispatch = aql_dispatch(queue, event->tag);
+	struct gp_vnode *node = queue->gpu->node;
+	uint64_t signal, start_ns;
+
+	if (!dispatch || dispatch->done || queue->error)
+		return;
+	if (dispatch->workgroups) {
+		node->counters.dispatches++;
+		if (event->value != dispatch->workgroups)
+			node->counters.exactly_once_violations++;
+		if (aql_run(queue, dispatch, dispatch->workgroups) < 0)
+			return;
+	}
+	dispatch->done = true;
+	queue->packets++;
+	/* Kernel and barrier packets have their completion signal at the same place. */
+	signal = dispatch->packet.kernel.completion_signal;
+	start_ns = dispatch->started ? dispatch->start_ns : event->time_ns;
+	/* The read index first: a client woken by the signal must not find it behind. */
+	aql_retire(queue);
+	gp_signal_complete(queue->process, signal, gp_vnode_ticks(node, start_ns),
+			   gp_vnode_ticks(node, event->time_ns));
+}
+
+void gp_aql_drop(struct gp_vqueue *queue)
+{
+	for (uint32_t i = 0; i < GP_VQUEUE_WINDOW; i++) {
+		struct gp_vdispatch *dispatch = &queue->window[i];
+
+		if (dispatch->used && dispatch->barrier_signal)
+			gp_gpu_signal_remove(queue->gpu->model, dispatch->barrier_signal);
+		dispatch->used = false;
+	}
+}

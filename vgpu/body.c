@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bodies: what known kernels compute, workgroup by workgroup, in C. Arguments and buffers are the client's: every
+ * access is bounded by what is mapped. ROCr's blit kernels move the slice of the whole range that belongs to a
+ * workgroup.
+ */
+#include <errno.h>
+#include <string.h>
+#include "vgpu/kernels.h"
+#include "vgpu/memory.h"
+
+#define BODY_SIZE_MAX (1ull << 40)
+
+struct body_slice {
+	uint64_t begin, end;
+};
+
+/* Workgroup's share of `size` bytes, whole words but for the last. */
+static struct body_slice body_slice(const struct gp_kernel_call *call, uint64_t size, uint32_t first, uint32_t last)
+{
+	uint64_t count = (uint64_t)call->workgroups[0] * call->workgroups[1] * call->workgroups[2];
+	uint64_t step = ((size + count - 1u) / count + 3u) & ~3ull;
+	struct body_slice slice = { step * first, step * last };
+
+	if (slice.begin > size)
+		slice.begin = size;
+	if (slice.end > size || last == count)
+		slice.end = size;
+	return slice;
+}
+
+/* ROCr's blit kernels (blit_kernel.cpp): ranges given as the corners of phases, the last pair being the end. */
+
+struct body_range {
+	uint64_t from, to, size;
+};
+
+static int body_copy_range(const struct gp_kernel_call *call, uint32_t end_index, struct body_range *ret_range)
+{
+	uint64_t corners[10] = { 0 };
+
+	if (gp_vm_read(call->process, call->kernarg, corners, (end_index + 2u) * sizeof(corners[0])) < 0)
+		return -EFAULT;
+	*ret_range = (struct body_range){ corners[0], corners[1], corners[end_index] - corners[0] };
+	return ret_range->size <= BODY_SIZE_MAX ? 0 : -EFAULT;
+}
+
+static int body_copy(const struct gp_kernel_call *call, uint32_t end_index, uint32_t first, uint32_t last)
+{
+	struct body_range range;
+	struct body_slice slice;
+
+	if (body_copy_range(call, end_index, &range) < 0)
+		return -EFAULT;
+	slice = body_slice(call, range.size, first, last);
+	return gp_vm_copy(call->process, range.to + slice.begin, range.from + slice.begin, slice.end - slice.begin);
+}
+
+static int body_copy_aligned(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
+{
+	return body_copy(call, 8, first, last);
+}
+
+static int body_copy_misaligned(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
+{
+	return body_copy(call, 4, first, last);
+}
+
+static uint64_t body_copy_aligned_bytes(const struct gp_kernel_call *call)
+{
+	struct body_range range;
+
+	return body_copy_range(call, 8, &range) < 0 ? 0 : range.size * 2u;
+}
+
+static uint64_t body_copy_misaligned_bytes(const struct gp_kernel_call *call)
+{
+	struct body_range range;
+
+	return body_copy_range(call, 4, &range) < 0 ? 0 : range.size * 2u;
+}
+
+struct body_fill_args {
+	uint64_t begin, middle, end;
+	uint32_t value, work_items;
+};
+
+static int body_fill(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
+{
+	struct body_fill_args args;
+	struct body_slice slice;
+
+	if (gp_vm_read(call->process, call->kernarg, &args, sizeof(args)) < 0 || args.end - args.begin > BODY_SIZE_MAX)
+		return -EFAULT;
+	slice = body_slice(call, args.end - args.begin, first, last);
+	return gp_vm_fill(call->process, args.begin + slice.begin, args.value, slice.end - slice.begin);
+}
+
+static uint64_t body_fill_bytes(const struct gp_kernel_call *call)
+{
+	struct body_fill_args args;
+
+	if (gp_vm_read(call->process, call->kernarg, &args, sizeof(args)) < 0 || args.end - args.begin > BODY_SIZE_MAX)
+		return 0;
+	return args.end - args.begin;
+}
+
+/* HIP's blit kernels (rocclr 5.2, blitcl.cpp). Work item id moves one word; the last one the odd bytes; or each one
+ * byte. */
+
+struct body_hip_copy_args {
+	uint64_t from, to, from_origin, to_origin, size;
+	uint32_t remain;
+};
+#define BODY_HIP_COPY_BYTEWISE 8u
+
+static int body_hip_copy_read(const struct gp_kernel_call *call, struct body_hip_copy_args *ret_args,
+			      uint64_t *ret_unit, uint64_t *ret_total)
+{
+	if (gp_vm_read(call->process, call->kernarg, ret_args, 44) < 0 || !ret_args->size ||
+	    ret_args->size > BODY_SIZE_MAX / 4u)
+		return -EFAULT;
+	*ret_unit = ret_args->remain == BODY_HIP_COPY_BYTEWISE ? 1u : 4u;
+	*ret_total = ret_args->remain == BODY_HIP_COPY_BYTEWISE ? ret_args->size :
+								  (ret_args->size - 1u) * 4u + ret_args->remain % 4u;
+	return 0;
+}
+
+static int body_hip_copy(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
+{
+	struct body_hip_copy_args args;
+	uint64_t unit, total, begin, end;
+
+	if (body_hip_copy_read(call, &args, &unit, &total) < 0)
+		return -EFAULT;
+	begin = (uint64_t)first * call->workgroup_size[0] * unit;
+	end = (uint64_t)last * call->workgroup_size[0] * unit;
+	if (end > total)
+		end = total;
+	if (begin >= end)
+		return 0;
+	return gp_vm_copy(call->process, args.to + args.to_origin + begin, args.from + args.from_origin + begin,
+			  end - begin);
+}
+
+static uint64_t body_hip_copy_bytes(const struct gp_kernel_call *call)
+{
+	struct body_hip_copy_args args;
+	uint64_t unit, total;
+
+	return body_hip_copy_read(call, &args, &unit, &total) < 0 ? 0 : total * 2u;
+}
+
+/* One of four typed pointers is given; work item id writes the pattern once. */
+struct body_hip_fill_args {
+	uint64_t pointers[4], pattern;
+	uint32_t pattern_count, pad;
+	uint64_t offset, size;
+};
+#define BODY_PATTERN_MAX 128u
+
+static int body_hip_fill_read(const struct gp_kernel_call *call, struct body_hip_fill_args *ret_args, uint64_t *ret_to,
+			      uint64_t *ret_pattern_size)
+{
+	if (gp_vm_read(call->process, call->kernarg, ret_args, sizeof(*ret_args)) < 0)
+		return -EFAULT;
+	for (uint32_t i = 0; i < 4u; i++)
+		if (ret_args->pointers[i]) {
+			*ret_pattern_size = (uint64_t)ret_args->pattern_count << i;
+			*ret_to = ret_args->pointers[i] + (ret_args->offset << i);
+			return *ret_pattern_size && *ret_pattern_size <= BODY_PATTERN_MAX &&
+					       ret_args->size <= BODY_SIZE_MAX / BODY_PATTERN_MAX ?
+				       0 :
+				       -EFAULT;
+		}
+	return -EFAULT;
+}
+
+static int body_hip_fill(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
+{
+	struct body_hip_fill_args args;
+	uint8_t pattern[BODY_PATTERN_MAX], block[32u * BODY_PATTERN_MAX];
+	uint64_t to, size, item, end, per_block;
+
+	if (body_hip_fill_read(call, &args, &to, &size) < 0 ||
+	    gp_vm_read(call->process, args.pattern, pattern, size) < 0)
+		return -EFAULT;
+	per_block = sizeof(block) / size;
+	for (uint64_t i = 0; i < per_block; i++)
+		memcpy(block + i * size, pattern, size);
+	item = (uint64_t)first * call->workgroup_size[0];
+	end = (uint64_t)last * call->workgroup_size[0];
+	if (end > args.size)
+		end = args.size;
+	while (item < end) {
+		uint64_t count = end - item < per_block ? end - item : per_block;
+
+		if (gp_vm_write(call->process, to + item * size, block, count * size) < 0)
+			return -EFAULT;
+		item += count;
+	}
+	return 0;
+}
+
+static uint64_t body_hip_fill_bytes(const struct gp_kernel_call *call)
+{
+	struct body_hip_fill_args args;
+	uint64_t to, size;
+
+	return body_hip_fill_read(call, &args, &to, &size) < 0 ? 0 : args.size * size;
+}
+
+/* Kernels over one index: work item i of the grid's first dimension, i < n. */
+
+static struct body_slice body_items(const struct gp_kernel_call *call, uint32_t count, uint32_t first, uint32_t last)
+{
+	uint64_t begin = (uint64_t)first * call->workgroup_size[0], end = (uint64_t)last * call->workgroup_size[0];
+
+	if (end > call->grid_size[0])
+		end = call->grid_size[0];
+	if (end > count)
+		end = count;
+	return (struct body_slice){ begin < end ? begin : end, end };
+}
+
+static float *body_floats(const struct gp_kernel_call *call, uint64_t va, struct body_slice items)
+{
+	if (va % 4u)
+		return NULL;
+	return gp_vm_pointer(call->process, va + items.begin * 4u, (items.end - items.begin) * 4u);
+}
+
+/* c[i] = a[i] + b[i] (a, b, c, n) */
+static int body_vector_add(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
+{
+	struct {
+		uint64_t a, b, c;
+		uint32_t n;
+	} args;
+	struct body_slice items;
+	float *a, *b, *c;
+
+	if (gp_vm_read(call->process, call->kernarg, &args, 28) < 0)
+		return -EFAULT;
+	items = body_items(call, args.n, first, last);
+	if (items.begin == items.end)
+		return 0;
+	a = body_floats(call, args.a, items);
+	b = body_floats(call, args.b, items);
+	c = body_floats(call, args.c, items);
+	if (!a || !b || !c)
+		return -EFAULT;
+	for (uint64_t i = 0; i < items.end - items.begin; i++)
+		c[i] = a[i] + b[i];
+	return 0;
+}
+
+/* y[i] += a * x[i] (y, x, a, n) */
+static int body_saxpy(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
+{
+	struct {
+		uint64_t y, x;
+		float a;
+		uint32_t n;
+	} args;
+	struct body_slice items;
+	float *x, *y;
+
+	if (gp_vm_read(call->process, call->kernarg, &args, 24) < 0)
+		return -EFAULT;
+	items = body_items(call, args.n, first, last);
+	if (items.begin == items.end)
+		return 0;
+	y = body_floats(call, args.y, items);
+	x = body_floats(call, args.x, items);
+	if (!x || !y)
+		return -EFAULT;
+	for (uint64_t i = 0; i < items.end - items.begin; i++)
+		y[i] += args.a * x[i];
+	return 0;
+}
+
+/* sums[workgroup] = sum of its items of x (sums, x, n) */
+static int body_reduce(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
+{
+	struct {
+		uint64_t sums, x;
+		uint32_t n;
+	} args;
+
+	if (gp_vm_read(call->process, call->kernarg, &args, 20) < 0)
+		return -EFAULT;
+	for (uint32_t group = first; group < last; group++) {
+		struct body_slice items = body_items(call, args.n, group, group + 1u);
+		const float *x = items.begin < items.end ? body_floats(call, args.x, items) : NULL;
+		float sum = 0;
+
+		if (items.begin < items.end && !x)
+			return -EFAULT;
+		for (uint64_t i = 0; i < items.end - items.begin; i++)
+			sum += x[i];
+		if (gp_vm_write(call->process, args.sums + group * 4ull, &sum, sizeof(sum)) < 0)
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/* c = a x b, n by n, one work item per element, tiles of the workgroup's size (a, b, c, n) */
+static int body_matrix_multiply(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
+{
+	struct {
+		uint64_t a, b, c;
+		uint32_t n;
+	} args;
+	struct body_slice all;
+	float *a, *b, *c;
+
+	if (gp_vm_read(call->process, call->kernarg, &args, 28) < 0 || args.n > 32768u)
+		return -EFAULT;
+	all = (struct body_slice){ 0, (uint64_t)args.n * args.n };
+	a = body_floats(call, args.a, all);
+	b = body_floats(call, args.b, all);
+	c = body_floats(call, args.c, all);
+	if (args.n && (!a || !b || !c))
+		return -EFAULT;
+	for (uint32_t group = first; group < last; group++) {
+		uint64_t x = (uint64_t)(group % call->workgroups[0]) * call->workgroup_size[0];
+		uint64_t y = (uint64_t)(group / call->workgroups[0]) * call->workgroup_size[1];
+
+		for (uint64_t row = y; row < y + call->workgroup_size[1] && row < args.n; row++)
+			for (uint64_t column = x; column < x + call->workgroup_size[0] && column < args.n; column++) {
+				float sum = 0;
+
+				for (uint64_t k = 0; k < args.n; k++)
+					sum += a[row * args.n + k] * b[k * args.n + column];
+				c[row * args.n + column] = sum;
+			}
+	}
+	return 0;
+}
+
+/* counts[workgroup] += 1 (counts, groups): what the tests use to see that each workgroup ran exactly once. */
+static int body_count(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
+{
+	struct {
+		uint64_t counts;
+		uint32_t groups;
+	} args;
+
+	if (gp_vm_read(call->process, call->kernarg, &args, 12) < 0)
+		return -EFAULT;
+	for (uint32_t group = first; group < last && group < args.groups; group++) {
+		uint32_t value = 0;
+
+		if (gp_vm_read(call->process, args.counts + group * 4ull, &value, sizeof(value)) < 0)
+			return -EFAULT;
+		value++;
+		if (gp_vm_write(call->process, args.counts + group * 4ull, &value, sizeof(value)) < 0)
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static const struct gp_body body_table[] = {
+	{ .name = "rocr_copy_aligned", .run = body_copy_aligned, .bytes = body_copy_aligned_bytes },
+	{ .name = "rocr_copy_misaligned", .run = body_copy_misaligned, .bytes = body_copy_misaligned_bytes },
+	{ .name = "rocr_fill", .run = body_fill, .bytes = body_fill_bytes },
+	{ .name = "hip_copy", .run = body_hip_copy, .bytes = body_hip_copy_bytes },
+	{ .name = "hip_fill", .run = body_hip_fill, .bytes = body_hip_fill_bytes },
+	{ .name = "vector_add", .run = body_vector_add },
+	{ .name = "saxpy", .run = body_saxpy },
+	{ .name = "reduce", .run = body_reduce },
+	{ .name = "matrix_multiply", .run = body_matrix_multiply },
+	{ .name = "count", .run = body_count },
+};
+
+const struct gp_body *gp_body_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(body_table) / sizeof(body_table[0]); i++)
+		if (!strcmp(body_table[i].name, name))
+			return &body_table[i];
+	return NULL;
+}
+
+const char *gp_body_names(void)
+{
+	return "rocr_copy_aligned, rocr_copy_misaligned, rocr_fill, hip_copy, hip_fill, vector_add, saxpy, reduce, matrix_multiply, count";
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vgpud: the process that is the node. One thread turns the machine, serves the front end and the control socket, and
+ * sleeps until the earliest of: a request, the exit of a client, the model's next event, the next look at the
+ * doorbells.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/units.h"
+#include "vgpu/control.h"
+#include "vgpu/fault.h"
+#include "vgpu/frontend_fuse.h"
+#include "vgpu/namespace.h"
+#include "vgpu/process.h"
+#include "vgpu/report.h"
+
+#define DAEMON_CONNECTION_MAX 1024u
+#define DAEMON_SPIN_NS        30000u         /* nearer than this is not worth a sleep: waking up costs about as much */
+#define DAEMON_ORPHAN_NS      10000000000ull /* started for a user who never came */
+#define DAEMON_DILATION_MAX   100000u
+
+struct daemon_connection {
+	int fd;
+	bool joined;
+};
+
+struct daemon {
+	struct gp_vnode node;
+	struct gp_fuse *fuse;
+	int epoll, listener, signals, namespace;
+	struct daemon_connection connections[DAEMON_CONNECTION_MAX];
+	uint32_t joined_count;
+	bool keep, was_joined, stopping;
+	const char *name, *device;
+	uint64_t begin_ns;
+	uint64_t watched; /* processes seen when the exits of all were last watched for */
+};
+
+static struct daemon daemon_state;
+
+/* What an epoll event is about: kind in the high half, number in the low. */
+enum daemon_source { DAEMON_FUSE = 1, DAEMON_LISTENER, DAEMON_SIGNAL, DAEMON_CONNECTION, DAEMON_PROCESS };
+
+static int daemon_watch(struct daemon *daemon, int fd, enum daemon_source source, uint32_t number)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)source << 32 | number };
+
+	return epoll_ctl(daemon->epoll, EPOLL_CTL_ADD, fd, &event) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static uint64_t daemon_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Control. */
+
+static void daemon_accept(struct daemon *daemon)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	int fd = accept4(daemon->listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || (peer.uid != 0 && peer.uid != geteuid())) {
+		gp_control_send(fd, "error this device belongs to another user\n", -1);
+		close(fd);
+		return;
+	}
+	for (uint32_t i = 0; i < DAEMON_CONNECTION_MAX; i++)
+		if (daemon->connections[i].fd < 0) {
+			daemon->connections[i] = (struct daemon_connection){ .fd = fd };
+			daemon_watch(daemon, fd, DAEMON_CONNECTION, i);
+			return;
+		}
+	gp_control_send(fd, "error too many connections\n", -1);
+	close(fd);
+}
+
+static void daemon_describe(const struct daemon *daemon, char *ret_text, size_t text_size)
+{
+	const struct gp_vnode *node = &daemon->node;
+	const struct gp_identity *identity = node->gpus[0].identity;
+
+	snprintf(ret_text, text_size,
+		 "ok name=%s pid=%d device=%s gpus=%u dilation=%u gfx=%s override=%s frontend=fuse\n", daemon->name,
+		 getpid(), daemon->device, node->gpu_count, node->dilation, identity->gfx,
+		 identity->override ? identity->override : "-");
+}
+
+static void daemon_command(struct daemon *daemon, struct daemon_connection *connection, const char *command)
+{
+	char text[GP_CONTROL_TEXT_SIZE];
+
+	daemon_describe(daemon, text, sizeof(text));
+	if (!strcmp(command, "join\n")) {
+		if (!connection->joined)
+			daemon->joined_count++;
+		connection->joined = daemon->was_joined = true;
+		gp_control_send(connection->fd, text, daemon->namespace);
+	} else if (!strcmp(command, "status\n")) {
+		gp_report_status(&daemon->node, text + strlen(text), sizeof(text) - strlen(text));
+		gp_control_send(connection->fd, text, -1);
+	} else if (!strcmp(command, "stop\n")) {
+		daemon->stopping = true;
+		gp_control_send(connection->fd, text, -1);
+	} else if (!strncmp(command, "fault ", 6)) {
+		struct gp_error error = { "" };
+
+		if (gp_fault_inject(&daemon->node, command + 6, &error) < 0)
+			snprintf(text, sizeof(text), "error %s\n", error.text);
+		gp_control_send(connection->fd, text, -1);
+	} else {
+		gp_control_send(connection->fd, "error unknown command\n", -1);
+	}
+}
+
+static void daemon_connection_serve(struct daemon *daemon, uint32_t index)
+{
+	struct daemon_connection *connection = &daemon->connections[index];
+	char text[256];
+	int fd = -1;
+
+	if (connection->fd < 0)
+		return;
+	if (gp_control_receive(connection->fd, text, sizeof(text), &fd) < 0) {
+		daemon->joined_count -= connection->joined;
+		close(connection->fd);
+		connection->fd = -1;
+		return;
+	}
+	if (fd >= 0)
+		close(fd);
+	daemon_command(daemon, connection, text);
+}
+
+/* Clients that exit, whether or not somebody still holds their files. */
+static void daemon_watch_processes(struct daemon *daemon)
+{
+	if (daemon->node.counters.processes_seen == daemon->watched)
+		return;
+	for (struct gp_vproc *process = daemon->node.processes; process; process = process->next)
+		daemon_watch(daemon, process->pidfd, DAEMON_PROCESS, (uint32_t)process->pid);
+	daemon->watched = daemon->node.counters.processes_seen;
+}
+
+static void daemon_process_exit(struct daemon *daemon, pid_t pid)
+{
+	struct gp_vproc *process = gp_vproc_find(&daemon->node, pid);
+
+	if (process)
+		gp_vproc_destroy(process);
+}
+
+static void daemon_event(struct daemon *daemon, const struct epoll_event *event)
+{
+	uint32_t number = (uint32_t)event->data.u64;
+
+	switch ((enum daemon_source)(event->data.u64 >> 32)) {
+	case DAEMON_FUSE:
+		if (gp_fuse_serve(daemon->fuse) < 0)
+			daemon->stopping = true;
+		break;
+	case DAEMON_LISTENER: daemon_accept(daemon); break;
+	case DAEMON_SIGNAL: daemon->stopping = true; break;
+	case DAEMON_CONNECTION: daemon_connection_serve(daemon, number); break;
+	case DAEMON_PROCESS: daemon_process_exit(daemon, (pid_t)number); break;
+	}
+}
+
+static bool daemon_is_over(const struct daemon *daemon)
+{
+	if (daemon->stopping)
+		return true;
+	if (daemon->keep || daemon->joined_count)
+		return false;
+	return daemon->was_joined || daemon->node.now_ns > daemon->begin_ns + DAEMON_ORPHAN_NS;
+}
+
+static void daemon_loop(struct daemon *daemon)
+{
+	struct epoll_event events[64];
+
+	while (!daemon_is_over(daemon)) {
+		uint64_t next_ns = gp_vnode_turn(&daemon->node), now_ns = daemon_clock_ns(), wait_ns = 0;
+		struct timespec timeout;
+		int count;
+
+		daemon_watch_processes(daemon);
+		if (next_ns > now_ns + DAEMON_SPIN_NS)
+			wait_ns = next_ns - now_ns;
+		if (wait_ns > 1000000000u)
+			wait_ns = 1000000000u;
+		timeout = (struct timespec){ (time_t)(wait_ns / 1000000000u), (long)(wait_ns % 1000000000u) };
+		count = epoll_pwait2(daemon->epoll, events, 64, &timeout, NULL);
+		daemon->node.now_ns = daemon_clock_ns();
+		for (int i = 0; i < count; i++)
+			daemon_event(daemon, &events[i]);
+	}
+}
+
+/* Start. */
+
+static int daemon_start(struct daemon *daemon, const struct gp_vnode_config *config, struct gp_error *error)
+{
+	sigset_t set;
+	int r;
+
+	for (uint32_t i = 0; i < DAEMON_CONNECTION_MAX; i++)
+		daemon->connections[i].fd = -1;
+	daemon->listener = gp_control_listen(daemon->name, error);
+	if (daemon->listener < 0)
+		return daemon->listener;
+	r = gp_vnode_init(&daemon->node, config, error);
+	if (r < 0)
+		return r;
+	r = gp_namespace_enter(&daemon->node, error);
+	if (r < 0)
+		return r;
+	r = gp_fuse_create(&daemon->node, GP_NAMESPACE_FUSE, &daemon->fuse, error);
+	if (r < 0)
+		return r;
+	daemon->namespace = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	daemon->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (daemon->namespace < 0 || daemon->epoll < 0 || daemon->signals < 0)
+		return gp_error_set(error, -errno, "cannot start: %s", strerror(errno));
+	daemon_watch(daemon, gp_fuse_fd(daemon->fuse), DAEMON_FUSE, 0);
+	daemon_watch(daemon, daemon->listener, DAEMON_LISTENER, 0);
+	daemon_watch(daemon, daemon->signals, DAEMON_SIGNAL, 0);
+	signal(SIGPIPE, SIG_IGN);
+	/* The default of 50 us would be most of a kernel's time. */
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	daemon->begin_ns = daemon_clock_ns();
+	return 0;
+}
+
+static int daemon_count(const char *text, const char *what, uint64_t max, uint32_t *ret_value, struct gp_error *error)
+{
+	uint64_t value;
+	int r = gp_units_parse_count(text, what, 1, max, &value, error);
+
+	if (r == 0)
+		*ret_value = (uint32_t)value;
+	return r;
+}
+
+static const struct option daemon_options[] = {
+	{ "device", required_argument, NULL, 'd' },
+	{ "gpus", required_argument, NULL, 'n' },
+	{ "dilate", required_argument, NULL, 'D' },
+	{ "kernels", required_argument, NULL, 'k' },
+	{ "name", required_argument, NULL, 'N' },
+	{ "ready-fd", required_argument, NULL, 'r' },
+	{ "keep", no_argument, NULL, 'K' },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ 0 },
+};
+
+int main(int argc, char **argv)
+{
+	struct daemon *daemon = &daemon_state;
+	struct gp_vnode_config config = { .device = "mi300x", .gpu_count = 1, .dilation = 1 };
+	struct gp_error error = { "" };
+	uint32_t ready = 0;
+	int option, r = 0;
+
+	daemon->name = "default";
+	while (r == 0 && (option = getopt_long(argc, argv, "d:n:k:v", daemon_options, NULL)) != -1) {
+		switch (option) {
+		case 'd': config.device = optarg; break;
+		case 'n': r = daemon_count(optarg, "GPUs", GP_VNODE_GPU_MAX, &config.gpu_count, &error); break;
+		case 'D': r = daemon_count(optarg, "dilation", DAEMON_DILATION_MAX, &config.dilation, &error); break;
+		case 'k': config.kernels_path = optarg; break;
+		case 'N': daemon->name = optarg; break;
+		case 'r': r = daemon_count(optarg, "ready-fd", 1000000, &ready, &error); break;
+		case 'K': daemon->keep = true; break;
+		case 'v': config.verbose++; break;
+		default:
+			fprintf(stderr,
+				"usage: vgpud [-d DEVICE] [-n GPUS] [--dilate K] [--kernels FILE] [--name NAME] [--keep] [-v]\n");
+			return 2;
+		}
+	}
+	if (r == 0 && !gp_control_name_is_valid(daemon->name))
+		r = gp_error_set(&error, -EINVAL, "'%s' is not a name (letters, digits, '.', '_', '-')", daemon->name);
+	daemon->device = config.device;
+	if (r == 0)
+		r = daemon_start(daemon, &config, &error);
+	/* Whoever started us hears how it went; that the name is taken is for it to judge. */
+	if (ready && (r == 0 || r == -EADDRINUSE))
+		(void)!write((int)ready, r == 0 ? "ready\n" : "taken\n", 6);
+	if (r < 0) {
+		if (!ready || r != -EADDRINUSE)
+			fprintf(stderr, "vgpud: %s\n", error.text);
+		return 125;
+	}
+	if (ready)
+		close((int)ready);
+	daemon_loop(daemon);
+	/* From here on nobody can join: who tries starts another. */
+	close(daemon->listener);
+	gp_vnode_fini(&daemon->node);
+	gp_fuse_destroy(daemon->fuse);
+	return 0;
+}

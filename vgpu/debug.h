@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Stopping work from outside a queue: RUNTIME_ENABLE, DBG_TRAP and CRIU_OP, with the rules of Linux 6.12. */
+#ifndef GP_VGPU_DEBUG_H
+#define GP_VGPU_DEBUG_H
+
+#include "vgpu/abi.h"
+#include "vgpu/node.h"
+
+int gp_debug_runtime(struct gp_vcall **call);
+int gp_debug_trap(struct gp_vcall **call);
+int gp_debug_criu(struct gp_vcall **call);
+/* The transactions of a call are done: the result of each queue goes back to the caller. */
+void gp_debug_answer(struct gp_vcall *call);
+/* Whom it debugged runs again; who debugged it is told by errors. */
+void gp_debug_process_gone(struct gp_vproc *process);
+bool gp_debug_is_tracer(const struct gp_vproc *process, pid_t thread);
+
+#endif

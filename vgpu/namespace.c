@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The mount namespace. A folder of /dev or /sys that needs a name more is covered by a tmpfs into which each of its
+ * entries is mounted again; so programs find all that was there, and ours.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "vgpu/namespace.h"
+#include "vgpu/tree.h"
+
+#define NAMESPACE_ENTRY_MAX 2048u
+
+struct namespace_entry {
+	char name[256], link[256];
+	int tree;
+	bool folder;
+};
+
+static int namespace_collect(const char *path, struct namespace_entry *entries, uint32_t *ret_count)
+{
+	DIR *directory = opendir(path);
+	struct dirent *found;
+	uint32_t count = 0;
+
+	if (!directory)
+		return -errno;
+	while (count < NAMESPACE_ENTRY_MAX && (found = readdir(directory))) {
+		struct namespace_entry *entry = &entries[count];
+		struct stat status;
+		ssize_t size;
+
+		if (!strcmp(found->d_name, ".") || !strcmp(found->d_name, "..") ||
+		    fstatat(dirfd(directory), found->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		*entry = (struct namespace_entry){ .tree = -1, .folder = S_ISDIR(status.st_mode) };
+		snprintf(entry->name, sizeof(entry->name), "%s", found->d_name);
+		if (S_ISLNK(status.st_mode)) {
+			size = readlinkat(dirfd(directory), found->d_name, entry->link, sizeof(entry->link) - 1u);
+			if (size <= 0)
+				continue;
+		} else {
+			entry->tree =
+				open_tree(dirfd(directory), found->d_name,
+					  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
+			if (entry->tree < 0)
+				continue;
+		}
+		count++;
+	}
+	closedir(directory);
+	*ret_count = count;
+	return 0;
+}
+
+static void namespace_put(const char *path, const struct namespace_entry *entry)
+{
+	char target[512];
+	int fd;
+
+	snprintf(target, sizeof(target), "%s/%s", path, entry->name);
+	if (entry->tree < 0) {
+		(void)!symlink(entry->link, target);
+		return;
+	}
+	if (entry->folder) {
+		(void)!mkdir(target, 0755);
+	} else {
+		fd = open(target, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			close(fd);
+	}
+	move_mount(entry->tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH);
+	close(entry->tree);
+}
+
+/* Covers path with a tmpfs that has the same entries. A path that does not exist cannot be covered. */
+static int namespace_cover(const char *path, struct gp_error *error)
+{
+	struct namespace_entry *entries = calloc(NAMESPACE_ENTRY_MAX, sizeof(*entries));
+	uint32_t count = 0;
+	int r;
+
+	if (!entries)
+		return gp_error_set(error, -ENOMEM, "out of memory");
+	r = namespace_collect(path, entries, &count);
+	if (r == 0 && mount("vgpu", path, "tmpfs", MS_NOSUID, "mode=0755") < 0)
+		r = -errno;
+	for (uint32_t i = 0; i < count; i++) {
+		if (r == 0)
+			namespace_put(path, &entries[i]);
+		else if (entries[i].tree >= 0)
+			close(entries[i].tree);
+	}
+	free(entries);
+	return r < 0 ? gp_error_set(error, r, "cannot cover %s: %s", path, strerror(-r)) : 0;
+}
+
+static int namespace_write(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, mode);
+	ssize_t size = (ssize_t)strlen(text);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, (size_t)size) != size) {
+		close(fd);
+		return -EIO;
+	}
+	close(fd);
+	return 0;
+}
+
+static int namespace_devices(const struct gp_vnode *node)
+{
+	char path[128], link[128];
+
+	if (mkdir(GP_NAMESPACE_DIR, 0755) < 0 || mkdir(GP_NAMESPACE_FUSE, 0755) < 0 ||
+	    mkdir(GP_NAMESPACE_BIN, 0755) < 0)
+		return -errno;
+	/* A real device of this host must not shine through. */
+	umount2("/dev/kfd", MNT_DETACH);
+	unlink("/dev/kfd");
+	umount2("/dev/dri", MNT_DETACH);
+	if (mkdir("/dev/dri", 0755) < 0 && errno != EEXIST)
+		return -errno;
+	if (symlink(GP_NAMESPACE_FUSE "/kfd", "/dev/kfd") < 0)
+		return -errno;
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		snprintf(path, sizeof(path), "/dev/dri/renderD%u", node->gpus[i].minor);
+		snprintf(link, sizeof(link), GP_NAMESPACE_FUSE "/renderD%u", node->gpus[i].minor);
+		if (symlink(link, path) < 0)
+			return -errno;
+	}
+	/* rocminfo 5 asks lsmod whether the driver is loaded. */
+	return namespace_write(
+		GP_NAMESPACE_BIN "/lsmod",
+		"#!/bin/sh\necho 'Module                  Size  Used by'\necho 'amdgpu               1 0'\n", 0755);
+}
+
+static int namespace_module(void)
+{
+	umount2("/sys/module/amdgpu", MNT_DETACH);
+	if (mkdir("/sys/module/amdgpu", 0755) < 0 && errno != EEXIST)
+		return -errno;
+	if (namespace_write("/sys/module/amdgpu/initstate", "live\n", 0644) < 0)
+		return -EIO;
+	return namespace_write("/sys/module/amdgpu/version", "6.12.0-vgpu\n", 0644);
+}
+
+static int namespace_class(void)
+{
+	umount2("/sys/class/kfd", MNT_DETACH);
+	if (mkdir("/sys/class/kfd", 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return symlink("../.."
+		       "/devices/virtual/kfd/kfd",
+		       "/sys/class/kfd/kfd") < 0 ?
+		       -errno :
+		       0;
+}
+
+int gp_namespace_enter(struct gp_vnode *node, struct gp_error *error)
+{
+	static const char *const covered[] = { "/dev", "/sys/devices/virtual", "/sys/class", "/sys/module" };
+	struct rlimit limit;
+	int r;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (unshare(CLONE_NEWNS) < 0)
+		return gp_error_set(error, -errno,
+				    "cannot make a mount namespace: %s (root is needed for the FUSE front end)",
+				    strerror(errno));
+	/* Slave: what is mounted outside later is seen inside, never the other way. */
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		return gp_error_set(error, -errno, "cannot detach the mount namespace: %s", strerror(errno));
+	for (size_t i = 0; i < sizeof(covered) / sizeof(covered[0]); i++) {
+		r = namespace_cover(covered[i], error);
+		if (r < 0)
+			return r;
+	}
+	umount2("/sys/devices/virtual/kfd", MNT_DETACH);
+	if ((mkdir("/sys/devices/virtual/kfd", 0755) < 0 && errno != EEXIST) || mkdir(GP_NAMESPACE_KFD, 0755) < 0)
+		return gp_error_set(error, -errno, "cannot make " GP_NAMESPACE_KFD ": %s", strerror(errno));
+	r = gp_tree_topology(node, GP_NAMESPACE_KFD, error);
+	if (r < 0)
+		return r;
+	snprintf(node->proc_dir, sizeof(node->proc_dir), "%s/proc", GP_NAMESPACE_KFD);
+	r = namespace_devices(node);
+	if (r == 0)
+		r = namespace_module();
+	if (r == 0)
+		r = namespace_class();
+	return r < 0 ? gp_error_set(error, r, "cannot furnish the mount namespace: %s", strerror(-r)) : 0;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The virtual node: what vgpud is made of. One process, one thread, no locks: the front end hands in calls, the main
+ * loop turns, everything below is owned by that loop. Memory that clients can write (rings, doorbells, signals) is
+ * hostile and is read once, into a local, before it is judged.
+ */
+#ifndef GP_VGPU_NODE_H
+#define GP_VGPU_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "model/desc.h"
+#include "model/gpu.h"
+#include "vgpu/bar.h"
+#include "vgpu/identity.h"
+
+#define GP_VNODE_GPU_MAX   8u
+#define GP_VPROC_MAX       1024u /* processes at once: one doorbell slot each */
+#define GP_VPROC_QUEUE_MAX 1024u /* queue ids of one process, as KFD has it */
+#define GP_VPROC_EVENT_MAX 4096u /* signal events of one process, as KFD has it */
+#define GP_VPROC_BO_MAX    65536u
+#define GP_VQUEUE_WINDOW   128u /* packets of one queue handed to the model at once; a power of two */
+#define GP_VGPU_QUEUE_MAX \
+	255u /* queues of one process on one gfx9.4.3 device (Linux 6.12, kfd_process_queue_manager.c) */
+#define GP_VDOORBELL_COUNT 1024u /* of one process on one device, 8 bytes each: the 8 KiB slice of SOC15 */
+#define GP_VCALL_ARG_SIZE  4096u /* largest ioctl argument taken */
+#define GP_VSDMA_QUEUE_MAX 128u
+
+struct gp_vnode;
+struct gp_vproc;
+struct gp_vqueue;
+
+/* One GPU of the node. */
+struct gp_vdev {
+	struct gp_vnode *node;
+	uint32_t index, gpu_id, minor; /* minor: of its render node, from 128 */
+	const struct gp_desc *desc;
+	const struct gp_identity *identity;
+	struct gp_gpu *model;
+	struct gp_range vram;
+	uint64_t vram_used;
+	uint32_t sdma_used[GP_VSDMA_QUEUE_MAX / 32u];
+	struct gp_vqueue *by_model[GP_GPU_QUEUE_MAX]; /* the model's queue ids back to ours */
+	uint64_t halt_count, halt_ns;
+};
+
+/* A piece of memory of one process: in the BAR, or its own pages (userptr). */
+struct gp_vbo {
+	uint64_t handle, va, size;
+	uint64_t offset; /* in the BAR; meaningless for a userptr */
+	uint64_t user;   /* not 0: address in the client */
+	uint32_t flags;  /* KFD_IOC_ALLOC_MEM_FLAGS_… */
+	uint32_t mapped; /* bit per GPU */
+	uint32_t gpu_index;
+	bool accounted;
+};
+
+struct gp_vevent {
+	uint32_t id, type;
+	bool used, auto_reset, signaled;
+	uint64_t age;     /* signals so far, from 1 */
+	uint64_t data[4]; /* exception data, as kfd_event_data carries it */
+};
+
+enum gp_vcall_kind { GP_VCALL_WAIT_EVENTS, GP_VCALL_TRANSACTION, GP_VCALL_DESTROY_QUEUE, GP_VCALL_RUNTIME_DISABLE };
+
+/* An ioctl: while it is being decided, and while its answer is outstanding. */
+struct gp_vcall {
+	struct gp_vcall *next;
+	struct gp_vproc *process; /* NULL once it is gone */
+	uint64_t token;           /* the front end's */
+	uint32_t command;
+	pid_t thread;
+	_Alignas(8) uint8_t arg[GP_VCALL_ARG_SIZE];
+	size_t arg_size;
+	/* Outstanding calls only. */
+	enum gp_vcall_kind kind;
+	int result;
+	uint64_t deadline_ns;              /* host time; UINT64_MAX: none */
+	uint32_t event_count, outstanding; /* outstanding: transactions still to finish */
+	uint32_t *event_ids;
+	uint64_t *event_ages; /* the age of each that the caller has seen; 0: does not say */
+	bool *event_marks;    /* signalled for this wait */
+	uint32_t queue_id;
+	struct gp_vproc *target; /* debug calls: the process whose queues are stopped */
+	uint32_t *queue_ids;     /* suspend, resume: as the client gave them, with the error bits */
+	uint32_t queue_count;
+	uint64_t queue_array;
+};
+
+struct gp_vtransaction {
+	uint64_t seq;
+	struct gp_vcall *call;
+	struct gp_vtransaction *next;
+};
+
+struct gp_vnode_counters {
+	uint64_t ioctls, dispatches, workgroups, workgroups_body, copies, copy_bytes, process_vm, queues_created,
+		queues_destroyed;
+	uint64_t processes_seen, exactly_once_violations, queue_errors;
+};
+
+struct gp_kernels;
+
+struct gp_vnode {
+	struct gp_bar bar;
+	struct gp_desc desc;
+	struct gp_vdev gpus[GP_VNODE_GPU_MAX];
+	uint32_t gpu_count;
+	uint32_t dilation;  /* device time runs this many times slower than the host's */
+	uint64_t origin_ns; /* host time of device time 0 */
+	uint64_t now_ns;    /* host time of this turn */
+	struct gp_range gtt;
+	uint64_t gtt_used, gtt_size;
+	struct gp_vproc *processes;
+	uint32_t slots[GP_VPROC_MAX / 32u];
+	struct gp_vcall *calls; /* outstanding */
+	struct gp_vtransaction *transactions;
+	uint64_t seq;
+	uint64_t busy_ns; /* host time of the last thing that happened */
+	struct gp_kernels *kernels;
+	struct gp_vnode_counters counters;
+	char proc_dir[128]; /* where /sys/class/kfd/kfd/proc is kept; empty: nowhere */
+	void (*complete)(struct gp_vnode *node, struct gp_vcall *call, int result); /* the front end's answer */
+	uint32_t fail_ioctl; /* the N-th from now fails; 0: none */
+	int verbose;
+};
+
+struct gp_vproc_device {
+	uint32_t model;
+	bool has_model, vm;
+	uint8_t *doorbells;
+	uint32_t doorbell_used[GP_VDOORBELL_COUNT / 32u];
+	uint32_t queue_count;
+};
+
+struct gp_vproc {
+	struct gp_vproc *next;
+	struct gp_vnode *node;
+	pid_t pid;
+	int pidfd;
+	uint32_t slot, open_count;
+	struct gp_vproc_device devices[GP_VNODE_GPU_MAX];
+	struct gp_vbo **bos;     /* by address */
+	struct gp_vbo **handles; /* by the low half of the handle */
+	uint32_t bo_count, bo_capacity, handle_count, handle_free;
+	struct gp_vevent *events; /* GP_VPROC_EVENT_MAX, by id */
+	struct gp_vbo *event_page;
+	struct gp_vqueue *queues[GP_VPROC_QUEUE_MAX];
+	uint32_t queue_count;
+	/* Debugging (debug.c). */
+	bool runtime_enabled, debug_enabled;
+	uint64_t runtime_r_debug;
+	struct gp_vproc *debugger; /* another process that debugs this one; NULL: nobody, or itself */
+	uint64_t exception_mask;
+	uint32_t evicted; /* CRIU pause, counted */
+	bool criu_paused;
+};
+
+uint64_t gp_vnode_device_ns(const struct gp_vnode *node); /* device time of this turn */
+uint64_t gp_vnode_ticks(const struct gp_vnode *node,
+			uint64_t device_ns); /* the GPU's 100 MHz counter at that device time */
+uint64_t gp_vnode_ticks_now(void);
+struct gp_vdev *gp_vnode_gpu(struct gp_vnode *node, uint32_t gpu_id); /* NULL: no such GPU */
+
+struct gp_vnode_config {
+	const char *device; /* name of a description */
+	uint32_t gpu_count, dilation;
+	const char *kernels_path; /* NULL: only the kernels that come with vgpud */
+	uint64_t gtt_size;        /* 0: three quarters of the host's memory */
+	int verbose;
+};
+int gp_vnode_init(struct gp_vnode *node, const struct gp_vnode_config *config, struct gp_error *error);
+void gp_vnode_fini(struct gp_vnode *node);
+/* One turn of the machine: lets the model run to now, takes new packets, answers calls that are due. Returns the host
+ * time by which it wants to be called again. */
+uint64_t gp_vnode_turn(struct gp_vnode *node);
+void gp_vnode_log(const struct gp_vnode *node, int level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Answers an outstanding call and frees it. */
+void gp_vcall_finish(struct gp_vnode *node, struct gp_vcall *call, int result);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Client processes. Owns the order in which their things are taken back: queues first, memory last. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "vgpu/debug.h"
+#include "vgpu/memory.h"
+#include "vgpu/process.h"
+#include "vgpu/queue.h"
+#include "vgpu/tree.h"
+
+struct gp_vproc *gp_vproc_find(struct gp_vnode *node, pid_t pid)
+{
+	for (struct gp_vproc *process = node->processes; process; process = process->next)
+		if (process->pid == pid)
+			return process;
+	return NULL;
+}
+
+bool gp_vproc_has_thread(const struct gp_vproc *process, pid_t thread)
+{
+	/* EPERM: the thread is there, we may only not signal it. */
+	return thread == process->pid || !syscall(SYS_tgkill, process->pid, thread, 0) || errno == EPERM;
+}
+
+static int process_slot_take(struct gp_vnode *node, uint32_t *ret_slot)
+{
+	for (uint32_t slot = 0; slot < GP_VPROC_MAX; slot++)
+		if (!(node->slots[slot / 32u] & 1u << slot % 32u)) {
+			node->slots[slot / 32u] |= 1u << slot % 32u;
+			*ret_slot = slot;
+			return 0;
+		}
+	return -ENOSPC;
+}
+
+static struct gp_vproc *process_create(struct gp_vnode *node, pid_t pid)
+{
+	struct gp_vproc *process = calloc(1, sizeof(*process));
+
+	if (!process)
+		return NULL;
+	process->events = calloc(GP_VPROC_EVENT_MAX, sizeof(*process->events));
+	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (!process->events || process->pidfd < 0 || process_slot_take(node, &process->slot) < 0) {
+		if (process->pidfd >= 0)
+			close(process->pidfd);
+		free(process->events);
+		free(process);
+		return NULL;
+	}
+	process->pid = pid;
+	process->node = node;
+	process->next = node->processes;
+	node->processes = process;
+	node->counters.processes_seen++;
+	gp_tree_process_add(process);
+	gp_vnode_log(node, 1, "process %d: open, slot %u", pid, process->slot);
+	return process;
+}
+
+int gp_vproc_open(struct gp_vnode *node, pid_t pid, struct gp_vproc **ret_process)
+{
+	struct gp_vproc *process = gp_vproc_find(node, pid);
+
+	if (!process)
+		process = process_create(node, pid);
+	if (!process)
+		return -ENOMEM;
+	process->open_count++;
+	*ret_process = process;
+	return 0;
+}
+
+void gp_vproc_close(struct gp_vproc *process)
+{
+	if (!--process->open_count)
+		gp_vproc_destroy(process);
+}
+
+int gp_vproc_bind(struct gp_vproc *process, struct gp_vdev *gpu)
+{
+	struct gp_vproc_device *device = &process->devices[gpu->index];
+	uint64_t offset =
+		GP_BAR_DOORBELL + ((uint64_t)process->slot * GP_VNODE_GPU_MAX + gpu->index) * GP_BAR_DOORBELL_STEP;
+
+	if (device->has_model)
+		return 0;
+	if (!device->doorbells)
+		device->doorbells = gp_bar_map(&process->node->bar, offset, GP_BAR_DOORBELL_SLICE);
+	if (!device->doorbells)
+		return -ENOMEM;
+	if (gp_gpu_process_add(gpu->model, &device->model) < 0)
+		return -ENOMEM;
+	device->has_model = true;
+	return 0;
+}
+
+static void process_drop_calls(struct gp_vproc *process)
+{
+	struct gp_vnode *node = process->node;
+	struct gp_vcall **link = &node->calls;
+
+	while (*link) {
+		struct gp_vcall *call = *link;
+
+		if (call->process != process) {
+			if (call->target == process)
+				call->target = NULL;
+			link = &call->next;
+			continue;
+		}
+		/* Transactions under way refer to it: it stays, without an owner, until they finish. */
+		call->process = NULL;
+		if (call->kind == GP_VCALL_TRANSACTION && call->outstanding) {
+			link = &call->next;
+			continue;
+		}
+		gp_vcall_finish(node, call, -EINTR);
+		link = &node->calls;
+	}
+}
+
+void gp_vproc_destroy(struct gp_vproc *process)
+{
+	struct gp_vnode *node = process->node;
+	struct gp_vproc **link = &node->processes;
+
+	gp_vnode_log(node, 1, "process %d: gone with %u queues, %u pieces of memory", process->pid,
+		     process->queue_count, process->bo_count);
+	gp_debug_process_gone(process);
+	gp_vqueue_destroy_all(process);
+	process_drop_calls(process);
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		struct gp_vproc_device *device = &process->devices[i];
+		uint64_t offset =
+			GP_BAR_DOORBELL + ((uint64_t)process->slot * GP_VNODE_GPU_MAX + i) * GP_BAR_DOORBELL_STEP;
+
+		if (device->has_model)
+			gp_gpu_process_remove(node->gpus[i].model, device->model, gp_vnode_device_ns(node));
+		if (device->doorbells) {
+			munmap(device->doorbells, GP_BAR_DOORBELL_SLICE);
+			gp_bar_wipe(&node->bar, offset, GP_BAR_DOORBELL_SLICE);
+		}
+	}
+	gp_vbo_free_all(process);
+	gp_tree_process_remove(process);
+	while (*link != process)
+		link = &(*link)->next;
+	*link = process->next;
+	node->slots[process->slot / 32u] &= ~(1u << process->slot % 32u);
+	close(process->pidfd);
+	free(process->events);
+	free(process);
+}

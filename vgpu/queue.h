@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* KFD queues: their life, their gates, and the packets of theirs that the model holds. */
+#ifndef GP_VGPU_QUEUE_H
+#define GP_VGPU_QUEUE_H
+
+#include "vgpu/abi.h"
+#include "vgpu/kernels.h"
+#include "vgpu/node.h"
+
+#define GP_VQUEUE_FAULTED UINT32_MAX /* errors that are not the packet processor's */
+#define GP_VQUEUE_RESET   (UINT32_MAX - 1u)
+
+/* A packet between its ring and its completion. */
+struct gp_vdispatch {
+	uint64_t index; /* in the client's ring, counted from 0 */
+	bool used, done, started;
+	uint64_t start_ns; /* device time */
+	union gp_aql_packet packet;
+	uint32_t barrier_signal; /* the model's; barrier packets: goes to 0 when the client's signals allow */
+	uint32_t workgroups, workgroups_run;
+	struct gp_kernel_call kernel;
+	bool has_body;
+};
+
+struct gp_vqueue {
+	struct gp_vproc *process;
+	struct gp_vdev *gpu;
+	uint32_t id, type, doorbell_id, sdma_id;
+	uint64_t ring, rptr_va, wptr_va, eop, eop_size, cwsr;
+	uint32_t ring_size, cwsr_size, ctl_stack_size;
+	uint32_t percent, priority, cu_count;
+	bool is_new; /* EC_QUEUE_NEW not yet cleared by a debugger */
+	bool suspended, being_destroyed, gws;
+	uint32_t error;               /* not 0: the packet processor refused a packet, nothing runs any more */
+	uint32_t model;               /* the model's queue id */
+	bool model_open, model_stale; /* stale: attributes changed while it held packets */
+	bool model_gone;              /* the GPU was reset */
+	bool hung;                    /* by demand: takes no more packets */
+	volatile uint64_t *doorbell;
+	uint64_t doorbell_seen;
+	/* AQL: packet counts. SDMA: bytes. */
+	uint64_t read, submitted, limit;
+	uint32_t in_flight;
+	struct gp_vdispatch *window; /* GP_VQUEUE_WINDOW, by index */
+	uint32_t copy_size;          /* SDMA: bytes of the packet the model is working on; 0: none */
+	uint64_t packets, workgroups;
+};
+
+int gp_vqueue_create(struct gp_vproc *process, struct gp_kfd_create_queue *args);
+int gp_vqueue_destroy(struct gp_vcall **call, uint32_t id);
+int gp_vqueue_update(struct gp_vcall **call, const struct kfd_ioctl_update_queue_args *args);
+int gp_vqueue_set_cu_mask(struct gp_vproc *process, const struct kfd_ioctl_set_cu_mask_args *args);
+void gp_vqueue_destroy_all(struct gp_vproc *process);
+void gp_vqueue_free(struct gp_vqueue *queue);
+struct gp_vqueue *gp_vqueue_find(struct gp_vproc *process, uint32_t id);
+bool gp_vqueue_is_sdma(const struct gp_vqueue *queue);
+/* As KFD's QUEUE_IS_ACTIVE: all gates must be open. */
+bool gp_vqueue_is_active(const struct gp_vqueue *queue);
+/* Brings the model's gates of these queues (of one process, any GPUs) to what is_active says, one transaction per GPU.
+ * Returns how many transactions the call now waits for, or a negative errno. */
+int gp_vqueue_transact(struct gp_vqueue **queues, uint32_t queue_count, struct gp_vcall *call);
+/* Looks at the doorbell, takes packets; returns whether anything moved. */
+bool gp_vqueue_turn(struct gp_vqueue *queue);
+bool gp_vqueue_has_work(const struct gp_vqueue *queue);
+/* Model events. */
+void gp_vdev_turn(struct gp_vdev *gpu);
+void gp_vqueue_fail(struct gp_vqueue *queue, uint32_t error);
+void gp_vqueue_fault(struct gp_vqueue *queue, uint64_t va);
+
+/* aql.c, sdma.c */
+bool gp_aql_turn(struct gp_vqueue *queue);
+void gp_aql_start(struct gp_vqueue *queue, const struct gp_gpu_event *event);
+void gp_aql_progress(struct gp_vqueue *queue, const struct gp_gpu_event *event);
+void gp_aql_end(struct gp_vqueue *queue, const struct gp_gpu_event *event);
+void gp_aql_drop(struct gp_vqueue *queue); /* forgets its packets */
+void gp_signal_complete(struct gp_vproc *process, uint64_t signal, uint64_t start_ticks, uint64_t end_ticks);
+bool gp_sdma_turn(struct gp_vqueue *queue);
+void gp_sdma_end(struct gp_vqueue *queue, const struct gp_gpu_event *event);
+
+#endif

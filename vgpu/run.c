@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: MIT */
+/* vgpu: starts or joins a virtual node and runs a program on it; lists and stops nodes. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "vgpu/control.h"
+#include "vgpu/namespace.h"
+
+#define RUN_FAILED    125 /* as env, nohup and timeout have it: the failure is ours, not the command's */
+#define RUN_NODES_MAX 64u
+#define RUN_TRIES     200u
+
+struct run_options {
+	const char *device, *gpus, *dilation, *kernels, *name;
+	int verbose;
+};
+
+static void run_usage(FILE *stream)
+{
+	fprintf(stream,
+		"usage: vgpu run [OPTION...] -- COMMAND...   run COMMAND on a virtual node, started if it is not there\n"
+		"       vgpu start [OPTION...]               start one that stays until `vgpu stop`\n"
+		"       vgpu ls [-v]                         the nodes that run\n"
+		"       vgpu stop [--name NAME]              end one\n"
+		"       vgpu fault [--name NAME] KIND...     make a fault happen: vm, hang, close-fails, close-hangs PID QUEUE;\n"
+		"                                            reset=GPU, ioctl=N, slow=K\n"
+		"options:\n"
+		"  -d, --device NAME    mi300x (default), mi300x-cpx, mi308x, mi210\n"
+		"  -n, --gpus COUNT     1 to 8, default 1\n"
+		"      --dilate K       the GPU runs K times slower than the host's clock, default 1\n"
+		"  -k, --kernels FILE   names, times and bodies of kernels by fingerprint\n"
+		"      --name NAME      default \"default\"\n"
+		"  -v, --verbose        vgpud says what happens; twice: more\n"
+		"It models timing and scheduling. It interprets no instructions: kernels it does not know take time and\n"
+		"compute nothing; clients are not protected from each other's memory.\n");
+}
+
+static int run_parse(int argc, char **argv, struct run_options *ret_options)
+{
+	static const struct option options[] = {
+		{ "device", required_argument, NULL, 'd' }, { "gpus", required_argument, NULL, 'n' },
+		{ "dilate", required_argument, NULL, 'D' }, { "kernels", required_argument, NULL, 'k' },
+		{ "name", required_argument, NULL, 'N' },   { "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },         { 0 },
+	};
+	int option;
+
+	*ret_options = (struct run_options){ .name = "default" };
+	while ((option = getopt_long(argc, argv, "+d:n:k:vh", options, NULL)) != -1) {
+		switch (option) {
+		case 'd': ret_options->device = optarg; break;
+		case 'n': ret_options->gpus = optarg; break;
+		case 'D': ret_options->dilation = optarg; break;
+		case 'k': ret_options->kernels = optarg; break;
+		case 'N': ret_options->name = optarg; break;
+		case 'v': ret_options->verbose++; break;
+		case 'h': run_usage(stdout); exit(0);
+		default: return -EINVAL;
+		}
+	}
+	if (!gp_control_name_is_valid(ret_options->name)) {
+		fprintf(stderr, "vgpu: '%s' is not a name (letters, digits, '.', '_', '-')\n", ret_options->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Starting vgpud: it says "ready" or, on standard error, why not. */
+
+static void run_daemon_exec(const struct run_options *options, bool keep, int ready)
+{
+	const char *arguments[24];
+	char self[PATH_MAX], path[PATH_MAX + 16], ready_text[16];
+	ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1u);
+	int count = 0;
+
+	self[size > 0 ? size : 0] = 0;
+	if (strrchr(self, '/'))
+		*strrchr(self, '/') = 0;
+	snprintf(path, sizeof(path), "%s/vgpud", self);
+	snprintf(ready_text, sizeof(ready_text), "%d", ready);
+	arguments[count++] = "vgpud";
+	arguments[count++] = "--name";
+	arguments[count++] = options->name;
+	arguments[count++] = "--ready-fd";
+	arguments[count++] = ready_text;
+	if (keep)
+		arguments[count++] = "--keep";
+	for (int i = 0; i < options->verbose && i < 2; i++)
+		arguments[count++] = "-v";
+	if (options->device) {
+		arguments[count++] = "-d";
+		arguments[count++] = options->device;
+	}
+	if (options->gpus) {
+		arguments[count++] = "-n";
+		arguments[count++] = options->gpus;
+	}
+	if (options->dilation) {
+		arguments[count++] = "--dilate";
+		arguments[count++] = options->dilation;
+	}
+	if (options->kernels) {
+		arguments[count++] = "--kernels";
+		arguments[count++] = options->kernels;
+	}
+	arguments[count] = NULL;
+	execv(path, (char **)(size_t)arguments);
+	fprintf(stderr, "vgpu: cannot start %s: %s\n", path, strerror(errno));
+	_exit(RUN_FAILED);
+}
+
+/* 0: it runs; -EEXIST: somebody else has just started one of this name; otherwise it has said why not. */
+static int run_daemon_start(const struct run_options *options, bool keep)
+{
+	char text[16] = "";
+	int ready[2], status;
+	pid_t child;
+
+	if (pipe2(ready, 0) < 0)
+		return -errno;
+	fcntl(ready[0], F_SETFD, FD_CLOEXEC);
+	child = fork();
+	if (child == 0) {
+		setsid();
+		/* Once more: vgpud is then no child of ours, and no zombie if we outlive it. */
+		if (fork())
+			_exit(0);
+		run_daemon_exec(options, keep, ready[1]);
+	}
+	close(ready[1]);
+	if (child > 0)
+		waitpid(child, &status, 0);
+	(void)!read(ready[0], text, sizeof(text) - 1u);
+	close(ready[0]);
+	if (!strcmp(text, "taken\n"))
+		return -EEXIST;
+	return strcmp(text, "ready\n") ? -ECHILD : 0;
+}
+
+/* The node runs already: what was asked for must be what it is. */
+static bool run_matches(const struct run_options *options, const char *text)
+{
+	const struct {
+		const char *asked, *name;
+	} pairs[] = {
+		{ options->device, "device" },
+		{ options->gpus, "gpus" },
+		{ options->dilation, "dilation" },
+	};
+	char value[64];
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		if (!pairs[i].asked || !gp_control_value(text, pairs[i].name, value, sizeof(value)) ||
+		    !strcmp(value, pairs[i].asked))
+			continue;
+		fprintf(stderr, "vgpu: the node '%s' runs with %s %s, not %s; stop it or use another --name\n",
+			options->name, pairs[i].name, value, pairs[i].asked);
+		return false;
+	}
+	return true;
+}
+
+static int run_ask_on(int fd, const char *command, char *ret_text, size_t text_size, int *ret_fd)
+{
+	int r = gp_control_send(fd, command, -1);
+
+	return r < 0 ? r : gp_control_receive(fd, ret_text, text_size, ret_fd);
+}
+
+/* Connects and joins; starts the node first where there is none. A node that is just ending, or just being started by
+ * somebody else, is asked again. */
+static int run_join(const struct run_options *options, char *ret_text, size_t text_size, int *ret_namespace)
+{
+	int fd = -1, r = -ECONNREFUSED;
+
+	for (uint32_t i = 0; i < RUN_TRIES && r < 0; i++) {
+		if (i)
+			poll(NULL, 0, 10);
+		fd = gp_control_connect(options->name);
+		if (fd == -ECONNREFUSED) {
+			r = run_daemon_start(options, false);
+			if (r < 0 && r != -EEXIST)
+				return r;
+			r = -ECONNREFUSED;
+			continue;
+		}
+		if (fd < 0) {
+			r = fd;
+			break;
+		}
+		r = run_ask_on(fd, "join\n", ret_text, text_size, ret_namespace);
+		if (r < 0)
+			close(fd);
+	}
+	if (r < 0) {
+		fprintf(stderr, "vgpu: cannot reach the node '%s': %s\n", options->name, strerror(-r));
+		return r;
+	}
+	if (strncmp(ret_text, "ok ", 3) != 0) {
+		fprintf(stderr, "vgpu: the node '%s' refused: %s", options->name, ret_text);
+		close(fd);
+		return -EPERM;
+	}
+	if (!run_matches(options, ret_text)) {
+		close(fd);
+		return -EINVAL;
+	}
+	return fd;
+}
+
+/* ROCr before 6 ends its table of devices at gfx90c and refuses gfx942. Its version is in its file's name: 1.12 came
+ * with 6.0. */
+static bool run_rocr_is_old(char *ret_file, size_t file_size)
+{
+	static const char *const folders[] = {
+		"/opt/rocm/lib",         "/usr/local/lib", "/usr/lib/x86_64-linux-gnu",
+		"/lib/x86_64-linux-gnu", "/usr/lib64",     "/usr/lib",
+	};
+	const char *library_path = getenv("LD_LIBRARY_PATH");
+	char path[PATH_MAX + 64], real[PATH_MAX];
+	unsigned int major, minor;
+	const char *version;
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) + 1u; i++) {
+		const char *folder = i ? folders[i - 1u] : library_path;
+
+		if (!folder || !*folder)
+			continue;
+		snprintf(path, sizeof(path), "%.*s/libhsa-runtime64.so.1", (int)strcspn(folder, ":"), folder);
+		if (!realpath(path, real))
+			continue;
+		version = strstr(real, ".so.");
+		snprintf(ret_file, file_size, "%s", real);
+		return version && sscanf(version, ".so.%u.%u", &major, &minor) == 2 &&
+		       (major < 1u || (major == 1u && minor < 12u));
+	}
+	return false;
+}
+
+static void run_environment(const char *text)
+{
+	const char *path = getenv("PATH");
+	char value[64], file[PATH_MAX], joined[8192];
+
+	/* Rings and signals then lie in memory shared with the device, where its atomics are real. */
+	setenv("HSA_USERPTR_FOR_PAGED_MEM", "0", 1);
+	if (gp_control_value(text, "name", value, sizeof(value)))
+		setenv("VGPU_NAME", value, 1);
+	if (gp_control_value(text, "dilation", value, sizeof(value)))
+		setenv("VGPU_DILATION", value, 1);
+	snprintf(joined, sizeof(joined), "%s:%s", GP_NAMESPACE_BIN,
+		 path ? path : "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+	setenv("PATH", joined, 1);
+	if (gp_control_value(text, "override", value, sizeof(value)) && strcmp(value, "-") != 0 &&
+	    !getenv("HSA_OVERRIDE_GFX_VERSION") && run_rocr_is_old(file, sizeof(file))) {
+		setenv("HSA_OVERRIDE_GFX_VERSION", value, 1);
+		fprintf(stderr,
+			"vgpu: %s is older than ROCm 6 and does not know this device: HSA_OVERRIDE_GFX_VERSION=%s is set\n",
+			file, value);
+	}
+}
+
+static void run_child(char **command, const char *text, int namespace)
+{
+	char directory[PATH_MAX];
+	sigset_t none;
+	bool here = getcwd(directory, sizeof(directory));
+
+	setpgid(0, 0);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (setns(namespace, CLONE_NEWNS) < 0) {
+		fprintf(stderr, "vgpu: cannot enter the node's mount namespace: %s\n", strerror(errno));
+		_exit(RUN_FAILED);
+	}
+	if (here && chdir(directory) < 0)
+		fprintf(stderr, "vgpu: the folder %s is not there inside the node: %s\n", directory, strerror(errno));
+	run_environment(text);
+	execvp(command[0], command);
+	fprintf(stderr, "vgpu: cannot run %s: %s\n", command[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+/* Until the command ends, or vgpud does: then nothing would ever wake a command that spins on ring memory. */
+static int run_watch(pid_t child, int daemon, int signals, const char *name)
+{
+	int child_fd = (int)syscall(SYS_pidfd_open, child, 0), status;
+	struct pollfd fds[] = { { child_fd, POLLIN, 0 }, { daemon, POLLIN, 0 }, { signals, POLLIN, 0 } };
+
+	for (;;) {
+		if (poll(fds, 3, -1) < 0 && errno != EINTR)
+			break;
+		if (fds[0].revents)
+			break;
+		if (fds[1].revents) {
+			fprintf(stderr, "vgpu: vgpud of the node '%s' ended; the command is ended too\n", name);
+			kill(-child, SIGKILL);
+			waitpid(child, &status, 0);
+			return RUN_FAILED;
+		}
+		if (fds[2].revents) {
+			struct signalfd_siginfo info;
+
+			if (read(signals, &info, sizeof(info)) == sizeof(info))
+				kill(-child, (int)info.ssi_signo);
+		}
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int run_run(const struct run_options *options, char **command)
+{
+	char text[GP_CONTROL_TEXT_SIZE], pid[32];
+	int namespace = -1, daemon, signals, connection;
+	sigset_t set;
+	pid_t child;
+
+	if (!command[0]) {
+		fprintf(stderr, "vgpu: run what? `vgpu run [OPTION...] -- COMMAND...`\n");
+		return RUN_FAILED;
+	}
+	connection = run_join(options, text, sizeof(text), &namespace);
+	if (connection < 0)
+		return RUN_FAILED;
+	daemon = gp_control_value(text, "pid", pid, sizeof(pid)) ? (int)syscall(SYS_pidfd_open, atoi(pid), 0) : -1;
+	if (daemon < 0 || namespace < 0) {
+		fprintf(stderr, "vgpu: vgpud of the node '%s' ended\n", options->name);
+		return RUN_FAILED;
+	}
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signals = signalfd(-1, &set, SFD_CLOEXEC);
+	child = fork();
+	if (child == 0)
+		run_child(command, text, namespace);
+	if (child < 0) {
+		fprintf(stderr, "vgpu: cannot fork: %s\n", strerror(errno));
+		return RUN_FAILED;
+	}
+	setpgid(child, child);
+	if (isatty(STDIN_FILENO)) {
+		signal(SIGTTOU, SIG_IGN);
+		tcsetpgrp(STDIN_FILENO, child);
+	}
+	return run_watch(child, daemon, signals, options->name);
+}
+
+/* ls, stop, start. */
+
+/* Names of the nodes that listen: abstract sockets are listed by the kernel. */
+static uint32_t run_nodes(char (*ret_names)[GP_CONTROL_NAME_SIZE])
+{
+	FILE *stream = fopen("/proc/net/unix", "re");
+	char line[512];
+	uint32_t count = 0;
+
+	if (!stream)
+		return 0;
+	while (count < RUN_NODES_MAX && fgets(line, sizeof(line), stream)) {
+		char *at = strstr(line, "@" GP_CONTROL_PREFIX);
+		unsigned int flags;
+		bool known = false;
+
+		/* Flags with the listening bit; accepted connections carry the same name. */
+		if (!at || sscanf(line, "%*s %*s %*s %x", &flags) != 1 || !(flags & 0x10000u))
+			continue;
+		at += strlen("@" GP_CONTROL_PREFIX);
+		at[strcspn(at, "\n")] = 0;
+		for (uint32_t i = 0; i < count; i++)
+			known |= !strcmp(ret_names[i], at);
+		if (!known && gp_control_name_is_valid(at))
+			snprintf(ret_names[count++], GP_CONTROL_NAME_SIZE, "%.*s", (int)GP_CONTROL_NAME_SIZE - 1, at);
+	}
+	fclose(stream);
+	return count;
+}
+
+static int run_ask(const char *name, const char *command, char *ret_text, size_t text_size)
+{
+	int fd = gp_control_connect(name), other = -1, r;
+
+	if (fd < 0)
+		return fd;
+	r = run_ask_on(fd, command, ret_text, text_size, &other);
+	close(fd);
+	return r;
+}
+
+static int run_ls(const struct run_options *options)
+{
+	static char names[RUN_NODES_MAX][GP_CONTROL_NAME_SIZE];
+	static const char *const fields[] = { "name", "pid", "device", "gpus", "dilation", "frontend" };
+	uint32_t count = run_nodes(names);
+	char text[GP_CONTROL_TEXT_SIZE], value[64];
+
+	printf("%-16s %-8s %-12s %-5s %-9s %s\n", "NAME", "PID", "DEVICE", "GPUS", "DILATION", "FRONTEND");
+	for (uint32_t i = 0; i < count; i++) {
+		static const int widths[] = { 16, 8, 12, 5, 9, 0 };
+
+		if (run_ask(names[i], "status\n", text, sizeof(text)) < 0 || strncmp(text, "ok ", 3) != 0)
+			continue;
+		for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++)
+			printf("%-*s%s", widths[f],
+			       gp_control_value(text, fields[f], value, sizeof(value)) ? value : "-",
+			       f + 1u < sizeof(fields) / sizeof(fields[0]) ? " " : "\n");
+		if (options->verbose)
+			printf("%s", strchr(text, '\n') + 1);
+	}
+	return 0;
+}
+
+static int run_stop(const struct run_options *options)
+{
+	char text[GP_CONTROL_TEXT_SIZE], pid[32];
+	int r = run_ask(options->name, "stop\n", text, sizeof(text)), fd;
+	struct pollfd wait;
+
+	if (r < 0) {
+		fprintf(stderr, "vgpu: no node '%s' runs\n", options->name);
+		return 1;
+	}
+	fd = gp_control_value(text, "pid", pid, sizeof(pid)) ? (int)syscall(SYS_pidfd_open, atoi(pid), 0) : -1;
+	wait = (struct pollfd){ fd, POLLIN, 0 };
+	if (fd >= 0 && poll(&wait, 1, 5000) == 0) {
+		fprintf(stderr, "vgpu: the node '%s' (pid %s) does not end\n", options->name, pid);
+		return 1;
+	}
+	return 0;
+}
+
+static int run_start(const struct run_options *options)
+{
+	int r = run_daemon_start(options, true);
+
+	if (r == -EEXIST)
+		fprintf(stderr, "vgpu: a node named '%s' is already running\n", options->name);
+	return r < 0 ? RUN_FAILED : 0;
+}
+
+static int run_fault(const struct run_options *options, char **words)
+{
+	char text[GP_CONTROL_TEXT_SIZE], command[256] = "fault";
+
+	for (size_t i = 0; words[i] && strlen(command) + strlen(words[i]) + 2u < sizeof(command); i++) {
+		strcat(command, " ");
+		strcat(command, words[i]);
+	}
+	if (run_ask(options->name, command, text, sizeof(text)) < 0) {
+		fprintf(stderr, "vgpu: no node '%s' runs\n", options->name);
+		return 1;
+	}
+	if (!strncmp(text, "ok ", 3))
+		return 0;
+	fprintf(stderr, "vgpu: %s", text);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	const char *command = argc > 1 ? argv[1] : "";
+	struct run_options options;
+
+	if (!strcmp(command, "-h") || !strcmp(command, "--help")) {
+		run_usage(stdout);
+		return 0;
+	}
+	if (argc < 2 || run_parse(argc - 1, argv + 1, &options) < 0) {
+		run_usage(stderr);
+		return RUN_FAILED;
+	}
+	if (!strcmp(command, "run"))
+		return run_run(&options, argv + 1 + optind);
+	if (!strcmp(command, "start"))
+		return run_start(&options);
+	if (!strcmp(command, "ls"))
+		return run_ls(&options);
+	if (!strcmp(command, "fault"))
+		return run_fault(&options, argv + 1 + optind);
+	if (!strcmp(command, "stop"))
+		return run_stop(&options);
+	fprintf(stderr, "vgpu: no command '%s'\n", command);
+	run_usage(stderr);
+	return RUN_FAILED;
+}
