@@ -75,15 +75,23 @@ static bool slots_seat_can_go(struct gp_plan_builder *b, const struct gp_seat *s
 static bool slots_park_process(struct gp_plan_builder *b, int64_t rank)
 {
 	struct gp_sched *sched = b->sched;
+	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
 	int64_t own, victim_rank = INT64_MAX;
+	uint64_t stamp = ++sched->stamp;
 	uint32_t i, victim = GP_NONE;
 
-	for (i = b->device->seat_first; i != GP_NONE; i = sched->seats[i].device_next)
-		if (sched->seats[i].open_count && slots_seat_can_go(b, &sched->seats[i], rank, &own) &&
-		    own < victim_rank) {
+	/* By open gates, of which there are few, not by seats, of which there may be thousands. */
+	for (i = 0; i < open->count && victim_rank > INT64_MIN; i++) {
+		uint32_t seat = sched->queues[open->slots[i]].seat;
+
+		if (sched->seats[seat].stamp == stamp)
+			continue;
+		sched->seats[seat].stamp = stamp;
+		if (slots_seat_can_go(b, &sched->seats[seat], rank, &own) && own < victim_rank) {
 			victim_rank = own;
-			victim = i;
+			victim = seat;
 		}
+	}
 	if (victim == GP_NONE || b->plan->close_count + sched->seats[victim].open_count > GP_PLAN_MAX)
 		return false;
 	for (i = sched->seats[victim].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
@@ -110,15 +118,19 @@ static uint32_t slots_fixed_seats(const struct gp_plan_builder *b)
 	return count;
 }
 
-/* Where closing all gates of a client frees its process slot. As with slots, those never parked do not starve the
- * others. */
+/* Where closing all gates of a client frees its process slot. */
 static bool slots_has_process(const struct gp_plan_builder *b, uint32_t more)
 {
 	const struct gp_device *device = b->device;
-	uint32_t wanted = device->open_seat_count - b->closing_seats + more;
 
 	return !device->attr.process_parking || !device->attr.process_count_max ||
-	       wanted <= device->attr.process_count_max || wanted <= slots_fixed_seats(b) + 1;
+	       device->open_seat_count - b->closing_seats + more <= device->attr.process_count_max;
+}
+
+/* As with slots, clients that are never parked do not starve the others: one more is let in. */
+static bool slots_is_fixed(const struct gp_plan_builder *b, uint32_t more)
+{
+	return b->device->open_seat_count - b->closing_seats + more <= slots_fixed_seats(b) + 1;
 }
 
 /* Compute gates that may be open at once. Where those never parked fill the slots one more is let in: better
@@ -137,7 +149,7 @@ void gp_slots_close_overflow(struct gp_plan_builder *b)
 {
 	uint32_t slots = slots_limit(b);
 
-	while (!slots_has_process(b, 0) && slots_park_process(b, INT64_MAX))
+	while (!slots_has_process(b, 0) && !slots_is_fixed(b, 0) && slots_park_process(b, INT64_MAX))
 		;
 	while (slots && b->device->open_compute_count - b->closing_compute > slots && !gp_plan_is_full(b)) {
 		uint32_t victim = slots_victim(b, INT64_MAX);
@@ -194,7 +206,7 @@ bool gp_slots_make_room(struct gp_plan_builder *b, const struct gp_queue *openin
 	uint32_t victim;
 
 	if (!b->sched->seats[opening->seat].open_count && !slots_has_process(b, 1) &&
-	    !slots_park_process(b, opening->aged ? INT64_MAX : opening->rank))
+	    !slots_park_process(b, opening->aged ? INT64_MAX : opening->rank) && !slots_is_fixed(b, 1))
 		return false;
 	if (opening->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b))
 		return true;

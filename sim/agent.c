@@ -142,6 +142,7 @@ static void agent_queue_add(struct gp_sim *sim, uint32_t index)
 	if (ret == -EDQUOT) {
 		/* The admission test refused the deadline, not the client: it goes on without one. */
 		attr.deadline_ns = attr.budget_ns = 0;
+		sim->clients[queue->info.client].deadlines_refused++;
 		ret = gp_sched_queue_add(sim->core, client, device, &attr, now_ns, &queue->info.core_queue);
 	}
 	queue->info.in_core = !ret;

@@ -66,6 +66,8 @@ static int main_list(void)
 					   "(none found)");
 	printf("Policies and baselines:\n  %s\n", gp_mode_names(text, sizeof(text)));
 	free(names);
+	if (!ret && fflush(stdout))
+		ret = gp_error_set(&error, -errno, "cannot write to standard output: %s", strerror(errno));
 	return ret ? main_refuse(&error, MAIN_FAILED) : MAIN_OK;
 }
 
@@ -269,7 +271,7 @@ int main(int argc, char **argv)
 		status = main_refuse(&error, MAIN_USAGE);
 	} else if (run->options.help) {
 		fputs(gp_options_help, stdout);
-		status = MAIN_OK;
+		status = fflush(stdout) ? MAIN_FAILED : MAIN_OK;
 	} else if (run->options.version) {
 		printf("gpreempt sim %s\n", GP_VERSION);
 		status = MAIN_OK;

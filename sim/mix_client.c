@@ -140,7 +140,7 @@ struct client_key {
 		name_, type_, __builtin_offsetof(struct mix_client, field_), min_, max_ \
 	}
 static const struct client_key client_keys[] = {
-	CLIENT_KEY("period", 't', work.period_ns, 1, GP_WORK_NS_MAX),
+	CLIENT_KEY("period", 't', work.period_ns, 1000, GP_WORK_NS_MAX),
 	CLIENT_KEY("think", 't', work.think_ns, 0, GP_WORK_NS_MAX),
 	CLIENT_KEY("start", 't', work.start_ns, 0, GP_WORK_NS_MAX),
 	CLIENT_KEY("stagger", 't', stagger_ns, 0, GP_WORK_NS_MAX),

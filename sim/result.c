@@ -82,6 +82,7 @@ static void result_client(const struct gp_sim *sim, uint32_t index, struct gp_re
 	row->wait_ns = client->wait_ns;
 	row->deadlines_met = client->deadlines_met;
 	row->deadlines_missed = client->deadlines_missed;
+	row->deadlines_refused = client->deadlines_refused;
 	for (i = 0; client->info.alive && i < client->info.queue_count; i++) {
 		queue = &sim->queues[client->info.first_queue + i];
 		if (queue->info.kind == GP_GPU_COMPUTE &&

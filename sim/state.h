@@ -97,7 +97,7 @@ struct sim_client {
 	/* results */
 	struct gp_hist latency_ns;
 	uint64_t unit_ns; /* of queues that are gone */
-	uint64_t wait_ns, deadlines_met, deadlines_missed, unfinished;
+	uint64_t wait_ns, deadlines_met, deadlines_missed, deadlines_refused, unfinished;
 };
 
 /* A plan being carried out. */
@@ -107,7 +107,7 @@ struct sim_apply {
 	uint32_t device; /* the simulator's number */
 	uint64_t transaction_seq, transaction_start_ns;
 	uint32_t references; /* deliveries still to come, 1 while being carried out; 0: free */
-	bool abandoned;                 /* the device has a newer plan: what is not begun is not begun any more */
+	bool abandoned;      /* the device has a newer plan: what is not begun is not begun any more */
 	bool closes, opens;  /* the transaction under way */
 };
 

@@ -9,6 +9,9 @@
 #include "lib/utf8.h"
 #include "trace/kernels.h"
 
+#define KERNELS_VGPR_MAX 512u
+#define KERNELS_LDS_MAX  (1u << 20)
+
 enum kernels_column {
 	KERNELS_KIND,
 	KERNELS_NAME,
@@ -223,12 +226,15 @@ static int kernels_row(const struct kernels_reader *reader, struct gp_trace_kern
 	r = kernels_u32(reader, KERNELS_ACCUM_VGPR, 0, &accum, error);
 	if (r < 0)
 		return r;
-	if (kernel.vgprs > 65536u || accum > 65536u)
-		return kernels_refuse(reader, error, "a register count is above 65536");
+	/* rocprofv3 counts registers per lane, in both files together; twice that is more than any device has. */
+	if (kernel.vgprs > KERNELS_VGPR_MAX || accum > KERNELS_VGPR_MAX)
+		return kernels_refuse(reader, error, "a register count is above 512");
 	kernel.vgprs += accum;
 	r = kernels_u32(reader, KERNELS_LDS, 0, &kernel.lds_size, error);
 	if (r < 0)
 		return r;
+	if (kernel.lds_size > KERNELS_LDS_MAX)
+		return kernels_refuse(reader, error, "LDS_Block_Size is above 1 MiB");
 	*ret_kernel = kernel;
 	return 0;
 }

@@ -45,6 +45,7 @@ static void json_client(struct gp_json_writer *writer, const struct gp_result_cl
 	gp_json_writer_begin(writer, "deadlines", '{');
 	gp_json_writer_u64(writer, "met", client->deadlines_met);
 	gp_json_writer_u64(writer, "missed", client->deadlines_missed);
+	gp_json_writer_u64(writer, "refused", client->deadlines_refused);
 	gp_json_writer_end(writer, '}');
 	gp_json_writer_end(writer, '}');
 }

@@ -20,6 +20,7 @@ struct gp_result_client {
 	uint32_t gpu_share_ppm;    /* of the whole device's compute time */
 	uint64_t wait_ns;          /* had work behind a closed gate */
 	uint64_t deadlines_missed, deadlines_met;
+	uint64_t deadlines_refused; /* queues that went on without their deadline: the admission test refused it */
 	uint64_t unfinished; /* requests still under way at the end; in latency_ns with their age, a lower bound */
 };
 

@@ -187,6 +187,15 @@ static void table_item(const struct table *table, size_t *column, const char *it
 	*column += gp_utf8_width(item) + (*column ? 2 : indent);
 }
 
+static uint64_t table_refused(const struct gp_result_run *run)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < run->client_count; i++)
+		count += run->clients[i].deadlines_refused;
+	return count;
+}
+
 /* What a run did, in words; rare things only where they happened. */
 static void table_costs(const struct table *table, const struct gp_result_run *run)
 {
@@ -198,6 +207,8 @@ static void table_costs(const struct table *table, const struct gp_result_run *r
 		{ run->left_short, "time left alone", "times left alone" },
 		{ run->limited, "held back", "held back" },
 		{ run->aged, "raised by age", "raised by age" },
+		{ table_refused(run), "deadline refused by the admission test",
+		  "deadlines refused by the admission test" },
 	};
 	char item[TABLE_ITEM_SIZE], text[GP_UNITS_TEXT_SIZE], longest[GP_UNITS_TEXT_SIZE];
 	uint64_t unfinished = gp_row_unfinished(run);

@@ -149,7 +149,8 @@ enum gp_why {
 
 /* Gate changes for one device, decided at once. Closes come before opens. The driver carries it out in as
  * few transactions as the unit allows and reports with gp_sched_applied(). A device has at most one plan
- * under way. Orders on several devices that move one gang carry the same move. */
+ * under way. When a device has a newer plan, what is left of an older one must not be carried out any
+ * more. Orders on several devices that move one gang carry the same move. */
 struct gp_order {
 	struct gp_queue_id queue;
 	struct gp_client_id client;

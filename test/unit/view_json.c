@@ -66,6 +66,7 @@ static void check_client(bool is_service, const char *name)
 	field("deadlines", GP_JSON_OBJECT_BEGIN, NULL);
 	field("met", GP_JSON_NUMBER, "0");
 	field("missed", GP_JSON_NUMBER, "0");
+	field("refused", GP_JSON_NUMBER, "0");
 	next(GP_JSON_OBJECT_END, NULL);
 	next(GP_JSON_OBJECT_END, NULL);
 }
