@@ -281,7 +281,7 @@ static void bo_remove(struct gp_vproc *process, struct gp_vbo *bo)
 	uint32_t at = memory_search(process, bo->va), index = (uint32_t)bo->handle;
 
 	process->bo_count--;
-	memmove(&process->bos[at], &process->bos[at + 1u], (process->bo_count - at) * sizeof(struct gp_vbo *));
+	memmove(&process->bos[at], &process->bos[at + 1u], (process->bo_count - at) * sizeof(process->bos[0]));
 	process->handles[index] = NULL;
 	if (index < process->handle_free)
 		process->handle_free = index;
@@ -359,7 +359,7 @@ int gp_vbo_alloc(struct gp_vproc *process, struct kfd_ioctl_alloc_memory_of_gpu_
 	bo->handle = (uint64_t)gpu->gpu_id << 32 | bo_handle_take(process);
 	process->handles[(uint32_t)bo->handle] = bo;
 	at = memory_search(process, bo->va);
-	memmove(&process->bos[at + 1u], &process->bos[at], (process->bo_count - at) * sizeof(struct gp_vbo *));
+	memmove(&process->bos[at + 1u], &process->bos[at], (process->bo_count - at) * sizeof(process->bos[0]));
 	process->bos[at] = bo;
 	process->bo_count++;
 	args->handle = bo->handle;

@@ -63,10 +63,11 @@ void gp_row_init(struct gp_row *row, const struct gp_result_run *run, uint32_t i
 
 bool gp_row_find(struct gp_row *row, const struct gp_result_run *run, const char *name)
 {
-	for (uint32_t i = 0; i < run->client_count; i += row->count) {
+	for (uint32_t i = 0; i < run->client_count;) {
 		gp_row_init(row, run, i);
 		if (!strcmp(row->name, name))
 			return true;
+		i += row->count;
 	}
 	return false;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Device descriptions from outside: refused with a sentence, or good enough that a device made from them runs a kernel. */
+/* Device descriptions from outside: refused with a sentence, or good enough that a device made from them runs a kernel.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void fuzz_run(const struct gp_desc *desc)
 {
 	struct gp_gpu_packet packet = {
-		.type = GP_GPU_KERNEL, .kernel = { .workgroups = 5000, .workgroup_ns = 1000000, .waves = 1, .vgprs = 8 },
+		.type = GP_GPU_KERNEL,
+		.kernel = { .workgroups = 5000, .workgroup_ns = 1000000, .waves = 1, .vgprs = 8 },
 	};
 	struct gp_gpu_queue_attr attr = { .kind = GP_GPU_COMPUTE };
 	struct gp_gpu_config config = { .desc = desc };
@@ -59,7 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		int r = gp_desc_line(&desc, (enum gp_desc_key)key, line, sizeof(line));
 
 		FUZZ_CHECK(r == (value->present ? 0 : -ENOENT));
-		FUZZ_CHECK(!value->present || (value->min <= value->value && value->value <= value->max && *value->source));
+		FUZZ_CHECK(!value->present ||
+			   (value->min <= value->value && value->value <= value->max && *value->source));
 	}
 	fuzz_run(&desc);
 	return 0;
