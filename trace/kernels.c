@@ -172,7 +172,7 @@ static int kernels_grid(const struct kernels_reader *reader, struct gp_trace_ker
 	if (!kernels_has(reader, KERNELS_WORKGROUP_X) || !kernels_has(reader, KERNELS_GRID_X))
 		return 0;
 	for (int i = 0; i < 3; i++) {
-		uint32_t side, grid;
+		uint32_t side = 0, grid = 0;
 
 		r = kernels_u32(reader, (enum kernels_column)(KERNELS_WORKGROUP_X + i), 1, &side, error);
 		if (r < 0)
