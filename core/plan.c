@@ -225,6 +225,30 @@ static uint32_t plan_next_aged(const struct gp_plan_builder *b)
 	return found;
 }
 
+/* Beside a device full of long workgroups an open gate may be worth nothing: after an aged turn in vain those with work
+ * yield for the next one, if the budget can pay for that, too. */
+static void plan_yield(struct gp_plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
+	struct gp_order *candidates = &b->plan->close[b->plan->close_count];
+	uint32_t i, count = 0, transactions;
+
+	for (i = 0; i < open->count && b->plan->close_count + count < GP_PLAN_MAX; i++) {
+		const struct gp_queue *q = &sched->queues[open->slots[i]];
+
+		if (q->seat != b->device->aged_seat && q->has_work && !q->aged && q->gang == GP_NONE &&
+		    q->hold_until_ns <= sched->now_ns)
+			candidates[count++] = plan_order(sched, open->slots[i], GP_WHY_YIELD);
+	}
+	transactions = plan_transactions(sched, b->device, candidates, count);
+	if (!count || !gp_budget_can_pay(sched, b->device, transactions + 1))
+		return;
+	gp_budget_pay(b->device, transactions);
+	for (i = 0; i < count; i++)
+		gp_plan_close(b, candidates[i].queue.index, GP_WHY_YIELD);
+}
+
 /* One that waited a whole window opens whatever its rank, if the budget can pay for putting it aside again. */
 static void plan_open_aged(struct gp_plan_builder *b)
 {
@@ -242,6 +266,8 @@ static void plan_open_aged(struct gp_plan_builder *b)
 					GP_NEVER_NS; /* the turn does not run out while it waits for the budget */
 			break;
 		}
+		if (b->device->aged_alone && !b->device->aged_begun)
+			plan_yield(b);
 		if (gp_plan_is_full(b) || !gp_slots_make_room(b, &sched->queues[i]))
 			break;
 		plan_open(b, i, GP_WHY_AGED);
@@ -278,6 +304,8 @@ static void plan_open_ready(struct gp_plan_builder *b)
 	int64_t hold_rank = gp_device_hold_rank(sched, b->device);
 	uint32_t queue, first = b->plan->open_count;
 
+	if (b->device->aged_alone && b->device->aged_seat != GP_NONE && b->device->aged_until_ns != GP_NEVER_NS)
+		return; /* they yield */
 	while ((queue = gp_heap_top(b->device, GP_HEAP_READY)) != GP_NONE && !gp_plan_is_full(b)) {
 		const struct gp_queue *q = &sched->queues[queue];
 
@@ -325,7 +353,8 @@ static void plan_timers(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t i;
 
-	if (device->aged_seat != GP_NONE && device->aged_until_ns <= sched->now_ns) {
+	if (device->aged_seat != GP_NONE && (device->aged_until_ns <= sched->now_ns ||
+					     (device->aged_alone && !sched->seats[device->aged_seat].work_count))) {
 		const struct gp_seat *seat = &sched->seats[device->aged_seat];
 
 		gp_work_aged_over(sched, device);
@@ -337,6 +366,7 @@ static void plan_timers(struct gp_sched *sched, struct gp_device *device)
 				sched->queues[member].aged = false;
 				gp_device_of(sched, &sched->queues[member])->dirty = true;
 			}
+			q->in_vain = q->aged && q->has_work && q->completed == q->aged_mark;
 			q->aged = false;
 			q->age_start_ns = sched->now_ns;
 			q->age_open_ns = 0;

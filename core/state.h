@@ -78,6 +78,8 @@ struct gp_queue {
 	uint64_t age_start_ns, age_open_ns;
 	uint64_t age_due_ns; /* 0: not waiting */
 	bool aged;           /* has, or is owed, an aged turn: not closed by priority */
+	bool in_vain;        /* no packet was completed in its last aged turn */
+	uint64_t aged_mark;  /* packets completed when the aged turn began */
 
 	/* Accounts. */
 	uint64_t run_ns, wait_ns, mark_ns; /* mark: accounted up to here */
@@ -169,6 +171,7 @@ struct gp_device {
 	uint32_t aged_seat;     /* whose aged turn it is; GP_NONE: nobody's */
 	uint64_t aged_until_ns; /* GP_NEVER_NS: it still waits for the budget */
 	bool aged_begun;        /* its first gate has opened */
+	bool aged_alone;        /* those with work beside it yield, because its last aged turn was in vain */
 	struct gp_stats stats;
 };
 

@@ -379,10 +379,14 @@ static void work_grow_old(struct gp_sched *sched, struct gp_queue *q)
 	device->aged_seat = q->seat;
 	device->aged_begun = false;
 	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns + 2 * device->attr.open_ns;
+	device->aged_alone = false;
 	device->stats.aged++;
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
-		if (sched->queues[i].has_work && sched->queues[i].gate == GP_GATE_CLOSED)
+		if (sched->queues[i].has_work && sched->queues[i].gate == GP_GATE_CLOSED) {
 			sched->queues[i].aged = true;
+			sched->queues[i].aged_mark = sched->queues[i].completed;
+			device->aged_alone |= sched->queues[i].in_vain && q->gang == GP_NONE && !device->attr.switch_ns;
+		}
 	if (q->gang != GP_NONE)
 		gp_gang_open(sched, q->gang, GP_WHY_AGED);
 	else if (device->attr.switch_ns && q->is_batch)
@@ -396,6 +400,7 @@ void gp_work_aged_over(struct gp_sched *sched, struct gp_device *device)
 	uint32_t seat, i;
 
 	device->aged_seat = GP_NONE;
+	device->aged_alone = false;
 	device->dirty = true;
 	for (seat = device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
 		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)

@@ -144,6 +144,7 @@ enum gp_why {
 	GP_WHY_IDLE = 17,       /* closed though idle, so that it cannot start late */
 	GP_WHY_COMPANY = 18,    /* opened though idle, because its client's transaction is paid for */
 	GP_WHY_LOST = 19,       /* the gate changed without an order (lease, agent, application) */
+	GP_WHY_YIELD = 20,      /* closed: another waited longer than the ageing window, and got nowhere beside it */
 	GP_WHY_COUNT
 };
 
@@ -267,7 +268,8 @@ uint32_t gp_sched_trace_read(const struct gp_sched *sched, uint64_t *cursor, str
 int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stats *ret_stats);
 /* The longest a queue with work can wait, from the parameters and the present clients, rate limit included; provided
  * that queues which are never parked (unseen ones, gangs, quarantined ones) leave a slot. It waits for an open gate:
- * what it gets of a full device is the hardware's choice. */
+ * what it gets of a full device is the hardware's choice, until an aged turn was in vain:
+ * for the next one the others yield. */
 uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t device);
 /* Whole-state invariant check, O(n log n): NULL if all is well, else what is wrong. For tests and debug builds. */
 const char *gp_sched_check(const struct gp_sched *sched);

@@ -156,6 +156,40 @@ static void idle_queue_does_not_age(void **state)
 	world_free(w);
 }
 
+/* The first aged turn is beside the urgent queue. If nothing was completed in it, the urgent queue yields for the next
+ * one, and is back as soon as that is over or its work is done. */
+static void aged_turn_in_vain_makes_others_yield(void **state)
+{
+	uint32_t device, i;
+	struct world *w = starving_new(
+		(struct world_setup){
+			.attr = { .unit = GP_UNIT_PROCESS },
+			.param = { .age_window_ns = 100 * MS, .age_turn_ns = 5 * MS, .overhead_permille = 1000 } },
+		1, &device);
+
+	for (i = 0; i < 150 && !world_is_open(w, 1); i++)
+		world_run(w, 1 * MS);
+	assert_true(world_is_open(w, 1) && world_is_open(w, 0));
+	world_run(w, 10 * MS);
+	assert_true(!world_is_open(w, 1) && world_is_open(w, 0));
+	for (i = 0; i < 150 && !world_is_open(w, 1); i++)
+		world_run(w, 1 * MS);
+	assert_true(world_is_open(w, 1));
+	assert_false(world_is_open(w, 0));
+	assert_int_equal(world_last_order(w, 0, 0)->why, GP_WHY_YIELD);
+	world_run(w, 10 * MS);
+	assert_true(!world_is_open(w, 1) && world_is_open(w, 0));
+	for (i = 0; i < 150 && !world_is_open(w, 1); i++)
+		world_run(w, 1 * MS);
+	assert_true(world_is_open(w, 1) && !world_is_open(w, 0));
+	world_complete(w, 1, 1); /* it got somewhere: next time it runs beside the other again */
+	world_run(w, 10 * MS);
+	for (i = 0; i < 150 && !world_is_open(w, 1); i++)
+		world_run(w, 1 * MS);
+	assert_true(world_is_open(w, 1) && world_is_open(w, 0));
+	world_free(w);
+}
+
 /* The seat whose aged turn it is goes away: the next one is served. */
 static void aged_client_that_dies_makes_room(void **state)
 {
@@ -307,6 +341,7 @@ int main(void)
 		cmocka_unit_test(worst_wait_is_within_the_bound),
 		cmocka_unit_test(served_queue_does_not_age),
 		cmocka_unit_test(idle_queue_does_not_age),
+		cmocka_unit_test(aged_turn_in_vain_makes_others_yield),
 		cmocka_unit_test(aged_client_that_dies_makes_room),
 		cmocka_unit_test(preemptions_are_limited),
 		cmocka_unit_test(budget_fills_however_often_one_looks),
