@@ -93,9 +93,12 @@ static int main_load_device(struct main_run *run, struct gp_error *error)
 	if (ret)
 		return ret;
 	for (i = 0; i < run->options.override_count; i++) {
-		ret = gp_desc_override(&run->desc, run->options.overrides[i], error);
-		if (ret)
-			return -ESRCH;
+		struct gp_error why = { "" };
+
+		if (gp_desc_override(&run->desc, run->options.overrides[i], &why))
+			return gp_error_set(error, -ESRCH,
+					    "--set device.%.60s: %.300s (--describe lists the keys and their ranges)",
+					    run->options.overrides[i], why.text);
 	}
 	return 0;
 }
