@@ -14,7 +14,7 @@ help:
 	@echo "make demo          build, simulate an inference service beside a training job, write out/demo.html"
 	@echo "make all           build (in build/)"
 	@echo "make test          build with -Werror and run every test; ends with 'N passed, N failed'"
-	@echo "make vgpu-test     the virtual node (docs/vgpu.md) with unmodified ROCm programs; needs root, /dev/fuse, Linux 6.9"
+	@echo "make vgpu-test     of those only the virtual node's (docs/vgpu.md): unmodified ROCm programs; root, /dev/fuse, Linux 6.9"
 	@echo "make sanitize      the tests again, with the address and undefined-behaviour sanitizers"
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
@@ -42,17 +42,18 @@ demo:
 	@ninja -C build --quiet cli/gpreempt sim/gpreempt-sim
 	@tools/demo build
 
-# The kernel's headers are wanted, not needed: without root the check that uses them is skipped, and says so.
+# The kernel's headers and ROCm are wanted, not needed: where they cannot be installed the tests that use them are skipped,
+# and say so. What has just been installed is seen by a tree that was configured without it.
 test:
-	@tools/deps build test
-	@tools/deps kernel || true
+	@tools/deps build test kernel vgpu rocm || tools/deps build test
+	@test ! -f build-test/build.ninja || meson setup --reconfigure build-test >/dev/null
 	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
-	@tools/run-tests build-test --no-suite vgpu
+	@tools/run-tests build-test
 
 vgpu-test:
 	@tools/deps build test vgpu rocm
+	@test ! -f build-test/build.ninja || meson setup --reconfigure build-test >/dev/null
 	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
-	@meson setup --reconfigure build-test >/dev/null
 	@tools/run-tests build-test --suite vgpu
 
 sanitize:
