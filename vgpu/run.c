@@ -19,13 +19,14 @@
 #include <unistd.h>
 #include "vgpu/control.h"
 #include "vgpu/namespace.h"
+#include "vgpu/root.h"
 
 #define RUN_FAILED    125 /* as env, nohup and timeout have it: the failure is ours, not the command's */
 #define RUN_NODES_MAX 64u
 #define RUN_TRIES     200u
 
 struct run_options {
-	const char *device, *gpus, *dilation, *kernels, *name;
+	const char *device, *gpus, *dilation, *kernels, *name, *root;
 	int verbose;
 };
 
@@ -44,6 +45,7 @@ static void run_usage(FILE *stream)
 		"      --dilate K       the GPU runs K times slower than the host's clock, default 1\n"
 		"  -k, --kernels FILE   names, times and bodies of kernels by fingerprint\n"
 		"      --name NAME      default \"default\"\n"
+		"      --root DIR       run: the command's root, another system that sees the node's /dev and /sys\n"
 		"  -v, --verbose        vgpud says what happens; twice: more\n"
 		"It models timing and scheduling. It interprets no instructions: kernels it does not know take time and\n"
 		"compute nothing; clients are not protected from each other's memory.\n");
@@ -52,10 +54,15 @@ static void run_usage(FILE *stream)
 static int run_parse(int argc, char **argv, struct run_options *ret_options)
 {
 	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' }, { "gpus", required_argument, NULL, 'n' },
-		{ "dilate", required_argument, NULL, 'D' }, { "kernels", required_argument, NULL, 'k' },
-		{ "name", required_argument, NULL, 'N' },   { "verbose", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },         { 0 },
+		{ "device", required_argument, NULL, 'd' },
+		{ "gpus", required_argument, NULL, 'n' },
+		{ "dilate", required_argument, NULL, 'D' },
+		{ "kernels", required_argument, NULL, 'k' },
+		{ "name", required_argument, NULL, 'N' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "root", required_argument, NULL, 'R' },
+		{ 0 },
 	};
 	int option;
 
@@ -67,6 +74,7 @@ static int run_parse(int argc, char **argv, struct run_options *ret_options)
 		case 'D': ret_options->dilation = optarg; break;
 		case 'k': ret_options->kernels = optarg; break;
 		case 'N': ret_options->name = optarg; break;
+		case 'R': ret_options->root = optarg; break;
 		case 'v': ret_options->verbose++; break;
 		case 'h': run_usage(stdout); exit(0);
 		default: return -EINVAL;
@@ -275,8 +283,9 @@ static void run_environment(const char *text)
 	}
 }
 
-static void run_child(char **command, const char *text, int namespace)
+static void run_child(const struct run_options *options, char **command, const char *text, int namespace)
 {
+	struct gp_error error;
 	char directory[PATH_MAX];
 	sigset_t none;
 	bool here = getcwd(directory, sizeof(directory));
@@ -288,7 +297,11 @@ static void run_child(char **command, const char *text, int namespace)
 		fprintf(stderr, "vgpu: cannot enter the node's mount namespace: %s\n", strerror(errno));
 		_exit(RUN_FAILED);
 	}
-	if (here && chdir(directory) < 0)
+	if (options->root && gp_root_enter(options->root, &error) < 0) {
+		fprintf(stderr, "vgpu: %s\n", error.text);
+		_exit(RUN_FAILED);
+	}
+	if (here && chdir(directory) < 0 && !options->root)
 		fprintf(stderr, "vgpu: the folder %s is not there inside the node: %s\n", directory, strerror(errno));
 	run_environment(text);
 	execvp(command[0], command);
@@ -351,7 +364,7 @@ static int run_run(const struct run_options *options, char **command)
 	signals = signalfd(-1, &set, SFD_CLOEXEC);
 	child = fork();
 	if (child == 0)
-		run_child(command, text, namespace);
+		run_child(options, command, text, namespace);
 	if (child < 0) {
 		fprintf(stderr, "vgpu: cannot fork: %s\n", strerror(errno));
 		return RUN_FAILED;
