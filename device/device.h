@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A backend: how the gates of one kind of device are changed and what it can do. For those who write one; the daemon is
+ * its only user. All calls come from the daemon's decision thread and must not block: what takes time is done by a thread
+ * of the backend's own or by the client's agent, and reported with gp_device_host's functions, which may be called from
+ * any thread.
+ */
+#ifndef GP_DEVICE_DEVICE_H
+#define GP_DEVICE_DEVICE_H
+
+#include <gpreempt/sched.h>
+#include <gpreempt/wire.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "lib/error.h"
+
+#define GP_DEVICE_NAME_SIZE  64u
+#define GP_DEVICE_REPORT_MAX 16u
+#define GP_DEVICE_TEXT_SIZE  200u
+
+/* What was tried, best mechanism first, and how it went: one line each, shown by `status` and `doctor`. */
+struct gp_device_finding {
+	uint32_t mechanism; /* enum gp_mechanism; GP_MECHANISM_NONE: about the device itself */
+	bool usable;
+	char text[GP_DEVICE_TEXT_SIZE];
+};
+
+/* One device as the backend found it. */
+struct gp_device_info {
+	char name[GP_DEVICE_NAME_SIZE];   /* "AMD Instinct MI300X" or the gfx name */
+	char driver[GP_DEVICE_NAME_SIZE]; /* versions that the learned costs belong to: KFD 1.17, firmware 171 */
+	uint32_t gpu_id, node;
+	char bdf[16];
+	uint32_t cu_count, xcc_count, slot_count, process_count_max;
+	uint64_t memory_size;
+	uint32_t dilation;  /* its time runs this many times slower than ours; 1 on real hardware */
+	uint32_t mechanism; /* reached; GP_MECHANISM_NONE: nothing can be preempted, and the findings say why */
+	enum gp_unit unit;
+	bool stops_all;      /* each transaction stops every queue of the device */
+	bool fetch_counters; /* see struct gp_device_attr */
+	bool kernel_reopens; /* gates open by themselves when the daemon dies */
+	uint64_t close_ns, open_ns; /* prior, device time */
+	struct gp_device_finding findings[GP_DEVICE_REPORT_MAX];
+	uint32_t finding_count;
+};
+
+/* A client as backends see it. The daemon owns it; tag finds it again. */
+struct gp_device_client {
+	uint64_t tag;
+	pid_t pid; /* in the daemon's namespace */
+	int pidfd;
+	uint32_t flags;     /* GP_HELLO_… */
+	uint32_t mechanism; /* what this client's gates are changed by; set by attach and by its failure */
+	void *backend;      /* the backend's own */
+};
+
+struct gp_device_change {
+	struct gp_device_client *client;
+	uint32_t slot, generation, gpu_id, queue_id;
+	bool open;
+	int result;
+};
+
+/* What the daemon offers to its backends. */
+struct gp_device_host {
+	void *daemon;
+	/* Sends an order to the client's agent; its answer comes back to the daemon, not to the backend. 0 or -errno. */
+	int (*order)(void *daemon, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
+		     const struct gp_device_change *changes, uint32_t count);
+	/* From any thread: these changes of plan seq are done; results inside. issue_ns, done_ns: CLOCK_MONOTONIC. */
+	void (*done)(void *daemon, uint64_t seq, uint32_t gpu_id, const struct gp_device_change *changes, uint32_t count,
+		     uint64_t issue_ns, uint64_t done_ns);
+	/* From any thread: the client now uses another mechanism, and why (fallback, debugger detached). */
+	void (*mechanism)(void *daemon, uint64_t client_tag, uint32_t mechanism, const char *why);
+	/* From any thread: the device was reset or a preemption failed: the daemon stops ordering on it. */
+	void (*failed)(void *daemon, uint32_t gpu_id, const char *why);
+};
+
+struct gp_device_config {
+	uint32_t mechanisms; /* GP_MECHANISM_BIT of those allowed; 0: all */
+	uint32_t grace;      /* DBG_TRAP SUSPEND: 1K cycles */
+};
+
+struct gp_backend;
+struct gp_backend_ops {
+	const char *name;
+	/* Once, at start; may block for a second. Returns the number of devices found (0: none here), or a negative errno
+	 * and a sentence. infos: GP_DEVICE_MAX of them. ret_backend is owned by the caller until fini. */
+	int (*init)(const struct gp_device_host *host, const struct gp_device_config *config, struct gp_device_info *infos,
+		    struct gp_backend **ret_backend, struct gp_error *error);
+	void (*fini)(struct gp_backend *backend); /* every gate it closed is open afterwards */
+	/* A client said hello (and: that its runtime is enabled). Chooses client->mechanism; may start to attach. */
+	int (*attach)(struct gp_backend *backend, struct gp_device_client *client);
+	/* The client goes, or must be let go (RUNTIME_DISABLE): no debugger of ours on it afterwards. Answered by
+	 * host->mechanism(…, GP_MECHANISM_NONE). gone: its process is dead. */
+	void (*detach)(struct gp_backend *backend, struct gp_device_client *client, bool gone);
+	/* A queue came: what must be done before it can be suspended (EC_QUEUE_NEW). May be NULL. */
+	void (*queue_added)(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id, uint32_t queue_id);
+	/* One client's part of a plan on one device: closes or opens, not both. Never blocks; exactly one host->done (or, through
+	 * the agent, one APPLIED) follows. Negative errno: nothing will follow, the changes failed. */
+	int (*apply)(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
+		     const struct gp_device_change *changes, uint32_t count);
+};
+
+extern const struct gp_backend_ops gp_backend_null, gp_backend_kfd;
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * KFD's user interface beyond the system's <linux/kfd_ioctl.h> (KFD 1.11 in Debian 12): the ioctls that came until Linux
+ * 6.12 (KFD 1.17). For the agent and the daemon, who call it, and for vgpud, who answers.
+ */
+#ifndef GPREEMPT_KFD_H
+#define GPREEMPT_KFD_H
+
+#include <linux/kfd_ioctl.h>
+#include <stdint.h>
+
+#define GP_KFD_MAJOR 1u
+#define GP_KFD_MINOR 17u /* Linux 6.12 */
+
+#define GP_KFD_NR_RUNTIME_ENABLE 0x25u
+#define GP_KFD_NR_DBG_TRAP       0x26u
+
+struct gp_kfd_runtime_enable {
+	uint64_t r_debug;
+	uint32_t mode_mask, capabilities_mask;
+};
+#define GP_KFD_RUNTIME_MODE_ENABLE 1u
+#define GP_KFD_RUNTIME_MODE_TTMP   2u
+
+enum gp_kfd_dbg_op {
+	GP_KFD_DBG_ENABLE,
+	GP_KFD_DBG_DISABLE,
+	GP_KFD_DBG_SEND_RUNTIME_EVENT,
+	GP_KFD_DBG_SET_EXCEPTIONS_ENABLED,
+	GP_KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE,
+	GP_KFD_DBG_SET_WAVE_LAUNCH_MODE,
+	GP_KFD_DBG_SUSPEND_QUEUES,
+	GP_KFD_DBG_RESUME_QUEUES,
+	GP_KFD_DBG_SET_NODE_ADDRESS_WATCH,
+	GP_KFD_DBG_CLEAR_NODE_ADDRESS_WATCH,
+	GP_KFD_DBG_SET_FLAGS,
+	GP_KFD_DBG_QUERY_DEBUG_EVENT,
+	GP_KFD_DBG_QUERY_EXCEPTION_INFO,
+	GP_KFD_DBG_GET_QUEUE_SNAPSHOT,
+	GP_KFD_DBG_GET_DEVICE_SNAPSHOT,
+};
+#define GP_KFD_EC_QUEUE_NEW       (1ull << 29) /* EC 30 */
+#define GP_KFD_EC_PROCESS_RUNTIME (1ull << 47) /* EC 48 */
+#define GP_KFD_QUEUE_ERROR        (1u << 30)
+#define GP_KFD_QUEUE_INVALID      (1u << 31)
+
+struct gp_kfd_dbg_trap {
+	uint32_t pid, op;
+	union {
+		struct {
+			uint64_t exception_mask, rinfo_ptr;
+			uint32_t rinfo_size, dbg_fd;
+		} enable;
+		struct {
+			uint64_t exception_mask;
+			uint32_t gpu_id, queue_id;
+		} send_runtime_event;
+		struct {
+			uint64_t exception_mask;
+		} set_exceptions_enabled;
+		struct {
+			uint64_t exception_mask, queue_array_ptr;
+			uint32_t num_queues, grace_period;
+		} suspend;
+		struct {
+			uint64_t queue_array_ptr;
+			uint32_t num_queues, pad;
+		} resume;
+		struct {
+			uint64_t exception_mask;
+			uint32_t gpu_id, queue_id;
+		} query_event;
+		struct {
+			uint64_t exception_mask, snapshot_buf_ptr;
+			uint32_t num_queues, entry_size;
+		} queue_snapshot;
+		struct {
+			uint64_t exception_mask, snapshot_buf_ptr;
+			uint32_t num_devices, entry_size;
+		} device_snapshot;
+		uint8_t raw[32];
+	};
+};
+struct gp_kfd_runtime_info {
+	uint64_t r_debug;
+	uint32_t runtime_state, ttmp_setup;
+};
+struct gp_kfd_queue_snapshot {
+	uint64_t exception_status, ring_base_address, write_pointer_address, read_pointer_address,
+		ctx_save_restore_address;
+	uint32_t queue_id, gpu_id, ring_size, queue_type, ctx_save_restore_area_size, reserved;
+};
+
+#define GP_KFD_QUEUE_TYPE_SDMA_BY_ENG_ID 4u
+struct gp_kfd_create_queue { /* 88 bytes until 1.16, 96 since */
+	struct kfd_ioctl_create_queue_args base;
+	uint32_t sdma_engine_id, pad;
+};
+
+_Static_assert(sizeof(struct gp_kfd_dbg_trap) == 40, "as in Linux 6.12");
+_Static_assert(sizeof(struct gp_kfd_queue_snapshot) == 64, "as in Linux 6.12");
+_Static_assert(sizeof(struct gp_kfd_create_queue) == 96, "as in Linux 6.12");
+
+#endif

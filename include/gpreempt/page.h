@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The page an agent and the daemon share (a sealed memfd of the daemon's, one per client): edges and counters, so that
+ * a doorbell costs a store and a load, and nobody wakes while nothing changes. Not trusted by either side.
+ *
+ * The protocol, per queue (checked by exhaustive interleaving in test/unit/page_edges.c):
+ *   application thread, at a doorbell:  doorbell = packets;  fence;  if (armed & BUSY) exchange armed with 0,
+ *                                       and whoever got BUSY writes the eventfd
+ *   daemon, believing the queue idle:   armed = BUSY;  fence;  read doorbell again: moved? then it is busy after all
+ *   agent, seeing the queue drained:    completed = …;  fence;  if (armed & IDLE) exchange, write the eventfd
+ *   daemon, believing the queue busy:   armed = IDLE;  fence;  read the counters again
+ * Either the writer sees the flag or the daemon sees the value, so no edge is lost; one that is reported twice is harmless.
+ */
+#ifndef GPREEMPT_PAGE_H
+#define GPREEMPT_PAGE_H
+
+#include <stdint.h>
+#include <gpreempt/wire.h>
+
+#define GP_PAGE_MAGIC 0x67706167u
+#define GP_ARMED_BUSY 1u /* tell me when it gets work */
+#define GP_ARMED_IDLE 2u /* tell me when it has none left */
+
+#define GP_PAGE_BLOCKED 1u /* the packet at its head waits for a signal: it has packets but nothing to run */
+#define GP_PAGE_CLOSED  2u /* the agent has closed it (for people; orders are acknowledged by message) */
+
+struct gp_page_queue {
+	_Alignas(64) uint64_t doorbell; /* packets announced by seen doorbells; application threads, only grows */
+	uint64_t written;   /* agent: sampled write counter (packets; bytes on a copy queue) */
+	uint64_t completed; /* agent: sampled read counter, same unit */
+	uint32_t flags;     /* agent */
+	uint32_t armed;     /* daemon sets, writers clear */
+	uint64_t hint_ns;   /* application: work arrives so many ns after it was written; see hint_count */
+	uint32_t hint_count; /* application: how many hints so far */
+	uint32_t generation; /* agent: whose slot this is */
+	uint64_t reserved[2];
+};
+
+struct gp_page {
+	_Alignas(64) uint32_t magic;
+	uint32_t version;
+	uint32_t queue_count; /* slots that follow: GP_WIRE_QUEUE_MAX */
+	uint32_t renewals;    /* daemon: leases are renewed each time this changes */
+	uint32_t armed;       /* daemon: GP_ARMED_BUSY: tell me of hints */
+	uint32_t beats;       /* agent's thread: counts its rounds */
+	uint64_t hint_ns;     /* for every compute queue of the process */
+	uint32_t hint_count, hint_gpu_id; /* gpu_id 0: on every device the process has queues on */
+	_Alignas(64) struct gp_page_queue queues[GP_WIRE_QUEUE_MAX];
+};
+
+_Static_assert(sizeof(struct gp_page_queue) == 64, "one cache line a queue");
+_Static_assert(sizeof(struct gp_page) == 64 + 64 * GP_WIRE_QUEUE_MAX, "no holes");
+
+#endif

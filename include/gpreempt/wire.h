@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What agents, commands and the daemon say to each other. One Unix socket (SOCK_SEQPACKET), one message per packet,
+ * fixed layouts in the machine's own byte order: both ends are on one machine. docs/protocol.md tells the story around it.
+ *
+ * Either end treats the other as hostile: every size, count and index is checked where it arrives; a message of another
+ * size than its type has ends the connection. Fields that are not used are zero.
+ *
+ * Compatible change: new message types are appended and are sent only to a peer whose version knows them. Layouts never
+ * change within GP_WIRE_VERSION. A daemon serves every version from GP_WIRE_VERSION_MIN on.
+ */
+#ifndef GPREEMPT_WIRE_H
+#define GPREEMPT_WIRE_H
+
+#include <stdint.h>
+
+#define GP_WIRE_VERSION     1u
+#define GP_WIRE_VERSION_MIN 1u
+#define GP_WIRE_MAGIC       0x67707265u /* "gpre" */
+#define GP_WIRE_SIZE_MAX    32768u      /* of one message, header included */
+#define GP_WIRE_QUEUE_MAX   1024u       /* queues of one client: slots of its page */
+#define GP_WIRE_ORDER_MAX   512u
+#define GP_WIRE_NAME_SIZE   64u  /* with the closing zero */
+#define GP_WIRE_TEXT_SIZE   512u /* with the closing zero */
+#define GP_WIRE_SOCKET      "/run/gpreempt/gpreempt.sock"
+#define GP_WIRE_SOCKET_ENV  "GPREEMPT_SOCKET"
+
+struct gp_wire_header {
+	uint32_t magic;
+	uint16_t version, type;
+	uint32_t size; /* of the whole message */
+	uint32_t cookie; /* chosen by who asks, repeated in the answer */
+};
+
+enum gp_wire_type {
+	/* Agent to daemon. */
+	GP_WIRE_HELLO = 1,        /* struct gp_wire_hello: first message of an agent */
+	GP_WIRE_QUEUE_ADD = 2,    /* struct gp_wire_queue */
+	GP_WIRE_QUEUE_CHANGE = 3, /* struct gp_wire_queue: its attributes changed (the runtime, the API) */
+	GP_WIRE_QUEUE_REMOVE = 4, /* struct gp_wire_slot: about to be destroyed */
+	GP_WIRE_APPLIED = 5,      /* struct gp_wire_applied */
+	GP_WIRE_LOST = 6,         /* struct gp_wire_lost: gates opened without an order */
+	GP_WIRE_SYNCED = 7,       /* no body: all counters of the page are fresh; cookie of the SYNC */
+	GP_WIRE_RUNTIME = 8,      /* struct gp_wire_runtime: RUNTIME_ENABLE or _DISABLE happens; answered by RUNTIME_OK */
+	GP_WIRE_ATTR = 9,         /* struct gp_wire_attr: of the process, by the API */
+	/* Daemon to agent. */
+	GP_WIRE_WELCOME = 32, /* struct gp_wire_welcome; descriptors: page (memfd), doorbell (eventfd) */
+	GP_WIRE_REFUSED = 33, /* struct gp_wire_text: why; the connection ends */
+	GP_WIRE_ORDER = 34,   /* struct gp_wire_order: change these gates now */
+	GP_WIRE_SAMPLE = 35,  /* struct gp_wire_sample: how often to look at the counters */
+	GP_WIRE_SYNC = 36,    /* no body: look at all counters once */
+	GP_WIRE_MECHANISM = 37, /* struct gp_wire_mechanism: by which means gates are changed from now on */
+	GP_WIRE_RUNTIME_OK = 38, /* no body: the daemon lets go, the call may be forwarded */
+	GP_WIRE_ATTR_NOW = 39,   /* struct gp_wire_attr: what the process has now (after HELLO, set, ceiling) */
+	/* Commands to the daemon, and its answers: control.h. */
+	GP_WIRE_CONTROL = 64,
+};
+
+/* How a gate is changed, best first (design: "Devices"). */
+enum gp_mechanism {
+	GP_MECHANISM_NONE = 0,
+	GP_MECHANISM_DEBUGGER = 1, /* the daemon, as debugger of the client: the kernel reopens when the daemon dies */
+	GP_MECHANISM_SELF = 2,     /* the agent, as debugger of its own process */
+	GP_MECHANISM_UPDATE = 3,   /* the agent, UPDATE_QUEUE 0/100 %, one queue a call */
+	GP_MECHANISM_SUBMIT = 4,   /* the agent holds doorbells back: nothing that runs is stopped */
+};
+#define GP_MECHANISM_BIT(m) (1u << (m))
+
+/* Attributes of a process or of a queue. valid: which fields count. */
+#define GP_ATTR_PRIORITY 1u
+#define GP_ATTR_WEIGHT   2u
+#define GP_ATTR_DEADLINE 4u
+#define GP_ATTR_BUDGET   8u
+#define GP_ATTR_GANG     16u
+struct gp_wire_attr {
+	uint32_t valid;
+	int32_t priority;  /* 0..99, higher is more urgent */
+	uint32_t weight;   /* 1..10000 */
+	uint32_t reserved;
+	uint64_t deadline_ns, budget_ns; /* device time */
+	char gang[GP_WIRE_NAME_SIZE]; /* clients of one uid that give the same name open and close together; empty: none */
+};
+
+#define GP_HELLO_DOORBELLS 1u /* doorbells are seen through the runtime's API table */
+#define GP_HELLO_RUNTIME   2u /* RUNTIME_ENABLE was done before the first queue */
+#define GP_HELLO_AGAIN     4u /* reconnected: its queues follow as QUEUE_ADD, gates in the state given there */
+struct gp_wire_hello {
+	struct gp_wire_header header;
+	uint32_t version_min, version_max;
+	uint32_t flags, mechanisms; /* GP_MECHANISM_BIT of what the agent can do itself */
+	int32_t pid;                /* as the client sees it: told to people, never trusted */
+	uint32_t reserved;
+	struct gp_wire_attr attr; /* wanted; the daemon cuts the priority down to the user's ceiling */
+	char name[GP_WIRE_NAME_SIZE];    /* of the program */
+	char runtime[GP_WIRE_NAME_SIZE]; /* "HSA 1.1 ROCr 5.2.3"; empty: unknown */
+	char agent[GP_WIRE_NAME_SIZE];   /* its version */
+};
+
+struct gp_wire_welcome {
+	struct gp_wire_header header;
+	uint32_t version; /* spoken from here on */
+	uint32_t mechanism;
+	uint32_t lease_ms; /* a closed gate with work opens by itself after this long without a renewal */
+	uint32_t page_size;
+	char stream_map[GP_WIRE_NAME_SIZE]; /* what the runtime's queue priorities mean, unless the user said: docs */
+};
+
+/* A queue as its driver's ioctls tell it. slot: its place in the page, chosen by the agent. */
+enum gp_wire_queue_kind { GP_WIRE_COMPUTE = 0, GP_WIRE_COPY = 1 };
+#define GP_QUEUE_SEEN   1u /* its doorbells are seen */
+#define GP_QUEUE_CLOSED 2u /* its gate is closed now (reconnecting) */
+#define GP_QUEUE_GWS    4u /* cannot be suspended */
+struct gp_wire_queue {
+	struct gp_wire_header header;
+	uint32_t slot, generation; /* generation: how often the slot was used */
+	uint32_t kind, flags;
+	uint32_t gpu_id, queue_id; /* KFD's */
+	uint32_t hw_priority;      /* 0..15: what the runtime wanted of the hardware */
+	uint32_t ring_size;        /* bytes */
+	uint64_t ring, write_pointer, read_pointer; /* addresses in the client */
+	struct gp_wire_attr attr; /* valid fields override the process's */
+};
+struct gp_wire_slot {
+	struct gp_wire_header header;
+	uint32_t slot, generation;
+};
+
+/* Gate changes for one client on one device: closes first, in one call to the driver if the mechanism can. */
+struct gp_wire_change {
+	uint32_t slot, generation;
+	uint32_t open; /* 0 or 1 */
+	int32_t result; /* in APPLIED: 0 or a negative errno */
+};
+struct gp_wire_order {
+	struct gp_wire_header header;
+	uint64_t seq; /* of the plan; an order older than one already seen from this device is not carried out (ESTALE) */
+	uint32_t gpu_id, count;
+	struct gp_wire_change changes[]; /* count, at most GP_WIRE_ORDER_MAX */
+};
+struct gp_wire_applied {
+	struct gp_wire_header header;
+	uint64_t seq;
+	uint32_t gpu_id, count;
+	uint64_t issue_ns, done_ns; /* CLOCK_MONOTONIC of the agent: before the first and after the last call */
+	struct gp_wire_change changes[];
+};
+struct gp_wire_lost {
+	struct gp_wire_header header;
+	uint32_t why;   /* enum gp_lost */
+	uint32_t count; /* changes: what the gates are now */
+	struct gp_wire_change changes[];
+};
+enum gp_lost { GP_LOST_LEASE = 1, GP_LOST_RUNTIME = 2, GP_LOST_DESTROY = 3 };
+
+struct gp_wire_sample {
+	struct gp_wire_header header;
+	uint64_t interval_ns; /* real time, while a queue has work or is unseen; 0: not at all */
+};
+struct gp_wire_mechanism {
+	struct gp_wire_header header;
+	uint32_t mechanism, reserved;
+};
+struct gp_wire_runtime {
+	struct gp_wire_header header;
+	uint32_t enable, reserved; /* 1: enabled (told); 0: is about to be disabled (asked) */
+};
+struct gp_wire_text {
+	struct gp_wire_header header;
+	char text[GP_WIRE_TEXT_SIZE];
+};
+
+#endif
