@@ -419,12 +419,10 @@ static void gpu_queue_init(struct gpu_queue *queue, struct gpu_process *process,
 	queue->process = process;
 	queue->kind = attr->kind;
 	queue->ring_size = attr->ring_size ? attr->ring_size : 1024u;
-	queue->priority = attr->priority ? attr->priority : 7u;
-	queue->priority_class = queue->priority < 7u ? 0 : queue->priority < 11u ? 1u : 2u;
-	queue->mask_cus = gpu_mask_cus(gpu->desc, attr->cu_count);
 	queue->slot = GPU_NOWHERE;
 	gpu_list_init(&queue->working_link);
 	gpu_list_init(&queue->dispatches);
+	gpu_queue_set(queue, attr->priority, attr->cu_count);
 	gpu_timer_init(&queue->doorbell, GPU_TIMER_DOORBELL, queue);
 	for (uint32_t i = 0; i < GP_GPU_DEPS; i++) {
 		gpu_list_init(&queue->waiters[i].link);
@@ -507,8 +505,8 @@ int gp_gpu_queue_add(struct gp_gpu *gpu, uint32_t process_id, const struct gp_gp
 		gpu->copy_queue_count++;
 		gpu->copy_queue_next++;
 	}
-	gpu_queue_set_open(queue, true, false);
-	r = gpu_transaction_update(gpu);
+	gpu_queue_set_open(queue, !attr->closed, false);
+	r = attr->closed ? 0 : gpu_transaction_update(gpu);
 	if (r < 0) {
 		gpu_queue_drop(queue);
 		return r;
@@ -528,7 +526,7 @@ int gp_gpu_queue_remove(struct gp_gpu *gpu, uint32_t queue_id, uint64_t now_ns)
 	queue = gpu_queue_find(gpu, queue_id);
 	if (!queue)
 		return -ENOENT;
-	r = gpu_transaction_update(gpu);
+	r = queue->open ? gpu_transaction_update(gpu) : 0;
 	if (r < 0)
 		return r;
 	gpu_queue_drop(queue);

@@ -30,6 +30,8 @@ struct gp_gpu_config {
 	uint64_t gate_cost_ns; /* one transaction end to end, close or open alike; 0: from the description and the bytes
 				  resident */
 	bool rptr_at_fetch;    /* the read counter moves at fetch instead of at completion */
+	bool hang_halts; /* cpsch: a close that hangs holds the whole device, and all transactions behind it, until a
+			    reset */
 };
 
 enum gp_gpu_kind { GP_GPU_COMPUTE, GP_GPU_COPY };
@@ -39,6 +41,7 @@ struct gp_gpu_queue_attr {
 	uint32_t priority; /* hardware priority 0..15; 0 means 7 (NORMAL); arbitrates among queues of one pipe and among
 			      pipes, never preempts */
 	uint32_t cu_count; /* CU mask as a number of CUs, spread over XCC then SE as KFD does; 0: all */
+	bool closed;       /* it begins closed, which halts nobody */
 };
 
 /* A kernel is so many identical workgroups of so much time each. */
@@ -90,11 +93,14 @@ struct gp_gpu_counters {
 	uint64_t unit_ns; /* CU-share integral: sum of running workgroups' shares of the device x ns (whole device = 1)
 			   */
 	bool open, mapped, resident;
+	uint32_t pipe, slot; /* UINT32_MAX: nowhere */
 };
 
 struct gp_gpu_change {
 	uint32_t queue;
 	bool open;
+	bool set; /* priority and cu_count, as in gp_gpu_queue_attr, hold from the end of the transaction */
+	uint32_t priority, cu_count;
 };
 
 int gp_gpu_create(const struct gp_gpu_config *config, struct gp_gpu **ret_gpu);
@@ -104,6 +110,7 @@ int gp_gpu_process_add(struct gp_gpu *gpu, uint32_t *ret_process);
 int gp_gpu_process_remove(struct gp_gpu *gpu, uint32_t process, uint64_t now_ns); /* its queues and their work vanish */
 int gp_gpu_queue_add(struct gp_gpu *gpu, uint32_t process, const struct gp_gpu_queue_attr *attr, uint64_t now_ns,
 		     uint32_t *ret_queue);
+/* Halts the device like a transaction, unless the queue is closed: KFD then leaves the runlist as it is. */
 int gp_gpu_queue_remove(struct gp_gpu *gpu, uint32_t queue, uint64_t now_ns);
 int gp_gpu_signal_add(struct gp_gpu *gpu, int64_t value, uint32_t *ret_signal); /* ids from 1 */
 int gp_gpu_signal_set(struct gp_gpu *gpu, uint32_t signal, int64_t value, uint64_t now_ns);
@@ -118,6 +125,11 @@ int gp_gpu_doorbell(struct gp_gpu *gpu, uint32_t queue, uint64_t now_ns);
  * same. */
 int gp_gpu_transact(struct gp_gpu *gpu, const struct gp_gpu_change *changes, uint32_t change_count, uint64_t seq,
 		    uint64_t now_ns);
+/* No change: a TRANSACTION event with this seq when everything asked for so far is through. */
+int gp_gpu_mark(struct gp_gpu *gpu, uint64_t seq, uint64_t now_ns);
+/* The runlist, in order: the ids of open compute queues, closed ones left out. Returns how many there are, of which at
+ * most id_count are written. */
+uint32_t gp_gpu_runlist(const struct gp_gpu *gpu, uint32_t *ret_ids, uint32_t id_count, bool *ret_oversubscribed);
 int gp_gpu_set_timeslice(struct gp_gpu *gpu, uint32_t process, uint64_t slice_ns,
 			 uint64_t now_ns); /* tsg only, else -EOPNOTSUPP */
 int gp_gpu_announce(struct gp_gpu *gpu, uint32_t queue, uint64_t until_ns,

@@ -192,6 +192,7 @@ struct gpu_transaction {
 	struct gpu_transaction *next;
 	uint64_t seq;
 	bool update; /* a queue came or went: no event of its own */
+	bool mark;   /* nothing but its event */
 	bool started;
 	uint32_t change_count;
 	struct gp_gpu_change changes[];
@@ -289,7 +290,8 @@ void gpu_queue_mark(struct gpu_queue *queue);       /* whoever serves it must lo
 void gpu_queue_stop(struct gpu_queue *queue);       /* its workgroups are set aside */
 void gpu_queue_start(struct gpu_queue *queue);
 void gpu_queue_set_open(struct gpu_queue *queue, bool open, bool closing);
-void gpu_queue_drop(struct gpu_queue *queue); /* with all its work; frees it */
+void gpu_queue_drop(struct gpu_queue *queue);                                      /* with all its work; frees it */
+void gpu_queue_set(struct gpu_queue *queue, uint32_t priority, uint32_t cu_count); /* it must be stopped */
 void gpu_queue_busy_begin(struct gpu_queue *queue);
 void gpu_queue_busy_end(struct gpu_queue *queue);
 void gpu_queue_see(struct gpu_queue *queue);                                          /* doorbell timer */
@@ -314,6 +316,8 @@ void gpu_workgroup_stop(struct gpu_dispatch *dispatch);     /* set aside */
 void gpu_workgroup_drop(struct gpu_dispatch *dispatch);     /* gone */
 uint64_t gpu_workgroup_kill(struct gpu_dispatch *dispatch); /* back to the start; returns the workgroup-ns wasted */
 void gpu_workgroup_release(struct gpu_dispatch *dispatch);  /* its spin signal came */
+/* Its queue has another mask, or another class than priority_class; nothing of it is resident. */
+void gpu_workgroup_retune(struct gpu_dispatch *dispatch, uint32_t priority_class);
 void gpu_workgroup_freeze(struct gp_gpu *gpu);
 void gpu_workgroup_thaw(struct gp_gpu *gpu);
 void gpu_workgroup_arbitrate(struct gp_gpu *gpu);

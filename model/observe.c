@@ -99,8 +99,25 @@ int gp_gpu_counters(const struct gp_gpu *gpu, uint32_t queue_id, struct gp_gpu_c
 		.open = queue->open,
 		.mapped = queue->kind == GP_GPU_COPY ? queue->open : gpu_queue_runs(queue),
 		.resident = resident,
+		.pipe = queue->pipe ? queue->pipe->index : GPU_NOWHERE,
+		.slot = queue->pipe ? queue->slot : GPU_NOWHERE,
 	};
 	return 0;
+}
+
+uint32_t gp_gpu_runlist(const struct gp_gpu *gpu, uint32_t *ret_ids, uint32_t id_count, bool *ret_oversubscribed)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < gpu->runlist_count; i++) {
+		if (!gpu->runlist[i])
+			continue;
+		if (count < id_count)
+			ret_ids[count] = gpu->runlist[i]->id;
+		count++;
+	}
+	*ret_oversubscribed = gpu->oversubscribed;
+	return count;
 }
 
 struct check_sum {

@@ -99,6 +99,22 @@ void gpu_queue_start(struct gpu_queue *queue)
 	gpu_queue_mark(queue);
 }
 
+void gpu_queue_set(struct gpu_queue *queue, uint32_t priority, uint32_t cu_count)
+{
+	uint32_t before = queue->priority_class;
+
+	queue->priority = priority ? priority : 7u;
+	/* pipe_priority_map of KFD (kfd_mqd_manager.c): low, medium, high. */
+	queue->priority_class = queue->priority < 7u ? 0 : queue->priority < 11u ? 1u : 2u;
+	queue->mask_cus = gpu_mask_cus(queue->gpu->desc, cu_count);
+	for (struct gpu_list *node = queue->dispatches.next; node != &queue->dispatches; node = node->next) {
+		struct gpu_dispatch *dispatch = gpu_container(node, struct gpu_dispatch, queue_link);
+
+		if (dispatch->packet.type == GP_GPU_KERNEL && !dispatch->finished)
+			gpu_workgroup_retune(dispatch, before);
+	}
+}
+
 void gpu_queue_busy_begin(struct gpu_queue *queue)
 {
 	if (!queue->busy_count++)

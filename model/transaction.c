@@ -3,8 +3,8 @@
  * Transactions: gate changes and runlist updates, one after the other. Owns the halting of the device. On cpsch each
  * one stops everybody (KFD unmaps all dynamic queues and maps them again), on mes and tsg only the queues named.
  *
- * Known weakness: queues that come or go while an update is waiting share that update; KFD would halt the device for
- * each.
+ * Known weakness: queues that come or go while an update is waiting share that update, unless a mark stands behind it;
+ * KFD would halt the device for each.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -63,12 +63,14 @@ void gpu_transaction_forget(struct gp_gpu *gpu)
 int gpu_transaction_update(struct gp_gpu *gpu)
 {
 	struct gpu_transaction *transaction;
+	bool waits = false;
 
 	if (gpu->scheduler == GP_SCHEDULER_TSG)
 		return 0;
 	for (transaction = gpu->transaction_first; transaction; transaction = transaction->next)
-		if (transaction->update && !transaction->started)
-			return 0;
+		waits = transaction->mark ? false : waits || (transaction->update && !transaction->started);
+	if (waits)
+		return 0;
 	transaction = calloc(1, sizeof(*transaction));
 	if (!transaction)
 		return -ENOMEM;
@@ -91,12 +93,31 @@ int gp_gpu_transact(struct gp_gpu *gpu, const struct gp_gpu_change *changes, uin
 	for (uint32_t i = 0; i < change_count; i++)
 		if (!gpu_queue_find(gpu, changes[i].queue))
 			return -ENOENT;
+		else if (changes[i].set && changes[i].priority > 15u)
+			return -EINVAL;
 	transaction = calloc(1, sizeof(*transaction) + change_count * sizeof(changes[0]));
 	if (!transaction)
 		return -ENOMEM;
 	transaction->seq = seq;
 	transaction->change_count = change_count;
 	memcpy(transaction->changes, changes, change_count * sizeof(changes[0]));
+	transaction_push(gpu, transaction);
+	gp_gpu_advance(gpu, now_ns);
+	return 0;
+}
+
+int gp_gpu_mark(struct gp_gpu *gpu, uint64_t seq, uint64_t now_ns)
+{
+	struct gpu_transaction *transaction;
+	int r = gpu_begin(gpu, now_ns);
+
+	if (r < 0)
+		return r;
+	transaction = calloc(1, sizeof(*transaction));
+	if (!transaction)
+		return -ENOMEM;
+	transaction->seq = seq;
+	transaction->mark = true;
 	transaction_push(gpu, transaction);
 	gp_gpu_advance(gpu, now_ns);
 	return 0;
@@ -141,6 +162,18 @@ static bool transaction_hangs(struct gp_gpu *gpu, const struct gpu_transaction *
 	return false;
 }
 
+/* A queue that gets another mask or priority is taken off and brought back. Returns the bytes that cost, beyond the
+ * whole device's. */
+static uint64_t transaction_renew(struct gpu_queue *queue, bool whole)
+{
+	uint64_t size = whole ? 0 : transaction_queue_size(queue, true);
+
+	/* Until the end it may not come back with the old ones. */
+	gpu_queue_set_open(queue, true, true);
+	gpu_queue_stop(queue);
+	return size;
+}
+
 /* Stops what is to be closed. Returns when the last trace of it is gone; sizes in bytes of what must be saved and
  * brought back. */
 static uint64_t transaction_stop(struct gp_gpu *gpu, const struct gpu_transaction *transaction,
@@ -158,6 +191,8 @@ static uint64_t transaction_stop(struct gp_gpu *gpu, const struct gpu_transactio
 		if (transaction->changes[i].open) {
 			if (!queue->open)
 				restore_size += transaction_queue_size(queue, false);
+			else if (transaction->changes[i].set)
+				restore_size += transaction_renew(queue, whole);
 			continue;
 		}
 		if (whole)
@@ -182,7 +217,7 @@ static uint64_t transaction_save_size(struct gp_gpu *gpu, const struct gpu_trans
 	for (uint32_t i = 0; i < transaction->change_count; i++) {
 		const struct gpu_queue *queue = gpu_queue_find(gpu, transaction->changes[i].queue);
 
-		if (queue && !transaction->changes[i].open)
+		if (queue && (!transaction->changes[i].open || transaction->changes[i].set))
 			size += transaction_queue_size(queue, true);
 	}
 	return size;
@@ -251,10 +286,20 @@ void gpu_transaction_next(struct gp_gpu *gpu)
 
 	if (gpu->transaction.heap_index != GPU_NOWHERE || gpu->halt != GPU_RUNNING)
 		return;
-	/* A close that hangs is never heard of again, and that queue cannot be closed until a reset; the others can. */
-	while (gpu->transaction_first && transaction_hangs(gpu, gpu->transaction_first))
+	while ((transaction = gpu->transaction_first)) {
+		if (transaction->mark)
+			gpu_emit(gpu, GP_GPU_EVENT_TRANSACTION, NULL, NULL, transaction->seq, 0);
+		else if (!transaction_hangs(gpu, transaction))
+			break;
+		else if (gpu->config.hang_halts && gpu->scheduler == GP_SCHEDULER_CPSCH) {
+			/* The firmware never answers: nothing runs, no timer is armed, a reset ends it. */
+			gpu_halt_begin(gpu, GPU_HALT_TRANSACTION);
+			return;
+		}
+		/* A close that hangs is never heard of again, and that queue cannot be closed until a reset; the others
+		 * can. */
 		transaction_pop(gpu);
-	transaction = gpu->transaction_first;
+	}
 	if (!transaction)
 		return;
 	if (gpu->scheduler == GP_SCHEDULER_TSG) {
@@ -286,6 +331,8 @@ static int transaction_apply(struct gp_gpu *gpu, const struct gpu_transaction *t
 			continue;
 		open = fails ? queue->open : transaction->changes[i].open;
 		*ret_changed |= open != queue->open;
+		if (transaction->changes[i].set && !fails)
+			gpu_queue_set(queue, transaction->changes[i].priority, transaction->changes[i].cu_count);
 		gpu_queue_set_open(queue, open, false);
 		gpu_queue_start(queue);
 	}

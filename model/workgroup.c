@@ -351,6 +351,20 @@ void gpu_workgroup_stop(struct gpu_dispatch *dispatch)
 	gpu_workgroup_update(dispatch);
 }
 
+void gpu_workgroup_retune(struct gpu_dispatch *dispatch, uint32_t priority_class)
+{
+	struct gpu_queue *queue = dispatch->queue;
+	struct gp_gpu *gpu = queue->gpu;
+
+	GPU_ASSERT(!dispatch->inflight && gpu->solo != dispatch);
+	dispatch->slots = gpu_occupancy(gpu->desc, &dispatch->packet.kernel) * queue->mask_cus;
+	if (dispatch->wants && priority_class != queue->priority_class) {
+		gpu_list_remove(&dispatch->want_link);
+		gpu_list_add(&gpu->want[queue->priority_class], &dispatch->want_link);
+	}
+	gpu->space_changed = true;
+}
+
 void gpu_workgroup_drop(struct gpu_dispatch *dispatch)
 {
 	struct gp_gpu *gpu = dispatch->queue->gpu;

@@ -58,18 +58,23 @@ static inline void fixture_load(struct fixture *f, const char *device)
 }
 
 /* The overrides are "key=value", the last one NULL. */
-static inline void fixture_open(struct fixture *f, const char *device, uint64_t gate_cost_ns,
-				const char *const *overrides)
+static inline void fixture_open_config(struct fixture *f, const char *device, struct gp_gpu_config config,
+				       const char *const *overrides)
 {
-	struct gp_gpu_config config = { .desc = &f->desc, .gate_cost_ns = gate_cost_ns };
-
 	memset(f, 0, sizeof(*f));
+	config.desc = &f->desc;
 	fixture_load(f, device);
 	for (; overrides && *overrides; overrides++)
 		fixture_override(f, *overrides);
 	assert_int_equal(gp_gpu_create(&config, &f->gpu), 0);
 	f->events = calloc(EVENT_MAX, sizeof(*f->events));
 	assert_non_null(f->events);
+}
+
+static inline void fixture_open(struct fixture *f, const char *device, uint64_t gate_cost_ns,
+				const char *const *overrides)
+{
+	fixture_open_config(f, device, (struct gp_gpu_config){ .gate_cost_ns = gate_cost_ns }, overrides);
 }
 
 static inline void fixture_close(struct fixture *f)

@@ -173,7 +173,11 @@ static void step_gate(struct book *b, struct book_queue *q, bool open)
 		return;
 	q->changing = true;
 	b->orders[b->seq % 64].used = true;
-	b->orders[b->seq % 64].change = (struct gp_gpu_change){ .queue = q->id, .open = open };
+	b->orders[b->seq % 64].change = (struct gp_gpu_change){ .queue = q->id,
+								.open = open,
+								.set = !below(b, 4),
+								.priority = below(b, 16),
+								.cu_count = below(b, 300) };
 	assert_int_equal(gp_gpu_transact(b->f.gpu, &b->orders[b->seq % 64].change, 1, b->seq, b->now_ns), 0);
 	b->seq++;
 }

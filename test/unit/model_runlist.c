@@ -64,8 +64,13 @@ static void test_closed_queues_count_as_processes(void **state)
 	fixture_gate(&f, queues[0], false, 1, MS);
 	fixture_run(&f, 2 * MS);
 	assert_int_equal(fixture_count(&f, GP_GPU_EVENT_OVERSUBSCRIBED, UINT32_MAX), 1);
+	/* Its going halts nobody, so the runlist learns of it with the next transaction. */
 	assert_int_equal(gp_gpu_queue_remove(f.gpu, queues[0], 2 * MS), 0);
+	assert_int_equal(gp_gpu_next_ns(f.gpu), GP_GPU_NEVER_NS);
 	fixture_run(&f, 3 * MS);
+	assert_int_equal(fixture_count(&f, GP_GPU_EVENT_OVERSUBSCRIBED, UINT32_MAX), 1);
+	assert_int_equal(gp_gpu_queue_remove(f.gpu, queues[1], 3 * MS), 0);
+	fixture_run(&f, 4 * MS);
 	assert_int_equal(fixture_count(&f, GP_GPU_EVENT_OVERSUBSCRIBED, UINT32_MAX), 2);
 	fixture_close(&f);
 }
@@ -267,6 +272,117 @@ static void test_faults(void **state)
 	fixture_close(&f);
 }
 
+/* Where the firmware's silence is the driver's: the device and every transaction behind stand still until a reset. */
+static void test_hang_halts(void **state)
+{
+	struct gp_gpu_packet kernel = fixture_kernel(304 * 100, 100 * US);
+	uint32_t queue, other, process;
+	struct fixture f;
+
+	(void)state;
+	fixture_open_config(&f, "mi300x", (struct gp_gpu_config){ .gate_cost_ns = 150 * US, .hang_halts = true }, bare);
+	queue = fixture_queue(&f, fixture_process(&f), 0);
+	process = fixture_process(&f);
+	other = fixture_queue(&f, process, 0);
+	fixture_submit(&f, other, &kernel, MS);
+	assert_int_equal(gp_gpu_set_fault(f.gpu, queue, GP_GPU_FAULT_CLOSE_HANGS), 0);
+	fixture_gate(&f, queue, false, 1, 2 * MS);
+	fixture_gate(&f, other, false, 2, 2 * MS);
+	fixture_run(&f, 100 * MS);
+	assert_int_equal(fixture_count(&f, GP_GPU_EVENT_TRANSACTION, UINT32_MAX), 0);
+	assert_int_equal(fixture_count(&f, GP_GPU_EVENT_END, other), 0);
+	assert_int_equal(gp_gpu_next_ns(f.gpu), GP_GPU_NEVER_NS);
+	assert_int_equal(gp_gpu_reset(f.gpu, 100 * MS), 0);
+	other = fixture_queue(&f, process, 100 * MS);
+	fixture_submit(&f, other, &kernel, 101 * MS);
+	fixture_run(&f, 200 * MS);
+	assert_int_equal(fixture_count(&f, GP_GPU_EVENT_END, other), 1);
+	fixture_close(&f);
+}
+
+/* A mark is heard of when what was asked before it is through, and separates the halts of queues that come. */
+static void test_marks(void **state)
+{
+	struct gp_gpu_queue_attr closed = { .kind = GP_GPU_COMPUTE, .closed = true };
+	uint32_t process, queue;
+	struct fixture f;
+
+	(void)state;
+	fixture_open(&f, "mi300x", 150 * US, bare);
+	process = fixture_process(&f);
+	(void)fixture_queue(&f, process, MS);
+	assert_int_equal(gp_gpu_mark(f.gpu, 1, MS), 0);
+	(void)fixture_queue(&f, process, MS);
+	assert_int_equal(gp_gpu_mark(f.gpu, 2, MS), 0);
+	fixture_run(&f, 2 * MS);
+	assert_int_equal(fixture_time(&f, GP_GPU_EVENT_TRANSACTION, UINT32_MAX, 0), MS + 150 * US);
+	assert_int_equal(fixture_time(&f, GP_GPU_EVENT_TRANSACTION, UINT32_MAX, 1), MS + 300 * US);
+	assert_int_equal(fixture_find(&f, GP_GPU_EVENT_TRANSACTION, UINT32_MAX, 1)->value, 2);
+	/* A queue that begins closed halts nobody, and is not on the runlist. */
+	assert_int_equal(gp_gpu_queue_add(f.gpu, process, &closed, 2 * MS, &queue), 0);
+	assert_int_equal(gp_gpu_mark(f.gpu, 3, 2 * MS), 0);
+	fixture_run(&f, 3 * MS);
+	assert_int_equal(fixture_time(&f, GP_GPU_EVENT_TRANSACTION, UINT32_MAX, 2), 2 * MS);
+	assert_int_equal(fixture_count(&f, GP_GPU_EVENT_HALT, UINT32_MAX), 2);
+	assert_false(fixture_counters(&f, queue).open);
+	fixture_gate(&f, queue, true, 4, 3 * MS);
+	fixture_run(&f, 4 * MS);
+	assert_true(fixture_counters(&f, queue).mapped);
+	assert_int_equal(fixture_counters(&f, queue).pipe, 0);
+	fixture_close(&f);
+}
+
+/* A mask of half the CUs, given to a busy queue, holds from the transaction on: half the work took half a second less
+ * than the rest will. On mes too. */
+static void test_set_busy(void **state)
+{
+	static const char *const devices[] = { "mi300x", "mes" };
+	struct gp_gpu_packet kernel = fixture_kernel(304 * 10, 10 * MS);
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct gp_gpu_change change = { .open = true, .set = true, .priority = 15, .cu_count = 152 };
+		struct fixture f;
+
+		fixture_open(&f, devices[i], 150 * US, bare);
+		change.queue = fixture_queue(&f, fixture_process(&f), 0);
+		fixture_run(&f, MS);
+		fixture_submit(&f, change.queue, &kernel, MS);
+		fixture_run(&f, 51 * MS);
+		assert_int_equal(gp_gpu_transact(f.gpu, &change, 1, 1, 51 * MS), 0);
+		fixture_run(&f, 300 * MS);
+		assert_int_equal(fixture_count(&f, GP_GPU_EVENT_TRANSACTION, UINT32_MAX), 1);
+		assert_int_equal(fixture_find(&f, GP_GPU_EVENT_END, change.queue, 0)->value, 304 * 10);
+		/* Nearly five rounds of 304, then ten and a few of 152. */
+		assert_in_range(fixture_time(&f, GP_GPU_EVENT_END, change.queue, 0), 150 * MS, 165 * MS);
+		change.priority = 16;
+		assert_int_equal(gp_gpu_transact(f.gpu, &change, 1, 2, 300 * MS), -EINVAL);
+		fixture_close(&f);
+	}
+}
+
+/* A priority given to a busy queue takes the device from its equal when there is not room for both. */
+static void test_set_priority(void **state)
+{
+	struct gp_gpu_packet kernel = fixture_kernel(304 * 20, 10 * MS);
+	struct gp_gpu_change change = { .open = true, .set = true, .priority = 15 };
+	struct fixture f;
+	uint32_t other;
+
+	(void)state;
+	fixture_open(&f, "mi300x", 150 * US, bare);
+	change.queue = fixture_queue(&f, fixture_process(&f), 0);
+	other = fixture_queue(&f, fixture_process(&f), 0);
+	fixture_run(&f, MS);
+	fixture_submit(&f, other, &kernel, MS);
+	fixture_submit(&f, change.queue, &kernel, MS);
+	assert_int_equal(gp_gpu_transact(f.gpu, &change, 1, 1, 51 * MS), 0);
+	fixture_run(&f, S);
+	assert_true(fixture_time(&f, GP_GPU_EVENT_END, change.queue, 0) + 100 * MS <
+		    fixture_time(&f, GP_GPU_EVENT_END, other, 0));
+	fixture_close(&f);
+}
+
 /* After a reset, in the middle of anything, all queues are gone and the device works. */
 static void test_reset(void **state)
 {
@@ -307,6 +423,10 @@ int main(void)
 		cmocka_unit_test(test_who_is_halted),
 		cmocka_unit_test(test_transactions_in_order),
 		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_hang_halts),
+		cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_set_busy),
+		cmocka_unit_test(test_set_priority),
 		cmocka_unit_test(test_reset),
 	};
 
