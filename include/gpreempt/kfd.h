@@ -39,7 +39,7 @@ enum gp_kfd_dbg_op {
 	GP_KFD_DBG_GET_QUEUE_SNAPSHOT,
 	GP_KFD_DBG_GET_DEVICE_SNAPSHOT,
 };
-#define GP_KFD_EC_QUEUE_NEW       (1ull << 29) /* EC 30 */
+#define GP_KFD_EC_QUEUE_NEW       (1ull << 30) /* EC 31 */
 #define GP_KFD_EC_PROCESS_RUNTIME (1ull << 47) /* EC 48 */
 #define GP_KFD_QUEUE_ERROR        (1u << 30)
 #define GP_KFD_QUEUE_INVALID      (1u << 31)

@@ -15,7 +15,7 @@
 
 #define GROUPS       200000u /* about a tenth of a second of an MI300X */
 #define INVALID      (1u << 31)
-#define EC_QUEUE_NEW (1ull << 29)
+#define EC_QUEUE_NEW (1ull << 30)
 
 struct runtime_args {
 	uint64_t r_debug;
