@@ -269,6 +269,7 @@ static const struct option daemon_options[] = {
 	{ "gpus", required_argument, NULL, 'n' },
 	{ "dilate", required_argument, NULL, 'D' },
 	{ "kernels", required_argument, NULL, 'k' },
+	{ "param", required_argument, NULL, 'P' },
 	{ "name", required_argument, NULL, 'N' },
 	{ "ready-fd", required_argument, NULL, 'r' },
 	{ "keep", no_argument, NULL, 'K' },
@@ -291,13 +292,14 @@ int main(int argc, char **argv)
 		case 'n': r = daemon_count(optarg, "GPUs", GP_VNODE_GPU_MAX, &config.gpu_count, &error); break;
 		case 'D': r = daemon_count(optarg, "dilation", DAEMON_DILATION_MAX, &config.dilation, &error); break;
 		case 'k': config.kernels_path = optarg; break;
+		case 'P': config.params = optarg; break;
 		case 'N': daemon->name = optarg; break;
 		case 'r': r = daemon_count(optarg, "ready-fd", 1000000, &ready, &error); break;
 		case 'K': daemon->keep = true; break;
 		case 'v': config.verbose++; break;
 		default:
 			fprintf(stderr,
-				"usage: vgpud [-d DEVICE] [-n GPUS] [--dilate K] [--kernels FILE] [--name NAME] [--keep] [-v]\n");
+				"usage: vgpud [-d DEVICE] [-n GPUS] [--dilate K] [--kernels FILE] [--param NAME=VALUE,…] [--name NAME] [--keep] [-v]\n");
 			return 2;
 		}
 	}

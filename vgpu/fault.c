@@ -77,6 +77,7 @@ static void fault_slow(struct gp_vnode *node, uint32_t dilation)
 	/* Device time goes on from where it is. */
 	node->dilation = dilation;
 	node->origin_ns = node->now_ns - device_ns * dilation;
+	gp_params_write_dilation(node);
 }
 
 bool gp_fault_ioctl(struct gp_vnode *node)

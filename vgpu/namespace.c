@@ -146,14 +146,16 @@ static int namespace_devices(const struct gp_vnode *node)
 		"#!/bin/sh\necho 'Module                  Size  Used by'\necho 'amdgpu               1 0'\n", 0755);
 }
 
-static int namespace_module(void)
+static int namespace_module(struct gp_vnode *node)
 {
 	umount2("/sys/module/amdgpu", MNT_DETACH);
 	if (mkdir("/sys/module/amdgpu", 0755) < 0 && errno != EEXIST)
 		return -errno;
 	if (namespace_write("/sys/module/amdgpu/initstate", "live\n", 0644) < 0)
 		return -EIO;
-	return namespace_write("/sys/module/amdgpu/version", "6.12.0-vgpu\n", 0644);
+	if (namespace_write("/sys/module/amdgpu/version", "6.12.0-vgpu\n", 0644) < 0)
+		return -EIO;
+	return gp_params_write(node, "/sys/module/amdgpu");
 }
 
 static int namespace_class(void)
@@ -199,7 +201,7 @@ int gp_namespace_enter(struct gp_vnode *node, struct gp_error *error)
 	snprintf(node->proc_dir, sizeof(node->proc_dir), "%s/proc", GP_NAMESPACE_KFD);
 	r = namespace_devices(node);
 	if (r == 0)
-		r = namespace_module();
+		r = namespace_module(node);
 	if (r == 0)
 		r = namespace_class();
 	return r < 0 ? gp_error_set(error, r, "cannot furnish the mount namespace: %s", strerror(-r)) : 0;

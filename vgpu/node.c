@@ -15,6 +15,7 @@
 #define NODE_GPU_ID       0x5a01u
 #define NODE_RENDER_MINOR 128u
 #define NODE_RESERVED     (2u << 20) /* offset 0 of the BAR is never handed out: callers read it as none */
+#define NODE_KCQ_COUNT    8          /* kernel compute queues by default (Linux 6.12, amdgpu_gfx.c) */
 #define NODE_ROUNDS       4u         /* a completion may let another queue go on: looked at again in the same turn */
 
 static uint64_t node_clock_ns(void)
@@ -73,6 +74,27 @@ static int node_load(struct gp_vnode *node, const char *device, struct gp_error 
 	return gp_desc_load(path, &node->desc, error);
 }
 
+/* Parameters that are values of the description: what the kernel's own queues leave of the slots, and VMIDs. */
+static int node_apply_params(struct gp_vnode *node, struct gp_error *error)
+{
+	int64_t kcq = node->params.values[GP_PARAM_NUM_KCQ], max = node->params.values[GP_PARAM_HWS_MAX_CONC_PROC];
+	char text[64];
+	int r = 0;
+
+	if (kcq > 0 && kcq % gp_desc_get(&node->desc, GP_DESC_PIPE_COUNT))
+		return gp_error_set(error, -EINVAL, "num_kcq must be a multiple of the device's pipes here");
+	if (kcq >= 0) {
+		snprintf(text, sizeof(text), "slot_count=%lld",
+			 (long long)(gp_desc_get(&node->desc, GP_DESC_SLOT_COUNT) + NODE_KCQ_COUNT - kcq));
+		r = gp_desc_override(&node->desc, text, error);
+	}
+	if (r == 0 && max >= 0 && max < gp_desc_get(&node->desc, GP_DESC_PROCESS_COUNT)) {
+		snprintf(text, sizeof(text), "process_count=%lld", (long long)(max ? max : 1));
+		r = gp_desc_override(&node->desc, text, error);
+	}
+	return r;
+}
+
 static int node_gpu_init(struct gp_vnode *node, uint32_t index, const char *device, struct gp_error *error)
 {
 	struct gp_vdev *gpu = &node->gpus[index];
@@ -102,7 +124,12 @@ int gp_vnode_init(struct gp_vnode *node, const struct gp_vnode_config *config, s
 	node->verbose = config->verbose;
 	node->dilation = config->dilation ? config->dilation : 1u;
 	node->now_ns = node->origin_ns = node->busy_ns = node_clock_ns();
-	r = node_load(node, config->device, error);
+	gp_params_init(&node->params);
+	r = config->params ? gp_params_parse(&node->params, config->params, error) : 0;
+	if (r == 0)
+		r = node_load(node, config->device, error);
+	if (r == 0)
+		r = node_apply_params(node, error);
 	if (r < 0)
 		return r;
 	r = gp_kernels_create(config->kernels_path, &node->kernels, error);

@@ -15,6 +15,7 @@
 #include "model/gpu.h"
 #include "vgpu/bar.h"
 #include "vgpu/identity.h"
+#include "vgpu/params.h"
 
 #define GP_VNODE_GPU_MAX   8u
 #define GP_VPROC_MAX       1024u /* processes at once: one doorbell slot each */
@@ -122,7 +123,9 @@ struct gp_vnode {
 	uint64_t busy_ns; /* host time of the last thing that happened */
 	struct gp_kernels *kernels;
 	struct gp_vnode_counters counters;
-	char proc_dir[128]; /* where /sys/class/kfd/kfd/proc is kept; empty: nowhere */
+	struct gp_params params;
+	char proc_dir[128];   /* where /sys/class/kfd/kfd/proc is kept; empty: nowhere */
+	char module_dir[128]; /* where /sys/module/amdgpu is kept */
 	void (*complete)(struct gp_vnode *node, struct gp_vcall *call, int result); /* the front end's answer */
 	uint32_t fail_ioctl; /* the N-th from now fails; 0: none */
 	int verbose;
@@ -170,6 +173,7 @@ struct gp_vnode_config {
 	uint32_t gpu_count, dilation;
 	const char *kernels_path; /* NULL: only the kernels that come with vgpud */
 	uint64_t gtt_size;        /* 0: three quarters of the host's memory */
+	const char *params;       /* module parameters, name=value[,…]; NULL: the driver's defaults */
 	int verbose;
 };
 int gp_vnode_init(struct gp_vnode *node, const struct gp_vnode_config *config, struct gp_error *error);

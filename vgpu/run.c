@@ -26,7 +26,7 @@
 #define RUN_TRIES     200u
 
 struct run_options {
-	const char *device, *gpus, *dilation, *kernels, *name, *root;
+	const char *device, *gpus, *dilation, *kernels, *params, *name, *root;
 	int verbose;
 };
 
@@ -44,6 +44,7 @@ static void run_usage(FILE *stream)
 		"  -n, --gpus COUNT     1 to 8, default 1\n"
 		"      --dilate K       the GPU runs K times slower than the host's clock, default 1\n"
 		"  -k, --kernels FILE   names, times and bodies of kernels by fingerprint\n"
+		"      --param N=V,…    module parameters of amdgpu, e.g. cwsr_enable=0\n"
 		"      --name NAME      default \"default\"\n"
 		"      --root DIR       run: the command's root, another system that sees the node's /dev and /sys\n"
 		"  -v, --verbose        vgpud says what happens; twice: more\n"
@@ -58,6 +59,7 @@ static int run_parse(int argc, char **argv, struct run_options *ret_options)
 		{ "gpus", required_argument, NULL, 'n' },
 		{ "dilate", required_argument, NULL, 'D' },
 		{ "kernels", required_argument, NULL, 'k' },
+		{ "param", required_argument, NULL, 'P' },
 		{ "name", required_argument, NULL, 'N' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
@@ -73,6 +75,7 @@ static int run_parse(int argc, char **argv, struct run_options *ret_options)
 		case 'n': ret_options->gpus = optarg; break;
 		case 'D': ret_options->dilation = optarg; break;
 		case 'k': ret_options->kernels = optarg; break;
+		case 'P': ret_options->params = optarg; break;
 		case 'N': ret_options->name = optarg; break;
 		case 'R': ret_options->root = optarg; break;
 		case 'v': ret_options->verbose++; break;
@@ -125,6 +128,10 @@ static void run_daemon_exec(const struct run_options *options, bool keep, int re
 	if (options->kernels) {
 		arguments[count++] = "--kernels";
 		arguments[count++] = options->kernels;
+	}
+	if (options->params) {
+		arguments[count++] = "--param";
+		arguments[count++] = options->params;
 	}
 	arguments[count] = NULL;
 	execv(path, (char **)(size_t)arguments);
