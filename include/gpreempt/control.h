@@ -20,7 +20,9 @@ enum gp_control_verb {
 	GP_CONTROL_PAUSE = 8,   /* stop ordering on a device: every gate opens (root); flags 1: start again */
 };
 
-#define GP_CONTROL_ALL_QUEUES UINT32_MAX
+#define GP_CONTROL_ALL_QUEUES  UINT32_MAX
+#define GP_CONTROL_EVENTS_PAST 1u /* flags of EVENTS: what is still remembered, then the end, instead of what comes */
+#define GP_CONTROL_PAUSE_END   1u /* flags of PAUSE: start again */
 struct gp_control_request {
 	struct gp_wire_header header;
 	uint32_t verb, flags;
