@@ -50,16 +50,24 @@ struct gp_device_client {
 	uint64_t tag;
 	pid_t pid; /* in the daemon's namespace */
 	int pidfd;
-	uint32_t flags;     /* GP_HELLO_… */
-	uint32_t mechanism; /* what this client's gates are changed by; set by attach and by its failure */
+	uint32_t flags;      /* GP_HELLO_… */
+	uint32_t mechanisms; /* GP_MECHANISM_BIT of what its agent can do; 0: it has none (unmanaged) */
+	uint32_t mechanism;  /* what its gates are changed by now; written by the daemon only, after host->mechanism */
 	void *backend;      /* the backend's own */
 };
 
 struct gp_device_change {
-	struct gp_device_client *client;
 	uint32_t slot, generation, gpu_id, queue_id;
 	bool open;
 	int result;
+};
+
+/* What became of one call of apply. */
+struct gp_device_done {
+	uint64_t seq;
+	uint32_t gpu_id, count;
+	uint64_t issue_ns, done_ns;              /* CLOCK_MONOTONIC: before the first and after the last call to the driver */
+	const struct gp_device_change *changes; /* with their results; copied by the daemon */
 };
 
 /* What the daemon offers to its backends. */
@@ -68,9 +76,8 @@ struct gp_device_host {
 	/* Sends an order to the client's agent; its answer comes back to the daemon, not to the backend. 0 or -errno. */
 	int (*order)(void *daemon, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		     const struct gp_device_change *changes, uint32_t count);
-	/* From any thread: these changes of plan seq are done; results inside. issue_ns, done_ns: CLOCK_MONOTONIC. */
-	void (*done)(void *daemon, uint64_t seq, uint32_t gpu_id, const struct gp_device_change *changes, uint32_t count,
-		     uint64_t issue_ns, uint64_t done_ns);
+	/* From any thread: these changes are done. */
+	void (*done)(void *daemon, uint64_t client_tag, const struct gp_device_done *done);
 	/* From any thread: the client now uses another mechanism, and why (fallback, debugger detached). */
 	void (*mechanism)(void *daemon, uint64_t client_tag, uint32_t mechanism, const char *why);
 	/* From any thread: the device was reset or a preemption failed: the daemon stops ordering on it. */
@@ -80,6 +87,8 @@ struct gp_device_host {
 struct gp_device_config {
 	uint32_t mechanisms; /* GP_MECHANISM_BIT of those allowed; 0: all */
 	uint32_t grace;      /* DBG_TRAP SUSPEND: 1K cycles */
+	uint32_t null_count; /* devices of the null backend */
+	uint64_t close_ns, open_ns; /* prior of the costs, device time */
 };
 
 struct gp_backend;
@@ -90,10 +99,11 @@ struct gp_backend_ops {
 	int (*init)(const struct gp_device_host *host, const struct gp_device_config *config, struct gp_device_info *infos,
 		    struct gp_backend **ret_backend, struct gp_error *error);
 	void (*fini)(struct gp_backend *backend); /* every gate it closed is open afterwards */
-	/* A client said hello (and: that its runtime is enabled). Chooses client->mechanism; may start to attach. */
-	int (*attach)(struct gp_backend *backend, struct gp_device_client *client);
-	/* The client goes, or must be let go (RUNTIME_DISABLE): no debugger of ours on it afterwards. Answered by
-	 * host->mechanism(…, GP_MECHANISM_NONE). gone: its process is dead. */
+	/* A client said hello, or that its runtime is enabled now. Exactly one host->mechanism follows, perhaps before this
+	 * returns. */
+	void (*attach)(struct gp_backend *backend, struct gp_device_client *client);
+	/* The client goes, or must be let go (RUNTIME_DISABLE): no debugger of ours on it afterwards, which is told by
+	 * host->mechanism(…, GP_MECHANISM_NONE). gone: its connection ended; the backend forgets it, nothing is told. */
 	void (*detach)(struct gp_backend *backend, struct gp_device_client *client, bool gone);
 	/* A queue came: what must be done before it can be suspended (EC_QUEUE_NEW). May be NULL. */
 	void (*queue_added)(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id, uint32_t queue_id);

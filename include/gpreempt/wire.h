@@ -42,7 +42,7 @@ enum gp_wire_type {
 	GP_WIRE_LOST = 6,         /* struct gp_wire_lost: gates opened without an order */
 	GP_WIRE_SYNCED = 7,       /* no body: all counters of the page are fresh; cookie of the SYNC */
 	GP_WIRE_RUNTIME = 8,      /* struct gp_wire_runtime: RUNTIME_ENABLE or _DISABLE happens; answered by RUNTIME_OK */
-	GP_WIRE_ATTR = 9,         /* struct gp_wire_attr: of the process, by the API */
+	GP_WIRE_ATTR = 9,         /* struct gp_wire_attr_message: of the process, by the API */
 	/* Daemon to agent. */
 	GP_WIRE_WELCOME = 32, /* struct gp_wire_welcome; descriptors: page (memfd), doorbell (eventfd) */
 	GP_WIRE_REFUSED = 33, /* struct gp_wire_text: why; the connection ends */
@@ -51,7 +51,7 @@ enum gp_wire_type {
 	GP_WIRE_SYNC = 36,    /* no body: look at all counters once */
 	GP_WIRE_MECHANISM = 37, /* struct gp_wire_mechanism: by which means gates are changed from now on */
 	GP_WIRE_RUNTIME_OK = 38, /* no body: the daemon lets go, the call may be forwarded */
-	GP_WIRE_ATTR_NOW = 39,   /* struct gp_wire_attr: what the process has now (after HELLO, set, ceiling) */
+	GP_WIRE_ATTR_NOW = 39,   /* struct gp_wire_attr_message: what the process has now (after HELLO, set, ceiling) */
 	/* Commands to the daemon, and its answers: control.h. */
 	GP_WIRE_CONTROL = 64,
 };
@@ -163,6 +163,10 @@ struct gp_wire_mechanism {
 struct gp_wire_runtime {
 	struct gp_wire_header header;
 	uint32_t enable, reserved; /* 1: enabled (told); 0: is about to be disabled (asked) */
+};
+struct gp_wire_attr_message { /* ATTR, ATTR_NOW */
+	struct gp_wire_header header;
+	struct gp_wire_attr attr;
 };
 struct gp_wire_text {
 	struct gp_wire_header header;
