@@ -8,13 +8,14 @@ FUZZ_SECONDS ?= 30
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = bench cli core include lib model port sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test bench swarm fuzz tidy format sanitize kernel-check fresh install clean
+.PHONY: help all demo test vgpu-test roots-test bench swarm fuzz tidy format sanitize kernel-check fresh install clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, write out/demo.html"
 	@echo "make all           build (in build/)"
 	@echo "make test          build with -Werror and run every test; ends with 'N passed, N failed'"
 	@echo "make vgpu-test     of those only the virtual node's (docs/vgpu.md): unmodified ROCm programs; root, /dev/fuse, Linux 6.9"
+	@echo "make roots-test    the virtual node with ROCr and HIP 6 from newer Debians, in roots under /var/cache; needs root"
 	@echo "make sanitize      the tests again, with the address and undefined-behaviour sanitizers"
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
@@ -55,6 +56,12 @@ vgpu-test:
 	@test ! -f build-test/build.ninja || meson setup --reconfigure build-test >/dev/null
 	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
 	@tools/run-tests build-test --suite vgpu
+
+roots-test:
+	@tools/deps build vgpu fresh
+	$(call setup,build,)
+	@ninja -C build --quiet vgpu/vgpu vgpu/vgpud
+	@tools/roots build
 
 sanitize:
 	@tools/deps build test

@@ -176,30 +176,42 @@ static int body_hip_fill_read(const struct gp_kernel_call *call, struct body_hip
 	return -EFAULT;
 }
 
+/* Bytes begin..end of a range that repeats a pattern; begin is where the pattern begins anew. */
+struct body_pattern {
+	uint64_t to, begin, end;
+	uint64_t pattern, pattern_size;
+};
+
+static int body_pattern_write(const struct gp_kernel_call *call, const struct body_pattern *fill)
+{
+	uint8_t pattern[BODY_PATTERN_MAX], block[32u * BODY_PATTERN_MAX];
+	uint64_t step = sizeof(block) / fill->pattern_size * fill->pattern_size;
+
+	if (gp_vm_read(call->process, fill->pattern, pattern, fill->pattern_size) < 0)
+		return -EFAULT;
+	for (uint64_t at = 0; at < step; at += fill->pattern_size)
+		memcpy(block + at, pattern, fill->pattern_size);
+	for (uint64_t at = fill->begin; at < fill->end; at += step) {
+		uint64_t size = fill->end - at < step ? fill->end - at : step;
+
+		if (gp_vm_write(call->process, fill->to + at, block, size) < 0)
+			return -EFAULT;
+	}
+	return 0;
+}
+
 static int body_hip_fill(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
 {
 	struct body_hip_fill_args args;
-	uint8_t pattern[BODY_PATTERN_MAX], block[32u * BODY_PATTERN_MAX];
-	uint64_t to, size, item, end, per_block;
+	uint64_t to, size, begin, end;
 
-	if (body_hip_fill_read(call, &args, &to, &size) < 0 ||
-	    gp_vm_read(call->process, args.pattern, pattern, size) < 0)
+	if (body_hip_fill_read(call, &args, &to, &size) < 0)
 		return -EFAULT;
-	per_block = sizeof(block) / size;
-	for (uint64_t i = 0; i < per_block; i++)
-		memcpy(block + i * size, pattern, size);
-	item = (uint64_t)first * call->workgroup_size[0];
+	begin = (uint64_t)first * call->workgroup_size[0];
 	end = (uint64_t)last * call->workgroup_size[0];
 	if (end > args.size)
 		end = args.size;
-	while (item < end) {
-		uint64_t count = end - item < per_block ? end - item : per_block;
-
-		if (gp_vm_write(call->process, to + item * size, block, count * size) < 0)
-			return -EFAULT;
-		item += count;
-	}
-	return 0;
+	return body_pattern_write(call, &(struct body_pattern){ to, begin * size, end * size, args.pattern, size });
 }
 
 static uint64_t body_hip_fill_bytes(const struct gp_kernel_call *call)
@@ -208,6 +220,80 @@ static uint64_t body_hip_fill_bytes(const struct gp_kernel_call *call)
 	uint64_t to, size;
 
 	return body_hip_fill_read(call, &args, &to, &size) < 0 ? 0 : args.size * size;
+}
+
+/* HIP 6's blit kernels, by the arguments it gives them: a range that ends at an address, walked by all work items in
+ * steps. Which work item moves which bytes is left open here: each workgroup takes its share of the whole. */
+
+struct body_hip6_copy_args {
+	uint64_t from, to, size;
+	uint32_t remain, unit;
+	uint64_t end;
+};
+
+static int body_hip6_copy_read(const struct gp_kernel_call *call, struct body_hip6_copy_args *ret_args)
+{
+	if (gp_vm_read(call->process, call->kernarg, ret_args, sizeof(*ret_args)) < 0)
+		return -EFAULT;
+	return ret_args->size <= BODY_SIZE_MAX ? 0 : -EFAULT;
+}
+
+static int body_hip6_copy(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
+{
+	struct body_hip6_copy_args args;
+	struct body_slice slice;
+
+	if (body_hip6_copy_read(call, &args) < 0)
+		return -EFAULT;
+	slice = body_slice(call, args.size, first, last);
+	return gp_vm_copy(call->process, args.to + slice.begin, args.from + slice.begin, slice.end - slice.begin);
+}
+
+static uint64_t body_hip6_copy_bytes(const struct gp_kernel_call *call)
+{
+	struct body_hip6_copy_args args;
+
+	return body_hip6_copy_read(call, &args) < 0 ? 0 : args.size * 2u;
+}
+
+struct body_hip6_fill_args {
+	uint64_t to, pattern;
+	uint32_t pattern_count, unit; /* the pattern is so many units of so many bytes */
+	uint64_t end;
+};
+
+static int body_hip6_fill_read(const struct gp_kernel_call *call, struct body_hip6_fill_args *ret_args,
+			       uint64_t *ret_pattern_size)
+{
+	if (gp_vm_read(call->process, call->kernarg, ret_args, sizeof(*ret_args)) < 0)
+		return -EFAULT;
+	*ret_pattern_size = (uint64_t)ret_args->pattern_count * ret_args->unit;
+	return *ret_pattern_size && *ret_pattern_size <= BODY_PATTERN_MAX &&
+			       ret_args->end - ret_args->to <= BODY_SIZE_MAX ?
+		       0 :
+		       -EFAULT;
+}
+
+static int body_hip6_fill(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
+{
+	uint64_t groups = (uint64_t)call->workgroups[0] * call->workgroups[1] * call->workgroups[2];
+	struct body_hip6_fill_args args;
+	uint64_t size, total, share, end;
+
+	if (body_hip6_fill_read(call, &args, &size) < 0)
+		return -EFAULT;
+	total = args.end - args.to;
+	share = ((total + size - 1u) / size + groups - 1u) / groups * size;
+	end = share * last < total ? share * last : total;
+	return body_pattern_write(call, &(struct body_pattern){ args.to, share * first, end, args.pattern, size });
+}
+
+static uint64_t body_hip6_fill_bytes(const struct gp_kernel_call *call)
+{
+	struct body_hip6_fill_args args;
+	uint64_t size;
+
+	return body_hip6_fill_read(call, &args, &size) < 0 ? 0 : args.end - args.to;
 }
 
 /* Kernels over one index: work item i of the grid's first dimension, i < n. */
@@ -367,6 +453,8 @@ static const struct gp_body body_table[] = {
 	{ .name = "rocr_fill", .run = body_fill, .bytes = body_fill_bytes },
 	{ .name = "hip_copy", .run = body_hip_copy, .bytes = body_hip_copy_bytes },
 	{ .name = "hip_fill", .run = body_hip_fill, .bytes = body_hip_fill_bytes },
+	{ .name = "hip6_copy", .run = body_hip6_copy, .bytes = body_hip6_copy_bytes },
+	{ .name = "hip6_fill", .run = body_hip6_fill, .bytes = body_hip6_fill_bytes },
 	{ .name = "vector_add", .run = body_vector_add },
 	{ .name = "saxpy", .run = body_saxpy },
 	{ .name = "reduce", .run = body_reduce },
@@ -384,5 +472,5 @@ const struct gp_body *gp_body_find(const char *name)
 
 const char *gp_body_names(void)
 {
-	return "rocr_copy_aligned, rocr_copy_misaligned, rocr_fill, hip_copy, hip_fill, vector_add, saxpy, reduce, matrix_multiply, count";
+	return "rocr_copy_aligned, rocr_copy_misaligned, rocr_fill, hip_copy, hip_fill, hip6_copy, hip6_fill, vector_add, saxpy, reduce, matrix_multiply, count";
 }

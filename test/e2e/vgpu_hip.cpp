@@ -2,7 +2,7 @@
 /*
  * A HIP program on the virtual node: properties, streams with priorities, memory, copies, events, launches, a graph, several GPUs.
  * Results are verified. The node knows its four kernels by the fingerprints in vgpu_kernels.ini, which hold for Debian 12's hipcc
- * (clang 15) and --offload-arch=gfx90a; another compiler makes other code, which the node then does not compute.
+ * (clang 15) and --offload-arch=gfx90a; another compiler makes other code, which tools/fingerprint describes (tools/roots).
  */
 #include <hip/hip_runtime.h>
 #include <cstdio>
