@@ -20,6 +20,18 @@ struct command {
 };
 
 static const struct command commands[] = {
+	{ "run", "run a program with a GPU priority: gpreempt run -p high -- ./serve" },
+	{ "set", "change the priority (or weight, deadline, gang) of a running program" },
+	{ "get", "show them" },
+	{ "status", "devices, mechanism reached and why, clients, queues, gates, costs" },
+	{ "top", "the same, live" },
+	{ "events", "each decision with its reason, in words" },
+	{ "record", "events into a file, for report and Perfetto" },
+	{ "doctor", "what is wrong or near a limit on this machine, and what to do" },
+	{ "bench", "measure gate costs on this machine's GPU, for a device description" },
+	{ "metrics", "Prometheus text" },
+	{ "pause", "open every gate of a device and stop ordering" },
+	{ "resume", "start again" },
 	{ "sim", "simulate processes, scheduler and GPU in virtual time; compare policies" },
 };
 
@@ -65,6 +77,8 @@ static int command_find(const char *name, char *ret_path, size_t size)
 		return 0;
 	if ((size_t)snprintf(ret_path, size, "%s/../%s/gpreempt-%s", folder, name, name) < size &&
 	    !access(ret_path, X_OK))
+		return 0;
+	if ((size_t)snprintf(ret_path, size, "%s/gpreempt-%s", folder, name) < size && !access(ret_path, X_OK))
 		return 0;
 	return -ENOENT;
 }

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* `gpreempt run`: prepares the environment and becomes the program. Owns its options and what is said before. Whatever
+ * of ours fails, the program still runs, unless --require was given. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/attr.h"
+#include "cli/control.h"
+#include "cli/field.h"
+#include "cli/run_env.h"
+#include "cli/run_target.h"
+#include "cli/run_watch.h"
+#include "lib/units.h"
+
+/* As env(1), timeout(1): ours, not executable, not found. */
+enum { RUN_FAILED = 125, RUN_CANNOT_EXEC = 126, RUN_NOT_FOUND = 127 };
+
+#define RUN_HW_QUEUES_MAX 128u
+#define RUN_CHECK_MS      2000u
+
+/* clang-format off */
+static const char run_help[] =
+"Usage: gpreempt run [-p PRIORITY] [options] -- COMMAND [ARGUMENT...]\n"
+"Runs a program, unchanged, with a GPU priority. The exit status is the program's own.\n"
+"\n"
+"  -p, --priority P     0..99 or a name: how urgent its GPU work is; default: the daemon's (normal)\n"
+"      --weight N       its share among equals under policy wfq: 1..10000\n"
+"      --deadline T     its work is due so long after it arrives (policy edf): 5ms\n"
+"      --budget T       and needs so much of the device: 2ms\n"
+"      --gang NAME      opens and closes together with your other programs of that gang\n"
+"      --hw-queues N    hardware queues HIP may use per priority (GPU_MAX_HW_QUEUES)\n"
+"      --stream-map M   what HIP stream priorities add: low=-10,normal=+0,high=+10\n"
+"      --require        do not run the program where its priority would have no effect\n"
+"      --check T        how long after the start it is checked that the agent reported; default 2s, 0: never\n"
+"  -q, --quiet          no warnings\n"
+"  -m, --max            print the range of priorities and how high you may go (with --json: for programs)\n"
+"\n";
+
+static const char run_help_end[] =
+"\n"
+"Examples\n"
+"  gpreempt run -p high -- ./serve --port 8000\n"
+"  gpreempt run -p low --hw-queues 2 -- python3 train.py\n"
+"\n"
+"Exit status: the program's; 125 gpreempt itself failed, 126 the program cannot be executed, 127 there is none.\n";
+/* clang-format on */
+
+enum { OPTION_HW_QUEUES = 256, OPTION_STREAM_MAP, OPTION_REQUIRE, OPTION_CHECK, OPTION_JSON };
+
+static const struct option run_options[] = {
+	GP_ATTR_OPTIONS,
+	{ "hw-queues", required_argument, NULL, OPTION_HW_QUEUES },
+	{ "stream-map", required_argument, NULL, OPTION_STREAM_MAP },
+	{ "require", no_argument, NULL, OPTION_REQUIRE },
+	{ "check", required_argument, NULL, OPTION_CHECK },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "max", no_argument, NULL, 'm' },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct run {
+	struct gp_wire_attr attr;
+	const char *stream_map;
+	uint64_t hw_queues, check_ns;
+	bool require, quiet, max, json;
+	char **command;
+};
+
+static void run_warn(const struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void run_warn(const struct run *run, const char *format, ...)
+{
+	va_list arguments;
+
+	if (run->quiet)
+		return;
+	fputs("gpreempt: warning: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
+}
+
+static int run_option(struct run *run, int option, const char *value, struct gp_error *error)
+{
+	switch (option) {
+	case OPTION_HW_QUEUES:
+		return gp_units_parse_count(value, "hw-queues", 1, RUN_HW_QUEUES_MAX, &run->hw_queues, error);
+	case OPTION_STREAM_MAP: run->stream_map = value; return gp_attr_stream_map(value, error);
+	case OPTION_REQUIRE: run->require = true; return 0;
+	case OPTION_CHECK: return gp_units_parse_ns(value, "check", 0, 600000000000ull, &run->check_ns, error);
+	case OPTION_JSON: run->json = true; return 0;
+	case 'q': run->quiet = true; return 0;
+	case 'm': run->max = true; return 0;
+	default: return gp_attr_take(&run->attr, option, value, error);
+	}
+}
+
+/* 0: go on; 1: done; or -EINVAL, said. */
+static int run_parse(struct run *run, int argc, char **argv)
+{
+	struct gp_error error;
+	int option;
+
+	/* '+': the command's own options are not ours. */
+	while ((option = getopt_long(argc, argv, "+p:qmhV", run_options, NULL)) != -1) {
+		if (option == 'h') {
+			fputs(run_help, stdout);
+			fputs(gp_attr_help, stdout);
+			fputs(run_help_end, stdout);
+			return 1;
+		}
+		if (option == 'V') {
+			printf("gpreempt %s\n", GP_VERSION);
+			return 1;
+		}
+		if (option == '?') {
+			fputs("gpreempt run: see gpreempt run --help\n", stderr);
+			return -EINVAL;
+		}
+		if (run_option(run, option, optarg, &error)) {
+			fprintf(stderr, "gpreempt run: %s\n", error.text);
+			return -EINVAL;
+		}
+	}
+	run->command = argv + optind;
+	if (!run->max && !run->command[0]) {
+		fputs("gpreempt run: no command: gpreempt run -p high -- COMMAND (see gpreempt run --help)\n", stderr);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Whether somebody is there, and how high this user may go; GP_ATTR_PRIORITY_MAX where the daemon does not say. */
+static int run_ping(uint64_t *ret_ceiling, bool *ret_known, struct gp_error *error)
+{
+	struct gp_control_request request = { .verb = GP_CONTROL_PING };
+	bool is_refused;
+	char *text = NULL;
+	size_t size = 0;
+	int r = gp_control_once(&request, &text, &size, &is_refused, error);
+
+	if (r)
+		return r;
+	*ret_known = gp_field_u64(text, size, "ceiling", ret_ceiling) && *ret_ceiling <= GP_ATTR_PRIORITY_MAX;
+	free(text);
+	return 0;
+}
+
+static int run_show_max(const struct run *run)
+{
+	struct gp_error error;
+	uint64_t ceiling = 0;
+	bool is_known = false;
+	const char *name;
+	int32_t priority;
+	int r = run_ping(&ceiling, &is_known, &error);
+
+	if (run->json) {
+		printf("{ \"schema\": 1, \"priority_min\": 0, \"priority_max\": %d, \"names\": {",
+		       GP_ATTR_PRIORITY_MAX);
+		for (unsigned int i = 0; (name = gp_attr_priority_name(i, &priority)); i++)
+			printf("%s \"%s\": %" PRId32, i ? "," : "", name, priority);
+		if (!r && is_known)
+			printf(" }, \"ceiling\": %" PRIu64 " }\n", ceiling);
+		else
+			printf(" }, \"ceiling\": null }\n");
+		return 0;
+	}
+	fputs(gp_attr_help, stdout);
+	if (!r && is_known)
+		printf("Your ceiling: %" PRIu64 "; what you ask for above it is cut down to it.\n", ceiling);
+	else
+		printf("Your ceiling: unknown (%s).\n", r ? error.text : "the daemon does not tell");
+	return 0;
+}
+
+/* Everything that decides whether the priority will have an effect. 0, or an error that has been said. */
+static int run_prepare(const struct run *run, char *agent, size_t agent_size, bool *ret_has_agent, bool *ret_has_daemon)
+{
+	char path[PATH_MAX], wanted[24];
+	struct gp_error error;
+	uint64_t ceiling = 0;
+	bool is_known = false;
+	int r = gp_run_env_agent(agent, agent_size, &error);
+
+	*ret_has_agent = !r;
+	if (!r && !gp_run_target_find(run->command[0], path, sizeof(path)))
+		r = gp_run_target_check(path, &error);
+	if (!r) {
+		r = run_ping(&ceiling, &is_known, &error);
+		*ret_has_daemon = !r;
+	}
+	if (r && run->require) {
+		fprintf(stderr, "gpreempt run: %s: not started (--require)\n", error.text);
+		return r;
+	}
+	if (r)
+		run_warn(run, "%s: '%s' runs without a GPU priority", error.text, run->command[0]);
+	if (!r && is_known && run->attr.valid & GP_ATTR_PRIORITY && (uint64_t)run->attr.priority > ceiling)
+		run_warn(run, "priority %s is above your ceiling: it will be cut down to %" PRIu64 " (gpreempt run -m)",
+			 gp_attr_priority_text(run->attr.priority, wanted, sizeof(wanted)), ceiling);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct run run = { .check_ns = RUN_CHECK_MS * 1000000ull };
+	bool has_agent = false, has_daemon = false;
+	struct gp_run_env env = { .attr = &run.attr };
+	struct gp_error error;
+	char agent[PATH_MAX];
+	int r = run_parse(&run, argc, argv);
+
+	if (r)
+		return r > 0 ? EXIT_SUCCESS : RUN_FAILED;
+	if (run.max)
+		return run_show_max(&run);
+	if (run_prepare(&run, agent, sizeof(agent), &has_agent, &has_daemon))
+		return RUN_FAILED;
+	env.agent_path = has_agent ? agent : NULL;
+	env.stream_map = run.stream_map;
+	env.hw_queues = run.hw_queues;
+	if (gp_run_env_apply(&env, &error)) {
+		fprintf(stderr, "gpreempt run: %s\n", error.text);
+		return RUN_FAILED;
+	}
+	if (has_daemon && has_agent && run.check_ns && !run.quiet)
+		gp_run_watch_start(run.command[0], run.check_ns < 1000000u ? 1u : (uint32_t)(run.check_ns / 1000000u));
+	execvp(run.command[0], run.command);
+	r = errno;
+	fprintf(stderr, "gpreempt run: %s: %s\n", run.command[0], strerror(r));
+	return r == ENOENT ? RUN_NOT_FOUND : RUN_CANNOT_EXEC;
+}
