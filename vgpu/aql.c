@@ -324,8 +324,10 @@ static void aql_retire(struct gp_vqueue *queue)
 	uint64_t read = queue->read;
 
 	while ((dispatch = aql_dispatch(queue, queue->read)) && dispatch->done) {
-		gp_vm_write(queue->process, queue->ring + queue->read * GP_AQL_PACKET_SIZE % queue->ring_size, &invalid,
-			    sizeof(invalid));
+		/* UPDATE_QUEUE may have taken the ring away since. */
+		if (queue->ring_size)
+			gp_vm_write(queue->process, queue->ring + queue->read * GP_AQL_PACKET_SIZE % queue->ring_size,
+				    &invalid, sizeof(invalid));
 		dispatch->used = false;
 		queue->read++;
 		queue->in_flight--;

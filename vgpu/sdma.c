@@ -29,9 +29,15 @@ static uint64_t sdma_u64(const struct sdma_packet *packet, uint32_t index)
 
 static int sdma_read(struct gp_vqueue *queue, uint64_t position, void *ret_data, uint64_t size)
 {
-	uint64_t at = position % queue->ring_size, first = queue->ring_size - at < size ? queue->ring_size - at : size;
-	int r = gp_vm_read(queue->process, queue->ring + at, ret_data, first);
+	uint64_t at, first;
+	int r;
 
+	/* UPDATE_QUEUE may have taken the ring away since. */
+	if (!queue->ring_size)
+		return -EFAULT;
+	at = position % queue->ring_size;
+	first = queue->ring_size - at < size ? queue->ring_size - at : size;
+	r = gp_vm_read(queue->process, queue->ring + at, ret_data, first);
 	return r < 0 || first == size ?
 		       r :
 		       gp_vm_read(queue->process, queue->ring, (uint8_t *)ret_data + first, size - first);
