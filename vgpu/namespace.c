@@ -11,11 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "vgpu/furnish.h"
 #include "vgpu/namespace.h"
-#include "vgpu/tree.h"
 
 #define NAMESPACE_ENTRY_MAX 2048u
 
@@ -104,27 +103,11 @@ static int namespace_cover(const char *path, struct gp_error *error)
 	return r < 0 ? gp_error_set(error, r, "cannot cover %s: %s", path, strerror(-r)) : 0;
 }
 
-static int namespace_write(const char *path, const char *text, mode_t mode)
-{
-	int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, mode);
-	ssize_t size = (ssize_t)strlen(text);
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, (size_t)size) != size) {
-		close(fd);
-		return -EIO;
-	}
-	close(fd);
-	return 0;
-}
-
 static int namespace_devices(const struct gp_vnode *node)
 {
 	char path[128], link[128];
 
-	if (mkdir(GP_NAMESPACE_DIR, 0755) < 0 || mkdir(GP_NAMESPACE_FUSE, 0755) < 0 ||
-	    mkdir(GP_NAMESPACE_BIN, 0755) < 0)
+	if (mkdir(GP_NAMESPACE_DIR, 0755) < 0 || mkdir(GP_NAMESPACE_FUSE, 0755) < 0)
 		return -errno;
 	/* A real device of this host must not shine through. */
 	umount2("/dev/kfd", MNT_DETACH);
@@ -140,46 +123,16 @@ static int namespace_devices(const struct gp_vnode *node)
 		if (symlink(link, path) < 0)
 			return -errno;
 	}
-	/* rocminfo 5 asks lsmod whether the driver is loaded. */
-	return namespace_write(
-		GP_NAMESPACE_BIN "/lsmod",
-		"#!/bin/sh\necho 'Module                  Size  Used by'\necho 'amdgpu               1 0'\n", 0755);
-}
-
-static int namespace_module(struct gp_vnode *node)
-{
-	umount2("/sys/module/amdgpu", MNT_DETACH);
-	if (mkdir("/sys/module/amdgpu", 0755) < 0 && errno != EEXIST)
-		return -errno;
-	if (namespace_write("/sys/module/amdgpu/initstate", "live\n", 0644) < 0)
-		return -EIO;
-	if (namespace_write("/sys/module/amdgpu/version", "6.12.0-vgpu\n", 0644) < 0)
-		return -EIO;
-	return gp_params_write(node, "/sys/module/amdgpu");
-}
-
-static int namespace_class(void)
-{
-	umount2("/sys/class/kfd", MNT_DETACH);
-	if (mkdir("/sys/class/kfd", 0755) < 0 && errno != EEXIST)
-		return -errno;
-	return symlink("../.."
-		       "/devices/virtual/kfd/kfd",
-		       "/sys/class/kfd/kfd") < 0 ?
-		       -errno :
-		       0;
+	return gp_furnish_programs(GP_NAMESPACE_BIN);
 }
 
 int gp_namespace_enter(struct gp_vnode *node, struct gp_error *error)
 {
 	static const char *const covered[] = { "/dev", "/sys/devices/virtual", "/sys/class", "/sys/module" };
-	struct rlimit limit;
+	/* Of a real device of this host, should there be one. */
+	static const char *const replaced[] = { "/sys/devices/virtual/kfd", "/sys/class/kfd", "/sys/module/amdgpu" };
 	int r;
 
-	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
 	if (unshare(CLONE_NEWNS) < 0)
 		return gp_error_set(error, -errno,
 				    "cannot make a mount namespace: %s (root is needed for the FUSE front end)",
@@ -192,17 +145,11 @@ int gp_namespace_enter(struct gp_vnode *node, struct gp_error *error)
 		if (r < 0)
 			return r;
 	}
-	umount2("/sys/devices/virtual/kfd", MNT_DETACH);
-	if ((mkdir("/sys/devices/virtual/kfd", 0755) < 0 && errno != EEXIST) || mkdir(GP_NAMESPACE_KFD, 0755) < 0)
-		return gp_error_set(error, -errno, "cannot make " GP_NAMESPACE_KFD ": %s", strerror(errno));
-	r = gp_tree_topology(node, GP_NAMESPACE_KFD, error);
+	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++)
+		umount2(replaced[i], MNT_DETACH);
+	r = gp_furnish(node, "", error);
 	if (r < 0)
 		return r;
-	snprintf(node->proc_dir, sizeof(node->proc_dir), "%s/proc", GP_NAMESPACE_KFD);
 	r = namespace_devices(node);
-	if (r == 0)
-		r = namespace_module(node);
-	if (r == 0)
-		r = namespace_class();
 	return r < 0 ? gp_error_set(error, r, "cannot furnish the mount namespace: %s", strerror(-r)) : 0;
 }

@@ -8,7 +8,6 @@
 #define GP_NAMESPACE_DIR  "/dev/.vgpu" /* ours, inside the namespace only */
 #define GP_NAMESPACE_FUSE GP_NAMESPACE_DIR "/fuse"
 #define GP_NAMESPACE_BIN  GP_NAMESPACE_DIR "/bin" /* programs that must stand before the system's in PATH */
-#define GP_NAMESPACE_KFD  "/sys/devices/virtual/kfd/kfd"
 
 /* Moves the calling process into a new namespace and furnishes it. Nothing outside changes; all of it goes with the
  * last process inside. */

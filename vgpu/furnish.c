@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Owns what the files beside the device files say. Never mounts. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "vgpu/furnish.h"
+#include "vgpu/tree.h"
+
+#define FURNISH_PATH 256u
+
+static int furnish_folder(const char *root, const char *name)
+{
+	char path[FURNISH_PATH];
+
+	if (snprintf(path, sizeof(path), "%s%s", root, name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	return mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int furnish_file(const char *root, const char *name, const char *text, mode_t mode)
+{
+	ssize_t size = (ssize_t)strlen(text);
+	char path[FURNISH_PATH];
+	int fd, r = 0;
+
+	if (snprintf(path, sizeof(path), "%s%s", root, name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, mode);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, (size_t)size) != size)
+		r = -EIO;
+	close(fd);
+	return r;
+}
+
+static int furnish_files(struct gp_vnode *node, const char *root)
+{
+	char path[FURNISH_PATH];
+	int r = furnish_folder(root, "/sys/module/amdgpu");
+
+	if (r == 0)
+		r = furnish_file(root, "/sys/module/amdgpu/initstate", "live\n", 0644);
+	if (r == 0)
+		r = furnish_file(root, "/sys/module/amdgpu/version", "6.12.0-vgpu\n", 0644);
+	snprintf(path, sizeof(path), "%s/sys/module/amdgpu", root);
+	if (r == 0)
+		r = gp_params_write(node, path);
+	if (r == 0)
+		r = furnish_folder(root, "/sys/class/kfd");
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd", root);
+	return symlink("../.."
+		       "/devices/virtual/kfd/kfd",
+		       path) < 0 ?
+		       -errno :
+		       0;
+}
+
+int gp_furnish(struct gp_vnode *node, const char *root, struct gp_error *error)
+{
+	/* In the namespace the first ones are there. */
+	static const char *const folders[] = {
+		"/sys",         "/sys/class",           "/sys/module",
+		"/sys/devices", "/sys/devices/virtual", "/sys/devices/virtual/kfd",
+		GP_FURNISH_KFD,
+	};
+	char kfd[FURNISH_PATH];
+	int r = 0;
+
+	if (snprintf(kfd, sizeof(kfd), "%s" GP_FURNISH_KFD, root) >= (int)sizeof(kfd) ||
+	    strlen(kfd) + sizeof("/proc") > sizeof(node->proc_dir))
+		return gp_error_set(error, -ENAMETOOLONG, "the folder %s has too long a name", root);
+	for (size_t i = 0; r == 0 && i < sizeof(folders) / sizeof(folders[0]); i++)
+		r = furnish_folder(root, folders[i]);
+	if (r == 0)
+		r = furnish_files(node, root);
+	if (r < 0)
+		return gp_error_set(error, r, "cannot write the driver's files below %s/: %s", root, strerror(-r));
+	r = gp_tree_topology(node, kfd, error);
+	if (r == 0)
+		snprintf(node->proc_dir, sizeof(node->proc_dir), "%.100s/proc", kfd);
+	return r;
+}
+
+int gp_furnish_programs(const char *dir)
+{
+	int r = furnish_folder(dir, "");
+
+	/* rocminfo 5 asks lsmod whether the driver is loaded. */
+	return r < 0 ? r :
+		       furnish_file(
+			       dir, "/lsmod",
+			       "#!/bin/sh\necho 'Module                  Size  Used by'\necho 'amdgpu               1 0'\n",
+			       0755);
+}
