@@ -14,7 +14,7 @@ help:
 	@echo "make demo          build, simulate an inference service beside a training job, write out/demo.html"
 	@echo "make all           build (in build/)"
 	@echo "make test          build with -Werror and run every test; ends with 'N passed, N failed'"
-	@echo "make vgpu-test     of those only the virtual node's (docs/vgpu.md): unmodified ROCm programs; root, /dev/fuse, Linux 6.9"
+	@echo "make vgpu-test     of those only the virtual node's (docs/vgpu.md): unmodified ROCm programs, with and without root"
 	@echo "make roots-test    the virtual node with ROCr and HIP 6 from newer Debians, in roots under /var/cache; needs root"
 	@echo "make sanitize      the tests again, with the address and undefined-behaviour sanitizers"
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"

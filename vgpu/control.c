@@ -21,7 +21,8 @@ static socklen_t control_address(const char *name, struct sockaddr_un *ret_addre
 	int size;
 
 	*ret_address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	size = snprintf(ret_address->sun_path + 1, sizeof(ret_address->sun_path) - 1u, GP_CONTROL_PREFIX "%s", name);
+	size = snprintf(ret_address->sun_path + 1, sizeof(ret_address->sun_path) - 1u, GP_CONTROL_PREFIX "%u/%s",
+			(unsigned int)geteuid(), name);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1u + (size_t)size);
 }
 
@@ -46,13 +47,19 @@ int gp_control_listen(const char *name, struct gp_error *error)
 int gp_control_connect(const char *name)
 {
 	struct sockaddr_un address;
-	socklen_t size = control_address(name, &address);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), r;
+	socklen_t size = control_address(name, &address), peer_size = sizeof(struct ucred);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), r = 0;
+	struct ucred peer;
 
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&address, size) < 0) {
+	/* An abstract name belongs to whoever takes it first: the credentials say whose it is. */
+	if (connect(fd, (struct sockaddr *)&address, size) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) < 0)
 		r = -errno;
+	else if (peer.uid != geteuid())
+		r = -EPERM;
+	if (r < 0) {
 		close(fd);
 		return r;
 	}

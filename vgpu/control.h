@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between `vgpu` and `vgpud`: an abstract socket named vgpu/NAME, so that nothing is left behind whatever dies. One
- * packet asks (join, status, stop), one packet answers, the first line of which is "ok" with name=value pairs, or
+ * Between `vgpu` and `vgpud`: an abstract socket named vgpu/UID/NAME, so that nothing is left behind whatever dies.
+ * Both sides look at the other's credentials: a node belongs to one user. One packet asks (join, status, stop, fault;
+ * listen with a seccomp listener), one packet answers, the first line of which is "ok" with name=value pairs, or
  * "error" and a sentence. Who has joined keeps the connection: a device that was started for its users ends with the
  * last of them.
  */
@@ -18,7 +19,7 @@
 
 bool gp_control_name_is_valid(const char *name);                 /* letters, digits, . _ - */
 int gp_control_listen(const char *name, struct gp_error *error); /* the socket */
-int gp_control_connect(const char *name);                        /* -ECONNREFUSED: no such device runs */
+int gp_control_connect(const char *name); /* -ECONNREFUSED: no such device runs; -EPERM: another user took the name */
 /* fd < 0: none is sent. */
 int gp_control_send(int socket, const char *text, int fd);
 /* Waits. 0 bytes: the other side is gone (-EPIPE). *ret_fd is -1 when none came. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -21,9 +22,11 @@
 #include "vgpu/control.h"
 #include "vgpu/fault.h"
 #include "vgpu/frontend_fuse.h"
+#include "vgpu/frontend_seccomp.h"
 #include "vgpu/namespace.h"
 #include "vgpu/process.h"
 #include "vgpu/report.h"
+#include "vgpu/store.h"
 
 #define DAEMON_CONNECTION_MAX 1024u
 #define DAEMON_SPIN_NS        30000u         /* nearer than this is not worth a sleep: waking up costs about as much */
@@ -37,7 +40,9 @@ struct daemon_connection {
 
 struct daemon {
 	struct gp_vnode node;
-	struct gp_fuse *fuse;
+	struct gp_fuse *fuse; /* one of the front ends, the other is NULL */
+	struct gp_seccomp *seccomp;
+	struct gp_store store;
 	int epoll, listener, signals, namespace;
 	struct daemon_connection connections[DAEMON_CONNECTION_MAX];
 	uint32_t joined_count;
@@ -50,7 +55,14 @@ struct daemon {
 static struct daemon daemon_state;
 
 /* What an epoll event is about: kind in the high half, number in the low. */
-enum daemon_source { DAEMON_FUSE = 1, DAEMON_LISTENER, DAEMON_SIGNAL, DAEMON_CONNECTION, DAEMON_PROCESS };
+enum daemon_source {
+	DAEMON_FUSE = 1,
+	DAEMON_SECCOMP,
+	DAEMON_LISTENER,
+	DAEMON_SIGNAL,
+	DAEMON_CONNECTION,
+	DAEMON_PROCESS
+};
 
 static int daemon_watch(struct daemon *daemon, int fd, enum daemon_source source, uint32_t number)
 {
@@ -98,16 +110,38 @@ static void daemon_describe(const struct daemon *daemon, char *ret_text, size_t 
 	const struct gp_identity *identity = node->gpus[0].identity;
 
 	snprintf(ret_text, text_size,
-		 "ok name=%s pid=%d device=%s gpus=%u dilation=%u gfx=%s override=%s frontend=fuse\n", daemon->name,
-		 getpid(), daemon->device, node->gpu_count, node->dilation, identity->gfx,
-		 identity->override ? identity->override : "-");
+		 "ok name=%s pid=%d device=%s gpus=%u dilation=%u gfx=%s override=%s frontend=%s bin=%s%s\n",
+		 daemon->name, getpid(), daemon->device, node->gpu_count, node->dilation, identity->gfx,
+		 identity->override ? identity->override : "-", daemon->seccomp ? "seccomp" : "fuse",
+		 daemon->seccomp ? daemon->store.path : GP_NAMESPACE_DIR, "/bin");
 }
 
-static void daemon_command(struct daemon *daemon, struct daemon_connection *connection, const char *command)
+/* A command is about to run under our filter; what came with it is its listener. */
+static void daemon_listen(struct daemon *daemon, const struct daemon_connection *connection, const char *text, int fd)
+{
+	uint32_t number;
+
+	if (!daemon->seccomp || fd < 0 || gp_seccomp_add(daemon->seccomp, fd, &number) < 0) {
+		gp_control_send(connection->fd, "error this is no listener, or there are too many\n", -1);
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	daemon_watch(daemon, fd, DAEMON_SECCOMP, number);
+	gp_control_send(connection->fd, text, -1);
+}
+
+static void daemon_command(struct daemon *daemon, struct daemon_connection *connection, const char *command, int fd)
 {
 	char text[GP_CONTROL_TEXT_SIZE];
 
 	daemon_describe(daemon, text, sizeof(text));
+	if (!strcmp(command, "listen\n")) {
+		daemon_listen(daemon, connection, text, fd);
+		return;
+	}
+	if (fd >= 0)
+		close(fd);
 	if (!strcmp(command, "join\n")) {
 		if (!connection->joined)
 			daemon->joined_count++;
@@ -144,9 +178,7 @@ static void daemon_connection_serve(struct daemon *daemon, uint32_t index)
 		connection->fd = -1;
 		return;
 	}
-	if (fd >= 0)
-		close(fd);
-	daemon_command(daemon, connection, text);
+	daemon_command(daemon, connection, text, fd);
 }
 
 /* Clients that exit, whether or not somebody still holds their files. */
@@ -162,9 +194,13 @@ static void daemon_watch_processes(struct daemon *daemon)
 static void daemon_process_exit(struct daemon *daemon, pid_t pid)
 {
 	struct gp_vproc *process = gp_vproc_find(&daemon->node, pid);
+	uint64_t serial = process ? process->serial : 0;
 
-	if (process)
-		gp_vproc_destroy(process);
+	if (!process)
+		return;
+	gp_vproc_destroy(process);
+	if (daemon->seccomp)
+		gp_seccomp_process_exit(daemon->seccomp, serial);
 }
 
 static void daemon_event(struct daemon *daemon, const struct epoll_event *event)
@@ -176,6 +212,7 @@ static void daemon_event(struct daemon *daemon, const struct epoll_event *event)
 		if (gp_fuse_serve(daemon->fuse) < 0)
 			daemon->stopping = true;
 		break;
+	case DAEMON_SECCOMP: gp_seccomp_serve(daemon->seccomp, number); break;
 	case DAEMON_LISTENER: daemon_accept(daemon); break;
 	case DAEMON_SIGNAL: daemon->stopping = true; break;
 	case DAEMON_CONNECTION: daemon_connection_serve(daemon, number); break;
@@ -187,7 +224,8 @@ static bool daemon_is_over(const struct daemon *daemon)
 {
 	if (daemon->stopping)
 		return true;
-	if (daemon->keep || daemon->joined_count)
+	/* What a command left running under the filter can open no file once we are gone. */
+	if (daemon->keep || daemon->joined_count || (daemon->seccomp && gp_seccomp_command_count(daemon->seccomp)))
 		return false;
 	return daemon->was_joined || daemon->node.now_ns > daemon->begin_ns + DAEMON_ORPHAN_NS;
 }
@@ -201,6 +239,12 @@ static void daemon_loop(struct daemon *daemon)
 		struct timespec timeout;
 		int count;
 
+		if (daemon->seccomp) {
+			uint64_t look_ns = gp_seccomp_turn(daemon->seccomp);
+
+			if (look_ns < next_ns)
+				next_ns = look_ns;
+		}
 		daemon_watch_processes(daemon);
 		if (next_ns > now_ns + DAEMON_SPIN_NS)
 			wait_ns = next_ns - now_ns;
@@ -216,35 +260,67 @@ static void daemon_loop(struct daemon *daemon)
 
 /* Start. */
 
-static int daemon_start(struct daemon *daemon, const struct gp_vnode_config *config, struct gp_error *error)
+static int daemon_front_start(struct daemon *daemon, bool fuse, struct gp_error *error)
+{
+	int r;
+
+	if (!fuse) {
+		r = gp_store_furnish(&daemon->store, &daemon->node, error);
+		return r < 0 ? r : gp_seccomp_create(&daemon->node, &daemon->store, &daemon->seccomp, error);
+	}
+	r = gp_namespace_enter(&daemon->node, error);
+	if (r == 0)
+		r = gp_fuse_create(&daemon->node, GP_NAMESPACE_FUSE, &daemon->fuse, error);
+	if (r < 0)
+		return r;
+	daemon->namespace = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	return daemon->namespace < 0 ? gp_error_set(error, -errno, "no mount namespace: %s", strerror(errno)) : 0;
+}
+
+/* Descriptors: one per process, open file and connection. */
+static void daemon_raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int daemon_start(struct daemon *daemon, const struct gp_vnode_config *config, bool fuse, struct gp_error *error)
 {
 	sigset_t set;
 	int r;
 
 	for (uint32_t i = 0; i < DAEMON_CONNECTION_MAX; i++)
 		daemon->connections[i].fd = -1;
+	daemon->namespace = -1;
 	daemon->listener = gp_control_listen(daemon->name, error);
 	if (daemon->listener < 0)
 		return daemon->listener;
+	daemon_raise_limit();
+	if (!fuse) {
+		r = gp_store_create(&daemon->store, error);
+		if (r < 0)
+			return r;
+	}
 	r = gp_vnode_init(&daemon->node, config, error);
 	if (r < 0)
 		return r;
-	r = gp_namespace_enter(&daemon->node, error);
+	r = daemon_front_start(daemon, fuse, error);
 	if (r < 0)
-		return r;
-	r = gp_fuse_create(&daemon->node, GP_NAMESPACE_FUSE, &daemon->fuse, error);
-	if (r < 0)
-		return r;
-	daemon->namespace = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+		return fuse ? -EOPNOTSUPP : r;
 	daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	daemon->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (daemon->namespace < 0 || daemon->epoll < 0 || daemon->signals < 0)
+	if (daemon->epoll < 0 || daemon->signals < 0)
 		return gp_error_set(error, -errno, "cannot start: %s", strerror(errno));
-	daemon_watch(daemon, gp_fuse_fd(daemon->fuse), DAEMON_FUSE, 0);
+	if (fuse)
+		daemon_watch(daemon, gp_fuse_fd(daemon->fuse), DAEMON_FUSE, 0);
 	daemon_watch(daemon, daemon->listener, DAEMON_LISTENER, 0);
 	daemon_watch(daemon, daemon->signals, DAEMON_SIGNAL, 0);
 	signal(SIGPIPE, SIG_IGN);
@@ -264,6 +340,14 @@ static int daemon_count(const char *text, const char *what, uint64_t max, uint32
 	return r;
 }
 
+static int daemon_front(const char *text, bool *ret_fuse, struct gp_error *error)
+{
+	if (strcmp(text, "fuse") != 0 && strcmp(text, "seccomp") != 0)
+		return gp_error_set(error, -EINVAL, "no front end '%s' (fuse, seccomp)", text);
+	*ret_fuse = !strcmp(text, "fuse");
+	return 0;
+}
+
 static const struct option daemon_options[] = {
 	{ "device", required_argument, NULL, 'd' },
 	{ "gpus", required_argument, NULL, 'n' },
@@ -271,6 +355,7 @@ static const struct option daemon_options[] = {
 	{ "kernels", required_argument, NULL, 'k' },
 	{ "param", required_argument, NULL, 'P' },
 	{ "name", required_argument, NULL, 'N' },
+	{ "front", required_argument, NULL, 'F' },
 	{ "ready-fd", required_argument, NULL, 'r' },
 	{ "keep", no_argument, NULL, 'K' },
 	{ "verbose", no_argument, NULL, 'v' },
@@ -282,8 +367,10 @@ int main(int argc, char **argv)
 	struct daemon *daemon = &daemon_state;
 	struct gp_vnode_config config = { .device = "mi300x", .gpu_count = 1, .dilation = 1 };
 	struct gp_error error = { "" };
+	const char *answer = "ready\n";
 	uint32_t ready = 0;
 	int option, r = 0;
+	bool fuse = geteuid() == 0;
 
 	daemon->name = "default";
 	while (r == 0 && (option = getopt_long(argc, argv, "d:n:k:v", daemon_options, NULL)) != -1) {
@@ -295,11 +382,12 @@ int main(int argc, char **argv)
 		case 'P': config.params = optarg; break;
 		case 'N': daemon->name = optarg; break;
 		case 'r': r = daemon_count(optarg, "ready-fd", 1000000, &ready, &error); break;
+		case 'F': r = daemon_front(optarg, &fuse, &error); break;
 		case 'K': daemon->keep = true; break;
 		case 'v': config.verbose++; break;
 		default:
 			fprintf(stderr,
-				"usage: vgpud [-d DEVICE] [-n GPUS] [--dilate K] [--kernels FILE] [--param NAME=VALUE,…] [--name NAME] [--keep] [-v]\n");
+				"usage: vgpud [-d DEVICE] [-n GPUS] [--dilate K] [--kernels FILE] [--param NAME=VALUE,…] [--name NAME] [--front FRONT] [--keep] [-v]\n");
 			return 2;
 		}
 	}
@@ -307,10 +395,12 @@ int main(int argc, char **argv)
 		r = gp_error_set(&error, -EINVAL, "'%s' is not a name (letters, digits, '.', '_', '-')", daemon->name);
 	daemon->device = config.device;
 	if (r == 0)
-		r = daemon_start(daemon, &config, &error);
-	/* Whoever started us hears how it went; that the name is taken is for it to judge. */
-	if (ready && (r == 0 || r == -EADDRINUSE))
-		(void)!write((int)ready, r == 0 ? "ready\n" : "taken\n", 6);
+		r = daemon_start(daemon, &config, fuse, &error);
+	/* Whoever started us hears how it went; what a taken name or a missing FUSE means is for it to judge. */
+	if (r < 0)
+		answer = r == -EADDRINUSE ? "taken\n" : r == -EOPNOTSUPP ? "nofuse\n" : "";
+	if (ready)
+		(void)!write((int)ready, answer, strlen(answer));
 	if (r < 0) {
 		if (!ready || r != -EADDRINUSE)
 			fprintf(stderr, "vgpud: %s\n", error.text);
@@ -322,6 +412,11 @@ int main(int argc, char **argv)
 	/* From here on nobody can join: who tries starts another. */
 	close(daemon->listener);
 	gp_vnode_fini(&daemon->node);
-	gp_fuse_destroy(daemon->fuse);
+	if (daemon->fuse)
+		gp_fuse_destroy(daemon->fuse);
+	if (daemon->seccomp) {
+		gp_seccomp_destroy(daemon->seccomp);
+		gp_store_destroy(&daemon->store);
+	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,7 @@ struct fuse_open_answer {
 #define FUSE_INODE_KFD   2u /* then one per render node */
 #define FUSE_INODE_COUNT (FUSE_INODE_KFD + 1u + GP_VNODE_GPU_MAX)
 #define FUSE_VALID_S     3600u
+#define FUSE_INIT_MS     5000 /* for the kernel's first request: it is there when the mount returns */
 #define FUSE_FILE_MAX    65536u
 
 /* An open file, by the number given to the kernel. process is NULL once it has exited. */
@@ -192,6 +194,21 @@ static int fuse_file_take(struct gp_fuse *fuse, uint32_t *ret_index)
 	return 0;
 }
 
+/* The BAR behind an inode: registered with the kernel once. */
+static int fuse_back(struct gp_fuse *fuse, uint64_t inode)
+{
+	struct fuse_backing backing = { .fd = fuse->node->bar.fd };
+	int id;
+
+	if (fuse->backing[inode])
+		return 0;
+	id = ioctl(fuse->fd, FUSE_BACKING_OPEN, &backing);
+	if (id <= 0)
+		return id < 0 ? -errno : -EIO;
+	fuse->backing[inode] = id;
+	return 0;
+}
+
 static void fuse_open(struct gp_fuse *fuse, const struct fuse_in_header *header)
 {
 	struct fuse_open_answer answer = { .open_flags = FUSE_OPEN_PASSTHROUGH };
@@ -204,20 +221,9 @@ static void fuse_open(struct gp_fuse *fuse, const struct fuse_in_header *header)
 		fuse_answer(fuse, header->unique, -EISDIR, NULL, 0, NULL, 0);
 		return;
 	}
-	if (!fuse->backing[inode]) {
-		struct fuse_backing backing = { .fd = fuse->node->bar.fd };
-
-		fuse->backing[inode] = ioctl(fuse->fd, FUSE_BACKING_OPEN, &backing);
-		if (fuse->backing[inode] <= 0) {
-			r = -errno;
-			fuse->backing[inode] = 0;
-			gp_vnode_log(
-				fuse->node, 0,
-				"this kernel does not pass mappings through FUSE: %s (Linux 6.9 or newer is needed)",
-				strerror(-r));
-			fuse_answer(fuse, header->unique, -EIO, NULL, 0, NULL, 0);
-			return;
-		}
+	if (fuse_back(fuse, inode) < 0) {
+		fuse_answer(fuse, header->unique, -EIO, NULL, 0, NULL, 0);
+		return;
 	}
 	r = fuse_file_take(fuse, &index);
 	if (r == 0)
@@ -265,6 +271,18 @@ static void fuse_release(struct gp_fuse *fuse, const struct fuse_in_header *head
 	fuse_answer(fuse, header->unique, 0, NULL, 0, NULL, 0);
 }
 
+/* Whose call it is: the opener's, whoever makes it (KFD then refuses others). A render node serves whoever holds it, so
+ * there it is the caller's, who stays known until it exits. */
+static struct gp_vproc *fuse_caller(struct gp_fuse *fuse, const struct fuse_file *file, pid_t thread)
+{
+	struct gp_vproc *process;
+
+	if (file->kind != GP_VFILE_RENDER || gp_vproc_has_thread(file->process, thread) ||
+	    gp_vproc_open(fuse->node, fuse_thread_group(thread), &process) < 0)
+		return file->process;
+	return process;
+}
+
 static void fuse_ioctl(struct gp_fuse *fuse, const struct fuse_in_header *header, const struct fuse_ioctl_in *in,
 		       size_t size)
 {
@@ -282,7 +300,7 @@ static void fuse_ioctl(struct gp_fuse *fuse, const struct fuse_in_header *header
 		fuse_answer(fuse, header->unique, -ENOMEM, NULL, 0, NULL, 0);
 		return;
 	}
-	call->process = file->process;
+	call->process = fuse_caller(fuse, file, (pid_t)header->pid);
 	call->token = header->unique;
 	call->command = in->cmd;
 	call->thread = (pid_t)header->pid;
@@ -346,6 +364,21 @@ int gp_fuse_fd(const struct gp_fuse *fuse)
 	return fuse->fd;
 }
 
+/* The kernel's first request, and whether it does what we need: better said now than at a client's open. */
+static int fuse_begin(struct gp_fuse *fuse, struct gp_error *error)
+{
+	struct pollfd ready = { fuse->fd, POLLIN, 0 };
+	int r = poll(&ready, 1, FUSE_INIT_MS) == 1 ? gp_fuse_serve(fuse) : -ETIMEDOUT;
+
+	if (r == 0)
+		r = fuse_back(fuse, FUSE_INODE_KFD);
+	return r < 0 ? gp_error_set(
+			       error, r,
+			       "this kernel does not pass mappings through FUSE: %s (Linux 6.9 or newer is needed)",
+			       strerror(-r)) :
+		       0;
+}
+
 int gp_fuse_create(struct gp_vnode *node, const char *dir, struct gp_fuse **ret_fuse, struct gp_error *error)
 {
 	struct gp_fuse *fuse = calloc(1, sizeof(*fuse));
@@ -366,6 +399,8 @@ int gp_fuse_create(struct gp_vnode *node, const char *dir, struct gp_fuse **ret_
 		r = mount("vgpu", dir, "fuse", MS_NOSUID, options) < 0 ? -errno : 0;
 		if (r < 0)
 			gp_error_set(error, r, "cannot mount the device files on %s: %s", dir, strerror(-r));
+		else
+			r = fuse_begin(fuse, error);
 	}
 	if (r < 0) {
 		gp_fuse_destroy(fuse);

@@ -54,6 +54,8 @@ static struct gp_vproc *process_create(struct gp_vnode *node, pid_t pid)
 		return NULL;
 	}
 	process->pid = pid;
+	process->memory = -1;
+	process->serial = node->counters.processes_seen + 1u;
 	process->node = node;
 	process->next = node->processes;
 	node->processes = process;
@@ -154,6 +156,8 @@ void gp_vproc_destroy(struct gp_vproc *process)
 	*link = process->next;
 	node->slots[process->slot / 32u] &= ~(1u << process->slot % 32u);
 	close(process->pidfd);
+	if (process->memory >= 0)
+		close(process->memory);
 	free(process->events);
 	free(process);
 }

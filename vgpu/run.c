@@ -18,15 +18,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "vgpu/control.h"
-#include "vgpu/namespace.h"
+#include "vgpu/environment.h"
 #include "vgpu/root.h"
+#include "vgpu/seccomp_calls.h"
 
 #define RUN_FAILED    125 /* as env, nohup and timeout have it: the failure is ours, not the command's */
 #define RUN_NODES_MAX 64u
 #define RUN_TRIES     200u
 
 struct run_options {
-	const char *device, *gpus, *dilation, *kernels, *params, *name, *root;
+	const char *device, *gpus, *dilation, *kernels, *params, *name, *root, *front;
 	int verbose;
 };
 
@@ -46,6 +47,7 @@ static void run_usage(FILE *stream)
 		"  -k, --kernels FILE   names, times and bodies of kernels by fingerprint\n"
 		"      --param N=V,…    module parameters of amdgpu, e.g. cwsr_enable=0\n"
 		"      --name NAME      default \"default\"\n"
+		"      --front FRONT    fuse (root), seccomp (no privilege), auto (default: fuse where it is possible)\n"
 		"      --root DIR       run: the command's root, another system that sees the node's /dev and /sys\n"
 		"  -v, --verbose        vgpud says what happens; twice: more\n"
 		"It models timing and scheduling. It interprets no instructions: kernels it does not know take time and\n"
@@ -64,6 +66,7 @@ static int run_parse(int argc, char **argv, struct run_options *ret_options)
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "root", required_argument, NULL, 'R' },
+		{ "front", required_argument, NULL, 'F' },
 		{ 0 },
 	};
 	int option;
@@ -78,6 +81,7 @@ static int run_parse(int argc, char **argv, struct run_options *ret_options)
 		case 'P': ret_options->params = optarg; break;
 		case 'N': ret_options->name = optarg; break;
 		case 'R': ret_options->root = optarg; break;
+		case 'F': ret_options->front = optarg; break;
 		case 'v': ret_options->verbose++; break;
 		case 'h': run_usage(stdout); exit(0);
 		default: return -EINVAL;
@@ -87,12 +91,19 @@ static int run_parse(int argc, char **argv, struct run_options *ret_options)
 		fprintf(stderr, "vgpu: '%s' is not a name (letters, digits, '.', '_', '-')\n", ret_options->name);
 		return -EINVAL;
 	}
+	if (ret_options->front && !strcmp(ret_options->front, "auto"))
+		ret_options->front = NULL;
+	if (ret_options->front && strcmp(ret_options->front, "fuse") != 0 &&
+	    strcmp(ret_options->front, "seccomp") != 0) {
+		fprintf(stderr, "vgpu: no front end '%s' (fuse, seccomp, auto)\n", ret_options->front);
+		return -EINVAL;
+	}
 	return 0;
 }
 
 /* Starting vgpud: it says "ready" or, on standard error, why not. */
 
-static void run_daemon_exec(const struct run_options *options, bool keep, int ready)
+static void run_daemon_exec(const struct run_options *options, const char *front, bool keep, int ready)
 {
 	const char *arguments[24];
 	char self[PATH_MAX], path[PATH_MAX + 16], ready_text[16];
@@ -109,6 +120,8 @@ static void run_daemon_exec(const struct run_options *options, bool keep, int re
 	arguments[count++] = options->name;
 	arguments[count++] = "--ready-fd";
 	arguments[count++] = ready_text;
+	arguments[count++] = "--front";
+	arguments[count++] = front;
 	if (keep)
 		arguments[count++] = "--keep";
 	for (int i = 0; i < options->verbose && i < 2; i++)
@@ -139,8 +152,9 @@ static void run_daemon_exec(const struct run_options *options, bool keep, int re
 	_exit(RUN_FAILED);
 }
 
-/* 0: it runs; -EEXIST: somebody else has just started one of this name; otherwise it has said why not. */
-static int run_daemon_start(const struct run_options *options, bool keep)
+/* 0: it runs; -EEXIST: somebody else has just started one of this name; -EOPNOTSUPP: this front end cannot be had;
+ * otherwise, and then too, it has said why not. */
+static int run_daemon_start_with(const struct run_options *options, const char *front, bool keep)
 {
 	char text[16] = "";
 	int ready[2], status;
@@ -155,7 +169,7 @@ static int run_daemon_start(const struct run_options *options, bool keep)
 		/* Once more: vgpud is then no child of ours, and no zombie if we outlive it. */
 		if (fork())
 			_exit(0);
-		run_daemon_exec(options, keep, ready[1]);
+		run_daemon_exec(options, front, keep, ready[1]);
 	}
 	close(ready[1]);
 	if (child > 0)
@@ -164,7 +178,22 @@ static int run_daemon_start(const struct run_options *options, bool keep)
 	close(ready[0]);
 	if (!strcmp(text, "taken\n"))
 		return -EEXIST;
+	if (!strcmp(text, "nofuse\n"))
+		return -EOPNOTSUPP;
 	return strcmp(text, "ready\n") ? -ECHILD : 0;
+}
+
+static int run_daemon_start(const struct run_options *options, bool keep)
+{
+	bool fuse = options->front ? !strcmp(options->front, "fuse") : geteuid() == 0;
+	int r = fuse ? run_daemon_start_with(options, "fuse", keep) : -EOPNOTSUPP;
+
+	if (r != -EOPNOTSUPP || (options->front && fuse))
+		return r;
+	if (!options->front)
+		fprintf(stderr, "vgpu: %s: the front end is seccomp\n",
+			fuse ? "FUSE cannot be had" : "without root there is no FUSE");
+	return run_daemon_start_with(options, "seccomp", keep);
 }
 
 /* The node runs already: what was asked for must be what it is. */
@@ -176,6 +205,7 @@ static bool run_matches(const struct run_options *options, const char *text)
 		{ options->device, "device" },
 		{ options->gpus, "gpus" },
 		{ options->dilation, "dilation" },
+		{ options->front, "frontend" },
 	};
 	char value[64];
 
@@ -238,59 +268,21 @@ static int run_join(const struct run_options *options, char *ret_text, size_t te
 	return fd;
 }
 
-/* ROCr before 6 ends its table of devices at gfx90c and refuses gfx942. Its version is in its file's name: 1.12 came
- * with 6.0. */
-static bool run_rocr_is_old(char *ret_file, size_t file_size)
+/* What the command is given when it starts. */
+struct run_node {
+	char text[GP_CONTROL_TEXT_SIZE]; /* vgpud's description */
+	int connection, namespace;
+	pid_t vgpud;
+	bool seccomp;
+};
+
+__attribute__((noreturn)) static void run_refuse(const struct gp_error *error)
 {
-	static const char *const folders[] = {
-		"/opt/rocm/lib",         "/usr/local/lib", "/usr/lib/x86_64-linux-gnu",
-		"/lib/x86_64-linux-gnu", "/usr/lib64",     "/usr/lib",
-	};
-	const char *library_path = getenv("LD_LIBRARY_PATH");
-	char path[PATH_MAX + 64], real[PATH_MAX];
-	unsigned int major, minor;
-	const char *version;
-
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) + 1u; i++) {
-		const char *folder = i ? folders[i - 1u] : library_path;
-
-		if (!folder || !*folder)
-			continue;
-		snprintf(path, sizeof(path), "%.*s/libhsa-runtime64.so.1", (int)strcspn(folder, ":"), folder);
-		if (!realpath(path, real))
-			continue;
-		version = strstr(real, ".so.");
-		snprintf(ret_file, file_size, "%s", real);
-		return version && sscanf(version, ".so.%u.%u", &major, &minor) == 2 &&
-		       (major < 1u || (major == 1u && minor < 12u));
-	}
-	return false;
+	fprintf(stderr, "vgpu: %s\n", error->text);
+	_exit(RUN_FAILED);
 }
 
-static void run_environment(const char *text)
-{
-	const char *path = getenv("PATH");
-	char value[64], file[PATH_MAX], joined[8192];
-
-	/* Rings and signals then lie in memory shared with the device, where its atomics are real. */
-	setenv("HSA_USERPTR_FOR_PAGED_MEM", "0", 1);
-	if (gp_control_value(text, "name", value, sizeof(value)))
-		setenv("VGPU_NAME", value, 1);
-	if (gp_control_value(text, "dilation", value, sizeof(value)))
-		setenv("VGPU_DILATION", value, 1);
-	snprintf(joined, sizeof(joined), "%s:%s", GP_NAMESPACE_BIN,
-		 path ? path : "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
-	setenv("PATH", joined, 1);
-	if (gp_control_value(text, "override", value, sizeof(value)) && strcmp(value, "-") != 0 &&
-	    !getenv("HSA_OVERRIDE_GFX_VERSION") && run_rocr_is_old(file, sizeof(file))) {
-		setenv("HSA_OVERRIDE_GFX_VERSION", value, 1);
-		fprintf(stderr,
-			"vgpu: %s is older than ROCm 6 and does not know this device: HSA_OVERRIDE_GFX_VERSION=%s is set\n",
-			file, value);
-	}
-}
-
-static void run_child(const struct run_options *options, char **command, const char *text, int namespace)
+static void run_child(const struct run_options *options, char **command, const struct run_node *node)
 {
 	struct gp_error error;
 	char directory[PATH_MAX];
@@ -300,17 +292,20 @@ static void run_child(const struct run_options *options, char **command, const c
 	setpgid(0, 0);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (setns(namespace, CLONE_NEWNS) < 0) {
-		fprintf(stderr, "vgpu: cannot enter the node's mount namespace: %s\n", strerror(errno));
-		_exit(RUN_FAILED);
+	if (!node->seccomp && setns(node->namespace, CLONE_NEWNS) < 0) {
+		gp_error_set(&error, -errno, "cannot enter the node's mount namespace: %s", strerror(errno));
+		run_refuse(&error);
 	}
-	if (options->root && gp_root_enter(options->root, &error) < 0) {
-		fprintf(stderr, "vgpu: %s\n", error.text);
-		_exit(RUN_FAILED);
-	}
-	if (here && chdir(directory) < 0 && !options->root)
+	if (options->root && gp_root_enter(options->root, &error) < 0)
+		run_refuse(&error);
+	if (!node->seccomp && here && chdir(directory) < 0 && !options->root)
 		fprintf(stderr, "vgpu: the folder %s is not there inside the node: %s\n", directory, strerror(errno));
-	run_environment(text);
+	gp_environment_set(node->text);
+	if (node->seccomp) {
+		gp_environment_check_yama();
+		if (gp_seccomp_enter(node->connection, node->vgpud, &error) < 0)
+			run_refuse(&error);
+	}
 	execvp(command[0], command);
 	fprintf(stderr, "vgpu: cannot run %s: %s\n", command[0], strerror(errno));
 	_exit(errno == ENOENT ? 127 : 126);
@@ -346,8 +341,9 @@ static int run_watch(pid_t child, int daemon, int signals, const char *name)
 
 static int run_run(const struct run_options *options, char **command)
 {
-	char text[GP_CONTROL_TEXT_SIZE], pid[32];
-	int namespace = -1, daemon, signals, connection;
+	struct run_node node = { .namespace = -1 };
+	int daemon, signals;
+	char value[32];
 	sigset_t set;
 	pid_t child;
 
@@ -355,11 +351,13 @@ static int run_run(const struct run_options *options, char **command)
 		fprintf(stderr, "vgpu: run what? `vgpu run [OPTION...] -- COMMAND...`\n");
 		return RUN_FAILED;
 	}
-	connection = run_join(options, text, sizeof(text), &namespace);
-	if (connection < 0)
+	node.connection = run_join(options, node.text, sizeof(node.text), &node.namespace);
+	if (node.connection < 0)
 		return RUN_FAILED;
-	daemon = gp_control_value(text, "pid", pid, sizeof(pid)) ? (int)syscall(SYS_pidfd_open, atoi(pid), 0) : -1;
-	if (daemon < 0 || namespace < 0) {
+	node.vgpud = gp_control_value(node.text, "pid", value, sizeof(value)) ? atoi(value) : -1;
+	node.seccomp = gp_control_value(node.text, "frontend", value, sizeof(value)) && !strcmp(value, "seccomp");
+	daemon = node.vgpud > 0 ? (int)syscall(SYS_pidfd_open, node.vgpud, 0) : -1;
+	if (daemon < 0 || (node.namespace < 0 && !node.seccomp)) {
 		fprintf(stderr, "vgpu: vgpud of the node '%s' ended\n", options->name);
 		return RUN_FAILED;
 	}
@@ -371,7 +369,7 @@ static int run_run(const struct run_options *options, char **command)
 	signals = signalfd(-1, &set, SFD_CLOEXEC);
 	child = fork();
 	if (child == 0)
-		run_child(options, command, text, namespace);
+		run_child(options, command, &node);
 	if (child < 0) {
 		fprintf(stderr, "vgpu: cannot fork: %s\n", strerror(errno));
 		return RUN_FAILED;
@@ -397,13 +395,16 @@ static uint32_t run_nodes(char (*ret_names)[GP_CONTROL_NAME_SIZE])
 		return 0;
 	while (count < RUN_NODES_MAX && fgets(line, sizeof(line), stream)) {
 		char *at = strstr(line, "@" GP_CONTROL_PREFIX);
-		unsigned int flags;
+		unsigned int flags, user;
 		bool known = false;
+		int size = 0;
 
 		/* Flags with the listening bit; accepted connections carry the same name. */
 		if (!at || sscanf(line, "%*s %*s %*s %x", &flags) != 1 || !(flags & 0x10000u))
 			continue;
-		at += strlen("@" GP_CONTROL_PREFIX);
+		if (sscanf(at, "@" GP_CONTROL_PREFIX "%u/%n", &user, &size) != 1 || !size || user != geteuid())
+			continue;
+		at += size;
 		at[strcspn(at, "\n")] = 0;
 		for (uint32_t i = 0; i < count; i++)
 			known |= !strcmp(ret_names[i], at);

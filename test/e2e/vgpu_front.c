@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a front end owes its clients: names, descriptors, threads, signals, exec; and that a client which means harm
+ * harms only itself. Run inside `vgpu run`: vgpu-front VGPU. "vgpu-front executed FD OLD-ID" is what it runs itself as,
+ * after an exec; "vgpu-front orphan FILE" waits for an event that never comes and writes how the wait ended into FILE.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/e2e/vgpu_client.h"
+
+#define NODES "/sys/class/kfd/kfd/topology/nodes"
+#define RACES 2000u
+
+static int version(int fd)
+{
+	struct kfd_ioctl_get_version_args args = { 0, 0 };
+
+	return ioctl(fd, AMDKFD_IOC_GET_VERSION, &args) < 0 ? -errno : args.major_version == 1 ? 0 : -EPROTO;
+}
+
+static int opens(int folder, const char *path, int flags)
+{
+	int fd = openat(folder, path, flags);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static uint32_t entries(const char *path)
+{
+	DIR *directory = opendir(path);
+	struct dirent *entry;
+	uint32_t count = 0;
+
+	while (directory && (entry = readdir(directory)))
+		count += *entry->d_name != '.';
+	if (directory)
+		closedir(directory);
+	return count;
+}
+
+/* The driver's names, by every way a program asks for them. */
+static void test_names(void)
+{
+	char link[256] = "", real[PATH_MAX] = "", here[PATH_MAX];
+	int folder = open("/dev/dri", O_RDONLY | O_DIRECTORY | O_CLOEXEC), dev = open("/dev", O_PATH | O_CLOEXEC);
+	struct stat status;
+	struct statx extended;
+
+	CLIENT_CHECK(getcwd(here, sizeof(here)));
+	CLIENT_CHECK(!stat("/dev/kfd", &status) && !S_ISDIR(status.st_mode) && (status.st_mode & 0666u) == 0666u);
+	CLIENT_CHECK(!lstat("/sys/class/kfd/kfd", &status) && S_ISLNK(status.st_mode));
+	CLIENT_CHECK(!stat("/sys/class/kfd/kfd", &status) && S_ISDIR(status.st_mode));
+	CLIENT_CHECK(!statx(AT_FDCWD, NODES "/1/gpu_id", 0, STATX_SIZE, &extended) && extended.stx_size > 1);
+	CLIENT_CHECK(!access(NODES "/1/gpu_id", R_OK) && !access("/dev/kfd", R_OK | W_OK));
+	CLIENT_CHECK(access(NODES "/1/nothing", F_OK) < 0 && errno == ENOENT);
+	CLIENT_CHECK(readlink("/sys/class/kfd/kfd", link, sizeof(link) - 1u) > 0 && strstr(link, "virtual/kfd/kfd"));
+	CLIENT_CHECK(readlink("/sys/class/kfd", link, sizeof(link) - 1u) < 0 && errno == EINVAL);
+	CLIENT_CHECK(realpath(NODES, real) && !strcmp(real, "/sys/devices/virtual/kfd/kfd/topology/nodes"));
+	CLIENT_CHECK(entries(NODES) == 2 && entries("/dev/dri") == 1);
+	CLIENT_CHECK(opens(folder, "renderD128", O_RDWR) == 0 && opens(dev, "kfd", O_RDWR) == 0);
+	CLIENT_CHECK(opens(AT_FDCWD, "/dev/./dri/..//kfd", O_RDWR) == 0);
+	CLIENT_CHECK(opens(AT_FDCWD, "/dev/dri/renderD250", O_RDWR) == -ENOENT);
+	CLIENT_CHECK(opens(AT_FDCWD, "/dev/kfd", O_RDWR | O_DIRECTORY) == -ENOTDIR);
+	CLIENT_CHECK(opens(AT_FDCWD, "/dev/kfd", O_RDWR | O_CREAT | O_EXCL) == -EEXIST);
+	CLIENT_CHECK(opens(AT_FDCWD, "/sys/module/amdgpu/parameters/queue_preemption_timeout_ms", O_WRONLY) == 0);
+	/* To root, modes mean nothing. */
+	if (geteuid() != 0) {
+		CLIENT_CHECK(opens(AT_FDCWD, "/sys/module/amdgpu/parameters/num_kcq", O_WRONLY) == -EACCES);
+		CLIENT_CHECK(opens(AT_FDCWD, NODES "/1/gpu_id", O_RDWR) == -EACCES);
+		CLIENT_CHECK(opens(AT_FDCWD, NODES "/1/new", O_WRONLY | O_CREAT) == -EACCES);
+		CLIENT_CHECK(access(NODES "/1/gpu_id", W_OK) < 0 && errno == EACCES);
+	}
+	CLIENT_CHECK(!chdir("/dev") && opens(AT_FDCWD, "kfd", O_RDWR) == 0 && !chdir(here));
+#ifdef SYS_open
+	CLIENT_CHECK(syscall(SYS_open, "/dev/kfd", O_RDWR | O_CLOEXEC) >= 0);
+	CLIENT_CHECK(!syscall(SYS_access, "/dev/kfd", R_OK));
+#endif
+	CLIENT_CHECK(syscall(SYS_openat, AT_FDCWD, (char *)16, O_RDWR) < 0 && errno == EFAULT);
+	close(folder);
+	close(dev);
+	client_result("names", true);
+}
+
+/* A path that ends with the last byte that is mapped is read, and no more than that. */
+static void test_path_at_end(void)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *path = pages + 4096 - sizeof("/dev/kfd");
+
+	munmap(pages + 4096, 4096);
+	memcpy(path, "/dev/kfd", sizeof("/dev/kfd"));
+	CLIENT_CHECK(opens(AT_FDCWD, path, O_RDWR) == 0);
+	memset(path, '/', sizeof("/dev/kfd"));
+	CLIENT_CHECK(opens(AT_FDCWD, path, O_RDWR) == -EFAULT);
+	munmap(pages, 4096);
+	client_result("a path at the end of memory", true);
+}
+
+static int child_status(pid_t child)
+{
+	int status = -1;
+
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int received(int socket)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	char byte;
+	struct iovec part = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	int fd = -1;
+
+	if (recvmsg(socket, &message, 0) == 1 && CMSG_FIRSTHDR(&message))
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+	return fd;
+}
+
+static void sent(int socket, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {
+		.header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(fd)) }
+	};
+	char byte = 0;
+	struct iovec part = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	CLIENT_CHECK(sendmsg(socket, &message, 0) == 1);
+}
+
+/* A descriptor is a number; what counts is the open file, and who opened it. */
+static void test_descriptors(struct client *client)
+{
+	char name[32] = "";
+	struct {
+		int major, minor, patch;
+		size_t name_size;
+		char *name;
+		size_t date_size;
+		char *date;
+		size_t text_size;
+		char *text;
+	} drm = { .name_size = sizeof(name) - 1u, .name = name };
+	int copy = dup(client->kfd), other, sockets[2], r;
+	pid_t child;
+
+	CLIENT_CHECK(version(copy) == 0);
+	other = fcntl(copy, F_DUPFD_CLOEXEC, 700);
+	CLIENT_CHECK(other >= 700 && version(other) == 0);
+	close(copy);
+	CLIENT_CHECK(version(copy) == -EBADF && version(other) == 0);
+	/* The number is now another file's. */
+	CLIENT_CHECK(dup2(client->render, other) == other && version(other) == -ENOTTY);
+	close(other);
+	CLIENT_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
+	child = fork();
+	if (child == 0) {
+		other = received(sockets[1]);
+		r = version(other) == -EBADF && version(client->kfd) == -EBADF ? 0 : 1;
+		/* Its own is its own; a render node serves whoever holds it. */
+		copy = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+		r |= version(copy) == 0 ? 0 : 2;
+		r |= ioctl(client->render, _IOWR('d', 0, drm), &drm) == 0 && !strcmp(name, "amdgpu") ? 0 : 4;
+		_exit(r);
+	}
+	sent(sockets[0], client->kfd);
+	r = child_status(child);
+	if (r)
+		printf("# the child saw 0x%x\n", (unsigned int)r);
+	CLIENT_CHECK(r == 0 && version(client->kfd) == 0 && !*name);
+	close(sockets[0]);
+	close(sockets[1]);
+	client_result("descriptors", true);
+}
+
+static uint32_t event_make(const struct client *client)
+{
+	struct kfd_ioctl_create_event_args args = { .event_type = KFD_IOC_EVENT_SIGNAL };
+
+	return client_ioctl(client, AMDKFD_IOC_CREATE_EVENT, &args) < 0 ? 0 : args.event_id;
+}
+
+static int event_end(const struct client *client, uint32_t id)
+{
+	struct kfd_ioctl_destroy_event_args args = { id, 0 };
+
+	return client_ioctl(client, AMDKFD_IOC_DESTROY_EVENT, &args);
+}
+
+/* What the program before an exec had is gone; its descriptors, where they are kept, are nobody's. */
+static int executed(int fd, uint32_t id)
+{
+	struct client client = { .kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC) };
+	char path[128];
+	int r = version(client.kfd) == 0 ? 0 : 1;
+
+	/* FUSE knows an open file by its process, which is the same as before. */
+	r |= fd < 0 || version(fd) == -EBADF ? 0 : 2;
+	r |= fd < 0 || event_make(&client) == id ? 0 : 4;
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues", getpid());
+	r |= fd < 0 || (entries(path) == 0 && !access(path, F_OK)) ? 0 : 8;
+	return r;
+}
+
+static void test_exec(bool seccomp)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		struct client client;
+		struct client_queue queue;
+		char fd[16], id[16];
+
+		client_open(&client);
+		client_queue_create(&client, &queue, 64);
+		snprintf(id, sizeof(id), "%u", event_make(&client));
+		event_make(&client);
+		fcntl(client.kfd, F_SETFD, 0);
+		snprintf(fd, sizeof(fd), "%d", seccomp ? client.kfd : -1);
+		execl("/proc/self/exe", "vgpu-front", "executed", fd, id, NULL);
+		_exit(99);
+	}
+	status = child_status(child);
+	if (status)
+		printf("# after the exec: 0x%x\n", (unsigned int)status);
+	CLIENT_CHECK(status == 0);
+	client_result("exec", true);
+}
+
+static volatile sig_atomic_t signal_count;
+
+static void on_signal(int number)
+{
+	(void)number;
+	signal_count++;
+}
+
+static int event_wait(const struct client *client, uint32_t id, uint32_t timeout_ms)
+{
+	struct kfd_event_data data = { .event_id = id };
+	struct kfd_ioctl_wait_events_args args = { .events_ptr = (uintptr_t)&data,
+						   .num_events = 1,
+						   .timeout = timeout_ms };
+
+	return ioctl(client->kfd, AMDKFD_IOC_WAIT_EVENTS, &args) < 0 ? -errno : (int)args.wait_result;
+}
+
+/* A signal ends a wait. It may end any other call before vgpud has seen it, but never makes one happen twice. */
+static void test_signals(struct client *client)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct itimerval timer = { { 0, 0 }, { 0, 30000 } }, none = { { 0, 0 }, { 0, 0 } };
+	uint32_t id, first, again;
+
+	sigaction(SIGALRM, &action, NULL);
+	id = event_make(client);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	CLIENT_CHECK(event_wait(client, id, 30000) == -EINTR && signal_count == 1);
+	CLIENT_CHECK(event_wait(client, id, 2) == KFD_IOC_WAIT_RESULT_TIMEOUT);
+	timer = (struct itimerval){ { 0, 200 }, { 0, 200 } };
+	signal_count = 0;
+	setitimer(ITIMER_REAL, &timer, NULL);
+	first = event_make(client);
+	for (uint32_t i = 0; i < RACES; i++) {
+		CLIENT_CHECK(event_end(client, first) == 0);
+		again = event_make(client);
+		CLIENT_CHECK(again == first);
+	}
+	setitimer(ITIMER_REAL, &none, NULL);
+	CLIENT_CHECK(signal_count > 10);
+	CLIENT_CHECK(event_end(client, first) == 0 && event_end(client, id) == 0);
+	client_result("signals", true);
+}
+
+static void *work(void *data)
+{
+	struct client *client = data;
+	intptr_t failures = 0;
+
+	for (uint32_t i = 0; i < 200u; i++) {
+		int fd = open(i % 2u ? "/dev/kfd" : "/dev/dri/renderD128", O_RDWR | O_CLOEXEC);
+		uint32_t id = event_make(client);
+
+		failures += fd < 0 || !id || event_end(client, id) < 0;
+		failures += version(fd) != (i % 2u ? 0 : -ENOTTY);
+		close(fd);
+	}
+	return (void *)failures;
+}
+
+static void test_threads(struct client *client)
+{
+	pthread_t threads[8];
+	void *failures;
+
+	for (size_t i = 0; i < 8u; i++)
+		CLIENT_CHECK(pthread_create(&threads[i], NULL, work, client) == 0);
+	for (size_t i = 0; i < 8u; i++)
+		CLIENT_CHECK(pthread_join(threads[i], &failures) == 0 && !failures);
+	client_result("threads", true);
+}
+
+/* The node's process, from `vgpu ls`, and how many descriptors it holds. */
+static uint32_t vgpud_descriptors(const char *vgpu)
+{
+	const char *name = getenv("VGPU_NAME");
+	char command[PATH_MAX + 64], line[256], found[128], path[64];
+	uint32_t count = 0;
+	FILE *stream;
+	int pid;
+
+	snprintf(command, sizeof(command), "'%s' ls", vgpu);
+	stream = popen(command, "r");
+	while (stream && fgets(line, sizeof(line), stream))
+		if (sscanf(line, "%127s %d", found, &pid) == 2 && name && !strcmp(found, name)) {
+			snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+			count = entries(path);
+		}
+	if (stream)
+		pclose(stream);
+	return count;
+}
+
+/* Opened and closed for ever: nothing is used up, here or there. */
+static void test_many(const char *vgpu)
+{
+	struct rlimit limit, low;
+	uint32_t failures = 0, before = vgpud_descriptors(vgpu), after;
+	int fd;
+
+	for (uint32_t i = 0; i < RACES; i++)
+		failures += opens(AT_FDCWD, i % 2u ? "/dev/kfd" : "/dev/dri/renderD128", O_RDWR) != 0;
+	CLIENT_CHECK(failures == 0);
+	after = vgpud_descriptors(vgpu);
+	if (!before || after > before + 200u)
+		printf("# vgpud has %u descriptors, had %u\n", after, before);
+	CLIENT_CHECK(before && after <= before + 200u);
+	/* No number is free: the error is the caller's own, and the next open is as good as the first. */
+	getrlimit(RLIMIT_NOFILE, &limit);
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	low = (struct rlimit){ (rlim_t)fd, limit.rlim_max };
+	close(fd);
+	setrlimit(RLIMIT_NOFILE, &low);
+	CLIENT_CHECK(opens(AT_FDCWD, "/dev/kfd", O_RDWR) == -EMFILE);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	CLIENT_CHECK(opens(AT_FDCWD, "/dev/kfd", O_RDWR) == 0);
+	client_result("many opens", true);
+}
+
+static volatile bool racing;
+static char racing_path[] = "/dev/kfd";
+static volatile int racing_fd;
+
+static void *change_path(void *data)
+{
+	volatile char *letter = data;
+
+	while (racing) {
+		*letter = 'x';
+		*letter = 'k';
+	}
+	return NULL;
+}
+
+/* Another thread changes the path while it is being judged: the file is the node's, or there is none. */
+static void test_path_race(void)
+{
+	uint32_t good = 0, missing = 0, wrong = 0;
+	pthread_t thread;
+
+	racing = true;
+	pthread_create(&thread, NULL, change_path, &racing_path[5]);
+	for (uint32_t i = 0; i < RACES; i++) {
+		int fd = open(racing_path, O_RDWR | O_CLOEXEC);
+
+		if (fd < 0 && errno == ENOENT)
+			missing++;
+		else if (version(fd) == 0)
+			good++;
+		else
+			wrong++;
+		if (fd >= 0)
+			close(fd);
+	}
+	racing = false;
+	pthread_join(thread, NULL);
+	printf("# %u opened, %u not there, %u wrong\n", good, missing, wrong);
+	CLIENT_CHECK(!wrong && good + missing == RACES);
+	client_result("a path that changes", true);
+}
+
+static void *change_fd(void *data)
+{
+	(void)data;
+	while (racing) {
+		int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+
+		dup2(fd, racing_fd);
+		close(fd);
+		usleep(20);
+		close(racing_fd);
+	}
+	return NULL;
+}
+
+/* Another thread closes and replaces the descriptor under a call. */
+static void test_fd_race(struct client *client)
+{
+	uint32_t good = 0, closed = 0, wrong = 0;
+	pthread_t thread;
+
+	racing_fd = 600;
+	racing = true;
+	pthread_create(&thread, NULL, change_fd, NULL);
+	for (uint32_t i = 0; i < RACES; i++) {
+		int r = version(racing_fd);
+
+		good += r == 0;
+		closed += r == -EBADF;
+		wrong += r != 0 && r != -EBADF;
+	}
+	racing = false;
+	pthread_join(thread, NULL);
+	printf("# %u answered, %u closed, %u wrong\n", good, closed, wrong);
+	CLIENT_CHECK(!wrong && version(client->kfd) == 0);
+	client_result("a descriptor that changes", true);
+}
+
+/* Arguments that are not there, or may not be written; a device file made unreadable by its holder. */
+static void test_bad_memory(struct client *client)
+{
+	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CLIENT_CHECK(ioctl(client->kfd, AMDKFD_IOC_GET_VERSION, (void *)16) < 0 && errno == EFAULT);
+	CLIENT_CHECK(ioctl(client->kfd, AMDKFD_IOC_GET_VERSION, page) < 0 && errno == EFAULT);
+	CLIENT_CHECK(ioctl(client->kfd, AMDKFD_IOC_CREATE_EVENT, (void *)16) < 0 && errno == EFAULT);
+	munmap(page, 4096);
+	fchmod(client->kfd, 0);
+	CLIENT_CHECK(opens(AT_FDCWD, "/dev/kfd", O_RDWR) == 0 && version(client->kfd) == 0);
+	CLIENT_CHECK(ftruncate(client->kfd, 0) < 0 || version(client->kfd) == 0);
+	client_result("bad memory", true);
+}
+
+/* What the driver shows of its processes. */
+static void test_proc(struct client *client)
+{
+	struct client_queue queue;
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues", getpid());
+	CLIENT_CHECK(!access(path, F_OK) && entries(path) == 0);
+	client_queue_create(client, &queue, 64);
+	CLIENT_CHECK(entries(path) == 1);
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues/%u/type", getpid(), queue.id);
+	CLIENT_CHECK(opens(AT_FDCWD, path, O_RDONLY) == 0);
+	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
+	CLIENT_CHECK(opens(AT_FDCWD, path, O_RDONLY) == -ENOENT);
+	client_result("processes in sysfs", true);
+}
+
+static int orphan(const char *path)
+{
+	struct client client;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), r;
+	uint32_t id;
+
+	client_open(&client);
+	id = event_make(&client);
+	setsid();
+	dprintf(fd, "waiting\n");
+	do
+		r = event_wait(&client, id, UINT32_MAX);
+	while (r == -EINTR);
+	dprintf(fd, "ended %d\n", -r);
+	return 0;
+}
+
+/* Another user: asks the node of that name something and prints the answer, or takes the name and waits for a caller.
+ */
+static int stranger(const char *name, const char *command)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	socklen_t size =
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1u +
+			    (size_t)snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1u, "vgpu/%s", name));
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	char text[4096] = "";
+
+	alarm(60);
+	if (!strcmp(command, "listen")) {
+		if (bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, 1) < 0)
+			return 1;
+		printf("listening\n");
+		fflush(stdout);
+		fd = accept(fd, NULL, NULL);
+		return fd < 0 || recv(fd, text, sizeof(text) - 1u, 0) > 0;
+	}
+	if (connect(fd, (struct sockaddr *)&address, size) < 0)
+		return 1;
+	/* It may have hung up already, which is said first; the answer is there all the same. */
+	(void)!send(fd, command, strlen(command), MSG_NOSIGNAL);
+	if (recv(fd, text, sizeof(text) - 1u, 0) <= 0 && recv(fd, text, sizeof(text) - 1u, 0) <= 0)
+		return 1;
+	printf("%s", text);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct client client;
+	struct stat status;
+	bool seccomp;
+
+	if (argc == 4 && !strcmp(argv[1], "executed"))
+		return executed(atoi(argv[2]), (uint32_t)atoi(argv[3]));
+	if (argc == 3 && !strcmp(argv[1], "orphan"))
+		return orphan(argv[2]);
+	if (argc == 4 && !strcmp(argv[1], "stranger"))
+		return stranger(argv[2], argv[3]);
+	/* With FUSE the device file is a link into the mount. */
+	seccomp = !lstat("/dev/kfd", &status) && !S_ISLNK(status.st_mode);
+	test_names();
+	test_path_at_end();
+	client_open(&client);
+	test_descriptors(&client);
+	test_exec(seccomp);
+	test_proc(&client);
+	test_signals(&client);
+	test_threads(&client);
+	test_many(argc > 1 ? argv[1] : "vgpu");
+	test_path_race();
+	test_fd_race(&client);
+	test_bad_memory(&client);
+	return client_done();
+}

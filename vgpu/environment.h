@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* The environment that `vgpu run` gives its command. */
+#ifndef GP_VGPU_ENVIRONMENT_H
+#define GP_VGPU_ENVIRONMENT_H
+
+void gp_environment_set(const char *text); /* vgpud's description of the node */
+void gp_environment_check_yama(void);      /* warns where the seccomp front end cannot read the command */
+
+#endif

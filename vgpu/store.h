@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The store: a folder of the user's in which the node's files lie while it runs, for the front end that mounts nothing.
+ * A process of its own removes it when vgpud has ended, however it ended. */
+#ifndef GP_VGPU_STORE_H
+#define GP_VGPU_STORE_H
+
+#include "vgpu/node.h"
+
+struct gp_store {
+	char path[64];
+	int fd;   /* the folder, O_PATH */
+	int life; /* the remover waits for the other end of it */
+};
+
+/* Called before there is anything in this process that the remover must not hold. */
+int gp_store_create(struct gp_store *store, struct gp_error *error);
+int gp_store_furnish(struct gp_store *store, struct gp_vnode *node, struct gp_error *error);
+void gp_store_destroy(struct gp_store *store); /* returns when the folder is gone */
+
+#endif
