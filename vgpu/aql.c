@@ -89,13 +89,14 @@ static bool aql_release_barrier(struct gp_vqueue *queue)
 	for (uint64_t index = queue->read; index < queue->submitted; index++) {
 		struct gp_vdispatch *dispatch = aql_dispatch(queue, index);
 
-		if (!dispatch || dispatch->done || !dispatch->barrier_signal)
+		if (!dispatch || dispatch->done || !dispatch->barrier_signal || dispatch->barrier_met)
 			continue;
 		if (!aql_barrier_met(queue, dispatch))
 			return false;
+		/* Removed only when the packet is over: the model may not have come to it yet, and would then wait for
+		 * whoever got the same signal next. */
 		gp_gpu_signal_set(queue->gpu->model, dispatch->barrier_signal, 0, gp_vnode_device_ns(queue->gpu->node));
-		gp_gpu_signal_remove(queue->gpu->model, dispatch->barrier_signal);
-		dispatch->barrier_signal = 0;
+		dispatch->barrier_met = true;
 		return true;
 	}
 	return false;
@@ -352,6 +353,9 @@ void gp_aql_end(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 			return;
 	}
 	dispatch->done = true;
+	if (dispatch->barrier_signal)
+		gp_gpu_signal_remove(queue->gpu->model, dispatch->barrier_signal);
+	dispatch->barrier_signal = 0;
 	queue->packets++;
 	/* Kernel and barrier packets have their completion signal at the same place. */
 	signal = dispatch->packet.kernel.completion_signal;

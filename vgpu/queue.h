@@ -17,6 +17,7 @@ struct gp_vdispatch {
 	uint64_t start_ns; /* device time */
 	union gp_aql_packet packet;
 	uint32_t barrier_signal; /* the model's; barrier packets: goes to 0 when the client's signals allow */
+	bool barrier_met;        /* it did */
 	uint32_t workgroups, workgroups_run;
 	struct gp_kernel_call kernel;
 	bool has_body;
