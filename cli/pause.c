@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* `gpreempt pause` and `gpreempt resume`: one program under two names (PAUSE_NAME, PAUSE_FLAGS from the build). */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "cli/control.h"
+#include "cli/target_pid.h"
+
+/* clang-format off */
+static const char pause_help[] =
+"Usage: gpreempt pause GPU|all     opens every gate of the device; nothing is ordered on it any more\n"
+"       gpreempt resume GPU|all    starts again\n"
+"For root. GPU is the gpu_id that gpreempt status shows.\n"
+"\n"
+"      --json   the outcome as an object\n"
+"\n"
+"Exit status: 0; 1 refused; 2 wrong usage; 3 no daemon, or it does not answer.\n";
+/* clang-format on */
+
+static const struct option pause_options[] = {
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+int main(int argc, char **argv)
+{
+	struct gp_control_request request = { .verb = GP_CONTROL_PAUSE, .flags = PAUSE_FLAGS };
+	bool is_refused = false, is_json = false;
+	struct gp_error error;
+	char *text = NULL;
+	size_t size = 0;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "hV", pause_options, NULL)) != -1) {
+		switch (option) {
+		case 'j': is_json = true; break;
+		case 'h': fputs(pause_help, stdout); return GP_CLI_OK;
+		case 'V': printf("gpreempt %s\n", GP_VERSION); return GP_CLI_OK;
+		default:
+			fputs("gpreempt " PAUSE_NAME ": see gpreempt " PAUSE_NAME " --help\n", stderr);
+			return GP_CLI_USAGE;
+		}
+	}
+	if (optind + 1 != argc || gp_target_gpu(argv[optind], &request.gpu_id, &error)) {
+		fprintf(stderr, "gpreempt " PAUSE_NAME ": %s\n",
+			optind + 1 != argc ? "give one gpu_id (gpreempt status shows them), or all" : error.text);
+		return GP_CLI_USAGE;
+	}
+	if (gp_control_once(&request, &text, &size, &is_refused, &error)) {
+		fprintf(stderr, "gpreempt " PAUSE_NAME ": %s\n", error.text);
+		return is_refused ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
+	}
+	free(text);
+	if (is_json)
+		printf("{ \"schema\": 1, \"gpu_id\": %u, \"done\": \"" PAUSE_NAME "\" }\n", request.gpu_id);
+	return GP_CLI_OK;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* `gpreempt set`: changes what a running program asked for. Owns its options. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "cli/attr.h"
+#include "cli/clean.h"
+#include "cli/control.h"
+#include "cli/status_show.h"
+#include "cli/target_pid.h"
+#include "lib/cleanup.h"
+#include "lib/units.h"
+
+/* clang-format off */
+static const char set_help[] =
+"Usage: gpreempt set -p PRIORITY [options] PID...\n"
+"Changes the GPU priority of running programs that were started by gpreempt run. You may lower your own;\n"
+"how high you may go is shown by gpreempt run -m.\n"
+"\n"
+"  -p, --priority P     0..99 or a name\n"
+"      --weight N       share among equals under policy wfq: 1..10000\n"
+"      --deadline T     policy edf: work is due so long after it arrives; 0: none\n"
+"      --budget T       and needs so much of the device; 0: not tested\n"
+"      --gang NAME      opens and closes together with others of that name; '': none\n"
+"  -g, --gpu ID         only the queue of that number on that GPU (gpu_id as in status), with --queue\n"
+"      --queue N\n"
+"      --json           what the program has now, as in docs/status.md\n"
+"  -q, --quiet\n"
+"\n";
+static const char set_help_end[] =
+"Exit status: 0; 1 refused; 2 wrong usage; 3 no daemon, or it does not answer.\n";
+/* clang-format on */
+
+enum { OPTION_QUEUE = 256, OPTION_JSON };
+static const struct option set_options[] = {
+	GP_ATTR_OPTIONS,
+	{ "gpu", required_argument, NULL, 'g' },
+	{ "queue", required_argument, NULL, OPTION_QUEUE },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct set {
+	struct gp_control_request request;
+	bool json, quiet;
+};
+
+static int set_option(struct set *set, int option, const char *value, struct gp_error *error)
+{
+	uint64_t queue_id = 0;
+	int r;
+
+	switch (option) {
+	case 'g': return gp_target_gpu(value, &set->request.gpu_id, error);
+	case OPTION_QUEUE:
+		r = gp_units_parse_count(value, "queue", 0, UINT32_MAX - 1u, &queue_id, error);
+		set->request.queue_id = r ? set->request.queue_id : (uint32_t)queue_id;
+		return r;
+	case OPTION_JSON: set->json = true; return 0;
+	case 'q': set->quiet = true; return 0;
+	default: return gp_attr_take(&set->request.attr, option, value, error);
+	}
+}
+
+static int set_one(struct set *set, const char *argument)
+{
+	GP_AUTO_FREE char *text = NULL;
+	struct gp_error error;
+	struct gp_state state;
+	bool is_refused = false;
+	size_t size = 0;
+
+	if (gp_target_pid(argument, &set->request.pid, &error)) {
+		fprintf(stderr, "gpreempt set: %s\n", error.text);
+		return GP_CLI_USAGE;
+	}
+	if (gp_control_once(&set->request, &text, &size, &is_refused, &error) ||
+	    gp_state_read_client(&state, text, size, &error)) {
+		fprintf(stderr, "gpreempt set: pid %s: %s\n", argument, error.text);
+		return is_refused ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
+	}
+	if (set->json) {
+		gp_clean_json(stdout, text, size);
+		putchar('\n');
+	} else if (!set->quiet && state.client_count) {
+		gp_status_show_client(stdout, &state, &state.clients[0]);
+	}
+	gp_state_fini(&state);
+	return GP_CLI_OK;
+}
+
+int main(int argc, char **argv)
+{
+	struct set set = { .request = { .verb = GP_CONTROL_SET, .queue_id = GP_CONTROL_ALL_QUEUES } };
+	int option, worst = GP_CLI_OK;
+	struct gp_error error;
+
+	while ((option = getopt_long(argc, argv, "p:g:qhV", set_options, NULL)) != -1) {
+		if (option == 'h') {
+			printf("%s%s%s", set_help, gp_attr_help, set_help_end);
+			return GP_CLI_OK;
+		}
+		if (option == 'V') {
+			printf("gpreempt %s\n", GP_VERSION);
+			return GP_CLI_OK;
+		}
+		if (option == '?' || set_option(&set, option, optarg, &error)) {
+			fprintf(stderr, "gpreempt set: %s\n", option == '?' ? "see gpreempt set --help" : error.text);
+			return GP_CLI_USAGE;
+		}
+	}
+	if (optind == argc || !set.request.attr.valid ||
+	    (set.request.queue_id != GP_CONTROL_ALL_QUEUES) != (set.request.gpu_id != 0)) {
+		fprintf(stderr, "gpreempt set: %s\n",
+			optind == argc ? "which program? give its pid" :
+			!set.request.attr.valid ?
+					 "what is to change? give -p, --weight, --deadline, --budget or --gang" :
+					 "a single queue is named by --gpu and --queue together");
+		return GP_CLI_USAGE;
+	}
+	for (int i = optind; i < argc; i++) {
+		int status = set_one(&set, argv[i]);
+
+		worst = status > worst ? status : worst;
+	}
+	return worst;
+}
