@@ -76,7 +76,7 @@ swarm:
 	@build/test/sim/swarm --seeds $(SEEDS)
 
 fuzz:
-	@tools/deps build fuzz
+	@tools/deps build fuzz vgpu
 	$(call setup,build-fuzz,-Dfuzz=enabled -Db_lundef=false -Db_sanitize=address$(comma)undefined \
 		-Dc_args='-fsanitize=fuzzer-no-link -fno-sanitize-recover=all')
 	@tools/fuzz build-fuzz $(FUZZ_SECONDS)

@@ -79,6 +79,11 @@ static void fixture_children_start(void)
 	}
 }
 
+pid_t fuzz_node_pid(uint32_t client)
+{
+	return fixture_children[client];
+}
+
 int fuzz_node_client_open(struct fuzz_node *fuzz, uint32_t index)
 {
 	struct gp_vproc *process;

@@ -30,6 +30,7 @@ struct fuzz_node {
 };
 
 struct fuzz_node *fuzz_node_open(const char *kernels_path); /* with client 0 open; there is one at a time */
+pid_t fuzz_node_pid(uint32_t client);
 int fuzz_node_client_open(struct fuzz_node *fuzz, uint32_t index);
 void fuzz_node_close(struct fuzz_node *fuzz);
 void fuzz_node_turn(struct fuzz_node *fuzz, uint64_t ns); /* time passes, then the node has its turn */
