@@ -32,6 +32,7 @@ static const struct command commands[] = {
 	{ "metrics", "Prometheus text" },
 	{ "pause", "open every gate of a device and stop ordering" },
 	{ "resume", "start again" },
+	{ "report", "say what happened in a trace: layers, waits, critical path, findings" },
 	{ "sim", "simulate processes, scheduler and GPU in virtual time; compare policies" },
 };
 

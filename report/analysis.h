@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The analysis of a run: one pass over its events in the order of time, with bounded memory, then figures for the
+ * report. The parts share struct gp_analysis; each owns its own fields and files:
+ *   sweep.c    drives the pass: filters, duplicates, time window
+ *   calls.c    what is open on each thread: nesting, self time, first calls
+ *   engines.c  kernels and copies: queues, devices, waits, contention
+ *   path.c     the critical path
+ *   figures.c  the report's tables
+ *   checks.c   points of verification; rules.c and rule_*.c: findings
+ */
+#ifndef GP_REPORT_ANALYSIS_H
+#define GP_REPORT_ANALYSIS_H
+
+#include "report/busy.h"
+#include "report/stat.h"
+#include "trace/spill.h"
+#include "trace/store.h"
+#include "view/report.h"
+
+#define GP_ANALYSIS_NONE     UINT32_MAX
+#define GP_ANALYSIS_NO_NODE  UINT64_MAX
+#define GP_ANALYSIS_OPEN_MAX 65536u /* calls open at once */
+#define GP_ANALYSIS_FACT_MAX 4096u
+#define GP_ANALYSIS_SHARED   16u    /* processes or priorities per device that are told apart */
+#define GP_ANALYSIS_WHO_MAX  256u   /* processes, devices */
+#define GP_ANALYSIS_SMALL    65536u /* bytes: a copy below is small */
+
+struct gp_filter {
+	bool has_pid, has_device, has_from, has_to;
+	uint64_t pid, device, from_ns, to_ns; /* from the start of the trace */
+};
+
+/* A sentence of the trace, kept. */
+struct gp_kept_fact {
+	enum gp_fact_kind kind;
+	char text[160];
+	uint64_t value, calls, device, time_ns, row;
+	bool has_device, has_time;
+	uint32_t file;
+};
+struct gp_facts {
+	uint32_t count;
+	uint64_t counts[16]; /* by kind, all of them */
+	struct gp_kept_fact *facts;
+};
+
+/* Unions from the lowest layer up: [i] is everything at or below layer i, so that differences are self times. */
+struct analysis_layers {
+	struct gp_busy below[GP_REPORT_LAYER_COUNT];
+};
+
+struct analysis_call {
+	uint64_t start_ns, end_ns, correlation, child_end_ns, child_ns, silent_ns, before_node, gpu_before_ns;
+	uint32_t name, thread, parent, row, next_free;
+	uint16_t file;
+	uint8_t layer, report_layer;
+	bool is_outer, has_setup, is_sync, is_launch, is_copy;
+};
+
+struct analysis_thread {
+	uint32_t process;
+	bool has_tid;
+	uint64_t tid, calls, first_ns, last_ns;
+	struct analysis_layers layers;
+	uint32_t top; /* innermost open call */
+	uint64_t last_node;
+	bool was_launch;
+};
+
+struct analysis_process {
+	bool has_pid;
+	uint64_t pid, calls, kernels, copies, behind_ns, behind_count;
+	struct gp_busy gpu;
+	uint32_t queues;
+};
+
+/* A recent piece of work, for the path: which call waited for it. */
+#define ANALYSIS_RECENT 32u
+struct analysis_recent {
+	uint64_t end_ns, node;
+};
+
+struct analysis_queue {
+	bool is_copy, has_device, has_queue;
+	uint32_t process, device_index;
+	uint64_t device, queue;
+	uint64_t count, sum_ns, gap_count, gap_ns, gap_ns_max, first_ns;
+	struct gp_busy busy;
+	uint64_t streams[32];
+	uint32_t stream_count;
+	bool has_last;
+	uint64_t last_end_ns, last_node;
+	struct analysis_recent recent[ANALYSIS_RECENT];
+	uint32_t recent_count;
+};
+
+/* Who shares a device: work of one process, or of one priority. */
+struct analysis_share {
+	int64_t key;
+	struct gp_busy busy;
+};
+struct analysis_device {
+	bool has_device;
+	uint64_t device, kernel_sum_ns, first_ns, last_ns;
+	struct gp_busy compute, copy, all;
+	struct analysis_share processes[GP_ANALYSIS_SHARED], priorities[GP_ANALYSIS_SHARED];
+	uint32_t process_count, priority_count, queues;
+	bool has_cu_count;
+	uint64_t cu_count;
+	uint64_t last_kernel_end_ns;
+};
+
+/* The first events of a kind, for evidence. */
+struct analysis_evidence {
+	bool is_seen;
+	uint32_t name, row, file;
+	uint64_t start_ns, end_ns, extra_ns;
+};
+enum analysis_evidence_id {
+	EVIDENCE_LAUNCH,
+	EVIDENCE_QUEUE_CREATE,
+	EVIDENCE_WRITE_INDEX,
+	EVIDENCE_DOORBELL,
+	EVIDENCE_KERNEL,
+	EVIDENCE_COMPLETE,
+	EVIDENCE_SIGNAL_WAIT,
+	EVIDENCE_COPY,
+	EVIDENCE_COUNT
+};
+
+struct gp_analysis {
+	struct gp_store *store;
+	const struct gp_facts *facts;
+	struct gp_filter filter;
+	uint32_t top; /* rows of tables; 0: all */
+	struct gp_report *report;
+
+	uint64_t first_ns, last_ns; /* of what is looked at */
+	uint64_t clip_from_ns, clip_to_ns;
+	struct gp_record pending; /* held back until it is known that the next one is another */
+	bool has_pending;
+	uint64_t event_count, duplicate_count, overlap_count, open_overflow;
+	uint32_t *track_thread, *track_queue; /* by track; GP_ANALYSIS_NONE: not yet */
+	uint8_t *name_flags;                  /* by name: what kind of call it is */
+	uint8_t *name_evidence;               /* by name: 0 not looked at, 1 none, else 2 + the evidence it is */
+
+	struct analysis_layers layers;
+	struct gp_busy calls_or_gpu;
+	uint64_t layer_calls[GP_REPORT_LAYER_COUNT];
+	struct gp_busy layer_unions[GP_REPORT_LAYER_COUNT];
+
+	struct analysis_thread *threads;
+	uint32_t thread_count;
+	struct analysis_process *processes;
+	uint32_t process_count;
+	struct analysis_queue *queues;
+	uint32_t queue_count;
+	struct analysis_device *devices;
+	uint32_t device_count;
+
+	struct analysis_call *open;
+	uint32_t open_free;
+	uint32_t *heap; /* open calls by their ends */
+	uint32_t heap_count;
+
+	struct gp_busy gpu, compute, copy;
+	struct gp_stats stats;
+	struct gp_spread wait_dispatch, wait_launch, run, completion, copy_time, kernel_gap;
+	uint64_t launch_count, launch_ns, sync_count, sync_after_launch_count, copy_call_ns;
+	uint64_t small_copy_count, sized_copy_count, tail_ns, tail_kernel_ns, inversion_count, inversion_ns,
+		inversion_ns_max;
+	bool has_tail, has_priorities;
+	struct analysis_evidence evidence[EVIDENCE_COUNT];
+
+	struct analysis_launches *launches;
+	struct gp_spill nodes;
+	uint64_t end_node; /* the node that ends last */
+	uint64_t end_node_ns;
+};
+
+/* What a name is; by its words. */
+enum analysis_name_flag {
+	NAME_LAUNCH = 1u << 0,
+	NAME_SYNC = 1u << 1,  /* waits for the GPU */
+	NAME_COPY = 1u << 2,  /* copies or fills memory */
+	NAME_SETUP = 1u << 3, /* happens once: queues, code objects, devices */
+	NAME_KNOWN = 1u << 7,
+};
+uint8_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name);
+
+/* sweep.c: the whole analysis; fills the report, which refers to the store's names. */
+int gp_analyse(struct gp_store *store, const struct gp_facts *facts, const struct gp_filter *filter, uint32_t top,
+	       struct gp_report *ret_report, struct gp_error *error);
+void gp_report_fini(struct gp_report *report);
+
+/* who.c: threads, processes, queues and devices by their tracks. They return an index, or GP_ANALYSIS_NONE without
+ * memory. */
+int gp_who_init(struct gp_analysis *analysis, struct gp_error *error);
+void gp_who_fini(struct gp_analysis *analysis);
+uint32_t gp_who_thread(struct gp_analysis *analysis, uint32_t track);
+uint32_t gp_who_queue(struct gp_analysis *analysis, uint32_t track);
+/* The thread an engine's track names, if it is known already; otherwise GP_ANALYSIS_NONE. */
+uint32_t gp_who_find_thread(struct gp_analysis *analysis, uint32_t track);
+/* The process of a track as far as the whole trace tells: by its own word, by its thread, or because there is but one.
+ */
+bool gp_who_pid(const struct gp_analysis *analysis, uint32_t track, uint64_t *ret_pid);
+
+/* calls.c */
+int gp_calls_init(struct gp_analysis *analysis, struct gp_error *error);
+void gp_calls_fini(struct gp_analysis *analysis);
+int gp_calls_add(struct gp_analysis *analysis, const struct gp_record *record, struct gp_error *error);
+int gp_calls_close_until(struct gp_analysis *analysis, uint64_t now_ns, struct gp_error *error);
+
+/* engines.c */
+int gp_engines_init(struct gp_analysis *analysis, struct gp_error *error);
+void gp_engines_fini(struct gp_analysis *analysis);
+int gp_engines_add(struct gp_analysis *analysis, const struct gp_record *record, struct gp_error *error);
+void gp_engines_remember_launch(struct gp_analysis *analysis, const struct analysis_call *call);
+
+/* path.c */
+struct gp_path_node {
+	uint64_t start_ns, end_ns, before; /* before: the node the path goes on with */
+	uint64_t launch_start_ns;          /* work: of the call that launched it; 0: not known */
+	uint32_t name, launch_name;
+	uint8_t kind;   /* enum gp_report_step_kind: CALL, KERNEL, COPY */
+	bool is_waited; /* a call: `before` is the work it waited for */
+	bool is_queued; /* work: `before` is the work in front of it in the queue */
+};
+int gp_path_add(struct gp_analysis *analysis, const struct gp_path_node *node, uint64_t *ret_node,
+		struct gp_error *error);
+int gp_path_walk(struct gp_analysis *analysis, struct gp_error *error);
+
+/* figures.c, checks.c, rules.c, timeline.c */
+int gp_figures(struct gp_analysis *analysis, struct gp_error *error);
+int gp_checks(struct gp_analysis *analysis, struct gp_error *error);
+int gp_rules(struct gp_report *report, struct gp_error *error);
+int gp_timeline(struct gp_analysis *analysis, struct gp_error *error);
+int gp_warn(struct gp_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* sweep.c: the next record that passes the filter, clipped to the window, duplicates left out; as gp_store_next(). */
+int gp_sweep_next(struct gp_analysis *analysis, struct gp_record *ret_record, struct gp_error *error);
+int gp_sweep_rewind(struct gp_analysis *analysis, struct gp_error *error);
+
+#endif

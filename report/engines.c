@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* Owns the GPU's side: kernels and copies by queue and device, how long they waited and for whom, and which call
+ * launched them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "report/analysis.h"
+
+#define ENGINES_LAUNCH_MAX 131072u /* launches remembered until their work starts */
+#define ENGINES_SLOTS      262144u
+#define ENGINES_WAVES_MAX  8u    /* beyond, a partial last wave is small change */
+#define ENGINES_INVERSION  1000u /* ns: less is not worth a word */
+
+struct engines_launch {
+	uint64_t correlation, start_ns, end_ns, before_node;
+	uint32_t process, name, next;
+};
+
+struct analysis_launches {
+	uint64_t count;
+	uint32_t slots[ENGINES_SLOTS];                      /* number + 1 */
+	struct engines_launch launches[ENGINES_LAUNCH_MAX]; /* a ring: the oldest makes room */
+};
+
+int gp_engines_init(struct gp_analysis *analysis, struct gp_error *error)
+{
+	analysis->launches = calloc(1, sizeof(*analysis->launches));
+	return analysis->launches ? 0 : gp_error_set(error, -ENOMEM, "not enough memory");
+}
+
+void gp_engines_fini(struct gp_analysis *analysis)
+{
+	free(analysis->launches);
+}
+
+static uint32_t *engines_slot(struct analysis_launches *launches, uint32_t process, uint64_t correlation)
+{
+	uint64_t hash = (correlation ^ (uint64_t)process << 48) * 0x9e3779b97f4a7c15ull;
+
+	return &launches->slots[(hash >> 32) % ENGINES_SLOTS];
+}
+
+void gp_engines_remember_launch(struct gp_analysis *analysis, const struct analysis_call *call)
+{
+	struct analysis_launches *launches = analysis->launches;
+	uint32_t number = (uint32_t)(launches->count % ENGINES_LAUNCH_MAX);
+	struct engines_launch *launch = &launches->launches[number];
+	uint32_t *slot;
+
+	if (launches->count >= ENGINES_LAUNCH_MAX) {
+		slot = engines_slot(launches, launch->process, launch->correlation);
+		while (*slot && *slot != number + 1)
+			slot = &launches->launches[*slot - 1].next;
+		if (*slot)
+			*slot = launch->next;
+	}
+	launches->count++;
+	*launch = (struct engines_launch){ .correlation = call->correlation,
+					   .start_ns = call->start_ns,
+					   .end_ns = call->end_ns,
+					   .before_node = call->before_node,
+					   .process = analysis->threads[call->thread].process,
+					   .name = call->name };
+	slot = engines_slot(launches, launch->process, launch->correlation);
+	launch->next = *slot;
+	*slot = number + 1;
+}
+
+static const struct engines_launch *engines_find_launch(const struct gp_analysis *analysis, uint32_t process,
+							const struct gp_record *record)
+{
+	uint32_t number;
+
+	if (!(record->known & GP_KNOWN_CORRELATION))
+		return NULL;
+	number = *engines_slot(analysis->launches, process, record->correlation);
+	while (number) {
+		const struct engines_launch *launch = &analysis->launches->launches[number - 1];
+
+		if (launch->process == process && launch->correlation == record->correlation &&
+		    launch->start_ns <= record->start_ns)
+			return launch;
+		number = launch->next;
+	}
+	return NULL;
+}
+
+/* Work of one process or priority on a device; NULL if there are too many to tell apart, or no memory. */
+static struct gp_busy *engines_share(struct analysis_share *shares, uint32_t *count, int64_t key)
+{
+	for (uint32_t i = 0; i < *count; i++)
+		if (shares[i].key == key)
+			return &shares[i].busy;
+	if (*count == GP_ANALYSIS_SHARED || gp_busy_init_history(&shares[*count].busy))
+		return NULL;
+	shares[*count].key = key;
+	return &shares[(*count)++].busy;
+}
+
+/* While this waited: how long others had the device, and how long someone less urgent had. */
+static void engines_wait(struct gp_analysis *analysis, const struct gp_record *record,
+			 const struct analysis_queue *queue, uint64_t from_ns)
+{
+	struct analysis_device *device = &analysis->devices[queue->device_index];
+	const struct gp_track *track = gp_store_track(analysis->store, record->track);
+	uint64_t wait = record->start_ns - from_ns, others = 0, lower = 0;
+
+	for (uint32_t i = 0; i < device->process_count; i++)
+		if (device->processes[i].key != (int64_t)queue->process)
+			others += gp_busy_between(&device->processes[i].busy, from_ns, record->start_ns);
+	if (device->process_count > 1) {
+		analysis->processes[queue->process].behind_ns += others < wait ? others : wait;
+		analysis->processes[queue->process].behind_count++;
+	}
+	if (!(track->known & GP_KNOWN_PRIORITY))
+		return;
+	for (uint32_t i = 0; i < device->priority_count; i++)
+		if (device->priorities[i].key < track->priority)
+			lower += gp_busy_between(&device->priorities[i].busy, from_ns, record->start_ns);
+	lower = lower < wait ? lower : wait;
+	if (lower < ENGINES_INVERSION)
+		return;
+	analysis->inversion_count++;
+	analysis->inversion_ns += lower;
+	analysis->inversion_ns_max = lower > analysis->inversion_ns_max ? lower : analysis->inversion_ns_max;
+}
+
+/* At one workgroup per compute unit the last wave of a kernel leaves units idle. */
+static void engines_tail(struct gp_analysis *analysis, const struct gp_record *record,
+			 const struct analysis_device *device)
+{
+	uint64_t duration = record->end_ns - record->start_ns, waves, places;
+
+	if (!device->has_cu_count || !(record->known & GP_KNOWN_WORKGROUPS) || !record->workgroups)
+		return;
+	analysis->has_tail = true;
+	analysis->tail_kernel_ns += duration;
+	waves = (record->workgroups + device->cu_count - 1) / device->cu_count;
+	places = waves * device->cu_count;
+	if (waves <= ENGINES_WAVES_MAX)
+		analysis->tail_ns +=
+			(uint64_t)((double)duration * (double)(places - record->workgroups) / (double)places);
+}
+
+static int engines_stat(struct gp_analysis *analysis, const struct gp_record *record,
+			const struct analysis_queue *queue, bool has_wait, uint64_t wait_ns)
+{
+	struct gp_stat *stat = gp_stats_get(&analysis->stats, record->name, record->layer, queue->process);
+
+	if (!stat)
+		return -ENOMEM;
+	gp_spread_add(&stat->spread, record->end_ns - record->start_ns);
+	stat->self_ns += record->end_ns - record->start_ns;
+	if (has_wait) {
+		stat->wait_count++;
+		stat->wait_ns += wait_ns;
+	}
+	if (record->layer == GP_LAYER_COPY && (record->known & GP_KNOWN_SIZE)) {
+		stat->sized_count++;
+		stat->size += record->dispatch_or_size;
+		analysis->sized_copy_count++;
+		analysis->small_copy_count += record->dispatch_or_size < GP_ANALYSIS_SMALL;
+	}
+	return 0;
+}
+
+static void engines_queue(struct analysis_queue *queue, const struct gp_record *record)
+{
+	if (queue->count && record->start_ns > queue->last_end_ns) {
+		uint64_t gap = record->start_ns - queue->last_end_ns;
+
+		queue->gap_count++;
+		queue->gap_ns += gap;
+		queue->gap_ns_max = gap > queue->gap_ns_max ? gap : queue->gap_ns_max;
+	}
+	queue->first_ns = queue->count++ ? queue->first_ns : record->start_ns;
+	queue->sum_ns += record->end_ns - record->start_ns;
+	gp_busy_add(&queue->busy, record->start_ns, record->end_ns);
+}
+
+static int engines_device(struct gp_analysis *analysis, const struct gp_record *record,
+			  const struct analysis_queue *queue)
+{
+	struct analysis_device *device = &analysis->devices[queue->device_index];
+	const struct gp_track *track = gp_store_track(analysis->store, record->track);
+	bool is_kernel = record->layer == GP_LAYER_KERNEL;
+	struct gp_busy *share;
+
+	if (!device->all.is_used)
+		device->first_ns = record->start_ns;
+	device->last_ns = record->end_ns > device->last_ns ? record->end_ns : device->last_ns;
+	if (is_kernel) {
+		if (device->last_kernel_end_ns && record->start_ns > device->last_kernel_end_ns)
+			gp_spread_add(&analysis->kernel_gap, record->start_ns - device->last_kernel_end_ns);
+		if (record->end_ns > device->last_kernel_end_ns)
+			device->last_kernel_end_ns = record->end_ns;
+		device->kernel_sum_ns += record->end_ns - record->start_ns;
+		engines_tail(analysis, record, device);
+	}
+	gp_busy_add(is_kernel ? &device->compute : &device->copy, record->start_ns, record->end_ns);
+	gp_busy_add(&device->all, record->start_ns, record->end_ns);
+	gp_busy_add(is_kernel ? &analysis->compute : &analysis->copy, record->start_ns, record->end_ns);
+	gp_busy_add(&analysis->gpu, record->start_ns, record->end_ns);
+	gp_busy_add(&analysis->processes[queue->process].gpu, record->start_ns, record->end_ns);
+	share = engines_share(device->processes, &device->process_count, queue->process);
+	if (share)
+		gp_busy_add(share, record->start_ns, record->end_ns);
+	if (track->known & GP_KNOWN_PRIORITY) {
+		analysis->has_priorities = true;
+		share = engines_share(device->priorities, &device->priority_count, track->priority);
+		if (share)
+			gp_busy_add(share, record->start_ns, record->end_ns);
+	}
+	return 0;
+}
+
+/* Where the path goes on from this work: the work in front of it, the call that launched it, or the call that was
+ * open on its thread. */
+static void engines_origin(struct gp_analysis *analysis, const struct gp_record *record,
+			   const struct analysis_queue *queue, const struct engines_launch *launch,
+			   struct gp_path_node *node)
+{
+	uint32_t thread_index = gp_who_find_thread(analysis, record->track), call;
+
+	node->before = GP_ANALYSIS_NO_NODE;
+	if (launch) {
+		node->before = launch->before_node;
+		node->launch_start_ns = launch->start_ns;
+		node->launch_name = launch->name;
+	} else if (thread_index != GP_ANALYSIS_NONE) {
+		const struct analysis_thread *thread = &analysis->threads[thread_index];
+
+		call = thread->top;
+		while (call != GP_ANALYSIS_NONE && !analysis->open[call].is_outer)
+			call = analysis->open[call].next_free;
+		if (call != GP_ANALYSIS_NONE) {
+			node->before = analysis->open[call].before_node;
+			node->launch_start_ns = analysis->open[call].start_ns;
+			node->launch_name = analysis->open[call].name;
+		} else {
+			node->before = thread->last_node;
+			node->launch_name = record->name;
+			node->launch_start_ns = record->known & GP_KNOWN_DISPATCH &&
+								record->dispatch_or_size <= record->start_ns &&
+								record->layer == GP_LAYER_KERNEL ?
+							record->dispatch_or_size :
+							record->start_ns;
+		}
+	}
+	if (queue->last_node != GP_ANALYSIS_NO_NODE &&
+	    (!node->launch_start_ns || queue->last_end_ns > node->launch_start_ns)) {
+		node->before = queue->last_node;
+		node->is_queued = true;
+		node->launch_start_ns = 0;
+	}
+}
+
+static int engines_path(struct gp_analysis *analysis, const struct gp_record *record, struct analysis_queue *queue,
+			const struct engines_launch *launch, struct gp_error *error)
+{
+	struct gp_path_node node = { .start_ns = record->start_ns,
+				     .end_ns = record->end_ns,
+				     .name = record->name,
+				     .kind = record->layer == GP_LAYER_COPY ? GP_STEP_COPY : GP_STEP_KERNEL };
+	uint64_t number = 0;
+	int r;
+
+	engines_origin(analysis, record, queue, launch, &node);
+	r = gp_path_add(analysis, &node, &number, error);
+	if (r)
+		return r;
+	queue->recent[queue->recent_count++ % ANALYSIS_RECENT] = (struct analysis_recent){ record->end_ns, number };
+	if (record->end_ns >= queue->last_end_ns) {
+		queue->last_end_ns = record->end_ns;
+		queue->last_node = number;
+	}
+	return 0;
+}
+
+static void engines_evidence(struct gp_analysis *analysis, const struct gp_record *record)
+{
+	struct analysis_evidence *evidence =
+		&analysis->evidence[record->layer == GP_LAYER_COPY ? EVIDENCE_COPY : EVIDENCE_KERNEL];
+	struct analysis_evidence seen = { .is_seen = true,
+					  .name = record->name,
+					  .row = record->row,
+					  .file = record->file,
+					  .start_ns = record->start_ns,
+					  .end_ns = record->end_ns,
+					  .extra_ns = record->complete_ns };
+
+	if (!evidence->is_seen)
+		*evidence = seen;
+	if ((record->known & GP_KNOWN_COMPLETE) && !analysis->evidence[EVIDENCE_COMPLETE].is_seen)
+		analysis->evidence[EVIDENCE_COMPLETE] = seen;
+}
+
+int gp_engines_add(struct gp_analysis *analysis, const struct gp_record *record, struct gp_error *error)
+{
+	uint32_t index = gp_who_queue(analysis, record->track);
+	bool is_kernel = record->layer == GP_LAYER_KERNEL, has_wait = false;
+	const struct engines_launch *launch;
+	struct analysis_queue *queue;
+	uint64_t from_ns = 0;
+	int r;
+
+	if (index == GP_ANALYSIS_NONE)
+		return gp_error_set(error, -ENOMEM, "not enough memory");
+	queue = &analysis->queues[index];
+	launch = engines_find_launch(analysis, queue->process, record);
+	if (is_kernel) {
+		analysis->processes[queue->process].kernels++;
+		gp_spread_add(&analysis->run, record->end_ns - record->start_ns);
+	} else {
+		analysis->processes[queue->process].copies++;
+		gp_spread_add(&analysis->copy_time, record->end_ns - record->start_ns);
+	}
+	if (is_kernel && (record->known & GP_KNOWN_DISPATCH) && record->dispatch_or_size &&
+	    record->dispatch_or_size <= record->start_ns) {
+		has_wait = true;
+		from_ns = record->dispatch_or_size;
+		gp_spread_add(&analysis->wait_dispatch, record->start_ns - from_ns);
+	} else if (is_kernel && launch) {
+		has_wait = true;
+		from_ns = launch->start_ns;
+		gp_spread_add(&analysis->wait_launch, record->start_ns - from_ns);
+	}
+	if (is_kernel && (record->known & GP_KNOWN_COMPLETE) && record->complete_ns >= record->end_ns)
+		gp_spread_add(&analysis->completion, record->complete_ns - record->end_ns);
+	if (has_wait)
+		engines_wait(analysis, record, queue, from_ns);
+	r = engines_stat(analysis, record, queue, has_wait, has_wait ? record->start_ns - from_ns : 0);
+	if (r)
+		return gp_error_set(error, r, "not enough memory");
+	engines_evidence(analysis, record);
+	engines_queue(queue, record);
+	r = engines_device(analysis, record, queue);
+	return r ? r : engines_path(analysis, record, queue, launch, error);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver says that a queue could not be preempted, or that it reset the device: nothing else in the trace matters
+ * before that is gone. */
+#include "report/rules.h"
+
+static bool preemption_failed_check(const struct gp_report *report, struct gp_report_finding *finding)
+{
+	if (!report->preemption_failed_count)
+		return false;
+	finding->title = "Queues could not be preempted";
+	finding->share_ppm = 1000000;
+	finding->confidence = GP_CONFIDENCE_HIGH;
+	(void)snprintf(finding->text, sizeof(finding->text),
+		       "The driver reports %" PRIu64 " failures to stop a queue, or resets because of one.",
+		       report->preemption_failed_count);
+	(void)snprintf(
+		finding->advice, sizeof(finding->advice),
+		"Look for kernels that never end and for cwsr_enable=0; update firmware and driver before measuring anything. "
+		"gpreempt stops preempting a device at the first of these.");
+	return true;
+}
+
+const struct gp_rule gp_rule_preemption_failed = { "preemption-failed", preemption_failed_check };

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* Owns the events of a run between reading and analysis: interns where they took place, sorts them in runs, merges
+ * the runs. Bounded in memory whatever the files hold. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "trace/spill.h"
+#include "trace/store.h"
+
+#define STORE_MEMORY_SIZE (48u << 20)
+#define STORE_MERGE_SIZE  (16u << 20) /* for all runs together while they are merged */
+#define STORE_RUN_MAX     8192u
+#define STORE_TRACK_SLOTS (GP_STORE_TRACK_MAX * 2u)
+#define STORE_MOVES       16u /* records moved per record before insertion sort gives up */
+#define STORE_RECORD_KNOWN \
+	(GP_KNOWN_CORRELATION | GP_KNOWN_SIZE | GP_KNOWN_DISPATCH | GP_KNOWN_COMPLETE | GP_KNOWN_WORKGROUPS)
+#define STORE_TRACK_KNOWN \
+	(GP_KNOWN_PID | GP_KNOWN_TID | GP_KNOWN_DEVICE | GP_KNOWN_QUEUE | GP_KNOWN_STREAM | GP_KNOWN_PRIORITY)
+
+struct store_run {
+	uint64_t first, count; /* in the file */
+	/* while merging */
+	uint64_t taken;
+	struct gp_record *window;
+	size_t at, window_count;
+};
+
+struct store_runs {
+	struct gp_record *buffer; /* the run that is not in the file */
+	size_t count, room;
+	int fd;
+	uint64_t in_file;
+	struct store_run *runs;
+	uint32_t run_count, run_room;
+	struct gp_record *windows; /* of all runs */
+	size_t window_room;
+	uint32_t *heap; /* run numbers; run_count stands for the buffer */
+	uint32_t heap_count;
+	size_t buffer_at;
+	bool is_merging, is_handed_out; /* handed out: the head of the heap was given and is to be stepped over */
+};
+
+static int store_no_memory(struct gp_error *error)
+{
+	return gp_error_set(error, -ENOMEM, "not enough memory");
+}
+
+int gp_store_init(struct gp_store *store, size_t memory_size, struct gp_error *error)
+{
+	struct store_runs *runs;
+
+	memset(store, 0, sizeof(*store));
+	store->track_last = GP_STORE_NONE;
+	store->runs = runs = calloc(1, sizeof(*runs));
+	if (!runs)
+		return store_no_memory(error);
+	runs->fd = -1;
+	runs->room = (memory_size ? memory_size : STORE_MEMORY_SIZE) / sizeof(struct gp_record);
+	runs->room = runs->room ? runs->room : 1;
+	runs->buffer = malloc(runs->room * sizeof(struct gp_record));
+	store->track_slots = calloc(STORE_TRACK_SLOTS, sizeof(*store->track_slots));
+	if (!runs->buffer || !store->track_slots || gp_names_init(&store->names)) {
+		gp_store_fini(store);
+		return store_no_memory(error);
+	}
+	return 0;
+}
+
+void gp_store_fini(struct gp_store *store)
+{
+	if (store->runs) {
+		free(store->runs->buffer);
+		free(store->runs->runs);
+		free(store->runs->windows);
+		free(store->runs->heap);
+		if (store->runs->fd >= 0)
+			close(store->runs->fd);
+	}
+	free(store->runs);
+	free(store->tracks);
+	free(store->track_slots);
+	for (uint32_t i = 0; i < store->file_count; i++)
+		free(store->files[i].name);
+	gp_names_fini(&store->names);
+	memset(store, 0, sizeof(*store));
+}
+
+int gp_store_file_add(struct gp_store *store, const char *name, struct gp_error *error)
+{
+	struct gp_store_file *file = &store->files[store->file_count];
+
+	if (store->file_count == GP_STORE_FILE_MAX)
+		return gp_error_set(error, -E2BIG, "more than %u files", GP_STORE_FILE_MAX);
+	memset(file, 0, sizeof(*file));
+	file->name = strdup(name);
+	if (!file->name)
+		return store_no_memory(error);
+	store->file_count++;
+	return 0;
+}
+
+static bool store_track_equals(const struct gp_track *a, const struct gp_track *b)
+{
+	return a->known == b->known && a->is_engine == b->is_engine && a->layer == b->layer && a->pid == b->pid &&
+	       a->tid == b->tid && a->device == b->device && a->queue == b->queue && a->stream == b->stream &&
+	       a->priority == b->priority;
+}
+
+static uint32_t store_track_hash(const struct gp_track *track)
+{
+	uint64_t hash = track->known + 31u * (uint64_t)track->layer + track->is_engine;
+	const uint64_t parts[] = { track->pid,   track->tid,    track->device,
+				   track->queue, track->stream, (uint64_t)track->priority };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		hash = (hash ^ parts[i]) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 31;
+	}
+	return (uint32_t)(hash % STORE_TRACK_SLOTS);
+}
+
+static void store_track_of(const struct gp_event *event, struct gp_track *track)
+{
+	memset(track, 0, sizeof(*track));
+	track->known = event->known & STORE_TRACK_KNOWN;
+	track->is_engine = event->layer == GP_LAYER_KERNEL || event->layer == GP_LAYER_COPY;
+	track->layer = track->is_engine ? event->layer : GP_LAYER_MARKER;
+	track->pid = event->known & GP_KNOWN_PID ? event->pid : 0;
+	track->tid = event->known & GP_KNOWN_TID ? event->tid : 0;
+	track->priority = event->known & GP_KNOWN_PRIORITY ? event->priority : 0;
+	if (track->is_engine) {
+		track->device = event->known & GP_KNOWN_DEVICE ? event->device : 0;
+		track->queue = event->known & GP_KNOWN_QUEUE ? event->queue : 0;
+		track->stream = event->known & GP_KNOWN_STREAM ? event->stream : 0;
+	} else {
+		track->known &= ~(uint32_t)(GP_KNOWN_DEVICE | GP_KNOWN_QUEUE | GP_KNOWN_STREAM);
+	}
+}
+
+static int store_track_add(struct gp_store *store, const struct gp_track *track, uint32_t *ret_track,
+			   struct gp_error *error)
+{
+	uint32_t slot = store_track_hash(track);
+
+	for (; store->track_slots[slot]; slot = (slot + 1) % STORE_TRACK_SLOTS)
+		if (store_track_equals(&store->tracks[store->track_slots[slot] - 1], track)) {
+			*ret_track = store->track_slots[slot] - 1;
+			return 0;
+		}
+	if (store->track_count == GP_STORE_TRACK_MAX)
+		return gp_error_set(error, -E2BIG, "%s: more than %u threads and queues: this is no trace of one run",
+				    store->file_count ? store->files[store->file_count - 1].name : "trace",
+				    GP_STORE_TRACK_MAX);
+	if (store->track_count == store->track_room) {
+		uint32_t larger = store->track_room ? store->track_room * 2 : 64;
+		struct gp_track *moved = realloc(store->tracks, larger * sizeof(*moved));
+
+		if (!moved)
+			return store_no_memory(error);
+		store->tracks = moved;
+		store->track_room = larger;
+	}
+	store->tracks[store->track_count] = *track;
+	store->track_slots[slot] = ++store->track_count;
+	*ret_track = store->track_count - 1;
+	return 0;
+}
+
+static int store_compare(const struct gp_record *a, const struct gp_record *b)
+{
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	if (a->end_ns != b->end_ns)
+		return a->end_ns > b->end_ns ? -1 : 1;
+	if (a->layer != b->layer)
+		return a->layer < b->layer ? -1 : 1;
+	if (a->name != b->name)
+		return a->name < b->name ? -1 : 1;
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
+	return a->row < b->row ? -1 : a->row > b->row;
+}
+
+static int store_compare_void(const void *a, const void *b)
+{
+	return store_compare(a, b);
+}
+
+/* Traces are nearly sorted: inner calls come before the outer one. What is not goes to qsort. */
+static void store_sort(struct gp_record *records, size_t count)
+{
+	uint64_t moves = 0;
+
+	for (size_t i = 1; i < count; i++) {
+		struct gp_record record = records[i];
+		size_t at = i;
+
+		if (store_compare(&records[i - 1], &record) <= 0)
+			continue;
+		while (at && store_compare(&records[at - 1], &record) > 0 && i - at < 4096u)
+			at--;
+		moves += i - at;
+		if ((at && store_compare(&records[at - 1], &record) > 0) || moves > (uint64_t)count * STORE_MOVES) {
+			qsort(records, count, sizeof(*records), store_compare_void);
+			return;
+		}
+		memmove(&records[at + 1], &records[at], (i - at) * sizeof(record));
+		records[at] = record;
+	}
+}
+
+static int store_spill(struct store_runs *runs, struct gp_error *error)
+{
+	int r;
+
+	if (runs->run_count == STORE_RUN_MAX)
+		return gp_error_set(error, -EFBIG, "the trace is too large: more than %llu events",
+				    (unsigned long long)runs->room * STORE_RUN_MAX);
+	if (runs->run_count == runs->run_room) {
+		uint32_t larger = runs->run_room ? runs->run_room * 2 : 16;
+		struct store_run *moved = realloc(runs->runs, larger * sizeof(*moved));
+
+		if (!moved)
+			return store_no_memory(error);
+		runs->runs = moved;
+		runs->run_room = larger;
+	}
+	if (runs->fd < 0)
+		runs->fd = gp_spill_open(error);
+	if (runs->fd < 0)
+		return runs->fd;
+	store_sort(runs->buffer, runs->count);
+	r = gp_spill_write(runs->fd, runs->buffer, runs->count * sizeof(struct gp_record),
+			   runs->in_file * sizeof(struct gp_record), error);
+	if (r)
+		return r;
+	runs->runs[runs->run_count++] = (struct store_run){ .first = runs->in_file, .count = runs->count };
+	runs->in_file += runs->count;
+	runs->count = 0;
+	return 0;
+}
+
+int gp_store_name(struct gp_store *store, const char *text, uint32_t *ret_name, struct gp_error *error)
+{
+	int r = gp_names_add(&store->names, text, strlen(text), ret_name);
+
+	return r ? store_no_memory(error) : 0;
+}
+
+static void store_count(struct gp_store *store, struct gp_store_file *file, const struct gp_event *event)
+{
+	if (!file->events || event->start_ns < file->first_ns)
+		file->first_ns = event->start_ns;
+	if (!file->events || event->end_ns > file->last_ns)
+		file->last_ns = event->end_ns;
+	if (!store->count || event->start_ns < store->first_ns)
+		store->first_ns = event->start_ns;
+	if (!store->count || event->end_ns > store->last_ns)
+		store->last_ns = event->end_ns;
+	file->events++;
+	store->count++;
+}
+
+int gp_store_add(struct gp_store *store, const struct gp_event *event, struct gp_error *error)
+{
+	struct gp_store_file *file = &store->files[store->file_count - 1];
+	struct store_runs *runs = store->runs;
+	struct gp_record *record;
+	struct gp_track track;
+	int r;
+
+	if (event->end_ns < event->start_ns || !event->start_ns) {
+		if (!file->left_out++)
+			file->left_out_row = event->row;
+		return 0;
+	}
+	if (runs->count == runs->room) {
+		r = store_spill(runs, error);
+		if (r)
+			return r;
+	}
+	record = &runs->buffer[runs->count];
+	memset(record, 0, sizeof(*record));
+	store_track_of(event, &track);
+	if (store->track_last != GP_STORE_NONE && store_track_equals(&store->tracks[store->track_last], &track)) {
+		record->track = store->track_last;
+	} else {
+		r = store_track_add(store, &track, &record->track, error);
+		if (r)
+			return r;
+		store->track_last = record->track;
+	}
+	if (gp_names_add(&store->names, event->name, event->name_size, &record->name))
+		return store_no_memory(error);
+	record->start_ns = event->start_ns;
+	record->end_ns = event->end_ns;
+	record->known = (uint16_t)(event->known & STORE_RECORD_KNOWN);
+	record->correlation = event->correlation;
+	record->dispatch_or_size = event->layer == GP_LAYER_COPY ? event->size : event->dispatch_ns;
+	record->complete_ns = event->complete_ns;
+	record->workgroups = event->workgroups > UINT32_MAX ? UINT32_MAX : (uint32_t)event->workgroups;
+	record->row = event->row > UINT32_MAX ? UINT32_MAX : (uint32_t)event->row;
+	record->file = (uint16_t)(store->file_count - 1);
+	record->layer = (uint8_t)event->layer;
+	runs->count++;
+	store_count(store, file, event);
+	return 0;
+}
+
+/* The record a run would give next, or NULL. */
+static const struct gp_record *store_head(const struct store_runs *runs, uint32_t run)
+{
+	if (run == runs->run_count)
+		return runs->buffer_at < runs->count ? &runs->buffer[runs->buffer_at] : NULL;
+	return runs->runs[run].at < runs->runs[run].window_count ? &runs->runs[run].window[runs->runs[run].at] : NULL;
+}
+
+static int store_refill(struct store_runs *runs, struct store_run *run, struct gp_error *error)
+{
+	uint64_t left = run->count - run->taken;
+	size_t count = left < runs->window_room ? (size_t)left : runs->window_room;
+	int r = 0;
+
+	run->at = 0;
+	run->window_count = 0;
+	if (count)
+		r = gp_spill_read(runs->fd, run->window, count * sizeof(struct gp_record),
+				  (run->first + run->taken) * sizeof(struct gp_record), error);
+	if (r)
+		return r;
+	run->taken += count;
+	run->window_count = count;
+	return 0;
+}
+
+static bool store_is_before(const struct store_runs *runs, uint32_t a, uint32_t b)
+{
+	int order = store_compare(store_head(runs, a), store_head(runs, b));
+
+	return order ? order < 0 : a < b;
+}
+
+static void store_sink(struct store_runs *runs, uint32_t at)
+{
+	for (;;) {
+		uint32_t least = at;
+
+		for (uint32_t child = 2 * at + 1; child <= 2 * at + 2; child++)
+			if (child < runs->heap_count && store_is_before(runs, runs->heap[child], runs->heap[least]))
+				least = child;
+		if (least == at)
+			return;
+		uint32_t swap = runs->heap[at];
+
+		runs->heap[at] = runs->heap[least];
+		runs->heap[least] = swap;
+		at = least;
+	}
+}
+
+int gp_store_rewind(struct gp_store *store, struct gp_error *error)
+{
+	struct store_runs *runs = store->runs;
+
+	if (!runs->is_merging) {
+		store_sort(runs->buffer, runs->count);
+		runs->heap = calloc(runs->run_count + 1u, sizeof(*runs->heap));
+		runs->window_room = runs->run_count ? STORE_MERGE_SIZE / sizeof(struct gp_record) / runs->run_count : 1;
+		runs->window_room = runs->window_room < 8192 ? runs->window_room : 8192;
+		runs->window_room = runs->window_room ? runs->window_room : 1;
+		if (runs->run_count)
+			runs->windows = malloc(runs->run_count * runs->window_room * sizeof(struct gp_record));
+		if (!runs->heap || (runs->run_count && !runs->windows))
+			return store_no_memory(error);
+		runs->is_merging = true;
+	}
+	runs->heap_count = 0;
+	runs->buffer_at = 0;
+	for (uint32_t i = 0; i < runs->run_count; i++) {
+		int r;
+
+		runs->runs[i].window = runs->windows + i * runs->window_room;
+		runs->runs[i].taken = 0;
+		r = store_refill(runs, &runs->runs[i], error);
+		if (r)
+			return r;
+		runs->heap[runs->heap_count++] = i;
+	}
+	if (runs->count)
+		runs->heap[runs->heap_count++] = runs->run_count;
+	for (uint32_t i = runs->heap_count; i-- > 0;)
+		store_sink(runs, i);
+	runs->is_handed_out = false;
+	return 0;
+}
+
+int gp_store_next(struct gp_store *store, const struct gp_record **ret_record, struct gp_error *error)
+{
+	struct store_runs *runs = store->runs;
+
+	if (runs->is_handed_out && runs->heap_count) {
+		uint32_t run = runs->heap[0];
+
+		if (run == runs->run_count) {
+			runs->buffer_at++;
+		} else if (++runs->runs[run].at == runs->runs[run].window_count) {
+			int r = store_refill(runs, &runs->runs[run], error);
+
+			if (r)
+				return r;
+		}
+		if (!store_head(runs, run))
+			runs->heap[0] = runs->heap[--runs->heap_count];
+		store_sink(runs, 0);
+	}
+	runs->is_handed_out = true;
+	*ret_record = runs->heap_count ? store_head(runs, runs->heap[0]) : NULL;
+	return runs->heap_count ? 1 : 0;
+}

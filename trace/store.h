@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All events of a run, from any number of files, to be read back in the order of time as often as needed. Keeps a
+ * bounded part in memory; the rest lies in an unnamed temporary file ($TMPDIR, else /tmp).
+ */
+#ifndef GP_TRACE_STORE_H
+#define GP_TRACE_STORE_H
+
+#include "trace/event.h"
+#include "trace/names.h"
+
+#define GP_STORE_TRACK_MAX 16384u /* threads and queues */
+#define GP_STORE_FILE_MAX  256u
+#define GP_STORE_NONE      UINT32_MAX
+
+/* Where an event took place: a thread, or a queue of a device. Fields as known. */
+struct gp_track {
+	uint32_t known;
+	bool is_engine;
+	enum gp_layer layer; /* of an engine: KERNEL or COPY; otherwise 0 */
+	uint64_t pid, tid, device, queue, stream;
+	int64_t priority;
+};
+
+struct gp_record {
+	uint64_t start_ns, end_ns;
+	uint64_t correlation;
+	uint64_t dispatch_or_size; /* kernels: dispatch_ns; copies: bytes */
+	uint64_t complete_ns;
+	uint32_t name, track;
+	uint32_t row; /* saturates */
+	uint32_t workgroups;
+	uint16_t known; /* the lower bits of enum gp_known that are not the track's */
+	uint16_t file;
+	uint8_t layer;
+	uint8_t unused[3];
+};
+
+struct gp_store_file {
+	char *name;
+	const char *format; /* static */
+	uint64_t events, first_ns, last_ns;
+	uint64_t left_out; /* rows that end before they start, or have no time */
+	uint64_t left_out_row;
+};
+
+struct gp_store {
+	struct gp_names names;
+	struct gp_track *tracks;
+	uint32_t track_count, track_room;
+	uint32_t *track_slots;
+	uint32_t track_last;
+	struct gp_store_file files[GP_STORE_FILE_MAX];
+	uint32_t file_count;
+	uint64_t count, first_ns, last_ns; /* first start, last end; valid if count */
+	struct store_runs *runs;
+};
+
+/* memory_size: of the part that is kept in memory; 0: the usual. */
+int gp_store_init(struct gp_store *store, size_t memory_size, struct gp_error *error);
+void gp_store_fini(struct gp_store *store);
+
+/* Opens the next file: its events are counted and warned about under this name. */
+int gp_store_file_add(struct gp_store *store, const char *name, struct gp_error *error);
+/* The sink's event of the current file. A row that ends before it starts, or at 0, is counted and left out. */
+int gp_store_add(struct gp_store *store, const struct gp_event *event, struct gp_error *error);
+/* Puts the name into the table even if no event has it. */
+int gp_store_name(struct gp_store *store, const char *text, uint32_t *ret_name, struct gp_error *error);
+
+/* From the earliest start on; at equal starts the longer first, so that what contains comes before what is contained.
+ * May be called again for another pass, but not together with adding. */
+int gp_store_rewind(struct gp_store *store, struct gp_error *error);
+/* 1: a record; 0: the end; negative errno. The record is valid until the next call. */
+int gp_store_next(struct gp_store *store, const struct gp_record **ret_record, struct gp_error *error);
+
+static inline const struct gp_track *gp_store_track(const struct gp_store *store, uint32_t track)
+{
+	return &store->tracks[track];
+}
+
+#endif
