@@ -10,6 +10,7 @@
 #include "vgpu/store.h"
 
 #define GP_SECCOMP_LISTENER_MAX 1024u
+#define GP_SECCOMP_TRACED_MAX   64u
 
 /* An ioctl under way: from its notification to its answer. */
 struct gp_seccomp_pending {
@@ -21,13 +22,17 @@ struct gp_seccomp_pending {
 	pid_t thread;
 	/* Only while it waits (seccomp_wait.c). */
 	int status; /* /proc/THREAD/status */
-	pid_t tracer;
 	uint64_t begin_ns, look_ns;
 };
 
 struct gp_seccomp_listener {
 	int fd; /* -1: free */
 	uint64_t generation;
+};
+
+/* Whose waiting was last seen traced, and by whom: each is interrupted once for it. */
+struct gp_seccomp_traced {
+	pid_t thread, tracer;
 };
 
 struct gp_seccomp {
@@ -37,6 +42,7 @@ struct gp_seccomp {
 	uint32_t listener_count;
 	uint64_t generation, token;
 	struct gp_seccomp_files files;
+	struct gp_seccomp_traced traced[GP_SECCOMP_TRACED_MAX];
 	struct gp_seccomp_pending *pending; /* answers that are outstanding */
 	struct seccomp_notif *notification; /* of the kernel's size, which may be larger than the header's */
 	size_t notification_size;

@@ -137,13 +137,25 @@ static bool path_may_be_writable(const char *path)
 
 static void path_do_open(const struct gp_seccomp_ask *ask, const struct gp_seccomp_call *call, const char *path)
 {
-	uint64_t flags = ask->args[call->buffer];
+	struct open_how how = { .flags = ask->args[call->buffer] };
+	uint64_t flags;
 	uint32_t number;
 
-	if (call->nr == SYS_openat2 && gp_seccomp_read(ask, ask->args[call->buffer], &flags, sizeof(flags)) < 0) {
-		gp_seccomp_answer(ask, -EFAULT);
-		return;
+	if (call->nr == SYS_openat2) {
+		int r = ask->args[call->buffer + 1u] < sizeof(how)                           ? -EINVAL :
+			gp_seccomp_read(ask, ask->args[call->buffer], &how, sizeof(how)) < 0 ? -EFAULT :
+											       0;
+
+		/* Where the root is not the root, the name says nothing: for the kernel. */
+		if (r < 0 || how.resolve & (RESOLVE_IN_ROOT | RESOLVE_BENEATH)) {
+			if (r < 0)
+				gp_seccomp_answer(ask, r);
+			else
+				gp_seccomp_pass(ask);
+			return;
+		}
 	}
+	flags = how.flags;
 	if (!(flags & O_PATH) && gp_vpath_is_device(path, ask->seccomp->node->gpu_count, &number)) {
 		path_open_device(ask, number, flags);
 		return;

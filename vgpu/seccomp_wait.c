@@ -67,23 +67,31 @@ void gp_seccomp_wait_end(struct gp_seccomp_pending *pending)
 		close(pending->status);
 }
 
+/* A tracer that is new to the thread: it may want it to stop, which cannot be seen from outside. */
+static bool wait_is_seized(struct gp_seccomp *seccomp, pid_t thread, pid_t tracer)
+{
+	struct gp_seccomp_traced *traced = &seccomp->traced[(uint32_t)thread % GP_SECCOMP_TRACED_MAX];
+	bool known = traced->thread == thread && traced->tracer == tracer;
+
+	if (tracer || traced->thread == thread)
+		*traced = (struct gp_seccomp_traced){ thread, tracer };
+	return tracer && !known;
+}
+
 /* True: its wait is over, one way or the other. Opened at the first look only: most waits are over before. */
-static bool wait_is_interrupted(struct gp_seccomp_pending *pending)
+static bool wait_is_interrupted(struct gp_seccomp *seccomp, struct gp_seccomp_pending *pending)
 {
 	struct wait_status status;
 	char path[64];
-	bool first = pending->status < 0;
 
-	if (first) {
+	if (pending->status < 0) {
 		snprintf(path, sizeof(path), "/proc/%d/status", pending->thread);
 		pending->status = open(path, O_RDONLY | O_CLOEXEC);
 	}
 	if (pending->status < 0 || !wait_read(pending->status, &status))
 		return true;
-	if (first)
-		pending->tracer = status.tracer;
-	return (status.pending & ~status.blocked & ~status.ignored) ||
-	       (status.tracer && status.tracer != pending->tracer);
+	return wait_is_seized(seccomp, pending->thread, status.tracer) ||
+	       status.pending & ~status.blocked & ~status.ignored;
 }
 
 uint64_t gp_seccomp_turn(struct gp_seccomp *seccomp)
@@ -98,7 +106,7 @@ uint64_t gp_seccomp_turn(struct gp_seccomp *seccomp)
 
 		if (now_ns >= pending->look_ns) {
 			wait_next(pending, now_ns);
-			if (wait_is_interrupted(pending))
+			if (wait_is_interrupted(seccomp, pending))
 				gp_vcall_interrupt(seccomp->node, token);
 		}
 		pending = next;

@@ -15,7 +15,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,19 +24,18 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "test/e2e/vgpu_client.h"
+#include "test/e2e/vgpu_front.h"
 
 #define NODES "/sys/class/kfd/kfd/topology/nodes"
-#define RACES 2000u
 
-static int version(int fd)
+int front_version(int fd)
 {
 	struct kfd_ioctl_get_version_args args = { 0, 0 };
 
 	return ioctl(fd, AMDKFD_IOC_GET_VERSION, &args) < 0 ? -errno : args.major_version == 1 ? 0 : -EPROTO;
 }
 
-static int opens(int folder, const char *path, int flags)
+int front_opens(int folder, const char *path, int flags)
 {
 	int fd = openat(folder, path, flags);
 
@@ -45,7 +45,7 @@ static int opens(int folder, const char *path, int flags)
 	return 0;
 }
 
-static uint32_t entries(const char *path)
+uint32_t front_entries(const char *path)
 {
 	DIR *directory = opendir(path);
 	struct dirent *entry;
@@ -76,21 +76,21 @@ static void test_names(void)
 	CLIENT_CHECK(readlink("/sys/class/kfd/kfd", link, sizeof(link) - 1u) > 0 && strstr(link, "virtual/kfd/kfd"));
 	CLIENT_CHECK(readlink("/sys/class/kfd", link, sizeof(link) - 1u) < 0 && errno == EINVAL);
 	CLIENT_CHECK(realpath(NODES, real) && !strcmp(real, "/sys/devices/virtual/kfd/kfd/topology/nodes"));
-	CLIENT_CHECK(entries(NODES) == 2 && entries("/dev/dri") == 1);
-	CLIENT_CHECK(opens(folder, "renderD128", O_RDWR) == 0 && opens(dev, "kfd", O_RDWR) == 0);
-	CLIENT_CHECK(opens(AT_FDCWD, "/dev/./dri/..//kfd", O_RDWR) == 0);
-	CLIENT_CHECK(opens(AT_FDCWD, "/dev/dri/renderD250", O_RDWR) == -ENOENT);
-	CLIENT_CHECK(opens(AT_FDCWD, "/dev/kfd", O_RDWR | O_DIRECTORY) == -ENOTDIR);
-	CLIENT_CHECK(opens(AT_FDCWD, "/dev/kfd", O_RDWR | O_CREAT | O_EXCL) == -EEXIST);
-	CLIENT_CHECK(opens(AT_FDCWD, "/sys/module/amdgpu/parameters/queue_preemption_timeout_ms", O_WRONLY) == 0);
+	CLIENT_CHECK(front_entries(NODES) == 2 && front_entries("/dev/dri") == 1);
+	CLIENT_CHECK(front_opens(folder, "renderD128", O_RDWR) == 0 && front_opens(dev, "kfd", O_RDWR) == 0);
+	CLIENT_CHECK(front_opens(AT_FDCWD, "/dev/./dri/..//kfd", O_RDWR) == 0);
+	CLIENT_CHECK(front_opens(AT_FDCWD, "/dev/dri/renderD250", O_RDWR) == -ENOENT);
+	CLIENT_CHECK(front_opens(AT_FDCWD, "/dev/kfd", O_RDWR | O_DIRECTORY) == -ENOTDIR);
+	CLIENT_CHECK(front_opens(AT_FDCWD, "/dev/kfd", O_RDWR | O_CREAT | O_EXCL) == -EEXIST);
+	CLIENT_CHECK(front_opens(AT_FDCWD, "/sys/module/amdgpu/parameters/queue_preemption_timeout_ms", O_WRONLY) == 0);
 	/* To root, modes mean nothing. */
 	if (geteuid() != 0) {
-		CLIENT_CHECK(opens(AT_FDCWD, "/sys/module/amdgpu/parameters/num_kcq", O_WRONLY) == -EACCES);
-		CLIENT_CHECK(opens(AT_FDCWD, NODES "/1/gpu_id", O_RDWR) == -EACCES);
-		CLIENT_CHECK(opens(AT_FDCWD, NODES "/1/new", O_WRONLY | O_CREAT) == -EACCES);
+		CLIENT_CHECK(front_opens(AT_FDCWD, "/sys/module/amdgpu/parameters/num_kcq", O_WRONLY) == -EACCES);
+		CLIENT_CHECK(front_opens(AT_FDCWD, NODES "/1/gpu_id", O_RDWR) == -EACCES);
+		CLIENT_CHECK(front_opens(AT_FDCWD, NODES "/1/new", O_WRONLY | O_CREAT) == -EACCES);
 		CLIENT_CHECK(access(NODES "/1/gpu_id", W_OK) < 0 && errno == EACCES);
 	}
-	CLIENT_CHECK(!chdir("/dev") && opens(AT_FDCWD, "kfd", O_RDWR) == 0 && !chdir(here));
+	CLIENT_CHECK(!chdir("/dev") && front_opens(AT_FDCWD, "kfd", O_RDWR) == 0 && !chdir(here));
 #ifdef SYS_open
 	CLIENT_CHECK(syscall(SYS_open, "/dev/kfd", O_RDWR | O_CLOEXEC) >= 0);
 	CLIENT_CHECK(!syscall(SYS_access, "/dev/kfd", R_OK));
@@ -109,9 +109,9 @@ static void test_path_at_end(void)
 
 	munmap(pages + 4096, 4096);
 	memcpy(path, "/dev/kfd", sizeof("/dev/kfd"));
-	CLIENT_CHECK(opens(AT_FDCWD, path, O_RDWR) == 0);
+	CLIENT_CHECK(front_opens(AT_FDCWD, path, O_RDWR) == 0);
 	memset(path, '/', sizeof("/dev/kfd"));
-	CLIENT_CHECK(opens(AT_FDCWD, path, O_RDWR) == -EFAULT);
+	CLIENT_CHECK(front_opens(AT_FDCWD, path, O_RDWR) == -EFAULT);
 	munmap(pages, 4096);
 	client_result("a path at the end of memory", true);
 }
@@ -179,22 +179,26 @@ static void test_descriptors(struct client *client)
 	int copy = dup(client->kfd), other, sockets[2], r;
 	pid_t child;
 
-	CLIENT_CHECK(version(copy) == 0);
+	CLIENT_CHECK(fcntl(client->kfd, F_GETFD) == FD_CLOEXEC);
+	other = open("/dev/kfd", O_RDWR);
+	CLIENT_CHECK(other >= 0 && fcntl(other, F_GETFD) == 0);
+	close(other);
+	CLIENT_CHECK(front_version(copy) == 0);
 	other = fcntl(copy, F_DUPFD_CLOEXEC, 700);
-	CLIENT_CHECK(other >= 700 && version(other) == 0);
+	CLIENT_CHECK(other >= 700 && front_version(other) == 0);
 	close(copy);
-	CLIENT_CHECK(version(copy) == -EBADF && version(other) == 0);
+	CLIENT_CHECK(front_version(copy) == -EBADF && front_version(other) == 0);
 	/* The number is now another file's. */
-	CLIENT_CHECK(dup2(client->render, other) == other && version(other) == -ENOTTY);
+	CLIENT_CHECK(dup2(client->render, other) == other && front_version(other) == -ENOTTY);
 	close(other);
 	CLIENT_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
 	child = fork();
 	if (child == 0) {
 		other = received(sockets[1]);
-		r = version(other) == -EBADF && version(client->kfd) == -EBADF ? 0 : 1;
+		r = front_version(other) == -EBADF && front_version(client->kfd) == -EBADF ? 0 : 1;
 		/* Its own is its own; a render node serves whoever holds it. */
 		copy = open("/dev/kfd", O_RDWR | O_CLOEXEC);
-		r |= version(copy) == 0 ? 0 : 2;
+		r |= front_version(copy) == 0 ? 0 : 2;
 		r |= ioctl(client->render, _IOWR('d', 0, drm), &drm) == 0 && !strcmp(name, "amdgpu") ? 0 : 4;
 		_exit(r);
 	}
@@ -202,20 +206,20 @@ static void test_descriptors(struct client *client)
 	r = child_status(child);
 	if (r)
 		printf("# the child saw 0x%x\n", (unsigned int)r);
-	CLIENT_CHECK(r == 0 && version(client->kfd) == 0 && !*name);
+	CLIENT_CHECK(r == 0 && front_version(client->kfd) == 0 && !*name);
 	close(sockets[0]);
 	close(sockets[1]);
 	client_result("descriptors", true);
 }
 
-static uint32_t event_make(const struct client *client)
+uint32_t front_event_make(const struct client *client)
 {
 	struct kfd_ioctl_create_event_args args = { .event_type = KFD_IOC_EVENT_SIGNAL };
 
 	return client_ioctl(client, AMDKFD_IOC_CREATE_EVENT, &args) < 0 ? 0 : args.event_id;
 }
 
-static int event_end(const struct client *client, uint32_t id)
+int front_event_end(const struct client *client, uint32_t id)
 {
 	struct kfd_ioctl_destroy_event_args args = { id, 0 };
 
@@ -227,13 +231,13 @@ static int executed(int fd, uint32_t id)
 {
 	struct client client = { .kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC) };
 	char path[128];
-	int r = version(client.kfd) == 0 ? 0 : 1;
+	int r = front_version(client.kfd) == 0 ? 0 : 1;
 
 	/* FUSE knows an open file by its process, which is the same as before. */
-	r |= fd < 0 || version(fd) == -EBADF ? 0 : 2;
-	r |= fd < 0 || event_make(&client) == id ? 0 : 4;
+	r |= fd < 0 || front_version(fd) == -EBADF ? 0 : 2;
+	r |= fd < 0 || front_event_make(&client) == id ? 0 : 4;
 	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues", getpid());
-	r |= fd < 0 || (entries(path) == 0 && !access(path, F_OK)) ? 0 : 8;
+	r |= fd < 0 || (front_entries(path) == 0 && !access(path, F_OK)) ? 0 : 8;
 	return r;
 }
 
@@ -249,8 +253,8 @@ static void test_exec(bool seccomp)
 
 		client_open(&client);
 		client_queue_create(&client, &queue, 64);
-		snprintf(id, sizeof(id), "%u", event_make(&client));
-		event_make(&client);
+		snprintf(id, sizeof(id), "%u", front_event_make(&client));
+		front_event_make(&client);
 		fcntl(client.kfd, F_SETFD, 0);
 		snprintf(fd, sizeof(fd), "%d", seccomp ? client.kfd : -1);
 		execl("/proc/self/exe", "vgpu-front", "executed", fd, id, NULL);
@@ -289,192 +293,77 @@ static void test_signals(struct client *client)
 	uint32_t id, first, again;
 
 	sigaction(SIGALRM, &action, NULL);
-	id = event_make(client);
+	id = front_event_make(client);
 	setitimer(ITIMER_REAL, &timer, NULL);
 	CLIENT_CHECK(event_wait(client, id, 30000) == -EINTR && signal_count == 1);
 	CLIENT_CHECK(event_wait(client, id, 2) == KFD_IOC_WAIT_RESULT_TIMEOUT);
 	timer = (struct itimerval){ { 0, 200 }, { 0, 200 } };
 	signal_count = 0;
 	setitimer(ITIMER_REAL, &timer, NULL);
-	first = event_make(client);
-	for (uint32_t i = 0; i < RACES; i++) {
-		CLIENT_CHECK(event_end(client, first) == 0);
-		again = event_make(client);
+	first = front_event_make(client);
+	for (uint32_t i = 0; i < FRONT_ROUNDS; i++) {
+		CLIENT_CHECK(front_event_end(client, first) == 0);
+		again = front_event_make(client);
 		CLIENT_CHECK(again == first);
 	}
 	setitimer(ITIMER_REAL, &none, NULL);
 	CLIENT_CHECK(signal_count > 10);
-	CLIENT_CHECK(event_end(client, first) == 0 && event_end(client, id) == 0);
+	CLIENT_CHECK(front_event_end(client, first) == 0 && front_event_end(client, id) == 0);
 	client_result("signals", true);
 }
 
-static void *work(void *data)
+struct tracing {
+	struct client *client;
+	uint32_t id;
+	pid_t tracer;
+	int status;
+};
+
+/* When the tracer has done, the wait may end. */
+static void *let_go(void *data)
 {
-	struct client *client = data;
-	intptr_t failures = 0;
+	struct tracing *tracing = data;
+	struct kfd_ioctl_set_event_args set = { tracing->id, 0 };
 
-	for (uint32_t i = 0; i < 200u; i++) {
-		int fd = open(i % 2u ? "/dev/kfd" : "/dev/dri/renderD128", O_RDWR | O_CLOEXEC);
-		uint32_t id = event_make(client);
-
-		failures += fd < 0 || !id || event_end(client, id) < 0;
-		failures += version(fd) != (i % 2u ? 0 : -ENOTTY);
-		close(fd);
-	}
-	return (void *)failures;
-}
-
-static void test_threads(struct client *client)
-{
-	pthread_t threads[8];
-	void *failures;
-
-	for (size_t i = 0; i < 8u; i++)
-		CLIENT_CHECK(pthread_create(&threads[i], NULL, work, client) == 0);
-	for (size_t i = 0; i < 8u; i++)
-		CLIENT_CHECK(pthread_join(threads[i], &failures) == 0 && !failures);
-	client_result("threads", true);
-}
-
-/* The node's process, from `vgpu ls`, and how many descriptors it holds. */
-static uint32_t vgpud_descriptors(const char *vgpu)
-{
-	const char *name = getenv("VGPU_NAME");
-	char command[PATH_MAX + 64], line[256], found[128], path[64];
-	uint32_t count = 0;
-	FILE *stream;
-	int pid;
-
-	snprintf(command, sizeof(command), "'%s' ls", vgpu);
-	stream = popen(command, "r");
-	while (stream && fgets(line, sizeof(line), stream))
-		if (sscanf(line, "%127s %d", found, &pid) == 2 && name && !strcmp(found, name)) {
-			snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-			count = entries(path);
-		}
-	if (stream)
-		pclose(stream);
-	return count;
-}
-
-/* Opened and closed for ever: nothing is used up, here or there. */
-static void test_many(const char *vgpu)
-{
-	struct rlimit limit, low;
-	uint32_t failures = 0, before = vgpud_descriptors(vgpu), after;
-	int fd;
-
-	for (uint32_t i = 0; i < RACES; i++)
-		failures += opens(AT_FDCWD, i % 2u ? "/dev/kfd" : "/dev/dri/renderD128", O_RDWR) != 0;
-	CLIENT_CHECK(failures == 0);
-	after = vgpud_descriptors(vgpu);
-	if (!before || after > before + 200u)
-		printf("# vgpud has %u descriptors, had %u\n", after, before);
-	CLIENT_CHECK(before && after <= before + 200u);
-	/* No number is free: the error is the caller's own, and the next open is as good as the first. */
-	getrlimit(RLIMIT_NOFILE, &limit);
-	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	low = (struct rlimit){ (rlim_t)fd, limit.rlim_max };
-	close(fd);
-	setrlimit(RLIMIT_NOFILE, &low);
-	CLIENT_CHECK(opens(AT_FDCWD, "/dev/kfd", O_RDWR) == -EMFILE);
-	setrlimit(RLIMIT_NOFILE, &limit);
-	CLIENT_CHECK(opens(AT_FDCWD, "/dev/kfd", O_RDWR) == 0);
-	client_result("many opens", true);
-}
-
-static volatile bool racing;
-static char racing_path[] = "/dev/kfd";
-static volatile int racing_fd;
-
-static void *change_path(void *data)
-{
-	volatile char *letter = data;
-
-	while (racing) {
-		*letter = 'x';
-		*letter = 'k';
-	}
+	tracing->status = child_status(tracing->tracer);
+	CLIENT_CHECK(client_ioctl(tracing->client, AMDKFD_IOC_SET_EVENT, &set) == 0);
 	return NULL;
 }
 
-/* Another thread changes the path while it is being judged: the file is the node's, or there is none. */
-static void test_path_race(void)
+static int trace(pid_t target)
 {
-	uint32_t good = 0, missing = 0, wrong = 0;
+	int status = 0;
+
+	alarm(30);
+	/* Long enough that it waits, and has been looked at; if not, the test only shows less. */
+	client_sleep_ms(50);
+	if (ptrace(PTRACE_SEIZE, target, NULL, NULL) < 0 || ptrace(PTRACE_INTERRUPT, target, NULL, NULL) < 0)
+		return 1;
+	if (waitpid(target, &status, __WALL) != target || !WIFSTOPPED(status))
+		return 2;
+	return ptrace(PTRACE_DETACH, target, NULL, NULL) < 0 ? 3 : 0;
+}
+
+/* Who waits for the device can still be stopped by a tracer, and goes on waiting afterwards. */
+static void test_tracer(struct client *client)
+{
+	struct tracing tracing = { client, front_event_make(client), 0, -1 };
+	pid_t target = getpid();
 	pthread_t thread;
+	int r;
 
-	racing = true;
-	pthread_create(&thread, NULL, change_path, &racing_path[5]);
-	for (uint32_t i = 0; i < RACES; i++) {
-		int fd = open(racing_path, O_RDWR | O_CLOEXEC);
-
-		if (fd < 0 && errno == ENOENT)
-			missing++;
-		else if (version(fd) == 0)
-			good++;
-		else
-			wrong++;
-		if (fd >= 0)
-			close(fd);
-	}
-	racing = false;
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	tracing.tracer = fork();
+	if (tracing.tracer == 0)
+		_exit(trace(target));
+	CLIENT_CHECK(pthread_create(&thread, NULL, let_go, &tracing) == 0);
+	do
+		r = event_wait(client, tracing.id, UINT32_MAX);
+	while (r == -EINTR);
 	pthread_join(thread, NULL);
-	printf("# %u opened, %u not there, %u wrong\n", good, missing, wrong);
-	CLIENT_CHECK(!wrong && good + missing == RACES);
-	client_result("a path that changes", true);
-}
-
-static void *change_fd(void *data)
-{
-	(void)data;
-	while (racing) {
-		int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
-
-		dup2(fd, racing_fd);
-		close(fd);
-		usleep(20);
-		close(racing_fd);
-	}
-	return NULL;
-}
-
-/* Another thread closes and replaces the descriptor under a call. */
-static void test_fd_race(struct client *client)
-{
-	uint32_t good = 0, closed = 0, wrong = 0;
-	pthread_t thread;
-
-	racing_fd = 600;
-	racing = true;
-	pthread_create(&thread, NULL, change_fd, NULL);
-	for (uint32_t i = 0; i < RACES; i++) {
-		int r = version(racing_fd);
-
-		good += r == 0;
-		closed += r == -EBADF;
-		wrong += r != 0 && r != -EBADF;
-	}
-	racing = false;
-	pthread_join(thread, NULL);
-	printf("# %u answered, %u closed, %u wrong\n", good, closed, wrong);
-	CLIENT_CHECK(!wrong && version(client->kfd) == 0);
-	client_result("a descriptor that changes", true);
-}
-
-/* Arguments that are not there, or may not be written; a device file made unreadable by its holder. */
-static void test_bad_memory(struct client *client)
-{
-	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	CLIENT_CHECK(ioctl(client->kfd, AMDKFD_IOC_GET_VERSION, (void *)16) < 0 && errno == EFAULT);
-	CLIENT_CHECK(ioctl(client->kfd, AMDKFD_IOC_GET_VERSION, page) < 0 && errno == EFAULT);
-	CLIENT_CHECK(ioctl(client->kfd, AMDKFD_IOC_CREATE_EVENT, (void *)16) < 0 && errno == EFAULT);
-	munmap(page, 4096);
-	fchmod(client->kfd, 0);
-	CLIENT_CHECK(opens(AT_FDCWD, "/dev/kfd", O_RDWR) == 0 && version(client->kfd) == 0);
-	CLIENT_CHECK(ftruncate(client->kfd, 0) < 0 || version(client->kfd) == 0);
-	client_result("bad memory", true);
+	CLIENT_CHECK(r == KFD_IOC_WAIT_RESULT_COMPLETE && tracing.status == 0);
+	CLIENT_CHECK(front_event_end(client, tracing.id) == 0);
+	client_result("a tracer", true);
 }
 
 /* What the driver shows of its processes. */
@@ -484,13 +373,13 @@ static void test_proc(struct client *client)
 	char path[128];
 
 	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues", getpid());
-	CLIENT_CHECK(!access(path, F_OK) && entries(path) == 0);
+	CLIENT_CHECK(!access(path, F_OK) && front_entries(path) == 0);
 	client_queue_create(client, &queue, 64);
-	CLIENT_CHECK(entries(path) == 1);
+	CLIENT_CHECK(front_entries(path) == 1);
 	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues/%u/type", getpid(), queue.id);
-	CLIENT_CHECK(opens(AT_FDCWD, path, O_RDONLY) == 0);
+	CLIENT_CHECK(front_opens(AT_FDCWD, path, O_RDONLY) == 0);
 	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
-	CLIENT_CHECK(opens(AT_FDCWD, path, O_RDONLY) == -ENOENT);
+	CLIENT_CHECK(front_opens(AT_FDCWD, path, O_RDONLY) == -ENOENT);
 	client_result("processes in sysfs", true);
 }
 
@@ -501,7 +390,7 @@ static int orphan(const char *path)
 	uint32_t id;
 
 	client_open(&client);
-	id = event_make(&client);
+	id = front_event_make(&client);
 	setsid();
 	dprintf(fd, "waiting\n");
 	do
@@ -551,6 +440,13 @@ int main(int argc, char **argv)
 		return executed(atoi(argv[2]), (uint32_t)atoi(argv[3]));
 	if (argc == 3 && !strcmp(argv[1], "orphan"))
 		return orphan(argv[2]);
+	if (argc == 2 && !strcmp(argv[1], "undumpable")) {
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+		return front_opens(AT_FDCWD, "/dev/null", O_RDWR) == 0 &&
+				       front_opens(AT_FDCWD, "/dev/kfd", O_RDWR) < 0 ?
+			       0 :
+			       1;
+	}
 	if (argc == 4 && !strcmp(argv[1], "stranger"))
 		return stranger(argv[2], argv[3]);
 	/* With FUSE the device file is a link into the mount. */
@@ -562,10 +458,11 @@ int main(int argc, char **argv)
 	test_exec(seccomp);
 	test_proc(&client);
 	test_signals(&client);
-	test_threads(&client);
-	test_many(argc > 1 ? argv[1] : "vgpu");
-	test_path_race();
-	test_fd_race(&client);
-	test_bad_memory(&client);
+	test_tracer(&client);
+	front_test_threads(&client);
+	front_test_many(argc > 1 ? argv[1] : "vgpu");
+	front_test_path_race();
+	front_test_fd_race(&client);
+	front_test_bad_memory(&client);
 	return client_done();
 }

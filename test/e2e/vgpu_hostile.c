@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client that means harm: random ioctls with random arguments, rings and doorbells full of noise, wrong sizes, a
- * descriptor closed under way. It only has to survive as a process; test/e2e/vgpu looks afterwards whether the node and
- * a well-behaved neighbour did. Usage: vgpu-hostile SEED ROUNDS. The seed is printed first.
+ * A client that means harm: random ioctls with random arguments, calls with odd paths, rings and doorbells full of
+ * noise, wrong sizes, a descriptor closed under way. It only has to survive as a process; test/e2e/vgpu looks
+ * afterwards whether the node and a well-behaved neighbour did. Usage: vgpu-hostile SEED ROUNDS. The seed is printed
+ * first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "test/e2e/vgpu_client.h"
 
@@ -70,6 +72,38 @@ static void random_ioctl(struct client *client, void *memory)
 		return;
 	ioctl(draw() % 8u ? client->kfd : client->render,
 	      _IOC(_IOC_READ | _IOC_WRITE, draw() % 16u ? 'K' : 'd', number, size), &arg);
+}
+
+/* Calls with paths, mostly the node's, and with pointers and sizes that are wrong in every way. Nothing is created. */
+static void random_path_call(const struct client *client, uint8_t *memory)
+{
+	static const char *const pieces[] = { "/dev", "/kfd", "/dri", "/renderD128", "/sys",    "/class", "/..",
+					      "//",   "/.",   "/x",   "/devices",    "/module", "kfd",    "" };
+	static const int calls[] = { SYS_openat, SYS_newfstatat, SYS_statx,      SYS_faccessat, SYS_readlinkat,
+				     SYS_openat, SYS_openat2,    SYS_faccessat2, SYS_getxattr,  SYS_listxattr };
+	char path[256] = "";
+	uint64_t args[5], how[3] = { draw() % 4u ? O_PATH : 0, 0, draw() % 64u };
+	long r;
+
+	for (uint64_t i = draw() % 6u; i; i--)
+		strcat(path, pieces[draw() % (sizeof(pieces) / sizeof(pieces[0]))]);
+	if (draw() % 2u)
+		strcpy(path, draw() % 2u ? "/dev/kfd" : "/sys/class/kfd/kfd/topology/nodes/1/gpu_id");
+	for (size_t i = 0; i < 5u; i++)
+		args[i] = draw() % 4u ? (uintptr_t)memory + draw() % 8192u : draw_value(client, memory);
+	args[0] = draw() % 4u ? (uint64_t)AT_FDCWD : draw() % 64u;
+	args[1] = draw() % 8u ? (uintptr_t)path : args[1];
+	r = calls[draw() % (sizeof(calls) / sizeof(calls[0]))];
+	if (r == SYS_openat)
+		args[2] = draw() & (O_ACCMODE | O_DIRECTORY | O_NOFOLLOW | O_PATH | O_CLOEXEC | O_NONBLOCK);
+	if (r == SYS_openat2)
+		args[2] = draw() % 4u ? (uintptr_t)how : args[2], args[3] = draw() % 4u ? sizeof(how) : args[3];
+	if (r == SYS_getxattr || r == SYS_listxattr)
+		args[0] = args[1];
+	/* What is opened read and write might be any file of the host's: only looked at, never used. */
+	r = syscall(r, args[0], args[1], args[2], args[3], args[4]);
+	if (r > 64)
+		close((int)r);
 }
 
 static void noise_into(void *memory, size_t size)
@@ -133,8 +167,10 @@ int main(int argc, char **argv)
 	memory = client_alloc(&client, 8192, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
 	for (uint32_t i = 0; i < 12u; i++)
 		noisy_queue(&client, i % 3u == 2u ? KFD_IOC_QUEUE_TYPE_SDMA : KFD_IOC_QUEUE_TYPE_COMPUTE_AQL);
-	for (uint32_t i = 0; i < rounds; i++)
+	for (uint32_t i = 0; i < rounds; i++) {
 		random_ioctl(&client, memory);
+		random_path_call(&client, memory);
+	}
 	close(client.render);
 	random_ioctl(&client, memory);
 	client_result("survived", true);
