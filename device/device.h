@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A backend: how the gates of one kind of device are changed and what it can do. For those who write one; the daemon is
- * its only user. All calls come from the daemon's decision thread and must not block: what takes time is done by a thread
- * of the backend's own or by the client's agent, and reported with gp_device_host's functions, which may be called from
- * any thread.
+ * its only user. All calls come from the daemon's decision thread and must not block: what takes time is done by a
+ * thread of the backend's own or by the client's agent, and reported with gp_device_host's functions, which may be
+ * called from any thread.
  */
 #ifndef GP_DEVICE_DEVICE_H
 #define GP_DEVICE_DEVICE_H
@@ -37,9 +37,9 @@ struct gp_device_info {
 	uint32_t dilation;  /* its time runs this many times slower than ours; 1 on real hardware */
 	uint32_t mechanism; /* reached; GP_MECHANISM_NONE: nothing can be preempted, and the findings say why */
 	enum gp_unit unit;
-	bool stops_all;      /* each transaction stops every queue of the device */
-	bool fetch_counters; /* see struct gp_device_attr */
-	bool kernel_reopens; /* gates open by themselves when the daemon dies */
+	bool stops_all;             /* each transaction stops every queue of the device */
+	bool fetch_counters;        /* see struct gp_device_attr */
+	bool kernel_reopens;        /* gates open by themselves when the daemon dies */
 	uint64_t close_ns, open_ns; /* prior, device time */
 	struct gp_device_finding findings[GP_DEVICE_REPORT_MAX];
 	uint32_t finding_count;
@@ -53,7 +53,7 @@ struct gp_device_client {
 	uint32_t flags;      /* GP_HELLO_… */
 	uint32_t mechanisms; /* GP_MECHANISM_BIT of what its agent can do; 0: it has none (unmanaged) */
 	uint32_t mechanism;  /* what its gates are changed by now; written by the daemon only, after host->mechanism */
-	void *backend;      /* the backend's own */
+	void *backend;       /* the backend's own */
 };
 
 struct gp_device_change {
@@ -66,14 +66,15 @@ struct gp_device_change {
 struct gp_device_done {
 	uint64_t seq;
 	uint32_t gpu_id, count;
-	uint64_t issue_ns, done_ns;              /* CLOCK_MONOTONIC: before the first and after the last call to the driver */
+	uint64_t issue_ns, done_ns; /* CLOCK_MONOTONIC: before the first and after the last call to the driver */
 	const struct gp_device_change *changes; /* with their results; copied by the daemon */
 };
 
 /* What the daemon offers to its backends. */
 struct gp_device_host {
 	void *daemon;
-	/* Sends an order to the client's agent; its answer comes back to the daemon, not to the backend. 0 or -errno. */
+	/* Sends an order to the client's agent; its answer comes back to the daemon, not to the backend. 0 or -errno.
+	 */
 	int (*order)(void *daemon, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		     const struct gp_device_change *changes, uint32_t count);
 	/* From any thread: these changes are done. */
@@ -85,30 +86,32 @@ struct gp_device_host {
 };
 
 struct gp_device_config {
-	uint32_t mechanisms; /* GP_MECHANISM_BIT of those allowed; 0: all */
-	uint32_t grace;      /* DBG_TRAP SUSPEND: 1K cycles */
-	uint32_t null_count; /* devices of the null backend */
+	uint32_t mechanisms;        /* GP_MECHANISM_BIT of those allowed; 0: all */
+	uint32_t grace;             /* DBG_TRAP SUSPEND: 1K cycles */
+	uint32_t null_count;        /* devices of the null backend */
 	uint64_t close_ns, open_ns; /* prior of the costs, device time */
 };
 
 struct gp_backend;
 struct gp_backend_ops {
 	const char *name;
-	/* Once, at start; may block for a second. Returns the number of devices found (0: none here), or a negative errno
-	 * and a sentence. infos: GP_DEVICE_MAX of them. ret_backend is owned by the caller until fini. */
-	int (*init)(const struct gp_device_host *host, const struct gp_device_config *config, struct gp_device_info *infos,
-		    struct gp_backend **ret_backend, struct gp_error *error);
+	/* Once, at start; may block for a second. Returns the number of devices found (0: none here), or a negative
+	 * errno and a sentence. infos: GP_DEVICE_MAX of them. ret_backend is owned by the caller until fini. */
+	int (*init)(const struct gp_device_host *host, const struct gp_device_config *config,
+		    struct gp_device_info *infos, struct gp_backend **ret_backend, struct gp_error *error);
 	void (*fini)(struct gp_backend *backend); /* every gate it closed is open afterwards */
-	/* A client said hello, or that its runtime is enabled now. Exactly one host->mechanism follows, perhaps before this
-	 * returns. */
+	/* A client said hello, or that its runtime is enabled now. Exactly one host->mechanism follows, perhaps before
+	 * this returns. */
 	void (*attach)(struct gp_backend *backend, struct gp_device_client *client);
 	/* The client goes, or must be let go (RUNTIME_DISABLE): no debugger of ours on it afterwards, which is told by
-	 * host->mechanism(…, GP_MECHANISM_NONE). gone: its connection ended; the backend forgets it, nothing is told. */
+	 * host->mechanism(…, GP_MECHANISM_NONE). gone: its connection ended; the backend forgets it, nothing is told.
+	 */
 	void (*detach)(struct gp_backend *backend, struct gp_device_client *client, bool gone);
 	/* A queue came: what must be done before it can be suspended (EC_QUEUE_NEW). May be NULL. */
-	void (*queue_added)(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id, uint32_t queue_id);
-	/* One client's part of a plan on one device: closes or opens, not both. Never blocks; exactly one host->done (or, through
-	 * the agent, one APPLIED) follows. Negative errno: nothing will follow, the changes failed. */
+	void (*queue_added)(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id,
+			    uint32_t queue_id);
+	/* One client's part of a plan on one device: closes or opens, not both. Never blocks; exactly one host->done
+	 * (or, through the agent, one APPLIED) follows. Negative errno: nothing will follow, the changes failed. */
 	int (*apply)(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		     const struct gp_device_change *changes, uint32_t count);
 };

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Agents: hello, their queues, their answers. A client is the process behind one connection and ends with it. Whatever
+ * an agent says is about its own process only; the worst it can do is to have itself scheduled badly.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "daemon/daemon.h"
+
+#define CLIENT_INDEX_SHIFT 10 /* the slot is below */
+
+struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag)
+{
+	uint32_t index = (uint32_t)tag >> CLIENT_INDEX_SHIFT;
+	struct gp_client *client = index < daemon->config.client_max ? daemon->clients[index] : NULL;
+
+	return client && client->device.tag >> 32 == tag >> 32 ? client : NULL;
+}
+
+int gp_client_create(struct gp_daemon *daemon, struct gp_client **ret_client)
+{
+	uint32_t index, i;
+	struct gp_client *client;
+
+	if (daemon->client_count == daemon->config.client_max)
+		return -ENOSPC;
+	for (i = 0, index = daemon->client_hint; daemon->clients[index]; i++)
+		index = (index + 1) % daemon->config.client_max;
+	client = calloc(1, sizeof(*client));
+	if (!client)
+		return -ENOMEM;
+	client->index = index;
+	client->doorbell_fd = -1;
+	client->device.pidfd = -1;
+	client->device.tag = (uint64_t)++daemon->serial << 32 | (uint64_t)index << CLIENT_INDEX_SHIFT;
+	client->answers = true;
+	client->connected_ns = gp_now_ns();
+	client->attr = (struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_DEADLINE |
+						       GP_ATTR_BUDGET | GP_ATTR_GANG,
+					      .priority = GP_PRIORITY_NORMAL,
+					      .weight = GP_WEIGHT_DEFAULT };
+	client->ceiling = GP_PRIORITY_MAX;
+	daemon->clients[index] = client;
+	daemon->client_hint = (index + 1) % daemon->config.client_max;
+	if (index >= daemon->client_top)
+		daemon->client_top = index + 1;
+	daemon->client_count++;
+	daemon->counters.clients_seen++;
+	daemon->metrics_dirty = true;
+	*ret_client = client;
+	return 0;
+}
+
+void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
+{
+	if (client->peer)
+		daemon->ops->detach(daemon->backend, &client->device, true);
+	for (uint32_t i = 0; i < client->slot_count; i++)
+		if (client->slots[i].queue)
+			gp_queue_remove(daemon, client->slots[i].queue);
+	if (client->in_core)
+		gp_sched_client_remove(daemon->sched, client->core, gp_daemon_now_ns(daemon));
+	if (client->page)
+		munmap(client->page, sizeof(*client->page));
+	if (client->doorbell_fd >= 0)
+		close(client->doorbell_fd);
+	if (client->peer)
+		client->peer->client = NULL;
+	daemon->clients[client->index] = NULL;
+	while (daemon->client_top && !daemon->clients[daemon->client_top - 1])
+		daemon->client_top--;
+	daemon->client_count--;
+	daemon->dirty = daemon->metrics_dirty = true;
+	free(client->slots);
+	/* Events of this round may still point here. */
+	client->dead = true;
+	client->next_dead = daemon->dead_clients;
+	daemon->dead_clients = client;
+}
+
+static void client_doorbell(struct gp_daemon *daemon, void *owner, uint32_t events)
+{
+	struct gp_client *client = owner;
+	uint64_t value;
+
+	(void)events;
+	if (client->dead)
+		return;
+	if (read(client->doorbell_fd, &value, sizeof(value)) == sizeof(value))
+		gp_queue_sample_client(daemon, client);
+}
+
+/* The page: its size can never change under us, so that reading it never faults. */
+static int client_make_page(struct gp_client *client, int *ret_fd)
+{
+	int fd = memfd_create("gpreempt-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *page;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, sizeof(struct gp_page)) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		close(fd);
+		return -errno;
+	}
+	page = mmap(NULL, sizeof(struct gp_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED) {
+		close(fd);
+		return -errno;
+	}
+	client->page = page;
+	client->page->magic = GP_PAGE_MAGIC;
+	client->page->version = GP_WIRE_VERSION;
+	client->page->queue_count = GP_WIRE_QUEUE_MAX;
+	client->page->armed = GP_ARMED_BUSY;
+	*ret_fd = fd;
+	return 0;
+}
+
+static void client_tell_attr(struct gp_client *client)
+{
+	struct gp_wire_attr_message message = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR_NOW, sizeof(message), 0 },
+		.attr = client->attr,
+	};
+
+	if (client->peer && client->welcomed)
+		gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
+}
+
+static int client_welcome(struct gp_daemon *daemon, struct gp_client *client)
+{
+	struct gp_wire_welcome welcome = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_WELCOME, sizeof(welcome), 0 },
+		.version = GP_WIRE_VERSION,
+		.mechanism = client->device.mechanism,
+		.lease_ms = (uint32_t)(daemon->config.lease_ns / 1000000),
+		.page_size = sizeof(struct gp_page),
+	};
+	int fds[2] = { -1, -1 }, r;
+
+	snprintf(welcome.stream_map, sizeof(welcome.stream_map), "%s", daemon->config.stream_map);
+	r = client_make_page(client, &fds[0]);
+	if (r)
+		return r;
+	client->doorbell_fd = fds[1] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	client->doorbell_source = (struct gp_source){ client_doorbell, client };
+	if (fds[1] < 0)
+		r = -errno;
+	if (!r)
+		r = gp_daemon_watch(daemon, fds[1], EPOLLIN, &client->doorbell_source);
+	if (!r)
+		r = gp_peer_send(client->peer, &welcome, sizeof(welcome), fds, 2);
+	close(fds[0]);
+	if (r)
+		return r;
+	client->welcomed = true;
+	client_tell_attr(client);
+	return 0;
+}
+
+static void client_runtime_ok(struct gp_client *client)
+{
+	struct gp_wire_header message = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME_OK, sizeof(message),
+					  client->runtime_cookie };
+
+	client->letting_go = false;
+	gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
+}
+
+/* By which means its gates are changed from now on. What another means had closed is open by then. */
+void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uint32_t mechanism, const char *why)
+{
+	struct gp_wire_mechanism message = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_MECHANISM, sizeof(message), 0 },
+		.mechanism = mechanism,
+	};
+	bool changed = client->device.mechanism != mechanism;
+
+	client->device.mechanism = mechanism;
+	snprintf(client->mechanism_why, sizeof(client->mechanism_why), "%s", why);
+	if (!client->welcomed) {
+		int r = client->peer ? client_welcome(daemon, client) : 0;
+
+		if (r) {
+			gp_peer_close(daemon, client->peer, strerror(-r));
+			return;
+		}
+	} else if (changed && client->peer) {
+		gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
+	}
+	for (uint32_t i = 0; i < client->slot_count; i++) {
+		struct gp_queue_entry *queue = client->slots[i].queue;
+
+		if (!queue || !changed)
+			continue;
+		gp_queue_lost(daemon, queue, true);
+		gp_queue_leave(daemon, queue);
+		if (mechanism != GP_MECHANISM_NONE)
+			gp_queue_enter(daemon, queue);
+	}
+	if (client->letting_go && mechanism == GP_MECHANISM_NONE)
+		client_runtime_ok(client);
+	daemon->dirty = true;
+}
+
+void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,
+			bool is_root)
+{
+	struct gp_wire_attr *now = &client->attr;
+
+	if (attr->valid & GP_ATTR_PRIORITY) {
+		/* Root may give more than the user could take, and what root gave stays possible. */
+		if (is_root && attr->priority > client->ceiling)
+			client->ceiling = attr->priority;
+		now->priority = attr->priority < client->ceiling ? attr->priority : client->ceiling;
+	}
+	if (attr->valid & GP_ATTR_WEIGHT)
+		now->weight = attr->weight;
+	if (attr->valid & GP_ATTR_DEADLINE)
+		now->deadline_ns = attr->deadline_ns;
+	if (attr->valid & GP_ATTR_BUDGET)
+		now->budget_ns = attr->budget_ns;
+	if (attr->valid & GP_ATTR_GANG)
+		memcpy(now->gang, attr->gang, sizeof(now->gang));
+	for (uint32_t i = 0; i < client->slot_count; i++)
+		if (client->slots[i].queue)
+			gp_queue_attr(daemon, client->slots[i].queue);
+	client_tell_attr(client);
+	daemon->metrics_dirty = true;
+}
+
+static void client_refuse_hello(struct gp_daemon *daemon, struct gp_peer *peer, const char *why)
+{
+	struct gp_wire_text text = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_REFUSED, sizeof(text), 0 } };
+
+	snprintf(text.text, sizeof(text.text), "%s", why);
+	gp_peer_send(peer, &text, sizeof(text), NULL, 0);
+	daemon->counters.peers_refused++;
+	gp_peer_close(daemon, peer, why);
+}
+
+static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_wire_hello *hello)
+{
+	struct gp_client *client;
+	struct gp_wire_attr wanted = hello->attr;
+	int r;
+
+	if (peer->client) {
+		gp_peer_refuse(daemon, peer, "HELLO twice");
+		return;
+	}
+	if (hello->version_min > GP_WIRE_VERSION || hello->version_max < GP_WIRE_VERSION_MIN) {
+		client_refuse_hello(daemon, peer, "agent and gpreemptd have no protocol version in common");
+		return;
+	}
+	r = gp_client_create(daemon, &client);
+	if (r) {
+		client_refuse_hello(daemon, peer, "gpreemptd has no room for another client (clients_max)");
+		return;
+	}
+	peer->client = client;
+	client->peer = peer;
+	client->uid = peer->uid;
+	client->gid = peer->gid;
+	client->own_pid = hello->pid;
+	client->device.pid = peer->pid;
+	client->device.pidfd = peer->pidfd;
+	client->device.flags = hello->flags;
+	client->device.mechanisms = hello->mechanisms;
+	memcpy(client->name, hello->name, sizeof(client->name));
+	memcpy(client->runtime, hello->runtime, sizeof(client->runtime));
+	memcpy(client->agent, hello->agent, sizeof(client->agent));
+	client->ceiling = gp_access_ceiling(&daemon->config, peer->uid, peer->gid);
+	if (wanted.valid & GP_ATTR_PRIORITY && wanted.priority > client->ceiling)
+		gp_log("audit: process %d (%s, uid %u) asked for priority %d, its ceiling is %d", peer->pid,
+		       client->name, peer->uid, wanted.priority, client->ceiling);
+	if (!(wanted.valid & GP_ATTR_PRIORITY)) {
+		wanted.valid |= GP_ATTR_PRIORITY;
+		wanted.priority = GP_PRIORITY_NORMAL;
+	}
+	gp_client_set_attr(daemon, client, &wanted, false);
+	daemon->ops->attach(daemon->backend, &client->device);
+}
+
+static void client_queue_add(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_wire_queue *wire)
+{
+	struct gp_client *client = peer->client;
+	struct gp_queue_entry *queue;
+	int r = gp_queue_add(daemon, client, wire);
+
+	if (r == -ENODEV) {
+		gp_log("process %d (%s): a queue on GPU %u, which is not one of ours", peer->pid, client->name,
+		       wire->gpu_id);
+		return;
+	}
+	if (r) {
+		gp_peer_refuse(daemon, peer, r == -ESTALE ? "QUEUE_ADD again" : "QUEUE_ADD for a slot in use");
+		return;
+	}
+	queue = client->slots[wire->slot].queue;
+	if (daemon->ops->queue_added)
+		daemon->ops->queue_added(daemon->backend, &client->device, wire->gpu_id, wire->queue_id);
+	if (client->device.mechanism != GP_MECHANISM_NONE)
+		gp_queue_enter(daemon, queue);
+	/* With the first queue on another device those before it get a gang too. */
+	if (queue->attr.gang)
+		for (uint32_t i = 0; i < client->slot_count; i++)
+			if (client->slots[i].queue && client->slots[i].queue->attr.gang != queue->attr.gang)
+				gp_queue_attr(daemon, client->slots[i].queue);
+	gp_queue_sample(daemon, queue);
+}
+
+static struct gp_queue_entry *client_queue(const struct gp_client *client, uint32_t slot, uint32_t generation)
+{
+	struct gp_queue_entry *queue = slot < client->slot_count ? client->slots[slot].queue : NULL;
+
+	return queue && queue->wire.generation == generation ? queue : NULL;
+}
+
+static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_wire_queue *wire)
+{
+	struct gp_queue_entry *queue = client_queue(peer->client, wire->slot, wire->generation);
+
+	if (!queue) {
+		gp_peer_refuse(daemon, peer, "QUEUE_CHANGE for a queue that is not there");
+		return;
+	}
+	queue->wire.attr = wire->attr;
+	queue->wire.hw_priority = wire->hw_priority;
+	queue->wire.flags = (queue->wire.flags & ~GP_QUEUE_SEEN) | (wire->flags & GP_QUEUE_SEEN);
+	gp_queue_attr(daemon, queue);
+	gp_queue_sample(daemon, queue);
+}
+
+static void client_applied(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_applied *applied)
+{
+	struct gp_device_entry *device = gp_device_find(daemon, applied->gpu_id);
+	uint64_t ns = applied->done_ns - applied->issue_ns;
+	uint32_t opens = 0, good = 0;
+
+	if (!device)
+		return;
+	for (uint32_t i = 0; i < applied->count; i++) {
+		const struct gp_wire_change *change = &applied->changes[i];
+		struct gp_queue_entry *queue = client_queue(client, change->slot, change->generation);
+
+		if (!queue || queue->device != (uint32_t)(device - daemon->devices) || queue->order_seq != applied->seq)
+			continue;
+		opens += change->open;
+		good += !change->result;
+		gp_plan_answer(daemon, device, queue, applied->seq, change->open, change->result);
+	}
+	if (good && (!opens || opens == applied->count))
+		gp_device_learn(daemon, device, opens, device->info.unit == GP_UNIT_QUEUE ? ns / applied->count : ns);
+	client->orders_open -= client->orders_open ? 1 : 0;
+	if (!client->answers) {
+		client->answers = true;
+		gp_log("process %d (%s) answers again", client->device.pid, client->name);
+		/* What was given up on is taken up again. */
+		for (uint32_t i = 0; i < client->slot_count; i++) {
+			struct gp_queue_entry *queue = client->slots[i].queue;
+			struct gp_queue_info info;
+
+			if (!queue || !queue->in_core || gp_sched_queue_info(daemon->sched, queue->core, &info) ||
+			    info.gate != GP_GATE_QUARANTINED)
+				continue;
+			gp_queue_leave(daemon, queue);
+			gp_queue_enter(daemon, queue);
+		}
+	}
+}
+
+static void client_lost(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_lost *lost)
+{
+	for (uint32_t i = 0; i < lost->count; i++) {
+		struct gp_queue_entry *queue = client_queue(client, lost->changes[i].slot, lost->changes[i].generation);
+
+		if (queue)
+			gp_queue_lost(daemon, queue, lost->changes[i].open);
+	}
+	if (lost->why != GP_LOST_LEASE)
+		return;
+	client->leases_lost += lost->count;
+	daemon->counters.leases_lost += lost->count;
+	gp_log("process %d (%s): %u gates opened because their lease ran out", client->device.pid, client->name,
+	       lost->count);
+}
+
+static void client_runtime(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_runtime *runtime)
+{
+	if (runtime->enable) {
+		client->device.flags |= GP_HELLO_RUNTIME;
+		daemon->ops->attach(daemon->backend, &client->device);
+		return;
+	}
+	client->device.flags &= ~GP_HELLO_RUNTIME;
+	client->runtime_cookie = runtime->header.cookie;
+	client->letting_go = true;
+	daemon->ops->detach(daemon->backend, &client->device, false);
+}
+
+/* Every agent looks at its counters once. Who cannot be told is not waited for. */
+void gp_client_sync(struct gp_daemon *daemon)
+{
+	struct gp_wire_header message = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SYNC, sizeof(message),
+					  ++daemon->sync_serial };
+
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		struct gp_client *client = daemon->clients[i];
+
+		if (client && client->welcomed && client->queue_count && client->peer)
+			client->sync_wait = !gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
+	}
+}
+
+static void client_synced(struct gp_daemon *daemon, struct gp_client *client, uint32_t cookie)
+{
+	gp_queue_sample_client(daemon, client);
+	if (cookie == daemon->sync_serial)
+		client->sync_wait = false;
+	gp_control_synced(daemon);
+}
+
+void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type, const void *data, size_t size)
+{
+	struct gp_client *client = peer->client;
+	struct gp_queue_entry *queue;
+
+	(void)size;
+	if (type == GP_WIRE_HELLO) {
+		client_hello(daemon, peer, data);
+		return;
+	}
+	if (!client || !client->welcomed) {
+		gp_peer_refuse(daemon, peer, "a message before it was welcomed");
+		return;
+	}
+	switch (type) {
+	case GP_WIRE_QUEUE_ADD: client_queue_add(daemon, peer, data); break;
+	case GP_WIRE_QUEUE_CHANGE: client_queue_change(daemon, peer, data); break;
+	case GP_WIRE_QUEUE_REMOVE: {
+		const struct gp_wire_slot *slot = data;
+
+		queue = client_queue(client, slot->slot, slot->generation);
+		if (queue)
+			gp_queue_remove(daemon, queue);
+		break;
+	}
+	case GP_WIRE_APPLIED: client_applied(daemon, client, data); break;
+	case GP_WIRE_LOST: client_lost(daemon, client, data); break;
+	case GP_WIRE_SYNCED: client_synced(daemon, client, ((const struct gp_wire_header *)data)->cookie); break;
+	case GP_WIRE_RUNTIME: client_runtime(daemon, client, data); break;
+	case GP_WIRE_ATTR:
+		gp_client_set_attr(daemon, client, &((const struct gp_wire_attr_message *)data)->attr, false);
+		break;
+	default: gp_peer_refuse(daemon, peer, "a message that agents do not send"); break;
+	}
+}
+
+int gp_client_order(void *context, struct gp_device_client *device_client, uint64_t seq, uint32_t gpu_id,
+		    const struct gp_device_change *changes, uint32_t count)
+{
+	struct gp_daemon *daemon = context;
+	struct gp_client *client = gp_client_find(daemon, device_client->tag);
+	struct {
+		struct gp_wire_order head;
+		struct gp_wire_change changes[GP_WIRE_ORDER_MAX];
+	} message;
+	size_t size = sizeof(message.head) + count * sizeof(message.changes[0]);
+	int r;
+
+	if (!client || !client->peer || !client->welcomed)
+		return -ENOTCONN;
+	if (count > GP_WIRE_ORDER_MAX)
+		return -E2BIG;
+	message.head = (struct gp_wire_order){
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ORDER, (uint32_t)size, 0 },
+		.seq = seq,
+		.gpu_id = gpu_id,
+		.count = count,
+	};
+	for (uint32_t i = 0; i < count; i++)
+		message.changes[i] =
+			(struct gp_wire_change){ changes[i].slot, changes[i].generation, changes[i].open, 0 };
+	r = gp_peer_send(client->peer, &message, size, NULL, 0);
+	if (!r) {
+		client->orders_open++;
+	} else if (client->answers) {
+		client->answers = false;
+		gp_log("process %d (%s) does not read its orders", client->device.pid, client->name);
+	}
+	return r;
+}

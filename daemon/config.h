@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* What the administrator decides: gpreempt.conf(5). Read at start and again at SIGHUP; a bad file changes nothing. */
+#ifndef GP_DAEMON_CONFIG_H
+#define GP_DAEMON_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <gpreempt/sched.h>
+#include <gpreempt/wire.h>
+#include "lib/error.h"
+
+#define GP_CONFIG_FILE        "/etc/gpreempt/gpreempt.conf"
+#define GP_CONFIG_FILE_MAX    64u /* main file and drop-ins */
+#define GP_CONFIG_CEILING_MAX 256u
+#define GP_CONFIG_PATH_SIZE   256u
+#define GP_CONFIG_SIZE_MAX    (1u << 20) /* bytes of one file */
+
+struct gp_ceiling {
+	bool is_group;
+	uint32_t id; /* uid or gid */
+	int32_t priority;
+};
+
+enum gp_unmanaged { GP_UNMANAGED_IGNORE, GP_UNMANAGED_PAUSE };
+
+struct gp_config {
+	/* [daemon] */
+	char socket[108], backend[16], stream_map[GP_WIRE_NAME_SIZE];
+	char metrics_file[GP_CONFIG_PATH_SIZE], state_dir[GP_CONFIG_PATH_SIZE];
+	uint32_t socket_mode;
+	int64_t socket_gid, see_gid;                                      /* -1: none */
+	uint64_t lease_ns, sample_ns, idle_sample_ns, answer_ns, scan_ns; /* real time */
+	uint32_t client_max, queue_max, user_max, device_max;
+	bool auto_gang;
+	/* [policy] */
+	char policy[16];
+	struct gp_param param;
+	/* [ceiling] */
+	int32_t ceiling_default;
+	struct gp_ceiling ceilings[GP_CONFIG_CEILING_MAX];
+	uint32_t ceiling_count;
+	/* [kfd] */
+	uint32_t mechanisms, grace; /* mechanisms: bits; 0: all */
+	uint64_t close_ns, open_ns;
+	/* [null] */
+	uint32_t null_count;
+	/* [unmanaged] */
+	enum gp_unmanaged unmanaged;
+	int32_t unmanaged_priority;
+	bool unmanaged_criu;
+	/* What was read, in order. */
+	char files[GP_CONFIG_FILE_MAX][GP_CONFIG_PATH_SIZE];
+	uint32_t file_count;
+};
+
+void gp_config_init(struct gp_config *config);
+/* One text, over what config has already. -EINVAL and "file:line: …". */
+int gp_config_parse(struct gp_config *config, const char *text, size_t text_size, const char *file_name,
+		    struct gp_error *error);
+/* path and the *.conf of the conf.d beside it, sorted by byte. A missing file is fine if optional. */
+int gp_config_read(struct gp_config *config, const char *path, bool optional, struct gp_error *error);
+/* "debugger,self": a set of names. */
+int gp_config_mechanisms(const char *text, uint32_t *ret_mechanisms, struct gp_error *error);
+const char *gp_mechanism_name(uint32_t mechanism);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Commands. Who asks is known from the socket; what is refused is refused with a sentence. STATUS first has every agent
+ * look at its counters, so that its numbers are exact, and waits a moment for them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <gpreempt/control.h>
+#include "daemon/daemon.h"
+#include "daemon/unmanaged.h"
+
+#define CONTROL_SYNC_NS 50000000ull
+
+static void control_say(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text)
+{
+	if (gp_peer_answer(daemon, peer, cookie, result, text, strlen(text)))
+		gp_peer_close(daemon, peer, "it does not read its answers");
+}
+
+static void control_send(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, struct gp_text *text)
+{
+	if (text->failed)
+		control_say(daemon, peer, cookie, -ENOMEM, "gpreemptd is out of memory");
+	else if (gp_peer_answer(daemon, peer, cookie, 0, text->bytes, text->size))
+		gp_peer_close(daemon, peer, "it does not read its answers");
+	gp_text_fini(text);
+}
+
+static void control_status_answer(struct gp_daemon *daemon, struct gp_peer *peer)
+{
+	struct gp_text text = { 0 };
+
+	peer->wants_status = false;
+	gp_status_write(daemon, peer, &text);
+	control_send(daemon, peer, peer->status_cookie, &text);
+}
+
+void gp_control_synced(struct gp_daemon *daemon)
+{
+	struct gp_peer *peer, *next;
+
+	if (!daemon->sync_by_ns)
+		return;
+	for (uint32_t i = 0; i < daemon->client_top; i++)
+		if (daemon->clients[i] && daemon->clients[i]->sync_wait && gp_now_ns() < daemon->sync_by_ns)
+			return;
+	daemon->sync_by_ns = 0;
+	for (peer = daemon->peers; peer; peer = next) {
+		next = peer->next;
+		if (peer->wants_status)
+			control_status_answer(daemon, peer);
+	}
+}
+
+static void control_status(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
+{
+	peer->wants_status = true;
+	peer->status_cookie = cookie;
+	gp_unmanaged_scan(daemon);
+	gp_client_sync(daemon);
+	daemon->sync_by_ns = gp_now_ns() + CONTROL_SYNC_NS;
+	gp_control_synced(daemon);
+}
+
+/* The innermost number of a process: the one in its own PID namespace. */
+static pid_t control_own_pid(pid_t pid)
+{
+	char path[64], line[256], *at;
+	pid_t own = 0;
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	stream = fopen(path, "re");
+	while (stream && fgets(line, sizeof(line), stream)) {
+		if (strncmp(line, "NSpid:", 6) != 0)
+			continue;
+		at = strrchr(line, '\t');
+		own = at ? (pid_t)strtol(at, NULL, 10) : 0;
+	}
+	if (stream)
+		fclose(stream);
+	return own;
+}
+
+static bool control_same_namespace(pid_t a, pid_t b)
+{
+	char path[64], first[64] = "", second[64] = "-";
+	ssize_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", a);
+	size = readlink(path, first, sizeof(first) - 1);
+	first[size > 0 ? size : 0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", b);
+	size = readlink(path, second, sizeof(second) - 1);
+	second[size > 0 ? size : 0] = '\0';
+	return *first && !strcmp(first, second);
+}
+
+/* A client by the number its asker sees. */
+static struct gp_client *control_find(struct gp_daemon *daemon, const struct gp_peer *peer, pid_t pid)
+{
+	bool direct = control_same_namespace(peer->pid, getpid());
+
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		struct gp_client *client = daemon->clients[i];
+
+		if (!client || !client->peer)
+			continue;
+		if (direct ? client->device.pid == pid :
+			     control_same_namespace(client->device.pid, peer->pid) &&
+				     control_own_pid(client->device.pid) == pid)
+			return client;
+	}
+	return NULL;
+}
+
+static struct gp_queue_entry *control_queue(struct gp_client *client, uint32_t gpu_id, uint32_t queue_id)
+{
+	for (uint32_t i = 0; i < client->slot_count; i++) {
+		struct gp_queue_entry *queue = client->slots[i].queue;
+
+		if (queue && queue->wire.queue_id == queue_id && (!gpu_id || queue->wire.gpu_id == gpu_id))
+			return queue;
+	}
+	return NULL;
+}
+
+static void control_set_queue(struct gp_daemon *daemon, struct gp_queue_entry *queue, const struct gp_wire_attr *attr,
+			      bool is_root)
+{
+	struct gp_wire_attr *set = &queue->set;
+
+	if (is_root && attr->valid & GP_ATTR_PRIORITY && attr->priority > queue->client->ceiling)
+		queue->client->ceiling = attr->priority;
+	set->priority = attr->valid & GP_ATTR_PRIORITY ? attr->priority : set->priority;
+	set->weight = attr->valid & GP_ATTR_WEIGHT ? attr->weight : set->weight;
+	set->deadline_ns = attr->valid & GP_ATTR_DEADLINE ? attr->deadline_ns : set->deadline_ns;
+	set->budget_ns = attr->valid & GP_ATTR_BUDGET ? attr->budget_ns : set->budget_ns;
+	if (attr->valid & GP_ATTR_GANG)
+		memcpy(set->gang, attr->gang, sizeof(set->gang));
+	set->valid |= attr->valid;
+	gp_queue_attr(daemon, queue);
+}
+
+static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
+{
+	uint32_t cookie = request->header.cookie;
+	struct gp_client *client = control_find(daemon, peer, request->pid);
+	struct gp_queue_entry *queue = NULL;
+	struct gp_text text = { 0 };
+	char sentence[200];
+
+	/* Somebody else's client looks to a user like none at all. */
+	if (!client || !gp_access_may_change(peer, client)) {
+		snprintf(sentence, sizeof(sentence), "process %d is not one of your clients", request->pid);
+		control_say(daemon, peer, cookie, client ? -EPERM : -ESRCH, sentence);
+		return;
+	}
+	if (peer->uid && request->attr.valid & GP_ATTR_PRIORITY && request->attr.priority > client->ceiling) {
+		snprintf(sentence, sizeof(sentence),
+			 "priority %d is above your ceiling of %d ([ceiling] in gpreempt.conf)", request->attr.priority,
+			 client->ceiling);
+		gp_log("audit: uid %u may not set process %d (%s) to priority %d: its ceiling is %d", peer->uid,
+		       client->device.pid, client->name, request->attr.priority, client->ceiling);
+		control_say(daemon, peer, cookie, -EPERM, sentence);
+		return;
+	}
+	if (request->queue_id != GP_CONTROL_ALL_QUEUES) {
+		queue = control_queue(client, request->gpu_id, request->queue_id);
+		if (!queue) {
+			control_say(daemon, peer, cookie, -ENOENT, "the process has no such queue");
+			return;
+		}
+		control_set_queue(daemon, queue, &request->attr, !peer->uid);
+	} else {
+		gp_client_set_attr(daemon, client, &request->attr, !peer->uid);
+	}
+	gp_log("audit: uid %u (process %d) set process %d (%s, uid %u)%s: priority %d, weight %u", peer->uid, peer->pid,
+	       client->device.pid, client->name, client->uid, queue ? ", one queue" : "",
+	       queue ? queue->attr.priority : client->attr.priority, queue ? queue->attr.weight : client->attr.weight);
+	gp_status_client(daemon, client, &text);
+	gp_text_add(&text, "\n");
+	control_send(daemon, peer, cookie, &text);
+}
+
+static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
+{
+	struct gp_text text = { 0 };
+	pid_t pid = request->pid;
+	uint32_t agents = 0;
+
+	/* Seen from another namespace: its own tree is all it can ask about. */
+	if (!control_same_namespace(peer->pid, getpid()))
+		pid = peer->pid;
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		const struct gp_client *client = daemon->clients[i];
+
+		if (client && client->peer && (!peer->uid || client->uid == peer->uid))
+			agents += gp_process_descends(client->device.pid, pid);
+	}
+	gp_text_open(&text, NULL, '{');
+	gp_text_u64(&text, "agents", agents);
+	gp_text_bool(&text, "opened_gpu", gp_unmanaged_uses_gpu(pid));
+	gp_text_close(&text, '}');
+	gp_text_add(&text, "\n");
+	control_send(daemon, peer, request->header.cookie, &text);
+}
+
+static void control_pause(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
+{
+	uint32_t cookie = request->header.cookie;
+	bool any = false;
+	char why[GP_WHY_TEXT];
+
+	if (peer->uid) {
+		control_say(daemon, peer, cookie, -EPERM, "only root stops and starts ordering on a device");
+		return;
+	}
+	snprintf(why, sizeof(why), "asked for by uid %u, process %d", peer->uid, peer->pid);
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		if (request->gpu_id && daemon->devices[i].info.gpu_id != request->gpu_id)
+			continue;
+		any = true;
+		if (request->flags & 1)
+			gp_device_start(daemon, &daemon->devices[i]);
+		else
+			gp_device_stop(daemon, &daemon->devices[i], why);
+	}
+	control_say(daemon, peer, cookie, any ? 0 : -ENODEV, any ? "{}\n" : "there is no such GPU");
+}
+
+static void control_ping(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
+{
+	struct gp_text text = { 0 };
+
+	gp_text_open(&text, NULL, '{');
+	gp_text_u64(&text, "schema", 1);
+	gp_text_string(&text, "version", GP_VERSION);
+	gp_text_i64(&text, "pid", getpid());
+	gp_text_close(&text, '}');
+	gp_text_add(&text, "\n");
+	control_send(daemon, peer, cookie, &text);
+}
+
+static void control_reload(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
+{
+	struct gp_error error;
+
+	if (peer->uid && peer->uid != geteuid())
+		control_say(daemon, peer, cookie, -EPERM, "only root reloads the configuration");
+	else if (gp_daemon_reload(daemon, &error))
+		control_say(daemon, peer, cookie, -EINVAL, error.text);
+	else
+		control_say(daemon, peer, cookie, 0, "{}\n");
+}
+
+void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data)
+{
+	/* Copied: answering uses the packet's memory. */
+	const struct gp_control_request request = *(const struct gp_control_request *)data;
+	uint32_t cookie = request.header.cookie;
+	struct gp_text text = { 0 };
+
+	switch (request.verb) {
+	case GP_CONTROL_STATUS: control_status(daemon, peer, cookie); break;
+	case GP_CONTROL_SET: control_set(daemon, peer, &request); break;
+	case GP_CONTROL_EVENTS:
+		if (gp_events_open(daemon, peer, cookie))
+			control_say(daemon, peer, cookie, -EBUSY, "events are being read on this connection already");
+		break;
+	case GP_CONTROL_METRICS:
+		gp_metrics_write(daemon, &text);
+		control_send(daemon, peer, cookie, &text);
+		break;
+	case GP_CONTROL_PING: control_ping(daemon, peer, cookie); break;
+	case GP_CONTROL_RELOAD: control_reload(daemon, peer, cookie); break;
+	case GP_CONTROL_SUMMARY: control_summary(daemon, peer, &request); break;
+	case GP_CONTROL_PAUSE: control_pause(daemon, peer, &request); break;
+	default: control_say(daemon, peer, cookie, -ENOSYS, "this gpreemptd does not know that command"); break;
+	}
+}

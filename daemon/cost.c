@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What transactions cost, kept between runs per device and driver version: state_dir/costs, one line each,
+ *   close_ns open_ns count name|driver
+ * A file that cannot be read or that makes no sense is as good as none: the costs are then assumed, and said so.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "daemon/daemon.h"
+#include "lib/cleanup.h"
+#include "lib/file.h"
+
+#define COST_FILE_SIZE  65536u
+#define COST_NS_MAX     1000000000ull
+#define COST_COUNT_KEPT 8u /* fewer measured ones are not worth keeping */
+
+static void cost_path(const struct gp_daemon *daemon, char *path, size_t size)
+{
+	snprintf(path, size, "%s/costs", daemon->config.state_dir);
+}
+
+static void cost_key(const struct gp_device_entry *device, char *key, size_t size)
+{
+	snprintf(key, size, "%s|%s|%s", device->info.name, device->info.driver,
+		 gp_mechanism_name(device->info.mechanism));
+	for (; *key; key++)
+		if (*key == '\n')
+			*key = ' ';
+}
+
+/* One line of the file. */
+static bool cost_parse(const char *line, size_t line_size, uint64_t values[3], char *key, size_t key_size)
+{
+	const char *at = line;
+	char *end;
+
+	for (int i = 0; i < 3; i++) {
+		values[i] = strtoull(at, &end, 10);
+		if (end == at || *end != ' ')
+			return false;
+		at = end + 1;
+	}
+	snprintf(key, key_size, "%.*s", (int)(line_size - (size_t)(at - line)), at);
+	return values[0] && values[0] < COST_NS_MAX && values[1] && values[1] < COST_NS_MAX && *key;
+}
+
+void gp_cost_load(struct gp_daemon *daemon)
+{
+	char path[GP_CONFIG_PATH_SIZE + 16], key[256], own[256];
+	GP_AUTO_FREE char *text = NULL;
+	size_t size, line_size;
+	uint64_t values[3];
+
+	if (!*daemon->config.state_dir)
+		return;
+	cost_path(daemon, path, sizeof(path));
+	if (gp_file_read(path, COST_FILE_SIZE, &text, &size, NULL))
+		return;
+	for (const char *line = text; *line; line += line_size + (line[line_size] == '\n')) {
+		line_size = strcspn(line, "\n");
+		if (!cost_parse(line, line_size, values, key, sizeof(key)))
+			continue;
+		for (uint32_t i = 0; i < daemon->device_count; i++) {
+			struct gp_device_entry *device = &daemon->devices[i];
+
+			cost_key(device, own, sizeof(own));
+			if (strcmp(own, key))
+				continue;
+			device->close_prior_ns = values[0];
+			device->open_prior_ns = values[1];
+			snprintf(device->cost_source, sizeof(device->cost_source),
+				 "measured before (%" PRIu64 " transactions, %s/costs)", values[2], "state_dir");
+		}
+	}
+}
+
+static bool cost_is_known(const struct gp_device_entry *device)
+{
+	return device->close_hist.count >= COST_COUNT_KEPT && device->open_hist.count >= COST_COUNT_KEPT;
+}
+
+/* Lines of other devices and drivers stay as they are. */
+static void cost_copy_others(const struct gp_daemon *daemon, const char *text, FILE *stream)
+{
+	char key[256], own[256];
+	uint64_t values[3];
+	size_t line_size;
+
+	for (const char *line = text; *line; line += line_size + (line[line_size] == '\n')) {
+		bool replaced = false;
+
+		line_size = strcspn(line, "\n");
+		if (!cost_parse(line, line_size, values, key, sizeof(key)))
+			continue;
+		for (uint32_t i = 0; i < daemon->device_count; i++) {
+			cost_key(&daemon->devices[i], own, sizeof(own));
+			replaced |= cost_is_known(&daemon->devices[i]) && !strcmp(own, key);
+		}
+		if (!replaced)
+			fprintf(stream, "%.*s\n", (int)line_size, line);
+	}
+}
+
+void gp_cost_save(struct gp_daemon *daemon)
+{
+	char path[GP_CONFIG_PATH_SIZE + 16], key[256], before[256];
+	GP_AUTO_FREE char *text = NULL;
+	struct gp_file_writer writer;
+	struct gp_error error;
+	bool any = false;
+	size_t size;
+
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		any |= cost_is_known(&daemon->devices[i]);
+	if (!any || !*daemon->config.state_dir)
+		return;
+	cost_path(daemon, path, sizeof(path));
+	if (gp_file_open(&writer, path, &error)) {
+		gp_log("costs are not kept: %s", error.text);
+		return;
+	}
+	if (!gp_file_read(path, COST_FILE_SIZE, &text, &size, NULL))
+		cost_copy_others(daemon, text, writer.stream);
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		const struct gp_device_entry *device = &daemon->devices[i];
+		bool same = false;
+
+		cost_key(device, key, sizeof(key));
+		for (uint32_t k = 0; k < i; k++) {
+			cost_key(&daemon->devices[k], before, sizeof(before));
+			same |= cost_is_known(&daemon->devices[k]) && !strcmp(before, key);
+		}
+		if (cost_is_known(device) && !same)
+			fprintf(writer.stream, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
+				gp_hist_quantile(&device->close_hist, 750), gp_hist_quantile(&device->open_hist, 750),
+				device->close_hist.count + device->open_hist.count, key);
+	}
+	if (gp_file_commit(&writer, &error))
+		gp_log("costs are not kept: %s", error.text);
+}

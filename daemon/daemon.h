@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gpreemptd: what its files share. One decision thread owns everything here; only the list of reports (inbox) is
+ * written by other threads, under its lock.
+ *
+ *   peer.c     connections: who is there, packets in and out       client.c   agents: hello, queues, orders answered
+ *   queue.c    one queue: page, counters, the core's view of it    plan.c     the core's plans are carried out
+ *   device.c   devices: policy, costs, stop and start              sampling.c which agents look at their counters
+ *   control.c  commands; status.c, metrics.c, events.c answer      access.c   ceilings, who may see and change what
+ *   loop.c     epoll, timer, signals                               unmanaged.c processes without an agent
+ */
+#ifndef GP_DAEMON_DAEMON_H
+#define GP_DAEMON_DAEMON_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <gpreempt/page.h>
+#include <gpreempt/sched.h>
+#include <gpreempt/wire.h>
+#include "daemon/config.h"
+#include "daemon/text.h"
+#include "device/device.h"
+#include "lib/hist.h"
+
+#define GP_NO_PLACE    UINT32_MAX
+#define GP_WAITING     1          /* a result that is not there yet: results are 0 or negative */
+#define GP_STREAM_SIZE (1u << 20) /* bytes of events kept for a slow reader */
+#define GP_WHY_TEXT    200u
+
+struct gp_daemon;
+
+/* Something epoll watches. */
+struct gp_source {
+	void (*ready)(struct gp_daemon *daemon, void *owner, uint32_t events);
+	void *owner;
+};
+
+enum gp_peer_kind { GP_PEER_NEW, GP_PEER_AGENT, GP_PEER_COMMAND };
+
+/* A connection. */
+struct gp_peer {
+	struct gp_source source;
+	struct gp_peer *next, *prev;
+	int fd, pidfd;
+	pid_t pid; /* in the daemon's namespace */
+	uid_t uid;
+	gid_t gid;
+	enum gp_peer_kind kind;
+	bool closed; /* in the graveyard */
+	uint64_t connected_ns;
+	struct gp_client *client; /* of an agent */
+	struct gp_stream *stream; /* of a command that reads events */
+	struct gp_text backlog;   /* answer packets that did not fit yet: length, bytes, length, bytes */
+	size_t backlog_sent;
+	bool wants_status; /* waits for the agents' counters */
+	uint32_t status_cookie;
+};
+
+struct gp_queue_entry; /* below */
+
+struct gp_slot {
+	struct gp_queue_entry *queue; /* NULL: free */
+	uint32_t generation;          /* the last seen: a replayed QUEUE_ADD is refused */
+	bool used;                    /* generation counts */
+};
+
+/* A process with queues. Unmanaged ones have neither peer nor page. */
+struct gp_client {
+	struct gp_device_client device; /* what backends see; device.tag is ours */
+	struct gp_source doorbell_source;
+	struct gp_peer *peer;
+	uint32_t index; /* in daemon->clients */
+	uid_t uid;
+	gid_t gid;
+	pid_t own_pid; /* as it says itself */
+	char name[GP_WIRE_NAME_SIZE], runtime[GP_WIRE_NAME_SIZE], agent[GP_WIRE_NAME_SIZE];
+	struct gp_page *page;
+	int doorbell_fd;
+	uint64_t connected_ns;
+	bool in_core, welcomed, is_unmanaged, dead;
+	struct gp_client *next_dead;
+	struct gp_client_id core;
+	struct gp_wire_attr attr; /* in force, all fields */
+	int32_t ceiling;          /* the user's; or what root gave */
+	uint32_t own_gang;        /* core's gang of its own, for queues on several devices; 0: none */
+	struct gp_slot *slots;    /* of the page; as many as it has used */
+	uint32_t slot_count, queue_count;
+	uint32_t hint_count;
+	/* Sampling. */
+	uint64_t sample_ns, sample_until_ns;
+	/* Answering. */
+	bool answers, sync_wait;
+	uint32_t orders_open; /* orders sent and not answered */
+	uint64_t order_failures, orders, leases_lost;
+	uint32_t runtime_cookie;
+	bool letting_go; /* RUNTIME_DISABLE is waiting for our debugger to leave */
+	char mechanism_why[GP_WHY_TEXT];
+	uint64_t lease_ns; /* last renewal */
+	bool lease_needed;
+	uint64_t sampling_round, here, busy; /* devices it has queues, work on; as of that round */
+};
+
+struct gp_queue_entry {
+	struct gp_client *client;
+	struct gp_queue_entry *device_next, *device_prev;
+	struct gp_queue_id core;
+	bool in_core;
+	uint32_t device; /* index in daemon->devices */
+	struct gp_wire_queue wire;
+	struct gp_wire_attr set; /* by a command; valid fields win */
+	struct gp_queue_attr attr;
+	/* Counters as sampled, and as the core gets them. */
+	uint64_t written, completed, virtual_written, virtual_completed;
+	bool pending, blocked;
+	uint32_t hint_count;
+	/* The order under way. */
+	uint64_t order_seq;
+	uint32_t order_place;
+	bool closed; /* as last acknowledged */
+	uint64_t closes, opens, preemptions;
+};
+
+/* The plan under way on a device. */
+struct gp_under_way {
+	bool active, opening;
+	uint32_t waiting;
+	struct gp_plan plan;
+	int results[2 * GP_PLAN_MAX];
+};
+
+struct gp_device_entry {
+	struct gp_device_info info;
+	uint32_t core;
+	struct gp_queue_entry *queues;
+	uint32_t queue_count;
+	struct gp_under_way way;
+	struct gp_hist close_hist, open_hist; /* device time, per transaction */
+	uint64_t close_prior_ns, open_prior_ns;
+	char cost_source[96];
+	uint32_t learned;
+	bool stopped;
+	char stopped_why[GP_WHY_TEXT];
+	uint64_t orders, order_failures, timeouts;
+	uint32_t unmanaged_queues, unmanaged_processes;
+	/* Recounted with each decision: who has work here. */
+	uint32_t clients, busy_clients, closed_queues;
+};
+
+/* What other threads report. */
+enum gp_report_kind { GP_REPORT_DONE, GP_REPORT_MECHANISM, GP_REPORT_FAILED };
+struct gp_report {
+	struct gp_report *next;
+	enum gp_report_kind kind;
+	uint64_t tag, seq, issue_ns, done_ns;
+	uint32_t gpu_id, mechanism, count;
+	char why[GP_WHY_TEXT];
+	struct gp_device_change changes[];
+};
+
+struct gp_counters {
+	uint64_t clients_seen, orders, order_failures, leases_lost, messages_refused, wakeups, decisions, peers_refused,
+		events_lost, messages;
+};
+
+struct gp_daemon {
+	struct gp_config config;
+	const char *config_path;
+	struct gp_config overrides; /* options of the command line, by field */
+	uint32_t override_bits;
+	int epoll_fd, listen_fd, timer_fd, signal_fd, inbox_fd, spare_fd, lock_fd;
+	struct gp_source listen_source, timer_source, signal_source, inbox_source;
+	bool stopping, dirty;
+	uint64_t started_ns, armed_ns; /* armed_ns: what the timer is set to; 0: not */
+	uint64_t watchdog_ns, watchdog_next_ns, scan_next_ns, metrics_next_ns, stop_by_ns;
+	const char *notify_path;
+	/* Backend. */
+	const struct gp_backend_ops *ops;
+	struct gp_backend *backend;
+	struct gp_device_host host;
+	struct gp_device_entry *devices;
+	uint32_t device_count, dilation;
+	/* Core. */
+	void *core_memory;
+	size_t core_size;
+	struct gp_sched *sched;
+	struct gp_queue_entry **by_core; /* by the core's queue index */
+	struct gp_plan plan;
+	/* Connections. */
+	struct gp_peer *peers, *graveyard;
+	uint32_t peer_count, new_count;
+	struct gp_client **clients, *dead_clients;
+	uint32_t client_count, client_top, client_hint;
+	uint32_t serial;
+	struct gp_counters counters;
+	/* Reports. */
+	pthread_mutex_t inbox_lock;
+	struct gp_report *inbox, **inbox_tail; /* inbox_lock */
+	pthread_t thread;
+	/* Gangs: number - 1 is the place. */
+	struct gp_gang_name *gangs;
+	uint32_t gang_max;
+	/* Events. */
+	struct gp_stream *streams;
+	uint64_t trace_cursor;
+	struct gp_text line;
+	struct gp_unmanaged_set *unmanaged;
+	uint32_t sync_serial;
+	uint64_t sync_by_ns; /* STATUS waits until then at most; 0: nobody waits */
+	bool metrics_dirty;
+	uint64_t metrics_written_ns;
+	bool sampling_dirty;                       /* who has work or a closed gate has changed */
+	uint64_t sampling_round, sampling_next_ns; /* next: when gp_sampling_update() wants to be called again */
+	_Alignas(8) char packet[GP_WIRE_SIZE_MAX + 64];
+};
+
+/* loop.c */
+int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error); /* config is set */
+int gp_daemon_run(struct gp_daemon *daemon);
+void gp_daemon_fini(struct gp_daemon *daemon);
+int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error);
+int gp_daemon_watch(struct gp_daemon *daemon, int fd, uint32_t events, struct gp_source *source);
+void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms);              /* one round; for tests */
+uint64_t gp_now_ns(void);                                                   /* CLOCK_MONOTONIC */
+uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon);                  /* device time */
+void gp_log(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line for the journal */
+
+/* peer.c */
+int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error);
+void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *why); /* why NULL: it hung up */
+int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count);
+void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *why); /* a bad message: counted */
+int gp_peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text,
+		   size_t size); /* in packets; what does not fit is sent later */
+int gp_peer_answer_part(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, const char *text,
+			size_t size); /* more follows */
+void gp_peer_bury(struct gp_daemon *daemon);
+void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns);
+
+/* client.c */
+void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type, const void *data, size_t size);
+void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client);
+struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag);
+int gp_client_create(struct gp_daemon *daemon, struct gp_client **ret_client);
+void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uint32_t mechanism, const char *why);
+void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,
+			bool is_root);
+int gp_client_order(void *daemon, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
+		    const struct gp_device_change *changes, uint32_t count);
+void gp_client_sync(struct gp_daemon *daemon);
+
+/* queue.c */
+int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_queue *wire);
+void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* into the core */
+void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* out of it; still listed */
+void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);  /* recompute and tell the core */
+void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client);
+void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open); /* as acknowledged */
+void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open);
+uint64_t gp_queue_tag(const struct gp_queue_entry *queue);
+struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t tag);
+uint32_t gp_gang_get(struct gp_daemon *daemon, uid_t uid, const char *name);
+void gp_gang_put(struct gp_daemon *daemon, uint32_t gang);
+
+/* device.c */
+int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error); /* backend, core, devices */
+int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error);
+struct gp_device_entry *gp_device_find(struct gp_daemon *daemon, uint32_t gpu_id);
+void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, bool open, uint64_t ns);
+void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why);
+void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device);
+
+/* cost.c */
+void gp_cost_load(struct gp_daemon *daemon);
+void gp_cost_save(struct gp_daemon *daemon);
+
+/* plan.c */
+void gp_plan_decide(struct gp_daemon *daemon);
+void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
+		    uint64_t seq, bool open, int result);
+void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+void gp_plan_inbox(struct gp_daemon *daemon);
+void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
+
+/* sampling.c */
+void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns);
+
+/* access.c */
+int32_t gp_access_ceiling(const struct gp_config *config, uid_t uid, gid_t gid);
+bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *peer);
+bool gp_access_may_change(const struct gp_peer *peer, const struct gp_client *client);
+const char *gp_access_user(uid_t uid, char *buffer, size_t size);
+
+/* control.c, status.c, metrics.c, events.c */
+void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data);
+void gp_control_synced(struct gp_daemon *daemon); /* answers STATUS if all agents have looked, or time is up */
+void gp_device_use(const struct gp_device_entry *device, uint32_t *ret_slots, uint32_t *ret_processes);
+void gp_status_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text);
+void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, struct gp_text *text);
+void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text);
+void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns);
+int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie);
+void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream);
+void gp_events_flush(struct gp_daemon *daemon);
+
+#endif

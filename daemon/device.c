@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* Devices: which backend has them, the core that schedules them, what their transactions cost, stop and start. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "daemon/daemon.h"
+#include "lib/units.h"
+
+#define DEVICE_TRACE_COUNT  16384u
+#define DEVICE_GANG_COUNT   1024u
+#define DEVICE_LEARN_MIN    8u    /* transactions before what was measured replaces the prior */
+#define DEVICE_LEARN_STEP   16u   /* the core is told after each so many */
+#define DEVICE_LEARN_FORGET 4096u /* samples of which half are then forgotten */
+/* What an agent claims is believed within these bounds: costs are shared by all users of the device. */
+#define DEVICE_COST_MIN_NS 500u
+#define DEVICE_COST_MAX_NS 20000000u
+
+struct gp_device_entry *gp_device_find(struct gp_daemon *daemon, uint32_t gpu_id)
+{
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		if (daemon->devices[i].info.gpu_id == gpu_id)
+			return &daemon->devices[i];
+	return NULL;
+}
+
+static uint64_t device_cost(const struct gp_hist *hist, uint64_t prior_ns)
+{
+	return hist->count < DEVICE_LEARN_MIN ? prior_ns : gp_hist_quantile(hist, 750);
+}
+
+static void device_tell_cost(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	gp_sched_device_set_cost(daemon->sched, device->core, device_cost(&device->close_hist, device->close_prior_ns),
+				 device_cost(&device->open_hist, device->open_prior_ns));
+}
+
+static void device_forget_half(struct gp_hist *hist)
+{
+	hist->count = 0;
+	for (uint32_t i = 0; i < GP_HIST_BUCKETS; i++) {
+		hist->buckets[i] /= 2;
+		hist->count += hist->buckets[i];
+	}
+	hist->sum /= 2;
+}
+
+void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, bool open, uint64_t ns)
+{
+	struct gp_hist *hist = open ? &device->open_hist : &device->close_hist;
+
+	ns /= daemon->dilation;
+	ns = ns < DEVICE_COST_MIN_NS ? DEVICE_COST_MIN_NS : ns > DEVICE_COST_MAX_NS ? DEVICE_COST_MAX_NS : ns;
+	gp_hist_add(hist, ns);
+	if (hist->count >= DEVICE_LEARN_FORGET)
+		device_forget_half(hist);
+	if (++device->learned % DEVICE_LEARN_STEP == 0)
+		device_tell_cost(daemon, device);
+}
+
+void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why)
+{
+	if (device->stopped)
+		return;
+	gp_log("GPU %u: stopped ordering, every gate opens: %s", device->info.gpu_id, why);
+	device->stopped = true;
+	device->way.active = false;
+	snprintf(device->stopped_why, sizeof(device->stopped_why), "%s", why);
+	gp_sched_device_stop(daemon->sched, device->core, gp_daemon_now_ns(daemon));
+	daemon->dirty = daemon->metrics_dirty = true;
+}
+
+void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	if (!device->stopped)
+		return;
+	gp_log("GPU %u: ordering again", device->info.gpu_id);
+	device->stopped = false;
+	device->stopped_why[0] = '\0';
+	gp_sched_device_start(daemon->sched, device->core, gp_daemon_now_ns(daemon));
+	daemon->dirty = daemon->metrics_dirty = true;
+}
+
+static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_error *error)
+{
+	const struct gp_device_info *info = &device->info;
+	struct gp_device_attr attr = {
+		.unit = info->unit,
+		.queue_max = daemon->config.queue_max,
+		.slot_count = info->slot_count,
+		.process_count_max = info->process_count_max,
+		.memory_size = info->memory_size,
+		.close_ns = device_cost(&device->close_hist, device->close_prior_ns),
+		.open_ns = device_cost(&device->open_hist, device->open_prior_ns),
+		.ack_timeout_ns = daemon->config.answer_ns / daemon->dilation,
+		.fetch_counters = info->fetch_counters,
+	};
+	/* Without a means to preempt, nothing is ordered: the queues are watched and shown. */
+	const char *policy = info->mechanism == GP_MECHANISM_NONE ? "none" : daemon->config.policy;
+	int r = gp_sched_device_add(daemon->sched, &attr, policy, &daemon->config.param, &device->core);
+
+	if (r)
+		return gp_error_set(error, r, "GPU %u (%s): the scheduler refuses it: %s", info->gpu_id, info->name,
+				    strerror(-r));
+	if (device->stopped)
+		gp_sched_device_stop(daemon->sched, device->core, gp_daemon_now_ns(daemon));
+	return 0;
+}
+
+/* A core from the present configuration. Queues that were known to the old one are entered again, closed gates as
+ * closed. */
+int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
+{
+	struct gp_limits limits = { .device_count = daemon->device_count,
+				    .client_count = daemon->config.client_max,
+				    .queue_count = daemon->config.queue_max,
+				    .gang_count = DEVICE_GANG_COUNT,
+				    .trace_count = DEVICE_TRACE_COUNT };
+	size_t size = gp_sched_size(&limits);
+	void *memory = size ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+	int r;
+
+	if (memory == MAP_FAILED)
+		return gp_error_set(error, -ENOMEM, "no memory for %u queues", daemon->config.queue_max);
+	if (daemon->core_memory)
+		munmap(daemon->core_memory, daemon->core_size);
+	daemon->core_memory = memory;
+	daemon->core_size = size;
+	daemon->gang_max = DEVICE_GANG_COUNT;
+	daemon->trace_cursor = 0;
+	memset(daemon->by_core, 0, daemon->config.queue_max * sizeof(struct gp_queue_entry *));
+	r = gp_sched_init(memory, size, &limits, &daemon->sched);
+	for (uint32_t i = 0; !r && i < daemon->device_count; i++) {
+		daemon->devices[i].way.active = false;
+		daemon->devices[i].timeouts = 0;
+		r = device_add_core(daemon, &daemon->devices[i], error);
+	}
+	for (uint32_t i = 0; !r && i < daemon->client_top; i++) {
+		struct gp_client *client = daemon->clients[i];
+
+		if (!client)
+			continue;
+		client->in_core = false;
+		for (uint32_t k = 0; k < client->slot_count; k++) {
+			struct gp_queue_entry *queue = client->slots[k].queue;
+			bool entered = queue && queue->in_core;
+
+			if (!entered)
+				continue;
+			/* An order under way is not waited for: whatever came of it, an open repairs it. */
+			if (queue->order_place != GP_NO_PLACE)
+				gp_queue_gate(daemon, queue, false);
+			queue->in_core = false;
+			gp_queue_enter(daemon, queue);
+		}
+	}
+	daemon->dirty = true;
+	return r;
+}
+
+static int device_init_backend(struct gp_daemon *daemon, struct gp_device_info *infos, struct gp_error *error)
+{
+	static const struct gp_backend_ops *const backends[] = { &gp_backend_kfd, &gp_backend_null };
+	struct gp_device_config config = { .mechanisms = daemon->config.mechanisms,
+					   .grace = daemon->config.grace,
+					   .null_count = daemon->config.null_count,
+					   .close_ns = daemon->config.close_ns,
+					   .open_ns = daemon->config.open_ns };
+	bool is_auto = !strcmp(daemon->config.backend, "auto");
+	int count = 0;
+
+	gp_plan_host(daemon, &daemon->host);
+	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+		/* Found by itself is hardware only; null is for those who ask for it. */
+		if (is_auto ? backends[i] == &gp_backend_null : strcmp(daemon->config.backend, backends[i]->name) != 0)
+			continue;
+		daemon->ops = backends[i];
+		count = backends[i]->init(&daemon->host, &config, infos, &daemon->backend, error);
+		if (count)
+			return count;
+	}
+	if (!daemon->ops)
+		return gp_error_set(error, -EINVAL, "there is no backend '%s' (auto, kfd, null)",
+				    daemon->config.backend);
+	return gp_error_set(error, -ENODEV, "there is no GPU here that gpreemptd can schedule (no KFD node)");
+}
+
+int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error)
+{
+	struct gp_device_info *infos = calloc(GP_DEVICE_MAX, sizeof(*infos));
+	int count = infos ? device_init_backend(daemon, infos, error) : -ENOMEM;
+
+	daemon->dilation = 1;
+	if (count > 0)
+		daemon->devices = calloc((size_t)count, sizeof(*daemon->devices));
+	if (count < 0 || !daemon->devices) {
+		free(infos);
+		return count < 0 ? count : -ENOMEM;
+	}
+	daemon->device_count = (uint32_t)count;
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		struct gp_device_entry *device = &daemon->devices[i];
+
+		device->info = infos[i];
+		gp_hist_init(&device->close_hist);
+		gp_hist_init(&device->open_hist);
+		device->close_prior_ns = infos[i].close_ns;
+		device->open_prior_ns = infos[i].open_ns;
+		snprintf(device->cost_source, sizeof(device->cost_source), "assumed (close_cost, open_cost)");
+		if (infos[i].dilation > daemon->dilation)
+			daemon->dilation = infos[i].dilation;
+	}
+	free(infos);
+	gp_cost_load(daemon);
+	return gp_device_build_core(daemon, error);
+}

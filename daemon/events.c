@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * EVENTS: the core's trace as lines of JSON, each with a sentence. Nothing is made while nobody reads. A reader that is
+ * slower than the events loses some, and is told how many; it never slows the daemon.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "daemon/daemon.h"
+#include "lib/units.h"
+
+#define EVENTS_BATCH 64u
+
+struct gp_stream {
+	struct gp_stream *next;
+	struct gp_peer *peer;
+	uint32_t cookie;
+	uint64_t lost;
+	bool all; /* sees everybody's */
+};
+
+/* {who} is put in front, and the reason behind, where there are any. */
+static const struct {
+	const char *name, *says;
+} events_words[] = {
+	[GP_TRACE_QUEUE_ADD] = { "queue-add", "is scheduled from now on" },
+	[GP_TRACE_QUEUE_REMOVE] = { "queue-remove", "is gone" },
+	[GP_TRACE_ATTR] = { "attr", "has new attributes" },
+	[GP_TRACE_BUSY] = { "busy", "got work" },
+	[GP_TRACE_IDLE] = { "idle", "has no work left after %s" },
+	[GP_TRACE_HINT] = { "hint", "announced work" },
+	[GP_TRACE_HINT_MISSED] = { "hint-missed", "announced work that did not come" },
+	[GP_TRACE_PLAN] = { "plan", "a plan was made" },
+	[GP_TRACE_CLOSE] = { "close", "its gate is being closed" },
+	[GP_TRACE_OPEN] = { "open", "its gate is being opened" },
+	[GP_TRACE_CLOSED] = { "closed", "its gate is closed, %s after the order" },
+	[GP_TRACE_OPENED] = { "opened", "its gate is open, %s after the order" },
+	[GP_TRACE_LEFT_OPEN] = { "left-open", "its gate was left open beside more urgent work" },
+	[GP_TRACE_INVERSION] = { "inversion", "waited %s for less urgent work" },
+	[GP_TRACE_TURN] = { "turn", "has the turn" },
+	[GP_TRACE_QUARANTINE] = { "quarantine", "is left alone from now on" },
+	[GP_TRACE_ORDER_FAILED] = { "order-failed", "an order failed" },
+	[GP_TRACE_PLAN_TIMEOUT] = { "plan-timeout", "a plan was not answered in time" },
+	[GP_TRACE_DEVICE_STOPPED] = { "device-stopped", "the device is not scheduled any more" },
+	[GP_TRACE_DEVICE_STARTED] = { "device-started", "the device is scheduled again" },
+	[GP_TRACE_OVERSUBSCRIBED] = { "oversubscribed", "more processes than the hardware runs at once" },
+	[GP_TRACE_GATE_LOST] = { "gate-lost", "its gate changed without an order" },
+	[GP_TRACE_STALE_ACK] = { "stale-ack", "an answer came too late" },
+};
+
+#define EVENTS_TYPES (sizeof(events_words) / sizeof(events_words[0]))
+
+static const char *events_name(uint32_t type)
+{
+	return type < EVENTS_TYPES && events_words[type].name ? events_words[type].name : "unknown";
+}
+
+static void events_sentence(const struct gp_trace_event *event, const struct gp_queue_entry *queue, char *text,
+			    size_t size)
+{
+	const char *says = event->type < EVENTS_TYPES && events_words[event->type].says ?
+				   events_words[event->type].says :
+				   "something happened";
+	const char *at = strstr(says, "%s");
+	char duration[GP_UNITS_TEXT_SIZE] = "", who[160] = "";
+
+	if (queue)
+		snprintf(who, sizeof(who), "process %d (%s), queue %u: ", queue->client->device.pid,
+			 queue->client->name, queue->wire.queue_id);
+	if (at)
+		gp_units_format_ns(event->value, duration, sizeof(duration));
+	snprintf(text, size, "%s%.*s%s%s%s%s", who, at ? (int)(at - says) : (int)strlen(says), says, duration,
+		 at ? at + 2 : "", event->why ? ": " : "", event->why ? gp_why_name((enum gp_why)event->why) : "");
+}
+
+static const struct gp_queue_entry *events_queue(const struct gp_daemon *daemon, struct gp_queue_id id)
+{
+	const struct gp_queue_entry *queue = id.index < daemon->config.queue_max ? daemon->by_core[id.index] : NULL;
+
+	return queue && queue->core.generation == id.generation ? queue : NULL;
+}
+
+static void events_line(const struct gp_daemon *daemon, const struct gp_trace_event *event,
+			const struct gp_queue_entry *queue, struct gp_text *line)
+{
+	const struct gp_queue_entry *other = events_queue(daemon, event->other);
+	struct timespec now;
+	char sentence[512];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	events_sentence(event, queue, sentence, sizeof(sentence));
+	gp_text_open(line, NULL, '{');
+	gp_text_u64(line, "t_ns", event->time_ns);
+	gp_text_u64(line, "real_ns", (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
+	gp_text_u64(line, "gpu_id",
+		    event->device < daemon->device_count ? daemon->devices[event->device].info.gpu_id : 0);
+	gp_text_string(line, "event", events_name(event->type));
+	gp_text_string(line, "why", event->why ? gp_why_name((enum gp_why)event->why) : NULL);
+	if (queue) {
+		gp_text_i64(line, "pid", queue->client->device.pid);
+		gp_text_string(line, "name", queue->client->name);
+		gp_text_u64(line, "queue_id", queue->wire.queue_id);
+		gp_text_i64(line, "priority", queue->attr.priority);
+	} else {
+		gp_text_null(line, "pid");
+		gp_text_null(line, "name");
+		gp_text_null(line, "queue_id");
+		gp_text_null(line, "priority");
+	}
+	if (other) {
+		gp_text_open(line, "other", '{');
+		gp_text_i64(line, "pid", other->client->device.pid);
+		gp_text_u64(line, "queue_id", other->wire.queue_id);
+		gp_text_close(line, '}');
+	} else {
+		gp_text_null(line, "other");
+	}
+	gp_text_u64(line, "value", event->value);
+	gp_text_string(line, "text", sentence);
+	gp_text_close(line, '}');
+	gp_text_add(line, "\n");
+}
+
+/* One packet of lines, and more to come. */
+static int events_put(struct gp_daemon *daemon, struct gp_stream *stream, const char *text, size_t size)
+{
+	if (stream->peer->backlog.size - stream->peer->backlog_sent + size > GP_STREAM_SIZE)
+		return -ENOBUFS;
+	return gp_peer_answer_part(daemon, stream->peer, stream->cookie, text, size);
+}
+
+static void events_deliver(struct gp_daemon *daemon, struct gp_stream *stream, const char *text, size_t size)
+{
+	char lost[96];
+
+	if (stream->lost) {
+		snprintf(lost, sizeof(lost), "{\"event\":\"lost\",\"value\":%" PRIu64 "}\n", stream->lost);
+		if (events_put(daemon, stream, lost, strlen(lost))) {
+			stream->lost++;
+			return;
+		}
+		stream->lost = 0;
+	}
+	if (events_put(daemon, stream, text, size)) {
+		stream->lost++;
+		daemon->counters.events_lost++;
+	}
+}
+
+void gp_events_flush(struct gp_daemon *daemon)
+{
+	struct gp_trace_event events[EVENTS_BATCH];
+	uint64_t lost;
+	uint32_t count;
+
+	while (daemon->streams) {
+		count = gp_sched_trace_read(daemon->sched, &daemon->trace_cursor, events, EVENTS_BATCH, &lost);
+		for (struct gp_stream *stream = daemon->streams; stream && lost; stream = stream->next)
+			stream->lost += lost;
+		if (!count)
+			return;
+		for (uint32_t i = 0; i < count; i++) {
+			const struct gp_queue_entry *queue = events_queue(daemon, events[i].queue);
+
+			gp_text_clear(&daemon->line);
+			events_line(daemon, &events[i], queue, &daemon->line);
+			for (struct gp_stream *stream = daemon->streams; stream; stream = stream->next)
+				if (stream->all || (queue && queue->client->uid == stream->peer->uid))
+					events_deliver(daemon, stream, daemon->line.bytes, daemon->line.size);
+		}
+	}
+}
+
+int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
+{
+	struct gp_trace_event skipped[EVENTS_BATCH];
+	struct gp_stream *stream;
+
+	if (peer->stream)
+		return -EBUSY;
+	stream = calloc(1, sizeof(*stream));
+	if (!stream)
+		return -ENOMEM;
+	if (daemon->streams)
+		gp_events_flush(daemon);
+	else /* from now on: what was before is nobody's */
+		while (gp_sched_trace_read(daemon->sched, &daemon->trace_cursor, skipped, EVENTS_BATCH, NULL)) {}
+	*stream = (struct gp_stream){ .next = daemon->streams,
+				      .peer = peer,
+				      .cookie = cookie,
+				      .all = gp_access_sees_all(daemon, peer) };
+	daemon->streams = peer->stream = stream;
+	return 0;
+}
+
+void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream)
+{
+	struct gp_stream **at = &daemon->streams;
+
+	while (*at != stream)
+		at = &(*at)->next;
+	*at = stream->next;
+	stream->peer->stream = NULL;
+	free(stream);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The decision thread: sleeps in epoll until a client, a command, a signal, a report or the one timer wants something.
+ * The timer is set to the earliest of all due times and to none if there is none, so that nothing wakes an idle
+ * machine.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/mman.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include "daemon/daemon.h"
+#include "daemon/unmanaged.h"
+
+#define LOOP_EVENTS   128
+#define LOOP_RETRY_NS 50000ull      /* a due time that stays due must not spin */
+#define LOOP_STOP_NS  1000000000ull /* how long agents may take to open their gates when we stop */
+#define LOOP_NEW_NS   1000000000ull /* how often silent connections are looked for, while there are any */
+
+uint64_t gp_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon)
+{
+	return gp_now_ns() / daemon->dilation;
+}
+
+void gp_log(const char *format, ...)
+{
+	char line[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	/* Names come from clients: nothing of theirs may begin a line of its own. */
+	for (char *c = line; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	fprintf(stderr, "gpreemptd: %s\n", line);
+}
+
+int gp_daemon_watch(struct gp_daemon *daemon, int fd, uint32_t events, struct gp_source *source)
+{
+	struct epoll_event event = { .events = events, .data.ptr = source };
+
+	if (!epoll_ctl(daemon->epoll_fd, EPOLL_CTL_ADD, fd, &event))
+		return 0;
+	if (errno != EEXIST)
+		return -errno;
+	return epoll_ctl(daemon->epoll_fd, EPOLL_CTL_MOD, fd, &event) ? -errno : 0;
+}
+
+/* sd_notify(3), by hand: one datagram. */
+static void loop_notify(struct gp_daemon *daemon, const char *state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t size = daemon->notify_path ? strlen(daemon->notify_path) : 0;
+	int fd;
+
+	if (!size || size >= sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, daemon->notify_path, size);
+	if (address.sun_path[0] == '@')
+		address.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	(void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size));
+	close(fd);
+}
+
+static void loop_stop(struct gp_daemon *daemon)
+{
+	if (daemon->stopping)
+		return;
+	loop_notify(daemon, "STOPPING=1");
+	gp_log("stopping: every gate opens");
+	daemon->stopping = true;
+	daemon->stop_by_ns = gp_now_ns() + LOOP_STOP_NS;
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		gp_sched_device_stop(daemon->sched, daemon->devices[i].core, gp_daemon_now_ns(daemon));
+	daemon->dirty = true;
+}
+
+static bool loop_all_open(const struct gp_daemon *daemon)
+{
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		if (daemon->devices[i].way.active)
+			return false;
+		for (const struct gp_queue_entry *q = daemon->devices[i].queues; q; q = q->device_next)
+			if (q->closed && q->client->answers)
+				return false;
+	}
+	return true;
+}
+
+int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
+{
+	struct gp_config *config = malloc(sizeof(*config));
+	bool rebuild;
+	int r;
+
+	if (!config)
+		return -ENOMEM;
+	gp_config_init(config);
+	r = gp_config_read(config, daemon->config_path, true, error);
+	if (r) {
+		free(config);
+		return r;
+	}
+	/* What exists only at start stays: sockets, tables, the backend. */
+	memcpy(config->socket, daemon->config.socket, sizeof(config->socket));
+	memcpy(config->backend, daemon->config.backend, sizeof(config->backend));
+	config->mechanisms = daemon->config.mechanisms;
+	config->client_max = daemon->config.client_max;
+	config->queue_max = daemon->config.queue_max;
+	config->null_count = daemon->config.null_count;
+	rebuild = strcmp(config->policy, daemon->config.policy) ||
+		  memcmp(&config->param, &daemon->config.param, sizeof(config->param)) ||
+		  config->answer_ns != daemon->config.answer_ns;
+	daemon->config = *config;
+	free(config);
+	for (uint32_t i = 0; i < daemon->client_top; i++)
+		if (daemon->clients[i] && daemon->clients[i]->peer) {
+			struct gp_client *client = daemon->clients[i];
+
+			client->ceiling = gp_access_ceiling(&daemon->config, client->uid, client->gid);
+			gp_client_set_attr(
+				daemon, client,
+				&(struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = client->attr.priority },
+				false);
+		}
+	if (rebuild)
+		r = gp_device_build_core(daemon, error);
+	gp_log("configuration read again: %u files, policy %s", daemon->config.file_count, daemon->config.policy);
+	return r;
+}
+
+static void loop_signal(struct gp_daemon *daemon, void *owner, uint32_t events)
+{
+	struct signalfd_siginfo info;
+	struct gp_error error;
+
+	(void)owner;
+	(void)events;
+	while (read(daemon->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
+			loop_stop(daemon);
+		} else if (info.ssi_signo == SIGHUP) {
+			loop_notify(daemon, "RELOADING=1");
+			if (gp_daemon_reload(daemon, &error))
+				gp_log("the configuration stays as it was: %s", error.text);
+			loop_notify(daemon, "READY=1");
+		}
+	}
+}
+
+static void loop_drain(struct gp_daemon *daemon, void *owner, uint32_t events)
+{
+	int fd = *(int *)owner;
+	uint64_t value;
+	ssize_t size = read(fd, &value, sizeof(value));
+
+	(void)size;
+	(void)events;
+	if (fd == daemon->timer_fd)
+		daemon->armed_ns = 0;
+}
+
+static uint64_t loop_earliest(uint64_t a, uint64_t b)
+{
+	return b && b < a ? b : a;
+}
+
+static void loop_set_timer(struct gp_daemon *daemon)
+{
+	uint64_t now_ns = gp_now_ns(), due_ns = daemon->sampling_next_ns, core_ns;
+	struct itimerspec when = { 0 };
+
+	core_ns = gp_sched_deadline_ns(daemon->sched);
+	if (core_ns < UINT64_MAX / daemon->dilation - 1)
+		due_ns = loop_earliest(due_ns, (core_ns + 1) * daemon->dilation);
+	due_ns = loop_earliest(due_ns, daemon->watchdog_next_ns);
+	due_ns = loop_earliest(due_ns, daemon->scan_next_ns);
+	due_ns = loop_earliest(due_ns, daemon->metrics_next_ns);
+	due_ns = loop_earliest(due_ns, daemon->stop_by_ns);
+	due_ns = loop_earliest(due_ns, daemon->sync_by_ns);
+	if (daemon->new_count)
+		due_ns = loop_earliest(due_ns, now_ns + LOOP_NEW_NS);
+	if (due_ns < now_ns + LOOP_RETRY_NS && due_ns <= now_ns)
+		due_ns = now_ns + LOOP_RETRY_NS;
+	if (due_ns == UINT64_MAX)
+		due_ns = 0;
+	if (due_ns == daemon->armed_ns)
+		return;
+	daemon->armed_ns = due_ns;
+	when.it_value.tv_sec = (time_t)(due_ns / 1000000000ull);
+	when.it_value.tv_nsec = (long)(due_ns % 1000000000ull);
+	timerfd_settime(daemon->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/* What is due by the clock. */
+static void loop_due(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	if (daemon->watchdog_ns && now_ns >= daemon->watchdog_next_ns) {
+		loop_notify(daemon, "WATCHDOG=1");
+		daemon->watchdog_next_ns = now_ns + daemon->watchdog_ns / 2;
+	}
+	gp_peer_expire(daemon, now_ns);
+	gp_unmanaged_due(daemon, now_ns);
+	gp_metrics_file(daemon, now_ns);
+	gp_control_synced(daemon);
+}
+
+void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
+{
+	struct epoll_event events[LOOP_EVENTS];
+	int count = epoll_wait(daemon->epoll_fd, events, LOOP_EVENTS, timeout_ms);
+
+	daemon->counters.wakeups++;
+	for (int i = 0; i < count; i++) {
+		struct gp_source *source = events[i].data.ptr;
+
+		source->ready(daemon, source->owner, events[i].events);
+	}
+	gp_plan_inbox(daemon);
+	loop_due(daemon, gp_now_ns());
+	gp_plan_decide(daemon);
+	gp_sampling_update(daemon, gp_now_ns());
+	gp_peer_bury(daemon);
+	loop_set_timer(daemon);
+}
+
+static void loop_raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static void loop_environment(struct gp_daemon *daemon)
+{
+	const char *watchdog = getenv("WATCHDOG_USEC");
+
+	daemon->notify_path = getenv("NOTIFY_SOCKET");
+	if (watchdog && daemon->notify_path) {
+		daemon->watchdog_ns = strtoull(watchdog, NULL, 10) * 1000;
+		daemon->watchdog_next_ns = gp_now_ns();
+	}
+}
+
+int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
+{
+	sigset_t signals;
+	int r;
+
+	daemon->thread = pthread_self();
+	daemon->started_ns = gp_now_ns();
+	daemon->sampling_next_ns = UINT64_MAX;
+	daemon->dilation = 1;
+	pthread_mutex_init(&daemon->inbox_lock, NULL);
+	daemon->inbox_tail = &daemon->inbox;
+	daemon->listen_fd = daemon->lock_fd = daemon->spare_fd = -1;
+	loop_raise_limits();
+	loop_environment(daemon);
+	daemon->clients = calloc(daemon->config.client_max, sizeof(struct gp_client *));
+	daemon->by_core = calloc(daemon->config.queue_max, sizeof(struct gp_queue_entry *));
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	daemon->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	daemon->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	daemon->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	daemon->inbox_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!daemon->clients || !daemon->by_core || daemon->epoll_fd < 0 || daemon->timer_fd < 0 ||
+	    daemon->signal_fd < 0 || daemon->inbox_fd < 0)
+		return gp_error_set(error, -ENOMEM, "cannot start: %s", strerror(errno));
+	daemon->timer_source = (struct gp_source){ loop_drain, &daemon->timer_fd };
+	daemon->inbox_source = (struct gp_source){ loop_drain, &daemon->inbox_fd };
+	daemon->signal_source = (struct gp_source){ loop_signal, NULL };
+	gp_daemon_watch(daemon, daemon->timer_fd, EPOLLIN, &daemon->timer_source);
+	gp_daemon_watch(daemon, daemon->inbox_fd, EPOLLIN, &daemon->inbox_source);
+	gp_daemon_watch(daemon, daemon->signal_fd, EPOLLIN, &daemon->signal_source);
+	r = gp_device_add_all(daemon, error);
+	if (!r)
+		r = gp_peer_listen(daemon, error);
+	return r;
+}
+
+int gp_daemon_run(struct gp_daemon *daemon)
+{
+	loop_notify(daemon, "READY=1");
+	while (!daemon->stopping || (!loop_all_open(daemon) && gp_now_ns() < daemon->stop_by_ns))
+		gp_daemon_step(daemon, -1);
+	return 0;
+}
+
+void gp_daemon_fini(struct gp_daemon *daemon)
+{
+	while (daemon->peers)
+		gp_peer_close(daemon, daemon->peers, NULL);
+	gp_peer_bury(daemon);
+	gp_unmanaged_fini(daemon);
+	if (daemon->device_count)
+		gp_cost_save(daemon);
+	if (daemon->backend)
+		daemon->ops->fini(daemon->backend);
+	gp_plan_inbox(daemon);
+	if (daemon->listen_fd >= 0) {
+		close(daemon->listen_fd);
+		unlink(daemon->config.socket);
+	}
+	if (daemon->core_memory)
+		munmap(daemon->core_memory, daemon->core_size);
+	gp_text_fini(&daemon->line);
+	free(daemon->devices);
+	free(daemon->clients);
+	free(daemon->by_core);
+	free(daemon->gangs);
+	close(daemon->epoll_fd);
+	close(daemon->timer_fd);
+	close(daemon->signal_fd);
+	close(daemon->inbox_fd);
+	if (daemon->spare_fd >= 0)
+		close(daemon->spare_fd);
+	if (daemon->lock_fd >= 0)
+		close(daemon->lock_fd);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* gpreemptd, the program: options, then the loop. Everything else is a library, so that tests drive the same daemon. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "daemon/daemon.h"
+
+static const char main_help[] =
+	"Usage: gpreemptd [options]\n"
+	"Schedules the GPU queues of this machine by priority. Runs in the foreground; systemd starts it (gpreemptd.service).\n"
+	"\n"
+	"  --config FILE        default " GP_CONFIG_FILE ", and conf.d/*.conf beside it\n"
+	"  --check-config       read the configuration, say what is wrong with it, and end\n"
+	"  --socket PATH        default " GP_WIRE_SOCKET "\n"
+	"  --backend NAME       auto, kfd, null\n"
+	"  --mechanism LIST     debugger, self, update, submit: only these\n"
+	"  --policy NAME        none, rr, hpf, wfq, edf, drf\n"
+	"  --version, --help\n"
+	"\n"
+	"Signals: TERM, INT: opens every gate and ends; HUP: reads the configuration again.\n"
+	"Exit status: 0 ended, 1 failed, 2 wrong usage or configuration.\n";
+
+enum {
+	MAIN_CONFIG = 256,
+	MAIN_CHECK,
+	MAIN_SOCKET,
+	MAIN_BACKEND,
+	MAIN_MECHANISM,
+	MAIN_POLICY,
+	MAIN_VERSION,
+	MAIN_FOREGROUND
+};
+
+static const struct option main_options[] = {
+	{ "config", required_argument, NULL, MAIN_CONFIG },
+	{ "check-config", no_argument, NULL, MAIN_CHECK },
+	{ "socket", required_argument, NULL, MAIN_SOCKET },
+	{ "backend", required_argument, NULL, MAIN_BACKEND },
+	{ "mechanism", required_argument, NULL, MAIN_MECHANISM },
+	{ "policy", required_argument, NULL, MAIN_POLICY },
+	{ "foreground", no_argument, NULL, MAIN_FOREGROUND },
+	{ "version", no_argument, NULL, MAIN_VERSION },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct main_arguments {
+	const char *config, *settings[8]; /* name, text, name, text …: over the configuration */
+	uint32_t setting_count;
+	bool check;
+};
+
+static int main_parse(int argc, char **argv, struct main_arguments *arguments)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "h", main_options, NULL)) != -1) {
+		switch (option) {
+		case MAIN_CONFIG: arguments->config = optarg; break;
+		case MAIN_CHECK: arguments->check = true; break;
+		case MAIN_FOREGROUND: break;
+		case MAIN_VERSION: printf("gpreemptd " GP_VERSION "\n"); exit(0);
+		case 'h': fputs(main_help, stdout); exit(0);
+		case MAIN_SOCKET:
+		case MAIN_BACKEND:
+		case MAIN_MECHANISM:
+		case MAIN_POLICY:
+			if (arguments->setting_count == 8)
+				return -1;
+			arguments->settings[arguments->setting_count++] = option == MAIN_SOCKET  ? "[daemon]\nsocket" :
+									  option == MAIN_BACKEND ? "[daemon]\nbackend" :
+									  option == MAIN_MECHANISM ?
+												   "[kfd]\nmechanism" :
+												   "[policy]\npolicy";
+			arguments->settings[arguments->setting_count++] = optarg;
+			break;
+		default: return -1;
+		}
+	}
+	return optind == argc ? 0 : -1;
+}
+
+static int main_configure(const struct main_arguments *arguments, struct gp_config *config, struct gp_error *error)
+{
+	const char *socket = getenv(GP_WIRE_SOCKET_ENV);
+	char text[1024];
+	int r;
+
+	gp_config_init(config);
+	if (socket && *socket)
+		snprintf(config->socket, sizeof(config->socket), "%s", socket);
+	r = gp_config_read(config, arguments->config ? arguments->config : GP_CONFIG_FILE, !arguments->config, error);
+	for (uint32_t i = 0; !r && i < arguments->setting_count; i += 2) {
+		snprintf(text, sizeof(text), "%s = %s\n", arguments->settings[i], arguments->settings[i + 1]);
+		r = gp_config_parse(config, text, strlen(text), "command line", error);
+	}
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	static struct gp_daemon daemon;
+	struct main_arguments arguments = { 0 };
+	struct gp_error error = { "" };
+	int r;
+
+	if (main_parse(argc, argv, &arguments)) {
+		fprintf(stderr, "gpreemptd: see gpreemptd --help\n");
+		return 2;
+	}
+	if (main_configure(&arguments, &daemon.config, &error)) {
+		fprintf(stderr, "gpreemptd: %s\n", error.text);
+		return 2;
+	}
+	if (arguments.check) {
+		printf("gpreemptd: the configuration is fine (%u files)\n", daemon.config.file_count);
+		return 0;
+	}
+	daemon.config_path = arguments.config ? arguments.config : GP_CONFIG_FILE;
+	r = gp_daemon_init(&daemon, &error);
+	if (r) {
+		fprintf(stderr, "gpreemptd: %s\n", error.text);
+		gp_daemon_fini(&daemon);
+		return 1;
+	}
+	for (uint32_t i = 0; i < daemon.device_count; i++)
+		gp_log("GPU %u (%s): %s, policy %s", daemon.devices[i].info.gpu_id, daemon.devices[i].info.name,
+		       gp_mechanism_name(daemon.devices[i].info.mechanism), daemon.config.policy);
+	r = gp_daemon_run(&daemon);
+	gp_daemon_fini(&daemon);
+	return r ? 1 : 0;
+}

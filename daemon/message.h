@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The boundary: one packet from a peer is a well-formed message of a known type, or it is refused with a sentence.
+ * After this nobody checks a size, a count, a string or a range again; only what needs the daemon's state (does the
+ * slot exist, is the generation newer) is checked by who has it. */
+#ifndef GP_DAEMON_MESSAGE_H
+#define GP_DAEMON_MESSAGE_H
+
+#include <stddef.h>
+#include <gpreempt/wire.h>
+#include "lib/error.h"
+
+/* data: aligned for uint64_t, size as received. Returns the type (positive), or -EPROTO, and a sentence. */
+int gp_message_check(const void *data, size_t size, struct gp_error *error);
+/* 0, or -EINVAL and a sentence: valid fields are in their ranges. */
+int gp_message_check_attr(const struct gp_wire_attr *attr, struct gp_error *error);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Prometheus text: docs/metrics.md lists the names. Label names are those of AMD's exporter, so that panels can join.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "daemon/daemon.h"
+#include "lib/file.h"
+
+#define METRICS_FILE_NS 10000000000ull /* written at most so often */
+
+static void metrics_head(struct gp_text *text, const char *name, const char *type, const char *help)
+{
+	gp_text_add(text, "# HELP gpreempt_%s %s\n# TYPE gpreempt_%s %s\n", name, help, name, type);
+}
+
+/* A label's value: quotes, backslashes and line ends would break the line. */
+static const char *metrics_label(const char *value, char *buffer, size_t size)
+{
+	size_t i;
+
+	for (i = 0; value[i] && i + 1 < size; i++)
+		buffer[i] = value[i] == '"' || value[i] == '\\' || (unsigned char)value[i] < 0x20 ? '_' : value[i];
+	buffer[i] = '\0';
+	return buffer;
+}
+
+static void metrics_value(struct gp_text *text, const char *name, const struct gp_device_entry *device, uint32_t index,
+			  const char *more, uint64_t value)
+{
+	char model[GP_DEVICE_NAME_SIZE];
+
+	gp_text_add(text, "gpreempt_%s{gpu_id=\"%u\",kfd_gpu_id=\"%u\",card_model=\"%s\"%s} %" PRIu64 "\n", name, index,
+		    device->info.gpu_id, metrics_label(device->info.name, model, sizeof(model)), more, value);
+}
+
+/* clang-format off */
+static const struct {
+	const char *name, *type, *help;
+	size_t offset;
+} metrics_stats[] = {
+	{ "plans_total", "counter", "Plans made.", offsetof(struct gp_stats, plans) },
+	{ "transactions_total", "counter", "Gate transactions planned.", offsetof(struct gp_stats, transactions) },
+	{ "gate_closes_total", "counter", "Gates ordered closed.", offsetof(struct gp_stats, closes) },
+	{ "gate_opens_total", "counter", "Gates ordered open.", offsetof(struct gp_stats, opens) },
+	{ "preemptions_total", "counter", "Gates closed while their queue had work.", offsetof(struct gp_stats, preemptions) },
+	{ "inversions_total", "counter", "Times a queue waited for less urgent work.", offsetof(struct gp_stats, inversions) },
+	{ "inversion_nanoseconds_total", "counter", "Time waited for less urgent work, device time.", offsetof(struct gp_stats, inversion_ns) },
+	{ "turns_total", "counter", "Turns given to batch clients.", offsetof(struct gp_stats, turns) },
+	{ "hints_total", "counter", "Announcements of work.", offsetof(struct gp_stats, hints) },
+	{ "hints_missed_total", "counter", "Announced work that did not come.", offsetof(struct gp_stats, hints_missed) },
+	{ "aged_turns_total", "counter", "Turns given because of the starvation bound.", offsetof(struct gp_stats, aged) },
+	{ "quarantines_total", "counter", "Queues given up on.", offsetof(struct gp_stats, quarantines) },
+	{ "plan_timeouts_total", "counter", "Plans that were not answered.", offsetof(struct gp_stats, timeouts) },
+	{ "order_failures_total", "counter", "Gate changes that failed.", offsetof(struct gp_stats, order_failures) },
+};
+/* clang-format on */
+
+static void metrics_core(struct gp_daemon *daemon, struct gp_text *text)
+{
+	struct gp_stats stats;
+
+	for (size_t i = 0; i < sizeof(metrics_stats) / sizeof(metrics_stats[0]); i++) {
+		metrics_head(text, metrics_stats[i].name, metrics_stats[i].type, metrics_stats[i].help);
+		for (uint32_t k = 0; k < daemon->device_count; k++) {
+			if (gp_sched_stats(daemon->sched, daemon->devices[k].core, &stats))
+				continue;
+			metrics_value(text, metrics_stats[i].name, &daemon->devices[k], k, "",
+				      *(const uint64_t *)((const char *)&stats + metrics_stats[i].offset));
+		}
+	}
+}
+
+static void metrics_costs(struct gp_daemon *daemon, struct gp_text *text)
+{
+	static const struct {
+		const char *name;
+		uint32_t permille;
+	} quantiles[] = { { "0.5", 500 }, { "0.9", 900 }, { "0.99", 990 } };
+	char labels[64];
+
+	metrics_head(text, "gate_nanoseconds", "summary", "What one gate transaction takes, device time.");
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		for (int open = 0; open < 2; open++) {
+			const struct gp_device_entry *device = &daemon->devices[i];
+			const struct gp_hist *hist = open ? &device->open_hist : &device->close_hist;
+
+			for (size_t k = 0; hist->count && k < sizeof(quantiles) / sizeof(quantiles[0]); k++) {
+				snprintf(labels, sizeof(labels), ",change=\"%s\",quantile=\"%s\"",
+					 open ? "open" : "close", quantiles[k].name);
+				metrics_value(text, "gate_nanoseconds", device, i, labels,
+					      gp_hist_quantile(hist, quantiles[k].permille));
+			}
+			snprintf(labels, sizeof(labels), ",change=\"%s\"", open ? "open" : "close");
+			metrics_value(text, "gate_nanoseconds_sum", device, i, labels, hist->sum);
+			metrics_value(text, "gate_nanoseconds_count", device, i, labels, hist->count);
+		}
+	}
+}
+
+static void metrics_queues(struct gp_daemon *daemon, struct gp_text *text)
+{
+	uint32_t open = 0, closed = 0, work = 0, slots, processes;
+
+	metrics_head(text, "queues", "gauge", "Queues by state.");
+	for (uint32_t i = 0; i < daemon->device_count; i++, open = closed = work = 0) {
+		for (const struct gp_queue_entry *q = daemon->devices[i].queues; q; q = q->device_next) {
+			open += !q->closed;
+			closed += q->closed;
+			work += q->pending;
+		}
+		metrics_value(text, "queues", &daemon->devices[i], i, ",state=\"open\"", open);
+		metrics_value(text, "queues", &daemon->devices[i], i, ",state=\"closed\"", closed);
+		metrics_value(text, "queues", &daemon->devices[i], i, ",state=\"with_work\"", work);
+	}
+	metrics_head(text, "slots_used", "gauge", "Compute queues that are open.");
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		gp_device_use(&daemon->devices[i], &slots, &processes);
+		metrics_value(text, "slots_used", &daemon->devices[i], i, "", slots);
+	}
+	metrics_head(text, "slots", "gauge", "Hardware slots for compute queues.");
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		metrics_value(text, "slots", &daemon->devices[i], i, "", daemon->devices[i].info.slot_count);
+	metrics_head(text, "processes", "gauge", "Processes with queues.");
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		gp_device_use(&daemon->devices[i], &slots, &processes);
+		metrics_value(text, "processes", &daemon->devices[i], i, "", processes);
+	}
+	metrics_head(text, "stopped", "gauge", "1: nothing is ordered on this device.");
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		metrics_value(text, "stopped", &daemon->devices[i], i, "", daemon->devices[i].stopped);
+}
+
+void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text)
+{
+	const struct gp_counters *c = &daemon->counters;
+	const struct {
+		const char *name, *type, *help;
+		uint64_t value;
+	} own[] = {
+		{ "clients", "gauge", "Processes with an agent.", daemon->client_count },
+		{ "clients_seen_total", "counter", "Processes that ever said hello.", c->clients_seen },
+		{ "orders_total", "counter", "Gate changes ordered.", c->orders },
+		{ "leases_lost_total", "counter", "Gates that agents opened because the lease ran out.",
+		  c->leases_lost },
+		{ "messages_refused_total", "counter", "Malformed messages; each ended a connection.",
+		  c->messages_refused },
+		{ "connections_refused_total", "counter", "Connections turned away.", c->peers_refused },
+		{ "wakeups_total", "counter", "Times the daemon woke.", c->wakeups },
+		{ "decisions_total", "counter", "Times it asked the scheduler.", c->decisions },
+		{ "events_lost_total", "counter", "Events that slow readers missed.", c->events_lost },
+	};
+
+	metrics_head(text, "build_info", "gauge", "The daemon's version.");
+	gp_text_add(text, "gpreempt_build_info{version=\"%s\",policy=\"%s\"} 1\n", GP_VERSION, daemon->config.policy);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		metrics_head(text, own[i].name, own[i].type, own[i].help);
+		gp_text_add(text, "gpreempt_%s %" PRIu64 "\n", own[i].name, own[i].value);
+	}
+	metrics_core(daemon, text);
+	metrics_costs(daemon, text);
+	metrics_queues(daemon, text);
+}
+
+/* For node_exporter's textfile collector. Only after a change, and the timer is set only then. */
+void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	struct gp_text text = { 0 };
+	struct gp_file_writer writer;
+	struct gp_error error;
+
+	if (!*daemon->config.metrics_file || !daemon->metrics_dirty)
+		return;
+	if (!daemon->metrics_next_ns)
+		daemon->metrics_next_ns =
+			daemon->metrics_written_ns ? daemon->metrics_written_ns + METRICS_FILE_NS : now_ns;
+	if (now_ns < daemon->metrics_next_ns)
+		return;
+	daemon->metrics_next_ns = 0;
+	daemon->metrics_written_ns = now_ns;
+	daemon->metrics_dirty = false;
+	gp_metrics_write(daemon, &text);
+	if (!text.failed && !gp_file_open(&writer, daemon->config.metrics_file, &error)) {
+		fwrite(text.bytes, 1, text.size, writer.stream);
+		if (gp_file_commit(&writer, &error))
+			gp_log("metrics_file: %s", error.text);
+	}
+	gp_text_fini(&text);
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Connections: the socket, who is at the other end (as the kernel says), packets in and out. Nothing here blocks: a
+ * peer that does not read is not written to. Never looks inside a message beyond its check.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <gpreempt/control.h>
+#include "daemon/daemon.h"
+#include "daemon/message.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+#define PEER_READ_MAX    64 /* packets of one peer in a row: the others wait */
+#define PEER_SILENT_NS   10000000000ull
+#define PEER_BACKLOG_MAX (8u << 20)
+#define PEER_ANSWER_SIZE 16384u
+#define PEER_SPARE_FDS   64u /* connections beyond clients_max: commands */
+
+int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count)
+{
+	struct iovec part = { (void *)message, size };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(4 * sizeof(int))];
+	} control;
+	struct msghdr packet = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t sent;
+
+	if (fd_count) {
+		memset(&control, 0, sizeof(control));
+		packet.msg_control = &control;
+		packet.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+		memcpy(CMSG_DATA(&control.head), fds, fd_count * sizeof(int));
+	}
+	do {
+		sent = sendmsg(peer->fd, &packet, MSG_DONTWAIT | MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *why)
+{
+	if (peer->closed)
+		return;
+	if (why)
+		gp_log("process %d (uid %u): connection ended: %s", peer->pid, peer->uid, why);
+	peer->closed = true;
+	if (peer->client)
+		gp_client_remove(daemon, peer->client);
+	if (peer->stream)
+		gp_events_close(daemon, peer->stream);
+	if (peer->kind == GP_PEER_NEW)
+		daemon->new_count--;
+	if (peer->prev)
+		peer->prev->next = peer->next;
+	else
+		daemon->peers = peer->next;
+	if (peer->next)
+		peer->next->prev = peer->prev;
+	daemon->peer_count--;
+	close(peer->fd); /* leaves epoll too: nobody else has it */
+	if (peer->pidfd >= 0)
+		close(peer->pidfd);
+	peer->fd = peer->pidfd = -1;
+	/* Events of this round may still point here. */
+	peer->next = daemon->graveyard;
+	daemon->graveyard = peer;
+}
+
+void gp_peer_bury(struct gp_daemon *daemon)
+{
+	struct gp_client *client;
+	struct gp_peer *peer;
+
+	while ((client = daemon->dead_clients)) {
+		daemon->dead_clients = client->next_dead;
+		free(client);
+	}
+	while ((peer = daemon->graveyard)) {
+		daemon->graveyard = peer->next;
+		gp_text_fini(&peer->backlog);
+		free(peer);
+	}
+}
+
+void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *why)
+{
+	daemon->counters.messages_refused++;
+	gp_peer_close(daemon, peer, why);
+}
+
+/* Sends what waits; true: nothing is left. */
+static bool peer_drain(struct gp_daemon *daemon, struct gp_peer *peer)
+{
+	uint32_t size;
+	int r = 0;
+
+	while (peer->backlog_sent < peer->backlog.size) {
+		memcpy(&size, peer->backlog.bytes + peer->backlog_sent, sizeof(size));
+		memcpy(daemon->packet, peer->backlog.bytes + peer->backlog_sent + sizeof(size), size);
+		r = gp_peer_send(peer, daemon->packet, size, NULL, 0);
+		if (r)
+			break;
+		peer->backlog_sent += sizeof(size) + size;
+	}
+	if (r && r != -EAGAIN) {
+		gp_peer_close(daemon, peer, NULL);
+		return false;
+	}
+	if (!r) {
+		gp_text_fini(&peer->backlog);
+		peer->backlog_sent = 0;
+	}
+	gp_daemon_watch(daemon, peer->fd, EPOLLIN | (r ? EPOLLOUT : 0), &peer->source);
+	return !r;
+}
+
+static int peer_keep(struct gp_peer *peer, const void *packet, uint32_t size)
+{
+	struct gp_text *backlog = &peer->backlog;
+	size_t need = backlog->size + sizeof(size) + size;
+	char *bytes;
+
+	if (need - peer->backlog_sent > PEER_BACKLOG_MAX)
+		return -ENOBUFS;
+	if (need > backlog->room) {
+		bytes = realloc(backlog->bytes, need * 2);
+		if (!bytes)
+			return -ENOMEM;
+		backlog->bytes = bytes;
+		backlog->room = need * 2;
+	}
+	memcpy(backlog->bytes + backlog->size, &size, sizeof(size));
+	memcpy(backlog->bytes + backlog->size + sizeof(size), packet, size);
+	backlog->size = need;
+	return 0;
+}
+
+static int peer_answer_packet(struct gp_peer *peer, uint32_t cookie, const struct gp_control_answer *head,
+			      const char *text, size_t size)
+{
+	struct {
+		struct gp_control_answer head;
+		char room[PEER_ANSWER_SIZE];
+	} packet;
+	uint32_t total = (uint32_t)(sizeof(packet.head) + size);
+	int r;
+
+	packet.head = *head;
+	packet.head.header = (struct gp_wire_header){ GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_CONTROL, total, cookie };
+	memcpy(packet.room, text, size);
+	r = peer->backlog.size ? -EAGAIN : gp_peer_send(peer, &packet, total, NULL, 0);
+	return r == -EAGAIN ? peer_keep(peer, &packet, total) : r;
+}
+
+static int peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, bool more,
+		       const char *text, size_t size)
+{
+	struct gp_control_answer head = { .result = result };
+	bool waited = peer->backlog.size;
+	size_t part, at = 0;
+	int r;
+
+	do {
+		part = size - at < PEER_ANSWER_SIZE ? size - at : PEER_ANSWER_SIZE;
+		head.more = more || at + part < size;
+		r = peer_answer_packet(peer, cookie, &head, text + at, part);
+		at += part;
+	} while (!r && at < size);
+	if (!waited && peer->backlog.size)
+		gp_daemon_watch(daemon, peer->fd, EPOLLIN | EPOLLOUT, &peer->source);
+	return r;
+}
+
+int gp_peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text,
+		   size_t size)
+{
+	return peer_answer(daemon, peer, cookie, result, false, text, size);
+}
+
+int gp_peer_answer_part(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, const char *text, size_t size)
+{
+	return peer_answer(daemon, peer, cookie, 0, true, text, size);
+}
+
+static void peer_message(struct gp_daemon *daemon, struct gp_peer *peer, size_t size)
+{
+	struct gp_error error;
+	int type = gp_message_check(daemon->packet, size, &error);
+
+	if (type < 0) {
+		gp_peer_refuse(daemon, peer, error.text);
+		return;
+	}
+	daemon->counters.messages++;
+	if (peer->kind == GP_PEER_NEW) {
+		if (type != GP_WIRE_HELLO && type != GP_WIRE_CONTROL) {
+			gp_peer_refuse(daemon, peer, "its first message is neither HELLO nor a command");
+			return;
+		}
+		peer->kind = type == GP_WIRE_HELLO ? GP_PEER_AGENT : GP_PEER_COMMAND;
+		daemon->new_count--;
+	}
+	if (type == GP_WIRE_CONTROL)
+		gp_control_request(daemon, peer, daemon->packet);
+	else if (peer->kind == GP_PEER_AGENT)
+		gp_client_message(daemon, peer, type, daemon->packet, size);
+	else
+		gp_peer_refuse(daemon, peer, "an agent's message from a command");
+}
+
+static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
+{
+	struct gp_peer *peer = owner;
+	ssize_t size;
+
+	if (peer->closed)
+		return;
+	if (events & EPOLLOUT && !peer_drain(daemon, peer) && peer->closed)
+		return;
+	for (int i = 0; i < PEER_READ_MAX && !peer->closed; i++) {
+		/* MSG_TRUNC: the true size of a packet that does not fit, which is then refused. Descriptors that a
+		 * peer sends along are dropped by the kernel, because no room is offered for them. */
+		size = recv(peer->fd, daemon->packet, sizeof(daemon->packet), MSG_DONTWAIT | MSG_TRUNC);
+		if (size < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (size <= 0) {
+			gp_peer_close(daemon, peer, NULL);
+			return;
+		}
+		peer_message(daemon, peer, (size_t)size);
+	}
+}
+
+/* A descriptor of the process at the other end that cannot come to mean another one. */
+static int peer_pidfd(int fd, pid_t pid)
+{
+	int pidfd = -1;
+	socklen_t size = sizeof(pidfd);
+
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size))
+		return pidfd;
+	/* Older kernels: by number, which is the same process if the connection still stands afterwards, because its
+	 * process holds the other end. A number that was passed on to another process is refused by its dead socket. */
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd >= 0) {
+		struct pollfd end = { .fd = fd, .events = POLLRDHUP };
+
+		if (poll(&end, 1, 0) < 0 || end.revents & (POLLHUP | POLLRDHUP)) {
+			close(pidfd);
+			return -1;
+		}
+		fcntl(pidfd, F_SETFD, FD_CLOEXEC);
+	}
+	return pidfd;
+}
+
+static uint32_t peer_count_user(const struct gp_daemon *daemon, uid_t uid)
+{
+	uint32_t count = 0;
+
+	for (const struct gp_peer *peer = daemon->peers; peer; peer = peer->next)
+		count += peer->uid == uid;
+	return count;
+}
+
+static void peer_turn_away(struct gp_daemon *daemon, int fd, const char *why)
+{
+	struct gp_peer peer = { .fd = fd };
+	struct gp_wire_text text = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_REFUSED, sizeof(text), 0 } };
+
+	snprintf(text.text, sizeof(text.text), "%s", why);
+	gp_peer_send(&peer, &text, sizeof(text), NULL, 0);
+	daemon->counters.peers_refused++;
+	close(fd);
+}
+
+static void peer_add(struct gp_daemon *daemon, int fd)
+{
+	struct ucred who;
+	socklen_t size = sizeof(who);
+	struct gp_peer *peer;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || who.pid <= 0) {
+		peer_turn_away(daemon, fd, "gpreemptd cannot see your process from its PID namespace");
+		return;
+	}
+	if (daemon->peer_count >= daemon->config.client_max + PEER_SPARE_FDS ||
+	    (who.uid && peer_count_user(daemon, who.uid) >= daemon->config.user_max)) {
+		peer_turn_away(daemon, fd, "gpreemptd has too many connections (connections_per_user, clients_max)");
+		return;
+	}
+	peer = calloc(1, sizeof(*peer));
+	if (!peer) {
+		peer_turn_away(daemon, fd, "gpreemptd is out of memory");
+		return;
+	}
+	*peer = (struct gp_peer){ .source = { peer_ready, peer },
+				  .fd = fd,
+				  .pidfd = peer_pidfd(fd, who.pid),
+				  .pid = who.pid,
+				  .uid = who.uid,
+				  .gid = who.gid,
+				  .connected_ns = gp_now_ns() };
+	if (peer->pidfd < 0 || gp_daemon_watch(daemon, fd, EPOLLIN, &peer->source)) {
+		peer_turn_away(daemon, fd, "gpreemptd could not identify your process");
+		if (peer->pidfd >= 0)
+			close(peer->pidfd);
+		free(peer);
+		return;
+	}
+	peer->next = daemon->peers;
+	if (peer->next)
+		peer->next->prev = peer;
+	daemon->peers = peer;
+	daemon->peer_count++;
+	daemon->new_count++;
+}
+
+/* With no descriptor left, one is kept to take the connection and end it: otherwise epoll would never sleep again. */
+static void peer_overflow(struct gp_daemon *daemon)
+{
+	int fd;
+
+	close(daemon->spare_fd);
+	fd = accept4(daemon->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0)
+		peer_turn_away(daemon, fd, "gpreemptd has no file descriptors left (LimitNOFILE=)");
+	daemon->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void peer_accept(struct gp_daemon *daemon, void *owner, uint32_t events)
+{
+	int fd;
+
+	(void)owner;
+	(void)events;
+	for (int i = 0; i < PEER_READ_MAX; i++) {
+		fd = accept4(daemon->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0)
+			peer_add(daemon, fd);
+		else if (errno == EMFILE || errno == ENFILE)
+			peer_overflow(daemon);
+		else if (errno != ECONNABORTED && errno != EINTR)
+			return;
+	}
+}
+
+/* Who connects and then says nothing holds a place that others may need. */
+void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	struct gp_peer *peer, *next;
+
+	for (peer = daemon->new_count ? daemon->peers : NULL; peer; peer = next) {
+		next = peer->next;
+		if (peer->kind == GP_PEER_NEW && now_ns - peer->connected_ns > PEER_SILENT_NS)
+			gp_peer_close(daemon, peer, "it said nothing for 10 s");
+	}
+}
+
+static int peer_lock(struct gp_daemon *daemon, const char *path, struct gp_error *error)
+{
+	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+
+	snprintf(name, sizeof(name), "%s.lock", path);
+	daemon->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (daemon->lock_fd < 0)
+		return gp_error_set(error, -errno, "cannot create %s: %s", name, strerror(errno));
+	if (flock(daemon->lock_fd, LOCK_EX | LOCK_NB))
+		return gp_error_set(error, -EBUSY, "another gpreemptd serves %s already", path);
+	return 0;
+}
+
+/* Bound beside its name and renamed onto it: a daemon that takes over never leaves a moment without a socket. */
+int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const char *path = daemon->config.socket;
+	int r;
+
+	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", path) >= sizeof(address.sun_path))
+		return gp_error_set(error, -ENAMETOOLONG, "%s: a socket's path has at most 103 bytes here", path);
+	r = peer_lock(daemon, path, error);
+	if (r)
+		return r;
+	daemon->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	daemon->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	unlink(address.sun_path);
+	if (daemon->listen_fd < 0 || bind(daemon->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    chmod(address.sun_path, (mode_t)daemon->config.socket_mode) ||
+	    (daemon->config.socket_gid >= 0 && chown(address.sun_path, (uid_t)-1, (gid_t)daemon->config.socket_gid)) ||
+	    listen(daemon->listen_fd, SOMAXCONN) || rename(address.sun_path, path)) {
+		r = -errno;
+		unlink(address.sun_path);
+		return gp_error_set(error, r, "cannot make the socket %s: %s", path, strerror(-r));
+	}
+	daemon->listen_source = (struct gp_source){ peer_accept, NULL };
+	return gp_daemon_watch(daemon, daemon->listen_fd, EPOLLIN, &daemon->listen_source);
+}

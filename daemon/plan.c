@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The core's plans are carried out: one client's part at a time goes to the backend, closes first; opens are issued
+ * when the last close is answered. A device has one plan under way; when the core has given up on it, what is left of
+ * it is forgotten, and answers that come later only correct what is known of a gate.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "daemon/daemon.h"
+
+#define PLAN_ROUNDS 64 /* plans of one wakeup: each is followed by its answer at best, so more is a mistake */
+
+static struct gp_device_entry *plan_device(struct gp_daemon *daemon, uint32_t core)
+{
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		if (daemon->devices[i].core == core)
+			return &daemon->devices[i];
+	return NULL;
+}
+
+static const struct gp_order *plan_order(const struct gp_under_way *way, uint32_t place)
+{
+	return place < way->plan.close_count ? &way->plan.close[place] : &way->plan.open[place - way->plan.close_count];
+}
+
+static uint32_t plan_order_count(const struct gp_under_way *way)
+{
+	return way->plan.close_count + way->plan.open_count;
+}
+
+static struct gp_queue_entry *plan_queue(const struct gp_daemon *daemon, struct gp_queue_id id)
+{
+	struct gp_queue_entry *queue = id.index < daemon->config.queue_max ? daemon->by_core[id.index] : NULL;
+
+	return queue && queue->core.generation == id.generation ? queue : NULL;
+}
+
+/* Nobody waits for these any more. Who has not answered is said once. */
+static void plan_abandon(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	struct gp_under_way *way = &device->way;
+
+	for (uint32_t i = 0; way->active && i < plan_order_count(way); i++) {
+		struct gp_queue_entry *queue = plan_queue(daemon, plan_order(way, i)->queue);
+
+		if (way->results[i] != GP_WAITING || !queue || queue->order_place != i || !queue->client->answers)
+			continue;
+		if (i >= way->plan.close_count && !way->opening)
+			continue;
+		queue->client->answers = false;
+		gp_log("process %d (%s) does not answer: its gates are left as they are", queue->client->device.pid,
+		       queue->client->name);
+	}
+	way->active = false;
+}
+
+static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device);
+
+static void plan_finish(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	struct gp_under_way *way = &device->way;
+
+	way->active = false;
+	gp_sched_applied(daemon->sched, device->core, way->plan.seq, way->results, plan_order_count(way),
+			 gp_daemon_now_ns(daemon));
+	daemon->dirty = daemon->metrics_dirty = true;
+}
+
+/* One order has its result. */
+static void plan_settle(struct gp_daemon *daemon, struct gp_device_entry *device, uint32_t place, int result)
+{
+	struct gp_under_way *way = &device->way;
+
+	if (way->results[place] != GP_WAITING)
+		return;
+	way->results[place] = result;
+	way->waiting--;
+	if (result) {
+		device->order_failures++;
+		daemon->counters.order_failures++;
+	}
+}
+
+static void plan_advance(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	struct gp_under_way *way = &device->way;
+
+	while (way->active && !way->waiting) {
+		if (way->opening || !way->plan.open_count) {
+			plan_finish(daemon, device);
+			return;
+		}
+		way->opening = true;
+		plan_issue(daemon, device);
+	}
+}
+
+/* The orders of one client, from place on, in this phase; they go in one call. */
+static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *device, uint32_t place, uint32_t end)
+{
+	struct gp_under_way *way = &device->way;
+	struct gp_queue_entry *first = plan_queue(daemon, plan_order(way, place)->queue), *queue;
+	struct gp_client *client = first->client;
+	struct gp_device_change changes[GP_PLAN_MAX];
+	uint32_t count = 0, i;
+	int r;
+
+	for (i = place; i < end; i++) {
+		queue = plan_queue(daemon, plan_order(way, i)->queue);
+		if (!queue || queue->client != client)
+			continue;
+		queue->order_seq = way->plan.seq;
+		queue->order_place = i;
+		changes[count++] = (struct gp_device_change){ .slot = queue->wire.slot,
+							      .generation = queue->wire.generation,
+							      .gpu_id = queue->wire.gpu_id,
+							      .queue_id = queue->wire.queue_id,
+							      .open = way->opening };
+	}
+	client->orders += count;
+	device->orders += count;
+	daemon->counters.orders += count;
+	r = client->device.mechanism == GP_MECHANISM_NONE ?
+		    -ENOTSUP :
+		    daemon->ops->apply(daemon->backend, &client->device, way->plan.seq, device->info.gpu_id, changes,
+				       count);
+	for (i = place; r && i < end; i++) {
+		queue = plan_queue(daemon, plan_order(way, i)->queue);
+		if (queue && queue->client == client) {
+			queue->order_place = GP_NO_PLACE;
+			plan_settle(daemon, device, i, r);
+		}
+	}
+}
+
+static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	struct gp_under_way *way = &device->way;
+	uint32_t begin = way->opening ? way->plan.close_count : 0;
+	uint32_t end = way->opening ? plan_order_count(way) : way->plan.close_count;
+	uint32_t i;
+
+	way->waiting = end - begin;
+	for (i = begin; i < end; i++) {
+		struct gp_queue_entry *queue = plan_queue(daemon, plan_order(way, i)->queue);
+
+		if (!queue)
+			plan_settle(daemon, device, i, -ESRCH);
+		else
+			queue->order_place = GP_NO_PLACE;
+	}
+	for (i = begin; i < end; i++) {
+		struct gp_queue_entry *queue = plan_queue(daemon, plan_order(way, i)->queue);
+
+		if (way->results[i] == GP_WAITING && queue && queue->order_place == GP_NO_PLACE)
+			plan_issue_client(daemon, device, i, end);
+	}
+}
+
+static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
+{
+	struct gp_device_entry *device = plan_device(daemon, plan->device);
+	struct gp_under_way *way = &device->way;
+
+	plan_abandon(daemon, device);
+	way->plan = *plan;
+	way->active = true;
+	way->opening = !plan->close_count;
+	for (uint32_t i = 0; i < plan_order_count(way); i++)
+		way->results[i] = GP_WAITING;
+	plan_issue(daemon, device);
+	plan_advance(daemon, device);
+}
+
+void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
+		    uint64_t seq, bool open, int result)
+{
+	uint32_t place = queue->order_place;
+
+	if (queue->order_seq != seq || place == GP_NO_PLACE)
+		return; /* answered before */
+	queue->order_place = GP_NO_PLACE;
+	if (!device->way.active || device->way.plan.seq != seq) {
+		if (!result)
+			gp_queue_lost(daemon, queue, open);
+		return;
+	}
+	if (!result) {
+		gp_queue_gate(daemon, queue, open);
+		queue->opens += open;
+		queue->closes += !open;
+		queue->preemptions += !open && queue->pending;
+	} else {
+		queue->client->order_failures++;
+	}
+	plan_settle(daemon, device, place, result);
+	plan_advance(daemon, device);
+}
+
+void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	struct gp_device_entry *device = &daemon->devices[queue->device];
+	uint32_t place = queue->order_place;
+
+	queue->order_place = GP_NO_PLACE;
+	if (place == GP_NO_PLACE || !device->way.active || device->way.plan.seq != queue->order_seq)
+		return;
+	plan_settle(daemon, device, place, -ESRCH);
+	plan_advance(daemon, device);
+}
+
+/* A plan that timed out inside the core is not waited for either. */
+static void plan_check_timeouts(struct gp_daemon *daemon)
+{
+	struct gp_stats stats;
+
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		struct gp_device_entry *device = &daemon->devices[i];
+
+		if (!device->way.active || gp_sched_stats(daemon->sched, device->core, &stats))
+			continue;
+		if (stats.timeouts != device->timeouts)
+			plan_abandon(daemon, device);
+		device->timeouts = stats.timeouts;
+	}
+}
+
+/* What the agents have sampled since, of queues that have work: how much is left decides whether to close them. */
+static void plan_refresh(struct gp_daemon *daemon)
+{
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		for (struct gp_queue_entry *q = daemon->devices[i].queues; q; q = q->device_next)
+			if (q->pending && q->in_core)
+				gp_queue_sample(daemon, q);
+}
+
+void gp_plan_decide(struct gp_daemon *daemon)
+{
+	uint64_t now_ns = gp_daemon_now_ns(daemon);
+
+	if (!daemon->dirty && gp_sched_deadline_ns(daemon->sched) > now_ns)
+		return;
+	plan_refresh(daemon);
+	for (int i = 0; i < PLAN_ROUNDS; i++) {
+		daemon->dirty = false;
+		daemon->counters.decisions++;
+		while (gp_sched_plan(daemon->sched, gp_daemon_now_ns(daemon), &daemon->plan))
+			plan_begin(daemon, &daemon->plan);
+		plan_check_timeouts(daemon);
+		gp_plan_inbox(daemon);
+		if (!daemon->dirty)
+			break;
+	}
+	gp_events_flush(daemon);
+}
+
+/* Reports from other threads. */
+
+static void plan_report(struct gp_daemon *daemon, struct gp_report *report)
+{
+	bool own = pthread_equal(pthread_self(), daemon->thread);
+	uint64_t one = 1;
+	ssize_t written;
+
+	pthread_mutex_lock(&daemon->inbox_lock);
+	*daemon->inbox_tail = report;
+	daemon->inbox_tail = &report->next;
+	pthread_mutex_unlock(&daemon->inbox_lock);
+	/* Our own thread looks into the inbox before it sleeps. */
+	if (!own) {
+		written = write(daemon->inbox_fd, &one, sizeof(one));
+		(void)written; /* full is as good as written */
+	}
+}
+
+static void plan_host_done(void *context, uint64_t tag, const struct gp_device_done *done)
+{
+	struct gp_report *report = calloc(1, sizeof(*report) + done->count * sizeof(report->changes[0]));
+
+	if (!report)
+		return; /* as if it was never answered: the core's timeout */
+	report->kind = GP_REPORT_DONE;
+	report->tag = tag;
+	report->seq = done->seq;
+	report->issue_ns = done->issue_ns;
+	report->done_ns = done->done_ns;
+	report->gpu_id = done->gpu_id;
+	report->count = done->count;
+	memcpy(report->changes, done->changes, done->count * sizeof(report->changes[0]));
+	plan_report(context, report);
+}
+
+static void plan_host_mechanism(void *context, uint64_t tag, uint32_t mechanism, const char *why)
+{
+	struct gp_report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		return;
+	report->kind = GP_REPORT_MECHANISM;
+	report->tag = tag;
+	report->mechanism = mechanism;
+	snprintf(report->why, sizeof(report->why), "%s", why);
+	plan_report(context, report);
+}
+
+static void plan_host_failed(void *context, uint32_t gpu_id, const char *why)
+{
+	struct gp_report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		return;
+	report->kind = GP_REPORT_FAILED;
+	report->gpu_id = gpu_id;
+	snprintf(report->why, sizeof(report->why), "%s", why);
+	plan_report(context, report);
+}
+
+void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host)
+{
+	*ret_host = (struct gp_device_host){ daemon, gp_client_order, plan_host_done, plan_host_mechanism,
+					     plan_host_failed };
+}
+
+static void plan_done(struct gp_daemon *daemon, const struct gp_report *report)
+{
+	struct gp_device_entry *device = gp_device_find(daemon, report->gpu_id);
+	struct gp_client *client = gp_client_find(daemon, report->tag);
+	uint32_t opens = 0, good = 0;
+
+	for (uint32_t i = 0; device && client && i < report->count; i++) {
+		const struct gp_device_change *change = &report->changes[i];
+		struct gp_queue_entry *queue =
+			change->slot < client->slot_count ? client->slots[change->slot].queue : NULL;
+
+		if (!queue || queue->wire.generation != change->generation)
+			continue;
+		opens += change->open;
+		good += !change->result;
+		gp_plan_answer(daemon, device, queue, report->seq, change->open, change->result);
+	}
+	if (good && report->done_ns > report->issue_ns)
+		gp_device_learn(daemon, device, opens, report->done_ns - report->issue_ns);
+}
+
+void gp_plan_inbox(struct gp_daemon *daemon)
+{
+	struct gp_report *report, *next;
+	struct gp_device_entry *device;
+	struct gp_client *client;
+
+	pthread_mutex_lock(&daemon->inbox_lock);
+	report = daemon->inbox;
+	daemon->inbox = NULL;
+	daemon->inbox_tail = &daemon->inbox;
+	pthread_mutex_unlock(&daemon->inbox_lock);
+	for (; report; report = next) {
+		next = report->next;
+		client = gp_client_find(daemon, report->tag);
+		device = gp_device_find(daemon, report->gpu_id);
+		if (report->kind == GP_REPORT_DONE)
+			plan_done(daemon, report);
+		else if (report->kind == GP_REPORT_MECHANISM && client)
+			gp_client_mechanism(daemon, client, report->mechanism, report->why);
+		else if (report->kind == GP_REPORT_FAILED && device)
+			gp_device_stop(daemon, device, report->why);
+		free(report);
+	}
+}

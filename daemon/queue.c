@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One queue: its place in the shared page, its counters, and what the core believes of it. The page is written by a
+ * process that may be hostile: every value is read once, and one that makes no sense can only make that queue look idle
+ * or busy, nothing else.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "daemon/daemon.h"
+
+#define QUEUE_PENDING_MAX (1ull << 32) /* packets or bytes: beyond that a counter is not one */
+#define QUEUE_TRIES       3            /* arming again after a value moved; what moves on will be told */
+
+struct gp_gang_name {
+	uint32_t users; /* 0: free */
+	uid_t uid;
+	char name[GP_WIRE_NAME_SIZE];
+};
+
+uint32_t gp_gang_get(struct gp_daemon *daemon, uid_t uid, const char *name)
+{
+	uint32_t i, place = daemon->gang_max;
+
+	if (!daemon->gangs)
+		daemon->gangs = calloc(daemon->gang_max, sizeof(*daemon->gangs));
+	for (i = 0; daemon->gangs && i < daemon->gang_max; i++) {
+		if (!daemon->gangs[i].users) {
+			place = place == daemon->gang_max ? i : place;
+		} else if (daemon->gangs[i].uid == uid && !strcmp(daemon->gangs[i].name, name)) {
+			daemon->gangs[i].users++;
+			return i + 1;
+		}
+	}
+	if (!daemon->gangs || place == daemon->gang_max)
+		return 0;
+	daemon->gangs[place].users = 1;
+	daemon->gangs[place].uid = uid;
+	snprintf(daemon->gangs[place].name, sizeof(daemon->gangs[place].name), "%s", name);
+	return place + 1;
+}
+
+void gp_gang_put(struct gp_daemon *daemon, uint32_t gang)
+{
+	if (gang && gang <= daemon->gang_max && daemon->gangs && daemon->gangs[gang - 1].users)
+		daemon->gangs[gang - 1].users--;
+}
+
+uint64_t gp_queue_tag(const struct gp_queue_entry *queue)
+{
+	return queue->client->device.tag | queue->wire.slot;
+}
+
+struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t tag)
+{
+	struct gp_client *client = gp_client_find(daemon, tag);
+	uint32_t slot = tag & (GP_WIRE_QUEUE_MAX - 1);
+
+	return client && slot < client->slot_count ? client->slots[slot].queue : NULL;
+}
+
+static void queue_tell_core(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
+{
+	gp_sched_sample(daemon->sched, queue->core, queue->virtual_written, queue->virtual_completed, now_ns);
+}
+
+/* One look at the page. The core wants counters that never go back and never overtake each other. */
+static void queue_read(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
+{
+	struct gp_page_queue *page = &queue->client->page->queues[queue->wire.slot];
+	uint64_t doorbell = __atomic_load_n(&page->doorbell, __ATOMIC_RELAXED);
+	uint64_t written = __atomic_load_n(&page->written, __ATOMIC_RELAXED);
+	uint64_t completed = __atomic_load_n(&page->completed, __ATOMIC_RELAXED);
+	bool blocked = __atomic_load_n(&page->flags, __ATOMIC_RELAXED) & GP_PAGE_BLOCKED;
+	uint64_t progress, pending, top;
+
+	if (queue->wire.flags & GP_QUEUE_SEEN && doorbell > written)
+		written = doorbell;
+	if (written == queue->written && completed == queue->completed && blocked == queue->blocked)
+		return;
+	progress = completed > queue->completed ? completed - queue->completed : 0;
+	pending = written > completed ? written - completed : 0;
+	queue->written = written;
+	queue->completed = completed;
+	queue->blocked = blocked;
+	pending = blocked ? 0 : pending < QUEUE_PENDING_MAX ? pending : QUEUE_PENDING_MAX;
+	progress = progress < QUEUE_PENDING_MAX ? progress : QUEUE_PENDING_MAX;
+	top = queue->virtual_completed + progress + pending;
+	if (top > queue->virtual_written)
+		queue->virtual_written = top;
+	queue->virtual_completed = queue->virtual_written - pending;
+	if (queue->pending != (pending > 0))
+		daemon->sampling_dirty = true;
+	queue->pending = pending;
+	if (queue->in_core) {
+		queue_tell_core(daemon, queue, now_ns);
+		daemon->dirty = true;
+	}
+}
+
+void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	uint64_t now_ns = gp_daemon_now_ns(daemon);
+	struct gp_page_queue *page;
+	uint32_t want;
+
+	if (!queue->client->page)
+		return;
+	page = &queue->client->page->queues[queue->wire.slot];
+	for (int i = 0; i < QUEUE_TRIES; i++) {
+		queue_read(daemon, queue, now_ns);
+		want = queue->pending ? GP_ARMED_IDLE : GP_ARMED_BUSY;
+		if (__atomic_load_n(&page->armed, __ATOMIC_RELAXED) == want)
+			return;
+		/* Partner: the fences of the doorbell path and of the agent's sampling (page.h). */
+		__atomic_store_n(&page->armed, want, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	}
+}
+
+static void queue_hint(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t in_real_ns)
+{
+	uint64_t in_ns = in_real_ns / daemon->dilation;
+
+	if (!queue->in_core)
+		return;
+	if (in_ns > GP_DURATION_NS_MAX)
+		in_ns = GP_DURATION_NS_MAX;
+	gp_sched_hint(daemon->sched, queue->core, in_ns, gp_daemon_now_ns(daemon));
+	daemon->dirty = true;
+}
+
+static void queue_hints(struct gp_daemon *daemon, struct gp_client *client)
+{
+	struct gp_page *page = client->page;
+	uint32_t count, gpu_id = __atomic_load_n(&page->hint_gpu_id, __ATOMIC_RELAXED);
+	uint64_t in_ns = __atomic_load_n(&page->hint_ns, __ATOMIC_RELAXED);
+	bool all;
+
+	__atomic_store_n(&page->armed, GP_ARMED_BUSY, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	count = __atomic_load_n(&page->hint_count, __ATOMIC_RELAXED);
+	all = count != client->hint_count;
+	client->hint_count = count;
+	for (uint32_t i = 0; i < client->slot_count; i++) {
+		struct gp_queue_entry *queue = client->slots[i].queue;
+
+		if (!queue)
+			continue;
+		count = __atomic_load_n(&page->queues[i].hint_count, __ATOMIC_RELAXED);
+		if (count != queue->hint_count) {
+			queue->hint_count = count;
+			queue_hint(daemon, queue, __atomic_load_n(&page->queues[i].hint_ns, __ATOMIC_RELAXED));
+		} else if (all && queue->wire.kind == GP_WIRE_COMPUTE && (!gpu_id || gpu_id == queue->wire.gpu_id)) {
+			queue_hint(daemon, queue, in_ns);
+		}
+	}
+}
+
+void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client)
+{
+	if (!client->page)
+		return;
+	queue_hints(daemon, client);
+	for (uint32_t i = 0; i < client->slot_count; i++)
+		if (client->slots[i].queue)
+			gp_queue_sample(daemon, client->slots[i].queue);
+}
+
+static void queue_overlay(struct gp_wire_attr *attr, const struct gp_wire_attr *over, bool with_priority)
+{
+	if (over->valid & GP_ATTR_PRIORITY && with_priority)
+		attr->priority = over->priority;
+	if (over->valid & GP_ATTR_WEIGHT)
+		attr->weight = over->weight;
+	if (over->valid & GP_ATTR_DEADLINE)
+		attr->deadline_ns = over->deadline_ns;
+	if (over->valid & GP_ATTR_BUDGET)
+		attr->budget_ns = over->budget_ns;
+	if (over->valid & GP_ATTR_GANG)
+		memcpy(attr->gang, over->gang, sizeof(attr->gang));
+}
+
+/* Queues of one process on several devices move together unless it said otherwise: a collective that runs on one device
+ * only waits for the others. */
+static uint32_t queue_gang(struct gp_daemon *daemon, struct gp_queue_entry *queue, const char *name)
+{
+	struct gp_client *client = queue->client;
+	char own[GP_WIRE_NAME_SIZE];
+	bool several = false;
+
+	if (*name)
+		return gp_gang_get(daemon, client->uid, name);
+	if (!daemon->config.auto_gang || client->is_unmanaged)
+		return 0;
+	for (uint32_t i = 0; i < client->slot_count; i++)
+		several |= client->slots[i].queue && client->slots[i].queue->device != queue->device;
+	if (!several)
+		return 0;
+	snprintf(own, sizeof(own), "\1%llx", (unsigned long long)client->device.tag);
+	return gp_gang_get(daemon, client->uid, own);
+}
+
+/* Process, then what the queue's own say, then what a command said; the user's ceiling over all. */
+static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	struct gp_client *client = queue->client;
+	struct gp_wire_attr attr = client->attr;
+	uint32_t gang = queue->attr.gang;
+
+	queue_overlay(&attr, &queue->wire.attr, queue->wire.kind == GP_WIRE_COMPUTE);
+	queue_overlay(&attr, &queue->set, true);
+	if (attr.priority > client->ceiling)
+		attr.priority = client->ceiling;
+	queue->attr = (struct gp_queue_attr){
+		.priority = attr.priority,
+		.weight = attr.weight,
+		.deadline_ns = attr.deadline_ns,
+		.budget_ns = attr.budget_ns,
+		.gang = queue_gang(daemon, queue, attr.gang),
+		.kind = queue->wire.kind == GP_WIRE_COPY ? GP_KIND_COPY : GP_KIND_COMPUTE,
+		.unseen = !(queue->wire.flags & GP_QUEUE_SEEN),
+		.tag = gp_queue_tag(queue),
+	};
+	gp_gang_put(daemon, gang);
+}
+
+static int queue_admit(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	uint64_t now_ns = gp_daemon_now_ns(daemon);
+
+	if (queue->in_core)
+		return gp_sched_queue_set_attr(daemon->sched, queue->core, &queue->attr, now_ns);
+	return gp_sched_queue_add(daemon->sched, queue->client->core, daemon->devices[queue->device].core, &queue->attr,
+				  now_ns, &queue->core);
+}
+
+/* An edf budget that the admission test refuses is said, and the queue goes on without its deadline. */
+static int queue_admit_some(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	int r = queue_admit(daemon, queue);
+
+	if (r != -EDQUOT)
+		return r;
+	gp_log("process %d (%s), queue %u: its deadline of %llu ns with a budget of %llu ns does not fit; it runs without",
+	       queue->client->device.pid, queue->client->name, queue->wire.queue_id,
+	       (unsigned long long)queue->attr.deadline_ns, (unsigned long long)queue->attr.budget_ns);
+	queue->attr.deadline_ns = queue->attr.budget_ns = 0;
+	return queue_admit(daemon, queue);
+}
+
+void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	queue_make_attr(daemon, queue);
+	if (queue->in_core && queue_admit_some(daemon, queue))
+		gp_log("process %d, queue %u: attributes refused", queue->client->device.pid, queue->wire.queue_id);
+	daemon->dirty = true;
+}
+
+void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	struct gp_client *client = queue->client;
+	struct gp_client_attr attr = { .tag = client->device.tag };
+	int r = 0;
+
+	/* A queue with global wave sync cannot be suspended: it is listed and never ordered. */
+	if (queue->in_core || queue->wire.flags & GP_QUEUE_GWS)
+		return;
+	if (!client->in_core) {
+		r = gp_sched_client_add(daemon->sched, &attr, &client->core);
+		client->in_core = !r;
+	}
+	if (!r)
+		r = queue_admit_some(daemon, queue);
+	if (r) {
+		gp_log("process %d (%s), queue %u is not scheduled: %s (queues_max, clients_max)", client->device.pid,
+		       client->name, queue->wire.queue_id, strerror(-r));
+		return;
+	}
+	queue->in_core = true;
+	daemon->sampling_dirty = true;
+	queue->order_place = GP_NO_PLACE;
+	daemon->by_core[queue->core.index] = queue;
+	if (queue->closed)
+		gp_sched_gate_lost(daemon->sched, queue->core, false, gp_daemon_now_ns(daemon));
+	queue_tell_core(daemon, queue, gp_daemon_now_ns(daemon));
+	daemon->dirty = true;
+}
+
+void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	if (!queue->in_core)
+		return;
+	gp_plan_queue_gone(daemon, queue);
+	gp_sched_queue_remove(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
+	gp_events_flush(daemon); /* while its name is still known */
+	daemon->by_core[queue->core.index] = NULL;
+	queue->in_core = false;
+	daemon->dirty = true;
+}
+
+void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open)
+{
+	if (queue->closed == open)
+		daemon->sampling_dirty = true;
+	queue->closed = !open;
+}
+
+void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open)
+{
+	gp_queue_gate(daemon, queue, open);
+	if (queue->in_core)
+		gp_sched_gate_lost(daemon->sched, queue->core, open, gp_daemon_now_ns(daemon));
+	daemon->dirty = true;
+}
+
+static int queue_slot(struct gp_client *client, const struct gp_wire_queue *wire, struct gp_slot **ret_slot)
+{
+	struct gp_slot *slots, *slot;
+	uint32_t count = client->slot_count;
+
+	if (wire->slot >= count) {
+		while (count <= wire->slot)
+			count = count ? count * 2 : 8;
+		slots = realloc(client->slots, count * sizeof(*slots));
+		if (!slots)
+			return -ENOMEM;
+		memset(slots + client->slot_count, 0, (count - client->slot_count) * sizeof(*slots));
+		client->slots = slots;
+		client->slot_count = count;
+	}
+	slot = &client->slots[wire->slot];
+	if (slot->queue)
+		return -EEXIST;
+	if (slot->used && (int32_t)(wire->generation - slot->generation) <= 0)
+		return -ESTALE;
+	*ret_slot = slot;
+	return 0;
+}
+
+int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_queue *wire)
+{
+	struct gp_device_entry *device = gp_device_find(daemon, wire->gpu_id);
+	struct gp_queue_entry *queue;
+	struct gp_slot *slot;
+	int r;
+
+	if (!device)
+		return -ENODEV;
+	r = queue_slot(client, wire, &slot);
+	if (r)
+		return r;
+	queue = calloc(1, sizeof(*queue));
+	if (!queue)
+		return -ENOMEM;
+	queue->client = client;
+	queue->device = (uint32_t)(device - daemon->devices);
+	queue->wire = *wire;
+	queue->order_place = GP_NO_PLACE;
+	queue->closed = wire->flags & GP_QUEUE_CLOSED;
+	*slot = (struct gp_slot){ queue, wire->generation, true };
+	client->queue_count++;
+	queue->device_next = device->queues;
+	if (queue->device_next)
+		queue->device_next->device_prev = queue;
+	device->queues = queue;
+	device->queue_count++;
+	if (client->page) {
+		/* Counters of before do not count as progress. */
+		queue->completed = __atomic_load_n(&client->page->queues[wire->slot].completed, __ATOMIC_RELAXED);
+		queue->written = queue->completed;
+		queue->hint_count = __atomic_load_n(&client->page->queues[wire->slot].hint_count, __ATOMIC_RELAXED);
+	}
+	queue_make_attr(daemon, queue);
+	daemon->metrics_dirty = daemon->sampling_dirty = true;
+	return 0;
+}
+
+void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	struct gp_device_entry *device = &daemon->devices[queue->device];
+
+	gp_queue_leave(daemon, queue);
+	gp_gang_put(daemon, queue->attr.gang);
+	if (queue->device_prev)
+		queue->device_prev->device_next = queue->device_next;
+	else
+		device->queues = queue->device_next;
+	if (queue->device_next)
+		queue->device_next->device_prev = queue->device_prev;
+	device->queue_count--;
+	queue->client->slots[queue->wire.slot].queue = NULL;
+	queue->client->queue_count--;
+	daemon->metrics_dirty = daemon->sampling_dirty = true;
+	free(queue);
+}

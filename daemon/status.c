@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* STATUS as JSON: docs/status.md is its contract. Users see their own clients; of others only that they are there. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "daemon/daemon.h"
+#include "daemon/unmanaged.h"
+
+static const char *const status_units[] = { "device", "process", "queue" };
+
+static const char *status_gate(const struct gp_queue_entry *queue, const struct gp_queue_info *info)
+{
+	static const char *const names[] = { "open", "closing", "closed", "opening", "unknown", "quarantined" };
+
+	if (!info)
+		return queue->closed ? "closed" : "open";
+	return names[info->gate];
+}
+
+static void status_cost(struct gp_text *text, const char *name, const struct gp_hist *hist, uint64_t prior_ns)
+{
+	static const struct {
+		const char *name;
+		uint32_t permille;
+	} quantiles[] = { { "p50", 500 }, { "p90", 900 }, { "p99", 990 } };
+
+	gp_text_open(text, name, '{');
+	gp_text_u64(text, "prior", prior_ns);
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
+		if (hist->count)
+			gp_text_u64(text, quantiles[i].name, gp_hist_quantile(hist, quantiles[i].permille));
+		else
+			gp_text_null(text, quantiles[i].name);
+	}
+	gp_text_u64(text, "count", hist->count);
+	gp_text_close(text, '}');
+}
+
+static void status_stats(struct gp_daemon *daemon, const struct gp_device_entry *device, struct gp_text *text)
+{
+	struct gp_stats stats = { 0 };
+	const struct {
+		const char *name;
+		uint64_t value;
+	} * entry, entries[] = { { "plans", (gp_sched_stats(daemon->sched, device->core, &stats), stats.plans) },
+				 { "transactions", stats.transactions },
+				 { "closes", stats.closes },
+				 { "opens", stats.opens },
+				 { "preemptions", stats.preemptions },
+				 { "inversions", stats.inversions },
+				 { "inversion_ns", stats.inversion_ns },
+				 { "inversion_ns_max", stats.inversion_ns_max },
+				 { "turns", stats.turns },
+				 { "hints", stats.hints },
+				 { "hints_missed", stats.hints_missed },
+				 { "aged", stats.aged },
+				 { "quarantines", stats.quarantines },
+				 { "timeouts", stats.timeouts },
+				 { "order_failures", stats.order_failures },
+				 { "stale_acks", stats.stale_acks } };
+
+	gp_text_open(text, "stats", '{');
+	for (entry = entries; entry < entries + sizeof(entries) / sizeof(entries[0]); entry++)
+		gp_text_u64(text, entry->name, entry->value);
+	gp_text_open(text, "left_open", '{');
+	for (uint32_t i = 0; i < GP_WHY_COUNT; i++)
+		if (stats.left_open[i])
+			gp_text_u64(text, gp_why_name((enum gp_why)i), stats.left_open[i]);
+	gp_text_close(text, '}');
+	gp_text_close(text, '}');
+}
+
+void gp_device_use(const struct gp_device_entry *device, uint32_t *ret_slots, uint32_t *ret_processes)
+{
+	uint32_t slots = device->unmanaged_queues;
+
+	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
+		slots += q->wire.kind == GP_WIRE_COMPUTE && !q->closed && !q->client->is_unmanaged;
+	*ret_slots = slots;
+	*ret_processes = device->clients + device->unmanaged_processes;
+}
+
+static void status_device(struct gp_daemon *daemon, const struct gp_device_entry *device, struct gp_text *text)
+{
+	const struct gp_device_info *info = &device->info;
+	uint32_t slots, processes;
+
+	gp_device_use(device, &slots, &processes);
+	gp_text_open(text, NULL, '{');
+	gp_text_u64(text, "gpu_id", info->gpu_id);
+	gp_text_u64(text, "node", info->node);
+	gp_text_string(text, "backend", daemon->ops->name);
+	gp_text_string(text, "name", info->name);
+	gp_text_string(text, "driver", info->driver);
+	gp_text_string(text, "bdf", *info->bdf ? info->bdf : NULL);
+	gp_text_u64(text, "cu_count", info->cu_count);
+	gp_text_u64(text, "slot_count", info->slot_count);
+	gp_text_u64(text, "process_count_max", info->process_count_max);
+	gp_text_u64(text, "memory_bytes", info->memory_size);
+	gp_text_string(text, "mechanism", gp_mechanism_name(info->mechanism));
+	gp_text_string(text, "unit", status_units[info->unit]);
+	gp_text_bool(text, "stops_all", info->stops_all);
+	gp_text_bool(text, "kernel_reopens", info->kernel_reopens);
+	gp_text_bool(text, "self_switching", false);
+	status_cost(text, "close_ns", &device->close_hist, device->close_prior_ns);
+	status_cost(text, "open_ns", &device->open_hist, device->open_prior_ns);
+	gp_text_string(text, "cost_source", device->cost_source);
+	gp_text_open(text, "findings", '[');
+	for (uint32_t i = 0; i < info->finding_count; i++) {
+		gp_text_open(text, NULL, '{');
+		gp_text_string(text, "mechanism", gp_mechanism_name(info->findings[i].mechanism));
+		gp_text_bool(text, "usable", info->findings[i].usable);
+		gp_text_string(text, "text", info->findings[i].text);
+		gp_text_close(text, '}');
+	}
+	gp_text_close(text, ']');
+	gp_text_u64(text, "slots_used", slots);
+	gp_text_u64(text, "processes", processes);
+	gp_text_bool(text, "oversubscribed",
+		     (info->slot_count && slots > info->slot_count) ||
+			     (info->process_count_max && processes > info->process_count_max));
+	gp_text_bool(text, "stopped", device->stopped);
+	gp_text_string(text, "stopped_why", device->stopped ? device->stopped_why : NULL);
+	gp_text_u64(text, "starvation_bound_ns", gp_sched_starvation_bound_ns(daemon->sched, device->core));
+	status_stats(daemon, device, text);
+	gp_text_close(text, '}');
+}
+
+static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *queue, struct gp_text *text)
+{
+	struct gp_queue_info info;
+	bool known = queue->in_core && !gp_sched_queue_info(daemon->sched, queue->core, &info);
+
+	gp_text_open(text, NULL, '{');
+	gp_text_u64(text, "gpu_id", queue->wire.gpu_id);
+	gp_text_u64(text, "queue_id", queue->wire.queue_id);
+	gp_text_u64(text, "slot", queue->wire.slot);
+	gp_text_string(text, "kind", queue->wire.kind == GP_WIRE_COPY ? "copy" : "compute");
+	gp_text_bool(text, "seen", queue->wire.flags & GP_QUEUE_SEEN);
+	gp_text_i64(text, "priority", queue->attr.priority);
+	gp_text_bool(text, "scheduled", queue->in_core);
+	gp_text_string(text, "gate", status_gate(queue, known ? &info : NULL));
+	gp_text_bool(text, "has_work", queue->pending);
+	gp_text_bool(text, "blocked", queue->blocked);
+	if (queue->client->page) {
+		gp_text_u64(text, "written", queue->written);
+		gp_text_u64(text, "completed", queue->completed);
+		gp_text_u64(text, "pending", queue->written > queue->completed ? queue->written - queue->completed : 0);
+	} else {
+		gp_text_null(text, "written");
+		gp_text_null(text, "completed");
+		gp_text_null(text, "pending");
+	}
+	if (known) {
+		gp_text_u64(text, "run_ns", info.run_ns);
+		gp_text_u64(text, "wait_ns", info.wait_ns);
+	} else {
+		gp_text_null(text, "run_ns");
+		gp_text_null(text, "wait_ns");
+	}
+	gp_text_u64(text, "preemptions", queue->preemptions);
+	gp_text_u64(text, "closes", queue->closes);
+	gp_text_u64(text, "opens", queue->opens);
+	gp_text_close(text, '}');
+}
+
+void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, struct gp_text *text)
+{
+	char user[64];
+
+	gp_text_open(text, NULL, '{');
+	gp_text_i64(text, "pid", client->device.pid);
+	gp_text_u64(text, "uid", client->uid);
+	gp_text_string(text, "user", gp_access_user(client->uid, user, sizeof(user)));
+	gp_text_string(text, "name", client->name);
+	gp_text_string(text, "runtime", *client->runtime ? client->runtime : NULL);
+	gp_text_string(text, "agent", *client->agent ? client->agent : NULL);
+	gp_text_bool(text, "managed", !client->is_unmanaged);
+	gp_text_u64(text, "connected_real_ns", gp_now_ns() - client->connected_ns);
+	gp_text_i64(text, "priority", client->attr.priority);
+	gp_text_i64(text, "ceiling", client->ceiling);
+	gp_text_u64(text, "weight", client->attr.weight);
+	gp_text_u64(text, "deadline_ns", client->attr.deadline_ns);
+	gp_text_u64(text, "budget_ns", client->attr.budget_ns);
+	gp_text_string(text, "gang", *client->attr.gang ? client->attr.gang : NULL);
+	gp_text_string(text, "mechanism", gp_mechanism_name(client->device.mechanism));
+	gp_text_string(text, "mechanism_why", client->mechanism_why);
+	gp_text_bool(text, "answers", client->answers);
+	gp_text_bool(text, "doorbells_seen", client->device.flags & GP_HELLO_DOORBELLS);
+	gp_text_open(text, "queues", '[');
+	for (uint32_t i = 0; i < client->slot_count; i++)
+		if (client->slots[i].queue)
+			status_queue(daemon, client->slots[i].queue, text);
+	gp_text_close(text, ']');
+	gp_text_close(text, '}');
+}
+
+static void status_hidden(struct gp_daemon *daemon, const struct gp_client *client, struct gp_text *text)
+{
+	gp_text_open(text, NULL, '{');
+	gp_text_bool(text, "hidden", true);
+	gp_text_open(text, "gpu_ids", '[');
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		bool here = false;
+
+		for (uint32_t k = 0; k < client->slot_count; k++)
+			here |= client->slots[k].queue && client->slots[k].queue->device == i;
+		if (here)
+			gp_text_u64(text, NULL, daemon->devices[i].info.gpu_id);
+	}
+	gp_text_close(text, ']');
+	gp_text_u64(text, "queues", client->queue_count);
+	gp_text_close(text, '}');
+}
+
+static void status_daemon(struct gp_daemon *daemon, struct gp_text *text)
+{
+	const struct gp_counters *counters = &daemon->counters;
+
+	gp_text_open(text, "daemon", '{');
+	gp_text_string(text, "version", GP_VERSION);
+	gp_text_i64(text, "pid", getpid());
+	gp_text_u64(text, "uptime_real_ns", gp_now_ns() - daemon->started_ns);
+	gp_text_string(text, "policy", daemon->config.policy);
+	gp_text_u64(text, "lease_ms", daemon->config.lease_ns / 1000000);
+	gp_text_u64(text, "dilation", daemon->dilation);
+	gp_text_open(text, "config", '[');
+	for (uint32_t i = 0; i < daemon->config.file_count; i++)
+		gp_text_string(text, NULL, daemon->config.files[i]);
+	gp_text_close(text, ']');
+	gp_text_open(text, "counters", '{');
+	gp_text_u64(text, "clients_seen", counters->clients_seen);
+	gp_text_u64(text, "orders", counters->orders);
+	gp_text_u64(text, "order_failures", counters->order_failures);
+	gp_text_u64(text, "leases_lost", counters->leases_lost);
+	gp_text_u64(text, "messages", counters->messages);
+	gp_text_u64(text, "messages_refused", counters->messages_refused);
+	gp_text_u64(text, "connections_refused", counters->peers_refused);
+	gp_text_u64(text, "wakeups", counters->wakeups);
+	gp_text_u64(text, "decisions", counters->decisions);
+	gp_text_close(text, '}');
+	gp_text_close(text, '}');
+}
+
+void gp_status_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text)
+{
+	bool all = gp_access_sees_all(daemon, peer);
+
+	gp_text_open(text, NULL, '{');
+	gp_text_u64(text, "schema", 1);
+	status_daemon(daemon, text);
+	gp_text_open(text, "devices", '[');
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		status_device(daemon, &daemon->devices[i], text);
+	gp_text_close(text, ']');
+	gp_text_open(text, "clients", '[');
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		const struct gp_client *client = daemon->clients[i];
+
+		if (!client || client->is_unmanaged)
+			continue;
+		if (all || client->uid == peer->uid)
+			gp_status_client(daemon, client, text);
+		else
+			status_hidden(daemon, client, text);
+	}
+	gp_text_close(text, ']');
+	gp_unmanaged_write(daemon, all ? NULL : peer, text);
+	gp_text_close(text, '}');
+	gp_text_add(text, "\n");
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes that use the GPU without an agent (static, setuid, not started by `gpreempt run`): found in the driver's
+ * own list, /sys/class/kfd/kfd/proc. What is read there is the kernel's, but a process may end while it is being read.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "daemon/unmanaged.h"
+#include "device/kfd/topology.h"
+
+#define UNMANAGED_MAX       1024u
+#define UNMANAGED_QUEUE_MAX 1024u
+#define UNMANAGED_DEPTH_MAX 128 /* ancestors */
+
+struct unmanaged_process {
+	pid_t pid;
+	uid_t uid;
+	char name[GP_WIRE_NAME_SIZE];
+	uint32_t queue_count;
+	uint64_t devices; /* bits */
+	bool paused;
+};
+
+struct gp_unmanaged_set {
+	uint32_t count;
+	struct unmanaged_process processes[UNMANAGED_MAX];
+};
+
+static pid_t unmanaged_parent(pid_t pid)
+{
+	char path[64], text[512], *at;
+	size_t size;
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	stream = fopen(path, "re");
+	if (!stream)
+		return 0;
+	size = fread(text, 1, sizeof(text) - 1, stream);
+	fclose(stream);
+	text[size] = '\0';
+	at = strrchr(text, ')'); /* the name may contain anything, also a ')' */
+	return at && at[1] ? (pid_t)strtol(at + 4, NULL, 10) : 0;
+}
+
+bool gp_process_descends(pid_t pid, pid_t ancestor)
+{
+	for (int i = 0; i < UNMANAGED_DEPTH_MAX && pid > 0; i++) {
+		if (pid == ancestor)
+			return true;
+		pid = unmanaged_parent(pid);
+	}
+	return false;
+}
+
+static bool unmanaged_number(const char *text, uint32_t *ret_number)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (!isdigit((unsigned char)*text) || *end || number > INT32_MAX)
+		return false;
+	*ret_number = (uint32_t)number;
+	return true;
+}
+
+bool gp_unmanaged_uses_gpu(pid_t pid)
+{
+	DIR *folder = opendir(GP_KFD_SYSFS "/proc");
+	struct dirent *entry;
+	bool found = false;
+	uint32_t number;
+
+	while (folder && !found && (entry = readdir(folder)))
+		found = unmanaged_number(entry->d_name, &number) && gp_process_descends((pid_t)number, pid);
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+static void unmanaged_name(struct unmanaged_process *process)
+{
+	char path[64];
+	struct stat st;
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "/proc/%d", process->pid);
+	if (!stat(path, &st))
+		process->uid = st.st_uid;
+	snprintf(path, sizeof(path), "/proc/%d/comm", process->pid);
+	stream = fopen(path, "re");
+	if (stream && fgets(process->name, sizeof(process->name), stream))
+		process->name[strcspn(process->name, "\n")] = '\0';
+	if (stream)
+		fclose(stream);
+}
+
+/* Its queues, counted per device. */
+static void unmanaged_queues(struct gp_daemon *daemon, struct unmanaged_process *process)
+{
+	char path[320];
+	struct dirent *entry;
+	uint32_t id, gpu_id;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues", process->pid);
+	folder = opendir(path);
+	while (folder && process->queue_count < UNMANAGED_QUEUE_MAX && (entry = readdir(folder))) {
+		struct gp_device_entry *device;
+		uint64_t value, type = 0;
+
+		if (!unmanaged_number(entry->d_name, &id))
+			continue;
+		snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues/%u/gpuid", process->pid, id);
+		if (gp_kfd_read_number(path, &value))
+			continue;
+		gpu_id = (uint32_t)value;
+		snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues/%u/type", process->pid, id);
+		gp_kfd_read_number(path, &type);
+		device = gp_device_find(daemon, gpu_id);
+		process->queue_count++;
+		if (!device)
+			continue;
+		device->unmanaged_queues += gp_kfd_is_compute((uint32_t)type);
+		if (!(process->devices >> (device - daemon->devices) & 1))
+			device->unmanaged_processes++;
+		process->devices |= 1ull << (device - daemon->devices);
+	}
+	if (folder)
+		closedir(folder);
+}
+
+static bool unmanaged_is_client(const struct gp_daemon *daemon, pid_t pid)
+{
+	for (uint32_t i = 0; i < daemon->client_top; i++)
+		if (daemon->clients[i] && daemon->clients[i]->device.pid == pid && daemon->clients[i]->peer)
+			return true;
+	return false;
+}
+
+void gp_unmanaged_scan(struct gp_daemon *daemon)
+{
+	struct gp_unmanaged_set *set = daemon->unmanaged;
+	struct dirent *entry;
+	uint32_t pid;
+	DIR *folder;
+
+	if (strcmp(daemon->ops->name, "kfd"))
+		return;
+	if (!set)
+		set = daemon->unmanaged = calloc(1, sizeof(*set));
+	folder = set ? opendir(GP_KFD_SYSFS "/proc") : NULL;
+	if (!folder)
+		return;
+	set->count = 0;
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		daemon->devices[i].unmanaged_queues = daemon->devices[i].unmanaged_processes = 0;
+	while (set->count < UNMANAGED_MAX && (entry = readdir(folder))) {
+		struct unmanaged_process process = { 0 };
+
+		if (!unmanaged_number(entry->d_name, &pid) || unmanaged_is_client(daemon, (pid_t)pid))
+			continue;
+		process.pid = (pid_t)pid;
+		unmanaged_queues(daemon, &process);
+		if (!process.queue_count)
+			continue; /* has the device open, and nothing on it: the daemon itself, rocminfo */
+		unmanaged_name(&process);
+		set->processes[set->count++] = process;
+	}
+	closedir(folder);
+}
+
+void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	(void)daemon;
+	(void)now_ns;
+}
+
+void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text)
+{
+	gp_text_open(text, "unmanaged", '[');
+	for (uint32_t i = 0; daemon->unmanaged && i < daemon->unmanaged->count; i++) {
+		const struct unmanaged_process *process = &daemon->unmanaged->processes[i];
+		bool hidden = peer && peer->uid != process->uid;
+
+		gp_text_open(text, NULL, '{');
+		if (hidden) {
+			gp_text_bool(text, "hidden", true);
+		} else {
+			gp_text_i64(text, "pid", process->pid);
+			gp_text_u64(text, "uid", process->uid);
+			gp_text_string(text, "name", process->name);
+		}
+		gp_text_u64(text, "queues", process->queue_count);
+		gp_text_open(text, "gpu_ids", '[');
+		for (uint32_t k = 0; k < daemon->device_count; k++)
+			if (process->devices >> k & 1)
+				gp_text_u64(text, NULL, daemon->devices[k].info.gpu_id);
+		gp_text_close(text, ']');
+		gp_text_bool(text, "paused", process->paused);
+		gp_text_close(text, '}');
+	}
+	gp_text_close(text, ']');
+}
+
+void gp_unmanaged_fini(struct gp_daemon *daemon)
+{
+	free(daemon->unmanaged);
+	daemon->unmanaged = NULL;
+}

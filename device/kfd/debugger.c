@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/* Owns the threads that act as debugger, and what is to be done to each client, in order. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "device/kfd/debugger.h"
+#include "device/kfd/trap.h"
+
+#define DEBUGGER_THREADS 4u
+#define DEBUGGER_TRY_MS  2000
+
+enum debugger_kind { DEBUGGER_ATTACH, DEBUGGER_DETACH, DEBUGGER_NEW, DEBUGGER_APPLY };
+
+struct debugger_job {
+	struct debugger_job *next;
+	enum debugger_kind kind;
+	uint32_t fallback, gpu_id, count;
+	bool tell; /* DETACH: the daemon waits for it */
+	uint64_t seq;
+	struct gp_device_change changes[];
+};
+
+/* One client. Freed by the thread that has done its last job. */
+struct debugger_target {
+	struct debugger_target *next, *next_ready;
+	uint64_t tag;
+	pid_t pid;
+	int pidfd;
+	struct debugger_job *jobs, **jobs_tail; /* lock */
+	bool queued, gone;                      /* lock: in the ready list or being worked on; no more jobs come */
+	bool enabled;                           /* only the thread that works on it */
+};
+
+struct gp_kfd_debugger {
+	struct gp_backend *backend;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct debugger_target *targets, *ready, **ready_tail; /* lock */
+	bool stopping;                                         /* lock */
+	pthread_t threads[DEBUGGER_THREADS];
+	uint32_t thread_count;
+};
+
+static uint64_t debugger_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static void debugger_attach_job(struct gp_kfd_debugger *debugger, struct debugger_target *target,
+				const struct debugger_job *job)
+{
+	const struct gp_device_host *host = &debugger->backend->host;
+	char why[GP_DEVICE_TEXT_SIZE];
+	int r = target->enabled ? 0 : gp_kfd_trap_enable(debugger->backend->fd, target->pid, target->pidfd);
+
+	target->enabled |= !r;
+	if (!r)
+		r = gp_kfd_trap_clear_new(debugger->backend->fd, target->pid);
+	if (!r) {
+		host->mechanism(host->daemon, target->tag, GP_MECHANISM_DEBUGGER, "gpreemptd is its debugger");
+		return;
+	}
+	if (r == -EALREADY)
+		snprintf(why, sizeof(why), "another debugger has it already (rocgdb?)");
+	else if (r == -EPERM)
+		snprintf(why, sizeof(why),
+			 "gpreemptd may not be its debugger: it is being traced, or CAP_SYS_PTRACE is missing");
+	else
+		snprintf(why, sizeof(why), "gpreemptd could not become its debugger: %s", strerror(-r));
+	if (target->enabled)
+		gp_kfd_trap_disable(debugger->backend->fd, target->pid);
+	target->enabled = false;
+	host->mechanism(host->daemon, target->tag, job->fallback, why);
+}
+
+static void debugger_apply_job(struct gp_kfd_debugger *debugger, struct debugger_target *target,
+			       struct debugger_job *job)
+{
+	const struct gp_device_host *host = &debugger->backend->host;
+	struct gp_device_done done = { .seq = job->seq,
+				       .gpu_id = job->gpu_id,
+				       .count = job->count,
+				       .changes = job->changes };
+	char why[GP_DEVICE_TEXT_SIZE];
+	int r = -ENOTCONN;
+
+	done.issue_ns = debugger_now_ns();
+	if (target->enabled)
+		r = gp_kfd_trap_change(debugger->backend->fd, target->pid, job->changes, job->count,
+				       debugger->backend->config.grace);
+	done.done_ns = debugger_now_ns();
+	for (uint32_t i = 0; i < job->count; i++) {
+		if (r < 0)
+			job->changes[i].result = r;
+		if (job->changes[i].result != -EIO)
+			continue;
+		snprintf(why, sizeof(why), "the driver could not preempt queue %u of process %d",
+			 job->changes[i].queue_id, target->pid);
+		host->failed(host->daemon, job->gpu_id, why);
+	}
+	host->done(host->daemon, target->tag, &done);
+}
+
+static void debugger_do(struct gp_kfd_debugger *debugger, struct debugger_target *target, struct debugger_job *job)
+{
+	const struct gp_device_host *host = &debugger->backend->host;
+
+	switch (job->kind) {
+	case DEBUGGER_ATTACH: debugger_attach_job(debugger, target, job); break;
+	case DEBUGGER_NEW:
+		if (target->enabled)
+			gp_kfd_trap_clear_new(debugger->backend->fd, target->pid);
+		break;
+	case DEBUGGER_APPLY: debugger_apply_job(debugger, target, job); break;
+	case DEBUGGER_DETACH:
+		if (target->enabled)
+			gp_kfd_trap_disable(debugger->backend->fd, target->pid);
+		target->enabled = false;
+		if (job->tell)
+			host->mechanism(host->daemon, target->tag, GP_MECHANISM_NONE, "its runtime is disabled");
+		break;
+	}
+}
+
+static void debugger_free(struct gp_kfd_debugger *debugger, struct debugger_target *target)
+{
+	struct debugger_target **at = &debugger->targets;
+
+	while (*at != target)
+		at = &(*at)->next;
+	*at = target->next;
+	close(target->pidfd);
+	free(target);
+}
+
+static void debugger_make_ready(struct gp_kfd_debugger *debugger, struct debugger_target *target)
+{
+	target->queued = true;
+	target->next_ready = NULL;
+	*debugger->ready_tail = target;
+	debugger->ready_tail = &target->next_ready;
+	pthread_cond_signal(&debugger->wake);
+}
+
+static void *debugger_thread(void *context)
+{
+	struct gp_kfd_debugger *debugger = context;
+	struct debugger_target *target;
+	struct debugger_job *job;
+
+	pthread_mutex_lock(&debugger->lock);
+	for (;;) {
+		while (!debugger->ready && !debugger->stopping)
+			pthread_cond_wait(&debugger->wake, &debugger->lock);
+		target = debugger->ready;
+		if (!target)
+			break;
+		debugger->ready = target->next_ready;
+		if (!debugger->ready)
+			debugger->ready_tail = &debugger->ready;
+		job = target->jobs;
+		target->jobs = job->next;
+		if (!target->jobs)
+			target->jobs_tail = &target->jobs;
+		pthread_mutex_unlock(&debugger->lock);
+		debugger_do(debugger, target, job);
+		free(job);
+		pthread_mutex_lock(&debugger->lock);
+		target->queued = false;
+		if (target->jobs)
+			debugger_make_ready(debugger, target);
+		else if (target->gone)
+			debugger_free(debugger, target);
+	}
+	pthread_mutex_unlock(&debugger->lock);
+	return NULL;
+}
+
+static int debugger_push(struct gp_kfd_debugger *debugger, struct debugger_target *target,
+			 const struct debugger_job *what, const struct gp_device_change *changes)
+{
+	struct debugger_job *job = malloc(sizeof(*job) + what->count * sizeof(job->changes[0]));
+
+	if (!job)
+		return -ENOMEM;
+	*job = *what;
+	job->next = NULL;
+	if (what->count)
+		memcpy(job->changes, changes, what->count * sizeof(job->changes[0]));
+	pthread_mutex_lock(&debugger->lock);
+	*target->jobs_tail = job;
+	target->jobs_tail = &job->next;
+	if (!target->queued)
+		debugger_make_ready(debugger, target);
+	pthread_mutex_unlock(&debugger->lock);
+	return 0;
+}
+
+void gp_kfd_debugger_attach(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint32_t fallback)
+{
+	const struct gp_device_host *host = &debugger->backend->host;
+	struct debugger_target *target = client->backend;
+	struct debugger_job job = { .kind = DEBUGGER_ATTACH, .fallback = fallback };
+
+	if (!target) {
+		target = calloc(1, sizeof(*target));
+		if (target)
+			target->pidfd = fcntl(client->pidfd, F_DUPFD_CLOEXEC, 3);
+		if (!target || target->pidfd < 0) {
+			free(target);
+			host->mechanism(host->daemon, client->tag, fallback,
+					"gpreemptd is out of memory or descriptors");
+			return;
+		}
+		target->tag = client->tag;
+		target->pid = client->pid;
+		target->jobs_tail = &target->jobs;
+		pthread_mutex_lock(&debugger->lock);
+		target->next = debugger->targets;
+		debugger->targets = target;
+		pthread_mutex_unlock(&debugger->lock);
+		client->backend = target;
+	}
+	if (debugger_push(debugger, target, &job, NULL))
+		host->mechanism(host->daemon, client->tag, fallback, "gpreemptd is out of memory");
+}
+
+void gp_kfd_debugger_detach(struct gp_kfd_debugger *debugger, struct gp_device_client *client, bool gone)
+{
+	struct debugger_target *target = client->backend;
+	struct debugger_job job = { .kind = DEBUGGER_DETACH, .tell = !gone };
+
+	if (gone) {
+		client->backend = NULL;
+		pthread_mutex_lock(&debugger->lock);
+		target->gone = true;
+		pthread_mutex_unlock(&debugger->lock);
+	}
+	debugger_push(debugger, target, &job, NULL);
+}
+
+void gp_kfd_debugger_queue_added(struct gp_kfd_debugger *debugger, struct gp_device_client *client)
+{
+	struct debugger_job job = { .kind = DEBUGGER_NEW };
+
+	debugger_push(debugger, client->backend, &job, NULL);
+}
+
+int gp_kfd_debugger_apply(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint64_t seq,
+			  uint32_t gpu_id, const struct gp_device_change *changes, uint32_t count)
+{
+	struct debugger_job job = { .kind = DEBUGGER_APPLY, .seq = seq, .gpu_id = gpu_id, .count = count };
+
+	if (!client->backend)
+		return -ENOTCONN;
+	return debugger_push(debugger, client->backend, &job, changes);
+}
+
+int gp_kfd_debugger_create(struct gp_backend *backend, struct gp_kfd_debugger **ret_debugger, struct gp_error *error)
+{
+	struct gp_kfd_debugger *debugger = calloc(1, sizeof(*debugger));
+
+	if (!debugger)
+		return gp_error_set(error, -ENOMEM, "no memory for the debugger's threads");
+	debugger->backend = backend;
+	debugger->ready_tail = &debugger->ready;
+	pthread_mutex_init(&debugger->lock, NULL);
+	pthread_cond_init(&debugger->wake, NULL);
+	while (debugger->thread_count < DEBUGGER_THREADS &&
+	       !pthread_create(&debugger->threads[debugger->thread_count], NULL, debugger_thread, debugger))
+		debugger->thread_count++;
+	if (!debugger->thread_count) {
+		free(debugger);
+		return gp_error_set(error, -EAGAIN, "cannot start a thread");
+	}
+	*ret_debugger = debugger;
+	return 0;
+}
+
+/* Clients that are still there are let go as well: the kernel would do it at our exit, but a fini must not rely on it.
+ */
+void gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger)
+{
+	struct debugger_target *target;
+
+	if (!debugger)
+		return;
+	pthread_mutex_lock(&debugger->lock);
+	debugger->stopping = true;
+	pthread_cond_broadcast(&debugger->wake);
+	pthread_mutex_unlock(&debugger->lock);
+	for (uint32_t i = 0; i < debugger->thread_count; i++)
+		pthread_join(debugger->threads[i], NULL);
+	while ((target = debugger->targets)) {
+		if (target->enabled)
+			gp_kfd_trap_disable(debugger->backend->fd, target->pid);
+		debugger_free(debugger, target);
+	}
+	pthread_cond_destroy(&debugger->wake);
+	pthread_mutex_destroy(&debugger->lock);
+	free(debugger);
+}
+
+/* The child of the dry run: a process that may be debugged, and nothing more. */
+__attribute__((noreturn)) static void debugger_child(int ready, int end)
+{
+	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	char result = fd < 0 || gp_kfd_runtime_enable(fd, true) < 0 ? 'n' : 'y';
+	char byte;
+
+	if (write(ready, &result, 1) == 1 && read(end, &byte, 1) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+static const char *debugger_try_child(struct gp_backend *backend, pid_t child, int ready)
+{
+	struct pollfd wait = { .fd = ready, .events = POLLIN };
+	int pidfd = (int)syscall(SYS_pidfd_open, child, 0), r;
+	char result = 'n';
+
+	if (pidfd < 0)
+		return "this kernel has no pidfd_open";
+	if (poll(&wait, 1, DEBUGGER_TRY_MS) != 1 || read(ready, &result, 1) != 1 || result != 'y') {
+		close(pidfd);
+		return "a child of ours could not enable its runtime";
+	}
+	r = gp_kfd_trap_enable(backend->fd, child, pidfd);
+	close(pidfd);
+	if (r == -EPERM)
+		return "not permitted: CAP_SYS_PTRACE is missing, or a security module forbids it";
+	if (r)
+		return "the driver refuses a debugger here";
+	/* Older kernels want the tracer itself for every call: then holding a process stopped would be needed. */
+	r = gp_kfd_trap_clear_new(backend->fd, child);
+	if (gp_kfd_trap_disable(backend->fd, child) || r)
+		return "this kernel lets only the tracing thread act (Linux 6.12 or newer is needed)";
+	return NULL;
+}
+
+bool gp_kfd_debugger_try(struct gp_backend *backend, char *why, size_t why_size)
+{
+	int ready[2], end[2];
+	const char *problem = "cannot start a child process";
+	pid_t child;
+
+	if (pipe2(ready, O_CLOEXEC))
+		return false;
+	if (pipe2(end, O_CLOEXEC)) {
+		close(ready[0]);
+		close(ready[1]);
+		return false;
+	}
+	child = fork();
+	if (!child) {
+		close(end[1]);
+		debugger_child(ready[1], end[0]);
+	}
+	close(ready[1]);
+	close(end[0]);
+	if (child > 0)
+		problem = debugger_try_child(backend, child, ready[0]);
+	close(end[1]);
+	close(ready[0]);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	if (problem)
+		snprintf(why, why_size, "%s", problem);
+	return !problem;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The daemon as debugger of its clients: a few threads that seize, enable, detach, and then suspend and resume sets of
+ * queues. What is done to one client is done in the order it was asked for; different clients do not wait for each
+ * other beyond the number of threads. All functions are for the decision thread and do not block, except create and
+ * destroy.
+ */
+#ifndef GP_DEVICE_KFD_DEBUGGER_H
+#define GP_DEVICE_KFD_DEBUGGER_H
+
+#include "device/kfd/kfd.h"
+
+/* A dry run on a child of our own, without queues. true: it works; otherwise why. May take a second. */
+bool gp_kfd_debugger_try(struct gp_backend *backend, char *why, size_t why_size);
+
+int gp_kfd_debugger_create(struct gp_backend *backend, struct gp_kfd_debugger **ret_debugger, struct gp_error *error);
+void gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger); /* everything is let go first; NULL is fine */
+/* Ends in host->mechanism: DEBUGGER, or fallback and why. */
+void gp_kfd_debugger_attach(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint32_t fallback);
+void gp_kfd_debugger_detach(struct gp_kfd_debugger *debugger, struct gp_device_client *client, bool gone);
+void gp_kfd_debugger_queue_added(struct gp_kfd_debugger *debugger, struct gp_device_client *client);
+int gp_kfd_debugger_apply(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint64_t seq,
+			  uint32_t gpu_id, const struct gp_device_change *changes, uint32_t count);
+
+uint32_t gp_kfd_agent_mechanism(const struct gp_backend *backend, const struct gp_device_client *client);
+
+#endif

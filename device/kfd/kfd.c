@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kfd device: AMD GPUs through the stock driver. Which mechanism a client gets: the best of what the probe found
+ * and its agent can do. The daemon opens the device only to ask and to act as debugger; it owns no queue.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "device/kfd/debugger.h"
+#include "device/kfd/kfd.h"
+
+#define KFD_DEVICE        "/dev/kfd"
+#define KFD_PROCESSES     13u /* VMIDs 3..15, gfx9 */
+#define KFD_PROCESSES_CPX 6u  /* gfx9.4.3 with one XCC of several per node */
+#define KFD_PROCESSES_NEW 8u  /* gfx10 and later */
+#define KFD_GFX_942       90402u
+#define KFD_GFX_943_FIRST 90400u
+#define KFD_GFX_10        100000u
+#define KFD_GFX_11        110000u
+#define KFD_SLOTS_ASSUMED 24u
+
+static void kfd_describe(const struct gp_kfd_node *node, const struct gp_backend *backend, struct gp_device_info *info)
+{
+	*info = (struct gp_device_info){
+		.gpu_id = node->gpu_id,
+		.node = node->node,
+		.cu_count = (uint32_t)(node->simd_per_cu ? node->simd_count / node->simd_per_cu : 0),
+		.xcc_count = node->xcc_count ? (uint32_t)node->xcc_count : 1,
+		.slot_count = node->cp_queue_count ? (uint32_t)node->cp_queue_count : KFD_SLOTS_ASSUMED,
+		.process_count_max = KFD_PROCESSES,
+		.memory_size = node->memory_size,
+		/* Firmware scheduling by runlist stops everybody; MES (gfx11 and later) stops one queue. */
+		.stops_all = node->gfx_version < KFD_GFX_11,
+		.close_ns = backend->config.close_ns,
+		.open_ns = backend->config.open_ns,
+	};
+	snprintf(info->name, sizeof(info->name), "%s", node->name);
+	snprintf(info->driver, sizeof(info->driver), "KFD %u.%u, firmware %llu", backend->version_major,
+		 backend->version_minor, (unsigned long long)node->firmware);
+	snprintf(info->bdf, sizeof(info->bdf), "%04x:%02x:%02x.%x", (unsigned int)(node->domain & 0xffff),
+		 (unsigned int)(node->location_id >> 8 & 0xff), (unsigned int)(node->location_id >> 3 & 0x1f),
+		 (unsigned int)(node->location_id & 7));
+	if (node->gfx_version >= KFD_GFX_10)
+		info->process_count_max = KFD_PROCESSES_NEW;
+	else if (node->gfx_version >= KFD_GFX_943_FIRST && node->gfx_version <= KFD_GFX_942 && node->xcc_count == 1)
+		info->process_count_max = KFD_PROCESSES_CPX;
+}
+
+static int kfd_open(struct gp_backend *backend, struct gp_error *error)
+{
+	struct kfd_ioctl_get_version_args version = { 0 };
+	int r;
+
+	backend->fd = open(KFD_DEVICE, O_RDWR | O_CLOEXEC);
+	if (backend->fd < 0)
+		return gp_error_set(error, -errno, "cannot open " KFD_DEVICE ": %s (group render?)", strerror(errno));
+	r = gp_kfd_ioctl(backend->fd, AMDKFD_IOC_GET_VERSION, &version);
+	if (r < 0)
+		return gp_error_set(error, r, KFD_DEVICE " does not tell its version: %s", strerror(-r));
+	backend->version_major = version.major_version;
+	backend->version_minor = version.minor_version;
+	if (version.major_version != GP_KFD_MAJOR)
+		return gp_error_set(error, -EPROTO, "KFD interface %u.%u is not one this program knows",
+				    version.major_version, version.minor_version);
+	return 0;
+}
+
+static void kfd_fini(struct gp_backend *backend)
+{
+	gp_kfd_debugger_destroy(backend->debugger);
+	if (backend->fd >= 0)
+		close(backend->fd);
+	free(backend);
+}
+
+static int kfd_init(const struct gp_device_host *host, const struct gp_device_config *config,
+		    struct gp_device_info *infos, struct gp_backend **ret_backend, struct gp_error *error)
+{
+	struct gp_kfd_node *nodes = calloc(GP_DEVICE_MAX, sizeof(*nodes));
+	struct gp_backend *backend = calloc(1, sizeof(*backend));
+	int count = nodes && backend ? gp_kfd_topology(GP_KFD_SYSFS, nodes, GP_DEVICE_MAX, error) : -ENOMEM;
+	int r = 0;
+
+	if (count > 0) {
+		backend->host = *host;
+		backend->config = *config;
+		r = kfd_open(backend, error);
+		for (int i = 0; !r && i < count; i++)
+			kfd_describe(&nodes[i], backend, &infos[i]);
+		if (!r)
+			gp_kfd_probe(backend, infos, (uint32_t)count);
+		if (!r && backend->usable & GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER))
+			r = gp_kfd_debugger_create(backend, &backend->debugger, error);
+	}
+	free(nodes);
+	if (count <= 0 || r) {
+		if (backend && count > 0 && backend->fd >= 0)
+			close(backend->fd);
+		free(backend);
+		return r ? r : count;
+	}
+	*ret_backend = backend;
+	return count;
+}
+
+/* The best the agent can do by itself. */
+uint32_t gp_kfd_agent_mechanism(const struct gp_backend *backend, const struct gp_device_client *client)
+{
+	uint32_t both = backend->usable & client->mechanisms;
+
+	if (both & GP_MECHANISM_BIT(GP_MECHANISM_SELF) && client->flags & GP_HELLO_RUNTIME)
+		return GP_MECHANISM_SELF;
+	if (both & GP_MECHANISM_BIT(GP_MECHANISM_UPDATE))
+		return GP_MECHANISM_UPDATE;
+	if (both & GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT))
+		return GP_MECHANISM_SUBMIT;
+	return GP_MECHANISM_NONE;
+}
+
+static void kfd_attach(struct gp_backend *backend, struct gp_device_client *client)
+{
+	uint32_t mechanism = gp_kfd_agent_mechanism(backend, client);
+	const char *why = "the best that the probe found and the agent can do";
+
+	if (backend->debugger && client->flags & GP_HELLO_RUNTIME) {
+		gp_kfd_debugger_attach(backend->debugger, client, mechanism);
+		return;
+	}
+	if (mechanism == GP_MECHANISM_NONE)
+		why = "the agent can do none of the mechanisms found here";
+	else if (!(client->flags & GP_HELLO_RUNTIME) && backend->usable & GP_MECHANISM_BIT(GP_MECHANISM_SELF))
+		why = "its runtime was not enabled before its first queue: DBG_TRAP cannot be used on it";
+	backend->host.mechanism(backend->host.daemon, client->tag, mechanism, why);
+}
+
+static void kfd_detach(struct gp_backend *backend, struct gp_device_client *client, bool gone)
+{
+	if (client->backend)
+		gp_kfd_debugger_detach(backend->debugger, client, gone);
+	else if (!gone)
+		backend->host.mechanism(backend->host.daemon, client->tag, GP_MECHANISM_NONE,
+					"its runtime is disabled");
+}
+
+static void kfd_queue_added(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id,
+			    uint32_t queue_id)
+{
+	(void)gpu_id;
+	(void)queue_id;
+	if (client->backend)
+		gp_kfd_debugger_queue_added(backend->debugger, client);
+}
+
+static int kfd_apply(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
+		     const struct gp_device_change *changes, uint32_t count)
+{
+	if (client->mechanism == GP_MECHANISM_DEBUGGER)
+		return gp_kfd_debugger_apply(backend->debugger, client, seq, gpu_id, changes, count);
+	return backend->host.order(backend->host.daemon, client, seq, gpu_id, changes, count);
+}
+
+const struct gp_backend_ops gp_backend_kfd = {
+	.name = "kfd",
+	.init = kfd_init,
+	.fini = kfd_fini,
+	.attach = kfd_attach,
+	.detach = kfd_detach,
+	.queue_added = kfd_queue_added,
+	.apply = kfd_apply,
+};

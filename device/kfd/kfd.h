@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the kfd backend share. */
+#ifndef GP_DEVICE_KFD_KFD_H
+#define GP_DEVICE_KFD_KFD_H
+
+#include <gpreempt/kfd.h>
+#include "device/device.h"
+#include "device/kfd/topology.h"
+
+struct gp_kfd_debugger;
+
+struct gp_backend {
+	struct gp_device_host host;
+	struct gp_device_config config;
+	int fd; /* /dev/kfd; -1: not opened */
+	uint32_t version_major, version_minor;
+	uint32_t usable; /* GP_MECHANISM_BIT of what the probe found */
+	struct gp_kfd_debugger *debugger;
+};
+
+int gp_kfd_ioctl(int fd, unsigned long request, void *args); /* again after EINTR; 0.. or -errno */
+int gp_kfd_dbg_trap(int fd, struct gp_kfd_dbg_trap *args);
+int gp_kfd_runtime_enable(int fd, bool enable);
+
+/* probe.c: what this kernel, this hardware and our rights allow; the findings say why. */
+void gp_kfd_probe(struct gp_backend *backend, struct gp_device_info *infos, uint32_t count);
+
+#endif

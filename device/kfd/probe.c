@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* What can be reached here, best first, and why not more: version and parameters of the driver, our rights, a dry run.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "device/kfd/debugger.h"
+#include "device/kfd/kfd.h"
+
+#define PROBE_PARAMETERS  "/sys/module/amdgpu/parameters/"
+#define PROBE_DILATION    "/sys/module/amdgpu/vgpu_dilation"
+#define PROBE_DEBUG_MINOR 13u /* KFD 1.13, Linux 6.5: DBG_TRAP */
+#define PROBE_NO_HWS      2u
+
+__attribute__((format(printf, 4, 5))) static void probe_say(struct gp_device_info *info, uint32_t mechanism,
+							    bool usable, const char *format, ...)
+{
+	struct gp_device_finding *finding = &info->findings[info->finding_count];
+	va_list arguments;
+
+	if (info->finding_count == GP_DEVICE_REPORT_MAX)
+		return;
+	info->finding_count++;
+	finding->mechanism = mechanism;
+	finding->usable = usable;
+	va_start(arguments, format);
+	vsnprintf(finding->text, sizeof(finding->text), format, arguments);
+	va_end(arguments);
+}
+
+static bool probe_parameter(const char *name, uint64_t *ret_value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), PROBE_PARAMETERS "%s", name);
+	return !gp_kfd_read_number(path, ret_value);
+}
+
+/* Parameters that make preemption impossible or that say how much there is. */
+static bool probe_driver(struct gp_backend *backend, struct gp_device_info *info)
+{
+	uint64_t value;
+	bool good = true;
+
+	probe_say(info, GP_MECHANISM_NONE, true, "KFD interface %u.%u", backend->version_major, backend->version_minor);
+	if (probe_parameter("cwsr_enable", &value) && !value) {
+		probe_say(info, GP_MECHANISM_NONE, false,
+			  "amdgpu.cwsr_enable=0: running waves cannot be saved; boot with amdgpu.cwsr_enable=1");
+		good = false;
+	}
+	if (probe_parameter("sched_policy", &value) && value == PROBE_NO_HWS) {
+		probe_say(
+			info, GP_MECHANISM_NONE, false,
+			"amdgpu.sched_policy=2: without the hardware scheduler queues cannot be suspended; boot without it");
+		good = false;
+	}
+	if (probe_parameter("hws_max_conc_proc", &value) && value && value < info->process_count_max) {
+		info->process_count_max = (uint32_t)value;
+		probe_say(info, GP_MECHANISM_NONE, true, "amdgpu.hws_max_conc_proc=%u: so many processes at once",
+			  info->process_count_max);
+	}
+	if (probe_parameter("num_kcq", &value))
+		probe_say(info, GP_MECHANISM_NONE, true,
+			  "amdgpu.num_kcq=%llu: the kernel keeps that many hardware queues for itself",
+			  (unsigned long long)value);
+	if (probe_parameter("queue_preemption_timeout_ms", &value))
+		probe_say(info, GP_MECHANISM_NONE, true, "a preemption that takes longer than %llu ms resets the GPU",
+			  (unsigned long long)value);
+	return good;
+}
+
+static uint32_t probe_allowed(const struct gp_backend *backend)
+{
+	uint32_t all = GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER) | GP_MECHANISM_BIT(GP_MECHANISM_SELF) |
+		       GP_MECHANISM_BIT(GP_MECHANISM_UPDATE) | GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT);
+
+	return backend->config.mechanisms ? backend->config.mechanisms : all;
+}
+
+static bool probe_is_allowed(struct gp_backend *backend, struct gp_device_info *info, uint32_t mechanism)
+{
+	if (probe_allowed(backend) & GP_MECHANISM_BIT(mechanism))
+		return true;
+	probe_say(info, mechanism, false, "not wanted by the configuration (mechanism)");
+	return false;
+}
+
+static void probe_mechanisms(struct gp_backend *backend, struct gp_device_info *info)
+{
+	bool trap = backend->version_major > 1 || backend->version_minor >= PROBE_DEBUG_MINOR;
+	uint32_t usable = 0, mechanism;
+	char why[GP_DEVICE_TEXT_SIZE];
+
+	for (mechanism = GP_MECHANISM_DEBUGGER; mechanism <= GP_MECHANISM_SUBMIT; mechanism++) {
+		if (!probe_is_allowed(backend, info, mechanism))
+			continue;
+		switch (mechanism) {
+		case GP_MECHANISM_DEBUGGER:
+		case GP_MECHANISM_SELF:
+			if (!trap) {
+				probe_say(info, mechanism, false,
+					  "KFD %u.%u has no DBG_TRAP; it came with 1.13 (Linux 6.5)",
+					  backend->version_major, backend->version_minor);
+				continue;
+			}
+			if (mechanism == GP_MECHANISM_DEBUGGER && !gp_kfd_debugger_try(backend, why, sizeof(why))) {
+				probe_say(info, mechanism, false, "%s", why);
+				continue;
+			}
+			probe_say(info, mechanism, true,
+				  mechanism == GP_MECHANISM_DEBUGGER ?
+					  "a dry run on a child of our own worked" :
+					  "agents suspend their own queues; only they and the lease reopen them");
+			break;
+		case GP_MECHANISM_UPDATE:
+			probe_say(info, mechanism, true, "one call per queue, on every kernel");
+			break;
+		default:
+			probe_say(info, mechanism, true, "holds doorbells back: nothing that runs is preempted");
+			break;
+		}
+		usable |= GP_MECHANISM_BIT(mechanism);
+		if (info->mechanism == GP_MECHANISM_NONE)
+			info->mechanism = mechanism;
+	}
+	backend->usable = usable;
+}
+
+void gp_kfd_probe(struct gp_backend *backend, struct gp_device_info *infos, uint32_t count)
+{
+	uint64_t dilation = 1;
+
+	if (gp_kfd_read_number(PROBE_DILATION, &dilation) || !dilation || dilation > 1000000)
+		dilation = 1;
+	for (uint32_t i = 0; i < count; i++) {
+		struct gp_device_info *info = &infos[i];
+
+		info->dilation = (uint32_t)dilation;
+		if (probe_driver(backend, info))
+			probe_mechanisms(backend, info);
+		info->unit = info->mechanism == GP_MECHANISM_UPDATE || info->mechanism == GP_MECHANISM_SUBMIT ?
+				     GP_UNIT_QUEUE :
+				     GP_UNIT_PROCESS;
+		info->kernel_reopens = info->mechanism == GP_MECHANISM_DEBUGGER;
+	}
+}

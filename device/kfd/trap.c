@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* DBG_TRAP, by the rules of Linux 6.12: docs/protocol.md says what is done when. Owns no state. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "device/kfd/trap.h"
+
+#define TRAP_SNAPSHOT_MAX 1024u
+
+struct trap_enable {
+	int fd, pidfd, result;
+	pid_t pid;
+};
+
+/* The driver wants the tracer itself to enable. A tracer that ends lets its tracee go without ever having stopped it,
+ * which PTRACE_DETACH could not: so this is a thread of its own. */
+static void *trap_enable_thread(void *context)
+{
+	struct trap_enable *enable = context;
+	struct gp_kfd_runtime_info info = { 0 };
+	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)enable->pid, .op = GP_KFD_DBG_ENABLE };
+	int events;
+
+	if (ptrace(PTRACE_SEIZE, enable->pid, NULL, NULL)) {
+		enable->result = -errno;
+		return NULL;
+	}
+	/* The number means the same process as the descriptor, now that it cannot be passed on any more. */
+	if (syscall(SYS_pidfd_send_signal, enable->pidfd, 0, NULL, 0) && errno == ESRCH) {
+		enable->result = -ESRCH;
+		return NULL;
+	}
+	/* Where the driver would report exceptions; none are asked for. */
+	events = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	args.enable.rinfo_ptr = (uint64_t)(uintptr_t)&info;
+	args.enable.rinfo_size = sizeof(info);
+	args.enable.dbg_fd = (uint32_t)events;
+	enable->result = gp_kfd_dbg_trap(enable->fd, &args);
+	if (events >= 0)
+		close(events);
+	return NULL;
+}
+
+int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
+{
+	struct trap_enable enable = { .fd = fd, .pidfd = pidfd, .pid = pid };
+	pthread_t thread;
+	int r = pthread_create(&thread, NULL, trap_enable_thread, &enable);
+
+	if (r)
+		return -r;
+	pthread_join(thread, NULL);
+	return enable.result < 0 ? enable.result : 0;
+}
+
+int gp_kfd_trap_disable(int fd, pid_t pid)
+{
+	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)pid, .op = GP_KFD_DBG_DISABLE };
+
+	return gp_kfd_dbg_trap(fd, &args);
+}
+
+int gp_kfd_trap_clear_new(int fd, pid_t pid)
+{
+	struct gp_kfd_queue_snapshot entries[TRAP_SNAPSHOT_MAX];
+	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)pid, .op = GP_KFD_DBG_GET_QUEUE_SNAPSHOT };
+	int r;
+
+	args.queue_snapshot.exception_mask = GP_KFD_EC_QUEUE_NEW;
+	args.queue_snapshot.snapshot_buf_ptr = (uint64_t)(uintptr_t)entries;
+	args.queue_snapshot.num_queues = TRAP_SNAPSHOT_MAX;
+	args.queue_snapshot.entry_size = sizeof(entries[0]);
+	r = gp_kfd_dbg_trap(fd, &args);
+	return r < 0 ? r : 0;
+}
+
+static int trap_call(int fd, pid_t pid, bool open, uint32_t *ids, uint32_t count, uint32_t grace)
+{
+	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)pid,
+					.op = open ? GP_KFD_DBG_RESUME_QUEUES : GP_KFD_DBG_SUSPEND_QUEUES };
+
+	if (open) {
+		args.resume.queue_array_ptr = (uint64_t)(uintptr_t)ids;
+		args.resume.num_queues = count;
+	} else {
+		args.suspend.queue_array_ptr = (uint64_t)(uintptr_t)ids;
+		args.suspend.num_queues = count;
+		args.suspend.grace_period = grace;
+	}
+	return gp_kfd_dbg_trap(fd, &args);
+}
+
+static int trap_result(uint32_t id, bool open)
+{
+	if (id & GP_KFD_QUEUE_ERROR)
+		return -EIO;
+	if (id & GP_KFD_QUEUE_INVALID)
+		return open ? -ESRCH : -EAGAIN; /* gone; new or going */
+	return 0;
+}
+
+int gp_kfd_trap_change(int fd, pid_t pid, struct gp_device_change *changes, uint32_t count, uint32_t grace)
+{
+	uint32_t ids[GP_PLAN_MAX], places[GP_PLAN_MAX], again = 0, i;
+	bool open = changes[0].open;
+	int r;
+
+	for (i = 0; i < count; i++)
+		ids[i] = changes[i].queue_id;
+	r = trap_call(fd, pid, open, ids, count, grace);
+	for (i = 0; i < count; i++) {
+		changes[i].result = r < 0 ? r : trap_result(ids[i], open);
+		if (changes[i].result == -EAGAIN)
+			places[again++] = i;
+	}
+	if (r < 0 || !again)
+		return r < 0 ? r : 0;
+	/* A queue that came a moment ago: look at it, then once more. */
+	r = gp_kfd_trap_clear_new(fd, pid);
+	for (i = 0; i < again; i++)
+		ids[i] = changes[places[i]].queue_id;
+	if (r >= 0)
+		r = trap_call(fd, pid, open, ids, again, grace);
+	for (i = 0; i < again; i++)
+		changes[places[i]].result = r < 0                                ? r :
+					    trap_result(ids[i], open) == -EAGAIN ? -EINVAL :
+										   trap_result(ids[i], open);
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The null device: accepts everything and changes nothing. It measures our own overhead, and lets every protocol step
+ * be tested without a GPU. Orders go to agents that say they can carry them out; for others they are done at once.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include "device/device.h"
+
+#define NULL_GPU_ID_FIRST 1u
+#define NULL_SLOT_COUNT   24u
+#define NULL_PROCESS_MAX  13u
+
+struct gp_backend {
+	struct gp_device_host host;
+};
+
+static int null_init(const struct gp_device_host *host, const struct gp_device_config *config,
+		     struct gp_device_info *infos, struct gp_backend **ret_backend, struct gp_error *error)
+{
+	struct gp_backend *backend = calloc(1, sizeof(*backend));
+
+	if (!backend)
+		return gp_error_set(error, -ENOMEM, "null: no memory");
+	backend->host = *host;
+	for (uint32_t i = 0; i < config->null_count && i < GP_DEVICE_MAX; i++) {
+		infos[i] = (struct gp_device_info){
+			.name = "null",
+			.driver = "null",
+			.gpu_id = NULL_GPU_ID_FIRST + i,
+			.node = i,
+			.slot_count = NULL_SLOT_COUNT,
+			.process_count_max = NULL_PROCESS_MAX,
+			.dilation = 1,
+			.mechanism = GP_MECHANISM_SELF,
+			.unit = GP_UNIT_PROCESS,
+			.close_ns = config->close_ns,
+			.open_ns = config->open_ns,
+			.findings = { { GP_MECHANISM_NONE, true,
+					"not a device: orders are accepted, nothing is preempted" } },
+			.finding_count = 1,
+		};
+	}
+	*ret_backend = backend;
+	return (int)config->null_count;
+}
+
+static void null_fini(struct gp_backend *backend)
+{
+	free(backend);
+}
+
+static void null_attach(struct gp_backend *backend, struct gp_device_client *client)
+{
+	backend->host.mechanism(backend->host.daemon, client->tag, GP_MECHANISM_SELF, "null device");
+}
+
+static void null_detach(struct gp_backend *backend, struct gp_device_client *client, bool gone)
+{
+	if (!gone)
+		backend->host.mechanism(backend->host.daemon, client->tag, GP_MECHANISM_NONE, "let go");
+}
+
+static uint64_t null_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static int null_apply(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
+		      const struct gp_device_change *changes, uint32_t count)
+{
+	struct gp_device_done done = { .seq = seq, .gpu_id = gpu_id, .count = count, .changes = changes };
+
+	if (client->mechanisms)
+		return backend->host.order(backend->host.daemon, client, seq, gpu_id, changes, count);
+	done.issue_ns = done.done_ns = null_now_ns();
+	backend->host.done(backend->host.daemon, client->tag, &done);
+	return 0;
+}
+
+const struct gp_backend_ops gp_backend_null = {
+	.name = "null",
+	.init = null_init,
+	.fini = null_fini,
+	.attach = null_attach,
+	.detach = null_detach,
+	.apply = null_apply,
+};
