@@ -40,6 +40,15 @@ void gp_clean_lines(char *text)
 	clean(text, true);
 }
 
+void gp_clean_copy(char *ret_text, size_t size, const char *text)
+{
+	size_t length = strnlen(text, size - 1);
+
+	memcpy(ret_text, text, length);
+	ret_text[length] = '\0';
+	gp_clean_line(ret_text);
+}
+
 void gp_clean_json(FILE *stream, const char *text, size_t size)
 {
 	while (size) {

@@ -10,6 +10,8 @@
 /* In place; every byte of a character that must not be shown becomes '?'. line: line ends and tabs too. */
 void gp_clean_line(char *text);
 void gp_clean_lines(char *text);
+/* A copy, cut to the buffer and cleaned as a line. */
+void gp_clean_copy(char *ret_text, size_t size, const char *text);
 
 /* A JSON text, known to be valid, onto a stream: what a terminal might obey is escaped inside its strings. */
 void gp_clean_json(FILE *stream, const char *text, size_t size);

@@ -66,7 +66,6 @@ bool gp_field_string(const char *text, size_t size, const char *key, char *ret_v
 
 	if (!field_find(&json, text, size, key) || json.type != GP_JSON_STRING)
 		return false;
-	(void)snprintf(ret_value, value_size, "%s", json.string);
-	gp_clean_line(ret_value);
+	gp_clean_copy(ret_value, value_size, json.string);
 	return true;
 }

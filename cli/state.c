@@ -105,8 +105,7 @@ static int state_value(struct state_reader *reader, void *base, const struct sta
 		return state_skip(reader);
 	}
 	if (field->kind == STATE_TEXT && json->type == GP_JSON_STRING) {
-		(void)snprintf(at, field->size, "%s", json->string);
-		gp_clean_line(at);
+		gp_clean_copy(at, field->size, json->string);
 		return 0;
 	}
 	if (field->kind == STATE_OBJECT && json->type == GP_JSON_OBJECT_BEGIN)

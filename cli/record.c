@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* `gpreempt record`: events into a file, for a while or while a command runs; and a record into a Perfetto trace. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "cli/event.h"
+#include "cli/record_file.h"
+#include "cli/state.h"
+#include "lib/cleanup.h"
+#include "lib/file.h"
+#include "lib/units.h"
+
+#define RECORD_LOOK_MS  200 /* how often the end (signal, command, duration) is looked for */
+#define RECORD_SIZE_MAX (1u << 30)
+#define RECORD_NAME     "gpreempt-record.jsonl"
+
+/* clang-format off */
+static const char record_help[] =
+"Usage: gpreempt record [-o FILE] [--perfetto FILE] [--duration T] [-- COMMAND [ARGUMENT...]]\n"
+"       gpreempt record --from FILE --perfetto FILE\n"
+"Writes the scheduler's events to a file (docs/record.md) until Ctrl-C, for a time, or while a command runs.\n"
+"\n"
+"  -o, --output FILE     default " RECORD_NAME "; -: standard output\n"
+"      --perfetto FILE   also as a trace for ui.perfetto.dev\n"
+"      --duration T      stop after that: 10s\n"
+"      --from FILE       no recording: reads that one\n"
+"      --json            a summary for programs at the end, on standard output\n"
+"  -q, --quiet           nothing at the end\n"
+"\n"
+"Exit status: the command's, if one was given; else 0, 1 a file could not be written or read, 2 wrong usage, 3 no daemon.\n"
+"A command that cannot be run: 126, 127.\n";
+/* clang-format on */
+
+enum { OPTION_PERFETTO = 256, OPTION_DURATION, OPTION_FROM, OPTION_JSON };
+static const struct option record_options[] = {
+	{ "output", required_argument, NULL, 'o' },
+	{ "perfetto", required_argument, NULL, OPTION_PERFETTO },
+	{ "duration", required_argument, NULL, OPTION_DURATION },
+	{ "from", required_argument, NULL, OPTION_FROM },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct record {
+	const char *output, *perfetto, *from;
+	uint64_t duration_ns;
+	bool json, quiet;
+	char **command;
+	pid_t child; /* 0: none, or it has ended */
+	int child_status;
+	uint64_t event_count, lost_count;
+};
+
+static volatile sig_atomic_t record_is_stopped;
+
+static void record_stop(int number)
+{
+	(void)number;
+	record_is_stopped = 1;
+}
+
+static uint64_t record_clock_ns(clockid_t id)
+{
+	struct timespec now;
+
+	clock_gettime(id, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* What the machine and the daemon were when it began. */
+static int record_header(struct gp_record_file *file, bool *ret_refused, struct gp_error *error)
+{
+	GP_AUTO_FREE char *status = NULL, *line = NULL;
+	struct utsname machine = { .release = "" };
+	struct gp_state state;
+	size_t size = 0;
+	int r = gp_state_ask(&state, &status, &size, ret_refused, error);
+
+	if (r && !status)
+		return r;
+	if (!r)
+		gp_state_fini(&state);
+	uname(&machine);
+	r = asprintf(&line,
+		     "{ \"gpreempt_record\": 1, \"version\": \"%s\", \"real_ns\": %" PRIu64
+		     ", \"kernel\": \"%s\", \"status\": %s }",
+		     GP_VERSION, record_clock_ns(CLOCK_REALTIME), machine.release, status);
+	if (r < 0)
+		return gp_error_set(error, -ENOMEM, "out of memory");
+	return gp_record_file_line(file, line, strlen(line), error);
+}
+
+/* Started when the daemon is known to answer and the file to be writable, and the stream is open: nothing is missed. */
+static int record_spawn(struct record *record, struct gp_error *error)
+{
+	int report[2], code = 0;
+	ssize_t size;
+
+	if (pipe2(report, O_CLOEXEC))
+		return gp_error_set(error, -errno, "no pipe: %s", strerror(errno));
+	record->child = fork();
+	if (record->child == 0) {
+		execvp(record->command[0], record->command);
+		code = errno;
+		while (write(report[1], &code, sizeof(code)) < 0 && errno == EINTR)
+			continue;
+		_exit(code == ENOENT ? 127 : 126);
+	}
+	close(report[1]);
+	if (record->child < 0) {
+		close(report[0]);
+		record->child = 0;
+		return gp_error_set(error, -EAGAIN, "no process: %s", strerror(errno));
+	}
+	do
+		size = read(report[0], &code, sizeof(code));
+	while (size < 0 && errno == EINTR);
+	close(report[0]);
+	if (size == (ssize_t)sizeof(code))
+		fprintf(stderr, "gpreempt record: %s: %s\n", record->command[0], strerror(code));
+	return 0;
+}
+
+static bool record_child_ended(struct record *record)
+{
+	if (!record->child || waitpid(record->child, &record->child_status, WNOHANG) != record->child)
+		return false;
+	record->child = 0;
+	return true;
+}
+
+static int record_take(struct record *record, struct gp_record_file *file, const char *line, size_t size,
+		       struct gp_error *error)
+{
+	struct gp_event event;
+	int r = gp_event_read(&event, line, size, error);
+
+	if (r)
+		return r;
+	if (!strcmp(event.event, "lost") && event.value != GP_EVENT_UNKNOWN)
+		record->lost_count += event.value;
+	r = gp_record_file_line(file, line, size, error);
+	record->event_count += !r;
+	return r;
+}
+
+/* Until something ends it. -EINTR never comes out: a signal is a good end. After the end, what is already there is
+ * taken. */
+static int record_loop(struct record *record, struct gp_record_file *file, struct gp_event_stream *stream,
+		       struct gp_error *error)
+{
+	uint64_t end_ns = record->duration_ns ? record_clock_ns(CLOCK_MONOTONIC) + record->duration_ns : UINT64_MAX;
+	bool is_ending = false;
+
+	for (;;) {
+		const char *line = NULL;
+		size_t size = 0;
+		int r;
+
+		is_ending |= record_is_stopped && !record->child;
+		is_ending |= record_clock_ns(CLOCK_MONOTONIC) >= end_ns;
+		is_ending |= record->command && record_child_ended(record);
+		r = gp_event_stream_next(stream, is_ending ? 0 : RECORD_LOOK_MS, &line, &size, error);
+		if (r == -EAGAIN && is_ending)
+			return 0;
+		if (r == 0)
+			return gp_error_set(error, -ECONNRESET, "the daemon ended the stream");
+		if (r == 1)
+			r = record_take(record, file, line, size, error);
+		if (r && r != -EAGAIN)
+			return r;
+	}
+}
+
+static void record_wait_child(struct record *record)
+{
+	while (record->child && waitpid(record->child, &record->child_status, 0) < 0 && errno == EINTR)
+		continue;
+	record->child = 0;
+}
+
+static int record_perfetto(const struct record *record, const char *from, struct gp_error *error)
+{
+	GP_AUTO_FREE char *text = NULL;
+	struct gp_file_writer writer;
+	struct gp_record read;
+	size_t size = 0;
+	int r = gp_file_read(from, RECORD_SIZE_MAX, &text, &size, error);
+
+	r = r ? r : gp_record_read(&read, text, size, from, error);
+	if (r)
+		return r;
+	if (read.skipped)
+		fprintf(stderr,
+			"gpreempt record: %s: %" PRIu64 " lines are no events (cut off?) and were passed over\n", from,
+			read.skipped);
+	r = gp_file_open(&writer, record->perfetto, error);
+	if (!r) {
+		r = gp_view_perfetto(writer.stream, &read.result);
+		if (r)
+			r = gp_error_set(error, r, "%s: %s", record->perfetto, strerror(-r));
+		else
+			r = gp_file_commit(&writer, error);
+		gp_file_abandon(&writer);
+	}
+	gp_record_fini(&read);
+	return r;
+}
+
+/* Everything between open and close. The error of the recording itself is what counts, then that of closing. */
+static int record_to(struct record *record, struct gp_record_file *file, bool *ret_refused, struct gp_error *error)
+{
+	struct gp_event_stream stream;
+	struct gp_error end_error;
+	char end[128];
+	int r = record_header(file, ret_refused, error), closing;
+
+	if (r)
+		return r;
+	r = gp_event_stream_open(&stream, 0, error);
+	if (r)
+		return r;
+	if (record->command)
+		r = record_spawn(record, error);
+	r = r ? r : record_loop(record, file, &stream, error);
+	*ret_refused = stream.control.refused;
+	gp_event_stream_close(&stream);
+	(void)snprintf(end, sizeof(end), "{ \"event\": \"end\", \"value\": %" PRIu64 ", \"text\": \"%s\" }",
+		       record->event_count, r ? "the recording broke off" : "the recording ended");
+	closing = gp_record_file_line(file, end, strlen(end), &end_error);
+	if (!r && closing) {
+		*error = end_error;
+		r = closing;
+	}
+	return r;
+}
+
+static int record_child_exit(const struct record *record)
+{
+	int status = record->child_status;
+
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int record_go(struct record *record)
+{
+	struct sigaction action = { .sa_handler = record_stop };
+	struct gp_record_file file;
+	struct gp_error error;
+	bool is_refused = false;
+	int r = gp_record_file_open(&file, record->output, &error), status;
+
+	if (r) {
+		fprintf(stderr, "gpreempt record: %s\n", error.text);
+		return GP_CLI_FAILED;
+	}
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is an error like any other */
+	r = record_to(record, &file, &is_refused, &error);
+	if (r)
+		fprintf(stderr, "gpreempt record: %s\n", error.text);
+	status = !r ? GP_CLI_OK : is_refused || file.has_failed ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
+	/* The command is not ours to kill. */
+	record_wait_child(record);
+	r = gp_record_file_close(&file, &error);
+	if (!r && record->perfetto && (!status || file.size))
+		r = record_perfetto(record, record->output, &error);
+	if (r) {
+		fprintf(stderr, "gpreempt record: %s\n", error.text);
+		status = GP_CLI_FAILED;
+	}
+	if (record->json && strcmp(record->output, "-") != 0)
+		printf("{ \"schema\": 1, \"events\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"bytes\": %lld }\n",
+		       record->event_count, record->lost_count, (long long)file.size);
+	else if (!record->quiet && !status)
+		fprintf(stderr, "gpreempt record: %" PRIu64 " events%s in %s\n", record->event_count,
+			record->lost_count ? " (some were lost: the daemon was faster)" : "", record->output);
+	return record->command && !status ? record_child_exit(record) : status;
+}
+
+static int record_option(struct record *record, int option, struct gp_error *error)
+{
+	switch (option) {
+	case 'o': record->output = optarg; return 0;
+	case OPTION_PERFETTO: record->perfetto = optarg; return 0;
+	case OPTION_FROM: record->from = optarg; return 0;
+	case OPTION_JSON: record->json = true; return 0;
+	case 'q': record->quiet = true; return 0;
+	case OPTION_DURATION:
+		return gp_units_parse_ns(optarg, "duration", 1, 86400ull * 365 * 1000000000u, &record->duration_ns,
+					 error);
+	default: return gp_error_set(error, -EINVAL, "see gpreempt record --help");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct record record = { .output = RECORD_NAME };
+	struct gp_error error;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "+o:qhV", record_options, NULL)) != -1) {
+		if (option == 'h') {
+			fputs(record_help, stdout);
+			return GP_CLI_OK;
+		}
+		if (option == 'V') {
+			printf("gpreempt %s\n", GP_VERSION);
+			return GP_CLI_OK;
+		}
+		if (record_option(&record, option, &error)) {
+			fprintf(stderr, "gpreempt record: %s\n", error.text);
+			return GP_CLI_USAGE;
+		}
+	}
+	record.command = argv[optind] ? argv + optind : NULL;
+	if (record.from && (!record.perfetto || record.command)) {
+		fputs("gpreempt record: --from needs --perfetto, and no command\n", stderr);
+		return GP_CLI_USAGE;
+	}
+	if (record.perfetto && !record.from && !strcmp(record.output, "-")) {
+		fputs("gpreempt record: --perfetto needs a file to read from, not -o -\n", stderr);
+		return GP_CLI_USAGE;
+	}
+	if (!record.from)
+		return record_go(&record);
+	if (record_perfetto(&record, record.from, &error)) {
+		fprintf(stderr, "gpreempt record: %s\n", error.text);
+		return GP_CLI_FAILED;
+	}
+	return GP_CLI_OK;
+}
