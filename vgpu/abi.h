@@ -13,6 +13,10 @@
 /* Event data as WAIT_EVENTS has it since 1.14: the first word of the union is the age the caller has seen. */
 #define GP_KFD_EVENT_SLOT_UNSIGNALED UINT64_MAX
 
+/* Why queues were evicted (KFD_QUEUE_EVICTION_TRIGGERS). */
+#define GP_KFD_EVICTION_SUSPEND         3u
+#define GP_KFD_EVICTION_CRIU_CHECKPOINT 4u
+
 /* AQL. */
 #define GP_AQL_PACKET_SIZE 64u
 enum gp_aql_type { GP_AQL_VENDOR, GP_AQL_INVALID, GP_AQL_KERNEL, GP_AQL_BARRIER_AND, GP_AQL_AGENT, GP_AQL_BARRIER_OR };

@@ -12,23 +12,29 @@
 #define AQL_WAVE_SIZE 64u
 #define AQL_GROUP_MAX 1024u
 #define AQL_LDS_MAX   65536u
-#define AQL_TURN_MAX  64u /* packets of one queue in one turn, so that no queue starves the others of the loop */
+#define AQL_FAULT     UINT32_MAX /* not the packet's error: memory it needs is not there */
+#define AQL_TURN_MAX  64u        /* packets of one queue in one turn, so that no queue starves the others of the loop */
 
-void gp_signal_complete(struct gp_vproc *process, uint64_t signal, uint64_t start_ticks, uint64_t end_ticks)
+static int aql_signal_complete(struct gp_vqueue *queue, uint64_t signal, uint64_t start_ticks, uint64_t end_ticks)
 {
+	struct gp_vproc *process = queue->process;
 	struct gp_amd_signal copy;
 	uint64_t id;
 
-	if (!signal || gp_vm_read(process, signal, &copy, sizeof(copy)) < 0)
-		return;
-	gp_vm_write(process, signal + offsetof(struct gp_amd_signal, start), &start_ticks, 8);
-	gp_vm_write(process, signal + offsetof(struct gp_amd_signal, end), &end_ticks, 8);
-	gp_vm_add(process, signal + offsetof(struct gp_amd_signal, value), -1);
+	if (!signal)
+		return 0;
+	if (gp_vm_read(process, queue->gpu, signal, &copy, sizeof(copy)) < 0)
+		return -EFAULT;
+	gp_vm_write(process, queue->gpu, signal + offsetof(struct gp_amd_signal, start), &start_ticks, 8);
+	gp_vm_write(process, queue->gpu, signal + offsetof(struct gp_amd_signal, end), &end_ticks, 8);
+	gp_vm_add(process, queue->gpu, signal + offsetof(struct gp_amd_signal, value), -1);
 	if (!copy.mailbox)
-		return;
+		return 0;
 	id = copy.event_id;
-	gp_vm_write(process, copy.mailbox, &id, sizeof(id));
+	if (gp_vm_write(process, queue->gpu, copy.mailbox, &id, sizeof(id)) < 0)
+		return -EFAULT;
 	gp_vevent_interrupt(process, copy.event_id);
+	return 0;
 }
 
 static struct gp_vdispatch *aql_dispatch(struct gp_vqueue *queue, uint64_t index)
@@ -49,9 +55,13 @@ static int64_t aql_signal_value(struct gp_vqueue *queue, uint64_t signal)
 {
 	int64_t value = 0;
 
-	/* A signal that is not memory never blocks: the packet would wait for ever. */
-	if (gp_vm_read(queue->process, signal + offsetof(struct gp_amd_signal, value), &value, sizeof(value)) < 0)
-		return 0;
+	/* A signal that is not memory is a fault, and the packet waits for ever. */
+	if (gp_vm_read(queue->process, queue->gpu, signal + offsetof(struct gp_amd_signal, value), &value,
+		       sizeof(value)) < 0) {
+		if (!queue->error)
+			gp_vqueue_fault(queue, queue->process->fault_va);
+		return INT64_MAX;
+	}
 	return value;
 }
 
@@ -156,9 +166,12 @@ static uint32_t aql_prepare_kernel(struct gp_vqueue *queue, struct gp_vdispatch 
 	if (error)
 		return error;
 	call->process = queue->process;
+	call->gpu = queue->gpu;
 	call->kernarg = packet->kernarg_address;
-	if (gp_kernels_recognise(queue->gpu, packet->kernel_object, call) < 0)
+	if (!packet->kernel_object)
 		return GP_AQL_ERROR_CODE;
+	if (gp_kernels_recognise(queue->gpu, packet->kernel_object, call) < 0)
+		return AQL_FAULT;
 	size = call->workgroup_size[0] * call->workgroup_size[1] * call->workgroup_size[2];
 	ret_packet->type = GP_GPU_KERNEL;
 	ret_packet->kernel = (struct gp_gpu_kernel){
@@ -204,7 +217,7 @@ static int aql_take(struct gp_vqueue *queue)
 	uint16_t header;
 	uint32_t error;
 
-	if (gp_vm_read(queue->process, va, &header, sizeof(header)) < 0) {
+	if (gp_vm_read(queue->process, queue->gpu, va, &header, sizeof(header)) < 0) {
 		gp_vqueue_fault(queue, va);
 		return -EFAULT;
 	}
@@ -212,7 +225,7 @@ static int aql_take(struct gp_vqueue *queue)
 		return 0;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	memset(dispatch, 0, sizeof(*dispatch));
-	if (gp_vm_read(queue->process, va, &dispatch->packet, sizeof(dispatch->packet)) < 0) {
+	if (gp_vm_read(queue->process, queue->gpu, va, &dispatch->packet, sizeof(dispatch->packet)) < 0) {
 		gp_vqueue_fault(queue, va);
 		return -EFAULT;
 	}
@@ -223,7 +236,10 @@ static int aql_take(struct gp_vqueue *queue)
 	if (error) {
 		if (dispatch->barrier_signal)
 			gp_gpu_signal_remove(queue->gpu->model, dispatch->barrier_signal);
-		gp_vqueue_fail(queue, error);
+		if (error == AQL_FAULT)
+			gp_vqueue_fault(queue, queue->process->fault_va);
+		else
+			gp_vqueue_fail(queue, error);
 		return -EINVAL;
 	}
 	dispatch->used = true;
@@ -245,7 +261,7 @@ static void aql_look(struct gp_vqueue *queue)
 	queue->gpu->node->busy_ns = queue->gpu->node->now_ns;
 	/* With several producers a lower value may overwrite a higher one; the write index in memory has it all. A slot
 	 * that is reserved and not yet written has an invalid header and is waited for. */
-	gp_vm_read(queue->process, queue->wptr_va, &written, sizeof(written));
+	gp_vm_read(queue->process, queue->gpu, queue->wptr_va, &written, sizeof(written));
 	if (doorbell + 1u > written)
 		written = doorbell + 1u;
 	if (written > queue->limit)
@@ -263,7 +279,8 @@ bool gp_aql_turn(struct gp_vqueue *queue)
 	if (window > GP_VQUEUE_WINDOW)
 		window = GP_VQUEUE_WINDOW;
 	aql_look(queue);
-	while (taken < AQL_TURN_MAX && queue->submitted < queue->limit && queue->submitted - queue->read < window) {
+	while (taken < AQL_TURN_MAX && !queue->error && queue->submitted < queue->limit &&
+	       queue->submitted - queue->read < window) {
 		int r = aql_take(queue);
 
 		if (r <= 0)
@@ -294,7 +311,7 @@ static int aql_run(struct gp_vqueue *queue, struct gp_vdispatch *dispatch, uint6
 	queue->workgroups += until - first;
 	queue->gpu->node->counters.workgroups += until - first;
 	if (r < 0)
-		gp_vqueue_fault(queue, dispatch->kernel.kernarg);
+		gp_vqueue_fault(queue, queue->process->fault_va);
 	return r;
 }
 
@@ -327,14 +344,15 @@ static void aql_retire(struct gp_vqueue *queue)
 	while ((dispatch = aql_dispatch(queue, queue->read)) && dispatch->done) {
 		/* UPDATE_QUEUE may have taken the ring away since. */
 		if (queue->ring_size)
-			gp_vm_write(queue->process, queue->ring + queue->read * GP_AQL_PACKET_SIZE % queue->ring_size,
-				    &invalid, sizeof(invalid));
+			gp_vm_write(queue->process, queue->gpu,
+				    queue->ring + queue->read * GP_AQL_PACKET_SIZE % queue->ring_size, &invalid,
+				    sizeof(invalid));
 		dispatch->used = false;
 		queue->read++;
 		queue->in_flight--;
 	}
 	if (queue->read != read)
-		gp_vm_write(queue->process, queue->rptr_va, &queue->read, sizeof(queue->read));
+		gp_vm_write(queue->process, queue->gpu, queue->rptr_va, &queue->read, sizeof(queue->read));
 }
 
 void gp_aql_end(struct gp_vqueue *queue, const struct gp_gpu_event *event)
@@ -362,8 +380,9 @@ void gp_aql_end(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 	start_ns = dispatch->started ? dispatch->start_ns : event->time_ns;
 	/* The read index first: a client woken by the signal must not find it behind. */
 	aql_retire(queue);
-	gp_signal_complete(queue->process, signal, gp_vnode_ticks(node, start_ns),
-			   gp_vnode_ticks(node, event->time_ns));
+	if (aql_signal_complete(queue, signal, gp_vnode_ticks(node, start_ns), gp_vnode_ticks(node, event->time_ns)) <
+	    0)
+		gp_vqueue_fault(queue, queue->process->fault_va);
 }
 
 void gp_aql_drop(struct gp_vqueue *queue)

@@ -39,7 +39,7 @@ static int body_copy_range(const struct gp_kernel_call *call, uint32_t end_index
 {
 	uint64_t corners[10] = { 0 };
 
-	if (gp_vm_read(call->process, call->kernarg, corners, (end_index + 2u) * sizeof(corners[0])) < 0)
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, corners, (end_index + 2u) * sizeof(corners[0])) < 0)
 		return -EFAULT;
 	*ret_range = (struct body_range){ corners[0], corners[1], corners[end_index] - corners[0] };
 	return ret_range->size <= BODY_SIZE_MAX ? 0 : -EFAULT;
@@ -53,7 +53,8 @@ static int body_copy(const struct gp_kernel_call *call, uint32_t end_index, uint
 	if (body_copy_range(call, end_index, &range) < 0)
 		return -EFAULT;
 	slice = body_slice(call, range.size, first, last);
-	return gp_vm_copy(call->process, range.to + slice.begin, range.from + slice.begin, slice.end - slice.begin);
+	return gp_vm_copy(call->process, call->gpu, range.to + slice.begin, range.from + slice.begin,
+			  slice.end - slice.begin);
 }
 
 static int body_copy_aligned(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
@@ -90,17 +91,19 @@ static int body_fill(const struct gp_kernel_call *call, uint32_t first, uint32_t
 	struct body_fill_args args;
 	struct body_slice slice;
 
-	if (gp_vm_read(call->process, call->kernarg, &args, sizeof(args)) < 0 || args.end - args.begin > BODY_SIZE_MAX)
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, &args, sizeof(args)) < 0 ||
+	    args.end - args.begin > BODY_SIZE_MAX)
 		return -EFAULT;
 	slice = body_slice(call, args.end - args.begin, first, last);
-	return gp_vm_fill(call->process, args.begin + slice.begin, args.value, slice.end - slice.begin);
+	return gp_vm_fill(call->process, call->gpu, args.begin + slice.begin, args.value, slice.end - slice.begin);
 }
 
 static uint64_t body_fill_bytes(const struct gp_kernel_call *call)
 {
 	struct body_fill_args args;
 
-	if (gp_vm_read(call->process, call->kernarg, &args, sizeof(args)) < 0 || args.end - args.begin > BODY_SIZE_MAX)
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, &args, sizeof(args)) < 0 ||
+	    args.end - args.begin > BODY_SIZE_MAX)
 		return 0;
 	return args.end - args.begin;
 }
@@ -117,7 +120,7 @@ struct body_hip_copy_args {
 static int body_hip_copy_read(const struct gp_kernel_call *call, struct body_hip_copy_args *ret_args,
 			      uint64_t *ret_unit, uint64_t *ret_total)
 {
-	if (gp_vm_read(call->process, call->kernarg, ret_args, 44) < 0 || !ret_args->size ||
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, ret_args, 44) < 0 || !ret_args->size ||
 	    ret_args->size > BODY_SIZE_MAX / 4u)
 		return -EFAULT;
 	*ret_unit = ret_args->remain == BODY_HIP_COPY_BYTEWISE ? 1u : 4u;
@@ -139,8 +142,8 @@ static int body_hip_copy(const struct gp_kernel_call *call, uint32_t first, uint
 		end = total;
 	if (begin >= end)
 		return 0;
-	return gp_vm_copy(call->process, args.to + args.to_origin + begin, args.from + args.from_origin + begin,
-			  end - begin);
+	return gp_vm_copy(call->process, call->gpu, args.to + args.to_origin + begin,
+			  args.from + args.from_origin + begin, end - begin);
 }
 
 static uint64_t body_hip_copy_bytes(const struct gp_kernel_call *call)
@@ -162,7 +165,7 @@ struct body_hip_fill_args {
 static int body_hip_fill_read(const struct gp_kernel_call *call, struct body_hip_fill_args *ret_args, uint64_t *ret_to,
 			      uint64_t *ret_pattern_size)
 {
-	if (gp_vm_read(call->process, call->kernarg, ret_args, sizeof(*ret_args)) < 0)
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, ret_args, sizeof(*ret_args)) < 0)
 		return -EFAULT;
 	for (uint32_t i = 0; i < 4u; i++)
 		if (ret_args->pointers[i]) {
@@ -187,14 +190,14 @@ static int body_pattern_write(const struct gp_kernel_call *call, const struct bo
 	uint8_t pattern[BODY_PATTERN_MAX], block[32u * BODY_PATTERN_MAX];
 	uint64_t step = sizeof(block) / fill->pattern_size * fill->pattern_size;
 
-	if (gp_vm_read(call->process, fill->pattern, pattern, fill->pattern_size) < 0)
+	if (gp_vm_read(call->process, call->gpu, fill->pattern, pattern, fill->pattern_size) < 0)
 		return -EFAULT;
 	for (uint64_t at = 0; at < step; at += fill->pattern_size)
 		memcpy(block + at, pattern, fill->pattern_size);
 	for (uint64_t at = fill->begin; at < fill->end; at += step) {
 		uint64_t size = fill->end - at < step ? fill->end - at : step;
 
-		if (gp_vm_write(call->process, fill->to + at, block, size) < 0)
+		if (gp_vm_write(call->process, call->gpu, fill->to + at, block, size) < 0)
 			return -EFAULT;
 	}
 	return 0;
@@ -233,7 +236,7 @@ struct body_hip6_copy_args {
 
 static int body_hip6_copy_read(const struct gp_kernel_call *call, struct body_hip6_copy_args *ret_args)
 {
-	if (gp_vm_read(call->process, call->kernarg, ret_args, sizeof(*ret_args)) < 0)
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, ret_args, sizeof(*ret_args)) < 0)
 		return -EFAULT;
 	return ret_args->size <= BODY_SIZE_MAX ? 0 : -EFAULT;
 }
@@ -246,7 +249,8 @@ static int body_hip6_copy(const struct gp_kernel_call *call, uint32_t first, uin
 	if (body_hip6_copy_read(call, &args) < 0)
 		return -EFAULT;
 	slice = body_slice(call, args.size, first, last);
-	return gp_vm_copy(call->process, args.to + slice.begin, args.from + slice.begin, slice.end - slice.begin);
+	return gp_vm_copy(call->process, call->gpu, args.to + slice.begin, args.from + slice.begin,
+			  slice.end - slice.begin);
 }
 
 static uint64_t body_hip6_copy_bytes(const struct gp_kernel_call *call)
@@ -265,7 +269,7 @@ struct body_hip6_fill_args {
 static int body_hip6_fill_read(const struct gp_kernel_call *call, struct body_hip6_fill_args *ret_args,
 			       uint64_t *ret_pattern_size)
 {
-	if (gp_vm_read(call->process, call->kernarg, ret_args, sizeof(*ret_args)) < 0)
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, ret_args, sizeof(*ret_args)) < 0)
 		return -EFAULT;
 	*ret_pattern_size = (uint64_t)ret_args->pattern_count * ret_args->unit;
 	return *ret_pattern_size && *ret_pattern_size <= BODY_PATTERN_MAX &&
@@ -313,7 +317,7 @@ static float *body_floats(const struct gp_kernel_call *call, uint64_t va, struct
 {
 	if (va % 4u)
 		return NULL;
-	return gp_vm_pointer(call->process, va + items.begin * 4u, (items.end - items.begin) * 4u);
+	return gp_vm_pointer(call->process, call->gpu, va + items.begin * 4u, (items.end - items.begin) * 4u);
 }
 
 /* c[i] = a[i] + b[i] (a, b, c, n) */
@@ -326,7 +330,7 @@ static int body_vector_add(const struct gp_kernel_call *call, uint32_t first, ui
 	struct body_slice items;
 	float *a, *b, *c;
 
-	if (gp_vm_read(call->process, call->kernarg, &args, 28) < 0)
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, &args, 28) < 0)
 		return -EFAULT;
 	items = body_items(call, args.n, first, last);
 	if (items.begin == items.end)
@@ -352,7 +356,7 @@ static int body_saxpy(const struct gp_kernel_call *call, uint32_t first, uint32_
 	struct body_slice items;
 	float *x, *y;
 
-	if (gp_vm_read(call->process, call->kernarg, &args, 24) < 0)
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, &args, 24) < 0)
 		return -EFAULT;
 	items = body_items(call, args.n, first, last);
 	if (items.begin == items.end)
@@ -374,7 +378,7 @@ static int body_reduce(const struct gp_kernel_call *call, uint32_t first, uint32
 		uint32_t n;
 	} args;
 
-	if (gp_vm_read(call->process, call->kernarg, &args, 20) < 0)
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, &args, 20) < 0)
 		return -EFAULT;
 	for (uint32_t group = first; group < last; group++) {
 		struct body_slice items = body_items(call, args.n, group, group + 1u);
@@ -385,7 +389,7 @@ static int body_reduce(const struct gp_kernel_call *call, uint32_t first, uint32
 			return -EFAULT;
 		for (uint64_t i = 0; i < items.end - items.begin; i++)
 			sum += x[i];
-		if (gp_vm_write(call->process, args.sums + group * 4ull, &sum, sizeof(sum)) < 0)
+		if (gp_vm_write(call->process, call->gpu, args.sums + group * 4ull, &sum, sizeof(sum)) < 0)
 			return -EFAULT;
 	}
 	return 0;
@@ -401,7 +405,7 @@ static int body_matrix_multiply(const struct gp_kernel_call *call, uint32_t firs
 	struct body_slice all;
 	float *a, *b, *c;
 
-	if (gp_vm_read(call->process, call->kernarg, &args, 28) < 0 || args.n > 32768u)
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, &args, 28) < 0 || args.n > 32768u)
 		return -EFAULT;
 	all = (struct body_slice){ 0, (uint64_t)args.n * args.n };
 	a = body_floats(call, args.a, all);
@@ -433,15 +437,15 @@ static int body_count(const struct gp_kernel_call *call, uint32_t first, uint32_
 		uint32_t groups;
 	} args;
 
-	if (gp_vm_read(call->process, call->kernarg, &args, 12) < 0)
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, &args, 12) < 0)
 		return -EFAULT;
 	for (uint32_t group = first; group < last && group < args.groups; group++) {
 		uint32_t value = 0;
 
-		if (gp_vm_read(call->process, args.counts + group * 4ull, &value, sizeof(value)) < 0)
+		if (gp_vm_read(call->process, call->gpu, args.counts + group * 4ull, &value, sizeof(value)) < 0)
 			return -EFAULT;
 		value++;
-		if (gp_vm_write(call->process, args.counts + group * 4ull, &value, sizeof(value)) < 0)
+		if (gp_vm_write(call->process, call->gpu, args.counts + group * 4ull, &value, sizeof(value)) < 0)
 			return -EFAULT;
 	}
 	return 0;

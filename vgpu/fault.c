@@ -4,16 +4,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "vgpu/event.h"
 #include "vgpu/fault.h"
 #include "vgpu/process.h"
 #include "vgpu/queue.h"
+#include "vgpu/reset.h"
 
 #define FAULT_VA           0xbad000u
 #define FAULT_DILATION_MAX 100000u
 
 const char gp_fault_kinds[] =
 	"vm PID QUEUE, hang PID QUEUE, close-fails PID QUEUE, close-hangs PID QUEUE, reset=GPU, ioctl=N, slow=K";
+
+/* The next preemption of this queue: reported as failed by the firmware, or never answered. */
+static int fault_close(struct gp_vqueue *queue, enum gp_gpu_fault fault)
+{
+	int r = gp_gpu_set_fault(queue->gpu->model, queue->model, fault);
+
+	queue->close_fails = r == 0 && fault == GP_GPU_FAULT_CLOSE_FAILS;
+	queue->close_hangs = r == 0 && fault == GP_GPU_FAULT_CLOSE_HANGS;
+	return r;
+}
 
 static int fault_queue(struct gp_vqueue *queue, const char *kind)
 {
@@ -22,51 +32,11 @@ static int fault_queue(struct gp_vqueue *queue, const char *kind)
 	else if (!strcmp(kind, "hang"))
 		queue->hung = true;
 	else if (!strcmp(kind, "close-fails"))
-		return gp_gpu_set_fault(queue->gpu->model, queue->model, GP_GPU_FAULT_CLOSE_FAILS);
+		return fault_close(queue, GP_GPU_FAULT_CLOSE_FAILS);
 	else if (!strcmp(kind, "close-hangs"))
-		return gp_gpu_set_fault(queue->gpu->model, queue->model, GP_GPU_FAULT_CLOSE_HANGS);
+		return fault_close(queue, GP_GPU_FAULT_CLOSE_HANGS);
 	else
 		return -EINVAL;
-	return 0;
-}
-
-/* Whoever waits for a transaction of the GPU would wait for ever. */
-static void fault_drop_transactions(struct gp_vnode *node)
-{
-	while (node->transactions) {
-		struct gp_vtransaction *transaction = node->transactions;
-
-		node->transactions = transaction->next;
-		if (transaction->call) {
-			transaction->call->result = -EIO;
-			transaction->call->outstanding--;
-		}
-		free(transaction);
-	}
-}
-
-static int fault_reset(struct gp_vnode *node, struct gp_vdev *gpu)
-{
-	struct kfd_hsa_hw_exception_data data = { .reset_type = 1, .memory_lost = 1, .gpu_id = gpu->gpu_id };
-	int r;
-
-	gp_vdev_turn(gpu);
-	r = gp_gpu_reset(gpu->model, gp_vnode_device_ns(node));
-	if (r < 0)
-		return r;
-	for (struct gp_vproc *process = node->processes; process; process = process->next) {
-		for (uint32_t id = 0; id < GP_VPROC_QUEUE_MAX; id++) {
-			struct gp_vqueue *queue = process->queues[id];
-
-			if (!queue || queue->gpu != gpu)
-				continue;
-			gpu->by_model[queue->model] = NULL;
-			queue->error = GP_VQUEUE_RESET;
-			queue->model_gone = true;
-		}
-		gp_vevent_raise(process, KFD_IOC_EVENT_HW_EXCEPTION, &data, sizeof(data));
-	}
-	fault_drop_transactions(node);
 	return 0;
 }
 
@@ -94,7 +64,7 @@ int gp_fault_inject(struct gp_vnode *node, const char *text, struct gp_error *er
 
 	if (sscanf(text, "%31[a-z]=%u", kind, &value) == 2) {
 		if (!strcmp(kind, "reset") && value < node->gpu_count)
-			return fault_reset(node, &node->gpus[value]) < 0 ?
+			return gp_vdev_reset(&node->gpus[value]) < 0 ?
 				       gp_error_set(error, -EIO, "the model cannot be reset") :
 				       0;
 		if (!strcmp(kind, "ioctl") && value) {

@@ -14,6 +14,7 @@
 #include "vgpu/memory.h"
 #include "vgpu/process.h"
 #include "vgpu/queue.h"
+#include "vgpu/smi.h"
 
 static int ioctl_version(struct gp_vcall **call)
 {
@@ -26,7 +27,7 @@ static int ioctl_version(struct gp_vcall **call)
 
 static int ioctl_create_queue(struct gp_vcall **call)
 {
-	return gp_vqueue_create((*call)->process, (void *)(*call)->arg);
+	return gp_vqueue_create(call, (void *)(*call)->arg);
 }
 
 static int ioctl_destroy_queue(struct gp_vcall **call)
@@ -41,7 +42,19 @@ static int ioctl_update_queue(struct gp_vcall **call)
 
 static int ioctl_set_cu_mask(struct gp_vcall **call)
 {
-	return gp_vqueue_set_cu_mask((*call)->process, (void *)(*call)->arg);
+	return gp_vqueue_set_cu_mask(call, (void *)(*call)->arg);
+}
+
+static int ioctl_set_gws(struct gp_vcall **call)
+{
+	return gp_vqueue_set_gws(call, (void *)(*call)->arg);
+}
+
+static int ioctl_smi(struct gp_vcall **call)
+{
+	struct kfd_ioctl_smi_events_args *args = (void *)(*call)->arg;
+
+	return gp_smi_open(*call, args->gpuid, &args->anon_fd);
 }
 
 static int ioctl_memory_policy(struct gp_vcall **call)
@@ -75,12 +88,12 @@ static void ioctl_aperture(const struct gp_vdev *gpu, struct kfd_process_device_
 {
 	/* As gfx9 has them. */
 	*ret_aperture = (struct kfd_process_device_apertures){
-		.lds_base = 0x1000000000000ull,
-		.lds_limit = 0x10000ffffffffull,
-		.scratch_base = 0x2000000000000ull,
-		.scratch_limit = 0x20000ffffffffull,
-		.gpuvm_base = 0x4000,
-		.gpuvm_limit = 0x7fffffffffffull,
+		.lds_base = GP_VM_LDS_BASE,
+		.lds_limit = GP_VM_LDS_BASE + UINT32_MAX,
+		.scratch_base = GP_VM_SCRATCH_BASE,
+		.scratch_limit = GP_VM_SCRATCH_BASE + UINT32_MAX,
+		.gpuvm_base = GP_VM_BASE,
+		.gpuvm_limit = GP_VM_END - 1u,
 		.gpu_id = gpu->gpu_id,
 	};
 }
@@ -243,7 +256,7 @@ static int ioctl_criu(struct gp_vcall **call)
 
 typedef int (*ioctl_handler)(struct gp_vcall **call);
 
-/* What is not here (GWS, dmabuf, IPC, SVM, wave state, the debug calls before 1.13) is refused with EINVAL. */
+/* What is not here (dmabuf, IPC, SVM, wave state, the debug calls before 1.13) is refused with EINVAL. */
 static const struct {
 	ioctl_handler handler;
 	size_t size_min;
@@ -270,6 +283,8 @@ static const struct {
 	[0x18] = { ioctl_map, sizeof(struct kfd_ioctl_map_memory_to_gpu_args) },
 	[0x19] = { ioctl_unmap, sizeof(struct kfd_ioctl_unmap_memory_from_gpu_args) },
 	[0x1a] = { ioctl_set_cu_mask, sizeof(struct kfd_ioctl_set_cu_mask_args) },
+	[0x1e] = { ioctl_set_gws, sizeof(struct kfd_ioctl_alloc_queue_gws_args) },
+	[0x1f] = { ioctl_smi, sizeof(struct kfd_ioctl_smi_events_args) },
 	[0x21] = { ioctl_xnack, sizeof(struct kfd_ioctl_set_xnack_mode_args) },
 	[0x22] = { ioctl_criu, sizeof(struct kfd_ioctl_criu_args) },
 	[0x23] = { ioctl_available, sizeof(struct kfd_ioctl_get_available_memory_args) },
@@ -359,6 +374,8 @@ void gp_vcall_interrupt(struct gp_vnode *node, uint64_t token)
 				if (queue)
 					queue->being_destroyed = false;
 			}
+			if (call->kind == GP_VCALL_RUNTIME && call->process)
+				call->process->runtime_retry = true;
 			if (call->kind == GP_VCALL_WAIT_EVENTS)
 				gp_vevent_wait_undo(call);
 			gp_vcall_finish(node, call, -EINTR);
@@ -377,16 +394,18 @@ static bool call_is_over(struct gp_vcall *call, uint64_t now_ns)
 	case GP_VCALL_TRANSACTION:
 		if (call->outstanding)
 			return false;
-		gp_debug_answer(call);
+		if (call->done)
+			call->done(call);
 		return true;
 	case GP_VCALL_DESTROY_QUEUE:
 		queue = gp_vqueue_find(call->process, call->queue_id);
 		if (queue && queue->suspended)
 			return false;
-		if (queue)
-			gp_vqueue_free(queue);
-		return true;
-	case GP_VCALL_RUNTIME_DISABLE: return !call->process->debug_enabled;
+		if (!queue || gp_vqueue_destroy_begin(call, queue) == 0)
+			return true;
+		call->kind = GP_VCALL_TRANSACTION;
+		return false;
+	case GP_VCALL_RUNTIME: return gp_debug_runtime_over(call);
 	}
 	return true;
 }

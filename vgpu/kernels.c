@@ -139,12 +139,12 @@ void gp_kernels_destroy(struct gp_kernels *kernels)
 }
 
 /* Code is read in steps, since what follows the last instruction may not be mapped. */
-static int kernels_code_hash(struct gp_vproc *process, uint64_t entry, uint64_t *ret_hash)
+static int kernels_code_hash(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t entry, uint64_t *ret_hash)
 {
 	static uint32_t words[KERNELS_CODE_WORDS];
 
 	for (uint32_t at = 0; at < KERNELS_CODE_WORDS; at += KERNELS_CODE_STEP) {
-		if (gp_vm_read(process, entry + at * 4ull, &words[at], KERNELS_CODE_STEP * 4u) < 0)
+		if (gp_vm_read(process, gpu, entry + at * 4ull, &words[at], KERNELS_CODE_STEP * 4u) < 0)
 			return -EFAULT;
 		for (uint32_t i = at; i < at + KERNELS_CODE_STEP; i++)
 			if (words[i] == KERNELS_ENDPGM) {
@@ -175,7 +175,7 @@ static void kernels_tell(struct gp_vnode *node, const struct gp_kernel_call *cal
 		     "process %d: unknown kernel [%016" PRIx64 "], %u VGPRs: %u ns per workgroup, nothing computed",
 		     call->process->pid, call->fingerprint, call->vgprs, GP_KERNELS_DEFAULT_NS);
 	/* What a description is written from. */
-	if (gp_vm_read(call->process, call->kernarg, words, sizeof(words)) == 0)
+	if (gp_vm_read(call->process, call->gpu, call->kernarg, words, sizeof(words)) == 0)
 		for (uint32_t i = 0; i < 12u; i++)
 			gp_vnode_log(node, 2, "kernarg %2u: 0x%016" PRIx64, i * 8u, words[i]);
 }
@@ -194,9 +194,10 @@ int gp_kernels_recognise(struct gp_vdev *gpu, uint64_t kernel_object, struct gp_
 	struct gp_kernel_descriptor descriptor;
 	const struct kernels_entry *entry;
 
-	if (gp_vm_read(call->process, kernel_object, &descriptor, sizeof(descriptor)) < 0)
+	if (gp_vm_read(call->process, call->gpu, kernel_object, &descriptor, sizeof(descriptor)) < 0)
 		return -EFAULT;
-	if (kernels_code_hash(call->process, kernel_object + (uint64_t)descriptor.entry_offset, &call->fingerprint) < 0)
+	if (kernels_code_hash(call->process, gpu, kernel_object + (uint64_t)descriptor.entry_offset,
+			      &call->fingerprint) < 0)
 		return -EFAULT;
 	call->vgprs = kernels_vgprs(&descriptor);
 	entry = kernels_find(gpu->node->kernels, call->fingerprint);

@@ -16,6 +16,7 @@ struct gp_body;
 /* One dispatch, as a body sees it. */
 struct gp_kernel_call {
 	struct gp_vproc *process;
+	const struct gp_vdev *gpu;
 	const struct gp_body *body; /* NULL: nothing is computed */
 	uint32_t workgroup_size[3], grid_size[3], workgroups[3];
 	uint64_t kernarg;

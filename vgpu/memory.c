@@ -9,10 +9,9 @@
 #include <sys/uio.h>
 #include "vgpu/memory.h"
 
-#define MEMORY_PAGE   4096u
-#define MEMORY_HUGE   (2u << 20)
-#define MEMORY_CHUNK  (1u << 20)
-#define MEMORY_VA_END (1ull << 47)
+#define MEMORY_PAGE  4096u
+#define MEMORY_HUGE  (2u << 20)
+#define MEMORY_CHUNK (1u << 20)
 
 int gp_client_read(struct gp_vproc *process, uint64_t address, void *ret_data, size_t size)
 {
@@ -47,19 +46,27 @@ static uint32_t memory_search(const struct gp_vproc *process, uint64_t va)
 	return low;
 }
 
-struct gp_vbo *gp_vm_find(struct gp_vproc *process, uint64_t va)
+struct gp_vbo *gp_vm_find(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va)
 {
 	uint32_t index = memory_search(process, va);
 
-	return index < process->bo_count && process->bos[index]->va <= va ? process->bos[index] : NULL;
+	if (index < process->bo_count && process->bos[index]->va <= va &&
+	    process->bos[index]->mapped & 1u << gpu->index)
+		return process->bos[index];
+	process->fault_va = va;
+	return NULL;
 }
 
-void *gp_vm_pointer(struct gp_vproc *process, uint64_t va, uint64_t size)
+void *gp_vm_pointer(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, uint64_t size)
 {
-	struct gp_vbo *bo = gp_vm_find(process, va);
+	struct gp_vbo *bo = gp_vm_find(process, gpu, va);
 
-	if (!bo || bo->user || size > bo->size || va - bo->va > bo->size - size || bo->offset >= GP_BAR_MAPPED_SIZE)
+	if (!bo)
 		return NULL;
+	if (bo->user || size > bo->size || va - bo->va > bo->size - size || bo->offset >= GP_BAR_MAPPED_SIZE) {
+		process->fault_va = bo->va + bo->size;
+		return NULL;
+	}
 	return process->node->bar.base + bo->offset + (va - bo->va);
 }
 
@@ -69,9 +76,10 @@ struct memory_span {
 	uint64_t user, size;
 };
 
-static int memory_span_at(struct gp_vproc *process, uint64_t va, uint64_t size, struct memory_span *ret_span)
+static int memory_span_at(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, uint64_t size,
+			  struct memory_span *ret_span)
 {
-	struct gp_vbo *bo = gp_vm_find(process, va);
+	struct gp_vbo *bo = gp_vm_find(process, gpu, va);
 	uint64_t left;
 
 	if (!bo)
@@ -87,13 +95,13 @@ static int memory_span_at(struct gp_vproc *process, uint64_t va, uint64_t size, 
 	return 0;
 }
 
-int gp_vm_read(struct gp_vproc *process, uint64_t va, void *ret_data, size_t size)
+int gp_vm_read(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, void *ret_data, size_t size)
 {
 	uint8_t *data = ret_data;
 
 	while (size) {
 		struct memory_span span;
-		int r = memory_span_at(process, va, size, &span);
+		int r = memory_span_at(process, gpu, va, size, &span);
 
 		if (r < 0)
 			return r;
@@ -108,13 +116,13 @@ int gp_vm_read(struct gp_vproc *process, uint64_t va, void *ret_data, size_t siz
 	return 0;
 }
 
-int gp_vm_write(struct gp_vproc *process, uint64_t va, const void *source, size_t size)
+int gp_vm_write(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, const void *source, size_t size)
 {
 	const uint8_t *data = source;
 
 	while (size) {
 		struct memory_span span;
-		int r = memory_span_at(process, va, size, &span);
+		int r = memory_span_at(process, gpu, va, size, &span);
 
 		if (r < 0)
 			return r;
@@ -129,23 +137,23 @@ int gp_vm_write(struct gp_vproc *process, uint64_t va, const void *source, size_
 	return 0;
 }
 
-int gp_vm_copy(struct gp_vproc *process, uint64_t to, uint64_t from, uint64_t size)
+int gp_vm_copy(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t to, uint64_t from, uint64_t size)
 {
 	static uint8_t buffer[MEMORY_CHUNK];
 
 	while (size) {
 		uint64_t step = size < MEMORY_CHUNK ? size : MEMORY_CHUNK;
-		void *target = gp_vm_pointer(process, to, step), *origin = gp_vm_pointer(process, from, step);
+		void *target = gp_vm_pointer(process, gpu, to, step), *origin = gp_vm_pointer(process, gpu, from, step);
 		int r = 0;
 
 		if (target && origin)
 			memmove(target, origin, step);
 		else if (target)
-			r = gp_vm_read(process, from, target, step);
+			r = gp_vm_read(process, gpu, from, target, step);
 		else if (origin)
-			r = gp_vm_write(process, to, origin, step);
-		else if ((r = gp_vm_read(process, from, buffer, step)) == 0)
-			r = gp_vm_write(process, to, buffer, step);
+			r = gp_vm_write(process, gpu, to, origin, step);
+		else if ((r = gp_vm_read(process, gpu, from, buffer, step)) == 0)
+			r = gp_vm_write(process, gpu, to, buffer, step);
 		if (r < 0)
 			return r;
 		to += step;
@@ -155,7 +163,7 @@ int gp_vm_copy(struct gp_vproc *process, uint64_t to, uint64_t from, uint64_t si
 	return 0;
 }
 
-int gp_vm_fill(struct gp_vproc *process, uint64_t to, uint32_t value, uint64_t size)
+int gp_vm_fill(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t to, uint32_t value, uint64_t size)
 {
 	uint32_t words[1024];
 
@@ -163,7 +171,7 @@ int gp_vm_fill(struct gp_vproc *process, uint64_t to, uint32_t value, uint64_t s
 		words[i] = value;
 	while (size) {
 		uint64_t step = size < sizeof(words) ? size : sizeof(words);
-		int r = gp_vm_write(process, to, words, step);
+		int r = gp_vm_write(process, gpu, to, words, step);
 
 		if (r < 0)
 			return r;
@@ -173,20 +181,20 @@ int gp_vm_fill(struct gp_vproc *process, uint64_t to, uint32_t value, uint64_t s
 	return 0;
 }
 
-int gp_vm_add(struct gp_vproc *process, uint64_t va, int64_t addend)
+int gp_vm_add(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, int64_t addend)
 {
-	int64_t *pointer = va % 8u ? NULL : gp_vm_pointer(process, va, 8), value;
+	int64_t *pointer = va % 8u ? NULL : gp_vm_pointer(process, gpu, va, 8), value;
 	int r;
 
 	if (pointer) {
 		__atomic_add_fetch(pointer, addend, __ATOMIC_ACQ_REL);
 		return 0;
 	}
-	r = gp_vm_read(process, va, &value, 8);
+	r = gp_vm_read(process, gpu, va, &value, 8);
 	if (r < 0)
 		return r;
 	value = (int64_t)((uint64_t)value + (uint64_t)addend);
-	return gp_vm_write(process, va, &value, 8);
+	return gp_vm_write(process, gpu, va, &value, 8);
 }
 
 /* Buffer objects. */
@@ -310,14 +318,14 @@ static int bo_check(const struct gp_vproc *process, const struct kfd_ioctl_alloc
 
 	if (!args->size || args->size > GP_BAR_GTT_SIZE || !domain || (domain & (domain - 1u)))
 		return -EINVAL;
-	if (args->va_addr % MEMORY_PAGE || args->va_addr >= MEMORY_VA_END || args->size > MEMORY_VA_END - args->va_addr)
+	if (args->va_addr % MEMORY_PAGE || args->va_addr >= GP_VM_END || args->size > GP_VM_END - args->va_addr)
 		return -EINVAL;
 	if ((domain & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) && args->size != GP_BAR_DOORBELL_SLICE)
 		return -EINVAL;
 	if ((domain & KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP) && args->size != MEMORY_PAGE)
 		return -EINVAL;
-	if ((domain & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) && (!args->mmap_offset || args->mmap_offset >= MEMORY_VA_END ||
-							   args->size > MEMORY_VA_END - args->mmap_offset))
+	if ((domain & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) &&
+	    (!args->mmap_offset || args->mmap_offset >= GP_VM_END || args->size > GP_VM_END - args->mmap_offset))
 		return -EINVAL;
 	at = memory_search(process, args->va_addr);
 	if (at < process->bo_count && process->bos[at]->va < args->va_addr + args->size)

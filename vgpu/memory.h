@@ -6,16 +6,22 @@
 #include "vgpu/abi.h"
 #include "vgpu/node.h"
 
-/* The GPU's view: addresses are those of the GPU's page tables. -EFAULT: nothing is there. */
-int gp_vm_read(struct gp_vproc *process, uint64_t va, void *ret_data, size_t size);
-int gp_vm_write(struct gp_vproc *process, uint64_t va, const void *data, size_t size);
-int gp_vm_copy(struct gp_vproc *process, uint64_t to, uint64_t from, uint64_t size);
-int gp_vm_fill(struct gp_vproc *process, uint64_t to, uint32_t value, uint64_t size);
+/* The address space of a process on a gfx9 GPU. */
+#define GP_VM_BASE         0x4000ull
+#define GP_VM_END          (1ull << 47)
+#define GP_VM_LDS_BASE     0x1000000000000ull
+#define GP_VM_SCRATCH_BASE 0x2000000000000ull
+
+/* The GPU\'s view: addresses are those of its page tables. -EFAULT: nothing is mapped there on this GPU. */
+int gp_vm_read(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, void *ret_data, size_t size);
+int gp_vm_write(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, const void *data, size_t size);
+int gp_vm_copy(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t to, uint64_t from, uint64_t size);
+int gp_vm_fill(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t to, uint32_t value, uint64_t size);
 /* Atomic in shared memory; on the client's own pages it is a read and a write. */
-int gp_vm_add(struct gp_vproc *process, uint64_t va, int64_t addend);
+int gp_vm_add(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, int64_t addend);
 /* Where the range lies in vgpud's own mapping; NULL: not, or not in one piece. Valid until the piece is freed. */
-void *gp_vm_pointer(struct gp_vproc *process, uint64_t va, uint64_t size);
-struct gp_vbo *gp_vm_find(struct gp_vproc *process, uint64_t va);
+void *gp_vm_pointer(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, uint64_t size);
+struct gp_vbo *gp_vm_find(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va);
 
 /* The client's view, for pointers in ioctl arguments. */
 int gp_client_read(struct gp_vproc *process, uint64_t address, void *ret_data, size_t size);

@@ -11,6 +11,8 @@
 #include "vgpu/call.h"
 #include "vgpu/process.h"
 #include "vgpu/queue.h"
+#include "vgpu/smi.h"
+#include "vgpu/transaction.h"
 
 #define NODE_GPU_ID       0x5a01u
 #define NODE_RENDER_MINOR 128u
@@ -98,7 +100,7 @@ static int node_apply_params(struct gp_vnode *node, struct gp_error *error)
 static int node_gpu_init(struct gp_vnode *node, uint32_t index, const char *device, struct gp_error *error)
 {
 	struct gp_vdev *gpu = &node->gpus[index];
-	struct gp_gpu_config config = { .desc = &node->desc };
+	struct gp_gpu_config config = { .desc = &node->desc, .hang_halts = true };
 	uint64_t begin = index * GP_BAR_VRAM_STEP;
 
 	*gpu = (struct gp_vdev){
@@ -162,12 +164,8 @@ void gp_vnode_fini(struct gp_vnode *node)
 		gp_gpu_destroy(node->gpus[i].model);
 		gp_range_fini(&node->gpus[i].vram);
 	}
-	while (node->transactions) {
-		struct gp_vtransaction *transaction = node->transactions;
-
-		node->transactions = transaction->next;
-		free(transaction);
-	}
+	gp_vtransaction_free_all(node);
+	gp_smi_close_all(node);
 	while (node->calls) {
 		struct gp_vcall *call = node->calls;
 
@@ -230,11 +228,14 @@ uint64_t gp_vnode_turn(struct gp_vnode *node)
 			gp_vdev_turn(&node->gpus[g]);
 		work = false;
 		moved = node_queues_turn(node, &work);
+		gp_vtransaction_turn(node);
 		gp_vcall_turn(node);
 		if (!moved)
 			break;
 	}
 	next_ns = gp_vcall_deadline_ns(node);
+	if (gp_vtransaction_deadline_ns(node) < next_ns)
+		next_ns = gp_vtransaction_deadline_ns(node);
 	poll_ns = node_poll_ns(node);
 	if (poll_ns != UINT64_MAX && node->now_ns + poll_ns < next_ns)
 		next_ns = node->now_ns + poll_ns;

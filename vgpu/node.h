@@ -7,6 +7,7 @@
 #ifndef GP_VGPU_NODE_H
 #define GP_VGPU_NODE_H
 
+#include <linux/kfd_ioctl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,6 +46,8 @@ struct gp_vdev {
 	uint32_t sdma_used[GP_VSDMA_QUEUE_MAX / 32u];
 	struct gp_vqueue *by_model[GP_GPU_QUEUE_MAX]; /* the model's queue ids back to ours */
 	uint64_t halt_count, halt_ns;
+	uint32_t reset_count;
+	uint32_t queue_count, active_count; /* of all processes; active: compute queues with all gates open */
 };
 
 /* A piece of memory of one process: in the BAR, or its own pages (userptr). */
@@ -65,7 +68,12 @@ struct gp_vevent {
 	uint64_t data[4]; /* exception data, as kfd_event_data carries it */
 };
 
-enum gp_vcall_kind { GP_VCALL_WAIT_EVENTS, GP_VCALL_TRANSACTION, GP_VCALL_DESTROY_QUEUE, GP_VCALL_RUNTIME_DISABLE };
+enum gp_vcall_kind {
+	GP_VCALL_WAIT_EVENTS,
+	GP_VCALL_TRANSACTION,   /* for the transactions outstanding */
+	GP_VCALL_DESTROY_QUEUE, /* for the debugger to let go of the queue */
+	GP_VCALL_RUNTIME,       /* for the debugger's leave to go on */
+};
 
 /* An ioctl: while it is being decided, and while its answer is outstanding. */
 struct gp_vcall {
@@ -81,6 +89,9 @@ struct gp_vcall {
 	int result;
 	uint64_t deadline_ns;              /* host time; UINT64_MAX: none */
 	uint32_t event_count, outstanding; /* outstanding: transactions still to finish */
+	uint32_t failed;                   /* bit per GPU whose transaction failed, with result */
+	/* Called once when nothing is outstanding any more, to make the answer; process is NULL if it is gone. */
+	void (*done)(struct gp_vcall *call);
 	uint32_t *event_ids;
 	uint64_t *event_ages; /* the age of each that the caller has seen; 0: does not say */
 	bool *event_marks;    /* signalled for this wait */
@@ -88,13 +99,18 @@ struct gp_vcall {
 	struct gp_vproc *target; /* debug calls: the process whose queues are stopped */
 	uint32_t *queue_ids;     /* suspend, resume: as the client gave them, with the error bits */
 	uint32_t queue_count;
-	uint64_t queue_array;
+	uint64_t queue_array, clear_mask;
+	uint32_t changed[GP_VNODE_GPU_MAX]; /* queues suspended or resumed on each GPU */
 };
 
 struct gp_vtransaction {
-	uint64_t seq;
-	struct gp_vcall *call;
 	struct gp_vtransaction *next;
+	uint64_t seq;
+	struct gp_vdev *gpu;
+	struct gp_vcall *call;    /* NULL: nobody waits */
+	struct gp_vproc *process; /* whose queues; NULL: nobody's, or gone */
+	uint64_t deadline_ns;     /* not 0: it hangs, and ends in a reset then */
+	uint32_t queue_count, queue_ids[];
 };
 
 struct gp_vnode_counters {
@@ -104,6 +120,7 @@ struct gp_vnode_counters {
 };
 
 struct gp_kernels;
+struct gp_smi_client;
 
 struct gp_vnode {
 	struct gp_bar bar;
@@ -127,6 +144,10 @@ struct gp_vnode {
 	char proc_dir[128];   /* where /sys/class/kfd/kfd/proc is kept; empty: nowhere */
 	char module_dir[128]; /* where /sys/module/amdgpu is kept */
 	void (*complete)(struct gp_vnode *node, struct gp_vcall *call, int result); /* the front end's answer */
+	/* Puts a copy of fd into the caller, close-on-exec not set; returns its number there or a negative errno.
+	 * Called while the call is being decided, the fd stays the node's. NULL: this front end cannot. */
+	int (*install_fd)(struct gp_vnode *node, struct gp_vcall *call, int fd);
+	struct gp_smi_client *smi_clients;
 	uint32_t fail_ioctl; /* the N-th from now fails; 0: none */
 	int verbose;
 };
@@ -137,6 +158,13 @@ struct gp_vproc_device {
 	uint8_t *doorbells;
 	uint32_t doorbell_used[GP_VDOORBELL_COUNT / 32u];
 	uint32_t queue_count;
+	uint32_t evicted;          /* after a memory fault, for good */
+	bool has_reset;            /* a queue of it was reset: UPDATE_QUEUE gives EACCES from then on */
+	struct gp_vqueue *gws;     /* the one queue that has the global wave sync */
+	uint64_t vram_used;        /* bytes */
+	uint64_t exception_status; /* for its debugger */
+	struct kfd_hsa_memory_exception_data fault;
+	bool has_fault; /* a debugger saw it, the runtime has not yet */
 };
 
 struct gp_vproc {
@@ -153,14 +181,19 @@ struct gp_vproc {
 	uint32_t bo_count, bo_capacity, handle_count, handle_free;
 	struct gp_vevent *events; /* GP_VPROC_EVENT_MAX, by id */
 	struct gp_vbo *event_page;
+	uint64_t fault_va; /* where the last access of a GPU found nothing */
 	struct gp_vqueue *queues[GP_VPROC_QUEUE_MAX];
 	uint32_t queue_count;
 	/* Debugging (debug.c). */
-	bool runtime_enabled, debug_enabled;
+	bool runtime_enabled, runtime_ttmp, debug_enabled;
+	bool runtime_retry;     /* RUNTIME_ENABLE was interrupted while it waited */
+	uint32_t runtime_leave; /* how often the debugger said go on */
 	uint64_t runtime_r_debug;
 	struct gp_vproc *debugger; /* another process that debugs this one; NULL: nobody, or itself */
-	uint64_t exception_mask;
-	uint32_t evicted; /* CRIU pause, counted */
+	int debug_fd;              /* the debugger's, written to when something happens; -1: none */
+	uint64_t exception_mask, exception_status;
+	uint32_t evicted; /* checkpoint pause, reset; counted */
+	uint64_t evicted_since_ns, evicted_ns;
 	bool criu_paused;
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "vgpu/node.h"
 #include "vgpu/params.h"
 
@@ -75,8 +76,11 @@ int gp_params_parse(struct gp_params *params, const char *text, struct gp_error 
 
 static int params_file(const char *path, int64_t value, mode_t mode)
 {
-	FILE *stream = fopen(path, "we");
+	FILE *stream;
 
+	/* One that is there may not be writable, not even by us. */
+	unlink(path);
+	stream = fopen(path, "we");
 	if (!stream)
 		return -errno;
 	fprintf(stream, "%" PRId64 "\n", value);

@@ -11,6 +11,7 @@
 #include "vgpu/memory.h"
 #include "vgpu/process.h"
 #include "vgpu/queue.h"
+#include "vgpu/transaction.h"
 #include "vgpu/tree.h"
 
 struct gp_vproc *gp_vproc_find(struct gp_vnode *node, pid_t pid)
@@ -56,6 +57,7 @@ static struct gp_vproc *process_create(struct gp_vnode *node, pid_t pid)
 	process->pid = pid;
 	process->memory = -1;
 	process->serial = node->counters.processes_seen + 1u;
+	process->debug_fd = -1;
 	process->node = node;
 	process->next = node->processes;
 	node->processes = process;
@@ -136,6 +138,7 @@ void gp_vproc_destroy(struct gp_vproc *process)
 		     process->queue_count, process->bo_count);
 	gp_debug_process_gone(process);
 	gp_vqueue_destroy_all(process);
+	gp_vtransaction_forget(process);
 	process_drop_calls(process);
 	for (uint32_t i = 0; i < node->gpu_count; i++) {
 		struct gp_vproc_device *device = &process->devices[i];
@@ -158,6 +161,8 @@ void gp_vproc_destroy(struct gp_vproc *process)
 	close(process->pidfd);
 	if (process->memory >= 0)
 		close(process->memory);
+	if (process->debug_fd >= 0)
+		close(process->debug_fd);
 	free(process->events);
 	free(process);
 }

@@ -6,12 +6,15 @@
 #include <string.h>
 #include "vgpu/call.h"
 #include "vgpu/event.h"
+#include "vgpu/exception.h"
 #include "vgpu/memory.h"
 #include "vgpu/process.h"
 #include "vgpu/queue.h"
+#include "vgpu/reset.h"
+#include "vgpu/smi.h"
+#include "vgpu/transaction.h"
 #include "vgpu/tree.h"
 
-#define QUEUE_RING_SIZE_MAX (64u << 20)
 #define QUEUE_SDMA_DOORBELL \
 	0x100u /* doorbell layout of gfx9.4.3: engine e begins at 0x100 + 10 e, odd queues 512 further */
 
@@ -22,7 +25,29 @@ bool gp_vqueue_is_sdma(const struct gp_vqueue *queue)
 
 bool gp_vqueue_is_active(const struct gp_vqueue *queue)
 {
-	return queue->ring && queue->ring_size && queue->percent && !queue->suspended && !queue->process->evicted;
+	return queue->ring && queue->ring_size && queue->percent && !queue->suspended && !queue->process->evicted &&
+	       !queue->process->devices[queue->gpu->index].evicted && !queue->leaving &&
+	       queue->error != GP_VQUEUE_RESET;
+}
+
+bool gp_vqueue_runs(const struct gp_vqueue *queue)
+{
+	return gp_vqueue_is_active(queue) && !queue->masked_out;
+}
+
+void gp_vqueue_count(struct gp_vqueue *queue)
+{
+	bool counts = !gp_vqueue_is_sdma(queue) && gp_vqueue_is_active(queue);
+
+	if (counts != queue->counted)
+		queue->gpu->active_count += counts ? 1u : UINT32_MAX;
+	queue->counted = counts;
+}
+
+/* The model reads 0 as normal; the hardware has nothing below 0 either, and 1 is in the same class. */
+uint32_t gp_vqueue_model_priority(uint32_t priority)
+{
+	return priority ? priority : 1u;
 }
 
 struct gp_vqueue *gp_vqueue_find(struct gp_vproc *process, uint32_t id)
@@ -104,9 +129,8 @@ static int queue_model_add(struct gp_vqueue *queue)
 	struct gp_gpu_queue_attr attr = {
 		.kind = gp_vqueue_is_sdma(queue) ? GP_GPU_COPY : GP_GPU_COMPUTE,
 		.ring_size = GP_VQUEUE_WINDOW,
-		/* The model reads 0 as normal; the hardware has nothing below 0 either, and 1 is in the same class. */
-		.priority = queue->priority ? queue->priority : 1u,
-		.cu_count = queue->cu_count,
+		.priority = gp_vqueue_model_priority(queue->priority),
+		.closed = !gp_vqueue_is_active(queue),
 	};
 	uint64_t now_ns = gp_vnode_device_ns(gpu->node);
 	int r;
@@ -117,8 +141,8 @@ static int queue_model_add(struct gp_vqueue *queue)
 	if (r < 0)
 		return r;
 	gpu->by_model[queue->model] = queue;
-	queue->model_open = true;
-	queue->model_stale = false;
+	queue->model_open = !attr.closed;
+	queue->model_priority = queue->priority;
 	return 0;
 }
 
@@ -132,85 +156,69 @@ static void queue_model_remove(struct gp_vqueue *queue)
 	gpu->by_model[queue->model] = NULL;
 }
 
-/* The model fixes priority and CU mask at creation: an empty queue is taken out and put in again, another later. */
-static int queue_model_renew(struct gp_vqueue *queue)
-{
-	int r;
+/* Life. */
 
-	queue->model_stale = true;
-	/* A transaction under way knows the queue by the id it has now. */
-	if (queue->in_flight || queue->error || queue->process->node->transactions)
-		return 0;
-	queue_model_remove(queue);
-	r = queue_model_add(queue);
-	if (r == 0 && !gp_vqueue_is_active(queue))
-		r = gp_vqueue_transact(&queue, 1, NULL);
-	return r < 0 ? r : 0;
+bool gp_vqueue_owns(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, uint64_t size)
+{
+	const struct gp_vbo *bo = gp_vm_find(process, gpu, va);
+
+	/* Of less than a page only the beginning is compared. */
+	return bo && bo->va == (va & ~4095ull) && (size < 4096u || bo->size == (size & ~4095ull));
 }
 
-int gp_vqueue_transact(struct gp_vqueue **queues, uint32_t queue_count, struct gp_vcall *call)
+/* As set_queue_properties_from_user() and kfd_queue_acquire_buffers() do, but for the context-save area, which nothing
+ * is saved to here. A ring smaller than the smallest counts as that. */
+static int queue_check(struct gp_vproc *process, const struct gp_vdev *gpu, struct kfd_ioctl_create_queue_args *args)
 {
-	static struct gp_gpu_change changes[GP_VPROC_QUEUE_MAX];
-	struct gp_vnode *node = queue_count ? queues[0]->process->node : NULL;
-	int count = 0;
+	if ((args->queue_percentage & 0xffu) > KFD_MAX_QUEUE_PERCENTAGE ||
+	    args->queue_priority > KFD_MAX_QUEUE_PRIORITY)
+		return -EINVAL;
+	if (args->ring_base_address >= GP_VM_END || args->read_pointer_address >= GP_VM_END ||
+	    args->write_pointer_address >= GP_VM_END || args->eop_buffer_address >= GP_VM_END ||
+	    args->ctx_save_restore_address >= GP_VM_END)
+		return -EFAULT;
+	if (args->ring_size & (args->ring_size - 1u))
+		return -EINVAL;
+	if (args->ring_size < KFD_MIN_QUEUE_RING_SIZE)
+		args->ring_size = KFD_MIN_QUEUE_RING_SIZE;
+	if (args->queue_type > GP_KFD_QUEUE_TYPE_SDMA_BY_ENG_ID)
+		return -EOPNOTSUPP; /* 524 in the driver, which no answer through FUSE can carry */
+	/* PM4 rings are never written by ROCm's user space on these devices, and the packets are not interpreted here.
+	 */
+	if (!gpu || args->queue_type == KFD_IOC_QUEUE_TYPE_COMPUTE)
+		return -EINVAL;
+	if (!process->devices[gpu->index].vm)
+		return -ESRCH;
+	if (!gp_vqueue_owns(process, gpu, args->write_pointer_address, 4096) ||
+	    !gp_vqueue_owns(process, gpu, args->read_pointer_address, 4096) ||
+	    !gp_vqueue_owns(process, gpu, args->ring_base_address, args->ring_size))
+		return -EINVAL;
+	return 0;
+}
 
-	for (uint32_t g = 0; queue_count && g < node->gpu_count; g++) {
-		struct gp_vtransaction *transaction;
-		uint32_t change_count = 0;
+static uint32_t queue_process_count(const struct gp_vdev *gpu)
+{
+	uint32_t count = 0;
 
-		for (uint32_t i = 0; i < queue_count; i++)
-			if (queues[i]->gpu->index == g && !queues[i]->model_gone)
-				changes[change_count++] =
-					(struct gp_gpu_change){ queues[i]->model, gp_vqueue_is_active(queues[i]) };
-		if (!change_count)
-			continue;
-		transaction = calloc(1, sizeof(*transaction));
-		if (!transaction)
-			return -ENOMEM;
-		transaction->seq = ++node->seq;
-		transaction->call = call;
-		transaction->next = node->transactions;
-		if (gp_gpu_transact(node->gpus[g].model, changes, change_count, transaction->seq,
-				    gp_vnode_device_ns(node)) < 0) {
-			free(transaction);
-			return -ENOMEM;
-		}
-		node->transactions = transaction;
-		for (uint32_t i = 0; i < queue_count; i++)
-			if (queues[i]->gpu->index == g)
-				queues[i]->model_open = gp_vqueue_is_active(queues[i]);
-		count++;
-	}
-	if (call)
-		call->outstanding += (uint32_t)count;
+	for (const struct gp_vproc *process = gpu->node->processes; process; process = process->next)
+		count += process->devices[gpu->index].queue_count != 0;
 	return count;
 }
 
-/* Life. */
-
-static int queue_check(struct gp_vproc *process, const struct gp_kfd_create_queue *full)
+/* Whether there is room for one more, by the limits of the process, the device and the module's parameters. */
+static int queue_check_room(const struct gp_vproc *process, const struct gp_vdev *gpu, uint32_t type)
 {
-	const struct kfd_ioctl_create_queue_args *args = &full->base;
+	const int64_t *params = process->node->params.values;
 
-	if (args->queue_percentage > 0xffffu || (args->queue_percentage & 0xffu) > KFD_MAX_QUEUE_PERCENTAGE ||
-	    args->queue_priority > KFD_MAX_QUEUE_PRIORITY || args->queue_type > GP_KFD_QUEUE_TYPE_SDMA_BY_ENG_ID)
-		return -EINVAL;
-	if (args->ring_base_address &&
-	    (!args->ring_size || (args->ring_size & (args->ring_size - 1u)) || args->ring_size > QUEUE_RING_SIZE_MAX ||
-	     args->ring_size < KFD_MIN_QUEUE_RING_SIZE))
-		return -EINVAL;
-	if (!args->ring_base_address && args->ring_size)
-		return -EINVAL;
-	/* PM4 rings are never written by ROCm's user space on these devices, and the packets are not interpreted here.
-	 */
-	if (args->queue_type == KFD_IOC_QUEUE_TYPE_COMPUTE)
-		return -EINVAL;
-	if (!gp_vm_find(process, args->read_pointer_address) || !gp_vm_find(process, args->write_pointer_address))
-		return -EFAULT;
-	if (args->ring_base_address && (!gp_vm_find(process, args->ring_base_address) ||
-					!gp_vm_find(process, args->ring_base_address + args->ring_size - 1u)))
-		return -EINVAL;
-	return 0;
+	/* HWS counts to 127, except on gfx9.4.3 and 9.4.4 (pqm_create_queue()). */
+	if (process->devices[gpu->index].queue_count >= (gpu->identity->gfx_version == 90402u ? 255u : 127u))
+		return -ENOSPC;
+	if (params[GP_PARAM_SCHED_POLICY] == 1 && type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL &&
+	    (queue_process_count(gpu) + !process->devices[gpu->index].queue_count >
+		     (uint64_t)gp_desc_get(gpu->desc, GP_DESC_PROCESS_COUNT) ||
+	     gpu->active_count >= (uint64_t)gp_desc_get(gpu->desc, GP_DESC_SLOT_COUNT)))
+		return -EPERM;
+	return gpu->queue_count >= params[GP_PARAM_MAX_QUEUES] ? -EPERM : 0;
 }
 
 static uint32_t queue_id_take(const struct gp_vproc *process)
@@ -236,31 +244,17 @@ static void queue_fill(struct gp_vqueue *queue, const struct kfd_ioctl_create_qu
 	queue->cwsr = args->ctx_save_restore_address;
 	queue->cwsr_size = args->ctx_save_restore_size;
 	queue->ctl_stack_size = args->ctl_stack_size;
-	queue->is_new = true;
+	queue->exception_status = GP_KFD_EC_QUEUE_NEW;
 }
 
-int gp_vqueue_create(struct gp_vproc *process, struct gp_kfd_create_queue *args)
+static int queue_make(struct gp_vproc *process, struct gp_vdev *gpu, const struct gp_kfd_create_queue *args,
+		      struct gp_vqueue **ret_queue)
 {
-	struct gp_vdev *gpu = gp_vnode_gpu(process->node, args->base.gpu_id);
-	struct gp_vproc_device *device;
-	struct gp_vqueue *queue;
-	uint64_t zero = 0;
-	int r;
+	struct gp_vqueue *queue = calloc(1, sizeof(*queue));
+	int r = -ENOMEM;
 
-	if (!gpu)
-		return -EINVAL;
-	r = queue_check(process, args);
-	if (r < 0)
-		return r;
-	device = &process->devices[gpu->index];
-	r = gp_vproc_bind(process, gpu);
-	if (r < 0)
-		return r;
-	if (device->queue_count >= GP_VGPU_QUEUE_MAX || queue_id_take(process) == GP_VPROC_QUEUE_MAX)
-		return -ENOSPC;
-	queue = calloc(1, sizeof(*queue));
 	if (!queue)
-		return -ENOMEM;
+		return r;
 	queue->process = process;
 	queue->gpu = gpu;
 	queue_fill(queue, &args->base);
@@ -276,24 +270,7 @@ int gp_vqueue_create(struct gp_vproc *process, struct gp_kfd_create_queue *args)
 	r = queue_model_add(queue);
 	if (r < 0)
 		goto err_doorbell;
-	queue->id = queue_id_take(process);
-	queue->doorbell = (volatile uint64_t *)(void *)(device->doorbells + queue->doorbell_id * 8u);
-	queue->doorbell_seen = gp_vqueue_is_sdma(queue) ? 0 : UINT64_MAX;
-	*queue->doorbell = queue->doorbell_seen;
-	process->queues[queue->id] = queue;
-	process->queue_count++;
-	device->queue_count++;
-	process->node->counters.queues_created++;
-	if (!gp_vqueue_is_active(queue))
-		gp_vqueue_transact(&queue, 1, NULL);
-	gp_vm_write(process, queue->rptr_va, &zero, sizeof(zero));
-	args->base.queue_id = queue->id;
-	args->base.doorbell_offset = GP_BAR_DOORBELL +
-				     ((uint64_t)process->slot * GP_VNODE_GPU_MAX + gpu->index) * GP_BAR_DOORBELL_STEP +
-				     queue->doorbell_id * 8u;
-	gp_tree_queue_add(queue);
-	gp_vnode_log(process->node, 1, "process %d: queue %u on gpu %u type %u priority %u %u %%", process->pid,
-		     queue->id, gpu->index, queue->type, queue->priority, queue->percent);
+	*ret_queue = queue;
 	return 0;
 
 err_doorbell:
@@ -301,15 +278,85 @@ err_doorbell:
 err_sdma:
 	queue_sdma_give(queue);
 err_free:
-	r = r < 0 ? r : -ENOMEM;
 	free(queue->window);
 	free(queue);
 	return r;
 }
 
+static void queue_add(struct gp_vqueue *queue)
+{
+	struct gp_vproc *process = queue->process;
+	struct gp_vproc_device *device = &process->devices[queue->gpu->index];
+	uint64_t zero = 0;
+
+	queue->id = queue_id_take(process);
+	queue->doorbell = (volatile uint64_t *)(void *)(device->doorbells + queue->doorbell_id * 8u);
+	queue->doorbell_seen = gp_vqueue_is_sdma(queue) ? 0 : UINT64_MAX;
+	*queue->doorbell = queue->doorbell_seen;
+	process->queues[queue->id] = queue;
+	process->queue_count++;
+	device->queue_count++;
+	queue->gpu->queue_count++;
+	gp_vqueue_count(queue);
+	process->node->counters.queues_created++;
+	gp_vm_write(process, queue->gpu, queue->rptr_va, &zero, sizeof(zero));
+	gp_tree_queue_add(queue);
+	gp_vnode_log(process->node, 1, "process %d: queue %u on gpu %u type %u priority %u %u %%", process->pid,
+		     queue->id, queue->gpu->index, queue->type, queue->priority, queue->percent);
+}
+
+/* Its halt is over: the queue is there, or the device failed and it is not. */
+static void queue_create_done(struct gp_vcall *call)
+{
+	struct gp_vqueue *queue = call->process ? gp_vqueue_find(call->process, call->queue_id) : NULL;
+
+	if (!queue)
+		return;
+	if (call->result < 0)
+		gp_vqueue_free(queue);
+	else
+		gp_exception_raise(call->process, GP_KFD_EC_QUEUE_NEW, queue->gpu, queue);
+}
+
+int gp_vqueue_create(struct gp_vcall **call_slot, struct gp_kfd_create_queue *args)
+{
+	struct gp_vcall *call = *call_slot;
+	struct gp_vproc *process = call->process;
+	struct gp_vdev *gpu = gp_vnode_gpu(process->node, args->base.gpu_id);
+	struct gp_vqueue *queue = NULL;
+	int r = queue_check(process, gpu, &args->base);
+
+	if (r < 0)
+		return r;
+	r = gp_vproc_bind(process, gpu);
+	if (r == 0)
+		r = queue_check_room(process, gpu, args->base.queue_type);
+	if (r == 0 && queue_id_take(process) == GP_VPROC_QUEUE_MAX)
+		r = -ENOMEM;
+	if (r == 0)
+		r = queue_make(process, gpu, args, &queue);
+	if (r < 0)
+		return r;
+	queue_add(queue);
+	args->base.queue_id = queue->id;
+	args->base.doorbell_offset = GP_BAR_DOORBELL +
+				     ((uint64_t)process->slot * GP_VNODE_GPU_MAX + gpu->index) * GP_BAR_DOORBELL_STEP +
+				     queue->doorbell_id * 8u;
+	call->queue_id = queue->id;
+	call->done = queue_create_done;
+	/* A queue that is not active is not put on the runlist, and nobody is stopped for it. */
+	if (queue->model_open && gp_vtransaction_mark(gpu, call) > 0) {
+		gp_vcall_keep(process->node, call_slot, GP_VCALL_TRANSACTION);
+		return GP_VCALL_LATER;
+	}
+	queue_create_done(call);
+	return 0;
+}
+
 void gp_vqueue_free(struct gp_vqueue *queue)
 {
 	struct gp_vproc *process = queue->process;
+	struct gp_vproc_device *device = &process->devices[queue->gpu->index];
 
 	gp_vnode_log(process->node, 1, "process %d: queue %u destroyed after %llu packets, %llu workgroups",
 		     process->pid, queue->id, (unsigned long long)queue->packets,
@@ -319,9 +366,13 @@ void gp_vqueue_free(struct gp_vqueue *queue)
 	gp_tree_queue_remove(queue);
 	queue_doorbell_give(queue);
 	queue_sdma_give(queue);
+	if (device->gws == queue)
+		device->gws = NULL;
 	process->queues[queue->id] = NULL;
 	process->queue_count--;
-	process->devices[queue->gpu->index].queue_count--;
+	device->queue_count--;
+	queue->gpu->queue_count--;
+	queue->gpu->active_count -= queue->counted;
 	process->node->counters.queues_destroyed++;
 	free(queue->window);
 	free(queue);
@@ -334,88 +385,55 @@ void gp_vqueue_destroy_all(struct gp_vproc *process)
 			gp_vqueue_free(process->queues[id]);
 }
 
+/* A timeout or an error does not keep the queue alive (pqm_destroy_queue()). */
+static void queue_destroy_done(struct gp_vcall *call)
+{
+	struct gp_vqueue *queue = call->process ? gp_vqueue_find(call->process, call->queue_id) : NULL;
+	struct gp_vdev *gpu;
+
+	if (!queue)
+		return;
+	gpu = queue->gpu;
+	gp_vqueue_free(queue);
+	gp_exception_raise(call->process, GP_KFD_EC_DEVICE_QUEUE_DELETE, gpu, NULL);
+}
+
+int gp_vqueue_destroy_begin(struct gp_vcall *call, struct gp_vqueue *queue)
+{
+	bool halts = gp_vqueue_is_active(queue) && !queue->model_gone;
+
+	call->result = 0;
+	call->queue_id = queue->id;
+	call->done = queue_destroy_done;
+	queue->leaving = true;
+	gp_vqueue_count(queue);
+	/* Off the runlist first, with the halt that costs; then it is gone without another. */
+	if (halts && gp_vtransaction_change(&queue, 1, call) > 0)
+		return GP_VCALL_LATER;
+	queue_destroy_done(call);
+	return 0;
+}
+
 int gp_vqueue_destroy(struct gp_vcall **call, uint32_t id)
 {
 	struct gp_vproc *process = (*call)->process;
 	struct gp_vqueue *queue = gp_vqueue_find(process, id);
 
-	if (!queue)
+	if (!queue || queue->leaving)
 		return -EINVAL;
+	if (queue->being_destroyed)
+		return -EBUSY;
+	queue->being_destroyed = true;
+	(*call)->queue_id = id;
 	/* KFD lets a debugger look at a suspended queue as long as it likes: the destruction waits for the resume. */
-	if (queue->suspended) {
-		queue->being_destroyed = true;
-		(*call)->queue_id = id;
+	if (queue->suspended && process->debug_enabled) {
 		gp_vcall_keep(process->node, call, GP_VCALL_DESTROY_QUEUE);
 		return GP_VCALL_LATER;
 	}
-	gp_vqueue_free(queue);
-	return 0;
-}
-
-int gp_vqueue_update(struct gp_vcall **call_slot, const struct kfd_ioctl_update_queue_args *args)
-{
-	struct gp_vcall *call = *call_slot;
-	struct gp_vqueue *queue = gp_vqueue_find(call->process, args->queue_id);
-	uint32_t percent = args->queue_percentage & 0xffu, priority;
-	int r;
-
-	if (percent > KFD_MAX_QUEUE_PERCENTAGE || args->queue_percentage > 0xffffu ||
-	    args->queue_priority > KFD_MAX_QUEUE_PRIORITY)
-		return -EINVAL;
-	if (args->ring_base_address && (!args->ring_size || (args->ring_size & (args->ring_size - 1u))))
-		return -EINVAL;
-	if (!queue)
-		return -EFAULT;
-	if (queue->error == GP_VQUEUE_RESET)
-		return -EACCES;
-	/* A ring that moves has to be memory of the process; ROCr always sends the one it has. */
-	if (args->ring_base_address &&
-	    (args->ring_base_address != queue->ring || args->ring_size != queue->ring_size)) {
-		if (args->ring_size > QUEUE_RING_SIZE_MAX || args->ring_size < KFD_MIN_QUEUE_RING_SIZE ||
-		    queue->in_flight || !gp_vm_find(call->process, args->ring_base_address) ||
-		    !gp_vm_find(call->process, args->ring_base_address + args->ring_size - 1u))
-			return -EFAULT;
-	}
-	priority = queue->priority;
-	queue->ring = args->ring_base_address;
-	queue->ring_size = args->ring_size;
-	queue->percent = percent;
-	queue->priority = args->queue_priority;
-	gp_vnode_log(call->process->node, 1, "process %d: queue %u updated: priority %u, %u %%", call->process->pid,
-		     queue->id, queue->priority, queue->percent);
-	if (priority != queue->priority) {
-		r = queue_model_renew(queue);
-		if (r < 0)
-			return r;
-	}
-	/* Whatever changed, or nothing: on CPSCH every update unmaps and maps the whole device. */
-	r = gp_vqueue_transact(&queue, 1, call);
-	if (r < 0)
-		return r;
-	call->result = 0;
-	gp_vcall_keep(call->process->node, call_slot, GP_VCALL_TRANSACTION);
+	if (gp_vqueue_destroy_begin(*call, queue) == 0)
+		return 0;
+	gp_vcall_keep(process->node, call, GP_VCALL_TRANSACTION);
 	return GP_VCALL_LATER;
-}
-
-int gp_vqueue_set_cu_mask(struct gp_vproc *process, const struct kfd_ioctl_set_cu_mask_args *args)
-{
-	struct gp_vqueue *queue = gp_vqueue_find(process, args->queue_id);
-	uint32_t words[64], cu_count = 0;
-
-	if (!args->num_cu_mask || args->num_cu_mask % 32u || args->num_cu_mask / 32u > 64u)
-		return -EINVAL;
-	if (gp_client_read(process, args->cu_mask_ptr, words, args->num_cu_mask / 8u) < 0)
-		return -EFAULT;
-	if (!queue)
-		return -EFAULT;
-	for (uint32_t i = 0; i < args->num_cu_mask / 32u; i++)
-		cu_count += (uint32_t)__builtin_popcount(words[i]);
-	if (!cu_count)
-		return -EINVAL;
-	if (cu_count > (uint32_t)gp_desc_get(queue->gpu->desc, GP_DESC_CU_COUNT))
-		cu_count = (uint32_t)gp_desc_get(queue->gpu->desc, GP_DESC_CU_COUNT);
-	queue->cu_count = cu_count;
-	return queue_model_renew(queue);
 }
 
 /* Errors. */
@@ -432,16 +450,18 @@ void gp_vqueue_fail(struct gp_vqueue *queue, uint32_t error)
 		     queue->process->pid, queue->id, error, (unsigned long long)queue->submitted);
 	if (gp_vqueue_is_sdma(queue))
 		return;
-	if (gp_vm_read(queue->process, queue->rptr_va - GP_AMD_QUEUE_READ_OFFSET + GP_AMD_QUEUE_INACTIVE_OFFSET,
-		       &inactive, 8) < 0 ||
-	    !inactive || gp_vm_read(queue->process, inactive, &signal, sizeof(signal)) < 0)
+	gp_exception_raise(queue->process, gp_exception_of_packet(error), queue->gpu, queue);
+	if (gp_vm_read(queue->process, queue->gpu,
+		       queue->rptr_va - GP_AMD_QUEUE_READ_OFFSET + GP_AMD_QUEUE_INACTIVE_OFFSET, &inactive, 8) < 0 ||
+	    !inactive || gp_vm_read(queue->process, queue->gpu, inactive, &signal, sizeof(signal)) < 0)
 		return;
-	gp_vm_write(queue->process, inactive + offsetof(struct gp_amd_signal, value), &value, 8);
+	gp_vm_write(queue->process, queue->gpu, inactive + offsetof(struct gp_amd_signal, value), &value, 8);
 	gp_vevent_interrupt(queue->process, signal.event_id);
 }
 
 void gp_vqueue_fault(struct gp_vqueue *queue, uint64_t va)
 {
+	struct gp_vproc_device *device = &queue->process->devices[queue->gpu->index];
 	struct kfd_hsa_memory_exception_data data = { .failure.NotPresent = 1,
 						      .va = va & ~4095ull,
 						      .gpu_id = queue->gpu->gpu_id };
@@ -449,37 +469,26 @@ void gp_vqueue_fault(struct gp_vqueue *queue, uint64_t va)
 	gp_vnode_log(queue->process->node, 0, "process %d: queue %u: memory access fault at 0x%llx",
 		     queue->process->pid, queue->id, (unsigned long long)va);
 	queue->error = GP_VQUEUE_FAULTED;
+	gp_smi_vm_fault(queue->gpu, queue->process);
+	if (!device->has_fault)
+		device->fault = data;
+	/* A debugger that asked for it decides what becomes of it. */
+	if (gp_exception_raise(queue->process, GP_KFD_EC_DEVICE_MEMORY_VIOLATION, queue->gpu, NULL)) {
+		device->has_fault = true;
+		return;
+	}
+	gp_vproc_evict_gpu(queue->process, queue->gpu);
 	gp_vevent_raise(queue->process, KFD_IOC_EVENT_MEMORY, &data, sizeof(data));
 }
 
 /* The model's events. */
-
-static void queue_transaction_end(struct gp_vnode *node, const struct gp_gpu_event *event)
-{
-	struct gp_vtransaction **link = &node->transactions, *transaction;
-	struct gp_vcall *call;
-
-	while (*link && (*link)->seq != event->value)
-		link = &(*link)->next;
-	transaction = *link;
-	if (!transaction)
-		return;
-	*link = transaction->next;
-	call = transaction->call;
-	free(transaction);
-	if (!call)
-		return;
-	if (event->error)
-		call->result = event->error;
-	call->outstanding--;
-}
 
 static void queue_event(struct gp_vdev *gpu, const struct gp_gpu_event *event)
 {
 	struct gp_vqueue *queue = event->queue < GP_GPU_QUEUE_MAX ? gpu->by_model[event->queue] : NULL;
 
 	switch (event->type) {
-	case GP_GPU_EVENT_TRANSACTION: queue_transaction_end(gpu->node, event); return;
+	case GP_GPU_EVENT_TRANSACTION: gp_vtransaction_end(gpu, event); return;
 	case GP_GPU_EVENT_RUN:
 		gpu->halt_count++;
 		gpu->halt_ns += event->value;
@@ -517,8 +526,6 @@ bool gp_vqueue_turn(struct gp_vqueue *queue)
 {
 	if (queue->error || queue->hung)
 		return false;
-	if (queue->model_stale && !queue->in_flight)
-		queue_model_renew(queue);
 	return gp_vqueue_is_sdma(queue) ? gp_sdma_turn(queue) : gp_aql_turn(queue);
 }
 

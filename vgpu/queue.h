@@ -30,13 +30,19 @@ struct gp_vqueue {
 	uint64_t ring, rptr_va, wptr_va, eop, eop_size, cwsr;
 	uint32_t ring_size, cwsr_size, ctl_stack_size;
 	uint32_t percent, priority, cu_count;
-	bool is_new; /* EC_QUEUE_NEW not yet cleared by a debugger */
-	bool suspended, being_destroyed, gws;
-	uint32_t error;               /* not 0: the packet processor refused a packet, nothing runs any more */
-	uint32_t model;               /* the model's queue id */
-	bool model_open, model_stale; /* stale: attributes changed while it held packets */
-	bool model_gone;              /* the GPU was reset */
-	bool hung;                    /* by demand: takes no more packets */
+	uint64_t exception_status; /* for a debugger; EC_QUEUE_NEW until it clears it */
+	bool suspended;
+	bool being_destroyed; /* DESTROY_QUEUE waits for the debugger */
+	bool leaving;         /* the transaction that ends it is under way */
+	bool masked_out;      /* its CU mask has no bit */
+	uint32_t error;       /* not 0: the packet processor refused a packet, nothing runs any more */
+	uint32_t model;       /* the model's queue id */
+	bool model_open;
+	uint32_t model_priority, model_cu_count; /* as the model has them */
+	bool model_gone;                         /* the GPU was reset */
+	bool counted;                            /* in the GPU's active_count */
+	bool hung;                               /* by demand: takes no more packets */
+	bool close_fails, close_hangs;           /* by demand */
 	volatile uint64_t *doorbell;
 	uint64_t doorbell_seen;
 	/* AQL: packet counts. SDMA: bytes. */
@@ -47,19 +53,26 @@ struct gp_vqueue {
 	uint64_t packets, workgroups;
 };
 
-int gp_vqueue_create(struct gp_vproc *process, struct gp_kfd_create_queue *args);
+int gp_vqueue_create(struct gp_vcall **call, struct gp_kfd_create_queue *args);
 int gp_vqueue_destroy(struct gp_vcall **call, uint32_t id);
+/* The debugger let go: goes on with the destruction. 0: over; GP_VCALL_LATER: waits for its transaction. */
+int gp_vqueue_destroy_begin(struct gp_vcall *call, struct gp_vqueue *queue);
+/* update.c */
 int gp_vqueue_update(struct gp_vcall **call, const struct kfd_ioctl_update_queue_args *args);
-int gp_vqueue_set_cu_mask(struct gp_vproc *process, const struct kfd_ioctl_set_cu_mask_args *args);
+int gp_vqueue_set_cu_mask(struct gp_vcall **call, const struct kfd_ioctl_set_cu_mask_args *args);
+int gp_vqueue_set_gws(struct gp_vcall **call, struct kfd_ioctl_alloc_queue_gws_args *args);
 void gp_vqueue_destroy_all(struct gp_vproc *process);
 void gp_vqueue_free(struct gp_vqueue *queue);
 struct gp_vqueue *gp_vqueue_find(struct gp_vproc *process, uint32_t id);
 bool gp_vqueue_is_sdma(const struct gp_vqueue *queue);
 /* As KFD's QUEUE_IS_ACTIVE: all gates must be open. */
 bool gp_vqueue_is_active(const struct gp_vqueue *queue);
-/* Brings the model's gates of these queues (of one process, any GPUs) to what is_active says, one transaction per GPU.
- * Returns how many transactions the call now waits for, or a negative errno. */
-int gp_vqueue_transact(struct gp_vqueue **queues, uint32_t queue_count, struct gp_vcall *call);
+bool gp_vqueue_runs(const struct gp_vqueue *queue); /* active, and its mask lets it */
+void gp_vqueue_count(struct gp_vqueue *queue);      /* brings the GPU's active_count up to date */
+uint32_t gp_vqueue_model_priority(uint32_t priority);
+/* Whether va is where a piece of memory begins that is just so large and mapped on the GPU: what KFD wants of rings and
+ * counters (kfd_queue_buffer_get()). */
+bool gp_vqueue_owns(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, uint64_t size);
 /* Looks at the doorbell, takes packets; returns whether anything moved. */
 bool gp_vqueue_turn(struct gp_vqueue *queue);
 bool gp_vqueue_has_work(const struct gp_vqueue *queue);
@@ -74,7 +87,6 @@ void gp_aql_start(struct gp_vqueue *queue, const struct gp_gpu_event *event);
 void gp_aql_progress(struct gp_vqueue *queue, const struct gp_gpu_event *event);
 void gp_aql_end(struct gp_vqueue *queue, const struct gp_gpu_event *event);
 void gp_aql_drop(struct gp_vqueue *queue); /* forgets its packets */
-void gp_signal_complete(struct gp_vproc *process, uint64_t signal, uint64_t start_ticks, uint64_t end_ticks);
 bool gp_sdma_turn(struct gp_vqueue *queue);
 void gp_sdma_end(struct gp_vqueue *queue, const struct gp_gpu_event *event);
 

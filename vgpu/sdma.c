@@ -37,17 +37,17 @@ static int sdma_read(struct gp_vqueue *queue, uint64_t position, void *ret_data,
 		return -EFAULT;
 	at = position % queue->ring_size;
 	first = queue->ring_size - at < size ? queue->ring_size - at : size;
-	r = gp_vm_read(queue->process, queue->ring + at, ret_data, first);
+	r = gp_vm_read(queue->process, queue->gpu, queue->ring + at, ret_data, first);
 	return r < 0 || first == size ?
 		       r :
-		       gp_vm_read(queue->process, queue->ring, (uint8_t *)ret_data + first, size - first);
+		       gp_vm_read(queue->process, queue->gpu, queue->ring, (uint8_t *)ret_data + first, size - first);
 }
 
 static void sdma_advance(struct gp_vqueue *queue, uint32_t size)
 {
 	queue->read += size;
 	queue->packets++;
-	gp_vm_write(queue->process, queue->rptr_va, &queue->read, sizeof(queue->read));
+	gp_vm_write(queue->process, queue->gpu, queue->rptr_va, &queue->read, sizeof(queue->read));
 }
 
 /* Size in bytes of a packet by its first words; 0: not one we know. */
@@ -75,7 +75,7 @@ static bool sdma_poll_met(struct gp_vqueue *queue, const struct sdma_packet *pac
 
 	/* Register polls and the flush of the host data path: nothing to wait for here. */
 	if (header & 1u << 26 || !(header & 1u << 31) ||
-	    gp_vm_read(queue->process, sdma_u64(packet, 1), &value, sizeof(value)) < 0)
+	    gp_vm_read(queue->process, queue->gpu, sdma_u64(packet, 1), &value, sizeof(value)) < 0)
 		return true;
 	value &= packet->words[4];
 	switch (header >> 28 & 7u) {
@@ -97,16 +97,22 @@ static int sdma_immediate(struct gp_vqueue *queue, const struct sdma_packet *pac
 
 	switch (packet->words[0] & 0xffu) {
 	case GP_SDMA_FENCE:
-		return gp_vm_write(queue->process, sdma_u64(packet, 1), &packet->words[3], 4) < 0 ? -EFAULT : 1;
+		return gp_vm_write(queue->process, queue->gpu, sdma_u64(packet, 1), &packet->words[3], 4) < 0 ?
+			       -EFAULT :
+			       1;
 	case GP_SDMA_TRAP: gp_vevent_interrupt(queue->process, packet->words[1] & 0xfffffffu); return 1;
 	case GP_SDMA_POLL: return sdma_poll_met(queue, packet);
 	case GP_SDMA_ATOMIC:
 		if (packet->words[0] >> 25 != SDMA_ATOMIC_ADD64)
 			return -EINVAL;
-		return gp_vm_add(queue->process, sdma_u64(packet, 1), (int64_t)sdma_u64(packet, 3)) < 0 ? -EFAULT : 1;
+		return gp_vm_add(queue->process, queue->gpu, sdma_u64(packet, 1), (int64_t)sdma_u64(packet, 3)) < 0 ?
+			       -EFAULT :
+			       1;
 	case GP_SDMA_TIMESTAMP:
 		ticks = gp_vnode_ticks(node, gp_vnode_device_ns(node));
-		return gp_vm_write(queue->process, sdma_u64(packet, 1), &ticks, sizeof(ticks)) < 0 ? -EFAULT : 1;
+		return gp_vm_write(queue->process, queue->gpu, sdma_u64(packet, 1), &ticks, sizeof(ticks)) < 0 ?
+			       -EFAULT :
+			       1;
 	default: return 1;
 	}
 }
@@ -187,7 +193,9 @@ bool gp_sdma_turn(struct gp_vqueue *queue)
 			break;
 		count++;
 	}
-	if (r < 0)
+	if (r == -EFAULT)
+		gp_vqueue_fault(queue, queue->process->fault_va);
+	else if (r < 0)
 		gp_vqueue_fail(queue, SDMA_ERROR);
 	return count;
 }
@@ -209,17 +217,17 @@ void gp_sdma_end(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 	}
 	if ((packet.words[0] & 0xffu) == GP_SDMA_COPY) {
 		to = sdma_u64(&packet, 5);
-		r = gp_vm_copy(queue->process, to, sdma_u64(&packet, 3), queue->copy_size);
+		r = gp_vm_copy(queue->process, queue->gpu, to, sdma_u64(&packet, 3), queue->copy_size);
 	} else {
 		to = sdma_u64(&packet, 1);
-		r = gp_vm_fill(queue->process, to, packet.words[3], queue->copy_size);
+		r = gp_vm_fill(queue->process, queue->gpu, to, packet.words[3], queue->copy_size);
 	}
 	node->counters.copies++;
 	node->counters.copy_bytes += queue->copy_size;
 	queue->copy_size = 0;
 	queue->in_flight = 0;
 	if (r < 0)
-		gp_vqueue_fault(queue, to);
+		gp_vqueue_fault(queue, queue->process->fault_va);
 	else
 		sdma_advance(queue, packet.size);
 }

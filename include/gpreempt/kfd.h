@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * KFD's user interface beyond the system's <linux/kfd_ioctl.h> (KFD 1.11 in Debian 12): the ioctls that came until Linux
- * 6.12 (KFD 1.17). For the agent and the daemon, who call it, and for vgpud, who answers.
+ * KFD's user interface beyond the system's <linux/kfd_ioctl.h> (KFD 1.11 in Debian 12): the ioctls that came until
+ * Linux 6.12 (KFD 1.17). For the agent and the daemon, who call it, and for vgpud, who answers.
  */
 #ifndef GPREEMPT_KFD_H
 #define GPREEMPT_KFD_H
@@ -39,10 +39,17 @@ enum gp_kfd_dbg_op {
 	GP_KFD_DBG_GET_QUEUE_SNAPSHOT,
 	GP_KFD_DBG_GET_DEVICE_SNAPSHOT,
 };
-#define GP_KFD_EC_QUEUE_NEW       (1ull << 30) /* EC 31 */
-#define GP_KFD_EC_PROCESS_RUNTIME (1ull << 47) /* EC 48 */
-#define GP_KFD_QUEUE_ERROR        (1u << 30)
-#define GP_KFD_QUEUE_INVALID      (1u << 31)
+/* Exceptions, as masks: bit n - 1 for code n. */
+#define GP_KFD_EC_MASK(code)              (1ull << ((code)-1u))
+#define GP_KFD_EC_QUEUE_NEW               GP_KFD_EC_MASK(31)
+#define GP_KFD_EC_DEVICE_QUEUE_DELETE     GP_KFD_EC_MASK(32)
+#define GP_KFD_EC_DEVICE_MEMORY_VIOLATION GP_KFD_EC_MASK(33)
+#define GP_KFD_EC_PROCESS_RUNTIME         GP_KFD_EC_MASK(48)
+#define GP_KFD_EC_QUEUE_ALL               0x60ff803full /* 1..6, 16..23, 30, 31 */
+#define GP_KFD_EC_DEVICE_ALL              (0x1full << 31)
+#define GP_KFD_EC_PROCESS_ALL             (0x3ull << 47)
+#define GP_KFD_QUEUE_ERROR                (1u << 30)
+#define GP_KFD_QUEUE_INVALID              (1u << 31)
 
 struct gp_kfd_dbg_trap {
 	uint32_t pid, op;
@@ -71,6 +78,16 @@ struct gp_kfd_dbg_trap {
 			uint32_t gpu_id, queue_id;
 		} query_event;
 		struct {
+			uint64_t info_ptr;
+			uint32_t info_size, source_id, exception_code, clear_exception;
+		} exception_info;
+		struct {
+			uint32_t launch_mode, pad;
+		} launch_mode;
+		struct {
+			uint32_t flags, pad;
+		} set_flags;
+		struct {
 			uint64_t exception_mask, snapshot_buf_ptr;
 			uint32_t num_queues, entry_size;
 		} queue_snapshot;
@@ -91,6 +108,13 @@ struct gp_kfd_queue_snapshot {
 	uint32_t queue_id, gpu_id, ring_size, queue_type, ctx_save_restore_area_size, reserved;
 };
 
+struct gp_kfd_device_snapshot {
+	uint64_t exception_status, lds_base, lds_limit, scratch_base, scratch_limit, gpuvm_base, gpuvm_limit;
+	uint32_t gpu_id, location_id, vendor_id, device_id, revision_id, subsystem_vendor_id, subsystem_device_id,
+		fw_version, gfx_target_version, simd_count, max_waves_per_simd, array_count, simd_arrays_per_engine,
+		num_xcc, capability, debug_prop;
+};
+
 #define GP_KFD_QUEUE_TYPE_SDMA_BY_ENG_ID 4u
 struct gp_kfd_create_queue { /* 88 bytes until 1.16, 96 since */
 	struct kfd_ioctl_create_queue_args base;
@@ -99,6 +123,7 @@ struct gp_kfd_create_queue { /* 88 bytes until 1.16, 96 since */
 
 _Static_assert(sizeof(struct gp_kfd_dbg_trap) == 40, "as in Linux 6.12");
 _Static_assert(sizeof(struct gp_kfd_queue_snapshot) == 64, "as in Linux 6.12");
+_Static_assert(sizeof(struct gp_kfd_device_snapshot) == 120, "as in Linux 6.12");
 _Static_assert(sizeof(struct gp_kfd_create_queue) == 96, "as in Linux 6.12");
 
 #endif

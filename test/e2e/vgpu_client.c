@@ -51,6 +51,7 @@ void client_open(struct client *client)
 			die("ACQUIRE_VM");
 	}
 	client->gpu_id = client->gpu_ids[0];
+	client->percent = 100;
 }
 
 int client_try_alloc(struct client *client, size_t size, uint32_t flags, uint64_t va, __u64 *ret_handle,
@@ -81,17 +82,26 @@ void *client_alloc(struct client *client, size_t size, uint32_t flags)
 		die("MAP_MEMORY");
 	if (mmap(va, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, client->render, (off_t)offset) == MAP_FAILED)
 		die("mmap");
+	client->handle = map.handle;
 	return va;
 }
 
 void client_queue_create(struct client *client, struct client_queue *queue, uint32_t packets)
 {
+	errno = -client_queue_try_create(client, queue, packets);
+	if (errno)
+		die("CREATE_QUEUE");
+}
+
+int client_queue_try_create(struct client *client, struct client_queue *queue, uint32_t packets)
+{
 	struct kfd_ioctl_create_queue_args args = { .ring_size = packets * 64u,
 						    .gpu_id = client->gpu_id,
 						    .queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
-						    .queue_percentage = 100,
+						    .queue_percentage = client->percent,
 						    .queue_priority = 7 };
 	uint8_t *page;
+	int r;
 
 	*queue = (struct client_queue){ .client = client, .packets = packets, .ring_size = args.ring_size };
 	queue->ring = client_alloc(client, args.ring_size, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
@@ -103,14 +113,16 @@ void client_queue_create(struct client *client, struct client_queue *queue, uint
 	args.ring_base_address = (uintptr_t)queue->ring;
 	args.write_pointer_address = (uintptr_t)queue->control + 56;
 	args.read_pointer_address = (uintptr_t)queue->control + 128;
-	if (client_ioctl(client, AMDKFD_IOC_CREATE_QUEUE, &args) < 0)
-		die("CREATE_QUEUE");
+	r = client_ioctl(client, AMDKFD_IOC_CREATE_QUEUE, &args);
+	if (r < 0)
+		return r;
 	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, client->kfd,
 		    (off_t)(args.doorbell_offset & ~8191ull));
 	if (page == MAP_FAILED)
 		die("mmap of the doorbell");
 	queue->id = args.queue_id;
 	queue->doorbell = (volatile uint64_t *)(void *)(page + (args.doorbell_offset & 8191u));
+	return 0;
 }
 
 int client_queue_update(struct client_queue *queue, uint32_t percent)

@@ -40,6 +40,8 @@ struct client_kernarg {
 struct client {
 	int kfd, render;
 	uint32_t gpu_id, gpu_count, gpu_ids[8];
+	uint32_t percent; /* of queues to be created */
+	uint64_t handle;  /* of the memory last allocated */
 };
 struct client_queue {
 	struct client *client;
@@ -55,6 +57,7 @@ int client_ioctl(const struct client *client, unsigned long request, void *arg);
 void *client_alloc(struct client *client, size_t size, uint32_t flags);          /* mapped on the GPU and here */
 int client_try_alloc(struct client *client, size_t size, uint32_t flags, uint64_t va, __u64 *ret_handle,
 		     __u64 *ret_offset);
+int client_queue_try_create(struct client *client, struct client_queue *queue, uint32_t packets); /* 0 or -errno */
 void client_queue_create(struct client *client, struct client_queue *queue, uint32_t packets);
 int client_queue_update(struct client_queue *queue, uint32_t percent);
 int client_queue_destroy(struct client_queue *queue);

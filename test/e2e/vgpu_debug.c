@@ -2,6 +2,7 @@
 /* Stopping queues from outside, by the rules of Linux 6.12: RUNTIME_ENABLE, DBG_TRAP on oneself and as a tracer, CRIU
  * pause. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,9 +14,11 @@
 #include <unistd.h>
 #include "test/e2e/vgpu_client.h"
 
-#define GROUPS       200000u /* about a tenth of a second of an MI300X */
-#define INVALID      (1u << 31)
-#define EC_QUEUE_NEW (1ull << 30)
+#define GROUPS             200000u /* about a tenth of a second of an MI300X */
+#define INVALID            (1u << 31)
+#define EC_QUEUE_NEW       (1ull << 30)
+#define EC_QUEUE_DELETE    (1ull << 31)
+#define EC_PROCESS_RUNTIME (1ull << 47)
 
 struct runtime_args {
 	uint64_t r_debug;
@@ -29,11 +32,38 @@ struct trap_args {
 			uint64_t mask, array;
 			uint32_t count, grace;
 		} queues;
+		struct {
+			uint64_t mask, rinfo;
+			uint32_t rinfo_size, dbg_fd;
+		} enable;
+		struct {
+			uint64_t mask;
+			uint32_t gpu_id, queue_id;
+		} query;
+		struct {
+			uint64_t address;
+			uint32_t size, source, code, clear;
+		} info;
 	};
+};
+struct device_entry {
+	uint64_t status, apertures[6];
+	uint32_t gpu_id, more[15];
 };
 #define RUNTIME_ENABLE _IOWR('K', 0x25, struct runtime_args)
 #define DBG_TRAP       _IOWR('K', 0x26, struct trap_args)
-enum { ENABLE, DISABLE, SEND_EVENT, SUSPEND = 6, RESUME = 7, SNAPSHOT = 13 };
+enum {
+	ENABLE,
+	DISABLE,
+	SEND_RUNTIME_EVENT,
+	SET_EXCEPTIONS,
+	SUSPEND = 6,
+	RESUME = 7,
+	QUERY_DEBUG_EVENT = 11,
+	EXCEPTION_INFO,
+	SNAPSHOT,
+	DEVICE_SNAPSHOT,
+};
 struct snapshot {
 	uint64_t status, ring, wptr, rptr, cwsr;
 	uint32_t id, gpu, size, type, cwsr_size, reserved;
@@ -199,24 +229,131 @@ static void test_destroy(struct test *test)
 	client_result("destroy waits", true);
 }
 
+static void *runtime_enable_thread(void *data)
+{
+	return (void *)(intptr_t)runtime(data, 1);
+}
+
 static void *runtime_thread(void *data)
 {
 	return (void *)(intptr_t)runtime(data, 0);
 }
 
-/* Leaving the runtime waits while somebody debugs. */
+/* Leaving the runtime waits while somebody debugs, until the debugger says go on; detaching is not that. */
 static void test_runtime_disable(struct test *test)
 {
+	struct trap_args args = { .pid = (uint32_t)getpid(), .op = SEND_RUNTIME_EVENT };
 	void *result = (void *)1;
 	pthread_t thread;
 
 	pthread_create(&thread, NULL, runtime_thread, test);
 	client_sleep_ms(20);
 	CLIENT_CHECK(pthread_tryjoin_np(thread, &result) == EBUSY);
-	CLIENT_CHECK(trap(test, getpid(), DISABLE) == 0);
+	args.words[0] = EC_PROCESS_RUNTIME;
+	CLIENT_CHECK(client_ioctl(&test->client, DBG_TRAP, &args) == 0);
 	pthread_join(thread, &result);
 	CLIENT_CHECK(result == NULL);
-	client_result("runtime disable waits", true);
+	CLIENT_CHECK(trap(test, getpid(), DISABLE) == 0);
+	/* So does entering it. */
+	CLIENT_CHECK(trap(test, getpid(), ENABLE) == 0);
+	pthread_create(&thread, NULL, runtime_enable_thread, test);
+	client_sleep_ms(20);
+	CLIENT_CHECK(pthread_tryjoin_np(thread, &result) == EBUSY);
+	CLIENT_CHECK(client_ioctl(&test->client, DBG_TRAP, &args) == 0);
+	pthread_join(thread, &result);
+	CLIENT_CHECK(result == NULL);
+	CLIENT_CHECK(trap(test, getpid(), DISABLE) == 0 && runtime(test, 0) == 0);
+	client_result("the runtime waits", true);
+}
+
+/* Exceptions reach the debugger's descriptor if it asked for them, are listed, and are cleared by the mask given. */
+static void test_exceptions(struct test *test)
+{
+	struct trap_args args = { .pid = (uint32_t)getpid(), .op = ENABLE };
+	struct device_entry devices[8] = { 0 };
+	struct client_queue other;
+	char byte = 0;
+	int pipes[2];
+
+	if (pipe2(pipes, O_NONBLOCK) < 0)
+		return;
+	CLIENT_CHECK(runtime(test, 1) == 0);
+	args.queues.mask = EC_QUEUE_NEW;
+	args.enable.dbg_fd = 999;
+	CLIENT_CHECK(client_ioctl(&test->client, DBG_TRAP, &args) == -EBADF);
+	args.enable.dbg_fd = (uint32_t)pipes[1];
+	CLIENT_CHECK(client_ioctl(&test->client, DBG_TRAP, &args) == 0);
+	CLIENT_CHECK(read(pipes[0], &byte, 1) < 0 && errno == EAGAIN);
+	client_queue_create(&test->client, &other, 64);
+	CLIENT_CHECK(read(pipes[0], &byte, 1) == 1 && byte == '.');
+	args = (struct trap_args){ .pid = (uint32_t)getpid(), .op = QUERY_DEBUG_EVENT };
+	CLIENT_CHECK(client_ioctl(&test->client, DBG_TRAP, &args) == 0 && args.words[0] == EC_QUEUE_NEW);
+	CLIENT_CHECK(args.query.queue_id == other.id && args.query.gpu_id == test->client.gpu_id);
+	args.words[0] = EC_QUEUE_NEW; /* clears */
+	CLIENT_CHECK(client_ioctl(&test->client, DBG_TRAP, &args) == 0 && args.words[0] == EC_QUEUE_NEW);
+	CLIENT_CHECK(client_ioctl(&test->client, DBG_TRAP, &args) == -EAGAIN);
+	/* Nobody asked for this one: it is noted, no byte comes until somebody does. */
+	CLIENT_CHECK(client_queue_destroy(&other) == 0);
+	CLIENT_CHECK(read(pipes[0], &byte, 1) < 0 && errno == EAGAIN);
+	args = (struct trap_args){ .pid = (uint32_t)getpid(), .op = SET_EXCEPTIONS, .words = { EC_QUEUE_DELETE } };
+	CLIENT_CHECK(client_ioctl(&test->client, DBG_TRAP, &args) == 0 && read(pipes[0], &byte, 1) == 1);
+	args = (struct trap_args){ .pid = (uint32_t)getpid(), .op = DEVICE_SNAPSHOT };
+	args.queues.mask = EC_QUEUE_DELETE;
+	args.queues.array = (uintptr_t)devices;
+	args.queues.count = 8;
+	args.queues.grace = sizeof(devices[0]);
+	CLIENT_CHECK(client_ioctl(&test->client, DBG_TRAP, &args) == 0 && args.queues.count == test->client.gpu_count);
+	CLIENT_CHECK(devices[0].status == EC_QUEUE_DELETE && devices[0].gpu_id == test->client.gpu_id);
+	CLIENT_CHECK(client_ioctl(&test->client, DBG_TRAP, &args) == 0 && devices[0].status == 0);
+	args = (struct trap_args){ .pid = (uint32_t)getpid(), .op = EXCEPTION_INFO };
+	args.words[0] = (uintptr_t)devices;
+	args.info.source = test->client.gpu_id;
+	args.info.code = 32;
+	CLIENT_CHECK(client_ioctl(&test->client, DBG_TRAP, &args) == -ENODATA);
+	args.info.code = 64;
+	CLIENT_CHECK(client_ioctl(&test->client, DBG_TRAP, &args) == -EINVAL);
+	CLIENT_CHECK(trap(test, getpid(), DISABLE) == 0 && runtime(test, 0) == 0);
+	close(pipes[0]);
+	close(pipes[1]);
+	client_result("exceptions", true);
+}
+
+/* What a suspend says of queues it cannot take, and of those it has already. */
+static void test_suspend_counts(struct test *test)
+{
+	struct client_queue other;
+	uint32_t ids[4], count;
+	struct snapshot entries[4];
+
+	CLIENT_CHECK(runtime(test, 1) == 0 && trap(test, getpid(), ENABLE) == 0);
+	client_queue_create(&test->client, &test->queue, 64);
+	CLIENT_CHECK(snapshot(test, getpid(), EC_QUEUE_NEW, entries, 4, &count) == 0 && count == 1);
+	/* Room for none: counted all the same. */
+	CLIENT_CHECK(snapshot(test, getpid(), 0, entries, 0, &count) == 0 && count == 1);
+	client_queue_create(&test->client, &other, 64);
+	ids[0] = test->queue.id;
+	ids[1] = other.id;
+	ids[2] = test->queue.id;
+	CLIENT_CHECK(change(test, getpid(), SUSPEND, ids, 3) == 1);
+	CLIENT_CHECK(ids[0] == test->queue.id && ids[1] == (other.id | INVALID) &&
+		     ids[2] == (test->queue.id | INVALID));
+	ids[0] = test->queue.id;
+	CLIENT_CHECK(change(test, getpid(), SUSPEND, ids, 1) == 1 && ids[0] == test->queue.id);
+	CLIENT_CHECK(change(test, getpid(), SUSPEND, NULL, 1) == -EINVAL);
+	CLIENT_CHECK(change(test, getpid(), SUSPEND, ids, 2000) == -EINVAL);
+	/* All queues, suspended or not. */
+	CLIENT_CHECK(change(test, getpid(), RESUME, NULL, 0) == 2);
+	ids[0] = other.id;
+	ids[1] = 999;
+	CLIENT_CHECK(change(test, getpid(), RESUME, ids, 2) == 1 && ids[0] == other.id && ids[1] == (999 | INVALID));
+	/* Detaching clears the exceptions, and with them what is new. */
+	CLIENT_CHECK(trap(test, getpid(), DISABLE) == 0 && trap(test, getpid(), ENABLE) == 0);
+	ids[0] = other.id;
+	CLIENT_CHECK(change(test, getpid(), SUSPEND, ids, 1) == 1 && ids[0] == other.id);
+	CLIENT_CHECK(trap(test, getpid(), DISABLE) == 0);
+	CLIENT_CHECK(client_queue_destroy(&other) == 0 && client_queue_destroy(&test->queue) == 0);
+	CLIENT_CHECK(runtime(test, 0) == 0);
+	client_result("what a suspend answers", true);
 }
 
 /* The debugger: a child that traces us, suspends our queue, and dies of SIGKILL. Everything it stopped runs again. */
@@ -311,6 +448,8 @@ int main(void)
 	test_suspend(&test);
 	test_destroy(&test);
 	test_runtime_disable(&test);
+	test_exceptions(&test);
+	test_suspend_counts(&test);
 	test_tracer(&test);
 	test_criu(&test);
 	return client_done();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Faults on demand, seen from a client. Usage: vgpu-fault PATH-OF-VGPU, inside `vgpu run`. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,30 @@
 
 struct test {
 	struct client client;
-	uint64_t count;
+	uint64_t count, counts_handle;
 	uint32_t *counts;
 	struct client_kernarg *kernarg;
-	const char *vgpu;
+	const char *vgpu, *self;
+	struct client_queue *update_queue;
+	volatile int update_result;
 };
+
+static void *update_thread(void *data)
+{
+	struct test *test = data;
+
+	test->update_result = client_queue_update(test->update_queue, 0);
+	return NULL;
+}
+
+/* This program again, with one test. */
+static int another(struct test *test, const char *name)
+{
+	char command[1024];
+
+	snprintf(command, sizeof(command), "'%s' '%s' %s", test->self, test->vgpu, name);
+	return system(command);
+}
 
 static int fault(struct test *test, const char *kind, const struct client_queue *queue)
 {
@@ -70,25 +90,47 @@ static void test_ioctl(struct test *test)
 	client_result("the second ioctl", true);
 }
 
-/* A memory fault stops its queue and reaches the memory event, with address and GPU. */
+/* Of a process whose memory fault is not a debugger's all queues on that GPU stop; it hears of it through its memory
+ * event, with address and GPU. */
 static void test_vm(struct test *test)
 {
 	struct client_signal *signal = client_signal(&test->client, 1);
 	uint32_t id = event_create(test, KFD_IOC_EVENT_MEMORY);
 	struct kfd_event_data data;
-	struct client_queue queue;
+	struct client_queue queue, other;
 
 	client_queue_create(&test->client, &queue, 64);
+	client_queue_create(&test->client, &other, 64);
 	CLIENT_CHECK(fault(test, "vm", &queue) == 0);
 	CLIENT_CHECK(event_wait(test, id, &data));
 	CLIENT_CHECK(data.memory_exception_data.va == 0xbad000 &&
 		     data.memory_exception_data.gpu_id == test->client.gpu_id &&
 		     data.memory_exception_data.failure.NotPresent);
-	start(test, &queue, signal);
+	start(test, &other, signal);
 	client_sleep_ms(10);
 	CLIENT_CHECK(signal->value == 1);
-	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
+	CLIENT_CHECK(client_queue_destroy(&queue) == 0 && client_queue_destroy(&other) == 0);
 	client_result("memory fault", true);
+}
+
+/* Memory that is not mapped on the GPU is not there for its kernels. */
+static void test_unmapped(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 1);
+	uint32_t id = event_create(test, KFD_IOC_EVENT_MEMORY);
+	struct kfd_ioctl_unmap_memory_from_gpu_args unmap = { .handle = test->counts_handle,
+							      .device_ids_array_ptr = (uintptr_t)test->client.gpu_ids,
+							      .n_devices = test->client.gpu_count };
+	struct client_queue queue;
+	struct kfd_event_data data;
+
+	client_queue_create(&test->client, &queue, 64);
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, &unmap) == 0);
+	CLIENT_CHECK(unmap.n_success == test->client.gpu_count);
+	start(test, &queue, signal);
+	CLIENT_CHECK(event_wait(test, id, &data));
+	CLIENT_CHECK(data.memory_exception_data.va == (uintptr_t)test->counts && signal->value == 1);
+	client_result("unmapped memory", true);
 }
 
 /* A queue that hangs takes nothing; the others do. */
@@ -107,35 +149,115 @@ static void test_hang(struct test *test)
 	client_result("queue hang", true);
 }
 
-/* A preemption that fails is reported to who asked for it. */
+/* A queue the firmware could not preempt is reset: its process is told, and its updates are refused from then on; the
+ * rest of it, and others, go on. */
 static void test_close(struct test *test)
-{
-	struct client_queue queue;
-
-	client_queue_create(&test->client, &queue, 64);
-	CLIENT_CHECK(fault(test, "close-fails", &queue) == 0);
-	CLIENT_CHECK(client_queue_update(&queue, 0) == -EIO);
-	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
-	client_result("preemption fails", true);
-}
-
-/* A reset takes all queues of the GPU, tells the processes, and new queues work. */
-static void test_reset(struct test *test)
 {
 	struct client_signal *signal = client_signal(&test->client, 1);
 	uint32_t id = event_create(test, KFD_IOC_EVENT_HW_EXCEPTION);
-	struct client_queue queue;
+	struct client_queue queue, other;
 	struct kfd_event_data data;
 
 	client_queue_create(&test->client, &queue, 64);
-	CLIENT_CHECK(fault(test, "reset=0", NULL) == 0);
-	CLIENT_CHECK(event_wait(test, id, &data) && data.hw_exception_data.gpu_id == test->client.gpu_id);
+	client_queue_create(&test->client, &other, 64);
+	CLIENT_CHECK(fault(test, "close-fails", &queue) == 0);
 	CLIENT_CHECK(client_queue_update(&queue, 0) == -EACCES);
-	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
-	client_queue_create(&test->client, &queue, 64);
-	start(test, &queue, signal);
+	CLIENT_CHECK(event_wait(test, id, &data) && data.hw_exception_data.gpu_id == test->client.gpu_id);
+	start(test, &other, signal);
 	CLIENT_CHECK(client_wait(signal));
+	CLIENT_CHECK(client_queue_update(&other, 100) == -EACCES);
+	CLIENT_CHECK(another(test, "lives") == 0);
+	CLIENT_CHECK(client_queue_destroy(&queue) == 0 && client_queue_destroy(&other) == 0);
+	client_result("preemption fails", true);
+}
+
+static void *create_thread(void *data)
+{
+	struct test *test = data;
+	struct client_queue queue;
+
+	return (void *)(intptr_t)client_queue_try_create(&test->client, &queue, 64);
+}
+
+/* What all processes see after a reset: the event, EACCES, and nothing that runs any more, on new queues neither. A
+ * process that comes later finds a GPU that works. */
+static void after_reset(struct test *test, uint32_t event, struct client_queue *queue)
+{
+	struct client_signal *signal = client_signal(&test->client, 1);
+	struct client_queue late;
+	struct kfd_event_data data;
+
+	CLIENT_CHECK(event_wait(test, event, &data) && data.hw_exception_data.gpu_id == test->client.gpu_id &&
+		     data.hw_exception_data.memory_lost);
+	CLIENT_CHECK(client_queue_update(queue, 100) == -EACCES);
+	CLIENT_CHECK(client_queue_destroy(queue) == 0);
+	client_queue_create(&test->client, &late, 64);
+	start(test, &late, signal);
+	client_sleep_ms(10);
+	CLIENT_CHECK(signal->value == 1);
+	CLIENT_CHECK(client_queue_destroy(&late) == 0);
+	CLIENT_CHECK(another(test, "lives") == 0);
+}
+
+static bool timeout_set(const char *text)
+{
+	FILE *stream = fopen("/sys/module/amdgpu/parameters/queue_preemption_timeout_ms", "w");
+
+	if (!stream)
+		return false;
+	fputs(text, stream);
+	return fclose(stream) == 0;
+}
+
+/* A preemption nobody answers holds the device, and everybody who wants something of it, for the driver's timeout; then
+ * the GPU is reset. */
+static void test_timeout(struct test *test)
+{
+	uint32_t id = event_create(test, KFD_IOC_EVENT_HW_EXCEPTION);
+	struct client_queue queue, other;
+	void *result = NULL;
+	pthread_t thread;
+
+	client_queue_create(&test->client, &queue, 64);
+	client_queue_create(&test->client, &other, 64);
+	CLIENT_CHECK(timeout_set("300\n") && fault(test, "close-hangs", &queue) == 0);
+	test->update_result = 1;
+	test->update_queue = &queue;
+	pthread_create(&thread, NULL, update_thread, test);
+	client_sleep_ms(50);
+	CLIENT_CHECK(test->update_result == 1);
+	CLIENT_CHECK((int)(intptr_t)create_thread(test) == -EIO);
+	pthread_join(thread, &result);
+	CLIENT_CHECK(test->update_result == -EACCES);
 	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
+	after_reset(test, id, &other);
+	client_result("preemption times out", true);
+}
+
+/* The same by a destruction: it says so, and the queue is gone. */
+static void test_timeout_destroy(struct test *test)
+{
+	uint32_t id = event_create(test, KFD_IOC_EVENT_HW_EXCEPTION);
+	struct client_queue queue, other;
+
+	client_queue_create(&test->client, &queue, 64);
+	client_queue_create(&test->client, &other, 64);
+	CLIENT_CHECK(timeout_set("100\n") && fault(test, "close-hangs", &queue) == 0);
+	CLIENT_CHECK(client_queue_destroy(&queue) == -ETIME);
+	CLIENT_CHECK(client_queue_destroy(&queue) == -EINVAL);
+	after_reset(test, id, &other);
+	CLIENT_CHECK(timeout_set("9000\n"));
+	client_result("destruction times out", true);
+}
+
+static void test_reset(struct test *test)
+{
+	uint32_t id = event_create(test, KFD_IOC_EVENT_HW_EXCEPTION);
+	struct client_queue queue;
+
+	client_queue_create(&test->client, &queue, 64);
+	CLIENT_CHECK(fault(test, "reset=0", NULL) == 0);
+	after_reset(test, id, &queue);
 	client_result("reset", true);
 }
 
@@ -147,6 +269,7 @@ static void test_slow(struct test *test)
 
 	client_queue_create(&test->client, &queue, 64);
 	CLIENT_CHECK(fault(test, "slow=1000", NULL) == 0);
+	CLIENT_CHECK(system("[ \"$(cat /sys/module/amdgpu/vgpu_dilation)\" = 1000 ]") == 0);
 	start(test, &queue, signal);
 	CLIENT_CHECK(client_wait(signal));
 	CLIENT_CHECK(signal->end - signal->start >= 2000000);
@@ -155,19 +278,103 @@ static void test_slow(struct test *test)
 	client_result("slow device", true);
 }
 
+/* Halts of the first GPU so far, by the node's own count. */
+static long halts(struct test *test)
+{
+	char command[512], line[64] = "";
+	FILE *stream;
+
+	snprintf(command, sizeof(command),
+		 "'%s' ls -v | sed -n \"/^$VGPU_NAME /,/^$/s/.* halts=\\([0-9]*\\) .*/\\1/p\"", test->vgpu);
+	stream = popen(command, "r");
+	if (!stream)
+		return -1;
+	if (!fgets(line, sizeof(line), stream))
+		line[0] = 0;
+	pclose(stream);
+	return strtol(line, NULL, 10);
+}
+
+/* Each call is answered when the halt it causes is over, and causes as many as the driver's does. The device is slowed
+ * down so that a call answered too early would be seen. */
+static void test_halts(struct test *test)
+{
+	struct kfd_ioctl_set_cu_mask_args mask = { .num_cu_mask = 32 };
+	uint32_t bits = 0xffff;
+	struct client_queue queue, parked;
+	long before;
+
+	CLIENT_CHECK(fault(test, "slow=100", NULL) == 0);
+	before = halts(test);
+	client_queue_create(&test->client, &queue, 64);
+	CLIENT_CHECK(halts(test) == before + 1);
+	CLIENT_CHECK(client_queue_update(&queue, 100) == 0); /* changes nothing */
+	CLIENT_CHECK(halts(test) == before + 2);
+	mask.queue_id = queue.id;
+	mask.cu_mask_ptr = (uintptr_t)&bits;
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_SET_CU_MASK, &mask) == 0);
+	CLIENT_CHECK(halts(test) == before + 3);
+	test->client.percent = 0;
+	client_queue_create(&test->client, &parked, 64);
+	CLIENT_CHECK(client_queue_destroy(&parked) == 0);
+	CLIENT_CHECK(halts(test) == before + 3);
+	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
+	CLIENT_CHECK(halts(test) == before + 4);
+	CLIENT_CHECK(fault(test, "slow=1", NULL) == 0);
+	client_result("halts", true);
+}
+
+/* A neighbour whose queue works. */
+static void test_lives(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 1);
+	struct client_queue queue;
+
+	client_queue_create(&test->client, &queue, 64);
+	CLIENT_CHECK(client_queue_update(&queue, 100) == 0);
+	start(test, &queue, signal);
+	CLIENT_CHECK(client_wait(signal));
+	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
+	client_result("another process", true);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct test *test);
+} tests[] = {
+	{ "ioctl", test_ioctl },
+	{ "vm", test_vm },
+	{ "unmapped", test_unmapped },
+	{ "hang", test_hang },
+	{ "close", test_close },
+	{ "timeout", test_timeout },
+	{ "timeout-destroy", test_timeout_destroy },
+	{ "reset", test_reset },
+	{ "slow", test_slow },
+	{ "halts", test_halts },
+	{ "lives", test_lives },
+};
+
+/* Each in a process of its own: what a fault does to a process lasts as long as the process. */
 int main(int argc, char **argv)
 {
-	struct test test = { .vgpu = argc > 1 ? argv[1] : "vgpu" };
+	struct test test = { .vgpu = argc > 1 ? argv[1] : "vgpu", .self = argv[0] };
+	int failures = 0;
 
-	client_open(&test.client);
-	test.count = client_kernel(&test.client, CLIENT_KERNEL_COUNT);
-	test.counts = client_alloc(&test.client, GROUPS * sizeof(uint32_t), KFD_IOC_ALLOC_MEM_FLAGS_VRAM);
-	test.kernarg = client_alloc(&test.client, 4096, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
-	test_ioctl(&test);
-	test_vm(&test);
-	test_hang(&test);
-	test_close(&test);
-	test_reset(&test);
-	test_slow(&test);
-	return client_done();
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (argc < 3) {
+			failures += another(&test, tests[i].name) != 0;
+			continue;
+		}
+		if (strcmp(tests[i].name, argv[2]))
+			continue;
+		client_open(&test.client);
+		test.count = client_kernel(&test.client, CLIENT_KERNEL_COUNT);
+		test.counts = client_alloc(&test.client, GROUPS * sizeof(uint32_t), KFD_IOC_ALLOC_MEM_FLAGS_VRAM);
+		test.counts_handle = test.client.handle;
+		test.kernarg = client_alloc(&test.client, 4096, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
+		tests[i].run(&test);
+		return client_done();
+	}
+	return failures != 0;
 }

@@ -142,7 +142,7 @@ void fuzz_node_close(struct fuzz_node *fuzz)
 			gp_vproc_destroy(fuzz->clients[i]);
 	/* Transactions of the dead come to their end in the model's time. */
 	for (uint32_t i = 0; i < 1000u && node->transactions; i++)
-		fuzz_node_turn(fuzz, 100000);
+		fuzz_node_turn(fuzz, i < 100u ? 100000 : 100000000); /* later ones: a hang that ends in a reset */
 	fuzz_node_turn(fuzz, 1000);
 	fixture_must(!node->processes && !node->transactions && !node->calls);
 	fixture_must(fuzz->kept == fuzz->answered);
@@ -208,7 +208,7 @@ uint8_t *fuzz_node_alloc(struct fuzz_node *fuzz, uint64_t va, uint64_t size, uin
 	*(volatile uint32_t *)FUZZ_ARENA = args.gpu_id;
 	fixture_must(gp_vbo_map(fuzz->clients[0], args.handle, FUZZ_ARENA, 1, true, &success) == 0);
 	*(volatile uint32_t *)FUZZ_ARENA = 0;
-	return gp_vm_pointer(fuzz->clients[0], va, size);
+	return gp_vm_pointer(fuzz->clients[0], &fuzz->node.gpus[0], va, size);
 }
 
 int fuzz_node_queue(struct fuzz_node *fuzz, uint64_t va, uint32_t type, struct fuzz_queue *ret_queue)
@@ -225,24 +225,38 @@ int fuzz_node_queue(struct fuzz_node *fuzz, uint64_t va, uint32_t type, struct f
 			.queue_priority = 7,
 		},
 	};
-	uint8_t *memory = fuzz_node_alloc(fuzz, va, FUZZ_QUEUE_STEP, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
-	uint32_t command = _IOWR('K', _IOC_NR(AMDKFD_IOC_CREATE_QUEUE), struct gp_kfd_create_queue);
+	struct kfd_ioctl_acquire_vm_args vm = { .gpu_id = fuzz->node.gpus[0].gpu_id };
+	/* KFD wants ring and counters to be pieces of memory of their own. */
+	uint8_t *ring = fuzz_node_alloc(fuzz, va, FUZZ_QUEUE_RING_SIZE, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
+	uint8_t *control = fuzz_node_alloc(fuzz, va + FUZZ_QUEUE_RING_SIZE, 4096, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
+	uint8_t *rest = fuzz_node_alloc(fuzz, va + FUZZ_QUEUE_RING_SIZE + 4096u,
+					FUZZ_QUEUE_STEP - FUZZ_QUEUE_RING_SIZE - 4096u, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
+	uint32_t command = _IOWR('K', _IOC_NR(AMDKFD_IOC_CREATE_QUEUE), struct gp_kfd_create_queue), id = 0;
+	const struct gp_vqueue *queue;
 	int r;
 
-	if (!memory)
+	if (!ring || !control || !rest)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < FUZZ_QUEUE_RING_SIZE && type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
 	     i += GP_AQL_PACKET_SIZE)
-		memory[i] = GP_AQL_INVALID;
+		ring[i] = GP_AQL_INVALID;
+	fuzz_node_ioctl(fuzz, 0, AMDKFD_IOC_ACQUIRE_VM, &vm);
 	r = fuzz_node_ioctl(fuzz, 0, command, &args);
 	if (r < 0)
 		return r;
+	/* Its answer comes when the halt is over; its memory tells which queue it is. */
+	for (uint32_t i = 0; i < 100u && fuzz->kept != fuzz->answered; i++)
+		fuzz_node_turn(fuzz, 100000);
+	while (id < GP_VPROC_QUEUE_MAX && (!(queue = gp_vqueue_find(fuzz->clients[0], id)) || queue->ring != va))
+		id++;
+	if (id == GP_VPROC_QUEUE_MAX)
+		return -EIO;
 	*ret_queue = (struct fuzz_queue){
-		.id = args.base.queue_id,
+		.id = id,
 		.ring_size = FUZZ_QUEUE_RING_SIZE,
-		.ring = memory,
-		.control = memory + FUZZ_QUEUE_RING_SIZE,
-		.doorbell = gp_vqueue_find(fuzz->clients[0], args.base.queue_id)->doorbell,
+		.ring = ring,
+		.control = control,
+		.doorbell = queue->doorbell,
 	};
 	return 0;
 }
