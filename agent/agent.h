@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The agent's state and the functions its files share. It lives in somebody else's process: on any error of ours the
+ * application's call goes to the real function and errno is what it would have been. No exit, abort, assert or
+ * printing.
+ *
+ * One lock guards everything here. It is never held while code of the application or of its runtime runs, nor while the
+ * application's own CREATE, DESTROY or RUNTIME call is forwarded (those may wait for us); it is held over the agent's
+ * own driver calls and over UPDATE_QUEUE, which end by themselves, so that gate and runtime do not overwrite each
+ * other.
+ */
+#ifndef GP_AGENT_AGENT_H
+#define GP_AGENT_AGENT_H
+
+#include <gpreempt/page.h>
+#include <gpreempt/wire.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "agent/attr.h"
+#include "agent/lock.h"
+#include "agent/queue.h"
+
+#define GP_AGENT_GPU_MAX 64u
+
+enum gp_link_state {
+	GP_LINK_DOWN,
+	GP_LINK_GREETED, /* connected, HELLO sent */
+	GP_LINK_UP,      /* WELCOME came */
+};
+
+/* How a kind of device is driven: agent/kfd. All calls come with the lock held. */
+struct gp_driver {
+	/* GP_MECHANISM_BITs of what the agent can do itself, as far as it is known. */
+	uint32_t (*mechanisms)(void);
+	/* Changes gates that are not yet so. results: 0 or -errno each. Calls the driver as rarely as the mechanism
+	 * allows. */
+	void (*change)(uint32_t mechanism, struct gp_slot *const *slots, uint32_t count, bool open, int *results);
+	/* Lets go of what the mechanism holds of the process (the debugger's place); its gates are open by then. */
+	void (*release)(void);
+	/* Looks at the counters: written, completed, blocked, unreadable. */
+	void (*sample)(struct gp_slot *const *slots, uint32_t count);
+};
+
+struct gp_agent {
+	struct gp_lock lock;
+	int32_t pid; /* whose state this is; another pid: a forked child that has not noticed yet */
+	bool off;    /* GPREEMPT_AGENT=off, or something we need is missing */
+	bool thread_started;
+	bool exiting;
+	bool runtime_enabled; /* before the first queue */
+	bool runtime_asked;   /* RUNTIME_DISABLE waits for the daemon */
+	bool hooked;          /* doorbells are seen through the runtime's table */
+	bool copy_hint;       /* GPREEMPT_COPY_HINT=1 */
+	bool greeted_before;
+	bool attr_due, sync_due;
+	uint32_t sync_cookie;
+	enum gp_link_state link;
+	uint32_t mechanism, lease_ms;
+	uint64_t sample_ns; /* 0: do not sample */
+	uint32_t renewals;  /* as seen last, and when it changed */
+	uint64_t renewed_ns;
+	struct gp_wire_attr wanted; /* environment, then API */
+	struct gp_wire_attr now;    /* what the daemon says holds */
+	struct gp_stream_map map;
+	bool map_by_user;
+	struct {
+		uint32_t gpu_id;
+		uint64_t seq;
+	} orders[GP_AGENT_GPU_MAX];
+	uint32_t order_count;
+	const struct gp_driver *driver;
+	char runtime[GP_WIRE_NAME_SIZE];
+	char socket_path[108];
+};
+extern struct gp_agent gp_agent;
+extern struct gp_page *gp_page_now; /* never moves once it is there: another daemon's page is mapped over it */
+
+static inline void gp_agent_lock(void)
+{
+	gp_lock_take(&gp_agent.lock);
+}
+static inline void gp_agent_unlock(void)
+{
+	gp_lock_give(&gp_agent.lock);
+}
+
+/* life.c */
+bool gp_agent_ready(void); /* once and after a fork; false: stay out of the way */
+void gp_agent_start(void); /* after the first queue: descriptors and thread; no lock held */
+
+/* page.c; lock held */
+int gp_page_reserve(void);
+int gp_page_map(int fd);
+void gp_page_unmap(void); /* nobody listens: a private page takes its place */
+void gp_page_slot_init(const struct gp_slot *slot);
+void gp_page_slot_flags(const struct gp_slot *slot);
+
+/* link.c; lock held */
+bool gp_link_connect(void); /* true: connected and greeted */
+void gp_link_flush(void);   /* sends what is due, as far as it goes without waiting */
+bool gp_link_has_unsent(void);
+void gp_link_receive(void); /* takes in and carries out what has come */
+void gp_link_down(const char *why);
+int gp_link_message(const void *data, uint32_t size, const int *fds, uint32_t fd_count); /* one message; or -EPROTO */
+int gp_link_send(const void *message, uint32_t size);
+
+/* gate.c; lock held */
+void gp_gate_order(const struct gp_wire_order *order);
+void gp_gates_open(uint32_t why); /* all; enum gp_lost told to the daemon, 0: not told */
+int gp_gate_open_slot(struct gp_slot *slot);
+void gp_gate_mechanism(uint32_t mechanism);
+void gp_gate_leases(uint64_t now_ns);
+uint64_t gp_gate_lease_due_ns(uint64_t now_ns); /* UINT64_MAX: never */
+uint32_t gp_gate_closed_count(void);
+/* No lock held: rings the doorbells of queues that mechanism submit has opened. */
+void gp_gate_deliver(void);
+
+/* sample.c; lock held, but for the wait */
+void gp_sample_all(void);
+void gp_sample_round(uint64_t now_ns);
+uint64_t gp_sample_due_ns(void);
+void gp_sample_settle(uint64_t now_ns); /* the interval or the queues changed */
+void gp_sample_publish(struct gp_slot *slot);
+void gp_sample_after_wait(void); /* no lock held: an application thread has seen something finish */
+
+/* thread.c */
+void *gp_thread_run(void *unused);
+void gp_thread_wake(void);
+
+/* doorbell.c: no lock */
+bool gp_doorbell_ring(struct gp_hot *hot, uint64_t handle, uint64_t value, uint64_t written); /* false: withheld */
+void gp_doorbell_announce_copy(uint64_t size);
+extern void (*gp_doorbell_store)(uint64_t handle, int64_t value); /* the runtime's own */
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* What libgpreempt calls: the process says what it wants. Never waits for the daemon. */
+#include <errno.h>
+#include <gpreempt/agent_table.h>
+#include <string.h>
+#include "agent/agent.h"
+#include "agent/edges.h"
+#include "agent/export.h"
+#include "agent/fds.h"
+#include "agent/sys.h"
+
+static bool api_is_up(void)
+{
+	return __atomic_load_n(&gp_agent.pid, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&gp_agent.link, __ATOMIC_ACQUIRE) == GP_LINK_UP;
+}
+
+static void api_merge(struct gp_wire_attr *into, const struct gp_wire_attr *from)
+{
+	if (from->valid & GP_ATTR_PRIORITY)
+		into->priority = from->priority;
+	if (from->valid & GP_ATTR_WEIGHT)
+		into->weight = from->weight;
+	if (from->valid & GP_ATTR_DEADLINE)
+		into->deadline_ns = from->deadline_ns;
+	if (from->valid & GP_ATTR_BUDGET)
+		into->budget_ns = from->budget_ns;
+	if (from->valid & GP_ATTR_GANG)
+		memcpy(into->gang, from->gang, sizeof(into->gang));
+	into->valid |= from->valid;
+}
+
+static int api_set(const void *queue, const struct gp_wire_attr *attr)
+{
+	struct gp_hot *hot;
+	int r = 0;
+
+	if (!api_is_up())
+		return -ENOTCONN;
+	gp_agent_lock();
+	hot = queue ? gp_hot_find((uintptr_t)queue) : NULL;
+	if (gp_agent.link != GP_LINK_UP) {
+		r = -ENOTCONN;
+	} else if (!queue) {
+		api_merge(&gp_agent.wanted, attr);
+		gp_agent.attr_due = true;
+	} else if (hot && gp_slots[hot->slot].used) {
+		api_merge(&gp_slots[hot->slot].api, attr);
+		gp_slots[hot->slot].change_due = true;
+	} else {
+		r = -ENOENT;
+	}
+	gp_link_flush();
+	gp_thread_wake();
+	gp_agent_unlock();
+	return r;
+}
+
+static int api_hint(const void *queue, uint64_t in_ns)
+{
+	struct gp_page *page = gp_page_now;
+	struct gp_hot *hot;
+	bool tell;
+
+	if (!api_is_up() || !page)
+		return -ENOTCONN;
+	if (!queue) {
+		tell = gp_edge_hint(&page->hint_ns, &page->hint_count, &page->armed, in_ns);
+	} else {
+		hot = gp_hot_find((uintptr_t)queue);
+		if (!hot)
+			return -ENOENT;
+		tell = gp_edge_hint(&page->queues[hot->slot].hint_ns, &page->queues[hot->slot].hint_count, &page->armed,
+				    in_ns);
+	}
+	if (tell)
+		gp_sys_wake(gp_fd(GP_FD_DOORBELL));
+	return 0;
+}
+
+static int api_get(struct gpreempt_state *ret_state)
+{
+	uint32_t size = ret_state->size;
+	struct gpreempt_state state = { .size = sizeof(state) };
+
+	if (size < sizeof(uint32_t) * 2u || size > 4096u)
+		return -EINVAL;
+	if (!__atomic_load_n(&gp_agent.pid, __ATOMIC_ACQUIRE))
+		return -ENOTCONN;
+	gp_agent_lock();
+	state.connected = gp_agent.link == GP_LINK_UP;
+	state.priority = gp_agent.now.priority;
+	state.weight = gp_agent.now.weight;
+	state.deadline_ns = gp_agent.now.deadline_ns;
+	state.budget_ns = gp_agent.now.budget_ns;
+	state.mechanism = gp_agent.mechanism;
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		state.queue_count += gp_slots[i].used && !gp_slots[i].dying && !gp_slots[i].remove_due;
+	state.closed_count = gp_gate_closed_count();
+	gp_agent_unlock();
+	if (!state.connected)
+		return -ENOTCONN;
+	/* A caller built against another version gets what it has room for; what it has beyond is zero. */
+	state.size = size;
+	memset(ret_state, 0, size);
+	memcpy(ret_state, &state, size < sizeof(state) ? size : sizeof(state));
+	return 0;
+}
+
+GP_EXPORT extern const struct gp_agent_table gpreempt_agent_table;
+const struct gp_agent_table gpreempt_agent_table = {
+	.version = GP_AGENT_TABLE_VERSION,
+	.size = sizeof(struct gp_agent_table),
+	.set = api_set,
+	.hint = api_hint,
+	.get = api_get,
+};

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* The agent's own descriptors, and the functions of libc that could take them away. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "agent/export.h"
+#include "agent/fds.h"
+#include "agent/next.h"
+#include "agent/sys.h"
+
+#define FDS_HIGH 700 /* above what programs use, below the usual limit of 1024; chosen */
+
+static int fds[GP_FD_COUNT]; /* the number + 1; 0: none, so that it is right before anything ran */
+
+int gp_fd(unsigned use)
+{
+	return __atomic_load_n(&fds[use], __ATOMIC_ACQUIRE) - 1;
+}
+
+static void fds_set(unsigned use, int fd)
+{
+	__atomic_store_n(&fds[use], fd + 1, __ATOMIC_RELEASE);
+}
+
+bool gp_fd_is_own(int fd)
+{
+	if (fd < 0)
+		return false;
+	for (unsigned use = 0; use < GP_FD_COUNT; use++)
+		if (gp_fd(use) == fd)
+			return true;
+	return false;
+}
+
+static int fds_high(int fd)
+{
+	int r = (int)gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FDS_HIGH);
+
+	return r >= 0 ? r : (int)gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
+}
+
+int gp_fd_take(unsigned use, int fd)
+{
+	int high = fds_high(fd);
+
+	gp_sys_close(fd);
+	if (high < 0)
+		return high;
+	gp_fd_drop(use);
+	fds_set(use, high);
+	return 0;
+}
+
+int gp_fd_replace(unsigned use, int fd)
+{
+	int now = gp_fd(use), r;
+
+	if (now < 0)
+		return gp_fd_take(use, fd);
+	r = (int)gp_sys(SYS_dup3, fd, now, O_CLOEXEC);
+	gp_sys_close(fd);
+	return r < 0 ? r : 0;
+}
+
+void gp_fd_drop(unsigned use)
+{
+	int fd = gp_fd(use);
+
+	fds_set(use, -1);
+	gp_sys_close(fd);
+}
+
+void gp_fds_drop_all(void)
+{
+	for (unsigned use = 0; use < GP_FD_COUNT; use++)
+		gp_fd_drop(use);
+}
+
+/* Somebody wants this number: ours goes elsewhere first. A call on the old number that is under way finishes there. */
+static void fds_move_away(int fd)
+{
+	for (unsigned use = 0; use < GP_FD_COUNT; use++)
+		if (gp_fd(use) == fd) {
+			int high = fds_high(fd);
+
+			fds_set(use, high >= 0 ? high : -1);
+			/* The thread polls by number. */
+			gp_sys_wake(gp_fd(GP_FD_WAKE));
+		}
+}
+
+static int fds_bad(void)
+{
+	errno = EBADF;
+	return -1;
+}
+
+GP_EXPORT int close(int fd)
+{
+	gp_next_init();
+	return gp_fd_is_own(fd) ? fds_bad() : gp_next_close(fd);
+}
+
+GP_EXPORT int dup2(int from, int to)
+{
+	gp_next_init();
+	if (gp_fd_is_own(from))
+		return fds_bad();
+	if (from != to)
+		fds_move_away(to);
+	return gp_next_dup2(from, to);
+}
+
+GP_EXPORT int dup3(int from, int to, int flags)
+{
+	gp_next_init();
+	if (gp_fd_is_own(from))
+		return fds_bad();
+	if (from != to)
+		fds_move_away(to);
+	return gp_next_dup3(from, to, flags);
+}
+
+/* The lowest own number at or above first; -1: none. */
+static int fds_lowest(unsigned first)
+{
+	int lowest = -1;
+
+	for (unsigned use = 0; use < GP_FD_COUNT; use++) {
+		int fd = gp_fd(use);
+
+		if (fd >= 0 && (unsigned)fd >= first && (lowest < 0 || fd < lowest))
+			lowest = fd;
+	}
+	return lowest;
+}
+
+#define FDS_RANGE_UNSHARE 2 /* CLOSE_RANGE_UNSHARE */
+#define FDS_RANGE_CLOEXEC 4 /* CLOSE_RANGE_CLOEXEC: ours have that anyway */
+
+static int fds_close_range(unsigned first, unsigned last, int flags)
+{
+	int own;
+
+	if (first > last || flags & FDS_RANGE_CLOEXEC)
+		return gp_next_close_range(first, last, flags);
+	/* All but ours: the ranges between them. */
+	while (first <= last && (own = fds_lowest(first)) >= 0 && (unsigned)own <= last) {
+		if ((unsigned)own > first) {
+			int r = gp_next_close_range(first, (unsigned)own - 1u, flags);
+
+			if (r < 0)
+				return r;
+			flags &= ~FDS_RANGE_UNSHARE;
+		}
+		first = (unsigned)own + 1u;
+	}
+	return first <= last ? gp_next_close_range(first, last, flags) : 0;
+}
+
+GP_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+	gp_next_init();
+	return fds_close_range(first, last, flags);
+}
+
+GP_EXPORT void closefrom(int first)
+{
+	struct rlimit limit = { 0 };
+	int saved = errno;
+
+	gp_next_init();
+	if (first < 0)
+		first = 0;
+	if (fds_close_range((unsigned)first, UINT_MAX, 0) < 0) {
+		/* A kernel without close_range. */
+		gp_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
+		for (unsigned fd = (unsigned)first; fd < limit.rlim_cur && fd < 1u << 20; fd++)
+			if (!gp_fd_is_own((int)fd))
+				gp_next_close((int)fd);
+	}
+	errno = saved;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* Gates: orders of the daemon, leases, and opening everything when nobody is there to open it. Lock held throughout. */
+#include <errno.h>
+#include <string.h>
+#include "agent/agent.h"
+#include "agent/log.h"
+#include "agent/sys.h"
+
+static struct gp_slot *gate_slots[GP_WIRE_QUEUE_MAX];
+static int gate_results[GP_WIRE_QUEUE_MAX];
+
+/* Those of gate_slots that are not yet so; the others are done. */
+static void gate_change(uint32_t mechanism, uint32_t count, bool open)
+{
+	uint32_t due = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (gate_slots[i]->closed == open)
+			gate_slots[due++] = gate_slots[i];
+	if (!due)
+		return;
+	gp_agent.driver->change(mechanism, gate_slots, due, open, gate_results);
+	for (uint32_t i = 0; i < due; i++) {
+		struct gp_slot *slot = gate_slots[i];
+
+		gp_log3(open ? "gate: open queue, slot, result" : "gate: close queue, slot, result", slot->queue_id,
+			gp_slot_index(slot), gate_results[i]);
+		if (gate_results[i] < 0)
+			continue;
+		slot->closed = !open;
+		slot->closed_by = (uint8_t)(open ? GP_MECHANISM_NONE : mechanism);
+		slot->work_ns = 0;
+		gp_page_slot_flags(slot);
+	}
+}
+
+static struct gp_slot *gate_slot_of(const struct gp_wire_change *change, uint32_t gpu_id, int *ret_why)
+{
+	struct gp_slot *slot;
+
+	*ret_why = -EINVAL;
+	if (change->slot >= GP_WIRE_QUEUE_MAX || change->open > 1u)
+		return NULL;
+	slot = &gp_slots[change->slot];
+	*ret_why = -ESTALE;
+	if (!slot->used || slot->dying || slot->remove_due || !slot->told || slot->generation != change->generation ||
+	    slot->gpu_id != gpu_id)
+		return NULL;
+	*ret_why = 0;
+	return slot;
+}
+
+/* Changes of one direction. A slot that is named twice is changed once and answered twice. */
+static void gate_carry_out(struct gp_wire_applied *applied, bool open)
+{
+	static int by_slot[GP_WIRE_QUEUE_MAX];
+	uint32_t count = 0;
+	int why;
+
+	for (uint32_t i = 0; i < applied->count; i++) {
+		struct gp_slot *slot = gate_slot_of(&applied->changes[i], applied->gpu_id, &why);
+		bool again = false;
+
+		if (applied->changes[i].result || applied->changes[i].open != open || !slot)
+			continue;
+		for (uint32_t j = 0; j < count; j++)
+			again |= gate_slots[j] == slot;
+		if (!again)
+			gate_slots[count++] = slot;
+		by_slot[gp_slot_index(slot)] = 0;
+	}
+	memset(gate_results, 0, sizeof(gate_results));
+	gate_change(gp_agent.mechanism, count, open);
+	for (uint32_t i = 0; i < count; i++)
+		if (gate_results[i] < 0)
+			by_slot[gp_slot_index(gate_slots[i])] = gate_results[i];
+	for (uint32_t i = 0; i < applied->count; i++) {
+		struct gp_slot *slot = gate_slot_of(&applied->changes[i], applied->gpu_id, &why);
+
+		if (!applied->changes[i].result && applied->changes[i].open == open && slot)
+			applied->changes[i].result = by_slot[gp_slot_index(slot)];
+	}
+}
+
+/* Whether the order is the newest of its device, or as new as the newest. */
+static bool gate_is_current(uint32_t gpu_id, uint64_t seq)
+{
+	for (uint32_t i = 0; i < gp_agent.order_count; i++)
+		if (gp_agent.orders[i].gpu_id == gpu_id) {
+			if (seq < gp_agent.orders[i].seq)
+				return false;
+			gp_agent.orders[i].seq = seq;
+			return true;
+		}
+	if (gp_agent.order_count == GP_AGENT_GPU_MAX)
+		return false;
+	gp_agent.orders[gp_agent.order_count].gpu_id = gpu_id;
+	gp_agent.orders[gp_agent.order_count++].seq = seq;
+	return true;
+}
+
+void gp_gate_order(const struct gp_wire_order *order)
+{
+	static union {
+		struct gp_wire_applied applied;
+		uint8_t bytes[sizeof(struct gp_wire_applied) + GP_WIRE_ORDER_MAX * sizeof(struct gp_wire_change)];
+	} answer;
+	struct gp_wire_applied *applied = &answer.applied;
+	uint32_t size = (uint32_t)(sizeof(*applied) + order->count * sizeof(struct gp_wire_change));
+	int refused = 0;
+
+	*applied = (struct gp_wire_applied){
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_APPLIED, size, order->header.cookie },
+		.seq = order->seq,
+		.gpu_id = order->gpu_id,
+		.count = order->count,
+		.issue_ns = gp_sys_now_ns(),
+	};
+	memcpy(applied->changes, order->changes, order->count * sizeof(struct gp_wire_change));
+	if (gp_agent.exiting)
+		refused = -ESHUTDOWN;
+	else if (!gp_agent.driver || gp_agent.mechanism < GP_MECHANISM_SELF)
+		refused = -EOPNOTSUPP;
+	else if (!gate_is_current(order->gpu_id, order->seq))
+		refused = -ESTALE;
+	for (uint32_t i = 0; i < order->count; i++) {
+		int why = refused;
+
+		if (!refused)
+			gate_slot_of(&applied->changes[i], order->gpu_id, &why);
+		applied->changes[i].result = why;
+	}
+	if (!refused) {
+		gate_carry_out(applied, false);
+		gate_carry_out(applied, true);
+	}
+	applied->done_ns = gp_sys_now_ns();
+	gp_link_send(applied, size);
+}
+
+static void gate_tell_lost(uint32_t why, uint32_t count)
+{
+	static union {
+		struct gp_wire_lost lost;
+		uint8_t bytes[sizeof(struct gp_wire_lost) + GP_WIRE_QUEUE_MAX * sizeof(struct gp_wire_change)];
+	} message;
+	uint32_t size = (uint32_t)(sizeof(message.lost) + count * sizeof(struct gp_wire_change));
+
+	message.lost = (struct gp_wire_lost){
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_LOST, size, 0 },
+		.why = why,
+		.count = count,
+	};
+	for (uint32_t i = 0; i < count; i++)
+		message.lost.changes[i] =
+			(struct gp_wire_change){ gp_slot_index(gate_slots[i]), gate_slots[i]->generation,
+						 !gate_slots[i]->closed, gate_results[i] };
+	gp_link_send(&message, size);
+}
+
+/* Opens gate_slots by the mechanism each was closed with. */
+static void gate_open_listed(uint32_t count, uint32_t why)
+{
+	static struct gp_slot *listed[GP_WIRE_QUEUE_MAX];
+
+	memcpy(listed, gate_slots, count * sizeof(listed[0]));
+	for (uint32_t mechanism = GP_MECHANISM_SELF; mechanism <= GP_MECHANISM_SUBMIT; mechanism++) {
+		uint32_t same = 0;
+
+		for (uint32_t i = 0; i < count; i++)
+			if (listed[i]->closed && listed[i]->closed_by == mechanism)
+				gate_slots[same++] = listed[i];
+		gate_change(mechanism, same, true);
+	}
+	if (!why || !count || gp_agent.link != GP_LINK_UP)
+		return;
+	memcpy(gate_slots, listed, count * sizeof(listed[0]));
+	for (uint32_t i = 0; i < count; i++)
+		gate_results[i] = listed[i]->closed ? -EIO : 0;
+	gate_tell_lost(why, count);
+}
+
+void gp_gates_open(uint32_t why)
+{
+	uint32_t count = 0;
+
+	if (!gp_agent.driver)
+		return;
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		if (gp_slots[i].used && gp_slots[i].closed)
+			gate_slots[count++] = &gp_slots[i];
+	gate_open_listed(count, why);
+}
+
+int gp_gate_open_slot(struct gp_slot *slot)
+{
+	if (!slot->closed)
+		return 0;
+	gate_slots[0] = slot;
+	gate_open_listed(1, 0);
+	return slot->closed ? -EIO : 0;
+}
+
+void gp_gate_mechanism(uint32_t mechanism)
+{
+	if (mechanism == gp_agent.mechanism)
+		return;
+	gp_gates_open(0);
+	if (gp_agent.driver)
+		gp_agent.driver->release();
+	gp_log1("gate: mechanism", mechanism);
+	gp_agent.mechanism = mechanism;
+}
+
+uint32_t gp_gate_closed_count(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		count += gp_slots[i].used && gp_slots[i].closed;
+	return count;
+}
+
+static uint64_t gate_expiry_ns(const struct gp_slot *slot)
+{
+	uint64_t since = slot->work_ns > gp_agent.renewed_ns ? slot->work_ns : gp_agent.renewed_ns;
+
+	return since + gp_agent.lease_ms * 1000000ull;
+}
+
+void gp_gate_leases(uint64_t now_ns)
+{
+	uint32_t renewals, count = 0;
+
+	if (gp_agent.link != GP_LINK_UP || !gp_gate_closed_count())
+		return;
+	renewals = __atomic_load_n(&gp_page_now->renewals, __ATOMIC_ACQUIRE);
+	if (renewals != gp_agent.renewals)
+		gp_agent.renewed_ns = now_ns;
+	gp_agent.renewals = renewals;
+	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
+		struct gp_slot *slot = &gp_slots[i];
+
+		if (!slot->used || !slot->closed)
+			continue;
+		if (!slot->has_work)
+			slot->work_ns = 0;
+		else if (!slot->work_ns)
+			slot->work_ns = now_ns;
+		else if (now_ns >= gate_expiry_ns(slot))
+			gate_slots[count++] = slot;
+	}
+	if (!count)
+		return;
+	gp_log1("gate: leases ran out, gates", count);
+	gate_open_listed(count, GP_LOST_LEASE);
+}
+
+uint64_t gp_gate_lease_due_ns(uint64_t now_ns)
+{
+	uint64_t due = UINT64_MAX, at;
+
+	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
+		const struct gp_slot *slot = &gp_slots[i];
+
+		if (!slot->used || !slot->closed)
+			continue;
+		/* An idle one whose doorbells are seen wakes us; the others are looked at. */
+		if (slot->work_ns)
+			at = gate_expiry_ns(slot);
+		else if (slot->has_work || !slot->seen)
+			at = now_ns + gp_agent.lease_ms * 500000ull;
+		else
+			continue;
+		due = at < due ? at : due;
+	}
+	return due;
+}
+
+void gp_gate_deliver(void)
+{
+	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX && gp_doorbell_store; i++) {
+		struct gp_hot *hot = &gp_hots[i];
+		uint64_t kept;
+
+		if (!__atomic_load_n(&hot->withheld, __ATOMIC_SEQ_CST) ||
+		    __atomic_load_n(&hot->flags, __ATOMIC_SEQ_CST) & GP_HOT_WITHHELD)
+			continue;
+		kept = __atomic_exchange_n(&hot->withheld, 0, __ATOMIC_SEQ_CST);
+		if (kept)
+			gp_doorbell_store(hot->handle, (int64_t)(kept - 1u));
+	}
+}

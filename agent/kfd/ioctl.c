@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ioctl() between the application and /dev/kfd. What concerns queues is looked at; everything else passes at the cost
+ * of one comparison. The application sees the results and the errno it would have seen.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include "agent/export.h"
+#include "agent/fds.h"
+#include "agent/kfd/kfd.h"
+#include "agent/log.h"
+#include "agent/next.h"
+#include "agent/sys.h"
+
+#define IOCTL_NORMAL_PRIORITY 7u
+#define IOCTL_RUNTIME_WAIT_MS 100u  /* docs/protocol.md: what RUNTIME_DISABLE waits at most for the daemon */
+#define IOCTL_QUEUE_MAX       1024u /* ids of a process: KFD's bitmap */
+
+/* Sizes in Linux 6.1; newer ones only grow. */
+#define IOCTL_CREATE_SIZE  ((uint32_t)sizeof(struct kfd_ioctl_create_queue_args))
+#define IOCTL_UPDATE_SIZE  ((uint32_t)sizeof(struct kfd_ioctl_update_queue_args))
+#define IOCTL_DESTROY_SIZE ((uint32_t)sizeof(struct kfd_ioctl_destroy_queue_args))
+
+struct gp_kfd gp_kfd;
+
+static uint32_t ioctl_mechanisms(void)
+{
+	uint32_t bits = GP_MECHANISM_BIT(GP_MECHANISM_UPDATE);
+
+	if (gp_agent.hooked)
+		bits |= GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT);
+	if ((gp_kfd.runtime == GP_KFD_RUNTIME_OURS || gp_kfd.runtime == GP_KFD_RUNTIME_THEIRS) && gp_kfd.minor >= 13u &&
+	    !gp_kfd.self_failed && !gp_kfd.foreign)
+		bits |= GP_MECHANISM_BIT(GP_MECHANISM_SELF);
+	return bits;
+}
+
+static void ioctl_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t count, bool open, int *results)
+{
+	switch (mechanism) {
+	case GP_MECHANISM_SELF: gp_kfd_self_change(slots, count, open, results); break;
+	case GP_MECHANISM_UPDATE: gp_kfd_update_change(slots, count, open, results); break;
+	case GP_MECHANISM_SUBMIT: gp_kfd_submit_change(slots, count, open, results); break;
+	default:
+		for (uint32_t i = 0; i < count; i++)
+			results[i] = -EOPNOTSUPP;
+	}
+}
+
+const struct gp_driver gp_kfd_driver = {
+	.mechanisms = ioctl_mechanisms,
+	.change = ioctl_change,
+	.release = gp_kfd_self_release,
+	.sample = gp_kfd_sample,
+};
+
+/* Lock held. Whether fd speaks KFD 1; asked once, because other drivers use the letter K too. */
+static bool ioctl_is_kfd(int fd)
+{
+	struct kfd_ioctl_get_version_args version = { 0 };
+
+	if (gp_agent.driver)
+		return true;
+	if (gp_next_own_ioctl(fd, AMDKFD_IOC_GET_VERSION, &version) < 0 || version.major_version != GP_KFD_MAJOR)
+		return false;
+	/* First contact, or the first after a fork. */
+	gp_kfd = (struct gp_kfd){ .known = true, .minor = version.minor_version, .runtime = gp_kfd.runtime };
+	gp_agent.driver = &gp_kfd_driver;
+	gp_log2("kfd: version", version.major_version, version.minor_version);
+	return true;
+}
+
+/* Lock held. The driver lets a process be debugged only if this came before its first queue. */
+static void ioctl_runtime_enable(int fd)
+{
+	struct gp_kfd_runtime_enable args = { .mode_mask = GP_KFD_RUNTIME_MODE_ENABLE };
+	int r;
+
+	if (gp_kfd.runtime != GP_KFD_RUNTIME_OFF)
+		return;
+	r = gp_next_own_ioctl(fd, GP_KFD_IOC_RUNTIME_ENABLE, &args);
+	gp_log1("kfd: RUNTIME_ENABLE of ours, result", r);
+	gp_kfd.runtime = r >= 0 ? GP_KFD_RUNTIME_OURS : r == -EBUSY ? GP_KFD_RUNTIME_THEIRS : GP_KFD_RUNTIME_FAILED;
+	gp_agent.runtime_enabled = gp_kfd.runtime != GP_KFD_RUNTIME_FAILED;
+}
+
+static enum gp_queue_format ioctl_format(uint32_t type)
+{
+	if (type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL)
+		return GP_QUEUE_AQL;
+	return type == KFD_IOC_QUEUE_TYPE_COMPUTE ? GP_QUEUE_PM4 : GP_QUEUE_SDMA;
+}
+
+/* Lock held. A queue that cannot be kept track of is left alone: nobody gates it. */
+static void ioctl_add(int fd, const struct kfd_ioctl_create_queue_args *args, uint32_t hw_priority)
+{
+	bool aql = args->queue_type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
+	struct gp_slot *slot;
+	uint32_t file;
+
+	if (gp_page_reserve() < 0 || args->queue_id >= IOCTL_QUEUE_MAX)
+		return;
+	file = gp_kfd_file_add(fd);
+	if (file == GP_KFD_NONE)
+		return;
+	/* An AQL queue's address in the runtime: amd_queue_t has its read index at 128. */
+	slot = gp_slot_add(aql && args->read_pointer_address > 128u ? args->read_pointer_address - 128u : 0);
+	if (!slot) {
+		gp_kfd_file_release(file);
+		return;
+	}
+	slot->file = file;
+	slot->unacknowledged = true;
+	slot->format = ioctl_format(args->queue_type);
+	slot->gpu_id = args->gpu_id;
+	slot->queue_id = args->queue_id;
+	slot->percent = args->queue_percentage;
+	slot->hw_priority = hw_priority;
+	slot->ring = args->ring_base_address;
+	slot->ring_size = args->ring_size;
+	slot->write_pointer = args->write_pointer_address;
+	slot->read_pointer = args->read_pointer_address;
+	gp_page_slot_init(slot);
+	gp_log3("kfd: queue, type, slot", slot->queue_id, args->queue_type, gp_slot_index(slot));
+	gp_link_flush();
+}
+
+static int ioctl_create(int fd, unsigned long request, struct kfd_ioctl_create_queue_args *args)
+{
+	uint32_t hw_priority = args->queue_priority;
+	bool kfd;
+	int r;
+
+	gp_agent_lock();
+	kfd = ioctl_is_kfd(fd);
+	if (kfd)
+		ioctl_runtime_enable(fd);
+	gp_agent_unlock();
+	if (!kfd || hw_priority > 15u)
+		return gp_next_ioctl(fd, request, args);
+	args->queue_priority = IOCTL_NORMAL_PRIORITY;
+	r = gp_next_ioctl(fd, request, args);
+	args->queue_priority = hw_priority;
+	if (r < 0)
+		return r;
+	gp_agent_lock();
+	ioctl_add(fd, args, hw_priority);
+	gp_agent_unlock();
+	gp_agent_start();
+	gp_thread_wake();
+	return r;
+}
+
+/* The runtime's change and our gate, as one call: ring, size and share are the runtime's, the gate is ours, the
+ * hardware's priority stays normal. One that would change nothing but that priority is not made: it would stop the
+ * whole device. */
+static int ioctl_update(int fd, unsigned long request, struct kfd_ioctl_update_queue_args *args)
+{
+	struct kfd_ioctl_update_queue_args wanted = *args;
+	struct gp_slot *slot;
+	int r;
+
+	gp_agent_lock();
+	slot = gp_agent.driver ? gp_slot_find(gp_kfd_file_find(fd), args->queue_id) : NULL;
+	if (!slot || args->queue_priority > 15u) {
+		gp_agent_unlock();
+		return gp_next_ioctl(fd, request, args);
+	}
+	args->queue_priority = IOCTL_NORMAL_PRIORITY;
+	if (slot->closed && slot->closed_by == GP_MECHANISM_UPDATE)
+		args->queue_percentage &= ~0xffu;
+	if (wanted.ring_base_address == slot->ring && wanted.ring_size == slot->ring_size &&
+	    wanted.queue_percentage == slot->percent)
+		r = 0;
+	else
+		r = gp_next_ioctl(fd, request, args);
+	args->queue_priority = wanted.queue_priority;
+	args->queue_percentage = wanted.queue_percentage;
+	if (r >= 0) {
+		slot->ring = wanted.ring_base_address;
+		slot->ring_size = wanted.ring_size;
+		slot->percent = wanted.queue_percentage;
+		slot->change_due |= slot->hw_priority != wanted.queue_priority;
+		slot->hw_priority = wanted.queue_priority;
+		gp_link_flush();
+		gp_thread_wake();
+	}
+	gp_agent_unlock();
+	return r;
+}
+
+static int ioctl_destroy(int fd, unsigned long request, struct kfd_ioctl_destroy_queue_args *args)
+{
+	struct gp_slot *slot;
+	uint32_t file;
+	int r;
+
+	gp_agent_lock();
+	slot = gp_agent.driver ? gp_slot_find(gp_kfd_file_find(fd), args->queue_id) : NULL;
+	if (!slot) {
+		gp_agent_unlock();
+		return gp_next_ioctl(fd, request, args);
+	}
+	/* The driver waits with the destruction of a suspended queue until it is resumed. */
+	gp_gate_open_slot(slot);
+	slot->dying = true;
+	file = slot->file;
+	if (slot->told && gp_agent.link == GP_LINK_UP) {
+		struct gp_wire_slot gone = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone), 0 },
+					     gp_slot_index(slot),
+					     slot->generation };
+
+		gp_link_send(&gone, sizeof(gone));
+		slot->told = false;
+	}
+	gp_agent_unlock();
+	gp_gate_deliver();
+	r = gp_next_ioctl(fd, request, args);
+	gp_agent_lock();
+	gp_log2("kfd: queue destroyed, result", args->queue_id, r);
+	slot->dying = false;
+	if (r >= 0) {
+		gp_slot_free(slot);
+		gp_kfd_file_release(file);
+	} else {
+		/* It is still there: a new one to the daemon. */
+		slot->generation++;
+		gp_page_slot_init(slot);
+		gp_link_flush();
+	}
+	gp_agent_unlock();
+	gp_thread_wake();
+	return r;
+}
+
+/* The application's runtime comes to the driver's debugging interface: it goes first. */
+static int ioctl_runtime_on(int fd, unsigned long request, void *arg)
+{
+	struct gp_kfd_runtime_enable off = { 0 };
+	int r;
+
+	gp_agent_lock();
+	if (gp_kfd.runtime == GP_KFD_RUNTIME_OURS) {
+		if (gp_slot_limit()) {
+			/* What the driver says when queues exist. */
+			gp_agent_unlock();
+			errno = EEXIST;
+			return -1;
+		}
+		gp_kfd_self_release();
+		gp_next_own_ioctl(fd, GP_KFD_IOC_RUNTIME_ENABLE, &off);
+		gp_kfd.runtime = GP_KFD_RUNTIME_OFF;
+	}
+	gp_agent_unlock();
+	r = gp_next_ioctl(fd, request, arg);
+	gp_agent_lock();
+	if (r >= 0)
+		gp_kfd.runtime = GP_KFD_RUNTIME_THEIRS;
+	gp_agent.runtime_enabled = r >= 0;
+	gp_agent_unlock();
+	return r;
+}
+
+/* The daemon as debugger must let go, or the call would wait for it. The socket is read by the thread meanwhile. */
+static void ioctl_runtime_wait(void)
+{
+	struct timespec pause = { 0, 1000000 };
+
+	for (uint32_t i = 0; i < IOCTL_RUNTIME_WAIT_MS && __atomic_load_n(&gp_agent.runtime_asked, __ATOMIC_ACQUIRE);
+	     i++)
+		gp_sys(SYS_nanosleep, (long)&pause, 0);
+}
+
+static int ioctl_runtime_off(int fd, unsigned long request, void *arg)
+{
+	struct gp_wire_runtime message = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME, sizeof(message), 0 },
+					   0,
+					   0 };
+	enum gp_kfd_runtime before;
+	int r;
+
+	gp_agent_lock();
+	before = gp_kfd.runtime;
+	gp_kfd.runtime = GP_KFD_RUNTIME_ENDING;
+	if (gp_agent.driver) {
+		gp_gates_open(GP_LOST_RUNTIME);
+		gp_kfd_self_release();
+	}
+	if (gp_agent.link == GP_LINK_UP) {
+		gp_agent.runtime_asked = gp_agent.mechanism == GP_MECHANISM_DEBUGGER;
+		gp_link_send(&message, sizeof(message));
+	}
+	gp_agent_unlock();
+	ioctl_runtime_wait();
+	r = gp_next_ioctl(fd, request, arg);
+	gp_agent_lock();
+	gp_agent.runtime_asked = false;
+	gp_kfd.runtime = r >= 0 ? GP_KFD_RUNTIME_OFF : before;
+	gp_agent.runtime_enabled = r < 0;
+	gp_agent_unlock();
+	return r;
+}
+
+static int ioctl_runtime(int fd, unsigned long request, struct gp_kfd_runtime_enable *args)
+{
+	return args->mode_mask & GP_KFD_RUNTIME_MODE_ENABLE ? ioctl_runtime_on(fd, request, args) :
+							      ioctl_runtime_off(fd, request, args);
+}
+
+/* The application becomes debugger of itself: the place is its own from now on. */
+static int ioctl_trap(int fd, unsigned long request, const struct gp_kfd_dbg_trap *args)
+{
+	gp_agent_lock();
+	if (gp_agent.driver && args->op == GP_KFD_DBG_ENABLE && args->pid == (uint32_t)gp_agent.pid) {
+		gp_gates_open(GP_LOST_RUNTIME);
+		gp_kfd_self_release();
+		gp_kfd.foreign = true;
+	}
+	gp_agent_unlock();
+	return gp_next_ioctl(fd, request, (void *)(uintptr_t)args);
+}
+
+static int ioctl_gws(int fd, unsigned long request, struct kfd_ioctl_alloc_queue_gws_args *args)
+{
+	int r = gp_next_ioctl(fd, request, args);
+	struct gp_slot *slot;
+
+	if (r < 0)
+		return r;
+	gp_agent_lock();
+	slot = gp_agent.driver ? gp_slot_find(gp_kfd_file_find(fd), args->queue_id) : NULL;
+	if (slot) {
+		slot->gws = args->num_gws != 0;
+		slot->change_due = true;
+		gp_link_flush();
+	}
+	gp_agent_unlock();
+	return r;
+}
+
+static int ioctl_dispatch(int fd, unsigned long request, void *arg)
+{
+	uint32_t size = _IOC_SIZE(request);
+
+	switch (_IOC_NR(request)) {
+	case _IOC_NR(AMDKFD_IOC_CREATE_QUEUE):
+		return size < IOCTL_CREATE_SIZE ? gp_next_ioctl(fd, request, arg) : ioctl_create(fd, request, arg);
+	case _IOC_NR(AMDKFD_IOC_UPDATE_QUEUE):
+		return size < IOCTL_UPDATE_SIZE ? gp_next_ioctl(fd, request, arg) : ioctl_update(fd, request, arg);
+	case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE):
+		return size < IOCTL_DESTROY_SIZE ? gp_next_ioctl(fd, request, arg) : ioctl_destroy(fd, request, arg);
+	case GP_KFD_NR_RUNTIME_ENABLE:
+		return size < sizeof(struct gp_kfd_runtime_enable) ? gp_next_ioctl(fd, request, arg) :
+								     ioctl_runtime(fd, request, arg);
+	case GP_KFD_NR_DBG_TRAP: return size < 8u ? gp_next_ioctl(fd, request, arg) : ioctl_trap(fd, request, arg);
+	case _IOC_NR(AMDKFD_IOC_ALLOC_QUEUE_GWS):
+		return size < sizeof(struct kfd_ioctl_alloc_queue_gws_args) ? gp_next_ioctl(fd, request, arg) :
+									      ioctl_gws(fd, request, arg);
+	default: return gp_next_ioctl(fd, request, arg);
+	}
+}
+
+GP_EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+	va_list list;
+	void *arg;
+
+	va_start(list, request);
+	arg = va_arg(list, void *);
+	va_end(list);
+	gp_next_init();
+	/* The console's requests have the letter K as well, but neither direction nor size. */
+	if (_IOC_TYPE(request) != 'K' || !_IOC_SIZE(request) || !arg || !gp_agent_ready())
+		return gp_next_ioctl(fd, request, arg);
+	return ioctl_dispatch(fd, request, arg);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* The KFD side of the agent: what it knows of the driver in this process. The agent's lock guards it. */
+#ifndef GP_AGENT_KFD_KFD_H
+#define GP_AGENT_KFD_KFD_H
+
+#include <gpreempt/kfd.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "agent/agent.h"
+
+#define GP_KFD_NONE UINT32_MAX
+
+/* Fixed numbers: the size in a request differs between versions, so it is never compared whole. */
+#define GP_KFD_IOC_RUNTIME_ENABLE _IOWR('K', GP_KFD_NR_RUNTIME_ENABLE, struct gp_kfd_runtime_enable)
+#define GP_KFD_IOC_DBG_TRAP       _IOWR('K', GP_KFD_NR_DBG_TRAP, struct gp_kfd_dbg_trap)
+
+enum gp_kfd_runtime {
+	GP_KFD_RUNTIME_OFF,
+	GP_KFD_RUNTIME_OURS,   /* the agent did RUNTIME_ENABLE */
+	GP_KFD_RUNTIME_THEIRS, /* the application's runtime did */
+	GP_KFD_RUNTIME_ENDING, /* its RUNTIME_DISABLE is under way: nobody becomes debugger any more */
+	GP_KFD_RUNTIME_FAILED, /* refused by the driver: too old, or a queue was there before us */
+};
+
+struct gp_kfd {
+	enum gp_kfd_runtime runtime;
+	bool known;       /* version was asked */
+	bool debugging;   /* DBG_TRAP ENABLE on ourselves holds */
+	bool self_failed; /* the driver will not let us: not offered any more */
+	bool foreign;     /* the application debugs itself: its place, not ours */
+	uint32_t minor;
+	uint32_t queue_counts[16]; /* by file */
+};
+extern struct gp_kfd gp_kfd;
+extern const struct gp_driver gp_kfd_driver;
+
+/* file.c: which of our duplicates is the same open file as the application's fd. */
+uint32_t gp_kfd_file_find(int fd); /* GP_KFD_NONE: none */
+uint32_t gp_kfd_file_add(int fd);
+void gp_kfd_file_release(uint32_t file); /* one queue less; the last one closes it */
+int gp_kfd_file_any(void);               /* a descriptor for calls that concern the process; -1: none */
+
+/* self.c, update.c, submit.c: the mechanisms. */
+void gp_kfd_self_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results);
+void gp_kfd_self_release(void);
+int gp_kfd_update_one(struct gp_slot *slot, uint32_t percent);
+void gp_kfd_update_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results);
+void gp_kfd_submit_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results);
+
+/* counters.c */
+void gp_kfd_sample(struct gp_slot *const *slots, uint32_t count);
+/* Whether the packet at a queue's head waits: exposed for its test. */
+enum gp_kfd_head { GP_KFD_HEAD_INVALID, GP_KFD_HEAD_RUNS, GP_KFD_HEAD_WAITS };
+enum gp_kfd_head gp_kfd_packet_head(const uint8_t packet[64]);
+
+#endif

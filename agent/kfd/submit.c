@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Mechanism submit: doorbells are kept while the gate is closed. What runs goes on; nothing new starts. */
+#include <errno.h>
+#include "agent/kfd/kfd.h"
+
+void gp_kfd_submit_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct gp_hot *hot = gp_slot_hot(slots[i]);
+
+		results[i] = 0;
+		if (open)
+			__atomic_fetch_and(&hot->flags, ~GP_HOT_WITHHELD, __ATOMIC_SEQ_CST);
+		else if (slots[i]->seen && hot->handle)
+			__atomic_fetch_or(&hot->flags, GP_HOT_WITHHELD, __ATOMIC_SEQ_CST);
+		else
+			results[i] = -EOPNOTSUPP; /* its doorbells do not pass here */
+	}
+}

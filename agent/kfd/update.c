@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Mechanism update: UPDATE_QUEUE with 0 or with what the runtime wants, a call and a stop of the device for each queue.
+ */
+#include <errno.h>
+#include <sys/ioctl.h>
+#include "agent/fds.h"
+#include "agent/kfd/kfd.h"
+#include "agent/next.h"
+
+int gp_kfd_update_one(struct gp_slot *slot, uint32_t percent)
+{
+	struct kfd_ioctl_update_queue_args args = {
+		.ring_base_address = slot->ring,
+		.queue_id = slot->queue_id,
+		.ring_size = slot->ring_size,
+		.queue_percentage = percent,
+		.queue_priority = 7,
+	};
+	int fd = gp_fd(GP_FD_FILE + slot->file);
+
+	return fd < 0 ? -ENODEV : gp_next_own_ioctl(fd, AMDKFD_IOC_UPDATE_QUEUE, &args);
+}
+
+void gp_kfd_update_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		/* One the runtime has stopped itself is stopped already, and stays so. */
+		bool stopped = !(slots[i]->percent & 0xffu);
+		int r = stopped ? 0 :
+				  gp_kfd_update_one(slots[i], open ? slots[i]->percent : slots[i]->percent & ~0xffu);
+
+		results[i] = r < 0 ? r : 0;
+	}
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* The agent's life: first use, fork, exit. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "agent/agent.h"
+#include "agent/fds.h"
+#include "agent/log.h"
+#include "agent/next.h"
+#include "agent/sys.h"
+
+#define LIFE_EXIT_TRIES 200u /* of 1 ms: what exit() waits at most for a lock somebody died with */
+
+struct gp_agent gp_agent;
+
+static void life_prepare_child(void)
+{
+	/* Nothing here waits or allocates. The child has no GPU: KFD refuses it our descriptors. It starts over if it
+	 * opens the device itself. */
+	if (!gp_agent.pid)
+		return;
+	gp_agent.lock = (struct gp_lock){ 0 };
+	gp_agent.pid = 0;
+	gp_agent.thread_started = false;
+	gp_agent.greeted_before = false;
+	gp_agent.runtime_enabled = false;
+	gp_agent.link = GP_LINK_DOWN;
+	gp_agent.mechanism = GP_MECHANISM_NONE;
+	gp_agent.sample_ns = 0;
+	gp_agent.driver = NULL;
+	gp_page_unmap();
+	gp_slots_reset();
+	gp_fds_drop_all();
+}
+
+static void life_environment(void)
+{
+	const char *path = getenv(GP_WIRE_SOCKET_ENV), *map = getenv("GPREEMPT_STREAM_MAP"),
+		   *log = getenv("GPREEMPT_AGENT_LOG");
+	const char *mode = getenv("GPREEMPT_AGENT"), *copy = getenv("GPREEMPT_COPY_HINT");
+
+	if (!path || !*path)
+		path = GP_WIRE_SOCKET;
+	gp_agent.off = (mode && !strcmp(mode, "off")) || strlen(path) >= sizeof(gp_agent.socket_path);
+	if (gp_agent.off)
+		return;
+	memcpy(gp_agent.socket_path, path, strlen(path) + 1u);
+	gp_stream_map_parse(&gp_agent.map, GP_STREAM_MAP_DEFAULT);
+	gp_agent.map_by_user = map && gp_stream_map_parse(&gp_agent.map, map) == 0;
+	gp_agent.copy_hint = copy && !strcmp(copy, "1");
+	gp_attr_from_environment(&gp_agent.wanted);
+	if (log && *log)
+		gp_log_open(log);
+	gp_log1("agent: pid", gp_sys(SYS_getpid, 0));
+}
+
+/* A page that a fork empties and a vfork shares: it tells a child with memory of its own from one that runs in ours. */
+static uint32_t *life_mark;
+
+static void life_mark_page(void)
+{
+	long at = gp_sys(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (life_mark || (at < 0 && at > -4096))
+		return;
+	if (gp_sys(SYS_madvise, at, 4096, MADV_WIPEONFORK) < 0) {
+		gp_sys(SYS_munmap, at, 4096);
+		return;
+	}
+	life_mark = (uint32_t *)at;
+}
+
+bool gp_agent_ready(void)
+{
+	static bool registered;
+	int32_t pid = (int32_t)gp_sys(SYS_getpid, 0);
+	int saved = errno;
+	bool on;
+
+	if (__atomic_load_n(&gp_agent.pid, __ATOMIC_ACQUIRE) == pid)
+		return !gp_agent.off;
+	if (gp_agent.pid && life_mark && *life_mark)
+		return false; /* vfork: the state is our parent's */
+	/* Not ours: a child of a fork that ran no handlers (clone). */
+	if (gp_agent.pid)
+		life_prepare_child();
+	gp_agent_lock();
+	if (gp_agent.pid != pid) {
+		gp_next_init();
+		life_environment();
+		if (!registered)
+			pthread_atfork(NULL, NULL, life_prepare_child);
+		registered = true;
+		life_mark_page();
+		if (life_mark)
+			*life_mark = 1;
+		__atomic_store_n(&gp_agent.pid, pid, __ATOMIC_RELEASE);
+	}
+	on = !gp_agent.off;
+	gp_agent_unlock();
+	errno = saved;
+	return on;
+}
+
+static int life_pipe(unsigned out, unsigned in)
+{
+	int ends[2];
+	long r = gp_sys(SYS_pipe2, (long)ends, O_CLOEXEC | O_NONBLOCK);
+
+	if (r < 0)
+		return (int)r;
+	r = gp_fd_take(out, ends[0]);
+	if (r < 0)
+		gp_sys_close(ends[1]);
+	return r < 0 ? (int)r : gp_fd_take(in, ends[1]);
+}
+
+static int life_eventfd(unsigned use)
+{
+	long fd = gp_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	return fd < 0 ? (int)fd : gp_fd_take(use, (int)fd);
+}
+
+void gp_agent_start(void)
+{
+	bool start = false;
+
+	gp_agent_lock();
+	if (!gp_agent.thread_started && !gp_agent.off && !gp_agent.exiting) {
+		start = life_eventfd(GP_FD_WAKE) == 0 && life_eventfd(GP_FD_DOORBELL) == 0 &&
+			life_pipe(GP_FD_READ_OUT, GP_FD_READ_IN) == 0 &&
+			life_pipe(GP_FD_DEBUG_OUT, GP_FD_DEBUG_IN) == 0;
+		gp_agent.thread_started = start;
+		if (!start)
+			gp_log("agent: no descriptors left; off");
+		gp_agent.off |= !start;
+	}
+	gp_agent_unlock();
+	if (!start)
+		return;
+	if (!gp_next_start_thread(gp_thread_run)) {
+		gp_log("agent: no thread; off");
+		gp_agent_lock();
+		gp_agent.thread_started = false;
+		gp_agent.off = true;
+		gp_agent_unlock();
+	}
+}
+
+/* exit(): the debugger's place is given back and every gate opens, so that nothing the runtime still does waits for it.
+ * A process that dies otherwise is cleaned up by the kernel. */
+__attribute__((destructor)) static void life_exit(void)
+{
+	struct timespec pause = { 0, 1000000 };
+	uint32_t tries = 0;
+
+	if (!gp_agent.pid || gp_agent.off || gp_agent.pid != (int32_t)gp_sys(SYS_getpid, 0))
+		return;
+	/* exit() may run in a signal handler on top of a thread of ours that holds the lock. */
+	while (!gp_lock_try(&gp_agent.lock) && tries++ < LIFE_EXIT_TRIES)
+		gp_sys(SYS_nanosleep, (long)&pause, 0);
+	if (tries > LIFE_EXIT_TRIES)
+		return;
+	gp_agent.exiting = true;
+	gp_gates_open(0);
+	if (gp_agent.driver)
+		gp_agent.driver->release();
+	gp_log("agent: exit");
+	gp_agent_unlock();
+	gp_gate_deliver();
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* The connection to the daemon: messages out, messages in. Nothing here waits. What comes in is not trusted. Lock held.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include "agent/agent.h"
+#include "agent/fds.h"
+#include "agent/log.h"
+#include "agent/sys.h"
+
+#define LINK_OUTBOX_SIZE  (64u * 1024u) /* a daemon that lets that much lie is given up */
+#define LINK_RECEIVE_MAX  64u           /* messages a round: the thread has other duties */
+#define LINK_LEASE_MS_MAX 60000u
+
+static struct {
+	uint64_t cookie; /* the kernel's name of our socket: a descriptor number alone may be somebody else's by now */
+	uint32_t used;
+	_Alignas(8) uint8_t outbox[LINK_OUTBOX_SIZE]; /* size, message, size, message … */
+} link_state;
+
+static uint64_t link_cookie(int fd)
+{
+	uint64_t cookie = 0;
+	uint32_t size = sizeof(cookie);
+
+	if (gp_sys(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, (long)&cookie, (long)&size) < 0)
+		return 0;
+	return cookie;
+}
+
+static int link_fd(void)
+{
+	int fd = gp_fd(GP_FD_SOCKET);
+
+	return fd >= 0 && link_cookie(fd) == link_state.cookie ? fd : -1;
+}
+
+void gp_link_down(const char *why)
+{
+	long spare;
+
+	if (gp_agent.link == GP_LINK_DOWN)
+		return;
+	gp_log(why);
+	gp_agent.link = GP_LINK_DOWN;
+	gp_gates_open(0);
+	if (gp_agent.driver)
+		gp_agent.driver->release();
+	if (link_fd() >= 0)
+		gp_fd_drop(GP_FD_SOCKET);
+	/* The number of the doorbell stays ours: an application thread may be about to write to it. */
+	spare = gp_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (spare >= 0)
+		gp_fd_replace(GP_FD_DOORBELL, (int)spare);
+	gp_page_unmap();
+	gp_agent.mechanism = GP_MECHANISM_NONE;
+	gp_agent.sample_ns = 0;
+	gp_agent.order_count = 0;
+	gp_agent.runtime_asked = false;
+	link_state.used = 0;
+	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
+		struct gp_slot *slot = &gp_slots[i];
+
+		slot->told = slot->change_due = false;
+		if (slot->used && slot->remove_due)
+			gp_slot_free(slot);
+		else if (slot->used)
+			gp_page_slot_init(slot);
+	}
+}
+
+/* Sends what lies in the outbox. Returns whether it is empty. */
+static bool link_drain(void)
+{
+	int fd = link_fd();
+	uint32_t size;
+	long r;
+
+	while (link_state.used) {
+		if (fd < 0) {
+			gp_link_down("link: our socket is gone");
+			return false;
+		}
+		memcpy(&size, link_state.outbox, sizeof(size));
+		r = gp_sys(SYS_sendto, fd, (long)(link_state.outbox + 8), size, MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0);
+		if (r == -EAGAIN || r == -EINTR)
+			return false;
+		if (r < 0) {
+			gp_link_down("link: the daemon is gone");
+			return false;
+		}
+		size = 8u + (size + 7u) / 8u * 8u;
+		link_state.used -= size;
+		memmove(link_state.outbox, link_state.outbox + size, link_state.used);
+	}
+	return true;
+}
+
+int gp_link_send(const void *message, uint32_t size)
+{
+	uint32_t room = 8u + (size + 7u) / 8u * 8u;
+
+	if (gp_agent.link == GP_LINK_DOWN)
+		return -ENOTCONN;
+	if (room > LINK_OUTBOX_SIZE - link_state.used) {
+		gp_link_down("link: the daemon does not read");
+		return -ENOTCONN;
+	}
+	memcpy(link_state.outbox + link_state.used, &size, sizeof(size));
+	memcpy(link_state.outbox + link_state.used + 8, message, size);
+	link_state.used += room;
+	link_drain();
+	return gp_agent.link == GP_LINK_DOWN ? -ENOTCONN : 0;
+}
+
+bool gp_link_has_unsent(void)
+{
+	return link_state.used != 0;
+}
+
+static struct gp_wire_header link_header(uint32_t type, size_t size)
+{
+	return (struct gp_wire_header){ GP_WIRE_MAGIC, GP_WIRE_VERSION, (uint16_t)type, (uint32_t)size, 0 };
+}
+
+static void link_hello(void)
+{
+	struct gp_wire_hello hello = {
+		.header = link_header(GP_WIRE_HELLO, sizeof(hello)),
+		.version_min = GP_WIRE_VERSION_MIN,
+		.version_max = GP_WIRE_VERSION,
+		.flags = (gp_agent.hooked ? GP_HELLO_DOORBELLS : 0) |
+			 (gp_agent.runtime_enabled ? GP_HELLO_RUNTIME : 0) |
+			 (gp_agent.greeted_before ? GP_HELLO_AGAIN : 0),
+		.mechanisms = gp_agent.driver ? gp_agent.driver->mechanisms() : 0,
+		.pid = gp_agent.pid,
+		.attr = gp_agent.wanted,
+		.agent = GP_VERSION,
+	};
+	long fd = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/comm", O_RDONLY | O_CLOEXEC);
+	long length = fd < 0 ? 0 : gp_sys(SYS_read, fd, (long)hello.name, sizeof(hello.name) - 1u);
+
+	gp_sys_close((int)fd);
+	if (length > 0 && hello.name[length - 1] == '\n')
+		hello.name[length - 1] = 0;
+	memcpy(hello.runtime, gp_agent.runtime, sizeof(hello.runtime));
+	gp_link_send(&hello, sizeof(hello));
+}
+
+bool gp_link_connect(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	long fd, r;
+
+	fd = gp_sys(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	memcpy(address.sun_path, gp_agent.socket_path, sizeof(address.sun_path));
+	r = gp_sys(SYS_connect, fd, (long)&address, sizeof(address));
+	if (r < 0 || gp_fd_take(GP_FD_SOCKET, (int)fd) < 0) {
+		if (r < 0)
+			gp_sys_close((int)fd);
+		return false;
+	}
+	link_state.cookie = link_cookie(gp_fd(GP_FD_SOCKET));
+	link_state.used = 0;
+	gp_agent.link = GP_LINK_GREETED;
+	gp_log("link: connected");
+	link_hello();
+	return gp_agent.link != GP_LINK_DOWN;
+}
+
+/* What a queue wants: by the API, else by its stream's priority, else nothing of its own. */
+static struct gp_wire_attr link_queue_attr(const struct gp_slot *slot)
+{
+	struct gp_wire_attr attr = slot->api;
+	int32_t process = gp_agent.now.valid & GP_ATTR_PRIORITY ? gp_agent.now.priority : 50;
+	int32_t priority;
+
+	if (!(attr.valid & GP_ATTR_PRIORITY) && slot->format != GP_QUEUE_SDMA &&
+	    gp_stream_priority(&gp_agent.map, slot->hw_priority, process, &priority)) {
+		attr.valid |= GP_ATTR_PRIORITY;
+		attr.priority = priority;
+	}
+	return attr;
+}
+
+static void link_queue(const struct gp_slot *slot, uint32_t type)
+{
+	struct gp_wire_queue message = {
+		.header = link_header(type, sizeof(message)),
+		.slot = gp_slot_index(slot),
+		.generation = slot->generation,
+		.kind = slot->format == GP_QUEUE_SDMA ? GP_WIRE_COPY : GP_WIRE_COMPUTE,
+		.flags = (slot->seen ? GP_QUEUE_SEEN : 0) | (slot->closed ? GP_QUEUE_CLOSED : 0) |
+			 (slot->gws ? GP_QUEUE_GWS : 0),
+		.gpu_id = slot->gpu_id,
+		.queue_id = slot->queue_id,
+		.hw_priority = slot->hw_priority & 15u,
+		.ring_size = slot->ring_size,
+		.ring = slot->ring,
+		.write_pointer = slot->write_pointer,
+		.read_pointer = slot->read_pointer,
+		.attr = link_queue_attr(slot),
+	};
+
+	gp_link_send(&message, sizeof(message));
+}
+
+static void link_flush_slot(struct gp_slot *slot)
+{
+	struct gp_wire_slot gone = { link_header(GP_WIRE_QUEUE_REMOVE, sizeof(gone)), gp_slot_index(slot),
+				     slot->generation };
+
+	if (slot->remove_due) {
+		if (slot->told)
+			gp_link_send(&gone, sizeof(gone));
+		/* A link that broke meanwhile has freed it. */
+		if (slot->used && slot->remove_due)
+			gp_slot_free(slot);
+		return;
+	}
+	if (slot->dying || (slot->told && !slot->change_due))
+		return;
+	link_queue(slot, slot->told ? GP_WIRE_QUEUE_CHANGE : GP_WIRE_QUEUE_ADD);
+	if (gp_agent.link == GP_LINK_UP) {
+		slot->told = true;
+		slot->change_due = false;
+	}
+}
+
+void gp_link_flush(void)
+{
+	if (gp_agent.link == GP_LINK_DOWN || !link_drain() || gp_agent.link != GP_LINK_UP)
+		return;
+	if (gp_agent.attr_due) {
+		struct gp_wire_attr_message message = { link_header(GP_WIRE_ATTR, sizeof(message)), gp_agent.wanted };
+
+		gp_agent.attr_due = false;
+		gp_link_send(&message, sizeof(message));
+	}
+	for (uint32_t i = 0; i < gp_slot_limit() && gp_agent.link == GP_LINK_UP && !link_state.used; i++)
+		if (gp_slots[i].used)
+			link_flush_slot(&gp_slots[i]);
+}
+
+/* Messages from the daemon. */
+
+static int link_welcome(const struct gp_wire_welcome *welcome, const int *fds, uint32_t fd_count)
+{
+	char map[GP_WIRE_NAME_SIZE];
+	int r;
+
+	if (gp_agent.link != GP_LINK_GREETED || fd_count != 2u || welcome->version != GP_WIRE_VERSION ||
+	    welcome->mechanism > GP_MECHANISM_SUBMIT || !welcome->lease_ms || welcome->lease_ms > LINK_LEASE_MS_MAX ||
+	    welcome->page_size != sizeof(struct gp_page))
+		return -EPROTO;
+	r = gp_page_map(fds[0]);
+	if (r < 0)
+		return r;
+	r = (int)gp_sys(SYS_fcntl, fds[1], F_DUPFD_CLOEXEC, 3);
+	if (r < 0 || gp_fd_replace(GP_FD_DOORBELL, r) < 0)
+		return -EMFILE;
+	/* A full or foreign one must not hold an application thread. */
+	r = gp_fd(GP_FD_DOORBELL);
+	gp_sys(SYS_fcntl, r, F_SETFL, gp_sys(SYS_fcntl, r, F_GETFL) | O_NONBLOCK);
+	memcpy(map, welcome->stream_map, sizeof(map));
+	map[sizeof(map) - 1u] = 0;
+	if (!gp_agent.map_by_user && *map)
+		gp_stream_map_parse(&gp_agent.map, map);
+	gp_agent.lease_ms = welcome->lease_ms;
+	gp_agent.mechanism = welcome->mechanism;
+	gp_agent.renewals = __atomic_load_n(&gp_page_now->renewals, __ATOMIC_ACQUIRE);
+	gp_agent.renewed_ns = gp_sys_now_ns();
+	gp_agent.greeted_before = true;
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		if (gp_slots[i].used)
+			gp_page_slot_init(&gp_slots[i]);
+	__atomic_store_n(&gp_agent.link, GP_LINK_UP, __ATOMIC_RELEASE);
+	gp_log1("link: welcome, mechanism", welcome->mechanism);
+	gp_sample_all();
+	gp_link_flush();
+	return 0;
+}
+
+static int link_attr_now(const struct gp_wire_attr_message *message)
+{
+	const struct gp_wire_attr *attr = &message->attr;
+
+	if ((attr->valid & GP_ATTR_PRIORITY && (attr->priority < 0 || attr->priority > 99)) ||
+	    attr->gang[GP_WIRE_NAME_SIZE - 1u])
+		return -EPROTO;
+	gp_agent.now = *attr;
+	/* Priorities relative to the process's have changed. */
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		gp_slots[i].change_due |= gp_slots[i].used && gp_slots[i].told &&
+					  gp_stream_class_of(gp_slots[i].hw_priority) != GP_STREAM_NORMAL;
+	return 0;
+}
+
+static int link_order(const struct gp_wire_order *order, uint32_t size)
+{
+	if (order->count > GP_WIRE_ORDER_MAX || size != sizeof(*order) + order->count * sizeof(struct gp_wire_change))
+		return -EPROTO;
+	gp_gate_order(order);
+	return 0;
+}
+
+/* The size a message of this type has; 0: unknown. */
+static uint32_t link_size_of(uint32_t type)
+{
+	switch (type) {
+	case GP_WIRE_WELCOME: return sizeof(struct gp_wire_welcome);
+	case GP_WIRE_REFUSED: return sizeof(struct gp_wire_text);
+	case GP_WIRE_SAMPLE: return sizeof(struct gp_wire_sample);
+	case GP_WIRE_MECHANISM: return sizeof(struct gp_wire_mechanism);
+	case GP_WIRE_ATTR_NOW: return sizeof(struct gp_wire_attr_message);
+	case GP_WIRE_SYNC:
+	case GP_WIRE_RUNTIME_OK: return sizeof(struct gp_wire_header);
+	default: return 0;
+	}
+}
+
+static int link_carry_out(const struct gp_wire_header *header, const void *data, const int *fds, uint32_t fd_count)
+{
+	struct gp_wire_header synced = link_header(GP_WIRE_SYNCED, sizeof(synced));
+
+	if (header->type == GP_WIRE_WELCOME)
+		return link_welcome(data, fds, fd_count);
+	if (header->type == GP_WIRE_REFUSED)
+		return -EACCES;
+	if (gp_agent.link != GP_LINK_UP)
+		return -EPROTO;
+	switch (header->type) {
+	case GP_WIRE_ORDER: return link_order(data, header->size);
+	case GP_WIRE_SAMPLE:
+		gp_agent.sample_ns = ((const struct gp_wire_sample *)data)->interval_ns;
+		/* More than an hour is "never" to anybody who waits for it, and leaves room to back off. */
+		if (gp_agent.sample_ns > 3600000000000ull)
+			gp_agent.sample_ns = 0;
+		return 0;
+	case GP_WIRE_SYNC:
+		gp_sample_all();
+		synced.cookie = header->cookie;
+		gp_link_send(&synced, sizeof(synced));
+		return 0;
+	case GP_WIRE_MECHANISM:
+		if (((const struct gp_wire_mechanism *)data)->mechanism > GP_MECHANISM_SUBMIT)
+			return -EPROTO;
+		gp_gate_mechanism(((const struct gp_wire_mechanism *)data)->mechanism);
+		return 0;
+	case GP_WIRE_RUNTIME_OK: __atomic_store_n(&gp_agent.runtime_asked, false, __ATOMIC_RELEASE); return 0;
+	case GP_WIRE_ATTR_NOW: return link_attr_now(data);
+	default: return -EPROTO;
+	}
+}
+
+int gp_link_message(const void *data, uint32_t size, const int *fds, uint32_t fd_count)
+{
+	struct gp_wire_header header;
+
+	if (size < sizeof(header))
+		return -EPROTO;
+	memcpy(&header, data, sizeof(header));
+	if (header.magic != GP_WIRE_MAGIC || header.version != GP_WIRE_VERSION || header.size != size)
+		return -EPROTO;
+	if (header.type == GP_WIRE_ORDER ? size < sizeof(struct gp_wire_order) : size != link_size_of(header.type))
+		return -EPROTO;
+	return link_carry_out(&header, data, fds, fd_count);
+}
+
+/* Takes the descriptors out of a message; what is not among the first two is closed. */
+static uint32_t link_descriptors(struct msghdr *head, int fds[2])
+{
+	uint32_t count = 0;
+
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(head); part; part = CMSG_NXTHDR(head, part)) {
+		uint32_t n = (uint32_t)((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (uint32_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+			if (count < 2u)
+				fds[count++] = fd;
+			else
+				gp_sys_close(fd);
+		}
+	}
+	return count;
+}
+
+/* One message from the socket. False: there is none, or there is no socket any more. */
+static bool link_receive_one(void)
+{
+	static _Alignas(8) uint8_t data[GP_WIRE_SIZE_MAX];
+	_Alignas(struct cmsghdr) uint8_t control[256];
+	struct iovec part = { data, sizeof(data) };
+	struct msghdr head = { .msg_iov = &part,
+			       .msg_iovlen = 1,
+			       .msg_control = control,
+			       .msg_controllen = sizeof(control) };
+	int fds[2] = { -1, -1 }, fd = link_fd(), r;
+	uint32_t fd_count;
+	long size;
+
+	if (fd < 0) {
+		gp_link_down("link: our socket is gone");
+		return false;
+	}
+	size = gp_sys(SYS_recvmsg, fd, (long)&head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (size == -EAGAIN || size == -EINTR)
+		return false;
+	if (size <= 0) {
+		gp_link_down("link: the daemon hung up");
+		return false;
+	}
+	fd_count = link_descriptors(&head, fds);
+	r = head.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : gp_link_message(data, (uint32_t)size, fds, fd_count);
+	gp_sys_close(fds[0]);
+	gp_sys_close(fds[1]);
+	if (r < 0) {
+		gp_log1("link: message refused", r);
+		gp_link_down(r == -EACCES ? "link: the daemon refuses us" : "link: not our protocol");
+	}
+	return gp_agent.link != GP_LINK_DOWN;
+}
+
+void gp_link_receive(void)
+{
+	/* An answer that could not be sent yet stops us from taking more orders: memory stays bounded. */
+	for (uint32_t i = 0; i < LINK_RECEIVE_MAX && gp_agent.link != GP_LINK_DOWN && link_drain(); i++)
+		if (!link_receive_one())
+			return;
+}

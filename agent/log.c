@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* The agent's log: one write(2) a line, no libc stream, no allocation. */
+#include <fcntl.h>
+#include <string.h>
+#include "agent/fds.h"
+#include "agent/log.h"
+#include "agent/sys.h"
+
+#define LOG_LINE_SIZE 256u
+
+void gp_log_open(const char *path)
+{
+	long fd =
+		gp_sys(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd >= 0)
+		gp_fd_take(GP_FD_LOG, (int)fd);
+}
+
+bool gp_log_is_open(void)
+{
+	return gp_fd(GP_FD_LOG) >= 0;
+}
+
+static uint32_t log_number(char *line, uint32_t at, int64_t value)
+{
+	uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
+	char digits[24];
+	uint32_t count = 0;
+
+	do
+		digits[count++] = (char)('0' + rest % 10u);
+	while (rest /= 10u);
+	if (value < 0)
+		digits[count++] = '-';
+	if (at)
+		line[at++] = ' ';
+	while (count)
+		line[at++] = digits[--count];
+	return at;
+}
+
+void gp_log_line(const char *text, int64_t a, int64_t b, int64_t c)
+{
+	const int64_t values[3] = { a, b, c };
+	char line[LOG_LINE_SIZE];
+	size_t length;
+	uint32_t at;
+
+	if (!gp_log_is_open())
+		return;
+	at = log_number(line, 0, (int64_t)(gp_sys_now_ns() / 1000u));
+	at = log_number(line, at, gp_sys(SYS_gettid, 0));
+	line[at++] = ' ';
+	length = strlen(text);
+	if (length > LOG_LINE_SIZE / 2u)
+		length = LOG_LINE_SIZE / 2u;
+	memcpy(line + at, text, length);
+	at += (uint32_t)length;
+	for (uint32_t i = 0; i < 3u; i++)
+		if (values[i] != GP_LOG_NONE)
+			at = log_number(line, at, values[i]);
+	line[at++] = '\n';
+	gp_sys(SYS_write, gp_fd(GP_FD_LOG), (long)line, at);
+}

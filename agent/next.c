@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* What lies behind the interposed functions. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+#include "agent/next.h"
+#include "agent/sys.h"
+
+/* These moved into libc.so with new versions in glibc 2.34. The old versions are still there, and on an older glibc
+ * they are in libdl and libpthread, which every program with ROCr has loaded; weak, because a program without them
+ * loads us too. */
+#if defined(__x86_64__)
+#define NEXT_BASE_VERSION "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define NEXT_BASE_VERSION "GLIBC_2.17"
+#endif
+#ifdef NEXT_BASE_VERSION
+__asm__(".symver dlsym, dlsym@" NEXT_BASE_VERSION);
+__asm__(".symver pthread_create, pthread_create@" NEXT_BASE_VERSION);
+#endif
+extern __typeof__(dlsym) dlsym __attribute__((weak));
+extern __typeof__(pthread_create) pthread_create __attribute__((weak));
+
+#define NEXT_TRIES 1000u
+
+static int (*next_ioctl)(int, unsigned long, void *);
+static int (*next_close)(int);
+static int (*next_dup2)(int, int);
+static int (*next_dup3)(int, int, int);
+static int (*next_close_range)(unsigned, unsigned, int);
+
+static void next_find(void *ret_pointer, const char *name)
+{
+	void *found = dlsym ? dlsym(RTLD_NEXT, name) : NULL;
+
+	__atomic_store_n((void **)ret_pointer, found, __ATOMIC_RELEASE);
+}
+
+void gp_next_init(void)
+{
+	static bool done;
+
+	if (__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+		return;
+	next_find(&next_ioctl, "ioctl");
+	next_find(&next_close, "close");
+	next_find(&next_dup2, "dup2");
+	next_find(&next_dup3, "dup3");
+	next_find(&next_close_range, "close_range");
+	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
+}
+
+static int next_kernel(long r)
+{
+	if (r >= 0)
+		return (int)r;
+	errno = (int)-r;
+	return -1;
+}
+
+#define NEXT(function) __atomic_load_n(&(function), __ATOMIC_ACQUIRE)
+
+int gp_next_ioctl(int fd, unsigned long request, void *arg)
+{
+	return NEXT(next_ioctl) ? next_ioctl(fd, request, arg) :
+				  next_kernel(gp_sys(SYS_ioctl, fd, (long)request, (long)arg));
+}
+
+int gp_next_close(int fd)
+{
+	return NEXT(next_close) ? next_close(fd) : next_kernel(gp_sys(SYS_close, fd));
+}
+
+int gp_next_dup3(int from, int to, int flags)
+{
+	return NEXT(next_dup3) ? next_dup3(from, to, flags) : next_kernel(gp_sys(SYS_dup3, from, to, flags));
+}
+
+int gp_next_dup2(int from, int to)
+{
+	if (NEXT(next_dup2))
+		return next_dup2(from, to);
+#ifdef SYS_dup2
+	return next_kernel(gp_sys(SYS_dup2, from, to));
+#else
+	if (from == to)
+		return next_kernel(gp_sys(SYS_fcntl, from, 1 /* F_GETFD */)) < 0 ? -1 : to;
+	return gp_next_dup3(from, to, 0);
+#endif
+}
+
+int gp_next_close_range(unsigned first, unsigned last, int flags)
+{
+#ifdef SYS_close_range
+	if (!NEXT(next_close_range))
+		return next_kernel(gp_sys(SYS_close_range, (long)first, (long)last, flags));
+#endif
+	if (NEXT(next_close_range))
+		return next_close_range(first, last, flags);
+	errno = ENOSYS;
+	return -1;
+}
+
+int gp_next_own_ioctl(int fd, unsigned long request, void *arg)
+{
+	int saved = errno, r = -EINTR;
+
+	/* All signals are blocked in our thread; in an application's a storm of them may not keep it here for ever. */
+	for (unsigned i = 0; i < NEXT_TRIES && (r == -EINTR || r == -EAGAIN); i++) {
+		r = gp_next_ioctl(fd, request, arg);
+		if (r < 0)
+			r = -errno;
+	}
+	errno = saved;
+	return r;
+}
+
+bool gp_next_start_thread(void *(*function)(void *))
+{
+	/* Signals 32 and 33 are glibc's: with 33 blocked, setuid() in the application would wait for us for ever. */
+	uint64_t all = ~(3ull << 31), before = 0;
+	int saved = errno, r = -1;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (!pthread_create || pthread_attr_init(&attr))
+		return false;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	gp_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof(all));
+	r = pthread_create(&thread, &attr, function, NULL);
+	gp_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before));
+	pthread_attr_destroy(&attr);
+	errno = saved;
+	return r == 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The functions behind the ones the agent interposes: the next library's, or the kernel's where there is none. Also the
+ * few functions of libc whose current version is newer than GLIBC_2.17, bound to their old one.
+ */
+#ifndef GP_AGENT_NEXT_H
+#define GP_AGENT_NEXT_H
+
+#include <stdbool.h>
+
+void gp_next_init(void); /* once, before the others; safe to call again */
+
+/* As the functions of libc: -1 and errno. */
+int gp_next_ioctl(int fd, unsigned long request, void *arg);
+int gp_next_close(int fd);
+int gp_next_dup2(int from, int to);
+int gp_next_dup3(int from, int to, int flags);
+int gp_next_close_range(unsigned first, unsigned last, int flags);
+
+/* The agent's own ioctls: retried when interrupted; the result or -errno; errno is kept. */
+int gp_next_own_ioctl(int fd, unsigned long request, void *arg);
+
+/* A detached thread with every signal blocked (but for glibc's own two). */
+bool gp_next_start_thread(void *(*function)(void *));
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Looking at the counters: when, and what is made of it. Only queues that have work, that nobody announces or that are
+ * blocked are looked at, and only when the daemon wants to know (or a lease needs it). An idle queue whose doorbells
+ * are seen wakes the thread by its next doorbell instead.
+ */
+#include "agent/agent.h"
+#include "agent/edges.h"
+#include "agent/fds.h"
+#include "agent/sys.h"
+
+#define SAMPLE_NS_MIN   20000u /* below that the thread would do nothing else; chosen */
+#define SAMPLE_IDLE_MAX 5u     /* nothing has work: every 2^5 intervals */
+#define SAMPLE_BUSY_MAX 2u     /* nothing moved: every 2^2 */
+
+static uint64_t sample_due_ns = UINT64_MAX;
+static uint32_t sample_backoff;
+
+void gp_sample_publish(struct gp_slot *slot)
+{
+	struct gp_page_queue *queue = &gp_page_now->queues[gp_slot_index(slot)];
+	uint64_t announced;
+	bool tell;
+
+	if (slot->unreadable) {
+		slot->has_work = false;
+		return;
+	}
+	__atomic_store_n(&queue->written, slot->written, __ATOMIC_RELEASE);
+	if (slot->seen)
+		gp_edge_raise(&queue->doorbell, slot->written);
+	announced = slot->seen ? __atomic_load_n(&queue->doorbell, __ATOMIC_ACQUIRE) : 0;
+	slot->has_work = slot->written > slot->completed || announced > slot->completed;
+	gp_page_slot_flags(slot);
+	tell = gp_edge_completed(queue, slot->completed, !slot->has_work);
+	if (slot->has_work) {
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		tell |= gp_edge_tell(&queue->armed, GP_ARMED_BUSY);
+	}
+	if (tell)
+		gp_sys_wake(gp_fd(GP_FD_DOORBELL));
+}
+
+/* Returns whether anything moved. */
+static bool sample_slots(struct gp_slot **slots, uint32_t count)
+{
+	bool moved = false;
+
+	if (!count || !gp_agent.driver)
+		return false;
+	gp_agent.driver->sample(slots, count);
+	for (uint32_t i = 0; i < count; i++) {
+		struct gp_page_queue *queue = &gp_page_now->queues[gp_slot_index(slots[i])];
+
+		moved |= slots[i]->completed != __atomic_load_n(&queue->completed, __ATOMIC_RELAXED) ||
+			 slots[i]->written != __atomic_load_n(&queue->written, __ATOMIC_RELAXED);
+		gp_sample_publish(slots[i]);
+	}
+	return moved;
+}
+
+static struct gp_slot *sample_list[GP_WIRE_QUEUE_MAX];
+
+void gp_sample_all(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		if (gp_slots[i].used && !gp_slots[i].dying && !gp_slots[i].unreadable)
+			sample_list[count++] = &gp_slots[i];
+	sample_slots(sample_list, count);
+}
+
+static bool sample_wants(const struct gp_slot *slot)
+{
+	if (!slot->used || slot->dying || slot->unreadable)
+		return false;
+	return slot->has_work || !slot->seen;
+}
+
+/* The doorbell of an idle queue is to wake us. Partner: the locked exchange of gp_edge_busy. */
+static void sample_arm(struct gp_slot *slot)
+{
+	struct gp_hot *hot = gp_slot_hot(slot);
+
+	__atomic_fetch_or(&hot->flags, GP_HOT_WAKE, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&gp_page_now->queues[hot->slot].doorbell, __ATOMIC_SEQ_CST) > slot->completed)
+		slot->has_work = true;
+}
+
+void gp_sample_settle(uint64_t now_ns)
+{
+	uint64_t interval = gp_agent.sample_ns < SAMPLE_NS_MIN ? SAMPLE_NS_MIN : gp_agent.sample_ns;
+	bool any = false, work = false;
+
+	sample_due_ns = UINT64_MAX;
+	if (gp_agent.link != GP_LINK_UP)
+		return;
+	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
+		struct gp_slot *slot = &gp_slots[i];
+
+		if (!slot->used || slot->dying)
+			continue;
+		if (slot->seen && !slot->has_work && (slot->closed || gp_agent.sample_ns))
+			sample_arm(slot);
+		any |= sample_wants(slot);
+		work |= slot->has_work;
+	}
+	if (!any || !gp_agent.sample_ns)
+		return;
+	if (sample_backoff > (work ? SAMPLE_BUSY_MAX : SAMPLE_IDLE_MAX))
+		sample_backoff = work ? SAMPLE_BUSY_MAX : SAMPLE_IDLE_MAX;
+	sample_due_ns = now_ns + (interval << sample_backoff);
+}
+
+uint64_t gp_sample_due_ns(void)
+{
+	return sample_due_ns;
+}
+
+void gp_sample_round(uint64_t now_ns)
+{
+	bool due = now_ns >= sample_due_ns;
+	uint32_t count = 0;
+
+	if (gp_agent.link != GP_LINK_UP)
+		return;
+	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
+		struct gp_slot *slot = &gp_slots[i];
+
+		/* Closed ones in any case: their leases depend on it, and we only come here when something happened. */
+		if (slot->used && !slot->dying && !slot->unreadable && (slot->closed || (due && sample_wants(slot))))
+			sample_list[count++] = slot;
+	}
+	if (sample_slots(sample_list, count))
+		sample_backoff = 0;
+	else if (due)
+		sample_backoff++;
+}
+
+void gp_sample_after_wait(void)
+{
+	uint32_t limit = gp_slot_limit(), count = 0;
+	bool any = false;
+
+	if (!gp_page_now)
+		return;
+	for (uint32_t i = 0; i < limit && !any; i++)
+		any = __atomic_load_n(&gp_page_now->queues[i].armed, __ATOMIC_RELAXED) & GP_ARMED_IDLE;
+	if (!any)
+		return;
+	if (!gp_lock_try(&gp_agent.lock)) {
+		/* A gate is being changed just now. The thread looks when it is done with that. */
+		__atomic_store_n(&gp_agent.sync_due, true, __ATOMIC_RELEASE);
+		gp_thread_wake();
+		return;
+	}
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		if (gp_slots[i].used && !gp_slots[i].dying && !gp_slots[i].unreadable &&
+		    __atomic_load_n(&gp_page_now->queues[i].armed, __ATOMIC_RELAXED) & GP_ARMED_IDLE)
+			sample_list[count++] = &gp_slots[i];
+	sample_slots(sample_list, count);
+	gp_agent_unlock();
+}

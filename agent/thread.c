@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* The agent's thread: connects, listens, carries out, samples. It sleeps until something happens. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include "agent/agent.h"
+#include "agent/fds.h"
+#include "agent/log.h"
+#include "agent/sys.h"
+
+#define THREAD_RETRY_NS_MIN 10000000ull   /* 10 ms, then five times as long each time */
+#define THREAD_RETRY_NS_MAX 5000000000ull /* 5 s: the last, and the pace where nothing can be watched */
+#define THREAD_REOPEN_NS    100000000ull  /* a gate that would not open is tried again */
+#define THREAD_EVENTS       (IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF)
+
+static struct {
+	uint64_t try_ns; /* when to connect next; UINT64_MAX: when the folder changes */
+	uint64_t wait_ns;
+	bool watching;
+} thread_retry;
+
+void gp_thread_wake(void)
+{
+	gp_sys_wake(gp_fd(GP_FD_WAKE));
+}
+
+/* Watches the folder the socket will appear in, or the nearest one above that is there. */
+static bool thread_watch(void)
+{
+	char path[sizeof(gp_agent.socket_path)];
+	long fd = gp_sys(SYS_inotify_init1, IN_CLOEXEC | IN_NONBLOCK);
+	char *slash;
+
+	if (fd < 0 || gp_fd_take(GP_FD_INOTIFY, (int)fd) < 0)
+		return false;
+	memcpy(path, gp_agent.socket_path, sizeof(path));
+	while ((slash = strrchr(path, '/')) != NULL) {
+		slash[slash == path ? 1 : 0] = 0;
+		if (gp_sys(SYS_inotify_add_watch, gp_fd(GP_FD_INOTIFY), (long)path, THREAD_EVENTS) >= 0)
+			return true;
+		if (slash == path)
+			break;
+	}
+	return false;
+}
+
+static void thread_connect(uint64_t now_ns)
+{
+	if (now_ns < thread_retry.try_ns)
+		return;
+	/* The watch comes first: a socket that appears between the two is not missed. */
+	if (!thread_retry.watching)
+		thread_retry.watching = thread_watch();
+	if (gp_link_connect()) {
+		gp_fd_drop(GP_FD_INOTIFY);
+		thread_retry.watching = false;
+		thread_retry.wait_ns = 0;
+		thread_retry.try_ns = 0;
+		return;
+	}
+	/* The socket's name may be there before anybody listens on it, hence a few tries after each change. */
+	thread_retry.wait_ns = thread_retry.wait_ns ? thread_retry.wait_ns * 5u : THREAD_RETRY_NS_MIN;
+	if (thread_retry.wait_ns <= THREAD_RETRY_NS_MAX)
+		thread_retry.try_ns = now_ns + thread_retry.wait_ns;
+	else
+		thread_retry.try_ns = thread_retry.watching ? UINT64_MAX : now_ns + THREAD_RETRY_NS_MAX;
+}
+
+/* The folder changed: watch anew (a folder nearer to the socket may have come) and try at once. */
+static void thread_folder_changed(uint64_t now_ns)
+{
+	uint8_t events[1024];
+
+	while (gp_sys(SYS_read, gp_fd(GP_FD_INOTIFY), (long)events, sizeof(events)) > 0)
+		;
+	gp_fd_drop(GP_FD_INOTIFY);
+	thread_retry.watching = false;
+	thread_retry.wait_ns = 0;
+	thread_retry.try_ns = now_ns;
+}
+
+static uint64_t thread_step(short inotify)
+{
+	uint64_t now = gp_sys_now_ns(), due = UINT64_MAX, other;
+
+	if (gp_agent.link == GP_LINK_DOWN) {
+		if (inotify)
+			thread_folder_changed(now);
+		thread_connect(now);
+	}
+	if (gp_agent.link != GP_LINK_DOWN)
+		gp_link_receive();
+	if (__atomic_exchange_n(&gp_agent.sync_due, false, __ATOMIC_ACQ_REL) && gp_agent.link == GP_LINK_UP)
+		gp_sample_all();
+	gp_sample_round(now);
+	gp_gate_leases(now);
+	gp_link_flush();
+	gp_sample_settle(now);
+	if (gp_agent.link == GP_LINK_UP)
+		__atomic_fetch_add(&gp_page_now->beats, 1, __ATOMIC_RELAXED);
+	if (gp_agent.link == GP_LINK_DOWN) {
+		due = thread_retry.try_ns;
+		if (gp_gate_closed_count()) {
+			gp_gates_open(0);
+			due = now + THREAD_REOPEN_NS;
+		}
+		return due;
+	}
+	due = gp_sample_due_ns();
+	other = gp_gate_lease_due_ns(now);
+	return other < due ? other : due;
+}
+
+void *gp_thread_run(void *unused)
+{
+	struct pollfd polls[3] = { 0 };
+	bool sending;
+
+	(void)unused;
+	gp_sys(SYS_prctl, PR_SET_NAME, (long)"gpreempt-agent");
+	gp_sys(SYS_prctl, PR_SET_TIMERSLACK, 1);
+	for (;;) {
+		struct timespec wait;
+		uint64_t due, now;
+
+		gp_sys_drain(gp_fd(GP_FD_WAKE));
+		gp_agent_lock();
+		if (gp_agent.exiting) {
+			gp_agent_unlock();
+			return NULL;
+		}
+		due = thread_step(polls[2].revents);
+		sending = gp_link_has_unsent();
+		gp_agent_unlock();
+		gp_gate_deliver();
+		polls[0] = (struct pollfd){ gp_fd(GP_FD_WAKE), POLLIN, 0 };
+		polls[1] = (struct pollfd){ gp_fd(GP_FD_SOCKET), sending ? POLLOUT : POLLIN, 0 };
+		polls[2] = (struct pollfd){ gp_fd(GP_FD_INOTIFY), POLLIN, 0 };
+		now = gp_sys_now_ns();
+		due = due <= now ? 0 : due - now;
+		wait = (struct timespec){ (time_t)(due / 1000000000u), (long)(due % 1000000000u) };
+		gp_sys(SYS_ppoll, (long)polls, 3, due > UINT64_MAX / 4u ? 0 : (long)&wait, 0, 8);
+	}
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* What the agent must do, case by case. Each says what it shows. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "test/e2e/agent_test.h"
+
+#define LEASE_LONG  60000u
+#define WORK_GROUPS 100000u /* tenths of a second of an MI300X */
+
+static bool ok(const char *answer)
+{
+	return !strcmp(answer, "ok");
+}
+
+/* HELLO says what is true, queues come and go, the end of the client is the end of the socket. */
+static void case_life(struct test *test)
+{
+	struct fake *fake = &test->fake;
+	struct fake_queue *queue;
+
+	setenv("GPREEMPT_PRIORITY", "80", 1);
+	setenv("GPREEMPT_WEIGHT", "7", 1);
+	setenv("GPREEMPT_GANG", "ring", 1);
+	test_meet(test, GP_MECHANISM_UPDATE, LEASE_LONG, 2);
+	CHECK(fake->hello.pid == test->pid);
+	CHECK(fake->hello.flags == GP_HELLO_RUNTIME);
+	CHECK(fake->hello.mechanisms == (GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE)));
+	CHECK(fake->hello.attr.valid == (GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_GANG));
+	CHECK(fake->hello.attr.priority == 80 && fake->hello.attr.weight == 7 &&
+	      !strcmp(fake->hello.attr.gang, "ring"));
+	CHECK(!strcmp(fake->hello.name, "agent-client"));
+	queue = fake_queue(fake, 0);
+	MUST(queue && fake_queue(fake, 1));
+	CHECK(queue->said.ring_size == 64u * 64u && queue->said.ring && queue->said.hw_priority == 7);
+	CHECK(queue->said.flags == 0 && queue->said.attr.valid == 0);
+	CHECK(test_number(test, "destroy", 0) == 0);
+	CHECK(fake_until(fake, GP_WIRE_QUEUE_REMOVE) && fake->queue_count == 1);
+	CHECK(test_number(test, "queue", 0) >= 0);
+	CHECK(fake_until_queues(fake, 2));
+	CHECK(test_end(test) == 0);
+	while (fake_receive(fake, AGENT_WAIT_MS) > 0)
+		;
+	CHECK(fake_receive(fake, AGENT_WAIT_MS) == -1);
+}
+
+/* A closed gate stops its queue and no other; an open one goes on where it was; a set changes in one order. */
+static void case_gate(struct test *test)
+{
+	struct fake_queue *queues[3];
+	bool close_all[3] = { false, false, false }, open_all[3] = { true, true, true };
+	int results[3];
+
+	test_meet(test, test->mechanism, LEASE_LONG, 3);
+	for (uint32_t i = 0; i < 3u; i++)
+		MUST((queues[i] = fake_queue(&test->fake, i)) != NULL);
+	CHECK(ok(test_ask(test, "start 0 %u", WORK_GROUPS)));
+	CHECK(fake_order_one(&test->fake, queues[0], false) == 0);
+	CHECK(test_stands_still(test, 0));
+	CHECK(test_number(test, "sum", 0) < (long)WORK_GROUPS);
+	CHECK(ok(test_ask(test, "start 1 1000")) && ok(test_ask(test, "wait 1")));
+	CHECK(fake_order_one(&test->fake, queues[0], true) == 0);
+	CHECK(ok(test_ask(test, "wait 0")));
+	MUST(fake_order(&test->fake, queues, close_all, 3, results));
+	CHECK(results[0] == 0 && results[1] == 0 && results[2] == 0);
+	for (uint32_t i = 0; i < 3u; i++)
+		CHECK(ok(test_ask(test, "start %u 20000", i)));
+	for (uint32_t i = 0; i < 3u; i++)
+		CHECK(test_stands_still(test, i) && test_number(test, "sum", i) == 0);
+	MUST(fake_order(&test->fake, queues, open_all, 3, results));
+	CHECK(results[0] == 0 && results[1] == 0 && results[2] == 0);
+	for (uint32_t i = 0; i < 3u; i++)
+		CHECK(ok(test_ask(test, "wait %u", i)));
+	/* A queue made late takes part; one destroyed while closed goes. */
+	CHECK(test_number(test, "queue", 0) >= 0 && fake_until_queues(&test->fake, 4));
+	MUST(fake_queue(&test->fake, 3) != NULL);
+	CHECK(ok(test_ask(test, "start 3 %u", WORK_GROUPS)));
+	CHECK(fake_order_one(&test->fake, fake_queue(&test->fake, 3), false) == 0);
+	CHECK(test_stands_still(test, 3));
+	CHECK(fake_order_one(&test->fake, fake_queue(&test->fake, 3), true) == 0 && ok(test_ask(test, "wait 3")));
+	CHECK(fake_order_one(&test->fake, fake_queue(&test->fake, 3), false) == 0);
+	CHECK(test_number(test, "destroy", 3) == 0);
+	CHECK(fake_until_queues(&test->fake, 3));
+	CHECK(test_end(test) == 0);
+}
+
+/* Orders that cannot be are answered, each with its reason, and change nothing. */
+static void case_refused(struct test *test)
+{
+	struct fake_queue *queue, other;
+	bool two[2] = { false, false };
+	struct fake_queue *pair[2];
+	int results[2];
+
+	test_meet(test, test->mechanism, LEASE_LONG, 1);
+	MUST((queue = fake_queue(&test->fake, 0)) != NULL);
+	other = *queue;
+	other.said.generation++;
+	CHECK(fake_order_one(&test->fake, &other, false) == -ESTALE);
+	other = *queue;
+	other.said.slot = 77;
+	CHECK(fake_order_one(&test->fake, &other, false) == -ESTALE);
+	other.said.slot = GP_WIRE_QUEUE_MAX;
+	CHECK(fake_order_one(&test->fake, &other, false) == -EINVAL);
+	other = *queue;
+	other.said.gpu_id++;
+	CHECK(fake_order_one(&test->fake, &other, false) == -ESTALE);
+	test->fake.seq = 100;
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	test->fake.seq = 50;
+	CHECK(fake_order_one(&test->fake, queue, false) == -ESTALE);
+	test->fake.seq = 200;
+	pair[0] = pair[1] = queue;
+	MUST(fake_order(&test->fake, pair, two, 2, results));
+	CHECK(results[0] == 0 && results[1] == 0);
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	CHECK(ok(test_ask(test, "start 0 1000")) && ok(test_ask(test, "wait 0")));
+	CHECK(test_end(test) == 0);
+}
+
+/* The daemon dies with gates closed: they open, nothing is lost, and the next daemon is found. */
+static void case_death(struct test *test)
+{
+	struct fake_queue *queues[2];
+	bool both[2] = { false, false };
+	int results[2];
+
+	test_meet(test, test->mechanism, LEASE_LONG, 2);
+	for (uint32_t round = 0; round < 3u; round++) {
+		MUST((queues[0] = fake_queue(&test->fake, 0)) && (queues[1] = fake_queue(&test->fake, 1)));
+		CHECK(ok(test_ask(test, "start 0 %u", WORK_GROUPS)));
+		MUST(fake_order(&test->fake, queues, both, 2, results) && results[0] == 0 && results[1] == 0);
+		CHECK(ok(test_ask(test, "start 1 1000")));
+		CHECK(test_stands_still(test, 0) && test_stands_still(test, 1));
+		fake_stop(&test->fake);
+		CHECK(ok(test_ask(test, "wait 0")) && ok(test_ask(test, "wait 1")));
+		MUST(fake_listen(&test->fake, test->path));
+		MUST(fake_accept(&test->fake));
+		CHECK(test->fake.hello.flags & GP_HELLO_AGAIN);
+		MUST(fake_welcome(&test->fake, test->mechanism, LEASE_LONG));
+		MUST(fake_until_queues(&test->fake, 2));
+		CHECK(!(fake_queue(&test->fake, 0)->said.flags & GP_QUEUE_CLOSED));
+	}
+	CHECK(test_end(test) == 0);
+}
+
+/* A daemon that hangs: what it does not renew opens by itself and is told. Renewed, it stays closed; idle, it needs
+ * none. */
+static void case_lease(struct test *test)
+{
+	struct gp_wire_lost lost;
+	struct fake_queue *queue;
+
+	test_meet(test, test->mechanism, 100, 1);
+	MUST((queue = fake_queue(&test->fake, 0)) != NULL);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	usleep(400000); /* idle: four leases long */
+	CHECK(fake_receive(&test->fake, 0) == 0);
+	CHECK(ok(test_ask(test, "start 0 1000")));
+	for (uint32_t i = 0; i < 20u; i++) {
+		__atomic_add_fetch(&test->fake.page->renewals, 1, __ATOMIC_SEQ_CST);
+		usleep(20000);
+	}
+	CHECK(test_number(test, "sum", 0) == 0);
+	CHECK(fake_until(&test->fake, GP_WIRE_LOST));
+	memcpy(&lost, test->fake.message, sizeof(lost));
+	CHECK(lost.why == GP_LOST_LEASE && lost.count == 1);
+	CHECK(ok(test_ask(test, "wait 0")));
+	CHECK(fake_order_one(&test->fake, queue, false) == 0 && fake_order_one(&test->fake, queue, true) == 0);
+	CHECK(test_end(test) == 0);
+}
+
+/* No daemon at all; then one that comes late. */
+static void case_missing(struct test *test)
+{
+	MUST(test_start(test, false));
+	CHECK(test_number(test, "queue", 0) >= 0);
+	CHECK(ok(test_ask(test, "start 0 1000")) && ok(test_ask(test, "wait 0")));
+	MUST(fake_listen(&test->fake, test->path));
+	MUST(fake_accept(&test->fake));
+	MUST(fake_welcome(&test->fake, GP_MECHANISM_UPDATE, LEASE_LONG));
+	CHECK(fake_until_queues(&test->fake, 1));
+	CHECK(test_end(test) == 0);
+}
+
+/* One that accepts and says nothing, and one that stops reading. */
+static void case_slow(struct test *test)
+{
+	MUST(fake_listen(&test->fake, test->path));
+	MUST(test_start(test, false));
+	CHECK(test_number(test, "queue", 0) >= 0);
+	MUST(fake_accept(&test->fake));
+	CHECK(ok(test_ask(test, "start 0 1000")) && ok(test_ask(test, "wait 0")));
+	CHECK(test_number(test, "destroy", 0) == 0);
+	CHECK(test_number(test, "queue", 0) >= 0);
+	MUST(fake_welcome(&test->fake, GP_MECHANISM_UPDATE, LEASE_LONG));
+	/* More answers than any buffer holds, and nobody takes them: the agent gives us up. */
+	for (uint32_t i = 0; i < 100000u; i++) {
+		struct gp_wire_header sync = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SYNC, sizeof(sync), i };
+
+		if (send(test->fake.socket, &sync, sizeof(sync), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			break;
+	}
+	CHECK(ok(test_ask(test, "start 1 1000")) && ok(test_ask(test, "wait 1")));
+	CHECK(test_end(test) == 0);
+}
+
+/* What the application does to descriptors it did not open leaves the agent alone, and it the application. */
+static void case_descriptors(struct test *test)
+{
+	struct fake_queue *queue;
+
+	test_meet(test, test->mechanism, LEASE_LONG, 1);
+	MUST((queue = fake_queue(&test->fake, 0)) != NULL);
+	CHECK(ok(test_ask(test, "close 0")));
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(ok(test_ask(test, "close 1")));
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	CHECK(test_number(test, "overwrite", 0) > 0);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0 && fake_order_one(&test->fake, queue, true) == 0);
+	CHECK(fake_sync(&test->fake));
+	CHECK(ok(test_ask(test, "start 0 1000")) && ok(test_ask(test, "wait 0")));
+	CHECK(test_end(test) == 0);
+}
+
+/* A fork with a gate closed: the child is a client of its own, the parent's gate and connection are untouched. */
+static void case_fork(struct test *test)
+{
+	struct fake_queue *queue;
+	struct fake *child = calloc(1, sizeof(*child));
+
+	test_meet(test, test->mechanism, LEASE_LONG, 1);
+	MUST(child && (queue = fake_queue(&test->fake, 0)));
+	CHECK(ok(test_ask(test, "start 0 %u", WORK_GROUPS)));
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	fprintf(test->to, "fork\n");
+	fflush(test->to);
+	child->listener = test->fake.listener;
+	CHECK(fake_accept(child));
+	CHECK(child->hello.pid != test->pid && !(child->hello.flags & GP_HELLO_AGAIN));
+	CHECK(fake_welcome(child, test->mechanism, LEASE_LONG) && fake_until_queues(child, 1));
+	fputc(0x0a, test->to);
+	fflush(test->to);
+	while (fake_receive(child, AGENT_WAIT_MS) > 0)
+		;
+	MUST(fgets(test->answer, sizeof(test->answer), test->from));
+	CHECK(!strcmp(test->answer, "ok 0\n"));
+	CHECK(test_stands_still(test, 0));
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	CHECK(ok(test_ask(test, "wait 0")));
+	CHECK(test_end(test) == 0);
+	free(child);
+}
+
+/* The runtime changes a queue whose gate is closed: what it wants holds once the gate is open, and not before. */
+static void case_merge(struct test *test)
+{
+	struct fake_queue *queue;
+
+	test_meet(test, GP_MECHANISM_UPDATE, LEASE_LONG, 1);
+	MUST((queue = fake_queue(&test->fake, 0)) != NULL);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(ok(test_ask(test, "start 0 1000")));
+	CHECK(!strcmp(test_ask(test, "update 0 50 7"), "ok 0"));
+	CHECK(!strcmp(test_ask(test, "update 0 100 7"), "ok 0"));
+	CHECK(test_stands_still(test, 0) && test_number(test, "sum", 0) == 0);
+	CHECK(!strcmp(test_ask(test, "update 0 0 7"), "ok 0"));
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	CHECK(test_stands_still(test, 0) && test_number(test, "sum", 0) == 0);
+	CHECK(!strcmp(test_ask(test, "update 0 100 7"), "ok 0"));
+	CHECK(ok(test_ask(test, "wait 0")));
+	/* What the driver refuses is refused. */
+	CHECK(!strcmp(test_ask(test, "update 0 101 7"), "ok -22"));
+	CHECK(!strcmp(test_ask(test, "update 0 100 16"), "ok -22"));
+	CHECK(test_end(test) == 0);
+}
+
+/* A priority of the runtime becomes one of ours, by the map; the process's own moves it along. */
+static void case_priority(struct test *test)
+{
+	struct gp_wire_attr now = { .valid = GP_ATTR_PRIORITY, .priority = 70 };
+	struct fake_queue *queue;
+
+	test_meet(test, GP_MECHANISM_UPDATE, LEASE_LONG, 1);
+	MUST((queue = fake_queue(&test->fake, 0)) != NULL);
+	CHECK(!strcmp(test_ask(test, "update 0 100 15"), "ok 0"));
+	CHECK(fake_until(&test->fake, GP_WIRE_QUEUE_CHANGE));
+	CHECK(queue->said.hw_priority == 15 && queue->said.attr.valid == GP_ATTR_PRIORITY &&
+	      queue->said.attr.priority == 60);
+	MUST(fake_send(&test->fake, GP_WIRE_ATTR_NOW, &now, sizeof(now)));
+	CHECK(fake_until(&test->fake, GP_WIRE_QUEUE_CHANGE));
+	CHECK(queue->said.attr.priority == 80);
+	CHECK(!strcmp(test_ask(test, "update 0 100 0"), "ok 0"));
+	CHECK(fake_until(&test->fake, GP_WIRE_QUEUE_CHANGE) && queue->said.attr.priority == 60);
+	CHECK(!strcmp(test_ask(test, "update 0 100 7"), "ok 0"));
+	CHECK(fake_until(&test->fake, GP_WIRE_QUEUE_CHANGE) && queue->said.attr.valid == 0);
+	CHECK(test_end(test) == 0);
+}
+
+static bool rings(struct fake *fake)
+{
+	struct pollfd bell = { fake->doorbell, POLLIN, 0 };
+	uint64_t count;
+
+	return poll(&bell, 1, AGENT_WAIT_MS) == 1 && read(fake->doorbell, &count, sizeof(count)) == sizeof(count);
+}
+
+/* Counters: work and its end are told once armed; a blocked head is told; a packet that is only reserved is no work. */
+static void case_counters(struct test *test)
+{
+	uint64_t interval = 1000000;
+	struct gp_page_queue *page;
+	struct fake_queue *queue;
+
+	test_meet(test, GP_MECHANISM_UPDATE, LEASE_LONG, 1);
+	MUST((queue = fake_queue(&test->fake, 0)) != NULL);
+	page = &test->fake.page->queues[queue->said.slot];
+	CHECK(page->generation == queue->said.generation);
+	MUST(fake_send(&test->fake, GP_WIRE_SAMPLE, &interval, sizeof(interval)));
+	__atomic_store_n(&page->armed, GP_ARMED_BUSY, __ATOMIC_SEQ_CST);
+	CHECK(ok(test_ask(test, "start 0 %u", WORK_GROUPS)));
+	CHECK(rings(&test->fake) && page->written == 1);
+	__atomic_store_n(&page->armed, GP_ARMED_IDLE, __ATOMIC_SEQ_CST);
+	CHECK(rings(&test->fake) && page->completed == 1 && page->written == 1);
+	CHECK(ok(test_ask(test, "wait 0")));
+	CHECK(ok(test_ask(test, "block 0")));
+	CHECK(fake_sync(&test->fake) && page->flags == GP_PAGE_BLOCKED && page->written == 2 && page->completed == 1);
+	CHECK(ok(test_ask(test, "unblock")));
+	__atomic_store_n(&page->armed, GP_ARMED_IDLE, __ATOMIC_SEQ_CST);
+	CHECK(rings(&test->fake) && page->completed == 2);
+	CHECK(ok(test_ask(test, "reserve 0")));
+	CHECK(fake_sync(&test->fake) && page->written == 2 && page->completed == 2 && page->flags == 0);
+	CHECK(test_end(test) == 0);
+}
+
+/* Many threads create queues at once: RUNTIME_ENABLE came first all the same, and all of them can be gated. */
+static void case_threads(struct test *test)
+{
+	MUST(fake_listen(&test->fake, test->path));
+	MUST(test_start(test, false));
+	CHECK(ok(test_ask(test, "threads 16")));
+	MUST(fake_accept(&test->fake));
+	CHECK(test->fake.hello.flags & GP_HELLO_RUNTIME);
+	MUST(fake_welcome(&test->fake, test->mechanism, LEASE_LONG));
+	MUST(fake_until_queues(&test->fake, 16));
+	for (uint32_t i = 0; i < 16u; i++)
+		CHECK(fake_order_one(&test->fake, fake_queue(&test->fake, i), false) == 0);
+	/* exit() with everything closed and work waiting. */
+	CHECK(ok(test_ask(test, "start 3 1000")));
+	fprintf(test->to, "exit\n");
+	CHECK(test_end(test) == 0);
+}
+
+const struct test_case test_cases[] = {
+	{ "life", case_life },         { "gate", case_gate },
+	{ "refused", case_refused },   { "death", case_death },
+	{ "lease", case_lease },       { "missing", case_missing },
+	{ "slow", case_slow },         { "descriptors", case_descriptors },
+	{ "fork", case_fork },         { "merge", case_merge },
+	{ "priority", case_priority }, { "counters", case_counters },
+	{ "threads", case_threads },   { NULL, NULL },
+};

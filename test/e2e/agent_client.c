@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* A client of the virtual node that does what it is told, a line at a time, and answers each with a line. It knows
+ * nothing of the agent that is loaded into it. */
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/e2e/vgpu_client.h"
+
+#define QUEUES 32u
+#define GROUPS 100000u
+
+struct lane {
+	struct client_queue queue;
+	struct client_signal *signal;
+	struct client_kernarg *kernarg;
+	uint32_t *counts;
+	uint32_t groups;
+};
+static struct client client;
+static struct lane lanes[QUEUES];
+static uint32_t lane_count;
+static uint64_t slow;
+static struct client_signal *gate;
+
+static void lane_open(uint32_t i)
+{
+	client_queue_create(&client, &lanes[i].queue, 64);
+	lanes[i].kernarg = client_alloc(&client, 4096, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
+	lanes[i].counts = client_alloc(&client, GROUPS * sizeof(uint32_t), KFD_IOC_ALLOC_MEM_FLAGS_VRAM);
+}
+
+static void lane_start(struct lane *lane, uint32_t groups)
+{
+	struct client_packet packet;
+
+	lane->groups = groups;
+	lane->signal = client_signal(&client, 1);
+	memset(lane->counts, 0, GROUPS * sizeof(uint32_t));
+	*lane->kernarg = (struct client_kernarg){ (uintptr_t)lane->counts, groups, 0 };
+	packet = client_dispatch(slow, lane->kernarg, lane->signal);
+	client_submit(&lane->queue, &packet);
+}
+
+static const char *lane_wait(struct lane *lane)
+{
+	if (!client_wait(lane->signal))
+		return "late";
+	for (uint32_t i = 0; i < lane->groups; i++)
+		if (lane->counts[i] != 1)
+			return "bad";
+	return "ok";
+}
+
+static int lane_update(struct lane *lane, uint32_t percent, uint32_t priority)
+{
+	struct kfd_ioctl_update_queue_args args = { (uintptr_t)lane->queue.ring, lane->queue.id, lane->queue.ring_size,
+						    percent, priority };
+	int r = client_ioctl(&client, AMDKFD_IOC_UPDATE_QUEUE, &args);
+
+	/* The caller's own structure is his. */
+	return args.queue_percentage != percent || args.queue_priority != priority ? -1000 : r;
+}
+
+/* The child may not use our descriptor, and can be a client of its own. */
+static int fork_child(void)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (child == 0) {
+		struct kfd_ioctl_get_version_args version;
+		char byte;
+
+		if (client_ioctl(&client, AMDKFD_IOC_GET_VERSION, &version) != -EBADF)
+			_exit(1);
+		close(client.kfd);
+		close(client.render);
+		client_open(&client);
+		for (uint32_t i = 0; i < 64u; i++)
+			client_signal(&client, 0); /* the rest of a page that is our parent's */
+		slow = client_kernel(&client, CLIENT_KERNEL_SLOW);
+		lane_open(QUEUES - 1u);
+		lane_start(&lanes[QUEUES - 1u], 1000);
+		/* It stays until it is told to end. */
+		_exit(strcmp(lane_wait(&lanes[QUEUES - 1u]), "ok") || read(0, &byte, 1) != 1 ? 2 : 0);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+
+/* As daemons and interpreters do it: every number but one's own. */
+static void close_others(bool by_range)
+{
+	int last = client.kfd > client.render ? client.kfd : client.render;
+
+	for (int fd = 3; fd < (by_range ? last : 3000); fd++)
+		if (fd != client.kfd && fd != client.render)
+			close(fd);
+	if (by_range)
+		(void)!close_range((unsigned)last + 1u, ~0u, 0);
+}
+
+/* Every other open number is overwritten with standard output, then closed. */
+static int overwrite_others(void)
+{
+	int fds[256], count = 0, good = 0;
+	DIR *folder = opendir("/proc/self/fd");
+
+	for (struct dirent *entry; folder && (entry = readdir(folder)) && count < 256;) {
+		int fd = atoi(entry->d_name);
+
+		if (fd > 2 && fd != client.kfd && fd != client.render && fd != dirfd(folder))
+			fds[count++] = fd;
+	}
+	closedir(folder);
+	for (int i = 0; i < count; i++) {
+		good += dup2(1, fds[i]) == fds[i];
+		close(fds[i]);
+	}
+	return good == count ? count : -1;
+}
+
+static void *thread_create(void *data)
+{
+	lane_open((uint32_t)(uintptr_t)data);
+	return NULL;
+}
+
+static void create_at_once(uint32_t count)
+{
+	pthread_t threads[QUEUES];
+
+	for (uint32_t i = 0; i < count; i++)
+		pthread_create(&threads[i], NULL, thread_create, (void *)(uintptr_t)(lane_count + i));
+	for (uint32_t i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	lane_count += count;
+}
+
+static void block(struct lane *lane)
+{
+	struct client_barrier barrier = { .header = 3 | 1 << 8 };
+
+	gate = client_signal(&client, 1);
+	barrier.deps[0] = (uintptr_t)gate;
+	client_submit(&lane->queue, &barrier);
+}
+
+static void obey(const char *verb, uint32_t a, uint32_t b, uint32_t c)
+{
+	struct lane *lane = &lanes[a % QUEUES];
+
+	if (!strcmp(verb, "queue")) {
+		lane_open(lane_count);
+		printf("ok %u\n", lanes[lane_count++].queue.id);
+	} else if (!strcmp(verb, "start")) {
+		lane_start(lane, b);
+		puts("ok");
+	} else if (!strcmp(verb, "sum")) {
+		printf("ok %llu\n", (unsigned long long)client_sum(lane->counts, lane->groups));
+	} else if (!strcmp(verb, "wait")) {
+		puts(lane_wait(lane));
+	} else if (!strcmp(verb, "update")) {
+		printf("ok %d\n", lane_update(lane, b, c));
+	} else if (!strcmp(verb, "destroy")) {
+		printf("ok %d\n", client_queue_destroy(&lane->queue));
+	} else if (!strcmp(verb, "threads")) {
+		create_at_once(a);
+		puts("ok");
+	} else if (!strcmp(verb, "fork")) {
+		printf("ok %d\n", fork_child());
+	} else if (!strcmp(verb, "close")) {
+		close_others(a);
+		puts("ok");
+	} else if (!strcmp(verb, "overwrite")) {
+		printf("ok %d\n", overwrite_others());
+	} else if (!strcmp(verb, "block")) {
+		block(lane);
+		puts("ok");
+	} else if (!strcmp(verb, "unblock")) {
+		__atomic_store_n(&gate->value, 0, __ATOMIC_RELEASE);
+		puts("ok");
+	} else if (!strcmp(verb, "reserve")) {
+		__atomic_fetch_add((uint64_t *)(void *)(lane->queue.control + 56), 1, __ATOMIC_RELAXED);
+		puts("ok");
+	} else if (!strcmp(verb, "exit")) {
+		exit(0);
+	} else {
+		puts("what");
+	}
+}
+
+int main(void)
+{
+	char line[128], verb[32];
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	client_open(&client);
+	slow = client_kernel(&client, CLIENT_KERNEL_SLOW);
+	while (fgets(line, sizeof(line), stdin)) {
+		uint32_t a = 0, b = 0, c = 0;
+
+		if (sscanf(line, "%31s %u %u %u", verb, &a, &b, &c) < 1)
+			continue;
+		obey(verb, a, b, c);
+	}
+	return 0;
+}
