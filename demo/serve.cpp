@@ -264,6 +264,9 @@ static int report(const service &s, uint64_t begin_ns, uint64_t end_ns)
 		     quantile_ms(sorted, 0.9), quantile_ms(sorted, 0.99), quantile_ms(sorted, 1));
 	for (size_t i = 0; i < s.latency_ns.size(); i++)
 		std::fprintf(file, "%s%llu", i ? ", " : "", (unsigned long long)s.latency_ns[i]);
+	std::fputs("], \"due_ns\": [", file);
+	for (size_t i = 0; i < s.due_ns.size(); i++)
+		std::fprintf(file, "%s%llu", i ? ", " : "", (unsigned long long)(s.due_ns[i] - begin_ns));
 	std::fputs("]}\n", file);
 	return std::fclose(file) ? -errno : 0;
 }

@@ -92,6 +92,8 @@ class Program:
         """Of the program itself: vgpu run is its parent."""
         children = "/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)
         def asked():
+            if not self.is_running():
+                raise Trouble("%s ended with status %d; %s" % (self.name, self.process.returncode, self.tail()))
             try:
                 with open(children, encoding="ascii") as file:
                     found = file.read().split()
@@ -233,7 +235,7 @@ class Stage:
         return program
 
     def configuration(self, settings):
-        sections = {"daemon": {"socket": self.socket, "state": self.file("state")}}
+        sections = {"daemon": {"socket": self.socket, "state_dir": self.file("state")}}
         if self.mechanism:
             sections.setdefault("kfd", {})["mechanism"] = self.mechanism
         for name, value in settings.items():

@@ -27,7 +27,8 @@ static void html_header(FILE *stream, const struct gp_result *result)
 	char text[HTML_TEXT_SIZE], finding[GP_FINDING_SIZE];
 	const char *title = result->device_title[0] ? result->device_title : result->device;
 
-	fputs("<header>\n<p class=\"eyebrow\">gpreempt · simulated, not measured</p>\n<h1>", stream);
+	fprintf(stream, "<header>\n<p class=\"eyebrow\">gpreempt · %s</p>\n<h1>",
+		result->is_emulated ? "programs on a virtual node, not measured on a GPU" : "simulated, not measured");
 	gp_format_html(stream, result->mix);
 	fputs(" on ", stream);
 	gp_format_html(stream, title);
@@ -42,7 +43,8 @@ static void html_header(FILE *stream, const struct gp_result *result)
 	(void)snprintf(text, sizeof(text), "%" PRIu32, result->device_count);
 	html_fact(stream, "devices", text);
 	if (result->run_count)
-		html_fact(stream, "simulated time", gp_format_tick(result->runs[0].duration_ns, text, sizeof(text)));
+		html_fact(stream, result->is_emulated ? "device time" : "simulated time",
+			  gp_format_tick(result->runs[0].duration_ns, text, sizeof(text)));
 	(void)snprintf(text, sizeof(text), "%" PRIu64, result->seed);
 	html_fact(stream, "seed", text);
 	if (result->gate[0])

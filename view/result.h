@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a simulation (later: a recording) found, as the views show it. Owned by whoever filled it; views only read.
+ * What a simulation, or a run of programs on a virtual node, found, as the views show it. Owned by whoever filled it; views only read.
  * Everything is an integer; a view formats. "unknown" is a flag, never a 0.
  */
 #ifndef GP_VIEW_RESULT_H
@@ -64,6 +64,7 @@ struct gp_result_run {
 	struct gp_result_client *clients;
 	uint64_t duration_ns; /* device time simulated */
 	uint64_t preemptions, transactions, transaction_ns;
+	bool inversions_unknown; /* nobody watched */
 	uint64_t inversion_count, inversion_ns, inversion_ns_max;
 	uint64_t limited;                /* preemptions not made because of the budget */
 	uint64_t left_short;             /* preemptions not made because the rest was shorter than the cost */
@@ -78,6 +79,7 @@ struct gp_result_run {
 };
 
 struct gp_result {
+	bool is_emulated; /* programs ran, in real time, on a virtual node; otherwise simulated */
 	uint64_t seed;
 	char device[32], device_title[96], mix[64], gate[16];
 	uint32_t device_count;

@@ -152,7 +152,9 @@ static void table_head(const struct table *table, const struct gp_result *result
 	table_style(table, TABLE_PLAIN);
 	if (result->device_count > 1)
 		fprintf(table->stream, " × %" PRIu32, result->device_count);
-	fputs("\nsimulated, not measured", table->stream);
+	fputs(result->is_emulated ? "\nprograms that ran on a virtual node, not measured on a GPU" :
+				    "\nsimulated, not measured",
+	      table->stream);
 	if (result->run_count)
 		fprintf(table->stream, ": %s of device time",
 			gp_format_tick(result->runs[0].duration_ns, text, sizeof(text)));
@@ -227,7 +229,8 @@ static void table_costs(const struct table *table, const struct gp_result_run *r
 			       gp_format_tick(run->inversion_ns, text, sizeof(text)),
 			       gp_format_tick(run->inversion_ns_max, longest, sizeof(longest)));
 	}
-	table_item(table, &column, item);
+	if (!run->inversions_unknown)
+		table_item(table, &column, item);
 	if (unfinished) {
 		(void)snprintf(item, sizeof(item), "%s request%s unfinished at the end",
 			       gp_format_count(unfinished, text, sizeof(text)), unfinished == 1 ? "" : "s");

@@ -166,10 +166,29 @@ static void test_empty(void **state)
 	view_sample_destroy(result);
 }
 
+/* Programs on a virtual node: said so, and inversions that nobody counted are not shown as none. */
+static void test_emulated(void **state)
+{
+	struct gp_result *result = view_sample_create(1);
+	char *text;
+
+	(void)state;
+	result->is_emulated = true;
+	for (uint32_t i = 0; i < result->run_count; i++)
+		result->runs[i].inversions_unknown = true;
+	text = table(result, false);
+	assert_non_null(strstr(text, "virtual node, not measured on a GPU"));
+	assert_null(strstr(text, "simulated"));
+	assert_null(strstr(text, " inversions"));
+	free(text);
+	view_sample_destroy(result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample), cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_finding),
+		cmocka_unit_test(test_sample),
+		cmocka_unit_test(test_emulated), cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_finding),
 		cmocka_unit_test(test_group),  cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_empty),
 	};
 
