@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Rule: does gpreemptd run, and how is it? */
+#include <inttypes.h>
+#include <string.h>
+#include "cli/doctor/rule.h"
+
+static void daemon_check(const struct gp_facts *facts, struct gp_report *report)
+{
+	const struct gp_state_daemon *daemon = &facts->state.daemon;
+	struct gp_finding *finding;
+
+	if (!facts->has_daemon) {
+		finding = gp_report_add(report, GP_SEVERITY_WARNING, GP_FACTS_UNKNOWN, "gpreemptd: %.440s",
+					facts->daemon_why);
+		gp_finding_advise(finding, "without it nothing is scheduled: systemctl enable --now gpreemptd");
+		return;
+	}
+	gp_report_add(report, GP_SEVERITY_OK, GP_FACTS_UNKNOWN, "gpreemptd %s, policy %s", daemon->version,
+		      daemon->policy);
+	if (daemon->leases_lost != GP_STATE_UNKNOWN && daemon->leases_lost) {
+		finding = gp_report_add(report, GP_SEVERITY_WARNING, GP_FACTS_UNKNOWN,
+					"%" PRIu64 " leases ran out: gates opened by themselves", daemon->leases_lost);
+		gp_finding_advise(
+			finding,
+			"the daemon was late by more than its lease: is the machine overloaded? See gpreempt events");
+	}
+	if (daemon->order_failures != GP_STATE_UNKNOWN && daemon->order_failures) {
+		finding = gp_report_add(report, GP_SEVERITY_WARNING, GP_FACTS_UNKNOWN, "%" PRIu64 " gate orders failed",
+					daemon->order_failures);
+		gp_finding_advise(finding,
+				  "gpreempt events tells which and why; a queue that cannot be stopped is quarantined");
+	}
+}
+
+const struct gp_rule gp_rule_daemon = { "daemon", "gpreemptd runs", daemon_check };

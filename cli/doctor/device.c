@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Rule: is there an AMD GPU that KFD knows? */
+#include <inttypes.h>
+#include <string.h>
+#include "cli/doctor/rule.h"
+
+static void device_check(const struct gp_facts *facts, struct gp_report *report)
+{
+	struct gp_finding *finding;
+
+	if (facts->gpu_count) {
+		for (uint32_t i = 0; i < facts->gpu_count; i++) {
+			const struct gp_facts_gpu *gpu = &facts->gpus[i];
+
+			gp_report_add(report, GP_SEVERITY_OK, gpu->gpu_id,
+				      "node %u: %s, gfx version %" PRIu64 ", %" PRIu64 " CUs", gpu->node,
+				      gpu->name[0] ? gpu->name : "(no name)",
+				      gpu->gfx_version == GP_FACTS_UNKNOWN ? 0 : gpu->gfx_version,
+				      gpu->cu_count == GP_FACTS_UNKNOWN ? 0 : gpu->cu_count);
+		}
+		return;
+	}
+	finding = gp_report_add(report, GP_SEVERITY_PROBLEM, GP_FACTS_UNKNOWN, "no GPU in /sys/class/kfd: %s",
+				!facts->has_module   ? "the amdgpu module is not loaded" :
+				!facts->kfd.is_there ? "there is no /dev/kfd" :
+						       "KFD lists only CPUs");
+	gp_finding_advise(
+		finding,
+		facts->has_module ?
+			"in a container: pass /dev/kfd and /dev/dri in; else see dmesg for why KFD skipped the device" :
+			"load it (modprobe amdgpu); without a GPU, vgpu run gives a virtual one");
+}
+
+const struct gp_rule gp_rule_device = { "device", "an AMD GPU that KFD knows", device_check };

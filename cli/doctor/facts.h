@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* What `gpreempt doctor` looks at: the driver's files, the processes that use it, the daemon. Gathered once, then
+ * judged by the rules. What cannot be read is unknown; nothing here fails because of it. */
+#ifndef GP_CLI_DOCTOR_FACTS_H
+#define GP_CLI_DOCTOR_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "cli/state.h"
+
+#define GP_FACTS_UNKNOWN     UINT64_MAX
+#define GP_FACTS_GPU_MAX     64u
+#define GP_FACTS_PROCESS_MAX 4096u
+#define GP_FACTS_RENDER_MAX  128u
+#define GP_FACTS_LOG_MAX     8u
+#define GP_FACTS_ROOT_ENV    "GPREEMPT_DOCTOR_ROOT" /* a tree with sys/, proc/, dev/ instead of the machine's */
+
+struct gp_facts_gpu {
+	uint32_t node;
+	uint64_t gpu_id, cu_count, slot_count, sdma_queue_count, xcc_count, gfx_version,
+		render_minor; /* gfx942: 90402 */
+	uint64_t process_max; /* processes before the runlist is oversubscribed: VMIDs, or hws_max_conc_proc */
+	char name[64];
+	/* From the processes. */
+	uint32_t process_count, compute_count, copy_count;
+};
+struct gp_facts_process {
+	uint64_t pid;
+	char name[32];
+	bool has_agent; /* its environment preloads the agent */
+	bool is_environment_known;
+	uint64_t hw_queues;       /* GPU_MAX_HW_QUEUES */
+	uint64_t ignore_priority; /* DEBUG_HIP_IGNORE_STREAM_PRIORITY: 0, 1 */
+	uint64_t hip_major, hip_minor;
+	uint32_t compute_count;
+};
+struct gp_facts_file {
+	char path[64];
+	bool is_there, is_usable; /* usable: may be read and written */
+	uint32_t mode, gid;
+	char group[32];
+};
+
+struct gp_facts {
+	char kernel[96];
+	uint64_t kernel_major, kernel_minor, kfd_major, kfd_minor;
+	/* Module parameters of amdgpu. */
+	uint64_t cwsr_enable, sched_policy, num_kcq, hws_max_conc_proc, mes;
+	bool has_module;
+	struct gp_facts_file kfd;
+	uint32_t render_count, gpu_count, process_count;
+	struct gp_facts_file renders[GP_FACTS_RENDER_MAX];
+	struct gp_facts_gpu gpus[GP_FACTS_GPU_MAX];
+	struct gp_facts_process *processes;
+	/* The kernel's log, where it may be read. */
+	bool is_log_known;
+	uint32_t oversubscribed_lines, preemption_lines, reset_lines;
+	char log_line[256]; /* the last of those */
+	/* The daemon. */
+	bool has_daemon;
+	struct gp_state state;
+	char daemon_why[512]; /* why not */
+};
+
+int gp_facts_gather(struct gp_facts *facts, struct gp_error *error); /* -ENOMEM only */
+void gp_facts_fini(struct gp_facts *facts);
+void gp_facts_add_processes(struct gp_facts *facts, const char *root);    /* part of gather: facts_process.c */
+void gp_facts_add_log(struct gp_facts *facts, const char *root);          /* part of gather: facts_log.c */
+void gp_facts_log(struct gp_facts *facts, const char *text, size_t size); /* counts lines of a kernel log */
+/* One number in a file; unknown if it is not one. "N" and "Y" are 0 and 1. */
+uint64_t gp_facts_number(const char *root, const char *path);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Rule: what the daemon reached on each device. */
+#include <inttypes.h>
+#include <string.h>
+#include "cli/doctor/rule.h"
+
+static void mechanism_check(const struct gp_facts *facts, struct gp_report *report)
+{
+	for (uint32_t i = 0; facts->has_daemon && i < facts->state.device_count; i++) {
+		const struct gp_state_device *device = &facts->state.devices[i];
+		bool is_none = !strcmp(device->mechanism, "none") || !strcmp(device->mechanism, "submit");
+		bool is_stopped = device->stopped != GP_STATE_UNKNOWN && device->stopped;
+		struct gp_finding *finding;
+
+		finding = gp_report_add(report, is_none || is_stopped ? GP_SEVERITY_PROBLEM : GP_SEVERITY_OK,
+					device->gpu_id, "mechanism %s%s%.300s",
+					device->mechanism[0] ? device->mechanism : "?", is_stopped ? ", stopped: " : "",
+					is_stopped ? device->stopped_why : "");
+		if (is_stopped)
+			gp_finding_advise(finding, "when the cause is gone: gpreempt resume %" PRIu64, device->gpu_id);
+		else if (is_none)
+			gp_finding_advise(
+				finding,
+				"nothing that runs is stopped; gpreempt status shows what each better mechanism lacks");
+	}
+}
+
+const struct gp_rule gp_rule_mechanism = { "mechanism", "what the daemon reached on each device", mechanism_check };

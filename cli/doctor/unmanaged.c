@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Rule: who uses the GPU without an agent? */
+#include <inttypes.h>
+#include <string.h>
+#include "cli/doctor/rule.h"
+
+static bool unmanaged_is_managed(const struct gp_facts *facts, const struct gp_facts_process *process)
+{
+	if (!facts->has_daemon)
+		return process->has_agent;
+	for (uint32_t i = 0; i < facts->state.client_count; i++)
+		if (facts->state.clients[i].pid == process->pid && facts->state.clients[i].managed)
+			return true;
+	return false;
+}
+
+static void unmanaged_check(const struct gp_facts *facts, struct gp_report *report)
+{
+	uint32_t count = 0, queues = 0;
+	const struct gp_facts_process *first = NULL;
+	struct gp_finding *finding;
+
+	for (uint32_t i = 0; i < facts->process_count; i++) {
+		const struct gp_facts_process *process = &facts->processes[i];
+
+		if (!process->compute_count || unmanaged_is_managed(facts, process))
+			continue;
+		first = first ? first : process;
+		count++;
+		queues += process->compute_count;
+	}
+	if (!first)
+		return;
+	finding = gp_report_add(report, facts->has_daemon ? GP_SEVERITY_WARNING : GP_SEVERITY_INFO, GP_FACTS_UNKNOWN,
+				"%u processes with %u compute queues run without an agent (first: %s, pid %" PRIu64 ")",
+				count, queues, first->name[0] ? first->name : "?", first->pid);
+	gp_finding_advise(finding,
+			  "they hold slots and are never put aside: start them with gpreempt run -p low -- COMMAND");
+}
+
+const struct gp_rule gp_rule_unmanaged = { "unmanaged", "processes without an agent", unmanaged_check };
