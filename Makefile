@@ -85,6 +85,7 @@ fuzz: export CC = clang
 
 bench:
 	@tools/deps build
+	@tools/deps vgpu || true
 	$(call setup,build-bench,--buildtype=release -Db_ndebug=true)
 	@ninja -C build-bench --quiet
 	@meson test -C build-bench --benchmark --verbose --num-processes 1

@@ -212,7 +212,9 @@ static uint64_t node_poll_ns(const struct gp_vnode *node)
 		return 10000u;
 	if (idle_ns < 20000000u)
 		return 50000u;
-	return idle_ns < 1000000000u ? 200000u : 1000000u;
+	if (idle_ns < 1000000000u)
+		return 200000u;
+	return idle_ns < 10000000000u ? 1000000u : 4000000u;
 }
 
 uint64_t gp_vnode_turn(struct gp_vnode *node)
