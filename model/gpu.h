@@ -93,7 +93,8 @@ struct gp_gpu_counters {
 	uint64_t unit_ns; /* CU-share integral: sum of running workgroups' shares of the device x ns (whole device = 1)
 			   */
 	bool open, mapped, resident;
-	uint32_t pipe, slot; /* UINT32_MAX: nowhere */
+	uint32_t pipe, slot;   /* UINT32_MAX: nowhere */
+	uint32_t resident_cus; /* compute units its workgroups fill now, rounded up */
 };
 
 struct gp_gpu_change {

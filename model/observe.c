@@ -71,7 +71,7 @@ int gp_gpu_reset(struct gp_gpu *gpu, uint64_t now_ns)
 int gp_gpu_counters(const struct gp_gpu *gpu, uint32_t queue_id, struct gp_gpu_counters *ret_counters)
 {
 	const struct gpu_queue *queue = gpu_queue_find(gpu, queue_id);
-	uint64_t workgroups_run, busy_ns;
+	uint64_t workgroups_run, busy_ns, units = 0;
 	bool resident = false;
 	gpu_u128 unit_sum;
 
@@ -87,6 +87,7 @@ int gp_gpu_counters(const struct gp_gpu *gpu, uint32_t queue_id, struct gp_gpu_c
 		if (gpu->halt == GPU_RUNNING)
 			unit_sum += (gpu_u128)dispatch->inflight * dispatch->share * (gpu->now_ns - dispatch->since_ns);
 		resident |= dispatch->inflight || dispatch->copy_left;
+		units += (uint64_t)dispatch->inflight * dispatch->share;
 	}
 	*ret_counters = (struct gp_gpu_counters){
 		.written = queue->written,
@@ -101,6 +102,7 @@ int gp_gpu_counters(const struct gp_gpu *gpu, uint32_t queue_id, struct gp_gpu_c
 		.resident = resident,
 		.pipe = queue->pipe ? queue->pipe->index : GPU_NOWHERE,
 		.slot = queue->pipe ? queue->slot : GPU_NOWHERE,
+		.resident_cus = (uint32_t)((units + GPU_CU_UNITS - 1u) / GPU_CU_UNITS),
 	};
 	return 0;
 }

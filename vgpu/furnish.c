@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "vgpu/furnish.h"
+#include "vgpu/live.h"
 #include "vgpu/tree.h"
 
 #define FURNISH_PATH 256u
@@ -37,11 +38,26 @@ static int furnish_file(const char *root, const char *name, const char *text, mo
 	return r;
 }
 
+/* Where debugfs cannot be covered it is missing, and nothing depends on it. */
+static void furnish_debugfs(struct gp_vnode *node, const char *root)
+{
+	static const char *const folders[] = { "/sys/kernel", "/sys/kernel/debug", "/sys/kernel/debug/kfd" };
+	char path[FURNISH_PATH];
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (furnish_folder(root, folders[i]) < 0)
+			return;
+	if (snprintf(path, sizeof(path), "%s/sys/kernel/debug/kfd", root) < (int)sizeof(node->debug_dir))
+		snprintf(node->debug_dir, sizeof(node->debug_dir), "%.120s", path);
+	gp_live_mark(node);
+}
+
 static int furnish_files(struct gp_vnode *node, const char *root)
 {
 	char path[FURNISH_PATH];
 	int r = furnish_folder(root, "/sys/module/amdgpu");
 
+	furnish_debugfs(node, root);
 	if (r == 0)
 		r = furnish_file(root, "/sys/module/amdgpu/initstate", "live\n", 0644);
 	if (r == 0)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include "vgpu/live.h"
 #include "vgpu/memory.h"
 
 #define MEMORY_PAGE  4096u
@@ -209,6 +210,8 @@ static void bo_unaccount(struct gp_vproc *process, struct gp_vbo *bo)
 		struct gp_vdev *gpu = &node->gpus[bo->gpu_index];
 
 		gpu->vram_used -= bo->size;
+		process->devices[gpu->index].vram_used -= bo->size;
+		gp_live_mark(node);
 		gp_range_give(&gpu->vram, bo->offset, bo->size);
 	} else {
 		node->gtt_used -= bo->size;
@@ -231,6 +234,8 @@ static int bo_account(struct gp_vproc *process, struct gp_vbo *bo)
 		if (r < 0)
 			return -ENOMEM;
 		gpu->vram_used += bo->size;
+		process->devices[gpu->index].vram_used += bo->size;
+		gp_live_mark(node);
 	} else {
 		if (bo->size > node->gtt_size - node->gtt_used)
 			return -ENOMEM;

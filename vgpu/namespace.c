@@ -16,6 +16,7 @@
 #include "vgpu/furnish.h"
 #include "vgpu/namespace.h"
 
+#define NAMESPACE_OPTIONAL  4u /* the last of what is covered */
 #define NAMESPACE_ENTRY_MAX 2048u
 
 struct namespace_entry {
@@ -128,7 +129,8 @@ static int namespace_devices(const struct gp_vnode *node)
 
 int gp_namespace_enter(struct gp_vnode *node, struct gp_error *error)
 {
-	static const char *const covered[] = { "/dev", "/sys/devices/virtual", "/sys/class", "/sys/module" };
+	static const char *const covered[] = { "/dev", "/sys/devices/virtual", "/sys/class", "/sys/module",
+					       "/sys/kernel/debug" };
 	/* Of a real device of this host, should there be one. */
 	static const char *const replaced[] = { "/sys/devices/virtual/kfd", "/sys/class/kfd", "/sys/module/amdgpu" };
 	int r;
@@ -141,6 +143,9 @@ int gp_namespace_enter(struct gp_vnode *node, struct gp_error *error)
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return gp_error_set(error, -errno, "cannot detach the mount namespace: %s", strerror(errno));
 	for (size_t i = 0; i < sizeof(covered) / sizeof(covered[0]); i++) {
+		/* A kernel without debugfs has no such folder, and none is needed. */
+		if (i == NAMESPACE_OPTIONAL && access(covered[i], F_OK) < 0)
+			continue;
 		r = namespace_cover(covered[i], error);
 		if (r < 0)
 			return r;

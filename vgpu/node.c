@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "lib/paths.h"
 #include "vgpu/call.h"
+#include "vgpu/live.h"
 #include "vgpu/process.h"
 #include "vgpu/queue.h"
 #include "vgpu/smi.h"
@@ -235,7 +236,10 @@ uint64_t gp_vnode_turn(struct gp_vnode *node)
 		if (!moved)
 			break;
 	}
+	gp_live_turn(node);
 	next_ns = gp_vcall_deadline_ns(node);
+	if (gp_live_deadline_ns(node) < next_ns)
+		next_ns = gp_live_deadline_ns(node);
 	if (gp_vtransaction_deadline_ns(node) < next_ns)
 		next_ns = gp_vtransaction_deadline_ns(node);
 	poll_ns = node_poll_ns(node);

@@ -143,6 +143,9 @@ struct gp_vnode {
 	struct gp_params params;
 	char proc_dir[128];   /* where /sys/class/kfd/kfd/proc is kept; empty: nowhere */
 	char module_dir[128]; /* where /sys/module/amdgpu is kept */
+	char debug_dir[128];  /* where /sys/kernel/debug/kfd is kept */
+	bool live_changed;    /* files of live.c are behind */
+	uint64_t live_ns;     /* not to be written before */
 	void (*complete)(struct gp_vnode *node, struct gp_vcall *call, int result); /* the front end's answer */
 	/* Puts a copy of fd into the caller, close-on-exec not set; returns its number there or a negative errno.
 	 * Called while the call is being decided, the fd stays the node's. NULL: this front end cannot. */
@@ -162,6 +165,7 @@ struct gp_vproc_device {
 	bool has_reset;            /* a queue of it was reset: UPDATE_QUEUE gives EACCES from then on */
 	struct gp_vqueue *gws;     /* the one queue that has the global wave sync */
 	uint64_t vram_used;        /* bytes */
+	uint64_t sdma_ns;          /* copy engines' time of queues that are gone */
 	uint64_t exception_status; /* for its debugger */
 	struct kfd_hsa_memory_exception_data fault;
 	bool has_fault; /* a debugger saw it, the runtime has not yet */

@@ -12,7 +12,7 @@
 #include "vgpu/process.h"
 #include "vgpu/queue.h"
 #include "vgpu/transaction.h"
-#include "vgpu/tree.h"
+#include "vgpu/live.h"
 
 struct gp_vproc *gp_vproc_find(struct gp_vnode *node, pid_t pid)
 {
@@ -62,7 +62,7 @@ static struct gp_vproc *process_create(struct gp_vnode *node, pid_t pid)
 	process->next = node->processes;
 	node->processes = process;
 	node->counters.processes_seen++;
-	gp_tree_process_add(process);
+	gp_live_process_add(process);
 	gp_vnode_log(node, 1, "process %d: open, slot %u", pid, process->slot);
 	return process;
 }
@@ -153,7 +153,7 @@ void gp_vproc_destroy(struct gp_vproc *process)
 		}
 	}
 	gp_vbo_free_all(process);
-	gp_tree_process_remove(process);
+	gp_live_process_remove(process);
 	while (*link != process)
 		link = &(*link)->next;
 	*link = process->next;

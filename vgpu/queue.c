@@ -13,7 +13,7 @@
 #include "vgpu/reset.h"
 #include "vgpu/smi.h"
 #include "vgpu/transaction.h"
-#include "vgpu/tree.h"
+#include "vgpu/live.h"
 
 #define QUEUE_SDMA_DOORBELL \
 	0x100u /* doorbell layout of gfx9.4.3: engine e begins at 0x100 + 10 e, odd queues 512 further */
@@ -300,7 +300,8 @@ static void queue_add(struct gp_vqueue *queue)
 	gp_vqueue_count(queue);
 	process->node->counters.queues_created++;
 	gp_vm_write(process, queue->gpu, queue->rptr_va, &zero, sizeof(zero));
-	gp_tree_queue_add(queue);
+	gp_live_queue_add(queue);
+	gp_live_mark(process->node);
 	gp_vnode_log(process->node, 1, "process %d: queue %u on gpu %u type %u priority %u %u %%", process->pid,
 		     queue->id, queue->gpu->index, queue->type, queue->priority, queue->percent);
 }
@@ -357,13 +358,18 @@ void gp_vqueue_free(struct gp_vqueue *queue)
 {
 	struct gp_vproc *process = queue->process;
 	struct gp_vproc_device *device = &process->devices[queue->gpu->index];
+	struct gp_gpu_counters counters;
 
 	gp_vnode_log(process->node, 1, "process %d: queue %u destroyed after %llu packets, %llu workgroups",
 		     process->pid, queue->id, (unsigned long long)queue->packets,
 		     (unsigned long long)queue->workgroups);
+	gp_live_mark(process->node);
+	if (gp_vqueue_is_sdma(queue) && !queue->model_gone &&
+	    gp_gpu_counters(queue->gpu->model, queue->model, &counters) == 0)
+		device->sdma_ns += counters.busy_ns;
 	gp_aql_drop(queue);
 	queue_model_remove(queue);
-	gp_tree_queue_remove(queue);
+	gp_live_queue_remove(queue);
 	queue_doorbell_give(queue);
 	queue_sdma_give(queue);
 	if (device->gws == queue)
@@ -490,10 +496,12 @@ static void queue_event(struct gp_vdev *gpu, const struct gp_gpu_event *event)
 	switch (event->type) {
 	case GP_GPU_EVENT_TRANSACTION: gp_vtransaction_end(gpu, event); return;
 	case GP_GPU_EVENT_RUN:
+		gp_live_mark(gpu->node);
 		gpu->halt_count++;
 		gpu->halt_ns += event->value;
 		return;
 	case GP_GPU_EVENT_START:
+		gp_live_mark(gpu->node);
 		if (queue && !gp_vqueue_is_sdma(queue))
 			gp_aql_start(queue, event);
 		return;
@@ -502,6 +510,7 @@ static void queue_event(struct gp_vdev *gpu, const struct gp_gpu_event *event)
 			gp_aql_progress(queue, event);
 		return;
 	case GP_GPU_EVENT_END:
+		gp_live_mark(gpu->node);
 		if (queue && gp_vqueue_is_sdma(queue))
 			gp_sdma_end(queue, event);
 		else if (queue)

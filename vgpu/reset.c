@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include "vgpu/event.h"
+#include "vgpu/live.h"
 #include "vgpu/process.h"
 #include "vgpu/reset.h"
 #include "vgpu/smi.h"
@@ -56,6 +57,7 @@ void gp_vproc_restore(struct gp_vproc *process, struct gp_vcall *call)
 		gp_smi_restore(&process->node->gpus[i], process);
 	if (--process->evicted)
 		return;
+	gp_live_mark(process->node);
 	process->evicted_ns += process->node->now_ns - process->evicted_since_ns;
 	reset_transact(process, NULL, call);
 }

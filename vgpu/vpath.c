@@ -7,7 +7,7 @@
 #define VPATH_RENDER_MINOR 128u
 
 static const char *const vpath_provided[] = {
-	"dev/kfd", "dev/dri", "sys/class/kfd", "sys/devices/virtual/kfd", "sys/module/amdgpu",
+	"dev/kfd", "dev/dri", "sys/class/kfd", "sys/devices/virtual/kfd", "sys/module/amdgpu", "sys/kernel/debug/kfd",
 };
 
 /* Appends the components of text to path, which has none or ends with one. */

@@ -336,10 +336,93 @@ static void test_queue_limit(struct test *test)
 	client_result("queue limit", true);
 }
 
-int main(void)
+/* How often the text is in the file now; -1: no such file. */
+static int count_in(const char *path, const char *text)
+{
+	char line[512];
+	FILE *stream = fopen(path, "r");
+	int count = 0;
+
+	if (!stream)
+		return -1;
+	while (fgets(line, sizeof(line), stream))
+		count += strstr(line, text) != NULL;
+	fclose(stream);
+	return count;
+}
+
+/* Files follow the node within a moment. */
+static bool becomes(const char *path, const char *text, int count)
+{
+	for (uint32_t i = 0; i < CLIENT_WAIT_MS / 10u; i++) {
+		if (count_in(path, text) == count)
+			return true;
+		client_sleep_ms(10);
+	}
+	printf("# %s has '%s' %d times, not %d\n", path, text, count_in(path, text), count);
+	return false;
+}
+
+#define DEBUGFS "/sys/kernel/debug/kfd/"
+
+/* debugfs shows where the queues are: in slots, in the runlist, closed or open. */
+static void test_debugfs(struct test *test)
+{
+	char text[64];
+
+	if (count_in(DEBUGFS "rls", "") < 0) {
+		printf("# skipped: this kernel has no folder for debugfs\n");
+		return;
+	}
+	snprintf(text, sizeof(text), "MAP_PROCESS pid=%d ", getpid());
+	CLIENT_CHECK(becomes(DEBUGFS "rls", text, 1));
+	/* CP_HQD_ACTIVE is the third word of a slot's first line. */
+	CLIENT_CHECK(becomes(DEBUGFS "hqds", "c914: 00000000 00000000 00000001 ", 1));
+	CLIENT_CHECK(becomes(DEBUGFS "hqds", "CP Pipe", 24));
+	CLIENT_CHECK(becomes(DEBUGFS "mqds", "active=1", 1));
+	CLIENT_CHECK(client_queue_update(&test->queue, 0) == 0);
+	CLIENT_CHECK(becomes(DEBUGFS "rls", text, 0));
+	CLIENT_CHECK(becomes(DEBUGFS "hqds", "c914: 00000000 00000000 00000001 ", 0));
+	CLIENT_CHECK(becomes(DEBUGFS "mqds", "active=0 percent=0", 1));
+	CLIENT_CHECK(client_queue_update(&test->queue, 100) == 0);
+	CLIENT_CHECK(becomes(DEBUGFS "rls", text, 1));
+	client_result("debugfs", true);
+}
+
+/* proc/ has the process: its queues, its memory, and how much of the GPU it fills. */
+static void test_proc(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 1);
+	struct client_packet packet = client_dispatch(test->slow, kernarg_set(test, SLOW_GROUPS), signal);
+	char path[128], text[32];
+
+#define PROC(...) (snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/" __VA_ARGS__), path)
+	snprintf(text, sizeof(text), "%u", test->queue.ring_size);
+	CLIENT_CHECK(count_in(PROC("%d/queues/%u/size", getpid(), test->queue.id), text) == 1);
+	CLIENT_CHECK(count_in(PROC("%d/queues/%u/type", getpid(), test->queue.id), "0") == 1);
+	snprintf(text, sizeof(text), "%u", test->client.gpu_id);
+	CLIENT_CHECK(count_in(PROC("%d/queues/%u/gpuid", getpid(), test->queue.id), text) == 1);
+	CLIENT_CHECK(count_in(PROC("%d/pasid", getpid()), "327") == 1);
+	/* The counts are all the device memory there is. */
+	snprintf(text, sizeof(text), "%zu", (SLOW_GROUPS * sizeof(uint32_t) + 4095u) & ~(size_t)4095u);
+	CLIENT_CHECK(becomes(PROC("%d/vram_%u", getpid(), test->client.gpu_id), text, 1));
+	CLIENT_CHECK(count_in(PROC("%d/sdma_%u", getpid(), test->client.gpu_id), "0") == 1);
+	CLIENT_CHECK(count_in(PROC("%d/stats_%u/evicted_ms", getpid(), test->client.gpu_id), "0") == 1);
+	/* A kernel that fills the device, stopped half way so that the files can follow. */
+	CLIENT_CHECK(client_queue_update(&test->queue, 0) == 0);
+	CLIENT_CHECK(becomes(PROC("%d/stats_%u/cu_occupancy", getpid(), test->client.gpu_id), "0", 1));
+	client_submit(&test->queue, &packet);
+	CLIENT_CHECK(client_queue_update(&test->queue, 100) == 0);
+	CLIENT_CHECK(client_wait(signal));
+#undef PROC
+	client_result("proc", true);
+}
+
+int main(int argc, char **argv)
 {
 	struct test test = { 0 };
 
+	(void)argv;
 	client_open(&test.client);
 	client_queue_create(&test.client, &test.queue, 256);
 	test.count = client_kernel(&test.client, CLIENT_KERNEL_COUNT);
@@ -348,6 +431,11 @@ int main(void)
 	test.counts = client_alloc(&test.client, SLOW_GROUPS * sizeof(uint32_t), KFD_IOC_ALLOC_MEM_FLAGS_VRAM);
 	test.kernarg = client_alloc(&test.client, 4096, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
 	test_version(&test);
+	/* With an argument: nobody else is on the node. */
+	if (argc > 1) {
+		test_debugfs(&test);
+		test_proc(&test);
+	}
 	test_kernel(&test);
 	test_barrier_bit(&test);
 	test_dependencies(&test);
