@@ -121,7 +121,7 @@ static void daemon_listen(struct daemon *daemon, const struct daemon_connection 
 {
 	uint32_t number;
 
-	if (!daemon->seccomp || fd < 0 || gp_seccomp_add(daemon->seccomp, fd, &number) < 0) {
+	if (!daemon->seccomp || fd < 0 || gp_seccomp_add(daemon->seccomp, fd, connection->fd, &number) < 0) {
 		gp_control_send(connection->fd, "error this is no listener, or there are too many\n", -1);
 		if (fd >= 0)
 			close(fd);
@@ -134,10 +134,15 @@ static void daemon_listen(struct daemon *daemon, const struct daemon_connection 
 static void daemon_command(struct daemon *daemon, struct daemon_connection *connection, const char *command, int fd)
 {
 	char text[GP_CONTROL_TEXT_SIZE];
+	int pid;
 
 	daemon_describe(daemon, text, sizeof(text));
 	if (!strcmp(command, "listen\n")) {
 		daemon_listen(daemon, connection, text, fd);
+		return;
+	}
+	if (daemon->seccomp && sscanf(command, "memory %d", &pid) == 1) {
+		gp_seccomp_lent_take(daemon->seccomp, pid, fd);
 		return;
 	}
 	if (fd >= 0)
@@ -174,6 +179,8 @@ static void daemon_connection_serve(struct daemon *daemon, uint32_t index)
 		return;
 	if (gp_control_receive(connection->fd, text, sizeof(text), &fd) < 0) {
 		daemon->joined_count -= connection->joined;
+		if (daemon->seccomp)
+			gp_seccomp_lender_gone(daemon->seccomp, connection->fd);
 		close(connection->fd);
 		connection->fd = -1;
 		return;

@@ -62,21 +62,3 @@ void gp_environment_set(const char *text)
 			file, value);
 	}
 }
-
-/* Yama keeps even a process of the same user from reading the command's memory, which is how a path gets to vgpud. */
-void gp_environment_check_yama(void)
-{
-	FILE *stream = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-	int scope = 0;
-
-	if (!stream)
-		return;
-	if (fscanf(stream, "%d", &scope) != 1)
-		scope = 0;
-	fclose(stream);
-	if (scope == 1 && geteuid() != 0)
-		fprintf(stderr, "vgpu: kernel.yama.ptrace_scope is 1: the command itself sees the device, processes it "
-				"forks do not (0 lets them)\n");
-	if (scope > 1 && geteuid() != 0)
-		fprintf(stderr, "vgpu: kernel.yama.ptrace_scope is %d: the command will see no device\n", scope);
-}

@@ -4,6 +4,5 @@
 #define GP_VGPU_ENVIRONMENT_H
 
 void gp_environment_set(const char *text); /* vgpud's description of the node */
-void gp_environment_check_yama(void);      /* warns where the seccomp front end cannot read the command */
 
 #endif

@@ -85,10 +85,11 @@ static int seccomp_copy_result(const struct gp_seccomp_ask *ask, ssize_t done, s
 	if (done >= 0 || errno != EPERM)
 		return -EFAULT;
 	if (!seccomp->said_denied)
-		gp_vnode_log(seccomp->node, 0,
-			     "the memory of process %d cannot be read (%s): it made itself undumpable, or Yama "
-			     "(kernel.yama.ptrace_scope) allows it for the command itself only, not for what it forks",
-			     ask->thread, strerror(EPERM));
+		gp_vnode_log(
+			seccomp->node, 0,
+			"the memory of process %d cannot be read (%s): it made itself undumpable, or it has left its "
+			"`vgpu run` where Yama (kernel.yama.ptrace_scope) lets only ancestors read it",
+			ask->thread, strerror(EPERM));
 	seccomp->said_denied = true;
 	return -EPERM;
 }
@@ -96,20 +97,26 @@ static int seccomp_copy_result(const struct gp_seccomp_ask *ask, ssize_t done, s
 int gp_seccomp_read(const struct gp_seccomp_ask *ask, uint64_t address, void *ret_data, size_t size)
 {
 	struct iovec local = { ret_data, size }, remote = { (void *)(uintptr_t)address, size };
+	int fd = ask->seccomp->lending ? gp_seccomp_lent_fd(ask->seccomp, ask->thread) : -1;
 
+	if (fd >= 0)
+		return seccomp_copy_result(ask, pread(fd, ret_data, size, (off_t)address), size);
 	return seccomp_copy_result(ask, process_vm_readv(ask->thread, &local, 1, &remote, 1, 0), size);
 }
 
 int gp_seccomp_write(const struct gp_seccomp_ask *ask, uint64_t address, const void *data, size_t size)
 {
 	struct iovec local = { (void *)(uintptr_t)data, size }, remote = { (void *)(uintptr_t)address, size };
+	int fd = ask->seccomp->lending ? gp_seccomp_lent_fd(ask->seccomp, ask->thread) : -1;
 
+	if (fd >= 0)
+		return seccomp_copy_result(ask, pwrite(fd, data, size, (off_t)address), size);
 	return seccomp_copy_result(ask, process_vm_writev(ask->thread, &local, 1, &remote, 1, 0), size);
 }
 
 /* Processes. */
 
-static pid_t seccomp_thread_group(pid_t thread)
+pid_t gp_seccomp_thread_group(pid_t thread)
 {
 	char path[64], line[256];
 	pid_t group = thread;
@@ -130,11 +137,18 @@ int gp_seccomp_process(struct gp_seccomp *seccomp, pid_t thread, struct gp_vproc
 {
 	struct gp_vproc *process;
 	char path[64];
-	int r = gp_vproc_open(seccomp->node, seccomp_thread_group(thread), &process);
+	int r = gp_vproc_open(seccomp->node, gp_seccomp_thread_group(thread), &process);
 
 	if (r < 0)
 		return r;
-	if (process->memory < 0) {
+	if (process->memory >= 0 || gp_seccomp_is_sharing(process->pid)) {
+		*ret_process = process;
+		return 0;
+	}
+	if (seccomp->lending) {
+		process->memory = fcntl(gp_seccomp_lent_fd(seccomp, thread), F_DUPFD_CLOEXEC, 0);
+		process->lent = process->memory >= 0;
+	} else {
 		snprintf(path, sizeof(path), "/proc/%d/mem", process->pid);
 		process->memory = open(path, O_RDONLY | O_CLOEXEC);
 	}
@@ -293,21 +307,21 @@ static void seccomp_ioctl(const struct gp_seccomp_ask *ask)
 
 /* Listeners. */
 
-static void seccomp_notification(struct gp_seccomp *seccomp, uint32_t number)
+static struct gp_seccomp_ask seccomp_ask(struct gp_seccomp *seccomp, uint32_t number,
+					 const struct seccomp_notif *notification)
 {
-	const struct seccomp_notif *notification = seccomp->notification;
-	struct gp_seccomp_ask ask = { .seccomp = seccomp,
-				      .listener = number,
-				      .id = notification->id,
-				      .thread = (pid_t)notification->pid,
-				      .nr = notification->data.nr,
-				      .args = notification->data.args };
+	return (struct gp_seccomp_ask){ .seccomp = seccomp,
+					.listener = number,
+					.id = notification->id,
+					.thread = (pid_t)notification->pid,
+					.nr = notification->data.nr,
+					.args = notification->data.args };
+}
 
-	/* A process outside our pid namespace has no number here. */
-	if (!ask.thread) {
-		gp_seccomp_pass(&ask);
-		return;
-	}
+void gp_seccomp_dispatch(struct gp_seccomp *seccomp, uint32_t number, const struct seccomp_notif *notification)
+{
+	struct gp_seccomp_ask ask = seccomp_ask(seccomp, number, notification);
+
 	seccomp_notice_exec(seccomp, ask.thread);
 	if (ask.nr == SYS_ioctl) {
 		seccomp_ioctl(&ask);
@@ -319,6 +333,17 @@ static void seccomp_notification(struct gp_seccomp *seccomp, uint32_t number)
 			return;
 		}
 	gp_seccomp_pass(&ask);
+}
+
+static void seccomp_notification(struct gp_seccomp *seccomp, uint32_t number)
+{
+	struct gp_seccomp_ask ask = seccomp_ask(seccomp, number, seccomp->notification);
+
+	/* A process outside our pid namespace has no number here. */
+	if (!ask.thread)
+		gp_seccomp_pass(&ask);
+	else if (!seccomp->lending || gp_seccomp_lent_is_ready(&ask))
+		gp_seccomp_dispatch(seccomp, number, seccomp->notification);
 }
 
 void gp_seccomp_serve(struct gp_seccomp *seccomp, uint32_t number)
@@ -334,7 +359,7 @@ void gp_seccomp_serve(struct gp_seccomp *seccomp, uint32_t number)
 		if (!(ready.revents & POLLIN)) {
 			/* The last process under this filter has ended. */
 			close(listener->fd);
-			*listener = (struct gp_seccomp_listener){ .fd = -1 };
+			*listener = (struct gp_seccomp_listener){ .fd = -1, .lender = -1 };
 			seccomp->listener_count--;
 			return;
 		}
@@ -344,7 +369,7 @@ void gp_seccomp_serve(struct gp_seccomp *seccomp, uint32_t number)
 	}
 }
 
-int gp_seccomp_add(struct gp_seccomp *seccomp, int fd, uint32_t *ret_number)
+int gp_seccomp_add(struct gp_seccomp *seccomp, int fd, int lender, uint32_t *ret_number)
 {
 	char path[64], link[64] = "";
 
@@ -355,7 +380,7 @@ int gp_seccomp_add(struct gp_seccomp *seccomp, int fd, uint32_t *ret_number)
 	ioctl(fd, SECCOMP_SET_FLAGS, SECCOMP_FLAG_SYNC_UP);
 	for (uint32_t i = 0; i < GP_SECCOMP_LISTENER_MAX; i++)
 		if (seccomp->listeners[i].fd < 0) {
-			seccomp->listeners[i] = (struct gp_seccomp_listener){ fd, ++seccomp->generation };
+			seccomp->listeners[i] = (struct gp_seccomp_listener){ fd, ++seccomp->generation, lender };
 			seccomp->listener_count++;
 			*ret_number = i;
 			return 0;
@@ -393,8 +418,11 @@ int gp_seccomp_create(struct gp_vnode *node, struct gp_store *store, struct gp_s
 	}
 	seccomp->node = node;
 	seccomp->store = store;
+	seccomp->lending = gp_seccomp_lent_is_needed();
 	for (uint32_t i = 0; i < GP_SECCOMP_LISTENER_MAX; i++)
-		seccomp->listeners[i].fd = -1;
+		seccomp->listeners[i].fd = seccomp->listeners[i].lender = -1;
+	for (uint32_t i = 0; i < GP_SECCOMP_LENT_MAX; i++)
+		seccomp->lent[i].fd = -1;
 	node->complete = seccomp_complete;
 	seccomp_only = seccomp;
 	*ret_seccomp = seccomp;
@@ -414,6 +442,7 @@ void gp_seccomp_destroy(struct gp_seccomp *seccomp)
 	for (uint32_t i = 0; i < GP_SECCOMP_LISTENER_MAX; i++)
 		if (seccomp->listeners[i].fd >= 0)
 			close(seccomp->listeners[i].fd);
+	gp_seccomp_lent_fini(seccomp);
 	gp_seccomp_files_fini(&seccomp->files);
 	free(seccomp->notification);
 	free(seccomp);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 #include "vgpu/live.h"
 #include "vgpu/memory.h"
 
@@ -19,6 +20,8 @@ int gp_client_read(struct gp_vproc *process, uint64_t address, void *ret_data, s
 	struct iovec local = { ret_data, size }, remote = { (void *)(uintptr_t)address, size };
 
 	process->node->counters.process_vm++;
+	if (process->lent)
+		return pread(process->memory, ret_data, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
 	return process_vm_readv(process->pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
 }
 
@@ -27,6 +30,8 @@ int gp_client_write(struct gp_vproc *process, uint64_t address, const void *data
 	struct iovec local = { (void *)(uintptr_t)data, size }, remote = { (void *)(uintptr_t)address, size };
 
 	process->node->counters.process_vm++;
+	if (process->lent)
+		return pwrite(process->memory, data, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
 	return process_vm_writev(process->pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
 }
 

@@ -177,6 +177,7 @@ struct gp_vproc {
 	pid_t pid;
 	int pidfd;
 	int memory;      /* /proc/PID/mem, which stays that of the program before an exec; -1: not looked at */
+	bool lent;       /* its memory is reached through that only */
 	uint64_t serial; /* of all processes of this node, from 1: a pid comes again, this does not */
 	uint32_t slot, open_count;
 	struct gp_vproc_device devices[GP_VNODE_GPU_MAX];

@@ -272,6 +272,7 @@ static int run_join(const struct run_options *options, char *ret_text, size_t te
 struct run_node {
 	char text[GP_CONTROL_TEXT_SIZE]; /* vgpud's description */
 	int connection, namespace;
+	int started; /* ends when the command has begun, or could not */
 	pid_t vgpud;
 	bool seccomp;
 };
@@ -302,7 +303,6 @@ static void run_child(const struct run_options *options, char **command, const s
 		fprintf(stderr, "vgpu: the folder %s is not there inside the node: %s\n", directory, strerror(errno));
 	gp_environment_set(node->text);
 	if (node->seccomp) {
-		gp_environment_check_yama();
 		if (gp_seccomp_enter(node->connection, node->vgpud, &error) < 0)
 			run_refuse(&error);
 	}
@@ -312,13 +312,18 @@ static void run_child(const struct run_options *options, char **command, const s
 }
 
 /* Until the command ends, or vgpud does: then nothing would ever wake a command that spins on ring memory. */
-static int run_watch(pid_t child, int daemon, int signals, const char *name)
+static int run_watch(pid_t child, int daemon, int signals, const struct run_node *node, const char *name)
 {
 	int child_fd = (int)syscall(SYS_pidfd_open, child, 0), status;
-	struct pollfd fds[] = { { child_fd, POLLIN, 0 }, { daemon, POLLIN, 0 }, { signals, POLLIN, 0 } };
+	/* The connection is the child's until it has become the command. */
+	struct pollfd fds[] = { { child_fd, POLLIN, 0 },
+				{ daemon, POLLIN, 0 },
+				{ signals, POLLIN, 0 },
+				{ node->started, POLLIN, 0 },
+				{ -1, POLLIN, 0 } };
 
 	for (;;) {
-		if (poll(fds, 3, -1) < 0 && errno != EINTR)
+		if (poll(fds, 5, -1) < 0 && errno != EINTR)
 			break;
 		if (fds[0].revents)
 			break;
@@ -334,6 +339,12 @@ static int run_watch(pid_t child, int daemon, int signals, const char *name)
 			if (read(signals, &info, sizeof(info)) == sizeof(info))
 				kill(-child, (int)info.ssi_signo);
 		}
+		if (fds[3].revents) {
+			fds[3].fd = -1;
+			fds[4].fd = node->seccomp ? node->connection : -1;
+		} else if (fds[4].revents && gp_seccomp_lend(node->connection) < 0) {
+			fds[4].fd = -1;
+		}
 	}
 	waitpid(child, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -342,7 +353,7 @@ static int run_watch(pid_t child, int daemon, int signals, const char *name)
 static int run_run(const struct run_options *options, char **command)
 {
 	struct run_node node = { .namespace = -1 };
-	int daemon, signals;
+	int daemon, signals, started[2];
 	char value[32];
 	sigset_t set;
 	pid_t child;
@@ -367,9 +378,13 @@ static int run_run(const struct run_options *options, char **command)
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signals = signalfd(-1, &set, SFD_CLOEXEC);
+	if (pipe2(started, O_CLOEXEC) < 0)
+		started[0] = started[1] = -1;
+	node.started = started[0];
 	child = fork();
 	if (child == 0)
 		run_child(options, command, &node);
+	close(started[1]);
 	if (child < 0) {
 		fprintf(stderr, "vgpu: cannot fork: %s\n", strerror(errno));
 		return RUN_FAILED;
@@ -379,7 +394,7 @@ static int run_run(const struct run_options *options, char **command)
 		signal(SIGTTOU, SIG_IGN);
 		tcsetpgrp(STDIN_FILENO, child);
 	}
-	return run_watch(child, daemon, signals, options->name);
+	return run_watch(child, daemon, signals, &node, options->name);
 }
 
 /* ls, stop, start. */

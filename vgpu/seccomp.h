@@ -11,6 +11,7 @@
 
 #define GP_SECCOMP_LISTENER_MAX 1024u
 #define GP_SECCOMP_TRACED_MAX   64u
+#define GP_SECCOMP_LENT_MAX     256u
 
 /* An ioctl under way: from its notification to its answer. */
 struct gp_seccomp_pending {
@@ -28,7 +29,16 @@ struct gp_seccomp_pending {
 struct gp_seccomp_listener {
 	int fd; /* -1: free */
 	uint64_t generation;
+	int lender; /* the control connection of its `vgpu run`; -1: gone */
 };
+
+/* /proc/PID/mem of a process, lent by its `vgpu run` (seccomp_lent.c). */
+struct gp_seccomp_lent {
+	pid_t pid; /* 0: free */
+	int fd;    /* -1: not there yet, or refused */
+	bool asked;
+};
+struct gp_seccomp_postponed;
 
 /* Whose waiting was last seen traced, and by whom: each is interrupted once for it. */
 struct gp_seccomp_traced {
@@ -46,7 +56,11 @@ struct gp_seccomp {
 	struct gp_seccomp_pending *pending; /* answers that are outstanding */
 	struct seccomp_notif *notification; /* of the kernel's size, which may be larger than the header's */
 	size_t notification_size;
-	bool said_denied; /* the sentence about memory that cannot be read: once */
+	bool lending; /* the memory of clients is read through what is lent, never directly */
+	struct gp_seccomp_lent lent[GP_SECCOMP_LENT_MAX];
+	uint32_t lent_next;
+	struct gp_seccomp_postponed *postponed; /* calls that wait for it, in their order */
+	bool said_denied;                       /* the sentence about memory that cannot be read: once */
 };
 
 /* One notification, while it is decided. */
@@ -69,6 +83,18 @@ int gp_seccomp_read(const struct gp_seccomp_ask *ask, uint64_t address, void *re
 int gp_seccomp_write(const struct gp_seccomp_ask *ask, uint64_t address, const void *data, size_t size);
 /* The process of that thread, made known if it is not, and counted as one more open. */
 int gp_seccomp_process(struct gp_seccomp *seccomp, pid_t thread, struct gp_vproc **ret_process);
+
+pid_t gp_seccomp_thread_group(pid_t thread);
+void gp_seccomp_dispatch(struct gp_seccomp *seccomp, uint32_t number, const struct seccomp_notif *notification);
+
+/* seccomp_lent.c */
+bool gp_seccomp_lent_is_needed(void);
+/* Whether the call can be decided now; otherwise it has been put off. Of the notification just received. */
+bool gp_seccomp_lent_is_ready(const struct gp_seccomp_ask *ask);
+/* Between vfork and exec a process uses its parent's memory: what is opened then is not its own afterwards. */
+bool gp_seccomp_is_sharing(pid_t pid);
+int gp_seccomp_lent_fd(struct gp_seccomp *seccomp, pid_t thread); /* -1: none */
+void gp_seccomp_lent_fini(struct gp_seccomp *seccomp);
 
 /* seccomp_path.c */
 void gp_seccomp_path(const struct gp_seccomp_ask *ask, const struct gp_seccomp_call *call);

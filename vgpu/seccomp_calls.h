@@ -35,5 +35,8 @@ extern const size_t gp_seccomp_call_count;
 /* Puts the calling process, which will become the command, under the filter; hands its listener to vgpud through the
  * control connection; returns when vgpud has taken it. Cannot be undone: after a failure the caller exits. */
 int gp_seccomp_enter(int connection, int vgpud, struct gp_error *error);
+/* In the process that watches the command: answers vgpud's next request on the connection, which is for the memory of
+ * one of the command's processes. Negative: there will be no more. */
+int gp_seccomp_lend(int connection);
 
 #endif

@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -142,7 +143,8 @@ int gp_seccomp_enter(int connection, int vgpud, struct gp_error *error)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return gp_error_set(error, -errno, "cannot give up new privileges: %s", strerror(errno));
-	/* Where Yama restricts tracing; elsewhere refused, and not needed. */
+	/* Where Yama restricts tracing, for this process if not for those it forks; elsewhere refused, and not needed.
+	 */
 	prctl(PR_SET_PTRACER, (unsigned long)vgpud, 0, 0, 0);
 	listener = filter_install(error);
 	if (listener < 0)
@@ -156,4 +158,24 @@ int gp_seccomp_enter(int connection, int vgpud, struct gp_error *error)
 	if (strncmp(text, "ok ", 3) != 0)
 		return gp_error_set(error, -EPERM, "vgpud does not take the listener: %.400s", text);
 	return 0;
+}
+
+int gp_seccomp_lend(int connection)
+{
+	char text[GP_CONTROL_TEXT_SIZE], path[64];
+	int other = -1, memory = -1, pid, r = gp_control_receive(connection, text, sizeof(text), &other);
+
+	if (other >= 0)
+		close(other);
+	if (r < 0)
+		return r;
+	if (sscanf(text, "memory %d", &pid) != 1)
+		return -EPROTO;
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	memory = open(path, O_RDWR | O_CLOEXEC);
+	snprintf(text, sizeof(text), "memory %d\n", pid);
+	r = gp_control_send(connection, text, memory);
+	if (memory >= 0)
+		close(memory);
+	return r;
 }

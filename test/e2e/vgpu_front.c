@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a front end owes its clients: names, descriptors, threads, signals, exec; and that a client which means harm
- * harms only itself. Run inside `vgpu run`: vgpu-front VGPU. "vgpu-front executed FD OLD-ID" is what it runs itself as,
- * after an exec; "vgpu-front orphan FILE" waits for an event that never comes and writes how the wait ended into FILE.
+ * harms only itself. Run inside `vgpu run`: vgpu-front VGPU [lent]. "vgpu-front executed FD OLD-ID" is what it runs
+ * itself as, after an exec; "vgpu-front orphan FILE" waits for an event that never comes and writes how the wait ended
+ * into FILE.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,13 +233,15 @@ int front_event_end(const struct client *client, uint32_t id)
 /* What the program before an exec had is gone; its descriptors, where they are kept, are nobody's. */
 static int executed(int fd, uint32_t id)
 {
-	struct client client = { .kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC) };
+	struct client client;
 	char path[128];
-	int r = front_version(client.kfd) == 0 ? 0 : 1;
+	int r = 0;
 
+	/* With an answer beyond the argument itself: it must arrive in this program's memory. */
+	client_open(&client);
 	/* FUSE knows an open file by its process, which is the same as before. */
 	r |= fd < 0 || front_version(fd) == -EBADF ? 0 : 2;
-	r |= fd < 0 || front_event_make(&client) == id ? 0 : 4;
+	r |= fd < 0 ? !front_event_make(&client) : front_event_make(&client) == id ? 0 : 4;
 	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues", getpid());
 	r |= fd < 0 || (front_entries(path) == 0 && !access(path, F_OK)) ? 0 : 8;
 	return r;
@@ -265,6 +271,25 @@ static void test_exec(bool seccomp)
 		printf("# after the exec: 0x%x\n", (unsigned int)status);
 	CLIENT_CHECK(status == 0);
 	client_result("exec", true);
+}
+
+/* A child that still uses its parent's memory opens files, and then becomes another program. */
+static void test_spawn(void)
+{
+	char name[] = "vgpu-front", role[] = "executed", fd[] = "-1", id[] = "0";
+	char *const arguments[] = { name, role, fd, id, NULL };
+	posix_spawn_file_actions_t actions;
+	pid_t child = -1;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 50, "/sys/class/kfd/kfd/topology/generation_id", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, 51, "/dev/kfd", O_RDWR, 0);
+	for (uint32_t i = 0; i < 5u; i++) {
+		CLIENT_CHECK(posix_spawn(&child, "/proc/self/exe", &actions, NULL, arguments, environ) == 0);
+		CLIENT_CHECK(child_status(child) == 0);
+	}
+	posix_spawn_file_actions_destroy(&actions);
+	client_result("spawn", true);
 }
 
 static volatile sig_atomic_t signal_count;
@@ -430,6 +455,24 @@ static int stranger(const char *name, const char *command)
 	return 0;
 }
 
+/* Runs a command that may not read the memory of other processes, as on a host that restricts it. */
+static int denied(char **command)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		return 1;
+	execv(command[0], command);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct client client;
@@ -440,6 +483,8 @@ int main(int argc, char **argv)
 		return executed(atoi(argv[2]), (uint32_t)atoi(argv[3]));
 	if (argc == 3 && !strcmp(argv[1], "orphan"))
 		return orphan(argv[2]);
+	if (argc > 2 && !strcmp(argv[1], "denied"))
+		return denied(argv + 2);
 	if (argc == 2 && !strcmp(argv[1], "undumpable")) {
 		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 		return front_opens(AT_FDCWD, "/dev/null", O_RDWR) == 0 &&
@@ -456,6 +501,7 @@ int main(int argc, char **argv)
 	client_open(&client);
 	test_descriptors(&client);
 	test_exec(seccomp);
+	test_spawn();
 	test_proc(&client);
 	test_signals(&client);
 	test_tracer(&client);
@@ -463,6 +509,6 @@ int main(int argc, char **argv)
 	front_test_many(argc > 1 ? argv[1] : "vgpu");
 	front_test_path_race();
 	front_test_fd_race(&client);
-	front_test_bad_memory(&client);
+	front_test_bad_memory(&client, argc > 2 && !strcmp(argv[2], "lent"));
 	return client_done();
 }

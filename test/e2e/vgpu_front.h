@@ -17,6 +17,6 @@ void front_test_threads(struct client *client);
 void front_test_many(const char *vgpu);
 void front_test_path_race(void);
 void front_test_fd_race(struct client *client);
-void front_test_bad_memory(struct client *client);
+void front_test_bad_memory(struct client *client, bool lent);
 
 #endif
