@@ -28,6 +28,7 @@
 #define SECCOMP_SET_FLAGS    _IOW(SECCOMP_IOC_MAGIC, 4, uint64_t)
 #define SECCOMP_FLAG_SYNC_UP (1ull << 0)
 
+static const struct gp_seccomp_ask *seccomp_current; /* the ioctl being decided; NULL: none */
 static struct gp_seccomp *seccomp_only; /* for the answers that come later: there is one front end per process */
 
 static int seccomp_fd(const struct gp_seccomp_ask *ask)
@@ -247,6 +248,20 @@ static int seccomp_call_read(const struct gp_seccomp_ask *ask, struct gp_vcall *
 	return gp_seccomp_read(ask, ask->args[2], call->arg, call->arg_size) < 0 ? -EFAULT : 0;
 }
 
+static int seccomp_install_fd(struct gp_vnode *node, struct gp_vcall *call, int fd)
+{
+	struct seccomp_notif_addfd add = { .srcfd = (uint32_t)fd };
+	int r;
+
+	(void)node;
+	(void)call;
+	if (!seccomp_current)
+		return -EOPNOTSUPP;
+	add.id = seccomp_current->id;
+	r = ioctl(seccomp_fd(seccomp_current), SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+	return r < 0 ? -errno : r;
+}
+
 /* Decides the call and answers it, or keeps what the answer will need. Both objects are gone or kept afterwards. */
 static void seccomp_call(const struct gp_seccomp_ask *ask, enum gp_vfile kind, struct gp_vcall *call,
 			 struct gp_seccomp_pending *pending)
@@ -262,7 +277,9 @@ static void seccomp_call(const struct gp_seccomp_ask *ask, enum gp_vfile kind, s
 						.thread = ask->thread,
 						.status = -1 };
 	call->token = pending->token;
+	seccomp_current = ask;
 	r = gp_vcall_ioctl(&call, kind);
+	seccomp_current = NULL;
 	if (!call) {
 		pending->next = seccomp->pending;
 		seccomp->pending = pending;
@@ -424,6 +441,7 @@ int gp_seccomp_create(struct gp_vnode *node, struct gp_store *store, struct gp_s
 	for (uint32_t i = 0; i < GP_SECCOMP_LENT_MAX; i++)
 		seccomp->lent[i].fd = -1;
 	node->complete = seccomp_complete;
+	node->install_fd = seccomp_install_fd;
 	seccomp_only = seccomp;
 	*ret_seccomp = seccomp;
 	return 0;

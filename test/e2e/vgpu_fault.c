@@ -261,6 +261,54 @@ static void test_reset(struct test *test)
 	client_result("reset", true);
 }
 
+/* What came so far on the descriptor of the management events, in whole. */
+static void smi_read(int fd, char *ret_text, size_t size)
+{
+	size_t used = 0;
+	ssize_t got;
+
+	for (uint32_t i = 0; i < 20u; i++) {
+		while (used < size - 1u && (got = read(fd, ret_text + used, size - 1u - used)) > 0)
+			used += (size_t)got;
+		client_sleep_ms(5);
+	}
+	ret_text[used] = 0;
+}
+
+/* Events of the management interface: lines of those that were asked for, on a descriptor of one's own. Through FUSE no
+ * descriptor can be handed out, and that is said. */
+static void test_smi(struct test *test)
+{
+	struct kfd_ioctl_smi_events_args args = { .gpuid = test->client.gpu_id };
+	uint64_t mask = 1u << 0 | 1u << 2 | 1u << 3 | 1u << 8; /* fault, before and after a reset, eviction */
+	struct client_queue queue;
+	char text[2048], line[64];
+	int r = client_ioctl(&test->client, AMDKFD_IOC_SMI_EVENTS, &args), fd = (int)args.anon_fd;
+
+	if (access("/dev/.vgpu", F_OK) == 0) {
+		CLIENT_CHECK(r == -EOPNOTSUPP);
+		client_result("no management events through FUSE", true);
+		return;
+	}
+	CLIENT_CHECK(r == 0 && read(fd, text, sizeof(text)) < 0 && errno == EAGAIN);
+	client_queue_create(&test->client, &queue, 64);
+	CLIENT_CHECK(fault(test, "vm", &queue) == 0);
+	smi_read(fd, text, sizeof(text));
+	CLIENT_CHECK(!*text); /* nothing was asked for */
+	CLIENT_CHECK(write(fd, &mask, sizeof(mask)) == sizeof(mask));
+	CLIENT_CHECK(fault(test, "vm", &queue) == 0);
+	smi_read(fd, text, sizeof(text));
+	snprintf(line, sizeof(line), "1 %x:vgpu-fault\n", (unsigned int)getpid());
+	CLIENT_CHECK(!strcmp(text, line));
+	CLIENT_CHECK(fault(test, "reset=0", NULL) == 0);
+	smi_read(fd, text, sizeof(text));
+	snprintf(line, sizeof(line), " -%d %x 3\n", getpid(), test->client.gpu_id);
+	CLIENT_CHECK(!strncmp(text, "3 ", 2) && strstr(text, "\n9 ") && strstr(text, line) && strstr(text, "\n4 "));
+	args.gpuid = 1;
+	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_SMI_EVENTS, &args) == -EINVAL);
+	client_result("management events", true);
+}
+
 /* Slowed down a thousand times, 20 us are 20 ms: by the GPU's own counter. */
 static void test_slow(struct test *test)
 {
@@ -350,6 +398,7 @@ static const struct {
 	{ "timeout", test_timeout },
 	{ "timeout-destroy", test_timeout_destroy },
 	{ "reset", test_reset },
+	{ "smi", test_smi },
 	{ "slow", test_slow },
 	{ "halts", test_halts },
 	{ "lives", test_lives },
