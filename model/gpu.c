@@ -190,6 +190,8 @@ void gpu_settle(struct gp_gpu *gpu)
 			gpu_copy_step(gpu);
 		} else if (gpu->context_marked) {
 			gpu_context_step(gpu);
+		} else if (gpu->draining && gpu_list_empty(&gpu->running)) {
+			gpu_drain_over(gpu);
 		} else {
 			break;
 		}

@@ -30,6 +30,7 @@ struct gp_gpu_config {
 	uint64_t gate_cost_ns; /* one transaction end to end, close or open alike; 0: from the description and the bytes
 				  resident */
 	bool rptr_at_fetch;    /* the read counter moves at fetch instead of at completion */
+	bool drains; /* cpsch without context save: what runs is not set aside but runs to its workgroups' ends first */
 	bool hang_halts; /* cpsch: a close that hangs holds the whole device, and all transactions behind it, until a
 			    reset */
 };

@@ -252,6 +252,8 @@ struct gp_gpu {
 	/* Transactions, runlist, slices. */
 	enum gpu_halt halt;
 	uint64_t halt_begin_ns, transaction_begin_ns;
+	bool draining,
+		slice_drains; /* nothing starts until nothing runs; then the transaction, or the slice, goes on */
 	struct gpu_timer transaction, slice;
 	struct gpu_transaction *transaction_first, *transaction_last;
 	struct gpu_queue **runlist, **mapped;
@@ -344,6 +346,8 @@ void gpu_halt_begin(struct gp_gpu *gpu, enum gpu_halt halt);
 void gpu_halt_end(struct gp_gpu *gpu);
 int gpu_transaction_update(struct gp_gpu *gpu); /* a queue came or went */
 void gpu_transaction_next(struct gp_gpu *gpu);
+bool gpu_drain(struct gp_gpu *gpu);      /* true: something runs that cannot be set aside, and is waited for */
+void gpu_drain_over(struct gp_gpu *gpu); /* nothing runs any more */
 void gpu_transaction_expire(struct gp_gpu *gpu);
 void gpu_transaction_forget(struct gp_gpu *gpu);
 

@@ -60,6 +60,7 @@ int gp_gpu_reset(struct gp_gpu *gpu, uint64_t now_ns)
 	if (gpu->halt != GPU_RUNNING)
 		gpu_emit(gpu, GP_GPU_EVENT_RUN, NULL, NULL, gpu->now_ns - gpu->halt_begin_ns, 0);
 	gpu->halt = GPU_RUNNING;
+	gpu->draining = gpu->slice_drains = false;
 	if (gpu->oversubscribed)
 		gpu_emit(gpu, GP_GPU_EVENT_OVERSUBSCRIBED, NULL, NULL, 0, 0);
 	gpu->oversubscribed = false;

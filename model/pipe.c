@@ -233,7 +233,7 @@ void gpu_pipe_step(struct gpu_pipe *pipe)
 	enum pipe_head head;
 
 	/* While a packet is being read or a change of queues is under way nothing is decided. */
-	if (gpu->halt != GPU_RUNNING || pipe->timer.heap_index != GPU_NOWHERE)
+	if (gpu->halt != GPU_RUNNING || gpu->draining || pipe->timer.heap_index != GPU_NOWHERE)
 		return;
 	head = pipe->current ? pipe_head(pipe->current) : PIPE_EMPTY;
 	next = pipe_choose(pipe, head);

@@ -257,6 +257,10 @@ void gpu_runlist_slice_end(struct gp_gpu *gpu)
 		gpu_timer_arm(gpu, &gpu->slice, gpu->slice_end_ns);
 		return;
 	}
+	if (gpu->draining || gpu_drain(gpu)) {
+		gpu->slice_drains = true;
+		return;
+	}
 	gpu_halt_begin(gpu, GPU_HALT_SLICE);
 	gpu->slice_index = (gpu->slice_index + 1u) % gpu->slice_count;
 	size += runlist_saved_size(gpu, gpu->slices[gpu->slice_index]);

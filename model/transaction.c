@@ -33,6 +33,29 @@ void gpu_halt_end(struct gp_gpu *gpu)
 	gpu_runlist_resume(gpu);
 }
 
+bool gpu_drain(struct gp_gpu *gpu)
+{
+	if (!gpu->config.drains || gpu->scheduler != GP_SCHEDULER_CPSCH || gpu_list_empty(&gpu->running))
+		return false;
+	gpu->draining = true;
+	for (uint32_t i = 0; i < gpu->pipe_count; i++)
+		gpu_pipe_reset(&gpu->pipes[i]);
+	return true;
+}
+
+void gpu_drain_over(struct gp_gpu *gpu)
+{
+	bool slice = gpu->slice_drains;
+
+	gpu->draining = gpu->slice_drains = false;
+	if (slice)
+		gpu_runlist_slice_end(gpu);
+	if (gpu->halt == GPU_RUNNING)
+		gpu_transaction_next(gpu);
+	for (uint32_t i = 0; i < gpu->pipe_count; i++)
+		gpu_pipe_mark(&gpu->pipes[i]);
+}
+
 static void transaction_push(struct gp_gpu *gpu, struct gpu_transaction *transaction)
 {
 	if (gpu->transaction_last)
@@ -284,7 +307,7 @@ void gpu_transaction_next(struct gp_gpu *gpu)
 {
 	struct gpu_transaction *transaction;
 
-	if (gpu->transaction.heap_index != GPU_NOWHERE || gpu->halt != GPU_RUNNING)
+	if (gpu->transaction.heap_index != GPU_NOWHERE || gpu->halt != GPU_RUNNING || gpu->draining)
 		return;
 	while ((transaction = gpu->transaction_first)) {
 		if (transaction->mark)
@@ -300,7 +323,7 @@ void gpu_transaction_next(struct gp_gpu *gpu)
 		 * can. */
 		transaction_pop(gpu);
 	}
-	if (!transaction)
+	if (!transaction || gpu_drain(gpu))
 		return;
 	if (gpu->scheduler == GP_SCHEDULER_TSG) {
 		transaction_start_tsg(gpu, transaction);

@@ -101,7 +101,9 @@ static int node_apply_params(struct gp_vnode *node, struct gp_error *error)
 static int node_gpu_init(struct gp_vnode *node, uint32_t index, const char *device, struct gp_error *error)
 {
 	struct gp_vdev *gpu = &node->gpus[index];
-	struct gp_gpu_config config = { .desc = &node->desc, .hang_halts = true };
+	struct gp_gpu_config config = { .desc = &node->desc,
+					.hang_halts = true,
+					.drains = !node->params.values[GP_PARAM_CWSR_ENABLE] };
 	uint64_t begin = index * GP_BAR_VRAM_STEP;
 
 	*gpu = (struct gp_vdev){

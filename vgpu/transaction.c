@@ -24,9 +24,20 @@ static struct gp_vtransaction *transaction_create(struct gp_vdev *gpu, struct gp
 	return transaction;
 }
 
+/* Without context save a transaction waits for what runs, and that may never end: the driver then gives up. */
+static void transaction_limit(struct gp_vtransaction *transaction)
+{
+	struct gp_vnode *node = transaction->gpu->node;
+
+	if (!transaction->deadline_ns && !node->params.values[GP_PARAM_CWSR_ENABLE])
+		transaction->deadline_ns = node->now_ns + gp_params_timeout_ms(node) * 1000000ull * node->dilation;
+}
+
 static int transaction_add(struct gp_vtransaction *transaction, int r)
 {
 	struct gp_vnode *node = transaction->gpu->node;
+
+	transaction_limit(transaction);
 
 	if (r < 0) {
 		free(transaction);

@@ -418,11 +418,30 @@ static void test_proc(struct test *test)
 	client_result("proc", true);
 }
 
+/* Without context save (cwsr_enable=0) 0 % waits for the workgroups that run and keeps the others from starting: what
+ * began is finished when the answer comes, what did not begins after 100 %. */
+static void test_drain(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 1);
+	struct client_packet packet = client_dispatch(test->slow, kernarg_set(test, SLOW_GROUPS), signal);
+	uint64_t before;
+
+	CLIENT_CHECK(count_in("/sys/module/amdgpu/parameters/cwsr_enable", "0") == 1);
+	client_submit(&test->queue, &packet);
+	client_sleep_ms(3); /* the first round takes 5 ms */
+	CLIENT_CHECK(client_queue_update(&test->queue, 0) == 0);
+	before = client_sum(test->counts, SLOW_GROUPS);
+	client_sleep_ms(20);
+	CLIENT_CHECK(client_sum(test->counts, SLOW_GROUPS) == before && (before % 304u == 0 || before == SLOW_GROUPS));
+	CLIENT_CHECK(client_queue_update(&test->queue, 100) == 0);
+	CLIENT_CHECK(client_wait(signal) && each_is(test->counts, SLOW_GROUPS, 1));
+	client_result("without context save", true);
+}
+
 int main(int argc, char **argv)
 {
 	struct test test = { 0 };
 
-	(void)argv;
 	client_open(&test.client);
 	client_queue_create(&test.client, &test.queue, 256);
 	test.count = client_kernel(&test.client, CLIENT_KERNEL_COUNT);
@@ -431,6 +450,10 @@ int main(int argc, char **argv)
 	test.counts = client_alloc(&test.client, SLOW_GROUPS * sizeof(uint32_t), KFD_IOC_ALLOC_MEM_FLAGS_VRAM);
 	test.kernarg = client_alloc(&test.client, 4096, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
 	test_version(&test);
+	if (argc > 1 && !strcmp(argv[1], "drain")) {
+		test_drain(&test);
+		return client_done();
+	}
 	/* With an argument: nobody else is on the node. */
 	if (argc > 1) {
 		test_debugfs(&test);

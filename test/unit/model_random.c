@@ -264,7 +264,10 @@ static uint64_t play(const char *device, uint64_t seed, uint64_t gate_cost_ns, b
 	uint64_t hash;
 
 	assert_non_null(b);
-	fixture_open(&b->f, device, gate_cost_ns, strcmp(device, "h200") ? quick : NULL);
+	/* Every other one without context save. */
+	fixture_open_config(&b->f, device,
+			    (struct gp_gpu_config){ .gate_cost_ns = gate_cost_ns, .drains = seed % 2u == 0 },
+			    strcmp(device, "h200") ? quick : NULL);
 	gp_rng_init(&b->rng, seed);
 	b->jumps = jumps;
 	for (uint32_t i = 0; i < 4; i++)

@@ -300,6 +300,65 @@ static void test_hang_halts(void **state)
 	fixture_close(&f);
 }
 
+/* Without context save a close waits for the workgroups that run, nobody starts others meanwhile, and nothing is set
+ * aside; the rest comes when the gate opens. One that never ends is never closed, until a reset. */
+static void test_drain(void **state)
+{
+	struct gp_gpu_packet kernel = fixture_kernel(304 * 3, 10 * MS), forever = fixture_kernel(1, MS);
+	struct gp_gpu_config config = { .gate_cost_ns = 150 * US, .drains = true };
+	uint32_t queue, other;
+	struct fixture f;
+
+	(void)state;
+	fixture_open_config(&f, "mi300x", config, bare);
+	queue = fixture_queue(&f, fixture_process(&f), 0);
+	other = fixture_queue(&f, fixture_process(&f), 0);
+	fixture_run(&f, MS);
+	fixture_submit(&f, queue, &kernel, MS);
+	fixture_gate(&f, queue, false, 1, 5 * MS);
+	fixture_submit(&f, other, &kernel, 5 * MS);
+	fixture_run(&f, 12 * MS);
+	assert_int_equal(fixture_time(&f, GP_GPU_EVENT_TRANSACTION, UINT32_MAX, 0), 11 * MS + 1300 + 150 * US);
+	assert_int_equal(fixture_count(&f, GP_GPU_EVENT_STOP, queue), 0);
+	assert_int_equal(fixture_counters(&f, queue).workgroups_run, 304);
+	fixture_run(&f, 100 * MS);
+	assert_int_equal(fixture_counters(&f, queue).workgroups_run, 304);
+	assert_int_equal(fixture_find(&f, GP_GPU_EVENT_END, other, 0)->value, 304 * 3);
+	fixture_gate(&f, queue, true, 2, 100 * MS);
+	fixture_run(&f, 200 * MS);
+	assert_int_equal(fixture_find(&f, GP_GPU_EVENT_END, queue, 0)->value, 304 * 3);
+	assert_int_equal(gp_gpu_signal_add(f.gpu, 1, &forever.kernel.spin_signal), 0);
+	fixture_submit(&f, queue, &forever, 200 * MS);
+	fixture_gate(&f, other, false, 3, 210 * MS);
+	fixture_run(&f, S);
+	assert_int_equal(fixture_count(&f, GP_GPU_EVENT_TRANSACTION, UINT32_MAX), 2);
+	assert_int_equal(gp_gpu_reset(f.gpu, S), 0);
+	fixture_close(&f);
+}
+
+/* Oversubscribed, each slice ends when what runs in it has ended: all get through, each workgroup once. */
+static void test_drain_slices(void **state)
+{
+	struct gp_gpu_packet kernel = fixture_kernel(304 * 4, 7 * MS);
+	uint32_t queues[30];
+	struct fixture f;
+
+	(void)state;
+	fixture_open_config(&f, "mi300x", (struct gp_gpu_config){ .gate_cost_ns = 150 * US, .drains = true }, bare);
+	for (uint32_t i = 0; i < 30; i++)
+		queues[i] = fixture_queue(&f, fixture_process(&f), 0);
+	fixture_run(&f, MS);
+	for (uint32_t i = 0; i < 30; i++)
+		fixture_submit(&f, queues[i], &kernel, MS);
+	fixture_gate(&f, queues[3], false, 1, 30 * MS);
+	fixture_run(&f, 20 * S);
+	for (uint32_t i = 0; i < 30; i++) {
+		assert_int_equal(fixture_count(&f, GP_GPU_EVENT_STOP, queues[i]), 0);
+		assert_int_equal(fixture_count(&f, GP_GPU_EVENT_END, queues[i]), i != 3);
+	}
+	fixture_close(&f);
+}
+
 /* A mark is heard of when what was asked before it is through, and separates the halts of queues that come. */
 static void test_marks(void **state)
 {
@@ -424,6 +483,8 @@ int main(void)
 		cmocka_unit_test(test_transactions_in_order),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_hang_halts),
+		cmocka_unit_test(test_drain),
+		cmocka_unit_test(test_drain_slices),
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_set_busy),
 		cmocka_unit_test(test_set_priority),
