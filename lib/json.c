@@ -20,10 +20,20 @@ static int json_refuse(const struct gp_json *json, struct gp_error *error, const
 	return gp_error_set(error, -EINVAL, "%s:%u: %s", json->file_name, json->line, what);
 }
 
-/* The byte at the offset; -1 at the end of the text. */
-static int json_peek(const struct gp_json *json)
+/* So many bytes are at hand from the offset on, or as many as there are. */
+static size_t json_ensure(struct gp_json *json, size_t want)
 {
-	return json->offset < json->text_size ? (unsigned char)json->text[json->offset] : -1;
+	if (json->text_size - json->offset < want && json->refill)
+		(void)json->refill(json, want);
+	return json->text_size - json->offset;
+}
+
+/* The byte at the offset; -1 at the end of the text. */
+static int json_peek(struct gp_json *json)
+{
+	if (json->offset >= json->text_size && !json_ensure(json, 1))
+		return -1;
+	return (unsigned char)json->text[json->offset];
 }
 
 static void json_skip_blanks(struct gp_json *json)
@@ -40,6 +50,11 @@ static void json_skip_blanks(struct gp_json *json)
 
 static int json_put(struct gp_json *json, size_t *used, const char *bytes, size_t size, struct gp_error *error)
 {
+	if (*used + size >= sizeof(json->string) && json->cut_long) {
+		/* Nothing more fits from here on, or there would be a hole. */
+		*used = sizeof(json->string) - 1;
+		return 0;
+	}
 	if (*used + size >= sizeof(json->string))
 		return json_refuse(json, error, "a string or number is too long (at most 4095 bytes)");
 	memcpy(json->string + *used, bytes, size);
@@ -103,7 +118,7 @@ static int json_unicode(struct gp_json *json, size_t *used, struct gp_error *err
 	if (code >= 0xd800 && code < 0xe000) {
 		int32_t second = -1;
 
-		if (code < 0xdc00 && json->text_size - json->offset >= 2 &&
+		if (code < 0xdc00 && json_ensure(json, 2) >= 2 &&
 		    !memcmp(json->text + json->offset, "\\u", 2)) {
 			json->offset += 2;
 			second = json_hex4(json);
@@ -150,8 +165,14 @@ static int json_string(struct gp_json *json, struct gp_error *error)
 			json->offset++;
 			r = json_escape(json, &used, error);
 		} else {
+			size_t left = json_ensure(json, 4), size;
 			const char *at = json->text + json->offset;
-			size_t size = gp_utf8_decode(at, json->text_size - json->offset, NULL);
+
+			for (size = 0; size < left && size < 256; size++)
+				if ((unsigned char)at[size] < 0x20 || (unsigned char)at[size] > 0x7e || at[size] == '"' ||
+				    at[size] == '\\')
+					break;
+			size = size ? size : gp_utf8_decode(at, left, NULL);
 
 			if (!size)
 				return json_refuse(json, error, "a string is not UTF-8");
@@ -253,7 +274,7 @@ static int json_word(struct gp_json *json, struct gp_error *error)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		size_t length = strlen(words[i].word);
 
-		if (json->text_size - json->offset >= length &&
+		if (json_ensure(json, length) >= length &&
 		    !memcmp(json->text + json->offset, words[i].word, length)) {
 			json->offset += length;
 			json->type = words[i].type;

@@ -37,6 +37,11 @@ struct gp_json {
 	bool is_u64, is_i64;              /* numbers: it is a whole number in that range */
 	uint64_t u64;
 	int64_t i64;
+	/* For texts that are not in memory as a whole; both may be left out. refill makes at least `want` bytes from
+	 * offset on available by moving text, text_size and offset, or says that the text ends before. */
+	bool (*refill)(struct gp_json *json, size_t want);
+	void *refill_context;
+	bool cut_long; /* strings that are too long are cut at a character's end instead of refused */
 };
 
 void gp_json_init(struct gp_json *json, const char *text, size_t text_size, const char *file_name);

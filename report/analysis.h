@@ -193,6 +193,9 @@ uint8_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name);
 int gp_analyse(struct gp_store *store, const struct gp_facts *facts, const struct gp_filter *filter, uint32_t top,
 	       struct gp_report *ret_report, struct gp_error *error);
 void gp_report_fini(struct gp_report *report);
+/* export.c: the same events as a Perfetto file. */
+int gp_export_perfetto(struct gp_store *store, const struct gp_facts *facts, const struct gp_filter *filter,
+		       FILE *stream, struct gp_error *error);
 
 /* who.c: threads, processes, queues and devices by their tracks. They return an index, or GP_ANALYSIS_NONE without
  * memory. */
@@ -240,6 +243,7 @@ int gp_warn(struct gp_report *report, const char *format, ...) __attribute__((fo
 
 /* sweep.c: the next record that passes the filter, clipped to the window, duplicates left out; as gp_store_next(). */
 int gp_sweep_next(struct gp_analysis *analysis, struct gp_record *ret_record, struct gp_error *error);
+void gp_sweep_window(struct gp_analysis *analysis); /* from the filter */
 int gp_sweep_rewind(struct gp_analysis *analysis, struct gp_error *error);
 
 #endif

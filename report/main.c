@@ -67,6 +67,12 @@ static int main_load(struct gp_run *run, char **paths, uint32_t count, struct gp
 	return r;
 }
 
+/* Tables of text are short; JSON has everything unless it is asked for less. */
+static uint32_t main_top(const struct gp_report_options *options)
+{
+	return options->has_top || !options->json_path ? options->top : 0;
+}
+
 static void main_title(struct gp_report *report, const struct gp_report_options *options, const char *path,
 		       uint32_t path_count)
 {
@@ -81,14 +87,13 @@ static void main_title(struct gp_report *report, const struct gp_report_options 
 	report->is_filtered = report->filter[0];
 }
 
-static int main_analyse(struct gp_run *run, const struct gp_report_options *options, char **paths, uint32_t count,
+static int main_analyse(struct gp_run *run, const struct gp_report_options *options, uint32_t path_count,
 			struct gp_report *report, struct gp_error *error)
 {
-	int r = gp_analyse(&run->store, &run->facts, &options->filter, options->top, report, error);
+	int r = gp_analyse(&run->store, &run->facts, &options->filter, main_top(options), report, error);
 
 	if (!r)
-		main_title(report, options, run->store.files[0].name, count);
-	(void)paths;
+		main_title(report, options, run->store.files[0].name, path_count);
 	return r;
 }
 
@@ -129,6 +134,28 @@ static bool main_is_stdout(const char *path)
 	return path && !strcmp(path, "-");
 }
 
+static int main_text(int r, struct gp_error *error)
+{
+	return r ? gp_error_set(error, r, "cannot write to standard output") : 0;
+}
+
+static int main_perfetto(struct gp_run *run, const struct gp_report_options *options, struct gp_error *error)
+{
+	struct gp_file_writer writer;
+	int r;
+
+	if (!options->perfetto_path)
+		return 0;
+	r = gp_file_open(&writer, options->perfetto_path, error);
+	if (r)
+		return r;
+	r = gp_export_perfetto(&run->store, &run->facts, &options->filter, writer.stream, error);
+	if (!r)
+		r = gp_file_commit(&writer, error);
+	gp_file_abandon(&writer);
+	return r;
+}
+
 static int main_one(const struct gp_report_options *options, struct gp_error *error)
 {
 	struct gp_report_style style = main_style(options);
@@ -137,15 +164,53 @@ static int main_one(const struct gp_report_options *options, struct gp_error *er
 	int r = main_load(&run, options->paths, options->path_count, error);
 
 	if (!r)
-		r = main_analyse(&run, options, options->paths, options->path_count, &report, error);
+		r = main_analyse(&run, options, options->path_count, &report, error);
+	if (!r)
+		r = main_write_file(&report, options->json_path, gp_report_json, error);
+	if (!r)
+		r = main_perfetto(&run, options, error);
+	if (!r)
+		r = main_write_file(&report, options->html_path, gp_report_html, error);
 	if (!r && !main_is_stdout(options->json_path) && !main_is_stdout(options->html_path) &&
-	    !main_is_stdout(options->perfetto_path))
-		r = gp_report_text(stdout, &report, &style) ?
-			    gp_error_set(error, -EIO, "cannot write to standard output") :
-			    0;
-	(void)main_write_file;
+	    !main_is_stdout(options->perfetto_path)) {
+		report.top = options->top;
+		r = main_text(gp_report_text(stdout, &report, &style), error);
+	}
 	gp_report_fini(&report);
 	gp_run_fini(&run);
+	return r;
+}
+
+static int main_compare(const struct gp_report_options *options, struct gp_error *error)
+{
+	struct gp_report_style style = main_style(options);
+	struct gp_report reports[2] = { { .title = "" }, { .title = "" } };
+	struct gp_run runs[2] = { { .facts = { 0 } }, { .facts = { 0 } } };
+	struct gp_file_writer writer;
+	int r = 0;
+
+	for (int i = 0; i < 2 && !r; i++) {
+		r = main_load(&runs[i], &options->paths[i], 1, error);
+		if (!r)
+			r = main_analyse(&runs[i], options, 1, &reports[i], error);
+	}
+	if (!r && options->json_path) {
+		r = gp_file_open(&writer, options->json_path, error);
+		if (!r) {
+			r = gp_report_compare_json(writer.stream, &reports[0], &reports[1]);
+			if (r)
+				gp_error_set(error, r, "cannot write %s", options->json_path);
+			else
+				r = gp_file_commit(&writer, error);
+			gp_file_abandon(&writer);
+		}
+	}
+	if (!r && !main_is_stdout(options->json_path))
+		r = main_text(gp_report_compare_text(stdout, &reports[0], &reports[1], &style), error);
+	for (int i = 0; i < 2; i++) {
+		gp_report_fini(&reports[i]);
+		gp_run_fini(&runs[i]);
+	}
 	return r;
 }
 
@@ -165,6 +230,6 @@ int main(int argc, char **argv)
 		printf("gpreempt report %s\n", GP_VERSION);
 		return MAIN_OK;
 	}
-	r = main_one(&options, &error);
+	r = options.compare ? main_compare(&options, &error) : main_one(&options, &error);
 	return r ? main_refuse(&error, MAIN_FAILED) : MAIN_OK;
 }

@@ -175,18 +175,24 @@ static void sweep_fini(struct gp_analysis *analysis)
 	gp_busy_fini(&analysis->copy);
 }
 
-static int sweep_init(struct gp_analysis *analysis, struct gp_error *error)
+void gp_sweep_window(struct gp_analysis *analysis)
 {
 	const struct gp_filter *filter = &analysis->filter;
 	uint64_t origin = analysis->store->count ? analysis->store->first_ns : 0;
-	int r;
 
-	analysis->end_node = GP_ANALYSIS_NO_NODE;
 	analysis->clip_to_ns = UINT64_MAX;
 	if (filter->has_from && __builtin_add_overflow(origin, filter->from_ns, &analysis->clip_from_ns))
 		analysis->clip_from_ns = UINT64_MAX;
 	if (filter->has_to && __builtin_add_overflow(origin, filter->to_ns, &analysis->clip_to_ns))
 		analysis->clip_to_ns = UINT64_MAX;
+}
+
+static int sweep_init(struct gp_analysis *analysis, struct gp_error *error)
+{
+	int r;
+
+	analysis->end_node = GP_ANALYSIS_NO_NODE;
+	gp_sweep_window(analysis);
 	r = gp_who_init(analysis, error);
 	if (!r)
 		r = gp_calls_init(analysis, error);

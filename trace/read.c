@@ -119,7 +119,11 @@ static const struct {
 } read_formats[] = {
 	[READ_CSV] = { "rocprof CSV", gp_read_csv },
 	[READ_CONSOLE] = { "rocprofv2 console", gp_read_console },
-	[READ_DMESG] = { NULL, NULL },
+	[READ_ROCPROFV3_JSON] = { "rocprofv3 JSON", gp_read_rocprofv3_json },
+	[READ_CHROME_JSON] = { "Chrome JSON", gp_read_chrome_json },
+	[READ_PERFETTO] = { "Perfetto", gp_read_perfetto },
+	[READ_FTRACE] = { "ftrace", gp_read_ftrace },
+	[READ_DMESG] = { "dmesg", gp_read_dmesg },
 };
 
 int gp_trace_read_input(struct gp_input *input, const struct gp_sink *sink, const char **ret_format,

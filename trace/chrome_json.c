@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Owns Chrome's trace event format as GPU tools write it: rocprof v1 (lanes in the place of processes, real times in
+ * args), RPD, and frameworks' profilers (categories). Complete events ("X") and pairs ("B", "E") become events; what
+ * else there is (flows, counters, instants) is passed over. Times are microseconds with decimals, as numbers or in
+ * quotes.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/cleanup.h"
+#include "trace/json_input.h"
+#include "trace/readers.h"
+#include "trace/rows.h"
+
+#define CHROME_LANE_MAX  1024u
+#define CHROME_OPEN_MAX  4096u /* begun and not ended, on all threads */
+#define CHROME_NAME_SIZE 1024u
+
+enum chrome_lane_kind { CHROME_UNKNOWN, CHROME_HIP, CHROME_HSA, CHROME_COPY, CHROME_GPU, CHROME_BARRIER, CHROME_OTHER };
+
+struct chrome_lane {
+	uint64_t pid;
+	enum chrome_lane_kind kind;
+	bool has_device;
+	uint64_t device;
+};
+
+struct chrome_open {
+	uint64_t pid, tid, start_ns;
+	char name[128];
+};
+
+/* A value that may be a number or a text. */
+struct chrome_value {
+	bool is_seen;
+	uint64_t value;
+};
+
+struct chrome_event {
+	char phase, name[CHROME_NAME_SIZE], category[64], description[64], lane_name[64];
+	struct chrome_value pid, tid, begin, end, real_pid, real_tid, dispatch, complete, device, queue, stream,
+		correlation, size, priority;
+	bool has_time, has_duration;
+	uint64_t time_ns, duration_ns;
+};
+
+struct chrome {
+	struct gp_json_input json;
+	const struct gp_sink *sink;
+	struct chrome_event event;
+	uint32_t lane_count, open_count;
+	struct chrome_lane lanes[CHROME_LANE_MAX];
+	struct chrome_open open[CHROME_OPEN_MAX];
+	uint64_t rows, lost;
+	bool is_found; /* there was a list of events */
+};
+
+/* "12.345" microseconds to nanoseconds; more decimals are cut. */
+static bool chrome_micros(const char *text, uint64_t *ret_ns)
+{
+	size_t whole = strspn(text, "0123456789");
+	uint64_t value = 0, decimals = 0, scale = 100;
+
+	if (!gp_rows_u64(text, whole, &value) || __builtin_mul_overflow(value, 1000u, &value))
+		return false;
+	if (text[whole] == '.') {
+		for (text += whole + 1; *text >= '0' && *text <= '9'; text++, scale /= 10)
+			decimals += (uint64_t)(*text - '0') * scale;
+	} else {
+		text += whole;
+	}
+	if (*text)
+		return false;
+	return !__builtin_add_overflow(value, decimals, ret_ns);
+}
+
+static void chrome_number(const struct gp_json_input *json, struct chrome_value *value)
+{
+	value->is_seen = gp_json_input_u64(json, &value->value);
+}
+
+static int chrome_args_member(void *context, struct gp_json_input *json, const char *key, struct gp_error *error)
+{
+	struct chrome *chrome = context;
+	struct chrome_event *event = &chrome->event;
+	const struct {
+		const char *key;
+		struct chrome_value *value;
+	} keys[] = {
+		{ "BeginNs", &event->begin },       { "EndNs", &event->end },
+		{ "pid", &event->real_pid },        { "tid", &event->real_tid },
+		{ "DispatchNs", &event->dispatch }, { "CompleteNs", &event->complete },
+		{ "gpu-id", &event->device },       { "device", &event->device },
+		{ "queue-id", &event->queue },      { "queue", &event->queue },
+		{ "stream", &event->stream },       { "correlation", &event->correlation },
+		{ "bytes", &event->size },          { "Bytes", &event->size },
+		{ "priority", &event->priority },
+	};
+	int r = gp_json_input_next(json, error);
+
+	if (r)
+		return r;
+	if (json->json.type == GP_JSON_NUMBER || json->json.type == GP_JSON_STRING)
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+			if (!strcmp(key, keys[i].key))
+				chrome_number(json, keys[i].value);
+	if (json->json.type == GP_JSON_STRING && !strcmp(key, "desc"))
+		(void)snprintf(event->description, sizeof(event->description), "%.63s", json->json.string);
+	if (json->json.type == GP_JSON_STRING && !strcmp(key, "name"))
+		(void)snprintf(event->lane_name, sizeof(event->lane_name), "%.63s", json->json.string);
+	return gp_json_input_skip(json, error);
+}
+
+static int chrome_event_member(void *context, struct gp_json_input *json, const char *key, struct gp_error *error)
+{
+	struct chrome *chrome = context;
+	struct chrome_event *event = &chrome->event;
+	int r = gp_json_input_next(json, error);
+	const char *text = json->json.string;
+	bool is_text = json->json.type == GP_JSON_STRING, is_number = json->json.type == GP_JSON_NUMBER;
+
+	if (r)
+		return r;
+	if (!strcmp(key, "args"))
+		return gp_json_input_object(json, chrome_args_member, chrome, error);
+	if (!strcmp(key, "ph") && is_text)
+		event->phase = text[0];
+	else if (!strcmp(key, "name") && is_text)
+		(void)snprintf(event->name, sizeof(event->name), "%.*s", (int)sizeof(event->name) - 1, text);
+	else if (!strcmp(key, "cat") && is_text)
+		(void)snprintf(event->category, sizeof(event->category), "%.63s", text);
+	else if (!strcmp(key, "pid"))
+		chrome_number(json, &event->pid);
+	else if (!strcmp(key, "tid"))
+		chrome_number(json, &event->tid);
+	else if (!strcmp(key, "ts") && (is_text || is_number))
+		event->has_time = chrome_micros(text, &event->time_ns);
+	else if (!strcmp(key, "dur") && (is_text || is_number))
+		event->has_duration = chrome_micros(text, &event->duration_ns);
+	return gp_json_input_skip(json, error);
+}
+
+static struct chrome_lane *chrome_lane(struct chrome *chrome, uint64_t pid)
+{
+	for (uint32_t i = 0; i < chrome->lane_count; i++)
+		if (chrome->lanes[i].pid == pid)
+			return &chrome->lanes[i];
+	return NULL;
+}
+
+/* rocprof v1 and RPD put lanes in the place of processes, and say by name what they are. */
+static void chrome_metadata(struct chrome *chrome)
+{
+	const struct chrome_event *event = &chrome->event;
+	struct chrome_lane *lane;
+	const char *name = event->lane_name;
+
+	if (strcmp(event->name, "process_name") || !event->pid.is_seen)
+		return;
+	lane = chrome_lane(chrome, event->pid.value);
+	if (!lane) {
+		if (chrome->lane_count == CHROME_LANE_MAX)
+			return;
+		lane = &chrome->lanes[chrome->lane_count++];
+	}
+	*lane = (struct chrome_lane){ .pid = event->pid.value, .kind = CHROME_OTHER };
+	if (strstr(name, "HIP API"))
+		lane->kind = CHROME_HIP;
+	else if (strstr(name, "HSA API"))
+		lane->kind = CHROME_HSA;
+	else if (!strcmp(name, "COPY"))
+		lane->kind = CHROME_COPY;
+	else if (!strncmp(name, "GPU Barriers", 12))
+		lane->kind = CHROME_BARRIER;
+	else if (!strncmp(name, "GPU", 3)) {
+		name += name[3] == ' ' ? 4 : 3;
+		lane->kind = CHROME_GPU;
+		lane->has_device = gp_rows_u64(name, strspn(name, "0123456789"), &lane->device);
+	}
+}
+
+static bool chrome_is_copy(const struct chrome_event *event)
+{
+	return strstr(event->category, "memcpy") || strstr(event->category, "memset") ||
+	       !strncmp(event->name, "Copy", 4) || !strncmp(event->description, "Copy", 4) ||
+	       !strncmp(event->name, "Memcpy", 6) || !strncmp(event->name, "Memset", 6);
+}
+
+/* False: not a layer of ours. */
+static bool chrome_layer(const struct chrome_event *event, const struct chrome_lane *lane, enum gp_layer *ret_layer)
+{
+	enum chrome_lane_kind kind = lane ? lane->kind : CHROME_UNKNOWN;
+
+	if (kind == CHROME_BARRIER)
+		return false;
+	if (kind == CHROME_COPY || (kind == CHROME_GPU && chrome_is_copy(event)))
+		*ret_layer = GP_LAYER_COPY;
+	else if (kind == CHROME_GPU)
+		*ret_layer = GP_LAYER_KERNEL;
+	else if (kind == CHROME_HIP)
+		*ret_layer = GP_LAYER_HIP;
+	else if (kind == CHROME_HSA)
+		*ret_layer = GP_LAYER_HSA;
+	else if (!strcmp(event->category, "kernel"))
+		*ret_layer = GP_LAYER_KERNEL;
+	else if (!strncmp(event->category, "gpu_mem", 7) || !strcmp(event->category, "copy"))
+		*ret_layer = GP_LAYER_COPY;
+	else if (!strncmp(event->name, "hip", 3) || !strncmp(event->name, "__hip", 5) ||
+		 !strcmp(event->category, "cuda_runtime") || !strcmp(event->category, "hip_runtime"))
+		*ret_layer = GP_LAYER_HIP;
+	else if (!strncmp(event->name, "hsa_", 4))
+		*ret_layer = GP_LAYER_HSA;
+	else if (!strncmp(event->name, "nccl", 4))
+		*ret_layer = GP_LAYER_LIBRARY;
+	else
+		*ret_layer = GP_LAYER_MARKER;
+	return true;
+}
+
+static void chrome_known(struct gp_event *to, uint64_t *field, enum gp_known bit, const struct chrome_value *value)
+{
+	if (!value->is_seen)
+		return;
+	*field = value->value;
+	to->known |= bit;
+}
+
+static int chrome_emit(struct chrome *chrome, uint64_t start_ns, uint64_t end_ns, struct gp_error *error)
+{
+	const struct chrome_event *event = &chrome->event;
+	const struct chrome_lane *lane = event->pid.is_seen ? chrome_lane(chrome, event->pid.value) : NULL;
+	bool is_lane = lane && lane->kind != CHROME_OTHER;
+	enum gp_layer layer = GP_LAYER_MARKER;
+	struct gp_event to;
+
+	if (!chrome_layer(event, lane, &layer))
+		return 0;
+	gp_event_init(&to, layer, event->name, strlen(event->name));
+	to.start_ns = start_ns;
+	to.end_ns = end_ns;
+	to.row = chrome->rows;
+	/* A lane is no process: only what args say counts then. */
+	chrome_known(&to, &to.pid, GP_KNOWN_PID, event->real_pid.is_seen || is_lane ? &event->real_pid : &event->pid);
+	chrome_known(&to, &to.tid, GP_KNOWN_TID,
+		     event->real_tid.is_seen || (is_lane && lane->kind == CHROME_GPU) ? &event->real_tid : &event->tid);
+	chrome_known(&to, &to.correlation, GP_KNOWN_CORRELATION, &event->correlation);
+	if (layer == GP_LAYER_KERNEL || layer == GP_LAYER_COPY) {
+		chrome_known(&to, &to.device, GP_KNOWN_DEVICE, &event->device);
+		chrome_known(&to, &to.queue, GP_KNOWN_QUEUE, &event->queue);
+		chrome_known(&to, &to.stream, GP_KNOWN_STREAM, &event->stream);
+		if (!event->device.is_seen && lane && lane->has_device) {
+			to.device = lane->device;
+			to.known |= GP_KNOWN_DEVICE;
+		}
+		if (!event->queue.is_seen && is_lane && lane->kind == CHROME_GPU && !event->real_tid.is_seen)
+			chrome_known(&to, &to.queue, GP_KNOWN_QUEUE, &event->tid);
+		if (event->priority.is_seen && event->priority.value <= INT32_MAX) {
+			to.priority = (int64_t)event->priority.value;
+			to.known |= GP_KNOWN_PRIORITY;
+		}
+	}
+	if (layer == GP_LAYER_COPY)
+		chrome_known(&to, &to.size, GP_KNOWN_SIZE, &event->size);
+	if (layer == GP_LAYER_KERNEL) {
+		chrome_known(&to, &to.dispatch_ns, GP_KNOWN_DISPATCH, &event->dispatch);
+		chrome_known(&to, &to.complete_ns, GP_KNOWN_COMPLETE, &event->complete);
+	}
+	return chrome->sink->event(chrome->sink->context, &to, error);
+}
+
+static int chrome_begin(struct chrome *chrome)
+{
+	const struct chrome_event *event = &chrome->event;
+	struct chrome_open *open = &chrome->open[chrome->open_count];
+
+	if (chrome->open_count == CHROME_OPEN_MAX) {
+		chrome->lost++;
+		return 0;
+	}
+	chrome->open_count++;
+	open->pid = event->pid.value;
+	open->tid = event->tid.value;
+	open->start_ns = event->time_ns;
+	(void)snprintf(open->name, sizeof(open->name), "%.127s", event->name);
+	return 0;
+}
+
+static int chrome_end(struct chrome *chrome, struct gp_error *error)
+{
+	struct chrome_event *event = &chrome->event;
+
+	for (uint32_t i = chrome->open_count; i-- > 0;) {
+		struct chrome_open open = chrome->open[i];
+
+		if (open.pid != event->pid.value || open.tid != event->tid.value)
+			continue;
+		memmove(&chrome->open[i], &chrome->open[i + 1], (chrome->open_count - i - 1) * sizeof(open));
+		chrome->open_count--;
+		(void)snprintf(event->name, sizeof(event->name), "%s", open.name);
+		return chrome_emit(chrome, open.start_ns, event->time_ns, error);
+	}
+	chrome->lost++;
+	return 0;
+}
+
+static int chrome_complete(struct chrome *chrome, struct gp_error *error)
+{
+	struct chrome_event *event = &chrome->event;
+	uint64_t end_ns = 0;
+
+	if (event->begin.is_seen && event->end.is_seen)
+		return chrome_emit(chrome, event->begin.value, event->end.value, error);
+	if (!event->has_time || !event->has_duration ||
+	    __builtin_add_overflow(event->time_ns, event->duration_ns, &end_ns))
+		return gp_error_set(error, -EINVAL,
+				    "%s:%" PRIu32 ": event %" PRIu64 " (\"X\") has no ts and dur that are "
+				    "microseconds",
+				    chrome->json.input->file_name, chrome->json.json.line, chrome->rows);
+	return chrome_emit(chrome, event->time_ns, end_ns, error);
+}
+
+static int chrome_element(void *context, struct gp_json_input *json, struct gp_error *error)
+{
+	struct chrome *chrome = context;
+	int r;
+
+	memset(&chrome->event, 0, sizeof(chrome->event));
+	r = gp_json_input_object(json, chrome_event_member, chrome, error);
+	if (r)
+		return r;
+	chrome->rows++;
+	switch (chrome->event.phase) {
+	case 'M': chrome_metadata(chrome); return 0;
+	case 'X': return chrome_complete(chrome, error);
+	case 'B': return chrome->event.has_time ? chrome_begin(chrome) : 0;
+	case 'E': return chrome->event.has_time ? chrome_end(chrome, error) : 0;
+	default: return 0;
+	}
+}
+
+static int chrome_top_member(void *context, struct gp_json_input *json, const char *key, struct gp_error *error)
+{
+	struct chrome *chrome = context;
+	int r = gp_json_input_next(json, error);
+
+	if (r || strcmp(key, "traceEvents"))
+		return r ? r : gp_json_input_skip(json, error);
+	chrome->is_found = true;
+	return gp_json_input_array(json, chrome_element, chrome, error);
+}
+
+static int chrome_read(struct chrome *chrome, struct gp_error *error)
+{
+	int r = gp_json_input_next(&chrome->json, error);
+
+	if (r)
+		return r;
+	if (chrome->json.json.type == GP_JSON_ARRAY_BEGIN) {
+		chrome->is_found = true;
+		r = gp_json_input_array(&chrome->json, chrome_element, chrome, error);
+	} else {
+		r = gp_json_input_object(&chrome->json, chrome_top_member, chrome, error);
+	}
+	if (!r)
+		r = gp_json_input_next(&chrome->json, error);
+	if (!r && !chrome->is_found)
+		return gp_error_set(error, -EINVAL,
+				    "%s: JSON, but no trace: there is neither \"traceEvents\" nor "
+				    "\"rocprofiler-sdk-tool\"",
+				    chrome->json.input->file_name);
+	if (!r && (chrome->lost || chrome->open_count)) {
+		struct gp_fact fact = { .kind = GP_FACT_WARNING, .row = chrome->rows };
+
+		fact.text = "events that begin and never end, or end and never began, are left out";
+		r = chrome->sink->fact(chrome->sink->context, &fact, error);
+	}
+	return r;
+}
+
+int gp_read_chrome_json(struct gp_input *input, const struct gp_sink *sink, struct gp_error *error)
+{
+	GP_AUTO_FREE struct chrome *chrome = calloc(1, sizeof(*chrome));
+
+	if (!chrome)
+		return gp_error_set(error, -ENOMEM, "%s: not enough memory", input->file_name);
+	chrome->sink = sink;
+	gp_json_input_init(&chrome->json, input);
+	return chrome_read(chrome, error);
+}

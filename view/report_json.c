@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* Owns the report as JSON, schema 1 (docs/report.md). Times are whole nanoseconds; what is not known is null. */
+#include <errno.h>
+#include "view/json_writer.h"
+#include "view/report.h"
+
+#define JSON_SCHEMA 1u
+
+static void json_known(struct gp_json_writer *writer, const char *key, bool is_known, uint64_t value)
+{
+	if (is_known)
+		gp_json_writer_u64(writer, key, value);
+	else
+		gp_json_writer_null(writer, key);
+}
+
+static void json_files(struct gp_json_writer *writer, const struct gp_report *report)
+{
+	gp_json_writer_begin(writer, "files", '[');
+	for (uint32_t i = 0; i < report->file_count; i++) {
+		const struct gp_report_file *file = &report->files[i];
+
+		gp_json_writer_begin(writer, NULL, '{');
+		gp_json_writer_string(writer, "name", file->name);
+		gp_json_writer_string(writer, "format", file->format);
+		gp_json_writer_u64(writer, "events", file->events);
+		gp_json_writer_u64(writer, "left_out", file->left_out);
+		gp_json_writer_string(writer, "reader", file->is_unproven ? "not seen on a real file" : "real files");
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+}
+
+static void json_layers(struct gp_json_writer *writer, const struct gp_report *report)
+{
+	gp_json_writer_begin(writer, "layers", '[');
+	for (int i = 0; i < GP_REPORT_LAYER_COUNT; i++) {
+		const struct gp_report_layer *layer = &report->layers[i];
+
+		gp_json_writer_begin(writer, NULL, '{');
+		gp_json_writer_string(writer, "name", gp_report_layer_names[i]);
+		json_known(writer, "self_ns", layer->is_traced, layer->self_ns);
+		json_known(writer, "active_ns", layer->is_traced, layer->union_ns);
+		json_known(writer, "calls", layer->is_traced && i, layer->calls);
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+}
+
+static void json_gpu(struct gp_json_writer *writer, const struct gp_report *report)
+{
+	gp_json_writer_begin(writer, "gpu", '{');
+	json_known(writer, "busy_ns", report->has_gpu, report->gpu_busy_ns);
+	json_known(writer, "compute_ns", report->has_gpu, report->compute_ns);
+	json_known(writer, "copy_ns", report->has_gpu, report->copy_ns);
+	gp_json_writer_u64(writer, "kernels", report->kernel_count);
+	gp_json_writer_u64(writer, "copies", report->copy_count);
+	gp_json_writer_end(writer, '}');
+}
+
+static void json_times(struct gp_json_writer *writer, const char *key, const struct gp_report_times *times)
+{
+	if (!times->count) {
+		gp_json_writer_null(writer, key);
+		return;
+	}
+	gp_json_writer_begin(writer, key, '{');
+	gp_json_writer_u64(writer, "count", times->count);
+	gp_json_writer_u64(writer, "total_ns", times->sum_ns);
+	gp_json_writer_u64(writer, "min_ns", times->min_ns);
+	gp_json_writer_u64(writer, "median_ns", times->p50_ns);
+	gp_json_writer_u64(writer, "p99_ns", times->p99_ns);
+	gp_json_writer_u64(writer, "max_ns", times->max_ns);
+	gp_json_writer_end(writer, '}');
+}
+
+static void json_names(struct gp_json_writer *writer, const struct gp_report *report, const char *key,
+		       const struct gp_report_name *names, uint64_t count)
+{
+	gp_json_writer_begin(writer, key, '[');
+	for (uint64_t i = 0; i < count && (!report->top || i < report->top); i++) {
+		const struct gp_report_name *name = &names[i];
+
+		gp_json_writer_begin(writer, NULL, '{');
+		gp_json_writer_string(writer, "name", name->name);
+		gp_json_writer_string(writer, "layer", name->layer);
+		json_known(writer, "process", name->has_pid, name->pid);
+		gp_json_writer_u64(writer, "count", name->count);
+		gp_json_writer_u64(writer, "total_ns", name->total_ns);
+		gp_json_writer_u64(writer, "self_ns", name->self_ns);
+		gp_json_writer_u64(writer, "min_ns", name->min_ns);
+		gp_json_writer_u64(writer, "median_ns", name->median_ns);
+		gp_json_writer_u64(writer, "max_ns", name->max_ns);
+		json_known(writer, "bytes", name->has_size, name->size);
+		json_known(writer, "wait_ns", name->has_wait, name->wait_ns);
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+}
+
+static void json_threads(struct gp_json_writer *writer, const struct gp_report *report)
+{
+	gp_json_writer_begin(writer, "threads", '[');
+	for (uint32_t i = 0; i < report->thread_count; i++) {
+		const struct gp_report_thread *thread = &report->threads[i];
+
+		gp_json_writer_begin(writer, NULL, '{');
+		json_known(writer, "process", thread->has_pid, thread->pid);
+		json_known(writer, "thread", thread->has_tid, thread->tid);
+		gp_json_writer_u64(writer, "calls", thread->calls);
+		gp_json_writer_u64(writer, "span_ns", thread->span_ns);
+		gp_json_writer_begin(writer, "self_ns", '{');
+		for (int j = 0; j < GP_REPORT_LAYER_COUNT; j++)
+			json_known(writer, gp_report_layer_names[j], report->layers[j].is_traced, thread->self_ns[j]);
+		gp_json_writer_end(writer, '}');
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+	gp_json_writer_begin(writer, "processes", '[');
+	for (uint32_t i = 0; i < report->process_count; i++) {
+		const struct gp_report_process *process = &report->processes[i];
+
+		gp_json_writer_begin(writer, NULL, '{');
+		json_known(writer, "process", process->has_pid, process->pid);
+		gp_json_writer_u64(writer, "calls", process->calls);
+		gp_json_writer_u64(writer, "kernels", process->kernels);
+		gp_json_writer_u64(writer, "copies", process->copies);
+		gp_json_writer_u64(writer, "queues", process->queues);
+		json_known(writer, "gpu_ns", process->kernels || process->copies, process->gpu_ns);
+		json_known(writer, "behind_others_ns", process->has_behind, process->behind_ns);
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+}
+
+static void json_queues(struct gp_json_writer *writer, const struct gp_report *report)
+{
+	gp_json_writer_begin(writer, "devices", '[');
+	for (uint32_t i = 0; i < report->device_count; i++) {
+		const struct gp_report_device *device = &report->devices[i];
+
+		gp_json_writer_begin(writer, NULL, '{');
+		json_known(writer, "device", device->has_device, device->device);
+		json_known(writer, "compute_units", device->has_cu_count, device->cu_count);
+		gp_json_writer_u64(writer, "busy_ns", device->busy_ns);
+		gp_json_writer_u64(writer, "compute_ns", device->compute_ns);
+		gp_json_writer_u64(writer, "copy_ns", device->copy_ns);
+		gp_json_writer_u64(writer, "kernel_sum_ns", device->kernel_sum_ns);
+		gp_json_writer_u64(writer, "span_ns", device->span_ns);
+		gp_json_writer_u64(writer, "queues", device->queues);
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+	gp_json_writer_begin(writer, "queues", '[');
+	for (uint32_t i = 0; i < report->queue_count; i++) {
+		const struct gp_report_queue *queue = &report->queues[i];
+
+		gp_json_writer_begin(writer, NULL, '{');
+		gp_json_writer_string(writer, "kind", queue->is_copy ? "copy" : "compute");
+		json_known(writer, "device", queue->has_device, queue->device);
+		json_known(writer, "queue", queue->has_queue, queue->queue);
+		json_known(writer, "process", queue->has_pid, queue->pid);
+		json_known(writer, "streams", queue->stream_count, queue->stream_count);
+		gp_json_writer_u64(writer, "count", queue->count);
+		gp_json_writer_u64(writer, "busy_ns", queue->busy_ns);
+		gp_json_writer_u64(writer, "overlap_ns", queue->sum_ns - queue->busy_ns);
+		gp_json_writer_u64(writer, "gaps", queue->gap_count);
+		gp_json_writer_u64(writer, "gap_ns", queue->gap_ns);
+		gp_json_writer_u64(writer, "gap_max_ns", queue->gap_ns_max);
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+}
+
+static void json_cold(struct gp_json_writer *writer, const struct gp_report *report)
+{
+	gp_json_writer_begin(writer, "cold_start", '{');
+	gp_json_writer_u64(writer, "total_ns", report->cold_ns);
+	gp_json_writer_begin(writer, "calls", '[');
+	for (uint32_t i = 0; i < report->cold_count && (!report->top || i < report->top); i++) {
+		const struct gp_report_cold *cold = &report->colds[i];
+
+		gp_json_writer_begin(writer, NULL, '{');
+		gp_json_writer_string(writer, "name", cold->name);
+		json_known(writer, "process", cold->has_pid, cold->pid);
+		gp_json_writer_u64(writer, "first_ns", cold->first_ns);
+		json_known(writer, "gpu_ns", report->has_gpu, cold->engine_ns);
+		gp_json_writer_u64(writer, "later_count", cold->later_count);
+		json_known(writer, "later_ns", cold->later_count, cold->later_ns);
+		gp_json_writer_u64(writer, "excess_ns", cold->excess_ns);
+		json_known(writer, "silent_ns", report->layers[GP_REPORT_HSA].is_traced, cold->silent_ns);
+		gp_json_writer_string(writer, "file", cold->file);
+		gp_json_writer_u64(writer, "row", cold->row);
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+	gp_json_writer_end(writer, '}');
+}
+
+static void json_path(struct gp_json_writer *writer, const struct gp_report *report)
+{
+	gp_json_writer_begin(writer, "critical_path", '{');
+	gp_json_writer_u64(writer, "total_ns", report->path_ns);
+	gp_json_writer_begin(writer, "shares", '[');
+	for (uint32_t i = 0; i < report->share_count && (!report->top || i < report->top); i++) {
+		gp_json_writer_begin(writer, NULL, '{');
+		gp_json_writer_string(writer, "kind", gp_report_step_names[report->shares[i].kind]);
+		gp_json_writer_string(writer, "name", report->shares[i].name);
+		gp_json_writer_u64(writer, "ns", report->shares[i].ns);
+		gp_json_writer_u64(writer, "count", report->shares[i].count);
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+	gp_json_writer_begin(writer, "longest_steps", '[');
+	for (uint32_t i = 0; i < report->step_count; i++) {
+		gp_json_writer_begin(writer, NULL, '{');
+		gp_json_writer_string(writer, "kind", gp_report_step_names[report->steps[i].kind]);
+		gp_json_writer_string(writer, "name", report->steps[i].name);
+		gp_json_writer_u64(writer, "start_ns", report->steps[i].start_ns);
+		gp_json_writer_u64(writer, "end_ns", report->steps[i].end_ns);
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+	gp_json_writer_end(writer, '}');
+}
+
+static void json_findings(struct gp_json_writer *writer, const struct gp_report *report)
+{
+	static const char *const states[] = { "seen", "inferred", "not visible" };
+
+	gp_json_writer_begin(writer, "findings", '[');
+	for (uint32_t i = 0; i < report->finding_count; i++) {
+		const struct gp_report_finding *finding = &report->findings[i];
+
+		gp_json_writer_begin(writer, NULL, '{');
+		gp_json_writer_string(writer, "id", finding->id);
+		gp_json_writer_string(writer, "title", finding->title);
+		gp_json_writer_string(writer, "confidence", gp_report_confidence_names[finding->confidence]);
+		gp_json_writer_decimal(writer, "share", finding->share_ppm, 6);
+		gp_json_writer_string(writer, "text", finding->text);
+		gp_json_writer_string(writer, "advice", finding->advice);
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+	gp_json_writer_begin(writer, "checks", '[');
+	for (uint32_t i = 0; i < report->check_count; i++) {
+		gp_json_writer_begin(writer, NULL, '{');
+		gp_json_writer_string(writer, "title", report->checks[i].title);
+		gp_json_writer_string(writer, "state", states[report->checks[i].state]);
+		if (report->checks[i].evidence[0])
+			gp_json_writer_string(writer, "evidence", report->checks[i].evidence);
+		else
+			gp_json_writer_null(writer, "evidence");
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+	gp_json_writer_begin(writer, "notes", '[');
+	for (uint32_t i = 0; i < report->warning_count; i++)
+		gp_json_writer_string(writer, NULL, report->warnings[i]);
+	gp_json_writer_end(writer, ']');
+}
+
+static void json_signs(struct gp_json_writer *writer, const struct gp_report *report)
+{
+	gp_json_writer_begin(writer, "kernel", '{');
+	json_times(writer, "wait_from_dispatch", &report->wait_dispatch);
+	json_times(writer, "wait_from_launch", &report->wait_launch);
+	json_times(writer, "run", &report->run);
+	json_times(writer, "completion", &report->completion);
+	json_times(writer, "device_gap", &report->kernel_gap);
+	gp_json_writer_end(writer, '}');
+	json_times(writer, "copy", &report->copy_time);
+	gp_json_writer_begin(writer, "signs", '{');
+	gp_json_writer_u64(writer, "launches", report->launch_count);
+	gp_json_writer_u64(writer, "synchronisations", report->sync_count);
+	gp_json_writer_u64(writer, "synchronised_launches", report->sync_after_launch_count);
+	gp_json_writer_u64(writer, "copy_call_ns", report->copy_call_ns);
+	json_known(writer, "idle_alone_ns", report->has_gpu && report->layers[0].is_traced, report->idle_alone_ns);
+	json_known(writer, "small_copies", report->sized_copy_count, report->small_copy_count);
+	json_known(writer, "tail_ns", report->has_tail, report->tail_ns);
+	json_known(writer, "inversions", report->has_priorities, report->inversion_count);
+	json_known(writer, "inversion_ns", report->has_priorities, report->inversion_ns);
+	gp_json_writer_u64(writer, "oversubscribed", report->oversubscribed_count);
+	gp_json_writer_u64(writer, "preemption_failed", report->preemption_failed_count);
+	gp_json_writer_u64(writer, "evictions", report->eviction_count);
+	gp_json_writer_end(writer, '}');
+}
+
+static void json_report(struct gp_json_writer *writer, const char *key, const struct gp_report *report)
+{
+	gp_json_writer_begin(writer, key, '{');
+	if (!key)
+		gp_json_writer_u64(writer, "schema", JSON_SCHEMA);
+	gp_json_writer_string(writer, "title", report->title);
+	gp_json_writer_string(writer, "filter", report->filter);
+	gp_json_writer_u64(writer, "wall_ns", report->wall_ns);
+	json_known(writer, "first_ns", report->event_count, report->first_ns);
+	gp_json_writer_u64(writer, "events", report->event_count);
+	gp_json_writer_u64(writer, "duplicates", report->duplicate_count);
+	json_files(writer, report);
+	json_layers(writer, report);
+	json_gpu(writer, report);
+	json_signs(writer, report);
+	json_cold(writer, report);
+	json_findings(writer, report);
+	json_path(writer, report);
+	json_names(writer, report, "calls", report->calls, report->call_count);
+	json_names(writer, report, "kernels", report->kernels, report->kernel_name_count);
+	json_names(writer, report, "copies", report->copies, report->copy_name_count);
+	json_names(writer, report, "ranges", report->markers, report->marker_count);
+	json_names(writer, report, "summaries", report->summaries, report->summary_count);
+	json_queues(writer, report);
+	json_threads(writer, report);
+	gp_json_writer_end(writer, '}');
+}
+
+int gp_report_json(FILE *stream, const struct gp_report *report)
+{
+	struct gp_json_writer writer;
+
+	gp_json_writer_init(&writer, stream);
+	json_report(&writer, NULL, report);
+	return fflush(stream) || ferror(stream) ? -EIO : 0;
+}
+
+int gp_report_compare_json(FILE *stream, const struct gp_report *a, const struct gp_report *b)
+{
+	struct gp_json_writer writer;
+
+	gp_json_writer_init(&writer, stream);
+	gp_json_writer_begin(&writer, NULL, '{');
+	gp_json_writer_u64(&writer, "schema", JSON_SCHEMA);
+	json_report(&writer, "a", a);
+	json_report(&writer, "b", b);
+	gp_json_writer_end(&writer, '}');
+	return fflush(stream) || ferror(stream) ? -EIO : 0;
+}
