@@ -72,9 +72,9 @@ static void status_device_head(FILE *stream, const struct gp_state_device *devic
 	fprintf(stream, "\nGPU %" PRIu64 "  %s", device->gpu_id, device->name[0] ? device->name : "(no name)");
 	if (device->bdf[0])
 		fprintf(stream, "  %s", device->bdf);
-	if (device->cu_count != GP_STATE_UNKNOWN)
+	if (device->cu_count != GP_STATE_UNKNOWN && device->cu_count)
 		fprintf(stream, "  %s CUs", status_count(device->cu_count, a, sizeof(a)));
-	if (device->memory_bytes != GP_STATE_UNKNOWN)
+	if (device->memory_bytes != GP_STATE_UNKNOWN && device->memory_bytes)
 		fprintf(stream, "  %s", gp_units_format_size(device->memory_bytes, b, sizeof(b)));
 	if (device->driver[0])
 		fprintf(stream, "  (%s)", device->driver);

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* Owns the terminal: ncurses, keys, and a line of questions at the bottom. A daemon that is away is said and waited
+ * for. */
+#include <curses.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cli/attr.h"
+#include "cli/clean.h"
+#include "cli/control.h"
+#include "cli/top_screen.h"
+#include "view/format.h"
+
+#define SCREEN_ESCAPE   27
+#define SCREEN_REDRAW   12 /* Ctrl-L */
+#define SCREEN_STEP     10 /* of a priority, by F7 and F8 */
+#define SCREEN_LINE_MAX 1024u
+
+enum screen_mode { SCREEN_NORMAL, SCREEN_SORT, SCREEN_KILL };
+enum { SCREEN_PAIR_HEAD = 1, SCREEN_PAIR_BAD };
+
+struct screen {
+	struct gp_top top;
+	struct gp_top_options options;
+	enum screen_mode mode;
+	uint64_t selected; /* pid; 0: none */
+	uint32_t first;    /* line of the table at the top */
+	bool has_state, colour;
+	char message[512]; /* shown once, at the bottom */
+};
+
+static uint64_t screen_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+/* A line cut to the terminal's width. */
+static void screen_line(int y, const char *text, attr_t attributes)
+{
+	char cut[SCREEN_LINE_MAX * 4 + 4];
+	size_t width = COLS > 2 ? (size_t)COLS : 2;
+
+	if (y < 0 || y >= LINES)
+		return;
+	gp_format_cut(text, width < SCREEN_LINE_MAX ? width : SCREEN_LINE_MAX, cut, sizeof(cut));
+	attrset(attributes);
+	move(y, 0);
+	clrtoeol();
+	addstr(cut);
+	attrset(A_NORMAL);
+}
+
+static const struct gp_top_row *screen_selected(const struct screen *screen)
+{
+	for (uint32_t i = 0; i < screen->top.row_count; i++)
+		if (screen->top.rows[i].client->pid == screen->selected)
+			return &screen->top.rows[i];
+	return NULL;
+}
+
+static void screen_footer(const struct screen *screen)
+{
+	const struct gp_top_row *row = screen_selected(screen);
+	char text[SCREEN_LINE_MAX];
+
+	if (screen->mode == SCREEN_SORT)
+		(void)snprintf(text, sizeof(text),
+			       "sort by: 1 pid  2 priority  3 gpu  4 wait  5 pending  6 preemptions   (Esc: leave it)");
+	else if (screen->mode == SCREEN_KILL && row)
+		(void)snprintf(text, sizeof(text), "send SIGTERM to %s (pid %" PRIu64 ")?  y / n", row->client->name,
+			       row->client->pid);
+	else if (screen->message[0])
+		(void)snprintf(text, sizeof(text), "%s", screen->message);
+	else
+		(void)snprintf(
+			text, sizeof(text),
+			"F6 sort  +/- order  Up/Down select  F7 more urgent  F8 less  F9 kill  Q queues  F10 quit");
+	screen_line(LINES - 1, text, A_REVERSE);
+}
+
+static void screen_table(struct screen *screen, int y)
+{
+	struct gp_columns columns;
+	char line[SCREEN_LINE_MAX], wanted[32];
+	uint32_t room = LINES - 1 > y + 1 ? (uint32_t)(LINES - 2 - y) : 0;
+
+	gp_top_columns(&screen->top, screen->options.with_queues, &columns);
+	screen_line(y++, gp_columns_line(&columns, UINT32_MAX, line, sizeof(line)),
+		    screen->colour ? (attr_t)COLOR_PAIR(SCREEN_PAIR_HEAD) | A_BOLD : A_REVERSE);
+	if (screen->first + room > columns.row_count)
+		screen->first = columns.row_count > room ? columns.row_count - room : 0;
+	(void)snprintf(wanted, sizeof(wanted), "%" PRIu64, screen->selected);
+	for (uint32_t i = 0; i < room && screen->first + i < columns.row_count; i++) {
+		uint32_t row = screen->first + i;
+		const char *pid = columns.cells[(size_t)row * columns.column_count];
+
+		screen_line(y++, gp_columns_line(&columns, row, line, sizeof(line)),
+			    screen->selected && !strcmp(pid, wanted) ? A_STANDOUT : A_NORMAL);
+	}
+	gp_columns_fini(&columns);
+}
+
+static void screen_draw(struct screen *screen)
+{
+	char line[SCREEN_LINE_MAX];
+	int y = 0;
+
+	erase();
+	if (!screen->has_state) {
+		screen_line(0, "gpreempt top: waiting for the daemon", A_BOLD);
+	} else {
+		screen_line(y++, gp_top_head_line(&screen->top, line, sizeof(line)), A_BOLD);
+		for (uint32_t i = 0; i < screen->top.now.device_count && y < LINES - 4; i++) {
+			const struct gp_state_device *device = screen->top.devices[i].device;
+			bool bad = device->stopped == 1 || device->oversubscribed == 1;
+
+			screen_line(y++, gp_top_device_line(&screen->top.devices[i], line, sizeof(line)),
+				    bad ? screen->colour ? (attr_t)COLOR_PAIR(SCREEN_PAIR_BAD) | A_BOLD : A_BOLD :
+					  A_NORMAL);
+		}
+		screen_table(screen, y + 1);
+	}
+	screen_footer(screen);
+	refresh();
+}
+
+static void screen_look(struct screen *screen)
+{
+	struct gp_error error;
+	struct gp_state state;
+	bool is_refused;
+
+	screen->message[0] = '\0';
+	if (gp_state_ask(&state, NULL, NULL, &is_refused, &error)) {
+		(void)snprintf(screen->message, sizeof(screen->message), "%s", error.text);
+		return;
+	}
+	screen->has_state = !gp_top_take(&screen->top, &state);
+}
+
+/* One line up or down in the table. */
+static void screen_select(struct screen *screen, int step)
+{
+	uint32_t count = screen->top.row_count, at = UINT32_MAX;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (screen->top.rows[i].client->pid == screen->selected)
+			at = i;
+	if (!count)
+		return;
+	if (at == UINT32_MAX)
+		at = 0;
+	else if (step > 0 ? at + 1 < count : at > 0)
+		at = step > 0 ? at + 1 : at - 1;
+	screen->selected = screen->top.rows[at].client->pid;
+	screen->first = step > 0 && at > screen->first ? screen->first + 1 : at < screen->first ? at : screen->first;
+}
+
+static void screen_urgency(struct screen *screen, int step)
+{
+	const struct gp_top_row *row = screen_selected(screen);
+	struct gp_control_request request = { .verb = GP_CONTROL_SET, .queue_id = GP_CONTROL_ALL_QUEUES };
+	struct gp_error error;
+	bool is_refused;
+	char *text = NULL;
+	size_t size = 0;
+	int priority;
+
+	if (!row || !row->client->managed || row->client->priority > GP_ATTR_PRIORITY_MAX) {
+		(void)snprintf(screen->message, sizeof(screen->message),
+			       "select a program with an agent first (Up, Down)");
+		return;
+	}
+	priority = (int)row->client->priority + step;
+	priority = priority < 0 ? 0 : priority > GP_ATTR_PRIORITY_MAX ? GP_ATTR_PRIORITY_MAX : priority;
+	request.pid = (int32_t)row->client->pid;
+	request.attr.valid = GP_ATTR_PRIORITY;
+	request.attr.priority = priority;
+	if (gp_control_once(&request, &text, &size, &is_refused, &error))
+		(void)snprintf(screen->message, sizeof(screen->message), "%s", error.text);
+	else
+		screen_look(screen);
+	free(text);
+}
+
+static void screen_kill(struct screen *screen, int key)
+{
+	const struct gp_top_row *row = screen_selected(screen);
+
+	screen->mode = SCREEN_NORMAL;
+	if ((key != 'y' && key != 'Y') || !row || row->client->pid == GP_STATE_UNKNOWN ||
+	    row->client->pid > INT32_MAX || row->client->pid < 2)
+		return;
+	if (kill((pid_t)row->client->pid, SIGTERM))
+		(void)snprintf(screen->message, sizeof(screen->message), "pid %" PRIu64 ": %s", row->client->pid,
+			       strerror(errno));
+}
+
+static void screen_order(struct screen *screen, bool ascending)
+{
+	screen->top.ascending = ascending;
+	gp_top_sort(&screen->top);
+}
+
+/* false: the user leaves. */
+static bool screen_key(struct screen *screen, int key)
+{
+	if (screen->mode == SCREEN_KILL) {
+		screen_kill(screen, key);
+		return true;
+	}
+	if (screen->mode == SCREEN_SORT) {
+		screen->mode = SCREEN_NORMAL;
+		if (key >= '1' && key < '1' + GP_TOP_SORT_COUNT) {
+			screen->top.sort = (enum gp_top_sort)(key - '1');
+			gp_top_sort(&screen->top);
+		}
+		return true;
+	}
+	switch (key) {
+	case 'q':
+	case SCREEN_ESCAPE:
+	case KEY_F(10): return false;
+	case KEY_F(6): screen->mode = SCREEN_SORT; break;
+	case KEY_F(7): screen_urgency(screen, SCREEN_STEP); break;
+	case KEY_F(8): screen_urgency(screen, -SCREEN_STEP); break;
+	case KEY_F(9): screen->mode = screen_selected(screen) ? SCREEN_KILL : SCREEN_NORMAL; break;
+	case '+': screen_order(screen, true); break;
+	case '-': screen_order(screen, false); break;
+	case 'Q': screen->options.with_queues = !screen->options.with_queues; break;
+	case SCREEN_REDRAW: clearok(curscr, TRUE); break;
+	case KEY_UP: screen_select(screen, -1); break;
+	case KEY_DOWN: screen_select(screen, 1); break;
+	default: break; /* KEY_RESIZE too: what follows is a new drawing */
+	}
+	return true;
+}
+
+static bool screen_begin(struct screen *screen)
+{
+	setlocale(LC_ALL, "");
+	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		setlocale(LC_CTYPE, "C.UTF-8");
+	if (!newterm(NULL, stdout, stdin))
+		return false;
+	set_escdelay(25);
+	cbreak();
+	noecho();
+	keypad(stdscr, TRUE);
+	curs_set(0);
+	screen->colour = screen->options.colour && has_colors();
+	if (screen->colour) {
+		start_color();
+		use_default_colors();
+		init_pair(SCREEN_PAIR_HEAD, COLOR_BLACK, COLOR_GREEN);
+		init_pair(SCREEN_PAIR_BAD, COLOR_RED, -1);
+	}
+	return true;
+}
+
+int gp_top_screen(const struct gp_top_options *options)
+{
+	static struct screen screen;
+	bool goes_on = true;
+
+	screen.options = *options;
+	if (!screen_begin(&screen)) {
+		fputs("gpreempt top: this terminal is not known (TERM); -b prints plain text\n", stderr);
+		return GP_CLI_FAILED;
+	}
+	gp_top_init(&screen.top);
+	screen.top.sort = options->sort;
+	screen.top.ascending = options->ascending;
+	for (uint64_t i = 0; goes_on && (!options->iterations || i < options->iterations); i++) {
+		uint64_t next_ms = screen_now_ms() + options->interval_ms, now_ms;
+
+		screen_look(&screen);
+		while (goes_on && (now_ms = screen_now_ms()) < next_ms) {
+			int key;
+
+			screen_draw(&screen);
+			timeout((int)(next_ms - now_ms));
+			key = getch();
+			/* ERR: time is up, or a signal; without a terminal it comes at once and for ever. */
+			if (key != ERR)
+				goes_on = screen_key(&screen, key);
+			else if (screen_now_ms() < next_ms && feof(stdin))
+				goes_on = false;
+		}
+	}
+	endwin();
+	gp_top_fini(&screen.top);
+	return GP_CLI_OK;
+}
