@@ -15,6 +15,7 @@
 #include "daemon/daemon.h"
 
 #define CLIENT_INDEX_SHIFT 10 /* the slot is below */
+#define CLIENT_SAY_NS      10000000000ull
 
 struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag)
 {
@@ -340,6 +341,21 @@ static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, 
 	gp_queue_sample(daemon, queue);
 }
 
+/* Said at most every ten seconds: one that is slow rather than dead would fill the journal. */
+void gp_client_answers(struct gp_client *client, bool answers)
+{
+	uint64_t now_ns = gp_now_ns();
+
+	if (client->answers == answers)
+		return;
+	client->answers = answers;
+	if (client->said_ns && now_ns - client->said_ns < CLIENT_SAY_NS)
+		return;
+	client->said_ns = now_ns;
+	gp_log("process %d (%s) %s", client->device.pid, client->name,
+	       answers ? "answers again" : "does not answer: its gates are left as they are");
+}
+
 static void client_applied(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_applied *applied)
 {
 	struct gp_device_entry *device = gp_device_find(daemon, applied->gpu_id);
@@ -362,8 +378,7 @@ static void client_applied(struct gp_daemon *daemon, struct gp_client *client, c
 		gp_device_learn(daemon, device, opens, device->info.unit == GP_UNIT_QUEUE ? ns / applied->count : ns);
 	client->orders_open -= client->orders_open ? 1 : 0;
 	if (!client->answers) {
-		client->answers = true;
-		gp_log("process %d (%s) answers again", client->device.pid, client->name);
+		gp_client_answers(client, true);
 		/* What was given up on is taken up again. */
 		for (uint32_t i = 0; i < client->slot_count; i++) {
 			struct gp_queue_entry *queue = client->slots[i].queue;
@@ -493,9 +508,8 @@ int gp_client_order(void *context, struct gp_device_client *device_client, uint6
 	r = gp_peer_send(client->peer, &message, size, NULL, 0);
 	if (!r) {
 		client->orders_open++;
-	} else if (client->answers) {
-		client->answers = false;
-		gp_log("process %d (%s) does not read its orders", client->device.pid, client->name);
+	} else {
+		gp_client_answers(client, false);
 	}
 	return r;
 }

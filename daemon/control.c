@@ -224,7 +224,7 @@ static void control_pause(struct gp_daemon *daemon, struct gp_peer *peer, const 
 		if (request->gpu_id && daemon->devices[i].info.gpu_id != request->gpu_id)
 			continue;
 		any = true;
-		if (request->flags & 1)
+		if (request->flags & GP_CONTROL_PAUSE_END)
 			gp_device_start(daemon, &daemon->devices[i]);
 		else
 			gp_device_stop(daemon, &daemon->devices[i], why);
@@ -240,6 +240,7 @@ static void control_ping(struct gp_daemon *daemon, struct gp_peer *peer, uint32_
 	gp_text_u64(&text, "schema", 1);
 	gp_text_string(&text, "version", GP_VERSION);
 	gp_text_i64(&text, "pid", getpid());
+	gp_text_i64(&text, "ceiling", gp_access_ceiling(&daemon->config, peer->uid, peer->gid));
 	gp_text_close(&text, '}');
 	gp_text_add(&text, "\n");
 	control_send(daemon, peer, cookie, &text);
@@ -268,6 +269,11 @@ void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const vo
 	case GP_CONTROL_STATUS: control_status(daemon, peer, cookie); break;
 	case GP_CONTROL_SET: control_set(daemon, peer, &request); break;
 	case GP_CONTROL_EVENTS:
+		if (request.flags & GP_CONTROL_EVENTS_PAST) {
+			gp_events_past(daemon, peer, &text);
+			control_send(daemon, peer, cookie, &text);
+			break;
+		}
 		if (gp_events_open(daemon, peer, cookie))
 			control_say(daemon, peer, cookie, -EBUSY, "events are being read on this connection already");
 		break;
@@ -279,6 +285,6 @@ void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const vo
 	case GP_CONTROL_RELOAD: control_reload(daemon, peer, cookie); break;
 	case GP_CONTROL_SUMMARY: control_summary(daemon, peer, &request); break;
 	case GP_CONTROL_PAUSE: control_pause(daemon, peer, &request); break;
-	default: control_say(daemon, peer, cookie, -ENOSYS, "this gpreemptd does not know that command"); break;
+	default: control_say(daemon, peer, cookie, -EOPNOTSUPP, "this gpreemptd does not know that command"); break;
 	}
 }

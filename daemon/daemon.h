@@ -92,6 +92,7 @@ struct gp_client {
 	uint64_t sample_ns, sample_until_ns;
 	/* Answering. */
 	bool answers, sync_wait;
+	uint64_t said_ns;     /* when that it does not, or does again, was last said */
 	uint32_t orders_open; /* orders sent and not answered */
 	uint64_t order_failures, orders, leases_lost;
 	uint32_t runtime_cookie;
@@ -248,6 +249,7 @@ void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, cons
 			bool is_root);
 int gp_client_order(void *daemon, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		    const struct gp_device_change *changes, uint32_t count);
+void gp_client_answers(struct gp_client *client, bool answers);
 void gp_client_sync(struct gp_daemon *daemon);
 
 /* queue.c */
@@ -303,6 +305,7 @@ void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, 
 void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text);
 void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns);
 int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie);
+void gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text);
 void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream);
 void gp_events_flush(struct gp_daemon *daemon);
 

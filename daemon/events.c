@@ -87,6 +87,7 @@ static void events_line(const struct gp_daemon *daemon, const struct gp_trace_ev
 			const struct gp_queue_entry *queue, struct gp_text *line)
 {
 	const struct gp_queue_entry *other = events_queue(daemon, event->other);
+	uint64_t age_ns = (gp_daemon_now_ns(daemon) - event->time_ns) * daemon->dilation;
 	struct timespec now;
 	char sentence[512];
 
@@ -94,7 +95,7 @@ static void events_line(const struct gp_daemon *daemon, const struct gp_trace_ev
 	events_sentence(event, queue, sentence, sizeof(sentence));
 	gp_text_open(line, NULL, '{');
 	gp_text_u64(line, "t_ns", event->time_ns);
-	gp_text_u64(line, "real_ns", (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
+	gp_text_u64(line, "real_ns", (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec - age_ns);
 	gp_text_u64(line, "gpu_id",
 		    event->device < daemon->device_count ? daemon->devices[event->device].info.gpu_id : 0);
 	gp_text_string(line, "event", events_name(event->type));
@@ -194,6 +195,26 @@ int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cook
 				      .all = gp_access_sees_all(daemon, peer) };
 	daemon->streams = peer->stream = stream;
 	return 0;
+}
+
+/* What the ring still holds. Queues that are gone have lost their names. */
+void gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text)
+{
+	struct gp_trace_event events[EVENTS_BATCH];
+	bool all = gp_access_sees_all(daemon, peer);
+	uint64_t cursor = 0, lost;
+	uint32_t count;
+
+	while ((count = gp_sched_trace_read(daemon->sched, &cursor, events, EVENTS_BATCH, &lost))) {
+		for (uint32_t i = 0; i < count; i++) {
+			const struct gp_queue_entry *queue = events_queue(daemon, events[i].queue);
+
+			if (all || (queue && queue->client->uid == peer->uid))
+				events_line(daemon, &events[i], queue, text);
+		}
+	}
+	if (!text->size)
+		gp_text_add(text, "%s", "");
 }
 
 void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream)

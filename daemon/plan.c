@@ -46,13 +46,11 @@ static void plan_abandon(struct gp_daemon *daemon, struct gp_device_entry *devic
 	for (uint32_t i = 0; way->active && i < plan_order_count(way); i++) {
 		struct gp_queue_entry *queue = plan_queue(daemon, plan_order(way, i)->queue);
 
-		if (way->results[i] != GP_WAITING || !queue || queue->order_place != i || !queue->client->answers)
+		if (way->results[i] != GP_WAITING || !queue || queue->order_place != i)
 			continue;
 		if (i >= way->plan.close_count && !way->opening)
 			continue;
-		queue->client->answers = false;
-		gp_log("process %d (%s) does not answer: its gates are left as they are", queue->client->device.pid,
-		       queue->client->name);
+		gp_client_answers(queue->client, false);
 	}
 	way->active = false;
 }
@@ -164,8 +162,11 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 {
 	struct gp_device_entry *device = plan_device(daemon, plan->device);
 	struct gp_under_way *way = &device->way;
+	struct gp_stats stats;
 
 	plan_abandon(daemon, device);
+	if (!gp_sched_stats(daemon->sched, device->core, &stats))
+		device->timeouts = stats.timeouts; /* what timed out so far was an older one */
 	way->plan = *plan;
 	way->active = true;
 	way->opening = !plan->close_count;
@@ -224,7 +225,6 @@ static void plan_check_timeouts(struct gp_daemon *daemon)
 			continue;
 		if (stats.timeouts != device->timeouts)
 			plan_abandon(daemon, device);
-		device->timeouts = stats.timeouts;
 	}
 }
 

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* From a doorbell to an order, its answer, and what happens when the answer is wrong, late or missing. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "test/unit/daemon_world.h"
+
+static struct world world;
+static struct agent urgent, batch, other;
+
+static int begin(void **state)
+{
+	(void)state;
+	world_begin(&world, "[policy]\nmin_open = 1us\nlinger_max = 1us\nage_window = 1h\n");
+	agent_connect(&world, &urgent, 80);
+	agent_connect(&world, &batch, 20);
+	agent_add_queue(&world, &urgent, 0, GP_QUEUE_SEEN);
+	agent_add_queue(&world, &batch, 0, GP_QUEUE_SEEN);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	agent_leave(&world, &urgent);
+	agent_leave(&world, &batch);
+	world_end(&world);
+	return 0;
+}
+
+static void settle(void)
+{
+	for (int i = 0; i < 4; i++) {
+		agent_work(&world, &batch);
+		agent_work(&world, &urgent);
+	}
+}
+
+/* Waits for the core's timers: linger, holds. Ends when the gate is as wanted; hanging is the failure. */
+static void wait_gate(struct agent *agent, enum gp_gate gate)
+{
+	while (world_gate(&world, agent, 0) != gate) {
+		gp_daemon_step(&world.daemon, 10);
+		settle();
+	}
+}
+
+/* An urgent doorbell closes the batch gate; when the urgent work is done, it opens. */
+static void test_preempts(void **state)
+{
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	assert_int_equal(batch.order_count, 0);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	assert_true(agent_is_closed(&batch, 0));
+	assert_int_equal(urgent.order_count, 0);
+	assert_int_equal(batch.page->queues[0].armed, GP_ARMED_IDLE);
+	agent_complete(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_OPEN);
+	assert_false(agent_is_closed(&batch, 0));
+	assert_int_equal(world_queue(&world, &batch, 0)->closes, 1);
+	assert_int_equal(world_queue(&world, &batch, 0)->opens, 1);
+	assert_int_equal(world_queue(&world, &batch, 0)->preemptions, 1);
+}
+
+/* While somebody else has work both sample; when nobody has, neither does. */
+static void test_samples_only_when_needed(void **state)
+{
+	(void)state;
+	assert_int_equal(batch.sample_ns, 0);
+	agent_doorbell(&world, &batch, 0, 100);
+	settle();
+	assert_int_equal(batch.sample_ns, 0);
+	agent_doorbell(&world, &urgent, 0, 1);
+	settle();
+	assert_int_equal(batch.sample_ns, world.daemon.config.sample_ns);
+	assert_int_equal(urgent.sample_ns, world.daemon.config.sample_ns);
+	agent_complete(&world, &urgent, 0, 1);
+	agent_complete(&world, &batch, 0, 100);
+	while (batch.sample_ns || urgent.sample_ns) {
+		gp_daemon_step(&world.daemon, 10);
+		settle();
+	}
+}
+
+/* A closed gate with work has its lease renewed; without work it needs none. */
+static void test_renews_leases(void **state)
+{
+	uint32_t before;
+
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	before = batch.page->renewals;
+	while (batch.page->renewals == before)
+		gp_daemon_step(&world.daemon, 100);
+	assert_int_equal(urgent.page->renewals, 0);
+}
+
+/* The agent opened a gate by itself: known, counted, ordered again. */
+static void test_lost_lease(void **state)
+{
+	struct {
+		struct gp_wire_lost head;
+		struct gp_wire_change change;
+	} lost = { .head = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_LOST, sizeof(lost), 0 },
+			     .why = GP_LOST_LEASE,
+			     .count = 1 },
+		   .change = { .slot = 0, .generation = 1, .open = 1 } };
+	uint32_t orders;
+
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	orders = batch.order_count;
+	world_send(batch.fd, &lost, sizeof(lost));
+	settle();
+	assert_int_equal(world.daemon.counters.leases_lost, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	assert_true(batch.order_count > orders);
+}
+
+/* An answer that comes twice, or for an order nobody gave, changes nothing. */
+static void test_replayed_answers(void **state)
+{
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	agent_complete(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_OPEN);
+	batch.changes[0].open = 0;
+	agent_answer(&world, &batch);
+	assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_OPEN);
+	batch.order.seq += 1000;
+	agent_answer(&world, &batch);
+	assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_OPEN);
+	batch.order.gpu_id = 999;
+	agent_answer(&world, &batch);
+	assert_false(world_is_closed(batch.fd));
+}
+
+/* A close that fails leaves the gate open and is tried again, not forever. */
+static void test_failing_closes(void **state)
+{
+	(void)state;
+	batch.fail = -EBUSY;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_QUARANTINED);
+	assert_int_equal(world.daemon.counters.order_failures, 3);
+	assert_false(world_queue(&world, &batch, 0)->closed);
+}
+
+/* A client that goes in the middle of a plan does not hold it up. */
+static void test_leaves_amid_order(void **state)
+{
+	(void)state;
+	agent_connect(&world, &other, 20);
+	agent_add_queue(&world, &other, 0, GP_QUEUE_SEEN);
+	other.silent = true;
+	agent_doorbell(&world, &other, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	settle();
+	agent_work(&world, &other);
+	assert_true(world.daemon.devices[0].way.active);
+	agent_leave(&world, &other);
+	assert_false(world.daemon.devices[0].way.active);
+}
+
+/* A queue that goes while its order is under way. */
+static void test_queue_goes_amid_order(void **state)
+{
+	struct gp_wire_slot gone = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone),
+						 0 },
+				     .slot = 0,
+				     .generation = 1 };
+
+	(void)state;
+	batch.silent = true;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	settle();
+	assert_true(world.daemon.devices[0].way.active);
+	world_send(batch.fd, &gone, sizeof(gone));
+	settle();
+	assert_false(world.daemon.devices[0].way.active);
+	assert_null(world_queue(&world, &batch, 0));
+	agent_answer(&world, &batch);
+	assert_false(world_is_closed(batch.fd));
+}
+
+/* Reconnected with a closed gate and nothing more urgent about: it is opened. */
+static void test_reconnect_closed(void **state)
+{
+	(void)state;
+	agent_connect(&world, &other, 50);
+	agent_add_queue(&world, &other, 3, GP_QUEUE_SEEN | GP_QUEUE_CLOSED);
+	assert_int_equal(world_gate(&world, &other, 3), GP_GATE_CLOSED);
+	agent_doorbell(&world, &other, 3, 5);
+	while (world_gate(&world, &other, 3) != GP_GATE_OPEN) {
+		gp_daemon_step(&world.daemon, 10);
+		settle();
+		agent_work(&world, &other);
+	}
+	assert_false(agent_is_closed(&other, 3));
+	agent_leave(&world, &other);
+}
+
+/* RUNTIME_DISABLE is answered, and its queues are not ordered any more. */
+static void test_lets_go(void **state)
+{
+	struct gp_wire_runtime runtime = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME, sizeof(runtime), 9 },
+	};
+
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	world_send(batch.fd, &runtime, sizeof(runtime));
+	settle();
+	assert_int_equal(batch.runtime_ok_count, 1);
+	assert_int_equal(batch.mechanism, GP_MECHANISM_NONE);
+	agent_doorbell(&world, &urgent, 0, 1);
+	settle();
+	assert_int_equal(batch.order_count, 0);
+	runtime.enable = 1;
+	world_send(batch.fd, &runtime, sizeof(runtime));
+	settle();
+	assert_int_equal(batch.mechanism, GP_MECHANISM_SELF);
+	wait_gate(&batch, GP_GATE_CLOSED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_preempts, begin, end),
+		cmocka_unit_test_setup_teardown(test_samples_only_when_needed, begin, end),
+		cmocka_unit_test_setup_teardown(test_renews_leases, begin, end),
+		cmocka_unit_test_setup_teardown(test_lost_lease, begin, end),
+		cmocka_unit_test_setup_teardown(test_replayed_answers, begin, end),
+		cmocka_unit_test_setup_teardown(test_failing_closes, begin, end),
+		cmocka_unit_test_setup_teardown(test_leaves_amid_order, begin, end),
+		cmocka_unit_test_setup_teardown(test_queue_goes_amid_order, begin, end),
+		cmocka_unit_test_setup_teardown(test_reconnect_closed, begin, end),
+		cmocka_unit_test_setup_teardown(test_lets_go, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Agents that do not answer: they are given up on, the others go on, and one that answers again is taken up again. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "test/unit/daemon_world.h"
+
+static struct world world;
+static struct agent urgent, batch, stuck;
+
+static int begin(void **state)
+{
+	(void)state;
+	/* Short enough to be waited for, long enough for those that do answer. */
+	world_begin(&world, "[daemon]\nanswer_timeout = 300ms\n"
+			    "[policy]\nmin_open = 1us\nlinger_max = 1us\nage_window = 1h\nbatch_clients = 8\n");
+	agent_connect(&world, &urgent, 80);
+	agent_connect(&world, &batch, 20);
+	agent_connect(&world, &stuck, 20);
+	agent_add_queue(&world, &urgent, 0, GP_QUEUE_SEEN);
+	agent_add_queue(&world, &batch, 0, GP_QUEUE_SEEN);
+	agent_add_queue(&world, &stuck, 0, GP_QUEUE_SEEN);
+	agent_doorbell(&world, &stuck, 0, 100);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	agent_leave(&world, &urgent);
+	agent_leave(&world, &batch);
+	agent_leave(&world, &stuck);
+	world_end(&world);
+	return 0;
+}
+
+static void settle(void)
+{
+	for (int i = 0; i < 4; i++) {
+		agent_work(&world, &batch);
+		agent_work(&world, &urgent);
+		agent_work(&world, &stuck);
+	}
+}
+
+static void wait_gate(struct agent *agent, enum gp_gate gate)
+{
+	while (world_gate(&world, agent, 0) != gate) {
+		gp_daemon_step(&world.daemon, 10);
+		settle();
+	}
+}
+
+static void test_is_given_up_on(void **state)
+{
+	int result;
+	struct gp_control_request request = world_request(GP_CONTROL_STATUS);
+	char *text;
+
+	(void)state;
+	stuck.silent = true;
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&stuck, GP_GATE_QUARANTINED);
+	/* STATUS does not wait for it either. */
+	text = world_ask(&world, &request, &result);
+	assert_int_equal(result, 0);
+	assert_non_null(strstr(text, "\"answers\":false"));
+	assert_non_null(strstr(text, "\"gate\":\"quarantined\""));
+	free(text);
+}
+
+/* It comes back: its late answer is believed, and it is scheduled as before. */
+static void test_comes_back(void **state)
+{
+	(void)state;
+	stuck.silent = true;
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&stuck, GP_GATE_QUARANTINED);
+	stuck.silent = false;
+	agent_answer(&world, &stuck);
+	assert_int_not_equal(world_gate(&world, &stuck, 0), GP_GATE_QUARANTINED);
+	wait_gate(&stuck, GP_GATE_CLOSED);
+}
+
+/* It does not even read: sending to it fails at once and blocks nobody. */
+static void test_full_socket(void **state)
+{
+	struct gp_wire_attr_message attr = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR, sizeof(attr), 0 },
+		.attr = { .valid = GP_ATTR_WEIGHT, .weight = 5 },
+	};
+
+	(void)state;
+	/* Each ATTR is answered by ATTR_NOW, which nobody takes. */
+	for (int i = 0; i < 2000; i++) {
+		world_send(stuck.fd, &attr, sizeof(attr));
+		gp_daemon_step(&world.daemon, 0);
+	}
+	stuck.silent = true;
+	agent_doorbell(&world, &urgent, 0, 1);
+	while (world_gate(&world, &stuck, 0) != GP_GATE_QUARANTINED) {
+		gp_daemon_step(&world.daemon, 10);
+		agent_work(&world, &urgent);
+		agent_work(&world, &batch);
+	}
+	agent_doorbell(&world, &batch, 0, 7);
+	while (world_gate(&world, &batch, 0) != GP_GATE_CLOSED) {
+		gp_daemon_step(&world.daemon, 10);
+		agent_work(&world, &batch);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_is_given_up_on, begin, end),
+		cmocka_unit_test_setup_teardown(test_comes_back, begin, end),
+		cmocka_unit_test_setup_teardown(test_full_socket, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

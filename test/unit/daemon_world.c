@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* The world of the daemon's tests. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "test/unit/daemon_world.h"
+
+#define WORLD_ROUNDS 1000
+
+void world_begin(struct world *world, const char *config)
+{
+	struct gp_error error = { "" };
+	char socket_path[80];
+
+	memset(world, 0, sizeof(*world));
+	snprintf(world->folder, sizeof(world->folder), "/tmp/gpreempt-test-XXXXXX");
+	assert_non_null(mkdtemp(world->folder));
+	gp_config_init(&world->daemon.config);
+	snprintf(socket_path, sizeof(socket_path), "%s/s", world->folder);
+	snprintf(world->daemon.config.socket, sizeof(world->daemon.config.socket), "%s", socket_path);
+	snprintf(world->daemon.config.backend, sizeof(world->daemon.config.backend), "null");
+	snprintf(world->daemon.config.state_dir, sizeof(world->daemon.config.state_dir), "%s", world->folder);
+	world->daemon.config.client_max = 64;
+	world->daemon.config.queue_max = 1024;
+	/* Real time decides nothing here: whatever a loaded machine does, an answer that comes is in time. */
+	world->daemon.config.answer_ns = 30000000000ull;
+	if (config && gp_config_parse(&world->daemon.config, config, strlen(config), "test", &error))
+		fail_msg("%s", error.text);
+	world->daemon.config_path = "/nonexistent/gpreempt.conf";
+	if (gp_daemon_init(&world->daemon, &error))
+		fail_msg("%s", error.text);
+}
+
+void world_end(struct world *world)
+{
+	char command[160];
+
+	assert_null(gp_sched_check(world->daemon.sched));
+	gp_daemon_fini(&world->daemon);
+	snprintf(command, sizeof(command), "rm -rf %s", world->folder);
+	assert_int_equal(system(command), 0);
+}
+
+void world_step(struct world *world)
+{
+	struct pollfd end = { .fd = world->daemon.epoll_fd, .events = POLLIN };
+
+	for (int i = 0; i < WORLD_ROUNDS; i++) {
+		gp_daemon_step(&world->daemon, 0);
+		if (poll(&end, 1, 0) <= 0 && !world->daemon.inbox)
+			break;
+	}
+	assert_null(gp_sched_check(world->daemon.sched));
+}
+
+int world_connect(const struct world *world)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", world->daemon.config.socket);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+void world_send(int fd, const void *message, size_t size)
+{
+	assert_int_equal(send(fd, message, size, MSG_NOSIGNAL), (ssize_t)size);
+}
+
+size_t world_receive(int fd, void *buffer, size_t size)
+{
+	ssize_t got = recv(fd, buffer, size, MSG_DONTWAIT);
+
+	return got > 0 ? (size_t)got : 0;
+}
+
+bool world_is_closed(int fd)
+{
+	char byte[GP_WIRE_SIZE_MAX];
+	ssize_t got;
+
+	while ((got = recv(fd, byte, sizeof(byte), MSG_DONTWAIT)) > 0) {}
+	return got == 0 || errno == ECONNRESET;
+}
+
+struct gp_wire_hello world_hello(int32_t priority)
+{
+	struct gp_wire_hello hello = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_HELLO, sizeof(hello), 0 },
+		.version_min = GP_WIRE_VERSION,
+		.version_max = GP_WIRE_VERSION,
+		.flags = GP_HELLO_DOORBELLS | GP_HELLO_RUNTIME,
+		.mechanisms = GP_MECHANISM_BIT(GP_MECHANISM_SELF),
+		.pid = 1,
+		.attr = { .valid = GP_ATTR_PRIORITY, .priority = priority },
+		.name = "fake",
+	};
+
+	return hello;
+}
+
+static void agent_take_welcome(struct agent *agent)
+{
+	struct iovec part = { &agent->welcome, sizeof(agent->welcome) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} control;
+	struct msghdr packet = { .msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control) };
+	int fds[2];
+
+	assert_int_equal(recvmsg(agent->fd, &packet, MSG_DONTWAIT), sizeof(agent->welcome));
+	assert_int_equal(agent->welcome.header.type, GP_WIRE_WELCOME);
+	assert_int_equal(packet.msg_controllen, CMSG_SPACE(2 * sizeof(int)));
+	memcpy(fds, CMSG_DATA(&control.head), sizeof(fds));
+	agent->doorbell_fd = fds[1];
+	agent->page = mmap(NULL, sizeof(*agent->page), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+	assert_ptr_not_equal(agent->page, MAP_FAILED);
+	close(fds[0]);
+}
+
+void agent_hello(struct world *world, struct agent *agent, const struct gp_wire_hello *hello)
+{
+	memset(agent, 0, sizeof(*agent));
+	agent->fd = world_connect(world);
+	world_send(agent->fd, hello, sizeof(*hello));
+	world_step(world);
+	agent_take_welcome(agent);
+	agent_work(world, agent);
+}
+
+void agent_connect(struct world *world, struct agent *agent, int32_t priority)
+{
+	struct gp_wire_hello hello = world_hello(priority);
+
+	agent_hello(world, agent, &hello);
+}
+
+void agent_leave(struct world *world, struct agent *agent)
+{
+	close(agent->fd);
+	close(agent->doorbell_fd);
+	munmap(agent->page, sizeof(*agent->page));
+	world_step(world);
+}
+
+void agent_answer(struct world *world, struct agent *agent)
+{
+	static struct {
+		struct gp_wire_applied head;
+		struct gp_wire_change changes[GP_WIRE_ORDER_MAX];
+	} message;
+	size_t size = sizeof(message.head) + agent->order.count * sizeof(message.changes[0]);
+
+	message.head = (struct gp_wire_applied){
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_APPLIED, (uint32_t)size, 0 },
+		.seq = agent->order.seq,
+		.gpu_id = agent->order.gpu_id,
+		.count = agent->order.count,
+		.issue_ns = 1000,
+		.done_ns = 51000,
+	};
+	for (uint32_t i = 0; i < agent->order.count; i++) {
+		message.changes[i] = agent->changes[i];
+		message.changes[i].result = agent->changes[i].open ? 0 : agent->fail;
+	}
+	world_send(agent->fd, &message, size);
+	world_step(world);
+}
+
+static void agent_message(struct world *world, struct agent *agent, const void *data)
+{
+	const struct gp_wire_header *header = data;
+	const struct gp_wire_order *order = data;
+	struct gp_wire_header synced = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SYNCED, sizeof(synced),
+					 header->cookie };
+
+	switch (header->type) {
+	case GP_WIRE_ORDER:
+		agent->order = *order;
+		memcpy(agent->changes, order->changes, order->count * sizeof(agent->changes[0]));
+		agent->order_count++;
+		if (!agent->silent)
+			agent_answer(world, agent);
+		break;
+	case GP_WIRE_SAMPLE: agent->sample_ns = ((const struct gp_wire_sample *)data)->interval_ns; break;
+	case GP_WIRE_SYNC:
+		agent->sync_count++;
+		if (!agent->silent)
+			world_send(agent->fd, &synced, sizeof(synced));
+		break;
+	case GP_WIRE_MECHANISM: agent->mechanism = ((const struct gp_wire_mechanism *)data)->mechanism; break;
+	case GP_WIRE_RUNTIME_OK: agent->runtime_ok_count++; break;
+	case GP_WIRE_ATTR_NOW: agent->attr = ((const struct gp_wire_attr_message *)data)->attr; break;
+	default: fail_msg("an agent got a message of type %u", header->type);
+	}
+}
+
+void agent_work(struct world *world, struct agent *agent)
+{
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+
+	world_step(world);
+	while (world_receive(agent->fd, buffer, sizeof(buffer)))
+		agent_message(world, agent, buffer);
+	world_step(world);
+}
+
+void agent_add_queue(struct world *world, struct agent *agent, uint32_t slot, uint32_t flags)
+{
+	struct gp_wire_queue queue = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_ADD, sizeof(queue), 0 },
+		.slot = slot,
+		.generation = ++agent->generation,
+		.flags = flags,
+		.gpu_id = WORLD_GPU,
+		.queue_id = slot,
+		.hw_priority = 7,
+		.ring_size = 4096,
+	};
+
+	world_send(agent->fd, &queue, sizeof(queue));
+	agent_work(world, agent);
+}
+
+static void agent_ring(const struct agent *agent)
+{
+	uint64_t one = 1;
+
+	assert_int_equal(write(agent->doorbell_fd, &one, sizeof(one)), sizeof(one));
+}
+
+/* As page.h has it. */
+void agent_doorbell(struct world *world, struct agent *agent, uint32_t slot, uint64_t packets)
+{
+	struct gp_page_queue *queue = &agent->page->queues[slot];
+
+	queue->doorbell = queue->written = packets;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (queue->armed & GP_ARMED_BUSY && __atomic_exchange_n(&queue->armed, 0, __ATOMIC_SEQ_CST) & GP_ARMED_BUSY)
+		agent_ring(agent);
+	agent_work(world, agent);
+}
+
+void agent_complete(struct world *world, struct agent *agent, uint32_t slot, uint64_t packets)
+{
+	struct gp_page_queue *queue = &agent->page->queues[slot];
+
+	queue->completed = packets;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (queue->completed >= queue->written && queue->armed & GP_ARMED_IDLE &&
+	    __atomic_exchange_n(&queue->armed, 0, __ATOMIC_SEQ_CST) & GP_ARMED_IDLE)
+		agent_ring(agent);
+	agent_work(world, agent);
+}
+
+bool agent_is_closed(const struct agent *agent, uint32_t slot)
+{
+	for (uint32_t i = 0; i < agent->order.count; i++)
+		if (agent->changes[i].slot == slot)
+			return !agent->changes[i].open;
+	return false;
+}
+
+struct gp_control_request world_request(uint32_t verb)
+{
+	struct gp_control_request request = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_CONTROL, sizeof(request), 77 },
+		.verb = verb,
+		.pid = getpid(),
+		.queue_id = GP_CONTROL_ALL_QUEUES,
+	};
+
+	return request;
+}
+
+char *world_ask(struct world *world, const struct gp_control_request *request, int *ret_result)
+{
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	struct gp_control_answer *answer = (void *)buffer;
+	int fd = world_connect(world);
+	char *text = calloc(1, 1);
+	size_t size = 0, got;
+
+	world_send(fd, request, sizeof(*request));
+	answer->more = 1;
+	for (int i = 0; answer->more && i < WORLD_ROUNDS * 100; i++) {
+		world_step(world);
+		got = world_receive(fd, buffer, sizeof(buffer));
+		if (!got) {
+			gp_daemon_step(&world->daemon, 1); /* it waits for something: its timer is set */
+			continue;
+		}
+		assert_int_equal(answer->header.cookie, request->header.cookie);
+		got -= sizeof(*answer);
+		text = realloc(text, size + got + 1);
+		memcpy(text + size, answer->text, got);
+		size += got;
+		text[size] = '\0';
+	}
+	assert_int_equal(answer->more, 0);
+	*ret_result = answer->result;
+	close(fd);
+	world_step(world);
+	return text;
+}
+
+static struct gp_client *world_client(struct world *world, const struct agent *agent)
+{
+	const uint64_t mark = 0x1234567890abcdefull;
+	bool found;
+
+	/* The page is shared: a mark in it finds the client. */
+	for (uint32_t i = 0; i < world->daemon.client_top; i++) {
+		struct gp_client *client = world->daemon.clients[i];
+
+		if (!client || !client->page)
+			continue;
+		agent->page->hint_ns = mark;
+		found = client->page->hint_ns == mark;
+		agent->page->hint_ns = 0;
+		if (found)
+			return client;
+	}
+	return NULL;
+}
+
+struct gp_queue_entry *world_queue(struct world *world, const struct agent *agent, uint32_t slot)
+{
+	struct gp_client *client = world_client(world, agent);
+
+	assert_non_null(client);
+	return slot < client->slot_count ? client->slots[slot].queue : NULL;
+}
+
+enum gp_gate world_gate(struct world *world, const struct agent *agent, uint32_t slot)
+{
+	struct gp_queue_entry *queue = world_queue(world, agent, slot);
+	struct gp_queue_info info;
+
+	assert_non_null(queue);
+	assert_true(queue->in_core);
+	assert_int_equal(gp_sched_queue_info(world->daemon.sched, queue->core, &info), 0);
+	return info.gate;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* A daemon on the null device and agents that do exactly what a test says, all in one process and one thread: a test
+ * steps the daemon until it has nothing to do. */
+#ifndef TEST_DAEMON_WORLD_H
+#define TEST_DAEMON_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <gpreempt/control.h>
+#include "daemon/daemon.h"
+
+#define WORLD_GPU 1u /* the null device's first */
+
+struct world {
+	struct gp_daemon daemon;
+	char folder[64];
+};
+
+/* A fake agent: a socket, and what WELCOME brought. */
+struct agent {
+	int fd, doorbell_fd;
+	struct gp_page *page;
+	struct gp_wire_welcome welcome;
+	struct gp_wire_order order; /* the last one received, and its changes */
+	struct gp_wire_change changes[GP_WIRE_ORDER_MAX];
+	struct gp_wire_attr attr; /* the last ATTR_NOW */
+	uint32_t order_count, mechanism, runtime_ok_count, sync_count;
+	uint64_t sample_ns;
+	uint32_t generation;
+	bool silent; /* does not answer orders and SYNC */
+	int fail;    /* result it answers closes with */
+};
+
+/* config: INI text over the defaults, or NULL. */
+void world_begin(struct world *world, const char *config);
+void world_end(struct world *world);
+void world_step(struct world *world); /* until nothing happens any more */
+
+int world_connect(const struct world *world);
+void world_send(int fd, const void *message, size_t size);
+bool world_is_closed(int fd);                            /* the daemon hung up */
+size_t world_receive(int fd, void *buffer, size_t size); /* 0: nothing there */
+
+struct gp_wire_hello world_hello(int32_t priority);
+void agent_connect(struct world *world, struct agent *agent, int32_t priority);
+void agent_hello(struct world *world, struct agent *agent, const struct gp_wire_hello *hello);
+void agent_leave(struct world *world, struct agent *agent);
+/* Reads all messages; orders are answered unless it is silent. */
+void agent_work(struct world *world, struct agent *agent);
+void agent_add_queue(struct world *world, struct agent *agent, uint32_t slot, uint32_t flags);
+void agent_doorbell(struct world *world, struct agent *agent, uint32_t slot, uint64_t packets);
+void agent_complete(struct world *world, struct agent *agent, uint32_t slot, uint64_t packets);
+void agent_answer(struct world *world, struct agent *agent);
+bool agent_is_closed(const struct agent *agent, uint32_t slot); /* as ordered last */
+
+/* A command's answer, whole; -errno in ret_result. The caller frees it. */
+char *world_ask(struct world *world, const struct gp_control_request *request, int *ret_result);
+struct gp_control_request world_request(uint32_t verb);
+/* The queue as the daemon has it. */
+struct gp_queue_entry *world_queue(struct world *world, const struct agent *agent, uint32_t slot);
+enum gp_gate world_gate(struct world *world, const struct agent *agent, uint32_t slot);
+
+#endif
