@@ -15,11 +15,13 @@
 #define THREAD_RETRY_NS_MIN 10000000ull   /* 10 ms, then five times as long each time */
 #define THREAD_RETRY_NS_MAX 5000000000ull /* 5 s: the last, and the pace where nothing can be watched */
 #define THREAD_REOPEN_NS    100000000ull  /* a gate that would not open is tried again */
+#define THREAD_GOOD_NS      1000000000ull /* 1 s; chosen, as the others */
 #define THREAD_EVENTS       (IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF)
 
 static struct {
 	uint64_t try_ns; /* when to connect next; UINT64_MAX: when the folder changes */
 	uint64_t wait_ns;
+	uint64_t connected_ns; /* since when the link of the last step is there; 0: there was none */
 	bool watching;
 } thread_retry;
 
@@ -48,26 +50,40 @@ static bool thread_watch(void)
 	return false;
 }
 
-static void thread_connect(uint64_t now_ns)
+/* It did not work: each time five times as long until the next. */
+static void thread_back_off(uint64_t now_ns, bool somebody_is_there)
 {
-	if (now_ns < thread_retry.try_ns)
-		return;
-	/* The watch comes first: a socket that appears between the two is not missed. */
-	if (!thread_retry.watching)
-		thread_retry.watching = thread_watch();
-	if (gp_link_connect()) {
-		gp_fd_drop(GP_FD_INOTIFY);
-		thread_retry.watching = false;
-		thread_retry.wait_ns = 0;
-		thread_retry.try_ns = 0;
-		return;
-	}
-	/* The socket's name may be there before anybody listens on it, hence a few tries after each change. */
 	thread_retry.wait_ns = thread_retry.wait_ns ? thread_retry.wait_ns * 5u : THREAD_RETRY_NS_MIN;
 	if (thread_retry.wait_ns <= THREAD_RETRY_NS_MAX)
 		thread_retry.try_ns = now_ns + thread_retry.wait_ns;
 	else
-		thread_retry.try_ns = thread_retry.watching ? UINT64_MAX : now_ns + THREAD_RETRY_NS_MAX;
+		/* Nobody there: the folder will tell. Somebody who does not want us: he may change his mind. */
+		thread_retry.try_ns =
+			thread_retry.watching && !somebody_is_there ? UINT64_MAX : now_ns + THREAD_RETRY_NS_MAX;
+	if (thread_retry.wait_ns > THREAD_RETRY_NS_MAX)
+		thread_retry.wait_ns = THREAD_RETRY_NS_MAX;
+}
+
+static void thread_connect(uint64_t now_ns)
+{
+	/* The watch comes first: a socket that appears between the two is not missed. */
+	if (!thread_retry.watching)
+		thread_retry.watching = thread_watch();
+	if (thread_retry.connected_ns) {
+		/* A link that held for a while was a good one; one that broke at once is not tried again at full speed.
+		 */
+		if (now_ns - thread_retry.connected_ns >= THREAD_GOOD_NS)
+			thread_retry.wait_ns = 0;
+		thread_retry.connected_ns = 0;
+		thread_back_off(now_ns, true);
+	}
+	if (now_ns < thread_retry.try_ns)
+		return;
+	if (gp_link_connect())
+		thread_retry.connected_ns = now_ns;
+	else
+		/* The socket's name may be there before anybody listens on it, hence a few tries after each change. */
+		thread_back_off(now_ns, false);
 }
 
 /* The folder changed: watch anew (a folder nearer to the socket may have come) and try at once. */
@@ -77,8 +93,11 @@ static void thread_folder_changed(uint64_t now_ns)
 
 	while (gp_sys(SYS_read, gp_fd(GP_FD_INOTIFY), (long)events, sizeof(events)) > 0)
 		;
+	if (gp_agent.link != GP_LINK_DOWN)
+		return;
 	gp_fd_drop(GP_FD_INOTIFY);
 	thread_retry.watching = false;
+	thread_retry.connected_ns = 0;
 	thread_retry.wait_ns = 0;
 	thread_retry.try_ns = now_ns;
 }
@@ -87,13 +106,17 @@ static uint64_t thread_step(short inotify)
 {
 	uint64_t now = gp_sys_now_ns(), due = UINT64_MAX, other;
 
-	if (gp_agent.link == GP_LINK_DOWN) {
-		if (inotify)
-			thread_folder_changed(now);
+	if (inotify)
+		thread_folder_changed(now);
+	if (gp_agent.link == GP_LINK_DOWN)
 		thread_connect(now);
-	}
-	if (gp_agent.link != GP_LINK_DOWN)
+	if (gp_agent.link != GP_LINK_DOWN) {
+		if (gp_agent.link == GP_LINK_UP && thread_retry.watching) {
+			gp_fd_drop(GP_FD_INOTIFY);
+			thread_retry.watching = false;
+		}
 		gp_link_receive();
+	}
 	if (__atomic_exchange_n(&gp_agent.sync_due, false, __ATOMIC_ACQ_REL) && gp_agent.link == GP_LINK_UP)
 		gp_sample_all();
 	gp_sample_round(now);
@@ -103,7 +126,8 @@ static uint64_t thread_step(short inotify)
 	if (gp_agent.link == GP_LINK_UP)
 		__atomic_fetch_add(&gp_page_now->beats, 1, __ATOMIC_RELAXED);
 	if (gp_agent.link == GP_LINK_DOWN) {
-		due = thread_retry.try_ns;
+		/* Down in this very step: the next one sees to it, at once. */
+		due = thread_retry.connected_ns ? now : thread_retry.try_ns;
 		if (gp_gate_closed_count()) {
 			gp_gates_open(0);
 			due = now + THREAD_REOPEN_NS;
@@ -121,6 +145,7 @@ void *gp_thread_run(void *unused)
 	bool sending;
 
 	(void)unused;
+	memset(&thread_retry, 0, sizeof(thread_retry)); /* a forked child's is its parent's */
 	gp_sys(SYS_prctl, PR_SET_NAME, (long)"gpreempt-agent");
 	gp_sys(SYS_prctl, PR_SET_TIMERSLACK, 1);
 	for (;;) {

@@ -208,6 +208,53 @@ static void case_slow(struct test *test)
 	CHECK(test_end(test) == 0);
 }
 
+/* Everything a hostile daemon can send: the agent hangs up on it, the client goes on, and an honest one is served after
+ * all. */
+static void case_hostile(struct test *test)
+{
+	struct {
+		struct gp_wire_header header;
+		uint64_t words[64];
+	} message = { 0 };
+	struct gp_wire_header good = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SYNC, sizeof(good), 0 };
+	uint32_t seed = 1;
+
+	MUST(fake_listen(&test->fake, test->path));
+	MUST(test_start(test, false));
+	CHECK(test_number(test, "queue", 0) >= 0);
+	for (uint32_t round = 0; round < 40u; round++) {
+		uint32_t size = sizeof(message);
+
+		MUST(fake_accept(&test->fake));
+		for (uint32_t i = 0; i < 64u; i++)
+			message.words[i] = (seed = seed * 1664525u + 1013904223u) >> round % 24u;
+		message.header = good;
+		message.header.type = (uint16_t)(round % 4u ? 32u + round % 10u : round);
+		message.header.size = round % 3u ? size : size + 1u;
+		message.header.magic += round % 5u == 4u;
+		message.header.version = (uint16_t)(1u + (round % 7u == 6u));
+		if (round % 2u)
+			CHECK(fake_welcome(&test->fake, GP_MECHANISM_UPDATE, LEASE_LONG));
+		if (round == 11u)
+			size = 8;
+		if (round == 13u)
+			size = 0; /* an empty packet reads as the end */
+		(void)!send(test->fake.socket, &message, size, MSG_NOSIGNAL);
+		while (fake_receive(&test->fake, AGENT_WAIT_MS) > 0)
+			;
+		CHECK(fake_receive(&test->fake, AGENT_WAIT_MS) == -1);
+		/* The next one comes with a socket of its own: that is noticed, whatever the last one was. */
+		fake_stop(&test->fake);
+		MUST(fake_listen(&test->fake, test->path));
+		CHECK(ok(test_ask(test, "start 0 100")) && ok(test_ask(test, "wait 0")));
+	}
+	MUST(fake_accept(&test->fake));
+	MUST(fake_welcome(&test->fake, GP_MECHANISM_UPDATE, LEASE_LONG));
+	MUST(fake_until_queues(&test->fake, 1));
+	CHECK(fake_order_one(&test->fake, fake_queue(&test->fake, 0), false) == 0);
+	CHECK(test_end(test) == 0);
+}
+
 /* What the application does to descriptors it did not open leaves the agent alone, and it the application. */
 static void case_descriptors(struct test *test)
 {
@@ -355,11 +402,9 @@ static void case_threads(struct test *test)
 }
 
 const struct test_case test_cases[] = {
-	{ "life", case_life },         { "gate", case_gate },
-	{ "refused", case_refused },   { "death", case_death },
-	{ "lease", case_lease },       { "missing", case_missing },
-	{ "slow", case_slow },         { "descriptors", case_descriptors },
-	{ "fork", case_fork },         { "merge", case_merge },
-	{ "priority", case_priority }, { "counters", case_counters },
-	{ "threads", case_threads },   { NULL, NULL },
+	{ "life", case_life },         { "gate", case_gate },       { "refused", case_refused },
+	{ "death", case_death },       { "lease", case_lease },     { "missing", case_missing },
+	{ "slow", case_slow },         { "hostile", case_hostile }, { "descriptors", case_descriptors },
+	{ "fork", case_fork },         { "merge", case_merge },     { "priority", case_priority },
+	{ "counters", case_counters }, { "threads", case_threads }, { NULL, NULL },
 };

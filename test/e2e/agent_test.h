@@ -17,6 +17,8 @@ struct test {
 	char path[100];
 	uint32_t mechanism;
 	pid_t pid;
+	bool ended;
+	int status;
 	FILE *to, *from;
 	char answer[256];
 };
@@ -25,7 +27,7 @@ struct test_case {
 	const char *name;
 	void (*run)(struct test *test);
 };
-extern const struct test_case test_cases[];
+extern const struct test_case test_cases[], test_hsa_cases[];
 
 void test_fail(const char *file, int line, const char *what);
 #define CHECK(condition)                                           \
@@ -47,6 +49,7 @@ const char *test_ask(struct test *test, const char *format, ...) __attribute__((
 long test_number(struct test *test, const char *verb, uint32_t a); /* the number after "ok" */
 bool test_stands_still(struct test *test, uint32_t lane);
 bool test_moves(struct test *test, uint32_t lane);
+bool test_has_ended(struct test *test);
 int test_end(struct test *test); /* exit status; 1000 and more: a signal */
 void test_meet(struct test *test, uint32_t mechanism, uint32_t lease_ms, uint32_t queues);
 

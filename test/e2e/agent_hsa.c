@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* The agent in unmodified HSA and HIP programs: they verify their results themselves, whatever is done to their gates.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+#include "test/e2e/agent_test.h"
+
+#define CHURN_ORDERS_MIN 20u
+
+/* A small generator: what it draws is printed by its seed alone. */
+static uint32_t draw(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(*state >> 33);
+}
+
+struct churn {
+	uint64_t state;
+	uint32_t orders, refused, seen, doorbells, copies;
+};
+
+/* One order: some of the queues of one device, some closed, some opened. False: the client is gone. */
+static bool churn_order(struct test *test, struct churn *churn)
+{
+	struct {
+		uint64_t seq;
+		uint32_t gpu_id, count;
+		struct gp_wire_change changes[32];
+	} body = { .seq = ++test->fake.seq };
+	struct gp_wire_applied *applied = (void *)test->fake.message;
+	int got;
+
+	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX && body.count < 32u; i++) {
+		struct fake_queue *queue = &test->fake.queues[i];
+
+		if (!queue->used || (body.count && queue->said.gpu_id != body.gpu_id))
+			continue;
+		body.gpu_id = queue->said.gpu_id;
+		churn->seen |= queue->said.flags & GP_QUEUE_SEEN;
+		churn->copies += queue->said.kind == GP_WIRE_COPY;
+		body.changes[body.count++] = (struct gp_wire_change){ queue->said.slot, queue->said.generation,
+								      draw(&churn->state) & 1u, 0 };
+	}
+	if (body.count) {
+		if (!fake_send(&test->fake, GP_WIRE_ORDER, &body,
+			       (uint32_t)(16u + body.count * sizeof(body.changes[0]))))
+			return false;
+		do
+			got = fake_receive(&test->fake, AGENT_WAIT_MS);
+		while (got > 0 && got != GP_WIRE_APPLIED);
+		if (got <= 0)
+			return false;
+		churn->orders++;
+		for (uint32_t i = 0; i < applied->count; i++)
+			if (applied->changes[i].result && applied->changes[i].result != -ESTALE)
+				churn->refused++;
+	}
+	while ((got = fake_receive(&test->fake, 0)) > 0)
+		;
+	return got == 0;
+}
+
+/* Arms everything, now for one edge, now for the other; renews the leases; hears what rings. */
+static void churn_page(struct test *test, struct churn *churn)
+{
+	struct pollfd bell = { test->fake.doorbell, POLLIN, 0 };
+	uint64_t count;
+
+	__atomic_add_fetch(&test->fake.page->renewals, 1, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX; i++)
+		if (test->fake.queues[i].used)
+			__atomic_store_n(&test->fake.page->queues[i].armed,
+					 draw(&churn->state) & 1u ? GP_ARMED_BUSY : GP_ARMED_IDLE, __ATOMIC_SEQ_CST);
+	if (poll(&bell, 1, (int)(draw(&churn->state) % 4u)) == 1 &&
+	    read(test->fake.doorbell, &count, sizeof(count)) == sizeof(count))
+		churn->doorbells++;
+}
+
+/* Waits for the agent to connect. False: its program has ended. */
+static bool churn_waits(struct test *test)
+{
+	struct pollfd listener = { test->fake.listener, POLLIN, 0 };
+
+	while (!test_has_ended(test))
+		if (poll(&listener, 1, 20) == 1)
+			return true;
+	return false;
+}
+
+/* Gates of a running HIP program change at random, the daemon dies and comes back: its results are right all the same.
+ */
+static void case_churn(struct test *test)
+{
+	struct churn churn = { .state = (uint64_t)getpid() * 1000u + test->mechanism };
+	uint64_t interval = 500000;
+
+	printf("# seed %llu\n", (unsigned long long)churn.state);
+	MUST(fake_listen(&test->fake, test->path));
+	MUST(test_start(test, true));
+	while (churn_waits(test) && fake_accept(&test->fake)) {
+		uint32_t life = 30u + draw(&churn.state) % 100u;
+
+		/* After hsa_shut_down() there is no table any more. */
+		CHECK(test->fake.hello.flags & GP_HELLO_RUNTIME);
+		CHECK(churn.orders || test->fake.hello.flags & GP_HELLO_DOORBELLS);
+		CHECK(!strncmp(test->fake.hello.runtime, "HSA 1.", 6));
+		if (!fake_welcome(&test->fake, test->mechanism, 200) ||
+		    !fake_send(&test->fake, GP_WIRE_SAMPLE, &interval, sizeof(interval)))
+			break;
+		while (life-- && churn_order(test, &churn))
+			churn_page(test, &churn);
+		close(test->fake.socket);
+		test->fake.socket = -1;
+		close(test->fake.doorbell);
+	}
+	CHECK(test_end(test) == 0);
+	printf("# %u orders, %u changes refused, %u rings\n", churn.orders, churn.refused, churn.doorbells);
+	CHECK(churn.orders >= CHURN_ORDERS_MIN && churn.seen && churn.copies && churn.doorbells);
+	/* Doorbells that are not seen cannot be kept; everything else works on every queue. */
+	CHECK(test->mechanism == GP_MECHANISM_SUBMIT || churn.refused == 0);
+}
+
+const struct test_case test_hsa_cases[] = {
+	{ "churn", case_churn },
+	{ NULL, NULL },
+};
