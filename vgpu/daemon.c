@@ -403,16 +403,18 @@ int main(int argc, char **argv)
 	daemon->device = config.device;
 	if (r == 0)
 		r = daemon_start(daemon, &config, fuse, &error);
-	/* Whoever started us hears how it went; what a taken name or a missing FUSE means is for it to judge. */
+	if (r < 0 && (!ready || r != -EADDRINUSE))
+		fprintf(stderr, "vgpud: %s\n", error.text);
+	/* Whoever started us hears how it went, after the sentence and when the name is free again; what a taken name
+	 * or a missing FUSE means is for it to judge. */
+	if (r < 0 && daemon->listener > 0)
+		close(daemon->listener);
 	if (r < 0)
 		answer = r == -EADDRINUSE ? "taken\n" : r == -EOPNOTSUPP ? "nofuse\n" : "";
 	if (ready)
 		(void)!write((int)ready, answer, strlen(answer));
-	if (r < 0) {
-		if (!ready || r != -EADDRINUSE)
-			fprintf(stderr, "vgpud: %s\n", error.text);
+	if (r < 0)
 		return 125;
-	}
 	if (ready)
 		close((int)ready);
 	daemon_loop(daemon);
