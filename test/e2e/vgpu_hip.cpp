@@ -206,6 +206,28 @@ static void test_graph(buffers &data)
 	MUST(hipStreamDestroy(stream));
 }
 
+/* From one device's memory to the next one's, and the kernel there on what came. */
+static void test_peers(buffers &data, int device, int count)
+{
+	int next = (device + 1) % count;
+	float *there, *sum;
+	bool good = true;
+
+	MUST(hipSetDevice(next));
+	MUST(hipMalloc(&there, N * sizeof(float)));
+	MUST(hipMalloc(&sum, N * sizeof(float)));
+	MUST(hipMemcpyPeer(there, next, data.a, device, N * sizeof(float)));
+	hipLaunchKernelGGL(vector_add, dim3(N / 256), dim3(256), 0, 0, there, there, sum, N);
+	MUST(hipGetLastError());
+	MUST(hipMemcpy(data.y.data(), sum, N * sizeof(float), hipMemcpyDeviceToHost));
+	for (unsigned i = 0; i < N; i++)
+		good &= data.y[i] == 2 * data.x[i];
+	check(good, "from device to device");
+	MUST(hipFree(there));
+	MUST(hipFree(sum));
+	MUST(hipSetDevice(device));
+}
+
 int main()
 {
 	hipDeviceProp_t properties;
@@ -222,11 +244,11 @@ int main()
 		check(properties.multiProcessorCount >= 38 && properties.warpSize == 64, "properties");
 		prepare(data);
 		test_memory(data);
-		if (device == 0) {
-			test_streams(data);
-			test_kernels(data);
-			test_graph(data);
-		}
+		test_streams(data);
+		test_kernels(data);
+		test_graph(data);
+		if (count > 1)
+			test_peers(data, device, count);
 		MUST(hipFree(data.a));
 		MUST(hipFree(data.b));
 		MUST(hipFree(data.c));

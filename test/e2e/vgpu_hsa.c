@@ -9,6 +9,7 @@
  */
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 
 #define WORKGROUPS 1000u
 #define COPY_SIZE  (3u << 20)
+#define PRODUCED   100
 
 static int failures;
 
@@ -231,6 +233,127 @@ static void test_dependency(struct test *test)
 	MUST(hsa_signal_destroy(dependency));
 }
 
+/* OR goes on with the first of its signals, AND with the last; both on queues other than the kernels'. */
+static void test_or(struct test *test)
+{
+	hsa_signal_t first, second, any;
+	hsa_barrier_or_packet_t either = { 0 };
+	hsa_barrier_and_packet_t both = { .completion_signal = test->signal };
+	hsa_kernel_dispatch_packet_t packet;
+	hsa_queue_t *others[2];
+
+	MUST(hsa_signal_create(1, 0, NULL, &first));
+	MUST(hsa_signal_create(1, 0, NULL, &second));
+	MUST(hsa_signal_create(1, 0, NULL, &any));
+	for (int i = 0; i < 2; i++)
+		MUST(hsa_queue_create(test->gpu, 256, HSA_QUEUE_TYPE_MULTI, NULL, NULL, 0, 0, &others[i]));
+	hsa_signal_store_screlease(test->signal, 1);
+	either.dep_signal[0] = both.dep_signal[1] = first;
+	either.dep_signal[4] = both.dep_signal[3] = second;
+	either.completion_signal = any;
+	submit(others[0], &either, header(HSA_PACKET_TYPE_BARRIER_OR, true));
+	submit(others[1], &both, header(HSA_PACKET_TYPE_BARRIER_AND, true));
+	packet = kernel_packet(test, second);
+	submit(test->queue, &packet, header(HSA_PACKET_TYPE_KERNEL_DISPATCH, true));
+	CHECK(wait_for(any) == 0);
+	CHECK(hsa_signal_load_scacquire(first) == 1 && hsa_signal_load_scacquire(test->signal) == 1);
+	packet = kernel_packet(test, first);
+	submit(test->queue, &packet, header(HSA_PACKET_TYPE_KERNEL_DISPATCH, true));
+	CHECK(wait_for(test->signal) == 0);
+	for (int i = 0; i < 2; i++)
+		MUST(hsa_queue_destroy(others[i]));
+	MUST(hsa_signal_destroy(first));
+	MUST(hsa_signal_destroy(second));
+	MUST(hsa_signal_destroy(any));
+}
+
+struct producer {
+	struct test *test;
+	hsa_queue_t *queue;
+};
+
+static void *produce(void *data)
+{
+	const struct producer *producer = data;
+	hsa_kernel_dispatch_packet_t packet = kernel_packet(producer->test, producer->test->signal);
+
+	for (int i = 0; i < PRODUCED; i++)
+		submit(producer->queue, &packet, header(HSA_PACKET_TYPE_KERNEL_DISPATCH, true));
+	return NULL;
+}
+
+/* Four threads write into one small ring, which goes round many times: nothing is lost, nothing runs twice. */
+static void test_producers(struct test *test)
+{
+	struct producer producer = { .test = test };
+	pthread_t threads[4];
+	uint32_t before = test->counts[0];
+
+	MUST(hsa_queue_create(test->gpu, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, 0, 0, &producer.queue));
+	hsa_signal_store_screlease(test->signal, 4 * PRODUCED);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, produce, &producer);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(wait_for(test->signal) == 0);
+	CHECK(hsa_queue_load_read_index_scacquire(producer.queue) == 4 * PRODUCED);
+	for (unsigned int i = 0; i < WORKGROUPS; i++)
+		if (test->counts[i] != before + 4 * PRODUCED) {
+			CHECK(!"each workgroup of all producers ran exactly once");
+			break;
+		}
+	MUST(hsa_queue_destroy(producer.queue));
+}
+
+/* With the barrier bit packets of one queue complete in order, and their times do not overlap. */
+static void test_order(struct test *test)
+{
+	hsa_amd_profiling_dispatch_time_t times[2];
+	hsa_signal_t signals[2];
+
+	for (int i = 0; i < 2; i++) {
+		hsa_kernel_dispatch_packet_t packet;
+
+		MUST(hsa_signal_create(1, 0, NULL, &signals[i]));
+		packet = kernel_packet(test, signals[i]);
+		submit(test->queue, &packet, header(HSA_PACKET_TYPE_KERNEL_DISPATCH, true));
+	}
+	CHECK(wait_for(signals[1]) == 0 && hsa_signal_load_scacquire(signals[0]) == 0);
+	for (int i = 0; i < 2; i++) {
+		MUST(hsa_amd_profiling_get_dispatch_time(test->gpu, signals[i], &times[i]));
+		MUST(hsa_signal_destroy(signals[i]));
+	}
+	CHECK(times[0].start < times[0].end && times[0].end <= times[1].start && times[1].start < times[1].end);
+}
+
+static void on_error(hsa_status_t status, hsa_queue_t *queue, void *data)
+{
+	(void)queue;
+	__atomic_store_n((int *)data, (int)status, __ATOMIC_RELEASE);
+}
+
+/* A packet that is none stops its queue, and the runtime tells who made it; other queues go on. */
+static void test_invalid(struct test *test)
+{
+	hsa_kernel_dispatch_packet_t packet = kernel_packet(test, test->signal);
+	hsa_queue_t *queue;
+	int status = 0;
+
+	MUST(hsa_queue_create(test->gpu, 256, HSA_QUEUE_TYPE_MULTI, on_error, &status, 0, 0, &queue));
+	hsa_signal_store_screlease(test->signal, 1);
+	packet.workgroup_size_x = 2048;
+	submit(queue, &packet, header(HSA_PACKET_TYPE_KERNEL_DISPATCH, true));
+	for (int i = 0; i < 20000 && !__atomic_load_n(&status, __ATOMIC_ACQUIRE); i++)
+		usleep(1000);
+	CHECK(__atomic_load_n(&status, __ATOMIC_ACQUIRE) == (int)HSA_STATUS_ERROR_INVALID_ARGUMENT ||
+	      __atomic_load_n(&status, __ATOMIC_ACQUIRE) == (int)HSA_STATUS_ERROR_INVALID_PACKET_FORMAT);
+	CHECK(hsa_signal_load_scacquire(test->signal) == 1);
+	MUST(hsa_queue_destroy(queue));
+	packet = kernel_packet(test, test->signal);
+	submit(test->queue, &packet, header(HSA_PACKET_TYPE_KERNEL_DISPATCH, true));
+	CHECK(wait_for(test->signal) == 0);
+}
+
 static void copy(struct test *test, void *to, hsa_agent_t to_agent, const void *from, hsa_agent_t from_agent,
 		 size_t size)
 {
@@ -277,7 +400,11 @@ int main(int argc, char **argv)
 	test_kernel(&test);
 	test_burst(&test, argc > 1 ? atoi(argv[1]) : 200);
 	test_dependency(&test);
+	test_or(&test);
+	test_producers(&test);
+	test_order(&test);
 	test_copies(&test);
+	test_invalid(&test);
 	MUST(hsa_queue_destroy(test.queue));
 	MUST(hsa_shut_down());
 	printf(failures ? "%d failures\n" : "vgpu-hsa: ok\n", failures);
