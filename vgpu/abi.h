@@ -17,6 +17,10 @@
 #define GP_KFD_EVICTION_SUSPEND         3u
 #define GP_KFD_EVICTION_CRIU_CHECKPOINT 4u
 
+/* Where the head of a queue's context-save area says whom to tell of its errors (kfd_context_save_area_header). */
+#define GP_KFD_CSA_ERR_PAYLOAD_OFFSET  24u /* uint64_t: where the mask of exceptions goes */
+#define GP_KFD_CSA_ERR_EVENT_ID_OFFSET 32u
+
 /* AQL. */
 #define GP_AQL_PACKET_SIZE 64u
 enum gp_aql_type { GP_AQL_VENDOR, GP_AQL_INVALID, GP_AQL_KERNEL, GP_AQL_BARRIER_AND, GP_AQL_AGENT, GP_AQL_BARRIER_OR };

@@ -56,7 +56,7 @@ void gp_exception_clear(struct gp_vproc *process)
 			process->queues[id]->exception_status = 0;
 }
 
-uint64_t gp_exception_of_packet(uint32_t error)
+static uint64_t exception_of_packet(uint32_t error)
 {
 	switch (error) {
 	case GP_AQL_ERROR_DIMENSION: return GP_KFD_EC_MASK(16);
@@ -68,6 +68,31 @@ uint64_t gp_exception_of_packet(uint32_t error)
 	case GP_AQL_ERROR_VENDOR: return GP_KFD_EC_MASK(23);
 	default: return 0;
 	}
+}
+
+/* kfd_send_exception_to_runtime(): a mask in memory that the runtime named, and its event. */
+static void exception_tell_runtime(struct gp_vqueue *queue, uint64_t mask)
+{
+	struct gp_vproc *process = queue->process;
+	uint64_t address = 0, payload = 0;
+	uint32_t event = 0;
+
+	if (!queue->cwsr ||
+	    gp_client_read(process, queue->cwsr + GP_KFD_CSA_ERR_PAYLOAD_OFFSET, &address, sizeof(address)) < 0 ||
+	    gp_client_read(process, queue->cwsr + GP_KFD_CSA_ERR_EVENT_ID_OFFSET, &event, sizeof(event)) < 0 ||
+	    !address || gp_client_read(process, address, &payload, sizeof(payload)) < 0)
+		return;
+	payload |= mask;
+	if (gp_client_write(process, address, &payload, sizeof(payload)) == 0)
+		gp_vevent_set(process, event);
+}
+
+void gp_exception_of_packet(struct gp_vqueue *queue, uint32_t error)
+{
+	uint64_t mask = exception_of_packet(error);
+
+	if (!gp_exception_raise(queue->process, mask, queue->gpu, queue) && queue->process->runtime_enabled)
+		exception_tell_runtime(queue, mask);
 }
 
 void gp_exception_enable(struct gp_vproc *target, uint64_t mask)
@@ -189,8 +214,11 @@ int gp_exception_to_runtime(struct gp_vproc *target, const struct gp_kfd_dbg_tra
 	if (mask & GP_KFD_EC_PROCESS_RUNTIME)
 		target->runtime_leave++;
 	mask &= ~(GP_KFD_EC_DEVICE_MEMORY_VIOLATION | GP_KFD_EC_PROCESS_RUNTIME);
-	/* Queue errors reach the runtime through the queue itself here, debugger or not. */
-	return mask && !gp_vqueue_find(target, args->send_runtime_event.queue_id) ? -EINVAL : 0;
+	if (mask && !gp_vqueue_find(target, args->send_runtime_event.queue_id))
+		return -EINVAL;
+	if (mask)
+		exception_tell_runtime(gp_vqueue_find(target, args->send_runtime_event.queue_id), mask);
+	return 0;
 }
 
 int gp_exception_queues(struct gp_vproc *caller, struct gp_vproc *target, struct gp_kfd_dbg_trap *args)

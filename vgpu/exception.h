@@ -10,8 +10,9 @@
  * queue as the exception has them. */
 bool gp_exception_raise(struct gp_vproc *process, uint64_t mask, const struct gp_vdev *gpu, struct gp_vqueue *queue);
 void gp_exception_clear(struct gp_vproc *process); /* all of them: debugging is over */
-/* The mask of the packet processor's error (GP_AQL_ERROR_…). */
-uint64_t gp_exception_of_packet(uint32_t error);
+/* The packet processor's error (GP_AQL_ERROR_…): to the debugger if it asked, otherwise to the runtime if that is
+ * enabled. */
+void gp_exception_of_packet(struct gp_vqueue *queue, uint32_t error);
 
 /* DBG_TRAP operations. */
 void gp_exception_enable(struct gp_vproc *target, uint64_t mask);

@@ -456,7 +456,7 @@ void gp_vqueue_fail(struct gp_vqueue *queue, uint32_t error)
 		     queue->process->pid, queue->id, error, (unsigned long long)queue->submitted);
 	if (gp_vqueue_is_sdma(queue))
 		return;
-	gp_exception_raise(queue->process, gp_exception_of_packet(error), queue->gpu, queue);
+	gp_exception_of_packet(queue, error);
 	if (gp_vm_read(queue->process, queue->gpu,
 		       queue->rptr_va - GP_AMD_QUEUE_READ_OFFSET + GP_AMD_QUEUE_INACTIVE_OFFSET, &inactive, 8) < 0 ||
 	    !inactive || gp_vm_read(queue->process, queue->gpu, inactive, &signal, sizeof(signal)) < 0)
