@@ -112,9 +112,10 @@ static void process_drop_calls(struct gp_vproc *process)
 	while (*link) {
 		struct gp_vcall *call = *link;
 
+		/* Also of its own calls: one that debugs itself is its own target. */
+		if (call->target == process)
+			call->target = NULL;
 		if (call->process != process) {
-			if (call->target == process)
-				call->target = NULL;
 			link = &call->next;
 			continue;
 		}
