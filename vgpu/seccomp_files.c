@@ -68,7 +68,9 @@ int gp_seccomp_files_add(struct gp_seccomp_files *files, int fd, enum gp_vfile k
 	if (files->count == files->capacity) {
 		uint32_t capacity = files->capacity ? files->capacity * 2u : 64u;
 		struct gp_seccomp_file **sorted =
-			capacity > GP_SECCOMP_FILE_MAX ? NULL : realloc(files->sorted, capacity * sizeof(*sorted));
+			capacity > GP_SECCOMP_FILE_MAX ?
+				NULL :
+				realloc(files->sorted, capacity * sizeof(struct gp_seccomp_file *));
 
 		if (!sorted)
 			return -ENFILE;
@@ -80,7 +82,8 @@ int gp_seccomp_files_add(struct gp_seccomp_files *files, int fd, enum gp_vfile k
 	if (!file)
 		return at < 0 ? at : -ENOMEM;
 	*file = (struct gp_seccomp_file){ .fd = fd, .kind = kind, .pid = process->pid, .serial = process->serial };
-	memmove(&files->sorted[at + 1], &files->sorted[at], (files->count - (uint32_t)at) * sizeof(files->sorted[0]));
+	memmove(&files->sorted[at + 1], &files->sorted[at],
+		(files->count - (uint32_t)at) * sizeof(struct gp_seccomp_file *));
 	files->sorted[at] = file;
 	files->count++;
 	return 0;
@@ -94,7 +97,7 @@ static void files_remove_at(struct gp_seccomp_files *files, uint32_t at)
 		if (files->hints[i].file == file)
 			files->hints[i].file = NULL;
 	files->count--;
-	memmove(&files->sorted[at], &files->sorted[at + 1u], (files->count - at) * sizeof(files->sorted[0]));
+	memmove(&files->sorted[at], &files->sorted[at + 1u], (files->count - at) * sizeof(struct gp_seccomp_file *));
 	close(file->fd);
 	free(file);
 }

@@ -145,7 +145,8 @@ void gp_seccomp_lent_take(struct gp_seccomp *seccomp, pid_t pid, int fd)
 {
 	struct gp_seccomp_lent *lent = lent_find(seccomp, pid);
 	struct gp_seccomp_postponed **link = &seccomp->postponed;
-	/* Refused is not for ever, nor is what is another's. Seen before the call is answered, while it stands still. */
+	/* Refused is not for ever, nor is what is another's. Seen before the call is answered, while it stands still.
+	 */
 	bool keep = fd >= 0 && !gp_seccomp_is_sharing(pid);
 
 	if (!lent || !lent->asked) {
