@@ -6,6 +6,8 @@
  *
  * The state y += a x goes on from request to request and every output is compared with the host's: a workgroup that ran twice or
  * not at all shows in this and in each later request. The factors are powers of two: see train.cpp.
+ *
+ * Built with SERVE_HINT it is the one program here that does know of gpreempt: it says some time ahead that a request is coming.
  */
 #include <algorithm>
 #include <cmath>
@@ -15,11 +17,14 @@
 #include <thread>
 #include <vector>
 #include "program.h"
+#ifdef SERVE_HINT
+#include <gpreempt/gpreempt.h>
+#endif
 
 #define FLIGHT_MAX 64u /* requests under way; more wait on the host */
 
 struct options {
-	double rate = 10, seconds = 10, seed = 1, think = 0;
+	double rate = 10, seconds = 10, seed = 1, think = 0, hint = 0;
 	unsigned requests = 0, kernels = 4, warm = 3;
 	bool closed = false;
 	const char *json = nullptr;
@@ -61,6 +66,10 @@ static options parse(int argc, char **argv)
 			o.requests = (unsigned)program_number(name, value);
 		else if (!std::strcmp(name, "--seed"))
 			o.seed = program_number(name, value);
+#ifdef SERVE_HINT
+		else if (!std::strcmp(name, "--hint"))
+			o.hint = program_number(name, value);
+#endif
 		else if (!std::strcmp(name, "--kernels"))
 			o.kernels = (unsigned)program_number(name, value);
 		else if (!std::strcmp(name, "--closed")) {
@@ -200,6 +209,22 @@ static double uniform(uint64_t *state)
 	return (double)(((z ^ z >> 31) >> 11) + 1) / 9007199254740992.0;
 }
 
+/* Sleeps until a request is due; the scheduler hears of it o.hint seconds ahead. */
+static void await(const service &s, uint64_t due_ns)
+{
+#ifdef SERVE_HINT
+	uint64_t ahead_ns = (uint64_t)(s.o.hint * 1e9);
+
+	if (ahead_ns) {
+		program_sleep_until_ns(due_ns - ahead_ns);
+		(void)gpreempt_hint(nullptr, ahead_ns);
+	}
+#else
+	(void)s;
+#endif
+	program_sleep_until_ns(due_ns);
+}
+
 static void serve_open(service &s, uint64_t begin_ns)
 {
 	uint64_t state = (uint64_t)s.o.seed, due_ns = begin_ns, request = s.o.warm;
@@ -209,7 +234,7 @@ static void serve_open(service &s, uint64_t begin_ns)
 		due_ns += (uint64_t)(-std::log(uniform(&state)) / s.o.rate * 1e9);
 		if (s.o.requests ? request >= s.o.requests + s.o.warm : (double)(due_ns - begin_ns) >= s.o.seconds * 1e9)
 			break;
-		program_sleep_until_ns(due_ns);
+		await(s, due_ns);
 		{
 			std::unique_lock<std::mutex> hold(s.lock);
 

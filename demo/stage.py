@@ -15,7 +15,7 @@ import tempfile
 import time
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-PATIENCE = 120.0  # seconds after which something that should happen counts as not happening
+PATIENCE = float(os.environ.get("STAGE_PATIENCE", "120"))  # seconds after which something that should happen counts as not happening
 
 
 class Trouble(Exception):
@@ -112,10 +112,12 @@ class Program:
         return self.wait(seconds)
 
     def kill(self):
+        """The program, and vgpu run, which has it in a process group of its own."""
         if self.is_running():
             try:
+                self.signal(signal.SIGKILL)
                 os.killpg(self.process.pid, signal.SIGKILL)
-            except ProcessLookupError:
+            except (Trouble, ProcessLookupError):
                 pass
         self.process.wait()
 

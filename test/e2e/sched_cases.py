@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The cases of test/e2e/sched: what each shows is said at its head."""
-from stage import Stage, Trouble
+"""The cases of test/e2e/sched: what each shows is said at its head. States are waited for; how long it takes decides nothing."""
+import json
+import os
+import re
+import signal
+import subprocess
+
+from stage import PATIENCE, Stage, Trouble, wait_for
 
 CASES = {}
+FAST = 5  # dilation where nothing is timed
 
 
 def case(function):
@@ -25,6 +32,77 @@ def exact(*programs):
         must(stage.node()["total"]["violations"] == 0, "the node saw a workgroup that did not run exactly once")
 
 
+def end_exact(*programs):
+    for program in programs:
+        program.end()
+    exact(*programs)
+
+
+# What the node itself says of a program's gates; the daemon is not asked.
+
+def stopped(stage, program):
+    """Its queues that are suspended (debugger, self) or at 0 % (update)."""
+    return [queue for queue in stage.queues(program) if queue["suspended"] or queue["percent"] == 0]
+
+
+def is_shut(stage, program):
+    """A queue of it with work is stopped. Idle ones may be: their doorbells open them."""
+    return any(queue["submitted"] > queue["read"] for queue in stopped(stage, program))
+
+
+def is_all_open(stage, *programs):
+    return not any(stopped(stage, program) for program in programs)
+
+
+def packets(stage, program):
+    return sum(queue["packets"] for queue in stage.queues(program))
+
+
+def wait_progress(stage, program, more=4):
+    begin = packets(stage, program)
+    wait_for("%s goes on; %s" % (program.name, program.tail()), lambda: packets(stage, program) >= begin + more)
+
+
+def wait_shut(stage, program):
+    wait_for("the gate of %s closes: %s" % (program.name, stage.queues(program)), lambda: is_shut(stage, program), every=0.01)
+
+
+def wait_open(stage, program):
+    """Whatever of it has work is open."""
+    wait_for("the gate of %s opens: %s" % (program.name, stage.queues(program)), lambda: not is_shut(stage, program))
+
+
+def wait_all_open(stage, *programs):
+    """Even idle queues."""
+    wait_for("all gates open: %s" % stage.node()["queues"], lambda: is_all_open(stage, *programs))
+
+
+# What the daemon says.
+
+def gates(client):
+    """Of its compute queues that have work."""
+    return {queue["gate"] for queue in client["queues"] if queue["kind"] == "compute" and queue["has_work"]}
+
+
+def managed(stage, *programs):
+    """Waits until the daemon has them all, with queues; the status."""
+    def asked():
+        status = stage.status()
+        found = [stage.client(program, status) for program in programs]
+        return status if all(c and c["queues"] for c in found) else None
+    return wait_for("the agents of %s report; %s" % ([p.name for p in programs], stage.daemons[-1].tail()), asked)
+
+
+def pair(stage, low="20", high="80", low_options=(), high_options=()):
+    """Two trainers, the second more urgent: the first is held out for as long as the second runs. Both ready and known to the daemon."""
+    below = stage.train(["-p", low, *low_options], "low")
+    below.wait_line("ready")
+    above = stage.train(["-p", high, *high_options], "high")
+    above.wait_line("ready")
+    managed(stage, below, above)
+    return below, above
+
+
 @case
 def alone(build):
     """Requests that overlap, on a device that is slow against the host: barriers are released before the packet processor has come to them."""
@@ -34,8 +112,431 @@ def alone(build):
 
 @case
 def stock(build):
-    """Without a daemon: both programs give exact results beside each other."""
-    with Stage(build, dilation=5) as stage:
-        train = stage.train(iterations=40)
+    """Without a daemon: both programs give exact results beside each other, and `run` changes nothing but a warning."""
+    with Stage(build, dilation=FAST) as stage:
+        train = stage.train(["-p", "20"], iterations=40)
         train.wait_line("ready")
-        exact(stage.serve(rate=10, requests=20), train)
+        exact(stage.serve(["-p", "80"], rate=10, requests=20), train)
+        must("warning" in train.output(), "no warning that no daemon runs: " + train.output())
+
+
+def mechanism(build, name, unit):
+    """Forced: reported, used, gates seen to close and open on the node, results exact, the urgent one never held up."""
+    with Stage(build, dilation=10, mechanism=name) as stage:
+        stage.daemon()
+        train = stage.train(["-p", "20"])
+        train.wait_line("ready")
+        serve = stage.serve(["-p", "80"], closed=0.05, requests=40)
+        status = managed(stage, train, serve)
+        device = status["devices"][0]
+        must(device["mechanism"] == name and device["unit"] == unit, "mechanism and unit: %s" % device)
+        must(stage.client(train, status)["mechanism"] == name, "the client's mechanism: %s" % stage.client(train, status))
+        if name != "submit":
+            wait_shut(stage, train)
+            wait_open(stage, train)
+            wait_progress(stage, train)
+            wait_shut(stage, train)
+        exact(serve)
+        client = wait_for("train is open again", lambda: next((c for c in [stage.client(train)] if gates(c) == {"open"}), None))
+        closes, opens = (sum(q[what] for q in client["queues"]) for what in ("closes", "opens"))
+        must(closes > 0 and opens > 0, "train was never closed or never opened: %s" % client)
+        must(closes == opens or unit == "queue", "closes and opens: %s" % client)
+        stats = stage.status()["devices"][0]["stats"]
+        must(stats["preemptions"] > 0 or name == "submit", "no preemption: %s" % stats)
+        # Submission cannot gate a queue whose doorbells are not seen: those are quarantined.
+        must(name == "submit" or (stats["order_failures"] == 0 and stats["quarantines"] == 0), "failures: %s" % stats)
+        wait_progress(stage, train)
+        end_exact(train)
+
+
+@case
+def debugger(build):
+    mechanism(build, "debugger", "process")
+
+
+@case
+def self(build):
+    mechanism(build, "self", "process")
+
+
+@case
+def update(build):
+    mechanism(build, "update", "queue")
+
+
+@case
+def submit(build):
+    mechanism(build, "submit", "queue")
+
+
+@case
+def seven(build):
+    """One urgent service and six trainers: all exact, batch clients take turns, all of them get on, the service is never closed."""
+    with Stage(build, dilation=FAST) as stage:
+        stage.daemon()
+        trains = [stage.train(["-p", "20"], "train%d" % i) for i in range(6)]
+        for train in trains:
+            train.wait_line("ready")
+        serve = stage.serve(["-p", "80"], closed=0.1, requests=30)
+        managed(stage, serve, *trains)
+        serve.wait_line("ready")
+        closes = sum(q["closes"] for q in (stage.client(serve) or {"queues": []})["queues"])
+        must(closes == 0, "the urgent one was closed %d times" % closes)
+        exact(serve)
+        for train in trains:
+            wait_progress(stage, train, 2)
+        must(stage.status()["devices"][0]["stats"]["turns"] > 6, "no turns: %s" % stage.status()["devices"][0]["stats"])
+        end_exact(*trains)
+
+
+@case
+def four(build):
+    """Four priorities, all with work: the most urgent is open and the rest closed; when it ends the next one is, and so on."""
+    with Stage(build, dilation=FAST) as stage:
+        stage.daemon()
+        trains = []
+        for priority in (10, 30, 60, 90):
+            trains.append(stage.train(["-p", str(priority)], "p%d" % priority))
+            trains[-1].wait_line("ready")
+        managed(stage, *trains)
+        while trains:
+            top = trains[-1]
+            def asked():
+                status = stage.status()
+                return gates(stage.client(top, status)) == {"open"} and all(
+                    gates(stage.client(other, status)) == {"closed"} for other in trains[:-1])
+            wait_for("only %s is open: %s" % (top.name, stage.status()["clients"]), asked)
+            end_exact(top)
+            trains.pop()
+
+
+@case
+def edf(build):
+    """Policy edf: a client with a deadline goes before one without, whatever the priorities; the deadline is in the status."""
+    with Stage(build, dilation=FAST) as stage:
+        stage.daemon({"policy.policy": "edf"})
+        below, above = pair(stage, "50", "50", high_options=("--deadline", "40ms", "--budget", "20ms"))
+        status = stage.status()
+        must(status["daemon"]["policy"] == "edf", "policy: %s" % status["daemon"])
+        must(stage.client(above, status)["deadline_ns"] == 40_000_000, "deadline: %s" % stage.client(above, status))
+        wait_shut(stage, below)
+        must(not is_shut(stage, above), "the one with the deadline is closed")
+        above.end()
+        wait_progress(stage, below)
+        end_exact(above, below)
+
+
+@case
+def hint(build):
+    """A service that says ahead that a request is coming: the trainer is closed for the hint, before there is work."""
+    with Stage(build, dilation=FAST) as stage:
+        stage.daemon()
+        train = stage.train(["-p", "20"])
+        train.wait_line("ready")
+        managed(stage, train)
+        exact(stage.serve(["-p", "80"], program="serve-hint", rate=4, requests=20, hint=0.02))
+        stats = stage.status()["devices"][0]["stats"]
+        must(stats["hints"] >= 10, "hints: %s" % stats)
+        end_exact(train)
+
+
+@case
+def wfq(build):
+    """Policy wfq: who has three times the weight gets more done; both get on."""
+    with Stage(build, dilation=FAST) as stage:
+        stage.daemon({"policy.policy": "wfq"})
+        light, heavy = pair(stage, "50", "50", ("--weight", "100"), ("--weight", "300"))
+        begin = packets(stage, light), packets(stage, heavy)
+        wait_for("the light one gets on", lambda: packets(stage, light) >= begin[0] + 30)
+        done = packets(stage, light) - begin[0], packets(stage, heavy) - begin[1]
+        must(done[1] > 1.5 * done[0], "packets of weight 100 and 300: %s" % (done,))
+        end_exact(light, heavy)
+
+
+def kill_daemon(build, name):
+    """kill -9 of the daemon while a gate is closed: all gates open, results exact, no error; a new daemon gets the agents back."""
+    with Stage(build, dilation=FAST, mechanism=name) as stage:
+        daemon = stage.daemon()
+        below, above = pair(stage)
+        for _ in range(3):
+            wait_shut(stage, below)
+            os.kill(daemon.pid(), signal.SIGKILL)
+            daemon.process.wait()
+            wait_all_open(stage, below, above)
+            wait_progress(stage, below)
+            must(is_all_open(stage, below, above), "a gate closed with no daemon there")
+            daemon = stage.daemon()
+            managed(stage, below, above)
+        end_exact(above)
+        wait_progress(stage, below)
+        end_exact(below)
+
+
+@case
+def daemon_killed_debugger(build):
+    kill_daemon(build, "debugger")
+
+
+@case
+def daemon_killed_self(build):
+    kill_daemon(build, "self")
+
+
+@case
+def daemon_killed_update(build):
+    kill_daemon(build, "update")
+
+
+@case
+def daemon_hangs(build):
+    """SIGSTOP of the daemon while a gate is closed: its lease runs out and the agent opens it; after SIGCONT it is closed again."""
+    with Stage(build, dilation=FAST, mechanism="self") as stage:
+        daemon = stage.daemon()
+        below, above = pair(stage)
+        wait_shut(stage, below)
+        os.kill(daemon.pid(), signal.SIGSTOP)
+        try:
+            wait_open(stage, below)
+            wait_progress(stage, below)
+        finally:
+            os.kill(daemon.pid(), signal.SIGCONT)
+        wait_shut(stage, below)
+        must(stage.status()["daemon"]["counters"]["leases_lost"] > 0, "no lost lease counted: %s" % stage.status()["daemon"])
+        end_exact(above)
+        end_exact(below)
+
+
+@case
+def restart(build):
+    """The daemon is replaced three times while both work: the agents come back each time, priorities hold again, results are exact."""
+    with Stage(build, dilation=FAST) as stage:
+        daemon = stage.daemon()
+        below, above = pair(stage)
+        for _ in range(3):
+            wait_shut(stage, below)
+            must(daemon.end() == 0, "gpreemptd did not end well; " + daemon.tail())
+            wait_all_open(stage, below, above)
+            daemon = stage.daemon()
+            managed(stage, below, above)
+        wait_shut(stage, below)
+        end_exact(above)
+        end_exact(below)
+
+
+@case
+def client_killed(build):
+    """kill -9 of the urgent client opens the others; kill -9 of a closed one leaves nothing behind and disturbs nobody."""
+    with Stage(build, dilation=FAST) as stage:
+        stage.daemon()
+        below, above = pair(stage)
+        wait_shut(stage, below)
+        above.kill()
+        wait_open(stage, below)
+        wait_progress(stage, below)
+        again = stage.train(["-p", "80"], "again")
+        again.wait_line("ready")
+        managed(stage, below, again)
+        wait_shut(stage, below)
+        below.kill()
+        wait_progress(stage, again)
+        wait_for("the daemon forgets it", lambda: len(stage.status()["clients"]) == 1)
+        end_exact(again)
+        wait_for("the node holds nothing", lambda: stage.node()["now"]["queues"] == 0)
+
+
+@case
+def client_stopped(build):
+    """SIGSTOP of a client: the others are served, with the agent's own mechanism too; after SIGCONT it goes on, exactly."""
+    for name in ("debugger", "self"):
+        with Stage(build, dilation=FAST, mechanism=name) as stage:
+            stage.daemon()
+            stopped = stage.train(["-p", "20"], "stopped")
+            stopped.wait_line("ready")
+            other = stage.train(["-p", "20"], "other")
+            other.wait_line("ready")
+            managed(stage, stopped, other)
+            stopped.signal(signal.SIGSTOP)
+            try:
+                serve = stage.serve(["-p", "80"], closed=0.02, requests=20)
+                exact(serve)
+                wait_progress(stage, other)
+            finally:
+                stopped.signal(signal.SIGCONT)
+            wait_progress(stage, stopped)
+            end_exact(other, stopped)
+
+
+@case
+def node_killed(build):
+    """kill -9 of vgpud: the programs are told (status 125), the daemon goes on answering."""
+    with Stage(build, dilation=FAST) as stage:
+        # Its own session: vgpu run kills its command's process group when the node dies.
+        environment = stage.environment()
+        path = stage.file("outlives.conf")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(stage.configuration({}))
+        daemon = subprocess.Popen(stage.on_node(["setsid", "--wait", os.path.join(stage.build, "daemon", "gpreemptd"), "--config", path]),
+                                  env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            pid = wait_for("gpreemptd answers", stage.ping)
+            train = stage.train(["-p", "20"])
+            train.wait_line("ready")
+            listed = subprocess.run([stage.vgpu(), "ls"], capture_output=True, text=True, check=True).stdout
+            os.kill(int(re.search(r"^%s +(\d+)" % stage.name, listed, re.MULTILINE).group(1)), signal.SIGKILL)
+            must(train.wait() == 125, "status of a program whose node died: %s" % train.process.returncode)
+            answer = subprocess.run([stage.gpreempt(), "status", "--json"], capture_output=True, text=True, check=False, env=environment,
+                                    timeout=PATIENCE)
+            must(answer.returncode == 0 and json.loads(answer.stdout)["daemon"]["pid"] == pid, "the daemon: %s" % answer)
+        finally:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except (ProcessLookupError, UnboundLocalError):
+                pass
+            daemon.kill()
+            daemon.wait()
+
+
+@case
+def two_daemons(build):
+    """A second daemon on the same socket refuses with a sentence; the first one is not disturbed."""
+    with Stage(build, dilation=FAST) as stage:
+        first = stage.daemon()
+        below, above = pair(stage)
+        second = stage.start([os.path.join(stage.build, "daemon", "gpreemptd"), "--config", stage.file("gpreemptd.conf")], "second")
+        must(second.wait() == 1, "the second daemon's status: %s; %s" % (second.process.returncode, second.tail()))
+        must("gpreemptd:" in second.output(), "no sentence of the second daemon: " + second.output())
+        must(stage.ping() == first.pid(), "the first one no longer answers")
+        wait_shut(stage, below)
+        end_exact(above)
+        end_exact(below)
+
+
+@case
+def namespaces(build):
+    """A client in a user and PID namespace of its own is managed like any other."""
+    with Stage(build, dilation=FAST) as stage:
+        stage.daemon()
+        path = stage.file("inside.json")
+        inside = stage.start(["unshare", "-Upf", "--map-root-user", "--kill-child", stage.gpreempt(), "run", "-p", "20", "--",
+                              stage.program_path("train"), "--json", path, "--iterations", "120"], "inside", path)
+        inside.wait_line("ready")
+        client = wait_for("the client inside reports", lambda: next((c for c in stage.status()["clients"] if c["name"] == "train" and c["queues"]), None))
+        must(client["priority"] == 20 and client["managed"], "the client inside: %s" % client)
+        above = stage.train(["-p", "80"], "high", iterations=60)
+        wait_for("it is closed for the urgent one", lambda: any(
+            c["priority"] == 20 and "closed" in gates(c) for c in stage.status()["clients"]), every=0.01)
+        exact(above, inside)
+
+
+@case
+def unmanaged(build):
+    """A program that was not started by `run` is listed, with its queues, and left alone."""
+    with Stage(build, dilation=FAST) as stage:
+        stage.daemon()
+        stranger = stage.train(None, "stranger")
+        stranger.wait_line("ready")
+        pid = stranger.pid()
+        entry = wait_for("it is listed", lambda: next((u for u in stage.status()["unmanaged"] if u["pid"] == pid and u["queues"]), None))
+        must(entry["queues"] == len(stage.queues(stranger)), "its queues: %s, %s" % (entry, stage.queues(stranger)))
+        exact(stage.serve(["-p", "80"], closed=0.02, requests=10))
+        must(not is_shut(stage, stranger), "it was closed")
+        wait_progress(stage, stranger)
+        end_exact(stranger)
+
+
+@case
+def rights(build):
+    """A user without the right: what he asks for is cut to his ceiling; he sees and changes nobody else's clients, and stops nothing."""
+    with Stage(build, dilation=FAST) as stage:
+        stage.daemon({"ceiling.default": "50"})
+        os.chmod(stage.folder, 0o777)
+        train = stage.train(["-p", "20"])
+        train.wait_line("ready")
+        managed(stage, train)
+        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        pid = str(train.pid())
+
+        def ask(*argv):
+            return subprocess.run(stage.on_node([*nobody, stage.gpreempt(), *argv]), capture_output=True, text=True, check=False,
+                                  env=stage.environment(), timeout=PATIENCE)
+
+        seen = ask("status", "--json")
+        must(seen.returncode == 0, "status as nobody: %s" % seen)
+        others = json.loads(seen.stdout)["clients"]
+        must(others and all(c.get("hidden") and "name" not in c and "pid" not in c for c in others), "nobody sees: %s" % others)
+        for argv in (("set", pid, "-p", "90"), ("pause",)):
+            refused = ask(*argv)
+            must(refused.returncode != 0, "nobody may %s: %s" % (argv, refused))
+        client = stage.client(train)
+        must(client["priority"] == 20, "root's client was changed: %s" % client)
+        must(not stage.status()["devices"][0]["stopped"], "nobody stopped the device")
+        path = stage.file("his.json")
+        his = stage.start([*nobody, stage.gpreempt(), "run", "-p", "90", "--", stage.program_path("train"), "--json", path], "his", path)
+        his.wait_line("ready")
+        client = managed(stage, his) and stage.client(his)
+        must(client["uid"] == 65534 and client["priority"] == 50, "his client: %s" % client)
+        refused = ask("set", str(his.pid()), "-p", "60")
+        must(stage.client(his)["priority"] == 50, "he raised himself: %s" % refused)
+        lowered = ask("set", str(his.pid()), "-p", "10")
+        must(lowered.returncode == 0 and stage.client(his)["priority"] == 10, "he may lower: %s, %s" % (lowered, stage.client(his)))
+        end_exact(train)
+        end_exact(his)
+
+
+def steady(stage):
+    """Status and node at one moment: nothing was ordered while both were read."""
+    def asked():
+        before, node, after = stage.status(), stage.node(), stage.status()
+        same = before["devices"][0]["stats"]["transactions"] == after["devices"][0]["stats"]["transactions"]
+        moving = any(q["gate"] in ("opening", "closing") for c in after["clients"] for q in c["queues"])
+        return (after, node) if same and not moving else None
+    return wait_for("a moment without orders", asked)
+
+
+@case
+def numbers(build):
+    """What status, metrics and record say agrees with the node's own counters: queues, packets, gate changes against halts."""
+    with Stage(build, dilation=FAST) as stage:
+        stage.daemon()
+        train = stage.train(["-p", "20"])
+        train.wait_line("ready")
+        serve = stage.serve(["-p", "80"], closed=0.3, requests=60)
+        managed(stage, train, serve)
+        serve.wait_line("ready")
+        status, node = steady(stage)
+        for program in (train, serve):
+            client = stage.client(program, status)
+            mine = {(q["id"]): q for q in node["queues"] if q["pid"] == client["pid"]}
+            must({q["queue_id"] for q in client["queues"]} == set(mine), "queues of %s: %s, %s" % (program.name, client["queues"], mine))
+        record = stage.start([stage.gpreempt(), "record", "-o", stage.file("record.jsonl")], "record")
+        wait_for("record has begun", lambda: os.path.exists(stage.file("record.jsonl")))
+        before, node_before = steady(stage)
+        wait_for("thirty more transactions", lambda: stage.status()["devices"][0]["stats"]["transactions"] >= before["devices"][0]["stats"]["transactions"] + 30)
+        after, node_after = steady(stage)
+        orders = after["devices"][0]["stats"]["transactions"] - before["devices"][0]["stats"]["transactions"]
+        halts = node_after["gpus"][0]["halts"] - node_before["gpus"][0]["halts"]
+        must(orders == halts, "%d transactions, %d halts of the device" % (orders, halts))
+        exact(serve)
+        record.signal(signal.SIGINT)
+        record.wait()
+        end_exact(train)
+        numbers_quiet(stage)
+
+
+def numbers_quiet(stage):
+    """Packets, where nothing moves any more: a program that did its work and waits."""
+    serve = stage.serve(["-p", "80"], closed=100000, requests=2)
+    serve.wait_line("ready")
+    managed(stage, serve)
+
+    def agree():
+        client = stage.client(serve)
+        mine = {q["id"]: q for q in stage.queues(serve)}
+        return all(q["completed"] == mine[q["queue_id"]]["read"] for q in client["queues"])
+    wait_for("completed is what the node read: %s, %s" % (stage.client(serve), stage.queues(serve)), agree)
+    metrics = stage.ask("metrics").stdout
+    status = stage.status()
+    for name, value in (("preemptions", status["devices"][0]["stats"]["preemptions"]),):
+        found = re.search(r"^gpreempt_%s_total\{[^}]*\} (\d+)$" % name, metrics, re.MULTILINE)
+        must(found and int(found.group(1)) == value, "%s: %d, metrics: %s" % (name, value, metrics))
+    serve.kill()
