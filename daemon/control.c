@@ -12,7 +12,8 @@
 #include "daemon/daemon.h"
 #include "daemon/unmanaged.h"
 
-#define CONTROL_SYNC_NS 50000000ull
+#define CONTROL_SYNC_NS    50000000ull
+#define CONTROL_LINES_SIZE 16000u /* of events in one packet */
 
 static void control_say(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text)
 {
@@ -258,6 +259,27 @@ static void control_reload(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 		control_say(daemon, peer, cookie, 0, "{}\n");
 }
 
+/* A packet holds whole lines. */
+static void control_past(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
+{
+	struct gp_text text = { 0 };
+	size_t size, at = 0;
+	int r = 0;
+
+	gp_events_past(daemon, peer, &text);
+	for (; !r && at < text.size; at += size) {
+		size = text.size - at < CONTROL_LINES_SIZE ? text.size - at : CONTROL_LINES_SIZE;
+		while (size > 1 && text.bytes[at + size - 1] != '\n')
+			size--;
+		r = gp_peer_answer_part(daemon, peer, cookie, text.bytes + at, size);
+	}
+	gp_text_fini(&text);
+	if (r)
+		gp_peer_close(daemon, peer, "it does not read its answers");
+	else
+		control_say(daemon, peer, cookie, 0, "");
+}
+
 void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data)
 {
 	/* Copied: answering uses the packet's memory. */
@@ -270,8 +292,7 @@ void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const vo
 	case GP_CONTROL_SET: control_set(daemon, peer, &request); break;
 	case GP_CONTROL_EVENTS:
 		if (request.flags & GP_CONTROL_EVENTS_PAST) {
-			gp_events_past(daemon, peer, &text);
-			control_send(daemon, peer, cookie, &text);
+			control_past(daemon, peer, cookie);
 			break;
 		}
 		if (gp_events_open(daemon, peer, cookie))

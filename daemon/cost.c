@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "daemon/daemon.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
@@ -71,7 +72,7 @@ void gp_cost_load(struct gp_daemon *daemon)
 			device->close_prior_ns = values[0];
 			device->open_prior_ns = values[1];
 			snprintf(device->cost_source, sizeof(device->cost_source),
-				 "measured before (%" PRIu64 " transactions, %s/costs)", values[2], "state_dir");
+				 "measured before (%" PRIu64 " transactions)", values[2]);
 		}
 	}
 }
@@ -116,6 +117,7 @@ void gp_cost_save(struct gp_daemon *daemon)
 		any |= cost_is_known(&daemon->devices[i]);
 	if (!any || !*daemon->config.state_dir)
 		return;
+	mkdir(daemon->config.state_dir, 0755); /* systemd has made it; somebody who starts us by hand has not */
 	cost_path(daemon, path, sizeof(path));
 	if (gp_file_open(&writer, path, &error)) {
 		gp_log("costs are not kept: %s", error.text);

@@ -258,14 +258,22 @@ void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	daemon->dirty = true;
 }
 
+/* What cannot be gated is listed and never ordered: a queue with global wave sync cannot be suspended, and who holds
+ * back doorbells must see them. */
+static bool queue_can_be_gated(const struct gp_queue_entry *queue)
+{
+	if (queue->wire.flags & GP_QUEUE_GWS)
+		return false;
+	return queue->client->device.mechanism != GP_MECHANISM_SUBMIT || queue->wire.flags & GP_QUEUE_SEEN;
+}
+
 void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_client *client = queue->client;
 	struct gp_client_attr attr = { .tag = client->device.tag };
 	int r = 0;
 
-	/* A queue with global wave sync cannot be suspended: it is listed and never ordered. */
-	if (queue->in_core || queue->wire.flags & GP_QUEUE_GWS)
+	if (queue->in_core || !queue_can_be_gated(queue))
 		return;
 	if (!client->in_core) {
 		r = gp_sched_client_add(daemon->sched, &attr, &client->core);

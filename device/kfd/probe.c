@@ -141,6 +141,7 @@ void gp_kfd_probe(struct gp_backend *backend, struct gp_device_info *infos, uint
 		info->unit = info->mechanism == GP_MECHANISM_UPDATE || info->mechanism == GP_MECHANISM_SUBMIT ?
 				     GP_UNIT_QUEUE :
 				     GP_UNIT_PROCESS;
+		info->stops_all &= info->mechanism != GP_MECHANISM_SUBMIT;
 		info->kernel_reopens = info->mechanism == GP_MECHANISM_DEBUGGER;
 	}
 }

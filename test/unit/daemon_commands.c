@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* Commands: what they answer, who may, and what they change. As root it also asks as another user. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "lib/json.h"
+#include "test/unit/daemon_world.h"
+
+#define OTHER_UID 65534u
+
+static struct world world;
+static struct agent agent;
+
+static int begin(void **state)
+{
+	(void)state;
+	world_begin(&world, "[ceiling]\ndefault = 40\nuser.12345 = 60\n");
+	agent_connect(&world, &agent, 70);
+	agent_add_queue(&world, &agent, 0, GP_QUEUE_SEEN);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	agent_leave(&world, &agent);
+	world_end(&world);
+	return 0;
+}
+
+static void assert_is_json(const char *text)
+{
+	static struct gp_json json;
+	struct gp_error error = { "" };
+
+	gp_json_init(&json, text, strlen(text), "answer");
+	do {
+		if (gp_json_next(&json, &error))
+			fail_msg("%s in: %s", error.text, text);
+	} while (json.type != GP_JSON_END);
+}
+
+static char *ask(const struct gp_control_request *request, int want)
+{
+	int result;
+	char *text = world_ask(&world, request, &result);
+
+	if (result != want)
+		fail_msg("result %d instead of %d: %s", result, want, text);
+	return text;
+}
+
+static void expect(const struct gp_control_request *request, int result, const char *part)
+{
+	char *text = ask(request, result);
+
+	if (!strstr(text, part))
+		fail_msg("no %s in: %s", part, text);
+	if (!result && request->verb != GP_CONTROL_METRICS && request->verb != GP_CONTROL_EVENTS)
+		assert_is_json(text);
+	free(text);
+}
+
+/* Every number and name is there, and STATUS has the agent look first. */
+static void test_status(void **state)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_STATUS);
+	char *text;
+
+	(void)state;
+	agent_doorbell(&world, &agent, 0, 12);
+	agent.page->queues[0].completed = 5; /* nobody was told of these */
+	/* The answer waits for SYNCED; a silent agent is not waited for longer than a moment. */
+	text = ask(&request, 0);
+	assert_is_json(text);
+	assert_non_null(strstr(text, "\"written\":12"));
+	free(text);
+	agent_work(&world, &agent);
+	assert_true(agent.sync_count >= 1);
+	expect(&request, 0, "\"completed\":5,\"pending\":7");
+	expect(&request, 0, "\"priority\":70");
+	expect(&request, 0, "\"gate\":\"open\"");
+}
+
+static void test_small_ones(void **state)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_PING);
+
+	(void)state;
+	expect(&request, 0, "\"version\":");
+	expect(&request, 0, "\"ceiling\":99");
+	request = world_request(GP_CONTROL_METRICS);
+	expect(&request, 0, "gpreempt_clients 1\n");
+	expect(&request, 0, "gpreempt_queues{gpu_id=\"0\",kfd_gpu_id=\"1\",card_model=\"null\",state=\"open\"} 1\n");
+	request = world_request(GP_CONTROL_SUMMARY);
+	expect(&request, 0, "\"agents\":1");
+	request = world_request(4711);
+	expect(&request, -EOPNOTSUPP, "does not know");
+	request = world_request(GP_CONTROL_RELOAD);
+	expect(&request, 0, "{}");
+}
+
+static void test_set(void **state)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_SET);
+
+	(void)state;
+	request.attr = (struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY | GP_ATTR_WEIGHT, .priority = 33, .weight = 7 };
+	expect(&request, 0, "\"priority\":33,\"ceiling\":99,\"weight\":7");
+	agent_work(&world, &agent);
+	assert_int_equal(agent.attr.priority, 33);
+	assert_int_equal(world_queue(&world, &agent, 0)->attr.priority, 33);
+	/* One queue. */
+	request.queue_id = 0;
+	request.attr.priority = 44;
+	request.attr.valid = GP_ATTR_PRIORITY;
+	ask(&request, 0);
+	assert_int_equal(world_queue(&world, &agent, 0)->attr.priority, 44);
+	request.queue_id = 9;
+	expect(&request, -ENOENT, "no such queue");
+	request.pid = 1;
+	expect(&request, -ESRCH, "not one of your clients");
+}
+
+static void test_pause(void **state)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_PAUSE), status = world_request(GP_CONTROL_STATUS);
+
+	(void)state;
+	expect(&request, 0, "{}");
+	expect(&status, 0, "\"stopped\":true,\"stopped_why\":\"asked for");
+	request.flags = GP_CONTROL_PAUSE_END;
+	request.gpu_id = WORLD_GPU;
+	expect(&request, 0, "{}");
+	expect(&status, 0, "\"stopped\":false,\"stopped_why\":null");
+	request.gpu_id = 4711;
+	expect(&request, -ENODEV, "no such GPU");
+}
+
+/* Lines as they happen; who reads slowly loses some and is told. */
+static void test_events(void **state)
+{
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	struct gp_control_request request = world_request(GP_CONTROL_EVENTS);
+	struct gp_control_answer *answer = (void *)buffer;
+	int fd = world_connect(&world);
+	bool busy = false, lost = false;
+	uint64_t packets = 0;
+	size_t size;
+
+	(void)state;
+	world_send(fd, &request, sizeof(request));
+	world_step(&world);
+	while (!world.daemon.counters.events_lost) {
+		agent_doorbell(&world, &agent, 0, ++packets);
+		agent_complete(&world, &agent, 0, packets);
+	}
+	for (int i = 0; i < 100000 && !lost; i++) {
+		size = world_receive(fd, buffer, sizeof(buffer) - 1);
+		if (!size) {
+			agent_doorbell(&world, &agent, 0, ++packets);
+			agent_complete(&world, &agent, 0, packets);
+			continue;
+		}
+		buffer[size] = '\0';
+		assert_int_equal(answer->more, 1);
+		assert_int_equal(buffer[size - 1], '\n');
+		busy |= strstr(answer->text, "\"event\":\"busy\"") && strstr(answer->text, "got work");
+		lost |= strstr(answer->text, "{\"event\":\"lost\",\"value\":") != NULL;
+		world_step(&world);
+	}
+	assert_true(busy);
+	assert_true(lost);
+	close(fd);
+	world_step(&world);
+	assert_null(world.daemon.streams);
+	request.flags = GP_CONTROL_EVENTS_PAST;
+	expect(&request, 0, "\"event\":\"idle\"");
+}
+
+/* Another user: a process of its own, because the daemon asks the kernel who is there. */
+static void as_other(struct gp_control_request request, int want, const char *part, bool absent)
+{
+	int pipes[2], status;
+	char text[65536];
+	ssize_t size;
+	pid_t child;
+
+	assert_int_equal(pipe(pipes), 0);
+	child = fork();
+	if (!child) {
+		static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+		struct gp_control_answer *answer = (void *)buffer;
+		int fd;
+
+		alarm(30);
+		if (setgid(OTHER_UID) || setuid(OTHER_UID))
+			_exit(2);
+		fd = world_connect(&world);
+		if (send(fd, &request, sizeof(request), 0) < 0)
+			_exit(3);
+		size = recv(fd, buffer, sizeof(buffer), 0);
+		if (size < (ssize_t)sizeof(*answer) ||
+		    write(pipes[1], answer->text, (size_t)size - sizeof(*answer)) < 0)
+			_exit(4);
+		_exit(answer->result == want ? 0 : 5);
+	}
+	close(pipes[1]);
+	while (!waitpid(child, &status, WNOHANG))
+		gp_daemon_step(&world.daemon, 1);
+	size = read(pipes[0], text, sizeof(text) - 1);
+	text[size > 0 ? size : 0] = '\0';
+	close(pipes[0]);
+	assert_int_equal(status, 0);
+	if (!strstr(text, part) != absent)
+		fail_msg("%s%s in: %s", absent ? "" : "no ", part, text);
+	world_step(&world);
+}
+
+static void test_rights(void **state)
+{
+	struct gp_control_request set = world_request(GP_CONTROL_SET);
+
+	(void)state;
+	if (getuid())
+		skip();
+	assert_int_equal(chmod(world.folder, 0755), 0);
+	set.attr = (struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = 1 };
+	as_other(set, -EPERM, "not one of your clients", false);
+	assert_int_equal(world_queue(&world, &agent, 0)->attr.priority, 70);
+	as_other(world_request(GP_CONTROL_PAUSE), -EPERM, "only root", false);
+	as_other(world_request(GP_CONTROL_RELOAD), -EPERM, "only root", false);
+	as_other(world_request(GP_CONTROL_STATUS), 0, "\"hidden\":true,\"gpu_ids\":[1],\"queues\":1", false);
+	as_other(world_request(GP_CONTROL_STATUS), 0, "\"fake\"", true);
+	as_other(world_request(GP_CONTROL_PING), 0, "\"ceiling\":40", false);
+	as_other(world_request(GP_CONTROL_SUMMARY), 0, "\"agents\":0", false);
+}
+
+/* The ceiling cuts what an agent asks for, and what it sets later. */
+static void test_ceiling(void **state)
+{
+	struct gp_wire_attr_message attr = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR, sizeof(attr), 0 },
+		.attr = { .valid = GP_ATTR_PRIORITY, .priority = 90 },
+	};
+	struct gp_client *client = world_queue(&world, &agent, 0)->client;
+
+	(void)state;
+	assert_int_equal(gp_access_ceiling(&world.daemon.config, 0, 0), 99);
+	assert_int_equal(gp_access_ceiling(&world.daemon.config, 12345, 12345), 60);
+	assert_int_equal(gp_access_ceiling(&world.daemon.config, 54321, 54321), 40);
+	client->ceiling = 40;
+	world_send(agent.fd, &attr, sizeof(attr));
+	agent_work(&world, &agent);
+	assert_int_equal(agent.attr.priority, 40);
+	assert_int_equal(world_queue(&world, &agent, 0)->attr.priority, 40);
+	attr.attr.priority = 10;
+	world_send(agent.fd, &attr, sizeof(attr));
+	agent_work(&world, &agent);
+	assert_int_equal(world_queue(&world, &agent, 0)->attr.priority, 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_status, begin, end),
+		cmocka_unit_test_setup_teardown(test_small_ones, begin, end),
+		cmocka_unit_test_setup_teardown(test_set, begin, end),
+		cmocka_unit_test_setup_teardown(test_pause, begin, end),
+		cmocka_unit_test_setup_teardown(test_events, begin, end),
+		cmocka_unit_test_setup_teardown(test_rights, begin, end),
+		cmocka_unit_test_setup_teardown(test_ceiling, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

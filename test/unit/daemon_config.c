@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration: every refusal names file and line; drop-ins come after the main file, in order. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "daemon/config.h"
+
+static struct gp_config config;
+static struct gp_error error;
+
+static int parse(const char *text)
+{
+	gp_config_init(&config);
+	return gp_config_parse(&config, text, strlen(text), "x.conf", &error);
+}
+
+static void refuse(const char *text, const char *sentence)
+{
+	assert_int_equal(parse(text), -EINVAL);
+	assert_string_equal(error.text, sentence);
+}
+
+static void test_values(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("[daemon]\nlease = 100ms\nsample = 1ms\nsocket_mode = 0660\nauto_gang = no\n"
+			       "[policy]\npolicy = wfq\nturn = 5ms\nbatch_clients = 3\n"
+			       "[ceiling]\ndefault = low\nuser.7 = high\ngroup.8 = 99\nuser.7 = 81\n"
+			       "[kfd]\nmechanism = self,update\ngrace = 10\n"
+			       "[unmanaged]\naction = pause\npriority = idle\n"),
+			 0);
+	assert_int_equal(config.lease_ns, 100000000);
+	assert_int_equal(config.socket_mode, 0660);
+	assert_false(config.auto_gang);
+	assert_string_equal(config.policy, "wfq");
+	assert_int_equal(config.param.turn_ns, 5000000);
+	assert_int_equal(config.param.batch_clients, 3);
+	assert_int_equal(config.ceiling_default, 20);
+	assert_int_equal(config.ceiling_count, 2);
+	assert_int_equal(config.ceilings[0].priority, 81);
+	assert_true(config.ceilings[1].is_group);
+	assert_int_equal(config.mechanisms,
+			 GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE));
+	assert_int_equal(config.unmanaged, GP_UNMANAGED_PAUSE);
+	assert_int_equal(config.unmanaged_priority, 0);
+}
+
+static void test_refusals(void **state)
+{
+	(void)state;
+	refuse("[daemon]\n\nno_such = 1\n", "x.conf:3: [daemon] has no 'no_such'");
+	refuse("[other]\n", "x.conf:1: there is no section [other]");
+	refuse("[policy]\npolicy = best\n", "x.conf:2: there is no policy 'best' (none, rr, hpf, wfq, edf, drf)");
+	refuse("[kfd]\nmechanism = magic\n",
+	       "x.conf:2: mechanism 'magic': it is a list of debugger, self, update, submit, or auto");
+	refuse("[ceiling]\nuser.no-such-user-here = 5\n", "x.conf:2: there is no user 'no-such-user-here'");
+	refuse("[ceiling]\nroot = 5\n", "x.conf:2: 'root' is not default, user.NAME or group.NAME");
+	refuse("[ceiling]\nuser.5 = 100\n",
+	       "x.conf:2: user.5: '100' is neither 0..99 nor idle, low, normal, high, realtime");
+	refuse("[daemon]\nsocket_mode = 999\n", "x.conf:2: socket_mode '999' is not an octal mode such as 0660");
+	refuse("[unmanaged]\naction = kill\n", "x.conf:2: action is 'ignore' or 'pause', not 'kill'");
+	refuse("[daemon]\nauto_gang = maybe\n", "x.conf:2: auto_gang is 'yes' or 'no', not 'maybe'");
+	assert_int_equal(parse("[daemon]\nlease = 1ms\n"), -ERANGE);
+	assert_int_equal(parse("x = 1\n"), -EINVAL);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *stream = fopen(path, "w");
+
+	assert_non_null(stream);
+	fputs(text, stream);
+	fclose(stream);
+}
+
+static void test_files(void **state)
+{
+	char folder[] = "/tmp/gpreempt-config-XXXXXX", path[64], command[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/conf.d", folder);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/conf.d/20.conf", folder);
+	write_file(path, "[policy]\nturn = 20ms\n");
+	snprintf(path, sizeof(path), "%s/conf.d/10.conf", folder);
+	write_file(path, "[policy]\nturn = 10ms\nburst = 7\n");
+	snprintf(path, sizeof(path), "%s/conf.d/30.txt", folder);
+	write_file(path, "nonsense");
+	snprintf(path, sizeof(path), "%s/gpreempt.conf", folder);
+	gp_config_init(&config);
+	assert_int_equal(gp_config_read(&config, path, false, &error), -ENOENT);
+	gp_config_init(&config);
+	assert_int_equal(gp_config_read(&config, path, true, &error), 0);
+	assert_int_equal(config.file_count, 2);
+	write_file(path, "[policy]\nturn = 1ms\n");
+	gp_config_init(&config);
+	assert_int_equal(gp_config_read(&config, path, false, &error), 0);
+	assert_int_equal(config.file_count, 3);
+	assert_int_equal(config.param.turn_ns, 20000000);
+	assert_int_equal(config.param.burst, 7);
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
