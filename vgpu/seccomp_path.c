@@ -186,8 +186,8 @@ static void path_answer_bytes(const struct gp_seccomp_ask *ask, int r, uint64_t 
 
 static void path_do_stat(const struct gp_seccomp_ask *ask, const struct gp_seccomp_call *call, int fd)
 {
-	struct stat status;
-	struct statx extended;
+	struct stat status = { 0 };
+	struct statx extended = { 0 };
 	int r = fd;
 
 	if (call->op == GP_SECCOMP_STATX) {
