@@ -104,11 +104,15 @@ static void engines_wait(struct gp_analysis *analysis, const struct gp_record *r
 	struct analysis_device *device = &analysis->devices[queue->device_index];
 	const struct gp_track *track = gp_store_track(analysis->store, record->track);
 	uint64_t wait = record->start_ns - from_ns, others = 0, lower = 0;
+	bool has_others = false;
 
-	for (uint32_t i = 0; i < device->process_count; i++)
-		if (device->processes[i].key != (int64_t)queue->process)
-			others += gp_busy_between(&device->processes[i].busy, from_ns, record->start_ns);
-	if (device->process_count > 1) {
+	for (uint32_t i = 0; i < device->process_count; i++) {
+		if (device->processes[i].key == (int64_t)queue->process)
+			continue;
+		has_others = true;
+		others += gp_busy_between(&device->processes[i].busy, from_ns, record->start_ns);
+	}
+	if (has_others) {
 		analysis->processes[queue->process].behind_ns += others < wait ? others : wait;
 		analysis->processes[queue->process].behind_count++;
 	}
@@ -178,8 +182,8 @@ static void engines_queue(struct analysis_queue *queue, const struct gp_record *
 	gp_busy_add(&queue->busy, record->start_ns, record->end_ns);
 }
 
-static int engines_device(struct gp_analysis *analysis, const struct gp_record *record,
-			  const struct analysis_queue *queue)
+static void engines_device(struct gp_analysis *analysis, const struct gp_record *record,
+			   const struct analysis_queue *queue)
 {
 	struct analysis_device *device = &analysis->devices[queue->device_index];
 	const struct gp_track *track = gp_store_track(analysis->store, record->track);
@@ -211,7 +215,6 @@ static int engines_device(struct gp_analysis *analysis, const struct gp_record *
 		if (share)
 			gp_busy_add(share, record->start_ns, record->end_ns);
 	}
-	return 0;
 }
 
 /* Where the path goes on from this work: the work in front of it, the call that launched it, or the call that was
@@ -334,6 +337,6 @@ int gp_engines_add(struct gp_analysis *analysis, const struct gp_record *record,
 		return gp_error_set(error, r, "not enough memory");
 	engines_evidence(analysis, record);
 	engines_queue(queue, record);
-	r = engines_device(analysis, record, queue);
-	return r ? r : engines_path(analysis, record, queue, launch, error);
+	engines_device(analysis, record, queue);
+	return engines_path(analysis, record, queue, launch, error);
 }

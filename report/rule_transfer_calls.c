@@ -17,14 +17,15 @@ static bool transfer_calls_check(const struct gp_report *report, struct gp_repor
 	if (!report->copy_count || finding->share_ppm < TRANSFER_CALLS_PPM ||
 	    report->copy_ns > report->copy_call_ns / 10)
 		return false;
-	finding->share_ppm = finding->share_ppm > 1000000 ? 1000000 : finding->share_ppm;
+	(void)gp_rule_percent(finding->share_ppm, share);
+	/* It explains; what it explains away (start-up, waits) is a finding of its own and comes first. */
+	finding->share_ppm /= 2;
 	finding->title = "Calls that copy are long; the copies are not";
 	finding->confidence = GP_CONFIDENCE_HIGH;
 	(void)snprintf(finding->text, sizeof(finding->text),
 		       "Calls that copy took %s (%s of the run), but the copy engines were busy for %s (%s) in %" PRIu64
 		       " copies. The rest of these calls is not transfer: start-up, pinning, waiting for kernels.",
-		       gp_rule_ns(report->copy_call_ns, calls), gp_rule_percent(finding->share_ppm, share),
-		       gp_rule_ns(report->copy_ns, copy),
+		       gp_rule_ns(report->copy_call_ns, calls), share, gp_rule_ns(report->copy_ns, copy),
 		       gp_rule_percent(gp_rule_ppm(report->copy_ns, report->wall_ns), copy_share), report->copy_count);
 	(void)snprintf(
 		finding->advice, sizeof(finding->advice),
