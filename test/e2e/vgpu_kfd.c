@@ -310,8 +310,9 @@ static void test_fork(struct test *test)
 	client_result("fork", true);
 }
 
-/* The largest number of queues a process may have on this device, and one more; all go, all come back. */
-static void test_queue_limit(struct test *test)
+/* Ten thousand queues asked for: as many as a process may have on this device (127, on gfx9.4.3 255), or as the
+ * module's parameter allows the device (EPERM), then the right errno; all go, all come back. */
+static void test_queue_limit(struct test *test, uint32_t limit, int error)
 {
 	struct kfd_ioctl_create_queue_args args = { .ring_base_address = (uintptr_t)test->queue.ring,
 						    .ring_size = test->queue.ring_size,
@@ -323,9 +324,12 @@ static void test_queue_limit(struct test *test)
 	uint32_t count = 0;
 	int r = 0;
 
-	while (count < 10000u && (r = client_ioctl(&test->client, AMDKFD_IOC_CREATE_QUEUE, &args)) == 0)
-		count++;
-	CLIENT_CHECK(r == -ENOSPC && count == 254);
+	for (uint32_t i = 0; i < 10000u; i++) {
+		r = client_ioctl(&test->client, AMDKFD_IOC_CREATE_QUEUE, &args);
+		count += r == 0;
+		CLIENT_CHECK(r == (i < limit - 1u ? 0 : error));
+	}
+	CLIENT_CHECK(count == limit - 1u);
 	for (uint32_t id = 0; id < 1024u; id++) {
 		struct kfd_ioctl_destroy_queue_args destroy = { id, 0 };
 
@@ -363,7 +367,8 @@ static bool becomes(const char *path, const char *text, int count)
 	return false;
 }
 
-#define DEBUGFS "/sys/kernel/debug/kfd/"
+#define DEBUGFS        "/sys/kernel/debug/kfd/"
+#define GPU_PROPERTIES "/sys/class/kfd/kfd/topology/nodes/1/properties"
 
 /* debugfs shows where the queues are: in slots, in the runlist, closed or open. */
 static void test_debugfs(struct test *test)
@@ -438,6 +443,22 @@ static void test_drain(struct test *test)
 	client_result("without context save", true);
 }
 
+/* sched_policy=1: no queue beyond the slots. They are active, so that each takes one. */
+static void test_full(struct test *test)
+{
+	struct client_queue queues[32];
+	uint32_t count = 0;
+	int r = 0;
+
+	/* 24 slots, of which the test's own queue has one. */
+	while (count < 32u && (r = client_queue_try_create(&test->client, &queues[count], 64)) == 0)
+		count++;
+	CLIENT_CHECK(count == 23 && r == -EPERM);
+	while (count)
+		CLIENT_CHECK(client_queue_destroy(&queues[--count]) == 0);
+	client_result("no oversubscription", true);
+}
+
 int main(int argc, char **argv)
 {
 	struct test test = { 0 };
@@ -452,6 +473,14 @@ int main(int argc, char **argv)
 	test_version(&test);
 	if (argc > 1 && !strcmp(argv[1], "drain")) {
 		test_drain(&test);
+		return client_done();
+	}
+	if (argc > 1 && !strcmp(argv[1], "limits")) {
+		test_queue_limit(&test, 20, -EPERM);
+		return client_done();
+	}
+	if (argc > 1 && !strcmp(argv[1], "full")) {
+		test_full(&test);
 		return client_done();
 	}
 	/* With an argument: nobody else is on the node. */
@@ -469,6 +498,6 @@ int main(int argc, char **argv)
 	test_memory(&test);
 	test_events(&test);
 	test_fork(&test);
-	test_queue_limit(&test);
+	test_queue_limit(&test, count_in(GPU_PROPERTIES, "gfx_target_version 90402") == 1 ? 255u : 127u, -ENOSPC);
 	return client_done();
 }
