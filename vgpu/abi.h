@@ -62,10 +62,12 @@ struct gp_amd_signal {
 	uint64_t start, end, queue;
 };
 #define GP_AMD_QUEUE_READ_OFFSET     128u /* read_dispatch_id in amd_queue_t */
+#define GP_AMD_QUEUE_SCRATCH_OFFSET  176u /* scratch_wave64_lane_byte_size */
 #define GP_AMD_QUEUE_INACTIVE_OFFSET 192u /* queue_inactive_signal */
 /* What the packet processor writes into the inactive signal when it refuses a packet (ROCr amd_aql_queue.cpp reads
  * them). */
 enum gp_aql_error {
+	GP_AQL_ERROR_SCRATCH = 1, /* not an end: software gives more and sets the signal back to 0 */
 	GP_AQL_ERROR_DIMENSION = 2,
 	GP_AQL_ERROR_GROUP_MEMORY = 4,
 	GP_AQL_ERROR_CODE = 8,

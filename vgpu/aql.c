@@ -208,6 +208,35 @@ static uint32_t aql_prepare(struct gp_vqueue *queue, struct gp_vdispatch *dispat
 	}
 }
 
+/*
+ * A kernel that needs more private memory per lane than the queue's scratch has waits, at the head of its queue, until
+ * the runtime has seen the request in the inactive signal, has put more into amd_queue_t, and sets the signal back.
+ * True: it may go.
+ */
+static bool aql_has_scratch(struct gp_vqueue *queue, const struct gp_aql_kernel *packet)
+{
+	uint64_t control = queue->rptr_va - GP_AMD_QUEUE_READ_OFFSET, signal = 0;
+	int64_t value = 0;
+	uint32_t lane_size = 0;
+
+	if (!packet->private_size ||
+	    gp_vm_read(queue->process, queue->gpu, control + GP_AMD_QUEUE_SCRATCH_OFFSET, &lane_size, 4) < 0 ||
+	    gp_vm_read(queue->process, queue->gpu, control + GP_AMD_QUEUE_INACTIVE_OFFSET, &signal, 8) < 0 || !signal ||
+	    gp_vm_read(queue->process, queue->gpu, signal + offsetof(struct gp_amd_signal, value), &value, 8) < 0)
+		return true;
+	if (lane_size >= packet->private_size) {
+		queue->scratch_asked = false;
+		return true;
+	}
+	if (queue->submitted != queue->read)
+		return false;
+	if (queue->scratch_asked && value)
+		return false;
+	queue->scratch_asked = true;
+	gp_vqueue_tell(queue, GP_AQL_ERROR_SCRATCH);
+	return false;
+}
+
 /* 1: taken; 0: not there yet; negative: the queue is in error. */
 static int aql_take(struct gp_vqueue *queue)
 {
@@ -230,6 +259,8 @@ static int aql_take(struct gp_vqueue *queue)
 		return -EFAULT;
 	}
 	dispatch->index = queue->submitted;
+	if (aql_type(&dispatch->packet) == GP_AQL_KERNEL && !aql_has_scratch(queue, &dispatch->packet.kernel))
+		return 0;
 	error = aql_prepare(queue, dispatch, &packet);
 	if (!error && gp_gpu_submit(queue->gpu->model, queue->model, &packet, gp_vnode_device_ns(queue->gpu->node)) < 0)
 		error = GP_AQL_ERROR_FORMAT;

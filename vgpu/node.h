@@ -17,8 +17,8 @@
 #include "vgpu/bar.h"
 #include "vgpu/identity.h"
 #include "vgpu/params.h"
+#include "vgpu/pending.h"
 
-#define GP_VNODE_GPU_MAX   8u
 #define GP_VPROC_MAX       1024u /* processes at once: one doorbell slot each */
 #define GP_VPROC_QUEUE_MAX 1024u /* queue ids of one process, as KFD has it */
 #define GP_VPROC_EVENT_MAX 4096u /* signal events of one process, as KFD has it */
@@ -27,7 +27,6 @@
 #define GP_VGPU_QUEUE_MAX \
 	255u /* queues of one process on one gfx9.4.3 device (Linux 6.12, kfd_process_queue_manager.c) */
 #define GP_VDOORBELL_COUNT 1024u /* of one process on one device, 8 bytes each: the 8 KiB slice of SOC15 */
-#define GP_VCALL_ARG_SIZE  4096u /* largest ioctl argument taken */
 #define GP_VSDMA_QUEUE_MAX 128u
 
 struct gp_vnode;
@@ -66,51 +65,6 @@ struct gp_vevent {
 	bool used, auto_reset, signaled;
 	uint64_t age;     /* signals so far, from 1 */
 	uint64_t data[4]; /* exception data, as kfd_event_data carries it */
-};
-
-enum gp_vcall_kind {
-	GP_VCALL_WAIT_EVENTS,
-	GP_VCALL_TRANSACTION,   /* for the transactions outstanding */
-	GP_VCALL_DESTROY_QUEUE, /* for the debugger to let go of the queue */
-	GP_VCALL_RUNTIME,       /* for the debugger's leave to go on */
-};
-
-/* An ioctl: while it is being decided, and while its answer is outstanding. */
-struct gp_vcall {
-	struct gp_vcall *next;
-	struct gp_vproc *process; /* NULL once it is gone */
-	uint64_t token;           /* the front end's */
-	uint32_t command;
-	pid_t thread;
-	_Alignas(8) uint8_t arg[GP_VCALL_ARG_SIZE];
-	size_t arg_size;
-	/* Outstanding calls only. */
-	enum gp_vcall_kind kind;
-	int result;
-	uint64_t deadline_ns;              /* host time; UINT64_MAX: none */
-	uint32_t event_count, outstanding; /* outstanding: transactions still to finish */
-	uint32_t failed;                   /* bit per GPU whose transaction failed, with result */
-	/* Called once when nothing is outstanding any more, to make the answer; process is NULL if it is gone. */
-	void (*done)(struct gp_vcall *call);
-	uint32_t *event_ids;
-	uint64_t *event_ages; /* the age of each that the caller has seen; 0: does not say */
-	bool *event_marks;    /* signalled for this wait */
-	uint32_t queue_id;
-	struct gp_vproc *target; /* debug calls: the process whose queues are stopped */
-	uint32_t *queue_ids;     /* suspend, resume: as the client gave them, with the error bits */
-	uint32_t queue_count;
-	uint64_t queue_array, clear_mask;
-	uint32_t changed[GP_VNODE_GPU_MAX]; /* queues suspended or resumed on each GPU */
-};
-
-struct gp_vtransaction {
-	struct gp_vtransaction *next;
-	uint64_t seq;
-	struct gp_vdev *gpu;
-	struct gp_vcall *call;    /* NULL: nobody waits */
-	struct gp_vproc *process; /* whose queues; NULL: nobody's, or gone */
-	uint64_t deadline_ns;     /* not 0: it hangs, and ends in a reset then */
-	uint32_t queue_count, queue_ids[];
 };
 
 struct gp_vnode_counters {

@@ -444,12 +444,22 @@ int gp_vqueue_destroy(struct gp_vcall **call, uint32_t id)
 
 /* Errors. */
 
-void gp_vqueue_fail(struct gp_vqueue *queue, uint32_t error)
+void gp_vqueue_tell(struct gp_vqueue *queue, uint32_t error)
 {
 	uint64_t inactive = 0;
 	struct gp_amd_signal signal;
 	int64_t value = error;
 
+	if (gp_vm_read(queue->process, queue->gpu,
+		       queue->rptr_va - GP_AMD_QUEUE_READ_OFFSET + GP_AMD_QUEUE_INACTIVE_OFFSET, &inactive, 8) < 0 ||
+	    !inactive || gp_vm_read(queue->process, queue->gpu, inactive, &signal, sizeof(signal)) < 0)
+		return;
+	gp_vm_write(queue->process, queue->gpu, inactive + offsetof(struct gp_amd_signal, value), &value, 8);
+	gp_vevent_interrupt(queue->process, signal.event_id);
+}
+
+void gp_vqueue_fail(struct gp_vqueue *queue, uint32_t error)
+{
 	queue->error = error;
 	queue->process->node->counters.queue_errors++;
 	gp_vnode_log(queue->process->node, 0, "process %d: queue %u stopped, error %u at packet %llu",
@@ -457,12 +467,7 @@ void gp_vqueue_fail(struct gp_vqueue *queue, uint32_t error)
 	if (gp_vqueue_is_sdma(queue))
 		return;
 	gp_exception_of_packet(queue, error);
-	if (gp_vm_read(queue->process, queue->gpu,
-		       queue->rptr_va - GP_AMD_QUEUE_READ_OFFSET + GP_AMD_QUEUE_INACTIVE_OFFSET, &inactive, 8) < 0 ||
-	    !inactive || gp_vm_read(queue->process, queue->gpu, inactive, &signal, sizeof(signal)) < 0)
-		return;
-	gp_vm_write(queue->process, queue->gpu, inactive + offsetof(struct gp_amd_signal, value), &value, 8);
-	gp_vevent_interrupt(queue->process, signal.event_id);
+	gp_vqueue_tell(queue, error);
 }
 
 void gp_vqueue_fault(struct gp_vqueue *queue, uint64_t va)

@@ -34,6 +34,7 @@ struct gp_vqueue {
 	bool suspended;
 	bool being_destroyed; /* DESTROY_QUEUE waits for the debugger */
 	bool leaving;         /* the transaction that ends it is under way */
+	bool scratch_asked;   /* its head packet waits for more scratch than the queue has */
 	bool masked_out;      /* its CU mask has no bit */
 	uint32_t error;       /* not 0: the packet processor refused a packet, nothing runs any more */
 	uint32_t model;       /* the model's queue id */
@@ -79,6 +80,7 @@ bool gp_vqueue_has_work(const struct gp_vqueue *queue);
 /* Model events. */
 void gp_vdev_turn(struct gp_vdev *gpu);
 void gp_vqueue_fail(struct gp_vqueue *queue, uint32_t error);
+void gp_vqueue_tell(struct gp_vqueue *queue, uint32_t error); /* through its inactive signal, and that signal's event */
 void gp_vqueue_fault(struct gp_vqueue *queue, uint64_t va);
 
 /* aql.c, sdma.c */

@@ -326,6 +326,18 @@ static void test_order(struct test *test)
 	CHECK(times[0].start < times[0].end && times[0].end <= times[1].start && times[1].start < times[1].end);
 }
 
+/* A kernel that needs private memory waits for the runtime to give its queue scratch, and runs. */
+static void test_scratch(struct test *test)
+{
+	hsa_kernel_dispatch_packet_t packet = kernel_packet(test, test->signal);
+	uint32_t before = test->counts[0];
+
+	hsa_signal_store_screlease(test->signal, 1);
+	packet.private_segment_size = 1024;
+	submit(test->queue, &packet, header(HSA_PACKET_TYPE_KERNEL_DISPATCH, true));
+	CHECK(wait_for(test->signal) == 0 && test->counts[0] == before + 1);
+}
+
 static void on_error(hsa_status_t status, hsa_queue_t *queue, void *data)
 {
 	(void)queue;
@@ -403,6 +415,7 @@ int main(int argc, char **argv)
 	test_or(&test);
 	test_producers(&test);
 	test_order(&test);
+	test_scratch(&test);
 	test_copies(&test);
 	test_invalid(&test);
 	MUST(hsa_queue_destroy(test.queue));

@@ -194,6 +194,28 @@ static void test_invalid(struct test *test)
 	test_kernel(test);
 }
 
+/* A kernel that wants private memory waits until its queue has so much per lane; what is behind it waits too. */
+static void test_scratch(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 2);
+	struct client_packet packet = client_dispatch(test->count, kernarg_set(test, GROUPS), signal);
+	struct client_queue queue;
+
+	client_queue_create(&test->client, &queue, 64);
+	packet.private_size = 256;
+	client_submit(&queue, &packet);
+	packet.private_size = 0;
+	client_submit(&queue, &packet);
+	for (uint32_t i = 0; i < CLIENT_WAIT_MS && !queue.inactive->value; i++)
+		client_sleep_ms(1);
+	CLIENT_CHECK(queue.inactive->value == 1 && signal->value == 2 && client_read_index(&queue) == 0);
+	*(volatile uint32_t *)(void *)(queue.control + 176) = 256;
+	__atomic_store_n(&queue.inactive->value, 0, __ATOMIC_RELEASE);
+	CLIENT_CHECK(client_wait(signal) && each_is(test->counts, GROUPS, 2));
+	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
+	client_result("scratch", true);
+}
+
 /* 0 % sets the work aside, 100 % lets it go on where it was: each workgroup runs once, however often it is stopped. */
 static void test_gate(struct test *test)
 {
@@ -494,6 +516,7 @@ int main(int argc, char **argv)
 	test_wrap(&test);
 	test_producers(&test);
 	test_invalid(&test);
+	test_scratch(&test);
 	test_gate(&test);
 	test_memory(&test);
 	test_events(&test);
