@@ -123,7 +123,7 @@ int gp_config_mechanisms(const char *text, uint32_t *ret_mechanisms, struct gp_e
 				break;
 		if (size == 4 && !strncmp(text, "auto", 4))
 			mechanisms |= GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER) | GP_MECHANISM_BIT(GP_MECHANISM_SELF) |
-				      GP_MECHANISM_BIT(GP_MECHANISM_UPDATE);
+				      GP_MECHANISM_BIT(GP_MECHANISM_UPDATE) | GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT);
 		else if (i > GP_MECHANISM_SUBMIT)
 			return gp_error_set(error, -EINVAL,
 					    "mechanism '%.*s': it is a list of debugger, self, update, submit, or auto",
