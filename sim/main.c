@@ -71,6 +71,14 @@ static int main_list(void)
 	return ret ? main_refuse(&error, MAIN_FAILED) : MAIN_OK;
 }
 
+/* As with mixes: what looks like a path is one. */
+static bool main_is_path(const char *name)
+{
+	size_t size = strlen(name);
+
+	return strchr(name, '/') || (size > 4 && !strcmp(name + size - 4, ".ini"));
+}
+
 static int main_load_device(struct main_run *run, struct gp_error *error)
 {
 	const char *name = run->options.device;
@@ -79,12 +87,13 @@ static int main_load_device(struct main_run *run, struct gp_error *error)
 	uint32_t i;
 	int ret;
 
-	if (strchr(name, '/') ||
-	    (size_t)snprintf(relative, sizeof(relative), "devices/%s.ini", name) >= sizeof(relative) ||
-	    gp_paths_share(relative, path, sizeof(path))) {
+	if (main_is_path(name)) {
+		(void)snprintf(path, sizeof(path), "%s", name);
+	} else if ((size_t)snprintf(relative, sizeof(relative), "devices/%s.ini", name) >= sizeof(relative) ||
+		   gp_paths_share(relative, path, sizeof(path))) {
 		names = malloc(sizeof(*names));
 		ret = names ? gp_paths_list("devices", ".ini", names) : -ENOMEM;
-		gp_error_set(error, -ESRCH, "there is no device \"%.40s\"; valid names are: %s", name,
+		gp_error_set(error, -ESRCH, "there is no device \"%.40s\"; valid names are: %s; or the path of a file of your own", name,
 			     ret ? "(none found)" : gp_paths_join(names, known, sizeof(known)));
 		free(names);
 		return -ESRCH;

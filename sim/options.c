@@ -19,7 +19,7 @@ const char gp_options_help[] =
 "  --mix MIX            a built-in mix (--list shows them) or the path of your own (docs/mixes.md);\n"
 "                       default serve+train\n"
 "  --trace FILE         replays a rocprofv3 kernel_trace.csv, beside the mix if one is given\n"
-"  --device DEVICE      a device description; default mi300x\n"
+"  --device DEVICE      a device description, or the path of your own (gpreempt bench device writes one); default mi300x\n"
 "  --devices N          so many of them; default: what the mix asks for\n"
 "  --load PERCENT       load of the mix's service          --request TIME   its length: 0.2ms, 2ms or 20ms\n"
 "  --seed N             default 1                          --duration TIME  virtual time; default: the mix's\n"
