@@ -40,7 +40,8 @@ static const char run_help[] =
 "      --require        do not run the program where its priority would have no effect\n"
 "      --check T        how long after the start it is checked that the agent reported; default 2s, 0: never\n"
 "  -q, --quiet          no warnings\n"
-"  -m, --max            print the range of priorities and how high you may go (with --json: for programs)\n"
+"  -m, --max            print the range of priorities and how high you may go\n"
+"      --json           with -m: for programs\n"
 "\n";
 
 static const char run_help_end[] =
