@@ -48,7 +48,15 @@ uint32_t gp_kfd_file_add(int fd)
 
 void gp_kfd_file_release(uint32_t file)
 {
-	if (!--gp_kfd.queue_counts[file])
+	uint32_t rest = 0;
+
+	gp_kfd.queue_counts[file]--;
+	for (uint32_t i = 0; i < GP_FD_FILE_MAX; i++)
+		rest += gp_kfd.queue_counts[i];
+	/* With the last descriptor goes the means to stop being debugger, and RUNTIME_DISABLE would wait for us. */
+	if (!rest)
+		gp_kfd_self_release();
+	if (!gp_kfd.queue_counts[file])
 		gp_fd_drop(GP_FD_FILE + file);
 }
 

@@ -310,17 +310,32 @@ static int ioctl_runtime(int fd, unsigned long request, struct gp_kfd_runtime_en
 							      ioctl_runtime_off(fd, request, args);
 }
 
-/* The application becomes debugger of itself: the place is its own from now on. */
-static int ioctl_trap(int fd, unsigned long request, const struct gp_kfd_dbg_trap *args)
+/* The application becomes debugger of itself (ROCr 6.4 does, to write a core file of a queue that failed): the place is
+ * its own until it gives it back. */
+static int ioctl_trap(int fd, unsigned long request, struct gp_kfd_dbg_trap *args)
 {
+	uint32_t op = args->op;
+	bool ourselves;
+	int r;
+
 	gp_agent_lock();
-	if (gp_agent.driver && args->op == GP_KFD_DBG_ENABLE && args->pid == (uint32_t)gp_agent.pid) {
+	ourselves = gp_agent.driver && args->pid == (uint32_t)gp_agent.pid;
+	if (ourselves && op == GP_KFD_DBG_ENABLE) {
 		gp_gates_open(GP_LOST_RUNTIME);
 		gp_kfd_self_release();
 		gp_kfd.foreign = true;
 	}
 	gp_agent_unlock();
-	return gp_next_ioctl(fd, request, (void *)(uintptr_t)args);
+	r = gp_next_ioctl(fd, request, args);
+	if (ourselves && (op == GP_KFD_DBG_ENABLE ? r < 0 : op == GP_KFD_DBG_DISABLE && r >= 0)) {
+		gp_agent_lock();
+		gp_kfd.foreign = false;
+		/* Who debugged has looked at the queues, or not: they are looked at again. */
+		for (uint32_t i = 0; i < gp_slot_limit(); i++)
+			gp_slots[i].unacknowledged = true;
+		gp_agent_unlock();
+	}
+	return r;
 }
 
 static int ioctl_gws(int fd, unsigned long request, struct kfd_ioctl_alloc_queue_gws_args *args)

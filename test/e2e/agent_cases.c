@@ -347,6 +347,44 @@ static void case_priority(struct test *test)
 	CHECK(test_end(test) == 0);
 }
 
+/* The runtime leaves while a gate is closed, and after its last queue has gone: it never waits for us. */
+static void case_runtime(struct test *test)
+{
+	struct gp_wire_runtime said;
+	struct fake_queue *queue;
+
+	test_meet(test, GP_MECHANISM_SELF, LEASE_LONG, 2);
+	MUST((queue = fake_queue(&test->fake, 0)) != NULL);
+	/* What a driver with queues says to a runtime that comes late, whoever enabled it before. */
+	CHECK(test_number(test, "runtime", 1) == -EEXIST);
+	CHECK(ok(test_ask(test, "start 0 %u", WORK_GROUPS)));
+	CHECK(fake_order_one(&test->fake, queue, false) == 0 && test_stands_still(test, 0));
+	CHECK(test_number(test, "runtime", 0) == 0);
+	CHECK(fake_until(&test->fake, GP_WIRE_LOST));
+	CHECK(fake_until(&test->fake, GP_WIRE_RUNTIME));
+	memcpy(&said, test->fake.message, sizeof(said));
+	CHECK(said.enable == 0);
+	CHECK(ok(test_ask(test, "wait 0")));
+	CHECK(fake_order_one(&test->fake, queue, false) == -EPERM);
+	CHECK(test_number(test, "destroy", 0) == 0 && test_number(test, "destroy", 1) == 0);
+	CHECK(fake_until_queues(&test->fake, 0));
+	/* Now it may come: the agent steps back. */
+	CHECK(test_number(test, "runtime", 1) == 0);
+	CHECK(test_number(test, "queue", 0) >= 0 && fake_until_queues(&test->fake, 1));
+	queue = fake_queue(&test->fake, 0);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0 && fake_order_one(&test->fake, queue, true) == 0);
+	/* The application debugs itself: it is let, and we are let again afterwards. */
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(test_number(test, "trap", 0) == 0);
+	CHECK(fake_until(&test->fake, GP_WIRE_LOST));
+	CHECK(fake_order_one(&test->fake, queue, false) == -EPERM);
+	CHECK(test_number(test, "trap", 1) == 0);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(test_number(test, "destroy", 2) == 0);
+	CHECK(test_number(test, "runtime", 0) == 0);
+	CHECK(test_end(test) == 0);
+}
+
 static bool rings(struct fake *fake)
 {
 	struct pollfd bell = { fake->doorbell, POLLIN, 0 };
@@ -402,9 +440,20 @@ static void case_threads(struct test *test)
 }
 
 const struct test_case test_cases[] = {
-	{ "life", case_life },         { "gate", case_gate },       { "refused", case_refused },
-	{ "death", case_death },       { "lease", case_lease },     { "missing", case_missing },
-	{ "slow", case_slow },         { "hostile", case_hostile }, { "descriptors", case_descriptors },
-	{ "fork", case_fork },         { "merge", case_merge },     { "priority", case_priority },
-	{ "counters", case_counters }, { "threads", case_threads }, { NULL, NULL },
+	{ "life", case_life },
+	{ "gate", case_gate },
+	{ "refused", case_refused },
+	{ "death", case_death },
+	{ "lease", case_lease },
+	{ "missing", case_missing },
+	{ "slow", case_slow },
+	{ "hostile", case_hostile },
+	{ "descriptors", case_descriptors },
+	{ "fork", case_fork },
+	{ "merge", case_merge },
+	{ "priority", case_priority },
+	{ "counters", case_counters },
+	{ "runtime", case_runtime },
+	{ "threads", case_threads },
+	{ NULL, NULL },
 };

@@ -142,6 +142,25 @@ static void create_at_once(uint32_t count)
 	lane_count += count;
 }
 
+struct runtime_args {
+	uint64_t r_debug;
+	uint32_t mode, capabilities;
+};
+
+static int runtime(uint32_t mode)
+{
+	struct runtime_args args = { 0, mode, 0 };
+
+	return client_ioctl(&client, _IOWR('K', 0x25, struct runtime_args), &args);
+}
+
+static int trap(uint32_t op)
+{
+	uint32_t args[10] = { (uint32_t)getpid(), op };
+
+	return client_ioctl(&client, _IOWR('K', 0x26, args), args);
+}
+
 static void block(struct lane *lane)
 {
 	struct client_barrier barrier = { .header = 3 | 1 << 8 };
@@ -188,6 +207,10 @@ static void obey(const char *verb, uint32_t a, uint32_t b, uint32_t c)
 	} else if (!strcmp(verb, "reserve")) {
 		__atomic_fetch_add((uint64_t *)(void *)(lane->queue.control + 56), 1, __ATOMIC_RELAXED);
 		puts("ok");
+	} else if (!strcmp(verb, "runtime")) {
+		printf("ok %d\n", runtime(a));
+	} else if (!strcmp(verb, "trap")) {
+		printf("ok %d\n", trap(a));
 	} else if (!strcmp(verb, "exit")) {
 		exit(0);
 	} else {
