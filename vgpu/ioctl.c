@@ -16,6 +16,9 @@
 #include "vgpu/queue.h"
 #include "vgpu/smi.h"
 
+#define IOCTL_CLOCK_TRIES 8u
+#define IOCTL_CLOCK_TICKS 200u /* 2 us */
+
 static int ioctl_version(struct gp_vcall **call)
 {
 	struct kfd_ioctl_get_version_args *args = (void *)(*call)->arg;
@@ -67,19 +70,29 @@ static int ioctl_memory_policy(struct gp_vcall **call)
 	return gp_vnode_gpu((*call)->process->node, args->gpu_id) ? 0 : -EINVAL;
 }
 
+static uint64_t ioctl_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* User space fits one clock to another through these: they are read again if something came between. */
 static int ioctl_clocks(struct gp_vcall **call)
 {
 	struct kfd_ioctl_get_clock_counters_args *args = (void *)(*call)->arg;
 	struct gp_vnode *node = (*call)->process->node;
-	struct timespec raw, boot;
-	uint64_t ticks = gp_vnode_ticks_now();
 
-	/* Read one after the other: user space fits one clock to another through these pairs. */
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
-	args->gpu_clock_counter = gp_vnode_gpu(node, args->gpu_id) ? ticks : 0;
-	args->cpu_clock_counter = (uint64_t)raw.tv_sec * 1000000000u + (uint64_t)raw.tv_nsec;
-	args->system_clock_counter = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec;
+	for (uint32_t i = 0; i < IOCTL_CLOCK_TRIES; i++) {
+		uint64_t ticks = gp_vnode_ticks_now();
+
+		args->system_clock_counter = ioctl_clock_ns(CLOCK_BOOTTIME);
+		args->cpu_clock_counter = ioctl_clock_ns(CLOCK_MONOTONIC_RAW);
+		args->gpu_clock_counter = gp_vnode_gpu(node, args->gpu_id) ? ticks : 0;
+		if (gp_vnode_ticks_now() - ticks <= IOCTL_CLOCK_TICKS)
+			break;
+	}
 	args->system_clock_freq = 1000000000u;
 	return 0;
 }

@@ -220,6 +220,22 @@ uint64_t client_sum(const uint32_t *counts, uint32_t count)
 	return sum;
 }
 
+long client_halts(const char *vgpu)
+{
+	char command[512], line[64] = "";
+	FILE *stream;
+
+	snprintf(command, sizeof(command),
+		 "'%s' ls -v | sed -n \"/^$VGPU_NAME /,/^$/s/.* halts=\\([0-9]*\\) .*/\\1/p\"", vgpu);
+	stream = popen(command, "r");
+	if (!stream)
+		return -1;
+	if (!fgets(line, sizeof(line), stream))
+		line[0] = 0;
+	pclose(stream);
+	return strtol(line, NULL, 10);
+}
+
 void client_complain(const char *file, int line, const char *what)
 {
 	printf("# %s:%d: not so: %s\n", file, line, what);

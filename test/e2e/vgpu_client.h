@@ -69,6 +69,7 @@ bool client_wait(struct client_signal *signal); /* until it is 0 */
 uint64_t client_read_index(const struct client_queue *queue);
 uint64_t client_sum(const uint32_t *counts, uint32_t count);
 void client_sleep_ms(uint32_t ms);
+long client_halts(const char *vgpu);             /* of the first GPU so far, by the node's own count */
 void client_result(const char *name, bool good); /* one TAP line */
 int client_done(void);                           /* exit status */
 

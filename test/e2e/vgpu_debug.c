@@ -356,6 +356,31 @@ static void test_suspend_counts(struct test *test)
 	client_result("what a suspend answers", true);
 }
 
+/* Halts of the whole GPU per call. The queue's own creation is one, and so is its destruction. */
+static void test_halts(struct test *test, const char *vgpu)
+{
+	struct snapshot entries[4];
+	uint32_t ids[1], count;
+	long before;
+
+	CLIENT_CHECK(runtime(test, 1) == 0);
+	client_queue_create(&test->client, &test->queue, 64);
+	before = client_halts(vgpu);
+	CLIENT_CHECK(trap(test, getpid(), ENABLE) == 0 && client_halts(vgpu) == before + 1);
+	CLIENT_CHECK(snapshot(test, getpid(), EC_QUEUE_NEW, entries, 4, &count) == 0 &&
+		     client_halts(vgpu) == before + 1);
+	ids[0] = test->queue.id;
+	CLIENT_CHECK(change(test, getpid(), SUSPEND, ids, 1) == 1 && client_halts(vgpu) == before + 2);
+	CLIENT_CHECK(change(test, getpid(), SUSPEND, ids, 1) == 1 && client_halts(vgpu) == before + 3);
+	CLIENT_CHECK(change(test, getpid(), RESUME, ids, 1) == 1 && client_halts(vgpu) == before + 4);
+	ids[0] = 999;
+	CLIENT_CHECK(change(test, getpid(), SUSPEND, ids, 1) == 0 && client_halts(vgpu) == before + 4);
+	CLIENT_CHECK(trap(test, getpid(), DISABLE) == 0 && client_halts(vgpu) == before + 8);
+	CLIENT_CHECK(runtime(test, 0) == 0 && client_halts(vgpu) == before + 9);
+	CLIENT_CHECK(client_queue_destroy(&test->queue) == 0 && client_halts(vgpu) == before + 10);
+	client_result("halts", true);
+}
+
 /* The debugger: a child that traces us, suspends our queue, and dies of SIGKILL. Everything it stopped runs again. */
 static void debugger(pid_t target, uint32_t queue_id, int socket)
 {
@@ -435,7 +460,7 @@ static void test_criu(struct test *test)
 	client_result("checkpoint pause", true);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct test test = { 0 };
 
@@ -450,6 +475,9 @@ int main(void)
 	test_runtime_disable(&test);
 	test_exceptions(&test);
 	test_suspend_counts(&test);
+	/* With an argument: nobody else is on the node. */
+	if (argc > 1)
+		test_halts(&test, argv[1]);
 	test_tracer(&test);
 	test_criu(&test);
 	return client_done();

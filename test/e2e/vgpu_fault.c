@@ -326,23 +326,6 @@ static void test_slow(struct test *test)
 	client_result("slow device", true);
 }
 
-/* Halts of the first GPU so far, by the node's own count. */
-static long halts(struct test *test)
-{
-	char command[512], line[64] = "";
-	FILE *stream;
-
-	snprintf(command, sizeof(command),
-		 "'%s' ls -v | sed -n \"/^$VGPU_NAME /,/^$/s/.* halts=\\([0-9]*\\) .*/\\1/p\"", test->vgpu);
-	stream = popen(command, "r");
-	if (!stream)
-		return -1;
-	if (!fgets(line, sizeof(line), stream))
-		line[0] = 0;
-	pclose(stream);
-	return strtol(line, NULL, 10);
-}
-
 /* Each call is answered when the halt it causes is over, and causes as many as the driver's does. The device is slowed
  * down so that a call answered too early would be seen. */
 static void test_halts(struct test *test)
@@ -353,21 +336,21 @@ static void test_halts(struct test *test)
 	long before;
 
 	CLIENT_CHECK(fault(test, "slow=100", NULL) == 0);
-	before = halts(test);
+	before = client_halts(test->vgpu);
 	client_queue_create(&test->client, &queue, 64);
-	CLIENT_CHECK(halts(test) == before + 1);
+	CLIENT_CHECK(client_halts(test->vgpu) == before + 1);
 	CLIENT_CHECK(client_queue_update(&queue, 100) == 0); /* changes nothing */
-	CLIENT_CHECK(halts(test) == before + 2);
+	CLIENT_CHECK(client_halts(test->vgpu) == before + 2);
 	mask.queue_id = queue.id;
 	mask.cu_mask_ptr = (uintptr_t)&bits;
 	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_SET_CU_MASK, &mask) == 0);
-	CLIENT_CHECK(halts(test) == before + 3);
+	CLIENT_CHECK(client_halts(test->vgpu) == before + 3);
 	test->client.percent = 0;
 	client_queue_create(&test->client, &parked, 64);
 	CLIENT_CHECK(client_queue_destroy(&parked) == 0);
-	CLIENT_CHECK(halts(test) == before + 3);
+	CLIENT_CHECK(client_halts(test->vgpu) == before + 3);
 	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
-	CLIENT_CHECK(halts(test) == before + 4);
+	CLIENT_CHECK(client_halts(test->vgpu) == before + 4);
 	CLIENT_CHECK(fault(test, "slow=1", NULL) == 0);
 	client_result("halts", true);
 }

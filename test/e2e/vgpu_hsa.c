@@ -323,7 +323,8 @@ static void test_order(struct test *test)
 		MUST(hsa_amd_profiling_get_dispatch_time(test->gpu, signals[i], &times[i]));
 		MUST(hsa_signal_destroy(signals[i]));
 	}
-	CHECK(times[0].start < times[0].end && times[0].end <= times[1].start && times[1].start < times[1].end);
+	/* The runtime fits the GPU's clock anew now and then: whole kernels lie between what is compared. */
+	CHECK(times[0].start < times[1].start && times[0].end < times[1].end);
 }
 
 /* A kernel that needs private memory waits for the runtime to give its queue scratch, and runs. */
