@@ -4,6 +4,7 @@
  * the program's own; what has to be said later is said from here. The watcher is started twice removed: the program
  * must not find a child it did not make.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,12 +26,30 @@
 
 enum watch_answer { WATCH_UNKNOWN, WATCH_MANAGED, WATCH_UNMANAGED };
 
+/* A runtime opens the GPU long before the first queue, and only then does the agent report. */
+static bool watch_has_no_queue(pid_t pid)
+{
+	struct dirent *entry;
+	bool is_empty = true;
+	char path[64];
+	DIR *folder;
+
+	(void)snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues", (int)pid);
+	folder = opendir(path);
+	if (!folder)
+		return false; /* a descendant's, or another namespace: the daemon knows better */
+	while ((entry = readdir(folder)))
+		is_empty &= entry->d_name[0] == '.';
+	closedir(folder);
+	return is_empty;
+}
+
 static enum watch_answer watch_ask(pid_t pid)
 {
 	struct gp_control_request request = { .verb = GP_CONTROL_SUMMARY, .pid = pid };
 	enum watch_answer answer = WATCH_UNKNOWN;
 	bool is_refused, is_open = false;
-	uint64_t agents = 0;
+	uint64_t agents = 0, queues = 1;
 	char *text = NULL;
 	size_t size = 0;
 
@@ -38,6 +57,9 @@ static enum watch_answer watch_ask(pid_t pid)
 		return WATCH_UNKNOWN;
 	if (gp_field_u64(text, size, "agents", &agents) && gp_field_bool(text, size, "opened_gpu", &is_open))
 		answer = agents ? WATCH_MANAGED : is_open ? WATCH_UNMANAGED : WATCH_UNKNOWN;
+	(void)gp_field_u64(text, size, "queues", &queues);
+	if (answer == WATCH_UNMANAGED && (!queues || watch_has_no_queue(pid)))
+		answer = WATCH_UNKNOWN;
 	free(text);
 	return answer;
 }

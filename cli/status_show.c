@@ -108,7 +108,10 @@ static void status_device(FILE *stream, const struct gp_state_device *device)
 		status_is(device->oversubscribed) ? " - OVERSUBSCRIBED (see gpreempt doctor)" : "");
 	status_work(stream, &device->stats);
 	for (uint32_t i = 0; i < device->finding_count; i++)
-		fprintf(stream, "  %s %-9s %s\n", status_is(device->findings[i].usable) ? "can  " : "can't",
+		fprintf(stream, "  %s %-9s %s\n",
+			!strcmp(device->findings[i].mechanism, "none") ? "note " :
+			status_is(device->findings[i].usable)          ? "can  " :
+									 "can't",
 			device->findings[i].mechanism, device->findings[i].text);
 }
 

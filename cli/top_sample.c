@@ -31,11 +31,12 @@ static uint64_t top_rate(uint64_t before, uint64_t now, uint64_t factor, uint64_
 	return (uint64_t)((unsigned __int128)(now - before) * factor / passed_ns);
 }
 
+/* The same program: connected for longer now than before. */
 static const struct gp_state_client *top_find_client(const struct gp_state *state, const struct gp_state_client *client)
 {
 	for (uint32_t i = 0; i < state->client_count; i++)
 		if (state->clients[i].pid == client->pid &&
-		    state->clients[i].connected_real_ns == client->connected_real_ns)
+		    state->clients[i].connected_real_ns <= client->connected_real_ns)
 			return &state->clients[i];
 	return NULL;
 }

@@ -3,7 +3,7 @@
  * A daemon that says what a test wants to hear, well or badly behaved: fake_daemon SOCKET [NAME=VALUE...].
  *   mode=       good (default), hang, hangup, garbage, version, lies, huge, endless, zero, refused, error, cookie
  *   status=FILE events=FILE metrics=FILE    the text of those answers
- *   ceiling=N agents=N opened=0|1           of PING and SUMMARY
+ *   ceiling=N agents=N opened=0|1 queues=N  of PING and SUMMARY
  * It writes "ready", then one line per request, to standard output. A process per connection; ends with its parent's
  * SIGTERM.
  */
@@ -23,7 +23,7 @@
 
 static char fake_status[FAKE_TEXT_SIZE], fake_events[FAKE_TEXT_SIZE], fake_metrics[FAKE_TEXT_SIZE];
 static const char *fake_mode = "good";
-static int fake_ceiling = 80, fake_agents = 1, fake_opened = 1;
+static int fake_ceiling = 80, fake_agents = 1, fake_opened = 1, fake_queues = 4;
 
 static void fake_load(const char *path, char *text)
 {
@@ -62,6 +62,8 @@ static void fake_option(const char *option)
 		fake_agents = atoi(value);
 	else if (!strncmp(option, "opened=", 7))
 		fake_opened = atoi(value);
+	else if (!strncmp(option, "queues=", 7))
+		fake_queues = atoi(value);
 	else
 		exit(2);
 }
@@ -161,8 +163,8 @@ static void fake_answer(int fd, const struct gp_control_request *request)
 		fake_text(fd, request, text);
 		break;
 	case GP_CONTROL_SUMMARY:
-		(void)snprintf(text, sizeof(text), "{\"agents\": %d, \"opened_gpu\": %s}", fake_agents,
-			       fake_opened ? "true" : "false");
+		(void)snprintf(text, sizeof(text), "{\"agents\": %d, \"opened_gpu\": %s, \"queues\": %d}", fake_agents,
+			       fake_opened ? "true" : "false", fake_queues);
 		fake_text(fd, request, text);
 		break;
 	case GP_CONTROL_SET:

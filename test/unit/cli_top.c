@@ -63,7 +63,7 @@ static void top_compares_nothing_across_restarts(void **state)
 	static struct gp_top top;
 
 	gp_top_init(&top);
-	top_look(&top, "{\"schema\": 1, " TOP_DAEMON(1, 1000) ", \"clients\": [" TOP_CLIENT(5, 20, 1, 500, 1) "]}");
+	top_look(&top, "{\"schema\": 1, " TOP_DAEMON(1, 1000) ", \"clients\": [" TOP_CLIENT(5, 20, 9, 500, 1) "]}");
 	/* The pid is another process now. */
 	top_look(&top, "{\"schema\": 1, " TOP_DAEMON(1, 2000) ", \"clients\": [" TOP_CLIENT(5, 20, 2, 900, 1) "]}");
 	assert_int_equal(top.rows[0].gpu_permille, GP_TOP_UNKNOWN);
