@@ -8,18 +8,20 @@ FUZZ_SECONDS ?= 30
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = bench cli core daemon demo device include lib model port report sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test roots-test bench swarm fuzz tidy format sanitize kernel-check fresh install clean
+.PHONY: help all demo test vgpu-test sched-test roots-test bench bench-sched swarm fuzz tidy format sanitize kernel-check fresh install clean
 
 help:
-	@echo "make demo          build, simulate an inference service beside a training job, write out/demo.html"
+	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
 	@echo "make all           build (in build/)"
 	@echo "make test          build with -Werror and run every test; ends with 'N passed, N failed'"
 	@echo "make vgpu-test     of those only the virtual node's (docs/vgpu.md): unmodified ROCm programs, with and without root"
 	@echo "make roots-test    the virtual node with ROCr and HIP 6 from newer Debians, in roots under /var/cache; needs root"
+	@echo "make sched-test    of those only the daemon's with unmodified HIP programs"
 	@echo "make sanitize      the tests again, with the address and undefined-behaviour sanitizers"
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
 	@echo "make bench         timings, as ratios; never passes or fails"
+	@echo "make bench-sched   unmodified HIP programs with priorities on a virtual node; writes docs/results/{sched,seed003}.md; half an hour"
 	@echo "make tidy          clang-format, clang-tidy, cppcheck"
 	@echo "make format        clang-format, in place"
 	@echo "make kernel-check  compile the core against the headers of Debian's kernel"
@@ -63,11 +65,17 @@ roots-test:
 	@ninja -C build --quiet vgpu/vgpu vgpu/vgpud
 	@tools/roots build
 
+sched-test:
+	@tools/deps build test vgpu rocm
+	@test ! -f build-test/build.ninja || meson setup --reconfigure build-test >/dev/null
+	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
+	@tools/run-tests build-test --suite sched
+
 sanitize:
 	@tools/deps build test
 	$(call setup,build-sanitize,-Dwerror=true -Dtests=enabled -Db_sanitize=address$(comma)undefined \
 		-Dc_args=-fno-sanitize-recover=all)
-	@tools/run-tests build-sanitize --no-suite checks --no-suite vgpu
+	@tools/run-tests build-sanitize --no-suite checks --no-suite vgpu --no-suite sched
 
 swarm:
 	@tools/deps build
@@ -89,6 +97,14 @@ bench:
 	$(call setup,build-bench,--buildtype=release -Db_ndebug=true)
 	@ninja -C build-bench --quiet
 	@meson test -C build-bench --benchmark --verbose --num-processes 1
+
+bench-sched:
+	@tools/deps build vgpu rocm
+	@test ! -f build-bench/build.ninja || meson setup --reconfigure build-bench >/dev/null
+	$(call setup,build-bench,--buildtype=release -Db_ndebug=true)
+	@ninja -C build-bench --quiet cli/gpreempt sim/gpreempt-sim cli/gpreempt-run cli/gpreempt-status daemon/gpreemptd \
+		agent/libgpreempt-agent.so vgpu/vgpu vgpu/vgpud demo/serve demo/train demo/serve-hint bench/bench-sched-reaction
+	@bench/sched build-bench docs/results
 
 tidy:
 	@tools/deps build test tidy

@@ -28,6 +28,7 @@ class Client:
         self.name, self.priority, self.rate = name, priority, rate
         self.options, self.mix, self.seed, self.layers = list(options), list(mix), seed, layers
         self.program = program or ("train" if rate is None else "serve")
+        self.hint = None  # seconds, real
 
     def is_service(self):
         return self.rate is not None
@@ -49,8 +50,9 @@ def quantile(values, share):
 def begin(stage, client, seconds, managed):
     options = ["-p", str(client.priority), "-q", *client.options] if managed else None
     if client.is_service():
+        more = {"hint": client.hint} if client.hint else {}
         return stage.serve(options, client.name, client.program, rate=client.rate / stage.dilation, seconds=seconds * stage.dilation,
-                           seed=client.seed, kernels=client.layers)
+                           seed=client.seed, kernels=client.layers, **more)
     return stage.train(options, client.name, client.program, rounds=ROUNDS)
 
 

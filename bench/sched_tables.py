@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Turns the figures of bench/sched into docs/results/sched.md and seed003.md. Measures nothing."""
+import os
+
+SAVE_BYTES = {"mi210": 104 * 4 * 4 * 64 * 128 * 4}  # 416 workgroups of four waves, 128 registers of 64 lanes, 4 bytes
+SAVE_RATE = {"mi210": 1.6e12}  # share/devices/mi210.ini: save_bandwidth, assumed: all of the memory's peak
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows] + [""]
+
+
+def ms(ns):
+    return "–" if ns is None else "%.2f ms" % (ns / 1e6)
+
+
+def us(ns):
+    return "–" if ns is None else "%.1f µs" % (ns / 1e3) if ns < 1e5 else "%.0f µs" % (ns / 1e3)
+
+
+def aimed(value, text, good):
+    """Bold where the aim is missed."""
+    return text if good(value) else "**%s**" % text
+
+
+def named(clients, name):
+    return next(c for c in clients if c["name"] == name)
+
+
+def at_least_3(value):
+    return aimed(value, "%.1f×" % value, lambda v: v >= 3)
+
+
+def at_most_15(value):
+    return aimed(value, "%.2f×" % value, lambda v: v <= 1.5)
+
+
+def near(value):
+    return aimed(value, "%+.1f %%" % (100 * value), lambda v: abs(v) <= 0.1)
+
+
+def batch(clients):
+    return sum(c["per_s"] for c in clients if c["kind"] == "batch")
+
+
+def simulated_batch(run):
+    names = [c["name"] for c in run["clients"] if c["kind"] == "batch"]
+    return sum(run["sim"][run["policy"]][name]["per_s"] for name in names)
+
+
+def about(entry):
+    return "%s, %s, dilation %d, %g s of device time a run%s; load average of the machine at the end %s." % (
+        entry["date"], entry["machine"], entry["dilation"], entry["seconds"], ", nice -15" if entry["nice"] else "", entry["load"])
+
+
+def pair_rows(kept):
+    for device, entry in kept["pairs"].items():
+        alone, stock = named(entry["alone"], "serve"), named(entry["stock"]["clients"], "serve")
+        for mechanism in ("debugger", "self", "update"):
+            run = entry[mechanism]
+            serve = named(run["clients"], "serve")
+            sim = run["sim"][run["policy"]]
+            yield [device, mechanism, run["unit"], ms(alone["p50"]), ms(alone["p99"]), ms(stock["p50"]), ms(stock["p99"]), ms(serve["p50"]), ms(serve["p99"]),
+                   at_least_3(stock["p99"] / serve["p99"]), at_most_15(serve["p99"] / alone["p99"]), ms(sim["serve"]["p99"]),
+                   "%.1f" % batch(run["clients"]), "%.1f" % simulated_batch(run), near(batch(run["clients"]) / simulated_batch(run) - 1),
+                   run["stats"]["preemptions"], "%s / %s" % (us(run["close_ns"]["p50"]), us(run["open_ns"]["p50"]))]
+
+
+def stock_rows(kept):
+    for device, entry in kept["pairs"].items():
+        sim = entry["debugger"]["sim"]
+        for way, clients in (("alone", entry["alone"]), ("stock", entry["stock"]["clients"])):
+            serve, train = named(clients, "serve"), named(clients, "train")
+            yield [device, way, ms(serve["p50"]), ms(sim[way]["serve"]["p50"]), ms(serve["p99"]), ms(sim[way]["serve"]["p99"]), "%.1f" % train["per_s"],
+                   "%.1f" % sim[way]["train"]["per_s"]]
+
+
+def mix_rows(kept):
+    for name, entry in kept["mixes"].items():
+        run = entry["gpreempt"]
+        for client in run["clients"]:
+            if client["kind"] != "service":
+                continue
+            alone, stock = named(entry["alone"], client["name"]), named(entry["stock"]["clients"], client["name"])
+            sim = run["sim"][run["policy"]]
+            yield [name, run["policy"], "%s (%d)" % (client["name"], client["priority"]), ms(alone["p99"]), ms(stock["p99"]), ms(client["p50"]), ms(client["p99"]),
+                   at_least_3(stock["p99"] / client["p99"]), at_most_15(client["p99"] / alone["p99"]), ms(sim[client["name"]]["p99"]),
+                   "%.1f" % batch(run["clients"]), "%.1f" % simulated_batch(run), near(batch(run["clients"]) / simulated_batch(run) - 1),
+                   run["stats"]["preemptions"], run["stats"]["turns"], run["stats"]["hints"]]
+
+
+def sched(kept):
+    lines = ["# Priorities across unmodified programs", "",
+             "`make bench-sched` (bench/sched). Programs of `demo/` on a virtual node: *emulated, not measured on a GPU*. The GPU is the model of `gpreempt sim`, driven in real time; HIP 5.2.3,",
+             "the agent, the daemon and every call to the driver are real. Times are device time: real time over the dilation. All results of all programs were exact, bit for bit (a run",
+             "with a wrong element ends the bench).", "",
+             "Service: Poisson, 50 requests/s, each a copy in, four dependent kernels of 0.5 ms that fill the device, a copy out; priority 80. Trainer: kernels of 20 ms, four rounds of 5 ms",
+             "workgroups, back to back; priority 20. Simulated: the same workload with the same moments of arrival, gate unit, description and dilation. **Bold** misses its aim.", "",
+             "## Service beside trainer, by mechanism", "", about(kept["about"]["pairs"]), ""]
+    lines += table(["device", "mechanism", "unit", "p50 alone", "p99 alone", "p50 stock", "p99 stock", "p50", "p99", "stock/p99 (aim ≥ 3)", "p99/alone (aim ≤ 1.5)",
+                    "p99 simulated", "trainer per s", "simulated", "difference (aim ±10 %)", "preemptions", "close / open call, p50"], pair_rows(kept))
+    lines += ["Alone and stock beside their simulation:", ""]
+    lines += table(["device", "run", "p50", "simulated", "p99", "simulated", "trainer per s", "simulated"], stock_rows(kept))
+    lines += ["## Other mixes, mi210, best mechanism", "", about(kept["about"]["mixes"]), "",
+              "`edf`: equal priorities, the service has a deadline of 8 ms and a budget of 2 ms. `wfq`: weights 10000 and 100. `hint`: the service announces each request 1 ms ahead.", ""]
+    lines += table(["mix", "policy", "client (priority)", "p99 alone", "p99 stock", "p50", "p99", "stock/p99 (aim ≥ 3)", "p99/alone (aim ≤ 1.5)", "p99 simulated",
+                    "batch per s", "simulated", "difference (aim ±10 %)", "preemptions", "turns", "hints"], mix_rows(kept))
+    return lines + cost_lines(kept)
+
+
+def cost_lines(kept):
+    cost, reaction = kept["cost"], kept["cost"]["reaction"]
+    ratio = {q: reaction["reaction_ns"][q] / reaction["two_hops_ns"][q] for q in ("p10", "p50", "p90")}
+    lines = ["## What it costs", "", about(dict(kept["about"]["cost"], dilation=1)), ""]
+    lines += table(["what", "value", "aim"], [
+        ["from an urgent doorbell to the order in the hands of the thread that calls the driver, p10 / p50 / p90 (%d times)" % reaction["count"],
+         " / ".join(us(reaction["reaction_ns"][q]) for q in ratio), ""],
+        ["two bare futex hops in the same run", " / ".join(us(reaction["two_hops_ns"][q]) for q in ratio), ""],
+        ["the one over the other", " / ".join(aimed(v, "%.2f" % v, lambda x: x <= 1.5) for v in ratio.values()), "1.5"],
+        ["CPU of the daemon, two clients connected and idle for %.0f s" % cost["idle"]["seconds"], "%.4f %%, %d wakeups" % (100 * cost["idle"]["daemon"], cost["idle"]["wakeups"]), "0.001 %"],
+        ["CPU of both agents' threads, same time", aimed(cost["idle"]["agents"], "%.4f %%" % (100 * cost["idle"]["agents"]), lambda v: v <= 0.00001), "0.001 %"],
+        ["CPU of the daemon under load (50 requests/s beside a trainer, dilation 1)", "%.2f %% of a core, %.0f wakeups/s" % (100 * cost["load"]["daemon"], cost["load"]["wakeups"] / cost["load"]["seconds"]), ""],
+        ["CPU of both agents' threads under load", "%.2f %% of a core" % (100 * cost["load"]["agents"]), ""]])
+    return lines + ["Wakeups of the daemon while idle include those of the two `status` questions that read the counter.", ""]
+
+
+def verdict(good):
+    return "reached" if good else "not reached"
+
+
+def seed003(kept):
+    cost, pairs = kept["cost"], kept["pairs"]
+    ratios = [entry["stock"]["clients"][0]["p99"] / named(entry[m]["clients"], "serve")["p99"] for entry in pairs.values() for m in ("debugger", "self", "update")]
+    close = pairs["mi210"]["debugger"]["close_ns"]["p50"]
+    reaction = cost["reaction"]["reaction_ns"]["p50"]
+    floor = SAVE_BYTES["mi210"] / SAVE_RATE["mi210"] * 1e9
+    lines = ["# Seed 003's own targets", "",
+             "Its page \"UPDATE v2.3\" ends with three. Figures from [sched.md](sched.md) (`make bench-sched`): programs on a virtual node, *emulated, not measured on a GPU*.", ""]
+    idle = cost["idle"]["daemon"] + cost["idle"]["agents"]
+    lines += table(["target", "measured", "verdict"], [
+        ["latency ratio > 3 (stock over gpreempt, p99 of the service)", "%.1f to %.1f over two devices and three mechanisms" % (min(ratios), max(ratios)), verdict(min(ratios) > 3)],
+        ["preemption < 10 µs", "ours: %s from doorbell to the call (p50); the call: %s to close a full MI210 (p50, device time)" % (us(reaction), us(close)), verdict(reaction + close < 10000)],
+        ["CPU of the monitor < 0.001 %, idle", "daemon %.4f %%, two agents together %.4f %%" % (100 * cost["idle"]["daemon"], 100 * cost["idle"]["agents"]), verdict(idle < 1e-5)],
+        ["… and its cost under load (no target)", "daemon %.2f %%, two agents together %.2f %% of a core at %.0f transactions/s" % (
+            100 * cost["load"]["daemon"], 100 * cost["load"]["agents"], cost["load"]["stats"]["transactions"] / 15), ""]])
+    lines += ["**Which part of a preemption is physics.** A full MI210 holds %.0f MB of registers for these kernels; at %.1f TB/s, the memory's whole peak, saving them takes %.0f µs, so 10 µs"
+              % (SAVE_BYTES["mi210"] / 1e6, SAVE_RATE["mi210"] / 1e12, floor / 1e3),
+              "cannot be reached at full occupancy by anybody. The rest of the call is the driver's way through unmap and remap of the whole runlist, which nobody has published: the description",
+              "assumes 105 µs (60 to 500). What is ours is the way from the doorbell to the call: two hops between processes and a decision.", ""]
+    return lines
+
+
+def write(kept, output):
+    os.makedirs(output, exist_ok=True)
+    for name, lines in (("sched", sched(kept)), ("seed003", seed003(kept))):
+        with open(os.path.join(output, name + ".md"), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines).rstrip("\n") + "\n")
+        print("wrote %s/%s.md" % (output, name))
