@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 30
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = bench cli core daemon demo device include lib model port report sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test sched-test roots-test bench bench-sched swarm fuzz tidy format sanitize kernel-check fresh install clean
+.PHONY: help all demo test vgpu-test sched-test roots-test bench bench-sched browser-test swarm fuzz tidy format sanitize kernel-check fresh install clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -18,6 +18,7 @@ help:
 	@echo "make roots-test    the virtual node with ROCr and HIP 6 from newer Debians, in roots under /var/cache; needs root"
 	@echo "make sched-test    of those only the daemon's with unmodified HIP programs"
 	@echo "make sanitize      the tests again, with the address and undefined-behaviour sanitizers"
+	@echo "make browser-test  the page of a report in headless Chromium (fetches playwright-core)"
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
 	@echo "make bench         timings, as ratios; never passes or fails"
@@ -76,6 +77,12 @@ sanitize:
 	$(call setup,build-sanitize,-Dwerror=true -Dtests=enabled -Db_sanitize=address$(comma)undefined \
 		-Dc_args=-fno-sanitize-recover=all)
 	@tools/run-tests build-sanitize --no-suite checks --no-suite vgpu --no-suite sched
+
+browser-test:
+	@tools/deps build browser
+	$(call setup,build,)
+	@ninja -C build --quiet report/gpreempt-report
+	@tools/browser-test build
 
 swarm:
 	@tools/deps build

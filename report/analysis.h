@@ -41,7 +41,7 @@ struct gp_kept_fact {
 };
 struct gp_facts {
 	uint32_t count;
-	uint64_t counts[16]; /* by kind, all of them */
+	uint64_t counts[16], sums[16], largest[16]; /* of all of them, by kind; sums and largest of their values */
 	struct gp_kept_fact *facts;
 };
 
@@ -138,7 +138,7 @@ struct gp_analysis {
 
 	uint64_t first_ns, last_ns; /* of what is looked at */
 	uint64_t clip_from_ns, clip_to_ns;
-	struct gp_record pending; /* held back until it is known that the next one is another */
+	struct gp_trace_record pending; /* held back until it is known that the next one is another */
 	bool has_pending;
 	uint64_t event_count, duplicate_count, overlap_count, open_overflow;
 	uint32_t *track_thread, *track_queue; /* by track; GP_ANALYSIS_NONE: not yet */
@@ -212,13 +212,13 @@ bool gp_who_pid(const struct gp_analysis *analysis, uint32_t track, uint64_t *re
 /* calls.c */
 int gp_calls_init(struct gp_analysis *analysis, struct gp_error *error);
 void gp_calls_fini(struct gp_analysis *analysis);
-int gp_calls_add(struct gp_analysis *analysis, const struct gp_record *record, struct gp_error *error);
+int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error);
 int gp_calls_close_until(struct gp_analysis *analysis, uint64_t now_ns, struct gp_error *error);
 
 /* engines.c */
 int gp_engines_init(struct gp_analysis *analysis, struct gp_error *error);
 void gp_engines_fini(struct gp_analysis *analysis);
-int gp_engines_add(struct gp_analysis *analysis, const struct gp_record *record, struct gp_error *error);
+int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error);
 void gp_engines_remember_launch(struct gp_analysis *analysis, const struct analysis_call *call);
 
 /* path.c */
@@ -242,7 +242,7 @@ int gp_timeline(struct gp_analysis *analysis, struct gp_error *error);
 int gp_warn(struct gp_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* sweep.c: the next record that passes the filter, clipped to the window, duplicates left out; as gp_store_next(). */
-int gp_sweep_next(struct gp_analysis *analysis, struct gp_record *ret_record, struct gp_error *error);
+int gp_sweep_next(struct gp_analysis *analysis, struct gp_trace_record *ret_record, struct gp_error *error);
 void gp_sweep_window(struct gp_analysis *analysis); /* from the filter */
 int gp_sweep_rewind(struct gp_analysis *analysis, struct gp_error *error);
 

@@ -82,7 +82,7 @@ static uint32_t calls_heap_pop(struct gp_analysis *analysis)
 
 /* The lowest layer's interval counts for every union above it too. */
 static void calls_layers_add(struct analysis_layers *layers, enum gp_report_layer_id layer,
-			     const struct gp_record *record)
+			     const struct gp_trace_record *record)
 {
 	for (int i = GP_REPORT_LIBRARY; i <= (int)layer; i++)
 		gp_busy_add(&layers->below[i], record->start_ns, record->end_ns);
@@ -139,7 +139,7 @@ static uint8_t calls_evidence_of(const char *name)
 	return 1;
 }
 
-static void calls_evidence(struct gp_analysis *analysis, const struct gp_record *record, uint8_t flags)
+static void calls_evidence(struct gp_analysis *analysis, const struct gp_trace_record *record, uint8_t flags)
 {
 	uint8_t *known = &analysis->name_evidence[record->name];
 	struct analysis_evidence *evidence;
@@ -175,7 +175,7 @@ static void calls_count_sync(struct gp_analysis *analysis, struct analysis_threa
 	}
 }
 
-int gp_calls_add(struct gp_analysis *analysis, const struct gp_record *record, struct gp_error *error)
+int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error)
 {
 	uint32_t thread_index = gp_who_thread(analysis, record->track), slot = analysis->open_free;
 	uint8_t flags = gp_analysis_name_flags(analysis, record->name);

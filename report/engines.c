@@ -67,7 +67,7 @@ void gp_engines_remember_launch(struct gp_analysis *analysis, const struct analy
 }
 
 static const struct engines_launch *engines_find_launch(const struct gp_analysis *analysis, uint32_t process,
-							const struct gp_record *record)
+							const struct gp_trace_record *record)
 {
 	uint32_t number;
 
@@ -98,7 +98,7 @@ static struct gp_busy *engines_share(struct analysis_share *shares, uint32_t *co
 }
 
 /* While this waited: how long others had the device, and how long someone less urgent had. */
-static void engines_wait(struct gp_analysis *analysis, const struct gp_record *record,
+static void engines_wait(struct gp_analysis *analysis, const struct gp_trace_record *record,
 			 const struct analysis_queue *queue, uint64_t from_ns)
 {
 	struct analysis_device *device = &analysis->devices[queue->device_index];
@@ -130,7 +130,7 @@ static void engines_wait(struct gp_analysis *analysis, const struct gp_record *r
 }
 
 /* At one workgroup per compute unit the last wave of a kernel leaves units idle. */
-static void engines_tail(struct gp_analysis *analysis, const struct gp_record *record,
+static void engines_tail(struct gp_analysis *analysis, const struct gp_trace_record *record,
 			 const struct analysis_device *device)
 {
 	uint64_t duration = record->end_ns - record->start_ns, waves, places;
@@ -146,7 +146,7 @@ static void engines_tail(struct gp_analysis *analysis, const struct gp_record *r
 			(uint64_t)((double)duration * (double)(places - record->workgroups) / (double)places);
 }
 
-static int engines_stat(struct gp_analysis *analysis, const struct gp_record *record,
+static int engines_stat(struct gp_analysis *analysis, const struct gp_trace_record *record,
 			const struct analysis_queue *queue, bool has_wait, uint64_t wait_ns)
 {
 	struct gp_stat *stat = gp_stats_get(&analysis->stats, record->name, record->layer, queue->process);
@@ -168,7 +168,7 @@ static int engines_stat(struct gp_analysis *analysis, const struct gp_record *re
 	return 0;
 }
 
-static void engines_queue(struct analysis_queue *queue, const struct gp_record *record)
+static void engines_queue(struct analysis_queue *queue, const struct gp_trace_record *record)
 {
 	if (queue->count && record->start_ns > queue->last_end_ns) {
 		uint64_t gap = record->start_ns - queue->last_end_ns;
@@ -182,7 +182,7 @@ static void engines_queue(struct analysis_queue *queue, const struct gp_record *
 	gp_busy_add(&queue->busy, record->start_ns, record->end_ns);
 }
 
-static void engines_device(struct gp_analysis *analysis, const struct gp_record *record,
+static void engines_device(struct gp_analysis *analysis, const struct gp_trace_record *record,
 			   const struct analysis_queue *queue)
 {
 	struct analysis_device *device = &analysis->devices[queue->device_index];
@@ -219,7 +219,7 @@ static void engines_device(struct gp_analysis *analysis, const struct gp_record 
 
 /* Where the path goes on from this work: the work in front of it, the call that launched it, or the call that was
  * open on its thread. */
-static void engines_origin(struct gp_analysis *analysis, const struct gp_record *record,
+static void engines_origin(struct gp_analysis *analysis, const struct gp_trace_record *record,
 			   const struct analysis_queue *queue, const struct engines_launch *launch,
 			   struct gp_path_node *node)
 {
@@ -258,8 +258,8 @@ static void engines_origin(struct gp_analysis *analysis, const struct gp_record 
 	}
 }
 
-static int engines_path(struct gp_analysis *analysis, const struct gp_record *record, struct analysis_queue *queue,
-			const struct engines_launch *launch, struct gp_error *error)
+static int engines_path(struct gp_analysis *analysis, const struct gp_trace_record *record,
+			struct analysis_queue *queue, const struct engines_launch *launch, struct gp_error *error)
 {
 	struct gp_path_node node = { .start_ns = record->start_ns,
 				     .end_ns = record->end_ns,
@@ -280,7 +280,7 @@ static int engines_path(struct gp_analysis *analysis, const struct gp_record *re
 	return 0;
 }
 
-static void engines_evidence(struct gp_analysis *analysis, const struct gp_record *record)
+static void engines_evidence(struct gp_analysis *analysis, const struct gp_trace_record *record)
 {
 	struct analysis_evidence *evidence =
 		&analysis->evidence[record->layer == GP_LAYER_COPY ? EVIDENCE_COPY : EVIDENCE_KERNEL];
@@ -298,7 +298,7 @@ static void engines_evidence(struct gp_analysis *analysis, const struct gp_recor
 		analysis->evidence[EVIDENCE_COMPLETE] = seen;
 }
 
-int gp_engines_add(struct gp_analysis *analysis, const struct gp_record *record, struct gp_error *error)
+int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error)
 {
 	uint32_t index = gp_who_queue(analysis, record->track);
 	bool is_kernel = record->layer == GP_LAYER_KERNEL, has_wait = false;

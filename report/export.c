@@ -6,7 +6,7 @@
 #include "report/analysis.h"
 #include "view/report_perfetto.h"
 
-static int export_event(struct gp_analysis *analysis, const struct gp_record *record,
+static int export_event(struct gp_analysis *analysis, const struct gp_trace_record *record,
 			struct gp_report_perfetto *perfetto)
 {
 	static const char *const categories[] = {
@@ -46,7 +46,7 @@ static int export_event(struct gp_analysis *analysis, const struct gp_record *re
 
 static int export_all(struct gp_analysis *analysis, struct gp_report_perfetto *perfetto, struct gp_error *error)
 {
-	struct gp_record record;
+	struct gp_trace_record record;
 	int r = gp_sweep_rewind(analysis, error);
 
 	while (!r) {

@@ -354,9 +354,17 @@ static void figures_totals(struct gp_analysis *analysis)
 	report->tail_ns = analysis->tail_ns;
 	report->tail_kernel_ns = analysis->tail_kernel_ns;
 	report->has_priorities = analysis->has_priorities;
-	report->inversion_count = analysis->inversion_count;
-	report->inversion_ns = analysis->inversion_ns;
-	report->inversion_ns_max = analysis->inversion_ns_max;
+	/* Where the daemon kept the account, its word counts; elsewhere what the waits show. */
+	if (analysis->facts->counts[GP_FACT_INVERSION]) {
+		report->has_priorities = true;
+		report->inversion_count = analysis->facts->counts[GP_FACT_INVERSION];
+		report->inversion_ns = analysis->facts->sums[GP_FACT_INVERSION];
+		report->inversion_ns_max = analysis->facts->largest[GP_FACT_INVERSION];
+	} else {
+		report->inversion_count = analysis->inversion_count;
+		report->inversion_ns = analysis->inversion_ns;
+		report->inversion_ns_max = analysis->inversion_ns_max;
+	}
 	figures_times(&report->wait_dispatch, &analysis->wait_dispatch);
 	figures_times(&report->wait_launch, &analysis->wait_launch);
 	figures_times(&report->run, &analysis->run);

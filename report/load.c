@@ -56,6 +56,9 @@ static int load_fact(void *context, const struct gp_fact *fact, struct gp_error 
 
 	(void)error;
 	run->facts.counts[fact->kind]++;
+	run->facts.sums[fact->kind] += fact->value;
+	if (fact->value > run->facts.largest[fact->kind])
+		run->facts.largest[fact->kind] = fact->value;
 	if (run->facts.count == GP_ANALYSIS_FACT_MAX)
 		return 0;
 	kept = &run->facts.facts[run->facts.count++];
@@ -72,7 +75,7 @@ static int load_fact(void *context, const struct gp_fact *fact, struct gp_error 
 	return 0;
 }
 
-static int load_event(void *context, const struct gp_event *event, struct gp_error *error)
+static int load_event(void *context, const struct gp_trace_event *event, struct gp_error *error)
 {
 	struct gp_run *run = context;
 

@@ -16,7 +16,7 @@ const char gp_report_help[] =
 "\n"
 "TRACE is a file of any of these, recognised by its content; several files of one run are joined:\n"
 "  rocprof v1 (csv, stats, json, db), rocprof v2 (csv, console), rocprofv3 (csv, json), rocpd, RPD, Chrome JSON,\n"
-"  Perfetto (as gpreempt writes it), ftrace text, dmesg. JSON and text may be gzip.\n"
+"  gpreempt record, Perfetto (as gpreempt writes it), ftrace text, dmesg. JSON and text may be gzip.\n"
 "\n"
 "  --compare            two runs beside each other: what changed\n"
 "  --process PID        only this process                 --device N    only this device's kernels and copies\n"

@@ -23,7 +23,7 @@ int gp_warn(struct gp_report *report, const char *format, ...)
 	return 0;
 }
 
-static bool sweep_passes(const struct gp_analysis *analysis, const struct gp_record *record)
+static bool sweep_passes(const struct gp_analysis *analysis, const struct gp_trace_record *record)
 {
 	const struct gp_filter *filter = &analysis->filter;
 	const struct gp_track *track = gp_store_track(analysis->store, record->track);
@@ -37,7 +37,7 @@ static bool sweep_passes(const struct gp_analysis *analysis, const struct gp_rec
 	return record->end_ns >= analysis->clip_from_ns && record->start_ns <= analysis->clip_to_ns;
 }
 
-static void sweep_clip(const struct gp_analysis *analysis, struct gp_record *record)
+static void sweep_clip(const struct gp_analysis *analysis, struct gp_trace_record *record)
 {
 	if (record->start_ns < analysis->clip_from_ns)
 		record->start_ns = analysis->clip_from_ns;
@@ -46,7 +46,7 @@ static void sweep_clip(const struct gp_analysis *analysis, struct gp_record *rec
 }
 
 /* The same event again: from another file of the same run, or repeated in one. */
-static bool sweep_is_same(const struct gp_record *a, const struct gp_record *b)
+static bool sweep_is_same(const struct gp_trace_record *a, const struct gp_trace_record *b)
 {
 	if (a->start_ns != b->start_ns || a->end_ns != b->end_ns || a->layer != b->layer || a->name != b->name)
 		return false;
@@ -55,7 +55,8 @@ static bool sweep_is_same(const struct gp_record *a, const struct gp_record *b)
 }
 
 /* What one file knows and the other does not. */
-static void sweep_merge(const struct gp_analysis *analysis, struct gp_record *into, const struct gp_record *from)
+static void sweep_merge(const struct gp_analysis *analysis, struct gp_trace_record *into,
+			const struct gp_trace_record *from)
 {
 	uint32_t had = gp_store_track(analysis->store, into->track)->known;
 	uint32_t has = gp_store_track(analysis->store, from->track)->known;
@@ -80,9 +81,9 @@ int gp_sweep_rewind(struct gp_analysis *analysis, struct gp_error *error)
 	return gp_store_rewind(analysis->store, error);
 }
 
-int gp_sweep_next(struct gp_analysis *analysis, struct gp_record *ret_record, struct gp_error *error)
+int gp_sweep_next(struct gp_analysis *analysis, struct gp_trace_record *ret_record, struct gp_error *error)
 {
-	const struct gp_record *record = NULL;
+	const struct gp_trace_record *record = NULL;
 	int r;
 
 	while ((r = gp_store_next(analysis->store, &record, error)) > 0) {
@@ -109,7 +110,7 @@ int gp_sweep_next(struct gp_analysis *analysis, struct gp_record *ret_record, st
 	return 1;
 }
 
-static int sweep_other(struct gp_analysis *analysis, const struct gp_record *record)
+static int sweep_other(struct gp_analysis *analysis, const struct gp_trace_record *record)
 {
 	uint32_t thread = gp_who_thread(analysis, record->track);
 	struct gp_stat *stat;
@@ -124,7 +125,7 @@ static int sweep_other(struct gp_analysis *analysis, const struct gp_record *rec
 	return 0;
 }
 
-static int sweep_record(struct gp_analysis *analysis, const struct gp_record *record, struct gp_error *error)
+static int sweep_record(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error)
 {
 	int r = gp_calls_close_until(analysis, record->start_ns, error);
 
@@ -151,7 +152,7 @@ static int sweep_record(struct gp_analysis *analysis, const struct gp_record *re
 
 static int sweep_run(struct gp_analysis *analysis, struct gp_error *error)
 {
-	struct gp_record record;
+	struct gp_trace_record record;
 	int r = gp_sweep_rewind(analysis, error);
 
 	while (r >= 0) {

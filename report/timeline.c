@@ -117,7 +117,7 @@ static void timeline_lanes(struct timeline *timeline)
 	}
 }
 
-static uint32_t timeline_lane_of(const struct timeline *timeline, const struct gp_record *record)
+static uint32_t timeline_lane_of(const struct timeline *timeline, const struct gp_trace_record *record)
 {
 	const struct gp_analysis *analysis = timeline->analysis;
 	uint32_t index;
@@ -171,7 +171,7 @@ static int timeline_flush(struct timeline *timeline, uint32_t lane)
 	return 0;
 }
 
-static int timeline_add(struct timeline *timeline, uint32_t lane, const struct gp_record *record)
+static int timeline_add(struct timeline *timeline, uint32_t lane, const struct gp_trace_record *record)
 {
 	struct timeline_pending *pending = &timeline->pending[lane];
 	uint64_t length = record->end_ns - record->start_ns;
@@ -203,7 +203,7 @@ static int timeline_run(struct timeline *timeline, struct gp_error *error)
 {
 	struct gp_analysis *analysis = timeline->analysis;
 	uint64_t duplicates = analysis->duplicate_count;
-	struct gp_record record;
+	struct gp_trace_record record;
 	int r = gp_sweep_rewind(analysis, error);
 
 	while (!r) {

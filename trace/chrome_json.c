@@ -219,7 +219,8 @@ static bool chrome_layer(const struct chrome_event *event, const struct chrome_l
 	return true;
 }
 
-static void chrome_known(struct gp_event *to, uint64_t *field, enum gp_known bit, const struct chrome_value *value)
+static void chrome_known(struct gp_trace_event *to, uint64_t *field, enum gp_known bit,
+			 const struct chrome_value *value)
 {
 	if (!value->is_seen)
 		return;
@@ -233,11 +234,11 @@ static int chrome_emit(struct chrome *chrome, uint64_t start_ns, uint64_t end_ns
 	const struct chrome_lane *lane = event->pid.is_seen ? chrome_lane(chrome, event->pid.value) : NULL;
 	bool is_lane = lane && lane->kind != CHROME_OTHER;
 	enum gp_layer layer = GP_LAYER_MARKER;
-	struct gp_event to;
+	struct gp_trace_event to;
 
 	if (!chrome_layer(event, lane, &layer))
 		return 0;
-	gp_event_init(&to, layer, event->name, strlen(event->name));
+	gp_trace_event_init(&to, layer, event->name, strlen(event->name));
 	to.start_ns = start_ns;
 	to.end_ns = end_ns;
 	to.row = chrome->rows;

@@ -4,13 +4,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "trace/database.h"
 #include "trace/readers.h"
 
 #ifdef GP_HAVE_SQLITE
 
 #define DATABASE_STEPS_AT_ONCE 1000000
-#define DATABASE_STEPS_MAX     3000u /* times so many, without a row: a view that runs for ever */
+/* Times so many, without a row: a view that runs for ever. What sorts first may take longer with the size. */
+#define DATABASE_STEPS_MAX     300u
+#define DATABASE_SIZE_PER_STEP 20000u /* bytes */
 #define DATABASE_LENGTH_MAX    (16 << 20)
 
 static int database_refuse(const struct gp_database *database, struct gp_error *error)
@@ -26,7 +29,7 @@ static int database_progress(void *context)
 {
 	struct gp_database *database = context;
 
-	return ++database->steps > DATABASE_STEPS_MAX;
+	return ++database->steps > database->steps_max;
 }
 
 int gp_database_run(struct gp_database *database, const char *sql, gp_database_row row, struct gp_error *error)
@@ -111,18 +114,18 @@ bool gp_database_u64(sqlite3_stmt *row, int column, uint64_t *ret_value)
 	return true;
 }
 
-void gp_database_known(sqlite3_stmt *row, int column, struct gp_event *event, uint64_t *field, enum gp_known bit)
+void gp_database_known(sqlite3_stmt *row, int column, struct gp_trace_event *event, uint64_t *field, enum gp_known bit)
 {
 	if (gp_database_u64(row, column, field))
 		event->known |= bit;
 }
 
-void gp_database_event(sqlite3_stmt *row, int name, int start, struct gp_event *event, enum gp_layer layer)
+void gp_database_event(sqlite3_stmt *row, int name, int start, struct gp_trace_event *event, enum gp_layer layer)
 {
 	const char *text = (const char *)sqlite3_column_text(row, name);
 
-	gp_event_init(event, layer, text ? text : "(no name)",
-		      text ? (size_t)sqlite3_column_bytes(row, name) : strlen("(no name)"));
+	gp_trace_event_init(event, layer, text ? text : "(no name)",
+			    text ? (size_t)sqlite3_column_bytes(row, name) : strlen("(no name)"));
 	if (!gp_database_u64(row, start, &event->start_ns) || !gp_database_u64(row, start + 1, &event->end_ns))
 		event->start_ns = event->end_ns = 0;
 }
@@ -178,7 +181,13 @@ int gp_read_sqlite(const char *path, const void *bytes, size_t size, const struc
 		   const char **ret_format, struct gp_error *error)
 {
 	struct gp_database database = { .file_name = path, .sink = sink };
-	int r = database_open(&database, path, bytes, size, error);
+	struct stat st = { .st_size = 0 };
+	int r;
+
+	if (!bytes)
+		(void)stat(path, &st);
+	database.steps_max = DATABASE_STEPS_MAX + (bytes ? size : (uint64_t)st.st_size) / DATABASE_SIZE_PER_STEP;
+	r = database_open(&database, path, bytes, size, error);
 
 	*ret_format = "SQLite database";
 	if (!r)

@@ -39,7 +39,7 @@ enum gp_known {
 	GP_KNOWN_PRIORITY = 1u << 10,  /* higher is more urgent */
 };
 
-struct gp_event {
+struct gp_trace_event {
 	enum gp_layer layer;
 	uint32_t known; /* enum gp_known */
 	const char *name;
@@ -57,6 +57,7 @@ enum gp_fact_kind {
 	GP_FACT_QUEUE_CREATED,     /* by the driver's own word */
 	GP_FACT_OVERSUBSCRIBED,    /* the runlist is oversubscribed */
 	GP_FACT_PREEMPTION_FAILED, /* a queue could not be stopped; or the device was reset for it */
+	GP_FACT_INVERSION,         /* value: ns that urgent work waited for less urgent work, by the daemon's word */
 	GP_FACT_EVICTION,          /* a process's queues were stopped by the driver */
 	GP_FACT_CU_COUNT,          /* value: compute units of a device */
 	GP_FACT_SUMMARY, /* a row of a statistics file: text is the name, value the total ns, calls the count */
@@ -74,7 +75,7 @@ struct gp_fact {
 /* Both return 0 or a negative errno after filling error, which ends the reading. */
 struct gp_sink {
 	void *context;
-	int (*event)(void *context, const struct gp_event *event, struct gp_error *error);
+	int (*event)(void *context, const struct gp_trace_event *event, struct gp_error *error);
 	int (*fact)(void *context, const struct gp_fact *fact, struct gp_error *error);
 };
 

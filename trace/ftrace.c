@@ -143,7 +143,7 @@ static int ftrace_done(struct ftrace *ftrace, const char *key, struct gp_error *
 	struct ftrace_job *job = ftrace_find(ftrace, key), last;
 	const char *ring;
 	char name[FTRACE_WORD + 16];
-	struct gp_event event;
+	struct gp_trace_event event;
 
 	if (!job)
 		return 0;
@@ -154,7 +154,7 @@ static int ftrace_done(struct ftrace *ftrace, const char *key, struct gp_error *
 		return 0;
 	ring = ftrace->rings[last.ring];
 	(void)snprintf(name, sizeof(name), "job on %s", ring);
-	gp_event_init(&event, strstr(ring, "sdma") ? GP_LAYER_COPY : GP_LAYER_KERNEL, name, strlen(name));
+	gp_trace_event_init(&event, strstr(ring, "sdma") ? GP_LAYER_COPY : GP_LAYER_KERNEL, name, strlen(name));
 	event.start_ns = last.run_ns;
 	event.end_ns = ftrace->time_ns;
 	event.queue = last.ring;

@@ -5,7 +5,7 @@
 
 #include "trace/input.h"
 
-#define GP_LINES_SIZE_MAX 65536u /* of one line; what is longer is refused */
+#define GP_LINES_SIZE_MAX (1u << 20) /* of one line; what is longer is refused */
 
 struct gp_lines {
 	struct gp_input *input;

@@ -17,6 +17,7 @@ enum read_kind {
 	READ_CHROME_JSON,
 	READ_SCHEMA_JSON,
 	READ_PERFETTO,
+	READ_RECORD,
 	READ_FTRACE,
 	READ_DMESG,
 };
@@ -47,15 +48,6 @@ static bool read_is_csv(const struct read_text *text)
 	return false;
 }
 
-static enum read_kind read_json_kind(const struct read_text *text)
-{
-	if (read_contains(text, "\"$schema\"") || read_contains(text, "json-schema.org"))
-		return READ_SCHEMA_JSON;
-	if (read_contains(text, "\"rocprofiler-sdk-tool\""))
-		return READ_ROCPROFV3_JSON;
-	return READ_CHROME_JSON;
-}
-
 static bool read_has_line(const struct read_text *text, const char *start)
 {
 	size_t length = strlen(start);
@@ -73,6 +65,17 @@ static bool read_has_line(const struct read_text *text, const char *start)
 		rest.at = end + 1;
 	}
 	return false;
+}
+
+static enum read_kind read_json_kind(const struct read_text *text)
+{
+	if (read_contains(text, "\"$schema\"") || read_contains(text, "json-schema.org"))
+		return READ_SCHEMA_JSON;
+	if (read_has_line(text, "{ \"gpreempt_record\"") || read_has_line(text, "{\"gpreempt_record\""))
+		return READ_RECORD;
+	if (read_contains(text, "\"rocprofiler-sdk-tool\""))
+		return READ_ROCPROFV3_JSON;
+	return READ_CHROME_JSON;
 }
 
 static enum read_kind read_kind_of(struct read_text text)
@@ -122,6 +125,7 @@ static const struct {
 	[READ_ROCPROFV3_JSON] = { "rocprofv3 JSON", gp_read_rocprofv3_json },
 	[READ_CHROME_JSON] = { "Chrome JSON", gp_read_chrome_json },
 	[READ_PERFETTO] = { "Perfetto", gp_read_perfetto },
+	[READ_RECORD] = { "gpreempt record", gp_read_record },
 	[READ_FTRACE] = { "ftrace", gp_read_ftrace },
 	[READ_DMESG] = { "dmesg", gp_read_dmesg },
 };

@@ -16,6 +16,7 @@ int gp_read_rocprofv3_json(struct gp_input *input, const struct gp_sink *sink, s
 int gp_read_chrome_json(struct gp_input *input, const struct gp_sink *sink, struct gp_error *error);
 int gp_read_perfetto(struct gp_input *input, const struct gp_sink *sink, struct gp_error *error);
 int gp_read_ftrace(struct gp_input *input, const struct gp_sink *sink, struct gp_error *error);
+int gp_read_record(struct gp_input *input, const struct gp_sink *sink, struct gp_error *error);
 int gp_read_dmesg(struct gp_input *input, const struct gp_sink *sink, struct gp_error *error);
 
 /* A database: rocpd, RPD or rocprof v1's, told apart by the names of its tables. The format's name is returned even if
@@ -26,7 +27,7 @@ int gp_read_sqlite(const char *path, const void *bytes, size_t size, const struc
 /* The layer of a call from its domain ("HIP_RUNTIME_API_EXT"; "" if there is none) and its name. */
 enum gp_layer gp_layer_of(const char *domain, const char *name);
 /* One event of a kind that readers often make: name and times set, nothing else known. */
-void gp_event_init(struct gp_event *event, enum gp_layer layer, const char *name, size_t name_size);
+void gp_trace_event_init(struct gp_trace_event *event, enum gp_layer layer, const char *name, size_t name_size);
 
 struct gp_read_progress {
 	void *context;

@@ -8,7 +8,7 @@
 static int rocprof1_call(struct gp_database *database, sqlite3_stmt *row, uint64_t number, enum gp_layer layer,
 			 struct gp_error *error)
 {
-	struct gp_event event;
+	struct gp_trace_event event;
 
 	gp_database_event(row, 0, 1, &event, layer);
 	event.row = number;
@@ -40,7 +40,7 @@ static int rocprof1_ops(struct gp_database *database, sqlite3_stmt *row, uint64_
 static int rocprof1_kern(struct gp_database *database, sqlite3_stmt *row, uint64_t number, struct gp_error *error)
 {
 	uint64_t grid = 0, side = 0;
-	struct gp_event event;
+	struct gp_trace_event event;
 
 	gp_database_event(row, 0, 1, &event, GP_LAYER_KERNEL);
 	event.row = number;

@@ -93,14 +93,14 @@ static bool console_number(const struct console *console, const char *key, const
 	return pair && gp_rows_u64(pair->value, pair->value_size, ret_value);
 }
 
-static void console_optional(const struct console *console, const char *key, enum gp_known bit, struct gp_event *event,
-			     uint64_t *value)
+static void console_optional(const struct console *console, const char *key, enum gp_known bit,
+			     struct gp_trace_event *event, uint64_t *value)
 {
 	if (console_number(console, key, NULL, value))
 		event->known |= bit;
 }
 
-static int console_emit(struct console *console, struct gp_event *event, struct gp_error *error)
+static int console_emit(struct console *console, struct gp_trace_event *event, struct gp_error *error)
 {
 	event->row = console->lines.line;
 	console->rows++;
@@ -110,12 +110,12 @@ static int console_emit(struct console *console, struct gp_event *event, struct 
 static int console_range_close(struct console *console, uint32_t index, uint64_t end_ns, struct gp_error *error)
 {
 	struct console_range range = console->ranges[index];
-	struct gp_event event;
+	struct gp_trace_event event;
 
 	memmove(&console->ranges[index], &console->ranges[index + 1],
 		(console->range_count - index - 1) * sizeof(range));
 	console->range_count--;
-	gp_event_init(&event, GP_LAYER_MARKER, range.name, strlen(range.name));
+	gp_trace_event_init(&event, GP_LAYER_MARKER, range.name, strlen(range.name));
 	event.start_ns = range.start_ns;
 	event.end_ns = end_ns;
 	return console_emit(console, &event, error);
@@ -128,12 +128,12 @@ static int console_roctx(struct console *console, struct gp_error *error)
 	const struct console_pair *message = console_find(console, "ROCTX_Message", NULL);
 	struct console_range *range;
 	uint64_t time_ns = 0, id = 0;
-	struct gp_event event;
+	struct gp_trace_event event;
 
 	if (!console_number(console, "Timestamp", NULL, &time_ns) || !console_number(console, "ROCTX_ID", NULL, &id))
 		return 0;
 	if (message && !strncmp(message->value, "ROCTX-MARK: ", 12)) {
-		gp_event_init(&event, GP_LAYER_MARKER, message->value + 12, message->value_size - 12);
+		gp_trace_event_init(&event, GP_LAYER_MARKER, message->value + 12, message->value_size - 12);
 		event.start_ns = event.end_ns = time_ns;
 		return console_emit(console, &event, error);
 	}
@@ -151,7 +151,7 @@ static int console_roctx(struct console *console, struct gp_error *error)
 	return 0;
 }
 
-static void console_kernel(const struct console *console, struct gp_event *event)
+static void console_kernel(const struct console *console, struct gp_trace_event *event)
 {
 	uint64_t grid = 0, side = 0;
 
@@ -171,7 +171,7 @@ static int console_line(struct console *console, struct gp_error *error)
 	const struct console_pair *operation = console_find(console, "Operation_Name", "Operation");
 	const struct console_pair *kernel = console_find(console, "Kernel_Name", NULL), *name;
 	enum gp_layer layer;
-	struct gp_event event;
+	struct gp_trace_event event;
 
 	if (domain && !strcmp(domain->value, "ROCTX_DOMAIN"))
 		return console_roctx(console, error);
@@ -181,7 +181,7 @@ static int console_line(struct console *console, struct gp_error *error)
 	layer = name == kernel ? GP_LAYER_KERNEL : gp_layer_of(domain ? domain->value : "", name->value);
 	if (name == operation && !strcmp(name->value, "COPY"))
 		layer = GP_LAYER_COPY;
-	gp_event_init(&event, layer, name->value, name->value_size);
+	gp_trace_event_init(&event, layer, name->value, name->value_size);
 	if (!console_number(console, "Start_Timestamp", "Begin_Timestamp", &event.start_ns) ||
 	    !console_number(console, "End_Timestamp", "Stop_Timestamp", &event.end_ns))
 		return gp_error_set(error, -EINVAL, "%s:%" PRIu64 ": a record without start and end times",

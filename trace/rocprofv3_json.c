@@ -357,7 +357,7 @@ static const char *v3_record_name(struct v3 *v3, char *buffer, size_t size)
 	return buffer;
 }
 
-static void v3_device(struct v3 *v3, uint64_t handle, struct gp_event *event)
+static void v3_device(struct v3 *v3, uint64_t handle, struct gp_trace_event *event)
 {
 	const struct v3_entry *entry = v3_find(v3, V3_AGENTS, handle);
 
@@ -365,7 +365,7 @@ static void v3_device(struct v3 *v3, uint64_t handle, struct gp_event *event)
 	event->known |= GP_KNOWN_DEVICE;
 }
 
-static void v3_engine(struct v3 *v3, struct gp_event *event)
+static void v3_engine(struct v3 *v3, struct gp_trace_event *event)
 {
 	const struct v3_record *record = &v3->record;
 	uint64_t workgroups = 1;
@@ -405,7 +405,7 @@ static void v3_engine(struct v3 *v3, struct gp_event *event)
 static int v3_record(void *context, struct gp_json_input *json, struct gp_error *error)
 {
 	struct v3 *v3 = context;
-	struct gp_event event;
+	struct gp_trace_event event;
 	char buffer[64];
 	const char *name;
 	int r;
@@ -423,7 +423,7 @@ static int v3_record(void *context, struct gp_json_input *json, struct gp_error 
 		return gp_error_set(error, -EINVAL, "%s:%" PRIu32 ": record %" PRIu64 " has no start and end times",
 				    json->input->file_name, json->json.line, v3->rows);
 	name = v3_record_name(v3, buffer, sizeof(buffer));
-	gp_event_init(&event, v3->layer, name, strlen(name));
+	gp_trace_event_init(&event, v3->layer, name, strlen(name));
 	event.start_ns = v3->record.start_ns;
 	event.end_ns = v3->record.end_ns;
 	event.row = v3->rows;

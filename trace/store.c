@@ -22,18 +22,18 @@ struct store_run {
 	uint64_t first, count; /* in the file */
 	/* while merging */
 	uint64_t taken;
-	struct gp_record *window;
+	struct gp_trace_record *window;
 	size_t at, window_count;
 };
 
 struct store_runs {
-	struct gp_record *buffer; /* the run that is not in the file */
+	struct gp_trace_record *buffer; /* the run that is not in the file */
 	size_t count, room;
 	int fd;
 	uint64_t in_file;
 	struct store_run *runs;
 	uint32_t run_count, run_room;
-	struct gp_record *windows; /* of all runs */
+	struct gp_trace_record *windows; /* of all runs */
 	size_t window_room;
 	uint32_t *heap; /* run numbers; run_count stands for the buffer */
 	uint32_t heap_count;
@@ -56,9 +56,9 @@ int gp_store_init(struct gp_store *store, size_t memory_size, struct gp_error *e
 	if (!runs)
 		return store_no_memory(error);
 	runs->fd = -1;
-	runs->room = (memory_size ? memory_size : STORE_MEMORY_SIZE) / sizeof(struct gp_record);
+	runs->room = (memory_size ? memory_size : STORE_MEMORY_SIZE) / sizeof(struct gp_trace_record);
 	runs->room = runs->room ? runs->room : 1;
-	runs->buffer = malloc(runs->room * sizeof(struct gp_record));
+	runs->buffer = malloc(runs->room * sizeof(struct gp_trace_record));
 	store->track_slots = calloc(STORE_TRACK_SLOTS, sizeof(*store->track_slots));
 	if (!runs->buffer || !store->track_slots || gp_names_init(&store->names)) {
 		gp_store_fini(store);
@@ -120,7 +120,7 @@ static uint32_t store_track_hash(const struct gp_track *track)
 	return (uint32_t)(hash % STORE_TRACK_SLOTS);
 }
 
-static void store_track_of(const struct gp_event *event, struct gp_track *track)
+static void store_track_of(const struct gp_trace_event *event, struct gp_track *track)
 {
 	memset(track, 0, sizeof(*track));
 	track->known = event->known & STORE_TRACK_KNOWN;
@@ -167,7 +167,7 @@ static int store_track_add(struct gp_store *store, const struct gp_track *track,
 	return 0;
 }
 
-static int store_compare(const struct gp_record *a, const struct gp_record *b)
+static int store_compare(const struct gp_trace_record *a, const struct gp_trace_record *b)
 {
 	if (a->start_ns != b->start_ns)
 		return a->start_ns < b->start_ns ? -1 : 1;
@@ -190,12 +190,12 @@ static int store_compare_void(const void *a, const void *b)
 }
 
 /* Traces are nearly sorted: inner calls come before the outer one. What is not goes to qsort. */
-static void store_sort(struct gp_record *records, size_t count)
+static void store_sort(struct gp_trace_record *records, size_t count)
 {
 	uint64_t moves = 0;
 
 	for (size_t i = 1; i < count; i++) {
-		struct gp_record record = records[i];
+		struct gp_trace_record record = records[i];
 		size_t at = i;
 
 		if (store_compare(&records[i - 1], &record) <= 0)
@@ -233,8 +233,8 @@ static int store_spill(struct store_runs *runs, struct gp_error *error)
 	if (runs->fd < 0)
 		return runs->fd;
 	store_sort(runs->buffer, runs->count);
-	r = gp_spill_write(runs->fd, runs->buffer, runs->count * sizeof(struct gp_record),
-			   runs->in_file * sizeof(struct gp_record), error);
+	r = gp_spill_write(runs->fd, runs->buffer, runs->count * sizeof(struct gp_trace_record),
+			   runs->in_file * sizeof(struct gp_trace_record), error);
 	if (r)
 		return r;
 	runs->runs[runs->run_count++] = (struct store_run){ .first = runs->in_file, .count = runs->count };
@@ -250,7 +250,7 @@ int gp_store_name(struct gp_store *store, const char *text, uint32_t *ret_name, 
 	return r ? store_no_memory(error) : 0;
 }
 
-static void store_count(struct gp_store *store, struct gp_store_file *file, const struct gp_event *event)
+static void store_count(struct gp_store *store, struct gp_store_file *file, const struct gp_trace_event *event)
 {
 	if (!file->events || event->start_ns < file->first_ns)
 		file->first_ns = event->start_ns;
@@ -264,11 +264,11 @@ static void store_count(struct gp_store *store, struct gp_store_file *file, cons
 	store->count++;
 }
 
-int gp_store_add(struct gp_store *store, const struct gp_event *event, struct gp_error *error)
+int gp_store_add(struct gp_store *store, const struct gp_trace_event *event, struct gp_error *error)
 {
 	struct gp_store_file *file = &store->files[store->file_count - 1];
 	struct store_runs *runs = store->runs;
-	struct gp_record *record;
+	struct gp_trace_record *record;
 	struct gp_track track;
 	int r;
 
@@ -311,7 +311,7 @@ int gp_store_add(struct gp_store *store, const struct gp_event *event, struct gp
 }
 
 /* The record a run would give next, or NULL. */
-static const struct gp_record *store_head(const struct store_runs *runs, uint32_t run)
+static const struct gp_trace_record *store_head(const struct store_runs *runs, uint32_t run)
 {
 	if (run == runs->run_count)
 		return runs->buffer_at < runs->count ? &runs->buffer[runs->buffer_at] : NULL;
@@ -327,8 +327,8 @@ static int store_refill(struct store_runs *runs, struct store_run *run, struct g
 	run->at = 0;
 	run->window_count = 0;
 	if (count)
-		r = gp_spill_read(runs->fd, run->window, count * sizeof(struct gp_record),
-				  (run->first + run->taken) * sizeof(struct gp_record), error);
+		r = gp_spill_read(runs->fd, run->window, count * sizeof(struct gp_trace_record),
+				  (run->first + run->taken) * sizeof(struct gp_trace_record), error);
 	if (r)
 		return r;
 	run->taken += count;
@@ -368,11 +368,12 @@ int gp_store_rewind(struct gp_store *store, struct gp_error *error)
 	if (!runs->is_merging) {
 		store_sort(runs->buffer, runs->count);
 		runs->heap = calloc(runs->run_count + 1u, sizeof(*runs->heap));
-		runs->window_room = runs->run_count ? STORE_MERGE_SIZE / sizeof(struct gp_record) / runs->run_count : 1;
+		runs->window_room =
+			runs->run_count ? STORE_MERGE_SIZE / sizeof(struct gp_trace_record) / runs->run_count : 1;
 		runs->window_room = runs->window_room < 8192 ? runs->window_room : 8192;
 		runs->window_room = runs->window_room ? runs->window_room : 1;
 		if (runs->run_count)
-			runs->windows = malloc(runs->run_count * runs->window_room * sizeof(struct gp_record));
+			runs->windows = malloc(runs->run_count * runs->window_room * sizeof(struct gp_trace_record));
 		if (!runs->heap || (runs->run_count && !runs->windows))
 			return store_no_memory(error);
 		runs->is_merging = true;
@@ -397,7 +398,7 @@ int gp_store_rewind(struct gp_store *store, struct gp_error *error)
 	return 0;
 }
 
-int gp_store_next(struct gp_store *store, const struct gp_record **ret_record, struct gp_error *error)
+int gp_store_next(struct gp_store *store, const struct gp_trace_record **ret_record, struct gp_error *error)
 {
 	struct store_runs *runs = store->runs;
 

@@ -22,7 +22,7 @@ struct gp_track {
 	int64_t priority;
 };
 
-struct gp_record {
+struct gp_trace_record {
 	uint64_t start_ns, end_ns;
 	uint64_t correlation;
 	uint64_t dispatch_or_size; /* kernels: dispatch_ns; copies: bytes */
@@ -63,7 +63,7 @@ void gp_store_fini(struct gp_store *store);
 /* Opens the next file: its events are counted and warned about under this name. */
 int gp_store_file_add(struct gp_store *store, const char *name, struct gp_error *error);
 /* The sink's event of the current file. A row that ends before it starts, or at 0, is counted and left out. */
-int gp_store_add(struct gp_store *store, const struct gp_event *event, struct gp_error *error);
+int gp_store_add(struct gp_store *store, const struct gp_trace_event *event, struct gp_error *error);
 /* Puts the name into the table even if no event has it. */
 int gp_store_name(struct gp_store *store, const char *text, uint32_t *ret_name, struct gp_error *error);
 
@@ -71,7 +71,7 @@ int gp_store_name(struct gp_store *store, const char *text, uint32_t *ret_name, 
  * May be called again for another pass, but not together with adding. */
 int gp_store_rewind(struct gp_store *store, struct gp_error *error);
 /* 1: a record; 0: the end; negative errno. The record is valid until the next call. */
-int gp_store_next(struct gp_store *store, const struct gp_record **ret_record, struct gp_error *error);
+int gp_store_next(struct gp_store *store, const struct gp_trace_record **ret_record, struct gp_error *error);
 
 static inline const struct gp_track *gp_store_track(const struct gp_store *store, uint32_t track)
 {

@@ -29,10 +29,10 @@ static void feed(struct gp_run *run, const uint8_t *data, size_t size)
 
 	for (size_t i = 0; i + RECORD <= size; i += RECORD) {
 		const uint8_t *at = data + i;
-		struct gp_event event;
+		struct gp_trace_event event;
 
-		gp_event_init(&event, (enum gp_layer)(at[0] % GP_LAYER_COUNT), names[at[1] % 8],
-			      strlen(names[at[1] % 8]));
+		gp_trace_event_init(&event, (enum gp_layer)(at[0] % GP_LAYER_COUNT), names[at[1] % 8],
+				    strlen(names[at[1] % 8]));
 		event.start_ns = 1u + at[2] + 256u * (at[3] % 64u);
 		event.end_ns = event.start_ns + at[4] + (at[5] & 0x80 ? 1000u : 0u) - (at[5] == 1);
 		event.known = at[6] | (uint32_t)(at[7] & 7u) << 8;
@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	filter.has_from = data[0] & 4;
 	filter.from_ns = data[0];
 	filter.has_device = data[0] & 8;
-	if (gp_run_init(&run, (data[1] + 64u) * sizeof(struct gp_record), &error) ||
+	if (gp_run_init(&run, (data[1] + 64u) * sizeof(struct gp_trace_record), &error) ||
 	    gp_store_file_add(&run.store, "fuzz", &error))
 		abort();
 	feed(&run, data + 2, size - 2);

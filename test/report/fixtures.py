@@ -375,6 +375,16 @@ FTRACE_AMDGPU = """# tracer: nop
           <idle>-0    (-------) [001] d.h1.   100.000350: dma_fence_signaled: driver=drm_sched timeline=gfx_0.0.0 context=12 seqno=5
 """
 
+RECORD = """{ "gpreempt_record": 1, "version": "0.1.0", "status": {"devices": []} }
+{ "t_ns": 3000, "gpu_id": 51966, "event": "busy", "why": null, "pid": 1002, "name": "train", "queue_id": 0, "priority": 20, "other": null, "value": 0, "text": "train has work" }
+{ "t_ns": 900000, "gpu_id": 51966, "event": "busy", "why": null, "pid": 1001, "name": "serve", "queue_id": 3, "priority": 80, "other": null, "value": 0, "text": "serve has work" }
+{ "t_ns": 1020500, "gpu_id": 51966, "event": "closed", "why": "priority", "pid": 1002, "name": "train", "queue_id": 0, "priority": 20, "other": null, "value": 120000, "text": "x" }
+{ "t_ns": 1020600, "gpu_id": 51966, "event": "inversion", "why": null, "pid": 1001, "name": "serve", "queue_id": 3, "priority": 80, "other": {"pid": 1002, "queue_id": 0}, "value": 120500, "text": "x" }
+{ "t_ns": 2000000, "gpu_id": 51966, "event": "idle", "pid": 1001, "name": "serve", "queue_id": 3, "priority": 80, "value": 0 }
+{ "t_ns": 2500000, "gpu_id": 51966, "event": "opened", "pid": 1002, "name": "train", "queue_id": 0, "priority": 20, "value": 0 }
+{ "t_ns": 4000000, "gpu_id": 51966, "event": "idle", "pid": 1002, "name": "train", "queue_id": 0, "priority": 20, "value": 0 }
+{ "event": "end", "value": 7, "te"""
+
 DMESG = """[    0.000000] Linux version 6.12.12
 [   10.000000] amdgpu 0000:0b:00.0: amdgpu: enable_mes =0
 [  120.500000] amdgpu: Runlist is getting oversubscribed due to too many queues. Expect reduced ROCm performance.

@@ -19,7 +19,7 @@ static struct gp_error error;
 
 static void add(uint64_t start_ns, uint64_t end_ns, const char *name, uint64_t tid)
 {
-	struct gp_event event = { .layer = GP_LAYER_HIP, .known = GP_KNOWN_TID, .name = name, .tid = tid };
+	struct gp_trace_event event = { .layer = GP_LAYER_HIP, .known = GP_KNOWN_TID, .name = name, .tid = tid };
 
 	event.name_size = strlen(name);
 	event.start_ns = start_ns;
@@ -49,7 +49,7 @@ static void check_random(size_t memory_size, uint64_t jitter)
 		sum += start;
 	}
 	for (int pass = 0; pass < 2; pass++) {
-		const struct gp_record *record;
+		const struct gp_trace_record *record;
 		uint64_t last_start = 0, last_end = 0, count = 0, seen = 0;
 
 		assert_int_equal(gp_store_rewind(&store, &error), 0);
@@ -74,15 +74,15 @@ static void test_order(void **state)
 	(void)state;
 	check_random(0, 100);                             /* in memory, nearly sorted */
 	check_random(0, 1000000);                         /* in memory, in no order */
-	check_random(64 * sizeof(struct gp_record), 100); /* hundreds of runs */
-	check_random(64 * sizeof(struct gp_record), 1000000);
-	check_random(4 * sizeof(struct gp_record), 1000);
+	check_random(64 * sizeof(struct gp_trace_record), 100); /* hundreds of runs */
+	check_random(64 * sizeof(struct gp_trace_record), 1000000);
+	check_random(4 * sizeof(struct gp_trace_record), 1000);
 }
 
 /* What ends before it starts, or has no start, is counted with its row and left out. */
 static void test_left_out(void **state)
 {
-	const struct gp_record *record;
+	const struct gp_trace_record *record;
 
 	(void)state;
 	begin(0);
@@ -127,7 +127,7 @@ static void test_names(void **state)
 /* Thousands of threads are a refusal, not a full memory. */
 static void test_tracks(void **state)
 {
-	struct gp_event event = { .layer = GP_LAYER_HIP, .known = GP_KNOWN_TID, .name = "a", .name_size = 1 };
+	struct gp_trace_event event = { .layer = GP_LAYER_HIP, .known = GP_KNOWN_TID, .name = "a", .name_size = 1 };
 	int r = 0;
 
 	(void)state;
