@@ -30,23 +30,22 @@ static void api_merge(struct gp_wire_attr *into, const struct gp_wire_attr *from
 	into->valid |= from->valid;
 }
 
+/* What the whole process wants is remembered: it goes with HELLO to a daemon that is met later. */
 static int api_set(const void *queue, const struct gp_wire_attr *attr)
 {
 	struct gp_hot *hot;
 	int r = 0;
 
-	if (!api_is_up())
+	if (!gp_agent_ready())
 		return -ENOTCONN;
 	gp_agent_lock();
 	hot = queue ? gp_hot_find((uintptr_t)queue) : NULL;
-	if (gp_agent.link != GP_LINK_UP) {
-		r = -ENOTCONN;
-	} else if (!queue) {
+	if (!queue) {
 		api_merge(&gp_agent.wanted, attr);
-		gp_agent.attr_due = true;
+		gp_agent.attr_due = gp_agent.link == GP_LINK_UP;
 	} else if (hot && gp_slots[hot->slot].used) {
 		api_merge(&gp_slots[hot->slot].api, attr);
-		gp_slots[hot->slot].change_due = true;
+		gp_slots[hot->slot].change_due = gp_slots[hot->slot].told;
 	} else {
 		r = -ENOENT;
 	}

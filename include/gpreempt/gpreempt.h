@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libgpreempt: what a program may tell the scheduler about itself. Everything is optional and free: without an agent
- * (the program was not started by `gpreempt run`) or without a daemon each call returns -ENOTCONN at once and changes nothing.
+ * (the program was not started by `gpreempt run`) each call returns -ENOTCONN at once and changes nothing. With an agent, what
+ * is set is remembered and told to a daemon that comes later (0); a hint, and what holds now, need one (-ENOTCONN).
  * Thread-safe; never blocks, never exits, never prints. Not to be called from signal handlers.
  *
  * A queue is named by its hsa_queue_t pointer (or a HIP stream's, as the runtime gives it); NULL means the whole process.

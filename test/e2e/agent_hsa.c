@@ -124,7 +124,55 @@ static void case_churn(struct test *test)
 	CHECK(test->mechanism == GP_MECHANISM_SUBMIT || churn.refused == 0);
 }
 
+static bool hint_rings(struct test *test)
+{
+	struct pollfd bell = { test->fake.doorbell, POLLIN, 0 };
+	uint64_t count;
+
+	return poll(&bell, 1, AGENT_WAIT_MS) == 1 && read(test->fake.doorbell, &count, sizeof(count)) == sizeof(count);
+}
+
+/* The example server: its priority arrives, each request's hint rings once it is listened for, and its copies announce
+ * themselves where that is asked for. */
+static void case_hint(struct test *test)
+{
+	struct gp_wire_attr_message attr;
+
+	setenv("GPREEMPT_COPY_HINT", test->mechanism == GP_MECHANISM_UPDATE ? "1" : "0", 1);
+	MUST(fake_listen(&test->fake, test->path));
+	MUST(test_start(test, true));
+	fprintf(test->to, "ADD 1000 2\n");
+	fflush(test->to);
+	MUST(fake_accept(&test->fake));
+	MUST(fake_welcome(&test->fake, GP_MECHANISM_UPDATE, 60000));
+	if (!(test->fake.hello.attr.valid & GP_ATTR_PRIORITY)) {
+		/* Asked for after the first queue was there. */
+		MUST(fake_until(&test->fake, GP_WIRE_ATTR));
+		memcpy(&attr, test->fake.message, sizeof(attr));
+		test->fake.hello.attr = attr.attr;
+	}
+	CHECK(test->fake.hello.attr.priority == 80);
+	/* From here on each request is heard. */
+	for (uint32_t i = 0; i < 5u; i++) {
+		uint32_t before = __atomic_load_n(&test->fake.page->hint_count, __ATOMIC_SEQ_CST);
+
+		__atomic_store_n(&test->fake.page->armed, GP_ARMED_BUSY, __ATOMIC_SEQ_CST);
+		fprintf(test->to, "ADD 100000 %u\n", i);
+		fflush(test->to);
+		do
+			MUST(hint_rings(test));
+		while (__atomic_load_n(&test->fake.page->hint_count, __ATOMIC_SEQ_CST) == before);
+	}
+	CHECK(test_end(test) == 0);
+	printf("# %u hints, the last %llu ns ahead\n", test->fake.page->hint_count,
+	       (unsigned long long)test->fake.page->hint_ns);
+	CHECK(test->fake.page->hint_count >= (test->mechanism == GP_MECHANISM_UPDATE ? 10u : 5u));
+	/* 400,000 bytes at 16 bytes a nanosecond; or what the server says. */
+	CHECK(test->fake.page->hint_ns == (test->mechanism == GP_MECHANISM_UPDATE ? 25000u : 300000u));
+}
+
 const struct test_case test_hsa_cases[] = {
+	{ "hint", case_hint },
 	{ "churn", case_churn },
 	{ NULL, NULL },
 };
