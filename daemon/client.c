@@ -61,8 +61,7 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_client **ret_client)
 
 void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 {
-	if (client->peer)
-		daemon->ops->detach(daemon->backend, &client->device, true);
+	daemon->ops->detach(daemon->backend, &client->device, true);
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
 			gp_queue_remove(daemon, client->slots[i].queue);
@@ -74,6 +73,8 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 		close(client->doorbell_fd);
 	if (client->peer)
 		client->peer->client = NULL;
+	else if (client->device.pidfd >= 0)
+		close(client->device.pidfd);
 	daemon->clients[client->index] = NULL;
 	while (daemon->client_top && !daemon->clients[daemon->client_top - 1])
 		daemon->client_top--;
@@ -89,12 +90,10 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 static void client_doorbell(struct gp_daemon *daemon, void *owner, uint32_t events)
 {
 	struct gp_client *client = owner;
-	uint64_t value;
 
 	(void)events;
-	if (client->dead)
-		return;
-	if (read(client->doorbell_fd, &value, sizeof(value)) == sizeof(value))
+	/* Watched by edges: it is never read, because each write is one, and reading would only cost a call. */
+	if (!client->dead)
 		gp_queue_sample_client(daemon, client);
 }
 
@@ -156,7 +155,7 @@ static int client_welcome(struct gp_daemon *daemon, struct gp_client *client)
 	if (fds[1] < 0)
 		r = -errno;
 	if (!r)
-		r = gp_daemon_watch(daemon, fds[1], EPOLLIN, &client->doorbell_source);
+		r = gp_daemon_watch(daemon, fds[1], EPOLLIN | EPOLLET, &client->doorbell_source);
 	if (!r)
 		r = gp_peer_send(client->peer, &welcome, sizeof(welcome), fds, 2);
 	close(fds[0]);
@@ -372,7 +371,9 @@ static void client_applied(struct gp_daemon *daemon, struct gp_client *client, c
 			continue;
 		opens += change->open;
 		good += !change->result;
-		gp_plan_answer(daemon, device, queue, applied->seq, change->open, change->result);
+		/* EACCES: the driver has reset a queue of this process; it will never be suspended again. */
+		gp_plan_answer(daemon, device, queue, applied->seq, change->open,
+			       change->result == -EACCES ? -EIO : change->result);
 	}
 	if (good && (!opens || opens == applied->count))
 		gp_device_learn(daemon, device, opens, device->info.unit == GP_UNIT_QUEUE ? ns / applied->count : ns);

@@ -191,7 +191,7 @@ static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, cons
 {
 	struct gp_text text = { 0 };
 	pid_t pid = request->pid;
-	uint32_t agents = 0;
+	uint32_t agents = 0, queues;
 
 	/* Seen from another namespace: its own tree is all it can ask about. */
 	if (!control_same_namespace(peer->pid, getpid()))
@@ -204,7 +204,8 @@ static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, cons
 	}
 	gp_text_open(&text, NULL, '{');
 	gp_text_u64(&text, "agents", agents);
-	gp_text_bool(&text, "opened_gpu", gp_unmanaged_uses_gpu(pid));
+	gp_text_bool(&text, "opened_gpu", gp_unmanaged_uses_gpu(pid, &queues));
+	gp_text_u64(&text, "queues", queues);
 	gp_text_close(&text, '}');
 	gp_text_add(&text, "\n");
 	control_send(daemon, peer, request->header.cookie, &text);

@@ -7,7 +7,7 @@
  *   queue.c    one queue: page, counters, the core's view of it    plan.c     the core's plans are carried out
  *   device.c   devices: policy, costs, stop and start              sampling.c which agents look at their counters
  *   control.c  commands; status.c, metrics.c, events.c answer      access.c   ceilings, who may see and change what
- *   loop.c     epoll, timer, signals                               unmanaged.c processes without an agent
+ *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
@@ -119,7 +119,8 @@ struct gp_queue_entry {
 	/* The order under way. */
 	uint64_t order_seq;
 	uint32_t order_place;
-	bool closed; /* as last acknowledged */
+	bool closed;  /* as last acknowledged */
+	bool adopted; /* of an unmanaged process: seen in the last scan */
 	uint64_t closes, opens, preemptions;
 };
 

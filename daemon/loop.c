@@ -243,6 +243,7 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 		source->ready(daemon, source->owner, events[i].events);
 	}
 	gp_plan_inbox(daemon);
+	gp_plan_decide(daemon); /* first: everything else can wait for an order */
 	loop_due(daemon, gp_now_ns());
 	gp_plan_decide(daemon);
 	gp_sampling_update(daemon, gp_now_ns());

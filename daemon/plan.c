@@ -5,6 +5,7 @@
  * it is forgotten, and answers that come later only correct what is known of a gate.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +159,14 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device)
 	}
 }
 
+/* A plan has room for a thousand orders and usually has a few. */
+static void plan_copy(struct gp_plan *to, const struct gp_plan *from)
+{
+	memcpy(to, from, offsetof(struct gp_plan, close));
+	memcpy(to->close, from->close, from->close_count * sizeof(to->close[0]));
+	memcpy(to->open, from->open, from->open_count * sizeof(to->open[0]));
+}
+
 static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 {
 	struct gp_device_entry *device = plan_device(daemon, plan->device);
@@ -167,7 +176,7 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 	plan_abandon(daemon, device);
 	if (!gp_sched_stats(daemon->sched, device->core, &stats))
 		device->timeouts = stats.timeouts; /* what timed out so far was an older one */
-	way->plan = *plan;
+	plan_copy(&way->plan, plan);
 	way->active = true;
 	way->opening = !plan->close_count;
 	for (uint32_t i = 0; i < plan_order_count(way); i++)

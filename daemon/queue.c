@@ -62,6 +62,10 @@ struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t 
 
 static void queue_tell_core(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
 {
+	if (!queue->client->page) { /* nobody counts: it is there, so it counts as busy */
+		gp_sched_edge(daemon->sched, queue->core, true, now_ns);
+		return;
+	}
 	gp_sched_sample(daemon->sched, queue->core, queue->virtual_written, queue->virtual_completed, now_ns);
 }
 

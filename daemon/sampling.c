@@ -39,6 +39,13 @@ static void sampling_count(struct gp_daemon *daemon)
 	}
 }
 
+/* Nothing tells when such a queue gets work. The few unseen queues of a runtime whose doorbells are seen otherwise
+ * (blits) are not worth waking an idle machine for: they get work beside queues that are seen. */
+static bool sampling_is_raw(const struct gp_queue_entry *queue)
+{
+	return queue->wire.kind == GP_WIRE_COMPUTE && !(queue->client->device.flags & GP_HELLO_DOORBELLS);
+}
+
 static uint64_t sampling_need(const struct gp_daemon *daemon, const struct gp_client *client)
 {
 	uint64_t need = 0;
@@ -54,7 +61,7 @@ static uint64_t sampling_need(const struct gp_daemon *daemon, const struct gp_cl
 		others_busy = device->busy_clients > (client->busy >> q->device & 1);
 		if ((q->pending || unseen) && (others_busy || (device->closed_queues && device->busy_clients)))
 			return daemon->config.sample_ns;
-		if (unseen && (q->closed || (q->wire.kind == GP_WIRE_COMPUTE && device->clients > 1)))
+		if (unseen && (q->closed || (sampling_is_raw(q) && device->clients > 1)))
 			need = daemon->config.idle_sample_ns;
 	}
 	return need;

@@ -22,8 +22,9 @@ struct unmanaged_process {
 	uid_t uid;
 	char name[GP_WIRE_NAME_SIZE];
 	uint32_t queue_count;
-	uint64_t devices; /* bits */
-	bool paused;
+	uint64_t devices;         /* bits */
+	struct gp_client *client; /* set aside with the others: [unmanaged] action = pause */
+	bool seen;                /* in this scan */
 };
 
 struct gp_unmanaged_set {
@@ -69,17 +70,38 @@ static bool unmanaged_number(const char *text, uint32_t *ret_number)
 	return true;
 }
 
-bool gp_unmanaged_uses_gpu(pid_t pid)
+static uint32_t unmanaged_count_queues(pid_t pid)
+{
+	char path[160];
+	struct dirent *entry;
+	uint32_t count = 0, id;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues", pid);
+	folder = opendir(path);
+	while (folder && (entry = readdir(folder)))
+		count += unmanaged_number(entry->d_name, &id);
+	if (folder)
+		closedir(folder);
+	return count;
+}
+
+bool gp_unmanaged_uses_gpu(pid_t pid, uint32_t *ret_queues)
 {
 	DIR *folder = opendir(GP_KFD_SYSFS "/proc");
 	struct dirent *entry;
 	bool found = false;
-	uint32_t number;
+	uint32_t number, queues = 0;
 
-	while (folder && !found && (entry = readdir(folder)))
-		found = unmanaged_number(entry->d_name, &number) && gp_process_descends((pid_t)number, pid);
+	while (folder && (entry = readdir(folder))) {
+		if (!unmanaged_number(entry->d_name, &number) || !gp_process_descends((pid_t)number, pid))
+			continue;
+		found = true;
+		queues += unmanaged_count_queues((pid_t)number);
+	}
 	if (folder)
 		closedir(folder);
+	*ret_queues = queues;
 	return found;
 }
 
@@ -100,29 +122,35 @@ static void unmanaged_name(struct unmanaged_process *process)
 		fclose(stream);
 }
 
-/* Its queues, counted per device. */
+static bool unmanaged_queue_file(pid_t pid, uint32_t id, const char *name, uint64_t *ret_value)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues/%u/%s", pid, id, name);
+	return !gp_kfd_read_number(path, ret_value);
+}
+
+/* Its queues, counted per device; those of an adopted process are handed on. */
 static void unmanaged_queues(struct gp_daemon *daemon, struct unmanaged_process *process)
 {
-	char path[320];
+	char path[160];
 	struct dirent *entry;
-	uint32_t id, gpu_id;
+	uint64_t gpu_id, type;
+	uint32_t id;
 	DIR *folder;
 
+	process->queue_count = 0;
+	process->devices = 0;
 	snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues", process->pid);
 	folder = opendir(path);
 	while (folder && process->queue_count < UNMANAGED_QUEUE_MAX && (entry = readdir(folder))) {
 		struct gp_device_entry *device;
-		uint64_t value, type = 0;
 
-		if (!unmanaged_number(entry->d_name, &id))
+		if (!unmanaged_number(entry->d_name, &id) ||
+		    !unmanaged_queue_file(process->pid, id, "gpuid", &gpu_id) ||
+		    !unmanaged_queue_file(process->pid, id, "type", &type))
 			continue;
-		snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues/%u/gpuid", process->pid, id);
-		if (gp_kfd_read_number(path, &value))
-			continue;
-		gpu_id = (uint32_t)value;
-		snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues/%u/type", process->pid, id);
-		gp_kfd_read_number(path, &type);
-		device = gp_device_find(daemon, gpu_id);
+		device = gp_device_find(daemon, (uint32_t)gpu_id);
 		process->queue_count++;
 		if (!device)
 			continue;
@@ -130,6 +158,9 @@ static void unmanaged_queues(struct gp_daemon *daemon, struct unmanaged_process 
 		if (!(process->devices >> (device - daemon->devices) & 1))
 			device->unmanaged_processes++;
 		process->devices |= 1ull << (device - daemon->devices);
+		if (process->client)
+			gp_adopt_queue(daemon, process->client, id, (uint32_t)gpu_id,
+				       gp_kfd_is_compute((uint32_t)type));
 	}
 	if (folder)
 		closedir(folder);
@@ -143,42 +174,87 @@ static bool unmanaged_is_client(const struct gp_daemon *daemon, pid_t pid)
 	return false;
 }
 
-void gp_unmanaged_scan(struct gp_daemon *daemon)
+static struct unmanaged_process *unmanaged_entry(struct gp_unmanaged_set *set, pid_t pid)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		if (set->processes[i].pid == pid)
+			return &set->processes[i];
+	if (set->count == UNMANAGED_MAX)
+		return NULL;
+	set->processes[set->count] = (struct unmanaged_process){ .pid = pid };
+	unmanaged_name(&set->processes[set->count]);
+	return &set->processes[set->count++];
+}
+
+static void unmanaged_process(struct gp_daemon *daemon, pid_t pid)
+{
+	struct unmanaged_process *process = unmanaged_entry(daemon->unmanaged, pid);
+
+	if (!process)
+		return;
+	process->seen = true;
+	if (process->client)
+		gp_adopt_begin(process->client);
+	unmanaged_queues(daemon, process);
+	if (process->client)
+		gp_adopt_end(daemon, process->client);
+	else if (process->queue_count && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
+		process->client = gp_adopt(daemon, process->pid, process->uid, process->name);
+}
+
+/* Those that were not found this time, and those that hold no queue: the daemon itself, rocminfo. */
+static void unmanaged_forget(struct gp_daemon *daemon)
 {
 	struct gp_unmanaged_set *set = daemon->unmanaged;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		struct unmanaged_process *process = &set->processes[i];
+		bool keep = process->seen && process->queue_count;
+
+		if ((!keep || daemon->config.unmanaged != GP_UNMANAGED_PAUSE) && process->client) {
+			gp_client_remove(daemon, process->client);
+			process->client = NULL;
+		}
+		process->seen = false;
+		if (keep)
+			set->processes[kept++] = *process;
+	}
+	set->count = kept;
+}
+
+void gp_unmanaged_scan(struct gp_daemon *daemon)
+{
 	struct dirent *entry;
 	uint32_t pid;
 	DIR *folder;
 
 	if (strcmp(daemon->ops->name, "kfd"))
 		return;
-	if (!set)
-		set = daemon->unmanaged = calloc(1, sizeof(*set));
-	folder = set ? opendir(GP_KFD_SYSFS "/proc") : NULL;
+	if (!daemon->unmanaged)
+		daemon->unmanaged = calloc(1, sizeof(*daemon->unmanaged));
+	folder = daemon->unmanaged ? opendir(GP_KFD_SYSFS "/proc") : NULL;
 	if (!folder)
 		return;
-	set->count = 0;
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		daemon->devices[i].unmanaged_queues = daemon->devices[i].unmanaged_processes = 0;
-	while (set->count < UNMANAGED_MAX && (entry = readdir(folder))) {
-		struct unmanaged_process process = { 0 };
-
-		if (!unmanaged_number(entry->d_name, &pid) || unmanaged_is_client(daemon, (pid_t)pid))
-			continue;
-		process.pid = (pid_t)pid;
-		unmanaged_queues(daemon, &process);
-		if (!process.queue_count)
-			continue; /* has the device open, and nothing on it: the daemon itself, rocminfo */
-		unmanaged_name(&process);
-		set->processes[set->count++] = process;
-	}
+	while ((entry = readdir(folder)))
+		if (unmanaged_number(entry->d_name, &pid) && !unmanaged_is_client(daemon, (pid_t)pid))
+			unmanaged_process(daemon, (pid_t)pid);
 	closedir(folder);
+	unmanaged_forget(daemon);
 }
 
 void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns)
 {
-	(void)daemon;
-	(void)now_ns;
+	if (daemon->config.unmanaged != GP_UNMANAGED_PAUSE || strcmp(daemon->ops->name, "kfd")) {
+		daemon->scan_next_ns = 0;
+		return;
+	}
+	if (now_ns < daemon->scan_next_ns)
+		return;
+	daemon->scan_next_ns = now_ns + daemon->config.scan_ns;
+	gp_unmanaged_scan(daemon);
 }
 
 void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text)
@@ -202,7 +278,12 @@ void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, st
 			if (process->devices >> k & 1)
 				gp_text_u64(text, NULL, daemon->devices[k].info.gpu_id);
 		gp_text_close(text, ']');
-		gp_text_bool(text, "paused", process->paused);
+		gp_text_bool(text, "paused", process->client && gp_adopt_is_paused(process->client));
+		if (process->client) {
+			gp_text_i64(text, "priority", process->client->attr.priority);
+			gp_text_string(text, "mechanism", gp_mechanism_name(process->client->device.mechanism));
+			gp_text_string(text, "mechanism_why", process->client->mechanism_why);
+		}
 		gp_text_close(text, '}');
 	}
 	gp_text_close(text, ']');
@@ -210,6 +291,9 @@ void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, st
 
 void gp_unmanaged_fini(struct gp_daemon *daemon)
 {
+	for (uint32_t i = 0; daemon->unmanaged && i < daemon->unmanaged->count; i++)
+		if (daemon->unmanaged->processes[i].client)
+			gp_client_remove(daemon, daemon->unmanaged->processes[i].client);
 	free(daemon->unmanaged);
 	daemon->unmanaged = NULL;
 }

@@ -9,8 +9,15 @@ void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns); /* looks when 
 void gp_unmanaged_scan(struct gp_daemon *daemon);                 /* looks now */
 void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text); /* NULL: all */
 void gp_unmanaged_fini(struct gp_daemon *daemon);
-/* Is pid, or one of its descendants, in the driver's list of processes? */
-bool gp_unmanaged_uses_gpu(pid_t pid);
+/* adopt.c: an unmanaged process as a client without an agent. NULL: it cannot be one. */
+struct gp_client *gp_adopt(struct gp_daemon *daemon, pid_t pid, uid_t uid, const char *name);
+void gp_adopt_begin(struct gp_client *client); /* its queues follow, each with gp_adopt_queue() */
+void gp_adopt_queue(struct gp_daemon *daemon, struct gp_client *client, uint32_t queue_id, uint32_t gpu_id,
+		    bool compute);
+void gp_adopt_end(struct gp_daemon *daemon, struct gp_client *client); /* queues that did not follow are gone */
+bool gp_adopt_is_paused(const struct gp_client *client);
+/* Is pid, or one of its descendants, in the driver's list of processes, and how many queues do they have? */
+bool gp_unmanaged_uses_gpu(pid_t pid, uint32_t *ret_queues);
 /* Is pid the process ancestor or one that descends from it? */
 bool gp_process_descends(pid_t pid, pid_t ancestor);
 

@@ -74,6 +74,8 @@ static void debugger_attach_job(struct gp_kfd_debugger *debugger, struct debugge
 	}
 	if (r == -EALREADY)
 		snprintf(why, sizeof(why), "another debugger has it already (rocgdb?)");
+	else if (r == -EOPNOTSUPP)
+		snprintf(why, sizeof(why), "its runtime was not enabled before its first queue");
 	else if (r == -EPERM)
 		snprintf(why, sizeof(why),
 			 "gpreemptd may not be its debugger: it is being traced, or CAP_SYS_PTRACE is missing");

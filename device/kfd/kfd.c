@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "device/kfd/debugger.h"
 #include "device/kfd/kfd.h"
+#include "device/kfd/reset.h"
 
 #define KFD_DEVICE        "/dev/kfd"
 #define KFD_PROCESSES     13u /* VMIDs 3..15, gfx9 */
@@ -70,6 +71,7 @@ static int kfd_open(struct gp_backend *backend, struct gp_error *error)
 
 static void kfd_fini(struct gp_backend *backend)
 {
+	gp_kfd_reset_destroy(backend->reset);
 	gp_kfd_debugger_destroy(backend->debugger);
 	if (backend->fd >= 0)
 		close(backend->fd);
@@ -102,6 +104,10 @@ static int kfd_init(const struct gp_device_host *host, const struct gp_device_co
 		free(backend);
 		return r ? r : count;
 	}
+	r = gp_kfd_reset_create(backend, infos, (uint32_t)count, &backend->reset);
+	for (int i = 0; r && i < count; i++)
+		gp_kfd_probe_say(&infos[i], GP_MECHANISM_NONE, false, "resets of the GPU are not told to us: %s",
+				 strerror(-r));
 	*ret_backend = backend;
 	return count;
 }

@@ -8,6 +8,7 @@
 #include "device/kfd/topology.h"
 
 struct gp_kfd_debugger;
+struct gp_kfd_reset;
 
 struct gp_backend {
 	struct gp_device_host host;
@@ -16,6 +17,7 @@ struct gp_backend {
 	uint32_t version_major, version_minor;
 	uint32_t usable; /* GP_MECHANISM_BIT of what the probe found */
 	struct gp_kfd_debugger *debugger;
+	struct gp_kfd_reset *reset;
 };
 
 int gp_kfd_ioctl(int fd, unsigned long request, void *args); /* again after EINTR; 0.. or -errno */
@@ -24,5 +26,9 @@ int gp_kfd_runtime_enable(int fd, bool enable);
 
 /* probe.c: what this kernel, this hardware and our rights allow; the findings say why. */
 void gp_kfd_probe(struct gp_backend *backend, struct gp_device_info *infos, uint32_t count);
+
+/* Adds a line to the report. */
+void gp_kfd_probe_say(struct gp_device_info *info, uint32_t mechanism, bool usable, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
 #endif

@@ -12,8 +12,7 @@
 #define PROBE_DEBUG_MINOR 13u /* KFD 1.13, Linux 6.5: DBG_TRAP */
 #define PROBE_NO_HWS      2u
 
-__attribute__((format(printf, 4, 5))) static void probe_say(struct gp_device_info *info, uint32_t mechanism,
-							    bool usable, const char *format, ...)
+void gp_kfd_probe_say(struct gp_device_info *info, uint32_t mechanism, bool usable, const char *format, ...)
 {
 	struct gp_device_finding *finding = &info->findings[info->finding_count];
 	va_list arguments;
@@ -42,30 +41,32 @@ static bool probe_driver(struct gp_backend *backend, struct gp_device_info *info
 	uint64_t value;
 	bool good = true;
 
-	probe_say(info, GP_MECHANISM_NONE, true, "KFD interface %u.%u", backend->version_major, backend->version_minor);
+	gp_kfd_probe_say(info, GP_MECHANISM_NONE, true, "KFD interface %u.%u", backend->version_major,
+			 backend->version_minor);
 	if (probe_parameter("cwsr_enable", &value) && !value) {
-		probe_say(info, GP_MECHANISM_NONE, false,
-			  "amdgpu.cwsr_enable=0: running waves cannot be saved; boot with amdgpu.cwsr_enable=1");
+		gp_kfd_probe_say(info, GP_MECHANISM_NONE, false,
+				 "amdgpu.cwsr_enable=0: running waves cannot be saved; boot with amdgpu.cwsr_enable=1");
 		good = false;
 	}
 	if (probe_parameter("sched_policy", &value) && value == PROBE_NO_HWS) {
-		probe_say(
+		gp_kfd_probe_say(
 			info, GP_MECHANISM_NONE, false,
 			"amdgpu.sched_policy=2: without the hardware scheduler queues cannot be suspended; boot without it");
 		good = false;
 	}
 	if (probe_parameter("hws_max_conc_proc", &value) && value && value < info->process_count_max) {
 		info->process_count_max = (uint32_t)value;
-		probe_say(info, GP_MECHANISM_NONE, true, "amdgpu.hws_max_conc_proc=%u: so many processes at once",
-			  info->process_count_max);
+		gp_kfd_probe_say(info, GP_MECHANISM_NONE, true,
+				 "amdgpu.hws_max_conc_proc=%u: so many processes at once", info->process_count_max);
 	}
 	if (probe_parameter("num_kcq", &value))
-		probe_say(info, GP_MECHANISM_NONE, true,
-			  "amdgpu.num_kcq=%llu: the kernel keeps that many hardware queues for itself",
-			  (unsigned long long)value);
+		gp_kfd_probe_say(info, GP_MECHANISM_NONE, true,
+				 "amdgpu.num_kcq=%llu: the kernel keeps that many hardware queues for itself",
+				 (unsigned long long)value);
 	if (probe_parameter("queue_preemption_timeout_ms", &value))
-		probe_say(info, GP_MECHANISM_NONE, true, "a preemption that takes longer than %llu ms resets the GPU",
-			  (unsigned long long)value);
+		gp_kfd_probe_say(info, GP_MECHANISM_NONE, true,
+				 "a preemption that takes longer than %llu ms resets the GPU",
+				 (unsigned long long)value);
 	return good;
 }
 
@@ -81,7 +82,7 @@ static bool probe_is_allowed(struct gp_backend *backend, struct gp_device_info *
 {
 	if (probe_allowed(backend) & GP_MECHANISM_BIT(mechanism))
 		return true;
-	probe_say(info, mechanism, false, "not wanted by the configuration (mechanism)");
+	gp_kfd_probe_say(info, mechanism, false, "not wanted by the configuration (mechanism)");
 	return false;
 }
 
@@ -98,25 +99,26 @@ static void probe_mechanisms(struct gp_backend *backend, struct gp_device_info *
 		case GP_MECHANISM_DEBUGGER:
 		case GP_MECHANISM_SELF:
 			if (!trap) {
-				probe_say(info, mechanism, false,
-					  "KFD %u.%u has no DBG_TRAP; it came with 1.13 (Linux 6.5)",
-					  backend->version_major, backend->version_minor);
+				gp_kfd_probe_say(info, mechanism, false,
+						 "KFD %u.%u has no DBG_TRAP; it came with 1.13 (Linux 6.5)",
+						 backend->version_major, backend->version_minor);
 				continue;
 			}
 			if (mechanism == GP_MECHANISM_DEBUGGER && !gp_kfd_debugger_try(backend, why, sizeof(why))) {
-				probe_say(info, mechanism, false, "%s", why);
+				gp_kfd_probe_say(info, mechanism, false, "%s", why);
 				continue;
 			}
-			probe_say(info, mechanism, true,
-				  mechanism == GP_MECHANISM_DEBUGGER ?
-					  "a dry run on a child of our own worked" :
-					  "agents suspend their own queues; only they and the lease reopen them");
+			gp_kfd_probe_say(
+				info, mechanism, true,
+				mechanism == GP_MECHANISM_DEBUGGER ?
+					"a dry run on a child of our own worked" :
+					"agents suspend their own queues; only they and the lease reopen them");
 			break;
 		case GP_MECHANISM_UPDATE:
-			probe_say(info, mechanism, true, "one call per queue, on every kernel");
+			gp_kfd_probe_say(info, mechanism, true, "one call per queue, on every kernel");
 			break;
 		default:
-			probe_say(info, mechanism, true, "holds doorbells back: nothing that runs is preempted");
+			gp_kfd_probe_say(info, mechanism, true, "holds doorbells back: nothing that runs is preempted");
 			break;
 		}
 		usable |= GP_MECHANISM_BIT(mechanism);

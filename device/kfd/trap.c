@@ -10,11 +10,13 @@
 #include <unistd.h>
 #include "device/kfd/trap.h"
 
-#define TRAP_SNAPSHOT_MAX 1024u
+#define TRAP_SNAPSHOT_MAX    1024u
+#define TRAP_RUNTIME_ENABLED 1u
 
 struct trap_enable {
 	int fd, pidfd, result;
 	pid_t pid;
+	bool runtime;
 };
 
 /* The driver wants the tracer itself to enable. A tracer that ends lets its tracee go without ever having stopped it,
@@ -41,6 +43,7 @@ static void *trap_enable_thread(void *context)
 	args.enable.rinfo_size = sizeof(info);
 	args.enable.dbg_fd = (uint32_t)events;
 	enable->result = gp_kfd_dbg_trap(enable->fd, &args);
+	enable->runtime = info.runtime_state == TRAP_RUNTIME_ENABLED;
 	if (events >= 0)
 		close(events);
 	return NULL;
@@ -55,7 +58,13 @@ int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
 	if (r)
 		return -r;
 	pthread_join(thread, NULL);
-	return enable.result < 0 ? enable.result : 0;
+	if (enable.result < 0)
+		return enable.result;
+	if (!enable.runtime) {
+		gp_kfd_trap_disable(fd, pid);
+		return -EOPNOTSUPP;
+	}
+	return 0;
 }
 
 int gp_kfd_trap_disable(int fd, pid_t pid)
