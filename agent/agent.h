@@ -43,8 +43,9 @@ struct gp_driver {
 
 struct gp_agent {
 	struct gp_lock lock;
-	int32_t pid; /* whose state this is; another pid: a forked child that has not noticed yet */
-	bool off;    /* GPREEMPT_AGENT=off, or something we need is missing */
+	uint32_t epoch; /* counts forks: what a driver knows of its parent's process is not the child's */
+	int32_t pid;    /* whose state this is; another pid: a forked child that has not noticed yet */
+	bool off;       /* GPREEMPT_AGENT=off, or something we need is missing */
 	bool thread_started;
 	bool exiting;
 	bool runtime_enabled; /* before the first queue */

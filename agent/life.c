@@ -26,6 +26,7 @@ static void life_prepare_child(void)
 		return;
 	gp_agent.lock = (struct gp_lock){ 0 };
 	gp_agent.pid = 0;
+	gp_agent.epoch++;
 	gp_agent.thread_started = false;
 	gp_agent.greeted_before = false;
 	gp_agent.runtime_enabled = false;

@@ -19,7 +19,7 @@ static uint32_t sample_backoff;
 void gp_sample_publish(struct gp_slot *slot)
 {
 	struct gp_page_queue *queue = &gp_page_now->queues[gp_slot_index(slot)];
-	uint64_t announced;
+	uint64_t announced, before = __atomic_load_n(&queue->written, __ATOMIC_RELAXED);
 	bool tell;
 
 	if (slot->unreadable) {
@@ -33,7 +33,8 @@ void gp_sample_publish(struct gp_slot *slot)
 	slot->has_work = slot->written > slot->completed || announced > slot->completed;
 	gp_page_slot_flags(slot);
 	tell = gp_edge_completed(queue, slot->completed, !slot->has_work);
-	if (slot->has_work) {
+	/* Work that came and went between two looks is told as well. */
+	if (slot->has_work || slot->written > before) {
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		tell |= gp_edge_tell(&queue->armed, GP_ARMED_BUSY);
 	}

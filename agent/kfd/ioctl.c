@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <time.h>
 #include "agent/export.h"
 #include "agent/fds.h"
@@ -17,12 +18,8 @@
 
 #define IOCTL_NORMAL_PRIORITY 7u
 #define IOCTL_RUNTIME_WAIT_MS 100u  /* docs/protocol.md: what RUNTIME_DISABLE waits at most for the daemon */
+#define IOCTL_SIZE_MAX        256u  /* of a request's structure; the largest today has 96 */
 #define IOCTL_QUEUE_MAX       1024u /* ids of a process: KFD's bitmap */
-
-/* Sizes in Linux 6.1; newer ones only grow. */
-#define IOCTL_CREATE_SIZE  ((uint32_t)sizeof(struct kfd_ioctl_create_queue_args))
-#define IOCTL_UPDATE_SIZE  ((uint32_t)sizeof(struct kfd_ioctl_update_queue_args))
-#define IOCTL_DESTROY_SIZE ((uint32_t)sizeof(struct kfd_ioctl_destroy_queue_args))
 
 struct gp_kfd gp_kfd;
 
@@ -66,8 +63,7 @@ static bool ioctl_is_kfd(int fd)
 		return true;
 	if (gp_next_own_ioctl(fd, AMDKFD_IOC_GET_VERSION, &version) < 0 || version.major_version != GP_KFD_MAJOR)
 		return false;
-	/* First contact, or the first after a fork. */
-	gp_kfd = (struct gp_kfd){ .known = true, .minor = version.minor_version, .runtime = gp_kfd.runtime };
+	gp_kfd.minor = version.minor_version;
 	gp_agent.driver = &gp_kfd_driver;
 	gp_log2("kfd: version", version.major_version, version.minor_version);
 	return true;
@@ -156,29 +152,28 @@ static int ioctl_create(int fd, unsigned long request, struct kfd_ioctl_create_q
 
 /* The runtime's change and our gate, as one call: ring, size and share are the runtime's, the gate is ours, the
  * hardware's priority stays normal. One that would change nothing but that priority is not made: it would stop the
- * whole device. */
+ * whole device. What the application handed in is only read: it may be constant. */
 static int ioctl_update(int fd, unsigned long request, struct kfd_ioctl_update_queue_args *args)
 {
-	struct kfd_ioctl_update_queue_args wanted = *args;
+	_Alignas(8) uint8_t copy[IOCTL_SIZE_MAX];
+	struct kfd_ioctl_update_queue_args *merged = (void *)copy;
+	const struct kfd_ioctl_update_queue_args wanted = *args;
 	struct gp_slot *slot;
-	int r;
+	int r = 0;
 
 	gp_agent_lock();
-	slot = gp_agent.driver ? gp_slot_find(gp_kfd_file_find(fd), args->queue_id) : NULL;
-	if (!slot || args->queue_priority > 15u) {
+	slot = gp_agent.driver ? gp_slot_find(gp_kfd_file_find(fd), wanted.queue_id) : NULL;
+	if (!slot || wanted.queue_priority > 15u) {
 		gp_agent_unlock();
 		return gp_next_ioctl(fd, request, args);
 	}
-	args->queue_priority = IOCTL_NORMAL_PRIORITY;
+	memcpy(copy, args, _IOC_SIZE(request));
+	merged->queue_priority = IOCTL_NORMAL_PRIORITY;
 	if (slot->closed && slot->closed_by == GP_MECHANISM_UPDATE)
-		args->queue_percentage &= ~0xffu;
-	if (wanted.ring_base_address == slot->ring && wanted.ring_size == slot->ring_size &&
-	    wanted.queue_percentage == slot->percent)
-		r = 0;
-	else
-		r = gp_next_ioctl(fd, request, args);
-	args->queue_priority = wanted.queue_priority;
-	args->queue_percentage = wanted.queue_percentage;
+		merged->queue_percentage &= ~0xffu;
+	if (wanted.ring_base_address != slot->ring || wanted.ring_size != slot->ring_size ||
+	    wanted.queue_percentage != slot->percent)
+		r = gp_next_ioctl(fd, request, merged);
 	if (r >= 0) {
 		slot->ring = wanted.ring_base_address;
 		slot->ring_size = wanted.ring_size;
@@ -239,6 +234,9 @@ static int ioctl_destroy(int fd, unsigned long request, struct kfd_ioctl_destroy
 /* The application's runtime comes to the driver's debugging interface: it goes first. */
 static int ioctl_runtime_on(int fd, unsigned long request, void *arg)
 {
+	struct gp_wire_runtime message = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME, sizeof(message), 0 },
+					   1,
+					   0 };
 	struct gp_kfd_runtime_enable off = { 0 };
 	int r;
 
@@ -260,6 +258,8 @@ static int ioctl_runtime_on(int fd, unsigned long request, void *arg)
 	if (r >= 0)
 		gp_kfd.runtime = GP_KFD_RUNTIME_THEIRS;
 	gp_agent.runtime_enabled = r >= 0;
+	if (r >= 0 && gp_agent.link == GP_LINK_UP)
+		gp_link_send(&message, sizeof(message));
 	gp_agent_unlock();
 	return r;
 }
@@ -356,30 +356,45 @@ static int ioctl_gws(int fd, unsigned long request, struct kfd_ioctl_alloc_queue
 	return r;
 }
 
+/* The least a request's structure must have for us to look into it; 0: not one of those that concern queues. */
+static uint32_t ioctl_size_of(uint32_t number)
+{
+	switch (number) {
+	case _IOC_NR(AMDKFD_IOC_CREATE_QUEUE): return sizeof(struct kfd_ioctl_create_queue_args);
+	case _IOC_NR(AMDKFD_IOC_UPDATE_QUEUE): return sizeof(struct kfd_ioctl_update_queue_args);
+	case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE): return sizeof(struct kfd_ioctl_destroy_queue_args);
+	case GP_KFD_NR_RUNTIME_ENABLE: return sizeof(struct gp_kfd_runtime_enable);
+	case GP_KFD_NR_DBG_TRAP: return 8;
+	case _IOC_NR(AMDKFD_IOC_ALLOC_QUEUE_GWS): return sizeof(struct kfd_ioctl_alloc_queue_gws_args);
+	default: return 0;
+	}
+}
+
+/* An address that cannot be read is the driver's to refuse. Where that cannot be asked, it is taken for good. */
+static bool ioctl_is_readable(const void *arg, uint32_t size)
+{
+	uint8_t copy[IOCTL_SIZE_MAX];
+	struct iovec local = { copy, size }, remote = { (void *)(uintptr_t)arg, size };
+	long r = gp_sys(SYS_process_vm_readv, gp_sys(SYS_getpid, 0), (long)&local, 1, (long)&remote, 1, 0);
+
+	return r == (long)size || (r < 0 && r != -EFAULT);
+}
+
 static int ioctl_dispatch(int fd, unsigned long request, void *arg)
 {
-	uint32_t size = _IOC_SIZE(request);
-
 	switch (_IOC_NR(request)) {
-	case _IOC_NR(AMDKFD_IOC_CREATE_QUEUE):
-		return size < IOCTL_CREATE_SIZE ? gp_next_ioctl(fd, request, arg) : ioctl_create(fd, request, arg);
-	case _IOC_NR(AMDKFD_IOC_UPDATE_QUEUE):
-		return size < IOCTL_UPDATE_SIZE ? gp_next_ioctl(fd, request, arg) : ioctl_update(fd, request, arg);
-	case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE):
-		return size < IOCTL_DESTROY_SIZE ? gp_next_ioctl(fd, request, arg) : ioctl_destroy(fd, request, arg);
-	case GP_KFD_NR_RUNTIME_ENABLE:
-		return size < sizeof(struct gp_kfd_runtime_enable) ? gp_next_ioctl(fd, request, arg) :
-								     ioctl_runtime(fd, request, arg);
-	case GP_KFD_NR_DBG_TRAP: return size < 8u ? gp_next_ioctl(fd, request, arg) : ioctl_trap(fd, request, arg);
-	case _IOC_NR(AMDKFD_IOC_ALLOC_QUEUE_GWS):
-		return size < sizeof(struct kfd_ioctl_alloc_queue_gws_args) ? gp_next_ioctl(fd, request, arg) :
-									      ioctl_gws(fd, request, arg);
-	default: return gp_next_ioctl(fd, request, arg);
+	case _IOC_NR(AMDKFD_IOC_CREATE_QUEUE): return ioctl_create(fd, request, arg);
+	case _IOC_NR(AMDKFD_IOC_UPDATE_QUEUE): return ioctl_update(fd, request, arg);
+	case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE): return ioctl_destroy(fd, request, arg);
+	case GP_KFD_NR_RUNTIME_ENABLE: return ioctl_runtime(fd, request, arg);
+	case GP_KFD_NR_DBG_TRAP: return ioctl_trap(fd, request, arg);
+	default: return ioctl_gws(fd, request, arg);
 	}
 }
 
 GP_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
+	uint32_t size = _IOC_SIZE(request), least;
 	va_list list;
 	void *arg;
 
@@ -388,7 +403,12 @@ GP_EXPORT int ioctl(int fd, unsigned long request, ...)
 	va_end(list);
 	gp_next_init();
 	/* The console's requests have the letter K as well, but neither direction nor size. */
-	if (_IOC_TYPE(request) != 'K' || !_IOC_SIZE(request) || !arg || !gp_agent_ready())
+	least = _IOC_TYPE(request) == 'K' ? ioctl_size_of(_IOC_NR(request)) : 0;
+	if (!least || size < least || size > IOCTL_SIZE_MAX || !gp_agent_ready() || !ioctl_is_readable(arg, size))
 		return gp_next_ioctl(fd, request, arg);
+	gp_agent_lock();
+	if (gp_kfd.epoch != gp_agent.epoch)
+		gp_kfd = (struct gp_kfd){ .epoch = gp_agent.epoch };
+	gp_agent_unlock();
 	return ioctl_dispatch(fd, request, arg);
 }

@@ -24,7 +24,7 @@ enum gp_kfd_runtime {
 
 struct gp_kfd {
 	enum gp_kfd_runtime runtime;
-	bool known;       /* version was asked */
+	uint32_t epoch;   /* the agent's, when this was written */
 	bool debugging;   /* DBG_TRAP ENABLE on ourselves holds */
 	bool self_failed; /* the driver will not let us: not offered any more */
 	bool foreign;     /* the application debugs itself: its place, not ours */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "test/e2e/vgpu_client.h"
@@ -58,12 +59,17 @@ static const char *lane_wait(struct lane *lane)
 
 static int lane_update(struct lane *lane, uint32_t percent, uint32_t priority)
 {
-	struct kfd_ioctl_update_queue_args args = { (uintptr_t)lane->queue.ring, lane->queue.id, lane->queue.ring_size,
-						    percent, priority };
-	int r = client_ioctl(&client, AMDKFD_IOC_UPDATE_QUEUE, &args);
+	struct kfd_ioctl_update_queue_args *args =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int r;
 
-	/* The caller's own structure is his. */
-	return args.queue_percentage != percent || args.queue_priority != priority ? -1000 : r;
+	*args = (struct kfd_ioctl_update_queue_args){ (uintptr_t)lane->queue.ring, lane->queue.id,
+						      lane->queue.ring_size, percent, priority };
+	/* The caller's own structure is his, and may be constant. */
+	mprotect(args, 4096, PROT_READ);
+	r = client_ioctl(&client, AMDKFD_IOC_UPDATE_QUEUE, args);
+	munmap(args, 4096);
+	return r;
 }
 
 /* The child may not use our descriptor, and can be a client of its own. */
@@ -211,6 +217,8 @@ static void obey(const char *verb, uint32_t a, uint32_t b, uint32_t c)
 		printf("ok %d\n", runtime(a));
 	} else if (!strcmp(verb, "trap")) {
 		printf("ok %d\n", trap(a));
+	} else if (!strcmp(verb, "fault")) {
+		printf("ok %d\n", client_ioctl(&client, AMDKFD_IOC_UPDATE_QUEUE, (void *)64));
 	} else if (!strcmp(verb, "exit")) {
 		exit(0);
 	} else {
