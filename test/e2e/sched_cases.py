@@ -237,6 +237,9 @@ def hint(build):
         exact(stage.serve(["-p", "80"], program="serve-hint", rate=4, requests=20, hint=0.02))
         stats = stage.status()["devices"][0]["stats"]
         must(stats["hints"] >= 10, "hints: %s" % stats)
+        events = [json.loads(line) for line in stage.ask("events", "--json").stdout.splitlines()]
+        must(any(e["event"] == "close" and e["why"] == "a more urgent queue announced work" for e in events),
+             "nothing was closed for a hint: %s" % events[-20:])
         end_exact(train)
 
 
@@ -500,27 +503,41 @@ def numbers(build):
         stage.daemon()
         train = stage.train(["-p", "20"])
         train.wait_line("ready")
+        managed(stage, train)
+        record = stage.start([stage.gpreempt(), "record", "-o", stage.file("record.jsonl")], "record")
+        wait_for("record has begun", lambda: os.path.exists(stage.file("record.jsonl")) and os.path.getsize(stage.file("record.jsonl")))
         serve = stage.serve(["-p", "80"], closed=0.3, requests=60)
         managed(stage, train, serve)
         serve.wait_line("ready")
-        status, node = steady(stage)
-        for program in (train, serve):
-            client = stage.client(program, status)
-            mine = {(q["id"]): q for q in node["queues"] if q["pid"] == client["pid"]}
-            must({q["queue_id"] for q in client["queues"]} == set(mine), "queues of %s: %s, %s" % (program.name, client["queues"], mine))
-        record = stage.start([stage.gpreempt(), "record", "-o", stage.file("record.jsonl")], "record")
-        wait_for("record has begun", lambda: os.path.exists(stage.file("record.jsonl")))
         before, node_before = steady(stage)
+        for program in (train, serve):
+            client = stage.client(program, before)
+            mine = {q["id"] for q in node_before["queues"] if q["pid"] == client["pid"]}
+            must({q["queue_id"] for q in client["queues"]} == mine, "queues of %s: %s, %s" % (program.name, client["queues"], mine))
         wait_for("thirty more transactions", lambda: stage.status()["devices"][0]["stats"]["transactions"] >= before["devices"][0]["stats"]["transactions"] + 30)
         after, node_after = steady(stage)
         orders = after["devices"][0]["stats"]["transactions"] - before["devices"][0]["stats"]["transactions"]
         halts = node_after["gpus"][0]["halts"] - node_before["gpus"][0]["halts"]
         must(orders == halts, "%d transactions, %d halts of the device" % (orders, halts))
         exact(serve)
-        record.signal(signal.SIGINT)
-        record.wait()
+        numbers_record(stage, record, train)
         end_exact(train)
         numbers_quiet(stage)
+
+
+def numbers_record(stage, record, train):
+    """The record, begun before the first of them, has each close of the trainer that the status counts."""
+    status, _ = steady(stage)
+    wanted, pid = sum(q["closes"] for q in stage.client(train, status)["queues"]), train.pid()
+
+    def closes():
+        with open(stage.file("record.jsonl"), encoding="utf-8") as file:
+            events = [json.loads(line) for line in file if line.endswith("}\n")]
+        must(not any(e.get("event") == "lost" for e in events), "the record lost events")
+        return sum(e.get("event") == "closed" and e.get("pid") == pid for e in events)
+    wait_for("%d closes in the record, not %d" % (wanted, closes()), lambda: closes() == wanted)
+    record.signal(signal.SIGINT)
+    must(record.wait() == 0 and wanted, "record ended with %d; %s" % (record.process.returncode, record.tail()))
 
 
 def numbers_quiet(stage):
