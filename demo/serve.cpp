@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
+#include <csignal>
 #include <cstddef>
 #include <mutex>
 #include <thread>
@@ -40,10 +41,18 @@ extern "C" __global__ void __launch_bounds__(256) serve_layer(float *y, const fl
 		y[i] += a * x[i];
 }
 
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int number)
+{
+	(void)number;
+	stopped = 1;
+}
+
 static void usage()
 {
 	std::puts("usage: serve [--rate PER-S] [--seconds S | --requests N] [--seed N] [--kernels K] [--closed THINK-S] [--json FILE]\n"
-		  "Poisson arrivals, or with --closed each request THINK-S after the last one's end.\n"
+		  "Poisson arrivals, or with --closed each request THINK-S after the last one's end; SIGTERM: no more requests.\n"
 		  "Exit status: 0, 1 an error, 2 wrong usage, 3 a result is not exact.");
 }
 
@@ -225,6 +234,11 @@ static void await(const service &s, uint64_t due_ns)
 	program_sleep_until_ns(due_ns);
 }
 
+static bool is_over(const service &s, uint64_t request, uint64_t passed_ns)
+{
+	return stopped || (s.o.requests ? request >= s.o.requests + s.o.warm : (double)passed_ns >= s.o.seconds * 1e9);
+}
+
 static void serve_open(service &s, uint64_t begin_ns)
 {
 	uint64_t state = (uint64_t)s.o.seed, due_ns = begin_ns, request = s.o.warm;
@@ -232,7 +246,7 @@ static void serve_open(service &s, uint64_t begin_ns)
 
 	for (;; request++) {
 		due_ns += (uint64_t)(-std::log(uniform(&state)) / s.o.rate * 1e9);
-		if (s.o.requests ? request >= s.o.requests + s.o.warm : (double)(due_ns - begin_ns) >= s.o.seconds * 1e9)
+		if (is_over(s, request, due_ns - begin_ns))
 			break;
 		await(s, due_ns);
 		{
@@ -255,7 +269,7 @@ static void serve_closed(service &s, uint64_t begin_ns)
 	for (uint64_t request = s.o.warm;; request++) {
 		uint64_t now_ns = program_now_ns();
 
-		if (s.o.requests ? request >= s.o.requests + s.o.warm : (double)(now_ns - begin_ns) >= s.o.seconds * 1e9)
+		if (is_over(s, request, now_ns - begin_ns))
 			return;
 		submit(s, request, now_ns);
 		complete(s, request);
@@ -302,6 +316,8 @@ int main(int argc, char **argv)
 	uint64_t begin_ns;
 
 	s.o = parse(argc, argv);
+	std::signal(SIGTERM, on_signal);
+	std::signal(SIGINT, on_signal);
 	MUST(hipSetDeviceFlags(hipDeviceScheduleBlockingSync));
 	prepare(s);
 	/* The first launches load code and make queues; they do not count. */

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 from stage import PATIENCE, Stage, Trouble, wait_for
 
@@ -288,6 +289,28 @@ def daemon_killed_self(build):
 @case
 def daemon_killed_update(build):
     kill_daemon(build, "update")
+
+
+@case
+def daemon_killed_anywhere(build):
+    """kill -9 of the daemon at twelve moments spread over a preemption and what follows it, the three mechanisms in turn."""
+    with Stage(build, dilation=10) as stage:
+        train = stage.train(["-p", "20"])
+        train.wait_line("ready")
+        serve = stage.serve(["-p", "80"], closed=0.02, seconds=100000)
+        serve.wait_line("ready")
+        for i in range(12):
+            stage.mechanism = ("debugger", "self", "update")[i % 3]
+            daemon = stage.daemon()
+            managed(stage, train, serve)
+            wait_shut(stage, train)
+            time.sleep(0.005 * i)
+            os.kill(daemon.pid(), signal.SIGKILL)
+            daemon.process.wait()
+            wait_all_open(stage, train, serve)
+            wait_progress(stage, train)
+        end_exact(serve)
+        end_exact(train)
 
 
 @case
