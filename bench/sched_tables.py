@@ -51,7 +51,7 @@ def simulated_batch(run):
 
 def about(entry):
     return "%s, %s, dilation %d, %g s of device time a run%s; load average of the machine at the end %s." % (
-        entry["date"], entry["machine"], entry["dilation"], entry["seconds"], ", nice -15" if entry["nice"] else "", entry["load"])
+        entry["date"], entry["machine"], entry["dilation"], entry["seconds"], ", all processes SCHED_RR" if entry["realtime"] else "", entry["load"])
 
 
 def pair_rows(kept):
