@@ -68,7 +68,8 @@ void gp_adopt_queue(struct gp_daemon *daemon, struct gp_client *client, uint32_t
 	if (gp_queue_add(daemon, client, &wire))
 		return;
 	queue = client->slots[wire.slot].queue;
-	queue->adopted = queue->pending = true;
+	queue->adopted = true;
+	gp_queue_set_pending(daemon, queue, true);
 	if (daemon->ops->queue_added)
 		daemon->ops->queue_added(daemon->backend, &client->device, gpu_id, queue_id);
 	if (client->device.mechanism != GP_MECHANISM_NONE)

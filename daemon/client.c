@@ -62,6 +62,7 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_client **ret_client)
 void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 {
 	daemon->ops->detach(daemon->backend, &client->device, true);
+	gp_sampling_forget(daemon, client);
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
 			gp_queue_remove(daemon, client->slots[i].queue);
@@ -335,7 +336,7 @@ static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, 
 	}
 	queue->wire.attr = wire->attr;
 	queue->wire.hw_priority = wire->hw_priority;
-	queue->wire.flags = (queue->wire.flags & ~GP_QUEUE_SEEN) | (wire->flags & GP_QUEUE_SEEN);
+	gp_queue_set_seen(daemon, queue, wire->flags & GP_QUEUE_SEEN);
 	gp_queue_attr(daemon, queue);
 	gp_queue_sample(daemon, queue);
 }

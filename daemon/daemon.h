@@ -100,12 +100,16 @@ struct gp_client {
 	char mechanism_why[GP_WHY_TEXT];
 	uint64_t lease_ns; /* last renewal */
 	bool lease_needed;
-	uint64_t sampling_round, here, busy; /* devices it has queues, work on; as of that round */
+	/* Of sampling.c alone; as of that round. */
+	uint64_t sampling_round, busy, need_ns;                       /* busy: devices it has work on */
+	struct gp_client *touched_next, *sampled_next, *sampled_prev; /* sampled: sample_ns is not 0 */
 };
 
 struct gp_queue_entry {
 	struct gp_client *client;
 	struct gp_queue_entry *device_next, *device_prev;
+	struct gp_queue_entry *busy_next, *busy_prev;     /* while it has work */
+	struct gp_queue_entry *unseen_next, *unseen_prev; /* while its doorbells are not seen */
 	struct gp_queue_id core;
 	bool in_core;
 	uint32_t device; /* index in daemon->devices */
@@ -135,8 +139,8 @@ struct gp_under_way {
 struct gp_device_entry {
 	struct gp_device_info info;
 	uint32_t core;
-	struct gp_queue_entry *queues;
-	uint32_t queue_count;
+	struct gp_queue_entry *queues, *busy, *unseen;
+	uint32_t queue_count, closed_queues;
 	struct gp_under_way way;
 	struct gp_hist close_hist, open_hist; /* device time, per transaction */
 	uint64_t close_prior_ns, open_prior_ns;
@@ -146,8 +150,7 @@ struct gp_device_entry {
 	char stopped_why[GP_WHY_TEXT];
 	uint64_t orders, order_failures, timeouts;
 	uint32_t unmanaged_queues, unmanaged_processes;
-	/* Recounted with each decision: who has work here. */
-	uint32_t clients, busy_clients, closed_queues;
+	uint32_t busy_clients; /* sampling.c */
 };
 
 /* What other threads report. */
@@ -212,7 +215,8 @@ struct gp_daemon {
 	uint64_t sync_by_ns; /* STATUS waits until then at most; 0: nobody waits */
 	bool metrics_dirty;
 	uint64_t metrics_written_ns;
-	bool sampling_dirty;                       /* who has work or a closed gate has changed */
+	bool sampling_dirty; /* who has work or a closed gate has changed */
+	struct gp_client *sampled;
 	uint64_t sampling_round, sampling_next_ns; /* next: when gp_sampling_update() wants to be called again */
 	_Alignas(8) char packet[GP_WIRE_SIZE_MAX + 64];
 };
@@ -261,6 +265,8 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* 
 void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);  /* recompute and tell the core */
 void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client);
+void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending);
+void gp_queue_set_seen(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool seen);
 void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open); /* as acknowledged */
 void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open);
 uint64_t gp_queue_tag(const struct gp_queue_entry *queue);
@@ -289,6 +295,7 @@ void gp_plan_inbox(struct gp_daemon *daemon);
 void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
 
 /* sampling.c */
+void gp_sampling_forget(struct gp_daemon *daemon, struct gp_client *client);
 void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns);
 
 /* access.c */
@@ -300,7 +307,8 @@ const char *gp_access_user(uid_t uid, char *buffer, size_t size);
 /* control.c, status.c, metrics.c, events.c */
 void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data);
 void gp_control_synced(struct gp_daemon *daemon); /* answers STATUS if all agents have looked, or time is up */
-void gp_device_use(const struct gp_device_entry *device, uint32_t *ret_slots, uint32_t *ret_processes);
+void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry *device, uint32_t *ret_slots,
+		   uint32_t *ret_processes);
 void gp_status_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text);
 void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, struct gp_text *text);
 void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text);

@@ -115,7 +115,7 @@ static void metrics_queues(struct gp_daemon *daemon, struct gp_text *text)
 	}
 	metrics_head(text, "slots_used", "gauge", "Compute queues that are open.");
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		gp_device_use(&daemon->devices[i], &slots, &processes);
+		gp_device_use(daemon, &daemon->devices[i], &slots, &processes);
 		metrics_value(text, "slots_used", &daemon->devices[i], i, "", slots);
 	}
 	metrics_head(text, "slots", "gauge", "Hardware slots for compute queues.");
@@ -123,7 +123,7 @@ static void metrics_queues(struct gp_daemon *daemon, struct gp_text *text)
 		metrics_value(text, "slots", &daemon->devices[i], i, "", daemon->devices[i].info.slot_count);
 	metrics_head(text, "processes", "gauge", "Processes with queues.");
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		gp_device_use(&daemon->devices[i], &slots, &processes);
+		gp_device_use(daemon, &daemon->devices[i], &slots, &processes);
 		metrics_value(text, "processes", &daemon->devices[i], i, "", processes);
 	}
 	metrics_head(text, "stopped", "gauge", "1: nothing is ordered on this device.");

@@ -240,10 +240,15 @@ static void plan_check_timeouts(struct gp_daemon *daemon)
 /* What the agents have sampled since, of queues that have work: how much is left decides whether to close them. */
 static void plan_refresh(struct gp_daemon *daemon)
 {
-	for (uint32_t i = 0; i < daemon->device_count; i++)
-		for (struct gp_queue_entry *q = daemon->devices[i].queues; q; q = q->device_next)
-			if (q->pending && q->in_core)
-				gp_queue_sample(daemon, q);
+	struct gp_queue_entry *queue, *next;
+
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		for (queue = daemon->devices[i].busy; queue; queue = next) {
+			next = queue->busy_next; /* it leaves the list when it is found to be idle */
+			if (queue->in_core)
+				gp_queue_sample(daemon, queue);
+		}
+	}
 }
 
 void gp_plan_decide(struct gp_daemon *daemon)

@@ -69,6 +69,61 @@ static void queue_tell_core(struct gp_daemon *daemon, struct gp_queue_entry *que
 	gp_sched_sample(daemon->sched, queue->core, queue->virtual_written, queue->virtual_completed, now_ns);
 }
 
+void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending)
+{
+	struct gp_queue_entry **head = &daemon->devices[queue->device].busy;
+
+	if (queue->pending == pending)
+		return;
+	queue->pending = pending;
+	daemon->sampling_dirty = true;
+	if (pending) {
+		queue->busy_prev = NULL;
+		queue->busy_next = *head;
+		if (*head)
+			(*head)->busy_prev = queue;
+		*head = queue;
+		return;
+	}
+	if (queue->busy_prev)
+		queue->busy_prev->busy_next = queue->busy_next;
+	else
+		*head = queue->busy_next;
+	if (queue->busy_next)
+		queue->busy_next->busy_prev = queue->busy_prev;
+}
+
+static void queue_unseen_list(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool add)
+{
+	struct gp_queue_entry **head = &daemon->devices[queue->device].unseen;
+
+	daemon->sampling_dirty = true;
+	if (add) {
+		queue->unseen_prev = NULL;
+		queue->unseen_next = *head;
+		if (*head)
+			(*head)->unseen_prev = queue;
+		*head = queue;
+		return;
+	}
+	if (queue->unseen_prev)
+		queue->unseen_prev->unseen_next = queue->unseen_next;
+	else
+		*head = queue->unseen_next;
+	if (queue->unseen_next)
+		queue->unseen_next->unseen_prev = queue->unseen_prev;
+}
+
+void gp_queue_set_seen(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool seen)
+{
+	bool was = queue->wire.flags & GP_QUEUE_SEEN;
+
+	if (was == seen)
+		return;
+	queue->wire.flags = (queue->wire.flags & ~GP_QUEUE_SEEN) | (seen ? GP_QUEUE_SEEN : 0);
+	queue_unseen_list(daemon, queue, !seen);
+}
+
 /* One look at the page. The core wants counters that never go back and never overtake each other. */
 static void queue_read(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
 {
@@ -94,9 +149,7 @@ static void queue_read(struct gp_daemon *daemon, struct gp_queue_entry *queue, u
 	if (top > queue->virtual_written)
 		queue->virtual_written = top;
 	queue->virtual_completed = queue->virtual_written - pending;
-	if (queue->pending != (pending > 0))
-		daemon->sampling_dirty = true;
-	queue->pending = pending;
+	gp_queue_set_pending(daemon, queue, pending);
 	if (queue->in_core) {
 		queue_tell_core(daemon, queue, now_ns);
 		daemon->dirty = true;
@@ -309,14 +362,17 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	gp_events_flush(daemon); /* while its name is still known */
 	daemon->by_core[queue->core.index] = NULL;
 	queue->in_core = false;
+	daemon->sampling_dirty = true;
 	daemon->dirty = true;
 }
 
 void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open)
 {
-	if (queue->closed == open)
-		daemon->sampling_dirty = true;
+	if (queue->closed != open)
+		return;
+	daemon->sampling_dirty = true;
 	queue->closed = !open;
+	daemon->devices[queue->device].closed_queues += open ? -1u : 1u;
 }
 
 void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open)
@@ -378,6 +434,9 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 		queue->device_next->device_prev = queue;
 	device->queues = queue;
 	device->queue_count++;
+	device->closed_queues += queue->closed;
+	if (!(wire->flags & GP_QUEUE_SEEN))
+		queue_unseen_list(daemon, queue, true);
 	if (client->page) {
 		/* Counters of before do not count as progress. */
 		queue->completed = __atomic_load_n(&client->page->queues[wire->slot].completed, __ATOMIC_RELAXED);
@@ -394,6 +453,10 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	struct gp_device_entry *device = &daemon->devices[queue->device];
 
 	gp_queue_leave(daemon, queue);
+	gp_queue_set_pending(daemon, queue, false);
+	if (!(queue->wire.flags & GP_QUEUE_SEEN))
+		queue_unseen_list(daemon, queue, false);
+	device->closed_queues -= queue->closed;
 	gp_gang_put(daemon, queue->attr.gang);
 	if (queue->device_prev)
 		queue->device_prev->device_next = queue->device_next;

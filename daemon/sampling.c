@@ -12,31 +12,22 @@
 
 #define SAMPLING_LINGER_NS 20000000ull
 
-/* Per device: how many clients there are and have work, how many gates are closed. Queues of one client are not
- * adjacent, so a client is counted at its first queue of the round. */
-static void sampling_count(struct gp_daemon *daemon)
+/* A client that has something to do with this round; each is dealt with once. */
+static void sampling_touch(struct gp_daemon *daemon, struct gp_client *client, struct gp_client **touched)
 {
-	daemon->sampling_round++;
-	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		struct gp_device_entry *device = &daemon->devices[i];
+	if (client->sampling_round == daemon->sampling_round)
+		return;
+	client->sampling_round = daemon->sampling_round;
+	client->busy = client->need_ns = 0;
+	client->lease_needed = false;
+	client->touched_next = *touched;
+	*touched = client;
+}
 
-		device->clients = device->busy_clients = device->closed_queues = 0;
-		for (struct gp_queue_entry *q = device->queues; q; q = q->device_next) {
-			struct gp_client *client = q->client;
-
-			if (client->sampling_round != daemon->sampling_round) {
-				client->sampling_round = daemon->sampling_round;
-				client->here = client->busy = 0;
-			}
-			device->closed_queues += q->closed;
-			device->clients += !(client->here >> i & 1);
-			client->here |= 1ull << i;
-			if (q->pending) {
-				device->busy_clients += !(client->busy >> i & 1);
-				client->busy |= 1ull << i;
-			}
-		}
-	}
+static void sampling_want(struct gp_client *client, uint64_t interval_ns)
+{
+	if (!client->need_ns || interval_ns < client->need_ns)
+		client->need_ns = interval_ns;
 }
 
 /* Nothing tells when such a queue gets work. The few unseen queues of a runtime whose doorbells are seen otherwise
@@ -46,77 +37,120 @@ static bool sampling_is_raw(const struct gp_queue_entry *queue)
 	return queue->wire.kind == GP_WIRE_COMPUTE && !(queue->client->device.flags & GP_HELLO_DOORBELLS);
 }
 
-static uint64_t sampling_need(const struct gp_daemon *daemon, const struct gp_client *client)
+static bool sampling_is_alone(const struct gp_device_entry *device, const struct gp_client *client)
 {
-	uint64_t need = 0;
+	const struct gp_queue_entry *queue = device->queues;
 
-	for (uint32_t i = 0; i < client->slot_count; i++) {
-		const struct gp_queue_entry *q = client->slots[i].queue;
-		const struct gp_device_entry *device = q ? &daemon->devices[q->device] : NULL;
-		bool unseen = q && !(q->wire.flags & GP_QUEUE_SEEN);
-		bool others_busy;
-
-		if (!q || !q->in_core)
-			continue;
-		others_busy = device->busy_clients > (client->busy >> q->device & 1);
-		if ((q->pending || unseen) && (others_busy || (device->closed_queues && device->busy_clients)))
-			return daemon->config.sample_ns;
-		if (unseen && (q->closed || (sampling_is_raw(q) && device->clients > 1)))
-			need = daemon->config.idle_sample_ns;
-	}
-	return need;
+	while (queue && queue->client == client)
+		queue = queue->device_next;
+	return !queue;
 }
 
-static void sampling_set(struct gp_client *client, uint64_t interval_ns)
+static void sampling_device(struct gp_daemon *daemon, uint32_t index, struct gp_client **touched)
+{
+	struct gp_device_entry *device = &daemon->devices[index];
+	struct gp_queue_entry *q;
+
+	device->busy_clients = 0;
+	for (q = device->busy; q; q = q->busy_next) {
+		sampling_touch(daemon, q->client, touched);
+		device->busy_clients += !(q->client->busy >> index & 1);
+		q->client->busy |= 1ull << index;
+		q->client->lease_needed |= q->closed;
+	}
+	for (q = device->busy; q; q = q->busy_next)
+		if (q->in_core && (device->busy_clients > 1 || device->closed_queues))
+			sampling_want(q->client, daemon->config.sample_ns);
+	for (q = device->unseen; q; q = q->unseen_next) {
+		sampling_touch(daemon, q->client, touched);
+		if (!q->in_core)
+			continue;
+		if (device->busy_clients > (q->client->busy >> index & 1) ||
+		    (device->closed_queues && device->busy_clients))
+			sampling_want(q->client, daemon->config.sample_ns);
+		else if (q->closed || (sampling_is_raw(q) && !sampling_is_alone(device, q->client)))
+			sampling_want(q->client, daemon->config.idle_sample_ns);
+	}
+}
+
+void gp_sampling_forget(struct gp_daemon *daemon, struct gp_client *client)
+{
+	if (!client->sample_ns)
+		return;
+	if (client->sampled_prev)
+		client->sampled_prev->sampled_next = client->sampled_next;
+	else
+		daemon->sampled = client->sampled_next;
+	if (client->sampled_next)
+		client->sampled_next->sampled_prev = client->sampled_prev;
+	client->sample_ns = 0;
+}
+
+static void sampling_set(struct gp_daemon *daemon, struct gp_client *client, uint64_t interval_ns)
 {
 	struct gp_wire_sample message = {
 		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SAMPLE, sizeof(message), 0 },
 		.interval_ns = interval_ns,
 	};
 
-	if (client->sample_ns != interval_ns && !gp_peer_send(client->peer, &message, sizeof(message), NULL, 0))
-		client->sample_ns = interval_ns;
+	if (client->sample_ns == interval_ns || gp_peer_send(client->peer, &message, sizeof(message), NULL, 0))
+		return;
+	gp_sampling_forget(daemon, client);
+	client->sample_ns = interval_ns;
+	if (!interval_ns)
+		return;
+	client->sampled_prev = NULL;
+	client->sampled_next = daemon->sampled;
+	if (daemon->sampled)
+		daemon->sampled->sampled_prev = client;
+	daemon->sampled = client;
 }
 
 static void sampling_renew(const struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
 {
-	bool needed = false;
-
-	for (uint32_t i = 0; i < client->slot_count && !needed; i++)
-		needed = client->slots[i].queue && client->slots[i].queue->closed && client->slots[i].queue->pending;
-	client->lease_needed = needed;
-	if (!needed || now_ns - client->lease_ns < daemon->config.lease_ns / 4)
+	if (!client->lease_needed || now_ns - client->lease_ns < daemon->config.lease_ns / 4)
 		return;
 	client->lease_ns = now_ns;
 	__atomic_fetch_add(&client->page->renewals, 1, __ATOMIC_RELEASE);
 }
 
+static uint64_t sampling_client(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	if (client->need_ns) {
+		client->sample_until_ns = now_ns + SAMPLING_LINGER_NS;
+		sampling_set(daemon, client, client->need_ns);
+	} else if (client->sample_ns && now_ns >= client->sample_until_ns) {
+		sampling_set(daemon, client, 0);
+	} else if (client->sample_ns) {
+		next_ns = client->sample_until_ns;
+	}
+	sampling_renew(daemon, client, now_ns);
+	if (client->lease_needed && client->lease_ns + daemon->config.lease_ns / 4 < next_ns)
+		next_ns = client->lease_ns + daemon->config.lease_ns / 4;
+	return next_ns;
+}
+
+/* Costs as much as there are queues with work or unseen, not as there are clients. */
 void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns)
 {
-	uint64_t need, next_ns = UINT64_MAX, at_ns;
+	struct gp_client *touched = NULL, *client;
+	uint64_t next_ns = UINT64_MAX, at_ns;
 
 	if (!daemon->sampling_dirty && now_ns < daemon->sampling_next_ns)
 		return;
 	daemon->sampling_dirty = false;
-	sampling_count(daemon);
-	for (uint32_t i = 0; i < daemon->client_top; i++) {
-		struct gp_client *client = daemon->clients[i];
-
-		if (!client || !client->welcomed || !client->peer)
+	daemon->sampling_round++;
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		sampling_device(daemon, i, &touched);
+	for (client = daemon->sampled; client; client = client->sampled_next)
+		sampling_touch(daemon, client, &touched);
+	for (client = touched; client; client = client->touched_next) {
+		if (!client->welcomed || !client->peer)
 			continue;
-		need = sampling_need(daemon, client);
-		if (need) {
-			client->sample_until_ns = now_ns + SAMPLING_LINGER_NS;
-			sampling_set(client, need);
-		} else if (client->sample_ns && now_ns >= client->sample_until_ns) {
-			sampling_set(client, 0);
-		}
-		if (!need && client->sample_ns && client->sample_until_ns < next_ns)
-			next_ns = client->sample_until_ns;
-		sampling_renew(daemon, client, now_ns);
-		at_ns = client->lease_ns + daemon->config.lease_ns / 4;
-		if (client->lease_needed && at_ns < next_ns)
-			next_ns = at_ns;
+		at_ns = sampling_client(daemon, client, now_ns);
+		next_ns = at_ns < next_ns ? at_ns : next_ns;
 	}
 	daemon->sampling_next_ns = next_ns;
 }

@@ -70,14 +70,23 @@ static void status_stats(struct gp_daemon *daemon, const struct gp_device_entry 
 	gp_text_close(text, '}');
 }
 
-void gp_device_use(const struct gp_device_entry *device, uint32_t *ret_slots, uint32_t *ret_processes)
+void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry *device, uint32_t *ret_slots,
+		   uint32_t *ret_processes)
 {
-	uint32_t slots = device->unmanaged_queues;
+	uint32_t slots = device->unmanaged_queues, processes = device->unmanaged_processes;
 
 	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
 		slots += q->wire.kind == GP_WIRE_COMPUTE && !q->closed && !q->client->is_unmanaged;
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		const struct gp_client *client = daemon->clients[i];
+		bool here = false;
+
+		for (uint32_t k = 0; client && !client->is_unmanaged && k < client->slot_count; k++)
+			here |= client->slots[k].queue && &daemon->devices[client->slots[k].queue->device] == device;
+		processes += here;
+	}
 	*ret_slots = slots;
-	*ret_processes = device->clients + device->unmanaged_processes;
+	*ret_processes = processes;
 }
 
 static void status_device(struct gp_daemon *daemon, const struct gp_device_entry *device, struct gp_text *text)
@@ -85,7 +94,7 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	const struct gp_device_info *info = &device->info;
 	uint32_t slots, processes;
 
-	gp_device_use(device, &slots, &processes);
+	gp_device_use(daemon, device, &slots, &processes);
 	gp_text_open(text, NULL, '{');
 	gp_text_u64(text, "gpu_id", info->gpu_id);
 	gp_text_u64(text, "node", info->node);

@@ -13,7 +13,7 @@ static int begin(void **state)
 {
 	(void)state;
 	/* Short enough to be waited for, long enough for those that do answer. */
-	world_begin(&world, "[daemon]\nanswer_timeout = 300ms\n"
+	world_begin(&world, "[daemon]\nanswer_timeout = 1s\n"
 			    "[policy]\nmin_open = 1us\nlinger_max = 1us\nage_window = 1h\nbatch_clients = 8\n");
 	agent_connect(&world, &urgent, 80);
 	agent_connect(&world, &batch, 20);
