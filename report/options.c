@@ -24,7 +24,7 @@ const char gp_report_help[] =
 "  --top N              rows of each table; 0 is all; default 10\n"
 "\n"
 "What comes out (text, unless something else goes to standard output)\n"
-"  --json [FILE]        schema 1, docs/report.md          --perfetto FILE  for ui.perfetto.dev\n"
+"  --json[=FILE]        schema 1, docs/report.md          --perfetto FILE  for ui.perfetto.dev\n"
 "  --html FILE          one self-contained page           --width N        columns; default: the terminal's\n"
 "\n"
 "Examples\n"
@@ -68,7 +68,7 @@ static int options_one(struct gp_report_options *options, int option, int argc, 
 	case OPTION_HTML: options->html_path = optarg; return 0;
 	case OPTION_PERFETTO: options->perfetto_path = optarg; return 0;
 	case OPTION_JSON:
-		/* "--json FILE" as well as "--json=FILE", but never a trace: those exist. */
+		/* Only "--json=FILE": behind a blank a trace may follow. */
 		options->json_path = optarg ? optarg : "-";
 		return 0;
 	case OPTION_PROCESS:

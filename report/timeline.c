@@ -182,7 +182,10 @@ static int timeline_add(struct timeline *timeline, uint32_t lane, const struct g
 				record->start_ns < pending->end_ns + timeline->least_ns &&
 				(pending->count > 1 || pending->longest_ns < timeline->least_ns);
 
-		if (is_inside || is_short) {
+		/* Starts too close to be told apart: without this, calls that overlap would each have a slice. */
+		bool is_close = record->start_ns < pending->start_ns + timeline->least_ns;
+
+		if (is_inside || is_short || is_close) {
 			/* A merged stretch stays short: it is a place where much happens, not one long thing. */
 			pending->count++;
 			pending->end_ns = record->end_ns > pending->end_ns ? record->end_ns : pending->end_ns;

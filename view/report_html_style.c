@@ -91,7 +91,7 @@ const char gp_report_html_script[] =
 	"var z=b.getAttribute('data-zoom');if(z==='all'){x=0;w=full;draw()}else if(z==='left'){x-=w/3;draw()}"
 	"else if(z==='right'){x+=w/3;draw()}else zoom(parseFloat(z),.5)})});\n"
 	"svg.addEventListener('mousemove',function(e){var r=e.target;if(r.tagName!=='rect'){tip.style.display='none';return}"
-	"var n=+r.getAttribute('data-c'),s=r.getAttribute('data-n');tip.textContent=(n>1?n+' short ones, the longest: ':'')+s+', '+"
+	"var n=+r.getAttribute('data-c'),s=r.getAttribute('data-n');tip.textContent=(n>1?n+' of them, the longest: ':'')+s+', '+"
 	"ns(+r.getAttribute('data-d'))+' from '+ns(+r.getAttribute('data-s'));tip.style.display='block';"
 	"tip.style.left=Math.max(4,Math.min(innerWidth-tip.offsetWidth-8,e.clientX+12))+'px';"
 	"tip.style.top=Math.min(innerHeight-tip.offsetHeight-8,e.clientY+16)+'px'});"

@@ -59,7 +59,7 @@ def seed_run():
         ("hsa_amd_memory_async_copy_on_engine", 126_783_000, 8_080_000),
         ("hsa_signal_wait_scacquire", 134_864_000, 150_000)))
     second = call("hipMemcpy", 194_718_000, 201_600, (
-        ("hsa_amd_memory_async_copy_on_engine", 40_000, 9_000), ("hsa_signal_wait_scacquire", 60_000, 120_000)))
+        ("hsa_signal_store_screlease", 20_000, 1_000), ("hsa_amd_memory_async_copy_on_engine", 40_000, 9_000), ("hsa_signal_wait_scacquire", 60_000, 120_000)))
     call("__hipPushCallConfiguration", 194_933_000, 425)
     call("__hipPopCallConfiguration", 194_938_000, 231)
     launch = call("hipLaunchKernel", 194_946_000, 748_150, (
