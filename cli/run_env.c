@@ -131,12 +131,24 @@ static int env_number(const char *name, uint64_t value, struct gp_error *error)
 	return setenv(name, text, 1) ? gp_error_set(error, -ENOMEM, "%s cannot be set", name) : 0;
 }
 
+/* The program may change its folder before the agent connects. */
+static int env_socket(struct gp_error *error)
+{
+	const char *path = getenv(GP_WIRE_SOCKET_ENV);
+	char folder[PATH_MAX], full[2 * PATH_MAX];
+
+	if (!path || !*path || *path == '/' || !getcwd(folder, sizeof(folder)))
+		return 0;
+	(void)snprintf(full, sizeof(full), "%s/%s", folder, path);
+	return setenv(GP_WIRE_SOCKET_ENV, full, 1) ? gp_error_set(error, -ENOMEM, "out of memory") : 0;
+}
+
 int gp_run_env_apply(const struct gp_run_env *env, struct gp_error *error)
 {
 	const struct gp_wire_attr *attr = env->attr;
-	int r = 0;
+	int r = env_socket(error);
 
-	if (env->agent_path) {
+	if (!r && env->agent_path) {
 		r = env_append("LD_PRELOAD", ": ", env->agent_path, error);
 		r = r ? r : env_append("HSA_TOOLS_LIB", " ", env->agent_path, error);
 		/* HIP drops stream priorities by default since 2026-07; the agent wants to see them. */

@@ -39,7 +39,7 @@ static const char *status_mechanism_text(const char *mechanism)
 	return "";
 }
 
-static void status_cost(FILE *stream, const char *what, const struct gp_state_cost *cost)
+static void status_cost(FILE *stream, const char *what, const struct gp_state_cost *cost, const char *source)
 {
 	char a[GP_UNITS_TEXT_SIZE], b[GP_UNITS_TEXT_SIZE], c[GP_FORMAT_TEXT_SIZE];
 
@@ -47,7 +47,8 @@ static void status_cost(FILE *stream, const char *what, const struct gp_state_co
 		fprintf(stream, "%s p50 %s, p99 %s (%s orders)", what, status_ns(cost->p50, a, sizeof(a)),
 			status_ns(cost->p99, b, sizeof(b)), status_count(cost->count, c, sizeof(c)));
 	else
-		fprintf(stream, "%s %s (assumed, none measured yet)", what, status_ns(cost->prior, a, sizeof(a)));
+		fprintf(stream, "%s %s (%s)", what, status_ns(cost->prior, a, sizeof(a)),
+			source[0] ? source : "assumed, none measured yet");
 }
 
 static void status_work(FILE *stream, const struct gp_state_stats *stats)
@@ -99,8 +100,8 @@ static void status_device(FILE *stream, const struct gp_state_device *device)
 			device->kernel_reopens                     ? "; the kernel opens the gates if the daemon dies" :
 								     "; the agents open the gates if the daemon dies");
 	fputs("  cost        ", stream);
-	status_cost(stream, "close", &device->close_ns);
-	status_cost(stream, "; open", &device->open_ns);
+	status_cost(stream, "close", &device->close_ns, device->cost_source);
+	status_cost(stream, "; open", &device->open_ns, device->cost_source);
 	fprintf(stream, "\n  slots       %s of %s in use", status_count(device->slots_used, a, sizeof(a)),
 		status_count(device->slot_count, b, sizeof(b)));
 	fprintf(stream, ", processes %s of %s%s\n", status_count(device->processes, a, sizeof(a)),
