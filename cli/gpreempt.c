@@ -33,6 +33,7 @@ static const struct command commands[] = {
 	{ "pause", "open every gate of a device and stop ordering" },
 	{ "resume", "start again" },
 	{ "report", "say what happened in a trace: layers, waits, critical path, findings" },
+	{ "lab", "why several processes are slower than one: hypotheses as switches" },
 	{ "sim", "simulate processes, scheduler and GPU in virtual time; compare policies" },
 };
 

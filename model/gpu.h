@@ -31,6 +31,8 @@ struct gp_gpu_config {
 				  resident */
 	bool rptr_at_fetch;    /* the read counter moves at fetch instead of at completion */
 	bool drains; /* cpsch without context save: what runs is not set aside but runs to its workgroups' ends first */
+	bool pipe_by_process; /* cpsch, mes: queues of the n-th process go to pipe n mod pipes while it has room; what
+				 the seeds propose, not what firmware does */
 	bool hang_halts; /* cpsch: a close that hangs holds the whole device, and all transactions behind it, until a
 			    reset */
 };

@@ -87,20 +87,28 @@ static struct gpu_slice runlist_current(const struct gp_gpu *gpu)
 	return (struct gpu_slice){ .first = 0, .count = gpu->runlist_count };
 }
 
+static bool runlist_take(struct gp_gpu *gpu, struct gpu_queue *queue, uint32_t r)
+{
+	struct gpu_pipe *pipe = &gpu->pipes[r % gpu->pipe_count];
+
+	if (pipe->slots[r / gpu->pipe_count])
+		return false;
+	queue->pipe = pipe;
+	queue->slot = r / gpu->pipe_count;
+	pipe->slots[queue->slot] = queue;
+	return true;
+}
+
 static void runlist_place(struct gp_gpu *gpu, struct gpu_queue *queue)
 {
-	uint32_t limit = runlist_slot_limit(gpu);
+	uint32_t limit = runlist_slot_limit(gpu), bound = queue->process->id % gpu->pipe_count;
 
-	for (uint32_t r = 0; r < limit; r++) {
-		struct gpu_pipe *pipe = &gpu->pipes[r % gpu->pipe_count];
-
-		if (pipe->slots[r / gpu->pipe_count])
-			continue;
-		queue->pipe = pipe;
-		queue->slot = r / gpu->pipe_count;
-		pipe->slots[queue->slot] = queue;
-		return;
-	}
+	for (uint32_t r = bound; gpu->config.pipe_by_process && r < limit; r += gpu->pipe_count)
+		if (runlist_take(gpu, queue, r))
+			return;
+	for (uint32_t r = 0; r < limit; r++)
+		if (runlist_take(gpu, queue, r))
+			return;
 	GPU_ASSERT(false);
 }
 
