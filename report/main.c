@@ -13,6 +13,7 @@
 #include "lib/progress.h"
 #include "report/load.h"
 #include "report/options.h"
+#include "view/report_view.h"
 
 enum { MAIN_OK = 0, MAIN_FAILED = 1, MAIN_USAGE = 2 };
 

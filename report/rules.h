@@ -10,6 +10,7 @@
 #define GP_REPORT_RULES_H
 
 #include <inttypes.h>
+#include <stdio.h>
 #include "lib/units.h"
 #include "view/report.h"
 

@@ -23,16 +23,26 @@ int gp_warn(struct gp_report *report, const char *format, ...)
 	return 0;
 }
 
-static bool sweep_passes(const struct gp_analysis *analysis, const struct gp_trace_record *record)
+static bool sweep_track_passes(const struct gp_analysis *analysis, uint32_t track_index)
 {
 	const struct gp_filter *filter = &analysis->filter;
-	const struct gp_track *track = gp_store_track(analysis->store, record->track);
+	const struct gp_track *track = gp_store_track(analysis->store, track_index);
 	uint64_t pid = 0;
 
-	if (filter->has_pid && (!gp_who_pid(analysis, record->track, &pid) || pid != filter->pid))
+	if (filter->has_pid && (!gp_who_pid(analysis, track_index, &pid) || pid != filter->pid))
 		return false;
-	if (filter->has_device && track->is_engine &&
-	    (!(track->known & GP_KNOWN_DEVICE) || track->device != filter->device))
+	return !filter->has_device || !track->is_engine ||
+	       ((track->known & GP_KNOWN_DEVICE) && track->device == filter->device);
+}
+
+static bool sweep_passes(const struct gp_analysis *analysis, const struct gp_trace_record *record)
+{
+	uint8_t *passes = &analysis->track_passes[record->track];
+
+	/* The process of a track may take a look at all others: once is enough. */
+	if (!*passes)
+		*passes = sweep_track_passes(analysis, record->track) ? 1 : 2;
+	if (*passes == 2)
 		return false;
 	return record->end_ns >= analysis->clip_from_ns && record->start_ns <= analysis->clip_to_ns;
 }

@@ -16,9 +16,11 @@ int gp_who_init(struct gp_analysis *analysis, struct gp_error *error)
 
 	analysis->track_thread = malloc(count * sizeof(uint32_t));
 	analysis->track_queue = malloc(count * sizeof(uint32_t));
+	analysis->track_passes = calloc(count, 1);
 	analysis->name_flags = calloc(GP_NAMES_MAX, 1);
 	analysis->name_evidence = calloc(GP_NAMES_MAX, 1);
-	if (!analysis->track_thread || !analysis->track_queue || !analysis->name_flags || !analysis->name_evidence)
+	if (!analysis->track_thread || !analysis->track_queue || !analysis->track_passes || !analysis->name_flags ||
+	    !analysis->name_evidence)
 		return who_no_memory(error);
 	memset(analysis->track_thread, 0xff, count * sizeof(uint32_t));
 	memset(analysis->track_queue, 0xff, count * sizeof(uint32_t));
@@ -57,6 +59,7 @@ void gp_who_fini(struct gp_analysis *analysis)
 	free(analysis->devices);
 	free(analysis->track_thread);
 	free(analysis->track_queue);
+	free(analysis->track_passes);
 	free(analysis->name_flags);
 	free(analysis->name_evidence);
 }

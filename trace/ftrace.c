@@ -63,13 +63,16 @@ static bool ftrace_line(struct ftrace *ftrace)
 	while (dash > text && *dash != '-')
 		dash--;
 	ftrace->pid = strtoull(dash + 1, NULL, 10);
-	for (at = strchr(cpu, ']'); at && *at;) {
+	at = strchr(cpu, ']');
+	if (!at)
+		return false;
+	while (*at) {
 		at += strcspn(at, " ");
 		at += strspn(at, " ");
 		if (ftrace_time(at, &ftrace->time_ns))
 			break;
 	}
-	colon = at ? strchr(at, ':') : NULL;
+	colon = strchr(at, ':');
 	if (!colon || colon[1] != ' ')
 		return false;
 	ftrace->event = colon + 2 + strspn(colon + 2, " ");

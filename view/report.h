@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* Host layers, from the application down. What no lower layer has is the application's. */
 enum gp_report_layer_id {
@@ -44,8 +43,7 @@ struct gp_report_thread {
 struct gp_report_process {
 	bool has_pid;
 	uint64_t pid, calls, kernels, copies;
-	uint64_t gpu_ns;    /* union of its kernels and copies */
-	uint64_t shared_ns; /* of that, while another process ran too */
+	uint64_t gpu_ns; /* union of its kernels and copies */
 	bool has_behind;
 	uint64_t behind_ns; /* its kernels waited while others ran */
 	uint32_t queues;
@@ -196,20 +194,5 @@ struct gp_report {
 	struct gp_report_name *summaries;
 	uint32_t top; /* rows of a table; 0: all */
 };
-
-struct gp_report_style {
-	bool colour;
-	uint32_t width; /* columns of the terminal */
-};
-
-/* Each writes to an open stream and returns 0 or a negative errno. */
-int gp_report_text(FILE *stream, const struct gp_report *report, const struct gp_report_style *style);
-int gp_report_json(FILE *stream, const struct gp_report *report); /* schema 1, docs/report.md */
-int gp_report_html(FILE *stream, const struct gp_report *report);
-
-/* Two runs beside each other. */
-int gp_report_compare_text(FILE *stream, const struct gp_report *a, const struct gp_report *b,
-			   const struct gp_report_style *style);
-int gp_report_compare_json(FILE *stream, const struct gp_report *a, const struct gp_report *b);
 
 #endif

@@ -7,7 +7,7 @@
 #include "lib/units.h"
 #include "lib/utf8.h"
 #include "view/format.h"
-#include "view/report.h"
+#include "view/report_view.h"
 
 #define COMPARE_CELL 48u
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "lib/units.h"
 #include "view/format.h"
-#include "view/report.h"
+#include "view/report_view.h"
 #include "view/report_html_style.h"
 
 #define HTML_CELL 48u

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report/load.h"
+#include "view/report_view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

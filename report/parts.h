@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* What the pass over the events keeps of calls, threads, processes, queues and devices; owners are named in analysis.h.
+ */
+#ifndef GP_REPORT_PARTS_H
+#define GP_REPORT_PARTS_H
+
+#include "report/busy.h"
+#include "view/report.h"
+
+#define GP_ANALYSIS_SHARED 16u /* processes or priorities per device that are told apart */
+
+/* Unions from the lowest layer up: [i] is everything at or below layer i, so that differences are self times. */
+struct analysis_layers {
+	struct gp_busy below[GP_REPORT_LAYER_COUNT];
+};
+
+struct analysis_call {
+	uint64_t start_ns, end_ns, correlation, child_end_ns, child_ns, silent_ns, before_node, gpu_before_ns;
+	uint32_t name, thread, parent, row, next_free;
+	uint16_t file;
+	uint8_t layer, report_layer;
+	bool is_outer, has_setup, is_sync, is_launch, is_copy;
+};
+
+struct analysis_thread {
+	uint32_t process;
+	bool has_tid;
+	uint64_t tid, calls, first_ns, last_ns;
+	struct analysis_layers layers;
+	uint32_t top; /* innermost open call */
+	uint64_t last_node;
+	bool was_launch;
+};
+
+struct analysis_process {
+	bool has_pid;
+	uint64_t pid, calls, kernels, copies, behind_ns, behind_count;
+	struct gp_busy gpu;
+	uint32_t queues;
+};
+
+/* A recent piece of work, for the path: which call waited for it. */
+#define ANALYSIS_RECENT 32u
+struct analysis_recent {
+	uint64_t end_ns, node;
+};
+
+struct analysis_queue {
+	bool is_copy, has_device, has_queue;
+	uint32_t process, device_index;
+	uint64_t device, queue;
+	uint64_t count, sum_ns, gap_count, gap_ns, gap_ns_max, first_ns;
+	struct gp_busy busy;
+	uint64_t streams[32];
+	uint32_t stream_count;
+	bool has_last;
+	uint64_t last_end_ns, last_node;
+	struct analysis_recent recent[ANALYSIS_RECENT];
+	uint32_t recent_count;
+};
+
+/* Who shares a device: work of one process, or of one priority. */
+struct analysis_share {
+	int64_t key;
+	struct gp_busy busy;
+};
+struct analysis_device {
+	bool has_device;
+	uint64_t device, kernel_sum_ns, first_ns, last_ns;
+	struct gp_busy compute, copy, all;
+	struct analysis_share processes[GP_ANALYSIS_SHARED], priorities[GP_ANALYSIS_SHARED];
+	uint32_t process_count, priority_count, queues;
+	bool has_cu_count;
+	uint64_t cu_count;
+	uint64_t last_kernel_end_ns;
+};
+
+/* The first events of a kind, for evidence. */
+struct analysis_evidence {
+	bool is_seen;
+	uint32_t name, row, file;
+	uint64_t start_ns, end_ns, extra_ns;
+};
+enum analysis_evidence_id {
+	EVIDENCE_LAUNCH,
+	EVIDENCE_QUEUE_CREATE,
+	EVIDENCE_WRITE_INDEX,
+	EVIDENCE_DOORBELL,
+	EVIDENCE_KERNEL,
+	EVIDENCE_COMPLETE,
+	EVIDENCE_SIGNAL_WAIT,
+	EVIDENCE_COPY,
+	EVIDENCE_COUNT
+};
+
+#endif
