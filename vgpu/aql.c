@@ -220,17 +220,21 @@ static bool aql_has_scratch(struct gp_vqueue *queue, const struct gp_aql_kernel 
 	uint32_t lane_size = 0;
 
 	if (!packet->private_size ||
-	    gp_vm_read(queue->process, queue->gpu, control + GP_AMD_QUEUE_SCRATCH_OFFSET, &lane_size, 4) < 0 ||
 	    gp_vm_read(queue->process, queue->gpu, control + GP_AMD_QUEUE_INACTIVE_OFFSET, &signal, 8) < 0 || !signal ||
 	    gp_vm_read(queue->process, queue->gpu, signal + offsetof(struct gp_amd_signal, value), &value, 8) < 0)
+		return true;
+	/* The signal first: the runtime writes the size before it sets the signal back. The other way round a request
+	 * that was just met would be made again, and its handler would find the packet gone. */
+	if (queue->scratch_asked && value)
+		return false;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (gp_vm_read(queue->process, queue->gpu, control + GP_AMD_QUEUE_SCRATCH_OFFSET, &lane_size, 4) < 0)
 		return true;
 	if (lane_size >= packet->private_size) {
 		queue->scratch_asked = false;
 		return true;
 	}
 	if (queue->submitted != queue->read)
-		return false;
-	if (queue->scratch_asked && value)
 		return false;
 	queue->scratch_asked = true;
 	gp_vqueue_tell(queue, GP_AQL_ERROR_SCRATCH);

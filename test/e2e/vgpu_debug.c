@@ -186,12 +186,12 @@ static void test_new(struct test *test)
 }
 
 /* Suspended work stands still and goes on where it was. */
-static void test_suspend(struct test *test)
+static bool suspend_kernel(struct test *test, struct client_signal *signal)
 {
-	struct client_signal *signal = client_signal(&test->client, 1);
 	uint32_t ids[1] = { test->queue.id };
 	bool midway = false;
 
+	signal->value = 1;
 	start(test, signal);
 	for (uint32_t i = 0; i < 4u; i++) {
 		client_sleep_ms(5);
@@ -200,8 +200,19 @@ static void test_suspend(struct test *test)
 		midway |= client_sum(test->counts, GROUPS) < GROUPS;
 		CLIENT_CHECK(change(test, getpid(), RESUME, ids, 1) == 1 && ids[0] == test->queue.id);
 	}
-	CLIENT_CHECK(midway);
 	CLIENT_CHECK(client_wait(signal) && once(test));
+	return midway;
+}
+
+static void test_suspend(struct test *test)
+{
+	struct client_signal *signal = client_signal(&test->client, 1);
+	uint32_t tries = 0;
+
+	/* On a busy host a kernel may be over before the first suspend: then another. */
+	while (tries < 100u && !suspend_kernel(test, signal))
+		tries++;
+	CLIENT_CHECK(tries < 100u);
 	client_result("suspend and resume", true);
 }
 

@@ -220,7 +220,7 @@ static void test_timeout(struct test *test)
 
 	client_queue_create(&test->client, &queue, 64);
 	client_queue_create(&test->client, &other, 64);
-	CLIENT_CHECK(timeout_set("300\n") && fault(test, "close-hangs", &queue) == 0);
+	CLIENT_CHECK(timeout_set("1500\n") && fault(test, "close-hangs", &queue) == 0);
 	test->update_result = 1;
 	test->update_queue = &queue;
 	pthread_create(&thread, NULL, update_thread, test);
