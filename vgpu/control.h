@@ -13,9 +13,10 @@
 #include <stddef.h>
 #include "lib/error.h"
 
-#define GP_CONTROL_PREFIX    "vgpu/"
-#define GP_CONTROL_NAME_SIZE 64u
-#define GP_CONTROL_TEXT_SIZE 16384u
+#define GP_CONTROL_PREFIX     "vgpu/"
+#define GP_CONTROL_NAME_SIZE  64u
+#define GP_CONTROL_TEXT_SIZE  16384u
+#define GP_CONTROL_VALUE_SIZE 512u
 
 bool gp_control_name_is_valid(const char *name);                 /* letters, digits, . _ - */
 int gp_control_listen(const char *name, struct gp_error *error); /* the socket */

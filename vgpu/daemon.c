@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "lib/units.h"
@@ -23,10 +24,12 @@
 #include "vgpu/fault.h"
 #include "vgpu/frontend_fuse.h"
 #include "vgpu/frontend_seccomp.h"
+#include "vgpu/kernels.h"
 #include "vgpu/namespace.h"
 #include "vgpu/process.h"
 #include "vgpu/report.h"
 #include "vgpu/store.h"
+#include "vgpu/terminal.h"
 
 #define DAEMON_CONNECTION_MAX 1024u
 #define DAEMON_SPIN_NS        30000u         /* nearer than this is not worth a sleep: waking up costs about as much */
@@ -47,7 +50,8 @@ struct daemon {
 	struct daemon_connection connections[DAEMON_CONNECTION_MAX];
 	uint32_t joined_count;
 	bool keep, was_joined, stopping;
-	const char *name, *device;
+	const char *name, *device, *params;
+	char kernels[32]; /* digest of the kernels file; "-": none */
 	uint64_t begin_ns;
 	uint64_t watched; /* processes seen when the exits of all were last watched for */
 };
@@ -109,11 +113,13 @@ static void daemon_describe(const struct daemon *daemon, char *ret_text, size_t 
 	const struct gp_vnode *node = &daemon->node;
 	const struct gp_identity *identity = node->gpus[0].identity;
 
-	snprintf(ret_text, text_size,
-		 "ok name=%s pid=%d device=%s gpus=%u dilation=%u gfx=%s override=%s frontend=%s bin=%s%s\n",
-		 daemon->name, getpid(), daemon->device, node->gpu_count, node->dilation, identity->gfx,
-		 identity->override ? identity->override : "-", daemon->seccomp ? "seccomp" : "fuse",
-		 daemon->seccomp ? daemon->store.path : GP_NAMESPACE_DIR, "/bin");
+	snprintf(
+		ret_text, text_size,
+		"ok name=%s pid=%d device=%s gpus=%u dilation=%u gfx=%s override=%s frontend=%s bin=%s%s params=%s kernels=%s\n",
+		daemon->name, getpid(), daemon->device, node->gpu_count, node->dilation, identity->gfx,
+		identity->override ? identity->override : "-", daemon->seccomp ? "seccomp" : "fuse",
+		daemon->seccomp ? daemon->store.path : GP_NAMESPACE_DIR, "/bin", daemon->params ? daemon->params : "-",
+		daemon->kernels);
 }
 
 /* A command is about to run under our filter; what came with it is its listener. */
@@ -366,57 +372,126 @@ static const struct option daemon_options[] = {
 	{ "ready-fd", required_argument, NULL, 'r' },
 	{ "keep", no_argument, NULL, 'K' },
 	{ "verbose", no_argument, NULL, 'v' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
 	{ 0 },
 };
+
+struct daemon_start_options {
+	struct gp_vnode_config config;
+	uint32_t ready; /* where to say how the start went; 0: nowhere */
+	bool fuse;
+};
+
+static void daemon_usage(FILE *stream)
+{
+	fprintf(stream,
+		"usage: vgpud [OPTION...]   a virtual node, until it is stopped or nobody uses it; `vgpu` starts it\n"
+		"  -d, --device NAME    mi300x (default), mi300x-cpx, mi308x, mi210\n"
+		"  -n, --gpus COUNT     1 to 8, default 1\n"
+		"      --dilate K       the GPU runs K times slower than the host's clock, default 1\n"
+		"  -k, --kernels FILE   names, times and bodies of kernels by fingerprint\n"
+		"      --param N=V,…    module parameters of amdgpu\n"
+		"      --name NAME      default \"default\"\n"
+		"      --front FRONT    fuse or seccomp; default: fuse as root\n"
+		"      --keep           stays when nobody uses it\n"
+		"      --ready-fd FD    says there how its start went\n"
+		"  -v, --verbose        says what happens; twice: more\n"
+		"      --help, --version\n");
+}
+
+static int daemon_parse(struct daemon *daemon, int argc, char **argv, struct daemon_start_options *options,
+			struct gp_error *error)
+{
+	struct gp_vnode_config *config = &options->config;
+	int option, r = 0;
+
+	while (r == 0 && (option = getopt_long(argc, argv, "d:n:k:vh", daemon_options, NULL)) != -1) {
+		switch (option) {
+		case 'd': config->device = optarg; break;
+		case 'n': r = daemon_count(optarg, "GPUs", GP_VNODE_GPU_MAX, &config->gpu_count, error); break;
+		case 'D': r = daemon_count(optarg, "dilation", DAEMON_DILATION_MAX, &config->dilation, error); break;
+		case 'k': config->kernels_path = optarg; break;
+		case 'P': config->params = optarg; break;
+		case 'N': daemon->name = optarg; break;
+		case 'r': r = daemon_count(optarg, "ready-fd", 1000000, &options->ready, error); break;
+		case 'F': r = daemon_front(optarg, &options->fuse, error); break;
+		case 'K': daemon->keep = true; break;
+		case 'v': config->verbose++; break;
+		case 'h': daemon_usage(stdout); exit(0);
+		case 'V': printf("vgpud " GP_VERSION "\n"); exit(0);
+		default: daemon_usage(stderr); exit(2);
+		}
+	}
+	if (r == 0 && argv[optind]) {
+		daemon_usage(stderr);
+		exit(2);
+	}
+	if (r == 0 && !gp_control_name_is_valid(daemon->name))
+		r = gp_error_set(error, -EINVAL, "'%s' is not a name (at most %u letters, digits, '.', '_', '-')",
+				 daemon->name, GP_CONTROL_NAME_SIZE - 1u);
+	daemon->device = config->device;
+	daemon->params = config->params;
+	snprintf(daemon->kernels, sizeof(daemon->kernels), "-");
+	if (r == 0 && config->kernels_path)
+		r = gp_kernels_digest(config->kernels_path, daemon->kernels, sizeof(daemon->kernels), error);
+	return r;
+}
+
+/* Whoever started us hears how it went, after the sentence and when the name is free again; what a taken name or a
+ * missing FUSE means is for it to judge. */
+static void daemon_answer(const struct daemon *daemon, uint32_t ready, int r)
+{
+	const char *answer = "ready\n";
+
+	if (r < 0 && daemon->listener > 0)
+		close(daemon->listener);
+	if (r < 0)
+		answer = r == -EADDRINUSE ? "taken\n" : r == -EOPNOTSUPP ? "nofuse\n" : "failed\n";
+	if (!ready)
+		return;
+	(void)!write((int)ready, answer, strlen(answer));
+	close((int)ready);
+}
+
+/* Lets go of what is the starter's: a pipe that we held would keep its reader waiting as long as the node lives. With a
+ * node that stays, that is also true of standard error; a file or a terminal there still gets what we have to say. */
+static void daemon_detach(const struct daemon *daemon, bool verbose)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct stat status;
+
+	(void)!chdir("/");
+	if (null < 0)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	if (daemon->keep && !verbose && !fstat(STDERR_FILENO, &status) &&
+	    (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
+		dup2(null, STDERR_FILENO);
+	close(null);
+}
 
 int main(int argc, char **argv)
 {
 	struct daemon *daemon = &daemon_state;
-	struct gp_vnode_config config = { .device = "mi300x", .gpu_count = 1, .dilation = 1 };
+	struct daemon_start_options options = { .config = { .device = "mi300x", .gpu_count = 1, .dilation = 1 },
+						.fuse = geteuid() == 0 };
 	struct gp_error error = { "" };
-	const char *answer = "ready\n";
-	uint32_t ready = 0;
-	int option, r = 0;
-	bool fuse = geteuid() == 0;
+	int r;
 
+	gp_terminal_stdio();
 	daemon->name = "default";
-	while (r == 0 && (option = getopt_long(argc, argv, "d:n:k:v", daemon_options, NULL)) != -1) {
-		switch (option) {
-		case 'd': config.device = optarg; break;
-		case 'n': r = daemon_count(optarg, "GPUs", GP_VNODE_GPU_MAX, &config.gpu_count, &error); break;
-		case 'D': r = daemon_count(optarg, "dilation", DAEMON_DILATION_MAX, &config.dilation, &error); break;
-		case 'k': config.kernels_path = optarg; break;
-		case 'P': config.params = optarg; break;
-		case 'N': daemon->name = optarg; break;
-		case 'r': r = daemon_count(optarg, "ready-fd", 1000000, &ready, &error); break;
-		case 'F': r = daemon_front(optarg, &fuse, &error); break;
-		case 'K': daemon->keep = true; break;
-		case 'v': config.verbose++; break;
-		default:
-			fprintf(stderr,
-				"usage: vgpud [-d DEVICE] [-n GPUS] [--dilate K] [--kernels FILE] [--param NAME=VALUE,…] [--name NAME] [--front FRONT] [--keep] [-v]\n");
-			return 2;
-		}
-	}
-	if (r == 0 && !gp_control_name_is_valid(daemon->name))
-		r = gp_error_set(&error, -EINVAL, "'%s' is not a name (letters, digits, '.', '_', '-')", daemon->name);
-	daemon->device = config.device;
+	r = daemon_parse(daemon, argc, argv, &options, &error);
 	if (r == 0)
-		r = daemon_start(daemon, &config, fuse, &error);
-	if (r < 0 && (!ready || r != -EADDRINUSE))
+		r = daemon_start(daemon, &options.config, options.fuse, &error);
+	if (r < 0 && (!options.ready || r != -EADDRINUSE))
 		fprintf(stderr, "vgpud: %s\n", error.text);
-	/* Whoever started us hears how it went, after the sentence and when the name is free again; what a taken name
-	 * or a missing FUSE means is for it to judge. */
-	if (r < 0 && daemon->listener > 0)
-		close(daemon->listener);
-	if (r < 0)
-		answer = r == -EADDRINUSE ? "taken\n" : r == -EOPNOTSUPP ? "nofuse\n" : "";
-	if (ready)
-		(void)!write((int)ready, answer, strlen(answer));
+	if (r == 0 && options.ready)
+		daemon_detach(daemon, options.config.verbose);
+	daemon_answer(daemon, options.ready, r);
 	if (r < 0)
 		return 125;
-	if (ready)
-		close((int)ready);
 	daemon_loop(daemon);
 	/* From here on nobody can join: who tries starts another. */
 	close(daemon->listener);

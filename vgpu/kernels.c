@@ -27,6 +27,8 @@
 #define KERNELS_ENDPGM      0xbf810000u
 #define KERNELS_FILE_SIZE   (1u << 20)
 #define KERNELS_TIME_NS_MAX 1000000000000ull
+#define KERNELS_HASH_BEGIN  14695981039346656037ull /* FNV-1a */
+#define KERNELS_HASH_STEP   1099511628211ull
 
 struct kernels_entry {
 	uint64_t fingerprint, workgroup_ns;
@@ -43,10 +45,10 @@ struct gp_kernels {
 
 uint64_t gp_kernels_fingerprint(const uint32_t *words, size_t word_count)
 {
-	uint64_t hash = 14695981039346656037ull;
+	uint64_t hash = KERNELS_HASH_BEGIN;
 
 	for (size_t i = 0; i < word_count * 4u; i++)
-		hash = (hash ^ (words[i / 4u] >> i % 4u * 8u & 0xffu)) * 1099511628211ull;
+		hash = (hash ^ (words[i / 4u] >> i % 4u * 8u & 0xffu)) * KERNELS_HASH_STEP;
 	return hash;
 }
 
@@ -130,6 +132,21 @@ int gp_kernels_create(const char *path, struct gp_kernels **ret_kernels, struct 
 			return r;
 	}
 	*ret_kernels = GP_TAKE(kernels);
+	return 0;
+}
+
+int gp_kernels_digest(const char *path, char *ret_text, size_t text_size, struct gp_error *error)
+{
+	uint64_t hash = KERNELS_HASH_BEGIN;
+	GP_AUTO_FREE char *text = NULL;
+	size_t size;
+	int r = gp_file_read(path, KERNELS_FILE_SIZE, &text, &size, error);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ (uint8_t)text[i]) * KERNELS_HASH_STEP;
+	snprintf(ret_text, text_size, "%016" PRIx64, hash);
 	return 0;
 }
 

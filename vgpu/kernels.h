@@ -38,6 +38,8 @@ const struct gp_body *gp_body_find(const char *name);
 const char *gp_body_names(void);
 
 int gp_kernels_create(const char *path, struct gp_kernels **ret_kernels, struct gp_error *error);
+/* A number for what a file says, as text: two files are the same for a node if theirs are. */
+int gp_kernels_digest(const char *path, char *ret_text, size_t text_size, struct gp_error *error);
 void gp_kernels_destroy(struct gp_kernels *kernels);
 /* Reads descriptor and code at kernel_object. -EFAULT: they are not there. */
 int gp_kernels_recognise(struct gp_vdev *gpu, uint64_t kernel_object, struct gp_kernel_call *call);

@@ -19,17 +19,15 @@
 #include <unistd.h>
 #include "vgpu/control.h"
 #include "vgpu/environment.h"
+#include "vgpu/kernels.h"
 #include "vgpu/root.h"
 #include "vgpu/seccomp_calls.h"
+#include "vgpu/starter.h"
+#include "vgpu/terminal.h"
 
-#define RUN_FAILED    125 /* as env, nohup and timeout have it: the failure is ours, not the command's */
+#define RUN_FAILED    GP_STARTER_FAILED
 #define RUN_NODES_MAX 64u
 #define RUN_TRIES     200u
-
-struct run_options {
-	const char *device, *gpus, *dilation, *kernels, *params, *name, *root, *front;
-	int verbose;
-};
 
 static void run_usage(FILE *stream)
 {
@@ -54,7 +52,7 @@ static void run_usage(FILE *stream)
 		"compute nothing; clients are not protected from each other's memory.\n");
 }
 
-static int run_parse(int argc, char **argv, struct run_options *ret_options)
+static int run_parse(int argc, char **argv, struct gp_starter *ret_options)
 {
 	static const struct option options[] = {
 		{ "device", required_argument, NULL, 'd' },
@@ -71,7 +69,7 @@ static int run_parse(int argc, char **argv, struct run_options *ret_options)
 	};
 	int option;
 
-	*ret_options = (struct run_options){ .name = "default" };
+	*ret_options = (struct gp_starter){ .name = "default" };
 	while ((option = getopt_long(argc, argv, "+d:n:k:vh", options, NULL)) != -1) {
 		switch (option) {
 		case 'd': ret_options->device = optarg; break;
@@ -88,7 +86,8 @@ static int run_parse(int argc, char **argv, struct run_options *ret_options)
 		}
 	}
 	if (!gp_control_name_is_valid(ret_options->name)) {
-		fprintf(stderr, "vgpu: '%s' is not a name (letters, digits, '.', '_', '-')\n", ret_options->name);
+		fprintf(stderr, "vgpu: '%s' is not a name (at most %u letters, digits, '.', '_', '-')\n",
+			ret_options->name, GP_CONTROL_NAME_SIZE - 1u);
 		return -EINVAL;
 	}
 	if (ret_options->front && !strcmp(ret_options->front, "auto"))
@@ -101,120 +100,39 @@ static int run_parse(int argc, char **argv, struct run_options *ret_options)
 	return 0;
 }
 
-/* Starting vgpud: it says "ready" or, on standard error, why not. */
-
-static void run_daemon_exec(const struct run_options *options, const char *front, bool keep, int ready)
+/* As vgpud prints it: 010 is 10. What is no number is left for vgpud to refuse. */
+static bool run_same(const char *asked, const char *value)
 {
-	const char *arguments[24];
-	char self[PATH_MAX], path[PATH_MAX + 16], ready_text[16];
-	ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1u);
-	int count = 0;
+	char *end;
+	unsigned long number = strtoul(asked, &end, 10);
 
-	self[size > 0 ? size : 0] = 0;
-	if (strrchr(self, '/'))
-		*strrchr(self, '/') = 0;
-	snprintf(path, sizeof(path), "%s/vgpud", self);
-	snprintf(ready_text, sizeof(ready_text), "%d", ready);
-	arguments[count++] = "vgpud";
-	arguments[count++] = "--name";
-	arguments[count++] = options->name;
-	arguments[count++] = "--ready-fd";
-	arguments[count++] = ready_text;
-	arguments[count++] = "--front";
-	arguments[count++] = front;
-	if (keep)
-		arguments[count++] = "--keep";
-	for (int i = 0; i < options->verbose && i < 2; i++)
-		arguments[count++] = "-v";
-	if (options->device) {
-		arguments[count++] = "-d";
-		arguments[count++] = options->device;
-	}
-	if (options->gpus) {
-		arguments[count++] = "-n";
-		arguments[count++] = options->gpus;
-	}
-	if (options->dilation) {
-		arguments[count++] = "--dilate";
-		arguments[count++] = options->dilation;
-	}
-	if (options->kernels) {
-		arguments[count++] = "--kernels";
-		arguments[count++] = options->kernels;
-	}
-	if (options->params) {
-		arguments[count++] = "--param";
-		arguments[count++] = options->params;
-	}
-	arguments[count] = NULL;
-	execv(path, (char **)(size_t)arguments);
-	fprintf(stderr, "vgpu: cannot start %s: %s\n", path, strerror(errno));
-	_exit(RUN_FAILED);
-}
-
-/* 0: it runs; -EEXIST: somebody else has just started one of this name; -EOPNOTSUPP: this front end cannot be had;
- * otherwise, and then too, it has said why not. */
-static int run_daemon_start_with(const struct run_options *options, const char *front, bool keep)
-{
-	char text[16] = "";
-	int ready[2], status;
-	pid_t child;
-
-	if (pipe2(ready, 0) < 0)
-		return -errno;
-	fcntl(ready[0], F_SETFD, FD_CLOEXEC);
-	child = fork();
-	if (child == 0) {
-		setsid();
-		/* Once more: vgpud is then no child of ours, and no zombie if we outlive it. */
-		if (fork())
-			_exit(0);
-		run_daemon_exec(options, front, keep, ready[1]);
-	}
-	close(ready[1]);
-	if (child > 0)
-		waitpid(child, &status, 0);
-	(void)!read(ready[0], text, sizeof(text) - 1u);
-	close(ready[0]);
-	if (!strcmp(text, "taken\n"))
-		return -EEXIST;
-	if (!strcmp(text, "nofuse\n"))
-		return -EOPNOTSUPP;
-	return strcmp(text, "ready\n") ? -ECHILD : 0;
-}
-
-static int run_daemon_start(const struct run_options *options, bool keep)
-{
-	bool fuse = options->front ? !strcmp(options->front, "fuse") : geteuid() == 0;
-	int r = fuse ? run_daemon_start_with(options, "fuse", keep) : -EOPNOTSUPP;
-
-	if (r != -EOPNOTSUPP || (options->front && fuse))
-		return r;
-	if (!options->front)
-		fprintf(stderr, "vgpu: %s: the front end is seccomp\n",
-			fuse ? "FUSE cannot be had" : "without root there is no FUSE");
-	return run_daemon_start_with(options, "seccomp", keep);
+	return !strcmp(asked, value) ||
+	       (*asked >= '0' && *asked <= '9' && !*end && number == strtoul(value, NULL, 10) && number != ULONG_MAX);
 }
 
 /* The node runs already: what was asked for must be what it is. */
-static bool run_matches(const struct run_options *options, const char *text)
+static bool run_matches(const struct gp_starter *options, const char *text)
 {
+	char kernels[32] = "", value[GP_CONTROL_VALUE_SIZE];
 	const struct {
 		const char *asked, *name;
 	} pairs[] = {
-		{ options->device, "device" },
-		{ options->gpus, "gpus" },
-		{ options->dilation, "dilation" },
-		{ options->front, "frontend" },
+		{ options->device, "device" },     { options->gpus, "gpus" },
+		{ options->dilation, "dilation" }, { options->front, "frontend" },
+		{ options->params, "params" },     { options->kernels ? kernels : NULL, "kernels" },
 	};
-	char value[64];
+	struct gp_error error;
 
+	if (options->kernels && gp_kernels_digest(options->kernels, kernels, sizeof(kernels), &error) < 0) {
+		fprintf(stderr, "vgpu: %s\n", error.text);
+		return false;
+	}
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		if (!pairs[i].asked || !gp_control_value(text, pairs[i].name, value, sizeof(value)) ||
-		    !strcmp(value, pairs[i].asked))
+		    run_same(pairs[i].asked, value))
 			continue;
 		fprintf(stderr, "vgpu: the node '%s' runs with %s %s, not %s; stop it or use another --name\n",
-			options->name, pairs[i].name, value, pairs[i].asked);
+			options->name, pairs[i].name, strcmp(value, "-") != 0 ? value : "as they come", pairs[i].asked);
 		return false;
 	}
 	return true;
@@ -229,7 +147,7 @@ static int run_ask_on(int fd, const char *command, char *ret_text, size_t text_s
 
 /* Connects and joins; starts the node first where there is none. A node that is just ending, or just being started by
  * somebody else, is asked again. */
-static int run_join(const struct run_options *options, char *ret_text, size_t text_size, int *ret_namespace)
+static int run_join(const struct gp_starter *options, char *ret_text, size_t text_size, int *ret_namespace)
 {
 	int fd = -1, r = -ECONNREFUSED;
 
@@ -238,7 +156,7 @@ static int run_join(const struct run_options *options, char *ret_text, size_t te
 			poll(NULL, 0, 10);
 		fd = gp_control_connect(options->name);
 		if (fd == -ECONNREFUSED) {
-			r = run_daemon_start(options, false);
+			r = gp_starter_start(options, false);
 			if (r < 0 && r != -EEXIST)
 				return r;
 			r = -ECONNREFUSED;
@@ -275,6 +193,7 @@ struct run_node {
 	int started; /* ends when the command has begun, or could not */
 	pid_t vgpud;
 	bool seccomp;
+	sigset_t mask; /* what was blocked when we were called */
 };
 
 __attribute__((noreturn)) static void run_refuse(const struct gp_error *error)
@@ -283,16 +202,17 @@ __attribute__((noreturn)) static void run_refuse(const struct gp_error *error)
 	_exit(RUN_FAILED);
 }
 
-static void run_child(const struct run_options *options, char **command, const struct run_node *node)
+static void run_child(const struct gp_starter *options, char **command, const struct run_node *node)
 {
 	struct gp_error error;
 	char directory[PATH_MAX];
-	sigset_t none;
 	bool here = getcwd(directory, sizeof(directory));
+	int r;
 
 	setpgid(0, 0);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* Without us nobody would end the command when vgpud dies. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigprocmask(SIG_SETMASK, &node->mask, NULL);
 	if (!node->seccomp && setns(node->namespace, CLONE_NEWNS) < 0) {
 		gp_error_set(&error, -errno, "cannot enter the node's mount namespace: %s", strerror(errno));
 		run_refuse(&error);
@@ -307,13 +227,26 @@ static void run_child(const struct run_options *options, char **command, const s
 			run_refuse(&error);
 	}
 	execvp(command[0], command);
-	fprintf(stderr, "vgpu: cannot run %s: %s\n", command[0], strerror(errno));
-	_exit(errno == ENOENT ? 127 : 126);
+	r = errno;
+	fprintf(stderr, "vgpu: cannot run %s: %s\n", command[0], strerror(r));
+	_exit(r == ENOENT ? 127 : 126);
+}
+
+/* The command stopped: we stop too, for our shell to see, and go on with it. */
+static void run_stopped(pid_t child, bool *terminal)
+{
+	if (*terminal)
+		gp_terminal_take();
+	raise(SIGSTOP);
+	if (*terminal)
+		*terminal = gp_terminal_lend(child);
+	kill(-child, SIGCONT);
 }
 
 /* Until the command ends, or vgpud does: then nothing would ever wake a command that spins on ring memory. */
 static int run_watch(pid_t child, int daemon, int signals, const struct run_node *node, const char *name)
 {
+	bool terminal = gp_terminal_lend(child);
 	int child_fd = (int)syscall(SYS_pidfd_open, child, 0), status;
 	/* The connection is the child's until it has become the command. */
 	struct pollfd fds[] = { { child_fd, POLLIN, 0 },
@@ -331,13 +264,17 @@ static int run_watch(pid_t child, int daemon, int signals, const struct run_node
 			fprintf(stderr, "vgpu: vgpud of the node '%s' ended; the command is ended too\n", name);
 			kill(-child, SIGKILL);
 			waitpid(child, &status, 0);
+			if (terminal)
+				gp_terminal_take();
 			return RUN_FAILED;
 		}
 		if (fds[2].revents) {
 			struct signalfd_siginfo info;
 
-			if (read(signals, &info, sizeof(info)) == sizeof(info))
+			if (read(signals, &info, sizeof(info)) == sizeof(info) && info.ssi_signo != SIGCHLD)
 				kill(-child, (int)info.ssi_signo);
+			if (gp_terminal_child_stops(child))
+				run_stopped(child, &terminal);
 		}
 		if (fds[3].revents) {
 			fds[3].fd = -1;
@@ -347,12 +284,15 @@ static int run_watch(pid_t child, int daemon, int signals, const struct run_node
 		}
 	}
 	waitpid(child, &status, 0);
+	if (terminal)
+		gp_terminal_take();
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int run_run(const struct run_options *options, char **command)
+static int run_run(const struct gp_starter *options, char **command)
 {
 	struct run_node node = { .namespace = -1 };
+	static const int passed[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD };
 	int daemon, signals, started[2];
 	char value[32];
 	sigset_t set;
@@ -373,10 +313,9 @@ static int run_run(const struct run_options *options, char **command)
 		return RUN_FAILED;
 	}
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
+		sigaddset(&set, passed[i]);
+	sigprocmask(SIG_BLOCK, &set, &node.mask);
 	signals = signalfd(-1, &set, SFD_CLOEXEC);
 	if (pipe2(started, O_CLOEXEC) < 0)
 		started[0] = started[1] = -1;
@@ -390,10 +329,6 @@ static int run_run(const struct run_options *options, char **command)
 		return RUN_FAILED;
 	}
 	setpgid(child, child);
-	if (isatty(STDIN_FILENO)) {
-		signal(SIGTTOU, SIG_IGN);
-		tcsetpgrp(STDIN_FILENO, child);
-	}
 	return run_watch(child, daemon, signals, &node, options->name);
 }
 
@@ -441,7 +376,7 @@ static int run_ask(const char *name, const char *command, char *ret_text, size_t
 	return r;
 }
 
-static int run_ls(const struct run_options *options)
+static int run_ls(const struct gp_starter *options)
 {
 	static char names[RUN_NODES_MAX][GP_CONTROL_NAME_SIZE];
 	static const char *const fields[] = { "name", "pid", "device", "gpus", "dilation", "frontend" };
@@ -464,7 +399,7 @@ static int run_ls(const struct run_options *options)
 	return 0;
 }
 
-static int run_stop(const struct run_options *options)
+static int run_stop(const struct gp_starter *options)
 {
 	char text[GP_CONTROL_TEXT_SIZE], pid[32];
 	int r = run_ask(options->name, "stop\n", text, sizeof(text)), fd;
@@ -483,16 +418,16 @@ static int run_stop(const struct run_options *options)
 	return 0;
 }
 
-static int run_start(const struct run_options *options)
+static int run_start(const struct gp_starter *options)
 {
-	int r = run_daemon_start(options, true);
+	int r = gp_starter_start(options, true);
 
 	if (r == -EEXIST)
 		fprintf(stderr, "vgpu: a node named '%s' is already running\n", options->name);
 	return r < 0 ? RUN_FAILED : 0;
 }
 
-static int run_fault(const struct run_options *options, char **words)
+static int run_fault(const struct gp_starter *options, char **words)
 {
 	char text[GP_CONTROL_TEXT_SIZE], command[256] = "fault";
 
@@ -513,14 +448,25 @@ static int run_fault(const struct run_options *options, char **words)
 int main(int argc, char **argv)
 {
 	const char *command = argc > 1 ? argv[1] : "";
-	struct run_options options;
+	struct gp_starter options;
+	bool words; /* it takes more than options */
 
+	gp_terminal_stdio();
+	if (!strcmp(command, "--version")) {
+		printf("vgpu " GP_VERSION "\n");
+		return 0;
+	}
 	if (!strcmp(command, "-h") || !strcmp(command, "--help")) {
 		run_usage(stdout);
 		return 0;
 	}
 	if (argc < 2 || run_parse(argc - 1, argv + 1, &options) < 0) {
 		run_usage(stderr);
+		return RUN_FAILED;
+	}
+	words = !strcmp(command, "run") || !strcmp(command, "fault");
+	if (!words && argv[1 + optind]) {
+		fprintf(stderr, "vgpu: %s takes no '%s'; a node is chosen by --name\n", command, argv[1 + optind]);
 		return RUN_FAILED;
 	}
 	if (!strcmp(command, "run"))
