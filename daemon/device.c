@@ -165,6 +165,7 @@ static int device_init_backend(struct gp_daemon *daemon, struct gp_device_info *
 	struct gp_device_config config = { .mechanisms = daemon->config.mechanisms,
 					   .grace = daemon->config.grace,
 					   .null_count = daemon->config.null_count,
+					   .criu = daemon->config.unmanaged_criu,
 					   .close_ns = daemon->config.close_ns,
 					   .open_ns = daemon->config.open_ns };
 	bool is_auto = !strcmp(daemon->config.backend, "auto");

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "device/kfd/criu.h"
 #include "device/kfd/debugger.h"
 #include "device/kfd/trap.h"
 
@@ -38,6 +39,7 @@ struct debugger_target {
 	struct debugger_job *jobs, **jobs_tail; /* lock */
 	bool queued, gone;                      /* lock: in the ready list or being worked on; no more jobs come */
 	bool enabled;                           /* only the thread that works on it */
+	struct gp_kfd_guard guard;              /* the same: set aside by checkpoint, because it cannot be debugged */
 };
 
 struct gp_kfd_debugger {
@@ -72,6 +74,13 @@ static void debugger_attach_job(struct gp_kfd_debugger *debugger, struct debugge
 		host->mechanism(host->daemon, target->tag, GP_MECHANISM_DEBUGGER, "gpreemptd is its debugger");
 		return;
 	}
+	if (r == -EOPNOTSUPP && job->fallback == GP_MECHANISM_NONE && debugger->backend->config.criu &&
+	    !gp_kfd_criu_begin(target->pid, target->pidfd, &target->guard)) {
+		host->mechanism(
+			host->daemon, target->tag, GP_MECHANISM_DEBUGGER,
+			"its runtime is not enabled: the whole process is set aside, by the checkpoint interface");
+		return;
+	}
 	if (r == -EALREADY)
 		snprintf(why, sizeof(why), "another debugger has it already (rocgdb?)");
 	else if (r == -EOPNOTSUPP)
@@ -99,6 +108,11 @@ static void debugger_apply_job(struct gp_kfd_debugger *debugger, struct debugger
 	int r = -ENOTCONN;
 
 	done.issue_ns = debugger_now_ns();
+	if (target->guard.fd >= 0) {
+		r = gp_kfd_criu_change(&target->guard, job->changes[0].open);
+		for (uint32_t i = 0; i < job->count; i++)
+			job->changes[i].result = r;
+	}
 	if (target->enabled)
 		r = gp_kfd_trap_change(debugger->backend->fd, target->pid, job->changes, job->count,
 				       debugger->backend->config.grace);
@@ -130,6 +144,7 @@ static void debugger_do(struct gp_kfd_debugger *debugger, struct debugger_target
 		if (target->enabled)
 			gp_kfd_trap_disable(debugger->backend->fd, target->pid);
 		target->enabled = false;
+		gp_kfd_criu_end(&target->guard);
 		if (job->tell)
 			host->mechanism(host->daemon, target->tag, GP_MECHANISM_NONE, "its runtime is disabled");
 		break;
@@ -226,6 +241,7 @@ void gp_kfd_debugger_attach(struct gp_kfd_debugger *debugger, struct gp_device_c
 					"gpreemptd is out of memory or descriptors");
 			return;
 		}
+		target->guard.fd = -1;
 		target->tag = client->tag;
 		target->pid = client->pid;
 		target->jobs_tail = &target->jobs;
@@ -308,6 +324,7 @@ void gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger)
 	while ((target = debugger->targets)) {
 		if (target->enabled)
 			gp_kfd_trap_disable(debugger->backend->fd, target->pid);
+		gp_kfd_criu_end(&target->guard);
 		debugger_free(debugger, target);
 	}
 	pthread_cond_destroy(&debugger->wake);

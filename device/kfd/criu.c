@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Owns the guard process. It has no descriptor of ours but its socket: connections must end when we do. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "device/kfd/criu.h"
+#include "device/kfd/kfd.h"
+
+#define CRIU_SOCKET 3
+#define CRIU_PIDFD  4
+
+/* The descriptor of the driver in that process; -1: it has none. */
+static int criu_find(pid_t pid)
+{
+	struct stat driver, file;
+	char path[64], name[320];
+	struct dirent *entry;
+	int found = -1;
+	DIR *folder;
+
+	if (stat("/dev/kfd", &driver))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	folder = opendir(path);
+	while (folder && found < 0 && (entry = readdir(folder))) {
+		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
+		/* By what it is: the name depends on how it was mounted there. */
+		if (!stat(name, &file) && file.st_dev == driver.st_dev && file.st_ino == driver.st_ino)
+			found = (int)strtol(entry->d_name, NULL, 10);
+	}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+/* The driver wants the tracer, and a tracer that ends lets go without having stopped anything: so, a process per call.
+ */
+static int criu_call(pid_t pid, int number, uint32_t op)
+{
+	struct kfd_ioctl_criu_args args = { .op = op };
+	int fd, status;
+	pid_t child = fork();
+
+	if (!child) {
+		if (ptrace(PTRACE_SEIZE, pid, NULL, NULL))
+			_exit(errno);
+		fd = (int)syscall(SYS_pidfd_getfd, CRIU_PIDFD, number, 0);
+		if (fd < 0)
+			_exit(errno);
+		_exit(gp_kfd_ioctl(fd, AMDKFD_IOC_CRIU_OP, &args) < 0 ? errno : 0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		return -ECHILD;
+	return -WEXITSTATUS(status);
+}
+
+__attribute__((noreturn)) static void criu_guard(pid_t pid, int number)
+{
+	bool paused = false;
+	char open;
+	int result;
+
+	while (read(CRIU_SOCKET, &open, 1) == 1) {
+		result = 0;
+		/* Never twice: the driver counts. */
+		if (paused == (bool)open)
+			result = criu_call(pid, number, open ? KFD_CRIU_OP_UNPAUSE : KFD_CRIU_OP_PROCESS_INFO);
+		if (!result)
+			paused = !open;
+		if (write(CRIU_SOCKET, &result, sizeof(result)) != sizeof(result))
+			break;
+	}
+	if (paused)
+		criu_call(pid, number, KFD_CRIU_OP_UNPAUSE);
+	_exit(0);
+}
+
+int gp_kfd_criu_begin(pid_t pid, int pidfd, struct gp_kfd_guard *ret_guard)
+{
+	int number = criu_find(pid), sockets[2], high[2];
+	pid_t guard;
+
+	if (number < 0)
+		return -ENODEV;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	guard = fork();
+	if (!guard) {
+		high[0] = dup2(sockets[1], 1000);
+		high[1] = dup2(pidfd, 1001);
+		dup2(high[0], CRIU_SOCKET);
+		dup2(high[1], CRIU_PIDFD);
+		syscall(SYS_close_range, CRIU_PIDFD + 1, ~0u, 0);
+		criu_guard(pid, number);
+	}
+	close(sockets[1]);
+	if (guard < 0) {
+		close(sockets[0]);
+		return -EAGAIN;
+	}
+	*ret_guard = (struct gp_kfd_guard){ sockets[0], guard };
+	return 0;
+}
+
+int gp_kfd_criu_change(const struct gp_kfd_guard *guard, bool open)
+{
+	char byte = open;
+	int result;
+
+	if (send(guard->fd, &byte, 1, MSG_NOSIGNAL) != 1 || read(guard->fd, &result, sizeof(result)) != sizeof(result))
+		return -EPIPE;
+	return result;
+}
+
+void gp_kfd_criu_end(struct gp_kfd_guard *guard)
+{
+	if (guard->fd < 0)
+		return;
+	close(guard->fd);
+	waitpid(guard->pid, NULL, 0);
+	guard->fd = -1;
+}

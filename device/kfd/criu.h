@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver's checkpoint interface: sets a whole process aside, on all its GPUs, whatever its runtime did. The driver
+ * does not undo it when we die, so a small guard process acts in our place and undoes it when our end of its socket
+ * closes. */
+#ifndef GP_DEVICE_KFD_CRIU_H
+#define GP_DEVICE_KFD_CRIU_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct gp_kfd_guard {
+	int fd; /* -1: none */
+	pid_t pid;
+};
+
+int gp_kfd_criu_begin(pid_t pid, int pidfd, struct gp_kfd_guard *ret_guard); /* 0 or -errno */
+int gp_kfd_criu_change(const struct gp_kfd_guard *guard, bool open);         /* blocks while the driver works */
+void gp_kfd_criu_end(struct gp_kfd_guard *guard);                            /* it runs again */
+
+#endif
