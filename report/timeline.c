@@ -112,8 +112,8 @@ static void timeline_lanes(struct timeline *timeline)
 		(void)timeline_id(queue->has_device, queue->device, id, sizeof(id));
 		(void)timeline_id(queue->has_queue, queue->queue, queue_id, sizeof(queue_id));
 		(void)snprintf(report->lanes[report->lane_count - 1].name, sizeof(report->lanes[0].name),
-			       queue->is_copy && !queue->has_queue ? "GPU %s, copies" : "GPU %s, queue %s", id,
-			       queue_id);
+			       queue->is_copy ? "GPU %s, copies %s" : "GPU %s, queue %s", id,
+			       queue->is_copy && !queue->has_queue ? "" : queue_id);
 	}
 }
 
