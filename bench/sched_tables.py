@@ -51,7 +51,7 @@ def simulated_batch(run):
 
 def about(entry):
     return "%s, %s, dilation %d, %g s of device time a run%s; load average of the machine at the end %s." % (
-        entry["date"], entry["machine"], entry["dilation"], entry["seconds"], ", all processes SCHED_RR" if entry["realtime"] else "", entry["load"])
+        entry["date"], entry["machine"], entry["dilation"], entry["seconds"], ", all processes nice -15, vgpud SCHED_RR" if entry["hurried"] else "", entry["load"])
 
 
 def pair_rows(kept):
@@ -112,7 +112,7 @@ def sched(kept):
 def cost_lines(kept):
     cost, reaction = kept["cost"], kept["cost"]["reaction"]
     ratio = {q: reaction["reaction_ns"][q] / reaction["two_hops_ns"][q] for q in ("p10", "p50", "p90")}
-    lines = ["## What it costs", "", about(dict(kept["about"]["cost"], dilation=1)), ""]
+    lines = ["## What it costs", "", about(dict(kept["about"]["cost"], dilation=1)), "The first three rows on the null device.", ""]
     lines += table(["what", "value", "aim"], [
         ["from an urgent doorbell to the order in the hands of the thread that calls the driver, p10 / p50 / p90 (%d times)" % reaction["count"],
          " / ".join(us(reaction["reaction_ns"][q]) for q in ratio), ""],
