@@ -267,6 +267,7 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 		client_refuse_hello(daemon, peer, "gpreemptd has no room for another client (clients_max)");
 		return;
 	}
+	gp_peer_watch_end(daemon, peer);
 	peer->client = client;
 	client->peer = peer;
 	client->uid = peer->uid;
@@ -298,8 +299,9 @@ static void client_queue_add(struct gp_daemon *daemon, struct gp_peer *peer, con
 	int r = gp_queue_add(daemon, client, wire);
 
 	if (r == -ENODEV) {
-		gp_log("process %d (%s): a queue on GPU %u, which is not one of ours", peer->pid, client->name,
-		       wire->gpu_id);
+		if (!client->left_out++)
+			gp_log("process %d (%s): a queue on GPU %u, which is not one of ours", peer->pid, client->name,
+			       wire->gpu_id);
 		return;
 	}
 	if (r) {
@@ -328,16 +330,23 @@ static struct gp_queue_entry *client_queue(const struct gp_client *client, uint3
 
 static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_wire_queue *wire)
 {
-	struct gp_queue_entry *queue = client_queue(peer->client, wire->slot, wire->generation);
+	struct gp_client *client = peer->client;
+	struct gp_queue_entry *queue = client_queue(client, wire->slot, wire->generation);
+	const struct gp_slot *slot = wire->slot < client->slot_count ? &client->slots[wire->slot] : NULL;
 
+	/* One that was added and left out is no offence. */
+	if (!queue && slot && slot->used && slot->generation == wire->generation)
+		return;
 	if (!queue) {
 		gp_peer_refuse(daemon, peer, "QUEUE_CHANGE for a queue that is not there");
 		return;
 	}
 	queue->wire.attr = wire->attr;
 	queue->wire.hw_priority = wire->hw_priority;
+	queue->wire.flags = (queue->wire.flags & ~GP_QUEUE_GWS) | (wire->flags & GP_QUEUE_GWS);
 	gp_queue_set_seen(daemon, queue, wire->flags & GP_QUEUE_SEEN);
 	gp_queue_attr(daemon, queue);
+	gp_queue_reconsider(daemon, queue);
 	gp_queue_sample(daemon, queue);
 }
 

@@ -41,7 +41,7 @@ enum gp_peer_kind { GP_PEER_NEW, GP_PEER_AGENT, GP_PEER_COMMAND };
 
 /* A connection. */
 struct gp_peer {
-	struct gp_source source;
+	struct gp_source source, end_source; /* the socket; the process behind it */
 	struct gp_peer *next, *prev;
 	int fd, pidfd;
 	pid_t pid; /* in the daemon's namespace */
@@ -87,6 +87,7 @@ struct gp_client {
 	uint32_t own_gang;        /* core's gang of its own, for queues on several devices; 0: none */
 	struct gp_slot *slots;    /* of the page; as many as it has used */
 	uint32_t slot_count, queue_count;
+	uint32_t left_out; /* queues that were not taken up */
 	uint32_t hint_count;
 	/* Sampling. */
 	uint64_t sample_ns, sample_until_ns;
@@ -234,6 +235,7 @@ void gp_log(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a
 
 /* peer.c */
 int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error);
+void gp_peer_watch_end(struct gp_daemon *daemon, struct gp_peer *peer);
 void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *why); /* why NULL: it hung up */
 int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count);
 void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *why); /* a bad message: counted */
@@ -260,9 +262,10 @@ void gp_client_sync(struct gp_daemon *daemon);
 /* queue.c */
 int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_queue *wire);
 void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue);
-void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* into the core */
-void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* out of it; still listed */
-void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);  /* recompute and tell the core */
+void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue);      /* into the core */
+void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue);      /* out of it; still listed */
+void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* in or out: its flags changed */
+void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);       /* recompute and tell the core */
 void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client);
 void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending);

@@ -75,8 +75,10 @@ void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *w
 		peer->next->prev = peer->prev;
 	daemon->peer_count--;
 	close(peer->fd); /* leaves epoll too: nobody else has it */
-	if (peer->pidfd >= 0)
+	if (peer->pidfd >= 0) {
+		epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, peer->pidfd, NULL); /* a backend may have another of it */
 		close(peer->pidfd);
+	}
 	peer->fd = peer->pidfd = -1;
 	/* Events of this round may still point here. */
 	peer->next = daemon->graveyard;
@@ -269,6 +271,23 @@ static int peer_pidfd(int fd, pid_t pid)
 		fcntl(pidfd, F_SETFD, FD_CLOEXEC);
 	}
 	return pidfd;
+}
+
+static void peer_ended(struct gp_daemon *daemon, void *owner, uint32_t events)
+{
+	struct gp_peer *peer = owner;
+
+	(void)events;
+	if (!peer->closed)
+		gp_peer_close(daemon, peer, NULL);
+}
+
+/* A client ends with its process, not with its socket: that may have been handed on (to a child that never noticed, or
+ * on purpose), and the process's number then comes to mean another. */
+void gp_peer_watch_end(struct gp_daemon *daemon, struct gp_peer *peer)
+{
+	peer->end_source = (struct gp_source){ peer_ended, peer };
+	gp_daemon_watch(daemon, peer->pidfd, EPOLLIN, &peer->end_source);
 }
 
 static uint32_t peer_count_user(const struct gp_daemon *daemon, uid_t uid)

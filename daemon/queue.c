@@ -366,6 +366,28 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	daemon->dirty = true;
 }
 
+void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	struct gp_client *client = queue->client;
+	struct gp_device_change open = { .slot = queue->wire.slot,
+					 .generation = queue->wire.generation,
+					 .gpu_id = queue->wire.gpu_id,
+					 .queue_id = queue->wire.queue_id,
+					 .open = true };
+
+	if (queue_can_be_gated(queue)) {
+		if (client->device.mechanism != GP_MECHANISM_NONE)
+			gp_queue_enter(daemon, queue);
+		return;
+	}
+	gp_queue_leave(daemon, queue);
+	/* Nobody else would open it any more. */
+	if (queue->closed &&
+	    !daemon->ops->apply(daemon->backend, &client->device, daemon->devices[queue->device].way.plan.seq,
+				queue->wire.gpu_id, &open, 1))
+		gp_queue_gate(daemon, queue, true);
+}
+
 void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open)
 {
 	if (queue->closed != open)
@@ -414,11 +436,13 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	struct gp_slot *slot;
 	int r;
 
-	if (!device)
-		return -ENODEV;
 	r = queue_slot(client, wire, &slot);
 	if (r)
 		return r;
+	if (!device) {
+		*slot = (struct gp_slot){ NULL, wire->generation, true };
+		return -ENODEV;
+	}
 	queue = calloc(1, sizeof(*queue));
 	if (!queue)
 		return -ENOMEM;

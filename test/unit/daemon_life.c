@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Clients and queues that change after they came: doorbells seen late, global wave sync, a process that ends while
+ * somebody else holds its socket. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/unit/daemon_world.h"
+
+static struct world world;
+static struct agent agent;
+
+static int begin(void **state)
+{
+	(void)state;
+	world_begin(&world, NULL);
+	agent_connect(&world, &agent, 50);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	agent_leave(&world, &agent);
+	world_end(&world);
+	return 0;
+}
+
+static void change_queue(uint32_t slot, uint32_t gpu_id, uint16_t type, uint32_t flags)
+{
+	struct gp_wire_queue queue = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, type, sizeof(queue), 0 },
+		.slot = slot,
+		.generation = agent.generation,
+		.flags = flags,
+		.gpu_id = gpu_id,
+		.queue_id = slot,
+		.hw_priority = 7,
+	};
+
+	world_send(agent.fd, &queue, sizeof(queue));
+	agent_work(&world, &agent);
+}
+
+/* Who holds doorbells back must see them: such a queue is scheduled from its first doorbell on. */
+static void test_seen_late(void **state)
+{
+	struct gp_client *client;
+
+	(void)state;
+	agent_add_queue(&world, &agent, 0, 0);
+	client = world_queue(&world, &agent, 0)->client;
+	gp_client_mechanism(&world.daemon, client, GP_MECHANISM_SUBMIT, "for this test");
+	assert_false(world_queue(&world, &agent, 0)->in_core);
+	change_queue(0, WORLD_GPU, GP_WIRE_QUEUE_CHANGE, GP_QUEUE_SEEN);
+	assert_true(world_queue(&world, &agent, 0)->in_core);
+}
+
+/* A queue that gets global wave sync can no longer be suspended. */
+static void test_gws_late(void **state)
+{
+	(void)state;
+	agent_add_queue(&world, &agent, 0, GP_QUEUE_SEEN);
+	assert_true(world_queue(&world, &agent, 0)->in_core);
+	change_queue(0, WORLD_GPU, GP_WIRE_QUEUE_CHANGE, GP_QUEUE_SEEN | GP_QUEUE_GWS);
+	assert_false(world_queue(&world, &agent, 0)->in_core);
+	change_queue(0, WORLD_GPU, GP_WIRE_QUEUE_CHANGE, GP_QUEUE_SEEN);
+	assert_true(world_queue(&world, &agent, 0)->in_core);
+}
+
+/* The same while its gate is closed: it is opened before it is left alone. */
+static void test_gws_while_closed(void **state)
+{
+	struct agent urgent;
+
+	(void)state;
+	agent_add_queue(&world, &agent, 0, GP_QUEUE_SEEN);
+	agent_doorbell(&world, &agent, 0, 1000);
+	agent_connect(&world, &urgent, 90);
+	agent_add_queue(&world, &urgent, 0, GP_QUEUE_SEEN);
+	agent_doorbell(&world, &urgent, 0, 1);
+	for (int i = 0; i < 1000 && !agent_is_closed(&agent, 0); i++) {
+		gp_daemon_step(&world.daemon, 10);
+		agent_work(&world, &agent);
+	}
+	assert_true(agent_is_closed(&agent, 0));
+	change_queue(0, WORLD_GPU, GP_WIRE_QUEUE_CHANGE, GP_QUEUE_SEEN | GP_QUEUE_GWS);
+	agent_work(&world, &agent);
+	assert_false(agent_is_closed(&agent, 0));
+	assert_false(world_queue(&world, &agent, 0)->closed);
+	agent_leave(&world, &urgent);
+}
+
+/* A queue on a GPU that is not ours changes like any other: its agent cannot know. */
+static void test_foreign_gpu(void **state)
+{
+	(void)state;
+	agent.generation++;
+	change_queue(3, 4711, GP_WIRE_QUEUE_ADD, 0);
+	change_queue(3, 4711, GP_WIRE_QUEUE_CHANGE, GP_QUEUE_SEEN);
+	assert_int_equal(world.daemon.counters.messages_refused, 0);
+}
+
+/* A process connects, leaves its socket to a child, and ends. */
+static void test_process_ends(void **state)
+{
+	struct gp_wire_hello hello = world_hello(90);
+	pid_t child, keeper = 0;
+	int pipes[2], fd;
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+	child = fork();
+	if (!child) {
+		fd = world_connect(&world);
+		world_send(fd, &hello, sizeof(hello));
+		keeper = fork();
+		if (!keeper) {
+			alarm(60);
+			pause();
+			_exit(0);
+		}
+		if (write(pipes[1], &keeper, sizeof(keeper)) < 0)
+			_exit(1);
+		pause();
+	}
+	assert_int_equal(read(pipes[0], &keeper, sizeof(keeper)), sizeof(keeper));
+	for (int i = 0; i < 1000 && world.daemon.client_count < 2; i++)
+		gp_daemon_step(&world.daemon, 10);
+	assert_int_equal(world.daemon.client_count, 2);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	for (int i = 0; i < 1000 && world.daemon.client_count > 1; i++)
+		gp_daemon_step(&world.daemon, 10);
+	kill(keeper, SIGKILL);
+	assert_int_equal(world.daemon.client_count, 1);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_seen_late, begin, end),
+		cmocka_unit_test_setup_teardown(test_gws_late, begin, end),
+		cmocka_unit_test_setup_teardown(test_gws_while_closed, begin, end),
+		cmocka_unit_test_setup_teardown(test_foreign_gpu, begin, end),
+		cmocka_unit_test_setup_teardown(test_process_ends, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
