@@ -39,20 +39,39 @@ static void lab_default(struct lab *lab)
 	lab->seeds = 6;
 }
 
-int lab_init(struct lab *lab, struct gp_error *error)
+/* The load is that of a device with the command processor of gfx9, and kernels sized for its compute units. */
+static int lab_load_device(struct lab *lab, const char *device_path, struct gp_error *error)
 {
 	char path[4096];
-	int ret = gp_paths_share("devices/mi308x.ini", path, sizeof(path));
+	int ret = 0;
 
+	if (!device_path)
+		ret = gp_paths_share("devices/mi308x.ini", path, sizeof(path));
 	if (ret)
 		return gp_error_set(error, ret, "the device description devices/mi308x.ini is not there");
-	ret = gp_desc_load(path, &lab->desc, error);
+	ret = gp_desc_load(device_path ? device_path : path, &lab->desc, error);
+	if (ret)
+		return ret;
+	if (gp_desc_get(&lab->desc, GP_DESC_SCHEDULER) != GP_SCHEDULER_CPSCH ||
+	    gp_desc_get(&lab->desc, GP_DESC_CU_COUNT) < 2)
+		return gp_error_set(
+			error, -EINVAL,
+			"%s: the lab's load needs a device with the scheduler cpsch and at least 2 compute units",
+			device_path);
+	return 0;
+}
+
+int lab_init(struct lab *lab, const char *device_path, struct gp_error *error)
+{
+	int ret = lab_load_device(lab, device_path, error);
+
 	if (!ret)
 		ret = lab_data_load(&lab->data, error);
 	if (!ret)
 		ret = lab_fit_load(&lab->fit, error);
 	if (!ret)
 		lab_default(lab);
+	lab->is_changed = device_path;
 	return ret;
 }
 
@@ -181,6 +200,11 @@ void lab_score(struct gp_lab_row *row)
 		row->verdict = GP_LAB_TOUCHES;
 	else
 		row->verdict = GP_LAB_OUTSIDE;
+}
+
+bool lab_same(const struct gp_lab_cell *a, const struct gp_lab_cell *b)
+{
+	return a->has && b->has && a->mid == b->mid && a->low == b->low && a->high == b->high;
 }
 
 enum gp_lab_mark lab_mark(const struct lab *lab, const char *table, const char *row)

@@ -43,7 +43,8 @@ struct lab_experiment {
 extern const struct lab_experiment *const lab_experiments[]; /* NULL-terminated, in the order of a report */
 const struct lab_experiment *lab_experiment_find(const char *name);
 
-int lab_init(struct lab *lab, struct gp_error *error);
+/* device_path: a description instead of the MI308X's; NULL: that one. */
+int lab_init(struct lab *lab, const char *device_path, struct gp_error *error);
 int lab_run(struct lab *lab, const struct lab_experiment *experiment, struct gp_lab_part **ret_part,
 	    struct gp_error *error);
 void lab_describe(const struct lab *lab, struct gp_lab *ret_view); /* device and fitted numbers */
@@ -60,6 +61,8 @@ void lab_set_text(struct gp_lab_cell *cell, const char *format, ...) __attribute
 void lab_set_milli(struct gp_lab_cell *cell, uint64_t milli);
 /* inside, touches or outside the measured range; nothing where either is missing. */
 void lab_score(struct gp_lab_row *row);
+/* The same to the last digit. */
+bool lab_same(const struct gp_lab_cell *a, const struct gp_lab_cell *b);
 /* calibrated if a parameter was fitted on "table row" and nothing was changed since. */
 enum gp_lab_mark lab_mark(const struct lab *lab, const char *table, const char *row);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "lab/fit.h"
 #include "lab/keys.h"
 #include "lab/lab.h"
 #include "lib/file.h"
@@ -20,7 +21,7 @@ struct main_lab {
 	const struct lab_experiment *wanted[GP_LAB_PART_MAX];
 	uint32_t wanted_count, set_count;
 	const char *sets[LAB_SET_MAX];
-	const char *html_path;
+	const char *html_path, *device_path, *write_path;
 	bool json;
 	struct gp_progress progress;
 	struct timespec start;
@@ -31,6 +32,7 @@ static const char main_help[] =
 	"usage: gpreempt lab list\n"
 	"       gpreempt lab EXPERIMENT [--set KEY=VALUE]... [--json] [--html FILE]\n"
 	"       gpreempt lab all [--json] [--html FILE]\n"
+	"       gpreempt lab fit [--device FILE] [--write FILE]\n"
 	"\n"
 	"Puts what was measured, what was expected and what the model says side by side: each hypothesis about several\n"
 	"processes on one GPU is a switch, each experiment one command. Simulated on an MI308X; nothing here needs a GPU.\n"
@@ -40,6 +42,9 @@ static const char main_help[] =
 	"  --set KEY=VALUE  changes a switch; what was calibrated then is a prediction\n"
 	"  --json           JSON to standard output instead of a table\n"
 	"  --html FILE      one self-contained page (\"-\": standard output)\n"
+	"  fit              fits the load's numbers again and says how well each is determined\n"
+	"  --device FILE    a description made by `gpreempt bench device` instead of the MI308X's\n"
+	"  --write FILE     with fit: the result, in the form of share/lab/fit.ini\n"
 	"  --help, --version\n"
 	"\n"
 	"Every figure of the model is marked: predicted, calibrated, fitted, computed or not modelled (docs/lab.md).\n";
@@ -103,16 +108,23 @@ static int main_choose(struct main_lab *run, const char *name, struct gp_error *
 	return 0;
 }
 
-static int main_experiments(struct main_lab *run, struct gp_error *error)
+static void main_begin(struct main_lab *run, uint64_t total)
 {
-	int ret = 0;
-
-	for (uint32_t i = 0; i < run->wanted_count; i++)
-		run->total += (uint64_t)run->wanted[i]->runs * run->lab.seeds;
+	run->total = total;
 	clock_gettime(CLOCK_MONOTONIC, &run->start);
 	gp_progress_init(&run->progress, stderr, "experiments");
 	run->lab.progress = main_progress;
 	run->lab.progress_context = run;
+}
+
+static int main_experiments(struct main_lab *run, struct gp_error *error)
+{
+	uint64_t total = 0;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < run->wanted_count; i++)
+		total += (uint64_t)run->wanted[i]->runs * run->lab.seeds;
+	main_begin(run, total);
 	for (uint32_t i = 0; i < run->wanted_count && !ret; i++) {
 		ret = lab_run(&run->lab, run->wanted[i], &run->view.parts[run->view.part_count], error);
 		run->view.part_count += !ret;
@@ -151,13 +163,41 @@ static int main_show(const struct main_lab *run, struct gp_error *error)
 	return ret ? gp_error_set(error, ret, "cannot write to standard output") : 0;
 }
 
+static int main_fit(struct main_lab *run, struct gp_error *error)
+{
+	struct gp_file_writer writer;
+	int ret;
+
+	if (run->set_count || run->json || run->html_path)
+		return gp_error_set(error, -EINVAL, "fit takes --device and --write only");
+	main_begin(run, LAB_FIT_RUNS);
+	ret = lab_fit_run(&run->lab, error);
+	gp_progress_clear(&run->progress);
+	if (!ret)
+		ret = lab_fit_show(stdout, &run->lab.fit);
+	if (ret || !run->write_path)
+		return ret;
+	ret = gp_file_open(&writer, run->write_path, error);
+	if (ret)
+		return ret;
+	ret = lab_fit_write(writer.stream, &run->lab.fit);
+	if (!ret)
+		ret = gp_file_commit(&writer, error);
+	gp_file_abandon(&writer);
+	return ret;
+}
+
 static int main_run(struct main_lab *run, const char *name)
 {
 	struct gp_error error = { "" };
 
-	if (lab_init(&run->lab, &error))
+	if (lab_init(&run->lab, run->device_path, &error))
 		return main_refuse(&error, MAIN_FAILED);
-	if (main_choose(run, name, &error))
+	if (!strcmp(name, "fit"))
+		return main_fit(run, &error) ? main_refuse(&error, MAIN_FAILED) : MAIN_OK;
+	if (run->write_path)
+		gp_error_set(&error, -EINVAL, "--write goes with fit");
+	if (run->write_path || main_choose(run, name, &error))
 		return main_refuse(&error, MAIN_USAGE);
 	(void)snprintf(run->view.command, sizeof(run->view.command), "gpreempt lab %s%s", name, run->lab.settings);
 	(void)snprintf(run->view.version, sizeof(run->view.version), "%s", GP_VERSION);
@@ -183,9 +223,10 @@ static int main_keys(const char *name)
 static int main_options(int argc, char **argv, struct main_lab *run)
 {
 	static const struct option options[] = {
-		{ "set", required_argument, NULL, 's' },  { "json", no_argument, NULL, 'j' },
-		{ "html", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'v' },    { NULL, 0, NULL, 0 },
+		{ "set", required_argument, NULL, 's' },   { "json", no_argument, NULL, 'j' },
+		{ "html", required_argument, NULL, 'o' },  { "device", required_argument, NULL, 'd' },
+		{ "write", required_argument, NULL, 'w' }, { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },     { NULL, 0, NULL, 0 },
 	};
 	struct gp_error error = { "" };
 	int option;
@@ -201,6 +242,8 @@ static int main_options(int argc, char **argv, struct main_lab *run)
 			break;
 		case 'j': run->json = true; break;
 		case 'o': run->html_path = optarg; break;
+		case 'd': run->device_path = optarg; break;
+		case 'w': run->write_path = optarg; break;
 		case 'h': fputs(main_help, stdout); return fflush(stdout) ? MAIN_FAILED : MAIN_OK;
 		case 'v': printf("gpreempt lab %s\n", GP_VERSION); return MAIN_OK;
 		default: fprintf(stderr, "Try 'gpreempt lab --help'.\n"); return MAIN_USAGE;

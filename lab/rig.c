@@ -233,19 +233,9 @@ static int rig_step(struct rig *rig)
 	return ret;
 }
 
-static uint32_t rig_mask(const struct rig *rig)
-{
-	uint32_t engines =
-		(uint32_t)(gp_desc_get(&rig->desc, GP_DESC_XCC_COUNT) * gp_desc_get(&rig->desc, GP_DESC_SE_COUNT));
-	uint32_t cus = rig->setup->cu_count;
-
-	return rig->setup->mask_balanced && cus > engines ? cus / engines * engines : cus;
-}
-
 static int rig_start(struct rig *rig)
 {
 	const struct lab_setup *setup = rig->setup;
-	uint32_t mask = rig_mask(rig);
 	struct gp_rng rng;
 	int ret = 0;
 
@@ -259,12 +249,12 @@ static int rig_start(struct rig *rig)
 		process->queue_count = setup->queue_count + setup->idle_count;
 		for (uint32_t k = 0; k < process->queue_count && !ret; k++) {
 			struct gp_gpu_queue_attr attr = { .ring_size = RIG_RING_SIZE,
-							  .cu_count = mask,
 							  .priority = i ? 0 : setup->priority };
 
+			attr.closed = !lab_stack_create(&rig->stack, i, k);
+			rig->rates.unmapped += attr.closed;
 			ret = gp_gpu_queue_add(rig->gpu, process->id, &attr, 0, &process->queues[k]);
-			if (!ret && !lab_stack_create(&rig->stack, i, k, process->queues[k]))
-				rig->rates.unmapped++;
+			rig->stack.gpu_queues[i][k] = process->queues[k];
 		}
 	}
 	if (!ret && setup->turn_ns)
@@ -293,6 +283,19 @@ static void rig_set(struct gp_desc *desc, enum gp_desc_key key, uint64_t value)
 	desc->values[key].value = (int64_t)value;
 }
 
+/* The compute units a mask leaves: workgroups are dealt to the XCCs in turn, so the poorest sets the pace. Every queue
+ * has the same mask, so that it is the device that has fewer. */
+static uint64_t rig_mask(const struct rig *rig)
+{
+	uint64_t xccs = (uint64_t)gp_desc_get(&rig->desc, GP_DESC_XCC_COUNT);
+	uint64_t engines = xccs * (uint64_t)gp_desc_get(&rig->desc, GP_DESC_SE_COUNT);
+	uint64_t unit = rig->setup->mask_balanced ? engines : xccs, cus = rig->setup->cu_count;
+
+	if (!cus || cus >= rig->kernel_cus)
+		return rig->kernel_cus;
+	return cus < unit ? cus : cus / unit * unit;
+}
+
 /* The device as the setup wants it. */
 static void rig_describe(struct rig *rig)
 {
@@ -302,6 +305,7 @@ static void rig_describe(struct rig *rig)
 
 	*desc = *setup->desc;
 	rig->kernel_cus = (uint32_t)gp_desc_get(desc, GP_DESC_CU_COUNT);
+	rig_set(desc, GP_DESC_CU_COUNT, rig_mask(rig));
 	rig_set(desc, GP_DESC_SLOT_COUNT, RIG_CP_QUEUES - setup->kcq_count);
 	rig_set(desc, GP_DESC_QUEUE_QUANTUM, setup->quantum_ns);
 	rig_set(desc, GP_DESC_PROCESS_QUANTUM, setup->process_quantum_ns);
@@ -309,7 +313,7 @@ static void rig_describe(struct rig *rig)
 	rig_set(desc, GP_DESC_BLOCKED_HEAD, setup->rotate);
 	rig_set(desc, GP_DESC_SLICE_PACKING, setup->pack_slots);
 	if (setup->is_cpx) {
-		rig_set(desc, GP_DESC_CU_COUNT, rig->kernel_cus / xccs);
+		rig_set(desc, GP_DESC_CU_COUNT, rig_mask(rig) / xccs);
 		rig_set(desc, GP_DESC_XCC_COUNT, 1);
 		rig_set(desc, GP_DESC_PROCESS_COUNT, RIG_CPX_VMIDS);
 		rig_set(desc, GP_DESC_SAVE_BANDWIDTH,

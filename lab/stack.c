@@ -9,18 +9,21 @@ void lab_stack_init(struct lab_stack *stack, const struct lab_setup *setup)
 	*stack = (struct lab_stack){ .setup = setup, .dqm = { .variant = setup->runlist } };
 }
 
-/* find_available_queue_slot(): the first free bit of the process's own bitmap; seed 002: four ids from its PID on. */
+uint32_t lab_stack_hash_id(uint32_t pid, uint32_t place)
+{
+	uint32_t base = pid % (LAB_KFD_QUEUES / LAB_HASH_QUEUES) * LAB_HASH_QUEUES;
+
+	if (place < LAB_HASH_QUEUES)
+		return base + place;
+	/* Its own range is full: the first free bit of the whole bitmap. */
+	place -= LAB_HASH_QUEUES;
+	return place < base ? place : place + LAB_HASH_QUEUES;
+}
+
+/* find_available_queue_slot(): the first free bit of the process's own bitmap, or seed 002's scheme. */
 static uint32_t stack_queue_id(const struct lab_setup *setup, uint32_t process, uint32_t place)
 {
-	uint32_t pid = LAB_PID_FIRST + process, base = pid % (LAB_KFD_QUEUES / 4u) * 4u;
-
-	if (setup->queue_ids == LAB_IDS_FIRST_FIT)
-		return place;
-	if (place < 4u)
-		return base + place;
-	/* The scheme's own range is full: the first free bit of the whole bitmap. */
-	place -= 4u;
-	return place < base ? place : place + 4u;
+	return setup->queue_ids == LAB_IDS_FIRST_FIT ? place : lab_stack_hash_id(LAB_PID_FIRST + process, place);
 }
 
 /* allocate_doorbell(): the first free bit of a bitmap per process and device, reserved ranges left out. */
@@ -66,12 +69,11 @@ int lab_dqm_map(struct lab_dqm *dqm)
 	return 0;
 }
 
-bool lab_stack_create(struct lab_stack *stack, uint32_t process, uint32_t place, uint32_t gpu_queue)
+bool lab_stack_create(struct lab_stack *stack, uint32_t process, uint32_t place)
 {
 	struct lab_dqm *dqm = &stack->dqm;
 
 	stack->keys[process][place] = lab_stack_key(stack->setup, process, place);
-	stack->gpu_queues[process][place] = gpu_queue;
 	stack->queue_counts[process] = place + 1u;
 	dqm->queue_count++;
 	/* execute_queues_cpsch() is unmap, then map. As feared, the second process finds the flag set and is skipped.

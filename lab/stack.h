@@ -19,6 +19,7 @@
 #define LAB_DOORBELL_FIRST 0x100u /* reserved for engines that are no command processor, */
 #define LAB_DOORBELL_LAST  0x1e8u /* and the same 512 further up (gfx9.4.3) */
 #define LAB_RING_MAX       16u
+#define LAB_HASH_QUEUES    4u
 #define LAB_PID_FIRST      3935030u /* of seed 002 */
 
 struct lab_queue_key {
@@ -36,7 +37,8 @@ struct lab_dqm {
 struct lab_stack {
 	const struct lab_setup *setup;
 	struct lab_queue_key keys[LAB_PROCESS_MAX][LAB_QUEUE_MAX];
-	uint32_t gpu_queues[LAB_PROCESS_MAX][LAB_QUEUE_MAX], queue_counts[LAB_PROCESS_MAX];
+	uint32_t gpu_queues[LAB_PROCESS_MAX][LAB_QUEUE_MAX]; /* the model's numbers; its creator's */
+	uint32_t queue_counts[LAB_PROCESS_MAX];
 	struct lab_dqm dqm;
 	/* Kernel schedulers: when each is free again. One workqueue for all: the first. */
 	uint64_t free_ns[LAB_RING_MAX];
@@ -45,10 +47,12 @@ struct lab_stack {
 };
 
 void lab_stack_init(struct lab_stack *stack, const struct lab_setup *setup);
+/* Seed 002's ids: four from (PID mod 256) × 4 on; beyond those the first that is free. */
+uint32_t lab_stack_hash_id(uint32_t pid, uint32_t place);
 /* Id and doorbell of the place-th queue of a process. */
 struct lab_queue_key lab_stack_key(const struct lab_setup *setup, uint32_t process, uint32_t place);
 /* A queue comes: what KFD does to the runlist. False: the queue is never mapped. */
-bool lab_stack_create(struct lab_stack *stack, uint32_t process, uint32_t place, uint32_t gpu_queue);
+bool lab_stack_create(struct lab_stack *stack, uint32_t process, uint32_t place);
 /* Rings the doorbell of a process's queue: whoever is registered at that offset hears it. */
 void lab_stack_ring(struct lab_stack *stack, struct gp_gpu *gpu, uint32_t process, uint32_t place, uint64_t now_ns);
 /* Processes with a queue whose doorbell rings another one. */

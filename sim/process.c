@@ -90,6 +90,7 @@ static int process_add_queue(struct gp_sim *sim, uint32_t index, uint32_t member
 	struct sim_client *client = &sim->clients[index];
 	const struct gp_work_client *work = client->info.work;
 	struct gp_gpu_queue_attr attr = { .ring_size = work->ring_size ? work->ring_size : 1024,
+					  .priority = work->hw_priority,
 					  .kind = place < work->queue_count ? GP_GPU_COMPUTE : GP_GPU_COPY };
 	struct sim_queue *queues, *queue;
 	uint32_t capacity, i;

@@ -82,6 +82,7 @@ struct gp_work_client {
 	uint32_t queue_count; /* compute queues per device, 1.. */
 	uint32_t ring_size;   /* 0: 1024 */
 	uint64_t start_ns;    /* the process starts so late */
+	uint32_t hw_priority; /* of its compute queues in hardware, 1..15; 0: NORMAL */
 	uint64_t memory_size; /* bytes held, for drf */
 	bool spread;          /* request n uses stream n mod queue_count as its first */
 	bool idempotent;      /* its kernels may be killed and run again (mode reset) */

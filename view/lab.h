@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #define GP_LAB_ROW_MAX   28u
-#define GP_LAB_TABLE_MAX 4u
+#define GP_LAB_TABLE_MAX 6u
 #define GP_LAB_PART_MAX  16u
 #define GP_LAB_PARAM_MAX 12u
 
