@@ -298,10 +298,12 @@ static void client_queue_add(struct gp_daemon *daemon, struct gp_peer *peer, con
 	struct gp_queue_entry *queue;
 	int r = gp_queue_add(daemon, client, wire);
 
-	if (r == -ENODEV) {
+	if (r == -ENODEV || r == -EDQUOT) {
 		if (!client->left_out++)
-			gp_log("process %d (%s): a queue on GPU %u, which is not one of ours", peer->pid, client->name,
-			       wire->gpu_id);
+			gp_log("process %d (%s): a queue on GPU %u is not scheduled: %s", peer->pid, client->name,
+			       wire->gpu_id,
+			       r == -ENODEV ? "that GPU is not one of ours" :
+					      "its user has too many (queues_per_user)");
 		return;
 	}
 	if (r) {

@@ -42,6 +42,7 @@ void gp_config_init(struct gp_config *config)
 	config->client_max = 4096;
 	config->queue_max = 16384;
 	config->user_max = 512;
+	config->user_queue_max = 4096;
 	config->auto_gang = true;
 	config->ceiling_default = GP_PRIORITY_NORMAL;
 	/* Assumed until measured: between the bandwidth floor of a full save on an MI300X (35-62 us) and the 10^2 us to
@@ -90,6 +91,7 @@ static const struct config_key config_keys[] = {
 	KEY("daemon", "clients_max", CONFIG_COUNT, client_max, 1, 65536),
 	KEY("daemon", "queues_max", CONFIG_COUNT, queue_max, 1, GP_QUEUE_MAX),
 	KEY("daemon", "connections_per_user", CONFIG_COUNT, user_max, 1, 65536),
+	KEY("daemon", "queues_per_user", CONFIG_COUNT, user_queue_max, 1, GP_QUEUE_MAX),
 	KEY("daemon", "auto_gang", CONFIG_BOOL, auto_gang, 0, 0),
 	KEY("policy", "policy", CONFIG_POLICY, policy, 1, 16),
 	PARAM("turn", turn_ns), PARAM("min_open", min_open_ns), PARAM("linger_max", linger_max_ns),

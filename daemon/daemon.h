@@ -213,6 +213,7 @@ struct gp_daemon {
 	struct gp_text line;
 	struct gp_unmanaged_set *unmanaged;
 	uint32_t sync_serial;
+	uint64_t scanned_ns; /* unmanaged processes were looked for */
 	uint64_t sync_by_ns; /* STATUS waits until then at most; 0: nobody waits */
 	bool metrics_dirty;
 	uint64_t metrics_written_ns;

@@ -83,14 +83,17 @@ static const struct gp_queue_entry *events_queue(const struct gp_daemon *daemon,
 	return queue && queue->core.generation == id.generation ? queue : NULL;
 }
 
+/* all: the reader sees everybody's; otherwise whom it waited for is told only if that is its own. */
 static void events_line(const struct gp_daemon *daemon, const struct gp_trace_event *event,
-			const struct gp_queue_entry *queue, struct gp_text *line)
+			const struct gp_queue_entry *queue, bool all, struct gp_text *line)
 {
 	const struct gp_queue_entry *other = events_queue(daemon, event->other);
 	uint64_t age_ns = (gp_daemon_now_ns(daemon) - event->time_ns) * daemon->dilation;
 	struct timespec now;
 	char sentence[512];
 
+	if (other && !all && (!queue || other->client->uid != queue->client->uid))
+		other = NULL;
 	clock_gettime(CLOCK_REALTIME, &now);
 	events_sentence(event, queue, sentence, sizeof(sentence));
 	gp_text_open(line, NULL, '{');
@@ -151,6 +154,24 @@ static void events_deliver(struct gp_daemon *daemon, struct gp_stream *stream, c
 	}
 }
 
+/* To all readers of one kind; the line is made when there is one. */
+static void events_tell(struct gp_daemon *daemon, const struct gp_trace_event *event,
+			const struct gp_queue_entry *queue, bool all)
+{
+	bool made = false;
+
+	for (struct gp_stream *stream = daemon->streams; stream; stream = stream->next) {
+		if (stream->all != all || (!all && (!queue || queue->client->uid != stream->peer->uid)))
+			continue;
+		if (!made) {
+			gp_text_clear(&daemon->line);
+			events_line(daemon, event, queue, all, &daemon->line);
+		}
+		made = true;
+		events_deliver(daemon, stream, daemon->line.bytes, daemon->line.size);
+	}
+}
+
 void gp_events_flush(struct gp_daemon *daemon)
 {
 	struct gp_trace_event events[EVENTS_BATCH];
@@ -166,11 +187,8 @@ void gp_events_flush(struct gp_daemon *daemon)
 		for (uint32_t i = 0; i < count; i++) {
 			const struct gp_queue_entry *queue = events_queue(daemon, events[i].queue);
 
-			gp_text_clear(&daemon->line);
-			events_line(daemon, &events[i], queue, &daemon->line);
-			for (struct gp_stream *stream = daemon->streams; stream; stream = stream->next)
-				if (stream->all || (queue && queue->client->uid == stream->peer->uid))
-					events_deliver(daemon, stream, daemon->line.bytes, daemon->line.size);
+			for (int all = 0; all < 2; all++)
+				events_tell(daemon, &events[i], queue, all);
 		}
 	}
 }
@@ -210,7 +228,7 @@ void gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, struct
 			const struct gp_queue_entry *queue = events_queue(daemon, events[i].queue);
 
 			if (all || (queue && queue->client->uid == peer->uid))
-				events_line(daemon, &events[i], queue, text);
+				events_line(daemon, &events[i], queue, all, text);
 		}
 	}
 	if (!text->size)

@@ -23,11 +23,12 @@
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
-#define PEER_READ_MAX    64 /* packets of one peer in a row: the others wait */
-#define PEER_SILENT_NS   10000000000ull
-#define PEER_BACKLOG_MAX (8u << 20)
-#define PEER_ANSWER_SIZE 16384u
-#define PEER_SPARE_FDS   64u /* connections beyond clients_max: commands */
+#define PEER_READ_MAX         64 /* packets of one peer in a row: the others wait */
+#define PEER_SILENT_NS        10000000000ull
+#define PEER_BACKLOG_MAX      (8u << 20)
+#define PEER_USER_BACKLOG_MAX (64u << 20) /* of all connections of a user who is not root */
+#define PEER_ANSWER_SIZE      16384u
+#define PEER_SPARE_FDS        64u /* connections beyond clients_max: commands */
 
 int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count)
 {
@@ -129,17 +130,27 @@ static bool peer_drain(struct gp_daemon *daemon, struct gp_peer *peer)
 		gp_text_fini(&peer->backlog);
 		peer->backlog_sent = 0;
 	}
-	gp_daemon_watch(daemon, peer->fd, EPOLLIN | (r ? EPOLLOUT : 0), &peer->source);
+	gp_daemon_watch(daemon, peer->fd, r ? EPOLLOUT : EPOLLIN, &peer->source);
 	return !r;
 }
 
-static int peer_keep(struct gp_peer *peer, const void *packet, uint32_t size)
+static size_t peer_user_backlog(const struct gp_daemon *daemon, uid_t uid)
+{
+	size_t size = 0;
+
+	for (const struct gp_peer *peer = daemon->peers; peer && uid; peer = peer->next)
+		size += peer->uid == uid ? peer->backlog.room : 0;
+	return size;
+}
+
+static int peer_keep(const struct gp_daemon *daemon, struct gp_peer *peer, const void *packet, uint32_t size)
 {
 	struct gp_text *backlog = &peer->backlog;
 	size_t need = backlog->size + sizeof(size) + size;
 	char *bytes;
 
-	if (need - peer->backlog_sent > PEER_BACKLOG_MAX)
+	if (need - peer->backlog_sent > PEER_BACKLOG_MAX ||
+	    (need > backlog->room && peer_user_backlog(daemon, peer->uid) + need > PEER_USER_BACKLOG_MAX))
 		return -ENOBUFS;
 	if (need > backlog->room) {
 		bytes = realloc(backlog->bytes, need * 2);
@@ -154,8 +165,8 @@ static int peer_keep(struct gp_peer *peer, const void *packet, uint32_t size)
 	return 0;
 }
 
-static int peer_answer_packet(struct gp_peer *peer, uint32_t cookie, const struct gp_control_answer *head,
-			      const char *text, size_t size)
+static int peer_answer_packet(const struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie,
+			      const struct gp_control_answer *head, const char *text, size_t size)
 {
 	struct {
 		struct gp_control_answer head;
@@ -168,7 +179,7 @@ static int peer_answer_packet(struct gp_peer *peer, uint32_t cookie, const struc
 	packet.head.header = (struct gp_wire_header){ GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_CONTROL, total, cookie };
 	memcpy(packet.room, text, size);
 	r = peer->backlog.size ? -EAGAIN : gp_peer_send(peer, &packet, total, NULL, 0);
-	return r == -EAGAIN ? peer_keep(peer, &packet, total) : r;
+	return r == -EAGAIN ? peer_keep(daemon, peer, &packet, total) : r;
 }
 
 static int peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, bool more,
@@ -182,11 +193,11 @@ static int peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t 
 	do {
 		part = size - at < PEER_ANSWER_SIZE ? size - at : PEER_ANSWER_SIZE;
 		head.more = more || at + part < size;
-		r = peer_answer_packet(peer, cookie, &head, text + at, part);
+		r = peer_answer_packet(daemon, peer, cookie, &head, text + at, part);
 		at += part;
 	} while (!r && at < size);
 	if (!waited && peer->backlog.size)
-		gp_daemon_watch(daemon, peer->fd, EPOLLIN | EPOLLOUT, &peer->source);
+		gp_daemon_watch(daemon, peer->fd, EPOLLOUT, &peer->source);
 	return r;
 }
 
@@ -234,9 +245,10 @@ static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 
 	if (peer->closed)
 		return;
-	if (events & EPOLLOUT && !peer_drain(daemon, peer) && peer->closed)
+	/* Who does not read its answers is not asked for more questions. */
+	if (peer->backlog.size && events && !peer_drain(daemon, peer))
 		return;
-	for (int i = 0; i < PEER_READ_MAX && !peer->closed; i++) {
+	for (int i = 0; i < PEER_READ_MAX && !peer->closed && !peer->backlog.size; i++) {
 		/* MSG_TRUNC: the true size of a packet that does not fit, which is then refused. Descriptors that a
 		 * peer sends along are dropped by the kernel, because no room is offered for them. */
 		size = recv(peer->fd, daemon->packet, sizeof(daemon->packet), MSG_DONTWAIT | MSG_TRUNC);

@@ -21,7 +21,7 @@ struct gp_gang_name {
 
 uint32_t gp_gang_get(struct gp_daemon *daemon, uid_t uid, const char *name)
 {
-	uint32_t i, place = daemon->gang_max;
+	uint32_t i, place = daemon->gang_max, own = 0;
 
 	if (!daemon->gangs)
 		daemon->gangs = calloc(daemon->gang_max, sizeof(*daemon->gangs));
@@ -31,9 +31,12 @@ uint32_t gp_gang_get(struct gp_daemon *daemon, uid_t uid, const char *name)
 		} else if (daemon->gangs[i].uid == uid && !strcmp(daemon->gangs[i].name, name)) {
 			daemon->gangs[i].users++;
 			return i + 1;
+		} else {
+			own += daemon->gangs[i].uid == uid;
 		}
 	}
-	if (!daemon->gangs || place == daemon->gang_max)
+	/* One user leaves room for the others. */
+	if (!daemon->gangs || place == daemon->gang_max || (uid && own >= daemon->gang_max / 4))
 		return 0;
 	daemon->gangs[place].users = 1;
 	daemon->gangs[place].uid = uid;
@@ -429,6 +432,17 @@ static int queue_slot(struct gp_client *client, const struct gp_wire_queue *wire
 	return 0;
 }
 
+/* Queues are claims: one user must not fill the table of all. */
+static bool queue_is_too_many(const struct gp_daemon *daemon, const struct gp_client *client)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; client->uid && i < daemon->client_top; i++)
+		if (daemon->clients[i] && daemon->clients[i]->uid == client->uid)
+			count += daemon->clients[i]->queue_count;
+	return client->uid && count >= daemon->config.user_queue_max;
+}
+
 int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_queue *wire)
 {
 	struct gp_device_entry *device = gp_device_find(daemon, wire->gpu_id);
@@ -439,9 +453,9 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	r = queue_slot(client, wire, &slot);
 	if (r)
 		return r;
-	if (!device) {
+	if (!device || queue_is_too_many(daemon, client)) {
 		*slot = (struct gp_slot){ NULL, wire->generation, true };
-		return -ENODEV;
+		return device ? -EDQUOT : -ENODEV;
 	}
 	queue = calloc(1, sizeof(*queue));
 	if (!queue)

@@ -233,6 +233,7 @@ void gp_unmanaged_scan(struct gp_daemon *daemon)
 		return;
 	if (!daemon->unmanaged)
 		daemon->unmanaged = calloc(1, sizeof(*daemon->unmanaged));
+	daemon->scanned_ns = gp_now_ns();
 	folder = daemon->unmanaged ? opendir(GP_KFD_SYSFS "/proc") : NULL;
 	if (!folder)
 		return;

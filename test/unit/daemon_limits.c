@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* What one user can take of a daemon that all share: queues, gangs, memory for answers it does not read, other people's
+ * waiting time, and sight of other people's processes. Users are told apart by what the daemon has noted of a client.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "test/unit/daemon_world.h"
+
+#define GREEDY_UID 12345u
+#define OTHER_UID  54321u
+
+static struct world world;
+static struct agent agent;
+
+static int begin(void **state)
+{
+	(void)state;
+	world_begin(&world, "[daemon]\nqueues_per_user = 4\n");
+	agent_connect(&world, &agent, 50);
+	agent_add_queue(&world, &agent, 0, GP_QUEUE_SEEN);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	agent_leave(&world, &agent);
+	world_end(&world);
+	return 0;
+}
+
+/* More queues than a user may have are left out; the connection and other users go on. */
+static void test_queues(void **state)
+{
+	struct gp_client *client = world_queue(&world, &agent, 0)->client;
+	struct agent other;
+
+	(void)state;
+	client->uid = GREEDY_UID;
+	for (uint32_t slot = 1; slot < 7; slot++)
+		agent_add_queue(&world, &agent, slot, GP_QUEUE_SEEN);
+	assert_int_equal(client->queue_count, 4);
+	assert_false(world_is_closed(agent.fd));
+	agent_connect(&world, &other, 50);
+	agent_add_queue(&world, &other, 0, GP_QUEUE_SEEN);
+	assert_non_null(world_queue(&world, &other, 0));
+	agent_leave(&world, &other);
+}
+
+static void test_gangs(void **state)
+{
+	char name[16];
+
+	(void)state;
+	for (uint32_t i = 0; i < world.daemon.gang_max; i++) {
+		snprintf(name, sizeof(name), "gang%u", i);
+		gp_gang_get(&world.daemon, GREEDY_UID, name);
+	}
+	assert_int_not_equal(gp_gang_get(&world.daemon, OTHER_UID, "mine"), 0);
+}
+
+/* Who asks and does not read is not listened to until it has read; nothing piles up, and nothing is lost. */
+static void test_unread_answers(void **state)
+{
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	struct gp_control_request request = world_request(GP_CONTROL_METRICS);
+	const struct gp_control_answer *answer = (const void *)buffer;
+	int fd = world_connect(&world), asked = 0, answered = 0;
+
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		if (send(fd, &request, sizeof(request), MSG_DONTWAIT) > 0)
+			asked++;
+		world_step(&world);
+	}
+	assert_true(asked > 10);
+	assert_non_null(world.daemon.peers);
+	assert_int_not_equal(world.daemon.peers->backlog.size, 0);
+	assert_in_range(world.daemon.peers->backlog.size, 1, 2 * GP_WIRE_SIZE_MAX);
+	for (int i = 0; i < 20000 && answered < asked; i++) {
+		if (world_receive(fd, buffer, sizeof(buffer)))
+			answered += !answer->more;
+		else
+			world_step(&world);
+	}
+	assert_int_equal(answered, asked);
+	assert_int_equal(world.daemon.peers->backlog.size, 0);
+	close(fd);
+	world_step(&world);
+}
+
+/* A client that does not answer delays a question by a moment, however often others ask meanwhile. */
+static void test_asking_all_the_time(void **state)
+{
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	struct gp_control_request request = world_request(GP_CONTROL_STATUS);
+	int patient = world_connect(&world), pest = world_connect(&world);
+	size_t size = 0;
+
+	(void)state;
+	world_send(patient, &request, sizeof(request));
+	for (int i = 0; i < 100 && !size; i++) {
+		world_send(pest, &request, sizeof(request));
+		gp_daemon_step(&world.daemon, 20); /* takes the question in */
+		gp_daemon_step(&world.daemon, 20); /* lets time pass */
+		world_receive(pest, buffer, sizeof(buffer));
+		size = world_receive(patient, buffer, sizeof(buffer));
+	}
+	assert_int_not_equal(size, 0);
+	close(patient);
+	close(pest);
+	world_step(&world);
+}
+
+/* Why a queue waited is told to its user; for whom, only to those who see everybody. */
+static void test_whom_it_waited_for(void **state)
+{
+	struct gp_peer other_user = { .uid = OTHER_UID, .gid = OTHER_UID }, root = { .uid = 0 };
+	struct gp_text own = { 0 }, all = { 0 };
+	struct agent urgent;
+
+	(void)state;
+	world_queue(&world, &agent, 0)->client->uid = GREEDY_UID;
+	agent_doorbell(&world, &agent, 0, 1000);
+	agent_connect(&world, &urgent, 90);
+	agent_add_queue(&world, &urgent, 0, GP_QUEUE_SEEN);
+	world_queue(&world, &urgent, 0)->client->uid = OTHER_UID;
+	agent_doorbell(&world, &urgent, 0, 1);
+	for (int i = 0; i < 1000 && !agent_is_closed(&agent, 0); i++) {
+		gp_daemon_step(&world.daemon, 10);
+		agent_work(&world, &agent);
+	}
+	gp_events_past(&world.daemon, &other_user, &own);
+	gp_events_past(&world.daemon, &root, &all);
+	assert_non_null(strstr(all.bytes, "\"other\":{"));
+	assert_non_null(strstr(own.bytes, "\"event\":\"busy\""));
+	assert_null(strstr(own.bytes, "\"other\":{"));
+	gp_text_fini(&own);
+	gp_text_fini(&all);
+	agent_leave(&world, &urgent);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_queues, begin, end),
+		cmocka_unit_test_setup_teardown(test_gangs, begin, end),
+		cmocka_unit_test_setup_teardown(test_unread_answers, begin, end),
+		cmocka_unit_test_setup_teardown(test_asking_all_the_time, begin, end),
+		cmocka_unit_test_setup_teardown(test_whom_it_waited_for, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
