@@ -363,8 +363,28 @@ void gp_client_answers(struct gp_client *client, bool answers)
 	if (client->said_ns && now_ns - client->said_ns < CLIENT_SAY_NS)
 		return;
 	client->said_ns = now_ns;
-	gp_log("process %d (%s) %s", client->device.pid, client->name,
-	       answers ? "answers again" : "does not answer: its gates are left as they are");
+	/* With our own debugger it is the driver that keeps us waiting, not the program. */
+	gp_log("process %d (%s): %s %s", client->device.pid, client->name,
+	       client->device.mechanism == GP_MECHANISM_DEBUGGER ? "the driver" : "its agent",
+	       answers ? "answers again" : "does not answer; its gates are left as they are");
+}
+
+void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client)
+{
+	if (client->answers)
+		return;
+	gp_client_answers(client, true);
+	/* What was given up on is taken up again. */
+	for (uint32_t i = 0; i < client->slot_count; i++) {
+		struct gp_queue_entry *queue = client->slots[i].queue;
+		struct gp_queue_info info;
+
+		if (!queue || !queue->in_core || gp_sched_queue_info(daemon->sched, queue->core, &info) ||
+		    info.gate != GP_GATE_QUARANTINED)
+			continue;
+		gp_queue_leave(daemon, queue);
+		gp_queue_enter(daemon, queue);
+	}
 }
 
 static void client_applied(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_applied *applied)
@@ -390,20 +410,7 @@ static void client_applied(struct gp_daemon *daemon, struct gp_client *client, c
 	if (good && (!opens || opens == applied->count))
 		gp_device_learn(daemon, device, opens, device->info.unit == GP_UNIT_QUEUE ? ns / applied->count : ns);
 	client->orders_open -= client->orders_open ? 1 : 0;
-	if (!client->answers) {
-		gp_client_answers(client, true);
-		/* What was given up on is taken up again. */
-		for (uint32_t i = 0; i < client->slot_count; i++) {
-			struct gp_queue_entry *queue = client->slots[i].queue;
-			struct gp_queue_info info;
-
-			if (!queue || !queue->in_core || gp_sched_queue_info(daemon->sched, queue->core, &info) ||
-			    info.gate != GP_GATE_QUARANTINED)
-				continue;
-			gp_queue_leave(daemon, queue);
-			gp_queue_enter(daemon, queue);
-		}
-	}
+	gp_client_answered(daemon, client);
 }
 
 static void client_lost(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_lost *lost)

@@ -258,6 +258,7 @@ void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, cons
 int gp_client_order(void *daemon, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		    const struct gp_device_change *changes, uint32_t count);
 void gp_client_answers(struct gp_client *client, bool answers);
+void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client); /* an order of its was */
 void gp_client_sync(struct gp_daemon *daemon);
 
 /* queue.c */

@@ -357,6 +357,8 @@ static void plan_done(struct gp_daemon *daemon, const struct gp_report *report)
 	}
 	if (good && report->done_ns > report->issue_ns)
 		gp_device_learn(daemon, device, opens, report->done_ns - report->issue_ns);
+	if (client)
+		gp_client_answered(daemon, client);
 }
 
 void gp_plan_inbox(struct gp_daemon *daemon)
