@@ -1,64 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may have which priority, see what and change whom. Identities come from the kernel, never from a message. */
-#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include "daemon/daemon.h"
 
-#define ACCESS_GROUP_MAX 256
-
-/* The groups of a user as the system's database has them: what a process dropped or was never given does not count for
- * or against it, since a socket tells the primary group only. */
-static int access_groups(uid_t uid, gid_t gid, gid_t *groups)
+static bool access_has_group(const struct gp_peer *peer, int64_t gid)
 {
-	struct passwd *user = getpwuid(uid);
-	int count = ACCESS_GROUP_MAX;
-
-	groups[0] = gid;
-	if (!user)
-		return 1;
-	if (getgrouplist(user->pw_name, gid, groups, &count) < 0)
-		return ACCESS_GROUP_MAX;
-	return count;
+	for (uint32_t i = 0; i < peer->group_count; i++)
+		if ((int64_t)peer->groups[i] == gid)
+			return true;
+	return false;
 }
 
-int32_t gp_access_ceiling(const struct gp_config *config, uid_t uid, gid_t gid)
+int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *peer)
 {
-	gid_t groups[ACCESS_GROUP_MAX];
 	int32_t ceiling = config->ceiling_default;
-	int count;
 
-	if (!uid)
+	if (!peer->uid)
 		return GP_PRIORITY_MAX;
 	/* A line for the user decides alone; otherwise the best of the groups. */
 	for (uint32_t i = 0; i < config->ceiling_count; i++)
-		if (!config->ceilings[i].is_group && config->ceilings[i].id == uid)
+		if (!config->ceilings[i].is_group && config->ceilings[i].id == peer->uid)
 			return config->ceilings[i].priority;
-	count = access_groups(uid, gid, groups);
-	for (uint32_t i = 0; i < config->ceiling_count; i++) {
-		if (!config->ceilings[i].is_group)
-			continue;
-		for (int k = 0; k < count; k++)
-			if (config->ceilings[i].id == groups[k] && config->ceilings[i].priority > ceiling)
-				ceiling = config->ceilings[i].priority;
-	}
+	for (uint32_t i = 0; i < config->ceiling_count; i++)
+		if (config->ceilings[i].is_group && config->ceilings[i].priority > ceiling &&
+		    access_has_group(peer, config->ceilings[i].id))
+			ceiling = config->ceilings[i].priority;
 	return ceiling;
 }
 
 bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *peer)
 {
-	gid_t groups[ACCESS_GROUP_MAX];
-	int count;
-
-	if (!peer || !peer->uid)
-		return true;
-	if (daemon->config.see_gid < 0)
-		return false;
-	count = access_groups(peer->uid, peer->gid, groups);
-	for (int i = 0; i < count; i++)
-		if ((int64_t)groups[i] == daemon->config.see_gid)
-			return true;
-	return false;
+	return !peer || !peer->uid || (daemon->config.see_gid >= 0 && access_has_group(peer, daemon->config.see_gid));
 }
 
 bool gp_access_may_change(const struct gp_peer *peer, const struct gp_client *client)

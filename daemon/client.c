@@ -194,8 +194,10 @@ void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uin
 			gp_peer_close(daemon, client->peer, strerror(-r));
 			return;
 		}
-	} else if (changed && client->peer) {
-		gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
+	} else if (changed && client->peer && gp_peer_send(client->peer, &message, sizeof(message), NULL, 0)) {
+		/* It would go on by the old means: it opens its gates and comes again. */
+		gp_peer_close(daemon, client->peer, "it does not read");
+		return;
 	}
 	for (uint32_t i = 0; i < client->slot_count; i++) {
 		struct gp_queue_entry *queue = client->slots[i].queue;
@@ -220,7 +222,7 @@ void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, cons
 	if (attr->valid & GP_ATTR_PRIORITY) {
 		/* Root may give more than the user could take, and what root gave stays possible. */
 		if (is_root && attr->priority > client->ceiling)
-			client->ceiling = attr->priority;
+			client->ceiling = client->granted = attr->priority;
 		now->priority = attr->priority < client->ceiling ? attr->priority : client->ceiling;
 	}
 	if (attr->valid & GP_ATTR_WEIGHT)
@@ -271,7 +273,6 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	peer->client = client;
 	client->peer = peer;
 	client->uid = peer->uid;
-	client->gid = peer->gid;
 	client->own_pid = hello->pid;
 	client->device.pid = peer->pid;
 	client->device.pidfd = peer->pidfd;
@@ -280,7 +281,7 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	memcpy(client->name, hello->name, sizeof(client->name));
 	memcpy(client->runtime, hello->runtime, sizeof(client->runtime));
 	memcpy(client->agent, hello->agent, sizeof(client->agent));
-	client->ceiling = gp_access_ceiling(&daemon->config, peer->uid, peer->gid);
+	client->ceiling = gp_access_ceiling(&daemon->config, peer);
 	if (wanted.valid & GP_ATTR_PRIORITY && wanted.priority > client->ceiling)
 		gp_log("audit: process %d (%s, uid %u) asked for priority %d, its ceiling is %d", peer->pid,
 		       client->name, peer->uid, wanted.priority, client->ceiling);

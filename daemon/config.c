@@ -302,6 +302,18 @@ int gp_config_parse(struct gp_config *config, const char *text, size_t text_size
 	return gp_ini_parse(text, text_size, file_name, config_entry, config, error);
 }
 
+int gp_config_apply(struct gp_config *config, const char *const *settings, uint32_t count, struct gp_error *error)
+{
+	char text[1024];
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i + 1 < count; i += 2) {
+		snprintf(text, sizeof(text), "%s = %s\n", settings[i], settings[i + 1]);
+		r = gp_config_parse(config, text, strlen(text), "command line", error);
+	}
+	return r;
+}
+
 static int config_file(struct gp_config *config, const char *path, struct gp_error *error)
 {
 	GP_AUTO_FREE char *text = NULL;

@@ -60,6 +60,8 @@ int gp_config_parse(struct gp_config *config, const char *text, size_t text_size
 		    struct gp_error *error);
 /* path and the *.conf of the conf.d beside it, sorted by byte. A missing file is fine if optional. */
 int gp_config_read(struct gp_config *config, const char *path, bool optional, struct gp_error *error);
+/* "[section]\nname", "value", …: over what config has already. */
+int gp_config_apply(struct gp_config *config, const char *const *settings, uint32_t count, struct gp_error *error);
 /* "debugger,self": a set of names. */
 int gp_config_mechanisms(const char *text, uint32_t *ret_mechanisms, struct gp_error *error);
 const char *gp_mechanism_name(uint32_t mechanism);

@@ -142,7 +142,7 @@ static void control_set_queue(struct gp_daemon *daemon, struct gp_queue_entry *q
 	struct gp_wire_attr *set = &queue->set;
 
 	if (is_root && attr->valid & GP_ATTR_PRIORITY && attr->priority > queue->client->ceiling)
-		queue->client->ceiling = attr->priority;
+		queue->client->ceiling = queue->client->granted = attr->priority;
 	set->priority = attr->valid & GP_ATTR_PRIORITY ? attr->priority : set->priority;
 	set->weight = attr->valid & GP_ATTR_WEIGHT ? attr->weight : set->weight;
 	set->deadline_ns = attr->valid & GP_ATTR_DEADLINE ? attr->deadline_ns : set->deadline_ns;
@@ -249,7 +249,7 @@ static void control_ping(struct gp_daemon *daemon, struct gp_peer *peer, uint32_
 	gp_text_u64(&text, "schema", 1);
 	gp_text_string(&text, "version", GP_VERSION);
 	gp_text_i64(&text, "pid", getpid());
-	gp_text_i64(&text, "ceiling", gp_access_ceiling(&daemon->config, peer->uid, peer->gid));
+	gp_text_i64(&text, "ceiling", gp_access_ceiling(&daemon->config, peer));
 	gp_text_close(&text, '}');
 	gp_text_add(&text, "\n");
 	control_send(daemon, peer, cookie, &text);

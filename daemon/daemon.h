@@ -46,7 +46,8 @@ struct gp_peer {
 	int fd, pidfd;
 	pid_t pid; /* in the daemon's namespace */
 	uid_t uid;
-	gid_t gid;
+	gid_t *groups; /* the process's own when it connected; the first is the primary one */
+	uint32_t group_count;
 	enum gp_peer_kind kind;
 	bool closed; /* in the graveyard */
 	uint64_t connected_ns;
@@ -73,7 +74,6 @@ struct gp_client {
 	struct gp_peer *peer;
 	uint32_t index; /* in daemon->clients */
 	uid_t uid;
-	gid_t gid;
 	pid_t own_pid; /* as it says itself */
 	char name[GP_WIRE_NAME_SIZE], runtime[GP_WIRE_NAME_SIZE], agent[GP_WIRE_NAME_SIZE];
 	struct gp_page *page;
@@ -84,6 +84,7 @@ struct gp_client {
 	struct gp_client_id core;
 	struct gp_wire_attr attr; /* in force, all fields */
 	int32_t ceiling;          /* the user's; or what root gave */
+	int32_t granted;          /* by root, for as long as the client is there */
 	uint32_t own_gang;        /* core's gang of its own, for queues on several devices; 0: none */
 	struct gp_slot *slots;    /* of the page; as many as it has used */
 	uint32_t slot_count, queue_count;
@@ -173,8 +174,9 @@ struct gp_counters {
 struct gp_daemon {
 	struct gp_config config;
 	const char *config_path;
-	struct gp_config overrides; /* options of the command line, by field */
-	uint32_t override_bits;
+	bool config_required;        /* it was named: that it is missing is an error */
+	const char *const *settings; /* of the command line, over every reading: gp_config_apply() */
+	uint32_t setting_count;
 	int epoll_fd, listen_fd, timer_fd, signal_fd, inbox_fd, spare_fd, lock_fd;
 	struct gp_source listen_source, timer_source, signal_source, inbox_source;
 	bool stopping, dirty;
@@ -215,7 +217,7 @@ struct gp_daemon {
 	uint32_t sync_serial;
 	uint64_t scanned_ns; /* unmanaged processes were looked for */
 	uint64_t sync_by_ns; /* STATUS waits until then at most; 0: nobody waits */
-	bool metrics_dirty;
+	bool metrics_dirty, metrics_failed;
 	uint64_t metrics_written_ns;
 	bool sampling_dirty; /* who has work or a closed gate has changed */
 	struct gp_client *sampled;
@@ -304,7 +306,7 @@ void gp_sampling_forget(struct gp_daemon *daemon, struct gp_client *client);
 void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns);
 
 /* access.c */
-int32_t gp_access_ceiling(const struct gp_config *config, uid_t uid, gid_t gid);
+int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *peer);
 bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *peer);
 bool gp_access_may_change(const struct gp_peer *peer, const struct gp_client *client);
 const char *gp_access_user(uid_t uid, char *buffer, size_t size);

@@ -122,7 +122,9 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 	if (!config)
 		return -ENOMEM;
 	gp_config_init(config);
-	r = gp_config_read(config, daemon->config_path, true, error);
+	r = gp_config_read(config, daemon->config_path, !daemon->config_required, error);
+	if (!r)
+		r = gp_config_apply(config, daemon->settings, daemon->setting_count, error);
 	if (r) {
 		free(config);
 		return r;
@@ -143,7 +145,9 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 		if (daemon->clients[i] && daemon->clients[i]->peer) {
 			struct gp_client *client = daemon->clients[i];
 
-			client->ceiling = gp_access_ceiling(&daemon->config, client->uid, client->gid);
+			client->ceiling = gp_access_ceiling(&daemon->config, client->peer);
+			if (client->granted > client->ceiling)
+				client->ceiling = client->granted;
 			gp_client_set_attr(
 				daemon, client,
 				&(struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = client->attr.priority },

@@ -84,18 +84,13 @@ static int main_parse(int argc, char **argv, struct main_arguments *arguments)
 static int main_configure(const struct main_arguments *arguments, struct gp_config *config, struct gp_error *error)
 {
 	const char *socket = getenv(GP_WIRE_SOCKET_ENV);
-	char text[1024];
 	int r;
 
 	gp_config_init(config);
 	if (socket && *socket)
 		snprintf(config->socket, sizeof(config->socket), "%s", socket);
 	r = gp_config_read(config, arguments->config ? arguments->config : GP_CONFIG_FILE, !arguments->config, error);
-	for (uint32_t i = 0; !r && i < arguments->setting_count; i += 2) {
-		snprintf(text, sizeof(text), "%s = %s\n", arguments->settings[i], arguments->settings[i + 1]);
-		r = gp_config_parse(config, text, strlen(text), "command line", error);
-	}
-	return r;
+	return r ? r : gp_config_apply(config, arguments->settings, arguments->setting_count, error);
 }
 
 int main(int argc, char **argv)
@@ -118,6 +113,9 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	daemon.config_path = arguments.config ? arguments.config : GP_CONFIG_FILE;
+	daemon.config_required = arguments.config;
+	daemon.settings = arguments.settings;
+	daemon.setting_count = arguments.setting_count;
 	r = gp_daemon_init(&daemon, &error);
 	if (r) {
 		fprintf(stderr, "gpreemptd: %s\n", error.text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Prometheus text: docs/metrics.md lists the names. Label names are those of AMD's exporter, so that panels can join.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -168,6 +169,7 @@ void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 	struct gp_text text = { 0 };
 	struct gp_file_writer writer;
 	struct gp_error error;
+	int r;
 
 	if (!*daemon->config.metrics_file || !daemon->metrics_dirty)
 		return;
@@ -180,10 +182,17 @@ void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 	daemon->metrics_written_ns = now_ns;
 	daemon->metrics_dirty = false;
 	gp_metrics_write(daemon, &text);
-	if (!text.failed && !gp_file_open(&writer, daemon->config.metrics_file, &error)) {
+	r = text.failed ? gp_error_set(&error, -ENOMEM, "out of memory") :
+			  gp_file_open(&writer, daemon->config.metrics_file, &error);
+	if (!r) {
 		fwrite(text.bytes, 1, text.size, writer.stream);
-		if (gp_file_commit(&writer, &error))
-			gp_log("metrics_file: %s", error.text);
+		r = gp_file_commit(&writer, &error);
 	}
+	/* Said once: a full disk is not made fuller. */
+	if (r && !daemon->metrics_failed)
+		gp_log("metrics are not written: %s", error.text);
+	else if (!r && daemon->metrics_failed)
+		gp_log("metrics are written again");
+	daemon->metrics_failed = r;
 	gp_text_fini(&text);
 }

@@ -20,6 +20,9 @@
 #include "daemon/daemon.h"
 #include "daemon/message.h"
 
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59 /* Linux 4.13 */
+#endif
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
@@ -98,6 +101,7 @@ void gp_peer_bury(struct gp_daemon *daemon)
 	while ((peer = daemon->graveyard)) {
 		daemon->graveyard = peer->next;
 		gp_text_fini(&peer->backlog);
+		free(peer->groups);
 		free(peer);
 	}
 }
@@ -322,6 +326,26 @@ static void peer_turn_away(struct gp_daemon *daemon, int fd, const char *why)
 	close(fd);
 }
 
+/* As the process has them, not as the system's database has them for its user: a service may have been given some, or
+ * have dropped some; and nobody waits for a directory server here. */
+static int peer_groups(struct gp_peer *peer, gid_t primary)
+{
+	socklen_t size = 0;
+	gid_t *groups;
+
+	if (getsockopt(peer->fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) && errno != ERANGE)
+		size = 0; /* an older kernel */
+	groups = malloc(sizeof(*groups) + size);
+	if (!groups)
+		return -ENOMEM;
+	groups[0] = primary;
+	if (size && getsockopt(peer->fd, SOL_SOCKET, SO_PEERGROUPS, groups + 1, &size))
+		size = 0;
+	peer->groups = groups;
+	peer->group_count = 1 + (uint32_t)(size / sizeof(*groups));
+	return 0;
+}
+
 static void peer_add(struct gp_daemon *daemon, int fd)
 {
 	struct ucred who;
@@ -347,12 +371,12 @@ static void peer_add(struct gp_daemon *daemon, int fd)
 				  .pidfd = peer_pidfd(fd, who.pid),
 				  .pid = who.pid,
 				  .uid = who.uid,
-				  .gid = who.gid,
 				  .connected_ns = gp_now_ns() };
-	if (peer->pidfd < 0 || gp_daemon_watch(daemon, fd, EPOLLIN, &peer->source)) {
+	if (peer->pidfd < 0 || peer_groups(peer, who.gid) || gp_daemon_watch(daemon, fd, EPOLLIN, &peer->source)) {
 		peer_turn_away(daemon, fd, "gpreemptd could not identify your process");
 		if (peer->pidfd >= 0)
 			close(peer->pidfd);
+		free(peer->groups);
 		free(peer);
 		return;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Commands: what they answer, who may, and what they change. As root it also asks as another user. */
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 #include "lib/json.h"
 #include "test/unit/daemon_world.h"
 
-#define OTHER_UID 65534u
+#define OTHER_UID   65534u
+#define OTHER_GROUP 4242u /* which no database gives that user */
 
 static struct world world;
 static struct agent agent;
@@ -19,7 +21,7 @@ static struct agent agent;
 static int begin(void **state)
 {
 	(void)state;
-	world_begin(&world, "[ceiling]\ndefault = 40\nuser.12345 = 60\n");
+	world_begin(&world, "[ceiling]\ndefault = 40\nuser.12345 = 60\ngroup.4242 = 45\n");
 	agent_connect(&world, &agent, 70);
 	agent_add_queue(&world, &agent, 0, GP_QUEUE_SEEN);
 	return 0;
@@ -199,7 +201,7 @@ static void as_other(struct gp_control_request request, int want, const char *pa
 		int fd;
 
 		alarm(30);
-		if (setgid(OTHER_UID) || setuid(OTHER_UID))
+		if (setgroups(1, &(gid_t){ OTHER_GROUP }) || setgid(OTHER_UID) || setuid(OTHER_UID))
 			_exit(2);
 		fd = world_connect(&world);
 		if (send(fd, &request, sizeof(request), 0) < 0)
@@ -237,7 +239,7 @@ static void test_rights(void **state)
 	as_other(world_request(GP_CONTROL_RELOAD), -EPERM, "only root", false);
 	as_other(world_request(GP_CONTROL_STATUS), 0, "\"hidden\":true,\"gpu_ids\":[1],\"queues\":1", false);
 	as_other(world_request(GP_CONTROL_STATUS), 0, "\"fake\"", true);
-	as_other(world_request(GP_CONTROL_PING), 0, "\"ceiling\":40", false);
+	as_other(world_request(GP_CONTROL_PING), 0, "\"ceiling\":45", false);
 	as_other(world_request(GP_CONTROL_SUMMARY), 0, "\"agents\":0", false);
 }
 
@@ -251,9 +253,9 @@ static void test_ceiling(void **state)
 	struct gp_client *client = world_queue(&world, &agent, 0)->client;
 
 	(void)state;
-	assert_int_equal(gp_access_ceiling(&world.daemon.config, 0, 0), 99);
-	assert_int_equal(gp_access_ceiling(&world.daemon.config, 12345, 12345), 60);
-	assert_int_equal(gp_access_ceiling(&world.daemon.config, 54321, 54321), 40);
+	assert_int_equal(gp_access_ceiling(&world.daemon.config, &(struct gp_peer){ .uid = 0 }), 99);
+	assert_int_equal(gp_access_ceiling(&world.daemon.config, &(struct gp_peer){ .uid = 12345 }), 60);
+	assert_int_equal(gp_access_ceiling(&world.daemon.config, &(struct gp_peer){ .uid = 54321 }), 40);
 	client->ceiling = 40;
 	world_send(agent.fd, &attr, sizeof(attr));
 	agent_work(&world, &agent);
@@ -263,6 +265,48 @@ static void test_ceiling(void **state)
 	world_send(agent.fd, &attr, sizeof(attr));
 	agent_work(&world, &agent);
 	assert_int_equal(world_queue(&world, &agent, 0)->attr.priority, 10);
+}
+
+/* What the command line said and what root gave outlive a reload; a file that was named and is gone changes nothing. */
+static void test_reload(void **state)
+{
+	static const char *const settings[] = { "[policy]\npolicy", "rr" };
+	struct gp_control_request reload = world_request(GP_CONTROL_RELOAD), set = world_request(GP_CONTROL_SET);
+	struct gp_client *client = world_queue(&world, &agent, 0)->client;
+
+	(void)state;
+	world.daemon.settings = settings;
+	world.daemon.setting_count = 2;
+	client->peer->uid = 54321;
+	client->ceiling = 40;
+	set.attr = (struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = 90 };
+	expect(&set, 0, "\"priority\":90,\"ceiling\":90");
+	expect(&reload, 0, "{}");
+	assert_string_equal(world.daemon.config.policy, "rr");
+	assert_int_equal(world.daemon.config.ceiling_default, GP_PRIORITY_NORMAL); /* the file is not there */
+	assert_int_equal(client->attr.priority, 90);
+	world.daemon.config.ceiling_default = 12;
+	world.daemon.config_required = true;
+	expect(&reload, -EINVAL, "/nonexistent/gpreempt.conf");
+	assert_int_equal(world.daemon.config.ceiling_default, 12);
+}
+
+/* A file of metrics that cannot be written is said once, and again when it can. */
+static void test_metrics_file(void **state)
+{
+	struct gp_config *config = &world.daemon.config;
+
+	(void)state;
+	snprintf(config->metrics_file, sizeof(config->metrics_file), "/nonexistent/gpreempt.prom");
+	world.daemon.metrics_dirty = true;
+	world_step(&world);
+	assert_true(world.daemon.metrics_failed);
+	snprintf(config->metrics_file, sizeof(config->metrics_file), "%s/gpreempt.prom", world.folder);
+	world.daemon.metrics_dirty = true;
+	world.daemon.metrics_written_ns = world.daemon.metrics_next_ns = 0;
+	world_step(&world);
+	assert_false(world.daemon.metrics_failed);
+	assert_int_equal(access(config->metrics_file, R_OK), 0);
 }
 
 int main(void)
@@ -275,6 +319,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_events, begin, end),
 		cmocka_unit_test_setup_teardown(test_rights, begin, end),
 		cmocka_unit_test_setup_teardown(test_ceiling, begin, end),
+		cmocka_unit_test_setup_teardown(test_reload, begin, end),
+		cmocka_unit_test_setup_teardown(test_metrics_file, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,7 +119,7 @@ static void test_asking_all_the_time(void **state)
 /* Why a queue waited is told to its user; for whom, only to those who see everybody. */
 static void test_whom_it_waited_for(void **state)
 {
-	struct gp_peer other_user = { .uid = OTHER_UID, .gid = OTHER_UID }, root = { .uid = 0 };
+	struct gp_peer other_user = { .uid = OTHER_UID }, root = { .uid = 0 };
 	struct gp_text own = { 0 }, all = { 0 };
 	struct agent urgent;
 
