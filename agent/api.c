@@ -36,6 +36,10 @@ static int api_set(const void *queue, const struct gp_wire_attr *attr)
 	struct gp_hot *hot;
 	int r = 0;
 
+	/* The daemon would hang up on it. */
+	if ((attr->valid & GP_ATTR_DEADLINE && attr->deadline_ns > GP_WIRE_TIME_MAX) ||
+	    (attr->valid & GP_ATTR_BUDGET && attr->budget_ns > GP_WIRE_TIME_MAX))
+		return -EINVAL;
 	if (!gp_agent_ready())
 		return -ENOTCONN;
 	gp_agent_lock();

@@ -49,11 +49,11 @@ void gp_attr_from_environment(struct gp_wire_attr *ret_attr)
 		attr.weight = (uint32_t)value;
 		attr.valid |= GP_ATTR_WEIGHT;
 	}
-	if (gp_attr_number(getenv("GPREEMPT_DEADLINE_NS"), INT64_MAX, &value)) {
+	if (gp_attr_number(getenv("GPREEMPT_DEADLINE_NS"), GP_WIRE_TIME_MAX, &value)) {
 		attr.deadline_ns = value;
 		attr.valid |= GP_ATTR_DEADLINE;
 	}
-	if (gp_attr_number(getenv("GPREEMPT_BUDGET_NS"), INT64_MAX, &value)) {
+	if (gp_attr_number(getenv("GPREEMPT_BUDGET_NS"), GP_WIRE_TIME_MAX, &value)) {
 		attr.budget_ns = value;
 		attr.valid |= GP_ATTR_BUDGET;
 	}

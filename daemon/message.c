@@ -58,7 +58,7 @@ static int message_queue(const struct gp_wire_queue *queue, struct gp_error *err
 static int message_changes(size_t size, size_t head_size, uint32_t count, const struct gp_wire_change *changes,
 			   struct gp_error *error)
 {
-	if (count > GP_WIRE_ORDER_MAX || size != head_size + (size_t)count * sizeof(*changes))
+	if (count > GP_WIRE_QUEUE_MAX || size != head_size + (size_t)count * sizeof(*changes))
 		return gp_error_set(error, -EPROTO, "%u gate changes in %zu bytes", count, size);
 	for (uint32_t i = 0; i < count; i++) {
 		if (changes[i].slot >= GP_WIRE_QUEUE_MAX || changes[i].open > 1 || changes[i].result > 0)
@@ -74,6 +74,8 @@ static int message_applied(const struct gp_wire_applied *applied, size_t size, s
 		return gp_error_set(error, -EPROTO, "APPLIED of %zu bytes", size);
 	if (applied->issue_ns > applied->done_ns)
 		return gp_error_set(error, -EPROTO, "APPLIED: done before it was begun");
+	if (applied->count > GP_WIRE_ORDER_MAX)
+		return gp_error_set(error, -EPROTO, "APPLIED: %u gate changes", applied->count);
 	return message_changes(size, sizeof(*applied), applied->count, applied->changes, error);
 }
 

@@ -53,7 +53,7 @@ EXPORT int gpreempt_set_deadline(const void *queue, uint64_t deadline_ns, uint64
 				     .deadline_ns = deadline_ns,
 				     .budget_ns = budget_ns };
 
-	if (deadline_ns > INT64_MAX || budget_ns > INT64_MAX || (deadline_ns && budget_ns > deadline_ns))
+	if (deadline_ns > GP_WIRE_TIME_MAX || budget_ns > GP_WIRE_TIME_MAX || (deadline_ns && budget_ns > deadline_ns))
 		return -EINVAL;
 	return table_set(queue, &attr);
 }

@@ -27,7 +27,8 @@ extern "C" {
 /* 0..99, higher is more urgent. The daemon may cut it down to the user's ceiling: gpreempt_get() tells what holds. */
 int gpreempt_set_priority(const void *queue, int priority);
 int gpreempt_set_weight(const void *queue, unsigned weight); /* share among equals under wfq: 1..10000 */
-/* Policy edf: work is due deadline_ns after it arrives and needs budget_ns of the device (0: not tested). 0: none. */
+/* Policy edf: work is due deadline_ns after it arrives and needs budget_ns of the device (0: not tested). 0: none.
+ * Neither may exceed an hour. */
 int gpreempt_set_deadline(const void *queue, uint64_t deadline_ns, uint64_t budget_ns);
 /* Queues of one gang open and close together on all devices. NULL or "": none. At most 63 bytes. */
 int gpreempt_set_gang(const char *name);

@@ -21,6 +21,7 @@
 #define GP_WIRE_QUEUE_MAX   1024u       /* queues of one client: slots of its page */
 #define GP_WIRE_ORDER_MAX   512u
 #define GP_WIRE_NAME_SIZE   64u  /* with the closing zero */
+#define GP_WIRE_TIME_MAX    3600000000000ull /* of a deadline or budget: an hour, in ns */
 #define GP_WIRE_TEXT_SIZE   512u /* with the closing zero */
 #define GP_WIRE_SOCKET      "/run/gpreempt/gpreempt.sock"
 #define GP_WIRE_SOCKET_ENV  "GPREEMPT_SOCKET"

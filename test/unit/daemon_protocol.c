@@ -112,6 +112,22 @@ static void test_counts(void **state)
 	expect_refused(&applied, sizeof(applied));
 }
 
+/* All gates of a client may be lost at once. */
+static void test_all_lost(void **state)
+{
+	static struct {
+		struct gp_wire_lost head;
+		struct gp_wire_change changes[GP_WIRE_QUEUE_MAX];
+	} lost = { .head = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_LOST, sizeof(lost), 0 },
+			     .why = GP_LOST_LEASE,
+			     .count = GP_WIRE_QUEUE_MAX } };
+
+	(void)state;
+	world_send(bad.fd, &lost, sizeof(lost));
+	world_step(&world);
+	assert_false(world_is_closed(bad.fd));
+}
+
 static void test_queues(void **state)
 {
 	struct gp_wire_queue queue = queue_message(GP_WIRE_QUEUE_ADD);
@@ -250,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_headers, begin, end),
 		cmocka_unit_test_setup_teardown(test_counts, begin, end),
+		cmocka_unit_test_setup_teardown(test_all_lost, begin, end),
 		cmocka_unit_test_setup_teardown(test_queues, begin, end),
 		cmocka_unit_test_setup_teardown(test_replayed_queue, begin, end),
 		cmocka_unit_test_setup_teardown(test_hello, begin, end),
