@@ -86,8 +86,9 @@ static inline void gp_agent_unlock(void)
 }
 
 /* life.c */
-bool gp_agent_ready(void); /* once and after a fork; false: stay out of the way */
-void gp_agent_start(void); /* after the first queue: descriptors and thread; no lock held */
+bool gp_agent_ready(void);       /* once and after a fork; false: stay out of the way */
+bool gp_agent_is_borrowed(void); /* a vfork: this memory is our parent's, the descriptors are not */
+void gp_agent_start(void);       /* after the first queue: descriptors and thread; no lock held */
 
 /* page.c; lock held */
 int gp_page_reserve(void);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "agent/agent.h"
 #include "agent/export.h"
 #include "agent/fds.h"
 #include "agent/next.h"
@@ -83,7 +84,7 @@ void gp_fds_drop_all(void)
 static void fds_move_away(int fd)
 {
 	for (unsigned use = 0; use < GP_FD_COUNT; use++)
-		if (gp_fd(use) == fd) {
+		if (gp_fd(use) == fd && !gp_agent_is_borrowed()) {
 			int high = fds_high(fd);
 
 			fds_set(use, high >= 0 ? high : -1);

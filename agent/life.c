@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -47,7 +48,9 @@ static void life_environment(void)
 
 	if (!path || !*path)
 		path = GP_WIRE_SOCKET;
-	gp_agent.off = (mode && !strcmp(mode, "off")) || strlen(path) >= sizeof(gp_agent.socket_path);
+	/* A setuid program's environment is not its own: it is one without an agent. */
+	gp_agent.off =
+		(mode && !strcmp(mode, "off")) || strlen(path) >= sizeof(gp_agent.socket_path) || getauxval(AT_SECURE);
 	if (gp_agent.off)
 		return;
 	memcpy(gp_agent.socket_path, path, strlen(path) + 1u);
@@ -76,6 +79,13 @@ static void life_mark_page(void)
 	life_mark = (uint32_t *)at;
 }
 
+bool gp_agent_is_borrowed(void)
+{
+	int32_t pid = __atomic_load_n(&gp_agent.pid, __ATOMIC_ACQUIRE);
+
+	return pid && life_mark && *life_mark && pid != (int32_t)gp_sys(SYS_getpid, 0);
+}
+
 bool gp_agent_ready(void)
 {
 	static bool registered;
@@ -85,8 +95,8 @@ bool gp_agent_ready(void)
 
 	if (__atomic_load_n(&gp_agent.pid, __ATOMIC_ACQUIRE) == pid)
 		return !gp_agent.off;
-	if (gp_agent.pid && life_mark && *life_mark)
-		return false; /* vfork: the state is our parent's */
+	if (gp_agent_is_borrowed())
+		return false;
 	/* Not ours: a child of a fork that ran no handlers (clone). */
 	if (gp_agent.pid)
 		life_prepare_child();

@@ -397,6 +397,52 @@ static void case_runtime(struct test *test)
 	CHECK(test_end(test) == 0);
 }
 
+/* RUNTIME_DISABLE while the daemon is our debugger; how long it took. */
+static long leave(struct test *test, bool answered)
+{
+	CHECK(test_number(test, "runtime", 1) == 0);
+	CHECK(fake_until(&test->fake, GP_WIRE_RUNTIME));
+	fprintf(test->to, "leave\n");
+	fflush(test->to);
+	CHECK(fake_until(&test->fake, GP_WIRE_RUNTIME));
+	CHECK(!answered || fake_send(&test->fake, GP_WIRE_RUNTIME_OK, NULL, 0));
+	MUST(fgets(test->answer, sizeof(test->answer), test->from));
+	return strncmp(test->answer, "ok ", 3) ? -1 : strtol(test->answer + 3, NULL, 10);
+}
+
+/* The call waits for the daemon to let go: as long as it takes, and 100 ms if it never does. */
+static void case_runtime_wait(struct test *test)
+{
+	bool soon = false;
+	long ms;
+
+	test_meet(test, GP_MECHANISM_DEBUGGER, LEASE_LONG, 1);
+	CHECK(test_number(test, "destroy", 0) == 0 && fake_until_queues(&test->fake, 0));
+	CHECK(leave(test, false) >= 100);
+	/* On a busy machine some are late; all being late is another thing. */
+	for (int i = 0; i < 50 && !soon; i++) {
+		ms = leave(test, true);
+		CHECK(ms >= 0);
+		soon = ms < 100;
+	}
+	CHECK(soon);
+	CHECK(test_end(test) == 0);
+}
+
+/* A vfork's child may do as it likes with its descriptors, ours among them. */
+static void case_vfork(struct test *test)
+{
+	struct fake_queue *queue;
+
+	test_meet(test, test->mechanism, LEASE_LONG, 1);
+	MUST((queue = fake_queue(&test->fake, 0)) != NULL);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(test_number(test, "vfork", 0) > 0);
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	CHECK(ok(test_ask(test, "start 0 1000")) && ok(test_ask(test, "wait 0")));
+	CHECK(test_end(test) == 0);
+}
+
 /* As the daemon does it: arms, looks again, and waits to be told only if there is nothing to see. */
 static bool told(struct fake *fake, struct gp_page_queue *page, uint32_t edge, const uint64_t *counter, uint64_t value)
 {
@@ -474,6 +520,8 @@ const struct test_case test_cases[] = {
 	{ "priority", case_priority },
 	{ "counters", case_counters },
 	{ "runtime", case_runtime },
+	{ "runtime_wait", case_runtime_wait },
+	{ "vfork", case_vfork },
 	{ "threads", case_threads },
 	{ NULL, NULL },
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "test/e2e/vgpu_client.h"
 
@@ -111,10 +112,9 @@ static void close_others(bool by_range)
 		(void)!close_range((unsigned)last + 1u, ~0u, 0);
 }
 
-/* Every other open number is overwritten with standard output, then closed. */
-static int overwrite_others(void)
+static int other_numbers(int fds[256])
 {
-	int fds[256], count = 0, good = 0;
+	int count = 0;
 	DIR *folder = opendir("/proc/self/fd");
 
 	for (struct dirent *entry; folder && (entry = readdir(folder)) && count < 256;) {
@@ -124,11 +124,34 @@ static int overwrite_others(void)
 			fds[count++] = fd;
 	}
 	closedir(folder);
+	return count;
+}
+
+/* Every other open number is overwritten with standard output, then closed. */
+static int overwrite_others(void)
+{
+	int fds[256], count = other_numbers(fds), good = 0;
+
 	for (int i = 0; i < count; i++) {
 		good += dup2(1, fds[i]) == fds[i];
 		close(fds[i]);
 	}
 	return good == count ? count : -1;
+}
+
+/* The same by a child that has descriptors of its own and our memory. */
+static int overwrite_by_vfork(void)
+{
+	int fds[256], count = other_numbers(fds), status = -1;
+	pid_t child = vfork();
+
+	if (child == 0) {
+		for (int i = 0; i < count; i++)
+			dup2(1, fds[i]);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? count : -1;
 }
 
 static void *thread_create(void *data)
@@ -158,6 +181,18 @@ static int runtime(uint32_t mode)
 	struct runtime_args args = { 0, mode, 0 };
 
 	return client_ioctl(&client, _IOWR('K', 0x25, struct runtime_args), &args);
+}
+
+/* How long the call took; negative: it failed. */
+static int runtime_off_ms(void)
+{
+	struct timespec begin, end;
+	int r;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	r = runtime(0);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	return r < 0 ? r : (int)((end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000);
 }
 
 static int trap(uint32_t op)
@@ -204,6 +239,10 @@ static void obey(const char *verb, uint32_t a, uint32_t b, uint32_t c)
 		puts("ok");
 	} else if (!strcmp(verb, "overwrite")) {
 		printf("ok %d\n", overwrite_others());
+	} else if (!strcmp(verb, "vfork")) {
+		printf("ok %d\n", overwrite_by_vfork());
+	} else if (!strcmp(verb, "leave")) {
+		printf("ok %d\n", runtime_off_ms());
 	} else if (!strcmp(verb, "block")) {
 		block(lane);
 		puts("ok");
