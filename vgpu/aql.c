@@ -8,6 +8,7 @@
 #include "vgpu/event.h"
 #include "vgpu/memory.h"
 #include "vgpu/queue.h"
+#include "vgpu/work.h"
 
 #define AQL_WAVE_SIZE 64u
 #define AQL_GROUP_MAX 1024u
@@ -328,28 +329,6 @@ bool gp_aql_turn(struct gp_vqueue *queue)
 	return taken || moved;
 }
 
-/* Bodies run when the model says how far the work came: at each interruption, and at the end. */
-static int aql_run(struct gp_vqueue *queue, struct gp_vdispatch *dispatch, uint64_t until)
-{
-	uint32_t first = dispatch->workgroups_run;
-	int r = 0;
-
-	if (until > dispatch->workgroups)
-		until = dispatch->workgroups;
-	if (until <= first)
-		return 0;
-	if (dispatch->has_body) {
-		r = dispatch->kernel.body->run(&dispatch->kernel, first, (uint32_t)until);
-		queue->gpu->node->counters.workgroups_body += until - first;
-	}
-	dispatch->workgroups_run = (uint32_t)until;
-	queue->workgroups += until - first;
-	queue->gpu->node->counters.workgroups += until - first;
-	if (r < 0)
-		gp_vqueue_fault(queue, queue->process->fault_va);
-	return r;
-}
-
 void gp_aql_start(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 {
 	struct gp_vdispatch *dispatch = aql_dispatch(queue, event->tag);
@@ -358,14 +337,6 @@ void gp_aql_start(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 		return;
 	dispatch->started = true;
 	dispatch->start_ns = event->time_ns;
-}
-
-void gp_aql_progress(struct gp_vqueue *queue, const struct gp_gpu_event *event)
-{
-	struct gp_vdispatch *dispatch = aql_dispatch(queue, event->tag);
-
-	if (dispatch && !queue->error)
-		aql_run(queue, dispatch, event->value);
 }
 
 /* The read index moves over completed packets, in order, each marked invalid first so that its slot can be used again.
@@ -390,21 +361,11 @@ static void aql_retire(struct gp_vqueue *queue)
 		gp_vm_write(queue->process, queue->gpu, queue->rptr_va, &queue->read, sizeof(queue->read));
 }
 
-void gp_aql_end(struct gp_vqueue *queue, const struct gp_gpu_event *event)
+static void aql_complete(struct gp_vqueue *queue, struct gp_vdispatch *dispatch)
 {
-	struct gp_vdispatch *dispatch = aql_dispatch(queue, event->tag);
-	struct gp_vnode *node = queue->gpu->node;
+	const struct gp_vnode *node = queue->gpu->node;
 	uint64_t signal, start_ns;
 
-	if (!dispatch || dispatch->done || queue->error)
-		return;
-	if (dispatch->workgroups) {
-		node->counters.dispatches++;
-		if (event->value != dispatch->workgroups)
-			node->counters.exactly_once_violations++;
-		if (aql_run(queue, dispatch, dispatch->workgroups) < 0)
-			return;
-	}
 	dispatch->done = true;
 	if (dispatch->barrier_signal)
 		gp_gpu_signal_remove(queue->gpu->model, dispatch->barrier_signal);
@@ -412,12 +373,62 @@ void gp_aql_end(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 	queue->packets++;
 	/* Kernel and barrier packets have their completion signal at the same place. */
 	signal = dispatch->packet.kernel.completion_signal;
-	start_ns = dispatch->started ? dispatch->start_ns : event->time_ns;
+	start_ns = dispatch->started ? dispatch->start_ns : dispatch->end_ns;
 	/* The read index first: a client woken by the signal must not find it behind. */
 	aql_retire(queue);
-	if (aql_signal_complete(queue, signal, gp_vnode_ticks(node, start_ns), gp_vnode_ticks(node, event->time_ns)) <
+	if (aql_signal_complete(queue, signal, gp_vnode_ticks(node, start_ns), gp_vnode_ticks(node, dispatch->end_ns)) <
 	    0)
 		gp_vqueue_fault(queue, queue->process->fault_va);
+}
+
+/* Bodies run when the model says how far the work came: at each interruption, and at the end. In the order of the ring,
+ * since a later packet may read what an earlier one wrote. */
+static void aql_settle(struct gp_vqueue *queue, struct gp_vdispatch *dispatch)
+{
+	if (queue->behind)
+		return;
+	queue->behind = !gp_work_run(queue, dispatch);
+	if (!queue->behind && !queue->error && dispatch->ended)
+		aql_complete(queue, dispatch);
+}
+
+void gp_aql_progress(struct gp_vqueue *queue, const struct gp_gpu_event *event)
+{
+	struct gp_vdispatch *dispatch = aql_dispatch(queue, event->tag);
+
+	if (!dispatch || dispatch->ended || queue->error || event->value <= dispatch->workgroups_due)
+		return;
+	dispatch->workgroups_due = event->value < dispatch->workgroups ? (uint32_t)event->value : dispatch->workgroups;
+	aql_settle(queue, dispatch);
+}
+
+void gp_aql_end(struct gp_vqueue *queue, const struct gp_gpu_event *event)
+{
+	struct gp_vdispatch *dispatch = aql_dispatch(queue, event->tag);
+	struct gp_vnode *node = queue->gpu->node;
+
+	if (!dispatch || dispatch->done || dispatch->ended || queue->error)
+		return;
+	if (dispatch->workgroups) {
+		node->counters.dispatches++;
+		if (event->value != dispatch->workgroups)
+			node->counters.exactly_once_violations++;
+	}
+	dispatch->workgroups_due = dispatch->workgroups;
+	dispatch->ended = true;
+	dispatch->end_ns = event->time_ns;
+	aql_settle(queue, dispatch);
+}
+
+void gp_aql_catch_up(struct gp_vqueue *queue)
+{
+	for (uint64_t index = queue->read; index < queue->submitted && !queue->behind && !queue->error; index++) {
+		struct gp_vdispatch *dispatch = aql_dispatch(queue, index);
+
+		if (dispatch && !dispatch->done &&
+		    (dispatch->ended || dispatch->workgroups_run < dispatch->workgroups_due))
+			aql_settle(queue, dispatch);
+	}
 }
 
 void gp_aql_drop(struct gp_vqueue *queue)

@@ -9,11 +9,28 @@
 #include "vgpu/kernels.h"
 #include "vgpu/memory.h"
 
-#define BODY_SIZE_MAX (1ull << 40)
+#define BODY_SIZE_MAX  (1ull << 40)
+#define BODY_GROUP_MAX 1024u /* work items of a workgroup */
+#define BODY_PIECE_MAX (16u << 20)
 
 struct body_slice {
 	uint64_t begin, end;
 };
+
+/* The piece of a slice that is to be moved now, in whole units but for the last. Never much more than a piece: the
+ * client may have changed the size since the pieces were counted. */
+static struct body_slice body_piece(const struct gp_kernel_call *call, struct body_slice slice, uint64_t unit)
+{
+	uint64_t count = call->piece_count ? call->piece_count : 1u,
+		 units = (slice.end - slice.begin + unit - 1u) / unit;
+	uint64_t step = (units + count - 1u) / count * unit, begin = slice.begin + step * call->piece;
+
+	if (step > BODY_PIECE_MAX)
+		step = BODY_PIECE_MAX / unit * unit;
+	if (begin > slice.end)
+		begin = slice.end;
+	return (struct body_slice){ begin, slice.end - begin < step ? slice.end : begin + step };
+}
 
 /* Workgroup's share of `size` bytes, whole words but for the last. */
 static struct body_slice body_slice(const struct gp_kernel_call *call, uint64_t size, uint32_t first, uint32_t last)
@@ -26,7 +43,7 @@ static struct body_slice body_slice(const struct gp_kernel_call *call, uint64_t 
 		slice.begin = size;
 	if (slice.end > size || last == count)
 		slice.end = size;
-	return slice;
+	return body_piece(call, slice, 4u);
 }
 
 /* ROCr's blit kernels (blit_kernel.cpp): ranges given as the corners of phases, the last pair being the end. */
@@ -282,14 +299,17 @@ static int body_hip6_fill(const struct gp_kernel_call *call, uint32_t first, uin
 {
 	uint64_t groups = (uint64_t)call->workgroups[0] * call->workgroups[1] * call->workgroups[2];
 	struct body_hip6_fill_args args;
-	uint64_t size, total, share, end;
+	uint64_t size, total, share;
+	struct body_slice slice;
 
 	if (body_hip6_fill_read(call, &args, &size) < 0)
 		return -EFAULT;
 	total = args.end - args.to;
 	share = ((total + size - 1u) / size + groups - 1u) / groups * size;
-	end = share * last < total ? share * last : total;
-	return body_pattern_write(call, &(struct body_pattern){ args.to, share * first, end, args.pattern, size });
+	slice = (struct body_slice){ share * first < total ? share * first : total,
+				     share * last < total ? share * last : total };
+	slice = body_piece(call, slice, size);
+	return body_pattern_write(call, &(struct body_pattern){ args.to, slice.begin, slice.end, args.pattern, size });
 }
 
 static uint64_t body_hip6_fill_bytes(const struct gp_kernel_call *call)
@@ -395,6 +415,24 @@ static int body_reduce(const struct gp_kernel_call *call, uint32_t first, uint32
 	return 0;
 }
 
+/* width elements of a row of a product: row of a, columns of b. */
+struct body_matrix {
+	const float *a, *b;
+	float *c;
+	uint64_t n, width;
+};
+
+/* Along the rows of b: down its columns each element would be a miss of the host's caches. */
+static void body_matrix_row(const struct body_matrix *matrix)
+{
+	float sums[BODY_GROUP_MAX] = { 0 };
+
+	for (uint64_t k = 0; k < matrix->n; k++)
+		for (uint64_t i = 0; i < matrix->width; i++)
+			sums[i] += matrix->a[k] * matrix->b[k * matrix->n + i];
+	memcpy(matrix->c, sums, matrix->width * sizeof(sums[0]));
+}
+
 /* c = a x b, n by n, one work item per element, tiles of the workgroup's size (a, b, c, n) */
 static int body_matrix_multiply(const struct gp_kernel_call *call, uint32_t first, uint32_t last)
 {
@@ -416,15 +454,13 @@ static int body_matrix_multiply(const struct gp_kernel_call *call, uint32_t firs
 	for (uint32_t group = first; group < last; group++) {
 		uint64_t x = (uint64_t)(group % call->workgroups[0]) * call->workgroup_size[0];
 		uint64_t y = (uint64_t)(group / call->workgroups[0]) * call->workgroup_size[1];
+		uint64_t width = x < args.n ? args.n - x : 0;
 
+		if (width > call->workgroup_size[0])
+			width = call->workgroup_size[0];
 		for (uint64_t row = y; row < y + call->workgroup_size[1] && row < args.n; row++)
-			for (uint64_t column = x; column < x + call->workgroup_size[0] && column < args.n; column++) {
-				float sum = 0;
-
-				for (uint64_t k = 0; k < args.n; k++)
-					sum += a[row * args.n + k] * b[k * args.n + column];
-				c[row * args.n + column] = sum;
-			}
+			body_matrix_row(
+				&(struct body_matrix){ a + row * args.n, b + x, c + row * args.n + x, args.n, width });
 	}
 	return 0;
 }
@@ -462,7 +498,7 @@ static const struct gp_body body_table[] = {
 	{ .name = "vector_add", .run = body_vector_add },
 	{ .name = "saxpy", .run = body_saxpy },
 	{ .name = "reduce", .run = body_reduce },
-	{ .name = "matrix_multiply", .run = body_matrix_multiply },
+	{ .name = "matrix_multiply", .run = body_matrix_multiply, .is_heavy = true },
 	{ .name = "count", .run = body_count },
 };
 

@@ -51,6 +51,7 @@ struct fuse_open_answer {
 #define FUSE_VALID_S     3600u
 #define FUSE_INIT_MS     5000 /* for the kernel's first request: it is there when the mount returns */
 #define FUSE_FILE_MAX    65536u
+#define FUSE_ERROR_END   512 /* fs/fuse/dev.c, fuse_dev_do_write() */
 
 /* An open file, by the number given to the kernel. process is NULL once it has exited. */
 struct fuse_file {
@@ -72,9 +73,19 @@ struct gp_fuse {
 
 static struct gp_fuse *fuse_only; /* for the answers that come later: there is one front end per process */
 
-static void fuse_answer(struct gp_fuse *fuse, uint64_t unique, int error, const void *head, size_t head_size,
+/* The kernel throws away an answer with an error beyond its limits, and the caller would wait for ever, unkillable. 524
+ * is the driver's ENOTSUPP. */
+static int fuse_error(int error)
+{
+	if (error == -524)
+		return -EOPNOTSUPP;
+	return error > 0 || error <= -FUSE_ERROR_END ? -EIO : error;
+}
+
+static void fuse_answer(struct gp_fuse *fuse, uint64_t unique, int result, const void *head, size_t head_size,
 			const void *tail, size_t tail_size)
 {
+	int error = fuse_error(result);
 	struct fuse_out_header out = { .len = (uint32_t)sizeof(out), .error = error, .unique = unique };
 	struct iovec parts[3] = { { &out, sizeof(out) },
 				  { (void *)(uintptr_t)head, head_size },

@@ -23,7 +23,7 @@ static int furnish_folder(const char *root, const char *name)
 
 static int furnish_file(const char *root, const char *name, const char *text, mode_t mode)
 {
-	ssize_t size = (ssize_t)strlen(text);
+	ssize_t size = (ssize_t)strlen(text), written;
 	char path[FURNISH_PATH];
 	int fd, r = 0;
 
@@ -32,8 +32,9 @@ static int furnish_file(const char *root, const char *name, const char *text, mo
 	fd = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, mode);
 	if (fd < 0)
 		return -errno;
-	if (write(fd, text, (size_t)size) != size)
-		r = -EIO;
+	written = write(fd, text, (size_t)size);
+	if (written != size)
+		r = written < 0 ? -errno : -ENOSPC;
 	close(fd);
 	return r;
 }

@@ -15,6 +15,7 @@
 #include "vgpu/process.h"
 #include "vgpu/queue.h"
 #include "vgpu/smi.h"
+#include "vgpu/work.h"
 
 #define IOCTL_CLOCK_TRIES 8u
 #define IOCTL_CLOCK_TICKS 200u /* 2 us */
@@ -405,7 +406,9 @@ static bool call_is_over(struct gp_vcall *call, uint64_t now_ns)
 	switch (call->kind) {
 	case GP_VCALL_WAIT_EVENTS: return gp_vevent_wait_done(call, now_ns);
 	case GP_VCALL_TRANSACTION:
-		if (call->outstanding)
+		/* Stopped work stands still: what it did until then is there for the caller to see. */
+		if (call->outstanding || (call->target && gp_work_is_behind(call->target)) ||
+		    (call->process && gp_work_is_behind(call->process)))
 			return false;
 		if (call->done)
 			call->done(call);

@@ -24,6 +24,7 @@ struct gp_kernel_call {
 	uint64_t workgroup_ns;
 	uint32_t vgprs;
 	uint64_t fingerprint;
+	uint32_t piece, piece_count; /* work.c: which part of a single workgroup's bytes; 0, 0: all of them */
 };
 
 struct gp_body {
@@ -32,6 +33,7 @@ struct gp_body {
 	int (*run)(const struct gp_kernel_call *call, uint32_t first, uint32_t last);
 	/* Bytes the whole kernel moves, for its time; NULL: as the description says. */
 	uint64_t (*bytes)(const struct gp_kernel_call *call);
+	bool is_heavy; /* one workgroup is much to compute */
 };
 
 const struct gp_body *gp_body_find(const char *name);

@@ -14,6 +14,7 @@
 #include "vgpu/queue.h"
 #include "vgpu/smi.h"
 #include "vgpu/transaction.h"
+#include "vgpu/work.h"
 
 #define NODE_GPU_ID       0x5a01u
 #define NODE_RENDER_MINOR 128u
@@ -180,7 +181,7 @@ void gp_vnode_fini(struct gp_vnode *node)
 	gp_bar_fini(&node->bar);
 }
 
-static bool node_queues_turn(struct gp_vnode *node, bool *ret_work)
+static bool node_queues_turn(struct gp_vnode *node, bool *ret_behind)
 {
 	bool moved = false;
 
@@ -193,8 +194,9 @@ static bool node_queues_turn(struct gp_vnode *node, bool *ret_work)
 			if (!queue)
 				continue;
 			left--;
+			moved |= gp_work_turn(queue);
 			moved |= gp_vqueue_turn(queue);
-			*ret_work |= gp_vqueue_has_work(queue);
+			*ret_behind |= queue->behind;
 		}
 	}
 	return moved;
@@ -223,7 +225,7 @@ static uint64_t node_poll_ns(const struct gp_vnode *node)
 uint64_t gp_vnode_turn(struct gp_vnode *node)
 {
 	uint64_t next_ns, poll_ns;
-	bool work = false;
+	bool behind = false;
 
 	node->now_ns = node_clock_ns();
 	for (uint32_t i = 0; i < NODE_ROUNDS; i++) {
@@ -231,8 +233,8 @@ uint64_t gp_vnode_turn(struct gp_vnode *node)
 
 		for (uint32_t g = 0; g < node->gpu_count; g++)
 			gp_vdev_turn(&node->gpus[g]);
-		work = false;
-		moved = node_queues_turn(node, &work);
+		behind = false;
+		moved = node_queues_turn(node, &behind);
 		gp_vtransaction_turn(node);
 		gp_vcall_turn(node);
 		if (!moved)
@@ -244,6 +246,8 @@ uint64_t gp_vnode_turn(struct gp_vnode *node)
 		next_ns = gp_live_deadline_ns(node);
 	if (gp_vtransaction_deadline_ns(node) < next_ns)
 		next_ns = gp_vtransaction_deadline_ns(node);
+	if (behind)
+		next_ns = node->now_ns;
 	poll_ns = node_poll_ns(node);
 	if (poll_ns != UINT64_MAX && node->now_ns + poll_ns < next_ns)
 		next_ns = node->now_ns + poll_ns;

@@ -182,7 +182,7 @@ static int queue_check(struct gp_vproc *process, const struct gp_vdev *gpu, stru
 	if (args->ring_size < KFD_MIN_QUEUE_RING_SIZE)
 		args->ring_size = KFD_MIN_QUEUE_RING_SIZE;
 	if (args->queue_type > GP_KFD_QUEUE_TYPE_SDMA_BY_ENG_ID)
-		return -EOPNOTSUPP; /* 524 in the driver, which no answer through FUSE can carry */
+		return -524; /* the driver's ENOTSUPP, which is no errno of user space */
 	/* PM4 rings are never written by ROCm's user space on these devices, and the packets are not interpreted here.
 	 */
 	if (!gpu || args->queue_type == KFD_IOC_QUEUE_TYPE_COMPUTE)
@@ -541,9 +541,4 @@ bool gp_vqueue_turn(struct gp_vqueue *queue)
 	if (queue->error || queue->hung)
 		return false;
 	return gp_vqueue_is_sdma(queue) ? gp_sdma_turn(queue) : gp_aql_turn(queue);
-}
-
-bool gp_vqueue_has_work(const struct gp_vqueue *queue)
-{
-	return !queue->error && queue->read < queue->limit && queue->model_open;
 }

@@ -18,9 +18,18 @@ struct gp_vdispatch {
 	union gp_aql_packet packet;
 	uint32_t barrier_signal; /* the model's; barrier packets: goes to 0 when the client's signals allow */
 	bool barrier_met;        /* it did */
-	uint32_t workgroups, workgroups_run;
+	uint32_t workgroups, workgroups_due, workgroups_run; /* due: as far as the model has come */
 	struct gp_kernel_call kernel;
 	bool has_body;
+	bool ended; /* for the model, at end_ns */
+	uint64_t end_ns;
+};
+
+/* What a copy engine still has to move. */
+struct gp_vcopy {
+	uint64_t to, from, left;
+	uint32_t value, packet_size;
+	bool fills;
 };
 
 struct gp_vqueue {
@@ -51,6 +60,8 @@ struct gp_vqueue {
 	uint32_t in_flight;
 	struct gp_vdispatch *window; /* GP_VQUEUE_WINDOW, by index */
 	uint32_t copy_size;          /* SDMA: bytes of the packet the model is working on; 0: none */
+	struct gp_vcopy copy;        /* that packet, once the model is through with it */
+	bool behind;                 /* the host is not: work.c */
 	uint64_t packets, workgroups;
 };
 
@@ -76,7 +87,6 @@ uint32_t gp_vqueue_model_priority(uint32_t priority);
 bool gp_vqueue_owns(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, uint64_t size);
 /* Looks at the doorbell, takes packets; returns whether anything moved. */
 bool gp_vqueue_turn(struct gp_vqueue *queue);
-bool gp_vqueue_has_work(const struct gp_vqueue *queue);
 /* Model events. */
 void gp_vdev_turn(struct gp_vdev *gpu);
 void gp_vqueue_fail(struct gp_vqueue *queue, uint32_t error);
@@ -88,8 +98,10 @@ bool gp_aql_turn(struct gp_vqueue *queue);
 void gp_aql_start(struct gp_vqueue *queue, const struct gp_gpu_event *event);
 void gp_aql_progress(struct gp_vqueue *queue, const struct gp_gpu_event *event);
 void gp_aql_end(struct gp_vqueue *queue, const struct gp_gpu_event *event);
+void gp_aql_catch_up(struct gp_vqueue *queue);
 void gp_aql_drop(struct gp_vqueue *queue); /* forgets its packets */
 bool gp_sdma_turn(struct gp_vqueue *queue);
 void gp_sdma_end(struct gp_vqueue *queue, const struct gp_gpu_event *event);
+void gp_sdma_catch_up(struct gp_vqueue *queue);
 
 #endif

@@ -9,6 +9,7 @@
 #include "vgpu/event.h"
 #include "vgpu/memory.h"
 #include "vgpu/queue.h"
+#include "vgpu/work.h"
 
 #define SDMA_WORDS        16u
 #define SDMA_TURN_MAX     256u
@@ -200,14 +201,44 @@ bool gp_sdma_turn(struct gp_vqueue *queue)
 	return count;
 }
 
+void gp_sdma_catch_up(struct gp_vqueue *queue)
+{
+	uint64_t deadline_ns = gp_work_deadline_ns();
+	struct gp_vcopy *copy = &queue->copy;
+	struct gp_vnode *node = queue->gpu->node;
+
+	while (copy->left) {
+		uint64_t size = copy->left < GP_WORK_PIECE_SIZE ? copy->left : GP_WORK_PIECE_SIZE;
+		int r = copy->fills ? gp_vm_fill(queue->process, queue->gpu, copy->to, copy->value, size) :
+				      gp_vm_copy(queue->process, queue->gpu, copy->to, copy->from, size);
+
+		if (r < 0) {
+			queue->copy_size = 0;
+			gp_vqueue_fault(queue, queue->process->fault_va);
+			return;
+		}
+		copy->to += size;
+		copy->from += size;
+		copy->left -= size;
+		if (copy->left && gp_work_is_over(deadline_ns)) {
+			queue->behind = true;
+			return;
+		}
+	}
+	node->counters.copies++;
+	node->counters.copy_bytes += queue->copy_size;
+	queue->copy_size = 0;
+	queue->in_flight = 0;
+	sdma_advance(queue, copy->packet_size);
+}
+
 void gp_sdma_end(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 {
-	struct gp_vnode *node = queue->gpu->node;
 	struct sdma_packet packet;
-	uint64_t to;
+	bool fills;
 	int r;
 
-	if (!queue->copy_size || event->tag != queue->read || queue->error)
+	if (!queue->copy_size || queue->behind || event->tag != queue->read || queue->error)
 		return;
 	r = sdma_fetch(queue, &packet);
 	/* The client may have written over the packet meanwhile: what is moved is never more than what was paid for. */
@@ -215,19 +246,14 @@ void gp_sdma_end(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 		gp_vqueue_fail(queue, SDMA_ERROR);
 		return;
 	}
-	if ((packet.words[0] & 0xffu) == GP_SDMA_COPY) {
-		to = sdma_u64(&packet, 5);
-		r = gp_vm_copy(queue->process, queue->gpu, to, sdma_u64(&packet, 3), queue->copy_size);
-	} else {
-		to = sdma_u64(&packet, 1);
-		r = gp_vm_fill(queue->process, queue->gpu, to, packet.words[3], queue->copy_size);
-	}
-	node->counters.copies++;
-	node->counters.copy_bytes += queue->copy_size;
-	queue->copy_size = 0;
-	queue->in_flight = 0;
-	if (r < 0)
-		gp_vqueue_fault(queue, queue->process->fault_va);
-	else
-		sdma_advance(queue, packet.size);
+	fills = (packet.words[0] & 0xffu) != GP_SDMA_COPY;
+	queue->copy = (struct gp_vcopy){
+		.to = sdma_u64(&packet, fills ? 1 : 5),
+		.from = sdma_u64(&packet, 3),
+		.left = queue->copy_size,
+		.value = packet.words[3],
+		.packet_size = packet.size,
+		.fills = fills,
+	};
+	gp_sdma_catch_up(queue);
 }

@@ -16,6 +16,7 @@
 #include "vgpu/store.h"
 
 #define STORE_DEPTH 32
+#define STORE_ROOM  (4u << 20) /* what a node of eight GPUs writes, several times over */
 
 static int store_remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
 {
@@ -56,6 +57,9 @@ static int store_folder(char *ret_path, size_t path_size)
 		struct statvfs status;
 
 		if (!places[i] || *places[i] != '/' || statvfs(places[i], &status) < 0 || status.f_flag & ST_NOEXEC)
+			continue;
+		r = -ENOSPC;
+		if ((uint64_t)status.f_bavail * status.f_frsize < STORE_ROOM)
 			continue;
 		if (snprintf(ret_path, path_size, "%s/vgpu-XXXXXX", places[i]) >= (int)path_size)
 			continue;

@@ -12,6 +12,7 @@
 #define CLIENT_KERNEL_COUNT 7u /* s_nop N, as in vgpu_kernels.ini */
 #define CLIENT_KERNEL_SLOW  8u
 #define CLIENT_KERNEL_FAST  9u
+#define CLIENT_KERNEL_HEAVY 10u
 #define CLIENT_WAIT_MS      20000u
 
 struct client_signal {

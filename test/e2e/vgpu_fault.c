@@ -369,6 +369,63 @@ static void test_lives(struct test *test)
 	client_result("another process", true);
 }
 
+/* A product of two matrices of n by n, all ones: n^3 steps for the host, next to nothing for the GPU. Whether another
+ * queue's kernel of 5 ms is over before it. */
+static bool heavy_is_overtaken(struct test *test, struct client_queue *queue, struct client_queue *other, uint32_t n)
+{
+	float *a = client_alloc(&test->client, 4ull * n * n, KFD_IOC_ALLOC_MEM_FLAGS_VRAM);
+	float *c = client_alloc(&test->client, 4ull * n * n, KFD_IOC_ALLOC_MEM_FLAGS_VRAM);
+	struct client_signal *heavy = client_signal(&test->client, 1), *light = client_signal(&test->client, 1);
+	struct client_packet packet;
+	uint64_t *kernarg = client_alloc(&test->client, 4096, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
+	bool overtaken;
+
+	for (uint64_t i = 0; i < (uint64_t)n * n; i++)
+		a[i] = 1;
+	kernarg[0] = kernarg[1] = (uintptr_t)a;
+	kernarg[2] = (uintptr_t)c;
+	kernarg[3] = n;
+	*test->kernarg = (struct client_kernarg){ (uintptr_t)test->counts, GROUPS, 0 };
+	packet = client_dispatch(client_kernel(&test->client, CLIENT_KERNEL_SLOW), test->kernarg, light);
+	client_submit(other, &packet);
+	packet = (struct client_packet){
+		.header = 2 | 1 << 8,
+		.setup = 2,
+		.workgroup_size = { 16, 16, 1 },
+		.grid_size = { n, n, 1 },
+		.kernel = client_kernel(&test->client, CLIENT_KERNEL_HEAVY),
+		.kernarg = (uintptr_t)kernarg,
+		.signal = (uintptr_t)heavy,
+	};
+	client_submit(queue, &packet);
+	CLIENT_CHECK(client_wait(light));
+	overtaken = heavy->value;
+	/* What follows it in its own queue comes after it. */
+	light->value = 1;
+	start(test, queue, light);
+	for (uint32_t i = 0; i < 20u && light->value; i++)
+		client_wait(light);
+	CLIENT_CHECK(light->value == 0 && heavy->value == 0);
+	CLIENT_CHECK(c[0] == (float)n && c[(uint64_t)n * n - 1u] == (float)n);
+	return overtaken;
+}
+
+/* What the host takes long to compute keeps nobody else from going on. */
+static void test_heavy(struct test *test)
+{
+	struct client_queue queue, other;
+	uint32_t n = 512;
+
+	client_queue_create(&test->client, &queue, 64);
+	client_queue_create(&test->client, &other, 64);
+	/* On a fast host the small one may be over at once. */
+	while (n <= 2048u && !heavy_is_overtaken(test, &queue, &other, n))
+		n *= 2u;
+	CLIENT_CHECK(n <= 2048u);
+	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
+	client_result("heavy work beside others", true);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct test *test);
@@ -384,6 +441,7 @@ static const struct {
 	{ "smi", test_smi },
 	{ "slow", test_slow },
 	{ "halts", test_halts },
+	{ "heavy", test_heavy },
 	{ "lives", test_lives },
 };
 

@@ -492,6 +492,25 @@ static void test_drain(struct test *test)
 	client_result("without context save", true);
 }
 
+/* Through FUSE the driver's 524 cannot be told: the answer would be thrown away and the caller wait for ever. */
+static void test_type(struct test *test)
+{
+	struct kfd_ioctl_create_queue_args args = {
+		.ring_base_address = (uintptr_t)test->queue.ring,
+		.write_pointer_address = (uintptr_t)test->queue.control + 56u,
+		.read_pointer_address = (uintptr_t)test->queue.control + 128u,
+		.ring_size = test->queue.ring_size,
+		.gpu_id = test->client.gpu_id,
+		.queue_type = 77,
+		.queue_percentage = 100,
+		.queue_priority = 7,
+	};
+	int r = client_ioctl(&test->client, AMDKFD_IOC_CREATE_QUEUE, &args);
+
+	CLIENT_CHECK(r == (access("/dev/.vgpu", F_OK) == 0 ? -EOPNOTSUPP : -524));
+	client_result("unknown type of queue", true);
+}
+
 /* sched_policy=1: no queue beyond the slots. They are active, so that each takes one. */
 static void test_full(struct test *test)
 {
@@ -545,6 +564,7 @@ int main(int argc, char **argv)
 	test_invalid(&test);
 	test_scratch(&test);
 	test_gate(&test);
+	test_type(&test);
 	test_memory(&test);
 	test_events(&test);
 	test_fork(&test);

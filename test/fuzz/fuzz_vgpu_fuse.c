@@ -80,7 +80,7 @@ static void fuzz_answers(struct fuzz_fuse *fuzz)
 		if ((size_t)size < sizeof(header))
 			abort();
 		memcpy(&header, buffer, sizeof(header));
-		if (header.len != (size_t)size || header.error > 0 || header.error < -4095 ||
+		if (header.len != (size_t)size || header.error > 0 || header.error <= -512 ||
 		    header.unique > fuzz->unique || !fuzz->answers[header.unique])
 			abort();
 		fuzz->answers[header.unique]--;
