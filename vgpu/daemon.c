@@ -489,6 +489,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "vgpud: %s\n", error.text);
 	if (r == 0 && options.ready)
 		daemon_detach(daemon, options.config.verbose);
+	if (r == 0)
+		gp_vnode_log(&daemon->node, 1,
+			     "a model of %u %s: no instructions are interpreted, clients are not protected from each "
+			     "other's memory, times are modelled (dilation %u)",
+			     daemon->node.gpu_count, daemon->device, daemon->node.dilation);
 	daemon_answer(daemon, options.ready, r);
 	if (r < 0)
 		return 125;
