@@ -232,8 +232,9 @@ int gp_bench_describe(FILE *stream, const struct gp_bench_kfd *kfd, const struct
 		"# Made by gpreempt bench device from %s.ini; lines that say \"measured\" or \"fitted\" by it were measured here.\n",
 		base);
 	if (write_rptr(result->rptr))
-		fprintf(stream, "# The read pointer moves at %s: gpreempt sim --rptr %s\n", write_rptr(result->rptr),
-			write_rptr(result->rptr));
+		fprintf(stream,
+			"# The read pointer moves at %s: gpreempt sim --rptr %s; gpreempt.conf: [kfd] rptr = %s\n",
+			write_rptr(result->rptr), write_rptr(result->rptr), write_rptr(result->rptr));
 	for (uint32_t i = 0; i < result->note_count; i++)
 		fprintf(stream, "# not measured: %s\n", result->notes[i]);
 	rest = text;

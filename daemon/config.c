@@ -61,6 +61,7 @@ enum config_type {
 	CONFIG_MODE,       /* uint32_t, octal */
 	CONFIG_POLICY,     /* char[max] */
 	CONFIG_MECHANISMS, /* uint32_t */
+	CONFIG_RPTR,       /* bool: fetch */
 	CONFIG_UNMANAGED,
 	CONFIG_PRIORITY, /* int32_t */
 };
@@ -101,6 +102,7 @@ static const struct config_key config_keys[] = {
 	KEY("policy", "batch_clients", CONFIG_COUNT, param.batch_clients, 1, GP_BATCH_MAX),
 	KEY("policy", "fail_max", CONFIG_COUNT, param.fail_max, 1, 1000),
 	KEY("kfd", "mechanism", CONFIG_MECHANISMS, mechanisms, 0, 0),
+	KEY("kfd", "rptr", CONFIG_RPTR, fetch_counters, 0, 0),
 	KEY("kfd", "grace", CONFIG_COUNT, grace, 0, 255),
 	KEY("kfd", "close_cost", CONFIG_TIME, close_ns, 1000, 1000000000),
 	KEY("kfd", "open_cost", CONFIG_TIME, open_ns, 1000, 1000000000),
@@ -231,6 +233,11 @@ static int config_set(struct gp_config *config, const struct config_key *key, co
 	case CONFIG_POLICY: return config_policy(value, field, key->max, error);
 	case CONFIG_MECHANISMS: return gp_config_mechanisms(value, field, error);
 	case CONFIG_PRIORITY: return config_priority(key->name, value, field, error);
+	case CONFIG_RPTR:
+		if (strcmp(value, "completion") && strcmp(value, "fetch"))
+			return gp_error_set(error, -EINVAL, "rptr is 'completion' or 'fetch', not '%s'", value);
+		*(bool *)field = *value == 'f';
+		return 0;
 	case CONFIG_UNMANAGED:
 		if (strcmp(value, "ignore") && strcmp(value, "pause"))
 			return gp_error_set(error, -EINVAL, "action is 'ignore' or 'pause', not '%s'", value);

@@ -43,6 +43,7 @@ struct gp_config {
 	/* [kfd] */
 	uint32_t mechanisms, grace; /* mechanisms: bits; 0: all */
 	uint64_t close_ns, open_ns;
+	bool fetch_counters;
 	/* [null] */
 	uint32_t null_count;
 	/* [unmanaged] */

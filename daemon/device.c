@@ -165,6 +165,7 @@ static int device_init_backend(struct gp_daemon *daemon, struct gp_device_info *
 	static const struct gp_backend_ops *const backends[] = { &gp_backend_kfd, &gp_backend_null };
 	struct gp_device_config config = { .mechanisms = daemon->config.mechanisms,
 					   .grace = daemon->config.grace,
+					   .fetch_counters = daemon->config.fetch_counters,
 					   .null_count = daemon->config.null_count,
 					   .criu = daemon->config.unmanaged_criu,
 					   .close_ns = daemon->config.close_ns,

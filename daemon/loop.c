@@ -133,6 +133,7 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 	memcpy(config->socket, daemon->config.socket, sizeof(config->socket));
 	memcpy(config->backend, daemon->config.backend, sizeof(config->backend));
 	config->mechanisms = daemon->config.mechanisms;
+	config->fetch_counters = daemon->config.fetch_counters;
 	config->client_max = daemon->config.client_max;
 	config->queue_max = daemon->config.queue_max;
 	config->null_count = daemon->config.null_count;

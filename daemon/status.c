@@ -109,6 +109,7 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	gp_text_string(text, "mechanism", gp_mechanism_name(info->mechanism));
 	gp_text_string(text, "unit", status_units[info->unit]);
 	gp_text_bool(text, "stops_all", info->stops_all);
+	gp_text_string(text, "rptr", info->fetch_counters ? "fetch" : "completion");
 	gp_text_bool(text, "kernel_reopens", info->kernel_reopens);
 	gp_text_bool(text, "self_switching", false);
 	status_cost(text, "close_ns", &device->close_hist, device->close_prior_ns);

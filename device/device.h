@@ -90,6 +90,7 @@ struct gp_device_config {
 	uint32_t grace;             /* DBG_TRAP SUSPEND: 1K cycles */
 	uint32_t null_count;        /* devices of the null backend */
 	bool criu;                  /* processes that cannot be debugged may be set aside by the checkpoint interface */
+	bool fetch_counters;        /* see struct gp_device_attr */
 	uint64_t close_ns, open_ns; /* prior of the costs, device time */
 };
 

@@ -35,6 +35,7 @@ static void kfd_describe(const struct gp_kfd_node *node, const struct gp_backend
 		.memory_size = node->memory_size,
 		/* Firmware scheduling by runlist stops everybody; MES (gfx11 and later) stops one queue. */
 		.stops_all = node->gfx_version < KFD_GFX_11,
+		.fetch_counters = backend->config.fetch_counters,
 		.close_ns = backend->config.close_ns,
 		.open_ns = backend->config.open_ns,
 	};

@@ -34,7 +34,7 @@ static void test_values(void **state)
 	assert_int_equal(parse("[daemon]\nlease = 100ms\nsample = 1ms\nsocket_mode = 0660\nauto_gang = no\n"
 			       "[policy]\npolicy = wfq\nturn = 5ms\nbatch_clients = 3\n"
 			       "[ceiling]\ndefault = low\nuser.7 = high\ngroup.8 = 99\nuser.7 = 81\n"
-			       "[kfd]\nmechanism = self,update\ngrace = 10\n"
+			       "[kfd]\nmechanism = self,update\ngrace = 10\nrptr = fetch\n"
 			       "[unmanaged]\naction = pause\npriority = idle\n"),
 			 0);
 	assert_int_equal(config.lease_ns, 100000000);
@@ -49,6 +49,7 @@ static void test_values(void **state)
 	assert_true(config.ceilings[1].is_group);
 	assert_int_equal(config.mechanisms,
 			 GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE));
+	assert_true(config.fetch_counters);
 	assert_int_equal(config.unmanaged, GP_UNMANAGED_PAUSE);
 	assert_int_equal(config.unmanaged_priority, 0);
 }
@@ -57,6 +58,7 @@ static void test_refusals(void **state)
 {
 	(void)state;
 	refuse("[daemon]\n\nno_such = 1\n", "x.conf:3: [daemon] has no 'no_such'");
+	refuse("[kfd]\nrptr = never\n", "x.conf:2: rptr is 'completion' or 'fetch', not 'never'");
 	refuse("[other]\n", "x.conf:1: there is no section [other]");
 	refuse("[policy]\npolicy = best\n", "x.conf:2: there is no policy 'best' (none, rr, hpf, wfq, edf, drf)");
 	refuse("[kfd]\nmechanism = magic\n",
