@@ -29,6 +29,19 @@ int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *
 	return ceiling;
 }
 
+/* A share above everybody's under wfq and a deadline under edf go before other people's priorities: they are for those
+ * whom a line lets go above the default. */
+bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *peer)
+{
+	return !peer->uid || gp_access_ceiling(config, peer) > config->ceiling_default;
+}
+
+bool gp_access_is_raise(const struct gp_wire_attr *attr)
+{
+	return (attr->valid & GP_ATTR_WEIGHT && attr->weight > GP_WEIGHT_DEFAULT) ||
+	       (attr->valid & GP_ATTR_DEADLINE && attr->deadline_ns);
+}
+
 bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *peer)
 {
 	return !peer || !peer->uid || (daemon->config.see_gid >= 0 && access_has_group(peer, daemon->config.see_gid));

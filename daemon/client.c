@@ -48,6 +48,7 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_client **ret_client)
 					      .priority = GP_PRIORITY_NORMAL,
 					      .weight = GP_WEIGHT_DEFAULT };
 	client->ceiling = GP_PRIORITY_MAX;
+	client->may_raise = true;
 	daemon->clients[index] = client;
 	daemon->client_hint = (index + 1) % daemon->config.client_max;
 	if (index >= daemon->client_top)
@@ -214,6 +215,16 @@ void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uin
 	daemon->dirty = true;
 }
 
+void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr)
+{
+	if (attr->priority > client->ceiling)
+		attr->priority = client->ceiling;
+	if (client->may_raise)
+		return;
+	attr->weight = attr->weight > GP_WEIGHT_DEFAULT ? GP_WEIGHT_DEFAULT : attr->weight;
+	attr->deadline_ns = attr->budget_ns = 0;
+}
+
 void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,
 			bool is_root)
 {
@@ -225,6 +236,8 @@ void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, cons
 			client->ceiling = client->granted = attr->priority;
 		now->priority = attr->priority < client->ceiling ? attr->priority : client->ceiling;
 	}
+	if (is_root && gp_access_is_raise(attr))
+		client->may_raise = client->granted_raise = true;
 	if (attr->valid & GP_ATTR_WEIGHT)
 		now->weight = attr->weight;
 	if (attr->valid & GP_ATTR_DEADLINE)
@@ -233,6 +246,7 @@ void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, cons
 		now->budget_ns = attr->budget_ns;
 	if (attr->valid & GP_ATTR_GANG)
 		memcpy(now->gang, attr->gang, sizeof(now->gang));
+	gp_client_cut(client, now);
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
 			gp_queue_attr(daemon, client->slots[i].queue);
@@ -282,9 +296,13 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	memcpy(client->runtime, hello->runtime, sizeof(client->runtime));
 	memcpy(client->agent, hello->agent, sizeof(client->agent));
 	client->ceiling = gp_access_ceiling(&daemon->config, peer);
+	client->may_raise = gp_access_may_raise(&daemon->config, peer);
 	if (wanted.valid & GP_ATTR_PRIORITY && wanted.priority > client->ceiling)
 		gp_log("audit: process %d (%s, uid %u) asked for priority %d, its ceiling is %d", peer->pid,
 		       client->name, peer->uid, wanted.priority, client->ceiling);
+	if (!client->may_raise && gp_access_is_raise(&wanted))
+		gp_log("audit: process %d (%s, uid %u) asked for a weight above %u or a deadline, and has no right to raise",
+		       peer->pid, client->name, peer->uid, GP_WEIGHT_DEFAULT);
 	if (!(wanted.valid & GP_ATTR_PRIORITY)) {
 		wanted.valid |= GP_ATTR_PRIORITY;
 		wanted.priority = GP_PRIORITY_NORMAL;

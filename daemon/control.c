@@ -141,6 +141,8 @@ static void control_set_queue(struct gp_daemon *daemon, struct gp_queue_entry *q
 {
 	struct gp_wire_attr *set = &queue->set;
 
+	if (is_root && gp_access_is_raise(attr))
+		queue->client->may_raise = queue->client->granted_raise = true;
 	if (is_root && attr->valid & GP_ATTR_PRIORITY && attr->priority > queue->client->ceiling)
 		queue->client->ceiling = queue->client->granted = attr->priority;
 	set->priority = attr->valid & GP_ATTR_PRIORITY ? attr->priority : set->priority;
@@ -174,6 +176,14 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 		gp_log("audit: uid %u may not set process %d (%s) to priority %d: its ceiling is %d", peer->uid,
 		       client->device.pid, client->name, request->attr.priority, client->ceiling);
 		control_say(daemon, peer, cookie, -EPERM, sentence);
+		return;
+	}
+	if (peer->uid && !client->may_raise && gp_access_is_raise(&request->attr)) {
+		gp_log("audit: uid %u may not raise process %d (%s) by weight or deadline", peer->uid,
+		       client->device.pid, client->name);
+		control_say(
+			daemon, peer, cookie, -EPERM,
+			"weights above 100 and deadlines are for those who may go above the default priority ([ceiling] in gpreempt.conf)");
 		return;
 	}
 	if (request->queue_id != GP_CONTROL_ALL_QUEUES) {

@@ -85,8 +85,10 @@ struct gp_client {
 	struct gp_wire_attr attr; /* in force, all fields */
 	int32_t ceiling;          /* the user's; or what root gave */
 	int32_t granted;          /* by root, for as long as the client is there */
-	uint32_t own_gang;        /* core's gang of its own, for queues on several devices; 0: none */
-	struct gp_slot *slots;    /* of the page; as many as it has used */
+	bool may_raise;           /* also weights above the default, and deadlines */
+	bool granted_raise;
+	uint32_t own_gang;     /* core's gang of its own, for queues on several devices; 0: none */
+	struct gp_slot *slots; /* of the page; as many as it has used */
 	uint32_t slot_count, queue_count;
 	uint32_t left_out; /* queues that were not taken up */
 	uint32_t hint_count;
@@ -255,6 +257,7 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client);
 struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag);
 int gp_client_create(struct gp_daemon *daemon, struct gp_client **ret_client);
 void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uint32_t mechanism, const char *why);
+void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr); /* to what its user may have */
 void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,
 			bool is_root);
 int gp_client_order(void *daemon, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
@@ -307,6 +310,8 @@ void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns);
 
 /* access.c */
 int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *peer);
+bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *peer);
+bool gp_access_is_raise(const struct gp_wire_attr *attr); /* other than by its priority */
 bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *peer);
 bool gp_access_may_change(const struct gp_peer *peer, const struct gp_client *client);
 const char *gp_access_user(uid_t uid, char *buffer, size_t size);

@@ -149,6 +149,7 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 			client->ceiling = gp_access_ceiling(&daemon->config, client->peer);
 			if (client->granted > client->ceiling)
 				client->ceiling = client->granted;
+			client->may_raise = gp_access_may_raise(&daemon->config, client->peer) || client->granted_raise;
 			gp_client_set_attr(
 				daemon, client,
 				&(struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = client->attr.priority },

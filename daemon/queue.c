@@ -271,8 +271,7 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 
 	queue_overlay(&attr, &queue->wire.attr, queue->wire.kind == GP_WIRE_COMPUTE);
 	queue_overlay(&attr, &queue->set, true);
-	if (attr.priority > client->ceiling)
-		attr.priority = client->ceiling;
+	gp_client_cut(client, &attr);
 	queue->attr = (struct gp_queue_attr){
 		.priority = attr.priority,
 		.weight = attr.weight,

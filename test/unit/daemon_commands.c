@@ -267,6 +267,43 @@ static void test_ceiling(void **state)
 	assert_int_equal(world_queue(&world, &agent, 0)->attr.priority, 10);
 }
 
+/* A weight or a deadline goes before others too: only with a right to raise, or from root. */
+static void test_raise(void **state)
+{
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	struct gp_wire_attr_message attr = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR, sizeof(attr), 0 },
+		.attr = { .valid = GP_ATTR_WEIGHT | GP_ATTR_DEADLINE, .weight = 5000, .deadline_ns = 1000 },
+	};
+	struct gp_control_request set = world_request(GP_CONTROL_SET);
+	struct gp_queue_entry *queue = world_queue(&world, &agent, 0);
+	struct gp_client *client = queue->client;
+
+	(void)state;
+	assert_true(client->may_raise); /* root's */
+	assert_true(gp_access_may_raise(&world.daemon.config, &(struct gp_peer){ .uid = 12345 }));
+	assert_false(gp_access_may_raise(&world.daemon.config, &(struct gp_peer){ .uid = 54321 }));
+	client->may_raise = false;
+	world_send(agent.fd, &attr, sizeof(attr));
+	agent_work(&world, &agent);
+	assert_int_equal(queue->attr.weight, GP_WEIGHT_DEFAULT);
+	assert_int_equal(queue->attr.deadline_ns, 0);
+	assert_int_equal(agent.attr.weight, GP_WEIGHT_DEFAULT);
+	attr.attr.weight = 7;
+	world_send(agent.fd, &attr, sizeof(attr));
+	agent_work(&world, &agent);
+	assert_int_equal(queue->attr.weight, 7);
+	client->peer->uid = client->uid = 54321;
+	set.attr = (struct gp_wire_attr){ .valid = GP_ATTR_WEIGHT | GP_ATTR_DEADLINE, .weight = 200, .deadline_ns = 9 };
+	world_send(agent.fd, &set, sizeof(set)); /* its own user asks */
+	world_step(&world);
+	assert_true(world_receive(agent.fd, buffer, sizeof(buffer)) > sizeof(struct gp_control_answer));
+	assert_int_equal(((struct gp_control_answer *)(void *)buffer)->result, -EPERM);
+	expect(&set, 0, "\"weight\":200,\"deadline_ns\":9");
+	assert_int_equal(queue->attr.deadline_ns, 9);
+	assert_int_equal(queue->attr.weight, 200);
+}
+
 /* What the command line said and what root gave outlive a reload; a file that was named and is gone changes nothing. */
 static void test_reload(void **state)
 {
@@ -319,6 +356,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_events, begin, end),
 		cmocka_unit_test_setup_teardown(test_rights, begin, end),
 		cmocka_unit_test_setup_teardown(test_ceiling, begin, end),
+		cmocka_unit_test_setup_teardown(test_raise, begin, end),
 		cmocka_unit_test_setup_teardown(test_reload, begin, end),
 		cmocka_unit_test_setup_teardown(test_metrics_file, begin, end),
 	};
