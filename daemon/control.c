@@ -13,7 +13,6 @@
 #include "daemon/unmanaged.h"
 
 #define CONTROL_SYNC_NS    50000000ull
-#define CONTROL_SCAN_NS    20000000ull
 #define CONTROL_LINES_SIZE 16000u /* of events in one packet */
 
 static void control_say(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text)
@@ -63,9 +62,7 @@ static void control_status(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 
 	peer->wants_status = true;
 	peer->status_cookie = cookie;
-	/* Reading the driver's list takes a while: who asks all the time does not get it read all the time. */
-	if (now_ns - daemon->scanned_ns >= CONTROL_SCAN_NS)
-		gp_unmanaged_scan(daemon);
+	gp_unmanaged_refresh(daemon);
 	gp_client_sync(daemon);
 	/* Those who wait already do not wait longer because somebody else asks. */
 	if (!daemon->sync_by_ns)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "daemon/daemon.h"
+#include "daemon/unmanaged.h"
 #include "lib/file.h"
 
 #define METRICS_FILE_NS 10000000000ull /* written at most so often */
@@ -103,6 +104,7 @@ static void metrics_queues(struct gp_daemon *daemon, struct gp_text *text)
 {
 	uint32_t open = 0, closed = 0, work = 0, slots, processes;
 
+	gp_unmanaged_refresh(daemon); /* they count against slots */
 	metrics_head(text, "queues", "gauge", "Queues by state.");
 	for (uint32_t i = 0; i < daemon->device_count; i++, open = closed = work = 0) {
 		for (const struct gp_queue_entry *q = daemon->devices[i].queues; q; q = q->device_next) {

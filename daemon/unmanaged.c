@@ -15,6 +15,7 @@
 
 #define UNMANAGED_MAX       1024u
 #define UNMANAGED_QUEUE_MAX 1024u
+#define UNMANAGED_FRESH_NS  20000000ull
 #define UNMANAGED_DEPTH_MAX 128 /* ancestors */
 
 struct unmanaged_process {
@@ -244,6 +245,13 @@ void gp_unmanaged_scan(struct gp_daemon *daemon)
 			unmanaged_process(daemon, (pid_t)pid);
 	closedir(folder);
 	unmanaged_forget(daemon);
+}
+
+/* Reading the driver's list takes a while: who asks all the time does not get it read all the time. */
+void gp_unmanaged_refresh(struct gp_daemon *daemon)
+{
+	if (gp_now_ns() - daemon->scanned_ns >= UNMANAGED_FRESH_NS)
+		gp_unmanaged_scan(daemon);
 }
 
 void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns)

@@ -7,6 +7,7 @@
 
 void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns); /* looks when it is time */
 void gp_unmanaged_scan(struct gp_daemon *daemon);                 /* looks now */
+void gp_unmanaged_refresh(struct gp_daemon *daemon);              /* looks now, unless that was done just now */
 void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text); /* NULL: all */
 void gp_unmanaged_fini(struct gp_daemon *daemon);
 /* adopt.c: an unmanaged process as a client without an agent. NULL: it cannot be one. */
