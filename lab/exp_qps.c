@@ -65,15 +65,18 @@ static int qps_run(struct lab *lab, struct gp_lab_part *part, struct gp_error *e
 		       "Nobody has measured these. They follow from the same mechanism with no further parameter.");
 	(void)snprintf(
 		part->answer, sizeof(part->answer),
-		"A pipe of the command processor serves one queue at a time. With four queues per process and four pipes, queue j "
-		"of every process sits on pipe j; if a pipe stays with a queue whose head waits for another queue until its 1 ms "
-		"quantum is over (not public, assumed: hold), processes block each other although neither the driver nor the "
-		"compute units are busy. Beyond 24 queues the runlist is oversubscribed, processes take turns, and the blocking "
-		"stops: eight are faster than four. One or two hardware queues per process should restore the throughput of one.");
+		"Processes block each other on the four pipes of the command processor, each of which serves one queue at a time, "
+		"while neither the driver nor the compute units are busy. With four queues per process, queue j of every process "
+		"sits on pipe j; if a pipe stays with a queue whose head waits for another queue until its 1 ms quantum is over "
+		"(not public, assumed: hold), everybody behind it waits. Beyond 24 queues the runlist is oversubscribed, processes "
+		"take turns, and the blocking stops: eight are faster than four. One or two hardware queues per process should "
+		"restore the throughput of one. Six processes are the miss: the model loses more than was measured.");
 	(void)snprintf(
 		part->falsify, sizeof(part->falsify),
-		"for n in 1 2 4 8; do GPU_MAX_HW_QUEUES=1 run-the-server-with $n processes; done on an MI308X. If four processes "
-		"still give about 58 queries/s instead of more than 100, the blocked head is not the cause and this model is wrong.");
+		"On an MI308X: for n in 1 2 4 8; do GPU_MAX_HW_QUEUES=1 ./serve-with-processes $n; done, and the same with 2. If four "
+		"processes still give about 58 queries/s instead of more than 100, the blocked head is not the cause and this "
+		"model is wrong. Or directly: gpreempt bench device -o mine.ini measures what a pipe does with a blocked head; if "
+		"mine.ini says blocked_head = rotate, gpreempt lab qps --device mine.ini shows what is left of the explanation.");
 	return 0;
 }
 

@@ -35,6 +35,8 @@ static void lab_default(struct lab *lab)
 	lab->base.job_ns = 10000;
 	lab->base.quantum_ns = (uint64_t)gp_desc_get(&lab->desc, GP_DESC_QUEUE_QUANTUM);
 	lab->base.process_quantum_ns = (uint64_t)gp_desc_get(&lab->desc, GP_DESC_PROCESS_QUANTUM);
+	lab->base.rotate = gp_desc_get(&lab->desc, GP_DESC_BLOCKED_HEAD) != 0;
+	lab->base.pack_slots = gp_desc_get(&lab->desc, GP_DESC_SLICE_PACKING) != 0;
 	lab->base.duration_ns = LAB_DURATION_NS;
 	lab->seeds = 6;
 }

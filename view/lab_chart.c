@@ -141,7 +141,7 @@ static void curve_point(const struct chart *chart, uint32_t i)
 		top = curve_y(chart, row->measured.high);
 		bottom = curve_y(chart, row->measured.low);
 		gp_svg_rect(chart->stream, "seen",
-			    (struct gp_svg_box){ x - 110u, top, 100, bottom - top > 30u ? bottom - top : 30u }, false);
+			    (struct gp_svg_box){ x - 110u, top, 100, bottom - top > 50u ? bottom - top : 50u }, false);
 		gp_svg_line(chart->stream, "first",
 			    (struct gp_svg_point){ x - 110u, curve_y(chart, row->measured.mid) },
 			    (struct gp_svg_point){ x - 10u, curve_y(chart, row->measured.mid) });
@@ -153,7 +153,7 @@ static void curve_point(const struct chart *chart, uint32_t i)
 		top = is_beyond ? CURVE_TOP * 10u : curve_y(chart, row->expected.high);
 		bottom = is_beyond ? top + 30u : curve_y(chart, row->expected.low);
 		gp_svg_rect(chart->stream, "hoped",
-			    (struct gp_svg_box){ x + 10u, top, 100, bottom - top > 30u ? bottom - top : 30u }, false);
+			    (struct gp_svg_box){ x + 10u, top, 100, bottom - top > 50u ? bottom - top : 50u }, false);
 		if (is_beyond) {
 			(void)snprintf(text, sizeof(text), "↑ %" PRIu64, row->expected.mid / 1000u);
 			gp_svg_text(chart->stream, "t", (struct gp_svg_point){ x + 140u, top + 80u }, text);
@@ -204,7 +204,7 @@ static void rows_row(const struct chart *chart, const struct gp_lab_row *row, ui
 	gp_svg_text(chart->stream, "l e", (struct gp_svg_point){ ROWS_LABEL * 10u - 100u, middle + 40u },
 		    gp_format_cut(row->label, 38, name, sizeof(name)));
 	if (chart_has(&row->measured))
-		rows_bar(chart, "seen", &row->measured, middle - 80u, 160);
+		rows_bar(chart, "seen", &row->measured, middle - 100u, 200);
 	if (chart_has(&row->expected))
 		rows_bar(chart, "hoped", &row->expected, middle - 60u, 120);
 	if (!chart_has(&row->predicted))

@@ -9,10 +9,10 @@
 
 static const char lab_html_style[] =
 	".seen{fill:var(--r0);opacity:.55}.first{stroke:var(--ink);stroke-width:2}.hoped{fill:none;stroke:var(--c1);"
-	"stroke-width:1.8;stroke-dasharray:4 2}.band{fill:var(--c0);opacity:.14}.model{fill:none;stroke:var(--c0);"
+	"stroke-width:1.8}.band{fill:var(--c0);opacity:.14}.model{fill:none;stroke:var(--c0);"
 	"stroke-width:2}.spread{stroke:var(--c0);stroke-width:2}.dotm{fill:var(--c0);stroke:var(--card);stroke-width:1.5}"
 	".dotm.hollow{fill:var(--card);stroke:var(--c0);stroke-width:2.4}\n"
-	".lab svg{min-width:600px}.key{display:flex;flex-wrap:wrap;gap:.2rem 1.3rem;font-size:.84rem;color:var(--soft);"
+	".lab>svg{min-width:600px;max-width:860px}.key{display:flex;flex-wrap:wrap;gap:.2rem 1.3rem;font-size:.84rem;color:var(--soft);"
 	"margin:.2rem 0 .6rem;padding:0;list-style:none}.key svg{display:inline-block;width:22px;height:12px;min-width:22px;"
 	"margin-right:.4rem;vertical-align:-1px}\n"
 	"section.part{margin-top:3.2rem;border-top:2px solid var(--line);padding-top:.4rem}section.part h2{font-size:1.3rem;"
@@ -25,7 +25,7 @@ static const char lab_html_style[] =
 	"border-color:var(--bad)}.tag.mid{color:var(--c1);border-color:var(--c1)}\n"
 	".wrong{border-left:3px solid var(--c1);padding:.1rem 0 .1rem .9rem;margin:1rem 0;max-width:50rem}.wrong b{display:block}\n"
 	"ol.claims{padding-left:1.3rem;max-width:54rem}ol.claims li{margin:.5rem 0}ol.claims a{color:inherit;font-weight:600}\n"
-	"@media(max-width:640px){.lab svg{min-width:520px}section.part h2{font-size:1.12rem}}\n";
+	"@media(max-width:640px){.lab>svg{min-width:520px}section.part h2{font-size:1.12rem}}\n";
 
 static void lab_html_text(FILE *stream, const char *open, const char *text, const char *close)
 {
@@ -121,12 +121,14 @@ static void lab_html_table(FILE *stream, const struct gp_lab_table *table)
 	fputs("</div>\n", stream);
 }
 
-static void lab_html_part(FILE *stream, const struct gp_lab_part *part)
+static void lab_html_part(FILE *stream, const struct gp_lab_part *part, bool is_only, bool is_first)
 {
 	fprintf(stream, "<section class=\"part\" id=\"%s\">", part->name);
-	lab_html_text(stream, "<h2>", part->title, "</h2>\n");
+	if (!is_only)
+		lab_html_text(stream, "<h2>", part->title, "</h2>\n");
 	lab_html_text(stream, "<p class=\"ask\">", part->question, "</p>\n");
-	for (uint32_t i = 0; i < part->table_count; i++)
+	/* The first picture of all opens the report already. */
+	for (uint32_t i = is_first && !is_only ? 1u : 0; i < part->table_count; i++)
 		if (lab_html_drawn(&part->tables[i]))
 			lab_html_figure(stream, &part->tables[i]);
 	lab_html_text(stream, "<p class=\"say\">", part->answer, "</p>\n");
@@ -217,7 +219,7 @@ int gp_view_lab_html(FILE *stream, const struct gp_lab *lab)
 	lab_html_head(stream, lab);
 	lab_html_claims(stream, lab);
 	for (uint32_t i = 0; i < lab->part_count; i++)
-		lab_html_part(stream, lab->parts[i]);
+		lab_html_part(stream, lab->parts[i], lab->part_count == 1u, i == 0);
 	lab_html_params(stream, lab);
 	fputs("</main><div id=\"tip\"></div><script>\n", stream);
 	fputs(gp_html_script, stream);

@@ -74,7 +74,7 @@ const char *gp_lab_format(const struct gp_lab_cell *cell, char *buffer, size_t b
 	(void)text_number(cell->mid, mid, sizeof(mid));
 	(void)text_number(cell->low, low, sizeof(low));
 	(void)text_number(cell->high, high, sizeof(high));
-	if (cell->low == cell->high)
+	if (cell->low == cell->high || !strcmp(low, high))
 		(void)snprintf(buffer, buffer_size, "%s", mid);
 	else if (cell->mid == cell->low || cell->mid == cell->high || !strcmp(mid, low) || !strcmp(mid, high))
 		(void)snprintf(buffer, buffer_size, "%s–%s", low, high);
