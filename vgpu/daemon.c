@@ -75,14 +75,6 @@ static int daemon_watch(struct daemon *daemon, int fd, enum daemon_source source
 	return epoll_ctl(daemon->epoll, EPOLL_CTL_ADD, fd, &event) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-static uint64_t daemon_clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Control. */
 
 static void daemon_accept(struct daemon *daemon)
@@ -248,7 +240,7 @@ static void daemon_loop(struct daemon *daemon)
 	struct epoll_event events[64];
 
 	while (!daemon_is_over(daemon)) {
-		uint64_t next_ns = gp_vnode_turn(&daemon->node), now_ns = daemon_clock_ns(), wait_ns = 0;
+		uint64_t next_ns = gp_vnode_turn(&daemon->node), now_ns = gp_vnode_clock_ns(), wait_ns = 0;
 		struct timespec timeout;
 		int count;
 
@@ -265,7 +257,7 @@ static void daemon_loop(struct daemon *daemon)
 			wait_ns = 1000000000u;
 		timeout = (struct timespec){ (time_t)(wait_ns / 1000000000u), (long)(wait_ns % 1000000000u) };
 		count = epoll_pwait2(daemon->epoll, events, 64, &timeout, NULL);
-		daemon->node.now_ns = daemon_clock_ns();
+		daemon->node.now_ns = gp_vnode_clock_ns();
 		for (int i = 0; i < count; i++)
 			daemon_event(daemon, &events[i]);
 	}
@@ -339,7 +331,7 @@ static int daemon_start(struct daemon *daemon, const struct gp_vnode_config *con
 	signal(SIGPIPE, SIG_IGN);
 	/* The default of 50 us would be most of a kernel's time. */
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-	daemon->begin_ns = daemon_clock_ns();
+	daemon->begin_ns = gp_vnode_clock_ns();
 	return 0;
 }
 

@@ -116,23 +116,6 @@ static void fuse_complete(struct gp_vnode *node, struct gp_vcall *call, int resu
 	fuse_answer_ioctl(fuse_only, call->token, call, result);
 }
 
-static pid_t fuse_thread_group(pid_t thread)
-{
-	char path[64], line[256];
-	pid_t group = thread;
-	FILE *stream;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", thread);
-	stream = fopen(path, "re");
-	if (!stream)
-		return thread;
-	while (fgets(line, sizeof(line), stream))
-		if (sscanf(line, "Tgid: %d", &group) == 1)
-			break;
-	fclose(stream);
-	return group;
-}
-
 static void fuse_attributes(const struct gp_fuse *fuse, uint64_t inode, struct fuse_attr *ret_attr)
 {
 	*ret_attr = (struct fuse_attr){
@@ -238,7 +221,7 @@ static void fuse_open(struct gp_fuse *fuse, const struct fuse_in_header *header)
 	}
 	r = fuse_file_take(fuse, &index);
 	if (r == 0)
-		r = gp_vproc_open(fuse->node, fuse_thread_group((pid_t)header->pid), &process);
+		r = gp_vproc_open(fuse->node, gp_vproc_thread_group((pid_t)header->pid), &process);
 	if (r < 0) {
 		fuse_answer(fuse, header->unique, r, NULL, 0, NULL, 0);
 		return;
@@ -289,7 +272,7 @@ static struct gp_vproc *fuse_caller(struct gp_fuse *fuse, const struct fuse_file
 	struct gp_vproc *process;
 
 	if (file->kind != GP_VFILE_RENDER || gp_vproc_has_thread(file->process, thread) ||
-	    gp_vproc_open(fuse->node, fuse_thread_group(thread), &process) < 0)
+	    gp_vproc_open(fuse->node, gp_vproc_thread_group(thread), &process) < 0)
 		return file->process;
 	return process;
 }

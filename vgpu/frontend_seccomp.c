@@ -117,28 +117,11 @@ int gp_seccomp_write(const struct gp_seccomp_ask *ask, uint64_t address, const v
 
 /* Processes. */
 
-pid_t gp_seccomp_thread_group(pid_t thread)
-{
-	char path[64], line[256];
-	pid_t group = thread;
-	FILE *stream;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", thread);
-	stream = fopen(path, "re");
-	if (!stream)
-		return thread;
-	while (fgets(line, sizeof(line), stream))
-		if (sscanf(line, "Tgid: %d", &group) == 1)
-			break;
-	fclose(stream);
-	return group;
-}
-
 int gp_seccomp_process(struct gp_seccomp *seccomp, pid_t thread, struct gp_vproc **ret_process)
 {
 	struct gp_vproc *process;
 	char path[64];
-	int r = gp_vproc_open(seccomp->node, gp_seccomp_thread_group(thread), &process);
+	int r = gp_vproc_open(seccomp->node, gp_vproc_thread_group(thread), &process);
 
 	if (r < 0)
 		return r;

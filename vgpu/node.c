@@ -22,7 +22,7 @@
 #define NODE_KCQ_COUNT    8          /* kernel compute queues by default (Linux 6.12, amdgpu_gfx.c) */
 #define NODE_ROUNDS       4u         /* a completion may let another queue go on: looked at again in the same turn */
 
-static uint64_t node_clock_ns(void)
+uint64_t gp_vnode_clock_ns(void)
 {
 	struct timespec now;
 
@@ -43,7 +43,7 @@ uint64_t gp_vnode_ticks(const struct gp_vnode *node, uint64_t device_ns)
 
 uint64_t gp_vnode_ticks_now(void)
 {
-	return node_clock_ns() / 10u;
+	return gp_vnode_clock_ns() / 10u;
 }
 
 struct gp_vdev *gp_vnode_gpu(struct gp_vnode *node, uint32_t gpu_id)
@@ -129,7 +129,7 @@ int gp_vnode_init(struct gp_vnode *node, const struct gp_vnode_config *config, s
 	memset(node, 0, sizeof(*node));
 	node->verbose = config->verbose;
 	node->dilation = config->dilation ? config->dilation : 1u;
-	node->now_ns = node->origin_ns = node->busy_ns = node_clock_ns();
+	node->now_ns = node->origin_ns = node->busy_ns = gp_vnode_clock_ns();
 	gp_params_init(&node->params);
 	r = config->params ? gp_params_parse(&node->params, config->params, error) : 0;
 	if (r == 0)
@@ -227,7 +227,7 @@ uint64_t gp_vnode_turn(struct gp_vnode *node)
 	uint64_t next_ns, poll_ns;
 	bool behind = false;
 
-	node->now_ns = node_clock_ns();
+	node->now_ns = gp_vnode_clock_ns();
 	for (uint32_t i = 0; i < NODE_ROUNDS; i++) {
 		bool moved;
 

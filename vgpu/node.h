@@ -156,6 +156,7 @@ struct gp_vproc {
 	bool criu_paused;
 };
 
+uint64_t gp_vnode_clock_ns(void);                         /* the host's monotonic time, now */
 uint64_t gp_vnode_device_ns(const struct gp_vnode *node); /* device time of this turn */
 uint64_t gp_vnode_ticks(const struct gp_vnode *node,
 			uint64_t device_ns); /* the GPU's 100 MHz counter at that device time */

@@ -2,6 +2,7 @@
 /* Client processes. Owns the order in which their things are taken back: queues first, memory last. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -65,6 +66,23 @@ static struct gp_vproc *process_create(struct gp_vnode *node, pid_t pid)
 	gp_live_process_add(process);
 	gp_vnode_log(node, 1, "process %d: open, slot %u", pid, process->slot);
 	return process;
+}
+
+pid_t gp_vproc_thread_group(pid_t thread)
+{
+	char path[64], line[256];
+	pid_t group = thread;
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", thread);
+	stream = fopen(path, "re");
+	if (!stream)
+		return thread;
+	while (fgets(line, sizeof(line), stream))
+		if (sscanf(line, "Tgid: %d", &group) == 1)
+			break;
+	fclose(stream);
+	return group;
 }
 
 int gp_vproc_open(struct gp_vnode *node, pid_t pid, struct gp_vproc **ret_process)

@@ -15,6 +15,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "vgpu/control.h"
@@ -28,6 +29,7 @@
 #define RUN_FAILED    GP_STARTER_FAILED
 #define RUN_NODES_MAX 64u
 #define RUN_TRIES     200u
+#define RUN_ANSWER_S  10 /* a node that works answers within milliseconds */
 
 static void run_usage(FILE *stream)
 {
@@ -367,10 +369,13 @@ static uint32_t run_nodes(char (*ret_names)[GP_CONTROL_NAME_SIZE])
 
 static int run_ask(const char *name, const char *command, char *ret_text, size_t text_size)
 {
+	static const struct timeval limit = { .tv_sec = RUN_ANSWER_S };
 	int fd = gp_control_connect(name), other = -1, r;
 
 	if (fd < 0)
 		return fd;
+	/* One that was stopped, or hangs, must not keep the others from being listed. */
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	r = run_ask_on(fd, command, ret_text, text_size, &other);
 	close(fd);
 	return r;
@@ -382,12 +387,16 @@ static int run_ls(const struct gp_starter *options)
 	static const char *const fields[] = { "name", "pid", "device", "gpus", "dilation", "frontend" };
 	uint32_t count = run_nodes(names);
 	char text[GP_CONTROL_TEXT_SIZE], value[64];
+	int r;
 
 	printf("%-16s %-8s %-12s %-5s %-9s %s\n", "NAME", "PID", "DEVICE", "GPUS", "DILATION", "FRONTEND");
 	for (uint32_t i = 0; i < count; i++) {
 		static const int widths[] = { 16, 8, 12, 5, 9, 0 };
 
-		if (run_ask(names[i], "status\n", text, sizeof(text)) < 0 || strncmp(text, "ok ", 3) != 0)
+		r = run_ask(names[i], "status\n", text, sizeof(text));
+		if (r == -EAGAIN)
+			fprintf(stderr, "vgpu: the node '%s' does not answer\n", names[i]);
+		if (r < 0 || strncmp(text, "ok ", 3) != 0)
 			continue;
 		for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++)
 			printf("%-*s%s", widths[f],
@@ -399,16 +408,21 @@ static int run_ls(const struct gp_starter *options)
 	return 0;
 }
 
+static int run_no_answer(const char *name, int r)
+{
+	fprintf(stderr, "vgpu: %s node '%s' %s\n", r == -EAGAIN ? "the" : "no", name,
+		r == -EAGAIN ? "does not answer" : "runs");
+	return 1;
+}
+
 static int run_stop(const struct gp_starter *options)
 {
 	char text[GP_CONTROL_TEXT_SIZE], pid[32];
 	int r = run_ask(options->name, "stop\n", text, sizeof(text)), fd;
 	struct pollfd wait;
 
-	if (r < 0) {
-		fprintf(stderr, "vgpu: no node '%s' runs\n", options->name);
-		return 1;
-	}
+	if (r < 0)
+		return run_no_answer(options->name, r);
 	fd = gp_control_value(text, "pid", pid, sizeof(pid)) ? (int)syscall(SYS_pidfd_open, atoi(pid), 0) : -1;
 	wait = (struct pollfd){ fd, POLLIN, 0 };
 	if (fd >= 0 && poll(&wait, 1, 5000) == 0) {
@@ -430,15 +444,19 @@ static int run_start(const struct gp_starter *options)
 static int run_fault(const struct gp_starter *options, char **words)
 {
 	char text[GP_CONTROL_TEXT_SIZE], command[256] = "fault";
+	int r;
 
+	if (!words[0]) {
+		fprintf(stderr, "vgpu: which fault? `vgpu fault [--name NAME] KIND...`, see vgpu --help\n");
+		return RUN_FAILED;
+	}
 	for (size_t i = 0; words[i] && strlen(command) + strlen(words[i]) + 2u < sizeof(command); i++) {
 		strcat(command, " ");
 		strcat(command, words[i]);
 	}
-	if (run_ask(options->name, command, text, sizeof(text)) < 0) {
-		fprintf(stderr, "vgpu: no node '%s' runs\n", options->name);
-		return 1;
-	}
+	r = run_ask(options->name, command, text, sizeof(text));
+	if (r < 0)
+		return run_no_answer(options->name, r);
 	if (!strncmp(text, "ok ", 3))
 		return 0;
 	fprintf(stderr, "vgpu: %s", text);

@@ -84,7 +84,6 @@ int gp_seccomp_write(const struct gp_seccomp_ask *ask, uint64_t address, const v
 /* The process of that thread, made known if it is not, and counted as one more open. */
 int gp_seccomp_process(struct gp_seccomp *seccomp, pid_t thread, struct gp_vproc **ret_process);
 
-pid_t gp_seccomp_thread_group(pid_t thread);
 void gp_seccomp_dispatch(struct gp_seccomp *seccomp, uint32_t number, const struct seccomp_notif *notification);
 
 /* seccomp_lent.c */

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "vgpu/process.h"
 #include "vgpu/seccomp.h"
 
 struct gp_seccomp_postponed {
@@ -55,7 +56,7 @@ static void lent_drop(struct gp_seccomp_lent *lent)
 
 int gp_seccomp_lent_fd(struct gp_seccomp *seccomp, pid_t thread)
 {
-	const struct gp_seccomp_lent *lent = lent_find(seccomp, gp_seccomp_thread_group(thread));
+	const struct gp_seccomp_lent *lent = lent_find(seccomp, gp_vproc_thread_group(thread));
 
 	return lent ? lent->fd : -1;
 }
@@ -105,7 +106,7 @@ static void lent_postpone(const struct gp_seccomp_ask *ask, pid_t pid)
 bool gp_seccomp_lent_is_ready(const struct gp_seccomp_ask *ask)
 {
 	struct gp_seccomp *seccomp = ask->seccomp;
-	pid_t pid = gp_seccomp_thread_group(ask->thread);
+	pid_t pid = gp_vproc_thread_group(ask->thread);
 	struct gp_seccomp_lent *lent = lent_find(seccomp, pid);
 	char byte;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Slices of work. Never decides what a packet means; arguments and sizes are the client's, and may change meanwhile. */
-#include <time.h>
 #include "vgpu/work.h"
 
 #define WORK_SLICE_NS   500000u /* of one queue in one round of the loop */
@@ -8,22 +7,14 @@
 #define WORK_GROUPS_MAX 64u     /* of a body that does not say how much it moves */
 #define WORK_MOVERS_MAX 4096u   /* of one that does */
 
-static uint64_t work_clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 uint64_t gp_work_deadline_ns(void)
 {
-	return work_clock_ns() + WORK_SLICE_NS;
+	return gp_vnode_clock_ns() + WORK_SLICE_NS;
 }
 
 bool gp_work_is_over(uint64_t deadline_ns)
 {
-	return work_clock_ns() >= deadline_ns;
+	return gp_vnode_clock_ns() >= deadline_ns;
 }
 
 /* How many workgroups may be run at once, and into how many pieces a single one is cut. */
@@ -71,7 +62,7 @@ static int work_step(struct gp_vqueue *queue, struct gp_vdispatch *dispatch, uin
 
 bool gp_work_run(struct gp_vqueue *queue, struct gp_vdispatch *dispatch)
 {
-	uint64_t begin_ns = work_clock_ns(), deadline_ns = begin_ns + WORK_SLICE_NS;
+	uint64_t begin_ns = gp_vnode_clock_ns(), deadline_ns = begin_ns + WORK_SLICE_NS;
 	uint32_t count = 1;
 
 	while (dispatch->workgroups_run < dispatch->workgroups_due) {
@@ -81,7 +72,7 @@ bool gp_work_run(struct gp_vqueue *queue, struct gp_vdispatch *dispatch)
 			gp_vqueue_fault(queue, queue->process->fault_va);
 			return true;
 		}
-		now_ns = work_clock_ns();
+		now_ns = gp_vnode_clock_ns();
 		if (now_ns - begin_ns < WORK_SHORT_NS && count < WORK_MOVERS_MAX)
 			count *= 2u;
 		if (now_ns >= deadline_ns)
