@@ -127,8 +127,9 @@ struct gp_queue_entry {
 	/* The order under way. */
 	uint64_t order_seq;
 	uint32_t order_place;
-	bool closed;  /* as last acknowledged */
-	bool adopted; /* of an unmanaged process: seen in the last scan */
+	bool closed;     /* as last acknowledged */
+	bool adopted;    /* of an unmanaged process: seen in the last scan */
+	bool has_budget; /* its process's, which counts once on each device */
 	uint64_t closes, opens, preemptions;
 };
 

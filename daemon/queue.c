@@ -262,6 +262,22 @@ static uint32_t queue_gang(struct gp_daemon *daemon, struct gp_queue_entry *queu
 	return gp_gang_get(daemon, client->uid, own);
 }
 
+/* A budget given to the process is what its work needs of the device, through however many queues: one of them stands
+ * for it in the admission test. */
+static bool queue_has_budget(struct gp_queue_entry *queue)
+{
+	const struct gp_client *client = queue->client;
+
+	for (uint32_t i = 0; !queue->has_budget && i < client->slot_count; i++) {
+		const struct gp_queue_entry *other = client->slots[i].queue;
+
+		if (other && other->device == queue->device && other->has_budget)
+			return false;
+	}
+	queue->has_budget = true;
+	return true;
+}
+
 /* Process, then what the queue's own say, then what a command said; the user's ceiling over all. */
 static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
@@ -272,6 +288,8 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 	queue_overlay(&attr, &queue->wire.attr, queue->wire.kind == GP_WIRE_COMPUTE);
 	queue_overlay(&attr, &queue->set, true);
 	gp_client_cut(client, &attr);
+	if (!((queue->wire.attr.valid | queue->set.valid) & GP_ATTR_BUDGET) && !queue_has_budget(queue))
+		attr.budget_ns = 0;
 	queue->attr = (struct gp_queue_attr){
 		.priority = attr.priority,
 		.weight = attr.weight,
@@ -485,9 +503,24 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	return 0;
 }
 
+/* Another one stands for the process's budget. */
+static void queue_pass_budget(struct gp_daemon *daemon, const struct gp_client *client, uint32_t device)
+{
+	for (uint32_t i = 0; i < client->slot_count; i++) {
+		struct gp_queue_entry *other = client->slots[i].queue;
+
+		if (other && other->device == device) {
+			gp_queue_attr(daemon, other);
+			return;
+		}
+	}
+}
+
 void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_device_entry *device = &daemon->devices[queue->device];
+	struct gp_client *client = queue->client;
+	bool pass = queue->has_budget && client->attr.budget_ns;
 
 	gp_queue_leave(daemon, queue);
 	gp_queue_set_pending(daemon, queue, false);
@@ -502,8 +535,10 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	if (queue->device_next)
 		queue->device_next->device_prev = queue->device_prev;
 	device->queue_count--;
-	queue->client->slots[queue->wire.slot].queue = NULL;
-	queue->client->queue_count--;
+	client->slots[queue->wire.slot].queue = NULL;
+	client->queue_count--;
 	daemon->metrics_dirty = daemon->sampling_dirty = true;
+	if (pass)
+		queue_pass_budget(daemon, client, queue->device);
 	free(queue);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Clients and queues that change after they came: doorbells seen late, global wave sync, a process that ends while
- * somebody else holds its socket. */
+ * somebody else holds its socket, a budget that is counted once. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static struct agent agent;
 static int begin(void **state)
 {
 	(void)state;
-	world_begin(&world, NULL);
+	world_begin(&world, "[policy]\npolicy = edf\n");
 	agent_connect(&world, &agent, 50);
 	return 0;
 }
@@ -102,6 +102,34 @@ static void test_foreign_gpu(void **state)
 	assert_int_equal(world.daemon.counters.messages_refused, 0);
 }
 
+/* The budget of a process is counted once, whichever of its queues goes. */
+static void test_budget(void **state)
+{
+	struct gp_wire_hello hello = world_hello(50);
+	struct gp_wire_slot gone = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone),
+						 0 },
+				     .generation = 1 };
+	struct agent due;
+	uint64_t budget_ns = 0;
+
+	(void)state;
+	hello.attr.valid |= GP_ATTR_DEADLINE | GP_ATTR_BUDGET;
+	hello.attr.deadline_ns = 8000000;
+	hello.attr.budget_ns = 2000000;
+	agent_hello(&world, &due, &hello);
+	for (uint32_t slot = 0; slot < 6; slot++)
+		agent_add_queue(&world, &due, slot, GP_QUEUE_SEEN);
+	world_send(due.fd, &gone, sizeof(gone));
+	agent_work(&world, &due);
+	assert_null(world_queue(&world, &due, 0));
+	for (uint32_t slot = 1; slot < 6; slot++) {
+		assert_int_equal(world_queue(&world, &due, slot)->attr.deadline_ns, 8000000);
+		budget_ns += world_queue(&world, &due, slot)->attr.budget_ns;
+	}
+	assert_int_equal(budget_ns, 2000000);
+	agent_leave(&world, &due);
+}
+
 /* A process connects, leaves its socket to a child, and ends. */
 static void test_process_ends(void **state)
 {
@@ -146,6 +174,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gws_late, begin, end),
 		cmocka_unit_test_setup_teardown(test_gws_while_closed, begin, end),
 		cmocka_unit_test_setup_teardown(test_foreign_gpu, begin, end),
+		cmocka_unit_test_setup_teardown(test_budget, begin, end),
 		cmocka_unit_test_setup_teardown(test_process_ends, begin, end),
 	};
 
