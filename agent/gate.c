@@ -243,7 +243,8 @@ void gp_gate_leases(uint64_t now_ns)
 
 		if (!slot->used || !slot->closed)
 			continue;
-		if (!slot->has_work)
+		/* Packets behind one that waits for a signal are no work to the daemon, which then renews nothing. */
+		if (!slot->has_work || slot->blocked)
 			slot->work_ns = 0;
 		else if (!slot->work_ns)
 			slot->work_ns = now_ns;

@@ -177,6 +177,13 @@ static void case_lease(struct test *test)
 	memcpy(&lost, test->fake.message, sizeof(lost));
 	CHECK(lost.why == GP_LOST_LEASE && lost.count == 1);
 	CHECK(ok(test_ask(test, "wait 0")));
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	/* What waits for a signal could not run if the gate were open: only then does the lease begin. */
+	CHECK(ok(test_ask(test, "block 0")));
+	usleep(2500000);
+	CHECK(fake_receive(&test->fake, 0) == 0);
+	CHECK(ok(test_ask(test, "unblock")));
+	CHECK(fake_until(&test->fake, GP_WIRE_LOST));
 	CHECK(fake_order_one(&test->fake, queue, false) == 0 && fake_order_one(&test->fake, queue, true) == 0);
 	CHECK(test_end(test) == 0);
 }
