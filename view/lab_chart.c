@@ -18,11 +18,13 @@
 #define CURVE_TOP    14u
 #define CURVE_BOTTOM 44u
 
-#define ROWS_WIDTH 720u
-#define ROWS_LABEL 250u
-#define ROWS_RIGHT 70u
-#define ROWS_STEP  30u
-#define ROWS_AXIS  36u
+#define ROWS_WIDTH  720u
+#define ROWS_LEFT   14u
+#define ROWS_RIGHT  40u
+#define ROWS_STEP   46u /* a name above, figures below: it fits a phone */
+#define ROWS_NAME   17u
+#define ROWS_MIDDLE 34u
+#define ROWS_AXIS   50u
 
 struct chart {
 	FILE *stream;
@@ -181,7 +183,7 @@ void gp_chart_lab_curve(FILE *stream, const struct gp_lab_table *table)
 
 static uint32_t rows_x(const struct chart *chart, uint64_t value)
 {
-	return ROWS_LABEL * 10u + gp_svg_scale(value, 0, chart->last, (ROWS_WIDTH - ROWS_LABEL - ROWS_RIGHT) * 10u);
+	return ROWS_LEFT * 10u + gp_svg_scale(value, 0, chart->last, (ROWS_WIDTH - ROWS_LEFT - ROWS_RIGHT) * 10u);
 }
 
 static void rows_bar(const struct chart *chart, const char *classes, const struct gp_lab_cell *cell, uint32_t y,
@@ -198,13 +200,15 @@ static void rows_bar(const struct chart *chart, const char *classes, const struc
 
 static void rows_row(const struct chart *chart, const struct gp_lab_row *row, uint32_t at)
 {
-	uint32_t y = (at * ROWS_STEP + 4u) * 10u, middle = y + ROWS_STEP * 5u - 20u;
-	char name[160];
+	uint32_t y = at * ROWS_STEP * 10u, middle = y + ROWS_MIDDLE * 10u;
+	char name[280];
 
-	gp_svg_text(chart->stream, "l e", (struct gp_svg_point){ ROWS_LABEL * 10u - 100u, middle + 40u },
-		    gp_format_cut(row->label, 38, name, sizeof(name)));
+	gp_svg_text(chart->stream, "l", (struct gp_svg_point){ ROWS_LEFT * 10u, y + ROWS_NAME * 10u },
+		    gp_format_cut(row->label, 64, name, sizeof(name)));
+	gp_svg_line(chart->stream, "rule", (struct gp_svg_point){ ROWS_LEFT * 10u, middle },
+		    (struct gp_svg_point){ (ROWS_WIDTH - ROWS_RIGHT) * 10u, middle });
 	if (chart_has(&row->measured))
-		rows_bar(chart, "seen", &row->measured, middle - 100u, 200);
+		rows_bar(chart, "seen", &row->measured, middle - 90u, 180);
 	if (chart_has(&row->expected))
 		rows_bar(chart, "hoped", &row->expected, middle - 60u, 120);
 	if (!chart_has(&row->predicted))
@@ -231,9 +235,9 @@ void gp_chart_lab_rows(FILE *stream, const struct gp_lab_table *table)
 				       value % 1000u / 10u);
 		else
 			(void)snprintf(text, sizeof(text), "%" PRIu64, value / 1000u);
-		gp_svg_text(stream, "t m", (struct gp_svg_point){ x, bottom + 140u }, text);
+		gp_svg_text(stream, "t m", (struct gp_svg_point){ x, bottom + 180u }, text);
 	}
-	gp_svg_text(stream, "t e", (struct gp_svg_point){ ROWS_WIDTH * 10u, bottom + 280u }, table->unit);
+	gp_svg_text(stream, "t e", (struct gp_svg_point){ ROWS_WIDTH * 10u, bottom + 400u }, table->unit);
 	for (uint32_t i = 0; i < table->row_count; i++)
 		rows_row(&chart, &table->rows[i], i);
 	gp_svg_end(stream);

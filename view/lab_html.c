@@ -12,7 +12,7 @@ static const char lab_html_style[] =
 	"stroke-width:1.8}.band{fill:var(--c0);opacity:.14}.model{fill:none;stroke:var(--c0);"
 	"stroke-width:2}.spread{stroke:var(--c0);stroke-width:2}.dotm{fill:var(--c0);stroke:var(--card);stroke-width:1.5}"
 	".dotm.hollow{fill:var(--card);stroke:var(--c0);stroke-width:2.4}\n"
-	".lab>svg{min-width:600px;max-width:860px}.key{display:flex;flex-wrap:wrap;gap:.2rem 1.3rem;font-size:.84rem;color:var(--soft);"
+	".lab>svg{max-width:820px}.rule{stroke:var(--line)}.key{display:flex;flex-wrap:wrap;gap:.2rem 1.3rem;font-size:.84rem;color:var(--soft);"
 	"margin:.2rem 0 .6rem;padding:0;list-style:none}.key svg{display:inline-block;width:22px;height:12px;min-width:22px;"
 	"margin-right:.4rem;vertical-align:-1px}\n"
 	"section.part{margin-top:3.2rem;border-top:2px solid var(--line);padding-top:.4rem}section.part h2{font-size:1.3rem;"
@@ -25,7 +25,7 @@ static const char lab_html_style[] =
 	"border-color:var(--bad)}.tag.mid{color:var(--c1);border-color:var(--c1)}\n"
 	".wrong{border-left:3px solid var(--c1);padding:.1rem 0 .1rem .9rem;margin:1rem 0;max-width:50rem}.wrong b{display:block}\n"
 	"ol.claims{padding-left:1.3rem;max-width:54rem}ol.claims li{margin:.5rem 0}ol.claims a{color:inherit;font-weight:600}\n"
-	"@media(max-width:640px){.lab>svg{min-width:520px}section.part h2{font-size:1.12rem}}\n";
+	"@media(max-width:640px){.lab>svg .l,.lab>svg .t{font-size:21px}section.part h2{font-size:1.12rem}}\n";
 
 static void lab_html_text(FILE *stream, const char *open, const char *text, const char *close)
 {
@@ -34,15 +34,38 @@ static void lab_html_text(FILE *stream, const char *open, const char *text, cons
 	fputs(close, stream);
 }
 
-static void lab_html_key(FILE *stream)
+/* What the picture has, and no more. */
+static void lab_html_key(FILE *stream, const struct gp_lab_table *table)
 {
-	fputs("<ul class=\"key\"><li><svg viewBox=\"0 0 22 12\"><rect class=\"seen\" x=\"1\" y=\"1\" width=\"20\" height=\"10\"/>"
-	      "</svg>measured, published range</li><li><svg viewBox=\"0 0 22 12\"><rect class=\"hoped\" x=\"2\" y=\"2\" width=\"18\" "
-	      "height=\"8\"/></svg>expected by the seed</li><li><svg viewBox=\"0 0 22 12\"><line class=\"spread\" x1=\"1\" y1=\"6\" "
-	      "x2=\"21\" y2=\"6\"/><circle class=\"dotm hollow\" cx=\"11\" cy=\"6\" r=\"4\"/></svg>the model, predicted</li><li><svg "
-	      "viewBox=\"0 0 22 12\"><line class=\"spread\" x1=\"1\" y1=\"6\" x2=\"21\" y2=\"6\"/><circle class=\"dotm\" cx=\"11\" "
-	      "cy=\"6\" r=\"4\"/></svg>the model, calibrated or computed</li></ul>\n",
-	      stream);
+	bool has_measured = false, has_expected = false, has_predicted = false, has_other = false;
+
+	for (uint32_t i = 0; i < table->row_count; i++) {
+		const struct gp_lab_row *row = &table->rows[i];
+		bool is_drawn = row->predicted.has && !row->predicted.is_text;
+
+		has_measured |= row->measured.has && !row->measured.is_text;
+		has_expected |= row->expected.has && !row->expected.is_text;
+		has_predicted |= is_drawn && row->mark == GP_LAB_PREDICTED;
+		has_other |= is_drawn && row->mark != GP_LAB_PREDICTED;
+	}
+	fputs("<ul class=\"key\">", stream);
+	if (has_measured)
+		fputs("<li><svg viewBox=\"0 0 22 12\"><rect class=\"seen\" x=\"1\" y=\"1\" width=\"20\" height=\"10\"/></svg>"
+		      "measured, published range</li>",
+		      stream);
+	if (has_expected)
+		fputs("<li><svg viewBox=\"0 0 22 12\"><rect class=\"hoped\" x=\"2\" y=\"2\" width=\"18\" height=\"8\"/></svg>"
+		      "expected by the seed</li>",
+		      stream);
+	if (has_predicted)
+		fputs("<li><svg viewBox=\"0 0 22 12\"><line class=\"spread\" x1=\"1\" y1=\"6\" x2=\"21\" y2=\"6\"/><circle "
+		      "class=\"dotm hollow\" cx=\"11\" cy=\"6\" r=\"4\"/></svg>the model, predicted</li>",
+		      stream);
+	if (has_other)
+		fputs("<li><svg viewBox=\"0 0 22 12\"><line class=\"spread\" x1=\"1\" y1=\"6\" x2=\"21\" y2=\"6\"/><circle "
+		      "class=\"dotm\" cx=\"11\" cy=\"6\" r=\"4\"/></svg>the model, calibrated, fitted or computed</li>",
+		      stream);
+	fputs("</ul>\n", stream);
 }
 
 static bool lab_html_drawn(const struct gp_lab_table *table)
@@ -61,7 +84,7 @@ static void lab_html_figure(FILE *stream, const struct gp_lab_table *table)
 	if (*table->unit)
 		lab_html_text(stream, " <span class=\"caption\">", table->unit, "</span>");
 	fputs("</h3>\n", stream);
-	lab_html_key(stream);
+	lab_html_key(stream, table);
 	if (table->is_curve)
 		gp_chart_lab_curve(stream, table);
 	else
@@ -91,30 +114,57 @@ static void lab_html_verdict(FILE *stream, enum gp_lab_verdict verdict)
 	fputs("</td>", stream);
 }
 
+/* Columns that no row of the table fills are left out. */
+struct lab_html_columns {
+	bool measured, expected, verdict;
+};
+
+static struct lab_html_columns lab_html_columns(const struct gp_lab_table *table)
+{
+	struct lab_html_columns has = { false, false, false };
+
+	for (uint32_t i = 0; i < table->row_count; i++) {
+		has.measured |= table->rows[i].measured.has;
+		has.expected |= table->rows[i].expected.has;
+		has.verdict |= table->rows[i].verdict != GP_LAB_UNSCORED;
+	}
+	return has;
+}
+
+static void lab_html_row(FILE *stream, const struct gp_lab_row *row, struct lab_html_columns has)
+{
+	lab_html_text(stream, row->note[0] ? "<tr class=\"has\"><td class=\"w\">" : "<tr><td class=\"w\">", row->label,
+		      "</td>");
+	if (has.measured)
+		lab_html_cell(stream, &row->measured);
+	if (has.expected)
+		lab_html_cell(stream, &row->expected);
+	lab_html_cell(stream, &row->predicted);
+	fprintf(stream, "<td><span class=\"tag\" title=\"%s\">%s</span></td>", gp_lab_mark_words(row->mark),
+		gp_lab_mark_name(row->mark));
+	if (has.verdict)
+		lab_html_verdict(stream, row->verdict);
+	fputs("</tr>\n", stream);
+	if (!row->note[0])
+		return;
+	fprintf(stream, "<tr class=\"note\"><td colspan=\"%u\">", 3u + has.measured + has.expected + has.verdict);
+	lab_html_text(stream, "", row->note, "</td></tr>\n");
+}
+
 static void lab_html_table(FILE *stream, const struct gp_lab_table *table)
 {
+	struct lab_html_columns has = lab_html_columns(table);
+
 	fputs("<div class=\"card scroll\">", stream);
 	lab_html_text(stream, "<h3>", table->title, "");
 	if (*table->unit)
 		lab_html_text(stream, " <span class=\"caption\">", table->unit, "</span>");
-	fputs("</h3>\n<table class=\"lab\"><thead><tr><th></th><th>measured in the seed</th><th>expected by the seed</th><th>"
-	      "the model</th><th>mark</th><th>verdict</th></tr></thead><tbody>\n",
-	      stream);
-	for (uint32_t i = 0; i < table->row_count; i++) {
-		const struct gp_lab_row *row = &table->rows[i];
-
-		lab_html_text(stream, row->note[0] ? "<tr class=\"has\"><td class=\"w\">" : "<tr><td class=\"w\">",
-			      row->label, "</td>");
-		lab_html_cell(stream, &row->measured);
-		lab_html_cell(stream, &row->expected);
-		lab_html_cell(stream, &row->predicted);
-		fprintf(stream, "<td><span class=\"tag\" title=\"%s\">%s</span></td>", gp_lab_mark_words(row->mark),
-			gp_lab_mark_name(row->mark));
-		lab_html_verdict(stream, row->verdict);
-		fputs("</tr>\n", stream);
-		if (row->note[0])
-			lab_html_text(stream, "<tr class=\"note\"><td colspan=\"6\">", row->note, "</td></tr>\n");
-	}
+	fprintf(stream,
+		"</h3>\n<table class=\"lab\"><thead><tr><th></th>%s%s<th>the model</th><th>mark</th>%s</tr></thead><tbody>\n",
+		has.measured ? "<th>measured in the seed</th>" : "",
+		has.expected ? "<th>expected by the seed</th>" : "", has.verdict ? "<th>verdict</th>" : "");
+	for (uint32_t i = 0; i < table->row_count; i++)
+		lab_html_row(stream, &table->rows[i], has);
 	fputs("</tbody></table>", stream);
 	if (table->caption[0])
 		lab_html_text(stream, "<p class=\"note\" style=\"margin:.6rem 0 0\">", table->caption, "</p>");
