@@ -163,7 +163,7 @@ static void gate_open_listed(uint32_t count, uint32_t why)
 {
 	static struct gp_slot *listed[GP_WIRE_QUEUE_MAX];
 
-	memcpy(listed, gate_slots, count * sizeof(listed[0]));
+	memcpy(listed, gate_slots, count * sizeof(struct gp_slot *));
 	for (uint32_t mechanism = GP_MECHANISM_SELF; mechanism <= GP_MECHANISM_SUBMIT; mechanism++) {
 		uint32_t same = 0;
 
@@ -174,7 +174,7 @@ static void gate_open_listed(uint32_t count, uint32_t why)
 	}
 	if (!why || !count || gp_agent.link != GP_LINK_UP)
 		return;
-	memcpy(gate_slots, listed, count * sizeof(listed[0]));
+	memcpy(gate_slots, listed, count * sizeof(struct gp_slot *));
 	for (uint32_t i = 0; i < count; i++)
 		gate_results[i] = listed[i]->closed ? -EIO : 0;
 	gate_tell_lost(why, count);

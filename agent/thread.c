@@ -89,7 +89,7 @@ static void thread_connect(uint64_t now_ns)
 /* The folder changed: watch anew (a folder nearer to the socket may have come) and try at once. */
 static void thread_folder_changed(uint64_t now_ns)
 {
-	uint8_t events[1024];
+	uint8_t events[1024] = { 0 };
 
 	while (gp_sys(SYS_read, gp_fd(GP_FD_INOTIFY), (long)events, sizeof(events)) > 0)
 		;

@@ -171,7 +171,7 @@ void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 	struct gp_text text = { 0 };
 	struct gp_file_writer writer;
 	struct gp_error error;
-	int r;
+	int r = -ENOMEM;
 
 	if (!*daemon->config.metrics_file || !daemon->metrics_dirty)
 		return;
@@ -184,8 +184,10 @@ void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 	daemon->metrics_written_ns = now_ns;
 	daemon->metrics_dirty = false;
 	gp_metrics_write(daemon, &text);
-	r = text.failed ? gp_error_set(&error, -ENOMEM, "out of memory") :
-			  gp_file_open(&writer, daemon->config.metrics_file, &error);
+	if (text.failed)
+		gp_error_set(&error, -ENOMEM, "out of memory");
+	else
+		r = gp_file_open(&writer, daemon->config.metrics_file, &error);
 	if (!r) {
 		fwrite(text.bytes, 1, text.size, writer.stream);
 		r = gp_file_commit(&writer, &error);

@@ -513,22 +513,10 @@ static void case_threads(struct test *test)
 }
 
 const struct test_case test_cases[] = {
-	{ "life", case_life },
-	{ "gate", case_gate },
-	{ "refused", case_refused },
-	{ "death", case_death },
-	{ "lease", case_lease },
-	{ "missing", case_missing },
-	{ "slow", case_slow },
-	{ "hostile", case_hostile },
-	{ "descriptors", case_descriptors },
-	{ "fork", case_fork },
-	{ "merge", case_merge },
-	{ "priority", case_priority },
-	{ "counters", case_counters },
-	{ "runtime", case_runtime },
-	{ "runtime_wait", case_runtime_wait },
-	{ "vfork", case_vfork },
-	{ "threads", case_threads },
-	{ NULL, NULL },
+	{ "life", case_life },         { "gate", case_gate },       { "refused", case_refused },
+	{ "death", case_death },       { "lease", case_lease },     { "missing", case_missing },
+	{ "slow", case_slow },         { "hostile", case_hostile }, { "descriptors", case_descriptors },
+	{ "fork", case_fork },         { "merge", case_merge },     { "priority", case_priority },
+	{ "counters", case_counters }, { "runtime", case_runtime }, { "runtime_wait", case_runtime_wait },
+	{ "vfork", case_vfork },       { "threads", case_threads }, { NULL, NULL },
 };
