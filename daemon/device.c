@@ -16,6 +16,7 @@
 /* What an agent claims is believed within these bounds: costs are shared by all users of the device. */
 #define DEVICE_COST_MIN_NS 500u
 #define DEVICE_COST_MAX_NS 20000000u
+#define DEVICE_ANSWER_NS   DEVICE_COST_MAX_NS /* the longest transaction that is waited for, beside answer_timeout */
 
 struct gp_device_entry *gp_device_find(struct gp_daemon *daemon, uint32_t gpu_id)
 {
@@ -93,8 +94,8 @@ static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *dev
 		.memory_size = info->memory_size,
 		.close_ns = device_cost(&device->close_hist, device->close_prior_ns),
 		.open_ns = device_cost(&device->open_hist, device->open_prior_ns),
-		/* Device time: most of an answer is the device's, and a virtual one may be slower than ours. */
-		.ack_timeout_ns = daemon->config.answer_ns,
+		/* Our share of an answer is real time; the device's share is its own, and a virtual one may be slow. */
+		.ack_timeout_ns = daemon->config.answer_ns / daemon->dilation + DEVICE_ANSWER_NS,
 		.fetch_counters = info->fetch_counters,
 	};
 	/* Without a means to preempt, nothing is ordered: the queues are watched and shown. */

@@ -12,6 +12,6 @@
 void gp_terminal_stdio(void);       /* descriptors 0 to 2 are open afterwards: nothing of ours gets their numbers */
 bool gp_terminal_lend(pid_t group); /* false: there is none, or it is not ours to lend */
 void gp_terminal_take(void);        /* back to our own group */
-bool gp_terminal_child_stops(pid_t child); /* whether it has just been stopped; a stop is told once */
+bool gp_terminal_child_stops(pid_t child); /* by the terminal or by itself, not by SIGSTOP */
 
 #endif
