@@ -22,8 +22,10 @@
 __asm__(".symver dlsym, dlsym@" NEXT_BASE_VERSION);
 __asm__(".symver pthread_create, pthread_create@" NEXT_BASE_VERSION);
 #endif
+/* NOLINTBEGIN(readability-redundant-declaration): these make them weak */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 extern __typeof__(pthread_create) pthread_create __attribute__((weak));
+/* NOLINTEND(readability-redundant-declaration) */
 
 #define NEXT_TRIES 1000u
 

@@ -270,7 +270,7 @@ int gp_control_ask(struct gp_control *control, struct gp_control_request *reques
 			r = grown ? 0 : gp_error_set(error, -ENOMEM, "out of memory");
 			text = grown ? grown : text;
 		}
-		if (!r && part_size)
+		if (!r && part_size && text)
 			memcpy(text + used, part, part_size);
 		used += r ? 0 : part_size;
 	}

@@ -334,7 +334,7 @@ int main(int argc, char **argv)
 		fputs("gpreempt record: --from needs --perfetto, and no command\n", stderr);
 		return GP_CLI_USAGE;
 	}
-	if (record.perfetto && !record.from && !strcmp(record.output, "-")) {
+	if (record.perfetto && !record.from && record.output && !strcmp(record.output, "-")) {
 		fputs("gpreempt record: --perfetto needs a file to read from, not -o -\n", stderr);
 		return GP_CLI_USAGE;
 	}

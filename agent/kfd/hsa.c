@@ -205,7 +205,7 @@ bool OnLoad(struct gp_hsa_root *root, uint64_t version, uint64_t failed_count, c
 	(void)version;
 	(void)failed_count;
 	(void)failed;
-	if (!gp_agent_ready() || !root || root->version.minor < offsetof(struct gp_hsa_root, ext) + sizeof(root->ext) ||
+	if (!gp_agent_ready() || !root || root->version.minor < offsetof(struct gp_hsa_root, ext) + sizeof(void *) ||
 	    !root->core || !root->ext)
 		return true;
 	if (!gp_hsa_layout(root->core->major, root->core->minor, root->ext->major, root->ext->minor, &hsa_layout)) {
