@@ -8,10 +8,13 @@
 #include "lib/cleanup.h"
 
 #define RIG_ROUNDS     8u /* of a kernel that fills the device often */
+#define RIG_WAVES      4u
+#define RIG_LANES_SIZE 256u /* bytes of one register of a wave */
+#define RIG_VGPRS_MAX  512u
 #define RIG_RING_SIZE  2048u
 #define RIG_CP_QUEUES  32u    /* of the first MEC: 4 pipes of 8; the kernel's own are taken off (gfx_v9_4_3.c) */
 #define RIG_CPX_VMIDS  6u     /* two neighbouring XCCs share the VMIDs (kfd_device.c) */
-#define RIG_PENDING    16384u /* packets between a scheduler's work item and their queue */
+#define RIG_PENDING    32768u /* packets between a scheduler's work item and their queue */
 #define RIG_WEIGHT_BIT 32u    /* in a packet's tag: halves of a stage it is worth */
 
 struct rig_process {
@@ -32,8 +35,9 @@ struct rig_pending {
 
 struct rig {
 	const struct lab_setup *setup;
-	struct gp_desc desc; /* with the setup's values */
-	uint32_t kernel_cus; /* compute units the kernels were made for: the whole device's, in a partition too */
+	struct gp_desc desc;   /* with the setup's values */
+	uint32_t kernel_cus;   /* compute units the kernels were made for: the whole device's, in a partition too */
+	uint32_t kernel_vgprs; /* so many that one workgroup fills a compute unit */
 	struct gp_gpu *gpu;
 	struct rig_process processes[LAB_PROCESS_MAX];
 	struct lab_stack stack;
@@ -53,8 +57,8 @@ static struct gp_gpu_kernel rig_kernel(const struct rig *rig, struct rig_process
 
 	return (struct gp_gpu_kernel){ .workgroups = (half ? cus / 2u : cus) * rounds,
 				       .workgroup_ns = ns / rounds ? ns / rounds : 1u,
-				       .waves = 4,
-				       .vgprs = 512 };
+				       .waves = RIG_WAVES,
+				       .vgprs = rig->kernel_vgprs };
 }
 
 static int rig_put(struct rig *rig, uint32_t process, uint32_t place, struct gp_gpu_packet *packet)
@@ -301,10 +305,12 @@ static void rig_describe(struct rig *rig)
 {
 	const struct lab_setup *setup = rig->setup;
 	struct gp_desc *desc = &rig->desc;
-	uint64_t xccs = (uint64_t)gp_desc_get(setup->desc, GP_DESC_XCC_COUNT);
+	uint64_t xccs = (uint64_t)gp_desc_get(setup->desc, GP_DESC_XCC_COUNT), vgprs;
 
 	*desc = *setup->desc;
 	rig->kernel_cus = (uint32_t)gp_desc_get(desc, GP_DESC_CU_COUNT);
+	vgprs = (uint64_t)gp_desc_get(desc, GP_DESC_VGPR_SIZE) / (RIG_LANES_SIZE * RIG_WAVES);
+	rig->kernel_vgprs = vgprs < RIG_VGPRS_MAX ? (uint32_t)vgprs : RIG_VGPRS_MAX;
 	rig_set(desc, GP_DESC_CU_COUNT, rig_mask(rig));
 	rig_set(desc, GP_DESC_SLOT_COUNT, RIG_CP_QUEUES - setup->kcq_count);
 	rig_set(desc, GP_DESC_QUEUE_QUANTUM, setup->quantum_ns);
