@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include "lab/keys.h"
 #include "lab/lab.h"
+#include "sim/mix.h"
+#include "sim/mode.h"
 
 static struct lab lab;
 
@@ -129,6 +131,33 @@ static void test_pipe_by_process(void **state)
 	assert_true(run(&setup).qps_milli * 2u < before);
 }
 
+/* A client's hardware priority reaches the model: it refuses what hardware does not have. */
+static void test_hw_priority(void **state)
+{
+	struct gp_mix_options options = { .desc = &lab.desc };
+	struct gp_sim_config config = { .desc = &lab.desc,
+					.device_count = 1,
+					.duration_ns = 1000000,
+					.seed = 1,
+					.notice_ns = GP_SIM_DEFAULT_NS,
+					.decide_ns = GP_SIM_DEFAULT_NS,
+					.sample_ns = GP_SIM_DEFAULT_NS,
+					.no_recording = true };
+	struct gp_workload workload = { .client_count = 0 };
+	struct gp_error error = { "" };
+	struct gp_result_run run;
+
+	(void)state;
+	assert_int_equal(gp_mix_load("serve+train", &options, &workload, &error), 0);
+	config.workload = &workload;
+	workload.clients[0].hw_priority = 15;
+	assert_int_equal(gp_mode_run(&config, "stock", NULL, &run, &error), 0);
+	gp_sim_result_fini(&run);
+	workload.clients[0].hw_priority = 16;
+	assert_true(gp_mode_run(&config, "stock", NULL, &run, &error) < 0);
+	gp_workload_fini(&workload);
+}
+
 static void test_keys(void **state)
 {
 	static const char *const bad[][2] = {
@@ -162,7 +191,7 @@ int main(void)
 		cmocka_unit_test(test_deterministic),  cmocka_unit_test(test_no_effect),
 		cmocka_unit_test(test_feared),         cmocka_unit_test(test_blocking),
 		cmocka_unit_test(test_oversubscribed), cmocka_unit_test(test_pipe_by_process),
-		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_hw_priority),    cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, open_lab, NULL);
