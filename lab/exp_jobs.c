@@ -125,11 +125,12 @@ static uint64_t jobs_share(const struct lab *lab, enum lab_rings rings, uint64_t
 	lab_stack_init(&stack, &setup);
 	gp_rng_init(&rng, 1);
 	for (uint32_t i = 0; i < JOBS_COUNT; i++) {
-		uint32_t ring;
+		uint32_t ring, process, entity;
 
 		now_ns += gp_rng_exponential(&rng, 1000000000000ull / rate_milli);
-		ring = lab_stack_pick(&stack, (uint32_t)gp_rng_below(&rng, 4),
-				      (uint32_t)gp_rng_below(&rng, setup.entity_count), now_ns);
+		process = (uint32_t)gp_rng_below(&rng, 4);
+		entity = (uint32_t)gp_rng_below(&rng, setup.entity_count);
+		ring = lab_stack_pick(&stack, process, entity, now_ns);
 		stack.free_ns[ring] = (stack.free_ns[ring] > now_ns ? stack.free_ns[ring] : now_ns) + JOBS_CLEAR_NS;
 		first += ring == 0;
 	}
