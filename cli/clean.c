@@ -6,13 +6,6 @@
 #include "cli/clean.h"
 #include "lib/utf8.h"
 
-/* Control characters (C0, DEL, C1) and the marks that change the reading direction. */
-static bool clean_is_harmful(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x200e || code == 0x200f || code == 0x061c ||
-	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-}
-
 static void clean(char *text, bool keep_lines)
 {
 	size_t left = strlen(text);
@@ -20,7 +13,7 @@ static void clean(char *text, bool keep_lines)
 	while (left) {
 		uint32_t code = 0;
 		size_t size = gp_utf8_decode(text, left, &code);
-		bool keep = size && (!clean_is_harmful(code) || (keep_lines && (code == '\n' || code == '\t')));
+		bool keep = size && (!gp_utf8_is_harmful(code) || (keep_lines && (code == '\n' || code == '\t')));
 
 		size = size ? size : 1;
 		if (!keep)
@@ -57,7 +50,7 @@ void gp_clean_json(FILE *stream, const char *text, size_t size)
 
 		if (!taken)
 			fputc('?', stream);
-		else if (code >= 0x7f && clean_is_harmful(code))
+		else if (code >= 0x7f && gp_utf8_is_harmful(code))
 			fprintf(stream, "\\u%04x", (unsigned int)code);
 		else
 			fwrite(text, 1, taken, stream);

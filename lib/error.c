@@ -1,8 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the making of refusal sentences. Never prints. */
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include "lib/error.h"
+#include "lib/utf8.h"
+
+/* Sentences quote files, names and arguments: what a terminal would obey becomes question marks. */
+static void error_clean(char *text)
+{
+	size_t left = strlen(text);
+
+	while (left) {
+		uint32_t code = 0;
+		size_t size = gp_utf8_decode(text, left, &code);
+
+		if (!size || gp_utf8_is_harmful(code))
+			memset(text, '?', size ? size : 1);
+		text += size ? size : 1;
+		left -= size ? size : 1;
+	}
+}
 
 int gp_error_set(struct gp_error *error, int code, const char *format, ...)
 {
@@ -15,5 +34,6 @@ int gp_error_set(struct gp_error *error, int code, const char *format, ...)
 	/* A sentence that does not fit is cut: its beginning (file:line, what) is the part a person needs. */
 	(void)vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
+	error_clean(error->text);
 	return code;
 }

@@ -27,6 +27,12 @@ size_t gp_utf8_decode(const char *text, size_t text_size, uint32_t *ret_code)
 	return size;
 }
 
+bool gp_utf8_is_harmful(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x200e || code == 0x200f || code == 0x061c ||
+	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
 struct utf8_range {
 	uint32_t first, last;
 };

@@ -32,16 +32,17 @@ static void load_clean(char *to, size_t size, const char *from)
 	size_t used = 0, left = strlen(from);
 
 	while (left) {
-		size_t length = gp_utf8_decode(from, left, NULL);
-		bool is_shown = length && (length > 1 || ((unsigned char)*from >= 0x20 && *from != 0x7f));
+		uint32_t code = 0;
+		size_t length = gp_utf8_decode(from, left, &code);
+		bool is_shown = length && !gp_utf8_is_harmful(code);
 
-		if (used + (length ? length : 1) >= size)
+		length = length ? length : 1;
+		if (used + length >= size)
 			break;
 		if (is_shown)
 			memcpy(to + used, from, length);
 		else
-			to[used] = '?';
-		length = length ? length : 1;
+			memset(to + used, '?', length);
 		used += length;
 		from += length;
 		left -= length;

@@ -69,13 +69,14 @@ static size_t names_clean(const char *text, size_t text_size, char *to)
 	size_t used = 0;
 
 	while (text_size) {
-		size_t size = (unsigned char)*text < 0x80 ? 1 : gp_utf8_decode(text, text_size, NULL);
+		uint32_t code = (unsigned char)*text;
+		size_t size = code < 0x80 ? 1 : gp_utf8_decode(text, text_size, &code);
 
 		if (used + (size ? size : 1) >= GP_NAMES_SIZE)
 			break;
 		/* What cannot be shown becomes a question mark, so that no view has to care. */
-		if (!size || (size == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f)))
-			to[used] = '?';
+		if (!size || gp_utf8_is_harmful(code))
+			memset(to + used, '?', size ? size : 1);
 		else
 			memcpy(to + used, text, size);
 		size = size ? size : 1;

@@ -14,7 +14,7 @@ static size_t format_character(const char *text, uint32_t *ret_code)
 {
 	size_t size = gp_utf8_decode(text, strlen(text), ret_code);
 
-	return size && *ret_code >= 0x20 && (*ret_code < 0x7f || *ret_code > 0x9f) ? size : 0;
+	return size && !gp_utf8_is_harmful(*ret_code) ? size : 0;
 }
 
 void gp_format_html(FILE *stream, const char *text)
@@ -47,7 +47,7 @@ void gp_format_json(FILE *stream, const char *text)
 			fputs(FORMAT_REPLACEMENT, stream);
 		else if (code == '"' || code == '\\')
 			fprintf(stream, "\\%c", (char)code);
-		else if (code < 0x20 || (code >= 0x7f && code <= 0x9f))
+		else if (gp_utf8_is_harmful(code))
 			fprintf(stream, "\\u%04x", (unsigned int)code);
 		else
 			fwrite(text, 1, size, stream);

@@ -66,7 +66,7 @@ static void test_utf8_width(void **state)
 			 3);
 }
 
-/* The code comes back, NULL is allowed, a long sentence is cut and terminated. */
+/* The code comes back, NULL is allowed, a long sentence is cut and terminated, nothing in it moves a cursor. */
 static void test_error(void **state)
 {
 	struct gp_error error;
@@ -76,6 +76,9 @@ static void test_error(void **state)
 	assert_int_equal(gp_error_set(NULL, -EINVAL, "x"), -EINVAL);
 	assert_int_equal(gp_error_set(&error, -EIO, "%s:%d", "f", 3), -EIO);
 	assert_string_equal(error.text, "f:3");
+	/* A quoted file or name cannot reach the terminal, nor begin a line of its own. */
+	gp_error_set(&error, -EIO, "\"%s\" is wrong", "a\033[31m\nb\xc2\x9b\xe2\x80\xae\xff\u00b5");
+	assert_string_equal(error.text, "\"a?[31m?b??\?\?\?\?\u00b5\" is wrong");
 	memset(longest, 'a', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	gp_error_set(&error, -EIO, "%s", longest);
