@@ -118,11 +118,30 @@ static void client_seat_free(struct gp_sched *sched, uint32_t index)
 static void client_oversubscription(struct gp_sched *sched, uint32_t device)
 {
 	struct gp_device *d = &sched->devices[device];
-	bool now = d->attr.process_count_max && d->seat_count > d->attr.process_count_max;
+	uint64_t processes = (uint64_t)d->seat_count + d->other_process_count;
+	bool now = d->attr.process_count_max && processes > d->attr.process_count_max;
 
 	if (now && !d->oversubscribed)
-		gp_trace_device(sched, GP_TRACE_OVERSUBSCRIBED, device, GP_WHY_SLOTS, d->seat_count);
+		gp_trace_device(sched, GP_TRACE_OVERSUBSCRIBED, device, GP_WHY_SLOTS, processes);
 	d->oversubscribed = now;
+}
+
+int gp_sched_device_set_others(struct gp_sched *sched, uint32_t device, uint32_t compute_queue_count,
+			       uint32_t process_count, uint64_t now_ns)
+{
+	struct gp_device *d;
+
+	if (device >= sched->device_count || compute_queue_count > GP_QUEUE_MAX || process_count > GP_CLIENT_MAX)
+		return -EINVAL;
+	d = &sched->devices[device];
+	if (d->other_queue_count == compute_queue_count && d->other_process_count == process_count)
+		return 0;
+	gp_clock(sched, now_ns);
+	d->other_queue_count = compute_queue_count;
+	d->other_process_count = process_count;
+	client_oversubscription(sched, device);
+	d->dirty = true;
+	return 0;
 }
 
 /* Counts the queue in or out of what the device knows about all its queues; true if that changes others' ranks. */
@@ -360,7 +379,9 @@ uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t dev
 		   d->attr.unit == GP_UNIT_PROCESS ? d->seat_count :
 						     d->queue_count;
 	/* With fewer slots than queues an aged turn may have room for one queue of its seat only. */
-	turns = d->attr.slot_count && d->queue_count > d->attr.slot_count ? d->queue_count : d->seat_count;
+	turns = d->attr.slot_count && (uint64_t)d->queue_count + d->other_queue_count > d->attr.slot_count ?
+			d->queue_count :
+			d->seat_count;
 	pair_ns = d->attr.close_ns + d->attr.open_ns;
 	refill_ns = pair_ns * per_plan * 1000 / d->param.overhead_permille;
 	return d->param.age_window_ns + d->attr.ack_timeout_ns +

@@ -118,13 +118,20 @@ static uint32_t slots_fixed_seats(const struct gp_plan_builder *b)
 	return count;
 }
 
+/* What strangers leave us of so many; at least one, or nobody of ours would ever run. */
+static uint32_t slots_left(uint32_t count, uint32_t others)
+{
+	return count > others ? count - others : count > 0;
+}
+
 /* Where closing all gates of a client frees its process slot. */
 static bool slots_has_process(const struct gp_plan_builder *b, uint32_t more)
 {
 	const struct gp_device *device = b->device;
 
 	return !device->attr.process_parking || !device->attr.process_count_max ||
-	       device->open_seat_count - b->closing_seats + more <= device->attr.process_count_max;
+	       device->open_seat_count - b->closing_seats + more <=
+		       slots_left(device->attr.process_count_max, device->other_process_count);
 }
 
 /* As with slots, clients that are never parked do not starve the others: one more is let in. */
@@ -138,7 +145,7 @@ static bool slots_is_fixed(const struct gp_plan_builder *b, uint32_t more)
  * cost without curing that. */
 static uint32_t slots_limit(const struct gp_plan_builder *b)
 {
-	uint32_t slots = b->device->attr.slot_count;
+	uint32_t slots = slots_left(b->device->attr.slot_count, b->device->other_queue_count);
 
 	if (b->device->oversubscribed && !b->device->attr.process_parking)
 		return GP_UNLIMITED;

@@ -155,6 +155,7 @@ struct gp_device {
 	bool dirty; /* something changed since the last look */
 	bool stopped, opening_all;
 	bool oversubscribed;
+	uint32_t other_queue_count, other_process_count; /* hold slots and places, and are nobody's of ours */
 	uint32_t unknown_count; /* gates in GP_GATE_UNKNOWN */
 
 	/* The plan under way: the queues' gates hold the rest. */

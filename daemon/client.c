@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
+#include "daemon/unmanaged.h"
 
 #define CLIENT_INDEX_SHIFT 10 /* the slot is below */
 #define CLIENT_SAY_NS      10000000000ull
@@ -330,6 +331,7 @@ static void client_queue_add(struct gp_daemon *daemon, struct gp_peer *peer, con
 		return;
 	}
 	queue = client->slots[wire->slot].queue;
+	gp_unmanaged_want(daemon);
 	if (daemon->ops->queue_added)
 		daemon->ops->queue_added(daemon->backend, &client->device, wire->gpu_id, wire->queue_id);
 	if (client->device.mechanism != GP_MECHANISM_NONE)

@@ -155,6 +155,7 @@ struct gp_device_entry {
 	char stopped_why[GP_WHY_TEXT];
 	uint64_t orders, order_failures, timeouts;
 	uint32_t unmanaged_queues, unmanaged_processes;
+	uint32_t other_queues, other_processes; /* of those: the ones the core does not know */
 	uint32_t busy_clients; /* sampling.c */
 };
 
@@ -184,7 +185,7 @@ struct gp_daemon {
 	struct gp_source listen_source, timer_source, signal_source, inbox_source;
 	bool stopping, dirty;
 	uint64_t started_ns, armed_ns; /* armed_ns: what the timer is set to; 0: not */
-	uint64_t watchdog_ns, watchdog_next_ns, scan_next_ns, metrics_next_ns, stop_by_ns;
+	uint64_t watchdog_ns, watchdog_next_ns, scan_next_ns, metrics_next_ns, cost_next_ns, stop_by_ns;
 	const char *notify_path;
 	/* Backend. */
 	const struct gp_backend_ops *ops;

@@ -6,13 +6,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "daemon/daemon.h"
+#include "daemon/unmanaged.h"
 #include "lib/units.h"
 
 #define DEVICE_TRACE_COUNT  16384u
 #define DEVICE_GANG_COUNT   1024u
-#define DEVICE_LEARN_MIN    8u    /* transactions before what was measured replaces the prior */
-#define DEVICE_LEARN_STEP   16u   /* the core is told after each so many */
-#define DEVICE_LEARN_FORGET 4096u /* samples of which half are then forgotten */
+#define DEVICE_LEARN_MIN    8u             /* transactions before what was measured replaces the prior */
+#define DEVICE_LEARN_STEP   16u            /* the core is told after each so many */
+#define DEVICE_KEEP_NS      60000000000ull /* what was learned is written down after a minute, should we be killed */
+#define DEVICE_LEARN_FORGET 4096u          /* samples of which half are then forgotten */
 /* What an agent claims is believed within these bounds: costs are shared by all users of the device. */
 #define DEVICE_COST_MIN_NS 500u
 #define DEVICE_COST_MAX_NS 20000000u
@@ -58,6 +60,8 @@ void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, b
 		device_forget_half(hist);
 	if (++device->learned % DEVICE_LEARN_STEP == 0)
 		device_tell_cost(daemon, device);
+	if (!daemon->cost_next_ns)
+		daemon->cost_next_ns = gp_now_ns() + DEVICE_KEEP_NS;
 }
 
 void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why)
@@ -157,6 +161,7 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 			gp_queue_enter(daemon, queue);
 		}
 	}
+	gp_unmanaged_want(daemon); /* the new core does not know of them */
 	daemon->dirty = true;
 	return r;
 }

@@ -207,6 +207,7 @@ static void loop_set_timer(struct gp_daemon *daemon)
 		due_ns = loop_earliest(due_ns, (core_ns + 1) * daemon->dilation);
 	due_ns = loop_earliest(due_ns, daemon->watchdog_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->scan_next_ns);
+	due_ns = loop_earliest(due_ns, daemon->cost_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->metrics_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->stop_by_ns);
 	due_ns = loop_earliest(due_ns, daemon->sync_by_ns);
@@ -234,6 +235,10 @@ static void loop_due(struct gp_daemon *daemon, uint64_t now_ns)
 	gp_peer_expire(daemon, now_ns);
 	gp_unmanaged_due(daemon, now_ns);
 	gp_metrics_file(daemon, now_ns);
+	if (daemon->cost_next_ns && now_ns >= daemon->cost_next_ns) {
+		daemon->cost_next_ns = 0;
+		gp_cost_save(daemon);
+	}
 	gp_control_synced(daemon);
 }
 

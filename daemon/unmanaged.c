@@ -156,8 +156,11 @@ static void unmanaged_queues(struct gp_daemon *daemon, struct unmanaged_process 
 		if (!device)
 			continue;
 		device->unmanaged_queues += gp_kfd_is_compute((uint32_t)type);
-		if (!(process->devices >> (device - daemon->devices) & 1))
+		device->other_queues += gp_kfd_is_compute((uint32_t)type) && !process->client;
+		if (!(process->devices >> (device - daemon->devices) & 1)) {
 			device->unmanaged_processes++;
+			device->other_processes += !process->client;
+		}
 		process->devices |= 1ull << (device - daemon->devices);
 		if (process->client)
 			gp_adopt_queue(daemon, process->client, id, (uint32_t)gpu_id,
@@ -238,13 +241,21 @@ void gp_unmanaged_scan(struct gp_daemon *daemon)
 	folder = daemon->unmanaged ? opendir(GP_KFD_SYSFS "/proc") : NULL;
 	if (!folder)
 		return;
-	for (uint32_t i = 0; i < daemon->device_count; i++)
-		daemon->devices[i].unmanaged_queues = daemon->devices[i].unmanaged_processes = 0;
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		struct gp_device_entry *device = &daemon->devices[i];
+
+		device->unmanaged_queues = device->unmanaged_processes = 0;
+		device->other_queues = device->other_processes = 0;
+	}
 	while ((entry = readdir(folder)))
 		if (unmanaged_number(entry->d_name, &pid) && !unmanaged_is_client(daemon, (pid_t)pid))
 			unmanaged_process(daemon, (pid_t)pid);
 	closedir(folder);
 	unmanaged_forget(daemon);
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		gp_sched_device_set_others(daemon->sched, daemon->devices[i].core, daemon->devices[i].other_queues,
+					   daemon->devices[i].other_processes, gp_daemon_now_ns(daemon));
+	daemon->dirty = true;
 }
 
 /* Reading the driver's list takes a while: who asks all the time does not get it read all the time. */
@@ -254,15 +265,27 @@ void gp_unmanaged_refresh(struct gp_daemon *daemon)
 		gp_unmanaged_scan(daemon);
 }
 
+/* A queue of ours came: how many slots are left for it? Others that come later are seen with the next one, or when
+ * somebody asks; looking all the time would wake an idle node. */
+void gp_unmanaged_want(struct gp_daemon *daemon)
+{
+	uint64_t at_ns = daemon->scanned_ns + UNMANAGED_FRESH_NS;
+
+	if (!daemon->scan_next_ns || daemon->scan_next_ns > at_ns)
+		daemon->scan_next_ns = at_ns;
+}
+
 void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns)
 {
-	if (daemon->config.unmanaged != GP_UNMANAGED_PAUSE || strcmp(daemon->ops->name, "kfd")) {
+	bool regular = daemon->config.unmanaged == GP_UNMANAGED_PAUSE;
+
+	if (strcmp(daemon->ops->name, "kfd")) {
 		daemon->scan_next_ns = 0;
 		return;
 	}
-	if (now_ns < daemon->scan_next_ns)
+	if (now_ns < daemon->scan_next_ns || (!regular && !daemon->scan_next_ns))
 		return;
-	daemon->scan_next_ns = now_ns + daemon->config.scan_ns;
+	daemon->scan_next_ns = regular ? now_ns + daemon->config.scan_ns : 0;
 	gp_unmanaged_scan(daemon);
 }
 

@@ -229,6 +229,10 @@ extern const char *const gp_policy_names[]; /* NULL-terminated */
 int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *attr, const char *policy,
 			const struct gp_param *param, uint32_t *ret_device);
 int gp_sched_device_set_cost(struct gp_sched *sched, uint32_t device, uint64_t close_ns, uint64_t open_ns);
+/* Queues and processes on the device that the core is not told of, because nobody can close them: they hold slots and
+ * places all the same. 0, 0: none. */
+int gp_sched_device_set_others(struct gp_sched *sched, uint32_t device, uint32_t compute_queue_count,
+			       uint32_t process_count, uint64_t now_ns);
 /* After a GPU reset or a failed preemption: every gate is opened once and nothing is ordered until start. */
 int gp_sched_device_stop(struct gp_sched *sched, uint32_t device, uint64_t now_ns);
 int gp_sched_device_start(struct gp_sched *sched, uint32_t device, uint64_t now_ns);

@@ -55,6 +55,28 @@ static void nobody_is_parked_within_the_limit(void **state)
 	world_free(w);
 }
 
+/* Strangers hold slots: what they leave is ours, at least one; when they go, so does the limit. */
+static void others_take_slots(void **state)
+{
+	uint32_t device;
+	struct world *w = slots_new(&device);
+
+	assert_int_equal(gp_sched_device_set_others(w->sched, device, 20, 2, w->now_ns), 0);
+	world_settle(w);
+	assert_int_equal(world_open_compute_count(w, device), SLOTS - 20);
+	assert_int_equal(gp_sched_device_set_others(w->sched, device, 200, 2, w->now_ns), 0);
+	world_run(w, 1 * S);
+	assert_int_equal(world_open_compute_count(w, device), 1);
+	assert_int_equal(gp_sched_device_set_others(w->sched, device, 0, 0, w->now_ns), 0);
+	for (uint32_t i = 0; i < QUEUES; i++)
+		world_write(w, i, 1);
+	world_settle(w);
+	assert_int_equal(world_open_compute_count(w, device), SLOTS);
+	assert_int_equal(gp_sched_device_set_others(w->sched, device + 1, 0, 0, w->now_ns), -EINVAL);
+	assert_null(gp_sched_check(w->sched));
+	world_free(w);
+}
+
 /* A parked queue's doorbell opens it, and another idle one makes room in the same plan. */
 static void doorbell_opens_a_parked_queue(void **state)
 {
@@ -249,6 +271,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(longest_idle_is_parked_first),
 		cmocka_unit_test(nobody_is_parked_within_the_limit),
+		cmocka_unit_test(others_take_slots),
 		cmocka_unit_test(doorbell_opens_a_parked_queue),
 		cmocka_unit_test(busy_queues_share_the_slots_in_turns),
 		cmocka_unit_test(slot_comes_from_the_lowest),
