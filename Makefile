@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 SEEDS ?= 1000
 FUZZ_SECONDS ?= 30
 PREFIX ?= /usr/local
-SOURCE_FOLDERS = agent bench cli core daemon demo device include lib libgpreempt model port report sim test trace vgpu view
+SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model port report sim test trace vgpu view
 
 .PHONY: help all demo test vgpu-test sched-test roots-test bench bench-sched browser-test swarm fuzz tidy format sanitize kernel-check fresh install clean
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Launches per second of an HSA program: packets and doorbells as fast as one thread makes them, in bursts that fit the
- * queue; the time is the producer's. Prints ns per launch, the tenth percentile of the bursts (the machine has other work). bench/agent-launches runs it with
- * and without the agent.
+ * queue; the time is the producer's. Prints ns per launch, the tenth percentile of the bursts (the machine has other
+ * work). bench/agent-launches runs it with and without the agent.
  */
 #include <hsa/hsa.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two demonstration programs share: options, time, and HIP calls that must succeed. Nothing in it knows of gpreempt. */
+/* What the two demonstration programs share: options, time, and HIP calls that must succeed. Nothing in it knows of
+ * gpreempt. */
 #ifndef GP_DEMO_PROGRAM_H
 #define GP_DEMO_PROGRAM_H
 

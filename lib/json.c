@@ -118,8 +118,7 @@ static int json_unicode(struct gp_json *json, size_t *used, struct gp_error *err
 	if (code >= 0xd800 && code < 0xe000) {
 		int32_t second = -1;
 
-		if (code < 0xdc00 && json_ensure(json, 2) >= 2 &&
-		    !memcmp(json->text + json->offset, "\\u", 2)) {
+		if (code < 0xdc00 && json_ensure(json, 2) >= 2 && !memcmp(json->text + json->offset, "\\u", 2)) {
 			json->offset += 2;
 			second = json_hex4(json);
 		}
@@ -169,8 +168,8 @@ static int json_string(struct gp_json *json, struct gp_error *error)
 			const char *at = json->text + json->offset;
 
 			for (size = 0; size < left && size < 256; size++)
-				if ((unsigned char)at[size] < 0x20 || (unsigned char)at[size] > 0x7e || at[size] == '"' ||
-				    at[size] == '\\')
+				if ((unsigned char)at[size] < 0x20 || (unsigned char)at[size] > 0x7e ||
+				    at[size] == '"' || at[size] == '\\')
 					break;
 			size = size ? size : gp_utf8_decode(at, left, NULL);
 
@@ -274,8 +273,7 @@ static int json_word(struct gp_json *json, struct gp_error *error)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		size_t length = strlen(words[i].word);
 
-		if (json_ensure(json, length) >= length &&
-		    !memcmp(json->text + json->offset, words[i].word, length)) {
+		if (json_ensure(json, length) >= length && !memcmp(json->text + json->offset, words[i].word, length)) {
 			json->offset += length;
 			json->type = words[i].type;
 			return 0;

@@ -93,8 +93,9 @@ static int main_load_device(struct main_run *run, struct gp_error *error)
 		   gp_paths_share(relative, path, sizeof(path))) {
 		names = malloc(sizeof(*names));
 		ret = names ? gp_paths_list("devices", ".ini", names) : -ENOMEM;
-		gp_error_set(error, -ESRCH, "there is no device \"%.40s\"; valid names are: %s; or the path of a file of your own", name,
-			     ret ? "(none found)" : gp_paths_join(names, known, sizeof(known)));
+		gp_error_set(error, -ESRCH,
+			     "there is no device \"%.40s\"; valid names are: %s; or the path of a file of your own",
+			     name, ret ? "(none found)" : gp_paths_join(names, known, sizeof(known)));
 		free(names);
 		return -ESRCH;
 	}

@@ -48,5 +48,6 @@ bool gp_terminal_child_stops(pid_t child)
 	siginfo_t info = { 0 };
 
 	/* SIGSTOP comes from somebody who means the command alone, and will continue it alone. */
-	return !waitid(P_PID, (id_t)child, &info, WSTOPPED | WNOHANG) && info.si_pid == child && info.si_status != SIGSTOP;
+	return !waitid(P_PID, (id_t)child, &info, WSTOPPED | WNOHANG) && info.si_pid == child &&
+	       info.si_status != SIGSTOP;
 }

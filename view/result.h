@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a simulation, or a run of programs on a virtual node, found, as the views show it. Owned by whoever filled it; views only read.
- * Everything is an integer; a view formats. "unknown" is a flag, never a 0.
+ * What a simulation, or a run of programs on a virtual node, found, as the views show it. Owned by whoever filled it;
+ * views only read. Everything is an integer; a view formats. "unknown" is a flag, never a 0.
  */
 #ifndef GP_VIEW_RESULT_H
 #define GP_VIEW_RESULT_H

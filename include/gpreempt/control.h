@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What commands (gpreempt set, status, top, …) ask of the daemon: a fixed request, and an answer of one or more packets.
- * Requests are small structures because the daemon runs as root and should parse nothing; answers are JSON text, because
- * people and programs read them (schema: docs/status.md). Same socket and header as wire.h, type GP_WIRE_CONTROL.
+ * What commands (gpreempt set, status, top, …) ask of the daemon: a fixed request, and an answer of one or more
+ * packets. Requests are small structures because the daemon runs as root and should parse nothing; answers are JSON
+ * text, because people and programs read them (schema: docs/status.md). Same socket and header as wire.h, type
+ * GP_WIRE_CONTROL.
  */
 #ifndef GPREEMPT_CONTROL_H
 #define GPREEMPT_CONTROL_H
@@ -10,9 +11,9 @@
 #include <gpreempt/wire.h>
 
 enum gp_control_verb {
-	GP_CONTROL_STATUS = 1, /* everything the user may see; one JSON object */
-	GP_CONTROL_SET = 2,    /* attr of the client with this pid (as the asker sees it), or of one of its queues */
-	GP_CONTROL_EVENTS = 3, /* decisions, one JSON object a line, from now on until the asker hangs up */
+	GP_CONTROL_STATUS = 1,  /* everything the user may see; one JSON object */
+	GP_CONTROL_SET = 2,     /* attr of the client with this pid (as the asker sees it), or of one of its queues */
+	GP_CONTROL_EVENTS = 3,  /* decisions, one JSON object a line, from now on until the asker hangs up */
 	GP_CONTROL_METRICS = 4, /* Prometheus text */
 	GP_CONTROL_PING = 5,    /* {"version": …}: is somebody there */
 	GP_CONTROL_RELOAD = 6,  /* as SIGHUP; root or the daemon's own user */
@@ -26,7 +27,7 @@ enum gp_control_verb {
 struct gp_control_request {
 	struct gp_wire_header header;
 	uint32_t verb, flags;
-	int32_t pid; /* in the asker's PID namespace */
+	int32_t pid;               /* in the asker's PID namespace */
 	uint32_t gpu_id, queue_id; /* SET: GP_CONTROL_ALL_QUEUES: the process */
 	uint32_t reserved;
 	struct gp_wire_attr attr;

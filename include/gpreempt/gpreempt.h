@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libgpreempt: what a program may tell the scheduler about itself. Everything is optional and free: without an agent
- * (the program was not started by `gpreempt run`) each call returns -ENOTCONN at once and changes nothing. With an agent, what
- * is set is remembered and told to a daemon that comes later (0); a hint, and what holds now, need one (-ENOTCONN).
- * Thread-safe; never blocks, never exits, never prints. Not to be called from signal handlers.
+ * (the program was not started by `gpreempt run`) each call returns -ENOTCONN at once and changes nothing. With an
+ * agent, what is set is remembered and told to a daemon that comes later (0); a hint, and what holds now, need one
+ * (-ENOTCONN). Thread-safe; never blocks, never exits, never prints. Not to be called from signal handlers.
  *
- * A queue is named by its hsa_queue_t pointer (or a HIP stream's, as the runtime gives it); NULL means the whole process.
- * Every function returns 0 or a negative errno:
- *   -ENOTCONN  no agent or no daemon      -EINVAL  out of range      -ENOENT  no such queue
+ * A queue is named by its hsa_queue_t pointer (or a HIP stream's, as the runtime gives it); NULL means the whole
+ * process. Every function returns 0 or a negative errno: -ENOTCONN (no agent or no daemon), -EINVAL (out of range),
+ * -ENOENT (no such queue).
  */
 #ifndef GPREEMPT_H
 #define GPREEMPT_H

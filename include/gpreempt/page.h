@@ -9,7 +9,8 @@
  *   daemon, believing the queue idle:   armed = BUSY;  fence;  read doorbell again: moved? then it is busy after all
  *   agent, seeing the queue drained:    completed = …;  fence;  if (armed & IDLE) exchange, write the eventfd
  *   daemon, believing the queue busy:   armed = IDLE;  fence;  read the counters again
- * Either the writer sees the flag or the daemon sees the value, so no edge is lost; one that is reported twice is harmless.
+ * Either the writer sees the flag or the daemon sees the value, so no edge is lost; one that is reported twice is
+ * harmless.
  */
 #ifndef GPREEMPT_PAGE_H
 #define GPREEMPT_PAGE_H
@@ -26,24 +27,24 @@
 
 struct gp_page_queue {
 	_Alignas(64) uint64_t doorbell; /* packets announced by seen doorbells; application threads, only grows */
-	uint64_t written;   /* agent: sampled write counter (packets; bytes on a copy queue) */
-	uint64_t completed; /* agent: sampled read counter, same unit */
-	uint32_t flags;     /* agent */
-	uint32_t armed;     /* daemon sets, writers clear */
-	uint64_t hint_ns;   /* application: work arrives so many ns after it was written; see hint_count */
-	uint32_t hint_count; /* application: how many hints so far */
-	uint32_t generation; /* agent: whose slot this is */
+	uint64_t written;               /* agent: sampled write counter (packets; bytes on a copy queue) */
+	uint64_t completed;             /* agent: sampled read counter, same unit */
+	uint32_t flags;                 /* agent */
+	uint32_t armed;                 /* daemon sets, writers clear */
+	uint64_t hint_ns;               /* application: work arrives so many ns after it was written; see hint_count */
+	uint32_t hint_count;            /* application: how many hints so far */
+	uint32_t generation;            /* agent: whose slot this is */
 	uint64_t reserved[2];
 };
 
 struct gp_page {
 	_Alignas(64) uint32_t magic;
 	uint32_t version;
-	uint32_t queue_count; /* slots that follow: GP_WIRE_QUEUE_MAX */
-	uint32_t renewals;    /* daemon: leases are renewed each time this changes */
-	uint32_t armed;       /* daemon: GP_ARMED_BUSY: tell me of hints */
-	uint32_t beats;       /* agent's thread: counts its rounds */
-	uint64_t hint_ns;     /* for every compute queue of the process */
+	uint32_t queue_count;             /* slots that follow: GP_WIRE_QUEUE_MAX */
+	uint32_t renewals;                /* daemon: leases are renewed each time this changes */
+	uint32_t armed;                   /* daemon: GP_ARMED_BUSY: tell me of hints */
+	uint32_t beats;                   /* agent's thread: counts its rounds */
+	uint64_t hint_ns;                 /* for every compute queue of the process */
 	uint32_t hint_count, hint_gpu_id; /* gpu_id 0: on every device the process has queues on */
 	_Alignas(64) struct gp_page_queue queues[GP_WIRE_QUEUE_MAX];
 };

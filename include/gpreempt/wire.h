@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What agents, commands and the daemon say to each other. One Unix socket (SOCK_SEQPACKET), one message per packet,
- * fixed layouts in the machine's own byte order: both ends are on one machine. docs/protocol.md tells the story around it.
+ * fixed layouts in the machine's own byte order: both ends are on one machine. docs/protocol.md tells the story around
+ * it.
  *
  * Either end treats the other as hostile: every size, count and index is checked where it arrives; a message of another
  * size than its type has ends the connection. Fields that are not used are zero.
@@ -20,16 +21,16 @@
 #define GP_WIRE_SIZE_MAX    32768u      /* of one message, header included */
 #define GP_WIRE_QUEUE_MAX   1024u       /* queues of one client: slots of its page */
 #define GP_WIRE_ORDER_MAX   512u
-#define GP_WIRE_NAME_SIZE   64u  /* with the closing zero */
+#define GP_WIRE_NAME_SIZE   64u              /* with the closing zero */
 #define GP_WIRE_TIME_MAX    3600000000000ull /* of a deadline or budget: an hour, in ns */
-#define GP_WIRE_TEXT_SIZE   512u /* with the closing zero */
+#define GP_WIRE_TEXT_SIZE   512u             /* with the closing zero */
 #define GP_WIRE_SOCKET      "/run/gpreempt/gpreempt.sock"
 #define GP_WIRE_SOCKET_ENV  "GPREEMPT_SOCKET"
 
 struct gp_wire_header {
 	uint32_t magic;
 	uint16_t version, type;
-	uint32_t size; /* of the whole message */
+	uint32_t size;   /* of the whole message */
 	uint32_t cookie; /* chosen by who asks, repeated in the answer */
 };
 
@@ -42,15 +43,15 @@ enum gp_wire_type {
 	GP_WIRE_APPLIED = 5,      /* struct gp_wire_applied */
 	GP_WIRE_LOST = 6,         /* struct gp_wire_lost: gates opened without an order */
 	GP_WIRE_SYNCED = 7,       /* no body: all counters of the page are fresh; cookie of the SYNC */
-	GP_WIRE_RUNTIME = 8,      /* struct gp_wire_runtime: RUNTIME_ENABLE or _DISABLE happens; answered by RUNTIME_OK */
-	GP_WIRE_ATTR = 9,         /* struct gp_wire_attr_message: of the process, by the API */
+	GP_WIRE_RUNTIME = 8, /* struct gp_wire_runtime: RUNTIME_ENABLE or _DISABLE happens; answered by RUNTIME_OK */
+	GP_WIRE_ATTR = 9,    /* struct gp_wire_attr_message: of the process, by the API */
 	/* Daemon to agent. */
-	GP_WIRE_WELCOME = 32, /* struct gp_wire_welcome; descriptors: page (memfd), doorbell (eventfd) */
-	GP_WIRE_REFUSED = 33, /* struct gp_wire_text: why; the connection ends */
-	GP_WIRE_ORDER = 34,   /* struct gp_wire_order: change these gates now */
-	GP_WIRE_SAMPLE = 35,  /* struct gp_wire_sample: how often to look at the counters */
-	GP_WIRE_SYNC = 36,    /* no body: look at all counters once */
-	GP_WIRE_MECHANISM = 37, /* struct gp_wire_mechanism: by which means gates are changed from now on */
+	GP_WIRE_WELCOME = 32,    /* struct gp_wire_welcome; descriptors: page (memfd), doorbell (eventfd) */
+	GP_WIRE_REFUSED = 33,    /* struct gp_wire_text: why; the connection ends */
+	GP_WIRE_ORDER = 34,      /* struct gp_wire_order: change these gates now */
+	GP_WIRE_SAMPLE = 35,     /* struct gp_wire_sample: how often to look at the counters */
+	GP_WIRE_SYNC = 36,       /* no body: look at all counters once */
+	GP_WIRE_MECHANISM = 37,  /* struct gp_wire_mechanism: by which means gates are changed from now on */
 	GP_WIRE_RUNTIME_OK = 38, /* no body: the daemon lets go, the call may be forwarded */
 	GP_WIRE_ATTR_NOW = 39,   /* struct gp_wire_attr_message: what the process has now (after HELLO, set, ceiling) */
 	/* Commands to the daemon, and its answers: control.h. */
@@ -75,11 +76,11 @@ enum gp_mechanism {
 #define GP_ATTR_GANG     16u
 struct gp_wire_attr {
 	uint32_t valid;
-	int32_t priority;  /* 0..99, higher is more urgent */
-	uint32_t weight;   /* 1..10000 */
+	int32_t priority; /* 0..99, higher is more urgent */
+	uint32_t weight;  /* 1..10000 */
 	uint32_t reserved;
 	uint64_t deadline_ns, budget_ns; /* device time */
-	char gang[GP_WIRE_NAME_SIZE]; /* clients of one uid that give the same name open and close together; empty: none */
+	char gang[GP_WIRE_NAME_SIZE]; /* clients of one uid with the same name open and close together; empty: none */
 };
 
 #define GP_HELLO_DOORBELLS 1u /* doorbells are seen through the runtime's API table */
@@ -91,7 +92,7 @@ struct gp_wire_hello {
 	uint32_t flags, mechanisms; /* GP_MECHANISM_BIT of what the agent can do itself */
 	int32_t pid;                /* as the client sees it: told to people, never trusted */
 	uint32_t reserved;
-	struct gp_wire_attr attr; /* wanted; the daemon cuts the priority down to the user's ceiling */
+	struct gp_wire_attr attr;        /* wanted; the daemon cuts the priority down to the user's ceiling */
 	char name[GP_WIRE_NAME_SIZE];    /* of the program */
 	char runtime[GP_WIRE_NAME_SIZE]; /* "HSA 1.1 ROCr 5.2.3"; empty: unknown */
 	char agent[GP_WIRE_NAME_SIZE];   /* its version */
@@ -115,11 +116,11 @@ struct gp_wire_queue {
 	struct gp_wire_header header;
 	uint32_t slot, generation; /* generation: how often the slot was used */
 	uint32_t kind, flags;
-	uint32_t gpu_id, queue_id; /* KFD's */
-	uint32_t hw_priority;      /* 0..15: what the runtime wanted of the hardware */
-	uint32_t ring_size;        /* bytes */
+	uint32_t gpu_id, queue_id;                  /* KFD's */
+	uint32_t hw_priority;                       /* 0..15: what the runtime wanted of the hardware */
+	uint32_t ring_size;                         /* bytes */
 	uint64_t ring, write_pointer, read_pointer; /* addresses in the client */
-	struct gp_wire_attr attr; /* valid fields override the process's */
+	struct gp_wire_attr attr;                   /* valid fields override the process's */
 };
 struct gp_wire_slot {
 	struct gp_wire_header header;
@@ -129,12 +130,12 @@ struct gp_wire_slot {
 /* Gate changes for one client on one device: closes first, in one call to the driver if the mechanism can. */
 struct gp_wire_change {
 	uint32_t slot, generation;
-	uint32_t open; /* 0 or 1 */
+	uint32_t open;  /* 0 or 1 */
 	int32_t result; /* in APPLIED: 0 or a negative errno */
 };
 struct gp_wire_order {
 	struct gp_wire_header header;
-	uint64_t seq; /* of the plan; an order older than one already seen from this device is not carried out (ESTALE) */
+	uint64_t seq; /* of the plan; one older than the last of this device is not carried out (ESTALE) */
 	uint32_t gpu_id, count;
 	struct gp_wire_change changes[]; /* count, at most GP_WIRE_ORDER_MAX */
 };

@@ -72,8 +72,8 @@ static void check_random(size_t memory_size, uint64_t jitter)
 static void test_order(void **state)
 {
 	(void)state;
-	check_random(0, 100);                             /* in memory, nearly sorted */
-	check_random(0, 1000000);                         /* in memory, in no order */
+	check_random(0, 100);                                   /* in memory, nearly sorted */
+	check_random(0, 1000000);                               /* in memory, in no order */
 	check_random(64 * sizeof(struct gp_trace_record), 100); /* hundreds of runs */
 	check_random(64 * sizeof(struct gp_trace_record), 1000000);
 	check_random(4 * sizeof(struct gp_trace_record), 1000);

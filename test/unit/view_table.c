@@ -187,9 +187,9 @@ static void test_emulated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample),
-		cmocka_unit_test(test_emulated), cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_finding),
-		cmocka_unit_test(test_group),  cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_sample),  cmocka_unit_test(test_emulated), cmocka_unit_test(test_unfinished),
+		cmocka_unit_test(test_finding), cmocka_unit_test(test_group),    cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_empty),
 	};
 
 	return cmocka_run_group_tests_name("view/table", tests, NULL, NULL);
