@@ -11,7 +11,15 @@
 /* Formats whose reader was never tried on a file of the tool itself, only on generated ones. */
 static bool figures_is_unproven(const char *format)
 {
-	static const char *const formats[] = { "rocpd", "rocprofv3 JSON", "ftrace", "dmesg", NULL };
+	static const char *const formats[] = { "rocpd",
+					       "rocprofv3 JSON",
+					       "rocprofv3 agent_info CSV",
+					       "rocprof v2 CSV",
+					       "Chrome JSON of a framework",
+					       "CSV",
+					       "ftrace",
+					       "dmesg",
+					       NULL };
 
 	for (size_t i = 0; formats[i] && format; i++)
 		if (!strcmp(format, formats[i]))

@@ -219,6 +219,14 @@ static bool chrome_layer(const struct chrome_event *event, const struct chrome_l
 	return true;
 }
 
+/* The categories of frameworks' profilers. AMD's tools say it with lanes. */
+static bool chrome_is_framework(const struct chrome_event *event)
+{
+	return !strcmp(event->category, "kernel") || !strncmp(event->category, "gpu_mem", 7) ||
+	       !strcmp(event->category, "cuda_runtime") || !strcmp(event->category, "hip_runtime") ||
+	       !strcmp(event->category, "cpu_op");
+}
+
 static void chrome_known(struct gp_trace_event *to, uint64_t *field, enum gp_known bit,
 			 const struct chrome_value *value)
 {
@@ -238,6 +246,8 @@ static int chrome_emit(struct chrome *chrome, uint64_t start_ns, uint64_t end_ns
 
 	if (!chrome_layer(event, lane, &layer))
 		return 0;
+	if (!is_lane && chrome_is_framework(event))
+		chrome->json.input->format = "Chrome JSON of a framework";
 	gp_trace_event_init(&to, layer, event->name, strlen(event->name));
 	to.start_ns = start_ns;
 	to.end_ns = end_ns;

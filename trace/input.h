@@ -23,6 +23,7 @@ struct gp_input {
 	bool at_end;                    /* nothing comes behind `end` */
 	uint64_t read_size, total_size; /* of the file as it lies there; total 0: unknown (a pipe) */
 	struct gp_input_gzip *gzip;     /* NULL: not packed */
+	const char *format;             /* set by a reader that knows better than the first look; a constant */
 	/* Called now and then while reading; may be NULL. */
 	void (*progress)(void *context, uint64_t read_size);
 	void *progress_context;

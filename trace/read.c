@@ -120,7 +120,7 @@ static const struct {
 	const char *name;
 	int (*read)(struct gp_input *input, const struct gp_sink *sink, struct gp_error *error);
 } read_formats[] = {
-	[READ_CSV] = { "rocprof CSV", gp_read_csv },
+	[READ_CSV] = { "CSV", gp_read_csv },
 	[READ_CONSOLE] = { "rocprofv2 console", gp_read_console },
 	[READ_ROCPROFV3_JSON] = { "rocprofv3 JSON", gp_read_rocprofv3_json },
 	[READ_CHROME_JSON] = { "Chrome JSON", gp_read_chrome_json },
@@ -152,7 +152,10 @@ int gp_trace_read_input(struct gp_input *input, const struct gp_sink *sink, cons
 				    "Perfetto; ftrace; dmesg)",
 				    input->file_name);
 	*ret_format = read_formats[kind].name;
-	return read_formats[kind].read(input, sink, error);
+	r = read_formats[kind].read(input, sink, error);
+	if (input->format)
+		*ret_format = input->format;
+	return r;
 }
 
 /* The look that a database needs: it is read by name, not as a stream. */

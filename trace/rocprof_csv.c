@@ -50,6 +50,10 @@ enum csv_column {
 	CSV_CU_COUNT,
 	CSV_NODE,
 	CSV_AGENT_TYPE,
+	/* Only one tool writes these. */
+	CSV_ONLY_V1,
+	CSV_ONLY_V2,
+	CSV_ONLY_V3,
 	CSV_COLUMN_COUNT
 };
 
@@ -92,6 +96,9 @@ static const char *const csv_names[CSV_COLUMN_COUNT][CSV_NAMES_MAX] = {
 	[CSV_CU_COUNT] = { "Cu_Count" },
 	[CSV_NODE] = { "Node_Id" },
 	[CSV_AGENT_TYPE] = { "Agent_Type" },
+	[CSV_ONLY_V1] = { "KernelName", "BeginNs" },
+	[CSV_ONLY_V2] = { "Stop_Timestamp", "Begin_Timestamp", "PID" },
+	[CSV_ONLY_V3] = { "Kind", "Process_Id", "Agent_Id", "MinNs" },
 };
 
 struct csv_reader {
@@ -323,8 +330,24 @@ static int csv_row_agent(struct csv_reader *reader, struct gp_error *error)
 	return reader->sink->fact(reader->sink->context, &fact, error);
 }
 
+/* Whose file this is, from its columns. The names are those of docs/report.md. A file that is several in one keeps the
+ * name of the last. */
+static const char *csv_format(const struct csv_reader *reader)
+{
+	if (reader->row == csv_row_agent)
+		return "rocprofv3 agent_info CSV";
+	if (csv_has(reader, CSV_ONLY_V1))
+		return "rocprof v1 CSV";
+	if (csv_has(reader, CSV_ONLY_V3))
+		return "rocprofv3 CSV";
+	if (reader->row == csv_row_summary)
+		return "rocprof v1 CSV";
+	/* What is left of what tools write is rocprof v2's calls, which name neither process nor thread. */
+	return csv_has(reader, CSV_ONLY_V2) || csv_has(reader, CSV_DOMAIN) ? "rocprof v2 CSV" : "CSV";
+}
+
 /* Which kind of file this is, from its columns. */
-static int csv_header(struct csv_reader *reader, struct gp_error *error)
+static int csv_kind(struct csv_reader *reader, struct gp_error *error)
 {
 	for (int i = 0; i < CSV_COLUMN_COUNT; i++)
 		reader->columns[i] = gp_rows_column(&reader->rows, csv_names[i]);
@@ -358,6 +381,15 @@ static int csv_header(struct csv_reader *reader, struct gp_error *error)
 				  "not a trace: there are times but no Function, Kernel_Name, "
 				  "Direction or Operation");
 	return 0;
+}
+
+static int csv_header(struct csv_reader *reader, struct gp_error *error)
+{
+	int r = csv_kind(reader, error);
+
+	if (!r)
+		reader->rows.input->format = csv_format(reader);
+	return r;
 }
 
 /* Files that were put one behind the other bring their headers along. */
