@@ -16,6 +16,11 @@ bool gp_compare_has_latency(const struct gp_result_client *client)
 	return client->is_service && client->latency_ns.count;
 }
 
+bool gp_compare_has_waits(const struct gp_result_run *run)
+{
+	return run->wait_count || (!run->inversions_unknown && !run->inversion_count);
+}
+
 uint32_t gp_compare_names_find(const struct gp_compare_names *names, const char *name)
 {
 	for (uint32_t i = 0; i < names->count; i++)

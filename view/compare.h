@@ -10,6 +10,9 @@ const struct gp_result_client *gp_compare_client(const struct gp_result_run *run
 /* It has requests with a latency to show. */
 bool gp_compare_has_latency(const struct gp_result_client *client);
 
+/* Who waited for whom is known: there are waits, or somebody watched and there was no inversion. */
+bool gp_compare_has_waits(const struct gp_result_run *run);
+
 /* Clients by name over all runs, in order of appearance, so that one client has one colour everywhere. */
 #define GP_COMPARE_NAMES_MAX 256u
 struct gp_compare_names {

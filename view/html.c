@@ -159,10 +159,21 @@ static void html_client_legend(FILE *stream, const struct gp_compare_names *name
 	fputs("</div>\n", stream);
 }
 
+/* Programs on a virtual node have none: nobody saw which of their packets ran when. */
+static bool html_has_timeline(const struct gp_result_run *run)
+{
+	return run->slice_count && run->window_end_ns > run->window_start_ns;
+}
+
 static int html_timelines(FILE *stream, const struct gp_result *result, const struct gp_compare_names *names)
 {
 	char length[HTML_TEXT_SIZE], start[HTML_TEXT_SIZE];
+	bool has_any = false;
 
+	for (uint32_t i = 0; i < result->run_count; i++)
+		has_any |= html_has_timeline(&result->runs[i]);
+	if (!has_any)
+		return 0;
 	fputs("<section>\n<h2>Who had the GPU</h2>\n<p class=\"caption\">A window of each run, one lane per hardware "
 	      "queue, the most urgent on top. "
 	      "A lane is coloured while its work runs. Point at anything to read what happened and why; choose a "
@@ -173,7 +184,7 @@ static int html_timelines(FILE *stream, const struct gp_result *result, const st
 		const struct gp_result_run *run = &result->runs[i];
 		int r;
 
-		if (!run->slice_count || run->window_end_ns <= run->window_start_ns)
+		if (!html_has_timeline(run))
 			continue;
 		fputs("<div class=\"card\"><h3>", stream);
 		gp_format_html(stream, run->policy);

@@ -2,6 +2,7 @@
 /* Owns the tables of a report: all numbers, and who waited for whom. */
 #include <inttypes.h>
 #include <string.h>
+#include "view/compare.h"
 #include "view/format.h"
 #include "view/html_table.h"
 #include "view/marks.h"
@@ -54,9 +55,12 @@ static void table_did_row(FILE *stream, const struct gp_result_run *run)
 	char text[GP_FORMAT_TEXT_SIZE];
 
 	fputs("<tr class=\"did\"><td></td><td colspan=\"10\">", stream);
-	table_count(stream, run->preemptions, "preemption, ", "preemptions, ");
-	table_count(stream, run->inversion_count, "inversion", "inversions");
-	if (run->inversion_count) {
+	table_count(stream, run->preemptions, "preemption", "preemptions");
+	if (!run->inversions_unknown) {
+		fputs(", ", stream);
+		table_count(stream, run->inversion_count, "inversion", "inversions");
+	}
+	if (!run->inversions_unknown && run->inversion_count) {
 		fprintf(stream, " (%s in all", gp_format_tick(run->inversion_ns, text, sizeof(text)));
 		fprintf(stream, ", longest %s)", gp_format_tick(run->inversion_ns_max, text, sizeof(text)));
 	}
@@ -168,14 +172,19 @@ void gp_html_waits(FILE *stream, const struct gp_result *result)
 {
 	uint64_t longest_ns = 0;
 	uint32_t count = 0;
+	bool is_known = true;
 
-	for (uint32_t i = 0; i < result->run_count; i++)
+	for (uint32_t i = 0; i < result->run_count; i++) {
+		is_known &= gp_compare_has_waits(&result->runs[i]);
 		for (uint32_t j = 0; j < result->runs[i].wait_count; j++) {
 			uint64_t total_ns = result->runs[i].waits[j].total_ns;
 
 			longest_ns = total_ns > longest_ns ? total_ns : longest_ns;
 			count++;
 		}
+	}
+	if (!count && !is_known)
+		return;
 	fputs("<section>\n<h2>Who waited for whom</h2>\n<p class=\"caption\">Time in which a client had work while "
 	      "one of lower rank was running. A good scheduler keeps these bars short. Where several ran at a time, "
 	      "each of them counts.</p>\n",

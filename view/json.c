@@ -57,6 +57,10 @@ static const char *json_client_name(const struct gp_result_run *run, uint32_t in
 
 static void json_waits(struct gp_json_writer *writer, const struct gp_result_run *run)
 {
+	if (!gp_compare_has_waits(run)) {
+		gp_json_writer_null(writer, "waits");
+		return;
+	}
 	gp_json_writer_begin(writer, "waits", '[');
 	for (uint32_t i = 0; i < run->wait_count; i++) {
 		const struct gp_result_wait *wait = &run->waits[i];
@@ -72,6 +76,19 @@ static void json_waits(struct gp_json_writer *writer, const struct gp_result_run
 	gp_json_writer_end(writer, ']');
 }
 
+static void json_inversions(struct gp_json_writer *writer, const struct gp_result_run *run)
+{
+	if (run->inversions_unknown) {
+		gp_json_writer_null(writer, "inversions");
+		return;
+	}
+	gp_json_writer_begin(writer, "inversions", '{');
+	gp_json_writer_u64(writer, "count", run->inversion_count);
+	json_us(writer, "total_us", run->inversion_ns);
+	json_us(writer, "max_us", run->inversion_ns_max);
+	gp_json_writer_end(writer, '}');
+}
+
 static void json_run(struct gp_json_writer *writer, const struct gp_result_run *run)
 {
 	gp_json_writer_begin(writer, NULL, '{');
@@ -84,11 +101,7 @@ static void json_run(struct gp_json_writer *writer, const struct gp_result_run *
 	gp_json_writer_u64(writer, "preemptions", run->preemptions);
 	gp_json_writer_u64(writer, "transactions", run->transactions);
 	json_us(writer, "transaction_us", run->transaction_ns);
-	gp_json_writer_begin(writer, "inversions", '{');
-	gp_json_writer_u64(writer, "count", run->inversion_count);
-	json_us(writer, "total_us", run->inversion_ns);
-	json_us(writer, "max_us", run->inversion_ns_max);
-	gp_json_writer_end(writer, '}');
+	json_inversions(writer, run);
 	gp_json_writer_u64(writer, "limited", run->limited);
 	gp_json_writer_u64(writer, "left_short", run->left_short);
 	gp_json_writer_u64(writer, "turns", run->turns);

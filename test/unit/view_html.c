@@ -282,12 +282,40 @@ static void test_mark_rows(void **state)
 	view_sample_destroy(result);
 }
 
+/* Programs on a virtual node: nobody saw what ran when, nor, in the baselines, who waited. None of it is shown as
+ * none. */
+static void test_emulated(void **state)
+{
+	struct gp_result *result = view_sample_create(1);
+	char *text;
+
+	(void)state;
+	result->is_emulated = true;
+	for (uint32_t i = 0; i < result->run_count; i++) {
+		result->runs[i].slice_count = result->runs[i].wait_count = 0;
+		result->runs[i].inversions_unknown = i < 2;
+	}
+	result->runs[0].inversion_count = 0;
+	text = render(result);
+	check_balance(text);
+	assert_int_equal(count(text, " inversions"), 1); /* hpf's 803 */
+	assert_null(strstr(text, "0 inversions"));
+	assert_null(strstr(text, "Who had the GPU"));
+	assert_null(strstr(text, "Nobody waited"));
+	free(text);
+	result->runs[2].slice_count = 1;
+	text = render(result);
+	assert_non_null(strstr(text, "Who had the GPU"));
+	free(text);
+	view_sample_destroy(result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sample), cmocka_unit_test(test_escapes),   cmocka_unit_test(test_caps_shapes),
 		cmocka_unit_test(test_empty),  cmocka_unit_test(test_extremes),  cmocka_unit_test(test_unfinished),
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_mark_rows),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_mark_rows), cmocka_unit_test(test_emulated),
 	};
 
 	return cmocka_run_group_tests_name("view/html", tests, NULL, NULL);

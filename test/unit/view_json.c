@@ -172,12 +172,37 @@ static void test_waits(void **state)
 	view_sample_destroy(result);
 }
 
+/* Inversions and waits that nobody watched for are null, and none is none. */
+static void test_unknown(void **state)
+{
+	struct gp_result *result = view_sample_create(1);
+	char *text;
+
+	(void)state;
+	for (uint32_t i = 0; i < result->run_count; i++)
+		result->runs[i].wait_count = 0;
+	result->runs[0].inversions_unknown = true;
+	result->runs[1].inversion_count = 0;
+	text = render(result);
+	assert_non_null(strstr(text, "\"inversions\": null"));
+	assert_null(strstr(strstr(text, "\"inversions\": null") + 1, "\"inversions\": null"));
+	for (uint32_t i = 0; i < 3; i++) {
+		const char *waits = strstr(i ? strstr(text, i == 1 ? "\"stock\"" : "\"hpf\"") : text, "\"waits\": ");
+
+		assert_non_null(waits);
+		assert_int_equal(!strncmp(waits + 9, "null", 4), i != 1);
+	}
+	free(text);
+	view_sample_destroy(result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_schema),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_unknown),
 	};
 
 	return cmocka_run_group_tests_name("view/json", tests, NULL, NULL);

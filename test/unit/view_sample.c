@@ -152,9 +152,11 @@ static void sample_run(struct gp_result_run *run, enum sample_run kind, uint32_t
 	run->waits[0] = kind == SAMPLE_STOCK ?
 				(struct gp_result_wait){ 0, 1, 812, 7900u * SAMPLE_MS, 20u * SAMPLE_MS } :
 				(struct gp_result_wait){ 0, 1, 803, 130u * SAMPLE_MS, 190000u };
-	run->inversion_count = run->waits[0].count;
-	run->inversion_ns = run->waits[0].total_ns;
-	run->inversion_ns_max = run->waits[0].max_ns;
+	if (run->wait_count) {
+		run->inversion_count = run->waits[0].count;
+		run->inversion_ns = run->waits[0].total_ns;
+		run->inversion_ns_max = run->waits[0].max_ns;
+	}
 	if (kind == SAMPLE_HPF) {
 		run->preemptions = 803;
 		run->transactions = 1606;
