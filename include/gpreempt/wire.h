@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#define GP_WIRE_VERSION     1u
+#define GP_WIRE_VERSION     2u /* 2: GROUP, SLICED, SLICE */
 #define GP_WIRE_VERSION_MIN 1u
 #define GP_WIRE_MAGIC       0x67707265u /* "gpre" */
 #define GP_WIRE_SIZE_MAX    32768u      /* of one message, header included */
@@ -45,6 +45,8 @@ enum gp_wire_type {
 	GP_WIRE_SYNCED = 7,       /* no body: all counters of the page are fresh; cookie of the SYNC */
 	GP_WIRE_RUNTIME = 8, /* struct gp_wire_runtime: RUNTIME_ENABLE or _DISABLE happens; answered by RUNTIME_OK */
 	GP_WIRE_ATTR = 9,    /* struct gp_wire_attr_message: of the process, by the API */
+	GP_WIRE_GROUP = 10,  /* struct gp_wire_group: what stands behind a queue of an NVIDIA device; after its ADD */
+	GP_WIRE_SLICED = 11, /* struct gp_wire_slice: the answer to a SLICE */
 	/* Daemon to agent. */
 	GP_WIRE_WELCOME = 32,    /* struct gp_wire_welcome; descriptors: page (memfd), doorbell (eventfd) */
 	GP_WIRE_REFUSED = 33,    /* struct gp_wire_text: why; the connection ends */
@@ -54,6 +56,7 @@ enum gp_wire_type {
 	GP_WIRE_MECHANISM = 37,  /* struct gp_wire_mechanism: by which means gates are changed from now on */
 	GP_WIRE_RUNTIME_OK = 38, /* no body: the daemon lets go, the call may be forwarded */
 	GP_WIRE_ATTR_NOW = 39,   /* struct gp_wire_attr_message: what the process has now (after HELLO, set, ceiling) */
+	GP_WIRE_SLICE = 40, /* struct gp_wire_slice: how long the device runs this queue before it looks at others */
 	/* Commands to the daemon, and its answers: control.h. */
 	GP_WIRE_CONTROL = 64,
 };
@@ -65,6 +68,8 @@ enum gp_mechanism {
 	GP_MECHANISM_SELF = 2,     /* the agent, as debugger of its own process */
 	GP_MECHANISM_UPDATE = 3,   /* the agent, UPDATE_QUEUE 0/100 %, one queue a call */
 	GP_MECHANISM_SUBMIT = 4,   /* the agent holds doorbells back: nothing that runs is stopped */
+	GP_MECHANISM_BORROW = 5,  /* NVIDIA: the daemon disables the channels, on the client's own file (pidfd_getfd) */
+	GP_MECHANISM_CHANNEL = 6, /* NVIDIA: the agent disables the channels */
 };
 #define GP_MECHANISM_BIT(m) (1u << (m))
 
@@ -125,6 +130,25 @@ struct gp_wire_queue {
 struct gp_wire_slot {
 	struct gp_wire_header header;
 	uint32_t slot, generation;
+};
+
+/* A queue of an NVIDIA device is a channel group: all streams of one context. The handles are the client's own and mean
+ * something on the file behind fd alone, so a false one harms nobody else. Sent again when channels come or go. */
+#define GP_WIRE_CHANNEL_MAX 64u
+struct gp_wire_group {
+	struct gp_wire_header header;
+	uint32_t slot, generation;
+	int32_t fd; /* the agent's own duplicate, in the client: stays while the queue does */
+	uint32_t client, subdevice, group, channel_count, reserved; /* RM handles */
+	uint64_t slice_us;                                          /* as the application has it */
+	uint32_t channels[GP_WIRE_CHANNEL_MAX];
+};
+struct gp_wire_slice { /* SLICE, SLICED */
+	struct gp_wire_header header;
+	uint32_t slot, generation;
+	int32_t result; /* in SLICED: 0 or a negative errno */
+	uint32_t reserved;
+	uint64_t slice_us; /* 0: as the application has it */
 };
 
 /* Gate changes for one client on one device: closes first, in one call to the driver if the mechanism can. */

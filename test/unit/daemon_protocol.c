@@ -198,7 +198,7 @@ static void test_hello(void **state)
 	close(fd);
 	/* Another version is told so. */
 	hello = world_hello(50);
-	hello.version_min = hello.version_max = 2;
+	hello.version_min = hello.version_max = GP_WIRE_VERSION + 1;
 	fd = world_connect(&world);
 	world_send(fd, &hello, sizeof(hello));
 	world_step(&world);
