@@ -39,6 +39,9 @@ struct gp_driver {
 	void (*release)(void);
 	/* Looks at the counters: written, completed, blocked, unreadable. */
 	void (*sample)(struct gp_slot *const *slots, uint32_t count);
+	/* The thread ended inside a call of change or release: whatever may be held counts as held. NULL: nothing is.
+	 */
+	void (*recover)(void);
 };
 
 struct gp_agent {
@@ -78,7 +81,7 @@ extern struct gp_page *gp_page_now; /* never moves once it is there: another dae
 
 static inline void gp_agent_lock(void)
 {
-	gp_lock_take(&gp_agent.lock);
+	gp_lock_take(&gp_agent.lock, 0);
 }
 static inline void gp_agent_unlock(void)
 {
@@ -128,6 +131,10 @@ void gp_sample_after_wait(void); /* no lock held: an application thread has seen
 /* thread.c */
 void *gp_thread_run(void *unused);
 void gp_thread_wake(void);
+
+/* guard.c: who takes over if the thread ends */
+void gp_guard_start(void);  /* of the thread itself */
+void gp_guard_forget(void); /* forked child */
 
 /* doorbell.c: no lock */
 bool gp_doorbell_ring(struct gp_hot *hot, uint64_t handle, uint64_t value, uint64_t written); /* false: withheld */

@@ -35,6 +35,7 @@ static void life_prepare_child(void)
 	gp_agent.mechanism = GP_MECHANISM_NONE;
 	gp_agent.sample_ns = 0;
 	gp_agent.driver = NULL;
+	gp_guard_forget();
 	gp_page_unmap();
 	gp_slots_reset();
 	gp_fds_drop_all();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A mutex on a futex: pthread_mutex_trylock() is too new in current headers, and a forked child starts with a fresh
- * one. */
+ * one. It remembers whether the agent's own thread holds it: should that thread end meanwhile, its heir has it. */
 #ifndef GP_AGENT_LOCK_H
 #define GP_AGENT_LOCK_H
 
@@ -9,29 +9,57 @@
 #include <stdint.h>
 #include "agent/sys.h"
 
+#define GP_LOCK_HELD   1u
+#define GP_LOCK_WAITED 2u /* somebody waits, or did when it was taken */
+#define GP_LOCK_THREAD 4u /* held by the agent's thread */
+
 struct gp_lock {
-	uint32_t state; /* 0 free, 1 held, 2 held and somebody waits */
+	uint32_t state; /* 0 free */
 };
+
+static inline bool gp_lock_change(struct gp_lock *lock, uint32_t from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(&lock->state, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
 
 static inline bool gp_lock_try(struct gp_lock *lock)
 {
-	uint32_t free_state = 0;
-
-	return __atomic_compare_exchange_n(&lock->state, &free_state, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	return gp_lock_change(lock, 0, GP_LOCK_HELD);
 }
 
-static inline void gp_lock_take(struct gp_lock *lock)
+/* who: 0 or GP_LOCK_THREAD. */
+static inline void gp_lock_take(struct gp_lock *lock, uint32_t who)
 {
-	if (gp_lock_try(lock))
+	uint32_t state;
+
+	if (gp_lock_change(lock, 0, GP_LOCK_HELD | who))
 		return;
-	while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE))
-		gp_sys(SYS_futex, (long)&lock->state, FUTEX_WAIT_PRIVATE, 2, 0);
+	for (;;) {
+		state = __atomic_load_n(&lock->state, __ATOMIC_RELAXED);
+		if (!(state & GP_LOCK_HELD)) {
+			/* Others may have waited with us. */
+			if (gp_lock_change(lock, state, GP_LOCK_HELD | GP_LOCK_WAITED | who))
+				return;
+		} else if (state & GP_LOCK_WAITED || gp_lock_change(lock, state, state | GP_LOCK_WAITED)) {
+			gp_sys(SYS_futex, (long)&lock->state, FUTEX_WAIT_PRIVATE, state | GP_LOCK_WAITED, 0);
+		}
+	}
 }
 
 static inline void gp_lock_give(struct gp_lock *lock)
 {
-	if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2u)
+	if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) & GP_LOCK_WAITED)
 		gp_sys(SYS_futex, (long)&lock->state, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/* The agent's thread has ended: its heir takes the lock. True: it held it, and what it was about to change may be half
+ * done. */
+static inline bool gp_lock_inherit(struct gp_lock *lock)
+{
+	if (__atomic_load_n(&lock->state, __ATOMIC_ACQUIRE) & GP_LOCK_THREAD)
+		return true;
+	gp_lock_take(lock, GP_LOCK_THREAD);
+	return false;
 }
 
 #endif

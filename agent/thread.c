@@ -148,12 +148,13 @@ void *gp_thread_run(void *unused)
 	memset(&thread_retry, 0, sizeof(thread_retry)); /* a forked child's is its parent's */
 	gp_sys(SYS_prctl, PR_SET_NAME, (long)"gpreempt-agent");
 	gp_sys(SYS_prctl, PR_SET_TIMERSLACK, 1);
+	gp_guard_start();
 	for (;;) {
 		struct timespec wait;
 		uint64_t due, now;
 
 		gp_sys_drain(gp_fd(GP_FD_WAKE));
-		gp_agent_lock();
+		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
 		if (gp_agent.exiting) {
 			gp_agent_unlock();
 			return NULL;

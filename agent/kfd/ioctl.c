@@ -51,6 +51,7 @@ const struct gp_driver gp_kfd_driver = {
 	.mechanisms = ioctl_mechanisms,
 	.change = ioctl_change,
 	.release = gp_kfd_self_release,
+	.recover = gp_kfd_self_recover,
 	.sample = gp_kfd_sample,
 };
 

@@ -122,3 +122,9 @@ void gp_kfd_self_release(void)
 			gp_page_slot_flags(&gp_slots[i]);
 		}
 }
+
+void gp_kfd_self_recover(void)
+{
+	/* To give back a place we do not have costs an error. */
+	gp_kfd.debugging |= gp_agent.mechanism == GP_MECHANISM_SELF;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Somebody who is there when the agent's thread ends: killed by a seccomp filter of the application's, by a debugger,
+ * by a mistake. Nobody else in the process would open its gates or look at its leases. The guard is a second thread
+ * that sleeps until then, in the kernel, without ever waking: it waits for a lock that the thread never gives back, and
+ * that the kernel passes on when its owner ends (a PI futex). It becomes the agent's thread, and starts another guard.
+ */
+#include <errno.h>
+#include <sys/prctl.h>
+#include "agent/agent.h"
+#include "agent/log.h"
+#include "agent/next.h"
+#include "agent/sys.h"
+
+#define GUARD_HEIRS 3u /* what ends every one of them will end the next: then only the gates are opened */
+
+static uint32_t guard_word; /* whose turn it is to be the thread: its number, as PI futexes have it */
+static uint32_t guard_heirs;
+
+/* Until the owner has ended. False: this kernel has no such locks, or the process was forked. */
+static bool guard_wait(void)
+{
+	long r;
+
+	do {
+		r = gp_sys(SYS_futex, (long)&guard_word, FUTEX_LOCK_PI_PRIVATE, 0, 0);
+	} while (r == -EINTR || r == -EAGAIN);
+	/* ESRCH: it had ended before we came. */
+	if (r && r != -ESRCH)
+		return false;
+	__atomic_store_n(&guard_word, (uint32_t)gp_sys(SYS_gettid, 0), __ATOMIC_RELEASE);
+	return true;
+}
+
+/* What the dead thread was about to change is not known: everything counts as closed, and is opened. */
+static void guard_recover(void)
+{
+	if (!gp_agent.driver)
+		return;
+	if (gp_agent.driver->recover)
+		gp_agent.driver->recover();
+	for (uint32_t i = 0; i < gp_slot_limit() && gp_agent.mechanism >= GP_MECHANISM_SELF; i++)
+		if (gp_slots[i].used) {
+			gp_slots[i].closed = true;
+			gp_slots[i].closed_by = (uint8_t)gp_agent.mechanism;
+		}
+	gp_gates_open(0);
+	gp_agent.driver->release();
+}
+
+static void *guard_run(void *unused)
+{
+	bool halfway;
+
+	gp_sys(SYS_prctl, PR_SET_NAME, (long)"gpreempt-guard");
+	if (!guard_wait())
+		return NULL;
+	halfway = gp_lock_inherit(&gp_agent.lock);
+	if (gp_agent.exiting) {
+		gp_lock_give(&gp_agent.lock);
+		return NULL;
+	}
+	gp_log1("guard: the agent's thread has ended; in the middle of something", halfway);
+	if (halfway)
+		guard_recover();
+	gp_link_down("link: the agent's thread has ended");
+	gp_lock_give(&gp_agent.lock);
+	gp_gate_deliver();
+	if (++guard_heirs > GUARD_HEIRS)
+		return NULL;
+	return gp_thread_run(unused);
+}
+
+void gp_guard_start(void)
+{
+	uint32_t me = (uint32_t)gp_sys(SYS_gettid, 0);
+
+	/* An heir owns it already. */
+	if (__atomic_load_n(&guard_word, __ATOMIC_ACQUIRE) != me) {
+		guard_word = 0;
+		if (gp_sys(SYS_futex, (long)&guard_word, FUTEX_LOCK_PI_PRIVATE, 0, 0))
+			return;
+	}
+	if (!gp_next_start_thread(guard_run))
+		gp_log("guard: no thread");
+}
+
+void gp_guard_forget(void)
+{
+	guard_word = guard_heirs = 0;
+}

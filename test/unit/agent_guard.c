@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The agent's thread ends in the middle of a gate change, with the lock held: an heir has the lock, opens what may be
+ * closed, and who waits for the lock gets it. The driver is this test.
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "agent/agent.h"
+#include "agent/sys.h"
+
+static bool recovered;
+static uint32_t opened, released_after;
+static sem_t ended, done;
+
+static uint32_t fake_mechanisms(void)
+{
+	return GP_MECHANISM_BIT(GP_MECHANISM_UPDATE);
+}
+
+static void fake_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t count, bool open, int *results)
+{
+	(void)slots;
+	assert_int_equal(mechanism, GP_MECHANISM_UPDATE);
+	assert_true(open && recovered);
+	for (uint32_t i = 0; i < count; i++)
+		results[i] = 0;
+	opened += count;
+}
+
+static void fake_release(void)
+{
+	released_after = opened;
+	sem_post(&done);
+}
+
+static void fake_recover(void)
+{
+	recovered = true;
+}
+
+static void fake_sample(struct gp_slot *const *slots, uint32_t count)
+{
+	(void)slots;
+	(void)count;
+}
+
+static const struct gp_driver fake_driver = { .mechanisms = fake_mechanisms,
+					      .change = fake_change,
+					      .release = fake_release,
+					      .sample = fake_sample,
+					      .recover = fake_recover };
+
+/* As gp_thread_run, up to the moment at which the driver has closed a gate and nobody has noted it. */
+static void *thread_that_ends(void *unused)
+{
+	gp_guard_start();
+	gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
+	sem_post(&ended);
+	gp_sys(SYS_exit, 0);
+	return unused;
+}
+
+static void test_heir(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	setenv(GP_WIRE_SOCKET_ENV, "/nonexistent/gpreempt.sock", 1);
+	assert_true(gp_agent_ready());
+	gp_agent_lock();
+	assert_int_equal(gp_page_reserve(), 0);
+	assert_non_null(gp_slot_add(0x7f0000000000ull));
+	assert_non_null(gp_slot_add(0x7f0000001000ull));
+	gp_slots[0].used = gp_slots[1].used = true;
+	gp_agent.driver = &fake_driver;
+	gp_agent.mechanism = GP_MECHANISM_UPDATE;
+	gp_agent_unlock();
+	sem_init(&ended, 0, 0);
+	sem_init(&done, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, thread_that_ends, NULL), 0);
+	sem_wait(&ended);
+	/* Held by the dead until the heir gives it. */
+	gp_agent_lock();
+	sem_wait(&done);
+	assert_true(recovered);
+	assert_int_equal(released_after, 2);
+	assert_false(gp_slots[0].closed || gp_slots[1].closed);
+	gp_agent.exiting = true;
+	gp_agent_unlock();
+	gp_thread_wake();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_heir) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
