@@ -195,6 +195,16 @@ static int device_init_backend(struct gp_daemon *daemon, struct gp_device_info *
 	return gp_error_set(error, -ENODEV, "there is no GPU here that gpreemptd can schedule (no KFD node)");
 }
 
+/* Where nothing can be stopped, the journal has the reasons: programs run as they would without us. */
+static void device_say_refusal(const struct gp_device_info *info)
+{
+	if (info->mechanism != GP_MECHANISM_NONE)
+		return;
+	for (uint32_t i = 0; i < info->finding_count; i++)
+		if (!info->findings[i].usable)
+			gp_log("GPU %u (%s): nothing is ordered: %s", info->gpu_id, info->name, info->findings[i].text);
+}
+
 int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error)
 {
 	struct gp_device_info *infos = calloc(GP_DEVICE_MAX, sizeof(*infos));
@@ -212,6 +222,7 @@ int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error)
 		struct gp_device_entry *device = &daemon->devices[i];
 
 		device->info = infos[i];
+		device_say_refusal(&infos[i]);
 		gp_hist_init(&device->close_hist);
 		gp_hist_init(&device->open_hist);
 		device->close_prior_ns = infos[i].close_ns;

@@ -377,8 +377,12 @@ int gp_debug_trap(struct gp_vcall **call)
 {
 	struct gp_kfd_dbg_trap *args = (void *)(*call)->arg;
 	struct gp_vproc *caller = (*call)->process, *target;
-	int r = debug_target(*call, args, &target);
+	int r;
 
+	/* Before anything else is looked at: "Debugging does not support sched_policy 2". */
+	if (caller->node->params.values[GP_PARAM_SCHED_POLICY] == 2)
+		return -EINVAL;
+	r = debug_target(*call, args, &target);
 	if (r < 0)
 		return r;
 	(*call)->result = 0;

@@ -17,7 +17,7 @@ static const struct {
 	int64_t value, min, max;
 	mode_t mode;
 } params_table[GP_PARAM_COUNT] = {
-	[GP_PARAM_SCHED_POLICY] = { "sched_policy", 0, 0, 1, 0444 },
+	[GP_PARAM_SCHED_POLICY] = { "sched_policy", 0, 0, 2, 0444 },
 	[GP_PARAM_HWS_MAX_CONC_PROC] = { "hws_max_conc_proc", -1, -1, 16, 0444 },
 	[GP_PARAM_CWSR_ENABLE] = { "cwsr_enable", 1, 0, 1, 0444 },
 	[GP_PARAM_MAX_QUEUES] = { "max_num_of_queues_per_device", 4096, 1, 4096, 0444 },

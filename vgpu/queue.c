@@ -213,11 +213,16 @@ static int queue_check_room(const struct gp_vproc *process, const struct gp_vdev
 	/* HWS counts to 127, except on gfx9.4.3 and 9.4.4 (pqm_create_queue()). */
 	if (process->devices[gpu->index].queue_count >= (gpu->identity->gfx_version == 90402u ? 255u : 127u))
 		return -ENOSPC;
-	if (params[GP_PARAM_SCHED_POLICY] == 1 && type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL &&
-	    (queue_process_count(gpu) + !process->devices[gpu->index].queue_count >
-		     (uint64_t)gp_desc_get(gpu->desc, GP_DESC_PROCESS_COUNT) ||
-	     gpu->active_count >= (uint64_t)gp_desc_get(gpu->desc, GP_DESC_SLOT_COUNT)))
-		return -EPERM;
+	/* Without HWS the driver gives out VMIDs (allocate_vmid()) and slots (allocate_hqd()) itself. */
+	if (params[GP_PARAM_SCHED_POLICY] && type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL) {
+		bool with_hws = params[GP_PARAM_SCHED_POLICY] == 1;
+
+		if (queue_process_count(gpu) + !process->devices[gpu->index].queue_count >
+		    (uint64_t)gp_desc_get(gpu->desc, GP_DESC_PROCESS_COUNT))
+			return with_hws ? -EPERM : -ENOSPC;
+		if (gpu->active_count >= (uint64_t)gp_desc_get(gpu->desc, GP_DESC_SLOT_COUNT))
+			return with_hws ? -EPERM : -EBUSY;
+	}
 	return gpu->queue_count >= params[GP_PARAM_MAX_QUEUES] ? -EPERM : 0;
 }
 

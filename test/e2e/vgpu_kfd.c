@@ -2,6 +2,7 @@
 /* The virtual node through the KFD ABI alone: packets of every type, rings, gates, memory, events. Run inside `vgpu
  * run`. */
 #include <errno.h>
+#include <gpreempt/kfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -511,8 +512,8 @@ static void test_type(struct test *test)
 	client_result("unknown type of queue", true);
 }
 
-/* sched_policy=1: no queue beyond the slots. They are active, so that each takes one. */
-static void test_full(struct test *test)
+/* sched_policy=1 and 2: no queue beyond the slots. They are active, so that each takes one. */
+static void test_full(struct test *test, int error)
 {
 	struct client_queue queues[32];
 	uint32_t count = 0;
@@ -521,10 +522,20 @@ static void test_full(struct test *test)
 	/* 24 slots, of which the test's own queue has one. */
 	while (count < 32u && (r = client_queue_try_create(&test->client, &queues[count], 64)) == 0)
 		count++;
-	CLIENT_CHECK(count == 23 && r == -EPERM);
+	CLIENT_CHECK(count == 23 && r == error);
 	while (count)
 		CLIENT_CHECK(client_queue_destroy(&queues[--count]) == 0);
 	client_result("no oversubscription", true);
+}
+
+/* sched_policy=2: no debugging, of oneself neither; other calls are as ever. */
+static void test_no_trap(struct test *test)
+{
+	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)getpid(), .op = GP_KFD_DBG_ENABLE };
+
+	CLIENT_CHECK(client_ioctl(&test->client, _IOWR('K', GP_KFD_NR_DBG_TRAP, struct gp_kfd_dbg_trap), &args) ==
+		     -EINVAL);
+	client_result("no debugging without HWS", true);
 }
 
 int main(int argc, char **argv)
@@ -548,7 +559,13 @@ int main(int argc, char **argv)
 		return client_done();
 	}
 	if (argc > 1 && !strcmp(argv[1], "full")) {
-		test_full(&test);
+		test_full(&test, -EPERM);
+		return client_done();
+	}
+	if (argc > 1 && !strcmp(argv[1], "no-hws")) {
+		test_full(&test, -EBUSY);
+		test_no_trap(&test);
+		test_gate(&test);
 		return client_done();
 	}
 	/* With an argument: nobody else is on the node. */
