@@ -81,10 +81,10 @@ struct gp_analysis {
 	uint32_t *heap; /* open calls by their ends */
 	uint32_t heap_count;
 
-	struct gp_busy gpu, compute, copy;
+	struct gp_busy gpu, compute, copy, copy_calls;
 	struct gp_stats stats;
 	struct gp_spread wait_dispatch, wait_launch, run, completion, copy_time, kernel_gap;
-	uint64_t launch_count, launch_ns, sync_count, sync_after_launch_count, copy_call_ns;
+	uint64_t launch_count, launch_ns, sync_count, sync_after_launch_count;
 	uint64_t small_copy_count, sized_copy_count, tail_ns, tail_kernel_ns, inversion_count, inversion_ns,
 		inversion_ns_max;
 	bool has_tail, has_priorities;

@@ -223,6 +223,8 @@ int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *rec
 		/* What a nested call launches, the outermost one waits for. */
 		call->before_node = analysis->open[call->parent].before_node;
 	}
+	if (call->is_outer && call->is_copy)
+		gp_busy_add(&analysis->copy_calls, call->start_ns, call->end_ns);
 	if (call->is_outer || call->layer == GP_LAYER_HIP)
 		calls_count_sync(analysis, thread, call);
 	if ((record->known & GP_KNOWN_CORRELATION) && (call->is_launch || call->is_copy))
@@ -284,8 +286,6 @@ static int calls_close_outer(struct gp_analysis *analysis, struct analysis_call 
 			return gp_error_set(error, -ENOMEM, "not enough memory");
 		gp_spread_add(stat->later, duration - engine);
 	}
-	if (call->is_copy)
-		analysis->copy_call_ns += duration;
 	if (waited != GP_ANALYSIS_NO_NODE) {
 		node.before = waited;
 		node.is_waited = true;

@@ -97,15 +97,19 @@ static struct gp_busy *engines_share(struct analysis_share *shares, uint32_t *co
 	return &shares[(*count)++].busy;
 }
 
-/* While this waited: how long others had the device, and how long someone less urgent had. */
+/* While this waited: how long others had the device, and how long someone less urgent had. As long as the work in front
+ * of it in its queue ran, it waited for that. */
 static void engines_wait(struct gp_analysis *analysis, const struct gp_trace_record *record,
 			 const struct analysis_queue *queue, uint64_t from_ns)
 {
 	struct analysis_device *device = &analysis->devices[queue->device_index];
 	const struct gp_track *track = gp_store_track(analysis->store, record->track);
-	uint64_t wait = record->start_ns - from_ns, others = 0, lower = 0;
+	uint64_t wait, others = 0, lower = 0;
 	bool has_others = false;
 
+	from_ns = queue->count && queue->last_end_ns > from_ns ? queue->last_end_ns : from_ns;
+	from_ns = from_ns < record->start_ns ? from_ns : record->start_ns;
+	wait = record->start_ns - from_ns;
 	for (uint32_t i = 0; i < device->process_count; i++) {
 		if (device->processes[i].key == (int64_t)queue->process)
 			continue;

@@ -65,6 +65,7 @@ int gp_export_perfetto(struct gp_store *store, const struct gp_facts *facts, con
 	struct gp_report_perfetto *perfetto = gp_report_perfetto_create(stream);
 	int r = -ENOMEM;
 
+	errno = 0;
 	if (analysis && perfetto) {
 		analysis->store = store;
 		analysis->facts = facts;
@@ -78,6 +79,6 @@ int gp_export_perfetto(struct gp_store *store, const struct gp_facts *facts, con
 	gp_report_perfetto_destroy(perfetto);
 	free(analysis);
 	if (r && !error->text[0])
-		gp_error_set(error, r, "cannot write the Perfetto file: %s", strerror(-r));
+		gp_error_set(error, r, "cannot write the Perfetto file: %s", strerror(errno ? errno : -r));
 	return r;
 }

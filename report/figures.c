@@ -6,7 +6,8 @@
 #include <string.h>
 #include "report/analysis.h"
 
-#define FIGURES_COLD_MIN_NS 100000u /* a first call that cost less than 0.1 ms more is not worth a row */
+#define FIGURES_GAP_LAUNCHES 10u     /* a gap of up to so many launches may be one of launching */
+#define FIGURES_COLD_MIN_NS  100000u /* a first call that cost less than 0.1 ms more is not worth a row */
 
 /* Formats whose reader was never tried on a file of the tool itself, only on generated ones. */
 static bool figures_is_unproven(const char *format)
@@ -295,7 +296,9 @@ static int figures_colds(struct gp_analysis *analysis)
 	report->colds = calloc(analysis->stats.count + 1u, sizeof(*report->colds));
 	if (!report->colds)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < analysis->stats.count; i++) {
+	/* Whoever looks at a later part has not seen the first calls. */
+	report->has_cold = analysis->clip_from_ns <= analysis->store->first_ns;
+	for (uint32_t i = 0; report->has_cold && i < analysis->stats.count; i++) {
 		const struct gp_stat *stat = analysis->stats.stats[i];
 		uint64_t later = 0, excess;
 
@@ -355,7 +358,10 @@ static void figures_totals(struct gp_analysis *analysis)
 	report->launch_ns = analysis->launch_ns;
 	report->sync_count = analysis->sync_count;
 	report->sync_after_launch_count = analysis->sync_after_launch_count;
-	report->copy_call_ns = analysis->copy_call_ns;
+	report->copy_call_ns = gp_busy_total(&analysis->copy_calls);
+	report->launch_gap_ns_max =
+		report->launch_count ? FIGURES_GAP_LAUNCHES * (report->launch_ns / report->launch_count) : 0;
+	report->launch_gap_ns = gp_spread_sum_below(&analysis->kernel_gap, report->launch_gap_ns_max);
 	report->small_copy_count = analysis->small_copy_count;
 	report->sized_copy_count = analysis->sized_copy_count;
 	report->has_tail = analysis->has_tail;
@@ -434,7 +440,8 @@ static int figures_warn(struct gp_analysis *analysis)
 		latest_first = store->files[i].first_ns > latest_first ? store->files[i].first_ns : latest_first;
 		earliest_last = store->files[i].last_ns < earliest_last ? store->files[i].last_ns : earliest_last;
 	}
-	if (latest_first > earliest_last && !analysis->filter.has_from && !analysis->filter.has_to)
+	report->is_apart = latest_first > earliest_last && !analysis->filter.has_from && !analysis->filter.has_to;
+	if (report->is_apart)
 		r |= gp_warn(report, "the files do not overlap in time: are they of one run, and of one clock?");
 	return r ? -ENOMEM : 0;
 }

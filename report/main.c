@@ -121,9 +121,10 @@ static int main_write_file(const struct gp_report *report, const char *path,
 	r = gp_file_open(&writer, path, error);
 	if (r)
 		return r;
+	errno = 0;
 	r = view(writer.stream, report);
 	if (r)
-		gp_error_set(error, r, "cannot write %s: %s", path, strerror(-r));
+		gp_error_set(error, r, "cannot write %s: %s", path, strerror(errno ? errno : -r));
 	else
 		r = gp_file_commit(&writer, error);
 	gp_file_abandon(&writer);
@@ -229,7 +230,7 @@ int main(int argc, char **argv)
 	}
 	if (options.version) {
 		printf("gpreempt report %s\n", GP_VERSION);
-		return MAIN_OK;
+		return fflush(stdout) ? MAIN_FAILED : MAIN_OK;
 	}
 	r = options.compare ? main_compare(&options, &error) : main_one(&options, &error);
 	return r ? main_refuse(&error, MAIN_FAILED) : MAIN_OK;

@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "lib/units.h"
 #include "report/options.h"
 
@@ -91,6 +92,37 @@ static int options_one(struct gp_report_options *options, int option, int argc, 
 			    argv[optind - 1 < argc ? optind - 1 : 0]);
 }
 
+/* The same thing under two names. Devices and pipes may be written to twice; what is not there yet goes by its name. */
+static bool options_is_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	if (stat(a, &x) || stat(b, &y))
+		return !strcmp(a, b);
+	return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static int options_outputs(const struct gp_report_options *options, struct gp_error *error)
+{
+	const char *const outputs[] = { options->json_path, options->html_path, options->perfetto_path };
+
+	for (int i = 0; i < 3; i++) {
+		if (!outputs[i])
+			continue;
+		if (!outputs[i][0])
+			return gp_error_set(error, -EINVAL, "the name of an output is empty");
+		for (int j = 0; j < i; j++)
+			if (outputs[j] && options_is_same(outputs[i], outputs[j]))
+				return gp_error_set(error, -EINVAL, "two outputs go to %s",
+						    strcmp(outputs[i], "-") ? outputs[i] : "standard output");
+		for (uint32_t j = 0; strcmp(outputs[i], "-") && j < options->path_count; j++)
+			if (options_is_same(outputs[i], options->paths[j]))
+				return gp_error_set(error, -EINVAL, "%s is a trace to read; write to another file",
+						    outputs[i]);
+	}
+	return 0;
+}
+
 int gp_report_options_parse(int argc, char **argv, struct gp_report_options *ret_options, struct gp_error *error)
 {
 	struct gp_report_options options = { .top = 10 };
@@ -114,6 +146,9 @@ int gp_report_options_parse(int argc, char **argv, struct gp_report_options *ret
 			return gp_error_set(error, -EINVAL, "--compare takes two traces");
 		if (options.compare && (options.html_path || options.perfetto_path))
 			return gp_error_set(error, -EINVAL, "--compare writes text or --json");
+		r = options_outputs(&options, error);
+		if (r)
+			return r;
 	}
 	*ret_options = options;
 	return 0;

@@ -8,6 +8,7 @@ static bool contention_check(const struct gp_report *report, struct gp_report_fi
 {
 	const struct gp_report_process *worst = NULL;
 	uint32_t users = 0;
+	char who[32] = "one of them";
 	GP_RULE_TEXT(behind);
 
 	for (uint32_t i = 0; i < report->process_count; i++) {
@@ -25,11 +26,12 @@ static bool contention_check(const struct gp_report *report, struct gp_report_fi
 	finding->share_ppm = finding->share_ppm > 1000000 ? 1000000 : finding->share_ppm;
 	finding->title = "Processes wait for each other";
 	finding->confidence = GP_CONFIDENCE_MEDIUM;
+	if (worst->has_pid)
+		(void)snprintf(who, sizeof(who), "process %" PRIu64, worst->pid);
 	(void)snprintf(finding->text, sizeof(finding->text),
-		       "%" PRIu32 " processes use the GPU. Kernels of process %" PRIu64
-		       " waited %s in all while others ran (summed "
+		       "%" PRIu32 " processes use the GPU. Kernels of %s waited %s in all while others ran (summed "
 		       "over its kernels; the others may not be the only reason).",
-		       users, worst->pid, gp_rule_ns(worst->behind_ns, behind));
+		       users, who, gp_rule_ns(worst->behind_ns, behind));
 	(void)snprintf(
 		finding->advice, sizeof(finding->advice),
 		"If one of them is urgent, give it priority over the others (`gpreempt sim --mix serve+train` shows what that "

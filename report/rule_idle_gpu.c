@@ -14,6 +14,9 @@ static bool idle_gpu_check(const struct gp_report *report, struct gp_report_find
 	finding->share_ppm = gp_rule_ppm(report->idle_alone_ns, report->wall_ns);
 	if (!report->has_gpu || !report->layers[GP_REPORT_APPLICATION].is_traced || finding->share_ppm < IDLE_GPU_PPM)
 		return false;
+	/* What lies between the files of two runs was nobody's. */
+	if (report->is_apart)
+		return false;
 	finding->title = "The GPU is idle while the host computes";
 	finding->confidence = report->layers[GP_REPORT_HIP].is_traced ? GP_CONFIDENCE_HIGH : GP_CONFIDENCE_LOW;
 	(void)snprintf(

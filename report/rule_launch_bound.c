@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launch-bound: many kernels, each shorter than the call that launches it, and the device idle between them for more
- * than half of the time it is in use. */
+ * than half of the time it is in use. Only gaps that launching can explain count: one long pause is not launching. */
 #include "report/rules.h"
 
 #define LAUNCH_BOUND_KERNELS 32u
@@ -12,13 +12,14 @@ static bool launch_bound_check(const struct gp_report *report, struct gp_report_
 	GP_RULE_TEXT(launch);
 	GP_RULE_TEXT(gap);
 	GP_RULE_TEXT(share);
+	GP_RULE_TEXT(longest);
 	uint64_t mean_launch;
 
 	if (report->kernel_count < LAUNCH_BOUND_KERNELS || !report->launch_count || !report->kernel_gap.count)
 		return false;
 	mean_launch = report->launch_ns / report->launch_count;
-	finding->share_ppm = gp_rule_ppm(report->kernel_gap.sum_ns, report->wall_ns);
-	if (finding->share_ppm < LAUNCH_BOUND_PPM || report->kernel_gap.sum_ns < report->compute_ns ||
+	finding->share_ppm = gp_rule_ppm(report->launch_gap_ns, report->wall_ns);
+	if (finding->share_ppm < LAUNCH_BOUND_PPM || report->launch_gap_ns < report->compute_ns ||
 	    report->run.p50_ns > report->kernel_gap.p50_ns || report->run.p50_ns > 2 * mean_launch)
 		return false;
 	finding->share_ppm = finding->share_ppm > 1000000 ? 1000000 : finding->share_ppm;
@@ -27,9 +28,10 @@ static bool launch_bound_check(const struct gp_report *report, struct gp_report_
 	(void)snprintf(finding->text, sizeof(finding->text),
 		       "%" PRIu64
 		       " kernels run for %s (median); launching one takes %s (mean), and the device waits %s "
-		       "between two (median). In all it waited between kernels for %s of the run.",
+		       "between two (median). Such gaps, up to %s each, are %s of the run.",
 		       report->kernel_count, gp_rule_ns(report->run.p50_ns, kernel), gp_rule_ns(mean_launch, launch),
-		       gp_rule_ns(report->kernel_gap.p50_ns, gap), gp_rule_percent(finding->share_ppm, share));
+		       gp_rule_ns(report->kernel_gap.p50_ns, gap), gp_rule_ns(report->launch_gap_ns_max, longest),
+		       gp_rule_percent(finding->share_ppm, share));
 	(void)snprintf(
 		finding->advice, sizeof(finding->advice),
 		"Put the sequence into a HIP graph, fuse small kernels, or launch from a thread that does nothing else.");

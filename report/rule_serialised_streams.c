@@ -18,7 +18,7 @@ static bool serialised_streams_check(const struct gp_report *report, struct gp_r
 			continue;
 		queues++;
 		streams += queue->stream_count;
-		if (queue->stream_count > 1 && (!worst || queue->stream_count > worst->stream_count))
+		if (queue->stream_count > 1 && (!worst || queue->busy_ns > worst->busy_ns))
 			worst = queue;
 	}
 	if (!worst)

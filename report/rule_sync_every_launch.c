@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Synchronisation after every launch: at least 10 launches, and 80 % of them directly followed by a call that waits. */
+/* Synchronisation after every launch: at least 10 launches, and 80 % of them directly followed by a call that waits,
+ * and a device that is idle for 10 % of the run, if the trace shows it. */
 #include "report/rules.h"
 
 #define SYNC_LAUNCHES 10u
+#define SYNC_IDLE_PPM 100000u
 
 static bool sync_every_launch_check(const struct gp_report *report, struct gp_report_finding *finding)
 {
@@ -10,6 +12,8 @@ static bool sync_every_launch_check(const struct gp_report *report, struct gp_re
 	GP_RULE_TEXT(idle);
 
 	if (report->launch_count < SYNC_LAUNCHES || report->sync_after_launch_count * 10 < report->launch_count * 8)
+		return false;
+	if (report->has_gpu && gp_rule_ppm(idle_ns, report->wall_ns) < SYNC_IDLE_PPM)
 		return false;
 	finding->title = "The host waits after every launch";
 	finding->share_ppm = report->has_gpu ? gp_rule_ppm(idle_ns, report->wall_ns) / 2 : 100000;

@@ -4,6 +4,7 @@
 
 #define TINY_COUNT 32u
 #define TINY_NS    10000u
+#define TINY_PPM   10000u
 
 static bool tiny_copies_check(const struct gp_report *report, struct gp_report_finding *finding)
 {
@@ -12,6 +13,9 @@ static bool tiny_copies_check(const struct gp_report *report, struct gp_report_f
 	GP_RULE_TEXT(calls);
 
 	if (report->copy_count < TINY_COUNT)
+		return false;
+	if (gp_rule_ppm(report->copy_call_ns > report->copy_ns ? report->copy_call_ns : report->copy_ns,
+			report->wall_ns) < TINY_PPM)
 		return false;
 	if (has_sizes ? report->small_copy_count * 2 < report->copy_count : report->copy_time.p50_ns >= TINY_NS)
 		return false;

@@ -59,6 +59,17 @@ uint64_t gp_spread_quantile(const struct gp_spread *spread, uint32_t permille)
 	return value > spread->max_ns ? spread->max_ns : value;
 }
 
+uint64_t gp_spread_sum_below(const struct gp_spread *spread, uint64_t limit_ns)
+{
+	uint64_t sum = 0;
+
+	if (spread->max_ns <= limit_ns)
+		return spread->sum_ns;
+	for (uint32_t i = 0; i < GP_STAT_BUCKETS && spread_value(i) <= limit_ns; i++)
+		sum += spread->buckets[i] * spread_value(i);
+	return sum < spread->sum_ns ? sum : spread->sum_ns;
+}
+
 int gp_stats_init(struct gp_stats *stats)
 {
 	memset(stats, 0, sizeof(*stats));

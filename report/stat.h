@@ -19,6 +19,9 @@ void gp_spread_add(struct gp_spread *spread, uint64_t value_ns); /* a spread beg
  * value. 0 if empty. */
 uint64_t gp_spread_quantile(const struct gp_spread *spread, uint32_t permille);
 
+/* Sum of the values up to a limit, within 4 %. */
+uint64_t gp_spread_sum_below(const struct gp_spread *spread, uint64_t limit_ns);
+
 /* Found by a key of three numbers. */
 struct gp_stat {
 	uint32_t name, layer, process;

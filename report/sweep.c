@@ -55,10 +55,22 @@ static void sweep_clip(const struct gp_analysis *analysis, struct gp_trace_recor
 		record->end_ns = analysis->clip_to_ns;
 }
 
+/* Both say whose they are, and it is not the same. */
+static bool sweep_is_another(const struct gp_track *a, const struct gp_track *b)
+{
+	uint32_t known = a->known & b->known;
+
+	return ((known & GP_KNOWN_PID) && a->pid != b->pid) || ((known & GP_KNOWN_TID) && a->tid != b->tid);
+}
+
 /* The same event again: from another file of the same run, or repeated in one. */
-static bool sweep_is_same(const struct gp_trace_record *a, const struct gp_trace_record *b)
+static bool sweep_is_same(const struct gp_analysis *analysis, const struct gp_trace_record *a,
+			  const struct gp_trace_record *b)
 {
 	if (a->start_ns != b->start_ns || a->end_ns != b->end_ns || a->layer != b->layer || a->name != b->name)
+		return false;
+	if (a->track != b->track &&
+	    sweep_is_another(gp_store_track(analysis->store, a->track), gp_store_track(analysis->store, b->track)))
 		return false;
 	return a->file != b->file ||
 	       (a->track == b->track && (a->known & GP_KNOWN_CORRELATION) && a->correlation == b->correlation);
@@ -102,7 +114,7 @@ int gp_sweep_next(struct gp_analysis *analysis, struct gp_trace_record *ret_reco
 		if (!analysis->has_pending) {
 			analysis->pending = *record;
 			analysis->has_pending = true;
-		} else if (sweep_is_same(&analysis->pending, record)) {
+		} else if (sweep_is_same(analysis, &analysis->pending, record)) {
 			analysis->duplicate_count++;
 			sweep_merge(analysis, &analysis->pending, record);
 		} else {
@@ -184,6 +196,7 @@ static void sweep_fini(struct gp_analysis *analysis)
 	gp_busy_fini(&analysis->gpu);
 	gp_busy_fini(&analysis->compute);
 	gp_busy_fini(&analysis->copy);
+	gp_busy_fini(&analysis->copy_calls);
 }
 
 void gp_sweep_window(struct gp_analysis *analysis)

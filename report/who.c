@@ -276,7 +276,7 @@ uint8_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name_index
 {
 	static const char *const launches[] = { "LaunchKernel",      "ModuleLaunch", "GraphLaunch",
 						"LaunchCooperative", "ExtLaunch",    NULL };
-	static const char *const syncs[] = { "Synchronize", "signal_wait", "EventQuery", "hipFree", NULL };
+	static const char *const syncs[] = { "Synchronize", "signal_wait", "hipFree", NULL };
 	static const char *const copies[] = { "Memcpy", "memcpy", "Memset", "memory_async_copy", "memory_copy", NULL };
 	static const char *const setups[] = { "hsa_queue_create",     "hsa_amd_queue_create", "hsa_init",
 					      "code_object",          "hsa_executable",       "hipInit",
@@ -295,8 +295,9 @@ uint8_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name_index
 	flags |= who_has_word(name, launches) ? NAME_LAUNCH : 0;
 	flags |= who_has_word(name, copies) ? NAME_COPY : 0;
 	flags |= who_has_word(name, setups) ? NAME_SETUP : 0;
-	/* A copy without "Async" in its name waits; so does everything that is called a synchronisation. */
-	if (who_has_word(name, syncs) || ((flags & NAME_COPY) && !strstr(name, "Async") && !strstr(name, "async")))
+	/* A copy waits, and so does everything that is called a synchronisation, unless "Async" is in its name. A query
+	 * does not: it answers at once. */
+	if ((who_has_word(name, syncs) || (flags & NAME_COPY)) && !strstr(name, "Async") && !strstr(name, "async"))
 		flags |= NAME_SYNC;
 	analysis->name_flags[name_index] = flags;
 	return flags;

@@ -145,7 +145,10 @@ int gp_trace_read_input(struct gp_input *input, const struct gp_sink *sink, cons
 	if (kind == READ_SCHEMA_JSON)
 		return gp_error_set(error, -EINVAL, "%s: is a JSON schema, not a trace", input->file_name);
 	if (kind == READ_SQLITE)
-		return gp_error_set(error, -ENOTSUP, "%s: is a packed database: unpack it first", input->file_name);
+		return gp_error_set(
+			error, -ENOTSUP,
+			"%s: a database cannot be read from a pipe or a gzip file: name the database itself",
+			input->file_name);
 	if (kind == READ_UNKNOWN || !read_formats[kind].read)
 		return gp_error_set(error, -EINVAL,
 				    "%s: not a trace of a known format (rocprof v1, v2, v3; rocpd; RPD; Chrome JSON; "

@@ -164,12 +164,12 @@ struct gp_report {
 	uint64_t idle_alone_ns; /* neither a call nor the GPU: the application computes, or sleeps */
 	uint64_t kernel_count, copy_count, launch_count, sync_count, sync_after_launch_count, launch_ns;
 	uint64_t small_copy_count, sized_copy_count; /* below 64 KiB, of those with a size */
-	bool has_tail;
-	uint64_t tail_ns; /* lost in partial last waves, at one workgroup per compute unit */
+	bool has_tail, has_cold, is_apart; /* has_cold: it begins with the run; is_apart: the files do not overlap */
+	uint64_t tail_ns;                  /* lost in partial last waves, at one workgroup per compute unit */
 	uint64_t tail_kernel_ns;
 	struct gp_report_times wait_dispatch, wait_launch, run, completion, copy_time, kernel_gap;
-	uint64_t cold_ns;
-	uint64_t copy_call_ns; /* in calls that copy, outermost */
+	uint64_t cold_ns, launch_gap_ns, launch_gap_ns_max; /* launch_gap: gaps no longer than ten launches */
+	uint64_t copy_call_ns;                              /* union of the outermost calls that copy */
 	uint32_t thread_count, process_count, queue_count, device_count, call_count, kernel_name_count, copy_name_count,
 		cold_count, step_count, share_count, check_count, finding_count, warning_count, lane_count, slice_count,
 		marker_count;

@@ -162,7 +162,7 @@ static void compare_totals(const struct compare *compare, const struct gp_report
 	compare_print(compare, &row);
 	row = (struct compare_row){ "copies", a->has_gpu, b->has_gpu, a->copy_ns, b->copy_ns, 0, 0 };
 	compare_print(compare, &row);
-	row = (struct compare_row){ "start-up", true, true, a->cold_ns, b->cold_ns, 0, 0 };
+	row = (struct compare_row){ "start-up", a->has_cold, b->has_cold, a->cold_ns, b->cold_ns, 0, 0 };
 	compare_print(compare, &row);
 }
 

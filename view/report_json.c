@@ -175,7 +175,7 @@ static void json_queues(struct gp_json_writer *writer, const struct gp_report *r
 static void json_cold(struct gp_json_writer *writer, const struct gp_report *report)
 {
 	gp_json_writer_begin(writer, "cold_start", '{');
-	gp_json_writer_u64(writer, "total_ns", report->cold_ns);
+	json_known(writer, "total_ns", report->has_cold, report->cold_ns);
 	gp_json_writer_begin(writer, "calls", '[');
 	for (uint32_t i = 0; i < report->cold_count && (!report->top || i < report->top); i++) {
 		const struct gp_report_cold *cold = &report->colds[i];
