@@ -82,7 +82,7 @@ static uint32_t client_seat(struct gp_sched *sched, uint32_t client, uint32_t de
 		.has_turn = d->batch_max == GP_UNLIMITED,
 		.mark_ns = sched->now_ns,
 		.joined_ns = sched->now_ns,
-		.view = { .turn_count = d->turn_clock, .weight = 1 },
+		.view = { .turn_count = d->turn_clock, .weight = 1, .request_ns = d->param.turn_ns },
 	};
 	sched->clients[client].seat_first = i;
 	if (d->seat_first != GP_NONE)

@@ -19,7 +19,7 @@ static uint64_t learn_bucket_end_ns(uint32_t bucket)
 }
 
 /* New evidence counts for an eighth. */
-static uint64_t learn_smooth(uint64_t old, uint64_t new)
+uint64_t gp_learn_smooth(uint64_t old, uint64_t new)
 {
 	return old ? old - old / 8 + new / 8 : new;
 }
@@ -70,13 +70,13 @@ uint64_t gp_learn_linger_ns(const struct gp_queue *queue, uint64_t cycle_ns, uin
 void gp_learn_done(struct gp_queue *queue, uint64_t done_count, uint64_t now_ns)
 {
 	if (gp_gate_lets_through(queue->gate) && now_ns > queue->last_done_ns)
-		queue->packet_ns = learn_smooth(queue->packet_ns, (now_ns - queue->last_done_ns) / done_count);
+		queue->packet_ns = gp_learn_smooth(queue->packet_ns, (now_ns - queue->last_done_ns) / done_count);
 	queue->last_done_ns = now_ns;
 }
 
 void gp_learn_busy(struct gp_queue *queue, uint64_t busy_ns)
 {
-	queue->busy_ns = learn_smooth(queue->busy_ns, busy_ns);
+	queue->busy_ns = gp_learn_smooth(queue->busy_ns, busy_ns);
 }
 
 /* Expected time until the queue's present work is done, undisturbed. An estimate already overrun says nothing. */

@@ -176,7 +176,7 @@ static void plan_close_turns(struct gp_plan_builder *b)
 				gp_gang_close(sched, q->gang, GP_WHY_TURN);
 			if (b->plan->close_count == GP_PLAN_MAX)
 				return; /* the seat stays in the list for the next plan */
-			gp_plan_close(b, i, GP_WHY_TURN);
+			gp_plan_close(b, i, seat->cut ? GP_WHY_SHARE : GP_WHY_TURN);
 		}
 		b->device->check_first = seat->check_next;
 		seat->check_gates = false;
@@ -314,9 +314,9 @@ static void plan_open_ready(struct gp_plan_builder *b)
 		if (q->rank < hold_rank &&
 		    !(b->device->attr.switch_ns && q->is_batch && gp_turn_is_best(sched, b->device, q->rank)))
 			break;
-		/* A batch gate opened now will have to be closed for the next urgent arrival: not before that can be
-		 * paid. */
-		if (q->is_batch && !b->device->attr.switch_ns && !gp_budget_can_pay(sched, b->device, 1))
+		/* A batch gate opened now will have to be closed for the next urgent arrival, if there are any: not
+		 * before that can be paid. */
+		if (q->is_batch && b->device->policy->rank && !b->device->attr.switch_ns && !gp_budget_can_pay(sched, b->device, 1))
 			break;
 		if (!gp_slots_make_room(b, q))
 			break;

@@ -107,7 +107,10 @@ struct gp_seat {
 	bool has_turn;
 	bool check_gates; /* in the device's list of seats to look at */
 	uint32_t check_next;
+	bool woke; /* waits since it got work, not since its turn ended: may end another's turn early */
+	bool cut;  /* its last turn was ended early */
 	uint64_t turn_used_ns, mark_ns; /* time run in the present turn; mark: accounted up to here */
+	uint64_t request_mark_ns;       /* what it had computed when it last got work */
 	uint64_t joined_ns;
 	uint64_t stamp; /* last plan it was counted in */
 	struct gp_policy_seat view;
@@ -156,7 +159,7 @@ struct gp_device {
 	bool stopped, opening_all;
 	bool oversubscribed;
 	uint32_t other_queue_count, other_process_count; /* hold slots and places, and are nobody's of ours */
-	uint32_t unknown_count; /* gates in GP_GATE_UNKNOWN */
+	uint32_t unknown_count;                          /* gates in GP_GATE_UNKNOWN */
 
 	/* The plan under way: the queues' gates hold the rest. */
 	bool in_flight;
@@ -211,6 +214,7 @@ void gp_trace_plan(struct gp_sched *sched, const struct gp_plan *plan);
 void gp_trace_device(struct gp_sched *sched, enum gp_trace_type type, uint32_t device, enum gp_why why, uint64_t value);
 
 /* learn.c: what a queue's past says. */
+uint64_t gp_learn_smooth(uint64_t old, uint64_t new);
 void gp_learn_gap(struct gp_queue *queue, uint64_t gap_ns);
 uint64_t gp_learn_linger_ns(const struct gp_queue *queue, uint64_t cycle_ns, uint64_t linger_max_ns);
 void gp_learn_done(struct gp_queue *queue, uint64_t done_count, uint64_t now_ns);
@@ -239,6 +243,7 @@ void gp_inversion_changed(struct gp_sched *sched, uint32_t queue); /* whether th
 
 /* turn.c: which batch seats may be open. */
 void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat);
+void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins); /* the first, or the last, of its seat's */
 void gp_turn_give(struct gp_sched *sched, uint32_t seat);
 void gp_turn_take(struct gp_sched *sched, uint32_t seat);
 void gp_turn_assign(struct gp_sched *sched, struct gp_device *device); /* decides who has the turns now */

@@ -29,6 +29,36 @@ void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat)
 	}
 }
 
+/* Its first queue got work, or its last one has none any more. What it computed in between is a request of its. */
+void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_seat *seat = &sched->seats[q->seat];
+	const struct gp_device *device = &sched->devices[seat->device];
+	uint64_t ran_ns;
+
+	gp_turn_account(sched, seat);
+	if (begins) {
+		seat->request_mark_ns = seat->view.compute_ns;
+		seat->view.present_ns = sched->now_ns - seat->joined_ns;
+		if (device->policy->join)
+			device->policy->join(&seat->view, gp_turn_floor(sched, device));
+		seat->woke = q->gang == GP_NONE && !seat->has_turn;
+		gp_work_set_rank(sched, queue); /* its order may have changed */
+		return;
+	}
+	seat->woke = false;
+	ran_ns = seat->view.compute_ns - seat->request_mark_ns;
+	if (!ran_ns)
+		return;
+	if (ran_ns > device->param.turn_ns)
+		ran_ns = device->param.turn_ns;
+	/* A whole turn is what one begins with: the first that is shorter counts at once. */
+	seat->view.request_ns = seat->view.request_ns == device->param.turn_ns ?
+					ran_ns :
+					gp_learn_smooth(seat->view.request_ns, ran_ns);
+}
+
 /* The smallest key among seats that hold a turn or wait for one; a newcomer starts there. */
 uint64_t gp_turn_floor(struct gp_sched *sched, const struct gp_device *device)
 {
@@ -92,6 +122,7 @@ void gp_turn_give(struct gp_sched *sched, uint32_t seat)
 		return;
 	gp_turn_account(sched, s);
 	s->has_turn = true;
+	s->woke = s->cut = false;
 	s->turn_used_ns = 0;
 	if (device->batch_max != GP_UNLIMITED) {
 		GP_ASSERT(device->turn_count < GP_BATCH_MAX);
@@ -163,6 +194,40 @@ static bool turn_goes_on(struct gp_sched *sched, struct gp_seat *holder, struct 
 	return true;
 }
 
+/* What taking the turn away and giving it back costs, in pairs of a close and an open. */
+static uint32_t turn_cut_pairs(const struct gp_device *device, const struct gp_seat *holder)
+{
+	return device->attr.unit == GP_UNIT_QUEUE ? 2 * holder->open_count : 2;
+}
+
+static bool turn_is_gangs(const struct gp_sched *sched, const struct gp_seat *seat)
+{
+	uint32_t i;
+
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].gang != GP_NONE)
+			return true;
+	return false;
+}
+
+/* May one that has just got work end this turn early? A gang's is not: it would end on all its devices. */
+static bool turn_may_cut(struct gp_sched *sched, struct gp_seat *holder, const struct gp_seat *waiter)
+{
+	struct gp_device *device = &sched->devices[holder->device];
+	uint32_t pairs = turn_cut_pairs(device, holder);
+	uint64_t least_ns = pairs * (device->attr.close_ns + device->attr.open_ns), more_ns;
+
+	if (!waiter->woke || !device->policy->yield_ns || turn_is_gangs(sched, holder))
+		return false;
+	holder->view.turn_used_ns = holder->turn_used_ns;
+	more_ns = device->policy->yield_ns(&holder->view, &waiter->view);
+	if (holder->turn_used_ns < least_ns && more_ns < least_ns - holder->turn_used_ns)
+		more_ns = least_ns - holder->turn_used_ns;
+	if (more_ns)
+		gp_device_wake(device, sched->now_ns + more_ns);
+	return !more_ns && gp_budget_can_pay(sched, device, pairs);
+}
+
 /* Which seat must give way to one of this rank; GP_NONE: nobody yet, and the device is woken when that may change. */
 static uint32_t turn_victim(struct gp_sched *sched, uint32_t waiter, int64_t rank)
 {
@@ -178,7 +243,8 @@ static uint32_t turn_victim(struct gp_sched *sched, uint32_t waiter, int64_t ran
 		if (own > rank || (device->attr.switch_ns && device->turn_seats[i] == device->aged_seat))
 			continue;
 		if (own == rank &&
-		    (seat->turn_used_ns < device->param.turn_ns || turn_goes_on(sched, seat, &sched->seats[waiter]))) {
+		    (seat->turn_used_ns < device->param.turn_ns || turn_goes_on(sched, seat, &sched->seats[waiter])) &&
+		    !turn_may_cut(sched, seat, &sched->seats[waiter])) {
 			gp_device_wake(device, sched->now_ns + device->param.turn_ns - seat->turn_used_ns);
 			continue;
 		}
@@ -188,6 +254,17 @@ static uint32_t turn_victim(struct gp_sched *sched, uint32_t waiter, int64_t ran
 		}
 	}
 	return victim;
+}
+
+/* A turn that ends for its length, or for a higher rank, costs nothing here: the budget is for what comes on top. */
+static void turn_pay_cut(struct gp_sched *sched, struct gp_seat *victim, int64_t rank)
+{
+	struct gp_device *device = &sched->devices[victim->device];
+
+	if (turn_rank(sched, victim) != rank || victim->turn_used_ns >= device->param.turn_ns)
+		return;
+	gp_budget_pay(device, turn_cut_pairs(device, victim));
+	victim->cut = true;
 }
 
 bool gp_turn_can_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
@@ -207,6 +284,8 @@ void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
 	if (device->turn_count >= device->batch_max) {
 		uint32_t victim = turn_victim(sched, seat, rank);
 
+		if (victim != GP_NONE)
+			turn_pay_cut(sched, &sched->seats[victim], rank);
 		/* Turns taken for the same gang on another device may have changed the order meanwhile: what was
 		 * decided stands. */
 		gp_turn_take(sched, victim != GP_NONE ? victim : device->turn_seats[0]);

@@ -157,8 +157,11 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 	bool was_active = q->heap_index[GP_HEAP_WORK] != GP_NONE;
 	bool was_running = q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
 
-	if (was_active != active)
+	if (was_active != active) {
+		if (seat->work_count == (active ? 0 : 1))
+			gp_turn_work(sched, queue, active);
 		seat->work_count += active ? 1u : -1u;
+	}
 	if (was_running != running) {
 		gp_turn_account(sched, seat);
 		seat->running[q->attr.kind] += running ? 1u : -1u;
@@ -224,16 +227,10 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 void gp_work_begin(struct gp_sched *sched, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
-	struct gp_device *device = gp_device_of(sched, q);
-	struct gp_seat *seat = &sched->seats[q->seat];
 
 	gp_work_account(sched, queue);
 	if (q->idle_since_ns)
 		gp_learn_gap(q, sched->now_ns - q->idle_since_ns);
-	if (seat->work_count == 0 && device->policy->join) {
-		seat->view.present_ns = sched->now_ns - seat->joined_ns;
-		device->policy->join(&seat->view, gp_turn_floor(sched, device));
-	}
 	q->has_work = true;
 	q->hinted = false;
 	q->hint_from_ns = q->hint_at_ns = 0;

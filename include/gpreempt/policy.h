@@ -33,6 +33,9 @@ struct gp_policy_seat {
 	uint64_t turn_count; /* a number that grows with each turn anybody ended on this device, as of its own last turn
 			      */
 	uint32_t weight;     /* the largest of its queues' */
+	uint64_t request_ns; /* learned: how long it computes from getting work to having none; at most a turn, which is
+				also what one is given that never pauses */
+	uint64_t turn_used_ns; /* time run in its present turn; only for yield_ns */
 };
 
 struct gp_policy {
@@ -54,6 +57,11 @@ struct gp_policy {
 	/* Who is next: of the waiting seats of equal rank the one with the smallest order gets the turn. Called when a
 	 * seat starts to wait and when its turn ends. NULL: turn_count, i.e. round robin. */
 	uint64_t (*order)(const struct gp_policy_seat *seat);
+
+	/* How much longer may holder keep its turn against waiter, of equal rank, which has just got work? 0: it yields
+	 * now; else it is asked again after it ran so long. The core sees to it that the holder runs as long as the
+	 * switch there and back takes, and that the budget can pay for it. NULL: to the turn's end. */
+	uint64_t (*yield_ns)(const struct gp_policy_seat *holder, const struct gp_policy_seat *waiter);
 
 	/* The seat used ran_ns of the device with queues of this kind. May change seat->key. Called when a busy stretch
 	 * ends, at turn ends, and at least once per turn. NULL: nothing to do. */

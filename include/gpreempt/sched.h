@@ -145,6 +145,7 @@ enum gp_why {
 	GP_WHY_COMPANY = 18,    /* opened though idle, because its client's transaction is paid for */
 	GP_WHY_LOST = 19,       /* the gate changed without an order (lease, agent, application) */
 	GP_WHY_YIELD = 20,      /* closed: another waited longer than the ageing window, and got nowhere beside it */
+	GP_WHY_SHARE = 21,      /* its turn ended early: one that is owed more of the device got work */
 	GP_WHY_COUNT
 };
 

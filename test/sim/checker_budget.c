@@ -20,7 +20,8 @@ static bool budget_preempts(struct told *told, const struct gp_order *order)
 	const struct told_queue *queue = told_find(told, order->queue);
 
 	return queue && !queue->attr.gang &&
-	       (order->why == GP_WHY_PRIORITY || order->why == GP_WHY_HINT || order->why == GP_WHY_IDLE);
+	       (order->why == GP_WHY_PRIORITY || order->why == GP_WHY_HINT || order->why == GP_WHY_IDLE ||
+		order->why == GP_WHY_SHARE);
 }
 
 static void budget_plan(struct checker_run *run, struct budget_state *state, const struct gp_plan *plan)

@@ -275,6 +275,148 @@ static void wfq_gives_no_credit_for_idling(void **state)
 	world_free(w);
 }
 
+/* A service of 2 ms requests beside a trainer that always has work, under wfq. */
+struct shares {
+	struct world *w;
+	uint32_t device, serve, train;
+};
+
+static struct shares shares_new(uint32_t serve_weight, enum gp_unit unit)
+{
+	struct shares s = { .w = world_new() };
+
+	s.device = world_device(s.w, (struct world_setup){ .policy = "wfq", .attr = { .unit = unit } });
+	s.serve = world_queue_attr(s.w, world_client(s.w), s.device, (struct gp_queue_attr){ .weight = serve_weight });
+	s.train = world_queue_attr(s.w, world_client(s.w), s.device, (struct gp_queue_attr){ .weight = 100 });
+	world_write(s.w, s.serve, 1); /* alone: from this its requests are known */
+	world_run(s.w, 2 * MS);
+	world_drain(s.w, s.serve);
+	world_write(s.w, s.train, 1000000);
+	world_run(s.w, 10 * MS);
+	assert_true(world_is_open(s.w, s.train));
+	return s;
+}
+
+/* Lets a request of so much work go its way, with the trainer closed on it as it may be; the time it took. */
+static uint64_t shares_request(struct shares *s, uint64_t work_ns)
+{
+	uint64_t begin_ns = s->w->now_ns, open_ns = s->w->queues[s->serve].open_ns;
+
+	world_write(s->w, s->serve, 1);
+	world_settle(s->w);
+	while (s->w->queues[s->serve].open_ns - open_ns < work_ns)
+		world_run(s->w, 10 * US);
+	world_drain(s->w, s->serve);
+	world_settle(s->w);
+	return s->w->now_ns - begin_ns;
+}
+
+/* wfq: a request that would be over first does not wait for the end of the turn, be it short or of much weight. */
+static void wfq_request_ends_a_longer_turn(void **state)
+{
+	static const uint32_t weights[] = { 100, 10000 };
+	uint32_t i, unit, first;
+
+	for (unit = GP_UNIT_DEVICE; unit <= GP_UNIT_QUEUE; unit++)
+		for (i = 0; i < 2; i++) {
+			struct shares s = shares_new(weights[i], (enum gp_unit)unit);
+
+			first = s.w->order_count;
+			world_write(s.w, s.serve, 1);
+			world_settle(s.w);
+			assert_true(world_is_open(s.w, s.serve));
+			assert_false(world_is_open(s.w, s.train));
+			assert_int_equal(world_last_order(s.w, s.train, first)->why, GP_WHY_SHARE);
+			world_run(s.w, 2 * MS);
+			world_drain(s.w, s.serve);
+			world_settle(s.w);
+			assert_true(world_is_open(s.w, s.train));
+			world_free(s.w);
+		}
+}
+
+/* wfq: one that never pauses waits for the turn's end, like all the others. */
+static void wfq_long_request_waits_for_the_turn(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .policy = "wfq", .attr = { .unit = GP_UNIT_PROCESS } });
+	uint32_t a = world_solo(w, device, 50), b = world_solo(w, device, 50);
+
+	world_write(w, a, 1000000);
+	world_run(w, 10 * MS);
+	world_write(w, b, 1000000);
+	world_run(w, 30 * MS - 1);
+	assert_true(world_is_open(w, a));
+	world_run(w, 1);
+	assert_true(world_is_open(w, b));
+	world_free(w);
+}
+
+/* wfq: short requests in close succession get their share and no more: half of the device beside an equal, and never
+ * more than a request ahead. */
+static void wfq_pausing_gets_no_more_than_the_share(void **state)
+{
+	struct shares s = shares_new(100, GP_UNIT_PROCESS);
+	uint64_t begin_ns = s.w->now_ns, train_ns = s.w->queues[s.train].open_ns;
+	uint64_t serve_ns = s.w->queues[s.serve].open_ns;
+	uint32_t i;
+
+	for (i = 0; i < 500; i++) {
+		shares_request(&s, 2 * MS);
+		assert_true(s.w->queues[s.serve].open_ns - serve_ns <=
+			    s.w->queues[s.train].open_ns - train_ns + 2 * MS + 20 * US);
+		world_run(s.w, 20 * US);
+	}
+	assert_in_range((s.w->queues[s.train].open_ns - train_ns) * 100 / (s.w->now_ns - begin_ns), 45, 60);
+	world_free(s.w);
+}
+
+/* wfq: who got the turn keeps it as long as the switch there and back takes, and the budget bounds the rest: requests
+ * of almost nothing that come all the time do not make the device a switching machine. */
+static void wfq_switching_is_bounded(void **state)
+{
+	struct shares s = shares_new(10000, GP_UNIT_PROCESS);
+	uint64_t begin_ns = s.w->now_ns, pairs, closes = world_stats(s.w, s.device).closes, last_ns;
+	uint32_t i;
+
+	shares_request(&s, 10 * US);
+	last_ns = s.w->now_ns;
+	world_run(s.w, 10 * US);
+	world_write(s.w, s.serve, 1);
+	world_run(s.w, 580 * US);
+	assert_true(world_is_open(s.w, s.train));
+	world_run(s.w, 20 * US);
+	assert_true(world_is_open(s.w, s.serve));
+	assert_in_range(s.w->now_ns - last_ns, 600 * US, 620 * US);
+	world_drain(s.w, s.serve);
+	world_settle(s.w);
+	for (i = 0; i < 3000; i++) {
+		shares_request(&s, 10 * US);
+		world_run(s.w, 10 * US);
+	}
+	/* A pair of transactions is 300 us; 200 in 1000 of the time, and the burst of 32. */
+	pairs = world_stats(s.w, s.device).closes - closes;
+	assert_true(pairs <= (s.w->now_ns - begin_ns) / 5 / (300 * US) + 32);
+	assert_true(pairs > 1000);
+	world_free(s.w);
+}
+
+/* wfq: a hint is no way around: credit is not kept over a pause that a hint ends. */
+static void wfq_hint_brings_no_credit(void **state)
+{
+	struct shares s = shares_new(100, GP_UNIT_PROCESS);
+	uint64_t train_ns;
+
+	world_run(s.w, 1 * S);
+	assert_int_equal(gp_sched_hint(s.w->sched, s.w->queues[s.serve].id, 0, s.w->now_ns), 0);
+	world_settle(s.w);
+	world_write(s.w, s.serve, 1000000);
+	train_ns = s.w->queues[s.train].open_ns;
+	world_run(s.w, 400 * MS);
+	assert_in_range(s.w->queues[s.train].open_ns - train_ns, 150 * MS, 250 * MS);
+	world_free(s.w);
+}
+
 /* drf: who holds much memory has the larger dominant share and waits; among equals in memory the one that computed less
  * is next. */
 static void drf_serves_the_smaller_dominant_share(void **state)
@@ -351,6 +493,11 @@ int main(void)
 		cmocka_unit_test(rr_ignores_priority),
 		cmocka_unit_test(wfq_follows_weights),
 		cmocka_unit_test(wfq_gives_no_credit_for_idling),
+		cmocka_unit_test(wfq_request_ends_a_longer_turn),
+		cmocka_unit_test(wfq_long_request_waits_for_the_turn),
+		cmocka_unit_test(wfq_pausing_gets_no_more_than_the_share),
+		cmocka_unit_test(wfq_switching_is_bounded),
+		cmocka_unit_test(wfq_hint_brings_no_credit),
 		cmocka_unit_test(drf_serves_the_smaller_dominant_share),
 		cmocka_unit_test(edf_serves_the_earlier_deadline),
 	};
