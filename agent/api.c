@@ -63,6 +63,7 @@ static int api_hint(const void *queue, uint64_t in_ns)
 {
 	struct gp_page *page = gp_page_now;
 	struct gp_hot *hot;
+	uint32_t mechanism;
 	bool tell;
 
 	if (!api_is_up() || !page)
@@ -78,7 +79,8 @@ static int api_hint(const void *queue, uint64_t in_ns)
 	}
 	if (tell)
 		gp_sys_wake(gp_fd(GP_FD_DOORBELL));
-	return 0;
+	mechanism = __atomic_load_n(&gp_agent.mechanism, __ATOMIC_RELAXED);
+	return mechanism == GP_MECHANISM_BORROW || mechanism == GP_MECHANISM_CHANNEL ? GP_AGENT_BRING_IN : 0;
 }
 
 static int api_get(struct gpreempt_state *ret_state)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* libgpreempt: finds the agent in this process, if there is one, and hands the call over. Owns nothing else. */
+/* libgpreempt: finds the agent in this process, if there is one, and hands the call over. What a hint does on CUDA is
+ * cuda.c. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <gpreempt/agent_table.h>
 #include <gpreempt/gpreempt.h>
 #include <stdbool.h>
 #include <string.h>
+#include "libgpreempt/cuda.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -74,7 +76,12 @@ EXPORT int gpreempt_hint(const void *queue, uint64_t in_ns)
 {
 	const struct gp_agent_table *table = table_find();
 
-	return table->hint ? table->hint(queue, in_ns) : -ENOTCONN;
+	int r = table->hint ? table->hint(queue, in_ns) : -ENOTCONN;
+
+	if (r != GP_AGENT_BRING_IN)
+		return r;
+	gp_cuda_bring_in(in_ns);
+	return 0;
 }
 
 EXPORT int gpreempt_get(struct gpreempt_state *ret_state)

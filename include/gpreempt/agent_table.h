@@ -12,12 +12,13 @@
 
 #define GP_AGENT_TABLE_NAME    "gpreempt_agent_table"
 #define GP_AGENT_TABLE_VERSION 1u
+#define GP_AGENT_BRING_IN      1 /* of hint: the device changes contexts by itself, ours should take it now */
 
 struct gp_agent_table {
 	uint32_t version, size; /* size of this structure, in bytes */
 	/* The valid fields of attr, for the queue or (NULL) for the process. */
 	int (*set)(const void *queue, const struct gp_wire_attr *attr);
-	int (*hint)(const void *queue, uint64_t in_ns);
+	int (*hint)(const void *queue, uint64_t in_ns); /* GP_AGENT_BRING_IN, 0 or a negative errno */
 	int (*get)(struct gpreempt_state *ret_state);
 };
 

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A hint on CUDA. An NVIDIA GPU changes contexts by itself as soon as the more urgent one has work, and needs about
+ * 235 us for it. So the context is given work ahead of time, on a stream of ours: a kernel of one thread that waits,
+ * and behind it a wait for what that kernel writes at its end. Without something pending behind it the GPU takes the
+ * context out again once the kernel is started, and the real work pays for the switch after all (measured:
+ * docs/decisions/0008).
+ *
+ * The kernel is bounded in time by itself, and what is behind it waits for nothing but the kernel: if the announced
+ * work never comes, nobody has to cancel anything.
+ *
+ * Only threads of the application call CUDA, and only inside gpreempt_hint(): a context that is destroyed meanwhile by
+ * another of its threads is the application's mistake with any call.
+ */
+#include "libgpreempt/cuda.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Further ahead than that and the batch work loses more than the switch costs: chosen. */
+#define CUDA_AHEAD_MAX_NS 1000000u
+/* The work may come so much later than announced; the kernel counts from its own start, about 235 us after the
+ * announcement, so it is still there even if the start was quick. Chosen. */
+#define CUDA_GRACE_NS    50000u
+#define CUDA_CONTEXT_MAX 16u
+
+/* CUDA's driver interface, as far as it is used: names and values of its documentation. */
+typedef int cuda_result; /* 0: success */
+#define CUDA_STREAM_NON_BLOCKING 1u
+#define CUDA_HOST_PORTABLE       1u
+#define CUDA_HOST_DEVICEMAP      2u
+#define CUDA_WAIT_GEQ            0u
+#define CUDA_CAPTURE_RELAXED     2
+
+static struct {
+	cuda_result (*context_get)(void **context);
+	cuda_result (*context_id)(void *context, unsigned long long *id);
+	cuda_result (*capture_mode)(int *mode);
+	cuda_result (*stream_create)(void **stream, unsigned flags);
+	cuda_result (*module_load)(void **module, const void *image);
+	cuda_result (*module_function)(void **function, void *module, const char *name);
+	cuda_result (*host_alloc)(void **pointer, size_t size, unsigned flags);
+	cuda_result (*host_pointer)(unsigned long long *device, void *host, unsigned flags);
+	cuda_result (*launch)(void *function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+			      void *stream, void **params, void **extra);
+	cuda_result (*wait_value)(void *stream, unsigned long long address, uint32_t value, unsigned flags);
+} cuda;
+
+/* words[0]: released up to; words[1]: ended up to. Compiled by the driver for whatever GPU there is. */
+static const char cuda_kernel[] =
+	".version 6.0\n.target sm_50\n.address_size 64\n"
+	".visible .entry gp_wait(.param .u64 p_words, .param .u64 p_limit, .param .u32 p_number)\n"
+	"{\n"
+	".reg .u64 %words, %limit, %start, %now;\n"
+	".reg .u32 %number, %released;\n"
+	".reg .pred %p;\n"
+	"ld.param.u64 %words, [p_words];\n"
+	"ld.param.u64 %limit, [p_limit];\n"
+	"ld.param.u32 %number, [p_number];\n"
+	"mov.u64 %start, %globaltimer;\n"
+	"again:\n"
+	"ld.volatile.global.u32 %released, [%words];\n"
+	"sub.s32 %released, %released, %number;\n"
+	"setp.ge.s32 %p, %released, 0;\n"
+	"@%p bra out;\n"
+	"mov.u64 %now, %globaltimer;\n"
+	"sub.u64 %now, %now, %start;\n"
+	"setp.lt.u64 %p, %now, %limit;\n"
+	"@%p bra again;\n"
+	"out:\n"
+	"st.volatile.global.u32 [%words+4], %number;\n"
+	"ret;\n"
+	"}\n";
+
+struct cuda_context {
+	unsigned long long id; /* CUDA never gives it twice; 0: none */
+	bool usable;
+	void *stream, *function;
+	uint32_t *words;
+	unsigned long long words_device;
+	uint32_t number;
+};
+static struct cuda_context cuda_contexts[CUDA_CONTEXT_MAX];
+static uint32_t cuda_next; /* the place that is given up when all are taken */
+static pthread_mutex_t cuda_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool cuda_find(void)
+{
+	static const struct {
+		const char *name;
+		void *into;
+	} functions[] = {
+		{ "cuCtxGetCurrent", &cuda.context_get },
+		{ "cuCtxGetId", &cuda.context_id },
+		{ "cuThreadExchangeStreamCaptureMode", &cuda.capture_mode },
+		{ "cuStreamCreate", &cuda.stream_create },
+		{ "cuModuleLoadData", &cuda.module_load },
+		{ "cuModuleGetFunction", &cuda.module_function },
+		{ "cuMemHostAlloc", &cuda.host_alloc },
+		{ "cuMemHostGetDevicePointer_v2", &cuda.host_pointer },
+		{ "cuLaunchKernel", &cuda.launch },
+		{ "cuStreamWaitValue32_v2", &cuda.wait_value },
+	};
+	static enum { UNKNOWN, THERE, MISSING } state;
+	/* Loaded by the application or not at all. */
+	void *library = state == UNKNOWN ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+
+	if (!library)
+		return state == THERE; /* not there yet may be there later */
+	state = THERE;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		void *function = dlsym(library, functions[i].name);
+
+		*(void **)functions[i].into = function;
+		if (!function)
+			state = MISSING; /* before CUDA 12: nothing tells one context from another at the same address
+					  */
+	}
+	return state == THERE;
+}
+
+static bool cuda_prepare(struct cuda_context *context)
+{
+	void *module, *words;
+
+	if (cuda.stream_create(&context->stream, CUDA_STREAM_NON_BLOCKING) || cuda.module_load(&module, cuda_kernel) ||
+	    cuda.module_function(&context->function, module, "gp_wait") ||
+	    cuda.host_alloc(&words, 64, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICEMAP))
+		return false;
+	context->words = words;
+	context->words[0] = context->words[1] = 0;
+	return cuda.host_pointer(&context->words_device, words, 0) == 0;
+}
+
+static struct cuda_context *cuda_context_of(unsigned long long id)
+{
+	struct cuda_context *context = NULL;
+
+	for (uint32_t i = 0; i < CUDA_CONTEXT_MAX && !context; i++)
+		if (cuda_contexts[i].id == id)
+			context = &cuda_contexts[i];
+	if (!context) {
+		/* What an old context had went with it. */
+		context = &cuda_contexts[cuda_next++ % CUDA_CONTEXT_MAX];
+		*context = (struct cuda_context){ .id = id };
+		context->usable = cuda_prepare(context);
+	}
+	return context->usable ? context : NULL;
+}
+
+static void cuda_launch(struct cuda_context *context, uint64_t in_ns)
+{
+	uint64_t limit = in_ns + CUDA_GRACE_NS;
+	uint32_t number = context->number + 1u;
+	void *params[] = { &context->words_device, &limit, &number };
+
+	/* One that still waits for work that did not come ends now. */
+	__atomic_store_n(&context->words[0], context->number, __ATOMIC_RELEASE);
+	context->usable = cuda.launch(context->function, 1, 1, 1, 1, 1, 1, 0, context->stream, params, NULL) == 0 &&
+			  cuda.wait_value(context->stream, context->words_device + 4u, number, CUDA_WAIT_GEQ) == 0;
+	context->number = number;
+}
+
+void gp_cuda_bring_in(uint64_t in_ns)
+{
+	int mode = CUDA_CAPTURE_RELAXED; /* the application may be capturing a graph: ours is no part of it */
+	struct cuda_context *context;
+	unsigned long long id = 0;
+	void *current = NULL;
+
+	/* Somebody else is announcing just now: the context comes in. */
+	if (in_ns > CUDA_AHEAD_MAX_NS || pthread_mutex_trylock(&cuda_lock))
+		return;
+	if (cuda_find() && !cuda.context_get(&current) && current && !cuda.context_id(current, &id) && id &&
+	    !cuda.capture_mode(&mode)) {
+		context = cuda_context_of(id);
+		if (context)
+			cuda_launch(context, in_ns);
+		cuda.capture_mode(&mode);
+	}
+	pthread_mutex_unlock(&cuda_lock);
+}

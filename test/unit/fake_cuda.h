@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef GP_TEST_FAKE_CUDA_H
+#define GP_TEST_FAKE_CUDA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum fake_cuda_fail { FAKE_CUDA_NONE, FAKE_CUDA_STREAM, FAKE_CUDA_LAUNCH };
+
+struct fake_cuda {
+	unsigned long long context_id; /* set by the test; 0: no context is current */
+	enum fake_cuda_fail fail;      /* set by the test */
+	int capture_mode;
+	unsigned streams, modules, launches, waits;
+	int relaxed;
+	unsigned long long words;
+	uint64_t limit_ns;
+	uint32_t number, released;
+};
+extern struct fake_cuda fake_cuda;
+
+int cuCtxGetCurrent(void **context);
+int cuCtxGetId(void *context, unsigned long long *id);
+int cuThreadExchangeStreamCaptureMode(int *mode);
+int cuStreamCreate(void **stream, unsigned flags);
+int cuModuleLoadData(void **module, const void *image);
+int cuModuleGetFunction(void **function, void *module, const char *name);
+int cuMemHostAlloc(void **pointer, size_t size, unsigned flags);
+int cuMemHostGetDevicePointer_v2(unsigned long long *device, void *host, unsigned flags);
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+		   unsigned shared, void *stream, void **params, void **extra);
+int cuStreamWaitValue32_v2(void *stream, unsigned long long address, uint32_t value, unsigned flags);
+
+#endif

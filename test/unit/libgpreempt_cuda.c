@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* A hint in a CUDA process: one bounded waiting kernel and a wait behind it, once per hint, and nothing where it does
+ * not fit. CUDA and the agent are stand-ins of ours. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <gpreempt/agent_table.h>
+#include <gpreempt/gpreempt.h>
+#include <string.h>
+#include "test/unit/fake_cuda.h"
+
+static int hint_answer;
+
+static int table_hint(const void *queue, uint64_t in_ns)
+{
+	(void)queue, (void)in_ns;
+	return hint_answer;
+}
+
+__attribute__((visibility("default"))) extern const struct gp_agent_table gpreempt_agent_table;
+const struct gp_agent_table gpreempt_agent_table = {
+	.version = GP_AGENT_TABLE_VERSION,
+	.size = sizeof(struct gp_agent_table),
+	.hint = table_hint,
+};
+
+static int setup(void **state)
+{
+	static unsigned long long id = 100;
+
+	(void)state;
+	memset(&fake_cuda, 0, sizeof(fake_cuda));
+	fake_cuda.context_id = id++;
+	hint_answer = GP_AGENT_BRING_IN;
+	return 0;
+}
+
+static void test_launches(void **state)
+{
+	(void)state;
+	assert_int_equal(gpreempt_hint(NULL, 300000), 0);
+	assert_int_equal(fake_cuda.streams, 1);
+	assert_int_equal(fake_cuda.modules, 1);
+	assert_int_equal(fake_cuda.launches, 1);
+	assert_int_equal(fake_cuda.waits, 1);
+	assert_int_equal(fake_cuda.words, 0x7000);
+	assert_int_equal(fake_cuda.number, 1);
+	assert_in_range(fake_cuda.limit_ns, 300000, 600000);
+	/* Prepared under relaxed capture, and the application's mode is its own again. */
+	assert_int_equal(fake_cuda.relaxed, 1);
+	assert_int_equal(fake_cuda.capture_mode, 0);
+	/* The second lets the first go before it is launched. */
+	assert_int_equal(gpreempt_hint(NULL, 300000), 0);
+	assert_int_equal(fake_cuda.streams, 1);
+	assert_int_equal(fake_cuda.launches, 2);
+	assert_int_equal(fake_cuda.waits, 2);
+	assert_int_equal(fake_cuda.number, 2);
+	assert_int_equal(fake_cuda.released, 1);
+}
+
+static void test_stays_out(void **state)
+{
+	(void)state;
+	hint_answer = 0; /* not that kind of device */
+	assert_int_equal(gpreempt_hint(NULL, 300000), 0);
+	hint_answer = -ENOTCONN;
+	assert_int_equal(gpreempt_hint(NULL, 300000), -ENOTCONN);
+	hint_answer = GP_AGENT_BRING_IN;
+	assert_int_equal(gpreempt_hint(NULL, 1000001), 0); /* too far ahead */
+	fake_cuda.context_id = 0;
+	assert_int_equal(gpreempt_hint(NULL, 300000), 0); /* no context */
+	assert_int_equal(fake_cuda.launches, 0);
+	assert_int_equal(fake_cuda.streams, 0);
+}
+
+static void test_contexts(void **state)
+{
+	(void)state;
+	assert_int_equal(gpreempt_hint(NULL, 1000), 0);
+	fake_cuda.context_id += 1000000; /* another one, at the same address */
+	assert_int_equal(gpreempt_hint(NULL, 1000), 0);
+	assert_int_equal(fake_cuda.streams, 2);
+	assert_int_equal(fake_cuda.modules, 2);
+	assert_int_equal(fake_cuda.number, 1);
+}
+
+static void test_failures(void **state)
+{
+	(void)state;
+	fake_cuda.fail = FAKE_CUDA_STREAM;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(gpreempt_hint(NULL, 1000), 0);
+	assert_int_equal(fake_cuda.streams, 1); /* tried once in this context */
+	assert_int_equal(fake_cuda.launches, 0);
+	fake_cuda.context_id += 2000000;
+	fake_cuda.fail = FAKE_CUDA_LAUNCH;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(gpreempt_hint(NULL, 1000), 0);
+	assert_int_equal(fake_cuda.launches, 1);
+	assert_int_equal(fake_cuda.waits, 0);
+	assert_int_equal(fake_cuda.capture_mode, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_launches, setup),
+		cmocka_unit_test_setup(test_stays_out, setup),
+		cmocka_unit_test_setup(test_contexts, setup),
+		cmocka_unit_test_setup(test_failures, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
