@@ -298,6 +298,7 @@ static const struct state_field state_client_fields[] = {
 	NUMBER(gp_state_client, hidden),
 	NUMBER(gp_state_client, paused),
 	TEXT(gp_state_client, user),
+	TEXT(gp_state_client, counters),
 	TEXT(gp_state_client, name),
 	TEXT(gp_state_client, runtime),
 	TEXT(gp_state_client, agent),

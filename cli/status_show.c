@@ -134,6 +134,22 @@ void gp_status_sum(const struct gp_state *state, const struct gp_state_client *c
 	*ret_total = total;
 }
 
+/* By which means its gates are changed, or why they are not. */
+static const char *status_how(const struct gp_state_client *client, char *text, size_t size)
+{
+	if (status_is(client->hidden))
+		return "-";
+	if (!client->managed)
+		return status_is(client->paused) ? "unmanaged, paused" : "unmanaged";
+	if (client->answers == 0)
+		return "does not answer";
+	if (client->counters[0] && strcmp(client->counters, "agent")) {
+		(void)snprintf(text, size, "%s, silent", client->mechanism);
+		return text;
+	}
+	return client->mechanism[0] ? client->mechanism : "-";
+}
+
 static void status_client_row(struct gp_columns *columns, const struct gp_state *state,
 			      const struct gp_state_client *client)
 {
@@ -149,11 +165,7 @@ static void status_client_row(struct gp_columns *columns, const struct gp_state 
 	gp_columns_add(columns, client->user[0] ? client->user : "-");
 	gp_columns_add(columns, status_is(client->hidden) ? "(another user's)" : client->name[0] ? client->name : "-");
 	gp_columns_number(columns, client->managed ? client->priority : GP_STATE_UNKNOWN);
-	gp_columns_add(columns, status_is(client->hidden) ? "-" :
-				!client->managed     ? status_is(client->paused) ? "unmanaged, paused" : "unmanaged" :
-				client->answers == 0 ? "does not answer" :
-				client->mechanism[0] ? client->mechanism :
-						       "-");
+	gp_columns_add(columns, status_how(client, text, sizeof(text)));
 	if (client->queue_count) {
 		(void)snprintf(text, sizeof(text), "%u/%u", total.open, total.queues);
 		gp_columns_add(columns, text);

@@ -39,7 +39,7 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_client **ret_client)
 	if (!client)
 		return -ENOMEM;
 	client->index = index;
-	client->doorbell_fd = -1;
+	client->doorbell_fd = client->memory_fd = -1;
 	client->device.pidfd = -1;
 	client->device.tag = (uint64_t)++daemon->serial << 32 | (uint64_t)index << CLIENT_INDEX_SHIFT;
 	client->answers = true;
@@ -65,6 +65,7 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 {
 	daemon->ops->detach(daemon->backend, &client->device, true);
 	gp_sampling_forget(daemon, client);
+	gp_silence_forget(client);
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
 			gp_queue_remove(daemon, client->slots[i].queue);
@@ -388,6 +389,20 @@ void gp_client_answers(struct gp_client *client, bool answers)
 	gp_log("process %d (%s): %s %s", client->device.pid, client->name,
 	       client->device.mechanism == GP_MECHANISM_DEBUGGER ? "the driver" : "its agent",
 	       answers ? "answers again" : "does not answer; its gates are left as they are");
+}
+
+/* What its agent would do, the daemon may be able to do as its debugger, though it was not when the client came (it was
+ * being traced). Not where the agent is its own debugger: that place is taken. */
+void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client)
+{
+	uint64_t now_ns = gp_now_ns();
+
+	if (!client->peer || !(client->device.flags & GP_HELLO_RUNTIME) ||
+	    client->device.mechanism < GP_MECHANISM_UPDATE ||
+	    (client->escalated_ns && now_ns - client->escalated_ns < CLIENT_SAY_NS))
+		return;
+	client->escalated_ns = now_ns;
+	daemon->ops->attach(daemon->backend, &client->device);
 }
 
 void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client)

@@ -49,6 +49,10 @@ void gp_control_synced(struct gp_daemon *daemon)
 		if (daemon->clients[i] && daemon->clients[i]->sync_wait && gp_now_ns() < daemon->sync_by_ns)
 			return;
 	daemon->sync_by_ns = 0;
+	/* Whoever has not looked by now is looked at. */
+	for (uint32_t i = 0; i < daemon->client_top; i++)
+		if (daemon->clients[i] && daemon->clients[i]->sync_wait)
+			gp_silence_look(daemon, daemon->clients[i]);
 	for (peer = daemon->peers; peer; peer = next) {
 		next = peer->next;
 		if (peer->wants_status)

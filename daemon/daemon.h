@@ -8,6 +8,7 @@
  *   device.c   devices: policy, costs, stop and start              sampling.c which agents look at their counters
  *   control.c  commands; status.c, metrics.c, events.c answer      access.c   ceilings, who may see and change what
  *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
+ *   silence.c  agents that do not look any more
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
@@ -67,6 +68,9 @@ struct gp_slot {
 	bool used;                    /* generation counts */
 };
 
+/* Whose look a client's counters are: its agent's, our own because that one is silent, nobody's since then. */
+enum gp_counters_by { GP_COUNTERS_AGENT, GP_COUNTERS_DAEMON, GP_COUNTERS_OLD };
+
 /* A process with queues. Unmanaged ones have neither peer nor page. */
 struct gp_client {
 	struct gp_device_client device; /* what backends see; device.tag is ours */
@@ -97,6 +101,7 @@ struct gp_client {
 	/* Answering. */
 	bool answers, sync_wait;
 	uint64_t said_ns;     /* when that it does not, or does again, was last said */
+	uint64_t escalated_ns;
 	uint32_t orders_open; /* orders sent and not answered */
 	uint64_t order_failures, orders, leases_lost;
 	uint32_t runtime_cookie;
@@ -104,6 +109,12 @@ struct gp_client {
 	char mechanism_why[GP_WHY_TEXT];
 	uint64_t lease_ns; /* last renewal */
 	bool lease_needed;
+	/* silence.c */
+	bool watched;
+	uint32_t beats;
+	uint64_t beats_ns; /* when they last changed, or we looked */
+	int memory_fd;     /* -1: not opened */
+	enum gp_counters_by counters;
 	/* Of sampling.c alone; as of that round. */
 	uint64_t sampling_round, busy, need_ns;                       /* busy: devices it has work on */
 	struct gp_client *touched_next, *sampled_next, *sampled_prev; /* sampled: sample_ns is not 0 */
@@ -122,6 +133,7 @@ struct gp_queue_entry {
 	struct gp_queue_attr attr;
 	/* Counters as sampled, and as the core gets them. */
 	uint64_t written, completed, virtual_written, virtual_completed;
+	uint64_t looked; /* completed, as silence.c read it; 0: not */
 	bool pending, blocked;
 	uint32_t hint_count;
 	/* The order under way. */
@@ -156,7 +168,7 @@ struct gp_device_entry {
 	uint64_t orders, order_failures, timeouts;
 	uint32_t unmanaged_queues, unmanaged_processes;
 	uint32_t other_queues, other_processes; /* of those: the ones the core does not know */
-	uint32_t busy_clients; /* sampling.c */
+	uint32_t busy_clients;                  /* sampling.c */
 };
 
 /* What other threads report. */
@@ -265,6 +277,7 @@ void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, cons
 int gp_client_order(void *daemon, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		    const struct gp_device_change *changes, uint32_t count);
 void gp_client_answers(struct gp_client *client, bool answers);
+void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client); /* it does not answer */
 void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client); /* an order of its was */
 void gp_client_sync(struct gp_daemon *daemon);
 
@@ -309,6 +322,11 @@ void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
 /* sampling.c */
 void gp_sampling_forget(struct gp_daemon *daemon, struct gp_client *client);
 void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns);
+
+/* silence.c */
+uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns); /* when again */
+void gp_silence_look(struct gp_daemon *daemon, struct gp_client *client);
+void gp_silence_forget(struct gp_client *client);
 
 /* access.c */
 int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *peer);

@@ -258,6 +258,10 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	loop_due(daemon, gp_now_ns());
 	gp_plan_decide(daemon);
 	gp_sampling_update(daemon, gp_now_ns());
+	if (daemon->dirty) { /* a silent client was looked at */
+		gp_plan_decide(daemon);
+		gp_sampling_update(daemon, gp_now_ns());
+	}
 	gp_peer_bury(daemon);
 	loop_set_timer(daemon);
 }

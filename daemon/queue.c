@@ -139,6 +139,8 @@ static void queue_read(struct gp_daemon *daemon, struct gp_queue_entry *queue, u
 
 	if (queue->wire.flags & GP_QUEUE_SEEN && doorbell > written)
 		written = doorbell;
+	if (queue->looked > completed && queue->looked <= written)
+		completed = queue->looked;
 	if (written == queue->written && completed == queue->completed && blocked == queue->blocked)
 		return;
 	progress = completed > queue->completed ? completed - queue->completed : 0;

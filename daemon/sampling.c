@@ -116,7 +116,7 @@ static void sampling_renew(const struct gp_daemon *daemon, struct gp_client *cli
 
 static uint64_t sampling_client(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
 {
-	uint64_t next_ns = UINT64_MAX;
+	uint64_t next_ns = UINT64_MAX, look_ns;
 
 	if (client->need_ns) {
 		client->sample_until_ns = now_ns + SAMPLING_LINGER_NS;
@@ -126,6 +126,8 @@ static uint64_t sampling_client(struct gp_daemon *daemon, struct gp_client *clie
 	} else if (client->sample_ns) {
 		next_ns = client->sample_until_ns;
 	}
+	look_ns = gp_silence_check(daemon, client, now_ns);
+	next_ns = look_ns < next_ns ? look_ns : next_ns;
 	sampling_renew(daemon, client, now_ns);
 	if (client->lease_needed && client->lease_ns + daemon->config.lease_ns / 4 < next_ns)
 		next_ns = client->lease_ns + daemon->config.lease_ns / 4;

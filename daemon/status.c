@@ -176,6 +176,7 @@ static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *
 
 void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, struct gp_text *text)
 {
+	static const char *const counters[] = { "agent", "daemon", "old" };
 	char user[64];
 
 	gp_text_open(text, NULL, '{');
@@ -196,6 +197,7 @@ void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, 
 	gp_text_string(text, "mechanism", gp_mechanism_name(client->device.mechanism));
 	gp_text_string(text, "mechanism_why", client->mechanism_why);
 	gp_text_bool(text, "answers", client->answers);
+	gp_text_string(text, "counters", counters[client->counters]);
 	gp_text_bool(text, "doorbells_seen", client->device.flags & GP_HELLO_DOORBELLS);
 	gp_text_open(text, "queues", '[');
 	for (uint32_t i = 0; i < client->slot_count; i++)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""More cases of test/e2e/sched: what becomes of a client whose agent's own thread ends while the program goes on."""
+"""More cases of test/e2e/sched: clients whose agent's own thread ends while the program goes on, or that stop."""
 import os
 import signal
 import subprocess
 
-from sched_cases import FAST, Skipped, case, end_exact, managed, must, pair, wait_all_open, wait_progress, wait_shut
+from sched_cases import FAST, Skipped, case, end_exact, gates, is_all_open, managed, must, pair, wait_all_open, wait_progress, wait_shut
 from stage import PATIENCE, Stage, wait_for
 
 
@@ -91,3 +91,72 @@ def thread_ended_alone(build):
             wait_shut(stage, below)
             end_exact(above)
             end_exact(below)
+
+
+@case
+def urgent_stopped(build):
+    """SIGSTOP of the urgent client: the device finishes what it has, the daemon reads that from its memory and says so, and the one below is
+    opened for good, although nobody answers. After SIGCONT everything is as before."""
+    for name in ("debugger", "self", "update"):
+        with Stage(build, dilation=FAST, mechanism=name) as stage:
+            stage.daemon()
+            below, above = pair(stage)
+            wait_shut(stage, below)
+            above.signal(signal.SIGSTOP)
+            try:
+                # The status is not asked yet: it would have the daemon look. Packets without a halt: it is open for good.
+                wait_for("the device finishes", lambda: not any(q["submitted"] > q["read"] for q in stage.queues(above)))
+                def undisturbed():
+                    halts = stage.node()["gpus"][0]["halts"]
+                    wait_progress(stage, below, 100)
+                    return stage.node()["gpus"][0]["halts"] == halts
+                wait_for("below is not closed any more", undisturbed)
+                def finished():
+                    status = stage.status()
+                    return not gates(stage.client(above, status)) and gates(stage.client(below, status)) == {"open"} and status
+                status = wait_for("above has no work left and below is open: %s" % stage.status()["clients"], finished)
+                client = stage.client(above, status)
+                must(client["counters"] == "daemon", "whose counters: %s" % client)
+                node = {q["id"]: q for q in stage.queues(above)}
+                for queue in client["queues"]:
+                    must(queue["completed"] == node[queue["queue_id"]]["read"], "completed: %s, %s" % (queue, node))
+                wait_progress(stage, below, 20)
+                must(gates(stage.client(below)) == {"open"}, "below was closed for one that is stopped")
+            finally:
+                above.signal(signal.SIGCONT)
+            wait_shut(stage, below)
+            must(stage.client(above)["counters"] == "agent", "the agent looks again: %s" % stage.client(above))
+            end_exact(above)
+            end_exact(below)
+
+
+@case
+def stopped_escalates(build):
+    """A client that could not be debugged when it came (it was traced) is one of its agent's; when it stops and does not answer, the daemon
+    becomes its debugger and closes it all the same."""
+    with Stage(build, dilation=50, mechanism="debugger,update") as stage:
+        below = stage.train(["-p", "20"], "low")
+        below.wait_line("ready")
+        tracer = subprocess.Popen([os.path.join(stage.build, "test", "e2e", "thread-end"), str(below.pid()), "-", "hold"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        try:
+            said = tracer.stdout.readline()
+            if said != "held\n":
+                raise Skipped("thread-end: " + said)
+            stage.daemon()
+            managed(stage, below)
+            must(stage.client(below)["mechanism"] == "update", "it is traced: %s" % stage.client(below))
+        finally:
+            tracer.stdin.close()
+            tracer.wait()
+        below.signal(signal.SIGSTOP)
+        try:
+            above = stage.train(["-p", "80"], "high")
+            wait_for("the daemon is its debugger: %s" % stage.client(below), lambda: stage.client(below)["mechanism"] == "debugger")
+            wait_for("it is closed", lambda: all(q["gate"] == "closed" for q in stage.client(below)["queues"]))
+        finally:
+            below.signal(signal.SIGCONT)
+        end_exact(above)
+        wait_progress(stage, below)
+        must(is_all_open(stage, below), "something of it is still closed: %s" % stage.queues(below))
+        end_exact(below)

@@ -379,8 +379,8 @@ def client_killed(build):
 
 @case
 def client_stopped(build):
-    """SIGSTOP of a client: the others are served, with the agent's own mechanism too; after SIGCONT it goes on, exactly."""
-    for name in ("debugger", "self"):
+    """SIGSTOP of a client: the others are served, with the agent's own mechanisms too, which is said; after SIGCONT it goes on, exactly."""
+    for name in ("debugger", "self", "update"):
         with Stage(build, dilation=FAST, mechanism=name) as stage:
             stage.daemon()
             stopped = stage.train(["-p", "20"], "stopped")
@@ -393,6 +393,7 @@ def client_stopped(build):
                 serve = stage.serve(["-p", "80"], closed=0.02, requests=20)
                 exact(serve)
                 wait_progress(stage, other)
+                must(stage.client(stopped)["answers"] == (name == "debugger"), "whether it answers: %s" % stage.client(stopped))
             finally:
                 stopped.signal(signal.SIGCONT)
             wait_progress(stage, stopped)

@@ -2,7 +2,8 @@
 /*
  * Ends one thread of a process as a mistake or a seccomp filter would, while the others go on: thread_end PID NAME
  * WHEN. WHEN: now, or before or after an ioctl of that thread's (its next one). The call exit(2) is put into the thread
- * by ptrace. Exit 77: not on this machine.
+ * by ptrace. WHEN hold: it is traced and left running until standard input ends; NAME -: the first thread. Exit 77: not
+ * on this machine.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -102,16 +103,28 @@ static void put_exit(pid_t tid, bool at_entry)
 int main(int argc, char **argv)
 {
 	bool before = argc == 4 && !strcmp(argv[3], "before"), after = argc == 4 && !strcmp(argv[3], "after");
+	bool hold = argc == 4 && !strcmp(argv[3], "hold");
 	pid_t tid;
 
-	if (argc != 4 || (!before && !after && strcmp(argv[3], "now") != 0)) {
-		fprintf(stderr, "usage: thread_end PID NAME now|before|after\n");
+	if (argc != 4 || (!before && !after && !hold && strcmp(argv[3], "now") != 0)) {
+		fprintf(stderr, "usage: thread_end PID NAME|- now|before|after|hold\n");
 		return 2;
 	}
-	tid = find_thread(argv[1], argv[2]);
+	tid = strcmp(argv[2], "-") ? find_thread(argv[1], argv[2]) : (pid_t)atoi(argv[1]);
 	if (!tid) {
 		fprintf(stderr, "thread_end: process %s has no thread %s\n", argv[1], argv[2]);
 		return 1;
+	}
+	if (hold) {
+		if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+			perror("thread_end: seize");
+			return 1;
+		}
+		puts("held");
+		fflush(stdout);
+		while (getchar() != EOF)
+			;
+		return 0;
 	}
 	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) ||
 	    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) || !wait_stop(tid)) {
