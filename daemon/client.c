@@ -121,7 +121,7 @@ static int client_make_page(struct gp_client *client, int *ret_fd)
 	}
 	client->page = page;
 	client->page->magic = GP_PAGE_MAGIC;
-	client->page->version = GP_WIRE_VERSION;
+	client->page->version = client->peer->version;
 	client->page->queue_count = GP_WIRE_QUEUE_MAX;
 	client->page->armed = GP_ARMED_BUSY;
 	*ret_fd = fd;
@@ -143,7 +143,7 @@ static int client_welcome(struct gp_daemon *daemon, struct gp_client *client)
 {
 	struct gp_wire_welcome welcome = {
 		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_WELCOME, sizeof(welcome), 0 },
-		.version = GP_WIRE_VERSION,
+		.version = client->peer->version,
 		.mechanism = client->device.mechanism,
 		.lease_ms = (uint32_t)(daemon->config.lease_ns / 1000000),
 		.page_size = sizeof(struct gp_page),
@@ -207,6 +207,7 @@ void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uin
 
 		if (!queue || !changed)
 			continue;
+		queue->slice.retry_ns = 0;
 		gp_queue_lost(daemon, queue, true);
 		gp_queue_leave(daemon, queue);
 		if (mechanism != GP_MECHANISM_NONE)
@@ -253,7 +254,7 @@ void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, cons
 		if (client->slots[i].queue)
 			gp_queue_attr(daemon, client->slots[i].queue);
 	client_tell_attr(client);
-	daemon->metrics_dirty = true;
+	daemon->metrics_dirty = daemon->slice_dirty = true;
 }
 
 static void client_refuse_hello(struct gp_daemon *daemon, struct gp_peer *peer, const char *why)
@@ -532,6 +533,13 @@ void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type,
 	case GP_WIRE_ATTR:
 		gp_client_set_attr(daemon, client, &((const struct gp_wire_attr_message *)data)->attr, false);
 		break;
+	case GP_WIRE_GROUP: gp_slice_group(daemon, client, data); break;
+	case GP_WIRE_SLICED: {
+		const struct gp_wire_slice *slice = data;
+
+		gp_slice_answer(daemon, client, slice->slot, slice->generation, slice->slice_us, slice->result);
+		break;
+	}
 	default: gp_peer_refuse(daemon, peer, "a message that agents do not send"); break;
 	}
 }

@@ -15,13 +15,14 @@
 #include "lib/units.h"
 
 static const char *const config_mechanism_names[] = {
-	[GP_MECHANISM_NONE] = "none",     [GP_MECHANISM_DEBUGGER] = "debugger", [GP_MECHANISM_SELF] = "self",
-	[GP_MECHANISM_UPDATE] = "update", [GP_MECHANISM_SUBMIT] = "submit",
+	[GP_MECHANISM_NONE] = "none",       [GP_MECHANISM_DEBUGGER] = "debugger", [GP_MECHANISM_SELF] = "self",
+	[GP_MECHANISM_UPDATE] = "update",   [GP_MECHANISM_SUBMIT] = "submit",     [GP_MECHANISM_BORROW] = "borrow",
+	[GP_MECHANISM_CHANNEL] = "channel",
 };
 
 const char *gp_mechanism_name(uint32_t mechanism)
 {
-	return mechanism <= GP_MECHANISM_SUBMIT ? config_mechanism_names[mechanism] : "unknown";
+	return mechanism <= GP_MECHANISM_CHANNEL ? config_mechanism_names[mechanism] : "unknown";
 }
 
 void gp_config_init(struct gp_config *config)
@@ -48,6 +49,12 @@ void gp_config_init(struct gp_config *config)
 	/* Assumed until measured: between the bandwidth floor of a full save on an MI300X (35-62 us) and the 10^2 us to
 	 * ms that the driver's path around it suggests. */
 	config->close_ns = config->open_ns = 200000;
+	/* Measured on an H200: docs/measurements/h200-2026-11-15.md. */
+	config->nvidia.close_ns = 680000;
+	config->nvidia.open_ns = 300000;
+	config->nvidia.switch_ns = 200000;
+	config->nvidia.short_ns = 1000;
+	config->nvidia.fetch_counters = true;
 	config->null_count = 1;
 	config->unmanaged_priority = GP_PRIORITY_LOW;
 }
@@ -57,11 +64,12 @@ enum config_type {
 	CONFIG_COUNT, /* uint32_t; min..max */
 	CONFIG_TEXT,  /* char[max] */
 	CONFIG_BOOL,
-	CONFIG_GROUP,      /* int64_t gid; empty: -1 */
-	CONFIG_MODE,       /* uint32_t, octal */
-	CONFIG_POLICY,     /* char[max] */
-	CONFIG_MECHANISMS, /* uint32_t */
-	CONFIG_RPTR,       /* bool: fetch */
+	CONFIG_GROUP,             /* int64_t gid; empty: -1 */
+	CONFIG_MODE,              /* uint32_t, octal */
+	CONFIG_POLICY,            /* char[max] */
+	CONFIG_MECHANISMS,        /* uint32_t */
+	CONFIG_NVIDIA_MECHANISMS, /* the same, of the other driver */
+	CONFIG_RPTR,              /* bool: fetch */
 	CONFIG_UNMANAGED,
 	CONFIG_PRIORITY, /* int32_t */
 };
@@ -106,6 +114,13 @@ static const struct config_key config_keys[] = {
 	KEY("kfd", "grace", CONFIG_COUNT, grace, 0, 255),
 	KEY("kfd", "close_cost", CONFIG_TIME, close_ns, 1000, 1000000000),
 	KEY("kfd", "open_cost", CONFIG_TIME, open_ns, 1000, 1000000000),
+	KEY("nvidia", "mechanism", CONFIG_NVIDIA_MECHANISMS, nvidia.mechanisms, 0, 0),
+	KEY("nvidia", "counters", CONFIG_RPTR, nvidia.fetch_counters, 0, 0),
+	KEY("nvidia", "close_cost", CONFIG_TIME, nvidia.close_ns, 1000, 1000000000),
+	KEY("nvidia", "open_cost", CONFIG_TIME, nvidia.open_ns, 1000, 1000000000),
+	KEY("nvidia", "switch_cost", CONFIG_TIME, nvidia.switch_ns, 1000, 1000000000),
+	KEY("nvidia", "short_slice", CONFIG_TIME, nvidia.short_ns, 0, 1000000000),
+	KEY("nvidia", "root", CONFIG_TEXT, nvidia.root, 0, GP_CONFIG_PATH_SIZE),
 	KEY("null", "devices", CONFIG_COUNT, null_count, 1, GP_DEVICE_MAX),
 	KEY("unmanaged", "action", CONFIG_UNMANAGED, unmanaged, 0, 0),
 	KEY("unmanaged", "priority", CONFIG_PRIORITY, unmanaged_priority, 0, GP_PRIORITY_MAX),
@@ -114,24 +129,24 @@ static const struct config_key config_keys[] = {
 };
 /* clang-format on */
 
-int gp_config_mechanisms(const char *text, uint32_t *ret_mechanisms, struct gp_error *error)
+/* A set of the mechanisms from first to last. */
+static int config_mechanisms(const char *text, uint32_t first, uint32_t last, const char *names,
+			     uint32_t *ret_mechanisms, struct gp_error *error)
 {
 	uint32_t mechanisms = 0, i;
 	size_t size;
 
 	for (;; text += size + 1) {
 		size = strcspn(text, ",");
-		for (i = GP_MECHANISM_DEBUGGER; i <= GP_MECHANISM_SUBMIT; i++)
+		for (i = first; i <= last; i++)
 			if (size == strlen(config_mechanism_names[i]) &&
 			    !strncmp(text, config_mechanism_names[i], size))
 				break;
 		if (size == 4 && !strncmp(text, "auto", 4))
-			mechanisms |= GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER) | GP_MECHANISM_BIT(GP_MECHANISM_SELF) |
-				      GP_MECHANISM_BIT(GP_MECHANISM_UPDATE) | GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT);
-		else if (i > GP_MECHANISM_SUBMIT)
-			return gp_error_set(error, -EINVAL,
-					    "mechanism '%.*s': it is a list of debugger, self, update, submit, or auto",
-					    (int)size, text);
+			mechanisms |= (GP_MECHANISM_BIT(last + 1) - 1) & ~(GP_MECHANISM_BIT(first) - 1);
+		else if (i > last)
+			return gp_error_set(error, -EINVAL, "mechanism '%.*s': it is a list of %s, or auto", (int)size,
+					    text, names);
 		else
 			mechanisms |= GP_MECHANISM_BIT(i);
 		if (!text[size])
@@ -139,6 +154,12 @@ int gp_config_mechanisms(const char *text, uint32_t *ret_mechanisms, struct gp_e
 	}
 	*ret_mechanisms = mechanisms;
 	return 0;
+}
+
+int gp_config_mechanisms(const char *text, uint32_t *ret_mechanisms, struct gp_error *error)
+{
+	return config_mechanisms(text, GP_MECHANISM_DEBUGGER, GP_MECHANISM_SUBMIT, "debugger, self, update, submit",
+				 ret_mechanisms, error);
 }
 
 static int config_bool(const char *name, const char *value, bool *ret_value, struct gp_error *error)
@@ -232,10 +253,14 @@ static int config_set(struct gp_config *config, const struct config_key *key, co
 	case CONFIG_MODE: return config_mode(value, field, error);
 	case CONFIG_POLICY: return config_policy(value, field, key->max, error);
 	case CONFIG_MECHANISMS: return gp_config_mechanisms(value, field, error);
+	case CONFIG_NVIDIA_MECHANISMS:
+		return config_mechanisms(value, GP_MECHANISM_BORROW, GP_MECHANISM_CHANNEL, "borrow, channel", field,
+					 error);
 	case CONFIG_PRIORITY: return config_priority(key->name, value, field, error);
 	case CONFIG_RPTR:
 		if (strcmp(value, "completion") && strcmp(value, "fetch"))
-			return gp_error_set(error, -EINVAL, "rptr is 'completion' or 'fetch', not '%s'", value);
+			return gp_error_set(error, -EINVAL, "%s is 'completion' or 'fetch', not '%s'", key->name,
+					    value);
 		*(bool *)field = *value == 'f';
 		return 0;
 	case CONFIG_UNMANAGED:
@@ -284,7 +309,7 @@ static int config_ceiling(struct gp_config *config, const char *name, const char
 static int config_entry(void *context, const char *section, const char *name, const char *value, uint32_t line,
 			struct gp_error *error)
 {
-	static const char *const sections[] = { "daemon", "policy", "ceiling", "kfd", "null", "unmanaged" };
+	static const char *const sections[] = { "daemon", "policy", "ceiling", "kfd", "nvidia", "null", "unmanaged" };
 	bool known = false;
 
 	(void)line;

@@ -44,6 +44,13 @@ struct gp_config {
 	uint32_t mechanisms, grace; /* mechanisms: bits; 0: all */
 	uint64_t close_ns, open_ns;
 	bool fetch_counters;
+	/* [nvidia] */
+	struct {
+		uint32_t mechanisms; /* bits; 0: all */
+		uint64_t close_ns, open_ns, switch_ns, short_ns;
+		bool fetch_counters;
+		char root[GP_CONFIG_PATH_SIZE];
+	} nvidia;
 	/* [null] */
 	uint32_t null_count;
 	/* [unmanaged] */

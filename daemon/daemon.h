@@ -45,7 +45,8 @@ struct gp_peer {
 	struct gp_source source, end_source; /* the socket; the process behind it */
 	struct gp_peer *next, *prev;
 	int fd, pidfd;
-	pid_t pid; /* in the daemon's namespace */
+	pid_t pid;        /* in the daemon's namespace */
+	uint16_t version; /* spoken: the newest that both know */
 	uid_t uid;
 	gid_t *groups; /* the process's own when it connected; the first is the primary one */
 	uint32_t group_count;
@@ -120,6 +121,19 @@ struct gp_client {
 	struct gp_client *touched_next, *sampled_next, *sampled_prev; /* sampled: sample_ns is not 0 */
 };
 
+/* How long the device runs a queue before it looks at others, on devices where that can be set. */
+enum gp_slice_state { GP_SLICE_LONG, GP_SLICE_SHORT, GP_SLICE_UNKNOWN };
+struct gp_slice {
+	enum gp_slice_state state; /* as last answered; LONG: as the application has it */
+	bool asked, asked_short;   /* an answer is waited for */
+	bool opening;              /* an open is about to be ordered, or was and is not answered */
+	bool grouped;              /* the backend knows what stands behind the queue */
+	uint64_t app_us;           /* the application's own, as its agent says; 0: unknown */
+	uint64_t asked_ns, retry_ns;
+	uint32_t failures; /* in a row */
+	uint64_t changes;
+};
+
 struct gp_queue_entry {
 	struct gp_client *client;
 	struct gp_queue_entry *device_next, *device_prev;
@@ -143,6 +157,8 @@ struct gp_queue_entry {
 	bool adopted;    /* of an unmanaged process: seen in the last scan */
 	bool has_budget; /* its process's, which counts once on each device */
 	uint64_t closes, opens, preemptions;
+	/* Of slice.c alone. */
+	struct gp_slice slice;
 };
 
 /* The plan under way on a device. */
@@ -169,15 +185,17 @@ struct gp_device_entry {
 	uint32_t unmanaged_queues, unmanaged_processes;
 	uint32_t other_queues, other_processes; /* of those: the ones the core does not know */
 	uint32_t busy_clients;                  /* sampling.c */
+	uint64_t slices, slice_failures;        /* slice.c: set, and not */
 };
 
 /* What other threads report. */
-enum gp_report_kind { GP_REPORT_DONE, GP_REPORT_MECHANISM, GP_REPORT_FAILED };
+enum gp_report_kind { GP_REPORT_DONE, GP_REPORT_MECHANISM, GP_REPORT_FAILED, GP_REPORT_SLICED, GP_REPORT_GROUPED };
 struct gp_report {
 	struct gp_report *next;
 	enum gp_report_kind kind;
 	uint64_t tag, seq, issue_ns, done_ns;
 	uint32_t gpu_id, mechanism, count;
+	struct gp_device_slice slice; /* SLICED; GROUPED: slot and generation */
 	char why[GP_WHY_TEXT];
 	struct gp_device_change changes[];
 };
@@ -235,7 +253,9 @@ struct gp_daemon {
 	uint64_t sync_by_ns; /* STATUS waits until then at most; 0: nobody waits */
 	bool metrics_dirty, metrics_failed;
 	uint64_t metrics_written_ns;
-	bool sampling_dirty; /* who has work or a closed gate has changed */
+	bool slice_dirty;       /* gates, priorities or slices have changed */
+	uint64_t slice_next_ns; /* when gp_slice_update() wants to be called again; 0: not */
+	bool sampling_dirty;    /* who has work or a closed gate has changed */
 	struct gp_client *sampled;
 	uint64_t sampling_round, sampling_next_ns; /* next: when gp_sampling_update() wants to be called again */
 	_Alignas(8) char packet[GP_WIRE_SIZE_MAX + 64];
@@ -318,6 +338,19 @@ void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, st
 void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_plan_inbox(struct gp_daemon *daemon);
 void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
+
+void gp_plan_go_on(struct gp_daemon *daemon, struct gp_device_entry *device); /* slices were answered */
+
+/* slice.c */
+void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns);
+bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device); /* what its plan opens next */
+void gp_slice_plan_over(struct gp_daemon *daemon, struct gp_device_entry *device);
+void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
+		     uint64_t slice_us, int result);
+void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group);
+void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation);
+int gp_slice_ask_agent(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
+bool gp_slice_are_back(const struct gp_daemon *daemon); /* every one as the application has it */
 
 /* sampling.c */
 void gp_sampling_forget(struct gp_daemon *daemon, struct gp_client *client);

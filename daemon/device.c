@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include "daemon/daemon.h"
 #include "daemon/unmanaged.h"
+#include "device/nvidia/topology.h"
 #include "lib/units.h"
 
 #define DEVICE_TRACE_COUNT  16384u
@@ -70,10 +71,11 @@ void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, co
 		return;
 	gp_log("GPU %u: stopped ordering, every gate opens: %s", device->info.gpu_id, why);
 	device->stopped = true;
+	gp_slice_plan_over(daemon, device);
 	device->way.active = false;
 	snprintf(device->stopped_why, sizeof(device->stopped_why), "%s", why);
 	gp_sched_device_stop(daemon->sched, device->core, gp_daemon_now_ns(daemon));
-	daemon->dirty = daemon->metrics_dirty = true;
+	daemon->dirty = daemon->metrics_dirty = daemon->slice_dirty = true;
 }
 
 void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
@@ -84,7 +86,7 @@ void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
 	device->stopped = false;
 	device->stopped_why[0] = '\0';
 	gp_sched_device_start(daemon->sched, device->core, gp_daemon_now_ns(daemon));
-	daemon->dirty = daemon->metrics_dirty = true;
+	daemon->dirty = daemon->metrics_dirty = daemon->slice_dirty = true;
 }
 
 static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_error *error)
@@ -101,6 +103,8 @@ static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *dev
 		/* Our share of an answer is real time; the device's share is its own, and a virtual one may be slow. */
 		.ack_timeout_ns = daemon->config.answer_ns / daemon->dilation + DEVICE_ANSWER_NS,
 		.fetch_counters = info->fetch_counters,
+		.switch_ns = info->switch_ns,
+		.lower_max = info->lower_max,
 	};
 	/* Without a means to preempt, nothing is ordered: the queues are watched and shown. */
 	const char *policy = info->mechanism == GP_MECHANISM_NONE ? "none" : daemon->config.policy;
@@ -162,37 +166,78 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 		}
 	}
 	gp_unmanaged_want(daemon); /* the new core does not know of them */
-	daemon->dirty = true;
+	daemon->dirty = daemon->slice_dirty = true;
 	return r;
+}
+
+static struct gp_device_config device_config(const struct gp_daemon *daemon, const struct gp_backend_ops *ops)
+{
+	const struct gp_config *config = &daemon->config;
+
+	if (ops == &gp_backend_nvidia)
+		return (struct gp_device_config){ .mechanisms = config->nvidia.mechanisms,
+						  .fetch_counters = config->nvidia.fetch_counters,
+						  .close_ns = config->nvidia.close_ns,
+						  .open_ns = config->nvidia.open_ns,
+						  .switch_ns = config->nvidia.switch_ns,
+						  .short_us = config->nvidia.short_ns / 1000,
+						  .root = config->nvidia.root };
+	return (struct gp_device_config){ .mechanisms = config->mechanisms,
+					  .grace = config->grace,
+					  .fetch_counters = config->fetch_counters,
+					  .null_count = config->null_count,
+					  .criu = config->unmanaged_criu,
+					  .close_ns = config->close_ns,
+					  .open_ns = config->open_ns };
+}
+
+/* One backend at a time: a client is opened and closed by one driver. Who is left out is said. */
+static void device_say_other(const struct gp_daemon *daemon, struct gp_device_info *infos, int count)
+{
+	static const char text[] = "there are NVIDIA GPUs here as well, which are not scheduled: "
+				   "backend = nvidia schedules those instead";
+
+	if (daemon->ops != &gp_backend_kfd || strcmp(daemon->config.backend, "auto") != 0 ||
+	    !gp_nvidia_is_here(daemon->config.nvidia.root))
+		return;
+	gp_log("%s", text);
+	for (int i = 0; i < count; i++) {
+		struct gp_device_finding *finding = &infos[i].findings[infos[i].finding_count];
+
+		if (infos[i].finding_count == GP_DEVICE_REPORT_MAX)
+			continue;
+		infos[i].finding_count++;
+		*finding = (struct gp_device_finding){ .usable = true };
+		snprintf(finding->text, sizeof(finding->text), "%s", text);
+	}
 }
 
 static int device_init_backend(struct gp_daemon *daemon, struct gp_device_info *infos, struct gp_error *error)
 {
-	static const struct gp_backend_ops *const backends[] = { &gp_backend_kfd, &gp_backend_null };
-	struct gp_device_config config = { .mechanisms = daemon->config.mechanisms,
-					   .grace = daemon->config.grace,
-					   .fetch_counters = daemon->config.fetch_counters,
-					   .null_count = daemon->config.null_count,
-					   .criu = daemon->config.unmanaged_criu,
-					   .close_ns = daemon->config.close_ns,
-					   .open_ns = daemon->config.open_ns };
+	static const struct gp_backend_ops *const backends[] = { &gp_backend_kfd, &gp_backend_nvidia,
+								 &gp_backend_null };
 	bool is_auto = !strcmp(daemon->config.backend, "auto");
 	int count = 0;
 
 	gp_plan_host(daemon, &daemon->host);
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+		struct gp_device_config config = device_config(daemon, backends[i]);
+
 		/* Found by itself is hardware only; null is for those who ask for it. */
 		if (is_auto ? backends[i] == &gp_backend_null : strcmp(daemon->config.backend, backends[i]->name) != 0)
 			continue;
 		daemon->ops = backends[i];
 		count = backends[i]->init(&daemon->host, &config, infos, &daemon->backend, error);
-		if (count)
+		if (count) {
+			device_say_other(daemon, infos, count);
 			return count;
+		}
 	}
 	if (!daemon->ops)
-		return gp_error_set(error, -EINVAL, "there is no backend '%s' (auto, kfd, null)",
+		return gp_error_set(error, -EINVAL, "there is no backend '%s' (auto, kfd, nvidia, null)",
 				    daemon->config.backend);
-	return gp_error_set(error, -ENODEV, "there is no GPU here that gpreemptd can schedule (no KFD node)");
+	return gp_error_set(error, -ENODEV,
+			    "there is no GPU here that gpreemptd can schedule (no KFD node, no NVIDIA driver)");
 }
 
 /* Where nothing can be stopped, the journal has the reasons: programs run as they would without us. */

@@ -98,7 +98,7 @@ static void loop_stop(struct gp_daemon *daemon)
 	daemon->stop_by_ns = gp_now_ns() + LOOP_STOP_NS;
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		gp_sched_device_stop(daemon->sched, daemon->devices[i].core, gp_daemon_now_ns(daemon));
-	daemon->dirty = true;
+	daemon->dirty = daemon->slice_dirty = true;
 }
 
 static bool loop_all_open(const struct gp_daemon *daemon)
@@ -110,7 +110,7 @@ static bool loop_all_open(const struct gp_daemon *daemon)
 			if (q->closed && q->client->answers)
 				return false;
 	}
-	return true;
+	return gp_slice_are_back(daemon);
 }
 
 int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
@@ -134,6 +134,7 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 	memcpy(config->backend, daemon->config.backend, sizeof(config->backend));
 	config->mechanisms = daemon->config.mechanisms;
 	config->fetch_counters = daemon->config.fetch_counters;
+	config->nvidia = daemon->config.nvidia;
 	config->client_max = daemon->config.client_max;
 	config->queue_max = daemon->config.queue_max;
 	config->null_count = daemon->config.null_count;
@@ -211,6 +212,7 @@ static void loop_set_timer(struct gp_daemon *daemon)
 	due_ns = loop_earliest(due_ns, daemon->metrics_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->stop_by_ns);
 	due_ns = loop_earliest(due_ns, daemon->sync_by_ns);
+	due_ns = loop_earliest(due_ns, daemon->slice_next_ns);
 	if (daemon->new_count)
 		due_ns = loop_earliest(due_ns, now_ns + LOOP_NEW_NS);
 	if (due_ns < now_ns + LOOP_RETRY_NS && due_ns <= now_ns)
@@ -257,6 +259,7 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	gp_plan_decide(daemon); /* first: everything else can wait for an order */
 	loop_due(daemon, gp_now_ns());
 	gp_plan_decide(daemon);
+	gp_slice_update(daemon, gp_now_ns());
 	gp_sampling_update(daemon, gp_now_ns());
 	if (daemon->dirty) { /* a silent client was looked at */
 		gp_plan_decide(daemon);

@@ -88,6 +88,22 @@ static int message_lost(const struct gp_wire_lost *lost, size_t size, struct gp_
 	return message_changes(size, sizeof(*lost), lost->count, lost->changes, error);
 }
 
+static int message_group(const struct gp_wire_group *group, struct gp_error *error)
+{
+	if (group->slot >= GP_WIRE_QUEUE_MAX || group->fd < 0 || group->reserved)
+		return gp_error_set(error, -EPROTO, "GROUP: slot %u, descriptor %d", group->slot, group->fd);
+	if (group->channel_count > GP_WIRE_CHANNEL_MAX)
+		return gp_error_set(error, -EPROTO, "GROUP: %u channels", group->channel_count);
+	return 0;
+}
+
+static int message_sliced(const struct gp_wire_slice *slice, struct gp_error *error)
+{
+	if (slice->slot >= GP_WIRE_QUEUE_MAX || slice->reserved || slice->result > 0)
+		return gp_error_set(error, -EPROTO, "SLICED: slot %u, result %d", slice->slot, slice->result);
+	return 0;
+}
+
 static int message_control(const struct gp_control_request *request, struct gp_error *error)
 {
 	if (request->reserved || request->flags & ~1u)
@@ -105,6 +121,8 @@ static size_t message_fixed_size(uint32_t type)
 	case GP_WIRE_SYNCED: return sizeof(struct gp_wire_header);
 	case GP_WIRE_RUNTIME: return sizeof(struct gp_wire_runtime);
 	case GP_WIRE_ATTR: return sizeof(struct gp_wire_attr_message);
+	case GP_WIRE_GROUP: return sizeof(struct gp_wire_group);
+	case GP_WIRE_SLICED: return sizeof(struct gp_wire_slice);
 	case GP_WIRE_CONTROL: return sizeof(struct gp_control_request);
 	default: return 0;
 	}
@@ -129,6 +147,8 @@ static int message_body(uint32_t type, const void *data, size_t size, struct gp_
 		return 0;
 	case GP_WIRE_ATTR:
 		return gp_message_check_attr(&((const struct gp_wire_attr_message *)data)->attr, error) ? -EPROTO : 0;
+	case GP_WIRE_GROUP: return message_group(data, error);
+	case GP_WIRE_SLICED: return message_sliced(data, error);
 	case GP_WIRE_CONTROL: return message_control(data, error);
 	default: return 0;
 	}

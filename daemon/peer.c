@@ -35,14 +35,18 @@
 
 int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count)
 {
-	struct iovec part = { (void *)message, size };
+	/* What is said is stamped with the version that is spoken with this peer. */
+	struct gp_wire_header header = *(const struct gp_wire_header *)message;
+	struct iovec parts[] = { { &header, sizeof(header) },
+				 { (char *)message + sizeof(header), size - sizeof(header) } };
 	union {
 		struct cmsghdr head;
 		char room[CMSG_SPACE(4 * sizeof(int))];
 	} control;
-	struct msghdr packet = { .msg_iov = &part, .msg_iovlen = 1 };
+	struct msghdr packet = { .msg_iov = parts, .msg_iovlen = 2 };
 	ssize_t sent;
 
+	header.version = peer->version;
 	if (fd_count) {
 		memset(&control, 0, sizeof(control));
 		packet.msg_control = &control;
@@ -216,6 +220,16 @@ int gp_peer_answer_part(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t
 	return peer_answer(daemon, peer, cookie, 0, true, text, size);
 }
 
+/* The newest that both speak. Where there is none it is refused later, in words of its own. */
+static uint16_t peer_version(const struct gp_wire_header *header)
+{
+	uint32_t newest = header->version;
+
+	if (header->type == GP_WIRE_HELLO)
+		newest = ((const struct gp_wire_hello *)(const void *)header)->version_max;
+	return (uint16_t)(newest < GP_WIRE_VERSION_MIN || newest > GP_WIRE_VERSION ? GP_WIRE_VERSION : newest);
+}
+
 static void peer_message(struct gp_daemon *daemon, struct gp_peer *peer, size_t size)
 {
 	struct gp_error error;
@@ -231,6 +245,7 @@ static void peer_message(struct gp_daemon *daemon, struct gp_peer *peer, size_t 
 			gp_peer_refuse(daemon, peer, "its first message is neither HELLO nor a command");
 			return;
 		}
+		peer->version = peer_version((const struct gp_wire_header *)daemon->packet);
 		peer->kind = type == GP_WIRE_HELLO ? GP_PEER_AGENT : GP_PEER_COMMAND;
 		daemon->new_count--;
 	}
@@ -317,7 +332,7 @@ static uint32_t peer_count_user(const struct gp_daemon *daemon, uid_t uid)
 
 static void peer_turn_away(struct gp_daemon *daemon, int fd, const char *why)
 {
-	struct gp_peer peer = { .fd = fd };
+	struct gp_peer peer = { .fd = fd, .version = GP_WIRE_VERSION_MIN }; /* whichever it speaks */
 	struct gp_wire_text text = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_REFUSED, sizeof(text), 0 } };
 
 	snprintf(text.text, sizeof(text.text), "%s", why);
@@ -370,6 +385,7 @@ static void peer_add(struct gp_daemon *daemon, int fd)
 				  .fd = fd,
 				  .pidfd = peer_pidfd(fd, who.pid),
 				  .pid = who.pid,
+				  .version = GP_WIRE_VERSION_MIN,
 				  .uid = who.uid,
 				  .connected_ns = gp_now_ns() };
 	if (peer->pidfd < 0 || peer_groups(peer, who.gid) || gp_daemon_watch(daemon, fd, EPOLLIN, &peer->source)) {

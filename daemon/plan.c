@@ -54,6 +54,7 @@ static void plan_abandon(struct gp_daemon *daemon, struct gp_device_entry *devic
 		gp_client_answers(queue->client, false);
 		gp_client_escalate(daemon, queue->client);
 	}
+	gp_slice_plan_over(daemon, device);
 	way->active = false;
 }
 
@@ -63,6 +64,7 @@ static void plan_finish(struct gp_daemon *daemon, struct gp_device_entry *device
 {
 	struct gp_under_way *way = &device->way;
 
+	gp_slice_plan_over(daemon, device);
 	way->active = false;
 	gp_sched_applied(daemon->sched, device->core, way->plan.seq, way->results, plan_order_count(way),
 			 gp_daemon_now_ns(daemon));
@@ -93,6 +95,8 @@ static void plan_advance(struct gp_daemon *daemon, struct gp_device_entry *devic
 			plan_finish(daemon, device);
 			return;
 		}
+		if (!gp_slice_may_open(daemon, device))
+			return;
 		way->opening = true;
 		plan_issue(daemon, device);
 	}
@@ -158,6 +162,8 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device)
 		if (way->results[i] == GP_WAITING && queue && queue->order_place == GP_NO_PLACE)
 			plan_issue_client(daemon, device, i, end);
 	}
+	if (daemon->ops->commit)
+		daemon->ops->commit(daemon->backend, device->info.gpu_id);
 }
 
 /* A plan has room for a thousand orders and usually has a few. */
@@ -179,7 +185,8 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 		device->timeouts = stats.timeouts; /* what timed out so far was an older one */
 	plan_copy(&way->plan, plan);
 	way->active = true;
-	way->opening = !plan->close_count;
+	way->opening = false;
+	daemon->slice_dirty = true;
 	for (uint32_t i = 0; i < plan_order_count(way); i++)
 		way->results[i] = GP_WAITING;
 	plan_issue(daemon, device);
@@ -221,6 +228,12 @@ void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 		return;
 	plan_settle(daemon, device, place, -ESRCH);
 	plan_advance(daemon, device);
+}
+
+void gp_plan_go_on(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	if (device->way.active && !device->way.opening && !device->way.waiting)
+		plan_advance(daemon, device);
 }
 
 /* A plan that timed out inside the core is not waited for either. */
@@ -333,10 +346,41 @@ static void plan_host_failed(void *context, uint32_t gpu_id, const char *why)
 	plan_report(context, report);
 }
 
+static void plan_host_slice(void *context, uint64_t tag, const struct gp_device_slice *slice)
+{
+	struct gp_report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		return; /* as if it was never answered */
+	report->kind = GP_REPORT_SLICED;
+	report->tag = tag;
+	report->gpu_id = slice->gpu_id;
+	report->slice = *slice;
+	plan_report(context, report);
+}
+
+static void plan_host_grouped(void *context, uint64_t tag, uint32_t slot, uint32_t generation)
+{
+	struct gp_report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		return;
+	report->kind = GP_REPORT_GROUPED;
+	report->tag = tag;
+	report->slice = (struct gp_device_slice){ .slot = slot, .generation = generation };
+	plan_report(context, report);
+}
+
 void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host)
 {
-	*ret_host = (struct gp_device_host){ daemon, gp_client_order, plan_host_done, plan_host_mechanism,
-					     plan_host_failed };
+	*ret_host = (struct gp_device_host){ .daemon = daemon,
+					     .order = gp_client_order,
+					     .done = plan_host_done,
+					     .mechanism = plan_host_mechanism,
+					     .failed = plan_host_failed,
+					     .slice = gp_slice_ask_agent,
+					     .sliced = plan_host_slice,
+					     .grouped = plan_host_grouped };
 }
 
 static void plan_done(struct gp_daemon *daemon, const struct gp_report *report)
@@ -383,6 +427,11 @@ void gp_plan_inbox(struct gp_daemon *daemon)
 			gp_client_mechanism(daemon, client, report->mechanism, report->why);
 		else if (report->kind == GP_REPORT_FAILED && device)
 			gp_device_stop(daemon, device, report->why);
+		else if (report->kind == GP_REPORT_SLICED && client)
+			gp_slice_answer(daemon, client, report->slice.slot, report->slice.generation,
+					report->slice.slice_us, report->slice.result);
+		else if (report->kind == GP_REPORT_GROUPED && client)
+			gp_slice_grouped(daemon, client, report->slice.slot, report->slice.generation);
 		free(report);
 	}
 }

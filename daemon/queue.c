@@ -334,7 +334,7 @@ void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	queue_make_attr(daemon, queue);
 	if (queue->in_core && queue_admit_some(daemon, queue))
 		gp_log("process %d, queue %u: attributes refused", queue->client->device.pid, queue->wire.queue_id);
-	daemon->dirty = true;
+	daemon->dirty = daemon->slice_dirty = true;
 }
 
 /* What cannot be gated is listed and never ordered: a queue with global wave sync cannot be suspended, and who holds
@@ -342,6 +342,8 @@ void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 static bool queue_can_be_gated(const struct gp_queue_entry *queue)
 {
 	if (queue->wire.flags & GP_QUEUE_GWS)
+		return false;
+	if (queue->client->device.mechanism == GP_MECHANISM_BORROW && !queue->slice.grouped)
 		return false;
 	return queue->client->device.mechanism != GP_MECHANISM_SUBMIT || queue->wire.flags & GP_QUEUE_SEEN;
 }
@@ -406,15 +408,18 @@ void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	/* Nobody else would open it any more. */
 	if (queue->closed &&
 	    !daemon->ops->apply(daemon->backend, &client->device, daemon->devices[queue->device].way.plan.seq,
-				queue->wire.gpu_id, &open, 1))
+				queue->wire.gpu_id, &open, 1)) {
+		if (daemon->ops->commit)
+			daemon->ops->commit(daemon->backend, queue->wire.gpu_id);
 		gp_queue_gate(daemon, queue, true);
+	}
 }
 
 void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open)
 {
 	if (queue->closed != open)
 		return;
-	daemon->sampling_dirty = true;
+	daemon->sampling_dirty = daemon->slice_dirty = true;
 	queue->closed = !open;
 	daemon->devices[queue->device].closed_queues += open ? -1u : 1u;
 }
@@ -424,7 +429,7 @@ void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool 
 	gp_queue_gate(daemon, queue, open);
 	if (queue->in_core)
 		gp_sched_gate_lost(daemon->sched, queue->core, open, gp_daemon_now_ns(daemon));
-	daemon->dirty = true;
+	daemon->dirty = daemon->slice_dirty = true;
 }
 
 static int queue_slot(struct gp_client *client, const struct gp_wire_queue *wire, struct gp_slot **ret_slot)
@@ -501,7 +506,7 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 		queue->hint_count = __atomic_load_n(&client->page->queues[wire->slot].hint_count, __ATOMIC_RELAXED);
 	}
 	queue_make_attr(daemon, queue);
-	daemon->metrics_dirty = daemon->sampling_dirty = true;
+	daemon->metrics_dirty = daemon->sampling_dirty = daemon->slice_dirty = true;
 	return 0;
 }
 
@@ -539,7 +544,7 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	device->queue_count--;
 	client->slots[queue->wire.slot].queue = NULL;
 	client->queue_count--;
-	daemon->metrics_dirty = daemon->sampling_dirty = true;
+	daemon->metrics_dirty = daemon->sampling_dirty = daemon->slice_dirty = true;
 	if (pass)
 		queue_pass_budget(daemon, client, queue->device);
 	free(queue);

@@ -111,7 +111,9 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	gp_text_bool(text, "stops_all", info->stops_all);
 	gp_text_string(text, "rptr", info->fetch_counters ? "fetch" : "completion");
 	gp_text_bool(text, "kernel_reopens", info->kernel_reopens);
-	gp_text_bool(text, "self_switching", false);
+	gp_text_bool(text, "self_switching", info->switch_ns);
+	gp_text_u64(text, "switch_ns", info->switch_ns);
+	gp_text_u64(text, "short_slice_us", info->short_us);
 	status_cost(text, "close_ns", &device->close_hist, device->close_prior_ns);
 	status_cost(text, "open_ns", &device->open_hist, device->open_prior_ns);
 	gp_text_string(text, "cost_source", device->cost_source);
@@ -133,6 +135,29 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	gp_text_string(text, "stopped_why", device->stopped ? device->stopped_why : NULL);
 	gp_text_u64(text, "starvation_bound_ns", gp_sched_starvation_bound_ns(daemon->sched, device->core));
 	status_stats(daemon, device, text);
+	gp_text_close(text, '}');
+}
+
+/* app_us: what the application has, null if its agent did not say; now_us: what it has now, null if that is not known.
+ */
+static void status_slice(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, struct gp_text *text)
+{
+	const struct gp_slice *slice = &queue->slice;
+
+	gp_text_open(text, "slice", '{');
+	if (slice->state == GP_SLICE_SHORT)
+		gp_text_u64(text, "now_us", daemon->devices[queue->device].info.short_us);
+	else if (slice->state == GP_SLICE_LONG && slice->app_us)
+		gp_text_u64(text, "now_us", slice->app_us);
+	else
+		gp_text_null(text, "now_us");
+	if (slice->app_us)
+		gp_text_u64(text, "app_us", slice->app_us);
+	else
+		gp_text_null(text, "app_us");
+	gp_text_bool(text, "short", slice->state == GP_SLICE_SHORT);
+	gp_text_u64(text, "changes", slice->changes);
+	gp_text_u64(text, "failures", slice->failures);
 	gp_text_close(text, '}');
 }
 
@@ -168,6 +193,8 @@ static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *
 		gp_text_null(text, "run_ns");
 		gp_text_null(text, "wait_ns");
 	}
+	if (daemon->devices[queue->device].info.short_us)
+		status_slice(daemon, queue, text);
 	gp_text_u64(text, "preemptions", queue->preemptions);
 	gp_text_u64(text, "closes", queue->closes);
 	gp_text_u64(text, "opens", queue->opens);

@@ -41,6 +41,9 @@ struct gp_device_info {
 	bool fetch_counters;        /* see struct gp_device_attr */
 	bool kernel_reopens;        /* gates open by themselves when the daemon dies */
 	uint64_t close_ns, open_ns; /* prior, device time */
+	uint64_t switch_ns;         /* self-switching, and lower_max: see struct gp_device_attr */
+	uint32_t lower_max;
+	uint64_t short_us; /* the slice of a queue below the top priority; 0: the device has none that can be set */
 	struct gp_device_finding findings[GP_DEVICE_REPORT_MAX];
 	uint32_t finding_count;
 };
@@ -59,6 +62,13 @@ struct gp_device_client {
 struct gp_device_change {
 	uint32_t slot, generation, gpu_id, queue_id;
 	bool open;
+	int result;
+};
+
+/* How long the device runs a queue before it looks at others. */
+struct gp_device_slice {
+	uint32_t slot, generation, gpu_id, queue_id;
+	uint64_t slice_us; /* 0: as the application has it */
 	int result;
 };
 
@@ -83,6 +93,12 @@ struct gp_device_host {
 	void (*mechanism)(void *daemon, uint64_t client_tag, uint32_t mechanism, const char *why);
 	/* From any thread: the device was reset or a preemption failed: the daemon stops ordering on it. */
 	void (*failed)(void *daemon, uint32_t gpu_id, const char *why);
+	/* Asks the client's agent to set a slice; its answer comes back to the daemon. 0 or -errno. */
+	int (*slice)(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
+	/* From any thread: what became of a slice. */
+	void (*sliced)(void *daemon, uint64_t client_tag, const struct gp_device_slice *slice);
+	/* From any thread: what stands behind a queue was looked at, and orders on it can be carried out. */
+	void (*grouped)(void *daemon, uint64_t client_tag, uint32_t slot, uint32_t generation);
 };
 
 struct gp_device_config {
@@ -92,6 +108,8 @@ struct gp_device_config {
 	bool criu;                  /* processes that cannot be debugged may be set aside by the checkpoint interface */
 	bool fetch_counters;        /* see struct gp_device_attr */
 	uint64_t close_ns, open_ns; /* prior of the costs, device time */
+	uint64_t switch_ns, short_us; /* nvidia: see struct gp_device_info */
+	const char *root;             /* nvidia: what stands before /proc and /dev; "" but in tests */
 };
 
 struct gp_backend;
@@ -116,8 +134,17 @@ struct gp_backend_ops {
 	 * (or, through the agent, one APPLIED) follows. Negative errno: nothing will follow, the changes failed. */
 	int (*apply)(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		     const struct gp_device_change *changes, uint32_t count);
+	/* All that apply was given so far may be carried out now, together if the driver can. May be NULL. */
+	void (*commit)(struct gp_backend *backend, uint32_t gpu_id);
+	/* What stands behind a queue, told by its agent (GROUP); again when it changes. Where this is there, a client
+	 * whose mechanism is GP_MECHANISM_BORROW is ordered about after host->grouped only. May be NULL. */
+	void (*group)(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id,
+		      const struct gp_wire_group *group);
+	/* Sets a slice. Never blocks; exactly one host->sliced (or, through the agent, one SLICED) follows. Negative
+	 * errno: nothing will follow. NULL: no device of this backend has slices. */
+	int (*slice)(struct gp_backend *backend, struct gp_device_client *client, const struct gp_device_slice *slice);
 };
 
-extern const struct gp_backend_ops gp_backend_null, gp_backend_kfd;
+extern const struct gp_backend_ops gp_backend_null, gp_backend_kfd, gp_backend_nvidia;
 
 #endif

@@ -173,8 +173,26 @@ void agent_answer(struct world *world, struct agent *agent)
 	for (uint32_t i = 0; i < agent->order.count; i++) {
 		message.changes[i] = agent->changes[i];
 		message.changes[i].result = agent->changes[i].open ? 0 : agent->fail;
+		if (!message.changes[i].result && agent->changes[i].slot < WORLD_SLOTS)
+			agent->shut[agent->changes[i].slot] = !agent->changes[i].open;
+		if (world->look)
+			world->look(world->look_context);
 	}
 	world_send(agent->fd, &message, size);
+	world_step(world);
+}
+
+void agent_answer_slice(struct world *world, struct agent *agent)
+{
+	struct gp_wire_slice answer = agent->slice;
+
+	answer.header.type = GP_WIRE_SLICED;
+	answer.result = agent->slice_fail;
+	if (!answer.result && answer.slot < WORLD_SLOTS)
+		agent->slice_us[answer.slot] = answer.slice_us;
+	if (world->look)
+		world->look(world->look_context);
+	world_send(agent->fd, &answer, sizeof(answer));
 	world_step(world);
 }
 
@@ -192,6 +210,12 @@ static void agent_message(struct world *world, struct agent *agent, const void *
 		agent->order_count++;
 		if (!agent->silent)
 			agent_answer(world, agent);
+		break;
+	case GP_WIRE_SLICE:
+		agent->slice = *(const struct gp_wire_slice *)data;
+		agent->slice_count++;
+		if (!agent->slice_silent)
+			agent_answer_slice(world, agent);
 		break;
 	case GP_WIRE_SAMPLE: agent->sample_ns = ((const struct gp_wire_sample *)data)->interval_ns; break;
 	case GP_WIRE_SYNC:

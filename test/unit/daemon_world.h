@@ -15,9 +15,13 @@
 
 #define WORLD_GPU 1u /* the null device's first */
 
+#define WORLD_SLOTS 8u /* of an agent, for what its device was told */
+
 struct world {
 	struct gp_daemon daemon;
 	char folder[64];
+	void (*look)(void *context); /* after each change of a gate or a slice, as a device would see it; or NULL */
+	void *look_context;
 };
 
 /* A fake agent: a socket, and what WELCOME brought. */
@@ -31,8 +35,14 @@ struct agent {
 	uint32_t order_count, mechanism, runtime_ok_count, sync_count;
 	uint64_t sample_ns;
 	uint32_t generation;
-	bool silent; /* does not answer orders and SYNC */
-	int fail;    /* result it answers closes with */
+	bool shut[WORLD_SLOTS];         /* gates, as its device has them */
+	uint64_t slice_us[WORLD_SLOTS]; /* 0: as the application has it */
+	uint32_t slice_count;           /* SLICE messages */
+	struct gp_wire_slice slice;     /* the last one */
+	int slice_fail;                 /* result it answers them with */
+	bool slice_silent;              /* does not */
+	bool silent;                    /* does not answer orders and SYNC */
+	int fail;                       /* result it answers closes with */
 };
 
 /* config: INI text over the defaults, or NULL. */
@@ -55,6 +65,7 @@ void agent_add_queue(struct world *world, struct agent *agent, uint32_t slot, ui
 void agent_doorbell(struct world *world, struct agent *agent, uint32_t slot, uint64_t packets);
 void agent_complete(struct world *world, struct agent *agent, uint32_t slot, uint64_t packets);
 void agent_answer(struct world *world, struct agent *agent);
+void agent_answer_slice(struct world *world, struct agent *agent);
 bool agent_is_closed(const struct agent *agent, uint32_t slot); /* as ordered last */
 
 /* A command's answer, whole; -errno in ret_result. The caller frees it. */

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Slices, on devices that switch by themselves (NVIDIA): a queue below the top priority of its device runs with the
+ * shortest there is, so that a more urgent one waits for one switch only; all others as their application has them.
+ *
+ * Two short ones open at once make no progress at all (measured: docs/decisions/0008). Hence, over every answer that is
+ * late, lost or bad:
+ *   - at most one queue that may be open may be short;
+ *   - an open one is short only if it is the only lower one that stays open;
+ *   - before a second lower one opens, all of them are long again.
+ * Closed ones are kept short, so that a turn costs no call. Whoever goes, everything goes back to what it was.
+ */
+#include <errno.h>
+#include <string.h>
+#include "daemon/daemon.h"
+
+#define SLICE_RETRY_NS  1000000000ull /* after the first failure; doubled after each further one */
+#define SLICE_RETRY_MAX 6u
+
+/* What is known of a queue's gate: nothing is open in truth that is not at least MAYBE here. */
+enum slice_gate { SLICE_CLOSED, SLICE_CLOSING, SLICE_MAYBE };
+
+static enum slice_gate slice_gate(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
+{
+	struct gp_queue_info info;
+
+	if (!queue->in_core || gp_sched_queue_info(daemon->sched, queue->core, &info))
+		return queue->closed ? SLICE_CLOSED : SLICE_MAYBE;
+	switch (info.gate) {
+	case GP_GATE_CLOSED: return SLICE_CLOSED;
+	case GP_GATE_CLOSING: return queue->closed ? SLICE_CLOSED : SLICE_CLOSING;
+	case GP_GATE_OPENING: return queue->closed && !queue->slice.opening ? SLICE_CLOSED : SLICE_MAYBE;
+	default: return SLICE_MAYBE; /* unknown and quarantined ones too */
+	}
+}
+
+static bool slice_is_scheduled(const struct gp_queue_entry *queue)
+{
+	return queue->in_core && queue->wire.kind == GP_WIRE_COMPUTE && !queue->client->is_unmanaged;
+}
+
+/* Nobody is shortened where nobody is scheduled. */
+static bool slice_is_wanted(const struct gp_daemon *daemon, const struct gp_device_entry *device)
+{
+	return !daemon->stopping && !device->stopped && device->info.mechanism != GP_MECHANISM_NONE &&
+	       strcmp(daemon->config.policy, "none") != 0;
+}
+
+static int32_t slice_top(const struct gp_device_entry *device)
+{
+	int32_t top = INT32_MIN;
+
+	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
+		if (slice_is_scheduled(q) && q->attr.priority > top)
+			top = q->attr.priority;
+	return top;
+}
+
+static bool slice_may_be_short(const struct gp_queue_entry *queue)
+{
+	return queue->slice.state != GP_SLICE_LONG || (queue->slice.asked && queue->slice.asked_short);
+}
+
+static void slice_failed(struct gp_daemon *daemon, struct gp_queue_entry *queue, int result)
+{
+	struct gp_slice *slice = &queue->slice;
+	uint32_t shift = slice->failures < SLICE_RETRY_MAX ? slice->failures : SLICE_RETRY_MAX;
+
+	if (!slice->failures++)
+		gp_log("process %d (%s), queue %u: its slice cannot be %s: %s", queue->client->device.pid,
+		       queue->client->name, queue->wire.queue_id, slice->asked_short ? "shortened" : "given back",
+		       strerror(-result));
+	daemon->devices[queue->device].slice_failures++;
+	slice->retry_ns = gp_now_ns() + (SLICE_RETRY_NS << shift);
+	daemon->slice_dirty = true;
+}
+
+static void slice_ask(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool is_short)
+{
+	struct gp_slice *slice = &queue->slice;
+	struct gp_device_slice want = { .slot = queue->wire.slot,
+					.generation = queue->wire.generation,
+					.gpu_id = queue->wire.gpu_id,
+					.queue_id = queue->wire.queue_id,
+					.slice_us = is_short ? daemon->devices[queue->device].info.short_us : 0 };
+	uint64_t now_ns = gp_now_ns();
+	int r;
+
+	if (slice->asked || now_ns < slice->retry_ns)
+		return;
+	slice->asked = true;
+	slice->asked_short = is_short;
+	slice->asked_ns = now_ns;
+	r = daemon->ops->slice ? daemon->ops->slice(daemon->backend, &queue->client->device, &want) : -ENOTSUP;
+	if (r) {
+		slice->asked = false;
+		slice_failed(daemon, queue, r);
+	}
+}
+
+static void slice_settle(struct gp_daemon *daemon, struct gp_queue_entry *queue, int result)
+{
+	struct gp_slice *slice = &queue->slice;
+
+	slice->asked = false;
+	daemon->slice_dirty = true;
+	if (result) {
+		/* One that was refused is as it was; of one that was not answered nothing is known. */
+		if (result == -ETIMEDOUT)
+			slice->state = GP_SLICE_UNKNOWN;
+		slice_failed(daemon, queue, result);
+	} else {
+		slice->state = slice->asked_short ? GP_SLICE_SHORT : GP_SLICE_LONG;
+		slice->failures = 0;
+		slice->retry_ns = 0;
+		slice->changes++;
+		daemon->devices[queue->device].slices++;
+	}
+	gp_plan_go_on(daemon, &daemon->devices[queue->device]);
+}
+
+static struct gp_queue_entry *slice_queue(const struct gp_client *client, uint32_t slot, uint32_t generation)
+{
+	struct gp_queue_entry *queue = slot < client->slot_count ? client->slots[slot].queue : NULL;
+
+	return queue && queue->wire.generation == generation ? queue : NULL;
+}
+
+void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
+		     uint64_t slice_us, int result)
+{
+	struct gp_queue_entry *queue = slice_queue(client, slot, generation);
+
+	if (!queue)
+		return;
+	if (!queue->slice.asked || (slice_us != 0) != queue->slice.asked_short) {
+		/* An answer that came too late: what was set is set, but what came after it is not known. */
+		if (!result && queue->slice.state == GP_SLICE_UNKNOWN)
+			queue->slice.retry_ns = 0;
+		daemon->slice_dirty = true;
+		return;
+	}
+	slice_settle(daemon, queue, result == -ETIMEDOUT ? -EIO : result);
+}
+
+void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group)
+{
+	struct gp_queue_entry *queue = slice_queue(client, group->slot, group->generation);
+
+	if (!queue)
+		return; /* left out, or just removed */
+	queue->slice.app_us = group->slice_us;
+	if (daemon->ops->group)
+		daemon->ops->group(daemon->backend, &client->device, queue->wire.gpu_id, group);
+}
+
+void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation)
+{
+	struct gp_queue_entry *queue = slice_queue(client, slot, generation);
+
+	if (!queue)
+		return;
+	queue->slice.grouped = true;
+	gp_queue_reconsider(daemon, queue);
+}
+
+int gp_slice_ask_agent(void *context, struct gp_device_client *device_client, const struct gp_device_slice *slice)
+{
+	struct gp_client *client = gp_client_find(context, device_client->tag);
+	struct gp_wire_slice message = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SLICE, sizeof(message), 0 },
+		.slot = slice->slot,
+		.generation = slice->generation,
+		.slice_us = slice->slice_us,
+	};
+
+	if (!client || !client->peer || !client->welcomed)
+		return -ENOTCONN;
+	if (client->peer->version < 2)
+		return -EOPNOTSUPP;
+	return gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
+}
+
+/* Of the queues that would be open together, those that may be short are asked to be long; true: none is waited for.
+ * One that does not answer is not waited for either, but then the others are long. */
+bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	const struct gp_plan *plan = &device->way.plan;
+	struct gp_queue_entry *q;
+	int32_t top = slice_top(device);
+	uint32_t open = 0;
+	bool ready = true;
+
+	if (!device->info.short_us)
+		return true;
+	for (uint32_t i = 0; i < plan->open_count; i++) {
+		q = plan->open[i].queue.index < daemon->config.queue_max ? daemon->by_core[plan->open[i].queue.index] :
+									   NULL;
+		if (q && q->core.generation == plan->open[i].queue.generation)
+			q->slice.opening = true;
+	}
+	for (q = device->queues; q; q = q->device_next)
+		open += slice_gate(daemon, q) != SLICE_CLOSED && (q->attr.priority < top || slice_may_be_short(q));
+	for (q = device->queues; q && open > 1; q = q->device_next) {
+		if (slice_gate(daemon, q) == SLICE_CLOSED || !slice_may_be_short(q))
+			continue;
+		slice_ask(daemon, q, false);
+		ready &= !q->slice.asked;
+	}
+	return ready;
+}
+
+void gp_slice_plan_over(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	const struct gp_plan *plan = &device->way.plan;
+
+	for (uint32_t i = 0; device->way.active && device->info.short_us && i < plan->open_count; i++) {
+		struct gp_queue_entry *q = plan->open[i].queue.index < daemon->config.queue_max ?
+						   daemon->by_core[plan->open[i].queue.index] :
+						   NULL;
+
+		if (q && q->core.generation == plan->open[i].queue.generation)
+			q->slice.opening = false;
+	}
+	daemon->slice_dirty = true;
+}
+
+/* Of one device, in one round. */
+struct slice_round {
+	int32_t top;
+	uint32_t staying;     /* lower ones that may be open and are not about to close */
+	uint32_t short_count; /* that may be open and may be short */
+};
+
+static bool slice_is_staying(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, int32_t top)
+{
+	return slice_is_scheduled(queue) && queue->attr.priority < top && slice_gate(daemon, queue) == SLICE_MAYBE;
+}
+
+static bool slice_is_short_open(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
+{
+	return slice_may_be_short(queue) && slice_gate(daemon, queue) != SLICE_CLOSED;
+}
+
+static struct slice_round slice_look(const struct gp_daemon *daemon, const struct gp_device_entry *device)
+{
+	struct slice_round round = { .top = slice_top(device) };
+
+	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next) {
+		round.staying += slice_is_staying(daemon, q, round.top);
+		round.short_count += slice_is_short_open(daemon, q);
+	}
+	return round;
+}
+
+/* How this one should be, and whether it may be made so now. */
+static void slice_queue_update(struct gp_daemon *daemon, const struct gp_device_entry *device,
+			       struct gp_queue_entry *queue, struct slice_round *round)
+{
+	enum slice_gate gate = slice_gate(daemon, queue);
+	bool was_short = slice_is_short_open(daemon, queue);
+	bool alone = round->staying == slice_is_staying(daemon, queue, round->top);
+	bool safe = round->short_count == was_short;
+	bool want = slice_is_wanted(daemon, device) && slice_is_scheduled(queue) && queue->attr.priority < round->top &&
+		    (gate != SLICE_MAYBE || alone);
+
+	if (!want && slice_may_be_short(queue))
+		slice_ask(daemon, queue, false);
+	else if (want && queue->slice.state != GP_SLICE_SHORT && (gate == SLICE_CLOSED || safe))
+		slice_ask(daemon, queue, true);
+	round->short_count += slice_is_short_open(daemon, queue) - was_short;
+}
+
+static uint64_t slice_due_ns(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
+{
+	return queue->slice.asked ? queue->slice.asked_ns + daemon->config.answer_ns : queue->slice.retry_ns;
+}
+
+static void slice_device_update(struct gp_daemon *daemon, struct gp_device_entry *device, uint64_t now_ns)
+{
+	struct slice_round round;
+	struct gp_queue_entry *q, *next;
+
+	for (q = device->queues; q; q = next) {
+		next = q->device_next;
+		if (q->slice.asked && now_ns >= slice_due_ns(daemon, q))
+			slice_settle(daemon, q, -ETIMEDOUT);
+	}
+	round = slice_look(daemon, device);
+	for (q = device->queues; q; q = next) {
+		next = q->device_next;
+		slice_queue_update(daemon, device, q, &round);
+		if (slice_due_ns(daemon, q) > now_ns &&
+		    (!daemon->slice_next_ns || slice_due_ns(daemon, q) < daemon->slice_next_ns))
+			daemon->slice_next_ns = slice_due_ns(daemon, q);
+	}
+}
+
+void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	if (!daemon->slice_dirty && (!daemon->slice_next_ns || now_ns < daemon->slice_next_ns))
+		return;
+	daemon->slice_dirty = false;
+	daemon->slice_next_ns = 0;
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		if (daemon->devices[i].info.short_us)
+			slice_device_update(daemon, &daemon->devices[i], now_ns);
+	if (daemon->slice_dirty) /* something failed at once: its retry is due by the clock */
+		daemon->slice_next_ns = now_ns;
+}
+
+bool gp_slice_are_back(const struct gp_daemon *daemon)
+{
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		for (const struct gp_queue_entry *q = daemon->devices[i].queues; q; q = q->device_next)
+			if (slice_may_be_short(q) && q->client->answers && !q->slice.failures)
+				return false;
+	return true;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the nvidia backend share. */
+#ifndef GP_DEVICE_NVIDIA_NVIDIA_H
+#define GP_DEVICE_NVIDIA_NVIDIA_H
+
+#include "device/device.h"
+#include "device/nvidia/topology.h"
+
+struct gp_backend {
+	struct gp_device_host host;
+	struct gp_device_config config;
+	char root[256];
+	struct gp_nvidia_driver driver;
+	uint32_t usable; /* GP_MECHANISM_BIT of what the probe found */
+};
+
+/* probe.c: what this driver, this machine and our rights allow; the findings say why. */
+void gp_nvidia_probe(struct gp_backend *backend, const struct gp_nvidia_gpu *gpus, struct gp_device_info *infos,
+		     uint32_t count);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* What can be reached here, best first, and why not more. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "device/nvidia/nvidia.h"
+
+#define PROBE_DRIVER_MEASURED 580u /* docs/measurements/h200-2026-11-15.md */
+#define PROBE_DRIVER_MIN      470u /* chosen: older branches are out of support, nobody has tried them */
+
+__attribute__((format(printf, 4, 5))) static void probe_say(struct gp_device_info *info, uint32_t mechanism,
+							    bool usable, const char *format, ...)
+{
+	struct gp_device_finding *finding = &info->findings[info->finding_count];
+	va_list arguments;
+
+	if (info->finding_count == GP_DEVICE_REPORT_MAX)
+		return;
+	info->finding_count++;
+	finding->mechanism = mechanism;
+	finding->usable = usable;
+	va_start(arguments, format);
+	vsnprintf(finding->text, sizeof(finding->text), format, arguments);
+	va_end(arguments);
+}
+
+/* What makes a GPU one that we do not schedule. */
+static bool probe_device(const struct gp_backend *backend, const struct gp_nvidia_gpu *gpu, pid_t mps,
+			 struct gp_device_info *info)
+{
+	const struct gp_nvidia_driver *driver = &backend->driver;
+	bool good = true;
+
+	probe_say(info, GP_MECHANISM_NONE, driver->major >= PROBE_DRIVER_MIN, "NVIDIA driver %s, %s kernel modules%s",
+		  driver->version, driver->is_open ? "open" : "proprietary",
+		  driver->major < PROBE_DRIVER_MIN      ? ": older than 470, which nobody has tried" :
+		  driver->major < PROBE_DRIVER_MEASURED ? ": older than 580, with which it was measured" :
+							  "");
+	good &= driver->major >= PROBE_DRIVER_MIN;
+	if (gpu->has_mig) {
+		probe_say(info, GP_MECHANISM_NONE, false,
+			  "MIG: this GPU is cut into instances, which gpreempt does not schedule; nvidia-smi -mig 0");
+		good = false;
+	}
+	if (mps) {
+		probe_say(
+			info, GP_MECHANISM_NONE, false,
+			"MPS runs (process %d): its clients share one context, which cannot be scheduled apart; stop it and restart gpreemptd",
+			(int)mps);
+		good = false;
+	}
+	if (gpu->is_vgpu) {
+		probe_say(info, GP_MECHANISM_NONE, false,
+			  "a vGPU (%s): its host schedules it, gpreempt in the guest cannot", gpu->model);
+		good = false;
+	}
+	return good;
+}
+
+/* Programs open these, not we: nvidia-modprobe makes them on demand. */
+static void probe_nodes(const struct gp_backend *backend, const struct gp_nvidia_gpu *gpu, struct gp_device_info *info)
+{
+	char path[sizeof(backend->root) + 32];
+
+	snprintf(path, sizeof(path), "%s/dev/nvidiactl", backend->root);
+	if (access(path, F_OK))
+		probe_say(info, GP_MECHANISM_NONE, false,
+			  "there is no /dev/nvidiactl: no program can use the GPU before nvidia-modprobe makes it");
+	snprintf(path, sizeof(path), "%s/dev/nvidia%u", backend->root, gpu->minor);
+	if (gpu->has_minor && access(path, F_OK))
+		probe_say(info, GP_MECHANISM_NONE, false,
+			  "there is no /dev/nvidia%u: no program can use the GPU before nvidia-modprobe makes it",
+			  gpu->minor);
+}
+
+static void probe_mechanisms(struct gp_backend *backend, struct gp_device_info *info)
+{
+	uint32_t wanted = backend->config.mechanisms ? backend->config.mechanisms : UINT32_MAX;
+
+	if (!(wanted & GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL))) {
+		probe_say(info, GP_MECHANISM_CHANNEL, false, "not wanted by the configuration (mechanism)");
+		return;
+	}
+	probe_say(info, GP_MECHANISM_CHANNEL, true,
+		  "agents disable their own channels; they and the lease enable them again");
+	backend->usable |= GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL);
+	if (info->mechanism == GP_MECHANISM_NONE)
+		info->mechanism = GP_MECHANISM_CHANNEL;
+}
+
+void gp_nvidia_probe(struct gp_backend *backend, const struct gp_nvidia_gpu *gpus, struct gp_device_info *infos,
+		     uint32_t count)
+{
+	pid_t mps = gp_nvidia_mps(backend->root);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct gp_device_info *info = &infos[i];
+
+		if (probe_device(backend, &gpus[i], mps, info))
+			probe_mechanisms(backend, info);
+		probe_nodes(backend, &gpus[i], info);
+		info->unit = info->mechanism == GP_MECHANISM_BORROW ? GP_UNIT_DEVICE : GP_UNIT_PROCESS;
+	}
+}

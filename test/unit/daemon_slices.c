@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Slices on a device that switches by itself: below the top priority they are short, never two that are open together,
+ * lengthened before a second opens, and back to what they were when nobody is scheduled any more. The agents here keep
+ * what their device would have; it is looked at after every single change.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "test/unit/daemon_world.h"
+
+#define AGENTS 4u
+#define SHORT  1u
+
+struct scene {
+	struct world world;
+	char root[64];
+	struct agent agents[AGENTS];
+	bool here[AGENTS];
+	bool backwards;      /* the last agent reads its messages first */
+	uint32_t most_short; /* that were open together at any time */
+};
+
+static void scene_look(void *context)
+{
+	struct scene *scene = context;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < AGENTS; i++)
+		for (uint32_t slot = 0; scene->here[i] && slot < WORLD_SLOTS; slot++)
+			count += scene->agents[i].slice_us[slot] == SHORT && !scene->agents[i].shut[slot];
+	if (count > scene->most_short)
+		scene->most_short = count;
+}
+
+static void scene_file(const struct scene *scene, const char *name, const char *text)
+{
+	char path[200], command[256];
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "%s/%s", scene->root, name);
+	snprintf(command, sizeof(command), "mkdir -p $(dirname %s)", path);
+	assert_int_equal(system(command), 0);
+	stream = fopen(path, "w");
+	assert_non_null(stream);
+	fputs(text, stream);
+	fclose(stream);
+}
+
+/* A machine whose first GPU has the number that the fakes use. */
+static void scene_begin(struct scene *scene, const char *config)
+{
+	char text[512];
+
+	memset(scene, 0, sizeof(*scene));
+	snprintf(scene->root, sizeof(scene->root), "/tmp/gpreempt-nvidia-XXXXXX");
+	assert_non_null(mkdtemp(scene->root));
+	scene_file(scene, "proc/driver/nvidia/version",
+		   "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release Build  (dvs)\n");
+	scene_file(scene, "proc/driver/nvidia/gpus/0000:00:01.0/information",
+		   "Model: \t\t NVIDIA H200\nIRQ:   \t\t 33\nBus Location: \t 0000:00:01.0\nDevice Minor: \t 0\n");
+	snprintf(text, sizeof(text), "[daemon]\nbackend = nvidia\n[nvidia]\nroot = %s\nmechanism = channel\n%s",
+		 scene->root, config ? config : "");
+	world_begin(&scene->world, text);
+	scene->world.look = scene_look;
+	scene->world.look_context = scene;
+}
+
+static void scene_settle(struct scene *scene)
+{
+	for (int round = 0; round < 20; round++)
+		for (uint32_t n = 0; n < AGENTS; n++) {
+			uint32_t i = scene->backwards ? AGENTS - 1 - n : n;
+
+			if (scene->here[i])
+				agent_work(&scene->world, &scene->agents[i]);
+		}
+}
+
+static void scene_leave(struct scene *scene, uint32_t index)
+{
+	scene->here[index] = false;
+	agent_leave(&scene->world, &scene->agents[index]);
+}
+
+static void scene_end(struct scene *scene)
+{
+	char command[128];
+
+	for (uint32_t i = 0; i < AGENTS; i++)
+		if (scene->here[i])
+			scene_leave(scene, i);
+	world_end(&scene->world);
+	snprintf(command, sizeof(command), "rm -rf %s", scene->root);
+	assert_int_equal(system(command), 0);
+}
+
+static struct agent *scene_join(struct scene *scene, uint32_t index, int32_t priority)
+{
+	struct gp_wire_hello hello = world_hello(priority);
+	struct agent *agent = &scene->agents[index];
+	struct gp_wire_group group = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_GROUP, sizeof(group), 0 },
+		.generation = 1,
+		.fd = 3,
+		.slice_us = 2048,
+	};
+
+	hello.mechanisms = GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL);
+	agent_hello(&scene->world, agent, &hello);
+	scene->here[index] = true;
+	agent_add_queue(&scene->world, agent, 0, GP_QUEUE_SEEN);
+	world_send(agent->fd, &group, sizeof(group));
+	scene_settle(scene);
+	return agent;
+}
+
+static void scene_set(struct scene *scene, uint32_t index, int32_t priority)
+{
+	struct gp_wire_attr_message message = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR, sizeof(message), 0 },
+		.attr = { .valid = GP_ATTR_PRIORITY, .priority = priority },
+	};
+
+	world_send(scene->agents[index].fd, &message, sizeof(message));
+	scene_settle(scene);
+}
+
+static void test_below_the_top_is_short(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct agent *low, *high;
+
+	(void)state;
+	scene_begin(scene, NULL);
+	low = scene_join(scene, 0, GP_PRIORITY_LOW);
+	assert_int_equal(low->slice_count, 0); /* alone it is the top itself */
+	high = scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	assert_int_equal(low->slice_us[0], SHORT);
+	assert_int_equal(high->slice_count, 0);
+	assert_false(low->shut[0]);
+	/* It stays open while the urgent one works: the device switches by itself. */
+	agent_doorbell(&scene->world, low, 0, 10);
+	agent_doorbell(&scene->world, high, 0, 10);
+	scene_settle(scene);
+	assert_false(low->shut[0]);
+	assert_int_equal(low->order_count + high->order_count, 0);
+	/* The urgent one goes: nobody is below anybody. */
+	scene_leave(scene, 1);
+	scene_settle(scene);
+	assert_int_equal(low->slice_us[0], 0);
+	assert_int_equal(scene->most_short, 1);
+	scene_end(scene);
+	free(scene);
+}
+
+static void test_priorities_change_live(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct agent *a, *b;
+
+	(void)state;
+	scene_begin(scene, NULL);
+	a = scene_join(scene, 0, GP_PRIORITY_LOW);
+	b = scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	assert_int_equal(a->slice_us[0], SHORT);
+	scene_set(scene, 1, GP_PRIORITY_IDLE);
+	assert_int_equal(a->slice_us[0], 0);
+	assert_int_equal(b->slice_us[0], SHORT);
+	/* At no time both: the one was long before the other was asked to be short. */
+	assert_int_equal(scene->most_short, 1);
+	scene_set(scene, 1, GP_PRIORITY_LOW);
+	assert_int_equal(b->slice_us[0], 0);
+	scene_end(scene);
+	free(scene);
+}
+
+static void test_never_two_short_ones_open(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	uint32_t open = 0;
+
+	(void)state;
+	scene_begin(scene, "[policy]\nturn = 1ms\n");
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	for (uint32_t i = 1; i < AGENTS; i++)
+		scene_join(scene, i, GP_PRIORITY_LOW);
+	for (uint32_t packets = 1; packets < 200; packets++) {
+		for (uint32_t i = 1; i < AGENTS; i++)
+			agent_doorbell(&scene->world, &scene->agents[i], 0, packets);
+		scene_settle(scene);
+	}
+	for (uint32_t i = 1; i < AGENTS; i++)
+		open += !scene->agents[i].shut[0];
+	assert_in_range(open, 0, 1);
+	for (uint32_t i = 1; i < AGENTS; i++)
+		assert_int_equal(scene->agents[i].slice_us[0], SHORT);
+	assert_int_equal(scene->agents[0].slice_count, 0);
+	assert_int_equal(scene->most_short, 1);
+	/* Turns cost no slices: those that wait are kept short. */
+	assert_true(scene->agents[1].order_count > 2);
+	assert_in_range(scene->agents[1].slice_count, 1, 3);
+	scene_end(scene);
+	free(scene);
+}
+
+/* One that cannot be closed stays open beside the others: then nobody is short. */
+static void test_one_that_cannot_be_closed(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct agent *a, *b;
+
+	(void)state;
+	scene_begin(scene, NULL);
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	a = scene_join(scene, 1, GP_PRIORITY_LOW);
+	agent_doorbell(&scene->world, a, 0, 1);
+	assert_int_equal(a->slice_us[0], SHORT);
+	memset(&scene->agents[2], 0, sizeof(scene->agents[2]));
+	b = &scene->agents[2];
+	{
+		struct gp_wire_hello hello = world_hello(GP_PRIORITY_LOW);
+
+		hello.mechanisms = GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL);
+		agent_hello(&scene->world, b, &hello);
+		scene->here[2] = true;
+		b->fail = -EIO;
+		agent_add_queue(&scene->world, b, 0, GP_QUEUE_SEEN);
+	}
+	for (uint32_t packets = 1; packets < 50; packets++) {
+		agent_doorbell(&scene->world, a, 0, packets + 1);
+		agent_doorbell(&scene->world, b, 0, packets);
+		scene_settle(scene);
+	}
+	assert_int_equal(world_gate(&scene->world, b, 0), GP_GATE_QUARANTINED);
+	assert_true(a->shut[0] || a->slice_us[0] == 0);
+	assert_int_equal(b->slice_us[0] == SHORT && a->slice_us[0] == SHORT && !a->shut[0], 0);
+	assert_int_equal(scene->most_short, 1);
+	scene_end(scene);
+	free(scene);
+}
+
+/* pause opens everything: what opens beside others is long before. */
+static void scene_stop(bool backwards)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+
+	scene_begin(scene, NULL);
+	scene->backwards = backwards;
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	for (uint32_t i = 1; i < AGENTS; i++)
+		scene_join(scene, i, GP_PRIORITY_LOW);
+	for (uint32_t i = 1; i < AGENTS; i++)
+		agent_doorbell(&scene->world, &scene->agents[i], 0, 5);
+	scene_settle(scene);
+	gp_device_stop(&scene->world.daemon, &scene->world.daemon.devices[0], "a test");
+	scene_settle(scene);
+	for (uint32_t i = 0; i < AGENTS; i++) {
+		assert_false(scene->agents[i].shut[0]);
+		assert_int_equal(scene->agents[i].slice_us[0], 0);
+	}
+	assert_int_equal(scene->most_short, 1);
+	assert_true(gp_slice_are_back(&scene->world.daemon));
+	gp_device_start(&scene->world.daemon, &scene->world.daemon.devices[0]);
+	scene_settle(scene);
+	for (uint32_t i = 1; i < AGENTS; i++)
+		assert_int_equal(scene->agents[i].slice_us[0], SHORT);
+	assert_int_equal(scene->most_short, 1);
+	scene_end(scene);
+	free(scene);
+}
+
+static void test_a_stop_gives_everything_back(void **state)
+{
+	(void)state;
+	scene_stop(false);
+	scene_stop(true);
+}
+
+static void test_no_policy_no_slices(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+
+	(void)state;
+	scene_begin(scene, "[policy]\npolicy = none\n");
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	scene_join(scene, 1, GP_PRIORITY_LOW);
+	assert_int_equal(scene->agents[0].slice_count + scene->agents[1].slice_count, 0);
+	scene_end(scene);
+	free(scene);
+}
+
+/* One that does not answer may be short for all we know: no other becomes short beside it. */
+static void test_no_answer_is_no_permission(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct agent *a, *b;
+
+	(void)state;
+	scene_begin(scene, NULL);
+	a = scene_join(scene, 0, GP_PRIORITY_LOW);
+	a->slice_silent = true;
+	b = scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	assert_int_equal(a->slice_count, 1);
+	scene_set(scene, 1, GP_PRIORITY_IDLE);
+	assert_int_equal(b->slice_count, 0);
+	/* Its answer comes: it is lengthened, and only then the other is shortened. */
+	a->slice_silent = false;
+	agent_answer_slice(&scene->world, a);
+	scene_settle(scene);
+	assert_int_equal(a->slice_us[0], 0);
+	assert_int_equal(b->slice_us[0], SHORT);
+	assert_int_equal(scene->most_short, 1);
+	scene_end(scene);
+	free(scene);
+}
+
+static void test_a_refusal_is_said_and_not_repeated_at_once(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct agent *a;
+	char *text;
+	int result;
+	struct gp_control_request request = world_request(GP_CONTROL_STATUS);
+
+	(void)state;
+	scene_begin(scene, NULL);
+	a = scene_join(scene, 0, GP_PRIORITY_LOW);
+	a->slice_fail = -EPERM;
+	scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	assert_int_equal(a->slice_count, 1);
+	assert_int_equal(a->slice_us[0], 0);
+	scene->here[0] = scene->here[1] = false;
+	for (uint32_t i = 0; i < 2; i++)
+		scene->agents[i].silent = true;
+	text = world_ask(&scene->world, &request, &result);
+	assert_int_equal(result, 0);
+	assert_non_null(strstr(text, "\"slice\":{\"now_us\":2048,\"app_us\":2048,\"short\":false"));
+	assert_non_null(strstr(text, "\"self_switching\":true"));
+	free(text);
+	scene->here[0] = scene->here[1] = true;
+	scene_end(scene);
+	free(scene);
+}
+
+/* A library of before this device: it is served, and nothing is sent that it does not know. */
+static void test_a_version_1_agent(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct gp_wire_hello hello = world_hello(GP_PRIORITY_LOW);
+	struct agent *old;
+
+	(void)state;
+	scene_begin(scene, NULL);
+	hello.header.version = 1;
+	hello.version_min = hello.version_max = 1;
+	old = &scene->agents[0];
+	agent_hello(&scene->world, old, &hello);
+	scene->here[0] = true;
+	assert_int_equal(old->welcome.header.version, 1);
+	assert_int_equal(old->welcome.version, 1);
+	assert_int_equal(old->page->version, 1);
+	assert_int_equal(old->welcome.mechanism, GP_MECHANISM_NONE);
+	agent_add_queue(&scene->world, old, 0, GP_QUEUE_SEEN);
+	scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	assert_int_equal(old->slice_count, 0);
+	assert_int_equal(old->order_count, 0);
+	scene_end(scene);
+	free(scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_below_the_top_is_short),
+		cmocka_unit_test(test_priorities_change_live),
+		cmocka_unit_test(test_never_two_short_ones_open),
+		cmocka_unit_test(test_one_that_cannot_be_closed),
+		cmocka_unit_test(test_a_stop_gives_everything_back),
+		cmocka_unit_test(test_no_policy_no_slices),
+		cmocka_unit_test(test_no_answer_is_no_permission),
+		cmocka_unit_test(test_a_refusal_is_said_and_not_repeated_at_once),
+		cmocka_unit_test(test_a_version_1_agent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
