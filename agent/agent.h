@@ -20,7 +20,8 @@
 #include "agent/lock.h"
 #include "agent/queue.h"
 
-#define GP_AGENT_GPU_MAX 64u
+#define GP_AGENT_GPU_MAX  64u
+#define GP_MECHANISM_LAST GP_MECHANISM_CHANNEL
 
 enum gp_link_state {
 	GP_LINK_DOWN,
@@ -28,7 +29,7 @@ enum gp_link_state {
 	GP_LINK_UP,      /* WELCOME came */
 };
 
-/* How a kind of device is driven: agent/kfd. All calls come with the lock held. */
+/* How a kind of device is driven: agent/kfd, agent/nvidia. All calls come with the lock held. */
 struct gp_driver {
 	/* GP_MECHANISM_BITs of what the agent can do itself, as far as it is known. */
 	uint32_t (*mechanisms)(void);
@@ -42,6 +43,11 @@ struct gp_driver {
 	/* The thread ended inside a call of change or release: whatever may be held counts as held. NULL: nothing is.
 	 */
 	void (*recover)(void);
+	/* What stands behind a queue, for GROUP; false: not to be told. NULL: there is nothing to tell. */
+	bool (*describe)(const struct gp_slot *slot, struct gp_wire_group *ret_group);
+	/* How long the device runs the queue before it looks at others; 0: as the application has it. 0 or -errno.
+	 * NULL: the device cannot. */
+	int (*slice)(struct gp_slot *slot, uint64_t slice_us);
 };
 
 struct gp_agent {
@@ -135,6 +141,10 @@ void gp_thread_wake(void);
 /* guard.c: who takes over if the thread ends */
 void gp_guard_start(void);  /* of the thread itself */
 void gp_guard_forget(void); /* forked child */
+
+/* ioctl() as the drivers have it: kfd/ioctl.c, nvidia/capture.c; no lock. What does not concern them is forwarded. */
+int gp_kfd_ioctl(int fd, unsigned long request, void *arg);
+int gp_nvidia_ioctl(int fd, unsigned long request, void *arg);
 
 /* doorbell.c: no lock */
 bool gp_doorbell_ring(struct gp_hot *hot, uint64_t handle, uint64_t value, uint64_t written); /* false: withheld */

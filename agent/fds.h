@@ -23,7 +23,9 @@ enum gp_fd_use {
 	GP_FD_FILE, /* the first of GP_FD_FILE_MAX: duplicates of the application's /dev/kfd */
 };
 #define GP_FD_FILE_MAX 16u
-#define GP_FD_COUNT    (GP_FD_FILE + GP_FD_FILE_MAX)
+#define GP_FD_RM       (GP_FD_FILE + GP_FD_FILE_MAX) /* the first of GP_FD_RM_MAX: duplicates of /dev/nvidiactl */
+#define GP_FD_RM_MAX   16u
+#define GP_FD_COUNT    (GP_FD_RM + GP_FD_RM_MAX)
 
 int gp_fd(unsigned use); /* -1: none */
 

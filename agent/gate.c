@@ -164,7 +164,7 @@ static void gate_open_listed(uint32_t count, uint32_t why)
 	static struct gp_slot *listed[GP_WIRE_QUEUE_MAX];
 
 	memcpy(listed, gate_slots, count * sizeof(struct gp_slot *));
-	for (uint32_t mechanism = GP_MECHANISM_SELF; mechanism <= GP_MECHANISM_SUBMIT; mechanism++) {
+	for (uint32_t mechanism = GP_MECHANISM_SELF; mechanism <= GP_MECHANISM_LAST; mechanism++) {
 		uint32_t same = 0;
 
 		for (uint32_t i = 0; i < count; i++)

@@ -212,6 +212,20 @@ static void link_queue(const struct gp_slot *slot, uint32_t type)
 	gp_link_send(&message, sizeof(message));
 }
 
+static void link_group(struct gp_slot *slot)
+{
+	struct gp_wire_group message = { 0 };
+
+	slot->group_due = false;
+	if (!gp_agent.driver || !gp_agent.driver->describe || !gp_agent.driver->describe(slot, &message))
+		return;
+	slot->group_fd = message.fd;
+	message.header = link_header(GP_WIRE_GROUP, sizeof(message));
+	message.slot = gp_slot_index(slot);
+	message.generation = slot->generation;
+	gp_link_send(&message, sizeof(message));
+}
+
 static void link_flush_slot(struct gp_slot *slot)
 {
 	struct gp_wire_slot gone = { link_header(GP_WIRE_QUEUE_REMOVE, sizeof(gone)), gp_slot_index(slot),
@@ -225,13 +239,19 @@ static void link_flush_slot(struct gp_slot *slot)
 			gp_slot_free(slot);
 		return;
 	}
-	if (slot->dying || (slot->told && !slot->change_due))
+	if (slot->dying)
 		return;
-	link_queue(slot, slot->told ? GP_WIRE_QUEUE_CHANGE : GP_WIRE_QUEUE_ADD);
-	if (gp_agent.link == GP_LINK_UP) {
+	if (!slot->told || slot->change_due) {
+		link_queue(slot, slot->told ? GP_WIRE_QUEUE_CHANGE : GP_WIRE_QUEUE_ADD);
+		if (gp_agent.link != GP_LINK_UP)
+			return;
+		slot->group_due |= !slot->told;
 		slot->told = true;
 		slot->change_due = false;
 	}
+	/* A descriptor of ours moves when the application wants its number. */
+	if (slot->group_due || (slot->format == GP_QUEUE_GROUP && slot->group_fd != gp_fd(GP_FD_RM + slot->file)))
+		link_group(slot);
 }
 
 void gp_link_flush(void)
@@ -257,7 +277,7 @@ static int link_welcome(const struct gp_wire_welcome *welcome, const int *fds, u
 	int r;
 
 	if (gp_agent.link != GP_LINK_GREETED || fd_count != 2u || welcome->version != GP_WIRE_VERSION ||
-	    welcome->mechanism > GP_MECHANISM_SUBMIT || !welcome->lease_ms || welcome->lease_ms > LINK_LEASE_MS_MAX ||
+	    welcome->mechanism > GP_MECHANISM_LAST || !welcome->lease_ms || welcome->lease_ms > LINK_LEASE_MS_MAX ||
 	    welcome->page_size != sizeof(struct gp_page))
 		return -EPROTO;
 	r = gp_page_map(fds[0]);
@@ -311,6 +331,27 @@ static int link_order(const struct gp_wire_order *order, uint32_t size)
 	return 0;
 }
 
+/* Answered in any case: a queue that is not there any more, or has no slices, is an error of the daemon's order. */
+static int link_slice(const struct gp_wire_slice *order)
+{
+	struct gp_wire_slice answer = *order;
+	struct gp_slot *slot = order->slot < GP_WIRE_QUEUE_MAX ? &gp_slots[order->slot] : NULL;
+
+	answer.header = link_header(GP_WIRE_SLICED, sizeof(answer));
+	answer.header.cookie = order->header.cookie;
+	if (gp_agent.exiting)
+		answer.result = -ESHUTDOWN;
+	else if (!slot || !slot->used || slot->dying || slot->remove_due || !slot->told ||
+		 slot->generation != order->generation)
+		answer.result = -ESTALE;
+	else if (!gp_agent.driver || !gp_agent.driver->slice)
+		answer.result = -EOPNOTSUPP;
+	else
+		answer.result = gp_agent.driver->slice(slot, order->slice_us);
+	gp_link_send(&answer, sizeof(answer));
+	return 0;
+}
+
 /* The size a message of this type has; 0: unknown. */
 static uint32_t link_size_of(uint32_t type)
 {
@@ -320,6 +361,7 @@ static uint32_t link_size_of(uint32_t type)
 	case GP_WIRE_SAMPLE: return sizeof(struct gp_wire_sample);
 	case GP_WIRE_MECHANISM: return sizeof(struct gp_wire_mechanism);
 	case GP_WIRE_ATTR_NOW: return sizeof(struct gp_wire_attr_message);
+	case GP_WIRE_SLICE: return sizeof(struct gp_wire_slice);
 	case GP_WIRE_SYNC:
 	case GP_WIRE_RUNTIME_OK: return sizeof(struct gp_wire_header);
 	default: return 0;
@@ -350,12 +392,13 @@ static int link_carry_out(const struct gp_wire_header *header, const void *data,
 		gp_link_send(&synced, sizeof(synced));
 		return 0;
 	case GP_WIRE_MECHANISM:
-		if (((const struct gp_wire_mechanism *)data)->mechanism > GP_MECHANISM_SUBMIT)
+		if (((const struct gp_wire_mechanism *)data)->mechanism > GP_MECHANISM_LAST)
 			return -EPROTO;
 		gp_gate_mechanism(((const struct gp_wire_mechanism *)data)->mechanism);
 		return 0;
 	case GP_WIRE_RUNTIME_OK: __atomic_store_n(&gp_agent.runtime_asked, false, __ATOMIC_RELEASE); return 0;
 	case GP_WIRE_ATTR_NOW: return link_attr_now(data);
+	case GP_WIRE_SLICE: return link_slice(data);
 	default: return -EPROTO;
 	}
 }

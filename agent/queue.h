@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum gp_queue_format { GP_QUEUE_AQL, GP_QUEUE_PM4, GP_QUEUE_SDMA };
+enum gp_queue_format { GP_QUEUE_AQL, GP_QUEUE_PM4, GP_QUEUE_SDMA, GP_QUEUE_GROUP };
 
 struct gp_slot {
 	bool used;
@@ -18,12 +18,14 @@ struct gp_slot {
 	bool told;       /* the daemon has its QUEUE_ADD */
 	bool change_due; /* QUEUE_CHANGE is to be sent */
 	bool remove_due; /* QUEUE_REMOVE is to be sent, then the slot is free */
+	bool group_due;  /* GROUP is to be sent, after the ADD */
 	bool gws, seen;
 	bool unacknowledged; /* EC_QUEUE_NEW not yet cleared */
 	bool closed;
 	bool has_work, blocked, unreadable; /* as sampled last */
 	uint8_t closed_by;                  /* enum gp_mechanism */
 	enum gp_queue_format format;
+	int32_t group_fd; /* as GROUP has told it */
 	uint32_t generation;
 	uint32_t file; /* which of our descriptors of the driver */
 	uint32_t gpu_id, queue_id;

@@ -118,6 +118,7 @@ static void counters_apply(struct gp_slot *slot, uint64_t write, uint64_t read)
 		/* The producer wrote between our two reads: never more completed than written. */
 		write = write < read ? read : write;
 		break;
+	case GP_QUEUE_GROUP: /* another driver's */
 	case GP_QUEUE_SDMA: write = write < read ? read : write; break;
 	}
 	slot->written = write;

@@ -4,12 +4,10 @@
  * of one comparison. The application sees the results and the errno it would have seen.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <time.h>
-#include "agent/export.h"
 #include "agent/fds.h"
 #include "agent/kfd/kfd.h"
 #include "agent/log.h"
@@ -61,7 +59,7 @@ static bool ioctl_is_kfd(int fd)
 	struct kfd_ioctl_get_version_args version = { 0 };
 
 	if (gp_agent.driver)
-		return true;
+		return gp_agent.driver == &gp_kfd_driver;
 	if (gp_next_own_ioctl(fd, AMDKFD_IOC_GET_VERSION, &version) < 0 || version.major_version != GP_KFD_MAJOR)
 		return false;
 	gp_kfd.minor = version.minor_version;
@@ -393,23 +391,19 @@ static int ioctl_dispatch(int fd, unsigned long request, void *arg)
 	}
 }
 
-GP_EXPORT int ioctl(int fd, unsigned long request, ...)
+int gp_kfd_ioctl(int fd, unsigned long request, void *arg)
 {
-	uint32_t size = _IOC_SIZE(request), least;
-	va_list list;
-	void *arg;
-
-	va_start(list, request);
-	arg = va_arg(list, void *);
-	va_end(list);
-	gp_next_init();
 	/* The console's requests have the letter K as well, but neither direction nor size. */
-	least = _IOC_TYPE(request) == 'K' ? ioctl_size_of(_IOC_NR(request)) : 0;
+	uint32_t size = _IOC_SIZE(request), least = ioctl_size_of(_IOC_NR(request));
+	bool other;
+
 	if (!least || size < least || size > IOCTL_SIZE_MAX || !gp_agent_ready() || !ioctl_is_readable(arg, size))
 		return gp_next_ioctl(fd, request, arg);
 	gp_agent_lock();
 	if (gp_kfd.epoch != gp_agent.epoch)
 		gp_kfd = (struct gp_kfd){ .epoch = gp_agent.epoch };
+	/* A process whose queues are another driver's is managed by that one alone. */
+	other = gp_agent.driver && gp_agent.driver != &gp_kfd_driver;
 	gp_agent_unlock();
-	return ioctl_dispatch(fd, request, arg);
+	return other ? gp_next_ioctl(fd, request, arg) : ioctl_dispatch(fd, request, arg);
 }

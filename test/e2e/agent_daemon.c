@@ -113,14 +113,23 @@ static void fake_note(struct fake *fake, uint32_t type)
 {
 	struct gp_wire_queue queue;
 	struct gp_wire_slot slot;
+	struct gp_wire_group group;
 
 	if (type == GP_WIRE_QUEUE_ADD || type == GP_WIRE_QUEUE_CHANGE) {
 		memcpy(&queue, fake->message, sizeof(queue));
 		if (queue.slot >= GP_WIRE_QUEUE_MAX)
 			return;
 		fake->queue_count += !fake->queues[queue.slot].used;
+		if (type == GP_WIRE_QUEUE_ADD)
+			fake->queues[queue.slot].group_count = 0;
 		fake->queues[queue.slot].used = true;
 		fake->queues[queue.slot].said = queue;
+	} else if (type == GP_WIRE_GROUP) {
+		memcpy(&group, fake->message, sizeof(group));
+		if (group.slot >= GP_WIRE_QUEUE_MAX || !fake->queues[group.slot].used)
+			return;
+		fake->queues[group.slot].group_count++;
+		fake->queues[group.slot].group = group;
 	} else if (type == GP_WIRE_QUEUE_REMOVE) {
 		memcpy(&slot, fake->message, sizeof(slot));
 		if (slot.slot >= GP_WIRE_QUEUE_MAX)

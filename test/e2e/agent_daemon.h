@@ -12,7 +12,9 @@
 
 struct fake_queue {
 	bool used;
+	uint32_t group_count; /* GROUPs that came for it */
 	struct gp_wire_queue said;
+	struct gp_wire_group group;
 };
 
 struct fake {

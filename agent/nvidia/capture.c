@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ioctl() between the application and NVIDIA's driver: which objects come and go, which groups compute. What an
+ * application hands in is read once, in a way that does not fault, and forwarded as it is; RM's answer is read again.
+ * What cannot be understood is forwarded and left alone.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include "agent/log.h"
+#include "agent/next.h"
+#include "agent/nvidia/nvidia.h"
+#include "agent/sys.h"
+
+struct gp_nvidia gp_nvidia;
+struct gp_nvidia_group gp_nvidia_groups[GP_WIRE_QUEUE_MAX];
+
+/* One call of the application. */
+struct capture {
+	int fd;
+	unsigned long request;
+	void *arg;
+	uint32_t number, size; /* of the structure, which an XFER carries */
+	uint64_t at;
+	union {
+		struct gp_rm_free free;
+		struct gp_rm_alloc alloc;
+		struct gp_rm_alloc_rights alloc_rights;
+		struct gp_rm_control control;
+		struct gp_rm_dup dup;
+		struct gp_rm_version version;
+	} body;
+};
+
+static uint32_t capture_mechanisms(void)
+{
+	return gp_nvidia.refused || !gp_nvidia.probed ? 0 : GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL);
+}
+
+static bool capture_describe(const struct gp_slot *slot, struct gp_wire_group *ret_group)
+{
+	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+	struct gp_wire_group said = {
+		.fd = gp_fd(GP_FD_RM + slot->file),
+		.client = group->client,
+		.subdevice = group->subdevice,
+		.group = group->group,
+		.slice_us = group->slice_us,
+	};
+
+	said.channel_count = gp_nvidia_channels(slot, said.channels);
+	/* One that does not fit into a call is nobody's to close. */
+	if (gp_nvidia.refused || said.fd < 0 || said.channel_count > GP_WIRE_CHANNEL_MAX)
+		return false;
+	*ret_group = said;
+	return true;
+}
+
+const struct gp_driver gp_nvidia_driver = {
+	.mechanisms = capture_mechanisms,
+	.change = gp_nvidia_change,
+	.release = gp_nvidia_release,
+	.recover = gp_nvidia_recover,
+	.sample = gp_nvidia_sample,
+	.describe = capture_describe,
+	.slice = gp_nvidia_slice,
+};
+
+/* An address that cannot be read is the driver's to refuse. Where the kernel may not be asked, it is taken for good. */
+static bool capture_read(void *into, uint64_t from, uint32_t size)
+{
+	struct iovec local = { into, size }, remote = { (void *)(uintptr_t)from, size };
+	long r;
+
+	if (!from)
+		return false;
+	r = gp_sys(SYS_process_vm_readv, gp_sys(SYS_getpid, 0), (long)&local, 1, (long)&remote, 1, 0);
+	if (r < 0 && r != -EFAULT)
+		memcpy(into, (const void *)(uintptr_t)from, size);
+	return r == (long)size || (r < 0 && r != -EFAULT);
+}
+
+static int capture_forward(const struct capture *call)
+{
+	return gp_next_ioctl(call->fd, call->request, call->arg);
+}
+
+/* Lock held. The place of a queue's group in the tree. */
+static struct gp_nvidia_object *capture_subdevice(uint32_t client, uint32_t device)
+{
+	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++) {
+		struct gp_nvidia_object *object = &gp_nvidia_objects[i];
+
+		if (object->used && object->client == client && object->parent == device &&
+		    object->class_id == GP_RM_CLASS_SUBDEVICE)
+			return object;
+	}
+	return NULL;
+}
+
+/* Lock held. A group that computes becomes a queue. One that cannot be kept track of is left alone. */
+static void capture_queue_add(struct gp_nvidia_object *object, uint32_t channel)
+{
+	const struct gp_nvidia_object *subdevice = capture_subdevice(object->client, object->parent);
+	struct gp_nvidia_group *group;
+	struct gp_slot *slot;
+	uint32_t gpu_id = 0;
+
+	if (object->slot || object->file == GP_NVIDIA_NONE || !subdevice || gp_page_reserve() < 0 ||
+	    (gp_agent.driver && gp_agent.driver != &gp_nvidia_driver)) {
+		if (!object->slot)
+			gp_log2("nvidia: group left alone: handle, file", object->handle, object->file);
+		return;
+	}
+	if (gp_nvidia_control(&(struct gp_nvidia_call){ object->file, object->client, subdevice->handle, GP_RM_GPU_ID,
+							&gpu_id, sizeof(gpu_id) }) < 0)
+		return;
+	slot = gp_slot_add(0);
+	if (!slot)
+		return;
+	gp_agent.driver = &gp_nvidia_driver;
+	slot->format = GP_QUEUE_GROUP;
+	slot->file = object->file;
+	slot->gpu_id = gpu_id;
+	slot->queue_id = object->handle;
+	slot->hw_priority = 7; /* normal: the runtime's priorities are within a context */
+	object->slot = slot;
+	group = gp_nvidia_group_of(slot);
+	*group = (struct gp_nvidia_group){ .client = object->client,
+					   .group = object->handle,
+					   .subdevice = subdevice->handle };
+	group->has_slice = gp_nvidia_slice_get(slot, &group->slice_us) == 0;
+	gp_nvidia_probe(slot, channel);
+	gp_page_slot_init(slot);
+	gp_log3("nvidia: queue, gpu, slot", slot->queue_id, gpu_id, gp_slot_index(slot));
+	gp_link_flush();
+}
+
+/* Lock held. The channels of a queue are others now. */
+static void capture_queue_changed(struct gp_slot *slot)
+{
+	int result;
+
+	if (!slot || slot->dying)
+		return;
+	slot->group_due = true;
+	/* A new channel starts enabled: the gate closes it too. */
+	if (slot->closed) {
+		gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, false, &result);
+		gp_log2("nvidia: closed again: queue, result", slot->queue_id, result);
+	}
+	gp_link_flush();
+}
+
+/* Lock held. Queues that go with an object: opened, for their end may wait for what they run, and told of. */
+static void capture_end_queues(uint32_t client, uint32_t handle)
+{
+	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++) {
+		struct gp_nvidia_object *object = &gp_nvidia_objects[i];
+		struct gp_slot *slot = object->slot;
+
+		if (!slot || slot->dying || !gp_nvidia_object_is_below(object, client, handle))
+			continue;
+		/* What the daemon closed itself we were not told. */
+		if (gp_agent.mechanism == GP_MECHANISM_BORROW)
+			gp_nvidia_change(GP_MECHANISM_BORROW, &slot, 1, true, &(int){ 0 });
+		gp_gate_open_slot(slot);
+		slot->dying = true;
+		if (slot->told && gp_agent.link == GP_LINK_UP) {
+			struct gp_wire_slot gone = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE,
+						       sizeof(gone), 0 },
+						     gp_slot_index(slot),
+						     slot->generation };
+
+			gp_link_send(&gone, sizeof(gone));
+			slot->told = false;
+		}
+	}
+}
+
+/* Lock held. What an object's end takes with it. */
+static void capture_remove(uint32_t client, uint32_t handle)
+{
+	struct gp_nvidia_object *first = gp_nvidia_object_find(client, handle), *group = NULL;
+
+	if (first && gp_nvidia_class_is_channel(first->class_id))
+		group = gp_nvidia_object_find(client, first->parent);
+	/* All are found before the first goes: they are told by their parents. */
+	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++)
+		gp_nvidia_objects[i].ending = gp_nvidia_object_is_below(&gp_nvidia_objects[i], client, handle);
+	for (uint32_t i = gp_nvidia_object_limit(); i-- > 0;) {
+		struct gp_nvidia_object *object = &gp_nvidia_objects[i];
+
+		if (!object->used || !object->ending)
+			continue;
+		if (object->slot) {
+			gp_log1("nvidia: queue destroyed", object->handle);
+			gp_slot_free(object->slot);
+		}
+		gp_nvidia_file_release(object->file);
+		gp_nvidia_object_remove(object);
+	}
+	if (group)
+		capture_queue_changed(group->slot);
+}
+
+/* Lock held. What came, and what becomes of it. Returns whether there is a new queue. */
+static bool capture_add(const struct capture *call, const struct gp_nvidia_object *said)
+{
+	struct gp_nvidia_object *object, *channel, *group;
+
+	if (!gp_nvidia_class_is_client(said->class_id) && !gp_nvidia_object_find(said->client, said->client))
+		return false;
+	/* A handle that is used again without its end having been seen. */
+	if (gp_nvidia_object_find(said->client, said->handle)) {
+		capture_end_queues(said->client, said->handle);
+		capture_remove(said->client, said->handle);
+	}
+	object = gp_nvidia_object_add(said);
+	if (!object) {
+		if (!gp_nvidia.is_full)
+			gp_log("nvidia: more objects than are kept: later contexts are left alone");
+		gp_nvidia.is_full = true;
+		return false;
+	}
+	if (said->class_id == GP_RM_CLASS_GROUP) {
+		object->file = gp_nvidia_file_add(call->fd, said->client);
+	} else if (said->class_id == GP_RM_CLASS_MIG) {
+		gp_nvidia_refuse("MIG slices are not supported yet");
+	} else if (gp_nvidia_class_is_channel(said->class_id)) {
+		group = gp_nvidia_object_find(said->client, said->parent);
+		capture_queue_changed(group ? group->slot : NULL);
+	} else if (gp_nvidia_class_is_compute(said->class_id)) {
+		channel = gp_nvidia_object_find(said->client, said->parent);
+		group = channel ? gp_nvidia_object_find(said->client, channel->parent) : NULL;
+		if (!group || group->class_id != GP_RM_CLASS_GROUP || group->slot)
+			return false;
+		capture_queue_add(group, channel->handle);
+		return group->slot != NULL;
+	}
+	return false;
+}
+
+/* What its parameters say of a group or a channel. False: they are not of a size that is known. */
+static bool capture_params(const struct capture *call, struct gp_nvidia_object *ret_object)
+{
+	const struct gp_rm_alloc *alloc = &call->body.alloc;
+	uint32_t size = call->size == sizeof(*alloc) ? alloc->params_size : call->body.alloc_rights.params_size;
+	uint8_t params[GP_RM_CHANNEL_SIZE_MIN];
+
+	if (alloc->class_id == GP_RM_CLASS_GROUP) {
+		if ((size && size < GP_RM_GROUP_SIZE) || !capture_read(params, alloc->params, GP_RM_GROUP_SIZE))
+			return false;
+		memcpy(&ret_object->engine, params + GP_RM_GROUP_ENGINE, 4);
+	} else if (gp_nvidia_class_is_channel(alloc->class_id)) {
+		if ((size && size < GP_RM_CHANNEL_SIZE_MIN) ||
+		    !capture_read(params, alloc->params, GP_RM_CHANNEL_SIZE_MIN))
+			return false;
+		memcpy(&ret_object->engine, params + GP_RM_CHANNEL_ENGINE, 4);
+		memcpy(&ret_object->entries, params + GP_RM_CHANNEL_ENTRIES, 4);
+		memcpy(&ret_object->userd, params + GP_RM_CHANNEL_USERD, 4);
+		memcpy(&ret_object->userd_offset, params + GP_RM_CHANNEL_USERD_OFF, 8);
+	}
+	return true;
+}
+
+static int capture_alloc(struct capture *call)
+{
+	struct gp_nvidia_object said = { .class_id = call->body.alloc.class_id, .file = GP_NVIDIA_NONE };
+	uint32_t status;
+	bool added;
+	int r;
+
+	if (!gp_nvidia_class_is_kept(said.class_id) ||
+	    (gp_nvidia_class_is_client(said.class_id) && !gp_nvidia_file_is_rm(call->fd)))
+		return capture_forward(call);
+	said.unreadable = !capture_params(call, &said);
+	r = capture_forward(call);
+	if (r < 0 || !capture_read(&call->body, call->at, call->size))
+		return r;
+	status = call->size == sizeof(call->body.alloc) ? call->body.alloc.status : call->body.alloc_rights.status;
+	if (status != GP_RM_OK)
+		return r;
+	said.handle = call->body.alloc.object;
+	said.parent = call->body.alloc.parent;
+	said.client = gp_nvidia_class_is_client(said.class_id) ? said.handle : call->body.alloc.client;
+	gp_agent_lock();
+	if (said.unreadable)
+		gp_log2("nvidia: parameters of unknown size: class, size", said.class_id, call->size);
+	added = capture_add(call, &said);
+	gp_agent_unlock();
+	if (added)
+		gp_agent_start();
+	gp_thread_wake();
+	return r;
+}
+
+/* Lock held. It did not end: its queues are new ones to the daemon. */
+static void capture_revive(uint32_t client, uint32_t handle)
+{
+	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++) {
+		struct gp_slot *slot = gp_nvidia_objects[i].slot;
+
+		if (!slot || !slot->dying || !gp_nvidia_object_is_below(&gp_nvidia_objects[i], client, handle))
+			continue;
+		slot->dying = false;
+		slot->generation++;
+		gp_page_slot_init(slot);
+	}
+	gp_link_flush();
+}
+
+static int capture_free(struct capture *call)
+{
+	uint32_t client = call->body.free.client, handle = call->body.free.object;
+	struct gp_nvidia_object *object, *group;
+	int r;
+
+	gp_agent_lock();
+	object = gp_nvidia_object_find(client, handle);
+	if (!object) {
+		gp_agent_unlock();
+		return capture_forward(call);
+	}
+	group = gp_nvidia_class_is_channel(object->class_id) ? gp_nvidia_object_find(client, object->parent) : NULL;
+	if (group && group->slot && (group->slot->closed || gp_agent.mechanism == GP_MECHANISM_BORROW))
+		gp_nvidia_enable_one(group->slot, handle);
+	capture_end_queues(client, handle);
+	gp_agent_unlock();
+	r = capture_forward(call);
+	gp_agent_lock();
+	if (r >= 0 && capture_read(&call->body.free, call->at, sizeof(call->body.free)) &&
+	    call->body.free.status == GP_RM_OK)
+		capture_remove(client, handle);
+	else
+		capture_revive(client, handle);
+	gp_agent_unlock();
+	gp_thread_wake();
+	return r;
+}
+
+/* A group of the application's that is a queue. Lock held. */
+static struct gp_slot *capture_slot(uint32_t client, uint32_t handle)
+{
+	const struct gp_nvidia_object *object = gp_nvidia_object_find(client, handle);
+
+	if (object && gp_nvidia_class_is_channel(object->class_id))
+		object = gp_nvidia_object_find(client, object->parent);
+	return object && object->slot && !object->slot->dying ? object->slot : NULL;
+}
+
+/* The application sets the slice of its own group: remembered, and ours comes back over it. */
+static int capture_slice_set(struct capture *call)
+{
+	const struct gp_rm_control wanted = call->body.control;
+	struct gp_slot *slot;
+	uint64_t slice_us = 0;
+	int r;
+
+	gp_agent_lock();
+	slot = capture_slot(wanted.client, wanted.object);
+	if (!slot || wanted.params_size != sizeof(slice_us) ||
+	    !capture_read(&slice_us, wanted.params, sizeof(slice_us))) {
+		gp_agent_unlock();
+		return capture_forward(call);
+	}
+	r = capture_forward(call);
+	if (r >= 0 && capture_read(&call->body.control, call->at, sizeof(call->body.control)) &&
+	    call->body.control.status == GP_RM_OK) {
+		gp_nvidia_group_of(slot)->slice_us = slice_us;
+		gp_nvidia_group_of(slot)->has_slice = true;
+		gp_nvidia_slice_again(slot);
+		slot->group_due = true;
+		gp_link_flush();
+	}
+	gp_agent_unlock();
+	return r;
+}
+
+/* The application asks for the slice of its group: what it has set, not what was made of it meanwhile. */
+static int capture_slice_get(struct capture *call)
+{
+	const struct gp_rm_control wanted = call->body.control;
+	struct iovec local, remote;
+	struct gp_slot *slot;
+	uint64_t slice_us = 0;
+	int r = capture_forward(call);
+
+	if (r < 0 || wanted.params_size != sizeof(slice_us) ||
+	    !capture_read(&call->body.control, call->at, sizeof(call->body.control)) ||
+	    call->body.control.status != GP_RM_OK)
+		return r;
+	gp_agent_lock();
+	slot = capture_slot(wanted.client, wanted.object);
+	if (slot && (gp_nvidia_group_of(slot)->slice_ours || gp_agent.mechanism == GP_MECHANISM_BORROW) &&
+	    gp_nvidia_group_of(slot)->has_slice)
+		slice_us = gp_nvidia_group_of(slot)->slice_us;
+	gp_agent_unlock();
+	local = (struct iovec){ &slice_us, sizeof(slice_us) };
+	remote = (struct iovec){ (void *)(uintptr_t)wanted.params, sizeof(slice_us) };
+	if (slice_us)
+		gp_sys(SYS_process_vm_writev, gp_sys(SYS_getpid, 0), (long)&local, 1, (long)&remote, 1, 0);
+	return r;
+}
+
+/* GPFIFO_SCHEDULE may enable what our gate has disabled. */
+static int capture_schedule(struct capture *call)
+{
+	const struct gp_rm_control wanted = call->body.control;
+	int r = capture_forward(call);
+	struct gp_slot *slot;
+
+	if (r < 0)
+		return r;
+	gp_agent_lock();
+	slot = capture_slot(wanted.client, wanted.object);
+	if (slot && slot->closed)
+		capture_queue_changed(slot);
+	gp_agent_unlock();
+	return r;
+}
+
+/* The application disables and enables its own channels: what it has disabled is not ours to enable. */
+static int capture_disable(struct capture *call)
+{
+	const struct gp_rm_control wanted = call->body.control;
+	struct gp_rm_disable params;
+	int r;
+
+	if (wanted.params_size != sizeof(params) || !capture_read(&params, wanted.params, sizeof(params)) ||
+	    params.count > GP_RM_DISABLE_MAX)
+		return capture_forward(call);
+	gp_agent_lock();
+	r = capture_forward(call);
+	if (r >= 0 && capture_read(&call->body.control, call->at, sizeof(call->body.control)) &&
+	    call->body.control.status == GP_RM_OK)
+		for (uint32_t i = 0; i < params.count; i++) {
+			struct gp_nvidia_object *channel = gp_nvidia_object_find(params.clients[i], params.channels[i]);
+			struct gp_slot *slot = capture_slot(params.clients[i], params.channels[i]);
+
+			if (!channel || channel->off == (params.disable != 0))
+				continue;
+			channel->off = params.disable != 0;
+			capture_queue_changed(slot);
+		}
+	gp_agent_unlock();
+	return r;
+}
+
+static int capture_control(struct capture *call)
+{
+	switch (call->body.control.command) {
+	case GP_RM_SLICE_SET: return capture_slice_set(call);
+	case GP_RM_SLICE_GET: return capture_slice_get(call);
+	case GP_RM_GROUP_SCHEDULE:
+	case GP_RM_CHANNEL_SCHEDULE: return capture_schedule(call);
+	case GP_RM_DISABLE_CHANNELS: return capture_disable(call);
+	default: return capture_forward(call);
+	}
+}
+
+/* The same object under another name, perhaps of another client. Its class is what it was. */
+static int capture_dup(struct capture *call)
+{
+	const struct gp_nvidia_object *from;
+	struct gp_nvidia_object said = { .file = GP_NVIDIA_NONE };
+	int r = capture_forward(call);
+
+	if (r < 0 || !capture_read(&call->body.dup, call->at, sizeof(call->body.dup)) ||
+	    call->body.dup.status != GP_RM_OK)
+		return r;
+	gp_agent_lock();
+	from = gp_nvidia_object_find(call->body.dup.client_from, call->body.dup.object_from);
+	/* A second name of a group or a channel is not followed: the first is enough to gate it. */
+	if (from && (from->class_id == GP_RM_CLASS_DEVICE || from->class_id == GP_RM_CLASS_SUBDEVICE)) {
+		said.class_id = from->class_id;
+		said.client = call->body.dup.client;
+		said.parent = call->body.dup.parent;
+		said.handle = call->body.dup.object;
+		capture_add(call, &said);
+	}
+	gp_agent_unlock();
+	return r;
+}
+
+/* The library and the driver agree on their version; so do we learn it. */
+static int capture_version(struct capture *call)
+{
+	int r = capture_forward(call);
+
+	if (r < 0 || !capture_read(&call->body.version, call->at, sizeof(call->body.version)))
+		return r;
+	gp_agent_lock();
+	for (uint32_t i = 0; i < sizeof(gp_nvidia.version) - 1u; i++) {
+		char c = call->body.version.text[i];
+
+		gp_nvidia.version[i] = (c >= '0' && c <= '9') || c == '.' ? c : 0;
+		if (!gp_nvidia.version[i])
+			break;
+	}
+	gp_agent_unlock();
+	return r;
+}
+
+/* Whether a request is one of those that are looked into: of a size that is known. */
+static bool capture_concerns(uint32_t number, uint32_t size)
+{
+	switch (number) {
+	case GP_RM_FREE: return size == sizeof(struct gp_rm_free);
+	case GP_RM_ALLOC: return size == sizeof(struct gp_rm_alloc) || size == sizeof(struct gp_rm_alloc_rights);
+	case GP_RM_CONTROL: return size == sizeof(struct gp_rm_control);
+	case GP_RM_DUP: return size == sizeof(struct gp_rm_dup);
+	case GP_RM_VERSION: return size == sizeof(struct gp_rm_version);
+	default: return false;
+	}
+}
+
+static int capture_dispatch(struct capture *call)
+{
+	switch (call->number) {
+	case GP_RM_FREE: return capture_free(call);
+	case GP_RM_ALLOC: return capture_alloc(call);
+	case GP_RM_DUP: return capture_dup(call);
+	case GP_RM_VERSION: return capture_version(call);
+	default: return capture_control(call);
+	}
+}
+
+int gp_nvidia_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct capture call = { .fd = fd,
+				.request = request,
+				.arg = arg,
+				.number = _IOC_NR(request),
+				.size = _IOC_SIZE(request),
+				.at = (uintptr_t)arg };
+	struct gp_rm_xfer xfer;
+
+	if (call.number == GP_RM_XFER) {
+		if (call.size != sizeof(xfer) || !capture_read(&xfer, call.at, sizeof(xfer)))
+			return gp_next_ioctl(fd, request, arg);
+		call.number = xfer.number;
+		call.size = xfer.size;
+		call.at = xfer.params;
+	}
+	if (!capture_concerns(call.number, call.size) || !gp_agent_ready() ||
+	    !capture_read(&call.body, call.at, call.size))
+		return gp_next_ioctl(fd, request, arg);
+	gp_agent_lock();
+	if (gp_nvidia.epoch != gp_agent.epoch) {
+		gp_nvidia = (struct gp_nvidia){ .epoch = gp_agent.epoch };
+		gp_nvidia_objects_reset();
+	}
+	gp_agent_unlock();
+	return capture_dispatch(&call);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The NVIDIA side of the agent: what it knows of the resource manager (RM) in this process. The agent's lock guards it.
+ *
+ * A queue is a channel group with a compute object below one of its channels: one context. The agent makes no object,
+ * maps and frees nothing of the application's; it calls a handful of controls on the application's own file.
+ */
+#ifndef GP_AGENT_NVIDIA_NVIDIA_H
+#define GP_AGENT_NVIDIA_NVIDIA_H
+
+#include <gpreempt/rm.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "agent/agent.h"
+#include "agent/fds.h"
+
+#define GP_NVIDIA_NONE       UINT32_MAX
+#define GP_NVIDIA_OBJECT_MAX 4096u /* a context has about 60 that are kept; chosen */
+
+/* An object that is kept track of: clients, devices, subdevices, groups, channels, compute objects. */
+struct gp_nvidia_object {
+	bool used;
+	bool off;        /* a channel the application itself has disabled */
+	bool ending;     /* while it is found out what ends with another */
+	bool unreadable; /* a channel whose parameters are of no known size */
+	uint32_t client, parent, handle, class_id;
+	uint32_t engine;      /* of groups and channels */
+	uint32_t file;        /* of a group: which of our duplicates; GP_NVIDIA_NONE */
+	struct gp_slot *slot; /* of a group that is a queue */
+	uint32_t entries, userd;
+	uint64_t userd_offset;
+};
+
+/* A queue, beside its slot: by the slot's index. */
+struct gp_nvidia_group {
+	uint32_t client, group, subdevice;
+	bool has_slice;      /* slice_us is known */
+	uint64_t slice_us;   /* as the application has it */
+	uint64_t slice_ours; /* set by us; 0: it is the application's */
+	bool restore_due;    /* the application's could not be set again yet */
+};
+
+struct gp_nvidia {
+	uint32_t epoch; /* the agent's, when this was written */
+	bool probed, is_full;
+	const char *refused; /* why this driver is left alone; NULL: it is not */
+	char version[32];
+	uint32_t file_clients[GP_FD_RM_MAX], file_counts[GP_FD_RM_MAX];
+};
+extern struct gp_nvidia gp_nvidia;
+extern const struct gp_driver gp_nvidia_driver;
+extern struct gp_nvidia_object gp_nvidia_objects[GP_NVIDIA_OBJECT_MAX];
+extern struct gp_nvidia_group gp_nvidia_groups[GP_WIRE_QUEUE_MAX];
+
+/* object.c */
+bool gp_nvidia_class_is_kept(uint32_t class_id);
+bool gp_nvidia_class_is_client(uint32_t class_id);
+bool gp_nvidia_class_is_channel(uint32_t class_id);
+bool gp_nvidia_class_is_compute(uint32_t class_id);
+struct gp_nvidia_object *gp_nvidia_object_add(const struct gp_nvidia_object *object); /* NULL: the table is full */
+struct gp_nvidia_object *gp_nvidia_object_find(uint32_t client, uint32_t handle);
+bool gp_nvidia_object_is_below(const struct gp_nvidia_object *object, uint32_t client, uint32_t handle); /* or is it */
+void gp_nvidia_object_remove(struct gp_nvidia_object *object);
+uint32_t gp_nvidia_object_limit(void);
+void gp_nvidia_objects_reset(void);
+
+/* file.c: one duplicate per RM client that has groups. */
+bool gp_nvidia_file_is_rm(int fd);
+uint32_t gp_nvidia_file_add(int fd, uint32_t client); /* GP_NVIDIA_NONE: no room */
+void gp_nvidia_file_release(uint32_t file);
+
+/* gate.c */
+struct gp_nvidia_call {
+	uint32_t file, client, object, command;
+	void *params;
+	uint32_t size;
+};
+int gp_nvidia_control(const struct gp_nvidia_call *call); /* 0 or -errno */
+int gp_nvidia_errno(uint32_t status);
+void gp_nvidia_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t count, bool open, int *results);
+void gp_nvidia_release(void);
+void gp_nvidia_recover(void);
+void gp_nvidia_enable_one(const struct gp_slot *slot, uint32_t channel);
+/* Channels of the slot's group; at most GP_WIRE_CHANNEL_MAX are written, all are counted. */
+uint32_t gp_nvidia_channels(const struct gp_slot *slot, uint32_t *ret_channels);
+
+/* slice.c */
+int gp_nvidia_slice(struct gp_slot *slot, uint64_t slice_us);
+int gp_nvidia_slice_get(const struct gp_slot *slot, uint64_t *ret_slice_us);
+int gp_nvidia_slice_restore(struct gp_slot *slot);
+void gp_nvidia_slice_again(struct gp_slot *slot); /* the application has set its own: ours comes back over it */
+
+/* probe.c */
+void gp_nvidia_probe(const struct gp_slot *slot, uint32_t channel);
+void gp_nvidia_refuse(const char *why);
+void gp_nvidia_name(void); /* writes the agent's runtime string */
+
+/* work.c */
+void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count);
+
+static inline struct gp_nvidia_group *gp_nvidia_group_of(const struct gp_slot *slot)
+{
+	return &gp_nvidia_groups[gp_slot_index(slot)];
+}
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether this driver is one we know how to speak to: asked once, at the first queue, by questions that change nothing.
+ * One whose answers do not fit is left alone. */
+#include <errno.h>
+#include <string.h>
+#include "agent/log.h"
+#include "agent/nvidia/nvidia.h"
+
+#define PROBE_GROUP_MAX 0xffffu /* of the hardware's numbers of groups; 4096 on the largest known */
+
+/* The runtime as people see it: "CUDA, RM 580.159.04", and why nothing is done with it. */
+void gp_nvidia_name(void)
+{
+	const char *parts[] = { "CUDA, RM ", gp_nvidia.version[0] ? gp_nvidia.version : "?",
+				gp_nvidia.refused ? ": " : "", gp_nvidia.refused ? gp_nvidia.refused : "" };
+	char text[GP_WIRE_TEXT_SIZE];
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		for (const char *c = parts[i]; *c && at < sizeof(text) - 1u; c++)
+			text[at++] = *c;
+	text[at] = 0;
+	gp_attr_name(gp_agent.runtime, text);
+}
+
+void gp_nvidia_refuse(const char *why)
+{
+	if (gp_nvidia.refused)
+		return;
+	gp_nvidia.refused = why;
+	gp_log("nvidia: this driver is left alone, because:");
+	gp_log(why);
+	gp_nvidia_name();
+}
+
+void gp_nvidia_probe(const struct gp_slot *slot, uint32_t channel)
+{
+	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+	struct gp_rm_ctxsw_modes modes = { .channel = channel, .compute = UINT32_MAX };
+	uint32_t number = UINT32_MAX;
+	int r;
+
+	if (gp_nvidia.probed)
+		return;
+	gp_nvidia.probed = true;
+	gp_nvidia_name();
+	if (!group->has_slice)
+		gp_nvidia_refuse("GET_TIMESLICE does not answer as expected");
+	r = gp_nvidia_control(&(struct gp_nvidia_call){ slot->file, group->client, group->group, GP_RM_GROUP_INFO,
+							&number, sizeof(number) });
+	if (r < 0 || number > PROBE_GROUP_MAX)
+		gp_nvidia_refuse("GET_INFO does not answer as expected");
+	r = gp_nvidia_control(&(struct gp_nvidia_call){ slot->file, group->client, group->subdevice, GP_RM_CTXSW_MODES,
+							&modes, sizeof(modes) });
+	/* Whether kernels are stopped midway is worth knowing; only an answer of another shape speaks against a driver.
+	 */
+	if (r == -EINVAL || (r == 0 && modes.compute > GP_RM_PREEMPT_CILP))
+		gp_nvidia_refuse("GR_GET_CTXSW_MODES does not answer as expected");
+	gp_log3("nvidia: probe: slice us, group, compute preemption", (int64_t)group->slice_us, number,
+		r < 0 ? r : (int64_t)modes.compute);
+}

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+/* The agent in a client of the fake resource manager, under a daemon that is a test. Each case has a folder of its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gpreempt/rm.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "test/e2e/agent_test.h"
+#include "test/nvidia/fake_rm.h"
+
+#define LEASE_MS 60000u /* never by itself */
+
+static struct fake_rm_state *rm;
+static char folder[] = "/tmp/gp-fake-rm-XXXXXX";
+
+static void rm_file(const char *name, off_t size)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	MUST(fd >= 0 && ftruncate(fd, size) == 0);
+	if (size)
+		rm = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+}
+
+static void rm_start(struct test *test, uint32_t gpus)
+{
+	static char agent_log[128];
+
+	MUST(mkdtemp(folder) != NULL);
+	rm_file("nvidiactl", 0);
+	rm_file("nvidia0", 0);
+	rm_file(FAKE_RM_STATE, sizeof(*rm));
+	MUST(rm != MAP_FAILED);
+	rm->magic = FAKE_RM_MAGIC;
+	rm->gpu_count = gpus;
+	for (uint32_t i = 0; i < gpus; i++)
+		rm->gpu_ids[i] = (i + 1u) << 8;
+	rm->cilp = GP_RM_PREEMPT_CILP;
+	setenv(FAKE_RM_ENV, folder, 1);
+	snprintf(agent_log, sizeof(agent_log), "%s/agent.log", folder);
+	setenv("GPREEMPT_AGENT_LOG", agent_log, 1);
+	MUST(fake_listen(&test->fake, test->path));
+	MUST(test_start(test, false));
+}
+
+static void rm_end(struct test *test)
+{
+	char command[160];
+
+	CHECK(test_end(test) == 0);
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	CHECK(system(command) == 0);
+}
+
+static void rm_meet(struct test *test, uint32_t mechanism, uint32_t lease_ms, uint32_t queues)
+{
+	MUST(fake_accept(&test->fake));
+	MUST(fake_welcome(&test->fake, mechanism, lease_ms));
+	MUST(fake_until_queues(&test->fake, queues));
+}
+
+static void rm_rule(uint32_t how, uint32_t command, uint32_t value, uint32_t count)
+{
+	for (uint32_t i = 0; i < FAKE_RM_RULE_MAX; i++)
+		if (rm->rules[i].how == FAKE_RM_NOT) {
+			rm->rules[i].command = command;
+			rm->rules[i].value = value;
+			rm->rules[i].count = count;
+			__atomic_store_n(&rm->rules[i].how, how, __ATOMIC_RELEASE);
+			return;
+		}
+}
+
+static const struct fake_rm_object *rm_object(uint32_t client, uint32_t handle)
+{
+	for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX; i++)
+		if (rm->objects[i].used && rm->objects[i].client == client && rm->objects[i].handle == handle)
+			return &rm->objects[i];
+	return NULL;
+}
+
+/* Channels of a queue that the "hardware" has disabled. */
+static uint32_t rm_disabled(const struct fake_queue *queue)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX; i++)
+		count += rm->objects[i].used && rm->objects[i].client == queue->group.client &&
+			 rm->objects[i].parent == queue->group.group && rm->objects[i].disabled;
+	return count;
+}
+
+static uint64_t rm_slice(const struct fake_queue *queue)
+{
+	const struct fake_rm_object *group = rm_object(queue->group.client, queue->group.group);
+
+	return group ? group->slice_us : 0;
+}
+
+static bool rm_until_disabled(const struct fake_queue *queue, uint32_t count)
+{
+	for (int i = 0; i < AGENT_WAIT_MS; i++, usleep(1000))
+		if (rm_disabled(queue) == count)
+			return true;
+	return false;
+}
+
+static bool rm_until_slice(const struct fake_queue *queue, uint64_t slice_us)
+{
+	for (int i = 0; i < AGENT_WAIT_MS; i++, usleep(1000))
+		if (rm_slice(queue) == slice_us)
+			return true;
+	return false;
+}
+
+static uint32_t rm_calls(uint32_t command)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < rm->call_count && i < FAKE_RM_CALL_MAX; i++)
+		count += rm->calls[i].command == command;
+	return count;
+}
+
+/* The next GROUP of a queue. */
+static bool rm_until_group(struct test *test, const struct fake_queue *queue)
+{
+	uint32_t before = queue->group_count;
+
+	while (queue->group_count == before)
+		if (!fake_until(&test->fake, GP_WIRE_GROUP))
+			return false;
+	return true;
+}
+
+/* The queue whose GROUP has come. */
+static struct fake_queue *rm_queue(struct test *test, uint32_t index)
+{
+	struct fake_queue *queue = fake_queue(&test->fake, index);
+
+	MUST(queue);
+	if (!queue->group_count)
+		MUST(rm_until_group(test, queue));
+	return queue;
+}
+
+static int rm_slice_order(struct test *test, const struct fake_queue *queue, uint64_t slice_us)
+{
+	struct gp_wire_slice order = { .slot = queue->said.slot,
+				       .generation = queue->said.generation,
+				       .slice_us = slice_us };
+	const struct gp_wire_slice *answer = (const void *)test->fake.message;
+
+	if (!fake_send(&test->fake, GP_WIRE_SLICE, &order.slot,
+		       (uint32_t)(sizeof(order) - sizeof(struct gp_wire_header))) ||
+	    !fake_until(&test->fake, GP_WIRE_SLICED) || answer->slice_us != slice_us)
+		return 1;
+	return answer->result;
+}
+
+/* Contexts on two GPUs are two queues, with all that is needed to reach them; a copy engine's group is none. */
+static void case_capture(struct test *test)
+{
+	struct fake_queue *queue;
+	int pidfd, fd;
+
+	rm_start(test, 2);
+	CHECK(test_number(test, "context", 0) == 0);
+	CHECK(test_number(test, "context", 1) == 1);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 2);
+	CHECK(test->fake.hello.mechanisms == GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL));
+	CHECK(!strncmp(test->fake.hello.runtime, "CUDA, RM ", 9));
+	for (uint32_t i = 0; i < 2u; i++) {
+		queue = rm_queue(test, i);
+		CHECK(queue->said.gpu_id == (i + 1u) << 8);
+		CHECK(queue->said.kind == GP_WIRE_COMPUTE);
+		CHECK(queue->said.queue_id == queue->group.group);
+		CHECK(queue->said.flags == 0);
+		CHECK(queue->group.channel_count == 8);
+		CHECK(queue->group.slice_us == FAKE_RM_SLICE_US);
+		for (uint32_t n = 0; n < queue->group.channel_count && n < 64u; n++) {
+			const struct fake_rm_object *channel = rm_object(queue->group.client, queue->group.channels[n]);
+
+			CHECK(channel && channel->parent == queue->group.group && channel->class_id == 0xc86f);
+		}
+		CHECK(rm_object(queue->group.client, queue->group.subdevice)->gpu == i);
+	}
+	/* The descriptor is one of the very file. */
+	pidfd = (int)syscall(SYS_pidfd_open, test->pid, 0);
+	fd = (int)syscall(SYS_pidfd_getfd, pidfd, queue->group.fd, 0);
+	CHECK(fd >= 0 && lseek(fd, 0, SEEK_CUR) == (off_t)rm_object(queue->group.client, queue->group.client)->file);
+	close(fd);
+	close(pidfd);
+	rm_end(test);
+}
+
+/* Both forms of RM_ALLOC, bare and wrapped; descriptors that were duplicated; every way a context can end. */
+static void case_forms(struct test *test)
+{
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	test_number(test, "xfer", 1);
+	CHECK(test_number(test, "context", 0) == 1);
+	test_number(test, "rights", 1);
+	CHECK(test_number(test, "context", 0) == 2);
+	test_number(test, "xfer", 0);
+	test_number(test, "dup", 0);
+	CHECK(test_number(test, "context", 0) == 3);
+	MUST(fake_until_queues(&test->fake, 4));
+	CHECK(rm_queue(test, 3)->group.channel_count == 8);
+	/* A group, a device, the client. */
+	CHECK(!strcmp(test_ask(test, "free 0 group"), "ok 0"));
+	MUST(fake_until_queues(&test->fake, 3));
+	test_number(test, "xfer", 1);
+	CHECK(!strcmp(test_ask(test, "free 1 device"), "ok 0"));
+	MUST(fake_until_queues(&test->fake, 2));
+	CHECK(!strcmp(test_ask(test, "free 2 client"), "ok 0"));
+	MUST(fake_until_queues(&test->fake, 0));
+	rm_end(test);
+}
+
+/* A channel that goes or comes is told; one that comes while the gate is closed does not open it. */
+static void case_channels(struct test *test)
+{
+	struct fake_queue *queue;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	queue = rm_queue(test, 0);
+	CHECK(!strcmp(test_ask(test, "free 0 channel"), "ok 0"));
+	MUST(rm_until_group(test, queue));
+	CHECK(queue->group.channel_count == 7);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(rm_disabled(queue) == 7);
+	CHECK(test_number(test, "channel", 0) == 1);
+	MUST(rm_until_group(test, queue));
+	CHECK(queue->group.channel_count == 8);
+	CHECK(rm_disabled(queue) == 8);
+	CHECK(test_number(test, "schedule", 0) == 0);
+	CHECK(rm_disabled(queue) == 8);
+	/* One that goes is opened first: its end could wait. */
+	CHECK(!strcmp(test_ask(test, "free 0 channel"), "ok 0"));
+	CHECK(rm_disabled(queue) == 7);
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	CHECK(rm_disabled(queue) == 0);
+	/* What the application has disabled itself stays so. */
+	CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0"));
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	CHECK(rm_disabled(queue) == 1);
+	CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0"));
+	CHECK(rm_disabled(queue) == 0);
+	rm_end(test);
+}
+
+/* Orders reach the hardware, for the contexts of one GPU in one call. */
+static void case_gate(struct test *test)
+{
+	struct fake_queue *queues[2];
+	int results[2] = { 1, 1 };
+	uint32_t before;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	CHECK(test_number(test, "context", 0) == 1);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 2);
+	queues[0] = rm_queue(test, 0);
+	queues[1] = rm_queue(test, 1);
+	CHECK(fake_order_one(&test->fake, queues[0], false) == 0);
+	CHECK(rm_disabled(queues[0]) == 8 && rm_disabled(queues[1]) == 0);
+	CHECK(fake_order_one(&test->fake, queues[0], true) == 0);
+	CHECK(rm_disabled(queues[0]) == 0);
+	before = rm_calls(GP_RM_DISABLE_CHANNELS);
+	CHECK(fake_order(&test->fake, queues, (bool[]){ false, false }, 2, results));
+	CHECK(results[0] == 0 && results[1] == 0);
+	CHECK(rm_disabled(queues[0]) == 8 && rm_disabled(queues[1]) == 8);
+	CHECK(rm_calls(GP_RM_DISABLE_CHANNELS) == before + 1u);
+	/* A context that ends while it is closed is opened first, and only it. */
+	CHECK(!strcmp(test_ask(test, "free 0 group"), "ok 0"));
+	CHECK(rm_calls(GP_RM_DISABLE_CHANNELS) == before + 2u);
+	CHECK(rm->calls[(rm->call_count - 2u) % FAKE_RM_CALL_MAX].command == GP_RM_DISABLE_CHANNELS);
+	CHECK(rm->calls[(rm->call_count - 1u) % FAKE_RM_CALL_MAX].command == GP_RM_FREE);
+	CHECK(rm_disabled(queues[1]) == 8);
+	/* exit() opens what is left. */
+	rm_end(test);
+}
+
+/* Slices: set, told, put back; what the application sets is its own and stays under ours. */
+static void case_slice(struct test *test)
+{
+	struct fake_queue *queue;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	queue = rm_queue(test, 0);
+	CHECK(rm_slice_order(test, queue, 1) == 0);
+	CHECK(rm_slice(queue) == 1);
+	CHECK(test_number(test, "slice?", 0) == FAKE_RM_SLICE_US);
+	CHECK(!strcmp(test_ask(test, "slice 0 500"), "ok 0"));
+	CHECK(rm_slice(queue) == 1);
+	CHECK(test_number(test, "slice?", 0) == 500);
+	MUST(rm_until_group(test, queue));
+	CHECK(queue->group.slice_us == 500);
+	CHECK(rm_slice_order(test, queue, 0) == 0);
+	CHECK(rm_slice(queue) == 500);
+	CHECK(test_number(test, "slice?", 0) == 500);
+	/* Errors of the order, of the driver. */
+	CHECK(rm_slice_order(test, queue, 1ull << 40) == -EINVAL);
+	rm_rule(FAKE_RM_STATUS, GP_RM_SLICE_SET, GP_RM_ERR_BUSY, 1);
+	CHECK(rm_slice_order(test, queue, 1) == -EBUSY);
+	queue->said.generation++;
+	CHECK(rm_slice_order(test, queue, 1) == -ESTALE);
+	queue->said.slot = GP_WIRE_QUEUE_MAX;
+	CHECK(rm_slice_order(test, queue, 1) == -ESTALE);
+	CHECK(rm_slice(queue) == 500);
+	rm_end(test);
+}
+
+/* The daemon dies: channels are enabled and slices put back, whoever disabled and shortened them. */
+static void case_death(struct test *test)
+{
+	struct fake_queue *queue, kept;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, test->mechanism, LEASE_MS, 1);
+	queue = rm_queue(test, 0);
+	kept = *queue;
+	if (test->mechanism == GP_MECHANISM_CHANNEL) {
+		CHECK(fake_order_one(&test->fake, queue, false) == 0);
+		CHECK(rm_slice_order(test, queue, 1) == 0);
+	} else {
+		/* An order is not for us, a slice neither: the daemon does both itself. */
+		CHECK(fake_order_one(&test->fake, queue, false) == -EOPNOTSUPP);
+		CHECK(rm_slice_order(test, queue, 1) == -EOPNOTSUPP);
+		for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX; i++) {
+			rm->objects[i].disabled = rm->objects[i].used && rm->objects[i].parent == kept.group.group;
+			if (rm->objects[i].used && rm->objects[i].handle == kept.group.group)
+				rm->objects[i].slice_us = 1;
+		}
+	}
+	CHECK(rm_disabled(&kept) > 0 && rm_slice(&kept) == 1);
+	/* Not at the first try: it goes on trying. */
+	rm_rule(FAKE_RM_STATUS, GP_RM_DISABLE_CHANNELS, GP_RM_ERR_BUSY, 2);
+	rm_rule(FAKE_RM_STATUS, GP_RM_SLICE_SET, GP_RM_ERR_BUSY, 2);
+	fake_stop(&test->fake);
+	CHECK(rm_until_disabled(&kept, 0));
+	CHECK(rm_until_slice(&kept, FAKE_RM_SLICE_US));
+	rm_end(test);
+}
+
+/* Another daemon finds what is there. */
+static void case_again(struct test *test)
+{
+	struct fake_queue *queue;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	rm_queue(test, 0);
+	fake_stop(&test->fake);
+	MUST(fake_listen(&test->fake, test->path));
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	CHECK(test->fake.hello.flags & GP_HELLO_AGAIN);
+	queue = rm_queue(test, 0);
+	CHECK(queue->group.channel_count == 8);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	/* Another way: everything opens first. */
+	CHECK(rm_slice_order(test, queue, 1) == 0);
+	CHECK(fake_send(&test->fake, GP_WIRE_MECHANISM,
+			&(struct { uint32_t mechanism, reserved; }){ GP_MECHANISM_BORROW, 0 }, 8));
+	CHECK(rm_until_disabled(queue, 0) && rm_until_slice(queue, FAKE_RM_SLICE_US));
+	/* Our descriptor's number is wanted: it moves, and is told anew. */
+	CHECK(test_number(test, "number", (uint32_t)queue->group.fd) == 1);
+	MUST(rm_until_group(test, queue));
+	CHECK(queue->group.fd >= 0);
+	rm_end(test);
+}
+
+/* What the driver answers becomes an errno; after a wrong size it is not asked again. */
+static void case_statuses(struct test *test)
+{
+	static const struct {
+		uint32_t status;
+		int result;
+	} table[] = { { GP_RM_ERR_BUSY, -EBUSY },        { GP_RM_ERR_LOST, -ENODEV },
+		      { GP_RM_ERR_PERMISSIONS, -EPERM }, { GP_RM_ERR_CLIENT, -EBADF },
+		      { GP_RM_ERR_CHANNEL, -ENOENT },    { GP_RM_ERR_SUPPORT, -EOPNOTSUPP },
+		      { GP_RM_ERR_TIMEOUT, -ETIMEDOUT }, { 0xffff, -EIO } };
+	struct fake_queue *queue;
+	uint32_t before;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	queue = rm_queue(test, 0);
+	for (uint32_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		rm_rule(FAKE_RM_STATUS, GP_RM_DISABLE_CHANNELS, table[i].status, 1);
+		CHECK(fake_order_one(&test->fake, queue, false) == table[i].result);
+		CHECK(rm_disabled(queue) == 0);
+	}
+	rm_rule(FAKE_RM_ERRNO, GP_RM_DISABLE_CHANNELS, ENOTTY, 1);
+	CHECK(fake_order_one(&test->fake, queue, false) == -ENOTTY);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	rm_rule(FAKE_RM_SIZE, GP_RM_DISABLE_CHANNELS, 540, 0);
+	CHECK(fake_order_one(&test->fake, queue, false) == -EINVAL);
+	before = rm_calls(GP_RM_DISABLE_CHANNELS);
+	CHECK(fake_order_one(&test->fake, queue, false) == -EOPNOTSUPP);
+	CHECK(rm_calls(GP_RM_DISABLE_CHANNELS) == before);
+	rm_end(test);
+}
+
+/* A driver whose answers do not fit is left alone, and the daemon hears why. */
+static void case_refused(struct test *test)
+{
+	static const struct {
+		uint32_t how, command, value;
+		const char *why;
+	} table[] = {
+		{ FAKE_RM_SIZE, GP_RM_SLICE_GET, 16, "GET_TIMESLICE" },
+		{ FAKE_RM_VALUE, GP_RM_SLICE_GET, 0, "GET_TIMESLICE" },
+		{ FAKE_RM_STATUS, GP_RM_GROUP_INFO, GP_RM_ERR_SUPPORT, "GET_INFO" },
+		{ FAKE_RM_VALUE, GP_RM_GROUP_INFO, 0x10000, "GET_INFO" },
+		{ FAKE_RM_SIZE, GP_RM_CTXSW_MODES, 32, "CTXSW_MODES" },
+		{ 0, 0, 0, "MIG" },
+	};
+	struct fake_queue *queue;
+
+	for (uint32_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		memcpy(folder + sizeof(folder) - 7, "XXXXXX", 6);
+		rm_start(test, 1);
+		if (table[i].how)
+			rm_rule(table[i].how, table[i].command, table[i].value, 0);
+		else
+			CHECK(test_number(test, "mig", 0) == 0 && test_number(test, "context", 0) == 0 &&
+			      test_number(test, "mig", 0) == 1);
+		CHECK(test_number(test, "context", 0) >= 0);
+		MUST(fake_accept(&test->fake));
+		CHECK(test->fake.hello.mechanisms == 0 || !table[i].how);
+		CHECK(strstr(test->fake.hello.runtime, table[i].why) || !table[i].how);
+		MUST(fake_welcome(&test->fake, GP_MECHANISM_CHANNEL, LEASE_MS));
+		MUST(fake_until_queues(&test->fake, table[i].how ? 1 : 2));
+		queue = fake_queue(&test->fake, 0);
+		CHECK(fake_order_one(&test->fake, queue, false) == -EOPNOTSUPP);
+		CHECK(rm_calls(GP_RM_DISABLE_CHANNELS) == 0);
+		fake_stop(&test->fake);
+		rm_end(test);
+		test->ended = false;
+	}
+}
+
+/* A child has no queues; one of its own is a client of its own. The parent keeps its. */
+static void case_fork(struct test *test)
+{
+	struct fake_queue *queue;
+	int parent;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	queue = rm_queue(test, 0);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(test_number(test, "fork", 0) == 0);
+	CHECK(test_number(test, "fork", 1) == 0);
+	CHECK(rm_disabled(queue) == 8);
+	parent = test->fake.socket;
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	CHECK(rm_disabled(queue) == 0 && test->fake.socket == parent);
+	rm_end(test);
+}
+
+/* Requests that lie about their sizes and addresses are the driver's to refuse; what is good afterwards still works. */
+static void case_hostile(struct test *test)
+{
+	struct fake_queue *queue;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	CHECK(!strcmp(test_ask(test, "hostile"), "ok 0"));
+	CHECK(test_number(test, "context", 0) == 1);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 2);
+	queue = rm_queue(test, 1);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(rm_disabled(queue) == 8);
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	rm_end(test);
+}
+
+const struct test_case test_cases[] = {
+	{ "capture", case_capture }, { "forms", case_forms },       { "channels", case_channels },
+	{ "gate", case_gate },       { "slice", case_slice },       { "death", case_death },
+	{ "again", case_again },     { "statuses", case_statuses }, { "refused", case_refused },
+	{ "fork", case_fork },       { "hostile", case_hostile },   { NULL, NULL },
+};
+const struct test_case test_hsa_cases[] = { { NULL, NULL } };

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* A program that makes the calls libcuda makes, on a fake resource manager: a line of commands in, a line of answers
+ * out. It knows nothing of the agent that is loaded into it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <gpreempt/rm.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/nvidia/fake_rm.h"
+
+#define CONTEXTS 64u
+#define CHANNELS 8u
+
+struct context {
+	uint32_t device, subdevice, group, copy_group, channels[64], channel_count, compute;
+};
+static int ctl = -1;
+static uint32_t client;
+static struct context contexts[CONTEXTS];
+static uint32_t context_count;
+static bool use_xfer, use_rights;
+
+static int rm_ioctl(uint32_t number, void *args, uint32_t size)
+{
+	struct gp_rm_xfer xfer = { number, size, (uintptr_t)args };
+
+	return use_xfer ? ioctl(ctl, GP_RM_REQUEST(GP_RM_XFER) | sizeof(xfer) << 16, &xfer) :
+			  ioctl(ctl, GP_RM_REQUEST(number) | size << 16, args);
+}
+
+/* The new handle; 0: refused. */
+static uint32_t rm_alloc(uint32_t parent, uint32_t class_id, const void *params, uint32_t params_size)
+{
+	struct gp_rm_alloc_rights rights = { .client = client,
+					     .parent = parent,
+					     .class_id = class_id,
+					     .params = (uintptr_t)params,
+					     .params_size = params_size,
+					     .status = 0x77 };
+	struct gp_rm_alloc plain = { client, parent, 0, class_id, (uintptr_t)params, params_size, 0x77 };
+
+	if (use_rights)
+		return rm_ioctl(GP_RM_ALLOC, &rights, sizeof(rights)) == 0 && !rights.status ? rights.object : 0;
+	return rm_ioctl(GP_RM_ALLOC, &plain, sizeof(plain)) == 0 && !plain.status ? plain.object : 0;
+}
+
+static uint32_t rm_free(uint32_t parent, uint32_t object)
+{
+	struct gp_rm_free args = { client, parent, object, 0x77 };
+
+	return rm_ioctl(GP_RM_FREE, &args, sizeof(args)) < 0 ? 0x7777u : args.status;
+}
+
+static uint32_t rm_control(uint32_t object, uint32_t command, void *params, uint32_t size)
+{
+	struct gp_rm_control args = { client, object, command, 0, (uintptr_t)params, size, 0x77 };
+
+	return rm_ioctl(GP_RM_CONTROL, &args, sizeof(args)) < 0 ? 0x7777u : args.status;
+}
+
+static bool client_open(void)
+{
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/nvidiactl", getenv(FAKE_RM_ENV));
+	ctl = open(path, O_RDWR | O_CLOEXEC);
+	client = 0;
+	client = rm_alloc(0, GP_RM_CLASS_CLIENT, NULL, 0);
+	return ctl >= 0 && client;
+}
+
+static uint32_t channel_add(uint32_t group, uint32_t engine)
+{
+	uint8_t params[368] = { 0 };
+
+	memcpy(params + GP_RM_CHANNEL_ENTRIES, &(uint32_t){ 1024 }, 4);
+	memcpy(params + GP_RM_CHANNEL_ENGINE, &engine, 4);
+	return rm_alloc(group, 0xc86f, params, sizeof(params));
+}
+
+static uint32_t group_add(uint32_t device, uint32_t engine)
+{
+	uint8_t params[GP_RM_GROUP_SIZE] = { 0 };
+
+	memcpy(params + GP_RM_GROUP_ENGINE, &engine, 4);
+	return rm_alloc(device, GP_RM_CLASS_GROUP, params, sizeof(params));
+}
+
+static int context_open(uint32_t gpu)
+{
+	struct context *context = &contexts[context_count];
+	uint32_t device_params[16] = { gpu }, schedule = 1;
+
+	if (ctl < 0 && !client_open())
+		return -1;
+	context->device = rm_alloc(client, GP_RM_CLASS_DEVICE, device_params, 56);
+	context->subdevice = rm_alloc(context->device, GP_RM_CLASS_SUBDEVICE, device_params, 4);
+	context->group = group_add(context->device, GP_RM_ENGINE_GR0);
+	for (uint32_t i = 0; i < CHANNELS; i++)
+		context->channels[context->channel_count++] = channel_add(context->group, GP_RM_ENGINE_GR0);
+	context->compute = rm_alloc(context->channels[0], 0xcbc0, NULL, 0);
+	rm_alloc(context->channels[1], 0xcbc0, NULL, 0);
+	rm_control(context->group, GP_RM_GROUP_SCHEDULE, &schedule, 3);
+	context->copy_group = group_add(context->device, 9);
+	rm_alloc(channel_add(context->copy_group, 9), 0xc8b5, NULL, 0);
+	return context->compute ? (int)context_count++ : -1;
+}
+
+/* A child has no context, and can make one of its own. */
+static int fork_child(bool makes_one)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (child == 0) {
+		if (makes_one) {
+			ctl = -1;
+			context_count = 0;
+			memset(contexts, 0, sizeof(contexts));
+			_exit(context_open(0) < 0);
+		}
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+/* Whatever the agent reads, the driver's answer is the one that counts. */
+static const char *hostile(void)
+{
+	void *gone = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct gp_rm_alloc alloc = { client, client, 0, 0xc86f, 0xdead0000, 368, 0 };
+	struct gp_rm_xfer xfer = { GP_RM_ALLOC, sizeof(alloc), (uintptr_t)gone };
+	uint32_t sizes[] = { 0, 1, 15, 31, 33, 47, 49, 64, 200, 4095 };
+
+	munmap(gone, 4096);
+	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (uint32_t n = 0x27; n < 0x60; n++)
+			if (ioctl(ctl, GP_RM_REQUEST(n) | (unsigned long)sizes[i] << 16, gone) == 0)
+				return "taken";
+	if (ioctl(ctl, GP_RM_REQUEST(GP_RM_ALLOC) | sizeof(alloc) << 16, gone) == 0 || errno != EFAULT)
+		return "no fault";
+	if (ioctl(ctl, GP_RM_REQUEST(GP_RM_XFER) | sizeof(xfer) << 16, &xfer) == 0 || errno != EFAULT)
+		return "no fault by xfer";
+	if (ioctl(ctl, GP_RM_REQUEST(GP_RM_ALLOC) | sizeof(alloc) << 16, &alloc) < 0 || !alloc.status)
+		return "bad parameters were taken";
+	return "ok 0";
+}
+
+static bool context_close(struct context *context, const char *what)
+{
+	uint32_t parent = context->device, object = context->group;
+
+	if (!strcmp(what, "device")) {
+		parent = client;
+		object = context->device;
+	} else if (!strcmp(what, "client")) {
+		parent = 0;
+		object = client;
+	} else if (!strcmp(what, "channel")) {
+		parent = context->group;
+		object = context->channels[--context->channel_count];
+	}
+	return rm_free(parent, object) == GP_RM_OK;
+}
+
+static void answer(long number)
+{
+	printf("ok %ld\n", number);
+}
+
+static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *word)
+{
+	struct context *context = &contexts[a % CONTEXTS];
+	struct gp_rm_disable disable = { .disable = (uint8_t)b, .count = 1 };
+	uint64_t slice = b;
+
+	disable.clients[0] = client;
+	disable.channels[0] = context->channels[0];
+	if (!strcmp(verb, "context"))
+		answer(context_open(a));
+	else if (!strcmp(verb, "free"))
+		answer(context_close(context, word) ? 0 : -1);
+	else if (!strcmp(verb, "channel"))
+		answer((context->channels[context->channel_count++] = channel_add(context->group, 1)) != 0);
+	else if (!strcmp(verb, "schedule"))
+		answer(rm_control(context->group, GP_RM_GROUP_SCHEDULE, &(uint32_t){ 1 }, 3));
+	else if (!strcmp(verb, "slice"))
+		answer(rm_control(context->group, GP_RM_SLICE_SET, &slice, 8));
+	else if (!strcmp(verb, "slice?"))
+		answer(rm_control(context->group, GP_RM_SLICE_GET, &slice, 8) ? -1 : (long)slice);
+	else if (!strcmp(verb, "disable"))
+		answer(rm_control(context->subdevice, GP_RM_DISABLE_CHANNELS, &disable, sizeof(disable)));
+	else if (!strcmp(verb, "mig"))
+		answer(rm_alloc(context->subdevice, GP_RM_CLASS_MIG, NULL, 0) != 0);
+	else if (!strcmp(verb, "fork"))
+		answer(fork_child(a));
+	else if (!strcmp(verb, "xfer"))
+		answer(use_xfer = a);
+	else if (!strcmp(verb, "rights"))
+		answer(use_rights = a);
+	else if (!strcmp(verb, "dup")) {
+		int other = dup(ctl);
+
+		close(ctl);
+		answer((ctl = other) >= 0);
+	} else if (!strcmp(verb, "number")) /* takes a descriptor's number */
+		answer(dup2(ctl, (int)a) == (int)a);
+	else if (!strcmp(verb, "hostile"))
+		puts(hostile());
+	else
+		puts("what?");
+}
+
+int main(void)
+{
+	char line[256], verb[32], word[32];
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	while (fgets(line, sizeof(line), stdin)) {
+		unsigned a = 0, b = 0;
+
+		word[0] = 0;
+		if (sscanf(line, "%31s %u %u", verb, &a, &b) < 3)
+			sscanf(line, "%31s %u %31s", verb, &a, word);
+		carry_out(verb, a, b, word);
+	}
+	return 0;
+}
