@@ -180,7 +180,7 @@ static void complete(service &s, uint64_t request)
 	flight &f = s.flights[request % FLIGHT_MAX];
 	uint64_t now_ns;
 
-	MUST(hipEventSynchronize(f.done));
+	program_wait(f.done, 50000);
 	now_ns = program_now_ns();
 	for (unsigned i = 0; i < PERIOD; i++)
 		for (unsigned k = 0; k < s.o.kernels; k++)

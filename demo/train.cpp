@@ -123,7 +123,7 @@ static void train(const options &o, model &m, hipStream_t stream, std::vector<ui
 		}
 		if (ret_done.size() == launched)
 			break;
-		MUST(hipEventSynchronize(events[ret_done.size() % o.depth]));
+		program_wait(events[ret_done.size() % o.depth], 2000000);
 		ret_done.push_back(program_now_ns());
 	}
 }
