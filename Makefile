@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 30
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model port report sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test sched-test roots-test bench bench-sched browser-test swarm fuzz tidy format sanitize kernel-check fresh install clean
+.PHONY: help all demo test vgpu-test sched-test roots-test bench bench-sched bench-nvidia browser-test swarm fuzz tidy format sanitize kernel-check fresh install clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -23,6 +23,7 @@ help:
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
 	@echo "make bench         timings, as ratios; never passes or fails"
 	@echo "make bench-sched   unmodified HIP programs with priorities on a virtual node; writes docs/results/{sched,seed003}.md; half an hour"
+	@echo "make bench-nvidia  urgent and batch CUDA programs on this machine's NVIDIA GPU; table and plot in out/bench-nvidia; seven minutes"
 	@echo "make tidy          clang-format, clang-tidy, cppcheck"
 	@echo "make format        clang-format, in place"
 	@echo "make kernel-check  compile the core against the headers of Debian's kernel"
@@ -112,6 +113,13 @@ bench-sched:
 	@ninja -C build-bench --quiet cli/gpreempt sim/gpreempt-sim cli/gpreempt-run cli/gpreempt-status daemon/gpreemptd \
 		agent/libgpreempt-agent.so vgpu/vgpu vgpu/vgpud demo/serve demo/train demo/serve-hint bench/bench-sched-reaction
 	@bench/sched build-bench docs/results
+
+bench-nvidia:
+	@tools/deps build
+	$(call setup,build-bench,--buildtype=release -Db_ndebug=true)
+	@ninja -C build-bench --quiet
+	@bench/nvidia/build build-bench/bench
+	@bench/nvidia/run --bin build-bench --out out/bench-nvidia --sim build-bench/cli/gpreempt
 
 tidy:
 	@tools/deps build test tidy

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""Runs one set-up of rows.py on a stage (programs.py) and returns what was found. Judges nothing."""
+import json
+import time
+
+import rm
+import rows
+from programs import Trouble, rate, wait_for
+
+OVER = 1.5  # a phase may take so many times longer than its requests should
+
+
+def monotonic_ns():
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def start_batch(stage, setup, extra=None, sample_us=2000):
+    """All batch programs, started at once, each at work."""
+    listed = "train" if setup.rows and rows.ROWS[setup.rows[0]].lists else None
+    priority = rows.BATCH if setup.manager == "gpreempt" else None
+    batch = [stage.batch(priority, setup.ms, listed, sample_us, extra) for _ in range(setup.batch)]
+    for child in batch:
+        child.wait_line("ready")
+    for child in batch:
+        wait_for("the first work of " + child.name, lambda c=child: (c.progress.last() or (0, 0))[1] > 0, 15)
+    return batch
+
+
+def end_batch(batch):
+    """Whether every result was exact. A program that says nothing was not."""
+    exact = True
+    for child in batch:
+        child.ask_to_end()
+    for child in batch:
+        status = child.end()
+        if status not in (0, 3):
+            raise Trouble("%s ended with status %d; %s" % (child.name, status, child.said()))
+        exact = exact and status == 0 and child.output().rstrip().endswith("exact")
+    return exact
+
+
+def options_of(stage, setup, requests, seed):
+    """Command line of the urgent program."""
+    options = ["--seed", str(seed)]
+    if rows.ROWS[setup.rows[0]].lists:
+        options += ["--list", stage.lists["infer"]]
+    elif setup.name == "mid-alone":
+        options += ["--us", str(rows.MID_KERNEL_US), "--period-us", str(rows.MID_PERIOD_US)]
+    else:
+        options += ["--us", str(rows.KERNEL_US)]
+    period = rows.MID_PERIOD_US if setup.name == "mid-alone" else rows.PERIOD_US
+    for name in setup.rows:
+        row = rows.ROWS[name]
+        options += ["--phase", name, "--requests", str(requests), "--period-us", str(period),
+                    "--phase-seconds", "%.1f" % (requests * period / 1e6 * OVER)]
+        if row.hint >= 0:
+            options += ["--hint", str(row.hint), "--hint-wrong", str(row.wrong), "--hint-miss", str(row.miss)]
+    return options
+
+
+def read_json(child):
+    try:
+        with open(child.json, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError) as error:
+        raise Trouble("%s left no result (%s); %s" % (child.name, error, child.said())) from None
+
+
+def finish_urgent(child, seconds, batch):
+    """Its result, and how often the batch programs had been saved when each phase began, and at the end."""
+    saves, end = [], time.monotonic() + seconds
+    while child.is_running() and time.monotonic() < end:
+        if sum(line.startswith("phase ") for line in child.output().splitlines()) > len(saves):
+            saves.append(total_saves(batch))
+        time.sleep(0.02)
+    saves.append(total_saves(batch))
+    status = child.wait(1)
+    if status not in (0, 3):
+        raise Trouble("%s ended with status %d; %s" % (child.name, status, child.said()))
+    return read_json(child), saves
+
+
+def entry_of(phase, exact, batch):
+    """What is kept of a phase."""
+    begin, end = phase["begin_ns"], phase["end_ns"]
+    rates = [rate(child.progress.records(), begin, end) for child in batch]
+    entry = {"n": len(phase["latency_ns"]), "skipped": phase["skipped"], "seconds": (end - begin) / 1e9, "exact": exact,
+             "latency_us": [round(value / 1000, 1) for value in phase["latency_ns"]]}
+    if batch:
+        if None in rates:
+            raise Trouble("a batch program did not note its progress during %s" % phase["name"])
+        entry["batch_rates"] = rates
+    if phase["hints"] or phase["hints_missed"]:
+        entry["hints"] = {key: phase[key] for key in ("hints", "hints_wrong", "hints_missed", "hint_errors", "hint_error")}
+    return entry
+
+
+def managed_of(status, children):
+    """How many of our programs the daemon has, and how it acts on them."""
+    pids = {child.pid for child in children}
+    clients = [c for c in (status or {}).get("clients", ()) if c.get("pid") in pids]
+    device = ((status or {}).get("devices") or [{}])[0]
+    return {"programs": len(pids), "known": len(clients), "mechanisms": sorted({str(c.get("mechanism")) for c in clients}),
+            "device": {key: device.get(key) for key in ("name", "backend", "driver", "mechanism", "self_switching") if key in device},
+            "counters": ((status or {}).get("daemon") or {}).get("counters"), "stats": device.get("stats")}
+
+
+def total_saves(batch):
+    counts = [rm.saves(child.pid, child.tap) for child in batch]
+    return None if None in counts or not counts else sum(counts)
+
+
+def mid_entry(child, window, exact):
+    """The middle program's requests that arrived while the urgent one was measured."""
+    child.end()
+    document = read_json(child)
+    phase = document["phases"][0]
+    kept = [(due, latency) for due, latency in zip(phase["due_ns"], phase["latency_ns"]) if window[0] <= due < window[1]]
+    return {"n": len(kept), "skipped": phase["skipped"], "seconds": (window[1] - window[0]) / 1e9, "exact": exact and document["exact"],
+            "latency_us": [round(latency / 1000, 1) for _, latency in kept]}
+
+
+def run_rows(stage, setup, requests, seed):
+    """{row: entry} of a set-up with requests."""
+    managed = setup.manager == "gpreempt"
+    extra = stage.mps_start() if setup.manager == "mps" else {}
+    if managed:
+        stage.daemon()
+    batch = start_batch(stage, setup, extra | ({"CUDA_MPS_CLIENT_PRIORITY": "1"} if extra else {}))
+    mid = None
+    if setup.mid:
+        mid = stage.urgent(["--us", str(rows.MID_KERNEL_US), "--period-us", str(rows.MID_PERIOD_US), "--requests", "0", "--seed", str(seed + 1000)],
+                           rows.MID if managed else None, "mid")
+        mid.wait_line("ready")
+    urgent = stage.urgent(options_of(stage, setup, requests, seed), rows.URGENT if managed else None, extra=extra)
+    urgent.wait_line("ready")
+    status = stage.status() if managed else None
+    document, saves = finish_urgent(urgent, rows.seconds_of(setup, requests) * 2 * OVER + 30, batch)
+    known = managed_of(status, [*batch, urgent, *([mid] if mid else [])]) if managed else None
+    if managed:
+        known |= {key: value for key, value in managed_of(stage.status(), batch).items() if key in ("counters", "stats")}
+    phases = document["phases"]
+    found = {phase["name"]: entry_of(phase, document["exact"], batch) for phase in phases}
+    if setup.mid:
+        found[setup.mid] = mid_entry(mid, (phases[0]["begin_ns"], phases[-1]["end_ns"]), document["exact"])
+    exact = end_batch(batch)
+    for name, entry in found.items():
+        entry["exact"] = entry["exact"] and exact
+        if known:
+            entry["managed"] = known
+    for phase, before, after in zip(phases, saves, saves[1:]):
+        entry = found[phase["name"]]
+        if before is not None and after is not None and entry["n"] and len(saves) == len(phases) + 1:
+            entry["saves"] = (after - before) / entry["n"]
+    missing = [name for name in setup.rows if name not in found]
+    if missing:
+        raise Trouble("%s measured no %s" % (urgent.name, ", ".join(missing)))
+    return found
+
+
+def run_alone(stage, setup):
+    """Units per second of one batch program by itself, and whether it was exact."""
+    child = stage.batch(None, 50 if setup.alone == "list" else int(setup.alone), "train" if setup.alone == "list" else None)
+    child.wait_line("ready")
+    wait_for("the first work of " + child.name, lambda: (child.progress.last() or (0, 0))[1] > 0, 15)
+    slices = rm.slices(child.pid, child.tap)
+    begin = monotonic_ns()
+    time.sleep(stage.baseline_s)
+    end = monotonic_ns()
+    time.sleep(0.02)
+    exact = end_batch([child])
+    found = rate(child.progress.records(), begin, end)
+    if not found:
+        raise Trouble("%s made no progress" % child.name)
+    return {"rate": found, "exact": exact, "slices_us": slices}

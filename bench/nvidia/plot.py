@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The frontier of hints as an SVG: what a request waits more than alone, against what the batch program keeps."""
+import html
+
+import rows
+
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 760, 440, 84, 44, 24, 64
+INK, GRID, LINE, OTHER = "#1b1f24", "#d8dde3", "#1769aa", "#b3541e"
+
+
+def step_of(span):
+    """A round distance between lines, of which 4 to 8 cover the span."""
+    step = 1.0
+    while span / step > 8:
+        step *= 10
+    while span / step < 4:
+        step /= 2 if str(step)[0] != "5" else 2.5
+    return step
+
+
+def ticks(low, high):
+    step = step_of(high - low)
+    first = int(low / step) * step
+    values = [first + i * step for i in range(40)]
+    return [value for value in values if low <= value <= high + step / 1000]
+
+
+class Axes:
+    """Data to picture."""
+
+    def __init__(self, points):
+        xs, ys = [p[0] for p in points], [p[1] for p in points]
+        margin_x, margin_y = max(max(xs) - min(xs), 0.5) * 0.12, max(max(ys) - min(ys), 10) * 0.12
+        self.x = (min(xs) - margin_x, max(xs) + margin_x)
+        self.y = (min(min(ys), 0) - margin_y, max(ys) + margin_y)
+
+    def at(self, x, y):
+        return (LEFT + (x - self.x[0]) / (self.x[1] - self.x[0]) * (WIDTH - LEFT - RIGHT),
+                HEIGHT - BOTTOM - (y - self.y[0]) / (self.y[1] - self.y[0]) * (HEIGHT - TOP - BOTTOM))
+
+
+def text(x, y, words, anchor="middle", size=13, colour=INK, turn=""):
+    return '<text x="%.1f" y="%.1f" text-anchor="%s" font-size="%d" fill="%s"%s>%s</text>' % (x, y, anchor, size, colour, turn, html.escape(words))
+
+
+def frame(axes):
+    parts = []
+    for value in ticks(*axes.x):
+        x, _ = axes.at(value, axes.y[0])
+        parts.append('<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="%s"/>' % (x, TOP, x, HEIGHT - BOTTOM, GRID))
+        parts.append(text(x, HEIGHT - BOTTOM + 18, "%g %%" % round(value, 2)))
+    for value in ticks(*axes.y):
+        _, y = axes.at(axes.x[0], value)
+        parts.append('<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="%s"/>' % (LEFT, y, WIDTH - RIGHT, y, INK if value == 0 else GRID))
+        parts.append(text(LEFT - 8, y + 4, "%g" % round(value, 2), "end"))
+    parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 16, "work the batch program keeps, of what it does alone"))
+    parts.append(text(20, (TOP + HEIGHT - BOTTOM) / 2, "p99 above alone, µs", turn=' transform="rotate(-90 20 %.1f)"' % ((TOP + HEIGHT - BOTTOM) / 2)))
+    return parts
+
+
+def mark(axes, point, words, colour):
+    x, y = axes.at(point[0], point[1])
+    return ['<circle cx="%.1f" cy="%.1f" r="5" fill="%s"/>' % (x, y, colour), text(x + 9, y - 7, words, "start", 12, colour)]
+
+
+def hints(found, dry=False):
+    """The picture, or None where there are fewer than two points."""
+    def point(name):
+        f = found.get(name)
+        return None if not f or f["kept"] is None or f["over_p99"] is None else (f["kept"], f["over_p99"])
+    line = [(lead, point("hint-%d" % lead)) for lead in rows.LEADS if point("hint-%d" % lead)]
+    others = [(words, point(name)) for name, words in (("gpreempt-1", "no hint"), ("hint-wrong", "wrong hints too"), ("hint-miss", "hints missing")) if point(name)]
+    if len(line) < 2:
+        return None
+    axes = Axes([p for _, p in line + others])
+    title = "Hints: added latency against batch kept, by how long ahead a request is announced"
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="system-ui, sans-serif" role="img">' % (WIDTH, HEIGHT, WIDTH, HEIGHT),
+             "<title>%s</title>" % html.escape(title), '<rect width="100%" height="100%" fill="#ffffff"/>', text(LEFT, 24, title, "start", 15), *frame(axes)]
+    path = " ".join("%s%.1f %.1f" % ("M" if i == 0 else "L", *axes.at(*p)) for i, (_, p) in enumerate(line))
+    parts.append('<path d="%s" fill="none" stroke="%s" stroke-width="2"/>' % (path, LINE))
+    for lead, p in line:
+        parts += mark(axes, p, "%d µs" % lead, LINE)
+    for words, p in others:
+        parts += mark(axes, p, words, OTHER)
+    if dry:
+        parts.append(text(WIDTH / 2, HEIGHT / 2, "dry run: nothing was measured", size=28, colour="#c0392b"))
+    return "\n".join(parts + ["</svg>"]) + "\n"

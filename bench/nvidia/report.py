@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes the table, the picture and the simulator's prediction from results.json of bench/nvidia/run.
+
+usage: bench/nvidia/report.py OUTPUT_FOLDER RESULTS.json... [--sim GPREEMPT]
+
+Several results (parts measured in several goes on one machine) are put together; of a row that is in more than one, the last counts.
+"""
+import argparse
+import json
+import os
+import sys
+
+import figures
+import plot
+import predict
+import rows
+
+NOTE = ("Latency in µs, from the arrival of a request to its completion seen by the program; a request is one 200 µs kernel about every 20 ms unless the row says otherwise. p50, p90 and p99 are medians over the "
+        "repeats, *max* is of all. *over*: above the same program alone. *batch kept*: work of all batch programs together while the urgent one was measured, over one batch program alone. *over native*: "
+        "points above (below) native time slicing in the same run. *saves*: context saves of the batch programs per request, as the driver counts them. *exact*: every result of every program, bit for bit.")
+
+
+def heading(results):
+    about = results["about"]
+    gpu = about.get("gpu", "a GPU that nvidia-smi does not name")
+    lines = ["Measured on %s: %s; Linux %s, %s cores. %.0f s in all." % (about.get("date", "?"), gpu, about.get("kernel", "?"), about.get("cores", "?"), results.get("seconds", 0))]
+    if about.get("driver"):
+        lines.append("Driver: %s." % about["driver"])
+    if results["dry"]:
+        lines.insert(0, "**Dry run with stand-ins: nothing here was measured.**")
+    return lines
+
+
+def fault_cells(results):
+    titles = {"daemon": "kill -9 of gpreemptd, four batch programs", "urgent": "kill -9 of the urgent programs while the batch program is held out",
+              "batch": "kill -9 of the batch program whose turn it is, of four"}
+    cells = []
+    for name, fault in results["faults"].items():
+        again = fault.get("again_ms")
+        cells.append([titles[name], "–" if again is None else "%.0f ms (two leases: %.0f)" % (again, figures.LEASES * fault["lease_ms"]),
+                      figures.mark(fault.get("slices_back")), figures.mark(fault.get("exact")), fault.get("note", ""), figures.mark(figures.fault_good(fault))])
+    return cells
+
+
+def remarks(results):
+    """Everything that went otherwise than planned, as sentences."""
+    found = ["%s (repeat %d): %s" % (t["setup"], t["repeat"] + 1, t["text"]) for t in results["troubles"]]
+    found += ["%s was not measured: %s" % (name, why) for name, why in results.get("skipped", {}).items()]
+    if results["dropped"]:
+        found.append("Not measured, because the time was up: %s." % "; ".join(results["dropped"]))
+    if results["xid"] is None:
+        found.append("The kernel's log could not be read: whether there was an Xid is not known.")
+    elif not results["xid"]:
+        found.append("No Xid in the kernel's log.")
+    return found
+
+
+def all_good(found, results):
+    """Whether everything aimed at was seen; None: not all of it was measured."""
+    answers = [answer for _, _, answer in figures.judge(found)] + [figures.fault_good(fault) for fault in results["faults"].values()]
+    answers += [f["exact"] for f in found.values()] + [None if results["xid"] is None else not results["xid"]]
+    if len(results["faults"]) < 3:
+        answers.append(None)
+    return figures.both(*answers)
+
+
+def text(results):
+    """For the terminal."""
+    found = figures.all_figures(results)
+    lines = ["", *heading(results), "", *figures.text_table(figures.HEAD, figures.table_cells(found))]
+    if results["faults"]:
+        lines += ["", *figures.text_table(("fault", "batch runs again after", "slices back", "exact", "", "good"), fault_cells(results))]
+    lines += ["", *remarks(results), "", "All that was aimed at: %s" % figures.mark(all_good(found, results)).replace("*", "")]
+    return "\n".join(lines)
+
+
+def markdown(results, predicted):
+    found = figures.all_figures(results)
+    lines = ["# Urgent and batch programs on an NVIDIA GPU", "", "`bench/nvidia/run` ([CONTRIBUTING.md](../../CONTRIBUTING.md)). " + " ".join(heading(results)), "", NOTE, "",
+             *figures.markdown(figures.HEAD, figures.table_cells(found)), "", "## What was aimed at", "",
+             *figures.markdown(("row", "aim", "reached"), [[rows.ROWS[row].title, words, figures.mark(answer)] for row, words, answer in figures.judge(found)])]
+    if any(name.startswith("hint") for name in found):
+        lines += ["", "## Hints: added latency against batch kept", "", "![added latency against batch kept, by lead time](nvidia-hints.svg)"]
+    if results["faults"]:
+        lines += ["", "## Faults", "", *figures.markdown(("fault", "batch runs again after", "slices back", "exact", "", "good"), fault_cells(results))]
+    if predicted:
+        lines += ["", "## What the simulator says", "", "`share/devices/h200.ini` is calibrated on the first run of [docs/measurements](../measurements/h200-2026-11-15.md); none of these rows was used. Each cell: predicted / measured (error).", "",
+                  *figures.markdown(predict.HEAD, predict.cells(predicted, found))]
+    notes = remarks(results)
+    return "\n".join(lines + ["", "## Remarks", "", *("- " + note for note in notes)]) + "\n"
+
+
+def write(results, folder, sim=None):
+    predicted = predict.run(sim) if sim else None
+    with open(os.path.join(folder, "nvidia.md"), "w", encoding="utf-8") as file:
+        file.write(markdown(results, predicted))
+    picture = plot.hints(figures.all_figures(results), results["dry"])
+    if picture:
+        with open(os.path.join(folder, "nvidia-hints.svg"), "w", encoding="utf-8") as file:
+            file.write(picture)
+
+
+def join(documents):
+    """Several results as one."""
+    whole = documents[0]
+    for document in documents[1:]:
+        for row, repeats in document["rows"].items():
+            whole["rows"][row] = repeats
+        whole["faults"] |= document["faults"]
+        for kind, rates in document["alone_rates"].items():
+            whole["alone_rates"][kind] = rates
+        whole["troubles"] += document["troubles"]
+        whole["dropped"] += document["dropped"]
+        whole.setdefault("skipped", {}).update(document.get("skipped", {}))
+        whole["seconds"] = whole.get("seconds", 0) + document.get("seconds", 0)
+        whole["xid"] = None if None in (whole["xid"], document["xid"]) else whole["xid"] + document["xid"]
+        whole["dry"] = whole["dry"] or document["dry"]
+    return whole
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output")
+    parser.add_argument("results", nargs="+")
+    parser.add_argument("--sim")
+    arguments = parser.parse_args()
+    documents = []
+    for path in arguments.results:
+        with open(path, encoding="utf-8") as file:
+            documents.append(json.load(file))
+    results = join(documents)
+    write(results, arguments.output, arguments.sim)
+    print(text(results))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
