@@ -305,11 +305,13 @@ int lab_key_set(struct lab *lab, const struct lab_experiment *experiment, const 
 		return gp_error_set(error, -EINVAL, "--set %s needs a value: --set %s=VALUE", name, name);
 	if (key_value(&keys[i], equals + 1, &value, error))
 		return -EINVAL;
+	used = strlen(lab->settings);
+	if (used + strlen(assignment) + sizeof(" --set ") > sizeof(lab->settings))
+		return gp_error_set(error, -E2BIG, "the options are too long to be repeated");
 	if (!key_set_load(lab, (enum lab_key)i, value) && !key_set_stack(&lab->base, (enum lab_key)i, value))
 		key_set_device(&lab->base, (enum lab_key)i, value);
 	if (i != LAB_KEY_SEEDS && i != LAB_KEY_DURATION)
 		lab->is_changed = true;
-	used = strlen(lab->settings);
 	(void)snprintf(lab->settings + used, sizeof(lab->settings) - used, " --set %s", assignment);
 	return 0;
 }

@@ -24,8 +24,8 @@ struct lab {
 	struct lab_fit fit;
 	struct lab_setup base; /* with what --set changed */
 	uint32_t seeds;
-	bool is_changed; /* --set touched the model: nothing is calibrated any more */
-	char settings[200];
+	bool is_changed;                          /* --set touched the model: nothing is calibrated any more */
+	char settings[GP_LAB_COMMAND_SIZE - 64u]; /* the options that say so, as they were typed */
 	struct lab_memory cache[LAB_CACHE_MAX];
 	uint32_t cache_count;
 	/* Told after each run of the rig; may be NULL. */

@@ -141,9 +141,10 @@ static int main_html(const struct main_lab *run, struct gp_error *error)
 
 	if (ret)
 		return ret;
+	errno = 0;
 	ret = gp_view_lab_html(writer.stream, &run->view);
 	if (ret)
-		gp_error_set(error, ret, "cannot write %s: %s", run->html_path, strerror(-ret));
+		gp_error_set(error, ret, "cannot write %s: %s", run->html_path, strerror(errno ? errno : -ret));
 	else
 		ret = gp_file_commit(&writer, error);
 	gp_file_abandon(&writer);
@@ -168,36 +169,60 @@ static int main_fit(struct main_lab *run, struct gp_error *error)
 	struct gp_file_writer writer;
 	int ret;
 
-	if (run->set_count || run->json || run->html_path)
-		return gp_error_set(error, -EINVAL, "fit takes --device and --write only");
 	main_begin(run, LAB_FIT_RUNS);
 	ret = lab_fit_run(&run->lab, error);
 	gp_progress_clear(&run->progress);
-	if (!ret)
-		ret = lab_fit_show(stdout, &run->lab.fit);
-	if (ret || !run->write_path)
+	if (ret)
 		return ret;
+	ret = lab_fit_show(stdout, &run->lab.fit);
+	if (ret)
+		return gp_error_set(error, ret, "cannot write to standard output");
+	if (!run->write_path)
+		return 0;
 	ret = gp_file_open(&writer, run->write_path, error);
 	if (ret)
 		return ret;
+	errno = 0;
 	ret = lab_fit_write(writer.stream, &run->lab.fit);
-	if (!ret)
+	if (ret)
+		gp_error_set(error, ret, "cannot write %s: %s", run->write_path, strerror(errno ? errno : -ret));
+	else
 		ret = gp_file_commit(&writer, error);
 	gp_file_abandon(&writer);
 	return ret;
+}
+
+/* What cannot be written together, before minutes are spent on it. */
+static bool main_refuses_outputs(const struct main_lab *run, const char *name, struct gp_error *error)
+{
+	bool is_fit = !strcmp(name, "fit");
+
+	if (is_fit && (run->set_count || run->json || run->html_path))
+		gp_error_set(error, -EINVAL, "fit takes --device and --write only");
+	else if (!is_fit && run->write_path)
+		gp_error_set(error, -EINVAL, "--write goes with fit");
+	else if (run->json && run->html_path && !strcmp(run->html_path, "-"))
+		gp_error_set(error, -EINVAL, "--json and --html - both go to standard output");
+	else if ((run->html_path && !run->html_path[0]) || (run->write_path && !run->write_path[0]))
+		gp_error_set(error, -EINVAL, "the name of an output is empty");
+	else
+		return false;
+	return true;
 }
 
 static int main_run(struct main_lab *run, const char *name)
 {
 	struct gp_error error = { "" };
 
+	if (main_refuses_outputs(run, name, &error))
+		return main_refuse(&error, MAIN_USAGE);
 	if (lab_init(&run->lab, run->device_path, &error))
 		return main_refuse(&error, MAIN_FAILED);
 	if (!strcmp(name, "fit"))
 		return main_fit(run, &error) ? main_refuse(&error, MAIN_FAILED) : MAIN_OK;
-	if (run->write_path)
-		gp_error_set(&error, -EINVAL, "--write goes with fit");
-	if (run->write_path || main_choose(run, name, &error))
+	if (run->device_path)
+		(void)snprintf(run->lab.settings, sizeof(run->lab.settings), " --device %s", run->device_path);
+	if (main_choose(run, name, &error))
 		return main_refuse(&error, MAIN_USAGE);
 	(void)snprintf(run->view.command, sizeof(run->view.command), "gpreempt lab %s%s", name, run->lab.settings);
 	(void)snprintf(run->view.version, sizeof(run->view.version), "%s", GP_VERSION);
@@ -245,7 +270,7 @@ static int main_options(int argc, char **argv, struct main_lab *run)
 		case 'd': run->device_path = optarg; break;
 		case 'w': run->write_path = optarg; break;
 		case 'h': fputs(main_help, stdout); return fflush(stdout) ? MAIN_FAILED : MAIN_OK;
-		case 'v': printf("gpreempt lab %s\n", GP_VERSION); return MAIN_OK;
+		case 'v': printf("gpreempt lab %s\n", GP_VERSION); return fflush(stdout) ? MAIN_FAILED : MAIN_OK;
 		default: fprintf(stderr, "Try 'gpreempt lab --help'.\n"); return MAIN_USAGE;
 		}
 	}

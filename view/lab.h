@@ -11,10 +11,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define GP_LAB_ROW_MAX   28u
-#define GP_LAB_TABLE_MAX 6u
-#define GP_LAB_PART_MAX  16u
-#define GP_LAB_PARAM_MAX 12u
+#define GP_LAB_ROW_MAX      28u
+#define GP_LAB_TABLE_MAX    6u
+#define GP_LAB_PART_MAX     16u
+#define GP_LAB_PARAM_MAX    12u
+#define GP_LAB_COMMAND_SIZE 2048u
 
 /* Where the model's figure of a row comes from. */
 enum gp_lab_mark {
@@ -61,9 +62,9 @@ struct gp_lab_table {
 
 struct gp_lab_part {
 	const char *name, *title, *question;
-	char answer[900];  /* one paragraph */
-	char falsify[600]; /* what would prove it wrong, as a command; "" */
-	char command[256]; /* to repeat it */
+	char answer[900];                  /* one paragraph */
+	char falsify[600];                 /* what would prove it wrong, as a command; "" */
+	char command[GP_LAB_COMMAND_SIZE]; /* to repeat it */
 	uint32_t table_count;
 	struct gp_lab_table tables[GP_LAB_TABLE_MAX];
 };
@@ -74,7 +75,7 @@ struct gp_lab_param {
 };
 
 struct gp_lab {
-	char device[96], version[16], command[256];
+	char device[96], version[16], command[GP_LAB_COMMAND_SIZE];
 	uint32_t seed_count; /* random seeds behind each spread */
 	uint32_t param_count;
 	struct gp_lab_param params[GP_LAB_PARAM_MAX];

@@ -21,8 +21,8 @@ static const char lab_html_style[] =
 	"table.lab tr.note td{border-bottom:1px solid var(--line);color:var(--soft);font-size:.84rem;white-space:normal;"
 	"padding-top:0}table.lab tr.has td{border-bottom:0}\n"
 	".tag{display:inline-block;border:1px solid var(--line);border-radius:99px;padding:0 .55rem;font-size:.78rem;"
-	"color:var(--soft);white-space:nowrap}.tag.good{color:var(--c2);border-color:var(--c2)}.tag.bad{color:var(--bad);"
-	"border-color:var(--bad)}.tag.mid{color:var(--c1);border-color:var(--c1)}\n"
+	"color:var(--soft);white-space:nowrap}.tag.good{color:var(--ink);border-color:var(--c2)}.tag.bad{color:var(--bad);"
+	"border-color:var(--bad)}.tag.mid{color:var(--ink);border-color:var(--c1)}\n"
 	".wrong{border-left:3px solid var(--c1);padding:.1rem 0 .1rem .9rem;margin:1rem 0;max-width:50rem}.wrong b{display:block}\n"
 	"ol.claims{padding-left:1.3rem;max-width:54rem}ol.claims li{margin:.5rem 0}ol.claims a{color:inherit;font-weight:600}\n"
 	"@media(max-width:640px){.lab>svg .l,.lab>svg .t{font-size:21px}section.part h2{font-size:1.12rem}}\n";
