@@ -41,7 +41,9 @@ static bool doorbell_withhold(struct gp_hot *hot, uint64_t handle, uint64_t valu
 	return false;
 }
 
-static bool doorbell_slow(struct gp_hot *hot, uint64_t handle, uint64_t value, uint32_t flags)
+/* Out of line, like the next one: else the usual way saves and restores all the registers that only this one needs. */
+static __attribute__((noinline, cold)) bool doorbell_slow(struct gp_hot *hot, uint64_t handle, uint64_t value,
+							  uint32_t flags)
 {
 	if (flags & GP_HOT_WAKE && __atomic_fetch_and(&hot->flags, ~GP_HOT_WAKE, __ATOMIC_SEQ_CST) & GP_HOT_WAKE)
 		gp_thread_wake();
@@ -52,6 +54,11 @@ static bool doorbell_slow(struct gp_hot *hot, uint64_t handle, uint64_t value, u
 	return true;
 }
 
+static __attribute__((noinline, cold)) void doorbell_tell(void)
+{
+	gp_sys_wake(gp_fd(GP_FD_DOORBELL));
+}
+
 bool gp_doorbell_ring(struct gp_hot *hot, uint64_t handle, uint64_t value, uint64_t written)
 {
 	/* The value is the last packet's index; one beyond what was reserved is not a packet. */
@@ -59,7 +66,7 @@ bool gp_doorbell_ring(struct gp_hot *hot, uint64_t handle, uint64_t value, uint6
 	uint32_t flags;
 
 	if (gp_edge_busy(&gp_page_now->queues[hot->slot], packets))
-		gp_sys_wake(gp_fd(GP_FD_DOORBELL));
+		doorbell_tell();
 	flags = __atomic_load_n(&hot->flags, __ATOMIC_SEQ_CST);
 	return __builtin_expect(!flags, 1) ? true : doorbell_slow(hot, handle, value, flags);
 }
