@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: MIT
-// Launches per second of a HIP program: an empty kernel, in bursts that fit the queue; the time is the launching thread's. Prints ns
-// per launch, the tenth percentile of the bursts (the machine has other work). bench/agent-launches runs it with and without the agent.
+// Launches of a HIP program: an empty kernel, in bursts that fit the queue; the time is the launching thread's. Run by
+// bench/agent-launches.
 #include <hip/hip_runtime.h>
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
+#include "bench/agent_rounds.h"
 
-constexpr int burst = 500, bursts = 201;
+constexpr unsigned launches = 250;
 
 __global__ void nothing() {}
 
+static hipStream_t stream;
+
+static void burst()
+{
+	for (unsigned i = 0; i < launches; i++)
+		nothing<<<1, 64, 0, stream>>>();
+}
+
+static void drain()
+{
+	if (hipStreamSynchronize(stream) != hipSuccess)
+		std::exit(1);
+}
+
 int main()
 {
-	static double times[bursts];
-	hipStream_t stream;
-
 	if (hipStreamCreate(&stream) != hipSuccess)
 		return 1;
-	for (int i = -3; i < bursts; i++) {
-		auto start = std::chrono::steady_clock::now();
-
-		for (int j = 0; j < burst; j++)
-			nothing<<<1, 64, 0, stream>>>();
-		double ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / burst;
-		if (hipStreamSynchronize(stream) != hipSuccess)
-			return 1;
-		if (i >= 0)
-			times[i] = ns;
-	}
-	std::sort(times, times + bursts);
-	std::printf("%.1f\n", times[bursts / 10]);
+	burst();
+	drain();
+	rounds_serve(launches, burst, drain);
 	return 0;
 }

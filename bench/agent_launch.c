@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Launches per second of an HSA program: packets and doorbells as fast as one thread makes them, in bursts that fit the
- * queue; the time is the producer's. Prints ns per launch, the tenth percentile of the bursts (the machine has other
- * work). bench/agent-launches runs it with and without the agent.
+ * Launches of an HSA program: packets and doorbells as fast as one thread makes them, in bursts that fit the queue; the
+ * time is the producer's. Run by bench/agent-launches.
  */
 #include <hsa/hsa.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "bench/agent_rounds.h"
 
-#define BURST  1000u
-#define BURSTS 201u
+#define LAUNCHES 1000u
 
 static hsa_agent_t gpu;
+static hsa_queue_t *queue;
+static hsa_signal_t done;
 
 static hsa_status_t find_gpu(hsa_agent_t agent, void *data)
 {
@@ -26,7 +24,7 @@ static hsa_status_t find_gpu(hsa_agent_t agent, void *data)
 	return HSA_STATUS_SUCCESS;
 }
 
-static void launch(hsa_queue_t *queue, hsa_signal_t signal)
+static void launch(hsa_signal_t signal)
 {
 	uint64_t index = hsa_queue_add_write_index_screlease(queue, 1);
 	hsa_barrier_and_packet_t *packet = (hsa_barrier_and_packet_t *)queue->base_address + index % queue->size;
@@ -38,27 +36,22 @@ static void launch(hsa_queue_t *queue, hsa_signal_t signal)
 	hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
 }
 
-static double now_ns(void)
+static void burst(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+	for (unsigned i = 0; i < LAUNCHES; i++)
+		launch((hsa_signal_t){ 0 });
 }
 
-static int compare(const void *a, const void *b)
+static void drain(void)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
+	hsa_signal_store_relaxed(done, 1);
+	launch(done);
+	while (hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) != 0)
+		;
 }
 
 int main(void)
 {
-	static double bursts[BURSTS];
-	hsa_signal_t none = { 0 }, done;
-	hsa_queue_t *queue;
-
 	if (hsa_init() != HSA_STATUS_SUCCESS || hsa_iterate_agents(find_gpu, NULL) != HSA_STATUS_SUCCESS ||
 	    !gpu.handle ||
 	    hsa_queue_create(gpu, 4096, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX, &queue) !=
@@ -67,20 +60,7 @@ int main(void)
 		fprintf(stderr, "no HSA here\n");
 		return 1;
 	}
-	for (unsigned i = 0; i < BURSTS; i++) {
-		double start = now_ns();
-
-		for (unsigned j = 0; j < BURST; j++)
-			launch(queue, none);
-		bursts[i] = (now_ns() - start) / BURST;
-		hsa_signal_store_relaxed(done, 1);
-		launch(queue, done);
-		while (hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
-						 HSA_WAIT_STATE_BLOCKED) != 0)
-			;
-	}
-	qsort(bursts, BURSTS, sizeof(bursts[0]), compare);
-	printf("%.1f\n", bursts[BURSTS / 10u]);
+	rounds_serve(LAUNCHES, burst, drain);
 	hsa_queue_destroy(queue);
 	hsa_shut_down();
 	return 0;
