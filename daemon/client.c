@@ -207,7 +207,10 @@ void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uin
 
 		if (!queue || !changed)
 			continue;
+		/* The agent gives slices back when the means change. */
 		queue->slice.retry_ns = 0;
+		if (queue->slice.state != GP_SLICE_LONG)
+			queue->slice.state = GP_SLICE_UNKNOWN;
 		gp_queue_lost(daemon, queue, true);
 		gp_queue_leave(daemon, queue);
 		if (mechanism != GP_MECHANISM_NONE)
@@ -375,6 +378,12 @@ static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, 
 	gp_queue_sample(daemon, queue);
 }
 
+/* Its gates are changed by us, whether or not it answers. */
+static bool client_is_ours(const struct gp_client *client)
+{
+	return client->device.mechanism == GP_MECHANISM_DEBUGGER || client->device.mechanism == GP_MECHANISM_BORROW;
+}
+
 /* Said at most every ten seconds: one that is slow rather than dead would fill the journal. */
 void gp_client_answers(struct gp_client *client, bool answers)
 {
@@ -388,7 +397,7 @@ void gp_client_answers(struct gp_client *client, bool answers)
 	client->said_ns = now_ns;
 	/* With our own debugger it is the driver that keeps us waiting, not the program. */
 	gp_log("process %d (%s): %s %s", client->device.pid, client->name,
-	       client->device.mechanism == GP_MECHANISM_DEBUGGER ? "the driver" : "its agent",
+	       client_is_ours(client) ? "the driver" : "its agent",
 	       answers ? "answers again" : "does not answer; its gates are left as they are");
 }
 

@@ -332,7 +332,7 @@ static uint32_t peer_count_user(const struct gp_daemon *daemon, uid_t uid)
 
 static void peer_turn_away(struct gp_daemon *daemon, int fd, const char *why)
 {
-	struct gp_peer peer = { .fd = fd, .version = GP_WIRE_VERSION_MIN }; /* whichever it speaks */
+	struct gp_peer peer = { .fd = fd, .version = GP_WIRE_VERSION };
 	struct gp_wire_text text = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_REFUSED, sizeof(text), 0 } };
 
 	snprintf(text.text, sizeof(text.text), "%s", why);
@@ -385,7 +385,7 @@ static void peer_add(struct gp_daemon *daemon, int fd)
 				  .fd = fd,
 				  .pidfd = peer_pidfd(fd, who.pid),
 				  .pid = who.pid,
-				  .version = GP_WIRE_VERSION_MIN,
+				  .version = GP_WIRE_VERSION,
 				  .uid = who.uid,
 				  .connected_ns = gp_now_ns() };
 	if (peer->pidfd < 0 || peer_groups(peer, who.gid) || gp_daemon_watch(daemon, fd, EPOLLIN, &peer->source)) {

@@ -368,7 +368,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 		return;
 	}
 	queue->in_core = true;
-	daemon->sampling_dirty = true;
+	daemon->sampling_dirty = daemon->slice_dirty = true;
 	queue->order_place = GP_NO_PLACE;
 	daemon->by_core[queue->core.index] = queue;
 	if (queue->closed)
@@ -386,7 +386,7 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	gp_events_flush(daemon); /* while its name is still known */
 	daemon->by_core[queue->core.index] = NULL;
 	queue->in_core = false;
-	daemon->sampling_dirty = true;
+	daemon->sampling_dirty = daemon->slice_dirty = true;
 	daemon->dirty = true;
 }
 
@@ -530,6 +530,8 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	bool pass = queue->has_budget && client->attr.budget_ns;
 
 	gp_queue_leave(daemon, queue);
+	if (daemon->ops->queue_removed)
+		daemon->ops->queue_removed(daemon->backend, &client->device, queue->wire.gpu_id, queue->wire.slot);
 	gp_queue_set_pending(daemon, queue, false);
 	if (!(queue->wire.flags & GP_QUEUE_SEEN))
 		queue_unseen_list(daemon, queue, false);

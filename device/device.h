@@ -130,6 +130,9 @@ struct gp_backend_ops {
 	/* A queue came: what must be done before it can be suspended (EC_QUEUE_NEW). May be NULL. */
 	void (*queue_added)(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id,
 			    uint32_t queue_id);
+	/* It goes; the client may stay. May be NULL. */
+	void (*queue_removed)(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id,
+			      uint32_t slot);
 	/* One client's part of a plan on one device: closes or opens, not both. Never blocks; exactly one host->done
 	 * (or, through the agent, one APPLIED) follows. Negative errno: nothing will follow, the changes failed. */
 	int (*apply)(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,

@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "device/nvidia/borrow.h"
 #include "device/nvidia/nvidia.h"
 
+#define NVIDIA_HANG_NS \
+	1000000000ull       /* the longest call measured took 1.4 ms; the driver itself gives up after seconds */
 #define NVIDIA_LOWER_MAX 1u /* two that are short together make no progress (measured) */
 
 static void nvidia_describe(const struct gp_backend *backend, const struct gp_nvidia_gpu *gpu, uint32_t index,
@@ -34,7 +37,26 @@ static void nvidia_describe(const struct gp_backend *backend, const struct gp_nv
 
 static void nvidia_fini(struct gp_backend *backend)
 {
+	gp_nvidia_borrow_destroy(backend->borrow);
 	free(backend);
+}
+
+static int nvidia_start(struct gp_backend *backend, const struct gp_device_info *infos, uint32_t count,
+			struct gp_error *error)
+{
+	uint32_t gpu_ids[GP_DEVICE_MAX];
+	struct gp_nvidia_borrow_config config = { .host = &backend->host,
+						  .gpu_ids = gpu_ids,
+						  .by_name = *backend->root,
+						  .fallback = backend->usable & GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL) ?
+								      GP_MECHANISM_CHANNEL :
+								      GP_MECHANISM_NONE,
+						  .hang_ns = NVIDIA_HANG_NS };
+
+	for (uint32_t i = 0; i < count; i++)
+		if (infos[i].mechanism == GP_MECHANISM_BORROW)
+			gpu_ids[config.gpu_count++] = infos[i].gpu_id;
+	return config.gpu_count ? gp_nvidia_borrow_create(&config, &backend->borrow, error) : 0;
 }
 
 static int nvidia_init(const struct gp_device_host *host, const struct gp_device_config *config,
@@ -42,7 +64,7 @@ static int nvidia_init(const struct gp_device_host *host, const struct gp_device
 {
 	struct gp_nvidia_gpu *gpus = calloc(GP_DEVICE_MAX, sizeof(*gpus));
 	struct gp_backend *backend = calloc(1, sizeof(*backend));
-	int count = -ENOMEM;
+	int count = -ENOMEM, r = 0;
 
 	if (gpus && backend) {
 		backend->host = *host;
@@ -54,45 +76,87 @@ static int nvidia_init(const struct gp_device_host *host, const struct gp_device
 		nvidia_describe(backend, &gpus[i], (uint32_t)i, &infos[i]);
 	if (count > 0) {
 		gp_nvidia_probe(backend, gpus, infos, (uint32_t)count);
-		*ret_backend = backend;
-	} else {
-		free(backend);
+		r = nvidia_start(backend, infos, (uint32_t)count, error);
 	}
 	free(gpus);
+	if (count <= 0 || r) {
+		free(backend);
+		return r ? r : count;
+	}
+	*ret_backend = backend;
 	return count;
 }
 
+/* What stands behind its queues is not known yet: should it not be lent to us, the agent does it after all. */
 static void nvidia_attach(struct gp_backend *backend, struct gp_device_client *client)
 {
 	const struct gp_device_host *host = &backend->host;
-	uint32_t both = backend->usable & client->mechanisms;
+	bool agent = client->mechanisms & GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL);
 
-	if (both & GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL))
+	if (!backend->usable)
+		host->mechanism(host->daemon, client->tag, GP_MECHANISM_NONE, "none of the GPUs here can be scheduled");
+	else if (!agent)
+		host->mechanism(host->daemon, client->tag, GP_MECHANISM_NONE,
+				"its agent knows nothing of NVIDIA devices (an older library?)");
+	else if (backend->borrow)
+		host->mechanism(host->daemon, client->tag, GP_MECHANISM_BORROW,
+				"gpreemptd calls the driver itself, on its file");
+	else if (backend->usable & GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL))
 		host->mechanism(host->daemon, client->tag, GP_MECHANISM_CHANNEL, "its agent disables the channels");
 	else
 		host->mechanism(host->daemon, client->tag, GP_MECHANISM_NONE,
-				backend->usable ? "its agent knows nothing of NVIDIA devices (an older library?)" :
-						  "none of the GPUs here can be scheduled");
+				"the configuration allows only borrow, which cannot be had here");
 }
 
 static void nvidia_detach(struct gp_backend *backend, struct gp_device_client *client, bool gone)
 {
+	if (backend->borrow)
+		gp_nvidia_borrow_forget(backend->borrow, client->tag);
 	if (!gone)
 		backend->host.mechanism(backend->host.daemon, client->tag, GP_MECHANISM_NONE, "let go");
+}
+
+static void nvidia_group(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id,
+			 const struct gp_wire_group *group)
+{
+	if (client->mechanism == GP_MECHANISM_BORROW)
+		gp_nvidia_borrow_group(backend->borrow, client, gpu_id, group);
+}
+
+static void nvidia_queue_removed(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id,
+				 uint32_t slot)
+{
+	if (backend->borrow)
+		gp_nvidia_borrow_remove(backend->borrow, client->tag, gpu_id, slot);
 }
 
 static int nvidia_apply(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 			const struct gp_device_change *changes, uint32_t count)
 {
+	int r = -EIO;
+
+	if (client->mechanism == GP_MECHANISM_BORROW)
+		r = gp_nvidia_borrow_apply(backend->borrow, client->tag, seq, gpu_id, changes, count);
+	/* Our own thread hangs in the driver: what must open may still be opened by the agent. */
+	if (client->mechanism == GP_MECHANISM_BORROW && (r != -EIO || !changes[0].open))
+		return r;
 	return backend->host.order(backend->host.daemon, client, seq, gpu_id, changes, count);
+}
+
+static void nvidia_commit(struct gp_backend *backend, uint32_t gpu_id)
+{
+	if (backend->borrow)
+		gp_nvidia_borrow_commit(backend->borrow, gpu_id);
 }
 
 static int nvidia_slice(struct gp_backend *backend, struct gp_device_client *client,
 			const struct gp_device_slice *slice)
 {
-	if (client->mechanism == GP_MECHANISM_NONE)
-		return -ENOTSUP;
-	return backend->host.slice(backend->host.daemon, client, slice);
+	switch (client->mechanism) {
+	case GP_MECHANISM_BORROW: return gp_nvidia_borrow_slice(backend->borrow, client->tag, slice);
+	case GP_MECHANISM_CHANNEL: return backend->host.slice(backend->host.daemon, client, slice);
+	default: return -ENOTSUP;
+	}
 }
 
 const struct gp_backend_ops gp_backend_nvidia = {
@@ -101,6 +165,9 @@ const struct gp_backend_ops gp_backend_nvidia = {
 	.fini = nvidia_fini,
 	.attach = nvidia_attach,
 	.detach = nvidia_detach,
+	.queue_removed = nvidia_queue_removed,
 	.apply = nvidia_apply,
+	.commit = nvidia_commit,
+	.group = nvidia_group,
 	.slice = nvidia_slice,
 };

@@ -6,12 +6,15 @@
 #include "device/device.h"
 #include "device/nvidia/topology.h"
 
+struct gp_nvidia_borrow;
+
 struct gp_backend {
 	struct gp_device_host host;
 	struct gp_device_config config;
 	char root[256];
 	struct gp_nvidia_driver driver;
 	uint32_t usable; /* GP_MECHANISM_BIT of what the probe found */
+	struct gp_nvidia_borrow *borrow;
 };
 
 /* probe.c: what this driver, this machine and our rights allow; the findings say why. */

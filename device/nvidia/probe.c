@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What can be reached here, best first, and why not more. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "device/nvidia/nvidia.h"
 
+#define PROBE_CAP_SYS_PTRACE  19
 #define PROBE_DRIVER_MEASURED 580u /* docs/measurements/h200-2026-11-15.md */
 #define PROBE_DRIVER_MIN      470u /* chosen: older branches are out of support, nobody has tried them */
 
@@ -74,19 +78,63 @@ static void probe_nodes(const struct gp_backend *backend, const struct gp_nvidia
 			  gpu->minor);
 }
 
+static bool probe_can_trace(void)
+{
+	unsigned long long effective = 0;
+	char line[128];
+	FILE *stream = fopen("/proc/self/status", "re");
+
+	while (stream && fgets(line, sizeof(line), stream))
+		if (sscanf(line, "CapEff: %llx", &effective) == 1)
+			break;
+	if (stream)
+		fclose(stream);
+	return effective >> PROBE_CAP_SYS_PTRACE & 1;
+}
+
+/* Whether files of other processes can be had at all: tried on ourselves. Rights over others are seen with each. */
+static bool probe_borrow(char *why, size_t why_size)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0), fd = -1, pipes[2];
+
+	if (pidfd >= 0 && !pipe2(pipes, O_CLOEXEC)) {
+		fd = (int)syscall(SYS_pidfd_getfd, pidfd, pipes[0], 0);
+		close(pipes[0]);
+		close(pipes[1]);
+	}
+	snprintf(why, why_size, "pidfd_getfd() does not work here: %s (Linux 5.6; a seccomp filter?)", strerror(errno));
+	if (pidfd >= 0)
+		close(pidfd);
+	if (fd < 0)
+		return false;
+	close(fd);
+	snprintf(why, why_size, "gpreemptd calls the driver itself, on the clients' files%s",
+		 probe_can_trace() ? "" : "; without CAP_SYS_PTRACE those of its own user only");
+	return true;
+}
+
 static void probe_mechanisms(struct gp_backend *backend, struct gp_device_info *info)
 {
 	uint32_t wanted = backend->config.mechanisms ? backend->config.mechanisms : UINT32_MAX;
+	char why[GP_DEVICE_TEXT_SIZE];
 
-	if (!(wanted & GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL))) {
-		probe_say(info, GP_MECHANISM_CHANNEL, false, "not wanted by the configuration (mechanism)");
-		return;
+	for (uint32_t mechanism = GP_MECHANISM_BORROW; mechanism <= GP_MECHANISM_CHANNEL; mechanism++) {
+		bool good = wanted & GP_MECHANISM_BIT(mechanism);
+
+		if (!good)
+			snprintf(why, sizeof(why), "not wanted by the configuration (mechanism)");
+		else if (mechanism == GP_MECHANISM_BORROW)
+			good = probe_borrow(why, sizeof(why));
+		else
+			snprintf(why, sizeof(why),
+				 "agents disable their own channels; they and the lease enable them again");
+		probe_say(info, mechanism, good, "%s", why);
+		if (!good)
+			continue;
+		backend->usable |= GP_MECHANISM_BIT(mechanism);
+		if (info->mechanism == GP_MECHANISM_NONE)
+			info->mechanism = mechanism;
 	}
-	probe_say(info, GP_MECHANISM_CHANNEL, true,
-		  "agents disable their own channels; they and the lease enable them again");
-	backend->usable |= GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL);
-	if (info->mechanism == GP_MECHANISM_NONE)
-		info->mechanism = GP_MECHANISM_CHANNEL;
 }
 
 void gp_nvidia_probe(struct gp_backend *backend, const struct gp_nvidia_gpu *gpus, struct gp_device_info *infos,

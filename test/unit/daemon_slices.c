@@ -8,16 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "test/unit/daemon_world.h"
+#include "test/unit/nvidia_root.h"
 
 #define AGENTS 4u
 #define SHORT  1u
 
 struct scene {
 	struct world world;
-	char root[64];
+	struct nvidia_root root;
 	struct agent agents[AGENTS];
 	bool here[AGENTS];
 	bool backwards;      /* the last agent reads its messages first */
@@ -36,34 +35,16 @@ static void scene_look(void *context)
 		scene->most_short = count;
 }
 
-static void scene_file(const struct scene *scene, const char *name, const char *text)
-{
-	char path[200], command[256];
-	FILE *stream;
-
-	snprintf(path, sizeof(path), "%s/%s", scene->root, name);
-	snprintf(command, sizeof(command), "mkdir -p $(dirname %s)", path);
-	assert_int_equal(system(command), 0);
-	stream = fopen(path, "w");
-	assert_non_null(stream);
-	fputs(text, stream);
-	fclose(stream);
-}
-
 /* A machine whose first GPU has the number that the fakes use. */
 static void scene_begin(struct scene *scene, const char *config)
 {
 	char text[512];
 
 	memset(scene, 0, sizeof(*scene));
-	snprintf(scene->root, sizeof(scene->root), "/tmp/gpreempt-nvidia-XXXXXX");
-	assert_non_null(mkdtemp(scene->root));
-	scene_file(scene, "proc/driver/nvidia/version",
-		   "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release Build  (dvs)\n");
-	scene_file(scene, "proc/driver/nvidia/gpus/0000:00:01.0/information",
-		   "Model: \t\t NVIDIA H200\nIRQ:   \t\t 33\nBus Location: \t 0000:00:01.0\nDevice Minor: \t 0\n");
+	nvidia_root_begin(&scene->root);
+	nvidia_root_gpu(&scene->root, "0000:00:01.0", "NVIDIA H200", 0);
 	snprintf(text, sizeof(text), "[daemon]\nbackend = nvidia\n[nvidia]\nroot = %s\nmechanism = channel\n%s",
-		 scene->root, config ? config : "");
+		 scene->root.path, config ? config : "");
 	world_begin(&scene->world, text);
 	scene->world.look = scene_look;
 	scene->world.look_context = scene;
@@ -88,14 +69,11 @@ static void scene_leave(struct scene *scene, uint32_t index)
 
 static void scene_end(struct scene *scene)
 {
-	char command[128];
-
 	for (uint32_t i = 0; i < AGENTS; i++)
 		if (scene->here[i])
 			scene_leave(scene, i);
 	world_end(&scene->world);
-	snprintf(command, sizeof(command), "rm -rf %s", scene->root);
-	assert_int_equal(system(command), 0);
+	nvidia_root_end(&scene->root);
 }
 
 static struct agent *scene_join(struct scene *scene, uint32_t index, int32_t priority)

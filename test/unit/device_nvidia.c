@@ -8,55 +8,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 #include "device/nvidia/topology.h"
+#include "test/unit/nvidia_root.h"
 
-static char root[64];
+static struct nvidia_root place;
+static const char *const root = place.path;
 
 static int root_begin(void **state)
 {
 	(void)state;
-	snprintf(root, sizeof(root), "/tmp/gpreempt-nvidia-XXXXXX");
-	return mkdtemp(root) ? 0 : -1;
+	nvidia_root_begin(&place);
+	return 0;
 }
 
 static int root_end(void **state)
 {
-	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", root);
-	return system(command);
-}
-
-static void root_file(const char *name, const char *text)
-{
-	char path[200], command[256];
-	FILE *stream;
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	snprintf(command, sizeof(command), "mkdir -p $(dirname %s)", path);
-	assert_int_equal(system(command), 0);
-	stream = fopen(path, "w");
-	assert_non_null(stream);
-	fputs(text, stream);
-	fclose(stream);
-}
-
-static void root_gpu(const char *place, const char *model, int minor)
-{
-	char path[128], text[256];
-
-	root_file("proc/driver/nvidia/version",
-		  "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release Build  (dvs)  Mon\n"
-		  "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n");
-	snprintf(path, sizeof(path), "proc/driver/nvidia/gpus/%s/information", place);
-	snprintf(text, sizeof(text),
-		 "Model: \t\t %s\nIRQ:   \t\t 33\nGPU UUID: \t GPU-12345678-0000-0000-0000-000000000001\n"
-		 "Bus Location: \t %s\nDevice Minor: \t %d\nGPU Excluded:\t No\n",
-		 model, place, minor);
-	root_file(path, text);
+	nvidia_root_end(&place);
+	return 0;
 }
 
 static void test_versions(void **state)
@@ -99,8 +69,8 @@ static void test_several_gpus(void **state)
 	struct gp_nvidia_gpu gpus[4];
 
 	(void)state;
-	root_gpu("0000:b4:00.0", "NVIDIA H200", 1);
-	root_gpu("0001:04:1f.0", "NVIDIA H200", 0);
+	nvidia_root_gpu(&place, "0000:b4:00.0", "NVIDIA H200", 1);
+	nvidia_root_gpu(&place, "0001:04:1f.0", "NVIDIA H200", 0);
 	assert_int_equal(gp_nvidia_topology(root, &driver, gpus, 4, NULL), 2);
 	assert_string_equal(gpus[0].bdf, "0000:b4:00.0");
 	assert_int_equal(gpus[0].gpu_id, 0xb400);
@@ -121,8 +91,8 @@ static void test_bad_files(void **state)
 	struct gp_error error;
 
 	(void)state;
-	root_gpu("0000:b4:00.0", "NVIDIA H200", 0);
-	root_file("proc/driver/nvidia/gpus/nonsense/information", "Model: x\n");
+	nvidia_root_gpu(&place, "0000:b4:00.0", "NVIDIA H200", 0);
+	nvidia_root_file(&place, "proc/driver/nvidia/gpus/nonsense/information", "Model: x\n");
 	assert_int_equal(gp_nvidia_topology(root, &driver, gpus, 2, &error), -EINVAL);
 	assert_non_null(strstr(error.text, "nonsense"));
 	assert_int_equal(gp_nvidia_parse_gpu("", "0000:00:20.0", gpus, &error), -EINVAL);
@@ -165,17 +135,17 @@ static void test_mig_and_mps(void **state)
 	struct gp_nvidia_gpu gpus[2];
 
 	(void)state;
-	root_gpu("0000:b4:00.0", "NVIDIA H200", 0);
-	root_gpu("0000:b5:00.0", "NVIDIA H200", 1);
-	root_file("proc/driver/nvidia/capabilities/gpu1/mig/gi1/access", "DeviceFileMinor: 12\n");
-	root_file("proc/driver/nvidia/capabilities/gpu0/mig/config", "DeviceFileMinor: 1\n");
+	nvidia_root_gpu(&place, "0000:b4:00.0", "NVIDIA H200", 0);
+	nvidia_root_gpu(&place, "0000:b5:00.0", "NVIDIA H200", 1);
+	nvidia_root_file(&place, "proc/driver/nvidia/capabilities/gpu1/mig/gi1/access", "DeviceFileMinor: 12\n");
+	nvidia_root_file(&place, "proc/driver/nvidia/capabilities/gpu0/mig/config", "DeviceFileMinor: 1\n");
 	assert_int_equal(gp_nvidia_topology(root, &driver, gpus, 2, NULL), 2);
 	assert_false(gpus[0].has_mig);
 	assert_true(gpus[1].has_mig);
 	assert_int_equal(gp_nvidia_mps(root), 0);
-	root_file("proc/17/comm", "bash\n");
+	nvidia_root_file(&place, "proc/17/comm", "bash\n");
 	assert_int_equal(gp_nvidia_mps(root), 0);
-	root_file("proc/4711/comm", "nvidia-cuda-mps\n");
+	nvidia_root_file(&place, "proc/4711/comm", "nvidia-cuda-mps\n");
 	assert_int_equal(gp_nvidia_mps(root), 4711);
 }
 

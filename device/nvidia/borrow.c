@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: MIT */
+/* Owns the threads that call RM for us, one per GPU, and what each has been given to do. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "device/nvidia/borrow.h"
+#include "device/nvidia/group.h"
+
+#define BORROW_JOIN_S 2 /* a thread that hangs is not waited for longer */
+
+enum borrow_kind { BORROW_GROUP, BORROW_REMOVE, BORROW_FORGET, BORROW_APPLY, BORROW_SLICE, BORROW_RELEASE };
+
+/* A client is let go on all GPUs before the daemon is told. */
+struct borrow_release {
+	uint32_t waiting; /* GPUs; atomic */
+	uint64_t tag;
+	char why[GP_DEVICE_TEXT_SIZE];
+};
+
+struct borrow_job {
+	struct borrow_job *next;
+	struct borrow_job *also; /* APPLY: of the same commit */
+	enum borrow_kind kind;
+	uint64_t tag, seq;
+	uint32_t slot, count;
+	int pidfd;
+	struct gp_wire_group group;
+	struct gp_device_slice slice;
+	struct borrow_release *release;
+	struct gp_device_change changes[];
+};
+
+struct borrow_gpu {
+	struct gp_nvidia_borrow *borrow;
+	uint32_t gpu_id;
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct borrow_job *jobs, **jobs_tail; /* lock */
+	bool stopping;                        /* lock */
+	bool hangs;                           /* atomic: the decision thread has given up on it */
+	uint64_t call_ns;                     /* atomic: since when it has been busy with a job; 0: it is not */
+	uint64_t newest;                      /* atomic: seq of the newest plan */
+	struct borrow_job *batch;             /* decision thread: given and not committed */
+	struct gp_nvidia_group *groups;       /* its thread's */
+};
+
+struct gp_nvidia_borrow {
+	struct gp_device_host host;
+	bool by_name;
+	uint64_t hang_ns;
+	uint32_t gpu_count, fallback;
+	struct borrow_gpu gpus[];
+};
+
+/* Who is told by a thread that was left behind. */
+static void borrow_no_done(void *daemon, uint64_t tag, const struct gp_device_done *done)
+{
+	(void)daemon, (void)tag, (void)done;
+}
+static void borrow_no_mechanism(void *daemon, uint64_t tag, uint32_t mechanism, const char *why)
+{
+	(void)daemon, (void)tag, (void)mechanism, (void)why;
+}
+static void borrow_no_failed(void *daemon, uint32_t gpu_id, const char *why)
+{
+	(void)daemon, (void)gpu_id, (void)why;
+}
+static void borrow_no_sliced(void *daemon, uint64_t tag, const struct gp_device_slice *slice)
+{
+	(void)daemon, (void)tag, (void)slice;
+}
+static void borrow_no_grouped(void *daemon, uint64_t tag, uint32_t slot, uint32_t generation)
+{
+	(void)daemon, (void)tag, (void)slot, (void)generation;
+}
+static const struct gp_device_host borrow_nobody = { .done = borrow_no_done,
+						     .mechanism = borrow_no_mechanism,
+						     .failed = borrow_no_failed,
+						     .sliced = borrow_no_sliced,
+						     .grouped = borrow_no_grouped };
+
+static uint64_t borrow_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static struct gp_nvidia_group **borrow_find(struct borrow_gpu *gpu, uint64_t tag, uint32_t slot)
+{
+	struct gp_nvidia_group **at = &gpu->groups;
+
+	while (*at && ((*at)->tag != tag || (*at)->slot != slot))
+		at = &(*at)->next;
+	return at;
+}
+
+static void borrow_drop(struct gp_nvidia_group **at)
+{
+	struct gp_nvidia_group *group = *at;
+
+	*at = group->next;
+	gp_nvidia_group_free(group);
+}
+
+/* All of one client's, or of all: open and as long as they were. */
+static void borrow_restore(struct borrow_gpu *gpu, uint64_t tag, bool all)
+{
+	for (struct gp_nvidia_group *group = gpu->groups; group; group = group->next)
+		if (all || group->tag == tag)
+			gp_nvidia_group_restore(group);
+}
+
+static void borrow_forget(struct borrow_gpu *gpu, uint64_t tag, bool all)
+{
+	struct gp_nvidia_group **at = &gpu->groups;
+
+	borrow_restore(gpu, tag, all);
+	while (*at) {
+		if (all || (*at)->tag == tag)
+			borrow_drop(at);
+		else
+			at = &(*at)->next;
+	}
+}
+
+static void borrow_push(struct borrow_gpu *gpu, struct borrow_job *job)
+{
+	job->next = NULL;
+	pthread_mutex_lock(&gpu->lock);
+	*gpu->jobs_tail = job;
+	gpu->jobs_tail = &job->next;
+	pthread_cond_signal(&gpu->wake);
+	pthread_mutex_unlock(&gpu->lock);
+}
+
+static void borrow_let_go(struct gp_nvidia_borrow *borrow, uint64_t tag, const char *why)
+{
+	struct borrow_release *release = calloc(1, sizeof(*release));
+
+	if (!release) {
+		borrow->host.mechanism(borrow->host.daemon, tag, borrow->fallback, why);
+		return;
+	}
+	release->waiting = borrow->gpu_count;
+	release->tag = tag;
+	snprintf(release->why, sizeof(release->why), "%s", why);
+	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
+		struct borrow_job *job = calloc(1, sizeof(*job));
+
+		if (!job) {
+			/* As if that GPU had nothing of it: its agent opens what is its own. */
+			if (!__atomic_sub_fetch(&release->waiting, 1, __ATOMIC_ACQ_REL))
+				free(release);
+			continue;
+		}
+		job->kind = BORROW_RELEASE;
+		job->tag = tag;
+		job->pidfd = -1;
+		job->release = release;
+		borrow_push(&borrow->gpus[i], job);
+	}
+}
+
+static void borrow_release_job(struct borrow_gpu *gpu, const struct borrow_job *job)
+{
+	const struct gp_device_host *host = &gpu->borrow->host;
+	struct borrow_release *release = job->release;
+
+	borrow_forget(gpu, job->tag, false);
+	if (__atomic_sub_fetch(&release->waiting, 1, __ATOMIC_ACQ_REL))
+		return;
+	host->mechanism(host->daemon, release->tag, gpu->borrow->fallback, release->why);
+	free(release);
+}
+
+static void borrow_group_job(struct borrow_gpu *gpu, const struct borrow_job *job)
+{
+	const struct gp_device_host *host = &gpu->borrow->host;
+	struct gp_nvidia_group **at = borrow_find(gpu, job->tag, job->group.slot), *group;
+	char why[GP_DEVICE_TEXT_SIZE];
+	int result;
+
+	if (gp_nvidia_group_take(&job->group, job->pidfd, gpu->gpu_id, gpu->borrow->by_name, &group, why,
+				 sizeof(why))) {
+		borrow_let_go(gpu->borrow, job->tag, why);
+		return;
+	}
+	group->tag = job->tag;
+	if (*at && (*at)->generation == group->generation) {
+		group->alone = (*at)->alone;
+		group->is_short = (*at)->is_short;
+		group->closed = (*at)->closed;
+	}
+	if (*at)
+		borrow_drop(at);
+	group->next = gpu->groups;
+	gpu->groups = group;
+	/* Channels that came while it was closed are closed as well. */
+	if (group->closed)
+		gp_nvidia_groups_change(&group, 1, false, &result);
+	host->grouped(host->daemon, job->tag, job->group.slot, job->group.generation);
+}
+
+/* What RM does not let us do, it may let the client do. */
+static void borrow_refused(struct borrow_gpu *gpu, uint64_t tag, int result)
+{
+	char why[GP_DEVICE_TEXT_SIZE];
+
+	if (result != -EPERM && result != -EINVAL && result != -EOPNOTSUPP)
+		return;
+	snprintf(why, sizeof(why), "the driver refuses the call to gpreemptd (%s)", strerror(-result));
+	borrow_let_go(gpu->borrow, tag, why);
+}
+
+/* The groups of one commit, all together. Of an older plan nothing is carried out any more. */
+static void borrow_apply_job(struct borrow_gpu *gpu, struct borrow_job *first)
+{
+	const struct gp_device_host *host = &gpu->borrow->host;
+	bool stale = first->seq != __atomic_load_n(&gpu->newest, __ATOMIC_RELAXED);
+	struct gp_nvidia_group *groups[GP_PLAN_MAX];
+	struct gp_device_change *changes[GP_PLAN_MAX];
+	int results[GP_PLAN_MAX];
+	char why[GP_DEVICE_TEXT_SIZE];
+	uint64_t issue_ns = borrow_now_ns(), done_ns;
+	uint32_t count = 0;
+
+	for (struct borrow_job *job = first; job; job = job->also)
+		for (uint32_t i = 0; i < job->count; i++) {
+			struct gp_nvidia_group *group = *borrow_find(gpu, job->tag, job->changes[i].slot);
+			bool known = group && group->generation == job->changes[i].generation;
+
+			job->changes[i].result = stale ? -ESTALE : -ESRCH;
+			if (!known || stale || count == GP_PLAN_MAX || job->changes[i].open != first->changes[0].open)
+				continue;
+			groups[count] = group;
+			changes[count++] = &job->changes[i];
+		}
+	gp_nvidia_groups_change(groups, count, first->changes[0].open, results);
+	done_ns = borrow_now_ns();
+	for (uint32_t i = 0; i < count; i++) {
+		changes[i]->result = results[i];
+		if (results[i] != -EIO)
+			continue;
+		snprintf(why, sizeof(why), "the driver could not change group %#x", changes[i]->queue_id);
+		host->failed(host->daemon, gpu->gpu_id, why);
+	}
+	for (struct borrow_job *job = first; job; job = job->also) {
+		struct gp_device_done done = { .seq = job->seq,
+					       .gpu_id = gpu->gpu_id,
+					       .count = job->count,
+					       .issue_ns = issue_ns,
+					       .done_ns = done_ns,
+					       .changes = job->changes };
+
+		host->done(host->daemon, job->tag, &done);
+		for (uint32_t i = 0, refused = 0; !refused && i < job->count; i++) {
+			refused = job->changes[i].result && !job->changes[i].open;
+			borrow_refused(gpu, job->tag, refused ? job->changes[i].result : 0);
+		}
+	}
+}
+
+static void borrow_slice_job(struct borrow_gpu *gpu, struct borrow_job *job)
+{
+	const struct gp_device_host *host = &gpu->borrow->host;
+	struct gp_nvidia_group *group = *borrow_find(gpu, job->tag, job->slice.slot);
+
+	job->slice.result = group && group->generation == job->slice.generation ?
+				    gp_nvidia_group_slice(group, job->slice.slice_us) :
+				    -ESRCH;
+	host->sliced(host->daemon, job->tag, &job->slice);
+	borrow_refused(gpu, job->tag, job->slice.result);
+}
+
+static void borrow_do(struct borrow_gpu *gpu, struct borrow_job *job)
+{
+	struct gp_nvidia_group **at;
+
+	switch (job->kind) {
+	case BORROW_GROUP: borrow_group_job(gpu, job); break;
+	case BORROW_REMOVE:
+		at = borrow_find(gpu, job->tag, job->slot);
+		if (*at)
+			borrow_drop(at);
+		break;
+	case BORROW_FORGET: borrow_forget(gpu, job->tag, false); break;
+	case BORROW_APPLY: borrow_apply_job(gpu, job); break;
+	case BORROW_SLICE: borrow_slice_job(gpu, job); break;
+	case BORROW_RELEASE: borrow_release_job(gpu, job); break;
+	}
+}
+
+/* Whoever takes the flag back decides: the one who works, that it did hang; the other, that it was only slow. */
+static bool borrow_take_hangs(struct borrow_gpu *gpu)
+{
+	bool expected = true;
+
+	return __atomic_compare_exchange_n(&gpu->hangs, &expected, false, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void borrow_free(struct borrow_job *job)
+{
+	struct borrow_job *also;
+
+	for (; job; job = also) {
+		also = job->also;
+		if (job->pidfd >= 0)
+			close(job->pidfd);
+		free(job);
+	}
+}
+
+static void *borrow_thread(void *context)
+{
+	struct borrow_gpu *gpu = context;
+	struct borrow_job *job;
+
+	pthread_mutex_lock(&gpu->lock);
+	for (;;) {
+		while (!gpu->jobs && !gpu->stopping)
+			pthread_cond_wait(&gpu->wake, &gpu->lock);
+		job = gpu->jobs;
+		if (!job)
+			break;
+		gpu->jobs = job->next;
+		if (!gpu->jobs)
+			gpu->jobs_tail = &gpu->jobs;
+		pthread_mutex_unlock(&gpu->lock);
+		__atomic_store_n(&gpu->call_ns, borrow_now_ns(), __ATOMIC_RELEASE);
+		borrow_do(gpu, job);
+		__atomic_store_n(&gpu->call_ns, 0, __ATOMIC_SEQ_CST);
+		/* Nobody waits for it any more, and the daemon has opened what it could by other means. */
+		if (borrow_take_hangs(gpu))
+			borrow_restore(gpu, 0, true);
+		borrow_free(job);
+		pthread_mutex_lock(&gpu->lock);
+	}
+	pthread_mutex_unlock(&gpu->lock);
+	borrow_forget(gpu, 0, true);
+	return NULL;
+}
+
+static struct borrow_gpu *borrow_gpu(struct gp_nvidia_borrow *borrow, uint32_t gpu_id)
+{
+	for (uint32_t i = 0; i < borrow->gpu_count; i++)
+		if (borrow->gpus[i].gpu_id == gpu_id)
+			return &borrow->gpus[i];
+	return NULL;
+}
+
+/* Said once; while it hangs nothing more is given to it. */
+static bool borrow_hangs(struct borrow_gpu *gpu)
+{
+	const struct gp_device_host *host = &gpu->borrow->host;
+	uint64_t since_ns = __atomic_load_n(&gpu->call_ns, __ATOMIC_SEQ_CST);
+	bool hangs = __atomic_load_n(&gpu->hangs, __ATOMIC_SEQ_CST);
+
+	if (hangs || !since_ns || borrow_now_ns() - since_ns < gpu->borrow->hang_ns)
+		return hangs;
+	/* Partner: the thread's store of call_ns before it looks at hangs. */
+	__atomic_store_n(&gpu->hangs, true, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&gpu->call_ns, __ATOMIC_SEQ_CST) != since_ns && borrow_take_hangs(gpu))
+		return false;
+	host->failed(host->daemon, gpu->gpu_id, "a call into the driver does not come back");
+	return true;
+}
+
+void gp_nvidia_borrow_group(struct gp_nvidia_borrow *borrow, const struct gp_device_client *client, uint32_t gpu_id,
+			    const struct gp_wire_group *group)
+{
+	struct borrow_gpu *gpu = borrow_gpu(borrow, gpu_id);
+	struct borrow_job *job = gpu ? calloc(1, sizeof(*job)) : NULL;
+
+	if (!gpu)
+		return;
+	if (job)
+		job->pidfd = fcntl(client->pidfd, F_DUPFD_CLOEXEC, 3);
+	if (!job || job->pidfd < 0) {
+		free(job);
+		borrow_let_go(borrow, client->tag, "gpreemptd is out of memory or descriptors");
+		return;
+	}
+	job->kind = BORROW_GROUP;
+	job->tag = client->tag;
+	job->group = *group;
+	borrow_push(gpu, job);
+}
+
+static void borrow_tell(struct borrow_gpu *gpu, enum borrow_kind kind, uint64_t tag, uint32_t slot)
+{
+	struct borrow_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return; /* a descriptor too many until we end */
+	job->kind = kind;
+	job->tag = tag;
+	job->slot = slot;
+	job->pidfd = -1;
+	borrow_push(gpu, job);
+}
+
+void gp_nvidia_borrow_remove(struct gp_nvidia_borrow *borrow, uint64_t tag, uint32_t gpu_id, uint32_t slot)
+{
+	struct borrow_gpu *gpu = borrow_gpu(borrow, gpu_id);
+
+	if (gpu)
+		borrow_tell(gpu, BORROW_REMOVE, tag, slot);
+}
+
+void gp_nvidia_borrow_forget(struct gp_nvidia_borrow *borrow, uint64_t tag)
+{
+	for (uint32_t i = 0; i < borrow->gpu_count; i++)
+		borrow_tell(&borrow->gpus[i], BORROW_FORGET, tag, 0);
+}
+
+int gp_nvidia_borrow_apply(struct gp_nvidia_borrow *borrow, uint64_t tag, uint64_t seq, uint32_t gpu_id,
+			   const struct gp_device_change *changes, uint32_t count)
+{
+	struct borrow_gpu *gpu = borrow_gpu(borrow, gpu_id);
+	struct borrow_job *job, **at;
+
+	if (!gpu || !count)
+		return -ENODEV;
+	if (borrow_hangs(gpu))
+		return -EIO;
+	job = calloc(1, sizeof(*job) + count * sizeof(job->changes[0]));
+	if (!job)
+		return -ENOMEM;
+	job->kind = BORROW_APPLY;
+	job->tag = tag;
+	job->seq = seq;
+	job->pidfd = -1;
+	job->count = count;
+	memcpy(job->changes, changes, count * sizeof(job->changes[0]));
+	__atomic_store_n(&gpu->newest, seq, __ATOMIC_RELAXED);
+	for (at = &gpu->batch; *at; at = &(*at)->also) {}
+	*at = job;
+	return 0;
+}
+
+void gp_nvidia_borrow_commit(struct gp_nvidia_borrow *borrow, uint32_t gpu_id)
+{
+	struct borrow_gpu *gpu = borrow_gpu(borrow, gpu_id);
+
+	if (!gpu || !gpu->batch)
+		return;
+	borrow_push(gpu, gpu->batch);
+	gpu->batch = NULL;
+}
+
+int gp_nvidia_borrow_slice(struct gp_nvidia_borrow *borrow, uint64_t tag, const struct gp_device_slice *slice)
+{
+	struct borrow_gpu *gpu = borrow_gpu(borrow, slice->gpu_id);
+	struct borrow_job *job;
+
+	if (!gpu)
+		return -ENODEV;
+	if (borrow_hangs(gpu))
+		return -EIO;
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		return -ENOMEM;
+	job->kind = BORROW_SLICE;
+	job->tag = tag;
+	job->pidfd = -1;
+	job->slice = *slice;
+	borrow_push(gpu, job);
+	return 0;
+}
+
+int gp_nvidia_borrow_create(const struct gp_nvidia_borrow_config *config, struct gp_nvidia_borrow **ret_borrow,
+			    struct gp_error *error)
+{
+	struct gp_nvidia_borrow *borrow = calloc(1, sizeof(*borrow) + config->gpu_count * sizeof(borrow->gpus[0]));
+
+	if (!borrow)
+		return gp_error_set(error, -ENOMEM, "no memory for the threads of the NVIDIA device");
+	borrow->host = *config->host;
+	borrow->by_name = config->by_name;
+	borrow->hang_ns = config->hang_ns;
+	borrow->fallback = config->fallback;
+	borrow->gpu_count = config->gpu_count;
+	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
+		struct borrow_gpu *gpu = &borrow->gpus[i];
+
+		gpu->borrow = borrow;
+		gpu->gpu_id = config->gpu_ids[i];
+		gpu->jobs_tail = &gpu->jobs;
+		pthread_mutex_init(&gpu->lock, NULL);
+		pthread_cond_init(&gpu->wake, NULL);
+		gpu->started = !pthread_create(&gpu->thread, NULL, borrow_thread, gpu);
+		if (!gpu->started) {
+			borrow->gpu_count = i;
+			gp_nvidia_borrow_destroy(borrow);
+			return gp_error_set(error, -EAGAIN, "cannot start a thread");
+		}
+	}
+	*ret_borrow = borrow;
+	return 0;
+}
+
+void gp_nvidia_borrow_destroy(struct gp_nvidia_borrow *borrow)
+{
+	bool left_behind = false;
+	struct timespec until;
+
+	if (!borrow)
+		return;
+	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
+		struct borrow_gpu *gpu = &borrow->gpus[i];
+
+		pthread_mutex_lock(&gpu->lock);
+		gpu->stopping = true;
+		pthread_cond_broadcast(&gpu->wake);
+		pthread_mutex_unlock(&gpu->lock);
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += BORROW_JOIN_S;
+	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
+		struct borrow_gpu *gpu = &borrow->gpus[i];
+
+		if (pthread_timedjoin_np(gpu->thread, NULL, &until)) {
+			left_behind = true; /* it keeps what it works on, and tells nobody */
+			borrow->host = borrow_nobody;
+			continue;
+		}
+		borrow_free(gpu->batch);
+		pthread_cond_destroy(&gpu->wake);
+		pthread_mutex_destroy(&gpu->lock);
+	}
+	if (!left_behind)
+		free(borrow);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Owns what is done to a lent channel group. RM looks up the channels of a DISABLE_CHANNELS call below the clients
+ * named beside them and does not ask whose file the call came on; so a group is taken only after its client has
+ * answered on its own file: then the handles in it can mean nothing but that client's own channels.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "device/nvidia/group.h"
+
+#define GROUP_SLICE_MAX_US 10000000u /* 10 s: nobody means more; chosen */
+
+static struct gp_nvidia_object group_object(const struct gp_nvidia_group *group, uint32_t object)
+{
+	return (struct gp_nvidia_object){ group->fd, group->client, object };
+}
+
+void gp_nvidia_group_free(struct gp_nvidia_group *group)
+{
+	if (group->fd >= 0)
+		close(group->fd);
+	free(group);
+}
+
+static int group_look(struct gp_nvidia_group *group, uint32_t gpu_id, bool by_name, const char **ret_why)
+{
+	struct gp_nvidia_object tsg = group_object(group, group->group);
+	struct gp_nvidia_object subdevice = group_object(group, group->subdevice);
+	uint32_t number;
+	uint64_t us = 0;
+	int r;
+
+	*ret_why = "its descriptor is no file of the NVIDIA driver";
+	if (!gp_nvidia_is_rm_file(group->fd, by_name))
+		return -EBADF;
+	*ret_why = "its group does not answer on its file";
+	r = gp_nvidia_slice_get(&tsg, &us);
+	if (!r)
+		r = gp_nvidia_group_id(&tsg, &number);
+	if (r)
+		return r;
+	*ret_why = "its group is on another GPU than it says";
+	r = gp_nvidia_gpu_id(&subdevice, &number);
+	if (r || number != gpu_id)
+		return r ? r : -ENODEV;
+	/* What the agent saw at the beginning counts: we, or one before us, may have shortened it since. */
+	if (!group->app_us)
+		group->app_us = us;
+	*ret_why = "its slice makes no sense";
+	return group->app_us && group->app_us <= GROUP_SLICE_MAX_US ? 0 : -ERANGE;
+}
+
+int gp_nvidia_group_take(const struct gp_wire_group *wire, int pidfd, uint32_t gpu_id, bool by_name,
+			 struct gp_nvidia_group **ret_group, char *why, size_t why_size)
+{
+	struct gp_nvidia_group *group = calloc(1, sizeof(*group));
+	const char *problem = "";
+	int r;
+
+	if (!group) {
+		snprintf(why, why_size, "gpreemptd is out of memory");
+		return -ENOMEM;
+	}
+	*group = (struct gp_nvidia_group){ .slot = wire->slot,
+					   .generation = wire->generation,
+					   .client = wire->client,
+					   .subdevice = wire->subdevice,
+					   .group = wire->group,
+					   .channel_count = wire->channel_count,
+					   .app_us = wire->slice_us };
+	memcpy(group->channels, wire->channels, sizeof(group->channels));
+	group->fd = (int)syscall(SYS_pidfd_getfd, pidfd, wire->fd, 0);
+	r = group->fd < 0 ? -errno : 0;
+	if (r == -EPERM)
+		problem = "gpreemptd may not take its file: CAP_SYS_PTRACE is missing, or a security module forbids it";
+	else if (r)
+		problem = "gpreemptd cannot take its file";
+	else
+		r = group_look(group, gpu_id, by_name, &problem);
+	if (r) {
+		snprintf(why, why_size, "%s (%s)", problem, strerror(-r));
+		gp_nvidia_group_free(group);
+		return r;
+	}
+	*ret_group = group;
+	return 0;
+}
+
+/* One call for these, on the file of the first. */
+static int group_call(struct gp_nvidia_group *const *groups, uint32_t count, bool open)
+{
+	struct gp_nvidia_object subdevice = group_object(groups[0], groups[0]->subdevice);
+	struct gp_rm_disable params = { .disable = !open };
+	int r;
+
+	for (uint32_t i = 0; i < count; i++) {
+		for (uint32_t k = 0; k < groups[i]->channel_count; k++) {
+			params.clients[params.count] = groups[i]->client;
+			params.channels[params.count++] = groups[i]->channels[k];
+		}
+		groups[i]->closed |= !open;
+	}
+	r = params.count ? gp_nvidia_control(&subdevice, GP_RM_DISABLE_CHANNELS, &params, sizeof(params)) : 0;
+	for (uint32_t i = 0; i < count && !r; i++)
+		groups[i]->closed = !open;
+	return r;
+}
+
+/* After a failed close some of its channels may be off: it is opened, so that it is not half of either. */
+static int group_call_one(struct gp_nvidia_group *group, bool open)
+{
+	int r = group_call(&group, 1, open);
+
+	if (r && !open)
+		group_call(&group, 1, true);
+	return r;
+}
+
+/* How many of these fit into one call. */
+static uint32_t group_fit(struct gp_nvidia_group *const *groups, uint32_t count)
+{
+	uint32_t channels = 0, i;
+
+	for (i = 0; i < count; i++) {
+		channels += groups[i]->channel_count;
+		if (channels > GP_RM_DISABLE_MAX || (i && (groups[i]->alone || groups[0]->alone)))
+			break;
+	}
+	return i ? i : 1;
+}
+
+void gp_nvidia_groups_change(struct gp_nvidia_group *const *groups, uint32_t count, bool open, int *results)
+{
+	uint32_t first, fit, failures;
+
+	for (first = 0; first < count; first += fit) {
+		int r;
+
+		fit = group_fit(groups + first, count - first);
+		r = fit == 1 ? group_call_one(groups[first], open) : group_call(groups + first, fit, open);
+		failures = 0;
+		for (uint32_t i = first; i < first + fit; i++) {
+			results[i] = r && fit > 1 ? group_call_one(groups[i], open) : r;
+			groups[i]->alone |= results[i] && fit > 1;
+			failures += results[i] != 0;
+		}
+		/* Each for itself could be changed, together they could not: they are not put together again. */
+		for (uint32_t i = first; r && fit > 1 && !failures && i < first + fit; i++)
+			groups[i]->alone = true;
+	}
+}
+
+int gp_nvidia_group_slice(struct gp_nvidia_group *group, uint64_t slice_us)
+{
+	struct gp_nvidia_object tsg = group_object(group, group->group);
+	int r;
+
+	group->is_short |= slice_us != 0;
+	r = gp_nvidia_slice_set(&tsg, slice_us ? slice_us : group->app_us);
+	if (!r)
+		group->is_short = slice_us != 0;
+	return r;
+}
+
+void gp_nvidia_group_restore(struct gp_nvidia_group *group)
+{
+	if (group->is_short)
+		gp_nvidia_group_slice(group, 0);
+	if (group->closed)
+		group_call(&group, 1, true);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The channel groups that one GPU's thread has been lent: taken from their processes, looked at, changed. Only that
+ * thread comes here. */
+#ifndef GP_DEVICE_NVIDIA_GROUP_H
+#define GP_DEVICE_NVIDIA_GROUP_H
+
+#include "device/device.h"
+#include "device/nvidia/rm.h"
+
+struct gp_nvidia_group {
+	struct gp_nvidia_group *next;
+	uint64_t tag;
+	uint32_t slot, generation;
+	int fd; /* our own duplicate of the client's file */
+	uint32_t client, subdevice, group, channel_count;
+	uint32_t channels[GP_WIRE_CHANNEL_MAX];
+	uint64_t app_us;
+	bool closed, is_short; /* by us; perhaps, if a call failed */
+	bool alone;            /* a call that carried others as well failed because of it */
+};
+
+/* Takes the file and asks RM whether the handles are what they should be. 0, or -errno and a sentence. */
+int gp_nvidia_group_take(const struct gp_wire_group *wire, int pidfd, uint32_t gpu_id, bool by_name,
+			 struct gp_nvidia_group **ret_group, char *why, size_t why_size);
+void gp_nvidia_group_free(struct gp_nvidia_group *group);
+/* Channels off or on, of all in as few calls as there is room; each one's result is its own. */
+void gp_nvidia_groups_change(struct gp_nvidia_group *const *groups, uint32_t count, bool open, int *results);
+int gp_nvidia_group_slice(struct gp_nvidia_group *group, uint64_t slice_us); /* 0: the application's */
+/* As it was before us, as far as RM lets us. */
+void gp_nvidia_group_restore(struct gp_nvidia_group *group);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls into NVIDIA's resource manager on a file of a client's. They may take a millisecond, and hang if the GPU does:
+ * never from the decision thread. */
+#ifndef GP_DEVICE_NVIDIA_RM_H
+#define GP_DEVICE_NVIDIA_RM_H
+
+#include <gpreempt/rm.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* An object, on the file that its client was made on. */
+struct gp_nvidia_object {
+	int fd;
+	uint32_t client, object;
+};
+
+bool gp_nvidia_is_rm_file(int fd, bool by_name); /* by_name: a file of that name will do (tests) */
+int gp_nvidia_control(const struct gp_nvidia_object *object, uint32_t command, void *params, uint32_t params_size);
+int gp_nvidia_slice_get(const struct gp_nvidia_object *group, uint64_t *ret_us);
+int gp_nvidia_slice_set(const struct gp_nvidia_object *group, uint64_t us);
+int gp_nvidia_gpu_id(const struct gp_nvidia_object *subdevice, uint32_t *ret_gpu_id);
+int gp_nvidia_group_id(const struct gp_nvidia_object *group, uint32_t *ret_id);
+
+#endif
