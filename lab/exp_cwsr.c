@@ -7,6 +7,8 @@
 #include "lab/keys.h"
 #include "lib/paths.h"
 
+#define CWSR_WORKGROUP_VGPR_SIZE (8u * 64u * 64u * 4u) /* waves, lanes, registers, bytes */
+
 struct cwsr_cost {
 	uint64_t bytes_ns, low_ns, mid_ns, high_ns;
 };
@@ -27,10 +29,8 @@ static int cwsr_cost(const struct gp_desc *desc, uint32_t percent, struct cwsr_c
 	const struct gp_desc_value *fixed = &desc->values[GP_DESC_GATE_FIXED_NS];
 	struct gp_gpu_config config = { .desc = desc };
 	struct gp_gpu_queue_attr attr = { .kind = GP_GPU_COMPUTE };
-	struct gp_gpu_packet packet = {
-		.type = GP_GPU_KERNEL,
-		.kernel = { .workgroup_ns = 1000000000, .waves = 8, .vgprs = 64, .lds_size = 16384 }
-	};
+	struct gp_gpu_packet packet = { .type = GP_GPU_KERNEL,
+					.kernel = { .workgroup_ns = 1000000000, .waves = 8, .vgprs = 64 } };
 	uint32_t process, queue;
 	struct gp_gpu *gpu;
 	uint64_t cost_ns;
@@ -38,6 +38,10 @@ static int cwsr_cost(const struct gp_desc *desc, uint32_t percent, struct cwsr_c
 
 	if (ret)
 		return gp_error_set(error, ret, "the model cannot be set up");
+	/* As much LDS as fills it together with the registers: a device with half of these holds half as many
+	 * workgroups. */
+	packet.kernel.lds_size = (uint32_t)((uint64_t)gp_desc_get(desc, GP_DESC_LDS_SIZE) * CWSR_WORKGROUP_VGPR_SIZE /
+					    (uint64_t)gp_desc_get(desc, GP_DESC_VGPR_SIZE));
 	packet.kernel.workgroups = gp_gpu_capacity(desc, &packet.kernel) * percent / 100u;
 	ret = gp_gpu_process_add(gpu, &process);
 	if (!ret)

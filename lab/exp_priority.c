@@ -30,6 +30,19 @@ static const struct priority_case priority_cases[] = {
 	  "All queues NORMAL in hardware, as seed 003 wants it; gates do the rest.", 0 },
 };
 
+/* Requests that wait at the end count with their age, which only says that it is at least so long. */
+static void priority_unfinished(struct gp_lab_row *row, const struct gp_result_client *client)
+{
+	uint64_t all = client->requests + client->unfinished;
+	size_t used = strlen(row->note);
+
+	if (client->unfinished * 100u <= all)
+		return;
+	(void)snprintf(row->note + used, sizeof(row->note) - used,
+		       "%sA lower bound: requests pile up, %" PRIu64 " of %" PRIu64 " were unfinished at the end.",
+		       used ? " " : "", client->unfinished, all);
+}
+
 static int priority_case(struct lab *lab, const struct gp_workload *workload, const struct priority_case *c,
 			 struct gp_lab_table *latency, struct gp_lab_table *batch, struct gp_error *error)
 {
@@ -55,10 +68,12 @@ static int priority_case(struct lab *lab, const struct gp_workload *workload, co
 	for (uint32_t i = 0; i < run.client_count; i++) {
 		const struct gp_result_client *client = &run.clients[i];
 
-		if (client->is_service)
+		if (client->is_service) {
 			lab_set_milli(&row->predicted, gp_hist_quantile(&client->latency_ns, 990) / 1000u);
-		else
+			priority_unfinished(row, client);
+		} else {
 			lab_set_milli(&lab_add_row(batch, "%s", c->label)->predicted, client->throughput_milli);
+		}
 	}
 	gp_sim_result_fini(&run);
 	return 0;

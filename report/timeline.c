@@ -78,11 +78,37 @@ static const char *timeline_id(bool is_known, uint64_t id, char *buffer, size_t 
 	return buffer;
 }
 
+/* Queues are numbered within their process: with several of these the number alone says nothing. */
+static void timeline_queue_lanes(struct timeline *timeline)
+{
+	struct gp_analysis *analysis = timeline->analysis;
+	struct gp_report *report = analysis->report;
+	char id[22], queue_id[22], pid[22], process[34];
+	uint32_t users = 0;
+
+	for (uint32_t i = 0; i < analysis->process_count; i++)
+		users += analysis->processes[i].gpu.is_used;
+	for (uint32_t i = 0; i < timeline->queue_count; i++) {
+		const struct analysis_queue *queue = &analysis->queues[timeline->queues[i]];
+		const struct analysis_process *owner = &analysis->processes[queue->process];
+		bool has_number = queue->has_queue || !queue->is_copy;
+
+		timeline->queue_lane[i] = timeline_lane(timeline, queue->is_copy ? GP_LANE_COPY : GP_LANE_KERNEL);
+		(void)timeline_id(queue->has_device, queue->device, id, sizeof(id));
+		(void)timeline_id(queue->has_queue, queue->queue, queue_id, sizeof(queue_id));
+		(void)snprintf(process, sizeof(process), ", process %s",
+			       timeline_id(owner->has_pid, owner->pid, pid, sizeof(pid)));
+		(void)snprintf(report->lanes[report->lane_count - 1].name, sizeof(report->lanes[0].name),
+			       "GPU %s, %s%s%s%s", id, queue->is_copy ? "copies" : "queue", has_number ? " " : "",
+			       has_number ? queue_id : "", users > 1 ? process : "");
+	}
+}
+
 static void timeline_lanes(struct timeline *timeline)
 {
 	struct gp_analysis *analysis = timeline->analysis;
 	struct gp_report *report = analysis->report;
-	char id[24], queue_id[24];
+	char id[24];
 
 	timeline->thread_count = timeline_choose(timeline->threads, TIMELINE_THREADS, analysis->thread_count,
 						 timeline_thread_weight, analysis);
@@ -105,16 +131,7 @@ static void timeline_lanes(struct timeline *timeline)
 				       timeline_id(thread->has_tid, thread->tid, id, sizeof(id)));
 		}
 	}
-	for (uint32_t i = 0; i < timeline->queue_count; i++) {
-		const struct analysis_queue *queue = &analysis->queues[timeline->queues[i]];
-
-		timeline->queue_lane[i] = timeline_lane(timeline, queue->is_copy ? GP_LANE_COPY : GP_LANE_KERNEL);
-		(void)timeline_id(queue->has_device, queue->device, id, sizeof(id));
-		(void)timeline_id(queue->has_queue, queue->queue, queue_id, sizeof(queue_id));
-		(void)snprintf(report->lanes[report->lane_count - 1].name, sizeof(report->lanes[0].name),
-			       queue->is_copy ? "GPU %s, copies %s" : "GPU %s, queue %s", id,
-			       queue->is_copy && !queue->has_queue ? "" : queue_id);
-	}
+	timeline_queue_lanes(timeline);
 }
 
 static uint32_t timeline_lane_of(const struct timeline *timeline, const struct gp_trace_record *record)

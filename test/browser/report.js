@@ -39,6 +39,9 @@ async function readable(tab, width) {
     return { small, wide, ratios: [ratio(style.color), ratio(soft.color)] };
   });
   check(found.small.length === 0, `${width} pixels: text below 11 pixels: ${found.small.slice(0, 3)}`);
+  const cut = await tab.evaluate(() => [...document.querySelectorAll('.axis span')].filter(s => s.offsetLeft + s.offsetWidth > s.parentElement.clientWidth + 1
+    || s.offsetHeight > 1.6 * parseFloat(getComputedStyle(s).fontSize)).map(s => s.textContent));
+  check(cut.length === 0, `${width} pixels: times cut off or broken on the axis: ${cut}`);
   check(found.wide <= width, `${width} pixels: the page is ${found.wide} wide`);
   check(found.ratios.every(ratio => ratio >= 4.5), `${width} pixels: contrast ${found.ratios}`);
 }
