@@ -9,7 +9,9 @@
 #include <string.h>
 #include "sim/state.h"
 
-#define AGENT_SLICE_LOWER_NS 1000u /* tsg: clients below the top priority (facts: one microsecond, set once) */
+#define AGENT_AHEAD_MAX_NS   1000000u /* as libgpreempt: hints further ahead bring nothing in */
+#define AGENT_AHEAD_GRACE_NS 50000u   /* and the waiting kernel lasts so long after the announced time */
+#define AGENT_SLICE_LOWER_NS 1000u    /* tsg: clients below the top priority (facts: one microsecond, set once) */
 #define AGENT_SLICE_TOP_NS   1000000000u
 #define AGENT_RETRY_NS       1000u /* a deadline that does not move is looked at again after */
 
@@ -324,6 +326,21 @@ void gp_sim_agent_report(struct gp_sim *sim, uint32_t index, bool first)
 					     first, ret, sim->now_ns);
 }
 
+/* tsg: the client's own library has its context take the device at once, by a kernel that waits (libgpreempt/cuda.c).
+ * On other devices, and where contexts are held out instead, only the core's plans act. */
+static void agent_bring_in(struct gp_sim *sim, const struct sim_queue *queue, uint64_t in_ns)
+{
+	const struct gp_desc *desc = sim->config.desc;
+	uint64_t switch_ns;
+
+	if (gp_desc_get(desc, GP_DESC_SCHEDULER) != GP_SCHEDULER_TSG || sim->config.hold_out)
+		return;
+	switch_ns = (uint64_t)(gp_desc_get(desc, GP_DESC_SWITCH_OUT_NS) + gp_desc_get(desc, GP_DESC_SWITCH_IN_NS));
+	if (in_ns <= AGENT_AHEAD_MAX_NS)
+		(void)gp_gpu_announce(sim->devices[queue->info.device].gpu, queue->info.gpu_queue,
+				      sim->now_ns + switch_ns + in_ns + AGENT_AHEAD_GRACE_NS, sim->now_ns);
+}
+
 /* The client says: work at target_ns. It does not know more than which of its streams comes next. */
 void gp_sim_agent_hint(struct gp_sim *sim, uint32_t index, uint64_t target_ns)
 {
@@ -339,6 +356,7 @@ void gp_sim_agent_hint(struct gp_sim *sim, uint32_t index, uint64_t target_ns)
 		if (!queue->info.in_core)
 			continue;
 		queue->hold_until_ns = sim->now_ns + in_ns + grace_ns;
+		agent_bring_in(sim, queue, in_ns);
 		gp_sched_hint(sim->core, queue->info.core_queue, in_ns, gp_sim_core_now_ns(sim));
 		sim->core_dirty = true;
 	}
