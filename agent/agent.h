@@ -146,6 +146,12 @@ void gp_guard_forget(void); /* forked child */
 int gp_kfd_ioctl(int fd, unsigned long request, void *arg);
 int gp_nvidia_ioctl(int fd, unsigned long request, void *arg);
 
+/* nvidia/map.c: which mappings are read. The questions need no lock, the rest does. */
+bool gp_nvidia_map_touches(uint64_t address, uint64_t length);
+void gp_nvidia_map_forget(uint64_t address, uint64_t length);
+bool gp_nvidia_map_is_expected(void);
+void gp_nvidia_map_add(int fd, uint64_t address, uint64_t length);
+
 /* doorbell.c: no lock */
 bool gp_doorbell_ring(struct gp_hot *hot, uint64_t handle, uint64_t value, uint64_t written); /* false: withheld */
 void gp_doorbell_announce_copy(uint64_t size);

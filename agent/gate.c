@@ -244,7 +244,8 @@ void gp_gate_leases(uint64_t now_ns)
 		if (!slot->used || !slot->closed)
 			continue;
 		/* Packets behind one that waits for a signal are no work to the daemon, which then renews nothing. */
-		if (!slot->has_work || slot->blocked)
+		/* Where nobody can see what it has to do, it may have something. */
+		if ((!slot->has_work && !slot->unreadable) || slot->blocked)
 			slot->work_ns = 0;
 		else if (!slot->work_ns)
 			slot->work_ns = now_ns;

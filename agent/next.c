@@ -34,6 +34,9 @@ static int (*next_close)(int);
 static int (*next_dup2)(int, int);
 static int (*next_dup3)(int, int, int);
 static int (*next_close_range)(unsigned, unsigned, int);
+static void *(*next_mmap)(void *, size_t, int, int, int, long);
+static int (*next_munmap)(void *, size_t);
+static void *(*next_mremap)(void *, size_t, size_t, int, void *);
 
 static void next_find(void *ret_pointer, const char *name)
 {
@@ -53,6 +56,9 @@ void gp_next_init(void)
 	next_find(&next_dup2, "dup2");
 	next_find(&next_dup3, "dup3");
 	next_find(&next_close_range, "close_range");
+	next_find(&next_mmap, "mmap");
+	next_find(&next_munmap, "munmap");
+	next_find(&next_mremap, "mremap");
 	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
 }
 
@@ -105,6 +111,34 @@ int gp_next_close_range(unsigned first, unsigned last, int flags)
 		return next_close_range(first, last, flags);
 	errno = ENOSYS;
 	return -1;
+}
+
+static void *next_memory(long r)
+{
+	if (r >= 0 || r <= -4096)
+		return (void *)r;
+	errno = (int)-r;
+	return (void *)-1;
+}
+
+void *gp_next_mmap(void *address, size_t length, int protection, int flags, int fd, long offset)
+{
+	return NEXT(next_mmap) ?
+		       next_mmap(address, length, protection, flags, fd, offset) :
+		       next_memory(gp_sys(SYS_mmap, (long)address, (long)length, protection, flags, fd, offset));
+}
+
+int gp_next_munmap(void *address, size_t length)
+{
+	return NEXT(next_munmap) ? next_munmap(address, length) :
+				   next_kernel(gp_sys(SYS_munmap, (long)address, (long)length));
+}
+
+void *gp_next_mremap(void *address, size_t length, size_t new_length, int flags, void *to)
+{
+	return NEXT(next_mremap) ?
+		       next_mremap(address, length, new_length, flags, to) :
+		       next_memory(gp_sys(SYS_mremap, (long)address, (long)length, (long)new_length, flags, (long)to));
 }
 
 int gp_next_own_ioctl(int fd, unsigned long request, void *arg)

@@ -7,6 +7,7 @@
 #define GP_AGENT_NEXT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 void gp_next_init(void); /* once, before the others; safe to call again */
 
@@ -16,6 +17,9 @@ int gp_next_close(int fd);
 int gp_next_dup2(int from, int to);
 int gp_next_dup3(int from, int to, int flags);
 int gp_next_close_range(unsigned first, unsigned last, int flags);
+void *gp_next_mmap(void *address, size_t length, int protection, int flags, int fd, long offset);
+int gp_next_munmap(void *address, size_t length);
+void *gp_next_mremap(void *address, size_t length, size_t new_length, int flags, void *to);
 
 /* The agent's own ioctls: retried when interrupted; the result or -errno; errno is kept. */
 int gp_next_own_ioctl(int fd, unsigned long request, void *arg);

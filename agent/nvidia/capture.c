@@ -30,6 +30,8 @@ struct capture {
 		struct gp_rm_control control;
 		struct gp_rm_dup dup;
 		struct gp_rm_version version;
+		struct gp_rm_map map;
+		struct gp_rm_unmap unmap;
 	} body;
 };
 
@@ -145,12 +147,23 @@ static void capture_queue_changed(struct gp_slot *slot)
 	if (!slot || slot->dying)
 		return;
 	slot->group_due = true;
+	slot->unreadable = false;
 	/* A new channel starts enabled: the gate closes it too. */
 	if (slot->closed) {
 		gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, false, &result);
 		gp_log2("nvidia: closed again: queue, result", slot->queue_id, result);
 	}
 	gp_link_flush();
+}
+
+/* A group of the application's that is a queue. Lock held. */
+static struct gp_slot *capture_slot(uint32_t client, uint32_t handle)
+{
+	const struct gp_nvidia_object *object = gp_nvidia_object_find(client, handle);
+
+	if (object && gp_nvidia_class_is_channel(object->class_id))
+		object = gp_nvidia_object_find(client, object->parent);
+	return object && object->slot && !object->slot->dying ? object->slot : NULL;
 }
 
 /* Lock held. Queues that go with an object: opened, for their end may wait for what they run, and told of. */
@@ -198,6 +211,8 @@ static void capture_remove(uint32_t client, uint32_t handle)
 			gp_log1("nvidia: queue destroyed", object->handle);
 			gp_slot_free(object->slot);
 		}
+		if (gp_nvidia_class_is_channel(object->class_id))
+			gp_nvidia_work_remove(object, capture_slot(client, object->handle));
 		gp_nvidia_file_release(object->file);
 		gp_nvidia_object_remove(object);
 	}
@@ -230,6 +245,7 @@ static bool capture_add(const struct capture *call, const struct gp_nvidia_objec
 		gp_nvidia_refuse("MIG slices are not supported yet");
 	} else if (gp_nvidia_class_is_channel(said->class_id)) {
 		group = gp_nvidia_object_find(said->client, said->parent);
+		gp_nvidia_work_add(object);
 		capture_queue_changed(group ? group->slot : NULL);
 	} else if (gp_nvidia_class_is_compute(said->class_id)) {
 		channel = gp_nvidia_object_find(said->client, said->parent);
@@ -259,6 +275,7 @@ static bool capture_params(const struct capture *call, struct gp_nvidia_object *
 			return false;
 		memcpy(&ret_object->engine, params + GP_RM_CHANNEL_ENGINE, 4);
 		memcpy(&ret_object->entries, params + GP_RM_CHANNEL_ENTRIES, 4);
+		memcpy(&ret_object->ring, params + GP_RM_CHANNEL_RING, 8);
 		memcpy(&ret_object->userd, params + GP_RM_CHANNEL_USERD, 4);
 		memcpy(&ret_object->userd_offset, params + GP_RM_CHANNEL_USERD_OFF, 8);
 	}
@@ -318,6 +335,7 @@ static int capture_free(struct capture *call)
 	int r;
 
 	gp_agent_lock();
+	gp_nvidia_map_forget_memory(client, handle);
 	object = gp_nvidia_object_find(client, handle);
 	if (!object) {
 		gp_agent_unlock();
@@ -338,16 +356,6 @@ static int capture_free(struct capture *call)
 	gp_agent_unlock();
 	gp_thread_wake();
 	return r;
-}
-
-/* A group of the application's that is a queue. Lock held. */
-static struct gp_slot *capture_slot(uint32_t client, uint32_t handle)
-{
-	const struct gp_nvidia_object *object = gp_nvidia_object_find(client, handle);
-
-	if (object && gp_nvidia_class_is_channel(object->class_id))
-		object = gp_nvidia_object_find(client, object->parent);
-	return object && object->slot && !object->slot->dying ? object->slot : NULL;
 }
 
 /* The application sets the slice of its own group: remembered, and ours comes back over it. */
@@ -503,6 +511,28 @@ static int capture_version(struct capture *call)
 	return r;
 }
 
+static int capture_map(struct capture *call)
+{
+	int r = capture_forward(call);
+
+	if (r < 0 || !capture_read(&call->body.map, call->at, sizeof(call->body.map)) ||
+	    call->body.map.status != GP_RM_OK)
+		return r;
+	gp_agent_lock();
+	if (gp_nvidia_object_find(call->body.map.client, call->body.map.client))
+		gp_nvidia_map_expect(&call->body.map);
+	gp_agent_unlock();
+	return r;
+}
+
+static int capture_unmap(struct capture *call)
+{
+	gp_agent_lock();
+	gp_nvidia_map_forget(call->body.unmap.address, 1);
+	gp_agent_unlock();
+	return capture_forward(call);
+}
+
 /* Whether a request is one of those that are looked into: of a size that is known. */
 static bool capture_concerns(uint32_t number, uint32_t size)
 {
@@ -512,6 +542,8 @@ static bool capture_concerns(uint32_t number, uint32_t size)
 	case GP_RM_CONTROL: return size == sizeof(struct gp_rm_control);
 	case GP_RM_DUP: return size == sizeof(struct gp_rm_dup);
 	case GP_RM_VERSION: return size == sizeof(struct gp_rm_version);
+	case GP_RM_MAP: return size == sizeof(struct gp_rm_map);
+	case GP_RM_UNMAP: return size == sizeof(struct gp_rm_unmap);
 	default: return false;
 	}
 }
@@ -523,6 +555,8 @@ static int capture_dispatch(struct capture *call)
 	case GP_RM_ALLOC: return capture_alloc(call);
 	case GP_RM_DUP: return capture_dup(call);
 	case GP_RM_VERSION: return capture_version(call);
+	case GP_RM_MAP: return capture_map(call);
+	case GP_RM_UNMAP: return capture_unmap(call);
 	default: return capture_control(call);
 	}
 }
@@ -551,6 +585,8 @@ int gp_nvidia_ioctl(int fd, unsigned long request, void *arg)
 	if (gp_nvidia.epoch != gp_agent.epoch) {
 		gp_nvidia = (struct gp_nvidia){ .epoch = gp_agent.epoch };
 		gp_nvidia_objects_reset();
+		gp_nvidia_maps_reset();
+		gp_nvidia_work_reset();
 	}
 	gp_agent_unlock();
 	return capture_dispatch(&call);

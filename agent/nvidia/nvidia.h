@@ -24,20 +24,23 @@ struct gp_nvidia_object {
 	bool ending;     /* while it is found out what ends with another */
 	bool unreadable; /* a channel whose parameters are of no known size */
 	uint32_t client, parent, handle, class_id;
-	uint32_t engine;      /* of groups and channels */
-	uint32_t file;        /* of a group: which of our duplicates; GP_NVIDIA_NONE */
-	struct gp_slot *slot; /* of a group that is a queue */
-	uint32_t entries, userd;
-	uint64_t userd_offset;
+	uint32_t engine;         /* of groups and channels */
+	uint32_t file;           /* of a group: which of our duplicates; GP_NVIDIA_NONE */
+	struct gp_slot *slot;    /* of a group that is a queue */
+	uint32_t entries, userd; /* of a channel: its ring, the memory of its registers */
+	uint64_t userd_offset, ring;
 };
 
 /* A queue, beside its slot: by the slot's index. */
 struct gp_nvidia_group {
 	uint32_t client, group, subdevice;
-	bool has_slice;      /* slice_us is known */
-	uint64_t slice_us;   /* as the application has it */
-	uint64_t slice_ours; /* set by us; 0: it is the application's */
-	bool restore_due;    /* the application's could not be set again yet */
+	bool has_slice;                     /* slice_us is known */
+	uint64_t slice_us;                  /* as the application has it */
+	uint64_t slice_ours;                /* set by us; 0: it is the application's */
+	bool restore_due;                   /* the application's could not be set again yet */
+	bool is_coarse;                     /* some of its work is known as far as it is fetched, not when it is done */
+	uint64_t exact_count, coarse_count; /* entries that could be followed, and could not */
+	uint64_t gone;                      /* entries of channels that are gone */
 };
 
 struct gp_nvidia {
@@ -95,7 +98,18 @@ void gp_nvidia_probe(const struct gp_slot *slot, uint32_t channel);
 void gp_nvidia_refuse(const char *why);
 void gp_nvidia_name(void); /* writes the agent's runtime string */
 
+/* map.c, beside what agent.h has */
+void gp_nvidia_map_expect(const struct gp_rm_map *args);            /* an mmap() of its descriptor follows */
+void gp_nvidia_map_forget_memory(uint32_t client, uint32_t handle); /* a memory, a device, a client ends */
+void gp_nvidia_maps_reset(void);
+/* Good while the lock is held. hint: where to look first, and where it was found. NULL: not within a mapping. */
+const volatile void *gp_nvidia_map_find(uint64_t address, uint64_t size, uint32_t *hint);
+uint64_t gp_nvidia_map_of(uint32_t client, uint32_t memory, uint64_t offset, uint64_t size); /* 0: not mapped */
+
 /* work.c */
+void gp_nvidia_work_add(const struct gp_nvidia_object *channel);
+void gp_nvidia_work_remove(const struct gp_nvidia_object *channel, struct gp_slot *slot);
+void gp_nvidia_work_reset(void);
 void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count);
 
 static inline struct gp_nvidia_group *gp_nvidia_group_of(const struct gp_slot *slot)

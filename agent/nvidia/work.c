@@ -1,9 +1,238 @@
 /* SPDX-License-Identifier: MIT */
-/* What a group has to do. */
+/*
+ * What a group has to do. Each channel is a lane: a ring of entries that the application fills (GP_PUT says how far)
+ * and a list of those that are not done. An entry leads to a segment of commands, whose own words tell when it is done
+ * (segment.c). Where they cannot be followed, an entry counts as done when it has been fetched (GP_GET), which is
+ * earlier; that the knowledge is of this kind is said, once.
+ *
+ * written: entries put on the group's channels, ever; completed: those that are done. The two are equal if and only if
+ * nothing is left, as far as is known.
+ */
+#include <string.h>
+#include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
+#include "agent/nvidia/segment.h"
+
+#define WORK_LANE_MAX    512u
+#define WORK_OPEN_MAX    64u      /* entries of a lane that are read and not done; the rest waits its turn */
+#define WORK_LOOK_MAX    256u     /* entries that are read at one look: about 2 µs each */
+#define WORK_ENTRIES_MAX 0x10000u /* of a ring; 1024 in driver 580 */
+
+struct work_entry {
+	uint64_t number; /* how many came before it */
+	uint64_t progress, marker;
+	uint32_t payload, value;
+	bool is_exact;
+};
+
+struct work_lane {
+	bool used, broken;
+	bool is_coarse;                  /* an open entry is known by GET alone */
+	uint32_t client, group, channel; /* handles */
+	uint32_t entries;
+	uint32_t userd; /* memory */
+	uint64_t userd_offset, ring;
+	uint32_t put;           /* as read last */
+	uint64_t written, read; /* entries put; entries read: those in between wait to be read */
+	uint32_t open_count;
+	uint32_t ring_map, segment_map, progress_map, marker_map, userd_map; /* where they were found last */
+	struct work_entry open[WORK_OPEN_MAX];
+};
+static struct work_lane work_lanes[WORK_LANE_MAX];
+static uint32_t work_limit;
+
+static bool work_read32(uint64_t address, uint32_t *hint, uint32_t *ret_value)
+{
+	const volatile uint32_t *at = address % 4u ? NULL : gp_nvidia_map_find(address, 4, hint);
+
+	if (!at)
+		return false;
+	*ret_value = *at;
+	return true;
+}
+
+/* Which entries are done is asked in this order: taken in first, because a marker has an old value until then. */
+static bool work_is_done(struct work_lane *lane, const struct work_entry *entry, uint64_t fetched)
+{
+	uint32_t value;
+
+	if (!entry->is_exact)
+		return entry->number < fetched;
+	if (!work_read32(entry->progress, &lane->progress_map, &value))
+		return true; /* its memory is gone, and so is its work */
+	if ((int32_t)(value - entry->payload) < 0)
+		return false;
+	return !entry->marker || !work_read32(entry->marker, &lane->marker_map, &value) || value != entry->value;
+}
+
+static void work_note(struct work_lane *lane, const struct work_entry *entry)
+{
+	if (lane->open_count < WORK_OPEN_MAX)
+		lane->open[lane->open_count++] = *entry;
+}
+
+/* Reads one entry of the ring, and what it leads to. */
+static void work_entry_read(struct gp_slot *slot, struct work_lane *lane)
+{
+	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+	struct work_entry entry = { .number = lane->read };
+	struct gp_nvidia_segment segment = { 0 };
+	const volatile uint64_t *at =
+		gp_nvidia_map_find(lane->ring + lane->read % lane->entries * 8u, 8, &lane->ring_map);
+	uint64_t word = at ? *at : 0;
+	uint64_t address = (word >> 32 & 0xffu) << 32 | (word & 0xfffffffcu);
+	uint32_t words = (uint32_t)(word >> 42) & 0x1fffffu;
+	const volatile uint32_t *commands =
+		words ? gp_nvidia_map_find(address, words * 4ull, &lane->segment_map) : NULL;
+
+	if (commands)
+		gp_nvidia_segment_read(commands, words, &segment);
+	/* The progress word counts entries: one that does not is another's. */
+	entry.is_exact = segment.is_exact &&
+			 !((segment.payload - (uint32_t)(lane->read + 1u)) & (lane->entries - 1u)) &&
+			 gp_nvidia_map_find(segment.progress, 4, &lane->progress_map);
+	entry.progress = segment.progress;
+	entry.payload = segment.payload;
+	for (uint32_t i = 0; i < segment.marker_count; i++)
+		entry.is_exact &= gp_nvidia_map_find(segment.markers[i].address, 4, &lane->marker_map) != NULL;
+	if (!entry.is_exact && !group->is_coarse) {
+		gp_log3("nvidia: an entry cannot be followed, work is known as far as it is fetched: queue, entry, words",
+			slot->queue_id, (int64_t)lane->read, words);
+		group->is_coarse = true;
+	}
+	group->exact_count += entry.is_exact;
+	group->coarse_count += !entry.is_exact;
+	/* All kernels of a segment but the last are before it in its stream: the last one's marker tells. */
+	if (entry.is_exact && segment.marker_count) {
+		entry.marker = segment.markers[segment.marker_count - 1u].address;
+		entry.value = segment.markers[segment.marker_count - 1u].value;
+	}
+	lane->read++;
+	work_note(lane, &entry);
+}
+
+static uint64_t work_userd(struct work_lane *lane)
+{
+	return gp_nvidia_map_of(lane->client, lane->userd, lane->userd_offset, GP_RM_USERD_SIZE);
+}
+
+static void work_prune(struct work_lane *lane, uint64_t fetched)
+{
+	uint32_t kept = 0;
+
+	lane->is_coarse = false;
+	for (uint32_t i = 0; i < lane->open_count; i++)
+		if (!work_is_done(lane, &lane->open[i], fetched)) {
+			lane->is_coarse |= !lane->open[i].is_exact;
+			lane->open[kept++] = lane->open[i];
+		}
+	lane->open_count = kept;
+}
+
+/* False: its registers cannot be read. */
+static bool work_look(struct gp_slot *slot, struct work_lane *lane)
+{
+	uint64_t userd = work_userd(lane), oldest, fetched = 0;
+	uint32_t put, get = 0;
+
+	/* GET before PUT: what is fetched in between makes the lane look busier, not idle too early. A read costs a
+	 * microsecond, so GET only where it is needed. */
+	if (!userd || lane->broken ||
+	    (lane->is_coarse && !work_read32(userd + GP_RM_USERD_GET, &lane->userd_map, &get)) ||
+	    !work_read32(userd + GP_RM_USERD_PUT, &lane->userd_map, &put))
+		return false;
+	if (put >= lane->entries || get >= lane->entries) {
+		gp_log3("nvidia: registers make no sense: channel, put, get", lane->channel, put, get);
+		lane->broken = true;
+		return false;
+	}
+	lane->written += (put - lane->put) & (lane->entries - 1u);
+	lane->put = put;
+	/* What the ring does not hold any more was done long ago: it was overwritten. */
+	oldest = lane->written < lane->entries ? 0 : lane->written - (lane->entries - 1u);
+	if (lane->read < oldest)
+		lane->read = oldest;
+	if (lane->is_coarse)
+		fetched = lane->written - ((put - get) & (lane->entries - 1u));
+	work_prune(lane, fetched);
+	for (uint32_t i = 0; i < WORK_LOOK_MAX && lane->read < lane->written && lane->open_count < WORK_OPEN_MAX; i++)
+		work_entry_read(slot, lane);
+	work_prune(lane, fetched);
+	return true;
+}
+
+void gp_nvidia_work_add(const struct gp_nvidia_object *channel)
+{
+	uint32_t entries = channel->entries;
+
+	/* A ring's size is a power of two. */
+	if (channel->unreadable || !entries || entries > WORK_ENTRIES_MAX || entries & (entries - 1u))
+		return;
+	for (uint32_t i = 0; i < WORK_LANE_MAX; i++)
+		if (!work_lanes[i].used) {
+			struct work_lane *lane = &work_lanes[i];
+
+			memset(lane, 0, offsetof(struct work_lane, open));
+			lane->used = true;
+			lane->client = channel->client;
+			lane->group = channel->parent;
+			lane->channel = channel->handle;
+			lane->entries = entries;
+			lane->userd = channel->userd;
+			lane->userd_offset = channel->userd_offset;
+			lane->ring = channel->ring;
+			if (i >= work_limit)
+				work_limit = i + 1u;
+			return;
+		}
+}
+
+static struct work_lane *work_find(uint32_t client, uint32_t channel)
+{
+	for (uint32_t i = 0; i < work_limit; i++)
+		if (work_lanes[i].used && work_lanes[i].client == client && work_lanes[i].channel == channel)
+			return &work_lanes[i];
+	return NULL;
+}
+
+void gp_nvidia_work_remove(const struct gp_nvidia_object *channel, struct gp_slot *slot)
+{
+	struct work_lane *lane = work_find(channel->client, channel->handle);
+
+	if (!lane)
+		return;
+	/* What it had is done, one way or another: the sums only grow. */
+	if (slot)
+		gp_nvidia_group_of(slot)->gone += lane->written;
+	lane->used = false;
+}
+
+void gp_nvidia_work_reset(void)
+{
+	for (uint32_t i = 0; i < work_limit; i++)
+		work_lanes[i].used = false;
+	work_limit = 0;
+}
 
 void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++)
-		slots[i]->unreadable = true;
+	for (uint32_t i = 0; i < count; i++) {
+		struct gp_slot *slot = slots[i];
+		struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+		uint64_t written = group->gone, completed = group->gone;
+		bool any = false;
+
+		for (uint32_t j = 0; j < work_limit; j++) {
+			struct work_lane *lane = &work_lanes[j];
+
+			if (!lane->used || lane->client != group->client || lane->group != group->group)
+				continue;
+			any |= work_look(slot, lane);
+			written += lane->written;
+			completed += lane->read - lane->open_count;
+		}
+		slot->unreadable = !any;
+		slot->written = written;
+		slot->completed = completed > slot->completed ? completed : slot->completed;
+	}
 }

@@ -79,6 +79,7 @@ struct gp_rm_version {
 #define GP_RM_DEVICE_ID         0u /* u32: which GPU */
 #define GP_RM_GROUP_ENGINE      12u
 #define GP_RM_GROUP_SIZE        20u
+#define GP_RM_CHANNEL_RING      8u  /* u64: its ring's address for the GPU */
 #define GP_RM_CHANNEL_ENTRIES   16u /* u32: of its ring */
 #define GP_RM_CHANNEL_USERD     32u /* u32: the memory its registers are in … */
 #define GP_RM_CHANNEL_USERD_OFF 64u /* u64: … and where in it */
@@ -110,8 +111,9 @@ struct gp_rm_disable {
 struct gp_rm_ctxsw_modes {
 	uint32_t channel, zcull, pm, smpc, compute, graphics; /* compute: GP_RM_PREEMPT_… */
 };
-#define GP_RM_PREEMPT_CILP 2u /* a kernel is stopped within an instruction; 0 only when all is idle, 1 between blocks \
-			       */
+#define GP_RM_PREEMPT_CILP                                                                         \
+	2u /* a kernel is stopped within an instruction; 0 only when all is idle, 1 between blocks \
+	    */
 
 /* Statuses that are told apart. */
 #define GP_RM_OK              0u

@@ -31,7 +31,7 @@ static uint32_t driver_mechanisms(void)
 
 static void driver_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t count, bool open, int *results)
 {
-	if (mechanism < GP_MECHANISM_SELF || mechanism > GP_MECHANISM_SUBMIT || count > GP_WIRE_QUEUE_MAX)
+	if (mechanism < GP_MECHANISM_SELF || mechanism > GP_MECHANISM_LAST || count > GP_WIRE_QUEUE_MAX)
 		abort();
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t slot = gp_slot_index(slots[i]);
@@ -57,7 +57,25 @@ static void driver_sample(struct gp_slot *const *slots, uint32_t count)
 	}
 }
 
-static const struct gp_driver driver = { driver_mechanisms, driver_change, driver_release, driver_sample };
+static bool driver_describe(const struct gp_slot *slot, struct gp_wire_group *ret_group)
+{
+	*ret_group = (struct gp_wire_group){ .fd = 3, .group = slot->queue_id };
+	return slot->queue_id % 2u;
+}
+
+static int driver_slice(struct gp_slot *slot, uint64_t slice_us)
+{
+	if (!slot->used || slot->dying || !slot->told)
+		abort();
+	return slice_us > 1000u ? -EINVAL : 0;
+}
+
+static const struct gp_driver driver = { .mechanisms = driver_mechanisms,
+					 .change = driver_change,
+					 .release = driver_release,
+					 .sample = driver_sample,
+					 .describe = driver_describe,
+					 .slice = driver_slice };
 
 static void tidy_up(void)
 {

@@ -320,6 +320,8 @@ static int fake_answer(struct fake_rm_call *call, void *data, uint32_t file)
 		call->status = fake_free(data, file);
 	else if (call->number == GP_RM_DUP)
 		call->status = fake_dup(data, file);
+	else if (call->number == GP_RM_MAP || call->number == GP_RM_UNMAP)
+		call->status = fake_client(call->client, file);
 	else
 		call->status = fake_control(data, file, &call->value);
 	if (rule.how == FAKE_RM_VALUE && call->number == GP_RM_CONTROL)
@@ -357,6 +359,13 @@ static int fake_ioctl(int fd, uint32_t number, uint32_t size, void *data)
 	} else if (number == GP_RM_DUP && size == sizeof(struct gp_rm_dup)) {
 		r = fake_answer(&call, data, file);
 		((struct gp_rm_dup *)data)->status = call.status;
+	} else if ((number == GP_RM_MAP && size == sizeof(struct gp_rm_map)) ||
+		   (number == GP_RM_UNMAP && size == sizeof(struct gp_rm_unmap))) {
+		/* The caller maps the descriptor it named: its content is the memory. */
+		call.client = *(uint32_t *)data;
+		r = fake_answer(&call, data, file);
+		*(number == GP_RM_MAP ? &((struct gp_rm_map *)data)->status : &((struct gp_rm_unmap *)data)->status) =
+			call.status;
 	} else if (number == GP_RM_CONTROL && size == sizeof(struct gp_rm_control)) {
 		struct gp_rm_control *args = data;
 

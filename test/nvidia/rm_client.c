@@ -18,8 +18,22 @@
 #define CONTEXTS 64u
 #define CHANNELS 8u
 
+/* A context's memory, which stands for the GPU's and the host's: rings, registers, progress words, markers, commands.
+ * The GPU's addresses have 40 bits and are the processor's, as libcuda has them. */
+#define MEMORY_SIZE   0x200000u
+#define MEMORY_FIRST  0x200000000ull
+#define RING(i)       ((i)*0x3000u)
+#define USERD(i)      (RING(i) + 0x2000u)
+#define PROGRESS(i)   (0x80000u + (i)*16u)
+#define MARKER(i, n)  (0x90000u + (i)*0x1000u + (n) % 256u * 4u)
+#define COMMANDS(i)   (0xa0000u + (i)*0x10000u)
+#define COMMAND_WORDS 16u
+#define ENTRIES       1024u
+
 struct context {
-	uint32_t device, subdevice, group, copy_group, channels[64], channel_count, compute;
+	uint32_t device, subdevice, group, copy_group, channels[64], channel_count, compute, memory_handle;
+	uint8_t *memory;
+	uint32_t put[CHANNELS], taken[CHANNELS]; /* entries put and taken in, ever */
 };
 static int ctl = -1;
 static uint32_t client;
@@ -76,11 +90,88 @@ static bool client_open(void)
 	return ctl >= 0 && client;
 }
 
-static uint32_t channel_add(uint32_t group, uint32_t engine)
+/* MAP_MEMORY, then mmap(). */
+static bool memory_map(struct context *context)
+{
+	struct gp_rm_map args = {
+		client, context->device, context->memory_handle, 0, 0, MEMORY_SIZE, 0, 0x77, 0, -1, 0
+	};
+	void *at = (void *)(uintptr_t)(MEMORY_FIRST + (uint64_t)(context - contexts) * MEMORY_SIZE);
+
+	args.fd = memfd_create("memory", MFD_CLOEXEC);
+	if (args.fd < 0 || ftruncate(args.fd, MEMORY_SIZE) < 0 || rm_ioctl(GP_RM_MAP, &args, sizeof(args)) < 0 ||
+	    args.status)
+		return false;
+	context->memory = mmap(at, MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, args.fd, 0);
+	close(args.fd);
+	return context->memory == at;
+}
+
+static uint32_t *word(struct context *context, uint32_t offset)
+{
+	return (void *)(context->memory + offset);
+}
+
+/* An entry of the ring and its commands. kind 0: a kernel; 1: commands that are done when they are taken in; 2: what
+ * nobody can follow. */
+static void submit(struct context *context, uint32_t i, uint32_t kind)
+{
+	uint32_t n = context->put[i]++, at = COMMANDS(i) + n % 512u * COMMAND_WORDS * 4u, count = 0;
+	uint64_t base = (uintptr_t)context->memory, progress = base + PROGRESS(i), marker = base + MARKER(i, n);
+	const uint32_t words[] = {
+		0x20022062,
+		(uint32_t)(marker >> 32),
+		(uint32_t)marker,
+		0x20022060,
+		4,
+		1,
+		0x6001206d,
+		n * 4u + 1u,
+		0x200120ad,
+		7,
+		0x200426c0,
+		(uint32_t)(progress >> 32),
+		(uint32_t)progress,
+		n + 1u,
+		4,
+	};
+	uint64_t entry;
+
+	if (kind == 2u)
+		*word(context, at) = 0xffffffffu;
+	else
+		memcpy(word(context, at), words + (kind ? 10 : 0), sizeof(words) - (kind ? 40u : 0));
+	count = kind ? 5 : 15;
+	entry = (base + at) | (uint64_t)count << 42;
+	memcpy(context->memory + RING(i) + n % ENTRIES * 8u, &entry, 8);
+	__atomic_store_n(word(context, USERD(i) + GP_RM_USERD_PUT), (n + 1u) % ENTRIES, __ATOMIC_RELEASE);
+}
+
+/* The GPU takes the commands in: kernels start. */
+static void take(struct context *context, uint32_t i)
+{
+	for (; context->taken[i] < context->put[i]; context->taken[i]++)
+		*word(context, MARKER(i, context->taken[i])) = context->taken[i] * 4u + 1u;
+	__atomic_store_n(word(context, PROGRESS(i)), context->put[i], __ATOMIC_RELEASE);
+	__atomic_store_n(word(context, USERD(i) + GP_RM_USERD_GET), context->put[i] % ENTRIES, __ATOMIC_RELEASE);
+}
+
+/* A kernel has run. */
+static void finish(struct context *context, uint32_t i, uint32_t n)
+{
+	__atomic_store_n(word(context, MARKER(i, n)), n * 4u + 2u, __ATOMIC_RELEASE);
+}
+
+static uint32_t channel_add(uint32_t group, uint32_t engine, const struct context *context, uint32_t i)
 {
 	uint8_t params[368] = { 0 };
 
-	memcpy(params + GP_RM_CHANNEL_ENTRIES, &(uint32_t){ 1024 }, 4);
+	if (context) {
+		memcpy(params + GP_RM_CHANNEL_RING, &(uint64_t){ (uintptr_t)context->memory + RING(i) }, 8);
+		memcpy(params + GP_RM_CHANNEL_USERD, &context->memory_handle, 4);
+		memcpy(params + GP_RM_CHANNEL_USERD_OFF, &(uint64_t){ USERD(i) }, 8);
+	}
+	memcpy(params + GP_RM_CHANNEL_ENTRIES, &(uint32_t){ ENTRIES }, 4);
 	memcpy(params + GP_RM_CHANNEL_ENGINE, &engine, 4);
 	return rm_alloc(group, 0xc86f, params, sizeof(params));
 }
@@ -102,14 +193,17 @@ static int context_open(uint32_t gpu)
 		return -1;
 	context->device = rm_alloc(client, GP_RM_CLASS_DEVICE, device_params, 56);
 	context->subdevice = rm_alloc(context->device, GP_RM_CLASS_SUBDEVICE, device_params, 4);
+	context->memory_handle = rm_alloc(context->device, 0x40, NULL, 0);
+	if (!memory_map(context))
+		return -1;
 	context->group = group_add(context->device, GP_RM_ENGINE_GR0);
 	for (uint32_t i = 0; i < CHANNELS; i++)
-		context->channels[context->channel_count++] = channel_add(context->group, GP_RM_ENGINE_GR0);
+		context->channels[context->channel_count++] = channel_add(context->group, GP_RM_ENGINE_GR0, context, i);
 	context->compute = rm_alloc(context->channels[0], 0xcbc0, NULL, 0);
 	rm_alloc(context->channels[1], 0xcbc0, NULL, 0);
 	rm_control(context->group, GP_RM_GROUP_SCHEDULE, &schedule, 3);
 	context->copy_group = group_add(context->device, 9);
-	rm_alloc(channel_add(context->copy_group, 9), 0xc8b5, NULL, 0);
+	rm_alloc(channel_add(context->copy_group, 9, NULL, 0), 0xc8b5, NULL, 0);
 	return context->compute ? (int)context_count++ : -1;
 }
 
@@ -164,6 +258,10 @@ static bool context_close(struct context *context, const char *what)
 	} else if (!strcmp(what, "client")) {
 		parent = 0;
 		object = client;
+	} else if (!strcmp(what, "memory")) {
+		object = context->memory_handle;
+	} else if (!strcmp(what, "unmap")) {
+		return munmap(context->memory, MEMORY_SIZE) == 0;
 	} else if (!strcmp(what, "channel")) {
 		parent = context->group;
 		object = context->channels[--context->channel_count];
@@ -176,7 +274,7 @@ static void answer(long number)
 	printf("ok %ld\n", number);
 }
 
-static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *word)
+static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what)
 {
 	struct context *context = &contexts[a % CONTEXTS];
 	struct gp_rm_disable disable = { .disable = (uint8_t)b, .count = 1 };
@@ -187,9 +285,9 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *word
 	if (!strcmp(verb, "context"))
 		answer(context_open(a));
 	else if (!strcmp(verb, "free"))
-		answer(context_close(context, word) ? 0 : -1);
+		answer(context_close(context, what) ? 0 : -1);
 	else if (!strcmp(verb, "channel"))
-		answer((context->channels[context->channel_count++] = channel_add(context->group, 1)) != 0);
+		answer((context->channels[context->channel_count++] = channel_add(context->group, 1, NULL, 0)) != 0);
 	else if (!strcmp(verb, "schedule"))
 		answer(rm_control(context->group, GP_RM_GROUP_SCHEDULE, &(uint32_t){ 1 }, 3));
 	else if (!strcmp(verb, "slice"))
@@ -213,7 +311,21 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *word
 		answer((ctl = other) >= 0);
 	} else if (!strcmp(verb, "number")) /* takes a descriptor's number */
 		answer(dup2(ctl, (int)a) == (int)a);
-	else if (!strcmp(verb, "hostile"))
+	else if (!strcmp(verb, "submit")) /* a: context * 16 + channel */
+		answer((submit(&contexts[a / 16u], a % 16u, b), (long)contexts[a / 16u].put[a % 16u] - 1));
+	else if (!strcmp(verb, "take"))
+		answer((take(&contexts[a / 16u], a % 16u), 0));
+	else if (!strcmp(verb, "finish"))
+		answer((finish(&contexts[a / 16u], a % 16u, b), 0));
+	else if (!strcmp(verb, "many")) {
+		/* So many kernels, each run at once. */
+		for (uint32_t i = 0; i < b; i++) {
+			submit(&contexts[a / 16u], a % 16u, 0);
+			take(&contexts[a / 16u], a % 16u);
+			finish(&contexts[a / 16u], a % 16u, contexts[a / 16u].put[a % 16u] - 1u);
+		}
+		answer(0);
+	} else if (!strcmp(verb, "hostile"))
 		puts(hostile());
 	else
 		puts("what?");
@@ -221,16 +333,16 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *word
 
 int main(void)
 {
-	char line[256], verb[32], word[32];
+	char line[256], verb[32], what[32];
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	while (fgets(line, sizeof(line), stdin)) {
 		unsigned a = 0, b = 0;
 
-		word[0] = 0;
+		what[0] = 0;
 		if (sscanf(line, "%31s %u %u", verb, &a, &b) < 3)
-			sscanf(line, "%31s %u %31s", verb, &a, word);
-		carry_out(verb, a, b, word);
+			sscanf(line, "%31s %u %31s", verb, &a, what);
+		carry_out(verb, a, b, what);
 	}
 	return 0;
 }

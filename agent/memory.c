@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* mmap() and its kin between the application and the kernel: mappings of a driver's memory that the agent reads come
+ * and go here. Everything else passes at the cost of a look at a short list. */
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include "agent/agent.h"
+#include "agent/export.h"
+#include "agent/next.h"
+
+/* What is about to go is not read any more from here on. */
+static void memory_goes(const void *address, size_t length)
+{
+	if (!gp_nvidia_map_touches((uintptr_t)address, length) || !gp_agent_ready())
+		return;
+	gp_agent_lock();
+	gp_nvidia_map_forget((uintptr_t)address, length);
+	gp_agent_unlock();
+}
+
+static void *memory_map(void *address, size_t length, int protection, int flags, int fd, long offset)
+{
+	void *at;
+
+	gp_next_init();
+	if (flags & MAP_FIXED)
+		memory_goes(address, length);
+	at = gp_next_mmap(address, length, protection, flags, fd, offset);
+	if (at != MAP_FAILED && fd >= 0 && protection & PROT_READ && gp_nvidia_map_is_expected() && gp_agent_ready()) {
+		gp_agent_lock();
+		gp_nvidia_map_add(fd, (uintptr_t)at, length);
+		gp_agent_unlock();
+	}
+	return at;
+}
+
+/* Two names of one function where a long has 64 bits. */
+GP_EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+{
+	return memory_map(address, length, protection, flags, fd, offset);
+}
+
+GP_EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int fd, __off64_t offset)
+{
+	return memory_map(address, length, protection, flags, fd, offset);
+}
+
+GP_EXPORT int munmap(void *address, size_t length)
+{
+	gp_next_init();
+	memory_goes(address, length);
+	return gp_next_munmap(address, length);
+}
+
+GP_EXPORT void *mremap(void *address, size_t length, size_t new_length, int flags, ...)
+{
+	void *to = NULL;
+	va_list list;
+
+	if (flags & MREMAP_FIXED) {
+		va_start(list, flags);
+		to = va_arg(list, void *);
+		va_end(list);
+		memory_goes(to, new_length);
+	}
+	gp_next_init();
+	memory_goes(address, length);
+	return gp_next_mremap(address, length, new_length, flags, to);
+}
