@@ -39,7 +39,7 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_client **ret_client)
 	if (!client)
 		return -ENOMEM;
 	client->index = index;
-	client->doorbell_fd = client->memory_fd = -1;
+	client->doorbell_fd = -1;
 	client->device.pidfd = -1;
 	client->device.tag = (uint64_t)++daemon->serial << 32 | (uint64_t)index << CLIENT_INDEX_SHIFT;
 	client->answers = true;
@@ -65,7 +65,6 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 {
 	daemon->ops->detach(daemon->backend, &client->device, true);
 	gp_sampling_forget(daemon, client);
-	gp_silence_forget(client);
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
 			gp_queue_remove(daemon, client->slots[i].queue);
@@ -505,6 +504,7 @@ void gp_client_sync(struct gp_daemon *daemon)
 static void client_synced(struct gp_daemon *daemon, struct gp_client *client, uint32_t cookie)
 {
 	gp_queue_sample_client(daemon, client);
+	client->counters = GP_COUNTERS_AGENT;
 	if (cookie == daemon->sync_serial)
 		client->sync_wait = false;
 	gp_control_synced(daemon);

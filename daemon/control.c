@@ -39,6 +39,20 @@ static void control_status_answer(struct gp_daemon *daemon, struct gp_peer *peer
 	control_send(daemon, peer, peer->status_cookie, &text);
 }
 
+/* Whoever has not looked by now is looked at, which is waited for once more. */
+static bool control_look(struct gp_daemon *daemon)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; !daemon->sync_looked && i < daemon->client_top; i++)
+		if (daemon->clients[i] && daemon->clients[i]->sync_wait)
+			any |= gp_silence_look(daemon, daemon->clients[i]);
+	if (any)
+		daemon->sync_by_ns = gp_now_ns() + CONTROL_SYNC_NS;
+	daemon->sync_looked = true;
+	return any;
+}
+
 void gp_control_synced(struct gp_daemon *daemon)
 {
 	struct gp_peer *peer, *next;
@@ -48,11 +62,9 @@ void gp_control_synced(struct gp_daemon *daemon)
 	for (uint32_t i = 0; i < daemon->client_top; i++)
 		if (daemon->clients[i] && daemon->clients[i]->sync_wait && gp_now_ns() < daemon->sync_by_ns)
 			return;
+	if (control_look(daemon))
+		return;
 	daemon->sync_by_ns = 0;
-	/* Whoever has not looked by now is looked at. */
-	for (uint32_t i = 0; i < daemon->client_top; i++)
-		if (daemon->clients[i] && daemon->clients[i]->sync_wait)
-			gp_silence_look(daemon, daemon->clients[i]);
 	for (peer = daemon->peers; peer; peer = next) {
 		next = peer->next;
 		if (peer->wants_status)
@@ -69,8 +81,10 @@ static void control_status(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 	gp_unmanaged_refresh(daemon);
 	gp_client_sync(daemon);
 	/* Those who wait already do not wait longer because somebody else asks. */
-	if (!daemon->sync_by_ns)
+	if (!daemon->sync_by_ns) {
 		daemon->sync_by_ns = now_ns + CONTROL_SYNC_NS;
+		daemon->sync_looked = false;
+	}
 	gp_control_synced(daemon);
 }
 

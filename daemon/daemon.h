@@ -101,7 +101,7 @@ struct gp_client {
 	uint64_t sample_ns, sample_until_ns;
 	/* Answering. */
 	bool answers, sync_wait;
-	uint64_t said_ns;     /* when that it does not, or does again, was last said */
+	uint64_t said_ns; /* when that it does not, or does again, was last said */
 	uint64_t escalated_ns;
 	uint32_t orders_open; /* orders sent and not answered */
 	uint64_t order_failures, orders, leases_lost;
@@ -111,10 +111,9 @@ struct gp_client {
 	uint64_t lease_ns; /* last renewal */
 	bool lease_needed;
 	/* silence.c */
-	bool watched;
+	bool watched, looking;
 	uint32_t beats;
 	uint64_t beats_ns; /* when they last changed, or we looked */
-	int memory_fd;     /* -1: not opened */
 	enum gp_counters_by counters;
 	/* Of sampling.c alone; as of that round. */
 	uint64_t sampling_round, busy, need_ns;                       /* busy: devices it has work on */
@@ -251,6 +250,8 @@ struct gp_daemon {
 	uint32_t sync_serial;
 	uint64_t scanned_ns; /* unmanaged processes were looked for */
 	uint64_t sync_by_ns; /* STATUS waits until then at most; 0: nobody waits */
+	bool sync_looked;    /* those who did not look in time are looked at */
+	struct gp_silence *silence;
 	bool metrics_dirty, metrics_failed;
 	uint64_t metrics_written_ns;
 	bool slice_dirty;       /* gates, priorities or slices have changed */
@@ -358,8 +359,10 @@ void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns);
 
 /* silence.c */
 uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns); /* when again */
-void gp_silence_look(struct gp_daemon *daemon, struct gp_client *client);
-void gp_silence_forget(struct gp_client *client);
+bool gp_silence_look(struct gp_daemon *daemon, struct gp_client *client); /* false: nobody may look there */
+void gp_silence_take(struct gp_daemon *daemon);                           /* what was seen */
+void gp_silence_fini(struct gp_daemon *daemon);
+extern ssize_t (*gp_silence_read)(int fd, void *into, size_t size, off_t at); /* pread(); a test has its own */
 
 /* access.c */
 int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *peer);

@@ -256,15 +256,12 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 		source->ready(daemon, source->owner, events[i].events);
 	}
 	gp_plan_inbox(daemon);
+	gp_silence_take(daemon);
 	gp_plan_decide(daemon); /* first: everything else can wait for an order */
 	loop_due(daemon, gp_now_ns());
 	gp_plan_decide(daemon);
 	gp_slice_update(daemon, gp_now_ns());
 	gp_sampling_update(daemon, gp_now_ns());
-	if (daemon->dirty) { /* a silent client was looked at */
-		gp_plan_decide(daemon);
-		gp_sampling_update(daemon, gp_now_ns());
-	}
 	gp_peer_bury(daemon);
 	loop_set_timer(daemon);
 }
@@ -344,6 +341,7 @@ void gp_daemon_fini(struct gp_daemon *daemon)
 	while (daemon->peers)
 		gp_peer_close(daemon, daemon->peers, NULL);
 	gp_peer_bury(daemon);
+	gp_silence_fini(daemon);
 	gp_unmanaged_fini(daemon);
 	if (daemon->device_count)
 		gp_cost_save(daemon);

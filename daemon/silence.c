@@ -4,70 +4,319 @@
  * page says of them is old, and an urgent one that has long finished would hold the others out. The daemon then reads
  * how far the device has come from the client's memory, as far as it may; what it reads is as little trusted as the
  * page.
+ *
+ * Such a read can take as long as the client likes (a page of a file system of its own). So a thread reads; one
+ * that does not come back is left behind, another takes its place, and that user is not looked at any more until then.
  */
-#include <fcntl.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
 
-#define SILENCE_NS 50000000ull /* an agent that samples does so every few hundred us; chosen */
+#define SILENCE_NS        50000000ull   /* an agent that samples does so every few hundred us; chosen */
+#define SILENCE_STUCK_NS  1000000000ull /* a read that takes longer is left behind; chosen */
+#define SILENCE_STUCK_MAX 4u            /* threads left behind: then nobody is looked at */
 
-/* Through the file and not by process_vm_readv(): it also reaches mappings of a driver's memory. The file stays with
- * the memory it was opened for, whatever becomes of the number. */
-static int silence_open(struct gp_client *client)
+struct look_queue {
+	uint32_t slot, generation;
+	uint64_t address, value;
+	bool ok;
+};
+
+/* One look at one client. The thread's from when it is taken until it is done. */
+struct look {
+	struct look *next;
+	uint64_t tag;
+	uid_t uid;
+	pid_t pid;
+	int pidfd;
+	bool left_behind; /* lock */
+	uint32_t count;
+	struct look_queue queues[];
+};
+
+struct gp_silence {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct look *todo, **todo_tail, *done; /* lock */
+	struct look *now;                      /* lock: what the thread is reading, since when */
+	uint64_t now_ns;
+	uint32_t thread_count; /* lock: also those left behind; the last frees this */
+	uint32_t stuck_count;
+	uid_t stuck[SILENCE_STUCK_MAX]; /* lock: whose memory the ones left behind are at */
+	bool stopping;                  /* lock: the daemon is gone */
+	int inbox_fd;
+};
+
+ssize_t (*gp_silence_read)(int fd, void *into, size_t size, off_t at) = pread;
+
+/* Through the file and not by process_vm_readv(): it also reaches mappings of a driver's memory. */
+static void look_read(struct look *look)
 {
 	char path[64];
 	int fd;
 
-	if (client->memory_fd >= 0)
-		return client->memory_fd;
-	snprintf(path, sizeof(path), "/proc/%d/mem", client->device.pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", look->pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (syscall(SYS_pidfd_send_signal, client->device.pidfd, 0, NULL, 0) && errno == ESRCH) {
+	/* The file is the right process's if that is still there. */
+	if (fd >= 0 && syscall(SYS_pidfd_send_signal, look->pidfd, 0, NULL, 0) && errno == ESRCH) {
 		close(fd);
-		return -ESRCH;
+		fd = -1;
 	}
-	client->memory_fd = fd;
-	return fd;
+	for (uint32_t i = 0; fd >= 0 && i < look->count; i++)
+		look->queues[i].ok = gp_silence_read(fd, &look->queues[i].value, sizeof(uint64_t),
+						     (off_t)look->queues[i].address) == sizeof(uint64_t);
+	if (fd >= 0)
+		close(fd);
+	close(look->pidfd);
 }
 
-static void silence_end(struct gp_client *client)
+static void silence_free_locked(struct gp_silence *silence)
 {
-	if (client->memory_fd >= 0)
-		close(client->memory_fd);
-	client->memory_fd = -1;
-	client->counters = GP_COUNTERS_AGENT;
+	struct look *look;
+	bool last = silence->stopping && !silence->thread_count;
+
+	pthread_mutex_unlock(&silence->lock);
+	if (!last)
+		return;
+	while ((look = silence->done)) {
+		silence->done = look->next;
+		free(look);
+	}
+	while ((look = silence->todo)) {
+		silence->todo = look->next;
+		close(look->pidfd);
+		free(look);
+	}
+	pthread_cond_destroy(&silence->wake);
+	pthread_mutex_destroy(&silence->lock);
+	free(silence);
 }
 
-void gp_silence_forget(struct gp_client *client)
+static void silence_back_locked(struct gp_silence *silence, uid_t uid)
 {
-	silence_end(client);
-	client->watched = false;
+	for (uint32_t i = 0; i < silence->stuck_count; i++)
+		if (silence->stuck[i] == uid) {
+			silence->stuck[i] = silence->stuck[--silence->stuck_count];
+			return;
+		}
+}
+
+static void *silence_thread(void *context)
+{
+	struct gp_silence *silence = context;
+	uint64_t one = 1;
+	struct look *look;
+
+	pthread_mutex_lock(&silence->lock);
+	while (!silence->stopping) {
+		look = silence->todo;
+		if (!look) {
+			pthread_cond_wait(&silence->wake, &silence->lock);
+			continue;
+		}
+		silence->todo = look->next;
+		if (!silence->todo)
+			silence->todo_tail = &silence->todo;
+		silence->now = look;
+		silence->now_ns = gp_now_ns();
+		pthread_mutex_unlock(&silence->lock);
+		look_read(look);
+		pthread_mutex_lock(&silence->lock);
+		if (look->left_behind) {
+			silence_back_locked(silence, look->uid);
+			free(look);
+			if (silence->thread_count - silence->stuck_count > 1)
+				break; /* another does our work */
+			continue;
+		}
+		silence->now = NULL;
+		look->next = silence->done;
+		__atomic_store_n(&silence->done, look, __ATOMIC_RELEASE);
+		if (!silence->stopping && write(silence->inbox_fd, &one, sizeof(one)) < 0)
+			continue; /* full is as good as written */
+	}
+	silence->thread_count--;
+	silence_free_locked(silence);
+	return NULL;
+}
+
+static bool silence_start_thread(struct gp_silence *silence)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int r;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_mutex_lock(&silence->lock);
+	r = pthread_create(&thread, &attr, silence_thread, silence);
+	silence->thread_count += !r;
+	pthread_mutex_unlock(&silence->lock);
+	pthread_attr_destroy(&attr);
+	return !r;
+}
+
+static struct gp_silence *silence_get(struct gp_daemon *daemon)
+{
+	struct gp_silence *silence = daemon->silence;
+
+	if (silence)
+		return silence;
+	silence = calloc(1, sizeof(*silence));
+	if (!silence)
+		return NULL;
+	pthread_mutex_init(&silence->lock, NULL);
+	pthread_cond_init(&silence->wake, NULL);
+	silence->todo_tail = &silence->todo;
+	silence->inbox_fd = daemon->inbox_fd;
+	if (!silence_start_thread(silence)) {
+		free(silence);
+		return NULL;
+	}
+	daemon->silence = silence;
+	return silence;
+}
+
+void gp_silence_fini(struct gp_daemon *daemon)
+{
+	struct gp_silence *silence = daemon->silence;
+
+	if (!silence)
+		return;
+	daemon->silence = NULL;
+	pthread_mutex_lock(&silence->lock);
+	silence->stopping = true;
+	pthread_cond_broadcast(&silence->wake);
+	silence_free_locked(silence);
+}
+
+static struct look *look_create(const struct gp_client *client)
+{
+	struct look *look = calloc(1, sizeof(*look) + client->queue_count * sizeof(look->queues[0]));
+
+	if (!look)
+		return NULL;
+	look->tag = client->device.tag;
+	look->uid = client->uid;
+	look->pid = client->device.pid;
+	look->pidfd = fcntl(client->device.pidfd, F_DUPFD_CLOEXEC, 3);
+	for (uint32_t i = 0; i < client->slot_count && look->count < client->queue_count; i++) {
+		const struct gp_queue_entry *queue = client->slots[i].queue;
+
+		if (queue)
+			look->queues[look->count++] = (struct look_queue){ .slot = queue->wire.slot,
+									   .generation = queue->wire.generation,
+									   .address = queue->wire.read_pointer };
+	}
+	if (look->pidfd < 0) {
+		free(look);
+		return NULL;
+	}
+	return look;
+}
+
+bool gp_silence_look(struct gp_daemon *daemon, struct gp_client *client)
+{
+	struct gp_silence *silence = silence_get(daemon);
+	struct look *look;
+	bool barred = !silence;
+
+	if (client->looking)
+		return true;
+	if (silence) {
+		pthread_mutex_lock(&silence->lock);
+		barred = silence->stuck_count == SILENCE_STUCK_MAX;
+		for (uint32_t i = 0; i < silence->stuck_count; i++)
+			barred |= silence->stuck[i] == client->uid;
+		pthread_mutex_unlock(&silence->lock);
+	}
+	look = barred ? NULL : look_create(client);
+	if (!look) {
+		client->counters = GP_COUNTERS_OLD;
+		return false;
+	}
+	client->looking = true;
+	pthread_mutex_lock(&silence->lock);
+	*silence->todo_tail = look;
+	silence->todo_tail = &look->next;
+	pthread_cond_signal(&silence->wake);
+	pthread_mutex_unlock(&silence->lock);
+	return true;
 }
 
 /* AQL and SDMA count with 64 bits. A PM4 queue's read pointer is no counter and is not within what is expected. */
-void gp_silence_look(struct gp_daemon *daemon, struct gp_client *client)
+static void silence_take_in(struct gp_daemon *daemon, const struct look *look)
 {
-	int fd = silence_open(client);
-	bool all = fd >= 0;
-	uint64_t value;
+	struct gp_client *client = gp_client_find(daemon, look->tag);
+	bool all = true;
 
-	for (uint32_t i = 0; fd >= 0 && i < client->slot_count; i++) {
-		struct gp_queue_entry *queue = client->slots[i].queue;
+	if (!client)
+		return;
+	client->looking = client->sync_wait = false;
+	for (uint32_t i = 0; i < look->count; i++) {
+		const struct look_queue *seen = &look->queues[i];
+		struct gp_queue_entry *queue = seen->slot < client->slot_count ? client->slots[seen->slot].queue : NULL;
 
-		if (!queue)
+		if (!queue || queue->wire.generation != seen->generation)
 			continue;
-		if (pread(fd, &value, sizeof(value), (off_t)queue->wire.read_pointer) == sizeof(value))
-			queue->looked = value;
-		else
-			all = false;
+		all &= seen->ok;
+		if (seen->ok)
+			queue->looked = seen->value;
 		gp_queue_sample(daemon, queue);
 	}
 	client->counters = all ? GP_COUNTERS_DAEMON : GP_COUNTERS_OLD;
+}
+
+void gp_silence_take(struct gp_daemon *daemon)
+{
+	struct gp_silence *silence = daemon->silence;
+	struct look *look, *next;
+
+	if (!silence || !__atomic_load_n(&silence->done, __ATOMIC_ACQUIRE))
+		return;
+	pthread_mutex_lock(&silence->lock);
+	look = silence->done;
+	silence->done = NULL;
+	pthread_mutex_unlock(&silence->lock);
+	for (; look; look = next) {
+		next = look->next;
+		silence_take_in(daemon, look);
+		free(look);
+	}
+	gp_control_synced(daemon);
+}
+
+/* The thread does not come back from somebody's memory. */
+static void silence_leave_behind(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	struct gp_silence *silence = daemon->silence;
+	struct gp_client *client = NULL;
+	bool another = false;
+
+	if (!silence)
+		return;
+	pthread_mutex_lock(&silence->lock);
+	if (silence->now && now_ns > silence->now_ns + SILENCE_STUCK_NS) {
+		silence->now->left_behind = true;
+		silence->stuck[silence->stuck_count++] = silence->now->uid;
+		client = gp_client_find(daemon, silence->now->tag);
+		silence->now = NULL;
+		another = silence->stuck_count < SILENCE_STUCK_MAX;
+	}
+	pthread_mutex_unlock(&silence->lock);
+	if (another)
+		silence_start_thread(silence);
+	if (!client)
+		return;
+	client->looking = false;
+	client->counters = GP_COUNTERS_OLD;
+	gp_log("process %d (%s): its memory cannot be read; its counters are old while it does not look itself",
+	       client->device.pid, client->name);
 }
 
 uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
@@ -75,16 +324,17 @@ uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, ui
 	uint32_t beats;
 
 	if (!client->page || !client->sample_ns || !client->busy) {
-		gp_silence_forget(client);
+		client->watched = false;
 		return UINT64_MAX;
 	}
 	beats = __atomic_load_n(&client->page->beats, __ATOMIC_RELAXED);
 	if (!client->watched || beats != client->beats) {
-		silence_end(client);
 		client->watched = true;
 		client->beats = beats;
 		client->beats_ns = now_ns;
+		client->counters = GP_COUNTERS_AGENT;
 	} else if (now_ns - client->beats_ns >= SILENCE_NS) {
+		silence_leave_behind(daemon, now_ns);
 		gp_silence_look(daemon, client);
 		client->beats_ns = now_ns;
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Agents that do not answer: they are given up on, the others go on, and one that answers again is taken up again. */
+/* Agents that do not answer: they are given up on, the others go on, and one that answers again is taken up again.
+ * Those that do not look at their counters: the daemon reads them from their memory, which may hold nobody up. */
 #include <errno.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -111,12 +113,93 @@ static void test_full_socket(void **state)
 	}
 }
 
+/* Its only queue has its read pointer in this process's memory and one packet; the agent is never heard of again. */
+static void stop_with_work(struct agent *agent, const volatile void *read_pointer)
+{
+	struct gp_wire_queue queue = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_ADD, sizeof(queue), 0 },
+		.slot = 1,
+		.generation = ++agent->generation,
+		.flags = GP_QUEUE_SEEN,
+		.gpu_id = WORLD_GPU,
+		.queue_id = 1,
+		.hw_priority = 7,
+		.ring_size = 4096,
+		.read_pointer = (uintptr_t)read_pointer,
+	};
+	struct gp_wire_slot gone = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone), 0 }, 0, 1 };
+
+	world_send(agent->fd, &gone, sizeof(gone));
+	world_send(agent->fd, &queue, sizeof(queue));
+	agent_work(&world, agent);
+	agent_doorbell(&world, agent, 1, 1);
+	settle();
+}
+
+static struct gp_client *client_of(const struct agent *agent)
+{
+	return world_queue(&world, agent, 1)->client;
+}
+
+static void test_is_looked_at(void **state)
+{
+	static volatile uint64_t completed;
+
+	(void)state;
+	stop_with_work(&urgent, &completed);
+	while (client_of(&urgent)->counters != GP_COUNTERS_DAEMON)
+		gp_daemon_step(&world.daemon, 10);
+	assert_true(world_queue(&world, &urgent, 1)->pending);
+	completed = 7; /* more than was ever written: not believed */
+	for (int i = 0; i < 5; i++)
+		gp_daemon_step(&world.daemon, 60);
+	assert_true(world_queue(&world, &urgent, 1)->pending);
+	completed = 1;
+	while (world_queue(&world, &urgent, 1)->pending)
+		gp_daemon_step(&world.daemon, 10);
+	wait_gate(&stuck, GP_GATE_OPEN);
+}
+
+/* Memory behind which a file system of the client's own sits: reading it takes as long as that one likes. */
+static uint64_t held;
+static sem_t let_go;
+
+static ssize_t read_held(int fd, void *into, size_t size, off_t at)
+{
+	if ((uintptr_t)at == (uintptr_t)&held)
+		sem_wait(&let_go);
+	return pread(fd, into, size, at);
+}
+
+static void test_memory_that_holds(void **state)
+{
+	static volatile uint64_t completed = 1;
+
+	(void)state;
+	sem_init(&let_go, 0, 0);
+	gp_silence_read = read_held;
+	stop_with_work(&urgent, &held);
+	while (client_of(&urgent)->counters != GP_COUNTERS_OLD)
+		gp_daemon_step(&world.daemon, 10);
+	/* Another of the same user has to wait, too; the daemon goes on. */
+	stop_with_work(&batch, &completed);
+	while (client_of(&batch)->counters != GP_COUNTERS_OLD)
+		gp_daemon_step(&world.daemon, 10);
+	gp_silence_read = pread;
+	sem_post(&let_go);
+	while (client_of(&batch)->counters != GP_COUNTERS_DAEMON)
+		gp_daemon_step(&world.daemon, 10);
+	assert_false(world_queue(&world, &batch, 1)->pending);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_is_given_up_on, begin, end),
 		cmocka_unit_test_setup_teardown(test_comes_back, begin, end),
 		cmocka_unit_test_setup_teardown(test_full_socket, begin, end),
+		cmocka_unit_test_setup_teardown(test_is_looked_at, begin, end),
+		cmocka_unit_test_setup_teardown(test_memory_that_holds, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
