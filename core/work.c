@@ -456,7 +456,7 @@ static void work_counters(struct gp_sched *sched, uint32_t queue, uint64_t writt
 			gp_work_rerank(sched, queue);
 		gp_work_timer(sched, queue);
 	} else if (q->has_work) {
-		if (!gp_device_of(sched, q)->attr.fetch_counters) {
+		if (!gp_device_of(sched, q)->attr.fetch_counters && !q->attr.fetched) {
 			gp_work_end(sched, queue);
 			return;
 		}

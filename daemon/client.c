@@ -370,7 +370,8 @@ static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, 
 	}
 	queue->wire.attr = wire->attr;
 	queue->wire.hw_priority = wire->hw_priority;
-	queue->wire.flags = (queue->wire.flags & ~GP_QUEUE_GWS) | (wire->flags & GP_QUEUE_GWS);
+	queue->wire.flags = (queue->wire.flags & ~(GP_QUEUE_GWS | GP_QUEUE_FETCH)) |
+			    (wire->flags & (GP_QUEUE_GWS | GP_QUEUE_FETCH));
 	gp_queue_set_seen(daemon, queue, wire->flags & GP_QUEUE_SEEN);
 	gp_queue_attr(daemon, queue);
 	gp_queue_reconsider(daemon, queue);

@@ -54,7 +54,6 @@ void gp_config_init(struct gp_config *config)
 	config->nvidia.open_ns = 300000;
 	config->nvidia.switch_ns = 200000;
 	config->nvidia.short_ns = 1000;
-	config->nvidia.fetch_counters = true;
 	config->null_count = 1;
 	config->unmanaged_priority = GP_PRIORITY_LOW;
 }

@@ -300,6 +300,7 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 		.gang = queue_gang(daemon, queue, attr.gang),
 		.kind = queue->wire.kind == GP_WIRE_COPY ? GP_KIND_COPY : GP_KIND_COMPUTE,
 		.unseen = !(queue->wire.flags & GP_QUEUE_SEEN),
+		.fetched = queue->wire.flags & GP_QUEUE_FETCH,
 		.tag = gp_queue_tag(queue),
 	};
 	gp_gang_put(daemon, gang);

@@ -89,6 +89,7 @@ struct gp_queue_attr {
 	uint32_t gang;        /* queues of one gang open and close together on all devices; 0: none */
 	enum gp_kind kind;
 	bool unseen;  /* its doorbells are not seen: never parked for lack of slots */
+	bool fetched; /* its counters move at fetch, whatever the device's do */
 	uint64_t tag; /* the driver's own name for the queue; only copied into trace events */
 };
 

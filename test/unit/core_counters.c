@@ -56,6 +56,22 @@ static void fetched_does_not_mean_idle(void **state)
 	world_free(p.w);
 }
 
+/* The same of one queue beside others whose counters are honest. */
+static void one_queue_may_count_at_fetch(void **state)
+{
+	struct pair p = pair_new(false);
+	struct gp_queue_attr attr = { .priority = GP_PRIORITY_HIGH, .fetched = true };
+
+	assert_int_equal(gp_sched_queue_set_attr(p.w->sched, p.w->queues[p.high].id, &attr, p.w->now_ns), 0);
+	world_write(p.w, p.high, 1);
+	world_write(p.w, p.low, 1);
+	world_complete(p.w, p.high, 1);
+	assert_true(world_info(p.w, p.high).has_work);
+	world_complete(p.w, p.low, 1);
+	assert_false(world_info(p.w, p.low).has_work);
+	world_free(p.w);
+}
+
 /* More work before that time is over: the queue was never idle. */
 static void work_within_the_tail_goes_on(void **state)
 {
@@ -217,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(completed_means_idle),
 		cmocka_unit_test(fetched_does_not_mean_idle),
+		cmocka_unit_test(one_queue_may_count_at_fetch),
 		cmocka_unit_test(work_within_the_tail_goes_on),
 		cmocka_unit_test(fetched_between_samples_does_not_mean_idle),
 		cmocka_unit_test(came_and_went_between_samples),
