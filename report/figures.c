@@ -368,9 +368,13 @@ static void figures_totals(struct gp_analysis *analysis)
 	report->tail_ns = analysis->tail_ns;
 	report->tail_kernel_ns = analysis->tail_kernel_ns;
 	report->has_priorities = analysis->has_priorities;
-	/* Where the daemon kept the account, its word counts; elsewhere what the waits show. */
+	/* Where the daemon kept the account, its word counts; elsewhere what the waits show. Its account is of the
+	 * whole recording, so nothing is known of a part. */
 	if (analysis->facts->counts[GP_FACT_INVERSION]) {
-		report->has_priorities = true;
+		const struct gp_filter *filter = &analysis->filter;
+
+		report->has_priorities =
+			!filter->has_pid && !filter->has_device && !filter->has_from && !filter->has_to;
 		report->inversion_count = analysis->facts->counts[GP_FACT_INVERSION];
 		report->inversion_ns = analysis->facts->sums[GP_FACT_INVERSION];
 		report->inversion_ns_max = analysis->facts->largest[GP_FACT_INVERSION];

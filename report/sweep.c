@@ -47,12 +47,17 @@ static bool sweep_passes(const struct gp_analysis *analysis, const struct gp_tra
 	return record->end_ns >= analysis->clip_from_ns && record->start_ns <= analysis->clip_to_ns;
 }
 
+/* What is cut has lost its start or its end: nothing is measured from there, and its bytes belong to the whole. */
 static void sweep_clip(const struct gp_analysis *analysis, struct gp_trace_record *record)
 {
-	if (record->start_ns < analysis->clip_from_ns)
+	if (record->start_ns < analysis->clip_from_ns) {
 		record->start_ns = analysis->clip_from_ns;
-	if (record->end_ns > analysis->clip_to_ns)
+		record->known &= (uint16_t) ~(GP_KNOWN_DISPATCH | GP_KNOWN_CORRELATION | GP_KNOWN_SIZE);
+	}
+	if (record->end_ns > analysis->clip_to_ns) {
 		record->end_ns = analysis->clip_to_ns;
+		record->known &= (uint16_t) ~(GP_KNOWN_COMPLETE | GP_KNOWN_SIZE);
+	}
 }
 
 /* Both say whose they are, and it is not the same. */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include "report/analysis.h"
 
+#define WHO_CU_MAX 65536u /* compute units; no device has more, whatever a file says */
+
 static int who_no_memory(struct gp_error *error)
 {
 	return gp_error_set(error, -ENOMEM, "not enough memory");
@@ -188,7 +190,7 @@ static void who_device_cus(const struct gp_analysis *analysis, struct analysis_d
 		const struct gp_kept_fact *fact = &analysis->facts->facts[i];
 
 		if (fact->kind == GP_FACT_CU_COUNT && device->has_device && fact->device == device->device &&
-		    fact->value) {
+		    fact->value && fact->value <= WHO_CU_MAX) {
 			device->has_cu_count = true;
 			device->cu_count = fact->value;
 		}

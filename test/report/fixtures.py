@@ -110,6 +110,16 @@ def random_run(seed, count=400):
     return events
 
 
+def kernels_run(count, kernel, gap, call=2000, **more):
+    """So many launches, each with its kernel, one every max(gap, call) ns."""
+    events, now = [], 1000
+    for i in range(count):
+        events.append(Event("HIP", "hipLaunchKernel", now, call, correlation=i + 1))
+        events.append(Event("kernel", "k", now + call + 500, kernel, correlation=i + 1, queue=1, **more))
+        now += max(gap, call)
+    return events
+
+
 def of(events, *layers):
     return [e for e in events if e.layer in layers]
 
