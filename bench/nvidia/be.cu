@@ -290,8 +290,6 @@ static int main_list(const char *path, double rate)
 	uint64_t begin;
 
 	sequence_read(&seq, path);
-	CUDA(cudaFuncSetAttribute(step_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, STEP_SHARED));
-	CUDA(cudaFuncSetAttribute(step_kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
 	sequence_prepare(&seq, rate);
 	puts("ready");
 	begin = now_ns();

@@ -215,6 +215,12 @@ static void sequence_prepare(struct sequence *seq, double rounds_per_us)
 		seq->steps[k].rounds = (uint32_t)(seq->steps[k].us * rounds_per_us + 1);
 		most = seq->steps[k].blocks > most ? seq->steps[k].blocks : most;
 	}
+	if (seq->shared_size) {
+		const int shared_size = (int)seq->shared_size;
+
+		CUDA(cudaFuncSetAttribute(step_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_size));
+		CUDA(cudaFuncSetAttribute(step_kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
+	}
 	CUDA(cudaStreamCreateWithFlags(&seq->stream, cudaStreamNonBlocking));
 	for (int b = 0; b < 2; b++)
 		CUDA(cudaMalloc(&seq->buffer[b], (size_t)most * STEP_THREADS * sizeof(uint32_t)));

@@ -70,6 +70,7 @@ def is_held_out(child):
 def urgent_endless(stage, us, period_us, priority, name):
     child = stage.urgent(["--us", str(us), "--period-us", str(period_us), "--requests", "0"], priority, name)
     child.wait_line("ready")
+    stage.go(child)
     return child
 
 

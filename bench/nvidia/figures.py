@@ -54,7 +54,7 @@ def row_figures(results, name):
     each = [{"p50": quantile(e["latency_us"], 0.5), "p90": quantile(e["latency_us"], 0.9), "p99": quantile(e["latency_us"], 0.99)} for e in repeats.values()]
     kept = []
     for repeat, entry in repeats.items():
-        alone = baseline(results, kind_of(name), repeat)
+        alone = entry.get("alone_rate") or baseline(results, kind_of(name), repeat)
         kept.append(100 * sum(entry["batch_rates"]) / alone if alone and "batch_rates" in entry else None)
     found = {key: median([e[key] for e in each]) for key in ("p50", "p90", "p99")}
     found |= {"name": name, "n": sum(e["n"] for e in repeats.values()), "repeats": len(repeats), "skipped": sum(e["skipped"] for e in repeats.values()),

@@ -8,6 +8,8 @@
  *   hp --calibrate            rounds per microsecond, on an idle device
  *   hp --rate N --json FILE   [--us 200 | --list FILE] [--arrival jitter|poisson] [--seed 1]
  *
+ *      --go FILE                 begins when there is such a file
+ *
  * and of a phase, a stretch of requests, of which one process may have several:
  *   --phase NAME              what follows is about another one; it begins as the one before it
  *   --requests 1000           0: until SIGTERM
@@ -27,6 +29,8 @@
 #include <unistd.h>
 
 enum { PHASES = 32, OUTSTANDING = 256, REQUESTS_MAX = 1 << 20, WARM = 10 };
+/* Before a phase: whoever watches may look at the others without being in the way of a request. */
+static const uint64_t PAUSE_NS = 50000000;
 
 struct phase {
 	const char *name;
@@ -228,7 +232,7 @@ static void find_hint(const char *library)
 
 struct options {
 	double us, rate, seconds;
-	const char *list, *json, *library;
+	const char *list, *json, *library, *go;
 	uint64_t seed;
 	bool calibrates;
 };
@@ -271,6 +275,8 @@ static bool parse_other(struct options *options, const char *name, const char *v
 		options->list = value;
 	else if (!strcmp(name, "--json") && value)
 		options->json = value;
+	else if (!strcmp(name, "--go") && value)
+		options->go = value;
 	else if (!strcmp(name, "--hint-lib") && value)
 		options->library = value;
 	else
@@ -308,7 +314,7 @@ static uint32_t parse(int argc, char **argv, struct options *options, struct pha
 
 int main(int argc, char **argv)
 {
-	struct options options = { 200, 0, 900, NULL, NULL, NULL, 1, false };
+	struct options options = { 200, 0, 900, NULL, NULL, NULL, NULL, 1, false };
 	static struct phase phases[PHASES];
 	uint32_t count, ran = 0;
 	bool exact;
@@ -323,7 +329,6 @@ int main(int argc, char **argv)
 			find_hint(options.library);
 	CUDA(cudaSetDevice(0));
 	CUDA(cudaSetDeviceFlags(cudaDeviceScheduleSpin));
-	CUDA(cudaFuncSetAttribute(step_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, STEP_SHARED));
 	if (options.calibrates) {
 		printf("{\"rate\": %.6f}\n", sequence_calibrate(options.us));
 		return 0;
@@ -341,9 +346,12 @@ int main(int argc, char **argv)
 		sleep_ns(20000000);
 	}
 	puts("ready");
+	while (options.go && access(options.go, F_OK) && !ended)
+		sleep_ns(1000000);
 	for (; ran < count && !ended; ran++) {
 		random_state = options.seed; /* so every phase sees the same arrivals */
 		printf("phase %s\n", phases[ran].name);
+		sleep_ns(PAUSE_NS);
 		phase_run(&phases[ran]);
 	}
 	exact = sequence_exact(&seq);

@@ -7,6 +7,7 @@ import rm
 import rows
 from programs import Trouble, rate, wait_for
 
+SETTLE_S = 0.3  # from the last program's start to the first request
 OVER = 1.5  # a phase may take so many times longer than its requests should
 
 
@@ -125,16 +126,19 @@ def run_rows(stage, setup, requests, seed):
     managed = setup.manager == "gpreempt"
     extra = stage.mps_start() if setup.manager == "mps" else {}
     if managed:
-        stage.daemon()
+        stage.daemon(setup.settings)
     batch = start_batch(stage, setup, extra | ({"CUDA_MPS_CLIENT_PRIORITY": "1"} if extra else {}))
     mid = None
     if setup.mid:
         mid = stage.urgent(["--us", str(rows.MID_KERNEL_US), "--period-us", str(rows.MID_PERIOD_US), "--requests", "0", "--seed", str(seed + 1000)],
                            rows.MID if managed else None, "mid")
         mid.wait_line("ready")
+        stage.go(mid)
     urgent = stage.urgent(options_of(stage, setup, requests, seed), rows.URGENT if managed else None, extra=extra)
     urgent.wait_line("ready")
     status = stage.status() if managed else None
+    time.sleep(SETTLE_S)
+    stage.go(urgent)
     document, saves = finish_urgent(urgent, rows.seconds_of(setup, requests) * 2 * OVER + 30, batch)
     known = managed_of(status, [*batch, urgent, *([mid] if mid else [])]) if managed else None
     if managed:

@@ -196,7 +196,7 @@ class Stage:
         """The command itself, or with a priority."""
         if priority is None:
             return argv
-        return [self.program("gpreempt"), "run", "-p", str(priority), "-q", "--", *argv]
+        return [self.program("gpreempt"), "run", "-p", str(priority), "--require", "--check", "0", "--", *argv]
 
     def tap(self, name):
         """Environment that has the driver's handles of a program written down, and where."""
@@ -220,19 +220,26 @@ class Stage:
     def urgent(self, options, priority=None, name="hp", extra=None):
         """Starts an urgent program; its child with .json."""
         path = os.path.join(self.folder, "%s-%d.json" % (name, self.count + 1))
-        argv = [self.program("hp"), "--rate", "%.6f" % self.rate, "--json", path, *options]
+        go = path + ".go"
+        argv = [self.program("hp"), "--rate", "%.6f" % self.rate, "--json", path, "--go", go, *options]
         library = find(self.binaries, "libgpreempt.so.0", "libgpreempt.so")
         if "--hint" in options and library:
             argv += ["--hint-lib", library]
         environment, tap = self.tap("%s-%d" % (name, self.count + 1))
         child = self.start(name, self.managed(priority, argv), environment | (extra or {}))
-        child.json, child.tap = path, tap
+        child.json, child.go, child.tap = path, go, tap
         return child
 
-    def daemon(self):
+    def go(self, *children):
+        """They begin to make requests."""
+        for child in children:
+            with open(child.go, "w", encoding="ascii"):
+                pass
+
+    def daemon(self, settings=()):
         path = os.path.join(self.folder, "gpreemptd.conf")
         sections = {"daemon": {"socket": self.socket, "state_dir": os.path.join(self.folder, "state")}}
-        for name, value in self.settings.items():
+        for name, value in {**self.settings, **dict(settings)}.items():
             section, _, key = name.partition(".")
             sections.setdefault(section, {})[key] = value
         with open(path, "w", encoding="utf-8") as file:
@@ -314,5 +321,8 @@ class Stage:
 
 def xid_lines():
     """What the kernel has said about GPU errors so far; None: it does not tell us."""
-    done = subprocess.run(["dmesg"], capture_output=True, text=True, errors="replace", check=False, timeout=20)
+    try:
+        done = subprocess.run(["dmesg"], capture_output=True, text=True, errors="replace", check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
     return [line for line in done.stdout.splitlines() if "Xid" in line] if done.returncode == 0 else None

@@ -4,7 +4,7 @@
 
 usage: bench/nvidia/report.py OUTPUT_FOLDER RESULTS.json... [--sim GPREEMPT]
 
-Several results (parts measured in several goes on one machine) are put together; of a row that is in more than one, the last counts.
+Several results (parts measured in several goes on one machine) are put together; of a row that is in more than one, all repeats count.
 """
 import argparse
 import json
@@ -51,7 +51,9 @@ def remarks(results):
         found.append("Not measured, because the time was up: %s." % "; ".join(results["dropped"]))
     if results["xid"] is None:
         found.append("The kernel's log could not be read: whether there was an Xid is not known.")
-    elif not results["xid"]:
+    elif results["xid"]:
+        found.append("**%d Xid** in the kernel's log: %s" % (results["xid"], "; ".join(results.get("xid_lines", ()))))
+    else:
         found.append("No Xid in the kernel's log.")
     return found
 
@@ -106,15 +108,18 @@ def join(documents):
     whole = documents[0]
     for document in documents[1:]:
         for row, repeats in document["rows"].items():
-            whole["rows"][row] = repeats
+            mine = whole["rows"].setdefault(row, {})
+            for entry in repeats.values():
+                mine[str(len(mine))] = entry
         whole["faults"] |= document["faults"]
         for kind, rates in document["alone_rates"].items():
-            whole["alone_rates"][kind] = rates
+            whole["alone_rates"].setdefault(kind, rates)  # each entry has its own
         whole["troubles"] += document["troubles"]
         whole["dropped"] += document["dropped"]
         whole.setdefault("skipped", {}).update(document.get("skipped", {}))
         whole["seconds"] = whole.get("seconds", 0) + document.get("seconds", 0)
         whole["xid"] = None if None in (whole["xid"], document["xid"]) else whole["xid"] + document["xid"]
+        whole["xid_lines"] = whole.get("xid_lines", []) + document.get("xid_lines", [])
         whole["dry"] = whole["dry"] or document["dry"]
     return whole
 

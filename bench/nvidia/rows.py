@@ -37,6 +37,7 @@ class Setup:
     mid: str = ""                      # row of the middle one
     alone: str = ""                    # measures a batch program by itself: 50, 10 or list
     fault: str = ""
+    settings: tuple = ()               # of gpreempt.conf: (section.key, value)
     passes: int = 3
 
 
@@ -54,6 +55,7 @@ ROWS = {row.name: row for row in (
     Row("hint-miss", "hint %d µs ahead, %d %% of the requests not announced" % (HINT_US, 100 * ASTRAY), native="native-1", hint=HINT_US, miss=ASTRAY),
     Row("native-4", "4 batch, native"),
     Row("gpreempt-4", "4 batch, gpreempt", native="native-4"),
+    Row("channel-4", "4 batch, gpreempt without privilege: each agent acts on its own context", native="native-4"),
     Row("native-8", "8 batch, native"),
     Row("gpreempt-8", "8 batch, gpreempt", native="native-8"),
     Row("native-3", "three priorities, native: urgent"),
@@ -81,6 +83,7 @@ SETUPS = {setup.name: setup for setup in (
     Setup("fault-urgent", fault="urgent", manager="gpreempt", batch=1, passes=1),
     Setup("fault-batch", fault="batch", manager="gpreempt", batch=4, ms=10, passes=1),
     Setup("hints", rows=tuple("hint-%d" % lead for lead in LEADS if lead != 300) + ("hint-wrong", "hint-miss"), manager="gpreempt", batch=1),
+    Setup("channel-4", rows=("channel-4",), manager="gpreempt", batch=4, ms=10, settings=(("nvidia.mechanism", "channel"),)),
     Setup("native-8", rows=("native-8",), batch=8, ms=10),
     Setup("gpreempt-8", rows=("gpreempt-8",), manager="gpreempt", batch=8, ms=10),
     Setup("batch-list", alone="list"),
@@ -92,7 +95,7 @@ SETUPS = {setup.name: setup for setup in (
 
 AIMED = ("batch-50", "alone", "native-1", "gpreempt-1", "batch-10", "native-4", "gpreempt-4", "mid-alone", "native-3", "gpreempt-3")
 FAULTS = ("fault-daemon", "fault-urgent", "fault-batch")
-STATED = ("hints", "native-8", "gpreempt-8", "batch-list", "list-alone", "list-native", "list-gpreempt", "mps-1")
+STATED = ("hints", "channel-4", "native-8", "gpreempt-8", "batch-list", "list-alone", "list-native", "list-gpreempt", "mps-1")
 PARTS = {"aims": AIMED, "faults": FAULTS, "stated": STATED, "hints": ("batch-50", "alone", "native-1", "gpreempt-1", "hints"),
          "lists": ("batch-list", "list-alone", "list-native", "list-gpreempt"), "first": ("batch-50", "alone", "native-1")}
 
