@@ -13,7 +13,7 @@ static const char main_help[] =
 	"  --config FILE        default " GP_CONFIG_FILE ", and conf.d/*.conf beside it\n"
 	"  --check-config       read the configuration, say what is wrong with it, and end\n"
 	"  --socket PATH        default " GP_WIRE_SOCKET "\n"
-	"  --backend NAME       auto, kfd, null\n"
+	"  --backend NAME       auto, kfd, nvidia, null\n"
 	"  --mechanism LIST     debugger, self, update, submit: only these\n"
 	"  --policy NAME        none, rr, hpf, wfq, edf, drf\n"
 	"  --version, --help\n"
