@@ -66,6 +66,7 @@ struct gp_agent {
 	uint32_t sync_cookie;
 	enum gp_link_state link;
 	uint32_t mechanism, lease_ms;
+	uint16_t version;   /* spoken with this daemon, from its WELCOME on */
 	uint64_t sample_ns; /* 0: do not sample */
 	uint32_t renewals;  /* as seen last, and when it changed */
 	uint64_t renewed_ns;

@@ -104,6 +104,7 @@ static bool link_drain(void)
 int gp_link_send(const void *message, uint32_t size)
 {
 	uint32_t room = 8u + (size + 7u) / 8u * 8u;
+	struct gp_wire_header header;
 
 	if (gp_agent.link == GP_LINK_DOWN)
 		return -ENOTCONN;
@@ -113,6 +114,10 @@ int gp_link_send(const void *message, uint32_t size)
 	}
 	memcpy(link_state.outbox + link_state.used, &size, sizeof(size));
 	memcpy(link_state.outbox + link_state.used + 8, message, size);
+	/* What is said is stamped with the version that is spoken with this daemon. */
+	memcpy(&header, message, sizeof(header));
+	header.version = gp_agent.link == GP_LINK_UP ? gp_agent.version : GP_WIRE_VERSION;
+	memcpy(link_state.outbox + link_state.used + 8, &header, sizeof(header));
 	link_state.used += room;
 	link_drain();
 	return gp_agent.link == GP_LINK_DOWN ? -ENOTCONN : 0;
@@ -198,7 +203,8 @@ static void link_queue(const struct gp_slot *slot, uint32_t type)
 		.generation = slot->generation,
 		.kind = slot->format == GP_QUEUE_SDMA ? GP_WIRE_COPY : GP_WIRE_COMPUTE,
 		.flags = (slot->seen ? GP_QUEUE_SEEN : 0) | (slot->closed ? GP_QUEUE_CLOSED : 0) |
-			 (slot->gws ? GP_QUEUE_GWS : 0),
+			 (slot->gws ? GP_QUEUE_GWS : 0) |
+			 (slot->at_fetch && gp_agent.version >= 2u ? GP_QUEUE_FETCH : 0),
 		.gpu_id = slot->gpu_id,
 		.queue_id = slot->queue_id,
 		.hw_priority = slot->hw_priority & 15u,
@@ -217,7 +223,8 @@ static void link_group(struct gp_slot *slot)
 	struct gp_wire_group message = { 0 };
 
 	slot->group_due = false;
-	if (!gp_agent.driver || !gp_agent.driver->describe || !gp_agent.driver->describe(slot, &message))
+	if (gp_agent.version < 2u || !gp_agent.driver || !gp_agent.driver->describe ||
+	    !gp_agent.driver->describe(slot, &message))
 		return;
 	slot->group_fd = message.fd;
 	message.header = link_header(GP_WIRE_GROUP, sizeof(message));
@@ -276,9 +283,9 @@ static int link_welcome(const struct gp_wire_welcome *welcome, const int *fds, u
 	char map[GP_WIRE_NAME_SIZE];
 	int r;
 
-	if (gp_agent.link != GP_LINK_GREETED || fd_count != 2u || welcome->version != GP_WIRE_VERSION ||
-	    welcome->mechanism > GP_MECHANISM_LAST || !welcome->lease_ms || welcome->lease_ms > LINK_LEASE_MS_MAX ||
-	    welcome->page_size != sizeof(struct gp_page))
+	if (gp_agent.link != GP_LINK_GREETED || fd_count != 2u || welcome->version < GP_WIRE_VERSION_MIN ||
+	    welcome->version > GP_WIRE_VERSION || welcome->mechanism > GP_MECHANISM_LAST || !welcome->lease_ms ||
+	    welcome->lease_ms > LINK_LEASE_MS_MAX || welcome->page_size != sizeof(struct gp_page))
 		return -EPROTO;
 	r = gp_page_map(fds[0]);
 	if (r < 0)
@@ -293,6 +300,7 @@ static int link_welcome(const struct gp_wire_welcome *welcome, const int *fds, u
 	map[sizeof(map) - 1u] = 0;
 	if (!gp_agent.map_by_user && *map)
 		gp_stream_map_parse(&gp_agent.map, map);
+	gp_agent.version = (uint16_t)welcome->version;
 	gp_agent.lease_ms = welcome->lease_ms;
 	gp_agent.mechanism = welcome->mechanism;
 	gp_agent.renewals = __atomic_load_n(&gp_page_now->renewals, __ATOMIC_ACQUIRE);
@@ -410,7 +418,8 @@ int gp_link_message(const void *data, uint32_t size, const int *fds, uint32_t fd
 	if (size < sizeof(header))
 		return -EPROTO;
 	memcpy(&header, data, sizeof(header));
-	if (header.magic != GP_WIRE_MAGIC || header.version != GP_WIRE_VERSION || header.size != size)
+	if (header.magic != GP_WIRE_MAGIC || header.version < GP_WIRE_VERSION_MIN || header.version > GP_WIRE_VERSION ||
+	    header.size != size)
 		return -EPROTO;
 	if (header.type == GP_WIRE_ORDER ? size < sizeof(struct gp_wire_order) : size != link_size_of(header.type))
 		return -EPROTO;

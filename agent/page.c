@@ -43,7 +43,8 @@ int gp_page_map(int fd)
 		return -EPROTO;
 	if (gp_sys(SYS_pread64, fd, (long)head, sizeof(head), 0) != (long)sizeof(head))
 		return -EPROTO;
-	if (head[0] != GP_PAGE_MAGIC || head[1] != GP_WIRE_VERSION || head[2] != GP_WIRE_QUEUE_MAX)
+	if (head[0] != GP_PAGE_MAGIC || head[1] < GP_WIRE_VERSION_MIN || head[1] > GP_WIRE_VERSION ||
+	    head[2] != GP_WIRE_QUEUE_MAX)
 		return -EPROTO;
 	r = gp_page_reserve();
 	if (r < 0)

@@ -20,6 +20,7 @@ struct gp_slot {
 	bool remove_due; /* QUEUE_REMOVE is to be sent, then the slot is free */
 	bool group_due;  /* GROUP is to be sent, after the ADD */
 	bool gws, seen;
+	bool at_fetch;       /* completed counts what the device has fetched */
 	bool unacknowledged; /* EC_QUEUE_NEW not yet cleared */
 	bool closed;
 	bool has_work, blocked, unreadable; /* as sampled last */

@@ -102,7 +102,7 @@ static struct gp_nvidia_object *capture_subdevice(uint32_t client, uint32_t devi
 }
 
 /* Lock held. A group that computes becomes a queue. One that cannot be kept track of is left alone. */
-static void capture_queue_add(struct gp_nvidia_object *object, uint32_t channel)
+static void capture_queue_add(struct gp_nvidia_object *object)
 {
 	const struct gp_nvidia_object *subdevice = capture_subdevice(object->client, object->parent);
 	struct gp_nvidia_group *group;
@@ -133,7 +133,7 @@ static void capture_queue_add(struct gp_nvidia_object *object, uint32_t channel)
 					   .group = object->handle,
 					   .subdevice = subdevice->handle };
 	group->has_slice = gp_nvidia_slice_get(slot, &group->slice_us) == 0;
-	gp_nvidia_probe(slot, channel);
+	gp_nvidia_probe(slot);
 	gp_page_slot_init(slot);
 	gp_log3("nvidia: queue, gpu, slot", slot->queue_id, gpu_id, gp_slot_index(slot));
 	gp_link_flush();
@@ -252,7 +252,7 @@ static bool capture_add(const struct capture *call, const struct gp_nvidia_objec
 		group = channel ? gp_nvidia_object_find(said->client, channel->parent) : NULL;
 		if (!group || group->class_id != GP_RM_CLASS_GROUP || group->slot)
 			return false;
-		capture_queue_add(group, channel->handle);
+		capture_queue_add(group);
 		return group->slot != NULL;
 	}
 	return false;

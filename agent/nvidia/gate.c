@@ -131,6 +131,8 @@ static void gate_batches(struct gp_slot *const *slots, uint32_t count, bool open
 
 void gp_nvidia_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t count, bool open, int *results)
 {
+	if (!open && count)
+		gp_nvidia_probe_preemption(slots[0]);
 	if (!open && (mechanism != GP_MECHANISM_CHANNEL || gp_nvidia.refused)) {
 		for (uint32_t i = 0; i < count; i++)
 			results[i] = -EOPNOTSUPP;

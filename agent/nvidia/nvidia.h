@@ -38,14 +38,14 @@ struct gp_nvidia_group {
 	uint64_t slice_us;                  /* as the application has it */
 	uint64_t slice_ours;                /* set by us; 0: it is the application's */
 	bool restore_due;                   /* the application's could not be set again yet */
-	bool is_coarse;                     /* some of its work is known as far as it is fetched, not when it is done */
 	uint64_t exact_count, coarse_count; /* entries that could be followed, and could not */
+	uint32_t exact_run;                 /* since the last that could not */
 	uint64_t gone;                      /* entries of channels that are gone */
 };
 
 struct gp_nvidia {
 	uint32_t epoch; /* the agent's, when this was written */
-	bool probed, is_full;
+	bool probed, preemption_asked, is_full;
 	const char *refused; /* why this driver is left alone; NULL: it is not */
 	char version[32];
 	uint32_t file_clients[GP_FD_RM_MAX], file_counts[GP_FD_RM_MAX];
@@ -94,7 +94,8 @@ int gp_nvidia_slice_restore(struct gp_slot *slot);
 void gp_nvidia_slice_again(struct gp_slot *slot); /* the application has set its own: ours comes back over it */
 
 /* probe.c */
-void gp_nvidia_probe(const struct gp_slot *slot, uint32_t channel);
+void gp_nvidia_probe(const struct gp_slot *slot);
+void gp_nvidia_probe_preemption(const struct gp_slot *slot); /* at the first order: CUDA has set up by then */
 void gp_nvidia_refuse(const char *why);
 void gp_nvidia_name(void); /* writes the agent's runtime string */
 

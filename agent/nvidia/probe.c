@@ -33,10 +33,9 @@ void gp_nvidia_refuse(const char *why)
 	gp_nvidia_name();
 }
 
-void gp_nvidia_probe(const struct gp_slot *slot, uint32_t channel)
+void gp_nvidia_probe(const struct gp_slot *slot)
 {
 	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
-	struct gp_rm_ctxsw_modes modes = { .channel = channel, .compute = UINT32_MAX };
 	uint32_t number = UINT32_MAX;
 	int r;
 
@@ -50,12 +49,25 @@ void gp_nvidia_probe(const struct gp_slot *slot, uint32_t channel)
 							&number, sizeof(number) });
 	if (r < 0 || number > PROBE_GROUP_MAX)
 		gp_nvidia_refuse("GET_INFO does not answer as expected");
+	gp_log2("nvidia: probe: slice us, group", (int64_t)group->slice_us, number);
+}
+
+void gp_nvidia_probe_preemption(const struct gp_slot *slot)
+{
+	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+	struct gp_rm_ctxsw_modes modes = { .compute = UINT32_MAX };
+	uint32_t channels[GP_WIRE_CHANNEL_MAX];
+	int r;
+
+	if (gp_nvidia.preemption_asked || !gp_nvidia_channels(slot, channels))
+		return;
+	gp_nvidia.preemption_asked = true;
+	modes.channel = channels[0];
 	r = gp_nvidia_control(&(struct gp_nvidia_call){ slot->file, group->client, group->subdevice, GP_RM_CTXSW_MODES,
 							&modes, sizeof(modes) });
 	/* Whether kernels are stopped midway is worth knowing; only an answer of another shape speaks against a driver.
 	 */
 	if (r == -EINVAL || (r == 0 && modes.compute > GP_RM_PREEMPT_CILP))
 		gp_nvidia_refuse("GR_GET_CTXSW_MODES does not answer as expected");
-	gp_log3("nvidia: probe: slice us, group, compute preemption", (int64_t)group->slice_us, number,
-		r < 0 ? r : (int64_t)modes.compute);
+	gp_log1("nvidia: compute preemption", r < 0 ? r : (int64_t)modes.compute);
 }

@@ -16,6 +16,7 @@
 #define WORK_LANE_MAX    512u
 #define WORK_OPEN_MAX    64u      /* entries of a lane that are read and not done; the rest waits its turn */
 #define WORK_LOOK_MAX    256u     /* entries that are read at one look: about 2 µs each */
+#define WORK_EXACT_RUN   16u      /* after so many that could be followed the knowledge is good again; chosen */
 #define WORK_ENTRIES_MAX 0x10000u /* of a ring; 1024 in driver 580 */
 
 struct work_entry {
@@ -71,10 +72,33 @@ static void work_note(struct work_lane *lane, const struct work_entry *entry)
 		lane->open[lane->open_count++] = *entry;
 }
 
+/* How well the work of a queue is known: told to the daemon when it changes. */
+static void work_account(struct gp_slot *slot, const struct work_lane *lane, bool is_exact, uint32_t words)
+{
+	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+	bool at_fetch = slot->at_fetch;
+
+	if (!is_exact && !group->coarse_count)
+		gp_log3("nvidia: an entry cannot be followed: queue, entry, words", slot->queue_id, (int64_t)lane->read,
+			words);
+	group->exact_count += is_exact;
+	group->coarse_count += !is_exact;
+	group->exact_run = is_exact ? group->exact_run + 1u : 0;
+	if (!is_exact)
+		at_fetch = true;
+	else if (group->exact_run >= WORK_EXACT_RUN)
+		at_fetch = false;
+	if (at_fetch != slot->at_fetch)
+		gp_log3(at_fetch ? "nvidia: work is known as far as it is fetched: queue, exact, not" :
+				   "nvidia: work is known by its markers: queue, exact, not",
+			slot->queue_id, (int64_t)group->exact_count, (int64_t)group->coarse_count);
+	slot->change_due |= at_fetch != slot->at_fetch && slot->told;
+	slot->at_fetch = at_fetch;
+}
+
 /* Reads one entry of the ring, and what it leads to. */
 static void work_entry_read(struct gp_slot *slot, struct work_lane *lane)
 {
-	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
 	struct work_entry entry = { .number = lane->read };
 	struct gp_nvidia_segment segment = { 0 };
 	const volatile uint64_t *at =
@@ -95,13 +119,7 @@ static void work_entry_read(struct gp_slot *slot, struct work_lane *lane)
 	entry.payload = segment.payload;
 	for (uint32_t i = 0; i < segment.marker_count; i++)
 		entry.is_exact &= gp_nvidia_map_find(segment.markers[i].address, 4, &lane->marker_map) != NULL;
-	if (!entry.is_exact && !group->is_coarse) {
-		gp_log3("nvidia: an entry cannot be followed, work is known as far as it is fetched: queue, entry, words",
-			slot->queue_id, (int64_t)lane->read, words);
-		group->is_coarse = true;
-	}
-	group->exact_count += entry.is_exact;
-	group->coarse_count += !entry.is_exact;
+	work_account(slot, lane, entry.is_exact, words);
 	/* All kernels of a segment but the last are before it in its stream: the last one's marker tells. */
 	if (entry.is_exact && segment.marker_count) {
 		entry.marker = segment.markers[segment.marker_count - 1u].address;

@@ -420,6 +420,20 @@ static void case_statuses(struct test *test)
 	before = rm_calls(GP_RM_DISABLE_CHANNELS);
 	CHECK(fake_order_one(&test->fake, queue, false) == -EOPNOTSUPP);
 	CHECK(rm_calls(GP_RM_DISABLE_CHANNELS) == before);
+	CHECK(rm_calls(GP_RM_CTXSW_MODES) == 1);
+	rm_end(test);
+}
+
+/* CUDA sets its preemption mode after its context is there: that answer is looked at with the first order. */
+static void case_preemption(struct test *test)
+{
+	rm_start(test, 1);
+	rm_rule(FAKE_RM_SIZE, GP_RM_CTXSW_MODES, 32, 0);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	CHECK(test->fake.hello.mechanisms == GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL));
+	CHECK(fake_order_one(&test->fake, rm_queue(test, 0), false) == -EOPNOTSUPP);
+	CHECK(rm_calls(GP_RM_DISABLE_CHANNELS) == 0);
 	rm_end(test);
 }
 
@@ -434,7 +448,6 @@ static void case_refused(struct test *test)
 		{ FAKE_RM_VALUE, GP_RM_SLICE_GET, 0, "GET_TIMESLICE" },
 		{ FAKE_RM_STATUS, GP_RM_GROUP_INFO, GP_RM_ERR_SUPPORT, "GET_INFO" },
 		{ FAKE_RM_VALUE, GP_RM_GROUP_INFO, 0x10000, "GET_INFO" },
-		{ FAKE_RM_SIZE, GP_RM_CTXSW_MODES, 32, "CTXSW_MODES" },
 		{ 0, 0, 0, "MIG" },
 	};
 	struct fake_queue *queue;
@@ -547,9 +560,11 @@ static void case_work(struct test *test)
 	CHECK(work_is(test, queue, 5, 4));
 	test_ask(test, "take 0");
 	CHECK(work_is(test, queue, 5, 5));
-	/* What cannot be followed is done when it is fetched. */
+	/* What cannot be followed is done when it is fetched, which is said. */
+	CHECK(!(queue->said.flags & GP_QUEUE_FETCH));
 	test_ask(test, "submit 3 2");
 	CHECK(work_is(test, queue, 6, 5));
+	CHECK(queue->said.flags & GP_QUEUE_FETCH);
 	test_ask(test, "take 3");
 	CHECK(work_is(test, queue, 6, 6));
 	/* A ring goes round, also more than once between two looks: then only a part of it is seen. */
@@ -557,6 +572,7 @@ static void case_work(struct test *test)
 		test_ask(test, "many 0 500");
 		CHECK(work_is(test, queue, 6u + (i + 1u) * 500u, 6u + (i + 1u) * 500u));
 	}
+	CHECK(!(queue->said.flags & GP_QUEUE_FETCH));
 	test_ask(test, "many 0 1500");
 	CHECK(work_is(test, queue, 2506u + 1500u - 1024u, 2506u + 1500u - 1024u));
 	/* A channel that goes takes nothing away from the sums. */
@@ -596,12 +612,10 @@ static void case_lease(struct test *test)
 }
 
 const struct test_case test_cases[] = {
-	{ "work", case_work },         { "lease", case_lease },
-	{ "capture", case_capture },   { "forms", case_forms },
-	{ "channels", case_channels }, { "gate", case_gate },
-	{ "slice", case_slice },       { "death", case_death },
-	{ "again", case_again },       { "statuses", case_statuses },
-	{ "refused", case_refused },   { "fork", case_fork },
-	{ "hostile", case_hostile },   { NULL, NULL },
+	{ "work", case_work },       { "preemption", case_preemption }, { "lease", case_lease },
+	{ "capture", case_capture }, { "forms", case_forms },           { "channels", case_channels },
+	{ "gate", case_gate },       { "slice", case_slice },           { "death", case_death },
+	{ "again", case_again },     { "statuses", case_statuses },     { "refused", case_refused },
+	{ "fork", case_fork },       { "hostile", case_hostile },       { NULL, NULL },
 };
 const struct test_case test_hsa_cases[] = { { NULL, NULL } };
