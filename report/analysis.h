@@ -25,6 +25,7 @@
 #define GP_ANALYSIS_FACT_MAX 4096u
 #define GP_ANALYSIS_WHO_MAX  256u   /* processes, devices */
 #define GP_ANALYSIS_SMALL    65536u /* bytes: a copy below is small */
+#define GP_ANALYSIS_SMALL_NS 10000u /* without a size: so is one that takes less */
 
 struct gp_filter {
 	bool has_pid, has_device, has_from, has_to;
@@ -85,8 +86,8 @@ struct gp_analysis {
 	struct gp_stats stats;
 	struct gp_spread wait_dispatch, wait_launch, run, completion, copy_time, kernel_gap;
 	uint64_t launch_count, launch_ns, sync_count, sync_after_launch_count;
-	uint64_t small_copy_count, sized_copy_count, tail_ns, tail_kernel_ns, inversion_count, inversion_ns,
-		inversion_ns_max;
+	uint64_t small_copy_count, sized_copy_count, small_copy_ns, tail_ns, tail_kernel_ns, inversion_count,
+		inversion_ns, inversion_ns_max;
 	bool has_tail, has_priorities;
 	struct analysis_evidence evidence[EVIDENCE_COUNT];
 

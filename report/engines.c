@@ -8,8 +8,9 @@
 
 #define ENGINES_LAUNCH_MAX 131072u /* launches remembered until their work starts */
 #define ENGINES_SLOTS      262144u
-#define ENGINES_WAVES_MAX  8u    /* beyond, a partial last wave is small change */
-#define ENGINES_INVERSION  1000u /* ns: less is not worth a word */
+#define ENGINES_WAVES_MAX  8u     /* beyond, a partial last wave is small change */
+#define ENGINES_INVERSION  1000u  /* ns: less is not worth a word */
+#define ENGINES_COPY_CALL  20000u /* ns: a call around a small copy that takes longer waits for something */
 
 struct engines_launch {
 	uint64_t correlation, start_ns, end_ns, before_node;
@@ -95,6 +96,18 @@ static struct gp_busy *engines_share(struct analysis_share *shares, uint32_t *co
 		return NULL;
 	shares[*count].key = key;
 	return &shares[(*count)++].busy;
+}
+
+/* What a small copy costs: its time on the engine and its call, of which more than a little is waiting for others. */
+static void engines_small_copy(struct gp_analysis *analysis, const struct gp_trace_record *record,
+			       const struct engines_launch *launch)
+{
+	uint64_t duration = record->end_ns - record->start_ns, call = launch ? launch->end_ns - launch->start_ns : 0;
+	bool is_small = record->known & GP_KNOWN_SIZE ? record->dispatch_or_size < GP_ANALYSIS_SMALL :
+							duration < GP_ANALYSIS_SMALL_NS;
+
+	if (is_small)
+		analysis->small_copy_ns += duration + (call < ENGINES_COPY_CALL ? call : ENGINES_COPY_CALL);
 }
 
 /* While this waited: how long others had the device, and how long someone less urgent had. As long as the work in front
@@ -321,6 +334,7 @@ int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *r
 	} else {
 		analysis->processes[queue->process].copies++;
 		gp_spread_add(&analysis->copy_time, record->end_ns - record->start_ns);
+		engines_small_copy(analysis, record, launch);
 	}
 	if (is_kernel && (record->known & GP_KNOWN_DISPATCH) && record->dispatch_or_size &&
 	    record->dispatch_or_size <= record->start_ns) {

@@ -364,6 +364,7 @@ static void figures_totals(struct gp_analysis *analysis)
 	report->launch_gap_ns = gp_spread_sum_below(&analysis->kernel_gap, report->launch_gap_ns_max);
 	report->small_copy_count = analysis->small_copy_count;
 	report->sized_copy_count = analysis->sized_copy_count;
+	report->small_copy_ns = analysis->small_copy_ns;
 	report->has_tail = analysis->has_tail;
 	report->tail_ns = analysis->tail_ns;
 	report->tail_kernel_ns = analysis->tail_kernel_ns;

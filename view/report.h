@@ -163,7 +163,7 @@ struct gp_report {
 	uint64_t gpu_busy_ns, compute_ns, copy_ns;
 	uint64_t idle_alone_ns; /* neither a call nor the GPU: the application computes, or sleeps */
 	uint64_t kernel_count, copy_count, launch_count, sync_count, sync_after_launch_count, launch_ns;
-	uint64_t small_copy_count, sized_copy_count; /* below 64 KiB, of those with a size */
+	uint64_t small_copy_count, sized_copy_count, small_copy_ns; /* below 64 KiB, of those with a size; their cost */
 	bool has_tail, has_cold, is_apart; /* has_cold: it begins with the run; is_apart: the files do not overlap */
 	uint64_t tail_ns;                  /* lost in partial last waves, at one workgroup per compute unit */
 	uint64_t tail_kernel_ns;
