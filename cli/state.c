@@ -367,10 +367,15 @@ static int state_unmanaged(struct state_reader *reader, void *base)
 }
 
 static const struct state_field state_counter_fields[] = {
-	NUMBER(gp_state_daemon, clients_seen),     NUMBER(gp_state_daemon, orders),
-	NUMBER(gp_state_daemon, order_failures),   NUMBER(gp_state_daemon, leases_lost),
-	NUMBER(gp_state_daemon, messages_refused), NUMBER(gp_state_daemon, wakeups),
-	NUMBER(gp_state_daemon, decisions),        END,
+	NUMBER(gp_state_daemon, clients_seen),
+	NUMBER(gp_state_daemon, orders),
+	NUMBER(gp_state_daemon, order_failures),
+	NUMBER(gp_state_daemon, leases_lost),
+	NUMBER(gp_state_daemon, messages_refused),
+	NUMBER(gp_state_daemon, wakeups),
+	NUMBER(gp_state_daemon, decisions),
+	NUMBER(gp_state_daemon, driver_calls_stuck),
+	END,
 };
 static const struct state_field state_daemon_fields[] = {
 	TEXT(gp_state_daemon, version),

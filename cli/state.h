@@ -58,7 +58,8 @@ struct gp_state_client {
 struct gp_state_daemon {
 	char version[40], policy[24];
 	uint64_t pid, uptime_real_ns, lease_ms, dilation;
-	uint64_t clients_seen, orders, order_failures, leases_lost, messages_refused, wakeups, decisions;
+	uint64_t clients_seen, orders, order_failures, leases_lost, messages_refused, wakeups, decisions,
+		driver_calls_stuck;
 };
 
 struct gp_state {

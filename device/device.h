@@ -146,6 +146,8 @@ struct gp_backend_ops {
 	/* Sets a slice. Never blocks; exactly one host->sliced (or, through the agent, one SLICED) follows. Negative
 	 * errno: nothing will follow. NULL: no device of this backend has slices. */
 	int (*slice)(struct gp_backend *backend, struct gp_device_client *client, const struct gp_device_slice *slice);
+	/* For status: calls into the driver that have not come back for over a second. NULL: it makes none. */
+	uint32_t (*stuck)(struct gp_backend *backend);
 };
 
 extern const struct gp_backend_ops gp_backend_null, gp_backend_kfd, gp_backend_nvidia;

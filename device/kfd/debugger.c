@@ -16,8 +16,9 @@
 #include "device/kfd/debugger.h"
 #include "device/kfd/trap.h"
 
-#define DEBUGGER_THREADS 4u
+#define DEBUGGER_THREADS 32u /* as many as there is work for at once; beyond that calls to the driver that hang */
 #define DEBUGGER_TRY_MS  2000
+#define DEBUGGER_LATE_NS 1000000000ull /* a call that takes longer is said to be stuck; a save takes milliseconds */
 
 enum debugger_kind { DEBUGGER_ATTACH, DEBUGGER_DETACH, DEBUGGER_NEW, DEBUGGER_APPLY };
 
@@ -42,14 +43,20 @@ struct debugger_target {
 	struct gp_kfd_guard guard;              /* the same: set aside by checkpoint, because it cannot be debugged */
 };
 
+struct debugger_thread {
+	struct gp_kfd_debugger *debugger;
+	pthread_t thread;
+	uint64_t since_ns; /* lock: when it began what it does; 0: it waits */
+};
+
 struct gp_kfd_debugger {
 	struct gp_backend *backend;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct debugger_target *targets, *ready, **ready_tail; /* lock */
+	uint32_t ready_count, thread_count, waiting_count;     /* lock */
 	bool stopping;                                         /* lock */
-	pthread_t threads[DEBUGGER_THREADS];
-	uint32_t thread_count;
+	struct debugger_thread threads[DEBUGGER_THREADS];
 };
 
 static uint64_t debugger_now_ns(void)
@@ -162,28 +169,47 @@ static void debugger_free(struct gp_kfd_debugger *debugger, struct debugger_targ
 	free(target);
 }
 
+static void *debugger_thread(void *context);
+
+/* One that hangs in the driver must not keep the others: there is a thread for whatever is to be done. */
+static void debugger_start_thread(struct gp_kfd_debugger *debugger)
+{
+	struct debugger_thread *thread = &debugger->threads[debugger->thread_count];
+
+	if (debugger->thread_count == DEBUGGER_THREADS)
+		return;
+	thread->debugger = debugger;
+	debugger->thread_count += !pthread_create(&thread->thread, NULL, debugger_thread, thread);
+}
+
 static void debugger_make_ready(struct gp_kfd_debugger *debugger, struct debugger_target *target)
 {
 	target->queued = true;
 	target->next_ready = NULL;
 	*debugger->ready_tail = target;
 	debugger->ready_tail = &target->next_ready;
+	if (++debugger->ready_count > debugger->waiting_count)
+		debugger_start_thread(debugger);
 	pthread_cond_signal(&debugger->wake);
 }
 
 static void *debugger_thread(void *context)
 {
-	struct gp_kfd_debugger *debugger = context;
+	struct debugger_thread *thread = context;
+	struct gp_kfd_debugger *debugger = thread->debugger;
 	struct debugger_target *target;
 	struct debugger_job *job;
 
 	pthread_mutex_lock(&debugger->lock);
 	for (;;) {
+		debugger->waiting_count++;
 		while (!debugger->ready && !debugger->stopping)
 			pthread_cond_wait(&debugger->wake, &debugger->lock);
+		debugger->waiting_count--;
 		target = debugger->ready;
 		if (!target)
 			break;
+		debugger->ready_count--;
 		debugger->ready = target->next_ready;
 		if (!debugger->ready)
 			debugger->ready_tail = &debugger->ready;
@@ -191,10 +217,12 @@ static void *debugger_thread(void *context)
 		target->jobs = job->next;
 		if (!target->jobs)
 			target->jobs_tail = &target->jobs;
+		thread->since_ns = debugger_now_ns();
 		pthread_mutex_unlock(&debugger->lock);
 		debugger_do(debugger, target, job);
 		free(job);
 		pthread_mutex_lock(&debugger->lock);
+		thread->since_ns = 0;
 		target->queued = false;
 		if (target->jobs)
 			debugger_make_ready(debugger, target);
@@ -296,9 +324,9 @@ int gp_kfd_debugger_create(struct gp_backend *backend, struct gp_kfd_debugger **
 	debugger->ready_tail = &debugger->ready;
 	pthread_mutex_init(&debugger->lock, NULL);
 	pthread_cond_init(&debugger->wake, NULL);
-	while (debugger->thread_count < DEBUGGER_THREADS &&
-	       !pthread_create(&debugger->threads[debugger->thread_count], NULL, debugger_thread, debugger))
-		debugger->thread_count++;
+	pthread_mutex_lock(&debugger->lock);
+	debugger_start_thread(debugger);
+	pthread_mutex_unlock(&debugger->lock);
 	if (!debugger->thread_count) {
 		free(debugger);
 		return gp_error_set(error, -EAGAIN, "cannot start a thread");
@@ -307,8 +335,33 @@ int gp_kfd_debugger_create(struct gp_backend *backend, struct gp_kfd_debugger **
 	return 0;
 }
 
-/* Clients that are still there are let go as well: the kernel would do it at our exit, but a fini must not rely on it.
- */
+uint32_t gp_kfd_debugger_stuck(struct gp_kfd_debugger *debugger)
+{
+	uint64_t now_ns = debugger_now_ns();
+	uint32_t count = 0;
+
+	pthread_mutex_lock(&debugger->lock);
+	for (uint32_t i = 0; i < debugger->thread_count; i++)
+		count += debugger->threads[i].since_ns && now_ns > debugger->threads[i].since_ns + DEBUGGER_LATE_NS;
+	pthread_mutex_unlock(&debugger->lock);
+	return count;
+}
+
+/* False: one hangs in the driver, and so would we. */
+static bool debugger_join(struct gp_kfd_debugger *debugger)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 2;
+	for (uint32_t i = 0; i < debugger->thread_count; i++)
+		if (pthread_timedjoin_np(debugger->threads[i].thread, NULL, &until))
+			return false;
+	return true;
+}
+
+/* Clients that are still there are let go as well: the kernel would do it at our exit, but a fini must not rely on it
+ * unless the driver hangs. */
 void gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger)
 {
 	struct debugger_target *target;
@@ -319,8 +372,8 @@ void gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger)
 	debugger->stopping = true;
 	pthread_cond_broadcast(&debugger->wake);
 	pthread_mutex_unlock(&debugger->lock);
-	for (uint32_t i = 0; i < debugger->thread_count; i++)
-		pthread_join(debugger->threads[i], NULL);
+	if (!debugger_join(debugger))
+		return;
 	while ((target = debugger->targets)) {
 		if (target->enabled)
 			gp_kfd_trap_disable(debugger->backend->fd, target->pid);

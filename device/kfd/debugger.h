@@ -2,7 +2,7 @@
 /*
  * The daemon as debugger of its clients: a few threads that seize, enable, detach, and then suspend and resume sets of
  * queues. What is done to one client is done in the order it was asked for; different clients do not wait for each
- * other beyond the number of threads. All functions are for the decision thread and do not block, except create and
+ * other, unless more than 32 calls hang in the driver. All functions are for the decision thread and do not block, except create and
  * destroy.
  */
 #ifndef GP_DEVICE_KFD_DEBUGGER_H
@@ -21,6 +21,9 @@ void gp_kfd_debugger_detach(struct gp_kfd_debugger *debugger, struct gp_device_c
 void gp_kfd_debugger_queue_added(struct gp_kfd_debugger *debugger, struct gp_device_client *client);
 int gp_kfd_debugger_apply(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint64_t seq,
 			  uint32_t gpu_id, const struct gp_device_change *changes, uint32_t count);
+
+/* Calls into the driver that have not come back for over a second. */
+uint32_t gp_kfd_debugger_stuck(struct gp_kfd_debugger *debugger);
 
 uint32_t gp_kfd_agent_mechanism(const struct gp_backend *backend, const struct gp_device_client *client);
 

@@ -169,6 +169,11 @@ static int kfd_apply(struct gp_backend *backend, struct gp_device_client *client
 	return backend->host.order(backend->host.daemon, client, seq, gpu_id, changes, count);
 }
 
+static uint32_t kfd_stuck(struct gp_backend *backend)
+{
+	return backend->debugger ? gp_kfd_debugger_stuck(backend->debugger) : 0;
+}
+
 const struct gp_backend_ops gp_backend_kfd = {
 	.name = "kfd",
 	.init = kfd_init,
@@ -177,4 +182,5 @@ const struct gp_backend_ops gp_backend_kfd = {
 	.detach = kfd_detach,
 	.queue_added = kfd_queue_added,
 	.apply = kfd_apply,
+	.stuck = kfd_stuck,
 };

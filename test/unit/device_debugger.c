@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The debugger's threads: calls into the driver that do not come back hold up their own process alone, and are counted.
+ * The driver is this test; processes 1 to HANGING hang.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "device/kfd/criu.h"
+#include "device/kfd/debugger.h"
+#include "device/kfd/trap.h"
+
+#define HANGING 12
+
+static sem_t hung, let_go, done, attached;
+
+int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
+{
+	(void)fd, (void)pid, (void)pidfd;
+	return 0;
+}
+
+int gp_kfd_trap_disable(int fd, pid_t pid)
+{
+	(void)fd, (void)pid;
+	return 0;
+}
+
+int gp_kfd_trap_clear_new(int fd, pid_t pid)
+{
+	(void)fd, (void)pid;
+	return 0;
+}
+
+int gp_kfd_trap_change(int fd, pid_t pid, struct gp_device_change *changes, uint32_t count, uint32_t grace)
+{
+	(void)fd, (void)changes, (void)count, (void)grace;
+	if (pid > HANGING)
+		return 0;
+	sem_post(&hung);
+	sem_wait(&let_go);
+	return 0;
+}
+
+int gp_kfd_criu_begin(pid_t pid, int pidfd, struct gp_kfd_guard *guard)
+{
+	(void)pid, (void)pidfd, (void)guard;
+	return -EOPNOTSUPP;
+}
+
+int gp_kfd_criu_change(const struct gp_kfd_guard *guard, bool open)
+{
+	(void)guard, (void)open;
+	return 0;
+}
+
+void gp_kfd_criu_end(struct gp_kfd_guard *guard)
+{
+	(void)guard;
+}
+
+int gp_kfd_runtime_enable(int fd, bool enable)
+{
+	(void)fd, (void)enable;
+	return 0;
+}
+
+static void host_done(void *daemon, uint64_t tag, const struct gp_device_done *what)
+{
+	(void)daemon, (void)tag, (void)what;
+	sem_post(&done);
+}
+
+static void host_mechanism(void *daemon, uint64_t tag, uint32_t mechanism, const char *why)
+{
+	(void)daemon, (void)tag, (void)why;
+	assert_int_equal(mechanism, GP_MECHANISM_DEBUGGER);
+	sem_post(&attached);
+}
+
+static void test_hanging(void **state)
+{
+	struct gp_backend backend = { .host = { .done = host_done, .mechanism = host_mechanism }, .fd = -1 };
+	struct gp_device_client clients[HANGING + 1] = { 0 };
+	struct gp_device_change change = { .queue_id = 3 };
+	struct gp_kfd_debugger *debugger = NULL;
+	struct gp_error error;
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	sem_init(&hung, 0, 0);
+	sem_init(&let_go, 0, 0);
+	sem_init(&done, 0, 0);
+	sem_init(&attached, 0, 0);
+	assert_int_equal(gp_kfd_debugger_create(&backend, &debugger, &error), 0);
+	for (int i = 0; i <= HANGING; i++) {
+		clients[i] = (struct gp_device_client){ .tag = (uint64_t)i + 1, .pid = i + 1, .pidfd = null };
+		gp_kfd_debugger_attach(debugger, &clients[i], GP_MECHANISM_NONE);
+		sem_wait(&attached);
+	}
+	for (int i = 0; i < HANGING; i++) {
+		assert_int_equal(gp_kfd_debugger_apply(debugger, &clients[i], 1, 1, &change, 1), 0);
+		sem_wait(&hung);
+	}
+	/* The only one the driver answers. */
+	assert_int_equal(gp_kfd_debugger_apply(debugger, &clients[HANGING], 1, 1, &change, 1), 0);
+	sem_wait(&done);
+	while (gp_kfd_debugger_stuck(debugger) < HANGING)
+		usleep(10000);
+	for (int i = 0; i < HANGING; i++)
+		sem_post(&let_go);
+	for (int i = 0; i < HANGING; i++)
+		sem_wait(&done);
+	for (int i = 0; i <= HANGING; i++)
+		gp_kfd_debugger_detach(debugger, &clients[i], true);
+	gp_kfd_debugger_destroy(debugger);
+	close(null);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_hanging) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
