@@ -109,8 +109,8 @@ AIMS = (
 
 
 def judge(found):
-    """[(row, what was aimed at, True, False or None)]"""
-    return [(row, words, question(found)) for row, words, question in AIMS]
+    """[(row, what was aimed at, True, False or None)]. What the daemon did not know it did not reach."""
+    return [(row, words, False if get(found, row, "unmanaged") else question(found)) for row, words, question in AIMS]
 
 
 def fault_good(fault):

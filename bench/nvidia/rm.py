@@ -11,7 +11,6 @@ import os
 PIDFD_GETFD = 438
 RM_CONTROL = 0xc020462a
 GET_TIMESLICE, GET_CTXSW_STATS = 0xa06c0104, 0x20801215
-COMPUTE = 1  # engine GR0
 
 
 class Control(ctypes.Structure):
@@ -24,13 +23,20 @@ class Stats(ctypes.Structure):
 
 
 def noted(path):
-    """[(kind, fd, client, object, engine)] from a tap's file."""
+    """[(kind, fd, client, object, parent)] from a tap's file."""
     try:
         with open(path, encoding="ascii") as file:
             lines = [line.split() for line in file]
     except OSError:
         return []
     return [(line[0], *map(int, line[1:])) for line in lines if len(line) == 5 and all(word.isdigit() for word in line[1:])]
+
+
+def compute_groups(objects):
+    """[(fd, client, group)] of the groups below one of whose channels there is a compute object."""
+    channels = {(client, parent) for kind, _, client, _, parent in objects if kind == "compute"}
+    groups = {(client, parent) for kind, _, client, handle, parent in objects if kind == "channel" and (client, handle) in channels}
+    return [(fd, client, handle) for kind, fd, client, handle, _ in objects if kind == "group" and (client, handle) in groups]
 
 
 def control(pid, fd, client, handle, command, params):
@@ -56,10 +62,10 @@ def control(pid, fd, client, handle, command, params):
 def slices(pid, path):
     """Time slices (µs) of the compute groups of a process; [] where nothing is known."""
     found = []
-    for kind, fd, client, handle, engine in noted(path):
+    for fd, client, handle in compute_groups(noted(path)):
         value = ctypes.c_uint64(0)
         try:
-            if kind == "group" and engine == COMPUTE and control(pid, fd, client, handle, GET_TIMESLICE, value) == 0:
+            if control(pid, fd, client, handle, GET_TIMESLICE, value) == 0:
                 found.append(value.value)
         except OSError:
             return []
@@ -71,8 +77,8 @@ def saves(pid, path):
     objects = noted(path)
     subdevices = {client: handle for kind, _, client, handle, _ in objects if kind == "subdevice"}
     total = None
-    for kind, fd, client, handle, engine in objects:
-        if kind != "group" or engine != COMPUTE or client not in subdevices:
+    for fd, client, handle in compute_groups(objects):
+        if client not in subdevices:
             continue
         stats = Stats(group=handle)
         try:

@@ -2,12 +2,11 @@
 /*
  * libtap.so: notes which channel groups a CUDA program makes, so that the runner can ask the driver, independently of
  * gpreempt, for their time slices and context switch counts. Preloaded; forwards every ioctl as it is. Writes one line
- * for each object of interest to the file NVBENCH_TAP names: kind, file descriptor, client, object, engine. Never fails
- * a call of the program.
+ * for each object of interest to the file NVBENCH_TAP names: kind, file descriptor, client, object, parent. Which group
+ * computes is known from what is made below its channels. Never fails a call of the program.
  *
  * Numbers and layouts: NVIDIA open-gpu-kernel-modules 580 (nv_escape.h, nvos.h).
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +39,7 @@ struct xfer {
 	uint64_t data;
 };
 
-static void note(const char *kind, int fd, const struct alloc *alloc, uint32_t engine)
+static void note(const char *kind, int fd, const struct alloc *alloc)
 {
 	const char *path = getenv("NVBENCH_TAP");
 	const int file = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
@@ -49,28 +48,34 @@ static void note(const char *kind, int fd, const struct alloc *alloc, uint32_t e
 
 	if (file < 0)
 		return;
-	length = snprintf(line, sizeof(line), "%s %d %u %u %u\n", kind, fd, alloc->client, alloc->object, engine);
+	length =
+		snprintf(line, sizeof(line), "%s %d %u %u %u\n", kind, fd, alloc->client, alloc->object, alloc->parent);
 	if (write(file, line, (size_t)length) != length)
 		(void)!ftruncate(file, 0);
 	close(file);
 }
 
-static void look(int fd, const struct alloc *alloc, uint32_t size, uint32_t engine)
+/* Channels end in 6f and compute objects in c0, whatever the generation. */
+static void look(int fd, const struct alloc *alloc, uint32_t size)
 {
 	const uint32_t status = size == ALLOC_SHORT ? alloc->rest[1] : alloc->rest[4];
 
 	if (status)
 		return;
 	if (alloc->class_ == CLASS_GROUP)
-		note("group", fd, alloc, engine);
+		note("group", fd, alloc);
 	else if (alloc->class_ == CLASS_SUBDEVICE)
-		note("subdevice", fd, alloc, 0);
+		note("subdevice", fd, alloc);
+	else if (alloc->class_ > CLASS_GROUP && alloc->class_ < 0x10000 && (alloc->class_ & 0xff) == 0x6f)
+		note("channel", fd, alloc);
+	else if (alloc->class_ > CLASS_GROUP && alloc->class_ < 0x10000 && (alloc->class_ & 0xff) == 0xc0)
+		note("compute", fd, alloc);
 }
 
 __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...)
 {
 	static int (*next)(int, unsigned long, ...);
-	uint32_t number = _IOC_NR(request), size = _IOC_SIZE(request), engine = 0;
+	uint32_t number = _IOC_NR(request), size = _IOC_SIZE(request);
 	const struct alloc *alloc = NULL;
 	va_list list;
 	void *data;
@@ -92,13 +97,11 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 		}
 		if (number != NR_ALLOC || (size != ALLOC_SHORT && size != ALLOC_LONG))
 			alloc = NULL;
-		if (alloc && alloc->class_ == CLASS_GROUP && alloc->params)
-			engine = ((const uint32_t *)(uintptr_t)alloc->params)[3];
 	}
 	r = next(fd, request, data);
 	saved = errno;
 	if (!r && alloc)
-		look(fd, alloc, size, engine);
+		look(fd, alloc, size);
 	errno = saved;
 	return r;
 }
