@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Cold start: first calls that cost far more than later ones of the same name, and calls that set something up. Speaks
  * from 10 % of the run on. */
+#include <string.h>
 #include "report/rules.h"
 
 #define COLD_START_PPM 100000u
@@ -25,17 +26,26 @@ static bool cold_start_check(const struct gp_report *report, struct gp_report_fi
 	GP_RULE_TEXT(engine);
 	const struct gp_report_cold *cold = report->colds;
 	char inside[128];
+	bool is_blind;
 
 	finding->share_ppm = gp_rule_ppm(report->cold_ns, report->wall_ns);
 	if (!report->cold_count || finding->share_ppm < COLD_START_PPM)
 		return false;
 	finding->title = "Start-up dominates, not the work";
-	finding->confidence = cold->later_count ? GP_CONFIDENCE_HIGH : GP_CONFIDENCE_MEDIUM;
+	is_blind = !report->has_gpu || (!report->copy_count && strstr(cold->name, "emcpy"));
+	/* Without the engines in the trace a first call may as well have waited for work. */
+	finding->confidence = cold->later_count && !is_blind ? GP_CONFIDENCE_HIGH : GP_CONFIDENCE_MEDIUM;
 	cold_start_inside(report, cold, inside, sizeof(inside));
 	(void)gp_rule_ns(report->cold_ns, total);
 	(void)gp_rule_percent(finding->share_ppm, share);
 	(void)gp_rule_ns(cold->first_ns, first);
-	if (cold->later_count)
+	if (cold->later_count && is_blind)
+		(void)snprintf(
+			finding->text, sizeof(finding->text),
+			"%s (%s of the run) went into things that happen once, as far as calls tell: the GPU's work is "
+			"not in this trace. The first %.80s took %s, the %" PRIu64 " later ones %s (median).%s",
+			total, share, cold->name, first, cold->later_count, gp_rule_ns(cold->later_ns, later), inside);
+	else if (cold->later_count)
 		(void)snprintf(
 			finding->text, sizeof(finding->text),
 			"%s (%s of the run) went into things that happen once. The first %.80s took %s, of which the "

@@ -90,7 +90,8 @@ static void html_layers(FILE *stream, const struct gp_report *report)
 			"bar: it runs beside the calls.</p>\n",
 			html_ns(report->gpu_busy_ns, busy),
 			gp_format_share(html_ppm(report->gpu_busy_ns, report->wall_ns), share, sizeof(share)),
-			html_ns(report->compute_ns, compute), html_ns(report->copy_ns, copy));
+			report->kernel_count ? html_ns(report->compute_ns, compute) : "not in this trace",
+			report->copy_count ? html_ns(report->copy_ns, copy) : "not in this trace");
 	} else {
 		fputs("<p>There are neither kernels nor copies in this trace: what the GPU did is unknown.</p>\n",
 		      stream);

@@ -148,10 +148,18 @@ static void text_gpu(const struct text *text, const struct gp_report *report)
 		fprintf(text->stream, "\nThe trace has neither kernels nor copies: what the GPU did is unknown.\n");
 		return;
 	}
-	fprintf(text->stream, "\nGPU busy %s (%s of the run): kernels %s (%s), copies %s (%s)\n",
-		text_ns(report->gpu_busy_ns, busy), text_share(report->gpu_busy_ns, report->wall_ns, share),
-		text_ns(report->compute_ns, compute), gp_format_count(report->kernel_count, kernels, sizeof(kernels)),
-		text_ns(report->copy_ns, copy), gp_format_count(report->copy_count, copies, sizeof(copies)));
+	fprintf(text->stream, "\nGPU busy %s (%s of the run): ", text_ns(report->gpu_busy_ns, busy),
+		text_share(report->gpu_busy_ns, report->wall_ns, share));
+	if (report->kernel_count)
+		fprintf(text->stream, "kernels %s (%s), ", text_ns(report->compute_ns, compute),
+			gp_format_count(report->kernel_count, kernels, sizeof(kernels)));
+	else
+		fprintf(text->stream, "no kernels in this trace, ");
+	if (report->copy_count)
+		fprintf(text->stream, "copies %s (%s)\n", text_ns(report->copy_ns, copy),
+			gp_format_count(report->copy_count, copies, sizeof(copies)));
+	else
+		fprintf(text->stream, "no copies in this trace\n");
 }
 
 static void text_times(const struct text *text, const char *label, const struct gp_report_times *times)
