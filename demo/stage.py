@@ -233,8 +233,8 @@ class Stage:
 
     # The daemon.
 
-    def daemon(self, settings=None, extra=None):
-        """Starts gpreemptd on the node and waits until it answers."""
+    def daemon(self, settings=None, extra=None, wrapper=()):
+        """Starts gpreemptd on the node and waits until it answers. wrapper: a command that becomes what follows it."""
         path = self.file("gpreemptd.conf")
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.configuration(settings or {}))
@@ -242,7 +242,7 @@ class Stage:
         environment = self.environment()
         environment.update(extra or {})
         program = Program(self, "gpreemptd-%d" % self.count,
-                          self.on_node([os.path.join(self.build, "daemon", "gpreemptd"), "--config", path, "--socket", self.socket]), environment)
+                          self.on_node([*wrapper, os.path.join(self.build, "daemon", "gpreemptd"), "--config", path, "--socket", self.socket]), environment)
         self.daemons.append(program)
         def asked():
             if not program.is_running():

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the thread that waits for resets. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "device/kfd/reset.h"
 
-#define RESET_TEXT_SIZE 4096u
+#define RESET_TEXT_SIZE 8192u /* of a record of the log at most (CONSOLE_EXT_LOG_MAX) */
+#define RESET_LOG       "/dev/kmsg"
+#define RESET_WORDS     "Queue preemption failed"
 
 struct gp_kfd_reset {
 	struct gp_device_host host;
-	struct pollfd fds[GP_DEVICE_MAX + 1]; /* the last: we are to end */
+	struct pollfd fds[GP_DEVICE_MAX + 2]; /* events of each GPU; then RESET_END, the log */
 	uint32_t gpu_ids[GP_DEVICE_MAX], count;
+	char bdfs[GP_DEVICE_MAX][16];
 	pthread_t thread;
 };
+
+#define RESET_END(reset)    (&(reset)->fds[(reset)->count]) /* we are to end */
+#define RESET_KERNEL(reset) (&(reset)->fds[(reset)->count + 1])
 
 bool gp_kfd_reset_is_told(const char *text, size_t size)
 {
@@ -44,6 +52,39 @@ bool gp_kfd_reset_is_told(const char *text, size_t size)
 	return false;
 }
 
+bool gp_kfd_reset_is_logged(const char *record, size_t size, const char *bdf)
+{
+	const char *end = memchr(record, '\n', size), *text;
+	uint32_t facility = 0;
+	size_t i = 0;
+
+	/* "priority,sequence,time,flags;text\n": below 8 is the kernel's own; what users write has another facility. */
+	size = end ? (size_t)(end - record) : size;
+	for (; i < size && i < 4 && record[i] >= '0' && record[i] <= '9'; i++)
+		facility = facility * 10 + (uint32_t)(record[i] - '0');
+	text = memchr(record, ';', size);
+	if (!i || facility > 7 || !text)
+		return false;
+	size -= (size_t)(text - record);
+	return memmem(text, size, RESET_WORDS, strlen(RESET_WORDS)) && memmem(text, size, bdf, strlen(bdf));
+}
+
+/* One record a read. EPIPE: some were overwritten before we came. */
+static void reset_read_log(struct gp_kfd_reset *reset, char *text)
+{
+	ssize_t size = read(RESET_KERNEL(reset)->fd, text, RESET_TEXT_SIZE);
+
+	if (size == 0 || (size < 0 && errno != EPIPE && errno != EAGAIN && errno != EINTR)) {
+		RESET_KERNEL(reset)->fd = -1 - RESET_KERNEL(reset)->fd;
+		return;
+	}
+	for (uint32_t i = 0; size > 0 && i < reset->count; i++)
+		if (gp_kfd_reset_is_logged(text, (size_t)size, reset->bdfs[i]))
+			reset->host.failed(
+				reset->host.daemon, reset->gpu_ids[i],
+				"the driver could not preempt a queue (kernel log); its process must be started again");
+}
+
 static void *reset_thread(void *context)
 {
 	struct gp_kfd_reset *reset = context;
@@ -51,10 +92,12 @@ static void *reset_thread(void *context)
 	ssize_t size;
 
 	for (;;) {
-		if (poll(reset->fds, reset->count + 1, -1) < 0 && errno != EINTR)
+		if (poll(reset->fds, reset->count + 2, -1) < 0 && errno != EINTR)
 			return NULL;
-		if (reset->fds[reset->count].revents)
+		if (RESET_END(reset)->revents)
 			return NULL;
+		if (RESET_KERNEL(reset)->revents)
+			reset_read_log(reset, text);
 		for (uint32_t i = 0; i < reset->count; i++) {
 			if (!reset->fds[i].revents)
 				continue;
@@ -85,30 +128,52 @@ static int reset_open(struct gp_backend *backend, uint32_t gpu_id)
 	return (int)args.anon_fd;
 }
 
-int gp_kfd_reset_create(struct gp_backend *backend, const struct gp_device_info *infos, uint32_t count,
+static void reset_close(struct gp_kfd_reset *reset)
+{
+	for (uint32_t i = 0; i < reset->count + 2; i++) {
+		int fd = reset->fds[i].fd;
+
+		if (fd != INT32_MIN)
+			close(fd < 0 ? -1 - fd : fd); /* given up on: as reset_thread() marks it */
+	}
+	free(reset);
+}
+
+int gp_kfd_reset_create(struct gp_backend *backend, struct gp_device_info *infos, uint32_t count,
 			struct gp_kfd_reset **ret_reset)
 {
 	struct gp_kfd_reset *reset = calloc(1, sizeof(*reset));
-	int r = reset ? 0 : -ENOMEM, fd;
+	int r, events = 0, log;
 
-	for (uint32_t i = 0; !r && i < count; i++) {
-		fd = reset_open(backend, infos[i].gpu_id);
-		if (fd < 0)
-			r = fd;
-		else
-			reset->fds[reset->count] = (struct pollfd){ .fd = fd, .events = POLLIN };
-		reset->gpu_ids[reset->count] = infos[i].gpu_id;
-		reset->count += !r;
+	if (!reset)
+		return -ENOMEM;
+	reset->host = backend->host;
+	reset->count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		/* Without events the log remains, and the other way round. */
+		r = reset_open(backend, infos[i].gpu_id);
+		events = r < 0 ? r : events;
+		reset->fds[i] = (struct pollfd){ .fd = r < 0 ? INT32_MIN : r, .events = POLLIN };
+		reset->gpu_ids[i] = infos[i].gpu_id;
+		snprintf(reset->bdfs[i], sizeof(reset->bdfs[i]), "%s", infos[i].bdf);
 	}
-	if (!r) {
-		reset->host = backend->host;
-		reset->fds[reset->count] = (struct pollfd){ .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN };
-		r = -pthread_create(&reset->thread, NULL, reset_thread, reset);
+	log = open(RESET_LOG, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	r = log < 0 ? -errno : 0;
+	if (log >= 0)
+		(void)lseek(log, 0, SEEK_END); /* what was before us is doctor's */
+	*RESET_KERNEL(reset) = (struct pollfd){ .fd = log < 0 ? INT32_MIN : log, .events = POLLIN };
+	*RESET_END(reset) = (struct pollfd){ .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN };
+	for (uint32_t i = 0; i < count; i++) {
+		if (events < 0)
+			gp_kfd_probe_say(&infos[i], GP_MECHANISM_NONE, false,
+					 "resets of the GPU are not told to us: %s", strerror(-events));
+		if (r < 0)
+			gp_kfd_probe_say(&infos[i], GP_MECHANISM_NONE, false,
+					 "resets of single queues are not told to us: " RESET_LOG ": %s", strerror(-r));
 	}
+	r = -pthread_create(&reset->thread, NULL, reset_thread, reset);
 	if (r) {
-		for (uint32_t i = 0; reset && i < reset->count; i++)
-			close(reset->fds[i].fd);
-		free(reset);
+		reset_close(reset);
 		return r;
 	}
 	*ret_reset = reset;
@@ -121,9 +186,7 @@ void gp_kfd_reset_destroy(struct gp_kfd_reset *reset)
 
 	if (!reset)
 		return;
-	if (write(reset->fds[reset->count].fd, &one, sizeof(one)) == sizeof(one))
+	if (write(RESET_END(reset)->fd, &one, sizeof(one)) == sizeof(one))
 		pthread_join(reset->thread, NULL);
-	for (uint32_t i = 0; i <= reset->count; i++)
-		close(reset->fds[i].fd < 0 ? -1 - reset->fds[i].fd : reset->fds[i].fd);
-	free(reset);
+	reset_close(reset);
 }

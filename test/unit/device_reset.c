@@ -25,9 +25,29 @@ static void test_lines(void **state)
 	assert_false(told("x3 1\n"));
 }
 
+static bool logged(const char *record)
+{
+	return gp_kfd_reset_is_logged(record, strlen(record), "0000:03:00.0");
+}
+
+static void test_log(void **state)
+{
+	(void)state;
+	assert_true(
+		logged("3,1,2,-;amdgpu 0000:03:00.0: amdgpu: Queue preemption failed for queue with doorbell_id: 8\n"));
+	assert_true(logged("3,1,2,-;amdgpu 0000:03:00.0: amdgpu: XCC 3: Queue preemption failed for queue\n X=1\n"));
+	assert_false(logged("11,1,2,-;amdgpu 0000:03:00.0: amdgpu: Queue preemption failed\n")); /* a user's */
+	assert_false(logged("3,1,2,-;amdgpu 0000:04:00.0: amdgpu: Queue preemption failed\n"));
+	assert_false(logged("3,1,2,-;amdgpu 0000:03:00.0: fine\n DEVICE=Queue preemption failed\n"));
+	assert_false(logged("amdgpu 0000:03:00.0: Queue preemption failed"));
+	assert_false(logged(";0000:03:00.0 Queue preemption failed"));
+	assert_false(logged("3,1,2,-"));
+	assert_false(logged(""));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_lines) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_lines), cmocka_unit_test(test_log) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
