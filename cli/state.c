@@ -191,6 +191,8 @@ static const struct state_field state_device_fields[] = {
 	NUMBER(gp_state_device, stops_all),
 	NUMBER(gp_state_device, kernel_reopens),
 	NUMBER(gp_state_device, self_switching),
+	NUMBER(gp_state_device, switch_ns),
+	NUMBER(gp_state_device, short_slice_us),
 	NUMBER(gp_state_device, slots_used),
 	NUMBER(gp_state_device, processes),
 	NUMBER(gp_state_device, oversubscribed),
@@ -246,13 +248,32 @@ static void *state_grow(void **array, uint32_t *room, uint32_t count, size_t siz
 	return memset((char *)*array + count * size, 0, size);
 }
 
+static const struct state_field state_slice_fields[] = {
+	NUMBER(gp_state_slice, now_us),
+	NUMBER(gp_state_slice, app_us),
+	END,
+};
 static const struct state_field state_queue_fields[] = {
-	NUMBER(gp_state_queue, gpu_id),      NUMBER(gp_state_queue, queue_id), NUMBER(gp_state_queue, slot),
-	NUMBER(gp_state_queue, seen),        NUMBER(gp_state_queue, priority), NUMBER(gp_state_queue, has_work),
-	NUMBER(gp_state_queue, blocked),     NUMBER(gp_state_queue, written),  NUMBER(gp_state_queue, completed),
-	NUMBER(gp_state_queue, pending),     NUMBER(gp_state_queue, run_ns),   NUMBER(gp_state_queue, wait_ns),
-	NUMBER(gp_state_queue, preemptions), NUMBER(gp_state_queue, closes),   NUMBER(gp_state_queue, opens),
-	TEXT(gp_state_queue, kind),          TEXT(gp_state_queue, gate),       END,
+	NUMBER(gp_state_queue, gpu_id),
+	NUMBER(gp_state_queue, queue_id),
+	NUMBER(gp_state_queue, slot),
+	NUMBER(gp_state_queue, seen),
+	NUMBER(gp_state_queue, priority),
+	NUMBER(gp_state_queue, has_work),
+	NUMBER(gp_state_queue, blocked),
+	NUMBER(gp_state_queue, written),
+	NUMBER(gp_state_queue, completed),
+	NUMBER(gp_state_queue, pending),
+	NUMBER(gp_state_queue, run_ns),
+	NUMBER(gp_state_queue, wait_ns),
+	NUMBER(gp_state_queue, preemptions),
+	NUMBER(gp_state_queue, closes),
+	NUMBER(gp_state_queue, opens),
+	TEXT(gp_state_queue, kind),
+	TEXT(gp_state_queue, gate),
+	TEXT(gp_state_queue, counts),
+	OBJECT(gp_state_queue, slice, state_slice_fields),
+	END,
 };
 
 static int state_queue(struct state_reader *reader, void *base)

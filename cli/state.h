@@ -31,7 +31,7 @@ struct gp_state_stats {
 };
 struct gp_state_device {
 	uint64_t gpu_id, node, cu_count, slot_count, process_count_max, memory_bytes, stops_all, kernel_reopens,
-		self_switching;
+		self_switching, switch_ns, short_slice_us;
 	uint64_t slots_used, processes, oversubscribed, stopped, starvation_bound_ns;
 	char backend[24], name[96], driver[48], bdf[24], mechanism[24], unit[16], stopped_why[256], cost_source[64];
 	struct gp_state_cost close_ns, open_ns;
@@ -39,11 +39,15 @@ struct gp_state_device {
 	uint32_t finding_count;
 	struct gp_state_finding findings[GP_STATE_FINDING_MAX];
 };
+struct gp_state_slice {
+	uint64_t now_us, app_us;
+};
 struct gp_state_queue {
 	uint64_t gpu_id, queue_id, slot, seen, priority, has_work, blocked, written, completed, pending, run_ns,
 		wait_ns;
 	uint64_t preemptions, closes, opens;
-	char kind[12], gate[16];
+	struct gp_state_slice slice;
+	char kind[12], gate[16], counts[16];
 };
 struct gp_state_client {
 	uint64_t pid, uid, connected_real_ns, priority, ceiling, weight, deadline_ns, budget_ns, answers,

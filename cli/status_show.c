@@ -34,6 +34,10 @@ static const char *status_mechanism_text(const char *mechanism)
 		return "each program's agent disables its queues one by one (UPDATE_QUEUE)";
 	if (!strcmp(mechanism, "submit"))
 		return "NOTHING THAT RUNS IS STOPPED: only new submissions are held back";
+	if (!strcmp(mechanism, "borrow"))
+		return "the daemon disables the channels of programs, on their own files";
+	if (!strcmp(mechanism, "channel"))
+		return "each program's agent disables its own channels";
 	if (!strcmp(mechanism, "none"))
 		return "NOTHING IS SCHEDULED on this device";
 	return "";
@@ -85,6 +89,17 @@ static void status_device_head(FILE *stream, const struct gp_state_device *devic
 			device->stopped_why[0] ? device->stopped_why : "no reason given");
 }
 
+static void status_switching(FILE *stream, const struct gp_state_device *device)
+{
+	char a[GP_UNITS_TEXT_SIZE];
+
+	fprintf(stream, "  switching   by itself, in about %s", status_ns(device->switch_ns, a, sizeof(a)));
+	if (status_is(device->short_slice_us))
+		fprintf(stream, "; programs below the top priority have slices of %" PRIu64 " µs",
+			device->short_slice_us);
+	fputc('\n', stream);
+}
+
 static void status_device(FILE *stream, const struct gp_state_device *device)
 {
 	char a[GP_FORMAT_TEXT_SIZE], b[GP_FORMAT_TEXT_SIZE];
@@ -102,11 +117,16 @@ static void status_device(FILE *stream, const struct gp_state_device *device)
 	fputs("  cost        ", stream);
 	status_cost(stream, "close", &device->close_ns, device->cost_source);
 	status_cost(stream, "; open", &device->open_ns, device->cost_source);
-	fprintf(stream, "\n  slots       %s of %s in use", status_count(device->slots_used, a, sizeof(a)),
-		status_count(device->slot_count, b, sizeof(b)));
-	fprintf(stream, ", processes %s of %s%s\n", status_count(device->processes, a, sizeof(a)),
-		status_count(device->process_count_max, b, sizeof(b)),
-		status_is(device->oversubscribed) ? " - OVERSUBSCRIBED (see gpreempt doctor)" : "");
+	fputc('\n', stream);
+	if (status_is(device->self_switching))
+		status_switching(stream, device);
+	if (device->slot_count || device->process_count_max) {
+		fprintf(stream, "  slots       %s of %s in use", status_count(device->slots_used, a, sizeof(a)),
+			status_count(device->slot_count, b, sizeof(b)));
+		fprintf(stream, ", processes %s of %s%s\n", status_count(device->processes, a, sizeof(a)),
+			status_count(device->process_count_max, b, sizeof(b)),
+			status_is(device->oversubscribed) ? " - OVERSUBSCRIBED (see gpreempt doctor)" : "");
+	}
 	status_work(stream, &device->stats);
 	for (uint32_t i = 0; i < device->finding_count; i++)
 		fprintf(stream, "  %s %-9s %s\n",
@@ -178,10 +198,25 @@ static void status_client_row(struct gp_columns *columns, const struct gp_state 
 	gp_columns_number(columns, client->queue_count ? total.preemptions : GP_STATE_UNKNOWN);
 }
 
+static void status_queue_notes(const struct gp_state_queue *queue, char *text, size_t size)
+{
+	const struct gp_state_slice *slice = &queue->slice;
+	const char *work = !strcmp(queue->counts, "fetch") ? "work known at fetch only" : "";
+	bool has_slice = slice->now_us != GP_STATE_UNKNOWN;
+	char was[48] = "", now[48] = "";
+
+	if (has_slice)
+		(void)snprintf(now, sizeof(now), "slice %" PRIu64 " µs", slice->now_us);
+	if (has_slice && slice->app_us != GP_STATE_UNKNOWN && slice->app_us != slice->now_us)
+		(void)snprintf(was, sizeof(was), ", was %" PRIu64 " µs", slice->app_us);
+	(void)snprintf(text, size, "%s%s%s%s", has_slice || queue->seen ? now : "unseen", was,
+		       *work && (*now || !queue->seen) ? ", " : "", work);
+}
+
 static void status_queue_row(struct gp_columns *columns, const struct gp_state_client *client,
 			     const struct gp_state_queue *queue)
 {
-	char text[64];
+	char text[160];
 
 	(void)snprintf(text, sizeof(text), "%" PRIu64, client->pid);
 	gp_columns_add(columns, client->pid == GP_STATE_UNKNOWN ? "-" : text);
@@ -200,7 +235,8 @@ static void status_queue_row(struct gp_columns *columns, const struct gp_state_c
 	gp_columns_ns(columns, queue->run_ns);
 	gp_columns_ns(columns, queue->wait_ns);
 	gp_columns_number(columns, queue->preemptions);
-	gp_columns_add(columns, queue->seen == 0 ? "unseen" : "");
+	status_queue_notes(queue, text, sizeof(text));
+	gp_columns_add(columns, text);
 }
 
 static void status_queues(FILE *stream, const struct gp_state *state, const struct gp_state_client *clients,

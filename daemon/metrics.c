@@ -100,6 +100,32 @@ static void metrics_costs(struct gp_daemon *daemon, struct gp_text *text)
 	}
 }
 
+/* Of devices that have any. */
+static void metrics_slices(const struct gp_daemon *daemon, struct gp_text *text)
+{
+	static const struct {
+		const char *name, *type, *help;
+	} heads[] = { { "slices_total", "counter", "Slices set." },
+		      { "slice_failures_total", "counter", "Slices that could not be set." },
+		      { "slices_short", "gauge", "Queues with the short slice." } };
+
+	for (size_t k = 0; k < sizeof(heads) / sizeof(heads[0]); k++) {
+		metrics_head(text, heads[k].name, heads[k].type, heads[k].help);
+		for (uint32_t i = 0; i < daemon->device_count; i++) {
+			const struct gp_device_entry *device = &daemon->devices[i];
+			uint64_t count = 0;
+
+			for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
+				count += q->slice.state == GP_SLICE_SHORT;
+			if (device->info.short_us)
+				metrics_value(text, heads[k].name, device, i, "",
+					      k == 0 ? device->slices :
+					      k == 1 ? device->slice_failures :
+						       count);
+		}
+	}
+}
+
 static void metrics_queues(struct gp_daemon *daemon, struct gp_text *text)
 {
 	uint32_t open = 0, closed = 0, work = 0, slots, processes;
@@ -129,6 +155,7 @@ static void metrics_queues(struct gp_daemon *daemon, struct gp_text *text)
 		gp_device_use(daemon, &daemon->devices[i], &slots, &processes);
 		metrics_value(text, "processes", &daemon->devices[i], i, "", processes);
 	}
+	metrics_slices(daemon, text);
 	metrics_head(text, "stopped", "gauge", "1: nothing is ordered on this device.");
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		metrics_value(text, "stopped", &daemon->devices[i], i, "", daemon->devices[i].stopped);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rule: is there an AMD GPU that KFD knows? */
+/* Rule: is there a GPU that can be scheduled: one that KFD knows, or NVIDIA's driver? */
 #include <inttypes.h>
 #include <string.h>
 #include "cli/doctor/rule.h"
@@ -8,7 +8,18 @@ static void device_check(const struct gp_facts *facts, struct gp_report *report)
 {
 	struct gp_finding *finding;
 
-	if (facts->gpu_count) {
+	for (uint32_t i = 0; i < facts->nvidia.gpu_count; i++) {
+		const struct gp_facts_nvidia_gpu *gpu = &facts->nvidia.gpus[i];
+
+		gp_report_add(report, GP_SEVERITY_OK, gpu->gpu_id, "%s at %s",
+			      gpu->model[0] ? gpu->model : "an NVIDIA GPU", gpu->bdf);
+	}
+	if (facts->gpu_count && facts->nvidia.gpu_count) {
+		finding = gp_report_add(report, GP_SEVERITY_INFO, GP_FACTS_UNKNOWN,
+					"AMD and NVIDIA GPUs here: gpreemptd schedules one kind, AMD's by itself");
+		gp_finding_advise(finding, "for NVIDIA's: backend = nvidia in gpreempt.conf");
+	}
+	if (facts->gpu_count || facts->nvidia.gpu_count) {
 		for (uint32_t i = 0; i < facts->gpu_count; i++) {
 			const struct gp_facts_gpu *gpu = &facts->gpus[i];
 
@@ -20,7 +31,8 @@ static void device_check(const struct gp_facts *facts, struct gp_report *report)
 		}
 		return;
 	}
-	finding = gp_report_add(report, GP_SEVERITY_PROBLEM, GP_FACTS_UNKNOWN, "no GPU in /sys/class/kfd: %s",
+	finding = gp_report_add(report, GP_SEVERITY_PROBLEM, GP_FACTS_UNKNOWN,
+				"no GPU: no NVIDIA driver, and none in /sys/class/kfd: %s",
 				!facts->has_module   ? "the amdgpu module is not loaded" :
 				!facts->kfd.is_there ? "there is no /dev/kfd" :
 						       "KFD lists only CPUs");
@@ -31,4 +43,4 @@ static void device_check(const struct gp_facts *facts, struct gp_report *report)
 			"load it (modprobe amdgpu); without a GPU, vgpu run gives a virtual one");
 }
 
-const struct gp_rule gp_rule_device = { "device", "an AMD GPU that KFD knows", device_check };
+const struct gp_rule gp_rule_device = { "device", "a GPU that KFD knows, or NVIDIA's driver", device_check };

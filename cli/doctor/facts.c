@@ -139,7 +139,7 @@ static void facts_topology(struct gp_facts *facts, const char *root)
 	closedir(folder);
 }
 
-static void facts_file(struct gp_facts_file *file, const char *root, const char *path)
+void gp_facts_file(struct gp_facts_file *file, const char *root, const char *path)
 {
 	struct group *group;
 	char full[512];
@@ -172,7 +172,7 @@ static void facts_renders(struct gp_facts *facts, const char *root)
 		if (strncmp(entry->d_name, "renderD", 7) != 0 || facts->render_count == GP_FACTS_RENDER_MAX)
 			continue;
 		(void)snprintf(path, sizeof(path), "/dev/dri/%.40s", entry->d_name);
-		facts_file(&facts->renders[facts->render_count++], root, path);
+		gp_facts_file(&facts->renders[facts->render_count++], root, path);
 	}
 	closedir(folder);
 }
@@ -240,11 +240,12 @@ int gp_facts_gather(struct gp_facts *facts, struct gp_error *error)
 	facts->num_kcq = gp_facts_number(root, FACTS_PARAMETERS "/num_kcq");
 	facts->hws_max_conc_proc = gp_facts_number(root, FACTS_PARAMETERS "/hws_max_conc_proc");
 	facts->mes = gp_facts_number(root, FACTS_PARAMETERS "/mes");
-	facts_file(&facts->kfd, root, "/dev/kfd");
+	gp_facts_file(&facts->kfd, root, "/dev/kfd");
 	facts_renders(facts, root);
 	facts_topology(facts, root);
 	facts_kfd_version(facts, root);
 	gp_facts_add_processes(facts, root);
+	gp_facts_add_nvidia(facts, root);
 	gp_facts_add_log(facts, root);
 	facts->has_daemon = !gp_state_ask(&facts->state, NULL, NULL, &is_refused, &why);
 	(void)snprintf(facts->daemon_why, sizeof(facts->daemon_why), "%s", why.text);

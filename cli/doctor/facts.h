@@ -33,12 +33,29 @@ struct gp_facts_process {
 	uint64_t ignore_priority; /* DEBUG_HIP_IGNORE_STREAM_PRIORITY: 0, 1 */
 	uint64_t hip_major, hip_minor;
 	uint32_t compute_count;
+	bool is_cuda; /* has an NVIDIA GPU open; its contexts are not counted */
 };
 struct gp_facts_file {
 	char path[64];
 	bool is_there, is_usable; /* usable: may be read and written */
 	uint32_t mode, gid;
 	char group[32];
+};
+
+struct gp_facts_nvidia_gpu {
+	uint64_t gpu_id, minor;
+	char model[64], bdf[16];
+	bool has_mig, is_vgpu;
+	char compute_mode[32], persistence[32]; /* as nvidia-smi says; empty: unknown */
+	struct gp_facts_file file;
+};
+struct gp_facts_nvidia {
+	bool has_driver, is_open; /* open: the open kernel modules */
+	char version[32];
+	uint64_t major, mps_pid; /* 0: MPS does not run */
+	struct gp_facts_file control;
+	uint32_t gpu_count;
+	struct gp_facts_nvidia_gpu gpus[GP_FACTS_GPU_MAX];
 };
 
 struct gp_facts {
@@ -52,6 +69,7 @@ struct gp_facts {
 	struct gp_facts_file renders[GP_FACTS_RENDER_MAX];
 	struct gp_facts_gpu gpus[GP_FACTS_GPU_MAX];
 	struct gp_facts_process *processes;
+	struct gp_facts_nvidia nvidia;
 	/* The kernel's log, where it may be read. */
 	bool is_log_known;
 	uint32_t oversubscribed_lines, preemption_lines, reset_lines;
@@ -64,8 +82,11 @@ struct gp_facts {
 
 int gp_facts_gather(struct gp_facts *facts, struct gp_error *error); /* -ENOMEM only */
 void gp_facts_fini(struct gp_facts *facts);
-void gp_facts_add_processes(struct gp_facts *facts, const char *root);    /* part of gather: facts_process.c */
-void gp_facts_add_log(struct gp_facts *facts, const char *root);          /* part of gather: facts_log.c */
+void gp_facts_add_processes(struct gp_facts *facts, const char *root); /* part of gather: facts_process.c */
+void gp_facts_add_log(struct gp_facts *facts, const char *root);       /* part of gather: facts_log.c */
+void gp_facts_add_nvidia(struct gp_facts *facts, const char *root);    /* part of gather: facts_nvidia.c */
+void gp_facts_add_cuda(struct gp_facts *facts, const char *root, uint64_t pid);
+void gp_facts_file(struct gp_facts_file *file, const char *root, const char *path);
 void gp_facts_log(struct gp_facts *facts, const char *text, size_t size); /* counts lines of a kernel log */
 /* One number in a file; unknown if it is not one. "N" and "Y" are 0 and 1. */
 uint64_t gp_facts_number(const char *root, const char *path);

@@ -159,3 +159,17 @@ void gp_facts_add_processes(struct gp_facts *facts, const char *root)
 	}
 	closedir(folder);
 }
+
+void gp_facts_add_cuda(struct gp_facts *facts, const char *root, uint64_t pid)
+{
+	struct gp_facts_process process = { .pid = pid,
+					    .is_cuda = true,
+					    .hw_queues = GP_FACTS_UNKNOWN,
+					    .ignore_priority = GP_FACTS_UNKNOWN,
+					    .hip_major = GP_FACTS_UNKNOWN,
+					    .hip_minor = GP_FACTS_UNKNOWN };
+
+	process_environment(&process, root);
+	process_name(&process, root);
+	facts->processes[facts->process_count++] = process;
+}

@@ -18,6 +18,10 @@ static void mechanism_check(const struct gp_facts *facts, struct gp_report *repo
 					is_stopped ? device->stopped_why : "");
 		if (is_stopped)
 			gp_finding_advise(finding, "when the cause is gone: gpreempt resume %" PRIu64, device->gpu_id);
+		else if (!strcmp(device->mechanism, "channel"))
+			gp_finding_advise(
+				finding,
+				"agents do it, one program a call; with CAP_SYS_PTRACE the daemon does it, several programs a call: gpreempt status says what borrow lacks");
 		else if (is_none)
 			gp_finding_advise(
 				finding,

@@ -17,6 +17,7 @@ const struct gp_rule *const gp_rules[] = {
 	&gp_rule_num_kcq,
 	&gp_rule_copy_queues,
 	&gp_rule_hip_priority,
+	&gp_rule_nvidia,
 	&gp_rule_daemon,
 	&gp_rule_mechanism,
 	&gp_rule_unmanaged,

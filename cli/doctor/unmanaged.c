@@ -16,18 +16,32 @@ static bool unmanaged_is_managed(const struct gp_facts *facts, const struct gp_f
 
 static void unmanaged_check(const struct gp_facts *facts, struct gp_report *report)
 {
-	uint32_t count = 0, queues = 0;
-	const struct gp_facts_process *first = NULL;
+	uint32_t count = 0, queues = 0, cuda = 0;
+	const struct gp_facts_process *first = NULL, *first_cuda = NULL;
 	struct gp_finding *finding;
 
 	for (uint32_t i = 0; i < facts->process_count; i++) {
 		const struct gp_facts_process *process = &facts->processes[i];
 
-		if (!process->compute_count || unmanaged_is_managed(facts, process))
+		if ((!process->compute_count && !process->is_cuda) || unmanaged_is_managed(facts, process))
 			continue;
+		if (process->is_cuda) {
+			first_cuda = first_cuda ? first_cuda : process;
+			cuda++;
+			continue;
+		}
 		first = first ? first : process;
 		count++;
 		queues += process->compute_count;
+	}
+	if (first_cuda) {
+		finding = gp_report_add(report, facts->has_daemon ? GP_SEVERITY_WARNING : GP_SEVERITY_INFO,
+					GP_FACTS_UNKNOWN,
+					"%u CUDA programs run without an agent (first: %s, pid %" PRIu64 ")", cuda,
+					first_cuda->name[0] ? first_cuda->name : "?", first_cuda->pid);
+		gp_finding_advise(
+			finding,
+			"they take turns with everybody as the driver has it: start them with gpreempt run -p low -- COMMAND");
 	}
 	if (!first)
 		return;
