@@ -10,30 +10,11 @@
 #include <sys/uio.h>
 #include "agent/log.h"
 #include "agent/next.h"
-#include "agent/nvidia/nvidia.h"
+#include "agent/nvidia/capture.h"
 #include "agent/sys.h"
 
 struct gp_nvidia gp_nvidia;
 struct gp_nvidia_group gp_nvidia_groups[GP_WIRE_QUEUE_MAX];
-
-/* One call of the application. */
-struct capture {
-	int fd;
-	unsigned long request;
-	void *arg;
-	uint32_t number, size; /* of the structure, which an XFER carries */
-	uint64_t at;
-	union {
-		struct gp_rm_free free;
-		struct gp_rm_alloc alloc;
-		struct gp_rm_alloc_rights alloc_rights;
-		struct gp_rm_control control;
-		struct gp_rm_dup dup;
-		struct gp_rm_version version;
-		struct gp_rm_map map;
-		struct gp_rm_unmap unmap;
-	} body;
-};
 
 static uint32_t capture_mechanisms(void)
 {
@@ -70,7 +51,7 @@ const struct gp_driver gp_nvidia_driver = {
 };
 
 /* An address that cannot be read is the driver's to refuse. Where the kernel may not be asked, it is taken for good. */
-static bool capture_read(void *into, uint64_t from, uint32_t size)
+bool gp_nvidia_capture_read(void *into, uint64_t from, uint32_t size)
 {
 	struct iovec local = { into, size }, remote = { (void *)(uintptr_t)from, size };
 	long r;
@@ -83,7 +64,7 @@ static bool capture_read(void *into, uint64_t from, uint32_t size)
 	return r == (long)size || (r < 0 && r != -EFAULT);
 }
 
-static int capture_forward(const struct capture *call)
+int gp_nvidia_capture_forward(const struct gp_nvidia_capture *call)
 {
 	return gp_next_ioctl(call->fd, call->request, call->arg);
 }
@@ -140,7 +121,7 @@ static void capture_queue_add(struct gp_nvidia_object *object)
 }
 
 /* Lock held. The channels of a queue are others now. */
-static void capture_queue_changed(struct gp_slot *slot)
+void gp_nvidia_queue_changed(struct gp_slot *slot)
 {
 	int result;
 
@@ -157,7 +138,7 @@ static void capture_queue_changed(struct gp_slot *slot)
 }
 
 /* A group of the application's that is a queue. Lock held. */
-static struct gp_slot *capture_slot(uint32_t client, uint32_t handle)
+struct gp_slot *gp_nvidia_capture_slot(uint32_t client, uint32_t handle)
 {
 	const struct gp_nvidia_object *object = gp_nvidia_object_find(client, handle);
 
@@ -212,16 +193,16 @@ static void capture_remove(uint32_t client, uint32_t handle)
 			gp_slot_free(object->slot);
 		}
 		if (gp_nvidia_class_is_channel(object->class_id))
-			gp_nvidia_work_remove(object, capture_slot(client, object->handle));
+			gp_nvidia_work_remove(object, gp_nvidia_capture_slot(client, object->handle));
 		gp_nvidia_file_release(object->file);
 		gp_nvidia_object_remove(object);
 	}
 	if (group)
-		capture_queue_changed(group->slot);
+		gp_nvidia_queue_changed(group->slot);
 }
 
 /* Lock held. What came, and what becomes of it. Returns whether there is a new queue. */
-static bool capture_add(const struct capture *call, const struct gp_nvidia_object *said)
+static bool capture_add(const struct gp_nvidia_capture *call, const struct gp_nvidia_object *said)
 {
 	struct gp_nvidia_object *object, *channel, *group;
 
@@ -246,7 +227,7 @@ static bool capture_add(const struct capture *call, const struct gp_nvidia_objec
 	} else if (gp_nvidia_class_is_channel(said->class_id)) {
 		group = gp_nvidia_object_find(said->client, said->parent);
 		gp_nvidia_work_add(object);
-		capture_queue_changed(group ? group->slot : NULL);
+		gp_nvidia_queue_changed(group ? group->slot : NULL);
 	} else if (gp_nvidia_class_is_compute(said->class_id)) {
 		channel = gp_nvidia_object_find(said->client, said->parent);
 		group = channel ? gp_nvidia_object_find(said->client, channel->parent) : NULL;
@@ -259,19 +240,20 @@ static bool capture_add(const struct capture *call, const struct gp_nvidia_objec
 }
 
 /* What its parameters say of a group or a channel. False: they are not of a size that is known. */
-static bool capture_params(const struct capture *call, struct gp_nvidia_object *ret_object)
+static bool capture_params(const struct gp_nvidia_capture *call, struct gp_nvidia_object *ret_object)
 {
 	const struct gp_rm_alloc *alloc = &call->body.alloc;
 	uint32_t size = call->size == sizeof(*alloc) ? alloc->params_size : call->body.alloc_rights.params_size;
 	uint8_t params[GP_RM_CHANNEL_SIZE_MIN];
 
 	if (alloc->class_id == GP_RM_CLASS_GROUP) {
-		if ((size && size < GP_RM_GROUP_SIZE) || !capture_read(params, alloc->params, GP_RM_GROUP_SIZE))
+		if ((size && size < GP_RM_GROUP_SIZE) ||
+		    !gp_nvidia_capture_read(params, alloc->params, GP_RM_GROUP_SIZE))
 			return false;
 		memcpy(&ret_object->engine, params + GP_RM_GROUP_ENGINE, 4);
 	} else if (gp_nvidia_class_is_channel(alloc->class_id)) {
 		if ((size && size < GP_RM_CHANNEL_SIZE_MIN) ||
-		    !capture_read(params, alloc->params, GP_RM_CHANNEL_SIZE_MIN))
+		    !gp_nvidia_capture_read(params, alloc->params, GP_RM_CHANNEL_SIZE_MIN))
 			return false;
 		memcpy(&ret_object->engine, params + GP_RM_CHANNEL_ENGINE, 4);
 		memcpy(&ret_object->entries, params + GP_RM_CHANNEL_ENTRIES, 4);
@@ -282,7 +264,7 @@ static bool capture_params(const struct capture *call, struct gp_nvidia_object *
 	return true;
 }
 
-static int capture_alloc(struct capture *call)
+static int capture_alloc(struct gp_nvidia_capture *call)
 {
 	struct gp_nvidia_object said = { .class_id = call->body.alloc.class_id, .file = GP_NVIDIA_NONE };
 	uint32_t status;
@@ -291,10 +273,10 @@ static int capture_alloc(struct capture *call)
 
 	if (!gp_nvidia_class_is_kept(said.class_id) ||
 	    (gp_nvidia_class_is_client(said.class_id) && !gp_nvidia_file_is_rm(call->fd)))
-		return capture_forward(call);
+		return gp_nvidia_capture_forward(call);
 	said.unreadable = !capture_params(call, &said);
-	r = capture_forward(call);
-	if (r < 0 || !capture_read(&call->body, call->at, call->size))
+	r = gp_nvidia_capture_forward(call);
+	if (r < 0 || !gp_nvidia_capture_read(&call->body, call->at, call->size))
 		return r;
 	status = call->size == sizeof(call->body.alloc) ? call->body.alloc.status : call->body.alloc_rights.status;
 	if (status != GP_RM_OK)
@@ -328,7 +310,7 @@ static void capture_revive(uint32_t client, uint32_t handle)
 	gp_link_flush();
 }
 
-static int capture_free(struct capture *call)
+static int capture_free(struct gp_nvidia_capture *call)
 {
 	uint32_t client = call->body.free.client, handle = call->body.free.object;
 	struct gp_nvidia_object *object, *group;
@@ -339,16 +321,16 @@ static int capture_free(struct capture *call)
 	object = gp_nvidia_object_find(client, handle);
 	if (!object) {
 		gp_agent_unlock();
-		return capture_forward(call);
+		return gp_nvidia_capture_forward(call);
 	}
 	group = gp_nvidia_class_is_channel(object->class_id) ? gp_nvidia_object_find(client, object->parent) : NULL;
 	if (group && group->slot && (group->slot->closed || gp_agent.mechanism == GP_MECHANISM_BORROW))
 		gp_nvidia_enable_one(group->slot, handle);
 	capture_end_queues(client, handle);
 	gp_agent_unlock();
-	r = capture_forward(call);
+	r = gp_nvidia_capture_forward(call);
 	gp_agent_lock();
-	if (r >= 0 && capture_read(&call->body.free, call->at, sizeof(call->body.free)) &&
+	if (r >= 0 && gp_nvidia_capture_read(&call->body.free, call->at, sizeof(call->body.free)) &&
 	    call->body.free.status == GP_RM_OK)
 		capture_remove(client, handle);
 	else
@@ -358,124 +340,14 @@ static int capture_free(struct capture *call)
 	return r;
 }
 
-/* The application sets the slice of its own group: remembered, and ours comes back over it. */
-static int capture_slice_set(struct capture *call)
-{
-	const struct gp_rm_control wanted = call->body.control;
-	struct gp_slot *slot;
-	uint64_t slice_us = 0;
-	int r;
-
-	gp_agent_lock();
-	slot = capture_slot(wanted.client, wanted.object);
-	if (!slot || wanted.params_size != sizeof(slice_us) ||
-	    !capture_read(&slice_us, wanted.params, sizeof(slice_us))) {
-		gp_agent_unlock();
-		return capture_forward(call);
-	}
-	r = capture_forward(call);
-	if (r >= 0 && capture_read(&call->body.control, call->at, sizeof(call->body.control)) &&
-	    call->body.control.status == GP_RM_OK) {
-		gp_nvidia_group_of(slot)->slice_us = slice_us;
-		gp_nvidia_group_of(slot)->has_slice = true;
-		gp_nvidia_slice_again(slot);
-		slot->group_due = true;
-		gp_link_flush();
-	}
-	gp_agent_unlock();
-	return r;
-}
-
-/* The application asks for the slice of its group: what it has set, not what was made of it meanwhile. */
-static int capture_slice_get(struct capture *call)
-{
-	const struct gp_rm_control wanted = call->body.control;
-	struct iovec local, remote;
-	struct gp_slot *slot;
-	uint64_t slice_us = 0;
-	int r = capture_forward(call);
-
-	if (r < 0 || wanted.params_size != sizeof(slice_us) ||
-	    !capture_read(&call->body.control, call->at, sizeof(call->body.control)) ||
-	    call->body.control.status != GP_RM_OK)
-		return r;
-	gp_agent_lock();
-	slot = capture_slot(wanted.client, wanted.object);
-	if (slot && (gp_nvidia_group_of(slot)->slice_ours || gp_agent.mechanism == GP_MECHANISM_BORROW) &&
-	    gp_nvidia_group_of(slot)->has_slice)
-		slice_us = gp_nvidia_group_of(slot)->slice_us;
-	gp_agent_unlock();
-	local = (struct iovec){ &slice_us, sizeof(slice_us) };
-	remote = (struct iovec){ (void *)(uintptr_t)wanted.params, sizeof(slice_us) };
-	if (slice_us)
-		gp_sys(SYS_process_vm_writev, gp_sys(SYS_getpid, 0), (long)&local, 1, (long)&remote, 1, 0);
-	return r;
-}
-
-/* GPFIFO_SCHEDULE may enable what our gate has disabled. */
-static int capture_schedule(struct capture *call)
-{
-	const struct gp_rm_control wanted = call->body.control;
-	int r = capture_forward(call);
-	struct gp_slot *slot;
-
-	if (r < 0)
-		return r;
-	gp_agent_lock();
-	slot = capture_slot(wanted.client, wanted.object);
-	if (slot && slot->closed)
-		capture_queue_changed(slot);
-	gp_agent_unlock();
-	return r;
-}
-
-/* The application disables and enables its own channels: what it has disabled is not ours to enable. */
-static int capture_disable(struct capture *call)
-{
-	const struct gp_rm_control wanted = call->body.control;
-	struct gp_rm_disable params;
-	int r;
-
-	if (wanted.params_size != sizeof(params) || !capture_read(&params, wanted.params, sizeof(params)) ||
-	    params.count > GP_RM_DISABLE_MAX)
-		return capture_forward(call);
-	gp_agent_lock();
-	r = capture_forward(call);
-	if (r >= 0 && capture_read(&call->body.control, call->at, sizeof(call->body.control)) &&
-	    call->body.control.status == GP_RM_OK)
-		for (uint32_t i = 0; i < params.count; i++) {
-			struct gp_nvidia_object *channel = gp_nvidia_object_find(params.clients[i], params.channels[i]);
-			struct gp_slot *slot = capture_slot(params.clients[i], params.channels[i]);
-
-			if (!channel || channel->off == (params.disable != 0))
-				continue;
-			channel->off = params.disable != 0;
-			capture_queue_changed(slot);
-		}
-	gp_agent_unlock();
-	return r;
-}
-
-static int capture_control(struct capture *call)
-{
-	switch (call->body.control.command) {
-	case GP_RM_SLICE_SET: return capture_slice_set(call);
-	case GP_RM_SLICE_GET: return capture_slice_get(call);
-	case GP_RM_GROUP_SCHEDULE:
-	case GP_RM_CHANNEL_SCHEDULE: return capture_schedule(call);
-	case GP_RM_DISABLE_CHANNELS: return capture_disable(call);
-	default: return capture_forward(call);
-	}
-}
-
 /* The same object under another name, perhaps of another client. Its class is what it was. */
-static int capture_dup(struct capture *call)
+static int capture_dup(struct gp_nvidia_capture *call)
 {
 	const struct gp_nvidia_object *from;
 	struct gp_nvidia_object said = { .file = GP_NVIDIA_NONE };
-	int r = capture_forward(call);
+	int r = gp_nvidia_capture_forward(call);
 
-	if (r < 0 || !capture_read(&call->body.dup, call->at, sizeof(call->body.dup)) ||
+	if (r < 0 || !gp_nvidia_capture_read(&call->body.dup, call->at, sizeof(call->body.dup)) ||
 	    call->body.dup.status != GP_RM_OK)
 		return r;
 	gp_agent_lock();
@@ -493,11 +365,11 @@ static int capture_dup(struct capture *call)
 }
 
 /* The library and the driver agree on their version; so do we learn it. */
-static int capture_version(struct capture *call)
+static int capture_version(struct gp_nvidia_capture *call)
 {
-	int r = capture_forward(call);
+	int r = gp_nvidia_capture_forward(call);
 
-	if (r < 0 || !capture_read(&call->body.version, call->at, sizeof(call->body.version)))
+	if (r < 0 || !gp_nvidia_capture_read(&call->body.version, call->at, sizeof(call->body.version)))
 		return r;
 	gp_agent_lock();
 	for (uint32_t i = 0; i < sizeof(gp_nvidia.version) - 1u; i++) {
@@ -511,11 +383,11 @@ static int capture_version(struct capture *call)
 	return r;
 }
 
-static int capture_map(struct capture *call)
+static int capture_map(struct gp_nvidia_capture *call)
 {
-	int r = capture_forward(call);
+	int r = gp_nvidia_capture_forward(call);
 
-	if (r < 0 || !capture_read(&call->body.map, call->at, sizeof(call->body.map)) ||
+	if (r < 0 || !gp_nvidia_capture_read(&call->body.map, call->at, sizeof(call->body.map)) ||
 	    call->body.map.status != GP_RM_OK)
 		return r;
 	gp_agent_lock();
@@ -525,12 +397,12 @@ static int capture_map(struct capture *call)
 	return r;
 }
 
-static int capture_unmap(struct capture *call)
+static int capture_unmap(struct gp_nvidia_capture *call)
 {
 	gp_agent_lock();
 	gp_nvidia_map_forget(call->body.unmap.address, 1);
 	gp_agent_unlock();
-	return capture_forward(call);
+	return gp_nvidia_capture_forward(call);
 }
 
 /* Whether a request is one of those that are looked into: of a size that is known. */
@@ -548,7 +420,7 @@ static bool capture_concerns(uint32_t number, uint32_t size)
 	}
 }
 
-static int capture_dispatch(struct capture *call)
+static int capture_dispatch(struct gp_nvidia_capture *call)
 {
 	switch (call->number) {
 	case GP_RM_FREE: return capture_free(call);
@@ -557,37 +429,46 @@ static int capture_dispatch(struct capture *call)
 	case GP_RM_VERSION: return capture_version(call);
 	case GP_RM_MAP: return capture_map(call);
 	case GP_RM_UNMAP: return capture_unmap(call);
-	default: return capture_control(call);
+	default: return gp_nvidia_watch(call);
 	}
+}
+
+/* A forked child has nothing of what its parent had. */
+static void capture_start_over(void)
+{
+	gp_agent_lock();
+	if (gp_nvidia.epoch != gp_agent.epoch) {
+		gp_nvidia = (struct gp_nvidia){ .epoch = gp_nvidia.epoch };
+		gp_nvidia_objects_reset();
+		gp_nvidia_maps_reset();
+		gp_nvidia_work_reset();
+		__atomic_store_n(&gp_nvidia.epoch, gp_agent.epoch, __ATOMIC_RELEASE);
+	}
+	gp_agent_unlock();
 }
 
 int gp_nvidia_ioctl(int fd, unsigned long request, void *arg)
 {
-	struct capture call = { .fd = fd,
-				.request = request,
-				.arg = arg,
-				.number = _IOC_NR(request),
-				.size = _IOC_SIZE(request),
-				.at = (uintptr_t)arg };
+	struct gp_nvidia_capture call = { .fd = fd,
+					  .request = request,
+					  .arg = arg,
+					  .number = _IOC_NR(request),
+					  .size = _IOC_SIZE(request),
+					  .at = (uintptr_t)arg };
 	struct gp_rm_xfer xfer;
 
 	if (call.number == GP_RM_XFER) {
-		if (call.size != sizeof(xfer) || !capture_read(&xfer, call.at, sizeof(xfer)))
+		if (call.size != sizeof(xfer) || !gp_nvidia_capture_read(&xfer, call.at, sizeof(xfer)))
 			return gp_next_ioctl(fd, request, arg);
 		call.number = xfer.number;
 		call.size = xfer.size;
 		call.at = xfer.params;
 	}
 	if (!capture_concerns(call.number, call.size) || !gp_agent_ready() ||
-	    !capture_read(&call.body, call.at, call.size))
+	    !gp_nvidia_capture_read(&call.body, call.at, call.size))
 		return gp_next_ioctl(fd, request, arg);
-	gp_agent_lock();
-	if (gp_nvidia.epoch != gp_agent.epoch) {
-		gp_nvidia = (struct gp_nvidia){ .epoch = gp_agent.epoch };
-		gp_nvidia_objects_reset();
-		gp_nvidia_maps_reset();
-		gp_nvidia_work_reset();
-	}
-	gp_agent_unlock();
+	/* Without the lock, which may be held over a call of ours: only a fork changes it. */
+	if (__atomic_load_n(&gp_nvidia.epoch, __ATOMIC_ACQUIRE) != gp_agent.epoch)
+		capture_start_over();
 	return capture_dispatch(&call);
 }

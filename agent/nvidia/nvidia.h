@@ -41,6 +41,7 @@ struct gp_nvidia_group {
 	uint64_t exact_count, coarse_count; /* entries that could be followed, and could not */
 	uint32_t exact_run;                 /* since the last that could not */
 	uint64_t gone;                      /* entries of channels that are gone */
+	uint64_t held_ns;                   /* since when nothing of it can run; 0: something can */
 };
 
 struct gp_nvidia {

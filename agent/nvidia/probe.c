@@ -2,9 +2,11 @@
 /* Whether this driver is one we know how to speak to: asked once, at the first queue, by questions that change nothing.
  * One whose answers do not fit is left alone. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
+#include "agent/sys.h"
 
 #define PROBE_GROUP_MAX 0xffffu /* of the hardware's numbers of groups; 4096 on the largest known */
 
@@ -21,6 +23,30 @@ void gp_nvidia_name(void)
 			text[at++] = *c;
 	text[at] = 0;
 	gp_attr_name(gp_agent.runtime, text);
+}
+
+/* The first number with a point in it: "… for x86_64  580.159.04  Release Build". */
+static void probe_version(void)
+{
+	char text[256] = "";
+	long fd = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/driver/nvidia/version", O_RDONLY | O_CLOEXEC);
+	uint32_t length = 0;
+
+	if (fd < 0 || gp_nvidia.version[0]) {
+		gp_sys_close((int)fd);
+		return;
+	}
+	gp_sys(SYS_read, fd, (long)text, sizeof(text) - 1u);
+	gp_sys_close((int)fd);
+	for (const char *c = text; *c; c += length ? length : 1u) {
+		length = (uint32_t)strspn(c, "0123456789.");
+		if (length < 3u || length >= sizeof(gp_nvidia.version) || !memchr(c, '.', length) ||
+		    (c > text && c[-1] != ' '))
+			continue;
+		memcpy(gp_nvidia.version, c, length);
+		gp_nvidia.version[length] = 0;
+		return;
+	}
 }
 
 void gp_nvidia_refuse(const char *why)
@@ -42,6 +68,7 @@ void gp_nvidia_probe(const struct gp_slot *slot)
 	if (gp_nvidia.probed)
 		return;
 	gp_nvidia.probed = true;
+	probe_version();
 	gp_nvidia_name();
 	if (!group->has_slice)
 		gp_nvidia_refuse("GET_TIMESLICE does not answer as expected");

@@ -15,15 +15,16 @@
 #define SEGMENT_IMMEDIATE  4u
 #define SEGMENT_ONCE       5u
 /* Methods (open-gpu-doc: host, compute and copy classes of Hopper and before). */
-#define SEGMENT_SEMAPHORE    0x5cu   /* lo, hi, payload lo, payload hi, what */
-#define SEGMENT_LINE         0x180u  /* length, lines, address hi, address lo: an inline write's */
-#define SEGMENT_OFFSET       0x188u  /* … the address alone */
-#define SEGMENT_INLINE       0x1b4u  /* … its data */
-#define SEGMENT_COPY_RELEASE 0x240u  /* hi, lo, payload */
-#define SEGMENT_LAUNCH       0x2b4u  /* SEND_PCAS_A: a kernel starts */
-#define SEGMENT_REPORT       0x1b00u /* hi, lo, payload, what */
-#define SEGMENT_RELEASE      1u      /* of SEMAPHORE's what, in 2:0 */
-#define SEGMENT_HEADERS_MAX  65536u  /* libcuda's have a few dozen; chosen */
+#define SEGMENT_SEMAPHORE    0x5cu      /* lo, hi, payload lo, payload hi, what */
+#define SEGMENT_LINE         0x180u     /* length, lines, address hi, address lo: an inline write's */
+#define SEGMENT_OFFSET       0x188u     /* … the address alone */
+#define SEGMENT_INLINE       0x1b4u     /* … its data */
+#define SEGMENT_COPY_RELEASE 0x240u     /* hi, lo, payload */
+#define SEGMENT_LAUNCH       0x2b4u     /* SEND_PCAS_A: a kernel starts */
+#define SEGMENT_REPORT       0x1b00u    /* hi, lo, payload, what */
+#define SEGMENT_RELEASE      1u         /* of SEMAPHORE's what, in 2:0 */
+#define SEGMENT_WIDE         (1u << 24) /* … its payload has 64 bits */
+#define SEGMENT_HEADERS_MAX  65536u     /* libcuda's have a few dozen; chosen */
 
 struct segment_state {
 	uint64_t address; /* of the inline write that is being described */
@@ -57,6 +58,29 @@ static void segment_launch(struct gp_nvidia_segment *segment, struct segment_sta
 	state->marker = 0;
 }
 
+/* data: lo, hi, payload lo, payload hi, what. Those of 64 bits are nobody's that we know. */
+static void segment_acquire(struct gp_nvidia_segment *segment, const uint32_t data[5])
+{
+	uint32_t until = data[4] & 7u;
+
+	if (segment->acquire_count == GP_NVIDIA_ACQUIRE_MAX || data[4] & SEGMENT_WIDE ||
+	    (until != GP_NVIDIA_EQUAL && until != GP_NVIDIA_REACHED && until != GP_NVIDIA_REACHED_ROUND &&
+	     until != GP_NVIDIA_ANY_BIT))
+		return;
+	segment->acquires[segment->acquire_count++] =
+		(struct gp_nvidia_acquire){ segment_address(data[1], data[0]), data[2], until };
+}
+
+bool gp_nvidia_acquire_is_met(const struct gp_nvidia_acquire *acquire, uint32_t value)
+{
+	switch (acquire->until) {
+	case GP_NVIDIA_EQUAL: return value == acquire->payload;
+	case GP_NVIDIA_REACHED: return value >= acquire->payload;
+	case GP_NVIDIA_REACHED_ROUND: return (int32_t)(value - acquire->payload) >= 0;
+	default: return value & acquire->payload;
+	}
+}
+
 /* One method with its data; words are copied out by the caller. */
 static void segment_method(struct gp_nvidia_segment *segment, struct segment_state *state, uint32_t method,
 			   const uint32_t data[5], uint32_t count)
@@ -78,6 +102,8 @@ static void segment_method(struct gp_nvidia_segment *segment, struct segment_sta
 		segment_release(segment, segment_address(data[0], data[1]), data[2]);
 	} else if (method == SEGMENT_SEMAPHORE && count >= 5u && (data[4] & 7u) == SEGMENT_RELEASE) {
 		segment_release(segment, segment_address(data[1], data[0]), data[2]);
+	} else if (method == SEGMENT_SEMAPHORE && count >= 5u) {
+		segment_acquire(segment, data);
 	}
 }
 

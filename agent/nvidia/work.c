@@ -12,10 +12,12 @@
 #include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
 #include "agent/nvidia/segment.h"
+#include "agent/sys.h"
 
 #define WORK_LANE_MAX    512u
 #define WORK_OPEN_MAX    64u      /* entries of a lane that are read and not done; the rest waits its turn */
 #define WORK_LOOK_MAX    256u     /* entries that are read at one look: about 2 µs each */
+#define WORK_HELD_NS     2000000u /* longer than copies usually take; chosen */
 #define WORK_EXACT_RUN   16u      /* after so many that could be followed the knowledge is good again; chosen */
 #define WORK_ENTRIES_MAX 0x10000u /* of a ring; 1024 in driver 580 */
 
@@ -23,8 +25,12 @@ struct work_entry {
 	uint64_t number; /* how many came before it */
 	uint64_t progress, marker;
 	uint32_t payload, value;
+	uint64_t commands; /* where they are, and how many words */
+	uint32_t words;
 	bool is_exact;
 };
+/* How far an entry is. */
+enum work_stage { WORK_WAITS, WORK_RUNS, WORK_DONE };
 
 struct work_lane {
 	bool used, broken;
@@ -36,6 +42,7 @@ struct work_lane {
 	uint32_t put;           /* as read last */
 	uint64_t written, read; /* entries put; entries read: those in between wait to be read */
 	uint32_t open_count;
+	bool runs, waits; /* an open entry runs, or may; the first that waits does so for a word that is not there */
 	uint32_t ring_map, segment_map, progress_map, marker_map, userd_map; /* where they were found last */
 	struct work_entry open[WORK_OPEN_MAX];
 };
@@ -53,17 +60,36 @@ static bool work_read32(uint64_t address, uint32_t *hint, uint32_t *ret_value)
 }
 
 /* Which entries are done is asked in this order: taken in first, because a marker has an old value until then. */
-static bool work_is_done(struct work_lane *lane, const struct work_entry *entry, uint64_t fetched)
+static enum work_stage work_stage(struct work_lane *lane, const struct work_entry *entry, uint64_t fetched)
 {
 	uint32_t value;
 
 	if (!entry->is_exact)
-		return entry->number < fetched;
+		return entry->number < fetched ? WORK_DONE : WORK_RUNS;
 	if (!work_read32(entry->progress, &lane->progress_map, &value))
-		return true; /* its memory is gone, and so is its work */
+		return WORK_DONE; /* its memory is gone, and so is its work */
 	if ((int32_t)(value - entry->payload) < 0)
-		return false;
-	return !entry->marker || !work_read32(entry->marker, &lane->marker_map, &value) || value != entry->value;
+		return WORK_WAITS;
+	if (!entry->marker || !work_read32(entry->marker, &lane->marker_map, &value) || value != entry->value)
+		return WORK_DONE;
+	return WORK_RUNS;
+}
+
+/* Whether an entry waits for a word that is not there yet. What cannot be read is taken for met. */
+static bool work_is_held(struct work_lane *lane, const struct work_entry *entry)
+{
+	const volatile uint32_t *commands =
+		gp_nvidia_map_find(entry->commands, entry->words * 4ull, &lane->segment_map);
+	struct gp_nvidia_segment segment = { 0 };
+	uint32_t value;
+
+	if (commands)
+		gp_nvidia_segment_read(commands, entry->words, &segment);
+	for (uint32_t i = 0; i < segment.acquire_count; i++)
+		if (work_read32(segment.acquires[i].address, &lane->marker_map, &value) &&
+		    !gp_nvidia_acquire_is_met(&segment.acquires[i], value))
+			return true;
+	return false;
 }
 
 static void work_note(struct work_lane *lane, const struct work_entry *entry)
@@ -115,6 +141,8 @@ static void work_entry_read(struct gp_slot *slot, struct work_lane *lane)
 	entry.is_exact = segment.is_exact &&
 			 !((segment.payload - (uint32_t)(lane->read + 1u)) & (lane->entries - 1u)) &&
 			 gp_nvidia_map_find(segment.progress, 4, &lane->progress_map);
+	entry.commands = address;
+	entry.words = words;
 	entry.progress = segment.progress;
 	entry.payload = segment.payload;
 	for (uint32_t i = 0; i < segment.marker_count; i++)
@@ -136,15 +164,25 @@ static uint64_t work_userd(struct work_lane *lane)
 
 static void work_prune(struct work_lane *lane, uint64_t fetched)
 {
+	const struct work_entry *first = NULL;
 	uint32_t kept = 0;
 
-	lane->is_coarse = false;
-	for (uint32_t i = 0; i < lane->open_count; i++)
-		if (!work_is_done(lane, &lane->open[i], fetched)) {
-			lane->is_coarse |= !lane->open[i].is_exact;
-			lane->open[kept++] = lane->open[i];
-		}
+	lane->is_coarse = lane->runs = false;
+	for (uint32_t i = 0; i < lane->open_count; i++) {
+		enum work_stage stage = work_stage(lane, &lane->open[i], fetched);
+
+		if (stage == WORK_DONE)
+			continue;
+		lane->is_coarse |= !lane->open[i].is_exact;
+		lane->runs |= stage == WORK_RUNS;
+		lane->open[kept] = lane->open[i];
+		if (stage == WORK_WAITS && !first)
+			first = &lane->open[kept];
+		kept++;
+	}
 	lane->open_count = kept;
+	/* Commands are taken in one after the other: the first that is not decides. */
+	lane->waits = !lane->runs && first && work_is_held(lane, first);
 }
 
 /* False: its registers cannot be read. */
@@ -232,13 +270,26 @@ void gp_nvidia_work_reset(void)
 	work_limit = 0;
 }
 
+/* Nothing of it can run: it waits for its host, or for a copy. Short waits are not told: they are part of its work. */
+static void work_block(struct gp_slot *slot, bool is_held)
+{
+	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+	uint64_t now = gp_sys_now_ns();
+
+	if (!is_held)
+		group->held_ns = 0;
+	else if (!group->held_ns)
+		group->held_ns = now;
+	slot->blocked = group->held_ns && now - group->held_ns >= WORK_HELD_NS;
+}
+
 void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct gp_slot *slot = slots[i];
 		struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
 		uint64_t written = group->gone, completed = group->gone;
-		bool any = false;
+		bool any = false, held = true;
 
 		for (uint32_t j = 0; j < work_limit; j++) {
 			struct work_lane *lane = &work_lanes[j];
@@ -246,10 +297,12 @@ void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count)
 			if (!lane->used || lane->client != group->client || lane->group != group->group)
 				continue;
 			any |= work_look(slot, lane);
+			held &= lane->waits || (!lane->open_count && lane->read == lane->written);
 			written += lane->written;
 			completed += lane->read - lane->open_count;
 		}
 		slot->unreadable = !any;
+		work_block(slot, any && held && written > completed);
 		slot->written = written;
 		slot->completed = completed > slot->completed ? completed : slot->completed;
 	}

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&segment, 0xff, sizeof(segment));
 	gp_nvidia_segment_read(words, count, &segment);
 	if (segment.marker_count > GP_NVIDIA_MARKER_MAX || segment.marker_count > segment.launches ||
-	    (segment.is_exact && !segment.progress))
+	    segment.acquire_count > GP_NVIDIA_ACQUIRE_MAX || (segment.is_exact && !segment.progress))
 		abort();
 	free(words);
 	return 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The agent in a client of the fake resource manager, under a daemon that is a test. Each case has a folder of its own.
- */
+/* The agent in a client of the fake resource manager, under a daemon that is a test. */
 #include <errno.h>
 #include <fcntl.h>
 #include <gpreempt/rm.h>
@@ -10,162 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "test/e2e/agent_test.h"
-#include "test/nvidia/fake_rm.h"
-
-#define LEASE_MS 60000u /* never by itself */
-
-static struct fake_rm_state *rm;
-static char folder[] = "/tmp/gp-fake-rm-XXXXXX";
-
-static void rm_file(const char *name, off_t size)
-{
-	char path[128];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	MUST(fd >= 0 && ftruncate(fd, size) == 0);
-	if (size)
-		rm = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-}
-
-static void rm_start(struct test *test, uint32_t gpus)
-{
-	static char agent_log[128];
-
-	MUST(mkdtemp(folder) != NULL);
-	rm_file("nvidiactl", 0);
-	rm_file("nvidia0", 0);
-	rm_file(FAKE_RM_STATE, sizeof(*rm));
-	MUST(rm != MAP_FAILED);
-	rm->magic = FAKE_RM_MAGIC;
-	rm->gpu_count = gpus;
-	for (uint32_t i = 0; i < gpus; i++)
-		rm->gpu_ids[i] = (i + 1u) << 8;
-	rm->cilp = GP_RM_PREEMPT_CILP;
-	setenv(FAKE_RM_ENV, folder, 1);
-	snprintf(agent_log, sizeof(agent_log), "%s/agent.log", folder);
-	setenv("GPREEMPT_AGENT_LOG", agent_log, 1);
-	MUST(fake_listen(&test->fake, test->path));
-	MUST(test_start(test, false));
-}
-
-static void rm_end(struct test *test)
-{
-	char command[160];
-
-	CHECK(test_end(test) == 0);
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	CHECK(system(command) == 0);
-}
-
-static void rm_meet(struct test *test, uint32_t mechanism, uint32_t lease_ms, uint32_t queues)
-{
-	MUST(fake_accept(&test->fake));
-	MUST(fake_welcome(&test->fake, mechanism, lease_ms));
-	MUST(fake_until_queues(&test->fake, queues));
-}
-
-static void rm_rule(uint32_t how, uint32_t command, uint32_t value, uint32_t count)
-{
-	for (uint32_t i = 0; i < FAKE_RM_RULE_MAX; i++)
-		if (rm->rules[i].how == FAKE_RM_NOT) {
-			rm->rules[i].command = command;
-			rm->rules[i].value = value;
-			rm->rules[i].count = count;
-			__atomic_store_n(&rm->rules[i].how, how, __ATOMIC_RELEASE);
-			return;
-		}
-}
-
-static const struct fake_rm_object *rm_object(uint32_t client, uint32_t handle)
-{
-	for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX; i++)
-		if (rm->objects[i].used && rm->objects[i].client == client && rm->objects[i].handle == handle)
-			return &rm->objects[i];
-	return NULL;
-}
-
-/* Channels of a queue that the "hardware" has disabled. */
-static uint32_t rm_disabled(const struct fake_queue *queue)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX; i++)
-		count += rm->objects[i].used && rm->objects[i].client == queue->group.client &&
-			 rm->objects[i].parent == queue->group.group && rm->objects[i].disabled;
-	return count;
-}
-
-static uint64_t rm_slice(const struct fake_queue *queue)
-{
-	const struct fake_rm_object *group = rm_object(queue->group.client, queue->group.group);
-
-	return group ? group->slice_us : 0;
-}
-
-static bool rm_until_disabled(const struct fake_queue *queue, uint32_t count)
-{
-	for (int i = 0; i < AGENT_WAIT_MS; i++, usleep(1000))
-		if (rm_disabled(queue) == count)
-			return true;
-	return false;
-}
-
-static bool rm_until_slice(const struct fake_queue *queue, uint64_t slice_us)
-{
-	for (int i = 0; i < AGENT_WAIT_MS; i++, usleep(1000))
-		if (rm_slice(queue) == slice_us)
-			return true;
-	return false;
-}
-
-static uint32_t rm_calls(uint32_t command)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < rm->call_count && i < FAKE_RM_CALL_MAX; i++)
-		count += rm->calls[i].command == command;
-	return count;
-}
-
-/* The next GROUP of a queue. */
-static bool rm_until_group(struct test *test, const struct fake_queue *queue)
-{
-	uint32_t before = queue->group_count;
-
-	while (queue->group_count == before)
-		if (!fake_until(&test->fake, GP_WIRE_GROUP))
-			return false;
-	return true;
-}
-
-/* The queue whose GROUP has come. */
-static struct fake_queue *rm_queue(struct test *test, uint32_t index)
-{
-	struct fake_queue *queue = fake_queue(&test->fake, index);
-
-	MUST(queue);
-	if (!queue->group_count)
-		MUST(rm_until_group(test, queue));
-	return queue;
-}
-
-static int rm_slice_order(struct test *test, const struct fake_queue *queue, uint64_t slice_us)
-{
-	struct gp_wire_slice order = { .slot = queue->said.slot,
-				       .generation = queue->said.generation,
-				       .slice_us = slice_us };
-	const struct gp_wire_slice *answer = (const void *)test->fake.message;
-
-	if (!fake_send(&test->fake, GP_WIRE_SLICE, &order.slot,
-		       (uint32_t)(sizeof(order) - sizeof(struct gp_wire_header))) ||
-	    !fake_until(&test->fake, GP_WIRE_SLICED) || answer->slice_us != slice_us)
-		return 1;
-	return answer->result;
-}
+#include "test/nvidia/rm_bench.h"
 
 /* Contexts on two GPUs are two queues, with all that is needed to reach them; a copy engine's group is none. */
 static void case_capture(struct test *test)
@@ -453,7 +297,7 @@ static void case_refused(struct test *test)
 	struct fake_queue *queue;
 
 	for (uint32_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		memcpy(folder + sizeof(folder) - 7, "XXXXXX", 6);
+		memcpy(rm_folder + strlen(rm_folder) - 6, "XXXXXX", 6);
 		rm_start(test, 1);
 		if (table[i].how)
 			rm_rule(table[i].how, table[i].command, table[i].value, 0);
@@ -512,110 +356,14 @@ static void case_hostile(struct test *test)
 	rm_end(test);
 }
 
-static bool work_is(struct test *test, const struct fake_queue *queue, uint64_t written, uint64_t completed)
-{
-	const struct gp_page_queue *page = &test->fake.page->queues[queue->said.slot];
-
-	/* What is known as far as it is fetched is known one look later, and a look reads only so many entries. */
-	for (uint32_t i = 0; i < 16u; i++)
-		if (!fake_sync(&test->fake) || page->completed > page->written)
-			return false;
-	if (page->written == written && page->completed == completed)
-		return true;
-	printf("# written %llu, completed %llu\n", (unsigned long long)page->written,
-	       (unsigned long long)page->completed);
-	return false;
-}
-
-/* An entry is done when its kernel has run, not when it has been fetched or taken in. */
-static void case_work(struct test *test)
-{
-	struct fake_queue *queue;
-
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
-	CHECK(work_is(test, queue, 0, 0));
-	CHECK(!strcmp(test_ask(test, "submit 0 0"), "ok 0"));
-	CHECK(work_is(test, queue, 1, 0));
-	test_ask(test, "take 0");
-	CHECK(work_is(test, queue, 1, 0));
-	test_ask(test, "finish 0 0");
-	CHECK(work_is(test, queue, 1, 1));
-	/* On two channels; two kernels of one channel end in another order. */
-	CHECK(!strcmp(test_ask(test, "submit 0 0"), "ok 1"));
-	CHECK(!strcmp(test_ask(test, "submit 0 0"), "ok 2"));
-	CHECK(!strcmp(test_ask(test, "submit 3 0"), "ok 0"));
-	test_ask(test, "take 0");
-	test_ask(test, "take 3");
-	test_ask(test, "finish 0 2");
-	CHECK(work_is(test, queue, 4, 2));
-	test_ask(test, "finish 3 0");
-	CHECK(work_is(test, queue, 4, 3));
-	test_ask(test, "finish 0 1");
-	CHECK(work_is(test, queue, 4, 4));
-	/* What is no kernel is done when it is taken in. */
-	test_ask(test, "submit 0 1");
-	CHECK(work_is(test, queue, 5, 4));
-	test_ask(test, "take 0");
-	CHECK(work_is(test, queue, 5, 5));
-	/* What cannot be followed is done when it is fetched, which is said. */
-	CHECK(!(queue->said.flags & GP_QUEUE_FETCH));
-	test_ask(test, "submit 3 2");
-	CHECK(work_is(test, queue, 6, 5));
-	CHECK(queue->said.flags & GP_QUEUE_FETCH);
-	test_ask(test, "take 3");
-	CHECK(work_is(test, queue, 6, 6));
-	/* A ring goes round, also more than once between two looks: then only a part of it is seen. */
-	for (uint32_t i = 0; i < 5u; i++) {
-		test_ask(test, "many 0 500");
-		CHECK(work_is(test, queue, 6u + (i + 1u) * 500u, 6u + (i + 1u) * 500u));
-	}
-	CHECK(!(queue->said.flags & GP_QUEUE_FETCH));
-	test_ask(test, "many 0 1500");
-	CHECK(work_is(test, queue, 2506u + 1500u - 1024u, 2506u + 1500u - 1024u));
-	/* A channel that goes takes nothing away from the sums. */
-	test_ask(test, "submit 7 0");
-	CHECK(work_is(test, queue, 2983, 2982));
-	CHECK(!strcmp(test_ask(test, "free 0 channel"), "ok 0"));
-	CHECK(work_is(test, queue, 2983, 2983));
-	/* Memory that goes is not read any more; kernels whose memory is gone are not waited for. */
-	test_ask(test, "submit 0 0");
-	CHECK(!strcmp(test_ask(test, "free 0 unmap"), "ok 0"));
-	CHECK(fake_sync(&test->fake));
-	rm_end(test);
-}
-
-/* A gate that is closed and has work opens by itself unless the daemon renews. */
-static void case_lease(struct test *test)
-{
-	struct fake_queue *queue;
-	struct gp_wire_lost *lost = (void *)test->fake.message;
-
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, 200, 1);
-	queue = rm_queue(test, 0);
-	CHECK(fake_order_one(&test->fake, queue, false) == 0);
-	CHECK(rm_disabled(queue) == 8);
-	test_ask(test, "submit 0 0");
-	CHECK(fake_until(&test->fake, GP_WIRE_LOST));
-	CHECK(lost->why == GP_LOST_LEASE && lost->count == 1 && lost->changes[0].open == 1);
-	CHECK(rm_disabled(queue) == 0);
-	/* Where nobody can see whether it has work, it opens as well. */
-	test_ask(test, "free 0 unmap");
-	CHECK(fake_order_one(&test->fake, queue, false) == 0);
-	CHECK(fake_until(&test->fake, GP_WIRE_LOST));
-	CHECK(rm_disabled(queue) == 0);
-	rm_end(test);
-}
-
 const struct test_case test_cases[] = {
-	{ "work", case_work },       { "preemption", case_preemption }, { "lease", case_lease },
-	{ "capture", case_capture }, { "forms", case_forms },           { "channels", case_channels },
-	{ "gate", case_gate },       { "slice", case_slice },           { "death", case_death },
-	{ "again", case_again },     { "statuses", case_statuses },     { "refused", case_refused },
-	{ "fork", case_fork },       { "hostile", case_hostile },       { NULL, NULL },
+	{ "work", case_work },         { "preemption", case_preemption },
+	{ "blocked", case_blocked },   { "lease", case_lease },
+	{ "capture", case_capture },   { "forms", case_forms },
+	{ "channels", case_channels }, { "gate", case_gate },
+	{ "slice", case_slice },       { "death", case_death },
+	{ "again", case_again },       { "statuses", case_statuses },
+	{ "refused", case_refused },   { "fork", case_fork },
+	{ "hostile", case_hostile },   { NULL, NULL },
 };
 const struct test_case test_hsa_cases[] = { { NULL, NULL } };

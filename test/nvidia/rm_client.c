@@ -28,6 +28,7 @@
 #define MARKER(i, n)  (0x90000u + (i)*0x1000u + (n) % 256u * 4u)
 #define COMMANDS(i)   (0xa0000u + (i)*0x10000u)
 #define COMMAND_WORDS 16u
+#define HOST_WORD     0x1ff000u
 #define ENTRIES       1024u
 
 struct context {
@@ -113,7 +114,7 @@ static uint32_t *word(struct context *context, uint32_t offset)
 }
 
 /* An entry of the ring and its commands. kind 0: a kernel; 1: commands that are done when they are taken in; 2: what
- * nobody can follow. */
+ * nobody can follow; 3: as 1, but waits until a word of the host's is 1. */
 static void submit(struct context *context, uint32_t i, uint32_t kind)
 {
 	uint32_t n = context->put[i]++, at = COMMANDS(i) + n % 512u * COMMAND_WORDS * 4u, count = 0;
@@ -135,13 +136,18 @@ static void submit(struct context *context, uint32_t i, uint32_t kind)
 		n + 1u,
 		4,
 	};
+	const uint32_t wait[] = { 0x20050017, (uint32_t)(base + HOST_WORD), (uint32_t)((base + HOST_WORD) >> 32), 1, 0,
+				  3 };
 	uint64_t entry;
 
-	if (kind == 2u)
+	if (kind == 3u) {
+		memcpy(word(context, at), wait, sizeof(wait));
+		memcpy(word(context, at) + 6, words + 10, 20);
+	} else if (kind == 2u)
 		*word(context, at) = 0xffffffffu;
 	else
 		memcpy(word(context, at), words + (kind ? 10 : 0), sizeof(words) - (kind ? 40u : 0));
-	count = kind ? 5 : 15;
+	count = kind == 3u ? 11 : kind ? 5 : 15;
 	entry = (base + at) | (uint64_t)count << 42;
 	memcpy(context->memory + RING(i) + n % ENTRIES * 8u, &entry, 8);
 	__atomic_store_n(word(context, USERD(i) + GP_RM_USERD_PUT), (n + 1u) % ENTRIES, __ATOMIC_RELEASE);
@@ -313,6 +319,8 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 		answer(dup2(ctl, (int)a) == (int)a);
 	else if (!strcmp(verb, "submit")) /* a: context * 16 + channel */
 		answer((submit(&contexts[a / 16u], a % 16u, b), (long)contexts[a / 16u].put[a % 16u] - 1));
+	else if (!strcmp(verb, "word"))
+		answer((*word(&contexts[a / 16u], HOST_WORD) = b));
 	else if (!strcmp(verb, "take"))
 		answer((take(&contexts[a / 16u], a % 16u), 0));
 	else if (!strcmp(verb, "finish"))

@@ -23,19 +23,19 @@ static const struct {
 	const char *kind;
 	unsigned entry;
 	uint64_t progress, marker;
-	uint32_t value, launches;
+	uint32_t value, launches, acquires;
 } expected[] = {
-	{ "kernel", 8, 0x20460ffe0, 0x204637a9c, 5, 2 },
-	{ "two-kernels", 12, 0x20460ffe0, 0x204637abc, 9, 2 },
-	{ "two-kernels", 13, 0x20460ffe0, 0x204637ab4, 9, 2 },
-	{ "d2h-64K", 3, 0x20460ff00, 0, 0, 0 },
-	{ "h2d-4-bytes", 17, 0x20460ffe0, 0, 0, 0 },
-	{ "memset", 19, 0x20460ffe0, 0x204637a8c, 9, 2 },
-	{ "graph", 22, 0x20460ffe0, 0x204627fe4, 0x35, 1 },
-	{ "waitvalue", 24, 0x20460ffe0, 0, 0, 0 },
-	{ "hostfunc", 26, 0x20460ffe0, 0, 0, 0 },
-	{ "d2d", 28, 0x20460ffe0, 0x204637a9c, 0xd, 2 },
-	{ "other-stream-waits", 7, 0x20460ffd0, 0x2046379e4, 5, 2 },
+	{ "kernel", 8, 0x20460ffe0, 0x204637a9c, 5, 2, 1 },
+	{ "two-kernels", 12, 0x20460ffe0, 0x204637abc, 9, 2, 1 },
+	{ "two-kernels", 13, 0x20460ffe0, 0x204637ab4, 9, 2, 1 },
+	{ "d2h-64K", 3, 0x20460ff00, 0, 0, 0, 1 },
+	{ "h2d-4-bytes", 17, 0x20460ffe0, 0, 0, 0, 1 },
+	{ "memset", 19, 0x20460ffe0, 0x204637a8c, 9, 2, 1 },
+	{ "graph", 22, 0x20460ffe0, 0x204627fe4, 0x35, 1, 1 },
+	{ "waitvalue", 24, 0x20460ffe0, 0, 0, 0, 3 },
+	{ "hostfunc", 26, 0x20460ffe0, 0, 0, 0, 1 },
+	{ "d2d", 28, 0x20460ffe0, 0x204637a9c, 0xd, 2, 1 },
+	{ "other-stream-waits", 7, 0x20460ffd0, 0x2046379e4, 5, 2, 1 },
 };
 
 static bool read_one(FILE *file, struct recorded *ret)
@@ -80,6 +80,7 @@ static void test_recorded(void **state)
 		assert_int_equal(segment.payload, recorded.entry + 1u);
 		assert_int_equal(segment.launches, expected[i].launches);
 		assert_int_equal(segment.marker_count, expected[i].marker != 0);
+		assert_int_equal(segment.acquire_count, expected[i].acquires);
 		if (expected[i].marker) {
 			assert_int_equal(segment.markers[0].address, expected[i].marker);
 			assert_int_equal(segment.markers[0].value, expected[i].value);
@@ -153,6 +154,18 @@ static void test_doubt(void **state)
 
 		gp_nvidia_segment_read(acquire, 6, &segment);
 		assert_false(segment.is_exact);
+		assert_int_equal(segment.acquire_count, 1);
+		assert_int_equal(segment.acquires[0].address, 0x200002000);
+		assert_false(gp_nvidia_acquire_is_met(&segment.acquires[0], 0));
+		assert_true(gp_nvidia_acquire_is_met(&segment.acquires[0], 1));
+		assert_true(gp_nvidia_acquire_is_met(&segment.acquires[0], 0x80000000u));
+		assert_false(gp_nvidia_acquire_is_met(&segment.acquires[0], 0x80000001u));
+		segment.acquires[0].until = GP_NVIDIA_EQUAL;
+		assert_false(gp_nvidia_acquire_is_met(&segment.acquires[0], 2));
+		segment.acquires[0].until = GP_NVIDIA_REACHED;
+		assert_true(gp_nvidia_acquire_is_met(&segment.acquires[0], 0x80000001u));
+		segment.acquires[0].until = GP_NVIDIA_ANY_BIT;
+		assert_false(gp_nvidia_acquire_is_met(&segment.acquires[0], 2));
 		gp_nvidia_segment_read(release, 6, &segment);
 		assert_true(segment.is_exact);
 		assert_int_equal(segment.progress, 0x200002000);

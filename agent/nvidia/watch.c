@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Controls of the application's own that touch what the agent changes: slices, and channels that are enabled and
+ * disabled. Both keep what they want: the application sees its own settings, the gate stays as it was ordered. */
+#include <sys/uio.h>
+#include "agent/nvidia/capture.h"
+#include "agent/sys.h"
+
+/* The application sets the slice of its own group: remembered, and ours comes back over it. */
+static int watch_slice_set(struct gp_nvidia_capture *call)
+{
+	const struct gp_rm_control wanted = call->body.control;
+	struct gp_slot *slot;
+	uint64_t slice_us = 0;
+	int r;
+
+	gp_agent_lock();
+	slot = gp_nvidia_capture_slot(wanted.client, wanted.object);
+	if (!slot || wanted.params_size != sizeof(slice_us) ||
+	    !gp_nvidia_capture_read(&slice_us, wanted.params, sizeof(slice_us))) {
+		gp_agent_unlock();
+		return gp_nvidia_capture_forward(call);
+	}
+	r = gp_nvidia_capture_forward(call);
+	if (r >= 0 && gp_nvidia_capture_read(&call->body.control, call->at, sizeof(call->body.control)) &&
+	    call->body.control.status == GP_RM_OK) {
+		gp_nvidia_group_of(slot)->slice_us = slice_us;
+		gp_nvidia_group_of(slot)->has_slice = true;
+		gp_nvidia_slice_again(slot);
+		slot->group_due = true;
+		gp_link_flush();
+	}
+	gp_agent_unlock();
+	return r;
+}
+
+/* The application asks for the slice of its group: what it has set, not what was made of it meanwhile. */
+static int watch_slice_get(struct gp_nvidia_capture *call)
+{
+	const struct gp_rm_control wanted = call->body.control;
+	struct iovec local, remote;
+	struct gp_slot *slot;
+	uint64_t slice_us = 0;
+	int r = gp_nvidia_capture_forward(call);
+
+	if (r < 0 || wanted.params_size != sizeof(slice_us) ||
+	    !gp_nvidia_capture_read(&call->body.control, call->at, sizeof(call->body.control)) ||
+	    call->body.control.status != GP_RM_OK)
+		return r;
+	gp_agent_lock();
+	slot = gp_nvidia_capture_slot(wanted.client, wanted.object);
+	if (slot && (gp_nvidia_group_of(slot)->slice_ours || gp_agent.mechanism == GP_MECHANISM_BORROW) &&
+	    gp_nvidia_group_of(slot)->has_slice)
+		slice_us = gp_nvidia_group_of(slot)->slice_us;
+	gp_agent_unlock();
+	local = (struct iovec){ &slice_us, sizeof(slice_us) };
+	remote = (struct iovec){ (void *)(uintptr_t)wanted.params, sizeof(slice_us) };
+	if (slice_us)
+		gp_sys(SYS_process_vm_writev, gp_sys(SYS_getpid, 0), (long)&local, 1, (long)&remote, 1, 0);
+	return r;
+}
+
+/* GPFIFO_SCHEDULE may enable what our gate has disabled. */
+static int watch_schedule(struct gp_nvidia_capture *call)
+{
+	const struct gp_rm_control wanted = call->body.control;
+	int r = gp_nvidia_capture_forward(call);
+	struct gp_slot *slot;
+
+	if (r < 0)
+		return r;
+	gp_agent_lock();
+	slot = gp_nvidia_capture_slot(wanted.client, wanted.object);
+	if (slot && slot->closed)
+		gp_nvidia_queue_changed(slot);
+	gp_agent_unlock();
+	return r;
+}
+
+/* The application disables and enables its own channels: what it has disabled is not ours to enable. */
+static int watch_disable(struct gp_nvidia_capture *call)
+{
+	const struct gp_rm_control wanted = call->body.control;
+	struct gp_rm_disable params;
+	int r;
+
+	if (wanted.params_size != sizeof(params) || !gp_nvidia_capture_read(&params, wanted.params, sizeof(params)) ||
+	    params.count > GP_RM_DISABLE_MAX)
+		return gp_nvidia_capture_forward(call);
+	gp_agent_lock();
+	r = gp_nvidia_capture_forward(call);
+	if (r >= 0 && gp_nvidia_capture_read(&call->body.control, call->at, sizeof(call->body.control)) &&
+	    call->body.control.status == GP_RM_OK)
+		for (uint32_t i = 0; i < params.count; i++) {
+			struct gp_nvidia_object *channel = gp_nvidia_object_find(params.clients[i], params.channels[i]);
+			struct gp_slot *slot = gp_nvidia_capture_slot(params.clients[i], params.channels[i]);
+
+			if (!channel || channel->off == (params.disable != 0))
+				continue;
+			channel->off = params.disable != 0;
+			gp_nvidia_queue_changed(slot);
+		}
+	gp_agent_unlock();
+	return r;
+}
+
+int gp_nvidia_watch(struct gp_nvidia_capture *call)
+{
+	switch (call->body.control.command) {
+	case GP_RM_SLICE_SET: return watch_slice_set(call);
+	case GP_RM_SLICE_GET: return watch_slice_get(call);
+	case GP_RM_GROUP_SCHEDULE:
+	case GP_RM_CHANNEL_SCHEDULE: return watch_schedule(call);
+	case GP_RM_DISABLE_CHANNELS: return watch_disable(call);
+	default: return gp_nvidia_capture_forward(call);
+	}
+}

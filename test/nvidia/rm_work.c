@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* What the agent knows of the work of a context, on the fake resource manager. */
+#include <errno.h>
+#include <fcntl.h>
+#include <gpreempt/rm.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "test/nvidia/rm_bench.h"
+
+static bool work_is(struct test *test, const struct fake_queue *queue, uint64_t written, uint64_t completed)
+{
+	const struct gp_page_queue *page = &test->fake.page->queues[queue->said.slot];
+
+	/* What is known as far as it is fetched is known one look later, and a look reads only so many entries. */
+	for (uint32_t i = 0; i < 16u; i++)
+		if (!fake_sync(&test->fake) || page->completed > page->written)
+			return false;
+	if (page->written == written && page->completed == completed)
+		return true;
+	printf("# written %llu, completed %llu\n", (unsigned long long)page->written,
+	       (unsigned long long)page->completed);
+	return false;
+}
+
+/* How the work is known comes by QUEUE_CHANGE, some time after the look. */
+static bool work_is_at_fetch(struct test *test, const struct fake_queue *queue, bool at_fetch)
+{
+	for (int i = 0; i < AGENT_WAIT_MS; i++, usleep(1000))
+		if (fake_sync(&test->fake) && !(queue->said.flags & GP_QUEUE_FETCH) != at_fetch)
+			return true;
+	return false;
+}
+
+/* An entry is done when its kernel has run, not when it has been fetched or taken in. */
+void case_work(struct test *test)
+{
+	struct fake_queue *queue;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	queue = rm_queue(test, 0);
+	CHECK(work_is(test, queue, 0, 0));
+	CHECK(!strcmp(test_ask(test, "submit 0 0"), "ok 0"));
+	CHECK(work_is(test, queue, 1, 0));
+	test_ask(test, "take 0");
+	CHECK(work_is(test, queue, 1, 0));
+	test_ask(test, "finish 0 0");
+	CHECK(work_is(test, queue, 1, 1));
+	/* On two channels; two kernels of one channel end in another order. */
+	CHECK(!strcmp(test_ask(test, "submit 0 0"), "ok 1"));
+	CHECK(!strcmp(test_ask(test, "submit 0 0"), "ok 2"));
+	CHECK(!strcmp(test_ask(test, "submit 3 0"), "ok 0"));
+	test_ask(test, "take 0");
+	test_ask(test, "take 3");
+	test_ask(test, "finish 0 2");
+	CHECK(work_is(test, queue, 4, 2));
+	test_ask(test, "finish 3 0");
+	CHECK(work_is(test, queue, 4, 3));
+	test_ask(test, "finish 0 1");
+	CHECK(work_is(test, queue, 4, 4));
+	/* What is no kernel is done when it is taken in. */
+	test_ask(test, "submit 0 1");
+	CHECK(work_is(test, queue, 5, 4));
+	test_ask(test, "take 0");
+	CHECK(work_is(test, queue, 5, 5));
+	/* What cannot be followed is done when it is fetched, which is said. */
+	CHECK(!(queue->said.flags & GP_QUEUE_FETCH));
+	test_ask(test, "submit 3 2");
+	CHECK(work_is(test, queue, 6, 5));
+	CHECK(work_is_at_fetch(test, queue, true));
+	test_ask(test, "take 3");
+	CHECK(work_is(test, queue, 6, 6));
+	/* A ring goes round, also more than once between two looks: then only a part of it is seen. */
+	for (uint32_t i = 0; i < 5u; i++) {
+		test_ask(test, "many 0 500");
+		CHECK(work_is(test, queue, 6u + (i + 1u) * 500u, 6u + (i + 1u) * 500u));
+	}
+	CHECK(work_is_at_fetch(test, queue, false));
+	test_ask(test, "many 0 1500");
+	CHECK(work_is(test, queue, 2506u + 1500u - 1024u, 2506u + 1500u - 1024u));
+	/* A channel that goes takes nothing away from the sums. */
+	test_ask(test, "submit 7 0");
+	CHECK(work_is(test, queue, 2983, 2982));
+	CHECK(!strcmp(test_ask(test, "free 0 channel"), "ok 0"));
+	CHECK(work_is(test, queue, 2983, 2983));
+	/* Memory that goes is not read any more; kernels whose memory is gone are not waited for. */
+	test_ask(test, "submit 0 0");
+	CHECK(!strcmp(test_ask(test, "free 0 unmap"), "ok 0"));
+	CHECK(fake_sync(&test->fake));
+	rm_end(test);
+}
+
+static bool work_is_blocked(struct test *test, const struct fake_queue *queue, bool blocked)
+{
+	const struct gp_page_queue *page = &test->fake.page->queues[queue->said.slot];
+
+	for (int i = 0; i < AGENT_WAIT_MS; i++, usleep(1000))
+		if (fake_sync(&test->fake) && !(page->flags & GP_PAGE_BLOCKED) != blocked)
+			return true;
+	return false;
+}
+
+/* Commands that wait for the host are work that cannot run, unless something else of the context does. */
+void case_blocked(struct test *test)
+{
+	struct fake_queue *queue;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	queue = rm_queue(test, 0);
+	CHECK(!strcmp(test_ask(test, "submit 0 3"), "ok 0"));
+	CHECK(work_is_blocked(test, queue, true));
+	CHECK(work_is(test, queue, 1, 0));
+	/* A kernel of another stream runs. */
+	test_ask(test, "submit 1 0");
+	CHECK(work_is_blocked(test, queue, false));
+	test_ask(test, "take 1");
+	CHECK(work_is_blocked(test, queue, false));
+	test_ask(test, "finish 1 0");
+	CHECK(work_is_blocked(test, queue, true));
+	/* The word is there, the commands are not yet taken in. */
+	test_ask(test, "word 0 1");
+	CHECK(work_is_blocked(test, queue, false));
+	test_ask(test, "take 0");
+	CHECK(work_is(test, queue, 2, 2));
+	rm_end(test);
+}
+
+/* A gate that is closed and has work opens by itself unless the daemon renews. */
+void case_lease(struct test *test)
+{
+	struct fake_queue *queue;
+	struct gp_wire_lost *lost = (void *)test->fake.message;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, 200, 1);
+	queue = rm_queue(test, 0);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(rm_disabled(queue) == 8);
+	test_ask(test, "submit 0 0");
+	CHECK(fake_until(&test->fake, GP_WIRE_LOST));
+	CHECK(lost->why == GP_LOST_LEASE && lost->count == 1 && lost->changes[0].open == 1);
+	CHECK(rm_disabled(queue) == 0);
+	/* Where nobody can see whether it has work, it opens as well. */
+	test_ask(test, "free 0 unmap");
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(fake_until(&test->fake, GP_WIRE_LOST));
+	CHECK(rm_disabled(queue) == 0);
+	rm_end(test);
+}
