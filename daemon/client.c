@@ -303,11 +303,14 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	client->ceiling = gp_access_ceiling(&daemon->config, peer);
 	client->may_raise = gp_access_may_raise(&daemon->config, peer);
 	if (wanted.valid & GP_ATTR_PRIORITY && wanted.priority > client->ceiling)
-		gp_log("audit: process %d (%s, uid %u) asked for priority %d, its ceiling is %d", peer->pid,
-		       client->name, peer->uid, wanted.priority, client->ceiling);
+		gp_log_user(daemon, peer->uid,
+			    "audit: process %d (%s, uid %u) asked for priority %d, its ceiling is %d", peer->pid,
+			    client->name, peer->uid, wanted.priority, client->ceiling);
 	if (!client->may_raise && gp_access_is_raise(&wanted))
-		gp_log("audit: process %d (%s, uid %u) asked for a weight above %u or a deadline, and has no right to raise",
-		       peer->pid, client->name, peer->uid, GP_WEIGHT_DEFAULT);
+		gp_log_user(
+			daemon, peer->uid,
+			"audit: process %d (%s, uid %u) asked for a weight above %u or a deadline, and has no right to raise",
+			peer->pid, client->name, peer->uid, GP_WEIGHT_DEFAULT);
 	if (!(wanted.valid & GP_ATTR_PRIORITY)) {
 		wanted.valid |= GP_ATTR_PRIORITY;
 		wanted.priority = GP_PRIORITY_NORMAL;
@@ -324,10 +327,10 @@ static void client_queue_add(struct gp_daemon *daemon, struct gp_peer *peer, con
 
 	if (r == -ENODEV || r == -EDQUOT) {
 		if (!client->left_out++)
-			gp_log("process %d (%s): a queue on GPU %u is not scheduled: %s", peer->pid, client->name,
-			       wire->gpu_id,
-			       r == -ENODEV ? "that GPU is not one of ours" :
-					      "its user has too many (queues_per_user)");
+			gp_log_user(daemon, peer->uid, "process %d (%s): a queue on GPU %u is not scheduled: %s",
+				    peer->pid, client->name, wire->gpu_id,
+				    r == -ENODEV ? "that GPU is not one of ours" :
+						   "its user has too many (queues_per_user)");
 		return;
 	}
 	if (r) {
@@ -385,7 +388,7 @@ static bool client_is_ours(const struct gp_client *client)
 }
 
 /* Said at most every ten seconds: one that is slow rather than dead would fill the journal. */
-void gp_client_answers(struct gp_client *client, bool answers)
+void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool answers)
 {
 	uint64_t now_ns = gp_now_ns();
 
@@ -396,9 +399,9 @@ void gp_client_answers(struct gp_client *client, bool answers)
 		return;
 	client->said_ns = now_ns;
 	/* With our own debugger it is the driver that keeps us waiting, not the program. */
-	gp_log("process %d (%s): %s %s", client->device.pid, client->name,
-	       client_is_ours(client) ? "the driver" : "its agent",
-	       answers ? "answers again" : "does not answer; its gates are left as they are");
+	gp_log_user(daemon, client->uid, "process %d (%s): %s %s", client->device.pid, client->name,
+		    client_is_ours(client) ? "the driver" : "its agent",
+		    answers ? "answers again" : "does not answer; its gates are left as they are");
 }
 
 /* What its agent would do, the daemon may be able to do as its debugger, though it was not when the client came (it was
@@ -419,7 +422,7 @@ void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client)
 {
 	if (client->answers)
 		return;
-	gp_client_answers(client, true);
+	gp_client_answers(daemon, client, true);
 	/* What was given up on is taken up again. */
 	for (uint32_t i = 0; i < client->slot_count; i++) {
 		struct gp_queue_entry *queue = client->slots[i].queue;
@@ -471,8 +474,8 @@ static void client_lost(struct gp_daemon *daemon, struct gp_client *client, cons
 		return;
 	client->leases_lost += lost->count;
 	daemon->counters.leases_lost += lost->count;
-	gp_log("process %d (%s): %u gates opened because their lease ran out", client->device.pid, client->name,
-	       lost->count);
+	gp_log_user(daemon, client->uid, "process %d (%s): %u gates opened because their lease ran out",
+		    client->device.pid, client->name, lost->count);
 }
 
 static void client_runtime(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_runtime *runtime)
@@ -583,7 +586,7 @@ int gp_client_order(void *context, struct gp_device_client *device_client, uint6
 	if (!r) {
 		client->orders_open++;
 	} else {
-		gp_client_answers(client, false);
+		gp_client_answers(daemon, client, false);
 	}
 	return r;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <gpreempt/control.h>
 #include "daemon/daemon.h"
@@ -181,21 +182,22 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	/* Somebody else's client looks to a user like none at all. */
 	if (!client || !gp_access_may_change(peer, client)) {
 		snprintf(sentence, sizeof(sentence), "process %d is not one of your clients", request->pid);
-		control_say(daemon, peer, cookie, client ? -EPERM : -ESRCH, sentence);
+		control_say(daemon, peer, cookie, -ESRCH, sentence);
 		return;
 	}
 	if (peer->uid && request->attr.valid & GP_ATTR_PRIORITY && request->attr.priority > client->ceiling) {
 		snprintf(sentence, sizeof(sentence),
 			 "priority %d is above your ceiling of %d ([ceiling] in gpreempt.conf)", request->attr.priority,
 			 client->ceiling);
-		gp_log("audit: uid %u may not set process %d (%s) to priority %d: its ceiling is %d", peer->uid,
-		       client->device.pid, client->name, request->attr.priority, client->ceiling);
+		gp_log_user(daemon, peer->uid,
+			    "audit: uid %u may not set process %d (%s) to priority %d: its ceiling is %d", peer->uid,
+			    client->device.pid, client->name, request->attr.priority, client->ceiling);
 		control_say(daemon, peer, cookie, -EPERM, sentence);
 		return;
 	}
 	if (peer->uid && !client->may_raise && gp_access_is_raise(&request->attr)) {
-		gp_log("audit: uid %u may not raise process %d (%s) by weight or deadline", peer->uid,
-		       client->device.pid, client->name);
+		gp_log_user(daemon, peer->uid, "audit: uid %u may not raise process %d (%s) by weight or deadline",
+			    peer->uid, client->device.pid, client->name);
 		control_say(
 			daemon, peer, cookie, -EPERM,
 			"weights above 100 and deadlines are for those who may go above the default priority ([ceiling] in gpreempt.conf)");
@@ -211,19 +213,31 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	} else {
 		gp_client_set_attr(daemon, client, &request->attr, !peer->uid);
 	}
-	gp_log("audit: uid %u (process %d) set process %d (%s, uid %u)%s: priority %d, weight %u", peer->uid, peer->pid,
-	       client->device.pid, client->name, client->uid, queue ? ", one queue" : "",
-	       queue ? queue->attr.priority : client->attr.priority, queue ? queue->attr.weight : client->attr.weight);
+	gp_log_user(
+		daemon, peer->uid, "audit: uid %u (process %d) set process %d (%s, uid %u)%s: priority %d, weight %u",
+		peer->uid, peer->pid, client->device.pid, client->name, client->uid, queue ? ", one queue" : "",
+		queue ? queue->attr.priority : client->attr.priority, queue ? queue->attr.weight : client->attr.weight);
 	gp_status_client(daemon, client, &text);
 	gp_text_add(&text, "\n");
 	control_send(daemon, peer, cookie, &text);
+}
+
+/* Whether the process is the asker's own: root asks about everybody. */
+static bool control_is_own(const struct gp_peer *peer, pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return !peer->uid || (!stat(path, &st) && st.st_uid == peer->uid);
 }
 
 static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
 {
 	struct gp_text text = { 0 };
 	pid_t pid = request->pid;
-	uint32_t agents = 0, queues;
+	uint32_t agents = 0, queues = 0;
+	bool opened;
 
 	/* Seen from another namespace: its own tree is all it can ask about. */
 	if (!control_same_namespace(peer->pid, getpid()))
@@ -234,9 +248,10 @@ static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, cons
 		if (client && client->peer && (!peer->uid || client->uid == peer->uid))
 			agents += gp_process_descends(client->device.pid, pid);
 	}
+	opened = control_is_own(peer, pid) && gp_unmanaged_uses_gpu(pid, &queues);
 	gp_text_open(&text, NULL, '{');
 	gp_text_u64(&text, "agents", agents);
-	gp_text_bool(&text, "opened_gpu", gp_unmanaged_uses_gpu(pid, &queues));
+	gp_text_bool(&text, "opened_gpu", opened);
 	gp_text_u64(&text, "queues", queues);
 	gp_text_close(&text, '}');
 	gp_text_add(&text, "\n");

@@ -8,7 +8,7 @@
  *   device.c   devices: policy, costs, stop and start              sampling.c which agents look at their counters
  *   control.c  commands; status.c, metrics.c, events.c answer      access.c   ceilings, who may see and change what
  *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
- *   silence.c  agents that do not look any more
+ *   silence.c  agents that do not look any more                    journal.c  lines for the journal
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
@@ -201,7 +201,15 @@ struct gp_report {
 
 struct gp_counters {
 	uint64_t clients_seen, orders, order_failures, leases_lost, messages_refused, wakeups, decisions, peers_refused,
-		events_lost, messages;
+		events_lost, messages, lines_left_out;
+};
+
+#define GP_JOURNAL_USERS 32u
+struct gp_journal_user {
+	bool used;
+	uid_t uid;
+	uint32_t lines; /* that may still be written */
+	uint64_t used_ns, left_out;
 };
 
 struct gp_daemon {
@@ -252,6 +260,7 @@ struct gp_daemon {
 	uint64_t sync_by_ns; /* STATUS waits until then at most; 0: nobody waits */
 	bool sync_looked;    /* those who did not look in time are looked at */
 	struct gp_silence *silence;
+	struct gp_journal_user journal[GP_JOURNAL_USERS];
 	bool metrics_dirty, metrics_failed;
 	uint64_t metrics_written_ns;
 	bool slice_dirty;       /* gates, priorities or slices have changed */
@@ -268,10 +277,15 @@ int gp_daemon_run(struct gp_daemon *daemon);
 void gp_daemon_fini(struct gp_daemon *daemon);
 int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error);
 int gp_daemon_watch(struct gp_daemon *daemon, int fd, uint32_t events, struct gp_source *source);
-void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms);              /* one round; for tests */
-uint64_t gp_now_ns(void);                                                   /* CLOCK_MONOTONIC */
-uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon);                  /* device time */
-void gp_log(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line for the journal */
+void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms); /* one round; for tests */
+uint64_t gp_now_ns(void);                                      /* CLOCK_MONOTONIC */
+uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon);     /* device time */
+
+/* journal.c */
+void gp_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void gp_log_user(struct gp_daemon *daemon, uid_t uid, const char *format, ...)
+	__attribute__((format(printf, 3, 4))); /* what a user caused: kept to a rate */
+bool gp_journal_may(struct gp_daemon *daemon, uid_t uid, uint64_t now_ns, uint64_t *ret_left_out);
 
 /* peer.c */
 int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error);
@@ -297,7 +311,7 @@ void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, cons
 			bool is_root);
 int gp_client_order(void *daemon, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		    const struct gp_device_change *changes, uint32_t count);
-void gp_client_answers(struct gp_client *client, bool answers);
+void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool answers);
 void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client); /* it does not answer */
 void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client); /* an order of its was */
 void gp_client_sync(struct gp_daemon *daemon);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,21 +39,6 @@ uint64_t gp_now_ns(void)
 uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon)
 {
 	return gp_now_ns() / daemon->dilation;
-}
-
-void gp_log(const char *format, ...)
-{
-	char line[1024];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	/* Names come from clients: nothing of theirs may begin a line of its own. */
-	for (char *c = line; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	fprintf(stderr, "gpreemptd: %s\n", line);
 }
 
 int gp_daemon_watch(struct gp_daemon *daemon, int fd, uint32_t events, struct gp_source *source)

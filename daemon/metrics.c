@@ -179,6 +179,8 @@ void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text)
 		{ "wakeups_total", "counter", "Times the daemon woke.", c->wakeups },
 		{ "decisions_total", "counter", "Times it asked the scheduler.", c->decisions },
 		{ "events_lost_total", "counter", "Events that slow readers missed.", c->events_lost },
+		{ "log_lines_left_out_total", "counter", "Lines that users caused beyond their rate.",
+		  c->lines_left_out },
 	};
 
 	metrics_head(text, "build_info", "gauge", "The daemon's version.");

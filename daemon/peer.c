@@ -67,7 +67,7 @@ void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *w
 	if (peer->closed)
 		return;
 	if (why)
-		gp_log("process %d (uid %u): connection ended: %s", peer->pid, peer->uid, why);
+		gp_log_user(daemon, peer->uid, "process %d (uid %u): connection ended: %s", peer->pid, peer->uid, why);
 	peer->closed = true;
 	if (peer->client)
 		gp_client_remove(daemon, peer->client);

@@ -51,7 +51,7 @@ static void plan_abandon(struct gp_daemon *daemon, struct gp_device_entry *devic
 			continue;
 		if (i >= way->plan.close_count && !way->opening)
 			continue;
-		gp_client_answers(queue->client, false);
+		gp_client_answers(daemon, queue->client, false);
 		gp_client_escalate(daemon, queue->client);
 	}
 	gp_slice_plan_over(daemon, device);

@@ -323,9 +323,11 @@ static int queue_admit_some(struct gp_daemon *daemon, struct gp_queue_entry *que
 
 	if (r != -EDQUOT)
 		return r;
-	gp_log("process %d (%s), queue %u: its deadline of %llu ns with a budget of %llu ns does not fit; it runs without",
-	       queue->client->device.pid, queue->client->name, queue->wire.queue_id,
-	       (unsigned long long)queue->attr.deadline_ns, (unsigned long long)queue->attr.budget_ns);
+	gp_log_user(
+		daemon, queue->client->uid,
+		"process %d (%s), queue %u: its deadline of %llu ns with a budget of %llu ns does not fit; it runs without",
+		queue->client->device.pid, queue->client->name, queue->wire.queue_id,
+		(unsigned long long)queue->attr.deadline_ns, (unsigned long long)queue->attr.budget_ns);
 	queue->attr.deadline_ns = queue->attr.budget_ns = 0;
 	return queue_admit(daemon, queue);
 }
@@ -334,7 +336,8 @@ void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	queue_make_attr(daemon, queue);
 	if (queue->in_core && queue_admit_some(daemon, queue))
-		gp_log("process %d, queue %u: attributes refused", queue->client->device.pid, queue->wire.queue_id);
+		gp_log_user(daemon, queue->client->uid, "process %d, queue %u: attributes refused",
+			    queue->client->device.pid, queue->wire.queue_id);
 	daemon->dirty = daemon->slice_dirty = true;
 }
 
@@ -364,8 +367,9 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	if (!r)
 		r = queue_admit_some(daemon, queue);
 	if (r) {
-		gp_log("process %d (%s), queue %u is not scheduled: %s (queues_max, clients_max)", client->device.pid,
-		       client->name, queue->wire.queue_id, strerror(-r));
+		gp_log_user(daemon, client->uid,
+			    "process %d (%s), queue %u is not scheduled: %s (queues_max, clients_max)",
+			    client->device.pid, client->name, queue->wire.queue_id, strerror(-r));
 		return;
 	}
 	queue->in_core = true;

@@ -315,8 +315,9 @@ static void silence_leave_behind(struct gp_daemon *daemon, uint64_t now_ns)
 		return;
 	client->looking = false;
 	client->counters = GP_COUNTERS_OLD;
-	gp_log("process %d (%s): its memory cannot be read; its counters are old while it does not look itself",
-	       client->device.pid, client->name);
+	gp_log_user(daemon, client->uid,
+		    "process %d (%s): its memory cannot be read; its counters are old while it does not look itself",
+		    client->device.pid, client->name);
 }
 
 uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)

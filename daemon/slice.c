@@ -67,9 +67,9 @@ static void slice_failed(struct gp_daemon *daemon, struct gp_queue_entry *queue,
 	uint32_t shift = slice->failures < SLICE_RETRY_MAX ? slice->failures : SLICE_RETRY_MAX;
 
 	if (!slice->failures++)
-		gp_log("process %d (%s), queue %u: its slice cannot be %s: %s", queue->client->device.pid,
-		       queue->client->name, queue->wire.queue_id, slice->asked_short ? "shortened" : "given back",
-		       strerror(-result));
+		gp_log_user(daemon, queue->client->uid, "process %d (%s), queue %u: its slice cannot be %s: %s",
+			    queue->client->device.pid, queue->client->name, queue->wire.queue_id,
+			    slice->asked_short ? "shortened" : "given back", strerror(-result));
 	daemon->devices[queue->device].slice_failures++;
 	slice->retry_ns = gp_now_ns() + (SLICE_RETRY_NS << shift);
 	daemon->slice_dirty = true;

@@ -279,6 +279,7 @@ static void status_daemon(struct gp_daemon *daemon, struct gp_text *text)
 	gp_text_u64(text, "messages", counters->messages);
 	gp_text_u64(text, "messages_refused", counters->messages_refused);
 	gp_text_u64(text, "connections_refused", counters->peers_refused);
+	gp_text_u64(text, "log_lines_left_out", counters->lines_left_out);
 	gp_text_u64(text, "driver_calls_stuck", daemon->ops->stuck ? daemon->ops->stuck(daemon->backend) : 0);
 	gp_text_u64(text, "wakeups", counters->wakeups);
 	gp_text_u64(text, "decisions", counters->decisions);

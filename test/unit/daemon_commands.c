@@ -233,7 +233,10 @@ static void test_rights(void **state)
 		skip();
 	assert_int_equal(chmod(world.folder, 0755), 0);
 	set.attr = (struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = 1 };
-	as_other(set, -EPERM, "not one of your clients", false);
+	/* Somebody else's client and no client at all look the same. */
+	as_other(set, -ESRCH, "not one of your clients", false);
+	set.pid = 1 << 22;
+	as_other(set, -ESRCH, "not one of your clients", false);
 	assert_int_equal(world_queue(&world, &agent, 0)->attr.priority, 70);
 	as_other(world_request(GP_CONTROL_PAUSE), -EPERM, "only root", false);
 	as_other(world_request(GP_CONTROL_RELOAD), -EPERM, "only root", false);

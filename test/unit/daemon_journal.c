@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* What users cause is kept to a rate in the journal, for each user by himself; what was left out is counted. */
+#include <grp.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/unit/daemon_world.h"
+
+#define SECOND  1000000000ull
+#define SOMEONE 54321u
+
+static struct world world;
+
+static uint32_t lines(uid_t uid, uint32_t count, uint64_t now_ns, uint64_t *ret_left_out)
+{
+	uint32_t written = 0;
+	uint64_t left_out;
+
+	*ret_left_out = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		written += gp_journal_may(&world.daemon, uid, now_ns, &left_out);
+		*ret_left_out += left_out;
+	}
+	return written;
+}
+
+static void test_rate(void **state)
+{
+	uint64_t left_out;
+
+	(void)state;
+	assert_int_equal(lines(SOMEONE, 1000, SECOND, &left_out), 20);
+	assert_int_equal(left_out, 0);
+	/* Others and root do not feel it. */
+	assert_int_equal(lines(SOMEONE + 1, 5, SECOND, &left_out), 5);
+	assert_int_equal(lines(0, 1000, SECOND, &left_out), 1000);
+	/* One a second, and the first says how many there were. */
+	assert_int_equal(lines(SOMEONE, 10, 3 * SECOND, &left_out), 2);
+	assert_int_equal(left_out, 980);
+	assert_int_equal(lines(SOMEONE, 1000, 1000 * SECOND, &left_out), 20);
+	assert_int_equal(left_out, 8);
+	assert_int_equal(world.daemon.counters.lines_left_out, 980 + 8 + 980);
+}
+
+/* More users than there is room for: nobody is barred, and nobody gets more than his due while he is remembered. */
+static void test_many_users(void **state)
+{
+	uint64_t left_out;
+
+	(void)state;
+	for (uid_t uid = 1; uid <= 10 * GP_JOURNAL_USERS; uid++)
+		assert_int_equal(lines(uid, 30, uid * SECOND, &left_out), 20);
+	assert_int_equal(lines(10 * GP_JOURNAL_USERS, 30, 10ull * GP_JOURNAL_USERS * SECOND, &left_out), 0);
+}
+
+/* A user whose every connection ends with a line. */
+static void test_flood(void **state)
+{
+	pid_t child;
+	int status;
+
+	(void)state;
+	if (getuid())
+		skip();
+	assert_int_equal(chmod(world.folder, 0755), 0);
+	child = fork();
+	if (!child) {
+		char byte = 0;
+
+		alarm(30);
+		if (setgroups(0, NULL) || setgid(SOMEONE) || setuid(SOMEONE))
+			_exit(2);
+		for (int i = 0; i < 200; i++) {
+			int fd = world_connect(&world);
+
+			world_send(fd, "nonsense", 8);
+			while (recv(fd, &byte, 1, 0) > 0) {}
+			close(fd);
+		}
+		_exit(0);
+	}
+	while (!waitpid(child, &status, WNOHANG))
+		gp_daemon_step(&world.daemon, 1);
+	assert_int_equal(status, 0);
+	assert_int_equal(world.daemon.counters.messages_refused, 200);
+	assert_true(world.daemon.counters.lines_left_out >= 100);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	world_begin(&world, NULL);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	world_end(&world);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_rate, begin, end),
+		cmocka_unit_test_setup_teardown(test_many_users, begin, end),
+		cmocka_unit_test_setup_teardown(test_flood, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
