@@ -528,6 +528,10 @@ void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type,
 		gp_peer_refuse(daemon, peer, "a message before it was welcomed");
 		return;
 	}
+	if ((type == GP_WIRE_GROUP || type == GP_WIRE_SLICED) && peer->version < 2) {
+		gp_peer_refuse(daemon, peer, "a message of a later version than it speaks");
+		return;
+	}
 	switch (type) {
 	case GP_WIRE_QUEUE_ADD: client_queue_add(daemon, peer, data); break;
 	case GP_WIRE_QUEUE_CHANGE: client_queue_change(daemon, peer, data); break;

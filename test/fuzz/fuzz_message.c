@@ -37,6 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct gp_wire_hello *hello = copy;
 	const struct gp_wire_applied *applied = copy;
 	const struct gp_wire_lost *lost = copy;
+	const struct gp_wire_group *group = copy;
+	const struct gp_wire_slice *slice = copy;
 
 	memcpy(copy, data, size);
 	switch (gp_message_check(copy, size, &error)) {
@@ -48,6 +50,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case GP_WIRE_QUEUE_CHANGE: read_attr(&((const struct gp_wire_queue *)copy)->attr); break;
 	case GP_WIRE_APPLIED: read_changes(applied->changes, applied->count, end); break;
 	case GP_WIRE_LOST: read_changes(lost->changes, lost->count, end); break;
+	case GP_WIRE_GROUP:
+		must(group->slot < GP_WIRE_QUEUE_MAX && group->channel_count <= GP_WIRE_CHANNEL_MAX && group->fd >= 0);
+		must((const char *)(group + 1) == end);
+		break;
+	case GP_WIRE_SLICED: must(slice->slot < GP_WIRE_QUEUE_MAX && slice->result <= 0); break;
 	case GP_WIRE_ATTR: read_attr(&((const struct gp_wire_attr_message *)copy)->attr); break;
 	case GP_WIRE_CONTROL: read_attr(&((const struct gp_control_request *)copy)->attr); break;
 	default: break;

@@ -350,6 +350,69 @@ static void test_a_version_1_agent(void **state)
 	free(scene);
 }
 
+/* What an agent may say of groups and slices: bad ones end its connection, and nothing else. */
+static void test_bad_messages(void **state)
+{
+	static const struct gp_wire_group group = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_GROUP,
+								sizeof(group), 0 },
+						    .generation = 1,
+						    .fd = 3 };
+	static const struct gp_wire_slice slice = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SLICED,
+								sizeof(slice), 0 },
+						    .generation = 1 };
+	struct scene *scene = malloc(sizeof(*scene));
+
+	(void)state;
+	scene_begin(scene, NULL);
+	scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	for (uint32_t kind = 0; kind < 9; kind++) {
+		struct agent *agent = scene_join(scene, 0, GP_PRIORITY_LOW);
+		struct gp_wire_group bad = group;
+		struct gp_wire_slice answer = slice;
+		bool is_bad = kind < 7;
+
+		bad.slot = kind == 0 ? GP_WIRE_QUEUE_MAX : 0;
+		bad.fd = kind == 1 ? -1 : 3;
+		bad.channel_count = kind == 2 ? GP_WIRE_CHANNEL_MAX + 1 : 1;
+		bad.reserved = kind == 3;
+		answer.slot = kind == 4 ? GP_WIRE_QUEUE_MAX : 0;
+		answer.result = kind == 5;
+		answer.reserved = kind == 6;
+		bad.slot = kind == 7 ? 5 : bad.slot; /* no such queue: it may just have gone */
+		/* kind 8: a slice that nobody asked for */
+		if (kind < 4 || kind == 7)
+			world_send(agent->fd, &bad, sizeof(bad));
+		else
+			world_send(agent->fd, &answer, sizeof(answer));
+		world_step(&scene->world);
+		if (world_is_closed(agent->fd) != is_bad)
+			fail_msg("kind %u", kind);
+		scene_leave(scene, 0);
+	}
+	assert_int_equal(scene->world.daemon.counters.messages_refused, 7);
+	assert_int_equal(scene->agents[1].slice_count, 0);
+	scene_end(scene);
+	free(scene);
+}
+
+static void test_a_version_1_agent_has_no_groups(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct gp_wire_hello hello = world_hello(GP_PRIORITY_LOW);
+	struct gp_wire_group group = { .header = { GP_WIRE_MAGIC, 1, GP_WIRE_GROUP, sizeof(group), 0 }, .fd = 3 };
+
+	(void)state;
+	scene_begin(scene, NULL);
+	hello.version_min = hello.version_max = 1;
+	agent_hello(&scene->world, &scene->agents[0], &hello);
+	world_send(scene->agents[0].fd, &group, sizeof(group));
+	world_step(&scene->world);
+	assert_true(world_is_closed(scene->agents[0].fd));
+	scene->here[0] = true;
+	scene_end(scene);
+	free(scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -362,6 +425,8 @@ int main(void)
 		cmocka_unit_test(test_no_answer_is_no_permission),
 		cmocka_unit_test(test_a_refusal_is_said_and_not_repeated_at_once),
 		cmocka_unit_test(test_a_version_1_agent),
+		cmocka_unit_test(test_a_version_1_agent_has_no_groups),
+		cmocka_unit_test(test_bad_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
