@@ -42,13 +42,11 @@ def missing(build):
 
 
 def hurry():
-    """For figures: what this process starts goes before other work on the machine, and the virtual GPU, which is a process, before all of it.
-    Whether that may be done."""
-    try:
-        os.nice(-15)
-    except OSError:
+    """For figures: daemon and programs go before other work on the machine, and the virtual GPU, which is a process, before all of it.
+    Whether that may be done. Real-time classes, because nice counts only within a session, and each program has one of its own."""
+    if subprocess.run(["chrt", "--rr", "2", "true"], capture_output=True, check=False).returncode:
         return False
-    Stage.gpu_first = True
+    Stage.hurried = True
     return True
 
 
@@ -140,7 +138,7 @@ class Program:
 class Stage:
     """One virtual node and what runs on it. Use it in a `with`."""
 
-    gpu_first = False  # hurry()
+    hurried = False  # hurry()
 
     def __init__(self, build, device="mi210", dilation=20, gpus=1, kernels=None, name=None, mechanism=None, params=()):
         self.build = os.path.abspath(build)
@@ -163,8 +161,7 @@ class Stage:
         atexit.register(self.close)
         command = [self.vgpu(), "start", "--name", self.name, "-d", self.device, "-n", str(self.gpus), "--dilate", str(self.dilation),
                    "-k", self.kernels, *self.params]
-        if self.gpu_first:
-            command = ["chrt", "--rr", "1", *command]
+        command = self.first(2, command)
         # To a file: vgpud keeps what it inherits.
         with open(self.file("vgpud.out"), "w+", encoding="utf-8") as output:
             if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, timeout=PATIENCE).returncode:
@@ -196,8 +193,11 @@ class Stage:
             environment.pop(name, None)
         return environment
 
+    def first(self, level, argv):
+        return ["chrt", "--rr", str(level), *argv] if self.hurried else argv
+
     def on_node(self, argv):
-        return [self.vgpu(), "run", "--name", self.name, "--", *argv]
+        return [self.vgpu(), "run", "--name", self.name, "--", *self.first(1, argv)]
 
     def start(self, argv, name=None, json_path=None, extra=None):
         """Starts a command on the node."""
