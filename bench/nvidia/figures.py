@@ -57,7 +57,7 @@ def row_figures(results, name):
         alone = entry.get("alone_rate") or baseline(results, kind_of(name), repeat)
         kept.append(100 * sum(entry["batch_rates"]) / alone if alone and "batch_rates" in entry else None)
     found = {key: median([e[key] for e in each]) for key in ("p50", "p90", "p99")}
-    found |= {"name": name, "n": sum(e["n"] for e in repeats.values()), "repeats": len(repeats), "skipped": sum(e["skipped"] for e in repeats.values()),
+    found |= {"name": name, "n": sum(e["n"] for e in repeats.values()), "repeats": len(repeats), "skipped": sum(e["skipped"] for e in repeats.values()), "late": sum(e.get("late", 0) for e in repeats.values()),
               "max": max((max(e["latency_us"]) for e in repeats.values() if e["latency_us"]), default=None), "kept": median(kept),
               "p99_each": [e["p99"] for e in each], "kept_each": kept,
               "saves": median([e.get("saves") for e in repeats.values()]), "exact": all(e["exact"] for e in repeats.values()),
@@ -157,7 +157,7 @@ def table_cells(found):
     cells = []
     for name, f in found.items():
         title = rows.ROWS[name].title
-        remarks = [text for text, is_so in (("%d skipped" % f["skipped"], f["skipped"]), ("%d hints refused" % f["hint_errors"], f["hint_errors"]),
+        remarks = [text for text, is_so in (("%d skipped" % f["skipped"], f["skipped"]), ("%d launched late by the host" % f["late"], f["late"]), ("%d hints refused" % f["hint_errors"], f["hint_errors"]),
                                             ("**not all programs were known to the daemon**", f["unmanaged"]), ("**%d Xid**" % f["xid"], f["xid"])) if is_so]
         cells.append([title + (" (%s)" % ", ".join(remarks) if remarks else ""), "%d in %d" % (f["n"], f["repeats"]), us(f["p50"]), us(f["p90"]), us(f["p99"]),
                       us(f["max"]), signed(f["over_p50"]), signed(f["over_p99"]), percent(f["kept"]),
