@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The frontier of hints as an SVG: what a request waits more than alone, against what the batch program keeps."""
+"""Two pictures as SVG: the frontier of hints (what a request waits more than alone, against what the batch program keeps), and how long
+requests take in each row."""
 import html
+import math
 
 import rows
 
@@ -58,9 +60,12 @@ def frame(axes):
     return parts
 
 
-def mark(axes, point, words, colour):
+def mark(axes, point, words, colour, below):
+    """A point and its name: the line's below it, the others' above, so that neighbours do not meet."""
     x, y = axes.at(point[0], point[1])
-    return ['<circle cx="%.1f" cy="%.1f" r="5" fill="%s"/>' % (x, y, colour), text(x + 9, y - 7, words, "start", 12, colour)]
+    is_far = x > WIDTH - RIGHT - 100
+    return ['<circle cx="%.1f" cy="%.1f" r="5" fill="%s"/>' % (x, y, colour),
+            text(x + (-8 if is_far else 8), y + (17 if below else -8), words, "end" if is_far else "start", 12, colour)]
 
 
 def hints(found, dry=False):
@@ -79,9 +84,42 @@ def hints(found, dry=False):
     path = " ".join("%s%.1f %.1f" % ("M" if i == 0 else "L", *axes.at(*p)) for i, (_, p) in enumerate(line))
     parts.append('<path d="%s" fill="none" stroke="%s" stroke-width="2"/>' % (path, LINE))
     for lead, p in line:
-        parts += mark(axes, p, "%d µs" % lead, LINE)
+        parts += mark(axes, p, "%d µs" % lead, LINE, True)
     for words, p in others:
-        parts += mark(axes, p, words, OTHER)
+        parts += mark(axes, p, words, OTHER, False)
     if dry:
         parts.append(text(WIDTH / 2, HEIGHT / 2, "dry run: nothing was measured", size=28, colour="#c0392b"))
+    return "\n".join(parts + ["</svg>"]) + "\n"
+
+
+BARS = ("alone", "native-1", "mps-1", "gpreempt-1", "hint-300", "native-4", "gpreempt-4", "native-8", "gpreempt-8")
+BAR_LEFT, BAR_STEP, BAR_TOP = 290, 30, 60
+
+
+def bars(found, dry=False):
+    """How long requests take, p50 to p99, on a logarithmic scale; None where there are fewer than two rows."""
+    shown = [(rows.ROWS[name].title, found[name]) for name in BARS if name in found and found[name]["p99"]]
+    if len(shown) < 2:
+        return None
+    low = 10 ** math.floor(math.log10(min(f["p50"] for _, f in shown)))
+    high = 10 ** math.ceil(math.log10(max(f["p99"] for _, f in shown)))
+    height = BAR_TOP + BAR_STEP * len(shown) + 50
+
+    def at(value):
+        return BAR_LEFT + math.log(value / low) / math.log(high / low) * (WIDTH - BAR_LEFT - 90)
+    title = "A request of 200 µs: p50 to p99, from arrival to completion"
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="system-ui, sans-serif" role="img">' % (WIDTH, height, WIDTH, height),
+             "<title>%s</title>" % html.escape(title), '<rect width="100%" height="100%" fill="#ffffff"/>', text(20, 24, title, "start", 15)]
+    for decade in range(round(math.log10(low)), round(math.log10(high)) + 1):
+        x = at(10 ** decade)
+        parts.append('<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="%s"/>' % (x, BAR_TOP - 12, x, height - 40, GRID))
+        parts.append(text(x, height - 20, "%g µs" % 10 ** decade if decade < 3 else "%g ms" % 10 ** (decade - 3)))
+    for i, (words, f) in enumerate(shown):
+        y = BAR_TOP + BAR_STEP * i
+        colour = LINE if "gpreempt" in words else INK if words == "alone" else OTHER
+        parts.append(text(BAR_LEFT - 12, y + 12, words, "end"))
+        parts.append('<rect x="%.1f" y="%d" width="%.1f" height="14" rx="3" fill="%s"/>' % (at(f["p50"]), y, max(at(f["p99"]) - at(f["p50"]), 3), colour))
+        parts.append(text(at(f["p99"]) + 8, y + 12, "%.0f, %.0f" % (f["p50"], f["p99"]), "start", 12, colour))
+    if dry:
+        parts.append(text(WIDTH / 2, height / 2, "dry run: nothing was measured", size=28, colour="#c0392b"))
     return "\n".join(parts + ["</svg>"]) + "\n"

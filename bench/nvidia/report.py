@@ -21,6 +21,9 @@ NOTE = ("Latency in µs, from the arrival of a request to its completion seen by
         "points above (below) native time slicing in the same run. *saves*: context saves of the batch programs per request, as the driver counts them. *exact*: every result of every program, bit for bit.")
 
 
+PICTURES = {"nvidia-rows.svg": plot.bars, "nvidia-hints.svg": plot.hints}
+
+
 def heading(results):
     about = results["about"]
     gpu = about.get("gpu", "a GPU that nvidia-smi does not name")
@@ -82,7 +85,9 @@ def markdown(results, predicted):
     lines = ["# Urgent and batch programs on an NVIDIA GPU", "", "`bench/nvidia/run` ([CONTRIBUTING.md](../../CONTRIBUTING.md)). " + " ".join(heading(results)), "", NOTE, "",
              *figures.markdown(figures.HEAD, figures.table_cells(found)), "", "## What was aimed at", "",
              *figures.markdown(("row", "aim", "reached"), [[rows.ROWS[row].title, words, figures.mark(answer)] for row, words, answer in figures.judge(found)])]
-    if any(name.startswith("hint") for name in found):
+    if plot.bars(found):
+        lines += ["", "![p50 to p99 of each row](nvidia-rows.svg)"]
+    if plot.hints(found):
         lines += ["", "## Hints: added latency against batch kept", "", "![added latency against batch kept, by lead time](nvidia-hints.svg)"]
     if results["faults"]:
         lines += ["", "## Faults", "", *figures.markdown(("fault", "batch runs again after", "slices back", "exact", "", "good"), fault_cells(results))]
@@ -97,10 +102,11 @@ def write(results, folder, sim=None):
     predicted = predict.run(sim) if sim else None
     with open(os.path.join(folder, "nvidia.md"), "w", encoding="utf-8") as file:
         file.write(markdown(results, predicted))
-    picture = plot.hints(figures.all_figures(results), results["dry"])
-    if picture:
-        with open(os.path.join(folder, "nvidia-hints.svg"), "w", encoding="utf-8") as file:
-            file.write(picture)
+    for name, draw in PICTURES.items():
+        picture = draw(figures.all_figures(results), results["dry"])
+        if picture:
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(picture)
 
 
 def join(documents):

@@ -51,7 +51,7 @@ ROWS = {row.name: row for row in (
     Row("mps-1", "1 batch, MPS with client priorities"),
     Row("gpreempt-1", "1 batch, gpreempt", native="native-1"),
     *(hint_row(lead) for lead in LEADS),
-    Row("hint-wrong", "the same, and after %d %% of the requests a hint that nothing follows" % (100 * ASTRAY), native="native-1", hint=HINT_US, wrong=ASTRAY),
+    Row("hint-wrong", "hint %d µs ahead, and after %d %% of the requests a hint that nothing follows" % (HINT_US, 100 * ASTRAY), native="native-1", hint=HINT_US, wrong=ASTRAY),
     Row("hint-miss", "hint %d µs ahead, %d %% of the requests not announced" % (HINT_US, 100 * ASTRAY), native="native-1", hint=HINT_US, miss=ASTRAY),
     Row("native-4", "4 batch, native"),
     Row("gpreempt-4", "4 batch, gpreempt", native="native-4"),
