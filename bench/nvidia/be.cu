@@ -6,6 +6,7 @@
  *   be --calibrate                              how many rounds make a chunk of 20 us, on an idle device
  *   be [--ms 50] --iters N [--progress FILE]    until SIGTERM
  *   be --list FILE --rate N [--progress FILE]
+ *   be --plant --iters N                        one word of the reference is damaged: it must end with WRONG
  *
  * Every thread of every launch is compared on the GPU with a reference, 16 threads of that with the CPU, and the last
  * launch's output once more on the host. Ends with `exact` or `WRONG` and status 0 or 3. The progress file gets a
@@ -25,6 +26,7 @@ static volatile sig_atomic_t ended;
 static volatile unsigned long long *beats, *beats_gpu;
 static int progress_fd = -1;
 static uint64_t sample_ns = 2000000;
+static bool is_planted;
 
 static void on_term(int number_)
 {
@@ -272,6 +274,13 @@ static int main_fill(double ms, uint32_t rounds)
 	CUDA(cudaMemcpyAsync(reference, fill.reference, size, cudaMemcpyDeviceToHost, fill.stream));
 	CUDA(cudaStreamSynchronize(fill.stream));
 	cpu_wrong = fill_cpu_wrong(&fill, reference);
+	if (is_planted) { /* only as the GPU sees it */
+		const uint32_t damaged = ~reference[fill.count / 2];
+
+		CUDA(cudaMemcpyAsync(fill.reference + fill.count / 2, &damaged, sizeof(damaged), cudaMemcpyHostToDevice,
+				     fill.stream));
+		CUDA(cudaStreamSynchronize(fill.stream));
+	}
 	puts("ready");
 	begin = now_ns();
 	launches = run_fill(&fill);
@@ -311,8 +320,8 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
 
-		if (!strcmp(name, "--calibrate")) {
-			calibrates = true;
+		if (!strcmp(name, "--calibrate") || !strcmp(name, "--plant")) {
+			*(name[2] == 'c' ? &calibrates : &is_planted) = true;
 			continue;
 		}
 		i++;

@@ -272,7 +272,16 @@ class Stage:
                 raise Trouble("%s --calibrate failed; %s" % (program, child.said()))
             found.update(json.loads(child.output().splitlines()[-1]))
         self.iters, self.rate = found["iters"], found["rate"]
+        self.check_checks()
         return found
+
+    def check_checks(self):
+        """A batch program whose reference was damaged must say so: a check that cannot fail would make every row exact."""
+        child = self.start("be-planted", [self.program("be"), "--plant", "--ms", "5", "--iters", str(self.iters)])
+        child.wait_line("ready")
+        time.sleep(0.1)
+        if child.end() != 3 or '"gpu_wrong": 0,' in child.output():
+            raise Trouble("be does not notice wrong results; %s" % child.said())
 
     def mps_start(self):
         """A server of our own; the environment of its clients."""
