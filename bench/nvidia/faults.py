@@ -12,7 +12,7 @@ from programs import Trouble, wait_for
 SAMPLE_US = 500
 SETTLE_S, AFTER_S = 1.0, 1.5
 HELD_NS = 60_000_000       # no work for so long, while the program lives: it is held out
-LONG_US = 300_000          # kernels of a middle program that always has work
+LONG_US = 150_000          # kernels of a middle program that always has work
 
 
 def again_after(records, moment):

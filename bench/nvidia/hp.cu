@@ -33,6 +33,7 @@
 enum { PHASES = 32, OUTSTANDING = 256, REQUESTS_MAX = 1 << 20, WARM = 10 };
 /* Before a phase: whoever watches may look at the others without being in the way of a request. */
 static const uint64_t PAUSE_NS = 50000000;
+static const uint64_t WARM_NS = 200000000; /* long kernels need no ten of them */
 
 struct phase {
 	const char *name;
@@ -115,8 +116,8 @@ static void agenda_next(struct phase *phase, struct agenda *agenda)
 		agenda->wrong_ns = before + gap / 2;
 }
 
-/* Spun, not slept: on a virtual machine a sleep of a few milliseconds was seen to end up to six too late, and that is no
- * time of the GPU's. */
+/* Spun, not slept: on a virtual machine a sleep of a few milliseconds was seen to end up to six too late, and that is
+ * no time of the GPU's. */
 static void idle_until(uint64_t moment)
 {
 	while (!ended && now_ns() < moment)
@@ -184,9 +185,11 @@ static void phase_run(struct phase *phase)
 
 static void warm_up(void)
 {
+	const uint64_t begin_ns = now_ns();
+
 	for (int k = 0; k < OUTSTANDING; k++)
 		CUDA(cudaEventCreateWithFlags(&completions[k], cudaEventDisableTiming));
-	for (int k = 0; k < WARM; k++) {
+	for (int k = 0; k < WARM && now_ns() - begin_ns < WARM_NS; k++) {
 		sequence_launch(&seq, NULL, 0);
 		CUDA(cudaEventRecord(completions[0], seq.stream));
 		while (cudaEventQuery(completions[0]) == cudaErrorNotReady)

@@ -74,7 +74,7 @@ void step(unsigned blocks, void **arguments)
 	uint64_t *sum = argument<uint64_t *>(arguments, 4), *mark_at = argument<uint64_t *>(arguments, 5);
 	const unsigned places = SMS * 16;
 
-	for (uint32_t i = 0; i < blocks * 128; i++) {
+	for (uint32_t i = 0; i < blocks * 64; i++) {
 		uint32_t x = i < count ? before[i] : i, y = x ^ 0x2545f491u;
 
 		for (uint32_t r = 0; r < rounds; r++) {
