@@ -206,7 +206,8 @@ static bool capture_add(const struct gp_nvidia_capture *call, const struct gp_nv
 {
 	struct gp_nvidia_object *object, *channel, *group;
 
-	if (!gp_nvidia_class_is_client(said->class_id) && !gp_nvidia_object_find(said->client, said->client))
+	if (!said->handle ||
+	    (!gp_nvidia_class_is_client(said->class_id) && !gp_nvidia_object_find(said->client, said->client)))
 		return false;
 	/* A handle that is used again without its end having been seen. */
 	if (gp_nvidia_object_find(said->client, said->handle)) {
