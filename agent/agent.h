@@ -48,6 +48,8 @@ struct gp_driver {
 	/* How long the device runs the queue before it looks at others; 0: as the application has it. 0 or -errno.
 	 * NULL: the device cannot. */
 	int (*slice)(struct gp_slot *slot, uint64_t slice_us);
+	/* The thread's round: what was noted without the lock is seen to. NULL: nothing ever is. */
+	void (*tidy)(void);
 };
 
 struct gp_agent {
@@ -152,6 +154,11 @@ bool gp_nvidia_map_touches(uint64_t address, uint64_t length);
 void gp_nvidia_map_forget(uint64_t address, uint64_t length);
 bool gp_nvidia_map_is_expected(void);
 void gp_nvidia_map_add(int fd, uint64_t address, uint64_t length);
+
+/* nvidia/file.c; no lock, and in signal handlers too: which files descriptors first to last are of, asked before they
+ * are closed; told after. */
+uint32_t gp_nvidia_file_closes(unsigned first, unsigned last);
+void gp_nvidia_file_closed(uint32_t files);
 
 /* doorbell.c: no lock */
 bool gp_doorbell_ring(struct gp_hot *hot, uint64_t handle, uint64_t value, uint64_t written); /* false: withheld */

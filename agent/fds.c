@@ -101,28 +101,50 @@ static int fds_bad(void)
 
 GP_EXPORT int close(int fd)
 {
+	uint32_t files;
+	int r;
+
 	gp_next_init();
-	return gp_fd_is_own(fd) ? fds_bad() : gp_next_close(fd);
+	if (gp_fd_is_own(fd))
+		return fds_bad();
+	files = gp_nvidia_file_closes((unsigned)fd, (unsigned)fd);
+	r = gp_next_close(fd);
+	gp_nvidia_file_closed(files);
+	return r;
 }
 
 GP_EXPORT int dup2(int from, int to)
 {
+	uint32_t files = 0;
+	int r;
+
 	gp_next_init();
 	if (gp_fd_is_own(from))
 		return fds_bad();
-	if (from != to)
+	if (from != to) {
 		fds_move_away(to);
-	return gp_next_dup2(from, to);
+		files = gp_nvidia_file_closes((unsigned)to, (unsigned)to);
+	}
+	r = gp_next_dup2(from, to);
+	gp_nvidia_file_closed(files);
+	return r;
 }
 
 GP_EXPORT int dup3(int from, int to, int flags)
 {
+	uint32_t files = 0;
+	int r;
+
 	gp_next_init();
 	if (gp_fd_is_own(from))
 		return fds_bad();
-	if (from != to)
+	if (from != to) {
 		fds_move_away(to);
-	return gp_next_dup3(from, to, flags);
+		files = gp_nvidia_file_closes((unsigned)to, (unsigned)to);
+	}
+	r = gp_next_dup3(from, to, flags);
+	gp_nvidia_file_closed(files);
+	return r;
 }
 
 /* The lowest own number at or above first; -1: none. */
@@ -164,18 +186,26 @@ static int fds_close_range(unsigned first, unsigned last, int flags)
 
 GP_EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
+	uint32_t files;
+	int r;
+
 	gp_next_init();
-	return fds_close_range(first, last, flags);
+	files = gp_nvidia_file_closes(first, last);
+	r = fds_close_range(first, last, flags);
+	gp_nvidia_file_closed(files);
+	return r;
 }
 
 GP_EXPORT void closefrom(int first)
 {
 	struct rlimit limit = { 0 };
 	int saved = errno;
+	uint32_t files;
 
 	gp_next_init();
 	if (first < 0)
 		first = 0;
+	files = gp_nvidia_file_closes((unsigned)first, UINT_MAX);
 	if (fds_close_range((unsigned)first, UINT_MAX, 0) < 0) {
 		/* A kernel without close_range. */
 		gp_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
@@ -183,5 +213,6 @@ GP_EXPORT void closefrom(int first)
 			if (!gp_fd_is_own((int)fd))
 				gp_next_close((int)fd);
 	}
+	gp_nvidia_file_closed(files);
 	errno = saved;
 }

@@ -48,6 +48,7 @@ const struct gp_driver gp_nvidia_driver = {
 	.sample = gp_nvidia_sample,
 	.describe = capture_describe,
 	.slice = gp_nvidia_slice,
+	.tidy = gp_nvidia_files_tidy,
 };
 
 /* An address that cannot be read is the driver's to refuse. Where the kernel may not be asked, it is taken for good. */
@@ -201,6 +202,13 @@ static void capture_remove(uint32_t client, uint32_t handle)
 		gp_nvidia_queue_changed(group->slot);
 }
 
+void gp_nvidia_client_gone(uint32_t client)
+{
+	gp_nvidia_map_forget_memory(client, client);
+	capture_end_queues(client, client);
+	capture_remove(client, client);
+}
+
 /* Lock held. What came, and what becomes of it. Returns whether there is a new queue. */
 static bool capture_add(const struct gp_nvidia_capture *call, const struct gp_nvidia_object *said)
 {
@@ -283,7 +291,8 @@ static int capture_alloc(struct gp_nvidia_capture *call)
 	if (status != GP_RM_OK)
 		return r;
 	said.handle = call->body.alloc.object;
-	said.parent = call->body.alloc.parent;
+	/* A client is below nothing, whatever it was said to be. */
+	said.parent = gp_nvidia_class_is_client(said.class_id) ? 0 : call->body.alloc.parent;
 	said.client = gp_nvidia_class_is_client(said.class_id) ? said.handle : call->body.alloc.client;
 	gp_agent_lock();
 	if (said.unreadable)

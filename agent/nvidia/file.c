@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The files RM's clients were made on. RM takes a control only on the very open file of its client, and the application
- * may close or reuse its number at any time, so the agent keeps a duplicate for each client that has channel groups.
+ * may close or reuse its number at any time, so the agent keeps a duplicate for each client that has channel groups. A
+ * client lives as long as its file is open: one that only the agent has open any more is let go.
  */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
 #include "agent/sys.h"
+
+#define FILE_KCMP_FILE 0 /* KCMP_FILE */
+
+static uint32_t file_due; /* a bit for each file of which a descriptor was closed; written without the lock */
+
+static bool file_is_same(int fd, int own)
+{
+	long pid = gp_sys(SYS_getpid, 0);
+
+	/* Where the kernel does not say, nothing is concluded. */
+	return gp_sys(SYS_kcmp, pid, pid, FILE_KCMP_FILE, fd, own) == 0;
+}
 
 /* By its name as well: a container may give the device files other numbers, and the tests' are no devices. */
 static bool file_name_is_rm(const char *name)
@@ -69,4 +83,63 @@ void gp_nvidia_file_release(uint32_t file)
 {
 	if (file != GP_NVIDIA_NONE && --gp_nvidia.file_counts[file] == 0)
 		gp_fd_drop(GP_FD_RM + file);
+}
+
+uint32_t gp_nvidia_file_closes(unsigned first, unsigned last)
+{
+	uint32_t files = 0;
+
+	for (uint32_t i = 0; i < GP_FD_RM_MAX; i++) {
+		int own = gp_fd(GP_FD_RM + i);
+
+		if (own >= 0 && (first != last || file_is_same((int)first, own)))
+			files |= 1u << i;
+	}
+	return files && !gp_agent_is_borrowed() ? files : 0;
+}
+
+void gp_nvidia_file_closed(uint32_t files)
+{
+	if (!files)
+		return;
+	__atomic_fetch_or(&file_due, files, __ATOMIC_RELEASE);
+	gp_thread_wake();
+}
+
+/* Whether somebody but us has this file open in this process. */
+static bool file_is_used(int own)
+{
+	_Alignas(8) uint8_t entries[2048];
+	long folder = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), size;
+	bool used = folder < 0;
+
+	while (!used && (size = gp_sys(SYS_getdents64, folder, (long)entries, sizeof(entries))) > 0)
+		for (long at = 0; at < size && !used;) {
+			/* struct linux_dirent64: inode, offset, length of the record, type, name. */
+			const char *name = (const char *)entries + at + 19;
+			uint16_t length;
+			int fd = 0;
+
+			memcpy(&length, entries + at + 16, sizeof(length));
+			for (const char *c = name; *c >= '0' && *c <= '9'; c++)
+				fd = fd * 10 + (*c - '0');
+			used = *name != '.' && !gp_fd_is_own(fd) && file_is_same(fd, own);
+			at += length;
+		}
+	gp_sys_close((int)folder);
+	return used;
+}
+
+void gp_nvidia_files_tidy(void)
+{
+	uint32_t due = __atomic_exchange_n(&file_due, 0, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < GP_FD_RM_MAX && due; i++, due >>= 1) {
+		int own = gp_fd(GP_FD_RM + i);
+
+		if (!(due & 1u) || own < 0 || file_is_used(own))
+			continue;
+		gp_log1("nvidia: its file was closed: client", gp_nvidia.file_clients[i]);
+		gp_nvidia_client_gone(gp_nvidia.file_clients[i]);
+	}
 }

@@ -72,6 +72,10 @@ void gp_nvidia_objects_reset(void);
 bool gp_nvidia_file_is_rm(int fd);
 uint32_t gp_nvidia_file_add(int fd, uint32_t client); /* GP_NVIDIA_NONE: no room */
 void gp_nvidia_file_release(uint32_t file);
+void gp_nvidia_files_tidy(void); /* files that only we have open end, with their clients */
+
+/* capture.c */
+void gp_nvidia_client_gone(uint32_t client);
 
 /* gate.c */
 struct gp_nvidia_call {

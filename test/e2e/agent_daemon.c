@@ -64,9 +64,14 @@ bool fake_accept(struct fake *fake)
 	return fake->hello.version_max >= GP_WIRE_VERSION;
 }
 
+static uint16_t fake_version(const struct fake *fake)
+{
+	return fake->version ? fake->version : GP_WIRE_VERSION;
+}
+
 bool fake_send(struct fake *fake, uint32_t type, const void *body, uint32_t body_size)
 {
-	struct gp_wire_header header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, (uint16_t)type,
+	struct gp_wire_header header = { GP_WIRE_MAGIC, fake_version(fake), (uint16_t)type,
 					 (uint32_t)sizeof(header) + body_size, 1 };
 	struct iovec parts[2] = { { &header, sizeof(header) }, { (void *)(uintptr_t)body, body_size } };
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
@@ -76,8 +81,8 @@ bool fake_send(struct fake *fake, uint32_t type, const void *body, uint32_t body
 
 bool fake_welcome(struct fake *fake, uint32_t mechanism, uint32_t lease_ms)
 {
-	struct gp_wire_welcome welcome = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_WELCOME, sizeof(welcome), 0 },
-					   GP_WIRE_VERSION,
+	struct gp_wire_welcome welcome = { { GP_WIRE_MAGIC, fake_version(fake), GP_WIRE_WELCOME, sizeof(welcome), 0 },
+					   fake_version(fake),
 					   mechanism,
 					   lease_ms,
 					   sizeof(struct gp_page),
@@ -97,7 +102,7 @@ bool fake_welcome(struct fake *fake, uint32_t mechanism, uint32_t lease_ms)
 	fcntl(fds[0], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
 	fake->page = mmap(NULL, sizeof(struct gp_page), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
 	fake->page->magic = GP_PAGE_MAGIC;
-	fake->page->version = GP_WIRE_VERSION;
+	fake->page->version = fake_version(fake);
 	fake->page->queue_count = GP_WIRE_QUEUE_MAX;
 	rights->cmsg_level = SOL_SOCKET;
 	rights->cmsg_type = SCM_RIGHTS;

@@ -19,6 +19,7 @@ struct fake_queue {
 
 struct fake {
 	int listener, socket, doorbell, memfd;
+	uint16_t version; /* spoken; 0: the newest */
 	char path[108];
 	struct gp_page *page;
 	struct gp_wire_hello hello;

@@ -356,7 +356,107 @@ static void case_hostile(struct test *test)
 	rm_end(test);
 }
 
+/* Whether a process has this file open: by the fake's number of it, which is its position. */
+static uint32_t file_count(pid_t pid, uint32_t file)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	uint32_t count = 0;
+
+	for (int n = 0; n < 1024; n++) {
+		int fd = (int)syscall(SYS_pidfd_getfd, pidfd, n, 0);
+
+		count += fd >= 0 && lseek(fd, 0, SEEK_CUR) == (off_t)file;
+		if (fd >= 0)
+			close(fd);
+	}
+	close(pidfd);
+	return count;
+}
+
+/* A program that closes its file without freeing its client ends its contexts: ours does not keep them alive. */
+static void case_closed(struct test *test)
+{
+	struct fake_queue *queue;
+	uint32_t file;
+
+	rm_start(test, 1);
+	for (uint32_t i = 0; i < 2u; i++) {
+		CHECK(test_number(test, "context", 0) == (long)i);
+		if (i == 0)
+			rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+		MUST(fake_until_queues(&test->fake, 1));
+		queue = rm_queue(test, 0);
+		file = rm_object(queue->group.client, queue->group.client)->file;
+		CHECK(file_count(test->pid, file) == 2);
+		/* While another descriptor is there nothing ends. */
+		test_number(test, "dup", 0);
+		CHECK(fake_sync(&test->fake) && fake_sync(&test->fake) && test->fake.queue_count == 1);
+		CHECK(test_number(test, "end", i) == 0);
+		MUST(fake_until_queues(&test->fake, 0));
+		for (int n = 0; n < AGENT_WAIT_MS && file_count(test->pid, file); n++)
+			usleep(1000);
+		CHECK(file_count(test->pid, file) == 0);
+	}
+	rm_end(test);
+}
+
+/* A group with more channels than one call holds is told of, but is nobody's to close. */
+static void case_many(struct test *test)
+{
+	struct fake_queue *queue;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	for (uint32_t i = 8; i < 64u; i++)
+		CHECK(test_number(test, "channel", 0) == 1);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	queue = rm_queue(test, 0);
+	while (queue->group.channel_count != 64u)
+		MUST(rm_until_group(test, queue));
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(rm_disabled(queue) == 64);
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	CHECK(test_number(test, "channel", 0) == 1);
+	CHECK(fake_order_one(&test->fake, queue, false) == -E2BIG);
+	CHECK(rm_disabled(queue) == 0);
+	rm_end(test);
+}
+
+/* A daemon of version 1 knows no groups: it is told of queues in its own words. */
+static void case_old(struct test *test)
+{
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	MUST(fake_accept(&test->fake));
+	test->fake.version = 1;
+	MUST(fake_welcome(&test->fake, GP_MECHANISM_NONE, LEASE_MS));
+	MUST(fake_until_queues(&test->fake, 1));
+	CHECK(fake_sync(&test->fake) && fake_sync(&test->fake));
+	CHECK(test->fake.counts[GP_WIRE_GROUP] == 0);
+	CHECK(((const struct gp_wire_header *)(const void *)test->fake.message)->version == 1);
+	rm_end(test);
+}
+
+/* exit() leaves nothing closed behind, and a short slice of nobody. */
+static void case_exit(struct test *test)
+{
+	struct fake_queue *queue, kept;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	queue = rm_queue(test, 0);
+	kept = *queue;
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(rm_slice_order(test, queue, 1) == 0);
+	CHECK(rm_disabled(&kept) == 8 && rm_slice(&kept) == 1);
+	rm_end(test);
+	CHECK(rm_disabled(&kept) == 0 && rm_slice(&kept) == FAKE_RM_SLICE_US);
+}
+
 const struct test_case test_cases[] = {
+	{ "closed", case_closed },     { "many", case_many },
+	{ "old", case_old },           { "exit", case_exit },
 	{ "work", case_work },         { "preemption", case_preemption },
 	{ "blocked", case_blocked },   { "lease", case_lease },
 	{ "capture", case_capture },   { "forms", case_forms },

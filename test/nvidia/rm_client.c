@@ -333,6 +333,9 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 			finish(&contexts[a / 16u], a % 16u, contexts[a / 16u].put[a % 16u] - 1u);
 		}
 		answer(0);
+	} else if (!strcmp(verb, "end")) { /* all its descriptors, and nothing freed */
+		answer(close(ctl) | (a ? close_range(3, 60, 0) : 0));
+		ctl = -1;
 	} else if (!strcmp(verb, "hostile"))
 		puts(hostile());
 	else
