@@ -353,7 +353,7 @@ static bool debug_needs_runtime(uint32_t op)
 /* Finds the target and says whether the caller may. */
 static int debug_target(struct gp_vcall *call, const struct gp_kfd_dbg_trap *args, struct gp_vproc **ret_target)
 {
-	struct gp_vproc *caller = call->process, *target = gp_vproc_find(caller->node, (pid_t)args->pid);
+	struct gp_vproc *caller = call->process, *target = gp_pidns_find(caller, (pid_t)args->pid);
 
 	if (!target && args->op == GP_KFD_DBG_ENABLE && args->pid && (int32_t)args->pid > 0 &&
 	    (pid_t)gp_debug_status_field((pid_t)args->pid, "TracerPid:", 10) == call->thread) {

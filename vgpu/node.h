@@ -129,6 +129,7 @@ struct gp_vproc {
 	struct gp_vproc *next;
 	struct gp_vnode *node;
 	pid_t pid;
+	uint32_t pid_depth; /* PID namespaces it is in, ours included; 0: not looked at */
 	int pidfd;
 	int memory;      /* /proc/PID/mem, which stays that of the program before an exec; -1: not looked at */
 	bool lent;       /* its memory is reached through that only */

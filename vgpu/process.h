@@ -10,6 +10,8 @@ int gp_vproc_open(struct gp_vnode *node, pid_t pid, struct gp_vproc **ret_proces
 void gp_vproc_close(struct gp_vproc *process);   /* the last takes everything back */
 void gp_vproc_destroy(struct gp_vproc *process); /* it exited: whatever is still open */
 struct gp_vproc *gp_vproc_find(struct gp_vnode *node, pid_t pid);
+/* pidns.c: the process that the caller means by a number. */
+struct gp_vproc *gp_pidns_find(struct gp_vproc *caller, pid_t pid);
 pid_t gp_vproc_thread_group(pid_t thread); /* itself if it is gone */
 bool gp_vproc_has_thread(const struct gp_vproc *process, pid_t thread);
 /* The model's process and the doorbells on one GPU, made on first use. */

@@ -447,16 +447,21 @@ def two_daemons(build):
 
 @case
 def namespaces(build):
-    """A client in a user and PID namespace of its own is managed like any other."""
-    with Stage(build, dilation=FAST) as stage:
+    """A client in a user and PID namespace of its own is managed like any other, by the daemon and by its own agent."""
+    for name in ("debugger", "self"):
+        namespaces_one(build, name)
+
+
+def namespaces_one(build, name):
+    with Stage(build, dilation=FAST, mechanism=name) as stage:
         stage.daemon()
         path = stage.file("inside.json")
         inside = stage.start(["unshare", "-Upf", "--map-root-user", "--kill-child", stage.gpreempt(), "run", "-p", "20", "--",
-                              stage.program_path("train"), "--json", path, "--iterations", "120"], "inside", path)
+                              stage.program_path("train"), "--json", path, "--iterations", "60"], "inside", path)
         inside.wait_line("ready")
         client = wait_for("the client inside reports", lambda: next((c for c in stage.status()["clients"] if c["name"] == "train" and c["queues"]), None))
         must(client["priority"] == 20 and client["managed"], "the client inside: %s" % client)
-        above = stage.train(["-p", "80"], "high", iterations=60)
+        above = stage.train(["-p", "80"], "high", iterations=30)
         wait_for("it is closed for the urgent one", lambda: any(
             c["priority"] == 20 and "closed" in gates(c) for c in stage.status()["clients"]), every=0.01)
         exact(above, inside)
