@@ -163,6 +163,7 @@ struct gp_queue_entry {
 /* The plan under way on a device. */
 struct gp_under_way {
 	bool active, opening;
+	uint64_t seq; /* of its orders: the plan's, going on where the core before this one ended */
 	uint32_t waiting;
 	struct gp_plan plan;
 	int results[2 * GP_PLAN_MAX];
@@ -234,6 +235,7 @@ struct gp_daemon {
 	void *core_memory;
 	size_t core_size;
 	struct gp_sched *sched;
+	uint64_t seq_base; /* orders of the cores before this one: agents take no older one than the last */
 	struct gp_queue_entry **by_core; /* by the core's queue index */
 	struct gp_plan plan;
 	/* Connections. */

@@ -143,6 +143,9 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 		gp_slice_plan_over(daemon, &daemon->devices[i]);
 	memset(daemon->by_core, 0, daemon->config.queue_max * sizeof(struct gp_queue_entry *));
 	r = gp_sched_init(memory, size, &limits, &daemon->sched);
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		if (daemon->devices[i].way.seq > daemon->seq_base)
+			daemon->seq_base = daemon->devices[i].way.seq;
 	for (uint32_t i = 0; !r && i < daemon->device_count; i++) {
 		daemon->devices[i].way.active = false;
 		daemon->devices[i].timeouts = 0;

@@ -116,7 +116,7 @@ static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *
 		queue = plan_queue(daemon, plan_order(way, i)->queue);
 		if (!queue || queue->client != client)
 			continue;
-		queue->order_seq = way->plan.seq;
+		queue->order_seq = way->seq;
 		queue->order_place = i;
 		changes[count++] = (struct gp_device_change){ .slot = queue->wire.slot,
 							      .generation = queue->wire.generation,
@@ -129,8 +129,7 @@ static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *
 	daemon->counters.orders += count;
 	r = client->device.mechanism == GP_MECHANISM_NONE ?
 		    -ENOTSUP :
-		    daemon->ops->apply(daemon->backend, &client->device, way->plan.seq, device->info.gpu_id, changes,
-				       count);
+		    daemon->ops->apply(daemon->backend, &client->device, way->seq, device->info.gpu_id, changes, count);
 	for (i = place; r && i < end; i++) {
 		queue = plan_queue(daemon, plan_order(way, i)->queue);
 		if (queue && queue->client == client) {
@@ -184,6 +183,7 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 	if (!gp_sched_stats(daemon->sched, device->core, &stats))
 		device->timeouts = stats.timeouts; /* what timed out so far was an older one */
 	plan_copy(&way->plan, plan);
+	way->seq = daemon->seq_base + plan->seq;
 	way->active = true;
 	way->opening = false;
 	daemon->slice_dirty = true;
@@ -201,7 +201,7 @@ void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, st
 	if (queue->order_seq != seq || place == GP_NO_PLACE)
 		return; /* answered before */
 	queue->order_place = GP_NO_PLACE;
-	if (!device->way.active || device->way.plan.seq != seq) {
+	if (!device->way.active || device->way.seq != seq) {
 		if (!result)
 			gp_queue_lost(daemon, queue, open);
 		return;
@@ -224,7 +224,7 @@ void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	uint32_t place = queue->order_place;
 
 	queue->order_place = GP_NO_PLACE;
-	if (place == GP_NO_PLACE || !device->way.active || device->way.plan.seq != queue->order_seq)
+	if (place == GP_NO_PLACE || !device->way.active || device->way.seq != queue->order_seq)
 		return;
 	plan_settle(daemon, device, place, -ESRCH);
 	plan_advance(daemon, device);

@@ -412,7 +412,7 @@ void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	gp_queue_leave(daemon, queue);
 	/* Nobody else would open it any more. */
 	if (queue->closed &&
-	    !daemon->ops->apply(daemon->backend, &client->device, daemon->devices[queue->device].way.plan.seq,
+	    !daemon->ops->apply(daemon->backend, &client->device, daemon->devices[queue->device].way.seq,
 				queue->wire.gpu_id, &open, 1)) {
 		if (daemon->ops->commit)
 			daemon->ops->commit(daemon->backend, queue->wire.gpu_id);

@@ -160,3 +160,28 @@ def stopped_escalates(build):
         wait_progress(stage, below)
         must(is_all_open(stage, below), "something of it is still closed: %s" % stage.queues(below))
         end_exact(below)
+
+
+@case
+def policy_changed(build):
+    """Another policy by reload, and back, with each mechanism: orders are carried out as before. The new core counts its plans from 1, agents
+    take no order older than their last."""
+    for name in ("debugger", "self", "update"):
+        with Stage(build, dilation=FAST, mechanism=name) as stage:
+            daemon = stage.daemon()
+            below, above = pair(stage)
+            wait_shut(stage, below)
+            for policy in ("rr", "hpf"):
+                with open(stage.file("gpreemptd.conf"), "w", encoding="utf-8") as file:
+                    file.write(stage.configuration({"policy.policy": policy}))
+                daemon.signal(signal.SIGHUP)
+                wait_for("policy " + policy, lambda policy=policy: stage.status()["daemon"]["policy"] == policy)
+            above.end()
+            wait_progress(stage, below)
+            again = stage.train(["-p", "80"], "again")
+            again.wait_line("ready")
+            wait_shut(stage, below)
+            stats = stage.status()["devices"][0]["stats"]
+            must(stats["order_failures"] == 0 and stats["quarantines"] == 0, "orders failed: %s" % stats)
+            end_exact(above, again)
+            end_exact(below)
