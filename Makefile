@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 30
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model port report sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test sched-test roots-test bench bench-sched bench-nvidia browser-test swarm fuzz tidy format sanitize kernel-check fresh install clean
+.PHONY: help all demo test vgpu-test sched-test systemd-test roots-test bench bench-sched bench-nvidia browser-test swarm fuzz tidy format sanitize kernel-check fresh install clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -17,6 +17,7 @@ help:
 	@echo "make vgpu-test     of those only the virtual node's (docs/vgpu.md): unmodified ROCm programs, with and without root"
 	@echo "make roots-test    the virtual node with ROCr and HIP 6 from newer Debians, in roots under /var/cache; needs root"
 	@echo "make sched-test    of those only the daemon's with unmodified HIP programs"
+	@echo "make systemd-test  of those only the service under a real systemd, on a virtual node"
 	@echo "make sanitize      the tests again, with the address and undefined-behaviour sanitizers"
 	@echo "make browser-test  the page of a report in headless Chromium (fetches playwright-core)"
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
@@ -73,11 +74,17 @@ sched-test:
 	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
 	@tools/run-tests build-test --suite sched
 
+systemd-test:
+	@tools/deps build test vgpu rocm systemd
+	@test ! -f build-test/build.ninja || meson setup --reconfigure build-test >/dev/null
+	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
+	@tools/run-tests build-test --suite systemd
+
 sanitize:
 	@tools/deps build test
 	$(call setup,build-sanitize,-Dwerror=true -Dtests=enabled -Db_sanitize=address$(comma)undefined \
 		-Dc_args=-fno-sanitize-recover=all)
-	@tools/run-tests build-sanitize --no-suite checks --no-suite vgpu --no-suite sched
+	@tools/run-tests build-sanitize --no-suite checks --no-suite vgpu --no-suite sched --no-suite systemd
 
 browser-test:
 	@tools/deps build browser
