@@ -9,9 +9,10 @@
 #include "agent/fds.h"
 #include "agent/sys.h"
 
-#define SAMPLE_NS_MIN   20000u /* below that the thread would do nothing else; chosen */
-#define SAMPLE_IDLE_MAX 5u     /* nothing has work: every 2^5 intervals */
-#define SAMPLE_BUSY_MAX 2u     /* nothing moved: every 2^2 */
+#define SAMPLE_NS_MIN    20000u /* below that the thread would do nothing else; chosen */
+#define SAMPLE_IDLE_MAX  5u     /* nothing has work: every 2^5 intervals */
+#define SAMPLE_BUSY_MAX  2u     /* nothing moved: every 2^2 */
+#define SAMPLE_GROUP_MAX 1u     /* of a channel group: no doorbell ends the wait, and the device does not wait either */
 
 static uint64_t sample_due_ns = UINT64_MAX;
 static uint32_t sample_backoff;
@@ -92,7 +93,8 @@ static void sample_arm(struct gp_slot *slot)
 void gp_sample_settle(uint64_t now_ns)
 {
 	uint64_t interval = gp_agent.sample_ns < SAMPLE_NS_MIN ? SAMPLE_NS_MIN : gp_agent.sample_ns;
-	bool any = false, work = false;
+	bool any = false, work = false, group = false;
+	uint32_t most;
 
 	sample_due_ns = UINT64_MAX;
 	if (gp_agent.link != GP_LINK_UP)
@@ -106,11 +108,13 @@ void gp_sample_settle(uint64_t now_ns)
 			sample_arm(slot);
 		any |= sample_wants(slot);
 		work |= slot->has_work;
+		group |= slot->format == GP_QUEUE_GROUP;
 	}
 	if (!any || !gp_agent.sample_ns)
 		return;
-	if (sample_backoff > (work ? SAMPLE_BUSY_MAX : SAMPLE_IDLE_MAX))
-		sample_backoff = work ? SAMPLE_BUSY_MAX : SAMPLE_IDLE_MAX;
+	most = group ? SAMPLE_GROUP_MAX : work ? SAMPLE_BUSY_MAX : SAMPLE_IDLE_MAX;
+	if (sample_backoff > most)
+		sample_backoff = most;
 	sample_due_ns = now_ns + (interval << sample_backoff);
 }
 

@@ -212,10 +212,12 @@ void gp_nvidia_client_gone(uint32_t client)
 /* Lock held. What came, and what becomes of it. Returns whether there is a new queue. */
 static bool capture_add(const struct gp_nvidia_capture *call, const struct gp_nvidia_object *said)
 {
+	bool is_client = gp_nvidia_class_is_client(said->class_id);
 	struct gp_nvidia_object *object, *channel, *group;
 
-	if (!said->handle ||
-	    (!gp_nvidia_class_is_client(said->class_id) && !gp_nvidia_object_find(said->client, said->client)))
+	/* A client's own handle is no other object's. */
+	if (!said->handle || is_client != (said->handle == said->client) ||
+	    (!is_client && !gp_nvidia_object_find(said->client, said->client)))
 		return false;
 	/* A handle that is used again without its end having been seen. */
 	if (gp_nvidia_object_find(said->client, said->handle)) {
@@ -305,6 +307,13 @@ static int capture_alloc(struct gp_nvidia_capture *call)
 	return r;
 }
 
+static void capture_goes(uint32_t client, uint32_t handle, bool going)
+{
+	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++)
+		if (gp_nvidia_object_is_below(&gp_nvidia_objects[i], client, handle))
+			gp_nvidia_objects[i].going = going;
+}
+
 /* Lock held. It did not end: its queues are new ones to the daemon. */
 static void capture_revive(uint32_t client, uint32_t handle)
 {
@@ -317,6 +326,7 @@ static void capture_revive(uint32_t client, uint32_t handle)
 		slot->generation++;
 		gp_page_slot_init(slot);
 	}
+	capture_goes(client, handle, false);
 	gp_link_flush();
 }
 
@@ -337,14 +347,18 @@ static int capture_free(struct gp_nvidia_capture *call)
 	if (group && group->slot && (group->slot->closed || gp_agent.mechanism == GP_MECHANISM_BORROW))
 		gp_nvidia_enable_one(group->slot, handle);
 	capture_end_queues(client, handle);
+	capture_goes(client, handle, true);
 	gp_agent_unlock();
 	r = gp_nvidia_capture_forward(call);
 	gp_agent_lock();
 	if (r >= 0 && gp_nvidia_capture_read(&call->body.free, call->at, sizeof(call->body.free)) &&
 	    call->body.free.status == GP_RM_OK)
 		capture_remove(client, handle);
-	else
+	else {
 		capture_revive(client, handle);
+		/* A channel that stays is closed again with its group. */
+		gp_nvidia_queue_changed(gp_nvidia_capture_slot(client, handle));
+	}
 	gp_agent_unlock();
 	gp_thread_wake();
 	return r;

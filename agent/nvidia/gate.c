@@ -63,7 +63,7 @@ uint32_t gp_nvidia_channels(const struct gp_slot *slot, uint32_t *ret_channels)
 		const struct gp_nvidia_object *object = &gp_nvidia_objects[i];
 
 		if (!object->used || object->client != group->client || object->parent != group->group ||
-		    !gp_nvidia_class_is_channel(object->class_id) || object->off)
+		    !gp_nvidia_class_is_channel(object->class_id) || object->off || object->going)
 			continue;
 		if (count < GP_WIRE_CHANNEL_MAX)
 			ret_channels[count] = object->handle;

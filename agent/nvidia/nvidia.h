@@ -22,6 +22,7 @@ struct gp_nvidia_object {
 	bool used;
 	bool off;        /* a channel the application itself has disabled */
 	bool ending;     /* while it is found out what ends with another */
+	bool going;      /* its RM_FREE is under way: no order touches it */
 	bool unreadable; /* a channel whose parameters are of no known size */
 	uint32_t client, parent, handle, class_id;
 	uint32_t engine;         /* of groups and channels */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gpreempt/rm.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -50,6 +51,8 @@ static void case_capture(struct test *test)
 /* Both forms of RM_ALLOC, bare and wrapped; descriptors that were duplicated; every way a context can end. */
 static void case_forms(struct test *test)
 {
+	uint32_t before;
+
 	rm_start(test, 1);
 	CHECK(test_number(test, "context", 0) == 0);
 	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
@@ -62,6 +65,13 @@ static void case_forms(struct test *test)
 	CHECK(test_number(test, "context", 0) == 3);
 	MUST(fake_until_queues(&test->fake, 4));
 	CHECK(rm_queue(test, 3)->group.channel_count == 8);
+	/* A context that does not go after all is a new queue. */
+	rm_rule(FAKE_RM_STATUS, GP_RM_FREE, GP_RM_ERR_STATE, 1);
+	before = test->fake.counts[GP_WIRE_QUEUE_REMOVE];
+	CHECK(!strcmp(test_ask(test, "free 0 group"), "ok -1"));
+	MUST(fake_until(&test->fake, GP_WIRE_QUEUE_REMOVE) && fake_until(&test->fake, GP_WIRE_GROUP));
+	CHECK(test->fake.queue_count == 4 && test->fake.counts[GP_WIRE_QUEUE_REMOVE] == before + 1u);
+	CHECK(fake_queue(&test->fake, 0)->said.generation == 2);
 	/* A group, a device, the client. */
 	CHECK(!strcmp(test_ask(test, "free 0 group"), "ok 0"));
 	MUST(fake_until_queues(&test->fake, 3));
@@ -93,7 +103,11 @@ static void case_channels(struct test *test)
 	CHECK(rm_disabled(queue) == 8);
 	CHECK(test_number(test, "schedule", 0) == 0);
 	CHECK(rm_disabled(queue) == 8);
-	/* One that goes is opened first: its end could wait. */
+	/* One that goes is opened first: its end could wait. If it does not go after all, it is closed again. */
+	rm_rule(FAKE_RM_STATUS, GP_RM_FREE, GP_RM_ERR_STATE, 1);
+	CHECK(!strcmp(test_ask(test, "free 0 channel"), "ok -1"));
+	CHECK(rm_disabled(queue) == 8);
+	test_ask(test, "again 0");
 	CHECK(!strcmp(test_ask(test, "free 0 channel"), "ok 0"));
 	CHECK(rm_disabled(queue) == 7);
 	CHECK(fake_order_one(&test->fake, queue, true) == 0);
@@ -454,16 +468,66 @@ static void case_exit(struct test *test)
 	CHECK(rm_disabled(&kept) == 0 && rm_slice(&kept) == FAKE_RM_SLICE_US);
 }
 
+/* Contexts come and go in several threads while gates open and close: nothing is left over, and the one that stays is
+ * what it was. */
+static void case_storm(struct test *test)
+{
+	struct fake_queue *queue;
+	struct gp_wire_sample sample = { .interval_ns = 50000 };
+	bool ended = false;
+	int result, got;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	queue = rm_queue(test, 0);
+	CHECK(fake_send(&test->fake, GP_WIRE_SAMPLE, &sample.interval_ns, sizeof(sample.interval_ns)));
+	fprintf(test->to, "storm 100\n");
+	fflush(test->to);
+	for (uint32_t i = 0; !ended; i++) {
+		struct fake_queue *other = fake_queue(&test->fake, i % 5u);
+		struct pollfd answer = { fileno(test->from), POLLIN, 0 };
+
+		/* Those that go meanwhile are stale. */
+		result = other ? fake_order_one(&test->fake, other, i & 1u) : 0;
+		CHECK(result == 0 || result == -ESTALE);
+		rm_slice_order(test, queue, i % 3u);
+		while ((got = fake_receive(&test->fake, 0)) > 0)
+			;
+		CHECK(got == 0);
+		ended = poll(&answer, 1, 0) == 1;
+	}
+	MUST(fgets(test->answer, sizeof(test->answer), test->from));
+	CHECK(!strcmp(test->answer, "ok 0\n"));
+	CHECK(fake_sync(&test->fake) && fake_until_queues(&test->fake, 1));
+	queue = fake_queue(&test->fake, 0);
+	CHECK(queue->group.channel_count == 8);
+	result = fake_order_one(&test->fake, queue, true);
+	CHECK(result == 0 && rm_disabled(queue) == 0);
+	rm_end(test);
+}
+
 const struct test_case test_cases[] = {
-	{ "closed", case_closed },     { "many", case_many },
-	{ "old", case_old },           { "exit", case_exit },
-	{ "work", case_work },         { "preemption", case_preemption },
-	{ "blocked", case_blocked },   { "lease", case_lease },
-	{ "capture", case_capture },   { "forms", case_forms },
-	{ "channels", case_channels }, { "gate", case_gate },
-	{ "slice", case_slice },       { "death", case_death },
-	{ "again", case_again },       { "statuses", case_statuses },
-	{ "refused", case_refused },   { "fork", case_fork },
-	{ "hostile", case_hostile },   { NULL, NULL },
+	{ "storm", case_storm },
+	{ "closed", case_closed },
+	{ "many", case_many },
+	{ "old", case_old },
+	{ "exit", case_exit },
+	{ "work", case_work },
+	{ "preemption", case_preemption },
+	{ "blocked", case_blocked },
+	{ "lease", case_lease },
+	{ "capture", case_capture },
+	{ "forms", case_forms },
+	{ "channels", case_channels },
+	{ "gate", case_gate },
+	{ "slice", case_slice },
+	{ "death", case_death },
+	{ "again", case_again },
+	{ "statuses", case_statuses },
+	{ "refused", case_refused },
+	{ "fork", case_fork },
+	{ "hostile", case_hostile },
+	{ NULL, NULL },
 };
 const struct test_case test_hsa_cases[] = { { NULL, NULL } };

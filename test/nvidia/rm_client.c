@@ -190,13 +190,10 @@ static uint32_t group_add(uint32_t device, uint32_t engine)
 	return rm_alloc(device, GP_RM_CLASS_GROUP, params, sizeof(params));
 }
 
-static int context_open(uint32_t gpu)
+static int context_make(struct context *context, uint32_t gpu)
 {
-	struct context *context = &contexts[context_count];
 	uint32_t device_params[16] = { gpu }, schedule = 1;
 
-	if (ctl < 0 && !client_open())
-		return -1;
 	context->device = rm_alloc(client, GP_RM_CLASS_DEVICE, device_params, 56);
 	context->subdevice = rm_alloc(context->device, GP_RM_CLASS_SUBDEVICE, device_params, 4);
 	context->memory_handle = rm_alloc(context->device, 0x40, NULL, 0);
@@ -210,7 +207,14 @@ static int context_open(uint32_t gpu)
 	rm_control(context->group, GP_RM_GROUP_SCHEDULE, &schedule, 3);
 	context->copy_group = group_add(context->device, 9);
 	rm_alloc(channel_add(context->copy_group, 9, NULL, 0), 0xc8b5, NULL, 0);
-	return context->compute ? (int)context_count++ : -1;
+	return context->compute ? 0 : -1;
+}
+
+static int context_open(uint32_t gpu)
+{
+	if (ctl < 0 && !client_open())
+		return -1;
+	return context_make(&contexts[context_count], gpu) < 0 ? -1 : (int)context_count++;
 }
 
 /* A child has no context, and can make one of its own. */
@@ -275,6 +279,45 @@ static bool context_close(struct context *context, const char *what)
 	return rm_free(parent, object) == GP_RM_OK;
 }
 
+/* Contexts that come, work and go, in every way, in several threads at once. */
+#define STORM_THREADS 4u
+static uint32_t storm_rounds, storm_failures;
+
+static void *storm(void *data)
+{
+	static const char *const ways[] = { "group", "device", "memory", "channel" };
+	struct context *context = data;
+
+	for (uint32_t i = 0; i < storm_rounds; i++) {
+		*context = (struct context){ 0 };
+		if (context_make(context, 0) < 0)
+			__atomic_fetch_add(&storm_failures, 1, __ATOMIC_RELAXED);
+		for (uint32_t n = 0; n < 20u; n++) {
+			submit(context, n % 3u, n % 4u);
+			if (n % 2u)
+				take(context, n % 3u);
+		}
+		if (!context_close(context, ways[i % 4u]))
+			__atomic_fetch_add(&storm_failures, 1, __ATOMIC_RELAXED);
+		context_close(context, "unmap");
+		if (i % 4u != 1u)
+			context_close(context, "device");
+	}
+	return NULL;
+}
+
+static long storm_all(uint32_t rounds)
+{
+	pthread_t threads[STORM_THREADS];
+
+	storm_rounds = rounds;
+	for (uint32_t i = 0; i < STORM_THREADS; i++)
+		pthread_create(&threads[i], NULL, storm, &contexts[CONTEXTS - 1u - i]);
+	for (uint32_t i = 0; i < STORM_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	return storm_failures;
+}
+
 static void answer(long number)
 {
 	printf("ok %ld\n", number);
@@ -294,6 +337,8 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 		answer(context_close(context, what) ? 0 : -1);
 	else if (!strcmp(verb, "channel"))
 		answer((context->channels[context->channel_count++] = channel_add(context->group, 1, NULL, 0)) != 0);
+	else if (!strcmp(verb, "again")) /* its last channel, which did not go */
+		answer(context->channel_count++);
 	else if (!strcmp(verb, "schedule"))
 		answer(rm_control(context->group, GP_RM_GROUP_SCHEDULE, &(uint32_t){ 1 }, 3));
 	else if (!strcmp(verb, "slice"))
@@ -336,7 +381,9 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 	} else if (!strcmp(verb, "end")) { /* all its descriptors, and nothing freed */
 		answer(close(ctl) | (a ? close_range(3, 60, 0) : 0));
 		ctl = -1;
-	} else if (!strcmp(verb, "hostile"))
+	} else if (!strcmp(verb, "storm"))
+		answer(storm_all(a));
+	else if (!strcmp(verb, "hostile"))
 		puts(hostile());
 	else
 		puts("what?");
