@@ -54,6 +54,33 @@ static void plan_leave(struct gp_plan_builder *b, uint32_t queue, enum gp_why wh
 	gp_trace(b->sched, GP_TRACE_LEFT_OPEN, queue, why, 0);
 }
 
+/* Self-switching: an idle one above whoever has the turn stays open without it. When it gets work the device brings it
+ * in by itself, and it takes the turn: it need not wait for a transaction to begin. */
+static bool plan_may_stay(const struct gp_plan_builder *b, const struct gp_queue *q)
+{
+	return b->device->attr.switch_ns && q->gang == GP_NONE && !gp_work_is_active(b->sched, q) &&
+	       gp_turn_is_above(b->sched, b->device, q->rank);
+}
+
+/* Self-switching: one that stayed open got work. */
+static void plan_rise(struct gp_plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	uint32_t index, i;
+
+	if (!b->device->attr.switch_ns)
+		return;
+	/* Who loses the turn comes to the front of the list, so this goes on where it was. */
+	for (index = b->device->check_first; index != GP_NONE; index = sched->seats[index].check_next)
+		for (i = sched->seats[index].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+			const struct gp_queue *q = &sched->queues[i];
+
+			if (q->gate == GP_GATE_OPEN && q->gang == GP_NONE && !gp_turn_allows(sched, q) &&
+			    gp_work_is_active(sched, q) && gp_turn_can_get(sched, index, q->rank))
+				gp_turn_get(sched, index, q->rank);
+		}
+}
+
 /* Why a queue of lower rank should stay open after all; GP_WHY_NONE: close it. */
 static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queue, const struct gp_queue *urgent)
 {
@@ -63,8 +90,8 @@ static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queu
 
 	if (q->aged)
 		return GP_WHY_AGED;
-	if (device->attr.switch_ns && !urgent->is_batch && q->is_batch && b->sched->seats[q->seat].has_turn &&
-	    gp_turn_is_best(b->sched, device, q->rank))
+	if (device->attr.switch_ns && !urgent->is_batch && q->is_batch &&
+	    (b->sched->seats[q->seat].has_turn ? gp_turn_is_best(b->sched, device, q->rank) : plan_may_stay(b, q)))
 		return GP_WHY_SELF;
 	if (q->hold_until_ns > now_ns)
 		return q->left_why ? q->left_why : GP_WHY_FAILED;
@@ -170,6 +197,10 @@ static void plan_close_turns(struct gp_plan_builder *b)
 				continue;
 			if (q->gang == GP_NONE && b->device->turn_count < b->device->batch_max) {
 				gp_turn_give(sched, index); /* nobody else wants it: closing would only cost */
+				continue;
+			}
+			if (plan_may_stay(b, q)) {
+				plan_leave(b, i, GP_WHY_SELF);
 				continue;
 			}
 			if (q->gang != GP_NONE)
@@ -316,7 +347,8 @@ static void plan_open_ready(struct gp_plan_builder *b)
 			break;
 		/* A batch gate opened now will have to be closed for the next urgent arrival, if there are any: not
 		 * before that can be paid. */
-		if (q->is_batch && b->device->policy->rank && !b->device->attr.switch_ns && !gp_budget_can_pay(sched, b->device, 1))
+		if (q->is_batch && b->device->policy->rank && !b->device->attr.switch_ns &&
+		    !gp_budget_can_pay(sched, b->device, 1))
 			break;
 		if (!gp_slots_make_room(b, q))
 			break;
@@ -433,6 +465,7 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	if (!device->stopped && !ret_plan->open_count) {
 		gp_gang_decide(sched);
 		gp_turn_assign(sched, device);
+		plan_rise(&b);
 		plan_close_lower(&b);
 		plan_close_turns(&b);
 		plan_gangs(&b);

@@ -178,6 +178,16 @@ bool gp_turn_is_best(const struct gp_sched *sched, const struct gp_device *devic
 	return true;
 }
 
+bool gp_turn_is_above(const struct gp_sched *sched, const struct gp_device *device, int64_t rank)
+{
+	uint32_t i;
+
+	for (i = 0; i < device->turn_count; i++)
+		if (turn_rank(sched, &sched->seats[device->turn_seats[i]]) >= rank)
+			return false;
+	return true;
+}
+
 /* The policy's order decides also between the one whose turn is over and the one who waits: who is still first goes on.
  */
 static bool turn_goes_on(struct gp_sched *sched, struct gp_seat *holder, struct gp_seat *waiter)

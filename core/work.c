@@ -243,6 +243,8 @@ void gp_work_begin(struct gp_sched *sched, uint32_t queue)
 	if (q->gang != GP_NONE)
 		gp_gang_work(sched, q->gang, true);
 	gp_work_refresh(sched, queue);
+	if (q->gate == GP_GATE_OPEN && !gp_turn_allows(sched, q))
+		gp_turn_check(sched, q->seat); /* it had stayed open without the turn */
 }
 
 void gp_work_end(struct gp_sched *sched, uint32_t queue)

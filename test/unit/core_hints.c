@@ -156,6 +156,36 @@ static void self_switching_holds_the_lowest_out(void **state)
 	}
 }
 
+/* The middle one stays open while it is idle and the lowest has the turn: the device brings it in by itself, and then
+ * the lowest is held out. One that is as low as the holder does not: the two would fight. */
+static void self_switching_idle_middle_stays_open(void **state)
+{
+	struct pair p = pair_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 } });
+	uint32_t middle = world_solo(p.w, p.device, GP_PRIORITY_NORMAL);
+	uint32_t other = world_solo(p.w, p.device, GP_PRIORITY_LOW), i;
+
+	for (i = 0; i < 5; i++) {
+		world_write(p.w, middle, 1);
+		world_run(p.w, 2 * MS);
+		assert_true(world_is_open(p.w, middle));
+		assert_false(world_is_open(p.w, p.low));
+		world_drain(p.w, middle);
+		world_run(p.w, 8 * MS);
+		assert_true(world_is_open(p.w, middle));
+		assert_true(world_is_open(p.w, p.low));
+		assert_false(world_is_open(p.w, other));
+		/* Nor does the urgent one close it. */
+		world_write(p.w, p.high, 1);
+		world_run(p.w, 2 * MS);
+		assert_true(world_is_open(p.w, middle));
+		world_drain(p.w, p.high);
+		world_run(p.w, 2 * MS);
+	}
+	assert_null(world_last_order(p.w, middle, 0));
+	world_free(p.w);
+}
+
 /* A hint on a self-switching device asks it to switch, in a plan that changes no gate. */
 static void self_switching_hint_announces(void **state)
 {
@@ -221,6 +251,7 @@ int main(void)
 		cmocka_unit_test(hint_of_the_lower_waits),
 		cmocka_unit_test(self_switching_holder_stays_open),
 		cmocka_unit_test(self_switching_holds_the_lowest_out),
+		cmocka_unit_test(self_switching_idle_middle_stays_open),
 		cmocka_unit_test(self_switching_hint_announces),
 		cmocka_unit_test(nothing_is_announced_in_vain),
 		cmocka_unit_test(time_zero_is_a_time),
