@@ -301,7 +301,7 @@ static void aql_look(struct gp_vqueue *queue)
 	if (doorbell + 1u > written)
 		written = doorbell + 1u;
 	if (written > queue->limit)
-		queue->limit = written - queue->read > packets ? queue->read + packets : written;
+		queue->limit = written - queue->shown > packets ? queue->shown + packets : written;
 }
 
 bool gp_aql_turn(struct gp_vqueue *queue)
@@ -329,6 +329,22 @@ bool gp_aql_turn(struct gp_vqueue *queue)
 	return taken || moved;
 }
 
+/* The client sees the read index move up to here: each slot is marked invalid first, so that it can be used again. */
+static void aql_show(struct gp_vqueue *queue, uint64_t index)
+{
+	static const uint16_t invalid = GP_AQL_INVALID;
+
+	if (queue->shown >= index)
+		return;
+	for (; queue->shown < index; queue->shown++)
+		/* UPDATE_QUEUE may have taken the ring away since. */
+		if (queue->ring_size)
+			gp_vm_write(queue->process, queue->gpu,
+				    queue->ring + queue->shown * GP_AQL_PACKET_SIZE % queue->ring_size, &invalid,
+				    sizeof(invalid));
+	gp_vm_write(queue->process, queue->gpu, queue->rptr_va, &queue->shown, sizeof(queue->shown));
+}
+
 void gp_aql_start(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 {
 	struct gp_vdispatch *dispatch = aql_dispatch(queue, event->tag);
@@ -337,28 +353,21 @@ void gp_aql_start(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 		return;
 	dispatch->started = true;
 	dispatch->start_ns = event->time_ns;
+	if (queue->process->node->params.values[GP_PARAM_RPTR_AT_FETCH])
+		aql_show(queue, dispatch->index + 1u);
 }
 
-/* The read index moves over completed packets, in order, each marked invalid first so that its slot can be used again.
- */
+/* Packets that are complete leave, in order. */
 static void aql_retire(struct gp_vqueue *queue)
 {
-	static const uint16_t invalid = GP_AQL_INVALID;
 	struct gp_vdispatch *dispatch;
-	uint64_t read = queue->read;
 
 	while ((dispatch = aql_dispatch(queue, queue->read)) && dispatch->done) {
-		/* UPDATE_QUEUE may have taken the ring away since. */
-		if (queue->ring_size)
-			gp_vm_write(queue->process, queue->gpu,
-				    queue->ring + queue->read * GP_AQL_PACKET_SIZE % queue->ring_size, &invalid,
-				    sizeof(invalid));
 		dispatch->used = false;
 		queue->read++;
 		queue->in_flight--;
 	}
-	if (queue->read != read)
-		gp_vm_write(queue->process, queue->gpu, queue->rptr_va, &queue->read, sizeof(queue->read));
+	aql_show(queue, queue->read);
 }
 
 static void aql_complete(struct gp_vqueue *queue, struct gp_vdispatch *dispatch)

@@ -24,6 +24,8 @@ static const struct {
 	[GP_PARAM_QUEUE_PREEMPTION_TIMEOUT_MS] = { "queue_preemption_timeout_ms", 9000, 1, INT32_MAX, 0644 },
 	[GP_PARAM_NUM_KCQ] = { "num_kcq", -1, -1, 8, 0444 },
 	[GP_PARAM_HALT_IF_HWS_HANG] = { "halt_if_hws_hang", 0, 0, 0, 0644 },
+	/* No parameter of the driver's, and no file: what nobody has published about the packet processor. */
+	[GP_PARAM_RPTR_AT_FETCH] = { "vgpu_rptr_at_fetch", 0, 0, 1, 0 },
 };
 
 void gp_params_init(struct gp_params *params)
@@ -54,7 +56,7 @@ static int params_one(struct gp_params *params, const char *text, size_t size, s
 	}
 	return gp_error_set(error, -EINVAL,
 			    "'%.*s' is not NAME=VALUE of a parameter (sched_policy, hws_max_conc_proc, cwsr_enable, "
-			    "max_num_of_queues_per_device, queue_preemption_timeout_ms, num_kcq)",
+			    "max_num_of_queues_per_device, queue_preemption_timeout_ms, num_kcq, vgpu_rptr_at_fetch)",
 			    (int)size, text);
 }
 
@@ -109,7 +111,8 @@ int gp_params_write(struct gp_vnode *node, const char *dir)
 		return -errno;
 	for (uint32_t i = 0; r == 0 && i < GP_PARAM_COUNT; i++) {
 		snprintf(path, sizeof(path), "%s/parameters/%s", dir, params_table[i].name);
-		r = params_file(path, node->params.values[i], params_table[i].mode);
+		if (params_table[i].mode)
+			r = params_file(path, node->params.values[i], params_table[i].mode);
 	}
 	snprintf(node->module_dir, sizeof(node->module_dir), "%s", dir);
 	gp_params_write_dilation(node);

@@ -17,6 +17,7 @@ enum gp_param {
 	GP_PARAM_QUEUE_PREEMPTION_TIMEOUT_MS,
 	GP_PARAM_NUM_KCQ,          /* kernel compute queues: what they leave is KFD's; -1: 8 */
 	GP_PARAM_HALT_IF_HWS_HANG, /* shown only */
+	GP_PARAM_RPTR_AT_FETCH,    /* the read pointer moves when a packet starts, not when it is complete */
 	GP_PARAM_COUNT
 };
 

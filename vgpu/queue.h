@@ -57,6 +57,7 @@ struct gp_vqueue {
 	uint64_t doorbell_seen;
 	/* AQL: packet counts. SDMA: bytes. */
 	uint64_t read, submitted, limit;
+	uint64_t shown; /* AQL: the read index as the client sees it */
 	uint32_t in_flight;
 	struct gp_vdispatch *window; /* GP_VQUEUE_WINDOW, by index */
 	uint32_t copy_size;          /* SDMA: bytes of the packet the model is working on; 0: none */

@@ -185,3 +185,23 @@ def policy_changed(build):
             must(stats["order_failures"] == 0 and stats["quarantines"] == 0, "orders failed: %s" % stats)
             end_exact(above, again)
             end_exact(below)
+
+
+@case
+def fetch(build):
+    """A device whose read pointer moves when a packet starts, and [kfd] rptr = fetch: the last packet of a queue runs when the queue looks
+    drained already. The urgent one is never closed, the other is held out while it works, and all is exact."""
+    with Stage(build, dilation=FAST, params=["--param", "vgpu_rptr_at_fetch=1"]) as stage:
+        stage.daemon({"kfd.rptr": "fetch"})
+        must(stage.status()["devices"][0]["rptr"] == "fetch", "rptr: %s" % stage.status()["devices"][0])
+        below, above = pair(stage)
+        for _ in range(3):
+            wait_shut(stage, below)
+            wait_progress(stage, above)
+        must(not any(q["closes"] for q in stage.client(above)["queues"]), "the urgent one was closed: %s" % stage.client(above))
+        # What the agent sees is ahead of what is complete, never behind.
+        wait_for("a packet that runs counts as read", lambda: any(
+            q["completed"] > n["read"] for q in stage.client(above)["queues"] for n in stage.queues(above) if n["id"] == q["queue_id"]), every=0.01)
+        end_exact(above)
+        wait_progress(stage, below)
+        end_exact(below)
