@@ -4,6 +4,7 @@
 Everything it starts it ends, in the order last to first, and each wait has a limit. It never touches a process it did not start, and
 changes no setting of the GPU.
 """
+import contextlib
 import json
 import os
 import shutil
@@ -19,6 +20,34 @@ END_S = float(os.environ.get("NVBENCH_END_S", "25"))  # to end after being asked
 
 class Trouble(Exception):
     """Something that should have happened did not; the row fails, the next is tried."""
+
+
+class Ended(Exception):
+    """The time is up, or somebody asked us to end."""
+
+
+class Signals:
+    """Signals end us by an exception, but not while a process is being started: one that nobody has noted would be left behind."""
+    held, pending = 0, None
+
+    @classmethod
+    def handle(cls, number, frame):
+        if cls.held:
+            cls.pending = number
+        else:
+            raise Ended("signal %d" % number)
+
+    @classmethod
+    @contextlib.contextmanager
+    def hold(cls):
+        cls.held += 1
+        try:
+            yield
+        finally:
+            cls.held -= 1
+        if cls.pending and not cls.held:
+            number, cls.pending = cls.pending, None
+            raise Ended("signal %d" % number)
 
 
 class Stuck(Trouble):
@@ -188,8 +217,9 @@ class Stage:
 
     def start(self, name, argv, extra=None):
         self.count += 1
-        child = Child("%s-%d" % (name, self.count), argv, self.environment(extra), self.folder)
-        self.children.append(child)
+        with Signals.hold():
+            child = Child("%s-%d" % (name, self.count), argv, self.environment(extra), self.folder)
+            self.children.append(child)
         return child
 
     def managed(self, priority, argv):
@@ -257,8 +287,9 @@ class Stage:
     def status(self):
         """What `gpreempt status --json` says, or None."""
         try:
-            done = subprocess.run([self.program("gpreempt"), "status", "--json"], capture_output=True, text=True, check=False, timeout=10,
-                                  env=self.environment())
+            with Signals.hold():
+                done = subprocess.run([self.program("gpreempt"), "status", "--json"], capture_output=True, text=True, check=False, timeout=10,
+                                      env=self.environment())
             return json.loads(done.stdout) if done.returncode == 0 else None
         except (subprocess.TimeoutExpired, ValueError):
             return None
@@ -331,7 +362,8 @@ class Stage:
 def xid_lines():
     """What the kernel has said about GPU errors so far; None: it does not tell us."""
     try:
-        done = subprocess.run(["dmesg"], capture_output=True, text=True, errors="replace", check=False, timeout=20)
+        with Signals.hold():
+            done = subprocess.run(["dmesg"], capture_output=True, text=True, errors="replace", check=False, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return [line for line in done.stdout.splitlines() if "Xid" in line] if done.returncode == 0 else None
