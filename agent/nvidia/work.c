@@ -19,6 +19,8 @@
 #define WORK_LOOK_MAX    256u     /* entries that are read at one look: about 2 µs each */
 #define WORK_HELD_NS     2000000u /* longer than copies usually take; chosen */
 #define WORK_EXACT_RUN   16u      /* after so many that could be followed the knowledge is good again; chosen */
+#define WORK_UNUSED      2u       /* entries of a channel that the application has not used yet: CUDA sets it up */
+#define WORK_UNUSED_LOOK 8u       /* such a channel is looked at each so many times: a read costs a microsecond */
 #define WORK_ENTRIES_MAX 0x10000u /* of a ring; 1024 in driver 580 */
 
 struct work_entry {
@@ -42,6 +44,7 @@ struct work_lane {
 	uint32_t put;           /* as read last */
 	uint64_t written, read; /* entries put; entries read: those in between wait to be read */
 	uint32_t open_count;
+	uint32_t looks;   /* while it is unused */
 	bool runs, waits; /* an open entry runs, or may; the first that waits does so for a word that is not there */
 	uint32_t ring_map, segment_map, progress_map, marker_map, userd_map; /* where they were found last */
 	struct work_entry open[WORK_OPEN_MAX];
@@ -185,6 +188,13 @@ static void work_prune(struct work_lane *lane, uint64_t fetched)
 	lane->waits = !lane->runs && first && work_is_held(lane, first);
 }
 
+/* CUDA has eight channels for the streams of a context, and most programs use one or two. */
+static bool work_is_unused(struct work_lane *lane)
+{
+	return lane->looks && lane->written <= WORK_UNUSED && lane->read == lane->written && !lane->open_count &&
+	       lane->looks++ % WORK_UNUSED_LOOK;
+}
+
 /* False: its registers cannot be read. */
 static bool work_look(struct gp_slot *slot, struct work_lane *lane)
 {
@@ -202,6 +212,7 @@ static bool work_look(struct gp_slot *slot, struct work_lane *lane)
 		lane->broken = true;
 		return false;
 	}
+	lane->looks += !lane->looks;
 	lane->written += (put - lane->put) & (lane->entries - 1u);
 	lane->put = put;
 	/* What the ring does not hold any more was done long ago: it was overwritten. */
@@ -296,7 +307,7 @@ void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count)
 
 			if (!lane->used || lane->client != group->client || lane->group != group->group)
 				continue;
-			any |= work_look(slot, lane);
+			any |= work_is_unused(lane) || work_look(slot, lane);
 			held &= lane->waits || (!lane->open_count && lane->read == lane->written);
 			written += lane->written;
 			completed += lane->read - lane->open_count;
