@@ -166,6 +166,8 @@ void gp_nvidia_release(void)
 
 		if (!slot->used || slot->dying)
 			continue;
+		gp_log3("nvidia: entries that could be followed, that could not: queue", slot->queue_id,
+			(int64_t)group->exact_count, (int64_t)group->coarse_count);
 		group->restore_due |= borrowed || group->slice_ours;
 		if (borrowed)
 			gp_nvidia_change(GP_MECHANISM_BORROW, &slot, 1, true, &r);

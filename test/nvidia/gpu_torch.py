@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A PyTorch program that does what it is told, a line at a time: as gpu_client.c, with the kernels, libraries, streams and
+graphs that real programs use. Without PyTorch or a GPU it answers "none"."""
+import sys
+
+try:
+    import torch
+    GOOD = torch.cuda.is_available()
+except ImportError:
+    GOOD = False
+
+STREAMS, STATE = 4, {}
+
+
+def context():
+    torch.manual_seed(1)
+    STATE["streams"] = [torch.cuda.Stream() for _ in range(STREAMS)]
+    STATE["matrices"] = [torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for n in (64, 512, 2048)]
+    STATE["images"] = torch.randn(8, 64, 56, 56, device="cuda", dtype=torch.bfloat16)
+    STATE["layer"] = torch.nn.Conv2d(64, 64, 3, padding=1).cuda().to(torch.bfloat16)
+    STATE["host"] = torch.zeros(1 << 20, pin_memory=True)
+    STATE["device"] = torch.zeros(1 << 20, device="cuda")
+    attention = torch.nn.MultiheadAttention(256, 8, batch_first=True).cuda().eval()
+    STATE["attention"], STATE["sequence"] = attention, torch.randn(4, 128, 256, device="cuda")
+    with torch.no_grad():
+        for _ in range(3):
+            attention(STATE["sequence"], STATE["sequence"], STATE["sequence"])
+            STATE["layer"](STATE["images"])
+        torch.cuda.synchronize()
+        STATE["graph"] = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(STATE["graph"]):
+            STATE["out"] = STATE["layer"](STATE["images"]).relu().mean()
+    torch.cuda.synchronize()
+    return 0
+
+
+def work(kind, stream, steps):
+    times = 1 + steps // 64
+    with torch.no_grad(), torch.cuda.stream(STATE["streams"][stream % STREAMS]):
+        if kind == 0:
+            for _ in range(times):
+                STATE["matrices"][2] @ STATE["matrices"][2]
+        elif kind == 1:
+            STATE["matrices"][1] @ STATE["matrices"][1]
+        elif kind == 2:
+            STATE["layer"](STATE["images"])
+        elif kind == 3:
+            STATE["device"].copy_(STATE["host"], non_blocking=True)
+            STATE["device"].mul_(2)
+        elif kind == 4:
+            STATE["host"].copy_(STATE["device"], non_blocking=True)
+        elif kind == 5:
+            STATE["attention"](STATE["sequence"], STATE["sequence"], STATE["sequence"])
+        elif kind == 6:
+            STATE["graph"].replay()
+        else:
+            for _ in range(times * 4):
+                STATE["matrices"][0].sort()
+            STATE["device"].sum()
+    return 0
+
+
+def busy():
+    streams = STATE["streams"] + [torch.cuda.default_stream()]
+    return int(not all(stream.query() for stream in streams))
+
+
+def carry_out(verb, numbers):
+    if not GOOD:
+        return "none"
+    if verb == "context":
+        return f"ok {context()}"
+    if verb == "work":
+        return f"ok {work(*numbers)}"
+    if verb == "busy":
+        return f"ok {busy()}"
+    if verb == "wait":
+        torch.cuda.synchronize()
+        return "ok 0"
+    # Nothing counts its steps here; its context ends with it.
+    return {"lost": "ok 0", "close": "ok 1"}.get(verb, "what?")
+
+
+for line in sys.stdin:
+    words = line.split()
+    print(carry_out(words[0], [int(word) for word in words[1:]]), flush=True)
