@@ -179,6 +179,10 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 	struct gp_under_way *way = &device->way;
 	struct gp_stats stats;
 
+	/* A hint on a device that switches by itself: the application brings its context in, nobody waits for an
+	 * answer. */
+	if (!plan->close_count && !plan->open_count)
+		return;
 	plan_abandon(daemon, device);
 	if (!gp_sched_stats(daemon->sched, device->core, &stats))
 		device->timeouts = stats.timeouts; /* what timed out so far was an older one */

@@ -135,6 +135,31 @@ static void test_below_the_top_is_short(void **state)
 	free(scene);
 }
 
+/* What a hint asks for is done by the application itself: no order, no answer. */
+static void test_hint_is_not_answered(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct agent *low, *high;
+	struct gp_stats stats;
+
+	(void)state;
+	scene_begin(scene, NULL);
+	low = scene_join(scene, 0, GP_PRIORITY_LOW);
+	high = scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	agent_doorbell(&scene->world, low, 0, 10);
+	scene_settle(scene);
+	high->page->hint_ns = 100000;
+	__atomic_fetch_add(&high->page->hint_count, 1, __ATOMIC_SEQ_CST);
+	agent_ring(high);
+	scene_settle(scene);
+	assert_int_equal(gp_sched_stats(scene->world.daemon.sched, scene->world.daemon.devices[0].core, &stats), 0);
+	assert_int_equal(stats.hints, 1);
+	assert_int_equal(stats.stale_acks, 0);
+	assert_int_equal(low->order_count + high->order_count, 0);
+	scene_end(scene);
+	free(scene);
+}
+
 static void test_priorities_change_live(void **state)
 {
 	struct scene *scene = malloc(sizeof(*scene));
@@ -417,6 +442,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_below_the_top_is_short),
+		cmocka_unit_test(test_hint_is_not_answered),
 		cmocka_unit_test(test_priorities_change_live),
 		cmocka_unit_test(test_never_two_short_ones_open),
 		cmocka_unit_test(test_one_that_cannot_be_closed),

@@ -257,7 +257,7 @@ void agent_add_queue(struct world *world, struct agent *agent, uint32_t slot, ui
 	agent_work(world, agent);
 }
 
-static void agent_ring(const struct agent *agent)
+void agent_ring(const struct agent *agent)
 {
 	uint64_t one = 1;
 
