@@ -43,8 +43,9 @@ struct phase {
 	/* found */
 	uint64_t begin_ns, end_ns;
 	uint64_t *due_ns, *latency_ns;
-	uint64_t late_max_ns; /* from a request's arrival to the call that launches it: the host's share */
-	uint32_t late;        /* that were launched later than LATE_NS */
+	uint64_t late_max_ns;   /* from a request's arrival to the call that launches it: the host's share */
+	uint64_t launch_max_ns; /* the longest such call */
+	uint32_t late;          /* that were launched later than LATE_NS */
 	uint32_t done, skipped, hints, hints_wrong, hints_missed, hint_errors;
 	int hint_error;
 };
@@ -126,9 +127,14 @@ static void idle_until(uint64_t moment)
 
 static cudaEvent_t completions[OUTSTANDING];
 
+static void phase_note(uint64_t *max_ns, uint64_t ns)
+{
+	*max_ns = ns > *max_ns ? ns : *max_ns;
+}
+
 static void phase_run(struct phase *phase)
 {
-	uint64_t due[OUTSTANDING], stop_ns = UINT64_MAX, late_ns;
+	uint64_t due[OUTSTANDING], stop_ns = UINT64_MAX;
 	uint32_t launched = 0, total = phase->requests ? phase->requests : REQUESTS_MAX;
 	struct agenda agenda = { now_ns(), UINT64_MAX, UINT64_MAX };
 
@@ -152,11 +158,13 @@ static void phase_run(struct phase *phase)
 		}
 		if (more && now >= agenda.arrival_ns) {
 			if (launched - phase->done < phase->outstanding) {
-				late_ns = now_ns() - agenda.arrival_ns;
-				phase->late += late_ns > LATE_NS;
-				phase->late_max_ns = late_ns > phase->late_max_ns ? late_ns : phase->late_max_ns;
+				const uint64_t call_ns = now_ns();
+
+				phase->late += call_ns - agenda.arrival_ns > LATE_NS;
+				phase_note(&phase->late_max_ns, call_ns - agenda.arrival_ns);
 				sequence_launch(&seq, NULL, 0);
 				CUDA(cudaEventRecord(completions[launched % OUTSTANDING], seq.stream));
+				phase_note(&phase->launch_max_ns, now_ns() - call_ns);
 				due[launched++ % OUTSTANDING] = agenda.arrival_ns;
 			} else {
 				phase->skipped++;
@@ -203,7 +211,8 @@ static void write_phase(FILE *file, const struct phase *phase)
 		(unsigned long long)phase->begin_ns, (unsigned long long)phase->end_ns, phase->skipped);
 	fprintf(file, "\"hints\": %u, \"hints_wrong\": %u, \"hints_missed\": %u, ", phase->hints, phase->hints_wrong,
 		phase->hints_missed);
-	fprintf(file, "\"late\": %u, \"late_max_ns\": %llu, ", phase->late, (unsigned long long)phase->late_max_ns);
+	fprintf(file, "\"late\": %u, \"late_max_ns\": %llu, \"launch_max_ns\": %llu, ", phase->late,
+		(unsigned long long)phase->late_max_ns, (unsigned long long)phase->launch_max_ns);
 	fprintf(file, "\"hint_errors\": %u, \"hint_error\": %d,\n\"due_ns\": [", phase->hint_errors, phase->hint_error);
 	for (uint32_t i = 0; i < phase->done; i++)
 		fprintf(file, "%s%llu", i ? "," : "", (unsigned long long)phase->due_ns[i]);

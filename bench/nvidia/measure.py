@@ -85,7 +85,8 @@ def entry_of(phase, exact, batch):
     """What is kept of a phase."""
     begin, end = phase["begin_ns"], phase["end_ns"]
     rates = [rate(child.progress.records(), begin, end) for child in batch]
-    entry = {"n": len(phase["latency_ns"]), "skipped": phase["skipped"], "late": phase.get("late", 0), "late_max_us": phase.get("late_max_ns", 0) / 1e3, "seconds": (end - begin) / 1e9, "exact": exact,
+    entry = {"n": len(phase["latency_ns"]), "skipped": phase["skipped"], "late": phase.get("late", 0), "late_max_us": phase.get("late_max_ns", 0) / 1e3,
+             "launch_max_us": phase.get("launch_max_ns", 0) / 1e3, "seconds": (end - begin) / 1e9, "exact": exact,
              "latency_us": [round(value / 1000, 1) for value in phase["latency_ns"]]}
     if batch:
         if None in rates:
