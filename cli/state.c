@@ -267,6 +267,7 @@ static const struct state_field state_queue_fields[] = {
 	NUMBER(gp_state_queue, run_ns),
 	NUMBER(gp_state_queue, wait_ns),
 	NUMBER(gp_state_queue, preemptions),
+	NUMBER(gp_state_queue, inversions),
 	NUMBER(gp_state_queue, closes),
 	NUMBER(gp_state_queue, opens),
 	TEXT(gp_state_queue, kind),

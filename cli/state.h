@@ -45,7 +45,7 @@ struct gp_state_slice {
 struct gp_state_queue {
 	uint64_t gpu_id, queue_id, slot, seen, priority, has_work, blocked, written, completed, pending, run_ns,
 		wait_ns;
-	uint64_t preemptions, closes, opens;
+	uint64_t preemptions, inversions, closes, opens;
 	struct gp_state_slice slice;
 	char kind[12], gate[16], counts[16];
 };

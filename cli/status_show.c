@@ -150,6 +150,7 @@ void gp_status_sum(const struct gp_state *state, const struct gp_state_client *c
 		total.run_ns += queue->run_ns == GP_STATE_UNKNOWN ? 0 : queue->run_ns;
 		total.wait_ns += queue->wait_ns == GP_STATE_UNKNOWN ? 0 : queue->wait_ns;
 		total.preemptions += queue->preemptions == GP_STATE_UNKNOWN ? 0 : queue->preemptions;
+		total.inversions += queue->inversions == GP_STATE_UNKNOWN ? 0 : queue->inversions;
 	}
 	*ret_total = total;
 }

@@ -16,7 +16,7 @@ void gp_status_json_hqd(FILE *stream, const struct gp_hqd *hqd);
 /* Of a client: totals over its queues. */
 struct gp_status_total {
 	uint32_t queues, open;
-	uint64_t pending, run_ns, wait_ns, preemptions;
+	uint64_t pending, run_ns, wait_ns, preemptions, inversions;
 };
 void gp_status_sum(const struct gp_state *state, const struct gp_state_client *client,
 		   struct gp_status_total *ret_total);

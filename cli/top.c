@@ -18,7 +18,7 @@ static const char top_help[] =
 "Programs on the GPU, live: priority, gates, pending packets, share, waiting, preemptions.\n"
 "\n"
 "  -d, --delay T      tenths of a second between looks; default 10\n"
-"  -s, --sort C       pid, priority (default), gpu, wait, pending, preemptions\n"
+"  -s, --sort C       pid, priority (default), gpu, wait, pending, preemptions, inversions\n"
 "  -q, --queues       a line per queue too\n"
 "  -C, --no-colour    also by NO_COLOR\n"
 "  -b, --batch        plain text instead of the screen; also where there is no terminal (then once)\n"
@@ -86,7 +86,7 @@ static int top_sort_of(const char *name, enum gp_top_sort *ret_sort, struct gp_e
 			return 0;
 		}
 	}
-	return gp_error_set(error, -1, "sort: give pid, priority, gpu, wait, pending or preemptions, not '%.40s'",
+	return gp_error_set(error, -1, "sort: give pid, priority, gpu, wait, pending, preemptions or inversions, not '%.40s'",
 			    name);
 }
 

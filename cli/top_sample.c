@@ -7,7 +7,8 @@
 #include "cli/status_show.h"
 #include "cli/top_sample.h"
 
-const char *const gp_top_sort_names[GP_TOP_SORT_COUNT] = { "pid", "priority", "gpu", "wait", "pending", "preemptions" };
+const char *const gp_top_sort_names[GP_TOP_SORT_COUNT] = { "pid",     "priority",    "gpu",       "wait",
+							   "pending", "preemptions", "inversions" };
 
 void gp_top_init(struct gp_top *top)
 {
@@ -62,7 +63,8 @@ static void top_row(const struct gp_top *top, const struct gp_state_client *clie
 					.pending = client->queue_count ? now.pending : GP_TOP_UNKNOWN,
 					.gpu_permille = GP_TOP_UNKNOWN,
 					.wait_permille = GP_TOP_UNKNOWN,
-					.preemptions_milli = GP_TOP_UNKNOWN };
+					.preemptions_milli = GP_TOP_UNKNOWN,
+					.inversions_milli = GP_TOP_UNKNOWN };
 	if (!before || !client->queue_count || !client->managed)
 		return;
 	/* run and wait are device time: the host's second is 1/dilation of the device's. */
@@ -70,6 +72,7 @@ static void top_row(const struct gp_top *top, const struct gp_state_client *clie
 	ret_row->gpu_permille = top_rate(old.run_ns, now.run_ns, 1000 * dilation, top->passed_ns);
 	ret_row->wait_permille = top_rate(old.wait_ns, now.wait_ns, 1000 * dilation, top->passed_ns);
 	ret_row->preemptions_milli = top_rate(old.preemptions, now.preemptions, 1000000000000u, top->passed_ns);
+	ret_row->inversions_milli = top_rate(old.inversions, now.inversions, 1000000000000u, top->passed_ns);
 }
 
 static void top_device(const struct gp_top *top, const struct gp_state_device *device, struct gp_top_device *ret_device)
@@ -95,7 +98,9 @@ static uint64_t top_key(const struct gp_top_row *row, enum gp_top_sort sort)
 	case GP_TOP_GPU: return row->gpu_permille;
 	case GP_TOP_WAIT: return row->wait_permille;
 	case GP_TOP_PENDING: return row->pending;
-	default: return row->preemptions_milli;
+	case GP_TOP_PREEMPTIONS: return row->preemptions_milli;
+	case GP_TOP_INVERSIONS: return row->inversions_milli;
+	default: return 0;
 	}
 }
 

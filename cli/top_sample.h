@@ -14,6 +14,7 @@ enum gp_top_sort {
 	GP_TOP_WAIT,
 	GP_TOP_PENDING,
 	GP_TOP_PREEMPTIONS,
+	GP_TOP_INVERSIONS,
 	GP_TOP_SORT_COUNT
 };
 extern const char *const gp_top_sort_names[GP_TOP_SORT_COUNT];
@@ -24,7 +25,7 @@ extern const char *const gp_top_sort_names[GP_TOP_SORT_COUNT];
 struct gp_top_row {
 	const struct gp_state_client *client;
 	uint32_t open, queues;
-	uint64_t pending, gpu_permille, wait_permille, preemptions_milli;
+	uint64_t pending, gpu_permille, wait_permille, preemptions_milli, inversions_milli;
 };
 struct gp_top_device {
 	const struct gp_state_device *device;

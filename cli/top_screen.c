@@ -72,8 +72,9 @@ static void screen_footer(const struct screen *screen)
 	char text[SCREEN_LINE_MAX];
 
 	if (screen->mode == SCREEN_SORT)
-		(void)snprintf(text, sizeof(text),
-			       "sort by: 1 pid  2 priority  3 gpu  4 wait  5 pending  6 preemptions   (Esc: leave it)");
+		(void)snprintf(
+			text, sizeof(text),
+			"sort by: 1 pid  2 priority  3 gpu  4 wait  5 pending  6 preemptions  7 inversions   (Esc: leave it)");
 	else if (screen->mode == SCREEN_KILL && row)
 		(void)snprintf(text, sizeof(text), "send SIGTERM to %s (pid %" PRIu64 ")?  y / n", row->client->name,
 			       row->client->pid);

@@ -43,12 +43,13 @@ static void show_queue(struct gp_columns *columns, const struct gp_state_queue *
 	gp_columns_add(columns, "");
 	gp_columns_add(columns, "");
 	gp_columns_add(columns, "");
+	gp_columns_add(columns, "");
 }
 
 void gp_top_columns(const struct gp_top *top, bool with_queues, struct gp_columns *ret_columns)
 {
-	static const char *const heads[] = { "PID",  "<USER",   "<NAME", "PRIO",  "<MECHANISM",
-					     "OPEN", "PENDING", "GPU%",  "WAIT%", "PREEMPT/s" };
+	static const char *const heads[] = { "PID",     "<USER", "<NAME", "PRIO",      "<MECHANISM", "OPEN",
+					     "PENDING", "GPU%",  "WAIT%", "PREEMPT/s", "INV/s" };
 	char text[64], name[160];
 
 	gp_columns_init(ret_columns, heads, sizeof(heads) / sizeof(heads[0]));
@@ -73,6 +74,7 @@ void gp_top_columns(const struct gp_top *top, bool with_queues, struct gp_column
 		gp_columns_add(ret_columns, show_share(row->gpu_permille, text, sizeof(text)));
 		gp_columns_add(ret_columns, show_share(row->wait_permille, text, sizeof(text)));
 		gp_columns_add(ret_columns, show_rate(row->preemptions_milli, text, sizeof(text)));
+		gp_columns_add(ret_columns, show_rate(row->inversions_milli, text, sizeof(text)));
 		for (uint32_t j = 0; with_queues && j < client->queue_count; j++)
 			show_queue(ret_columns, &top->now.queues[client->queue_first + j]);
 	}
@@ -157,6 +159,7 @@ void gp_top_json(const struct gp_top *top, FILE *stream)
 		show_json_number(stream, "gpu_permille", row->gpu_permille);
 		show_json_number(stream, "wait_permille", row->wait_permille);
 		show_json_number(stream, "preemptions_per_1000s", row->preemptions_milli);
+		show_json_number(stream, "inversions_per_1000s", row->inversions_milli);
 		fputs(" }", stream);
 	}
 	fputs("] }\n", stream);

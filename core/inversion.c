@@ -55,6 +55,7 @@ static void inversion_end(struct gp_sched *sched, uint32_t queue, enum gp_why wh
 	q->inverted = false;
 	if (!length_ns)
 		return;
+	q->inversions++;
 	device->stats.inversions++;
 	device->stats.inversion_ns += length_ns;
 	if (length_ns > device->stats.inversion_ns_max)

@@ -85,7 +85,8 @@ struct gp_queue {
 	uint64_t run_ns, wait_ns, mark_ns; /* mark: accounted up to here */
 	uint64_t timer_ns;
 
-	/* Inversion under way. */
+	/* Inversions: how often it waited; the one under way. */
+	uint64_t inversions;
 	bool inverted;
 	uint64_t inverted_since_ns;
 	uint32_t inverted_by; /* queue index */

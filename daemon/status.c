@@ -193,9 +193,11 @@ static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *
 	if (known) {
 		gp_text_u64(text, "run_ns", info.run_ns);
 		gp_text_u64(text, "wait_ns", info.wait_ns);
+		gp_text_u64(text, "inversions", info.inversions);
 	} else {
 		gp_text_null(text, "run_ns");
 		gp_text_null(text, "wait_ns");
+		gp_text_null(text, "inversions");
 	}
 	if (daemon->devices[queue->device].info.short_us)
 		status_slice(daemon, queue, text);

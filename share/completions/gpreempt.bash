@@ -4,7 +4,7 @@ _gpreempt() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "bench doctor events get metrics pause record report resume run set sim status top help --help --version" -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W "bench doctor events get lab metrics pause record report resume run set sim status top help --help --version" -- "$current")
 		return
 	fi
 	# Behind -- (or the first plain word, for run) is another command line.
@@ -26,7 +26,7 @@ _gpreempt() {
 		return
 		;;
 	-s | --sort)
-		[[ $command == top ]] && mapfile -t COMPREPLY < <(compgen -W "pid priority gpu wait pending preemptions" -- "$current")
+		[[ $command == top ]] && mapfile -t COMPREPLY < <(compgen -W "pid priority gpu wait pending preemptions inversions" -- "$current")
 		[[ $command == top ]] && return
 		;;
 	-o | --output | --perfetto | --from)
@@ -40,14 +40,14 @@ _gpreempt() {
 	events) mapfile -t COMPREPLY < <(compgen -W "-f --follow --json --pid -g --gpu -h --help -V --version" -- "$current") ;;
 	get) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version" -- "$current") ;;
 	metrics) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version" -- "$current") ;;
-	pause) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version -h --help -V --version all" -- "$current") ;;
+	pause) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version all" -- "$current") ;;
 	record) mapfile -t COMPREPLY < <(compgen -W "-o --output --perfetto --duration --from --json -q --quiet -h --help -V --version" -- "$current") ;;
-	resume) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version -h --help -V --version all" -- "$current") ;;
+	resume) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version all" -- "$current") ;;
 	run) mapfile -t COMPREPLY < <(compgen -W "-p --priority --weight --deadline --budget --gang --hw-queues --stream-map --require --check -q --quiet -m --max --json -h --help -V --version" -- "$current") ;;
 	set) mapfile -t COMPREPLY < <(compgen -W "-p --priority --weight --deadline --budget --gang -g --gpu --queue --json -q --quiet -h --help -V --version" -- "$current") ;;
 	status) mapfile -t COMPREPLY < <(compgen -W "--json -s --short --hqd -h --help -V --version" -- "$current") ;;
 	top) mapfile -t COMPREPLY < <(compgen -W "-d --delay -s --sort -q --queues -C --no-colour -b --batch -n --iterations --json -h --help -V --version" -- "$current") ;;
-	help) mapfile -t COMPREPLY < <(compgen -W "bench doctor events get metrics pause record report resume run set sim status top" -- "$current") ;;
+	help) mapfile -t COMPREPLY < <(compgen -W "bench doctor events get lab metrics pause record report resume run set sim status top" -- "$current") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
 	esac
 }

@@ -11,11 +11,11 @@
 #include "cli/top_sample.h"
 
 #define TOP_DAEMON(pid, up) "\"daemon\": {\"pid\": " #pid ", \"uptime_real_ns\": " #up ", \"dilation\": 10}"
-#define TOP_CLIENT(pid, priority, since, run, preemptions)                                \
-	"{\"pid\": " #pid ", \"priority\": " #priority ", \"connected_real_ns\": " #since \
-	", \"queues\": [{\"gate\": \"open\", \"pending\": 4, \"run_ns\": " #run           \
-	", \"wait_ns\": 0, \"preemptions\": " #preemptions                                \
-	"}, {\"gate\": \"closed\", \"pending\": 1, \"run_ns\": null, \"wait_ns\": 20000000, \"preemptions\": 0}]}"
+#define TOP_CLIENT(pid, priority, since, run, preemptions)                                   \
+	"{\"pid\": " #pid ", \"priority\": " #priority ", \"connected_real_ns\": " #since    \
+	", \"queues\": [{\"gate\": \"open\", \"pending\": 4, \"run_ns\": " #run              \
+	", \"wait_ns\": 0, \"preemptions\": " #preemptions ", \"inversions\": " #preemptions \
+	"}, {\"gate\": \"closed\", \"pending\": 1, \"run_ns\": null, \"wait_ns\": 20000000, \"preemptions\": 0, \"inversions\": null}]}"
 
 static void top_look(struct gp_top *top, const char *text)
 {
@@ -50,6 +50,8 @@ static void top_has_rates_after_two_looks(void **state)
 	assert_int_equal(top.rows[1].gpu_permille, 500);
 	assert_int_equal(top.rows[1].wait_permille, 0);
 	assert_int_equal(top.rows[1].preemptions_milli, 2500);
+	assert_int_equal(top.rows[0].inversions_milli, GP_TOP_UNKNOWN);
+	assert_int_equal(top.rows[1].inversions_milli, 2500);
 	assert_int_equal(top.devices[0].preemptions_milli, 1500);
 	assert_int_equal(top.devices[0].inversions_milli, GP_TOP_UNKNOWN);
 	top.ascending = true;
