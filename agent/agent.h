@@ -65,6 +65,7 @@ struct gp_agent {
 	bool copy_hint;       /* GPREEMPT_COPY_HINT=1 */
 	bool greeted_before;
 	bool attr_due, sync_due;
+	bool look_all; /* all counters are wanted, not only those that are likely to have moved */
 	uint32_t sync_cookie;
 	enum gp_link_state link;
 	uint32_t mechanism, lease_ms;

@@ -70,7 +70,9 @@ void gp_sample_all(void)
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
 		if (gp_slots[i].used && !gp_slots[i].dying && !gp_slots[i].unreadable)
 			sample_list[count++] = &gp_slots[i];
+	gp_agent.look_all = true;
 	sample_slots(sample_list, count);
+	gp_agent.look_all = false;
 }
 
 static bool sample_wants(const struct gp_slot *slot)

@@ -15,19 +15,21 @@
 #include "agent/sys.h"
 
 #define WORK_LANE_MAX    512u
-#define WORK_OPEN_MAX    64u      /* entries of a lane that are read and not done; the rest waits its turn */
-#define WORK_LOOK_MAX    256u     /* entries that are read at one look: about 2 µs each */
-#define WORK_HELD_NS     2000000u /* longer than copies usually take; chosen */
-#define WORK_EXACT_RUN   16u      /* after so many that could be followed the knowledge is good again; chosen */
-#define WORK_UNUSED      2u       /* entries of a channel that the application has not used yet: CUDA sets it up */
-#define WORK_UNUSED_LOOK 8u       /* such a channel is looked at each so many times: a read costs a microsecond */
-#define WORK_ENTRIES_MAX 0x10000u /* of a ring; 1024 in driver 580 */
+#define WORK_OPEN_MAX    64u       /* entries of a lane that are read and not done; the rest waits its turn */
+#define WORK_LOOK_MAX    256u      /* entries that are read at one look: about 2 µs each */
+#define WORK_OLDER_NS    10000000u /* chosen */
+#define WORK_HELD_NS     2000000u  /* longer than copies usually take; chosen */
+#define WORK_EXACT_RUN   16u       /* after so many that could be followed the knowledge is good again; chosen */
+#define WORK_UNUSED      2u        /* entries of a channel that the application has not used yet: CUDA sets it up */
+#define WORK_UNUSED_LOOK 8u        /* such a channel is looked at each so many times: a read costs a microsecond */
+#define WORK_ENTRIES_MAX 0x10000u  /* of a ring; 1024 in driver 580 */
 
 struct work_entry {
 	uint64_t number; /* how many came before it */
 	uint64_t progress, marker;
 	uint32_t payload, value;
 	uint64_t commands; /* where they are, and how many words */
+	uint64_t older_ns; /* since when its marker is older than it should be; 0: it is not */
 	uint32_t words;
 	bool is_exact;
 };
@@ -62,8 +64,27 @@ static bool work_read32(uint64_t address, uint32_t *hint, uint32_t *ret_value)
 	return true;
 }
 
+/* A marker steps from an older value to the entry's, and by one when the kernel has run; later kernels that use the
+ * word step on. Nothing says that the first step is visible before the progress word's, so an older value is no end.
+ * Should a word start over, which nothing known does, the entry is given up after a while. */
+static enum work_stage work_marker(struct work_entry *entry, uint32_t value)
+{
+	uint64_t now;
+
+	if ((int32_t)(value - (entry->value + 1u)) >= 0)
+		return WORK_DONE;
+	if (value == entry->value) {
+		entry->older_ns = 0;
+		return WORK_RUNS;
+	}
+	now = gp_sys_now_ns();
+	if (!entry->older_ns)
+		entry->older_ns = now;
+	return now - entry->older_ns >= WORK_OLDER_NS ? WORK_DONE : WORK_RUNS;
+}
+
 /* Which entries are done is asked in this order: taken in first, because a marker has an old value until then. */
-static enum work_stage work_stage(struct work_lane *lane, const struct work_entry *entry, uint64_t fetched)
+static enum work_stage work_stage(struct work_lane *lane, struct work_entry *entry, uint64_t fetched)
 {
 	uint32_t value;
 
@@ -73,9 +94,9 @@ static enum work_stage work_stage(struct work_lane *lane, const struct work_entr
 		return WORK_DONE; /* its memory is gone, and so is its work */
 	if ((int32_t)(value - entry->payload) < 0)
 		return WORK_WAITS;
-	if (!entry->marker || !work_read32(entry->marker, &lane->marker_map, &value) || value != entry->value)
+	if (!entry->marker || !work_read32(entry->marker, &lane->marker_map, &value))
 		return WORK_DONE;
-	return WORK_RUNS;
+	return work_marker(entry, value);
 }
 
 /* Whether an entry waits for a word that is not there yet. What cannot be read is taken for met. */
@@ -95,9 +116,10 @@ static bool work_is_held(struct work_lane *lane, const struct work_entry *entry)
 	return false;
 }
 
-static void work_note(struct work_lane *lane, const struct work_entry *entry)
+/* What is done when it is first read is not kept: bursts of short work are longer than the list. */
+static void work_note(struct work_lane *lane, struct work_entry *entry)
 {
-	if (lane->open_count < WORK_OPEN_MAX)
+	if (lane->open_count < WORK_OPEN_MAX && work_stage(lane, entry, 0) != WORK_DONE)
 		lane->open[lane->open_count++] = *entry;
 }
 
@@ -307,7 +329,7 @@ void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count)
 
 			if (!lane->used || lane->client != group->client || lane->group != group->group)
 				continue;
-			any |= work_is_unused(lane) || work_look(slot, lane);
+			any |= (!gp_agent.look_all && work_is_unused(lane)) || work_look(slot, lane);
 			held &= lane->waits || (!lane->open_count && lane->read == lane->written);
 			written += lane->written;
 			completed += lane->read - lane->open_count;

@@ -162,6 +162,12 @@ static void take(struct context *context, uint32_t i)
 	__atomic_store_n(word(context, USERD(i) + GP_RM_USERD_GET), context->put[i] % ENTRIES, __ATOMIC_RELEASE);
 }
 
+/* The progress word alone: markers follow. */
+static void progress(struct context *context, uint32_t i)
+{
+	__atomic_store_n(word(context, PROGRESS(i)), context->put[i], __ATOMIC_RELEASE);
+}
+
 /* A kernel has run. */
 static void finish(struct context *context, uint32_t i, uint32_t n)
 {
@@ -364,6 +370,8 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 		answer(dup2(ctl, (int)a) == (int)a);
 	else if (!strcmp(verb, "submit")) /* a: context * 16 + channel */
 		answer((submit(&contexts[a / 16u], a % 16u, b), (long)contexts[a / 16u].put[a % 16u] - 1));
+	else if (!strcmp(verb, "progress"))
+		answer((progress(&contexts[a / 16u], a % 16u), 0));
 	else if (!strcmp(verb, "word"))
 		answer((*word(&contexts[a / 16u], HOST_WORD) = b));
 	else if (!strcmp(verb, "take"))

@@ -95,6 +95,38 @@ void case_work(struct test *test)
 	rm_end(test);
 }
 
+/* A marker that comes a moment after the progress word is waited for; a burst that is over is done at one look. */
+void case_marker(struct test *test)
+{
+	const struct gp_page_queue *page;
+	struct fake_queue *queue;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	queue = rm_queue(test, 0);
+	page = &test->fake.page->queues[queue->said.slot];
+	CHECK(!strcmp(test_ask(test, "submit 1 0"), "ok 0"));
+	test_ask(test, "progress 1");
+	CHECK(fake_sync(&test->fake));
+	CHECK(page->written == 1 && page->completed == 0);
+	test_ask(test, "take 1");
+	CHECK(work_is(test, queue, 1, 0));
+	test_ask(test, "finish 1 0");
+	CHECK(work_is(test, queue, 1, 1));
+	test_ask(test, "many 1 200");
+	CHECK(fake_sync(&test->fake) && page->written == 201 && page->completed == 201);
+	/* The word was used again, by a kernel that runs now: the older one is done. */
+	test_ask(test, "many 1 55");
+	CHECK(fake_sync(&test->fake));
+	CHECK(!strcmp(test_ask(test, "submit 1 0"), "ok 256"));
+	test_ask(test, "take 1");
+	CHECK(work_is(test, queue, 257, 256));
+	test_ask(test, "finish 1 256");
+	CHECK(work_is(test, queue, 257, 257));
+	rm_end(test);
+}
+
 static bool work_is_blocked(struct test *test, const struct fake_queue *queue, bool blocked)
 {
 	const struct gp_page_queue *page = &test->fake.page->queues[queue->said.slot];
