@@ -14,6 +14,7 @@
 #include "daemon/unmanaged.h"
 
 #define CONTROL_SYNC_NS    50000000ull
+#define CONTROL_FRESH_NS   100000000ull
 #define CONTROL_LINES_SIZE 16000u /* of events in one packet */
 
 static void control_say(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text)
@@ -80,7 +81,15 @@ static void control_status(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 	peer->wants_status = true;
 	peer->status_cookie = cookie;
 	gp_unmanaged_refresh(daemon);
-	gp_client_sync(daemon);
+	/* Each look wakes every client: a user who asks all the time gets figures of a moment ago. */
+	if (peer->uid && !daemon->sync_by_ns && now_ns - daemon->synced_ns < CONTROL_FRESH_NS) {
+		control_status_answer(daemon, peer);
+		return;
+	}
+	if (!peer->uid || !daemon->sync_by_ns) {
+		daemon->synced_ns = now_ns;
+		gp_client_sync(daemon);
+	}
 	/* Those who wait already do not wait longer because somebody else asks. */
 	if (!daemon->sync_by_ns) {
 		daemon->sync_by_ns = now_ns + CONTROL_SYNC_NS;

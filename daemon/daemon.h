@@ -36,6 +36,7 @@ struct gp_daemon;
 struct gp_source {
 	void (*ready)(struct gp_daemon *daemon, void *owner, uint32_t events);
 	void *owner;
+	bool is_late; /* a command: after the decisions, a few at a time */
 };
 
 enum gp_peer_kind { GP_PEER_NEW, GP_PEER_AGENT, GP_PEER_COMMAND };
@@ -261,6 +262,8 @@ struct gp_daemon {
 	uint64_t scanned_ns; /* unmanaged processes were looked for */
 	uint64_t sync_by_ns; /* STATUS waits until then at most; 0: nobody waits */
 	bool sync_looked;    /* those who did not look in time are looked at */
+	uint64_t synced_ns;  /* when the agents were last asked to look */
+	uint32_t late_turn;  /* which of the commands that wait is next */
 	struct gp_silence *silence;
 	struct gp_journal_user journal[GP_JOURNAL_USERS];
 	bool metrics_dirty, metrics_failed;

@@ -24,6 +24,7 @@
 #include "daemon/unmanaged.h"
 
 #define LOOP_EVENTS   128
+#define LOOP_LATE     4             /* commands of one round */
 #define LOOP_RETRY_NS 50000ull      /* a due time that stays due must not spin */
 #define LOOP_STOP_NS  1000000000ull /* how long agents may take to open their gates when we stop */
 #define LOOP_NEW_NS   1000000000ull /* how often silent connections are looked for, while there are any */
@@ -228,6 +229,24 @@ static void loop_due(struct gp_daemon *daemon, uint64_t now_ns)
 	gp_control_synced(daemon);
 }
 
+/* Commands come last and in turn: however many somebody sends, orders do not wait for more than these few. */
+static void loop_late(struct gp_daemon *daemon, const struct epoll_event *events, int count)
+{
+	const struct epoll_event *late[LOOP_EVENTS];
+	uint32_t late_count = 0;
+
+	for (int i = 0; i < count; i++)
+		if (((const struct gp_source *)events[i].data.ptr)->is_late)
+			late[late_count++] = &events[i];
+	for (uint32_t i = 0; i < late_count && i < LOOP_LATE; i++) {
+		const struct epoll_event *event = late[(daemon->late_turn + i) % late_count];
+		struct gp_source *source = event->data.ptr;
+
+		source->ready(daemon, source->owner, event->events);
+	}
+	daemon->late_turn += LOOP_LATE;
+}
+
 void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 {
 	struct epoll_event events[LOOP_EVENTS];
@@ -237,11 +256,13 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	for (int i = 0; i < count; i++) {
 		struct gp_source *source = events[i].data.ptr;
 
-		source->ready(daemon, source->owner, events[i].events);
+		if (!source->is_late)
+			source->ready(daemon, source->owner, events[i].events);
 	}
 	gp_plan_inbox(daemon);
 	gp_silence_take(daemon);
 	gp_plan_decide(daemon); /* first: everything else can wait for an order */
+	loop_late(daemon, events, count);
 	loop_due(daemon, gp_now_ns());
 	gp_plan_decide(daemon);
 	gp_slice_update(daemon, gp_now_ns());

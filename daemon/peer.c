@@ -247,6 +247,7 @@ static void peer_message(struct gp_daemon *daemon, struct gp_peer *peer, size_t 
 		}
 		peer->version = peer_version((const struct gp_wire_header *)daemon->packet);
 		peer->kind = type == GP_WIRE_HELLO ? GP_PEER_AGENT : GP_PEER_COMMAND;
+		peer->source.is_late = peer->kind == GP_PEER_COMMAND;
 		daemon->new_count--;
 	}
 	if (type == GP_WIRE_CONTROL)
@@ -267,7 +268,7 @@ static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 	/* Who does not read its answers is not asked for more questions. */
 	if (peer->backlog.size && events && !peer_drain(daemon, peer))
 		return;
-	for (int i = 0; i < PEER_READ_MAX && !peer->closed && !peer->backlog.size; i++) {
+	for (int i = 0; i < (peer->source.is_late ? 1 : PEER_READ_MAX) && !peer->closed && !peer->backlog.size; i++) {
 		/* MSG_TRUNC: the true size of a packet that does not fit, which is then refused. Descriptors that a
 		 * peer sends along are dropped by the kernel, because no room is offered for them. */
 		size = recv(peer->fd, daemon->packet, sizeof(daemon->packet), MSG_DONTWAIT | MSG_TRUNC);

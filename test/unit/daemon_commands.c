@@ -227,6 +227,7 @@ static void as_other(struct gp_control_request request, int want, const char *pa
 static void test_rights(void **state)
 {
 	struct gp_control_request set = world_request(GP_CONTROL_SET);
+	uint32_t looks;
 
 	(void)state;
 	if (getuid())
@@ -242,6 +243,13 @@ static void test_rights(void **state)
 	as_other(world_request(GP_CONTROL_RELOAD), -EPERM, "only root", false);
 	as_other(world_request(GP_CONTROL_STATUS), 0, "\"hidden\":true,\"gpu_ids\":[1],\"queues\":1", false);
 	as_other(world_request(GP_CONTROL_STATUS), 0, "\"fake\"", true);
+	/* However often he asks, the others are not woken for each. */
+	agent_work(&world, &agent);
+	looks = agent.sync_count;
+	for (int i = 0; i < 20; i++)
+		as_other(world_request(GP_CONTROL_STATUS), 0, "\"hidden\":true", false);
+	agent_work(&world, &agent);
+	assert_true(agent.sync_count - looks < 20);
 	as_other(world_request(GP_CONTROL_PING), 0, "\"ceiling\":45", false);
 	as_other(world_request(GP_CONTROL_SUMMARY), 0, "\"agents\":0", false);
 }

@@ -144,9 +144,51 @@ static void test_whom_it_waited_for(void **state)
 	agent_leave(&world, &urgent);
 }
 
+/* Many questions at once: a doorbell that comes with them is decided on first, and only a few are answered a round. */
+static void test_commands_wait(void **state)
+{
+	struct gp_control_request ping = world_request(GP_CONTROL_PING);
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	int fds[40], answered = 0;
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		fds[i] = world_connect(&world);
+		world_send(fds[i], &ping, sizeof(ping));
+	}
+	world_step(&world); /* the first one makes each a command's connection */
+	for (int i = 0; i < 40; i++) {
+		assert_true(world_receive(fds[i], buffer, sizeof(buffer)) > 0);
+		for (int k = 0; k < 10; k++)
+			world_send(fds[i], &ping, sizeof(ping));
+	}
+	agent.page->queues[0].doorbell = agent.page->queues[0].written = 1;
+	__atomic_exchange_n(&agent.page->queues[0].armed, 0, __ATOMIC_SEQ_CST);
+	assert_int_equal(write(agent.doorbell_fd, &(uint64_t){ 1 }, 8), 8);
+	gp_daemon_step(&world.daemon, 0);
+	assert_true(world_queue(&world, &agent, 0)->pending);
+	for (int i = 0; i < 40; i++)
+		while (world_receive(fds[i], buffer, sizeof(buffer)))
+			answered++;
+	assert_true(answered > 0 && answered <= 4);
+	/* Everybody's turn comes. */
+	world_step(&world);
+	for (int i = 0; i < 40; i++) {
+		int count = 0;
+
+		while (world_receive(fds[i], buffer, sizeof(buffer)))
+			count++;
+		answered += count;
+		close(fds[i]);
+	}
+	assert_int_equal(answered, 400);
+	world_step(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_commands_wait, begin, end),
 		cmocka_unit_test_setup_teardown(test_queues, begin, end),
 		cmocka_unit_test_setup_teardown(test_gangs, begin, end),
 		cmocka_unit_test_setup_teardown(test_unread_answers, begin, end),
