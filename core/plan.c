@@ -55,10 +55,12 @@ static void plan_leave(struct gp_plan_builder *b, uint32_t queue, enum gp_why wh
 }
 
 /* Self-switching: an idle one above whoever has the turn stays open without it. When it gets work the device brings it
- * in by itself, and it takes the turn: it need not wait for a transaction to begin. */
+ * in by itself, and it takes the turn: it need not wait for a transaction to begin. One that is only presumed idle does
+ * not: it may be running, and two lower ones that run stand in each other's way. */
 static bool plan_may_stay(const struct gp_plan_builder *b, const struct gp_queue *q)
 {
 	return b->device->attr.switch_ns && q->gang == GP_NONE && !gp_work_is_active(b->sched, q) &&
+	       !b->device->attr.fetch_counters && !q->attr.fetched &&
 	       gp_turn_is_above(b->sched, b->device, q->rank);
 }
 

@@ -252,7 +252,8 @@ bool gp_turn_can_get(struct gp_sched *sched, uint32_t seat, int64_t rank);
 void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank); /* only after gp_turn_can_get() */
 bool gp_turn_is_best(const struct gp_sched *sched, const struct gp_device *device,
 		     int64_t rank); /* no holder with work ranks higher */
-bool gp_turn_is_above(const struct gp_sched *sched, const struct gp_device *device, int64_t rank); /* nor as high */
+bool gp_turn_is_above(const struct gp_sched *sched, const struct gp_device *device,
+		      int64_t rank);                       /* nor as high, with work or without */
 void gp_turn_force(struct gp_sched *sched, uint32_t seat); /* an aged seat: whoever has it must give way */
 void gp_turn_check(struct gp_sched *sched, uint32_t seat); /* look at its gates in the next plan */
 bool gp_turn_has_to_close(const struct gp_sched *sched,

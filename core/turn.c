@@ -180,11 +180,14 @@ bool gp_turn_is_best(const struct gp_sched *sched, const struct gp_device *devic
 
 bool gp_turn_is_above(const struct gp_sched *sched, const struct gp_device *device, int64_t rank)
 {
-	uint32_t i;
+	uint32_t i, k;
 
-	for (i = 0; i < device->turn_count; i++)
-		if (turn_rank(sched, &sched->seats[device->turn_seats[i]]) >= rank)
-			return false;
+	for (i = 0; i < device->turn_count; i++) {
+		k = sched->seats[device->turn_seats[i]].queue_first;
+		for (; k != GP_NONE; k = sched->queues[k].seat_next)
+			if (sched->queues[k].is_batch && sched->queues[k].rank >= rank)
+				return false;
+	}
 	return true;
 }
 

@@ -79,7 +79,7 @@ void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue
 	if (queue->pending == pending)
 		return;
 	queue->pending = pending;
-	daemon->sampling_dirty = true;
+	daemon->sampling_dirty = daemon->slice_dirty = true;
 	if (pending) {
 		queue->busy_prev = NULL;
 		queue->busy_next = *head;

@@ -5,10 +5,10 @@
  *
  * Two short ones open at once make no progress at all (measured: docs/decisions/0008). Hence, over every answer that is
  * late, lost or bad:
- *   - at most one queue that may be open may be short;
- *   - an open one is short only if it is the only lower one that stays open;
- *   - before a second lower one opens, all of them are long again.
- * Closed ones are kept short, so that a turn costs no call. Whoever goes, everything goes back to what it was.
+ *   - before one is opened beside another, or shortened beside a short one, all of them are long;
+ *   - one that was open without work and got some is about to close, or its neighbour is; if that takes longer than a
+ *     few calls (it could not be closed), all of them are long again.
+ * Closed and idle ones are kept short, so that a turn costs no call. Whoever goes, everything goes back to what it was.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,21 +16,23 @@
 
 #define SLICE_RETRY_NS  1000000000ull /* after the first failure; doubled after each further one */
 #define SLICE_RETRY_MAX 6u
+#define SLICE_GRACE_NS  5000000ull /* chosen: five times a close and an open */
 
-/* What is known of a queue's gate: nothing is open in truth that is not at least MAYBE here. */
-enum slice_gate { SLICE_CLOSED, SLICE_CLOSING, SLICE_MAYBE };
+/* What is known of a queue's gate: nothing is open in truth that is not at least CLOSING here. One without work is in
+ * nobody's way, and is looked at again as soon as it has some. */
+enum slice_gate { SLICE_CLOSED, SLICE_IDLE, SLICE_CLOSING, SLICE_MAYBE };
 
 static enum slice_gate slice_gate(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
 {
 	struct gp_queue_info info;
 
 	if (!queue->in_core || gp_sched_queue_info(daemon->sched, queue->core, &info))
-		return queue->closed ? SLICE_CLOSED : SLICE_MAYBE;
+		return queue->closed ? SLICE_CLOSED : queue->pending ? SLICE_MAYBE : SLICE_IDLE;
 	switch (info.gate) {
 	case GP_GATE_CLOSED: return SLICE_CLOSED;
 	case GP_GATE_CLOSING: return queue->closed ? SLICE_CLOSED : SLICE_CLOSING;
 	case GP_GATE_OPENING: return queue->closed && !queue->slice.opening ? SLICE_CLOSED : SLICE_MAYBE;
-	default: return SLICE_MAYBE; /* unknown and quarantined ones too */
+	default: return info.has_work || queue->pending ? SLICE_MAYBE : SLICE_IDLE; /* unknown, quarantined: too */
 	}
 }
 
@@ -200,9 +202,9 @@ bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device)
 			q->slice.opening = true;
 	}
 	for (q = device->queues; q; q = q->device_next)
-		open += slice_gate(daemon, q) != SLICE_CLOSED && (q->attr.priority < top || slice_may_be_short(q));
+		open += slice_gate(daemon, q) > SLICE_IDLE && (q->attr.priority < top || slice_may_be_short(q));
 	for (q = device->queues; q && open > 1; q = q->device_next) {
-		if (slice_gate(daemon, q) == SLICE_CLOSED || !slice_may_be_short(q))
+		if (slice_gate(daemon, q) <= SLICE_IDLE || !slice_may_be_short(q))
 			continue;
 		slice_ask(daemon, q, false);
 		ready &= !q->slice.asked;
@@ -228,8 +230,12 @@ void gp_slice_plan_over(struct gp_daemon *daemon, struct gp_device_entry *device
 /* Of one device, in one round. */
 struct slice_round {
 	int32_t top;
-	uint32_t staying;     /* lower ones that may be open and are not about to close */
+	bool is_crowded;      /* several have stayed for longer than it takes to close one */
+	int32_t best;         /* the highest priority of lower ones that may be open, with work or without … */
+	uint32_t best_count;  /* … and how many have it */
+	uint32_t staying;     /* lower ones with work that may be open and are not about to close */
 	uint32_t short_count; /* that may be open and may be short */
+	uint32_t lengthening; /* that may be short and should not be: first they, then others become short */
 };
 
 static bool slice_is_staying(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, int32_t top)
@@ -239,15 +245,21 @@ static bool slice_is_staying(const struct gp_daemon *daemon, const struct gp_que
 
 static bool slice_is_short_open(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
 {
-	return slice_may_be_short(queue) && slice_gate(daemon, queue) != SLICE_CLOSED;
+	return slice_may_be_short(queue) && slice_gate(daemon, queue) > SLICE_IDLE;
 }
 
 static struct slice_round slice_look(const struct gp_daemon *daemon, const struct gp_device_entry *device)
 {
-	struct slice_round round = { .top = slice_top(device) };
+	struct slice_round round = { .top = slice_top(device), .best = INT32_MIN };
 
 	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next) {
+		round.lengthening += slice_may_be_short(q) && (q->attr.priority >= round.top || !slice_is_scheduled(q));
 		round.staying += slice_is_staying(daemon, q, round.top);
+		if (slice_is_scheduled(q) && q->attr.priority < round.top && q->attr.priority >= round.best &&
+		    slice_gate(daemon, q) != SLICE_CLOSED) {
+			round.best_count = q->attr.priority > round.best ? 1 : round.best_count + 1;
+			round.best = q->attr.priority;
+		}
 		round.short_count += slice_is_short_open(daemon, q);
 	}
 	return round;
@@ -261,12 +273,15 @@ static void slice_queue_update(struct gp_daemon *daemon, const struct gp_device_
 	bool was_short = slice_is_short_open(daemon, queue);
 	bool alone = round->staying == slice_is_staying(daemon, queue, round->top);
 	bool safe = round->short_count == was_short;
-	bool want = slice_is_wanted(daemon, device) && slice_is_scheduled(queue) && queue->attr.priority < round->top &&
-		    (gate != SLICE_MAYBE || alone);
+	/* Without work, and the one to take the turn if it had some: it stays open beside another. */
+	bool above = queue->attr.priority == round->best && round->best_count == 1;
+	bool lower = slice_is_wanted(daemon, device) && slice_is_scheduled(queue) && queue->attr.priority < round->top;
 
-	if (!want && slice_may_be_short(queue))
+	if ((!lower || (gate == SLICE_MAYBE && !alone && round->is_crowded)) && slice_may_be_short(queue))
 		slice_ask(daemon, queue, false);
-	else if (want && queue->slice.state != GP_SLICE_SHORT && (gate == SLICE_CLOSED || safe))
+	else if (lower && queue->slice.state != GP_SLICE_SHORT &&
+		 (gate == SLICE_CLOSED || (gate == SLICE_IDLE && above && !round->lengthening) ||
+		  (gate == SLICE_MAYBE && alone && safe && !round->lengthening)))
 		slice_ask(daemon, queue, true);
 	round->short_count += slice_is_short_open(daemon, queue) - was_short;
 }
@@ -274,6 +289,12 @@ static void slice_queue_update(struct gp_daemon *daemon, const struct gp_device_
 static uint64_t slice_due_ns(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
 {
 	return queue->slice.asked ? queue->slice.asked_ns + daemon->config.answer_ns : queue->slice.retry_ns;
+}
+
+static void slice_wake(struct gp_daemon *daemon, uint64_t at_ns)
+{
+	if (!daemon->slice_next_ns || at_ns < daemon->slice_next_ns)
+		daemon->slice_next_ns = at_ns;
 }
 
 static void slice_device_update(struct gp_daemon *daemon, struct gp_device_entry *device, uint64_t now_ns)
@@ -287,12 +308,18 @@ static void slice_device_update(struct gp_daemon *daemon, struct gp_device_entry
 			slice_settle(daemon, q, -ETIMEDOUT);
 	}
 	round = slice_look(daemon, device);
+	if (round.staying < 2)
+		device->crowded_ns = 0;
+	else if (!device->crowded_ns)
+		device->crowded_ns = now_ns;
+	round.is_crowded = device->crowded_ns && now_ns - device->crowded_ns >= SLICE_GRACE_NS;
+	if (device->crowded_ns && !round.is_crowded)
+		slice_wake(daemon, device->crowded_ns + SLICE_GRACE_NS);
 	for (q = device->queues; q; q = next) {
 		next = q->device_next;
 		slice_queue_update(daemon, device, q, &round);
-		if (slice_due_ns(daemon, q) > now_ns &&
-		    (!daemon->slice_next_ns || slice_due_ns(daemon, q) < daemon->slice_next_ns))
-			daemon->slice_next_ns = slice_due_ns(daemon, q);
+		if (slice_due_ns(daemon, q) > now_ns)
+			slice_wake(daemon, slice_due_ns(daemon, q));
 	}
 }
 

@@ -239,9 +239,50 @@ static void test_one_that_cannot_be_closed(void **state)
 		scene_settle(scene);
 	}
 	assert_int_equal(world_gate(&scene->world, b, 0), GP_GATE_QUARANTINED);
+	for (int round = 0; round < 20000 && !a->shut[0] && a->slice_us[0] == SHORT; round++) {
+		gp_daemon_step(&scene->world.daemon, 1);
+		scene_settle(scene);
+	}
 	assert_true(a->shut[0] || a->slice_us[0] == 0);
 	assert_int_equal(b->slice_us[0] == SHORT && a->slice_us[0] == SHORT && !a->shut[0], 0);
 	assert_int_equal(scene->most_short, 1);
+	scene_end(scene);
+	free(scene);
+}
+
+/* Three priorities: the middle one is short and open while it has no work; when it gets some the lowest closes, and
+ * nobody's slice is touched. */
+static void test_the_middle_one_waits_open(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct agent *middle, *low;
+
+	(void)state;
+	scene_begin(scene, NULL);
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	low = scene_join(scene, 1, GP_PRIORITY_LOW);
+	agent_doorbell(&scene->world, low, 0, 5);
+	middle = scene_join(scene, 2, GP_PRIORITY_LOW + 10);
+	for (uint64_t packets = 1; packets < 6; packets++) {
+		assert_int_equal(low->slice_us[0], SHORT);
+		assert_int_equal(middle->slice_us[0], SHORT);
+		assert_false(low->shut[0] || middle->shut[0]);
+		agent_doorbell(&scene->world, middle, 0, packets);
+		for (int round = 0; round < 20000 && !low->shut[0]; round++) {
+			gp_daemon_step(&scene->world.daemon, 1); /* it may have been opened a moment ago */
+			scene_settle(scene);
+		}
+		assert_true(low->shut[0]);
+		assert_false(middle->shut[0]);
+		agent_complete(&scene->world, middle, 0, packets);
+		for (int round = 0; round < 20000 && low->shut[0]; round++) {
+			gp_daemon_step(&scene->world.daemon, 1);
+			scene_settle(scene);
+		}
+	}
+	assert_int_equal(middle->order_count, 0);
+	assert_in_range(middle->slice_count, 1, 1);
+	assert_in_range(low->slice_count, 1, 1);
 	scene_end(scene);
 	free(scene);
 }
@@ -305,8 +346,10 @@ static void test_no_answer_is_no_permission(void **state)
 	(void)state;
 	scene_begin(scene, NULL);
 	a = scene_join(scene, 0, GP_PRIORITY_LOW);
+	agent_doorbell(&scene->world, a, 0, 5);
 	a->slice_silent = true;
 	b = scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	agent_doorbell(&scene->world, b, 0, 5);
 	assert_int_equal(a->slice_count, 1);
 	scene_set(scene, 1, GP_PRIORITY_IDLE);
 	assert_int_equal(b->slice_count, 0);
@@ -446,6 +489,7 @@ int main(void)
 		cmocka_unit_test(test_priorities_change_live),
 		cmocka_unit_test(test_never_two_short_ones_open),
 		cmocka_unit_test(test_one_that_cannot_be_closed),
+		cmocka_unit_test(test_the_middle_one_waits_open),
 		cmocka_unit_test(test_a_stop_gives_everything_back),
 		cmocka_unit_test(test_no_policy_no_slices),
 		cmocka_unit_test(test_no_answer_is_no_permission),
