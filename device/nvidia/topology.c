@@ -131,6 +131,7 @@ static int topology_gpu(const char *root, const char *folder, struct gp_nvidia_g
 	size_t size;
 	int r;
 
+	*ret_gpu = (struct gp_nvidia_gpu){ 0 };
 	snprintf(path, sizeof(path), "%s" TOPOLOGY_PROC "/gpus/%.32s/information", root, folder);
 	r = gp_file_read(path, TOPOLOGY_FILE_SIZE, &text, &size, error);
 	if (!r)
