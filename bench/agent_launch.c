@@ -61,6 +61,7 @@ int main(void)
 		return 1;
 	}
 	rounds_serve(LAUNCHES, burst, drain);
+	hsa_signal_destroy(done);
 	hsa_queue_destroy(queue);
 	hsa_shut_down();
 	return 0;
