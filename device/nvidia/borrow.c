@@ -11,7 +11,8 @@
 #include "device/nvidia/borrow.h"
 #include "device/nvidia/group.h"
 
-#define BORROW_JOIN_S 2 /* a thread that hangs is not waited for longer */
+#define BORROW_GROUPS 32u /* of one client that wait to be looked at: looking takes RM's time, which others need */
+#define BORROW_JOIN_S 2   /* a thread that hangs is not waited for longer */
 
 enum borrow_kind { BORROW_GROUP, BORROW_REMOVE, BORROW_FORGET, BORROW_APPLY, BORROW_SLICE, BORROW_RELEASE };
 
@@ -140,6 +141,32 @@ static void borrow_push(struct borrow_gpu *gpu, struct borrow_job *job)
 	gpu->jobs_tail = &job->next;
 	pthread_cond_signal(&gpu->wake);
 	pthread_mutex_unlock(&gpu->lock);
+}
+
+/* What is newer replaces what still waits. -EDQUOT: that many at once are not for good. */
+static int borrow_push_group(struct borrow_gpu *gpu, struct borrow_job *job)
+{
+	struct borrow_job *other;
+	uint32_t count = 0;
+	bool replaced = false;
+
+	pthread_mutex_lock(&gpu->lock);
+	for (other = gpu->jobs; other && !replaced; other = other->next) {
+		if (other->kind != BORROW_GROUP || other->tag != job->tag)
+			continue;
+		count++;
+		replaced = other->group.slot == job->group.slot;
+		if (replaced)
+			other->group = job->group;
+	}
+	pthread_mutex_unlock(&gpu->lock);
+	if (!replaced && count < BORROW_GROUPS) {
+		borrow_push(gpu, job);
+		return 0;
+	}
+	close(job->pidfd);
+	free(job);
+	return replaced ? 0 : -EDQUOT;
 }
 
 static void borrow_let_go(struct gp_nvidia_borrow *borrow, uint64_t tag, const char *why)
@@ -392,7 +419,8 @@ void gp_nvidia_borrow_group(struct gp_nvidia_borrow *borrow, const struct gp_dev
 	job->kind = BORROW_GROUP;
 	job->tag = client->tag;
 	job->group = *group;
-	borrow_push(gpu, job);
+	if (borrow_push_group(gpu, job))
+		borrow_let_go(borrow, client->tag, "it has too many contexts at once for gpreemptd to look at");
 }
 
 static void borrow_tell(struct borrow_gpu *gpu, enum borrow_kind kind, uint64_t tag, uint32_t slot)

@@ -42,6 +42,7 @@ static struct {
 	uint32_t refuse, status;    /* this command gets this status … */
 	uint32_t refuse_client;     /* … on this client's file; 0: on all */
 	bool refuse_several;        /* DISABLE_CHANNELS of several clients */
+	uint32_t looks;             /* SLICE_GET calls */
 	bool hang;                  /* DISABLE_CHANNELS does not come back */
 	uint32_t hanging;
 } rm = { .lock = PTHREAD_MUTEX_INITIALIZER, .go_on = PTHREAD_COND_INITIALIZER };
@@ -110,7 +111,10 @@ static uint32_t rm_control(ino_t file, const struct gp_rm_control *control)
 	if (rm.refuse == control->command && (!rm.refuse_client || rm.refuse_client == control->client))
 		return rm.status;
 	switch (control->command) {
-	case GP_RM_SLICE_GET: memcpy(params, &context->slice_us, 8); break;
+	case GP_RM_SLICE_GET:
+		rm.looks++;
+		memcpy(params, &context->slice_us, 8);
+		break;
 	case GP_RM_SLICE_SET: memcpy(&context->slice_us, params, 8); break;
 	case GP_RM_GROUP_INFO:
 	case GP_RM_GPU_ID: memcpy(params, &context->gpu_id, 4); break;
@@ -482,6 +486,39 @@ static void test_a_call_that_hangs(void **state)
 	scene_end(scene);
 }
 
+/* A client that says the same again and again costs RM no more than one that says it once. */
+static void test_many_groups(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct gp_wire_group group;
+	uint32_t looks;
+
+	(void)state;
+	scene_begin(scene, NULL);
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	scene_join(scene, 1, GP_PRIORITY_LOW);
+	agent_doorbell(&scene->world, &scene->agents[1], 0, 5);
+	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
+	rm.hang = true;
+	scene_join(scene, 2, GP_PRIORITY_LOW);
+	agent_doorbell(&scene->world, &scene->agents[2], 0, 5);
+	UNTIL(scene, rm.hanging == 1);
+	looks = rm.looks;
+	group = scene_group(scene, 2);
+	for (uint32_t i = 0; i < 200; i++) {
+		world_send(scene->agents[2].fd, &group, sizeof(group));
+		world_step(&scene->world);
+	}
+	pthread_mutex_lock(&rm.lock);
+	rm.hang = false;
+	pthread_cond_broadcast(&rm.go_on);
+	pthread_mutex_unlock(&rm.lock);
+	UNTIL(scene, closed_count() == 1 && rm.looks > looks);
+	assert_int_equal(rm.looks, looks + 1);
+	assert_int_equal(scene->agents[2].mechanism, 0);
+	scene_end(scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -491,6 +528,7 @@ int main(void)
 		cmocka_unit_test(test_bad_groups),
 		cmocka_unit_test(test_refused_later),
 		cmocka_unit_test(test_files_are_given_back),
+		cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_a_call_that_hangs),
 	};
 
