@@ -225,6 +225,7 @@ struct gp_daemon {
 	struct gp_source listen_source, timer_source, signal_source, inbox_source;
 	bool stopping, dirty;
 	uint64_t started_ns, armed_ns; /* armed_ns: what the timer is set to; 0: not */
+	uint64_t listen_next_ns;       /* no descriptors: nobody is let in until then; 0: all are */
 	uint64_t watchdog_ns, watchdog_next_ns, scan_next_ns, metrics_next_ns, cost_next_ns, stop_by_ns;
 	const char *notify_path;
 	/* Backend. */

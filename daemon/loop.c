@@ -196,6 +196,7 @@ static void loop_set_timer(struct gp_daemon *daemon)
 	due_ns = loop_earliest(due_ns, daemon->cost_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->metrics_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->stop_by_ns);
+	due_ns = loop_earliest(due_ns, daemon->listen_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->sync_by_ns);
 	due_ns = loop_earliest(due_ns, daemon->slice_next_ns);
 	if (daemon->new_count)

@@ -28,6 +28,7 @@
 #endif
 #define PEER_READ_MAX         64 /* packets of one peer in a row: the others wait */
 #define PEER_SILENT_NS        10000000000ull
+#define PEER_FULL_NS          100000000ull
 #define PEER_BACKLOG_MAX      (8u << 20)
 #define PEER_USER_BACKLOG_MAX (64u << 20) /* of all connections of a user who is not root */
 #define PEER_ANSWER_SIZE      16384u
@@ -405,16 +406,23 @@ static void peer_add(struct gp_daemon *daemon, int fd)
 	daemon->new_count++;
 }
 
-/* With no descriptor left, one is kept to take the connection and end it: otherwise epoll would never sleep again. */
-static void peer_overflow(struct gp_daemon *daemon)
+/* With no descriptor left, one is kept to take the connection and end it: otherwise epoll would never sleep again. If
+ * that one is gone too, nobody is let in for a while. */
+static bool peer_overflow(struct gp_daemon *daemon)
 {
 	int fd;
 
-	close(daemon->spare_fd);
+	if (daemon->spare_fd >= 0)
+		close(daemon->spare_fd);
 	fd = accept4(daemon->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0)
 		peer_turn_away(daemon, fd, "gpreemptd has no file descriptors left (LimitNOFILE=)");
 	daemon->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
+		return true;
+	gp_daemon_watch(daemon, daemon->listen_fd, 0, &daemon->listen_source);
+	daemon->listen_next_ns = gp_now_ns() + PEER_FULL_NS;
+	return false;
 }
 
 static void peer_accept(struct gp_daemon *daemon, void *owner, uint32_t events)
@@ -425,12 +433,14 @@ static void peer_accept(struct gp_daemon *daemon, void *owner, uint32_t events)
 	(void)events;
 	for (int i = 0; i < PEER_READ_MAX; i++) {
 		fd = accept4(daemon->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0)
+		if (fd >= 0) {
 			peer_add(daemon, fd);
-		else if (errno == EMFILE || errno == ENFILE)
-			peer_overflow(daemon);
-		else if (errno != ECONNABORTED && errno != EINTR)
+		} else if (errno == EMFILE || errno == ENFILE) {
+			if (!peer_overflow(daemon))
+				return;
+		} else if (errno != ECONNABORTED && errno != EINTR) {
 			return;
+		}
 	}
 }
 
@@ -439,6 +449,10 @@ void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	struct gp_peer *peer, *next;
 
+	if (daemon->listen_next_ns && now_ns >= daemon->listen_next_ns) {
+		daemon->listen_next_ns = 0;
+		gp_daemon_watch(daemon, daemon->listen_fd, EPOLLIN, &daemon->listen_source);
+	}
 	for (peer = daemon->new_count ? daemon->peers : NULL; peer; peer = next) {
 		next = peer->next;
 		if (peer->kind == GP_PEER_NEW && now_ns - peer->connected_ns > PEER_SILENT_NS)

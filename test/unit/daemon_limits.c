@@ -3,9 +3,11 @@
  * waiting time, and sight of other people's processes. Users are told apart by what the daemon has noted of a client.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "test/unit/daemon_world.h"
@@ -144,6 +146,38 @@ static void test_whom_it_waited_for(void **state)
 	agent_leave(&world, &urgent);
 }
 
+/* No descriptor left, not even the spare one: the daemon does not spin, and lets in who waits when there are some. */
+static void test_no_descriptors(void **state)
+{
+	struct pollfd wakes = { .fd = world.daemon.epoll_fd, .events = POLLIN };
+	struct gp_control_request ping = world_request(GP_CONTROL_PING);
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	struct rlimit limit, none;
+	int fd;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	fd = world_connect(&world);
+	world_send(fd, &ping, sizeof(ping));
+	close(world.daemon.spare_fd);
+	world.daemon.spare_fd = -1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	gp_daemon_step(&world.daemon, 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_not_equal(world.daemon.listen_next_ns, 0);
+	world.daemon.listen_next_ns = gp_now_ns() + 60000000000ull; /* not while we look */
+	gp_daemon_step(&world.daemon, 0);
+	assert_int_equal(poll(&wakes, 1, 0), 0);
+	world.daemon.listen_next_ns = 1;
+	while (!world_receive(fd, buffer, sizeof(buffer)))
+		gp_daemon_step(&world.daemon, 10);
+	assert_int_equal(world.daemon.listen_next_ns, 0);
+	close(fd);
+	world_step(&world);
+}
+
 /* Many questions at once: a doorbell that comes with them is decided on first, and only a few are answered a round. */
 static void test_commands_wait(void **state)
 {
@@ -188,6 +222,7 @@ static void test_commands_wait(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_no_descriptors, begin, end),
 		cmocka_unit_test_setup_teardown(test_commands_wait, begin, end),
 		cmocka_unit_test_setup_teardown(test_queues, begin, end),
 		cmocka_unit_test_setup_teardown(test_gangs, begin, end),
