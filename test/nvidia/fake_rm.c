@@ -303,11 +303,13 @@ static int fake_answer(struct fake_rm_call *call, void *data, uint32_t file)
 	fake_lock();
 	rule = fake_rule(call->command);
 	while (rule.how == FAKE_RM_HANG) {
+		__atomic_store_n(&rm->hanging, 1, __ATOMIC_RELEASE);
 		fake_unlock();
 		usleep(1000);
 		fake_lock();
 		rule = fake_rule(call->command);
 	}
+	__atomic_store_n(&rm->hanging, 0, __ATOMIC_RELEASE);
 	if (rule.how == FAKE_RM_DIE) {
 		fake_unlock();
 		kill(getpid(), SIGKILL);

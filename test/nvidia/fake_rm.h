@@ -57,6 +57,7 @@ struct fake_rm_state {
 	uint32_t file_count, handle_count, gpu_count;
 	uint32_t gpu_ids[FAKE_RM_GPU_MAX];
 	uint32_t cilp;
+	uint32_t hanging;    /* calls that are not answered because of a rule */
 	uint32_t call_count; /* all so far; the last FAKE_RM_CALL_MAX are in calls */
 	struct fake_rm_rule rules[FAKE_RM_RULE_MAX];
 	struct fake_rm_object objects[FAKE_RM_OBJECT_MAX];

@@ -110,6 +110,10 @@ static void case_channels(struct test *test)
 	test_ask(test, "again 0");
 	CHECK(!strcmp(test_ask(test, "free 0 channel"), "ok 0"));
 	CHECK(rm_disabled(queue) == 7);
+	/* Enabled, then freed; the rest of the group is closed as before. */
+	CHECK(rm->calls[(rm->call_count - 3u) % FAKE_RM_CALL_MAX].value == 1);
+	CHECK(rm->calls[(rm->call_count - 2u) % FAKE_RM_CALL_MAX].command == GP_RM_FREE);
+	CHECK(rm->calls[(rm->call_count - 1u) % FAKE_RM_CALL_MAX].value == (0x10000u | 7u));
 	CHECK(fake_order_one(&test->fake, queue, true) == 0);
 	CHECK(rm_disabled(queue) == 0);
 	/* What the application has disabled itself stays so. */
@@ -468,6 +472,31 @@ static void case_exit(struct test *test)
 	CHECK(rm_disabled(&kept) == 0 && rm_slice(&kept) == FAKE_RM_SLICE_US);
 }
 
+/* A channel whose RM_FREE is under way is in no order: it may be gone by then, and the whole call would fail. */
+static void case_going(struct test *test)
+{
+	struct fake_queue *queue;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+	queue = rm_queue(test, 0);
+	rm_rule(FAKE_RM_HANG, GP_RM_FREE, 0, 0);
+	fprintf(test->to, "free 0 channel\n");
+	fflush(test->to);
+	for (int i = 0; i < AGENT_WAIT_MS && !__atomic_load_n(&rm->hanging, __ATOMIC_ACQUIRE); i++)
+		usleep(1000);
+	MUST(rm->hanging);
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	CHECK(rm_disabled(queue) == 7);
+	__atomic_store_n(&rm->rules[0].how, FAKE_RM_NOT, __ATOMIC_RELEASE);
+	CHECK(fgets(test->answer, sizeof(test->answer), test->from) && !strcmp(test->answer, "ok 0\n"));
+	CHECK(rm_disabled(queue) == 7);
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	CHECK(rm_disabled(queue) == 0);
+	rm_end(test);
+}
+
 /* Contexts come and go in several threads while gates open and close: nothing is left over, and the one that stays is
  * what it was. */
 static void case_storm(struct test *test)
@@ -508,16 +537,28 @@ static void case_storm(struct test *test)
 }
 
 const struct test_case test_cases[] = {
-	{ "storm", case_storm },       { "marker", case_marker },
-	{ "closed", case_closed },     { "many", case_many },
-	{ "old", case_old },           { "exit", case_exit },
-	{ "work", case_work },         { "preemption", case_preemption },
-	{ "blocked", case_blocked },   { "lease", case_lease },
-	{ "capture", case_capture },   { "forms", case_forms },
-	{ "channels", case_channels }, { "gate", case_gate },
-	{ "slice", case_slice },       { "death", case_death },
-	{ "again", case_again },       { "statuses", case_statuses },
-	{ "refused", case_refused },   { "fork", case_fork },
-	{ "hostile", case_hostile },   { NULL, NULL },
+	{ "storm", case_storm },
+	{ "going", case_going },
+	{ "marker", case_marker },
+	{ "closed", case_closed },
+	{ "many", case_many },
+	{ "old", case_old },
+	{ "exit", case_exit },
+	{ "work", case_work },
+	{ "preemption", case_preemption },
+	{ "blocked", case_blocked },
+	{ "lease", case_lease },
+	{ "capture", case_capture },
+	{ "forms", case_forms },
+	{ "channels", case_channels },
+	{ "gate", case_gate },
+	{ "slice", case_slice },
+	{ "death", case_death },
+	{ "again", case_again },
+	{ "statuses", case_statuses },
+	{ "refused", case_refused },
+	{ "fork", case_fork },
+	{ "hostile", case_hostile },
+	{ NULL, NULL },
 };
 const struct test_case test_hsa_cases[] = { { NULL, NULL } };

@@ -124,6 +124,10 @@ void case_marker(struct test *test)
 	CHECK(work_is(test, queue, 257, 256));
 	test_ask(test, "finish 1 256");
 	CHECK(work_is(test, queue, 257, 257));
+	/* Memory that was freed is not read any more, though its mapping is still there. */
+	CHECK(!strcmp(test_ask(test, "free 0 memory"), "ok 0"));
+	CHECK(!strcmp(test_ask(test, "submit 1 0"), "ok 257"));
+	CHECK(work_is(test, queue, 257, 257));
 	rm_end(test);
 }
 
@@ -146,9 +150,21 @@ void case_blocked(struct test *test)
 	CHECK(test_number(test, "context", 0) == 0);
 	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
 	queue = rm_queue(test, 0);
+	/* Behind a kernel of its own channel that runs, nothing is blocked, however long it takes. */
+	test_ask(test, "submit 2 0");
+	test_ask(test, "take 2");
+	test_ask(test, "submit 2 3");
+	CHECK(fake_sync(&test->fake));
+	usleep(5000);
+	CHECK(fake_sync(&test->fake) && work_is_blocked(test, queue, false));
+	test_ask(test, "word 0 1");
+	test_ask(test, "take 2");
+	test_ask(test, "finish 2 0");
+	CHECK(work_is(test, queue, 2, 2));
+	test_ask(test, "word 0 0");
 	CHECK(!strcmp(test_ask(test, "submit 0 3"), "ok 0"));
 	CHECK(work_is_blocked(test, queue, true));
-	CHECK(work_is(test, queue, 1, 0));
+	CHECK(work_is(test, queue, 3, 2));
 	/* A kernel of another stream runs. */
 	test_ask(test, "submit 1 0");
 	CHECK(work_is_blocked(test, queue, false));
@@ -160,7 +176,7 @@ void case_blocked(struct test *test)
 	test_ask(test, "word 0 1");
 	CHECK(work_is_blocked(test, queue, false));
 	test_ask(test, "take 0");
-	CHECK(work_is(test, queue, 2, 2));
+	CHECK(work_is(test, queue, 4, 4));
 	rm_end(test);
 }
 
