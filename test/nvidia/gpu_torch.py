@@ -36,15 +36,17 @@ def context():
 
 
 def work(kind, stream, steps):
-    times = 1 + steps // 64
+    times = 8 + steps // 16  # long enough to be looked at while it runs
     with torch.no_grad(), torch.cuda.stream(STATE["streams"][stream % STREAMS]):
         if kind == 0:
             for _ in range(times):
                 STATE["matrices"][2] @ STATE["matrices"][2]
         elif kind == 1:
-            STATE["matrices"][1] @ STATE["matrices"][1]
+            for _ in range(times):
+                STATE["matrices"][1] @ STATE["matrices"][1]
         elif kind == 2:
-            STATE["layer"](STATE["images"])
+            for _ in range(times):
+                STATE["layer"](STATE["images"])
         elif kind == 3:
             STATE["device"].copy_(STATE["host"], non_blocking=True)
             STATE["device"].mul_(2)
