@@ -479,7 +479,7 @@ int gp_nvidia_ioctl(int fd, unsigned long request, void *arg)
 					  .number = _IOC_NR(request),
 					  .size = _IOC_SIZE(request),
 					  .at = (uintptr_t)arg };
-	struct gp_rm_xfer xfer;
+	struct gp_rm_xfer xfer = { 0 };
 
 	if (call.number == GP_RM_XFER) {
 		if (call.size != sizeof(xfer) || !gp_nvidia_capture_read(&xfer, call.at, sizeof(xfer)))

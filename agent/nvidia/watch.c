@@ -80,7 +80,7 @@ static int watch_schedule(struct gp_nvidia_capture *call)
 static int watch_disable(struct gp_nvidia_capture *call)
 {
 	const struct gp_rm_control wanted = call->body.control;
-	struct gp_rm_disable params;
+	struct gp_rm_disable params = { 0 };
 	int r;
 
 	if (wanted.params_size != sizeof(params) || !gp_nvidia_capture_read(&params, wanted.params, sizeof(params)) ||

@@ -246,7 +246,7 @@ static uint32_t fake_control(const struct gp_rm_control *args, uint32_t file, ui
 {
 	struct fake_rm_object *object = fake_find(args->client, args->object);
 	_Alignas(8) uint8_t params[1024];
-	uint32_t size = fake_size(args->command), status = GP_RM_OK;
+	uint32_t size = fake_size(args->command), status = GP_RM_OK, number;
 
 	if (fake_client(args->client, file) != GP_RM_OK)
 		return GP_RM_ERR_CLIENT;
@@ -262,7 +262,10 @@ static uint32_t fake_control(const struct gp_rm_control *args, uint32_t file, ui
 		*ret_value = (uint32_t)object->slice_us;
 		break;
 	case GP_RM_SLICE_GET: memcpy(params, &object->slice_us, 8); break;
-	case GP_RM_GROUP_INFO: memcpy(params, &(uint32_t){ object->handle & 0xfffu }, 4); break;
+	case GP_RM_GROUP_INFO:
+		number = object->handle & 0xfffu;
+		memcpy(params, &number, 4);
+		break;
 	case GP_RM_GPU_ID: memcpy(params, &rm->gpu_ids[object->gpu], 4); break;
 	case GP_RM_CTXSW_MODES: memcpy(params + offsetof(struct gp_rm_ctxsw_modes, compute), &rm->cilp, 4); break;
 	case GP_RM_DISABLE_CHANNELS: status = fake_disable((const void *)params, ret_value); break;

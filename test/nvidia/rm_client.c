@@ -177,13 +177,16 @@ static void finish(struct context *context, uint32_t i, uint32_t n)
 static uint32_t channel_add(uint32_t group, uint32_t engine, const struct context *context, uint32_t i)
 {
 	uint8_t params[368] = { 0 };
+	uint64_t ring, registers = USERD(i);
+	uint32_t entries = ENTRIES;
 
 	if (context) {
-		memcpy(params + GP_RM_CHANNEL_RING, &(uint64_t){ (uintptr_t)context->memory + RING(i) }, 8);
+		ring = (uintptr_t)context->memory + RING(i);
+		memcpy(params + GP_RM_CHANNEL_RING, &ring, 8);
 		memcpy(params + GP_RM_CHANNEL_USERD, &context->memory_handle, 4);
-		memcpy(params + GP_RM_CHANNEL_USERD_OFF, &(uint64_t){ USERD(i) }, 8);
+		memcpy(params + GP_RM_CHANNEL_USERD_OFF, &registers, 8);
 	}
-	memcpy(params + GP_RM_CHANNEL_ENTRIES, &(uint32_t){ ENTRIES }, 4);
+	memcpy(params + GP_RM_CHANNEL_ENTRIES, &entries, 4);
 	memcpy(params + GP_RM_CHANNEL_ENGINE, &engine, 4);
 	return rm_alloc(group, 0xc86f, params, sizeof(params));
 }
