@@ -204,7 +204,8 @@ static void link_queue(const struct gp_slot *slot, uint32_t type)
 		.kind = slot->format == GP_QUEUE_SDMA ? GP_WIRE_COPY : GP_WIRE_COMPUTE,
 		.flags = (slot->seen ? GP_QUEUE_SEEN : 0) | (slot->closed ? GP_QUEUE_CLOSED : 0) |
 			 (slot->gws ? GP_QUEUE_GWS : 0) |
-			 (slot->at_fetch && gp_agent.version >= 2u ? GP_QUEUE_FETCH : 0),
+			 (slot->at_fetch && gp_agent.version >= 2u ? GP_QUEUE_FETCH : 0) |
+			 (slot->blind && gp_agent.version >= 2u ? GP_QUEUE_BLIND : 0),
 		.gpu_id = slot->gpu_id,
 		.queue_id = slot->queue_id,
 		.hw_priority = slot->hw_priority & 15u,

@@ -21,6 +21,7 @@ struct gp_slot {
 	bool group_due;  /* GROUP is to be sent, after the ADD */
 	bool gws, seen;
 	bool at_fetch;       /* completed counts what the device has fetched */
+	bool blind;          /* whether it has work cannot be seen: it is not to be gated */
 	bool unacknowledged; /* EC_QUEUE_NEW not yet cleared */
 	bool closed;
 	bool has_work, blocked, unreadable; /* as sampled last */

@@ -363,6 +363,7 @@ static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, 
 	struct gp_client *client = peer->client;
 	struct gp_queue_entry *queue = client_queue(client, wire->slot, wire->generation);
 	const struct gp_slot *slot = wire->slot < client->slot_count ? &client->slots[wire->slot] : NULL;
+	const uint32_t changing = GP_QUEUE_GWS | GP_QUEUE_FETCH | GP_QUEUE_BLIND;
 
 	/* One that was added and left out is no offence. */
 	if (!queue && slot && slot->used && slot->generation == wire->generation)
@@ -373,8 +374,7 @@ static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, 
 	}
 	queue->wire.attr = wire->attr;
 	queue->wire.hw_priority = wire->hw_priority;
-	queue->wire.flags = (queue->wire.flags & ~(GP_QUEUE_GWS | GP_QUEUE_FETCH)) |
-			    (wire->flags & (GP_QUEUE_GWS | GP_QUEUE_FETCH));
+	queue->wire.flags = (queue->wire.flags & ~changing) | (wire->flags & changing);
 	gp_queue_set_seen(daemon, queue, wire->flags & GP_QUEUE_SEEN);
 	gp_queue_attr(daemon, queue);
 	gp_queue_reconsider(daemon, queue);

@@ -48,7 +48,7 @@ static int message_queue(const struct gp_wire_queue *queue, struct gp_error *err
 	if (queue->slot >= GP_WIRE_QUEUE_MAX)
 		return gp_error_set(error, -EPROTO, "queue: slot %u of %u", queue->slot, GP_WIRE_QUEUE_MAX);
 	if (queue->kind > GP_WIRE_COPY || queue->hw_priority > 15 ||
-	    queue->flags & ~(GP_QUEUE_SEEN | GP_QUEUE_CLOSED | GP_QUEUE_GWS | GP_QUEUE_FETCH))
+	    queue->flags & ~(GP_QUEUE_SEEN | GP_QUEUE_CLOSED | GP_QUEUE_GWS | GP_QUEUE_FETCH | GP_QUEUE_BLIND))
 		return gp_error_set(error, -EPROTO, "queue: kind %u, flags %#x, hardware priority %u", queue->kind,
 				    queue->flags, queue->hw_priority);
 	return gp_message_check_attr(&queue->attr, error) ? -EPROTO : 0;

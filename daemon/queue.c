@@ -341,11 +341,11 @@ void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	daemon->dirty = daemon->slice_dirty = true;
 }
 
-/* What cannot be gated is listed and never ordered: a queue with global wave sync cannot be suspended, and who holds
- * back doorbells must see them. */
+/* What cannot be gated is listed and never ordered: a queue with global wave sync cannot be suspended, who holds back
+ * doorbells must see them, and one whose work nobody sees would wait closed for ever. */
 static bool queue_can_be_gated(const struct gp_queue_entry *queue)
 {
-	if (queue->wire.flags & GP_QUEUE_GWS)
+	if (queue->wire.flags & (GP_QUEUE_GWS | GP_QUEUE_BLIND))
 		return false;
 	if (queue->client->device.mechanism == GP_MECHANISM_BORROW && !queue->slice.grouped)
 		return false;
@@ -403,6 +403,8 @@ void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 					 .gpu_id = queue->wire.gpu_id,
 					 .queue_id = queue->wire.queue_id,
 					 .open = true };
+	/* An order that is not answered yet may be carried out yet. */
+	bool may_be_closed = queue->closed || (queue->in_core && queue->order_place != GP_NO_PLACE);
 
 	if (queue_can_be_gated(queue)) {
 		if (client->device.mechanism != GP_MECHANISM_NONE)
@@ -411,7 +413,7 @@ void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	}
 	gp_queue_leave(daemon, queue);
 	/* Nobody else would open it any more. */
-	if (queue->closed &&
+	if (may_be_closed &&
 	    !daemon->ops->apply(daemon->backend, &client->device, daemon->devices[queue->device].way.seq,
 				queue->wire.gpu_id, &open, 1)) {
 		if (daemon->ops->commit)

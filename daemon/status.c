@@ -178,9 +178,10 @@ static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *
 	gp_text_bool(text, "has_work", queue->pending);
 	gp_text_bool(text, "blocked", queue->blocked);
 	gp_text_string(text, "counts",
+		       queue->wire.flags & GP_QUEUE_BLIND ? "nothing" :
 		       queue->wire.flags & GP_QUEUE_FETCH || daemon->devices[queue->device].info.fetch_counters ?
-			       "fetch" :
-			       "completion");
+							    "fetch" :
+							    "completion");
 	if (queue->client->page) {
 		gp_text_u64(text, "written", queue->written);
 		gp_text_u64(text, "completed", queue->completed);

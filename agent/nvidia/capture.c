@@ -113,7 +113,8 @@ static void capture_queue_add(struct gp_nvidia_object *object)
 	group = gp_nvidia_group_of(slot);
 	*group = (struct gp_nvidia_group){ .client = object->client,
 					   .group = object->handle,
-					   .subdevice = subdevice->handle };
+					   .subdevice = subdevice->handle,
+					   .is_blind = object->unreadable };
 	group->has_slice = gp_nvidia_slice_get(slot, &group->slice_us) == 0;
 	gp_nvidia_probe(slot);
 	gp_page_slot_init(slot);
@@ -135,7 +136,7 @@ void gp_nvidia_queue_changed(struct gp_slot *slot)
 		gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, false, &result);
 		gp_log2("nvidia: closed again: queue, result", slot->queue_id, result);
 	}
-	gp_link_flush();
+	gp_nvidia_look_again();
 }
 
 /* A group of the application's that is a queue. Lock held. */
@@ -237,7 +238,11 @@ static bool capture_add(const struct gp_nvidia_capture *call, const struct gp_nv
 		gp_nvidia_refuse("MIG slices are not supported yet");
 	} else if (gp_nvidia_class_is_channel(said->class_id)) {
 		group = gp_nvidia_object_find(said->client, said->parent);
-		gp_nvidia_work_add(object);
+		if (!gp_nvidia_work_add(object) && group) {
+			group->unreadable = true;
+			if (group->slot)
+				gp_nvidia_group_of(group->slot)->is_blind = true;
+		}
 		gp_nvidia_queue_changed(group ? group->slot : NULL);
 	} else if (gp_nvidia_class_is_compute(said->class_id)) {
 		channel = gp_nvidia_object_find(said->client, said->parent);

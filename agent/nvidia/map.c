@@ -92,6 +92,7 @@ void gp_nvidia_map_add(int fd, uint64_t address, uint64_t length)
 	__atomic_store_n(&maps[place].address, address, __ATOMIC_RELEASE);
 	if (place >= map_limit)
 		__atomic_store_n(&map_limit, place + 1u, __ATOMIC_RELEASE);
+	gp_nvidia_look_again();
 }
 
 bool gp_nvidia_map_touches(uint64_t address, uint64_t length)

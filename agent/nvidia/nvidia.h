@@ -23,7 +23,7 @@ struct gp_nvidia_object {
 	bool off;        /* a channel the application itself has disabled */
 	bool ending;     /* while it is found out what ends with another */
 	bool going;      /* its RM_FREE is under way: no order touches it */
-	bool unreadable; /* a channel whose parameters are of no known size */
+	bool unreadable; /* a channel whose parameters are of no known size; a group with one there is no room for */
 	uint32_t client, parent, handle, class_id;
 	uint32_t engine;         /* of groups and channels */
 	uint32_t file;           /* of a group: which of our duplicates; GP_NVIDIA_NONE */
@@ -42,6 +42,7 @@ struct gp_nvidia_group {
 	uint64_t exact_count, coarse_count; /* entries that could be followed, and could not */
 	uint32_t exact_run;                 /* since the last that could not */
 	uint64_t gone;                      /* entries of channels that are gone */
+	bool is_blind;                      /* not all of its channels are looked at */
 	uint64_t held_ns;                   /* since when nothing of it can run; 0: something can */
 };
 
@@ -114,9 +115,10 @@ const volatile void *gp_nvidia_map_find(uint64_t address, uint64_t size, uint32_
 uint64_t gp_nvidia_map_of(uint32_t client, uint32_t memory, uint64_t offset, uint64_t size); /* 0: not mapped */
 
 /* work.c */
-void gp_nvidia_work_add(const struct gp_nvidia_object *channel);
+bool gp_nvidia_work_add(const struct gp_nvidia_object *channel); /* false: no room, its work is not seen */
 void gp_nvidia_work_remove(const struct gp_nvidia_object *channel, struct gp_slot *slot);
 void gp_nvidia_work_reset(void);
+void gp_nvidia_look_again(void); /* queues whose work could not be seen: there is something new */
 void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count);
 
 static inline struct gp_nvidia_group *gp_nvidia_group_of(const struct gp_slot *slot)

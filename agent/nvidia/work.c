@@ -250,19 +250,19 @@ static bool work_look(struct gp_slot *slot, struct work_lane *lane)
 	return true;
 }
 
-void gp_nvidia_work_add(const struct gp_nvidia_object *channel)
+bool gp_nvidia_work_add(const struct gp_nvidia_object *channel)
 {
 	uint32_t entries = channel->entries;
 
-	/* A ring's size is a power of two. */
-	if (channel->unreadable || !entries || entries > WORK_ENTRIES_MAX || entries & (entries - 1u))
-		return;
 	for (uint32_t i = 0; i < WORK_LANE_MAX; i++)
 		if (!work_lanes[i].used) {
 			struct work_lane *lane = &work_lanes[i];
 
 			memset(lane, 0, offsetof(struct work_lane, open));
 			lane->used = true;
+			/* A ring's size is a power of two. */
+			lane->broken = channel->unreadable || !entries || entries > WORK_ENTRIES_MAX ||
+				       entries & (entries - 1u);
 			lane->client = channel->client;
 			lane->group = channel->parent;
 			lane->channel = channel->handle;
@@ -272,8 +272,9 @@ void gp_nvidia_work_add(const struct gp_nvidia_object *channel)
 			lane->ring = channel->ring;
 			if (i >= work_limit)
 				work_limit = i + 1u;
-			return;
+			return true;
 		}
+	return false;
 }
 
 static struct work_lane *work_find(uint32_t client, uint32_t channel)
@@ -316,26 +317,50 @@ static void work_block(struct gp_slot *slot, bool is_held)
 	slot->blocked = group->held_ns && now - group->held_ns >= WORK_HELD_NS;
 }
 
+/* A channel whose work is not seen may have some while the context looks idle: closed, it would wait for ever. */
+static void work_can_be_seen(struct gp_slot *slot, bool can)
+{
+	slot->unreadable = !can;
+	if (slot->blind == !can)
+		return;
+	gp_log1(can ? "nvidia: its work can be seen: queue" : "nvidia: work that cannot be seen: queue",
+		slot->queue_id);
+	slot->blind = !can;
+	slot->change_due |= slot->told;
+}
+
+void gp_nvidia_look_again(void)
+{
+	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
+		struct gp_slot *slot = &gp_slots[i];
+
+		if (slot->used && !slot->dying && slot->blind)
+			gp_nvidia_sample(&slot, 1);
+	}
+	gp_link_flush();
+}
+
 void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct gp_slot *slot = slots[i];
 		struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
 		uint64_t written = group->gone, completed = group->gone;
-		bool any = false, held = true;
+		bool any = false, all = !group->is_blind, held = true;
 
 		for (uint32_t j = 0; j < work_limit; j++) {
 			struct work_lane *lane = &work_lanes[j];
 
 			if (!lane->used || lane->client != group->client || lane->group != group->group)
 				continue;
-			any |= (!gp_agent.look_all && work_is_unused(lane)) || work_look(slot, lane);
+			any = true;
+			all &= (!gp_agent.look_all && work_is_unused(lane)) || work_look(slot, lane);
 			held &= lane->waits || (!lane->open_count && lane->read == lane->written);
 			written += lane->written;
 			completed += lane->read - lane->open_count;
 		}
-		slot->unreadable = !any;
-		work_block(slot, any && held && written > completed);
+		work_can_be_seen(slot, any && all);
+		work_block(slot, any && all && held && written > completed);
 		slot->written = written;
 		slot->completed = completed > slot->completed ? completed : slot->completed;
 	}

@@ -114,10 +114,11 @@ struct gp_wire_welcome {
 
 /* A queue as its driver's ioctls tell it. slot: its place in the page, chosen by the agent. */
 enum gp_wire_queue_kind { GP_WIRE_COMPUTE = 0, GP_WIRE_COPY = 1 };
-#define GP_QUEUE_SEEN   1u /* its doorbells are seen */
-#define GP_QUEUE_CLOSED 2u /* its gate is closed now (reconnecting) */
-#define GP_QUEUE_GWS    4u /* cannot be suspended */
-#define GP_QUEUE_FETCH  8u /* version 2: completed counts what the device fetched, not what it finished */
+#define GP_QUEUE_SEEN   1u  /* its doorbells are seen */
+#define GP_QUEUE_CLOSED 2u  /* its gate is closed now (reconnecting) */
+#define GP_QUEUE_GWS    4u  /* cannot be suspended */
+#define GP_QUEUE_FETCH  8u  /* version 2: completed counts what the device fetched, not what it finished */
+#define GP_QUEUE_BLIND  16u /* version 2: whether it has work cannot be seen: it is not gated */
 struct gp_wire_queue {
 	struct gp_wire_header header;
 	uint32_t slot, generation; /* generation: how often the slot was used */
