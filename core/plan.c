@@ -190,6 +190,7 @@ static void plan_close_turns(struct gp_plan_builder *b)
 
 	while ((index = b->device->check_first) != GP_NONE) {
 		struct gp_seat *seat = &sched->seats[index];
+		bool closed = false;
 
 		for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
@@ -210,7 +211,10 @@ static void plan_close_turns(struct gp_plan_builder *b)
 			if (b->plan->close_count == GP_PLAN_MAX)
 				return; /* the seat stays in the list for the next plan */
 			gp_plan_close(b, i, seat->cut ? GP_WHY_SHARE : GP_WHY_TURN);
+			closed = true;
 		}
+		if (closed)
+			seat->cut = false; /* paid for once: what is left of it ends with the turn */
 		b->device->check_first = seat->check_next;
 		seat->check_gates = false;
 	}

@@ -207,10 +207,14 @@ static bool turn_goes_on(struct gp_sched *sched, struct gp_seat *holder, struct 
 	return true;
 }
 
-/* What taking the turn away and giving it back costs, in pairs of a close and an open. */
-static uint32_t turn_cut_pairs(const struct gp_device *device, const struct gp_seat *holder)
+/* Taking the turn away and giving it back: two pairs of a close and an open. */
+#define TURN_CUT_PAIRS 2u
+
+/* Where each gate costs a transaction of its own, how many it takes is known only for clients of one queue: others get
+ * work on further queues while the turn is theirs. */
+static bool turn_is_dear(const struct gp_device *device, const struct gp_seat *holder, const struct gp_seat *waiter)
 {
-	return device->attr.unit == GP_UNIT_QUEUE ? 2 * holder->open_count : 2;
+	return device->attr.unit == GP_UNIT_QUEUE && holder->queue_count + waiter->queue_count > 2;
 }
 
 static bool turn_is_gangs(const struct gp_sched *sched, const struct gp_seat *seat)
@@ -227,10 +231,10 @@ static bool turn_is_gangs(const struct gp_sched *sched, const struct gp_seat *se
 static bool turn_may_cut(struct gp_sched *sched, struct gp_seat *holder, const struct gp_seat *waiter)
 {
 	struct gp_device *device = &sched->devices[holder->device];
-	uint32_t pairs = turn_cut_pairs(device, holder);
-	uint64_t least_ns = pairs * (device->attr.close_ns + device->attr.open_ns), more_ns;
+	uint64_t least_ns = TURN_CUT_PAIRS * (device->attr.close_ns + device->attr.open_ns), more_ns;
 
-	if (!waiter->woke || !device->policy->yield_ns || turn_is_gangs(sched, holder))
+	if (!waiter->woke || !device->policy->yield_ns || turn_is_gangs(sched, holder) ||
+	    turn_is_dear(device, holder, waiter))
 		return false;
 	holder->view.turn_used_ns = holder->turn_used_ns;
 	more_ns = device->policy->yield_ns(&holder->view, &waiter->view);
@@ -238,7 +242,7 @@ static bool turn_may_cut(struct gp_sched *sched, struct gp_seat *holder, const s
 		more_ns = least_ns - holder->turn_used_ns;
 	if (more_ns)
 		gp_device_wake(device, sched->now_ns + more_ns);
-	return !more_ns && gp_budget_can_pay(sched, device, pairs);
+	return !more_ns && gp_budget_can_pay(sched, device, TURN_CUT_PAIRS);
 }
 
 /* Which seat must give way to one of this rank; GP_NONE: nobody yet, and the device is woken when that may change. */
@@ -276,7 +280,7 @@ static void turn_pay_cut(struct gp_sched *sched, struct gp_seat *victim, int64_t
 
 	if (turn_rank(sched, victim) != rank || victim->turn_used_ns >= device->param.turn_ns)
 		return;
-	gp_budget_pay(device, turn_cut_pairs(device, victim));
+	gp_budget_pay(device, TURN_CUT_PAIRS);
 	victim->cut = true;
 }
 
