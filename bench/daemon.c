@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <gpreempt/control.h>
+#include "bench/hello.h"
 #include "daemon/daemon.h"
 #include "lib/hist.h"
 #include "lib/rng.h"
@@ -82,41 +83,11 @@ static int bench_connect(void)
 
 static void bench_hello(struct bench_agent *agent, int32_t priority)
 {
-	struct gp_wire_hello hello = {
-		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_HELLO, sizeof(hello), 0 },
-		.version_min = 1,
-		.version_max = 1,
-		.flags = GP_HELLO_DOORBELLS | GP_HELLO_RUNTIME,
-		.attr = { .valid = GP_ATTR_PRIORITY, .priority = priority },
-		.name = "bench",
-	};
-	struct gp_wire_queue queue = {
-		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_ADD, sizeof(queue), 0 },
-		.generation = 1,
-		.flags = GP_QUEUE_SEEN,
-		.gpu_id = 1,
-	};
-	struct gp_wire_welcome welcome;
-	struct iovec part = { &welcome, sizeof(welcome) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(2 * sizeof(int))];
-	} control;
-	struct msghdr packet = { .msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control) };
-	int fds[2];
+	const char *failed;
 
 	agent->fd = bench_connect();
-	bench_must(send(agent->fd, &hello, sizeof(hello), 0) == sizeof(hello), "HELLO");
-	bench_must(recvmsg(agent->fd, &packet, 0) == sizeof(welcome) && welcome.header.type == GP_WIRE_WELCOME,
-		   "WELCOME");
-	memcpy(fds, CMSG_DATA(&control.head), sizeof(fds));
-	agent->doorbell_fd = fds[1];
-	agent->page = mmap(NULL, sizeof(*agent->page), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
-	close(fds[0]);
-	bench_must(send(agent->fd, &queue, sizeof(queue), 0) == sizeof(queue), "QUEUE_ADD");
+	failed = gp_bench_hello(agent->fd, priority, &agent->page, &agent->doorbell_fd);
+	bench_must(!failed, failed);
 }
 
 /* One number of the daemon's metrics. */

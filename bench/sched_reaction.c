@@ -24,8 +24,8 @@
 #include <unistd.h>
 #include <gpreempt/page.h>
 #include <gpreempt/wire.h>
+#include "bench/hello.h"
 
-#define REACTION_GPU     1u /* the null device's first */
 #define REACTION_COUNT   2000u
 #define REACTION_PACKETS 1000000000ull /* the batch client always has work */
 #define REACTION_WAIT_MS 20000
@@ -59,51 +59,15 @@ static void reaction_die(const char *what)
 static void reaction_connect(struct agent *agent, const char *path, int32_t priority)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct gp_wire_hello hello = {
-		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_HELLO, sizeof(hello), 0 },
-		.version_min = GP_WIRE_VERSION,
-		.version_max = GP_WIRE_VERSION,
-		.flags = GP_HELLO_DOORBELLS | GP_HELLO_RUNTIME,
-		.mechanisms = GP_MECHANISM_BIT(GP_MECHANISM_SELF),
-		.pid = getpid(),
-		.attr = { .valid = GP_ATTR_PRIORITY, .priority = priority },
-		.name = "bench",
-	};
-	struct gp_wire_queue queue = {
-		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_ADD, sizeof(queue), 0 },
-		.generation = 1,
-		.flags = GP_QUEUE_SEEN,
-		.gpu_id = REACTION_GPU,
-		.hw_priority = 7,
-		.ring_size = 4096,
-	};
-	struct gp_wire_welcome welcome;
-	struct iovec part = { &welcome, sizeof(welcome) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(2 * sizeof(int))];
-	} control;
-	struct msghdr packet = { .msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control) };
-	int fds[2];
+	const char *failed;
 
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	agent->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (agent->fd < 0 || connect(agent->fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    send(agent->fd, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))
+	if (agent->fd < 0 || connect(agent->fd, (struct sockaddr *)&address, sizeof(address)))
 		reaction_die(path);
-	if (recvmsg(agent->fd, &packet, 0) != sizeof(welcome) || welcome.header.type != GP_WIRE_WELCOME)
-		reaction_die("no WELCOME");
-	memcpy(fds, CMSG_DATA(&control.head), sizeof(fds));
-	agent->doorbell_fd = fds[1];
-	agent->page = mmap(NULL, sizeof(*agent->page), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
-	if (agent->page == MAP_FAILED)
-		reaction_die("page");
-	agent->page->queues[0].generation = 1;
-	if (send(agent->fd, &queue, sizeof(queue), MSG_NOSIGNAL) != sizeof(queue))
-		reaction_die("QUEUE_ADD");
+	failed = gp_bench_hello(agent->fd, priority, &agent->page, &agent->doorbell_fd);
+	if (failed)
+		reaction_die(failed);
 }
 
 /* As page.h has it. */
