@@ -65,6 +65,8 @@ static void *guard_run(void *unused)
 		guard_recover();
 	gp_link_down("link: the agent's thread has ended");
 	gp_lock_give(&gp_agent.lock);
+	/* It may have ended between giving the lock and waking who waits for it. */
+	gp_sys(SYS_futex, (long)&gp_agent.lock.state, FUTEX_WAKE_PRIVATE, INT32_MAX);
 	gp_gate_deliver();
 	if (++guard_heirs > GUARD_HEIRS)
 		return NULL;

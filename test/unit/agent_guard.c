@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/agent.h"
@@ -68,11 +69,10 @@ static void *thread_that_ends(void *unused)
 	return unused;
 }
 
-static void test_heir(void **state)
+static void heir(void)
 {
 	pthread_t thread;
 
-	(void)state;
 	setenv(GP_WIRE_SOCKET_ENV, "/nonexistent/gpreempt.sock", 1);
 	assert_true(gp_agent_ready());
 	gp_agent_lock();
@@ -98,9 +98,67 @@ static void test_heir(void **state)
 	gp_thread_wake();
 }
 
+/* Ends between giving the lock and waking the one who waits for it. */
+static void *thread_that_forgets(void *unused)
+{
+	struct gp_lock *lock = &gp_agent.lock;
+
+	gp_guard_start();
+	gp_lock_take(lock, GP_LOCK_THREAD);
+	sem_post(&ended);
+	while (!(__atomic_load_n(&lock->state, __ATOMIC_RELAXED) & GP_LOCK_WAITED))
+		gp_sys(SYS_sched_yield, 0);
+	/* Asleep by now, or about to see that the lock is free. */
+	for (int i = 0; i < 1000; i++)
+		gp_sys(SYS_sched_yield, 0);
+	__atomic_store_n(&lock->state, 0, __ATOMIC_RELEASE);
+	gp_sys(SYS_exit, 0);
+	return unused;
+}
+
+static void forgotten(void)
+{
+	pthread_t thread;
+
+	sem_init(&ended, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, thread_that_forgets, NULL), 0);
+	sem_wait(&ended);
+	gp_agent_lock();
+	gp_agent.exiting = true;
+	gp_agent_unlock();
+	gp_thread_wake();
+}
+
+/* Each in a process of its own: a thread that has ended cannot be had back. */
+static void in_child(void (*body)(void))
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		alarm(30);
+		body();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void test_heir(void **state)
+{
+	(void)state;
+	in_child(heir);
+}
+
+static void test_forgotten(void **state)
+{
+	(void)state;
+	in_child(forgotten);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_heir) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_heir), cmocka_unit_test(test_forgotten) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
