@@ -24,6 +24,9 @@
  * announcement, so it is still there even if the start was quick. Chosen. */
 #define CUDA_GRACE_NS    50000u
 #define CUDA_CONTEXT_MAX 16u
+/* Kernels that have not ended: one that waits, and the one that takes its place. More would be those of a context that
+ * is held out; they would fill its channel, and then a launch would hold the application's thread. */
+#define CUDA_OPEN_MAX 2u
 
 /* CUDA's driver interface, as far as it is used: names and values of its documentation. */
 typedef int cuda_result; /* 0: success */
@@ -157,6 +160,8 @@ static void cuda_launch(struct cuda_context *context, uint64_t in_ns)
 
 	/* One that still waits for work that did not come ends now. */
 	__atomic_store_n(&context->words[0], context->number, __ATOMIC_RELEASE);
+	if (context->number - __atomic_load_n(&context->words[1], __ATOMIC_ACQUIRE) >= CUDA_OPEN_MAX)
+		return;
 	context->usable = cuda.launch(context->function, 1, 1, 1, 1, 1, 1, 0, context->stream, params, NULL) == 0 &&
 			  cuda.wait_value(context->stream, context->words_device + 4u, number, CUDA_WAIT_GEQ) == 0;
 	context->number = number;

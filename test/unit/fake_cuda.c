@@ -6,6 +6,11 @@
 struct fake_cuda fake_cuda;
 static uint32_t fake_words[16];
 
+void fake_cuda_ran(uint32_t number)
+{
+	fake_words[1] = number;
+}
+
 int cuCtxGetCurrent(void **context)
 {
 	*context = (void *)(uintptr_t)(fake_cuda.context_id ? 0x1000u : 0u);
@@ -70,6 +75,8 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
 	fake_cuda.limit_ns = *(uint64_t *)params[1];
 	fake_cuda.number = *(uint32_t *)params[2];
 	fake_cuda.released = fake_words[0];
+	if (!fake_cuda.held_out)
+		fake_words[1] = fake_cuda.number;
 	return fake_cuda.fail == FAKE_CUDA_LAUNCH ? 700 : 0;
 }
 

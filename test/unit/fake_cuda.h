@@ -2,6 +2,7 @@
 #ifndef GP_TEST_FAKE_CUDA_H
 #define GP_TEST_FAKE_CUDA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +11,7 @@ enum fake_cuda_fail { FAKE_CUDA_NONE, FAKE_CUDA_STREAM, FAKE_CUDA_LAUNCH };
 struct fake_cuda {
 	unsigned long long context_id; /* set by the test; 0: no context is current */
 	enum fake_cuda_fail fail;      /* set by the test */
+	bool held_out;                 /* set by the test: no kernel runs */
 	int capture_mode;
 	unsigned streams, modules, launches, waits;
 	int relaxed;
@@ -18,6 +20,8 @@ struct fake_cuda {
 	uint32_t number, released;
 };
 extern struct fake_cuda fake_cuda;
+
+void fake_cuda_ran(uint32_t number); /* kernels up to this one have ended */
 
 int cuCtxGetCurrent(void **context);
 int cuCtxGetId(void *context, unsigned long long *id);

@@ -87,6 +87,27 @@ static void test_contexts(void **state)
 	assert_int_equal(fake_cuda.number, 1);
 }
 
+/* Kernels of a context that is held out do not start: more of them would fill the channel, and then the launch of a
+ * hint, in the application's own thread, would wait until the context is let in. */
+static void test_many(void **state)
+{
+	(void)state;
+	fake_cuda.held_out = true;
+	for (int i = 0; i < 1000000; i++)
+		assert_int_equal(gpreempt_hint(NULL, 1000), 0);
+	assert_int_equal(fake_cuda.launches, 2);
+	assert_int_equal(fake_cuda.waits, 2);
+	fake_cuda_ran(2);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(gpreempt_hint(NULL, 1000), 0);
+	assert_int_equal(fake_cuda.launches, 4);
+	fake_cuda.held_out = false;
+	fake_cuda_ran(4);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(gpreempt_hint(NULL, 1000), 0);
+	assert_int_equal(fake_cuda.launches, 1004);
+}
+
 static void test_failures(void **state)
 {
 	(void)state;
@@ -107,9 +128,8 @@ static void test_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_launches, setup),
-		cmocka_unit_test_setup(test_stays_out, setup),
-		cmocka_unit_test_setup(test_contexts, setup),
+		cmocka_unit_test_setup(test_launches, setup), cmocka_unit_test_setup(test_stays_out, setup),
+		cmocka_unit_test_setup(test_contexts, setup), cmocka_unit_test_setup(test_many, setup),
 		cmocka_unit_test_setup(test_failures, setup),
 	};
 
