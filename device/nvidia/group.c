@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,34 @@
 #include "device/nvidia/group.h"
 
 #define GROUP_SLICE_MAX_US 10000000u /* 10 s: nobody means more; chosen */
+
+#define GROUP_CLOSES_MAX 16u /* that are not over; chosen */
+
+static uint32_t group_closes;
+
+static void *group_close_thread(void *context)
+{
+	close((int)(intptr_t)context);
+	__atomic_sub_fetch(&group_closes, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* A file that is not the driver's may take as long as it likes to close, if it comes back at all (FUSE, a socket that
+ * lingers): nobody waits for it. */
+static void group_close_foreign(int fd)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int r = pthread_attr_init(&attr);
+
+	if (!r) {
+		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+		__atomic_add_fetch(&group_closes, 1, __ATOMIC_RELAXED);
+		/* Without a thread it stays open: one of GROUP_CLOSES_MAX at most. */
+		pthread_create(&thread, &attr, group_close_thread, (void *)(intptr_t)fd);
+		pthread_attr_destroy(&attr);
+	}
+}
 
 static struct gp_nvidia_object group_object(const struct gp_nvidia_group *group, uint32_t object)
 {
@@ -36,8 +65,11 @@ static int group_look(struct gp_nvidia_group *group, uint32_t gpu_id, bool by_na
 	int r;
 
 	*ret_why = "its descriptor is no file of the NVIDIA driver";
-	if (!gp_nvidia_is_rm_file(group->fd, by_name))
+	if (!gp_nvidia_is_rm_file(group->fd, by_name)) {
+		group_close_foreign(group->fd);
+		group->fd = -1;
 		return -EBADF;
+	}
 	*ret_why = "its group does not answer on its file";
 	r = gp_nvidia_slice_get(&tsg, &us);
 	if (!r)
@@ -74,9 +106,15 @@ int gp_nvidia_group_take(const struct gp_wire_group *wire, int pidfd, uint32_t g
 					   .channel_count = wire->channel_count,
 					   .app_us = wire->slice_us };
 	memcpy(group->channels, wire->channels, sizeof(group->channels));
-	group->fd = (int)syscall(SYS_pidfd_getfd, pidfd, wire->fd, 0);
+	group->fd = -1;
+	if (__atomic_load_n(&group_closes, __ATOMIC_RELAXED) < GROUP_CLOSES_MAX)
+		group->fd = (int)syscall(SYS_pidfd_getfd, pidfd, wire->fd, 0);
+	else
+		errno = EBUSY;
 	r = group->fd < 0 ? -errno : 0;
-	if (r == -EPERM)
+	if (r == -EBUSY)
+		problem = "gpreemptd was lent too many files that do not close";
+	else if (r == -EPERM)
 		problem = "gpreemptd may not take its file: CAP_SYS_PTRACE is missing, or a security module forbids it";
 	else if (r)
 		problem = "gpreemptd cannot take its file";

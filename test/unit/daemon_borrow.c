@@ -45,6 +45,8 @@ static struct {
 	uint32_t looks;             /* SLICE_GET calls */
 	bool hang;                  /* DISABLE_CHANNELS does not come back */
 	uint32_t hanging;
+	ino_t sticky; /* a close() of this file does not come back */
+	uint32_t sticking;
 } rm = { .lock = PTHREAD_MUTEX_INITIALIZER, .go_on = PTHREAD_COND_INITIALIZER };
 
 static struct context *rm_context(uint32_t client)
@@ -146,6 +148,21 @@ int ioctl(int fd, unsigned long request, ...)
 	rm_look();
 	pthread_mutex_unlock(&rm.lock);
 	return 0;
+}
+
+/* As well: a file of somebody else's may take for ever to close (FUSE, a socket that lingers). */
+int close(int fd)
+{
+	struct stat st;
+
+	pthread_mutex_lock(&rm.lock);
+	while (rm.sticky && !fstat(fd, &st) && st.st_ino == rm.sticky) {
+		rm.sticking++;
+		pthread_cond_wait(&rm.go_on, &rm.lock);
+		rm.sticking--;
+	}
+	pthread_mutex_unlock(&rm.lock);
+	return (int)syscall(SYS_close, fd);
 }
 
 struct scene {
@@ -393,6 +410,41 @@ static void test_bad_groups(void **state)
 }
 
 /* Refused to us, though it is the client's own: the agent does it, and what we had done is undone before. */
+/* What a client lends need not be the driver's, and need not be easy to get rid of: others do not wait for it. */
+static void test_a_file_that_does_not_close(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct gp_wire_group group;
+	char path[128];
+	struct stat st;
+	int fd;
+
+	(void)state;
+	scene_begin(scene, NULL);
+	scene_hello(scene, 0, GP_PRIORITY_LOW);
+	snprintf(path, sizeof(path), "%s/dev/x", scene->root.path);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &st), 0);
+	pthread_mutex_lock(&rm.lock);
+	rm.sticky = st.st_ino;
+	pthread_mutex_unlock(&rm.lock);
+	group = scene_group(scene, 0);
+	group.fd = fd;
+	world_send(scene->agents[0].fd, &group, sizeof(group));
+	UNTIL(scene, rm.sticking);
+	scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	scene_join(scene, 2, GP_PRIORITY_LOW);
+	UNTIL(scene, rm.contexts[2].slice_us == SHORT);
+	assert_false(scene->world.daemon.devices[0].stopped);
+	pthread_mutex_lock(&rm.lock);
+	rm.sticky = 0;
+	pthread_cond_broadcast(&rm.go_on);
+	pthread_mutex_unlock(&rm.lock);
+	UNTIL(scene, !rm.sticking);
+	close(fd);
+	scene_end(scene);
+}
+
 static void test_refused_later(void **state)
 {
 	struct scene *scene = malloc(sizeof(*scene));
@@ -526,6 +578,7 @@ int main(void)
 		cmocka_unit_test(test_several_in_one_call),
 		cmocka_unit_test(test_one_by_one_where_together_is_refused),
 		cmocka_unit_test(test_bad_groups),
+		cmocka_unit_test(test_a_file_that_does_not_close),
 		cmocka_unit_test(test_refused_later),
 		cmocka_unit_test(test_files_are_given_back),
 		cmocka_unit_test(test_many_groups),
