@@ -225,15 +225,18 @@ static void borrow_group_job(struct borrow_gpu *gpu, const struct borrow_job *jo
 	if (*at && (*at)->generation == group->generation) {
 		group->alone = (*at)->alone;
 		group->is_short = (*at)->is_short;
+		group->short_us = (*at)->short_us;
 		group->closed = (*at)->closed;
 	}
 	if (*at)
 		borrow_drop(at);
 	group->next = gpu->groups;
 	gpu->groups = group;
-	/* Channels that came while it was closed are closed as well. */
+	/* Channels that came while it was closed are closed as well, and ours comes back over a slice of its own. */
 	if (group->closed)
 		gp_nvidia_groups_change(&group, 1, false, &result);
+	if (group->is_short)
+		gp_nvidia_group_slice(group, group->short_us);
 	host->grouped(host->daemon, job->tag, job->group.slot, job->group.generation);
 }
 

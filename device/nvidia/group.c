@@ -199,6 +199,8 @@ int gp_nvidia_group_slice(struct gp_nvidia_group *group, uint64_t slice_us)
 	int r;
 
 	group->is_short |= slice_us != 0;
+	if (slice_us)
+		group->short_us = slice_us;
 	r = gp_nvidia_slice_set(&tsg, slice_us ? slice_us : group->app_us);
 	if (!r)
 		group->is_short = slice_us != 0;

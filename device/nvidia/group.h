@@ -14,9 +14,9 @@ struct gp_nvidia_group {
 	int fd; /* our own duplicate of the client's file */
 	uint32_t client, subdevice, group, channel_count;
 	uint32_t channels[GP_WIRE_CHANNEL_MAX];
-	uint64_t app_us;
-	bool closed, is_short; /* by us; perhaps, if a call failed */
-	bool alone;            /* a call that carried others as well failed because of it */
+	uint64_t app_us, short_us; /* the application's; ours, if it was ever short */
+	bool closed, is_short;     /* by us; perhaps, if a call failed */
+	bool alone;                /* a call that carried others as well failed because of it */
 };
 
 /* Takes the file and asks RM whether the handles are what they should be. 0, or -errno and a sentence. */
