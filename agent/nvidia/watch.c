@@ -70,7 +70,8 @@ static int watch_schedule(struct gp_nvidia_capture *call)
 		return r;
 	gp_agent_lock();
 	slot = gp_nvidia_capture_slot(wanted.client, wanted.object);
-	if (slot && slot->closed)
+	/* What the daemon has closed itself it closes again when it is told of the group. */
+	if (slot && (slot->closed || gp_agent.mechanism == GP_MECHANISM_BORROW))
 		gp_nvidia_queue_changed(slot);
 	gp_agent_unlock();
 	return r;
