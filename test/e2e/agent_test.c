@@ -26,6 +26,7 @@ bool test_start(struct test *test, bool with_tool)
 
 	if (pipe(to) < 0 || pipe(from) < 0)
 		return false;
+	test->ended = false;
 	test->pid = fork();
 	if (test->pid == 0) {
 		dup2(to[0], 0);
