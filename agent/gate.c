@@ -67,6 +67,11 @@ static void gate_carry_out(struct gp_wire_applied *applied, bool open)
 			again |= gate_slots[j] == slot;
 		if (!again)
 			gate_slots[count++] = slot;
+		/* What the daemon has closed itself, and cannot open, we were not told. */
+		if (open && gp_agent.mechanism == GP_MECHANISM_BORROW) {
+			slot->closed = true;
+			slot->closed_by = GP_MECHANISM_BORROW;
+		}
 		by_slot[gp_slot_index(slot)] = 0;
 	}
 	memset(gate_results, 0, sizeof(gate_results));

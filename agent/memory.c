@@ -52,6 +52,14 @@ GP_EXPORT int munmap(void *address, size_t length)
 	return gp_next_munmap(address, length);
 }
 
+GP_EXPORT int mprotect(void *address, size_t length, int protection)
+{
+	gp_next_init();
+	if (!(protection & PROT_READ))
+		memory_goes(address, length);
+	return gp_next_mprotect(address, length, protection);
+}
+
 GP_EXPORT void *mremap(void *address, size_t length, size_t new_length, int flags, ...)
 {
 	void *to = NULL;

@@ -36,6 +36,7 @@ static int (*next_dup3)(int, int, int);
 static int (*next_close_range)(unsigned, unsigned, int);
 static void *(*next_mmap)(void *, size_t, int, int, int, long);
 static int (*next_munmap)(void *, size_t);
+static int (*next_mprotect)(void *, size_t, int);
 static void *(*next_mremap)(void *, size_t, size_t, int, void *);
 
 static void next_find(void *ret_pointer, const char *name)
@@ -58,6 +59,7 @@ void gp_next_init(void)
 	next_find(&next_close_range, "close_range");
 	next_find(&next_mmap, "mmap");
 	next_find(&next_munmap, "munmap");
+	next_find(&next_mprotect, "mprotect");
 	next_find(&next_mremap, "mremap");
 	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
 }
@@ -132,6 +134,12 @@ int gp_next_munmap(void *address, size_t length)
 {
 	return NEXT(next_munmap) ? next_munmap(address, length) :
 				   next_kernel(gp_sys(SYS_munmap, (long)address, (long)length));
+}
+
+int gp_next_mprotect(void *address, size_t length, int protection)
+{
+	return NEXT(next_mprotect) ? next_mprotect(address, length, protection) :
+				     next_kernel(gp_sys(SYS_mprotect, (long)address, (long)length, protection));
 }
 
 void *gp_next_mremap(void *address, size_t length, size_t new_length, int flags, void *to)

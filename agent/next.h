@@ -19,6 +19,7 @@ int gp_next_dup3(int from, int to, int flags);
 int gp_next_close_range(unsigned first, unsigned last, int flags);
 void *gp_next_mmap(void *address, size_t length, int protection, int flags, int fd, long offset);
 int gp_next_munmap(void *address, size_t length);
+int gp_next_mprotect(void *address, size_t length, int protection);
 void *gp_next_mremap(void *address, size_t length, size_t new_length, int flags, void *to);
 
 /* The agent's own ioctls: retried when interrupted; the result or -errno; errno is kept. */

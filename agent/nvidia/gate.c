@@ -138,6 +138,9 @@ void gp_nvidia_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t
 			results[i] = -EOPNOTSUPP;
 		return;
 	}
+	/* The daemon would not ask if it could call by itself: its slices come back with its gates. */
+	for (uint32_t i = 0; i < count && open && mechanism == GP_MECHANISM_BORROW; i++)
+		gp_nvidia_group_of(slots[i])->restore_due = true;
 	gate_batches(slots, count, open, results);
 	for (uint32_t i = 0; i < count && open; i++)
 		if (gp_nvidia_group_of(slots[i])->restore_due && !results[i])

@@ -30,5 +30,6 @@ void case_work(struct test *test);
 void case_marker(struct test *test);
 void case_blocked(struct test *test);
 void case_lease(struct test *test);
+void case_memory(struct test *test);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "test/nvidia/fake_rm.h"
@@ -267,9 +268,32 @@ static const char *hostile(void)
 	return "ok 0";
 }
 
+/* The memory goes without a munmap() of its own. */
+static bool memory_goes(struct context *context, const char *how)
+{
+	struct gp_rm_unmap unmap = { 0 };
+	void *at = context->memory;
+
+	if (!strcmp(how, "fixed"))
+		return mmap(at, MEMORY_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
+	if (!strcmp(how, "moved"))
+		return mremap(at, MEMORY_SIZE, MEMORY_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, (char *)at + (1u << 30)) !=
+		       MAP_FAILED;
+	if (!strcmp(how, "protected"))
+		return mprotect(at, MEMORY_SIZE, PROT_NONE) == 0;
+	unmap.client = client;
+	unmap.device = context->device;
+	unmap.memory = context->memory_handle;
+	unmap.address = (uintptr_t)at;
+	return rm_ioctl(GP_RM_UNMAP, &unmap, sizeof(unmap)) == 0 && syscall(SYS_munmap, at, MEMORY_SIZE) == 0;
+}
+
 static bool context_close(struct context *context, const char *what)
 {
 	uint32_t parent = context->device, object = context->group;
+
+	if (!strcmp(what, "fixed") || !strcmp(what, "moved") || !strcmp(what, "protected") || !strcmp(what, "rm"))
+		return memory_goes(context, what);
 
 	if (!strcmp(what, "device")) {
 		parent = client;

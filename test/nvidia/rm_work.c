@@ -131,6 +131,25 @@ void case_marker(struct test *test)
 	rm_end(test);
 }
 
+/* Memory may go in several ways, and is not read any more: the agent's thread would end the process. */
+void case_memory(struct test *test)
+{
+	static const char *const ways[] = { "fixed", "moved", "protected", "rm" };
+
+	rm_start(test, 1);
+	for (uint32_t i = 0; i < 4u; i++) {
+		CHECK(test_number(test, "context", 0) == (long)i);
+		if (i == 0)
+			rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
+		MUST(fake_until_queues(&test->fake, i + 1u));
+		CHECK(!strcmp(test_ask(test, "submit %u 0", i * 16u), "ok 0"));
+		CHECK(fake_sync(&test->fake));
+		CHECK(!strcmp(test_ask(test, "free %u %s", i, ways[i]), "ok 0"));
+		MUST(fake_sync(&test->fake));
+	}
+	rm_end(test);
+}
+
 static bool work_is_blocked(struct test *test, const struct fake_queue *queue, bool blocked)
 {
 	const struct gp_page_queue *page = &test->fake.page->queues[queue->said.slot];
