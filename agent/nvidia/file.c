@@ -111,7 +111,8 @@ static bool file_is_used(int own)
 {
 	_Alignas(8) uint8_t entries[2048];
 	long folder = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), size;
-	bool used = folder < 0;
+	/* Where files cannot be told apart, it may be. */
+	bool used = folder < 0 || !file_is_same(own, own);
 
 	while (!used && (size = gp_sys(SYS_getdents64, folder, (long)entries, sizeof(entries))) > 0)
 		for (long at = 0; at < size && !used;) {

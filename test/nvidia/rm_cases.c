@@ -425,6 +425,12 @@ static void case_closed(struct test *test)
 			usleep(1000);
 		CHECK(file_count(test->pid, file) == 0);
 	}
+	/* Where the kernel does not say whose a file is, none is taken for closed. */
+	CHECK(test_number(test, "context", 0) == 2);
+	MUST(fake_until_queues(&test->fake, 1));
+	CHECK(test_number(test, "kcmp", 0) == 0);
+	CHECK(test_number(test, "range", 0) == 0);
+	CHECK(fake_sync(&test->fake) && fake_sync(&test->fake) && test->fake.queue_count == 1);
 	rm_end(test);
 }
 

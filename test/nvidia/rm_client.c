@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gpreempt/rm.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -351,6 +354,22 @@ static long storm_all(uint32_t rounds)
 	return storm_failures;
 }
 
+/* As a container's filter does: kcmp() is refused, in every thread. */
+static long refuse_kcmp(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* struct seccomp_data: the call's number */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kcmp, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+}
+
 static void answer(long number)
 {
 	printf("ok %ld\n", number);
@@ -416,7 +435,11 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 	} else if (!strcmp(verb, "end")) { /* all its descriptors, and nothing freed */
 		answer(close(ctl) | (a ? close_range(3, 60, 0) : 0));
 		ctl = -1;
-	} else if (!strcmp(verb, "storm"))
+	} else if (!strcmp(verb, "kcmp"))
+		answer(refuse_kcmp());
+	else if (!strcmp(verb, "range")) /* descriptors that nobody has open */
+		answer(close_range(500, 600, 0));
+	else if (!strcmp(verb, "storm"))
 		answer(storm_all(a));
 	else if (!strcmp(verb, "hostile"))
 		puts(hostile());

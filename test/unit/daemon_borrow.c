@@ -445,6 +445,59 @@ static void test_a_file_that_does_not_close(void **state)
 	scene_end(scene);
 }
 
+/* RM disables channels one after the other: when one cannot be, those before it are enabled again. */
+static void test_half_a_close(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct gp_wire_group group;
+
+	(void)state;
+	scene_begin(scene, NULL);
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	scene_join(scene, 1, GP_PRIORITY_NORMAL - 1);
+	scene_hello(scene, 2, GP_PRIORITY_LOW);
+	group = scene_group(scene, 2);
+	group.channels[group.channel_count++] = 0x999;
+	world_send(scene->agents[2].fd, &group, sizeof(group));
+	UNTIL(scene, scene_queue(scene, 2)->in_core);
+	agent_doorbell(&scene->world, &scene->agents[1], 0, 5);
+	agent_doorbell(&scene->world, &scene->agents[2], 0, 5);
+	UNTIL(scene, scene->world.daemon.devices[0].order_failures);
+	UNTIL(scene, context_is_open(&rm.contexts[2]));
+	rm.most_short = 0; /* it could not be closed */
+	scene_end(scene);
+}
+
+/* Held out by a call that is under way when it is found that nobody sees its work: it does not stay so. */
+static void test_blind_while_it_is_closed(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct gp_wire_queue change;
+
+	(void)state;
+	scene_begin(scene, NULL);
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	scene_join(scene, 1, GP_PRIORITY_NORMAL - 1);
+	scene_join(scene, 2, GP_PRIORITY_LOW);
+	rm.hang = true;
+	agent_doorbell(&scene->world, &scene->agents[1], 0, 5);
+	agent_doorbell(&scene->world, &scene->agents[2], 0, 5);
+	UNTIL(scene, rm.hanging);
+	change = scene_queue(scene, 2)->wire;
+	change.header.type = GP_WIRE_QUEUE_CHANGE;
+	change.flags = GP_QUEUE_SEEN | GP_QUEUE_BLIND;
+	world_send(scene->agents[2].fd, &change, sizeof(change));
+	UNTIL(scene, !scene_queue(scene, 2)->in_core);
+	pthread_mutex_lock(&rm.lock);
+	rm.hang = false;
+	pthread_cond_broadcast(&rm.go_on);
+	pthread_mutex_unlock(&rm.lock);
+	UNTIL(scene, rm.disables && rm.enables);
+	UNTIL(scene, context_is_open(&rm.contexts[2]) && rm.contexts[2].slice_us == LONG);
+	rm.most_short = 0;
+	scene_end(scene);
+}
+
 static void test_refused_later(void **state)
 {
 	struct scene *scene = malloc(sizeof(*scene));
@@ -579,6 +632,8 @@ int main(void)
 		cmocka_unit_test(test_one_by_one_where_together_is_refused),
 		cmocka_unit_test(test_bad_groups),
 		cmocka_unit_test(test_a_file_that_does_not_close),
+		cmocka_unit_test(test_half_a_close),
+		cmocka_unit_test(test_blind_while_it_is_closed),
 		cmocka_unit_test(test_refused_later),
 		cmocka_unit_test(test_files_are_given_back),
 		cmocka_unit_test(test_many_groups),
