@@ -178,16 +178,16 @@ static bool gang_has_turn(const struct gp_sched *sched, const struct gp_gang *ga
 	return false;
 }
 
-void gp_gang_lose_turn(struct gp_sched *sched, uint32_t index)
+void gp_gang_lose_turn(struct gp_sched *sched, uint32_t index, uint32_t device)
 {
 	const struct gp_gang *gang = &sched->gangs[index];
+	bool idle = !gang->want_open && !gang->work_count; /* then the seats' turns elsewhere are not the gang's */
 	uint32_t i;
 
-	if (!gang->want_open && !gang->work_count)
-		return; /* closed and idle: the seats' turns are not the gang's */
-	gp_gang_close(sched, index, GP_WHY_TURN);
+	if (!idle)
+		gp_gang_close(sched, index, GP_WHY_TURN);
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
-		if (sched->queues[i].is_batch)
+		if (sched->queues[i].is_batch && (!idle || sched->queues[i].device == device))
 			gp_turn_take(sched, sched->queues[i].seat); /* comes back here, but only once per seat */
 }
 

@@ -271,8 +271,9 @@ void gp_gang_work(struct gp_sched *sched, uint32_t gang, bool begins);
 void gp_gang_rank(struct gp_sched *sched, uint32_t gang);
 void gp_gang_close(struct gp_sched *sched, uint32_t gang, enum gp_why why); /* everywhere */
 void gp_gang_open(struct gp_sched *sched, uint32_t gang, enum gp_why why);
-void gp_gang_lose_turn(struct gp_sched *sched, uint32_t gang); /* on one device means on all */
-void gp_gang_decide(struct gp_sched *sched);                   /* which closed gangs may open now */
+void gp_gang_lose_turn(struct gp_sched *sched, uint32_t gang,
+		       uint32_t device);     /* on one means on all, unless it is closed and idle */
+void gp_gang_decide(struct gp_sched *sched); /* which closed gangs may open now */
 
 /* budget.c: how much preempting may cost. */
 bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device,

@@ -151,7 +151,7 @@ void gp_turn_take(struct gp_sched *sched, uint32_t seat)
 	turn_refresh_queues(sched, s);
 	for (i = s->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
 		if (sched->queues[i].gang != GP_NONE && sched->queues[i].is_batch)
-			gp_gang_lose_turn(sched, sched->queues[i].gang);
+			gp_gang_lose_turn(sched, sched->queues[i].gang, s->device);
 	gp_turn_check(sched, seat);
 }
 

@@ -141,6 +141,43 @@ static void gangs_take_turns(void **state)
 	world_free(w);
 }
 
+/* The clients of one gang on a device share a turn, and lose it together even while the gang is closed and idle: else
+ * the one that is left with it brings the others in beside those who got it. */
+static void idle_gang_loses_its_turn_as_one(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(
+		w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .batch_clients = 2 } });
+	uint32_t high = world_solo(w, device, GP_PRIORITY_HIGH), gang[2], solo[2], i;
+
+	for (i = 0; i < 2; i++)
+		solo[i] = world_solo(w, device, GP_PRIORITY_LOW);
+	for (i = 0; i < 2; i++)
+		gang[i] = world_queue_attr(w, world_client(w), device,
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+	world_write(w, solo[0], 1000000);
+	world_run(w, 1 * MS);
+	world_write(w, gang[0], 1);
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, gang[0]) && world_is_open(w, gang[1]) && world_is_open(w, solo[0]));
+	world_drain(w, gang[0]);
+	world_write(w, high, 1);
+	world_run(w, 1 * MS);
+	assert_false(world_is_open(w, gang[0]) || world_is_open(w, gang[1]));
+	world_write(w, solo[1], 1000000);
+	world_drain(w, high);
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, solo[0]) && world_is_open(w, solo[1]));
+	world_write(w, gang[0], 1);
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, solo[0]) && world_is_open(w, solo[1]));
+	assert_false(world_is_open(w, gang[0]) || world_is_open(w, gang[1]));
+	world_run(w, 40 * MS); /* and has its turn when one of theirs is over */
+	assert_true(world_is_open(w, gang[0]) && world_is_open(w, gang[1]));
+	assert_false(world_is_open(w, solo[0]) && world_is_open(w, solo[1]));
+	world_free(w);
+}
+
 /* A starved gang grows old as one, opens on both devices whatever holds them, and closes again on both after its turn.
  */
 static void starved_gang_ages_as_one(void **state)
@@ -296,6 +333,7 @@ int main(void)
 		cmocka_unit_test(gang_waits_for_all_its_devices),
 		cmocka_unit_test(gang_opens_after_all_closes_are_acknowledged),
 		cmocka_unit_test(gangs_take_turns),
+		cmocka_unit_test(idle_gang_loses_its_turn_as_one),
 		cmocka_unit_test(starved_gang_ages_as_one),
 		cmocka_unit_test(aged_turn_of_a_gang_ends_on_every_device),
 		cmocka_unit_test(aged_member_that_leaves_takes_the_turn_along),
