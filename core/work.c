@@ -23,12 +23,12 @@ void gp_work_account(struct gp_sched *sched, uint32_t queue)
 	q->mark_ns = sched->now_ns;
 	if (!q->has_work)
 		return;
-	if (gp_gate_lets_through(q->gate)) {
+	if (gp_gate_lets_through(q->gate))
 		q->run_ns += elapsed_ns;
-		q->age_open_ns += elapsed_ns;
-	} else {
+	else
 		q->wait_ns += elapsed_ns;
-	}
+	if (q->gate == GP_GATE_OPEN) /* one that is closing may be closed already: that is no time it was given */
+		q->age_open_ns += elapsed_ns;
 }
 
 static void work_idle_list(struct gp_sched *sched, struct gp_queue *q, uint32_t queue, bool member)

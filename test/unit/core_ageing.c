@@ -115,6 +115,33 @@ static void worst_wait_is_within_the_bound(void **state)
 	}
 }
 
+/* What a gate needs to close is no time that its queue was given: many short openings with slow closes do not put the
+ * aged turn off. */
+static void time_to_close_is_not_time_open(void **state)
+{
+	uint32_t device;
+	struct world *w =
+		starving_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+						   .param = { .age_window_ns = 100 * MS, .age_turn_ns = 5 * MS } },
+			     1, &device);
+	uint64_t closed_ns = w->now_ns;
+
+	world_run(w, 50 * MS);
+	world_drain(w, 0);
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, 1));
+	w->ack_delay_ns = 6 * MS;
+	world_write(w, 0, 1u << 30);
+	world_settle(w);
+	world_run(w, 6 * MS);
+	assert_false(world_is_open(w, 1));
+	w->ack_delay_ns = 0;
+	world_run(w, closed_ns + 101 * MS - w->now_ns);
+	assert_true(world_is_open(w, 1));
+	assert_int_equal(world_last_order(w, 1, 0)->why, GP_WHY_AGED);
+	world_free(w);
+}
+
 /* One that gets its share between the urgent one's requests does not grow old. */
 static void served_queue_does_not_age(void **state)
 {
@@ -339,6 +366,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(starved_queue_gets_its_turn_in_each_window),
 		cmocka_unit_test(worst_wait_is_within_the_bound),
+		cmocka_unit_test(time_to_close_is_not_time_open),
 		cmocka_unit_test(served_queue_does_not_age),
 		cmocka_unit_test(idle_queue_does_not_age),
 		cmocka_unit_test(aged_turn_in_vain_makes_others_yield),
