@@ -257,7 +257,9 @@ static uint32_t turn_victim(struct gp_sched *sched, uint32_t waiter, int64_t ran
 		int64_t own = turn_rank(sched, seat);
 
 		gp_turn_account(sched, seat);
-		if (own > rank || (device->attr.switch_ns && device->turn_seats[i] == device->aged_seat))
+		/* Gates of an aged turn stay open to its end: an equal's would open beside them. */
+		if (own > rank ||
+		    (device->turn_seats[i] == device->aged_seat && (own == rank || device->attr.switch_ns)))
 			continue;
 		if (own == rank &&
 		    (seat->turn_used_ns < device->param.turn_ns || turn_goes_on(sched, seat, &sched->seats[waiter])) &&

@@ -281,11 +281,11 @@ struct shares {
 	uint32_t device, serve, train;
 };
 
-static struct shares shares_new(uint32_t serve_weight, enum gp_unit unit)
+static struct shares shares_new_param(uint32_t serve_weight, enum gp_unit unit, struct gp_param param)
 {
 	struct shares s = { .w = world_new() };
 
-	s.device = world_device(s.w, (struct world_setup){ .policy = "wfq", .attr = { .unit = unit } });
+	s.device = world_device(s.w, (struct world_setup){ .policy = "wfq", .attr = { .unit = unit }, .param = param });
 	s.serve = world_queue_attr(s.w, world_client(s.w), s.device, (struct gp_queue_attr){ .weight = serve_weight });
 	s.train = world_queue_attr(s.w, world_client(s.w), s.device, (struct gp_queue_attr){ .weight = 100 });
 	world_write(s.w, s.serve, 1); /* alone: from this its requests are known */
@@ -295,6 +295,11 @@ static struct shares shares_new(uint32_t serve_weight, enum gp_unit unit)
 	world_run(s.w, 10 * MS);
 	assert_true(world_is_open(s.w, s.train));
 	return s;
+}
+
+static struct shares shares_new(uint32_t serve_weight, enum gp_unit unit)
+{
+	return shares_new_param(serve_weight, unit, (struct gp_param){ 0 });
 }
 
 /* Lets a request of so much work go its way, with the trainer closed on it as it may be; the time it took. */
@@ -333,6 +338,29 @@ static void wfq_request_ends_a_longer_turn(void **state)
 			assert_true(world_is_open(s.w, s.train));
 			world_free(s.w);
 		}
+}
+
+/* wfq: the turn of one that waited a whole ageing window is not ended early: its gates would stay open, and the
+ * other's open beside them. Here the budget cannot pay for an aged turn of its own, so it begins with the next one. */
+static void wfq_aged_turn_is_not_cut(void **state)
+{
+	struct shares s = shares_new_param(10000, GP_UNIT_PROCESS,
+					   (struct gp_param){ .age_window_ns = 1 * MS,
+							      .age_turn_ns = 5 * MS,
+							      .overhead_permille = 140,
+							      .burst = 2 });
+
+	shares_request(&s, 2 * MS);
+	assert_true(world_is_open(s.w, s.train));
+	assert_int_equal(world_last_order(s.w, s.train, 0)->why, GP_WHY_TURN);
+	world_write(s.w, s.serve, 1);
+	world_run(s.w, 4900 * US);
+	assert_true(world_is_open(s.w, s.train));
+	assert_false(world_is_open(s.w, s.serve));
+	world_run(s.w, 200 * US);
+	assert_true(world_is_open(s.w, s.serve));
+	assert_false(world_is_open(s.w, s.train));
+	world_free(s.w);
 }
 
 /* wfq: one that never pauses waits for the turn's end, like all the others. */
@@ -494,6 +522,7 @@ int main(void)
 		cmocka_unit_test(wfq_follows_weights),
 		cmocka_unit_test(wfq_gives_no_credit_for_idling),
 		cmocka_unit_test(wfq_request_ends_a_longer_turn),
+		cmocka_unit_test(wfq_aged_turn_is_not_cut),
 		cmocka_unit_test(wfq_long_request_waits_for_the_turn),
 		cmocka_unit_test(wfq_pausing_gets_no_more_than_the_share),
 		cmocka_unit_test(wfq_switching_is_bounded),
