@@ -410,6 +410,30 @@ static void plan_done(struct gp_daemon *daemon, const struct gp_report *report)
 		gp_client_answered(daemon, client);
 }
 
+static bool plan_client_is_on(const struct gp_client *client, uint32_t device)
+{
+	for (uint32_t i = 0; i < client->slot_count; i++)
+		if (client->slots[i].queue && client->slots[i].queue->device == device)
+			return true;
+	return false;
+}
+
+/* What we call for ourselves has no lease: if that fails, nobody would open what is closed. The agents can: a change of
+ * the means lets them give everything back. */
+static void plan_hand_over(struct gp_daemon *daemon, const struct gp_device_entry *device, const char *why)
+{
+	uint32_t wanted = daemon->config.nvidia.mechanisms;
+	bool may = !wanted || wanted & GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL);
+
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		struct gp_client *client = daemon->clients[i];
+
+		if (client && client->device.mechanism == GP_MECHANISM_BORROW &&
+		    plan_client_is_on(client, (uint32_t)(device - daemon->devices)))
+			gp_client_mechanism(daemon, client, may ? GP_MECHANISM_CHANNEL : GP_MECHANISM_NONE, why);
+	}
+}
+
 void gp_plan_inbox(struct gp_daemon *daemon)
 {
 	struct gp_report *report, *next;
@@ -429,9 +453,10 @@ void gp_plan_inbox(struct gp_daemon *daemon)
 			plan_done(daemon, report);
 		else if (report->kind == GP_REPORT_MECHANISM && client)
 			gp_client_mechanism(daemon, client, report->mechanism, report->why);
-		else if (report->kind == GP_REPORT_FAILED && device)
+		else if (report->kind == GP_REPORT_FAILED && device) {
 			gp_device_stop(daemon, device, report->why);
-		else if (report->kind == GP_REPORT_SLICED && client)
+			plan_hand_over(daemon, device, report->why);
+		} else if (report->kind == GP_REPORT_SLICED && client)
 			gp_slice_answer(daemon, client, report->slice.slot, report->slice.generation,
 					report->slice.slice_us, report->slice.result);
 		else if (report->kind == GP_REPORT_GROUPED && client)

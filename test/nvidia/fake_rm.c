@@ -305,7 +305,7 @@ static int fake_answer(struct fake_rm_call *call, void *data, uint32_t file)
 
 	fake_lock();
 	rule = fake_rule(call->command);
-	while (rule.how == FAKE_RM_HANG) {
+	while (rule.how == FAKE_RM_HANG && (!rule.value || rule.value == (uint32_t)getpid())) {
 		__atomic_store_n(&rm->hanging, 1, __ATOMIC_RELEASE);
 		fake_unlock();
 		usleep(1000);

@@ -44,7 +44,7 @@ enum fake_rm_how {
 	FAKE_RM_ERRNO,  /* the ioctl fails with this errno */
 	FAKE_RM_VALUE,  /* done; the answer's first word is this */
 	FAKE_RM_SIZE,   /* the parameters have this size here */
-	FAKE_RM_HANG,   /* not answered before the rule goes */
+	FAKE_RM_HANG,   /* not answered before the rule goes; value: only in this process, 0: in all */
 	FAKE_RM_DIE,    /* the process is killed */
 };
 struct fake_rm_rule {
