@@ -147,6 +147,7 @@ static void agent_queue_add(struct gp_sim *sim, uint32_t index)
 		sim->clients[queue->info.client].deadlines_refused++;
 		ret = gp_sched_queue_add(sim->core, client, device, &attr, now_ns, &queue->info.core_queue);
 	}
+	queue->has_deadline = attr.deadline_ns;
 	queue->info.in_core = !ret;
 	if (!ret)
 		sim->queue_of_core[queue->info.core_queue.index] = index;
@@ -158,13 +159,13 @@ void gp_sim_agent_client_add(struct gp_sim *sim, uint32_t index)
 	struct gp_client_attr attr = { .tag = index, .memory_size = client->info.work->memory_size };
 	uint32_t i;
 
+	client->info.in_core = sim->core && !gp_sched_client_add(sim->core, &attr, &client->info.core_client);
+	for (i = 0; client->info.in_core && i < client->info.queue_count; i++)
+		agent_queue_add(sim, client->info.first_queue + i);
 	/* Timeslices are set once per client, whatever its gates do later. */
 	gp_sim_agent_set_timeslices(sim);
-	if (!sim->core || gp_sched_client_add(sim->core, &attr, &client->info.core_client))
+	if (!client->info.in_core)
 		return;
-	client->info.in_core = true;
-	for (i = 0; i < client->info.queue_count; i++)
-		agent_queue_add(sim, client->info.first_queue + i);
 	sim->core_dirty = true;
 	if (sim->config.observer && sim->config.observer->client_change)
 		sim->config.observer->client_change(sim->config.observer->context, index, true, true, sim->now_ns);
@@ -199,28 +200,39 @@ void gp_sim_agent_set_priority(struct gp_sim *sim, uint32_t index)
 {
 	const struct sim_client *client = &sim->clients[index];
 	struct gp_queue_attr attr;
+	struct sim_queue *queue;
 	uint32_t i;
 
 	gp_sim_agent_set_timeslices(sim);
 	for (i = 0; client->info.in_core && i < client->info.queue_count; i++) {
-		if (!sim->queues[client->info.first_queue + i].info.in_core)
+		queue = &sim->queues[client->info.first_queue + i];
+		if (!queue->info.in_core)
 			continue;
 		attr = agent_queue_attr(sim, client->info.first_queue + i);
-		gp_sched_queue_set_attr(sim->core, sim->queues[client->info.first_queue + i].info.core_queue, &attr,
-					gp_sim_core_now_ns(sim));
+		if (!queue->has_deadline) /* refused once: it is not asked for again */
+			attr.deadline_ns = attr.budget_ns = 0;
+		gp_sched_queue_set_attr(sim->core, queue->info.core_queue, &attr, gp_sim_core_now_ns(sim));
 		sim->core_dirty = true;
 	}
 }
 
 /* By what the policy puts one client above another. Those that only take turns are equals: two short slices beside each
  * other are pure switching. */
-static int32_t agent_urgency(const struct gp_sim *sim, const struct sim_client *client)
+static int32_t agent_urgency(const struct gp_sim *sim, const struct sim_client *client, uint32_t device)
 {
+	const struct sim_queue *queue;
+	uint32_t i;
+
 	if (!sim->core || !strcmp(sim->config.policy, "hpf"))
 		return client->info.priority;
 	if (strcmp(sim->config.policy, "edf"))
 		return 0;
-	return client->info.work->deadline_ns ? SIM_LEVELS : client->info.priority;
+	for (i = 0; client->info.in_core && i < client->info.queue_count; i++) {
+		queue = &sim->queues[client->info.first_queue + i];
+		if (queue->info.device == device && queue->has_deadline)
+			return SIM_LEVELS;
+	}
+	return client->info.priority;
 }
 
 /* Who is on top is a question of each device, and of those who are there. */
@@ -236,7 +248,7 @@ static void agent_set_device_timeslices(struct gp_sim *sim, uint32_t device)
 		client = &sim->clients[i];
 		if (!client->info.alive || !(client->info.work->devices >> device & 1))
 			continue;
-		own = agent_urgency(sim, client);
+		own = agent_urgency(sim, client, device);
 		if (own > top)
 			top_count = 0;
 		top = own > top ? own : top;
@@ -245,7 +257,7 @@ static void agent_set_device_timeslices(struct gp_sim *sim, uint32_t device)
 	}
 	for (i = 0; i < sim->client_count; i++) {
 		client = &sim->clients[i];
-		own = agent_urgency(sim, client);
+		own = agent_urgency(sim, client, device);
 		slice_ns = own < top ? AGENT_SLICE_LOWER_NS : AGENT_SLICE_TOP_NS;
 		if (own < top && sim->config.lower_slice_ns)
 			slice_ns = sim->config.lower_slice_ns;

@@ -49,7 +49,8 @@ struct sim_queue {
 	struct gp_sim_queue_info info;
 	uint32_t ring_size;
 	struct sim_packet *ring;
-	bool armed; /* the core takes it for idle: the next doorbell is an edge */
+	bool has_deadline; /* the core took it */
+	bool armed;        /* the core takes it for idle: the next doorbell is an edge */
 	bool notice_pending, sample_pending, doorbell_due;
 	bool closing;              /* a transaction under way closes it; cleared when its stop was counted */
 	uint64_t blocked_since_ns; /* has work behind a closed gate since, + 1; 0: no */
