@@ -117,12 +117,17 @@ void gp_nvidia_map_forget(uint64_t address, uint64_t length)
 
 void gp_nvidia_map_forget_memory(uint32_t client, uint32_t handle)
 {
-	for (uint32_t i = 0; i < map_limit; i++) {
-		const struct gp_nvidia_object *device = gp_nvidia_object_find(client, maps[i].device);
+	/* Most that is freed is a memory, which is in no table: then no devices are looked for. */
+	bool is_kept = gp_nvidia_object_find(client, handle) != NULL;
 
-		if (maps[i].address && maps[i].client == client &&
-		    (maps[i].memory == handle || handle == client ||
-		     (device && gp_nvidia_object_is_below(device, client, handle))))
+	for (uint32_t i = 0; i < map_limit; i++) {
+		const struct gp_nvidia_object *device;
+
+		if (!maps[i].address || maps[i].client != client)
+			continue;
+		device = is_kept ? gp_nvidia_object_find(client, maps[i].device) : NULL;
+		if (maps[i].memory == handle || handle == client ||
+		    (device && gp_nvidia_object_is_below(device, client, handle)))
 			map_forget(i);
 	}
 }
