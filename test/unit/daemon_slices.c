@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "test/unit/daemon_world.h"
 #include "test/unit/nvidia_root.h"
 
@@ -364,6 +365,30 @@ static void test_no_answer_is_no_permission(void **state)
 	free(scene);
 }
 
+/* One that never answers may be short for all we know: no other becomes short beside it. */
+static void test_no_answer_at_all(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct agent *a, *b;
+
+	(void)state;
+	scene_begin(scene, "[daemon]\nanswer_timeout = 20ms\n");
+	a = scene_join(scene, 0, GP_PRIORITY_LOW);
+	agent_doorbell(&scene->world, a, 0, 5);
+	a->slice_silent = true;
+	b = scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	agent_doorbell(&scene->world, b, 0, 5);
+	for (int i = 0; i < 20000 && !world_queue(&scene->world, a, 0)->slice.failures; i++) {
+		usleep(1000);
+		scene_settle(scene);
+	}
+	assert_int_equal(world_queue(&scene->world, a, 0)->slice.failures, 1);
+	scene_set(scene, 1, GP_PRIORITY_IDLE);
+	assert_int_equal(b->slice_count, 0);
+	scene_end(scene);
+	free(scene);
+}
+
 static void test_a_refusal_is_said_and_not_repeated_at_once(void **state)
 {
 	struct scene *scene = malloc(sizeof(*scene));
@@ -493,6 +518,7 @@ int main(void)
 		cmocka_unit_test(test_a_stop_gives_everything_back),
 		cmocka_unit_test(test_no_policy_no_slices),
 		cmocka_unit_test(test_no_answer_is_no_permission),
+		cmocka_unit_test(test_no_answer_at_all),
 		cmocka_unit_test(test_a_refusal_is_said_and_not_repeated_at_once),
 		cmocka_unit_test(test_a_version_1_agent),
 		cmocka_unit_test(test_a_version_1_agent_has_no_groups),
