@@ -23,6 +23,9 @@
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59 /* Linux 4.13 */
 #endif
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* newer than most headers */
+#endif
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
@@ -487,6 +490,9 @@ int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
 		return r;
 	daemon->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	daemon->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Nobody sends us descriptors: the last of a file would be closed inside our recv(), and one that lingers holds
+	 * us there. Connections have it from here. Before Linux 6.16 there is no such thing. */
+	(void)setsockopt(daemon->listen_fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
 	unlink(address.sun_path);
 	if (daemon->listen_fd < 0 || bind(daemon->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    chmod(address.sun_path, (mode_t)daemon->config.socket_mode) ||

@@ -233,7 +233,8 @@ static void test_limit(void **state)
 	agent_leave(&world, &more[1]);
 }
 
-/* Descriptors that a peer sends along are not taken: none leaks. */
+/* Descriptors that a peer sends along are not taken: none leaks. Since Linux 6.16 they are not even sent: the last of a
+ * file would be closed inside our recv(), for as long as that file likes (a socket that lingers). */
 static void test_unasked_descriptors(void **state)
 {
 	struct gp_wire_header synced = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SYNCED, sizeof(synced), 0 };
@@ -246,13 +247,15 @@ static void test_unasked_descriptors(void **state)
 				 .msg_iovlen = 1,
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control) };
-	int before = dup(0), after;
+	int before = dup(0), after, no = 0, probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool is_refused = !setsockopt(probe, SOL_SOCKET, 83 /* SO_PASSRIGHTS */, &no, sizeof(no));
 
 	(void)state;
+	close(probe);
 	close(before);
 	memcpy(CMSG_DATA(&control.head), &good.fd, sizeof(int));
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(sendmsg(bad.fd, &packet, 0), sizeof(synced));
+		assert_int_equal(sendmsg(bad.fd, &packet, 0), is_refused ? -1 : (ssize_t)sizeof(synced));
 		world_step(&world);
 	}
 	after = dup(0);
