@@ -35,12 +35,27 @@ static void drain_invariants(struct checker_run *run, struct drain_state *state,
 	}
 }
 
+/* Orders that are lost by chance may leave so many queues in quarantine that they fill the slots. Such a device owes
+ * nobody an end, and it would not have been drawn had it been known. */
+static bool drain_is_owed(const struct checker_run *run)
+{
+	uint32_t i;
+
+	for (i = 0; i < run->told->device_count; i++) {
+		if (run->told->devices[i].gates && !told_has_slot(run->told, i))
+			return false;
+	}
+	return true;
+}
+
 static void drain_end(struct checker_run *run)
 {
 	struct gp_sim_queue_info info;
 	const struct told_queue *told;
 	uint32_t i;
 
+	if (!drain_is_owed(run))
+		return;
 	for (i = 0; i < gp_sim_queue_count(run->sim); i++) {
 		gp_sim_queue(run->sim, i, &info);
 		if (!info.alive)

@@ -48,21 +48,6 @@ static void starvation_disturb(struct checker_run *run, struct starvation_state 
 	starvation_reset(state, run->now_ns);
 }
 
-/* Slots taken by queues that are never parked (unseen, of a gang, in quarantine) are outside the bound. */
-static bool starvation_has_slot(const struct told *told, uint32_t device)
-{
-	const struct told_queue *q;
-	uint32_t i, taken = 0, slots = told->devices[device].attr.slot_count;
-
-	for (i = 0; slots && i < told->queue_end; i++) {
-		q = &told->queues[i];
-		taken += q->used && q->device == device && q->attr.kind == GP_KIND_COMPUTE &&
-			 q->gate != GP_GATE_CLOSED &&
-			 (q->attr.unseen || q->attr.gang || q->gate == GP_GATE_QUARANTINED);
-	}
-	return !slots || taken < slots;
-}
-
 /* A gang waits for all its devices, in the worst case for one after the other. */
 static uint64_t starvation_bound_ns(const struct told *told, const struct starvation_state *state,
 				    const struct told_queue *queue)
@@ -90,7 +75,7 @@ static void starvation_queue_step(struct checker_run *run, struct starvation_sta
 	gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
 	if (own->generation != q->generation || !q->has_work || info.written == info.completed || device->stopped ||
 	    q->gate == GP_GATE_QUARANTINED ||
-	    (closed && q->attr.kind == GP_KIND_COMPUTE && !starvation_has_slot(run->told, q->device)))
+	    (closed && q->attr.kind == GP_KIND_COMPUTE && !told_has_slot(run->told, q->device)))
 		*own = (struct starvation_queue){ .generation = q->generation, .start_ns = run->now_ns };
 	if (!closed)
 		own->open_ns += elapsed_ns;

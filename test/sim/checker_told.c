@@ -24,6 +24,20 @@ struct told_queue *told_find_tag(struct told *told, uint32_t gpu_queue)
 	return NULL;
 }
 
+bool told_has_slot(const struct told *told, uint32_t device)
+{
+	const struct told_queue *q;
+	uint32_t i, taken = 0, slots = told->devices[device].attr.slot_count;
+
+	for (i = 0; slots && i < told->queue_end; i++) {
+		q = &told->queues[i];
+		taken += q->used && q->device == device && q->attr.kind == GP_KIND_COMPUTE &&
+			 q->gate != GP_GATE_CLOSED &&
+			 (q->attr.unseen || q->attr.gang || q->gate == GP_GATE_QUARANTINED);
+	}
+	return !slots || taken < slots;
+}
+
 /* For the core time never runs backwards. */
 static void told_clock(struct told *told, uint64_t core_ns)
 {

@@ -70,6 +70,9 @@ struct told_queue *told_find(struct told *told, struct gp_queue_id id);
 struct told_queue *told_find_tag(struct told *told, uint32_t gpu_queue); /* NULL: the core does not know it */
 void told_refresh(
 	struct told *told); /* rank and is_batch of every queue, by the checkers' own reading of the policies */
+/* The queues that are never parked (unseen, of a gang, in quarantine) leave one. If not the runlist is oversubscribed
+ * for good, and who runs is the device's choice. */
+bool told_has_slot(const struct told *told, uint32_t device);
 uint32_t told_batch_max(const struct told_device *device); /* UINT32_MAX: no limit */
 /* Work gets through its gate as far as the core can know. */
 bool told_lets_through(const struct told_queue *queue);
