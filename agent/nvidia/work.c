@@ -16,7 +16,7 @@
 
 #define WORK_LANE_MAX    512u
 #define WORK_OPEN_MAX    64u       /* entries of a lane that are read and not done; the rest waits its turn */
-#define WORK_LOOK_MAX    256u      /* entries that are read at one look: about 2 µs each */
+#define WORK_LOOK_MAX    256u      /* entries that are read at one look, about 2 µs each, unless all are wanted */
 #define WORK_OLDER_NS    10000000u /* chosen */
 #define WORK_HELD_NS     2000000u  /* longer than copies usually take; chosen */
 #define WORK_EXACT_RUN   16u       /* after so many that could be followed the knowledge is good again; chosen */
@@ -221,7 +221,7 @@ static bool work_is_unused(struct work_lane *lane)
 static bool work_look(struct gp_slot *slot, struct work_lane *lane)
 {
 	uint64_t userd = work_userd(lane), oldest, fetched = 0;
-	uint32_t put, get = 0;
+	uint32_t put, get = 0, most = gp_agent.look_all ? lane->entries : WORK_LOOK_MAX;
 
 	/* GET before PUT: what is fetched in between makes the lane look busier, not idle too early. A read costs a
 	 * microsecond, so GET only where it is needed. */
@@ -244,7 +244,7 @@ static bool work_look(struct gp_slot *slot, struct work_lane *lane)
 	if (lane->is_coarse)
 		fetched = lane->written - ((put - get) & (lane->entries - 1u));
 	work_prune(lane, fetched);
-	for (uint32_t i = 0; i < WORK_LOOK_MAX && lane->read < lane->written && lane->open_count < WORK_OPEN_MAX; i++)
+	for (uint32_t i = 0; i < most && lane->read < lane->written && lane->open_count < WORK_OPEN_MAX; i++)
 		work_entry_read(slot, lane);
 	work_prune(lane, fetched);
 	return true;
