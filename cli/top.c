@@ -86,7 +86,8 @@ static int top_sort_of(const char *name, enum gp_top_sort *ret_sort, struct gp_e
 			return 0;
 		}
 	}
-	return gp_error_set(error, -1, "sort: give pid, priority, gpu, wait, pending, preemptions or inversions, not '%.40s'",
+	return gp_error_set(error, -1,
+			    "sort: give pid, priority, gpu, wait, pending, preemptions or inversions, not '%.40s'",
 			    name);
 }
 

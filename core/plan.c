@@ -60,8 +60,7 @@ static void plan_leave(struct gp_plan_builder *b, uint32_t queue, enum gp_why wh
 static bool plan_may_stay(const struct gp_plan_builder *b, const struct gp_queue *q)
 {
 	return b->device->attr.switch_ns && q->gang == GP_NONE && !gp_work_is_active(b->sched, q) &&
-	       !b->device->attr.fetch_counters && !q->attr.fetched &&
-	       gp_turn_is_above(b->sched, b->device, q->rank);
+	       !b->device->attr.fetch_counters && !q->attr.fetched && gp_turn_is_above(b->sched, b->device, q->rank);
 }
 
 /* Self-switching: one that stayed open got work. */

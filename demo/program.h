@@ -41,9 +41,9 @@ static inline void program_sleep_until_ns(uint64_t when_ns)
 }
 
 /*
- * Waits for an event without keeping a core busy. hipEventSynchronize() of ROCm 5.2 does keep one busy, whatever the flags say:
- * the runtime's own thread waits for the same signal, and of several waiters only the first one sleeps. Beside several such
- * programs on a few cores that would be measured, not the GPU.
+ * Waits for an event without keeping a core busy. hipEventSynchronize() of ROCm 5.2 does keep one busy, whatever the
+ * flags say: the runtime's own thread waits for the same signal, and of several waiters only the first one sleeps.
+ * Beside several such programs on a few cores that would be measured, not the GPU.
  */
 static inline void program_wait(hipEvent_t event, long every_ns)
 {

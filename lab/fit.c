@@ -269,7 +269,8 @@ static int fit_say_rows(struct fit *fit, struct lab_setup *setup, struct lab_fit
 	if (fit_wave(fit, setup, fit->cu.mid + 1000u, &wave_low, error) ||
 	    fit_wave(fit, setup, fit->cu.mid - 1000u, &wave_high, error))
 		return -1;
-	fit_say(result, LAB_WAVE, wave_low, wave_high, "fairly: one percent around the row; a planted share comes back within ten points");
+	fit_say(result, LAB_WAVE, wave_low, wave_high,
+		"fairly: one percent around the row; a planted share comes back within ten points");
 	if (fit_loss(fit, setup, fit->targets[8].high, &loss_low, error) ||
 	    fit_loss(fit, setup, fit->targets[8].low, &loss_high, error))
 		return -1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of processes as a client in a PID namespace of its own says them: the driver looks them up in the caller's. */
+/* Numbers of processes as a client in a PID namespace of its own says them: the driver looks them up in the caller's.
+ */
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <stdio.h>

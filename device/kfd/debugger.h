@@ -2,8 +2,8 @@
 /*
  * The daemon as debugger of its clients: a few threads that seize, enable, detach, and then suspend and resume sets of
  * queues. What is done to one client is done in the order it was asked for; different clients do not wait for each
- * other, unless more than 32 calls hang in the driver. All functions are for the decision thread and do not block, except create and
- * destroy.
+ * other, unless more than 32 calls hang in the driver. All functions are for the decision thread and do not block,
+ * except create and destroy.
  */
 #ifndef GP_DEVICE_KFD_DEBUGGER_H
 #define GP_DEVICE_KFD_DEBUGGER_H

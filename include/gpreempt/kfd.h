@@ -116,9 +116,15 @@ struct gp_kfd_device_snapshot {
 };
 
 #define GP_KFD_QUEUE_TYPE_SDMA_BY_ENG_ID 4u
-struct gp_kfd_create_queue { /* 88 bytes until 1.16, 96 since */
-	struct kfd_ioctl_create_queue_args base;
-	uint32_t sdma_engine_id, pad;
+struct gp_kfd_create_queue { /* 88 bytes until 1.16, 96 since; which of them the machine's own header has does not
+				matter */
+	union {
+		struct kfd_ioctl_create_queue_args base;
+		struct {
+			uint8_t until_1_16[88];
+			uint32_t sdma_engine_id, pad;
+		};
+	};
 };
 
 _Static_assert(sizeof(struct gp_kfd_dbg_trap) == 40, "as in Linux 6.12");

@@ -237,6 +237,7 @@ int fuzz_node_queue(struct fuzz_node *fuzz, uint64_t va, uint32_t type, struct f
 
 	if (!ring || !control || !rest)
 		return -ENOMEM;
+	args.sdma_engine_id = args.pad = 0; /* no part of the older structure */
 	for (uint32_t i = 0; i < FUZZ_QUEUE_RING_SIZE && type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
 	     i += GP_AQL_PACKET_SIZE)
 		ring[i] = GP_AQL_INVALID;
