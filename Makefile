@@ -65,7 +65,7 @@ vgpu-test:
 roots-test:
 	@tools/deps build vgpu fresh
 	$(call setup,build,)
-	@ninja -C build --quiet vgpu/vgpu vgpu/vgpud
+	@ninja -C build --quiet vgpu/vgpu vgpu/vgpud agent/libgpreempt-agent.so test/e2e/agent-test
 	@tools/roots build
 
 sched-test:
