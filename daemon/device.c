@@ -206,15 +206,8 @@ static void device_say_other(const struct gp_daemon *daemon, struct gp_device_in
 	    !gp_nvidia_is_here(daemon->config.nvidia.root))
 		return;
 	gp_log("%s", text);
-	for (int i = 0; i < count; i++) {
-		struct gp_device_finding *finding = &infos[i].findings[infos[i].finding_count];
-
-		if (infos[i].finding_count == GP_DEVICE_REPORT_MAX)
-			continue;
-		infos[i].finding_count++;
-		*finding = (struct gp_device_finding){ .usable = true };
-		snprintf(finding->text, sizeof(finding->text), "%s", text);
-	}
+	for (int i = 0; i < count; i++)
+		gp_device_say(&infos[i], GP_MECHANISM_NONE, true, "%s", text);
 }
 
 static int device_init_backend(struct gp_daemon *daemon, struct gp_device_info *infos, struct gp_error *error)

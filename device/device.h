@@ -48,6 +48,10 @@ struct gp_device_info {
 	uint32_t finding_count;
 };
 
+/* Adds a finding; one too many is left out. */
+__attribute__((format(printf, 4, 5))) void gp_device_say(struct gp_device_info *info, uint32_t mechanism, bool usable,
+							 const char *format, ...);
+
 /* A client as backends see it. The daemon owns it; tag finds it again. */
 struct gp_device_client {
 	uint64_t tag;

@@ -107,7 +107,7 @@ static int kfd_init(const struct gp_device_host *host, const struct gp_device_co
 	}
 	r = gp_kfd_reset_create(backend, infos, (uint32_t)count, &backend->reset);
 	for (int i = 0; r && i < count; i++)
-		gp_kfd_probe_say(&infos[i], GP_MECHANISM_NONE, false, "resets are not told to us: %s", strerror(-r));
+		gp_device_say(&infos[i], GP_MECHANISM_NONE, false, "resets are not told to us: %s", strerror(-r));
 	*ret_backend = backend;
 	return count;
 }

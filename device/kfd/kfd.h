@@ -27,8 +27,4 @@ int gp_kfd_runtime_enable(int fd, bool enable);
 /* probe.c: what this kernel, this hardware and our rights allow; the findings say why. */
 void gp_kfd_probe(struct gp_backend *backend, struct gp_device_info *infos, uint32_t count);
 
-/* Adds a line to the report. */
-void gp_kfd_probe_say(struct gp_device_info *info, uint32_t mechanism, bool usable, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-
 #endif

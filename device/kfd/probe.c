@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What can be reached here, best first, and why not more: version and parameters of the driver, our rights, a dry run.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include "device/kfd/debugger.h"
@@ -11,21 +10,6 @@
 #define PROBE_DILATION    "/sys/module/amdgpu/vgpu_dilation"
 #define PROBE_DEBUG_MINOR 13u /* KFD 1.13, Linux 6.5: DBG_TRAP */
 #define PROBE_NO_HWS      2u
-
-void gp_kfd_probe_say(struct gp_device_info *info, uint32_t mechanism, bool usable, const char *format, ...)
-{
-	struct gp_device_finding *finding = &info->findings[info->finding_count];
-	va_list arguments;
-
-	if (info->finding_count == GP_DEVICE_REPORT_MAX)
-		return;
-	info->finding_count++;
-	finding->mechanism = mechanism;
-	finding->usable = usable;
-	va_start(arguments, format);
-	vsnprintf(finding->text, sizeof(finding->text), format, arguments);
-	va_end(arguments);
-}
 
 static bool probe_parameter(const char *name, uint64_t *ret_value)
 {
@@ -41,32 +25,31 @@ static bool probe_driver(struct gp_backend *backend, struct gp_device_info *info
 	uint64_t value;
 	bool good = true;
 
-	gp_kfd_probe_say(info, GP_MECHANISM_NONE, true, "KFD interface %u.%u", backend->version_major,
-			 backend->version_minor);
+	gp_device_say(info, GP_MECHANISM_NONE, true, "KFD interface %u.%u", backend->version_major,
+		      backend->version_minor);
 	if (probe_parameter("cwsr_enable", &value) && !value) {
-		gp_kfd_probe_say(info, GP_MECHANISM_NONE, false,
-				 "amdgpu.cwsr_enable=0: running waves cannot be saved; boot with amdgpu.cwsr_enable=1");
+		gp_device_say(info, GP_MECHANISM_NONE, false,
+			      "amdgpu.cwsr_enable=0: running waves cannot be saved; boot with amdgpu.cwsr_enable=1");
 		good = false;
 	}
 	if (probe_parameter("sched_policy", &value) && value == PROBE_NO_HWS) {
-		gp_kfd_probe_say(
+		gp_device_say(
 			info, GP_MECHANISM_NONE, false,
 			"amdgpu.sched_policy=2: without the hardware scheduler queues cannot be suspended; boot without it");
 		good = false;
 	}
 	if (probe_parameter("hws_max_conc_proc", &value) && value && value < info->process_count_max) {
 		info->process_count_max = (uint32_t)value;
-		gp_kfd_probe_say(info, GP_MECHANISM_NONE, true,
-				 "amdgpu.hws_max_conc_proc=%u: so many processes at once", info->process_count_max);
+		gp_device_say(info, GP_MECHANISM_NONE, true, "amdgpu.hws_max_conc_proc=%u: so many processes at once",
+			      info->process_count_max);
 	}
 	if (probe_parameter("num_kcq", &value))
-		gp_kfd_probe_say(info, GP_MECHANISM_NONE, true,
-				 "amdgpu.num_kcq=%llu: the kernel keeps that many hardware queues for itself",
-				 (unsigned long long)value);
+		gp_device_say(info, GP_MECHANISM_NONE, true,
+			      "amdgpu.num_kcq=%llu: the kernel keeps that many hardware queues for itself",
+			      (unsigned long long)value);
 	if (probe_parameter("queue_preemption_timeout_ms", &value))
-		gp_kfd_probe_say(info, GP_MECHANISM_NONE, true,
-				 "a preemption that takes longer than %llu ms resets the GPU",
-				 (unsigned long long)value);
+		gp_device_say(info, GP_MECHANISM_NONE, true,
+			      "a preemption that takes longer than %llu ms resets the GPU", (unsigned long long)value);
 	return good;
 }
 
@@ -82,7 +65,7 @@ static bool probe_is_allowed(struct gp_backend *backend, struct gp_device_info *
 {
 	if (probe_allowed(backend) & GP_MECHANISM_BIT(mechanism))
 		return true;
-	gp_kfd_probe_say(info, mechanism, false, "not wanted by the configuration (mechanism)");
+	gp_device_say(info, mechanism, false, "not wanted by the configuration (mechanism)");
 	return false;
 }
 
@@ -99,26 +82,25 @@ static void probe_mechanisms(struct gp_backend *backend, struct gp_device_info *
 		case GP_MECHANISM_DEBUGGER:
 		case GP_MECHANISM_SELF:
 			if (!trap) {
-				gp_kfd_probe_say(info, mechanism, false,
-						 "KFD %u.%u has no DBG_TRAP; it came with 1.13 (Linux 6.5)",
-						 backend->version_major, backend->version_minor);
+				gp_device_say(info, mechanism, false,
+					      "KFD %u.%u has no DBG_TRAP; it came with 1.13 (Linux 6.5)",
+					      backend->version_major, backend->version_minor);
 				continue;
 			}
 			if (mechanism == GP_MECHANISM_DEBUGGER && !gp_kfd_debugger_try(backend, why, sizeof(why))) {
-				gp_kfd_probe_say(info, mechanism, false, "%s", why);
+				gp_device_say(info, mechanism, false, "%s", why);
 				continue;
 			}
-			gp_kfd_probe_say(
-				info, mechanism, true,
-				mechanism == GP_MECHANISM_DEBUGGER ?
-					"a dry run on a child of our own worked" :
-					"agents suspend their own queues; only they and the lease reopen them");
+			gp_device_say(info, mechanism, true,
+				      mechanism == GP_MECHANISM_DEBUGGER ?
+					      "a dry run on a child of our own worked" :
+					      "agents suspend their own queues; only they and the lease reopen them");
 			break;
 		case GP_MECHANISM_UPDATE:
-			gp_kfd_probe_say(info, mechanism, true, "one call per queue, on every kernel");
+			gp_device_say(info, mechanism, true, "one call per queue, on every kernel");
 			break;
 		default:
-			gp_kfd_probe_say(info, mechanism, true, "holds doorbells back: nothing that runs is preempted");
+			gp_device_say(info, mechanism, true, "holds doorbells back: nothing that runs is preempted");
 			break;
 		}
 		usable |= GP_MECHANISM_BIT(mechanism);

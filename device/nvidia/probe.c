@@ -2,7 +2,6 @@
 /* What can be reached here, best first, and why not more. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -13,22 +12,6 @@
 #define PROBE_DRIVER_MEASURED 580u /* docs/measurements/h200-2026-11-15.md */
 #define PROBE_DRIVER_MIN      470u /* chosen: older branches are out of support, nobody has tried them */
 
-__attribute__((format(printf, 4, 5))) static void probe_say(struct gp_device_info *info, uint32_t mechanism,
-							    bool usable, const char *format, ...)
-{
-	struct gp_device_finding *finding = &info->findings[info->finding_count];
-	va_list arguments;
-
-	if (info->finding_count == GP_DEVICE_REPORT_MAX)
-		return;
-	info->finding_count++;
-	finding->mechanism = mechanism;
-	finding->usable = usable;
-	va_start(arguments, format);
-	vsnprintf(finding->text, sizeof(finding->text), format, arguments);
-	va_end(arguments);
-}
-
 /* What makes a GPU one that we do not schedule. */
 static bool probe_device(const struct gp_backend *backend, const struct gp_nvidia_gpu *gpu, pid_t mps,
 			 struct gp_device_info *info)
@@ -36,27 +19,29 @@ static bool probe_device(const struct gp_backend *backend, const struct gp_nvidi
 	const struct gp_nvidia_driver *driver = &backend->driver;
 	bool good = true;
 
-	probe_say(info, GP_MECHANISM_NONE, driver->major >= PROBE_DRIVER_MIN, "NVIDIA driver %s, %s kernel modules%s",
-		  driver->version, driver->is_open ? "open" : "proprietary",
-		  driver->major < PROBE_DRIVER_MIN      ? ": older than 470, which nobody has tried" :
-		  driver->major < PROBE_DRIVER_MEASURED ? ": older than 580, with which it was measured" :
-							  "");
+	gp_device_say(info, GP_MECHANISM_NONE, driver->major >= PROBE_DRIVER_MIN,
+		      "NVIDIA driver %s, %s kernel modules%s", driver->version,
+		      driver->is_open ? "open" : "proprietary",
+		      driver->major < PROBE_DRIVER_MIN      ? ": older than 470, which nobody has tried" :
+		      driver->major < PROBE_DRIVER_MEASURED ? ": older than 580, with which it was measured" :
+							      "");
 	good &= driver->major >= PROBE_DRIVER_MIN;
 	if (gpu->has_mig) {
-		probe_say(info, GP_MECHANISM_NONE, false,
-			  "MIG: this GPU is cut into instances, which gpreempt does not schedule; nvidia-smi -mig 0");
+		gp_device_say(
+			info, GP_MECHANISM_NONE, false,
+			"MIG: this GPU is cut into instances, which gpreempt does not schedule; nvidia-smi -mig 0");
 		good = false;
 	}
 	if (mps) {
-		probe_say(
+		gp_device_say(
 			info, GP_MECHANISM_NONE, false,
 			"MPS runs (process %d): its clients share one context, which cannot be scheduled apart; stop it and restart gpreemptd",
 			(int)mps);
 		good = false;
 	}
 	if (gpu->is_vgpu) {
-		probe_say(info, GP_MECHANISM_NONE, false,
-			  "a vGPU (%s): its host schedules it, gpreempt in the guest cannot", gpu->model);
+		gp_device_say(info, GP_MECHANISM_NONE, false,
+			      "a vGPU (%s): its host schedules it, gpreempt in the guest cannot", gpu->model);
 		good = false;
 	}
 	return good;
@@ -69,13 +54,13 @@ static void probe_nodes(const struct gp_backend *backend, const struct gp_nvidia
 
 	snprintf(path, sizeof(path), "%s/dev/nvidiactl", backend->root);
 	if (access(path, F_OK))
-		probe_say(info, GP_MECHANISM_NONE, false,
-			  "there is no /dev/nvidiactl: no program can use the GPU before nvidia-modprobe makes it");
+		gp_device_say(info, GP_MECHANISM_NONE, false,
+			      "there is no /dev/nvidiactl: no program can use the GPU before nvidia-modprobe makes it");
 	snprintf(path, sizeof(path), "%s/dev/nvidia%u", backend->root, gpu->minor);
 	if (gpu->has_minor && access(path, F_OK))
-		probe_say(info, GP_MECHANISM_NONE, false,
-			  "there is no /dev/nvidia%u: no program can use the GPU before nvidia-modprobe makes it",
-			  gpu->minor);
+		gp_device_say(info, GP_MECHANISM_NONE, false,
+			      "there is no /dev/nvidia%u: no program can use the GPU before nvidia-modprobe makes it",
+			      gpu->minor);
 }
 
 static bool probe_can_trace(void)
@@ -128,7 +113,7 @@ static void probe_mechanisms(struct gp_backend *backend, struct gp_device_info *
 		else
 			snprintf(why, sizeof(why),
 				 "agents disable their own channels; they and the lease enable them again");
-		probe_say(info, mechanism, good, "%s", why);
+		gp_device_say(info, mechanism, good, "%s", why);
 		if (!good)
 			continue;
 		backend->usable |= GP_MECHANISM_BIT(mechanism);

@@ -21,17 +21,14 @@ static struct agent agent;
 static int begin(void **state)
 {
 	(void)state;
-	world_begin(&world, "[ceiling]\ndefault = 40\nuser.12345 = 60\ngroup.4242 = 45\n");
-	agent_connect(&world, &agent, 70);
-	agent_add_queue(&world, &agent, 0, GP_QUEUE_SEEN);
+	world_begin_one(&world, &agent, "[ceiling]\ndefault = 40\nuser.12345 = 60\ngroup.4242 = 45\n", 70);
 	return 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	agent_leave(&world, &agent);
-	world_end(&world);
+	world_end_one(&world, &agent);
 	return 0;
 }
 

@@ -11,17 +11,14 @@ static struct agent agent;
 static int begin(void **state)
 {
 	(void)state;
-	world_begin(&world, NULL);
-	agent_connect(&world, &agent, 50);
-	agent_add_queue(&world, &agent, 0, GP_QUEUE_SEEN);
+	world_begin_one(&world, &agent, NULL, 50);
 	return 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	agent_leave(&world, &agent);
-	world_end(&world);
+	world_end_one(&world, &agent);
 	return 0;
 }
 

@@ -22,8 +22,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	agent_leave(&world, &agent);
-	world_end(&world);
+	world_end_one(&world, &agent);
 	return 0;
 }
 

@@ -21,17 +21,14 @@ static struct agent agent;
 static int begin(void **state)
 {
 	(void)state;
-	world_begin(&world, "[daemon]\nqueues_per_user = 4\n");
-	agent_connect(&world, &agent, 50);
-	agent_add_queue(&world, &agent, 0, GP_QUEUE_SEEN);
+	world_begin_one(&world, &agent, "[daemon]\nqueues_per_user = 4\n", 50);
 	return 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	agent_leave(&world, &agent);
-	world_end(&world);
+	world_end_one(&world, &agent);
 	return 0;
 }
 

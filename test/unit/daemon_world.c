@@ -377,3 +377,16 @@ enum gp_gate world_gate(struct world *world, const struct agent *agent, uint32_t
 	assert_int_equal(gp_sched_queue_info(world->daemon.sched, queue->core, &info), 0);
 	return info.gate;
 }
+
+void world_begin_one(struct world *world, struct agent *agent, const char *config, int32_t priority)
+{
+	world_begin(world, config);
+	agent_connect(world, agent, priority);
+	agent_add_queue(world, agent, 0, GP_QUEUE_SEEN);
+}
+
+void world_end_one(struct world *world, struct agent *agent)
+{
+	agent_leave(world, agent);
+	world_end(world);
+}

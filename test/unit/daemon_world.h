@@ -57,6 +57,9 @@ size_t world_receive(int fd, void *buffer, size_t size); /* 0: nothing there */
 
 struct gp_wire_hello world_hello(int32_t priority);
 void agent_connect(struct world *world, struct agent *agent, int32_t priority);
+/* A world with one agent that has one queue, whose doorbells are seen. */
+void world_begin_one(struct world *world, struct agent *agent, const char *config, int32_t priority);
+void world_end_one(struct world *world, struct agent *agent);
 void agent_hello(struct world *world, struct agent *agent, const struct gp_wire_hello *hello);
 void agent_leave(struct world *world, struct agent *agent);
 /* Reads all messages; orders are answered unless it is silent. */
