@@ -4,7 +4,7 @@
  * 235 us for it. So the context is given work ahead of time, on a stream of ours: a kernel of one thread that waits,
  * and behind it a wait for what that kernel writes at its end. Without something pending behind it the GPU takes the
  * context out again once the kernel is started, and the real work pays for the switch after all (measured:
- * docs/decisions/0008).
+ * docs/measurements/h200-2026-11-15.md, third run).
  *
  * The kernel is bounded in time by itself, and what is behind it waits for nothing but the kernel: if the announced
  * work never comes, nobody has to cancel anything.
