@@ -72,8 +72,7 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 		gp_sched_client_remove(daemon->sched, client->core, gp_daemon_now_ns(daemon));
 	if (client->page)
 		munmap(client->page, sizeof(*client->page));
-	if (client->doorbell_fd >= 0)
-		close(client->doorbell_fd);
+	gp_daemon_drop(daemon, client->doorbell_fd);
 	if (client->peer)
 		client->peer->client = NULL;
 	else if (client->device.pidfd >= 0)

@@ -284,6 +284,7 @@ int gp_daemon_run(struct gp_daemon *daemon);
 void gp_daemon_fini(struct gp_daemon *daemon);
 int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error);
 int gp_daemon_watch(struct gp_daemon *daemon, int fd, uint32_t events, struct gp_source *source);
+void gp_daemon_drop(struct gp_daemon *daemon, int fd);         /* not watched any more, and closed; -1: nothing */
 void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms); /* one round; for tests */
 uint64_t gp_now_ns(void);                                      /* CLOCK_MONOTONIC */
 uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon);     /* device time */

@@ -53,6 +53,17 @@ int gp_daemon_watch(struct gp_daemon *daemon, int fd, uint32_t events, struct gp
 	return epoll_ctl(daemon->epoll_fd, EPOLL_CTL_MOD, fd, &event) ? -errno : 0;
 }
 
+/* Closing alone does not end the watch while another process has the same file: the doorbell is the agent's too, and a
+ * child that a backend has just forked has everything of ours for a moment. What is watched must not outlive its owner.
+ */
+void gp_daemon_drop(struct gp_daemon *daemon, int fd)
+{
+	if (fd < 0)
+		return;
+	epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, fd, NULL); /* ENOENT: it was not watched */
+	close(fd);
+}
+
 /* sd_notify(3), by hand: one datagram. */
 static void loop_notify(struct gp_daemon *daemon, const char *state)
 {

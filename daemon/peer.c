@@ -86,11 +86,8 @@ void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *w
 	if (peer->next)
 		peer->next->prev = peer->prev;
 	daemon->peer_count--;
-	close(peer->fd); /* leaves epoll too: nobody else has it */
-	if (peer->pidfd >= 0) {
-		epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, peer->pidfd, NULL); /* a backend may have another of it */
-		close(peer->pidfd);
-	}
+	gp_daemon_drop(daemon, peer->fd);
+	gp_daemon_drop(daemon, peer->pidfd);
 	peer->fd = peer->pidfd = -1;
 	/* Events of this round may still point here. */
 	peer->next = daemon->graveyard;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Clients and queues that change after they came: doorbells seen late, global wave sync, a process that ends while
- * somebody else holds its socket, a budget that is counted once. */
+ * somebody else holds its socket or ours, a budget that is counted once. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -166,6 +167,77 @@ static void test_process_ends(void **state)
 	close(pipes[1]);
 }
 
+/* How many descriptors epoll watches, as the kernel says: one that was closed here but is open elsewhere counts. */
+static uint32_t watched(void)
+{
+	char path[64], line[256];
+	uint32_t count = 0;
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", world.daemon.epoll_fd);
+	stream = fopen(path, "re");
+	assert_non_null(stream);
+	while (fgets(line, sizeof(line), stream))
+		count += !strncmp(line, "tfd:", 4);
+	fclose(stream);
+	return count;
+}
+
+/* A backend forks (the guard of a process that is set aside): for a moment the child has every descriptor of ours. A
+ * connection that ends in that moment is not heard of again. */
+static void test_child_has_connection(void **state)
+{
+	uint32_t before = watched();
+	int pipes[2], fd;
+	pid_t child;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+	fd = world_connect(&world);
+	world_step(&world);
+	assert_int_equal(watched(), before + 1);
+	child = fork();
+	if (!child) {
+		close(fd); /* the other end: it is another process's */
+		if (write(pipes[1], "", 1) != 1)
+			_exit(1);
+		alarm(60);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(pipes[0], &byte, 1), 1);
+	close(fd);
+	for (int i = 0; i < 1000 && world.daemon.peer_count > 1; i++)
+		gp_daemon_step(&world.daemon, 10);
+	assert_int_equal(world.daemon.peer_count, 1); /* the agent's */
+	assert_int_equal(watched(), before);
+	world_step(&world);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* The doorbell is one file here and there: who was sent away may still ring. */
+static void test_doorbell_afterwards(void **state)
+{
+	uint32_t before = watched();
+	struct agent other;
+
+	(void)state;
+	agent_connect(&world, &other, 50);
+	assert_true(watched() > before);
+	world_send(other.fd, "nonsense", 8);
+	world_step(&world);
+	assert_true(world_is_closed(other.fd));
+	assert_int_equal(world.daemon.client_count, 1);
+	assert_int_equal(watched(), before);
+	agent_ring(&other);
+	world_step(&world);
+	agent_leave(&world, &other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +247,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_foreign_gpu, begin, end),
 		cmocka_unit_test_setup_teardown(test_budget, begin, end),
 		cmocka_unit_test_setup_teardown(test_process_ends, begin, end),
+		cmocka_unit_test_setup_teardown(test_child_has_connection, begin, end),
+		cmocka_unit_test_setup_teardown(test_doorbell_afterwards, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
