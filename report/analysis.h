@@ -152,6 +152,12 @@ int gp_path_add(struct gp_analysis *analysis, const struct gp_path_node *node, u
 		struct gp_error *error);
 int gp_path_walk(struct gp_analysis *analysis, struct gp_error *error);
 
+/* facts.c: which sentences of a log count: all, or those in the window. */
+bool gp_facts_counts(const struct gp_analysis *analysis, const struct gp_kept_fact *fact);
+uint64_t gp_facts_count(const struct gp_analysis *analysis, enum gp_fact_kind kind);
+uint64_t gp_facts_first_ns(const struct gp_facts *facts); /* of those with a time; 0: none has one */
+int gp_facts_warn(struct gp_analysis *analysis);
+
 /* figures.c, checks.c, rules.c, timeline.c */
 int gp_figures(struct gp_analysis *analysis, struct gp_error *error);
 int gp_checks(struct gp_analysis *analysis, struct gp_error *error);

@@ -71,7 +71,7 @@ static void checks_fact(struct gp_analysis *analysis, enum gp_fact_kind kind, co
 	for (uint32_t i = 0; i < analysis->facts->count; i++) {
 		const struct gp_kept_fact *fact = &analysis->facts->facts[i];
 
-		if (fact->kind != kind)
+		if (fact->kind != kind || !gp_facts_counts(analysis, fact))
 			continue;
 		check->state = GP_CHECK_SEEN;
 		(void)snprintf(check->evidence, sizeof(check->evidence), "%.150s (%.100s:%" PRIu64 ")", fact->text,
@@ -91,7 +91,7 @@ int gp_checks(struct gp_analysis *analysis, struct gp_error *error)
 	checks_evidence(analysis, EVIDENCE_LAUNCH, "kernel launched by the application");
 	queue = report->check_count;
 	checks_evidence(analysis, EVIDENCE_QUEUE_CREATE, "queue created");
-	if (report->checks[queue].state == GP_CHECK_NOT_VISIBLE && analysis->facts->counts[GP_FACT_QUEUE_CREATED]) {
+	if (report->checks[queue].state == GP_CHECK_NOT_VISIBLE && gp_facts_count(analysis, GP_FACT_QUEUE_CREATED)) {
 		report->check_count--;
 		checks_fact(analysis, GP_FACT_QUEUE_CREATED, "queue created");
 	}

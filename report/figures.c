@@ -185,6 +185,8 @@ static int figures_queues(struct gp_analysis *analysis)
 			(struct gp_report_device){ .has_device = from->has_device,
 						   .device = from->device,
 						   .has_cu_count = from->has_cu_count,
+						   .has_kernels = from->compute.is_used,
+						   .has_copies = from->copy.is_used,
 						   .cu_count = from->cu_count,
 						   .compute_ns = gp_busy_total(&from->compute),
 						   .copy_ns = gp_busy_total(&from->copy),
@@ -390,9 +392,9 @@ static void figures_totals(struct gp_analysis *analysis)
 	figures_times(&report->completion, &analysis->completion);
 	figures_times(&report->copy_time, &analysis->copy_time);
 	figures_times(&report->kernel_gap, &analysis->kernel_gap);
-	report->oversubscribed_count = analysis->facts->counts[GP_FACT_OVERSUBSCRIBED];
-	report->preemption_failed_count = analysis->facts->counts[GP_FACT_PREEMPTION_FAILED];
-	report->eviction_count = analysis->facts->counts[GP_FACT_EVICTION];
+	report->oversubscribed_count = gp_facts_count(analysis, GP_FACT_OVERSUBSCRIBED);
+	report->preemption_failed_count = gp_facts_count(analysis, GP_FACT_PREEMPTION_FAILED);
+	report->eviction_count = gp_facts_count(analysis, GP_FACT_EVICTION);
 }
 
 static int figures_summaries(struct gp_analysis *analysis)
@@ -472,5 +474,7 @@ int gp_figures(struct gp_analysis *analysis, struct gp_error *error)
 		r = figures_summaries(analysis);
 	if (!r)
 		r = figures_warn(analysis);
+	if (!r)
+		r = gp_facts_warn(analysis);
 	return r ? gp_error_set(error, r, "not enough memory") : 0;
 }

@@ -94,7 +94,7 @@ int gp_run_load(struct gp_run *run, const char *path, const struct gp_read_progr
 	char name[1024];
 	int r;
 
-	load_clean(name, sizeof(name), path);
+	load_clean(name, sizeof(name), gp_input_name(path));
 	r = gp_store_file_add(&run->store, name, error);
 	if (r)
 		return r;

@@ -47,7 +47,9 @@ static uint64_t main_size(const char *path)
 {
 	struct stat st;
 
-	return !stat(path, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+	return !(strcmp(path, "-") ? stat(path, &st) : fstat(STDIN_FILENO, &st)) && S_ISREG(st.st_mode) ?
+		       (uint64_t)st.st_size :
+		       0;
 }
 
 static int main_load(struct gp_run *run, char **paths, uint32_t count, struct gp_error *error)

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "lib/units.h"
 #include "report/options.h"
 
@@ -15,7 +16,8 @@ const char gp_report_help[] =
 "Says what happened between the application and the GPU: where the time went, layer by layer and without counting\n"
 "anything twice, what the GPU waited for, and what to do about it.\n"
 "\n"
-"TRACE is a file of any of these, recognised by its content; several files of one run are joined:\n"
+"TRACE is a file of any of these, recognised by its content, or - for standard input; several files of one run are\n"
+"joined:\n"
 "  rocprof v1 (csv, stats, json, db), rocprof v2 (csv, console), rocprofv3 (csv, json), rocpd, RPD, Chrome JSON,\n"
 "  gpreempt record, Perfetto (as gpreempt writes it), ftrace text, dmesg. JSON and text may be gzip.\n"
 "\n"
@@ -32,6 +34,7 @@ const char gp_report_help[] =
 "  gpreempt report *_trace.csv\n"
 "  gpreempt report 1234_results.db --html run.html\n"
 "  gpreempt report --compare before.db after.db\n"
+"  dmesg | gpreempt report 1234_results.db -\n"
 "\n"
 "Exit status: 0 done, 1 failed (a file could not be read or written), 2 wrong usage.\n";
 
@@ -92,6 +95,11 @@ static int options_one(struct gp_report_options *options, int option, int argc, 
 			    argv[optind - 1 < argc ? optind - 1 : 0]);
 }
 
+static bool options_is_file(const struct stat *a, const struct stat *b)
+{
+	return S_ISREG(a->st_mode) && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 /* The same thing under two names. Devices and pipes may be written to twice; what is not there yet goes by its name. */
 static bool options_is_same(const char *a, const char *b)
 {
@@ -99,7 +107,17 @@ static bool options_is_same(const char *a, const char *b)
 
 	if (stat(a, &x) || stat(b, &y))
 		return !strcmp(a, b);
-	return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	return options_is_file(&x, &y);
+}
+
+/* An input's "-" is standard input, which may be a file too. */
+static bool options_is_input(const char *output, const char *input)
+{
+	struct stat x, y;
+
+	if (strcmp(input, "-"))
+		return options_is_same(output, input);
+	return !stat(output, &x) && !fstat(STDIN_FILENO, &y) && options_is_file(&x, &y);
 }
 
 static int options_outputs(const struct gp_report_options *options, struct gp_error *error)
@@ -116,10 +134,25 @@ static int options_outputs(const struct gp_report_options *options, struct gp_er
 				return gp_error_set(error, -EINVAL, "two outputs go to %s",
 						    strcmp(outputs[i], "-") ? outputs[i] : "standard output");
 		for (uint32_t j = 0; strcmp(outputs[i], "-") && j < options->path_count; j++)
-			if (options_is_same(outputs[i], options->paths[j]))
+			if (options_is_input(outputs[i], options->paths[j]))
 				return gp_error_set(error, -EINVAL, "%s is a trace to read; write to another file",
 						    outputs[i]);
 	}
+	return 0;
+}
+
+static int options_inputs(const struct gp_report_options *options, struct gp_error *error)
+{
+	uint32_t standard_count = 0;
+
+	if (!options->path_count)
+		return gp_error_set(error, -EINVAL, "name at least one trace");
+	if (options->compare && options->path_count != 2)
+		return gp_error_set(error, -EINVAL, "--compare takes two traces");
+	for (uint32_t i = 0; i < options->path_count; i++)
+		standard_count += !strcmp(options->paths[i], "-");
+	if (standard_count > 1)
+		return gp_error_set(error, -EINVAL, "standard input can be read only once");
 	return 0;
 }
 
@@ -140,10 +173,9 @@ int gp_report_options_parse(int argc, char **argv, struct gp_report_options *ret
 	if (options.filter.has_from && options.filter.has_to && options.filter.from_ns >= options.filter.to_ns)
 		return gp_error_set(error, -EINVAL, "--from is not before --to");
 	if (!options.help && !options.version) {
-		if (!options.path_count)
-			return gp_error_set(error, -EINVAL, "name at least one trace");
-		if (options.compare && options.path_count != 2)
-			return gp_error_set(error, -EINVAL, "--compare takes two traces");
+		r = options_inputs(&options, error);
+		if (r)
+			return r;
 		if (options.compare && (options.html_path || options.perfetto_path))
 			return gp_error_set(error, -EINVAL, "--compare writes text or --json");
 		r = options_outputs(&options, error);

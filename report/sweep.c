@@ -207,7 +207,8 @@ static void sweep_fini(struct gp_analysis *analysis)
 void gp_sweep_window(struct gp_analysis *analysis)
 {
 	const struct gp_filter *filter = &analysis->filter;
-	uint64_t origin = analysis->store->count ? analysis->store->first_ns : 0;
+	/* A log alone begins with its first sentence. */
+	uint64_t origin = analysis->store->count ? analysis->store->first_ns : gp_facts_first_ns(analysis->facts);
 
 	analysis->clip_to_ns = UINT64_MAX;
 	if (filter->has_from && __builtin_add_overflow(origin, filter->from_ns, &analysis->clip_from_ns))

@@ -164,13 +164,21 @@ static int input_start(struct gp_input *input, struct gp_error *error)
 	return r;
 }
 
+const char *gp_input_name(const char *path)
+{
+	return strcmp(path, "-") ? path : "standard input";
+}
+
 int gp_input_open(struct gp_input *input, const char *path, struct gp_error *error)
 {
 	struct stat st;
 
+	bool is_standard = !strcmp(path, "-");
+
 	memset(input, 0, sizeof(*input));
-	input->file_name = path;
-	input->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	input->file_name = gp_input_name(path);
+	/* A descriptor of its own, so that closing is the same for both. */
+	input->fd = is_standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (input->fd < 0)
 		return input_refuse(input, error, "open");
 	if (fstat(input->fd, &st)) {
@@ -181,7 +189,7 @@ int gp_input_open(struct gp_input *input, const char *path, struct gp_error *err
 	}
 	if (S_ISDIR(st.st_mode)) {
 		gp_input_close(input);
-		return gp_error_set(error, -EISDIR, "%s: is a folder; name the files in it", path);
+		return gp_error_set(error, -EISDIR, "%s: is a folder; name the files in it", input->file_name);
 	}
 	input->total_size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 	return input_start(input, error);

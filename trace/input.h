@@ -29,7 +29,8 @@ struct gp_input {
 	void *progress_context;
 };
 
-/* A file that can be read once from front to back; "-" is not special. */
+/* A file that can be read once from front to back; "-" is standard input. */
+const char *gp_input_name(const char *path); /* as messages and reports call it */
 int gp_input_open(struct gp_input *input, const char *path, struct gp_error *error);
 /* From memory, as a fuzzer has it; text stays the caller's. */
 int gp_input_open_memory(struct gp_input *input, const char *text, size_t text_size, const char *file_name,

@@ -147,7 +147,7 @@ int gp_trace_read_input(struct gp_input *input, const struct gp_sink *sink, cons
 	if (kind == READ_SQLITE)
 		return gp_error_set(
 			error, -ENOTSUP,
-			"%s: a database cannot be read from a pipe or a gzip file: name the database itself",
+			"%s: a database cannot be read from standard input, a pipe or a gzip file: name the database itself",
 			input->file_name);
 	if (kind == READ_UNKNOWN || !read_formats[kind].read)
 		return gp_error_set(error, -EINVAL,
@@ -195,7 +195,7 @@ int gp_trace_read(const char *path, const struct gp_sink *sink, const struct gp_
 	int r;
 
 	*ret_format = NULL;
-	if (read_is_sqlite(path))
+	if (strcmp(path, "-") && read_is_sqlite(path))
 		return gp_read_sqlite(path, NULL, 0, sink, ret_format, error);
 	r = gp_input_open(&input, path, error);
 	if (r)

@@ -61,6 +61,7 @@ struct gp_report_queue {
 
 struct gp_report_device {
 	bool has_device, has_cu_count;
+	bool has_kernels, has_copies; /* in the trace */
 	uint64_t device, cu_count;
 	uint64_t compute_ns, copy_ns, busy_ns; /* unions */
 	uint64_t kernel_sum_ns;

@@ -158,9 +158,9 @@ static void compare_totals(const struct compare *compare, const struct gp_report
 	}
 	row = (struct compare_row){ "GPU busy", a->has_gpu, b->has_gpu, a->gpu_busy_ns, b->gpu_busy_ns, 0, 0 };
 	compare_print(compare, &row);
-	row = (struct compare_row){ "kernels", a->has_gpu, b->has_gpu, a->compute_ns, b->compute_ns, 0, 0 };
+	row = (struct compare_row){ "kernels", a->kernel_count, b->kernel_count, a->compute_ns, b->compute_ns, 0, 0 };
 	compare_print(compare, &row);
-	row = (struct compare_row){ "copies", a->has_gpu, b->has_gpu, a->copy_ns, b->copy_ns, 0, 0 };
+	row = (struct compare_row){ "copies", a->copy_count, b->copy_count, a->copy_ns, b->copy_ns, 0, 0 };
 	compare_print(compare, &row);
 	row = (struct compare_row){ "start-up", a->has_cold, b->has_cold, a->cold_ns, b->cold_ns, 0, 0 };
 	compare_print(compare, &row);

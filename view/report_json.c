@@ -51,8 +51,8 @@ static void json_gpu(struct gp_json_writer *writer, const struct gp_report *repo
 {
 	gp_json_writer_begin(writer, "gpu", '{');
 	json_known(writer, "busy_ns", report->has_gpu, report->gpu_busy_ns);
-	json_known(writer, "compute_ns", report->has_gpu, report->compute_ns);
-	json_known(writer, "copy_ns", report->has_gpu, report->copy_ns);
+	json_known(writer, "compute_ns", report->kernel_count, report->compute_ns);
+	json_known(writer, "copy_ns", report->copy_count, report->copy_ns);
 	gp_json_writer_u64(writer, "kernels", report->kernel_count);
 	gp_json_writer_u64(writer, "copies", report->copy_count);
 	gp_json_writer_end(writer, '}');
@@ -143,9 +143,9 @@ static void json_queues(struct gp_json_writer *writer, const struct gp_report *r
 		json_known(writer, "device", device->has_device, device->device);
 		json_known(writer, "compute_units", device->has_cu_count, device->cu_count);
 		gp_json_writer_u64(writer, "busy_ns", device->busy_ns);
-		gp_json_writer_u64(writer, "compute_ns", device->compute_ns);
-		gp_json_writer_u64(writer, "copy_ns", device->copy_ns);
-		gp_json_writer_u64(writer, "kernel_sum_ns", device->kernel_sum_ns);
+		json_known(writer, "compute_ns", device->has_kernels, device->compute_ns);
+		json_known(writer, "copy_ns", device->has_copies, device->copy_ns);
+		json_known(writer, "kernel_sum_ns", device->has_kernels, device->kernel_sum_ns);
 		gp_json_writer_u64(writer, "span_ns", device->span_ns);
 		gp_json_writer_u64(writer, "queues", device->queues);
 		gp_json_writer_end(writer, '}');

@@ -395,6 +395,13 @@ RECORD = """{ "gpreempt_record": 1, "version": "0.1.0", "status": {"devices": []
 { "t_ns": 4000000, "gpu_id": 51966, "event": "idle", "pid": 1002, "name": "train", "queue_id": 0, "priority": 20, "value": 0 }
 { "event": "end", "value": 7, "te"""
 
+def dmesg_of(oversubscribed_us, failed_us):
+    """A log on the clock of the generated runs, so many microseconds after their origin."""
+    seconds = T0 // 10**9
+    return (f"[{seconds}.{oversubscribed_us:06}] amdgpu: Runlist is getting oversubscribed. Expect reduced ROCm performance.\n"
+            f"[{seconds}.{failed_us:06}] amdgpu 0000:0b:00.0: amdgpu: cp queue preemption time out\n")
+
+
 DMESG = """[    0.000000] Linux version 6.12.12
 [   10.000000] amdgpu 0000:0b:00.0: amdgpu: enable_mes =0
 [  120.500000] amdgpu: Runlist is getting oversubscribed due to too many queues. Expect reduced ROCm performance.
