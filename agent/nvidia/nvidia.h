@@ -43,6 +43,7 @@ struct gp_nvidia_group {
 	uint32_t exact_run;                 /* since the last that could not */
 	uint64_t gone;                      /* entries of channels that are gone */
 	bool is_blind;                      /* not all of its channels are looked at */
+	uint32_t looks;                     /* so far */
 	uint64_t held_ns;                   /* since when nothing of it can run; 0: something can */
 };
 

@@ -21,8 +21,9 @@
 #define WORK_HELD_NS     2000000u  /* longer than copies usually take; chosen */
 #define WORK_EXACT_RUN   16u       /* after so many that could be followed the knowledge is good again; chosen */
 #define WORK_UNUSED      2u        /* entries of a channel that the application has not used yet: CUDA sets it up */
-#define WORK_UNUSED_LOOK 8u        /* such a channel is looked at each so many times: a read costs a microsecond */
+#define WORK_UNUSED_LOOK 8u        /* while others work it is looked at each so many times: a read costs 1 µs */
 #define WORK_ENTRIES_MAX 0x10000u  /* of a ring; 1024 in driver 580 */
+#define WORK_ENTRY_NS    500u      /* nobody puts entries faster; a launch takes 3.3 µs on an H200 */
 
 struct work_entry {
 	uint64_t number; /* how many came before it */
@@ -38,15 +39,18 @@ enum work_stage { WORK_WAITS, WORK_RUNS, WORK_DONE };
 
 struct work_lane {
 	bool used, broken;
-	bool is_coarse;                  /* an open entry is known by GET alone */
+	bool is_unused;                  /* as this look found it */
+	bool get_read;                   /* at this look */
 	uint32_t client, group, channel; /* handles */
 	uint32_t entries;
 	uint32_t userd; /* memory */
 	uint64_t userd_offset, ring;
 	uint32_t put;           /* as read last */
+	uint64_t looked_ns;     /* when; 0: never */
+	uint64_t last;          /* the newest entry that was read, as the ring had it */
 	uint64_t written, read; /* entries put; entries read: those in between wait to be read */
+	uint64_t fetched;       /* entries fetched, as far as this look knows: GET is read where it is needed */
 	uint32_t open_count;
-	uint32_t looks;   /* while it is unused */
 	bool runs, waits; /* an open entry runs, or may; the first that waits does so for a word that is not there */
 	uint32_t ring_map, segment_map, progress_map, marker_map, userd_map; /* where they were found last */
 	struct work_entry open[WORK_OPEN_MAX];
@@ -83,13 +87,40 @@ static enum work_stage work_marker(struct work_entry *entry, uint32_t value)
 	return now - entry->older_ns >= WORK_OLDER_NS ? WORK_DONE : WORK_RUNS;
 }
 
+static uint64_t work_userd(struct work_lane *lane)
+{
+	return gp_nvidia_map_of(lane->client, lane->userd, lane->userd_offset, GP_RM_USERD_SIZE);
+}
+
+/* How many entries have been fetched. PUT was read before: what has been put and fetched since makes the lane look
+ * busier, not idle too early. A read costs a microsecond, so one at a look, and only where an entry needs it. */
+static uint64_t work_fetched(struct work_lane *lane)
+{
+	uint32_t get, behind;
+
+	if (lane->get_read)
+		return lane->fetched;
+	lane->get_read = true;
+	lane->fetched = 0;
+	if (!work_read32(work_userd(lane) + GP_RM_USERD_GET, &lane->userd_map, &get))
+		return 0;
+	if (get >= lane->entries) {
+		gp_log3("nvidia: registers make no sense: channel, put, get", lane->channel, lane->put, get);
+		lane->broken = true;
+		return 0;
+	}
+	behind = (lane->put - get) & (lane->entries - 1u);
+	lane->fetched = lane->written < behind ? 0 : lane->written - behind;
+	return lane->fetched;
+}
+
 /* Which entries are done is asked in this order: taken in first, because a marker has an old value until then. */
-static enum work_stage work_stage(struct work_lane *lane, struct work_entry *entry, uint64_t fetched)
+static enum work_stage work_stage(struct work_lane *lane, struct work_entry *entry)
 {
 	uint32_t value;
 
 	if (!entry->is_exact)
-		return entry->number < fetched ? WORK_DONE : WORK_RUNS;
+		return entry->number < work_fetched(lane) ? WORK_DONE : WORK_RUNS;
 	if (!work_read32(entry->progress, &lane->progress_map, &value))
 		return WORK_DONE; /* its memory is gone, and so is its work */
 	if ((int32_t)(value - entry->payload) < 0)
@@ -119,7 +150,7 @@ static bool work_is_held(struct work_lane *lane, const struct work_entry *entry)
 /* What is done when it is first read is not kept: bursts of short work are longer than the list. */
 static void work_note(struct work_lane *lane, struct work_entry *entry)
 {
-	if (lane->open_count < WORK_OPEN_MAX && work_stage(lane, entry, 0) != WORK_DONE)
+	if (lane->open_count < WORK_OPEN_MAX && work_stage(lane, entry) != WORK_DONE)
 		lane->open[lane->open_count++] = *entry;
 }
 
@@ -147,32 +178,40 @@ static void work_account(struct gp_slot *slot, const struct work_lane *lane, boo
 	slot->at_fetch = at_fetch;
 }
 
+/* What the ring holds at a number: where the commands are and how many words of them, and what they say. */
+static uint64_t work_ring_read(struct work_lane *lane, uint64_t number, struct work_entry *entry,
+			       struct gp_nvidia_segment *segment)
+{
+	const volatile uint64_t *at = gp_nvidia_map_find(lane->ring + number % lane->entries * 8u, 8, &lane->ring_map);
+	const volatile uint32_t *commands;
+	uint64_t word = at ? *at : 0;
+
+	*segment = (struct gp_nvidia_segment){ 0 };
+	*entry = (struct work_entry){ .number = number };
+	entry->commands = (word >> 32 & 0xffu) << 32 | (word & 0xfffffffcu);
+	entry->words = (uint32_t)(word >> 42) & 0x1fffffu;
+	commands = entry->words ? gp_nvidia_map_find(entry->commands, entry->words * 4ull, &lane->segment_map) : NULL;
+	if (commands)
+		gp_nvidia_segment_read(commands, entry->words, segment);
+	return word;
+}
+
 /* Reads one entry of the ring, and what it leads to. */
 static void work_entry_read(struct gp_slot *slot, struct work_lane *lane)
 {
-	struct work_entry entry = { .number = lane->read };
-	struct gp_nvidia_segment segment = { 0 };
-	const volatile uint64_t *at =
-		gp_nvidia_map_find(lane->ring + lane->read % lane->entries * 8u, 8, &lane->ring_map);
-	uint64_t word = at ? *at : 0;
-	uint64_t address = (word >> 32 & 0xffu) << 32 | (word & 0xfffffffcu);
-	uint32_t words = (uint32_t)(word >> 42) & 0x1fffffu;
-	const volatile uint32_t *commands =
-		words ? gp_nvidia_map_find(address, words * 4ull, &lane->segment_map) : NULL;
+	struct gp_nvidia_segment segment;
+	struct work_entry entry;
 
-	if (commands)
-		gp_nvidia_segment_read(commands, words, &segment);
+	lane->last = work_ring_read(lane, lane->read, &entry, &segment);
 	/* The progress word counts entries: one that does not is another's. */
 	entry.is_exact = segment.is_exact &&
 			 !((segment.payload - (uint32_t)(lane->read + 1u)) & (lane->entries - 1u)) &&
 			 gp_nvidia_map_find(segment.progress, 4, &lane->progress_map);
-	entry.commands = address;
-	entry.words = words;
 	entry.progress = segment.progress;
 	entry.payload = segment.payload;
 	for (uint32_t i = 0; i < segment.marker_count; i++)
 		entry.is_exact &= gp_nvidia_map_find(segment.markers[i].address, 4, &lane->marker_map) != NULL;
-	work_account(slot, lane, entry.is_exact, words);
+	work_account(slot, lane, entry.is_exact, entry.words);
 	/* All kernels of a segment but the last are before it in its stream: the last one's marker tells. */
 	if (entry.is_exact && segment.marker_count) {
 		entry.marker = segment.markers[segment.marker_count - 1u].address;
@@ -182,23 +221,17 @@ static void work_entry_read(struct gp_slot *slot, struct work_lane *lane)
 	work_note(lane, &entry);
 }
 
-static uint64_t work_userd(struct work_lane *lane)
-{
-	return gp_nvidia_map_of(lane->client, lane->userd, lane->userd_offset, GP_RM_USERD_SIZE);
-}
-
-static void work_prune(struct work_lane *lane, uint64_t fetched)
+static void work_prune(struct work_lane *lane)
 {
 	const struct work_entry *first = NULL;
 	uint32_t kept = 0;
 
-	lane->is_coarse = lane->runs = false;
+	lane->runs = false;
 	for (uint32_t i = 0; i < lane->open_count; i++) {
-		enum work_stage stage = work_stage(lane, &lane->open[i], fetched);
+		enum work_stage stage = work_stage(lane, &lane->open[i]);
 
 		if (stage == WORK_DONE)
 			continue;
-		lane->is_coarse |= !lane->open[i].is_exact;
 		lane->runs |= stage == WORK_RUNS;
 		lane->open[kept] = lane->open[i];
 		if (stage == WORK_WAITS && !first)
@@ -211,43 +244,57 @@ static void work_prune(struct work_lane *lane, uint64_t fetched)
 }
 
 /* CUDA has eight channels for the streams of a context, and most programs use one or two. */
-static bool work_is_unused(struct work_lane *lane)
+static bool work_is_unused(const struct work_lane *lane)
 {
-	return lane->looks && lane->written <= WORK_UNUSED && lane->read == lane->written && !lane->open_count &&
-	       lane->looks++ % WORK_UNUSED_LOOK;
+	return lane->looked_ns && lane->written <= WORK_UNUSED && lane->read == lane->written && !lane->open_count;
+}
+
+/* PUT counts within the ring: whether the program has gone round since the last look is told by its newest entry, whose
+ * payload counts all of them. One that cannot be followed tells no more than that it is another one. */
+static void work_laps(struct work_lane *lane, uint64_t before, uint64_t now_ns)
+{
+	struct gp_nvidia_segment segment;
+	struct work_entry entry;
+	uint64_t last;
+	uint32_t more;
+
+	if (!lane->written || (!gp_agent.look_all && now_ns - lane->looked_ns < lane->entries * WORK_ENTRY_NS))
+		return;
+	last = work_ring_read(lane, lane->written - 1u, &entry, &segment);
+	more = segment.payload - (uint32_t)lane->written;
+	if (segment.is_exact && !(more & (lane->entries - 1u)))
+		lane->written += (int32_t)more > 0 ? more : 0;
+	else if (lane->written == before && lane->read == before && last != lane->last)
+		lane->written += lane->entries;
 }
 
 /* False: its registers cannot be read. */
-static bool work_look(struct gp_slot *slot, struct work_lane *lane)
+static bool work_look(struct gp_slot *slot, struct work_lane *lane, uint64_t now_ns)
 {
-	uint64_t userd = work_userd(lane), oldest, fetched = 0;
-	uint32_t put, get = 0, most = gp_agent.look_all ? lane->entries : WORK_LOOK_MAX;
+	uint64_t userd = work_userd(lane), before = lane->written, oldest;
+	uint32_t put, most = gp_agent.look_all ? lane->entries : WORK_LOOK_MAX;
 
-	/* GET before PUT: what is fetched in between makes the lane look busier, not idle too early. A read costs a
-	 * microsecond, so GET only where it is needed. */
-	if (!userd || lane->broken ||
-	    (lane->is_coarse && !work_read32(userd + GP_RM_USERD_GET, &lane->userd_map, &get)) ||
-	    !work_read32(userd + GP_RM_USERD_PUT, &lane->userd_map, &put))
+	if (!userd || lane->broken || !work_read32(userd + GP_RM_USERD_PUT, &lane->userd_map, &put))
 		return false;
-	if (put >= lane->entries || get >= lane->entries) {
-		gp_log3("nvidia: registers make no sense: channel, put, get", lane->channel, put, get);
+	if (put >= lane->entries) {
+		gp_log2("nvidia: registers make no sense: channel, put", lane->channel, put);
 		lane->broken = true;
 		return false;
 	}
-	lane->looks += !lane->looks;
 	lane->written += (put - lane->put) & (lane->entries - 1u);
 	lane->put = put;
+	lane->get_read = false;
+	work_laps(lane, before, now_ns);
+	lane->looked_ns = now_ns;
 	/* What the ring does not hold any more was done long ago: it was overwritten. */
 	oldest = lane->written < lane->entries ? 0 : lane->written - (lane->entries - 1u);
 	if (lane->read < oldest)
 		lane->read = oldest;
-	if (lane->is_coarse)
-		fetched = lane->written - ((put - get) & (lane->entries - 1u));
-	work_prune(lane, fetched);
+	work_prune(lane);
 	for (uint32_t i = 0; i < most && lane->read < lane->written && lane->open_count < WORK_OPEN_MAX; i++)
 		work_entry_read(slot, lane);
-	work_prune(lane, fetched);
-	return true;
+	work_prune(lane);
+	return !lane->broken;
 }
 
 bool gp_nvidia_work_add(const struct gp_nvidia_object *channel)
@@ -340,28 +387,52 @@ void gp_nvidia_look_again(void)
 	gp_link_flush();
 }
 
+/* What the lanes of a queue sum up to. */
+struct work_sum {
+	uint64_t written, completed;
+	bool any, all, held; /* it has lanes; all can be read; each is done or waits for a word */
+};
+
+/* Of the used channels, or of those that are not. An unused one is looked at before a queue is told to have nothing to
+ * run: its first work may be all there is. While others work it can wait. */
+static void work_add_up(struct gp_slot *slot, bool unused, uint64_t now_ns, struct work_sum *sum)
+{
+	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+	bool look = !unused || gp_agent.look_all || sum->held || !(group->looks % WORK_UNUSED_LOOK);
+
+	for (uint32_t i = 0; i < work_limit; i++) {
+		struct work_lane *lane = &work_lanes[i];
+
+		if (!lane->used || lane->client != group->client || lane->group != group->group)
+			continue;
+		if (!unused)
+			lane->is_unused = work_is_unused(lane);
+		if (lane->is_unused != unused)
+			continue;
+		sum->any = true;
+		if (look)
+			sum->all &= work_look(slot, lane, now_ns);
+		sum->held &= lane->waits || (!lane->open_count && lane->read == lane->written);
+		sum->written += lane->written;
+		sum->completed += lane->read - lane->open_count;
+	}
+}
+
 void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count)
 {
+	uint64_t now_ns = gp_sys_now_ns();
+
 	for (uint32_t i = 0; i < count; i++) {
 		struct gp_slot *slot = slots[i];
 		struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
-		uint64_t written = group->gone, completed = group->gone;
-		bool any = false, all = !group->is_blind, held = true;
+		struct work_sum sum = { group->gone, group->gone, false, !group->is_blind, true };
 
-		for (uint32_t j = 0; j < work_limit; j++) {
-			struct work_lane *lane = &work_lanes[j];
-
-			if (!lane->used || lane->client != group->client || lane->group != group->group)
-				continue;
-			any = true;
-			all &= (!gp_agent.look_all && work_is_unused(lane)) || work_look(slot, lane);
-			held &= lane->waits || (!lane->open_count && lane->read == lane->written);
-			written += lane->written;
-			completed += lane->read - lane->open_count;
-		}
-		work_can_be_seen(slot, any && all);
-		work_block(slot, any && all && held && written > completed);
-		slot->written = written;
-		slot->completed = completed > slot->completed ? completed : slot->completed;
+		work_add_up(slot, false, now_ns, &sum);
+		work_add_up(slot, true, now_ns, &sum);
+		group->looks++;
+		work_can_be_seen(slot, sum.any && sum.all);
+		work_block(slot, sum.any && sum.all && sum.held && sum.written > sum.completed);
+		slot->written = sum.written;
+		slot->completed = sum.completed > slot->completed ? sum.completed : slot->completed;
 	}
 }

@@ -28,6 +28,7 @@ int rm_slice_order(struct test *test, const struct fake_queue *queue, uint64_t s
 /* rm_work.c */
 void case_work(struct test *test);
 void case_marker(struct test *test);
+void case_sampled(struct test *test);
 void case_blocked(struct test *test);
 void case_lease(struct test *test);
 void case_memory(struct test *test);

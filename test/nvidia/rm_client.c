@@ -17,28 +17,14 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "test/nvidia/fake_gpu.h"
 #include "test/nvidia/fake_rm.h"
 
 #define CONTEXTS 64u
-#define CHANNELS 8u
-
-/* A context's memory, which stands for the GPU's and the host's: rings, registers, progress words, markers, commands.
- * The GPU's addresses have 40 bits and are the processor's, as libcuda has them. */
-#define MEMORY_SIZE   0x200000u
-#define MEMORY_FIRST  0x200000000ull
-#define RING(i)       ((i)*0x3000u)
-#define USERD(i)      (RING(i) + 0x2000u)
-#define PROGRESS(i)   (0x80000u + (i)*16u)
-#define MARKER(i, n)  (0x90000u + (i)*0x1000u + (n) % 256u * 4u)
-#define COMMANDS(i)   (0xa0000u + (i)*0x10000u)
-#define COMMAND_WORDS 16u
-#define HOST_WORD     0x1ff000u
-#define ENTRIES       1024u
 
 struct context {
 	uint32_t device, subdevice, group, copy_group, channels[64], channel_count, compute, memory_handle;
-	uint8_t *memory;
-	uint32_t put[CHANNELS], taken[CHANNELS]; /* entries put and taken in, ever */
+	struct fake_gpu gpu;
 };
 static int ctl = -1;
 static uint32_t client;
@@ -98,94 +84,27 @@ static bool client_open(void)
 /* MAP_MEMORY, then mmap(). */
 static bool memory_map(struct context *context)
 {
-	struct gp_rm_map args = {
-		client, context->device, context->memory_handle, 0, 0, MEMORY_SIZE, 0, 0x77, 0, -1, 0
-	};
-	void *at = (void *)(uintptr_t)(MEMORY_FIRST + (uint64_t)(context - contexts) * MEMORY_SIZE);
+	struct gp_rm_map args = { client, context->device, context->memory_handle, 0, 0, FAKE_GPU_SIZE, 0, 0x77, 0, -1,
+				  0 };
+	void *at = (void *)(uintptr_t)(FAKE_GPU_FIRST + (uint64_t)(context - contexts) * FAKE_GPU_SIZE);
 
 	args.fd = memfd_create("memory", MFD_CLOEXEC);
-	if (args.fd < 0 || ftruncate(args.fd, MEMORY_SIZE) < 0 || rm_ioctl(GP_RM_MAP, &args, sizeof(args)) < 0 ||
+	if (args.fd < 0 || ftruncate(args.fd, FAKE_GPU_SIZE) < 0 || rm_ioctl(GP_RM_MAP, &args, sizeof(args)) < 0 ||
 	    args.status)
 		return false;
-	context->memory = mmap(at, MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, args.fd, 0);
+	context->gpu.memory = mmap(at, FAKE_GPU_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, args.fd, 0);
 	close(args.fd);
-	return context->memory == at;
-}
-
-static uint32_t *word(struct context *context, uint32_t offset)
-{
-	return (void *)(context->memory + offset);
-}
-
-/* An entry of the ring and its commands. kind 0: a kernel; 1: commands that are done when they are taken in; 2: what
- * nobody can follow; 3: as 1, but waits until a word of the host's is 1. */
-static void submit(struct context *context, uint32_t i, uint32_t kind)
-{
-	uint32_t n = context->put[i]++, at = COMMANDS(i) + n % 512u * COMMAND_WORDS * 4u, count = 0;
-	uint64_t base = (uintptr_t)context->memory, progress = base + PROGRESS(i), marker = base + MARKER(i, n);
-	const uint32_t words[] = {
-		0x20022062,
-		(uint32_t)(marker >> 32),
-		(uint32_t)marker,
-		0x20022060,
-		4,
-		1,
-		0x6001206d,
-		n * 4u + 1u,
-		0x200120ad,
-		7,
-		0x200426c0,
-		(uint32_t)(progress >> 32),
-		(uint32_t)progress,
-		n + 1u,
-		4,
-	};
-	const uint32_t wait[] = { 0x20050017, (uint32_t)(base + HOST_WORD), (uint32_t)((base + HOST_WORD) >> 32), 1, 0,
-				  3 };
-	uint64_t entry;
-
-	if (kind == 3u) {
-		memcpy(word(context, at), wait, sizeof(wait));
-		memcpy(word(context, at) + 6, words + 10, 20);
-	} else if (kind == 2u)
-		*word(context, at) = 0xffffffffu;
-	else
-		memcpy(word(context, at), words + (kind ? 10 : 0), sizeof(words) - (kind ? 40u : 0));
-	count = kind == 3u ? 11 : kind ? 5 : 15;
-	entry = (base + at) | (uint64_t)count << 42;
-	memcpy(context->memory + RING(i) + n % ENTRIES * 8u, &entry, 8);
-	__atomic_store_n(word(context, USERD(i) + GP_RM_USERD_PUT), (n + 1u) % ENTRIES, __ATOMIC_RELEASE);
-}
-
-/* The GPU takes the commands in: kernels start. */
-static void take(struct context *context, uint32_t i)
-{
-	for (; context->taken[i] < context->put[i]; context->taken[i]++)
-		*word(context, MARKER(i, context->taken[i])) = context->taken[i] * 4u + 1u;
-	__atomic_store_n(word(context, PROGRESS(i)), context->put[i], __ATOMIC_RELEASE);
-	__atomic_store_n(word(context, USERD(i) + GP_RM_USERD_GET), context->put[i] % ENTRIES, __ATOMIC_RELEASE);
-}
-
-/* The progress word alone: markers follow. */
-static void progress(struct context *context, uint32_t i)
-{
-	__atomic_store_n(word(context, PROGRESS(i)), context->put[i], __ATOMIC_RELEASE);
-}
-
-/* A kernel has run. */
-static void finish(struct context *context, uint32_t i, uint32_t n)
-{
-	__atomic_store_n(word(context, MARKER(i, n)), n * 4u + 2u, __ATOMIC_RELEASE);
+	return context->gpu.memory == at;
 }
 
 static uint32_t channel_add(uint32_t group, uint32_t engine, const struct context *context, uint32_t i)
 {
 	uint8_t params[368] = { 0 };
-	uint64_t ring, registers = USERD(i);
-	uint32_t entries = ENTRIES;
+	uint64_t ring, registers = FAKE_GPU_USERD(i);
+	uint32_t entries = FAKE_GPU_ENTRIES;
 
 	if (context) {
-		ring = (uintptr_t)context->memory + RING(i);
+		ring = (uintptr_t)context->gpu.memory + FAKE_GPU_RING(i);
 		memcpy(params + GP_RM_CHANNEL_RING, &ring, 8);
 		memcpy(params + GP_RM_CHANNEL_USERD, &context->memory_handle, 4);
 		memcpy(params + GP_RM_CHANNEL_USERD_OFF, &registers, 8);
@@ -213,7 +132,7 @@ static int context_make(struct context *context, uint32_t gpu)
 	if (!memory_map(context))
 		return -1;
 	context->group = group_add(context->device, GP_RM_ENGINE_GR0);
-	for (uint32_t i = 0; i < CHANNELS; i++)
+	for (uint32_t i = 0; i < FAKE_GPU_CHANNELS; i++)
 		context->channels[context->channel_count++] = channel_add(context->group, GP_RM_ENGINE_GR0, context, i);
 	context->compute = rm_alloc(context->channels[0], 0xcbc0, NULL, 0);
 	rm_alloc(context->channels[1], 0xcbc0, NULL, 0);
@@ -275,20 +194,20 @@ static const char *hostile(void)
 static bool memory_goes(struct context *context, const char *how)
 {
 	struct gp_rm_unmap unmap = { 0 };
-	void *at = context->memory;
+	void *at = context->gpu.memory;
 
 	if (!strcmp(how, "fixed"))
-		return mmap(at, MEMORY_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
+		return mmap(at, FAKE_GPU_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
 	if (!strcmp(how, "moved"))
-		return mremap(at, MEMORY_SIZE, MEMORY_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, (char *)at + (1u << 30)) !=
-		       MAP_FAILED;
+		return mremap(at, FAKE_GPU_SIZE, FAKE_GPU_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
+			      (char *)at + (1u << 30)) != MAP_FAILED;
 	if (!strcmp(how, "protected"))
-		return mprotect(at, MEMORY_SIZE, PROT_NONE) == 0;
+		return mprotect(at, FAKE_GPU_SIZE, PROT_NONE) == 0;
 	unmap.client = client;
 	unmap.device = context->device;
 	unmap.memory = context->memory_handle;
 	unmap.address = (uintptr_t)at;
-	return rm_ioctl(GP_RM_UNMAP, &unmap, sizeof(unmap)) == 0 && syscall(SYS_munmap, at, MEMORY_SIZE) == 0;
+	return rm_ioctl(GP_RM_UNMAP, &unmap, sizeof(unmap)) == 0 && syscall(SYS_munmap, at, FAKE_GPU_SIZE) == 0;
 }
 
 static bool context_close(struct context *context, const char *what)
@@ -307,7 +226,7 @@ static bool context_close(struct context *context, const char *what)
 	} else if (!strcmp(what, "memory")) {
 		object = context->memory_handle;
 	} else if (!strcmp(what, "unmap")) {
-		return munmap(context->memory, MEMORY_SIZE) == 0;
+		return munmap(context->gpu.memory, FAKE_GPU_SIZE) == 0;
 	} else if (!strcmp(what, "channel")) {
 		parent = context->group;
 		object = context->channels[--context->channel_count];
@@ -329,9 +248,9 @@ static void *storm(void *data)
 		if (context_make(context, 0) < 0)
 			__atomic_fetch_add(&storm_failures, 1, __ATOMIC_RELAXED);
 		for (uint32_t n = 0; n < 20u; n++) {
-			submit(context, n % 3u, n % 4u);
+			fake_gpu_submit(&context->gpu, n % 3u, n % 4u);
 			if (n % 2u)
-				take(context, n % 3u);
+				fake_gpu_take(&context->gpu, n % 3u);
 		}
 		if (!context_close(context, ways[i % 4u]))
 			__atomic_fetch_add(&storm_failures, 1, __ATOMIC_RELAXED);
@@ -379,6 +298,8 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 {
 	struct context *context = &contexts[a % CONTEXTS];
 	struct gp_rm_disable disable = { .disable = (uint8_t)b, .count = 1 };
+	struct fake_gpu *gpu = &contexts[a / 16u % CONTEXTS].gpu;
+	uint32_t channel = a % 16u % FAKE_GPU_CHANNELS;
 	uint64_t slice = b;
 
 	disable.clients[0] = client;
@@ -415,24 +336,18 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 	} else if (!strcmp(verb, "number")) /* takes a descriptor's number */
 		answer(dup2(ctl, (int)a) == (int)a);
 	else if (!strcmp(verb, "submit")) /* a: context * 16 + channel */
-		answer((submit(&contexts[a / 16u], a % 16u, b), (long)contexts[a / 16u].put[a % 16u] - 1));
+		answer((fake_gpu_submit(gpu, channel, b), (long)gpu->put[channel] - 1));
 	else if (!strcmp(verb, "progress"))
-		answer((progress(&contexts[a / 16u], a % 16u), 0));
+		answer((fake_gpu_progress(gpu, channel), 0));
 	else if (!strcmp(verb, "word"))
-		answer((*word(&contexts[a / 16u], HOST_WORD) = b));
+		answer((*fake_gpu_word(gpu, FAKE_GPU_HOST_WORD) = b));
 	else if (!strcmp(verb, "take"))
-		answer((take(&contexts[a / 16u], a % 16u), 0));
+		answer((fake_gpu_take(gpu, channel), 0));
 	else if (!strcmp(verb, "finish"))
-		answer((finish(&contexts[a / 16u], a % 16u, b), 0));
-	else if (!strcmp(verb, "many")) {
-		/* So many kernels, each run at once. */
-		for (uint32_t i = 0; i < b; i++) {
-			submit(&contexts[a / 16u], a % 16u, 0);
-			take(&contexts[a / 16u], a % 16u);
-			finish(&contexts[a / 16u], a % 16u, contexts[a / 16u].put[a % 16u] - 1u);
-		}
-		answer(0);
-	} else if (!strcmp(verb, "end")) { /* all its descriptors, and nothing freed */
+		answer((fake_gpu_finish(gpu, channel, b), 0));
+	else if (!strcmp(verb, "many"))
+		answer((fake_gpu_many(gpu, channel, b), 0));
+	else if (!strcmp(verb, "end")) { /* all its descriptors, and nothing freed */
 		answer(close(ctl) | (a ? close_range(3, 60, 0) : 0));
 		ctl = -1;
 	} else if (!strcmp(verb, "kcmp"))
