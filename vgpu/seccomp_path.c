@@ -61,15 +61,6 @@ static bool path_base(const struct gp_seccomp_ask *ask, int folder, char *ret_ba
 	return true;
 }
 
-/* Inside the store, whatever links and dots the path has. */
-static int path_open(const struct gp_seccomp_ask *ask, const char *path, uint64_t flags)
-{
-	struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	int fd = (int)syscall(SYS_openat2, ask->seccomp->store->fd, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : fd;
-}
-
 static void path_give(const struct gp_seccomp_ask *ask, int fd, uint64_t flags)
 {
 	int r = fd < 0 ? fd : gp_seccomp_give(ask, fd, flags & O_CLOEXEC);
@@ -162,7 +153,7 @@ static void path_do_open(const struct gp_seccomp_ask *ask, const struct gp_secco
 	}
 	/* Nobody makes new ones. */
 	if (!(flags & O_PATH) && ((flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC) && !path_may_be_writable(path)) {
-		int fd = path_open(ask, path, O_PATH);
+		int fd = gp_store_open(ask->seccomp->store, path, O_PATH);
 
 		if (fd >= 0)
 			close(fd);
@@ -171,7 +162,7 @@ static void path_do_open(const struct gp_seccomp_ask *ask, const struct gp_secco
 	}
 	if (flags & O_PATH)
 		flags &= ~(uint64_t)(O_ACCMODE | O_TRUNC | O_APPEND);
-	path_give(ask, path_open(ask, path, flags & PATH_OPEN_FLAGS), flags);
+	path_give(ask, gp_store_open(ask->seccomp->store, path, flags & PATH_OPEN_FLAGS), flags);
 }
 
 /* Answers 0, or the error, after the bytes have gone to the caller. */
@@ -257,7 +248,7 @@ static void path_do(const struct gp_seccomp_ask *ask, const struct gp_seccomp_ca
 		path_do_open(ask, call, path);
 		return;
 	}
-	fd = path_open(ask, path, nofollow ? O_PATH | O_NOFOLLOW : O_PATH);
+	fd = gp_store_open(ask->seccomp->store, path, nofollow ? O_PATH | O_NOFOLLOW : O_PATH);
 	switch (call->op) {
 	case GP_SECCOMP_OPEN: break;
 	case GP_SECCOMP_STAT:

@@ -4,6 +4,7 @@
 #ifndef GP_VGPU_STORE_H
 #define GP_VGPU_STORE_H
 
+#include <stdint.h>
 #include "vgpu/node.h"
 
 struct gp_store {
@@ -15,6 +16,9 @@ struct gp_store {
 /* Called before there is anything in this process that the remover must not hold. */
 int gp_store_create(struct gp_store *store, struct gp_error *error);
 int gp_store_furnish(struct gp_store *store, struct gp_vnode *node, struct gp_error *error);
+/* store_open.c: path from the store's root, as gp_vpath_resolve() gives it; links stay inside. A descriptor,
+ * close-on-exec; negative: what the same open would say of real files. */
+int gp_store_open(const struct gp_store *store, const char *path, uint64_t flags);
 void gp_store_destroy(struct gp_store *store); /* returns when the folder is gone */
 
 #endif
