@@ -2,6 +2,7 @@
 /* Owns the guard process. It has no descriptor of ours but its socket: connections must end when we do. */
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,12 @@
 #include "device/kfd/criu.h"
 #include "device/kfd/kfd.h"
 
-#define CRIU_SOCKET 3
-#define CRIU_PIDFD  4
+/* What a guard is given. */
+struct criu_charge {
+	pid_t pid;
+	int pidfd, number; /* number: of the driver's descriptor in that process */
+	int socket;
+};
 
 /* The descriptor of the driver in that process; -1: it has none. */
 static int criu_find(pid_t pid)
@@ -43,16 +48,16 @@ static int criu_find(pid_t pid)
 
 /* The driver wants the tracer, and a tracer that ends lets go without having stopped anything: so, a process per call.
  */
-static int criu_call(pid_t pid, int number, uint32_t op)
+static int criu_call(const struct criu_charge *charge, uint32_t op)
 {
 	struct kfd_ioctl_criu_args args = { .op = op };
 	int fd, status;
 	pid_t child = fork();
 
 	if (!child) {
-		if (ptrace(PTRACE_SEIZE, pid, NULL, NULL))
+		if (ptrace(PTRACE_SEIZE, charge->pid, NULL, NULL))
 			_exit(errno);
-		fd = (int)syscall(SYS_pidfd_getfd, CRIU_PIDFD, number, 0);
+		fd = (int)syscall(SYS_pidfd_getfd, charge->pidfd, charge->number, 0);
 		if (fd < 0)
 			_exit(errno);
 		_exit(gp_kfd_ioctl(fd, AMDKFD_IOC_CRIU_OP, &args) < 0 ? errno : 0);
@@ -62,45 +67,58 @@ static int criu_call(pid_t pid, int number, uint32_t op)
 	return -WEXITSTATUS(status);
 }
 
-__attribute__((noreturn)) static void criu_guard(pid_t pid, int number)
+/* By number: nothing is moved, so that nothing is in the way and no free number is needed. */
+static void criu_close_others(int one, int other)
+{
+	unsigned int low = (unsigned int)(one < other ? one : other), high = (unsigned int)(one < other ? other : one);
+
+	if (low > STDERR_FILENO + 1)
+		syscall(SYS_close_range, STDERR_FILENO + 1, low - 1, 0);
+	if (high > low + 1)
+		syscall(SYS_close_range, low + 1, high - 1, 0);
+	syscall(SYS_close_range, high + 1, ~0u, 0);
+}
+
+__attribute__((noreturn)) static void criu_guard(const struct criu_charge *charge)
 {
 	bool paused = false;
+	sigset_t all;
 	char open;
 	int result;
 
-	while (read(CRIU_SOCKET, &open, 1) == 1) {
+	/* It ends after us: who signals all of a service's processes (systemd, when the watchdog bites) means us. */
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	criu_close_others(charge->socket, charge->pidfd);
+	while (read(charge->socket, &open, 1) == 1) {
 		result = 0;
 		/* Never twice: the driver counts. */
 		if (paused == (bool)open)
-			result = criu_call(pid, number, open ? KFD_CRIU_OP_UNPAUSE : KFD_CRIU_OP_PROCESS_INFO);
+			result = criu_call(charge, open ? KFD_CRIU_OP_UNPAUSE : KFD_CRIU_OP_PROCESS_INFO);
 		if (!result)
 			paused = !open;
-		if (write(CRIU_SOCKET, &result, sizeof(result)) != sizeof(result))
+		if (write(charge->socket, &result, sizeof(result)) != sizeof(result))
 			break;
 	}
 	if (paused)
-		criu_call(pid, number, KFD_CRIU_OP_UNPAUSE);
+		criu_call(charge, KFD_CRIU_OP_UNPAUSE);
 	_exit(0);
 }
 
 int gp_kfd_criu_begin(pid_t pid, int pidfd, struct gp_kfd_guard *ret_guard)
 {
-	int number = criu_find(pid), sockets[2], high[2];
+	struct criu_charge charge = { .pid = pid, .pidfd = pidfd, .number = criu_find(pid) };
+	int sockets[2];
 	pid_t guard;
 
-	if (number < 0)
+	if (charge.number < 0)
 		return -ENODEV;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		return -errno;
+	charge.socket = sockets[1];
 	guard = fork();
-	if (!guard) {
-		high[0] = dup2(sockets[1], 1000);
-		high[1] = dup2(pidfd, 1001);
-		dup2(high[0], CRIU_SOCKET);
-		dup2(high[1], CRIU_PIDFD);
-		syscall(SYS_close_range, CRIU_PIDFD + 1, ~0u, 0);
-		criu_guard(pid, number);
-	}
+	if (!guard)
+		criu_guard(&charge);
 	close(sockets[1]);
 	if (guard < 0) {
 		close(sockets[0]);
