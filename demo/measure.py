@@ -18,6 +18,7 @@ TRAIN_NS = 20_000_000  # kernels.ini: rounds x 5 ms
 LAYER_NS = 500_000    # kernels.ini
 LAYERS = 4            # kernels of a request
 WARM = 3              # requests of serve that do not count
+WARM_NS = 100_000_000  # simulated: how long trainers run before the first of those
 LATE = 60.0           # seconds, real: what starting and ending may take
 
 
@@ -116,20 +117,39 @@ def alone(stage, client, seconds):
 
 # The simulator's side.
 
+def warm_offsets(client, moments):
+    """When the requests of a service arrive, those of its warm-up ahead: beside running trainers, one after the other, far enough apart that each
+    is over before the next."""
+    gap = round(2e9 / client.rate)
+    return [WARM_NS + i * gap for i in range(WARM)] + [WARM_NS + WARM * gap + moment for moment in moments]
+
+
+def warm_seconds(clients):
+    return (WARM_NS + max((WARM * round(2e9 / c.rate) for c in clients if c.is_service()), default=0)) / 1e9
+
+
 def mix_text(clients, device, seconds, offsets):
-    """The same workload as a mix file. offsets: {name: when its requests arrived}, or Poisson where there are none."""
+    """The same workload as a mix file. offsets: {name: when its requests arrived}, with the warm-up of the programs, or Poisson where there are
+    none. Seconds are without the warm-up."""
     copy = UNITS[device] * PER_UNIT * GROUP * 4
     lines = ["# SPDX-License-Identifier: MIT", "# Written by demo/measure.py: what the programs of demo/ do.", "[mix]", "title = demo/serve beside demo/train",
-             "duration = %gs" % seconds, ""]
+             "duration = %gs" % (seconds + (warm_seconds(clients) if offsets else 0)), ""]
     for client in clients:
         lines += ["[client %s]" % client.name, "priority = %d" % client.priority, *client.mix]
         if client.is_service():
             moments = offsets.get(client.name)
-            arrival = ["offsets = " + " ".join("%dns" % moment for moment in moments[i:i + 8]) for i in range(0, len(moments), 8)] if moments else [
-                "arrival = poisson", "rate = %g/s" % client.rate]
+            if moments:
+                moments = warm_offsets(client, moments)
+                arrival = ["warm = %d" % WARM] + ["offsets = " + " ".join("%dns" % moment for moment in moments[i:i + 8]) for i in range(0, len(moments), 8)]
+            else:
+                arrival = ["arrival = poisson", "rate = %g/s" % client.rate]
             lines += ["kind = service", *arrival, "step = copy %dB to-device" % copy, "step = kernel full 0.5ms x%d" % client.layers, "step = copy %dB to-host" % copy]
         else:
             lines += ["kind = batch", "depth = 2", "step = kernel full/%d 20ms" % ROUNDS]
+            if offsets:
+                # As many of its kernels as fit into the warm-up, among those of all trainers.
+                trainers = sum(not other.is_service() for other in clients)
+                lines += ["warm = %d" % (warm_seconds(clients) * 1e9 / TRAIN_NS / trainers)]
         lines += [""]
     return "\n".join(lines)
 

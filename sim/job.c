@@ -299,20 +299,38 @@ int gp_sim_job_submit_next(struct gp_sim *sim, uint32_t index)
 	return 1;
 }
 
+/* A request of the warm-up counts for nothing; the last of them starts the clock of all figures. */
+static void job_count_warm(struct gp_sim *sim, uint32_t index)
+{
+	struct sim_client *client = &sim->clients[index];
+
+	if (++client->warm_done == client->info.work->warm_count)
+		client->begin = gp_sim_client_spent(sim, index);
+}
+
+static void job_count(struct sim_client *client, uint64_t latency_ns)
+{
+	uint64_t deadline_ns = client->info.work->deadline_ns;
+
+	gp_hist_add(&client->latency_ns, latency_ns);
+	if (deadline_ns && latency_ns <= deadline_ns)
+		client->deadlines_met++;
+	else if (deadline_ns)
+		client->deadlines_missed++;
+}
+
 static void job_complete(struct gp_sim *sim, uint32_t index)
 {
 	struct sim_job *job = &sim->jobs[index];
 	struct sim_client *client = &sim->clients[job->client];
 	const struct gp_work_client *work = client->info.work;
-	uint64_t latency_ns = sim->now_ns - job->arrival_ns;
 	uint32_t owner = job->client;
 
 	client->info.completed++;
-	gp_hist_add(&client->latency_ns, latency_ns);
-	if (work->deadline_ns && latency_ns <= work->deadline_ns)
-		client->deadlines_met++;
-	else if (work->deadline_ns)
-		client->deadlines_missed++;
+	if (job->number < work->warm_count)
+		job_count_warm(sim, owner);
+	else
+		job_count(client, sim->now_ns - job->arrival_ns);
 	if (sim->config.observer && sim->config.observer->completion)
 		sim->config.observer->completion(sim->config.observer->context, owner, job->number, job->arrival_ns,
 						 sim->now_ns);

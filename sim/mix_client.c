@@ -147,6 +147,7 @@ static const struct client_key client_keys[] = {
 	CLIENT_KEY("deadline", 't', work.deadline_ns, 1, GP_WORK_NS_MAX),
 	CLIENT_KEY("budget", 't', work.budget_ns, 1, GP_WORK_NS_MAX),
 	CLIENT_KEY("hint", 't', work.hint_ns, 0, GP_WORK_NS_MAX),
+	CLIENT_KEY("warm", 'n', work.warm_count, 0, GP_WORK_ARRIVAL_MAX),
 	CLIENT_KEY("burst", 'n', work.burst, 1, GP_WORK_BURST_MAX),
 	CLIENT_KEY("weight", 'n', work.weight, 1, GP_WEIGHT_MAX),
 	CLIENT_KEY("gang", 'n', work.gang, 1, GP_GANG_MAX - 1),
@@ -186,7 +187,7 @@ static int client_set_plain(struct mix_client *client, const char *name, const c
 		"\"%.40s\" is not a key of a client; there are kind, priority, arrival, rate, period, "
 		"load, burst, think, offsets, arrivals, speed, replay, timing, start, stagger, deadline, budget, hint, "
 		"weight, "
-		"gang, devices, queues, spread, depth, ring, memory, idempotent, unseen, count, sequence, step",
+		"gang, devices, queues, spread, depth, ring, warm, memory, idempotent, unseen, count, sequence, step",
 		name);
 }
 

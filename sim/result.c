@@ -58,7 +58,7 @@ static void result_unfinished(const struct gp_sim *sim, uint32_t index, struct g
 
 	for (i = 0; i < sim->job_capacity; i++) {
 		job = &sim->jobs[i];
-		if (!job->live || job->client != index)
+		if (!job->live || job->client != index || job->number < work->warm_count)
 			continue;
 		row->unfinished++;
 		gp_hist_add(&row->latency_ns, sim->now_ns - job->arrival_ns);
@@ -66,35 +66,46 @@ static void result_unfinished(const struct gp_sim *sim, uint32_t index, struct g
 	}
 }
 
-static void result_client(const struct gp_sim *sim, uint32_t index, struct gp_result_client *row)
+struct sim_spent gp_sim_client_spent(const struct gp_sim *sim, uint32_t index)
 {
 	const struct sim_client *client = &sim->clients[index];
-	uint64_t unit_ns = client->unit_ns, total_ns = sim->now_ns * sim->device_count;
+	struct sim_spent spent = { .now_ns = sim->now_ns, .unit_ns = client->unit_ns, .wait_ns = client->wait_ns };
 	struct gp_gpu_counters counters;
 	const struct sim_queue *queue;
 	uint32_t i;
 
-	snprintf(row->name, sizeof(row->name), "%s", client->info.work->name);
-	row->priority = client->info.work->priority;
-	row->is_service = client->info.work->kind == GP_WORK_SERVICE;
-	row->requests = client->info.completed;
-	row->latency_ns = client->latency_ns;
-	row->wait_ns = client->wait_ns;
-	row->deadlines_met = client->deadlines_met;
-	row->deadlines_missed = client->deadlines_missed;
-	row->deadlines_refused = client->deadlines_refused;
 	for (i = 0; client->info.alive && i < client->info.queue_count; i++) {
 		queue = &sim->queues[client->info.first_queue + i];
 		if (queue->info.kind == GP_GPU_COMPUTE &&
 		    !gp_gpu_counters(sim->devices[queue->info.device].gpu, queue->info.gpu_queue, &counters))
-			unit_ns += counters.unit_ns;
+			spent.unit_ns += counters.unit_ns;
 		if (queue->blocked_since_ns)
-			row->wait_ns += sim->now_ns + 1 - queue->blocked_since_ns;
+			spent.wait_ns += sim->now_ns + 1 - queue->blocked_since_ns;
 	}
-	if (!total_ns)
+	return spent;
+}
+
+static void result_client(const struct gp_sim *sim, uint32_t index, struct gp_result_client *row)
+{
+	const struct sim_client *client = &sim->clients[index];
+	struct sim_spent spent = gp_sim_client_spent(sim, index);
+	bool is_warm = client->warm_done >= client->info.work->warm_count;
+	uint64_t time_ns = spent.now_ns - client->begin.now_ns;
+
+	snprintf(row->name, sizeof(row->name), "%s", client->info.work->name);
+	row->priority = client->info.work->priority;
+	row->is_service = client->info.work->kind == GP_WORK_SERVICE;
+	row->requests = client->info.completed - client->warm_done;
+	row->latency_ns = client->latency_ns;
+	row->wait_ns = spent.wait_ns - client->begin.wait_ns;
+	row->deadlines_met = client->deadlines_met;
+	row->deadlines_missed = client->deadlines_missed;
+	row->deadlines_refused = client->deadlines_refused;
+	if (!time_ns || !is_warm)
 		return;
-	row->gpu_share_ppm = (uint32_t)((unsigned __int128)unit_ns * 1000000 / total_ns);
-	row->throughput_milli = (uint64_t)((unsigned __int128)row->requests * 1000000000000ull / sim->now_ns);
+	row->gpu_share_ppm = (uint32_t)((unsigned __int128)(spent.unit_ns - client->begin.unit_ns) * 1000000 /
+					(time_ns * sim->device_count));
+	row->throughput_milli = (uint64_t)((unsigned __int128)row->requests * 1000000000000ull / time_ns);
 	if (row->is_service)
 		result_unfinished(sim, index, row);
 }

@@ -77,6 +77,11 @@ struct sim_meeting { /* of one collective step */
 	uint32_t client;
 };
 
+/* What a client has had of the device, and how long it waited for it, up to a moment. */
+struct sim_spent {
+	uint64_t now_ns, unit_ns, wait_ns;
+};
+
 struct sim_client {
 	struct gp_sim_client_info info;
 	const struct gp_work_sequence *sequence;
@@ -99,6 +104,8 @@ struct sim_client {
 	struct gp_hist latency_ns;
 	uint64_t unit_ns; /* of queues that are gone */
 	uint64_t wait_ns, deadlines_met, deadlines_missed, deadlines_refused, unfinished;
+	uint32_t warm_done;     /* of its warm-up: requests that are complete */
+	struct sim_spent begin; /* when they all were: its figures count from there */
 };
 
 /* A plan being carried out. */
@@ -214,6 +221,9 @@ void gp_sim_process_schedule(struct gp_sim *sim, uint32_t client, uint64_t arriv
 void gp_sim_process_arrive(struct gp_sim *sim, uint32_t client);
 void gp_sim_process_pump(struct gp_sim *sim, uint32_t client);
 void gp_sim_process_die(struct gp_sim *sim, uint32_t client);
+
+/* result.c */
+struct sim_spent gp_sim_client_spent(const struct gp_sim *sim, uint32_t client); /* so far */
 
 /* job.c */
 uint32_t gp_sim_job_create(struct gp_sim *sim, uint32_t client, const struct gp_work_request *request);

@@ -88,6 +88,7 @@ struct gp_work_client {
 	bool idempotent;      /* its kernels may be killed and run again (mode reset) */
 	bool unseen;          /* its doorbells are not seen by an agent */
 	uint32_t sequence;    /* index into the workload's sequences */
+	uint32_t warm_count;  /* its first requests, or iterations, that are in none of its figures */
 	/* services */
 	enum gp_work_arrival arrival;
 	uint64_t period_ns, think_ns;

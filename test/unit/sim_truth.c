@@ -150,6 +150,39 @@ static int setup(void **state)
 	return 0;
 }
 
+/* Requests of a warm-up are in no figure of their client: the first is slow behind the other's kernel, and its rate and
+ * share count from the end of the second (at 101 ms) to the end of the run (at 201). */
+static void test_warm(void **state)
+{
+	static const char mix[] =
+		"[client b]\nkind = service\noffsets = 10ms\nstep = kernel full 20ms\n"
+		"[client u]\nkind = service\noffsets = 11ms 100ms 110ms 120ms 130ms 140ms\nstep = kernel full 1ms\n%s";
+	char text[512];
+	struct gp_result_run run;
+
+	(void)state;
+	(void)snprintf(text, sizeof(text), mix, "");
+	run = run_mix(text, "stock", 201 * MS);
+	assert_int_equal(run.clients[1].requests, 6);
+	assert_true(run.clients[1].latency_ns.max > 19 * MS);
+	gp_sim_result_fini(&run);
+	(void)snprintf(text, sizeof(text), mix, "warm = 2\n");
+	run = run_mix(text, "stock", 201 * MS);
+	assert_int_equal(run.clients[0].requests, 1);
+	assert_int_equal(run.clients[1].requests, 4);
+	assert_int_equal(run.clients[1].latency_ns.count, 4);
+	assert_true(run.clients[1].latency_ns.max < 2 * MS);
+	assert_in_range(run.clients[1].throughput_milli, 39900, 40100);
+	assert_in_range(run.clients[1].gpu_share_ppm, 39900, 40100);
+	gp_sim_result_fini(&run);
+	/* What never comes out of its warm-up has no figures. */
+	(void)snprintf(text, sizeof(text), mix, "warm = 100\n");
+	run = run_mix(text, "stock", 201 * MS);
+	assert_int_equal(run.clients[1].requests + run.clients[1].throughput_milli + run.clients[1].latency_ns.count,
+			 0);
+	gp_sim_result_fini(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_wait),
 		cmocka_unit_test(test_deadlines),
 		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_warm),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
