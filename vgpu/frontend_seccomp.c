@@ -66,15 +66,22 @@ bool gp_seccomp_is_valid(const struct gp_seccomp_ask *ask)
 	return !ioctl(seccomp_fd(ask), SECCOMP_IOCTL_NOTIF_ID_VALID, &ask->id);
 }
 
+/*
+ * Given and answered in two steps: where vgpud is stopped, frozen or traced in the middle of the one that does both
+ * (SECCOMP_ADDFD_FLAG_SEND, up to Linux 6.18), the caller gets 0, which is a descriptor of something else. The first
+ * alone begins again by itself. Nothing comes between: after the receipt only death takes the caller away.
+ */
 int gp_seccomp_give(const struct gp_seccomp_ask *ask, int fd, bool close_on_exec)
 {
 	struct seccomp_notif_addfd add = { .id = ask->id,
-					   .flags = SECCOMP_ADDFD_FLAG_SEND,
 					   .srcfd = (uint32_t)fd,
 					   .newfd_flags = close_on_exec ? O_CLOEXEC : 0 };
 	int r = ioctl(seccomp_fd(ask), SECCOMP_IOCTL_NOTIF_ADDFD, &add);
 
-	return r < 0 ? -errno : r;
+	if (r < 0)
+		return -errno;
+	gp_seccomp_answer(ask, r);
+	return r;
 }
 
 static int seccomp_copy_result(const struct gp_seccomp_ask *ask, ssize_t done, size_t size)

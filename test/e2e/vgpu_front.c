@@ -3,7 +3,7 @@
  * What a front end owes its clients: names, descriptors, threads, signals, exec; and that a client which means harm
  * harms only itself. Run inside `vgpu run`: vgpu-front VGPU [lent]. "vgpu-front executed FD OLD-ID" is what it runs
  * itself as, after an exec; "vgpu-front orphan FILE" waits for an event that never comes and writes how the wait ended
- * into FILE.
+ * into FILE; "vgpu-front reads" only reads and opens.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -492,6 +492,8 @@ int main(int argc, char **argv)
 			       0 :
 			       1;
 	}
+	if (argc == 2 && !strcmp(argv[1], "reads"))
+		return front_tree_reads();
 	if (argc == 4 && !strcmp(argv[1], "stranger"))
 		return stranger(argv[2], argv[3]);
 	/* With FUSE the device file is a link into the mount. */
@@ -506,6 +508,7 @@ int main(int argc, char **argv)
 	test_signals(&client);
 	test_tracer(&client);
 	front_test_threads(&client);
+	front_test_tree();
 	front_test_many(argc > 1 ? argv[1] : "vgpu");
 	front_test_path_race();
 	front_test_fd_race(&client);

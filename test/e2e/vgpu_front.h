@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tests of a front end: what their two files share. */
+/* The tests of a front end: what their files share. */
 #ifndef GP_TEST_E2E_VGPU_FRONT_H
 #define GP_TEST_E2E_VGPU_FRONT_H
 
@@ -18,5 +18,7 @@ void front_test_many(const char *vgpu);
 void front_test_path_race(void);
 void front_test_fd_race(struct client *client);
 void front_test_bad_memory(struct client *client, bool lent);
+void front_test_tree(void);
+int front_tree_reads(void); /* exit status */
 
 #endif
