@@ -362,18 +362,18 @@ static bool debugger_join(struct gp_kfd_debugger *debugger)
 
 /* Clients that are still there are let go as well: the kernel would do it at our exit, but a fini must not rely on it
  * unless the driver hangs. */
-void gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger)
+bool gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger)
 {
 	struct debugger_target *target;
 
 	if (!debugger)
-		return;
+		return true;
 	pthread_mutex_lock(&debugger->lock);
 	debugger->stopping = true;
 	pthread_cond_broadcast(&debugger->wake);
 	pthread_mutex_unlock(&debugger->lock);
 	if (!debugger_join(debugger))
-		return;
+		return false;
 	while ((target = debugger->targets)) {
 		if (target->enabled)
 			gp_kfd_trap_disable(debugger->backend->fd, target->pid);
@@ -383,6 +383,7 @@ void gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger)
 	pthread_cond_destroy(&debugger->wake);
 	pthread_mutex_destroy(&debugger->lock);
 	free(debugger);
+	return true;
 }
 
 /* The child of the dry run: a process that may be debugged, and nothing more. */

@@ -14,7 +14,9 @@
 bool gp_kfd_debugger_try(struct gp_backend *backend, char *why, size_t why_size);
 
 int gp_kfd_debugger_create(struct gp_backend *backend, struct gp_kfd_debugger **ret_debugger, struct gp_error *error);
-void gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger); /* everything is let go first; NULL is fine */
+/* Everything is let go first; NULL is fine. False: a call hangs in the driver, and whenever it comes back its thread
+ * goes on with the debugger and the backend: they stay. */
+bool gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger);
 /* Ends in host->mechanism: DEBUGGER, or fallback and why. */
 void gp_kfd_debugger_attach(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint32_t fallback);
 void gp_kfd_debugger_detach(struct gp_kfd_debugger *debugger, struct gp_device_client *client, bool gone);

@@ -73,7 +73,8 @@ static int kfd_open(struct gp_backend *backend, struct gp_error *error)
 static void kfd_fini(struct gp_backend *backend)
 {
 	gp_kfd_reset_destroy(backend->reset);
-	gp_kfd_debugger_destroy(backend->debugger);
+	if (!gp_kfd_debugger_destroy(backend->debugger))
+		return;
 	if (backend->fd >= 0)
 		close(backend->fd);
 	free(backend);
