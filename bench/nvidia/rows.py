@@ -11,7 +11,7 @@ MID_PERIOD_US, MID_KERNEL_US = 10000, 2000
 URGENT, MID, BATCH = 80, 50, 20        # priorities
 LEADS = (0, 100, 200, 300, 400, 600, 800)
 HINT_US, ASTRAY = 300, 0.2             # of the rows with wrong and missing hints
-START_S = 2.0                          # assumed to start and end the programs of a set-up, until it was seen (H200: about 1)
+START_S = 1.2                          # assumed to start and end the programs of a set-up, until it was seen (H200: about 1)
 BASELINE_S = 2.0                       # a batch program by itself
 
 
@@ -144,5 +144,5 @@ def seconds_of(setup, requests, start_s=START_S):
     if setup.fault:
         return start_s + 3
     period = MID_PERIOD_US if setup.name == "mid-alone" else PERIOD_US
-    slow = 2.0 if setup.manager == "mps" else 1.0
+    slow = 2.2 if setup.manager == "mps" else 1.0
     return start_s + len(setup.rows) * requests * period / 1e6 * slow
