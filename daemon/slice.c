@@ -142,7 +142,7 @@ void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_
 		daemon->slice_dirty = true;
 		return;
 	}
-	slice_settle(daemon, queue, result == -ETIMEDOUT ? -EIO : result);
+	slice_settle(daemon, queue, result);
 }
 
 void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group)

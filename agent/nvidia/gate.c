@@ -10,28 +10,6 @@
 #include "agent/next.h"
 #include "agent/nvidia/nvidia.h"
 
-int gp_nvidia_errno(uint32_t status)
-{
-	switch (status) {
-	case GP_RM_OK: return 0;
-	case GP_RM_ERR_BUSY: return -EBUSY;
-	case GP_RM_ERR_LOST: return -ENODEV;
-	case GP_RM_ERR_RESOURCES:
-	case GP_RM_ERR_MEMORY: return -ENOMEM;
-	case GP_RM_ERR_PERMISSIONS: return -EPERM;
-	case GP_RM_ERR_ARGUMENT: return -EINVAL;
-	case GP_RM_ERR_CLIENT: return -EBADF;
-	case GP_RM_ERR_CHANNEL:
-	case GP_RM_ERR_OBJECT:
-	case GP_RM_ERR_HANDLE:
-	case GP_RM_ERR_NOT_FOUND: return -ENOENT;
-	case GP_RM_ERR_STATE: return -ECANCELED;
-	case GP_RM_ERR_SUPPORT: return -EOPNOTSUPP;
-	case GP_RM_ERR_TIMEOUT: return -ETIMEDOUT;
-	default: return -EIO;
-	}
-}
-
 int gp_nvidia_control(const struct gp_nvidia_call *call)
 {
 	struct gp_rm_control args = {
@@ -48,7 +26,7 @@ int gp_nvidia_control(const struct gp_nvidia_call *call)
 		return -EBADF;
 	r = gp_next_own_ioctl(fd, GP_RM_REQUEST(GP_RM_CONTROL) | sizeof(args) << 16, &args);
 	if (r >= 0)
-		r = gp_nvidia_errno(args.status);
+		r = gp_rm_errno(args.status);
 	if (r < 0)
 		gp_log3("nvidia: control refused: command, status, result", call->command, args.status, r);
 	return r;

@@ -87,7 +87,6 @@ struct gp_nvidia_call {
 	uint32_t size;
 };
 int gp_nvidia_control(const struct gp_nvidia_call *call); /* 0 or -errno */
-int gp_nvidia_errno(uint32_t status);
 void gp_nvidia_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t count, bool open, int *results);
 void gp_nvidia_release(void);
 void gp_nvidia_recover(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the calls to RM and what its statuses mean to us. */
+/* Owns the calls to RM. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,26 +8,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "device/nvidia/rm.h"
-
-static int rm_errno(uint32_t status)
-{
-	switch (status) {
-	case GP_RM_OK: return 0;
-	case GP_RM_ERR_BUSY: return -EBUSY;
-	case GP_RM_ERR_LOST:
-	case GP_RM_ERR_TIMEOUT: return -EIO; /* the GPU itself does not answer */
-	case GP_RM_ERR_RESOURCES:
-	case GP_RM_ERR_MEMORY: return -ENOMEM;
-	case GP_RM_ERR_PERMISSIONS: return -EPERM;
-	case GP_RM_ERR_CLIENT: return -EBADF;
-	case GP_RM_ERR_CHANNEL:
-	case GP_RM_ERR_OBJECT:
-	case GP_RM_ERR_HANDLE:
-	case GP_RM_ERR_NOT_FOUND: return -ENOENT;
-	case GP_RM_ERR_SUPPORT: return -EOPNOTSUPP;
-	default: return -EINVAL;
-	}
-}
 
 int gp_nvidia_control(const struct gp_nvidia_object *object, uint32_t command, void *params, uint32_t params_size)
 {
@@ -44,7 +24,7 @@ int gp_nvidia_control(const struct gp_nvidia_object *object, uint32_t command, v
 	do {
 		r = ioctl(object->fd, GP_RM_REQUEST(GP_RM_CONTROL) | (unsigned long)sizeof(args) << 16, &args);
 	} while (r < 0 && errno == EINTR);
-	return r < 0 ? -errno : rm_errno(args.status);
+	return r < 0 ? -errno : gp_rm_errno(args.status);
 }
 
 bool gp_nvidia_is_rm_file(int fd, bool by_name)

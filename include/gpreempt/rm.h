@@ -8,6 +8,7 @@
 #ifndef GPREEMPT_RM_H
 #define GPREEMPT_RM_H
 
+#include <errno.h>
 #include <stdint.h>
 
 #define GP_RM_TYPE       'F'
@@ -131,6 +132,29 @@ struct gp_rm_ctxsw_modes {
 #define GP_RM_ERR_SUPPORT     0x56u
 #define GP_RM_ERR_NOT_FOUND   0x57u
 #define GP_RM_ERR_TIMEOUT     0x65u
+
+/* What they mean to us, in the agent and in the daemon. None is -ETIMEDOUT, which says that nobody answered. */
+static inline int gp_rm_errno(uint32_t status)
+{
+	switch (status) {
+	case GP_RM_OK: return 0;
+	case GP_RM_ERR_BUSY: return -EBUSY;
+	case GP_RM_ERR_LOST:
+	case GP_RM_ERR_TIMEOUT: return -EIO; /* the GPU itself does not answer */
+	case GP_RM_ERR_RESOURCES:
+	case GP_RM_ERR_MEMORY: return -ENOMEM;
+	case GP_RM_ERR_PERMISSIONS: return -EPERM;
+	case GP_RM_ERR_ARGUMENT: return -EINVAL;
+	case GP_RM_ERR_CLIENT: return -EBADF;
+	case GP_RM_ERR_CHANNEL:
+	case GP_RM_ERR_OBJECT:
+	case GP_RM_ERR_HANDLE:
+	case GP_RM_ERR_NOT_FOUND: return -ENOENT;
+	case GP_RM_ERR_STATE: return -ECANCELED;
+	case GP_RM_ERR_SUPPORT: return -EOPNOTSUPP;
+	default: return -EPROTO; /* one that we do not know */
+	}
+}
 
 _Static_assert(sizeof(struct gp_rm_free) == 16 && sizeof(struct gp_rm_alloc) == 32 &&
 		       sizeof(struct gp_rm_alloc_rights) == 48 && sizeof(struct gp_rm_control) == 32 &&

@@ -267,10 +267,9 @@ static void case_statuses(struct test *test)
 	static const struct {
 		uint32_t status;
 		int result;
-	} table[] = { { GP_RM_ERR_BUSY, -EBUSY },        { GP_RM_ERR_LOST, -ENODEV },
-		      { GP_RM_ERR_PERMISSIONS, -EPERM }, { GP_RM_ERR_CLIENT, -EBADF },
-		      { GP_RM_ERR_CHANNEL, -ENOENT },    { GP_RM_ERR_SUPPORT, -EOPNOTSUPP },
-		      { GP_RM_ERR_TIMEOUT, -ETIMEDOUT }, { 0xffff, -EIO } };
+	} table[] = { { GP_RM_ERR_BUSY, -EBUSY },   { GP_RM_ERR_LOST, -EIO },        { GP_RM_ERR_PERMISSIONS, -EPERM },
+		      { GP_RM_ERR_CLIENT, -EBADF }, { GP_RM_ERR_CHANNEL, -ENOENT },  { GP_RM_ERR_SUPPORT, -EOPNOTSUPP },
+		      { GP_RM_ERR_TIMEOUT, -EIO },  { GP_RM_ERR_STATE, -ECANCELED }, { 0xffff, -EPROTO } };
 	struct fake_queue *queue;
 	uint32_t before;
 

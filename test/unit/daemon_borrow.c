@@ -143,17 +143,16 @@ static void test_blind_while_it_is_closed(void **state)
 }
 
 /* Refused to us, though it is the client's own: the agent does it, and what we had done is undone before. */
-static void test_refused_later(void **state)
+static void refused_later(uint32_t status)
 {
 	struct scene *scene = malloc(sizeof(*scene));
 
-	(void)state;
 	scene_begin(scene, NULL);
 	scene_join(scene, 0, GP_PRIORITY_NORMAL);
 	scene_join(scene, 1, GP_PRIORITY_LOW);
 	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
 	rm.refuse = GP_RM_DISABLE_CHANNELS;
-	rm.status = GP_RM_ERR_PERMISSIONS;
+	rm.status = status;
 	scene_join(scene, 2, GP_PRIORITY_LOW);
 	scene_work(scene, 1, 2);
 	UNTIL(scene,
@@ -162,6 +161,15 @@ static void test_refused_later(void **state)
 	rm.refuse = 0;
 	rm.most_short = 0; /* while neither could be closed both may have been short, for a moment */
 	scene_end(scene);
+}
+
+static void test_refused_later(void **state)
+{
+	static const uint32_t statuses[] = { GP_RM_ERR_PERMISSIONS, GP_RM_ERR_ARGUMENT, GP_RM_ERR_SUPPORT, 0xffff };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+		refused_later(statuses[i]);
 }
 
 int main(void)
