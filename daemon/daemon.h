@@ -197,7 +197,8 @@ struct gp_report {
 	enum gp_report_kind kind;
 	uint64_t tag, seq, issue_ns, done_ns;
 	uint32_t gpu_id, mechanism, count;
-	struct gp_device_slice slice; /* SLICED; GROUPED: slot and generation */
+	struct gp_device_slice slice;     /* SLICED */
+	struct gp_device_grouped grouped; /* GROUPED */
 	char why[GP_WHY_TEXT];
 	struct gp_device_change changes[];
 };
@@ -371,7 +372,7 @@ void gp_slice_plan_over(struct gp_daemon *daemon, struct gp_device_entry *device
 void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
 		     uint64_t slice_us, int result);
 void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group);
-void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation);
+void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped);
 int gp_slice_ask_agent(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
 bool gp_slice_are_back(const struct gp_daemon *daemon); /* every one as the application has it */
 

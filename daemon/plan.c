@@ -363,7 +363,7 @@ static void plan_host_slice(void *context, uint64_t tag, const struct gp_device_
 	plan_report(context, report);
 }
 
-static void plan_host_grouped(void *context, uint64_t tag, uint32_t slot, uint32_t generation)
+static void plan_host_grouped(void *context, uint64_t tag, const struct gp_device_grouped *grouped)
 {
 	struct gp_report *report = calloc(1, sizeof(*report));
 
@@ -371,7 +371,7 @@ static void plan_host_grouped(void *context, uint64_t tag, uint32_t slot, uint32
 		return;
 	report->kind = GP_REPORT_GROUPED;
 	report->tag = tag;
-	report->slice = (struct gp_device_slice){ .slot = slot, .generation = generation };
+	report->grouped = *grouped;
 	plan_report(context, report);
 }
 
@@ -460,7 +460,7 @@ void gp_plan_inbox(struct gp_daemon *daemon)
 			gp_slice_answer(daemon, client, report->slice.slot, report->slice.generation,
 					report->slice.slice_us, report->slice.result);
 		else if (report->kind == GP_REPORT_GROUPED && client)
-			gp_slice_grouped(daemon, client, report->slice.slot, report->slice.generation);
+			gp_slice_grouped(daemon, client, &report->grouped);
 		free(report);
 	}
 }

@@ -156,13 +156,20 @@ void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const st
 		daemon->ops->group(daemon->backend, &client->device, queue->wire.gpu_id, group);
 }
 
-void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation)
+void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped)
 {
-	struct gp_queue_entry *queue = slice_queue(client, slot, generation);
+	struct gp_queue_entry *queue = slice_queue(client, grouped->slot, grouped->generation);
 
 	if (!queue)
 		return;
 	queue->slice.grouped = true;
+	/* What is not so any more is not believed any longer. Answers to what was asked meanwhile are still to come. */
+	if (grouped->gate)
+		gp_queue_lost(daemon, queue, true);
+	if (grouped->slice) {
+		queue->slice.state = GP_SLICE_UNKNOWN;
+		slice_failed(daemon, queue, grouped->slice);
+	}
 	gp_queue_reconsider(daemon, queue);
 }
 

@@ -76,6 +76,13 @@ struct gp_device_slice {
 	int result;
 };
 
+/* What stands behind a queue was looked at. gate, slice: what had been done to it before was done again to what it is
+ * now, or -errno: then it is open, and its slice is not known. */
+struct gp_device_grouped {
+	uint32_t slot, generation;
+	int gate, slice;
+};
+
 /* What became of one call of apply. */
 struct gp_device_done {
 	uint64_t seq;
@@ -102,7 +109,7 @@ struct gp_device_host {
 	/* From any thread: what became of a slice. */
 	void (*sliced)(void *daemon, uint64_t client_tag, const struct gp_device_slice *slice);
 	/* From any thread: what stands behind a queue was looked at, and orders on it can be carried out. */
-	void (*grouped)(void *daemon, uint64_t client_tag, uint32_t slot, uint32_t generation);
+	void (*grouped)(void *daemon, uint64_t client_tag, const struct gp_device_grouped *grouped);
 };
 
 struct gp_device_config {

@@ -77,9 +77,9 @@ static void borrow_no_sliced(void *daemon, uint64_t tag, const struct gp_device_
 {
 	(void)daemon, (void)tag, (void)slice;
 }
-static void borrow_no_grouped(void *daemon, uint64_t tag, uint32_t slot, uint32_t generation)
+static void borrow_no_grouped(void *daemon, uint64_t tag, const struct gp_device_grouped *grouped)
 {
-	(void)daemon, (void)tag, (void)slot, (void)generation;
+	(void)daemon, (void)tag, (void)grouped;
 }
 static const struct gp_device_host borrow_nobody = { .done = borrow_no_done,
 						     .mechanism = borrow_no_mechanism,
@@ -169,6 +169,15 @@ static int borrow_push_group(struct borrow_gpu *gpu, struct borrow_job *job)
 	return replaced ? 0 : -EDQUOT;
 }
 
+/* One GPU less has something of it; the last one tells. */
+static void borrow_released(struct gp_nvidia_borrow *borrow, struct borrow_release *release)
+{
+	if (__atomic_sub_fetch(&release->waiting, 1, __ATOMIC_ACQ_REL))
+		return;
+	borrow->host.mechanism(borrow->host.daemon, release->tag, borrow->fallback, release->why);
+	free(release);
+}
+
 static void borrow_let_go(struct gp_nvidia_borrow *borrow, uint64_t tag, const char *why)
 {
 	struct borrow_release *release = calloc(1, sizeof(*release));
@@ -185,8 +194,7 @@ static void borrow_let_go(struct gp_nvidia_borrow *borrow, uint64_t tag, const c
 
 		if (!job) {
 			/* As if that GPU had nothing of it: its agent opens what is its own. */
-			if (!__atomic_sub_fetch(&release->waiting, 1, __ATOMIC_ACQ_REL))
-				free(release);
+			borrow_released(borrow, release);
 			continue;
 		}
 		job->kind = BORROW_RELEASE;
@@ -199,22 +207,38 @@ static void borrow_let_go(struct gp_nvidia_borrow *borrow, uint64_t tag, const c
 
 static void borrow_release_job(struct borrow_gpu *gpu, const struct borrow_job *job)
 {
-	const struct gp_device_host *host = &gpu->borrow->host;
-	struct borrow_release *release = job->release;
-
 	borrow_forget(gpu, job->tag, false);
-	if (__atomic_sub_fetch(&release->waiting, 1, __ATOMIC_ACQ_REL))
+	borrow_released(gpu->borrow, job->release);
+}
+
+/* What RM does not let us do, it may let the client do. */
+static void borrow_refused(struct borrow_gpu *gpu, uint64_t tag, int result)
+{
+	char why[GP_DEVICE_TEXT_SIZE];
+
+	if (result != -EPERM && result != -EINVAL && result != -EOPNOTSUPP && result != -EPROTO)
 		return;
-	host->mechanism(host->daemon, release->tag, gpu->borrow->fallback, release->why);
-	free(release);
+	snprintf(why, sizeof(why), "the driver refuses the call to gpreemptd (%s)", strerror(-result));
+	borrow_let_go(gpu->borrow, tag, why);
+}
+
+/* The GPU did not do what it was told: no more orders for it. */
+static void borrow_failed(struct borrow_gpu *gpu, uint32_t group, int result)
+{
+	char why[GP_DEVICE_TEXT_SIZE];
+
+	if (result != -EIO)
+		return;
+	snprintf(why, sizeof(why), "the driver could not change group %#x", group);
+	gpu->borrow->host.failed(gpu->borrow->host.daemon, gpu->gpu_id, why);
 }
 
 static void borrow_group_job(struct borrow_gpu *gpu, const struct borrow_job *job)
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
 	struct gp_nvidia_group **at = borrow_find(gpu, job->tag, job->group.slot), *group;
+	struct gp_device_grouped grouped = { .slot = job->group.slot, .generation = job->group.generation };
 	char why[GP_DEVICE_TEXT_SIZE];
-	int result;
 
 	if (gp_nvidia_group_take(&job->group, job->pidfd, gpu->gpu_id, gpu->borrow->by_name, &group, why,
 				 sizeof(why))) {
@@ -234,21 +258,12 @@ static void borrow_group_job(struct borrow_gpu *gpu, const struct borrow_job *jo
 	gpu->groups = group;
 	/* Channels that came while it was closed are closed as well, and ours comes back over a slice of its own. */
 	if (group->closed)
-		gp_nvidia_groups_change(&group, 1, false, &result);
+		gp_nvidia_groups_change(&group, 1, false, &grouped.gate);
 	if (group->is_short)
-		gp_nvidia_group_slice(group, group->short_us);
-	host->grouped(host->daemon, job->tag, job->group.slot, job->group.generation);
-}
-
-/* What RM does not let us do, it may let the client do. */
-static void borrow_refused(struct borrow_gpu *gpu, uint64_t tag, int result)
-{
-	char why[GP_DEVICE_TEXT_SIZE];
-
-	if (result != -EPERM && result != -EINVAL && result != -EOPNOTSUPP && result != -EPROTO)
-		return;
-	snprintf(why, sizeof(why), "the driver refuses the call to gpreemptd (%s)", strerror(-result));
-	borrow_let_go(gpu->borrow, tag, why);
+		grouped.slice = gp_nvidia_group_slice(group, group->short_us);
+	host->grouped(host->daemon, job->tag, &grouped);
+	borrow_failed(gpu, job->group.group, grouped.gate);
+	borrow_refused(gpu, job->tag, grouped.gate ? grouped.gate : grouped.slice);
 }
 
 /* The groups of one commit, all together. Of an older plan nothing is carried out any more. */
@@ -259,7 +274,6 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct borrow_job *first)
 	struct gp_nvidia_group *groups[GP_PLAN_MAX];
 	struct gp_device_change *changes[GP_PLAN_MAX];
 	int results[GP_PLAN_MAX];
-	char why[GP_DEVICE_TEXT_SIZE];
 	uint64_t issue_ns = borrow_now_ns(), done_ns;
 	uint32_t count = 0;
 
@@ -278,10 +292,7 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct borrow_job *first)
 	done_ns = borrow_now_ns();
 	for (uint32_t i = 0; i < count; i++) {
 		changes[i]->result = results[i];
-		if (results[i] != -EIO)
-			continue;
-		snprintf(why, sizeof(why), "the driver could not change group %#x", changes[i]->queue_id);
-		host->failed(host->daemon, gpu->gpu_id, why);
+		borrow_failed(gpu, changes[i]->queue_id, results[i]);
 	}
 	for (struct borrow_job *job = first; job; job = job->also) {
 		struct gp_device_done done = { .seq = job->seq,

@@ -114,6 +114,16 @@ int ioctl(int fd, unsigned long request, ...)
 	return 0;
 }
 
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+	if (__atomic_load_n(&rm.no_memory, __ATOMIC_RELAXED) && !pthread_equal(pthread_self(), rm.thread) &&
+	    !__atomic_sub_fetch(&rm.no_memory, 1, __ATOMIC_RELAXED))
+		return NULL;
+	return __real_calloc(count, size);
+}
+
 /* As well: a file of somebody else's may take for ever to close (FUSE, a socket that lingers). */
 int close(int fd)
 {
@@ -137,6 +147,7 @@ void scene_begin(struct scene *scene, const char *config)
 	memset(rm.contexts, 0, sizeof(rm.contexts));
 	rm.context_count = rm.disables = rm.enables = rm.channels_most = rm.most_short = rm.refuse = rm.status = 0;
 	rm.refuse_several = rm.hang = false;
+	rm.thread = pthread_self();
 	rm.refuse_client = 0;
 	nvidia_root_begin(&scene->root);
 	nvidia_root_gpu(&scene->root, "0000:00:01.0", "NVIDIA H200", 0);

@@ -42,6 +42,8 @@ struct scene_rm {
 	uint32_t hanging;
 	ino_t sticky; /* a close() of this file does not come back */
 	uint32_t sticking;
+	pthread_t thread; /* the test's own */
+	int no_memory;    /* atomic: this many allocations of other threads from now there is none; 0: there is */
 };
 extern struct scene_rm rm;
 

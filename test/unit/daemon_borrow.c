@@ -116,7 +116,10 @@ static void test_half_a_close(void **state)
 	scene_work(scene, 1, 2);
 	UNTIL(scene, scene->world.daemon.devices[0].order_failures);
 	UNTIL(scene, context_is_open(&rm.contexts[2]));
-	rm.most_short = 0; /* it could not be closed */
+	/* It could not be closed: both are short until it is noticed. */
+	scene_leave(scene, 1);
+	UNTIL(scene, rm.contexts[1].slice_us == LONG);
+	rm.most_short = 0;
 	scene_end(scene);
 }
 
@@ -172,6 +175,69 @@ static void test_refused_later(void **state)
 		refused_later(statuses[i]);
 }
 
+/* It gets channels while it is closed, and they cannot be closed as well: it is open, and is not believed closed. */
+static void test_closed_again_and_cannot(void **state)
+{
+	struct scene *scene = scene_three();
+	struct gp_wire_group group = scene_group(scene, 2);
+
+	(void)state;
+	scene_work(scene, 1, 2);
+	UNTIL(scene, !context_is_open(&rm.contexts[2]) && scene_queue(scene, 2)->closed);
+	group.channels[group.channel_count++] = 0x999;
+	world_send(scene->agents[2].fd, &group, sizeof(group));
+	UNTIL(scene, context_is_open(&rm.contexts[2]));
+	UNTIL(scene, !scene_queue(scene, 2)->closed);
+	/* It could not be closed: both are short until it is noticed. */
+	scene_leave(scene, 1);
+	UNTIL(scene, rm.contexts[1].slice_us == LONG);
+	rm.most_short = 0;
+	scene_end(scene);
+}
+
+/* Its program has set a slice of its own, and ours cannot be set over it: it is not believed short, and tried again. */
+static void test_short_again_and_cannot(void **state)
+{
+	struct scene *scene = scene_three();
+	struct gp_wire_group group = scene_group(scene, 2);
+
+	(void)state;
+	UNTIL(scene, scene_queue(scene, 2)->slice.state == GP_SLICE_SHORT);
+	pthread_mutex_lock(&rm.lock);
+	rm.contexts[2].slice_us = 500;
+	rm.refuse = GP_RM_SLICE_SET;
+	rm.refuse_client = rm.contexts[2].client;
+	rm.status = GP_RM_ERR_BUSY;
+	pthread_mutex_unlock(&rm.lock);
+	world_send(scene->agents[2].fd, &group, sizeof(group));
+	UNTIL(scene, scene_queue(scene, 2)->slice.state == GP_SLICE_UNKNOWN);
+	rm.refuse = 0;
+	UNTIL(scene, rm.contexts[2].slice_us == SHORT && scene_queue(scene, 2)->slice.state == GP_SLICE_SHORT);
+	scene_end(scene);
+}
+
+/* Wherever there is no memory for it, the client is not left with a mechanism that nobody serves. */
+static void test_no_memory(void **state)
+{
+	(void)state;
+	for (int nth = 1; nth <= 3; nth++) {
+		struct scene *scene = malloc(sizeof(*scene));
+		struct gp_wire_group group;
+		struct agent *agent;
+
+		scene_begin(scene, NULL);
+		scene_join(scene, 1, GP_PRIORITY_NORMAL);
+		agent = scene_hello(scene, 0, GP_PRIORITY_LOW);
+		group = scene_group(scene, 0);
+		group.fd = 100000;
+		rm.no_memory = nth;
+		world_send(agent->fd, &group, sizeof(group));
+		UNTIL(scene, agent->mechanism == GP_MECHANISM_CHANNEL && scene_queue(scene, 0)->in_core);
+		assert_int_equal(rm.no_memory, 0);
+		scene_end(scene);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +248,9 @@ int main(void)
 		cmocka_unit_test(test_half_a_close),
 		cmocka_unit_test(test_blind_while_it_is_closed),
 		cmocka_unit_test(test_refused_later),
+		cmocka_unit_test(test_closed_again_and_cannot),
+		cmocka_unit_test(test_short_again_and_cannot),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
