@@ -9,7 +9,7 @@
 #include "vgpu/queue.h"
 
 /* Process and queue folders below node->proc_dir, when there is one; a file that cannot be written is only missing. */
-void gp_live_process_add(const struct gp_vproc *process);
+void gp_live_process_add(struct gp_vproc *process);
 void gp_live_process_remove(const struct gp_vproc *process);
 void gp_live_queue_add(const struct gp_vqueue *queue);
 void gp_live_queue_remove(const struct gp_vqueue *queue);

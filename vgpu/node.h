@@ -109,6 +109,12 @@ struct gp_vnode {
 	int verbose;
 };
 
+/* What the files below proc/ say of a process on a GPU (live.c). */
+struct gp_vproc_live {
+	bool written;
+	uint64_t evicted_ms, cu_count, vram_used, sdma_us;
+};
+
 struct gp_vproc_device {
 	uint32_t model;
 	bool has_model, vm;
@@ -120,6 +126,7 @@ struct gp_vproc_device {
 	struct gp_vqueue *gws;     /* the one queue that has the global wave sync */
 	uint64_t vram_used;        /* bytes */
 	uint64_t sdma_ns;          /* copy engines' time of queues that are gone */
+	struct gp_vproc_live live;
 	uint64_t exception_status; /* for its debugger */
 	struct kfd_hsa_memory_exception_data fault;
 	bool has_fault; /* a debugger saw it, the runtime has not yet */

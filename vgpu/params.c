@@ -76,19 +76,26 @@ int gp_params_parse(struct gp_params *params, const char *text, struct gp_error 
 	return r;
 }
 
+/* By renaming: who reads meanwhile finds the old number or the new one. One that is there may not be writable, not even
+ * by us. */
 static int params_file(const char *path, int64_t value, mode_t mode)
 {
+	char temporary[PARAMS_PATH + 8u];
 	FILE *stream;
+	int r;
 
-	/* One that is there may not be writable, not even by us. */
-	unlink(path);
-	stream = fopen(path, "we");
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	unlink(temporary);
+	stream = fopen(temporary, "we");
 	if (!stream)
 		return -errno;
 	fprintf(stream, "%" PRId64 "\n", value);
-	if (fclose(stream))
-		return -EIO;
-	return chmod(path, mode) < 0 ? -errno : 0;
+	r = fclose(stream) ? -EIO : 0;
+	if (r == 0 && (chmod(temporary, mode) < 0 || rename(temporary, path) < 0))
+		r = -errno;
+	if (r < 0)
+		unlink(temporary);
+	return r;
 }
 
 void gp_params_write_dilation(const struct gp_vnode *node)
