@@ -76,18 +76,11 @@ static void events_sentence(const struct gp_trace_event *event, const struct gp_
 		 at ? at + 2 : "", event->why ? ": " : "", event->why ? gp_why_name((enum gp_why)event->why) : "");
 }
 
-static const struct gp_queue_entry *events_queue(const struct gp_daemon *daemon, struct gp_queue_id id)
-{
-	const struct gp_queue_entry *queue = id.index < daemon->config.queue_max ? daemon->by_core[id.index] : NULL;
-
-	return queue && queue->core.generation == id.generation ? queue : NULL;
-}
-
 /* all: the reader sees everybody's; otherwise whom it waited for is told only if that is its own. */
 static void events_line(const struct gp_daemon *daemon, const struct gp_trace_event *event,
 			const struct gp_queue_entry *queue, bool all, struct gp_text *line)
 {
-	const struct gp_queue_entry *other = events_queue(daemon, event->other);
+	const struct gp_queue_entry *other = gp_queue_of(daemon, event->other);
 	uint64_t age_ns = (gp_daemon_now_ns(daemon) - event->time_ns) * daemon->dilation;
 	struct timespec now;
 	char sentence[512];
@@ -185,7 +178,7 @@ void gp_events_flush(struct gp_daemon *daemon)
 		if (!count)
 			return;
 		for (uint32_t i = 0; i < count; i++) {
-			const struct gp_queue_entry *queue = events_queue(daemon, events[i].queue);
+			const struct gp_queue_entry *queue = gp_queue_of(daemon, events[i].queue);
 
 			for (int all = 0; all < 2; all++)
 				events_tell(daemon, &events[i], queue, all);
@@ -225,7 +218,7 @@ void gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, struct
 
 	while ((count = gp_sched_trace_read(daemon->sched, &cursor, events, EVENTS_BATCH, &lost))) {
 		for (uint32_t i = 0; i < count; i++) {
-			const struct gp_queue_entry *queue = events_queue(daemon, events[i].queue);
+			const struct gp_queue_entry *queue = gp_queue_of(daemon, events[i].queue);
 
 			if (all || (queue && queue->client->uid == peer->uid))
 				events_line(daemon, &events[i], queue, all, text);

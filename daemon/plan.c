@@ -32,20 +32,13 @@ static uint32_t plan_order_count(const struct gp_under_way *way)
 	return way->plan.close_count + way->plan.open_count;
 }
 
-static struct gp_queue_entry *plan_queue(const struct gp_daemon *daemon, struct gp_queue_id id)
-{
-	struct gp_queue_entry *queue = id.index < daemon->config.queue_max ? daemon->by_core[id.index] : NULL;
-
-	return queue && queue->core.generation == id.generation ? queue : NULL;
-}
-
 /* Nobody waits for these any more. Who has not answered is said once. */
 static void plan_abandon(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
 	struct gp_under_way *way = &device->way;
 
 	for (uint32_t i = 0; way->active && i < plan_order_count(way); i++) {
-		struct gp_queue_entry *queue = plan_queue(daemon, plan_order(way, i)->queue);
+		struct gp_queue_entry *queue = gp_queue_of(daemon, plan_order(way, i)->queue);
 
 		if (way->results[i] != GP_WAITING || !queue || queue->order_place != i)
 			continue;
@@ -106,14 +99,14 @@ static void plan_advance(struct gp_daemon *daemon, struct gp_device_entry *devic
 static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *device, uint32_t place, uint32_t end)
 {
 	struct gp_under_way *way = &device->way;
-	struct gp_queue_entry *first = plan_queue(daemon, plan_order(way, place)->queue), *queue;
+	struct gp_queue_entry *first = gp_queue_of(daemon, plan_order(way, place)->queue), *queue;
 	struct gp_client *client = first->client;
 	struct gp_device_change changes[GP_PLAN_MAX];
 	uint32_t count = 0, i;
 	int r;
 
 	for (i = place; i < end; i++) {
-		queue = plan_queue(daemon, plan_order(way, i)->queue);
+		queue = gp_queue_of(daemon, plan_order(way, i)->queue);
 		if (!queue || queue->client != client)
 			continue;
 		queue->order_seq = way->seq;
@@ -131,7 +124,7 @@ static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *
 		    -ENOTSUP :
 		    daemon->ops->apply(daemon->backend, &client->device, way->seq, device->info.gpu_id, changes, count);
 	for (i = place; r && i < end; i++) {
-		queue = plan_queue(daemon, plan_order(way, i)->queue);
+		queue = gp_queue_of(daemon, plan_order(way, i)->queue);
 		if (queue && queue->client == client) {
 			queue->order_place = GP_NO_PLACE;
 			plan_settle(daemon, device, i, r);
@@ -148,7 +141,7 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device)
 
 	way->waiting = end - begin;
 	for (i = begin; i < end; i++) {
-		struct gp_queue_entry *queue = plan_queue(daemon, plan_order(way, i)->queue);
+		struct gp_queue_entry *queue = gp_queue_of(daemon, plan_order(way, i)->queue);
 
 		if (!queue)
 			plan_settle(daemon, device, i, -ESRCH);
@@ -156,7 +149,7 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device)
 			queue->order_place = GP_NO_PLACE;
 	}
 	for (i = begin; i < end; i++) {
-		struct gp_queue_entry *queue = plan_queue(daemon, plan_order(way, i)->queue);
+		struct gp_queue_entry *queue = gp_queue_of(daemon, plan_order(way, i)->queue);
 
 		if (way->results[i] == GP_WAITING && queue && queue->order_place == GP_NO_PLACE)
 			plan_issue_client(daemon, device, i, end);
@@ -422,15 +415,12 @@ static bool plan_client_is_on(const struct gp_client *client, uint32_t device)
  * the means lets them give everything back. */
 static void plan_hand_over(struct gp_daemon *daemon, const struct gp_device_entry *device, const char *why)
 {
-	uint32_t wanted = daemon->config.nvidia.mechanisms;
-	bool may = !wanted || wanted & GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL);
-
-	for (uint32_t i = 0; i < daemon->client_top; i++) {
+	for (uint32_t i = 0; device->info.hands_over && i < daemon->client_top; i++) {
 		struct gp_client *client = daemon->clients[i];
 
-		if (client && client->device.mechanism == GP_MECHANISM_BORROW &&
+		if (client && client->device.mechanism == device->info.mechanism &&
 		    plan_client_is_on(client, (uint32_t)(device - daemon->devices)))
-			gp_client_mechanism(daemon, client, may ? GP_MECHANISM_CHANNEL : GP_MECHANISM_NONE, why);
+			gp_client_mechanism(daemon, client, device->info.fallback, why);
 	}
 }
 

@@ -431,6 +431,13 @@ void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool 
 	daemon->devices[queue->device].closed_queues += open ? -1u : 1u;
 }
 
+struct gp_queue_entry *gp_queue_of(const struct gp_daemon *daemon, struct gp_queue_id id)
+{
+	struct gp_queue_entry *queue = id.index < daemon->config.queue_max ? daemon->by_core[id.index] : NULL;
+
+	return queue && queue->core.generation == id.generation ? queue : NULL;
+}
+
 void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open)
 {
 	gp_queue_gate(daemon, queue, open);

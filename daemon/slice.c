@@ -203,9 +203,8 @@ bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device)
 	if (!device->info.short_us)
 		return true;
 	for (uint32_t i = 0; i < plan->open_count; i++) {
-		q = plan->open[i].queue.index < daemon->config.queue_max ? daemon->by_core[plan->open[i].queue.index] :
-									   NULL;
-		if (q && q->core.generation == plan->open[i].queue.generation)
+		q = gp_queue_of(daemon, plan->open[i].queue);
+		if (q)
 			q->slice.opening = true;
 	}
 	for (q = device->queues; q; q = q->device_next)
@@ -224,11 +223,9 @@ void gp_slice_plan_over(struct gp_daemon *daemon, struct gp_device_entry *device
 	const struct gp_plan *plan = &device->way.plan;
 
 	for (uint32_t i = 0; device->way.active && device->info.short_us && i < plan->open_count; i++) {
-		struct gp_queue_entry *q = plan->open[i].queue.index < daemon->config.queue_max ?
-						   daemon->by_core[plan->open[i].queue.index] :
-						   NULL;
+		struct gp_queue_entry *q = gp_queue_of(daemon, plan->open[i].queue);
 
-		if (q && q->core.generation == plan->open[i].queue.generation)
+		if (q)
 			q->slice.opening = false;
 	}
 	daemon->slice_dirty = true;

@@ -36,6 +36,10 @@ struct gp_device_info {
 	uint64_t memory_size;
 	uint32_t dilation;  /* its time runs this many times slower than ours; 1 on real hardware */
 	uint32_t mechanism; /* reached; GP_MECHANISM_NONE: nothing can be preempted, and the findings say why */
+	/* The daemon itself keeps gates closed by mechanism, and nobody else would open them. Should the device fail,
+	 * its clients go by fallback (GP_MECHANISM_NONE: by none), and their agents give back what was done. */
+	bool hands_over;
+	uint32_t fallback;
 	enum gp_unit unit;
 	bool stops_all;             /* each transaction stops every queue of the device */
 	bool fetch_counters;        /* see struct gp_device_attr */

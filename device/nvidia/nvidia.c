@@ -41,7 +41,7 @@ static void nvidia_fini(struct gp_backend *backend)
 	free(backend);
 }
 
-static int nvidia_start(struct gp_backend *backend, const struct gp_device_info *infos, uint32_t count,
+static int nvidia_start(struct gp_backend *backend, struct gp_device_info *infos, uint32_t count,
 			struct gp_error *error)
 {
 	uint32_t gpu_ids[GP_DEVICE_MAX];
@@ -53,9 +53,12 @@ static int nvidia_start(struct gp_backend *backend, const struct gp_device_info 
 								      GP_MECHANISM_NONE,
 						  .hang_ns = NVIDIA_HANG_NS };
 
-	for (uint32_t i = 0; i < count; i++)
-		if (infos[i].mechanism == GP_MECHANISM_BORROW)
+	for (uint32_t i = 0; i < count; i++) {
+		infos[i].hands_over = infos[i].mechanism == GP_MECHANISM_BORROW;
+		infos[i].fallback = config.fallback;
+		if (infos[i].hands_over)
 			gpu_ids[config.gpu_count++] = infos[i].gpu_id;
+	}
 	return config.gpu_count ? gp_nvidia_borrow_create(&config, &backend->borrow, error) : 0;
 }
 

@@ -106,15 +106,14 @@ static void test_many_groups(void **state)
 }
 
 /* A call that does not come back stops ordering on the GPU, not the daemon; when it does, everything is opened. */
-static void test_a_call_that_hangs(void **state)
+static void a_call_that_hangs(const char *config, uint32_t fallback)
 {
 	struct scene *scene = malloc(sizeof(*scene));
 	struct gp_control_request request = world_request(GP_CONTROL_STATUS);
 	char *text;
 	int result;
 
-	(void)state;
-	scene_begin(scene, "[daemon]\nanswer_timeout = 20ms\n");
+	scene_begin(scene, config);
 	scene_join(scene, 0, GP_PRIORITY_NORMAL);
 	scene_join(scene, 1, GP_PRIORITY_LOW);
 	agent_doorbell(&scene->world, &scene->agents[1], 0, 5);
@@ -126,6 +125,8 @@ static void test_a_call_that_hangs(void **state)
 	UNTIL(scene, scene->world.daemon.devices[0].stopped);
 	assert_non_null(strstr(scene->world.daemon.devices[0].stopped_why, "does not come back"));
 	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(scene_queue(scene, i)->client->device.mechanism, fallback);
+	for (uint32_t i = 0; i < 3; i++)
 		scene->agents[i].silent = true;
 	text = world_ask(&scene->world, &request, &result);
 	assert_int_equal(result, 0);
@@ -135,6 +136,13 @@ static void test_a_call_that_hangs(void **state)
 	rm_go_on();
 	UNTIL(scene, !closed_count() && rm.contexts[1].slice_us == LONG && rm.contexts[2].slice_us == LONG);
 	scene_end(scene);
+}
+
+static void test_a_call_that_hangs(void **state)
+{
+	(void)state;
+	a_call_that_hangs("[daemon]\nanswer_timeout = 20ms\n", GP_MECHANISM_CHANNEL);
+	a_call_that_hangs("mechanism = borrow\n[daemon]\nanswer_timeout = 20ms\n", GP_MECHANISM_NONE);
 }
 
 int main(void)
