@@ -370,6 +370,8 @@ void gp_plan_go_on(struct gp_daemon *daemon, struct gp_device_entry *device); /*
 /* slice.c */
 void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns);
 bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device); /* what its plan opens next */
+/* Then, of one of its orders: it is not to be opened, it would stand in another's way. */
+bool gp_slice_holds_back(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue);
 void gp_slice_plan_over(struct gp_daemon *daemon, struct gp_device_entry *device);
 void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
 		     uint64_t slice_us, int result);

@@ -143,10 +143,12 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device)
 	for (i = begin; i < end; i++) {
 		struct gp_queue_entry *queue = gp_queue_of(daemon, plan_order(way, i)->queue);
 
+		if (queue)
+			queue->order_place = GP_NO_PLACE;
 		if (!queue)
 			plan_settle(daemon, device, i, -ESRCH);
-		else
-			queue->order_place = GP_NO_PLACE;
+		else if (way->opening && gp_slice_holds_back(daemon, device, queue))
+			plan_settle(daemon, device, i, -EBUSY);
 	}
 	for (i = begin; i < end; i++) {
 		struct gp_queue_entry *queue = gp_queue_of(daemon, plan_order(way, i)->queue);

@@ -63,6 +63,11 @@ static bool slice_may_be_short(const struct gp_queue_entry *queue)
 	return queue->slice.state != GP_SLICE_LONG || (queue->slice.asked && queue->slice.asked_short);
 }
 
+static bool slice_is_short_open(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
+{
+	return slice_may_be_short(queue) && slice_gate(daemon, queue) > SLICE_IDLE;
+}
+
 static void slice_failed(struct gp_daemon *daemon, struct gp_queue_entry *queue, int result)
 {
 	struct gp_slice *slice = &queue->slice;
@@ -191,7 +196,7 @@ int gp_slice_ask_agent(void *context, struct gp_device_client *device_client, co
 }
 
 /* Of the queues that would be open together, those that may be short are asked to be long; true: none is waited for.
- * One that does not answer is not waited for either, but then the others are long. */
+ * One that refuses or does not answer is not waited for either: see gp_slice_holds_back(). */
 bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
 	const struct gp_plan *plan = &device->way.plan;
@@ -210,12 +215,28 @@ bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device)
 	for (q = device->queues; q; q = q->device_next)
 		open += slice_gate(daemon, q) > SLICE_IDLE && (q->attr.priority < top || slice_may_be_short(q));
 	for (q = device->queues; q && open > 1; q = q->device_next) {
-		if (slice_gate(daemon, q) <= SLICE_IDLE || !slice_may_be_short(q))
+		if (!slice_is_short_open(daemon, q))
 			continue;
 		slice_ask(daemon, q, false);
 		ready &= !q->slice.asked;
 	}
 	return ready;
+}
+
+/* One below the top that could not be made long does not open beside another: neither would get anywhere, and the one
+ * that is open does. Where nobody is scheduled, everything opens. */
+bool gp_slice_holds_back(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue)
+{
+	uint32_t others = 0;
+
+	if (!device->info.short_us || !slice_is_wanted(daemon, device) || !slice_may_be_short(queue) ||
+	    queue->attr.priority >= slice_top(device))
+		return false;
+	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
+		others += q != queue && slice_is_short_open(daemon, q);
+	if (others)
+		queue->slice.opening = false;
+	return others;
 }
 
 void gp_slice_plan_over(struct gp_daemon *daemon, struct gp_device_entry *device)
@@ -245,11 +266,6 @@ struct slice_round {
 static bool slice_is_staying(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, int32_t top)
 {
 	return slice_is_scheduled(queue) && queue->attr.priority < top && slice_gate(daemon, queue) == SLICE_MAYBE;
-}
-
-static bool slice_is_short_open(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
-{
-	return slice_may_be_short(queue) && slice_gate(daemon, queue) > SLICE_IDLE;
 }
 
 static struct slice_round slice_look(const struct gp_daemon *daemon, const struct gp_device_entry *device)

@@ -62,6 +62,12 @@ static void scene_settle(struct scene *scene)
 		}
 }
 
+static void scene_wait(struct scene *scene)
+{
+	gp_daemon_step(&scene->world.daemon, 1);
+	scene_settle(scene);
+}
+
 static void scene_leave(struct scene *scene, uint32_t index)
 {
 	scene->here[index] = false;
@@ -240,13 +246,47 @@ static void test_one_that_cannot_be_closed(void **state)
 		scene_settle(scene);
 	}
 	assert_int_equal(world_gate(&scene->world, b, 0), GP_GATE_QUARANTINED);
-	for (int round = 0; round < 20000 && !a->shut[0] && a->slice_us[0] == SHORT; round++) {
-		gp_daemon_step(&scene->world.daemon, 1);
-		scene_settle(scene);
-	}
+	for (int round = 0; round < 20000 && !a->shut[0] && a->slice_us[0] == SHORT; round++)
+		scene_wait(scene);
 	assert_true(a->shut[0] || a->slice_us[0] == 0);
 	assert_int_equal(b->slice_us[0] == SHORT && a->slice_us[0] == SHORT && !a->shut[0], 0);
 	assert_int_equal(scene->most_short, 1);
+	scene_end(scene);
+	free(scene);
+}
+
+/* It cannot be made long either, and nor can the one that is to open beside it: then that one waits, because two short
+ * ones would get nowhere. It opens as soon as the first has no work. */
+static void test_neither_can_be_made_long(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct agent *a, *b;
+	int round;
+
+	(void)state;
+	scene_begin(scene, "[policy]\nturn = 1ms\n");
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	a = scene_join(scene, 1, GP_PRIORITY_LOW);
+	b = scene_join(scene, 2, GP_PRIORITY_LOW);
+	agent_doorbell(&scene->world, a, 0, 1000);
+	agent_doorbell(&scene->world, b, 0, 1000);
+	for (round = 0; round < 20000 && (a->slice_us[0] != SHORT || b->slice_us[0] != SHORT || !b->shut[0]); round++)
+		scene_wait(scene);
+	assert_false(a->shut[0]);
+	a->fail = -EIO;
+	a->slice_fail = b->slice_fail = -EPERM;
+	for (; round < 20000 && world_gate(&scene->world, a, 0) != GP_GATE_QUARANTINED; round++)
+		scene_wait(scene);
+	/* Whatever the core tries, and however often. */
+	for (uint32_t more = 0; more < 200; more++) {
+		scene_wait(scene);
+		assert_true(b->shut[0]);
+	}
+	assert_int_equal(scene->most_short, 1);
+	agent_complete(&scene->world, a, 0, 1000);
+	for (; round < 20000 && b->shut[0]; round++)
+		scene_wait(scene);
+	assert_false(b->shut[0]);
 	scene_end(scene);
 	free(scene);
 }
@@ -514,6 +554,7 @@ int main(void)
 		cmocka_unit_test(test_priorities_change_live),
 		cmocka_unit_test(test_never_two_short_ones_open),
 		cmocka_unit_test(test_one_that_cannot_be_closed),
+		cmocka_unit_test(test_neither_can_be_made_long),
 		cmocka_unit_test(test_the_middle_one_waits_open),
 		cmocka_unit_test(test_a_stop_gives_everything_back),
 		cmocka_unit_test(test_no_policy_no_slices),
