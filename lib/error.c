@@ -23,10 +23,10 @@ static void error_clean(char *text)
 	}
 }
 
-int gp_error_set(struct gp_error *error, int code, const char *format, ...)
+void gp_error_sentence(struct gp_error *error, const char *format, ...)
 {
 	if (!error)
-		return code;
+		return;
 
 	va_list arguments;
 
@@ -35,5 +35,4 @@ int gp_error_set(struct gp_error *error, int code, const char *format, ...)
 	(void)vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
 	error_clean(error->text);
-	return code;
 }

@@ -7,8 +7,16 @@ struct gp_error {
 	char text[512];
 };
 
-/* Fills error (which may be NULL) and returns code, so that a refusal is one line: return gp_error_set(e, -EINVAL,
- * "…"). */
-int gp_error_set(struct gp_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Fills error (which may be NULL) and is worth the code, so that a refusal is one line: return gp_error_set(e, -EINVAL,
+ * "…"). A macro, because the value is then plain to an analyzer that looks at one file: a call is taken to return
+ * anything, 0 too. */
+#define gp_error_set(error, code, ...)                   \
+	({                                               \
+		int gp_error_code = (code);              \
+                                                         \
+		gp_error_sentence((error), __VA_ARGS__); \
+		gp_error_code;                           \
+	})
+void gp_error_sentence(struct gp_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif
