@@ -13,7 +13,7 @@ static hipStream_t stream;
 static void burst()
 {
 	for (unsigned i = 0; i < launches; i++)
-		nothing<<<1, 64, 0, stream>>>();
+		hipLaunchKernelGGL(nothing, dim3(1), dim3(64), 0, stream);
 }
 
 static void drain()

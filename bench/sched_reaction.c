@@ -216,24 +216,14 @@ static void reaction_print(const char *name, uint64_t *values, uint32_t count, c
 	       end);
 }
 
-int main(int argc, char **argv)
+static int reaction_measure(const char *path, uint32_t count, uint64_t *reactions, uint64_t *hops)
 {
-	uint32_t count = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : REACTION_COUNT;
 	static const struct timespec pause = { 0, 300000 };
 	struct agent urgent;
-	uint64_t *reactions, *hops;
 	pthread_t threads[3];
 
-	if (argc < 2 || !count) {
-		fputs("usage: bench-sched-reaction SOCKET [COUNT]\n", stderr);
-		return 2;
-	}
-	reactions = calloc(count, sizeof(*reactions));
-	hops = calloc(count, sizeof(*hops));
-	if (!reactions || !hops)
-		return 1;
-	reaction_connect(&reaction.batch, argv[1], 20);
-	reaction_connect(&urgent, argv[1], 80);
+	reaction_connect(&reaction.batch, path, 20);
+	reaction_connect(&urgent, path, 80);
 	if (pthread_create(&threads[0], NULL, reaction_batch, NULL) ||
 	    pthread_create(&threads[1], NULL, hop_middle, NULL) || pthread_create(&threads[2], NULL, hop_last, NULL))
 		return 1;
@@ -254,8 +244,28 @@ int main(int argc, char **argv)
 		reaction_complete(&urgent, i + 1u);
 		reaction_await(&reaction.open_count, i + 1u);
 	}
-	printf("{\"count\": %" PRIu32 ", ", count);
-	reaction_print("reaction_ns", reactions, count, ", ");
-	reaction_print("two_hops_ns", hops, count, "}\n");
 	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t count = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : REACTION_COUNT;
+	uint64_t *values;
+	int r;
+
+	if (argc < 2 || !count) {
+		fputs("usage: bench-sched-reaction SOCKET [COUNT]\n", stderr);
+		return 2;
+	}
+	values = calloc(count, 2 * sizeof(*values)); /* reactions, then hops */
+	if (!values)
+		return 1;
+	r = reaction_measure(argv[1], count, values, values + count);
+	if (!r) {
+		printf("{\"count\": %" PRIu32 ", ", count);
+		reaction_print("reaction_ns", values, count, ", ");
+		reaction_print("two_hops_ns", values + count, count, "}\n");
+	}
+	free(values);
+	return r;
 }

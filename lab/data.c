@@ -98,6 +98,29 @@ static int data_row(const struct gp_csv *csv, struct lab_datum *item, struct gp_
 	return 0;
 }
 
+static int data_rows(struct gp_csv *csv, struct lab_data *data, struct gp_error *error)
+{
+	int ret = gp_csv_next(csv, error);
+
+	if (ret < 0)
+		return ret;
+	if (!ret || csv->field_count != 5u || strcmp(csv->fields[0], "table"))
+		return gp_error_set(error, -EINVAL, "%s: the first line must be table,row,kind,value,source",
+				    csv->file_name);
+	for (;;) {
+		ret = gp_csv_next(csv, error);
+		if (ret <= 0)
+			break;
+		if (data->count == LAB_DATA_MAX)
+			return gp_error_set(error, -EFBIG, "%s: more than %u figures", csv->file_name, LAB_DATA_MAX);
+		ret = data_row(csv, &data->items[data->count], error);
+		if (ret)
+			return ret;
+		data->count++;
+	}
+	return ret;
+}
+
 int lab_data_parse(const char *text, size_t text_size, const char *file_name, struct lab_data *ret_data,
 		   struct gp_error *error)
 {
@@ -108,23 +131,7 @@ int lab_data_parse(const char *text, size_t text_size, const char *file_name, st
 	if (!data || !csv)
 		return gp_error_set(error, -ENOMEM, "out of memory");
 	gp_csv_init(csv, text, text_size, file_name);
-	ret = gp_csv_next(csv, error);
-	if (ret < 0)
-		return ret;
-	if (!ret || csv->field_count != 5u || strcmp(csv->fields[0], "table"))
-		return gp_error_set(error, -EINVAL, "%s: the first line must be table,row,kind,value,source",
-				    file_name);
-	for (;;) {
-		ret = gp_csv_next(csv, error);
-		if (ret <= 0)
-			break;
-		if (data->count == LAB_DATA_MAX)
-			return gp_error_set(error, -EFBIG, "%s: more than %u figures", file_name, LAB_DATA_MAX);
-		ret = data_row(csv, &data->items[data->count], error);
-		if (ret)
-			return ret;
-		data->count++;
-	}
+	ret = data_rows(csv, data, error);
 	if (!ret)
 		*ret_data = *data;
 	return ret;

@@ -73,7 +73,7 @@ uint64_t gp_spread_sum_below(const struct gp_spread *spread, uint64_t limit_ns)
 int gp_stats_init(struct gp_stats *stats)
 {
 	memset(stats, 0, sizeof(*stats));
-	stats->stats = calloc(GP_STAT_MAX, sizeof(*stats->stats));
+	stats->stats = calloc(GP_STAT_MAX, sizeof(struct gp_stat *));
 	stats->slots = calloc(STAT_SLOTS, sizeof(*stats->slots));
 	if (stats->stats && stats->slots)
 		return 0;

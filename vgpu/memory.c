@@ -269,11 +269,11 @@ static int bo_grow(struct gp_vproc *process)
 		return 0;
 	if (capacity > GP_VPROC_BO_MAX)
 		return -ENOMEM;
-	bos = realloc(process->bos, capacity * sizeof(*bos));
+	bos = realloc(process->bos, capacity * sizeof(struct gp_vbo *));
 	if (!bos)
 		return -ENOMEM;
 	process->bos = bos;
-	handles = realloc(process->handles, capacity * sizeof(*handles));
+	handles = realloc(process->handles, capacity * sizeof(struct gp_vbo *));
 	if (!handles)
 		return -ENOMEM;
 	process->handles = handles;
@@ -299,7 +299,7 @@ static void bo_remove(struct gp_vproc *process, struct gp_vbo *bo)
 	uint32_t at = memory_search(process, bo->va), index = (uint32_t)bo->handle;
 
 	process->bo_count--;
-	memmove(&process->bos[at], &process->bos[at + 1u], (process->bo_count - at) * sizeof(process->bos[0]));
+	memmove(&process->bos[at], &process->bos[at + 1u], (process->bo_count - at) * sizeof(struct gp_vbo *));
 	process->handles[index] = NULL;
 	if (index < process->handle_free)
 		process->handle_free = index;
@@ -377,7 +377,7 @@ int gp_vbo_alloc(struct gp_vproc *process, struct kfd_ioctl_alloc_memory_of_gpu_
 	bo->handle = (uint64_t)gpu->gpu_id << 32 | bo_handle_take(process);
 	process->handles[(uint32_t)bo->handle] = bo;
 	at = memory_search(process, bo->va);
-	memmove(&process->bos[at + 1u], &process->bos[at], (process->bo_count - at) * sizeof(process->bos[0]));
+	memmove(&process->bos[at + 1u], &process->bos[at], (process->bo_count - at) * sizeof(struct gp_vbo *));
 	process->bos[at] = bo;
 	process->bo_count++;
 	args->handle = bo->handle;

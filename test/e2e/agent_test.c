@@ -121,6 +121,7 @@ void test_meet(struct test *test, uint32_t mechanism, uint32_t lease_ms, uint32_
 
 int main(int argc, char **argv)
 {
+	const char *folder = getenv("TMPDIR"), *mechanism = getenv("MECHANISM");
 	static struct test test;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -129,9 +130,8 @@ int main(int argc, char **argv)
 		return 2;
 	test.agent = argv[2];
 	test.client = argv + 3;
-	snprintf(test.path, sizeof(test.path), "%s/gp-agent-test-%d.sock", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
-		 (int)getpid());
-	test.mechanism = getenv("MECHANISM") ? (uint32_t)atoi(getenv("MECHANISM")) : GP_MECHANISM_UPDATE;
+	snprintf(test.path, sizeof(test.path), "%s/gp-agent-test-%d.sock", folder ? folder : "/tmp", (int)getpid());
+	test.mechanism = mechanism ? (uint32_t)atoi(mechanism) : GP_MECHANISM_UPDATE;
 	for (uint32_t i = 0; i < 2u; i++)
 		for (const struct test_case *c = i ? test_hsa_cases : test_cases; c->name; c++) {
 			if (strcmp(c->name, argv[1]) != 0)

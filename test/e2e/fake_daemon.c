@@ -185,18 +185,17 @@ static void fake_answer(int fd, const struct gp_control_request *request)
 static void fake_serve(int fd)
 {
 	struct gp_control_request request;
-	ssize_t size;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	while ((size = recv(fd, &request, sizeof(request), 0)) == (ssize_t)sizeof(request)) {
+	while (recv(fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request)) {
 		char line[400];
 		int length = snprintf(
 			line, sizeof(line),
 			"verb=%u flags=%u pid=%d gpu=%u queue=%u valid=%u priority=%d weight=%u deadline=%llu "
-			"budget=%llu gang=%s\n",
+			"budget=%llu gang=%.*s\n",
 			request.verb, request.flags, request.pid, request.gpu_id, request.queue_id, request.attr.valid,
 			request.attr.priority, request.attr.weight, (unsigned long long)request.attr.deadline_ns,
-			(unsigned long long)request.attr.budget_ns, request.attr.gang);
+			(unsigned long long)request.attr.budget_ns, (int)sizeof(request.attr.gang), request.attr.gang);
 
 		if (write(STDOUT_FILENO, line, (size_t)length) < 0)
 			_exit(1);

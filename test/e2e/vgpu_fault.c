@@ -16,15 +16,19 @@ struct test {
 	uint32_t *counts;
 	struct client_kernarg *kernarg;
 	const char *vgpu, *self;
-	struct client_queue *update_queue;
-	volatile int update_result;
+};
+
+/* A call that another thread waits in. */
+struct update {
+	struct client_queue *queue;
+	volatile int result; /* 1: not back yet */
 };
 
 static void *update_thread(void *data)
 {
-	struct test *test = data;
+	struct update *update = data;
 
-	test->update_result = client_queue_update(test->update_queue, 0);
+	update->result = client_queue_update(update->queue, 0);
 	return NULL;
 }
 
@@ -215,20 +219,19 @@ static void test_timeout(struct test *test)
 {
 	uint32_t id = event_create(test, KFD_IOC_EVENT_HW_EXCEPTION);
 	struct client_queue queue, other;
+	struct update update = { &queue, 1 };
 	void *result = NULL;
 	pthread_t thread;
 
 	client_queue_create(&test->client, &queue, 64);
 	client_queue_create(&test->client, &other, 64);
 	CLIENT_CHECK(timeout_set("1500\n") && fault(test, "close-hangs", &queue) == 0);
-	test->update_result = 1;
-	test->update_queue = &queue;
-	pthread_create(&thread, NULL, update_thread, test);
+	pthread_create(&thread, NULL, update_thread, &update);
 	client_sleep_ms(50);
-	CLIENT_CHECK(test->update_result == 1);
+	CLIENT_CHECK(update.result == 1);
 	CLIENT_CHECK((int)(intptr_t)create_thread(test) == -EIO);
 	pthread_join(thread, &result);
-	CLIENT_CHECK(test->update_result == -EACCES);
+	CLIENT_CHECK(update.result == -EACCES);
 	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
 	after_reset(test, id, &other);
 	client_result("preemption times out", true);

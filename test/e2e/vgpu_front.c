@@ -435,6 +435,7 @@ static int stranger(const char *name, const char *command)
 			    (size_t)snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1u, "vgpu/%s", name));
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	char text[4096] = "";
+	ssize_t got;
 
 	alarm(60);
 	if (!strcmp(command, "listen")) {
@@ -449,7 +450,10 @@ static int stranger(const char *name, const char *command)
 		return 1;
 	/* It may have hung up already, which is said first; the answer is there all the same. */
 	(void)!send(fd, command, strlen(command), MSG_NOSIGNAL);
-	if (recv(fd, text, sizeof(text) - 1u, 0) <= 0 && recv(fd, text, sizeof(text) - 1u, 0) <= 0)
+	got = recv(fd, text, sizeof(text) - 1u, 0);
+	if (got <= 0)
+		got = recv(fd, text, sizeof(text) - 1u, 0);
+	if (got <= 0)
 		return 1;
 	printf("%s", text);
 	return 0;

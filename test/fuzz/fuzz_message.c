@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct gp_error error;
 	/* Exactly as large as the packet, so that reading past its end is seen. */
-	void *copy = malloc(size ? size : 1);
+	void *copy = calloc(1, size ? size : 1);
 	const char *end = (const char *)copy + size;
 	const struct gp_wire_hello *hello = copy;
 	const struct gp_wire_applied *applied = copy;
@@ -40,7 +40,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct gp_wire_group *group = copy;
 	const struct gp_wire_slice *slice = copy;
 
-	memcpy(copy, data, size);
+	if (!copy)
+		return 0;
+	if (size)
+		memcpy(copy, data, size);
 	switch (gp_message_check(copy, size, &error)) {
 	case GP_WIRE_HELLO:
 		must(strlen(hello->name) < sizeof(hello->name) && strlen(hello->agent) < sizeof(hello->agent));

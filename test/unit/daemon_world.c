@@ -313,7 +313,7 @@ char *world_ask(struct world *world, const struct gp_control_request *request, i
 	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
 	struct gp_control_answer *answer = (void *)buffer;
 	int fd = world_connect(world);
-	char *text = calloc(1, 1);
+	char *text = calloc(1, 1), *longer;
 	size_t size = 0, got;
 
 	world_send(fd, request, sizeof(*request));
@@ -327,7 +327,9 @@ char *world_ask(struct world *world, const struct gp_control_request *request, i
 		}
 		assert_int_equal(answer->header.cookie, request->header.cookie);
 		got -= sizeof(*answer);
-		text = realloc(text, size + got + 1);
+		longer = realloc(text, size + got + 1);
+		assert_non_null(longer);
+		text = longer;
 		memcpy(text + size, answer->text, got);
 		size += got;
 		text[size] = '\0';

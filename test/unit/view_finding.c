@@ -152,7 +152,7 @@ static void test_hostile(void **state)
 	}
 	gp_finding_text(result, text, sizeof(text));
 	assert_null(strchr(text, '\033'));
-	assert_null(strchr(text, '\xff'));
+	assert_null(strchr(text, 0xff));
 	assert_non_null(strstr(text, "…"));
 	assert_true(strlen(gp_finding_text(result, small, sizeof(small))) < sizeof(small));
 	/* Shares beyond all time, and clients that did nothing alone: not known, not a division by zero. */

@@ -18,15 +18,19 @@ static const char *const sample_names[] = { "alone", "stock", "hpf" };
 
 static void sample_slice(struct gp_result_run *run, uint32_t client, uint64_t start_ns, uint64_t end_ns, bool preempted)
 {
-	if (run->slice_count < SAMPLE_SLICES && end_ns > start_ns)
-		run->slices[run->slice_count++] = (struct gp_result_slice){ .start_ns = start_ns,
-									    .end_ns = end_ns,
-									    .client = client,
-									    .queue = client,
-									    .pipe = client % 4u,
-									    .slot = UINT32_MAX,
-									    .tag = run->slice_count,
-									    .preempted = preempted };
+	uint32_t number = run->slice_count;
+
+	if (number == SAMPLE_SLICES || end_ns <= start_ns)
+		return;
+	run->slice_count++;
+	run->slices[number] = (struct gp_result_slice){ .start_ns = start_ns,
+							.end_ns = end_ns,
+							.client = client,
+							.queue = client,
+							.pipe = client % 4u,
+							.slot = UINT32_MAX,
+							.tag = number,
+							.preempted = preempted };
 }
 
 static void sample_mark(struct gp_result_run *run, enum gp_result_mark_type type, uint64_t start_ns, uint64_t end_ns,
