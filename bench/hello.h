@@ -4,12 +4,7 @@
 #ifndef GP_BENCH_HELLO_H
 #define GP_BENCH_HELLO_H
 
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-#include <gpreempt/page.h>
-#include <gpreempt/wire.h>
+#include "test/unit/welcome.h"
 
 #define GP_BENCH_GPU 1u /* the null device's first */
 
@@ -35,32 +30,20 @@ static inline const char *gp_bench_hello(int fd, int32_t priority, struct gp_pag
 		.ring_size = 4096,
 	};
 	struct gp_wire_welcome welcome;
-	struct iovec part = { &welcome, sizeof(welcome) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(2 * sizeof(int))];
-	} control;
-	struct msghdr packet = { .msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control) };
 	struct gp_page *page;
-	int fds[2];
+	const char *wrong;
+	int doorbell_fd;
 
 	if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))
 		return "HELLO";
-	if (recvmsg(fd, &packet, 0) != sizeof(welcome) || welcome.header.type != GP_WIRE_WELCOME)
-		return "WELCOME";
-	memcpy(fds, CMSG_DATA(&control.head), sizeof(fds));
-	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
-	close(fds[0]);
-	if (page == MAP_FAILED)
-		return "the page";
+	wrong = gp_test_welcome(fd, 0, &welcome, &page, &doorbell_fd);
+	if (wrong)
+		return wrong;
 	page->queues[0].generation = 1;
 	if (send(fd, &queue, sizeof(queue), MSG_NOSIGNAL) != sizeof(queue))
 		return "QUEUE_ADD";
 	*ret_page = page;
-	*ret_doorbell_fd = fds[1];
+	*ret_doorbell_fd = doorbell_fd;
 	return NULL;
 }
 

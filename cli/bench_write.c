@@ -80,17 +80,13 @@ void gp_bench_show(FILE *stream, const struct gp_bench_kfd *kfd, const struct gp
 
 static void write_json_times(struct gp_json_writer *json, const char *key, const struct gp_bench_times *times)
 {
-	if (!times->count) {
-		gp_json_writer_null(json, key);
-		return;
-	}
-	gp_json_writer_begin(json, key, '{');
-	gp_json_writer_u64(json, "p10_ns", times->p10);
-	gp_json_writer_u64(json, "p50_ns", times->p50);
-	gp_json_writer_u64(json, "p90_ns", times->p90);
-	gp_json_writer_u64(json, "p99_ns", times->p99);
-	gp_json_writer_u64(json, "count", times->count);
-	gp_json_writer_end(json, '}');
+	const struct gp_json_figure figures[] = { { "p10_ns", times->p10 },
+						  { "p50_ns", times->p50 },
+						  { "p90_ns", times->p90 },
+						  { "p99_ns", times->p99 },
+						  { "count", times->count } };
+
+	gp_json_writer_figures(json, key, times->count ? figures : NULL, sizeof(figures) / sizeof(figures[0]));
 }
 
 static void write_json_word(struct gp_json_writer *json, const char *key, const char *word)

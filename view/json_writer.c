@@ -74,3 +74,16 @@ void gp_json_writer_null(struct gp_json_writer *writer, const char *key)
 	json_writer_lead(writer, key);
 	fputs("null", writer->stream);
 }
+
+void gp_json_writer_figures(struct gp_json_writer *writer, const char *key, const struct gp_json_figure *figures,
+			    uint32_t figure_count)
+{
+	if (!figures) {
+		gp_json_writer_null(writer, key);
+		return;
+	}
+	gp_json_writer_begin(writer, key, '{');
+	for (uint32_t i = 0; i < figure_count; i++)
+		gp_json_writer_u64(writer, figures[i].key, figures[i].value);
+	gp_json_writer_end(writer, '}');
+}

@@ -23,4 +23,12 @@ void gp_json_writer_i64(struct gp_json_writer *writer, const char *key, int64_t 
 void gp_json_writer_decimal(struct gp_json_writer *writer, const char *key, uint64_t value, unsigned int decimals);
 void gp_json_writer_null(struct gp_json_writer *writer, const char *key);
 
+struct gp_json_figure {
+	const char *key;
+	uint64_t value;
+};
+/* An object of figures that are known together, or null where figures is NULL. */
+void gp_json_writer_figures(struct gp_json_writer *writer, const char *key, const struct gp_json_figure *figures,
+			    uint32_t figure_count);
+
 #endif

@@ -60,18 +60,11 @@ static void json_gpu(struct gp_json_writer *writer, const struct gp_report *repo
 
 static void json_times(struct gp_json_writer *writer, const char *key, const struct gp_report_times *times)
 {
-	if (!times->count) {
-		gp_json_writer_null(writer, key);
-		return;
-	}
-	gp_json_writer_begin(writer, key, '{');
-	gp_json_writer_u64(writer, "count", times->count);
-	gp_json_writer_u64(writer, "total_ns", times->sum_ns);
-	gp_json_writer_u64(writer, "min_ns", times->min_ns);
-	gp_json_writer_u64(writer, "median_ns", times->p50_ns);
-	gp_json_writer_u64(writer, "p99_ns", times->p99_ns);
-	gp_json_writer_u64(writer, "max_ns", times->max_ns);
-	gp_json_writer_end(writer, '}');
+	const struct gp_json_figure figures[] = { { "count", times->count },   { "total_ns", times->sum_ns },
+						  { "min_ns", times->min_ns }, { "median_ns", times->p50_ns },
+						  { "p99_ns", times->p99_ns }, { "max_ns", times->max_ns } };
+
+	gp_json_writer_figures(writer, key, times->count ? figures : NULL, sizeof(figures) / sizeof(figures[0]));
 }
 
 static void json_names(struct gp_json_writer *writer, const struct gp_report *report, const char *key,

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "test/unit/daemon_world.h"
+#include "test/unit/welcome.h"
 
 #define WORLD_ROUNDS 1000
 
@@ -108,25 +109,11 @@ struct gp_wire_hello world_hello(int32_t priority)
 
 static void agent_take_welcome(struct agent *agent)
 {
-	struct iovec part = { &agent->welcome, sizeof(agent->welcome) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(2 * sizeof(int))];
-	} control;
-	struct msghdr packet = { .msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control) };
-	int fds[2];
+	const char *wrong =
+		gp_test_welcome(agent->fd, MSG_DONTWAIT, &agent->welcome, &agent->page, &agent->doorbell_fd);
 
-	assert_int_equal(recvmsg(agent->fd, &packet, MSG_DONTWAIT), sizeof(agent->welcome));
-	assert_int_equal(agent->welcome.header.type, GP_WIRE_WELCOME);
-	assert_int_equal(packet.msg_controllen, CMSG_SPACE(2 * sizeof(int)));
-	memcpy(fds, CMSG_DATA(&control.head), sizeof(fds));
-	agent->doorbell_fd = fds[1];
-	agent->page = mmap(NULL, sizeof(*agent->page), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
-	assert_ptr_not_equal(agent->page, MAP_FAILED);
-	close(fds[0]);
+	if (wrong)
+		fail_msg("%s", wrong);
 }
 
 void agent_hello(struct world *world, struct agent *agent, const struct gp_wire_hello *hello)
