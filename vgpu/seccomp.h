@@ -37,6 +37,7 @@ struct gp_seccomp_lent {
 	pid_t pid; /* 0: free */
 	int fd;    /* -1: not there yet, or refused */
 	bool asked;
+	int lender; /* who was asked */
 };
 struct gp_seccomp_postponed;
 

@@ -77,12 +77,36 @@ static struct gp_seccomp_lent *lent_new(struct gp_seccomp *seccomp, pid_t pid)
 	return NULL;
 }
 
-static bool lent_ask(int lender, pid_t pid)
+static uint32_t lent_asked_count(const struct gp_seccomp *seccomp)
 {
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < GP_SECCOMP_LENT_MAX; i++)
+		count += seccomp->lent[i].pid && seccomp->lent[i].asked;
+	return count;
+}
+
+/* 1: asked; 0: nobody is there to ask; EAGAIN: not now, but when an answer to another has come. */
+static int lent_ask(struct gp_seccomp *seccomp, uint32_t listener, pid_t pid)
+{
+	int lender = seccomp->listeners[listener].lender;
+	struct gp_seccomp_lent *lent;
 	char text[32];
 	int size = snprintf(text, sizeof(text), "memory %d\n", pid);
 
-	return lender >= 0 && send(lender, text, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT) == size;
+	if (lender < 0)
+		return 0;
+	lent = lent_new(seccomp, pid);
+	if (!lent)
+		return -EAGAIN;
+	if (send(lender, text, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT) == size) {
+		lent->asked = true;
+		lent->lender = lender;
+		return 1;
+	}
+	lent_drop(lent);
+	/* Full of questions, or broken; where none is open no answer will come. */
+	return errno == EAGAIN && lent_asked_count(seccomp) ? -EAGAIN : 0;
 }
 
 static void lent_postpone(const struct gp_seccomp_ask *ask, pid_t pid)
@@ -115,15 +139,10 @@ bool gp_seccomp_lent_is_ready(const struct gp_seccomp_ask *ask)
 		lent_drop(lent);
 		lent = NULL;
 	}
-	if (!lent) {
-		lent = lent_new(seccomp, pid);
-		if (!lent)
-			return true;
-		lent->asked = lent_ask(seccomp->listeners[ask->listener].lender, pid);
-	}
-	if (lent->asked)
-		lent_postpone(ask, pid);
-	return !lent->asked;
+	if (lent ? !lent->asked : !lent_ask(seccomp, ask->listener, pid))
+		return true;
+	lent_postpone(ask, pid);
+	return false;
 }
 
 bool gp_seccomp_is_sharing(pid_t pid)
@@ -142,6 +161,34 @@ bool gp_seccomp_is_sharing(pid_t pid)
 	return syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0;
 }
 
+/* Takes it out of the list, and decides it. */
+static void lent_decide(struct gp_seccomp *seccomp, struct gp_seccomp_postponed **link)
+{
+	struct gp_seccomp_postponed *postponed = *link;
+
+	*link = postponed->next;
+	if (seccomp->listeners[postponed->listener].generation == postponed->generation)
+		gp_seccomp_dispatch(seccomp, postponed->listener, &postponed->notification);
+	free(postponed);
+}
+
+/* Those for which nobody could be asked yet. */
+static void lent_ask_more(struct gp_seccomp *seccomp)
+{
+	struct gp_seccomp_postponed **link = &seccomp->postponed;
+
+	while (*link) {
+		int r = lent_find(seccomp, (*link)->pid) ? 1 : lent_ask(seccomp, (*link)->listener, (*link)->pid);
+
+		if (r < 0)
+			return;
+		if (r == 0)
+			lent_decide(seccomp, link);
+		else
+			link = &(*link)->next;
+	}
+}
+
 void gp_seccomp_lent_take(struct gp_seccomp *seccomp, pid_t pid, int fd)
 {
 	struct gp_seccomp_lent *lent = lent_find(seccomp, pid);
@@ -157,21 +204,15 @@ void gp_seccomp_lent_take(struct gp_seccomp *seccomp, pid_t pid, int fd)
 	}
 	lent->asked = false;
 	lent->fd = fd;
-	while (*link) {
-		struct gp_seccomp_postponed *postponed = *link;
-
-		if (postponed->pid != pid) {
-			link = &postponed->next;
-			continue;
-		}
-		*link = postponed->next;
-		if (seccomp->listeners[postponed->listener].generation == postponed->generation)
-			gp_seccomp_dispatch(seccomp, postponed->listener, &postponed->notification);
-		free(postponed);
-	}
+	while (*link)
+		if ((*link)->pid == pid)
+			lent_decide(seccomp, link);
+		else
+			link = &(*link)->next;
 	lent = lent_find(seccomp, pid);
 	if (lent && !keep)
 		lent_drop(lent);
+	lent_ask_more(seccomp);
 }
 
 void gp_seccomp_lender_gone(struct gp_seccomp *seccomp, int lender)
@@ -179,10 +220,11 @@ void gp_seccomp_lender_gone(struct gp_seccomp *seccomp, int lender)
 	for (uint32_t i = 0; i < GP_SECCOMP_LISTENER_MAX; i++)
 		if (seccomp->listeners[i].lender == lender)
 			seccomp->listeners[i].lender = -1;
-	/* Whoever was to answer for these may have been this one: they go on without. */
+	/* What it was asked for goes on without. */
 	for (size_t i = 0; i < GP_SECCOMP_LENT_MAX; i++)
-		if (seccomp->lent[i].pid && seccomp->lent[i].asked)
+		if (seccomp->lent[i].pid && seccomp->lent[i].asked && seccomp->lent[i].lender == lender)
 			gp_seccomp_lent_take(seccomp, seccomp->lent[i].pid, -1);
+	lent_ask_more(seccomp);
 }
 
 void gp_seccomp_lent_fini(struct gp_seccomp *seccomp)

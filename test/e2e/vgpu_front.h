@@ -20,5 +20,6 @@ void front_test_fd_race(struct client *client);
 void front_test_bad_memory(struct client *client, bool lent);
 void front_test_tree(void);
 int front_tree_reads(void); /* exit status */
+int front_tree_crowd(void);
 
 #endif

@@ -19,6 +19,7 @@
 #define TREE_FILE    TREE_KFD "/topology/nodes/1/properties"
 #define TREE_THREADS 4u
 #define TREE_TEXT    8192u
+#define TREE_CROWD   600u /* more than vgpud asks about at a time (GP_SECCOMP_LENT_MAX) */
 
 static char tree_text[TREE_TEXT]; /* what the file says */
 
@@ -133,5 +134,32 @@ int front_tree_reads(void)
 		failures += front_opens(AT_FDCWD, "/dev/kfd", O_RDWR) != 0 || front_version(client.kfd) != 0;
 	CLIENT_CHECK(!failures);
 	client_result("reads", true);
+	return client_done();
+}
+
+/* Many new processes that all begin to read at once, so that vgpud hears of each for the first time. */
+int front_tree_crowd(void)
+{
+	static pid_t children[TREE_CROWD];
+	uint32_t failures = 0;
+	int start[2], status;
+	char byte;
+
+	CLIENT_CHECK(tree_read(TREE_FILE, tree_text) > 0 && pipe(start) == 0);
+	for (size_t i = 0; i < TREE_CROWD; i++) {
+		children[i] = fork();
+		if (children[i] == 0) {
+			close(start[1]);
+			_exit(read(start[0], &byte, 1) || tree_round() ? 1 : 0);
+		}
+		CLIENT_CHECK(children[i] > 0);
+	}
+	close(start[1]);
+	for (size_t i = 0; i < TREE_CROWD; i++)
+		failures += waitpid(children[i], &status, 0) != children[i] || status;
+	if (failures)
+		printf("# %u of %u failed\n", failures, TREE_CROWD);
+	CLIENT_CHECK(!failures);
+	client_result("a crowd", true);
 	return client_done();
 }
