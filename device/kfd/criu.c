@@ -90,6 +90,9 @@ __attribute__((noreturn)) static void criu_guard(const struct criu_charge *charg
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	criu_close_others(charge->socket, charge->pidfd);
+	/* A guard before this one may have been killed while it held the process: a second pause would be counted, and
+	 * never be undone. Refused if nothing is paused. */
+	criu_call(charge, KFD_CRIU_OP_UNPAUSE);
 	while (read(charge->socket, &open, 1) == 1) {
 		result = 0;
 		/* Never twice: the driver counts. */

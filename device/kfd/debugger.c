@@ -103,6 +103,28 @@ static void debugger_attach_job(struct gp_kfd_debugger *debugger, struct debugge
 	host->mechanism(host->daemon, target->tag, job->fallback, why);
 }
 
+/* Somebody may have killed the guard: another takes its place, or the process would never go on. */
+static int debugger_guard_change(struct debugger_target *target, bool open)
+{
+	int r = gp_kfd_criu_change(&target->guard, open);
+
+	if (r != -EPIPE)
+		return r;
+	gp_kfd_criu_end(&target->guard);
+	r = gp_kfd_criu_begin(target->pid, target->pidfd, &target->guard);
+	return r ? r : gp_kfd_criu_change(&target->guard, open);
+}
+
+static void debugger_let_go(struct gp_kfd_debugger *debugger, struct debugger_target *target)
+{
+	if (target->enabled)
+		gp_kfd_trap_disable(debugger->backend->fd, target->pid);
+	target->enabled = false;
+	if (target->guard.fd >= 0)
+		debugger_guard_change(target, true);
+	gp_kfd_criu_end(&target->guard);
+}
+
 static void debugger_apply_job(struct gp_kfd_debugger *debugger, struct debugger_target *target,
 			       struct debugger_job *job)
 {
@@ -116,7 +138,7 @@ static void debugger_apply_job(struct gp_kfd_debugger *debugger, struct debugger
 
 	done.issue_ns = debugger_now_ns();
 	if (target->guard.fd >= 0) {
-		r = gp_kfd_criu_change(&target->guard, job->changes[0].open);
+		r = debugger_guard_change(target, job->changes[0].open);
 		for (uint32_t i = 0; i < job->count; i++)
 			job->changes[i].result = r;
 	}
@@ -148,10 +170,7 @@ static void debugger_do(struct gp_kfd_debugger *debugger, struct debugger_target
 		break;
 	case DEBUGGER_APPLY: debugger_apply_job(debugger, target, job); break;
 	case DEBUGGER_DETACH:
-		if (target->enabled)
-			gp_kfd_trap_disable(debugger->backend->fd, target->pid);
-		target->enabled = false;
-		gp_kfd_criu_end(&target->guard);
+		debugger_let_go(debugger, target);
 		if (job->tell)
 			host->mechanism(host->daemon, target->tag, GP_MECHANISM_NONE, "its runtime is disabled");
 		break;
@@ -375,9 +394,7 @@ bool gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger)
 	if (!debugger_join(debugger))
 		return false;
 	while ((target = debugger->targets)) {
-		if (target->enabled)
-			gp_kfd_trap_disable(debugger->backend->fd, target->pid);
-		gp_kfd_criu_end(&target->guard);
+		debugger_let_go(debugger, target);
 		debugger_free(debugger, target);
 	}
 	pthread_cond_destroy(&debugger->wake);
