@@ -127,6 +127,7 @@ void gp_gate_mechanism(uint32_t mechanism);
 void gp_gate_leases(uint64_t now_ns);
 uint64_t gp_gate_lease_due_ns(uint64_t now_ns); /* UINT64_MAX: never */
 uint32_t gp_gate_closed_count(void);
+bool gp_gate_is_closed(const struct gp_slot *slot); /* by us, or perhaps by the daemon itself */
 /* No lock held: rings the doorbells of queues that mechanism submit has opened. */
 void gp_gate_deliver(void);
 

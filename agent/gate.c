@@ -226,6 +226,20 @@ uint32_t gp_gate_closed_count(void)
 	return count;
 }
 
+bool gp_gate_is_closed(const struct gp_slot *slot)
+{
+	return slot->closed || (gp_agent.mechanism == GP_MECHANISM_BORROW && gp_agent.link == GP_LINK_UP &&
+				__atomic_load_n(&gp_page_now->queues[gp_slot_index(slot)].held, __ATOMIC_ACQUIRE));
+}
+
+/* What the daemon holds itself is ours to open from now on; its slice comes back with it. */
+static void gate_take_over(struct gp_slot *slot)
+{
+	slot->closed = true;
+	slot->closed_by = GP_MECHANISM_BORROW;
+	__atomic_store_n(&gp_page_now->queues[gp_slot_index(slot)].held, 0, __ATOMIC_RELEASE);
+}
+
 static uint64_t gate_expiry_ns(const struct gp_slot *slot)
 {
 	uint64_t since = slot->work_ns > gp_agent.renewed_ns ? slot->work_ns : gp_agent.renewed_ns;
@@ -237,7 +251,7 @@ void gp_gate_leases(uint64_t now_ns)
 {
 	uint32_t renewals, count = 0;
 
-	if (gp_agent.link != GP_LINK_UP || !gp_gate_closed_count())
+	if (gp_agent.link != GP_LINK_UP)
 		return;
 	renewals = __atomic_load_n(&gp_page_now->renewals, __ATOMIC_ACQUIRE);
 	if (renewals != gp_agent.renewals)
@@ -246,8 +260,10 @@ void gp_gate_leases(uint64_t now_ns)
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
 		struct gp_slot *slot = &gp_slots[i];
 
-		if (!slot->used || !slot->closed)
+		if (!slot->used || !gp_gate_is_closed(slot)) {
+			slot->work_ns = 0;
 			continue;
+		}
 		/* Packets behind one that waits for a signal are no work to the daemon, which then renews nothing. */
 		/* Where nobody can see what it has to do, it may have something. */
 		if ((!slot->has_work && !slot->unreadable) || slot->blocked)
@@ -260,6 +276,9 @@ void gp_gate_leases(uint64_t now_ns)
 	if (!count)
 		return;
 	gp_log1("gate: leases ran out, gates", count);
+	for (uint32_t i = 0; i < count; i++)
+		if (!gate_slots[i]->closed)
+			gate_take_over(gate_slots[i]);
 	gate_open_listed(count, GP_LOST_LEASE);
 }
 
@@ -270,7 +289,7 @@ uint64_t gp_gate_lease_due_ns(uint64_t now_ns)
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
 		const struct gp_slot *slot = &gp_slots[i];
 
-		if (!slot->used || !slot->closed)
+		if (!slot->used || !gp_gate_is_closed(slot))
 			continue;
 		/* An idle one whose doorbells are seen wakes us; the others are looked at. */
 		if (slot->work_ns)

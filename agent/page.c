@@ -59,6 +59,7 @@ void gp_page_slot_init(const struct gp_slot *slot)
 	struct gp_page_queue *queue = &gp_page_now->queues[gp_slot_index(slot)];
 
 	__atomic_store_n(&queue->armed, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&queue->held, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&queue->doorbell, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&queue->written, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&queue->completed, 0, __ATOMIC_RELAXED);

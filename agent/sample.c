@@ -136,7 +136,8 @@ void gp_sample_round(uint64_t now_ns)
 		struct gp_slot *slot = &gp_slots[i];
 
 		/* Closed ones in any case: their leases depend on it, and we only come here when something happened. */
-		if (slot->used && !slot->dying && !slot->unreadable && (slot->closed || (due && sample_wants(slot))))
+		if (slot->used && !slot->dying && !slot->unreadable &&
+		    (gp_gate_is_closed(slot) || (due && sample_wants(slot))))
 			sample_list[count++] = slot;
 	}
 	if (sample_slots(sample_list, count))

@@ -466,8 +466,12 @@ static void client_lost(struct gp_daemon *daemon, struct gp_client *client, cons
 	for (uint32_t i = 0; i < lost->count; i++) {
 		struct gp_queue_entry *queue = client_queue(client, lost->changes[i].slot, lost->changes[i].generation);
 
-		if (queue)
-			gp_queue_lost(daemon, queue, lost->changes[i].open);
+		if (!queue)
+			continue;
+		gp_queue_lost(daemon, queue, lost->changes[i].open);
+		/* What we held ourselves was given back with its slice. */
+		if (daemon->devices[queue->device].info.hands_over && queue->slice.state != GP_SLICE_LONG)
+			queue->slice.state = GP_SLICE_UNKNOWN;
 	}
 	if (lost->why != GP_LOST_LEASE)
 		return;

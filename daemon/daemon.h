@@ -337,6 +337,8 @@ void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client);
 void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending);
 void gp_queue_set_seen(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool seen);
 void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open); /* as acknowledged */
+/* Before it is ordered closed, and when it is not: where nobody but us knows, its agent can read it on the page. */
+void gp_queue_hold(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, bool held);
 /* The queue that the core names; NULL: it is gone. */
 struct gp_queue_entry *gp_queue_of(const struct gp_daemon *daemon, struct gp_queue_id id);
 void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open);

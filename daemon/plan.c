@@ -109,6 +109,8 @@ static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *
 		queue = gp_queue_of(daemon, plan_order(way, i)->queue);
 		if (!queue || queue->client != client)
 			continue;
+		if (!way->opening)
+			gp_queue_hold(daemon, queue, true);
 		queue->order_seq = way->seq;
 		queue->order_place = i;
 		changes[count++] = (struct gp_device_change){ .slot = queue->wire.slot,
@@ -212,6 +214,8 @@ void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, st
 		queue->preemptions += !open && queue->pending;
 	} else {
 		queue->client->order_failures++;
+		if (!open)
+			gp_queue_hold(daemon, queue, false);
 	}
 	plan_settle(daemon, device, place, result);
 	plan_advance(daemon, device);
@@ -413,8 +417,8 @@ static bool plan_client_is_on(const struct gp_client *client, uint32_t device)
 	return false;
 }
 
-/* What we call for ourselves has no lease: if that fails, nobody would open what is closed. The agents can: a change of
- * the means lets them give everything back. */
+/* What we call for ourselves we renew the lease of, though our calls fail: nobody would open what is closed. The agents
+ * can: a change of the means lets them give everything back. */
 static void plan_hand_over(struct gp_daemon *daemon, const struct gp_device_entry *device, const char *why)
 {
 	for (uint32_t i = 0; device->info.hands_over && i < daemon->client_top; i++) {

@@ -422,8 +422,17 @@ void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	}
 }
 
+void gp_queue_hold(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, bool held)
+{
+	const struct gp_device_info *info = &daemon->devices[queue->device].info;
+
+	if (queue->client->page && (!held || (info->hands_over && queue->client->device.mechanism == info->mechanism)))
+		__atomic_store_n(&queue->client->page->queues[queue->wire.slot].held, held, __ATOMIC_RELEASE);
+}
+
 void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open)
 {
+	gp_queue_hold(daemon, queue, !open);
 	if (queue->closed != open)
 		return;
 	daemon->sampling_dirty = daemon->slice_dirty = true;

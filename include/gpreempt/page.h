@@ -34,7 +34,8 @@ struct gp_page_queue {
 	uint64_t hint_ns;               /* application: work arrives so many ns after it was written; see hint_count */
 	uint32_t hint_count;            /* application: how many hints so far */
 	uint32_t generation;            /* agent: whose slot this is */
-	uint64_t reserved[2];
+	uint32_t held;                  /* daemon: it has closed it itself, or is about to; the agent clears it */
+	uint32_t reserved[3];
 };
 
 struct gp_page {

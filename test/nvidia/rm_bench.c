@@ -102,6 +102,20 @@ uint64_t rm_slice(const struct fake_queue *queue)
 	return group ? group->slice_us : 0;
 }
 
+void rm_set(const struct fake_queue *queue, bool disabled, uint64_t slice_us)
+{
+	for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX; i++) {
+		struct fake_rm_object *object = &rm->objects[i];
+
+		if (!object->used || object->client != queue->group.client)
+			continue;
+		if (object->parent == queue->group.group)
+			object->disabled = disabled;
+		if (object->handle == queue->group.group)
+			object->slice_us = slice_us;
+	}
+}
+
 bool rm_until_disabled(const struct fake_queue *queue, uint32_t count)
 {
 	for (int i = 0; i < AGENT_WAIT_MS; i++, usleep(1000))

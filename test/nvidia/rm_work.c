@@ -248,6 +248,32 @@ void case_blocked(struct test *test)
 	rm_end(test);
 }
 
+/* What the daemon has closed itself, and nobody but the page tells of, opens by itself as well, and is long again. */
+void case_held(struct test *test)
+{
+	struct gp_wire_lost *lost = (void *)test->fake.message;
+	const uint64_t interval_ns = 1000000;
+	struct gp_page_queue *page;
+	struct fake_queue *queue;
+
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, GP_MECHANISM_BORROW, 200, 1);
+	queue = rm_queue(test, 0);
+	page = &test->fake.page->queues[queue->said.slot];
+	MUST(fake_send(&test->fake, GP_WIRE_SAMPLE, &interval_ns, sizeof(interval_ns)));
+	for (uint32_t i = 0; i < 2u; i++) {
+		__atomic_store_n(&page->held, 1, __ATOMIC_RELEASE);
+		rm_set(queue, true, 1);
+		test_ask(test, "submit 0 0");
+		CHECK(fake_until(&test->fake, GP_WIRE_LOST));
+		CHECK(lost->why == GP_LOST_LEASE && lost->count == 1 && lost->changes[0].open == 1);
+		CHECK(rm_disabled(queue) == 0 && rm_slice(queue) == FAKE_RM_SLICE_US);
+		CHECK(__atomic_load_n(&page->held, __ATOMIC_ACQUIRE) == 0);
+	}
+	rm_end(test);
+}
+
 /* A gate that is closed and has work opens by itself unless the daemon renews. */
 void case_lease(struct test *test)
 {
