@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "vgpu/seccomp_files.h"
@@ -59,21 +60,29 @@ void gp_seccomp_files_fini(struct gp_seccomp_files *files)
 	*files = (struct gp_seccomp_files){ 0 };
 }
 
+/* Half of the descriptors we may have: the rest is for processes, connections, and the files that anybody reads. */
+static bool files_is_full(const struct gp_seccomp_files *files)
+{
+	struct rlimit limit;
+
+	return files->count >= GP_SECCOMP_FILE_MAX ||
+	       (!getrlimit(RLIMIT_NOFILE, &limit) && files->count >= limit.rlim_cur / 2u);
+}
+
 int gp_seccomp_files_add(struct gp_seccomp_files *files, int fd, enum gp_vfile kind, const struct gp_vproc *process)
 {
 	struct gp_seccomp_file *file;
 	bool found;
 	int at;
 
+	if (files_is_full(files))
+		return -ENFILE;
 	if (files->count == files->capacity) {
 		uint32_t capacity = files->capacity ? files->capacity * 2u : 64u;
-		struct gp_seccomp_file **sorted =
-			capacity > GP_SECCOMP_FILE_MAX ?
-				NULL :
-				realloc(files->sorted, capacity * sizeof(struct gp_seccomp_file *));
+		struct gp_seccomp_file **sorted = realloc(files->sorted, capacity * sizeof(struct gp_seccomp_file *));
 
 		if (!sorted)
-			return -ENFILE;
+			return -ENOMEM;
 		files->sorted = sorted;
 		files->capacity = capacity;
 	}

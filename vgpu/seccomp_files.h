@@ -36,7 +36,7 @@ struct gp_seccomp_files {
 
 int gp_seccomp_files_init(struct gp_error *error); /* whether this kernel can do it */
 void gp_seccomp_files_fini(struct gp_seccomp_files *files);
-/* Takes fd on success. */
+/* Takes fd on success. ENFILE: there are as many as vgpud can hold. */
 int gp_seccomp_files_add(struct gp_seccomp_files *files, int fd, enum gp_vfile kind, const struct gp_vproc *process);
 void gp_seccomp_files_remove(struct gp_seccomp_files *files, int fd);
 /* What fd of that thread stands for; NULL: none of ours. */

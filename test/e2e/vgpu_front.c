@@ -3,7 +3,7 @@
  * What a front end owes its clients: names, descriptors, threads, signals, exec; and that a client which means harm
  * harms only itself. Run inside `vgpu run`: vgpu-front VGPU [lent]. "vgpu-front executed FD OLD-ID" is what it runs
  * itself as, after an exec; "vgpu-front orphan FILE" waits for an event that never comes and writes how the wait ended
- * into FILE; "vgpu-front reads" and "crowd" only read and open.
+ * into FILE; "vgpu-front reads", "crowd" and "hoard" only read and open.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -500,6 +500,8 @@ int main(int argc, char **argv)
 		return front_tree_reads();
 	if (argc == 2 && !strcmp(argv[1], "crowd"))
 		return front_tree_crowd();
+	if (argc == 2 && !strcmp(argv[1], "hoard"))
+		return front_hoard();
 	if (argc == 4 && !strcmp(argv[1], "stranger"))
 		return stranger(argv[2], argv[3]);
 	/* With FUSE the device file is a link into the mount. */

@@ -21,5 +21,6 @@ void front_test_bad_memory(struct client *client, bool lent);
 void front_test_tree(void);
 int front_tree_reads(void); /* exit status */
 int front_tree_crowd(void);
+int front_hoard(void);
 
 #endif

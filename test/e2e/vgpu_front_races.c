@@ -185,3 +185,23 @@ void front_test_bad_memory(struct client *client, bool lent)
 	CLIENT_CHECK(ftruncate(client->kfd, 0) < 0 || front_version(client->kfd) == 0);
 	client_result("bad memory", true);
 }
+
+/* On a node that may have few descriptors: one that opens the device again and again is refused, and hinders nobody
+ * from reading the driver's files. */
+int front_hoard(void)
+{
+	uint32_t count = 0;
+	int r = 0;
+
+	while (r >= 0 && count < 5000u) {
+		r = open(count % 2u ? "/dev/kfd" : "/dev/dri/renderD128", O_RDWR | O_CLOEXEC);
+		count += r >= 0;
+	}
+	CLIENT_CHECK(r < 0 && errno == ENFILE);
+	printf("# %u opened\n", count);
+	for (uint32_t i = 0; i < 100u; i++)
+		CLIENT_CHECK(front_opens(AT_FDCWD, "/sys/class/kfd/kfd/topology/nodes/1/properties", O_RDONLY) == 0);
+	CLIENT_CHECK(system("cat /sys/class/kfd/kfd/topology/nodes/1/properties >/dev/null") == 0);
+	client_result("hoarding", true);
+	return client_done();
+}
