@@ -22,8 +22,11 @@
 #define CUDA_AHEAD_MAX_NS 1000000u
 /* The work may come so much later than announced; the kernel counts from its own start, about 235 us after the
  * announcement, so it is still there even if the start was quick. Chosen. */
-#define CUDA_GRACE_NS    50000u
-#define CUDA_CONTEXT_MAX 16u
+#define CUDA_GRACE_NS 50000u
+/* Whether a context is still there cannot be asked, and what is in one that is gone must not be touched: a place is
+ * used again only when no context can be behind it. So many at once no GPU has room for: the one used longest ago is
+ * gone. */
+#define CUDA_CONTEXT_MAX 1024u
 /* Kernels that have not ended: one that waits, and the one that takes its place. More would be those of a context that
  * is held out; they would fill its channel, and then a launch would hold the application's thread. */
 #define CUDA_OPEN_MAX 2u
@@ -78,6 +81,7 @@ static const char cuda_kernel[] =
 
 struct cuda_context {
 	unsigned long long id; /* CUDA never gives it twice; 0: none */
+	uint64_t used;         /* by which hint, last */
 	bool usable;
 	void *stream, *function;
 	uint32_t *words;
@@ -85,7 +89,8 @@ struct cuda_context {
 	uint32_t number;
 };
 static struct cuda_context cuda_contexts[CUDA_CONTEXT_MAX];
-static uint32_t cuda_next; /* the place that is given up when all are taken */
+static uint32_t cuda_context_count;
+static uint64_t cuda_hints;
 static pthread_mutex_t cuda_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool cuda_find(void)
@@ -138,17 +143,21 @@ static bool cuda_prepare(struct cuda_context *context)
 
 static struct cuda_context *cuda_context_of(unsigned long long id)
 {
-	struct cuda_context *context = NULL;
+	struct cuda_context *context = NULL, *oldest = &cuda_contexts[0];
 
-	for (uint32_t i = 0; i < CUDA_CONTEXT_MAX && !context; i++)
+	for (uint32_t i = 0; i < cuda_context_count && !context; i++) {
 		if (cuda_contexts[i].id == id)
 			context = &cuda_contexts[i];
+		else if (cuda_contexts[i].used < oldest->used)
+			oldest = &cuda_contexts[i];
+	}
 	if (!context) {
 		/* What an old context had went with it. */
-		context = &cuda_contexts[cuda_next++ % CUDA_CONTEXT_MAX];
+		context = cuda_context_count < CUDA_CONTEXT_MAX ? &cuda_contexts[cuda_context_count++] : oldest;
 		*context = (struct cuda_context){ .id = id };
 		context->usable = cuda_prepare(context);
 	}
+	context->used = ++cuda_hints;
 	return context->usable ? context : NULL;
 }
 

@@ -87,6 +87,25 @@ static void test_contexts(void **state)
 	assert_int_equal(fake_cuda.number, 1);
 }
 
+/* However many contexts a process has, each gets one stream; those that come and go do not cost a live one its own. */
+static void test_many_contexts(void **state)
+{
+	(void)state;
+	for (uint32_t round = 0; round < 100; round++)
+		for (uint32_t i = 0; i < 200; i++) {
+			fake_cuda.context_id = 3000000u + i;
+			assert_int_equal(gpreempt_hint(NULL, 1000), 0);
+		}
+	assert_int_equal(fake_cuda.streams, 200);
+	for (uint32_t i = 0; i < 5000; i++) {
+		fake_cuda.context_id = 4000000u + i;
+		assert_int_equal(gpreempt_hint(NULL, 1000), 0);
+		fake_cuda.context_id = 3000000u;
+		assert_int_equal(gpreempt_hint(NULL, 1000), 0);
+	}
+	assert_int_equal(fake_cuda.streams, 5200);
+}
+
 /* Kernels of a context that is held out do not start: more of them would fill the channel, and then the launch of a
  * hint, in the application's own thread, would wait until the context is let in. */
 static void test_many(void **state)
@@ -128,9 +147,9 @@ static void test_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_launches, setup), cmocka_unit_test_setup(test_stays_out, setup),
-		cmocka_unit_test_setup(test_contexts, setup), cmocka_unit_test_setup(test_many, setup),
-		cmocka_unit_test_setup(test_failures, setup),
+		cmocka_unit_test_setup(test_launches, setup),      cmocka_unit_test_setup(test_stays_out, setup),
+		cmocka_unit_test_setup(test_contexts, setup),      cmocka_unit_test_setup(test_many, setup),
+		cmocka_unit_test_setup(test_many_contexts, setup), cmocka_unit_test_setup(test_failures, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
