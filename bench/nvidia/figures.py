@@ -84,7 +84,7 @@ def get(found, row, key):
 
 
 def kept_within(found, row, points):
-    """The batch keeps at least `points` more than (negative: at most so many less than) native in the same run."""
+    """The batch keeps at least `points` more than (negative: at most so many less than) native."""
     over = get(found, row, "over_native")
     return None if over is None else over >= points
 

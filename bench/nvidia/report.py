@@ -4,7 +4,7 @@
 
 usage: bench/nvidia/report.py OUTPUT_FOLDER RESULTS.json... [--sim GPREEMPT]
 
-Several results (parts measured in several goes on one machine) are put together; of a row that is in more than one, all repeats count.
+Several results (parts measured in several goes on one machine) are put together; of a row that is in more than one, all repeats count. The report says which rows come from which.
 """
 import argparse
 import json
@@ -18,7 +18,12 @@ import rows
 
 NOTE = ("Latency in µs, from the arrival of a request to its completion seen by the program; a request is one 200 µs kernel about every 20 ms unless the row says otherwise. p50, p90 and p99 are medians over the "
         "repeats, *max* is of all. *over*: above the same program alone. *batch kept*: work of all batch programs together while the urgent one was measured, over one batch program alone. *over native*: "
-        "points above (below) native time slicing in the same run. *saves*: context saves of the batch programs per request, as the driver counts them. *exact*: every result of every program, bit for bit.")
+        "points above (below) native time slicing%s. *saves*: context saves of the batch programs per request, as the driver counts them. *exact*: every result of every program, bit for bit.")
+
+
+def note(results):
+    """What the columns mean; whether native was measured in the same run is said where it is so."""
+    return NOTE % (" in the same run" if not results.get("runs") else ", whichever run that was measured in: see *Runs*")
 
 
 PICTURES = {"nvidia-rows.svg": plot.bars, "nvidia-hints.svg": plot.hints}
@@ -32,6 +37,21 @@ def heading(results):
         lines.append("Driver: %s." % about["driver"])
     if results["dry"]:
         lines.insert(0, "**Dry run with stand-ins: nothing here was measured.**")
+    return lines
+
+
+def runs(results):
+    """Where several runs were put together: which rows come from which, and which are told over another run's."""
+    lines, where = [], {}
+    for number, one in enumerate(results.get("runs", ()), 1):
+        lines.append("Run %d, %s, %s: %s." % (number, one["about"].get("date", "no date"), one["about"].get("gpu", "no GPU named"),
+                                              ", ".join("%s (%d)" % (row, repeats) for row, repeats in one["rows"].items()) or "no rows"))
+        for row in one["rows"]:
+            where.setdefault(row, set()).add(number)
+    apart = ["%s over %s" % (name, other) for name in rows.ROWS if name in where for other in dict.fromkeys((rows.ROWS[name].reference, rows.ROWS[name].native))
+             if other in where and other != name and where[name] != where[other]]
+    if lines:
+        lines.append("Rows told over one that does not come from the same runs: %s." % ("; ".join(apart) or "none"))
     return lines
 
 
@@ -76,13 +96,13 @@ def text(results):
     lines = ["", *heading(results), "", *figures.text_table(figures.HEAD, figures.table_cells(found))]
     if results["faults"]:
         lines += ["", *figures.text_table(("fault", "batch runs again after", "slices back", "exact", "", "good"), fault_cells(results))]
-    lines += ["", *remarks(results), "", "All that was aimed at: %s" % figures.mark(all_good(found, results)).replace("*", "")]
+    lines += ["", *runs(results), *remarks(results), "", "All that was aimed at: %s" % figures.mark(all_good(found, results)).replace("*", "")]
     return "\n".join(lines)
 
 
 def markdown(results, predicted):
     found = figures.all_figures(results)
-    lines = ["# Urgent and batch programs on an NVIDIA GPU", "", "`bench/nvidia/run` ([CONTRIBUTING.md](../../CONTRIBUTING.md)). " + " ".join(heading(results)), "", NOTE, "",
+    lines = ["# Urgent and batch programs on an NVIDIA GPU", "", "`bench/nvidia/run` ([CONTRIBUTING.md](../../CONTRIBUTING.md)). " + " ".join(heading(results)), "", note(results), "",
              *figures.markdown(figures.HEAD, figures.table_cells(found)), "", "## What was aimed at", "",
              *figures.markdown(("row", "aim", "reached"), [[rows.ROWS[row].title, words, figures.mark(answer)] for row, words, answer in figures.judge(found)])]
     if plot.bars(found):
@@ -94,6 +114,8 @@ def markdown(results, predicted):
     if predicted:
         lines += ["", "## What the simulator says", "", "`share/devices/h200.ini` is calibrated on the first run of [docs/measurements](../measurements/h200-2026-11-15.md); none of these rows was used. Each cell: predicted / measured (error).", "",
                   *figures.markdown(predict.HEAD, predict.cells(predicted, found))]
+    if runs(results):
+        lines += ["", "## Runs", "", *("- " + line for line in runs(results))]
     notes = remarks(results)
     return "\n".join(lines + ["", "## Remarks", "", *("- " + note for note in notes)]) + "\n"
 
@@ -110,8 +132,10 @@ def write(results, folder, sim=None):
 
 
 def join(documents):
-    """Several results as one."""
+    """Several results as one; which rows came from which is kept."""
     whole = documents[0]
+    if len(documents) > 1:
+        whole["runs"] = [{"about": one["about"], "rows": {row: len(repeats) for row, repeats in one["rows"].items()}} for one in documents]
     for document in documents[1:]:
         for row, repeats in document["rows"].items():
             mine = whole["rows"].setdefault(row, {})
