@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include "daemon/daemon.h"
 #include "daemon/unmanaged.h"
-#include "device/nvidia/topology.h"
+#include "lib/nvidia.h"
 #include "lib/units.h"
 
 #define DEVICE_TRACE_COUNT  16384u

@@ -4,7 +4,7 @@
 #define GP_DEVICE_NVIDIA_NVIDIA_H
 
 #include "device/device.h"
-#include "device/nvidia/topology.h"
+#include "lib/nvidia.h"
 
 struct gp_nvidia_borrow;
 

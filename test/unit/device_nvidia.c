@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "device/nvidia/topology.h"
+#include "lib/nvidia.h"
 #include "test/unit/nvidia_root.h"
 
 static struct nvidia_root place;

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "device/nvidia/topology.h"
+#include "lib/nvidia.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
 
-#define TOPOLOGY_PROC      "/proc/driver/nvidia"
-#define TOPOLOGY_FILE_SIZE 65536u
-#define TOPOLOGY_PATH_SIZE 512u
+#define NVIDIA_PROC      "/proc/driver/nvidia"
+#define NVIDIA_FILE_SIZE 65536u
+#define NVIDIA_PATH_SIZE 512u
 
 /* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release Build …", or without "Open": the first
  * word of numbers with dots. */
@@ -34,10 +34,10 @@ int gp_nvidia_parse_version(const char *text, struct gp_nvidia_driver *ret_drive
 		*ret_driver = driver;
 		return 0;
 	}
-	return gp_error_set(error, -EINVAL, TOPOLOGY_PROC "/version tells no version of the driver");
+	return gp_error_set(error, -EINVAL, NVIDIA_PROC "/version tells no version of the driver");
 }
 
-static bool topology_line(const char *text, const char *name, char *value, size_t value_size)
+static bool nvidia_line(const char *text, const char *name, char *value, size_t value_size)
 {
 	size_t name_size = strlen(name), size;
 
@@ -59,7 +59,7 @@ static bool topology_line(const char *text, const char *name, char *value, size_
 }
 
 /* A vGPU is named after its profile: "GRID T4-8C", "NVIDIA A40-4Q", "NVIDIA A100-4-20C". */
-static bool topology_is_vgpu(const char *model)
+static bool nvidia_is_vgpu(const char *model)
 {
 	const char *dash = strrchr(model, '-');
 	size_t digits = dash ? strspn(dash + 1, "0123456789") : 0;
@@ -79,33 +79,33 @@ int gp_nvidia_parse_gpu(const char *text, const char *folder, struct gp_nvidia_g
 
 	if (sscanf(folder, "%8x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function, &used) != 4 || folder[used] ||
 	    domain > 0xffff || slot > 0x1f)
-		return gp_error_set(error, -EINVAL, TOPOLOGY_PROC "/gpus/%.32s is not a place on the bus", folder);
+		return gp_error_set(error, -EINVAL, NVIDIA_PROC "/gpus/%.32s is not a place on the bus", folder);
 	gpu.gpu_id = domain << 16 | bus << 8 | slot;
 	snprintf(gpu.bdf, sizeof(gpu.bdf), "%04x:%02x:%02x.%x", domain, bus, slot, function);
-	if (!topology_line(text, "Model", gpu.model, sizeof(gpu.model)) || !*gpu.model)
+	if (!nvidia_line(text, "Model", gpu.model, sizeof(gpu.model)) || !*gpu.model)
 		snprintf(gpu.model, sizeof(gpu.model), "NVIDIA GPU");
-	topology_line(text, "GPU UUID", gpu.uuid, sizeof(gpu.uuid));
-	if (topology_line(text, "Device Minor", value, sizeof(value))) {
+	nvidia_line(text, "GPU UUID", gpu.uuid, sizeof(gpu.uuid));
+	if (nvidia_line(text, "Device Minor", value, sizeof(value))) {
 		unsigned long minor = strtoul(value, &end, 10);
 
 		gpu.has_minor = isdigit((unsigned char)*value) && !*end && minor < 255;
 		gpu.minor = gpu.has_minor ? (uint32_t)minor : 0;
 	}
-	gpu.is_excluded = topology_line(text, "GPU Excluded", value, sizeof(value)) && !strcmp(value, "Yes");
-	gpu.is_vgpu = topology_is_vgpu(gpu.model);
+	gpu.is_excluded = nvidia_line(text, "GPU Excluded", value, sizeof(value)) && !strcmp(value, "Yes");
+	gpu.is_vgpu = nvidia_is_vgpu(gpu.model);
 	*ret_gpu = gpu;
 	return 0;
 }
 
 /* Instances of MIG have folders here; a GPU whose mode is on and that has none offers nothing to compute on. */
-static bool topology_has_mig(const char *root, const struct gp_nvidia_gpu *gpu)
+static bool nvidia_has_mig(const char *root, const struct gp_nvidia_gpu *gpu)
 {
-	char path[TOPOLOGY_PATH_SIZE];
+	char path[NVIDIA_PATH_SIZE];
 	struct dirent *entry;
 	bool found = false;
 	DIR *folder;
 
-	snprintf(path, sizeof(path), "%s" TOPOLOGY_PROC "/capabilities/gpu%u/mig", root, gpu->minor);
+	snprintf(path, sizeof(path), "%s" NVIDIA_PROC "/capabilities/gpu%u/mig", root, gpu->minor);
 	folder = opendir(path);
 	while (folder && (entry = readdir(folder)))
 		found |= !strncmp(entry->d_name, "gi", 2) && isdigit((unsigned char)entry->d_name[2]);
@@ -114,56 +114,61 @@ static bool topology_has_mig(const char *root, const struct gp_nvidia_gpu *gpu)
 	return found;
 }
 
-static int topology_by_place(const struct dirent **a, const struct dirent **b)
+static int nvidia_by_place(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int topology_is_name(const struct dirent *entry)
+static int nvidia_is_name(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.';
 }
 
-static int topology_gpu(const char *root, const char *folder, struct gp_nvidia_gpu *ret_gpu, struct gp_error *error)
+int gp_nvidia_read_gpu(const char *root, const char *folder, struct gp_nvidia_gpu *ret_gpu, struct gp_error *error)
 {
 	GP_AUTO_FREE char *text = NULL;
-	char path[TOPOLOGY_PATH_SIZE];
+	char path[NVIDIA_PATH_SIZE];
 	size_t size;
 	int r;
 
 	*ret_gpu = (struct gp_nvidia_gpu){ 0 };
-	snprintf(path, sizeof(path), "%s" TOPOLOGY_PROC "/gpus/%.32s/information", root, folder);
-	r = gp_file_read(path, TOPOLOGY_FILE_SIZE, &text, &size, error);
+	snprintf(path, sizeof(path), "%s" NVIDIA_PROC "/gpus/%.32s/information", root, folder);
+	r = gp_file_read(path, NVIDIA_FILE_SIZE, &text, &size, error);
 	if (!r)
 		r = gp_nvidia_parse_gpu(text, folder, ret_gpu, error);
 	if (!r)
-		ret_gpu->has_mig = topology_has_mig(root, ret_gpu);
+		ret_gpu->has_mig = nvidia_has_mig(root, ret_gpu);
 	return r;
+}
+
+int gp_nvidia_read_driver(const char *root, struct gp_nvidia_driver *ret_driver, struct gp_error *error)
+{
+	GP_AUTO_FREE char *text = NULL;
+	char path[NVIDIA_PATH_SIZE];
+	size_t size;
+	int r;
+
+	snprintf(path, sizeof(path), "%s" NVIDIA_PROC "/version", root);
+	r = gp_file_read(path, NVIDIA_FILE_SIZE, &text, &size, error);
+	return r ? r : gp_nvidia_parse_version(text, ret_driver, error);
 }
 
 int gp_nvidia_topology(const char *root, struct gp_nvidia_driver *ret_driver, struct gp_nvidia_gpu *gpus,
 		       uint32_t count, struct gp_error *error)
 {
-	GP_AUTO_FREE char *text = NULL;
-	char path[TOPOLOGY_PATH_SIZE];
+	char path[NVIDIA_PATH_SIZE];
 	struct dirent **entries = NULL;
 	uint32_t found = 0;
-	size_t size;
 	int r, entry_count;
 
-	snprintf(path, sizeof(path), "%s" TOPOLOGY_PROC "/version", root);
-	r = gp_file_read(path, TOPOLOGY_FILE_SIZE, &text, &size, error);
-	if (r == -ENOENT)
-		return 0;
-	if (!r)
-		r = gp_nvidia_parse_version(text, ret_driver, error);
+	r = gp_nvidia_read_driver(root, ret_driver, error);
 	if (r)
-		return r;
-	snprintf(path, sizeof(path), "%s" TOPOLOGY_PROC "/gpus", root);
-	entry_count = scandir(path, &entries, topology_is_name, topology_by_place);
+		return r == -ENOENT ? 0 : r;
+	snprintf(path, sizeof(path), "%s" NVIDIA_PROC "/gpus", root);
+	entry_count = scandir(path, &entries, nvidia_is_name, nvidia_by_place);
 	for (int i = 0; i < entry_count; i++) {
 		if (!r && found < count)
-			r = topology_gpu(root, entries[i]->d_name, &gpus[found], error);
+			r = gp_nvidia_read_gpu(root, entries[i]->d_name, &gpus[found], error);
 		found += !r && found < count && !gpus[found].is_excluded;
 		free(entries[i]);
 	}
@@ -173,7 +178,7 @@ int gp_nvidia_topology(const char *root, struct gp_nvidia_driver *ret_driver, st
 
 pid_t gp_nvidia_mps(const char *root)
 {
-	char path[TOPOLOGY_PATH_SIZE], name[32];
+	char path[NVIDIA_PATH_SIZE], name[32];
 	struct dirent *entry;
 	pid_t found = 0;
 	DIR *folder;
