@@ -21,6 +21,9 @@ def context():
     STATE["layer"] = torch.nn.Conv2d(64, 64, 3, padding=1).cuda().to(torch.bfloat16)
     STATE["host"] = torch.zeros(1 << 20, pin_memory=True)
     STATE["device"] = torch.zeros(1 << 20, device="cuda")
+    # Of each stream: pieces of work behind which its counter was stepped, and how many there were.
+    STATE["steps"] = [torch.zeros(1, dtype=torch.int64, device="cuda") for _ in range(STREAMS)]
+    STATE["expected"] = [0] * STREAMS
     attention = torch.nn.MultiheadAttention(256, 8, batch_first=True).cuda().eval()
     STATE["attention"], STATE["sequence"] = attention, torch.randn(4, 128, 256, device="cuda")
     with torch.no_grad():
@@ -31,7 +34,9 @@ def context():
         STATE["graph"] = torch.cuda.CUDAGraph()
         with torch.cuda.graph(STATE["graph"]):
             STATE["out"] = STATE["layer"](STATE["images"]).relu().mean()
-    torch.cuda.synchronize()
+        STATE["graph"].replay()
+        torch.cuda.synchronize()
+        STATE["replayed"] = STATE["out"].item()
     return 0
 
 
@@ -62,7 +67,16 @@ def work(kind, stream, steps):
             for _ in range(times * 4):
                 STATE["matrices"][0].sort()
             STATE["device"].sum()
+        STATE["steps"][stream % STREAMS].add_(1)
+        STATE["expected"][stream % STREAMS] += 1
     return 0
+
+
+def lost():
+    """Pieces of work whose end never came, and a graph that does not say what it said."""
+    torch.cuda.synchronize()
+    missing = sum(expected - int(steps.item()) for expected, steps in zip(STATE["expected"], STATE["steps"]))
+    return missing + (abs(STATE["out"].item() - STATE["replayed"]) > 0.01 * abs(STATE["replayed"]))
 
 
 def busy():
@@ -82,8 +96,10 @@ def carry_out(verb, numbers):
     if verb == "wait":
         torch.cuda.synchronize()
         return "ok 0"
-    # Nothing counts its steps here; its context ends with it.
-    return {"lost": "ok 0", "close": "ok 1"}.get(verb, "what?")
+    if verb == "lost":
+        return f"ok {lost()}"
+    # Its context ends with it.
+    return {"close": "ok 1"}.get(verb, "what?")
 
 
 for line in sys.stdin:
