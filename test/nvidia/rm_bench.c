@@ -176,3 +176,11 @@ int rm_slice_order(struct test *test, const struct fake_queue *queue, uint64_t s
 		return 1;
 	return answer->result;
 }
+
+struct fake_queue *rm_start_one(struct test *test, uint32_t mechanism, uint32_t lease_ms)
+{
+	rm_start(test, 1);
+	CHECK(test_number(test, "context", 0) == 0);
+	rm_meet(test, mechanism, lease_ms, 1);
+	return rm_queue(test, 0);
+}

@@ -12,6 +12,8 @@ extern struct fake_rm_state *rm;
 extern char rm_folder[];
 
 void rm_start(struct test *test, uint32_t gpus);
+/* … with one context, which the daemon knows. */
+struct fake_queue *rm_start_one(struct test *test, uint32_t mechanism, uint32_t lease_ms);
 void rm_end(struct test *test);
 void rm_meet(struct test *test, uint32_t mechanism, uint32_t lease_ms, uint32_t queues);
 void rm_rule(uint32_t how, uint32_t command, uint32_t value, uint32_t count);

@@ -88,10 +88,7 @@ static void case_channels(struct test *test)
 {
 	struct fake_queue *queue;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
 	CHECK(!strcmp(test_ask(test, "free 0 channel"), "ok 0"));
 	MUST(rm_until_group(test, queue));
 	CHECK(queue->group.channel_count == 7);
@@ -163,10 +160,7 @@ static void case_slice(struct test *test)
 {
 	struct fake_queue *queue;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
 	CHECK(rm_slice_order(test, queue, 1) == 0);
 	CHECK(rm_slice(queue) == 1);
 	CHECK(test_number(test, "slice?", 0) == FAKE_RM_SLICE_US);
@@ -205,10 +199,7 @@ static void case_death(struct test *test)
 {
 	struct fake_queue *queue, kept;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, test->mechanism, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, test->mechanism, LEASE_MS);
 	kept = *queue;
 	if (test->mechanism == GP_MECHANISM_CHANNEL) {
 		CHECK(fake_order_one(&test->fake, queue, false) == 0);
@@ -273,10 +264,7 @@ static void case_statuses(struct test *test)
 	struct fake_queue *queue;
 	uint32_t before;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
 	for (uint32_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		rm_rule(FAKE_RM_STATUS, GP_RM_DISABLE_CHANNELS, table[i].status, 1);
 		CHECK(fake_order_one(&test->fake, queue, false) == table[i].result);
@@ -352,10 +340,7 @@ static void case_fork(struct test *test)
 	struct fake_queue *queue;
 	int parent;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
 	CHECK(fake_order_one(&test->fake, queue, false) == 0);
 	CHECK(test_number(test, "fork", 0) == 0);
 	CHECK(test_number(test, "fork", 1) == 0);
@@ -475,10 +460,7 @@ static void case_exit(struct test *test)
 {
 	struct fake_queue *queue, kept;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
 	kept = *queue;
 	CHECK(fake_order_one(&test->fake, queue, false) == 0);
 	CHECK(rm_slice_order(test, queue, 1) == 0);
@@ -492,10 +474,7 @@ static void case_going(struct test *test)
 {
 	struct fake_queue *queue;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
 	rm_rule(FAKE_RM_HANG, GP_RM_FREE, 0, 0);
 	fprintf(test->to, "free 0 channel\n");
 	fflush(test->to);
@@ -521,10 +500,7 @@ static void case_storm(struct test *test)
 	bool ended = false;
 	int result, got;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
 	CHECK(fake_send(&test->fake, GP_WIRE_SAMPLE, &sample.interval_ns, sizeof(sample.interval_ns)));
 	fprintf(test->to, "storm 100\n");
 	fflush(test->to);

@@ -40,10 +40,7 @@ void case_work(struct test *test)
 {
 	struct fake_queue *queue;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
 	CHECK(work_is(test, queue, 0, 0));
 	CHECK(!strcmp(test_ask(test, "submit 0 0"), "ok 0"));
 	CHECK(work_is(test, queue, 1, 0));
@@ -101,10 +98,7 @@ void case_marker(struct test *test)
 	const struct gp_page_queue *page;
 	struct fake_queue *queue;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
 	page = &test->fake.page->queues[queue->said.slot];
 	CHECK(!strcmp(test_ask(test, "submit 1 0"), "ok 0"));
 	test_ask(test, "progress 1");
@@ -154,10 +148,7 @@ void case_sampled(struct test *test)
 	struct fake_queue *queue;
 	uint32_t last;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
 	page = &test->fake.page->queues[queue->said.slot];
 	MUST(fake_send(&test->fake, GP_WIRE_SAMPLE, &interval_ns, sizeof(interval_ns)));
 	for (uint32_t i = 0; i < 8u; i++) {
@@ -214,10 +205,7 @@ void case_blocked(struct test *test)
 {
 	struct fake_queue *queue;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, LEASE_MS, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
 	/* Behind a kernel of its own channel that runs, nothing is blocked, however long it takes. */
 	test_ask(test, "submit 2 0");
 	test_ask(test, "take 2");
@@ -256,10 +244,7 @@ void case_held(struct test *test)
 	struct gp_page_queue *page;
 	struct fake_queue *queue;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_BORROW, 200, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_BORROW, 200);
 	page = &test->fake.page->queues[queue->said.slot];
 	MUST(fake_send(&test->fake, GP_WIRE_SAMPLE, &interval_ns, sizeof(interval_ns)));
 	for (uint32_t i = 0; i < 2u; i++) {
@@ -280,10 +265,7 @@ void case_lease(struct test *test)
 	struct fake_queue *queue;
 	struct gp_wire_lost *lost = (void *)test->fake.message;
 
-	rm_start(test, 1);
-	CHECK(test_number(test, "context", 0) == 0);
-	rm_meet(test, GP_MECHANISM_CHANNEL, 200, 1);
-	queue = rm_queue(test, 0);
+	queue = rm_start_one(test, GP_MECHANISM_CHANNEL, 200);
 	CHECK(fake_order_one(&test->fake, queue, false) == 0);
 	CHECK(rm_disabled(queue) == 8);
 	test_ask(test, "submit 0 0");
