@@ -63,6 +63,7 @@ struct gp_agent {
 	bool runtime_asked;   /* RUNTIME_DISABLE waits for the daemon */
 	bool hooked;          /* doorbells are seen through the runtime's table */
 	bool copy_hint;       /* GPREEMPT_COPY_HINT=1 */
+	bool arms_bare;       /* the daemon we are linked with makes no barrier when it arms */
 	bool greeted_before;
 	bool attr_due, sync_due;
 	bool look_all; /* all counters are wanted, not only those that are likely to have moved */
@@ -102,6 +103,12 @@ static inline void gp_agent_unlock(void)
 bool gp_agent_ready(void);       /* once and after a fork; false: stay out of the way */
 bool gp_agent_is_borrowed(void); /* a vfork: this memory is our parent's, the descriptors are not */
 void gp_agent_start(void);       /* after the first queue: descriptors and thread; no lock held */
+
+/* fence.c: who makes the fences of doorbells; lock held but for the first */
+void gp_fence_register(void); /* may take 30 ms */
+void gp_fence_settle(void);   /* registered, linked or not any more: doorbells are as they can be */
+bool gp_fence_all(void);      /* every thread of the process has passed a fence since; false: perhaps not */
+void gp_fence_forget(void);   /* forked child */
 
 /* page.c; lock held */
 int gp_page_reserve(void);

@@ -3,9 +3,10 @@
  * The edges of page.h, as the client's side does them. Inline, because a doorbell pays for each instruction. Each
  * returns whether the daemon's eventfd must be written.
  *
- * The locked exchange is both the store and the fence of the protocol (partner: the daemon's fence between setting
- * armed and reading the counters). It is a maximum, not a plain store: producers that share a queue ring out of order,
- * and a smaller value written last would hide work (test/unit/page_edges.c shows it).
+ * gp_edge_raise: the locked exchange is both the store and the fence of the protocol (partner: the daemon's fence
+ * between setting armed and reading the counters). It is a maximum, not a plain store: producers that share a queue
+ * ring out of order, and a smaller value written last would hide work (test/unit/page_edges.c shows it).
+ * gp_edge_own: a word of the calling thread's own, and no fence: whoever arms makes it (fence.c, daemon/queue.c).
  */
 #ifndef GP_AGENT_EDGES_H
 #define GP_AGENT_EDGES_H
@@ -23,6 +24,14 @@ static inline void gp_edge_raise(uint64_t *counter, uint64_t value)
 	/* Not raised: somebody else's larger value is there, and so is the fence that went with it. */
 }
 
+static inline void gp_edge_own(uint64_t *word, uint64_t value)
+{
+	if (value > __atomic_load_n(word, __ATOMIC_RELAXED))
+		__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	/* The compiler keeps the order; the processor need not. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 static inline bool gp_edge_tell(uint32_t *armed, uint32_t flag)
 {
 	if (__builtin_expect(!(__atomic_load_n(armed, __ATOMIC_SEQ_CST) & flag), 1))
@@ -30,7 +39,7 @@ static inline bool gp_edge_tell(uint32_t *armed, uint32_t flag)
 	return __atomic_exchange_n(armed, 0, __ATOMIC_SEQ_CST) & flag;
 }
 
-/* Application thread, before the doorbell is rung: so many packets have been announced in all. */
+/* Application thread, before the doorbell is rung: so many packets have been announced in all. With its own fence. */
 static inline bool gp_edge_busy(struct gp_page_queue *queue, uint64_t packets)
 {
 	gp_edge_raise(&queue->doorbell, packets);

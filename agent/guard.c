@@ -53,6 +53,8 @@ static void *guard_run(void *unused)
 	bool halfway;
 
 	gp_sys(SYS_prctl, PR_SET_NAME, (long)"gpreempt-guard");
+	/* It has nothing else to do, and this may take a while. */
+	gp_fence_register();
 	if (!guard_wait())
 		return NULL;
 	halfway = gp_lock_inherit(&gp_agent.lock);

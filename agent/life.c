@@ -29,7 +29,7 @@ static void life_prepare_child(void)
 	gp_agent.pid = 0;
 	gp_agent.epoch++;
 	gp_agent.thread_started = false;
-	gp_agent.greeted_before = false;
+	gp_agent.greeted_before = gp_agent.arms_bare = false;
 	gp_agent.runtime_enabled = false;
 	gp_agent.link = GP_LINK_DOWN;
 	gp_agent.mechanism = GP_MECHANISM_NONE;
@@ -37,6 +37,7 @@ static void life_prepare_child(void)
 	gp_agent.driver = NULL;
 	gp_guard_forget();
 	gp_page_unmap();
+	gp_fence_forget();
 	gp_slots_reset();
 	gp_fds_drop_all();
 }

@@ -58,6 +58,8 @@ void gp_link_down(const char *why)
 	if (spare >= 0)
 		gp_fd_replace(GP_FD_DOORBELL, (int)spare);
 	gp_page_unmap();
+	gp_agent.arms_bare = false;
+	gp_fence_settle();
 	gp_agent.mechanism = GP_MECHANISM_NONE;
 	gp_agent.sample_ns = 0;
 	gp_agent.order_count = 0;
@@ -310,6 +312,9 @@ static int link_welcome(const struct gp_wire_welcome *welcome, const int *fds, u
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
 		if (gp_slots[i].used)
 			gp_page_slot_init(&gp_slots[i]);
+	/* Before it hears of a queue, which it would arm. */
+	gp_agent.arms_bare = __atomic_load_n(&gp_page_now->barriers, __ATOMIC_ACQUIRE) != 1u;
+	gp_fence_settle();
 	__atomic_store_n(&gp_agent.link, GP_LINK_UP, __ATOMIC_RELEASE);
 	gp_log1("link: welcome, mechanism", welcome->mechanism);
 	gp_sample_all();

@@ -61,6 +61,7 @@ void gp_page_slot_init(const struct gp_slot *slot)
 	__atomic_store_n(&queue->armed, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&queue->held, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&queue->doorbell, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&queue->owned, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&queue->written, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&queue->completed, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&queue->generation, slot->generation, __ATOMIC_RELEASE);

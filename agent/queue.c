@@ -11,6 +11,7 @@
 struct gp_slot gp_slots[GP_WIRE_QUEUE_MAX];
 struct gp_hot gp_hots[GP_WIRE_QUEUE_MAX];
 static uint32_t queue_limit;
+static bool queue_plain; /* new queues are not GP_HOT_FENCED */
 static struct {
 	uint64_t key;
 	struct gp_hot *hot;
@@ -74,7 +75,9 @@ struct gp_slot *gp_slot_add(uint64_t key)
 	*slot = (struct gp_slot){ .used = true, .generation = slot->generation + 1u };
 	if (gp_slot_index(slot) >= queue_limit)
 		queue_limit = gp_slot_index(slot) + 1u;
-	*gp_slot_hot(slot) = (struct gp_hot){ .key = key, .flags = GP_HOT_UNSEEN, .slot = gp_slot_index(slot) };
+	*gp_slot_hot(slot) = (struct gp_hot){ .key = key,
+					      .flags = GP_HOT_UNSEEN | (queue_plain ? 0 : GP_HOT_FENCED),
+					      .slot = gp_slot_index(slot) };
 	if (key > QUEUE_TOMBSTONE)
 		queue_hash_add(key, gp_slot_hot(slot));
 	return slot;
@@ -121,6 +124,16 @@ struct gp_slot *gp_slot_find(uint32_t file, uint32_t queue_id)
 		other = slot;
 	}
 	return other;
+}
+
+void gp_hots_fence(bool fenced)
+{
+	queue_plain = !fenced;
+	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX; i++)
+		if (fenced)
+			__atomic_fetch_or(&gp_hots[i].flags, GP_HOT_FENCED, __ATOMIC_SEQ_CST);
+		else
+			__atomic_fetch_and(&gp_hots[i].flags, ~GP_HOT_FENCED, __ATOMIC_SEQ_CST);
 }
 
 void gp_slots_reset(void)

@@ -44,6 +44,7 @@ struct gp_slot {
 #define GP_HOT_WAKE     1u /* the agent's thread wants to know of the next doorbell */
 #define GP_HOT_WITHHELD 2u /* mechanism submit: closed, doorbells are kept */
 #define GP_HOT_UNSEEN   4u /* no doorbell was seen yet */
+#define GP_HOT_FENCED   8u /* doorbells fence for themselves: nobody makes it for them (fence.c) */
 
 struct gp_hot {
 	_Alignas(64) uint64_t key; /* the queue's address in the runtime (amd_queue_t); 0: none */
@@ -51,6 +52,7 @@ struct gp_hot {
 	uint32_t slot;
 	uint64_t withheld; /* doorbell value + 1; 0: none */
 	uint64_t handle;   /* of its doorbell signal, once seen */
+	uint64_t owner;    /* thread pointer: whose word of the page `owned` is; 0: nobody's yet */
 };
 
 extern struct gp_slot gp_slots[GP_WIRE_QUEUE_MAX];
@@ -64,7 +66,8 @@ uint32_t gp_slot_index(const struct gp_slot *slot);
 uint32_t gp_slot_limit(void); /* all used slots are below */
 /* An id alone is enough while it is unique: several open files of one process share its queues. */
 struct gp_slot *gp_slot_find(uint32_t file, uint32_t queue_id);
-void gp_slots_reset(void); /* forked child */
+void gp_slots_reset(void);       /* forked child */
+void gp_hots_fence(bool fenced); /* GP_HOT_FENCED of all there are and will be; of a new process: set */
 
 /* No lock. NULL: not one of ours. */
 struct gp_hot *gp_hot_find(uint64_t key);

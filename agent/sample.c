@@ -30,7 +30,7 @@ void gp_sample_publish(struct gp_slot *slot)
 	__atomic_store_n(&queue->written, slot->written, __ATOMIC_RELEASE);
 	if (slot->seen)
 		gp_edge_raise(&queue->doorbell, slot->written);
-	announced = slot->seen ? __atomic_load_n(&queue->doorbell, __ATOMIC_ACQUIRE) : 0;
+	announced = slot->seen ? gp_page_announced(queue) : 0;
 	slot->has_work = slot->written > slot->completed || announced > slot->completed;
 	gp_page_slot_flags(slot);
 	tell = gp_edge_completed(queue, slot->completed, !slot->has_work);
@@ -82,14 +82,26 @@ static bool sample_wants(const struct gp_slot *slot)
 	return slot->has_work || !slot->seen;
 }
 
-/* The doorbell of an idle queue is to wake us. Partner: the locked exchange of gp_edge_busy. */
-static void sample_arm(struct gp_slot *slot)
+static bool sample_sleeps(const struct gp_slot *slot)
 {
-	struct gp_hot *hot = gp_slot_hot(slot);
+	return slot->used && !slot->dying && slot->seen && !slot->has_work && (slot->closed || gp_agent.sample_ns);
+}
 
-	__atomic_fetch_or(&hot->flags, GP_HOT_WAKE, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&gp_page_now->queues[hot->slot].doorbell, __ATOMIC_SEQ_CST) > slot->completed)
-		slot->has_work = true;
+/* The doorbells of idle queues are to wake us. Partner: the fence of a doorbell, made here unless it makes its own. */
+static void sample_arm(void)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		any |= sample_sleeps(&gp_slots[i]) &&
+		       !(__atomic_fetch_or(&gp_hots[i].flags, GP_HOT_WAKE, __ATOMIC_SEQ_CST) & GP_HOT_WAKE);
+	if (any && !gp_fence_all()) {
+		__atomic_store_n(&gp_agent.sync_due, true, __ATOMIC_RELEASE);
+		gp_thread_wake();
+	}
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		if (sample_sleeps(&gp_slots[i]) && gp_page_announced(&gp_page_now->queues[i]) > gp_slots[i].completed)
+			gp_slots[i].has_work = true;
 }
 
 void gp_sample_settle(uint64_t now_ns)
@@ -101,13 +113,12 @@ void gp_sample_settle(uint64_t now_ns)
 	sample_due_ns = UINT64_MAX;
 	if (gp_agent.link != GP_LINK_UP)
 		return;
+	sample_arm();
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
-		struct gp_slot *slot = &gp_slots[i];
+		const struct gp_slot *slot = &gp_slots[i];
 
 		if (!slot->used || slot->dying)
 			continue;
-		if (slot->seen && !slot->has_work && (slot->closed || gp_agent.sample_ns))
-			sample_arm(slot);
 		any |= sample_wants(slot);
 		work |= slot->has_work;
 		group |= slot->format == GP_QUEUE_GROUP;

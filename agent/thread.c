@@ -110,6 +110,7 @@ static uint64_t thread_step(short inotify)
 		thread_folder_changed(now);
 	if (gp_agent.driver && gp_agent.driver->tidy)
 		gp_agent.driver->tidy();
+	gp_fence_settle();
 	if (gp_agent.link == GP_LINK_DOWN)
 		thread_connect(now);
 	if (gp_agent.link != GP_LINK_DOWN) {

@@ -122,6 +122,7 @@ static int client_make_page(struct gp_client *client, int *ret_fd)
 	client->page->version = client->peer->version;
 	client->page->queue_count = GP_WIRE_QUEUE_MAX;
 	client->page->armed = GP_ARMED_BUSY;
+	client->page->barriers = gp_queue_makes_barriers();
 	*ret_fd = fd;
 	return 0;
 }

@@ -262,6 +262,7 @@ struct gp_daemon {
 	struct gp_text line;
 	struct gp_unmanaged_set *unmanaged;
 	uint32_t sync_serial;
+	uint64_t barrier_count; /* made for clients whose doorbells have no fence */
 	uint64_t scanned_ns; /* unmanaged processes were looked for */
 	uint64_t sync_by_ns; /* STATUS waits until then at most; 0: nobody waits */
 	bool sync_looked;    /* those who did not look in time are looked at */
@@ -332,6 +333,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue);    
 void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue);      /* out of it; still listed */
 void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* in or out: its flags changed */
 void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);       /* recompute and tell the core */
+bool gp_queue_makes_barriers(void); /* for page.barriers */
 void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client);
 void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending);

@@ -5,9 +5,12 @@
  * or busy, nothing else.
  */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "daemon/daemon.h"
 
 #define QUEUE_PENDING_MAX (1ull << 32) /* packets or bytes: beyond that a counter is not one */
@@ -131,7 +134,7 @@ void gp_queue_set_seen(struct gp_daemon *daemon, struct gp_queue_entry *queue, b
 static void queue_read(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
 {
 	struct gp_page_queue *page = &queue->client->page->queues[queue->wire.slot];
-	uint64_t doorbell = __atomic_load_n(&page->doorbell, __ATOMIC_RELAXED);
+	uint64_t doorbell = gp_page_announced(page);
 	uint64_t written = __atomic_load_n(&page->written, __ATOMIC_RELAXED);
 	uint64_t completed = __atomic_load_n(&page->completed, __ATOMIC_RELAXED);
 	bool blocked = __atomic_load_n(&page->flags, __ATOMIC_RELAXED) & GP_PAGE_BLOCKED;
@@ -161,6 +164,22 @@ static void queue_read(struct gp_daemon *daemon, struct gp_queue_entry *queue, u
 	}
 }
 
+bool gp_queue_makes_barriers(void)
+{
+	long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+
+	return commands > 0 && commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED;
+}
+
+/* Every thread of a client that asked for it passes a fence. Without memory for it the kernel may refuse the quick way;
+ * the other takes milliseconds and needs none. */
+static void queue_barrier(struct gp_daemon *daemon)
+{
+	daemon->barrier_count++;
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
 void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	uint64_t now_ns = gp_daemon_now_ns(daemon);
@@ -175,9 +194,11 @@ void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 		want = queue->pending ? GP_ARMED_IDLE : GP_ARMED_BUSY;
 		if (__atomic_load_n(&page->armed, __ATOMIC_RELAXED) == want)
 			return;
-		/* Partner: the fences of the doorbell path and of the agent's sampling (page.h). */
+		/* Partner: the fences of the agent's sampling, and of doorbells that make their own (page.h). */
 		__atomic_store_n(&page->armed, want, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (want == GP_ARMED_BUSY && __atomic_load_n(&queue->client->page->plain, __ATOMIC_SEQ_CST))
+			queue_barrier(daemon);
 	}
 }
 

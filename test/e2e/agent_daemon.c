@@ -104,6 +104,7 @@ bool fake_welcome(struct fake *fake, uint32_t mechanism, uint32_t lease_ms)
 	fake->page->magic = GP_PAGE_MAGIC;
 	fake->page->version = fake_version(fake);
 	fake->page->queue_count = GP_WIRE_QUEUE_MAX;
+	fake->page->barriers = fake->barriers;
 	rights->cmsg_level = SOL_SOCKET;
 	rights->cmsg_type = SCM_RIGHTS;
 	rights->cmsg_len = CMSG_LEN(sizeof(fds));

@@ -2,8 +2,10 @@
 /* The agent in unmodified HSA and HIP programs: they verify their results themselves, whatever is done to their gates.
  */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "test/e2e/agent_test.h"
 
@@ -19,7 +21,7 @@ static uint32_t draw(uint64_t *state)
 
 struct churn {
 	uint64_t state;
-	uint32_t orders, refused, seen, doorbells, copies;
+	uint32_t orders, refused, seen, doorbells, copies, plain;
 };
 
 /* One order: some of the queues of one device, some closed, some opened. False: the client is gone. */
@@ -76,6 +78,8 @@ static void churn_page(struct test *test, struct churn *churn)
 		if (test->fake.queues[i].used)
 			__atomic_store_n(&test->fake.page->queues[i].armed,
 					 draw(&churn->state) & 1u ? GP_ARMED_BUSY : GP_ARMED_IDLE, __ATOMIC_SEQ_CST);
+	if (test->fake.barriers)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 	if (poll(&bell, 1, (int)(draw(&churn->state) % 4u)) == 1 &&
 	    read(test->fake.doorbell, &count, sizeof(count)) == sizeof(count))
 		churn->doorbells++;
@@ -92,7 +96,12 @@ static bool churn_waits(struct test *test)
 	return false;
 }
 
-/* One run of the program. */
+static bool churn_has_barriers(void)
+{
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) & MEMBARRIER_CMD_GLOBAL_EXPEDITED;
+}
+
+/* One run of the program. Some of its daemons make the doorbells' fences, some do not. */
 static void churn_run(struct test *test, struct churn *churn)
 {
 	uint64_t interval = 500000;
@@ -105,11 +114,14 @@ static void churn_run(struct test *test, struct churn *churn)
 		CHECK(test->fake.hello.flags & GP_HELLO_RUNTIME);
 		CHECK(churn->orders || test->fake.hello.flags & GP_HELLO_DOORBELLS);
 		CHECK(!strncmp(test->fake.hello.runtime, "HSA 1.", 6));
+		test->fake.barriers = churn_has_barriers() && draw(&churn->state) & 1u;
 		if (!fake_welcome(&test->fake, test->mechanism, 200) ||
 		    !fake_send(&test->fake, GP_WIRE_SAMPLE, &interval, sizeof(interval)))
 			break;
 		while (life-- && churn_order(test, churn))
 			churn_page(test, churn);
+		CHECK(test->fake.barriers || !test->fake.page->plain);
+		churn->plain |= test->fake.page->plain;
 		close(test->fake.socket);
 		test->fake.socket = -1;
 		close(test->fake.doorbell);
@@ -128,7 +140,8 @@ static void case_churn(struct test *test)
 	MUST(fake_listen(&test->fake, test->path));
 	for (uint32_t run = 0; run < CHURN_RUNS_MAX && !enough; run++) {
 		churn_run(test, &churn);
-		enough = churn.orders >= CHURN_ORDERS_MIN && churn.seen && churn.copies && churn.doorbells;
+		enough = churn.orders >= CHURN_ORDERS_MIN && churn.seen && churn.copies && churn.doorbells &&
+			 (churn.plain || !churn_has_barriers());
 	}
 	printf("# %u orders, %u changes refused, %u rings\n", churn.orders, churn.refused, churn.doorbells);
 	CHECK(enough);

@@ -47,6 +47,40 @@ static void test_doorbell_is_first(void **state)
 	assert_int_equal(look(3, 5, 5, 0).pending, 0);
 }
 
+/* Announced is the larger of the two words, whoever wrote them. */
+static void test_words(void **state)
+{
+	(void)state;
+	agent.page->queues[0].owned = 4;
+	assert_int_equal(look(3, 0, 0, 0).pending, 4);
+	agent.page->queues[0].owned = 6;
+	assert_int_equal(look(5, 0, 4, 0).pending, 2);
+	assert_int_equal(look(7, 0, 6, 0).pending, 1);
+	assert_false(look(7, 0, 7, 0).has_work);
+}
+
+/* Who arms an idle queue makes the fence of doorbells that have none, before it looks again; and only then. */
+static void test_barriers(void **state)
+{
+	struct gp_page_queue *page = &agent.page->queues[0];
+	uint64_t before = world.daemon.barrier_count;
+
+	(void)state;
+	assert_int_equal(agent.page->barriers, gp_queue_makes_barriers());
+	look(1, 0, 0, 0);
+	assert_int_equal(page->armed, GP_ARMED_IDLE);
+	look(1, 0, 1, 0);
+	assert_int_equal(page->armed, GP_ARMED_BUSY);
+	assert_int_equal(world.daemon.barrier_count, before);
+	agent.page->plain = 1;
+	look(2, 0, 1, 0);
+	assert_true(page->armed == GP_ARMED_IDLE && world.daemon.barrier_count == before);
+	look(2, 0, 2, 0);
+	assert_true(page->armed == GP_ARMED_BUSY && world.daemon.barrier_count == before + 1u);
+	look(2, 0, 2, 0); /* armed already */
+	assert_int_equal(world.daemon.barrier_count, before + 1u);
+}
+
 /* Packets behind a barrier that waits are not work, until it goes on. */
 static void test_blocked(void **state)
 {
@@ -100,6 +134,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_doorbell_is_first, begin, end),
+		cmocka_unit_test_setup_teardown(test_words, begin, end),
+		cmocka_unit_test_setup_teardown(test_barriers, begin, end),
 		cmocka_unit_test_setup_teardown(test_blocked, begin, end),
 		cmocka_unit_test_setup_teardown(test_nonsense, begin, end),
 		cmocka_unit_test_setup_teardown(test_armed, begin, end),
