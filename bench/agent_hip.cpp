@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Launches of a HIP program: an empty kernel, in bursts that fit the queue; the time is the launching thread's. Run by
-// bench/agent-launches.
+// Launches of a HIP program: an empty kernel, in bursts that fit the queue (250, or as many as are asked for); the time
+// is the launching thread's. Run by bench/agent-launches.
 #include <hip/hip_runtime.h>
 #include "bench/agent_rounds.h"
 
-constexpr unsigned launches = 250;
+static unsigned launches = 250;
 
 __global__ void nothing() {}
 
@@ -22,8 +22,10 @@ static void drain()
 		std::exit(1);
 }
 
-int main()
+int main(int argc, char **argv)
 {
+	if (argc > 1)
+		launches = (unsigned)std::atoi(argv[1]);
 	if (hipStreamCreate(&stream) != hipSuccess)
 		return 1;
 	burst();

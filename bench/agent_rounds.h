@@ -2,14 +2,17 @@
 /*
  * A program that launches in bursts whenever it is told to, so that bench/agent-launches can let several of them take
  * turns. Each line on standard input asks for a round; the answer is ns per launch: the median burst by the clock, and
- * by the launching thread's CPU time.
+ * by the launching thread's CPU time. With bench/agent_toggle.c: first those of bursts with the agent's hooks, then
+ * those of bursts without, which took turns.
  *
  * The launching thread has a core to itself where that is allowed, so that other work on the machine does not decide.
  */
 #ifndef BENCH_AGENT_ROUNDS_H
 #define BENCH_AGENT_ROUNDS_H
 
+#include <dlfcn.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,27 +48,55 @@ static inline void rounds_settle(void)
 	(void)sched_setscheduler(0, SCHED_FIFO, &first);
 }
 
+struct rounds_figures {
+	double wall[ROUNDS_BURSTS], cpu[ROUNDS_BURSTS];
+};
+
+static inline void rounds_burst(struct rounds_figures *figures, int at, void (*burst)(void), void (*drain)(void))
+{
+	uint64_t thread = rounds_ns(CLOCK_THREAD_CPUTIME_ID), start = rounds_ns(CLOCK_MONOTONIC);
+
+	burst();
+	figures->wall[at] = (double)(rounds_ns(CLOCK_MONOTONIC) - start);
+	figures->cpu[at] = (double)(rounds_ns(CLOCK_THREAD_CPUTIME_ID) - thread);
+	drain();
+}
+
+static inline void rounds_print(struct rounds_figures *figures, unsigned launches, char end)
+{
+	qsort(figures->wall, ROUNDS_BURSTS, sizeof(figures->wall[0]), rounds_compare);
+	qsort(figures->cpu, ROUNDS_BURSTS, sizeof(figures->cpu[0]), rounds_compare);
+	printf("%.2f %.2f%c", figures->wall[ROUNDS_BURSTS / 2] / launches, figures->cpu[ROUNDS_BURSTS / 2] / launches,
+	       end);
+}
+
 /* burst() makes so many launches; drain() waits for them. */
 static inline void rounds_serve(unsigned launches, void (*burst)(void), void (*drain)(void))
 {
-	static double wall[ROUNDS_BURSTS], cpu[ROUNDS_BURSTS];
+	static struct rounds_figures with, without;
+	int (*hooks)(bool) = (int (*)(bool))dlsym(RTLD_DEFAULT, "gp_bench_hooks");
 	char line[64];
 
 	rounds_settle();
+	if (hooks && hooks(true) != 4) {
+		fprintf(stderr, "the agent has no hooks here\n");
+		exit(1);
+	}
 	puts("ready");
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
-		for (int i = 0; i < ROUNDS_BURSTS; i++) {
-			uint64_t thread = rounds_ns(CLOCK_THREAD_CPUTIME_ID), start = rounds_ns(CLOCK_MONOTONIC);
+		for (int i = 0; i < 2 * ROUNDS_BURSTS; i++) {
+			bool on = !hooks || (i ^ i >> 1) & 1;
 
-			burst();
-			wall[i] = (double)(rounds_ns(CLOCK_MONOTONIC) - start) / launches;
-			cpu[i] = (double)(rounds_ns(CLOCK_THREAD_CPUTIME_ID) - thread) / launches;
-			drain();
+			if (!hooks && i == ROUNDS_BURSTS)
+				break;
+			if (hooks)
+				hooks(on);
+			rounds_burst(on ? &with : &without, hooks ? i / 2 : i, burst, drain);
 		}
-		qsort(wall, ROUNDS_BURSTS, sizeof(wall[0]), rounds_compare);
-		qsort(cpu, ROUNDS_BURSTS, sizeof(cpu[0]), rounds_compare);
-		printf("%.2f %.2f\n", wall[ROUNDS_BURSTS / 2], cpu[ROUNDS_BURSTS / 2]);
+		rounds_print(&with, launches, hooks ? ' ' : '\n');
+		if (hooks)
+			rounds_print(&without, launches, '\n');
 		fflush(stdout);
 	}
 }
