@@ -118,7 +118,7 @@ static void test_set(void **state)
 	request.queue_id = 0;
 	request.attr.priority = 44;
 	request.attr.valid = GP_ATTR_PRIORITY;
-	ask(&request, 0);
+	free(ask(&request, 0));
 	assert_int_equal(world_queue(&world, &agent, 0)->attr.priority, 44);
 	request.queue_id = 9;
 	expect(&request, -ENOENT, "no such queue");
