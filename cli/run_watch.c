@@ -5,6 +5,7 @@
  * must not find a child it did not make.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -132,8 +133,9 @@ void gp_run_watch_start(const char *command, uint32_t interval_ms)
 		}
 		_exit(0);
 	}
+	/* ECHILD: SIGCHLD is ignored here, and the kernel has reaped it. */
 	if (between > 0)
-		while (waitpid(between, NULL, 0) < 0)
+		while (waitpid(between, NULL, 0) < 0 && errno == EINTR)
 			continue;
 	close(pidfd);
 }
