@@ -26,7 +26,7 @@ struct debugger_job {
 	struct debugger_job *next;
 	enum debugger_kind kind;
 	uint32_t fallback, gpu_id, count;
-	bool tell; /* DETACH: the daemon waits for it */
+	bool tell; /* DETACH: the daemon waits for it; false: the client is gone, and this is its last job */
 	uint64_t seq;
 	struct gp_device_change changes[];
 };
@@ -264,6 +264,8 @@ static int debugger_push(struct gp_kfd_debugger *debugger, struct debugger_targe
 	if (what->count)
 		memcpy(job->changes, changes, what->count * sizeof(job->changes[0]));
 	pthread_mutex_lock(&debugger->lock);
+	/* Together with its last job: a thread that finds none left frees what is gone. */
+	target->gone |= what->kind == DEBUGGER_DETACH && !what->tell;
 	*target->jobs_tail = job;
 	target->jobs_tail = &job->next;
 	if (!target->queued)
@@ -307,12 +309,8 @@ void gp_kfd_debugger_detach(struct gp_kfd_debugger *debugger, struct gp_device_c
 	struct debugger_target *target = client->backend;
 	struct debugger_job job = { .kind = DEBUGGER_DETACH, .tell = !gone };
 
-	if (gone) {
+	if (gone)
 		client->backend = NULL;
-		pthread_mutex_lock(&debugger->lock);
-		target->gone = true;
-		pthread_mutex_unlock(&debugger->lock);
-	}
 	debugger_push(debugger, target, &job, NULL);
 }
 

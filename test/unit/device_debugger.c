@@ -20,6 +20,21 @@
 #define HANGING 12
 
 static sem_t hung, let_go, done, attached;
+static int disabled;            /* calls */
+static void (*at_malloc)(void); /* before the next one of the debugger's */
+
+void *__real_malloc(size_t size); // NOLINT: the linker's name
+void *__wrap_malloc(size_t size); // NOLINT
+
+void *__wrap_malloc(size_t size) // NOLINT
+{
+	void (*what)(void) = at_malloc;
+
+	at_malloc = NULL;
+	if (what)
+		what();
+	return __real_malloc(size);
+}
 
 int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
 {
@@ -30,6 +45,7 @@ int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
 int gp_kfd_trap_disable(int fd, pid_t pid)
 {
 	(void)fd, (void)pid;
+	__atomic_fetch_add(&disabled, 1, __ATOMIC_SEQ_CST);
 	return 0;
 }
 
@@ -145,9 +161,41 @@ static void test_left_behind(void **state)
 	close(client.pidfd);
 }
 
+static void finish_call(void)
+{
+	sem_post(&let_go);
+	sem_wait(&done);
+	usleep(200000); /* its thread is back to sleep by then; if not, this shows nothing */
+}
+
+/* A client hangs up while a call for it comes back: it is let go all the same, once. */
+static void test_gone_meanwhile(void **state)
+{
+	struct gp_backend backend = { .host = { .done = host_done, .mechanism = host_mechanism }, .fd = -1 };
+	struct gp_device_client client = { .tag = 1, .pid = 1, .pidfd = open("/dev/null", O_RDONLY | O_CLOEXEC) };
+	struct gp_device_change change = { .queue_id = 3 };
+	struct gp_kfd_debugger *debugger = NULL;
+	struct gp_error error;
+
+	(void)state;
+	assert_int_equal(gp_kfd_debugger_create(&backend, &debugger, &error), 0);
+	gp_kfd_debugger_attach(debugger, &client, GP_MECHANISM_NONE);
+	sem_wait(&attached);
+	assert_int_equal(gp_kfd_debugger_apply(debugger, &client, 1, 1, &change, 1), 0);
+	sem_wait(&hung);
+	disabled = 0;
+	at_malloc = finish_call;
+	gp_kfd_debugger_detach(debugger, &client, true);
+	assert_null(at_malloc);
+	assert_true(gp_kfd_debugger_destroy(debugger));
+	assert_int_equal(disabled, 1);
+	close(client.pidfd);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_hanging), cmocka_unit_test(test_left_behind) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_hanging), cmocka_unit_test(test_gone_meanwhile),
+					    cmocka_unit_test(test_left_behind) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
