@@ -23,6 +23,7 @@ struct gp_client *gp_adopt(struct gp_daemon *daemon, pid_t pid, uid_t uid, const
 	client->is_unmanaged = true;
 	client->uid = uid;
 	client->device.pid = pid;
+	client->device.uid = uid;
 	client->device.pidfd = pidfd;
 	client->device.flags = GP_HELLO_RUNTIME; /* found out by trying */
 	snprintf(client->name, sizeof(client->name), "%s", name);

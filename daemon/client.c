@@ -294,6 +294,7 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	client->uid = peer->uid;
 	client->own_pid = hello->pid;
 	client->device.pid = peer->pid;
+	client->device.uid = peer->uid;
 	client->device.pidfd = peer->pidfd;
 	client->device.flags = hello->flags;
 	client->device.mechanisms = hello->mechanisms;

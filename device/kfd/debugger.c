@@ -16,9 +16,11 @@
 #include "device/kfd/debugger.h"
 #include "device/kfd/trap.h"
 
-#define DEBUGGER_THREADS 32u /* as many as there is work for at once; beyond that calls to the driver that hang */
-#define DEBUGGER_TRY_MS  2000
-#define DEBUGGER_LATE_NS 1000000000ull /* a call that takes longer is said to be stuck; a save takes milliseconds */
+#define DEBUGGER_THREADS        32u /* as many as there is work for at once; beyond that calls to the driver that hang */
+#define DEBUGGER_ATTACHING      16u /* of them at most: a process in the middle of an exec can hold an attach up */
+#define DEBUGGER_USER_ATTACHING 4u  /* of these for one user at most */
+#define DEBUGGER_TRY_MS         2000
+#define DEBUGGER_LATE_NS        1000000000ull /* a call that takes longer is said to be stuck; a save takes milliseconds */
 
 enum debugger_kind { DEBUGGER_ATTACH, DEBUGGER_DETACH, DEBUGGER_NEW, DEBUGGER_APPLY };
 
@@ -36,6 +38,7 @@ struct debugger_target {
 	struct debugger_target *next, *next_ready;
 	uint64_t tag;
 	pid_t pid;
+	uid_t uid;
 	int pidfd;
 	struct debugger_job *jobs, **jobs_tail; /* lock */
 	bool queued, gone;                      /* lock: in the ready list or being worked on; no more jobs come */
@@ -47,6 +50,8 @@ struct debugger_thread {
 	struct gp_kfd_debugger *debugger;
 	pthread_t thread;
 	uint64_t since_ns; /* lock: when it began what it does; 0: it waits */
+	bool attaching;    /* lock: to a process of this user */
+	uid_t uid;
 };
 
 struct gp_kfd_debugger {
@@ -180,10 +185,15 @@ static void debugger_do(struct gp_kfd_debugger *debugger, struct debugger_target
 static void debugger_free(struct gp_kfd_debugger *debugger, struct debugger_target *target)
 {
 	struct debugger_target **at = &debugger->targets;
+	struct debugger_job *job;
 
 	while (*at != target)
 		at = &(*at)->next;
 	*at = target->next;
+	while ((job = target->jobs)) {
+		target->jobs = job->next;
+		free(job);
+	}
 	close(target->pidfd);
 	free(target);
 }
@@ -212,6 +222,39 @@ static void debugger_make_ready(struct gp_kfd_debugger *debugger, struct debugge
 	pthread_cond_signal(&debugger->wake);
 }
 
+/* Orders, and letting go, always find a thread: whoever makes attaching to himself hang keeps a few threads at most. */
+static bool debugger_may_begin(const struct gp_kfd_debugger *debugger, const struct debugger_target *target)
+{
+	uint32_t all = 0, own = 0;
+
+	if (target->jobs->kind != DEBUGGER_ATTACH)
+		return true;
+	for (uint32_t i = 0; i < debugger->thread_count; i++) {
+		const struct debugger_thread *thread = &debugger->threads[i];
+
+		all += thread->attaching;
+		own += thread->attaching && thread->uid == target->uid;
+	}
+	return all < DEBUGGER_ATTACHING && (own < DEBUGGER_USER_ATTACHING || !target->uid);
+}
+
+/* The first that may begin leaves the ready list. */
+static struct debugger_target *debugger_take(struct gp_kfd_debugger *debugger)
+{
+	struct debugger_target **at = &debugger->ready, *target;
+
+	while (*at && !debugger_may_begin(debugger, *at))
+		at = &(*at)->next_ready;
+	target = *at;
+	if (!target)
+		return NULL;
+	*at = target->next_ready;
+	if (!*at)
+		debugger->ready_tail = at;
+	debugger->ready_count--;
+	return target;
+}
+
 static void *debugger_thread(void *context)
 {
 	struct debugger_thread *thread = context;
@@ -222,26 +265,26 @@ static void *debugger_thread(void *context)
 	pthread_mutex_lock(&debugger->lock);
 	for (;;) {
 		debugger->waiting_count++;
-		while (!debugger->ready && !debugger->stopping)
+		while (!(target = debugger_take(debugger)) && !debugger->stopping)
 			pthread_cond_wait(&debugger->wake, &debugger->lock);
 		debugger->waiting_count--;
-		target = debugger->ready;
 		if (!target)
 			break;
-		debugger->ready_count--;
-		debugger->ready = target->next_ready;
-		if (!debugger->ready)
-			debugger->ready_tail = &debugger->ready;
 		job = target->jobs;
 		target->jobs = job->next;
 		if (!target->jobs)
 			target->jobs_tail = &target->jobs;
 		thread->since_ns = debugger_now_ns();
+		thread->attaching = job->kind == DEBUGGER_ATTACH;
+		thread->uid = target->uid;
 		pthread_mutex_unlock(&debugger->lock);
 		debugger_do(debugger, target, job);
 		free(job);
 		pthread_mutex_lock(&debugger->lock);
 		thread->since_ns = 0;
+		if (thread->attaching) /* another may attach now */
+			pthread_cond_broadcast(&debugger->wake);
+		thread->attaching = false;
 		target->queued = false;
 		if (target->jobs)
 			debugger_make_ready(debugger, target);
@@ -293,6 +336,7 @@ void gp_kfd_debugger_attach(struct gp_kfd_debugger *debugger, struct gp_device_c
 		target->guard.fd = -1;
 		target->tag = client->tag;
 		target->pid = client->pid;
+		target->uid = client->uid;
 		target->jobs_tail = &target->jobs;
 		pthread_mutex_lock(&debugger->lock);
 		target->next = debugger->targets;

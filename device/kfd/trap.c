@@ -7,11 +7,13 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "device/kfd/trap.h"
 
 #define TRAP_SNAPSHOT_MAX    1024u
 #define TRAP_RUNTIME_ENABLED 1u
+#define TRAP_SEIZE_NS        500000000l /* chosen: it takes microseconds, unless the process does not let us */
 
 struct trap_enable {
 	int fd, pidfd, result;
@@ -27,11 +29,17 @@ static void *trap_enable_thread(void *context)
 	struct gp_kfd_runtime_info info = { 0 };
 	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)enable->pid, .op = GP_KFD_DBG_ENABLE };
 	int events;
+	int r;
 
-	if (ptrace(PTRACE_SEIZE, enable->pid, NULL, NULL)) {
-		enable->result = -errno;
+	/* A process in the middle of an exec holds us up, for as long as its user likes: one of its threads may be kept
+	 * from ending, or the program come from a file system of his. No signal ends that call, but our own end does.
+	 */
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	r = ptrace(PTRACE_SEIZE, enable->pid, NULL, NULL) ? -errno : 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	enable->result = r;
+	if (r)
 		return NULL;
-	}
 	/* The number means the same process as the descriptor, now that it cannot be passed on any more. */
 	if (syscall(SYS_pidfd_send_signal, enable->pidfd, 0, NULL, 0) && errno == ESRCH) {
 		enable->result = -ESRCH;
@@ -51,13 +59,21 @@ static void *trap_enable_thread(void *context)
 
 int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
 {
-	struct trap_enable enable = { .fd = fd, .pidfd = pidfd, .pid = pid };
+	struct trap_enable enable = { .fd = fd, .pidfd = pidfd, .pid = pid, .result = -ETIMEDOUT };
+	struct timespec until;
 	pthread_t thread;
 	int r = pthread_create(&thread, NULL, trap_enable_thread, &enable);
 
 	if (r)
 		return -r;
-	pthread_join(thread, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += TRAP_SEIZE_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until)) {
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+	}
 	if (enable.result < 0)
 		return enable.result;
 	if (!enable.runtime) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The debugger's threads: calls into the driver that do not come back hold up their own process alone, and are counted.
- * The driver is this test; processes 1 to HANGING hang.
+ * So do processes that cannot be attached to. The driver is this test; processes 1 to HANGING hang.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,8 @@
 #include "device/kfd/trap.h"
 
 #define HANGING 12
+#define HOLDING 1000 /* that process cannot be attached to until it is let go */
+#define HOLDERS 40   /* more than there are threads */
 
 static sem_t hung, let_go, done, attached;
 static int disabled;            /* calls */
@@ -38,7 +40,9 @@ void *__wrap_malloc(size_t size) // NOLINT
 
 int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
 {
-	(void)fd, (void)pid, (void)pidfd;
+	(void)fd, (void)pidfd;
+	if (pid == HOLDING)
+		sem_wait(&let_go);
 	return 0;
 }
 
@@ -192,10 +196,43 @@ static void test_gone_meanwhile(void **state)
 	close(client.pidfd);
 }
 
+/* One user has many processes that cannot be attached to: the others' are, orders are carried out, and clients go. */
+static void test_holding_user(void **state)
+{
+	struct gp_backend backend = { .host = { .done = host_done, .mechanism = host_mechanism }, .fd = -1 };
+	struct gp_device_client clients[HOLDERS + 1] = { 0 }, *other = &clients[HOLDERS];
+	struct gp_device_change change = { .queue_id = 3 };
+	struct gp_kfd_debugger *debugger = NULL;
+	struct gp_error error;
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(gp_kfd_debugger_create(&backend, &debugger, &error), 0);
+	for (int i = 0; i < HOLDERS; i++) {
+		clients[i] = (struct gp_device_client){ .tag = 1, .pid = HOLDING, .uid = 1001, .pidfd = null };
+		gp_kfd_debugger_attach(debugger, &clients[i], GP_MECHANISM_NONE);
+	}
+	*other = (struct gp_device_client){ .tag = 2, .pid = HOLDING + 1, .uid = 1002, .pidfd = null };
+	gp_kfd_debugger_attach(debugger, other, GP_MECHANISM_NONE);
+	alarm(60); /* hanging is the failure */
+	sem_wait(&attached);
+	assert_int_equal(gp_kfd_debugger_apply(debugger, other, 1, 1, &change, 1), 0);
+	sem_wait(&done);
+	alarm(0);
+	for (int i = 0; i < HOLDERS; i++)
+		sem_post(&let_go);
+	for (int i = 0; i < HOLDERS; i++)
+		sem_wait(&attached);
+	for (int i = 0; i <= HOLDERS; i++)
+		gp_kfd_debugger_detach(debugger, &clients[i], true);
+	assert_true(gp_kfd_debugger_destroy(debugger));
+	close(null);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_hanging), cmocka_unit_test(test_gone_meanwhile),
-					    cmocka_unit_test(test_left_behind) };
+					    cmocka_unit_test(test_holding_user), cmocka_unit_test(test_left_behind) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
