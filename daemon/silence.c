@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
@@ -54,6 +55,16 @@ struct gp_silence {
 
 ssize_t (*gp_silence_read)(int fd, void *into, size_t size, off_t at) = pread;
 
+/* What is read is told to the client's user, and the client says where: so it must be memory that he may read anyway.
+ * After its hello a process can become another, by executing a program that is set-user-ID or that only root may read;
+ * the kernel then gives its file to root. Looked at after opening: what was opened stays the memory of that moment. */
+static bool look_is_allowed(const struct look *look, const char *path)
+{
+	struct stat st;
+
+	return !look->uid || (!stat(path, &st) && st.st_uid == look->uid);
+}
+
 /* Through the file and not by process_vm_readv(): it also reaches mappings of a driver's memory. */
 static void look_read(struct look *look)
 {
@@ -63,7 +74,8 @@ static void look_read(struct look *look)
 	snprintf(path, sizeof(path), "/proc/%d/mem", look->pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	/* The file is the right process's if that is still there. */
-	if (fd >= 0 && syscall(SYS_pidfd_send_signal, look->pidfd, 0, NULL, 0) && errno == ESRCH) {
+	if (fd >= 0 && (!look_is_allowed(look, path) ||
+			(syscall(SYS_pidfd_send_signal, look->pidfd, 0, NULL, 0) && errno == ESRCH))) {
 		close(fd);
 		fd = -1;
 	}
@@ -291,11 +303,47 @@ void gp_silence_take(struct gp_daemon *daemon)
 	gp_control_synced(daemon);
 }
 
+/* Looks of that user that have not begun: they would keep one thread each. */
+static struct look *silence_withdraw_locked(struct gp_silence *silence, uid_t uid)
+{
+	struct look **at = &silence->todo, *look, *withdrawn = NULL;
+
+	while ((look = *at)) {
+		if (look->uid != uid) {
+			at = &look->next;
+			continue;
+		}
+		*at = look->next;
+		look->next = withdrawn;
+		withdrawn = look;
+	}
+	silence->todo_tail = at;
+	return withdrawn;
+}
+
+static void silence_not_looked(struct gp_daemon *daemon, struct look *looks)
+{
+	struct gp_client *client;
+	struct look *look;
+
+	while ((look = looks)) {
+		looks = look->next;
+		client = gp_client_find(daemon, look->tag);
+		if (client) {
+			client->looking = false;
+			client->counters = GP_COUNTERS_OLD;
+		}
+		close(look->pidfd);
+		free(look);
+	}
+}
+
 /* The thread does not come back from somebody's memory. */
 static void silence_leave_behind(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	struct gp_silence *silence = daemon->silence;
 	struct gp_client *client = NULL;
+	struct look *withdrawn = NULL;
 	bool another = false;
 
 	if (!silence)
@@ -305,12 +353,14 @@ static void silence_leave_behind(struct gp_daemon *daemon, uint64_t now_ns)
 		silence->now->left_behind = true;
 		silence->stuck[silence->stuck_count++] = silence->now->uid;
 		client = gp_client_find(daemon, silence->now->tag);
+		withdrawn = silence_withdraw_locked(silence, silence->now->uid);
 		silence->now = NULL;
 		another = silence->stuck_count < SILENCE_STUCK_MAX;
 	}
 	pthread_mutex_unlock(&silence->lock);
 	if (another)
 		silence_start_thread(silence);
+	silence_not_looked(daemon, withdrawn);
 	if (!client)
 		return;
 	client->looking = false;

@@ -176,6 +176,7 @@ static void test_memory_that_holds(void **state)
 	static volatile uint64_t completed = 1;
 
 	(void)state;
+	while (!sem_trywait(&let_go)) {}
 	stop_with_work(&urgent, &held);
 	while (client_of(&urgent)->counters != GP_COUNTERS_OLD)
 		gp_daemon_step(&world.daemon, 10);
@@ -190,6 +191,46 @@ static void test_memory_that_holds(void **state)
 	assert_false(world_queue(&world, &batch, 1)->pending);
 }
 
+/* As many clients of one user as there are threads: one is kept, and the other users are still looked at. */
+static void test_memory_of_one_user(void **state)
+{
+	struct agent holders[4];
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		agent_connect(&world, &holders[i], 20);
+		agent_add_queue(&world, &holders[i], 0, GP_QUEUE_SEEN);
+	}
+	for (int i = 0; i < 4; i++)
+		stop_with_work(&holders[i], &held);
+	for (int i = 0; i < 4; i++)
+		while (client_of(&holders[i])->counters != GP_COUNTERS_OLD)
+			gp_daemon_step(&world.daemon, 10);
+	world_queue(&world, &batch, 0)->client->uid = getuid() + 1;
+	assert_true(gp_silence_look(&world.daemon, world_queue(&world, &batch, 0)->client));
+	for (int i = 0; i < 1000; i++)
+		sem_post(&let_go);
+	while (world_queue(&world, &batch, 0)->client->looking)
+		gp_daemon_step(&world.daemon, 10);
+	for (int i = 0; i < 4; i++)
+		agent_leave(&world, &holders[i]);
+}
+
+/* A client whose process has become another user's: its memory is not read to him. */
+static void test_memory_of_another(void **state)
+{
+	static volatile uint64_t secret = 1;
+
+	(void)state;
+	world_queue(&world, &urgent, 0)->client->uid = getuid() + 1;
+	stop_with_work(&urgent, &secret);
+	while (client_of(&urgent)->counters == GP_COUNTERS_AGENT)
+		gp_daemon_step(&world.daemon, 10);
+	assert_int_equal(client_of(&urgent)->counters, GP_COUNTERS_OLD);
+	assert_int_equal(world_queue(&world, &urgent, 1)->looked, 0);
+	assert_true(world_queue(&world, &urgent, 1)->pending);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +238,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_comes_back, begin, end),
 		cmocka_unit_test_setup_teardown(test_full_socket, begin, end),
 		cmocka_unit_test_setup_teardown(test_is_looked_at, begin, end),
+		cmocka_unit_test_setup_teardown(test_memory_of_another, begin, end),
+		cmocka_unit_test_setup_teardown(test_memory_of_one_user, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_that_holds, begin, end),
 	};
 
