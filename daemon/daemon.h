@@ -109,7 +109,8 @@ struct gp_client {
 	uint32_t runtime_cookie;
 	bool letting_go; /* RUNTIME_DISABLE is waiting for our debugger to leave */
 	char mechanism_why[GP_WHY_TEXT];
-	uint64_t lease_ns; /* last renewal */
+	uint64_t lease_ns;      /* last renewal */
+	uint64_t lease_told_ns; /* how long its agent believes a lease to be: as it was when it came */
 	bool lease_needed;
 	/* silence.c */
 	bool watched, looking;
