@@ -6,7 +6,9 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include "daemon/daemon.h"
+#include "lib/utf8.h"
 
 #define JOURNAL_LINES  20u           /* at once */
 #define JOURNAL_GAIN   1000000000ull /* then one more each second; both chosen */
@@ -15,12 +17,20 @@
 static void journal_write(const char *format, va_list arguments)
 {
 	char line[JOURNAL_SINGLE];
+	size_t left, step;
+	uint32_t code;
 
 	vsnprintf(line, sizeof(line), format, arguments);
-	/* Names come from clients: nothing of theirs may begin a line of its own. */
-	for (char *c = line; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
+	/* Names come from clients: nothing of theirs may begin a line of its own, steer a terminal, or make the journal
+	 * take the line for binary data and not show it. */
+	left = strlen(line);
+	for (char *c = line; left; c += step, left -= step) {
+		step = gp_utf8_decode(c, left, &code);
+		if (!step || gp_utf8_is_harmful(code)) {
+			step = step ? step : 1;
+			memset(c, '?', step);
+		}
+	}
 	fprintf(stderr, "gpreemptd: %s\n", line);
 }
 

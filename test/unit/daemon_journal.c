@@ -55,6 +55,28 @@ static void test_many_users(void **state)
 	assert_int_equal(lines(10 * GP_JOURNAL_USERS, 30, 10ull * GP_JOURNAL_USERS * SECOND, &left_out), 0);
 }
 
+/* What a name may hold that the journal would not show, or a terminal obey. */
+static void test_names(void **state)
+{
+	int pipes[2], saved = dup(STDERR_FILENO);
+	char line[128];
+	ssize_t size;
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+	fflush(stderr);
+	dup2(pipes[1], STDERR_FILENO);
+	gp_log("process 1 (%s)", "\xc3\xa9 \xff \xc2\x9b \xe2\x80\xae \n");
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	size = read(pipes[0], line, sizeof(line) - 1);
+	line[size > 0 ? size : 0] = '\0';
+	assert_string_equal(line, "gpreemptd: process 1 (\xc3\xa9 ? ?? ??? ?)\n");
+	close(saved);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 /* A user whose every connection ends with a line. */
 static void test_flood(void **state)
 {
@@ -107,6 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_rate, begin, end),
 		cmocka_unit_test_setup_teardown(test_many_users, begin, end),
+		cmocka_unit_test_setup_teardown(test_names, begin, end),
 		cmocka_unit_test_setup_teardown(test_flood, begin, end),
 	};
 
