@@ -450,7 +450,9 @@ static void client_applied(struct gp_daemon *daemon, struct gp_client *client, c
 		const struct gp_wire_change *change = &applied->changes[i];
 		struct gp_queue_entry *queue = client_queue(client, change->slot, change->generation);
 
-		if (!queue || queue->device != (uint32_t)(device - daemon->devices) || queue->order_seq != applied->seq)
+		/* Each order has one answer: saying it again teaches nothing, least of all what orders cost. */
+		if (!queue || queue->device != (uint32_t)(device - daemon->devices) ||
+		    queue->order_seq != applied->seq || queue->order_place == GP_NO_PLACE)
 			continue;
 		opens += change->open;
 		good += !change->result;

@@ -35,7 +35,7 @@
 #define PEER_BACKLOG_MAX      (8u << 20)
 #define PEER_USER_BACKLOG_MAX (64u << 20) /* of all connections of a user who is not root */
 #define PEER_ANSWER_SIZE      16384u
-#define PEER_SPARE_FDS        64u /* connections beyond clients_max: commands */
+#define PEER_SPARE_FDS        64u /* connections beyond clients_max: commands; and as many more for root alone */
 
 int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count)
 {
@@ -155,9 +155,16 @@ static size_t peer_user_backlog(const struct gp_daemon *daemon, uid_t uid)
 static int peer_keep(const struct gp_daemon *daemon, struct gp_peer *peer, const void *packet, uint32_t size)
 {
 	struct gp_text *backlog = &peer->backlog;
-	size_t need = backlog->size + sizeof(size) + size;
+	size_t need;
 	char *bytes;
 
+	/* A reader that keeps up, but never quite, would have everything kept that it ever read. */
+	if (peer->backlog_sent > backlog->size / 2) {
+		backlog->size -= peer->backlog_sent;
+		memmove(backlog->bytes, backlog->bytes + peer->backlog_sent, backlog->size);
+		peer->backlog_sent = 0;
+	}
+	need = backlog->size + sizeof(size) + size;
 	if (need - peer->backlog_sent > PEER_BACKLOG_MAX ||
 	    (need > backlog->room && peer_user_backlog(daemon, peer->uid) + need > PEER_USER_BACKLOG_MAX))
 		return -ENOBUFS;
@@ -373,7 +380,8 @@ static void peer_add(struct gp_daemon *daemon, int fd)
 		peer_turn_away(daemon, fd, "gpreemptd cannot see your process from its PID namespace");
 		return;
 	}
-	if (daemon->peer_count >= daemon->config.client_max + PEER_SPARE_FDS ||
+	/* Users do not keep out who could do something about it. */
+	if (daemon->peer_count >= daemon->config.client_max + (who.uid ? 1 : 2) * PEER_SPARE_FDS ||
 	    (who.uid && peer_count_user(daemon, who.uid) >= daemon->config.user_max)) {
 		peer_turn_away(daemon, fd, "gpreemptd has too many connections (connections_per_user, clients_max)");
 		return;

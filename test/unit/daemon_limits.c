@@ -216,6 +216,59 @@ static void test_commands_wait(void **state)
 	world_step(&world);
 }
 
+/* A reader that is always a little behind: what it has read is forgotten. */
+static void test_slow_reader(void **state)
+{
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX], text[16000];
+	struct gp_control_request ping = world_request(GP_CONTROL_PING);
+	int fd = world_connect(&world);
+	uint32_t expected = 0;
+	struct gp_peer *peer;
+
+	(void)state;
+	world_send(fd, &ping, sizeof(ping));
+	world_step(&world);
+	world_receive(fd, buffer, sizeof(buffer));
+	peer = world.daemon.peers;
+	peer->uid = 0; /* root's are not limited together */
+	for (uint32_t i = 0; i < 2000; i++) {
+		memset(text, (int)i, sizeof(text));
+		assert_int_equal(gp_peer_answer_part(&world.daemon, peer, 1, text, sizeof(text)), 0);
+		if (i < 60)
+			continue;
+		assert_int_equal(world_receive(fd, buffer, sizeof(buffer)),
+				 sizeof(struct gp_control_answer) + sizeof(text));
+		assert_int_equal(((struct gp_control_answer *)(void *)buffer)->text[7], (char)expected++);
+		world_step(&world);
+		assert_true(peer->backlog.size);
+	}
+	assert_true(peer->backlog.room < 8u << 20);
+	close(fd);
+	world_step(&world);
+}
+
+/* Users have taken every connection there is: root still gets one. */
+static void test_root_comes_in(void **state)
+{
+	struct gp_control_request ping = world_request(GP_CONTROL_PING);
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	uint32_t count = world.daemon.peer_count;
+	int fd;
+
+	(void)state;
+	if (getuid())
+		skip();
+	world.daemon.peer_count = world.daemon.config.client_max + 64;
+	fd = world_connect(&world);
+	world_send(fd, &ping, sizeof(ping));
+	world_step(&world);
+	assert_true(world_receive(fd, buffer, sizeof(buffer)) > 0);
+	assert_int_equal(((struct gp_wire_header *)(void *)buffer)->type, GP_WIRE_CONTROL);
+	close(fd);
+	world_step(&world);
+	world.daemon.peer_count = count;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +277,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_queues, begin, end),
 		cmocka_unit_test_setup_teardown(test_gangs, begin, end),
 		cmocka_unit_test_setup_teardown(test_unread_answers, begin, end),
+		cmocka_unit_test_setup_teardown(test_slow_reader, begin, end),
+		cmocka_unit_test_setup_teardown(test_root_comes_in, begin, end),
 		cmocka_unit_test_setup_teardown(test_asking_all_the_time, begin, end),
 		cmocka_unit_test_setup_teardown(test_whom_it_waited_for, begin, end),
 	};

@@ -234,12 +234,47 @@ static void test_lets_go(void **state)
 	wait_gate(&batch, GP_GATE_CLOSED);
 }
 
+/* The same answer again: what orders cost is not learned from it. */
+static void test_answers_again(void **state)
+{
+	struct gp_device_entry *device = &world.daemon.devices[0];
+	uint32_t learned;
+
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	learned = device->learned;
+	assert_true(learned > 0);
+	for (int i = 0; i < 10; i++)
+		agent_answer(&world, &batch);
+	assert_int_equal(device->learned, learned);
+}
+
+/* The lease is made longer while agents are there: to them it is as long as they were told. */
+static void test_lease_of_before(void **state)
+{
+	uint32_t renewals;
+
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	world.daemon.config.lease_ns = 3600000000000ull;
+	renewals = __atomic_load_n(&batch.page->renewals, __ATOMIC_RELAXED);
+	for (int i = 0; i < 1000 && batch.page->renewals - renewals < 3; i++)
+		gp_daemon_step(&world.daemon, 10);
+	assert_true(batch.page->renewals - renewals >= 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_preempts, begin, end),
 		cmocka_unit_test_setup_teardown(test_samples_only_when_needed, begin, end),
 		cmocka_unit_test_setup_teardown(test_renews_leases, begin, end),
+		cmocka_unit_test_setup_teardown(test_answers_again, begin, end),
+		cmocka_unit_test_setup_teardown(test_lease_of_before, begin, end),
 		cmocka_unit_test_setup_teardown(test_lost_lease, begin, end),
 		cmocka_unit_test_setup_teardown(test_replayed_answers, begin, end),
 		cmocka_unit_test_setup_teardown(test_failing_closes, begin, end),
