@@ -317,24 +317,24 @@ static void control_reload(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 }
 
 /* A packet holds whole lines. */
-static void control_past(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
+void gp_control_past(struct gp_daemon *daemon, struct gp_peer *peer)
 {
 	struct gp_text text = { 0 };
 	size_t size, at = 0;
 	int r = 0;
 
-	gp_events_past(daemon, peer, &text);
+	peer->reads_past = gp_events_past(daemon, peer, &peer->past_cursor, peer->past_end, &text);
 	for (; !r && at < text.size; at += size) {
 		size = text.size - at < CONTROL_LINES_SIZE ? text.size - at : CONTROL_LINES_SIZE;
 		while (size > 1 && text.bytes[at + size - 1] != '\n')
 			size--;
-		r = gp_peer_answer_part(daemon, peer, cookie, text.bytes + at, size);
+		r = gp_peer_answer_part(daemon, peer, peer->past_cookie, text.bytes + at, size);
 	}
 	gp_text_fini(&text);
 	if (r)
 		gp_peer_close(daemon, peer, "it does not read its answers");
-	else
-		control_say(daemon, peer, cookie, 0, "");
+	else if (!peer->reads_past)
+		control_say(daemon, peer, peer->past_cookie, 0, "");
 }
 
 void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data)
@@ -349,7 +349,10 @@ void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const vo
 	case GP_CONTROL_SET: control_set(daemon, peer, &request); break;
 	case GP_CONTROL_EVENTS:
 		if (request.flags & GP_CONTROL_EVENTS_PAST) {
-			control_past(daemon, peer, cookie);
+			peer->past_cookie = cookie;
+			peer->past_cursor = 0;
+			peer->past_end = gp_events_end(daemon);
+			gp_control_past(daemon, peer);
 			break;
 		}
 		if (gp_events_open(daemon, peer, cookie))

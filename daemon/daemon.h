@@ -36,7 +36,8 @@ struct gp_daemon;
 struct gp_source {
 	void (*ready)(struct gp_daemon *daemon, void *owner, uint32_t events);
 	void *owner;
-	bool is_late; /* a command: after the decisions, a few at a time */
+	bool can_wait; /* a connection: what is not read now is told again in the next round */
+	bool is_late;  /* a command: after the decisions, a few at a time */
 };
 
 enum gp_peer_kind { GP_PEER_NEW, GP_PEER_AGENT, GP_PEER_COMMAND };
@@ -60,6 +61,9 @@ struct gp_peer {
 	size_t backlog_sent;
 	bool wants_status; /* waits for the agents' counters */
 	uint32_t status_cookie;
+	bool reads_past; /* EVENTS_PAST: a part of it whenever there is room */
+	uint32_t past_cookie;
+	uint64_t past_cursor, past_end;
 };
 
 struct gp_queue_entry; /* below */
@@ -264,11 +268,13 @@ struct gp_daemon {
 	struct gp_unmanaged_set *unmanaged;
 	uint32_t sync_serial;
 	uint64_t barrier_count; /* made for clients whose doorbells have no fence */
-	uint64_t scanned_ns; /* unmanaged processes were looked for */
-	uint64_t sync_by_ns; /* STATUS waits until then at most; 0: nobody waits */
-	bool sync_looked;    /* those who did not look in time are looked at */
-	uint64_t synced_ns;  /* when the agents were last asked to look */
-	uint32_t late_turn;  /* which of the commands that wait is next */
+	uint64_t scanned_ns;    /* unmanaged processes were looked for */
+	uint64_t sync_by_ns;    /* STATUS waits until then at most; 0: nobody waits */
+	bool sync_looked;       /* those who did not look in time are looked at */
+	uint64_t synced_ns;     /* when the agents were last asked to look */
+	uint32_t turn;          /* which of the connections that wait is next */
+	uint32_t late_turn;     /* the same of the commands' */
+	uint64_t round_by_ns;   /* no further message is taken up after that: orders come first */
 	struct gp_silence *silence;
 	struct gp_journal_user journal[GP_JOURNAL_USERS];
 	bool metrics_dirty, metrics_failed;
@@ -334,7 +340,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue);    
 void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue);      /* out of it; still listed */
 void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* in or out: its flags changed */
 void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);       /* recompute and tell the core */
-bool gp_queue_makes_barriers(void); /* for page.barriers */
+bool gp_queue_makes_barriers(void);                                               /* for page.barriers */
 void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client);
 void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending);
@@ -406,6 +412,7 @@ const char *gp_access_user(uid_t uid, char *buffer, size_t size);
 
 /* control.c, status.c, metrics.c, events.c */
 void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data);
+void gp_control_past(struct gp_daemon *daemon, struct gp_peer *peer); /* the next part for one that reads it */
 void gp_control_synced(struct gp_daemon *daemon); /* answers STATUS if all agents have looked, or time is up */
 void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry *device, uint32_t *ret_slots,
 		   uint32_t *ret_processes);
@@ -414,7 +421,10 @@ void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, 
 void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text);
 void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns);
 int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie);
-void gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text);
+uint64_t gp_events_end(const struct gp_daemon *daemon); /* where the next one will be */
+/* Some of the lines from the cursor on; false: there are no more before end. */
+bool gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, uint64_t *cursor, uint64_t end,
+		    struct gp_text *text);
 void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream);
 void gp_events_flush(struct gp_daemon *daemon);
 

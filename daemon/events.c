@@ -208,24 +208,30 @@ int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cook
 	return 0;
 }
 
-/* What the ring still holds. Queues that are gone have lost their names. */
-void gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text)
+uint64_t gp_events_end(const struct gp_daemon *daemon)
+{
+	uint64_t cursor = UINT64_MAX;
+
+	gp_sched_trace_read(daemon->sched, &cursor, NULL, 0, NULL);
+	return cursor;
+}
+
+/* What the ring still holds, in parts: all of it takes longer to write than an order may wait. Queues that are gone
+ * have lost their names. */
+bool gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, uint64_t *cursor, uint64_t end,
+		    struct gp_text *text)
 {
 	struct gp_trace_event events[EVENTS_BATCH];
 	bool all = gp_access_sees_all(daemon, peer);
-	uint64_t cursor = 0, lost;
-	uint32_t count;
+	uint32_t count = gp_sched_trace_read(daemon->sched, cursor, events, EVENTS_BATCH, NULL);
 
-	while ((count = gp_sched_trace_read(daemon->sched, &cursor, events, EVENTS_BATCH, &lost))) {
-		for (uint32_t i = 0; i < count; i++) {
-			const struct gp_queue_entry *queue = gp_queue_of(daemon, events[i].queue);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct gp_queue_entry *queue = gp_queue_of(daemon, events[i].queue);
 
-			if (all || (queue && queue->client->uid == peer->uid))
-				events_line(daemon, &events[i], queue, all, text);
-		}
+		if (all || (queue && queue->client->uid == peer->uid))
+			events_line(daemon, &events[i], queue, all, text);
 	}
-	if (!text->size)
-		gp_text_add(text, "%s", "");
+	return count && *cursor < end;
 }
 
 void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream)

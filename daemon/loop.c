@@ -25,6 +25,7 @@
 
 #define LOOP_EVENTS   128
 #define LOOP_LATE     4             /* commands of one round */
+#define LOOP_ROUND_NS 1000000ull    /* for messages, and for commands, of one round: orders wait for them; chosen */
 #define LOOP_RETRY_NS 50000ull      /* a due time that stays due must not spin */
 #define LOOP_STOP_NS  1000000000ull /* how long agents may take to open their gates when we stop */
 #define LOOP_NEW_NS   1000000000ull /* how often silent connections are looked for, while there are any */
@@ -250,13 +251,38 @@ static void loop_late(struct gp_daemon *daemon, const struct epoll_event *events
 	for (int i = 0; i < count; i++)
 		if (((const struct gp_source *)events[i].data.ptr)->is_late)
 			late[late_count++] = &events[i];
-	for (uint32_t i = 0; i < late_count && i < LOOP_LATE; i++) {
-		const struct epoll_event *event = late[(daemon->late_turn + i) % late_count];
+	daemon->round_by_ns = gp_now_ns() + LOOP_ROUND_NS;
+	for (uint32_t i = 0; i < late_count && i < LOOP_LATE && (!i || gp_now_ns() < daemon->round_by_ns); i++) {
+		const struct epoll_event *event = late[daemon->late_turn++ % late_count];
 		struct gp_source *source = event->data.ptr;
 
 		source->ready(daemon, source->owner, event->events);
 	}
-	daemon->late_turn += LOOP_LATE;
+}
+
+/* What is told once (doorbells) comes first; then what agents say, each in turn, until the others would have to wait
+ * for long: however much one of them says, and however much work that makes, decisions come in between. */
+static void loop_early(struct gp_daemon *daemon, const struct epoll_event *events, int count)
+{
+	const struct epoll_event *waiting[LOOP_EVENTS];
+	uint32_t waiting_count = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct gp_source *source = events[i].data.ptr;
+
+		if (source->can_wait)
+			waiting[waiting_count++] = &events[i];
+		else
+			source->ready(daemon, source->owner, events[i].events);
+	}
+	daemon->round_by_ns = gp_now_ns() + LOOP_ROUND_NS;
+	for (uint32_t i = 0; i < waiting_count && (!i || gp_now_ns() < daemon->round_by_ns); i++) {
+		const struct epoll_event *event = waiting[daemon->turn++ % waiting_count];
+		struct gp_source *source = event->data.ptr;
+
+		if (!source->is_late)
+			source->ready(daemon, source->owner, event->events);
+	}
 }
 
 void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
@@ -265,12 +291,7 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	int count = epoll_wait(daemon->epoll_fd, events, LOOP_EVENTS, timeout_ms);
 
 	daemon->counters.wakeups++;
-	for (int i = 0; i < count; i++) {
-		struct gp_source *source = events[i].data.ptr;
-
-		if (!source->is_late)
-			source->ready(daemon, source->owner, events[i].events);
-	}
+	loop_early(daemon, events, count);
 	gp_plan_inbox(daemon);
 	gp_silence_take(daemon);
 	gp_plan_decide(daemon); /* first: everything else can wait for an order */

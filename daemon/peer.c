@@ -117,6 +117,14 @@ void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *
 	gp_peer_close(daemon, peer, why);
 }
 
+/* Who is being written to is not asked for more questions. */
+static void peer_watch(struct gp_daemon *daemon, struct gp_peer *peer)
+{
+	if (!peer->closed)
+		gp_daemon_watch(daemon, peer->fd, peer->backlog.size || peer->reads_past ? EPOLLOUT : EPOLLIN,
+				&peer->source);
+}
+
 /* Sends what waits; true: nothing is left. */
 static bool peer_drain(struct gp_daemon *daemon, struct gp_peer *peer)
 {
@@ -139,7 +147,7 @@ static bool peer_drain(struct gp_daemon *daemon, struct gp_peer *peer)
 		gp_text_fini(&peer->backlog);
 		peer->backlog_sent = 0;
 	}
-	gp_daemon_watch(daemon, peer->fd, r ? EPOLLOUT : EPOLLIN, &peer->source);
+	peer_watch(daemon, peer);
 	return !r;
 }
 
@@ -213,7 +221,7 @@ static int peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t 
 		at += part;
 	} while (!r && at < size);
 	if (!waited && peer->backlog.size)
-		gp_daemon_watch(daemon, peer->fd, EPOLLOUT, &peer->source);
+		peer_watch(daemon, peer);
 	return r;
 }
 
@@ -266,6 +274,22 @@ static void peer_message(struct gp_daemon *daemon, struct gp_peer *peer, size_t 
 		gp_peer_refuse(daemon, peer, "an agent's message from a command");
 }
 
+/* The first message is looked at only: a command waits like the others, though its connection is new. */
+static bool peer_is_command(const struct gp_peer *peer)
+{
+	struct gp_wire_header header;
+
+	return recv(peer->fd, &header, sizeof(header), MSG_DONTWAIT | MSG_PEEK) == sizeof(header) &&
+	       header.type == GP_WIRE_CONTROL;
+}
+
+/* One message each time, more of them while nobody else has to wait for long. */
+static bool peer_may_ask(const struct gp_daemon *daemon, const struct gp_peer *peer, int asked)
+{
+	return !peer->closed && !peer->backlog.size && !peer->reads_past &&
+	       (!asked || gp_now_ns() < daemon->round_by_ns);
+}
+
 static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 {
 	struct gp_peer *peer = owner;
@@ -273,10 +297,18 @@ static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 
 	if (peer->closed)
 		return;
-	/* Who does not read its answers is not asked for more questions. */
 	if (peer->backlog.size && events && !peer_drain(daemon, peer))
 		return;
-	for (int i = 0; i < (peer->source.is_late ? 1 : PEER_READ_MAX) && !peer->closed && !peer->backlog.size; i++) {
+	if (peer->reads_past) {
+		gp_control_past(daemon, peer);
+		peer_watch(daemon, peer);
+		return;
+	}
+	if (peer->kind == GP_PEER_NEW && !peer->source.is_late && peer_is_command(peer)) {
+		peer->source.is_late = true;
+		return;
+	}
+	for (int i = 0; i < (peer->source.is_late ? 1 : PEER_READ_MAX) && peer_may_ask(daemon, peer, i); i++) {
 		/* MSG_TRUNC: the true size of a packet that does not fit, which is then refused. Descriptors that a
 		 * peer sends along are dropped by the kernel, because no room is offered for them. */
 		size = recv(peer->fd, daemon->packet, sizeof(daemon->packet), MSG_DONTWAIT | MSG_TRUNC);
@@ -287,6 +319,8 @@ static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 			return;
 		}
 		peer_message(daemon, peer, (size_t)size);
+		if (peer->reads_past)
+			peer_watch(daemon, peer);
 	}
 }
 
@@ -391,7 +425,7 @@ static void peer_add(struct gp_daemon *daemon, int fd)
 		peer_turn_away(daemon, fd, "gpreemptd is out of memory");
 		return;
 	}
-	*peer = (struct gp_peer){ .source = { peer_ready, peer },
+	*peer = (struct gp_peer){ .source = { peer_ready, peer, .can_wait = true },
 				  .fd = fd,
 				  .pidfd = peer_pidfd(fd, who.pid),
 				  .pid = who.pid,

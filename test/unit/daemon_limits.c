@@ -120,6 +120,7 @@ static void test_whom_it_waited_for(void **state)
 {
 	struct gp_peer other_user = { .uid = OTHER_UID }, root = { .uid = 0 };
 	struct gp_text own = { 0 }, all = { 0 };
+	uint64_t own_cursor = 0, all_cursor = 0;
 	struct agent urgent;
 
 	(void)state;
@@ -133,8 +134,8 @@ static void test_whom_it_waited_for(void **state)
 		gp_daemon_step(&world.daemon, 10);
 		agent_work(&world, &agent);
 	}
-	gp_events_past(&world.daemon, &other_user, &own);
-	gp_events_past(&world.daemon, &root, &all);
+	while (gp_events_past(&world.daemon, &other_user, &own_cursor, UINT64_MAX, &own)) {}
+	while (gp_events_past(&world.daemon, &root, &all_cursor, UINT64_MAX, &all)) {}
 	assert_non_null(strstr(all.bytes, "\"other\":{"));
 	assert_non_null(strstr(own.bytes, "\"event\":\"busy\""));
 	assert_null(strstr(own.bytes, "\"other\":{"));
@@ -187,7 +188,13 @@ static void test_commands_wait(void **state)
 		fds[i] = world_connect(&world);
 		world_send(fds[i], &ping, sizeof(ping));
 	}
-	world_step(&world); /* the first one makes each a command's connection */
+	gp_daemon_step(&world.daemon, 0); /* lets them in */
+	gp_daemon_step(&world.daemon, 0);
+	for (int i = 0; i < 40; i++) /* that its connection is new is no advantage */
+		answered += recv(fds[i], buffer, sizeof(buffer), MSG_DONTWAIT | MSG_PEEK) > 0;
+	assert_true(answered <= 8);
+	answered = 0;
+	world_step(&world);
 	for (int i = 0; i < 40; i++) {
 		assert_true(world_receive(fds[i], buffer, sizeof(buffer)) > 0);
 		for (int k = 0; k < 10; k++)
@@ -213,6 +220,70 @@ static void test_commands_wait(void **state)
 		close(fds[i]);
 	}
 	assert_int_equal(answered, 400);
+	world_step(&world);
+}
+
+/* An agent says much, and each message makes much work: decisions come in between. */
+static void test_messages_wait(void **state)
+{
+	struct gp_wire_attr_message attr = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR, sizeof(attr), 0 },
+		.attr = { .valid = GP_ATTR_GANG },
+	};
+	uint64_t before;
+
+	(void)state;
+	world.daemon.config.user_queue_max = GP_WIRE_QUEUE_MAX;
+	for (uint32_t slot = 1; slot < GP_WIRE_QUEUE_MAX; slot++)
+		agent_add_queue(&world, &agent, slot, GP_QUEUE_SEEN);
+	for (int i = 0; i < 60; i++) {
+		snprintf(attr.attr.gang, sizeof(attr.attr.gang), "gang%d", i);
+		world_send(agent.fd, &attr, sizeof(attr));
+	}
+	before = world.daemon.counters.messages;
+	gp_daemon_step(&world.daemon, 0);
+	assert_in_range(world.daemon.counters.messages - before, 1, 59);
+	world_step(&world);
+	assert_int_equal(world.daemon.counters.messages - before, 60);
+}
+
+/* What the ring holds is told in parts, with rounds in between; in the end all of it is. */
+static void test_past_in_parts(void **state)
+{
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX + 1];
+	const struct gp_control_answer *answer = (const void *)buffer;
+	struct gp_control_request request = world_request(GP_CONTROL_EVENTS);
+	uint64_t packets = 0, end, lines = 0, rounds = 0;
+	size_t size;
+	int fd;
+
+	(void)state;
+	while ((end = gp_events_end(&world.daemon)) < 1000) {
+		agent_doorbell(&world, &agent, 0, ++packets);
+		agent_complete(&world, &agent, 0, packets);
+	}
+	fd = world_connect(&world);
+	request.flags = GP_CONTROL_EVENTS_PAST;
+	world_send(fd, &request, sizeof(request));
+	do {
+		gp_daemon_step(&world.daemon, 0);
+		rounds++;
+		while ((size = world_receive(fd, buffer, sizeof(buffer) - 1))) {
+			buffer[size] = '\0';
+			for (const char *at = answer->text; (at = strchr(at, '\n')); at++)
+				lines++;
+			if (!answer->more)
+				break;
+		}
+	} while (!size || answer->more);
+	assert_true(rounds > 10);
+	assert_true(lines >= end);
+	/* And the connection is asked again. */
+	request = world_request(GP_CONTROL_PING);
+	world_send(fd, &request, sizeof(request));
+	world_step(&world);
+	assert_true(world_receive(fd, buffer, sizeof(buffer)) > 0);
+	close(fd);
 	world_step(&world);
 }
 
@@ -277,6 +348,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_queues, begin, end),
 		cmocka_unit_test_setup_teardown(test_gangs, begin, end),
 		cmocka_unit_test_setup_teardown(test_unread_answers, begin, end),
+		cmocka_unit_test_setup_teardown(test_messages_wait, begin, end),
+		cmocka_unit_test_setup_teardown(test_past_in_parts, begin, end),
 		cmocka_unit_test_setup_teardown(test_slow_reader, begin, end),
 		cmocka_unit_test_setup_teardown(test_root_comes_in, begin, end),
 		cmocka_unit_test_setup_teardown(test_asking_all_the_time, begin, end),
