@@ -249,6 +249,7 @@ struct gp_daemon {
 	struct gp_plan plan;
 	/* Connections. */
 	struct gp_peer *peers, *graveyard;
+	bool no_rights; /* the kernel lets nobody send us descriptors */
 	uint32_t peer_count, new_count;
 	struct gp_client **clients, *dead_clients;
 	uint32_t client_count, client_top, client_hint;

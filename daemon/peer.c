@@ -19,6 +19,7 @@
 #include <gpreempt/control.h>
 #include "daemon/daemon.h"
 #include "daemon/message.h"
+#include "lib/closer.h"
 
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59 /* Linux 4.13 */
@@ -66,6 +67,17 @@ int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const i
 	return sent < 0 ? -errno : 0;
 }
 
+/* What lies unread in a socket is closed with it, descriptors of any kind among it, for as long as they like. */
+static void peer_hang_up(const struct gp_daemon *daemon, int fd)
+{
+	if (daemon->no_rights) {
+		close(fd);
+		return;
+	}
+	shutdown(fd, SHUT_RDWR);
+	gp_close_elsewhere(fd);
+}
+
 void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *why)
 {
 	if (peer->closed)
@@ -86,7 +98,8 @@ void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *w
 	if (peer->next)
 		peer->next->prev = peer->prev;
 	daemon->peer_count--;
-	gp_daemon_drop(daemon, peer->fd);
+	epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, peer->fd, NULL);
+	peer_hang_up(daemon, peer->fd);
 	gp_daemon_drop(daemon, peer->pidfd);
 	peer->fd = peer->pidfd = -1;
 	/* Events of this round may still point here. */
@@ -290,6 +303,17 @@ static bool peer_may_ask(const struct gp_daemon *daemon, const struct gp_peer *p
 	       (!asked || gp_now_ns() < daemon->round_by_ns);
 }
 
+/* Taking such a packet closes its descriptors, which can be the last of a file. Looking takes nothing: without room for
+ * them the kernel says that there are some. */
+static bool peer_sends_files(const struct gp_peer *peer)
+{
+	char byte;
+	struct iovec part = { &byte, sizeof(byte) };
+	struct msghdr packet = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	return recvmsg(peer->fd, &packet, MSG_DONTWAIT | MSG_PEEK) >= 0 && packet.msg_flags & MSG_CTRUNC;
+}
+
 static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 {
 	struct gp_peer *peer = owner;
@@ -309,8 +333,11 @@ static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 		return;
 	}
 	for (int i = 0; i < (peer->source.is_late ? 1 : PEER_READ_MAX) && peer_may_ask(daemon, peer, i); i++) {
-		/* MSG_TRUNC: the true size of a packet that does not fit, which is then refused. Descriptors that a
-		 * peer sends along are dropped by the kernel, because no room is offered for them. */
+		if (!daemon->no_rights && peer_sends_files(peer)) {
+			gp_peer_refuse(daemon, peer, "it sent descriptors");
+			return;
+		}
+		/* MSG_TRUNC: the true size of a packet that does not fit, which is then refused. */
 		size = recv(peer->fd, daemon->packet, sizeof(daemon->packet), MSG_DONTWAIT | MSG_TRUNC);
 		if (size < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
@@ -381,7 +408,7 @@ static void peer_turn_away(struct gp_daemon *daemon, int fd, const char *why)
 	snprintf(text.text, sizeof(text.text), "%s", why);
 	gp_peer_send(&peer, &text, sizeof(text), NULL, 0);
 	daemon->counters.peers_refused++;
-	close(fd);
+	peer_hang_up(daemon, fd);
 }
 
 /* As the process has them, not as the system's database has them for its user: a service may have been given some, or
@@ -530,8 +557,8 @@ int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
 	daemon->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	daemon->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* Nobody sends us descriptors: the last of a file would be closed inside our recv(), and one that lingers holds
-	 * us there. Connections have it from here. Before Linux 6.16 there is no such thing. */
-	(void)setsockopt(daemon->listen_fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
+	 * us there. Connections have it from here. Before Linux 6.16 there is no such thing, and we look ourselves. */
+	daemon->no_rights = !setsockopt(daemon->listen_fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
 	unlink(address.sun_path);
 	if (daemon->listen_fd < 0 || bind(daemon->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    chmod(address.sun_path, (mode_t)daemon->config.socket_mode) ||

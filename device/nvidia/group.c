@@ -6,43 +6,17 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "device/nvidia/group.h"
+#include "lib/closer.h"
 
 #define GROUP_SLICE_MAX_US 10000000u /* 10 s: nobody means more; chosen */
 
-#define GROUP_CLOSES_MAX 16u /* that are not over; chosen */
-
-static uint32_t group_closes;
-
-static void *group_close_thread(void *context)
-{
-	close((int)(intptr_t)context);
-	__atomic_sub_fetch(&group_closes, 1, __ATOMIC_RELAXED);
-	return NULL;
-}
-
-/* A file that is not the driver's may take as long as it likes to close, if it comes back at all (FUSE, a socket that
- * lingers): nobody waits for it. */
-static void group_close_foreign(int fd)
-{
-	pthread_attr_t attr;
-	pthread_t thread;
-	int r = pthread_attr_init(&attr);
-
-	if (!r) {
-		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		__atomic_add_fetch(&group_closes, 1, __ATOMIC_RELAXED);
-		/* Without a thread it stays open: one of GROUP_CLOSES_MAX at most. */
-		pthread_create(&thread, &attr, group_close_thread, (void *)(intptr_t)fd);
-		pthread_attr_destroy(&attr);
-	}
-}
+#define GROUP_CLOSES_MAX 256u /* that are not over, connections that have just ended among them; chosen */
 
 static struct gp_nvidia_object group_object(const struct gp_nvidia_group *group, uint32_t object)
 {
@@ -66,7 +40,7 @@ static int group_look(struct gp_nvidia_group *group, uint32_t gpu_id, bool by_na
 
 	*ret_why = "its descriptor is no file of the NVIDIA driver";
 	if (!gp_nvidia_is_rm_file(group->fd, by_name)) {
-		group_close_foreign(group->fd);
+		gp_close_elsewhere(group->fd);
 		group->fd = -1;
 		return -EBADF;
 	}
@@ -107,7 +81,7 @@ int gp_nvidia_group_take(const struct gp_wire_group *wire, int pidfd, uint32_t g
 					   .app_us = wire->slice_us };
 	memcpy(group->channels, wire->channels, sizeof(group->channels));
 	group->fd = -1;
-	if (__atomic_load_n(&group_closes, __ATOMIC_RELAXED) < GROUP_CLOSES_MAX)
+	if (gp_close_pending() < GROUP_CLOSES_MAX)
 		group->fd = (int)syscall(SYS_pidfd_getfd, pidfd, wire->fd, 0);
 	else
 		errno = EBUSY;

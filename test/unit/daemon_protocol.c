@@ -233,37 +233,6 @@ static void test_limit(void **state)
 	agent_leave(&world, &more[1]);
 }
 
-/* Descriptors that a peer sends along are not taken: none leaks. Since Linux 6.16 they are not even sent: the last of a
- * file would be closed inside our recv(), for as long as that file likes (a socket that lingers). */
-static void test_unasked_descriptors(void **state)
-{
-	struct gp_wire_header synced = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SYNCED, sizeof(synced), 0 };
-	struct iovec part = { &synced, sizeof(synced) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
-	struct msghdr packet = { .msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control) };
-	int before = dup(0), after, no = 0, probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	bool is_refused = !setsockopt(probe, SOL_SOCKET, 83 /* SO_PASSRIGHTS */, &no, sizeof(no));
-
-	(void)state;
-	close(probe);
-	close(before);
-	memcpy(CMSG_DATA(&control.head), &good.fd, sizeof(int));
-	for (int i = 0; i < 100; i++) {
-		assert_int_equal(sendmsg(bad.fd, &packet, 0), is_refused ? -1 : (ssize_t)sizeof(synced));
-		world_step(&world);
-	}
-	after = dup(0);
-	close(after);
-	assert_int_equal(before, after);
-	assert_false(world_is_closed(bad.fd));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,7 +243,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_replayed_queue, begin, end),
 		cmocka_unit_test_setup_teardown(test_hello, begin, end),
 		cmocka_unit_test_setup_teardown(test_limit, begin, end),
-		cmocka_unit_test_setup_teardown(test_unasked_descriptors, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

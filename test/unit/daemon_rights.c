@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* Descriptors that a peer sends along: nobody waits for the files behind them, and none is kept. The last of a file is
+ * closed by who takes the packet, or closes the socket in which it lies unread, and a socket may linger there for an
+ * hour. A daemon that waits fails these tests by never ending them. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "lib/closer.h"
+#include "test/unit/daemon_world.h"
+
+#define PASSRIGHTS 83 /* SO_PASSRIGHTS, Linux 6.16 */
+#define LINGER_S   3600
+
+static struct world world;
+static struct agent good, bad;
+
+/* Where the kernel can refuse descriptors it is told not to: as before 6.16. */
+static int begin_old(void **state)
+{
+	(void)state;
+	world_begin(&world, "[daemon]\nclients_max = 4\n");
+	setsockopt(world.daemon.listen_fd, SOL_SOCKET, PASSRIGHTS, &(int){ 1 }, sizeof(int));
+	world.daemon.no_rights = false;
+	agent_connect(&world, &good, 50);
+	agent_connect(&world, &bad, 50);
+	return 0;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	world_begin(&world, "[daemon]\nclients_max = 4\n");
+	agent_connect(&world, &good, 50);
+	agent_connect(&world, &bad, 50);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	assert_false(world_is_closed(good.fd));
+	agent_leave(&world, &good);
+	agent_leave(&world, &bad);
+	world_end(&world);
+	return 0;
+}
+
+static ssize_t send_files(int to, const int *fds, size_t count)
+{
+	struct gp_wire_header synced = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SYNCED, sizeof(synced), 0 };
+	struct iovec part = { &synced, sizeof(synced) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(4 * sizeof(int))];
+	} control = { .head = { CMSG_LEN(count * sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct msghdr packet = { .msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+
+	assert_true(count <= 4);
+	memcpy(CMSG_DATA(&control.head), fds, count * sizeof(int));
+	return sendmsg(to, &packet, 0);
+}
+
+/* A connection whose other end does not read: closing it takes an hour. The other end is left in ret_other. */
+static int lingerer(int *ret_other)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t size = sizeof(address);
+	struct linger linger = { 1, LINGER_S };
+	static const char junk[65536];
+	int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(door, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(door, 1), 0);
+	assert_int_equal(getsockname(door, (struct sockaddr *)&address, &size), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	*ret_other = accept(door, NULL, NULL);
+	assert_true(*ret_other >= 0);
+	close(door);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	while (send(fd, junk, sizeof(junk), MSG_DONTWAIT) > 0) {}
+	return fd;
+}
+
+static void wait_closed(void)
+{
+	while (gp_close_pending())
+		usleep(1000);
+}
+
+/* The last reference of a lingering socket travels in a packet that the daemon would take. */
+static void test_taken(void **state)
+{
+	int other, fd = lingerer(&other);
+
+	(void)state;
+	assert_true(send_files(bad.fd, &fd, 1) > 0);
+	close(fd);
+	world_step(&world);
+	assert_true(world_is_closed(bad.fd));
+	assert_int_equal(gp_close_pending(), 1);
+	close(other); /* resets it: over at once */
+	wait_closed();
+}
+
+/* The same behind a message that ends the connection: it lies unread. */
+static void test_unread(void **state)
+{
+	static const char rubbish[64] = "rubbish";
+	int other, fd = lingerer(&other);
+
+	(void)state;
+	world_send(bad.fd, rubbish, sizeof(rubbish));
+	assert_true(send_files(bad.fd, &fd, 1) > 0);
+	close(fd);
+	world_step(&world);
+	assert_true(world_is_closed(bad.fd));
+	assert_int_equal(gp_close_pending(), 1);
+	close(other);
+	wait_closed();
+}
+
+/* The same from those who are turned away before anything of theirs is read, more often than there are threads. */
+static void test_turned_away(void **state)
+{
+	int other[40], fd, count = 0, before;
+
+	(void)state;
+	world.daemon.config.client_max = 0; /* with the places kept for commands: */
+	world.daemon.peer_count += 64;
+	before = dup(0);
+	close(before);
+	for (int i = 0; i < 40; i++) {
+		int peer = world_connect(&world);
+
+		fd = lingerer(&other[i]);
+		count += send_files(peer, &fd, 1) > 0;
+		close(fd);
+		world_step(&world);
+		assert_true(world_is_closed(peer));
+		close(peer);
+	}
+	assert_int_equal(count, 40);
+	assert_int_equal(gp_close_pending(), 40);
+	for (int i = 0; i < 40; i++)
+		close(other[i]);
+	wait_closed();
+	fd = dup(0);
+	assert_int_equal(fd, before);
+	close(fd);
+	world.daemon.peer_count -= 64;
+}
+
+/* None is kept, several in a packet or after others that bring none. */
+static void test_none_kept(void **state)
+{
+	struct gp_wire_header synced = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SYNCED, sizeof(synced), 0 };
+	int before, after, fds[4] = { 0, 1, 2, good.fd };
+
+	(void)state;
+	wait_closed();
+	before = dup(0);
+	close(before);
+	world_send(bad.fd, &synced, sizeof(synced));
+	world_step(&world);
+	assert_false(world_is_closed(bad.fd));
+	assert_true(send_files(bad.fd, fds, 4) > 0);
+	world_step(&world);
+	wait_closed();
+	after = dup(0);
+	close(after);
+	/* Its socket, its process and its doorbell have gone too. */
+	assert_true(after <= before);
+	assert_true(world_is_closed(bad.fd));
+}
+
+/* Since Linux 6.16 they are not even sent. */
+static void test_not_sent(void **state)
+{
+	int before = dup(0), after;
+
+	(void)state;
+	close(before);
+	if (!world.daemon.no_rights)
+		skip();
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(send_files(bad.fd, &good.fd, 1), -1);
+		world_step(&world);
+	}
+	after = dup(0);
+	close(after);
+	assert_int_equal(before, after);
+	assert_false(world_is_closed(bad.fd));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_taken, begin_old, end),
+		cmocka_unit_test_setup_teardown(test_unread, begin_old, end),
+		cmocka_unit_test_setup_teardown(test_turned_away, begin_old, end),
+		cmocka_unit_test_setup_teardown(test_none_kept, begin_old, end),
+		cmocka_unit_test_setup_teardown(test_not_sent, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
