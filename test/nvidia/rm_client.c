@@ -23,7 +23,7 @@
 #define CONTEXTS 64u
 
 struct context {
-	uint32_t device, subdevice, group, copy_group, channels[64], channel_count, compute, memory_handle;
+	uint32_t device, subdevice, group, copy_group, channels[80], channel_count, compute, memory_handle;
 	struct fake_gpu gpu;
 };
 static int ctl = -1;

@@ -102,6 +102,15 @@ static void test_bad_groups(void **state)
 	close(other);
 }
 
+/* One could not be closed: both are short until it is noticed. */
+static void scene_end_crowded(struct scene *scene)
+{
+	scene_leave(scene, 1);
+	UNTIL(scene, rm.contexts[1].slice_us == LONG);
+	rm.most_short = 0;
+	scene_end(scene);
+}
+
 /* RM disables channels one after the other: when one cannot be, those before it are enabled again. */
 static void test_half_a_close(void **state)
 {
@@ -116,11 +125,7 @@ static void test_half_a_close(void **state)
 	scene_work(scene, 1, 2);
 	UNTIL(scene, scene->world.daemon.devices[0].order_failures);
 	UNTIL(scene, context_is_open(&rm.contexts[2]));
-	/* It could not be closed: both are short until it is noticed. */
-	scene_leave(scene, 1);
-	UNTIL(scene, rm.contexts[1].slice_us == LONG);
-	rm.most_short = 0;
-	scene_end(scene);
+	scene_end_crowded(scene);
 }
 
 /* Held out by a call that is under way when it is found that nobody sees its work: it does not stay so. */
@@ -188,11 +193,7 @@ static void test_closed_again_and_cannot(void **state)
 	world_send(scene->agents[2].fd, &group, sizeof(group));
 	UNTIL(scene, context_is_open(&rm.contexts[2]));
 	UNTIL(scene, !scene_queue(scene, 2)->closed);
-	/* It could not be closed: both are short until it is noticed. */
-	scene_leave(scene, 1);
-	UNTIL(scene, rm.contexts[1].slice_us == LONG);
-	rm.most_short = 0;
-	scene_end(scene);
+	scene_end_crowded(scene);
 }
 
 /* Its program has set a slice of its own, and ours cannot be set over it: it is not believed short, and tried again. */
