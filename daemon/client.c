@@ -474,9 +474,7 @@ static void client_lost(struct gp_daemon *daemon, struct gp_client *client, cons
 		if (!queue)
 			continue;
 		gp_queue_lost(daemon, queue, lost->changes[i].open);
-		/* What we held ourselves was given back with its slice. */
-		if (daemon->devices[queue->device].info.hands_over && queue->slice.state != GP_SLICE_LONG)
-			queue->slice.state = GP_SLICE_UNKNOWN;
+		gp_slice_lost(daemon, queue);
 	}
 	if (lost->why != GP_LOST_LEASE)
 		return;
@@ -559,12 +557,7 @@ void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type,
 		gp_client_set_attr(daemon, client, &((const struct gp_wire_attr_message *)data)->attr, false);
 		break;
 	case GP_WIRE_GROUP: gp_slice_group(daemon, client, data); break;
-	case GP_WIRE_SLICED: {
-		const struct gp_wire_slice *slice = data;
-
-		gp_slice_answer(daemon, client, slice->slot, slice->generation, slice->slice_us, slice->result);
-		break;
-	}
+	case GP_WIRE_SLICED: gp_slice_sliced(daemon, client, data); break;
 	default: gp_peer_refuse(daemon, peer, "a message that agents do not send"); break;
 	}
 }

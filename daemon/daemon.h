@@ -387,6 +387,8 @@ bool gp_slice_holds_back(struct gp_daemon *daemon, struct gp_device_entry *devic
 void gp_slice_plan_over(struct gp_daemon *daemon, struct gp_device_entry *device);
 void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
 		     uint64_t slice_us, int result);
+void gp_slice_sliced(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_slice *slice);
+void gp_slice_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* its agent has opened it by itself */
 void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group);
 void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped);
 int gp_slice_ask_agent(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);

@@ -150,6 +150,18 @@ void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_
 	slice_settle(daemon, queue, result);
 }
 
+void gp_slice_sliced(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_slice *slice)
+{
+	gp_slice_answer(daemon, client, slice->slot, slice->generation, slice->slice_us, slice->result);
+}
+
+void gp_slice_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	/* What we held ourselves was given back with its slice. */
+	if (daemon->devices[queue->device].info.hands_over && queue->slice.state != GP_SLICE_LONG)
+		queue->slice.state = GP_SLICE_UNKNOWN;
+}
+
 void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group)
 {
 	struct gp_queue_entry *queue = slice_queue(client, group->slot, group->generation);
