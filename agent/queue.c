@@ -31,7 +31,7 @@ struct gp_hot *gp_hot_find(uint64_t key)
 		uint64_t found = __atomic_load_n(&queue_hash[at].key, __ATOMIC_ACQUIRE);
 
 		if (found == key)
-			return queue_hash[at].hot;
+			return key > QUEUE_TOMBSTONE ? queue_hash[at].hot : NULL;
 		if (!found)
 			return NULL;
 	}

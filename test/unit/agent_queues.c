@@ -41,6 +41,14 @@ static void test_slots(void **state)
 	again->file = 1;
 	assert_ptr_equal(gp_slot_find(1, 7), again);
 	assert_ptr_equal(gp_slot_find(0, 7), slots[8]);
+	/* What is no queue's address is none, though empty and removed places have such keys. */
+	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX; i += 3u)
+		gp_slot_free(slots[i]);
+	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX; i++) {
+		gp_slot_hide(slots[i]);
+		assert_null(gp_hot_find(0));
+		assert_null(gp_hot_find(1));
+	}
 	gp_slots_reset();
 	assert_int_equal(gp_slot_limit(), 0);
 	assert_null(gp_hot_find(KEY(3)));
