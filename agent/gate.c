@@ -280,6 +280,11 @@ void gp_gate_leases(uint64_t now_ns)
 		if (!gate_slots[i]->closed)
 			gate_take_over(gate_slots[i]);
 	gate_open_listed(count, GP_LOST_LEASE);
+	/* One that would not open is tried again a lease later, not at once for ever. */
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		if (gp_slots[i].used && gp_slots[i].closed && gp_slots[i].work_ns &&
+		    now_ns >= gate_expiry_ns(&gp_slots[i]))
+			gp_slots[i].work_ns = now_ns;
 }
 
 uint64_t gp_gate_lease_due_ns(uint64_t now_ns)

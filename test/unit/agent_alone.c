@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* What the agent does where something it relies on is missing: a gate that will not open, a thread that cannot be
+ * woken, a lock whose holder was not forked along. The driver is this test. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "agent/agent.h"
+
+#define LEASE_MS 200u
+
+static int driver_result;
+static uint32_t driver_opens;
+
+static void driver_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t count, bool open, int *results)
+{
+	(void)mechanism;
+	(void)slots;
+	assert_true(open);
+	for (uint32_t i = 0; i < count; i++)
+		results[i] = driver_result;
+	driver_opens++;
+}
+
+static void driver_release(void)
+{
+}
+
+static const struct gp_driver driver = { .change = driver_change, .release = driver_release };
+
+/* One queue, closed, of a process that has a daemon. */
+static struct gp_slot *closed(void)
+{
+	struct gp_slot *slot;
+
+	gp_slots_reset();
+	assert_int_equal(gp_page_reserve(), 0);
+	gp_agent.driver = &driver;
+	gp_agent.link = GP_LINK_UP;
+	gp_agent.lease_ms = LEASE_MS;
+	gp_agent.mechanism = GP_MECHANISM_UPDATE;
+	slot = gp_slot_add(0x7f0000000000ull);
+	assert_non_null(slot);
+	slot->seen = slot->closed = true;
+	slot->closed_by = GP_MECHANISM_UPDATE;
+	driver_opens = 0;
+	driver_result = 0;
+	return slot;
+}
+
+/* The driver refuses for good (a reset): the gate is tried once a lease, and the thread sleeps in between. */
+static void test_will_not_open(void **state)
+{
+	struct gp_slot *slot = closed();
+	uint64_t now = 1000000000u;
+
+	(void)state;
+	slot->has_work = true;
+	driver_result = -EIO;
+	gp_gate_leases(now);
+	for (uint32_t i = 1; i <= 3u; i++) {
+		uint64_t due = gp_gate_lease_due_ns(now);
+
+		assert_true(due > now);
+		now = due;
+		/* What it tells the daemon goes nowhere, and ends the link. */
+		gp_agent.link = GP_LINK_UP;
+		gp_gate_leases(now);
+		assert_true(slot->closed);
+	}
+	assert_in_range(driver_opens, 3, 6);
+	assert_true(gp_gate_lease_due_ns(now) > now);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_will_not_open),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
