@@ -22,10 +22,10 @@ struct gp_agent gp_agent;
 static void life_prepare_child(void)
 {
 	/* Nothing here waits or allocates. The child has no GPU: KFD refuses it our descriptors. It starts over if it
-	 * opens the device itself. */
+	 * opens the device itself. A thread that is not here may have had the lock, at its first use even. */
+	gp_agent.lock = (struct gp_lock){ 0 };
 	if (!gp_agent.pid)
 		return;
-	gp_agent.lock = (struct gp_lock){ 0 };
 	gp_agent.pid = 0;
 	gp_agent.epoch++;
 	gp_agent.thread_started = false;
@@ -40,6 +40,14 @@ static void life_prepare_child(void)
 	gp_fence_forget();
 	gp_slots_reset();
 	gp_fds_drop_all();
+}
+
+/* While nothing else runs: what takes locks of libc's is not left to a first call, which may be in a signal handler, in
+ * a child of vfork or in an allocator. */
+__attribute__((constructor)) static void life_load(void)
+{
+	gp_next_init();
+	pthread_atfork(NULL, NULL, life_prepare_child);
 }
 
 static void life_environment(void)
@@ -90,7 +98,6 @@ bool gp_agent_is_borrowed(void)
 
 bool gp_agent_ready(void)
 {
-	static bool registered;
 	int32_t pid = (int32_t)gp_sys(SYS_getpid, 0);
 	int saved = errno;
 	bool on;
@@ -104,11 +111,7 @@ bool gp_agent_ready(void)
 		life_prepare_child();
 	gp_agent_lock();
 	if (gp_agent.pid != pid) {
-		gp_next_init();
 		life_environment();
-		if (!registered)
-			pthread_atfork(NULL, NULL, life_prepare_child);
-		registered = true;
 		life_mark_page();
 		if (life_mark)
 			*life_mark = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mmap() and its kin between the application and the kernel: mappings of a driver's memory that the agent reads come
- * and go here. Everything else passes at the cost of a look at a short list. */
+ * and go here. Everything else passes at the cost of a look at a short list. Nothing here looks for the functions
+ * behind it: an allocator that is just being set up may be calling. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -22,7 +23,6 @@ static void *memory_map(void *address, size_t length, int protection, int flags,
 {
 	void *at;
 
-	gp_next_init();
 	if (flags & MAP_FIXED)
 		memory_goes(address, length);
 	at = gp_next_mmap(address, length, protection, flags, fd, offset);
@@ -47,14 +47,12 @@ GP_EXPORT void *mmap64(void *address, size_t length, int protection, int flags, 
 
 GP_EXPORT int munmap(void *address, size_t length)
 {
-	gp_next_init();
 	memory_goes(address, length);
 	return gp_next_munmap(address, length);
 }
 
 GP_EXPORT int mprotect(void *address, size_t length, int protection)
 {
-	gp_next_init();
 	if (!(protection & PROT_READ))
 		memory_goes(address, length);
 	return gp_next_mprotect(address, length, protection);
@@ -71,7 +69,6 @@ GP_EXPORT void *mremap(void *address, size_t length, size_t new_length, int flag
 		va_end(list);
 		memory_goes(to, new_length);
 	}
-	gp_next_init();
 	memory_goes(address, length);
 	return gp_next_mremap(address, length, new_length, flags, to);
 }

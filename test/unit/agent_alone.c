@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "agent/agent.h"
 
@@ -74,10 +76,31 @@ static void test_will_not_open(void **state)
 	assert_true(gp_gate_lease_due_ns(now) > now);
 }
 
+/* Forked while another thread was at its very first use, with the lock: the child is not kept waiting. */
+static void test_forked_at_first_use(void **state)
+{
+	int status;
+	pid_t child;
+
+	(void)state;
+	gp_agent.pid = 0;
+	gp_agent_lock();
+	child = fork();
+	if (!child) {
+		alarm(30);
+		gp_agent_lock();
+		_exit(0);
+	}
+	gp_agent_unlock();
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_will_not_open),
+		cmocka_unit_test(test_forked_at_first_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
