@@ -148,7 +148,7 @@ void gp_sample_after_wait(void); /* no lock held: an application thread has seen
 
 /* thread.c */
 void *gp_thread_run(void *unused);
-void gp_thread_wake(void);
+bool gp_thread_wake(void); /* false: it cannot be woken any more */
 
 /* guard.c: who takes over if the thread ends */
 void gp_guard_start(void);  /* of the thread itself */

@@ -78,7 +78,7 @@ static int api_hint(const void *queue, uint64_t in_ns)
 				    in_ns);
 	}
 	if (tell)
-		gp_sys_wake(gp_fd(GP_FD_DOORBELL));
+		gp_sys_wake(gp_fd_sure(GP_FD_DOORBELL));
 	mechanism = __atomic_load_n(&gp_agent.mechanism, __ATOMIC_RELAXED);
 	return mechanism == GP_MECHANISM_BORROW || mechanism == GP_MECHANISM_CHANNEL ? GP_AGENT_BRING_IN : 0;
 }

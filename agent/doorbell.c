@@ -58,11 +58,22 @@ static bool doorbell_withhold(struct gp_hot *hot, uint64_t handle, uint64_t valu
 	return false;
 }
 
+/* The gate may be closed, and the thread that would open it sleeps for ever: the application has closed what wakes it.
+ */
+static void doorbell_alone(void)
+{
+	gp_agent_lock();
+	gp_link_down("doorbell: our descriptors are gone");
+	gp_agent_unlock();
+	gp_gate_deliver();
+}
+
 static __attribute__((noinline, cold)) bool doorbell_flags(struct gp_hot *hot, uint64_t handle, uint64_t value,
 							   uint32_t flags)
 {
-	if (flags & GP_HOT_WAKE && __atomic_fetch_and(&hot->flags, ~GP_HOT_WAKE, __ATOMIC_SEQ_CST) & GP_HOT_WAKE)
-		gp_thread_wake();
+	if (flags & GP_HOT_WAKE && __atomic_fetch_and(&hot->flags, ~GP_HOT_WAKE, __ATOMIC_SEQ_CST) & GP_HOT_WAKE &&
+	    !gp_thread_wake())
+		doorbell_alone();
 	if (flags & GP_HOT_UNSEEN && __atomic_fetch_and(&hot->flags, ~GP_HOT_UNSEEN, __ATOMIC_SEQ_CST) & GP_HOT_UNSEEN)
 		doorbell_seen(hot, handle);
 	if (__atomic_load_n(&hot->flags, __ATOMIC_SEQ_CST) & GP_HOT_WITHHELD)
@@ -72,7 +83,7 @@ static __attribute__((noinline, cold)) bool doorbell_flags(struct gp_hot *hot, u
 
 static __attribute__((noinline, cold)) void doorbell_tell(void)
 {
-	gp_sys_wake(gp_fd(GP_FD_DOORBELL));
+	gp_sys_wake(gp_fd_sure(GP_FD_DOORBELL));
 }
 
 /* With its own fence: what is in the shared word is there for everybody. */
@@ -135,5 +146,5 @@ void gp_doorbell_announce_copy(uint64_t size)
 	 * chosen. */
 	if (gp_agent.copy_hint && __atomic_load_n(&gp_agent.link, __ATOMIC_ACQUIRE) == GP_LINK_UP && gp_page_now &&
 	    gp_edge_hint(&gp_page_now->hint_ns, &gp_page_now->hint_count, &gp_page_now->armed, size / 16u))
-		gp_sys_wake(gp_fd(GP_FD_DOORBELL));
+		gp_sys_wake(gp_fd_sure(GP_FD_DOORBELL));
 }

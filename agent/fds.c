@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "agent/agent.h"
 #include "agent/export.h"
@@ -14,7 +15,13 @@
 
 #define FDS_HIGH 700 /* above what programs use, below the usual limit of 1024; chosen */
 
-static int fds[GP_FD_COUNT]; /* the number + 1; 0: none, so that it is right before anything ran */
+/* What a number leads to. All eventfds have one inode: of them one is as good as another. */
+struct fds_file {
+	uint64_t device, inode;
+};
+
+static int fds[GP_FD_COUNT];                   /* the number + 1; 0: none, so that it is right before anything ran */
+static struct fds_file fds_files[GP_FD_COUNT]; /* written while fds[] has none */
 
 int gp_fd(unsigned use)
 {
@@ -26,20 +33,60 @@ static void fds_set(unsigned use, int fd)
 	__atomic_store_n(&fds[use], fd + 1, __ATOMIC_RELEASE);
 }
 
+static int fds_look(int fd, struct fds_file *ret_file)
+{
+	struct stat st;
+	int r = (int)gp_sys(SYS_fstat, fd, (long)&st);
+
+	if (r < 0)
+		return r;
+	*ret_file = (struct fds_file){ st.st_dev, st.st_ino };
+	return 0;
+}
+
+bool gp_fd_is_like(unsigned use, int fd)
+{
+	struct fds_file file;
+
+	return fds_look(fd, &file) == 0 && file.device == fds_files[use].device && file.inode == fds_files[use].inode;
+}
+
+int gp_fd_sure(unsigned use)
+{
+	int fd = gp_fd(use), was = fd + 1;
+	struct fds_file file = { 0 };
+	int r;
+
+	if (fd < 0)
+		return -1;
+	r = fds_look(fd, &file);
+	/* Where that may not be asked, it is taken for ours. */
+	if (r < 0 ? r != -EBADF : file.device == fds_files[use].device && file.inode == fds_files[use].inode)
+		return fd;
+	if (!gp_agent_is_borrowed())
+		__atomic_compare_exchange_n(&fds[use], &was, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	return -1;
+}
+
 bool gp_fd_is_own(int fd)
 {
 	if (fd < 0)
 		return false;
 	for (unsigned use = 0; use < GP_FD_COUNT; use++)
-		if (gp_fd(use) == fd)
+		if (gp_fd(use) == fd && gp_fd_sure(use) == fd)
 			return true;
 	return false;
 }
 
+/* As high as the limit allows: a program with a low one finds the low numbers free as well. */
 static int fds_high(int fd)
 {
+	struct rlimit limit = { 0 };
 	int r = (int)gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FDS_HIGH);
 
+	if (r < 0 && gp_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) == 0)
+		for (rlim_t low = limit.rlim_cur / 2u; r < 0 && low > 3u; low /= 2u)
+			r = (int)gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, (long)low);
 	return r >= 0 ? r : (int)gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
 }
 
@@ -51,13 +98,14 @@ int gp_fd_take(unsigned use, int fd)
 	if (high < 0)
 		return high;
 	gp_fd_drop(use);
+	fds_look(high, &fds_files[use]);
 	fds_set(use, high);
 	return 0;
 }
 
 int gp_fd_replace(unsigned use, int fd)
 {
-	int now = gp_fd(use), r;
+	int now = gp_fd_sure(use), r;
 
 	if (now < 0)
 		return gp_fd_take(use, fd);
@@ -68,7 +116,7 @@ int gp_fd_replace(unsigned use, int fd)
 
 void gp_fd_drop(unsigned use)
 {
-	int fd = gp_fd(use);
+	int fd = gp_fd_sure(use);
 
 	fds_set(use, -1);
 	gp_sys_close(fd);
@@ -84,12 +132,12 @@ void gp_fds_drop_all(void)
 static void fds_move_away(int fd)
 {
 	for (unsigned use = 0; use < GP_FD_COUNT; use++)
-		if (gp_fd(use) == fd && !gp_agent_is_borrowed()) {
+		if (gp_fd(use) == fd && !gp_agent_is_borrowed() && gp_fd_sure(use) == fd) {
 			int high = fds_high(fd);
 
 			fds_set(use, high >= 0 ? high : -1);
 			/* The thread polls by number. */
-			gp_sys_wake(gp_fd(GP_FD_WAKE));
+			gp_thread_wake();
 		}
 }
 

@@ -27,6 +27,7 @@ static void life_prepare_child(void)
 	if (!gp_agent.pid)
 		return;
 	gp_agent.pid = 0;
+	gp_agent.exiting = false;
 	gp_agent.epoch++;
 	gp_agent.thread_started = false;
 	gp_agent.greeted_before = gp_agent.arms_bare = false;
@@ -156,6 +157,8 @@ void gp_agent_start(void)
 		if (!start)
 			gp_log("agent: no descriptors left; off");
 		gp_agent.off |= !start;
+		if (!start)
+			gp_fds_drop_all();
 	}
 	gp_agent_unlock();
 	if (!start)
@@ -165,6 +168,7 @@ void gp_agent_start(void)
 		gp_agent_lock();
 		gp_agent.thread_started = false;
 		gp_agent.off = true;
+		gp_fds_drop_all();
 		gp_agent_unlock();
 	}
 }

@@ -290,6 +290,9 @@ static int link_welcome(const struct gp_wire_welcome *welcome, const int *fds, u
 	    welcome->version > GP_WIRE_VERSION || welcome->mechanism > GP_MECHANISM_LAST || !welcome->lease_ms ||
 	    welcome->lease_ms > LINK_LEASE_MS_MAX || welcome->page_size != sizeof(struct gp_page))
 		return -EPROTO;
+	/* A pipe without a reader would be a signal in the application. */
+	if (!gp_fd_is_like(GP_FD_WAKE, fds[1]))
+		return -EPROTO;
 	r = gp_page_map(fds[0]);
 	if (r < 0)
 		return r;

@@ -40,7 +40,7 @@ void gp_sample_publish(struct gp_slot *slot)
 		tell |= gp_edge_tell(&queue->armed, GP_ARMED_BUSY);
 	}
 	if (tell)
-		gp_sys_wake(gp_fd(GP_FD_DOORBELL));
+		gp_sys_wake(gp_fd_sure(GP_FD_DOORBELL));
 }
 
 /* Returns whether anything moved. */

@@ -25,9 +25,12 @@ static struct {
 	bool watching;
 } thread_retry;
 
-void gp_thread_wake(void)
+bool gp_thread_wake(void)
 {
-	gp_sys_wake(gp_fd(GP_FD_WAKE));
+	int fd = gp_fd_sure(GP_FD_WAKE);
+
+	gp_sys_wake(fd);
+	return fd >= 0;
 }
 
 /* Watches the folder the socket will appear in, or the nearest one above that is there. */
@@ -91,7 +94,7 @@ static void thread_folder_changed(uint64_t now_ns)
 {
 	uint8_t events[1024] = { 0 };
 
-	while (gp_sys(SYS_read, gp_fd(GP_FD_INOTIFY), (long)events, sizeof(events)) > 0)
+	while (gp_sys(SYS_read, gp_fd_sure(GP_FD_INOTIFY), (long)events, sizeof(events)) > 0)
 		;
 	if (gp_agent.link != GP_LINK_DOWN)
 		return;
@@ -142,6 +145,21 @@ static uint64_t thread_step(short inotify)
 	return other < due ? other : due;
 }
 
+/* Descriptors of ours were closed by system calls of the application's. Nobody can wake us any more: it is left alone
+ * from here on. */
+static bool thread_is_robbed(void)
+{
+	if (gp_fd_sure(GP_FD_WAKE) >= 0 && gp_fd_sure(GP_FD_DOORBELL) >= 0)
+		return false;
+	gp_link_down("thread: our descriptors are gone; off");
+	gp_gates_open(0);
+	if (gp_agent.driver)
+		gp_agent.driver->release();
+	gp_agent.off = gp_agent.exiting = true;
+	gp_fds_drop_all();
+	return true;
+}
+
 void *gp_thread_run(void *unused)
 {
 	struct pollfd polls[3] = { 0 };
@@ -156,10 +174,11 @@ void *gp_thread_run(void *unused)
 		struct timespec wait;
 		uint64_t due, now;
 
-		gp_sys_drain(gp_fd(GP_FD_WAKE));
+		gp_sys_drain(gp_fd_sure(GP_FD_WAKE));
 		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
-		if (gp_agent.exiting) {
+		if (gp_agent.exiting || thread_is_robbed()) {
 			gp_agent_unlock();
+			gp_gate_deliver();
 			return NULL;
 		}
 		due = thread_step(polls[2].revents);

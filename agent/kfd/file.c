@@ -33,7 +33,7 @@ uint32_t gp_kfd_file_add(int fd)
 	uint32_t file = gp_kfd_file_find(fd);
 
 	for (uint32_t i = 0; i < GP_FD_FILE_MAX && file == GP_KFD_NONE; i++)
-		if (gp_fd(GP_FD_FILE + i) < 0) {
+		if (gp_fd(GP_FD_FILE + i) < 0 && !gp_kfd.queue_counts[i]) {
 			long own = gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
 
 			if (own < 0 || gp_fd_take(GP_FD_FILE + i, (int)own) < 0)
@@ -60,10 +60,22 @@ void gp_kfd_file_release(uint32_t file)
 		gp_fd_drop(GP_FD_FILE + file);
 }
 
+int gp_kfd_file_fd(uint32_t file)
+{
+	int fd = gp_fd_sure(GP_FD_FILE + file);
+	long own;
+
+	if (fd >= 0)
+		return fd;
+	/* Closed behind our back: any open file of the process reaches its queues, and gates must be opened. */
+	own = gp_sys(SYS_openat, AT_FDCWD, (long)"/dev/kfd", O_RDWR | O_CLOEXEC);
+	return own < 0 || gp_fd_take(GP_FD_FILE + file, (int)own) < 0 ? -1 : gp_fd(GP_FD_FILE + file);
+}
+
 int gp_kfd_file_any(void)
 {
 	for (uint32_t i = 0; i < GP_FD_FILE_MAX; i++)
-		if (gp_fd(GP_FD_FILE + i) >= 0)
-			return gp_fd(GP_FD_FILE + i);
+		if (gp_fd_sure(GP_FD_FILE + i) >= 0 || gp_kfd.queue_counts[i])
+			return gp_kfd_file_fd(i);
 	return -1;
 }

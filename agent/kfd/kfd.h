@@ -38,6 +38,7 @@ extern const struct gp_driver gp_kfd_driver;
 uint32_t gp_kfd_file_find(int fd); /* GP_KFD_NONE: none */
 uint32_t gp_kfd_file_add(int fd);
 void gp_kfd_file_release(uint32_t file); /* one queue less; the last one closes it */
+int gp_kfd_file_fd(uint32_t file);       /* a descriptor for calls that concern its queues; -1: none */
 int gp_kfd_file_any(void);               /* a descriptor for calls that concern the process; -1: none */
 
 /* self.c, update.c, submit.c: the mechanisms. */

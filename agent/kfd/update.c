@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <sys/ioctl.h>
-#include "agent/fds.h"
 #include "agent/kfd/kfd.h"
 #include "agent/next.h"
 
@@ -16,7 +15,7 @@ int gp_kfd_update_one(struct gp_slot *slot, uint32_t percent)
 		.queue_percentage = percent,
 		.queue_priority = 7,
 	};
-	int fd = gp_fd(GP_FD_FILE + slot->file);
+	int fd = gp_kfd_file_fd(slot->file);
 
 	return fd < 0 ? -ENODEV : gp_next_own_ioctl(fd, AMDKFD_IOC_UPDATE_QUEUE, &args);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A client of the virtual node that does what it is told, a line at a time, and answers each with a line. It knows
  * nothing of the agent that is loaded into it. */
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "test/e2e/agent_owner.h"
 #include "test/e2e/vgpu_client.h"
 
 #define QUEUES 32u
@@ -112,26 +112,10 @@ static void close_others(bool by_range)
 		(void)!close_range((unsigned)last + 1u, ~0u, 0);
 }
 
-static int other_numbers(int fds[256])
-{
-	int count = 0;
-	DIR *folder = opendir("/proc/self/fd");
-
-	for (struct dirent *entry; folder && (entry = readdir(folder)) && count < 256;) {
-		int fd = atoi(entry->d_name);
-
-		if (fd > 2 && fd != client.kfd && fd != client.render && fd != dirfd(folder))
-			fds[count++] = fd;
-	}
-	if (folder)
-		closedir(folder);
-	return count;
-}
-
 /* Every other open number is overwritten with standard output, then closed. */
 static int overwrite_others(void)
 {
-	int fds[256], count = other_numbers(fds), good = 0;
+	int fds[OWNER_FDS], count = owner_fds(fds, client.kfd, client.render), good = 0;
 
 	for (int i = 0; i < count; i++) {
 		good += dup2(1, fds[i]) == fds[i];
@@ -143,7 +127,7 @@ static int overwrite_others(void)
 /* The same by a child that has descriptors of its own and our memory. */
 static int overwrite_by_vfork(void)
 {
-	int fds[256], count = other_numbers(fds), status = -1;
+	int fds[OWNER_FDS], count = owner_fds(fds, client.kfd, client.render), status = -1;
 	pid_t child = vfork();
 
 	if (child == 0) {
@@ -213,6 +197,33 @@ static void block(struct lane *lane)
 	client_submit(&lane->queue, &barrier);
 }
 
+/* What it does to its own process. False: no such verb. */
+static bool obey_owner(const char *verb, uint32_t a)
+{
+	if (!strcmp(verb, "sandbox")) {
+		printf("ok %d\n", owner_sandbox());
+	} else if (!strcmp(verb, "trapped")) {
+		printf("ok %d\n", owner_trapped_count());
+	} else if (!strcmp(verb, "steal")) {
+		printf("ok %d\n", owner_steal(client.kfd, client.render));
+	} else if (!strcmp(verb, "stolen")) {
+		puts(owner_stolen());
+	} else if (!strcmp(verb, "bind")) {
+		printf("ok %d\n", owner_bind());
+	} else if (!strcmp(verb, "processors")) {
+		printf("ok %d\n", owner_agent_processors());
+	} else if (!strcmp(verb, "limit")) {
+		printf("ok %d\n", owner_limit(a));
+	} else if (!strcmp(verb, "hoard")) {
+		printf("ok %d\n", owner_hoard(a));
+	} else if (!strcmp(verb, "count")) {
+		printf("ok %d\n", owner_count(a));
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void obey(const char *verb, uint32_t a, uint32_t b, uint32_t c)
 {
 	struct lane *lane = &lanes[a % QUEUES];
@@ -262,7 +273,7 @@ static void obey(const char *verb, uint32_t a, uint32_t b, uint32_t c)
 		printf("ok %d\n", client_ioctl(&client, AMDKFD_IOC_UPDATE_QUEUE, (void *)64));
 	} else if (!strcmp(verb, "exit")) {
 		exit(0);
-	} else {
+	} else if (!obey_owner(verb, a)) {
 		puts("what");
 	}
 }

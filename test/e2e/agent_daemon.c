@@ -94,7 +94,8 @@ bool fake_welcome(struct fake *fake, uint32_t mechanism, uint32_t lease_ms)
 				  .msg_control = control,
 				  .msg_controllen = sizeof(control) };
 	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-	int fds[2] = { memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING), eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	int fds[2] = { memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+		       fake->bell ? fake->bell : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
 	bool good;
 
 	if (fds[0] < 0 || fds[1] < 0 || ftruncate(fds[0], sizeof(struct gp_page)) < 0)

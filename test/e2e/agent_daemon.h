@@ -19,7 +19,8 @@ struct fake_queue {
 
 struct fake {
 	int listener, socket, doorbell, memfd;
-	bool barriers; /* says that it makes the doorbells' fences */
+	int bell;         /* sent in place of an eventfd; 0: an eventfd is */
+	bool barriers;    /* says that it makes the doorbells' fences */
 	uint16_t version; /* spoken; 0: the newest */
 	char path[108];
 	struct gp_page *page;

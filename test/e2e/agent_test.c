@@ -122,6 +122,7 @@ void test_meet(struct test *test, uint32_t mechanism, uint32_t lease_ms, uint32_
 int main(int argc, char **argv)
 {
 	const char *folder = getenv("TMPDIR"), *mechanism = getenv("MECHANISM");
+	const struct test_case *const tables[] = { test_cases, test_hsa_cases, test_guest_cases };
 	static struct test test;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -132,8 +133,8 @@ int main(int argc, char **argv)
 	test.client = argv + 3;
 	snprintf(test.path, sizeof(test.path), "%s/gp-agent-test-%d.sock", folder ? folder : "/tmp", (int)getpid());
 	test.mechanism = mechanism ? (uint32_t)atoi(mechanism) : GP_MECHANISM_UPDATE;
-	for (uint32_t i = 0; i < 2u; i++)
-		for (const struct test_case *c = i ? test_hsa_cases : test_cases; c->name; c++) {
+	for (uint32_t i = 0; i < 3u; i++)
+		for (const struct test_case *c = tables[i]; c->name; c++) {
 			if (strcmp(c->name, argv[1]) != 0)
 				continue;
 			c->run(&test);

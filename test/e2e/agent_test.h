@@ -27,7 +27,7 @@ struct test_case {
 	const char *name;
 	void (*run)(struct test *test);
 };
-extern const struct test_case test_cases[], test_hsa_cases[];
+extern const struct test_case test_cases[], test_hsa_cases[], test_guest_cases[];
 
 void test_fail(const char *file, int line, const char *what);
 #define CHECK(condition)                                           \

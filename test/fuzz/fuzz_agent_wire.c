@@ -95,6 +95,7 @@ static void set_up(void)
 	atexit(tidy_up);
 	gp_agent.driver = &driver;
 	gp_page_reserve();
+	gp_fd_take(GP_FD_WAKE, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	for (uint32_t i = 0; i < QUEUES; i++) {
 		struct gp_slot *slot = gp_slot_add(4096u * (i + 1u));
 

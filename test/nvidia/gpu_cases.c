@@ -185,4 +185,4 @@ const struct test_case test_cases[] = {
 	{ "death", case_death },
 	{ NULL, NULL },
 };
-const struct test_case test_hsa_cases[] = { { NULL, NULL } };
+const struct test_case test_hsa_cases[] = { { NULL, NULL } }, test_guest_cases[] = { { NULL, NULL } };

@@ -542,4 +542,4 @@ const struct test_case test_cases[] = {
 	{ "hostile", case_hostile },   { "sampled", case_sampled },
 	{ "held", case_held },         { NULL, NULL },
 };
-const struct test_case test_hsa_cases[] = { { NULL, NULL } };
+const struct test_case test_hsa_cases[] = { { NULL, NULL } }, test_guest_cases[] = { { NULL, NULL } };

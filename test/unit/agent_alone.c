@@ -2,14 +2,19 @@
 /* What the agent does where something it relies on is missing: a gate that will not open, a thread that cannot be
  * woken, a lock whose holder was not forked along. The driver is this test. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/agent.h"
+#include "agent/fds.h"
+#include "agent/sys.h"
 
 #define LEASE_MS 200u
 
@@ -76,6 +81,43 @@ static void test_will_not_open(void **state)
 	assert_true(gp_gate_lease_due_ns(now) > now);
 }
 
+/* A doorbell that finds nobody to wake opens the gates itself. */
+static void test_nobody_to_wake(void **state)
+{
+	struct gp_slot *slot = closed();
+	struct gp_hot *hot = gp_slot_hot(slot);
+
+	(void)state;
+	hot->flags = GP_HOT_WAKE;
+	assert_int_equal(gp_fd(GP_FD_WAKE), -1);
+	assert_true(gp_doorbell_ring(hot, 0, 0, 1));
+	assert_false(slot->closed);
+	assert_int_equal(driver_opens, 1);
+	assert_int_equal(gp_agent.link, GP_LINK_DOWN);
+}
+
+/* A number that was taken over by somebody else is not ours any more, whatever it leads to now. */
+static void test_taken_over(void **state)
+{
+	int fd, other;
+
+	(void)state;
+	assert_int_equal(gp_fd_take(GP_FD_WAKE, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), 0);
+	fd = gp_fd(GP_FD_WAKE);
+	assert_int_equal(gp_fd_sure(GP_FD_WAKE), fd);
+	assert_true(gp_fd_is_own(fd));
+	assert_true(gp_thread_wake());
+	other = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(gp_sys(SYS_dup3, other, fd, O_CLOEXEC), fd);
+	assert_false(gp_fd_is_like(GP_FD_WAKE, fd));
+	assert_int_equal(gp_fd_sure(GP_FD_WAKE), -1);
+	assert_false(gp_fd_is_own(fd));
+	assert_false(gp_thread_wake());
+	gp_fd_drop(GP_FD_WAKE);
+	assert_int_equal(close(fd), 0);
+	close(other);
+}
+
 /* Forked while another thread was at its very first use, with the lock: the child is not kept waiting. */
 static void test_forked_at_first_use(void **state)
 {
@@ -100,6 +142,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_will_not_open),
+		cmocka_unit_test(test_nobody_to_wake),
+		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_forked_at_first_use),
 	};
 

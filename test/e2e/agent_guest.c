@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* The agent as a guest in somebody else's process: what the owner does to his own house, and what it has no room for.
+ * The owner's work goes on in each case, and nothing of his is touched. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "test/e2e/agent_test.h"
+
+#define LEASE_LONG  60000u
+#define WORK_GROUPS 100000u /* tenths of a second of an MI300X */
+
+static bool ok(const char *answer)
+{
+	return !strcmp(answer, "ok");
+}
+
+static bool works(struct test *test, uint32_t lane)
+{
+	return ok(test_ask(test, "start %u 1000", lane)) && ok(test_ask(test, "wait %u", lane));
+}
+
+/* A seccomp filter that hands calls to the application's own SIGSYS handler: it answers for the agent's thread too. */
+static void case_sandbox(struct test *test)
+{
+	test_meet(test, test->mechanism, LEASE_LONG, 1);
+	CHECK(test_number(test, "sandbox", 0) == 0);
+	/* The counters are read by a call the filter refuses, then by another way. */
+	CHECK(fake_sync(&test->fake));
+	CHECK(test_number(test, "trapped", 0) > 0);
+	fake_stop(&test->fake);
+	CHECK(works(test, 0));
+	CHECK(test_number(test, "destroy", 0) == 0);
+	CHECK(test_end(test) == 0);
+}
+
+/* The agent's descriptors are closed behind its back and their numbers become the application's: nothing is written to
+ * them, read from them or closed, and the gates open. */
+static void case_stolen(struct test *test)
+{
+	struct fake_queue *queue;
+
+	test_meet(test, test->mechanism, LEASE_LONG, 1);
+	MUST((queue = fake_queue(&test->fake, 0)) != NULL);
+	CHECK(ok(test_ask(test, "start 0 %u", WORK_GROUPS)));
+	CHECK(fake_order_one(&test->fake, queue, false) == 0 && test_stands_still(test, 0));
+	CHECK(test_number(test, "steal", 0) > 4);
+	/* The thread sleeps on what it had: this wakes it, unless it has noticed by itself. */
+	(void)fake_send(&test->fake, GP_WIRE_SYNC, NULL, 0);
+	while (fake_receive(&test->fake, AGENT_WAIT_MS) > 0)
+		;
+	CHECK(fake_receive(&test->fake, AGENT_WAIT_MS) == -1);
+	CHECK(ok(test_ask(test, "wait 0")));
+	CHECK(test_number(test, "queue", 0) >= 0 && works(test, 1));
+	CHECK(test_number(test, "destroy", 1) == 0);
+	CHECK(ok(test_ask(test, "stolen")));
+	CHECK(works(test, 0));
+	CHECK(test_end(test) == 0);
+}
+
+/* What a daemon sends to be written to at doorbells is an eventfd, or the agent hangs up: a pipe without a reader would
+ * be a SIGPIPE in the application. */
+static void case_bell(struct test *test)
+{
+	int ends[2];
+
+	MUST(pipe2(ends, O_CLOEXEC) == 0);
+	MUST(fake_listen(&test->fake, test->path));
+	MUST(test_start(test, false));
+	CHECK(test_number(test, "queue", 0) >= 0);
+	MUST(fake_accept(&test->fake));
+	close(ends[0]);
+	test->fake.bell = ends[1];
+	CHECK(fake_welcome(&test->fake, test->mechanism, LEASE_LONG));
+	while (fake_receive(&test->fake, AGENT_WAIT_MS) > 0)
+		;
+	CHECK(fake_receive(&test->fake, AGENT_WAIT_MS) == -1);
+	CHECK(works(test, 0));
+	CHECK(test_end(test) == 0);
+}
+
+/* A log that nobody reads: the application does not wait for a reader. */
+static void case_log(struct test *test)
+{
+	char path[120];
+
+	snprintf(path, sizeof(path), "%s.log", test->path);
+	unlink(path);
+	MUST(mkfifo(path, 0600) == 0);
+	setenv("GPREEMPT_AGENT_LOG", path, 1);
+	test_meet(test, test->mechanism, LEASE_LONG, 1);
+	CHECK(works(test, 0));
+	CHECK(test_end(test) == 0);
+	unlink(path);
+}
+
+/* Where the first queue is made by a thread that is bound to one processor, the agent's thread is not bound with it: it
+ * has to run while that one spins. */
+static void case_bound(struct test *test)
+{
+	long all;
+
+	MUST(fake_listen(&test->fake, test->path));
+	MUST(test_start(test, false));
+	all = test_number(test, "bind", 0);
+	CHECK(test_number(test, "queue", 0) >= 0);
+	MUST(fake_accept(&test->fake));
+	MUST(fake_welcome(&test->fake, test->mechanism, LEASE_LONG));
+	MUST(fake_until_queues(&test->fake, 1));
+	CHECK(all >= 1 && test_number(test, "processors", 0) == all);
+	CHECK(works(test, 0));
+	CHECK(test_end(test) == 0);
+}
+
+/* A low limit of descriptors: those of the agent stay out of the way of the application's. None left: it takes none. */
+static void case_limits(struct test *test)
+{
+	long before;
+
+	MUST(fake_listen(&test->fake, test->path));
+	MUST(test_start(test, false));
+	CHECK(test_number(test, "limit", 256) == 0);
+	before = test_number(test, "count", 128);
+	CHECK(test_number(test, "queue", 0) >= 0);
+	MUST(fake_accept(&test->fake));
+	CHECK(before >= 0 && test_number(test, "count", 128) == before);
+	CHECK(test_number(test, "count", 256) > before);
+	CHECK(works(test, 0));
+	CHECK(test_end(test) == 0);
+	MUST(test_start(test, false));
+	before = test_number(test, "hoard", 6);
+	CHECK(before > 0 && test_number(test, "queue", 0) >= 0);
+	CHECK(test_number(test, "count", 64) == before);
+	CHECK(works(test, 0));
+	CHECK(test_number(test, "destroy", 0) == 0);
+	CHECK(test_end(test) == 0);
+}
+
+const struct test_case test_guest_cases[] = {
+	{ "sandbox", case_sandbox }, { "stolen", case_stolen }, { "bell", case_bell }, { "log", case_log },
+	{ "bound", case_bound },     { "limits", case_limits }, { NULL, NULL },
+};
