@@ -103,6 +103,7 @@ static inline void gp_agent_unlock(void)
 bool gp_agent_ready(void);       /* once and after a fork; false: stay out of the way */
 bool gp_agent_is_borrowed(void); /* a vfork: this memory is our parent's, the descriptors are not */
 void gp_agent_start(void);       /* after the first queue: descriptors and thread; no lock held */
+void gp_agent_unbind(void);      /* of a thread of ours: onto the processors the program was started with */
 
 /* fence.c: who makes the fences of doorbells; lock held but for the first */
 void gp_fence_register(void); /* may take 30 ms */

@@ -19,6 +19,10 @@
 
 struct gp_agent gp_agent;
 
+/* The processors the program was started with; a mask of 8192. */
+static uint64_t life_processors[128];
+static long life_processors_size;
+
 static void life_prepare_child(void)
 {
 	/* Nothing here waits or allocates. The child has no GPU: KFD refuses it our descriptors. It starts over if it
@@ -49,6 +53,15 @@ __attribute__((constructor)) static void life_load(void)
 {
 	gp_next_init();
 	pthread_atfork(NULL, NULL, life_prepare_child);
+	life_processors_size = gp_sys(SYS_sched_getaffinity, 0, sizeof(life_processors), (long)life_processors);
+}
+
+/* A thread inherits from its maker, which may be bound to a processor that it does not leave: nobody would open gates.
+ */
+void gp_agent_unbind(void)
+{
+	if (life_processors_size > 0)
+		gp_sys(SYS_sched_setaffinity, 0, life_processors_size, (long)life_processors);
 }
 
 static void life_environment(void)

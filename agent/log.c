@@ -2,6 +2,8 @@
 /* The agent's log: one write(2) a line, no libc stream, no allocation. */
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include "agent/fds.h"
 #include "agent/log.h"
 #include "agent/sys.h"
@@ -10,10 +12,18 @@
 
 void gp_log_open(const char *path)
 {
-	long fd =
-		gp_sys(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct rlimit limit = { 0 };
+	struct stat st;
+	long fd = gp_sys(SYS_openat, AT_FDCWD, (long)path,
+			 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
 
-	if (fd >= 0)
+	if (fd < 0)
+		return;
+	/* A pipe may wait, and ends the application with a signal when its reader goes; a limit on files does too. */
+	if (gp_sys(SYS_fstat, fd, (long)&st) < 0 || !S_ISREG(st.st_mode) ||
+	    gp_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) < 0 || limit.rlim_cur != RLIM_INFINITY)
+		gp_sys_close((int)fd);
+	else
 		gp_fd_take(GP_FD_LOG, (int)fd);
 }
 
@@ -61,5 +71,5 @@ void gp_log_line(const char *text, int64_t a, int64_t b, int64_t c)
 		if (values[i] != GP_LOG_NONE)
 			at = log_number(line, at, values[i]);
 	line[at++] = '\n';
-	gp_sys(SYS_write, gp_fd(GP_FD_LOG), (long)line, at);
+	gp_sys(SYS_write, gp_fd_sure(GP_FD_LOG), (long)line, at);
 }

@@ -165,8 +165,10 @@ int gp_next_own_ioctl(int fd, unsigned long request, void *arg)
 
 bool gp_next_start_thread(void *(*function)(void *))
 {
-	/* Signals 32 and 33 are glibc's: with 33 blocked, setuid() in the application would wait for us for ever. */
-	uint64_t all = ~(3ull << 31), before = 0;
+	/* Signals 32 and 33 are glibc's: with 33 blocked, setuid() in the application would wait for us for ever. A
+	 * blocked SIGSYS would end the process where a seccomp filter leaves a call of ours to the application's
+	 * handler. */
+	uint64_t all = ~(3ull << 31 | 1ull << (SIGSYS - 1)), before = 0;
 	int saved = errno, r = -1;
 	pthread_attr_t attr;
 	pthread_t thread;

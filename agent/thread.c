@@ -169,6 +169,7 @@ void *gp_thread_run(void *unused)
 	memset(&thread_retry, 0, sizeof(thread_retry)); /* a forked child's is its parent's */
 	gp_sys(SYS_prctl, PR_SET_NAME, (long)"gpreempt-agent");
 	gp_sys(SYS_prctl, PR_SET_TIMERSLACK, 1);
+	gp_agent_unbind();
 	gp_guard_start();
 	for (;;) {
 		struct timespec wait;
