@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may have which priority, see what and change whom. Identities come from the kernel, never from a message. */
-#include <pwd.h>
-#include <stdio.h>
 #include "daemon/daemon.h"
 
 static bool access_has_group(const struct gp_peer *peer, int64_t gid)
@@ -50,15 +48,4 @@ bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *pe
 bool gp_access_may_change(const struct gp_peer *peer, const struct gp_client *client)
 {
 	return !peer->uid || peer->uid == client->uid;
-}
-
-const char *gp_access_user(uid_t uid, char *buffer, size_t size)
-{
-	struct passwd *user = getpwuid(uid);
-
-	if (user)
-		snprintf(buffer, size, "%s", user->pw_name);
-	else
-		snprintf(buffer, size, "%u", uid);
-	return buffer;
 }

@@ -123,6 +123,7 @@ void gp_cost_save(struct gp_daemon *daemon)
 		gp_log("costs are not kept: %s", error.text);
 		return;
 	}
+	writer.hurried = true; /* orders do not wait for a disk */
 	if (!gp_file_read(path, COST_FILE_SIZE, &text, &size, NULL))
 		cost_copy_others(daemon, text, writer.stream);
 	for (uint32_t i = 0; i < daemon->device_count; i++) {

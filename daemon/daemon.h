@@ -9,6 +9,7 @@
  *   control.c  commands; status.c, metrics.c, events.c answer      access.c   ceilings, who may see and change what
  *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
  *   silence.c  agents that do not look any more                    journal.c  lines for the journal
+ *   user.c     names of users
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
@@ -251,6 +252,7 @@ struct gp_daemon {
 	struct gp_peer *peers, *graveyard;
 	bool no_rights; /* the kernel lets nobody send us descriptors */
 	uint32_t peer_count, new_count;
+	struct gp_users *users;
 	struct gp_client **clients, *dead_clients;
 	uint32_t client_count, client_top, client_hint;
 	uint32_t serial;
@@ -411,7 +413,12 @@ bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *p
 bool gp_access_is_raise(const struct gp_wire_attr *attr); /* other than by its priority */
 bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *peer);
 bool gp_access_may_change(const struct gp_peer *peer, const struct gp_client *client);
-const char *gp_access_user(uid_t uid, char *buffer, size_t size);
+
+/* user.c */
+const char *gp_user_name(struct gp_daemon *daemon, uid_t uid, char *buffer, size_t size); /* or its number */
+void gp_user_want(struct gp_daemon *daemon, uid_t uid);                                   /* somebody will ask for it */
+void gp_user_fini(struct gp_daemon *daemon);
+extern bool (*gp_user_ask)(uid_t uid, char *name, size_t size); /* getpwuid_r(); a test has its own */
 
 /* control.c, status.c, metrics.c, events.c */
 void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data);

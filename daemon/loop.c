@@ -378,6 +378,7 @@ void gp_daemon_fini(struct gp_daemon *daemon)
 {
 	while (daemon->peers)
 		gp_peer_close(daemon, daemon->peers, NULL);
+	gp_user_fini(daemon);
 	gp_silence_fini(daemon);
 	gp_unmanaged_fini(daemon);
 	gp_peer_bury(daemon); /* last: also those without an agent */

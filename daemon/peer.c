@@ -277,6 +277,8 @@ static void peer_message(struct gp_daemon *daemon, struct gp_peer *peer, size_t 
 		peer->version = peer_version((const struct gp_wire_header *)daemon->packet);
 		peer->kind = type == GP_WIRE_HELLO ? GP_PEER_AGENT : GP_PEER_COMMAND;
 		peer->source.is_late = peer->kind == GP_PEER_COMMAND;
+		if (peer->kind == GP_PEER_AGENT)
+			gp_user_want(daemon, peer->uid);
 		daemon->new_count--;
 	}
 	if (type == GP_WIRE_CONTROL)

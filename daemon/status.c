@@ -216,7 +216,7 @@ void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, 
 	gp_text_open(text, NULL, '{');
 	gp_text_i64(text, "pid", client->device.pid);
 	gp_text_u64(text, "uid", client->uid);
-	gp_text_string(text, "user", gp_access_user(client->uid, user, sizeof(user)));
+	gp_text_string(text, "user", gp_user_name(daemon, client->uid, user, sizeof(user)));
 	gp_text_string(text, "name", client->name);
 	gp_text_string(text, "runtime", *client->runtime ? client->runtime : NULL);
 	gp_text_string(text, "agent", *client->agent ? client->agent : NULL);

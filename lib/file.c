@@ -132,7 +132,8 @@ int gp_file_commit(struct gp_file_writer *writer, struct gp_error *error)
 	bool failed;
 
 	errno = 0;
-	failed = fflush(writer->stream) || ferror(writer->stream) || (is_file && fsync(fileno(writer->stream)));
+	failed = fflush(writer->stream) || ferror(writer->stream) ||
+		 (is_file && !writer->hurried && fsync(fileno(writer->stream)));
 	if (!failed && writer->stream == stdout) {
 		writer->stream = NULL;
 		return 0;

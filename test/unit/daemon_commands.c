@@ -2,6 +2,7 @@
 /* Commands: what they answer, who may, and what they change. As root it also asks as another user. */
 #include <errno.h>
 #include <grp.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -354,6 +355,47 @@ static void test_metrics_file(void **state)
 	assert_int_equal(access(config->metrics_file, R_OK), 0);
 }
 
+/* The directory of users does not answer. */
+static sem_t answered;
+
+static bool ask_slowly(uid_t uid, char *name, size_t size)
+{
+	(void)uid;
+	sem_wait(&answered);
+	snprintf(name, size, "somebody");
+	return true;
+}
+
+static void test_user_names(void **state)
+{
+	struct gp_control_request status = world_request(GP_CONTROL_STATUS);
+	char text[64] = "";
+
+	(void)state;
+	sem_init(&answered, 0, 0);
+	gp_user_ask = ask_slowly;
+	world_queue(&world, &agent, 0)->client->uid = 4000000001u; /* in nobody's /etc/passwd */
+	alarm(60);                                                 /* hanging is the failure */
+	expect(&status, 0, "\"user\":\"4000000001\"");
+	expect(&status, 0, "\"user\":\"4000000001\"");
+	sem_post(&answered);
+	while (strcmp(gp_user_name(&world.daemon, 4000000001u, text, sizeof(text)), "somebody") != 0)
+		usleep(1000);
+	alarm(0);
+	expect(&status, 0, "\"user\":\"somebody\"");
+	assert_string_equal(gp_user_name(&world.daemon, 0, text, sizeof(text)), "root");
+}
+
+/* A disk that takes its time is not waited for. */
+int __wrap_fsync(int fd); // NOLINT: the linker's name
+
+int __wrap_fsync(int fd) // NOLINT
+{
+	(void)fd;
+	fail_msg("the decision thread waits for the disk");
+	return -1;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,6 +409,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_raise, begin, end),
 		cmocka_unit_test_setup_teardown(test_reload, begin, end),
 		cmocka_unit_test_setup_teardown(test_metrics_file, begin, end),
+		cmocka_unit_test_setup_teardown(test_user_names, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
