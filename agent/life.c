@@ -2,7 +2,6 @@
 /* The agent's life: first use, fork, exit. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -16,6 +15,12 @@
 #include "agent/sys.h"
 
 #define LIFE_EXIT_TRIES 200u /* of 1 ms: what exit() waits at most for a lock somebody died with */
+
+/* What pthread_atfork() calls in glibc; weak, because a program of another libc (musl's, somewhere below a script that
+ * was started with us) loads us too, and must start. There a child is noticed at its first use. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library)
+	__attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
 
 struct gp_agent gp_agent;
 
@@ -52,7 +57,8 @@ static void life_prepare_child(void)
 __attribute__((constructor)) static void life_load(void)
 {
 	gp_next_init();
-	pthread_atfork(NULL, NULL, life_prepare_child);
+	if (__register_atfork)
+		__register_atfork(NULL, NULL, life_prepare_child, __dso_handle);
 	life_processors_size = gp_sys(SYS_sched_getaffinity, 0, sizeof(life_processors), (long)life_processors);
 }
 
