@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include "agent/agent.h"
 #include "agent/fds.h"
@@ -159,6 +160,33 @@ static void link_hello(void)
 	gp_link_send(&hello, sizeof(hello));
 }
 
+/* Who serves the socket can hold up the application's work: root, ourselves, or whoever owns its folder. In /tmp, say,
+ * anybody can come first. */
+static bool link_is_trusted(int fd)
+{
+	char folder[sizeof(gp_agent.socket_path)];
+	struct link_peer {
+		int32_t pid;
+		uint32_t uid, gid;
+	} peer = { 0 };
+	uint32_t size = sizeof(peer);
+	struct stat st;
+	char *slash;
+
+	if (gp_sys(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, (long)&peer, (long)&size) < 0)
+		return false;
+	if (peer.uid == 0 || peer.uid == (uint32_t)gp_sys(SYS_geteuid, 0))
+		return true;
+	memcpy(folder, gp_agent.socket_path, sizeof(folder));
+	slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder ? 1 : 0] = 0;
+	if (gp_sys(SYS_newfstatat, AT_FDCWD, (long)(slash ? folder : "."), (long)&st, 0) == 0 && st.st_uid == peer.uid)
+		return true;
+	gp_log1("link: the socket is served by a user who is neither root nor ours", peer.uid);
+	return false;
+}
+
 bool gp_link_connect(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -169,6 +197,8 @@ bool gp_link_connect(void)
 		return false;
 	memcpy(address.sun_path, gp_agent.socket_path, sizeof(address.sun_path));
 	r = gp_sys(SYS_connect, fd, (long)&address, sizeof(address));
+	if (r == 0 && !link_is_trusted((int)fd))
+		r = -EPERM;
 	if (r < 0 || gp_fd_take(GP_FD_SOCKET, (int)fd) < 0) {
 		if (r < 0)
 			gp_sys_close((int)fd);

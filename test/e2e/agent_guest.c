@@ -81,6 +81,39 @@ static void case_bell(struct test *test)
 	CHECK(test_end(test) == 0);
 }
 
+/* A socket in a folder for everybody that belongs to somebody else: he is not obeyed. */
+static void case_foreign(struct test *test)
+{
+	char folder[120];
+
+	snprintf(folder, sizeof(folder), "%s.d", test->path);
+	MUST(mkdir(folder, 0777) == 0 && chmod(folder, 01777) == 0);
+	MUST(strlen(test->path) + 4 < sizeof(test->path));
+	strcat(folder, "/s");
+	snprintf(test->path, sizeof(test->path), "%s", folder);
+	/* A socket is whose who begins to listen. */
+	MUST(seteuid(12345) == 0);
+	MUST(fake_listen(&test->fake, test->path));
+	MUST(seteuid(0) == 0);
+	MUST(chmod(test->path, 0777) == 0);
+	MUST(test_start(test, false));
+	CHECK(test_number(test, "queue", 0) >= 0);
+	CHECK(!fake_accept(&test->fake) && test->fake.socket >= 0);
+	CHECK(works(test, 0));
+	fake_stop(&test->fake);
+	/* In a folder of his own he is: the application was told to ask there. */
+	*strrchr(folder, '/') = 0;
+	MUST(chown(folder, 12345, 12345) == 0);
+	MUST(seteuid(12345) == 0);
+	MUST(fake_listen(&test->fake, test->path));
+	MUST(seteuid(0) == 0);
+	CHECK(fake_accept(&test->fake));
+	CHECK(fake_welcome(&test->fake, test->mechanism, LEASE_LONG) && fake_until_queues(&test->fake, 1));
+	CHECK(test_end(test) == 0);
+	unlink(test->path);
+	rmdir(folder);
+}
+
 /* A log that nobody reads: the application does not wait for a reader. */
 static void case_log(struct test *test)
 {
@@ -139,6 +172,6 @@ static void case_limits(struct test *test)
 }
 
 const struct test_case test_guest_cases[] = {
-	{ "sandbox", case_sandbox }, { "stolen", case_stolen }, { "bell", case_bell }, { "log", case_log },
-	{ "bound", case_bound },     { "limits", case_limits }, { NULL, NULL },
+	{ "sandbox", case_sandbox }, { "stolen", case_stolen }, { "bell", case_bell },     { "foreign", case_foreign },
+	{ "log", case_log },         { "bound", case_bound },   { "limits", case_limits }, { NULL, NULL },
 };
