@@ -121,11 +121,11 @@ struct gp_vproc_device {
 	uint8_t *doorbells;
 	uint32_t doorbell_used[GP_VDOORBELL_COUNT / 32u];
 	uint32_t queue_count;
-	uint32_t evicted;          /* after a memory fault, for good */
-	bool has_reset;            /* a queue of it was reset: UPDATE_QUEUE gives EACCES from then on */
-	struct gp_vqueue *gws;     /* the one queue that has the global wave sync */
-	uint64_t vram_used;        /* bytes */
-	uint64_t sdma_ns;          /* copy engines' time of queues that are gone */
+	uint32_t evicted;      /* after a memory fault, for good */
+	bool has_reset;        /* a queue of it was reset: UPDATE_QUEUE gives EACCES from then on */
+	struct gp_vqueue *gws; /* the one queue that has the global wave sync */
+	uint64_t vram_used;    /* bytes */
+	uint64_t sdma_ns;      /* copy engines' time of queues that are gone */
 	struct gp_vproc_live live;
 	uint64_t exception_status; /* for its debugger */
 	struct kfd_hsa_memory_exception_data fault;

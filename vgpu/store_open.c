@@ -53,6 +53,12 @@ static void store_walk_up(struct store_walk *walk)
 	walk->done[walk->done_size] = 0;
 }
 
+static void store_walk_root(struct store_walk *walk)
+{
+	walk->done_size = 0;
+	walk->done[0] = '\0';
+}
+
 /* The last name of done is a link with this text: the text is walked before the rest. */
 static int store_walk_link(struct store_walk *walk, const char *text, size_t size)
 {
@@ -68,7 +74,7 @@ static int store_walk_link(struct store_walk *walk, const char *text, size_t siz
 		walk->rest[size] = '/';
 	/* From the root of the store, which stands for the root. */
 	if (*text == '/')
-		walk->done_size = walk->done[0] = 0;
+		store_walk_root(walk);
 	else
 		store_walk_up(walk);
 	return 0;
@@ -126,7 +132,8 @@ int gp_store_open(const struct gp_store *store, const char *path, uint64_t flags
 
 	if (strlen(path) >= sizeof(walk.rest))
 		return -ENAMETOOLONG;
-	walk.done_size = walk.link_count = walk.done[0] = 0;
+	walk.link_count = 0;
+	store_walk_root(&walk);
 	memcpy(walk.rest, path, strlen(path) + 1u);
 	while (r == 0) {
 		int fd = store_walk_open(store, &walk, flags);

@@ -76,6 +76,7 @@ static bool remember(const struct machine *machine)
 	for (size_t i = 0; i < sizeof(*machine); i++)
 		hash = (hash ^ bytes[i]) * 0x100000001b3u;
 	for (at = (uint32_t)(hash % KNOWN_MAX); known_at[at]; at = (at + 1u) % KNOWN_MAX)
+		/* See above. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
 		if (!memcmp(&known[known_at[at] - 1u], machine, sizeof(*machine)))
 			return false;
 	assert_true(states < KNOWN_MAX / 2u);

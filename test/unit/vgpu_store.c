@@ -177,10 +177,10 @@ static pid_t rename_start(void)
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		stay_on(1);
-	}
-	while (child == 0) {
-		renameat(store.fd, "a", store.fd, "b");
-		renameat(store.fd, "b", store.fd, "a");
+		for (;;) {
+			renameat(store.fd, "a", store.fd, "b");
+			renameat(store.fd, "b", store.fd, "a");
+		}
 	}
 	return child;
 }
