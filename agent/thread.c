@@ -145,13 +145,13 @@ static uint64_t thread_step(short inotify)
 	return other < due ? other : due;
 }
 
-/* Descriptors of ours were closed by system calls of the application's. Nobody can wake us any more: it is left alone
- * from here on. */
-static bool thread_is_robbed(void)
+/* Descriptors of ours were closed by system calls of the application's, or it has taken from us the means to wait for
+ * them (a limit of none, a filter). Nobody can wake us any more: it is left alone from here on. */
+static bool thread_gives_up(bool can_sleep)
 {
-	if (gp_fd_sure(GP_FD_WAKE) >= 0 && gp_fd_sure(GP_FD_DOORBELL) >= 0)
+	if (can_sleep && gp_fd_sure(GP_FD_WAKE) >= 0 && gp_fd_sure(GP_FD_DOORBELL) >= 0)
 		return false;
-	gp_link_down("thread: our descriptors are gone; off");
+	gp_link_down(can_sleep ? "thread: our descriptors are gone; off" : "thread: it cannot wait here; off");
 	gp_gates_open(0);
 	if (gp_agent.driver)
 		gp_agent.driver->release();
@@ -164,6 +164,7 @@ void *gp_thread_run(void *unused)
 {
 	struct pollfd polls[3] = { 0 };
 	bool sending;
+	long r = 0;
 
 	(void)unused;
 	memset(&thread_retry, 0, sizeof(thread_retry)); /* a forked child's is its parent's */
@@ -177,7 +178,7 @@ void *gp_thread_run(void *unused)
 
 		gp_sys_drain(gp_fd_sure(GP_FD_WAKE));
 		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
-		if (gp_agent.exiting || thread_is_robbed()) {
+		if (gp_agent.exiting || thread_gives_up(r >= 0 || r == -EINTR)) {
 			gp_agent_unlock();
 			gp_gate_deliver();
 			return NULL;
@@ -192,6 +193,6 @@ void *gp_thread_run(void *unused)
 		now = gp_sys_now_ns();
 		due = due <= now ? 0 : due - now;
 		wait = (struct timespec){ (time_t)(due / 1000000000u), (long)(due % 1000000000u) };
-		gp_sys(SYS_ppoll, (long)polls, 3, due > UINT64_MAX / 4u ? 0 : (long)&wait, 0, 8);
+		r = gp_sys(SYS_ppoll, (long)polls, 3, due > UINT64_MAX / 4u ? 0 : (long)&wait, 0, 8);
 	}
 }

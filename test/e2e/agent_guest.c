@@ -171,7 +171,35 @@ static void case_limits(struct test *test)
 	CHECK(test_end(test) == 0);
 }
 
+/* A sandbox of limits: with no descriptors allowed the agent's thread cannot sleep on its own. It does not go round for
+ * ever: it opens the gates and is off. */
+static void case_sleepless(struct test *test)
+{
+	struct fake_queue *queue;
+
+	test_meet(test, test->mechanism, LEASE_LONG, 1);
+	MUST((queue = fake_queue(&test->fake, 0)) != NULL);
+	CHECK(ok(test_ask(test, "start 0 %u", WORK_GROUPS)));
+	CHECK(fake_order_one(&test->fake, queue, false) == 0 && test_stands_still(test, 0));
+	CHECK(test_number(test, "limit", 0) == 0);
+	(void)fake_send(&test->fake, GP_WIRE_SYNC, NULL, 0);
+	while (fake_receive(&test->fake, AGENT_WAIT_MS) > 0)
+		;
+	CHECK(fake_receive(&test->fake, AGENT_WAIT_MS) == -1);
+	CHECK(ok(test_ask(test, "wait 0")));
+	CHECK(works(test, 0));
+	CHECK(test_number(test, "destroy", 0) == 0);
+	CHECK(test_end(test) == 0);
+}
+
 const struct test_case test_guest_cases[] = {
-	{ "sandbox", case_sandbox }, { "stolen", case_stolen }, { "bell", case_bell },     { "foreign", case_foreign },
-	{ "log", case_log },         { "bound", case_bound },   { "limits", case_limits }, { NULL, NULL },
+	{ "sandbox", case_sandbox },
+	{ "stolen", case_stolen },
+	{ "bell", case_bell },
+	{ "foreign", case_foreign },
+	{ "log", case_log },
+	{ "bound", case_bound },
+	{ "limits", case_limits },
+	{ "sleepless", case_sleepless },
+	{ NULL, NULL },
 };
