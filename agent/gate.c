@@ -2,9 +2,12 @@
 /* Gates: orders of the daemon, leases, and opening everything when nobody is there to open it. Lock held throughout. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include "agent/agent.h"
 #include "agent/log.h"
 #include "agent/sys.h"
+
+#define GATE_DELIVER_TRIES 1000u /* of 1 ms; chosen */
 
 static struct gp_slot *gate_slots[GP_WIRE_QUEUE_MAX];
 static int gate_results[GP_WIRE_QUEUE_MAX];
@@ -308,8 +311,11 @@ uint64_t gp_gate_lease_due_ns(uint64_t now_ns)
 	return due;
 }
 
+static uint32_t gate_delivering; /* threads in gp_gate_deliver() */
+
 void gp_gate_deliver(void)
 {
+	__atomic_fetch_add(&gate_delivering, 1, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX && gp_doorbell_store; i++) {
 		struct gp_hot *hot = &gp_hots[i];
 		uint64_t kept;
@@ -321,4 +327,15 @@ void gp_gate_deliver(void)
 		if (kept)
 			gp_doorbell_store(hot->handle, (int64_t)(kept - 1u));
 	}
+	__atomic_fetch_sub(&gate_delivering, 1, __ATOMIC_SEQ_CST);
+}
+
+void gp_gate_delivered(void)
+{
+	struct timespec pause = { 0, 1000000 };
+
+	gp_gate_deliver();
+	/* A store of the runtime's is short. One that never ends, in a thread that was ended, is not waited for. */
+	for (uint32_t i = 0; i < GATE_DELIVER_TRIES && __atomic_load_n(&gate_delivering, __ATOMIC_SEQ_CST); i++)
+		gp_sys(SYS_nanosleep, (long)&pause, 0);
 }

@@ -237,7 +237,7 @@ void OnUnload(void)
 	gp_gates_open(GP_LOST_RUNTIME);
 	gp_agent.hooked = false;
 	gp_agent_unlock();
-	gp_gate_deliver();
+	gp_gate_delivered();
 	hsa_unhook(hsa_real.core, hsa_layout.store_relaxed, hsa_store_relaxed, &hsa_real.store_relaxed);
 	hsa_unhook(hsa_real.core, hsa_layout.store_release, hsa_store_release, &hsa_real.store_release);
 	hsa_unhook(hsa_real.core, hsa_layout.wait_relaxed, hsa_wait_relaxed, &hsa_real.wait_relaxed);

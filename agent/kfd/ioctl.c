@@ -211,7 +211,7 @@ static int ioctl_destroy(int fd, unsigned long request, struct kfd_ioctl_destroy
 		slot->told = false;
 	}
 	gp_agent_unlock();
-	gp_gate_deliver();
+	gp_gate_delivered();
 	r = gp_next_ioctl(fd, request, args);
 	gp_agent_lock();
 	gp_log2("kfd: queue destroyed, result", args->queue_id, r);

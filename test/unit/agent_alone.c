@@ -3,6 +3,8 @@
  * woken, a lock whose holder was not forked along. The driver is this test. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,6 +98,57 @@ static void test_nobody_to_wake(void **state)
 	assert_int_equal(gp_agent.link, GP_LINK_DOWN);
 }
 
+static sem_t ringing, go;
+static bool rung, rung_before;
+
+static void slow_store(uint64_t handle, int64_t value)
+{
+	assert_int_equal(handle, 64);
+	assert_int_equal(value, 5);
+	sem_post(&ringing);
+	sem_wait(&go);
+	/* Who does not wait is long through by then. */
+	for (int i = 0; i < 10000; i++)
+		gp_sys(SYS_sched_yield, 0);
+	__atomic_store_n(&rung, true, __ATOMIC_SEQ_CST);
+}
+
+static void *deliver(void *unused)
+{
+	gp_gate_deliver();
+	return unused;
+}
+
+static void *destroy(void *unused)
+{
+	sem_post(&go);
+	gp_gate_delivered();
+	rung_before = __atomic_load_n(&rung, __ATOMIC_SEQ_CST);
+	return unused;
+}
+
+/* A queue is destroyed while the agent's thread rings its withheld doorbell: the doorbell is there until it is rung. */
+static void test_rung_before_it_goes(void **state)
+{
+	struct gp_hot *hot = gp_slot_hot(closed());
+	pthread_t threads[2];
+
+	(void)state;
+	sem_init(&ringing, 0, 0);
+	sem_init(&go, 0, 0);
+	hot->flags = 0;
+	hot->handle = 64;
+	hot->withheld = 6;
+	gp_doorbell_store = slow_store;
+	assert_int_equal(pthread_create(&threads[0], NULL, deliver, NULL), 0);
+	sem_wait(&ringing);
+	assert_int_equal(pthread_create(&threads[1], NULL, destroy, NULL), 0);
+	pthread_join(threads[1], NULL);
+	pthread_join(threads[0], NULL);
+	gp_doorbell_store = NULL;
+	assert_true(rung_before);
+}
+
 /* A number that was taken over by somebody else is not ours any more, whatever it leads to now. */
 static void test_taken_over(void **state)
 {
@@ -141,9 +194,8 @@ static void test_forked_at_first_use(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_will_not_open),
-		cmocka_unit_test(test_nobody_to_wake),
-		cmocka_unit_test(test_taken_over),
+		cmocka_unit_test(test_will_not_open),       cmocka_unit_test(test_nobody_to_wake),
+		cmocka_unit_test(test_rung_before_it_goes), cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_forked_at_first_use),
 	};
 
