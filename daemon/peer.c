@@ -36,7 +36,8 @@
 #define PEER_BACKLOG_MAX      (8u << 20)
 #define PEER_USER_BACKLOG_MAX (64u << 20) /* of all connections of a user who is not root */
 #define PEER_ANSWER_SIZE      16384u
-#define PEER_SPARE_FDS        64u /* connections beyond clients_max: commands; and as many more for root alone */
+#define PEER_CLOSING_MAX      1024u /* connections that others are to close and have not */
+#define PEER_SPARE_FDS        64u   /* connections beyond clients_max: commands; and as many more for root alone */
 
 int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count)
 {
@@ -67,15 +68,34 @@ int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const i
 	return sent < 0 ? -errno : 0;
 }
 
-/* What lies unread in a socket is closed with it, descriptors of any kind among it, for as long as they like. */
+/* Taking such a packet closes its descriptors, which can be the last of a file. Looking takes nothing: without room for
+ * them the kernel says that there are some. */
+static bool peer_sends_files(int fd)
+{
+	char byte;
+	struct iovec part = { &byte, sizeof(byte) };
+	struct msghdr packet = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	return recvmsg(fd, &packet, MSG_DONTWAIT | MSG_PEEK) >= 0 && packet.msg_flags & MSG_CTRUNC;
+}
+
+/* What lies unread in a socket is closed with it, descriptors of any kind among it, for as long as they like. Where
+ * there are none it is closed here: those who hold the other threads up shall keep nobody else's connections open. */
 static void peer_hang_up(const struct gp_daemon *daemon, int fd)
 {
-	if (daemon->no_rights) {
-		close(fd);
-		return;
+	bool any = false;
+	char byte;
+
+	if (!daemon->no_rights) {
+		shutdown(fd, SHUT_RDWR); /* nothing is added any more */
+		do {
+			any = peer_sends_files(fd);
+		} while (!any && recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) > 0);
 	}
-	shutdown(fd, SHUT_RDWR);
-	gp_close_elsewhere(fd);
+	if (any)
+		gp_close_elsewhere(fd);
+	else
+		close(fd);
 }
 
 void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *why)
@@ -305,17 +325,6 @@ static bool peer_may_ask(const struct gp_daemon *daemon, const struct gp_peer *p
 	       (!asked || gp_now_ns() < daemon->round_by_ns);
 }
 
-/* Taking such a packet closes its descriptors, which can be the last of a file. Looking takes nothing: without room for
- * them the kernel says that there are some. */
-static bool peer_sends_files(const struct gp_peer *peer)
-{
-	char byte;
-	struct iovec part = { &byte, sizeof(byte) };
-	struct msghdr packet = { .msg_iov = &part, .msg_iovlen = 1 };
-
-	return recvmsg(peer->fd, &packet, MSG_DONTWAIT | MSG_PEEK) >= 0 && packet.msg_flags & MSG_CTRUNC;
-}
-
 static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 {
 	struct gp_peer *peer = owner;
@@ -335,7 +344,7 @@ static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 		return;
 	}
 	for (int i = 0; i < (peer->source.is_late ? 1 : PEER_READ_MAX) && peer_may_ask(daemon, peer, i); i++) {
-		if (!daemon->no_rights && peer_sends_files(peer)) {
+		if (!daemon->no_rights && peer_sends_files(peer->fd)) {
 			gp_peer_refuse(daemon, peer, "it sent descriptors");
 			return;
 		}
@@ -477,6 +486,12 @@ static void peer_add(struct gp_daemon *daemon, int fd)
 	daemon->new_count++;
 }
 
+static void peer_pause(struct gp_daemon *daemon)
+{
+	gp_daemon_watch(daemon, daemon->listen_fd, 0, &daemon->listen_source);
+	daemon->listen_next_ns = gp_now_ns() + PEER_FULL_NS;
+}
+
 /* With no descriptor left, one is kept to take the connection and end it: otherwise epoll would never sleep again. If
  * that one is gone too, nobody is let in for a while. */
 static bool peer_overflow(struct gp_daemon *daemon)
@@ -491,8 +506,7 @@ static bool peer_overflow(struct gp_daemon *daemon)
 	daemon->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
 		return true;
-	gp_daemon_watch(daemon, daemon->listen_fd, 0, &daemon->listen_source);
-	daemon->listen_next_ns = gp_now_ns() + PEER_FULL_NS;
+	peer_pause(daemon);
 	return false;
 }
 
@@ -502,6 +516,11 @@ static void peer_accept(struct gp_daemon *daemon, void *owner, uint32_t events)
 
 	(void)owner;
 	(void)events;
+	/* Each holds a descriptor of ours: whoever makes them wait keeps newcomers out, not those who are here. */
+	if (gp_close_pending() >= PEER_CLOSING_MAX) {
+		peer_pause(daemon);
+		return;
+	}
 	for (int i = 0; i < PEER_READ_MAX; i++) {
 		fd = accept4(daemon->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {

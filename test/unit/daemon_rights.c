@@ -132,7 +132,7 @@ static void test_turned_away(void **state)
 
 	(void)state;
 	world.daemon.config.client_max = 0; /* with the places kept for commands: */
-	world.daemon.peer_count += 64;
+	world.daemon.peer_count += 1000;
 	before = dup(0);
 	close(before);
 	for (int i = 0; i < 40; i++) {
@@ -147,13 +147,47 @@ static void test_turned_away(void **state)
 	}
 	assert_int_equal(count, 40);
 	assert_int_equal(gp_close_pending(), 40);
+	/* Who sends none does not wait behind them. */
+	fd = world_connect(&world);
+	world_step(&world);
+	assert_true(world_is_closed(fd));
+	close(fd);
+	assert_int_equal(gp_close_pending(), 40);
 	for (int i = 0; i < 40; i++)
 		close(other[i]);
 	wait_closed();
 	fd = dup(0);
 	assert_int_equal(fd, before);
 	close(fd);
-	world.daemon.peer_count -= 64;
+	world.daemon.peer_count -= 1000;
+}
+
+/* Very many of them: then nobody is let in, until some are closed. Who is there goes on. */
+static void test_many(void **state)
+{
+	int other[16], fd, peer;
+
+	(void)state;
+	for (int i = 0; i < 1024; i++) {
+		peer = world_connect(&world);
+		fd = i < 16 ? lingerer(&other[i]) : dup(0);
+		assert_true(send_files(peer, &fd, 1) > 0);
+		close(fd);
+		world_step(&world);
+		close(peer);
+	}
+	assert_int_equal(gp_close_pending(), 1024);
+	peer = world_connect(&world);
+	world_step(&world);
+	assert_int_not_equal(world.daemon.listen_next_ns, 0);
+	assert_int_equal(world.daemon.peer_count, 2);
+	for (int i = 0; i < 16; i++)
+		close(other[i]);
+	wait_closed();
+	while (world.daemon.peer_count < 3)
+		gp_daemon_step(&world.daemon, 10);
+	close(peer);
+	world_step(&world);
 }
 
 /* None is kept, several in a packet or after others that bring none. */
@@ -204,6 +238,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_taken, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_unread, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_turned_away, begin_old, end),
+		cmocka_unit_test_setup_teardown(test_many, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_none_kept, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_not_sent, begin, end),
 	};
