@@ -21,13 +21,16 @@
 #ifdef NEXT_BASE_VERSION
 __asm__(".symver dlsym, dlsym@" NEXT_BASE_VERSION);
 __asm__(".symver pthread_create, pthread_create@" NEXT_BASE_VERSION);
+__asm__(".symver pthread_attr_setstacksize, pthread_attr_setstacksize@" NEXT_BASE_VERSION);
 #endif
 /* NOLINTBEGIN(readability-redundant-declaration): these make them weak */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 extern __typeof__(pthread_create) pthread_create __attribute__((weak));
+extern __typeof__(pthread_attr_setstacksize) pthread_attr_setstacksize __attribute__((weak));
 /* NOLINTEND(readability-redundant-declaration) */
 
 #define NEXT_TRIES 1000u
+#define NEXT_STACK (256u * 1024u) /* what the deepest call of ours and a signal handler need, many times; chosen */
 
 static int (*next_ioctl)(int, unsigned long, void *);
 static int (*next_close)(int);
@@ -37,6 +40,7 @@ static int (*next_close_range)(unsigned, unsigned, int);
 static void *(*next_mmap)(void *, size_t, int, int, int, long);
 static int (*next_munmap)(void *, size_t);
 static int (*next_mprotect)(void *, size_t, int);
+static size_t (*next_least_stack)(const pthread_attr_t *);
 static void *(*next_mremap)(void *, size_t, size_t, int, void *);
 
 static void next_find(void *ret_pointer, const char *name)
@@ -61,6 +65,8 @@ void gp_next_init(void)
 	next_find(&next_munmap, "munmap");
 	next_find(&next_mprotect, "mprotect");
 	next_find(&next_mremap, "mremap");
+	/* glibc's own, which language runtimes ask too: thread-local memory of any size lies in the stack as well. */
+	next_find(&next_least_stack, "__pthread_get_minstack");
 	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
 }
 
@@ -176,6 +182,9 @@ bool gp_next_start_thread(void *(*function)(void *))
 	if (!pthread_create || pthread_attr_init(&attr))
 		return false;
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	/* The usual one is as large as the limit of the first thread's, and locked whole where memory is locked. */
+	if (pthread_attr_setstacksize && NEXT(next_least_stack))
+		pthread_attr_setstacksize(&attr, next_least_stack(&attr) + NEXT_STACK);
 	gp_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof(all));
 	r = pthread_create(&thread, &attr, function, NULL);
 	gp_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before));

@@ -212,6 +212,8 @@ static bool obey_owner(const char *verb, uint32_t a)
 		printf("ok %d\n", owner_bind());
 	} else if (!strcmp(verb, "processors")) {
 		printf("ok %d\n", owner_agent_processors());
+	} else if (!strcmp(verb, "stacks")) {
+		printf("ok %ld\n", owner_agent_stacks());
 	} else if (!strcmp(verb, "limit")) {
 		printf("ok %d\n", owner_limit(a));
 	} else if (!strcmp(verb, "hoard")) {

@@ -147,6 +147,22 @@ static void case_bound(struct test *test)
 	CHECK(test_end(test) == 0);
 }
 
+/* A program that locks its memory pays for every page of a stack, used or not: the agent's are small. */
+static void case_stacks(struct test *test)
+{
+	long kib = -1;
+
+	test_meet(test, test->mechanism, LEASE_LONG, 1);
+	/* Asleep, both of them, sooner or later. */
+	for (uint32_t i = 0; i < 1000u && kib <= 0; i++) {
+		kib = test_number(test, "stacks", 0);
+		usleep(10000);
+	}
+	CHECK(kib > 0 && kib <= 2048);
+	CHECK(works(test, 0));
+	CHECK(test_end(test) == 0);
+}
+
 /* A low limit of descriptors: those of the agent stay out of the way of the application's. None left: it takes none. */
 static void case_limits(struct test *test)
 {
@@ -200,6 +216,7 @@ const struct test_case test_guest_cases[] = {
 	{ "log", case_log },
 	{ "bound", case_bound },
 	{ "limits", case_limits },
+	{ "stacks", case_stacks },
 	{ "sleepless", case_sleepless },
 	{ NULL, NULL },
 };

@@ -122,29 +122,70 @@ int owner_bind(void)
 	return sched_setaffinity(0, sizeof(one), &one) < 0 ? -errno : CPU_COUNT(&all);
 }
 
-/* Of the agent's threads, the one that may run on the fewest. */
-int owner_agent_processors(void)
+/* Calls each of the agent's threads by its number. */
+static void owner_each(void (*call)(pid_t thread, long *result), long *result)
 {
 	DIR *folder = opendir("/proc/self/task");
-	int least = -ENOENT;
 
 	for (struct dirent *entry; folder && (entry = readdir(folder));) {
 		char path[300], name[32] = "";
 		FILE *stream;
-		cpu_set_t set;
 
 		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
 		stream = fopen(path, "r");
-		if (stream && fgets(name, sizeof(name), stream) && !strncmp(name, "gpreempt-", 9) &&
-		    sched_getaffinity((pid_t)atoi(entry->d_name), sizeof(set), &set) == 0 &&
-		    (least < 0 || CPU_COUNT(&set) < least))
-			least = CPU_COUNT(&set);
+		if (stream && fgets(name, sizeof(name), stream) && !strncmp(name, "gpreempt-", 9))
+			call((pid_t)atoi(entry->d_name), result);
 		if (stream)
 			fclose(stream);
 	}
 	if (folder)
 		closedir(folder);
-	return least;
+}
+
+static void owner_processors(pid_t thread, long *least)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(thread, sizeof(set), &set) == 0 && (*least < 0 || CPU_COUNT(&set) < *least))
+		*least = CPU_COUNT(&set);
+}
+
+int owner_agent_processors(void)
+{
+	long least = -ENOENT;
+
+	owner_each(owner_processors, &least);
+	return (int)least;
+}
+
+/* A thread that sleeps shows its stack pointer; the mapping that has it is its stack. */
+static void owner_stack(pid_t thread, long *kib)
+{
+	unsigned long long pointer = 0, first, last;
+	char path[64], line[512];
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)thread);
+	stream = fopen(path, "r");
+	if (!stream || !fgets(line, sizeof(line), stream) ||
+	    sscanf(line, "%*d %*x %*x %*x %*x %*x %*x %llx", &pointer) != 1)
+		*kib = -1;
+	if (stream)
+		fclose(stream);
+	stream = fopen("/proc/self/maps", "r");
+	while (stream && fgets(line, sizeof(line), stream))
+		if (*kib >= 0 && sscanf(line, "%llx-%llx", &first, &last) == 2 && first <= pointer && pointer < last)
+			*kib += (long)((last - first) / 1024u);
+	if (stream)
+		fclose(stream);
+}
+
+long owner_agent_stacks(void)
+{
+	long kib = 0;
+
+	owner_each(owner_stack, &kib);
+	return kib;
 }
 
 int owner_limit(unsigned count)

@@ -13,8 +13,9 @@ int owner_trapped_count(void); /* how often, in threads but the first */
 int owner_steal(int a, int b);  /* all other open numbers become a file of ours; how many */
 const char *owner_stolen(void); /* "ok": nobody used them, and they can be closed */
 
-int owner_bind(void); /* this thread, to one processor; of how many */
-int owner_agent_processors(void);
+int owner_bind(void);             /* this thread, to one processor; of how many */
+int owner_agent_processors(void); /* of the agent's threads, the fewest that one may run on */
+long owner_agent_stacks(void);    /* KiB of memory taken by the stacks of the agent's threads */
 
 int owner_limit(unsigned count);
 int owner_count(unsigned below); /* open numbers above 2 and below that */
