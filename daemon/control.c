@@ -243,6 +243,7 @@ static bool control_is_own(const struct gp_peer *peer, pid_t pid)
 
 static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
 {
+	struct gp_ancestry ancestry = { 0 }; /* of this moment: numbers are given again */
 	struct gp_text text = { 0 };
 	pid_t pid = request->pid;
 	uint32_t agents = 0, queues = 0;
@@ -255,9 +256,9 @@ static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, cons
 		const struct gp_client *client = daemon->clients[i];
 
 		if (client && client->peer && (!peer->uid || client->uid == peer->uid))
-			agents += gp_process_descends(client->device.pid, pid);
+			agents += gp_process_descends(&ancestry, client->device.pid, pid);
 	}
-	opened = control_is_own(peer, pid) && gp_unmanaged_uses_gpu(pid, &queues);
+	opened = control_is_own(peer, pid) && gp_unmanaged_uses_gpu(&ancestry, pid, &queues);
 	gp_text_open(&text, NULL, '{');
 	gp_text_u64(&text, "agents", agents);
 	gp_text_bool(&text, "opened_gpu", opened);

@@ -50,12 +50,25 @@ static pid_t unmanaged_parent(pid_t pid)
 	return at && at[1] ? (pid_t)strtol(at + 4, NULL, 10) : 0;
 }
 
-bool gp_process_descends(pid_t pid, pid_t ancestor)
+/* Each process of a tree is read once, however many of its descendants are asked about. */
+static pid_t unmanaged_known_parent(struct gp_ancestry *ancestry, pid_t pid)
+{
+	uint32_t place = (uint32_t)pid % GP_ANCESTRY_SIZE;
+
+	if (ancestry->pids[place] != pid) {
+		ancestry->parents[place] = unmanaged_parent(pid);
+		ancestry->pids[place] = pid;
+		ancestry->reads++;
+	}
+	return ancestry->parents[place];
+}
+
+bool gp_process_descends(struct gp_ancestry *ancestry, pid_t pid, pid_t ancestor)
 {
 	for (int i = 0; i < UNMANAGED_DEPTH_MAX && pid > 0; i++) {
 		if (pid == ancestor)
 			return true;
-		pid = unmanaged_parent(pid);
+		pid = unmanaged_known_parent(ancestry, pid);
 	}
 	return false;
 }
@@ -87,7 +100,7 @@ static uint32_t unmanaged_count_queues(pid_t pid)
 	return count;
 }
 
-bool gp_unmanaged_uses_gpu(pid_t pid, uint32_t *ret_queues)
+bool gp_unmanaged_uses_gpu(struct gp_ancestry *ancestry, pid_t pid, uint32_t *ret_queues)
 {
 	DIR *folder = opendir(GP_KFD_SYSFS "/proc");
 	struct dirent *entry;
@@ -95,7 +108,7 @@ bool gp_unmanaged_uses_gpu(pid_t pid, uint32_t *ret_queues)
 	uint32_t number, queues = 0;
 
 	while (folder && (entry = readdir(folder))) {
-		if (!unmanaged_number(entry->d_name, &number) || !gp_process_descends((pid_t)number, pid))
+		if (!unmanaged_number(entry->d_name, &number) || !gp_process_descends(ancestry, (pid_t)number, pid))
 			continue;
 		found = true;
 		queues += unmanaged_count_queues((pid_t)number);

@@ -4,12 +4,15 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include "daemon/unmanaged.h"
 #include "test/unit/daemon_world.h"
 
 #define GREEDY_UID 12345u
@@ -340,6 +343,41 @@ static void test_root_comes_in(void **state)
 	world.daemon.peer_count = count;
 }
 
+/* A deep tree of processes, asked about from each of its leaves: each process is looked at once. */
+static void test_deep_tree(void **state)
+{
+	static struct gp_ancestry ancestry;
+	pid_t pids[12], child;
+	int pipes[2];
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+	child = fork();
+	if (!child) {
+		alarm(60);
+		for (int i = 0; i < 12; i++) {
+			pid_t own = getpid();
+
+			if (write(pipes[1], &own, sizeof(own)) != sizeof(own) || i == 11 || fork())
+				break;
+		}
+		pause();
+		_exit(0);
+	}
+	for (int i = 0; i < 12; i++)
+		assert_int_equal(read(pipes[0], &pids[i], sizeof(pids[i])), sizeof(pids[i]));
+	assert_int_equal(pids[0], child);
+	for (int i = 0; i < 1000; i++)
+		assert_true(gp_process_descends(&ancestry, pids[i % 12], child));
+	assert_true(ancestry.reads <= 12);
+	assert_false(gp_process_descends(&ancestry, getpid(), child));
+	for (int i = 0; i < 12; i++)
+		kill(pids[i], SIGKILL);
+	waitpid(child, NULL, 0);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +388,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unread_answers, begin, end),
 		cmocka_unit_test_setup_teardown(test_messages_wait, begin, end),
 		cmocka_unit_test_setup_teardown(test_past_in_parts, begin, end),
+		cmocka_unit_test_setup_teardown(test_deep_tree, begin, end),
 		cmocka_unit_test_setup_teardown(test_slow_reader, begin, end),
 		cmocka_unit_test_setup_teardown(test_root_comes_in, begin, end),
 		cmocka_unit_test_setup_teardown(test_asking_all_the_time, begin, end),
