@@ -222,13 +222,26 @@ static void debugger_make_ready(struct gp_kfd_debugger *debugger, struct debugge
 	pthread_cond_signal(&debugger->wake);
 }
 
+/* A client that came back, or a new process of the same number: we are its debugger until its last job is done, and
+ * would be refused as another one. */
+static bool debugger_is_leaving(const struct gp_kfd_debugger *debugger, pid_t pid)
+{
+	for (const struct debugger_target *target = debugger->targets; target; target = target->next)
+		if (target->gone && target->pid == pid)
+			return true;
+	return false;
+}
+
 /* Orders, and letting go, always find a thread: whoever makes attaching to himself hang keeps a few threads at most. */
 static bool debugger_may_begin(const struct gp_kfd_debugger *debugger, const struct debugger_target *target)
 {
 	uint32_t all = 0, own = 0;
 
-	if (target->jobs->kind != DEBUGGER_ATTACH)
+	/* One that is gone itself is only let go. */
+	if (target->jobs->kind != DEBUGGER_ATTACH || target->gone)
 		return true;
+	if (debugger_is_leaving(debugger, target->pid))
+		return false;
 	for (uint32_t i = 0; i < debugger->thread_count; i++) {
 		const struct debugger_thread *thread = &debugger->threads[i];
 
@@ -288,8 +301,10 @@ static void *debugger_thread(void *context)
 		target->queued = false;
 		if (target->jobs)
 			debugger_make_ready(debugger, target);
-		else if (target->gone)
+		else if (target->gone) {
 			debugger_free(debugger, target);
+			pthread_cond_broadcast(&debugger->wake); /* it may have come back */
+		}
 	}
 	pthread_mutex_unlock(&debugger->lock);
 	return NULL;

@@ -22,7 +22,8 @@
 #define HOLDERS 40   /* more than there are threads */
 
 static sem_t hung, let_go, done, attached;
-static int disabled;            /* calls */
+static int disabled; /* calls */
+static bool has_debugger[HOLDING + 2];
 static void (*at_malloc)(void); /* before the next one of the debugger's */
 
 void *__real_malloc(size_t size); // NOLINT: the linker's name
@@ -41,14 +42,17 @@ void *__wrap_malloc(size_t size) // NOLINT
 int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
 {
 	(void)fd, (void)pidfd;
-	if (pid == HOLDING)
-		sem_wait(&let_go);
-	return 0;
+	if (pid == HOLDING) {
+		sem_wait(&let_go); /* many clients are it */
+		return 0;
+	}
+	return __atomic_exchange_n(&has_debugger[pid], true, __ATOMIC_SEQ_CST) ? -EALREADY : 0;
 }
 
 int gp_kfd_trap_disable(int fd, pid_t pid)
 {
-	(void)fd, (void)pid;
+	(void)fd;
+	__atomic_store_n(&has_debugger[pid], false, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&disabled, 1, __ATOMIC_SEQ_CST);
 	return 0;
 }
@@ -229,10 +233,43 @@ static void test_holding_user(void **state)
 	close(null);
 }
 
+/* A client comes back while its last order is under way: it is attached to after it was let go, and not refused because
+ * we ourselves are still its debugger. */
+static void test_came_back(void **state)
+{
+	struct gp_backend backend = { .host = { .done = host_done, .mechanism = host_mechanism }, .fd = -1 };
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct gp_device_client before = { .tag = 1, .pid = 1, .pidfd = null },
+				again = { .tag = 2, .pid = 1, .pidfd = null };
+	struct gp_device_change change = { .queue_id = 3 };
+	struct gp_kfd_debugger *debugger = NULL;
+	struct gp_error error;
+
+	(void)state;
+	assert_int_equal(gp_kfd_debugger_create(&backend, &debugger, &error), 0);
+	gp_kfd_debugger_attach(debugger, &before, GP_MECHANISM_NONE);
+	sem_wait(&attached);
+	assert_int_equal(gp_kfd_debugger_apply(debugger, &before, 1, 1, &change, 1), 0);
+	sem_wait(&hung);
+	disabled = 0;
+	gp_kfd_debugger_detach(debugger, &before, true);
+	gp_kfd_debugger_attach(debugger, &again, GP_MECHANISM_NONE);
+	usleep(200000); /* a thread that does not wait has tried by then; if not, this shows nothing */
+	sem_post(&let_go);
+	sem_wait(&done);
+	sem_wait(&attached);
+	assert_int_equal(disabled, 1);
+	gp_kfd_debugger_detach(debugger, &again, true);
+	assert_true(gp_kfd_debugger_destroy(debugger));
+	assert_int_equal(disabled, 2);
+	close(null);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_hanging), cmocka_unit_test(test_gone_meanwhile),
-					    cmocka_unit_test(test_holding_user), cmocka_unit_test(test_left_behind) };
+					    cmocka_unit_test(test_came_back), cmocka_unit_test(test_holding_user),
+					    cmocka_unit_test(test_left_behind) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
