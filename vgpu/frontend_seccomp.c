@@ -36,10 +36,22 @@ static int seccomp_fd(const struct gp_seccomp_ask *ask)
 	return ask->seccomp->listeners[ask->listener].fd;
 }
 
-static void seccomp_send(const struct gp_seccomp_ask *ask, const struct seccomp_notif_resp *response)
+/* Interrupted, by being stopped and going on among other things, while it waited for a lock of the kernel's: nothing
+ * was done, and a caller without its answer would wait for ever. */
+static int seccomp_tell(const struct gp_seccomp_ask *ask, unsigned long request, void *argument)
+{
+	int r;
+
+	do {
+		r = ioctl(seccomp_fd(ask), request, argument);
+	} while (r < 0 && errno == EINTR);
+	return r;
+}
+
+static void seccomp_send(const struct gp_seccomp_ask *ask, struct seccomp_notif_resp *response)
 {
 	/* ENOENT: the caller was killed meanwhile. Anything else would be a wrong answer of ours. */
-	if (ioctl(seccomp_fd(ask), SECCOMP_IOCTL_NOTIF_SEND, response) < 0 && errno != ENOENT)
+	if (seccomp_tell(ask, SECCOMP_IOCTL_NOTIF_SEND, response) < 0 && errno != ENOENT)
 		gp_vnode_log(ask->seccomp->node, 0, "seccomp answer to %d: %s", ask->thread, strerror(errno));
 }
 
@@ -63,7 +75,9 @@ void gp_seccomp_pass(const struct gp_seccomp_ask *ask)
 
 bool gp_seccomp_is_valid(const struct gp_seccomp_ask *ask)
 {
-	return !ioctl(seccomp_fd(ask), SECCOMP_IOCTL_NOTIF_ID_VALID, &ask->id);
+	uint64_t id = ask->id;
+
+	return !seccomp_tell(ask, SECCOMP_IOCTL_NOTIF_ID_VALID, &id);
 }
 
 /*
@@ -76,7 +90,7 @@ int gp_seccomp_give(const struct gp_seccomp_ask *ask, int fd, bool close_on_exec
 	struct seccomp_notif_addfd add = { .id = ask->id,
 					   .srcfd = (uint32_t)fd,
 					   .newfd_flags = close_on_exec ? O_CLOEXEC : 0 };
-	int r = ioctl(seccomp_fd(ask), SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+	int r = seccomp_tell(ask, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
 
 	if (r < 0)
 		return -errno;
@@ -248,7 +262,7 @@ static int seccomp_install_fd(struct gp_vnode *node, struct gp_vcall *call, int 
 	if (!seccomp_current)
 		return -EOPNOTSUPP;
 	add.id = seccomp_current->id;
-	r = ioctl(seccomp_fd(seccomp_current), SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+	r = seccomp_tell(seccomp_current, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
 	return r < 0 ? -errno : r;
 }
 
