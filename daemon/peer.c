@@ -79,6 +79,23 @@ static bool peer_sends_files(int fd)
 	return recvmsg(fd, &packet, MSG_DONTWAIT | MSG_PEEK) >= 0 && packet.msg_flags & MSG_CTRUNC;
 }
 
+/* An empty packet reads like the end. But where the sender is asked for, every packet says who it was, and the end does
+ * not; descriptors find no room behind that. */
+static bool peer_has_packet(int fd, bool *ret_files)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct msghdr packet = { .msg_control = &control, .msg_controllen = sizeof(control) };
+
+	*ret_files = false;
+	if (recvmsg(fd, &packet, MSG_DONTWAIT | MSG_PEEK) < 0 || !packet.msg_controllen)
+		return false;
+	*ret_files = packet.msg_flags & MSG_CTRUNC;
+	return true;
+}
+
 /* What lies unread in a socket is closed with it, descriptors of any kind among it, for as long as they like. Where
  * there are none it is closed here: those who hold the other threads up shall keep nobody else's connections open. */
 static void peer_hang_up(const struct gp_daemon *daemon, int fd)
@@ -87,10 +104,10 @@ static void peer_hang_up(const struct gp_daemon *daemon, int fd)
 	char byte;
 
 	if (!daemon->no_rights) {
+		setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int));
 		shutdown(fd, SHUT_RDWR); /* nothing is added any more */
-		do {
-			any = peer_sends_files(fd);
-		} while (!any && recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) > 0);
+		while (peer_has_packet(fd, &any) && !any)
+			recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC);
 	}
 	if (any)
 		gp_close_elsewhere(fd);

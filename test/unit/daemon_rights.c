@@ -125,6 +125,23 @@ static void test_unread(void **state)
 	wait_closed();
 }
 
+/* Behind packets that are empty, which look like the end. */
+static void test_behind_nothing(void **state)
+{
+	int other, fd = lingerer(&other);
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(send(bad.fd, "", 0, 0), 0);
+	assert_true(send_files(bad.fd, &fd, 1) > 0);
+	close(fd);
+	world_step(&world);
+	assert_true(world_is_closed(bad.fd));
+	assert_int_equal(gp_close_pending(), 1);
+	close(other);
+	wait_closed();
+}
+
 /* The same from those who are turned away before anything of theirs is read, more often than there are threads. */
 static void test_turned_away(void **state)
 {
@@ -237,6 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_taken, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_unread, begin_old, end),
+		cmocka_unit_test_setup_teardown(test_behind_nothing, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_turned_away, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_many, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_none_kept, begin_old, end),
