@@ -41,6 +41,7 @@ struct debugger_target {
 	uid_t uid;
 	int pidfd;
 	struct debugger_job *jobs, **jobs_tail; /* lock */
+	uint64_t since_ns;                      /* lock: when a thread began its job; 0: none works on it */
 	bool queued, gone;                      /* lock: in the ready list or being worked on; no more jobs come */
 	bool enabled;                           /* only the thread that works on it */
 	struct gp_kfd_guard guard;              /* the same: set aside by checkpoint, because it cannot be debugged */
@@ -223,11 +224,12 @@ static void debugger_make_ready(struct gp_kfd_debugger *debugger, struct debugge
 }
 
 /* A client that came back, or a new process of the same number: we are its debugger until its last job is done, and
- * would be refused as another one. */
+ * would be refused as another one. A call that hangs is not waited for: better refused than never answered. */
 static bool debugger_is_leaving(const struct gp_kfd_debugger *debugger, pid_t pid)
 {
 	for (const struct debugger_target *target = debugger->targets; target; target = target->next)
-		if (target->gone && target->pid == pid)
+		if (target->gone && target->pid == pid &&
+		    (!target->since_ns || debugger_now_ns() - target->since_ns < DEBUGGER_LATE_NS))
 			return true;
 	return false;
 }
@@ -237,7 +239,7 @@ static bool debugger_may_begin(const struct gp_kfd_debugger *debugger, const str
 {
 	uint32_t all = 0, own = 0;
 
-	/* One that is gone itself is only let go. */
+	/* One that is gone itself is not attached to any more. */
 	if (target->jobs->kind != DEBUGGER_ATTACH || target->gone)
 		return true;
 	if (debugger_is_leaving(debugger, target->pid))
@@ -268,18 +270,33 @@ static struct debugger_target *debugger_take(struct gp_kfd_debugger *debugger)
 	return target;
 }
 
+/* Until somebody is ready; where one is that waits for another, also until that one is late. */
+static void debugger_wait(struct gp_kfd_debugger *debugger)
+{
+	struct timespec until;
+
+	if (!debugger->ready) {
+		pthread_cond_wait(&debugger->wake, &debugger->lock);
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec++;
+	pthread_cond_clockwait(&debugger->wake, &debugger->lock, CLOCK_MONOTONIC, &until);
+}
+
 static void *debugger_thread(void *context)
 {
 	struct debugger_thread *thread = context;
 	struct gp_kfd_debugger *debugger = thread->debugger;
 	struct debugger_target *target;
 	struct debugger_job *job;
+	bool skip;
 
 	pthread_mutex_lock(&debugger->lock);
 	for (;;) {
 		debugger->waiting_count++;
 		while (!(target = debugger_take(debugger)) && !debugger->stopping)
-			pthread_cond_wait(&debugger->wake, &debugger->lock);
+			debugger_wait(debugger);
 		debugger->waiting_count--;
 		if (!target)
 			break;
@@ -287,14 +304,16 @@ static void *debugger_thread(void *context)
 		target->jobs = job->next;
 		if (!target->jobs)
 			target->jobs_tail = &target->jobs;
-		thread->since_ns = debugger_now_ns();
-		thread->attaching = job->kind == DEBUGGER_ATTACH;
+		skip = target->gone && job->kind == DEBUGGER_ATTACH;
+		thread->since_ns = target->since_ns = debugger_now_ns();
+		thread->attaching = job->kind == DEBUGGER_ATTACH && !skip;
 		thread->uid = target->uid;
 		pthread_mutex_unlock(&debugger->lock);
-		debugger_do(debugger, target, job);
+		if (!skip)
+			debugger_do(debugger, target, job);
 		free(job);
 		pthread_mutex_lock(&debugger->lock);
-		thread->since_ns = 0;
+		thread->since_ns = target->since_ns = 0;
 		if (thread->attaching) /* another may attach now */
 			pthread_cond_broadcast(&debugger->wake);
 		thread->attaching = false;

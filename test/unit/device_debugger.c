@@ -22,7 +22,7 @@
 #define HOLDERS 40   /* more than there are threads */
 
 static sem_t hung, let_go, done, attached;
-static int disabled; /* calls */
+static int enabled, disabled; /* calls */
 static bool has_debugger[HOLDING + 2];
 static void (*at_malloc)(void); /* before the next one of the debugger's */
 
@@ -42,6 +42,7 @@ void *__wrap_malloc(size_t size) // NOLINT
 int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
 {
 	(void)fd, (void)pidfd;
+	__atomic_fetch_add(&enabled, 1, __ATOMIC_SEQ_CST);
 	if (pid == HOLDING) {
 		sem_wait(&let_go); /* many clients are it */
 		return 0;
@@ -265,11 +266,45 @@ static void test_came_back(void **state)
 	close(null);
 }
 
+/* A call hangs; its client comes back and goes again: nobody attaches to who is gone. Who comes back next is not kept
+ * waiting for the call for ever, and is refused by the driver. */
+static void test_gone_again(void **state)
+{
+	struct gp_backend backend = { .host = { .done = host_done, .mechanism = host_mechanism }, .fd = -1 };
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct gp_device_client clients[3];
+	struct gp_device_change change = { .queue_id = 3 };
+	struct gp_kfd_debugger *debugger = NULL;
+	struct gp_error error;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		clients[i] = (struct gp_device_client){ .tag = (uint64_t)i + 1, .pid = 1, .pidfd = null };
+	assert_int_equal(gp_kfd_debugger_create(&backend, &debugger, &error), 0);
+	gp_kfd_debugger_attach(debugger, &clients[0], GP_MECHANISM_NONE);
+	sem_wait(&attached);
+	assert_int_equal(gp_kfd_debugger_apply(debugger, &clients[0], 1, 1, &change, 1), 0);
+	sem_wait(&hung);
+	enabled = 0;
+	gp_kfd_debugger_detach(debugger, &clients[0], true);
+	gp_kfd_debugger_attach(debugger, &clients[1], GP_MECHANISM_NONE);
+	gp_kfd_debugger_detach(debugger, &clients[1], true);
+	/* The fallback is the same, because host_mechanism() knows one. */
+	gp_kfd_debugger_attach(debugger, &clients[2], GP_MECHANISM_DEBUGGER);
+	sem_wait(&attached);
+	assert_int_equal(__atomic_load_n(&enabled, __ATOMIC_SEQ_CST), 1);
+	sem_post(&let_go);
+	sem_wait(&done);
+	gp_kfd_debugger_detach(debugger, &clients[2], true);
+	assert_true(gp_kfd_debugger_destroy(debugger));
+	close(null);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_hanging), cmocka_unit_test(test_gone_meanwhile),
-					    cmocka_unit_test(test_came_back), cmocka_unit_test(test_holding_user),
-					    cmocka_unit_test(test_left_behind) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_hanging),      cmocka_unit_test(test_gone_meanwhile),
+					    cmocka_unit_test(test_came_back),    cmocka_unit_test(test_gone_again),
+					    cmocka_unit_test(test_holding_user), cmocka_unit_test(test_left_behind) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
