@@ -129,6 +129,8 @@ static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *
 		queue = gp_queue_of(daemon, plan_order(way, i)->queue);
 		if (queue && queue->client == client) {
 			queue->order_place = GP_NO_PLACE;
+			if (!way->opening)
+				gp_queue_hold(daemon, queue, false);
 			plan_settle(daemon, device, i, r);
 		}
 	}
@@ -205,6 +207,8 @@ void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, st
 	if (!device->way.active || device->way.seq != seq) {
 		if (!result)
 			gp_queue_lost(daemon, queue, open);
+		else if (!open)
+			gp_queue_hold(daemon, queue, false);
 		return;
 	}
 	if (!result) {

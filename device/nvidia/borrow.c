@@ -216,7 +216,7 @@ static void borrow_refused(struct borrow_gpu *gpu, uint64_t tag, int result)
 {
 	char why[GP_DEVICE_TEXT_SIZE];
 
-	if (result != -EPERM && result != -EINVAL && result != -EOPNOTSUPP && result != -EPROTO)
+	if (result != -EPERM && result != -EINVAL && result != -EOPNOTSUPP && result != -EPROTO && result != -ECANCELED)
 		return;
 	snprintf(why, sizeof(why), "the driver refuses the call to gpreemptd (%s)", strerror(-result));
 	borrow_let_go(gpu->borrow, tag, why);
