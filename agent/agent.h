@@ -138,6 +138,7 @@ uint32_t gp_gate_closed_count(void);
 bool gp_gate_is_closed(const struct gp_slot *slot); /* by us, or perhaps by the daemon itself */
 /* No lock held: rings the doorbells of queues that mechanism submit has opened. */
 void gp_gate_deliver(void);
+void gp_gate_forget(void);    /* in a child */
 void gp_gate_delivered(void); /* and nobody else is ringing any of them: a queue may go */
 
 /* sample.c; lock held, but for the wait */

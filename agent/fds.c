@@ -53,18 +53,23 @@ bool gp_fd_is_like(unsigned use, int fd)
 
 int gp_fd_sure(unsigned use)
 {
-	int fd = gp_fd(use), was = fd + 1;
-	struct fds_file file = { 0 };
-	int r;
+	int fd, was;
 
-	if (fd < 0)
-		return -1;
-	r = fds_look(fd, &file);
-	/* Where that may not be asked, it is taken for ours. */
-	if (r < 0 ? r != -EBADF : file.device == fds_files[use].device && file.inode == fds_files[use].inode)
-		return fd;
-	if (!gp_agent_is_borrowed())
-		__atomic_compare_exchange_n(&fds[use], &was, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	do {
+		struct fds_file file = { 0 };
+		int r;
+
+		fd = gp_fd(use);
+		if (fd < 0)
+			return -1;
+		r = fds_look(fd, &file);
+		/* Where that may not be asked, it is taken for ours. */
+		if (r < 0 ? r != -EBADF : file.device == fds_files[use].device && file.inode == fds_files[use].inode)
+			return fd;
+		was = fd + 1;
+		/* If not: it was moved out of the way meanwhile, and is looked at where it is now. */
+	} while (!gp_agent_is_borrowed() &&
+		 !__atomic_compare_exchange_n(&fds[use], &was, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 	return -1;
 }
 

@@ -330,6 +330,12 @@ void gp_gate_deliver(void)
 	__atomic_fetch_sub(&gate_delivering, 1, __ATOMIC_SEQ_CST);
 }
 
+/* In a child: the threads that were there are not here. */
+void gp_gate_forget(void)
+{
+	__atomic_store_n(&gate_delivering, 0, __ATOMIC_SEQ_CST);
+}
+
 void gp_gate_delivered(void)
 {
 	struct timespec pause = { 0, 1000000 };

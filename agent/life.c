@@ -48,6 +48,7 @@ static void life_prepare_child(void)
 	gp_guard_forget();
 	gp_page_unmap();
 	gp_fence_forget();
+	gp_gate_forget();
 	gp_slots_reset();
 	gp_fds_drop_all();
 }
