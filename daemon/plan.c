@@ -130,7 +130,7 @@ static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *
 		if (queue && queue->client == client) {
 			queue->order_place = GP_NO_PLACE;
 			if (!way->opening)
-				gp_queue_hold(daemon, queue, false);
+				gp_queue_hold(daemon, queue, queue->closed); /* as it was */
 			plan_settle(daemon, device, i, r);
 		}
 	}
@@ -208,7 +208,7 @@ void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, st
 		if (!result)
 			gp_queue_lost(daemon, queue, open);
 		else if (!open)
-			gp_queue_hold(daemon, queue, false);
+			gp_queue_hold(daemon, queue, queue->closed); /* as it was */
 		return;
 	}
 	if (!result) {
@@ -219,7 +219,7 @@ void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, st
 	} else {
 		queue->client->order_failures++;
 		if (!open)
-			gp_queue_hold(daemon, queue, false);
+			gp_queue_hold(daemon, queue, queue->closed); /* as it was */
 	}
 	plan_settle(daemon, device, place, result);
 	plan_advance(daemon, device);

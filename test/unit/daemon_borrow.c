@@ -173,7 +173,8 @@ static void refused_later(uint32_t status)
 
 static void test_refused_later(void **state)
 {
-	static const uint32_t statuses[] = { GP_RM_ERR_PERMISSIONS, GP_RM_ERR_ARGUMENT, GP_RM_ERR_SUPPORT, 0xffff };
+	static const uint32_t statuses[] = { GP_RM_ERR_PERMISSIONS, GP_RM_ERR_ARGUMENT, GP_RM_ERR_SUPPORT,
+					     GP_RM_ERR_STATE, 0xffff };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
