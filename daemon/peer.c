@@ -70,13 +70,16 @@ int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const i
 
 /* Taking such a packet closes its descriptors, which can be the last of a file. Looking takes nothing: without room for
  * them the kernel says that there are some. */
-static bool peer_sends_files(int fd)
+static int peer_look(int fd, bool *ret_files)
 {
 	char byte;
 	struct iovec part = { &byte, sizeof(byte) };
 	struct msghdr packet = { .msg_iov = &part, .msg_iovlen = 1 };
 
-	return recvmsg(fd, &packet, MSG_DONTWAIT | MSG_PEEK) >= 0 && packet.msg_flags & MSG_CTRUNC;
+	if (recvmsg(fd, &packet, MSG_DONTWAIT | MSG_PEEK) < 0)
+		return -errno;
+	*ret_files = packet.msg_flags & MSG_CTRUNC;
+	return 0;
 }
 
 /* An empty packet reads like the end. But where the sender is asked for, every packet says who it was, and the end does
@@ -345,6 +348,7 @@ static bool peer_may_ask(const struct gp_daemon *daemon, const struct gp_peer *p
 static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 {
 	struct gp_peer *peer = owner;
+	bool files = false;
 	ssize_t size;
 
 	if (peer->closed)
@@ -361,7 +365,10 @@ static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 		return;
 	}
 	for (int i = 0; i < (peer->source.is_late ? 1 : PEER_READ_MAX) && peer_may_ask(daemon, peer, i); i++) {
-		if (!daemon->no_rights && peer_sends_files(peer->fd)) {
+		/* What comes after a look that found nothing is looked at next time. */
+		if (!daemon->no_rights && peer_look(peer->fd, &files) == -EAGAIN)
+			return;
+		if (files) {
 			gp_peer_refuse(daemon, peer, "it sent descriptors");
 			return;
 		}

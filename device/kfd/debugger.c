@@ -280,7 +280,7 @@ static void debugger_wait(struct gp_kfd_debugger *debugger)
 		return;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec++;
+	until.tv_sec += (time_t)(DEBUGGER_LATE_NS / 1000000000ull);
 	pthread_cond_clockwait(&debugger->wake, &debugger->lock, CLOCK_MONOTONIC, &until);
 }
 
@@ -300,6 +300,8 @@ static void *debugger_thread(void *context)
 		debugger->waiting_count--;
 		if (!target)
 			break;
+		if (debugger->ready) /* another watches what still waits */
+			pthread_cond_signal(&debugger->wake);
 		job = target->jobs;
 		target->jobs = job->next;
 		if (!target->jobs)
@@ -347,6 +349,8 @@ static int debugger_push(struct gp_kfd_debugger *debugger, struct debugger_targe
 	target->jobs_tail = &job->next;
 	if (!target->queued)
 		debugger_make_ready(debugger, target);
+	else if (target->gone)
+		pthread_cond_signal(&debugger->wake); /* its attach waits no longer */
 	pthread_mutex_unlock(&debugger->lock);
 	return 0;
 }
