@@ -17,10 +17,11 @@
 #include "device/kfd/trap.h"
 
 #define DEBUGGER_THREADS        32u /* as many as there is work for at once; beyond that calls to the driver that hang */
-#define DEBUGGER_ATTACHING      16u /* of them at most: a process in the middle of an exec can hold an attach up */
-#define DEBUGGER_USER_ATTACHING 4u  /* of these for one user at most */
-#define DEBUGGER_TRY_MS         2000
-#define DEBUGGER_LATE_NS        1000000000ull /* a call that takes longer is said to be stuck; a save takes milliseconds */
+#define DEBUGGER_ATTACHING      16u   /* of them at most: a process in the middle of an exec can hold an attach up */
+#define DEBUGGER_USER_ATTACHING 4u    /* of these for one user at most */
+#define DEBUGGER_TRY_MS         20000 /* a child that does nothing; only so that we do not wait for ever */
+
+uint64_t gp_kfd_debugger_late_ns = 1000000000ull, gp_kfd_debugger_end_ns = 2000000000ull;
 
 enum debugger_kind { DEBUGGER_ATTACH, DEBUGGER_DETACH, DEBUGGER_NEW, DEBUGGER_APPLY };
 
@@ -71,6 +72,22 @@ static uint64_t debugger_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t debugger_late_ns(void)
+{
+	return __atomic_load_n(&gp_kfd_debugger_late_ns, __ATOMIC_RELAXED);
+}
+
+static struct timespec debugger_until(clockid_t clock, uint64_t ns)
+{
+	struct timespec until;
+
+	clock_gettime(clock, &until);
+	ns += (uint64_t)until.tv_nsec;
+	until.tv_sec += (time_t)(ns / 1000000000ull);
+	until.tv_nsec = (long)(ns % 1000000000ull);
+	return until;
 }
 
 static void debugger_attach_job(struct gp_kfd_debugger *debugger, struct debugger_target *target,
@@ -229,7 +246,7 @@ static bool debugger_is_leaving(const struct gp_kfd_debugger *debugger, pid_t pi
 {
 	for (const struct debugger_target *target = debugger->targets; target; target = target->next)
 		if (target->gone && target->pid == pid &&
-		    (!target->since_ns || debugger_now_ns() - target->since_ns < DEBUGGER_LATE_NS))
+		    (!target->since_ns || debugger_now_ns() - target->since_ns < debugger_late_ns()))
 			return true;
 	return false;
 }
@@ -279,8 +296,7 @@ static void debugger_wait(struct gp_kfd_debugger *debugger)
 		pthread_cond_wait(&debugger->wake, &debugger->lock);
 		return;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += (time_t)(DEBUGGER_LATE_NS / 1000000000ull);
+	until = debugger_until(CLOCK_MONOTONIC, debugger_late_ns());
 	pthread_cond_clockwait(&debugger->wake, &debugger->lock, CLOCK_MONOTONIC, &until);
 }
 
@@ -441,7 +457,7 @@ uint32_t gp_kfd_debugger_stuck(struct gp_kfd_debugger *debugger)
 
 	pthread_mutex_lock(&debugger->lock);
 	for (uint32_t i = 0; i < debugger->thread_count; i++)
-		count += debugger->threads[i].since_ns && now_ns > debugger->threads[i].since_ns + DEBUGGER_LATE_NS;
+		count += debugger->threads[i].since_ns && now_ns > debugger->threads[i].since_ns + debugger_late_ns();
 	pthread_mutex_unlock(&debugger->lock);
 	return count;
 }
@@ -449,10 +465,8 @@ uint32_t gp_kfd_debugger_stuck(struct gp_kfd_debugger *debugger)
 /* False: one hangs in the driver, and so would we. */
 static bool debugger_join(struct gp_kfd_debugger *debugger)
 {
-	struct timespec until;
+	struct timespec until = debugger_until(CLOCK_REALTIME, gp_kfd_debugger_end_ns);
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += 2;
 	for (uint32_t i = 0; i < debugger->thread_count; i++)
 		if (pthread_timedjoin_np(debugger->threads[i].thread, NULL, &until))
 			return false;

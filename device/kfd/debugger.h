@@ -10,6 +10,10 @@
 
 #include "device/kfd/kfd.h"
 
+/* Chosen; a save takes milliseconds. A call that takes longer than the first is said to be stuck, and is not waited for
+ * by a client that comes back; at the end calls are waited for as long as the second. Tests have their own. */
+extern uint64_t gp_kfd_debugger_late_ns, gp_kfd_debugger_end_ns;
+
 /* A dry run on a child of our own, without queues. true: it works; otherwise why. May take a second. */
 bool gp_kfd_debugger_try(struct gp_backend *backend, char *why, size_t why_size);
 
@@ -24,7 +28,7 @@ void gp_kfd_debugger_queue_added(struct gp_kfd_debugger *debugger, struct gp_dev
 int gp_kfd_debugger_apply(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint64_t seq,
 			  uint32_t gpu_id, const struct gp_device_change *changes, uint32_t count);
 
-/* Calls into the driver that have not come back for over a second. */
+/* Calls into the driver that are stuck. */
 uint32_t gp_kfd_debugger_stuck(struct gp_kfd_debugger *debugger);
 
 uint32_t gp_kfd_agent_mechanism(const struct gp_backend *backend, const struct gp_device_client *client);

@@ -13,7 +13,8 @@
 
 #define TRAP_SNAPSHOT_MAX    1024u
 #define TRAP_RUNTIME_ENABLED 1u
-#define TRAP_SEIZE_NS        500000000l /* chosen: it takes microseconds, unless the process does not let us */
+#define TRAP_SEIZE_NS        25000000l /* chosen: it takes microseconds, unless the process does not let us */
+#define TRAP_SEIZE_ROUNDS    40 /* of that: where the whole machine stalls, that is one round and not the limit */
 
 struct trap_enable {
 	int fd, pidfd, result;
@@ -57,20 +58,29 @@ static void *trap_enable_thread(void *context)
 	return NULL;
 }
 
+static bool trap_join(pthread_t thread)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += TRAP_SEIZE_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	return !pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until);
+}
+
 int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
 {
 	struct trap_enable enable = { .fd = fd, .pidfd = pidfd, .pid = pid, .result = -ETIMEDOUT };
-	struct timespec until;
+	bool joined = false;
 	pthread_t thread;
 	int r = pthread_create(&thread, NULL, trap_enable_thread, &enable);
 
 	if (r)
 		return -r;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += TRAP_SEIZE_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until)) {
+	for (int i = 0; !joined && i < TRAP_SEIZE_ROUNDS; i++)
+		joined = trap_join(thread);
+	if (!joined) {
 		pthread_cancel(thread);
 		pthread_join(thread, NULL);
 	}

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,8 +22,14 @@
 #define HOLDING 1000 /* that process cannot be attached to until it is let go */
 #define HOLDERS 40   /* more than there are threads */
 
+#define HOUR_NS 3600000000000ull
+
 static sem_t hung, let_go, done, attached;
-static int enabled, disabled; /* calls */
+static sem_t looked;           /* a thread has looked for work and waits, or has tried to attach */
+static sem_t back;             /* the thread whose call hung has nothing more to do */
+static __thread bool has_hung; /* this thread */
+static uint32_t told;          /* the mechanism of the last one attached to */
+static int enabled, disabled;  /* calls */
 static bool has_debugger[HOLDING + 2];
 static void (*at_malloc)(void); /* before the next one of the debugger's */
 
@@ -39,10 +46,35 @@ void *__wrap_malloc(size_t size) // NOLINT
 	return __real_malloc(size);
 }
 
+int __real_pthread_cond_wait(pthread_cond_t *wake, pthread_mutex_t *lock); // NOLINT
+int __wrap_pthread_cond_wait(pthread_cond_t *wake, pthread_mutex_t *lock); // NOLINT
+
+int __wrap_pthread_cond_wait(pthread_cond_t *wake, pthread_mutex_t *lock) // NOLINT
+{
+	if (has_hung)
+		sem_post(&back);
+	has_hung = false;
+	return __real_pthread_cond_wait(wake, lock);
+}
+
+/* That of a thread which has found somebody who is to wait. */
+int __real_pthread_cond_clockwait(pthread_cond_t *wake, pthread_mutex_t *lock, clockid_t clock, // NOLINT
+				  const struct timespec *until);
+int __wrap_pthread_cond_clockwait(pthread_cond_t *wake, pthread_mutex_t *lock, clockid_t clock, // NOLINT
+				  const struct timespec *until);
+
+int __wrap_pthread_cond_clockwait(pthread_cond_t *wake, pthread_mutex_t *lock, clockid_t clock, // NOLINT
+				  const struct timespec *until)
+{
+	sem_post(&looked);
+	return __real_pthread_cond_clockwait(wake, lock, clock, until);
+}
+
 int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
 {
 	(void)fd, (void)pidfd;
 	__atomic_fetch_add(&enabled, 1, __ATOMIC_SEQ_CST);
+	sem_post(&looked);
 	if (pid == HOLDING) {
 		sem_wait(&let_go); /* many clients are it */
 		return 0;
@@ -69,6 +101,7 @@ int gp_kfd_trap_change(int fd, pid_t pid, struct gp_device_change *changes, uint
 	(void)fd, (void)changes, (void)count, (void)grace;
 	if (pid > HANGING)
 		return 0;
+	has_hung = true;
 	sem_post(&hung);
 	sem_wait(&let_go);
 	return 0;
@@ -106,205 +139,196 @@ static void host_done(void *daemon, uint64_t tag, const struct gp_device_done *w
 static void host_mechanism(void *daemon, uint64_t tag, uint32_t mechanism, const char *why)
 {
 	(void)daemon, (void)tag, (void)why;
-	assert_int_equal(mechanism, GP_MECHANISM_DEBUGGER);
+	told = mechanism;
 	sem_post(&attached);
+}
+
+static struct gp_backend backend = { .host = { .done = host_done, .mechanism = host_mechanism }, .fd = -1 };
+static struct gp_kfd_debugger *debugger; /* static: somebody still knows it at the end */
+static int null;
+
+/* No limit is reached unless a test makes it shorter: threads may have to wait for a processor for seconds. */
+static int begin(void **state)
+{
+	struct gp_error error;
+
+	(void)state;
+	__atomic_store_n(&gp_kfd_debugger_late_ns, HOUR_NS, __ATOMIC_RELAXED);
+	gp_kfd_debugger_end_ns = HOUR_NS;
+	memset(has_debugger, 0, sizeof(has_debugger));
+	enabled = disabled = 0;
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return gp_kfd_debugger_create(&backend, &debugger, &error);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	close(null);
+	return 0;
+}
+
+static void attach(struct gp_device_client *client, uint32_t fallback, uint32_t mechanism)
+{
+	gp_kfd_debugger_attach(debugger, client, fallback);
+	sem_wait(&attached);
+	assert_int_equal(told, mechanism);
+}
+
+static void apply(struct gp_device_client *client)
+{
+	struct gp_device_change change = { .queue_id = 3 };
+
+	assert_int_equal(gp_kfd_debugger_apply(debugger, client, 1, 1, &change, 1), 0);
+}
+
+/* Attached to, and a call for it hangs. */
+static struct gp_device_client begin_hanging(pid_t pid)
+{
+	struct gp_device_client client = { .tag = (uint64_t)pid, .pid = pid, .pidfd = null };
+
+	attach(&client, GP_MECHANISM_NONE, GP_MECHANISM_DEBUGGER);
+	apply(&client);
+	sem_wait(&hung);
+	return client;
+}
+
+static void let_go_all(int count, sem_t *then)
+{
+	for (int i = 0; i < count; i++)
+		sem_post(&let_go);
+	for (int i = 0; i < count; i++)
+		sem_wait(then);
+}
+
+static void detach_all(struct gp_device_client *clients, int count)
+{
+	for (int i = 0; i < count; i++)
+		gp_kfd_debugger_detach(debugger, &clients[i], true);
+	assert_true(gp_kfd_debugger_destroy(debugger));
 }
 
 static void test_hanging(void **state)
 {
-	struct gp_backend backend = { .host = { .done = host_done, .mechanism = host_mechanism }, .fd = -1 };
-	struct gp_device_client clients[HANGING + 1] = { 0 };
-	struct gp_device_change change = { .queue_id = 3 };
-	struct gp_kfd_debugger *debugger = NULL;
-	struct gp_error error;
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct gp_device_client clients[HANGING + 1] = { 0 }, *other = &clients[HANGING];
 
 	(void)state;
-	sem_init(&hung, 0, 0);
-	sem_init(&let_go, 0, 0);
-	sem_init(&done, 0, 0);
-	sem_init(&attached, 0, 0);
-	assert_int_equal(gp_kfd_debugger_create(&backend, &debugger, &error), 0);
-	for (int i = 0; i <= HANGING; i++) {
-		clients[i] = (struct gp_device_client){ .tag = (uint64_t)i + 1, .pid = i + 1, .pidfd = null };
-		gp_kfd_debugger_attach(debugger, &clients[i], GP_MECHANISM_NONE);
-		sem_wait(&attached);
-	}
-	for (int i = 0; i < HANGING; i++) {
-		assert_int_equal(gp_kfd_debugger_apply(debugger, &clients[i], 1, 1, &change, 1), 0);
-		sem_wait(&hung);
-	}
+	*other = (struct gp_device_client){ .tag = HANGING + 1, .pid = HANGING + 1, .pidfd = null };
+	attach(other, GP_MECHANISM_NONE, GP_MECHANISM_DEBUGGER);
+	for (int i = 0; i < HANGING; i++)
+		clients[i] = begin_hanging(i + 1);
 	/* The only one the driver answers. */
-	assert_int_equal(gp_kfd_debugger_apply(debugger, &clients[HANGING], 1, 1, &change, 1), 0);
+	apply(other);
 	sem_wait(&done);
-	while (gp_kfd_debugger_stuck(debugger) < HANGING)
-		usleep(10000);
-	for (int i = 0; i < HANGING; i++)
-		sem_post(&let_go);
-	for (int i = 0; i < HANGING; i++)
-		sem_wait(&done);
-	for (int i = 0; i <= HANGING; i++)
-		gp_kfd_debugger_detach(debugger, &clients[i], true);
-	assert_true(gp_kfd_debugger_destroy(debugger));
-	close(null);
+	assert_int_equal(gp_kfd_debugger_stuck(debugger), 0);
+	__atomic_store_n(&gp_kfd_debugger_late_ns, 0, __ATOMIC_RELAXED);
+	assert_true(gp_kfd_debugger_stuck(debugger) >= HANGING);
+	let_go_all(HANGING, &done);
+	detach_all(clients, HANGING + 1);
 }
 
 /* The daemon ends while a call hangs: it is not waited for, and what it comes back to is still there. */
 static void test_left_behind(void **state)
 {
-	static struct gp_backend backend = { .host = { .done = host_done, .mechanism = host_mechanism }, .fd = -1 };
-	static struct gp_kfd_debugger *debugger; /* static: somebody still knows it at the end */
-	struct gp_device_client client = { .tag = 1, .pid = 1, .pidfd = open("/dev/null", O_RDONLY | O_CLOEXEC) };
-	struct gp_device_change change = { .queue_id = 3 };
-	struct gp_error error;
-
 	(void)state;
-	assert_int_equal(gp_kfd_debugger_create(&backend, &debugger, &error), 0);
-	gp_kfd_debugger_attach(debugger, &client, GP_MECHANISM_NONE);
-	sem_wait(&attached);
-	assert_int_equal(gp_kfd_debugger_apply(debugger, &client, 1, 1, &change, 1), 0);
-	sem_wait(&hung);
+	begin_hanging(1);
+	gp_kfd_debugger_end_ns = 10000000;
 	assert_false(gp_kfd_debugger_destroy(debugger));
-	sem_post(&let_go);
-	sem_wait(&done);
-	close(client.pidfd);
+	let_go_all(1, &done);
 }
 
 static void finish_call(void)
 {
-	sem_post(&let_go);
-	sem_wait(&done);
-	usleep(200000); /* its thread is back to sleep by then; if not, this shows nothing */
+	let_go_all(1, &done);
+	sem_wait(&back);
 }
 
 /* A client hangs up while a call for it comes back: it is let go all the same, once. */
 static void test_gone_meanwhile(void **state)
 {
-	struct gp_backend backend = { .host = { .done = host_done, .mechanism = host_mechanism }, .fd = -1 };
-	struct gp_device_client client = { .tag = 1, .pid = 1, .pidfd = open("/dev/null", O_RDONLY | O_CLOEXEC) };
-	struct gp_device_change change = { .queue_id = 3 };
-	struct gp_kfd_debugger *debugger = NULL;
-	struct gp_error error;
+	struct gp_device_client client = begin_hanging(1);
 
 	(void)state;
-	assert_int_equal(gp_kfd_debugger_create(&backend, &debugger, &error), 0);
-	gp_kfd_debugger_attach(debugger, &client, GP_MECHANISM_NONE);
-	sem_wait(&attached);
-	assert_int_equal(gp_kfd_debugger_apply(debugger, &client, 1, 1, &change, 1), 0);
-	sem_wait(&hung);
-	disabled = 0;
+	while (!sem_trywait(&back)) {}
 	at_malloc = finish_call;
 	gp_kfd_debugger_detach(debugger, &client, true);
 	assert_null(at_malloc);
 	assert_true(gp_kfd_debugger_destroy(debugger));
 	assert_int_equal(disabled, 1);
-	close(client.pidfd);
 }
 
 /* One user has many processes that cannot be attached to: the others' are, orders are carried out, and clients go. */
 static void test_holding_user(void **state)
 {
-	struct gp_backend backend = { .host = { .done = host_done, .mechanism = host_mechanism }, .fd = -1 };
 	struct gp_device_client clients[HOLDERS + 1] = { 0 }, *other = &clients[HOLDERS];
-	struct gp_device_change change = { .queue_id = 3 };
-	struct gp_kfd_debugger *debugger = NULL;
-	struct gp_error error;
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(gp_kfd_debugger_create(&backend, &debugger, &error), 0);
 	for (int i = 0; i < HOLDERS; i++) {
 		clients[i] = (struct gp_device_client){ .tag = 1, .pid = HOLDING, .uid = 1001, .pidfd = null };
 		gp_kfd_debugger_attach(debugger, &clients[i], GP_MECHANISM_NONE);
 	}
 	*other = (struct gp_device_client){ .tag = 2, .pid = HOLDING + 1, .uid = 1002, .pidfd = null };
-	gp_kfd_debugger_attach(debugger, other, GP_MECHANISM_NONE);
 	alarm(60); /* hanging is the failure */
-	sem_wait(&attached);
-	assert_int_equal(gp_kfd_debugger_apply(debugger, other, 1, 1, &change, 1), 0);
+	attach(other, GP_MECHANISM_NONE, GP_MECHANISM_DEBUGGER);
+	apply(other);
 	sem_wait(&done);
 	alarm(0);
-	for (int i = 0; i < HOLDERS; i++)
-		sem_post(&let_go);
-	for (int i = 0; i < HOLDERS; i++)
-		sem_wait(&attached);
-	for (int i = 0; i <= HOLDERS; i++)
-		gp_kfd_debugger_detach(debugger, &clients[i], true);
-	assert_true(gp_kfd_debugger_destroy(debugger));
-	close(null);
+	let_go_all(HOLDERS, &attached);
+	detach_all(clients, HOLDERS + 1);
 }
 
 /* A client comes back while its last order is under way: it is attached to after it was let go, and not refused because
  * we ourselves are still its debugger. */
 static void test_came_back(void **state)
 {
-	struct gp_backend backend = { .host = { .done = host_done, .mechanism = host_mechanism }, .fd = -1 };
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	struct gp_device_client before = { .tag = 1, .pid = 1, .pidfd = null },
-				again = { .tag = 2, .pid = 1, .pidfd = null };
-	struct gp_device_change change = { .queue_id = 3 };
-	struct gp_kfd_debugger *debugger = NULL;
-	struct gp_error error;
+	struct gp_device_client before = begin_hanging(1), again = { .tag = 2, .pid = 1, .pidfd = null };
 
 	(void)state;
-	assert_int_equal(gp_kfd_debugger_create(&backend, &debugger, &error), 0);
-	gp_kfd_debugger_attach(debugger, &before, GP_MECHANISM_NONE);
-	sem_wait(&attached);
-	assert_int_equal(gp_kfd_debugger_apply(debugger, &before, 1, 1, &change, 1), 0);
-	sem_wait(&hung);
-	disabled = 0;
 	gp_kfd_debugger_detach(debugger, &before, true);
+	while (!sem_trywait(&looked)) {}
 	gp_kfd_debugger_attach(debugger, &again, GP_MECHANISM_NONE);
-	usleep(200000); /* a thread that does not wait has tried by then; if not, this shows nothing */
-	sem_post(&let_go);
-	sem_wait(&done);
+	sem_wait(&looked);
+	assert_int_equal(__atomic_load_n(&enabled, __ATOMIC_SEQ_CST), 1); /* its first time */
+	let_go_all(1, &done);
 	sem_wait(&attached);
+	assert_int_equal(told, GP_MECHANISM_DEBUGGER);
 	assert_int_equal(disabled, 1);
-	gp_kfd_debugger_detach(debugger, &again, true);
-	assert_true(gp_kfd_debugger_destroy(debugger));
+	detach_all(&again, 1);
 	assert_int_equal(disabled, 2);
-	close(null);
 }
 
 /* A call hangs; its client comes back and goes again: nobody attaches to who is gone. Who comes back next is not kept
  * waiting for the call for ever, and is refused by the driver. */
 static void test_gone_again(void **state)
 {
-	struct gp_backend backend = { .host = { .done = host_done, .mechanism = host_mechanism }, .fd = -1 };
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	struct gp_device_client clients[3];
-	struct gp_device_change change = { .queue_id = 3 };
-	struct gp_kfd_debugger *debugger = NULL;
-	struct gp_error error;
+	struct gp_device_client clients[] = { begin_hanging(1),
+					      { .tag = 2, .pid = 1, .pidfd = null },
+					      { .tag = 3, .pid = 1, .pidfd = null } };
 
 	(void)state;
-	for (int i = 0; i < 3; i++)
-		clients[i] = (struct gp_device_client){ .tag = (uint64_t)i + 1, .pid = 1, .pidfd = null };
-	assert_int_equal(gp_kfd_debugger_create(&backend, &debugger, &error), 0);
-	gp_kfd_debugger_attach(debugger, &clients[0], GP_MECHANISM_NONE);
-	sem_wait(&attached);
-	assert_int_equal(gp_kfd_debugger_apply(debugger, &clients[0], 1, 1, &change, 1), 0);
-	sem_wait(&hung);
 	enabled = 0;
 	gp_kfd_debugger_detach(debugger, &clients[0], true);
 	gp_kfd_debugger_attach(debugger, &clients[1], GP_MECHANISM_NONE);
 	gp_kfd_debugger_detach(debugger, &clients[1], true);
-	/* The fallback is the same, because host_mechanism() knows one. */
-	gp_kfd_debugger_attach(debugger, &clients[2], GP_MECHANISM_DEBUGGER);
-	sem_wait(&attached);
+	__atomic_store_n(&gp_kfd_debugger_late_ns, 1, __ATOMIC_RELAXED);
+	attach(&clients[2], GP_MECHANISM_UPDATE, GP_MECHANISM_UPDATE);
 	assert_int_equal(__atomic_load_n(&enabled, __ATOMIC_SEQ_CST), 1);
-	sem_post(&let_go);
-	sem_wait(&done);
-	gp_kfd_debugger_detach(debugger, &clients[2], true);
-	assert_true(gp_kfd_debugger_destroy(debugger));
-	close(null);
+	let_go_all(1, &done);
+	detach_all(&clients[2], 1);
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_hanging),      cmocka_unit_test(test_gone_meanwhile),
-					    cmocka_unit_test(test_came_back),    cmocka_unit_test(test_gone_again),
-					    cmocka_unit_test(test_holding_user), cmocka_unit_test(test_left_behind) };
+	const struct CMUnitTest tests[] = { TEST(test_hanging),    TEST(test_gone_meanwhile), TEST(test_came_back),
+					    TEST(test_gone_again), TEST(test_holding_user),   TEST(test_left_behind) };
 
+	sem_init(&hung, 0, 0);
+	sem_init(&let_go, 0, 0);
+	sem_init(&done, 0, 0);
+	sem_init(&attached, 0, 0);
+	sem_init(&looked, 0, 0);
+	sem_init(&back, 0, 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
