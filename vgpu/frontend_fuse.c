@@ -49,7 +49,7 @@ struct fuse_open_answer {
 #define FUSE_INODE_KFD   2u /* then one per render node */
 #define FUSE_INODE_COUNT (FUSE_INODE_KFD + 1u + GP_VNODE_GPU_MAX)
 #define FUSE_VALID_S     3600u
-#define FUSE_INIT_MS     5000 /* for the kernel's first request: it is there when the mount returns */
+#define FUSE_INIT_MS     20000 /* for the kernel's first request: it is there when the mount returns */
 #define FUSE_FILE_MAX    65536u
 #define FUSE_ERROR_END   512 /* fs/fuse/dev.c, fuse_dev_do_write() */
 

@@ -28,8 +28,8 @@
 
 #define RUN_FAILED    GP_STARTER_FAILED
 #define RUN_NODES_MAX 64u
-#define RUN_TRIES     200u
-#define RUN_ANSWER_S  10 /* a node that works answers within milliseconds */
+#define RUN_TRIES     2000u /* of 10 ms */
+#define RUN_ANSWER_S  10    /* a node that works answers within milliseconds */
 
 static void run_usage(FILE *stream)
 {
@@ -425,7 +425,7 @@ static int run_stop(const struct gp_starter *options)
 		return run_no_answer(options->name, r);
 	fd = gp_control_value(text, "pid", pid, sizeof(pid)) ? (int)syscall(SYS_pidfd_open, atoi(pid), 0) : -1;
 	wait = (struct pollfd){ fd, POLLIN, 0 };
-	if (fd >= 0 && poll(&wait, 1, 5000) == 0) {
+	if (fd >= 0 && poll(&wait, 1, 2 * RUN_ANSWER_S * 1000) == 0) {
 		fprintf(stderr, "vgpu: the node '%s' (pid %s) does not end\n", options->name, pid);
 		return 1;
 	}

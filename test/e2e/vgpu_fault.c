@@ -74,7 +74,7 @@ static bool event_wait(struct test *test, uint32_t id, struct kfd_event_data *re
 {
 	struct kfd_ioctl_wait_events_args args = { .events_ptr = (uintptr_t)ret_data,
 						   .num_events = 1,
-						   .timeout = 5000 };
+						   .timeout = CLIENT_WAIT_MS };
 
 	*ret_data = (struct kfd_event_data){ .event_id = id };
 	return client_ioctl(&test->client, AMDKFD_IOC_WAIT_EVENTS, &args) == 0 &&
@@ -213,27 +213,63 @@ static bool timeout_set(const char *text)
 	return fclose(stream) == 0;
 }
 
-/* A preemption nobody answers holds the device, and everybody who wants something of it, for the driver's timeout; then
- * the GPU is reset. */
-static void test_timeout(struct test *test)
+/* Until the node has a queue of ours that looks like this; it is shown with what was asked for, though the call waits.
+ */
+static bool queue_becomes(struct test *test, uint32_t id, const char *looks)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "'%s' ls -v | grep -q '^queue pid=%d id=%u .*%s'", test->vgpu, getpid(), id,
+		 looks);
+	for (uint32_t i = 0; i < CLIENT_WAIT_MS / 10u; i++) {
+		if (system(command) == 0)
+			return true;
+		client_sleep_ms(10);
+	}
+	return false;
+}
+
+/* A preemption nobody answers holds the device, and everybody who wants something of it, until the GPU is reset. The
+ * driver's timeout would do that; here it is too far away, and a fault does. */
+static void test_held(struct test *test)
 {
 	uint32_t id = event_create(test, KFD_IOC_EVENT_HW_EXCEPTION);
 	struct client_queue queue, other;
 	struct update update = { &queue, 1 };
-	void *result = NULL;
-	pthread_t thread;
+	void *created = NULL;
+	pthread_t thread, creator;
 
 	client_queue_create(&test->client, &queue, 64);
 	client_queue_create(&test->client, &other, 64);
-	CLIENT_CHECK(timeout_set("1500\n") && fault(test, "close-hangs", &queue) == 0);
+	CLIENT_CHECK(timeout_set("600000\n") && fault(test, "close-hangs", &queue) == 0);
 	pthread_create(&thread, NULL, update_thread, &update);
+	CLIENT_CHECK(queue_becomes(test, queue.id, " percent=0 "));
+	pthread_create(&creator, NULL, create_thread, test);
+	CLIENT_CHECK(queue_becomes(test, other.id + 1u, ""));
 	client_sleep_ms(50);
-	CLIENT_CHECK(update.result == 1);
-	CLIENT_CHECK((int)(intptr_t)create_thread(test) == -EIO);
-	pthread_join(thread, &result);
-	CLIENT_CHECK(update.result == -EACCES);
+	CLIENT_CHECK(update.result == 1 && pthread_tryjoin_np(creator, &created) == EBUSY);
+	CLIENT_CHECK(timeout_set("9000\n") && fault(test, "reset=0", NULL) == 0);
+	pthread_join(creator, &created);
+	pthread_join(thread, NULL);
+	CLIENT_CHECK((int)(intptr_t)created == -EIO && update.result == -EACCES);
 	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
 	after_reset(test, id, &other);
+	client_result("an unanswered preemption holds the device", true);
+}
+
+/* After the driver's timeout the GPU is reset. */
+static void test_timeout(struct test *test)
+{
+	uint32_t id = event_create(test, KFD_IOC_EVENT_HW_EXCEPTION);
+	struct client_queue queue, other;
+
+	client_queue_create(&test->client, &queue, 64);
+	client_queue_create(&test->client, &other, 64);
+	CLIENT_CHECK(timeout_set("100\n") && fault(test, "close-hangs", &queue) == 0);
+	CLIENT_CHECK(client_queue_update(&queue, 0) == -EACCES);
+	CLIENT_CHECK(client_queue_destroy(&queue) == 0);
+	after_reset(test, id, &other);
+	CLIENT_CHECK(timeout_set("9000\n"));
 	client_result("preemption times out", true);
 }
 
@@ -264,18 +300,20 @@ static void test_reset(struct test *test)
 	client_result("reset", true);
 }
 
-/* What came so far on the descriptor of the management events, in whole. */
-static void smi_read(int fd, char *ret_text, size_t size)
+/* What comes on the descriptor of the management events up to the end of a text, or (NULL) within a moment. */
+static void smi_read(int fd, const char *end, char *ret_text, size_t size)
 {
+	uint32_t tries = end ? CLIENT_WAIT_MS / 5u : 20u;
 	size_t used = 0;
 	ssize_t got;
 
-	for (uint32_t i = 0; i < 20u; i++) {
+	ret_text[0] = 0;
+	for (uint32_t i = 0; i < tries && !(end && strstr(ret_text, end)); i++) {
 		while (used < size - 1u && (got = read(fd, ret_text + used, size - 1u - used)) > 0)
 			used += (size_t)got;
+		ret_text[used] = 0;
 		client_sleep_ms(5);
 	}
-	ret_text[used] = 0;
 }
 
 /* Events of the management interface: lines of those that were asked for, on a descriptor of one's own. Through FUSE no
@@ -296,15 +334,15 @@ static void test_smi(struct test *test)
 	CLIENT_CHECK(r == 0 && read(fd, text, sizeof(text)) < 0 && errno == EAGAIN);
 	client_queue_create(&test->client, &queue, 64);
 	CLIENT_CHECK(fault(test, "vm", &queue) == 0);
-	smi_read(fd, text, sizeof(text));
+	smi_read(fd, NULL, text, sizeof(text));
 	CLIENT_CHECK(!*text); /* nothing was asked for */
 	CLIENT_CHECK(write(fd, &mask, sizeof(mask)) == sizeof(mask));
 	CLIENT_CHECK(fault(test, "vm", &queue) == 0);
-	smi_read(fd, text, sizeof(text));
+	smi_read(fd, "\n", text, sizeof(text));
 	snprintf(line, sizeof(line), "1 %x:vgpu-fault\n", (unsigned int)getpid());
 	CLIENT_CHECK(!strcmp(text, line));
 	CLIENT_CHECK(fault(test, "reset=0", NULL) == 0);
-	smi_read(fd, text, sizeof(text));
+	smi_read(fd, "\n4 ", text, sizeof(text));
 	snprintf(line, sizeof(line), " -%d %x 3\n", getpid(), test->client.gpu_id);
 	CLIENT_CHECK(!strncmp(text, "3 ", 2) && strstr(text, "\n9 ") && strstr(text, line) && strstr(text, "\n4 "));
 	args.gpuid = 1;
@@ -433,19 +471,13 @@ static const struct {
 	const char *name;
 	void (*run)(struct test *test);
 } tests[] = {
-	{ "ioctl", test_ioctl },
-	{ "vm", test_vm },
-	{ "unmapped", test_unmapped },
-	{ "hang", test_hang },
-	{ "close", test_close },
-	{ "timeout", test_timeout },
-	{ "timeout-destroy", test_timeout_destroy },
-	{ "reset", test_reset },
-	{ "smi", test_smi },
-	{ "slow", test_slow },
-	{ "halts", test_halts },
-	{ "heavy", test_heavy },
-	{ "lives", test_lives },
+	{ "ioctl", test_ioctl },       { "vm", test_vm },
+	{ "unmapped", test_unmapped }, { "hang", test_hang },
+	{ "close", test_close },       { "held", test_held },
+	{ "timeout", test_timeout },   { "timeout-destroy", test_timeout_destroy },
+	{ "reset", test_reset },       { "smi", test_smi },
+	{ "slow", test_slow },         { "halts", test_halts },
+	{ "heavy", test_heavy },       { "lives", test_lives },
 };
 
 /* Each in a process of its own: what a fault does to a process lasts as long as the process. */

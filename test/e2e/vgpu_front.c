@@ -314,19 +314,21 @@ static int event_wait(const struct client *client, uint32_t id, uint32_t timeout
 static void test_signals(struct client *client)
 {
 	struct sigaction action = { .sa_handler = on_signal };
-	struct itimerval timer = { { 0, 0 }, { 0, 30000 } }, none = { { 0, 0 }, { 0, 0 } };
+	struct itimerval timer = { { 0, 30000 }, { 0, 30000 } }, none = { { 0, 0 }, { 0, 0 } };
 	uint32_t id, first, again;
 
 	sigaction(SIGALRM, &action, NULL);
 	id = front_event_make(client);
+	/* Again and again: the first may come before the wait. */
 	setitimer(ITIMER_REAL, &timer, NULL);
-	CLIENT_CHECK(event_wait(client, id, 30000) == -EINTR && signal_count == 1);
+	CLIENT_CHECK(event_wait(client, id, 30000) == -EINTR && signal_count >= 1);
+	setitimer(ITIMER_REAL, &none, NULL);
 	CLIENT_CHECK(event_wait(client, id, 2) == KFD_IOC_WAIT_RESULT_TIMEOUT);
 	timer = (struct itimerval){ { 0, 200 }, { 0, 200 } };
 	signal_count = 0;
 	setitimer(ITIMER_REAL, &timer, NULL);
 	first = front_event_make(client);
-	for (uint32_t i = 0; i < FRONT_ROUNDS; i++) {
+	for (uint32_t i = 0; i < FRONT_ROUNDS || (signal_count <= 10 && i < 1000u * FRONT_ROUNDS); i++) {
 		CLIENT_CHECK(front_event_end(client, first) == 0);
 		again = front_event_make(client);
 		CLIENT_CHECK(again == first);
@@ -359,7 +361,7 @@ static int trace(pid_t target)
 {
 	int status = 0;
 
-	alarm(30);
+	alarm(300);
 	/* Long enough that it waits, and has been looked at; if not, the test only shows less. */
 	client_sleep_ms(50);
 	if (ptrace(PTRACE_SEIZE, target, NULL, NULL) < 0 || ptrace(PTRACE_INTERRUPT, target, NULL, NULL) < 0)
@@ -437,7 +439,7 @@ static int stranger(const char *name, const char *command)
 	char text[4096] = "";
 	ssize_t got;
 
-	alarm(60);
+	alarm(300);
 	if (!strcmp(command, "listen")) {
 		if (bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, 1) < 0)
 			return 1;

@@ -218,8 +218,10 @@ static void test_scratch(struct test *test)
 		signal->value = 1;
 		packet.private_size = 260u + 4u * i;
 		client_submit(&queue, &packet);
-		for (uint32_t j = 0; j < 1000000000u && !__atomic_load_n(&queue.inactive->value, __ATOMIC_ACQUIRE); j++)
-			;
+		/* Without a pause, so that the answer comes at once; 2^20 looks are less than a second. */
+		for (uint64_t j = 0; j < 64ull << 20 && !__atomic_load_n(&queue.inactive->value, __ATOMIC_ACQUIRE); j++)
+			if (j >= 1u << 20)
+				usleep(1000);
 		*(volatile uint32_t *)(void *)(queue.control + 176) = packet.private_size;
 		__atomic_store_n(&queue.inactive->value, 0, __ATOMIC_RELEASE);
 		if (!client_wait(signal) || queue.inactive->value) {
@@ -334,13 +336,15 @@ static void test_events(struct test *test)
 	CLIENT_CHECK(wait_one(test, create.event_id, 5, &result) == 0 && result == KFD_IOC_WAIT_RESULT_TIMEOUT);
 	set = (struct kfd_ioctl_set_event_args){ create.event_id, 0 };
 	CLIENT_CHECK(client_ioctl(&test->client, AMDKFD_IOC_SET_EVENT, &set) == 0);
-	CLIENT_CHECK(wait_one(test, create.event_id, 1000, &result) == 0 && result == KFD_IOC_WAIT_RESULT_COMPLETE);
+	CLIENT_CHECK(wait_one(test, create.event_id, CLIENT_WAIT_MS, &result) == 0 &&
+		     result == KFD_IOC_WAIT_RESULT_COMPLETE);
 	CLIENT_CHECK(wait_one(test, create.event_id, 5, &result) == 0 && result == KFD_IOC_WAIT_RESULT_TIMEOUT);
 	CLIENT_CHECK(wait_one(test, 4000, 5, &result) == -EINVAL);
 	signal->mailbox = (uintptr_t)mailbox;
 	signal->event_id = create.event_id;
 	client_submit(&test->queue, &packet);
-	CLIENT_CHECK(wait_one(test, create.event_id, 5000, &result) == 0 && result == KFD_IOC_WAIT_RESULT_COMPLETE);
+	CLIENT_CHECK(wait_one(test, create.event_id, CLIENT_WAIT_MS, &result) == 0 &&
+		     result == KFD_IOC_WAIT_RESULT_COMPLETE);
 	CLIENT_CHECK(*mailbox == create.event_id && signal->value == 0);
 	client_result("events", true);
 }
