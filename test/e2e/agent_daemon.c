@@ -19,11 +19,14 @@ bool fake_listen(struct fake *fake, const char *path)
 
 	fake->socket = -1;
 	snprintf(fake->path, sizeof(fake->path), "%s", path);
-	memcpy(address.sun_path, fake->path, sizeof(address.sun_path));
+	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", path) >= sizeof(address.sun_path))
+		return false;
 	unlink(path);
+	unlink(address.sun_path);
 	fake->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	/* Under its name only once somebody listens: however long we pause here, the agent finds nobody or us. */
 	return fake->listener >= 0 && bind(fake->listener, (void *)&address, sizeof(address)) == 0 &&
-	       listen(fake->listener, 8) == 0;
+	       listen(fake->listener, 8) == 0 && rename(address.sun_path, path) == 0;
 }
 
 static void fake_forget(struct fake *fake)

@@ -10,7 +10,7 @@
 #include "test/e2e/agent_test.h"
 
 #define CHURN_ORDERS_MIN 20u
-#define CHURN_RUNS_MAX   5u
+#define CHURN_RUNS_MAX   30u
 
 /* A small generator: what it draws is printed by its seed alone. */
 static uint32_t draw(uint64_t *state)
@@ -21,7 +21,7 @@ static uint32_t draw(uint64_t *state)
 
 struct churn {
 	uint64_t state;
-	uint32_t orders, refused, seen, doorbells, copies, plain;
+	uint32_t runs, hooked, orders, refused, seen, doorbells, copies, plain;
 };
 
 /* One order: some of the queues of one device, some closed, some opened. False: the client is gone. */
@@ -101,27 +101,32 @@ static bool churn_has_barriers(void)
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) & MEMBARRIER_CMD_GLOBAL_EXPEDITED;
 }
 
+/* One daemon's life. What it meets may be a program that has ended meanwhile. */
+static void churn_live(struct test *test, struct churn *churn)
+{
+	uint32_t life = 30u + draw(&churn->state) % 100u, flags = test->fake.hello.flags;
+	uint64_t interval = 500000;
+
+	/* After hsa_shut_down() there is no table any more, and one who comes late meets nothing else. */
+	churn->hooked += flags & GP_HELLO_DOORBELLS ? 1u : 0;
+	CHECK(flags & GP_HELLO_RUNTIME || !(flags & GP_HELLO_DOORBELLS));
+	CHECK(!strncmp(test->fake.hello.runtime, "HSA 1.", 6));
+	test->fake.barriers = churn_has_barriers() && draw(&churn->state) & 1u;
+	if (!fake_welcome(&test->fake, test->mechanism, 200) ||
+	    !fake_send(&test->fake, GP_WIRE_SAMPLE, &interval, sizeof(interval)))
+		return;
+	while (life-- && churn_order(test, churn))
+		churn_page(test, churn);
+	CHECK(test->fake.barriers || !test->fake.page->plain);
+	churn->plain |= test->fake.page->plain;
+}
+
 /* One run of the program. Some of its daemons make the doorbells' fences, some do not. */
 static void churn_run(struct test *test, struct churn *churn)
 {
-	uint64_t interval = 500000;
-
 	MUST(test_start(test, true));
 	while (churn_waits(test) && fake_accept(&test->fake)) {
-		uint32_t life = 30u + draw(&churn->state) % 100u;
-
-		/* After hsa_shut_down() there is no table any more. */
-		CHECK(test->fake.hello.flags & GP_HELLO_RUNTIME);
-		CHECK(churn->orders || test->fake.hello.flags & GP_HELLO_DOORBELLS);
-		CHECK(!strncmp(test->fake.hello.runtime, "HSA 1.", 6));
-		test->fake.barriers = churn_has_barriers() && draw(&churn->state) & 1u;
-		if (!fake_welcome(&test->fake, test->mechanism, 200) ||
-		    !fake_send(&test->fake, GP_WIRE_SAMPLE, &interval, sizeof(interval)))
-			break;
-		while (life-- && churn_order(test, churn))
-			churn_page(test, churn);
-		CHECK(test->fake.barriers || !test->fake.page->plain);
-		churn->plain |= test->fake.page->plain;
+		churn_live(test, churn);
 		close(test->fake.socket);
 		test->fake.socket = -1;
 		close(test->fake.doorbell);
@@ -138,12 +143,14 @@ static void case_churn(struct test *test)
 
 	printf("# seed %llu\n", (unsigned long long)churn.state);
 	MUST(fake_listen(&test->fake, test->path));
-	for (uint32_t run = 0; run < CHURN_RUNS_MAX && !enough; run++) {
+	while (churn.runs++ < CHURN_RUNS_MAX && !enough) {
 		churn_run(test, &churn);
-		enough = churn.orders >= CHURN_ORDERS_MIN && churn.seen && churn.copies && churn.doorbells &&
-			 (churn.plain || !churn_has_barriers());
+		enough = churn.hooked && churn.orders >= CHURN_ORDERS_MIN && churn.seen && churn.copies &&
+			 churn.doorbells && (churn.plain || !churn_has_barriers());
 	}
-	printf("# %u orders, %u changes refused, %u rings\n", churn.orders, churn.refused, churn.doorbells);
+	printf("# %u runs, %u with a table, %u orders, %u changes refused, %u queues seen, %u of copies, %u rings, %s\n",
+	       churn.runs - 1u, churn.hooked, churn.orders, churn.refused, churn.seen, churn.copies, churn.doorbells,
+	       churn.plain ? "fences by the daemon" : "no fences by the daemon");
 	CHECK(enough);
 	/* Doorbells that are not seen cannot be kept; everything else works on every queue. */
 	CHECK(test->mechanism == GP_MECHANISM_SUBMIT || churn.refused == 0);
@@ -177,7 +184,8 @@ static void case_hint(struct test *test)
 		test->fake.hello.attr = attr.attr;
 	}
 	CHECK(test->fake.hello.attr.priority == 80);
-	/* From here on each request is heard. */
+	/* It has taken our welcome in. From here on each request is heard. */
+	MUST(fake_sync(&test->fake));
 	for (uint32_t i = 0; i < 5u; i++) {
 		uint32_t before = __atomic_load_n(&test->fake.page->hint_count, __ATOMIC_SEQ_CST);
 

@@ -98,8 +98,23 @@ static void test_nobody_to_wake(void **state)
 	assert_int_equal(gp_agent.link, GP_LINK_DOWN);
 }
 
-static sem_t ringing, go;
-static bool rung, rung_before;
+static sem_t ringing, go, through;
+static bool rung;
+static uint32_t naps, naps_until_go;
+
+/* The agent's naps take no time here, and what it naps for happens when the test says so. */
+long __real_gp_sys_call(long number, const long args[6]);
+long __wrap_gp_sys_call(long number, const long args[6]);
+long __wrap_gp_sys_call(long number, const long args[6])
+{
+	if (number != SYS_nanosleep)
+		return __real_gp_sys_call(number, args);
+	if (++naps == naps_until_go) {
+		sem_post(&go);
+		sem_wait(&through);
+	}
+	return 0;
+}
 
 static void slow_store(uint64_t handle, int64_t value)
 {
@@ -107,10 +122,8 @@ static void slow_store(uint64_t handle, int64_t value)
 	assert_int_equal(value, 5);
 	sem_post(&ringing);
 	sem_wait(&go);
-	/* Who does not wait is long through by then. */
-	for (int i = 0; i < 10000; i++)
-		gp_sys(SYS_sched_yield, 0);
-	__atomic_store_n(&rung, true, __ATOMIC_SEQ_CST);
+	rung = true;
+	sem_post(&through);
 }
 
 static void *deliver(void *unused)
@@ -119,34 +132,60 @@ static void *deliver(void *unused)
 	return unused;
 }
 
-static void *destroy(void *unused)
+/* A thread that rings a withheld doorbell, which takes until the agent has napped so often. */
+static pthread_t ring_slowly(uint32_t until)
+{
+	struct gp_hot *hot = gp_slot_hot(closed());
+	pthread_t thread;
+
+	sem_init(&ringing, 0, 0);
+	sem_init(&go, 0, 0);
+	sem_init(&through, 0, 0);
+	rung = false;
+	naps = 0;
+	naps_until_go = until;
+	hot->flags = 0;
+	hot->handle = 64;
+	hot->withheld = 6;
+	gp_doorbell_store = slow_store;
+	assert_int_equal(pthread_create(&thread, NULL, deliver, NULL), 0);
+	sem_wait(&ringing);
+	return thread;
+}
+
+static void rung_at_last(pthread_t thread)
 {
 	sem_post(&go);
-	gp_gate_delivered();
-	rung_before = __atomic_load_n(&rung, __ATOMIC_SEQ_CST);
-	return unused;
+	pthread_join(thread, NULL);
+	gp_doorbell_store = NULL;
+	naps_until_go = 0;
 }
 
 /* A queue is destroyed while the agent's thread rings its withheld doorbell: the doorbell is there until it is rung. */
 static void test_rung_before_it_goes(void **state)
 {
-	struct gp_hot *hot = gp_slot_hot(closed());
-	pthread_t threads[2];
+	pthread_t thread = ring_slowly(3);
+	bool rung_before;
 
 	(void)state;
-	sem_init(&ringing, 0, 0);
-	sem_init(&go, 0, 0);
-	hot->flags = 0;
-	hot->handle = 64;
-	hot->withheld = 6;
-	gp_doorbell_store = slow_store;
-	assert_int_equal(pthread_create(&threads[0], NULL, deliver, NULL), 0);
-	sem_wait(&ringing);
-	assert_int_equal(pthread_create(&threads[1], NULL, destroy, NULL), 0);
-	pthread_join(threads[1], NULL);
-	pthread_join(threads[0], NULL);
-	gp_doorbell_store = NULL;
+	gp_gate_delivered();
+	rung_before = naps >= 3u && rung;
+	rung_at_last(thread);
 	assert_true(rung_before);
+}
+
+/* One that never ends is waited for a second, and not for ever. */
+static void test_never_rung(void **state)
+{
+	pthread_t thread = ring_slowly(100000);
+	bool rung_before;
+
+	(void)state;
+	gp_gate_delivered();
+	rung_before = naps >= 100000u;
+	rung_at_last(thread);
+	assert_false(rung_before);
+	assert_in_range(naps, 100, 10000);
 }
 
 /* A number that was taken over by somebody else is not ours any more, whatever it leads to now. */
@@ -195,8 +234,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_will_not_open),       cmocka_unit_test(test_nobody_to_wake),
-		cmocka_unit_test(test_rung_before_it_goes), cmocka_unit_test(test_taken_over),
-		cmocka_unit_test(test_forked_at_first_use),
+		cmocka_unit_test(test_rung_before_it_goes), cmocka_unit_test(test_never_rung),
+		cmocka_unit_test(test_taken_over),          cmocka_unit_test(test_forked_at_first_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
  */
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -392,7 +393,9 @@ static void test_changes(void **state)
 }
 
 #define STRESS_ROUNDS    10000u
+#define STRESS_SECONDS   5 /* on a machine that has others to run, as many rounds as there are until then */
 #define STRESS_PRODUCERS 3u
+#define STRESS_OVER      UINT32_MAX
 
 struct stress {
 	struct gp_page_queue queue;
@@ -410,12 +413,15 @@ static void *stress_client(void *data)
 	const struct stress_producer *producer = data;
 	struct stress *stress = producer->stress;
 
-	for (uint32_t i = 1; i <= STRESS_ROUNDS; i++) {
+	for (uint32_t i = 1;; i++) {
 		uint64_t packets = (uint64_t)i * STRESS_PRODUCERS + producer->number;
+		uint32_t round;
 		bool tell;
 
-		while (__atomic_load_n(&stress->round, __ATOMIC_ACQUIRE) < i)
+		while ((round = __atomic_load_n(&stress->round, __ATOMIC_ACQUIRE)) < i)
 			sched_yield();
+		if (round == STRESS_OVER)
+			return NULL;
 		if (stress->plain && !producer->number) {
 			gp_edge_own(&stress->queue.owned, packets);
 			tell = gp_edge_tell(&stress->queue.armed, GP_ARMED_BUSY);
@@ -426,7 +432,6 @@ static void *stress_client(void *data)
 			__atomic_fetch_add(&stress->bells, 1, __ATOMIC_SEQ_CST);
 		__atomic_fetch_add(&stress->ready, 1, __ATOMIC_SEQ_CST);
 	}
-	return NULL;
 }
 
 static void stress_arm(struct stress *stress, uint32_t round)
@@ -447,21 +452,34 @@ static void stress_arm(struct stress *stress, uint32_t round)
 	__atomic_store_n(&stress->queue.armed, 0, __ATOMIC_SEQ_CST);
 }
 
+static volatile sig_atomic_t stress_late;
+
+static void stress_alarm(int signal)
+{
+	(void)signal;
+	stress_late = 1;
+}
+
 static void stress_run(bool plain)
 {
 	static struct stress stress;
 	pthread_t threads[STRESS_PRODUCERS];
 	struct stress_producer producers[STRESS_PRODUCERS];
 
+	stress_late = 0;
+	signal(SIGALRM, stress_alarm);
+	alarm(STRESS_SECONDS);
 	stress = (struct stress){ .plain = plain };
 	for (uint32_t i = 0; i < STRESS_PRODUCERS; i++) {
 		producers[i] = (struct stress_producer){ &stress, i };
 		assert_int_equal(pthread_create(&threads[i], NULL, stress_client, &producers[i]), 0);
 	}
-	for (uint32_t i = 1; i <= STRESS_ROUNDS; i++)
+	for (uint32_t i = 1; i <= STRESS_ROUNDS && !stress_late; i++)
 		stress_arm(&stress, i);
+	__atomic_store_n(&stress.round, STRESS_OVER, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < STRESS_PRODUCERS; i++)
 		pthread_join(threads[i], NULL);
+	alarm(0);
 }
 
 /* The real functions against the real processor: after each round the daemon saw a packet or was told, and nobody's
