@@ -200,13 +200,13 @@ GP_EXPORT int dup3(int from, int to, int flags)
 	return r;
 }
 
-/* The lowest own number at or above first; -1: none. */
+/* The lowest own number at or above first; -1: none. One that has become the application's is its own to close. */
 static int fds_lowest(unsigned first)
 {
 	int lowest = -1;
 
 	for (unsigned use = 0; use < GP_FD_COUNT; use++) {
-		int fd = gp_fd(use);
+		int fd = gp_fd_sure(use);
 
 		if (fd >= 0 && (unsigned)fd >= first && (lowest < 0 || fd < lowest))
 			lowest = fd;

@@ -210,6 +210,25 @@ static void test_taken_over(void **state)
 	close(other);
 }
 
+/* A range of numbers is closed: ours are spared, one that has become the application's is closed. */
+static void test_range(void **state)
+{
+	int ours, taken, other = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(gp_fd_take(GP_FD_WAKE, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), 0);
+	assert_int_equal(gp_fd_take(GP_FD_DOORBELL, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), 0);
+	ours = gp_fd(GP_FD_WAKE);
+	taken = gp_fd(GP_FD_DOORBELL);
+	assert_int_equal(gp_sys(SYS_dup3, other, taken, O_CLOEXEC), taken);
+	assert_int_equal(close_range((unsigned)(ours < taken ? ours : taken), ~0u, 0), 0);
+	assert_int_equal(fcntl(taken, F_GETFD), -1);
+	assert_int_equal(gp_fd_sure(GP_FD_WAKE), ours);
+	gp_fds_drop_all();
+	assert_int_equal(fcntl(ours, F_GETFD), -1);
+	close(other);
+}
+
 /* Forked while another thread was at its very first use, with the lock: the child is not kept waiting. */
 static void test_forked_at_first_use(void **state)
 {
@@ -235,7 +254,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_will_not_open),       cmocka_unit_test(test_nobody_to_wake),
 		cmocka_unit_test(test_rung_before_it_goes), cmocka_unit_test(test_never_rung),
-		cmocka_unit_test(test_taken_over),          cmocka_unit_test(test_forked_at_first_use),
+		cmocka_unit_test(test_taken_over),          cmocka_unit_test(test_range),
+		cmocka_unit_test(test_forked_at_first_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
