@@ -26,6 +26,7 @@ void gp_plan_close(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 	b->closing_compute += q->attr.kind == GP_KIND_COMPUTE;
 	b->device->stats.closes++;
 	b->device->stats.preemptions += q->has_work;
+	q->preemptions += q->has_work;
 	q->order_ns = b->sched->now_ns;
 	q->order_why = why;
 	gp_work_gate(b->sched, queue, GP_GATE_CLOSING);

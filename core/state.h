@@ -84,6 +84,7 @@ struct gp_queue {
 	/* Accounts. */
 	uint64_t run_ns, wait_ns, mark_ns; /* mark: accounted up to here */
 	uint64_t timer_ns;
+	uint64_t preemptions; /* closes ordered while it had work */
 
 	/* Inversions: how often it waited; the one under way. */
 	uint64_t inversions;

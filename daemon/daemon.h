@@ -163,7 +163,7 @@ struct gp_queue_entry {
 	bool closed;     /* as last acknowledged */
 	bool adopted;    /* of an unmanaged process: seen in the last scan */
 	bool has_budget; /* its process's, which counts once on each device */
-	uint64_t closes, opens, preemptions;
+	uint64_t closes, opens;
 	/* Of slice.c alone. */
 	struct gp_slice slice;
 };

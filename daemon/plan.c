@@ -215,7 +215,6 @@ void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, st
 		gp_queue_gate(daemon, queue, open);
 		queue->opens += open;
 		queue->closes += !open;
-		queue->preemptions += !open && queue->pending;
 	} else {
 		queue->client->order_failures++;
 		if (!open)

@@ -195,14 +195,15 @@ static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *
 		gp_text_u64(text, "run_ns", info.run_ns);
 		gp_text_u64(text, "wait_ns", info.wait_ns);
 		gp_text_u64(text, "inversions", info.inversions);
+		gp_text_u64(text, "preemptions", info.preemptions);
 	} else {
 		gp_text_null(text, "run_ns");
 		gp_text_null(text, "wait_ns");
 		gp_text_null(text, "inversions");
+		gp_text_null(text, "preemptions");
 	}
 	if (daemon->devices[queue->device].info.short_us)
 		status_slice(daemon, queue, text);
-	gp_text_u64(text, "preemptions", queue->preemptions);
 	gp_text_u64(text, "closes", queue->closes);
 	gp_text_u64(text, "opens", queue->opens);
 	gp_text_close(text, '}');

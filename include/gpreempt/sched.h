@@ -218,7 +218,8 @@ struct gp_queue_info {
 	bool has_work;
 	int64_t rank;
 	uint64_t pending, run_ns, wait_ns, linger_ns;
-	uint64_t inversions; /* how often it waited for less urgent work */
+	uint64_t inversions;  /* how often it waited for less urgent work */
+	uint64_t preemptions; /* closes ordered while it had work; the device's count is the sum of these, ever */
 	uint32_t device;
 	struct gp_client_id client;
 };

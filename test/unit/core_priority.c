@@ -102,6 +102,9 @@ static void idle_lower_gates_close_in_the_same_plan(void **state)
 	assert_int_equal(world_last_order(p.w, idle, 0)->why, GP_WHY_IDLE);
 	assert_int_equal(world_last_order(p.w, other, 0)->why, GP_WHY_IDLE);
 	assert_int_equal(world_stats(p.w, p.device).preemptions, 1); /* only one of them had work */
+	assert_int_equal(world_info(p.w, p.low).preemptions, 1);
+	assert_int_equal(world_info(p.w, idle).preemptions, 0);
+	assert_int_equal(world_info(p.w, other).preemptions, 0);
 	/* Work that arrives at a closed gate waits until the urgent queue is done. */
 	world_write(p.w, other, 1);
 	world_run(p.w, 5 * MS);
