@@ -101,12 +101,18 @@ static void test_nobody_to_wake(void **state)
 static sem_t ringing, go, through;
 static bool rung;
 static uint32_t naps, naps_until_go;
+static int looked_at = -1, wanted_for; /* as soon as that number is looked at, it is taken for this file */
 
-/* The agent's naps take no time here, and what it naps for happens when the test says so. */
+/* The agent's naps take no time here, and what it naps for happens when the test says so; so does what another thread
+ * does to a number while it is looked at. */
 long __real_gp_sys_call(long number, const long args[6]);
 long __wrap_gp_sys_call(long number, const long args[6]);
 long __wrap_gp_sys_call(long number, const long args[6])
 {
+	if (number == SYS_fstat && looked_at >= 0 && args[0] == looked_at) {
+		looked_at = -1;
+		assert_int_equal(dup2(wanted_for, (int)args[0]), args[0]);
+	}
 	if (number != SYS_nanosleep)
 		return __real_gp_sys_call(number, args);
 	if (++naps == naps_until_go) {
@@ -188,6 +194,26 @@ static void test_never_rung(void **state)
 	assert_in_range(naps, 100, 10000);
 }
 
+/* Forked while another thread rings: that thread is not here, and is not waited for. */
+static void test_forked_while_ringing(void **state)
+{
+	pthread_t thread = ring_slowly(0);
+	int status;
+	pid_t child;
+
+	(void)state;
+	gp_agent.pid = getpid();
+	child = fork();
+	if (!child) {
+		gp_gate_delivered();
+		_exit(naps != 0);
+	}
+	gp_agent.pid = 0;
+	rung_at_last(thread);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 /* A number that was taken over by somebody else is not ours any more, whatever it leads to now. */
 static void test_taken_over(void **state)
 {
@@ -208,6 +234,27 @@ static void test_taken_over(void **state)
 	gp_fd_drop(GP_FD_WAKE);
 	assert_int_equal(close(fd), 0);
 	close(other);
+}
+
+/* The application wants the number just when it is looked at: ours has gone elsewhere by then, and is found there. */
+static void test_moved_meanwhile(void **state)
+{
+	int fd, now;
+
+	(void)state;
+	assert_int_equal(gp_fd_take(GP_FD_WAKE, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), 0);
+	fd = gp_fd(GP_FD_WAKE);
+	wanted_for = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	looked_at = fd;
+	now = gp_fd_sure(GP_FD_WAKE);
+	assert_int_equal(looked_at, -1);
+	assert_true(now >= 0 && now != fd);
+	assert_int_equal(gp_fd(GP_FD_WAKE), now);
+	assert_true(gp_fd_is_like(GP_FD_WAKE, now));
+	assert_false(gp_fd_is_like(GP_FD_WAKE, fd));
+	gp_fd_drop(GP_FD_WAKE);
+	assert_int_equal(close(fd), 0);
+	close(wanted_for);
 }
 
 /* A range of numbers is closed: ours are spared, one that has become the application's is closed. */
@@ -255,6 +302,7 @@ int main(void)
 		cmocka_unit_test(test_will_not_open),       cmocka_unit_test(test_nobody_to_wake),
 		cmocka_unit_test(test_rung_before_it_goes), cmocka_unit_test(test_never_rung),
 		cmocka_unit_test(test_taken_over),          cmocka_unit_test(test_range),
+		cmocka_unit_test(test_moved_meanwhile),     cmocka_unit_test(test_forked_while_ringing),
 		cmocka_unit_test(test_forked_at_first_use),
 	};
 
