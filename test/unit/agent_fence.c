@@ -75,6 +75,16 @@ static bool may_call(void)
 	return !(hot->flags & GP_HOT_FENCED);
 }
 
+static bool refused_here;
+
+/* Where membarrier is refused nothing is left to see but that doorbells make their own fences: test_fenced. */
+static void must_call(void)
+{
+	refused_here = !may_call();
+	if (refused_here)
+		skip();
+}
+
 /* Nobody has said that he makes fences: the shared word has everything. */
 static void test_fenced(void **state)
 {
@@ -98,8 +108,7 @@ static void test_words(void **state)
 	pthread_t thread;
 
 	(void)state;
-	if (!may_call())
-		skip();
+	must_call();
 	assert_int_equal(gp_page_now->plain, 1);
 	assert_true(ring(5) && queue->doorbell == 5 && !queue->owned);
 	assert_true(ring(6) && queue->doorbell == 5 && queue->owned == 6);
@@ -123,8 +132,7 @@ static void test_words(void **state)
 static void test_bare(void **state)
 {
 	(void)state;
-	if (!may_call())
-		skip();
+	must_call();
 	ring(1);
 	ring(7);
 	assert_true(queue->doorbell == 1 && queue->owned == 7);
@@ -201,6 +209,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bare, begin, end),
 		cmocka_unit_test_setup_teardown(test_refused, begin, end),
 	};
+	int failures = cmocka_run_group_tests(tests, NULL, NULL);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (failures || !refused_here)
+		return failures;
+	print_message("skipped: membarrier is refused here\n");
+	return 77;
 }
