@@ -256,9 +256,12 @@ static void link_group(struct gp_slot *slot)
 	struct gp_wire_group message = { 0 };
 
 	slot->group_due = false;
-	if (gp_agent.version < 2u || !gp_agent.driver || !gp_agent.driver->describe ||
-	    !gp_agent.driver->describe(slot, &message))
+	if (gp_agent.version < 2u || !gp_agent.driver || !gp_agent.driver->describe)
 		return;
+	if (!gp_agent.driver->describe(slot, &message)) {
+		slot->group_fd = gp_fd(GP_FD_RM + slot->file);
+		return;
+	}
 	slot->group_fd = message.fd;
 	message.header = link_header(GP_WIRE_GROUP, sizeof(message));
 	message.slot = gp_slot_index(slot);

@@ -25,7 +25,7 @@ static bool capture_describe(const struct gp_slot *slot, struct gp_wire_group *r
 {
 	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
 	struct gp_wire_group said = {
-		.fd = gp_fd(GP_FD_RM + slot->file),
+		.fd = gp_nvidia_file_fd(slot->file),
 		.client = group->client,
 		.subdevice = group->subdevice,
 		.group = group->group,

@@ -4,6 +4,7 @@
  * may close or reuse its number at any time, so the agent keeps a duplicate for each client that has channel groups. A
  * client lives as long as its file is open: one that only the agent has open any more is let go.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,22 +57,29 @@ bool gp_nvidia_file_is_rm(int fd)
 	return last && file_name_is_rm(last + 1);
 }
 
+static bool file_take(uint32_t file, int fd)
+{
+	long own = gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
+
+	return own >= 0 && gp_fd_take(GP_FD_RM + file, (int)own) == 0;
+}
+
 uint32_t gp_nvidia_file_add(int fd, uint32_t client)
 {
 	uint32_t file = GP_NVIDIA_NONE;
 
 	for (uint32_t i = 0; i < GP_FD_RM_MAX; i++) {
-		if (gp_fd(GP_FD_RM + i) >= 0 && gp_nvidia.file_clients[i] == client) {
+		if (gp_nvidia.file_counts[i] && gp_nvidia.file_clients[i] == client) {
+			if (gp_fd_sure(GP_FD_RM + i) < 0)
+				file_take(i, fd);
 			gp_nvidia.file_counts[i]++;
 			return i;
 		}
-		if (gp_fd(GP_FD_RM + i) < 0 && file == GP_NVIDIA_NONE)
+		if (!gp_nvidia.file_counts[i] && file == GP_NVIDIA_NONE)
 			file = i;
 	}
 	if (file != GP_NVIDIA_NONE) {
-		long own = gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
-
-		if (own < 0 || gp_fd_take(GP_FD_RM + file, (int)own) < 0)
+		if (!file_take(file, fd))
 			return GP_NVIDIA_NONE;
 		gp_nvidia.file_clients[file] = client;
 		gp_nvidia.file_counts[file] = 1;
@@ -106,16 +114,15 @@ void gp_nvidia_file_closed(uint32_t files)
 	gp_thread_wake();
 }
 
-/* Whether somebody but us has this file open in this process. */
-static bool file_is_used(int own)
+/* The first descriptor of this process that is_it says is it. -ENOENT: none is; others: they cannot be looked at. */
+static int file_search(bool (*is_it)(int fd, uint32_t what), uint32_t what)
 {
 	_Alignas(8) uint8_t entries[2048];
 	long folder = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), size;
-	/* Where files cannot be told apart, it may be. */
-	bool used = folder < 0 || !file_is_same(own, own);
+	int found = folder < 0 ? -EACCES : -ENOENT;
 
-	while (!used && (size = gp_sys(SYS_getdents64, folder, (long)entries, sizeof(entries))) > 0)
-		for (long at = 0; at < size && !used;) {
+	while (found == -ENOENT && (size = gp_sys(SYS_getdents64, folder, (long)entries, sizeof(entries))) > 0)
+		for (long at = 0; at < size && found == -ENOENT;) {
 			/* struct linux_dirent64: inode, offset, length of the record, type, name. */
 			const char *name = (const char *)entries + at + 19;
 			uint16_t length;
@@ -124,11 +131,55 @@ static bool file_is_used(int own)
 			memcpy(&length, entries + at + 16, sizeof(length));
 			for (const char *c = name; *c >= '0' && *c <= '9'; c++)
 				fd = fd * 10 + (*c - '0');
-			used = *name != '.' && !gp_fd_is_own(fd) && file_is_same(fd, own);
+			if (*name != '.' && !gp_fd_is_own(fd) && is_it(fd, what))
+				found = fd;
 			at += length;
 		}
 	gp_sys_close((int)folder);
-	return used;
+	return found;
+}
+
+static bool file_is_at(int fd, uint32_t own)
+{
+	return file_is_same(fd, (int)own);
+}
+
+/* Whether somebody but us has this file open in this process. Where files cannot be told apart, it may be. */
+static bool file_is_used(int own)
+{
+	return !file_is_same(own, own) || file_search(file_is_at, (uint32_t)own) != -ENOENT;
+}
+
+/* Whether the client of this file is reached by fd: RM answers a question about one of its groups. */
+static bool file_reaches(int fd, uint32_t file)
+{
+	uint32_t number = 0;
+
+	if (!gp_fd_is_like(GP_FD_RM + file, fd))
+		return false;
+	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++) {
+		const struct gp_nvidia_object *object = &gp_nvidia_objects[i];
+
+		if (object->used && object->class_id == GP_RM_CLASS_GROUP && object->file == file)
+			return gp_nvidia_control_on(fd, &(struct gp_nvidia_call){ file, object->client, object->handle,
+										  GP_RM_GROUP_INFO, &number,
+										  sizeof(number) }) == 0;
+	}
+	return false;
+}
+
+int gp_nvidia_file_fd(uint32_t file)
+{
+	int fd = gp_fd_sure(GP_FD_RM + file);
+
+	if (fd >= 0 || !gp_nvidia.file_counts[file])
+		return fd < 0 ? -EBADF : fd;
+	/* Closed behind our back. The application has the same file, and gates must be opened. */
+	fd = file_search(file_reaches, file);
+	gp_log2("nvidia: our descriptor is gone: client, another", gp_nvidia.file_clients[file], fd);
+	if (fd < 0)
+		return fd;
+	return file_take(file, fd) ? gp_fd(GP_FD_RM + file) : -EMFILE;
 }
 
 void gp_nvidia_files_tidy(void)
@@ -136,9 +187,9 @@ void gp_nvidia_files_tidy(void)
 	uint32_t due = __atomic_exchange_n(&file_due, 0, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < GP_FD_RM_MAX && due; i++, due >>= 1) {
-		int own = gp_fd(GP_FD_RM + i);
+		int own = due & 1u ? gp_nvidia_file_fd(i) : -EBADF;
 
-		if (!(due & 1u) || own < 0 || file_is_used(own))
+		if (own < 0 ? own != -ENOENT : file_is_used(own))
 			continue;
 		gp_log1("nvidia: its file was closed: client", gp_nvidia.file_clients[i]);
 		gp_nvidia_client_gone(gp_nvidia.file_clients[i]);

@@ -10,7 +10,7 @@
 #include "agent/next.h"
 #include "agent/nvidia/nvidia.h"
 
-int gp_nvidia_control(const struct gp_nvidia_call *call)
+int gp_nvidia_control_on(int fd, const struct gp_nvidia_call *call)
 {
 	struct gp_rm_control args = {
 		.client = call->client,
@@ -20,16 +20,20 @@ int gp_nvidia_control(const struct gp_nvidia_call *call)
 		.params_size = call->size,
 		.status = UINT32_MAX,
 	};
-	int fd = call->file == GP_NVIDIA_NONE ? -1 : gp_fd(GP_FD_RM + call->file), r;
+	int r = gp_next_own_ioctl(fd, GP_RM_REQUEST(GP_RM_CONTROL) | sizeof(args) << 16, &args);
 
-	if (fd < 0)
-		return -EBADF;
-	r = gp_next_own_ioctl(fd, GP_RM_REQUEST(GP_RM_CONTROL) | sizeof(args) << 16, &args);
 	if (r >= 0)
 		r = gp_rm_errno(args.status);
 	if (r < 0)
 		gp_log3("nvidia: control refused: command, status, result", call->command, args.status, r);
 	return r;
+}
+
+int gp_nvidia_control(const struct gp_nvidia_call *call)
+{
+	int fd = call->file == GP_NVIDIA_NONE ? -1 : gp_nvidia_file_fd(call->file);
+
+	return fd < 0 ? -EBADF : gp_nvidia_control_on(fd, call);
 }
 
 uint32_t gp_nvidia_channels(const struct gp_slot *slot, uint32_t *ret_channels)

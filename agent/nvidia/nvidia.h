@@ -75,6 +75,9 @@ void gp_nvidia_objects_reset(void);
 bool gp_nvidia_file_is_rm(int fd);
 uint32_t gp_nvidia_file_add(int fd, uint32_t client); /* GP_NVIDIA_NONE: no room */
 void gp_nvidia_file_release(uint32_t file);
+/* Ours, after a look whether it is; taken anew where the application has closed it. -ENOENT: nobody here has that file;
+ * others: it cannot be said. */
+int gp_nvidia_file_fd(uint32_t file);
 void gp_nvidia_files_tidy(void); /* files that only we have open end, with their clients */
 
 /* capture.c */
@@ -87,6 +90,7 @@ struct gp_nvidia_call {
 	uint32_t size;
 };
 int gp_nvidia_control(const struct gp_nvidia_call *call); /* 0 or -errno */
+int gp_nvidia_control_on(int fd, const struct gp_nvidia_call *call);
 void gp_nvidia_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t count, bool open, int *results);
 void gp_nvidia_release(void);
 void gp_nvidia_recover(void);

@@ -418,6 +418,36 @@ static void case_closed(struct test *test)
 	rm_end(test);
 }
 
+/* Calls that came on a file which is not their client's. */
+static uint32_t misled_calls(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < rm->call_count && i < FAKE_RM_CALL_MAX; i++)
+		count += rm->calls[i].status == GP_RM_ERR_CLIENT;
+	return count;
+}
+
+/* The number of the agent's duplicate has become the application's: no call of the agent's comes there. The gate opens
+ * all the same, by the file as the application has it, and the daemon hears where that is now. */
+static void case_stolen(struct test *test)
+{
+	struct fake_queue *queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
+	int number = queue->group.fd;
+
+	CHECK(fake_order_one(&test->fake, queue, false) == 0 && rm_disabled(queue) == 8);
+	CHECK(test_number(test, "steal", (uint32_t)number) == 1);
+	CHECK(fake_order_one(&test->fake, queue, true) == 0 && rm_disabled(queue) == 0);
+	while (queue->group.fd == number)
+		MUST(rm_until_group(test, queue));
+	CHECK(rm_slice_order(test, queue, 500) == 0 && rm_slice(queue) == 500);
+	/* And again, where the application closes its own as well: that ends the client. */
+	CHECK(test_number(test, "steal", (uint32_t)queue->group.fd) == 1 && test_number(test, "end", 0) == 0);
+	CHECK(fake_until_queues(&test->fake, 0));
+	CHECK(misled_calls() == 0);
+	rm_end(test);
+}
+
 /* A group with more channels than one call holds is told of, but is nobody's to close. */
 static void case_many(struct test *test)
 {
@@ -528,18 +558,32 @@ static void case_storm(struct test *test)
 }
 
 const struct test_case test_cases[] = {
-	{ "storm", case_storm },       { "going", case_going },
-	{ "marker", case_marker },     { "closed", case_closed },
-	{ "many", case_many },         { "old", case_old },
-	{ "exit", case_exit },         { "work", case_work },
-	{ "memory", case_memory },     { "preemption", case_preemption },
-	{ "blocked", case_blocked },   { "lease", case_lease },
-	{ "capture", case_capture },   { "forms", case_forms },
-	{ "channels", case_channels }, { "gate", case_gate },
-	{ "slice", case_slice },       { "death", case_death },
-	{ "again", case_again },       { "statuses", case_statuses },
-	{ "refused", case_refused },   { "fork", case_fork },
-	{ "hostile", case_hostile },   { "sampled", case_sampled },
-	{ "held", case_held },         { NULL, NULL },
+	{ "storm", case_storm },
+	{ "going", case_going },
+	{ "marker", case_marker },
+	{ "closed", case_closed },
+	{ "many", case_many },
+	{ "old", case_old },
+	{ "exit", case_exit },
+	{ "work", case_work },
+	{ "memory", case_memory },
+	{ "preemption", case_preemption },
+	{ "blocked", case_blocked },
+	{ "lease", case_lease },
+	{ "capture", case_capture },
+	{ "forms", case_forms },
+	{ "channels", case_channels },
+	{ "gate", case_gate },
+	{ "slice", case_slice },
+	{ "death", case_death },
+	{ "again", case_again },
+	{ "statuses", case_statuses },
+	{ "refused", case_refused },
+	{ "fork", case_fork },
+	{ "hostile", case_hostile },
+	{ "sampled", case_sampled },
+	{ "held", case_held },
+	{ "stolen", case_stolen },
+	{ NULL, NULL },
 };
 const struct test_case test_hsa_cases[] = { { NULL, NULL } }, test_guest_cases[] = { { NULL, NULL } };

@@ -289,6 +289,17 @@ static long refuse_kcmp(void)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
 }
 
+/* The number is the application's from now on, and leads to a device of the driver. */
+static long steal(int number)
+{
+	char path[4200];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/nvidia0", getenv(FAKE_RM_ENV));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd >= 0 && syscall(SYS_dup3, fd, number, O_CLOEXEC) == number && close(fd) == 0;
+}
+
 static void answer(long number)
 {
 	printf("ok %ld\n", number);
@@ -335,6 +346,8 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 		answer((ctl = other) >= 0);
 	} else if (!strcmp(verb, "number")) /* takes a descriptor's number */
 		answer(dup2(ctl, (int)a) == (int)a);
+	else if (!strcmp(verb, "steal")) /* the same for another file, by a system call of its own */
+		answer(steal((int)a));
 	else if (!strcmp(verb, "submit")) /* a: context * 16 + channel */
 		answer((fake_gpu_submit(gpu, channel, b), (long)gpu->put[channel] - 1));
 	else if (!strcmp(verb, "progress"))
