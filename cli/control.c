@@ -15,7 +15,10 @@
 #include "cli/clean.h"
 #include "cli/control.h"
 
-#define CONTROL_USER "gpreempt" /* whom packaging may let the daemon run as */
+#define CONTROL_USER       "gpreempt" /* whom packaging may let the daemon run as */
+#define CONTROL_WAIT_ENV   "GPREEMPT_WAIT"
+#define CONTROL_WAIT_MS    2000u
+#define CONTROL_WAIT_S_MAX 3600u
 
 static uint64_t control_now_ms(void)
 {
@@ -68,6 +71,15 @@ static int control_check_peer(const struct gp_control *control, struct gp_error 
 		control->path, (unsigned int)peer.uid, (int)peer.pid);
 }
 
+uint32_t gp_control_wait_ms(void)
+{
+	const char *text = getenv(CONTROL_WAIT_ENV);
+	char *end = NULL;
+	unsigned long seconds = text && *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+
+	return seconds && seconds <= CONTROL_WAIT_S_MAX && !*end ? (uint32_t)seconds * 1000u : CONTROL_WAIT_MS;
+}
+
 static int control_refuse_connect(const struct gp_control *control, int code, struct gp_error *error)
 {
 	switch (code) {
@@ -85,7 +97,7 @@ static int control_refuse_connect(const struct gp_control *control, int code, st
 		return gp_error_set(error, -EPROTO, "%s: somebody else's socket, not gpreemptd's", control->path);
 	case EAGAIN:
 		return gp_error_set(error, -ETIMEDOUT, "the daemon does not take connections (waited %u s at %s)",
-				    GP_CONTROL_TIMEOUT_MS / 1000u, control->path);
+				    gp_control_wait_ms() / 1000u, control->path);
 	default: return gp_error_set(error, -code, "%s: %s", control->path, strerror(code));
 	}
 }
@@ -94,7 +106,7 @@ int gp_control_open(struct gp_control *control, struct gp_error *error)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const char *path = getenv(GP_WIRE_SOCKET_ENV);
-	uint64_t deadline_ms = control_now_ms() + GP_CONTROL_TIMEOUT_MS;
+	uint64_t deadline_ms = control_now_ms() + gp_control_wait_ms();
 	int r;
 
 	path = path && *path ? path : GP_WIRE_SOCKET;
@@ -142,7 +154,7 @@ int gp_control_send(struct gp_control *control, struct gp_control_request *reque
 						   .type = GP_WIRE_CONTROL,
 						   .size = sizeof(*request),
 						   .cookie = ++control->cookie };
-	control->deadline_ms = control_now_ms() + GP_CONTROL_TIMEOUT_MS;
+	control->deadline_ms = control_now_ms() + gp_control_wait_ms();
 	control->refused = false;
 	while (send(control->fd, request, sizeof(*request), MSG_NOSIGNAL) < 0) {
 		uint64_t now_ms = control_now_ms();
@@ -153,7 +165,7 @@ int gp_control_send(struct gp_control *control, struct gp_control_request *reque
 			return gp_error_set(error, -errno, "the daemon could not be asked: %s", strerror(errno));
 		if (now_ms >= control->deadline_ms)
 			return gp_error_set(error, -ETIMEDOUT, "the daemon takes no questions (waited %u s)",
-					    GP_CONTROL_TIMEOUT_MS / 1000u);
+					    gp_control_wait_ms() / 1000u);
 		(void)poll(&wait, 1, (int)(control->deadline_ms - now_ms));
 	}
 	return 0;
@@ -257,7 +269,7 @@ int gp_control_ask(struct gp_control *control, struct gp_control_request *reques
 			    -EAGAIN;
 		if (r == -EAGAIN && control_now_ms() >= control->deadline_ms)
 			r = gp_error_set(error, -ETIMEDOUT, "the daemon does not answer (waited %u s)",
-					 GP_CONTROL_TIMEOUT_MS / 1000u);
+					 gp_control_wait_ms() / 1000u);
 		if (r == -EAGAIN)
 			r = 1;
 		more = r == 1;

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include "lib/error.h"
 
-#define GP_CONTROL_TIMEOUT_MS  2000u       /* for a whole answer */
 #define GP_CONTROL_ANSWER_SIZE (64u << 20) /* bytes of text at most: some 100,000 queues */
 
 /* Exit status of the commands that ask the daemon. */
@@ -28,6 +27,9 @@ struct gp_control {
 	char path[108];
 	_Alignas(8) char packet[GP_WIRE_SIZE_MAX];
 };
+
+/* How long a whole answer may take: 2 s, or as GPREEMPT_WAIT says, in seconds. */
+uint32_t gp_control_wait_ms(void);
 
 /* -ENOTCONN: no daemon; -EACCES: not allowed; -EPERM: served by neither root, the user gpreempt nor oneself;
  * -ETIMEDOUT; -ENAMETOOLONG. Each with a sentence. */

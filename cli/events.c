@@ -82,11 +82,11 @@ static int events_go(const struct events *events)
 
 	while (!r) {
 		/* What is remembered comes at once; what will happen may take any time. */
-		r = gp_event_stream_next(&stream, events->follow ? -1 : (int)GP_CONTROL_TIMEOUT_MS, &line, &size,
+		r = gp_event_stream_next(&stream, events->follow ? -1 : (int)gp_control_wait_ms(), &line, &size,
 					 &error);
 		if (r == -EAGAIN && !events->follow)
 			r = gp_error_set(&error, -ETIMEDOUT, "the daemon does not answer (waited %u s)",
-					 GP_CONTROL_TIMEOUT_MS / 1000u);
+					 gp_control_wait_ms() / 1000u);
 		if (r == -EAGAIN)
 			r = 1;
 		else if (r == 1)
