@@ -189,6 +189,7 @@ class Stage:
     def environment(self):
         environment = dict(os.environ)
         environment["GPREEMPT_SOCKET"] = self.socket
+        environment.setdefault("GPREEMPT_WAIT", "60")  # a daemon that stands still with the machine is waited for
         for name in ("LD_PRELOAD", "HSA_TOOLS_LIB"):
             environment.pop(name, None)
         return environment

@@ -248,8 +248,9 @@ void case_held(struct test *test)
 	page = &test->fake.page->queues[queue->said.slot];
 	MUST(fake_send(&test->fake, GP_WIRE_SAMPLE, &interval_ns, sizeof(interval_ns)));
 	for (uint32_t i = 0; i < 2u; i++) {
-		__atomic_store_n(&page->held, 1, __ATOMIC_RELEASE);
+		/* In this order: from the second time on there is work, and its lease begins when it is held. */
 		rm_set(queue, true, 1);
+		__atomic_store_n(&page->held, 1, __ATOMIC_RELEASE);
 		test_ask(test, "submit 0 0");
 		CHECK(fake_until(&test->fake, GP_WIRE_LOST));
 		CHECK(lost->why == GP_LOST_LEASE && lost->count == 1 && lost->changes[0].open == 1);
