@@ -25,18 +25,19 @@ static int self_enable(void)
 	struct gp_kfd_runtime_info info;
 	struct gp_kfd_dbg_trap args = {
 		.op = GP_KFD_DBG_ENABLE,
-		.enable = { .rinfo_ptr = (uintptr_t)&info,
-			    .rinfo_size = sizeof(info),
-			    .dbg_fd = (uint32_t)gp_fd(GP_FD_DEBUG_IN) },
+		.enable = { .rinfo_ptr = (uintptr_t)&info, .rinfo_size = sizeof(info) },
 	};
-	int r;
+	int r, fd;
 
 	if (gp_kfd.debugging)
 		return 0;
 	if (gp_kfd.foreign || gp_kfd.self_failed ||
 	    (gp_kfd.runtime != GP_KFD_RUNTIME_OURS && gp_kfd.runtime != GP_KFD_RUNTIME_THEIRS))
 		return -EPERM;
-	r = self_trap(&args);
+	/* The driver writes to it: it must not be the application's by now. */
+	fd = gp_fd_sure(GP_FD_DEBUG_IN);
+	args.enable.dbg_fd = (uint32_t)fd;
+	r = fd < 0 ? -EBADF : self_trap(&args);
 	gp_log1("self: debugger of ourselves, result", r);
 	/* EALREADY: somebody else's place (a real debugger, or the daemon). It may become free again. */
 	if (r < 0 && r != -EALREADY)
