@@ -9,7 +9,7 @@
  *   control.c  commands; status.c, metrics.c, events.c answer      access.c   ceilings, who may see and change what
  *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
  *   silence.c  agents that do not look any more                    journal.c  lines for the journal
- *   user.c     names of users
+ *   user.c     names of users                                      clock.c    the time
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H

@@ -30,14 +30,6 @@
 #define LOOP_STOP_NS  1000000000ull /* how long agents may take to open their gates when we stop */
 #define LOOP_NEW_NS   1000000000ull /* how often silent connections are looked for, while there are any */
 
-uint64_t gp_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
 uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon)
 {
 	return gp_now_ns() / daemon->dilation;

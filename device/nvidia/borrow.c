@@ -12,7 +12,8 @@
 #include "device/nvidia/group.h"
 
 #define BORROW_GROUPS 32u /* of one client that wait to be looked at: looking takes RM's time, which others need */
-#define BORROW_JOIN_S 2   /* a thread that hangs is not waited for longer */
+
+uint64_t gp_nvidia_hang_ns = 1000000000ull, gp_nvidia_end_ns = 2000000000ull;
 
 enum borrow_kind { BORROW_GROUP, BORROW_REMOVE, BORROW_FORGET, BORROW_APPLY, BORROW_SLICE, BORROW_RELEASE };
 
@@ -55,7 +56,6 @@ struct borrow_gpu {
 struct gp_nvidia_borrow {
 	struct gp_device_host host;
 	bool by_name;
-	uint64_t hang_ns;
 	uint32_t gpu_count, fallback;
 	struct borrow_gpu gpus[];
 };
@@ -405,7 +405,7 @@ static bool borrow_hangs(struct borrow_gpu *gpu)
 	uint64_t since_ns = __atomic_load_n(&gpu->call_ns, __ATOMIC_SEQ_CST);
 	bool hangs = __atomic_load_n(&gpu->hangs, __ATOMIC_SEQ_CST);
 
-	if (hangs || !since_ns || borrow_now_ns() - since_ns < gpu->borrow->hang_ns)
+	if (hangs || !since_ns || borrow_now_ns() - since_ns < gp_nvidia_hang_ns)
 		return hangs;
 	/* Partner: the thread's store of call_ns before it looks at hangs. */
 	__atomic_store_n(&gpu->hangs, true, __ATOMIC_SEQ_CST);
@@ -528,7 +528,6 @@ int gp_nvidia_borrow_create(const struct gp_nvidia_borrow_config *config, struct
 		return gp_error_set(error, -ENOMEM, "no memory for the threads of the NVIDIA device");
 	borrow->host = *config->host;
 	borrow->by_name = config->by_name;
-	borrow->hang_ns = config->hang_ns;
 	borrow->fallback = config->fallback;
 	borrow->gpu_count = config->gpu_count;
 	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
@@ -566,7 +565,7 @@ void gp_nvidia_borrow_destroy(struct gp_nvidia_borrow *borrow)
 		pthread_mutex_unlock(&gpu->lock);
 	}
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += BORROW_JOIN_S;
+	until.tv_sec += (time_t)(gp_nvidia_end_ns / 1000000000ull);
 	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
 		struct borrow_gpu *gpu = &borrow->gpus[i];
 

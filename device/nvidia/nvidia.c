@@ -11,8 +11,6 @@
 #include "device/nvidia/borrow.h"
 #include "device/nvidia/nvidia.h"
 
-#define NVIDIA_HANG_NS \
-	1000000000ull       /* the longest call measured took 1.4 ms; the driver itself gives up after seconds */
 #define NVIDIA_LOWER_MAX 1u /* two that are short together make no progress (measured) */
 
 static void nvidia_describe(const struct gp_backend *backend, const struct gp_nvidia_gpu *gpu, uint32_t index,
@@ -50,8 +48,7 @@ static int nvidia_start(struct gp_backend *backend, struct gp_device_info *infos
 						  .by_name = *backend->root,
 						  .fallback = backend->usable & GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL) ?
 								      GP_MECHANISM_CHANNEL :
-								      GP_MECHANISM_NONE,
-						  .hang_ns = NVIDIA_HANG_NS };
+								      GP_MECHANISM_NONE };
 
 	for (uint32_t i = 0; i < count; i++) {
 		infos[i].hands_over = infos[i].mechanism == GP_MECHANISM_BORROW;

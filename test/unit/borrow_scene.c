@@ -2,7 +2,6 @@
 /* The bench of the tests of mechanism borrow. */
 #include "test/unit/borrow_scene.h"
 #include <fcntl.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -149,21 +148,23 @@ void scene_begin(struct scene *scene, const char *config)
 	rm.refuse_several = rm.hang = false;
 	rm.thread = pthread_self();
 	rm.refuse_client = 0;
+	gp_nvidia_hang_ns = gp_nvidia_end_ns = HOUR_NS;
 	nvidia_root_begin(&scene->root);
 	nvidia_root_gpu(&scene->root, "0000:00:01.0", "NVIDIA H200", 0);
-	snprintf(text, sizeof(text), "[daemon]\nbackend = nvidia\n[nvidia]\nroot = %s\n%s", scene->root.path,
-		 config ? config : "");
+	/* Nobody's turn ends while a thread waits for a processor: what is done is counted. */
+	snprintf(
+		text, sizeof(text),
+		"[policy]\nturn = 1h\nage_window = 1h\nmin_open = 1us\n[daemon]\nbackend = nvidia\n[nvidia]\nroot = %s\n%s",
+		scene->root.path, config ? config : "");
 	world_begin(&scene->world, text);
 }
 
 void scene_round(struct scene *scene)
 {
-	struct pollfd end = { .fd = scene->world.daemon.epoll_fd, .events = POLLIN };
-
 	for (uint32_t i = 0; i < AGENTS; i++)
 		if (scene->here[i])
 			agent_work(&scene->world, &scene->agents[i]);
-	poll(&end, 1, 1);
+	world_wait(&scene->world, 1);
 	world_step(&scene->world);
 }
 
@@ -278,8 +279,10 @@ struct scene *scene_three(void)
 
 	scene_begin(scene, NULL);
 	scene_join(scene, 0, GP_PRIORITY_NORMAL);
-	scene_join(scene, 1, GP_PRIORITY_NORMAL - 1);
+	/* In this order both stay open: the turn is the lowest's, and one above it that has no work is in nobody's way.
+	 */
 	scene_join(scene, 2, GP_PRIORITY_LOW);
+	scene_join(scene, 1, GP_PRIORITY_NORMAL - 1);
 	return scene;
 }
 

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/types.h>
+#include "device/nvidia/borrow.h"
 #include "test/unit/daemon_world.h"
 #include "test/unit/nvidia_root.h"
 
@@ -17,6 +18,7 @@
 #define CHANNELS 8u
 #define SHORT    1u
 #define LONG     2048u
+#define HOUR_NS  3600000000000ull
 #define ROUNDS   20000 /* of a millisecond: only a way to fail */
 
 struct context {
@@ -60,7 +62,7 @@ uint32_t closed_count(void); /* contexts with a channel that is off */
 void rm_go_on(void);         /* what hangs does not any more */
 
 void scene_begin(struct scene *scene, const char *config);
-struct scene *scene_three(void);       /* begun, with clients of three priorities: 0 the highest, 2 the lowest */
+struct scene *scene_three(void);       /* begun, with clients of three priorities, 0 the highest; all are open */
 void scene_end(struct scene *scene);   /* frees it */
 void scene_round(struct scene *scene); /* everybody does what there is to do; the daemon's other threads, too */
 struct agent *scene_hello(struct scene *scene, uint32_t index, int32_t priority); /* its group is not told yet */

@@ -200,21 +200,25 @@ static void test_closed_again_and_cannot(void **state)
 /* Its program has set a slice of its own, and ours cannot be set over it: it is not believed short, and tried again. */
 static void test_short_again_and_cannot(void **state)
 {
-	struct scene *scene = scene_three();
-	struct gp_wire_group group = scene_group(scene, 2);
+	struct scene *scene = malloc(sizeof(*scene));
+	struct gp_wire_group group;
 
 	(void)state;
-	UNTIL(scene, scene_queue(scene, 2)->slice.state == GP_SLICE_SHORT);
+	scene_begin(scene, NULL);
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	scene_join(scene, 1, GP_PRIORITY_LOW);
+	group = scene_group(scene, 1);
+	UNTIL(scene, scene_queue(scene, 1)->slice.state == GP_SLICE_SHORT);
 	pthread_mutex_lock(&rm.lock);
-	rm.contexts[2].slice_us = 500;
+	rm.contexts[1].slice_us = 500;
 	rm.refuse = GP_RM_SLICE_SET;
-	rm.refuse_client = rm.contexts[2].client;
+	rm.refuse_client = rm.contexts[1].client;
 	rm.status = GP_RM_ERR_BUSY;
 	pthread_mutex_unlock(&rm.lock);
-	world_send(scene->agents[2].fd, &group, sizeof(group));
-	UNTIL(scene, scene_queue(scene, 2)->slice.state == GP_SLICE_UNKNOWN);
+	world_send(scene->agents[1].fd, &group, sizeof(group));
+	UNTIL(scene, scene_queue(scene, 1)->slice.state == GP_SLICE_UNKNOWN);
 	rm.refuse = 0;
-	UNTIL(scene, rm.contexts[2].slice_us == SHORT && scene_queue(scene, 2)->slice.state == GP_SLICE_SHORT);
+	UNTIL(scene, rm.contexts[1].slice_us == SHORT && scene_queue(scene, 1)->slice.state == GP_SLICE_SHORT);
 	scene_end(scene);
 }
 

@@ -211,8 +211,9 @@ static void as_other(struct gp_control_request request, int want, const char *pa
 		_exit(answer->result == want ? 0 : 5);
 	}
 	close(pipes[1]);
+	/* Time passes while the daemon waits for agents, not while the child does what it has to. */
 	while (!waitpid(child, &status, WNOHANG))
-		gp_daemon_step(&world.daemon, 1);
+		world_wait(&world, world.daemon.sync_by_ns ? 1 : 0);
 	size = read(pipes[0], text, sizeof(text) - 1);
 	text[size > 0 ? size : 0] = '\0';
 	close(pipes[0]);

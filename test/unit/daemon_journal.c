@@ -104,7 +104,7 @@ static void test_flood(void **state)
 		_exit(0);
 	}
 	while (!waitpid(child, &status, WNOHANG))
-		gp_daemon_step(&world.daemon, 1);
+		world_wait(&world, 0);
 	assert_int_equal(status, 0);
 	assert_int_equal(world.daemon.counters.messages_refused, 200);
 	assert_true(world.daemon.counters.lines_left_out >= 100);

@@ -81,7 +81,7 @@ static void test_gws_while_closed(void **state)
 	agent_add_queue(&world, &urgent, 0, GP_QUEUE_SEEN);
 	agent_doorbell(&world, &urgent, 0, 1);
 	for (int i = 0; i < 1000 && !agent_is_closed(&agent, 0); i++) {
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 		agent_work(&world, &agent);
 	}
 	assert_true(agent_is_closed(&agent, 0));
@@ -155,12 +155,12 @@ static void test_process_ends(void **state)
 	}
 	assert_int_equal(read(pipes[0], &keeper, sizeof(keeper)), sizeof(keeper));
 	for (int i = 0; i < 1000 && world.daemon.client_count < 2; i++)
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 	assert_int_equal(world.daemon.client_count, 2);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	for (int i = 0; i < 1000 && world.daemon.client_count > 1; i++)
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 	kill(keeper, SIGKILL);
 	assert_int_equal(world.daemon.client_count, 1);
 	close(pipes[0]);
@@ -209,7 +209,7 @@ static void test_child_has_connection(void **state)
 	assert_int_equal(read(pipes[0], &byte, 1), 1);
 	close(fd);
 	for (int i = 0; i < 1000 && world.daemon.peer_count > 1; i++)
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 	assert_int_equal(world.daemon.peer_count, 1); /* the agent's */
 	assert_int_equal(watched(), before);
 	world_step(&world);

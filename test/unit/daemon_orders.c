@@ -41,7 +41,7 @@ static void settle(void)
 static void wait_gate(struct agent *agent, enum gp_gate gate)
 {
 	while (world_gate(&world, agent, 0) != gate) {
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 		settle();
 	}
 }
@@ -79,7 +79,7 @@ static void test_samples_only_when_needed(void **state)
 	agent_complete(&world, &urgent, 0, 1);
 	agent_complete(&world, &batch, 0, 100);
 	while (batch.sample_ns || urgent.sample_ns) {
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 		settle();
 	}
 }
@@ -95,7 +95,7 @@ static void test_renews_leases(void **state)
 	wait_gate(&batch, GP_GATE_CLOSED);
 	before = batch.page->renewals;
 	while (batch.page->renewals == before)
-		gp_daemon_step(&world.daemon, 100);
+		world_wait(&world, 100);
 	assert_int_equal(urgent.page->renewals, 0);
 }
 
@@ -202,7 +202,7 @@ static void test_reconnect_closed(void **state)
 	assert_int_equal(world_gate(&world, &other, 3), GP_GATE_CLOSED);
 	agent_doorbell(&world, &other, 3, 5);
 	while (world_gate(&world, &other, 3) != GP_GATE_OPEN) {
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 		settle();
 		agent_work(&world, &other);
 	}
@@ -262,7 +262,7 @@ static void test_lease_of_before(void **state)
 	world.daemon.config.lease_ns = 3600000000000ull;
 	renewals = __atomic_load_n(&batch.page->renewals, __ATOMIC_RELAXED);
 	for (int i = 0; i < 1000 && batch.page->renewals - renewals < 3; i++)
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 	assert_true(batch.page->renewals - renewals >= 3);
 }
 

@@ -193,7 +193,7 @@ static void test_many(void **state)
 		close(other[i]);
 	wait_closed();
 	while (world.daemon.peer_count < 3)
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 	close(peer);
 	world_step(&world);
 }

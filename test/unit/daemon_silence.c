@@ -49,7 +49,7 @@ static void settle(void)
 static void wait_gate(struct agent *agent, enum gp_gate gate)
 {
 	while (world_gate(&world, agent, 0) != gate) {
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 		settle();
 	}
 }
@@ -102,13 +102,13 @@ static void test_full_socket(void **state)
 	stuck.silent = true;
 	agent_doorbell(&world, &urgent, 0, 1);
 	while (world_gate(&world, &stuck, 0) != GP_GATE_QUARANTINED) {
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 		agent_work(&world, &urgent);
 		agent_work(&world, &batch);
 	}
 	agent_doorbell(&world, &batch, 0, 7);
 	while (world_gate(&world, &batch, 0) != GP_GATE_CLOSED) {
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 		agent_work(&world, &batch);
 	}
 }
@@ -148,15 +148,15 @@ static void test_is_looked_at(void **state)
 	(void)state;
 	stop_with_work(&urgent, &completed);
 	while (client_of(&urgent)->counters != GP_COUNTERS_DAEMON)
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 	assert_true(world_queue(&world, &urgent, 1)->pending);
 	completed = 7; /* more than was ever written: not believed */
 	for (int i = 0; i < 5; i++)
-		gp_daemon_step(&world.daemon, 60);
+		world_wait(&world, 60);
 	assert_true(world_queue(&world, &urgent, 1)->pending);
 	completed = 1;
 	while (world_queue(&world, &urgent, 1)->pending)
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 	wait_gate(&stuck, GP_GATE_OPEN);
 }
 
@@ -179,15 +179,15 @@ static void test_memory_that_holds(void **state)
 	while (!sem_trywait(&let_go)) {}
 	stop_with_work(&urgent, &held);
 	while (client_of(&urgent)->counters != GP_COUNTERS_OLD)
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 	/* Another of the same user has to wait, too; the daemon goes on. */
 	stop_with_work(&batch, &completed);
 	while (client_of(&batch)->counters != GP_COUNTERS_OLD)
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 	for (int i = 0; i < 1000; i++)
 		sem_post(&let_go);
 	while (client_of(&batch)->counters != GP_COUNTERS_DAEMON)
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 	assert_false(world_queue(&world, &batch, 1)->pending);
 }
 
@@ -205,13 +205,13 @@ static void test_memory_of_one_user(void **state)
 		stop_with_work(&holders[i], &held);
 	for (int i = 0; i < 4; i++)
 		while (client_of(&holders[i])->counters != GP_COUNTERS_OLD)
-			gp_daemon_step(&world.daemon, 10);
+			world_wait(&world, 10);
 	world_queue(&world, &batch, 0)->client->uid = getuid() + 1;
 	assert_true(gp_silence_look(&world.daemon, world_queue(&world, &batch, 0)->client));
 	for (int i = 0; i < 1000; i++)
 		sem_post(&let_go);
 	while (world_queue(&world, &batch, 0)->client->looking)
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 	for (int i = 0; i < 4; i++)
 		agent_leave(&world, &holders[i]);
 }
@@ -225,7 +225,7 @@ static void test_memory_of_another(void **state)
 	world_queue(&world, &urgent, 0)->client->uid = getuid() + 1;
 	stop_with_work(&urgent, &secret);
 	while (client_of(&urgent)->counters == GP_COUNTERS_AGENT)
-		gp_daemon_step(&world.daemon, 10);
+		world_wait(&world, 10);
 	assert_int_equal(client_of(&urgent)->counters, GP_COUNTERS_OLD);
 	assert_int_equal(world_queue(&world, &urgent, 1)->looked, 0);
 	assert_true(world_queue(&world, &urgent, 1)->pending);

@@ -64,7 +64,7 @@ static void scene_settle(struct scene *scene)
 
 static void scene_wait(struct scene *scene)
 {
-	gp_daemon_step(&scene->world.daemon, 1);
+	world_wait(&scene->world, 1);
 	scene_settle(scene);
 }
 
@@ -310,14 +310,14 @@ static void test_the_middle_one_waits_open(void **state)
 		assert_false(low->shut[0] || middle->shut[0]);
 		agent_doorbell(&scene->world, middle, 0, packets);
 		for (int round = 0; round < 20000 && !low->shut[0]; round++) {
-			gp_daemon_step(&scene->world.daemon, 1); /* it may have been opened a moment ago */
+			world_wait(&scene->world, 1); /* it may have been opened a moment ago */
 			scene_settle(scene);
 		}
 		assert_true(low->shut[0]);
 		assert_false(middle->shut[0]);
 		agent_complete(&scene->world, middle, 0, packets);
 		for (int round = 0; round < 20000 && low->shut[0]; round++) {
-			gp_daemon_step(&scene->world.daemon, 1);
+			world_wait(&scene->world, 1);
 			scene_settle(scene);
 		}
 	}
@@ -419,8 +419,7 @@ static void test_no_answer_at_all(void **state)
 	b = scene_join(scene, 1, GP_PRIORITY_NORMAL);
 	agent_doorbell(&scene->world, b, 0, 5);
 	for (int i = 0; i < 20000 && !world_queue(&scene->world, a, 0)->slice.failures; i++) {
-		usleep(1000);
-		scene_settle(scene);
+		scene_wait(scene);
 	}
 	assert_int_equal(world_queue(&scene->world, a, 0)->slice.failures, 1);
 	scene_set(scene, 1, GP_PRIORITY_IDLE);

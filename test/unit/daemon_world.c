@@ -12,7 +12,28 @@
 #include "test/unit/daemon_world.h"
 #include "test/unit/welcome.h"
 
-#define WORLD_ROUNDS 1000
+#define WORLD_ROUNDS   1000
+#define WORLD_BEGIN_NS 1000000000000000000ull /* far from the kernel's clock, by which the daemon's timer would ring \
+					       */
+#define WORLD_STEP_NS 50000u
+
+static uint64_t world_ns = WORLD_BEGIN_NS, world_tick_ns; /* atomic: the daemon's threads look, too */
+
+/* Instead of the daemon's own. */
+uint64_t gp_now_ns(void)
+{
+	return __atomic_add_fetch(&world_ns, world_tick_ns, __ATOMIC_RELAXED);
+}
+
+static void world_pass(uint64_t ns)
+{
+	__atomic_fetch_add(&world_ns, ns, __ATOMIC_RELAXED);
+}
+
+void world_tick(uint64_t ns)
+{
+	world_tick_ns = ns;
+}
 
 void world_begin(struct world *world, const char *config)
 {
@@ -20,6 +41,7 @@ void world_begin(struct world *world, const char *config)
 	char socket_path[80];
 
 	memset(world, 0, sizeof(*world));
+	world_tick(0);
 	snprintf(world->folder, sizeof(world->folder), "/tmp/gpreempt-test-XXXXXX");
 	assert_non_null(mkdtemp(world->folder));
 	gp_config_init(&world->daemon.config);
@@ -29,7 +51,7 @@ void world_begin(struct world *world, const char *config)
 	snprintf(world->daemon.config.state_dir, sizeof(world->daemon.config.state_dir), "%s", world->folder);
 	world->daemon.config.client_max = 64;
 	world->daemon.config.queue_max = 1024;
-	/* Real time decides nothing here: whatever a loaded machine does, an answer that comes is in time. */
+	/* Some of those who answer are threads, and time passes while they wait for a processor. */
 	world->daemon.config.answer_ns = 30000000000ull;
 	if (config && gp_config_parse(&world->daemon.config, config, strlen(config), "test", &error))
 		fail_msg("%s", error.text);
@@ -52,12 +74,19 @@ void world_step(struct world *world)
 {
 	struct pollfd end = { .fd = world->daemon.epoll_fd, .events = POLLIN };
 
+	world_pass(WORLD_STEP_NS);
 	for (int i = 0; i < WORLD_ROUNDS; i++) {
 		gp_daemon_step(&world->daemon, 0);
 		if (poll(&end, 1, 0) <= 0 && !world->daemon.inbox)
 			break;
 	}
 	assert_null(gp_sched_check(world->daemon.sched));
+}
+
+void world_wait(struct world *world, uint32_t ms)
+{
+	world_pass(ms * 1000000ull);
+	gp_daemon_step(&world->daemon, 1);
 }
 
 int world_connect(const struct world *world)
@@ -309,7 +338,7 @@ char *world_ask(struct world *world, const struct gp_control_request *request, i
 		world_step(world);
 		got = world_receive(fd, buffer, sizeof(buffer));
 		if (!got) {
-			gp_daemon_step(&world->daemon, 1); /* it waits for something: its timer is set */
+			world_wait(world, 1); /* it waits for something: its timer is set */
 			continue;
 		}
 		assert_int_equal(answer->header.cookie, request->header.cookie);

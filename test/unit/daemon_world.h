@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A daemon on the null device and agents that do exactly what a test says, all in one process and one thread: a test
- * steps the daemon until it has nothing to do. */
+ * steps the daemon until it has nothing to do. Its time is the test's: it passes with steps and where a test waits,
+ * however long the machine takes. */
 #ifndef TEST_DAEMON_WORLD_H
 #define TEST_DAEMON_WORLD_H
 
@@ -48,7 +49,11 @@ struct agent {
 /* config: INI text over the defaults, or NULL. */
 void world_begin(struct world *world, const char *config);
 void world_end(struct world *world);
-void world_step(struct world *world); /* until nothing happens any more */
+void world_step(struct world *world); /* until nothing happens any more; takes 50 us */
+/* Lets that much of the daemon's time pass, and a millisecond at most of everybody else's: other threads, processes. */
+void world_wait(struct world *world, uint32_t ms);
+/* For the rest of this test each look at the clock takes that long. */
+void world_tick(uint64_t ns);
 
 int world_connect(const struct world *world);
 void world_send(int fd, const void *message, size_t size);
