@@ -104,7 +104,7 @@ def fault_urgent(stage, setup, expected):
     urgent = urgent_endless(stage, rows.KERNEL_US, 1_000_000, rows.URGENT, "hp")
     mid = urgent_endless(stage, LONG_US, LONG_US, rows.MID, "mid")
     try:
-        wait_for("the batch program is held out", lambda: is_held_out(batch[0]), 5, 0.005)
+        wait_for("the batch program is held out", lambda: is_held_out(batch[0]), 10, 0.005)
         held = True
     except Trouble:
         held = False

@@ -81,9 +81,16 @@ def finish_urgent(child, seconds, batch):
     return read_json(child), saves
 
 
+def wait_noted(batch, moment):
+    """Until each batch program has noted its progress beyond a moment: it does so every few milliseconds, if it is not kept from it."""
+    for child in batch:
+        wait_for("a note of %s" % child.name, lambda c=child: (c.progress.last() or (0, 0))[0] >= moment or not c.is_running(), 10)
+
+
 def entry_of(phase, exact, batch):
     """What is kept of a phase."""
     begin, end = phase["begin_ns"], phase["end_ns"]
+    wait_noted(batch, end)
     rates = [rate(child.progress.records(), begin, end) for child in batch]
     entry = {"n": len(phase["latency_ns"]), "skipped": phase["skipped"], "late": phase.get("late", 0), "late_max_us": phase.get("late_max_ns", 0) / 1e3,
              "launch_max_us": phase.get("launch_max_ns", 0) / 1e3, "seconds": (end - begin) / 1e9, "exact": exact,
@@ -107,6 +114,14 @@ def managed_of(status, children):
             "counters": ((status or {}).get("daemon") or {}).get("counters"), "stats": device.get("stats")}
 
 
+def require_means(status):
+    """Trouble, with the daemon's reasons, where it can only watch: such a row would be native time slicing under another name."""
+    for device in (status or {}).get("devices", ()):
+        if device.get("mechanism") == "none":
+            why = [str(finding.get("text")) for finding in device.get("findings", ()) if not finding.get("usable", True)]
+            raise Trouble("gpreemptd can do nothing with this GPU: %s" % ("; ".join(why) or "it does not say why"))
+
+
 def total_saves(batch):
     counts = [rm.saves(child.pid, child.tap) for child in batch]
     return None if None in counts or not counts else sum(counts)
@@ -128,6 +143,7 @@ def run_rows(stage, setup, requests, seed):
     extra = stage.mps_start() if setup.manager == "mps" else {}
     if managed:
         stage.daemon(setup.settings)
+        require_means(stage.status())
     batch = start_batch(stage, setup, extra | ({"CUDA_MPS_CLIENT_PRIORITY": "1"} if extra else {}))
     mid = None
     if setup.mid:
@@ -140,7 +156,7 @@ def run_rows(stage, setup, requests, seed):
     status = stage.status() if managed else None
     time.sleep(SETTLE_S)
     stage.go(urgent)
-    document, saves = finish_urgent(urgent, rows.seconds_of(setup, requests) * 2 * OVER + 30, batch)
+    document, saves = finish_urgent(urgent, rows.seconds_of(setup, requests) * OVER + 15, batch)
     known = managed_of(status, [*batch, urgent, *([mid] if mid else [])]) if managed else None
     if managed:
         known |= {key: value for key, value in managed_of(stage.status(), batch).items() if key in ("counters", "stats")}
@@ -172,7 +188,7 @@ def run_alone(stage, setup):
     begin = monotonic_ns()
     time.sleep(stage.baseline_s)
     end = monotonic_ns()
-    time.sleep(0.02)
+    wait_noted([child], end)
     exact = end_batch([child])
     found = rate(child.progress.records(), begin, end)
     if not found:

@@ -338,7 +338,20 @@ class Stage:
                 self.mps.wait(10)
             except (subprocess.TimeoutExpired, Trouble):
                 pass
+        if self.mps:
+            self.kill_servers(self.mps.environment["CUDA_MPS_PIPE_DIRECTORY"])
         self.mps = None
+
+    @staticmethod
+    def kill_servers(pipe):
+        """Of our own MPS those that outlived its control: gpreemptd does nothing on a machine where one runs."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/comm" % pid, encoding="ascii", errors="replace") as comm, open("/proc/%s/environ" % pid, "rb") as environ:
+                    if comm.read().startswith("nvidia-cuda-mps") and ("CUDA_MPS_PIPE_DIRECTORY=" + pipe).encode() in environ.read().split(b"\0"):
+                        os.kill(int(pid), signal.SIGKILL)
+            except OSError:
+                pass
 
     def close(self):
         """Ends everything, the last one first: clients before their daemon or server."""

@@ -26,6 +26,7 @@ def note(results):
     return NOTE % (" in the same run" if not results.get("runs") else ", whichever run that was measured in: see *Runs*")
 
 
+KNOWN_DRIVER = "580.159.04"
 PICTURES = {"nvidia-rows.svg": plot.bars, "nvidia-hints.svg": plot.hints}
 
 
@@ -35,6 +36,8 @@ def heading(results):
     lines = ["Measured on %s: %s; Linux %s, %s cores. %.0f s in all." % (about.get("date", "?"), gpu, about.get("kernel", "?"), about.get("cores", "?"), results.get("seconds", 0))]
     if about.get("driver"):
         lines.append("Driver: %s." % about["driver"])
+    if about.get("driver_version", KNOWN_DRIVER) != KNOWN_DRIVER:
+        lines.append("The driver is %s; what gpreempt knows of NVIDIA's driver was seen with %s." % (about["driver_version"], KNOWN_DRIVER))
     if results["dry"]:
         lines.insert(0, "**Dry run with stand-ins: nothing here was measured.**")
     return lines
@@ -162,9 +165,16 @@ def main():
     arguments = parser.parse_args()
     documents = []
     for path in arguments.results:
-        with open(path, encoding="utf-8") as file:
-            documents.append(json.load(file))
+        try:
+            with open(path, encoding="utf-8") as file:
+                documents.append(json.load(file))
+            if not {"about", "rows", "alone_rates", "faults"} <= set(documents[-1]):
+                raise ValueError("no rows in it")
+        except (OSError, ValueError, TypeError) as error:
+            print("report.py: %s is no results.json of bench/nvidia/run: %s" % (path, getattr(error, "strerror", None) or error), file=sys.stderr)
+            return 1
     results = join(documents)
+    os.makedirs(arguments.output, exist_ok=True)
     write(results, arguments.output, arguments.sim)
     print(text(results))
     return 0
