@@ -226,7 +226,7 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 		daemon, peer->uid, "audit: uid %u (process %d) set process %d (%s, uid %u)%s: priority %d, weight %u",
 		peer->uid, peer->pid, client->device.pid, client->name, client->uid, queue ? ", one queue" : "",
 		queue ? queue->attr.priority : client->attr.priority, queue ? queue->attr.weight : client->attr.weight);
-	gp_status_client(daemon, client, &text);
+	gp_status_client(daemon, client, gp_now_ns(), &text);
 	gp_text_add(&text, "\n");
 	control_send(daemon, peer, cookie, &text);
 }

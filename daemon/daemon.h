@@ -428,7 +428,7 @@ void gp_control_synced(struct gp_daemon *daemon); /* answers STATUS if all agent
 void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry *device, uint32_t *ret_slots,
 		   uint32_t *ret_processes);
 void gp_status_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text);
-void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, struct gp_text *text);
+void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns, struct gp_text *text);
 void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text);
 void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns);
 int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie);

@@ -209,7 +209,7 @@ static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *
 	gp_text_close(text, '}');
 }
 
-void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, struct gp_text *text)
+void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns, struct gp_text *text)
 {
 	static const char *const counters[] = { "agent", "daemon", "old" };
 	char user[64];
@@ -222,7 +222,7 @@ void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, 
 	gp_text_string(text, "runtime", *client->runtime ? client->runtime : NULL);
 	gp_text_string(text, "agent", *client->agent ? client->agent : NULL);
 	gp_text_bool(text, "managed", !client->is_unmanaged);
-	gp_text_u64(text, "connected_real_ns", gp_now_ns() - client->connected_ns);
+	gp_text_u64(text, "connected_real_ns", now_ns - client->connected_ns);
 	gp_text_i64(text, "priority", client->attr.priority);
 	gp_text_i64(text, "ceiling", client->ceiling);
 	gp_text_u64(text, "weight", client->attr.weight);
@@ -260,14 +260,14 @@ static void status_hidden(struct gp_daemon *daemon, const struct gp_client *clie
 	gp_text_close(text, '}');
 }
 
-static void status_daemon(struct gp_daemon *daemon, struct gp_text *text)
+static void status_daemon(struct gp_daemon *daemon, uint64_t now_ns, struct gp_text *text)
 {
 	const struct gp_counters *counters = &daemon->counters;
 
 	gp_text_open(text, "daemon", '{');
 	gp_text_string(text, "version", GP_VERSION);
 	gp_text_i64(text, "pid", getpid());
-	gp_text_u64(text, "uptime_real_ns", gp_now_ns() - daemon->started_ns);
+	gp_text_u64(text, "uptime_real_ns", now_ns - daemon->started_ns);
 	gp_text_string(text, "policy", daemon->config.policy);
 	gp_text_u64(text, "lease_ms", daemon->config.lease_ns / 1000000);
 	gp_text_u64(text, "dilation", daemon->dilation);
@@ -294,10 +294,11 @@ static void status_daemon(struct gp_daemon *daemon, struct gp_text *text)
 void gp_status_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text)
 {
 	bool all = gp_access_sees_all(daemon, peer);
+	uint64_t now_ns = gp_now_ns(); /* one moment: when a client came can be told from the two durations */
 
 	gp_text_open(text, NULL, '{');
 	gp_text_u64(text, "schema", 1);
-	status_daemon(daemon, text);
+	status_daemon(daemon, now_ns, text);
 	gp_text_open(text, "devices", '[');
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		status_device(daemon, &daemon->devices[i], text);
@@ -309,7 +310,7 @@ void gp_status_write(struct gp_daemon *daemon, const struct gp_peer *peer, struc
 		if (!client || client->is_unmanaged)
 			continue;
 		if (all || client->uid == peer->uid)
-			gp_status_client(daemon, client, text);
+			gp_status_client(daemon, client, now_ns, text);
 		else
 			status_hidden(daemon, client, text);
 	}

@@ -5,8 +5,8 @@ import os
 import re
 import signal
 
-from sched_cases import FAST, case, end_exact, exact, managed, must
-from stage import Stage, wait_for
+from sched_cases import ENDLESS, FAST, Stage, case, end_exact, managed, must
+from stage import wait_for
 
 
 def steady(stage):
@@ -29,7 +29,7 @@ def numbers(build):
         managed(stage, train)
         record = stage.start([stage.gpreempt(), "record", "-o", stage.file("record.jsonl")], "record")
         wait_for("record has begun", lambda: os.path.exists(stage.file("record.jsonl")) and os.path.getsize(stage.file("record.jsonl")))
-        serve = stage.serve(["-p", "80"], closed=0.3, requests=60)
+        serve = stage.serve(["-p", "80"], closed=0.3, seconds=ENDLESS)
         managed(stage, train, serve)
         serve.wait_line("ready")
         numbers_top(stage)
@@ -44,7 +44,7 @@ def numbers(build):
         halts = node_after["gpus"][0]["halts"] - node_before["gpus"][0]["halts"]
         must(orders == halts, "%d transactions, %d halts of the device" % (orders, halts))
         numbers_transactions(stage)
-        exact(serve)
+        end_exact(serve)
         numbers_record(stage, record, train)
         end_exact(train)
         numbers_quiet(stage)
