@@ -40,6 +40,7 @@ static void plan_open(struct gp_plan_builder *b, uint32_t queue, enum gp_why why
 	b->device->stats.opens++;
 	q->order_ns = b->sched->now_ns;
 	q->order_why = why;
+	q->order_from = q->gate;
 	gp_work_gate(b->sched, queue, GP_GATE_OPENING);
 }
 
@@ -240,7 +241,7 @@ static void plan_gangs(struct gp_plan_builder *b)
 				continue;
 			if (!gang->want_open && q->gate == GP_GATE_OPEN && q->hold_until_ns <= sched->now_ns)
 				gp_plan_close(b, i, gang->why == GP_WHY_NONE ? GP_WHY_GANG : gang->why);
-			else if (gang->want_open && q->gate == GP_GATE_CLOSED)
+			else if (gang->want_open && q->gate == GP_GATE_CLOSED && !q->put_off)
 				plan_open(b, i, gang->why == GP_WHY_AGED ? GP_WHY_AGED : GP_WHY_GANG);
 		}
 	}
@@ -255,7 +256,7 @@ static uint32_t plan_next_aged(const struct gp_plan_builder *b)
 	for (i = sched->seats[b->device->aged_seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 		const struct gp_queue *q = &sched->queues[i];
 
-		if (q->aged && q->has_work && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE &&
+		if (q->aged && q->has_work && q->gate == GP_GATE_CLOSED && !q->put_off && q->gang == GP_NONE &&
 		    (found == GP_NONE || q->opened_ns < sched->queues[found].opened_ns))
 			found = i;
 	}
@@ -328,8 +329,9 @@ static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t
 		     i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
 
-			if (q->gate == GP_GATE_CLOSED && q->rank >= hold_rank && gp_turn_allows(sched, q) &&
-			    q->gang == GP_NONE && (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)))
+			if (q->gate == GP_GATE_CLOSED && !q->put_off && q->rank >= hold_rank &&
+			    gp_turn_allows(sched, q) && q->gang == GP_NONE &&
+			    (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)))
 				plan_open(b, i, GP_WHY_COMPANY);
 		}
 	}
@@ -369,6 +371,7 @@ static void plan_open_ready(struct gp_plan_builder *b)
 static void plan_repair(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
+	bool put_off = false;
 	uint32_t seat, i;
 
 	if (!b->device->unknown_count && !b->device->opening_all)
@@ -379,11 +382,13 @@ static void plan_repair(struct gp_plan_builder *b)
 		     i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
 
-			if (q->gate == GP_GATE_UNKNOWN ? q->hold_until_ns <= sched->now_ns :
-							 b->device->opening_all && q->gate == GP_GATE_CLOSED)
+			put_off |= q->put_off;
+			if (q->gate == GP_GATE_UNKNOWN ?
+				    q->hold_until_ns <= sched->now_ns :
+				    b->device->opening_all && q->gate == GP_GATE_CLOSED && !q->put_off)
 				plan_open(b, i, b->device->opening_all ? GP_WHY_STOPPED : GP_WHY_TIMEOUT);
 		}
-	if (!b->plan->open_count)
+	if (!b->plan->open_count && !put_off)
 		b->device->opening_all = false;
 }
 

@@ -111,6 +111,33 @@ static void scene_end_crowded(struct scene *scene)
 	scene_end(scene);
 }
 
+static bool is_held(const struct scene *scene, uint32_t index)
+{
+	return __atomic_load_n(&scene->agents[index].page->queues[0].held, __ATOMIC_ACQUIRE);
+}
+
+/* The agent is told before it is closed that we do it, and until it is open again: it would open it if we died. */
+static void test_agents_know(void **state)
+{
+	struct scene *scene = scene_three();
+
+	(void)state;
+	rm.hang = true;
+	scene_work(scene, 1, 2);
+	UNTIL(scene, rm.hanging);
+	assert_true(is_held(scene, 2));
+	assert_false(is_held(scene, 0) || is_held(scene, 1));
+	assert_false(scene_queue(scene, 2)->closed);
+	rm_go_on();
+	UNTIL(scene, scene_queue(scene, 2)->closed);
+	assert_true(is_held(scene, 2));
+	agent_complete(&scene->world, &scene->agents[1], 0, 5);
+	UNTIL(scene, context_is_open(&rm.contexts[2]) && !scene_queue(scene, 2)->closed);
+	assert_false(is_held(scene, 2));
+	rm.most_short = 0; /* the one without work is open beside it */
+	scene_end(scene);
+}
+
 /* RM disables channels one after the other: when one cannot be, those before it are enabled again. */
 static void test_half_a_close(void **state)
 {
@@ -125,6 +152,7 @@ static void test_half_a_close(void **state)
 	scene_work(scene, 1, 2);
 	UNTIL(scene, scene->world.daemon.devices[0].order_failures);
 	UNTIL(scene, context_is_open(&rm.contexts[2]));
+	UNTIL(scene, !is_held(scene, 2));
 	scene_end_crowded(scene);
 }
 
@@ -252,6 +280,7 @@ int main(void)
 		cmocka_unit_test(test_one_by_one_where_together_is_refused),
 		cmocka_unit_test(test_bad_groups),
 		cmocka_unit_test(test_half_a_close),
+		cmocka_unit_test(test_agents_know),
 		cmocka_unit_test(test_blind_while_it_is_closed),
 		cmocka_unit_test(test_refused_later),
 		cmocka_unit_test(test_closed_again_and_cannot),

@@ -261,6 +261,9 @@ static void test_neither_can_be_made_long(void **state)
 {
 	struct scene *scene = malloc(sizeof(*scene));
 	struct agent *a, *b;
+	struct gp_stats stats;
+	uint64_t failures;
+	uint32_t orders;
 	int round;
 
 	(void)state;
@@ -277,11 +280,19 @@ static void test_neither_can_be_made_long(void **state)
 	a->slice_fail = b->slice_fail = -EPERM;
 	for (; round < 20000 && world_gate(&scene->world, a, 0) != GP_GATE_QUARANTINED; round++)
 		scene_wait(scene);
-	/* Whatever the core tries, and however often. */
+	assert_int_equal(world_gate(&scene->world, a, 0), GP_GATE_QUARANTINED);
+	failures = scene->world.daemon.counters.order_failures;
+	orders = b->order_count;
+	/* Whatever the core tries, and however often: nothing has failed, and nobody is asked. */
 	for (uint32_t more = 0; more < 200; more++) {
 		scene_wait(scene);
 		assert_true(b->shut[0]);
+		assert_int_equal(world_gate(&scene->world, b, 0), GP_GATE_CLOSED);
 	}
+	assert_int_equal(gp_sched_stats(scene->world.daemon.sched, scene->world.daemon.devices[0].core, &stats), 0);
+	assert_int_equal(scene->world.daemon.counters.order_failures, failures);
+	assert_int_equal(stats.order_failures, failures);
+	assert_int_equal(b->order_count, orders);
 	assert_int_equal(scene->most_short, 1);
 	agent_complete(&scene->world, a, 0, 1000);
 	for (; round < 20000 && b->shut[0]; round++)
