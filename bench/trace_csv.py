@@ -11,6 +11,8 @@ import sys
 
 
 def main():
+    if len(sys.argv) != 3 or not sys.argv[1].isdigit():
+        sys.exit("usage: trace_csv.py SIZE FOLDER")
     size, folder = int(sys.argv[1]) * 1000 * 1000, sys.argv[2]
     os.makedirs(folder, exist_ok=True)
     names = [f"void kernel_{i}<float, {i}>(float const*, float*, long, HIP_vector_type<unsigned int, 3u>)" for i in range(200)]
