@@ -425,17 +425,7 @@ void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client)
 	if (client->answers)
 		return;
 	gp_client_answers(daemon, client, true);
-	/* What was given up on is taken up again. */
-	for (uint32_t i = 0; i < client->slot_count; i++) {
-		struct gp_queue_entry *queue = client->slots[i].queue;
-		struct gp_queue_info info;
-
-		if (!queue || !queue->in_core || gp_sched_queue_info(daemon->sched, queue->core, &info) ||
-		    info.gate != GP_GATE_QUARANTINED)
-			continue;
-		gp_queue_leave(daemon, queue);
-		gp_queue_enter(daemon, queue);
-	}
+	gp_quarantine_answered(daemon, client);
 }
 
 static void client_applied(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_applied *applied)

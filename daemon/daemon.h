@@ -10,6 +10,7 @@
  *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
  *   silence.c  agents that do not look any more                    journal.c  lines for the journal
  *   user.c     names of users                                      clock.c    the time
+ *   quarantine.c  clients that answer again
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
@@ -107,6 +108,7 @@ struct gp_client {
 	uint64_t sample_ns, sample_until_ns;
 	/* Answering. */
 	bool answers, sync_wait;
+	uint64_t penalty_ns, returned_ns, back_ns; /* quarantine.c alone */
 	uint64_t said_ns; /* when that it does not, or does again, was last said */
 	uint64_t escalated_ns;
 	uint32_t orders_open; /* orders sent and not answered */
@@ -283,6 +285,7 @@ struct gp_daemon {
 	bool metrics_dirty, metrics_failed;
 	uint64_t metrics_written_ns;
 	bool slice_dirty;       /* gates, priorities or slices have changed */
+	uint64_t back_next_ns;  /* when somebody is to leave quarantine; 0: nobody */
 	uint64_t slice_next_ns; /* when gp_slice_update() wants to be called again; 0: not */
 	bool sampling_dirty;    /* who has work or a closed gate has changed */
 	struct gp_client *sampled;
@@ -334,6 +337,9 @@ int gp_client_order(void *daemon, struct gp_device_client *client, uint64_t seq,
 void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool answers);
 void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client); /* it does not answer */
 void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client); /* an order of its was */
+/* quarantine.c */
+void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client); /* one that did not */
+void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns);
 void gp_client_sync(struct gp_daemon *daemon);
 
 /* queue.c */

@@ -203,6 +203,7 @@ static void loop_set_timer(struct gp_daemon *daemon)
 	due_ns = loop_earliest(due_ns, daemon->listen_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->sync_by_ns);
 	due_ns = loop_earliest(due_ns, daemon->slice_next_ns);
+	due_ns = loop_earliest(due_ns, daemon->back_next_ns);
 	if (daemon->new_count)
 		due_ns = loop_earliest(due_ns, now_ns + LOOP_NEW_NS);
 	if (due_ns < now_ns + LOOP_RETRY_NS && due_ns <= now_ns)
@@ -231,6 +232,7 @@ static void loop_due(struct gp_daemon *daemon, uint64_t now_ns)
 		daemon->cost_next_ns = 0;
 		gp_cost_save(daemon);
 	}
+	gp_quarantine_due(daemon, now_ns);
 	gp_control_synced(daemon);
 }
 

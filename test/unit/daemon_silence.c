@@ -85,6 +85,48 @@ static void test_comes_back(void **state)
 	wait_gate(&stuck, GP_GATE_CLOSED);
 }
 
+/* Given up on, and answers: how long it stays in quarantine, of the daemon's time. */
+static uint64_t stay_ns(void)
+{
+	uint64_t from_ns;
+
+	agent_complete(&world, &urgent, 0, urgent.page->queues[0].written);
+	wait_gate(&stuck, GP_GATE_OPEN);
+	stuck.silent = true;
+	agent_doorbell(&world, &urgent, 0, urgent.page->queues[0].written + 1);
+	wait_gate(&stuck, GP_GATE_QUARANTINED);
+	stuck.silent = false;
+	from_ns = gp_now_ns();
+	agent_answer(&world, &stuck);
+	while (world_gate(&world, &stuck, 0) == GP_GATE_QUARANTINED)
+		world_wait(&world, 10);
+	from_ns = gp_now_ns() - from_ns;
+	wait_gate(&stuck, GP_GATE_CLOSED);
+	return from_ns;
+}
+
+/* Each time costs the others some time: it is left alone for longer each time, unless it has answered for long. */
+static void test_again_and_again(void **state)
+{
+	const uint64_t second = 1000000000ull, moment = 20000000ull;
+	uint64_t last_ns = 0;
+
+	(void)state;
+	assert_in_range(stay_ns(), 0, moment);
+	for (uint64_t least_ns = second; least_ns <= 8 * second; least_ns *= 2) {
+		last_ns = stay_ns();
+		assert_in_range(last_ns, least_ns, least_ns + moment);
+	}
+	for (int i = 0; i < 8; i++)
+		last_ns = stay_ns();
+	assert_in_range(last_ns, 20 * second, 60 * second + moment);
+	for (int i = 0; i < 1000; i++) {
+		world_wait(&world, 1000);
+		settle();
+	}
+	assert_in_range(stay_ns(), 0, moment);
+}
+
 /* It does not even read: sending to it fails at once and blocks nobody. */
 static void test_full_socket(void **state)
 {
@@ -236,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_is_given_up_on, begin, end),
 		cmocka_unit_test_setup_teardown(test_comes_back, begin, end),
+		cmocka_unit_test_setup_teardown(test_again_and_again, begin, end),
 		cmocka_unit_test_setup_teardown(test_full_socket, begin, end),
 		cmocka_unit_test_setup_teardown(test_is_looked_at, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_of_another, begin, end),

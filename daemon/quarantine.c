@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Clients that were given up on and answer again: their queues leave quarantine, at once the first time. Whoever does
+ * it again and again costs the others a few answer_timeouts each time: he is left alone for a while, for twice as long
+ * each time; what he is owed is halved for every while in which he was scheduled without that.
+ */
+#include "daemon/daemon.h"
+
+/* All chosen: the first is five times answer_timeout's default, the last is as long as a person waits. */
+#define QUARANTINE_FIRST_NS 1000000000ull
+#define QUARANTINE_MAX_NS   60000000000ull
+#define QUARANTINE_CALM_NS  10000000000ull
+
+static bool quarantine_has(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
+{
+	struct gp_queue_info info;
+
+	return queue && queue->in_core && !gp_sched_queue_info(daemon->sched, queue->core, &info) &&
+	       info.gate == GP_GATE_QUARANTINED;
+}
+
+static void quarantine_end(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
+{
+	client->back_ns = 0;
+	client->returned_ns = now_ns;
+	for (uint32_t i = 0; i < client->slot_count; i++) {
+		struct gp_queue_entry *queue = client->slots[i].queue;
+
+		if (!quarantine_has(daemon, queue))
+			continue;
+		gp_queue_leave(daemon, queue);
+		gp_queue_enter(daemon, queue);
+	}
+}
+
+static uint64_t quarantine_penalty_ns(const struct gp_client *client, uint64_t now_ns)
+{
+	uint64_t calm = (now_ns - client->returned_ns) / QUARANTINE_CALM_NS;
+	uint64_t penalty_ns = calm < 64 ? client->penalty_ns >> calm : 0;
+
+	return penalty_ns < QUARANTINE_FIRST_NS / 2 ? 0 : penalty_ns;
+}
+
+void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client)
+{
+	uint64_t now_ns = gp_now_ns(), penalty_ns = quarantine_penalty_ns(client, now_ns);
+	bool any = false;
+
+	for (uint32_t i = 0; i < client->slot_count; i++)
+		any |= quarantine_has(daemon, client->slots[i].queue);
+	if (!any || client->back_ns)
+		return;
+	client->penalty_ns = !penalty_ns                        ? QUARANTINE_FIRST_NS :
+			     penalty_ns * 2 > QUARANTINE_MAX_NS ? QUARANTINE_MAX_NS :
+								  penalty_ns * 2;
+	if (!penalty_ns) {
+		quarantine_end(daemon, client, now_ns);
+		return;
+	}
+	client->back_ns = now_ns + penalty_ns;
+	if (!daemon->back_next_ns || client->back_ns < daemon->back_next_ns)
+		daemon->back_next_ns = client->back_ns;
+}
+
+void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	if (!daemon->back_next_ns || now_ns < daemon->back_next_ns)
+		return;
+	daemon->back_next_ns = 0;
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		struct gp_client *client = daemon->clients[i];
+
+		if (!client || !client->back_ns)
+			continue;
+		if (now_ns < client->back_ns) {
+			if (!daemon->back_next_ns || client->back_ns < daemon->back_next_ns)
+				daemon->back_next_ns = client->back_ns;
+		} else if (client->answers) {
+			quarantine_end(daemon, client, now_ns);
+		} else {
+			client->back_ns = 0; /* its next answer begins anew */
+		}
+	}
+}
