@@ -12,69 +12,36 @@
 
 #define IDENTITY_CAPABILITY 0x2477a280u
 
+/* What the parts of gfx942 share: an MI300X whole, in partitions, and the MI308X. */
+#define IDENTITY_GFX942                                                                                     \
+	.name = "ip discovery", .gfx = "gfx942", .override = "9.0.10", .gfx_version = 90402, .revision = 0, \
+	.capability = IDENTITY_CAPABILITY, .debug_prop = 1511, .sdma_fw_version = 19, .cu_per_array = 10,   \
+	.simd_per_cu = 4, .waves_per_simd = 8, .l2_size = 4096, .memory_width = 8192, .memory_clock = 1300
+
 static const struct gp_identity identity_table[] = {
 	{
+		IDENTITY_GFX942,
 		.device = "mi300x",
-		.name = "ip discovery",
-		.gfx = "gfx942",
-		.override = "9.0.10",
-		.gfx_version = 90402,
 		.device_id = 0x74a1,
-		.revision = 0,
-		.capability = IDENTITY_CAPABILITY,
-		.debug_prop = 1511,
 		.fw_version = 166,
-		.sdma_fw_version = 19,
 		.xgmi_engine_count = 14,
-		.cu_per_array = 10,
 		.array_count = 32,
-		.simd_per_cu = 4,
-		.waves_per_simd = 8,
-		.l2_size = 4096,
-		.memory_width = 8192,
-		.memory_clock = 1300,
 	},
 	{
+		IDENTITY_GFX942,
 		.device = "mi300x-cpx",
-		.name = "ip discovery",
-		.gfx = "gfx942",
-		.override = "9.0.10",
-		.gfx_version = 90402,
 		.device_id = 0x74a1,
-		.revision = 0,
-		.capability = IDENTITY_CAPABILITY,
-		.debug_prop = 1511,
 		.fw_version = 166,
-		.sdma_fw_version = 19,
 		.xgmi_engine_count = 0,
-		.cu_per_array = 10,
 		.array_count = 4,
-		.simd_per_cu = 4,
-		.waves_per_simd = 8,
-		.l2_size = 4096,
-		.memory_width = 8192,
-		.memory_clock = 1300,
 	},
 	{
+		IDENTITY_GFX942,
 		.device = "mi308x",
-		.name = "ip discovery",
-		.gfx = "gfx942",
-		.override = "9.0.10",
-		.gfx_version = 90402,
 		.device_id = 0x74a2,
-		.revision = 0,
-		.capability = IDENTITY_CAPABILITY,
-		.debug_prop = 1511,
 		.fw_version = 149,
-		.sdma_fw_version = 19,
 		.xgmi_engine_count = 14,
-		.cu_per_array = 10,
 		.array_count = 16,
-		.simd_per_cu = 4,
-		.waves_per_simd = 8,
-		.l2_size = 4096,
-		.memory_width = 8192,
-		.memory_clock = 1300,
 	},
 	{
 		.device = "mi210",
