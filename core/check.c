@@ -86,7 +86,7 @@ static const char *check_seat(const struct gp_sched *sched, const struct gp_devi
 
 static const char *check_device(const struct gp_sched *sched, const struct gp_device *device)
 {
-	uint32_t i, seats = 0, queues = 0, turns = 0, compute = 0, fixed = 0, open_seats = 0, unknown = 0;
+	uint32_t i, seats = 0, queues = 0, turns = 0, compute = 0, fixed = 0, open_seats = 0, unknown = 0, blind = 0;
 	const char *wrong = NULL;
 
 	for (i = 0; i < GP_HEAP_COUNT; i++)
@@ -106,6 +106,7 @@ static const char *check_device(const struct gp_sched *sched, const struct gp_de
 
 			compute += q->attr.kind == GP_KIND_COMPUTE && q->gate != GP_GATE_CLOSED;
 			fixed += gp_gate_is_fixed(q);
+			blind += gp_gate_is_blind(q);
 			unknown += q->gate == GP_GATE_UNKNOWN;
 			if (!device->in_flight && (q->gate == GP_GATE_CLOSING || q->gate == GP_GATE_OPENING))
 				return "an order is under way but no plan is";
@@ -117,7 +118,8 @@ static const char *check_device(const struct gp_sched *sched, const struct gp_de
 	if (seats != device->seat_count || queues != device->queue_count)
 		return "a device's counts of seats and queues are wrong";
 	if (compute != device->open_compute_count || fixed != device->open_fixed_count ||
-	    open_seats != device->open_seat_count || unknown != device->unknown_count)
+	    open_seats != device->open_seat_count || unknown != device->unknown_count ||
+	    blind != device->closed_unseen_count)
 		return "a device's counts of gates are wrong";
 	if (device->batch_max != GP_UNLIMITED &&
 	    (turns != device->turn_count || (turns > device->batch_max && !sched->gang_count)))

@@ -226,6 +226,7 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 	if (client_count_queue(d, attr, true))
 		gp_turn_settle(sched, d);
 	gp_work_rerank(sched, index);
+	d->closed_unseen_count += gp_gate_is_blind(q);
 	gp_work_gate(sched, index, GP_GATE_OPEN);
 	q->opened_ns = 0; /* min_open protects what we opened, not what was born open */
 	if (q->is_batch && !seat->has_turn && d->turn_count < d->batch_max)
@@ -260,9 +261,11 @@ int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, co
 	gp_clock(sched, now_ns);
 	settle = client_count_queue(device, &q->attr, false);
 	device->open_fixed_count -= gp_gate_is_fixed(q);
+	device->closed_unseen_count -= gp_gate_is_blind(q);
 	q->attr = *attr;
 	q->attr.weight = attr->weight ? attr->weight : GP_WEIGHT_DEFAULT;
 	device->open_fixed_count += gp_gate_is_fixed(q);
+	device->closed_unseen_count += gp_gate_is_blind(q);
 	settle |= client_count_queue(device, &q->attr, true);
 	client_seat_view(sched, &sched->seats[q->seat]);
 	gp_trace(sched, GP_TRACE_ATTR, queue.index, GP_WHY_NONE, (uint64_t)attr->priority);
@@ -290,6 +293,7 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 	q->has_work = q->hinted = q->aged = false;
 	q->linger_until_ns = q->hint_from_ns = q->hint_at_ns = q->tail_until_ns = q->hold_until_ns = q->tail_ns = 0;
 	gp_work_gate(sched, queue.index, GP_GATE_CLOSED); /* leaves every heap and list */
+	device->closed_unseen_count -= gp_gate_is_blind(q);
 	gp_trace(sched, GP_TRACE_QUEUE_REMOVE, queue.index, GP_WHY_NONE, 0);
 	if (device->announce == queue.index)
 		device->announce = GP_NONE;

@@ -6,6 +6,9 @@
  */
 #include "core/plan.h"
 
+/* Idle gates that were closed stay so for the next urgent work: after so long without any it is worth nothing (chosen).
+ */
+#define PLAN_REST_NS    1000000000ull
 #define PLAN_ROUNDS_MAX 8u /* looks at each device in one call; the rest is for the next one */
 
 static struct gp_order plan_order(const struct gp_sched *sched, uint32_t queue, enum gp_why why)
@@ -365,6 +368,43 @@ static void plan_open_ready(struct gp_plan_builder *b)
 	plan_open_company(b, first, hold_rank);
 }
 
+/* Whether nobody on the device has had work for a while. */
+static bool plan_rests(struct gp_plan_builder *b)
+{
+	struct gp_device *device = b->device;
+
+	if (gp_heap_top(device, GP_HEAP_WORK) != GP_NONE || gp_heap_top(device, GP_HEAP_LINGER) != GP_NONE)
+		device->rest_ns = GP_NEVER_NS;
+	else if (device->rest_ns == GP_NEVER_NS)
+		device->rest_ns = b->sched->now_ns + PLAN_REST_NS;
+	return device->rest_ns <= b->sched->now_ns;
+}
+
+/* Somebody must look at a closed gate whose doorbells are not seen, again and again. On a device that rests they open,
+ * and nobody has to; what opens with them costs nothing. */
+static void plan_open_unseen(struct gp_plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	uint32_t seat, i, first = b->plan->open_count;
+
+	if (!b->device->closed_unseen_count)
+		return;
+	if (!plan_rests(b)) {
+		gp_device_wake(b->device, b->device->rest_ns);
+		return;
+	}
+	for (seat = b->device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
+		for (i = sched->seats[seat].queue_first; i != GP_NONE && !gp_plan_is_full(b);
+		     i = sched->queues[i].seat_next) {
+			const struct gp_queue *q = &sched->queues[i];
+
+			if (gp_gate_is_blind(q) && q->gang == GP_NONE && q->hold_until_ns <= sched->now_ns &&
+			    (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)))
+				plan_open(b, i, GP_WHY_REST);
+		}
+	plan_open_company(b, first, INT64_MIN);
+}
+
 /* Gates whose state was lost with an order, and all closed gates of a stopped device, are ordered open: one client at a
  * time and nothing else in the same plan, because one who no longer answers would take the others' acknowledgements
  * with it. */
@@ -478,11 +518,13 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 		gp_turn_assign(sched, device);
 		plan_rise(&b);
 		plan_close_lower(&b);
-		plan_close_turns(&b);
+		if (!plan_rests(&b)) /* else they wait in their list until somebody has work */
+			plan_close_turns(&b);
 		plan_gangs(&b);
 		gp_slots_close_overflow(&b);
 		plan_open_aged(&b);
 		plan_open_ready(&b);
+		plan_open_unseen(&b);
 	}
 	/* The steps above mark the device dirty as they change it; only what did not fit is left over. */
 	device->dirty = gp_plan_is_full(&b);

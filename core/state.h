@@ -150,7 +150,8 @@ struct gp_device {
 	uint32_t turn_seats[GP_BATCH_MAX];
 	uint32_t open_compute_count; /* compute gates not closed */
 	uint32_t open_fixed_count;   /* of these, the ones that are never parked: unseen or quarantined */
-	uint32_t open_seat_count;    /* seats with a gate not closed */
+	uint32_t closed_unseen_count;
+	uint32_t open_seat_count; /* seats with a gate not closed */
 	uint32_t idle_first, idle_last;
 	uint32_t check_first; /* seats whose gates must be looked at */
 	uint32_t inverted_first;
@@ -174,6 +175,7 @@ struct gp_device {
 	/* Preemption budget, in ns of transaction time; negative is debt. */
 	int64_t tokens_ns;
 	uint64_t tokens_mark_ns;
+	uint64_t rest_ns;       /* nobody has had work: it rests from here on; GP_NEVER_NS: somebody has */
 	uint64_t wake_ns;       /* device timer: turn end, budget refill, aged turn end; GP_NEVER_NS: none */
 	uint32_t announce;      /* queue to bring in (self-switching, hint); GP_NONE: none */
 	uint32_t aged_seat;     /* whose aged turn it is; GP_NONE: nobody's */
@@ -329,6 +331,12 @@ static inline bool gp_gate_is_fixed(const struct gp_queue *queue)
 {
 	return queue->attr.kind == GP_KIND_COMPUTE && queue->gate != GP_GATE_CLOSED &&
 	       (queue->attr.unseen || queue->gate == GP_GATE_QUARANTINED);
+}
+
+/* Somebody has to look now and then whether it has work by now. */
+static inline bool gp_gate_is_blind(const struct gp_queue *queue)
+{
+	return queue->attr.unseen && queue->gate == GP_GATE_CLOSED;
 }
 
 /* Batch seats need a turn; all others may run beside their equals. */

@@ -326,9 +326,11 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	if (!is)
 		q->left_why = GP_WHY_NONE;
 	device->open_fixed_count -= gp_gate_is_fixed(q);
+	device->closed_unseen_count -= gp_gate_is_blind(q);
 	q->gate = gate;
 	q->put_off = false;
 	device->open_fixed_count += gp_gate_is_fixed(q);
+	device->closed_unseen_count += gp_gate_is_blind(q);
 	work_tail_gate(sched, queue, gate);
 	if (gate == GP_GATE_CLOSED) { /* those who wait for a slot open in the order in which they began to wait */
 		q->wait_since_ns = sched->now_ns;

@@ -4,9 +4,11 @@
  * only while it can change a decision: somebody else on the device has work, or a gate there is closed. Also the
  * leases: closed gates with work are renewed while the daemon is well.
  *
- *   fast   it has work or queues whose doorbells are not seen, and another client on the device has work or a gate is
- * closed slow   nobody has known work, but it has unseen queues that are closed, or unseen compute queues beside other
- * clients off    otherwise; switched off a while after it was last needed, so that short gaps cost no messages
+ * - fast: it has work or queues whose doorbells are not seen, and another client on the device has work or a gate is
+ *   closed;
+ * - slow: nobody has known work, but it has unseen queues that are closed (until they open, on a device that rests), or
+ *   unseen compute queues beside other clients; or only it has work, and others are looked at because of that;
+ * - off: otherwise; switched off a while after it was last needed, so that short gaps cost no messages.
  */
 #include "daemon/daemon.h"
 
@@ -50,6 +52,7 @@ static void sampling_device(struct gp_daemon *daemon, uint32_t index, struct gp_
 {
 	struct gp_device_entry *device = &daemon->devices[index];
 	struct gp_queue_entry *q;
+	bool watched = false;
 
 	device->busy_clients = 0;
 	for (q = device->busy; q; q = q->busy_next) {
@@ -58,19 +61,23 @@ static void sampling_device(struct gp_daemon *daemon, uint32_t index, struct gp_
 		q->client->busy |= 1ull << index;
 		q->client->lease_needed |= q->closed;
 	}
-	for (q = device->busy; q; q = q->busy_next)
-		if (q->in_core && (device->busy_clients > 1 || device->closed_queues))
-			sampling_want(q->client, daemon->config.sample_ns);
 	for (q = device->unseen; q; q = q->unseen_next) {
 		sampling_touch(daemon, q->client, touched);
 		if (!q->in_core)
 			continue;
+		watched |= device->busy_clients > (q->client->busy >> index & 1);
 		if (device->busy_clients > (q->client->busy >> index & 1) ||
 		    (device->closed_queues && device->busy_clients))
 			sampling_want(q->client, daemon->config.sample_ns);
 		else if (q->closed || (sampling_is_raw(q) && !sampling_is_alone(device, q->client)))
 			sampling_want(q->client, daemon->config.idle_sample_ns);
 	}
+	/* An end that nobody sees would have the others' unseen queues watched for ever. */
+	for (q = device->busy; q; q = q->busy_next)
+		if (q->in_core && (device->busy_clients > 1 || device->closed_queues))
+			sampling_want(q->client, daemon->config.sample_ns);
+		else if (q->in_core && watched)
+			sampling_want(q->client, daemon->config.idle_sample_ns);
 }
 
 void gp_sampling_forget(struct gp_daemon *daemon, struct gp_client *client)

@@ -147,6 +147,7 @@ enum gp_why {
 	GP_WHY_LOST = 19,       /* the gate changed without an order (lease, agent, application) */
 	GP_WHY_YIELD = 20,      /* closed: another waited longer than the ageing window, and got nowhere beside it */
 	GP_WHY_SHARE = 21,      /* its turn ended early: one that is owed more of the device got work */
+	GP_WHY_REST = 22,       /* opened though idle: nobody has work, and its doorbells are not seen */
 	GP_WHY_COUNT
 };
 

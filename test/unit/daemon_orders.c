@@ -84,6 +84,45 @@ static void test_samples_only_when_needed(void **state)
 	}
 }
 
+/* Another's unseen queue is looked at while one has work: so is he, or an end that nobody saw would keep both awake. */
+static void test_samples_the_only_busy_one(void **state)
+{
+	(void)state;
+	agent_add_queue(&world, &urgent, 1, 0);
+	agent_doorbell(&world, &batch, 0, 1);
+	settle();
+	assert_int_equal(urgent.sample_ns, world.daemon.config.sample_ns);
+	assert_int_equal(batch.sample_ns, world.daemon.config.idle_sample_ns);
+	agent_complete(&world, &batch, 0, 1);
+	while (batch.sample_ns || urgent.sample_ns) {
+		world_wait(&world, 10);
+		settle();
+	}
+}
+
+/* An unseen queue that was closed for somebody's sake is looked at while it stays closed, and opens when nobody has had
+ * work for a while: then nobody wakes any more. */
+static void test_samples_end_when_all_rest(void **state)
+{
+	(void)state;
+	agent_add_queue(&world, &batch, 1, 0);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	assert_int_equal(world_gate(&world, &batch, 1), GP_GATE_CLOSED);
+	agent_complete(&world, &urgent, 0, 1);
+	for (int i = 0; i < 50; i++) {
+		world_wait(&world, 10);
+		settle();
+	}
+	assert_int_equal(batch.sample_ns, world.daemon.config.idle_sample_ns);
+	while (batch.sample_ns || urgent.sample_ns) {
+		world_wait(&world, 10);
+		settle();
+	}
+	assert_int_equal(world_gate(&world, &batch, 1), GP_GATE_OPEN);
+	assert_int_equal(gp_sched_deadline_ns(world.daemon.sched), UINT64_MAX);
+}
+
 /* A closed gate with work has its lease renewed; without work it needs none. */
 static void test_renews_leases(void **state)
 {
@@ -271,6 +310,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_preempts, begin, end),
 		cmocka_unit_test_setup_teardown(test_samples_only_when_needed, begin, end),
+		cmocka_unit_test_setup_teardown(test_samples_the_only_busy_one, begin, end),
+		cmocka_unit_test_setup_teardown(test_samples_end_when_all_rest, begin, end),
 		cmocka_unit_test_setup_teardown(test_renews_leases, begin, end),
 		cmocka_unit_test_setup_teardown(test_answers_again, begin, end),
 		cmocka_unit_test_setup_teardown(test_lease_of_before, begin, end),
