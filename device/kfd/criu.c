@@ -15,30 +15,38 @@
 #include "device/kfd/criu.h"
 #include "device/kfd/kfd.h"
 
+const char *gp_kfd_criu_path = "/dev/kfd";
+
 /* What a guard is given. */
 struct criu_charge {
 	pid_t pid;
 	int pidfd, number; /* number: of the driver's descriptor in that process */
 	int socket;
+	struct stat driver;
 };
 
-/* The descriptor of the driver in that process; -1: it has none. */
-static int criu_find(pid_t pid)
+/* By what it is: the name depends on how it was mounted there. A virtual node's is no device. */
+static bool criu_is_driver(const struct stat *driver, const struct stat *file)
 {
-	struct stat driver, file;
+	if (S_ISCHR(driver->st_mode))
+		return S_ISCHR(file->st_mode) && file->st_rdev == driver->st_rdev;
+	return file->st_dev == driver->st_dev && file->st_ino == driver->st_ino;
+}
+
+/* The descriptor of the driver in that process; -1: it has none. */
+static int criu_find(pid_t pid, const struct stat *driver)
+{
+	struct stat file;
 	char path[64], name[320];
 	struct dirent *entry;
 	int found = -1;
 	DIR *folder;
 
-	if (stat("/dev/kfd", &driver))
-		return -1;
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	folder = opendir(path);
 	while (folder && found < 0 && (entry = readdir(folder))) {
 		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
-		/* By what it is: the name depends on how it was mounted there. */
-		if (!stat(name, &file) && file.st_dev == driver.st_dev && file.st_ino == driver.st_ino)
+		if (!stat(name, &file) && criu_is_driver(driver, &file))
 			found = (int)strtol(entry->d_name, NULL, 10);
 	}
 	if (folder)
@@ -51,6 +59,7 @@ static int criu_find(pid_t pid)
 static int criu_call(const struct criu_charge *charge, uint32_t op)
 {
 	struct kfd_ioctl_criu_args args = { .op = op };
+	struct stat file;
 	int fd, status;
 	pid_t child = fork();
 
@@ -60,6 +69,9 @@ static int criu_call(const struct criu_charge *charge, uint32_t op)
 		fd = (int)syscall(SYS_pidfd_getfd, charge->pidfd, charge->number, 0);
 		if (fd < 0)
 			_exit(errno);
+		/* It goes on meanwhile, and may have put another file there. */
+		if (fstat(fd, &file) || !criu_is_driver(&charge->driver, &file))
+			_exit(EBADF);
 		_exit(gp_kfd_ioctl(fd, AMDKFD_IOC_CRIU_OP, &args) < 0 ? errno : 0);
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
@@ -110,10 +122,13 @@ __attribute__((noreturn)) static void criu_guard(const struct criu_charge *charg
 
 int gp_kfd_criu_begin(pid_t pid, int pidfd, struct gp_kfd_guard *ret_guard)
 {
-	struct criu_charge charge = { .pid = pid, .pidfd = pidfd, .number = criu_find(pid) };
+	struct criu_charge charge = { .pid = pid, .pidfd = pidfd };
 	int sockets[2];
 	pid_t guard;
 
+	if (stat(gp_kfd_criu_path, &charge.driver))
+		return -errno;
+	charge.number = criu_find(pid, &charge.driver);
 	if (charge.number < 0)
 		return -ENODEV;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))

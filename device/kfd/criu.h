@@ -17,4 +17,6 @@ int gp_kfd_criu_begin(pid_t pid, int pidfd, struct gp_kfd_guard *ret_guard); /* 
 int gp_kfd_criu_change(const struct gp_kfd_guard *guard, bool open);         /* blocks while the driver works */
 void gp_kfd_criu_end(struct gp_kfd_guard *guard);                            /* it runs again */
 
+extern const char *gp_kfd_criu_path; /* of the driver; tests have another */
+
 #endif
