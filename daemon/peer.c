@@ -103,6 +103,8 @@ static bool peer_has_packet(int fd, bool *ret_files)
  * there are none it is closed here: those who hold the other threads up shall keep nobody else's connections open. */
 static void peer_hang_up(const struct gp_daemon *daemon, int fd)
 {
+	struct ucred who = { .uid = (uid_t)-1 };
+	socklen_t size = sizeof(who);
 	bool any = false;
 	char byte;
 
@@ -112,10 +114,12 @@ static void peer_hang_up(const struct gp_daemon *daemon, int fd)
 		while (peer_has_packet(fd, &any) && !any)
 			recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC);
 	}
-	if (any)
-		gp_close_elsewhere(fd);
-	else
+	if (any) {
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
+		gp_close_elsewhere(fd, who.uid);
+	} else {
 		close(fd);
+	}
 }
 
 void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *why)

@@ -3,28 +3,68 @@
  * close() of a file that somebody else made may take as long as he likes: a socket lingers, a file system of his own
  * never answers; and a Unix socket takes with it every file that lies unread in it. A thread that decides must not be
  * the one that waits there, so others close. There are as many as are held up, up to a limit: beyond it what is given
- * stays open until one of them comes back.
+ * stays open until one of them comes back. One user holds a few of them up at most.
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "lib/closer.h"
 
-#define CLOSER_THREADS_MAX 16u /* chosen */
+#define CLOSER_THREADS_MAX  16u /* chosen */
+#define CLOSER_USER_THREADS 4u  /* of these for one user who is not root */
 
 struct closing {
 	struct closing *next;
 	int fd;
+	uint32_t uid;
+	bool begun;
 };
 
 /* Of the process, as descriptors are. The threads never end. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct closing *first, **tail; /* lock, as all */
+	struct closing *first; /* lock, as all; in the order they came, with those under way */
 	uint32_t thread_count, pending;
+	uint32_t uids[CLOSER_THREADS_MAX], uid_count; /* whose are under way */
 } closer = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+
+static uint32_t closer_begun_locked(uint32_t uid)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < closer.uid_count; i++)
+		count += closer.uids[i] == uid;
+	return count;
+}
+
+static struct closing *closer_next_locked(void)
+{
+	struct closing *closing = closer.first;
+
+	while (closing &&
+	       (closing->begun || (closing->uid && closer_begun_locked(closing->uid) >= CLOSER_USER_THREADS)))
+		closing = closing->next;
+	return closing;
+}
+
+static void closer_forget_locked(struct closing *closing)
+{
+	struct closing **at = &closer.first;
+
+	while (*at != closing)
+		at = &(*at)->next;
+	*at = closing->next;
+	for (uint32_t i = 0; i < closer.uid_count; i++)
+		if (closer.uids[i] == closing->uid) {
+			closer.uids[i] = closer.uids[--closer.uid_count];
+			break;
+		}
+	closer.pending--;
+	free(closing);
+}
 
 static void *closer_thread(void *context)
 {
@@ -33,17 +73,17 @@ static void *closer_thread(void *context)
 	(void)context;
 	pthread_mutex_lock(&closer.lock);
 	for (;;) {
-		closing = closer.first;
+		closing = closer_next_locked();
 		if (!closing) {
 			pthread_cond_wait(&closer.wake, &closer.lock);
 			continue;
 		}
-		closer.first = closing->next;
+		closing->begun = true;
+		closer.uids[closer.uid_count++] = closing->uid;
 		pthread_mutex_unlock(&closer.lock);
 		close(closing->fd);
-		free(closing);
 		pthread_mutex_lock(&closer.lock);
-		closer.pending--;
+		closer_forget_locked(closing);
 	}
 	return NULL;
 }
@@ -65,20 +105,19 @@ static void closer_start_locked(void)
 	pthread_attr_destroy(&attr);
 }
 
-void gp_close_elsewhere(int fd)
+void gp_close_elsewhere(int fd, uint32_t uid)
 {
-	struct closing *closing = malloc(sizeof(*closing));
+	struct closing *closing = malloc(sizeof(*closing)), **at = &closer.first;
 
 	if (!closing) {
 		close(fd); /* no memory: late is better than never */
 		return;
 	}
-	*closing = (struct closing){ .fd = fd };
+	*closing = (struct closing){ .fd = fd, .uid = uid };
 	pthread_mutex_lock(&closer.lock);
-	if (!closer.first)
-		closer.tail = &closer.first;
-	*closer.tail = closing;
-	closer.tail = &closing->next;
+	while (*at)
+		at = &(*at)->next;
+	*at = closing;
 	closer.pending++;
 	/* Without a thread it waits for the next call. */
 	if (closer.thread_count < closer.pending && closer.thread_count < CLOSER_THREADS_MAX)
@@ -95,4 +134,15 @@ uint32_t gp_close_pending(void)
 	pending = closer.pending;
 	pthread_mutex_unlock(&closer.lock);
 	return pending;
+}
+
+uint32_t gp_close_pending_of(uint32_t uid)
+{
+	uint32_t count = 0;
+
+	pthread_mutex_lock(&closer.lock);
+	for (const struct closing *closing = closer.first; closing; closing = closing->next)
+		count += closing->uid == uid;
+	pthread_mutex_unlock(&closer.lock);
+	return count;
 }

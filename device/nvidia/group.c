@@ -16,7 +16,7 @@
 
 #define GROUP_SLICE_MAX_US 10000000u /* 10 s: nobody means more; chosen */
 
-#define GROUP_CLOSES_MAX 256u /* that are not over, connections that have just ended among them; chosen */
+#define GROUP_CLOSES_MAX 64u /* of the same user that are not over, his connections among them; chosen */
 
 static struct gp_nvidia_object group_object(const struct gp_nvidia_group *group, uint32_t object)
 {
@@ -30,7 +30,7 @@ void gp_nvidia_group_free(struct gp_nvidia_group *group)
 	free(group);
 }
 
-static int group_look(struct gp_nvidia_group *group, uint32_t gpu_id, bool by_name, const char **ret_why)
+static int group_look(struct gp_nvidia_group *group, const struct gp_nvidia_lender *lender, const char **ret_why)
 {
 	struct gp_nvidia_object tsg = group_object(group, group->group);
 	struct gp_nvidia_object subdevice = group_object(group, group->subdevice);
@@ -39,8 +39,8 @@ static int group_look(struct gp_nvidia_group *group, uint32_t gpu_id, bool by_na
 	int r;
 
 	*ret_why = "its descriptor is no file of the NVIDIA driver";
-	if (!gp_nvidia_is_rm_file(group->fd, by_name)) {
-		gp_close_elsewhere(group->fd);
+	if (!gp_nvidia_is_rm_file(group->fd, lender->by_name)) {
+		gp_close_elsewhere(group->fd, lender->uid);
 		group->fd = -1;
 		return -EBADF;
 	}
@@ -52,7 +52,7 @@ static int group_look(struct gp_nvidia_group *group, uint32_t gpu_id, bool by_na
 		return r;
 	*ret_why = "its group is on another GPU than it says";
 	r = gp_nvidia_gpu_id(&subdevice, &number);
-	if (r || number != gpu_id)
+	if (r || number != lender->gpu_id)
 		return r ? r : -ENODEV;
 	/* What the agent saw at the beginning counts: we, or one before us, may have shortened it since. */
 	if (!group->app_us)
@@ -61,7 +61,7 @@ static int group_look(struct gp_nvidia_group *group, uint32_t gpu_id, bool by_na
 	return group->app_us && group->app_us <= GROUP_SLICE_MAX_US ? 0 : -ERANGE;
 }
 
-int gp_nvidia_group_take(const struct gp_wire_group *wire, int pidfd, uint32_t gpu_id, bool by_name,
+int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidia_lender *lender,
 			 struct gp_nvidia_group **ret_group, char *why, size_t why_size)
 {
 	struct gp_nvidia_group *group = calloc(1, sizeof(*group));
@@ -81,19 +81,19 @@ int gp_nvidia_group_take(const struct gp_wire_group *wire, int pidfd, uint32_t g
 					   .app_us = wire->slice_us };
 	memcpy(group->channels, wire->channels, sizeof(group->channels));
 	group->fd = -1;
-	if (gp_close_pending() < GROUP_CLOSES_MAX)
-		group->fd = (int)syscall(SYS_pidfd_getfd, pidfd, wire->fd, 0);
+	if (gp_close_pending_of(lender->uid) < GROUP_CLOSES_MAX)
+		group->fd = (int)syscall(SYS_pidfd_getfd, lender->pidfd, wire->fd, 0);
 	else
 		errno = EBUSY;
 	r = group->fd < 0 ? -errno : 0;
 	if (r == -EBUSY)
-		problem = "gpreemptd was lent too many files that do not close";
+		problem = "gpreemptd was lent too many files by its user that do not close";
 	else if (r == -EPERM)
 		problem = "gpreemptd may not take its file: CAP_SYS_PTRACE is missing, or a security module forbids it";
 	else if (r)
 		problem = "gpreemptd cannot take its file";
 	else
-		r = group_look(group, gpu_id, by_name, &problem);
+		r = group_look(group, lender, &problem);
 	if (r) {
 		snprintf(why, why_size, "%s (%s)", problem, strerror(-r));
 		gp_nvidia_group_free(group);

@@ -19,8 +19,14 @@ struct gp_nvidia_group {
 	bool alone;                /* a call that carried others as well failed because of it */
 };
 
+/* Who lends it, and what it should be. */
+struct gp_nvidia_lender {
+	int pidfd;
+	uint32_t uid, gpu_id;
+	bool by_name; /* see gp_nvidia_is_rm_file() */
+};
 /* Takes the file and asks RM whether the handles are what they should be. 0, or -errno and a sentence. */
-int gp_nvidia_group_take(const struct gp_wire_group *wire, int pidfd, uint32_t gpu_id, bool by_name,
+int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidia_lender *lender,
 			 struct gp_nvidia_group **ret_group, char *why, size_t why_size);
 void gp_nvidia_group_free(struct gp_nvidia_group *group);
 /* Channels off or on, of all in as few calls as there is room; each one's result is its own. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "lib/closer.h"
 #include "test/unit/borrow_scene.h"
 
 /* What a client lends need not be the driver's, and need not be easy to get rid of: others do not wait for it. */
@@ -29,12 +30,15 @@ static void test_a_file_that_does_not_close(void **state)
 	group.fd = fd;
 	world_send(scene->agents[0].fd, &group, sizeof(group));
 	UNTIL(scene, rm.sticking);
+	for (int i = 0; i < 300; i++) /* and what another user has sent */
+		gp_close_elsewhere(dup(fd), getuid() + 1);
 	scene_join(scene, 1, GP_PRIORITY_NORMAL);
 	scene_join(scene, 2, GP_PRIORITY_LOW);
 	UNTIL(scene, rm.contexts[2].slice_us == SHORT);
+	assert_int_equal(scene->agents[1].mechanism + scene->agents[2].mechanism, 0); /* nobody was told another one */
 	assert_false(scene->world.daemon.devices[0].stopped);
 	rm_go_on();
-	UNTIL(scene, !rm.sticking);
+	UNTIL(scene, !rm.sticking && !gp_close_pending());
 	close(fd);
 	scene_end(scene);
 }
