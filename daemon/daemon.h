@@ -10,7 +10,8 @@
  *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
  *   silence.c  agents that do not look any more                    journal.c  lines for the journal
  *   user.c     names of users                                      clock.c    the time
- *   quarantine.c  clients that answer again
+ *   quarantine.c  clients that answer again                        answer.c   answers to commands, and readers that are
+ * slow
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
@@ -109,7 +110,7 @@ struct gp_client {
 	/* Answering. */
 	bool answers, sync_wait;
 	uint64_t penalty_ns, returned_ns, back_ns; /* quarantine.c alone */
-	uint64_t said_ns; /* when that it does not, or does again, was last said */
+	uint64_t said_ns;                          /* when that it does not, or does again, was last said */
 	uint64_t escalated_ns;
 	uint32_t orders_open; /* orders sent and not answered */
 	uint64_t order_failures, orders, leases_lost;
@@ -316,12 +317,17 @@ void gp_peer_watch_end(struct gp_daemon *daemon, struct gp_peer *peer);
 void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *why); /* why NULL: it hung up */
 int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count);
 void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *why); /* a bad message: counted */
+void gp_peer_bury(struct gp_daemon *daemon);
+void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns);
+
+/* answer.c */
 int gp_peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text,
 		   size_t size); /* in packets; what does not fit is sent later */
 int gp_peer_answer_part(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, const char *text,
-			size_t size); /* more follows */
-void gp_peer_bury(struct gp_daemon *daemon);
-void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns);
+			size_t size);                               /* more follows */
+bool gp_peer_drain(struct gp_daemon *daemon, struct gp_peer *peer); /* sends what waits; true: nothing is left */
+/* Who is being written to is not asked for more questions. */
+void gp_peer_watch(struct gp_daemon *daemon, struct gp_peer *peer);
 
 /* client.c */
 void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type, const void *data, size_t size);

@@ -30,14 +30,11 @@
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
-#define PEER_READ_MAX         64 /* packets of one peer in a row: the others wait */
-#define PEER_SILENT_NS        10000000000ull
-#define PEER_FULL_NS          100000000ull
-#define PEER_BACKLOG_MAX      (8u << 20)
-#define PEER_USER_BACKLOG_MAX (64u << 20) /* of all connections of a user who is not root */
-#define PEER_ANSWER_SIZE      16384u
-#define PEER_CLOSING_MAX      1024u /* connections that others are to close and have not */
-#define PEER_SPARE_FDS        64u   /* connections beyond clients_max: commands; and as many more for root alone */
+#define PEER_READ_MAX    64 /* packets of one peer in a row: the others wait */
+#define PEER_SILENT_NS   10000000000ull
+#define PEER_FULL_NS     100000000ull
+#define PEER_CLOSING_MAX 1024u /* connections that others are to close and have not */
+#define PEER_SPARE_FDS   64u   /* connections beyond clients_max: commands; and as many more for root alone */
 
 int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count)
 {
@@ -174,125 +171,6 @@ void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *
 	gp_peer_close(daemon, peer, why);
 }
 
-/* Who is being written to is not asked for more questions. */
-static void peer_watch(struct gp_daemon *daemon, struct gp_peer *peer)
-{
-	if (!peer->closed)
-		gp_daemon_watch(daemon, peer->fd, peer->backlog.size || peer->reads_past ? EPOLLOUT : EPOLLIN,
-				&peer->source);
-}
-
-/* Sends what waits; true: nothing is left. */
-static bool peer_drain(struct gp_daemon *daemon, struct gp_peer *peer)
-{
-	uint32_t size;
-	int r = 0;
-
-	while (peer->backlog_sent < peer->backlog.size) {
-		memcpy(&size, peer->backlog.bytes + peer->backlog_sent, sizeof(size));
-		memcpy(daemon->packet, peer->backlog.bytes + peer->backlog_sent + sizeof(size), size);
-		r = gp_peer_send(peer, daemon->packet, size, NULL, 0);
-		if (r)
-			break;
-		peer->backlog_sent += sizeof(size) + size;
-	}
-	if (r && r != -EAGAIN) {
-		gp_peer_close(daemon, peer, NULL);
-		return false;
-	}
-	if (!r) {
-		gp_text_fini(&peer->backlog);
-		peer->backlog_sent = 0;
-	}
-	peer_watch(daemon, peer);
-	return !r;
-}
-
-static size_t peer_user_backlog(const struct gp_daemon *daemon, uid_t uid)
-{
-	size_t size = 0;
-
-	for (const struct gp_peer *peer = daemon->peers; peer && uid; peer = peer->next)
-		size += peer->uid == uid ? peer->backlog.room : 0;
-	return size;
-}
-
-static int peer_keep(const struct gp_daemon *daemon, struct gp_peer *peer, const void *packet, uint32_t size)
-{
-	struct gp_text *backlog = &peer->backlog;
-	size_t need;
-	char *bytes;
-
-	/* A reader that keeps up, but never quite, would have everything kept that it ever read. */
-	if (peer->backlog_sent > backlog->size / 2) {
-		backlog->size -= peer->backlog_sent;
-		memmove(backlog->bytes, backlog->bytes + peer->backlog_sent, backlog->size);
-		peer->backlog_sent = 0;
-	}
-	need = backlog->size + sizeof(size) + size;
-	if (need - peer->backlog_sent > PEER_BACKLOG_MAX ||
-	    (need > backlog->room && peer_user_backlog(daemon, peer->uid) + need > PEER_USER_BACKLOG_MAX))
-		return -ENOBUFS;
-	if (need > backlog->room) {
-		bytes = realloc(backlog->bytes, need * 2);
-		if (!bytes)
-			return -ENOMEM;
-		backlog->bytes = bytes;
-		backlog->room = need * 2;
-	}
-	memcpy(backlog->bytes + backlog->size, &size, sizeof(size));
-	memcpy(backlog->bytes + backlog->size + sizeof(size), packet, size);
-	backlog->size = need;
-	return 0;
-}
-
-static int peer_answer_packet(const struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie,
-			      const struct gp_control_answer *head, const char *text, size_t size)
-{
-	struct {
-		struct gp_control_answer head;
-		char room[PEER_ANSWER_SIZE];
-	} packet;
-	uint32_t total = (uint32_t)(sizeof(packet.head) + size);
-	int r;
-
-	packet.head = *head;
-	packet.head.header = (struct gp_wire_header){ GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_CONTROL, total, cookie };
-	memcpy(packet.room, text, size);
-	r = peer->backlog.size ? -EAGAIN : gp_peer_send(peer, &packet, total, NULL, 0);
-	return r == -EAGAIN ? peer_keep(daemon, peer, &packet, total) : r;
-}
-
-static int peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, bool more,
-		       const char *text, size_t size)
-{
-	struct gp_control_answer head = { .result = result };
-	bool waited = peer->backlog.size;
-	size_t part, at = 0;
-	int r;
-
-	do {
-		part = size - at < PEER_ANSWER_SIZE ? size - at : PEER_ANSWER_SIZE;
-		head.more = more || at + part < size;
-		r = peer_answer_packet(daemon, peer, cookie, &head, text + at, part);
-		at += part;
-	} while (!r && at < size);
-	if (!waited && peer->backlog.size)
-		peer_watch(daemon, peer);
-	return r;
-}
-
-int gp_peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text,
-		   size_t size)
-{
-	return peer_answer(daemon, peer, cookie, result, false, text, size);
-}
-
-int gp_peer_answer_part(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, const char *text, size_t size)
-{
-	return peer_answer(daemon, peer, cookie, 0, true, text, size);
-}
-
 /* The newest that both speak. Where there is none it is refused later, in words of its own. */
 static uint16_t peer_version(const struct gp_wire_header *header)
 {
@@ -357,11 +235,11 @@ static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 
 	if (peer->closed)
 		return;
-	if (peer->backlog.size && events && !peer_drain(daemon, peer))
+	if (peer->backlog.size && events && !gp_peer_drain(daemon, peer))
 		return;
 	if (peer->reads_past) {
 		gp_control_past(daemon, peer);
-		peer_watch(daemon, peer);
+		gp_peer_watch(daemon, peer);
 		return;
 	}
 	if (peer->kind == GP_PEER_NEW && !peer->source.is_late && peer_is_command(peer)) {
@@ -386,7 +264,7 @@ static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 		}
 		peer_message(daemon, peer, (size_t)size);
 		if (peer->reads_past)
-			peer_watch(daemon, peer);
+			gp_peer_watch(daemon, peer);
 	}
 }
 
