@@ -10,8 +10,7 @@
  *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
  *   silence.c  agents that do not look any more                    journal.c  lines for the journal
  *   user.c     names of users                                      clock.c    the time
- *   quarantine.c  clients that answer again                        answer.c   answers to commands, and readers that are
- * slow
+ *   quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
