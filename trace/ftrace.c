@@ -207,7 +207,7 @@ static int ftrace_amdgpu(struct ftrace *ftrace, struct gp_error *error)
 	bool is_queued = !strcmp(ftrace->event, "amdgpu_cs_ioctl");
 	bool is_run = !strcmp(ftrace->event, "amdgpu_sched_run_job");
 	bool is_done = !strcmp(ftrace->event, "dma_fence_signaled");
-	char context[FTRACE_WORD], number[FTRACE_WORD], ring[FTRACE_WORD], key[2 * FTRACE_WORD + 2];
+	char context[FTRACE_WORD], number[FTRACE_WORD], ring[FTRACE_WORD], key[FTRACE_WORD];
 	struct ftrace_job *job;
 
 	if (ftrace->has_drm || (!is_queued && !is_run && !is_done) || !ftrace_value(ftrace->args, "context", context) ||

@@ -356,7 +356,7 @@ static int debugger_push(struct gp_kfd_debugger *debugger, struct debugger_targe
 		return -ENOMEM;
 	*job = *what;
 	job->next = NULL;
-	if (what->count)
+	if (changes)
 		memcpy(job->changes, changes, what->count * sizeof(job->changes[0]));
 	pthread_mutex_lock(&debugger->lock);
 	/* Together with its last job: a thread that finds none left frees what is gone. */
