@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What became of a plan. Every order ends in a defined state: done, not tried, failed and to be tried again later, lost
- * and to be ordered open, or quarantined. A queue is quarantined after fail_max failed orders or at the first close
- * that ends in -EIO, but never before it is open or was ordered open after its last close; it counts as open and is
- * never ordered again. An open that fails says nothing about whether the queue can be preempted (a transaction it
- * shared may have failed for another): it is repeated.
+ * What became of a plan. Every order ends in a defined state: done, failed and to be tried again later, lost and to be
+ * ordered open, or quarantined. A queue is quarantined after fail_max failed orders or at the first close that ends in
+ * -EIO, but never before it is open or was ordered open after its last close; it counts as open and is never ordered
+ * again. An open that fails says nothing about whether the queue can be preempted (a transaction it shared may have
+ * failed for another): it is repeated.
  */
 #include "core/state.h"
 
@@ -41,23 +41,6 @@ static void apply_failed(struct gp_sched *sched, uint32_t queue, bool open, enum
 	q->hold_until_ns = sched->now_ns + ((device->attr.close_ns + device->attr.open_ns + 1) << shift);
 	gp_work_gate(sched, queue, open || lost ? GP_GATE_UNKNOWN : GP_GATE_OPEN);
 	q->left_why = why;
-}
-
-/* Often enough for a turn, and not so often that plans which nobody carries out keep the driver busy; chosen. */
-#define APPLY_PUT_OFF_SHIFT 3u
-
-/* As if it had not been ordered: what kept it from it passes, and nobody says when. */
-static void apply_put_off(struct gp_sched *sched, uint32_t queue)
-{
-	struct gp_queue *q = &sched->queues[queue];
-	struct gp_device *device = gp_device_of(sched, q);
-
-	device->stats.opens--;
-	gp_trace(sched, GP_TRACE_PUT_OFF, queue, q->order_why, 0);
-	q->hold_until_ns = sched->now_ns + ((device->attr.close_ns + device->attr.open_ns + 1) << APPLY_PUT_OFF_SHIFT);
-	gp_work_gate(sched, queue, q->order_from);
-	q->put_off = q->gate == GP_GATE_CLOSED;
-	gp_work_refresh(sched, queue);
 }
 
 static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
@@ -104,9 +87,6 @@ int gp_sched_applied(struct gp_sched *sched, uint32_t device, uint64_t seq, cons
 	}
 	if (result_count != d->order_count)
 		return -EINVAL;
-	for (i = 0; i < d->order_count; i++)
-		if (results[i] > 0 && (results[i] != GP_NOT_TRIED || i < d->close_count))
-			return -EINVAL;
 	gp_clock(sched, now_ns);
 	for (i = 0; i < d->order_count; i++) {
 		bool open = i >= d->close_count;
@@ -116,8 +96,6 @@ int gp_sched_applied(struct gp_sched *sched, uint32_t device, uint64_t seq, cons
 			continue;
 		if (results[i] == 0)
 			apply_done(sched, queue, open);
-		else if (results[i] == GP_NOT_TRIED)
-			apply_put_off(sched, queue);
 		else
 			apply_failed(sched, queue, open, GP_WHY_FAILED, results[i]);
 	}

@@ -26,7 +26,7 @@ static const char *check_queue(const struct gp_sched *sched, const struct gp_que
 {
 	bool active = gp_work_is_active(sched, q);
 	bool running = q->has_work && gp_gate_lets_through(q->gate);
-	bool waits = active && q->gate == GP_GATE_CLOSED && !q->put_off && q->gang == GP_NONE;
+	bool waits = active && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE;
 	bool allowed = gp_turn_allows(sched, q);
 
 	if (q->device >= sched->device_count || !sched->seats[q->seat].used ||
@@ -48,8 +48,6 @@ static const char *check_queue(const struct gp_sched *sched, const struct gp_que
 		return "the timer heap disagrees with a queue";
 	if (q->gang == GP_NONE && (q->rank < q->own_rank || (q->rank > q->own_rank && !sched->seats[q->seat].mixed)))
 		return "a queue without a gang has a rank that nobody lent it";
-	if (q->put_off && (q->gate != GP_GATE_CLOSED || !q->hold_until_ns))
-		return "a queue is put off for ever, or is not closed";
 	if (q->completed > q->written)
 		return "a queue completed more than was written";
 	if (q->inverted && !q->has_work)

@@ -43,7 +43,6 @@ static void plan_open(struct gp_plan_builder *b, uint32_t queue, enum gp_why why
 	b->device->stats.opens++;
 	q->order_ns = b->sched->now_ns;
 	q->order_why = why;
-	q->order_from = q->gate;
 	gp_work_gate(b->sched, queue, GP_GATE_OPENING);
 }
 
@@ -244,7 +243,7 @@ static void plan_gangs(struct gp_plan_builder *b)
 				continue;
 			if (!gang->want_open && q->gate == GP_GATE_OPEN && q->hold_until_ns <= sched->now_ns)
 				gp_plan_close(b, i, gang->why == GP_WHY_NONE ? GP_WHY_GANG : gang->why);
-			else if (gang->want_open && q->gate == GP_GATE_CLOSED && !q->put_off)
+			else if (gang->want_open && q->gate == GP_GATE_CLOSED)
 				plan_open(b, i, gang->why == GP_WHY_AGED ? GP_WHY_AGED : GP_WHY_GANG);
 		}
 	}
@@ -259,7 +258,7 @@ static uint32_t plan_next_aged(const struct gp_plan_builder *b)
 	for (i = sched->seats[b->device->aged_seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 		const struct gp_queue *q = &sched->queues[i];
 
-		if (q->aged && q->has_work && q->gate == GP_GATE_CLOSED && !q->put_off && q->gang == GP_NONE &&
+		if (q->aged && q->has_work && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE &&
 		    (found == GP_NONE || q->opened_ns < sched->queues[found].opened_ns))
 			found = i;
 	}
@@ -332,9 +331,8 @@ static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t
 		     i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
 
-			if (q->gate == GP_GATE_CLOSED && !q->put_off && q->rank >= hold_rank &&
-			    gp_turn_allows(sched, q) && q->gang == GP_NONE &&
-			    (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)))
+			if (q->gate == GP_GATE_CLOSED && q->rank >= hold_rank && gp_turn_allows(sched, q) &&
+			    q->gang == GP_NONE && (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)))
 				plan_open(b, i, GP_WHY_COMPANY);
 		}
 	}
@@ -381,7 +379,8 @@ static bool plan_rests(struct gp_plan_builder *b)
 }
 
 /* Somebody must look at a closed gate whose doorbells are not seen, again and again. On a device that rests they open,
- * and nobody has to; what opens with them costs nothing. */
+ * and nobody has to; what opens with them costs nothing. Not those of a gang (all its devices would have to
+ * rest), nor where somebody else would have to give way. */
 static void plan_open_unseen(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -399,7 +398,7 @@ static void plan_open_unseen(struct gp_plan_builder *b)
 			const struct gp_queue *q = &sched->queues[i];
 
 			if (gp_gate_is_blind(q) && q->gang == GP_NONE && q->hold_until_ns <= sched->now_ns &&
-			    (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)))
+			    gp_slots_is_free(b, q))
 				plan_open(b, i, GP_WHY_REST);
 		}
 	plan_open_company(b, first, INT64_MIN);
@@ -411,7 +410,6 @@ static void plan_open_unseen(struct gp_plan_builder *b)
 static void plan_repair(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
-	bool put_off = false;
 	uint32_t seat, i;
 
 	if (!b->device->unknown_count && !b->device->opening_all)
@@ -422,13 +420,11 @@ static void plan_repair(struct gp_plan_builder *b)
 		     i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
 
-			put_off |= q->put_off;
-			if (q->gate == GP_GATE_UNKNOWN ?
-				    q->hold_until_ns <= sched->now_ns :
-				    b->device->opening_all && q->gate == GP_GATE_CLOSED && !q->put_off)
+			if (q->gate == GP_GATE_UNKNOWN ? q->hold_until_ns <= sched->now_ns :
+							 b->device->opening_all && q->gate == GP_GATE_CLOSED)
 				plan_open(b, i, b->device->opening_all ? GP_WHY_STOPPED : GP_WHY_TIMEOUT);
 		}
-	if (!b->plan->open_count && !put_off)
+	if (!b->plan->open_count)
 		b->device->opening_all = false;
 }
 

@@ -23,6 +23,8 @@ void gp_plan_close(struct gp_plan_builder *b, uint32_t queue, enum gp_why why);
 
 /* slots.c: hardware slots and process slots. */
 bool gp_slots_has(const struct gp_plan_builder *b); /* room for one more compute gate */
+/* It can open without that anybody gives way. */
+bool gp_slots_is_free(const struct gp_plan_builder *b, const struct gp_queue *opening);
 bool gp_slots_make_room(struct gp_plan_builder *b,
 			const struct gp_queue *opening); /* closes somebody if it must; false: not now */
 void gp_slots_close_overflow(struct gp_plan_builder *b);

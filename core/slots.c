@@ -172,6 +172,12 @@ bool gp_slots_has(const struct gp_plan_builder *b)
 	return !b->device->attr.slot_count || b->device->open_compute_count - b->closing_compute < slots_limit(b);
 }
 
+bool gp_slots_is_free(const struct gp_plan_builder *b, const struct gp_queue *opening)
+{
+	return (b->sched->seats[opening->seat].open_count || slots_has_process(b, 1)) &&
+	       (opening->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b));
+}
+
 /* A gang holds its slots together: one without work goes as a whole, else one of lower rank; INT64_MAX: anybody must
  * go. */
 static bool slots_park_gang(struct gp_plan_builder *b, int64_t rank)

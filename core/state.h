@@ -67,8 +67,6 @@ struct gp_queue {
 	/* Gate. */
 	enum gp_gate gate;
 	enum gp_why order_why;        /* of the order under way */
-	enum gp_gate order_from;      /* what the gate was before it */
-	bool put_off;                 /* its open was not tried: not ordered before hold_until_ns */
 	uint64_t opened_ns, order_ns; /* last opened; order under way since */
 	uint64_t hold_until_ns;       /* do not order before (short rest, min open, back-off); 0: free */
 	bool short_tried;             /* the short-rest exemption was used in this busy period */

@@ -153,7 +153,7 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 	struct gp_seat *seat = &sched->seats[q->seat];
 	bool active = gp_work_is_active(sched, q);
 	bool running = q->has_work && gp_gate_lets_through(q->gate);
-	bool waits = active && q->gate == GP_GATE_CLOSED && !q->put_off && q->gang == GP_NONE;
+	bool waits = active && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE;
 	bool was_active = q->heap_index[GP_HEAP_WORK] != GP_NONE;
 	bool was_running = q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
 
@@ -328,7 +328,6 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	device->open_fixed_count -= gp_gate_is_fixed(q);
 	device->closed_unseen_count -= gp_gate_is_blind(q);
 	q->gate = gate;
-	q->put_off = false;
 	device->open_fixed_count += gp_gate_is_fixed(q);
 	device->closed_unseen_count += gp_gate_is_blind(q);
 	work_tail_gate(sched, queue, gate);
@@ -360,7 +359,7 @@ void gp_work_timer(struct gp_sched *sched, uint32_t queue)
 	/* While somebody has the aged turn the others only keep their place: gp_work_aged_over() lets the one who is
 	 * due longest go first. */
 	work_earliest(&when_ns, q->aged || device->aged_seat != GP_NONE ? 0 : q->age_due_ns);
-	if (!device->policy->gates && !q->put_off)
+	if (!device->policy->gates)
 		when_ns = q->tail_until_ns ? q->tail_until_ns : GP_NEVER_NS;
 	if (when_ns == q->timer_ns && (when_ns == GP_NEVER_NS) == (q->heap_index[GP_HEAP_TIMER] == GP_NONE))
 		return;
@@ -418,10 +417,8 @@ void gp_work_due(struct gp_sched *sched, uint32_t queue)
 
 	if (q->linger_until_ns && q->linger_until_ns <= now_ns)
 		q->linger_until_ns = 0;
-	if (q->hold_until_ns && q->hold_until_ns <= now_ns) {
+	if (q->hold_until_ns && q->hold_until_ns <= now_ns)
 		q->hold_until_ns = 0;
-		q->put_off = false;
-	}
 	if (q->hinted && q->hint_at_ns + device->param.hint_grace_ns <= now_ns) {
 		q->hinted = false;
 		q->hint_from_ns = q->hint_at_ns = 0;

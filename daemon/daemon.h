@@ -28,7 +28,7 @@
 #include "lib/hist.h"
 
 #define GP_NO_PLACE    UINT32_MAX
-#define GP_WAITING     1000       /* a result that is not there yet: no result is that */
+#define GP_WAITING     1          /* a result that is not there yet: results are 0 or negative */
 #define GP_STREAM_SIZE (1u << 20) /* bytes of events kept for a slow reader */
 #define GP_WHY_TEXT    200u
 
@@ -135,6 +135,7 @@ struct gp_slice {
 	enum gp_slice_state state; /* as last answered; LONG: as the application has it */
 	bool asked, asked_short;   /* an answer is waited for */
 	bool opening;              /* an open is about to be ordered, or was and is not answered */
+	bool held_back;            /* the last open was not ordered: see gp_slice_holds_back() */
 	bool grouped;              /* the backend knows what stands behind the queue */
 	uint64_t app_us;           /* the application's own, as its agent says; 0: unknown */
 	uint64_t asked_ns, retry_ns;

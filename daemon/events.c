@@ -49,7 +49,6 @@ static const struct {
 	[GP_TRACE_OVERSUBSCRIBED] = { "oversubscribed", "more processes than the hardware runs at once" },
 	[GP_TRACE_GATE_LOST] = { "gate-lost", "its gate changed without an order" },
 	[GP_TRACE_STALE_ACK] = { "stale-ack", "an answer came too late" },
-	[GP_TRACE_PUT_OFF] = { "put-off", "its gate is not opened yet: beside another neither would get on" },
 };
 
 #define EVENTS_TYPES (sizeof(events_words) / sizeof(events_words[0]))

@@ -73,7 +73,7 @@ static void plan_settle(struct gp_daemon *daemon, struct gp_device_entry *device
 		return;
 	way->results[place] = result;
 	way->waiting--;
-	if (result < 0) {
+	if (result) {
 		device->order_failures++;
 		daemon->counters.order_failures++;
 	}
@@ -152,7 +152,7 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device)
 		if (!queue)
 			plan_settle(daemon, device, i, -ESRCH);
 		else if (way->opening && gp_slice_holds_back(daemon, device, queue))
-			plan_settle(daemon, device, i, GP_NOT_TRIED);
+			plan_settle(daemon, device, i, -EBUSY);
 	}
 	for (i = begin; i < end; i++) {
 		struct gp_queue_entry *queue = gp_queue_of(daemon, plan_order(way, i)->queue);

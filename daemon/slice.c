@@ -32,7 +32,9 @@ static enum slice_gate slice_gate(const struct gp_daemon *daemon, const struct g
 	case GP_GATE_CLOSED: return SLICE_CLOSED;
 	case GP_GATE_CLOSING: return queue->closed ? SLICE_CLOSED : SLICE_CLOSING;
 	case GP_GATE_OPENING: return queue->closed && !queue->slice.opening ? SLICE_CLOSED : SLICE_MAYBE;
-	default: /* unknown, quarantined: maybe open */
+	default: /* unknown, quarantined: maybe open, unless it was never told to be */
+		if (queue->closed && queue->slice.held_back)
+			return SLICE_CLOSED;
 		return info.has_work || queue->pending ? SLICE_MAYBE : SLICE_IDLE;
 	}
 }
@@ -242,13 +244,16 @@ bool gp_slice_holds_back(struct gp_daemon *daemon, struct gp_device_entry *devic
 {
 	uint32_t others = 0;
 
+	queue->slice.held_back = false;
 	if (!device->info.short_us || !slice_is_wanted(daemon, device) || !slice_may_be_short(queue) ||
 	    queue->attr.priority >= slice_top(device))
 		return false;
 	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
 		others += q != queue && slice_is_short_open(daemon, q);
-	if (others)
+	if (others) {
 		queue->slice.opening = false;
+		queue->slice.held_back = true;
+	}
 	return others;
 }
 

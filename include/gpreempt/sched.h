@@ -196,7 +196,6 @@ enum gp_trace_type {
 	GP_TRACE_OVERSUBSCRIBED = 21, /* value: clients on the device, more than process_count_max */
 	GP_TRACE_GATE_LOST = 22,
 	GP_TRACE_STALE_ACK = 23,
-	GP_TRACE_PUT_OFF = 24, /* an open was not tried; it is ordered again in a while */
 };
 struct gp_trace_event {
 	uint64_t time_ns, value;
@@ -266,10 +265,8 @@ int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool op
 
 /* Decisions. Returns true and a plan that changes at least one gate, or false: nothing to do now. */
 bool gp_sched_plan(struct gp_sched *sched, uint64_t now_ns, struct gp_plan *ret_plan);
-/* results: one per order, closes first: 0, or a negative errno for that queue; for an open also GP_NOT_TRIED.
- * -ESTALE: no such plan is under way on the device (late, doubled, or of a removed device); nothing changed. */
-#define GP_NOT_TRIED 1 /* the driver had a reason not to open it now: its gate is what it was, and nothing has failed \
-			*/
+/* results: one per order, closes first: 0, or a negative errno for that queue. -ESTALE: no such plan is under
+ * way on the device (late, doubled, or of a removed device); nothing changed. */
 int gp_sched_applied(struct gp_sched *sched, uint32_t device, uint64_t seq, const int *results, uint32_t result_count,
 		     uint64_t now_ns);
 uint64_t gp_sched_deadline_ns(const struct gp_sched *sched);

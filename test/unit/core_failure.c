@@ -107,77 +107,6 @@ static void failing_open_is_repeated(void **state)
 	world_free(p.w);
 }
 
-/* An open that the driver had a reason not to try has not failed: the gate is closed as before, nothing is counted, and
- * it is ordered again every now and then until it opens, however often that is. */
-static void open_not_tried_is_put_off(void **state)
-{
-	struct pair p =
-		pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .fail_max = 2 } });
-	uint32_t before, i;
-
-	world_write(p.w, p.high, 1);
-	world_run(p.w, 1 * MS);
-	world_drain(p.w, p.high);
-	p.w->queues[p.low].open_result = GP_NOT_TRIED;
-	before = p.w->order_count;
-	world_run(p.w, 100 * MS);
-	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSED);
-	assert_in_range(p.w->order_count - before, 10, 100);
-	for (i = before; i < p.w->order_count; i++)
-		assert_true(p.w->orders[i].open && p.w->orders[i].queue == p.low);
-	assert_int_equal(world_trace(p.w, GP_TRACE_PUT_OFF, p.low, NULL), p.w->order_count - before);
-	assert_int_equal(world_stats(p.w, p.device).order_failures, 0);
-	assert_int_equal(world_stats(p.w, p.device).opens, 0);
-	/* A stop of the device opens it, too, as soon as it can be. */
-	assert_int_equal(gp_sched_device_stop(p.w->sched, p.device, p.w->now_ns), 0);
-	world_run(p.w, 1 * MS);
-	p.w->queues[p.low].open_result = 0;
-	world_run(p.w, 10 * MS);
-	assert_int_equal(world_gate(p.w, p.low), GP_GATE_OPEN);
-	assert_int_equal(world_stats(p.w, p.device).opens, 1);
-	world_free(p.w);
-}
-
-/* One of which nothing is known stays so when its open is not tried. */
-static void unknown_not_tried_stays_unknown(void **state)
-{
-	struct pair p = pair_new(process_unit);
-
-	world_write(p.w, p.high, 1);
-	world_run(p.w, 1 * MS);
-	world_drain(p.w, p.high);
-	p.w->queues[p.low].open_result = -EBUSY;
-	world_settle(p.w);
-	p.w->queues[p.low].open_result = GP_NOT_TRIED;
-	world_run(p.w, 20 * MS);
-	assert_int_equal(world_gate(p.w, p.low), GP_GATE_UNKNOWN);
-	assert_int_equal(world_stats(p.w, p.device).order_failures, 1);
-	p.w->queues[p.low].open_result = 0;
-	world_run(p.w, 20 * MS);
-	assert_int_equal(world_gate(p.w, p.low), GP_GATE_OPEN);
-	world_free(p.w);
-}
-
-/* A close is tried, or fails: any other answer is refused and changes nothing. */
-static void closes_are_always_tried(void **state)
-{
-	struct pair p = pair_new(process_unit);
-	int result = GP_NOT_TRIED;
-	uint64_t seq;
-
-	p.w->ack = WORLD_ACK_BY_HAND;
-	world_write(p.w, p.high, 1);
-	world_settle(p.w);
-	seq = p.w->devices[p.device].plan.seq;
-	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, &result, 1, p.w->now_ns), -EINVAL);
-	result = 2;
-	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, &result, 1, p.w->now_ns), -EINVAL);
-	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSING);
-	world_ack(p.w, p.device);
-	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSED);
-	world_free(p.w);
-}
-
 /* A lost acknowledgement: after the timeout the gate is unknown, is ordered open, and ends in a known state; here it
  * then closes. */
 static void lost_acknowledgement_ends_in_a_known_state(void **state)
@@ -417,9 +346,6 @@ int main(void)
 		cmocka_unit_test(eio_quarantines_at_once),
 		cmocka_unit_test(success_resets_the_failures),
 		cmocka_unit_test(failing_open_is_repeated),
-		cmocka_unit_test(open_not_tried_is_put_off),
-		cmocka_unit_test(unknown_not_tried_stays_unknown),
-		cmocka_unit_test(closes_are_always_tried),
 		cmocka_unit_test(lost_acknowledgement_ends_in_a_known_state),
 		cmocka_unit_test(silence_ends_in_quarantine),
 		cmocka_unit_test(stale_acknowledgements_change_nothing),

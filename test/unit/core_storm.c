@@ -267,8 +267,6 @@ static int storm_carry_out(struct storm *storm, const struct gp_order *order, bo
 
 	if (faults && storm_chance(storm, 20))
 		return storm_chance(storm, 2) ? -EIO : -EBUSY;
-	if (faults && open && storm_chance(storm, 20))
-		return GP_NOT_TRIED;
 	if (queue)
 		queue->open = open;
 	return 0;
