@@ -343,7 +343,7 @@ static void client_queue_add(struct gp_daemon *daemon, struct gp_peer *peer, con
 	gp_unmanaged_want(daemon);
 	if (daemon->ops->queue_added)
 		daemon->ops->queue_added(daemon->backend, &client->device, wire->gpu_id, wire->queue_id);
-	if (client->device.mechanism != GP_MECHANISM_NONE)
+	if (client->device.mechanism != GP_MECHANISM_NONE && gp_quarantine_admits(client))
 		gp_queue_enter(daemon, queue);
 	/* With the first queue on another device those before it get a gang too. */
 	if (queue->attr.gang)

@@ -345,6 +345,7 @@ void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client); /* 
 void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client); /* an order of its was */
 /* quarantine.c */
 void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client); /* one that did not */
+bool gp_quarantine_admits(const struct gp_client *client); /* new queues of his enter; else when he is back */
 void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns);
 void gp_client_sync(struct gp_daemon *daemon);
 

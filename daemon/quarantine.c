@@ -2,7 +2,8 @@
 /*
  * Clients that were given up on and answer again: their queues leave quarantine, at once the first time. Whoever does
  * it again and again costs the others a few answer_timeouts each time: he is left alone for a while, for twice as long
- * each time; what he is owed is halved for every while in which he was scheduled without that.
+ * each time, and what he creates meanwhile is left alone with the rest; what he is owed is halved for every while since
+ * he was last let back.
  */
 #include "daemon/daemon.h"
 
@@ -19,18 +20,32 @@ static bool quarantine_has(const struct gp_daemon *daemon, const struct gp_queue
 	       info.gate == GP_GATE_QUARANTINED;
 }
 
+/* Those that came meanwhile enter, too. */
+static void quarantine_enter(struct gp_daemon *daemon, struct gp_client *client)
+{
+	for (uint32_t i = 0; i < client->slot_count; i++) {
+		struct gp_queue_entry *queue = client->slots[i].queue;
+
+		if (quarantine_has(daemon, queue))
+			gp_queue_leave(daemon, queue);
+		if (queue && client->device.mechanism != GP_MECHANISM_NONE)
+			gp_queue_enter(daemon, queue);
+	}
+}
+
 static void quarantine_end(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
 {
 	client->back_ns = 0;
 	client->returned_ns = now_ns;
-	for (uint32_t i = 0; i < client->slot_count; i++) {
-		struct gp_queue_entry *queue = client->slots[i].queue;
+	quarantine_enter(daemon, client);
+}
 
-		if (!quarantine_has(daemon, queue))
-			continue;
-		gp_queue_leave(daemon, queue);
-		gp_queue_enter(daemon, queue);
-	}
+/* Whether what it creates now may be ordered. By other means than before, everything of it may: the caller does not
+ * ask.
+ */
+bool gp_quarantine_admits(const struct gp_client *client)
+{
+	return client->answers && !client->back_ns;
 }
 
 static uint64_t quarantine_penalty_ns(const struct gp_client *client, uint64_t now_ns)
@@ -48,8 +63,12 @@ void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client)
 
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		any |= quarantine_has(daemon, client->slots[i].queue);
-	if (!any || client->back_ns)
+	if (client->back_ns)
 		return;
+	if (!any) {
+		quarantine_enter(daemon, client);
+		return;
+	}
 	client->penalty_ns = !penalty_ns                        ? QUARANTINE_FIRST_NS :
 			     penalty_ns * 2 > QUARANTINE_MAX_NS ? QUARANTINE_MAX_NS :
 								  penalty_ns * 2;

@@ -428,7 +428,7 @@ void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	bool may_be_closed = queue->closed || (queue->in_core && queue->order_place != GP_NO_PLACE);
 
 	if (queue_can_be_gated(queue)) {
-		if (client->device.mechanism != GP_MECHANISM_NONE)
+		if (client->device.mechanism != GP_MECHANISM_NONE && gp_quarantine_admits(client))
 			gp_queue_enter(daemon, queue);
 		return;
 	}

@@ -85,16 +85,21 @@ static void test_comes_back(void **state)
 	wait_gate(&stuck, GP_GATE_CLOSED);
 }
 
-/* Given up on, and answers: how long it stays in quarantine, of the daemon's time. */
-static uint64_t stay_ns(void)
+static void give_up(void)
 {
-	uint64_t from_ns;
-
 	agent_complete(&world, &urgent, 0, urgent.page->queues[0].written);
 	wait_gate(&stuck, GP_GATE_OPEN);
 	stuck.silent = true;
 	agent_doorbell(&world, &urgent, 0, urgent.page->queues[0].written + 1);
 	wait_gate(&stuck, GP_GATE_QUARANTINED);
+}
+
+/* Given up on, and answers: how long it stays in quarantine, of the daemon's time. */
+static uint64_t stay_ns(void)
+{
+	uint64_t from_ns;
+
+	give_up();
 	stuck.silent = false;
 	from_ns = gp_now_ns();
 	agent_answer(&world, &stuck);
@@ -125,6 +130,24 @@ static void test_again_and_again(void **state)
 		settle();
 	}
 	assert_in_range(stay_ns(), 0, moment);
+}
+
+/* New queues of one that is left alone are left alone with it; they are scheduled when it is back. */
+static void test_no_way_round(void **state)
+{
+	(void)state;
+	stay_ns(); /* the first time it is back at once */
+	give_up();
+	agent_add_queue(&world, &stuck, 1, GP_QUEUE_SEEN);
+	assert_false(world_queue(&world, &stuck, 1)->in_core);
+	stuck.silent = false;
+	agent_answer(&world, &stuck);
+	agent_add_queue(&world, &stuck, 2, GP_QUEUE_SEEN);
+	assert_false(world_queue(&world, &stuck, 1)->in_core || world_queue(&world, &stuck, 2)->in_core);
+	assert_in_range(world.daemon.armed_ns, 1, world.daemon.back_next_ns); /* and there is somebody who wakes */
+	while (!world_queue(&world, &stuck, 1)->in_core || !world_queue(&world, &stuck, 2)->in_core)
+		world_wait(&world, 10);
+	assert_int_not_equal(world_gate(&world, &stuck, 0), GP_GATE_QUARANTINED);
 }
 
 /* It does not even read: sending to it fails at once and blocks nobody. */
@@ -279,6 +302,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_is_given_up_on, begin, end),
 		cmocka_unit_test_setup_teardown(test_comes_back, begin, end),
 		cmocka_unit_test_setup_teardown(test_again_and_again, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_way_round, begin, end),
 		cmocka_unit_test_setup_teardown(test_full_socket, begin, end),
 		cmocka_unit_test_setup_teardown(test_is_looked_at, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_of_another, begin, end),
