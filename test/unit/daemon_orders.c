@@ -93,6 +93,9 @@ static void test_samples_the_only_busy_one(void **state)
 	settle();
 	assert_int_equal(urgent.sample_ns, world.daemon.config.sample_ns);
 	assert_int_equal(batch.sample_ns, world.daemon.config.idle_sample_ns);
+	for (int i = 0; i < 50; i++) /* it looks seldom: that is no silence */
+		world_wait(&world, 10);
+	assert_false(world_queue(&world, &batch, 0)->client->watched);
 	agent_complete(&world, &batch, 0, 1);
 	while (batch.sample_ns || urgent.sample_ns) {
 		world_wait(&world, 10);
