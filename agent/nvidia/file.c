@@ -37,7 +37,7 @@ static bool file_name_is_rm(const char *name)
 
 bool gp_nvidia_file_is_rm(int fd)
 {
-	char link[32] = "/proc/self/fd/", name[256], *last;
+	char link[40] = "/proc/thread-self/fd/", name[256], *last;
 	uint32_t at = (uint32_t)strlen(link);
 	char digits[12];
 	uint32_t count = 0;
@@ -118,8 +118,10 @@ void gp_nvidia_file_closed(uint32_t files)
 static int file_search(bool (*is_it)(int fd, uint32_t what), uint32_t what)
 {
 	_Alignas(8) uint8_t entries[2048];
-	long folder = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), size;
+	/* Not /proc/self: that is the first thread, which may have ended. */
+	long folder = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int found = folder < 0 ? -EACCES : -ENOENT;
+	long size;
 
 	while (found == -ENOENT && (size = gp_sys(SYS_getdents64, folder, (long)entries, sizeof(entries))) > 0)
 		for (long at = 0; at < size && found == -ENOENT;) {
