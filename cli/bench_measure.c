@@ -264,7 +264,7 @@ static int measure_rptr_once(struct measure *measure, enum gp_bench_rptr *ret_rp
 	*ret_rptr = GP_BENCH_RPTR_UNKNOWN;
 	if (moved_ns && now_ns - moved_ns > long_ns)
 		*ret_rptr = GP_BENCH_RPTR_FETCH;
-	else if (gap_ns < long_ns)
+	else if (gap_ns < long_ns && (!moved_ns || now_ns - moved_ns <= gap_ns))
 		*ret_rptr = GP_BENCH_RPTR_COMPLETION;
 	return 0;
 }
@@ -274,7 +274,8 @@ static int measure_rptr(struct measure *measure)
 	enum gp_bench_rptr *rptr = &measure->result->rptr;
 	int r = 0;
 
-	for (uint32_t i = 0; !r && *rptr == GP_BENCH_RPTR_UNKNOWN && i < MEASURE_MISSES; i++)
+	for (uint32_t i = 0; !r && *rptr == GP_BENCH_RPTR_UNKNOWN && i < MEASURE_MISSES && !measure_is_stopped(measure);
+	     i++)
 		r = measure_rptr_once(measure, rptr);
 	if (!r && *rptr == GP_BENCH_RPTR_UNKNOWN)
 		measure_note(measure, "read pointer: no kernel could be watched while it ran");

@@ -14,7 +14,7 @@
 #define TRAP_SNAPSHOT_MAX    1024u
 #define TRAP_RUNTIME_ENABLED 1u
 #define TRAP_SEIZE_NS        25000000l /* chosen: it takes microseconds, unless the process does not let us */
-#define TRAP_SEIZE_ROUNDS    40 /* of that: where the whole machine stalls, that is one round and not the limit */
+#define TRAP_SEIZE_ROUNDS    20 /* of that: where the whole machine stalls, that is one round and not the limit */
 
 struct trap_enable {
 	int fd, pidfd, result;
