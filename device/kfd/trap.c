@@ -22,14 +22,33 @@ struct trap_enable {
 	bool runtime;
 };
 
+static __attribute__((noinline)) int trap_enable_seized(struct trap_enable *enable)
+{
+	struct gp_kfd_runtime_info info = { 0 };
+	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)enable->pid, .op = GP_KFD_DBG_ENABLE };
+	int events, r;
+
+	/* The number means the same process as the descriptor, now that it cannot be passed on any more. */
+	if (syscall(SYS_pidfd_send_signal, enable->pidfd, 0, NULL, 0) && errno == ESRCH)
+		return -ESRCH;
+	/* Where the driver would report exceptions; none are asked for. */
+	events = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	args.enable.rinfo_ptr = (uint64_t)(uintptr_t)&info;
+	args.enable.rinfo_size = sizeof(info);
+	args.enable.dbg_fd = (uint32_t)events;
+	r = gp_kfd_dbg_trap(enable->fd, &args);
+	enable->runtime = info.runtime_state == TRAP_RUNTIME_ENABLED;
+	if (events >= 0)
+		close(events);
+	return r;
+}
+
 /* The driver wants the tracer itself to enable. A tracer that ends lets its tracee go without ever having stopped it,
- * which PTRACE_DETACH could not: so this is a thread of its own. */
+ * which PTRACE_DETACH could not: so this is a thread of its own. It has nothing on its stack that sanitizers mark: they
+ * do not expect it to end in the middle. */
 static void *trap_enable_thread(void *context)
 {
 	struct trap_enable *enable = context;
-	struct gp_kfd_runtime_info info = { 0 };
-	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)enable->pid, .op = GP_KFD_DBG_ENABLE };
-	int events;
 	int r;
 
 	/* A process in the middle of an exec holds us up, for as long as its user likes: one of its threads may be kept
@@ -38,23 +57,7 @@ static void *trap_enable_thread(void *context)
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
 	r = ptrace(PTRACE_SEIZE, enable->pid, NULL, NULL) ? -errno : 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	enable->result = r;
-	if (r)
-		return NULL;
-	/* The number means the same process as the descriptor, now that it cannot be passed on any more. */
-	if (syscall(SYS_pidfd_send_signal, enable->pidfd, 0, NULL, 0) && errno == ESRCH) {
-		enable->result = -ESRCH;
-		return NULL;
-	}
-	/* Where the driver would report exceptions; none are asked for. */
-	events = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	args.enable.rinfo_ptr = (uint64_t)(uintptr_t)&info;
-	args.enable.rinfo_size = sizeof(info);
-	args.enable.dbg_fd = (uint32_t)events;
-	enable->result = gp_kfd_dbg_trap(enable->fd, &args);
-	enable->runtime = info.runtime_state == TRAP_RUNTIME_ENABLED;
-	if (events >= 0)
-		close(events);
+	enable->result = r ? r : trap_enable_seized(enable);
 	return NULL;
 }
 
