@@ -171,12 +171,12 @@ static int fork_child(bool makes_one)
 /* Whatever the agent reads, the driver's answer is the one that counts. */
 static const char *hostile(void)
 {
-	void *gone = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* Not a page that was unmapped: another thread may get it. */
+	void *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct gp_rm_alloc alloc = { client, client, 0, 0xc86f, 0xdead0000, 368, 0 };
 	struct gp_rm_xfer xfer = { GP_RM_ALLOC, sizeof(alloc), (uintptr_t)gone };
 	uint32_t sizes[] = { 0, 1, 15, 31, 33, 47, 49, 64, 200, 4095 };
 
-	munmap(gone, 4096);
 	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (uint32_t n = 0x27; n < 0x60; n++)
 			if (ioctl(ctl, GP_RM_REQUEST(n) | (unsigned long)sizes[i] << 16, gone) == 0)
