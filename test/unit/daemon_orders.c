@@ -46,6 +46,15 @@ static void wait_gate(struct agent *agent, enum gp_gate gate)
 	}
 }
 
+/* Nobody looks at his counters any more. */
+static void wait_for_no_looks(void)
+{
+	while (batch.sample_ns || urgent.sample_ns) {
+		world_wait(&world, 10);
+		settle();
+	}
+}
+
 /* An urgent doorbell closes the batch gate; when the urgent work is done, it opens. */
 static void test_preempts(void **state)
 {
@@ -78,10 +87,7 @@ static void test_samples_only_when_needed(void **state)
 	assert_int_equal(urgent.sample_ns, world.daemon.config.sample_ns);
 	agent_complete(&world, &urgent, 0, 1);
 	agent_complete(&world, &batch, 0, 100);
-	while (batch.sample_ns || urgent.sample_ns) {
-		world_wait(&world, 10);
-		settle();
-	}
+	wait_for_no_looks();
 }
 
 /* Another's unseen queue is looked at while one has work: so is he, or an end that nobody saw would keep both awake. */
@@ -97,10 +103,7 @@ static void test_samples_the_only_busy_one(void **state)
 		world_wait(&world, 10);
 	assert_false(world_queue(&world, &batch, 0)->client->watched);
 	agent_complete(&world, &batch, 0, 1);
-	while (batch.sample_ns || urgent.sample_ns) {
-		world_wait(&world, 10);
-		settle();
-	}
+	wait_for_no_looks();
 }
 
 /* An unseen queue that was closed for somebody's sake is looked at while it stays closed, and opens when nobody has had
@@ -118,10 +121,7 @@ static void test_samples_end_when_all_rest(void **state)
 		settle();
 	}
 	assert_int_equal(batch.sample_ns, world.daemon.config.idle_sample_ns);
-	while (batch.sample_ns || urgent.sample_ns) {
-		world_wait(&world, 10);
-		settle();
-	}
+	wait_for_no_looks();
 	assert_int_equal(world_gate(&world, &batch, 1), GP_GATE_OPEN);
 	assert_int_equal(gp_sched_deadline_ns(world.daemon.sched), UINT64_MAX);
 }

@@ -255,24 +255,34 @@ static void test_one_that_cannot_be_closed(void **state)
 	free(scene);
 }
 
-/* It cannot be made long either, and nor can the one that is to open beside it: then that one waits, because two short
- * ones would get nowhere. It opens as soon as the first has no work. */
-static void test_neither_can_be_made_long(void **state)
+/* Two batch clients with work and short slices below a third: the first, which is returned, is open, the other not. */
+static struct agent *scene_two_short(struct scene *scene)
 {
-	struct scene *scene = malloc(sizeof(*scene));
 	struct agent *a, *b;
-	int round;
 
-	(void)state;
 	scene_begin(scene, "[policy]\nturn = 1ms\n");
 	scene_join(scene, 0, GP_PRIORITY_NORMAL);
 	a = scene_join(scene, 1, GP_PRIORITY_LOW);
 	b = scene_join(scene, 2, GP_PRIORITY_LOW);
 	agent_doorbell(&scene->world, a, 0, 1000);
 	agent_doorbell(&scene->world, b, 0, 1000);
-	for (round = 0; round < 20000 && (a->slice_us[0] != SHORT || b->slice_us[0] != SHORT || !b->shut[0]); round++)
+	for (int round = 0; round < 20000 && (a->slice_us[0] != SHORT || b->slice_us[0] != SHORT || !b->shut[0]);
+	     round++)
 		scene_wait(scene);
+	assert_true(b->shut[0]);
 	assert_false(a->shut[0]);
+	return a;
+}
+
+/* It cannot be made long either, and nor can the one that is to open beside it: then that one waits, because two short
+ * ones would get nowhere. It opens as soon as the first has no work. */
+static void test_neither_can_be_made_long(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct agent *a = scene_two_short(scene), *b = &scene->agents[2];
+	int round = 0;
+
+	(void)state;
 	a->fail = -EIO;
 	a->slice_fail = b->slice_fail = -EPERM;
 	for (; round < 20000 && world_gate(&scene->world, a, 0) != GP_GATE_QUARANTINED; round++)
@@ -298,19 +308,10 @@ static void test_neither_is_known_to_be_closed(void **state)
 {
 	struct scene *scene = malloc(sizeof(*scene));
 	uint32_t both_shut = 0;
-	struct agent *a, *b;
-	int round;
+	struct agent *a = scene_two_short(scene), *b = &scene->agents[2];
+	int round = 0;
 
 	(void)state;
-	scene_begin(scene, "[policy]\nturn = 1ms\n");
-	scene_join(scene, 0, GP_PRIORITY_NORMAL);
-	a = scene_join(scene, 1, GP_PRIORITY_LOW);
-	b = scene_join(scene, 2, GP_PRIORITY_LOW);
-	agent_doorbell(&scene->world, a, 0, 1000);
-	agent_doorbell(&scene->world, b, 0, 1000);
-	for (round = 0; round < 20000 && (a->slice_us[0] != SHORT || b->slice_us[0] != SHORT || !b->shut[0]); round++)
-		scene_wait(scene);
-	assert_false(a->shut[0]);
 	a->slice_fail = b->slice_fail = -EPERM;
 	a->silent = true;
 	for (; round < 20000 && world_gate(&scene->world, a, 0) != GP_GATE_UNKNOWN; round++)
