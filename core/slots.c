@@ -174,8 +174,13 @@ bool gp_slots_has(const struct gp_plan_builder *b)
 
 bool gp_slots_is_free(const struct gp_plan_builder *b, const struct gp_queue *opening)
 {
+	const struct gp_device *device = b->device;
+
+	/* Not slots_limit(): its one more is for queues with work. */
 	return (b->sched->seats[opening->seat].open_count || slots_has_process(b, 1)) &&
-	       (opening->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b));
+	       (opening->attr.kind != GP_KIND_COMPUTE || !device->attr.slot_count ||
+		device->open_compute_count - b->closing_compute <
+			slots_left(device->attr.slot_count, device->other_queue_count));
 }
 
 /* A gang holds its slots together: one without work goes as a whole, else one of lower rank; INT64_MAX: anybody must

@@ -375,7 +375,7 @@ uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, ui
 	uint32_t beats;
 
 	/* One that is to look only now and then is waited for by nobody. */
-	if (!client->page || client->sample_ns != daemon->config.sample_ns || !client->busy) {
+	if (!client->page || !client->sample_ns || client->sample_ns > daemon->config.sample_ns || !client->busy) {
 		client->watched = false;
 		return UINT64_MAX;
 	}

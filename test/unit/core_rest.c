@@ -122,6 +122,28 @@ static void one_that_fails_keeps_no_other(void **state)
 	world_free(r.w);
 }
 
+/* Where there are fewer slots than such queues, the rest stay closed: one more for each that is open would fill the
+ * device. */
+static void no_more_than_there_are_slots(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_QUEUE, .slot_count = 3 } });
+	uint32_t urgent = world_solo(w, device, GP_PRIORITY_HIGH), client = world_client(w), i;
+
+	(void)state;
+	for (i = 0; i < 6; i++)
+		world_queue_attr(w, client, device,
+				 (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .unseen = true });
+	world_settle(w);
+	world_write(w, urgent, 1);
+	world_run(w, 10 * MS);
+	assert_int_equal(world_open_compute_count(w, device), 1);
+	world_drain(w, urgent);
+	world_run(w, 5 * S);
+	assert_int_equal(world_open_compute_count(w, device), 3);
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +151,7 @@ int main(void)
 		cmocka_unit_test(seen_gates_stay_closed),
 		cmocka_unit_test(without_a_turn_until_somebody_has_work),
 		cmocka_unit_test(one_that_fails_keeps_no_other),
+		cmocka_unit_test(no_more_than_there_are_slots),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
