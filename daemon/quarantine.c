@@ -45,7 +45,8 @@ static void quarantine_end(struct gp_daemon *daemon, struct gp_client *client, u
  */
 bool gp_quarantine_admits(const struct gp_client *client)
 {
-	return client->answers && !client->back_ns;
+	/* One that was sent nothing has nothing to answer: only an order can show that it is there. */
+	return !client->back_ns && (client->answers || !client->orders_open);
 }
 
 static uint64_t quarantine_penalty_ns(const struct gp_client *client, uint64_t now_ns)
