@@ -89,7 +89,7 @@ static bool sched_param_ok(const struct gp_param *param)
 static struct gp_param sched_param(const struct gp_param *param, const struct gp_device_attr *attr)
 {
 	return (struct gp_param){
-		.turn_ns = sched_default(param->turn_ns, 40000000),
+		.turn_ns = sched_default(param->turn_ns, attr->switch_ns ? 80000000 : 40000000),
 		.min_open_ns = sched_default(param->min_open_ns, attr->open_ns),
 		.linger_max_ns = sched_default(param->linger_max_ns, 5000000),
 		.age_window_ns = sched_default(param->age_window_ns, 1000000000),

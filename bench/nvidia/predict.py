@@ -17,7 +17,7 @@ ROWS = {
     "native-3": (THREE, "stock", "urgent"), "native-3-mid": (THREE, "stock", "mid"), "gpreempt-3": (THREE, "hpf", "urgent"),
     "gpreempt-3-mid": (THREE, "hpf", "mid"), "mid-alone": (THREE, "alone", "mid"),
     "list-alone": (("--mix", "LIST"), "alone", "urgent"), "list-native": (("--mix", "LIST"), "stock", "urgent"), "list-gpreempt": (("--mix", "LIST"), "hpf", "urgent"),
-} | {"hint-%d" % lead: (ONE + ("--set", "mix.hint=%dus" % lead), "hpf", "urgent") for lead in rows.LEADS if lead}
+} | {"hint-%d" % lead: (ONE + ("--set", "mix.hint=%dus" % lead), "hpf", "urgent") for lead in rows.LEADS}
 
 LIST_MIX = """[mix]
 title = ResNet-50 inference beside ResNet-50 training on an H200, V100 kernel lists

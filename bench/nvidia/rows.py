@@ -9,7 +9,7 @@ import dataclasses
 PERIOD_US, KERNEL_US = 20000, 200      # one kernel about every 20 ms
 MID_PERIOD_US, MID_KERNEL_US = 10000, 2000
 URGENT, MID, BATCH = 80, 50, 20        # priorities
-LEADS = (0, 100, 200, 300, 400, 600, 800)
+LEADS = (100, 200, 300, 400, 800)
 HINT_US, ASTRAY = 300, 0.2             # of the rows with wrong and missing hints
 START_S = 1.2                          # assumed to start and end the programs of a set-up, until it was seen (H200: about 1)
 BASELINE_S = 2.0                       # a batch program by itself
@@ -42,7 +42,7 @@ class Setup:
 
 
 def hint_row(lead):
-    return Row("hint-%d" % lead, "1 batch, gpreempt, hint %d µs ahead" % lead if lead else "1 batch, gpreempt, hint as it arrives", native="native-1", hint=lead)
+    return Row("hint-%d" % lead, "1 batch, gpreempt, hint %d µs ahead" % lead, native="native-1", hint=lead)
 
 
 ROWS = {row.name: row for row in (

@@ -58,6 +58,26 @@ static void one_batch_client_in_turns(void **state)
 	world_free(b.w);
 }
 
+/* How long a turn is if nobody says: longer where the device switches by itself, since its end alone takes a call. */
+static void turns_have_a_default(void **state)
+{
+	static const uint64_t switch_ns[] = { 0, 200 * US }, turn_ns[] = { 40 * MS, 80 * MS };
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		struct batch b = batch_new(
+			(struct world_setup){
+				.attr = { .unit = GP_UNIT_PROCESS, .switch_ns = switch_ns[i], .lower_max = 1 } },
+			2);
+
+		world_run(b.w, 4 * turn_ns[i]);
+		assert_int_equal(b.w->queues[b.low[0]].open_ns, 2 * turn_ns[i]);
+		assert_int_equal(b.w->queues[b.low[1]].open_ns, 2 * turn_ns[i]);
+		assert_int_equal(b.w->plan_count, 1 + 4); /* the first one closes the second */
+		world_free(b.w);
+	}
+}
+
 /* Never more than one is open in the device either while plans take time. */
 static void turns_do_not_overlap(void **state)
 {
@@ -510,6 +530,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_batch_client_in_turns),
+		cmocka_unit_test(turns_have_a_default),
 		cmocka_unit_test(turns_do_not_overlap),
 		cmocka_unit_test(turns_are_taken_whatever_the_unit),
 		cmocka_unit_test(turn_does_not_run_while_closed),
