@@ -213,7 +213,7 @@ void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uin
 			queue->slice.state = GP_SLICE_UNKNOWN;
 		gp_queue_lost(daemon, queue, true);
 		gp_queue_leave(daemon, queue);
-		if (mechanism != GP_MECHANISM_NONE)
+		if (mechanism != GP_MECHANISM_NONE && gp_quarantine_admits(client))
 			gp_queue_enter(daemon, queue);
 	}
 	if (client->letting_go && mechanism == GP_MECHANISM_NONE)
@@ -394,6 +394,8 @@ void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool 
 {
 	uint64_t now_ns = gp_now_ns();
 
+	if (!answers)
+		client->silent_by = client->device.mechanism;
 	if (client->answers == answers)
 		return;
 	client->answers = answers;

@@ -108,8 +108,10 @@ struct gp_client {
 	uint64_t sample_ns, sample_until_ns;
 	/* Answering. */
 	bool answers, sync_wait;
-	uint64_t penalty_ns, returned_ns, back_ns; /* quarantine.c alone */
-	uint64_t said_ns;                          /* when that it does not, or does again, was last said */
+	uint32_t silent_by; /* the mechanism in force when it last did not */
+	bool left_silent;   /* quarantine.c alone, as the next three: a quarantined queue went before it answered */
+	uint64_t penalty_ns, returned_ns, back_ns;
+	uint64_t said_ns; /* when that it does not, or does again, was last said */
 	uint64_t escalated_ns;
 	uint32_t orders_open; /* orders sent and not answered */
 	uint64_t order_failures, orders, leases_lost;
@@ -346,6 +348,8 @@ void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client); /* 
 /* quarantine.c */
 void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client); /* one that did not */
 bool gp_quarantine_admits(const struct gp_client *client); /* new queues of his enter; else when he is back */
+/* A queue of one that does not answer is about to leave the core. */
+void gp_quarantine_leave(struct gp_daemon *daemon, const struct gp_queue_entry *queue);
 void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns);
 void gp_client_sync(struct gp_daemon *daemon);
 

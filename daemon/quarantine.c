@@ -40,13 +40,20 @@ static void quarantine_end(struct gp_daemon *daemon, struct gp_client *client, u
 	quarantine_enter(daemon, client);
 }
 
-/* Whether what it creates now may be ordered. By other means than before, everything of it may: the caller does not
- * ask.
- */
+/* Whether what it has now may be ordered; by other means than those it did not answer to, everything of it may. */
 bool gp_quarantine_admits(const struct gp_client *client)
 {
+	if (client->silent_by != client->device.mechanism)
+		return true;
 	/* One that was sent nothing has nothing to answer: only an order can show that it is there. */
 	return !client->back_ns && (client->answers || !client->orders_open);
+}
+
+/* Its answer counts as that of one in quarantine, though what was there is gone by then. */
+void gp_quarantine_leave(struct gp_daemon *daemon, const struct gp_queue_entry *queue)
+{
+	if (!queue->client->answers && quarantine_has(daemon, queue))
+		queue->client->left_silent = true;
 }
 
 static uint64_t quarantine_penalty_ns(const struct gp_client *client, uint64_t now_ns)
@@ -60,8 +67,9 @@ static uint64_t quarantine_penalty_ns(const struct gp_client *client, uint64_t n
 void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client)
 {
 	uint64_t now_ns = gp_now_ns(), penalty_ns = quarantine_penalty_ns(client, now_ns);
-	bool any = false;
+	bool any = client->left_silent && client->silent_by == client->device.mechanism;
 
+	client->left_silent = false;
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		any |= quarantine_has(daemon, client->slots[i].queue);
 	if (client->back_ns)

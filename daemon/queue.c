@@ -407,6 +407,7 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	if (!queue->in_core)
 		return;
+	gp_quarantine_leave(daemon, queue);
 	gp_plan_queue_gone(daemon, queue);
 	gp_sched_queue_remove(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
 	gp_events_flush(daemon); /* while its name is still known */

@@ -150,6 +150,76 @@ static void test_no_way_round(void **state)
 	assert_int_not_equal(world_gate(&world, &stuck, 0), GP_GATE_QUARANTINED);
 }
 
+static void remove_queue(struct agent *agent, uint32_t slot, uint32_t generation)
+{
+	struct gp_wire_slot gone = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone), 0 },
+				     slot,
+				     generation };
+
+	world_send(agent->fd, &gone, sizeof(gone));
+	agent_work(&world, agent);
+}
+
+/* Nor does it help to be rid of what is in quarantine before it answers: for the new ones it waits as long. */
+static void test_no_way_round_by_new_queues(void **state)
+{
+	uint64_t from_ns;
+
+	(void)state;
+	stay_ns();
+	give_up();
+	remove_queue(&stuck, 0, stuck.generation);
+	agent_add_queue(&world, &stuck, 0, GP_QUEUE_SEEN);
+	stuck.silent = false;
+	from_ns = gp_now_ns();
+	agent_answer(&world, &stuck);
+	assert_false(world_queue(&world, &stuck, 0)->in_core);
+	while (!world_queue(&world, &stuck, 0)->in_core)
+		world_wait(&world, 10);
+	assert_in_range(gp_now_ns() - from_ns, 1000000000ull, 1020000000ull);
+	/* What went with an answer is not held against it later. */
+	agent_doorbell(&world, &stuck, 0, 100);
+	wait_gate(&stuck, GP_GATE_CLOSED);
+	assert_false(world_queue(&world, &stuck, 0)->client->left_silent);
+}
+
+/* Nor to have its runtime disabled and enabled: the means are those that it does not answer to. */
+static void test_no_way_round_by_its_runtime(void **state)
+{
+	struct gp_wire_runtime runtime = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME, sizeof(runtime), 9 },
+	};
+
+	(void)state;
+	stay_ns();
+	give_up();
+	world_send(stuck.fd, &runtime, sizeof(runtime));
+	runtime.enable = 1;
+	world_send(stuck.fd, &runtime, sizeof(runtime));
+	settle();
+	assert_int_equal(stuck.mechanism, GP_MECHANISM_SELF);
+	assert_false(world_queue(&world, &stuck, 0)->in_core);
+	stuck.silent = false;
+	agent_answer(&world, &stuck);
+	assert_false(world_queue(&world, &stuck, 0)->in_core);
+	while (!world_queue(&world, &stuck, 0)->in_core)
+		world_wait(&world, 10);
+	wait_gate(&stuck, GP_GATE_CLOSED);
+}
+
+/* By means that do not need its answer it is scheduled again at once. */
+static void test_other_means(void **state)
+{
+	(void)state;
+	stay_ns();
+	give_up();
+	gp_client_mechanism(&world.daemon, world_queue(&world, &stuck, 0)->client, GP_MECHANISM_UPDATE, "a test");
+	assert_true(world_queue(&world, &stuck, 0)->in_core);
+	assert_int_not_equal(world_gate(&world, &stuck, 0), GP_GATE_QUARANTINED);
+	agent_add_queue(&world, &stuck, 1, GP_QUEUE_SEEN);
+	assert_true(world_queue(&world, &stuck, 1)->in_core);
+}
+
 /* It does not even read: sending to it fails at once and blocks nobody. */
 static void test_full_socket(void **state)
 {
@@ -192,9 +262,8 @@ static void stop_with_work(struct agent *agent, const volatile void *read_pointe
 		.ring_size = 4096,
 		.read_pointer = (uintptr_t)read_pointer,
 	};
-	struct gp_wire_slot gone = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone), 0 }, 0, 1 };
 
-	world_send(agent->fd, &gone, sizeof(gone));
+	remove_queue(agent, 0, 1);
 	world_send(agent->fd, &queue, sizeof(queue));
 	agent_work(&world, agent);
 	agent_doorbell(&world, agent, 1, 1);
@@ -303,6 +372,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_comes_back, begin, end),
 		cmocka_unit_test_setup_teardown(test_again_and_again, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_way_round, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_way_round_by_new_queues, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_way_round_by_its_runtime, begin, end),
+		cmocka_unit_test_setup_teardown(test_other_means, begin, end),
 		cmocka_unit_test_setup_teardown(test_full_socket, begin, end),
 		cmocka_unit_test_setup_teardown(test_is_looked_at, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_of_another, begin, end),
