@@ -40,6 +40,12 @@ static bool capture_describe(const struct gp_slot *slot, struct gp_wire_group *r
 	return true;
 }
 
+static void capture_tidy(void)
+{
+	gp_nvidia_files_tidy();
+	gp_nvidia_refused_tidy();
+}
+
 const struct gp_driver gp_nvidia_driver = {
 	.mechanisms = capture_mechanisms,
 	.change = gp_nvidia_change,
@@ -48,7 +54,7 @@ const struct gp_driver gp_nvidia_driver = {
 	.sample = gp_nvidia_sample,
 	.describe = capture_describe,
 	.slice = gp_nvidia_slice,
-	.tidy = gp_nvidia_files_tidy,
+	.tidy = capture_tidy,
 };
 
 /* An address that cannot be read is the driver's to refuse. Where the kernel may not be asked, it is taken for good. */
@@ -90,6 +96,7 @@ static void capture_queue_add(struct gp_nvidia_object *object)
 	struct gp_nvidia_group *group;
 	struct gp_slot *slot;
 	uint32_t gpu_id = 0;
+	int r;
 
 	if (object->slot || object->file == GP_NVIDIA_NONE || !subdevice || gp_page_reserve() < 0 ||
 	    (gp_agent.driver && gp_agent.driver != &gp_nvidia_driver)) {
@@ -97,8 +104,12 @@ static void capture_queue_add(struct gp_nvidia_object *object)
 			gp_log2("nvidia: group left alone: handle, file", object->handle, object->file);
 		return;
 	}
-	if (gp_nvidia_control(&(struct gp_nvidia_call){ object->file, object->client, subdevice->handle, GP_RM_GPU_ID,
-							&gpu_id, sizeof(gpu_id) }) < 0)
+	r = gp_nvidia_control(&(struct gp_nvidia_call){ object->file, object->client, subdevice->handle, GP_RM_GPU_ID,
+							&gpu_id, sizeof(gpu_id) });
+	/* On no GPU that anybody knows, so that the daemon hears why. */
+	if (r == -EINVAL || r == -EOPNOTSUPP || r == -EPROTO)
+		gp_nvidia_refuse("GPU_GET_ID does not answer as expected");
+	else if (r < 0)
 		return;
 	slot = gp_slot_add(0);
 	if (!slot)

@@ -65,7 +65,7 @@ static int gate_call(const struct gp_slot *slot, struct gp_rm_disable *params)
 							GP_RM_DISABLE_CHANNELS, params, sizeof(*params) });
 	if (r == -EINVAL)
 		gp_nvidia_refuse("DISABLE_CHANNELS has another size here");
-	else if (r < 0 && params->disable) {
+	if (r < 0 && params->disable) {
 		/* Some of them may be off by now. */
 		params->disable = 0;
 		gp_nvidia_control(&(struct gp_nvidia_call){ slot->file, group->client, group->subdevice,

@@ -51,6 +51,7 @@ struct gp_nvidia {
 	uint32_t epoch; /* the agent's, when this was written */
 	bool probed, preemption_asked, is_full;
 	const char *refused; /* why this driver is left alone; NULL: it is not */
+	bool refused_due;    /* the daemon is not told yet */
 	char version[32];
 	uint32_t file_clients[GP_FD_RM_MAX], file_counts[GP_FD_RM_MAX];
 };
@@ -108,6 +109,7 @@ void gp_nvidia_slice_again(struct gp_slot *slot); /* the application has set its
 void gp_nvidia_probe(const struct gp_slot *slot);
 void gp_nvidia_probe_preemption(const struct gp_slot *slot); /* at the first order: CUDA has set up by then */
 void gp_nvidia_refuse(const char *why);
+void gp_nvidia_refused_tidy(void);
 void gp_nvidia_name(void); /* writes the agent's runtime string */
 
 /* map.c, beside what agent.h has */

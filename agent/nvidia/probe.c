@@ -57,6 +57,17 @@ void gp_nvidia_refuse(const char *why)
 	gp_log("nvidia: this driver is left alone, because:");
 	gp_log(why);
 	gp_nvidia_name();
+	gp_nvidia.refused_due = true;
+	gp_thread_wake();
+}
+
+/* A daemon that was told of this driver before it was refused is met anew: all gates and slices are given back on the
+ * way, and the greeting says why nothing more is done. Not at once: orders are being carried out. */
+void gp_nvidia_refused_tidy(void)
+{
+	if (gp_nvidia.refused_due)
+		gp_link_down("nvidia: the daemon is told why this driver is left alone");
+	gp_nvidia.refused_due = false;
 }
 
 void gp_nvidia_probe(const struct gp_slot *slot)

@@ -47,13 +47,14 @@ int gp_nvidia_slice(struct gp_slot *slot, uint64_t slice_us)
 	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
 	int r;
 
+	/* Back is always possible, also on a driver that turned out to be one we do not know. */
+	if (!slice_us)
+		return group->slice_ours || group->restore_due ? gp_nvidia_slice_restore(slot) : 0;
 	/* Without what it was there would be no way back. */
 	if (gp_agent.mechanism != GP_MECHANISM_CHANNEL || gp_nvidia.refused || !group->has_slice)
 		return -EOPNOTSUPP;
 	if (slice_us > SLICE_US_MAX)
 		return -EINVAL;
-	if (!slice_us)
-		return group->slice_ours || group->restore_due ? gp_nvidia_slice_restore(slot) : 0;
 	/* Noted first: should this thread end inside the call, it is put back. */
 	group->restore_due |= !group->slice_ours;
 	r = slice_set(slot, slice_us);

@@ -97,7 +97,7 @@ static void nvidia_attach(struct gp_backend *backend, struct gp_device_client *c
 		host->mechanism(host->daemon, client->tag, GP_MECHANISM_NONE, "none of the GPUs here can be scheduled");
 	else if (!agent)
 		host->mechanism(host->daemon, client->tag, GP_MECHANISM_NONE,
-				"its agent knows nothing of NVIDIA devices (an older library?)");
+				"its agent leaves this driver alone: its runtime says why, or is an older one");
 	else if (backend->borrow)
 		host->mechanism(host->daemon, client->tag, GP_MECHANISM_BORROW,
 				"gpreemptd calls the driver itself, on its file");

@@ -64,6 +64,20 @@ void rm_meet(struct test *test, uint32_t mechanism, uint32_t lease_ms, uint32_t 
 	MUST(fake_until_queues(&test->fake, queues));
 }
 
+/* The agent comes again, and says that it leaves this driver alone. */
+void rm_refused(struct test *test, const char *why)
+{
+	int type;
+
+	while ((type = fake_receive(&test->fake, AGENT_WAIT_MS)) > 0)
+		;
+	MUST(type < 0);
+	close(test->fake.socket);
+	MUST(fake_accept(&test->fake));
+	CHECK(test->fake.hello.mechanisms == 0);
+	CHECK(strstr(test->fake.hello.runtime, why));
+}
+
 void rm_rule(uint32_t how, uint32_t command, uint32_t value, uint32_t count)
 {
 	for (uint32_t i = 0; i < FAKE_RM_RULE_MAX; i++)

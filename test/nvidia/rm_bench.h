@@ -16,6 +16,7 @@ void rm_start(struct test *test, uint32_t gpus);
 struct fake_queue *rm_start_one(struct test *test, uint32_t mechanism, uint32_t lease_ms);
 void rm_end(struct test *test);
 void rm_meet(struct test *test, uint32_t mechanism, uint32_t lease_ms, uint32_t queues);
+void rm_refused(struct test *test, const char *why);
 void rm_rule(uint32_t how, uint32_t command, uint32_t value, uint32_t count);
 const struct fake_rm_object *rm_object(uint32_t client, uint32_t handle);
 uint32_t rm_disabled(const struct fake_queue *queue);
@@ -36,5 +37,10 @@ void case_blocked(struct test *test);
 void case_lease(struct test *test);
 void case_held(struct test *test);
 void case_memory(struct test *test);
+
+/* rm_refused.c */
+void case_statuses(struct test *test);
+void case_preemption(struct test *test);
+void case_refused(struct test *test);
 
 #endif
