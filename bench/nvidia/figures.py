@@ -43,7 +43,7 @@ def baseline(results, kind, repeat):
 
 def kind_of(name):
     setup = next(s for s in rows.SETUPS.values() if name in (*s.rows, s.mid))
-    return "list" if rows.ROWS[name].lists else str(setup.ms)
+    return rows.kind_of(setup)
 
 
 def row_figures(results, name):

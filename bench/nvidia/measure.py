@@ -7,6 +7,7 @@ import rm
 import rows
 from programs import Trouble, rate, wait_for
 
+LISTED = {"list": "train", "torch": "torch"}  # batch programs that are not one kernel over and over
 SETTLE_S = 0.3  # from the last program's start to the first request
 OVER = 2.5  # a phase may take so many times longer than its requests should: with MPS on an H200 a request takes about 40 ms
 
@@ -17,7 +18,7 @@ def monotonic_ns():
 
 def start_batch(stage, setup, extra=None, sample_us=2000):
     """All batch programs, started at once, each at work."""
-    listed = "train" if setup.rows and rows.ROWS[setup.rows[0]].lists else None
+    listed = LISTED.get(rows.kind_of(setup)) if setup.rows else None
     priority = rows.BATCH if setup.manager == "gpreempt" else None
     batch = [stage.batch(priority, setup.ms, listed, sample_us, extra) for _ in range(setup.batch)]
     for child in batch:
@@ -43,7 +44,9 @@ def end_batch(batch):
 def options_of(stage, setup, requests, seed):
     """Command line of the urgent program."""
     options = ["--seed", str(seed)]
-    if rows.ROWS[setup.rows[0]].lists:
+    if rows.is_torch(setup):
+        pass
+    elif rows.ROWS[setup.rows[0]].lists:
         options += ["--list", stage.lists["infer"]]
     elif setup.name == "mid-alone":
         options += ["--us", str(rows.MID_KERNEL_US), "--period-us", str(rows.MID_PERIOD_US)]
@@ -54,6 +57,8 @@ def options_of(stage, setup, requests, seed):
         row = rows.ROWS[name]
         options += ["--phase", name, "--requests", str(requests), "--period-us", str(period),
                     "--phase-seconds", "%.1f" % (requests * period / 1e6 * OVER)]
+        if row.torch:
+            options += ["--mode", row.torch]
         if row.hint >= 0:
             options += ["--hint", str(row.hint), "--hint-wrong", str(row.wrong), "--hint-miss", str(row.miss)]
     return options
@@ -181,7 +186,8 @@ def run_rows(stage, setup, requests, seed):
 
 def run_alone(stage, setup):
     """Units per second of one batch program by itself, and whether it was exact."""
-    child = stage.batch(None, 50 if setup.alone == "list" else int(setup.alone), "train" if setup.alone == "list" else None)
+    listed = LISTED.get(setup.alone)
+    child = stage.batch(None, 50 if listed else int(setup.alone), listed)
     child.wait_line("ready")
     wait_for("the first work of " + child.name, lambda: (child.progress.last() or (0, 0))[1] > 0, 15)
     slices = rm.slices(child.pid, child.tap)

@@ -11,6 +11,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 
 PLACES = ("", "cli", "daemon", "agent", "libgpreempt", "bench")  # a flat folder, or a build tree
@@ -197,6 +198,7 @@ class Stage:
         self.socket = os.path.join(folder, "gpreempt.sock")
         self.iters, self.rate = None, None
         self.lists, self.baseline_s = {}, 2.0
+        self.pytorch = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "pytorch.py")]
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o755)
 
@@ -240,8 +242,11 @@ class Stage:
         """Starts a batch program; its child with .progress and .tap."""
         name = "be-%d" % (self.count + 1)
         path = os.path.join(self.folder, name + ".progress")
-        argv = [self.program("be"), "--progress", path, "--sample-us", str(sample_us)]
-        argv += ["--list", self.lists[listed], "--rate", "%.6f" % self.rate] if listed else ["--ms", str(ms), "--iters", str(self.iters)]
+        if listed == "torch":
+            argv = [*self.pytorch, "train", "--progress", path]
+        else:
+            argv = [self.program("be"), "--progress", path, "--sample-us", str(sample_us)]
+            argv += ["--list", self.lists[listed], "--rate", "%.6f" % self.rate] if listed else ["--ms", str(ms), "--iters", str(self.iters)]
         environment, tap = self.tap(name)
         child = self.start("be", self.managed(priority, argv), environment | (extra or {}))
         child.progress, child.tap = Progress(path), tap
@@ -251,7 +256,8 @@ class Stage:
         """Starts an urgent program; its child with .json."""
         path = os.path.join(self.folder, "%s-%d.json" % (name, self.count + 1))
         go = path + ".go"
-        argv = [self.program("hp"), "--rate", "%.6f" % self.rate, "--json", path, "--go", go, *options]
+        program = [*self.pytorch, "serve"] if "--mode" in options else [self.program("hp"), "--rate", "%.6f" % self.rate]
+        argv = [*program, "--json", path, "--go", go, *options]
         library = find(self.binaries, "libgpreempt.so.0", "libgpreempt.so")
         if "--hint" in options and library:
             argv += ["--hint-lib", library]

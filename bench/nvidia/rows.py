@@ -11,6 +11,7 @@ MID_PERIOD_US, MID_KERNEL_US = 10000, 2000
 URGENT, MID, BATCH = 80, 50, 20        # priorities
 LEADS = (100, 200, 300, 400, 800)
 HINT_US, ASTRAY = 300, 0.2             # of the rows with wrong and missing hints
+TORCH_START_S = 12.0                   # of a PyTorch program, beyond that
 START_S = 1.2                          # assumed to start and end the programs of a set-up, until it was seen (H200: about 1)
 BASELINE_S = 2.0                       # a batch program by itself
 
@@ -25,6 +26,7 @@ class Row:
     wrong: float = 0
     miss: float = 0
     lists: bool = False                # a request is a kernel list
+    torch: str = ""                    # a request of a PyTorch program (pytorch.py), launched as a graph or eager
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Setup:
     batch: int = 0
     ms: int = 50
     mid: str = ""                      # row of the middle one
-    alone: str = ""                    # measures a batch program by itself: 50, 10 or list
+    alone: str = ""                    # measures a batch program by itself: 50, 10, list or torch
     fault: str = ""
     settings: tuple = ()               # of gpreempt.conf: (section.key, value)
     passes: int = 3
@@ -66,6 +68,9 @@ ROWS = {row.name: row for row in (
     Row("list-alone", "kernel list (ResNet-50, batch 4), alone", reference="list-alone", lists=True),
     Row("list-native", "kernel list beside a training list, native", reference="list-alone", lists=True),
     Row("list-gpreempt", "kernel list beside a training list, gpreempt", reference="list-alone", native="list-native", lists=True),
+    *(Row("%s-%s" % (kind, row), "PyTorch, %s: %s" % (how, title), reference=kind + "-alone", native=kind + "-native" if row == "gpreempt" else "", torch=kind)
+      for kind, how in (("graph", "CUDA graph"), ("eager", "kernel by kernel"))
+      for row, title in (("alone", "a transformer that serves, alone"), ("native", "beside one that is trained, native"), ("gpreempt", "beside one that is trained, gpreempt"))),
 )}
 
 SETUPS = {setup.name: setup for setup in (
@@ -91,14 +96,29 @@ SETUPS = {setup.name: setup for setup in (
     Setup("list-native", rows=("list-native",), batch=1),
     Setup("list-gpreempt", rows=("list-gpreempt",), manager="gpreempt", batch=1),
     Setup("mps-1", rows=("mps-1",), manager="mps", batch=1),
+    Setup("batch-torch", alone="torch"),
+    Setup("torch-alone", rows=("graph-alone", "eager-alone")),
+    Setup("torch-native", rows=("graph-native", "eager-native"), batch=1),
+    Setup("torch-gpreempt", rows=("graph-gpreempt", "eager-gpreempt"), manager="gpreempt", batch=1),
 )}
 
 AIMED = ("batch-50", "alone", "native-1", "gpreempt-1", "batch-10", "native-4", "gpreempt-4", "mid-alone", "native-3", "gpreempt-3")
 FAULTS = ("fault-daemon", "fault-urgent", "fault-batch")
 STATED = ("hints", "channel-4", "native-8", "gpreempt-8", "batch-list", "list-alone", "list-native", "list-gpreempt", "mps-1")
+TORCH = ("batch-torch", "torch-alone", "torch-native", "torch-gpreempt")  # only where they are asked for: each program takes long to start
 # What the rows without an aim are told over is measured beside them.
 PARTS = {"aims": AIMED, "faults": FAULTS, "stated": ("batch-50", "alone", "native-1", "batch-10", "native-4", *STATED), "hints": ("batch-50", "alone", "native-1", "gpreempt-1", "hints"),
-         "lists": ("batch-list", "list-alone", "list-native", "list-gpreempt"), "first": ("batch-50", "alone", "native-1")}
+         "lists": ("batch-list", "list-alone", "list-native", "list-gpreempt"), "torch": TORCH, "first": ("batch-50", "alone", "native-1")}
+
+
+def kind_of(setup):
+    """Of batch program: how it is called among those measured by themselves."""
+    first = ROWS[setup.rows[0]]
+    return "list" if first.lists else "torch" if first.torch else str(setup.ms)
+
+
+def is_torch(setup):
+    return setup.alone == "torch" or bool(setup.rows and ROWS[setup.rows[0]].torch)
 
 
 def order(chosen, repeats):
@@ -108,13 +128,13 @@ def order(chosen, repeats):
     def passes(names, numbers):
         return [(SETUPS[name], number) for number in numbers for name in names if name in chosen and number < SETUPS[name].passes]
     again = range(1, repeats)
-    return passes(AIMED + FAULTS + STATED, (0,)) + passes(AIMED, again) + passes(STATED, again)
+    return passes(AIMED + FAULTS + STATED + TORCH, (0,)) + passes(AIMED, again) + passes(STATED + TORCH, again)
 
 
 def choose(words):
     """The names of set-ups that words (set-ups, rows or parts) ask for; ValueError with a sentence."""
     if not words:
-        return set(SETUPS)
+        return set(SETUPS) - set(TORCH)
     chosen = set()
     for word in words:
         if word in PARTS:
@@ -129,7 +149,7 @@ def choose(words):
     for name in list(chosen):
         setup = SETUPS[name]
         if setup.batch and not setup.fault:
-            chosen.add("batch-list" if ROWS[setup.rows[0]].lists else "batch-%d" % setup.ms)
+            chosen.add("batch-" + kind_of(setup))
     return chosen
 
 
@@ -139,6 +159,8 @@ def requests_of(arguments):
 
 def seconds_of(setup, requests, start_s=START_S):
     """How long a set-up is expected to take."""
+    if is_torch(setup):
+        start_s += TORCH_START_S * (1 + setup.batch)
     if setup.alone:
         return start_s / 2 + BASELINE_S
     if setup.fault:

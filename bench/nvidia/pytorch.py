@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The urgent and the batch program as PyTorch programs that know nothing of gpreempt: a transformer that answers requests, and one that is trained.
+
+    pytorch.py train --progress FILE                                        until SIGTERM; steps done at moments (as be)
+    pytorch.py serve --json FILE --go FILE --seed N {--phase NAME --mode graph|eager --requests N --period-us N --phase-seconds N}...   (as hp)
+
+--small: sizes for a machine without a GPU, where it runs on the CPU. Exact: each answer is compared with the first; training begins anew from the same state every few
+steps, and the losses and the weights of each such round must be those of the first, bit for bit. Both were interrupted at other points.
+"""
+import argparse
+import contextlib
+import gc
+import json
+import os
+import random
+import signal
+import struct
+import sys
+import time
+
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what makes matrix products repeatable
+try:
+    import torch
+except ImportError:
+    torch = None
+
+AHEAD, ROUND, WARM, PAUSE_S = 3, 8, 10, 0.05  # steps launched ahead of the GPU, of a round; requests before the first; before a phase
+ended = []
+
+
+class Block(torch.nn.Module if torch else object):
+    """Attention and two products, each with what they are given added, of made-up weights."""
+
+    def __init__(self, width, heads, device):
+        super().__init__()
+        self.heads = heads
+        self.norms = torch.nn.ModuleList([torch.nn.LayerNorm(width, device=device) for _ in range(2)])
+        self.products = torch.nn.ModuleList([torch.nn.Linear(a * width, b * width, device=device) for a, b in ((1, 3), (1, 1), (1, 4), (4, 1))])
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = self.products[0](self.norms[0](x)).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        mixed = torch.softmax(q @ k.transpose(-1, -2) * (width // self.heads) ** -0.5, -1) @ v
+        x = x + self.products[1](mixed.transpose(1, 2).reshape(batch, length, width))
+        return x + self.products[3](torch.nn.functional.gelu(self.products[2](self.norms[1](x))))
+
+
+def model_of(layers, width, heads, device, dtype):
+    torch.manual_seed(1)
+    return torch.nn.Sequential(*(Block(width, heads, device) for _ in range(layers))).to(dtype)
+
+
+class Event:
+    """The end of everything launched so far. On a CPU that is now."""
+
+    def __init__(self, device):
+        self.event = torch.cuda.Event() if device == "cuda" else None
+        if self.event:
+            self.event.record()
+
+    def is_over(self):
+        return self.event is None or self.event.query()
+
+    def wait(self):
+        if self.event:
+            self.event.synchronize()
+
+
+class Trainer:
+    def __init__(self, device, small):
+        layers, width, heads, batch, length = (2, 32, 2, 2, 8) if small else (8, 2048, 16, 16, 512)
+        dtype = torch.bfloat16 if device == "cuda" else torch.float32
+        self.device, self.model = device, model_of(layers, width, heads, device, dtype)
+        self.weights = list(self.model.parameters())
+        self.first = [weight.detach().clone() for weight in self.weights]
+        self.data = torch.randn(batch, length, width, device=device, dtype=dtype)
+        self.losses = torch.zeros(ROUND, device=device)
+        self.reference, self.wrong, self.count = None, torch.zeros((), dtype=torch.int64, device=device), 0
+
+    def digest(self):
+        """Losses and weights of a round as numbers that differ when a bit does."""
+        bits = torch.int16 if self.weights[0].element_size() == 2 else torch.int32
+        sums = [weight.detach().view(bits).sum(dtype=torch.int64) for weight in self.weights]
+        return torch.stack([*sums, self.losses.view(torch.int32).sum(dtype=torch.int64)])
+
+    def step(self):
+        """Launches a step and, behind the last of a round, its check."""
+        place = self.count % ROUND
+        loss = (self.model(self.data) - self.data.roll(1, 1)).float().square().mean()
+        loss.backward()
+        with torch.no_grad():
+            self.losses[place] = loss
+            for weight in self.weights:
+                weight.add_(weight.grad, alpha=-0.01)
+                weight.grad = None
+            self.count += 1
+            if place + 1 == ROUND:
+                found = self.digest()
+                if self.reference is None:
+                    self.reference = found
+                self.wrong += (found != self.reference).any()
+                for weight, first in zip(self.weights, self.first):
+                    weight.copy_(first)
+
+
+def train(arguments, device):
+    trainer = Trainer(device, arguments.small)
+    for _ in range(ROUND):
+        trainer.step()
+    with open(arguments.progress, "wb", buffering=0) as file:
+        flying = [Event(device)]
+        flying[0].wait()
+        done = 0
+        file.write(struct.pack("=QQ", time.monotonic_ns(), done))
+        print("ready", flush=True)
+        while not ended:
+            trainer.step()
+            flying.append(Event(device))
+            if len(flying) > AHEAD:
+                flying.pop(0).wait()
+                done += 1
+                file.write(struct.pack("=QQ", time.monotonic_ns(), done))
+    wrong, varied = int(trainer.wrong), len(set(trainer.losses.tolist())) > 1
+    exact = not wrong and varied and bool(torch.isfinite(trainer.losses).all())  # losses that do not change would be no check
+    print("%d steps, %d rounds differ: %s" % (trainer.count, wrong, "exact" if exact else "WRONG"), flush=True)
+    return 0 if exact else 3
+
+
+class Server:
+    def __init__(self, device, small, capacity):
+        layers, width, heads, length = (2, 32, 2, 8) if small else (12, 1024, 16, 128)
+        dtype = torch.float16 if device == "cuda" else torch.float32
+        self.device, self.model = device, model_of(layers, width, heads, device, dtype).eval()
+        self.input = torch.randn(1, length, width, device=device, dtype=dtype)
+        self.answers = torch.zeros(capacity, width, dtype=dtype, pin_memory=device == "cuda")
+        self.count, self.graph, self.output = 0, None, None
+        for _ in range(WARM):
+            self.model(self.input)
+        if device == "cuda":
+            torch.cuda.synchronize()
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph):
+                self.output = self.model(self.input)[0].mean(0)
+
+    def request(self, mode):
+        """Launches one: kernel by kernel, or all at once. Its answer goes to the host."""
+        if mode == "graph" and self.graph:
+            self.graph.replay()
+            answer = self.output
+        else:
+            answer = self.model(self.input)[0].mean(0)
+        self.answers[self.count].copy_(answer, non_blocking=True)
+        self.count += 1
+        return Event(self.device)
+
+    def phase(self, phase, seed):
+        draw, due, latencies, skipped, late_max = random.Random(seed), [], [], 0, 0
+        begin = time.monotonic_ns()
+        limit, arrival = begin + int(phase["seconds"] * 1e9), begin
+        while len(due) < phase["requests"] and not ended and time.monotonic_ns() < limit:
+            arrival += int(phase["period_us"] * 1000 * (0.5 + draw.random()))
+            if arrival < time.monotonic_ns():
+                skipped += 1  # came while another one was under way
+                continue
+            while arrival - time.monotonic_ns() > 2000000:
+                time.sleep((arrival - time.monotonic_ns() - 1000000) / 1e9)
+            while time.monotonic_ns() < arrival:
+                pass
+            late_max = max(late_max, time.monotonic_ns() - arrival)
+            event = self.request(phase["mode"])
+            while not event.is_over():
+                pass
+            latencies.append(time.monotonic_ns() - arrival)
+            due.append(arrival)
+        return {"name": phase["name"], "begin_ns": begin, "end_ns": time.monotonic_ns(), "skipped": skipped, "late_max_ns": late_max, "hints": 0, "hints_missed": 0,
+                "due_ns": due, "latency_ns": latencies}
+
+    def is_exact(self, phases):
+        """Each answer that of the first of its phase: a graph may choose other kernels than are launched one by one."""
+        place, exact = 0, bool(self.answers[:self.count].isfinite().all()) and bool(self.answers[:self.count].any())
+        for phase in phases:
+            answers = self.answers[place:place + len(phase["latency_ns"])]
+            exact = exact and bool((answers == answers[:1]).all())
+            place += len(answers)
+        return exact
+
+
+def serve(arguments, device):
+    server = Server(device, arguments.small, sum(phase["requests"] for phase in arguments.phases) + 2 * WARM)
+    for _ in range(WARM):
+        for mode in ("eager", "graph"):
+            server.request(mode).wait()
+    server.count = 0
+    print("ready", flush=True)
+    while arguments.go and not os.path.exists(arguments.go) and not ended:
+        time.sleep(0.001)
+    gc.collect()
+    gc.disable()
+    found = []
+    for phase in arguments.phases:
+        print("phase " + phase["name"], flush=True)
+        time.sleep(PAUSE_S)
+        found.append(server.phase(phase, arguments.seed))
+    exact = server.is_exact(found)
+    with open(arguments.json, "w", encoding="ascii") as file:
+        json.dump({"exact": exact, "phases": found}, file)
+    print("exact" if exact else "WRONG", flush=True)
+    return 0 if exact else 3
+
+
+class PhaseOption(argparse.Action):
+    """--phase begins one; what follows is its own."""
+
+    def __call__(self, parser, namespace, value, option_string=None):
+        if self.dest == "phase":
+            namespace.phases = [*namespace.phases, {"name": value, "mode": "graph", "requests": 100, "period_us": 20000.0, "seconds": 60.0}]
+        elif not namespace.phases:
+            parser.error("%s belongs behind a --phase" % option_string)
+        else:
+            namespace.phases[-1][self.dest] = value
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.set_defaults(phases=[])
+    parser.add_argument("role", choices=("train", "serve"))
+    parser.add_argument("--progress", default=os.devnull)
+    parser.add_argument("--json", default=os.devnull)
+    parser.add_argument("--go")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--phase", action=PhaseOption)
+    parser.add_argument("--mode", action=PhaseOption, choices=("graph", "eager"))
+    parser.add_argument("--requests", action=PhaseOption, type=int)
+    parser.add_argument("--period-us", action=PhaseOption, type=float)
+    parser.add_argument("--phase-seconds", action=PhaseOption, dest="seconds", type=float)
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse()
+    device = "cuda" if torch and torch.cuda.is_available() else "cpu"
+    if not torch or (device == "cpu" and not arguments.small):
+        sys.exit("pytorch.py: %s" % ("PyTorch sees no GPU" if torch else "there is no PyTorch here"))
+    signal.signal(signal.SIGTERM, lambda number, frame: ended.append(number))
+    torch.use_deterministic_algorithms(True)
+    with torch.no_grad() if arguments.role == "serve" else contextlib.nullcontext():
+        return {"train": train, "serve": serve}[arguments.role](arguments, device)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
