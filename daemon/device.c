@@ -94,7 +94,7 @@ static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *dev
 	const struct gp_device_info *info = &device->info;
 	struct gp_device_attr attr = {
 		.unit = info->unit,
-		.queue_max = daemon->config.queue_max,
+		.queue_max = daemon->config.queue_max / daemon->device_count, /* the core sets room aside for each */
 		.slot_count = info->slot_count,
 		.process_count_max = info->process_count_max,
 		.memory_size = info->memory_size,
@@ -133,6 +133,11 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 
 	if (memory == MAP_FAILED)
 		return gp_error_set(error, -ENOMEM, "no memory for %u queues", daemon->config.queue_max);
+	if (daemon->config.queue_max < daemon->device_count) {
+		munmap(memory, size);
+		return gp_error_set(error, -EINVAL, "queues_max is %u, and there are %u GPUs",
+				    daemon->config.queue_max, daemon->device_count);
+	}
 	if (daemon->core_memory)
 		munmap(daemon->core_memory, daemon->core_size);
 	daemon->core_memory = memory;
