@@ -152,7 +152,8 @@ struct gp_queue_entry {
 	struct gp_queue_entry *unseen_next, *unseen_prev; /* while its doorbells are not seen */
 	struct gp_queue_id core;
 	bool in_core;
-	uint32_t device; /* index in daemon->devices */
+	uint32_t core_gang; /* as the core has it */
+	uint32_t device;    /* index in daemon->devices */
 	struct gp_wire_queue wire;
 	struct gp_wire_attr set; /* by a command; valid fields win */
 	struct gp_queue_attr attr;
@@ -374,6 +375,8 @@ void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool 
 uint64_t gp_queue_tag(const struct gp_queue_entry *queue);
 struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t tag);
 uint32_t gp_gang_get(struct gp_daemon *daemon, uid_t uid, const char *name);
+uint32_t gp_gang_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue,
+		    const char *name); /* "": its process's */
 void gp_gang_put(struct gp_daemon *daemon, uint32_t gang);
 
 /* device.c */

@@ -16,43 +16,6 @@
 #define QUEUE_PENDING_MAX (1ull << 32) /* packets or bytes: beyond that a counter is not one */
 #define QUEUE_TRIES       3            /* arming again after a value moved; what moves on will be told */
 
-struct gp_gang_name {
-	uint32_t users; /* 0: free */
-	uid_t uid;
-	char name[GP_WIRE_NAME_SIZE];
-};
-
-uint32_t gp_gang_get(struct gp_daemon *daemon, uid_t uid, const char *name)
-{
-	uint32_t i, place = daemon->gang_max, own = 0;
-
-	if (!daemon->gangs)
-		daemon->gangs = calloc(daemon->gang_max, sizeof(*daemon->gangs));
-	for (i = 0; daemon->gangs && i < daemon->gang_max; i++) {
-		if (!daemon->gangs[i].users) {
-			place = place == daemon->gang_max ? i : place;
-		} else if (daemon->gangs[i].uid == uid && !strcmp(daemon->gangs[i].name, name)) {
-			daemon->gangs[i].users++;
-			return i + 1;
-		} else {
-			own += daemon->gangs[i].uid == uid;
-		}
-	}
-	/* One user leaves room for the others. */
-	if (!daemon->gangs || place == daemon->gang_max || (uid && own >= daemon->gang_max / 4))
-		return 0;
-	daemon->gangs[place].users = 1;
-	daemon->gangs[place].uid = uid;
-	snprintf(daemon->gangs[place].name, sizeof(daemon->gangs[place].name), "%s", name);
-	return place + 1;
-}
-
-void gp_gang_put(struct gp_daemon *daemon, uint32_t gang)
-{
-	if (gang && gang <= daemon->gang_max && daemon->gangs && daemon->gangs[gang - 1].users)
-		daemon->gangs[gang - 1].users--;
-}
-
 uint64_t gp_queue_tag(const struct gp_queue_entry *queue)
 {
 	return queue->client->device.tag | queue->wire.slot;
@@ -265,26 +228,6 @@ static void queue_overlay(struct gp_wire_attr *attr, const struct gp_wire_attr *
 		memcpy(attr->gang, over->gang, sizeof(attr->gang));
 }
 
-/* Queues of one process on several devices move together unless it said otherwise: a collective that runs on one device
- * only waits for the others. */
-static uint32_t queue_gang(struct gp_daemon *daemon, struct gp_queue_entry *queue, const char *name)
-{
-	struct gp_client *client = queue->client;
-	char own[GP_WIRE_NAME_SIZE];
-	bool several = false;
-
-	if (*name)
-		return gp_gang_get(daemon, client->uid, name);
-	if (!daemon->config.auto_gang || client->is_unmanaged)
-		return 0;
-	for (uint32_t i = 0; i < client->slot_count; i++)
-		several |= client->slots[i].queue && client->slots[i].queue->device != queue->device;
-	if (!several)
-		return 0;
-	snprintf(own, sizeof(own), "\1%llx", (unsigned long long)client->device.tag);
-	return gp_gang_get(daemon, client->uid, own);
-}
-
 /* A budget given to the process is what its work needs of the device, through however many queues: one of them stands
  * for it in the admission test. */
 static bool queue_has_budget(struct gp_queue_entry *queue)
@@ -318,7 +261,7 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 		.weight = attr.weight,
 		.deadline_ns = attr.deadline_ns,
 		.budget_ns = attr.budget_ns,
-		.gang = queue_gang(daemon, queue, attr.gang),
+		.gang = gp_gang_of(daemon, queue, attr.gang),
 		.kind = queue->wire.kind == GP_WIRE_COPY ? GP_KIND_COPY : GP_KIND_COMPUTE,
 		.unseen = !(queue->wire.flags & GP_QUEUE_SEEN),
 		.fetched = queue->wire.flags & GP_QUEUE_FETCH,
@@ -330,11 +273,15 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 static int queue_admit(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	uint64_t now_ns = gp_daemon_now_ns(daemon);
+	struct gp_queue_attr attr = queue->attr;
 
-	if (queue->in_core)
-		return gp_sched_queue_set_attr(daemon->sched, queue->core, &queue->attr, now_ns);
-	return gp_sched_queue_add(daemon->sched, queue->client->core, daemon->devices[queue->device].core, &queue->attr,
-				  now_ns, &queue->core);
+	if (!queue->in_core) {
+		queue->core_gang = attr.gang;
+		return gp_sched_queue_add(daemon->sched, queue->client->core, daemon->devices[queue->device].core,
+					  &attr, now_ns, &queue->core);
+	}
+	attr.gang = queue->core_gang;
+	return gp_sched_queue_set_attr(daemon->sched, queue->core, &attr, now_ns);
 }
 
 /* An edf budget that the admission test refuses is said, and the queue goes on without its deadline. */
@@ -353,9 +300,27 @@ static int queue_admit_some(struct gp_daemon *daemon, struct gp_queue_entry *que
 	return queue_admit(daemon, queue);
 }
 
+/* The core has a gang for life: into another a queue goes by leaving and coming again, its gate as it is. Of an order
+ * under way the answer is not heard any more: it is believed. One in quarantine stays as it is. */
+static void queue_change_gang(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	const struct gp_under_way *way = &daemon->devices[queue->device].way;
+	struct gp_queue_info info;
+
+	if (queue->attr.gang == queue->core_gang || !gp_quarantine_admits(queue->client) ||
+	    gp_sched_queue_info(daemon->sched, queue->core, &info) || info.gate == GP_GATE_QUARANTINED)
+		return;
+	if (queue->order_place != GP_NO_PLACE && way->active && way->seq == queue->order_seq)
+		gp_queue_gate(daemon, queue, way->opening);
+	gp_queue_leave(daemon, queue);
+	gp_queue_enter(daemon, queue);
+}
+
 void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	queue_make_attr(daemon, queue);
+	if (queue->in_core)
+		queue_change_gang(daemon, queue);
 	if (queue->in_core && queue_admit_some(daemon, queue))
 		gp_log_user(daemon, queue->client->uid, "process %d, queue %u: attributes refused",
 			    queue->client->device.pid, queue->wire.queue_id);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Gangs: the names that users give them, as numbers of the core's; those of processes on several devices. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "daemon/daemon.h"
+
+struct gp_gang_name {
+	uint32_t users; /* 0: free */
+	uid_t uid;
+	char name[GP_WIRE_NAME_SIZE];
+};
+
+uint32_t gp_gang_get(struct gp_daemon *daemon, uid_t uid, const char *name)
+{
+	uint32_t i, place = daemon->gang_max, own = 0;
+
+	if (!daemon->gangs)
+		daemon->gangs = calloc(daemon->gang_max, sizeof(*daemon->gangs));
+	for (i = 0; daemon->gangs && i < daemon->gang_max; i++) {
+		if (!daemon->gangs[i].users) {
+			place = place == daemon->gang_max ? i : place;
+		} else if (daemon->gangs[i].uid == uid && !strcmp(daemon->gangs[i].name, name)) {
+			daemon->gangs[i].users++;
+			return i + 1;
+		} else {
+			own += daemon->gangs[i].uid == uid;
+		}
+	}
+	/* One user leaves room for the others. */
+	if (!daemon->gangs || place == daemon->gang_max || (uid && own >= daemon->gang_max / 4))
+		return 0;
+	daemon->gangs[place].users = 1;
+	daemon->gangs[place].uid = uid;
+	snprintf(daemon->gangs[place].name, sizeof(daemon->gangs[place].name), "%s", name);
+	return place + 1;
+}
+
+void gp_gang_put(struct gp_daemon *daemon, uint32_t gang)
+{
+	if (gang && gang <= daemon->gang_max && daemon->gangs && daemon->gangs[gang - 1].users)
+		daemon->gangs[gang - 1].users--;
+}
+
+/* Queues of one process on several devices move together unless it said otherwise: a collective that runs on one device
+ * only waits for the others. */
+uint32_t gp_gang_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue, const char *name)
+{
+	const struct gp_client *client = queue->client;
+	char own[GP_WIRE_NAME_SIZE];
+	bool several = false;
+
+	if (*name)
+		return gp_gang_get(daemon, client->uid, name);
+	if (!daemon->config.auto_gang || client->is_unmanaged)
+		return 0;
+	for (uint32_t i = 0; i < client->slot_count; i++)
+		several |= client->slots[i].queue && client->slots[i].queue->device != queue->device;
+	if (!several)
+		return 0;
+	snprintf(own, sizeof(own), "\1%llx", (unsigned long long)client->device.tag);
+	return gp_gang_get(daemon, client->uid, own);
+}
