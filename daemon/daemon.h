@@ -212,6 +212,7 @@ struct gp_report {
 	struct gp_device_slice slice;     /* SLICED */
 	struct gp_device_grouped grouped; /* GROUPED */
 	char why[GP_WHY_TEXT];
+	const char *found; /* DONE */
 	struct gp_device_change changes[];
 };
 

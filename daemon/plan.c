@@ -323,6 +323,7 @@ static void plan_host_done(void *context, uint64_t tag, const struct gp_device_d
 	report->done_ns = done->done_ns;
 	report->gpu_id = done->gpu_id;
 	report->count = done->count;
+	report->found = done->found;
 	memcpy(report->changes, done->changes, done->count * sizeof(report->changes[0]));
 	plan_report(context, report);
 }
@@ -389,6 +390,14 @@ void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host)
 					     .grouped = plan_host_grouped };
 }
 
+static void plan_found(struct gp_device_info *info, const char *found)
+{
+	for (uint32_t i = 0; i < info->finding_count; i++)
+		if (!strcmp(info->findings[i].text, found))
+			return;
+	gp_device_say(info, GP_MECHANISM_NONE, true, "%s", found);
+}
+
 static void plan_done(struct gp_daemon *daemon, const struct gp_report *report)
 {
 	struct gp_device_entry *device = gp_device_find(daemon, report->gpu_id);
@@ -408,6 +417,8 @@ static void plan_done(struct gp_daemon *daemon, const struct gp_report *report)
 	}
 	if (good && report->done_ns > report->issue_ns)
 		gp_device_learn(daemon, device, opens, report->done_ns - report->issue_ns);
+	if (device && report->found)
+		plan_found(&device->info, report->found);
 	if (client)
 		gp_client_answered(daemon, client);
 }

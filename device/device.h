@@ -94,6 +94,7 @@ struct gp_device_done {
 	uint32_t gpu_id, count;
 	uint64_t issue_ns, done_ns; /* CLOCK_MONOTONIC: before the first and after the last call to the driver */
 	const struct gp_device_change *changes; /* with their results; copied by the daemon */
+	const char *found; /* a sentence that stays, to be added to the device's findings; NULL: none */
 };
 
 /* What the daemon offers to its backends. */

@@ -249,6 +249,7 @@ static void borrow_group_job(struct borrow_gpu *gpu, const struct borrow_job *jo
 	group->tag = job->tag;
 	if (*at && (*at)->generation == group->generation) {
 		group->alone = (*at)->alone;
+		group->probed = (*at)->probed;
 		group->is_short = (*at)->is_short;
 		group->short_us = (*at)->short_us;
 		group->closed = (*at)->closed;
@@ -275,7 +276,8 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct borrow_job *first)
 	struct gp_nvidia_group *groups[GP_PLAN_MAX];
 	struct gp_device_change *changes[GP_PLAN_MAX];
 	int results[GP_PLAN_MAX];
-	uint64_t issue_ns = borrow_now_ns(), done_ns;
+	const char *found = NULL;
+	uint64_t issue_ns, done_ns;
 	uint32_t count = 0;
 
 	for (struct borrow_job *job = first; job; job = job->also)
@@ -286,9 +288,13 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct borrow_job *first)
 			job->changes[i].result = stale ? -ESTALE : -ESRCH;
 			if (!known || stale || count == GP_PLAN_MAX || job->changes[i].open != first->changes[0].open)
 				continue;
+			job->changes[i].result = first->changes[0].open ? 0 : gp_nvidia_group_probe(group, &found);
+			if (job->changes[i].result)
+				continue;
 			groups[count] = group;
 			changes[count++] = &job->changes[i];
 		}
+	issue_ns = borrow_now_ns();
 	gp_nvidia_groups_change(groups, count, first->changes[0].open, results);
 	done_ns = borrow_now_ns();
 	for (uint32_t i = 0; i < count; i++) {
@@ -301,7 +307,8 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct borrow_job *first)
 					       .count = job->count,
 					       .issue_ns = issue_ns,
 					       .done_ns = done_ns,
-					       .changes = job->changes };
+					       .changes = job->changes,
+					       .found = found };
 
 		host->done(host->daemon, job->tag, &done);
 		for (uint32_t i = 0, refused = 0; !refused && i < job->count; i++) {

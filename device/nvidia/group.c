@@ -103,6 +103,28 @@ int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidi
 	return 0;
 }
 
+int gp_nvidia_group_probe(struct gp_nvidia_group *group, const char **ret_found)
+{
+	static const char *const ways[] = {
+		"the GPU puts a program aside when its kernel has ended (preemption mode WFI): long kernels are waited for",
+		"the GPU puts a program aside when its running blocks have ended (preemption mode CTA): long ones are waited for",
+		"the GPU puts a program aside within an instruction (preemption mode CILP)",
+	};
+	struct gp_nvidia_object subdevice = group_object(group, group->subdevice);
+	struct gp_rm_ctxsw_modes modes = { .channel = group->channels[0], .compute = UINT32_MAX };
+	int r;
+
+	if (group->probed || !group->channel_count)
+		return 0;
+	group->probed = true;
+	r = gp_nvidia_control(&subdevice, GP_RM_CTXSW_MODES, &modes, sizeof(modes));
+	if (r == -EINVAL || (!r && modes.compute > GP_RM_PREEMPT_CILP))
+		return -EPROTO;
+	if (!r)
+		*ret_found = ways[modes.compute];
+	return 0;
+}
+
 /* One call for these, on the file of the first. */
 static int group_call(struct gp_nvidia_group *const *groups, uint32_t count, bool open)
 {

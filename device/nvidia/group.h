@@ -17,6 +17,7 @@ struct gp_nvidia_group {
 	uint64_t app_us, short_us; /* the application's; ours, if it was ever short */
 	bool closed, is_short;     /* by us; perhaps, if a call failed */
 	bool alone;                /* a call that carried others as well failed because of it */
+	bool probed;
 };
 
 /* Who lends it, and what it should be. */
@@ -29,6 +30,9 @@ struct gp_nvidia_lender {
 int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidia_lender *lender,
 			 struct gp_nvidia_group **ret_group, char *why, size_t why_size);
 void gp_nvidia_group_free(struct gp_nvidia_group *group);
+/* Once, before it is first closed: how the GPU puts it aside, as a sentence (left alone if that cannot be asked).
+ * -EPROTO: it answers, but not as the driver that we know. */
+int gp_nvidia_group_probe(struct gp_nvidia_group *group, const char **ret_found);
 /* Channels off or on, of all in as few calls as there is room; each one's result is its own. */
 void gp_nvidia_groups_change(struct gp_nvidia_group *const *groups, uint32_t count, bool open, int *results);
 int gp_nvidia_group_slice(struct gp_nvidia_group *group, uint64_t slice_us); /* 0: the application's */

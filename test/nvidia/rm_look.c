@@ -5,6 +5,7 @@
  *   show                         its groups and calls, as JSON
  *   rule HOW COMMAND VALUE COUNT what is answered instead of the truth (fake_rm.h)
  *   clear                        no rules
+ *   cilp MODE                    how kernels are stopped
  */
 #include <fcntl.h>
 #include <gpreempt/rm.h>
@@ -106,6 +107,8 @@ int main(int count, char **words)
 	} else if (!strcmp(verb, "clear")) {
 		for (uint32_t i = 0; i < FAKE_RM_RULE_MAX; i++)
 			__atomic_store_n(&rm->rules[i].how, FAKE_RM_NOT, __ATOMIC_RELEASE);
+	} else if (!strcmp(verb, "cilp") && count == 4) {
+		rm->cilp = (uint32_t)strtoul(words[3], NULL, 0);
 	} else {
 		return 1;
 	}
