@@ -197,6 +197,44 @@ static void test_failing_closes(void **state)
 	assert_false(world_queue(&world, &batch, 0)->closed);
 }
 
+static const struct gp_backend_ops *usual;
+static bool refused_held;
+
+static int refuse_once(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
+		       const struct gp_device_change *changes, uint32_t count)
+{
+	(void)backend;
+	(void)client;
+	(void)seq;
+	(void)gpu_id;
+	assert_int_equal(count, 1);
+	assert_false(changes->open);
+	refused_held = batch.page->queues[changes->slot].held;
+	world.daemon.ops = usual;
+	return -EIO;
+}
+
+/* A backend that refuses a close at once: the gate is as it was, and the agent does not take it for held. */
+static void test_refused_at_once(void **state)
+{
+	static struct gp_backend_ops refusing;
+
+	(void)state;
+	usual = world.daemon.ops;
+	refusing = *usual;
+	refusing.apply = refuse_once;
+	world.daemon.ops = &refusing;
+	world.daemon.devices[0].info.hands_over = true;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_QUARANTINED); /* such an error is the last */
+	assert_true(refused_held);              /* its agent knew before it was tried */
+	assert_int_equal(world.daemon.devices[0].order_failures, 1);
+	assert_int_equal(batch.order_count, 0);
+	assert_false(world_queue(&world, &batch, 0)->closed);
+	assert_false(batch.page->queues[0].held);
+}
+
 /* A client that goes in the middle of a plan does not hold it up. */
 static void test_leaves_amid_order(void **state)
 {
@@ -321,6 +359,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lost_lease, begin, end),
 		cmocka_unit_test_setup_teardown(test_replayed_answers, begin, end),
 		cmocka_unit_test_setup_teardown(test_failing_closes, begin, end),
+		cmocka_unit_test_setup_teardown(test_refused_at_once, begin, end),
 		cmocka_unit_test_setup_teardown(test_leaves_amid_order, begin, end),
 		cmocka_unit_test_setup_teardown(test_queue_goes_amid_order, begin, end),
 		cmocka_unit_test_setup_teardown(test_reconnect_closed, begin, end),

@@ -227,6 +227,7 @@ static void test_full_socket(void **state)
 		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR, sizeof(attr), 0 },
 		.attr = { .valid = GP_ATTR_WEIGHT, .weight = 5 },
 	};
+	struct gp_wire_queue queue;
 
 	(void)state;
 	/* Each ATTR is answered by ATTR_NOW, which nobody takes. */
@@ -246,6 +247,45 @@ static void test_full_socket(void **state)
 		world_wait(&world, 10);
 		agent_work(&world, &batch);
 	}
+	/* Nothing was sent to it, so it has nothing to answer: what it has now is ordered, and shows when it reads
+	 * again. */
+	assert_int_equal(world_queue(&world, &stuck, 0)->client->orders_open, 0);
+	queue = world_queue(&world, &stuck, 0)->wire;
+	queue.slot = queue.queue_id = 1;
+	world_send(stuck.fd, &queue, sizeof(queue));
+	world_step(&world);
+	assert_true(world_queue(&world, &stuck, 1)->in_core);
+	stuck.silent = false;
+	while (world_gate(&world, &stuck, 0) != GP_GATE_CLOSED || world_gate(&world, &stuck, 1) != GP_GATE_CLOSED) {
+		world_wait(&world, 10);
+		settle();
+	}
+}
+
+/* The close of one that was given up on fails late: its agent, where it is the one that would open, does not take it
+ * for held any more. */
+static void test_late_failure(void **state)
+{
+	const uint32_t *held_now = &stuck.page->queues[0].held;
+	uint64_t failures;
+
+	(void)state;
+	world.daemon.devices[0].info.hands_over = true;
+	stay_ns();
+	give_up();
+	assert_true(__atomic_load_n(held_now, __ATOMIC_ACQUIRE));
+	failures = world.daemon.devices[0].order_failures;
+	stuck.fail = -EIO;
+	agent_answer(&world, &stuck);
+	assert_int_equal(world_gate(&world, &stuck, 0),
+			 GP_GATE_QUARANTINED); /* for a while yet: nothing was ordered anew */
+	assert_false(__atomic_load_n(held_now, __ATOMIC_ACQUIRE));
+	assert_false(world_queue(&world, &stuck, 0)->closed);
+	assert_int_equal(world.daemon.devices[0].order_failures, failures); /* that plan was given up */
+	stuck.fail = 0;
+	stuck.silent = false;
+	wait_gate(&stuck, GP_GATE_CLOSED);
+	assert_true(__atomic_load_n(held_now, __ATOMIC_ACQUIRE));
 }
 
 /* Its only queue has its read pointer in this process's memory and one packet; the agent is never heard of again. */
@@ -376,6 +416,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_way_round_by_its_runtime, begin, end),
 		cmocka_unit_test_setup_teardown(test_other_means, begin, end),
 		cmocka_unit_test_setup_teardown(test_full_socket, begin, end),
+		cmocka_unit_test_setup_teardown(test_late_failure, begin, end),
 		cmocka_unit_test_setup_teardown(test_is_looked_at, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_of_another, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_of_one_user, begin, end),
