@@ -193,6 +193,8 @@ static const struct state_field state_device_fields[] = {
 	NUMBER(gp_state_device, self_switching),
 	NUMBER(gp_state_device, switch_ns),
 	NUMBER(gp_state_device, short_slice_us),
+	NUMBER(gp_state_device, switches_per_s),
+	NUMBER(gp_state_device, slowed),
 	NUMBER(gp_state_device, slots_used),
 	NUMBER(gp_state_device, processes),
 	NUMBER(gp_state_device, oversubscribed),

@@ -97,6 +97,10 @@ static void status_switching(FILE *stream, const struct gp_state_device *device)
 	if (status_is(device->short_slice_us))
 		fprintf(stream, "; programs below the top priority have slices of %" PRIu64 " µs",
 			device->short_slice_us);
+	if (status_is(device->slowed))
+		fprintf(stream,
+			"; longer ones for now, because urgent work comes in pieces (%" PRIu64 " switches a second)",
+			device->switches_per_s);
 	fputc('\n', stream);
 }
 

@@ -95,7 +95,7 @@ static struct gp_param sched_param(const struct gp_param *param, const struct gp
 		.age_window_ns = sched_default(param->age_window_ns, 1000000000),
 		.age_turn_ns = sched_default(param->age_turn_ns, 5000000),
 		.hint_grace_ns = sched_default(param->hint_grace_ns, 2000000),
-		.overhead_permille = (uint32_t)sched_default(param->overhead_permille, 200),
+		.overhead_permille = (uint32_t)sched_default(param->overhead_permille, GP_OVERHEAD_PERMILLE),
 		.burst = (uint32_t)sched_default(param->burst, 32),
 		.batch_clients = param->batch_clients,
 		.fail_max = (uint32_t)sched_default(param->fail_max, 3),

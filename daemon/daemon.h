@@ -136,10 +136,13 @@ enum gp_slice_state { GP_SLICE_LONG, GP_SLICE_SHORT, GP_SLICE_UNKNOWN };
 struct gp_slice {
 	enum gp_slice_state state; /* as last answered; LONG: as the application has it */
 	bool asked, asked_short;   /* an answer is waited for */
-	bool opening;              /* an open is about to be ordered, or was and is not answered */
-	bool held_back;            /* the last open was not ordered: see gp_slice_holds_back() */
-	bool grouped;              /* the backend knows what stands behind the queue */
-	uint64_t app_us;           /* the application's own, as its agent says; 0: unknown */
+	uint64_t asked_us;
+	bool opening;    /* an open is about to be ordered, or was and is not answered */
+	bool held_back;  /* the last open was not ordered: see gp_slice_holds_back() */
+	bool grouped;    /* the backend knows what stands behind the queue */
+	bool uncounted;  /* pace.c: the driver does not tell how often it is put aside */
+	uint64_t us;     /* while SHORT: how short */
+	uint64_t app_us; /* the application's own, as its agent says; 0: unknown */
 	uint64_t asked_ns, retry_ns;
 	uint32_t failures; /* in a row */
 	uint64_t changes;
@@ -173,6 +176,20 @@ struct gp_queue_entry {
 	struct gp_slice slice;
 };
 
+/* How often a device that switches by itself does so: see pace.c. */
+struct gp_pace {
+	bool slowed;   /* switching took more of its time than it may: slices are longer than they could be */
+	bool counting; /* an answer is waited for */
+	uint64_t tag;  /* whose queue was counted last … */
+	uint32_t slot, generation;
+	uint64_t closes; /* … and how often it had been closed */
+	uint32_t saves;
+	uint64_t saves_ns;    /* when that was, by the backend; 0: never */
+	uint64_t next_ns;     /* when to count again, or to give an answer up */
+	uint64_t window_ns;   /* when per_s was last true */
+	uint64_t per_s_x1000; /* switches, smoothed */
+};
+
 /* The plan under way on a device. */
 struct gp_under_way {
 	bool active, opening;
@@ -200,10 +217,18 @@ struct gp_device_entry {
 	uint32_t busy_clients;                  /* sampling.c */
 	uint64_t slices, slice_failures;        /* slice.c: set, and not */
 	uint64_t crowded_ns;                    /* slice.c: since when several lower queues with work are open; 0: no */
+	struct gp_pace pace;
 };
 
 /* What other threads report. */
-enum gp_report_kind { GP_REPORT_DONE, GP_REPORT_MECHANISM, GP_REPORT_FAILED, GP_REPORT_SLICED, GP_REPORT_GROUPED };
+enum gp_report_kind {
+	GP_REPORT_DONE,
+	GP_REPORT_MECHANISM,
+	GP_REPORT_FAILED,
+	GP_REPORT_SLICED,
+	GP_REPORT_GROUPED,
+	GP_REPORT_COUNTED
+};
 struct gp_report {
 	struct gp_report *next;
 	enum gp_report_kind kind;
@@ -211,6 +236,7 @@ struct gp_report {
 	uint32_t gpu_id, mechanism, count;
 	struct gp_device_slice slice;     /* SLICED */
 	struct gp_device_grouped grouped; /* GROUPED */
+	struct gp_device_count counted;   /* COUNTED */
 	char why[GP_WHY_TEXT];
 	const char *found; /* DONE */
 	struct gp_device_change changes[];
@@ -415,7 +441,15 @@ void gp_slice_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* i
 void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group);
 void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped);
 int gp_slice_ask_agent(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
-bool gp_slice_are_back(const struct gp_daemon *daemon); /* every one as the application has it */
+void gp_slice_wake(struct gp_daemon *daemon, uint64_t at_ns); /* gp_slice_update() wants to be called then */
+bool gp_slice_are_back(const struct gp_daemon *daemon);       /* every one as the application has it */
+
+/* pace.c */
+uint64_t gp_pace_short_us(const struct gp_daemon *daemon, const struct gp_queue_entry *queue);
+/* One that is short, is at work, and may be put aside by the device; NULL: none. */
+void gp_pace_update(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
+		    uint64_t now_ns);
+void gp_pace_counted(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_count *count);
 
 /* sampling.c */
 void gp_sampling_forget(struct gp_daemon *daemon, struct gp_client *client);

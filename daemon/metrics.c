@@ -100,6 +100,15 @@ static void metrics_costs(struct gp_daemon *daemon, struct gp_text *text)
 	}
 }
 
+static uint64_t metrics_short(const struct gp_device_entry *device)
+{
+	uint64_t count = 0;
+
+	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
+		count += q->slice.state == GP_SLICE_SHORT;
+	return count;
+}
+
 /* Of devices that have any. */
 static void metrics_slices(const struct gp_daemon *daemon, struct gp_text *text)
 {
@@ -107,21 +116,19 @@ static void metrics_slices(const struct gp_daemon *daemon, struct gp_text *text)
 		const char *name, *type, *help;
 	} heads[] = { { "slices_total", "counter", "Slices set." },
 		      { "slice_failures_total", "counter", "Slices that could not be set." },
-		      { "slices_short", "gauge", "Queues with the short slice." } };
+		      { "slices_short", "gauge", "Queues with the short slice." },
+		      { "switches_per_second", "gauge", "How often the GPU puts a queue aside by itself." },
+		      { "slowed", "gauge", "1: so often that slices are longer for now." } };
 
 	for (size_t k = 0; k < sizeof(heads) / sizeof(heads[0]); k++) {
 		metrics_head(text, heads[k].name, heads[k].type, heads[k].help);
 		for (uint32_t i = 0; i < daemon->device_count; i++) {
 			const struct gp_device_entry *device = &daemon->devices[i];
-			uint64_t count = 0;
+			const uint64_t values[] = { device->slices, device->slice_failures, metrics_short(device),
+						    device->pace.per_s_x1000 / 1000, device->pace.slowed };
 
-			for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
-				count += q->slice.state == GP_SLICE_SHORT;
 			if (device->info.short_us)
-				metrics_value(text, heads[k].name, device, i, "",
-					      k == 0 ? device->slices :
-					      k == 1 ? device->slice_failures :
-						       count);
+				metrics_value(text, heads[k].name, device, i, "", values[k]);
 		}
 	}
 }

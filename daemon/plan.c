@@ -378,6 +378,18 @@ static void plan_host_grouped(void *context, uint64_t tag, const struct gp_devic
 	plan_report(context, report);
 }
 
+static void plan_host_counted(void *context, uint64_t tag, const struct gp_device_count *count)
+{
+	struct gp_report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		return;
+	report->kind = GP_REPORT_COUNTED;
+	report->tag = tag;
+	report->counted = *count;
+	plan_report(context, report);
+}
+
 void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host)
 {
 	*ret_host = (struct gp_device_host){ .daemon = daemon,
@@ -387,6 +399,7 @@ void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host)
 					     .failed = plan_host_failed,
 					     .slice = gp_slice_ask_agent,
 					     .sliced = plan_host_slice,
+					     .counted = plan_host_counted,
 					     .grouped = plan_host_grouped };
 }
 
@@ -471,6 +484,8 @@ void gp_plan_inbox(struct gp_daemon *daemon)
 					report->slice.slice_us, report->slice.result);
 		else if (report->kind == GP_REPORT_GROUPED && client)
 			gp_slice_grouped(daemon, client, &report->grouped);
+		else if (report->kind == GP_REPORT_COUNTED && client)
+			gp_pace_counted(daemon, client, &report->counted);
 		free(report);
 	}
 }

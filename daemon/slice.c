@@ -92,7 +92,7 @@ static void slice_ask(struct gp_daemon *daemon, struct gp_queue_entry *queue, bo
 					.generation = queue->wire.generation,
 					.gpu_id = queue->wire.gpu_id,
 					.queue_id = queue->wire.queue_id,
-					.slice_us = is_short ? daemon->devices[queue->device].info.short_us : 0 };
+					.slice_us = is_short ? gp_pace_short_us(daemon, queue) : 0 };
 	uint64_t now_ns = gp_now_ns();
 	int r;
 
@@ -100,6 +100,7 @@ static void slice_ask(struct gp_daemon *daemon, struct gp_queue_entry *queue, bo
 		return;
 	slice->asked = true;
 	slice->asked_short = is_short;
+	slice->asked_us = want.slice_us;
 	slice->asked_ns = now_ns;
 	r = daemon->ops->slice ? daemon->ops->slice(daemon->backend, &queue->client->device, &want) : -ENOTSUP;
 	if (r) {
@@ -121,6 +122,7 @@ static void slice_settle(struct gp_daemon *daemon, struct gp_queue_entry *queue,
 		slice_failed(daemon, queue, result);
 	} else {
 		slice->state = slice->asked_short ? GP_SLICE_SHORT : GP_SLICE_LONG;
+		slice->us = slice->asked_us;
 		slice->failures = 0;
 		slice->retry_ns = 0;
 		slice->changes++;
@@ -303,6 +305,12 @@ static struct slice_round slice_look(const struct gp_daemon *daemon, const struc
 	return round;
 }
 
+/* Short, and as short as it may be. */
+static bool slice_is_right(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
+{
+	return queue->slice.state == GP_SLICE_SHORT && queue->slice.us == gp_pace_short_us(daemon, queue);
+}
+
 /* How this one should be, and whether it may be made so now. */
 static void slice_queue_update(struct gp_daemon *daemon, const struct gp_device_entry *device,
 			       struct gp_queue_entry *queue, struct slice_round *round)
@@ -317,7 +325,7 @@ static void slice_queue_update(struct gp_daemon *daemon, const struct gp_device_
 
 	if ((!lower || (gate == SLICE_MAYBE && !alone && round->is_crowded)) && slice_may_be_short(queue))
 		slice_ask(daemon, queue, false);
-	else if (lower && queue->slice.state != GP_SLICE_SHORT &&
+	else if (lower && !slice_is_right(daemon, queue) &&
 		 (gate == SLICE_CLOSED || (gate == SLICE_IDLE && above && !round->lengthening) ||
 		  (gate == SLICE_MAYBE && alone && safe && !round->lengthening)))
 		slice_ask(daemon, queue, true);
@@ -329,7 +337,7 @@ static uint64_t slice_due_ns(const struct gp_daemon *daemon, const struct gp_que
 	return queue->slice.asked ? queue->slice.asked_ns + daemon->config.answer_ns : queue->slice.retry_ns;
 }
 
-static void slice_wake(struct gp_daemon *daemon, uint64_t at_ns)
+void gp_slice_wake(struct gp_daemon *daemon, uint64_t at_ns)
 {
 	if (!daemon->slice_next_ns || at_ns < daemon->slice_next_ns)
 		daemon->slice_next_ns = at_ns;
@@ -337,8 +345,8 @@ static void slice_wake(struct gp_daemon *daemon, uint64_t at_ns)
 
 static void slice_device_update(struct gp_daemon *daemon, struct gp_device_entry *device, uint64_t now_ns)
 {
+	struct gp_queue_entry *q, *next, *at_work = NULL;
 	struct slice_round round;
-	struct gp_queue_entry *q, *next;
 
 	for (q = device->queues; q; q = next) {
 		next = q->device_next;
@@ -352,13 +360,16 @@ static void slice_device_update(struct gp_daemon *daemon, struct gp_device_entry
 		device->crowded_ns = now_ns;
 	round.is_crowded = device->crowded_ns && now_ns - device->crowded_ns >= SLICE_GRACE_NS;
 	if (device->crowded_ns && !round.is_crowded)
-		slice_wake(daemon, device->crowded_ns + SLICE_GRACE_NS);
+		gp_slice_wake(daemon, device->crowded_ns + SLICE_GRACE_NS);
 	for (q = device->queues; q; q = next) {
 		next = q->device_next;
 		slice_queue_update(daemon, device, q, &round);
 		if (slice_due_ns(daemon, q) > now_ns)
-			slice_wake(daemon, slice_due_ns(daemon, q));
+			gp_slice_wake(daemon, slice_due_ns(daemon, q));
+		if (slice_is_staying(daemon, q, round.top) && q->slice.state == GP_SLICE_SHORT)
+			at_work = q;
 	}
+	gp_pace_update(daemon, device, slice_is_wanted(daemon, device) ? at_work : NULL, now_ns);
 }
 
 void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns)

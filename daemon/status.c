@@ -114,6 +114,8 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	gp_text_bool(text, "self_switching", info->switch_ns);
 	gp_text_u64(text, "switch_ns", info->switch_ns);
 	gp_text_u64(text, "short_slice_us", info->short_us);
+	gp_text_u64(text, "switches_per_s", device->pace.per_s_x1000 / 1000);
+	gp_text_bool(text, "slowed", device->pace.slowed);
 	status_cost(text, "close_ns", &device->close_hist, device->close_prior_ns);
 	status_cost(text, "open_ns", &device->open_hist, device->open_prior_ns);
 	gp_text_string(text, "cost_source", device->cost_source);
@@ -140,13 +142,13 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 
 /* app_us: what the application has, null if its agent did not say; now_us: what it has now, null if that is not known.
  */
-static void status_slice(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, struct gp_text *text)
+static void status_slice(const struct gp_queue_entry *queue, struct gp_text *text)
 {
 	const struct gp_slice *slice = &queue->slice;
 
 	gp_text_open(text, "slice", '{');
 	if (slice->state == GP_SLICE_SHORT)
-		gp_text_u64(text, "now_us", daemon->devices[queue->device].info.short_us);
+		gp_text_u64(text, "now_us", slice->us);
 	else if (slice->state == GP_SLICE_LONG && slice->app_us)
 		gp_text_u64(text, "now_us", slice->app_us);
 	else
@@ -203,7 +205,7 @@ static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *
 		gp_text_null(text, "preemptions");
 	}
 	if (daemon->devices[queue->device].info.short_us)
-		status_slice(daemon, queue, text);
+		status_slice(queue, text);
 	gp_text_u64(text, "closes", queue->closes);
 	gp_text_u64(text, "opens", queue->opens);
 	gp_text_close(text, '}');

@@ -81,6 +81,14 @@ struct gp_device_slice {
 	int result;
 };
 
+/* How often the device has put a queue aside by itself so far: it wraps around. */
+struct gp_device_count {
+	uint32_t slot, generation, gpu_id;
+	uint64_t at_ns; /* CLOCK_MONOTONIC */
+	uint32_t saves;
+	int result;
+};
+
 /* What stands behind a queue was looked at. gate, slice: what had been done to it before was done again to what it is
  * now, or -errno: then it is open, and its slice is not known. */
 struct gp_device_grouped {
@@ -114,6 +122,8 @@ struct gp_device_host {
 	int (*slice)(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
 	/* From any thread: what became of a slice. */
 	void (*sliced)(void *daemon, uint64_t client_tag, const struct gp_device_slice *slice);
+	/* From any thread: what was counted. */
+	void (*counted)(void *daemon, uint64_t client_tag, const struct gp_device_count *count);
 	/* From any thread: what stands behind a queue was looked at, and orders on it can be carried out. */
 	void (*grouped)(void *daemon, uint64_t client_tag, const struct gp_device_grouped *grouped);
 };
@@ -163,6 +173,9 @@ struct gp_backend_ops {
 	/* Sets a slice. Never blocks; exactly one host->sliced (or, through the agent, one SLICED) follows. Negative
 	 * errno: nothing will follow. NULL: no device of this backend has slices. */
 	int (*slice)(struct gp_backend *backend, struct gp_device_client *client, const struct gp_device_slice *slice);
+	/* Counts how often a queue was put aside. Never blocks; exactly one host->counted follows. Negative errno:
+	 * nothing will follow. NULL: no device of this backend tells. */
+	int (*count)(struct gp_backend *backend, struct gp_device_client *client, const struct gp_device_count *count);
 	/* For status: calls into the driver that have not come back for over a second. NULL: it makes none. */
 	uint32_t (*stuck)(struct gp_backend *backend);
 };

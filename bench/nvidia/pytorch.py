@@ -26,6 +26,7 @@ except ImportError:
     torch = None
 
 AHEAD, ROUND, WARM, PAUSE_S = 3, 8, 10, 0.05  # steps launched ahead of the GPU, of a round; requests before the first; before a phase
+LATE_NS = 100000  # a request that the host began so late says so
 ended = []
 
 
@@ -155,7 +156,7 @@ class Server:
         return Event(self.device)
 
     def phase(self, phase, seed):
-        draw, due, latencies, skipped, late_max = random.Random(seed), [], [], 0, 0
+        draw, due, latencies, lates, launches, skipped = random.Random(seed), [], [], [], [], 0
         begin = time.monotonic_ns()
         limit, arrival = begin + int(phase["seconds"] * 1e9), begin
         while len(due) < phase["requests"] and not ended and time.monotonic_ns() < limit:
@@ -167,14 +168,16 @@ class Server:
                 time.sleep((arrival - time.monotonic_ns() - 1000000) / 1e9)
             while time.monotonic_ns() < arrival:
                 pass
-            late_max = max(late_max, time.monotonic_ns() - arrival)
+            lates.append(time.monotonic_ns() - arrival)
             event = self.request(phase["mode"])
+            launches.append(time.monotonic_ns() - arrival - lates[-1])
             while not event.is_over():
                 pass
             latencies.append(time.monotonic_ns() - arrival)
             due.append(arrival)
-        return {"name": phase["name"], "begin_ns": begin, "end_ns": time.monotonic_ns(), "skipped": skipped, "late_max_ns": late_max, "hints": 0, "hints_missed": 0,
-                "due_ns": due, "latency_ns": latencies}
+        return {"name": phase["name"], "begin_ns": begin, "end_ns": time.monotonic_ns(), "skipped": skipped, "hints": 0, "hints_missed": 0,
+                "late": sum(late > LATE_NS for late in lates), "late_max_ns": max(lates, default=0), "launch_max_ns": max(launches, default=0),
+                "due_ns": due, "late_ns": lates, "launch_ns": launches, "latency_ns": latencies}
 
     def is_exact(self, phases):
         """Each answer that of the first of its phase: a graph may choose other kernels than are launched one by one."""
@@ -245,6 +248,8 @@ def main():
         sys.exit("pytorch.py: %s" % ("PyTorch sees no GPU" if torch else "there is no PyTorch here"))
     signal.signal(signal.SIGTERM, lambda number, frame: ended.append(number))
     torch.use_deterministic_algorithms(True)
+    if hasattr(torch.utils, "deterministic"):
+        torch.utils.deterministic.fill_uninitialized_memory = False  # a kernel more for each result
     with torch.no_grad() if arguments.role == "serve" else contextlib.nullcontext():
         return {"train": train, "serve": serve}[arguments.role](arguments, device)
 

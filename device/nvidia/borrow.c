@@ -15,7 +15,15 @@
 
 uint64_t gp_nvidia_hang_ns = 1000000000ull, gp_nvidia_end_ns = 2000000000ull;
 
-enum borrow_kind { BORROW_GROUP, BORROW_REMOVE, BORROW_FORGET, BORROW_APPLY, BORROW_SLICE, BORROW_RELEASE };
+enum borrow_kind {
+	BORROW_GROUP,
+	BORROW_REMOVE,
+	BORROW_FORGET,
+	BORROW_APPLY,
+	BORROW_SLICE,
+	BORROW_COUNT,
+	BORROW_RELEASE
+};
 
 /* A client is let go on all GPUs before the daemon is told. */
 struct borrow_release {
@@ -34,6 +42,7 @@ struct borrow_job {
 	uid_t uid; /* GROUP: whose process that is */
 	struct gp_wire_group group;
 	struct gp_device_slice slice;
+	struct gp_device_count counted;
 	struct borrow_release *release;
 	struct gp_device_change changes[];
 };
@@ -60,33 +69,6 @@ struct gp_nvidia_borrow {
 	uint32_t gpu_count, fallback;
 	struct borrow_gpu gpus[];
 };
-
-/* Who is told by a thread that was left behind. */
-static void borrow_no_done(void *daemon, uint64_t tag, const struct gp_device_done *done)
-{
-	(void)daemon, (void)tag, (void)done;
-}
-static void borrow_no_mechanism(void *daemon, uint64_t tag, uint32_t mechanism, const char *why)
-{
-	(void)daemon, (void)tag, (void)mechanism, (void)why;
-}
-static void borrow_no_failed(void *daemon, uint32_t gpu_id, const char *why)
-{
-	(void)daemon, (void)gpu_id, (void)why;
-}
-static void borrow_no_sliced(void *daemon, uint64_t tag, const struct gp_device_slice *slice)
-{
-	(void)daemon, (void)tag, (void)slice;
-}
-static void borrow_no_grouped(void *daemon, uint64_t tag, const struct gp_device_grouped *grouped)
-{
-	(void)daemon, (void)tag, (void)grouped;
-}
-static const struct gp_device_host borrow_nobody = { .done = borrow_no_done,
-						     .mechanism = borrow_no_mechanism,
-						     .failed = borrow_no_failed,
-						     .sliced = borrow_no_sliced,
-						     .grouped = borrow_no_grouped };
 
 static uint64_t borrow_now_ns(void)
 {
@@ -330,6 +312,18 @@ static void borrow_slice_job(struct borrow_gpu *gpu, struct borrow_job *job)
 	borrow_refused(gpu, job->tag, job->slice.result);
 }
 
+/* Nothing depends on it: a driver that does not tell is asked no more, and that is all. */
+static void borrow_count_job(struct borrow_gpu *gpu, struct borrow_job *job)
+{
+	const struct gp_device_host *host = &gpu->borrow->host;
+	struct gp_nvidia_group *group = *borrow_find(gpu, job->tag, job->counted.slot);
+	bool known = group && group->generation == job->counted.generation;
+
+	job->counted.result = known ? gp_nvidia_group_saves(group, &job->counted.saves) : -ESRCH;
+	job->counted.at_ns = borrow_now_ns();
+	host->counted(host->daemon, job->tag, &job->counted);
+}
+
 static void borrow_do(struct borrow_gpu *gpu, struct borrow_job *job)
 {
 	struct gp_nvidia_group **at;
@@ -344,6 +338,7 @@ static void borrow_do(struct borrow_gpu *gpu, struct borrow_job *job)
 	case BORROW_FORGET: borrow_forget(gpu, job->tag, false); break;
 	case BORROW_APPLY: borrow_apply_job(gpu, job); break;
 	case BORROW_SLICE: borrow_slice_job(gpu, job); break;
+	case BORROW_COUNT: borrow_count_job(gpu, job); break;
 	case BORROW_RELEASE: borrow_release_job(gpu, job); break;
 	}
 }
@@ -508,24 +503,34 @@ void gp_nvidia_borrow_commit(struct gp_nvidia_borrow *borrow, uint32_t gpu_id)
 	gpu->batch = NULL;
 }
 
-int gp_nvidia_borrow_slice(struct gp_nvidia_borrow *borrow, uint64_t tag, const struct gp_device_slice *slice)
+/* A job for one client on one GPU. */
+static int borrow_give(struct gp_nvidia_borrow *borrow, uint32_t gpu_id, const struct borrow_job *what)
 {
-	struct borrow_gpu *gpu = borrow_gpu(borrow, slice->gpu_id);
+	struct borrow_gpu *gpu = borrow_gpu(borrow, gpu_id);
 	struct borrow_job *job;
 
 	if (!gpu)
 		return -ENODEV;
 	if (borrow_hangs(gpu))
 		return -EIO;
-	job = calloc(1, sizeof(*job));
+	job = malloc(sizeof(*job));
 	if (!job)
 		return -ENOMEM;
-	job->kind = BORROW_SLICE;
-	job->tag = tag;
-	job->pidfd = -1;
-	job->slice = *slice;
+	*job = *what;
 	borrow_push(gpu, job);
 	return 0;
+}
+
+int gp_nvidia_borrow_slice(struct gp_nvidia_borrow *borrow, uint64_t tag, const struct gp_device_slice *slice)
+{
+	return borrow_give(borrow, slice->gpu_id,
+			   &(struct borrow_job){ .kind = BORROW_SLICE, .tag = tag, .pidfd = -1, .slice = *slice });
+}
+
+int gp_nvidia_borrow_count(struct gp_nvidia_borrow *borrow, uint64_t tag, const struct gp_device_count *count)
+{
+	return borrow_give(borrow, count->gpu_id,
+			   &(struct borrow_job){ .kind = BORROW_COUNT, .tag = tag, .pidfd = -1, .counted = *count });
 }
 
 int gp_nvidia_borrow_create(const struct gp_nvidia_borrow_config *config, struct gp_nvidia_borrow **ret_borrow,
@@ -580,7 +585,7 @@ void gp_nvidia_borrow_destroy(struct gp_nvidia_borrow *borrow)
 
 		if (pthread_timedjoin_np(gpu->thread, NULL, &until)) {
 			left_behind = true; /* it keeps what it works on, and tells nobody */
-			borrow->host = borrow_nobody;
+			borrow->host = gp_nvidia_nobody;
 			continue;
 		}
 		borrow_free(gpu->batch);

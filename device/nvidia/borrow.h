@@ -17,9 +17,11 @@ struct gp_nvidia_borrow_config {
 	const struct gp_device_host *host; /* stays */
 	const uint32_t *gpu_ids;
 	uint32_t gpu_count;
-	bool by_name; /* see gp_nvidia_is_rm_file() */
+	bool by_name;      /* see gp_nvidia_is_rm_file() */
 	uint32_t fallback; /* of a client whose group is not lent to us: GP_MECHANISM_CHANNEL or _NONE */
 };
+
+extern const struct gp_device_host gp_nvidia_nobody; /* listens to nothing */
 
 int gp_nvidia_borrow_create(const struct gp_nvidia_borrow_config *config, struct gp_nvidia_borrow **ret_borrow,
 			    struct gp_error *error);
@@ -36,5 +38,6 @@ int gp_nvidia_borrow_apply(struct gp_nvidia_borrow *borrow, uint64_t tag, uint64
 			   const struct gp_device_change *changes, uint32_t count);
 void gp_nvidia_borrow_commit(struct gp_nvidia_borrow *borrow, uint32_t gpu_id);
 int gp_nvidia_borrow_slice(struct gp_nvidia_borrow *borrow, uint64_t tag, const struct gp_device_slice *slice);
+int gp_nvidia_borrow_count(struct gp_nvidia_borrow *borrow, uint64_t tag, const struct gp_device_count *count);
 
 #endif

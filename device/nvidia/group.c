@@ -203,6 +203,17 @@ int gp_nvidia_group_slice(struct gp_nvidia_group *group, uint64_t slice_us)
 	return r;
 }
 
+int gp_nvidia_group_saves(const struct gp_nvidia_group *group, uint32_t *ret_saves)
+{
+	struct gp_nvidia_object subdevice = group_object(group, group->subdevice);
+	struct gp_rm_ctxsw_stats stats = { .object = group->group };
+	int r = gp_nvidia_control(&subdevice, GP_RM_CTXSW_STATS, &stats, sizeof(stats));
+
+	if (!r)
+		*ret_saves = stats.save;
+	return r;
+}
+
 void gp_nvidia_group_restore(struct gp_nvidia_group *group)
 {
 	if (group->is_short)

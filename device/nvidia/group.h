@@ -36,6 +36,7 @@ int gp_nvidia_group_probe(struct gp_nvidia_group *group, const char **ret_found)
 /* Channels off or on, of all in as few calls as there is room; each one's result is its own. */
 void gp_nvidia_groups_change(struct gp_nvidia_group *const *groups, uint32_t count, bool open, int *results);
 int gp_nvidia_group_slice(struct gp_nvidia_group *group, uint64_t slice_us); /* 0: the application's */
+int gp_nvidia_group_saves(const struct gp_nvidia_group *group, uint32_t *ret_saves);
 /* As it was before us, as far as RM lets us. */
 void gp_nvidia_group_restore(struct gp_nvidia_group *group);
 

@@ -159,6 +159,14 @@ static int nvidia_slice(struct gp_backend *backend, struct gp_device_client *cli
 	}
 }
 
+/* Without privilege the agents do what must be done, and nobody counts. */
+static int nvidia_count(struct gp_backend *backend, struct gp_device_client *client,
+			const struct gp_device_count *count)
+{
+	return client->mechanism == GP_MECHANISM_BORROW ? gp_nvidia_borrow_count(backend->borrow, client->tag, count) :
+							  -EOPNOTSUPP;
+}
+
 const struct gp_backend_ops gp_backend_nvidia = {
 	.name = "nvidia",
 	.init = nvidia_init,
@@ -170,4 +178,5 @@ const struct gp_backend_ops gp_backend_nvidia = {
 	.commit = nvidia_commit,
 	.group = nvidia_group,
 	.slice = nvidia_slice,
+	.count = nvidia_count,
 };

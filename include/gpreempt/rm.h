@@ -100,6 +100,7 @@ struct gp_rm_version {
 #define GP_RM_CHANNEL_SCHEDULE 0xa06f0103u
 #define GP_RM_GPU_ID           0x20800142u /* uint32_t */
 #define GP_RM_DISABLE_CHANNELS 0x2080110bu /* struct gp_rm_disable */
+#define GP_RM_CTXSW_STATS      0x20801215u /* struct gp_rm_ctxsw_stats */
 #define GP_RM_CTXSW_MODES      0x20801235u /* struct gp_rm_ctxsw_modes */
 #define GP_RM_DISABLE_MAX      64u
 struct gp_rm_disable {
@@ -108,6 +109,10 @@ struct gp_rm_disable {
 	uint8_t only_scheduling, rewind, reserved1[6]; /* zero: also preempts, keeps what was submitted */
 	uint64_t event;                                /* zero */
 	uint32_t clients[GP_RM_DISABLE_MAX], channels[GP_RM_DISABLE_MAX];
+};
+struct gp_rm_ctxsw_stats {
+	uint32_t object, flags; /* whose: a group or a channel; flags: zero, nothing is reset */
+	uint32_t save, restore, wfi, cta, cilp, gfxp;
 };
 struct gp_rm_ctxsw_modes {
 	uint32_t channel, zcull, pm, smpc, compute, graphics; /* compute: GP_RM_PREEMPT_… */

@@ -93,6 +93,8 @@ struct gp_queue_attr {
 	uint64_t tag; /* the driver's own name for the queue; only copied into trace events */
 };
 
+#define GP_OVERHEAD_PERMILLE 200u
+
 /* Durations are device time. A zero means the default beside it. */
 struct gp_param {
 	uint64_t turn_ns;           /* how long equals take turns; 40 ms, and 80 where the device switches by itself:

@@ -212,6 +212,17 @@ static uint32_t fake_disable(const struct gp_rm_disable *params, uint32_t *ret_v
 	return GP_RM_OK;
 }
 
+static uint32_t fake_stats(uint32_t client, struct gp_rm_ctxsw_stats *stats)
+{
+	struct fake_rm_object *group = fake_find(client, stats->object);
+
+	if (!group || group->class_id != GP_RM_CLASS_GROUP)
+		return GP_RM_ERR_OBJECT;
+	group->saves += __atomic_load_n(&rm->saves_step, __ATOMIC_RELAXED);
+	stats->save = stats->restore = stats->cilp = group->saves;
+	return GP_RM_OK;
+}
+
 /* The size a control has; 0: not one of ours. */
 static uint32_t fake_size(uint32_t command)
 {
@@ -227,6 +238,7 @@ static uint32_t fake_size(uint32_t command)
 	case GP_RM_GPU_ID: return 4;
 	case GP_RM_DISABLE_CHANNELS: return sizeof(struct gp_rm_disable);
 	case GP_RM_CTXSW_MODES: return sizeof(struct gp_rm_ctxsw_modes);
+	case GP_RM_CTXSW_STATS: return sizeof(struct gp_rm_ctxsw_stats);
 	default: return 0;
 	}
 }
@@ -268,6 +280,7 @@ static uint32_t fake_control(const struct gp_rm_control *args, uint32_t file, ui
 		break;
 	case GP_RM_GPU_ID: memcpy(params, &rm->gpu_ids[object->gpu], 4); break;
 	case GP_RM_CTXSW_MODES: memcpy(params + offsetof(struct gp_rm_ctxsw_modes, compute), &rm->cilp, 4); break;
+	case GP_RM_CTXSW_STATS: status = fake_stats(args->client, (void *)params); break;
 	case GP_RM_DISABLE_CHANNELS: status = fake_disable((const void *)params, ret_value); break;
 	default:
 		object->scheduled = params[0];

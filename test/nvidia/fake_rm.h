@@ -25,6 +25,7 @@ struct fake_rm_object {
 	uint32_t gpu;
 	uint32_t disabled; /* channel */
 	uint64_t slice_us; /* group */
+	uint32_t saves;    /* group: how often it was put aside */
 	uint32_t scheduled;
 	uint32_t userd; /* channel: memory handle */
 	uint64_t userd_offset;
@@ -57,6 +58,7 @@ struct fake_rm_state {
 	uint32_t file_count, handle_count, gpu_count;
 	uint32_t gpu_ids[FAKE_RM_GPU_MAX];
 	uint32_t cilp;
+	uint32_t saves_step; /* so many more each time somebody asks */
 	uint32_t hanging;    /* calls that are not answered because of a rule */
 	uint32_t call_count; /* all so far; the last FAKE_RM_CALL_MAX are in calls */
 	struct fake_rm_rule rules[FAKE_RM_RULE_MAX];

@@ -104,6 +104,8 @@ int main(int count, char **words)
 						 __ATOMIC_RELEASE);
 				break;
 			}
+	} else if (!strcmp(verb, "saves") && count == 4) {
+		__atomic_store_n(&rm->saves_step, (uint32_t)strtoul(words[3], NULL, 0), __ATOMIC_RELAXED);
 	} else if (!strcmp(verb, "clear")) {
 		for (uint32_t i = 0; i < FAKE_RM_RULE_MAX; i++)
 			__atomic_store_n(&rm->rules[i].how, FAKE_RM_NOT, __ATOMIC_RELEASE);

@@ -33,7 +33,7 @@ static void rm_look(void)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < rm.context_count; i++)
-		count += rm.contexts[i].slice_us == SHORT && context_is_open(&rm.contexts[i]);
+		count += rm.contexts[i].slice_us < LONG && context_is_open(&rm.contexts[i]);
 	if (count > rm.most_short)
 		rm.most_short = count;
 }
@@ -70,6 +70,7 @@ static uint32_t rm_control(ino_t file, const struct gp_rm_control *control)
 {
 	struct context *context = rm_context(control->client);
 	void *params = (void *)(uintptr_t)control->params;
+	struct gp_rm_ctxsw_stats *stats;
 
 	if (!context || context->file != file)
 		return GP_RM_ERR_CLIENT;
@@ -79,6 +80,15 @@ static uint32_t rm_control(ino_t file, const struct gp_rm_control *control)
 	case GP_RM_SLICE_GET:
 		rm.looks++;
 		memcpy(params, &context->slice_us, 8);
+		break;
+	case GP_RM_CTXSW_STATS:
+		stats = params;
+		if (control->params_size != sizeof(*stats) || stats->object != context->group || stats->flags ||
+		    control->object != context->subdevice)
+			return GP_RM_ERR_ARGUMENT;
+		rm.counts++;
+		context->saves += context->saves_step;
+		stats->save = context->saves;
 		break;
 	case GP_RM_SLICE_SET: memcpy(&context->slice_us, params, 8); break;
 	case GP_RM_GROUP_INFO:
@@ -146,6 +156,7 @@ void scene_begin(struct scene *scene, const char *config)
 	memset(rm.contexts, 0, sizeof(rm.contexts));
 	rm.context_count = rm.disables = rm.enables = rm.channels_most = rm.most_short = rm.refuse = rm.status = 0;
 	rm.refuse_several = rm.hang = false;
+	rm.counts = 0;
 	rm.thread = pthread_self();
 	rm.refuse_client = 0;
 	gp_nvidia_hang_ns = gp_nvidia_end_ns = HOUR_NS;

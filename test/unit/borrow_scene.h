@@ -25,6 +25,7 @@ struct context {
 	ino_t file;
 	uint32_t client, group, subdevice, gpu_id;
 	uint64_t slice_us;
+	uint32_t saves, saves_step; /* so many more at each count */
 	bool disabled[CHANNELS];
 };
 
@@ -39,7 +40,7 @@ struct scene_rm {
 	uint32_t refuse, status;    /* this command gets this status … */
 	uint32_t refuse_client;     /* … on this client's file; 0: on all */
 	bool refuse_several;        /* DISABLE_CHANNELS of several clients */
-	uint32_t looks;             /* SLICE_GET calls */
+	uint32_t looks, counts;     /* SLICE_GET and CTXSW_STATS calls */
 	bool hang;                  /* DISABLE_CHANNELS does not come back */
 	uint32_t hanging;
 	ino_t sticky; /* a close() of this file does not come back */

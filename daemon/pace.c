@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How often a device that switches by itself may do so. With the shortest slice below it, an urgent program gets the
+ * device at once and gives it back as soon as it has nothing to run for a moment. One that launches its work piece by
+ * piece has such a moment between any two pieces: it gains nothing, since it waits for its own launches, and the
+ * switches take the device's time from everybody (measured: docs/decisions/0018). Hence switches are counted, at the
+ * queue that is put aside; while they take more of the device than transactions may (overhead), short slices are just
+ * so long that they cannot.
+ */
+#include <errno.h>
+#include <string.h>
+#include "daemon/daemon.h"
+
+#define PACE_NS        50000000ull /* between two counts, which take 0.12 ms each: within the shortest turn that is usual */
+#define PACE_SMOOTH    8u          /* windows: half a second until it is believed */
+#define PACE_BACK      4u          /* and back when it is so many times less than it may be: far from where it began */
+#define PACE_FRESH_NS  2000000000ull /* for how long it counts when nobody is put aside any more */
+#define PACE_SAVES_MAX 1000000u      /* in a window */
+
+static uint64_t pace_permille(const struct gp_daemon *daemon)
+{
+	uint32_t permille = daemon->config.param.overhead_permille;
+
+	return permille ? permille : GP_OVERHEAD_PERMILLE;
+}
+
+uint64_t gp_pace_short_us(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
+{
+	const struct gp_device_entry *device = &daemon->devices[queue->device];
+	uint64_t us = device->info.switch_ns / pace_permille(daemon);
+
+	if (!device->pace.slowed || us <= device->info.short_us)
+		return device->info.short_us;
+	return queue->slice.app_us && us > queue->slice.app_us ? queue->slice.app_us : us;
+}
+
+/* Of the device's time, by switches. */
+static uint64_t pace_cost_permille(const struct gp_device_entry *device)
+{
+	return device->pace.per_s_x1000 / 1000 * device->info.switch_ns / 1000000;
+}
+
+static void pace_decide(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	struct gp_pace *pace = &device->pace;
+	uint64_t cost = pace_cost_permille(device), limit = pace_permille(daemon);
+
+	if (pace->slowed ? cost * PACE_BACK >= limit : cost <= limit)
+		return;
+	pace->slowed = !pace->slowed;
+	daemon->slice_dirty = true;
+	if (pace->slowed)
+		gp_log("GPU %u: urgent work comes in pieces, %llu switches a second take %llu %% of it: below it slices "
+		       "are longer for now",
+		       device->info.gpu_id, (unsigned long long)(pace->per_s_x1000 / 1000),
+		       (unsigned long long)cost / 10);
+	else
+		gp_log("GPU %u: slices are short again", device->info.gpu_id);
+}
+
+static bool pace_is_of(const struct gp_pace *pace, const struct gp_queue_entry *queue)
+{
+	return pace->tag == queue->client->device.tag && pace->slot == queue->wire.slot &&
+	       pace->generation == queue->wire.generation;
+}
+
+static void pace_set(struct gp_daemon *daemon, struct gp_device_entry *device, uint64_t per_s_x1000)
+{
+	device->pace.per_s_x1000 = per_s_x1000;
+	pace_decide(daemon, device);
+}
+
+/* Nobody is in anybody's way: what was counted says nothing any more. */
+static void pace_rest(struct gp_daemon *daemon, struct gp_device_entry *device, uint64_t now_ns)
+{
+	struct gp_pace *pace = &device->pace;
+
+	if (!pace->per_s_x1000)
+		return;
+	if (now_ns - pace->window_ns >= PACE_FRESH_NS)
+		pace_set(daemon, device, 0);
+	else
+		gp_slice_wake(daemon, pace->window_ns + PACE_FRESH_NS);
+}
+
+static void pace_ask(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
+		     uint64_t now_ns)
+{
+	struct gp_pace *pace = &device->pace;
+	struct gp_device_count count = { .slot = queue->wire.slot,
+					 .generation = queue->wire.generation,
+					 .gpu_id = device->info.gpu_id };
+	int r;
+
+	/* Another one has the turn, or the same one again: counted anew, and after a window once more. */
+	if (!pace_is_of(pace, queue) || pace->closes != queue->closes) {
+		pace->tag = queue->client->device.tag;
+		pace->slot = count.slot;
+		pace->generation = count.generation;
+		pace->closes = queue->closes;
+		pace->saves_ns = 0;
+		pace->next_ns = now_ns;
+	}
+	if (now_ns >= pace->next_ns) {
+		r = daemon->ops->count(daemon->backend, &queue->client->device, &count);
+		pace->counting = !r;
+		queue->slice.uncounted = r == -EOPNOTSUPP;
+		pace->next_ns = now_ns + (pace->counting ? daemon->config.answer_ns : PACE_NS);
+	}
+}
+
+void gp_pace_update(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
+		    uint64_t now_ns)
+{
+	struct gp_pace *pace = &device->pace;
+
+	if (!daemon->ops->count || !device->info.switch_ns || pace_permille(daemon) >= 1000)
+		return;
+	if (!queue || queue->slice.uncounted) {
+		pace_rest(daemon, device, now_ns);
+		return;
+	}
+	if (pace->counting && now_ns >= pace->next_ns)
+		pace->counting = false; /* whatever became of it */
+	if (!pace->counting)
+		pace_ask(daemon, device, queue, now_ns);
+	gp_slice_wake(daemon, pace->next_ns);
+}
+
+static void pace_window(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_device_count *count)
+{
+	struct gp_pace *pace = &device->pace;
+	uint64_t saves = count->saves - pace->saves, past = pace->per_s_x1000, now;
+	uint64_t most = 1000000000000ull / device->info.switch_ns;
+
+	if (saves > PACE_SAVES_MAX)
+		saves = PACE_SAVES_MAX;
+	now = saves * 1000000000000ull / (count->at_ns - pace->saves_ns);
+	if (now > most)
+		now = most; /* no device does more than switch; the driver has begun anew, or lies */
+	pace->window_ns = gp_now_ns();
+	pace_set(daemon, device, past - past / PACE_SMOOTH + now / PACE_SMOOTH);
+}
+
+void gp_pace_counted(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_count *count)
+{
+	struct gp_queue_entry *queue = count->slot < client->slot_count ? client->slots[count->slot].queue : NULL;
+	struct gp_device_entry *device;
+	struct gp_pace *pace;
+
+	if (!queue || queue->wire.generation != count->generation)
+		return; /* it is counted no more when its time is up */
+	device = &daemon->devices[queue->device];
+	pace = &device->pace;
+	if (!pace_is_of(pace, queue))
+		return;
+	pace->counting = false;
+	pace->next_ns = gp_now_ns() + PACE_NS;
+	gp_slice_wake(daemon, pace->next_ns);
+	if (count->result) {
+		queue->slice.uncounted = count->result != -ESRCH;
+		if (queue->slice.uncounted)
+			gp_log_user(daemon, client->uid,
+				    "process %d (%s): the driver does not tell how often it is put aside (%s)",
+				    client->device.pid, client->name, strerror(-count->result));
+		return;
+	}
+	if (pace->saves_ns && count->at_ns > pace->saves_ns && pace->closes == queue->closes)
+		pace_window(daemon, device, count);
+	pace->saves = count->saves;
+	pace->saves_ns = count->at_ns;
+	pace->closes = queue->closes;
+}

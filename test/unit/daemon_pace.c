@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* How often a device that switches by itself may do so. Between two counts there was nothing at all, or more than any
+ * device can do: how long that took does not matter. */
+#include <string.h>
+#include "test/unit/borrow_scene.h"
+
+#define SLOWED     1000u      /* µs: a switch of 200 may take 20 % */
+#define MANY       100000000u /* switches */
+#define WINDOWS(n) (4u + (n)) /* counts in which so many windows end, however they fall */
+
+/* An urgent program and a batch program with work, the latter short. */
+static struct scene *pace_begin(const char *config)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+
+	scene_begin(scene, config);
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	scene_join(scene, 1, GP_PRIORITY_LOW);
+	scene_work(scene, 0, 1);
+	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
+	return scene;
+}
+
+static void pace_step(uint32_t index, uint32_t step)
+{
+	pthread_mutex_lock(&rm.lock);
+	rm.contexts[index].saves_step = step;
+	pthread_mutex_unlock(&rm.lock);
+}
+
+static const struct gp_pace *pace_of(const struct scene *scene)
+{
+	return &scene->world.daemon.devices[0].pace;
+}
+
+static void test_pieces(void **state)
+{
+	struct scene *scene = pace_begin(NULL);
+
+	(void)state;
+	UNTIL(scene, rm.counts >= WINDOWS(8));
+	assert_false(pace_of(scene)->slowed);
+	assert_int_equal(rm.contexts[1].slice_us, SHORT);
+	pace_step(1, MANY);
+	UNTIL(scene, rm.contexts[1].slice_us == SLOWED);
+	assert_true(pace_of(scene)->slowed);
+	assert_int_equal(rm.contexts[0].slice_us, LONG);
+	assert_int_equal(scene_queue(scene, 1)->slice.us, SLOWED);
+	/* As long as it is so. */
+	rm.counts = 0;
+	UNTIL(scene, rm.counts >= WINDOWS(40));
+	assert_int_equal(rm.contexts[1].slice_us, SLOWED);
+	pace_step(1, 0);
+	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
+	assert_false(pace_of(scene)->slowed);
+	/* One window of it is not believed. */
+	rm.counts = 0;
+	pace_step(1, MANY);
+	UNTIL(scene, rm.counts >= 1);
+	pace_step(1, 0);
+	UNTIL(scene, rm.counts >= WINDOWS(8));
+	assert_false(pace_of(scene)->slowed);
+	assert_true(scene->world.daemon.counters.order_failures == 0 && rm.disables == 0);
+	scene_end(scene);
+}
+
+/* Whose turn it is, is counted; what happened to it while it was closed is not. */
+static void test_turns(void **state)
+{
+	struct scene *scene = pace_begin("[policy]\nturn = 200ms\n");
+
+	(void)state;
+	pace_step(1, MANY);
+	scene_join(scene, 2, GP_PRIORITY_LOW);
+	pace_step(2, MANY);
+	agent_doorbell(&scene->world, &scene->agents[2], 0, 5);
+	UNTIL(scene, rm.contexts[1].slice_us == SLOWED && rm.contexts[2].slice_us == SLOWED);
+	assert_int_equal(closed_count(), 1);
+	scene_leave(scene, 0);
+	UNTIL(scene, !closed_count() && rm.contexts[1].slice_us == LONG && rm.contexts[2].slice_us == LONG);
+	/* Nobody is above anybody: that is forgotten. */
+	UNTIL(scene, !pace_of(scene)->slowed && !pace_of(scene)->per_s_x1000);
+	scene_end(scene);
+}
+
+static void test_not_limited(void **state)
+{
+	struct scene *scene = pace_begin("[policy]\noverhead = 1000\n");
+
+	(void)state;
+	for (int i = 0; i < 500; i++)
+		scene_round(scene);
+	assert_int_equal(rm.counts, 0);
+	assert_int_equal(rm.contexts[1].slice_us, SHORT);
+	scene_end(scene);
+}
+
+/* A driver that does not tell is not asked again, and nothing else changes. */
+static void test_driver_does_not_tell(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+
+	(void)state;
+	scene_begin(scene, NULL);
+	rm.refuse = GP_RM_CTXSW_STATS;
+	rm.status = GP_RM_ERR_ARGUMENT;
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	scene_join(scene, 1, GP_PRIORITY_LOW);
+	scene_work(scene, 0, 1);
+	UNTIL(scene, scene_queue(scene, 1)->slice.uncounted);
+	for (int i = 0; i < 500; i++)
+		scene_round(scene);
+	assert_int_equal(rm.contexts[1].slice_us, SHORT);
+	assert_int_equal(scene->agents[1].mechanism, 0);
+	scene_end(scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_not_limited),
+		cmocka_unit_test(test_driver_does_not_tell),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
