@@ -4,6 +4,7 @@
 #include <string.h>
 #include "cli/attr.h"
 #include "cli/status_show.h"
+#include "lib/nvidia.h"
 #include "lib/units.h"
 #include "view/format.h"
 #include "view/json_writer.h"
@@ -262,6 +263,15 @@ static void status_queues(FILE *stream, const struct gp_state *state, const stru
 	gp_columns_fini(&columns);
 }
 
+/* Where the daemon has none: whether there is any. */
+static bool status_has_nvidia(const struct gp_state *state)
+{
+	for (uint32_t i = 0; i < state->device_count; i++)
+		if (!strcmp(state->devices[i].backend, "nvidia"))
+			return true;
+	return gp_nvidia_is_here("");
+}
+
 void gp_status_show(FILE *stream, const struct gp_state *state, bool with_queues)
 {
 	static const char *const heads[] = { "pid",        "<user",       "<name",   "prio (99 = most urgent)",
@@ -283,6 +293,8 @@ void gp_status_show(FILE *stream, const struct gp_state *state, bool with_queues
 		fputs("\nNo device.\n", stream);
 	for (uint32_t i = 0; i < state->device_count; i++)
 		status_device(stream, &state->devices[i]);
+	if (!status_has_nvidia(state))
+		fputs("\nNo NVIDIA GPU here.\n", stream);
 	if (!state->client_count) {
 		fputs("\nNo program uses a device.\n", stream);
 		return;
