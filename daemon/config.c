@@ -60,6 +60,7 @@ void gp_config_init(struct gp_config *config)
 
 enum config_type {
 	CONFIG_TIME,  /* uint64_t, ns; min..max */
+	CONFIG_US,    /* the same, and whole microseconds */
 	CONFIG_COUNT, /* uint32_t; min..max */
 	CONFIG_TEXT,  /* char[max] */
 	CONFIG_BOOL,
@@ -118,7 +119,7 @@ static const struct config_key config_keys[] = {
 	KEY("nvidia", "close_cost", CONFIG_TIME, nvidia.close_ns, 1000, 1000000000),
 	KEY("nvidia", "open_cost", CONFIG_TIME, nvidia.open_ns, 1000, 1000000000),
 	KEY("nvidia", "switch_cost", CONFIG_TIME, nvidia.switch_ns, 1000, 1000000000),
-	KEY("nvidia", "short_slice", CONFIG_TIME, nvidia.short_ns, 0, 1000000000),
+	KEY("nvidia", "short_slice", CONFIG_US, nvidia.short_ns, 0, 1000000000),
 	KEY("nvidia", "root", CONFIG_TEXT, nvidia.root, 0, GP_CONFIG_PATH_SIZE),
 	KEY("null", "devices", CONFIG_COUNT, null_count, 1, GP_DEVICE_MAX),
 	KEY("unmanaged", "action", CONFIG_UNMANAGED, unmanaged, 0, 0),
@@ -236,6 +237,14 @@ static int config_set(struct gp_config *config, const struct config_key *key, co
 
 	switch (key->type) {
 	case CONFIG_TIME: return gp_units_parse_ns(value, key->name, key->min, key->max, field, error);
+	case CONFIG_US:
+		r = gp_units_parse_ns(value, key->name, key->min, key->max, &number, error);
+		if (!r && number % 1000)
+			return gp_error_set(error, -EINVAL, "%s: '%s' is not a number of whole microseconds", key->name,
+					    value);
+		if (!r)
+			*(uint64_t *)field = number;
+		return r;
 	case CONFIG_COUNT:
 		r = gp_units_parse_count(value, key->name, key->min, key->max, &number, error);
 		if (!r)

@@ -69,6 +69,8 @@ static void test_refusals(void **state)
 	       "x.conf:2: user.5: '100' is neither 0..99 nor idle, low, normal, high, realtime");
 	refuse("[daemon]\nsocket_mode = 999\n", "x.conf:2: socket_mode '999' is not an octal mode such as 0660");
 	refuse("[unmanaged]\naction = kill\n", "x.conf:2: action is 'ignore' or 'pause', not 'kill'");
+	refuse("[nvidia]\nshort_slice = 500ns\n",
+	       "x.conf:2: short_slice: '500ns' is not a number of whole microseconds");
 	refuse("[daemon]\nauto_gang = maybe\n", "x.conf:2: auto_gang is 'yes' or 'no', not 'maybe'");
 	assert_int_equal(parse("[daemon]\nlease = 1ms\n"), -ERANGE);
 	assert_int_equal(parse("x = 1\n"), -EINVAL);
