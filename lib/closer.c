@@ -7,7 +7,6 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "lib/closer.h"
@@ -19,49 +18,51 @@ struct closing {
 	struct closing *next;
 	int fd;
 	uint32_t uid;
-	bool begun;
 };
 
 /* Of the process, as descriptors are. The threads never end. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct closing *first; /* lock, as all; in the order they came, with those under way */
+	struct closing *waiting, **waiting_end; /* lock, as all; in the order they came */
+	struct closing *begun;                  /* as many as threads at most */
 	uint32_t thread_count, pending;
-	uint32_t uids[CLOSER_THREADS_MAX], uid_count; /* whose are under way */
-} closer = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+} closer = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .waiting_end = &closer.waiting };
 
-static uint32_t closer_begun_locked(uint32_t uid)
+static uint32_t closer_count(const struct closing *closing, uint32_t uid)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < closer.uid_count; i++)
-		count += closer.uids[i] == uid;
+	for (; closing; closing = closing->next)
+		count += closing->uid == uid;
 	return count;
 }
 
-static struct closing *closer_next_locked(void)
+/* The first that waits and whose user may have another one under way, which it is from now on; NULL: there is none. */
+static struct closing *closer_begin_locked(void)
 {
-	struct closing *closing = closer.first;
+	struct closing **at = &closer.waiting, *closing;
 
-	while (closing &&
-	       (closing->begun || (closing->uid && closer_begun_locked(closing->uid) >= CLOSER_USER_THREADS)))
-		closing = closing->next;
+	while (*at && (*at)->uid && closer_count(closer.begun, (*at)->uid) >= CLOSER_USER_THREADS)
+		at = &(*at)->next;
+	closing = *at;
+	if (!closing)
+		return NULL;
+	*at = closing->next;
+	if (!*at)
+		closer.waiting_end = at;
+	closing->next = closer.begun;
+	closer.begun = closing;
 	return closing;
 }
 
-static void closer_forget_locked(struct closing *closing)
+static void closer_end_locked(struct closing *closing)
 {
-	struct closing **at = &closer.first;
+	struct closing **at = &closer.begun;
 
 	while (*at != closing)
 		at = &(*at)->next;
 	*at = closing->next;
-	for (uint32_t i = 0; i < closer.uid_count; i++)
-		if (closer.uids[i] == closing->uid) {
-			closer.uids[i] = closer.uids[--closer.uid_count];
-			break;
-		}
 	closer.pending--;
 	free(closing);
 }
@@ -73,17 +74,15 @@ static void *closer_thread(void *context)
 	(void)context;
 	pthread_mutex_lock(&closer.lock);
 	for (;;) {
-		closing = closer_next_locked();
+		closing = closer_begin_locked();
 		if (!closing) {
 			pthread_cond_wait(&closer.wake, &closer.lock);
 			continue;
 		}
-		closing->begun = true;
-		closer.uids[closer.uid_count++] = closing->uid;
 		pthread_mutex_unlock(&closer.lock);
 		close(closing->fd);
 		pthread_mutex_lock(&closer.lock);
-		closer_forget_locked(closing);
+		closer_end_locked(closing);
 	}
 	return NULL;
 }
@@ -107,7 +106,7 @@ static void closer_start_locked(void)
 
 void gp_close_elsewhere(int fd, uint32_t uid)
 {
-	struct closing *closing = malloc(sizeof(*closing)), **at = &closer.first;
+	struct closing *closing = malloc(sizeof(*closing));
 
 	if (!closing) {
 		close(fd); /* no memory: late is better than never */
@@ -115,9 +114,8 @@ void gp_close_elsewhere(int fd, uint32_t uid)
 	}
 	*closing = (struct closing){ .fd = fd, .uid = uid };
 	pthread_mutex_lock(&closer.lock);
-	while (*at)
-		at = &(*at)->next;
-	*at = closing;
+	*closer.waiting_end = closing;
+	closer.waiting_end = &closing->next;
 	closer.pending++;
 	/* Without a thread it waits for the next call. */
 	if (closer.thread_count < closer.pending && closer.thread_count < CLOSER_THREADS_MAX)
@@ -138,11 +136,10 @@ uint32_t gp_close_pending(void)
 
 uint32_t gp_close_pending_of(uint32_t uid)
 {
-	uint32_t count = 0;
+	uint32_t count;
 
 	pthread_mutex_lock(&closer.lock);
-	for (const struct closing *closing = closer.first; closing; closing = closing->next)
-		count += closing->uid == uid;
+	count = closer_count(closer.waiting, uid) + closer_count(closer.begun, uid);
 	pthread_mutex_unlock(&closer.lock);
 	return count;
 }
