@@ -58,7 +58,6 @@ static pid_t unmanaged_known_parent(struct gp_ancestry *ancestry, pid_t pid)
 	if (ancestry->pids[place] != pid) {
 		ancestry->parents[place] = unmanaged_parent(pid);
 		ancestry->pids[place] = pid;
-		ancestry->reads++;
 	}
 	return ancestry->parents[place];
 }

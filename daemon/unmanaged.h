@@ -9,7 +9,6 @@
 #define GP_ANCESTRY_SIZE 4096u
 struct gp_ancestry {
 	pid_t pids[GP_ANCESTRY_SIZE], parents[GP_ANCESTRY_SIZE];
-	uint32_t reads;
 };
 
 void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns); /* looks when it is time */
