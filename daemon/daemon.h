@@ -184,10 +184,12 @@ struct gp_pace {
 	uint32_t slot, generation;
 	uint64_t closes; /* … and how often it had been closed */
 	uint32_t saves;
-	uint64_t saves_ns;    /* when that was, by the backend; 0: never */
-	uint64_t next_ns;     /* when to count again, or to give an answer up */
-	uint64_t window_ns;   /* when per_s was last true */
-	uint64_t per_s_x1000; /* switches, smoothed */
+	uint64_t saves_ns;               /* when that was, by the backend; 0: never */
+	uint64_t next_ns;                /* when to count again, or to give an answer up */
+	uint64_t window_ns;              /* when per_s was last true */
+	uint64_t hold_ns, held_until_ns; /* how long it is slowed at least, and until when that is */
+	uint64_t back_ns;                /* when it was last over */
+	uint64_t per_s_x1000;            /* switches, smoothed */
 };
 
 /* The plan under way on a device. */

@@ -11,11 +11,14 @@
 #include <string.h>
 #include "daemon/daemon.h"
 
-#define PACE_NS        50000000ull /* between two counts, which take 0.12 ms each: within the shortest turn that is usual */
-#define PACE_SMOOTH    8u          /* windows: half a second until it is believed */
-#define PACE_BACK      4u          /* and back when it is so many times less than it may be: far from where it began */
-#define PACE_FRESH_NS  2000000000ull /* for how long it counts when nobody is put aside any more */
-#define PACE_SAVES_MAX 1000000u      /* in a window */
+#define PACE_NS          50000000ull /* between two counts, which take 0.12 ms each: within the shortest turn that is usual */
+#define PACE_SMOOTH      8u          /* windows: half a second until it is believed */
+#define PACE_BACK        4u /* and back when it is so many times less than it may be: far from where it began */
+#define PACE_FRESH_NS    2000000000ull /* for how long it counts when nobody is put aside any more */
+#define PACE_HOLD_NS     1000000000ull /* how long slices are longer at least; doubled when it was needed again soon */
+#define PACE_HOLD_MAX_NS 60000000000ull
+#define PACE_CALM_NS     10000000000ull /* not soon */
+#define PACE_SAVES_MAX   1000000u       /* in a window */
 
 static uint64_t pace_permille(const struct gp_daemon *daemon)
 {
@@ -40,22 +43,36 @@ static uint64_t pace_cost_permille(const struct gp_device_entry *device)
 	return device->pace.per_s_x1000 / 1000 * device->info.switch_ns / 1000000;
 }
 
+/* Whether short ones would do again can only be tried: the sooner it went wrong the last time, the later. */
+static void pace_slow(struct gp_pace *pace, uint64_t now_ns)
+{
+	if (pace->back_ns && now_ns - pace->back_ns < PACE_CALM_NS)
+		pace->hold_ns = pace->hold_ns < PACE_HOLD_MAX_NS ? 2 * pace->hold_ns : PACE_HOLD_MAX_NS;
+	else
+		pace->hold_ns = PACE_HOLD_NS;
+	pace->held_until_ns = now_ns + pace->hold_ns;
+	pace->slowed = true;
+}
+
 static void pace_decide(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
 	struct gp_pace *pace = &device->pace;
-	uint64_t cost = pace_cost_permille(device), limit = pace_permille(daemon);
+	uint64_t cost = pace_cost_permille(device), limit = pace_permille(daemon), now_ns = gp_now_ns();
 
-	if (pace->slowed ? cost * PACE_BACK >= limit : cost <= limit)
+	if (pace->slowed ? cost * PACE_BACK >= limit || now_ns < pace->held_until_ns : cost <= limit)
 		return;
-	pace->slowed = !pace->slowed;
 	daemon->slice_dirty = true;
-	if (pace->slowed)
-		gp_log("GPU %u: urgent work comes in pieces, %llu switches a second take %llu %% of it: below it slices "
-		       "are longer for now",
-		       device->info.gpu_id, (unsigned long long)(pace->per_s_x1000 / 1000),
-		       (unsigned long long)cost / 10);
-	else
+	if (pace->slowed) {
+		pace->slowed = false;
+		pace->back_ns = now_ns;
 		gp_log("GPU %u: slices are short again", device->info.gpu_id);
+		return;
+	}
+	pace_slow(pace, now_ns);
+	gp_log("GPU %u: urgent work comes in pieces, %llu switches a second take %llu %% of it: for %llu s at least slices "
+	       "below it are longer",
+	       device->info.gpu_id, (unsigned long long)(pace->per_s_x1000 / 1000), (unsigned long long)cost / 10,
+	       (unsigned long long)(pace->hold_ns / 1000000000u));
 }
 
 static bool pace_is_of(const struct gp_pace *pace, const struct gp_queue_entry *queue)
@@ -77,10 +94,12 @@ static void pace_rest(struct gp_daemon *daemon, struct gp_device_entry *device, 
 
 	if (!pace->per_s_x1000)
 		return;
-	if (now_ns - pace->window_ns >= PACE_FRESH_NS)
-		pace_set(daemon, device, 0);
-	else
+	if (now_ns - pace->window_ns < PACE_FRESH_NS) {
 		gp_slice_wake(daemon, pace->window_ns + PACE_FRESH_NS);
+		return;
+	}
+	pace->held_until_ns = 0;
+	pace_set(daemon, device, 0);
 }
 
 static void pace_ask(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,

@@ -4,6 +4,8 @@
 #include <string.h>
 #include "test/unit/borrow_scene.h"
 
+#define S          1000000000ull
+#define MS         1000000ull
 #define SLOWED     1000u      /* µs: a switch of 200 may take 20 % */
 #define MANY       100000000u /* switches */
 #define WINDOWS(n) (4u + (n)) /* counts in which so many windows end, however they fall */
@@ -36,6 +38,7 @@ static const struct gp_pace *pace_of(const struct scene *scene)
 static void test_pieces(void **state)
 {
 	struct scene *scene = pace_begin(NULL);
+	uint64_t begin_ns;
 
 	(void)state;
 	UNTIL(scene, rm.counts >= WINDOWS(8));
@@ -53,6 +56,13 @@ static void test_pieces(void **state)
 	pace_step(1, 0);
 	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
 	assert_false(pace_of(scene)->slowed);
+	/* Needed again at once: the next try is later. */
+	pace_step(1, MANY);
+	UNTIL(scene, rm.contexts[1].slice_us == SLOWED);
+	begin_ns = gp_now_ns();
+	pace_step(1, 0);
+	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
+	assert_true(gp_now_ns() - begin_ns > 2 * S - 100 * MS);
 	/* One window of it is not believed. */
 	rm.counts = 0;
 	pace_step(1, MANY);
