@@ -135,8 +135,8 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 		return gp_error_set(error, -ENOMEM, "no memory for %u queues", daemon->config.queue_max);
 	if (daemon->config.queue_max < daemon->device_count) {
 		munmap(memory, size);
-		return gp_error_set(error, -EINVAL, "queues_max is %u, and there are %u GPUs",
-				    daemon->config.queue_max, daemon->device_count);
+		return gp_error_set(error, -EINVAL, "queues_max is %u, and there are %u GPUs", daemon->config.queue_max,
+				    daemon->device_count);
 	}
 	if (daemon->core_memory)
 		munmap(daemon->core_memory, daemon->core_size);

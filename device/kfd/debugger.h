@@ -14,7 +14,8 @@
  * by a client that comes back; at the end calls are waited for as long as the second. Tests have their own. */
 extern uint64_t gp_kfd_debugger_late_ns, gp_kfd_debugger_end_ns;
 
-/* A dry run on a child of our own, without queues. true: it works; otherwise why. It takes milliseconds; where the machine stalls, up to 20 s. */
+/* A dry run on a child of our own, without queues. true: it works; otherwise why. It takes milliseconds; where the
+ * machine stalls, up to 20 s. */
 bool gp_kfd_debugger_try(struct gp_backend *backend, char *why, size_t why_size);
 
 int gp_kfd_debugger_create(struct gp_backend *backend, struct gp_kfd_debugger **ret_debugger, struct gp_error *error);
