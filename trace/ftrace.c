@@ -175,6 +175,18 @@ static int ftrace_done(struct ftrace *ftrace, const char *key, struct gp_error *
 	return ftrace->sink->event(ftrace->sink->context, &event, error);
 }
 
+/* A job is queued by the process that wants it and run by a kernel thread. */
+static void ftrace_moved(const struct ftrace *ftrace, struct ftrace_job *job, bool is_queued)
+{
+	if (is_queued) {
+		job->queued_ns = ftrace->time_ns;
+		job->pid = ftrace->pid;
+	} else {
+		job->run_ns = ftrace->time_ns;
+	}
+	job->row = ftrace->lines.line;
+}
+
 static int ftrace_drm(struct ftrace *ftrace, struct gp_error *error)
 {
 	bool is_queued = !strcmp(ftrace->event, "drm_sched_job") || !strcmp(ftrace->event, "drm_sched_job_queue");
@@ -191,14 +203,7 @@ static int ftrace_drm(struct ftrace *ftrace, struct gp_error *error)
 	job = ftrace_add(ftrace, fence);
 	if (ftrace_value(ftrace->args, "ring", ring))
 		job->ring = ftrace_ring(ftrace, ring);
-	/* A job is queued by the process that wants it and run by a kernel thread. */
-	if (is_queued) {
-		job->queued_ns = ftrace->time_ns;
-		job->pid = ftrace->pid;
-	} else {
-		job->run_ns = ftrace->time_ns;
-	}
-	job->row = ftrace->lines.line;
+	ftrace_moved(ftrace, job, is_queued);
 	return 0;
 }
 
@@ -219,13 +224,7 @@ static int ftrace_amdgpu(struct ftrace *ftrace, struct gp_error *error)
 	job = ftrace_add(ftrace, key);
 	if (ftrace_value(ftrace->args, "ring_name", ring) || ftrace_value(ftrace->args, "timeline", ring))
 		job->ring = ftrace_ring(ftrace, ring);
-	if (is_queued) {
-		job->queued_ns = ftrace->time_ns;
-		job->pid = ftrace->pid;
-	} else {
-		job->run_ns = ftrace->time_ns;
-	}
-	job->row = ftrace->lines.line;
+	ftrace_moved(ftrace, job, is_queued);
 	return 0;
 }
 
