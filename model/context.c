@@ -192,12 +192,9 @@ int gp_gpu_announce(struct gp_gpu *gpu, uint32_t queue_id, uint64_t until_ns, ui
 
 	if (gpu->scheduler != GP_SCHEDULER_TSG)
 		return -EOPNOTSUPP;
-	r = gpu_begin(gpu, now_ns);
+	r = gpu_queue_begin(gpu, queue_id, now_ns, &queue);
 	if (r < 0)
 		return r;
-	queue = gpu_queue_find(gpu, queue_id);
-	if (!queue)
-		return -ENOENT;
 	queue->process->announce_ns = until_ns;
 	if (until_ns > now_ns)
 		gpu_timer_arm(gpu, &queue->process->announce, until_ns);

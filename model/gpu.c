@@ -237,6 +237,20 @@ struct gpu_queue *gpu_queue_find(const struct gp_gpu *gpu, uint32_t queue)
 	return queue < GP_GPU_QUEUE_MAX ? gpu->queues[queue] : NULL;
 }
 
+int gpu_queue_begin(struct gp_gpu *gpu, uint32_t queue_id, uint64_t now_ns, struct gpu_queue **ret_queue)
+{
+	struct gpu_queue *queue;
+	int r = gpu_begin(gpu, now_ns);
+
+	if (r < 0)
+		return r;
+	queue = gpu_queue_find(gpu, queue_id);
+	if (!queue)
+		return -ENOENT;
+	*ret_queue = queue;
+	return 0;
+}
+
 struct gpu_process *gpu_process_find(const struct gp_gpu *gpu, uint32_t process)
 {
 	return process < GP_GPU_PROCESS_MAX ? gpu->processes[process] : NULL;
@@ -521,13 +535,10 @@ int gp_gpu_queue_add(struct gp_gpu *gpu, uint32_t process_id, const struct gp_gp
 int gp_gpu_queue_remove(struct gp_gpu *gpu, uint32_t queue_id, uint64_t now_ns)
 {
 	struct gpu_queue *queue;
-	int r = gpu_begin(gpu, now_ns);
+	int r = gpu_queue_begin(gpu, queue_id, now_ns, &queue);
 
 	if (r < 0)
 		return r;
-	queue = gpu_queue_find(gpu, queue_id);
-	if (!queue)
-		return -ENOENT;
 	r = queue->open ? gpu_transaction_update(gpu) : 0;
 	if (r < 0)
 		return r;

@@ -282,6 +282,8 @@ void gpu_emit(struct gp_gpu *gpu, enum gp_gpu_event_type type, const struct gpu_
 uint64_t gpu_bytes_ns(uint64_t size, int64_t bandwidth);
 int gpu_begin(struct gp_gpu *gpu, uint64_t now_ns);
 void gpu_settle(struct gp_gpu *gpu);
+/* A call about this queue begins: -ENOENT where it is not there, and what gpu_begin() refuses. */
+int gpu_queue_begin(struct gp_gpu *gpu, uint32_t queue_id, uint64_t now_ns, struct gpu_queue **ret_queue);
 struct gpu_queue *gpu_queue_find(const struct gp_gpu *gpu, uint32_t queue);
 struct gpu_process *gpu_process_find(const struct gp_gpu *gpu, uint32_t process);
 

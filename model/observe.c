@@ -10,13 +10,10 @@
 int gp_gpu_kill(struct gp_gpu *gpu, uint32_t queue_id, uint64_t now_ns)
 {
 	struct gpu_queue *queue;
-	int r = gpu_begin(gpu, now_ns);
+	int r = gpu_queue_begin(gpu, queue_id, now_ns, &queue);
 
 	if (r < 0)
 		return r;
-	queue = gpu_queue_find(gpu, queue_id);
-	if (!queue)
-		return -ENOENT;
 	if (queue->kind != GP_GPU_COMPUTE)
 		return -EOPNOTSUPP;
 	for (struct gpu_list *node = queue->dispatches.next; node != &queue->dispatches; node = node->next) {

@@ -344,13 +344,10 @@ static int queue_check_packet(const struct gpu_queue *queue, const struct gp_gpu
 int gp_gpu_submit(struct gp_gpu *gpu, uint32_t queue_id, const struct gp_gpu_packet *packet, uint64_t now_ns)
 {
 	struct gpu_queue *queue;
-	int r = gpu_begin(gpu, now_ns);
+	int r = gpu_queue_begin(gpu, queue_id, now_ns, &queue);
 
 	if (r < 0)
 		return r;
-	queue = gpu_queue_find(gpu, queue_id);
-	if (!queue)
-		return -ENOENT;
 	r = queue_check_packet(queue, packet);
 	if (r < 0)
 		return r;
@@ -370,13 +367,10 @@ int gp_gpu_doorbell(struct gp_gpu *gpu, uint32_t queue_id, uint64_t now_ns)
 {
 	struct gpu_queue *queue;
 	uint64_t visible_ns = gpu_add_ns(now_ns, (uint64_t)gp_desc_get(gpu->desc, GP_DESC_DOORBELL_NS));
-	int r = gpu_begin(gpu, now_ns);
+	int r = gpu_queue_begin(gpu, queue_id, now_ns, &queue);
 
 	if (r < 0)
 		return r;
-	queue = gpu_queue_find(gpu, queue_id);
-	if (!queue)
-		return -ENOENT;
 	while (queue->rung < queue->written)
 		gpu_queue_slot(queue, queue->rung++)->visible_ns = visible_ns;
 	if (queue->visible < queue->rung && queue->doorbell.heap_index == GPU_NOWHERE)
