@@ -68,6 +68,18 @@ static void test_one_by_one_where_together_is_refused(void **state)
 	scene_end(scene);
 }
 
+/* One with a queue is there, and another has come that has said nothing of its own yet. */
+static struct scene *scene_before_group(struct gp_wire_group *ret_group)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+
+	scene_begin(scene, NULL);
+	scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	scene_hello(scene, 0, GP_PRIORITY_LOW);
+	*ret_group = scene_group(scene, 0);
+	return scene;
+}
+
 /* Handles that do not answer on the file, another GPU, a file that is none of the driver's: the agent does it. */
 static void test_bad_groups(void **state)
 {
@@ -77,14 +89,10 @@ static void test_bad_groups(void **state)
 
 	(void)state;
 	for (uint32_t kind = 0; kind < 4; kind++) {
-		struct scene *scene = malloc(sizeof(*scene));
 		struct gp_wire_group group;
-		struct agent *agent;
+		struct scene *scene = scene_before_group(&group);
+		struct agent *agent = &scene->agents[0];
 
-		scene_begin(scene, NULL);
-		scene_join(scene, 1, GP_PRIORITY_NORMAL);
-		agent = scene_hello(scene, 0, GP_PRIORITY_LOW);
-		group = scene_group(scene, 0);
 		if (kind == 0)
 			group.client = rm.contexts[1].client; /* somebody else's */
 		else if (kind == 1)
@@ -255,14 +263,10 @@ static void test_no_memory(void **state)
 {
 	(void)state;
 	for (int nth = 1; nth <= 3; nth++) {
-		struct scene *scene = malloc(sizeof(*scene));
 		struct gp_wire_group group;
-		struct agent *agent;
+		struct scene *scene = scene_before_group(&group);
+		struct agent *agent = &scene->agents[0];
 
-		scene_begin(scene, NULL);
-		scene_join(scene, 1, GP_PRIORITY_NORMAL);
-		agent = scene_hello(scene, 0, GP_PRIORITY_LOW);
-		group = scene_group(scene, 0);
 		group.fd = 100000;
 		rm.no_memory = nth;
 		world_send(agent->fd, &group, sizeof(group));

@@ -23,11 +23,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	/* The neighbour never noticed. */
-	assert_false(world_is_closed(good.fd));
-	agent_leave(&world, &good);
-	agent_leave(&world, &bad);
-	world_end(&world);
+	world_end_pair(&world, &good, &bad);
 	return 0;
 }
 

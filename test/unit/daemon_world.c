@@ -12,10 +12,10 @@
 #include "test/unit/daemon_world.h"
 #include "test/unit/welcome.h"
 
+/* WORLD_BEGIN_NS: far from the kernel's clock, by which the daemon's timer would ring. */
 #define WORLD_ROUNDS   1000
-#define WORLD_BEGIN_NS 1000000000000000000ull /* far from the kernel's clock, by which the daemon's timer would ring \
-					       */
-#define WORLD_STEP_NS 50000u
+#define WORLD_BEGIN_NS 1000000000000000000ull
+#define WORLD_STEP_NS  50000u
 
 static uint64_t world_ns = WORLD_BEGIN_NS, world_tick_ns; /* atomic: the daemon's threads look, too */
 
@@ -406,5 +406,13 @@ void world_begin_one(struct world *world, struct agent *agent, const char *confi
 void world_end_one(struct world *world, struct agent *agent)
 {
 	agent_leave(world, agent);
+	world_end(world);
+}
+
+void world_end_pair(struct world *world, struct agent *good, struct agent *bad)
+{
+	assert_false(world_is_closed(good->fd));
+	agent_leave(world, good);
+	agent_leave(world, bad);
 	world_end(world);
 }

@@ -65,6 +65,8 @@ void agent_connect(struct world *world, struct agent *agent, int32_t priority);
 /* A world with one agent that has one queue, whose doorbells are seen. */
 void world_begin_one(struct world *world, struct agent *agent, const char *config, int32_t priority);
 void world_end_one(struct world *world, struct agent *agent);
+/* Two that are there, the first of which must not have noticed the other. */
+void world_end_pair(struct world *world, struct agent *good, struct agent *bad);
 void agent_hello(struct world *world, struct agent *agent, const struct gp_wire_hello *hello);
 void agent_leave(struct world *world, struct agent *agent);
 /* Reads all messages; orders are answered unless it is silent. */
