@@ -210,6 +210,7 @@ static const struct state_field state_device_fields[] = {
 	TEXT(gp_state_device, cost_source),
 	OBJECT(gp_state_device, close_ns, state_cost_fields),
 	OBJECT(gp_state_device, open_ns, state_cost_fields),
+	OBJECT(gp_state_device, slice_ns, state_cost_fields),
 	OBJECT(gp_state_device, stats, state_stats_fields),
 	ARRAY("findings", state_finding),
 	END,

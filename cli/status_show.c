@@ -122,6 +122,8 @@ static void status_device(FILE *stream, const struct gp_state_device *device)
 	fputs("  cost        ", stream);
 	status_cost(stream, "close", &device->close_ns, device->cost_source);
 	status_cost(stream, "; open", &device->open_ns, device->cost_source);
+	if (status_is(device->slice_ns.count))
+		status_cost(stream, "; slice", &device->slice_ns, "");
 	fputc('\n', stream);
 	if (status_is(device->self_switching))
 		status_switching(stream, device);

@@ -218,6 +218,7 @@ struct gp_device_entry {
 	uint32_t other_queues, other_processes; /* of those: the ones the core does not know */
 	uint32_t busy_clients;                  /* sampling.c */
 	uint64_t slices, slice_failures;        /* slice.c: set, and not */
+	struct gp_hist slice_hist;              /* from asking for one to its answer */
 	uint64_t crowded_ns;                    /* slice.c: since when several lower queues with work are open; 0: no */
 	struct gp_pace pace;
 };

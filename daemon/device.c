@@ -273,6 +273,7 @@ int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error)
 		device_say_refusal(&infos[i]);
 		gp_hist_init(&device->close_hist);
 		gp_hist_init(&device->open_hist);
+		gp_hist_init(&device->slice_hist);
 		device->close_prior_ns = infos[i].close_ns;
 		device->open_prior_ns = infos[i].open_ns;
 		snprintf(device->cost_source, sizeof(device->cost_source), "assumed (close_cost, open_cost)");

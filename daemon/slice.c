@@ -126,6 +126,7 @@ static void slice_settle(struct gp_daemon *daemon, struct gp_queue_entry *queue,
 		slice->failures = 0;
 		slice->retry_ns = 0;
 		slice->changes++;
+		gp_hist_add(&daemon->devices[queue->device].slice_hist, gp_now_ns() - slice->asked_ns);
 		daemon->devices[queue->device].slices++;
 	}
 	gp_plan_go_on(daemon, &daemon->devices[queue->device]);

@@ -118,6 +118,7 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	gp_text_bool(text, "slowed", device->pace.slowed);
 	status_cost(text, "close_ns", &device->close_hist, device->close_prior_ns);
 	status_cost(text, "open_ns", &device->open_hist, device->open_prior_ns);
+	status_cost(text, "slice_ns", &device->slice_hist, 0);
 	gp_text_string(text, "cost_source", device->cost_source);
 	gp_text_open(text, "findings", '[');
 	for (uint32_t i = 0; i < info->finding_count; i++) {
