@@ -217,6 +217,60 @@ static bool gang_is_next(const struct gp_sched *sched, const struct gp_queue *q)
 	return waiter == GP_NONE || sched->queues[waiter].rank != q->rank || sched->queues[waiter].order >= q->order;
 }
 
+/* By somebody above it, whom the device does not make room for by itself. */
+static bool gang_is_held(const struct gp_sched *sched, const struct gp_queue *q)
+{
+	const struct gp_device *device = &sched->devices[q->device];
+
+	return q->rank < gp_device_hold_rank(sched, device) && !device->attr.switch_ns;
+}
+
+/* Could this member open if only the turn on its device came to an end? */
+static bool gang_member_waits(const struct gp_sched *sched, const struct gp_gang *gang, uint32_t queue)
+{
+	const struct gp_queue *q = &sched->queues[queue];
+	const struct gp_device *device = &sched->devices[q->device];
+
+	if (gang_is_free_of(device))
+		return true;
+	if (q->gate == GP_GATE_UNKNOWN || gang_is_held(sched, q))
+		return false;
+	return !q->is_batch || device->batch_max == GP_UNLIMITED || gang_has_turn(sched, gang, q->device) ||
+	       gang_is_next(sched, q);
+}
+
+static bool gang_waits_before(const struct gp_sched *sched, const struct gp_gang *gang, const struct gp_queue *waiter)
+{
+	bool is_here = false, is_elsewhere = false;
+	uint32_t i;
+
+	if (gang->want_open || !gang->work_count)
+		return false;
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
+		const struct gp_queue *q = &sched->queues[i];
+
+		if (!gang_member_waits(sched, gang, i))
+			return false;
+		is_here |= q->device == waiter->device && q->is_batch && q->rank == waiter->rank;
+		is_elsewhere |= q->device != waiter->device;
+	}
+	return is_here && is_elsewhere;
+}
+
+bool gp_gang_is_before(const struct gp_sched *sched, const struct gp_queue *waiter)
+{
+	uint32_t i, seen = 0;
+
+	for (i = 0; seen < sched->gang_count; i++) {
+		if (!sched->gangs[i].used)
+			continue;
+		seen++;
+		if (gang_waits_before(sched, &sched->gangs[i], waiter))
+			return true;
+	}
+	return false;
+}
+
 /* May this member open as far as its own device is concerned, or could it get the turn for that? */
 static bool gang_member_may_open(struct gp_sched *sched, const struct gp_gang *gang, uint32_t queue)
 {
@@ -227,7 +281,7 @@ static bool gang_member_may_open(struct gp_sched *sched, const struct gp_gang *g
 		return true;
 	if (device->in_flight ||
 	    (q->gate != GP_GATE_CLOSED && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_QUARANTINED) ||
-	    q->rank < gp_device_hold_rank(sched, device))
+	    gang_is_held(sched, q))
 		return false;
 	if (!q->is_batch || device->batch_max == GP_UNLIMITED)
 		return true;

@@ -275,7 +275,10 @@ void gp_gang_rank(struct gp_sched *sched, uint32_t gang);
 void gp_gang_close(struct gp_sched *sched, uint32_t gang, enum gp_why why); /* everywhere */
 void gp_gang_open(struct gp_sched *sched, uint32_t gang, enum gp_why why);
 void gp_gang_lose_turn(struct gp_sched *sched, uint32_t gang,
-		       uint32_t device);     /* on one means on all, unless it is closed and idle */
+		       uint32_t device); /* on one means on all, unless it is closed and idle */
+/* One that has waited longer for a turn on this device than this one, and waits for nothing but turns on its devices.
+ */
+bool gp_gang_is_before(const struct gp_sched *sched, const struct gp_queue *waiter);
 void gp_gang_decide(struct gp_sched *sched); /* which closed gangs may open now */
 
 /* budget.c: how much preempting may cost. */

@@ -323,6 +323,29 @@ void gp_turn_force(struct gp_sched *sched, uint32_t seat)
 	gp_turn_give(sched, seat);
 }
 
+/* Turns of several devices end at different times. Where a gang is next on all of its devices, who has the turn goes on
+ * until it is over on the others, too; but not for longer than one turn more. */
+static bool turn_is_kept_for_gang(struct gp_sched *sched, struct gp_device *device, const struct gp_queue *waiter)
+{
+	uint64_t used_ns = GP_NEVER_NS, most_ns = 2 * device->param.turn_ns;
+	uint32_t i;
+
+	if (device->turn_count < device->batch_max)
+		return false;
+	for (i = 0; i < device->turn_count; i++) {
+		const struct gp_seat *seat = &sched->seats[device->turn_seats[i]];
+
+		if (turn_rank(sched, seat) < waiter->rank)
+			return false; /* nobody who could go on */
+		if (seat->turn_used_ns < used_ns)
+			used_ns = seat->turn_used_ns;
+	}
+	if (used_ns >= most_ns || !gp_gang_is_before(sched, waiter))
+		return false;
+	gp_device_wake(device, sched->now_ns + most_ns - used_ns);
+	return true;
+}
+
 void gp_turn_assign(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t waiter;
@@ -333,7 +356,7 @@ void gp_turn_assign(struct gp_sched *sched, struct gp_device *device)
 		/* A turn that could not be used would only cost: unless the device puts the holder aside by itself. */
 		if (q->rank < gp_device_hold_rank(sched, device) && !device->attr.switch_ns)
 			break;
-		if (!gp_turn_can_get(sched, q->seat, q->rank))
+		if (!gp_turn_can_get(sched, q->seat, q->rank) || turn_is_kept_for_gang(sched, device, q))
 			break;
 		gp_turn_get(sched, q->seat, q->rank);
 	}

@@ -141,6 +141,61 @@ static void gangs_take_turns(void **state)
 	world_free(w);
 }
 
+/* A gang on two devices, each with two others, gets its share on both: turns that end at different times must not pass
+ * it over for ever. Where the device
+ * switches by itself, also beside somebody urgent who always has work on one of them. */
+static void gang_gets_its_share(void **state)
+{
+	uint32_t kind, i, k;
+
+	for (kind = 0; kind < 4; kind++) {
+		struct world *w = world_new();
+		uint32_t device[2], high[2], solo[2][2], gang[2], client;
+		uint64_t all_ns = 0;
+
+		for (i = 0; i < 2; i++) {
+			device[i] = world_device(
+				w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS,
+								   .switch_ns = kind & 1 ? 200 * US : 0,
+								   .lower_max = 1 },
+							 .param = { .turn_ns = 10 * MS, .age_window_ns = 1000 * S } });
+			high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
+			for (k = 0; k < 2; k++)
+				solo[i][k] = world_solo(w, device[i], GP_PRIORITY_LOW);
+		}
+		client = world_client(w);
+		for (i = 0; i < 2; i++) {
+			for (k = 0; k < 2; k++)
+				world_write(w, solo[i][k], 100000000);
+			world_run(w, 3700 * US);
+		}
+		for (i = 0; i < 2; i++) {
+			gang[i] = world_queue_attr(w, client, device[i],
+						   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+			world_write(w, gang[i], 100000000);
+		}
+		w->ack_delay_ns = 100 * US;
+		for (i = 0; i < 600; i++) {
+			for (k = 0; kind & 2 && k < 2; k++) {
+				world_write(w, high[k], 1);
+				world_run(w, kind & 1 ? 2 * MS : 300 * US);
+				world_drain(w, high[k]);
+			}
+			world_run(w, kind == 3 ? 0 : 4 * MS + (i % 7) * 100 * US);
+		}
+		for (i = 0; i < 2; i++) {
+			all_ns = w->queues[gang[i]].open_ns;
+			for (k = 0; k < 2; k++) {
+				all_ns += w->queues[solo[i][k]].open_ns;
+				assert_true(w->queues[solo[i][k]].open_ns > 300 * MS);
+			}
+			assert_true(w->queues[gang[i]].open_ns > all_ns / 5);
+			assert_true(w->queues[gang[i]].open_ns < all_ns / 2);
+		}
+		world_free(w);
+	}
+}
+
 /* The clients of one gang on a device share a turn, and lose it together even while the gang is closed and idle: else
  * the one that is left with it brings the others in beside those who got it. */
 static void idle_gang_loses_its_turn_as_one(void **state)
@@ -333,6 +388,7 @@ int main(void)
 		cmocka_unit_test(gang_waits_for_all_its_devices),
 		cmocka_unit_test(gang_opens_after_all_closes_are_acknowledged),
 		cmocka_unit_test(gangs_take_turns),
+		cmocka_unit_test(gang_gets_its_share),
 		cmocka_unit_test(idle_gang_loses_its_turn_as_one),
 		cmocka_unit_test(starved_gang_ages_as_one),
 		cmocka_unit_test(aged_turn_of_a_gang_ends_on_every_device),
