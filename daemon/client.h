@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes with queues: who they are, whether they answer and look, what they may have. */
+#ifndef GP_DAEMON_CLIENT_H
+#define GP_DAEMON_CLIENT_H
+
+#include <gpreempt/page.h>
+#include <gpreempt/sched.h>
+#include <gpreempt/wire.h>
+#include "daemon/config.h"
+#include "daemon/peer.h"
+#include "device/device.h"
+
+#define GP_WHY_TEXT 200u
+
+struct gp_queue_entry; /* queue.h */
+
+struct gp_slot {
+	struct gp_queue_entry *queue; /* NULL: free */
+	uint32_t generation;          /* the last seen: a replayed QUEUE_ADD is refused */
+	bool used;                    /* generation counts */
+};
+
+/* Whose look a client's counters are: its agent's, our own because that one is silent, nobody's since then. */
+enum gp_counters_by { GP_COUNTERS_AGENT, GP_COUNTERS_DAEMON, GP_COUNTERS_OLD };
+
+/* A process with queues. Unmanaged ones have neither peer nor page. */
+struct gp_client {
+	struct gp_device_client device; /* what backends see; device.tag is ours */
+	struct gp_source doorbell_source;
+	struct gp_peer *peer;
+	uint32_t index; /* in daemon->clients */
+	uid_t uid;
+	pid_t own_pid; /* as it says itself */
+	char name[GP_WIRE_NAME_SIZE], runtime[GP_WIRE_NAME_SIZE], agent[GP_WIRE_NAME_SIZE];
+	struct gp_page *page;
+	int doorbell_fd;
+	uint64_t connected_ns;
+	bool in_core, welcomed, is_unmanaged, dead;
+	struct gp_client *next_dead;
+	struct gp_client_id core;
+	struct gp_wire_attr attr; /* in force, all fields */
+	int32_t ceiling;          /* the user's; or what root gave */
+	int32_t granted;          /* by root, for as long as the client is there */
+	bool may_raise;           /* also weights above the default, and deadlines */
+	bool granted_raise;
+	uint32_t own_gang;     /* core's gang of its own, for queues on several devices; 0: none */
+	struct gp_slot *slots; /* of the page; as many as it has used */
+	uint32_t slot_count, queue_count;
+	uint32_t left_out; /* queues that were not taken up */
+	uint32_t hint_count;
+	/* Sampling. */
+	uint64_t sample_ns, sample_until_ns;
+	/* Answering. */
+	bool answers, sync_wait;
+	uint32_t silent_by; /* the mechanism in force when it last did not */
+	bool left_silent;   /* quarantine.c alone, as the next three: a quarantined queue went before it answered */
+	uint64_t penalty_ns, returned_ns, back_ns;
+	uint64_t said_ns; /* when that it does not, or does again, was last said */
+	uint64_t escalated_ns;
+	uint32_t orders_open; /* orders sent and not answered */
+	uint64_t order_failures, orders, leases_lost;
+	uint32_t runtime_cookie;
+	bool letting_go; /* RUNTIME_DISABLE is waiting for our debugger to leave */
+	char mechanism_why[GP_WHY_TEXT];
+	uint64_t lease_ns;      /* last renewal */
+	uint64_t lease_told_ns; /* how long its agent believes a lease to be: as it was when it came */
+	bool lease_needed;
+	/* silence.c */
+	bool watched, looking;
+	uint32_t beats;
+	uint64_t beats_ns; /* when they last changed, or we looked */
+	enum gp_counters_by counters;
+	/* Of sampling.c alone; as of that round. */
+	uint64_t sampling_round, busy, need_ns;                       /* busy: devices it has work on */
+	struct gp_client *touched_next, *sampled_next, *sampled_prev; /* sampled: sample_ns is not 0 */
+};
+
+/* client.c */
+void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type, const void *data, size_t size);
+void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client);
+struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag);
+int gp_client_create(struct gp_daemon *daemon, struct gp_client **ret_client);
+void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uint32_t mechanism, const char *why);
+void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr); /* to what its user may have */
+void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,
+			bool is_root);
+int gp_client_order(void *daemon, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
+		    const struct gp_device_change *changes, uint32_t count);
+void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool answers);
+void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client); /* it does not answer */
+void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client); /* an order of its was */
+void gp_client_sync(struct gp_daemon *daemon);
+
+/* quarantine.c */
+void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client); /* one that did not */
+bool gp_quarantine_admits(const struct gp_client *client); /* new queues of his enter; else when he is back */
+/* A queue of one that does not answer is about to leave the core. */
+void gp_quarantine_leave(struct gp_daemon *daemon, const struct gp_queue_entry *queue);
+void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns);
+
+/* sampling.c */
+void gp_sampling_forget(struct gp_daemon *daemon, struct gp_client *client);
+void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns);
+
+/* silence.c */
+uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns); /* when again */
+bool gp_silence_look(struct gp_daemon *daemon, struct gp_client *client); /* false: nobody may look there */
+void gp_silence_take(struct gp_daemon *daemon);                           /* what was seen */
+void gp_silence_fini(struct gp_daemon *daemon);
+extern ssize_t (*gp_silence_read)(int fd, void *into, size_t size, off_t at); /* pread(); a test has its own */
+
+/* access.c */
+int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *peer);
+bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *peer);
+bool gp_access_is_raise(const struct gp_wire_attr *attr); /* other than by its priority */
+bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *peer);
+bool gp_access_may_change(const struct gp_peer *peer, const struct gp_client *client);
+
+#endif

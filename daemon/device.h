@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Devices, the plan under way on each, and what other threads report of them. */
+#ifndef GP_DAEMON_DEVICE_H
+#define GP_DAEMON_DEVICE_H
+
+#include "daemon/queue.h"
+#include "lib/hist.h"
+
+#define GP_WAITING 1 /* a result that is not there yet: results are 0 or negative */
+
+/* How often a device that switches by itself does so: see pace.c. */
+struct gp_pace {
+	bool slowed;   /* switching took more of its time than it may: slices are longer than they could be */
+	bool counting; /* an answer is waited for */
+	uint64_t tag;  /* whose queue was counted last … */
+	uint32_t slot, generation;
+	uint64_t closes; /* … and how often it had been closed */
+	uint32_t saves;
+	uint64_t saves_ns;               /* when that was, by the backend; 0: never */
+	uint64_t next_ns;                /* when to count again, or to give an answer up */
+	uint64_t window_ns;              /* when per_s was last true */
+	uint64_t hold_ns, held_until_ns; /* how long it is slowed at least, and until when that is */
+	uint64_t back_ns;                /* when it was last over */
+	uint64_t per_s_x1000;            /* switches, smoothed */
+};
+
+/* The plan under way on a device. */
+struct gp_under_way {
+	bool active, opening;
+	uint64_t seq; /* of its orders: the plan's, going on where the core before this one ended */
+	uint32_t waiting;
+	struct gp_plan plan;
+	int results[2 * GP_PLAN_MAX];
+};
+
+struct gp_device_entry {
+	struct gp_device_info info;
+	uint32_t core;
+	struct gp_queue_entry *queues, *busy, *unseen;
+	uint32_t queue_count, closed_queues;
+	struct gp_under_way way;
+	struct gp_hist close_hist, open_hist; /* device time, per transaction */
+	uint64_t close_prior_ns, open_prior_ns;
+	char cost_source[96];
+	uint32_t learned;
+	bool stopped;
+	char stopped_why[GP_WHY_TEXT];
+	uint64_t orders, order_failures, timeouts;
+	uint32_t unmanaged_queues, unmanaged_processes;
+	uint32_t other_queues, other_processes; /* of those: the ones the core does not know */
+	uint32_t busy_clients;                  /* sampling.c */
+	uint64_t slices, slice_failures;        /* slice.c: set, and not */
+	struct gp_hist slice_hist;              /* from asking for one to its answer */
+	uint64_t crowded_ns;                    /* slice.c: since when several lower queues with work are open; 0: no */
+	struct gp_pace pace;
+};
+
+/* What other threads report. */
+enum gp_report_kind {
+	GP_REPORT_DONE,
+	GP_REPORT_MECHANISM,
+	GP_REPORT_FAILED,
+	GP_REPORT_SLICED,
+	GP_REPORT_GROUPED,
+	GP_REPORT_COUNTED
+};
+struct gp_report {
+	struct gp_report *next;
+	enum gp_report_kind kind;
+	uint64_t tag, seq, issue_ns, done_ns;
+	uint32_t gpu_id, mechanism, count;
+	struct gp_device_slice slice;     /* SLICED */
+	struct gp_device_grouped grouped; /* GROUPED */
+	struct gp_device_count counted;   /* COUNTED */
+	char why[GP_WHY_TEXT];
+	const char *found; /* DONE */
+	struct gp_device_change changes[];
+};
+
+/* device.c */
+int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error); /* backend, core, devices */
+int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error);
+struct gp_device_entry *gp_device_find(struct gp_daemon *daemon, uint32_t gpu_id);
+void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, bool open, uint64_t ns);
+void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why);
+void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device);
+
+/* cost.c */
+void gp_cost_load(struct gp_daemon *daemon);
+void gp_cost_save(struct gp_daemon *daemon);
+
+/* plan.c */
+void gp_plan_decide(struct gp_daemon *daemon);
+void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
+		    uint64_t seq, bool open, int result);
+void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+void gp_plan_inbox(struct gp_daemon *daemon);
+void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
+
+void gp_plan_go_on(struct gp_daemon *daemon, struct gp_device_entry *device); /* slices were answered */
+
+#endif

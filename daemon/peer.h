@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* Connections: what epoll watches, who is there, packets in and out. */
+#ifndef GP_DAEMON_PEER_H
+#define GP_DAEMON_PEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "daemon/text.h"
+#include "lib/error.h"
+
+struct gp_daemon;
+
+/* Something epoll watches. */
+struct gp_source {
+	void (*ready)(struct gp_daemon *daemon, void *owner, uint32_t events);
+	void *owner;
+	bool can_wait; /* a connection: what is not read now is told again in the next round */
+	bool is_late;  /* a command: after the decisions, a few at a time */
+};
+
+enum gp_peer_kind { GP_PEER_NEW, GP_PEER_AGENT, GP_PEER_COMMAND };
+
+/* A connection. */
+struct gp_peer {
+	struct gp_source source, end_source; /* the socket; the process behind it */
+	struct gp_peer *next, *prev;
+	int fd, pidfd;
+	pid_t pid;        /* in the daemon's namespace */
+	uint16_t version; /* spoken: the newest that both know */
+	uid_t uid;
+	gid_t *groups; /* the process's own when it connected; the first is the primary one */
+	uint32_t group_count;
+	enum gp_peer_kind kind;
+	bool closed; /* in the graveyard */
+	uint64_t connected_ns;
+	struct gp_client *client; /* of an agent */
+	struct gp_stream *stream; /* of a command that reads events */
+	struct gp_text backlog;   /* answer packets that did not fit yet: length, bytes, length, bytes */
+	size_t backlog_sent;
+	bool wants_status; /* waits for the agents' counters */
+	uint32_t status_cookie;
+	bool reads_past; /* EVENTS_PAST: a part of it whenever there is room */
+	uint32_t past_cookie;
+	uint64_t past_cursor, past_end;
+};
+
+/* peer.c */
+int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error);
+void gp_peer_watch_end(struct gp_daemon *daemon, struct gp_peer *peer);
+void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *why); /* why NULL: it hung up */
+int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count);
+void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *why); /* a bad message: counted */
+void gp_peer_bury(struct gp_daemon *daemon);
+void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns);
+
+/* answer.c */
+int gp_peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text,
+		   size_t size); /* in packets; what does not fit is sent later */
+int gp_peer_answer_part(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, const char *text,
+			size_t size);                               /* more follows */
+bool gp_peer_drain(struct gp_daemon *daemon, struct gp_peer *peer); /* sends what waits; true: nothing is left */
+/* Who is being written to is not asked for more questions. */
+void gp_peer_watch(struct gp_daemon *daemon, struct gp_peer *peer);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* Queues: their counters, gates, slices and gangs. */
+#ifndef GP_DAEMON_QUEUE_H
+#define GP_DAEMON_QUEUE_H
+
+#include "daemon/client.h"
+
+#define GP_NO_PLACE UINT32_MAX
+
+struct gp_device_entry; /* device.h */
+
+/* How long the device runs a queue before it looks at others, on devices where that can be set. */
+enum gp_slice_state { GP_SLICE_LONG, GP_SLICE_SHORT, GP_SLICE_UNKNOWN };
+struct gp_slice {
+	enum gp_slice_state state; /* as last answered; LONG: as the application has it */
+	bool asked, asked_short;   /* an answer is waited for */
+	uint64_t asked_us;
+	bool opening;    /* an open is about to be ordered, or was and is not answered */
+	bool held_back;  /* the last open was not ordered: see gp_slice_holds_back() */
+	bool grouped;    /* the backend knows what stands behind the queue */
+	bool uncounted;  /* pace.c: the driver does not tell how often it is put aside */
+	uint64_t us;     /* while SHORT: how short */
+	uint64_t app_us; /* the application's own, as its agent says; 0: unknown */
+	uint64_t asked_ns, retry_ns;
+	uint32_t failures; /* in a row */
+	uint64_t changes;
+};
+
+struct gp_queue_entry {
+	struct gp_client *client;
+	struct gp_queue_entry *device_next, *device_prev;
+	struct gp_queue_entry *busy_next, *busy_prev;     /* while it has work */
+	struct gp_queue_entry *unseen_next, *unseen_prev; /* while its doorbells are not seen */
+	struct gp_queue_id core;
+	bool in_core;
+	uint32_t core_gang; /* as the core has it */
+	uint32_t device;    /* index in daemon->devices */
+	struct gp_wire_queue wire;
+	struct gp_wire_attr set; /* by a command; valid fields win */
+	struct gp_queue_attr attr;
+	/* Counters as sampled, and as the core gets them. */
+	uint64_t written, completed, virtual_written, virtual_completed;
+	uint64_t looked; /* completed, as silence.c read it; 0: not */
+	bool pending, blocked;
+	uint32_t hint_count;
+	/* The order under way. */
+	uint64_t order_seq;
+	uint32_t order_place;
+	bool closed;     /* as last acknowledged */
+	bool adopted;    /* of an unmanaged process: seen in the last scan */
+	bool has_budget; /* its process's, which counts once on each device */
+	uint64_t closes, opens;
+	/* Of slice.c alone. */
+	struct gp_slice slice;
+};
+
+/* queue.c */
+int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_queue *wire);
+void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue);      /* into the core */
+void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue);      /* out of it; still listed */
+void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* in or out: its flags changed */
+void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);       /* recompute and tell the core */
+bool gp_queue_makes_barriers(void);                                               /* for page.barriers */
+void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client);
+void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending);
+void gp_queue_set_seen(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool seen);
+void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open); /* as acknowledged */
+/* Before it is ordered closed, and when it is not: where nobody but us knows, its agent can read it on the page. */
+void gp_queue_hold(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, bool held);
+/* The queue that the core names; NULL: it is gone. */
+struct gp_queue_entry *gp_queue_of(const struct gp_daemon *daemon, struct gp_queue_id id);
+void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open);
+uint64_t gp_queue_tag(const struct gp_queue_entry *queue);
+struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t tag);
+uint32_t gp_gang_get(struct gp_daemon *daemon, uid_t uid, const char *name);
+uint32_t gp_gang_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue,
+		    const char *name); /* "": its process's */
+void gp_gang_put(struct gp_daemon *daemon, uint32_t gang);
+
+/* slice.c */
+void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns);
+bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device); /* what its plan opens next */
+/* Then, of one of its orders: it is not to be opened, it would stand in another's way. */
+bool gp_slice_holds_back(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue);
+void gp_slice_plan_over(struct gp_daemon *daemon, struct gp_device_entry *device);
+void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
+		     uint64_t slice_us, int result);
+void gp_slice_sliced(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_slice *slice);
+void gp_slice_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* its agent has opened it by itself */
+void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group);
+void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped);
+int gp_slice_ask_agent(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
+void gp_slice_wake(struct gp_daemon *daemon, uint64_t at_ns); /* gp_slice_update() wants to be called then */
+bool gp_slice_are_back(const struct gp_daemon *daemon);       /* every one as the application has it */
+
+/* pace.c */
+uint64_t gp_pace_short_us(const struct gp_daemon *daemon, const struct gp_queue_entry *queue);
+/* One that is short, is at work, and may be put aside by the device; NULL: none. */
+void gp_pace_update(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
+		    uint64_t now_ns);
+void gp_pace_counted(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_count *count);
+
+#endif
