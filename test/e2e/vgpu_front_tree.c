@@ -142,7 +142,7 @@ int front_tree_crowd(void)
 {
 	static pid_t children[TREE_CROWD];
 	uint32_t failures = 0;
-	int start[2], status;
+	int start[2] = { -1, -1 }, status; /* without a pipe the children fail */
 	char byte;
 
 	CLIENT_CHECK(tree_read(TREE_FILE, tree_text) > 0 && pipe(start) == 0);
