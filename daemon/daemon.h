@@ -97,6 +97,7 @@ struct gp_daemon {
 	uint64_t metrics_written_ns;
 	bool slice_dirty;       /* gates, priorities or slices have changed */
 	uint64_t back_next_ns;  /* when somebody is to leave quarantine; 0: nobody */
+	uint64_t gang_next_ns;  /* when somebody may change his gang; 0: nobody waits for it */
 	uint64_t slice_next_ns; /* when gp_slice_update() wants to be called again; 0: not */
 	bool sampling_dirty;    /* who has work or a closed gate has changed */
 	struct gp_client *sampled;

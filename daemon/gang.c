@@ -36,6 +36,12 @@ uint32_t gp_gang_get(struct gp_daemon *daemon, uid_t uid, const char *name)
 	return place + 1;
 }
 
+void gp_gang_hold(struct gp_daemon *daemon, uint32_t gang)
+{
+	if (gang && gang <= daemon->gang_max && daemon->gangs)
+		daemon->gangs[gang - 1].users++;
+}
+
 void gp_gang_put(struct gp_daemon *daemon, uint32_t gang)
 {
 	if (gang && gang <= daemon->gang_max && daemon->gangs && daemon->gangs[gang - 1].users)

@@ -204,6 +204,7 @@ static void loop_set_timer(struct gp_daemon *daemon)
 	due_ns = loop_earliest(due_ns, daemon->sync_by_ns);
 	due_ns = loop_earliest(due_ns, daemon->slice_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->back_next_ns);
+	due_ns = loop_earliest(due_ns, daemon->gang_next_ns);
 	if (daemon->new_count)
 		due_ns = loop_earliest(due_ns, now_ns + LOOP_NEW_NS);
 	if (due_ns < now_ns + LOOP_RETRY_NS && due_ns <= now_ns)
@@ -233,6 +234,7 @@ static void loop_due(struct gp_daemon *daemon, uint64_t now_ns)
 		gp_cost_save(daemon);
 	}
 	gp_quarantine_due(daemon, now_ns);
+	gp_queue_gangs_due(daemon, now_ns);
 	gp_control_synced(daemon);
 }
 

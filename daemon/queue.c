@@ -13,8 +13,9 @@
 #include <unistd.h>
 #include "daemon/daemon.h"
 
-#define QUEUE_PENDING_MAX (1ull << 32) /* packets or bytes: beyond that a counter is not one */
-#define QUEUE_TRIES       3            /* arming again after a value moved; what moves on will be told */
+#define QUEUE_PENDING_MAX (1ull << 32)   /* packets or bytes: beyond that a counter is not one */
+#define QUEUE_GANG_NS     10000000000ull /* between two changes of its gang; chosen: 120 times the longest usual turn */
+#define QUEUE_TRIES       3              /* arming again after a value moved; what moves on will be told */
 
 uint64_t gp_queue_tag(const struct gp_queue_entry *queue)
 {
@@ -276,6 +277,9 @@ static int queue_admit(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	struct gp_queue_attr attr = queue->attr;
 
 	if (!queue->in_core) {
+		/* The number is not another's while the core has it. */
+		gp_gang_hold(daemon, attr.gang);
+		gp_gang_put(daemon, queue->core_gang);
 		queue->core_gang = attr.gang;
 		return gp_sched_queue_add(daemon->sched, queue->client->core, daemon->devices[queue->device].core,
 					  &attr, now_ns, &queue->core);
@@ -301,19 +305,41 @@ static int queue_admit_some(struct gp_daemon *daemon, struct gp_queue_entry *que
 }
 
 /* The core has a gang for life: into another a queue goes by leaving and coming again, its gate as it is. Of an order
- * under way the answer is not heard any more: it is believed. One in quarantine stays as it is. */
+ * under way the answer is not heard any more: it is believed. One in quarantine stays as it is. Who comes begins with a
+ * turn of his own: not more often than now and then. */
 static void queue_change_gang(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	const struct gp_under_way *way = &daemon->devices[queue->device].way;
+	uint64_t now_ns = gp_now_ns();
 	struct gp_queue_info info;
 
 	if (queue->attr.gang == queue->core_gang || !gp_quarantine_admits(queue->client) ||
 	    gp_sched_queue_info(daemon->sched, queue->core, &info) || info.gate == GP_GATE_QUARANTINED)
 		return;
+	if (queue->gang_ns && now_ns - queue->gang_ns < QUEUE_GANG_NS) {
+		if (!daemon->gang_next_ns || queue->gang_ns + QUEUE_GANG_NS < daemon->gang_next_ns)
+			daemon->gang_next_ns = queue->gang_ns + QUEUE_GANG_NS;
+		return;
+	}
+	queue->gang_ns = now_ns;
 	if (queue->order_place != GP_NO_PLACE && way->active && way->seq == queue->order_seq)
 		gp_queue_gate(daemon, queue, way->opening);
 	gp_queue_leave(daemon, queue);
 	gp_queue_enter(daemon, queue);
+}
+
+void gp_queue_gangs_due(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	if (!daemon->gang_next_ns || now_ns < daemon->gang_next_ns)
+		return;
+	daemon->gang_next_ns = 0;
+	for (uint32_t i = 0; i < daemon->client_top; i++)
+		for (uint32_t k = 0; daemon->clients[i] && k < daemon->clients[i]->slot_count; k++) {
+			struct gp_queue_entry *queue = daemon->clients[i]->slots[k].queue;
+
+			if (queue && queue->in_core)
+				queue_change_gang(daemon, queue);
+		}
 }
 
 void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
@@ -547,6 +573,7 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 		queue_unseen_list(daemon, queue, false);
 	device->closed_queues -= queue->closed;
 	gp_gang_put(daemon, queue->attr.gang);
+	gp_gang_put(daemon, queue->core_gang);
 	if (queue->device_prev)
 		queue->device_prev->device_next = queue->device_next;
 	else

@@ -34,6 +34,7 @@ struct gp_queue_entry {
 	struct gp_queue_id core;
 	bool in_core;
 	uint32_t core_gang; /* as the core has it */
+	uint64_t gang_ns;   /* since when; 0: since it came */
 	uint32_t device;    /* index in daemon->devices */
 	struct gp_wire_queue wire;
 	struct gp_wire_attr set; /* by a command; valid fields win */
@@ -72,11 +73,13 @@ void gp_queue_hold(const struct gp_daemon *daemon, const struct gp_queue_entry *
 /* The queue that the core names; NULL: it is gone. */
 struct gp_queue_entry *gp_queue_of(const struct gp_daemon *daemon, struct gp_queue_id id);
 void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open);
+void gp_queue_gangs_due(struct gp_daemon *daemon, uint64_t now_ns);
 uint64_t gp_queue_tag(const struct gp_queue_entry *queue);
 struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t tag);
 uint32_t gp_gang_get(struct gp_daemon *daemon, uid_t uid, const char *name);
 uint32_t gp_gang_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue,
-		    const char *name); /* "": its process's */
+		    const char *name);                      /* "": its process's */
+void gp_gang_hold(struct gp_daemon *daemon, uint32_t gang); /* once more */
 void gp_gang_put(struct gp_daemon *daemon, uint32_t gang);
 
 /* slice.c */

@@ -65,6 +65,42 @@ static void test_gangs(void **state)
 	assert_int_not_equal(gp_gang_get(&world.daemon, OTHER_UID, "mine"), 0);
 }
 
+static void set_gang(const char *name)
+{
+	struct gp_wire_attr_message attr = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR, sizeof(attr), 0 },
+		.attr = { .valid = GP_ATTR_GANG },
+	};
+
+	snprintf(attr.attr.gang, sizeof(attr.attr.gang), "%s", name);
+	world_send(agent.fd, &attr, sizeof(attr));
+	world_step(&world);
+}
+
+/* Who joins another gang begins anew, with a turn of his own: at once the first time, and then now and then. */
+static void test_gangs_at_will(void **state)
+{
+	const struct gp_queue_entry *queue = world_queue(&world, &agent, 0);
+	struct gp_queue_id first;
+	uint32_t gang;
+
+	(void)state;
+	set_gang("first");
+	gang = queue->core_gang;
+	first = queue->core;
+	assert_true(queue->in_core && gang && gang == queue->attr.gang);
+	for (int i = 0; i < 100; i++)
+		set_gang(i % 2 ? "even" : "odd");
+	assert_memory_equal(&queue->core, &first, sizeof(first));
+	assert_int_equal(queue->core_gang, gang);
+	/* Its number is nobody else's, though nobody has the name any more. */
+	assert_int_not_equal(queue->attr.gang, gang);
+	assert_int_not_equal(gp_gang_get(&world.daemon, OTHER_UID, "mine"), gang);
+	world_wait(&world, 10001);
+	assert_int_equal(queue->core_gang, queue->attr.gang);
+	assert_int_not_equal(queue->core_gang, gang);
+}
+
 /* Who asks and does not read is not listened to until it has read; nothing piles up, and nothing is lost. */
 static void test_unread_answers(void **state)
 {
@@ -389,6 +425,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_commands_wait, begin, end),
 		cmocka_unit_test_setup_teardown(test_queues, begin, end),
 		cmocka_unit_test_setup_teardown(test_gangs, begin, end),
+		cmocka_unit_test_setup_teardown(test_gangs_at_will, begin, end),
 		cmocka_unit_test_setup_teardown(test_unread_answers, begin, end),
 		cmocka_unit_test_setup_teardown(test_messages_wait, begin, end),
 		cmocka_unit_test_setup_teardown(test_past_in_parts, begin, end),
