@@ -10,7 +10,8 @@ try:
 except ImportError:
     GOOD = False
 
-STREAMS, STATE = 4, {}
+STREAMS, CYCLES_MAX = 4, 100000000
+STATE = {"cycles": 1000000, "asked": True}  # half a millisecond, in which a piece of work only waits
 
 
 def context():
@@ -41,7 +42,7 @@ def context():
 
 
 def work(kind, stream, steps):
-    times = 8 + steps // 16  # long enough to be looked at while it runs
+    times = 8 + steps // 16
     with torch.no_grad(), torch.cuda.stream(STATE["streams"][stream % STREAMS]):
         if kind == 0:
             for _ in range(times):
@@ -67,8 +68,10 @@ def work(kind, stream, steps):
             for _ in range(times * 4):
                 STATE["matrices"][0].sort()
             STATE["device"].sum()
+        torch.cuda._sleep(STATE["cycles"])
         STATE["steps"][stream % STREAMS].add_(1)
         STATE["expected"][stream % STREAMS] += 1
+    STATE["asked"] = False
     return 0
 
 
@@ -80,8 +83,13 @@ def lost():
 
 
 def busy():
+    """Work that is over before anybody asks is no work for this test: the next takes longer."""
     streams = STATE["streams"] + [torch.cuda.default_stream()]
-    return int(not all(stream.query() for stream in streams))
+    found = int(not all(stream.query() for stream in streams))
+    if not found and not STATE["asked"]:
+        STATE["cycles"] = min(2 * STATE["cycles"], CYCLES_MAX)
+    STATE["asked"] = True
+    return found
 
 
 def carry_out(verb, numbers):
