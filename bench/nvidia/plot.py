@@ -60,12 +60,11 @@ def frame(axes):
     return parts
 
 
-def mark(axes, point, words, colour, below):
-    """A point and its name: the line's below it, the others' above, so that neighbours do not meet."""
+def mark(axes, point, words, colour, right):
+    """A point and its name below it: the line's to the right, the others' to the left, so that neighbours do not meet."""
     x, y = axes.at(point[0], point[1])
-    is_far = x > WIDTH - RIGHT - 100
-    return ['<circle cx="%.1f" cy="%.1f" r="5" fill="%s"/>' % (x, y, colour),
-            text(x + (-8 if is_far else 8), y + (17 if below else -8), words, "end" if is_far else "start", 12, colour)]
+    right = right and x < WIDTH - RIGHT - 100
+    return ['<circle cx="%.1f" cy="%.1f" r="5" fill="%s"/>' % (x, y, colour), text(x + (8 if right else -8), y + 17, words, "start" if right else "end", 12, colour)]
 
 
 def hints(found, dry=False):

@@ -63,6 +63,14 @@ static void case_forms(struct test *test)
 	test_number(test, "xfer", 0);
 	test_number(test, "dup", 0);
 	CHECK(test_number(test, "context", 0) == 3);
+	/* Below a device that is known by its second name alone, and on a GPU that only such a subdevice tells. */
+	test_number(test, "rename", 1);
+	CHECK(test_number(test, "context", 0) == 4);
+	test_number(test, "rename", 0);
+	MUST(fake_until_queues(&test->fake, 5));
+	CHECK(rm_queue(test, 4)->group.channel_count == 8 &&
+	      rm_queue(test, 4)->said.gpu_id == rm_queue(test, 3)->said.gpu_id);
+	CHECK(!strcmp(test_ask(test, "free 4 device"), "ok 0"));
 	MUST(fake_until_queues(&test->fake, 4));
 	CHECK(rm_queue(test, 3)->group.channel_count == 8);
 	/* A context that does not go after all is a new queue. */

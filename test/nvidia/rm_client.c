@@ -30,7 +30,7 @@ static int ctl = -1;
 static uint32_t client;
 static struct context contexts[CONTEXTS];
 static uint32_t context_count;
-static bool use_xfer, use_rights;
+static bool use_xfer, use_rights, use_dup;
 
 static int rm_ioctl(uint32_t number, void *args, uint32_t size)
 {
@@ -61,6 +61,17 @@ static uint32_t rm_free(uint32_t parent, uint32_t object)
 	struct gp_rm_free args = { client, parent, object, 0x77 };
 
 	return rm_ioctl(GP_RM_FREE, &args, sizeof(args)) < 0 ? 0x7777u : args.status;
+}
+
+/* A second name of an object, and the first one goes; 0: refused. */
+static uint32_t rm_rename(uint32_t old_parent, uint32_t old, uint32_t parent)
+{
+	static uint32_t names = 0xd0d00000u;
+	struct gp_rm_dup args = { client, parent, ++names, client, old, 0, 0x77 };
+
+	if (rm_ioctl(GP_RM_DUP, &args, sizeof(args)) < 0 || args.status)
+		return 0;
+	return !old_parent || rm_free(old_parent, old) == GP_RM_OK ? args.object : 0;
 }
 
 static uint32_t rm_control(uint32_t object, uint32_t command, void *params, uint32_t size)
@@ -128,6 +139,14 @@ static int context_make(struct context *context, uint32_t gpu)
 
 	context->device = rm_alloc(client, GP_RM_CLASS_DEVICE, device_params, 56);
 	context->subdevice = rm_alloc(context->device, GP_RM_CLASS_SUBDEVICE, device_params, 4);
+	if (use_dup) {
+		uint32_t device = rm_rename(0, context->device, client);
+
+		context->subdevice = rm_rename(context->device, context->subdevice, device);
+		if (rm_free(client, context->device) != GP_RM_OK)
+			return -1;
+		context->device = device;
+	}
 	context->memory_handle = rm_alloc(context->device, 0x40, NULL, 0);
 	if (!memory_map(context))
 		return -1;
@@ -337,6 +356,8 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 		answer(fork_child(a));
 	else if (!strcmp(verb, "xfer"))
 		answer(use_xfer = a);
+	else if (!strcmp(verb, "rename"))
+		answer(use_dup = a);
 	else if (!strcmp(verb, "rights"))
 		answer(use_rights = a);
 	else if (!strcmp(verb, "dup")) {
