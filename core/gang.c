@@ -209,12 +209,13 @@ static uint32_t gang_turns_needed(struct gp_sched *sched, const struct gp_gang *
 	return count;
 }
 
-/* Nobody of equal rank who is in no gang has waited longer for a turn on this device. */
+/* Nobody who is in no gang waits above it for a turn on this device, or has as an equal waited longer. */
 static bool gang_is_next(const struct gp_sched *sched, const struct gp_queue *q)
 {
 	uint32_t waiter = gp_heap_top(&sched->devices[q->device], GP_HEAP_TURN);
 
-	return waiter == GP_NONE || sched->queues[waiter].rank != q->rank || sched->queues[waiter].order >= q->order;
+	return waiter == GP_NONE || sched->queues[waiter].rank < q->rank ||
+	       (sched->queues[waiter].rank == q->rank && sched->queues[waiter].order >= q->order);
 }
 
 /* By somebody above it, whom the device does not make room for by itself. */
@@ -236,7 +237,7 @@ static bool gang_member_waits(const struct gp_sched *sched, const struct gp_gang
 	if (q->gate == GP_GATE_UNKNOWN || gang_is_held(sched, q))
 		return false;
 	return !q->is_batch || device->batch_max == GP_UNLIMITED || gang_has_turn(sched, gang, q->device) ||
-	       gang_is_next(sched, q);
+	       (gp_turn_is_best(sched, device, q->rank) && gang_is_next(sched, q));
 }
 
 static bool gang_waits_before(const struct gp_sched *sched, const struct gp_gang *gang, const struct gp_queue *waiter)
@@ -328,15 +329,31 @@ static void gang_decide_one(struct gp_sched *sched, uint32_t index)
 	gp_gang_open(sched, index, GP_WHY_GANG);
 }
 
-void gp_gang_decide(struct gp_sched *sched)
+/* Closed, with work, and moved after the one but not after the other number: the one that was closed longest ago. */
+static uint32_t gang_next_closed(const struct gp_sched *sched, uint64_t after, uint64_t last)
 {
-	uint32_t i, seen = 0;
+	uint32_t i, seen = 0, found = GP_NONE;
 
 	for (i = 0; seen < sched->gang_count; i++) {
-		if (!sched->gangs[i].used)
+		const struct gp_gang *gang = &sched->gangs[i];
+
+		seen += gang->used;
+		if (!gang->used || gang->want_open || !gang->work_count || gang->move <= after || gang->move > last)
 			continue;
-		seen++;
-		if (!sched->gangs[i].want_open && sched->gangs[i].work_count > 0)
-			gang_decide_one(sched, i);
+		if (found == GP_NONE || gang->move < sched->gangs[found].move)
+			found = i;
+	}
+	return found;
+}
+
+/* In the order in which they were closed: else the first two of several on the same devices have all the turns. */
+void gp_gang_decide(struct gp_sched *sched)
+{
+	uint64_t after = 0, last = sched->gang_move;
+	uint32_t next;
+
+	while ((next = gang_next_closed(sched, after, last)) != GP_NONE) {
+		after = sched->gangs[next].move;
+		gang_decide_one(sched, next);
 	}
 }

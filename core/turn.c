@@ -324,10 +324,11 @@ void gp_turn_force(struct gp_sched *sched, uint32_t seat)
 }
 
 /* Turns of several devices end at different times. Where a gang is next on all of its devices, who has the turn goes on
- * until it is over on the others, too; but not for longer than one turn more. */
+ * until it is over on the others, too; but not for longer than one turn more. One that is ended early is not kept: who
+ * ends it is not there for long. */
 static bool turn_is_kept_for_gang(struct gp_sched *sched, struct gp_device *device, const struct gp_queue *waiter)
 {
-	uint64_t used_ns = GP_NEVER_NS, most_ns = 2 * device->param.turn_ns;
+	uint64_t used_ns = 0, most_ns = 2 * device->param.turn_ns;
 	uint32_t i;
 
 	if (device->turn_count < device->batch_max)
@@ -337,10 +338,10 @@ static bool turn_is_kept_for_gang(struct gp_sched *sched, struct gp_device *devi
 
 		if (turn_rank(sched, seat) < waiter->rank)
 			return false; /* nobody who could go on */
-		if (seat->turn_used_ns < used_ns)
+		if (seat->turn_used_ns > used_ns)
 			used_ns = seat->turn_used_ns;
 	}
-	if (used_ns >= most_ns || !gp_gang_is_before(sched, waiter))
+	if (used_ns < device->param.turn_ns || used_ns >= most_ns || !gp_gang_is_before(sched, waiter))
 		return false;
 	gp_device_wake(device, sched->now_ns + most_ns - used_ns);
 	return true;

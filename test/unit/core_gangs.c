@@ -381,6 +381,166 @@ static void device_without_gating_holds_nobody(void **state)
 	world_free(w);
 }
 
+/* Of three gangs each gets a third, whether they share all of their devices or one each with each. */
+static void three_gangs_take_turns(void **state)
+{
+	uint32_t kind, i, k;
+
+	for (kind = 0; kind < 8; kind++) {
+		struct world *w = world_new();
+		uint32_t device[3], gang[3][2];
+
+		for (i = 0; i < 3; i++) {
+			device[i] = world_device(
+				w, (struct world_setup){ .policy = kind & 1 ? "wfq" : "hpf",
+							 .attr = { .unit = GP_UNIT_PROCESS,
+								   .switch_ns = kind & 4 ? 200 * US : 0,
+								   .lower_max = 1 },
+							 .param = { .turn_ns = 10 * MS, .age_window_ns = 1000 * S } });
+			world_solo(w, device[i], GP_PRIORITY_HIGH);
+		}
+		w->ack_delay_ns = 100 * US;
+		for (i = 0; i < 3; i++) {
+			uint32_t client = world_client(w);
+
+			for (k = 0; k < 2; k++) {
+				gang[i][k] = world_queue_attr(
+					w, client, device[kind & 2 ? (i + k) % 3 : k],
+					(struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = i + 1 });
+				world_write(w, gang[i][k], 1000000);
+			}
+			world_run(w, 3 * MS);
+		}
+		world_run(w, 900 * MS);
+		for (i = 0; i < 3; i++)
+			for (k = 0; k < 2; k++)
+				assert_in_range(w->queues[gang[i][k]].open_ns, 270 * MS, 330 * MS);
+		world_free(w);
+	}
+}
+
+/* On a device that switches by itself a gang waits below somebody who never stops: others have no longer turns for its
+ * sake. */
+static void gang_that_cannot_be_next_keeps_nobody(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device[2], solo[2], high, gang, client = world_client(w), i;
+
+	for (i = 0; i < 2; i++) {
+		device[i] = world_device(
+			w, (struct world_setup){
+				   .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 },
+				   .param = { .turn_ns = 10 * MS, .age_window_ns = 1000 * S } });
+		world_solo(w, device[i], GP_PRIORITY_HIGH);
+	}
+	high = world_solo(w, device[1], GP_PRIORITY_NORMAL);
+	world_write(w, high, 1000000);
+	for (i = 0; i < 2; i++) {
+		solo[i] = world_solo(w, device[0], GP_PRIORITY_LOW);
+		world_write(w, solo[i], 1000000);
+	}
+	for (i = 0; i < 2; i++) {
+		gang = world_queue_attr(w, client, device[i],
+					(struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+		world_write(w, gang, 1000000);
+	}
+	w->ack_delay_ns = 100 * US;
+	world_run(w, 1 * S);
+	assert_true(w->queues[gang].open_ns < 1 * MS);
+	assert_in_range(world_stats(w, device[0]).turns, 90, 110);
+	world_free(w);
+}
+
+/* With two turns at once, too, a gang that waits for another device makes none of them longer than twice as long. */
+static void turns_are_kept_for_one_more_at_most(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device[2], solo[3], other[2], gang, client = world_client(w), i, k;
+	uint64_t since_ns[3] = { 0 }, most_ns = 0;
+
+	for (i = 0; i < 2; i++)
+		device[i] = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+								  .param = { .turn_ns = i ? 100 * MS : 10 * MS,
+									     .batch_clients = i ? 1 : 2,
+									     .age_window_ns = 1000 * S } });
+	for (i = 0; i < 2; i++) {
+		world_solo(w, device[i], GP_PRIORITY_HIGH);
+		other[i] = world_solo(w, device[1], GP_PRIORITY_LOW);
+		world_write(w, other[i], 1000000);
+	}
+	for (i = 0; i < 3; i++) {
+		solo[i] = world_solo(w, device[0], GP_PRIORITY_LOW);
+		world_write(w, solo[i], 1000000);
+		world_run(w, 5 * MS);
+	}
+	for (i = 0; i < 2; i++) {
+		gang = world_queue_attr(w, client, device[i],
+					(struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+		world_write(w, gang, 1000000);
+	}
+	for (i = 0; i < 10000; i++) {
+		world_run(w, 100 * US);
+		for (k = 0; k < 3; k++) {
+			if (!world_is_open(w, solo[k]))
+				since_ns[k] = w->now_ns;
+			if (since_ns[k] && w->now_ns - since_ns[k] > most_ns)
+				most_ns = w->now_ns - since_ns[k];
+		}
+	}
+	assert_true(w->queues[gang].open_ns > 20 * MS);
+	assert_in_range(most_ns, 10 * MS, 21 * MS);
+	world_free(w);
+}
+
+/* Under wfq a short request ends another's turn at once, whoever waits for the end of that turn. */
+static void short_requests_do_not_wait_for_gangs(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device[2], train[2][2], serve, gang[2], client = world_client(w), i, k, count = 0;
+
+	for (i = 0; i < 2; i++) {
+		device[i] = world_device(
+			w, (struct world_setup){ .policy = "wfq",
+						 .attr = { .unit = GP_UNIT_PROCESS },
+						 .param = { .turn_ns = 40 * MS, .age_window_ns = 1000 * S } });
+		for (k = 0; k < 2; k++)
+			train[i][k] = world_solo(w, device[i], GP_PRIORITY_LOW);
+	}
+	serve = world_solo(w, device[0], GP_PRIORITY_LOW);
+	w->ack_delay_ns = 100 * US;
+	for (i = 0; i < 2; i++) {
+		for (k = 0; k < 2; k++)
+			world_write(w, train[i][k], 1000000);
+		world_run(w, 17 * MS);
+	}
+	for (i = 0; i < 2; i++) {
+		gang[i] = world_queue_attr(w, client, device[i],
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+		world_write(w, gang[i], 1000000);
+	}
+	for (i = 0; i < 100; i++) {
+		uint64_t begin_ns = w->now_ns, open_ns = w->queues[serve].open_ns;
+		bool gang_ran = false;
+
+		world_write(w, serve, 1);
+		do {
+			/* its turn is not ended early */
+			gang_ran |= w->now_ns - begin_ns < 3 * MS && world_is_open(w, gang[0]);
+			world_run(w, 100 * US);
+		} while (w->queues[serve].open_ns - open_ns < 2 * MS);
+		world_drain(w, serve);
+		if (i > 10 && !gang_ran) { /* by then it is known how short they are */
+			assert_true(w->now_ns - begin_ns < 4 * MS);
+			count++;
+		}
+		world_run(w, 30 * MS + i % 7 * MS);
+	}
+	assert_true(count > 20);
+	for (i = 0; i < 2; i++)
+		assert_true(w->queues[gang[i]].open_ns > w->queues[train[i][0]].open_ns * 3 / 4);
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,6 +549,10 @@ int main(void)
 		cmocka_unit_test(gang_opens_after_all_closes_are_acknowledged),
 		cmocka_unit_test(gangs_take_turns),
 		cmocka_unit_test(gang_gets_its_share),
+		cmocka_unit_test(three_gangs_take_turns),
+		cmocka_unit_test(gang_that_cannot_be_next_keeps_nobody),
+		cmocka_unit_test(turns_are_kept_for_one_more_at_most),
+		cmocka_unit_test(short_requests_do_not_wait_for_gangs),
 		cmocka_unit_test(idle_gang_loses_its_turn_as_one),
 		cmocka_unit_test(starved_gang_ages_as_one),
 		cmocka_unit_test(aged_turn_of_a_gang_ends_on_every_device),
