@@ -11,7 +11,8 @@
 #include <string.h>
 #include "daemon/daemon.h"
 
-#define PACE_NS          50000000ull /* between two counts, which take 0.12 ms each: within the shortest turn that is usual */
+#define PACE_NS          50000000ull /* between two counts, which take 0.12 ms each: within a turn that is usual … */
+#define PACE_LEAST_NS    5000000ull  /* … and at least, where turns are shorter than that */
 #define PACE_SMOOTH      8u          /* windows: half a second until it is believed */
 #define PACE_BACK        4u /* and back when it is so many times less than it may be: far from where it began */
 #define PACE_FRESH_NS    2000000000ull /* for how long it counts when nobody is put aside any more */
@@ -25,6 +26,16 @@ static uint64_t pace_permille(const struct gp_daemon *daemon)
 	uint32_t permille = daemon->config.param.overhead_permille;
 
 	return permille ? permille : GP_OVERHEAD_PERMILLE;
+}
+
+/* Between two counts: two must fit into a turn. */
+static uint64_t pace_gap_ns(const struct gp_daemon *daemon)
+{
+	uint64_t half_ns = daemon->config.param.turn_ns / 2;
+
+	if (!half_ns || half_ns > PACE_NS)
+		return PACE_NS;
+	return half_ns > PACE_LEAST_NS ? half_ns : PACE_LEAST_NS;
 }
 
 uint64_t gp_pace_short_us(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
@@ -47,7 +58,7 @@ static uint64_t pace_cost_permille(const struct gp_device_entry *device)
 static void pace_slow(struct gp_pace *pace, uint64_t now_ns)
 {
 	if (pace->back_ns && now_ns - pace->back_ns < PACE_CALM_NS)
-		pace->hold_ns = pace->hold_ns < PACE_HOLD_MAX_NS ? 2 * pace->hold_ns : PACE_HOLD_MAX_NS;
+		pace->hold_ns = 2 * pace->hold_ns < PACE_HOLD_MAX_NS ? 2 * pace->hold_ns : PACE_HOLD_MAX_NS;
 	else
 		pace->hold_ns = PACE_HOLD_NS;
 	pace->held_until_ns = now_ns + pace->hold_ns;
@@ -87,15 +98,15 @@ static void pace_set(struct gp_daemon *daemon, struct gp_device_entry *device, u
 	pace_decide(daemon, device);
 }
 
-/* Nobody is in anybody's way: what was counted says nothing any more. */
-static void pace_rest(struct gp_daemon *daemon, struct gp_device_entry *device, uint64_t now_ns)
+/* Nobody is in anybody's way, or nobody tells: what was counted says nothing any more. */
+static void pace_forget(struct gp_daemon *daemon, struct gp_device_entry *device, uint64_t now_ns, uint64_t fresh_ns)
 {
 	struct gp_pace *pace = &device->pace;
 
 	if (!pace->per_s_x1000)
 		return;
-	if (now_ns - pace->window_ns < PACE_FRESH_NS) {
-		gp_slice_wake(daemon, pace->window_ns + PACE_FRESH_NS);
+	if (now_ns < pace->window_ns + fresh_ns) {
+		gp_slice_wake(daemon, pace->window_ns + fresh_ns);
 		return;
 	}
 	pace->held_until_ns = 0;
@@ -106,6 +117,7 @@ static void pace_ask(struct gp_daemon *daemon, struct gp_device_entry *device, s
 		     uint64_t now_ns)
 {
 	struct gp_pace *pace = &device->pace;
+	uint64_t gap_ns = pace_gap_ns(daemon), answer_ns = daemon->config.answer_ns;
 	struct gp_device_count count = { .slot = queue->wire.slot,
 					 .generation = queue->wire.generation,
 					 .gpu_id = device->info.gpu_id };
@@ -124,7 +136,7 @@ static void pace_ask(struct gp_daemon *daemon, struct gp_device_entry *device, s
 		r = daemon->ops->count(daemon->backend, &queue->client->device, &count);
 		pace->counting = !r;
 		queue->slice.uncounted = r == -EOPNOTSUPP;
-		pace->next_ns = now_ns + (pace->counting ? daemon->config.answer_ns : PACE_NS);
+		pace->next_ns = now_ns + (pace->counting && answer_ns > gap_ns ? answer_ns : gap_ns);
 	}
 }
 
@@ -132,11 +144,12 @@ void gp_pace_update(struct gp_daemon *daemon, struct gp_device_entry *device, st
 		    uint64_t now_ns)
 {
 	struct gp_pace *pace = &device->pace;
+	bool is_limited = pace_permille(daemon) < 1000;
 
-	if (!daemon->ops->count || !device->info.switch_ns || pace_permille(daemon) >= 1000)
+	if (!daemon->ops->count || !device->info.switch_ns)
 		return;
-	if (!queue || queue->slice.uncounted) {
-		pace_rest(daemon, device, now_ns);
+	if (!is_limited || !queue || queue->slice.uncounted) {
+		pace_forget(daemon, device, now_ns, is_limited ? PACE_FRESH_NS : 0);
 		return;
 	}
 	if (pace->counting && now_ns >= pace->next_ns)
@@ -174,19 +187,22 @@ void gp_pace_counted(struct gp_daemon *daemon, struct gp_client *client, const s
 	if (!pace_is_of(pace, queue))
 		return;
 	pace->counting = false;
-	pace->next_ns = gp_now_ns() + PACE_NS;
+	pace->next_ns = gp_now_ns() + pace_gap_ns(daemon);
 	gp_slice_wake(daemon, pace->next_ns);
 	if (count->result) {
-		queue->slice.uncounted = count->result != -ESRCH;
+		queue->slice.uncounted = count->result != -ESRCH && count->result != -EBUSY && count->result != -ENOMEM;
 		if (queue->slice.uncounted)
 			gp_log_user(daemon, client->uid,
 				    "process %d (%s): the driver does not tell how often it is put aside (%s)",
 				    client->device.pid, client->name, strerror(-count->result));
-		return;
+	} else if (!pace->saves_ns || pace->closes != queue->closes ||
+		   count->at_ns >= pace->saves_ns + PACE_LEAST_NS / 2) { /* else two answers came together */
+		if (pace->saves_ns && pace->closes == queue->closes)
+			pace_window(daemon, device, count);
+		pace->saves = count->saves;
+		pace->saves_ns = count->at_ns;
+		pace->closes = queue->closes;
 	}
-	if (pace->saves_ns && count->at_ns > pace->saves_ns && pace->closes == queue->closes)
-		pace_window(daemon, device, count);
-	pace->saves = count->saves;
-	pace->saves_ns = count->at_ns;
-	pace->closes = queue->closes;
+	/* Of so short turns, or of a driver that does not tell now, nothing may be known for long. */
+	pace_forget(daemon, device, gp_now_ns(), PACE_FRESH_NS);
 }

@@ -125,13 +125,68 @@ static void test_driver_does_not_tell(void **state)
 	scene_end(scene);
 }
 
+/* Turns that are shorter than the usual time between two counts are counted, too. */
+static void test_short_turns(void **state)
+{
+	struct scene *scene = pace_begin("[policy]\nturn = 30ms\n");
+
+	(void)state;
+	scene_join(scene, 2, GP_PRIORITY_LOW);
+	agent_doorbell(&scene->world, &scene->agents[2], 0, 5);
+	UNTIL(scene, closed_count() == 1);
+	pace_step(1, MANY);
+	pace_step(2, MANY);
+	UNTIL(scene, rm.contexts[1].slice_us == SLOWED && rm.contexts[2].slice_us == SLOWED);
+	scene_end(scene);
+}
+
+/* What is not known any more does not make slices longer for good: nobody tells for a while, and then again. */
+static void test_nobody_tells(void **state)
+{
+	struct scene *scene = pace_begin(NULL);
+
+	(void)state;
+	pace_step(1, MANY);
+	UNTIL(scene, rm.contexts[1].slice_us == SLOWED);
+	pthread_mutex_lock(&rm.lock);
+	rm.refuse = GP_RM_CTXSW_STATS;
+	rm.status = GP_RM_ERR_BUSY;
+	pthread_mutex_unlock(&rm.lock);
+	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
+	assert_false(pace_of(scene)->slowed);
+	pthread_mutex_lock(&rm.lock);
+	rm.refuse = 0;
+	pthread_mutex_unlock(&rm.lock);
+	UNTIL(scene, rm.contexts[1].slice_us == SLOWED);
+	scene_end(scene);
+}
+
+/* The limit is lifted while it holds. */
+static void test_limit_is_lifted(void **state)
+{
+	struct scene *scene = pace_begin(NULL);
+	struct gp_error error;
+
+	(void)state;
+	pace_step(1, MANY);
+	UNTIL(scene, rm.contexts[1].slice_us == SLOWED);
+	scene->world.daemon.config.param.overhead_permille = 1000;
+	assert_int_equal(gp_device_build_core(&scene->world.daemon, &error), 0);
+	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
+	rm.counts = 0;
+	for (int i = 0; i < 500; i++)
+		scene_round(scene);
+	assert_int_equal(rm.counts, 0);
+	scene_end(scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_not_limited),
-		cmocka_unit_test(test_driver_does_not_tell),
+		cmocka_unit_test(test_pieces),          cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_not_limited),     cmocka_unit_test(test_driver_does_not_tell),
+		cmocka_unit_test(test_short_turns),     cmocka_unit_test(test_nobody_tells),
+		cmocka_unit_test(test_limit_is_lifted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
