@@ -427,8 +427,8 @@ static int orphan(const char *path)
 	return 0;
 }
 
-/* Another user: asks the node of that name something and prints the answer, or takes the name and waits for a caller.
- */
+/* Another user: asks the node of that name something and prints the answer, or takes the name until somebody
+ * tells it something. */
 static int stranger(const char *name, const char *command)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -445,8 +445,11 @@ static int stranger(const char *name, const char *command)
 			return 1;
 		printf("listening\n");
 		fflush(stdout);
-		fd = accept(fd, NULL, NULL);
-		return fd < 0 || recv(fd, text, sizeof(text) - 1u, 0) > 0;
+		/* Others may come by: somebody's `vgpu ls` tries every name. */
+		for (int caller; (caller = accept(fd, NULL, NULL)) >= 0; close(caller))
+			if (recv(caller, text, sizeof(text) - 1u, 0) > 0)
+				return 1;
+		return 1;
 	}
 	if (connect(fd, (struct sockaddr *)&address, size) < 0)
 		return 1;

@@ -32,8 +32,7 @@ void case_statuses(struct test *test)
 	rm_rule(FAKE_RM_SIZE, GP_RM_DISABLE_CHANNELS, 540, 0);
 	before = rm_calls(GP_RM_DISABLE_CHANNELS);
 	CHECK(fake_order_one(&test->fake, queue, false) == -EINVAL);
-	/* Whatever it did with them, they are enabled again. */
-	CHECK(rm->calls[(rm->call_count - 1u) % FAKE_RM_CALL_MAX].command == GP_RM_DISABLE_CHANNELS);
+	/* Whatever it did with them, they are enabled again: a second call. */
 	CHECK(rm_calls(GP_RM_DISABLE_CHANNELS) == before + 2u);
 	rm_refused(test, "DISABLE_CHANNELS");
 	CHECK(rm_slice(&kept) == FAKE_RM_SLICE_US);
