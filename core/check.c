@@ -142,16 +142,21 @@ static const char *check_gang(const struct gp_sched *sched, uint32_t index)
 const char *gp_sched_check(const struct gp_sched *sched)
 {
 	const char *wrong = NULL;
-	uint32_t i, gangs = 0;
+	uint32_t i, gangs = 0, closed = 0;
 
 	for (i = 0; i < sched->device_count && !wrong; i++)
 		wrong = check_device(sched, &sched->devices[i]);
 	for (i = 0; i < sched->limits.gang_count && !wrong; i++)
 		if (sched->gangs[i].used) {
 			gangs++;
+			closed += !sched->gangs[i].want_open;
 			wrong = check_gang(sched, i);
 		}
 	if (!wrong && gangs != sched->gang_count)
 		wrong = "the count of gangs is wrong";
+	for (i = sched->closed_first; i != GP_NONE && closed != GP_NONE; i = sched->gangs[i].closed_next)
+		closed = sched->gangs[i].used && !sched->gangs[i].want_open ? closed - 1 : GP_NONE;
+	if (!wrong && closed)
+		wrong = "the list of closed gangs is wrong";
 	return wrong;
 }

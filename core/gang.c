@@ -56,6 +56,26 @@ bool gp_gang_can_join(const struct gp_sched *sched, uint32_t id)
 	return sched->gang_count < sched->limits.gang_count || gang_find(sched, id) != GP_NONE;
 }
 
+static void gang_link(struct gp_sched *sched, uint32_t index)
+{
+	struct gp_gang *gang = &sched->gangs[index];
+
+	gang->closed_next = GP_NONE;
+	gang->closed_prev = sched->closed_last;
+	*(gang->closed_prev == GP_NONE ? &sched->closed_first : &sched->gangs[gang->closed_prev].closed_next) = index;
+	sched->closed_last = index;
+}
+
+static void gang_unlink(struct gp_sched *sched, uint32_t index)
+{
+	const struct gp_gang *gang = &sched->gangs[index];
+
+	*(gang->closed_prev == GP_NONE ? &sched->closed_first : &sched->gangs[gang->closed_prev].closed_next) =
+		gang->closed_next;
+	*(gang->closed_next == GP_NONE ? &sched->closed_last : &sched->gangs[gang->closed_next].closed_prev) =
+		gang->closed_prev;
+}
+
 void gp_gang_join(struct gp_sched *sched, uint32_t queue, uint32_t id)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -101,6 +121,8 @@ void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
 	q->gang_next = GP_NONE;
 	gang->work_count -= q->has_work;
 	if (--gang->member_count == 0) {
+		if (!gang->want_open)
+			gang_unlink(sched, index);
 		gang->used = false;
 		sched->gang_count--;
 	} else {
@@ -145,6 +167,7 @@ void gp_gang_close(struct gp_sched *sched, uint32_t index, enum gp_why why)
 	if (!gang->want_open)
 		return;
 	gang->want_open = false;
+	gang_link(sched, index);
 	gang->why = why;
 	gang->move = ++sched->gang_move;
 	gang_mark_devices(sched, gang);
@@ -161,6 +184,7 @@ void gp_gang_open(struct gp_sched *sched, uint32_t index, enum gp_why why)
 	if (gang->want_open)
 		return;
 	gang->want_open = true;
+	gang_unlink(sched, index);
 	gang->why = why;
 	gang->move = ++sched->gang_move;
 	gang_mark_devices(sched, gang);
@@ -245,7 +269,7 @@ static bool gang_waits_before(const struct gp_sched *sched, const struct gp_gang
 	bool is_here = false, is_elsewhere = false;
 	uint32_t i;
 
-	if (gang->want_open || !gang->work_count)
+	if (!gang->work_count)
 		return false;
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
 		const struct gp_queue *q = &sched->queues[i];
@@ -260,15 +284,11 @@ static bool gang_waits_before(const struct gp_sched *sched, const struct gp_gang
 
 bool gp_gang_is_before(const struct gp_sched *sched, const struct gp_queue *waiter)
 {
-	uint32_t i, seen = 0;
+	uint32_t i;
 
-	for (i = 0; seen < sched->gang_count; i++) {
-		if (!sched->gangs[i].used)
-			continue;
-		seen++;
+	for (i = sched->closed_first; i != GP_NONE; i = sched->gangs[i].closed_next)
 		if (gang_waits_before(sched, &sched->gangs[i], waiter))
 			return true;
-	}
 	return false;
 }
 
@@ -329,31 +349,14 @@ static void gang_decide_one(struct gp_sched *sched, uint32_t index)
 	gp_gang_open(sched, index, GP_WHY_GANG);
 }
 
-/* Closed, with work, and moved after the one but not after the other number: the one that was closed longest ago. */
-static uint32_t gang_next_closed(const struct gp_sched *sched, uint64_t after, uint64_t last)
-{
-	uint32_t i, seen = 0, found = GP_NONE;
-
-	for (i = 0; seen < sched->gang_count; i++) {
-		const struct gp_gang *gang = &sched->gangs[i];
-
-		seen += gang->used;
-		if (!gang->used || gang->want_open || !gang->work_count || gang->move <= after || gang->move > last)
-			continue;
-		if (found == GP_NONE || gang->move < sched->gangs[found].move)
-			found = i;
-	}
-	return found;
-}
-
-/* In the order in which they were closed: else the first two of several on the same devices have all the turns. */
+/* The one that was closed longest ago first: else the first two of several on the same devices have all the turns. */
 void gp_gang_decide(struct gp_sched *sched)
 {
-	uint64_t after = 0, last = sched->gang_move;
-	uint32_t next;
+	uint32_t i, next, last = sched->closed_last;
 
-	while ((next = gang_next_closed(sched, after, last)) != GP_NONE) {
-		after = sched->gangs[next].move;
-		gang_decide_one(sched, next);
+	for (i = sched->closed_first; i != GP_NONE; i = next) {
+		next = i == last ? GP_NONE : sched->gangs[i].closed_next; /* those that it closes are not asked again */
+		if (sched->gangs[i].work_count)
+			gang_decide_one(sched, i);
 	}
 }

@@ -53,6 +53,7 @@ int gp_sched_init(void *memory, size_t size, const struct gp_limits *limits, str
 		return -EINVAL;
 	memset(memory, 0, layout.total);
 	sched->limits = *limits;
+	sched->closed_first = sched->closed_last = GP_NONE;
 	sched->now_ns = 1; /* in the queues' own times 0 means none; a driver's time 0 counts as 1 */
 	sched->devices = (void *)(base + layout.devices);
 	sched->clients = (void *)(base + layout.clients);

@@ -126,7 +126,7 @@ struct gp_gang {
 	int64_t rank;  /* its members' highest */
 	uint64_t move; /* counts its openings and closings, over all gangs */
 	bool want_open;
-	bool acquiring; /* has the turn on all its devices, waits for the others' closes */
+	uint32_t closed_next, closed_prev; /* while it does not: those that were closed after it, and before */
 	uint64_t order;
 	enum gp_why why;
 };
@@ -190,6 +190,7 @@ struct gp_sched {
 	uint32_t client_free, queue_free, seat_free; /* free lists through seat_first, seat_next, client_next */
 	uint32_t gang_count;                         /* in use */
 	uint64_t gang_move;                          /* the last number given to a move */
+	uint32_t closed_first, closed_last;          /* gangs that are to be closed, the longest closed first */
 	uint32_t plan_next;                          /* device to look at first, for fairness */
 	uint64_t trace_count;                        /* ever written */
 	struct gp_device *devices;
