@@ -286,7 +286,8 @@ bool gp_gang_is_before(const struct gp_sched *sched, const struct gp_queue *wait
 {
 	uint32_t i;
 
-	for (i = sched->closed_first; i != GP_NONE; i = sched->gangs[i].closed_next)
+	/* Before a gang: those that were closed before it. */
+	for (i = sched->closed_first; i != GP_NONE && i != waiter->gang; i = sched->gangs[i].closed_next)
 		if (gang_waits_before(sched, &sched->gangs[i], waiter))
 			return true;
 	return false;
@@ -309,7 +310,7 @@ static bool gang_member_may_open(struct gp_sched *sched, const struct gp_gang *g
 	if (device->turn_count + gang_turns_needed(sched, gang, q->device) > GP_BATCH_MAX)
 		return sched->seats[q->seat].has_turn;
 	return gang_has_turn(sched, gang, q->device) ||
-	       (gang_is_next(sched, q) && gp_turn_can_get(sched, q->seat, q->rank));
+	       (gang_is_next(sched, q) && gp_turn_can_get(sched, q->seat, q->rank) && !gp_turn_is_kept(sched, q));
 }
 
 /* Nobody of lower rank, and no batch client without the turn, is open beside it any more. */

@@ -323,12 +323,17 @@ void gp_turn_force(struct gp_sched *sched, uint32_t seat)
 	gp_turn_give(sched, seat);
 }
 
+/* Until turns that have just begun elsewhere are over it takes one turn and a change of turns. With just that as the
+ * limit devices whose turns end far apart would stay so, and the gang would never come. */
+#define TURN_KEPT 3u
+
 /* Turns of several devices end at different times. Where a gang is next on all of its devices, who has the turn goes on
- * until it is over on the others, too; but not for longer than one turn more. One that is ended early is not kept: who
- * ends it is not there for long. */
-static bool turn_is_kept_for_gang(struct gp_sched *sched, struct gp_device *device, const struct gp_queue *waiter)
+ * until it is over on the others, too; but not without end. One that is ended early is not kept: who ends it is not
+ * there for long. */
+bool gp_turn_is_kept(struct gp_sched *sched, const struct gp_queue *waiter)
 {
-	uint64_t used_ns = 0, most_ns = 2 * device->param.turn_ns;
+	struct gp_device *device = gp_device_of(sched, waiter);
+	uint64_t used_ns = 0, most_ns = TURN_KEPT * device->param.turn_ns;
 	uint32_t i;
 
 	if (device->turn_count < device->batch_max)
@@ -357,7 +362,7 @@ void gp_turn_assign(struct gp_sched *sched, struct gp_device *device)
 		/* A turn that could not be used would only cost: unless the device puts the holder aside by itself. */
 		if (q->rank < gp_device_hold_rank(sched, device) && !device->attr.switch_ns)
 			break;
-		if (!gp_turn_can_get(sched, q->seat, q->rank) || turn_is_kept_for_gang(sched, device, q))
+		if (!gp_turn_can_get(sched, q->seat, q->rank) || gp_turn_is_kept(sched, q))
 			break;
 		gp_turn_get(sched, q->seat, q->rank);
 	}
