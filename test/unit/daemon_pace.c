@@ -180,13 +180,34 @@ static void test_limit_is_lifted(void **state)
 	scene_end(scene);
 }
 
+/* When nobody works any more nothing is due, and slices are short for the next one. */
+static void test_rest(void **state)
+{
+	struct scene *scene = pace_begin(NULL);
+	struct gp_daemon *daemon = &scene->world.daemon;
+
+	(void)state;
+	pace_step(1, MANY);
+	UNTIL(scene, rm.contexts[1].slice_us == SLOWED);
+	for (uint32_t i = 0; i < 2; i++)
+		agent_complete(&scene->world, &scene->agents[i], 0, 5);
+	UNTIL(scene, !daemon->slice_next_ns && !pace_of(scene)->per_s_x1000 && rm.contexts[1].slice_us == SHORT);
+	rm.counts = 0;
+	for (int i = 0; i < 200; i++) {
+		scene_round(scene);
+		assert_int_equal(daemon->slice_next_ns, 0);
+	}
+	assert_int_equal(rm.counts, 0);
+	scene_end(scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pieces),          cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_not_limited),     cmocka_unit_test(test_driver_does_not_tell),
 		cmocka_unit_test(test_short_turns),     cmocka_unit_test(test_nobody_tells),
-		cmocka_unit_test(test_limit_is_lifted),
+		cmocka_unit_test(test_limit_is_lifted), cmocka_unit_test(test_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
