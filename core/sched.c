@@ -86,11 +86,22 @@ static bool sched_param_ok(const struct gp_param *param)
 	       param->fail_max <= 1000;
 }
 
+/* A turn must be worth its end, in which nobody may run: with less everybody takes turns and nobody gets anywhere. */
+#define SCHED_TURN_PAIRS 4u
+
+static uint64_t sched_turn_ns(const struct gp_param *param, const struct gp_device_attr *attr)
+{
+	uint64_t least_ns = SCHED_TURN_PAIRS * (attr->close_ns + attr->open_ns);
+	uint64_t turn_ns = sched_default(param->turn_ns, attr->switch_ns ? 80000000 : 40000000);
+
+	return turn_ns > least_ns ? turn_ns : least_ns;
+}
+
 /* Defaults, with their reasons in struct gp_param. */
 static struct gp_param sched_param(const struct gp_param *param, const struct gp_device_attr *attr)
 {
 	return (struct gp_param){
-		.turn_ns = sched_default(param->turn_ns, attr->switch_ns ? 80000000 : 40000000),
+		.turn_ns = sched_turn_ns(param, attr),
 		.min_open_ns = sched_default(param->min_open_ns, attr->open_ns),
 		.linger_max_ns = sched_default(param->linger_max_ns, 5000000),
 		.age_window_ns = sched_default(param->age_window_ns, 1000000000),

@@ -98,7 +98,8 @@ struct gp_queue_attr {
 /* Durations are device time. A zero means the default beside it. */
 struct gp_param {
 	uint64_t turn_ns;           /* how long equals take turns; 40 ms, and 80 where the device switches by itself:
-				       there a turn's end is what costs calls (docs/measurements/h200-2026-11-16.md) */
+				       there a turn's end is what costs calls (docs/measurements/h200-2026-11-16.md);
+				       at least four times what a close and an open take */
 	uint64_t min_open_ns;       /* a gate once opened stays open at least so long; default: one open transaction */
 	uint64_t linger_max_ns;     /* longest time lower gates stay closed after the urgent queue drained; 5 ms */
 	uint64_t age_window_ns;     /* a queue that waited so long with work gets a turn whatever its rank; 1 s */

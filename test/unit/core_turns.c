@@ -78,6 +78,23 @@ static void turns_have_a_default(void **state)
 	}
 }
 
+/* A turn that is over before its gates are open is nobody's: turns are not shorter than four changes of them. */
+static void turns_are_worth_their_end(void **state)
+{
+	struct batch b = batch_new(
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .close_ns = 500 * US, .open_ns = 500 * US },
+				      .param = { .turn_ns = 1 * MS, .min_open_ns = 1 } },
+		3);
+	uint32_t i;
+
+	b.w->ack_delay_ns = 1 * MS;
+	world_run(b.w, 300 * MS);
+	for (i = 0; i < 3; i++)
+		assert_in_range(b.w->queues[b.low[i]].open_ns, 60 * MS, 100 * MS);
+	assert_in_range(b.w->plan_count, 40, 70);
+	world_free(b.w);
+}
+
 /* Never more than one is open in the device either while plans take time. */
 static void turns_do_not_overlap(void **state)
 {
@@ -531,6 +548,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_batch_client_in_turns),
 		cmocka_unit_test(turns_have_a_default),
+		cmocka_unit_test(turns_are_worth_their_end),
 		cmocka_unit_test(turns_do_not_overlap),
 		cmocka_unit_test(turns_are_taken_whatever_the_unit),
 		cmocka_unit_test(turn_does_not_run_while_closed),
