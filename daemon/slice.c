@@ -146,7 +146,7 @@ void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_
 
 	if (!queue)
 		return;
-	if (!queue->slice.asked || (slice_us != 0) != queue->slice.asked_short) {
+	if (!queue->slice.asked || slice_us != queue->slice.asked_us) {
 		/* An answer that came too late: what was set is set, but what came after it is not known. */
 		if (!result && queue->slice.state == GP_SLICE_UNKNOWN)
 			queue->slice.retry_ns = 0;

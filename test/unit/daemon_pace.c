@@ -201,13 +201,38 @@ static void test_rest(void **state)
 	scene_end(scene);
 }
 
+/* A late answer to the short slice is none to the longer one that was asked for since. */
+static void test_late_answer_to_another_length(void **state)
+{
+	struct scene *scene = pace_begin(NULL);
+	struct gp_queue_entry *queue = scene_queue(scene, 1);
+	struct gp_slice before = queue->slice;
+
+	(void)state;
+	queue->slice.asked = queue->slice.asked_short = true;
+	queue->slice.asked_us = SLOWED;
+	gp_slice_answer(&scene->world.daemon, queue->client, queue->wire.slot, queue->wire.generation, SHORT, 0);
+	assert_true(queue->slice.asked);
+	assert_int_equal(queue->slice.us, SHORT);
+	gp_slice_answer(&scene->world.daemon, queue->client, queue->wire.slot, queue->wire.generation, SLOWED, 0);
+	assert_false(queue->slice.asked);
+	assert_int_equal(queue->slice.us, SLOWED);
+	queue->slice = before;
+	scene_end(scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pieces),          cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_not_limited),     cmocka_unit_test(test_driver_does_not_tell),
-		cmocka_unit_test(test_short_turns),     cmocka_unit_test(test_nobody_tells),
-		cmocka_unit_test(test_limit_is_lifted), cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_not_limited),
+		cmocka_unit_test(test_driver_does_not_tell),
+		cmocka_unit_test(test_short_turns),
+		cmocka_unit_test(test_nobody_tells),
+		cmocka_unit_test(test_limit_is_lifted),
+		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_late_answer_to_another_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
