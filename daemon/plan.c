@@ -328,66 +328,41 @@ static void plan_host_done(void *context, uint64_t tag, const struct gp_device_d
 	plan_report(context, report);
 }
 
-static void plan_host_mechanism(void *context, uint64_t tag, uint32_t mechanism, const char *why)
+/* Without memory it is as if it was never told: whoever waits for it has a limit. */
+static void plan_tell(struct gp_daemon *daemon, const struct gp_report *what, const char *why)
 {
 	struct gp_report *report = calloc(1, sizeof(*report));
 
 	if (!report)
 		return;
-	report->kind = GP_REPORT_MECHANISM;
-	report->tag = tag;
-	report->mechanism = mechanism;
+	*report = *what;
 	snprintf(report->why, sizeof(report->why), "%s", why);
-	plan_report(context, report);
+	plan_report(daemon, report);
+}
+
+static void plan_host_mechanism(void *context, uint64_t tag, uint32_t mechanism, const char *why)
+{
+	plan_tell(context, &(struct gp_report){ .kind = GP_REPORT_MECHANISM, .tag = tag, .mechanism = mechanism }, why);
 }
 
 static void plan_host_failed(void *context, uint32_t gpu_id, const char *why)
 {
-	struct gp_report *report = calloc(1, sizeof(*report));
-
-	if (!report)
-		return;
-	report->kind = GP_REPORT_FAILED;
-	report->gpu_id = gpu_id;
-	snprintf(report->why, sizeof(report->why), "%s", why);
-	plan_report(context, report);
+	plan_tell(context, &(struct gp_report){ .kind = GP_REPORT_FAILED, .gpu_id = gpu_id }, why);
 }
 
 static void plan_host_slice(void *context, uint64_t tag, const struct gp_device_slice *slice)
 {
-	struct gp_report *report = calloc(1, sizeof(*report));
-
-	if (!report)
-		return; /* as if it was never answered */
-	report->kind = GP_REPORT_SLICED;
-	report->tag = tag;
-	report->gpu_id = slice->gpu_id;
-	report->slice = *slice;
-	plan_report(context, report);
+	plan_tell(context, &(struct gp_report){ .kind = GP_REPORT_SLICED, .tag = tag, .slice = *slice }, "");
 }
 
 static void plan_host_grouped(void *context, uint64_t tag, const struct gp_device_grouped *grouped)
 {
-	struct gp_report *report = calloc(1, sizeof(*report));
-
-	if (!report)
-		return;
-	report->kind = GP_REPORT_GROUPED;
-	report->tag = tag;
-	report->grouped = *grouped;
-	plan_report(context, report);
+	plan_tell(context, &(struct gp_report){ .kind = GP_REPORT_GROUPED, .tag = tag, .grouped = *grouped }, "");
 }
 
 static void plan_host_counted(void *context, uint64_t tag, const struct gp_device_count *count)
 {
-	struct gp_report *report = calloc(1, sizeof(*report));
-
-	if (!report)
-		return;
-	report->kind = GP_REPORT_COUNTED;
-	report->tag = tag;
-	report->counted = *count;
-	plan_report(context, report);
+	plan_tell(context, &(struct gp_report){ .kind = GP_REPORT_COUNTED, .tag = tag, .counted = *count }, "");
 }
 
 void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host)
