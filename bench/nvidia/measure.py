@@ -44,13 +44,11 @@ def end_batch(batch):
 def options_of(stage, setup, requests, seed):
     """Command line of the urgent program."""
     options = ["--seed", str(seed)]
-    if rows.is_torch(setup):
-        pass
-    elif rows.ROWS[setup.rows[0]].lists:
+    if rows.ROWS[setup.rows[0]].lists:
         options += ["--list", stage.lists["infer"]]
     elif setup.name == "mid-alone":
         options += ["--us", str(rows.MID_KERNEL_US), "--period-us", str(rows.MID_PERIOD_US)]
-    else:
+    elif not rows.is_torch(setup):
         options += ["--us", str(rows.KERNEL_US)]
     period = rows.MID_PERIOD_US if setup.name == "mid-alone" else rows.PERIOD_US
     for name in setup.rows:

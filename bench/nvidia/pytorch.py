@@ -79,11 +79,9 @@ class Trainer:
         self.losses = torch.zeros(ROUND, device=device)
         self.reference, self.wrong, self.count = None, torch.zeros((), dtype=torch.int64, device=device), 0
 
-    def digest(self):
-        """Losses and weights of a round as numbers that differ when a bit does."""
-        bits = torch.int16 if self.weights[0].element_size() == 2 else torch.int32
-        sums = [weight.detach().view(bits).sum(dtype=torch.int64) for weight in self.weights]
-        return torch.stack([*sums, self.losses.view(torch.int32).sum(dtype=torch.int64)])
+    def bits(self):
+        """Losses and weights of a round, as whole numbers: what is no number is equal to itself, too."""
+        return [tensor.detach().view(torch.int16 if tensor.element_size() == 2 else torch.int32) for tensor in (*self.weights, self.losses)]
 
     def step(self):
         """Launches a step and, behind the last of a round, its check."""
@@ -97,10 +95,9 @@ class Trainer:
                 weight.grad = None
             self.count += 1
             if place + 1 == ROUND:
-                found = self.digest()
                 if self.reference is None:
-                    self.reference = found
-                self.wrong += (found != self.reference).any()
+                    self.reference = [tensor.clone() for tensor in self.bits()]
+                self.wrong += torch.stack([(found != first).any() for found, first in zip(self.bits(), self.reference)]).any()
                 for weight, first in zip(self.weights, self.first):
                     weight.copy_(first)
 
