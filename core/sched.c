@@ -89,19 +89,18 @@ static bool sched_param_ok(const struct gp_param *param)
 /* A turn must be worth its end, in which nobody may run: with less everybody takes turns and nobody gets anywhere. */
 #define SCHED_TURN_PAIRS 4u
 
-static uint64_t sched_turn_ns(const struct gp_param *param, const struct gp_device_attr *attr)
+static void sched_set_turn(struct gp_device *device)
 {
-	uint64_t least_ns = SCHED_TURN_PAIRS * (attr->close_ns + attr->open_ns);
-	uint64_t turn_ns = sched_default(param->turn_ns, attr->switch_ns ? 80000000 : 40000000);
+	uint64_t least_ns = SCHED_TURN_PAIRS * (device->attr.close_ns + device->attr.open_ns);
 
-	return turn_ns > least_ns ? turn_ns : least_ns;
+	device->param.turn_ns = device->turn_ns > least_ns ? device->turn_ns : least_ns;
 }
 
 /* Defaults, with their reasons in struct gp_param. */
 static struct gp_param sched_param(const struct gp_param *param, const struct gp_device_attr *attr)
 {
 	return (struct gp_param){
-		.turn_ns = sched_turn_ns(param, attr),
+		.turn_ns = sched_default(param->turn_ns, attr->switch_ns ? 80000000 : 40000000),
 		.min_open_ns = sched_default(param->min_open_ns, attr->open_ns),
 		.linger_max_ns = sched_default(param->linger_max_ns, 5000000),
 		.age_window_ns = sched_default(param->age_window_ns, 1000000000),
@@ -158,6 +157,8 @@ int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *att
 	device->rest_ns = device->wake_ns = GP_NEVER_NS;
 	device->tokens_ns = (int64_t)((attr->close_ns + attr->open_ns) * device->param.burst);
 	device->tokens_mark_ns = sched->now_ns;
+	device->turn_ns = device->param.turn_ns;
+	sched_set_turn(device);
 	*ret_device = sched->device_count++;
 	return 0;
 }
@@ -168,5 +169,6 @@ int gp_sched_device_set_cost(struct gp_sched *sched, uint32_t device, uint64_t c
 		return -EINVAL;
 	sched->devices[device].attr.close_ns = close_ns;
 	sched->devices[device].attr.open_ns = open_ns;
+	sched_set_turn(&sched->devices[device]);
 	return 0;
 }

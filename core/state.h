@@ -141,6 +141,7 @@ struct gp_client {
 struct gp_device {
 	struct gp_device_attr attr;
 	struct gp_param param;
+	uint64_t turn_ns; /* as it was set; param's is at least worth its end */
 	const struct gp_policy *policy;
 	struct gp_heap heaps[GP_HEAP_COUNT];
 	uint32_t queue_count, seat_count, seat_first;

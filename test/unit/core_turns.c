@@ -85,13 +85,22 @@ static void turns_are_worth_their_end(void **state)
 		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .close_ns = 500 * US, .open_ns = 500 * US },
 				      .param = { .turn_ns = 1 * MS, .min_open_ns = 1 } },
 		3);
-	uint32_t i;
+	uint32_t i, plans;
 
 	b.w->ack_delay_ns = 1 * MS;
 	world_run(b.w, 300 * MS);
 	for (i = 0; i < 3; i++)
 		assert_in_range(b.w->queues[b.low[i]].open_ns, 60 * MS, 100 * MS);
 	assert_in_range(b.w->plan_count, 40, 70);
+	/* As was learned since. */
+	plans = b.w->plan_count;
+	assert_int_equal(gp_sched_device_set_cost(b.w->sched, b.device, 2500 * US, 2500 * US), 0);
+	world_run(b.w, 300 * MS);
+	assert_in_range(b.w->plan_count - plans, 10, 20);
+	assert_int_equal(gp_sched_device_set_cost(b.w->sched, b.device, 500 * US, 500 * US), 0);
+	plans = b.w->plan_count;
+	world_run(b.w, 300 * MS);
+	assert_in_range(b.w->plan_count - plans, 40, 70);
 	world_free(b.w);
 }
 
