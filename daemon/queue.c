@@ -14,6 +14,7 @@
 #include "daemon/daemon.h"
 
 #define QUEUE_PENDING_MAX (1ull << 32)   /* packets or bytes: beyond that a counter is not one */
+#define QUEUE_ORDER_NS    5000000ull     /* until an order may be answered; chosen: a few calls of the driver's */
 #define QUEUE_GANG_NS     10000000000ull /* between two changes of its gang; chosen: 120 times the longest usual turn */
 #define QUEUE_TRIES       3              /* arming again after a value moved; what moves on will be told */
 
@@ -304,26 +305,27 @@ static int queue_admit_some(struct gp_daemon *daemon, struct gp_queue_entry *que
 	return queue_admit(daemon, queue);
 }
 
-/* The core has a gang for life: into another a queue goes by leaving and coming again, its gate as it is. Of an order
- * under way the answer is not heard any more: it is believed. One in quarantine stays as it is. Who comes begins with a
- * turn of his own: not more often than now and then. */
+/* The core has a gang for life: into another a queue goes by leaving and coming again, its gate as it is. An order
+ * under way is waited for: its answer would not be heard any more. One in quarantine stays as it is. Who comes begins
+ * with a turn of his own: not more often than now and then. */
 static void queue_change_gang(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	const struct gp_under_way *way = &daemon->devices[queue->device].way;
-	uint64_t now_ns = gp_now_ns();
+	bool is_ordered = queue->order_place != GP_NO_PLACE && way->active && way->seq == queue->order_seq;
+	uint64_t now_ns = gp_now_ns(), later_ns = queue->gang_ns ? queue->gang_ns + QUEUE_GANG_NS : 0;
 	struct gp_queue_info info;
 
 	if (queue->attr.gang == queue->core_gang || !gp_quarantine_admits(queue->client) ||
 	    gp_sched_queue_info(daemon->sched, queue->core, &info) || info.gate == GP_GATE_QUARANTINED)
 		return;
-	if (queue->gang_ns && now_ns - queue->gang_ns < QUEUE_GANG_NS) {
-		if (!daemon->gang_next_ns || queue->gang_ns + QUEUE_GANG_NS < daemon->gang_next_ns)
-			daemon->gang_next_ns = queue->gang_ns + QUEUE_GANG_NS;
+	if (later_ns <= now_ns && is_ordered)
+		later_ns = now_ns + QUEUE_ORDER_NS;
+	if (later_ns > now_ns) {
+		if (!daemon->gang_next_ns || later_ns < daemon->gang_next_ns)
+			daemon->gang_next_ns = later_ns;
 		return;
 	}
 	queue->gang_ns = now_ns;
-	if (queue->order_place != GP_NO_PLACE && way->active && way->seq == queue->order_seq)
-		gp_queue_gate(daemon, queue, way->opening);
 	gp_queue_leave(daemon, queue);
 	gp_queue_enter(daemon, queue);
 }

@@ -101,6 +101,32 @@ static void test_gangs_at_will(void **state)
 	assert_int_not_equal(queue->core_gang, gang);
 }
 
+/* Not in the middle of an order: what becomes of it is heard first. */
+static void test_gang_waits_for_the_order(void **state)
+{
+	const struct gp_queue_entry *queue = world_queue(&world, &agent, 0);
+	uint64_t failures = world.daemon.counters.order_failures;
+	struct agent urgent;
+
+	(void)state;
+	agent_doorbell(&world, &agent, 0, 5);
+	agent.silent = true;
+	agent_connect(&world, &urgent, 80);
+	agent_add_queue(&world, &urgent, 0, GP_QUEUE_SEEN);
+	agent_doorbell(&world, &urgent, 0, 5);
+	assert_int_equal(world_gate(&world, &agent, 0), GP_GATE_CLOSING);
+	set_gang("mine");
+	world_wait(&world, 20);
+	assert_int_equal(queue->core_gang, 0);
+	assert_int_equal(world_gate(&world, &agent, 0), GP_GATE_CLOSING);
+	agent.silent = false;
+	agent_work(&world, &agent);
+	world_wait(&world, 20);
+	assert_true(queue->core_gang && queue->core_gang == queue->attr.gang);
+	assert_int_equal(world.daemon.counters.order_failures, failures);
+	agent_leave(&world, &urgent);
+}
+
 /* Who asks and does not read is not listened to until it has read; nothing piles up, and nothing is lost. */
 static void test_unread_answers(void **state)
 {
@@ -426,6 +452,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_queues, begin, end),
 		cmocka_unit_test_setup_teardown(test_gangs, begin, end),
 		cmocka_unit_test_setup_teardown(test_gangs_at_will, begin, end),
+		cmocka_unit_test_setup_teardown(test_gang_waits_for_the_order, begin, end),
 		cmocka_unit_test_setup_teardown(test_unread_answers, begin, end),
 		cmocka_unit_test_setup_teardown(test_messages_wait, begin, end),
 		cmocka_unit_test_setup_teardown(test_past_in_parts, begin, end),
