@@ -74,6 +74,7 @@ static uint32_t rm_control(ino_t file, const struct gp_rm_control *control)
 
 	if (!context || context->file != file)
 		return GP_RM_ERR_CLIENT;
+	rm.counts += control->command == GP_RM_CTXSW_STATS;
 	if (rm.refuse == control->command && (!rm.refuse_client || rm.refuse_client == control->client))
 		return rm.status;
 	switch (control->command) {
@@ -86,7 +87,6 @@ static uint32_t rm_control(ino_t file, const struct gp_rm_control *control)
 		if (control->params_size != sizeof(*stats) || stats->object != context->group || stats->flags ||
 		    control->object != context->subdevice)
 			return GP_RM_ERR_ARGUMENT;
-		rm.counts++;
 		context->saves += context->saves_step;
 		stats->save = context->saves;
 		break;
