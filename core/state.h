@@ -254,7 +254,7 @@ void gp_turn_give(struct gp_sched *sched, uint32_t seat);
 void gp_turn_take(struct gp_sched *sched, uint32_t seat);
 void gp_turn_assign(struct gp_sched *sched, struct gp_device *device); /* decides who has the turns now */
 bool gp_turn_can_get(struct gp_sched *sched, uint32_t seat, int64_t rank);
-/* It could get one, but a gang that waits for other devices comes before it. */
+/* It could get one, but a gang that waits for other devices comes before it; the device is woken when that is over. */
 bool gp_turn_is_kept(struct gp_sched *sched, const struct gp_queue *waiter);
 void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank); /* only after gp_turn_can_get() */
 bool gp_turn_is_best(const struct gp_sched *sched, const struct gp_device *device,

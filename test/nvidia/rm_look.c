@@ -4,6 +4,7 @@
  *   make GPU_ID...               the files, and as many GPUs
  *   show                         its groups and calls, as JSON
  *   rule HOW COMMAND VALUE COUNT what is answered instead of the truth (fake_rm.h)
+ *   saves STEP                   so many more context saves each time somebody asks
  *   clear                        no rules
  *   cilp MODE                    how kernels are stopped
  */
