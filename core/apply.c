@@ -46,16 +46,13 @@ static void apply_failed(struct gp_sched *sched, uint32_t queue, bool open, enum
 static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 {
 	struct gp_queue *q = &sched->queues[queue];
-	struct gp_device *device = gp_device_of(sched, q);
 
 	if (!open)
 		q->fail_count = 0; /* that it opens does not show that it can be closed */
 	q->hold_until_ns = 0;
 	gp_trace(sched, open ? GP_TRACE_OPENED : GP_TRACE_CLOSED, queue, q->order_why, sched->now_ns - q->order_ns);
-	if (open && q->aged && device->aged_seat == q->seat && !device->aged_begun) {
-		device->aged_begun = true; /* once: gates that open later in the turn do not make it longer */
-		device->aged_until_ns = sched->now_ns + device->param.age_turn_ns;
-	}
+	if (open)
+		gp_age_opened(sched, q);
 	gp_work_gate(sched, queue, open ? GP_GATE_OPEN : GP_GATE_CLOSED);
 	if (open && q->condemned)
 		apply_quarantine(sched, queue, GP_WHY_TIMEOUT);

@@ -367,29 +367,3 @@ int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stat
 	*ret_stats = sched->devices[device].stats;
 	return 0;
 }
-
-/*
- * A queue that has work all the time is open for age_turn in every such stretch: the window itself, then at most one
- * aged turn of every other seat before its own, each with the plan that may be under way, its own open, and the time
- * the budget needs to pay for it; and one lost acknowledgement.
- */
-uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t device)
-{
-	const struct gp_device *d;
-	uint64_t per_plan, pair_ns, refill_ns, turns;
-
-	if (device >= sched->device_count)
-		return 0;
-	d = &sched->devices[device];
-	per_plan = d->attr.unit == GP_UNIT_DEVICE  ? 1 :
-		   d->attr.unit == GP_UNIT_PROCESS ? d->seat_count :
-						     d->queue_count;
-	/* With fewer slots than queues an aged turn may have room for one queue of its seat only. */
-	turns = d->attr.slot_count && (uint64_t)d->queue_count + d->other_queue_count > d->attr.slot_count ?
-			d->queue_count :
-			d->seat_count;
-	pair_ns = d->attr.close_ns + d->attr.open_ns;
-	refill_ns = pair_ns * per_plan * 1000 / d->param.overhead_permille;
-	return d->param.age_window_ns + d->attr.ack_timeout_ns +
-	       turns * (d->param.age_turn_ns + 2 * d->attr.open_ns + 2 * pair_ns * per_plan + refill_ns);
-}

@@ -104,7 +104,7 @@ void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
 	struct gp_queue *q = &sched->queues[queue];
 	uint32_t index = q->gang;
 	struct gp_gang *gang;
-	uint32_t i, *link;
+	uint32_t *link;
 
 	if (index == GP_NONE)
 		return;
@@ -114,9 +114,7 @@ void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
 	*link = q->gang_next;
 	if (gp_device_of(sched, q)->turn_count > gp_device_of(sched, q)->batch_max)
 		gp_turn_take(sched, q->seat); /* it had the turn only beside the others */
-	for (i = gang->first; i != GP_NONE;
-	     i = sched->queues[i].gang_next) /* an aged turn they shared may be gone with it */
-		sched->queues[i].aged &= gp_device_of(sched, &sched->queues[i])->aged_seat == sched->queues[i].seat;
+	gp_age_gang_shrinks(sched, gang);
 	q->gang = GP_NONE;
 	q->gang_next = GP_NONE;
 	gang->work_count -= q->has_work;
@@ -176,11 +174,9 @@ void gp_gang_close(struct gp_sched *sched, uint32_t index, enum gp_why why)
 void gp_gang_open(struct gp_sched *sched, uint32_t index, enum gp_why why)
 {
 	struct gp_gang *gang = &sched->gangs[index];
-	uint32_t i;
 
 	if (why == GP_WHY_AGED)
-		for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
-			sched->queues[i].aged = true;
+		gp_age_gang_opens(sched, gang);
 	if (gang->want_open)
 		return;
 	gang->want_open = true;

@@ -11,7 +11,7 @@
 #define PLAN_REST_NS    1000000000ull
 #define PLAN_ROUNDS_MAX 8u /* looks at each device in one call; the rest is for the next one */
 
-static struct gp_order plan_order(const struct gp_sched *sched, uint32_t queue, enum gp_why why)
+struct gp_order gp_plan_order(const struct gp_sched *sched, uint32_t queue, enum gp_why why)
 {
 	uint32_t client = sched->queues[queue].client, gang = sched->queues[queue].gang;
 
@@ -25,7 +25,7 @@ void gp_plan_close(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
 
-	b->plan->close[b->plan->close_count++] = plan_order(b->sched, queue, why);
+	b->plan->close[b->plan->close_count++] = gp_plan_order(b->sched, queue, why);
 	b->closing_compute += q->attr.kind == GP_KIND_COMPUTE;
 	b->device->stats.closes++;
 	b->device->stats.preemptions += q->has_work;
@@ -35,11 +35,11 @@ void gp_plan_close(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 	gp_work_gate(b->sched, queue, GP_GATE_CLOSING);
 }
 
-static void plan_open(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
+void gp_plan_open(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
 
-	b->plan->open[b->plan->open_count++] = plan_order(b->sched, queue, why);
+	b->plan->open[b->plan->open_count++] = gp_plan_order(b->sched, queue, why);
 	b->device->stats.opens++;
 	q->order_ns = b->sched->now_ns;
 	q->order_why = why;
@@ -117,9 +117,8 @@ static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queu
 	return GP_WHY_NONE;
 }
 
-/* Transactions the device needs for these orders. */
-static uint32_t plan_transactions(struct gp_sched *sched, const struct gp_device *device, const struct gp_order *orders,
-				  uint32_t order_count)
+uint32_t gp_plan_transactions(struct gp_sched *sched, const struct gp_device *device, const struct gp_order *orders,
+			      uint32_t order_count)
 {
 	uint64_t stamp = ++sched->stamp;
 	uint32_t i, count = 0;
@@ -162,11 +161,11 @@ static void plan_close_lower(struct gp_plan_builder *b)
 		}
 		busy += has_work;
 		why = !has_work ? GP_WHY_IDLE : urgent->has_work ? GP_WHY_PRIORITY : GP_WHY_HINT;
-		candidates[count++] = plan_order(sched, queue, why);
+		candidates[count++] = gp_plan_order(sched, queue, why);
 	}
 	if (left && !busy) /* what runs is let finish: stopping the device for idle gates now would only disturb it */
 		return;
-	transactions = plan_transactions(sched, b->device, candidates, count);
+	transactions = gp_plan_transactions(sched, b->device, candidates, count);
 	if (count && !gp_budget_can_pay(sched, b->device, transactions)) {
 		for (i = 0; i < count; i++)
 			plan_leave(b, candidates[i].queue.index, GP_WHY_RATE);
@@ -244,75 +243,9 @@ static void plan_gangs(struct gp_plan_builder *b)
 			if (!gang->want_open && q->gate == GP_GATE_OPEN && q->hold_until_ns <= sched->now_ns)
 				gp_plan_close(b, i, gang->why == GP_WHY_NONE ? GP_WHY_GANG : gang->why);
 			else if (gang->want_open && q->gate == GP_GATE_CLOSED)
-				plan_open(b, i, gang->why == GP_WHY_AGED ? GP_WHY_AGED : GP_WHY_GANG);
+				gp_plan_open(b, i, gang->why == GP_WHY_AGED ? GP_WHY_AGED : GP_WHY_GANG);
 		}
 	}
-}
-
-/* Of the aged seat's queues the one that was open longest ago: with few slots they take turns too. */
-static uint32_t plan_next_aged(const struct gp_plan_builder *b)
-{
-	const struct gp_sched *sched = b->sched;
-	uint32_t i, found = GP_NONE;
-
-	for (i = sched->seats[b->device->aged_seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
-		const struct gp_queue *q = &sched->queues[i];
-
-		if (q->aged && q->has_work && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE &&
-		    (found == GP_NONE || q->opened_ns < sched->queues[found].opened_ns))
-			found = i;
-	}
-	return found;
-}
-
-/* Beside a device full of long workgroups an open gate may be worth nothing: after an aged turn in vain those with work
- * yield for the next one, if the budget can pay for that, too. */
-static void plan_yield(struct gp_plan_builder *b)
-{
-	struct gp_sched *sched = b->sched;
-	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
-	struct gp_order *candidates = &b->plan->close[b->plan->close_count];
-	uint32_t i, count = 0, transactions;
-
-	for (i = 0; i < open->count && b->plan->close_count + count < GP_PLAN_MAX; i++) {
-		const struct gp_queue *q = &sched->queues[open->slots[i]];
-
-		if (q->seat != b->device->aged_seat && q->has_work && !q->aged && q->gang == GP_NONE &&
-		    q->hold_until_ns <= sched->now_ns)
-			candidates[count++] = plan_order(sched, open->slots[i], GP_WHY_YIELD);
-	}
-	transactions = plan_transactions(sched, b->device, candidates, count);
-	if (!count || !gp_budget_can_pay(sched, b->device, transactions + 1))
-		return;
-	gp_budget_pay(b->device, transactions);
-	for (i = 0; i < count; i++)
-		gp_plan_close(b, candidates[i].queue.index, GP_WHY_YIELD);
-}
-
-/* One that waited a whole window opens whatever its rank, if the budget can pay for putting it aside again. */
-static void plan_open_aged(struct gp_plan_builder *b)
-{
-	struct gp_sched *sched = b->sched;
-	uint32_t i;
-
-	if (b->device->aged_seat == GP_NONE)
-		return;
-	if (b->device->aged_until_ns == GP_NEVER_NS)
-		b->device->aged_until_ns = sched->now_ns + b->device->param.age_turn_ns + 2 * b->device->attr.open_ns;
-	while ((i = plan_next_aged(b)) != GP_NONE) {
-		if (!gp_budget_can_pay(sched, b->device, 1)) {
-			if (!b->device->aged_begun)
-				b->device->aged_until_ns =
-					GP_NEVER_NS; /* the turn does not run out while it waits for the budget */
-			break;
-		}
-		if (b->device->aged_alone && !b->device->aged_begun)
-			plan_yield(b);
-		if (gp_plan_is_full(b) || !gp_slots_make_room(b, &sched->queues[i]))
-			break;
-		plan_open(b, i, GP_WHY_AGED);
-	}
-	gp_device_wake(b->device, b->device->aged_until_ns);
 }
 
 /* Idle gates of a client whose transaction is paid for anyway open with it: their next work need not wait for another
@@ -333,7 +266,7 @@ static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t
 
 			if (q->gate == GP_GATE_CLOSED && q->rank >= hold_rank && gp_turn_allows(sched, q) &&
 			    q->gang == GP_NONE && (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)))
-				plan_open(b, i, GP_WHY_COMPANY);
+				gp_plan_open(b, i, GP_WHY_COMPANY);
 		}
 	}
 }
@@ -344,8 +277,8 @@ static void plan_open_ready(struct gp_plan_builder *b)
 	int64_t hold_rank = gp_device_hold_rank(sched, b->device);
 	uint32_t queue, first = b->plan->open_count;
 
-	if (b->device->aged_alone && b->device->aged_seat != GP_NONE && b->device->aged_until_ns != GP_NEVER_NS)
-		return; /* they yield */
+	if (gp_age_others_yield(b->device))
+		return;
 	while ((queue = gp_heap_top(b->device, GP_HEAP_READY)) != GP_NONE && !gp_plan_is_full(b)) {
 		const struct gp_queue *q = &sched->queues[queue];
 
@@ -361,7 +294,7 @@ static void plan_open_ready(struct gp_plan_builder *b)
 			break;
 		if (!gp_slots_make_room(b, q))
 			break;
-		plan_open(b, queue, q->is_batch ? GP_WHY_TURN : GP_WHY_WORK);
+		gp_plan_open(b, queue, q->is_batch ? GP_WHY_TURN : GP_WHY_WORK);
 	}
 	plan_open_company(b, first, hold_rank);
 }
@@ -399,7 +332,7 @@ static void plan_open_unseen(struct gp_plan_builder *b)
 
 			if (gp_gate_is_blind(q) && q->gang == GP_NONE && q->hold_until_ns <= sched->now_ns &&
 			    gp_slots_is_free(b, q))
-				plan_open(b, i, GP_WHY_REST);
+				gp_plan_open(b, i, GP_WHY_REST);
 		}
 	plan_open_company(b, first, INT64_MIN);
 }
@@ -422,7 +355,7 @@ static void plan_repair(struct gp_plan_builder *b)
 
 			if (q->gate == GP_GATE_UNKNOWN ? q->hold_until_ns <= sched->now_ns :
 							 b->device->opening_all && q->gate == GP_GATE_CLOSED)
-				plan_open(b, i, b->device->opening_all ? GP_WHY_STOPPED : GP_WHY_TIMEOUT);
+				gp_plan_open(b, i, b->device->opening_all ? GP_WHY_STOPPED : GP_WHY_TIMEOUT);
 		}
 	if (!b->plan->open_count)
 		b->device->opening_all = false;
@@ -432,28 +365,7 @@ static void plan_timers(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t i;
 
-	if (device->aged_seat != GP_NONE && (device->aged_until_ns <= sched->now_ns ||
-					     (device->aged_alone && !sched->seats[device->aged_seat].work_count))) {
-		const struct gp_seat *seat = &sched->seats[device->aged_seat];
-
-		gp_work_aged_over(sched, device);
-		for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
-			struct gp_queue *q = &sched->queues[i];
-			uint32_t member = q->gang == GP_NONE ? GP_NONE : sched->gangs[q->gang].first;
-
-			for (; member != GP_NONE; member = sched->queues[member].gang_next) {
-				sched->queues[member].aged = false;
-				gp_device_of(sched, &sched->queues[member])->dirty = true;
-			}
-			q->in_vain = q->aged && q->has_work && q->completed == q->aged_mark;
-			q->aged = false;
-			q->age_start_ns = sched->now_ns;
-			q->age_open_ns = 0;
-			q->age_due_ns = 0;
-			gp_work_refresh(sched, i);
-		}
-		gp_turn_check(sched, (uint32_t)(seat - sched->seats));
-	}
+	gp_age_tick(sched, device);
 	while ((i = gp_heap_top(device, GP_HEAP_TIMER)) != GP_NONE && sched->queues[i].timer_ns <= sched->now_ns)
 		gp_work_due(sched, i);
 }
@@ -467,9 +379,9 @@ static void plan_issue(struct gp_plan_builder *b)
 	uint32_t i;
 
 	plan->seq = ++sched->seq;
-	plan->transaction_count = plan_transactions(sched, device, plan->close, plan->close_count);
+	plan->transaction_count = gp_plan_transactions(sched, device, plan->close, plan->close_count);
 	if (device->attr.unit != GP_UNIT_DEVICE || !plan->close_count)
-		plan->transaction_count += plan_transactions(sched, device, plan->open, plan->open_count);
+		plan->transaction_count += gp_plan_transactions(sched, device, plan->open, plan->open_count);
 	device->seq = plan->seq;
 	device->issued_ns = sched->now_ns;
 	device->close_count = plan->close_count;
@@ -518,7 +430,7 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 			plan_close_turns(&b);
 		plan_gangs(&b);
 		gp_slots_close_overflow(&b);
-		plan_open_aged(&b);
+		gp_age_open(&b);
 		plan_open_ready(&b);
 		plan_open_unseen(&b);
 	}

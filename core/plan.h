@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* A plan in the making: what plan.c and slots.c share. */
+/* A plan in the making: what plan.c, age.c and slots.c share. */
 #ifndef GP_CORE_PLAN_H
 #define GP_CORE_PLAN_H
 
@@ -19,7 +19,15 @@ static inline bool gp_plan_is_full(const struct gp_plan_builder *b)
 }
 
 /* plan.c */
+struct gp_order gp_plan_order(const struct gp_sched *sched, uint32_t queue, enum gp_why why);
 void gp_plan_close(struct gp_plan_builder *b, uint32_t queue, enum gp_why why);
+void gp_plan_open(struct gp_plan_builder *b, uint32_t queue, enum gp_why why);
+/* Transactions the device needs for these orders. */
+uint32_t gp_plan_transactions(struct gp_sched *sched, const struct gp_device *device, const struct gp_order *orders,
+			      uint32_t order_count);
+
+/* age.c: opens the queues whose aged turn it is. */
+void gp_age_open(struct gp_plan_builder *b);
 
 /* slots.c: hardware slots and process slots. */
 bool gp_slots_has(const struct gp_plan_builder *b); /* room for one more compute gate */

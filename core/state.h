@@ -238,8 +238,19 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue,
 void gp_work_account(struct gp_sched *sched, uint32_t queue); /* run and wait time up to now */
 void gp_work_timer(struct gp_sched *sched, uint32_t queue);   /* re-arm from the queue's own times */
 void gp_work_due(struct gp_sched *sched, uint32_t queue);     /* its timer fired */
-void gp_work_aged_over(struct gp_sched *sched, struct gp_device *device);
 bool gp_work_is_active(const struct gp_sched *sched, const struct gp_queue *queue);
+
+/* age.c: nobody waits for ever. */
+void gp_age_account(struct gp_queue *queue, uint64_t elapsed_ns);                       /* it had work for so long */
+void gp_age_update(struct gp_sched *sched, struct gp_queue *queue);                     /* its work or gate changed */
+uint64_t gp_age_timer_ns(const struct gp_device *device, const struct gp_queue *queue); /* 0: nothing is due */
+void gp_age_due(struct gp_sched *sched, uint32_t queue);                  /* its timer fired: its aged turn may begin */
+void gp_age_opened(struct gp_sched *sched, const struct gp_queue *queue); /* by an order */
+void gp_age_tick(struct gp_sched *sched, struct gp_device *device);       /* ends the aged turn when it is over */
+void gp_age_forget(struct gp_sched *sched, uint32_t seat);                /* before the seat goes */
+void gp_age_gang_opens(struct gp_sched *sched, const struct gp_gang *gang);   /* for an aged turn of one member */
+void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang); /* the turn may have gone with a member */
+bool gp_age_others_yield(const struct gp_device *device);                     /* nobody else opens now */
 
 /* inversion.c: who waits for whom, and how long. */
 void gp_inversion_work(struct gp_sched *sched, uint32_t queue);    /* its work or rank changed */

@@ -402,6 +402,5 @@ void gp_turn_forget(struct gp_sched *sched, uint32_t seat)
 			link = &sched->seats[*link].check_next;
 		}
 	}
-	if (device->aged_seat == seat)
-		gp_work_aged_over(sched, device);
+	gp_age_forget(sched, seat);
 }

@@ -27,8 +27,7 @@ void gp_work_account(struct gp_sched *sched, uint32_t queue)
 		q->run_ns += elapsed_ns;
 	else
 		q->wait_ns += elapsed_ns;
-	if (q->gate == GP_GATE_OPEN) /* one that is closing may be closed already: that is no time it was given */
-		q->age_open_ns += elapsed_ns;
+	gp_age_account(q, elapsed_ns);
 }
 
 static void work_idle_list(struct gp_sched *sched, struct gp_queue *q, uint32_t queue, bool member)
@@ -56,29 +55,6 @@ static void work_idle_list(struct gp_sched *sched, struct gp_queue *q, uint32_t 
 		sched->queues[q->idle_next].idle_prev = q->idle_prev;
 	else
 		device->idle_last = q->idle_prev;
-}
-
-/* Ageing starts when a queue with work finds its gate closed, and goes on across short openings. */
-static void work_age(struct gp_sched *sched, struct gp_queue *q)
-{
-	const struct gp_param *param = &gp_device_of(sched, q)->param;
-
-	if (!q->has_work) {
-		q->age_start_ns = q->age_due_ns = 0;
-		q->age_open_ns = 0;
-		return;
-	}
-	if (gp_gate_lets_through(q->gate)) {
-		q->age_due_ns = 0;
-		return;
-	}
-	if (q->age_due_ns)
-		return;
-	if (!q->age_start_ns || q->age_open_ns >= param->age_turn_ns) {
-		q->age_start_ns = sched->now_ns;
-		q->age_open_ns = 0;
-	}
-	q->age_due_ns = q->age_start_ns + param->age_window_ns;
 }
 
 /* Takes the queue out of every heap whose order depends on what is about to change, and puts it back. */
@@ -175,7 +151,7 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 	work_idle_list(sched, q, queue,
 		       q->gate == GP_GATE_OPEN && !active && q->attr.kind == GP_KIND_COMPUTE && !q->attr.unseen &&
 			       q->gang == GP_NONE);
-	work_age(sched, q);
+	gp_age_update(sched, q);
 	gp_work_timer(sched, queue);
 	device->dirty = true;
 	if (was_active != active)
@@ -356,9 +332,7 @@ void gp_work_timer(struct gp_sched *sched, uint32_t queue)
 	work_earliest(&when_ns, q->hinted ? q->hint_at_ns + device->param.hint_grace_ns : q->hint_from_ns);
 	work_earliest(&when_ns, q->tail_until_ns);
 	work_earliest(&when_ns, q->hold_until_ns);
-	/* While somebody has the aged turn the others only keep their place: gp_work_aged_over() lets the one who is
-	 * due longest go first. */
-	work_earliest(&when_ns, q->aged || device->aged_seat != GP_NONE ? 0 : q->age_due_ns);
+	work_earliest(&when_ns, gp_age_timer_ns(device, q));
 	if (!device->policy->gates)
 		when_ns = q->tail_until_ns ? q->tail_until_ns : GP_NEVER_NS;
 	if (when_ns == q->timer_ns && (when_ns == GP_NEVER_NS) == (q->heap_index[GP_HEAP_TIMER] == GP_NONE))
@@ -366,47 +340,6 @@ void gp_work_timer(struct gp_sched *sched, uint32_t queue)
 	gp_heap_put(sched, device, GP_HEAP_TIMER, queue, false);
 	q->timer_ns = when_ns;
 	gp_heap_put(sched, device, GP_HEAP_TIMER, queue, when_ns != GP_NEVER_NS);
-}
-
-/* It waited a whole window with less than an aged turn's worth of running. One seat at a time is served. */
-static void work_grow_old(struct gp_sched *sched, struct gp_queue *q)
-{
-	struct gp_device *device = gp_device_of(sched, q);
-	struct gp_seat *seat = &sched->seats[q->seat];
-	uint32_t i;
-
-	if (device->aged_seat != GP_NONE)
-		return;
-	device->aged_seat = q->seat;
-	device->aged_begun = false;
-	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns + 2 * device->attr.open_ns;
-	device->aged_alone = false;
-	device->stats.aged++;
-	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
-		if (sched->queues[i].has_work && sched->queues[i].gate == GP_GATE_CLOSED) {
-			sched->queues[i].aged = true;
-			sched->queues[i].aged_mark = sched->queues[i].completed;
-			device->aged_alone |= sched->queues[i].in_vain && q->gang == GP_NONE && !device->attr.switch_ns;
-		}
-	if (q->gang != GP_NONE)
-		gp_gang_open(sched, q->gang, GP_WHY_AGED);
-	else if (device->attr.switch_ns && q->is_batch)
-		gp_turn_force(sched,
-			      q->seat); /* beside the holder neither would get anywhere: two short slices only switch */
-}
-
-/* The aged turn is over, or its seat is gone. */
-void gp_work_aged_over(struct gp_sched *sched, struct gp_device *device)
-{
-	uint32_t seat, i;
-
-	device->aged_seat = GP_NONE;
-	device->aged_alone = false;
-	device->dirty = true;
-	for (seat = device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
-		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
-			if (sched->queues[i].age_due_ns)
-				gp_work_timer(sched, i);
 }
 
 void gp_work_due(struct gp_sched *sched, uint32_t queue)
@@ -431,8 +364,8 @@ void gp_work_due(struct gp_sched *sched, uint32_t queue)
 	}
 	if (q->tail_until_ns && q->tail_until_ns <= now_ns)
 		gp_work_end(sched, queue);
-	else if (!q->aged && q->age_due_ns && q->age_due_ns <= now_ns)
-		work_grow_old(sched, q);
+	else
+		gp_age_due(sched, queue);
 	if (q->is_batch && !gp_turn_allows(sched, q) && q->gate == GP_GATE_OPEN)
 		gp_turn_check(sched, q->seat); /* its close was put off */
 	gp_work_refresh(sched, queue);
