@@ -2,6 +2,7 @@
 /* Owns the opening of databases, their bounds, and the telling apart of their formats. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,18 +12,27 @@
 #ifdef GP_HAVE_SQLITE
 
 #define DATABASE_STEPS_AT_ONCE 1000000
-/* Times so many, without a row: a view that runs for ever. What sorts first may take longer with the size. */
+/* Times so many: a view that runs for ever. A larger file has more to do. */
 #define DATABASE_STEPS_MAX     300u
 #define DATABASE_SIZE_PER_STEP 20000u /* bytes */
+/* A row has two times of day: a file of so many bytes for each row cannot hold more, only a view can make them up. */
+#define DATABASE_ROWS_MAX     65536u
+#define DATABASE_SIZE_PER_ROW 8u
+/* What is sorted comes from the file. */
+#define DATABASE_SCRATCH_MAX   (64u << 20)
+#define DATABASE_SCRATCH_RATIO 4u
+#define DATABASE_HEAP_MAX      (256 << 20) /* SQLite's own memory: caches, and a few values of the greatest length */
 #define DATABASE_LENGTH_MAX    (16 << 20)
 
 static int database_refuse(const struct gp_database *database, struct gp_error *error)
 {
 	int code = sqlite3_errcode(database->handle);
+	const char *says = code == SQLITE_INTERRUPT ? "a view of this database runs for too long" :
+			   code == SQLITE_FULL      ? "a view of this database sorts more than the file can hold" :
+			   code == SQLITE_NOMEM     ? "reading this database takes too much memory" :
+						      sqlite3_errmsg(database->handle);
 
-	return gp_error_set(error, code == SQLITE_NOMEM ? -ENOMEM : -EINVAL, "%s: %s", database->file_name,
-			    code == SQLITE_INTERRUPT ? "a view of this database runs for too long" :
-						       sqlite3_errmsg(database->handle));
+	return gp_error_set(error, code == SQLITE_NOMEM ? -ENOMEM : -EINVAL, "%s: %s", database->file_name, says);
 }
 
 static int database_progress(void *context)
@@ -40,11 +50,13 @@ int gp_database_run(struct gp_database *database, const char *sql, gp_database_r
 
 	if (sqlite3_prepare_v2(database->handle, sql, -1, &statement, NULL) != SQLITE_OK)
 		return database_refuse(database, error);
-	database->steps = 0;
 	while (!r && (code = sqlite3_step(statement)) != SQLITE_DONE) {
-		database->steps = 0;
 		if (code != SQLITE_ROW)
 			r = database_refuse(database, error);
+		else if (++database->rows > database->rows_max)
+			r = gp_error_set(error, -EINVAL,
+					 "%s: a view of this database gives more rows than the file can hold",
+					 database->file_name);
 		else
 			r = row(database, statement, ++number, error);
 	}
@@ -134,7 +146,8 @@ static int database_open(struct gp_database *database, const char *path, const v
 			 struct gp_error *error)
 {
 	int code = sqlite3_open_v2(bytes ? ":memory:" : path, &database->handle,
-				   (bytes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX, NULL);
+				   (bytes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX,
+				   database->scratch.vfs.zName);
 
 	if (code != SQLITE_OK)
 		return database->handle ? database_refuse(database, error) :
@@ -177,22 +190,38 @@ static int database_read(struct gp_database *database, const char **ret_format, 
 			    database->file_name);
 }
 
+/* With its log: a profiler that was killed leaves most rows there. */
+static uint64_t database_file_size(const char *path)
+{
+	char log_path[PATH_MAX];
+	struct stat st;
+	uint64_t size = stat(path, &st) ? 0 : (uint64_t)st.st_size;
+
+	if (snprintf(log_path, sizeof(log_path), "%s-wal", path) < (int)sizeof(log_path) && !stat(log_path, &st))
+		size += (uint64_t)st.st_size;
+	return size;
+}
+
 int gp_read_sqlite(const char *path, const void *bytes, size_t size, const struct gp_sink *sink,
 		   const char **ret_format, struct gp_error *error)
 {
 	struct gp_database database = { .file_name = path, .sink = sink };
-	struct stat st = { .st_size = 0 };
+	uint64_t file_size = bytes ? size : database_file_size(path);
+	sqlite3_int64 heap_was;
 	int r;
 
-	if (!bytes)
-		(void)stat(path, &st);
-	database.steps_max = DATABASE_STEPS_MAX + (bytes ? size : (uint64_t)st.st_size) / DATABASE_SIZE_PER_STEP;
-	r = database_open(&database, path, bytes, size, error);
-
+	database.steps_max = DATABASE_STEPS_MAX + file_size / DATABASE_SIZE_PER_STEP;
+	database.rows_max = DATABASE_ROWS_MAX + file_size / DATABASE_SIZE_PER_ROW;
 	*ret_format = "SQLite database";
+	if (gp_scratch_init(&database.scratch, DATABASE_SCRATCH_MAX + file_size * DATABASE_SCRATCH_RATIO))
+		return gp_error_set(error, -ENOMEM, "%s: not enough memory", path);
+	heap_was = sqlite3_hard_heap_limit64(DATABASE_HEAP_MAX);
+	r = database_open(&database, path, bytes, size, error);
 	if (!r)
 		r = database_read(&database, ret_format, error);
 	sqlite3_close(database.handle);
+	sqlite3_hard_heap_limit64(heap_was);
+	gp_scratch_fini(&database.scratch);
 	return r;
 }
 #else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the readers of databases share: queries whose columns are probed first, so that a schema that lacks one gives
- * NULL there and not an error. A database is hostile input: it is opened read-only, its views may run for a bounded
- * number of steps only, and nothing but the named columns is ever read (rocpd files hold the whole environment of a
- * process).
+ * NULL there and not an error. A database is hostile input: it is opened read-only, and its views may be anything. So
+ * each file has limits, which grow with its size: steps, rows, bytes of temporary files; and one of memory. Nothing but
+ * the named columns is ever read (rocpd files hold the whole environment of a process).
  */
 #ifndef GP_TRACE_DATABASE_H
 #define GP_TRACE_DATABASE_H
@@ -11,6 +11,7 @@
 #ifdef GP_HAVE_SQLITE
 #include <sqlite3.h>
 #include "trace/readers.h"
+#include "trace/scratch.h"
 
 #define GP_DATABASE_COLUMN_MAX 32u
 
@@ -18,7 +19,9 @@ struct gp_database {
 	sqlite3 *handle;
 	const char *file_name;
 	const struct gp_sink *sink;
-	uint64_t steps, steps_max; /* since the last row, in millions; how many are patience */
+	struct gp_scratch scratch;
+	/* Of the whole file: millions of steps, rows; and how many are patience. */
+	uint64_t steps, steps_max, rows, rows_max;
 };
 
 bool gp_database_has(struct gp_database *database, const char *table);
