@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* The preemption budget: a bucket of transaction time that fills at overhead_permille of device time. Each preempting
  * plan pays for closing and for opening again, so that the share of the device lost to preemption is bounded whatever
- * the arrivals do. */
+ * the arrivals do. Exact: what is too little for a whole nanosecond is kept. */
 #include "core/state.h"
 
+/* A look after longer than this counts as one after this, so that no product overflows. */
+#define BUDGET_LOOK_NS_MAX GP_DURATION_NS_MAX
+/* The fullest bucket there can be, and the deepest debt that is remembered. */
+#define BUDGET_NS_MAX ((int64_t)(2 * GP_DURATION_NS_MAX * GP_BURST_MAX))
+
+/* At most GP_QUEUE_MAX transactions. */
 static int64_t budget_cost_ns(const struct gp_device *device, uint32_t transaction_count)
 {
 	return (int64_t)((device->attr.close_ns + device->attr.open_ns) * transaction_count);
@@ -11,18 +17,31 @@ static int64_t budget_cost_ns(const struct gp_device *device, uint32_t transacti
 
 static void budget_fill(struct gp_sched *sched, struct gp_device *device)
 {
-	uint64_t elapsed_ns = sched->now_ns - device->tokens_mark_ns;
-	uint64_t gain_ns;
+	uint64_t elapsed_ns = sched->now_ns - device->tokens_mark_ns, gain;
 	int64_t limit_ns = budget_cost_ns(device, device->param.burst);
 
-	if (elapsed_ns > GP_DURATION_NS_MAX)
-		elapsed_ns = GP_DURATION_NS_MAX;
-	gain_ns = elapsed_ns * device->param.overhead_permille / 1000;
-	/* Time too short for a whole nanosecond of gain is kept for the next look. */
-	device->tokens_mark_ns = sched->now_ns - (elapsed_ns - gain_ns * 1000 / device->param.overhead_permille);
-	device->tokens_ns += (int64_t)gain_ns;
-	if (device->tokens_ns > limit_ns)
+	if (elapsed_ns > BUDGET_LOOK_NS_MAX)
+		elapsed_ns = BUDGET_LOOK_NS_MAX;
+	gain = elapsed_ns * device->param.overhead_permille + device->tokens_part;
+	device->tokens_mark_ns = sched->now_ns;
+	device->tokens_ns += (int64_t)(gain / 1000);
+	device->tokens_part = (uint32_t)(gain % 1000);
+	if (device->tokens_ns >= limit_ns) {
 		device->tokens_ns = limit_ns;
+		device->tokens_part = 0;
+	}
+}
+
+/* How long it takes to gain so much; but after BUDGET_LOOK_NS_MAX somebody must look, or what is gained later is lost.
+ */
+static uint64_t budget_wait_ns(const struct gp_device *device, uint64_t missing_ns)
+{
+	uint32_t permille = device->param.overhead_permille;
+	uint64_t wait_ns = BUDGET_LOOK_NS_MAX;
+
+	if (missing_ns < BUDGET_LOOK_NS_MAX)
+		wait_ns = (missing_ns * 1000 - device->tokens_part + permille - 1) / permille;
+	return wait_ns < BUDGET_LOOK_NS_MAX ? wait_ns : BUDGET_LOOK_NS_MAX;
 }
 
 bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device, uint32_t transaction_count)
@@ -38,11 +57,15 @@ bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device, uint32_
 	missing_ns = budget_cost_ns(device, transaction_count) - device->tokens_ns;
 	if (missing_ns <= 0)
 		return true;
-	gp_device_wake(device, sched->now_ns + (uint64_t)missing_ns * 1000 / device->param.overhead_permille + 1);
+	gp_device_wake(device, sched->now_ns + budget_wait_ns(device, (uint64_t)missing_ns));
 	return false;
 }
 
 void gp_budget_pay(struct gp_device *device, uint32_t transaction_count)
 {
+	if (device->param.overhead_permille >= 1000)
+		return; /* nothing fills it, and nobody asks */
 	device->tokens_ns -= budget_cost_ns(device, transaction_count);
+	if (device->tokens_ns < -BUDGET_NS_MAX)
+		device->tokens_ns = -BUDGET_NS_MAX;
 }

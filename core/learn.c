@@ -2,8 +2,9 @@
 /* What a queue's past says about its future: arrival gaps, time per packet, length of busy periods. Integers only. */
 #include "core/state.h"
 
-#define LEARN_GAP_SHIFT 10u /* the first bucket ends at 2^10 ns */
-#define LEARN_GAP_MIN   8u  /* fewer gaps than this say nothing */
+#define LEARN_GAP_SHIFT 10u   /* the first bucket ends at 2^10 ns */
+#define LEARN_GAP_MIN   8u    /* fewer gaps than this say nothing */
+#define LEARN_REST_MAX  1024u /* packets: more than this will not be done soon */
 
 static uint32_t learn_bucket(uint64_t gap_ns)
 {
@@ -86,7 +87,7 @@ uint64_t gp_learn_rest_ns(const struct gp_queue *queue, uint64_t now_ns)
 	uint64_t spent_ns, total_ns;
 
 	if (pending) {
-		if (!queue->packet_ns || pending > 1024)
+		if (!queue->packet_ns || pending > LEARN_REST_MAX || queue->packet_ns > GP_NS_MAX / LEARN_REST_MAX)
 			return GP_NEVER_NS;
 		spent_ns = now_ns - queue->last_done_ns;
 		total_ns = pending * queue->packet_ns;

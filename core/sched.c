@@ -82,7 +82,7 @@ static bool sched_param_ok(const struct gp_param *param)
 	return param->turn_ns <= GP_DURATION_NS_MAX && param->min_open_ns <= GP_DURATION_NS_MAX &&
 	       param->linger_max_ns <= GP_DURATION_NS_MAX && param->age_window_ns <= GP_DURATION_NS_MAX &&
 	       param->age_turn_ns <= GP_DURATION_NS_MAX && param->hint_grace_ns <= GP_DURATION_NS_MAX &&
-	       param->overhead_permille <= 1000 && param->burst <= 100000 && param->batch_clients <= GP_BATCH_MAX &&
+	       param->overhead_permille <= 1000 && param->burst <= GP_BURST_MAX && param->batch_clients <= GP_BATCH_MAX &&
 	       param->fail_max <= 1000;
 }
 

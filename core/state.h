@@ -173,6 +173,7 @@ struct gp_device {
 
 	/* Preemption budget, in ns of transaction time; negative is debt. */
 	int64_t tokens_ns;
+	uint32_t tokens_part; /* and so many thousandths of a nanosecond, below 1000 */
 	uint64_t tokens_mark_ns;
 	uint64_t rest_ns;       /* nobody has had work: it rests from here on; GP_NEVER_NS: somebody has */
 	uint64_t wake_ns;       /* device timer: turn end, budget refill, aged turn end; GP_NEVER_NS: none */

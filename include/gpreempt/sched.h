@@ -34,6 +34,7 @@
 #define GP_GANG_MAX          (1u << 16)
 #define GP_TRACE_MAX         (1u << 20)
 #define GP_BATCH_MAX         64u              /* batch clients open at once */
+#define GP_BURST_MAX         100000u          /* preemptions above the rate */
 #define GP_PLAN_MAX          512u             /* gate changes in one plan; what does not fit comes in the next */
 #define GP_NS_MAX            (1ull << 62)     /* times and durations are below this: about 146 years */
 #define GP_DURATION_NS_MAX   3600000000000ull /* one hour: no parameter is longer */
@@ -107,7 +108,7 @@ struct gp_param {
 	uint64_t hint_grace_ns;     /* how long after its time an announced arrival is waited for; 2 ms */
 	uint32_t overhead_permille; /* most device time spent on transactions that preempt or swap slots; 200; 1000: no
 				       limit */
-	uint32_t burst;             /* preemptions that may be made above that rate; 32 */
+	uint32_t burst;             /* preemptions that may be made above that rate, up to GP_BURST_MAX; 32 */
 	uint32_t batch_clients;     /* clients below the top priority open at once, up to GP_BATCH_MAX; 1 */
 	uint32_t fail_max;          /* failed orders of one queue before it is quarantined; 3 */
 };
@@ -169,7 +170,8 @@ struct gp_plan {
 	uint32_t device;
 	uint32_t transaction_count; /* what the core paid for; the driver may need fewer, never more */
 	uint32_t close_count, open_count;
-	bool announce; /* bring_in is set: self-switching device, make it switch to that queue now */
+	bool announce; /* bring_in is set: self-switching device, make it switch to that queue now; with orders or
+			  without */
 	struct gp_queue_id bring_in;
 	struct gp_order close[GP_PLAN_MAX], open[GP_PLAN_MAX];
 };
@@ -266,7 +268,8 @@ int gp_sched_hint(struct gp_sched *sched, struct gp_queue_id queue, uint64_t in_
 /* The gate changed without an order of ours: a lease ran out, the agent let go, the application did it. */
 int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool open, uint64_t now_ns);
 
-/* Decisions. Returns true and a plan that changes at least one gate, or false: nothing to do now. */
+/* Decisions. Returns true and a plan, or false: nothing to do now. A plan changes at least one gate, or it only
+ * announces: then it has no orders, is not under way, and is not acknowledged (-ESTALE). */
 bool gp_sched_plan(struct gp_sched *sched, uint64_t now_ns, struct gp_plan *ret_plan);
 /* results: one per order, closes first: 0, or a negative errno for that queue. -ESTALE: no such plan is under
  * way on the device (late, doubled, or of a removed device); nothing changed. */
