@@ -13,10 +13,15 @@ struct gp_client *gp_adopt(struct gp_daemon *daemon, pid_t pid, uid_t uid, const
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct gp_client *client;
+	struct gp_owner *owner;
+	int r;
 
 	if (pidfd < 0)
 		return NULL;
-	if (gp_client_create(daemon, &client)) {
+	owner = gp_owner_get(daemon, uid, pid, pidfd);
+	r = gp_client_create(daemon, owner, &client);
+	gp_owner_put(owner);
+	if (r) {
 		close(pidfd);
 		return NULL;
 	}
@@ -24,6 +29,7 @@ struct gp_client *gp_adopt(struct gp_daemon *daemon, pid_t pid, uid_t uid, const
 	client->uid = uid;
 	client->device.pid = pid;
 	client->device.uid = uid;
+	client->device.owner = client->owner->id;
 	client->device.pidfd = pidfd;
 	client->device.flags = GP_HELLO_RUNTIME; /* found out by trying */
 	snprintf(client->name, sizeof(client->name), "%s", name);

@@ -39,6 +39,7 @@ bool gp_peer_drain(struct gp_daemon *daemon, struct gp_peer *peer)
 		return false;
 	}
 	if (!r) {
+		peer->owner->backlog_size -= peer->backlog.room;
 		gp_text_fini(&peer->backlog);
 		peer->backlog_sent = 0;
 	}
@@ -46,16 +47,12 @@ bool gp_peer_drain(struct gp_daemon *daemon, struct gp_peer *peer)
 	return !r;
 }
 
-static size_t answer_user_backlog(const struct gp_daemon *daemon, uid_t uid)
+static bool answer_is_too_much(const struct gp_peer *peer, size_t more)
 {
-	size_t size = 0;
-
-	for (const struct gp_peer *peer = daemon->peers; peer && uid; peer = peer->next)
-		size += peer->uid == uid ? peer->backlog.room : 0;
-	return size;
+	return !gp_owner_is_root(peer->owner) && peer->owner->backlog_size + more > ANSWER_USER_MAX;
 }
 
-static int answer_keep(const struct gp_daemon *daemon, struct gp_peer *peer, const void *packet, uint32_t size)
+static int answer_keep(struct gp_peer *peer, const void *packet, uint32_t size)
 {
 	struct gp_text *backlog = &peer->backlog;
 	size_t need;
@@ -68,13 +65,13 @@ static int answer_keep(const struct gp_daemon *daemon, struct gp_peer *peer, con
 		peer->backlog_sent = 0;
 	}
 	need = backlog->size + sizeof(size) + size;
-	if (need - peer->backlog_sent > ANSWER_BACKLOG_MAX ||
-	    (need > backlog->room && answer_user_backlog(daemon, peer->uid) + need > ANSWER_USER_MAX))
+	if (need - peer->backlog_sent > ANSWER_BACKLOG_MAX || (need > backlog->room && answer_is_too_much(peer, need)))
 		return -ENOBUFS;
 	if (need > backlog->room) {
 		bytes = realloc(backlog->bytes, need * 2);
 		if (!bytes)
 			return -ENOMEM;
+		peer->owner->backlog_size += need * 2 - backlog->room;
 		backlog->bytes = bytes;
 		backlog->room = need * 2;
 	}
@@ -84,8 +81,8 @@ static int answer_keep(const struct gp_daemon *daemon, struct gp_peer *peer, con
 	return 0;
 }
 
-static int answer_packet(const struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie,
-			 const struct gp_control_answer *head, const char *text, size_t size)
+static int answer_packet(struct gp_peer *peer, uint32_t cookie, const struct gp_control_answer *head, const char *text,
+			 size_t size)
 {
 	struct {
 		struct gp_control_answer head;
@@ -98,7 +95,7 @@ static int answer_packet(const struct gp_daemon *daemon, struct gp_peer *peer, u
 	packet.head.header = (struct gp_wire_header){ GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_CONTROL, total, cookie };
 	memcpy(packet.room, text, size);
 	r = peer->backlog.size ? -EAGAIN : gp_peer_send(peer, &packet, total, NULL, 0);
-	return r == -EAGAIN ? answer_keep(daemon, peer, &packet, total) : r;
+	return r == -EAGAIN ? answer_keep(peer, &packet, total) : r;
 }
 
 static int answer_all(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, bool more,
@@ -112,7 +109,7 @@ static int answer_all(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t c
 	do {
 		part = size - at < ANSWER_PART_SIZE ? size - at : ANSWER_PART_SIZE;
 		head.more = more || at + part < size;
-		r = answer_packet(daemon, peer, cookie, &head, text + at, part);
+		r = answer_packet(peer, cookie, &head, text + at, part);
 		at += part;
 	} while (!r && at < size);
 	if (!waited && peer->backlog.size)

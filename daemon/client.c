@@ -17,6 +17,7 @@
 
 #define CLIENT_INDEX_SHIFT 10 /* the slot is below */
 #define CLIENT_SAY_NS      10000000000ull
+#define CLIENT_KEPT        64u /* places for root alone, or a sixteenth; chosen */
 
 struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag)
 {
@@ -26,18 +27,28 @@ struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag)
 	return client && client->device.tag >> 32 == tag >> 32 ? client : NULL;
 }
 
-int gp_client_create(struct gp_daemon *daemon, struct gp_client **ret_client)
+static uint32_t client_kept(const struct gp_daemon *daemon)
+{
+	uint32_t part = daemon->config.client_max / 16;
+
+	return part < CLIENT_KEPT ? part : CLIENT_KEPT;
+}
+
+int gp_client_create(struct gp_daemon *daemon, struct gp_owner *owner, struct gp_client **ret_client)
 {
 	uint32_t index, i;
 	struct gp_client *client;
 
-	if (daemon->client_count == daemon->config.client_max)
+	if (!gp_owner_may_take(owner, daemon->config.client_max, client_kept(daemon), daemon->client_count,
+			       owner->client_count))
 		return -ENOSPC;
 	for (i = 0, index = daemon->client_hint; daemon->clients[index]; i++)
 		index = (index + 1) % daemon->config.client_max;
 	client = calloc(1, sizeof(*client));
 	if (!client)
 		return -ENOMEM;
+	client->owner = gp_owner_hold(owner);
+	owner->client_count++;
 	client->index = index;
 	client->doorbell_fd = -1;
 	client->device.pidfd = -1;
@@ -81,6 +92,7 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 	while (daemon->client_top && !daemon->clients[daemon->client_top - 1])
 		daemon->client_top--;
 	daemon->client_count--;
+	client->owner->client_count--;
 	daemon->dirty = daemon->metrics_dirty = true;
 	free(client->slots);
 	/* Events of this round may still point here. */
@@ -284,9 +296,9 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 		client_refuse_hello(daemon, peer, "agent and gpreemptd have no protocol version in common");
 		return;
 	}
-	r = gp_client_create(daemon, &client);
+	r = gp_client_create(daemon, peer->owner, &client);
 	if (r) {
-		client_refuse_hello(daemon, peer, "gpreemptd has no room for another client (clients_max)");
+		client_refuse_hello(daemon, peer, "gpreemptd has no room for another client of yours (clients_max)");
 		return;
 	}
 	gp_peer_watch_end(daemon, peer);
@@ -296,6 +308,7 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	client->own_pid = hello->pid;
 	client->device.pid = peer->pid;
 	client->device.uid = peer->uid;
+	client->device.owner = client->owner->id;
 	client->device.pidfd = peer->pidfd;
 	client->device.flags = hello->flags;
 	client->device.mechanisms = hello->mechanisms;
@@ -305,12 +318,12 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	client->ceiling = gp_access_ceiling(&daemon->config, peer);
 	client->may_raise = gp_access_may_raise(&daemon->config, peer);
 	if (wanted.valid & GP_ATTR_PRIORITY && wanted.priority > client->ceiling)
-		gp_log_user(daemon, peer->uid,
+		gp_log_user(daemon, peer->owner,
 			    "audit: process %d (%s, uid %u) asked for priority %d, its ceiling is %d", peer->pid,
 			    client->name, peer->uid, wanted.priority, client->ceiling);
 	if (!client->may_raise && gp_access_is_raise(&wanted))
 		gp_log_user(
-			daemon, peer->uid,
+			daemon, peer->owner,
 			"audit: process %d (%s, uid %u) asked for a weight above %u or a deadline, and has no right to raise",
 			peer->pid, client->name, peer->uid, GP_WEIGHT_DEFAULT);
 	if (!(wanted.valid & GP_ATTR_PRIORITY)) {
@@ -329,10 +342,10 @@ static void client_queue_add(struct gp_daemon *daemon, struct gp_peer *peer, con
 
 	if (r == -ENODEV || r == -EDQUOT) {
 		if (!client->left_out++)
-			gp_log_user(daemon, peer->uid, "process %d (%s): a queue on GPU %u is not scheduled: %s",
+			gp_log_user(daemon, peer->owner, "process %d (%s): a queue on GPU %u is not scheduled: %s",
 				    peer->pid, client->name, wire->gpu_id,
 				    r == -ENODEV ? "that GPU is not one of ours" :
-						   "its user has too many (queues_per_user)");
+						   "its user has too many (queues_per_user, queues_max)");
 		return;
 	}
 	if (r) {
@@ -403,7 +416,7 @@ void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool 
 		return;
 	client->said_ns = now_ns;
 	/* With our own debugger it is the driver that keeps us waiting, not the program. */
-	gp_log_user(daemon, client->uid, "process %d (%s): %s %s", client->device.pid, client->name,
+	gp_log_user(daemon, client->owner, "process %d (%s): %s %s", client->device.pid, client->name,
 		    client_is_ours(client) ? "the driver" : "its agent",
 		    answers ? "answers again" : "does not answer; its gates are left as they are");
 }
@@ -472,7 +485,7 @@ static void client_lost(struct gp_daemon *daemon, struct gp_client *client, cons
 		return;
 	client->leases_lost += lost->count;
 	daemon->counters.leases_lost += lost->count;
-	gp_log_user(daemon, client->uid, "process %d (%s): %u gates opened because their lease ran out",
+	gp_log_user(daemon, client->owner, "process %d (%s): %u gates opened because their lease ran out",
 		    client->device.pid, client->name, lost->count);
 }
 

@@ -30,7 +30,8 @@ struct gp_client {
 	struct gp_peer *peer;
 	uint32_t index; /* in daemon->clients */
 	uid_t uid;
-	pid_t own_pid; /* as it says itself */
+	struct gp_owner *owner; /* its user, as an account */
+	pid_t own_pid;          /* as it says itself */
 	char name[GP_WIRE_NAME_SIZE], runtime[GP_WIRE_NAME_SIZE], agent[GP_WIRE_NAME_SIZE];
 	struct gp_page *page;
 	int doorbell_fd;
@@ -79,7 +80,7 @@ struct gp_client {
 void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type, const void *data, size_t size);
 void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client);
 struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag);
-int gp_client_create(struct gp_daemon *daemon, struct gp_client **ret_client);
+int gp_client_create(struct gp_daemon *daemon, struct gp_owner *owner, struct gp_client **ret_client);
 void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uint32_t mechanism, const char *why);
 void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr); /* to what its user may have */
 void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,

@@ -198,14 +198,14 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 		snprintf(sentence, sizeof(sentence),
 			 "priority %d is above your ceiling of %d ([ceiling] in gpreempt.conf)", request->attr.priority,
 			 client->ceiling);
-		gp_log_user(daemon, peer->uid,
+		gp_log_user(daemon, peer->owner,
 			    "audit: uid %u may not set process %d (%s) to priority %d: its ceiling is %d", peer->uid,
 			    client->device.pid, client->name, request->attr.priority, client->ceiling);
 		control_say(daemon, peer, cookie, -EPERM, sentence);
 		return;
 	}
 	if (peer->uid && !client->may_raise && gp_access_is_raise(&request->attr)) {
-		gp_log_user(daemon, peer->uid, "audit: uid %u may not raise process %d (%s) by weight or deadline",
+		gp_log_user(daemon, peer->owner, "audit: uid %u may not raise process %d (%s) by weight or deadline",
 			    peer->uid, client->device.pid, client->name);
 		control_say(
 			daemon, peer, cookie, -EPERM,
@@ -223,7 +223,7 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 		gp_client_set_attr(daemon, client, &request->attr, !peer->uid);
 	}
 	gp_log_user(
-		daemon, peer->uid, "audit: uid %u (process %d) set process %d (%s, uid %u)%s: priority %d, weight %u",
+		daemon, peer->owner, "audit: uid %u (process %d) set process %d (%s, uid %u)%s: priority %d, weight %u",
 		peer->uid, peer->pid, client->device.pid, client->name, client->uid, queue ? ", one queue" : "",
 		queue ? queue->attr.priority : client->attr.priority, queue ? queue->attr.weight : client->attr.weight);
 	gp_status_client(daemon, client, gp_now_ns(), &text);

@@ -9,10 +9,10 @@
  *   control.c  commands; status.c, metrics.c, events.c answer      access.c   ceilings, who may see and change what
  *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
  *   silence.c  agents that do not look any more                    journal.c  lines for the journal
- *   user.c     names of users                                      clock.c    the time
+ *   owner.c, subuid.c  whose a process is, limits                 user.c     names of users
  *   quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
  *   slice.c, pace.c  slices, and how often devices switch          gang.c     names of gangs
- *   cost.c     what transactions cost, between runs
+ *   cost.c     what transactions cost, between runs                clock.c    the time
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
@@ -25,14 +25,6 @@
 struct gp_counters {
 	uint64_t clients_seen, orders, order_failures, leases_lost, messages_refused, wakeups, decisions, peers_refused,
 		events_lost, messages, lines_left_out;
-};
-
-#define GP_JOURNAL_USERS 32u
-struct gp_journal_user {
-	bool used;
-	uid_t uid;
-	uint32_t lines; /* that may still be written */
-	uint64_t used_ns, left_out;
 };
 
 struct gp_daemon {
@@ -66,6 +58,7 @@ struct gp_daemon {
 	bool no_rights; /* the kernel lets nobody send us descriptors */
 	uint32_t peer_count, new_count;
 	struct gp_users *users;
+	struct gp_owners *owners;
 	struct gp_client **clients, *dead_clients;
 	uint32_t client_count, client_top, client_hint;
 	uint32_t serial;
@@ -92,7 +85,8 @@ struct gp_daemon {
 	uint32_t late_turn;     /* the same of the commands' */
 	uint64_t round_by_ns;   /* no further message is taken up after that: orders come first */
 	struct gp_silence *silence;
-	struct gp_journal_user journal[GP_JOURNAL_USERS];
+	uint32_t journal_lines; /* journal.c: of all users */
+	uint64_t journal_ns;
 	bool metrics_dirty, metrics_failed;
 	uint64_t metrics_written_ns;
 	bool slice_dirty;       /* gates, priorities or slices have changed */
@@ -118,9 +112,9 @@ uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon);     /* device time */
 
 /* journal.c */
 void gp_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void gp_log_user(struct gp_daemon *daemon, uid_t uid, const char *format, ...)
+void gp_log_user(struct gp_daemon *daemon, struct gp_owner *owner, const char *format, ...)
 	__attribute__((format(printf, 3, 4))); /* what a user caused: kept to a rate */
-bool gp_journal_may(struct gp_daemon *daemon, uid_t uid, uint64_t now_ns, uint64_t *ret_left_out);
+bool gp_journal_may(struct gp_daemon *daemon, struct gp_owner *owner, uint64_t now_ns, uint64_t *ret_left_out);
 
 /* user.c */
 const char *gp_user_name(struct gp_daemon *daemon, uid_t uid, char *buffer, size_t size); /* or its number */

@@ -5,33 +5,40 @@
 #include <string.h>
 #include "daemon/daemon.h"
 
+#define GANG_KEPT 64u /* for root alone; chosen */
+
 struct gp_gang_name {
 	uint32_t users; /* 0: free */
 	uid_t uid;
+	uint32_t owner; /* the account's id */
 	char name[GP_WIRE_NAME_SIZE];
 };
 
-uint32_t gp_gang_get(struct gp_daemon *daemon, uid_t uid, const char *name)
+uint32_t gp_gang_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid_t uid, const char *name)
 {
-	uint32_t i, place = daemon->gang_max, own = 0;
+	uint32_t i, place = daemon->gang_max, own = 0, used = 0;
 
 	if (!daemon->gangs)
 		daemon->gangs = calloc(daemon->gang_max, sizeof(*daemon->gangs));
 	for (i = 0; daemon->gangs && i < daemon->gang_max; i++) {
 		if (!daemon->gangs[i].users) {
 			place = place == daemon->gang_max ? i : place;
-		} else if (daemon->gangs[i].uid == uid && !strcmp(daemon->gangs[i].name, name)) {
+			continue;
+		}
+		if (daemon->gangs[i].uid == uid && !strcmp(daemon->gangs[i].name, name)) {
 			daemon->gangs[i].users++;
 			return i + 1;
-		} else {
-			own += daemon->gangs[i].uid == uid;
 		}
+		own += daemon->gangs[i].owner == owner->id;
+		used++;
 	}
 	/* One user leaves room for the others. */
-	if (!daemon->gangs || place == daemon->gang_max || (uid && own >= daemon->gang_max / 4))
+	if (!daemon->gangs || place == daemon->gang_max ||
+	    !gp_owner_may_take(owner, daemon->gang_max, GANG_KEPT, used, own))
 		return 0;
 	daemon->gangs[place].users = 1;
 	daemon->gangs[place].uid = uid;
+	daemon->gangs[place].owner = owner->id;
 	snprintf(daemon->gangs[place].name, sizeof(daemon->gangs[place].name), "%s", name);
 	return place + 1;
 }
@@ -57,7 +64,7 @@ uint32_t gp_gang_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue
 	bool several = false;
 
 	if (*name)
-		return gp_gang_get(daemon, client->uid, name);
+		return gp_gang_get(daemon, client->owner, client->uid, name);
 	if (!daemon->config.auto_gang || client->is_unmanaged)
 		return 0;
 	for (uint32_t i = 0; i < client->slot_count; i++)
@@ -65,5 +72,5 @@ uint32_t gp_gang_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue
 	if (!several)
 		return 0;
 	snprintf(own, sizeof(own), "\1%llx", (unsigned long long)client->device.tag);
-	return gp_gang_get(daemon, client->uid, own);
+	return gp_gang_get(daemon, client->owner, client->uid, own);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines for the journal. What a user can cause as often as he likes is kept to a rate for each user, so that nobody
- * fills the disk or hides in the noise what others did; how many lines were left out is said with the next one, and
- * counted.
+ * Lines for the journal. What a user can cause as often as he likes is kept to a rate for each user (all his uids
+ * together: owner.c), and to one for all users, so that nobody fills the disk or hides in the noise what others did;
+ * how many lines were left out is said with the next one, and counted.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +11,9 @@
 #include "lib/utf8.h"
 
 #define JOURNAL_LINES  20u           /* at once */
-#define JOURNAL_GAIN   1000000000ull /* then one more each second; both chosen */
+#define JOURNAL_GAIN   1000000000ull /* then one more each second; all chosen */
+#define JOURNAL_ALL    200u          /* of all users at once … */
+#define JOURNAL_EACH   100000000ull  /* … and then ten a second */
 #define JOURNAL_SINGLE 1024u
 
 static void journal_write(const char *format, va_list arguments)
@@ -43,56 +45,49 @@ void gp_log(const char *format, ...)
 	va_end(arguments);
 }
 
-/* The user's account, or the one that was used least recently: who has been quiet that long starts afresh. */
-static struct gp_journal_user *journal_user(struct gp_daemon *daemon, uid_t uid)
+/* A line less of those that may still be written; false: there is none. The first look fills it. */
+static bool journal_take(uint32_t *lines, uint64_t *lines_ns, uint32_t most, uint64_t gain_ns, uint64_t now_ns)
 {
-	struct gp_journal_user *oldest = &daemon->journal[0];
+	uint64_t more = now_ns > *lines_ns ? (now_ns - *lines_ns) / gain_ns : 0;
 
-	for (uint32_t i = 0; i < GP_JOURNAL_USERS; i++) {
-		struct gp_journal_user *user = &daemon->journal[i];
-
-		if (user->used && user->uid == uid)
-			return user;
-		if (!user->used || (oldest->used && user->used_ns < oldest->used_ns))
-			oldest = user;
+	if (!*lines_ns || more >= most) {
+		*lines = most;
+		*lines_ns = now_ns;
+	} else {
+		*lines = *lines + more < most ? *lines + (uint32_t)more : most;
+		*lines_ns += more * gain_ns;
 	}
-	*oldest = (struct gp_journal_user){ .used = true, .uid = uid, .lines = JOURNAL_LINES };
-	return oldest;
-}
-
-bool gp_journal_may(struct gp_daemon *daemon, uid_t uid, uint64_t now_ns, uint64_t *ret_left_out)
-{
-	struct gp_journal_user *user;
-	uint64_t more;
-
-	*ret_left_out = 0;
-	if (!uid)
-		return true;
-	user = journal_user(daemon, uid);
-	more = user->used_ns && now_ns > user->used_ns ? (now_ns - user->used_ns) / JOURNAL_GAIN : 0;
-	if (more || !user->used_ns)
-		user->used_ns = now_ns;
-	user->lines = user->lines + more < JOURNAL_LINES ? user->lines + (uint32_t)more : JOURNAL_LINES;
-	if (!user->lines) {
-		user->left_out++;
-		daemon->counters.lines_left_out++;
+	if (!*lines)
 		return false;
-	}
-	user->lines--;
-	*ret_left_out = user->left_out;
-	user->left_out = 0;
+	--*lines;
 	return true;
 }
 
-void gp_log_user(struct gp_daemon *daemon, uid_t uid, const char *format, ...)
+bool gp_journal_may(struct gp_daemon *daemon, struct gp_owner *owner, uint64_t now_ns, uint64_t *ret_left_out)
+{
+	*ret_left_out = 0;
+	if (gp_owner_is_root(owner))
+		return true;
+	if (!journal_take(&owner->lines, &owner->lines_ns, JOURNAL_LINES, JOURNAL_GAIN, now_ns) ||
+	    !journal_take(&daemon->journal_lines, &daemon->journal_ns, JOURNAL_ALL, JOURNAL_EACH, now_ns)) {
+		owner->left_out++;
+		daemon->counters.lines_left_out++;
+		return false;
+	}
+	*ret_left_out = owner->left_out;
+	owner->left_out = 0;
+	return true;
+}
+
+void gp_log_user(struct gp_daemon *daemon, struct gp_owner *owner, const char *format, ...)
 {
 	uint64_t left_out;
 	va_list arguments;
 
-	if (!gp_journal_may(daemon, uid, gp_now_ns(), &left_out))
+	if (!gp_journal_may(daemon, owner, gp_now_ns(), &left_out))
 		return;
 	if (left_out)
-		gp_log("uid %u: %llu lines were left out", uid, (unsigned long long)left_out);
+		gp_log("user %u: %llu lines were left out", owner->uid, (unsigned long long)left_out);
 	va_start(arguments, format);
 	journal_write(format, arguments);
 	va_end(arguments);

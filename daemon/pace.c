@@ -192,7 +192,7 @@ void gp_pace_counted(struct gp_daemon *daemon, struct gp_client *client, const s
 	if (count->result) {
 		queue->slice.uncounted = count->result != -ESRCH && count->result != -EBUSY && count->result != -ENOMEM;
 		if (queue->slice.uncounted)
-			gp_log_user(daemon, client->uid,
+			gp_log_user(daemon, client->owner,
 				    "process %d (%s): the driver does not tell how often it is put aside (%s)",
 				    client->device.pid, client->name, strerror(-count->result));
 	} else if (!pace->saves_ns || pace->closes != queue->closes ||

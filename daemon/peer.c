@@ -98,7 +98,7 @@ static bool peer_has_packet(int fd, bool *ret_files)
 
 /* What lies unread in a socket is closed with it, descriptors of any kind among it, for as long as they like. Where
  * there are none it is closed here: those who hold the other threads up shall keep nobody else's connections open. */
-static void peer_hang_up(const struct gp_daemon *daemon, int fd)
+static void peer_hang_up(struct gp_daemon *daemon, int fd, struct gp_owner *owner)
 {
 	struct ucred who = { .uid = (uid_t)-1 };
 	socklen_t size = sizeof(who);
@@ -113,7 +113,9 @@ static void peer_hang_up(const struct gp_daemon *daemon, int fd)
 	}
 	if (any) {
 		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
-		gp_close_elsewhere(fd, who.uid);
+		owner = owner ? gp_owner_hold(owner) : gp_owner_get(daemon, who.uid, who.pid, -1);
+		gp_close_elsewhere(fd, owner->id);
+		gp_owner_put(owner);
 	} else {
 		close(fd);
 	}
@@ -124,7 +126,8 @@ void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *w
 	if (peer->closed)
 		return;
 	if (why)
-		gp_log_user(daemon, peer->uid, "process %d (uid %u): connection ended: %s", peer->pid, peer->uid, why);
+		gp_log_user(daemon, peer->owner, "process %d (uid %u): connection ended: %s", peer->pid, peer->uid,
+			    why);
 	peer->closed = true;
 	if (peer->client)
 		gp_client_remove(daemon, peer->client);
@@ -139,8 +142,9 @@ void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *w
 	if (peer->next)
 		peer->next->prev = peer->prev;
 	daemon->peer_count--;
+	peer->owner->peer_count--;
 	epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, peer->fd, NULL);
-	peer_hang_up(daemon, peer->fd);
+	peer_hang_up(daemon, peer->fd, peer->owner);
 	gp_daemon_drop(daemon, peer->pidfd);
 	peer->fd = peer->pidfd = -1;
 	/* Events of this round may still point here. */
@@ -155,10 +159,13 @@ void gp_peer_bury(struct gp_daemon *daemon)
 
 	while ((client = daemon->dead_clients)) {
 		daemon->dead_clients = client->next_dead;
+		gp_owner_put(client->owner);
 		free(client);
 	}
 	while ((peer = daemon->graveyard)) {
 		daemon->graveyard = peer->next;
+		peer->owner->backlog_size -= peer->backlog.room;
+		gp_owner_put(peer->owner);
 		gp_text_fini(&peer->backlog);
 		free(peer->groups);
 		free(peer);
@@ -308,15 +315,6 @@ void gp_peer_watch_end(struct gp_daemon *daemon, struct gp_peer *peer)
 	gp_daemon_watch(daemon, peer->pidfd, EPOLLIN, &peer->end_source);
 }
 
-static uint32_t peer_count_user(const struct gp_daemon *daemon, uid_t uid)
-{
-	uint32_t count = 0;
-
-	for (const struct gp_peer *peer = daemon->peers; peer; peer = peer->next)
-		count += peer->uid == uid;
-	return count;
-}
-
 static void peer_turn_away(struct gp_daemon *daemon, int fd, const char *why)
 {
 	struct gp_peer peer = { .fd = fd, .version = GP_WIRE_VERSION };
@@ -325,7 +323,7 @@ static void peer_turn_away(struct gp_daemon *daemon, int fd, const char *why)
 	snprintf(text.text, sizeof(text.text), "%s", why);
 	gp_peer_send(&peer, &text, sizeof(text), NULL, 0);
 	daemon->counters.peers_refused++;
-	peer_hang_up(daemon, fd);
+	peer_hang_up(daemon, fd, NULL);
 }
 
 /* As the process has them, not as the system's database has them for its user: a service may have been given some, or
@@ -348,41 +346,37 @@ static int peer_groups(struct gp_peer *peer, gid_t primary)
 	return 0;
 }
 
-static void peer_add(struct gp_daemon *daemon, int fd)
+/* Users keep nobody out: not each other, and not who could do something about it. */
+static bool peer_is_too_many(const struct gp_daemon *daemon, const struct gp_owner *owner)
 {
-	struct ucred who;
-	socklen_t size = sizeof(who);
-	struct gp_peer *peer;
+	return !gp_owner_may_take(owner, daemon->config.client_max + 2 * PEER_SPARE_FDS, PEER_SPARE_FDS,
+				  daemon->peer_count, owner->peer_count) ||
+	       (!gp_owner_is_root(owner) && owner->peer_count >= daemon->config.user_max);
+}
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || who.pid <= 0) {
-		peer_turn_away(daemon, fd, "gpreemptd cannot see your process from its PID namespace");
-		return;
-	}
-	/* Users do not keep out who could do something about it. */
-	if (daemon->peer_count >= daemon->config.client_max + (who.uid ? 1 : 2) * PEER_SPARE_FDS ||
-	    (who.uid && peer_count_user(daemon, who.uid) >= daemon->config.user_max)) {
-		peer_turn_away(daemon, fd, "gpreemptd has too many connections (connections_per_user, clients_max)");
-		return;
-	}
-	peer = calloc(1, sizeof(*peer));
+/* NULL: it is in place. Otherwise why it cannot be; who and pidfd are as the kernel says. */
+static const char *peer_create(struct gp_daemon *daemon, int fd, const struct ucred *who, int pidfd)
+{
+	struct gp_owner *owner = gp_owner_get(daemon, who->uid, who->pid, pidfd);
+	struct gp_peer *peer = peer_is_too_many(daemon, owner) ? NULL : calloc(1, sizeof(*peer));
+
 	if (!peer) {
-		peer_turn_away(daemon, fd, "gpreemptd is out of memory");
-		return;
+		gp_owner_put(owner);
+		return "gpreemptd has too many connections (connections_per_user, clients_max)";
 	}
 	*peer = (struct gp_peer){ .source = { peer_ready, peer, .can_wait = true },
 				  .fd = fd,
-				  .pidfd = peer_pidfd(fd, who.pid),
-				  .pid = who.pid,
+				  .pidfd = pidfd,
+				  .pid = who->pid,
 				  .version = GP_WIRE_VERSION,
-				  .uid = who.uid,
+				  .uid = who->uid,
+				  .owner = owner,
 				  .connected_ns = gp_now_ns() };
-	if (peer->pidfd < 0 || peer_groups(peer, who.gid) || gp_daemon_watch(daemon, fd, EPOLLIN, &peer->source)) {
-		peer_turn_away(daemon, fd, "gpreemptd could not identify your process");
-		if (peer->pidfd >= 0)
-			close(peer->pidfd);
+	if (peer_groups(peer, who->gid) || gp_daemon_watch(daemon, fd, EPOLLIN, &peer->source)) {
+		gp_owner_put(owner);
 		free(peer->groups);
 		free(peer);
-		return;
+		return "gpreemptd could not identify your process";
 	}
 	peer->next = daemon->peers;
 	if (peer->next)
@@ -390,6 +384,29 @@ static void peer_add(struct gp_daemon *daemon, int fd)
 	daemon->peers = peer;
 	daemon->peer_count++;
 	daemon->new_count++;
+	owner->peer_count++;
+	return NULL;
+}
+
+static void peer_add(struct gp_daemon *daemon, int fd)
+{
+	struct ucred who;
+	socklen_t size = sizeof(who);
+	const char *why = "gpreemptd could not identify your process";
+	int pidfd;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || who.pid <= 0) {
+		peer_turn_away(daemon, fd, "gpreemptd cannot see your process from its PID namespace");
+		return;
+	}
+	pidfd = peer_pidfd(fd, who.pid);
+	if (pidfd >= 0)
+		why = peer_create(daemon, fd, &who, pidfd);
+	if (!why)
+		return;
+	peer_turn_away(daemon, fd, why);
+	if (pidfd >= 0)
+		close(pidfd);
 }
 
 static void peer_pause(struct gp_daemon *daemon)

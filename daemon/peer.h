@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "daemon/owner.h"
 #include "daemon/text.h"
 #include "lib/error.h"
 
@@ -29,7 +30,8 @@ struct gp_peer {
 	pid_t pid;        /* in the daemon's namespace */
 	uint16_t version; /* spoken: the newest that both know */
 	uid_t uid;
-	gid_t *groups; /* the process's own when it connected; the first is the primary one */
+	struct gp_owner *owner; /* who answers for it: limits are his */
+	gid_t *groups;          /* the process's own when it connected; the first is the primary one */
 	uint32_t group_count;
 	enum gp_peer_kind kind;
 	bool closed; /* in the graveyard */

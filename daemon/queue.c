@@ -16,6 +16,7 @@
 #define QUEUE_PENDING_MAX (1ull << 32)   /* packets or bytes: beyond that a counter is not one */
 #define QUEUE_ORDER_NS    5000000ull     /* until an order may be answered; chosen: a few calls of the driver's */
 #define QUEUE_GANG_NS     10000000000ull /* between two changes of its gang; chosen: 120 times the longest usual turn */
+#define QUEUE_KEPT        64u            /* of a device's, for root alone, or a sixteenth; chosen */
 #define QUEUE_TRIES       3              /* arming again after a value moved; what moves on will be told */
 
 uint64_t gp_queue_tag(const struct gp_queue_entry *queue)
@@ -297,7 +298,7 @@ static int queue_admit_some(struct gp_daemon *daemon, struct gp_queue_entry *que
 	if (r != -EDQUOT)
 		return r;
 	gp_log_user(
-		daemon, queue->client->uid,
+		daemon, queue->client->owner,
 		"process %d (%s), queue %u: its deadline of %llu ns with a budget of %llu ns does not fit; it runs without",
 		queue->client->device.pid, queue->client->name, queue->wire.queue_id,
 		(unsigned long long)queue->attr.deadline_ns, (unsigned long long)queue->attr.budget_ns);
@@ -350,7 +351,7 @@ void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	if (queue->in_core)
 		queue_change_gang(daemon, queue);
 	if (queue->in_core && queue_admit_some(daemon, queue))
-		gp_log_user(daemon, queue->client->uid, "process %d, queue %u: attributes refused",
+		gp_log_user(daemon, queue->client->owner, "process %d, queue %u: attributes refused",
 			    queue->client->device.pid, queue->wire.queue_id);
 	daemon->dirty = daemon->slice_dirty = true;
 }
@@ -381,7 +382,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	if (!r)
 		r = queue_admit_some(daemon, queue);
 	if (r) {
-		gp_log_user(daemon, client->uid,
+		gp_log_user(daemon, client->owner,
 			    "process %d (%s), queue %u is not scheduled: %s (queues_max, clients_max)",
 			    client->device.pid, client->name, queue->wire.queue_id, strerror(-r));
 		return;
@@ -494,15 +495,18 @@ static int queue_slot(struct gp_client *client, const struct gp_wire_queue *wire
 	return 0;
 }
 
-/* Queues are claims: one user must not fill the table of all. */
-static bool queue_is_too_many(const struct gp_daemon *daemon, const struct gp_client *client)
+/* Queues are claims: one user must not fill the table of all, nor a device's part of it. */
+static bool queue_is_too_many(const struct gp_daemon *daemon, const struct gp_client *client,
+			      const struct gp_device_entry *device)
 {
-	uint32_t count = 0;
+	const struct gp_owner *owner = client->owner;
+	uint32_t max = daemon->config.queue_max / daemon->device_count;
+	uint32_t kept = max / 16 < QUEUE_KEPT ? max / 16 : QUEUE_KEPT;
 
-	for (uint32_t i = 0; client->uid && i < daemon->client_top; i++)
-		if (daemon->clients[i] && daemon->clients[i]->uid == client->uid)
-			count += daemon->clients[i]->queue_count;
-	return client->uid && count >= daemon->config.user_queue_max;
+	if (!gp_owner_is_root(owner) && owner->queue_count >= daemon->config.user_queue_max)
+		return true;
+	return !gp_owner_may_take(owner, max, kept, device->queue_count,
+				  owner->device_queue_count[device - daemon->devices]);
 }
 
 int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_queue *wire)
@@ -515,7 +519,7 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	r = queue_slot(client, wire, &slot);
 	if (r)
 		return r;
-	if (!device || queue_is_too_many(daemon, client)) {
+	if (!device || queue_is_too_many(daemon, client, device)) {
 		*slot = (struct gp_slot){ NULL, wire->generation, true };
 		return device ? -EDQUOT : -ENODEV;
 	}
@@ -529,6 +533,8 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	queue->closed = wire->flags & GP_QUEUE_CLOSED;
 	*slot = (struct gp_slot){ queue, wire->generation, true };
 	client->queue_count++;
+	client->owner->queue_count++;
+	client->owner->device_queue_count[queue->device]++;
 	queue->device_next = device->queues;
 	if (queue->device_next)
 		queue->device_next->device_prev = queue;
@@ -585,6 +591,8 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	device->queue_count--;
 	client->slots[queue->wire.slot].queue = NULL;
 	client->queue_count--;
+	client->owner->queue_count--;
+	client->owner->device_queue_count[queue->device]--;
 	daemon->metrics_dirty = daemon->sampling_dirty = daemon->slice_dirty = true;
 	if (pass)
 		queue_pass_budget(daemon, client, queue->device);

@@ -33,6 +33,7 @@ struct look {
 	struct look *next;
 	uint64_t tag;
 	uid_t uid;
+	uint32_t owner; /* the account's id */
 	pid_t pid;
 	int pidfd;
 	bool left_behind; /* lock */
@@ -48,8 +49,8 @@ struct gp_silence {
 	uint64_t now_ns;
 	uint32_t thread_count; /* lock: also those left behind; the last frees this */
 	uint32_t stuck_count;
-	uid_t stuck[SILENCE_STUCK_MAX]; /* lock: whose memory the ones left behind are at */
-	bool stopping;                  /* lock: the daemon is gone */
+	uint32_t stuck[SILENCE_STUCK_MAX]; /* lock: whose memory the ones left behind are at */
+	bool stopping;                     /* lock: the daemon is gone */
 	int inbox_fd;
 };
 
@@ -109,10 +110,10 @@ static void silence_free_locked(struct gp_silence *silence)
 	free(silence);
 }
 
-static void silence_back_locked(struct gp_silence *silence, uid_t uid)
+static void silence_back_locked(struct gp_silence *silence, uint32_t owner)
 {
 	for (uint32_t i = 0; i < silence->stuck_count; i++)
-		if (silence->stuck[i] == uid) {
+		if (silence->stuck[i] == owner) {
 			silence->stuck[i] = silence->stuck[--silence->stuck_count];
 			return;
 		}
@@ -140,7 +141,7 @@ static void *silence_thread(void *context)
 		look_read(look);
 		pthread_mutex_lock(&silence->lock);
 		if (look->left_behind) {
-			silence_back_locked(silence, look->uid);
+			silence_back_locked(silence, look->owner);
 			free(look);
 			if (silence->thread_count - silence->stuck_count > 1)
 				break; /* another does our work */
@@ -215,6 +216,7 @@ static struct look *look_create(const struct gp_client *client)
 		return NULL;
 	look->tag = client->device.tag;
 	look->uid = client->uid;
+	look->owner = client->owner->id;
 	look->pid = client->device.pid;
 	look->pidfd = fcntl(client->device.pidfd, F_DUPFD_CLOEXEC, 3);
 	for (uint32_t i = 0; i < client->slot_count && look->count < client->queue_count; i++) {
@@ -244,7 +246,7 @@ bool gp_silence_look(struct gp_daemon *daemon, struct gp_client *client)
 		pthread_mutex_lock(&silence->lock);
 		barred = silence->stuck_count == SILENCE_STUCK_MAX;
 		for (uint32_t i = 0; i < silence->stuck_count; i++)
-			barred |= silence->stuck[i] == client->uid;
+			barred |= silence->stuck[i] == client->owner->id;
 		pthread_mutex_unlock(&silence->lock);
 	}
 	look = barred ? NULL : look_create(client);
@@ -304,12 +306,12 @@ void gp_silence_take(struct gp_daemon *daemon)
 }
 
 /* Looks of that user that have not begun: they would keep one thread each. */
-static struct look *silence_withdraw_locked(struct gp_silence *silence, uid_t uid)
+static struct look *silence_withdraw_locked(struct gp_silence *silence, uint32_t owner)
 {
 	struct look **at = &silence->todo, *look, *withdrawn = NULL;
 
 	while ((look = *at)) {
-		if (look->uid != uid) {
+		if (look->owner != owner) {
 			at = &look->next;
 			continue;
 		}
@@ -351,9 +353,9 @@ static void silence_leave_behind(struct gp_daemon *daemon, uint64_t now_ns)
 	pthread_mutex_lock(&silence->lock);
 	if (silence->now && now_ns > silence->now_ns + SILENCE_STUCK_NS) {
 		silence->now->left_behind = true;
-		silence->stuck[silence->stuck_count++] = silence->now->uid;
+		silence->stuck[silence->stuck_count++] = silence->now->owner;
 		client = gp_client_find(daemon, silence->now->tag);
-		withdrawn = silence_withdraw_locked(silence, silence->now->uid);
+		withdrawn = silence_withdraw_locked(silence, silence->now->owner);
 		silence->now = NULL;
 		another = silence->stuck_count < SILENCE_STUCK_MAX;
 	}
@@ -365,7 +367,7 @@ static void silence_leave_behind(struct gp_daemon *daemon, uint64_t now_ns)
 		return;
 	client->looking = false;
 	client->counters = GP_COUNTERS_OLD;
-	gp_log_user(daemon, client->uid,
+	gp_log_user(daemon, client->owner,
 		    "process %d (%s): its memory cannot be read; its counters are old while it does not look itself",
 		    client->device.pid, client->name);
 }

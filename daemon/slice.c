@@ -77,7 +77,7 @@ static void slice_failed(struct gp_daemon *daemon, struct gp_queue_entry *queue,
 	uint32_t shift = slice->failures < SLICE_RETRY_MAX ? slice->failures : SLICE_RETRY_MAX;
 
 	if (!slice->failures++)
-		gp_log_user(daemon, queue->client->uid, "process %d (%s), queue %u: its slice cannot be %s: %s",
+		gp_log_user(daemon, queue->client->owner, "process %d (%s), queue %u: its slice cannot be %s: %s",
 			    queue->client->device.pid, queue->client->name, queue->wire.queue_id,
 			    slice->asked_short ? "shortened" : "given back", strerror(-result));
 	daemon->devices[queue->device].slice_failures++;

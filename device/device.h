@@ -59,8 +59,9 @@ __attribute__((format(printf, 4, 5))) void gp_device_say(struct gp_device_info *
 /* A client as backends see it. The daemon owns it; tag finds it again. */
 struct gp_device_client {
 	uint64_t tag;
-	pid_t pid; /* in the daemon's namespace */
-	uid_t uid; /* whose it was when it came: one user must not take everything of a backend's */
+	pid_t pid;      /* in the daemon's namespace */
+	uid_t uid;      /* when it came */
+	uint32_t owner; /* its user: one must not take everything of a backend's. 0: root */
 	int pidfd;
 	uint32_t flags;      /* GP_HELLO_… */
 	uint32_t mechanisms; /* GP_MECHANISM_BIT of what its agent can do; 0: it has none (unmanaged) */

@@ -17,7 +17,7 @@
 struct closing {
 	struct closing *next;
 	int fd;
-	uint32_t uid;
+	uint32_t owner;
 };
 
 /* Of the process, as descriptors are. The threads never end. */
@@ -29,12 +29,12 @@ static struct {
 	uint32_t thread_count, pending;
 } closer = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .waiting_end = &closer.waiting };
 
-static uint32_t closer_count(const struct closing *closing, uint32_t uid)
+static uint32_t closer_count(const struct closing *closing, uint32_t owner)
 {
 	uint32_t count = 0;
 
 	for (; closing; closing = closing->next)
-		count += closing->uid == uid;
+		count += closing->owner == owner;
 	return count;
 }
 
@@ -43,7 +43,7 @@ static struct closing *closer_begin_locked(void)
 {
 	struct closing **at = &closer.waiting, *closing;
 
-	while (*at && (*at)->uid && closer_count(closer.begun, (*at)->uid) >= CLOSER_USER_THREADS)
+	while (*at && (*at)->owner && closer_count(closer.begun, (*at)->owner) >= CLOSER_USER_THREADS)
 		at = &(*at)->next;
 	closing = *at;
 	if (!closing)
@@ -104,7 +104,7 @@ static void closer_start_locked(void)
 	pthread_attr_destroy(&attr);
 }
 
-void gp_close_elsewhere(int fd, uint32_t uid)
+void gp_close_elsewhere(int fd, uint32_t owner)
 {
 	struct closing *closing = malloc(sizeof(*closing));
 
@@ -112,7 +112,7 @@ void gp_close_elsewhere(int fd, uint32_t uid)
 		close(fd); /* no memory: late is better than never */
 		return;
 	}
-	*closing = (struct closing){ .fd = fd, .uid = uid };
+	*closing = (struct closing){ .fd = fd, .owner = owner };
 	pthread_mutex_lock(&closer.lock);
 	*closer.waiting_end = closing;
 	closer.waiting_end = &closing->next;
@@ -134,12 +134,12 @@ uint32_t gp_close_pending(void)
 	return pending;
 }
 
-uint32_t gp_close_pending_of(uint32_t uid)
+uint32_t gp_close_pending_of(uint32_t owner)
 {
 	uint32_t count;
 
 	pthread_mutex_lock(&closer.lock);
-	count = closer_count(closer.waiting, uid) + closer_count(closer.begun, uid);
+	count = closer_count(closer.waiting, owner) + closer_count(closer.begun, owner);
 	pthread_mutex_unlock(&closer.lock);
 	return count;
 }

@@ -5,12 +5,12 @@
 
 #include <stdint.h>
 
-/* Closes fd soon, on another thread: the caller never waits, however long the file takes. uid: whose it is; one user's
- * do not hold up another's. */
-void gp_close_elsewhere(int fd, uint32_t uid);
+/* Closes fd soon, on another thread: the caller never waits, however long the file takes. owner: whose it is; one
+ * user's do not hold up another's. */
+void gp_close_elsewhere(int fd, uint32_t owner);
 
 /* How many are given and not yet closed; of this user. */
 uint32_t gp_close_pending(void);
-uint32_t gp_close_pending_of(uint32_t uid);
+uint32_t gp_close_pending_of(uint32_t owner);
 
 #endif

@@ -39,7 +39,7 @@ struct debugger_target {
 	struct debugger_target *next, *next_ready;
 	uint64_t tag;
 	pid_t pid;
-	uid_t uid;
+	uint32_t owner;
 	int pidfd;
 	struct debugger_job *jobs, **jobs_tail; /* lock */
 	uint64_t since_ns;                      /* lock: when a thread began its job; 0: none works on it */
@@ -53,7 +53,7 @@ struct debugger_thread {
 	pthread_t thread;
 	uint64_t since_ns; /* lock: when it began what it does; 0: it waits */
 	bool attaching;    /* lock: to a process of this user */
-	uid_t uid;
+	uint32_t owner;
 };
 
 struct gp_kfd_debugger {
@@ -265,9 +265,9 @@ static bool debugger_may_begin(const struct gp_kfd_debugger *debugger, const str
 		const struct debugger_thread *thread = &debugger->threads[i];
 
 		all += thread->attaching;
-		own += thread->attaching && thread->uid == target->uid;
+		own += thread->attaching && thread->owner == target->owner;
 	}
-	return all < DEBUGGER_ATTACHING && (own < DEBUGGER_USER_ATTACHING || !target->uid);
+	return all < DEBUGGER_ATTACHING && (own < DEBUGGER_USER_ATTACHING || !target->owner);
 }
 
 /* The first that may begin leaves the ready list. */
@@ -325,7 +325,7 @@ static void *debugger_thread(void *context)
 		skip = target->gone && job->kind == DEBUGGER_ATTACH;
 		thread->since_ns = target->since_ns = debugger_now_ns();
 		thread->attaching = job->kind == DEBUGGER_ATTACH && !skip;
-		thread->uid = target->uid;
+		thread->owner = target->owner;
 		pthread_mutex_unlock(&debugger->lock);
 		if (!skip)
 			debugger_do(debugger, target, job);
@@ -390,7 +390,7 @@ void gp_kfd_debugger_attach(struct gp_kfd_debugger *debugger, struct gp_device_c
 		target->guard.fd = -1;
 		target->tag = client->tag;
 		target->pid = client->pid;
-		target->uid = client->uid;
+		target->owner = client->owner;
 		target->jobs_tail = &target->jobs;
 		pthread_mutex_lock(&debugger->lock);
 		target->next = debugger->targets;

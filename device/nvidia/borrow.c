@@ -39,7 +39,7 @@ struct borrow_job {
 	uint64_t tag, seq;
 	uint32_t slot, count;
 	int pidfd;
-	uid_t uid; /* GROUP: whose process that is */
+	uint32_t owner; /* GROUP: whose process that is */
 	struct gp_wire_group group;
 	struct gp_device_slice slice;
 	struct gp_device_count counted;
@@ -221,7 +221,7 @@ static void borrow_group_job(struct borrow_gpu *gpu, const struct borrow_job *jo
 	const struct gp_device_host *host = &gpu->borrow->host;
 	struct gp_nvidia_group **at = borrow_find(gpu, job->tag, job->group.slot), *group;
 	struct gp_device_grouped grouped = { .slot = job->group.slot, .generation = job->group.generation };
-	struct gp_nvidia_lender lender = { job->pidfd, job->uid, gpu->gpu_id, gpu->borrow->by_name };
+	struct gp_nvidia_lender lender = { job->pidfd, job->owner, gpu->gpu_id, gpu->borrow->by_name };
 	char why[GP_DEVICE_TEXT_SIZE];
 
 	if (gp_nvidia_group_take(&job->group, &lender, &group, why, sizeof(why))) {
@@ -435,7 +435,7 @@ void gp_nvidia_borrow_group(struct gp_nvidia_borrow *borrow, const struct gp_dev
 	}
 	job->kind = BORROW_GROUP;
 	job->tag = client->tag;
-	job->uid = client->uid;
+	job->owner = client->owner;
 	job->group = *group;
 	if (borrow_push_group(gpu, job))
 		borrow_let_go(borrow, client->tag, "it has too many contexts at once for gpreemptd to look at");

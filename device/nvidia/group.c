@@ -40,7 +40,7 @@ static int group_look(struct gp_nvidia_group *group, const struct gp_nvidia_lend
 
 	*ret_why = "its descriptor is no file of the NVIDIA driver";
 	if (!gp_nvidia_is_rm_file(group->fd, lender->by_name)) {
-		gp_close_elsewhere(group->fd, lender->uid);
+		gp_close_elsewhere(group->fd, lender->owner);
 		group->fd = -1;
 		return -EBADF;
 	}
@@ -81,7 +81,7 @@ int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidi
 					   .app_us = wire->slice_us };
 	memcpy(group->channels, wire->channels, sizeof(group->channels));
 	group->fd = -1;
-	if (gp_close_pending_of(lender->uid) < GROUP_CLOSES_MAX)
+	if (gp_close_pending_of(lender->owner) < GROUP_CLOSES_MAX)
 		group->fd = (int)syscall(SYS_pidfd_getfd, lender->pidfd, wire->fd, 0);
 	else
 		errno = EBUSY;

@@ -23,7 +23,7 @@ struct gp_nvidia_group {
 /* Who lends it, and what it should be. */
 struct gp_nvidia_lender {
 	int pidfd;
-	uint32_t uid, gpu_id;
+	uint32_t owner, gpu_id;
 	bool by_name; /* see gp_nvidia_is_rm_file() */
 };
 /* Takes the file and asks RM whether the handles are what they should be. 0, or -errno and a sentence. */

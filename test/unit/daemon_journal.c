@@ -2,6 +2,7 @@
 /* What users cause is kept to a rate in the journal, for each user by himself; what was left out is counted. */
 #include <grp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,14 +16,16 @@ static struct world world;
 
 static uint32_t lines(uid_t uid, uint32_t count, uint64_t now_ns, uint64_t *ret_left_out)
 {
+	struct gp_owner *owner = gp_owner_get(&world.daemon, uid, 0, -1);
 	uint32_t written = 0;
 	uint64_t left_out;
 
 	*ret_left_out = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		written += gp_journal_may(&world.daemon, uid, now_ns, &left_out);
+		written += gp_journal_may(&world.daemon, owner, now_ns, &left_out);
 		*ret_left_out += left_out;
 	}
+	gp_owner_put(owner);
 	return written;
 }
 
@@ -44,15 +47,33 @@ static void test_rate(void **state)
 	assert_int_equal(world.daemon.counters.lines_left_out, 980 + 8 + 980);
 }
 
-/* More users than there is room for: nobody is barred, and nobody gets more than his due while he is remembered. */
+/* More users than anybody remembers, each within his own rate: the journal has a rate of its own. */
 static void test_many_users(void **state)
 {
+	uint32_t written = 0;
 	uint64_t left_out;
 
 	(void)state;
-	for (uid_t uid = 1; uid <= 10 * GP_JOURNAL_USERS; uid++)
-		assert_int_equal(lines(uid, 30, uid * SECOND, &left_out), 20);
-	assert_int_equal(lines(10 * GP_JOURNAL_USERS, 30, 10ull * GP_JOURNAL_USERS * SECOND, &left_out), 0);
+	for (uid_t uid = 1; uid <= 400; uid++)
+		written += lines(uid, 20, SECOND, &left_out);
+	assert_int_equal(written, 200);
+	assert_int_equal(world.daemon.counters.lines_left_out, 400 * 20 - 200);
+	assert_int_equal(lines(SOMEONE, 30, 2 * SECOND, &left_out), 10);
+	assert_int_equal(lines(0, 1000, 2 * SECOND, &left_out), 1000);
+}
+
+/* One user with all the uids of his range: one rate for all of them, and no way to be forgotten. */
+static void test_range(void **state)
+{
+	uint32_t written = 0;
+	uint64_t left_out;
+
+	(void)state;
+	for (int round = 0; round < 2; round++)
+		for (uid_t uid = 100000; uid < 100400; uid++)
+			written += lines(uid, 20, SECOND, &left_out);
+	assert_int_equal(written, 20);
+	assert_int_equal(lines(SOMEONE, 30, SECOND, &left_out), 0);
 }
 
 /* What a name may hold that the journal would not show, or a terminal obey. */
@@ -113,7 +134,30 @@ static void test_flood(void **state)
 static int begin(void **state)
 {
 	(void)state;
+	gp_owner_subuid_path = "/nonexistent/subuid";
 	world_begin(&world, NULL);
+	return 0;
+}
+
+static int begin_range(void **state)
+{
+	static char path[] = "/tmp/gpreempt-subuid-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_true(dprintf(fd, "%u:100000:65536\n", SOMEONE) > 0);
+	close(fd);
+	gp_owner_subuid_path = path;
+	world_begin(&world, NULL);
+	return 0;
+}
+
+static int end_range(void **state)
+{
+	(void)state;
+	unlink(gp_owner_subuid_path);
+	world_end(&world);
 	return 0;
 }
 
@@ -129,6 +173,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_rate, begin, end),
 		cmocka_unit_test_setup_teardown(test_many_users, begin, end),
+		cmocka_unit_test_setup_teardown(test_range, begin_range, end_range),
 		cmocka_unit_test_setup_teardown(test_names, begin, end),
 		cmocka_unit_test_setup_teardown(test_flood, begin, end),
 	};

@@ -42,7 +42,7 @@ static void test_queues(void **state)
 	struct agent other;
 
 	(void)state;
-	client->uid = GREEDY_UID;
+	world_give(&world, client, GREEDY_UID);
 	for (uint32_t slot = 1; slot < 7; slot++)
 		agent_add_queue(&world, &agent, slot, GP_QUEUE_SEEN);
 	assert_int_equal(client->queue_count, 4);
@@ -53,6 +53,104 @@ static void test_queues(void **state)
 	agent_leave(&world, &other);
 }
 
+/* One user asks for all of a device's queues; another finds room, and root finds what is kept for it. */
+static void test_device_table(void **state)
+{
+	struct gp_client *greedy = world_queue(&world, &agent, 0)->client;
+	struct agent other, root;
+
+	(void)state;
+	world.daemon.config.user_queue_max = GP_WIRE_QUEUE_MAX;
+	world_give(&world, greedy, GREEDY_UID);
+	agent_connect(&world, &other, 50);
+	agent_connect(&world, &root, 50);
+	for (uint32_t slot = 1; slot < 32; slot++)
+		agent_add_queue(&world, &agent, slot, GP_QUEUE_SEEN);
+	assert_int_equal(greedy->queue_count, 15); /* of 32: half of what is not root's */
+	agent_add_queue(&world, &other, 0, GP_QUEUE_SEEN);
+	world_give(&world, world_queue(&world, &other, 0)->client, OTHER_UID);
+	for (uint32_t slot = 1; slot < 32; slot++)
+		agent_add_queue(&world, &other, slot, GP_QUEUE_SEEN);
+	assert_int_equal(world_queue(&world, &other, 0)->client->queue_count, 8);
+	agent_add_queue(&world, &root, 0, GP_QUEUE_SEEN);
+	world_give(&world, world_queue(&world, &root, 0)->client, 0);
+	for (uint32_t slot = 1; slot < 32; slot++)
+		agent_add_queue(&world, &root, slot, GP_QUEUE_SEEN);
+	assert_int_equal(world_queue(&world, &root, 0)->client->queue_count, 32 - 15 - 8);
+	agent_leave(&world, &other);
+	agent_leave(&world, &root);
+	assert_int_equal(greedy->owner->device_queue_count[0], 15);
+}
+
+static int begin_table(void **state)
+{
+	(void)state;
+	world_begin_one(&world, &agent, "[daemon]\nqueues_max = 128\n[null]\ndevices = 4\n", 50);
+	return 0;
+}
+
+static uint32_t take_places(uid_t first_uid, uint32_t uid_count, struct gp_client **clients)
+{
+	uint32_t count = 0;
+
+	for (uid_t uid = first_uid; uid < first_uid + uid_count; uid++) {
+		struct gp_owner *owner = gp_owner_get(&world.daemon, uid, 0, -1);
+
+		while (!gp_client_create(&world.daemon, owner, &clients[count]))
+			count++;
+		gp_owner_put(owner);
+	}
+	return count;
+}
+
+/* Client places, with all the uids of a range: half of what is there, and the rest for others; root has its own. */
+static void test_client_places(void **state)
+{
+	static struct gp_client *clients[3][64];
+	uint32_t counts[3];
+
+	(void)state;
+	world_give(&world, world_queue(&world, &agent, 0)->client, 0);
+	counts[0] = take_places(100000, 500, clients[0]);
+	counts[1] = take_places(OTHER_UID, 1, clients[1]);
+	counts[2] = take_places(0, 1, clients[2]);
+	assert_int_equal(counts[0], (64 - 4 - 1 + 1) / 2);
+	assert_int_equal(counts[1], (64 - 4 - 1 - 30 + 1) / 2);
+	assert_int_equal(counts[0] + counts[1] + counts[2] + 1, 64);
+	for (int i = 0; i < 3; i++)
+		for (uint32_t k = 0; k < counts[i]; k++)
+			gp_client_remove(&world.daemon, clients[i][k]);
+	world_step(&world);
+	assert_int_equal(world.daemon.client_count, 1);
+}
+
+static int begin_range(void **state)
+{
+	static char path[] = "/tmp/gpreempt-subuid-XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_true(dprintf(fd, "%u:100000:65536\n", GREEDY_UID) > 0);
+	close(fd);
+	gp_owner_subuid_path = path;
+	return begin(state);
+}
+
+static int end_range(void **state)
+{
+	unlink(gp_owner_subuid_path);
+	return end(state);
+}
+
+static uint32_t gang_of(uid_t uid, const char *name)
+{
+	struct gp_owner *owner = gp_owner_get(&world.daemon, uid, 0, -1);
+	uint32_t gang = gp_gang_get(&world.daemon, owner, uid, name);
+
+	gp_owner_put(owner);
+	return gang;
+}
+
 static void test_gangs(void **state)
 {
 	char name[16];
@@ -60,9 +158,9 @@ static void test_gangs(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < world.daemon.gang_max; i++) {
 		snprintf(name, sizeof(name), "gang%u", i);
-		gp_gang_get(&world.daemon, GREEDY_UID, name);
+		gang_of(GREEDY_UID, name);
 	}
-	assert_int_not_equal(gp_gang_get(&world.daemon, OTHER_UID, "mine"), 0);
+	assert_int_not_equal(gang_of(OTHER_UID, "mine"), 0);
 }
 
 static void set_gang(const char *name)
@@ -95,7 +193,7 @@ static void test_gangs_at_will(void **state)
 	assert_int_equal(queue->core_gang, gang);
 	/* Its number is nobody else's, though nobody has the name any more. */
 	assert_int_not_equal(queue->attr.gang, gang);
-	assert_int_not_equal(gp_gang_get(&world.daemon, OTHER_UID, "mine"), gang);
+	assert_int_not_equal(gang_of(OTHER_UID, "mine"), gang);
 	world_wait(&world, 10001);
 	assert_int_equal(queue->core_gang, queue->attr.gang);
 	assert_int_not_equal(queue->core_gang, gang);
@@ -189,11 +287,11 @@ static void test_whom_it_waited_for(void **state)
 	struct agent urgent;
 
 	(void)state;
-	world_queue(&world, &agent, 0)->client->uid = GREEDY_UID;
+	world_give(&world, world_queue(&world, &agent, 0)->client, GREEDY_UID);
 	agent_doorbell(&world, &agent, 0, 1000);
 	agent_connect(&world, &urgent, 90);
 	agent_add_queue(&world, &urgent, 0, GP_QUEUE_SEEN);
-	world_queue(&world, &urgent, 0)->client->uid = OTHER_UID;
+	world_give(&world, world_queue(&world, &urgent, 0)->client, OTHER_UID);
 	agent_doorbell(&world, &urgent, 0, 1);
 	for (int i = 0; i < 1000 && !agent_is_closed(&agent, 0); i++) {
 		world_wait(&world, 10);
@@ -450,6 +548,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_descriptors, begin, end),
 		cmocka_unit_test_setup_teardown(test_commands_wait, begin, end),
 		cmocka_unit_test_setup_teardown(test_queues, begin, end),
+		cmocka_unit_test_setup_teardown(test_device_table, begin_table, end),
+		cmocka_unit_test_setup_teardown(test_client_places, begin_range, end_range),
 		cmocka_unit_test_setup_teardown(test_gangs, begin, end),
 		cmocka_unit_test_setup_teardown(test_gangs_at_will, begin, end),
 		cmocka_unit_test_setup_teardown(test_gang_waits_for_the_order, begin, end),

@@ -381,7 +381,7 @@ static void test_memory_of_one_user(void **state)
 	for (int i = 0; i < 4; i++)
 		while (client_of(&holders[i])->counters != GP_COUNTERS_OLD)
 			world_wait(&world, 10);
-	world_queue(&world, &batch, 0)->client->uid = getuid() + 1;
+	world_give(&world, world_queue(&world, &batch, 0)->client, getuid() + 1);
 	assert_true(gp_silence_look(&world.daemon, world_queue(&world, &batch, 0)->client));
 	for (int i = 0; i < 1000; i++)
 		sem_post(&let_go);

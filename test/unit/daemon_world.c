@@ -396,6 +396,35 @@ enum gp_gate world_gate(struct world *world, const struct agent *agent, uint32_t
 	return info.gate;
 }
 
+static void world_give_queues(struct gp_owner *from, struct gp_owner *to, const struct gp_client *client)
+{
+	for (uint32_t i = 0; i < client->slot_count; i++) {
+		if (!client->slots[i].queue)
+			continue;
+		from->device_queue_count[client->slots[i].queue->device]--;
+		to->device_queue_count[client->slots[i].queue->device]++;
+	}
+	from->queue_count -= client->queue_count;
+	to->queue_count += client->queue_count;
+}
+
+void world_give(struct world *world, struct gp_client *client, uid_t uid)
+{
+	struct gp_owner *from = client->owner, *to = gp_owner_get(&world->daemon, uid, 0, -1);
+
+	client->uid = client->device.uid = client->peer->uid = uid;
+	client->device.owner = to->id;
+	world_give_queues(from, to, client);
+	from->client_count--;
+	to->client_count++;
+	from->peer_count--;
+	to->peer_count++;
+	client->owner = to;
+	client->peer->owner = gp_owner_hold(to);
+	gp_owner_put(from);
+	gp_owner_put(from);
+}
+
 void world_begin_one(struct world *world, struct agent *agent, const char *config, int32_t priority)
 {
 	world_begin(world, config);

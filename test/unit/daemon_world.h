@@ -82,6 +82,8 @@ bool agent_is_closed(const struct agent *agent, uint32_t slot); /* as ordered la
 /* A command's answer, whole; -errno in ret_result. The caller frees it. */
 char *world_ask(struct world *world, const struct gp_control_request *request, int *ret_result);
 struct gp_control_request world_request(uint32_t verb);
+/* From now on the client and its connection are that user's. */
+void world_give(struct world *world, struct gp_client *client, uid_t uid);
 /* The queue as the daemon has it. */
 struct gp_queue_entry *world_queue(struct world *world, const struct agent *agent, uint32_t slot);
 enum gp_gate world_gate(struct world *world, const struct agent *agent, uint32_t slot);

@@ -264,10 +264,10 @@ static void test_holding_user(void **state)
 
 	(void)state;
 	for (int i = 0; i < HOLDERS; i++) {
-		clients[i] = (struct gp_device_client){ .tag = 1, .pid = HOLDING, .uid = 1001, .pidfd = null };
+		clients[i] = (struct gp_device_client){ .tag = 1, .pid = HOLDING, .owner = 1001, .pidfd = null };
 		gp_kfd_debugger_attach(debugger, &clients[i], GP_MECHANISM_NONE);
 	}
-	*other = (struct gp_device_client){ .tag = 2, .pid = HOLDING + 1, .uid = 1002, .pidfd = null };
+	*other = (struct gp_device_client){ .tag = 2, .pid = HOLDING + 1, .owner = 1002, .pidfd = null };
 	alarm(60); /* hanging is the failure */
 	attach(other, GP_MECHANISM_NONE, GP_MECHANISM_DEBUGGER);
 	apply(other);

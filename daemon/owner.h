@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Users as accounts: what all connections and clients of one user have together, and what is held against him. A user
+ * is more than a uid: he has the uids of his ranges in /etc/subuid, and those of the user namespaces he made.
+ */
+#ifndef GP_DAEMON_OWNER_H
+#define GP_DAEMON_OWNER_H
+
+#include <gpreempt/sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct gp_daemon;
+
+#define GP_OWNER_MAX 4096u /* accounts; who finds no place shares one with all who find none */
+
+struct gp_owner {
+	struct gp_owner *next;  /* owner.c: in its bucket */
+	uint64_t key;           /* owner.c */
+	uint32_t id;            /* of this account, never given again; 0: root, 1: shared by those without a place */
+	uid_t uid;              /* for the journal */
+	uint32_t references;    /* peers and clients */
+	uint64_t keep_until_ns; /* not forgotten before that */
+	/* What they have now. */
+	uint32_t peer_count, client_count, queue_count, stream_count;
+	uint32_t device_queue_count[GP_DEVICE_MAX];
+	size_t backlog_size; /* bytes of answers that wait for their readers */
+	/* journal.c */
+	uint32_t lines; /* that may still be written */
+	uint64_t lines_ns, left_out;
+};
+
+/* The account a process belongs to, with one reference more. Never fails, never blocks on a directory server.
+ * uid: as the kernel gave it with the connection. pidfd: of the same process; -1: its namespaces are not looked at. */
+struct gp_owner *gp_owner_get(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd);
+struct gp_owner *gp_owner_hold(struct gp_owner *owner); /* one reference more */
+/* One less. Without any the account is kept for ten minutes, and for as long as gp_owner_keep() says. */
+void gp_owner_put(struct gp_owner *owner);
+void gp_owner_keep(struct gp_owner *owner, uint64_t until_ns); /* something is held against him until then */
+bool gp_owner_is_root(const struct gp_owner *owner);           /* uid 0 of the host */
+/* Whether he may take one more place of a table of count places, used of which are taken, own of these by him: he gets
+ * half of what the others leave, and the last kept places are root's alone. */
+bool gp_owner_may_take(const struct gp_owner *owner, uint32_t count, uint32_t kept, uint32_t used, uint32_t own);
+int gp_owner_init(struct gp_daemon *daemon);
+void gp_owner_fini(struct gp_daemon *daemon);
+extern const char *gp_owner_subuid_path, *gp_owner_passwd_path; /* a test has its own */
+
+#endif

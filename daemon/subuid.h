@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* subuid(5): which user has which range of uids. */
+#ifndef GP_DAEMON_SUBUID_H
+#define GP_DAEMON_SUBUID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define GP_SUBUID_MAX      4096u      /* ranges; more are left out */
+#define GP_SUBUID_SIZE_MAX (4u << 20) /* bytes of a file; more are not read */
+#define GP_SUBUID_FIRST    65536u     /* ranges that begin below are no ranges: they are other people's uids */
+
+struct gp_subuid_range {
+	uid_t first, count;
+	bool is_user; /* uid is the user's; otherwise it is the first of his ranges: nobody here knows his name */
+	uid_t uid;
+};
+
+/* The ranges that are well-formed, of texts as in subuid(5) and passwd(5); whatever else is there is passed over.
+ * Root's are nobody's: is_user is false. Returns how many; max at most. */
+uint32_t gp_subuid_parse(const char *subuid, size_t subuid_size, const char *passwd, size_t passwd_size,
+			 struct gp_subuid_range *ranges, uint32_t max);
+
+/* The two files as last read; read again when one of them has changed. */
+struct gp_subuid;
+struct gp_subuid *gp_subuid_create(const char *subuid_path, const char *passwd_path); /* NULL: no memory */
+void gp_subuid_destroy(struct gp_subuid *subuid);
+const struct gp_subuid_range *gp_subuid_find(struct gp_subuid *subuid, uid_t uid); /* NULL: in nobody's range */
+
+#endif
