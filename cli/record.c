@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -81,9 +82,9 @@ static uint64_t record_clock_ns(clockid_t id)
 }
 
 /* What the machine and the daemon were when it began. */
-static int record_header(struct gp_record_file *file, bool *ret_refused, struct gp_error *error)
+static int record_header(char **ret_line, bool *ret_refused, struct gp_error *error)
 {
-	GP_AUTO_FREE char *status = NULL, *line = NULL;
+	GP_AUTO_FREE char *status = NULL;
 	struct utsname machine = { .release = "" };
 	struct gp_state state;
 	size_t size = 0;
@@ -94,13 +95,15 @@ static int record_header(struct gp_record_file *file, bool *ret_refused, struct 
 	if (!r)
 		gp_state_fini(&state);
 	uname(&machine);
-	r = asprintf(&line,
+	r = asprintf(ret_line,
 		     "{ \"gpreempt_record\": 1, \"version\": \"%s\", \"real_ns\": %" PRIu64
 		     ", \"kernel\": \"%s\", \"status\": %s }",
 		     GP_VERSION, record_clock_ns(CLOCK_REALTIME), machine.release, status);
-	if (r < 0)
+	if (r < 0) {
+		*ret_line = NULL;
 		return gp_error_set(error, -ENOMEM, "out of memory");
-	return gp_record_file_line(file, line, strlen(line), error);
+	}
+	return 0;
 }
 
 /* Started when the daemon is known to answer and the file to be writable, and the stream is open: nothing is missed. */
@@ -198,6 +201,7 @@ static int record_perfetto(const struct record *record, const char *from, struct
 	struct gp_file_writer writer;
 	struct gp_record read;
 	size_t size = 0;
+	mode_t mask;
 	int r = gp_file_read(from, RECORD_SIZE_MAX, &text, &size, error);
 
 	r = r ? r : gp_record_read(&read, text, size, from, error);
@@ -207,7 +211,10 @@ static int record_perfetto(const struct record *record, const char *from, struct
 		fprintf(stderr,
 			"gpreempt record: %s: %" PRIu64 " lines are no events (cut off?) and were passed over\n", from,
 			read.skipped);
+	/* As private as the record. */
+	mask = umask(0077);
 	r = gp_file_open(&writer, record->perfetto, error);
+	umask(mask);
 	if (!r) {
 		r = gp_view_perfetto(writer.stream, &read.result);
 		if (r)
@@ -220,24 +227,19 @@ static int record_perfetto(const struct record *record, const char *from, struct
 	return r;
 }
 
-/* Everything between open and close. The error of the recording itself is what counts, then that of closing. */
-static int record_to(struct record *record, struct gp_record_file *file, bool *ret_refused, struct gp_error *error)
+/* From the first line to the last. */
+static int record_lines(struct record *record, struct gp_record_file *file, struct gp_event_stream *stream,
+			const char *header, struct gp_error *error)
 {
-	struct gp_event_stream stream;
 	struct gp_error end_error;
 	char end[128];
-	int r = record_header(file, ret_refused, error), closing;
+	int r = gp_record_file_line(file, header, strlen(header), error), closing;
 
-	if (r)
-		return r;
-	r = gp_event_stream_open(&stream, 0, error);
 	if (r)
 		return r;
 	if (record->command)
 		r = record_spawn(record, error);
-	r = r ? r : record_loop(record, file, &stream, error);
-	*ret_refused = stream.control.refused;
-	gp_event_stream_close(&stream);
+	r = r ? r : record_loop(record, file, stream, error);
 	(void)snprintf(end, sizeof(end), "{ \"event\": \"end\", \"value\": %" PRIu64 ", \"text\": \"%s\" }",
 		       record->event_count, r ? "the recording broke off" : "the recording ended");
 	closing = gp_record_file_line(file, end, strlen(end), &end_error);
@@ -248,6 +250,24 @@ static int record_to(struct record *record, struct gp_record_file *file, bool *r
 	return r;
 }
 
+/* The daemon is asked first: where it does not answer no file is touched. The error of the recording itself is what
+ * counts, then that of closing. */
+static int record_to(struct record *record, struct gp_record_file *file, bool *ret_refused, struct gp_error *error)
+{
+	GP_AUTO_FREE char *header = NULL;
+	struct gp_event_stream stream;
+	int r = record_header(&header, ret_refused, error);
+
+	r = r ? r : gp_event_stream_open(&stream, 0, error);
+	if (r)
+		return r;
+	r = gp_record_file_open(file, record->output, error);
+	r = r ? r : record_lines(record, file, &stream, header, error);
+	*ret_refused = stream.control.refused;
+	gp_event_stream_close(&stream);
+	return r;
+}
+
 static int record_child_exit(const struct record *record)
 {
 	int status = record->child_status;
@@ -255,18 +275,52 @@ static int record_child_exit(const struct record *record)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Says what is left of a recording that broke off. */
+static void record_say_kept(const struct record *record, const struct gp_record_file *file, bool is_beside)
+{
+	if (!file->kept || !file->temporary[0])
+		return;
+	fprintf(stderr, "gpreempt record: what was recorded until then (%lld bytes) is in %s\n", (long long)file->size,
+		file->kept);
+	if (is_beside)
+		fprintf(stderr, "gpreempt record: %s is what it was before\n", record->output);
+}
+
+/* A trace that is there is not replaced by one of a recording that broke off. */
+static int record_trace(const struct record *record, const struct gp_record_file *file, bool is_whole,
+			struct gp_error *error)
+{
+	if (!record->perfetto || !file->kept)
+		return 0;
+	if (!is_whole && !access(record->perfetto, F_OK)) {
+		fprintf(stderr,
+			"gpreempt record: %s is what it was before; for a trace of this recording use --from %s\n",
+			record->perfetto, file->kept);
+		return 0;
+	}
+	return record_perfetto(record, file->kept, error);
+}
+
+/* Closes the file and makes the trace; 0, or why not. */
+static int record_finish(const struct record *record, struct gp_record_file *file, bool is_whole,
+			 struct gp_error *error)
+{
+	bool is_beside;
+	int r = gp_record_file_close(file, is_whole, &is_beside, error);
+
+	if (r || !is_whole)
+		record_say_kept(record, file, is_beside);
+	return r ? r : record_trace(record, file, is_whole, error);
+}
+
 static int record_go(struct record *record)
 {
 	struct sigaction action = { .sa_handler = record_stop };
-	struct gp_record_file file;
+	struct gp_record_file file = { .fd = -1 };
 	struct gp_error error;
 	bool is_refused = false;
-	int r = gp_record_file_open(&file, record->output, &error), status;
+	int r, status;
 
-	if (r) {
-		fprintf(stderr, "gpreempt record: %s\n", error.text);
-		return GP_CLI_FAILED;
-	}
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
@@ -278,9 +332,7 @@ static int record_go(struct record *record)
 	status = !r ? GP_CLI_OK : is_refused || file.has_failed ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
 	/* The command is not ours to kill. */
 	record_wait_child(record);
-	r = gp_record_file_close(&file, &error);
-	if (!r && record->perfetto && (!status || file.size))
-		r = record_perfetto(record, record->output, &error);
+	r = record_finish(record, &file, !status, &error);
 	if (r) {
 		fprintf(stderr, "gpreempt record: %s\n", error.text);
 		status = GP_CLI_FAILED;

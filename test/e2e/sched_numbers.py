@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A case of test/e2e/sched: what status, top, metrics and record say, against the node's own counters."""
+import glob
 import json
 import os
 import re
@@ -28,7 +29,7 @@ def numbers(build):
         train.wait_line("ready")
         managed(stage, train)
         record = stage.start([stage.gpreempt(), "record", "-o", stage.file("record.jsonl")], "record")
-        wait_for("record has begun", lambda: os.path.exists(stage.file("record.jsonl")) and os.path.getsize(stage.file("record.jsonl")))
+        wait_for("record has begun", lambda: record_path(stage) and os.path.getsize(record_path(stage)))
         serve = stage.serve(["-p", "80"], closed=0.3, seconds=ENDLESS)
         managed(stage, train, serve)
         serve.wait_line("ready")
@@ -50,8 +51,13 @@ def numbers(build):
         numbers_quiet(stage)
 
 
+def record_path(stage):
+    """It has its name at the end, and another one until then; None before it began."""
+    return next(iter(glob.glob(stage.file("record.jsonl") + "*")), None)
+
+
 def record_lines(stage):
-    with open(stage.file("record.jsonl"), encoding="utf-8") as file:
+    with open(record_path(stage), encoding="utf-8") as file:
         lines = [json.loads(line) for line in file if line.endswith("}\n")]
     must(not any(e.get("event") == "lost" for e in lines), "the record lost events")
     return lines
