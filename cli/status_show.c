@@ -159,6 +159,11 @@ void gp_status_sum(const struct gp_state *state, const struct gp_state_client *c
 		total.preemptions += queue->preemptions == GP_STATE_UNKNOWN ? 0 : queue->preemptions;
 		total.inversions += queue->inversions == GP_STATE_UNKNOWN ? 0 : queue->inversions;
 	}
+	/* Queues that run beside each other count once, where the daemon says so. */
+	if (client->compute_ns != GP_STATE_UNKNOWN && client->wait_ns != GP_STATE_UNKNOWN) {
+		total.run_ns = client->compute_ns;
+		total.wait_ns = client->wait_ns;
+	}
 	*ret_total = total;
 }
 

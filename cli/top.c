@@ -26,7 +26,8 @@ static const char top_help[] =
 "      --json         batch, one JSON object a line\n"
 "\n"
 "Keys: F6 sort; + - order; Up Down select; F7 F8 more and less urgent; F9 kill (asks); Q queues; Ctrl-L redraw; q Esc F10 quit.\n"
-"GPU% is the time its queues had work and were open, of one device's; WAIT% had work and were closed.\n"
+"GPU%: share of time in which a compute queue of the program had work and an open gate.\n"
+"WAIT%: share of time in which the program had work and all its gates were closed.\n"
 "99 = MOST URGENT. A dash is \"unknown\".\n"
 "Exit status: 0; 1 failed; 2 wrong usage; 3 no daemon (batch; the screen waits for one).\n";
 /* clang-format on */

@@ -54,6 +54,7 @@ static void top_row(const struct gp_top *top, const struct gp_state_client *clie
 {
 	const struct gp_state_client *before = top->has_before ? top_find_client(&top->before, client) : NULL;
 	uint64_t dilation = top->now.daemon.dilation == GP_STATE_UNKNOWN ? 1 : top->now.daemon.dilation;
+	uint64_t passed_ns = top->passed_ns;
 	struct gp_status_total now, old;
 
 	gp_status_sum(&top->now, client, &now);
@@ -67,10 +68,13 @@ static void top_row(const struct gp_top *top, const struct gp_state_client *clie
 					.inversions_milli = GP_TOP_UNKNOWN };
 	if (!before || !client->queue_count || !client->managed)
 		return;
-	/* run and wait are device time: the host's second is 1/dilation of the device's. */
+	/* run and wait are device time: the host's second is 1/dilation of the device's. Of a program on several GPUs
+	 * it is the share of them all. */
 	gp_status_sum(&top->before, before, &old);
-	ret_row->gpu_permille = top_rate(old.run_ns, now.run_ns, 1000 * dilation, top->passed_ns);
-	ret_row->wait_permille = top_rate(old.wait_ns, now.wait_ns, 1000 * dilation, top->passed_ns);
+	if (client->gpus_scheduled != GP_STATE_UNKNOWN && client->gpus_scheduled > 1)
+		passed_ns *= client->gpus_scheduled;
+	ret_row->gpu_permille = top_rate(old.run_ns, now.run_ns, 1000 * dilation, passed_ns);
+	ret_row->wait_permille = top_rate(old.wait_ns, now.wait_ns, 1000 * dilation, passed_ns);
 	ret_row->preemptions_milli = top_rate(old.preemptions, now.preemptions, 1000000000000u, top->passed_ns);
 	ret_row->inversions_milli = top_rate(old.inversions, now.inversions, 1000000000000u, top->passed_ns);
 }

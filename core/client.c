@@ -3,7 +3,7 @@
  * are trusted. */
 #include "core/state.h"
 
-static struct gp_client *client_find(struct gp_sched *sched, struct gp_client_id id)
+static struct gp_client *client_find(const struct gp_sched *sched, struct gp_client_id id)
 {
 	if (id.index >= sched->limits.client_count || !sched->clients[id.index].used ||
 	    sched->clients[id.index].generation != id.generation)
@@ -341,16 +341,19 @@ int gp_sched_client_remove(struct gp_sched *sched, struct gp_client_id client, u
 int gp_sched_queue_info(const struct gp_sched *sched, struct gp_queue_id queue, struct gp_queue_info *ret_info)
 {
 	const struct gp_queue *q = gp_queue_find(sched, queue);
+	uint64_t open_ns;
 
 	if (!q)
 		return -ESTALE;
+	/* The account is brought up to date at edges: what has passed since the last one belongs to it. */
+	open_ns = q->has_work && gp_gate_lets_through(q->gate) ? sched->now_ns - q->mark_ns : 0;
 	*ret_info = (struct gp_queue_info){
 		.gate = q->gate,
 		.has_work = q->has_work,
 		.rank = q->rank,
 		.pending = q->written - q->completed,
-		.run_ns = q->run_ns,
-		.wait_ns = q->wait_ns,
+		.run_ns = q->run_ns + open_ns,
+		.wait_ns = q->wait_ns + (q->has_work ? sched->now_ns - q->mark_ns - open_ns : 0),
 		.inversions = q->inversions,
 		.preemptions = q->preemptions,
 		.device = q->device,
@@ -358,6 +361,35 @@ int gp_sched_queue_info(const struct gp_sched *sched, struct gp_queue_id queue, 
 		.client = { q->client, sched->clients[q->client].generation },
 	};
 	return 0;
+}
+
+int gp_sched_seat_info(const struct gp_sched *sched, struct gp_client_id client, uint32_t device,
+		       struct gp_seat_info *ret_info)
+{
+	const struct gp_client *c = client_find(sched, client);
+	uint32_t i = c ? c->seat_first : GP_NONE;
+	const struct gp_seat *seat;
+	uint64_t since_ns;
+
+	while (i != GP_NONE && sched->seats[i].device != device)
+		i = sched->seats[i].client_next;
+	if (i == GP_NONE)
+		return -ESTALE;
+	seat = &sched->seats[i];
+	since_ns = sched->now_ns - seat->mark_ns;
+	*ret_info = (struct gp_seat_info){
+		.compute_ns = seat->view.compute_ns + (seat->running[GP_KIND_COMPUTE] ? since_ns : 0),
+		.copy_ns = seat->view.copy_ns + (seat->running[GP_KIND_COPY] ? since_ns : 0),
+		.wait_ns = seat->wait_ns,
+	};
+	if (seat->work_count && !seat->running[GP_KIND_COMPUTE] && !seat->running[GP_KIND_COPY])
+		ret_info->wait_ns += since_ns;
+	return 0;
+}
+
+void gp_sched_set_time(struct gp_sched *sched, uint64_t now_ns)
+{
+	gp_clock(sched, now_ns);
 }
 
 int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stats *ret_stats)

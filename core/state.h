@@ -114,7 +114,8 @@ struct gp_seat {
 	uint64_t turn_used_ns, mark_ns; /* time run in the present turn; mark: accounted up to here */
 	uint64_t request_mark_ns;       /* what it had computed when it last got work */
 	uint64_t joined_ns;
-	uint64_t stamp; /* last plan it was counted in */
+	uint64_t wait_ns; /* it had work and none of its queues ran */
+	uint64_t stamp;   /* last plan it was counted in */
 	struct gp_policy_seat view;
 };
 

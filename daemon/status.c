@@ -212,6 +212,26 @@ static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *
 	gp_text_close(text, '}');
 }
 
+/* Over all devices: gpu_count says over how many, so that a share of them can be computed. */
+static void status_client_time(struct gp_daemon *daemon, const struct gp_client *client, struct gp_text *text)
+{
+	struct gp_seat_info info, total = { 0 };
+	uint32_t gpu_count = 0;
+
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		if (!client->in_core || gp_sched_seat_info(daemon->sched, client->core, daemon->devices[i].core, &info))
+			continue;
+		gpu_count++;
+		total.compute_ns += info.compute_ns;
+		total.copy_ns += info.copy_ns;
+		total.wait_ns += info.wait_ns;
+	}
+	gp_text_u64(text, "gpu_count", gpu_count);
+	gp_text_u64(text, "compute_ns", total.compute_ns);
+	gp_text_u64(text, "copy_ns", total.copy_ns);
+	gp_text_u64(text, "wait_ns", total.wait_ns);
+}
+
 void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns, struct gp_text *text)
 {
 	static const char *const counters[] = { "agent", "daemon", "old" };
@@ -237,6 +257,7 @@ void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, 
 	gp_text_bool(text, "answers", client->answers);
 	gp_text_string(text, "counters", counters[client->counters]);
 	gp_text_bool(text, "doorbells_seen", client->device.flags & GP_HELLO_DOORBELLS);
+	status_client_time(daemon, client, text);
 	gp_text_open(text, "queues", '[');
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
@@ -299,6 +320,7 @@ void gp_status_write(struct gp_daemon *daemon, const struct gp_peer *peer, struc
 	bool all = gp_access_sees_all(daemon, peer);
 	uint64_t now_ns = gp_now_ns(); /* one moment: when a client came can be told from the two durations */
 
+	gp_sched_set_time(daemon->sched, gp_daemon_now_ns(daemon)); /* a program that only runs causes no event */
 	gp_text_open(text, NULL, '{');
 	gp_text_u64(text, "schema", 1);
 	status_daemon(daemon, now_ns, text);

@@ -230,6 +230,14 @@ struct gp_queue_info {
 	struct gp_client_id client;
 };
 
+/* What one client got of one device. Queues that run beside each other count once, so no time exceeds the time that
+ * passed. */
+struct gp_seat_info {
+	uint64_t compute_ns; /* a compute queue of the client had work and its gate let it through */
+	uint64_t copy_ns;    /* the same for copy queues */
+	uint64_t wait_ns;    /* the client had work, and no gate let any of it through */
+};
+
 /* Life. Names of policies: gp_policy_names. size: bytes the caller must provide, 16-byte aligned; 0: limits refused. */
 size_t gp_sched_size(const struct gp_limits *limits);
 int gp_sched_init(void *memory, size_t size, const struct gp_limits *limits, struct gp_sched **ret_sched);
@@ -258,6 +266,11 @@ int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, co
 			    uint64_t now_ns);
 int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint64_t now_ns);
 int gp_sched_queue_info(const struct gp_sched *sched, struct gp_queue_id queue, struct gp_queue_info *ret_info);
+/* -ESTALE: no such client, or it has no queue on that device. */
+int gp_sched_seat_info(const struct gp_sched *sched, struct gp_client_id client, uint32_t device,
+		       struct gp_seat_info *ret_info);
+/* Nothing happened, but it is later: accounts that are read afterwards reach up to this time. */
+void gp_sched_set_time(struct gp_sched *sched, uint64_t now_ns);
 
 /* What happens. Counters are the queue's own, monotonic; completed > written is refused with -EINVAL. */
 int gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t written, uint64_t completed,

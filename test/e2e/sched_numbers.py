@@ -28,6 +28,7 @@ def numbers(build):
         train = stage.train(["-p", "20"])
         train.wait_line("ready")
         managed(stage, train)
+        numbers_alone(stage, train)
         record = stage.start([stage.gpreempt(), "record", "-o", stage.file("record.jsonl")], "record")
         wait_for("record has begun", lambda: record_path(stage) and os.path.getsize(record_path(stage)))
         serve = stage.serve(["-p", "80"], closed=0.3, seconds=ENDLESS)
@@ -54,6 +55,22 @@ def numbers(build):
 def record_path(stage):
     """It has its name at the end, and another one until then; None before it began."""
     return next(iter(glob.glob(stage.file("record.jsonl") + "*")), None)
+
+
+def numbers_alone(stage, train):
+    """A program that is alone and always has work has the whole device, by the daemon's own clock, and never more."""
+    def look():
+        status = stage.status()
+        client = stage.client(train, status)
+        return status["daemon"]["uptime_real_ns"], client
+    begin_ns, before = look()
+    wait_for("a second of work", lambda: look()[0] > begin_ns + 1000000000)
+    end_ns, after = look()
+    passed_ns = (end_ns - begin_ns) / stage.dilation
+    share = (after["compute_ns"] - before["compute_ns"]) / passed_ns
+    must(0.8 <= share <= 1.001, "a program that always has work got %.3f of the device" % share)
+    must(after["wait_ns"] == before["wait_ns"], "a program that is alone waited: %s, %s" % (before, after))
+    must(after["gpu_count"] == 1, "one GPU, not %s" % after["gpu_count"])
 
 
 def record_lines(stage):

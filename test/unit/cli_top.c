@@ -78,10 +78,37 @@ static void top_compares_nothing_across_restarts(void **state)
 	gp_top_fini(&top);
 }
 
+/* The daemon counts queues that run beside each other once; a program on two GPUs has a share of both. */
+static void top_never_shows_more_than_all(void **state)
+{
+	static struct gp_top top;
+
+	gp_top_init(&top);
+	top_look(
+		&top,
+		"{\"schema\": 1, " TOP_DAEMON(
+			1,
+			1000000000) ", \"devices\": [], \"clients\": ["
+				    "{\"pid\": 5, \"connected_real_ns\": 1, \"gpu_count\": 2, \"compute_ns\": 0, \"wait_ns\": 0, "
+				    "\"queues\": [{\"run_ns\": 0, \"wait_ns\": 0}, {\"run_ns\": 0, \"wait_ns\": 0}]}]}");
+	top_look(
+		&top,
+		"{\"schema\": 1, " TOP_DAEMON(
+			1,
+			2000000000) ", \"devices\": [], \"clients\": ["
+				    "{\"pid\": 5, \"connected_real_ns\": 1, \"gpu_count\": 2, \"compute_ns\": 150000000, "
+				    "\"wait_ns\": 50000000, \"queues\": [{\"run_ns\": 100000000, \"wait_ns\": 0}, "
+				    "{\"run_ns\": 100000000, \"wait_ns\": 100000000}]}]}");
+	assert_int_equal(top.rows[0].gpu_permille, 750);
+	assert_int_equal(top.rows[0].wait_permille, 250);
+	gp_top_fini(&top);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(top_has_rates_after_two_looks),
+		cmocka_unit_test(top_never_shows_more_than_all),
 		cmocka_unit_test(top_compares_nothing_across_restarts),
 	};
 

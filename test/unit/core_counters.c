@@ -228,10 +228,52 @@ static void accounts_add_up(void **state)
 	world_free(p.w);
 }
 
+/* A program that only runs causes no event: its account reaches to the time that the reader gives. Two queues beside
+ * each other are one program at work. */
+static void accounts_reach_to_now(void **state)
+{
+	struct pair p = pair_new(false);
+	struct gp_queue_id id = p.w->queues[p.low].id;
+	struct gp_client_id client = world_info(p.w, p.low).client;
+	struct gp_seat_info seat = { .compute_ns = 77 };
+	uint32_t twin = world_queue(p.w, p.w->queues[p.low].client, p.device, GP_PRIORITY_LOW);
+	struct gp_queue_info info;
+
+	world_write(p.w, p.low, 1);
+	world_write(p.w, twin, 1);
+	gp_sched_set_time(p.w->sched, p.w->now_ns + 5 * MS);
+	assert_int_equal(gp_sched_queue_info(p.w->sched, id, &info), 0);
+	assert_int_equal(info.run_ns, 5 * MS);
+	assert_int_equal(info.wait_ns, 0);
+	assert_int_equal(gp_sched_seat_info(p.w->sched, client, p.device, &seat), 0);
+	assert_int_equal(seat.compute_ns, 5 * MS);
+	assert_int_equal(seat.copy_ns, 0);
+	assert_int_equal(seat.wait_ns, 0);
+	world_skip(p.w, 5 * MS);
+	world_write(p.w, p.high, 1);
+	world_run(p.w, 3 * MS);
+	assert_false(world_is_open(p.w, p.low));
+	gp_sched_set_time(p.w->sched, p.w->now_ns + 4 * MS);
+	assert_int_equal(gp_sched_seat_info(p.w->sched, client, p.device, &seat), 0);
+	assert_int_equal(seat.compute_ns + seat.wait_ns, 12 * MS);
+	assert_int_equal(gp_sched_queue_info(p.w->sched, id, &info), 0);
+	assert_int_equal(info.wait_ns, seat.wait_ns);
+	assert_true(seat.wait_ns > 6 * MS);
+	gp_sched_set_time(p.w->sched, 1); /* time does not run backwards */
+	assert_int_equal(gp_sched_seat_info(p.w->sched, client, p.device, &seat), 0);
+	assert_int_equal(seat.compute_ns + seat.wait_ns, 12 * MS);
+	assert_int_equal(gp_sched_seat_info(p.w->sched, client, p.device + 1, &seat), -ESTALE);
+	client.generation++;
+	assert_int_equal(gp_sched_seat_info(p.w->sched, client, p.device, &seat), -ESTALE);
+	assert_int_equal(seat.compute_ns + seat.wait_ns, 12 * MS); /* untouched on failure */
+	world_free(p.w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(completed_means_idle),
+		cmocka_unit_test(accounts_reach_to_now),
 		cmocka_unit_test(fetched_does_not_mean_idle),
 		cmocka_unit_test(one_queue_may_count_at_fetch),
 		cmocka_unit_test(work_within_the_tail_goes_on),
