@@ -5,6 +5,8 @@
  *   sweep.c    drives the pass: filters, duplicates, time window
  *   calls.c    what is open on each thread: nesting, self time, first calls
  *   engines.c  kernels and copies: queues, devices, waits, contention
+ *   launches.c which call submitted which work
+ *   streams.c  what orders work
  *   path.c     the critical path
  *   figures.c  the report's tables
  *   checks.c   points of verification; rules.c and rule_*.c: findings
@@ -58,10 +60,10 @@ struct gp_analysis {
 	struct gp_trace_record pending; /* held back until it is known that the next one is another */
 	bool has_pending;
 	uint64_t event_count, duplicate_count, overlap_count, open_overflow;
-	uint32_t *track_thread, *track_queue; /* by track; GP_ANALYSIS_NONE: not yet */
-	uint8_t *track_passes;                /* by track: 0 not looked at, 1 the filter lets it through, 2 not */
-	uint8_t *name_flags;                  /* by name: what kind of call it is */
-	uint8_t *name_evidence;               /* by name: 0 not looked at, 1 none, else 2 + the evidence it is */
+	uint32_t *track_thread, *track_queue, *track_stream; /* by track; GP_ANALYSIS_NONE: not yet */
+	uint8_t *track_passes;  /* by track: 0 not looked at, 1 the filter lets it through, 2 not */
+	uint16_t *name_flags;   /* by name: what kind of call it is */
+	uint8_t *name_evidence; /* by name: 0 not looked at, 1 none, else 2 + the evidence it is */
 
 	struct analysis_layers layers;
 	struct gp_busy calls_or_gpu;
@@ -76,6 +78,8 @@ struct gp_analysis {
 	uint32_t queue_count;
 	struct analysis_device *devices;
 	uint32_t device_count;
+	struct analysis_stream *streams;
+	uint32_t stream_count, stream_room;
 
 	struct analysis_call *open;
 	uint32_t open_free;
@@ -86,6 +90,8 @@ struct gp_analysis {
 	struct gp_stats stats;
 	struct gp_spread wait_dispatch, wait_launch, run, completion, copy_time, kernel_gap;
 	uint64_t launch_count, launch_ns, sync_count, sync_after_launch_count;
+	uint64_t correlated_launch_count, joined_launch_count, joined_kernel_count, joined_copy_count;
+	uint64_t cuda_call_count, hip_call_count;
 	uint64_t small_copy_count, sized_copy_count, small_copy_ns, tail_ns, tail_kernel_ns, inversion_count,
 		inversion_ns, inversion_ns_max;
 	bool has_tail, has_priorities;
@@ -100,12 +106,15 @@ struct gp_analysis {
 /* What a name is; by its words. */
 enum analysis_name_flag {
 	NAME_LAUNCH = 1u << 0,
-	NAME_SYNC = 1u << 1,  /* waits for the GPU */
-	NAME_COPY = 1u << 2,  /* copies or fills memory */
-	NAME_SETUP = 1u << 3, /* happens once: queues, code objects, devices */
-	NAME_KNOWN = 1u << 7,
+	NAME_SYNC = 1u << 1,   /* waits for the GPU */
+	NAME_COPY = 1u << 2,   /* copies or fills memory */
+	NAME_SETUP = 1u << 3,  /* happens once: queues, code objects, devices */
+	NAME_CUDA = 1u << 4,   /* a call of CUDA's runtime or driver */
+	NAME_SUBMIT = 1u << 5, /* may make work or record an event */
+	NAME_HIP = 1u << 6,    /* one of HIP */
+	NAME_KNOWN = 1u << 15,
 };
-uint8_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name);
+uint16_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name);
 
 /* sweep.c: the whole analysis; fills the report, which refers to the store's names. */
 int gp_analyse(struct gp_store *store, const struct gp_facts *facts, const struct gp_filter *filter, uint32_t top,
@@ -121,6 +130,8 @@ int gp_who_init(struct gp_analysis *analysis, struct gp_error *error);
 void gp_who_fini(struct gp_analysis *analysis);
 uint32_t gp_who_thread(struct gp_analysis *analysis, uint32_t track);
 uint32_t gp_who_queue(struct gp_analysis *analysis, uint32_t track);
+/* The process and the device of an engine's track, without a queue. False without memory. */
+bool gp_who_place(struct gp_analysis *analysis, uint32_t track, uint32_t *ret_process, uint32_t *ret_device);
 /* The thread an engine's track names, if it is known already; otherwise GP_ANALYSIS_NONE. */
 uint32_t gp_who_find_thread(struct gp_analysis *analysis, uint32_t track);
 /* The process of a track as far as the whole trace tells: by its own word, by its thread, or because there is but one.
@@ -134,19 +145,41 @@ int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *rec
 int gp_calls_close_until(struct gp_analysis *analysis, uint64_t now_ns, struct gp_error *error);
 
 /* engines.c */
-int gp_engines_init(struct gp_analysis *analysis, struct gp_error *error);
-void gp_engines_fini(struct gp_analysis *analysis);
 int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error);
-void gp_engines_remember_launch(struct gp_analysis *analysis, const struct analysis_call *call);
+
+/* launches.c */
+int gp_launches_init(struct gp_analysis *analysis, struct gp_error *error);
+void gp_launches_fini(struct gp_analysis *analysis);
+void gp_launches_add(struct gp_analysis *analysis, const struct gp_launch *launch);
+/* The latest that began by then; NULL: none is remembered. */
+const struct gp_launch *gp_launches_find(const struct gp_analysis *analysis, uint32_t process, uint64_t correlation,
+					 uint64_t before_ns);
+/* The call that submitted this work; counts the join. */
+const struct gp_launch *gp_launches_join(struct gp_analysis *analysis, uint32_t process,
+					 const struct gp_trace_record *record);
+
+/* streams.c */
+uint32_t gp_streams_of(struct gp_analysis *analysis, uint32_t track, const struct analysis_queue *queue);
+int gp_streams_add(struct gp_analysis *analysis, const struct gp_trace_record *record, uint32_t stream,
+		   const struct gp_launch *launch, struct gp_error *error);
+int gp_streams_wait(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error);
+uint64_t gp_streams_waited_for(const struct gp_analysis *analysis, const struct analysis_call *call);
 
 /* path.c */
 struct gp_path_node {
-	uint64_t start_ns, end_ns, before; /* before: the node the path goes on with */
-	uint64_t launch_start_ns;          /* work: of the call that launched it; 0: not known */
+	uint64_t start_ns, end_ns, before;       /* before: the node the path goes on with */
+	uint64_t launch_start_ns, launch_end_ns; /* work: of the call that launched it; 0: not known */
 	uint32_t name, launch_name;
 	uint8_t kind;   /* enum gp_report_step_kind: CALL, KERNEL, COPY */
+	uint8_t link;   /* enum gp_path_link: of work, to `before` */
 	bool is_waited; /* a call: `before` is the work it waited for */
-	bool is_queued; /* work: `before` is the work in front of it in the queue */
+};
+enum gp_path_link {
+	GP_LINK_LAUNCH,  /* the call before the one that launched it */
+	GP_LINK_STREAM,  /* the work in front of it in its stream */
+	GP_LINK_EVENT,   /* work of another stream, whose event it waited for */
+	GP_LINK_BESIDE,  /* work of another stream that ended just before it started */
+	GP_LINK_UNKNOWN, /* the work in front; when it was submitted is not in the trace */
 };
 int gp_path_add(struct gp_analysis *analysis, const struct gp_path_node *node, uint64_t *ret_node,
 		struct gp_error *error);

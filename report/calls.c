@@ -139,7 +139,7 @@ static uint8_t calls_evidence_of(const char *name)
 	return 1;
 }
 
-static void calls_evidence(struct gp_analysis *analysis, const struct gp_trace_record *record, uint8_t flags)
+static void calls_evidence(struct gp_analysis *analysis, const struct gp_trace_record *record, uint16_t flags)
 {
 	uint8_t *known = &analysis->name_evidence[record->name];
 	struct analysis_evidence *evidence;
@@ -175,10 +175,26 @@ static void calls_count_sync(struct gp_analysis *analysis, struct analysis_threa
 	}
 }
 
+static void calls_remember(struct gp_analysis *analysis, const struct gp_trace_record *record,
+			   const struct analysis_call *call)
+{
+	struct gp_launch launch = { .correlation = call->correlation,
+				    .start_ns = call->start_ns,
+				    .end_ns = call->end_ns,
+				    .before_node = call->before_node,
+				    .size = record->dispatch_or_size,
+				    .process = analysis->threads[call->thread].process,
+				    .name = call->name,
+				    .is_launch = call->is_launch,
+				    .has_size = record->known & GP_KNOWN_SIZE };
+
+	gp_launches_add(analysis, &launch);
+}
+
 int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error)
 {
 	uint32_t thread_index = gp_who_thread(analysis, record->track), slot = analysis->open_free;
-	uint8_t flags = gp_analysis_name_flags(analysis, record->name);
+	uint16_t flags = gp_analysis_name_flags(analysis, record->name);
 	enum gp_report_layer_id layer = calls_layer(record->layer);
 	struct analysis_thread *thread;
 	struct analysis_call *call;
@@ -213,7 +229,9 @@ int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *rec
 					.has_setup = flags & NAME_SETUP,
 					.is_sync = flags & NAME_SYNC,
 					.is_launch = flags & NAME_LAUNCH,
-					.is_copy = flags & NAME_COPY };
+					.is_copy = flags & NAME_COPY,
+					.has_correlation = record->known & GP_KNOWN_CORRELATION,
+					.wait_stream = GP_ANALYSIS_NONE };
 	call->parent = calls_parent(analysis, thread, record->end_ns);
 	call->is_outer = call->parent == GP_ANALYSIS_NONE;
 	call->before_node = thread->last_node;
@@ -225,38 +243,20 @@ int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *rec
 	}
 	if (call->is_outer && call->is_copy)
 		gp_busy_add(&analysis->copy_calls, call->start_ns, call->end_ns);
+	/* A runtime's launch may hold the driver's: that is one. */
+	call->is_launch &= call->is_outer || !analysis->open[call->parent].is_launch;
 	if (call->is_outer || call->layer == GP_LAYER_HIP)
 		calls_count_sync(analysis, thread, call);
-	if ((record->known & GP_KNOWN_CORRELATION) && (call->is_launch || call->is_copy))
-		gp_engines_remember_launch(analysis, call);
+	if (call->layer == GP_LAYER_HIP) {
+		analysis->cuda_call_count += !!(flags & NAME_CUDA);
+		analysis->hip_call_count += !!(flags & NAME_HIP);
+	}
+	if (call->has_correlation && (flags & NAME_SUBMIT))
+		calls_remember(analysis, record, call);
 	call->next_free = thread->top; /* the call below, while this one is open */
 	thread->top = slot;
 	calls_heap_push(analysis, slot);
 	return 0;
-}
-
-/* The work that the call waited for: the last to end while it was open, in the queues of its process. */
-static uint64_t calls_waited_for(const struct gp_analysis *analysis, const struct analysis_call *call)
-{
-	uint32_t process = analysis->threads[call->thread].process;
-	uint64_t best_ns = 0, best = GP_ANALYSIS_NO_NODE;
-
-	for (uint32_t i = 0; i < analysis->queue_count && i < GP_ANALYSIS_WHO_MAX; i++) {
-		const struct analysis_queue *queue = &analysis->queues[i];
-
-		if (queue->process != process)
-			continue;
-		for (uint32_t j = 0; j < queue->recent_count && j < ANALYSIS_RECENT; j++) {
-			const struct analysis_recent *recent = &queue->recent[j];
-
-			if (recent->end_ns > call->start_ns && recent->end_ns <= call->end_ns &&
-			    recent->end_ns > best_ns) {
-				best_ns = recent->end_ns;
-				best = recent->node;
-			}
-		}
-	}
-	return best;
 }
 
 static int calls_close_outer(struct gp_analysis *analysis, struct analysis_call *call, struct gp_stat *stat,
@@ -270,7 +270,7 @@ static int calls_close_outer(struct gp_analysis *analysis, struct analysis_call 
 				     .before = call->before_node,
 				     .name = call->name,
 				     .kind = GP_STEP_CALL };
-	uint64_t waited = call->is_sync ? calls_waited_for(analysis, call) : GP_ANALYSIS_NO_NODE;
+	uint64_t waited = gp_streams_waited_for(analysis, call);
 
 	engine = engine < duration ? engine : duration;
 	if (!stat->outer_count++) {

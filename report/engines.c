@@ -6,85 +6,9 @@
 #include <string.h>
 #include "report/analysis.h"
 
-#define ENGINES_LAUNCH_MAX 131072u /* launches remembered until their work starts */
-#define ENGINES_SLOTS      262144u
-#define ENGINES_WAVES_MAX  8u     /* beyond, a partial last wave is small change */
-#define ENGINES_INVERSION  1000u  /* ns: less is not worth a word */
-#define ENGINES_COPY_CALL  20000u /* ns: a call around a small copy that takes longer waits for something */
-
-struct engines_launch {
-	uint64_t correlation, start_ns, end_ns, before_node;
-	uint32_t process, name, next;
-};
-
-struct analysis_launches {
-	uint64_t count;
-	uint32_t slots[ENGINES_SLOTS];                      /* number + 1 */
-	struct engines_launch launches[ENGINES_LAUNCH_MAX]; /* a ring: the oldest makes room */
-};
-
-int gp_engines_init(struct gp_analysis *analysis, struct gp_error *error)
-{
-	analysis->launches = calloc(1, sizeof(*analysis->launches));
-	return analysis->launches ? 0 : gp_error_set(error, -ENOMEM, "not enough memory");
-}
-
-void gp_engines_fini(struct gp_analysis *analysis)
-{
-	free(analysis->launches);
-}
-
-static uint32_t *engines_slot(struct analysis_launches *launches, uint32_t process, uint64_t correlation)
-{
-	uint64_t hash = (correlation ^ (uint64_t)process << 48) * 0x9e3779b97f4a7c15ull;
-
-	return &launches->slots[(hash >> 32) % ENGINES_SLOTS];
-}
-
-void gp_engines_remember_launch(struct gp_analysis *analysis, const struct analysis_call *call)
-{
-	struct analysis_launches *launches = analysis->launches;
-	uint32_t number = (uint32_t)(launches->count % ENGINES_LAUNCH_MAX);
-	struct engines_launch *launch = &launches->launches[number];
-	uint32_t *slot;
-
-	if (launches->count >= ENGINES_LAUNCH_MAX) {
-		slot = engines_slot(launches, launch->process, launch->correlation);
-		while (*slot && *slot != number + 1)
-			slot = &launches->launches[*slot - 1].next;
-		if (*slot)
-			*slot = launch->next;
-	}
-	launches->count++;
-	*launch = (struct engines_launch){ .correlation = call->correlation,
-					   .start_ns = call->start_ns,
-					   .end_ns = call->end_ns,
-					   .before_node = call->before_node,
-					   .process = analysis->threads[call->thread].process,
-					   .name = call->name };
-	slot = engines_slot(launches, launch->process, launch->correlation);
-	launch->next = *slot;
-	*slot = number + 1;
-}
-
-static const struct engines_launch *engines_find_launch(const struct gp_analysis *analysis, uint32_t process,
-							const struct gp_trace_record *record)
-{
-	uint32_t number;
-
-	if (!(record->known & GP_KNOWN_CORRELATION))
-		return NULL;
-	number = *engines_slot(analysis->launches, process, record->correlation);
-	while (number) {
-		const struct engines_launch *launch = &analysis->launches->launches[number - 1];
-
-		if (launch->process == process && launch->correlation == record->correlation &&
-		    launch->start_ns <= record->start_ns)
-			return launch;
-		number = launch->next;
-	}
-	return NULL;
-}
+#define ENGINES_WAVES_MAX 8u     /* beyond, a partial last wave is small change */
+#define ENGINES_INVERSION 1000u  /* ns: less is not worth a word */
+#define ENGINES_COPY_CALL 20000u /* ns: a call around a small copy that takes longer waits for something */
 
 /* Work of one process or priority on a device; NULL if there are too many to tell apart, or no memory. */
 static struct gp_busy *engines_share(struct analysis_share *shares, uint32_t *count, int64_t key)
@@ -100,7 +24,7 @@ static struct gp_busy *engines_share(struct analysis_share *shares, uint32_t *co
 
 /* What a small copy costs: its time on the engine and its call, of which more than a little is waiting for others. */
 static void engines_small_copy(struct gp_analysis *analysis, const struct gp_trace_record *record,
-			       const struct engines_launch *launch)
+			       const struct gp_launch *launch)
 {
 	uint64_t duration = record->end_ns - record->start_ns, call = launch ? launch->end_ns - launch->start_ns : 0;
 	bool is_small = record->known & GP_KNOWN_SIZE ? record->dispatch_or_size < GP_ANALYSIS_SMALL :
@@ -197,6 +121,7 @@ static void engines_queue(struct analysis_queue *queue, const struct gp_trace_re
 	queue->first_ns = queue->count++ ? queue->first_ns : record->start_ns;
 	queue->sum_ns += record->end_ns - record->start_ns;
 	gp_busy_add(&queue->busy, record->start_ns, record->end_ns);
+	queue->last_end_ns = record->end_ns > queue->last_end_ns ? record->end_ns : queue->last_end_ns;
 }
 
 static void engines_device(struct gp_analysis *analysis, const struct gp_trace_record *record,
@@ -234,69 +159,6 @@ static void engines_device(struct gp_analysis *analysis, const struct gp_trace_r
 	}
 }
 
-/* Where the path goes on from this work: the work in front of it, the call that launched it, or the call that was
- * open on its thread. */
-static void engines_origin(struct gp_analysis *analysis, const struct gp_trace_record *record,
-			   const struct analysis_queue *queue, const struct engines_launch *launch,
-			   struct gp_path_node *node)
-{
-	uint32_t thread_index = gp_who_find_thread(analysis, record->track), call;
-
-	node->before = GP_ANALYSIS_NO_NODE;
-	if (launch) {
-		node->before = launch->before_node;
-		node->launch_start_ns = launch->start_ns;
-		node->launch_name = launch->name;
-	} else if (thread_index != GP_ANALYSIS_NONE) {
-		const struct analysis_thread *thread = &analysis->threads[thread_index];
-
-		call = thread->top;
-		while (call != GP_ANALYSIS_NONE && !analysis->open[call].is_outer)
-			call = analysis->open[call].next_free;
-		if (call != GP_ANALYSIS_NONE) {
-			node->before = analysis->open[call].before_node;
-			node->launch_start_ns = analysis->open[call].start_ns;
-			node->launch_name = analysis->open[call].name;
-		} else {
-			node->before = thread->last_node;
-			node->launch_name = record->name;
-			node->launch_start_ns = record->known & GP_KNOWN_DISPATCH &&
-								record->dispatch_or_size <= record->start_ns &&
-								record->layer == GP_LAYER_KERNEL ?
-							record->dispatch_or_size :
-							record->start_ns;
-		}
-	}
-	if (queue->last_node != GP_ANALYSIS_NO_NODE &&
-	    (!node->launch_start_ns || queue->last_end_ns > node->launch_start_ns)) {
-		node->before = queue->last_node;
-		node->is_queued = true;
-		node->launch_start_ns = 0;
-	}
-}
-
-static int engines_path(struct gp_analysis *analysis, const struct gp_trace_record *record,
-			struct analysis_queue *queue, const struct engines_launch *launch, struct gp_error *error)
-{
-	struct gp_path_node node = { .start_ns = record->start_ns,
-				     .end_ns = record->end_ns,
-				     .name = record->name,
-				     .kind = record->layer == GP_LAYER_COPY ? GP_STEP_COPY : GP_STEP_KERNEL };
-	uint64_t number = 0;
-	int r;
-
-	engines_origin(analysis, record, queue, launch, &node);
-	r = gp_path_add(analysis, &node, &number, error);
-	if (r)
-		return r;
-	queue->recent[queue->recent_count++ % ANALYSIS_RECENT] = (struct analysis_recent){ record->end_ns, number };
-	if (record->end_ns >= queue->last_end_ns) {
-		queue->last_end_ns = record->end_ns;
-		queue->last_node = number;
-	}
-	return 0;
-}
-
 static void engines_evidence(struct gp_analysis *analysis, const struct gp_trace_record *record)
 {
 	struct analysis_evidence *evidence =
@@ -317,9 +179,9 @@ static void engines_evidence(struct gp_analysis *analysis, const struct gp_trace
 
 int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error)
 {
-	uint32_t index = gp_who_queue(analysis, record->track);
+	uint32_t index = gp_who_queue(analysis, record->track), stream;
 	bool is_kernel = record->layer == GP_LAYER_KERNEL, has_wait = false;
-	const struct engines_launch *launch;
+	const struct gp_launch *launch;
 	struct analysis_queue *queue;
 	uint64_t from_ns = 0;
 	int r;
@@ -327,7 +189,10 @@ int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *r
 	if (index == GP_ANALYSIS_NONE)
 		return gp_error_set(error, -ENOMEM, "not enough memory");
 	queue = &analysis->queues[index];
-	launch = engines_find_launch(analysis, queue->process, record);
+	stream = gp_streams_of(analysis, record->track, queue);
+	if (stream == GP_ANALYSIS_NONE)
+		return gp_error_set(error, -ENOMEM, "not enough memory");
+	launch = gp_launches_join(analysis, queue->process, record);
 	if (is_kernel) {
 		analysis->processes[queue->process].kernels++;
 		gp_spread_add(&analysis->run, record->end_ns - record->start_ns);
@@ -356,5 +221,5 @@ int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *r
 	engines_evidence(analysis, record);
 	engines_queue(queue, record);
 	engines_device(analysis, record, queue);
-	return engines_path(analysis, record, queue, launch, error);
+	return gp_streams_add(analysis, record, stream, launch, error);
 }

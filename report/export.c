@@ -22,6 +22,9 @@ static int export_event(struct gp_analysis *analysis, const struct gp_trace_reco
 					 .is_engine = track->is_engine };
 	const struct analysis_process *process;
 
+	if (record->layer == GP_LAYER_WAIT)
+		return 0;
+
 	event.track = track->is_engine ? gp_who_queue(analysis, record->track) : gp_who_thread(analysis, record->track);
 	if (event.track == GP_ANALYSIS_NONE)
 		return -ENOMEM;

@@ -12,15 +12,9 @@
 /* Formats whose reader was never tried on a file of the tool itself, only on generated ones. */
 static bool figures_is_unproven(const char *format)
 {
-	static const char *const formats[] = { "rocpd",
-					       "rocprofv3 JSON",
-					       "rocprofv3 agent_info CSV",
-					       "rocprof v2 CSV",
-					       "Chrome JSON of a framework",
-					       "CSV",
-					       "ftrace",
-					       "dmesg",
-					       NULL };
+	static const char *const formats[] = {
+		"rocpd", "rocprofv3 JSON", "rocprofv3 agent_info CSV", "rocprof v2 CSV", "CSV", "ftrace", "dmesg", NULL
+	};
 
 	for (size_t i = 0; formats[i] && format; i++)
 		if (!strcmp(format, formats[i]))
@@ -209,7 +203,8 @@ static void figures_name(const struct gp_analysis *analysis, const struct gp_sta
 
 	*name = (struct gp_report_name){
 		.name = gp_names_get(&analysis->store->names, stat->name),
-		.layer = layers[stat->layer],
+		.layer = stat->layer == GP_LAYER_HIP ? gp_report_layer_name(analysis->report, GP_REPORT_HIP) :
+						       layers[stat->layer],
 		.has_pid = process->has_pid,
 		.pid = process->pid,
 		.count = stat->spread.count,
@@ -357,6 +352,12 @@ static void figures_totals(struct gp_analysis *analysis)
 	report->kernel_count = analysis->run.count;
 	report->copy_count = analysis->copy_time.count;
 	report->launch_count = analysis->launch_count;
+	report->correlated_launch_count = analysis->correlated_launch_count;
+	report->joined_launch_count = analysis->joined_launch_count;
+	report->joined_kernel_count = analysis->joined_kernel_count;
+	report->joined_copy_count = analysis->joined_copy_count;
+	report->has_cuda = analysis->cuda_call_count > 0;
+	report->has_hip = analysis->hip_call_count > 0;
 	report->launch_ns = analysis->launch_ns;
 	report->sync_count = analysis->sync_count;
 	report->sync_after_launch_count = analysis->sync_after_launch_count;

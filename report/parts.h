@@ -19,7 +19,9 @@ struct analysis_call {
 	uint32_t name, thread, parent, row, next_free;
 	uint16_t file;
 	uint8_t layer, report_layer;
-	bool is_outer, has_setup, is_sync, is_launch, is_copy;
+	bool is_outer, has_setup, is_sync, is_launch, is_copy, has_correlation;
+	uint32_t wait_stream;    /* the one stream that it waits for, if the trace says so */
+	uint64_t wait_before_ns; /* and only for what was submitted before; 0: all */
 };
 
 struct analysis_thread {
@@ -39,10 +41,32 @@ struct analysis_process {
 	uint32_t queues;
 };
 
-/* A recent piece of work, for the path: which call waited for it. */
+/* A recent piece of work, for the path: who waited for it. */
 #define ANALYSIS_RECENT 32u
 struct analysis_recent {
-	uint64_t end_ns, node;
+	uint64_t end_ns, node, submit_ns, correlation; /* submit_ns: 0 if it is not known */
+};
+/* A stream was told to wait for what another had when an event was recorded. */
+#define ANALYSIS_WAITS 16u
+struct analysis_wait {
+	uint64_t time_ns, recorded_ns;
+	uint32_t stream;
+};
+/* What runs one after the other. */
+struct analysis_stream {
+	uint32_t process, device_index;
+	bool is_stream, is_copy; /* is_stream: otherwise the trace has no streams and this is a queue */
+	uint64_t id;
+	uint64_t last_end_ns, last_node, last_submit_ns;
+	struct analysis_recent recent[ANALYSIS_RECENT];
+	struct analysis_wait waits[ANALYSIS_WAITS];
+	uint32_t recent_count, wait_count;
+};
+/* A call that submits work, or records an event. */
+struct gp_launch {
+	uint64_t correlation, start_ns, end_ns, before_node, size;
+	uint32_t process, name, next;
+	bool is_launch, is_joined, has_size;
 };
 
 struct analysis_queue {
@@ -51,12 +75,9 @@ struct analysis_queue {
 	uint64_t device, queue;
 	uint64_t count, sum_ns, gap_count, gap_ns, gap_ns_max, first_ns;
 	struct gp_busy busy;
-	uint64_t streams[32];
-	uint32_t stream_count;
-	bool has_last;
-	uint64_t last_end_ns, last_node;
-	struct analysis_recent recent[ANALYSIS_RECENT];
-	uint32_t recent_count;
+	uint64_t *streams; /* different ones */
+	uint32_t stream_count, stream_room;
+	uint64_t last_end_ns;
 };
 
 /* Who shares a device: work of one process, or of one priority. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Owns the critical path: from the end of the trace back to its start, one thing after the other without a hole. A call
- * that waited leads to the work it waited for; work leads to the work in front of it in its queue, or to the call that
- * launched it; a call leads to the one before it on its thread, and what lies between is the application's.
+ * that waited leads to the work it waited for; work leads to what it was ordered behind (streams.c), or to the call
+ * that launched it; a call leads to the one before it on its thread, and what lies between is the application's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -100,6 +100,23 @@ static int path_get(struct path *path, uint64_t number, struct gp_path_node *ret
 	return r;
 }
 
+/* What lies between work and where the path goes on from it. */
+static int path_to_work(struct path *path, const struct gp_path_node *node, const struct gp_path_node *before)
+{
+	static const enum gp_report_step_kind kinds[] = { [GP_LINK_STREAM] = GP_STEP_QUEUE,
+							  [GP_LINK_EVENT] = GP_STEP_EVENT,
+							  [GP_LINK_BESIDE] = GP_STEP_BESIDE,
+							  [GP_LINK_UNKNOWN] = GP_STEP_UNKNOWN };
+	int r = 0;
+
+	if (node->link != GP_LINK_LAUNCH)
+		return path_step(path, kinds[node->link], node->name,
+				 before ? before->end_ns : path->analysis->first_ns);
+	if (node->launch_end_ns < path->cursor_ns)
+		r = path_step(path, GP_STEP_PENDING, node->name, node->launch_end_ns);
+	return r ? r : path_step(path, GP_STEP_LAUNCH, node->launch_name, node->launch_start_ns);
+}
+
 /* From the cursor through the node to where the path goes on. */
 static int path_through(struct path *path, const struct gp_path_node *node, const struct gp_path_node *before)
 {
@@ -110,10 +127,8 @@ static int path_through(struct path *path, const struct gp_path_node *node, cons
 	if (node->kind == GP_STEP_CALL && node->is_waited && before)
 		return path_step(path, GP_STEP_RETURN, node->name, before->end_ns);
 	r = path_step(path, (enum gp_report_step_kind)node->kind, node->name, node->start_ns);
-	if (!r && node->kind != GP_STEP_CALL && node->is_queued && before)
-		r = path_step(path, GP_STEP_QUEUE, node->name, before->end_ns);
-	else if (!r && node->kind != GP_STEP_CALL && node->launch_start_ns)
-		r = path_step(path, GP_STEP_LAUNCH, node->launch_name, node->launch_start_ns);
+	if (!r && node->kind != GP_STEP_CALL)
+		r = path_to_work(path, node, before);
 	if (!r && before)
 		r = path_step(path, GP_STEP_APPLICATION, 0, before->end_ns);
 	return r;

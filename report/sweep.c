@@ -167,6 +167,7 @@ static int sweep_record(struct gp_analysis *analysis, const struct gp_trace_reco
 	case GP_LAYER_MEMORY:
 		r = sweep_other(analysis, record);
 		return r ? gp_error_set(error, r, "not enough memory") : 0;
+	case GP_LAYER_WAIT: return gp_streams_wait(analysis, record, error);
 	case GP_LAYER_KERNEL:
 	case GP_LAYER_COPY:
 		gp_busy_add(&analysis->calls_or_gpu, record->start_ns, record->end_ns);
@@ -194,7 +195,7 @@ static int sweep_run(struct gp_analysis *analysis, struct gp_error *error)
 static void sweep_fini(struct gp_analysis *analysis)
 {
 	gp_calls_fini(analysis);
-	gp_engines_fini(analysis);
+	gp_launches_fini(analysis);
 	gp_who_fini(analysis);
 	gp_stats_fini(&analysis->stats);
 	gp_spill_fini(&analysis->nodes);
@@ -227,7 +228,7 @@ static int sweep_init(struct gp_analysis *analysis, struct gp_error *error)
 	if (!r)
 		r = gp_calls_init(analysis, error);
 	if (!r)
-		r = gp_engines_init(analysis, error);
+		r = gp_launches_init(analysis, error);
 	if (!r)
 		r = gp_spill_init(&analysis->nodes, sizeof(struct gp_path_node), SWEEP_NODES_SIZE, error);
 	if (!r && gp_stats_init(&analysis->stats))

@@ -127,7 +127,7 @@ static void timeline_lanes(struct timeline *timeline)
 				continue;
 			timeline->thread_lane[i][j] = timeline_lane(timeline, j);
 			(void)snprintf(report->lanes[report->lane_count - 1].name, sizeof(report->lanes[0].name),
-				       "%s, thread %s", gp_report_layer_names[j],
+				       "%s, thread %s", gp_report_layer_name(report, j),
 				       timeline_id(thread->has_tid, thread->tid, id, sizeof(id)));
 		}
 	}
@@ -150,6 +150,7 @@ static uint32_t timeline_lane_of(const struct timeline *timeline, const struct g
 			if (timeline->queues[i] == index)
 				return timeline->queue_lane[i];
 		return GP_ANALYSIS_NONE;
+	case GP_LAYER_WAIT: return GP_ANALYSIS_NONE;
 	case GP_LAYER_HIP: layer = GP_REPORT_HIP; break;
 	case GP_LAYER_HSA: layer = GP_REPORT_HSA; break;
 	case GP_LAYER_DRIVER: layer = GP_REPORT_DRIVER; break;

@@ -18,14 +18,16 @@ int gp_who_init(struct gp_analysis *analysis, struct gp_error *error)
 
 	analysis->track_thread = malloc(count * sizeof(uint32_t));
 	analysis->track_queue = malloc(count * sizeof(uint32_t));
+	analysis->track_stream = malloc(count * sizeof(uint32_t));
 	analysis->track_passes = calloc(count, 1);
-	analysis->name_flags = calloc(GP_NAMES_MAX, 1);
+	analysis->name_flags = calloc(GP_NAMES_MAX, sizeof(*analysis->name_flags));
 	analysis->name_evidence = calloc(GP_NAMES_MAX, 1);
-	if (!analysis->track_thread || !analysis->track_queue || !analysis->track_passes || !analysis->name_flags ||
-	    !analysis->name_evidence)
+	if (!analysis->track_thread || !analysis->track_queue || !analysis->track_stream || !analysis->track_passes ||
+	    !analysis->name_flags || !analysis->name_evidence)
 		return who_no_memory(error);
 	memset(analysis->track_thread, 0xff, count * sizeof(uint32_t));
 	memset(analysis->track_queue, 0xff, count * sizeof(uint32_t));
+	memset(analysis->track_stream, 0xff, count * sizeof(uint32_t));
 	return 0;
 }
 
@@ -42,7 +44,7 @@ void gp_who_fini(struct gp_analysis *analysis)
 	for (uint32_t i = 0; i < analysis->process_count; i++)
 		gp_busy_fini(&analysis->processes[i].gpu);
 	for (uint32_t i = 0; i < analysis->queue_count; i++)
-		gp_busy_fini(&analysis->queues[i].busy);
+		gp_busy_fini(&analysis->queues[i].busy), free(analysis->queues[i].streams);
 	for (uint32_t i = 0; i < analysis->device_count; i++) {
 		struct analysis_device *device = &analysis->devices[i];
 
@@ -61,6 +63,8 @@ void gp_who_fini(struct gp_analysis *analysis)
 	free(analysis->devices);
 	free(analysis->track_thread);
 	free(analysis->track_queue);
+	free(analysis->track_stream);
+	free(analysis->streams);
 	free(analysis->track_passes);
 	free(analysis->name_flags);
 	free(analysis->name_evidence);
@@ -88,6 +92,11 @@ bool gp_who_pid(const struct gp_analysis *analysis, uint32_t track_index, uint64
 
 	if (track->known & GP_KNOWN_PID) {
 		*ret_pid = track->pid;
+		return true;
+	}
+	if (track->file && analysis->store->files[track->file - 1].has_pid &&
+	    !analysis->store->files[track->file - 1].has_many_pids) {
+		*ret_pid = analysis->store->files[track->file - 1].pid;
 		return true;
 	}
 	for (uint32_t i = 0; i < analysis->store->track_count; i++) {
@@ -216,6 +225,37 @@ static uint32_t who_device(struct gp_analysis *analysis, const struct gp_track *
 	return analysis->device_count++;
 }
 
+bool gp_who_place(struct gp_analysis *analysis, uint32_t track, uint32_t *ret_process, uint32_t *ret_device)
+{
+	*ret_process = who_process(analysis, track);
+	*ret_device = who_device(analysis, gp_store_track(analysis->store, track));
+	return *ret_process != GP_ANALYSIS_NONE && *ret_device != GP_ANALYSIS_NONE;
+}
+
+/* False without memory. */
+static bool who_queue_stream(struct analysis_queue *queue, const struct gp_track *track)
+{
+	uint32_t i = 0;
+
+	if (!(track->known & GP_KNOWN_STREAM))
+		return true;
+	while (i < queue->stream_count && queue->streams[i] != track->stream)
+		i++;
+	if (i < queue->stream_count)
+		return true;
+	if (queue->stream_count == queue->stream_room) {
+		uint32_t larger = queue->stream_room ? 2 * queue->stream_room : 4;
+		uint64_t *moved = realloc(queue->streams, larger * sizeof(*moved));
+
+		if (!moved)
+			return false;
+		queue->streams = moved;
+		queue->stream_room = larger;
+	}
+	queue->streams[queue->stream_count++] = track->stream;
+	return true;
+}
+
 uint32_t gp_who_queue(struct gp_analysis *analysis, uint32_t track_index)
 {
 	const struct gp_track *track = gp_store_track(analysis->store, track_index);
@@ -246,22 +286,14 @@ uint32_t gp_who_queue(struct gp_analysis *analysis, uint32_t track_index)
 		queue->device = track->device;
 		queue->has_queue = track->known & GP_KNOWN_QUEUE;
 		queue->queue = track->queue;
-		queue->last_node = GP_ANALYSIS_NO_NODE;
 		analysis->queue_count++;
 		if (!queue->is_copy) {
 			analysis->processes[process].queues++;
 			analysis->devices[device].queues++;
 		}
 	}
-	queue = &analysis->queues[found];
-	if (track->known & GP_KNOWN_STREAM) {
-		uint32_t i = 0;
-
-		while (i < queue->stream_count && queue->streams[i] != track->stream)
-			i++;
-		if (i == queue->stream_count && i < sizeof(queue->streams) / sizeof(queue->streams[0]))
-			queue->streams[queue->stream_count++] = track->stream;
-	}
+	if (!who_queue_stream(&analysis->queues[found], track))
+		return GP_ANALYSIS_NONE;
 	analysis->track_queue[track_index] = found;
 	return found;
 }
@@ -274,20 +306,30 @@ static bool who_has_word(const char *name, const char *const *words)
 	return false;
 }
 
-uint8_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name_index)
+uint16_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name_index)
 {
 	static const char *const launches[] = { "LaunchKernel",      "ModuleLaunch", "GraphLaunch",
 						"LaunchCooperative", "ExtLaunch",    NULL };
-	static const char *const syncs[] = { "Synchronize", "signal_wait", "hipFree", NULL };
+	static const char *const syncs[] = { "Synchronize", "signal_wait", "hipFree", "cudaFree", "cuMemFree", NULL };
 	static const char *const copies[] = { "Memcpy", "memcpy", "Memset", "memory_async_copy", "memory_copy", NULL };
-	static const char *const setups[] = { "hsa_queue_create",     "hsa_amd_queue_create", "hsa_init",
-					      "code_object",          "hsa_executable",       "hipInit",
-					      "hipGetDevice",         "hipSetDevice",         "hipDeviceGet",
-					      "hipDeviceReset",       "hipStreamCreate",      "hipModuleLoad",
-					      "hipRegister",          "hipDriverGet",         "hipCtxCreate",
-					      "hipRuntimeGetVersion", "hipEventCreate",       "hipDevicePrimary",
-					      "ncclCommInit",         "ncclGetUniqueId",      NULL };
-	uint8_t flags = name_index < GP_NAMES_MAX ? analysis->name_flags[name_index] : NAME_KNOWN;
+	static const char *const submits[] = { "Launch", "Mem", "mem", "Graph", "EventRecord", NULL };
+	static const char *const setups[] = { "hsa_queue_create", "hsa_amd_queue_create",
+					      "hsa_init",         "code_object",
+					      "hsa_executable",   "hipInit",
+					      "hipGetDevice",     "hipSetDevice",
+					      "hipDeviceGet",     "hipDeviceReset",
+					      "hipStreamCreate",  "hipModuleLoad",
+					      "hipRegister",      "hipDriverGet",
+					      "hipCtxCreate",     "hipRuntimeGetVersion",
+					      "hipEventCreate",   "hipDevicePrimary",
+					      "ncclCommInit",     "ncclGetUniqueId",
+					      "cudaGetDevice",    "cudaSetDevice",
+					      "cudaDeviceGet",    "cudaDeviceReset",
+					      "cudaStreamCreate", "cudaEventCreate",
+					      "cuInit",           "cuModuleLoad",
+					      "cuLibraryLoad",    "cuDevicePrimary",
+					      "cuCtxCreate",      NULL };
+	uint16_t flags = name_index < GP_NAMES_MAX ? analysis->name_flags[name_index] : NAME_KNOWN;
 	const char *name;
 
 	if (flags)
@@ -297,6 +339,11 @@ uint8_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name_index
 	flags |= who_has_word(name, launches) ? NAME_LAUNCH : 0;
 	flags |= who_has_word(name, copies) ? NAME_COPY : 0;
 	flags |= who_has_word(name, setups) ? NAME_SETUP : 0;
+	flags |= who_has_word(name, submits) ? NAME_SUBMIT : 0;
+	flags |= !strncmp(name, "cuda", 4) || (!strncmp(name, "cu", 2) && name[2] >= 'A' && name[2] <= 'Z') ?
+			 NAME_CUDA :
+			 0;
+	flags |= !strncmp(name, "hip", 3) || !strncmp(name, "__hip", 5) ? NAME_HIP : 0;
 	/* A copy waits, and so does everything that is called a synchronisation, unless "Async" is in its name. A query
 	 * does not: it answers at once. */
 	if ((who_has_word(name, syncs) || (flags & NAME_COPY)) && !strstr(name, "Async") && !strstr(name, "async"))

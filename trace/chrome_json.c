@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Owns Chrome's trace event format as GPU tools write it: rocprof v1 (lanes in the place of processes, real times in
- * args), RPD, and frameworks' profilers (categories). Complete events ("X") and pairs ("B", "E") become events; what
- * else there is (flows, counters, instants) is passed over. Times are microseconds with decimals, as numbers or in
- * quotes.
+ * args), RPD, and PyTorch's profiler, Kineto (categories; work names its device in the place of its process). Complete
+ * events ("X") and pairs ("B", "E") become events; what else there is (flows, counters, instants) is passed over. Times
+ * are microseconds with decimals, as numbers or in quotes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,7 +41,9 @@ struct chrome_value {
 struct chrome_event {
 	char phase, name[CHROME_NAME_SIZE], category[64], description[64], lane_name[64];
 	struct chrome_value pid, tid, begin, end, real_pid, real_tid, dispatch, complete, device, queue, stream,
-		correlation, size, priority;
+		correlation, size, priority, wait_stream, wait_correlation;
+	uint32_t grid_count; /* numbers of "grid" */
+	uint64_t grid;       /* their product */
 	bool has_time, has_duration;
 	uint64_t time_ns, duration_ns;
 };
@@ -81,6 +83,17 @@ static void chrome_number(const struct gp_json_input *json, struct chrome_value 
 	value->is_seen = gp_json_input_u64(json, &value->value);
 }
 
+static int chrome_grid_element(void *context, struct gp_json_input *json, struct gp_error *error)
+{
+	struct chrome_event *event = &((struct chrome *)context)->event;
+	uint64_t value = 0;
+
+	if (!gp_json_input_u64(json, &value) || __builtin_mul_overflow(event->grid, value, &event->grid))
+		event->grid = 0;
+	event->grid_count++;
+	return gp_json_input_skip(json, error);
+}
+
 static int chrome_args_member(void *context, struct gp_json_input *json, const char *key, struct gp_error *error)
 {
 	struct chrome *chrome = context;
@@ -89,19 +102,33 @@ static int chrome_args_member(void *context, struct gp_json_input *json, const c
 		const char *key;
 		struct chrome_value *value;
 	} keys[] = {
-		{ "BeginNs", &event->begin },       { "EndNs", &event->end },
-		{ "pid", &event->real_pid },        { "tid", &event->real_tid },
-		{ "DispatchNs", &event->dispatch }, { "CompleteNs", &event->complete },
-		{ "gpu-id", &event->device },       { "device", &event->device },
-		{ "queue-id", &event->queue },      { "queue", &event->queue },
-		{ "stream", &event->stream },       { "correlation", &event->correlation },
-		{ "bytes", &event->size },          { "Bytes", &event->size },
+		{ "BeginNs", &event->begin },
+		{ "EndNs", &event->end },
+		{ "pid", &event->real_pid },
+		{ "tid", &event->real_tid },
+		{ "DispatchNs", &event->dispatch },
+		{ "CompleteNs", &event->complete },
+		{ "gpu-id", &event->device },
+		{ "device", &event->device },
+		{ "queue-id", &event->queue },
+		{ "queue", &event->queue },
+		{ "stream", &event->stream },
+		{ "correlation", &event->correlation },
+		{ "bytes", &event->size },
+		{ "Bytes", &event->size },
 		{ "priority", &event->priority },
+		{ "size", &event->size },
+		{ "wait_on_stream", &event->wait_stream },
+		{ "wait_on_cuda_event_record_corr_id", &event->wait_correlation },
 	};
 	int r = gp_json_input_next(json, error);
 
 	if (r)
 		return r;
+	if (json->json.type == GP_JSON_ARRAY_BEGIN && !strcmp(key, "grid")) {
+		event->grid = 1;
+		return gp_json_input_array(json, chrome_grid_element, chrome, error);
+	}
 	if (json->json.type == GP_JSON_NUMBER || json->json.type == GP_JSON_STRING)
 		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 			if (!strcmp(key, keys[i].key))
@@ -188,6 +215,42 @@ static bool chrome_is_copy(const struct chrome_event *event)
 	       !strncmp(event->name, "Memcpy", 6) || !strncmp(event->name, "Memset", 6);
 }
 
+/* Kineto's categories, of which those of 2021 begin with capitals. A category says what an event is; a name does not:
+ * an annotation may be called "nccl:all_reduce" or "hipMemcpy", and is no call. */
+static const struct {
+	const char *category;
+	enum gp_layer layer;
+} chrome_categories[] = {
+	{ "kernel", GP_LAYER_KERNEL },
+	{ "Kernel", GP_LAYER_KERNEL },
+	{ "gpu_memcpy", GP_LAYER_COPY },
+	{ "gpu_memset", GP_LAYER_COPY },
+	{ "Memcpy", GP_LAYER_COPY },
+	{ "Memset", GP_LAYER_COPY },
+	{ "cuda_runtime", GP_LAYER_HIP },
+	{ "cuda_driver", GP_LAYER_HIP },
+	{ "hip_runtime", GP_LAYER_HIP },
+	{ "Runtime", GP_LAYER_HIP },
+	{ "cuda_sync", GP_LAYER_WAIT },
+	{ "gpu_user_annotation", GP_LAYER_MARKER },
+	{ "user_annotation", GP_LAYER_MARKER },
+	{ "cpu_op", GP_LAYER_MARKER },
+	{ "Operator", GP_LAYER_MARKER },
+	{ "python_function", GP_LAYER_MARKER },
+	{ "overhead", GP_LAYER_MARKER },
+	{ "Trace", GP_LAYER_MARKER },
+};
+
+static bool chrome_kineto_layer(const struct chrome_event *event, enum gp_layer *ret_layer)
+{
+	for (size_t i = 0; i < sizeof(chrome_categories) / sizeof(chrome_categories[0]); i++)
+		if (!strcmp(event->category, chrome_categories[i].category)) {
+			*ret_layer = chrome_categories[i].layer;
+			return true;
+		}
+	return false;
+}
+
 /* False: not a layer of ours. */
 static bool chrome_layer(const struct chrome_event *event, const struct chrome_lane *lane, enum gp_layer *ret_layer)
 {
@@ -203,12 +266,9 @@ static bool chrome_layer(const struct chrome_event *event, const struct chrome_l
 		*ret_layer = GP_LAYER_HIP;
 	else if (kind == CHROME_HSA)
 		*ret_layer = GP_LAYER_HSA;
-	else if (!strcmp(event->category, "kernel"))
-		*ret_layer = GP_LAYER_KERNEL;
-	else if (!strncmp(event->category, "gpu_mem", 7) || !strcmp(event->category, "copy"))
+	else if (!strcmp(event->category, "copy"))
 		*ret_layer = GP_LAYER_COPY;
-	else if (!strncmp(event->name, "hip", 3) || !strncmp(event->name, "__hip", 5) ||
-		 !strcmp(event->category, "cuda_runtime") || !strcmp(event->category, "hip_runtime"))
+	else if (!strncmp(event->name, "hip", 3) || !strncmp(event->name, "__hip", 5))
 		*ret_layer = GP_LAYER_HIP;
 	else if (!strncmp(event->name, "hsa_", 4))
 		*ret_layer = GP_LAYER_HSA;
@@ -217,14 +277,6 @@ static bool chrome_layer(const struct chrome_event *event, const struct chrome_l
 	else
 		*ret_layer = GP_LAYER_MARKER;
 	return true;
-}
-
-/* The categories of frameworks' profilers. AMD's tools say it with lanes. */
-static bool chrome_is_framework(const struct chrome_event *event)
-{
-	return !strcmp(event->category, "kernel") || !strncmp(event->category, "gpu_mem", 7) ||
-	       !strcmp(event->category, "cuda_runtime") || !strcmp(event->category, "hip_runtime") ||
-	       !strcmp(event->category, "cpu_op");
 }
 
 static void chrome_known(struct gp_trace_event *to, uint64_t *field, enum gp_known bit,
@@ -236,48 +288,99 @@ static void chrome_known(struct gp_trace_event *to, uint64_t *field, enum gp_kno
 	to->known |= bit;
 }
 
+/* Work that a lane or its own arguments place. */
+static void chrome_work(const struct chrome_event *event, const struct chrome_lane *lane, struct gp_trace_event *to)
+{
+	chrome_known(to, &to->device, GP_KNOWN_DEVICE, &event->device);
+	chrome_known(to, &to->queue, GP_KNOWN_QUEUE, &event->queue);
+	chrome_known(to, &to->stream, GP_KNOWN_STREAM, &event->stream);
+	if (!event->device.is_seen && lane && lane->has_device) {
+		to->device = lane->device;
+		to->known |= GP_KNOWN_DEVICE;
+	}
+	if (!event->queue.is_seen && lane && lane->kind == CHROME_GPU && !event->real_tid.is_seen)
+		chrome_known(to, &to->queue, GP_KNOWN_QUEUE, &event->tid);
+	if (event->priority.is_seen && event->priority.value <= INT32_MAX) {
+		to->priority = (int64_t)event->priority.value;
+		to->known |= GP_KNOWN_PRIORITY;
+	}
+	if (to->layer == GP_LAYER_COPY)
+		chrome_known(to, &to->size, GP_KNOWN_SIZE, &event->size);
+	if (to->layer == GP_LAYER_KERNEL) {
+		chrome_known(to, &to->dispatch_ns, GP_KNOWN_DISPATCH, &event->dispatch);
+		chrome_known(to, &to->complete_ns, GP_KNOWN_COMPLETE, &event->complete);
+		if (event->grid_count && event->grid) {
+			to->workgroups = event->grid;
+			to->known |= GP_KNOWN_WORKGROUPS;
+		}
+	}
+}
+
+/* Kineto: what runs on the GPU has its device where others have their process, and its stream where they have their
+ * thread; the process is the file's. A stream is the only line of work it knows. */
+static void chrome_kineto(const struct chrome_event *event, struct gp_trace_event *to)
+{
+	chrome_known(to, &to->correlation, GP_KNOWN_CORRELATION, &event->correlation);
+	if (to->layer == GP_LAYER_HIP ||
+	    (to->layer == GP_LAYER_MARKER && strcmp(event->category, "gpu_user_annotation"))) {
+		chrome_known(to, &to->pid, GP_KNOWN_PID, &event->pid);
+		chrome_known(to, &to->tid, GP_KNOWN_TID, &event->tid);
+		chrome_known(to, &to->size, GP_KNOWN_SIZE, &event->size);
+		return;
+	}
+	chrome_work(event, NULL, to);
+	if (!event->device.is_seen)
+		chrome_known(to, &to->device, GP_KNOWN_DEVICE, &event->pid);
+	if (!event->stream.is_seen && to->layer != GP_LAYER_WAIT)
+		chrome_known(to, &to->stream, GP_KNOWN_STREAM, &event->tid);
+	if (!event->queue.is_seen && (to->known & GP_KNOWN_STREAM)) {
+		to->queue = to->stream;
+		to->known |= GP_KNOWN_QUEUE;
+	}
+	if (to->layer == GP_LAYER_WAIT && event->wait_stream.is_seen && event->wait_correlation.is_seen) {
+		to->recorded_stream = event->wait_stream.value;
+		to->recorded_correlation = event->wait_correlation.value;
+		to->known |= GP_KNOWN_RECORDED;
+	}
+}
+
+static void chrome_other(const struct chrome_event *event, const struct chrome_lane *lane, struct gp_trace_event *to)
+{
+	bool is_lane = lane && lane->kind != CHROME_OTHER;
+
+	/* A lane is no process: only what args say counts then. */
+	chrome_known(to, &to->pid, GP_KNOWN_PID, event->real_pid.is_seen || is_lane ? &event->real_pid : &event->pid);
+	chrome_known(to, &to->tid, GP_KNOWN_TID,
+		     event->real_tid.is_seen || (is_lane && lane->kind == CHROME_GPU) ? &event->real_tid : &event->tid);
+	chrome_known(to, &to->correlation, GP_KNOWN_CORRELATION, &event->correlation);
+	if (to->layer == GP_LAYER_KERNEL || to->layer == GP_LAYER_COPY)
+		chrome_work(event, lane, to);
+}
+
 static int chrome_emit(struct chrome *chrome, uint64_t start_ns, uint64_t end_ns, struct gp_error *error)
 {
-	const struct chrome_event *event = &chrome->event;
+	struct chrome_event *event = &chrome->event;
 	const struct chrome_lane *lane = event->pid.is_seen ? chrome_lane(chrome, event->pid.value) : NULL;
-	bool is_lane = lane && lane->kind != CHROME_OTHER;
 	enum gp_layer layer = GP_LAYER_MARKER;
+	bool is_kineto = (!lane || lane->kind == CHROME_OTHER) && chrome_kineto_layer(event, &layer);
 	struct gp_trace_event to;
 
-	if (!chrome_layer(event, lane, &layer))
+	if (!is_kineto && !chrome_layer(event, lane, &layer))
 		return 0;
-	if (!is_lane && chrome_is_framework(event))
-		chrome->json.input->format = "Chrome JSON of a framework";
+	if (is_kineto)
+		chrome->json.input->format = "Chrome JSON of PyTorch";
+	/* The same name on the host is another range: this one is as long as its kernels. */
+	if (is_kineto && !strcmp(event->category, "gpu_user_annotation"))
+		(void)snprintf(event->name + strlen(event->name), sizeof(event->name) - strlen(event->name),
+			       " (on the GPU)");
 	gp_trace_event_init(&to, layer, event->name, strlen(event->name));
 	to.start_ns = start_ns;
 	to.end_ns = end_ns;
 	to.row = chrome->rows;
-	/* A lane is no process: only what args say counts then. */
-	chrome_known(&to, &to.pid, GP_KNOWN_PID, event->real_pid.is_seen || is_lane ? &event->real_pid : &event->pid);
-	chrome_known(&to, &to.tid, GP_KNOWN_TID,
-		     event->real_tid.is_seen || (is_lane && lane->kind == CHROME_GPU) ? &event->real_tid : &event->tid);
-	chrome_known(&to, &to.correlation, GP_KNOWN_CORRELATION, &event->correlation);
-	if (layer == GP_LAYER_KERNEL || layer == GP_LAYER_COPY) {
-		chrome_known(&to, &to.device, GP_KNOWN_DEVICE, &event->device);
-		chrome_known(&to, &to.queue, GP_KNOWN_QUEUE, &event->queue);
-		chrome_known(&to, &to.stream, GP_KNOWN_STREAM, &event->stream);
-		if (!event->device.is_seen && lane && lane->has_device) {
-			to.device = lane->device;
-			to.known |= GP_KNOWN_DEVICE;
-		}
-		if (!event->queue.is_seen && is_lane && lane->kind == CHROME_GPU && !event->real_tid.is_seen)
-			chrome_known(&to, &to.queue, GP_KNOWN_QUEUE, &event->tid);
-		if (event->priority.is_seen && event->priority.value <= INT32_MAX) {
-			to.priority = (int64_t)event->priority.value;
-			to.known |= GP_KNOWN_PRIORITY;
-		}
-	}
-	if (layer == GP_LAYER_COPY)
-		chrome_known(&to, &to.size, GP_KNOWN_SIZE, &event->size);
-	if (layer == GP_LAYER_KERNEL) {
-		chrome_known(&to, &to.dispatch_ns, GP_KNOWN_DISPATCH, &event->dispatch);
-		chrome_known(&to, &to.complete_ns, GP_KNOWN_COMPLETE, &event->complete);
-	}
+	if (is_kineto)
+		chrome_kineto(event, &to);
+	else
+		chrome_other(event, lane, &to);
 	return chrome->sink->event(chrome->sink->context, &to, error);
 }
 

@@ -22,6 +22,7 @@ enum gp_layer {
 	GP_LAYER_MEMORY, /* records of allocations and scratch; they repeat time that calls already have */
 	GP_LAYER_KERNEL, /* compute engines */
 	GP_LAYER_COPY,   /* copy engines */
+	GP_LAYER_WAIT,   /* who waits for which stream, as CUDA's profiler says it; neither a call nor work */
 	GP_LAYER_COUNT
 };
 
@@ -32,11 +33,12 @@ enum gp_known {
 	GP_KNOWN_QUEUE = 1u << 3,
 	GP_KNOWN_STREAM = 1u << 4,
 	GP_KNOWN_CORRELATION = 1u << 5,
-	GP_KNOWN_SIZE = 1u << 6,       /* copies: bytes */
+	GP_KNOWN_SIZE = 1u << 6,       /* copies, and calls that copy: bytes */
 	GP_KNOWN_DISPATCH = 1u << 7,   /* kernels: when the packet was written */
 	GP_KNOWN_COMPLETE = 1u << 8,   /* kernels: when the host saw the end */
 	GP_KNOWN_WORKGROUPS = 1u << 9, /* kernels: of the whole grid */
 	GP_KNOWN_PRIORITY = 1u << 10,  /* higher is more urgent */
+	GP_KNOWN_RECORDED = 1u << 11,  /* waits: which call recorded the event, and on which stream */
 };
 
 struct gp_trace_event {
@@ -46,6 +48,7 @@ struct gp_trace_event {
 	size_t name_size;
 	uint64_t start_ns, end_ns;
 	uint64_t pid, tid, device, queue, stream, correlation, size, dispatch_ns, complete_ns, workgroups;
+	uint64_t recorded_stream, recorded_correlation;
 	int64_t priority;
 	uint64_t row; /* line of the file, or number of the record, from 1 */
 };

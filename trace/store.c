@@ -13,8 +13,9 @@
 #define STORE_RUN_MAX     8192u
 #define STORE_TRACK_SLOTS (GP_STORE_TRACK_MAX * 2u)
 #define STORE_MOVES       16u /* records moved per record before insertion sort gives up */
-#define STORE_RECORD_KNOWN \
-	(GP_KNOWN_CORRELATION | GP_KNOWN_SIZE | GP_KNOWN_DISPATCH | GP_KNOWN_COMPLETE | GP_KNOWN_WORKGROUPS)
+#define STORE_RECORD_KNOWN                                                                                    \
+	(GP_KNOWN_CORRELATION | GP_KNOWN_SIZE | GP_KNOWN_DISPATCH | GP_KNOWN_COMPLETE | GP_KNOWN_WORKGROUPS | \
+	 GP_KNOWN_RECORDED)
 #define STORE_TRACK_KNOWN \
 	(GP_KNOWN_PID | GP_KNOWN_TID | GP_KNOWN_DEVICE | GP_KNOWN_QUEUE | GP_KNOWN_STREAM | GP_KNOWN_PRIORITY)
 
@@ -104,14 +105,15 @@ static bool store_track_equals(const struct gp_track *a, const struct gp_track *
 {
 	return a->known == b->known && a->is_engine == b->is_engine && a->layer == b->layer && a->pid == b->pid &&
 	       a->tid == b->tid && a->device == b->device && a->queue == b->queue && a->stream == b->stream &&
-	       a->priority == b->priority;
+	       a->priority == b->priority && a->file == b->file;
 }
 
 static uint32_t store_track_hash(const struct gp_track *track)
 {
 	uint64_t hash = track->known + 31u * (uint64_t)track->layer + track->is_engine;
 	const uint64_t parts[] = { track->pid,   track->tid,    track->device,
-				   track->queue, track->stream, (uint64_t)track->priority };
+				   track->queue, track->stream, (uint64_t)track->priority,
+				   track->file };
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		hash = (hash ^ parts[i]) * 0x9e3779b97f4a7c15ull;
@@ -120,13 +122,15 @@ static uint32_t store_track_hash(const struct gp_track *track)
 	return (uint32_t)(hash % STORE_TRACK_SLOTS);
 }
 
-static void store_track_of(const struct gp_trace_event *event, struct gp_track *track)
+static void store_track_of(const struct gp_store *store, const struct gp_trace_event *event, struct gp_track *track)
 {
 	memset(track, 0, sizeof(*track));
 	track->known = event->known & STORE_TRACK_KNOWN;
-	track->is_engine = event->layer == GP_LAYER_KERNEL || event->layer == GP_LAYER_COPY;
+	track->is_engine =
+		event->layer == GP_LAYER_KERNEL || event->layer == GP_LAYER_COPY || event->layer == GP_LAYER_WAIT;
 	track->layer = track->is_engine ? event->layer : GP_LAYER_MARKER;
 	track->pid = event->known & GP_KNOWN_PID ? event->pid : 0;
+	track->file = event->known & GP_KNOWN_PID ? 0 : store->file_count;
 	track->tid = event->known & GP_KNOWN_TID ? event->tid : 0;
 	track->priority = event->known & GP_KNOWN_PRIORITY ? event->priority : 0;
 	if (track->is_engine) {
@@ -260,6 +264,11 @@ static void store_count(struct gp_store *store, struct gp_store_file *file, cons
 		store->first_ns = event->start_ns;
 	if (!store->count || event->end_ns > store->last_ns)
 		store->last_ns = event->end_ns;
+	if ((event->known & GP_KNOWN_PID) && event->layer != GP_LAYER_MARKER) {
+		file->has_many_pids |= file->has_pid && file->pid != event->pid;
+		file->has_pid = true;
+		file->pid = event->pid;
+	}
 	file->events++;
 	store->count++;
 }
@@ -284,7 +293,7 @@ int gp_store_add(struct gp_store *store, const struct gp_trace_event *event, str
 	}
 	record = &runs->buffer[runs->count];
 	memset(record, 0, sizeof(*record));
-	store_track_of(event, &track);
+	store_track_of(store, event, &track);
 	if (store->track_last != GP_STORE_NONE && store_track_equals(&store->tracks[store->track_last], &track)) {
 		record->track = store->track_last;
 	} else {
@@ -299,8 +308,10 @@ int gp_store_add(struct gp_store *store, const struct gp_trace_event *event, str
 	record->end_ns = event->end_ns;
 	record->known = (uint16_t)(event->known & STORE_RECORD_KNOWN);
 	record->correlation = event->correlation;
-	record->dispatch_or_size = event->layer == GP_LAYER_COPY ? event->size : event->dispatch_ns;
-	record->complete_ns = event->complete_ns;
+	record->dispatch_or_size = event->layer == GP_LAYER_KERNEL ? event->dispatch_ns :
+				   event->layer == GP_LAYER_WAIT   ? event->recorded_stream :
+								     event->size;
+	record->complete_ns = event->layer == GP_LAYER_WAIT ? event->recorded_correlation : event->complete_ns;
 	record->workgroups = event->workgroups > UINT32_MAX ? UINT32_MAX : (uint32_t)event->workgroups;
 	record->row = event->row > UINT32_MAX ? UINT32_MAX : (uint32_t)event->row;
 	record->file = (uint16_t)(store->file_count - 1);

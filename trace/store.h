@@ -13,20 +13,22 @@
 #define GP_STORE_FILE_MAX  256u
 #define GP_STORE_NONE      UINT32_MAX
 
-/* Where an event took place: a thread, or a queue of a device. Fields as known. */
+/* Where an event took place: a thread, or a queue of a device. Fields as known. What does not name its process is told
+ * apart by its file, whose process it may be. */
 struct gp_track {
 	uint32_t known;
 	bool is_engine;
 	enum gp_layer layer; /* of an engine: KERNEL or COPY; otherwise 0 */
 	uint64_t pid, tid, device, queue, stream;
 	int64_t priority;
+	uint32_t file; /* number + 1, if the process is not known; otherwise 0 */
 };
 
 struct gp_trace_record {
 	uint64_t start_ns, end_ns;
 	uint64_t correlation;
-	uint64_t dispatch_or_size; /* kernels: dispatch_ns; copies: bytes */
-	uint64_t complete_ns;
+	uint64_t dispatch_or_size; /* kernels: dispatch_ns; copies and their calls: bytes; waits: recorded_stream */
+	uint64_t complete_ns;      /* waits: recorded_correlation */
 	uint32_t name, track;
 	uint32_t row; /* saturates */
 	uint32_t workgroups;
@@ -42,6 +44,8 @@ struct gp_store_file {
 	uint64_t events, first_ns, last_ns;
 	uint64_t left_out; /* rows that end before they start, or have no time */
 	uint64_t left_out_row;
+	bool has_pid, has_many_pids; /* processes that its events name, ranges excepted */
+	uint64_t pid;
 };
 
 struct gp_store {

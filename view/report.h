@@ -19,7 +19,6 @@ enum gp_report_layer_id {
 	GP_REPORT_DRIVER,
 	GP_REPORT_LAYER_COUNT
 };
-extern const char *const gp_report_layer_names[GP_REPORT_LAYER_COUNT];
 
 struct gp_report_file {
 	const char *name, *format;
@@ -104,8 +103,12 @@ enum gp_report_step_kind {
 	GP_STEP_LAUNCH, /* from the start of the launching call to the start of the work */
 	GP_STEP_KERNEL,
 	GP_STEP_COPY,
-	GP_STEP_RETURN, /* from the end of the work to the end of the call that waited for it */
-	GP_STEP_QUEUE,  /* between two pieces of work in one queue */
+	GP_STEP_RETURN,  /* from the end of the work to the end of the call that waited for it */
+	GP_STEP_QUEUE,   /* between two pieces of work in one stream, the later of which was submitted already */
+	GP_STEP_PENDING, /* from the end of the launching call to the start of the work */
+	GP_STEP_EVENT,   /* from the end of work in another stream to the work that waited for its event */
+	GP_STEP_BESIDE,  /* the same, without an event in the trace: it started right behind */
+	GP_STEP_UNKNOWN, /* before work of which nobody knows when it was submitted */
 	GP_STEP_KIND_COUNT
 };
 extern const char *const gp_report_step_names[GP_STEP_KIND_COUNT];
@@ -163,6 +166,9 @@ struct gp_report {
 	bool has_gpu; /* there is a kernel or a copy in the trace */
 	uint64_t gpu_busy_ns, compute_ns, copy_ns;
 	uint64_t idle_alone_ns; /* neither a call nor the GPU: the application computes, or sleeps */
+	bool has_cuda, has_hip; /* whose calls the layer below the application and its libraries has */
+	/* By correlation: launches that have one, and those whose work is in the trace; work whose call is in it. */
+	uint64_t correlated_launch_count, joined_launch_count, joined_kernel_count, joined_copy_count;
 	uint64_t kernel_count, copy_count, launch_count, sync_count, sync_after_launch_count, launch_ns;
 	uint64_t small_copy_count, sized_copy_count, small_copy_ns; /* below 64 KiB, of those with a size; their cost */
 	bool has_tail, has_cold, is_apart; /* has_cold: it begins with the run; is_apart: the files do not overlap */
@@ -195,5 +201,8 @@ struct gp_report {
 	struct gp_report_name *summaries;
 	uint32_t top; /* rows of a table; 0: all */
 };
+
+/* "application", …; the runtime's is "HIP" or "CUDA". */
+const char *gp_report_layer_name(const struct gp_report *report, int layer);
 
 #endif

@@ -146,7 +146,7 @@ static void compare_totals(const struct compare *compare, const struct gp_report
 	compare_head(compare, "Where the time went");
 	compare_print(compare, &row);
 	for (int i = 0; i < GP_REPORT_LAYER_COUNT; i++) {
-		row = (struct compare_row){ gp_report_layer_names[i],
+		row = (struct compare_row){ gp_report_layer_name(a, i),
 					    a->layers[i].is_traced,
 					    b->layers[i].is_traced,
 					    a->layers[i].self_ns,

@@ -74,11 +74,11 @@ static void html_layers(FILE *stream, const struct gp_report *report)
 		for (int i = 0; i < GP_REPORT_LAYER_COUNT; i++) {
 			if (report->layers[i].is_traced)
 				fprintf(stream, "<li><i class=\"l%d\"></i>%s %s, %s</li>\n", i,
-					gp_report_layer_names[i], html_ns(report->layers[i].self_ns, self),
+					gp_report_layer_name(report, i), html_ns(report->layers[i].self_ns, self),
 					gp_format_share(html_ppm(report->layers[i].self_ns, report->wall_ns), share,
 							sizeof(share)));
-			else if (i == GP_REPORT_HIP || i == GP_REPORT_HSA)
-				fprintf(stream, "<li>%s: not in this trace</li>\n", gp_report_layer_names[i]);
+			else if (i == GP_REPORT_HIP || (i == GP_REPORT_HSA && !report->has_cuda))
+				fprintf(stream, "<li>%s: not in this trace</li>\n", gp_report_layer_name(report, i));
 		}
 		fputs("</ul></div>\n", stream);
 	}

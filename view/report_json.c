@@ -38,7 +38,7 @@ static void json_layers(struct gp_json_writer *writer, const struct gp_report *r
 		const struct gp_report_layer *layer = &report->layers[i];
 
 		gp_json_writer_begin(writer, NULL, '{');
-		gp_json_writer_string(writer, "name", gp_report_layer_names[i]);
+		gp_json_writer_string(writer, "name", gp_report_layer_name(report, i));
 		json_known(writer, "self_ns", layer->is_traced, layer->self_ns);
 		json_known(writer, "active_ns", layer->is_traced, layer->union_ns);
 		json_known(writer, "calls", layer->is_traced && i, layer->calls);
@@ -104,7 +104,8 @@ static void json_threads(struct gp_json_writer *writer, const struct gp_report *
 		gp_json_writer_u64(writer, "span_ns", thread->span_ns);
 		gp_json_writer_begin(writer, "self_ns", '{');
 		for (int j = 0; j < GP_REPORT_LAYER_COUNT; j++)
-			json_known(writer, gp_report_layer_names[j], report->layers[j].is_traced, thread->self_ns[j]);
+			json_known(writer, gp_report_layer_name(report, j), report->layers[j].is_traced,
+				   thread->self_ns[j]);
 		gp_json_writer_end(writer, '}');
 		gp_json_writer_end(writer, '}');
 	}
@@ -265,6 +266,11 @@ static void json_signs(struct gp_json_writer *writer, const struct gp_report *re
 	json_times(writer, "copy", &report->copy_time);
 	gp_json_writer_begin(writer, "signs", '{');
 	gp_json_writer_u64(writer, "launches", report->launch_count);
+	json_known(writer, "launches_joinable", report->correlated_launch_count, report->correlated_launch_count);
+	json_known(writer, "launches_with_work", report->correlated_launch_count, report->joined_launch_count);
+	json_known(writer, "kernels_with_launch", report->correlated_launch_count, report->joined_kernel_count);
+	json_known(writer, "copies_with_call", report->correlated_launch_count || report->joined_copy_count,
+		   report->joined_copy_count);
 	gp_json_writer_u64(writer, "synchronisations", report->sync_count);
 	gp_json_writer_u64(writer, "synchronised_launches", report->sync_after_launch_count);
 	gp_json_writer_u64(writer, "copy_call_ns", report->copy_call_ns);

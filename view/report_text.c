@@ -123,12 +123,12 @@ static void text_layers(const struct text *text, const struct gp_report *report)
 		uint64_t cells = text_ppm(layer->self_ns, report->wall_ns) * TEXT_BAR_CELLS / 1000000u;
 
 		if (!layer->is_traced) {
-			if (i == GP_REPORT_HIP || i == GP_REPORT_HSA)
+			if (i == GP_REPORT_HIP || (i == GP_REPORT_HSA && !report->has_cuda))
 				fprintf(text->stream, "  %-11s  not in this trace: its time is in the layer above\n",
-					gp_report_layer_names[i]);
+					gp_report_layer_name(report, i));
 			continue;
 		}
-		fprintf(text->stream, "  %-11s  ", gp_report_layer_names[i]);
+		fprintf(text->stream, "  %-11s  ", gp_report_layer_name(report, i));
 		text_cell(text, text_ns(layer->self_ns, self), 8);
 		text_cell(text, text_share(layer->self_ns, report->wall_ns, share), 7);
 		for (uint64_t j = 0; j < cells && text->width >= 90; j++)
@@ -344,7 +344,8 @@ static void text_processes(const struct text *text, const struct gp_report *repo
 	if (report->thread_count < 2)
 		return;
 	text_head(text, "Threads (self time)");
-	fprintf(text->stream, "   process    thread     calls      span  application   library       HIP       HSA\n");
+	fprintf(text->stream, "   process    thread     calls      span  application   library  %8s       HSA\n",
+		report->has_cuda ? report->has_hip ? "HIP+CUDA" : "CUDA" : "HIP");
 	for (uint32_t i = 0; i < text_rows(text, report->thread_count); i++) {
 		const struct gp_report_thread *thread = &report->threads[i];
 

@@ -36,7 +36,7 @@ static void feed(struct gp_run *run, const uint8_t *data, size_t size)
 				    strlen(names[at[1] % 8]));
 		event.start_ns = 1u + at[2] + 256u * (at[3] % 64u);
 		event.end_ns = event.start_ns + at[4] + (at[5] & 0x80 ? 1000u : 0u) - (at[5] == 1);
-		event.known = at[6] | (uint32_t)(at[7] & 7u) << 8;
+		event.known = at[6] | (uint32_t)(at[7] & 15u) << 8;
 		event.pid = at[8] % 3u;
 		event.tid = at[8] / 3u % 3u;
 		event.device = at[9] % 2u;
@@ -48,6 +48,8 @@ static void feed(struct gp_run *run, const uint8_t *data, size_t size)
 		event.size = at[11] * 4096u;
 		event.workgroups = at[10];
 		event.priority = at[11] % 3u;
+		event.recorded_stream = at[11] % 5u;
+		event.recorded_correlation = at[11] % 16u;
 		event.row = i;
 		if (sink.event(sink.context, &event, &error))
 			abort();

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* Owns which call submitted which work: calls are remembered by their correlation until their work starts. */
+#include <errno.h>
+#include <stdlib.h>
+#include "report/analysis.h"
+
+#define LAUNCHES_MAX   131072u /* remembered; the oldest makes room */
+#define LAUNCHES_SLOTS 262144u
+
+struct analysis_launches {
+	uint64_t count;
+	uint32_t slots[LAUNCHES_SLOTS]; /* number + 1 */
+	struct gp_launch launches[LAUNCHES_MAX];
+};
+
+int gp_launches_init(struct gp_analysis *analysis, struct gp_error *error)
+{
+	analysis->launches = calloc(1, sizeof(*analysis->launches));
+	return analysis->launches ? 0 : gp_error_set(error, -ENOMEM, "not enough memory");
+}
+
+void gp_launches_fini(struct gp_analysis *analysis)
+{
+	free(analysis->launches);
+}
+
+static uint32_t *launches_slot(struct analysis_launches *launches, uint32_t process, uint64_t correlation)
+{
+	uint64_t hash = (correlation ^ (uint64_t)process << 48) * 0x9e3779b97f4a7c15ull;
+
+	return &launches->slots[(hash >> 32) % LAUNCHES_SLOTS];
+}
+
+void gp_launches_add(struct gp_analysis *analysis, const struct gp_launch *call)
+{
+	struct analysis_launches *launches = analysis->launches;
+	uint32_t number = (uint32_t)(launches->count % LAUNCHES_MAX);
+	struct gp_launch *launch = &launches->launches[number];
+	uint32_t *slot;
+
+	if (launches->count >= LAUNCHES_MAX) {
+		slot = launches_slot(launches, launch->process, launch->correlation);
+		while (*slot && *slot != number + 1)
+			slot = &launches->launches[*slot - 1].next;
+		if (*slot)
+			*slot = launch->next;
+	}
+	launches->count++;
+	*launch = *call;
+	analysis->correlated_launch_count += launch->is_launch;
+	slot = launches_slot(launches, launch->process, launch->correlation);
+	launch->next = *slot;
+	*slot = number + 1;
+}
+
+const struct gp_launch *gp_launches_find(const struct gp_analysis *analysis, uint32_t process, uint64_t correlation,
+					 uint64_t before_ns)
+{
+	uint32_t number = *launches_slot(analysis->launches, process, correlation);
+
+	while (number) {
+		const struct gp_launch *launch = &analysis->launches->launches[number - 1];
+
+		if (launch->process == process && launch->correlation == correlation && launch->start_ns <= before_ns)
+			return launch;
+		number = launch->next;
+	}
+	return NULL;
+}
+
+const struct gp_launch *gp_launches_join(struct gp_analysis *analysis, uint32_t process,
+					 const struct gp_trace_record *record)
+{
+	const struct gp_launch *launch;
+
+	if (!(record->known & GP_KNOWN_CORRELATION))
+		return NULL;
+	launch = gp_launches_find(analysis, process, record->correlation, record->start_ns);
+	if (!launch)
+		return NULL;
+	analysis->joined_kernel_count += record->layer == GP_LAYER_KERNEL;
+	analysis->joined_copy_count += record->layer == GP_LAYER_COPY;
+	if (!launch->is_joined) {
+		analysis->launches->launches[launch - analysis->launches->launches].is_joined = true;
+		analysis->joined_launch_count += launch->is_launch;
+	}
+	return launch;
+}
