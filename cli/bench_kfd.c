@@ -13,6 +13,7 @@
 #include "cli/bench_kfd.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
+#include "lib/kfd.h"
 
 #define BENCH_PAGE      4096u
 #define BENCH_DOORBELLS 8192u      /* of one process on one GPU */
@@ -20,7 +21,6 @@
 #define BENCH_CODE      2048u      /* descriptor; its code 256 bytes further */
 #define BENCH_WRITABLE  (1u << 31) /* KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE, which shifts a signed 1 */
 #define BENCH_WAVES     40u        /* per CU, for the size of the save area on gfx9 */
-#define BENCH_NODES     "/sys/class/kfd/kfd/topology/nodes"
 #define BENCH_FLAGS                                                                               \
 	(BENCH_WRITABLE | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | \
 	 KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE)
@@ -43,16 +43,9 @@ static int bench_ioctl(const struct gp_bench_kfd *kfd, unsigned long request, vo
 	return r < 0 ? -errno : r;
 }
 
-static uint32_t bench_property(const char *text, const char *name, uint32_t otherwise)
+static uint32_t bench_or(uint64_t value, uint32_t otherwise)
 {
-	size_t length = strlen(name);
-
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, name, length) && line[length] == ' ')
-			return (uint32_t)strtoul(line + length + 1, NULL, 10);
-	}
-	return otherwise;
+	return value == GP_KFD_UNKNOWN || !value || value > UINT32_MAX ? otherwise : (uint32_t)value;
 }
 
 static size_t bench_align(size_t size)
@@ -61,7 +54,7 @@ static size_t bench_align(size_t size)
 }
 
 /* Context save area: control stack, then registers and LDS of every wave, per XCC; and a debugger's part. */
-static void bench_save_size(struct gp_bench_kfd *kfd, const char *properties)
+static void bench_save_size(struct gp_bench_kfd *kfd, const struct gp_kfd_node *node)
 {
 	uint32_t cus = kfd->cu_count / kfd->xcc_count, waves = cus * BENCH_WAVES;
 	size_t vgpr = kfd->gfx_version >= 90008 ? 0x80000 : 0x40000;
@@ -69,49 +62,47 @@ static void bench_save_size(struct gp_bench_kfd *kfd, const char *properties)
 
 	kfd->control_stack_size = bench_align(40u + waves * 8u + 8u);
 	kfd->save_size = kfd->control_stack_size + group;
-	kfd->control_stack_size = bench_property(properties, "ctl_stack_size", (uint32_t)kfd->control_stack_size);
-	kfd->save_size = bench_property(properties, "cwsr_size", (uint32_t)kfd->save_size);
+	kfd->control_stack_size = bench_or(node->control_stack_size, (uint32_t)kfd->control_stack_size);
+	kfd->save_size = bench_or(node->save_size, (uint32_t)kfd->save_size);
 	kfd->save_total = bench_align((kfd->save_size + (size_t)waves * 32u) * kfd->xcc_count);
+}
+
+static int bench_describe(struct gp_bench_kfd *kfd, const struct gp_kfd_node *node, struct gp_error *error)
+{
+	char path[128];
+
+	kfd->gpu_id = node->gpu_id;
+	kfd->node = node->node;
+	kfd->xcc_count = bench_or(node->xcc_count, 1);
+	kfd->cu_count = bench_or(gp_kfd_cu_count(node), 0);
+	kfd->gfx_version = bench_or(node->gfx_version, 0);
+	kfd->slot_count = bench_or(node->cp_queue_count, 24);
+	(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", bench_or(node->render_minor, 128));
+	kfd->render = open(path, O_RDWR | O_CLOEXEC);
+	if (kfd->render < 0)
+		return gp_error_set(error, -errno, "%s cannot be opened: %s", path, strerror(errno));
+	if (kfd->gfx_version < GP_KFD_GFX_9 || kfd->gfx_version >= GP_KFD_GFX_10)
+		return gp_error_set(error, -ENOTSUP, "GPU %u is gfx version %u; this kit knows gfx9 (MI50 to MI300)",
+				    kfd->gpu_id, kfd->gfx_version);
+	bench_save_size(kfd, node);
+	return kfd->cu_count ? 0 :
+			       gp_error_set(error, -EINVAL, "GPU %u: no compute units in the topology", kfd->gpu_id);
 }
 
 /* The node of that GPU (0: the first). */
 static int bench_topology(struct gp_bench_kfd *kfd, uint32_t gpu_id, struct gp_error *error)
 {
-	for (uint32_t node = 0; node < 256; node++) {
-		GP_AUTO_FREE char *text = NULL, *id = NULL, *name = NULL;
-		char path[128];
-		size_t size;
+	struct gp_kfd_node nodes[GP_KFD_NODES_MAX];
+	int count = gp_kfd_topology(GP_KFD_SYSFS, nodes, GP_KFD_NODES_MAX, error);
 
-		(void)snprintf(path, sizeof(path), BENCH_NODES "/%u/gpu_id", node);
-		if (gp_file_read(path, 64, &id, &size, NULL))
-			break;
-		kfd->gpu_id = (uint32_t)strtoul(id, NULL, 10);
-		(void)snprintf(path, sizeof(path), BENCH_NODES "/%u/properties", node);
-		if (!kfd->gpu_id || (gpu_id && kfd->gpu_id != gpu_id) ||
-		    gp_file_read(path, 1u << 20, &text, &size, NULL))
-			continue;
-		kfd->node = node;
-		kfd->xcc_count = bench_property(text, "num_xcc", 1);
-		kfd->xcc_count = kfd->xcc_count ? kfd->xcc_count : 1;
-		kfd->cu_count = bench_property(text, "simd_count", 0) / (bench_property(text, "simd_per_cu", 4) ?: 4);
-		kfd->gfx_version = bench_property(text, "gfx_target_version", 0);
-		kfd->slot_count = bench_property(text, "num_cp_queues", 24);
-		(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", bench_property(text, "drm_render_minor", 128));
-		kfd->render = open(path, O_RDWR | O_CLOEXEC);
-		if (kfd->render < 0)
-			return gp_error_set(error, -errno, "%s cannot be opened: %s", path, strerror(errno));
-		if (kfd->gfx_version < 90000 || kfd->gfx_version >= 100000)
-			return gp_error_set(error, -ENOTSUP,
-					    "GPU %u is gfx version %u; this kit knows gfx9 (MI50 to MI300)",
-					    kfd->gpu_id, kfd->gfx_version);
-		bench_save_size(kfd, text);
-		return kfd->cu_count ?
-			       0 :
-			       gp_error_set(error, -EINVAL, "GPU %u: no compute units in the topology", kfd->gpu_id);
-	}
+	for (int i = 0; i < count; i++)
+		if (!gpu_id || nodes[i].gpu_id == gpu_id)
+			return bench_describe(kfd, &nodes[i], error);
+	if (count < 0)
+		return count;
 	return gp_error_set(error, -ENODEV,
 			    gpu_id ? "there is no such GPU (gpu_id as in gpreempt status)" :
-				     "there is no GPU in /sys/class/kfd");
+				     "there is no GPU in " GP_KFD_SYSFS);
 }
 
 /* Memory that both see at one address; NULL: not to be had. */

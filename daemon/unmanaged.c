@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "daemon/unmanaged.h"
-#include "device/kfd/topology.h"
+#include "lib/kfd.h"
 
 #define UNMANAGED_MAX       1024u
 #define UNMANAGED_QUEUE_MAX 1024u

@@ -15,8 +15,8 @@
 #include "cli/doctor/facts.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
+#include "lib/kfd.h"
 
-#define FACTS_NODES      "/sys/class/kfd/kfd/topology/nodes"
 #define FACTS_PARAMETERS "/sys/module/amdgpu/parameters"
 #define FACTS_FILE_SIZE  (1u << 20)
 
@@ -60,28 +60,10 @@ static void facts_text(const char *root, const char *path, char *ret_text, size_
 	gp_clean_copy(ret_text, size, text);
 }
 
-/* "name value" lines. */
-static uint64_t facts_property(const char *text, const char *name)
+/* VMIDs, or fewer where the module's parameter says so. */
+static uint64_t facts_process_max(const struct gp_facts *facts, const struct gp_kfd_node *node)
 {
-	size_t length = strlen(name);
-
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, name, length) && line[length] == ' ' && line[length + 1] >= '0' &&
-		    line[length + 1] <= '9')
-			return strtoull(line + length + 1, NULL, 10);
-	}
-	return GP_FACTS_UNKNOWN;
-}
-
-/* VMIDs that KFD may use (kfd.md: first_kfd_vmid): 13 on gfx9 data centre parts, 6 per XCD of a partitioned gfx942, 8
- * else. */
-static uint64_t facts_process_max(const struct gp_facts *facts, const struct gp_facts_gpu *gpu)
-{
-	uint64_t vmids = gpu->gfx_version == GP_FACTS_UNKNOWN                   ? GP_FACTS_UNKNOWN :
-			 gpu->gfx_version == 90402 && gpu->xcc_count == 1       ? 6 :
-			 gpu->gfx_version >= 90008 && gpu->gfx_version < 100000 ? 13 :
-										  8;
+	uint64_t vmids = gp_kfd_process_max(node);
 
 	if (facts->hws_max_conc_proc != GP_FACTS_UNKNOWN && facts->hws_max_conc_proc &&
 	    facts->hws_max_conc_proc < vmids)
@@ -89,54 +71,37 @@ static uint64_t facts_process_max(const struct gp_facts *facts, const struct gp_
 	return vmids;
 }
 
-static void facts_gpu(struct gp_facts *facts, const char *root, const char *node)
+static void facts_gpu(struct gp_facts *facts, const struct gp_kfd_node *node)
 {
-	struct gp_facts_gpu gpu = { .node = (uint32_t)strtoul(node, NULL, 10) };
-	GP_AUTO_FREE char *text = NULL;
-	char path[256], full[512];
-	uint64_t simds, per_cu;
-	size_t size = 0;
+	struct gp_facts_gpu *gpu = &facts->gpus[facts->gpu_count++];
 
-	(void)snprintf(path, sizeof(path), FACTS_NODES "/%.32s/gpu_id", node);
-	gpu.gpu_id = gp_facts_number(root, path);
-	if (!gpu.gpu_id || gpu.gpu_id == GP_FACTS_UNKNOWN || facts->gpu_count == GP_FACTS_GPU_MAX)
-		return; /* a CPU, or one that this container may not use */
-	(void)snprintf(full, sizeof(full), "%s" FACTS_NODES "/%.32s/properties", root, node);
-	if (gp_file_read(full, FACTS_FILE_SIZE, &text, &size, NULL))
-		return;
-	(void)snprintf(path, sizeof(path), FACTS_NODES "/%.32s/name", node);
-	facts_text(root, path, gpu.name, sizeof(gpu.name));
-	simds = facts_property(text, "simd_count");
-	per_cu = facts_property(text, "simd_per_cu");
-	gpu.cu_count =
-		simds != GP_FACTS_UNKNOWN && per_cu && per_cu != GP_FACTS_UNKNOWN ? simds / per_cu : GP_FACTS_UNKNOWN;
-	gpu.slot_count = facts_property(text, "num_cp_queues");
-	gpu.xcc_count = facts_property(text, "num_xcc");
-	gpu.gfx_version = facts_property(text, "gfx_target_version");
-	gpu.render_minor = facts_property(text, "drm_render_minor");
-	gpu.sdma_queue_count = facts_property(text, "num_sdma_engines");
-	per_cu = facts_property(text, "num_sdma_queues_per_engine");
-	gpu.sdma_queue_count = gpu.sdma_queue_count != GP_FACTS_UNKNOWN && per_cu != GP_FACTS_UNKNOWN ?
-				       gpu.sdma_queue_count * per_cu :
-				       GP_FACTS_UNKNOWN;
-	gpu.process_max = facts_process_max(facts, &gpu);
-	facts->gpus[facts->gpu_count++] = gpu;
+	*gpu = (struct gp_facts_gpu){
+		.node = node->node,
+		.gpu_id = node->gpu_id,
+		.cu_count = gp_kfd_cu_count(node),
+		.slot_count = node->cp_queue_count,
+		.xcc_count = node->xcc_count,
+		.gfx_version = node->gfx_version,
+		.render_minor = node->render_minor,
+		.sdma_queue_count =
+			node->sdma_engine_count != GP_KFD_UNKNOWN && node->sdma_queues_per_engine != GP_KFD_UNKNOWN ?
+				node->sdma_engine_count * node->sdma_queues_per_engine :
+				GP_FACTS_UNKNOWN,
+		.process_max = facts_process_max(facts, node),
+	};
+	gp_clean_copy(gpu->name, sizeof(gpu->name), node->name);
 }
 
 static void facts_topology(struct gp_facts *facts, const char *root)
 {
-	struct dirent *entry;
+	struct gp_kfd_node nodes[GP_FACTS_GPU_MAX];
 	char path[512];
-	DIR *folder;
+	int count;
 
-	(void)snprintf(path, sizeof(path), "%s" FACTS_NODES, root);
-	folder = opendir(path);
-	if (!folder)
-		return;
-	while ((entry = readdir(folder)))
-		if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
-			facts_gpu(facts, root, entry->d_name);
-	closedir(folder);
+	(void)snprintf(path, sizeof(path), "%s" GP_KFD_SYSFS, root);
+	count = gp_kfd_topology(path, nodes, GP_FACTS_GPU_MAX, NULL);
+	for (int i = 0; i < count; i++)
+		facts_gpu(facts, &nodes[i]);
 }
 
 void gp_facts_file(struct gp_facts_file *file, const char *root, const char *path)

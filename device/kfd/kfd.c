@@ -14,41 +14,38 @@
 #include "device/kfd/reset.h"
 
 #define KFD_DEVICE        "/dev/kfd"
-#define KFD_PROCESSES     13u /* VMIDs 3..15, gfx9 */
-#define KFD_PROCESSES_CPX 6u  /* gfx9.4.3 with one XCC of several per node */
-#define KFD_PROCESSES_NEW 8u  /* gfx10 and later */
-#define KFD_GFX_942       90402u
-#define KFD_GFX_943_FIRST 90400u
-#define KFD_GFX_10        100000u
-#define KFD_GFX_11        110000u
 #define KFD_SLOTS_ASSUMED 24u
+
+/* What the driver's file does not say. */
+static uint64_t kfd_or(uint64_t value, uint64_t otherwise)
+{
+	return value == GP_KFD_UNKNOWN || !value ? otherwise : value;
+}
 
 static void kfd_describe(const struct gp_kfd_node *node, const struct gp_backend *backend, struct gp_device_info *info)
 {
+	uint64_t location = kfd_or(node->location_id, 0);
+
 	*info = (struct gp_device_info){
 		.gpu_id = node->gpu_id,
 		.node = node->node,
-		.cu_count = (uint32_t)(node->simd_per_cu ? node->simd_count / node->simd_per_cu : 0),
-		.xcc_count = node->xcc_count ? (uint32_t)node->xcc_count : 1,
-		.slot_count = node->cp_queue_count ? (uint32_t)node->cp_queue_count : KFD_SLOTS_ASSUMED,
-		.process_count_max = KFD_PROCESSES,
+		.cu_count = (uint32_t)kfd_or(gp_kfd_cu_count(node), 0),
+		.xcc_count = (uint32_t)kfd_or(node->xcc_count, 1),
+		.slot_count = (uint32_t)kfd_or(node->cp_queue_count, KFD_SLOTS_ASSUMED),
+		.process_count_max = (uint32_t)kfd_or(gp_kfd_process_max(node), 0),
 		.memory_size = node->memory_size,
 		/* Firmware scheduling by runlist stops everybody; MES (gfx11 and later) stops one queue. */
-		.stops_all = node->gfx_version < KFD_GFX_11,
+		.stops_all = kfd_or(node->gfx_version, 0) < GP_KFD_GFX_11,
 		.fetch_counters = backend->config.fetch_counters,
 		.close_ns = backend->config.close_ns,
 		.open_ns = backend->config.open_ns,
 	};
 	snprintf(info->name, sizeof(info->name), "%s", node->name);
 	snprintf(info->driver, sizeof(info->driver), "KFD %u.%u, firmware %llu", backend->version_major,
-		 backend->version_minor, (unsigned long long)node->firmware);
-	snprintf(info->bdf, sizeof(info->bdf), "%04x:%02x:%02x.%x", (unsigned int)(node->domain & 0xffff),
-		 (unsigned int)(node->location_id >> 8 & 0xff), (unsigned int)(node->location_id >> 3 & 0x1f),
-		 (unsigned int)(node->location_id & 7));
-	if (node->gfx_version >= KFD_GFX_10)
-		info->process_count_max = KFD_PROCESSES_NEW;
-	else if (node->gfx_version >= KFD_GFX_943_FIRST && node->gfx_version <= KFD_GFX_942 && node->xcc_count == 1)
-		info->process_count_max = KFD_PROCESSES_CPX;
+		 backend->version_minor, (unsigned long long)kfd_or(node->firmware, 0));
+	snprintf(info->bdf, sizeof(info->bdf), "%04x:%02x:%02x.%x", (unsigned int)(kfd_or(node->domain, 0) & 0xffff),
+		 (unsigned int)(location >> 8 & 0xff), (unsigned int)(location >> 3 & 0x1f),
+		 (unsigned int)(location & 7));
 }
 
 static int kfd_open(struct gp_backend *backend, struct gp_error *error)

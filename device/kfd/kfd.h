@@ -5,7 +5,7 @@
 
 #include <gpreempt/kfd.h>
 #include "device/device.h"
-#include "device/kfd/topology.h"
+#include "lib/kfd.h"
 
 struct gp_kfd_debugger;
 struct gp_kfd_reset;

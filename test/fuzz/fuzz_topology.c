@@ -2,7 +2,7 @@
 /* Fuzzer: the properties of a node as the driver writes them. */
 #include <stdint.h>
 #include <stdlib.h>
-#include "device/kfd/topology.h"
+#include "lib/kfd.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

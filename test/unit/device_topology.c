@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "device/kfd/topology.h"
+#include "lib/kfd.h"
 
 static char root[] = "/tmp/gpreempt-topology-XXXXXX";
 
@@ -68,7 +68,58 @@ static void test_reads(void **state)
 	assert_int_equal(nodes[0].cp_queue_count, 24);
 	assert_int_equal(nodes[0].memory_size, 1024);
 	assert_string_equal(nodes[0].name, "aqua");
+	assert_int_equal(gp_kfd_cu_count(&nodes[0]), 304);
+	assert_true(nodes[0].gfx_version == GP_KFD_UNKNOWN); /* the file does not say */
+	assert_true(gp_kfd_process_max(&nodes[0]) == GP_KFD_UNKNOWN);
 	assert_int_equal(gp_kfd_topology("/nonexistent", nodes, 4, &error), 0);
+}
+
+/* The part's name as it is sold comes before the driver's, which is "ip discovery" for every new one. */
+static void test_names(void **state)
+{
+	struct gp_kfd_node nodes[4];
+	struct gp_error error;
+
+	(void)state;
+	put("topology/nodes/1/name", "ip discovery\n");
+	put("topology/nodes/1/properties", "device_id 29857\ngfx_target_version 90402\n");
+	assert_int_equal(gp_kfd_topology(root, nodes, 4, &error), 1);
+	assert_string_equal(nodes[0].name, "AMD Instinct MI300X");
+	put("topology/nodes/1/properties", "device_id 1\n");
+	assert_int_equal(gp_kfd_topology(root, nodes, 4, &error), 1);
+	assert_string_equal(nodes[0].name, "ip discovery");
+	put("topology/nodes/1/name", "\n");
+	put("topology/nodes/1/properties", "gfx_target_version 90010\n");
+	assert_int_equal(gp_kfd_topology(root, nodes, 4, &error), 1);
+	assert_string_equal(nodes[0].name, "gfx90a");
+	assert_null(gp_kfd_part_name(GP_KFD_UNKNOWN));
+}
+
+/* Linux 6.12: gmc_v9_0.c, kfd_device.c. */
+static void test_process_max(void **state)
+{
+	static const struct {
+		uint64_t gfx_version, xcc_count, process_max;
+	} parts[] = {
+		{ 90000, 1, 8 },  /* MI25 */
+		{ 90006, 1, 8 },  /* MI50 */
+		{ 90008, 1, 13 }, /* MI100 */
+		{ 90010, 1, 13 }, /* MI210 */
+		{ 90402, 8, 13 }, /* MI300X */
+		{ 90402, 1, 6 },  /* the same in CPX */
+		{ 90500, 8, 13 }, /* MI350X */
+		{ 90402, GP_KFD_UNKNOWN, 13 },
+		{ 100300, 1, 8 },
+		{ 110000, 1, 8 },
+		{ GP_KFD_UNKNOWN, 1, GP_KFD_UNKNOWN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct gp_kfd_node node = { .gfx_version = parts[i].gfx_version, .xcc_count = parts[i].xcc_count };
+
+		assert_true(gp_kfd_process_max(&node) == parts[i].process_max);
+	}
 }
 
 static void test_refuses(void **state)
@@ -94,6 +145,8 @@ static void test_refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_names, begin, end),
+		cmocka_unit_test(test_process_max),
 		cmocka_unit_test_setup_teardown(test_reads, begin, end),
 		cmocka_unit_test_setup_teardown(test_refuses, begin, end),
 	};
