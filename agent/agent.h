@@ -131,6 +131,7 @@ int gp_link_send(const void *message, uint32_t size);
 void gp_gate_order(const struct gp_wire_order *order);
 void gp_gates_open(uint32_t why); /* all; enum gp_lost told to the daemon, 0: not told */
 int gp_gate_open_slot(struct gp_slot *slot);
+void gp_gate_open_again(struct gp_slot *slot); /* one that is open, as far as we know */
 void gp_gate_mechanism(uint32_t mechanism);
 void gp_gate_leases(uint64_t now_ns);
 uint64_t gp_gate_lease_due_ns(uint64_t now_ns); /* UINT64_MAX: never */

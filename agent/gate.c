@@ -243,6 +243,24 @@ static void gate_take_over(struct gp_slot *slot)
 	__atomic_store_n(&gp_page_now->queues[gp_slot_index(slot)].held, 0, __ATOMIC_RELEASE);
 }
 
+void gp_gate_open_again(struct gp_slot *slot)
+{
+	int result = 0;
+
+	if (!gp_agent.driver || gp_gate_is_closed(slot) || gp_agent.link != GP_LINK_UP ||
+	    gp_agent.mechanism < GP_MECHANISM_SELF)
+		return;
+	/* Not as what was the daemon's: its slice stays as it is. */
+	gp_agent.driver->change(GP_MECHANISM_CHANNEL, &slot, 1, true, &result);
+	gp_log2("gate: opened again: queue, result", slot->queue_id, result);
+	/* The daemon may have closed it in between: it is told that this is undone. */
+	if (slot->closed || !gp_gate_is_closed(slot))
+		return;
+	gate_take_over(slot);
+	gate_slots[0] = slot;
+	gate_open_listed(1, GP_LOST_LEASE);
+}
+
 static uint64_t gate_expiry_ns(const struct gp_slot *slot)
 {
 	uint64_t since = slot->work_ns > gp_agent.renewed_ns ? slot->work_ns : gp_agent.renewed_ns;

@@ -21,7 +21,8 @@ struct gp_slot {
 	bool group_due;  /* GROUP is to be sent, after the ADD */
 	bool gws, seen;
 	bool at_fetch;       /* completed counts what the device has fetched */
-	bool blind;          /* whether it has work cannot be seen: it is not to be gated */
+	bool blind;          /* it is not to be gated: whether it has work cannot be seen, or it is starting */
+	bool starting;       /* its program sets it up: looked at until that is over, whether or not anybody asks */
 	bool unacknowledged; /* EC_QUEUE_NEW not yet cleared */
 	bool closed;
 	bool has_work, blocked, unreadable; /* as sampled last */
@@ -38,6 +39,7 @@ struct gp_slot {
 	uint64_t written, completed; /* as sampled last */
 	uint64_t valid_head;         /* the last head seen to be a packet: its index + 1 */
 	uint64_t work_ns;            /* closed and with work since; 0: not so */
+	uint64_t help_ns;            /* open, and it does not get on: when it is opened again; 0: it does */
 	struct gp_wire_attr api;     /* by the API */
 };
 

@@ -14,6 +14,8 @@
 #define SAMPLE_BUSY_MAX  2u     /* nothing moved: every 2^2 */
 #define SAMPLE_GROUP_MAX 1u     /* of a channel group: no doorbell ends the wait, and the device does not wait either */
 
+#define SAMPLE_START_NS 10000000u /* 10 ms: how often one that is starting is looked at; chosen */
+
 static uint64_t sample_due_ns = UINT64_MAX;
 static uint32_t sample_backoff;
 
@@ -104,6 +106,24 @@ static void sample_arm(void)
 			gp_slots[i].has_work = true;
 }
 
+/* What is looked at whether or not the daemon wants to know. */
+static uint64_t sample_own_due_ns(uint64_t now_ns)
+{
+	uint64_t due_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
+		const struct gp_slot *slot = &gp_slots[i];
+
+		if (!slot->used || slot->dying || slot->unreadable)
+			continue;
+		if (slot->starting && now_ns + SAMPLE_START_NS < due_ns)
+			due_ns = now_ns + SAMPLE_START_NS;
+		if (slot->help_ns && slot->help_ns < due_ns)
+			due_ns = slot->help_ns;
+	}
+	return due_ns;
+}
+
 void gp_sample_settle(uint64_t now_ns)
 {
 	uint64_t interval = gp_agent.sample_ns < SAMPLE_NS_MIN ? SAMPLE_NS_MIN : gp_agent.sample_ns;
@@ -114,6 +134,7 @@ void gp_sample_settle(uint64_t now_ns)
 	if (gp_agent.link != GP_LINK_UP)
 		return;
 	sample_arm();
+	sample_due_ns = sample_own_due_ns(now_ns);
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
 		const struct gp_slot *slot = &gp_slots[i];
 
@@ -128,7 +149,8 @@ void gp_sample_settle(uint64_t now_ns)
 	most = group ? SAMPLE_GROUP_MAX : work ? SAMPLE_BUSY_MAX : SAMPLE_IDLE_MAX;
 	if (sample_backoff > most)
 		sample_backoff = most;
-	sample_due_ns = now_ns + (interval << sample_backoff);
+	if (now_ns + (interval << sample_backoff) < sample_due_ns)
+		sample_due_ns = now_ns + (interval << sample_backoff);
 }
 
 uint64_t gp_sample_due_ns(void)

@@ -44,6 +44,7 @@ static void capture_tidy(void)
 {
 	gp_nvidia_files_tidy();
 	gp_nvidia_refused_tidy();
+	gp_nvidia_help();
 }
 
 const struct gp_driver gp_nvidia_driver = {
@@ -125,7 +126,9 @@ static void capture_queue_add(struct gp_nvidia_object *object)
 	*group = (struct gp_nvidia_group){ .client = object->client,
 					   .group = object->handle,
 					   .subdevice = subdevice->handle,
-					   .is_blind = object->unreadable };
+					   .is_blind = object->unreadable,
+					   .begun_ns = gp_sys_now_ns() };
+	slot->starting = slot->blind = true;
 	group->has_slice = gp_nvidia_slice_get(slot, &group->slice_us) == 0;
 	gp_nvidia_probe(slot);
 	gp_page_slot_init(slot);
@@ -136,17 +139,13 @@ static void capture_queue_add(struct gp_nvidia_object *object)
 /* Lock held. The channels of a queue are others now. */
 void gp_nvidia_queue_changed(struct gp_slot *slot)
 {
-	int result;
-
 	if (!slot || slot->dying)
 		return;
 	slot->group_due = true;
 	slot->unreadable = false;
-	/* A new channel starts enabled: the gate closes it too. */
-	if (slot->closed) {
-		gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, false, &result);
-		gp_log2("nvidia: closed again: queue, result", slot->queue_id, result);
-	}
+	/* A new channel starts enabled: the gate closes it too, and it alone. */
+	if (slot->closed && slot->closed_by == GP_MECHANISM_CHANNEL && !gp_nvidia.refused)
+		gp_nvidia_close_rest(slot);
 	gp_nvidia_look_again();
 }
 
@@ -346,6 +345,14 @@ static void capture_revive(uint32_t client, uint32_t handle)
 	gp_link_flush();
 }
 
+void gp_nvidia_queue_renew(const struct gp_slot *slot)
+{
+	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+
+	capture_end_queues(group->client, group->group);
+	capture_revive(group->client, group->group);
+}
+
 static int capture_free(struct gp_nvidia_capture *call)
 {
 	uint32_t client = call->body.free.client, handle = call->body.free.object;
@@ -361,7 +368,7 @@ static int capture_free(struct gp_nvidia_capture *call)
 	}
 	group = gp_nvidia_class_is_channel(object->class_id) ? gp_nvidia_object_find(client, object->parent) : NULL;
 	if (group && group->slot && (group->slot->closed || gp_agent.mechanism == GP_MECHANISM_BORROW))
-		gp_nvidia_enable_one(group->slot, handle);
+		gp_nvidia_enable_one(group->slot, object);
 	capture_end_queues(client, handle);
 	capture_goes(client, handle, true);
 	gp_agent_unlock();
@@ -510,5 +517,6 @@ int gp_nvidia_ioctl(int fd, unsigned long request, void *arg)
 	/* Without the lock, which may be held over a call of ours: only a fork changes it. */
 	if (__atomic_load_n(&gp_nvidia.epoch, __ATOMIC_ACQUIRE) != gp_agent.epoch)
 		capture_start_over();
+	__atomic_store_n(&gp_nvidia.called_ns, gp_sys_now_ns(), __ATOMIC_RELAXED);
 	return capture_dispatch(&call);
 }

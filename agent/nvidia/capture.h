@@ -30,7 +30,8 @@ int gp_nvidia_capture_forward(const struct gp_nvidia_capture *call);
 
 /* Lock held. The queue of a group or of one of its channels; NULL: it is none. */
 struct gp_slot *gp_nvidia_capture_slot(uint32_t client, uint32_t handle);
-void gp_nvidia_queue_changed(struct gp_slot *slot); /* its channels are others now; NULL: nothing */
+void gp_nvidia_queue_changed(struct gp_slot *slot);     /* its channels are others now; NULL: nothing */
+void gp_nvidia_queue_renew(const struct gp_slot *slot); /* it opens, and is another one to the daemon */
 
 int gp_nvidia_watch(struct gp_nvidia_capture *call); /* a control */
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Mechanism channel: RM disables the channels of a group, which also takes it off the GPU, and enables them again. One
- * call carries up to 64 channels, a group's are never spread over two. Enabling what is enabled changes nothing, so
- * when in doubt everything is enabled.
+ * call carries up to 64 channels, a group's are never spread over two. RM counts, for each channel: one that was
+ * disabled twice must be enabled twice. So none is disabled a second time. Enabling what is enabled changes nothing and
+ * is not saved up, so when in doubt everything is enabled: once is enough.
  */
 #include <errno.h>
 #include <string.h>
@@ -36,41 +37,79 @@ int gp_nvidia_control(const struct gp_nvidia_call *call)
 	return fd < 0 ? -EBADF : gp_nvidia_control_on(fd, call);
 }
 
-uint32_t gp_nvidia_channels(const struct gp_slot *slot, uint32_t *ret_channels)
+/* The channels of a group that are ours to change; in the order they were made. */
+static uint32_t gate_channels(const struct gp_slot *slot, struct gp_nvidia_object **ret_channels)
 {
 	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++) {
-		const struct gp_nvidia_object *object = &gp_nvidia_objects[i];
+		struct gp_nvidia_object *object = &gp_nvidia_objects[i];
 
 		if (!object->used || object->client != group->client || object->parent != group->group ||
 		    !gp_nvidia_class_is_channel(object->class_id) || object->off || object->going)
 			continue;
 		if (count < GP_WIRE_CHANNEL_MAX)
-			ret_channels[count] = object->handle;
+			ret_channels[count] = object;
 		count++;
 	}
 	return count;
 }
 
-static int gate_call(const struct gp_slot *slot, struct gp_rm_disable *params)
+uint32_t gp_nvidia_channels(const struct gp_slot *slot, uint32_t *ret_channels)
 {
-	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+	struct gp_nvidia_object *channels[GP_WIRE_CHANNEL_MAX];
+	uint32_t count = gate_channels(slot, channels);
+
+	for (uint32_t i = 0; i < count && i < GP_WIRE_CHANNEL_MAX; i++)
+		ret_channels[i] = channels[i]->handle;
+	return count;
+}
+
+/* One call: the channels of a few groups. */
+struct gate_call {
+	const struct gp_slot *slot; /* on whose file */
+	uint32_t count;
+	struct gp_nvidia_object *channels[GP_RM_DISABLE_MAX];
+};
+
+/* only_held: of these only those that are held, perhaps. */
+static int gate_control(const struct gate_call *call, bool open, bool only_held)
+{
+	const struct gp_nvidia_group *group = gp_nvidia_group_of(call->slot);
+	struct gp_rm_disable params = { .disable = !open };
 	int r;
 
-	if (!params->count)
+	for (uint32_t i = 0; i < call->count; i++) {
+		if (only_held && !call->channels[i]->held)
+			continue;
+		params.clients[params.count] = call->channels[i]->client;
+		params.channels[params.count++] = call->channels[i]->handle;
+	}
+	if (!params.count)
 		return 0;
-	r = gp_nvidia_control(&(struct gp_nvidia_call){ slot->file, group->client, group->subdevice,
-							GP_RM_DISABLE_CHANNELS, params, sizeof(*params) });
+	r = gp_nvidia_control(&(struct gp_nvidia_call){ call->slot->file, group->client, group->subdevice,
+							GP_RM_DISABLE_CHANNELS, &params, sizeof(params) });
 	if (r == -EINVAL)
 		gp_nvidia_refuse("DISABLE_CHANNELS has another size here");
-	if (r < 0 && params->disable) {
-		/* Some of them may be off by now. */
-		params->disable = 0;
-		gp_nvidia_control(&(struct gp_nvidia_call){ slot->file, group->client, group->subdevice,
-							    GP_RM_DISABLE_CHANNELS, params, sizeof(*params) });
-	}
+	for (uint32_t i = 0; i < call->count && (r >= 0 || !open); i++)
+		call->channels[i]->held = !open;
+	return r;
+}
+
+static int gate_call(const struct gate_call *call, bool open)
+{
+	int r = 0;
+
+	if (open)
+		return gate_control(call, true, false);
+	/* Whoever wants them closed takes them for open: then they are, for certain. */
+	r = gate_control(call, true, true);
+	if (r >= 0)
+		r = gate_control(call, false, false);
+	/* Some of them may be off by now. */
+	if (r < 0)
+		gate_control(call, true, false);
 	return r;
 }
 
@@ -85,30 +124,43 @@ static bool gate_goes_together(const struct gp_slot *a, const struct gp_slot *b)
 static void gate_batches(struct gp_slot *const *slots, uint32_t count, bool open, int *results)
 {
 	for (uint32_t first = 0, next; first < count; first = next) {
-		struct gp_rm_disable params = { .disable = !open };
-		uint32_t channels[GP_WIRE_CHANNEL_MAX];
+		struct gate_call call = { .slot = slots[first] };
+		struct gp_nvidia_object *channels[GP_WIRE_CHANNEL_MAX];
 		int r = 0;
 
 		for (next = first; next < count && gate_goes_together(slots[first], slots[next]); next++) {
-			uint32_t n = gp_nvidia_channels(slots[next], channels);
+			uint32_t n = gate_channels(slots[next], channels);
 
-			if (params.count + n > GP_RM_DISABLE_MAX)
+			if (call.count + n > GP_RM_DISABLE_MAX)
 				break;
-			for (uint32_t i = 0; i < n; i++) {
-				params.clients[params.count] = gp_nvidia_group_of(slots[next])->client;
-				params.channels[params.count++] = channels[i];
-			}
+			memcpy(call.channels + call.count, channels, n * sizeof(channels[0]));
+			call.count += n;
 		}
 		if (next == first) {
 			/* More than one call holds: such a group is left alone. */
 			r = -E2BIG;
 			next++;
 		} else {
-			r = gate_call(slots[first], &params);
+			r = gate_call(&call, open);
 		}
 		for (uint32_t i = first; i < next; i++)
 			results[i] = r;
 	}
+}
+
+void gp_nvidia_close_rest(struct gp_slot *slot)
+{
+	struct gp_nvidia_object *channels[GP_WIRE_CHANNEL_MAX];
+	uint32_t count = gate_channels(slot, channels);
+	struct gate_call call = { .slot = slot };
+	int r = -E2BIG;
+
+	for (uint32_t i = 0; count <= GP_WIRE_CHANNEL_MAX && i < count; i++)
+		if (!channels[i]->held)
+			call.channels[call.count++] = channels[i];
+	if (count <= GP_WIRE_CHANNEL_MAX)
+		r = gate_call(&call, false);
+	gp_log3("nvidia: closed again: queue, channels, result", slot->queue_id, call.count, r);
 }
 
 void gp_nvidia_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t count, bool open, int *results)
@@ -129,13 +181,9 @@ void gp_nvidia_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t
 			results[i] = gp_nvidia_slice_restore(slots[i]);
 }
 
-void gp_nvidia_enable_one(const struct gp_slot *slot, uint32_t channel)
+void gp_nvidia_enable_one(const struct gp_slot *slot, struct gp_nvidia_object *channel)
 {
-	struct gp_rm_disable params = { .count = 1 };
-
-	params.clients[0] = gp_nvidia_group_of(slot)->client;
-	params.channels[0] = channel;
-	gate_call(slot, &params);
+	gate_control(&(struct gate_call){ slot, 1, { channel } }, true, false);
 }
 
 /* The daemon is gone or goes another way. What it closed itself (mechanism borrow) we were not told: every group is

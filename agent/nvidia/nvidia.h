@@ -21,6 +21,7 @@
 struct gp_nvidia_object {
 	bool used;
 	bool off;        /* a channel the application itself has disabled */
+	bool held;       /* a channel that we have disabled, perhaps: no second time (gate.c) */
 	bool ending;     /* while it is found out what ends with another */
 	bool going;      /* its RM_FREE is under way: no order touches it */
 	bool unreadable; /* a channel whose parameters are of no known size; a group with one there is no room for */
@@ -45,6 +46,9 @@ struct gp_nvidia_group {
 	bool is_blind;                      /* not all of its channels are looked at */
 	uint32_t looks;                     /* so far */
 	uint64_t held_ns;                   /* since when nothing of it can run; 0: something can */
+	uint64_t begun_ns;                  /* when it became a queue */
+	uint64_t ran_ns;                    /* when its first kernel was seen to have run; 0: none has */
+	uint64_t still_ns, still_wait_ns;   /* since when it has work and does not get on, and is not closed (watch) */
 };
 
 struct gp_nvidia {
@@ -53,6 +57,7 @@ struct gp_nvidia {
 	const char *refused; /* why this driver is left alone; NULL: it is not */
 	bool refused_due;    /* the daemon is not told yet */
 	char version[32];
+	uint64_t called_ns; /* the application's last call that was looked into */
 	uint32_t file_clients[GP_FD_RM_MAX], file_counts[GP_FD_RM_MAX];
 };
 extern struct gp_nvidia gp_nvidia;
@@ -95,7 +100,8 @@ int gp_nvidia_control_on(int fd, const struct gp_nvidia_call *call);
 void gp_nvidia_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t count, bool open, int *results);
 void gp_nvidia_release(void);
 void gp_nvidia_recover(void);
-void gp_nvidia_enable_one(const struct gp_slot *slot, uint32_t channel);
+void gp_nvidia_enable_one(const struct gp_slot *slot, struct gp_nvidia_object *channel);
+void gp_nvidia_close_rest(struct gp_slot *slot); /* those of a closed group that are not closed yet */
 /* Channels of the slot's group; at most GP_WIRE_CHANNEL_MAX are written, all are counted. */
 uint32_t gp_nvidia_channels(const struct gp_slot *slot, uint32_t *ret_channels);
 
@@ -125,6 +131,7 @@ bool gp_nvidia_work_add(const struct gp_nvidia_object *channel); /* false: no ro
 void gp_nvidia_work_remove(const struct gp_nvidia_object *channel, struct gp_slot *slot);
 void gp_nvidia_work_reset(void);
 void gp_nvidia_look_again(void); /* queues whose work could not be seen: there is something new */
+void gp_nvidia_help(void);       /* queues that stand still though they are open */
 void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count);
 
 static inline struct gp_nvidia_group *gp_nvidia_group_of(const struct gp_slot *slot)

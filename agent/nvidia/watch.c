@@ -59,7 +59,9 @@ static int watch_slice_get(struct gp_nvidia_capture *call)
 	return r;
 }
 
-/* GPFIFO_SCHEDULE may enable what our gate has disabled. */
+/* GPFIFO_SCHEDULE. The first one is before any kernel of the context's, and nobody closes it before (work.c): what is
+ * disabled before that is not disabled. A later one may enable what our gate has disabled, or not: it is enabled, once,
+ * and closed anew. */
 static int watch_schedule(struct gp_nvidia_capture *call)
 {
 	const struct gp_rm_control wanted = call->body.control;
@@ -70,9 +72,10 @@ static int watch_schedule(struct gp_nvidia_capture *call)
 		return r;
 	gp_agent_lock();
 	slot = gp_nvidia_capture_slot(wanted.client, wanted.object);
-	/* What the daemon has closed itself it closes again when it is told of the group. */
-	if (slot && (slot->closed || gp_agent.mechanism == GP_MECHANISM_BORROW))
-		gp_nvidia_queue_changed(slot);
+	if (slot && slot->closed && slot->closed_by == GP_MECHANISM_CHANNEL)
+		gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, false, &(int){ 0 });
+	else if (slot && slot->told && !slot->starting && gp_agent.mechanism == GP_MECHANISM_BORROW)
+		gp_nvidia_queue_renew(slot); /* what the daemon has done to it is void */
 	gp_agent_unlock();
 	return r;
 }
@@ -95,8 +98,12 @@ static int watch_disable(struct gp_nvidia_capture *call)
 			struct gp_nvidia_object *channel = gp_nvidia_object_find(params.clients[i], params.channels[i]);
 			struct gp_slot *slot = gp_nvidia_capture_slot(params.clients[i], params.channels[i]);
 
-			if (!channel || channel->off == (params.disable != 0))
+			if (!channel || (channel->off == (params.disable != 0) && !channel->held))
 				continue;
+			/* Disabled by both of us: ours is taken back. Enabled by it: ours is gone, and comes again. */
+			if (params.disable && channel->held && slot)
+				gp_nvidia_enable_one(slot, channel);
+			channel->held = false;
 			channel->off = params.disable != 0;
 			gp_nvidia_queue_changed(slot);
 		}

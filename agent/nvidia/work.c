@@ -23,7 +23,12 @@
 #define WORK_UNUSED      2u        /* entries of a channel that the application has not used yet: CUDA sets it up */
 #define WORK_UNUSED_LOOK 8u        /* while others work it is looked at each so many times: a read costs 1 µs */
 #define WORK_ENTRIES_MAX 0x10000u  /* of a ring; 1024 in driver 580 */
-#define WORK_ENTRY_NS    500u      /* nobody puts entries faster; a launch takes 3.3 µs on an H200 */
+#define WORK_QUIET_NS    50000000u /* without a call of the program's on the driver: setting up has thousands; chosen */
+#define WORK_SETUP_NS    2000000000u  /* after its first kernel it is not setting up for longer than that; chosen */
+#define WORK_START_NS    10000000000u /* and one without a kernel is no longer than that starting; chosen */
+#define WORK_STILL_NS    500000000u   /* no progress though it is open: the first help; chosen */
+#define WORK_STILL_MAX   64000000000u
+#define WORK_ENTRY_NS    500u /* nobody puts entries faster; a launch takes 3.3 µs on an H200 */
 
 struct work_entry {
 	uint64_t number; /* how many came before it */
@@ -41,6 +46,7 @@ struct work_lane {
 	bool used, broken;
 	bool is_unused;                  /* as this look found it */
 	bool get_read;                   /* at this look */
+	bool has_run;                    /* a kernel of it has */
 	uint32_t client, group, channel; /* handles */
 	uint32_t entries;
 	uint32_t userd; /* memory */
@@ -117,6 +123,7 @@ static uint64_t work_fetched(struct work_lane *lane)
 /* Which entries are done is asked in this order: taken in first, because a marker has an old value until then. */
 static enum work_stage work_stage(struct work_lane *lane, struct work_entry *entry)
 {
+	enum work_stage stage;
 	uint32_t value;
 
 	if (!entry->is_exact)
@@ -127,7 +134,9 @@ static enum work_stage work_stage(struct work_lane *lane, struct work_entry *ent
 		return WORK_WAITS;
 	if (!entry->marker || !work_read32(entry->marker, &lane->marker_map, &value))
 		return WORK_DONE;
-	return work_marker(entry, value);
+	stage = work_marker(entry, value);
+	lane->has_run |= stage == WORK_DONE;
+	return stage;
 }
 
 /* Whether an entry waits for a word that is not there yet. What cannot be read is taken for met. */
@@ -364,16 +373,70 @@ static void work_block(struct gp_slot *slot, bool is_held)
 	slot->blocked = group->held_ns && now - group->held_ns >= WORK_HELD_NS;
 }
 
+/* A context is not gated before it has run a kernel, nor while its program still sets it up, which is some fifty small
+ * pieces of work one after the other: each would wait for a turn. That a kernel has run also says that its group was
+ * scheduled: before that, RM does not disable. */
+static void work_start(struct gp_slot *slot, uint64_t now_ns)
+{
+	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+	uint64_t called_ns = __atomic_load_n(&gp_nvidia.called_ns, __ATOMIC_RELAXED);
+
+	if (!slot->starting)
+		return;
+	if (group->ran_ns ? now_ns - group->ran_ns < WORK_SETUP_NS && now_ns < called_ns + WORK_QUIET_NS :
+			    now_ns - group->begun_ns < WORK_START_NS)
+		return;
+	slot->starting = false;
+	gp_log2("nvidia: it has started: queue, us", slot->queue_id, (int64_t)((now_ns - group->begun_ns) / 1000u));
+}
+
 /* A channel whose work is not seen may have some while the context looks idle: closed, it would wait for ever. */
 static void work_can_be_seen(struct gp_slot *slot, bool can)
 {
+	bool blind = !can || slot->starting;
+
+	if (slot->unreadable != !can)
+		gp_log1(can ? "nvidia: its work can be seen: queue" : "nvidia: work that cannot be seen: queue",
+			slot->queue_id);
 	slot->unreadable = !can;
-	if (slot->blind == !can)
+	slot->change_due |= slot->blind != blind && slot->told;
+	slot->blind = blind;
+}
+
+/* One that is open, has work and does not get on: perhaps somebody has disabled it once more than he knows. Then one
+ * more enable helps, and otherwise it does no harm; so it is tried now and then, each time after twice as long. */
+static void work_watch(struct gp_slot *slot, bool moved, uint64_t now_ns)
+{
+	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+
+	if (moved || slot->written <= slot->completed || slot->blocked || gp_gate_is_closed(slot)) {
+		group->still_ns = slot->help_ns = 0;
 		return;
-	gp_log1(can ? "nvidia: its work can be seen: queue" : "nvidia: work that cannot be seen: queue",
-		slot->queue_id);
-	slot->blind = !can;
-	slot->change_due |= slot->told;
+	}
+	if (!group->still_ns) {
+		group->still_ns = now_ns;
+		group->still_wait_ns = WORK_STILL_NS;
+	}
+	slot->help_ns = group->still_ns + group->still_wait_ns;
+}
+
+void gp_nvidia_help(void)
+{
+	uint64_t now_ns = gp_sys_now_ns();
+
+	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
+		struct gp_slot *slot = &gp_slots[i];
+		struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+
+		if (!slot->used || slot->dying || !slot->help_ns || now_ns < slot->help_ns)
+			continue;
+		group->still_ns = now_ns;
+		if (group->still_wait_ns < WORK_STILL_MAX)
+			group->still_wait_ns *= 2u;
+		slot->help_ns = now_ns + group->still_wait_ns;
+		gp_log2("nvidia: it stands still: queue, completed", slot->queue_id, (int64_t)slot->completed);
+		gp_gate_open_again(slot);
+	}
 }
 
 void gp_nvidia_look_again(void)
@@ -381,7 +444,7 @@ void gp_nvidia_look_again(void)
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
 		struct gp_slot *slot = &gp_slots[i];
 
-		if (slot->used && !slot->dying && slot->blind)
+		if (slot->used && !slot->dying && slot->unreadable)
 			gp_nvidia_sample(&slot, 1);
 	}
 	gp_link_flush();
@@ -412,6 +475,8 @@ static void work_add_up(struct gp_slot *slot, bool unused, uint64_t now_ns, stru
 		sum->any = true;
 		if (look)
 			sum->all &= work_look(slot, lane, now_ns);
+		if (lane->has_run && !group->ran_ns)
+			group->ran_ns = now_ns;
 		sum->held &= lane->waits || (!lane->open_count && lane->read == lane->written);
 		sum->written += lane->written;
 		sum->completed += lane->read - lane->open_count;
@@ -426,13 +491,16 @@ void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count)
 		struct gp_slot *slot = slots[i];
 		struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
 		struct work_sum sum = { group->gone, group->gone, false, !group->is_blind, true };
+		uint64_t completed = slot->completed;
 
 		work_add_up(slot, false, now_ns, &sum);
 		work_add_up(slot, true, now_ns, &sum);
 		group->looks++;
+		work_start(slot, now_ns);
 		work_can_be_seen(slot, sum.any && sum.all);
 		work_block(slot, sum.any && sum.all && sum.held && sum.written > sum.completed);
 		slot->written = sum.written;
 		slot->completed = sum.completed > slot->completed ? sum.completed : slot->completed;
+		work_watch(slot, slot->completed != completed, now_ns);
 	}
 }

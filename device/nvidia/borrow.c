@@ -138,7 +138,8 @@ static int borrow_push_group(struct borrow_gpu *gpu, struct borrow_job *job)
 		if (other->kind != BORROW_GROUP || other->tag != job->tag)
 			continue;
 		count++;
-		replaced = other->group.slot == job->group.slot;
+		/* Not over a REMOVE that is in between. */
+		replaced = other->group.slot == job->group.slot && other->group.generation == job->group.generation;
 		if (replaced)
 			other->group = job->group;
 	}
@@ -229,20 +230,13 @@ static void borrow_group_job(struct borrow_gpu *gpu, const struct borrow_job *jo
 		return;
 	}
 	group->tag = job->tag;
-	if (*at && (*at)->generation == group->generation) {
-		group->alone = (*at)->alone;
-		group->probed = (*at)->probed;
-		group->is_short = (*at)->is_short;
-		group->short_us = (*at)->short_us;
-		group->closed = (*at)->closed;
-	}
+	/* Channels that came while it was closed are closed as well, and ours comes back over a slice of its own. */
+	if (*at && (*at)->generation == group->generation)
+		grouped.gate = gp_nvidia_group_follow(group, *at);
 	if (*at)
 		borrow_drop(at);
 	group->next = gpu->groups;
 	gpu->groups = group;
-	/* Channels that came while it was closed are closed as well, and ours comes back over a slice of its own. */
-	if (group->closed)
-		gp_nvidia_groups_change(&group, 1, false, &grouped.gate);
 	if (group->is_short)
 		grouped.slice = gp_nvidia_group_slice(group, group->short_us);
 	host->grouped(host->daemon, job->tag, &grouped);
@@ -332,6 +326,9 @@ static void borrow_do(struct borrow_gpu *gpu, struct borrow_job *job)
 	case BORROW_GROUP: borrow_group_job(gpu, job); break;
 	case BORROW_REMOVE:
 		at = borrow_find(gpu, job->tag, job->slot);
+		/* Its agent opened it before it told us, but perhaps before our last close. What ends does not mind. */
+		if (*at)
+			gp_nvidia_group_open(*at);
 		if (*at)
 			borrow_drop(at);
 		break;

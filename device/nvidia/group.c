@@ -3,6 +3,10 @@
  * Owns what is done to a lent channel group. RM looks up the channels of a DISABLE_CHANNELS call below the clients
  * named beside them and does not ask whose file the call came on; so a group is taken only after its client has
  * answered on its own file: then the handles in it can mean nothing but that client's own channels.
+ *
+ * RM counts: a channel that was disabled twice must be enabled twice, and enabling what is enabled is not saved up. So
+ * each channel is disabled once at most, whatever comes while its group is closed, and one enable is always enough:
+ * also for the agent, which takes over when we die and does not know what we did.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -125,33 +129,133 @@ int gp_nvidia_group_probe(struct gp_nvidia_group *group, const char **ret_found)
 	return 0;
 }
 
+static uint64_t group_all(const struct gp_nvidia_group *group)
+{
+	return group->channel_count == 64u ? UINT64_MAX : (1ull << group->channel_count) - 1u;
+}
+
+static void group_list(struct gp_rm_disable *params, const struct gp_nvidia_group *group, uint64_t channels)
+{
+	for (uint32_t k = 0; k < group->channel_count; k++)
+		if (channels >> k & 1u) {
+			params->clients[params->count] = group->client;
+			params->channels[params->count++] = group->channels[k];
+		}
+}
+
+static int group_control(const struct gp_nvidia_group *group, struct gp_rm_disable *params)
+{
+	struct gp_nvidia_object subdevice = group_object(group, group->subdevice);
+
+	return params->count ? gp_nvidia_control(&subdevice, GP_RM_DISABLE_CHANNELS, params, sizeof(*params)) : 0;
+}
+
+/* One enable for each of these channels; those that are enabled are as they were. */
+static int group_enable(struct gp_nvidia_group *group, uint64_t channels)
+{
+	struct gp_rm_disable params = { 0 };
+	int r;
+
+	group_list(&params, group, channels);
+	r = group_control(group, &params);
+	/* One that is gone spoils the call for the others. */
+	for (uint32_t k = 0; r == -ENOENT && k < group->channel_count; k++) {
+		struct gp_rm_disable one = { 0 };
+		int failed;
+
+		group_list(&one, group, channels & 1ull << k);
+		failed = group_control(group, &one);
+		if (!failed || failed == -ENOENT)
+			group->disabled &= ~(1ull << k);
+	}
+	if (!r)
+		group->disabled &= ~channels;
+	else if (r == -ENOENT && !(group->disabled & channels))
+		r = 0;
+	return r;
+}
+
+void gp_nvidia_group_open(struct gp_nvidia_group *group)
+{
+	if (group->closed && !group_enable(group, group_all(group)))
+		group->closed = false;
+}
+
 /* One call for these, on the file of the first. */
 static int group_call(struct gp_nvidia_group *const *groups, uint32_t count, bool open)
 {
-	struct gp_nvidia_object subdevice = group_object(groups[0], groups[0]->subdevice);
 	struct gp_rm_disable params = { .disable = !open };
-	int r;
+	int r = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		for (uint32_t k = 0; k < groups[i]->channel_count; k++) {
-			params.clients[params.count] = groups[i]->client;
-			params.channels[params.count++] = groups[i]->channels[k];
-		}
-		groups[i]->closed |= !open;
+		/* Somebody believes that it is open: perhaps its agent has opened it. Then it is, for certain. */
+		if (!open && groups[i]->disabled)
+			r = group_enable(groups[i], groups[i]->disabled);
+		if (r)
+			return r;
+		group_list(&params, groups[i], group_all(groups[i]));
 	}
-	r = params.count ? gp_nvidia_control(&subdevice, GP_RM_DISABLE_CHANNELS, &params, sizeof(params)) : 0;
-	for (uint32_t i = 0; i < count && !r; i++)
-		groups[i]->closed = !open;
+	for (uint32_t i = 0; i < count && !open; i++) {
+		groups[i]->closed = true;
+		groups[i]->disabled = group_all(groups[i]);
+	}
+	r = group_control(groups[0], &params);
+	for (uint32_t i = 0; i < count && !r && open; i++) {
+		groups[i]->closed = false;
+		groups[i]->disabled = 0;
+	}
 	return r;
 }
 
 /* After a failed close some of its channels may be off: it is opened, so that it is not half of either. */
 static int group_call_one(struct gp_nvidia_group *group, bool open)
 {
-	int r = group_call(&group, 1, open);
+	int r;
 
-	if (r && !open)
-		group_call(&group, 1, true);
+	if (open) {
+		r = group_enable(group, group_all(group));
+		group->closed &= r != 0;
+		return r;
+	}
+	r = group_call(&group, 1, false);
+	if (r)
+		gp_nvidia_group_open(group);
+	return r;
+}
+
+int gp_nvidia_group_follow(struct gp_nvidia_group *group, const struct gp_nvidia_group *before)
+{
+	struct gp_rm_disable params = { .disable = 1 }, gone = { 0 };
+	uint32_t k;
+	int r;
+
+	group->alone = before->alone;
+	group->probed = before->probed;
+	group->is_short = before->is_short;
+	group->short_us = before->short_us;
+	group->closed = before->closed;
+	for (uint32_t i = 0; before->client == group->client && i < before->channel_count; i++) {
+		if (!(before->disabled >> i & 1u))
+			continue;
+		for (k = 0; k < group->channel_count && group->channels[k] != before->channels[i]; k++)
+			;
+		if (k < group->channel_count) {
+			group->disabled |= 1ull << k;
+			continue;
+		}
+		/* The application has disabled it itself, or it ends. */
+		gone.count = 1;
+		gone.clients[0] = before->client;
+		gone.channels[0] = before->channels[i];
+		group_control(group, &gone);
+	}
+	if (!group->closed)
+		return 0;
+	group_list(&params, group, group_all(group) & ~group->disabled);
+	group->disabled = group_all(group);
+	r = group_control(group, &params);
+	if (r)
+		gp_nvidia_group_open(group);
 	return r;
 }
 
@@ -177,6 +281,9 @@ void gp_nvidia_groups_change(struct gp_nvidia_group *const *groups, uint32_t cou
 
 		fit = group_fit(groups + first, count - first);
 		r = fit == 1 ? group_call_one(groups[first], open) : group_call(groups + first, fit, open);
+		/* What it did with some of them is undone before each is called for alone: once disabled is enough. */
+		for (uint32_t i = first; r && fit > 1 && !open && i < first + fit; i++)
+			gp_nvidia_group_open(groups[i]);
 		failures = 0;
 		for (uint32_t i = first; i < first + fit; i++) {
 			results[i] = r && fit > 1 ? group_call_one(groups[i], open) : r;
@@ -218,6 +325,5 @@ void gp_nvidia_group_restore(struct gp_nvidia_group *group)
 {
 	if (group->is_short)
 		gp_nvidia_group_slice(group, 0);
-	if (group->closed)
-		group_call(&group, 1, true);
+	gp_nvidia_group_open(group);
 }

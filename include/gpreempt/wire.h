@@ -118,7 +118,7 @@ enum gp_wire_queue_kind { GP_WIRE_COMPUTE = 0, GP_WIRE_COPY = 1 };
 #define GP_QUEUE_CLOSED 2u  /* its gate is closed now (reconnecting) */
 #define GP_QUEUE_GWS    4u  /* cannot be suspended */
 #define GP_QUEUE_FETCH  8u  /* version 2: completed counts what the device fetched, not what it finished */
-#define GP_QUEUE_BLIND  16u /* version 2: whether it has work cannot be seen: it is not gated */
+#define GP_QUEUE_BLIND  16u /* version 2: it is not gated: its work cannot be seen, or its program still sets it up */
 struct gp_wire_queue {
 	struct gp_wire_header header;
 	uint32_t slot, generation; /* generation: how often the slot was used */

@@ -197,6 +197,20 @@ static uint32_t fake_dup(const struct gp_rm_dup *args, uint32_t file)
 	return GP_RM_ERR_RESOURCES;
 }
 
+/* Counted for each channel: as often as it was disabled it must be enabled, and enabling what is enabled is not saved
+ * up. What was not scheduled yet cannot be disabled: the call succeeds, holds nothing and leaves no count. */
+static void fake_disable_one(struct fake_rm_object *channel, bool disable)
+{
+	if (!channel->scheduled)
+		return;
+	if (disable)
+		channel->disabled++;
+	else if (channel->disabled)
+		channel->disabled--;
+	if (channel->disabled > rm->disabled_most)
+		rm->disabled_most = channel->disabled;
+}
+
 static uint32_t fake_disable(const struct gp_rm_disable *params, uint32_t *ret_value)
 {
 	if (params->count > GP_RM_DISABLE_MAX || params->event || params->disable > 1u)
@@ -207,7 +221,7 @@ static uint32_t fake_disable(const struct gp_rm_disable *params, uint32_t *ret_v
 
 		if (!channel || !fake_class_is(channel->class_id, GP_RM_FAMILY_CHANNEL))
 			return GP_RM_ERR_CHANNEL;
-		channel->disabled = params->disable;
+		fake_disable_one(channel, params->disable);
 	}
 	return GP_RM_OK;
 }
@@ -254,6 +268,21 @@ static bool fake_is_on(const struct fake_rm_object *object, uint32_t command)
 	return kind == GP_RM_CLASS_SUBDEVICE && object->class_id == GP_RM_CLASS_SUBDEVICE;
 }
 
+/* A group's channels, or one. Whether the real one enables what was disabled is not known: both are tried. */
+static void fake_schedule(struct fake_rm_object *object, uint32_t enable)
+{
+	for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX; i++) {
+		struct fake_rm_object *other = &rm->objects[i];
+
+		if (!other->used || other->client != object->client ||
+		    (other != object && other->parent != object->handle))
+			continue;
+		other->scheduled = enable;
+		if (!rm->schedule_keeps || !enable)
+			other->disabled = 0;
+	}
+}
+
 static uint32_t fake_control(const struct gp_rm_control *args, uint32_t file, uint32_t *ret_value)
 {
 	struct fake_rm_object *object = fake_find(args->client, args->object);
@@ -282,13 +311,7 @@ static uint32_t fake_control(const struct gp_rm_control *args, uint32_t file, ui
 	case GP_RM_CTXSW_MODES: memcpy(params + offsetof(struct gp_rm_ctxsw_modes, compute), &rm->cilp, 4); break;
 	case GP_RM_CTXSW_STATS: status = fake_stats(args->client, (void *)params); break;
 	case GP_RM_DISABLE_CHANNELS: status = fake_disable((const void *)params, ret_value); break;
-	default:
-		object->scheduled = params[0];
-		/* As the real one: what is scheduled is enabled. */
-		for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX && object->scheduled; i++)
-			if (rm->objects[i].used && rm->objects[i].client == object->client &&
-			    (&rm->objects[i] == object || rm->objects[i].parent == object->handle))
-				rm->objects[i].disabled = 0;
+	default: fake_schedule(object, params[0]);
 	}
 	return fake_write(args->params, params, size) ? status : GP_RM_ERR_ARGUMENT;
 }

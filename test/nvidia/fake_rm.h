@@ -3,7 +3,7 @@
  * A resource manager without a GPU: what the tests' fake knows, in a file that every process maps. The folder of
  * GPREEMPT_FAKE_RM holds it, and the files nvidiactl and nvidia0, nvidia1, … that clients open. The library answers the
  * ioctls on them, in whichever process they are called, by the rules of the real one: a client is reached on the open
- * file it was made on alone, sizes must be exact, children go with their parents.
+ * file it was made on alone, sizes must be exact, children go with their parents, disables are counted.
  */
 #ifndef GP_TEST_NVIDIA_FAKE_RM_H
 #define GP_TEST_NVIDIA_FAKE_RM_H
@@ -23,11 +23,11 @@
 struct fake_rm_object {
 	uint32_t used, file, client, parent, handle, class_id;
 	uint32_t gpu;
-	uint32_t disabled; /* channel */
-	uint64_t slice_us; /* group */
-	uint32_t saves;    /* group: how often it was put aside */
-	uint32_t scheduled;
-	uint32_t userd; /* channel: memory handle */
+	uint32_t disabled;  /* channel: how often; it runs at 0 */
+	uint64_t slice_us;  /* group */
+	uint32_t saves;     /* group: how often it was put aside */
+	uint32_t scheduled; /* group, channel: before that disabling does nothing */
+	uint32_t userd;     /* channel: memory handle */
 	uint64_t userd_offset;
 };
 
@@ -58,9 +58,11 @@ struct fake_rm_state {
 	uint32_t file_count, handle_count, gpu_count;
 	uint32_t gpu_ids[FAKE_RM_GPU_MAX];
 	uint32_t cilp;
-	uint32_t saves_step; /* so many more each time somebody asks */
-	uint32_t hanging;    /* calls that are not answered because of a rule */
-	uint32_t call_count; /* all so far; the last FAKE_RM_CALL_MAX are in calls */
+	uint32_t schedule_keeps; /* scheduling leaves what is disabled disabled */
+	uint32_t disabled_most;  /* of all channels, ever */
+	uint32_t saves_step;     /* so many more each time somebody asks */
+	uint32_t hanging;        /* calls that are not answered because of a rule */
+	uint32_t call_count;     /* all so far; the last FAKE_RM_CALL_MAX are in calls */
 	struct fake_rm_rule rules[FAKE_RM_RULE_MAX];
 	struct fake_rm_object objects[FAKE_RM_OBJECT_MAX];
 	struct fake_rm_call calls[FAKE_RM_CALL_MAX];

@@ -116,7 +116,7 @@ uint64_t rm_slice(const struct fake_queue *queue)
 	return group ? group->slice_us : 0;
 }
 
-void rm_set(const struct fake_queue *queue, bool disabled, uint64_t slice_us)
+void rm_set(const struct fake_queue *queue, uint32_t disabled, uint64_t slice_us)
 {
 	for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX; i++) {
 		struct fake_rm_object *object = &rm->objects[i];

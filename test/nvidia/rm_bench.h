@@ -21,7 +21,7 @@ void rm_rule(uint32_t how, uint32_t command, uint32_t value, uint32_t count);
 const struct fake_rm_object *rm_object(uint32_t client, uint32_t handle);
 uint32_t rm_disabled(const struct fake_queue *queue);
 uint64_t rm_slice(const struct fake_queue *queue);
-void rm_set(const struct fake_queue *queue, bool disabled, uint64_t slice_us); /* as if the daemon had called */
+void rm_set(const struct fake_queue *queue, uint32_t disabled, uint64_t slice_us); /* as if the daemon had called */
 bool rm_until_disabled(const struct fake_queue *queue, uint32_t count);
 bool rm_until_slice(const struct fake_queue *queue, uint64_t slice_us);
 uint32_t rm_calls(uint32_t command);
@@ -37,6 +37,11 @@ void case_blocked(struct test *test);
 void case_lease(struct test *test);
 void case_held(struct test *test);
 void case_memory(struct test *test);
+
+/* rm_start.c */
+void case_counts(struct test *test);
+void case_start(struct test *test);
+void case_still(struct test *test);
 
 /* rm_refused.c */
 void case_statuses(struct test *test);

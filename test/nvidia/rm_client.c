@@ -168,6 +168,54 @@ static int context_open(uint32_t gpu)
 	return context_make(&contexts[context_count], gpu) < 0 ? -1 : (int)context_count++;
 }
 
+/* The fake's own state: what the hardware was told. */
+static const struct fake_rm_state *hardware(void)
+{
+	static const struct fake_rm_state *state;
+	char path[4200];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" FAKE_RM_STATE, getenv(FAKE_RM_ENV));
+	fd = state ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		state = mmap(NULL, sizeof(*state), PROT_READ, MAP_SHARED, fd, 0);
+		close(fd);
+	}
+	return state == MAP_FAILED ? NULL : state;
+}
+
+static bool channel_runs(uint32_t channel)
+{
+	const struct fake_rm_state *state = hardware();
+
+	for (uint32_t i = 0; state && i < FAKE_RM_OBJECT_MAX; i++)
+		if (state->objects[i].used && state->objects[i].client == client && state->objects[i].handle == channel)
+			return state->objects[i].scheduled &&
+			       !__atomic_load_n(&state->objects[i].disabled, __ATOMIC_ACQUIRE);
+	return false;
+}
+
+/* A context as CUDA sets it up: small pieces of work on a channel, one after the other, calls on the driver in between.
+ * Each runs when the hardware lets it. */
+static int context_start(uint32_t pieces)
+{
+	int number = context_open(0);
+	struct context *context = &contexts[number < 0 ? 0 : number];
+	uint64_t slice = 0;
+
+	for (uint32_t i = 0; number >= 0 && i < pieces; i++) {
+		fake_gpu_submit(&context->gpu, 1, i % 2u ? FAKE_GPU_KERNEL : FAKE_GPU_COMMANDS);
+		while (!channel_runs(context->channels[1]))
+			usleep(1000);
+		fake_gpu_take(&context->gpu, 1);
+		if (i % 2u)
+			fake_gpu_finish(&context->gpu, 1, i);
+		usleep(2000);
+		rm_control(context->group, GP_RM_SLICE_GET, &slice, sizeof(slice));
+	}
+	return number;
+}
+
 /* A child has no context, and can make one of its own. */
 static int fork_child(bool makes_one)
 {
@@ -336,6 +384,10 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 	disable.channels[0] = context->channels[0];
 	if (!strcmp(verb, "context"))
 		answer(context_open(a));
+	else if (!strcmp(verb, "start"))
+		answer(context_start(a));
+	else if (!strcmp(verb, "group"))
+		answer(context->group);
 	else if (!strcmp(verb, "free"))
 		answer(context_close(context, what) ? 0 : -1);
 	else if (!strcmp(verb, "channel"))

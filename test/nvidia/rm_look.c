@@ -7,6 +7,7 @@
  *   saves STEP                   so many more context saves each time somebody asks
  *   clear                        no rules
  *   cilp MODE                    how kernels are stopped
+ *   keeps 0|1                    whether scheduling leaves what is disabled disabled
  */
 #include <fcntl.h>
 #include <gpreempt/rm.h>
@@ -94,7 +95,7 @@ int main(int count, char **words)
 		look_groups(rm);
 		printf("\n}, \"calls\": [");
 		look_calls(rm);
-		printf("\n] }\n");
+		printf("\n], \"disabled_most\": %u }\n", rm->disabled_most);
 	} else if (!strcmp(verb, "rule") && count == 7) {
 		for (uint32_t i = 0; i < FAKE_RM_RULE_MAX; i++)
 			if (rm->rules[i].how == FAKE_RM_NOT) {
@@ -112,6 +113,8 @@ int main(int count, char **words)
 			__atomic_store_n(&rm->rules[i].how, FAKE_RM_NOT, __ATOMIC_RELEASE);
 	} else if (!strcmp(verb, "cilp") && count == 4) {
 		rm->cilp = (uint32_t)strtoul(words[3], NULL, 0);
+	} else if (!strcmp(verb, "keeps") && count == 4) {
+		rm->schedule_keeps = (uint32_t)strtoul(words[3], NULL, 0);
 	} else {
 		return 1;
 	}

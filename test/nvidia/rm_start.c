@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Contexts that start, and disables that are counted, on the fake resource manager. */
+#include <gpreempt/rm.h>
+#include <string.h>
+#include <unistd.h>
+#include "test/nvidia/rm_bench.h"
+
+/* As often as the first channel of a context is disabled. */
+static uint32_t start_count(const struct fake_queue *queue)
+{
+	return rm_object(queue->group.client, queue->group.channels[0])->disabled;
+}
+
+/* The fake counts as the real one does, and in such a world one open is enough for whatever came while it was closed:
+ * nothing is disabled twice by us. The program's own disables stay its own. */
+void case_counts(struct test *test)
+{
+	struct fake_queue *queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
+
+	CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0") && !strcmp(test_ask(test, "disable 0 1"), "ok 0"));
+	CHECK(start_count(queue) == 2 && !strcmp(test_ask(test, "disable 0 0"), "ok 0") && start_count(queue) == 1);
+	for (uint32_t i = 0; i < 3u; i++)
+		CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0") && start_count(queue) == 0);
+	CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0") && start_count(queue) == 1);
+	CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0"));
+	for (uint32_t keeps = 0; keeps < 2u; keeps++) {
+		rm->schedule_keeps = keeps;
+		rm->disabled_most = 0;
+		CHECK(fake_order_one(&test->fake, queue, false) == 0 && rm_disabled(queue) == 8u + keeps);
+		CHECK(test_number(test, "channel", 0) == 1 && rm_disabled(queue) == 8u + keeps);
+		CHECK(test_number(test, "schedule", 0) == 0 && rm_disabled(queue) == 9u + keeps);
+		CHECK(test_number(test, "schedule", 0) == 0 && rm_disabled(queue) == 9u + keeps);
+		CHECK(rm->disabled_most == 1);
+		/* By both: what is ours is taken back, what is its own stays, whichever ends first. */
+		CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0") && start_count(queue) == 1);
+		CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0") && start_count(queue) == 1);
+		CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0") && start_count(queue) == 1);
+		CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0") && start_count(queue) == 1);
+		CHECK(fake_order_one(&test->fake, queue, true) == 0 && rm_disabled(queue) == 1);
+		CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0") && rm_disabled(queue) == 0);
+		/* A call that fails in the middle, and what is ordered after it. */
+		rm_rule(FAKE_RM_STATUS, GP_RM_DISABLE_CHANNELS, GP_RM_ERR_BUSY, 2);
+		CHECK(fake_order_one(&test->fake, queue, false) < 0);
+		CHECK(fake_order_one(&test->fake, queue, false) == 0 && start_count(queue) == 1);
+		CHECK(fake_order_one(&test->fake, queue, true) == 0 && rm_disabled(queue) == 0);
+	}
+	rm_end(test);
+}
+
+static bool start_until_flags(struct test *test, const struct fake_queue *queue, uint32_t flags)
+{
+	for (int i = 0; i < AGENT_WAIT_MS; i++, usleep(1000))
+		if (fake_sync(&test->fake) && queue->said.flags == flags)
+			return true;
+	return false;
+}
+
+/* A context is told as one that is not to be gated until it has run a kernel and its program calls the driver no more;
+ * nobody has to ask for the looks that find it out. */
+void case_start(struct test *test)
+{
+	struct fake_queue *queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
+
+	CHECK(queue->said.flags == GP_QUEUE_BLIND);
+	/* Commands are no kernel. */
+	CHECK(!strcmp(test_ask(test, "submit 1 1"), "ok 0"));
+	test_ask(test, "take 1");
+	for (uint32_t i = 0; i < 100u; i++, usleep(1000))
+		CHECK(fake_sync(&test->fake) && queue->said.flags == GP_QUEUE_BLIND);
+	/* One that runs has not run. */
+	CHECK(!strcmp(test_ask(test, "submit 1 0"), "ok 1"));
+	test_ask(test, "take 1");
+	for (uint32_t i = 0; i < 100u; i++, usleep(1000))
+		CHECK(fake_sync(&test->fake) && queue->said.flags == GP_QUEUE_BLIND);
+	test_ask(test, "finish 1 1");
+	while (queue->said.flags)
+		MUST(fake_until(&test->fake, GP_WIRE_QUEUE_CHANGE));
+	/* The second context of a process starts by itself. */
+	CHECK(test_number(test, "start", 20) == 1);
+	MUST(fake_until_queues(&test->fake, 2));
+	CHECK(start_until_flags(test, rm_queue(test, 1), 0) && queue->said.flags == 0);
+	rm_end(test);
+}
+
+/* A context that is open, as far as anybody knows, and stands still: it is enabled once more, and again later. */
+void case_still(struct test *test)
+{
+	struct fake_queue *queue = rm_start_one(test, test->mechanism, LEASE_MS);
+
+	test_ask(test, "many 1 1");
+	CHECK(start_until_flags(test, queue, 0));
+	for (uint32_t i = 0; i < 2u; i++) {
+		rm_set(queue, i + 1u, 1);
+		CHECK(!strcmp(test_ask(test, "submit 1 0"), i ? "ok 2" : "ok 1"));
+		CHECK(fake_sync(&test->fake)); /* somebody looks once */
+		CHECK(rm_until_disabled(queue, 0));
+		CHECK(rm_slice(queue) == 1); /* which is nothing to do with it */
+		test_ask(test, "take 1");
+		test_ask(test, i ? "finish 1 2" : "finish 1 1");
+		CHECK(fake_sync(&test->fake));
+	}
+	CHECK(test->fake.counts[GP_WIRE_LOST] == 0);
+	rm_end(test);
+}
