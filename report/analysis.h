@@ -7,6 +7,7 @@
  *   engines.c  kernels and copies: queues, devices, waits, contention
  *   launches.c which call submitted which work
  *   streams.c  what orders work
+ *   rhythm.c   idle stretches, steps
  *   path.c     the critical path
  *   figures.c  the report's tables
  *   checks.c   points of verification; rules.c and rule_*.c: findings
@@ -25,9 +26,10 @@
 #define GP_ANALYSIS_NO_NODE  UINT64_MAX
 #define GP_ANALYSIS_OPEN_MAX 65536u /* calls open at once */
 #define GP_ANALYSIS_FACT_MAX 4096u
-#define GP_ANALYSIS_WHO_MAX  256u   /* processes, devices */
-#define GP_ANALYSIS_SMALL    65536u /* bytes: a copy below is small */
-#define GP_ANALYSIS_SMALL_NS 10000u /* without a size: so is one that takes less */
+#define GP_ANALYSIS_WHO_MAX  256u     /* processes, devices */
+#define GP_ANALYSIS_SMALL    65536u   /* bytes: a copy below is small */
+#define GP_ANALYSIS_LARGE    1048576u /* bytes: a copy from here on shows what the link can do */
+#define GP_ANALYSIS_SMALL_NS 10000u   /* without a size: so is one that takes less */
 
 struct gp_filter {
 	bool has_pid, has_device, has_from, has_to;
@@ -86,7 +88,13 @@ struct gp_analysis {
 	uint32_t *heap; /* open calls by their ends */
 	uint32_t heap_count;
 
-	struct gp_busy gpu, compute, copy, copy_calls;
+	struct gp_busy gpu, compute, copy, copy_calls, alloc_calls;
+	uint64_t copy_wait_ns, collective_count, large_copy_count;
+	struct analysis_link links[2]; /* to the device, from it */
+	struct analysis_idle idles[ANALYSIS_IDLES];
+	uint32_t idle_count, step_count, step_room;
+	struct analysis_step *steps;
+	bool has_begun; /* something was submitted or set up: the trace saw what came before a wait */
 	struct gp_stats stats;
 	struct gp_spread wait_dispatch, wait_launch, run, completion, copy_time, kernel_gap;
 	uint64_t launch_count, launch_ns, sync_count, sync_after_launch_count;
@@ -106,12 +114,15 @@ struct gp_analysis {
 /* What a name is; by its words. */
 enum analysis_name_flag {
 	NAME_LAUNCH = 1u << 0,
-	NAME_SYNC = 1u << 1,   /* waits for the GPU */
-	NAME_COPY = 1u << 2,   /* copies or fills memory */
-	NAME_SETUP = 1u << 3,  /* happens once: queues, code objects, devices */
-	NAME_CUDA = 1u << 4,   /* a call of CUDA's runtime or driver */
-	NAME_SUBMIT = 1u << 5, /* may make work or record an event */
-	NAME_HIP = 1u << 6,    /* one of HIP */
+	NAME_SYNC = 1u << 1,       /* waits for the GPU */
+	NAME_COPY = 1u << 2,       /* copies or fills memory */
+	NAME_SETUP = 1u << 3,      /* happens once: queues, code objects, devices */
+	NAME_CUDA = 1u << 4,       /* a call of CUDA's runtime or driver */
+	NAME_SUBMIT = 1u << 5,     /* may make work or record an event */
+	NAME_HIP = 1u << 6,        /* one of HIP */
+	NAME_ALLOC = 1u << 7,      /* takes or gives back memory, at once */
+	NAME_COLLECTIVE = 1u << 8, /* a kernel that several devices run together */
+	NAME_WAIT = 1u << 9,       /* does nothing but wait */
 	NAME_KNOWN = 1u << 15,
 };
 uint16_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name);
@@ -164,6 +175,14 @@ int gp_streams_add(struct gp_analysis *analysis, const struct gp_trace_record *r
 		   const struct gp_launch *launch, struct gp_error *error);
 int gp_streams_wait(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error);
 uint64_t gp_streams_waited_for(const struct gp_analysis *analysis, const struct analysis_call *call);
+
+/* rhythm.c */
+void gp_rhythm_idle(struct gp_analysis *analysis, uint64_t from_ns, uint64_t to_ns);
+int gp_rhythm_wait(struct gp_analysis *analysis, const struct analysis_call *call); /* -ENOMEM */
+void gp_rhythm_sort(struct gp_analysis *analysis);                                  /* before names are looked for */
+void gp_rhythm_name(struct gp_analysis *analysis, const struct gp_trace_record *record);
+int gp_rhythm_idles(struct gp_analysis *analysis, struct gp_error *error);
+int gp_rhythm_steps(struct gp_analysis *analysis); /* -ENOMEM */
 
 /* path.c */
 struct gp_path_node {

@@ -241,8 +241,13 @@ int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *rec
 		/* What a nested call launches, the outermost one waits for. */
 		call->before_node = analysis->open[call->parent].before_node;
 	}
+	call->compute_before_ns = gp_busy_until(&analysis->compute, record->start_ns);
+	call->is_blind = (flags & NAME_WAIT) || (call->is_sync && !(flags & NAME_ALLOC) && !analysis->has_begun);
+	analysis->has_begun |= call->is_launch || (flags & (NAME_SETUP | NAME_ALLOC));
 	if (call->is_outer && call->is_copy)
 		gp_busy_add(&analysis->copy_calls, call->start_ns, call->end_ns);
+	if (call->is_outer && (flags & NAME_ALLOC))
+		gp_busy_add(&analysis->alloc_calls, call->start_ns, call->end_ns);
 	/* A runtime's launch may hold the driver's: that is one. */
 	call->is_launch &= call->is_outer || !analysis->open[call->parent].is_launch;
 	if (call->is_outer || call->layer == GP_LAYER_HIP)
@@ -278,6 +283,7 @@ static int calls_close_outer(struct gp_analysis *analysis, struct analysis_call 
 		stat->first_engine_ns = engine;
 		stat->first_silent_ns = call->silent_ns;
 		stat->first_has_setup = call->has_setup;
+		stat->first_is_blind = call->is_blind && !call->has_setup;
 		stat->first_row = call->row;
 		stat->first_file = call->file;
 	} else {
@@ -286,9 +292,13 @@ static int calls_close_outer(struct gp_analysis *analysis, struct analysis_call 
 			return gp_error_set(error, -ENOMEM, "not enough memory");
 		gp_spread_add(stat->later, duration - engine);
 	}
+	if (call->is_copy)
+		analysis->copy_wait_ns += gp_busy_until(&analysis->compute, call->end_ns) - call->compute_before_ns;
 	if (waited != GP_ANALYSIS_NO_NODE) {
 		node.before = waited;
 		node.is_waited = true;
+		if (gp_rhythm_wait(analysis, call))
+			return gp_error_set(error, -ENOMEM, "not enough memory");
 	}
 	return gp_path_add(analysis, &node, &thread->last_node, error);
 }

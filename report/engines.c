@@ -76,7 +76,9 @@ static void engines_tail(struct gp_analysis *analysis, const struct gp_trace_rec
 {
 	uint64_t duration = record->end_ns - record->start_ns, waves, places;
 
-	if (!device->has_cu_count || !(record->known & GP_KNOWN_WORKGROUPS) || !record->workgroups)
+	/* Collectives take few units by intent: the others are for the work beside them. */
+	if (!device->has_cu_count || !(record->known & GP_KNOWN_WORKGROUPS) || !record->workgroups ||
+	    (gp_analysis_name_flags(analysis, record->name) & NAME_COLLECTIVE))
 		return;
 	analysis->has_tail = true;
 	analysis->tail_kernel_ns += duration;
@@ -85,6 +87,30 @@ static void engines_tail(struct gp_analysis *analysis, const struct gp_trace_rec
 	if (waves <= ENGINES_WAVES_MAX)
 		analysis->tail_ns +=
 			(uint64_t)((double)duration * (double)(places - record->workgroups) / (double)places);
+}
+
+/* What large copies show of the link between host and device. */
+static void engines_link(struct gp_analysis *analysis, const struct gp_trace_record *record)
+{
+	static const char *const to[] = { "HtoD", "HOST_TO_DEVICE", "HostToDevice", "Host -> Device", NULL };
+	static const char *const from[] = { "DtoH", "DEVICE_TO_HOST", "DeviceToHost", "Device -> Host", NULL };
+	const char *name = gp_names_get(&analysis->store->names, record->name);
+	uint64_t ns = record->end_ns - record->start_ns, size = record->dispatch_or_size;
+	struct analysis_link *link = NULL;
+
+	if (!(record->known & GP_KNOWN_SIZE) || size < GP_ANALYSIS_LARGE || !ns)
+		return;
+	for (size_t i = 0; to[i] && !link; i++)
+		link = strstr(name, to[i]) ? &analysis->links[0] : strstr(name, from[i]) ? &analysis->links[1] : NULL;
+	if (!link)
+		return;
+	link->count++;
+	link->size += size;
+	link->ns += ns;
+	if (!link->best_ns || (double)size / (double)ns > (double)link->best_size / (double)link->best_ns) {
+		link->best_size = size;
+		link->best_ns = ns;
+	}
 }
 
 static int engines_stat(struct gp_analysis *analysis, const struct gp_trace_record *record,
@@ -136,6 +162,10 @@ static void engines_device(struct gp_analysis *analysis, const struct gp_trace_r
 		device->first_ns = record->start_ns;
 	device->last_ns = record->end_ns > device->last_ns ? record->end_ns : device->last_ns;
 	if (is_kernel) {
+		bool is_collective = gp_analysis_name_flags(analysis, record->name) & NAME_COLLECTIVE;
+
+		analysis->collective_count += is_collective;
+		gp_busy_add(is_collective ? &device->collective : &device->other, record->start_ns, record->end_ns);
 		if (device->last_kernel_end_ns && record->start_ns > device->last_kernel_end_ns)
 			gp_spread_add(&analysis->kernel_gap, record->start_ns - device->last_kernel_end_ns);
 		if (record->end_ns > device->last_kernel_end_ns)
@@ -146,6 +176,8 @@ static void engines_device(struct gp_analysis *analysis, const struct gp_trace_r
 	gp_busy_add(is_kernel ? &device->compute : &device->copy, record->start_ns, record->end_ns);
 	gp_busy_add(&device->all, record->start_ns, record->end_ns);
 	gp_busy_add(is_kernel ? &analysis->compute : &analysis->copy, record->start_ns, record->end_ns);
+	if (analysis->gpu.is_used && record->start_ns > analysis->gpu.end_ns)
+		gp_rhythm_idle(analysis, analysis->gpu.end_ns, record->start_ns);
 	gp_busy_add(&analysis->gpu, record->start_ns, record->end_ns);
 	gp_busy_add(&analysis->processes[queue->process].gpu, record->start_ns, record->end_ns);
 	share = engines_share(device->processes, &device->process_count, queue->process);
@@ -177,8 +209,18 @@ static void engines_evidence(struct gp_analysis *analysis, const struct gp_trace
 		analysis->evidence[EVIDENCE_COMPLETE] = seen;
 }
 
-int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error)
+/* A copy that does not say its bytes may have a call that does. */
+static void engines_size(struct gp_trace_record *record, const struct gp_launch *launch)
 {
+	if (record->layer != GP_LAYER_COPY || (record->known & GP_KNOWN_SIZE) || !launch || !launch->has_size)
+		return;
+	record->dispatch_or_size = launch->size;
+	record->known |= GP_KNOWN_SIZE;
+}
+
+int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *given, struct gp_error *error)
+{
+	struct gp_trace_record whole = *given, *record = &whole;
 	uint32_t index = gp_who_queue(analysis, record->track), stream;
 	bool is_kernel = record->layer == GP_LAYER_KERNEL, has_wait = false;
 	const struct gp_launch *launch;
@@ -193,6 +235,7 @@ int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *r
 	if (stream == GP_ANALYSIS_NONE)
 		return gp_error_set(error, -ENOMEM, "not enough memory");
 	launch = gp_launches_join(analysis, queue->process, record);
+	engines_size(record, launch);
 	if (is_kernel) {
 		analysis->processes[queue->process].kernels++;
 		gp_spread_add(&analysis->run, record->end_ns - record->start_ns);
@@ -200,6 +243,7 @@ int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *r
 		analysis->processes[queue->process].copies++;
 		gp_spread_add(&analysis->copy_time, record->end_ns - record->start_ns);
 		engines_small_copy(analysis, record, launch);
+		engines_link(analysis, record);
 	}
 	if (is_kernel && (record->known & GP_KNOWN_DISPATCH) && record->dispatch_or_size &&
 	    record->dispatch_or_size <= record->start_ns) {

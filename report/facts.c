@@ -7,7 +7,7 @@
 static bool facts_is_moment(enum gp_fact_kind kind)
 {
 	return kind == GP_FACT_OVERSUBSCRIBED || kind == GP_FACT_PREEMPTION_FAILED || kind == GP_FACT_EVICTION ||
-	       kind == GP_FACT_QUEUE_CREATED;
+	       kind == GP_FACT_RESET || kind == GP_FACT_QUEUE_CREATED;
 }
 
 static bool facts_has_window(const struct gp_analysis *analysis)

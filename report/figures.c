@@ -40,6 +40,7 @@ static int figures_files(struct gp_analysis *analysis)
 							    .left_out = file->left_out,
 							    .left_out_row = file->left_out_row,
 							    .is_unproven = figures_is_unproven(file->format) };
+		report->has_stream_queues |= file->format && !strcmp(file->format, "Chrome JSON of PyTorch");
 		if (file->left_out &&
 		    gp_warn(report,
 			    "%s: %" PRIu64 " rows have no time, or end before they start, and are left out; the "
@@ -213,6 +214,8 @@ static void figures_name(const struct gp_analysis *analysis, const struct gp_sta
 		.min_ns = stat->spread.min_ns,
 		.max_ns = stat->spread.max_ns,
 		.median_ns = gp_spread_quantile(&stat->spread, 500),
+		.has_spread = true,
+		.is_exact = gp_spread_is_exact(&stat->spread),
 		.first_ns = stat->first_ns,
 		.has_size = stat->sized_count && stat->sized_count == stat->spread.count,
 		.size = stat->size,
@@ -281,6 +284,9 @@ static uint64_t figures_excess(struct gp_analysis *analysis, const struct gp_sta
 	uint64_t later = stat->later ? gp_spread_quantile(stat->later, 500) : 0;
 
 	*ret_later_ns = later;
+	/* Who waits for the GPU may wait for what was begun before the trace: that is no start-up. */
+	if (stat->first_is_blind)
+		return 0;
 	if (!stat->later)
 		return is_setup ? host : 0;
 	return host > later ? host - later : 0;
@@ -332,7 +338,8 @@ static void figures_times(struct gp_report_times *times, const struct gp_spread 
 					   .min_ns = spread->min_ns,
 					   .max_ns = spread->max_ns,
 					   .p50_ns = gp_spread_quantile(spread, 500),
-					   .p99_ns = gp_spread_quantile(spread, 990) };
+					   .p99_ns = gp_spread_quantile(spread, 990),
+					   .is_exact = gp_spread_is_exact(spread) };
 }
 
 static void figures_totals(struct gp_analysis *analysis)
@@ -348,7 +355,11 @@ static void figures_totals(struct gp_analysis *analysis)
 	report->gpu_busy_ns = gp_busy_total(&analysis->gpu);
 	report->compute_ns = gp_busy_total(&analysis->compute);
 	report->copy_ns = gp_busy_total(&analysis->copy);
-	report->idle_alone_ns = report->wall_ns - gp_busy_total(&analysis->calls_or_gpu);
+	/* Ranges may reach beyond: what was before the first call and behind the last work is not known to be idle. */
+	report->idle_alone_ns = analysis->calls_or_gpu.is_used ?
+					analysis->calls_or_gpu.end_ns - analysis->calls_or_gpu.first_ns -
+						gp_busy_total(&analysis->calls_or_gpu) :
+					0;
 	report->kernel_count = analysis->run.count;
 	report->copy_count = analysis->copy_time.count;
 	report->launch_count = analysis->launch_count;
@@ -396,6 +407,42 @@ static void figures_totals(struct gp_analysis *analysis)
 	report->oversubscribed_count = gp_facts_count(analysis, GP_FACT_OVERSUBSCRIBED);
 	report->preemption_failed_count = gp_facts_count(analysis, GP_FACT_PREEMPTION_FAILED);
 	report->eviction_count = gp_facts_count(analysis, GP_FACT_EVICTION);
+	report->reset_count = gp_facts_count(analysis, GP_FACT_RESET);
+}
+
+static void figures_traffic(struct gp_analysis *analysis)
+{
+	struct gp_report *report = analysis->report;
+
+	/* What such a call usually takes, so that one that is slow because something starts up does not count. */
+	for (uint32_t i = 0; i < analysis->stats.count; i++) {
+		const struct gp_stat *stat = analysis->stats.stats[i];
+
+		if (!stat->later || !(gp_analysis_name_flags(analysis, stat->name) & NAME_ALLOC) ||
+		    stat->layer == GP_LAYER_KERNEL)
+			continue;
+		report->alloc_call_count += stat->outer_count;
+		report->alloc_call_ns += gp_spread_quantile(stat->later, 500) * stat->outer_count;
+	}
+	if (report->alloc_call_ns > gp_busy_total(&analysis->alloc_calls))
+		report->alloc_call_ns = gp_busy_total(&analysis->alloc_calls);
+	report->copy_wait_ns = analysis->copy_wait_ns;
+	report->collective_count = analysis->collective_count;
+	for (uint32_t i = 0; i < analysis->device_count; i++) {
+		const struct analysis_device *device = &analysis->devices[i];
+		uint64_t exposed = gp_busy_total(&device->compute) - gp_busy_total(&device->other);
+
+		if (!device->collective.is_used || exposed < report->exposed_ns)
+			continue;
+		report->exposed_ns = exposed;
+		report->collective_ns = gp_busy_total(&device->collective);
+	}
+	for (int i = 0; i < 2; i++)
+		report->links[i] = (struct gp_report_link){ .count = analysis->links[i].count,
+							    .size = analysis->links[i].size,
+							    .ns = analysis->links[i].ns,
+							    .best_size = analysis->links[i].best_size,
+							    .best_ns = analysis->links[i].best_ns };
 }
 
 static int figures_summaries(struct gp_analysis *analysis)
@@ -459,6 +506,7 @@ int gp_figures(struct gp_analysis *analysis, struct gp_error *error)
 	int r;
 
 	figures_totals(analysis);
+	figures_traffic(analysis);
 	figures_layers(analysis);
 	r = figures_files(analysis);
 	if (!r)
@@ -473,6 +521,8 @@ int gp_figures(struct gp_analysis *analysis, struct gp_error *error)
 		r = figures_colds(analysis);
 	if (!r)
 		r = figures_summaries(analysis);
+	if (!r)
+		r = gp_rhythm_steps(analysis);
 	if (!r)
 		r = figures_warn(analysis);
 	if (!r)

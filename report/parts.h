@@ -15,11 +15,12 @@ struct analysis_layers {
 };
 
 struct analysis_call {
-	uint64_t start_ns, end_ns, correlation, child_end_ns, child_ns, silent_ns, before_node, gpu_before_ns;
+	uint64_t start_ns, end_ns, correlation, child_end_ns, child_ns, silent_ns, before_node, gpu_before_ns,
+		compute_before_ns;
 	uint32_t name, thread, parent, row, next_free;
 	uint16_t file;
 	uint8_t layer, report_layer;
-	bool is_outer, has_setup, is_sync, is_launch, is_copy, has_correlation;
+	bool is_outer, has_setup, is_sync, is_launch, is_copy, has_correlation, is_blind;
 	uint32_t wait_stream;    /* the one stream that it waits for, if the trace says so */
 	uint64_t wait_before_ns; /* and only for what was submitted before; 0: all */
 };
@@ -31,7 +32,8 @@ struct analysis_thread {
 	struct analysis_layers layers;
 	uint32_t top; /* innermost open call */
 	uint64_t last_node;
-	bool was_launch;
+	bool was_launch, has_step;
+	uint64_t step_kernels, step_busy_ns, step_end_ns; /* at the end of its last step */
 };
 
 struct analysis_process {
@@ -89,11 +91,28 @@ struct analysis_device {
 	bool has_device;
 	uint64_t device, kernel_sum_ns, first_ns, last_ns;
 	struct gp_busy compute, copy, all;
+	struct gp_busy collective, other; /* kernels that are collectives, and those that are not */
 	struct analysis_share processes[GP_ANALYSIS_SHARED], priorities[GP_ANALYSIS_SHARED];
 	uint32_t process_count, priority_count, queues;
 	bool has_cu_count;
 	uint64_t cu_count;
 	uint64_t last_kernel_end_ns;
+};
+
+/* A stretch without work, and the shortest range and call around it. */
+#define ANALYSIS_IDLES 32u
+struct analysis_idle {
+	uint64_t start_ns, end_ns, range_ns, call_ns;
+	uint32_t range, call;
+};
+struct analysis_step {
+	uint32_t thread;
+	uint64_t kernels, ns, busy_ns;
+};
+/* Large copies over the link to the host, one way. */
+struct analysis_link {
+	uint64_t count, size, ns;
+	uint64_t best_size, best_ns; /* of the fastest */
 };
 
 /* The first events of a kind, for evidence. */

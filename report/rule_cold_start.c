@@ -4,7 +4,8 @@
 #include <string.h>
 #include "report/rules.h"
 
-#define COLD_START_PPM 100000u
+#define COLD_START_PPM      100000u
+#define COLD_START_MOST_PPM 500000u
 
 static void cold_start_inside(const struct gp_report *report, const struct gp_report_cold *cold, char *text,
 			      size_t size)
@@ -31,10 +32,12 @@ static bool cold_start_check(const struct gp_report *report, struct gp_report_fi
 	finding->share_ppm = gp_rule_ppm(report->cold_ns, report->wall_ns);
 	if (!report->cold_count || finding->share_ppm < COLD_START_PPM)
 		return false;
-	finding->title = "Start-up dominates, not the work";
+	finding->title = finding->share_ppm >= COLD_START_MOST_PPM ? "Start-up dominates, not the work" :
+								     "A part of the run is start-up, not work";
 	is_blind = !report->has_gpu || (!report->copy_count && strstr(cold->name, "emcpy"));
 	/* Without the engines in the trace a first call may as well have waited for work. */
-	finding->confidence = cold->later_count && !is_blind ? GP_CONFIDENCE_HIGH : GP_CONFIDENCE_MEDIUM;
+	finding->confidence =
+		cold->later_count && !is_blind && gp_rule_is_whole(report) ? GP_CONFIDENCE_HIGH : GP_CONFIDENCE_MEDIUM;
 	cold_start_inside(report, cold, inside, sizeof(inside));
 	(void)gp_rule_ns(report->cold_ns, total);
 	(void)gp_rule_percent(finding->share_ppm, share);

@@ -1,34 +1,63 @@
 /* SPDX-License-Identifier: MIT */
 /* The GPU is idle while the host computes: time without any traced call and without work on any engine, from 20 % of
- * the run on. */
+ * the run on. Work that was launched and is not in the trace may have filled it: then this is no finding. */
+#include <string.h>
 #include "report/rules.h"
 
 #define IDLE_GPU_PPM 200000u
+
+/* "; the longest stretch, 4 ms, is inside aten::item" */
+static void idle_gpu_where(const struct gp_report *report, char *text, size_t size)
+{
+	const struct gp_report_idle *idle = report->idles;
+	GP_RULE_TEXT(length);
+
+	text[0] = '\0';
+	if (!report->idle_count)
+		return;
+	(void)gp_rule_ns(idle->end_ns - idle->start_ns, length);
+	if (idle->range || idle->call)
+		(void)snprintf(text, size, " The longest stretch between work, %s, is inside %.100s.", length,
+			       idle->range ? idle->range : idle->call);
+	else
+		(void)snprintf(text, size, " The longest stretch between work, %s, is inside no call or range.",
+			       length);
+}
 
 static bool idle_gpu_check(const struct gp_report *report, struct gp_report_finding *finding)
 {
 	GP_RULE_TEXT(idle);
 	GP_RULE_TEXT(share);
 	GP_RULE_TEXT(busy);
+	GP_RULE_TEXT(joined);
+	char where[192], missing[160] = "";
 
 	finding->share_ppm = gp_rule_ppm(report->idle_alone_ns, report->wall_ns);
 	if (!report->has_gpu || !report->layers[GP_REPORT_APPLICATION].is_traced || finding->share_ppm < IDLE_GPU_PPM)
 		return false;
 	/* What lies between the files of two runs was nobody's. */
-	if (report->is_apart)
+	if (report->is_apart || gp_rule_joined_ppm(report) < 500000)
 		return false;
 	finding->title = "The GPU is idle while the host computes";
-	finding->confidence = report->layers[GP_REPORT_HIP].is_traced ? GP_CONFIDENCE_HIGH : GP_CONFIDENCE_LOW;
+	finding->confidence = !report->layers[GP_REPORT_HIP].is_traced ? GP_CONFIDENCE_LOW :
+			      gp_rule_is_whole(report)                 ? GP_CONFIDENCE_HIGH :
+									 GP_CONFIDENCE_LOW;
+	if (!gp_rule_is_whole(report))
+		(void)snprintf(
+			missing, sizeof(missing),
+			" Only %s of the launches and kernels have their counterpart in the trace: the rest may fill this time.",
+			gp_rule_percent(gp_rule_joined_ppm(report), joined));
+	idle_gpu_where(report, where, sizeof(where));
 	(void)snprintf(
 		finding->text, sizeof(finding->text),
 		"For %s (%s of the run) neither a traced call nor the GPU was active: the program computed, read or slept. "
-		"The GPU was busy for %s in all.",
+		"The GPU was busy for %s in all.%s%s",
 		gp_rule_ns(report->idle_alone_ns, idle), gp_rule_percent(finding->share_ppm, share),
-		gp_rule_ns(report->gpu_busy_ns, busy));
+		gp_rule_ns(report->gpu_busy_ns, busy), where, missing);
 	(void)snprintf(
 		finding->advice, sizeof(finding->advice),
-		"Prepare the next step while the current one runs: launch first, compute after, wait last. ROCTX ranges in "
-		"the program show what it does in these stretches.");
+		"Prepare the next step while the current one runs: launch first, compute after, wait last.%s",
+		report->marker_count ? "" : " Ranges in the program (ROCTX, record_function) show what it does then.");
 	return true;
 }
 

@@ -15,6 +15,9 @@ static bool launch_bound_check(const struct gp_report *report, struct gp_report_
 	GP_RULE_TEXT(longest);
 	uint64_t mean_launch;
 
+	/* Gaps that kernels missing from the trace may have filled are no gaps. */
+	if (gp_rule_joined_ppm(report) < 500000)
+		return false;
 	if (report->kernel_count < LAUNCH_BOUND_KERNELS || !report->launch_count || !report->kernel_gap.count)
 		return false;
 	mean_launch = report->launch_ns / report->launch_count;
@@ -24,7 +27,7 @@ static bool launch_bound_check(const struct gp_report *report, struct gp_report_
 		return false;
 	finding->share_ppm = finding->share_ppm > 1000000 ? 1000000 : finding->share_ppm;
 	finding->title = "Launch-bound: kernels are shorter than the way to them";
-	finding->confidence = GP_CONFIDENCE_MEDIUM;
+	finding->confidence = gp_rule_is_whole(report) ? GP_CONFIDENCE_MEDIUM : GP_CONFIDENCE_LOW;
 	(void)snprintf(finding->text, sizeof(finding->text),
 		       "%" PRIu64
 		       " kernels run for %s (median); launching one takes %s (mean), and the device waits %s "
@@ -34,7 +37,9 @@ static bool launch_bound_check(const struct gp_report *report, struct gp_report_
 		       gp_rule_percent(finding->share_ppm, share));
 	(void)snprintf(
 		finding->advice, sizeof(finding->advice),
-		"Put the sequence into a HIP graph, fuse small kernels, or launch from a thread that does nothing else.");
+		"Put the sequence into a graph (%sGraphLaunch), fuse small kernels, or launch from a thread that does nothing "
+		"else.",
+		gp_rule_prefix(report));
 	return true;
 }
 

@@ -9,7 +9,8 @@ static bool oversubscribed_check(const struct gp_report *report, struct gp_repor
 {
 	uint32_t worst = 0;
 
-	for (uint32_t i = 0; i < report->device_count; i++)
+	/* Where the trace has streams in the place of hardware queues, or no KFD, nobody knows. */
+	for (uint32_t i = 0; i < report->device_count && !report->has_stream_queues && !report->has_cuda; i++)
 		worst = report->devices[i].queues > worst ? report->devices[i].queues : worst;
 	if (!report->oversubscribed_count && worst <= OVERSUBSCRIBED_SLOTS)
 		return false;

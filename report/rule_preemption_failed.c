@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver says that a queue could not be preempted, or that it reset the device: nothing else in the trace matters
- * before that is gone. */
+/* The driver says that a queue could not be preempted: nothing else in the trace matters before that is gone. */
 #include "report/rules.h"
 
 static bool preemption_failed_check(const struct gp_report *report, struct gp_report_finding *finding)
@@ -10,8 +9,7 @@ static bool preemption_failed_check(const struct gp_report *report, struct gp_re
 	finding->title = "Queues could not be preempted";
 	finding->share_ppm = 1000000;
 	finding->confidence = GP_CONFIDENCE_HIGH;
-	(void)snprintf(finding->text, sizeof(finding->text),
-		       "The driver reports %" PRIu64 " failures to stop a queue, or resets because of one.",
+	(void)snprintf(finding->text, sizeof(finding->text), "The driver reports %" PRIu64 " failures to stop a queue.",
 		       report->preemption_failed_count);
 	(void)snprintf(
 		finding->advice, sizeof(finding->advice),

@@ -17,7 +17,10 @@ static bool sync_every_launch_check(const struct gp_report *report, struct gp_re
 		return false;
 	finding->title = "The host waits after every launch";
 	finding->share_ppm = report->has_gpu ? gp_rule_ppm(idle_ns, report->wall_ns) / 2 : 100000;
-	finding->confidence = GP_CONFIDENCE_HIGH;
+	/* Without the GPU's work nobody knows whether the waiting cost anything. */
+	finding->confidence = !report->has_gpu         ? GP_CONFIDENCE_LOW :
+			      gp_rule_is_whole(report) ? GP_CONFIDENCE_HIGH :
+							 GP_CONFIDENCE_MEDIUM;
 	(void)snprintf(
 		finding->text, sizeof(finding->text),
 		"%" PRIu64 " of %" PRIu64 " launches are directly followed by a call that waits for the device%s%s%s",

@@ -16,7 +16,7 @@ static bool transfers_check(const struct gp_report *report, struct gp_report_fin
 	finding->share_ppm = gp_rule_ppm(report->copy_ns, report->wall_ns);
 	if (finding->share_ppm < TRANSFERS_PPM || report->copy_ns < report->compute_ns)
 		return false;
-	finding->title = "Transfers dominate";
+	finding->title = finding->share_ppm >= 500000 ? "Transfers dominate" : "Transfers take longer than kernels";
 	finding->confidence = GP_CONFIDENCE_HIGH;
 	for (uint32_t i = 0; i < report->copy_name_count; i++) {
 		has_size &= report->copies[i].has_size;
@@ -31,7 +31,8 @@ static bool transfers_check(const struct gp_report *report, struct gp_report_fin
 	(void)snprintf(
 		finding->advice, sizeof(finding->advice),
 		"Copy less (keep data on the device, smaller types), copy from pinned memory, and let copies overlap "
-		"kernels: hipMemcpyAsync on a stream of its own.");
+		"kernels: %sMemcpyAsync on a stream of its own.",
+		gp_rule_prefix(report));
 	return true;
 }
 

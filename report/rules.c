@@ -6,10 +6,25 @@
 #include "report/rules.h"
 
 static const struct gp_rule *const rules_list[] = {
-	&gp_rule_cold_start,         &gp_rule_transfers,      &gp_rule_transfer_calls, &gp_rule_launch_bound,
-	&gp_rule_serialised_streams, &gp_rule_oversubscribed, &gp_rule_tail,           &gp_rule_sync_every_launch,
-	&gp_rule_tiny_copies,        &gp_rule_idle_gpu,       &gp_rule_contention,     &gp_rule_inversions,
+	&gp_rule_cold_start,
+	&gp_rule_transfers,
+	&gp_rule_transfer_calls,
+	&gp_rule_launch_bound,
+	&gp_rule_serialised_streams,
+	&gp_rule_oversubscribed,
+	&gp_rule_tail,
+	&gp_rule_sync_every_launch,
+	&gp_rule_tiny_copies,
+	&gp_rule_idle_gpu,
+	&gp_rule_contention,
+	&gp_rule_inversions,
 	&gp_rule_preemption_failed,
+	&gp_rule_allocations,
+	&gp_rule_copy_waits,
+	&gp_rule_copy_rate,
+	&gp_rule_exposed_communication,
+	&gp_rule_gpu_reset,
+	&gp_rule_step_gaps,
 };
 
 static int rules_compare(const void *a, const void *b)

@@ -22,12 +22,36 @@ struct gp_rule {
 
 extern const struct gp_rule gp_rule_cold_start, gp_rule_transfers, gp_rule_transfer_calls, gp_rule_launch_bound,
 	gp_rule_serialised_streams, gp_rule_oversubscribed, gp_rule_tail, gp_rule_sync_every_launch,
-	gp_rule_tiny_copies, gp_rule_idle_gpu, gp_rule_contention, gp_rule_inversions, gp_rule_preemption_failed;
+	gp_rule_tiny_copies, gp_rule_idle_gpu, gp_rule_contention, gp_rule_inversions, gp_rule_preemption_failed,
+	gp_rule_allocations, gp_rule_copy_waits, gp_rule_copy_rate, gp_rule_exposed_communication, gp_rule_gpu_reset,
+	gp_rule_step_gaps;
 
 /* Parts per million, 0 of nothing. */
 static inline uint64_t gp_rule_ppm(uint64_t part, uint64_t whole)
 {
 	return whole ? (uint64_t)((double)part * 1e6 / (double)whole + 0.5) : 0;
+}
+/* Of the launches with a correlation, how many have their work in the trace, or of the kernels, how many have their
+ * launch, whichever is less; all, if nothing can be joined. */
+static inline uint64_t gp_rule_joined_ppm(const struct gp_report *report)
+{
+	if (report->correlated_launch_count && report->kernel_count &&
+	    (double)report->joined_kernel_count / (double)report->kernel_count <
+		    (double)report->joined_launch_count / (double)report->correlated_launch_count)
+		return gp_rule_ppm(report->joined_kernel_count, report->kernel_count);
+	return report->correlated_launch_count ?
+		       gp_rule_ppm(report->joined_launch_count, report->correlated_launch_count) :
+		       1000000;
+}
+/* Nothing, or next to nothing, that was launched is missing. */
+static inline bool gp_rule_is_whole(const struct gp_report *report)
+{
+	return gp_rule_joined_ppm(report) >= 950000;
+}
+/* How calls of the trace's runtime begin. */
+static inline const char *gp_rule_prefix(const struct gp_report *report)
+{
+	return report->has_cuda && !report->has_hip ? "cuda" : "hip";
 }
 #define GP_RULE_TEXT(name) char name[GP_UNITS_TEXT_SIZE]
 static inline const char *gp_rule_ns(uint64_t ns, char *buffer)

@@ -29,8 +29,52 @@ static uint64_t spread_value(uint32_t bucket)
 	return ((uint64_t)(bucket % GP_STAT_SUB + GP_STAT_SUB) << shift) + (1ull << shift) / 2u;
 }
 
+/* Without memory, or with too many, the histogram has to do. */
+static void spread_keep(struct gp_spread *spread, uint64_t value_ns)
+{
+	uint32_t most = spread->exact_max ? spread->exact_max : GP_SPREAD_EXACT;
+
+	if (spread->count && !spread->values)
+		return;
+	if (spread->count == most) {
+		gp_spread_fini(spread);
+		return;
+	}
+	if (spread->count == spread->value_room) {
+		uint32_t larger = spread->value_room ? 2 * spread->value_room : 4;
+		uint64_t *moved = realloc(spread->values, larger * sizeof(*moved));
+
+		if (!moved) {
+			gp_spread_fini(spread);
+			return;
+		}
+		spread->values = moved;
+		spread->value_room = larger;
+	}
+	spread->values[spread->count] = value_ns;
+}
+
+void gp_spread_fini(struct gp_spread *spread)
+{
+	free(spread->values);
+	spread->values = NULL;
+}
+
+bool gp_spread_is_exact(const struct gp_spread *spread)
+{
+	return !spread->count || spread->values;
+}
+
+static int spread_compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 void gp_spread_add(struct gp_spread *spread, uint64_t value_ns)
 {
+	spread_keep(spread, value_ns);
 	if (!spread->count || value_ns < spread->min_ns)
 		spread->min_ns = value_ns;
 	if (value_ns > spread->max_ns)
@@ -48,6 +92,10 @@ uint64_t gp_spread_quantile(const struct gp_spread *spread, uint32_t permille)
 		return 0;
 	wanted = (spread->count * permille + 999u) / 1000u;
 	wanted = wanted ? wanted : 1;
+	if (spread->values) {
+		qsort(spread->values, spread->count, sizeof(*spread->values), spread_compare);
+		return spread->values[wanted - 1];
+	}
 	for (uint32_t i = 0; i < GP_STAT_BUCKETS; i++) {
 		seen += spread->buckets[i];
 		if (seen >= wanted) {
@@ -65,6 +113,10 @@ uint64_t gp_spread_sum_below(const struct gp_spread *spread, uint64_t limit_ns)
 
 	if (spread->max_ns <= limit_ns)
 		return spread->sum_ns;
+	for (uint64_t i = 0; spread->values && i < spread->count; i++)
+		sum += spread->values[i] <= limit_ns ? spread->values[i] : 0;
+	if (spread->values)
+		return sum;
 	for (uint32_t i = 0; i < GP_STAT_BUCKETS && spread_value(i) <= limit_ns; i++)
 		sum += spread->buckets[i] * spread_value(i);
 	return sum < spread->sum_ns ? sum : spread->sum_ns;
@@ -84,6 +136,9 @@ int gp_stats_init(struct gp_stats *stats)
 void gp_stats_fini(struct gp_stats *stats)
 {
 	for (uint32_t i = 0; i < stats->count; i++) {
+		if (stats->stats[i]->later)
+			gp_spread_fini(stats->stats[i]->later);
+		gp_spread_fini(&stats->stats[i]->spread);
 		free(stats->stats[i]->later);
 		free(stats->stats[i]);
 	}

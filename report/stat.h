@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls or kernels of one name: how many, how long, and how they spread. A small histogram (16 buckets per power of
- * two: medians are within 4 %), because a trace may have thousands of names. */
+/* Calls or kernels of one name: how many, how long, and how they spread. The first values are kept, so that quantiles
+ * of few are exact; beyond, a small histogram (16 buckets per power of two: within 4 %), because a trace may have
+ * thousands of names. */
 #ifndef GP_REPORT_STAT_H
 #define GP_REPORT_STAT_H
 
@@ -10,13 +11,19 @@
 #define GP_STAT_SUB     16u
 #define GP_STAT_BUCKETS (GP_STAT_SUB * 41u) /* up to 2^45 ns; longer values share the last one */
 
+#define GP_SPREAD_EXACT 256u
+
 struct gp_spread {
 	uint64_t count, sum_ns, min_ns, max_ns;
+	uint64_t *values;               /* all of them, while there are few */
+	uint32_t value_room, exact_max; /* exact_max: how many few are; 0: GP_SPREAD_EXACT */
 	uint32_t buckets[GP_STAT_BUCKETS];
 };
 void gp_spread_add(struct gp_spread *spread, uint64_t value_ns); /* a spread begins as zeroes */
-/* The middle of the bucket in which that share of the values ends, within min and max; exact below 32 ns and for one
- * value. 0 if empty. */
+void gp_spread_fini(struct gp_spread *spread);
+bool gp_spread_is_exact(const struct gp_spread *spread);
+/* The smallest value that this share of all does not exceed, if they are kept; otherwise the middle of the bucket in
+ * which that share ends, within min and max. 0 if empty. */
 uint64_t gp_spread_quantile(const struct gp_spread *spread, uint32_t permille);
 
 /* Sum of the values up to a limit, within 4 %. */
@@ -31,6 +38,7 @@ struct gp_stat {
 	uint64_t outer_count, first_ns, first_engine_ns, first_silent_ns;
 	bool first_has_setup; /* something that happens once was called inside */
 	uint32_t first_row, first_file;
+	bool first_is_blind;     /* it may have waited for work from before the trace */
 	struct gp_spread *later; /* without engine time; made with the second call */
 	/* kernels and copies */
 	uint64_t size, sized_count, wait_count, wait_ns;

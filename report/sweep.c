@@ -8,6 +8,9 @@
 #include "report/analysis.h"
 
 #define SWEEP_NODES_SIZE (16u << 20)
+#define SWEEP_EXACT      65536u /* values of the distributions of the whole run that are kept */
+#define SWEEP_SPREADS(a) \
+	&(a)->wait_dispatch, &(a)->wait_launch, &(a)->run, &(a)->completion, &(a)->copy_time, &(a)->kernel_gap
 
 int gp_warn(struct gp_report *report, const char *format, ...)
 {
@@ -194,6 +197,8 @@ static int sweep_run(struct gp_analysis *analysis, struct gp_error *error)
 
 static void sweep_fini(struct gp_analysis *analysis)
 {
+	struct gp_spread *const spreads[] = { SWEEP_SPREADS(analysis) };
+
 	gp_calls_fini(analysis);
 	gp_launches_fini(analysis);
 	gp_who_fini(analysis);
@@ -203,6 +208,10 @@ static void sweep_fini(struct gp_analysis *analysis)
 	gp_busy_fini(&analysis->compute);
 	gp_busy_fini(&analysis->copy);
 	gp_busy_fini(&analysis->copy_calls);
+	gp_busy_fini(&analysis->alloc_calls);
+	for (size_t i = 0; i < sizeof(spreads) / sizeof(spreads[0]); i++)
+		gp_spread_fini(spreads[i]);
+	free(analysis->steps);
 }
 
 void gp_sweep_window(struct gp_analysis *analysis)
@@ -220,9 +229,12 @@ void gp_sweep_window(struct gp_analysis *analysis)
 
 static int sweep_init(struct gp_analysis *analysis, struct gp_error *error)
 {
+	struct gp_spread *const spreads[] = { SWEEP_SPREADS(analysis) };
 	int r;
 
 	analysis->end_node = GP_ANALYSIS_NO_NODE;
+	for (size_t i = 0; i < sizeof(spreads) / sizeof(spreads[0]); i++)
+		spreads[i]->exact_max = SWEEP_EXACT;
 	gp_sweep_window(analysis);
 	r = gp_who_init(analysis, error);
 	if (!r)
@@ -277,7 +289,7 @@ void gp_report_fini(struct gp_report *report)
 	void *const arrays[] = { report->files, report->threads, report->processes, report->queues,   report->devices,
 				 report->calls, report->kernels, report->copies,    report->markers,  report->colds,
 				 report->steps, report->shares,  report->checks,    report->findings, report->warnings,
-				 report->lanes, report->slices,  report->summaries };
+				 report->lanes, report->slices,  report->summaries, report->idles };
 
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
 		free(arrays[i]);

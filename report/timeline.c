@@ -233,6 +233,7 @@ static int timeline_run(struct timeline *timeline, struct gp_error *error)
 		r = gp_sweep_next(analysis, &record, error);
 		if (r <= 0)
 			break;
+		gp_rhythm_name(analysis, &record);
 		lane = timeline_lane_of(timeline, &record);
 		r = lane == GP_ANALYSIS_NONE ? 0 : timeline_add(timeline, lane, &record);
 		if (r)
@@ -258,9 +259,10 @@ int gp_timeline(struct gp_analysis *analysis, struct gp_error *error)
 	timeline->analysis = analysis;
 	timeline->marker_lane = GP_ANALYSIS_NONE;
 	timeline_lanes(timeline);
+	gp_rhythm_sort(analysis);
 	if (analysis->event_count > TIMELINE_EXACT)
 		timeline->least_ns = report->wall_ns / (TIMELINE_COLUMNS / (report->lane_count + 1u)) + 1;
 	r = timeline_run(timeline, error);
 	free(timeline);
-	return r;
+	return r ? r : gp_rhythm_idles(analysis, error);
 }

@@ -51,6 +51,8 @@ void gp_who_fini(struct gp_analysis *analysis)
 		gp_busy_fini(&device->compute);
 		gp_busy_fini(&device->copy);
 		gp_busy_fini(&device->all);
+		gp_busy_fini(&device->collective);
+		gp_busy_fini(&device->other);
 		for (uint32_t j = 0; j < device->process_count; j++)
 			gp_busy_fini(&device->processes[j].busy);
 		for (uint32_t j = 0; j < device->priority_count; j++)
@@ -313,6 +315,14 @@ uint16_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name_inde
 	static const char *const syncs[] = { "Synchronize", "signal_wait", "hipFree", "cudaFree", "cuMemFree", NULL };
 	static const char *const copies[] = { "Memcpy", "memcpy", "Memset", "memory_async_copy", "memory_copy", NULL };
 	static const char *const submits[] = { "Launch", "Mem", "mem", "Graph", "EventRecord", NULL };
+	static const char *const waits[] = { "Synchronize", "signal_wait", NULL };
+	static const char *const allocs[] = { "Malloc",           "HostAlloc",   "hipFree",
+					      "cudaFree",         "HostFree",    "cuMemFree",
+					      "cuMemAlloc",       "FreeHost",    "HostRegister",
+					      "HostUnregister",   "cuMemCreate", "cuMemRelease",
+					      "cuMemMap",         "cuMemUnmap",  "memory_pool_allocate",
+					      "memory_pool_free", NULL };
+	static const char *const collectives[] = { "ncclKernel", "ncclDevKernel", "rcclKernel", "mscclKernel", NULL };
 	static const char *const setups[] = { "hsa_queue_create", "hsa_amd_queue_create",
 					      "hsa_init",         "code_object",
 					      "hsa_executable",   "hipInit",
@@ -340,6 +350,9 @@ uint16_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name_inde
 	flags |= who_has_word(name, copies) ? NAME_COPY : 0;
 	flags |= who_has_word(name, setups) ? NAME_SETUP : 0;
 	flags |= who_has_word(name, submits) ? NAME_SUBMIT : 0;
+	flags |= who_has_word(name, waits) ? NAME_WAIT : 0;
+	flags |= who_has_word(name, collectives) ? NAME_COLLECTIVE : 0;
+	flags |= who_has_word(name, allocs) && !strstr(name, "Async") ? NAME_ALLOC : 0;
 	flags |= !strncmp(name, "cuda", 4) || (!strncmp(name, "cu", 2) && name[2] >= 'A' && name[2] <= 'Z') ?
 			 NAME_CUDA :
 			 0;

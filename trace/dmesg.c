@@ -22,7 +22,7 @@ static const struct dmesg_pattern dmesg_patterns[] = {
 	{ "failed to remove hardware queue", NULL, GP_FACT_PREEMPTION_FAILED, NULL },
 	{ "failed to suspend gang", NULL, GP_FACT_PREEMPTION_FAILED, NULL },
 	{ "fence wait loop timeout", "qcm", GP_FACT_PREEMPTION_FAILED, NULL },
-	{ "gpu reset begin", NULL, GP_FACT_PREEMPTION_FAILED, NULL },
+	{ "gpu reset begin", NULL, GP_FACT_RESET, NULL },
 	{ "evicting", "pasid", GP_FACT_EVICTION, NULL },
 	{ "evicting", "queues", GP_FACT_EVICTION, NULL },
 	{ "enable_mes", "=0", GP_FACT_SCHEDULER, "CPSCH" },

@@ -59,7 +59,8 @@ enum gp_fact_kind {
 	GP_FACT_SCHEDULER,         /* text: "CPSCH" or "MES" */
 	GP_FACT_QUEUE_CREATED,     /* by the driver's own word */
 	GP_FACT_OVERSUBSCRIBED,    /* the runlist is oversubscribed */
-	GP_FACT_PREEMPTION_FAILED, /* a queue could not be stopped; or the device was reset for it */
+	GP_FACT_PREEMPTION_FAILED, /* a queue could not be stopped */
+	GP_FACT_RESET,             /* the device was reset, for whatever reason */
 	GP_FACT_INVERSION,         /* value: ns that urgent work waited for less urgent work, by the daemon's word */
 	GP_FACT_EVICTION,          /* a process's queues were stopped by the driver */
 	GP_FACT_CU_COUNT,          /* value: compute units of a device */

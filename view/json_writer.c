@@ -75,6 +75,12 @@ void gp_json_writer_null(struct gp_json_writer *writer, const char *key)
 	fputs("null", writer->stream);
 }
 
+void gp_json_writer_bool(struct gp_json_writer *writer, const char *key, bool value)
+{
+	json_writer_lead(writer, key);
+	fputs(value ? "true" : "false", writer->stream);
+}
+
 void gp_json_writer_figures(struct gp_json_writer *writer, const char *key, const struct gp_json_figure *figures,
 			    uint32_t figure_count)
 {

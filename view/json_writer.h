@@ -22,6 +22,7 @@ void gp_json_writer_u64(struct gp_json_writer *writer, const char *key, uint64_t
 void gp_json_writer_i64(struct gp_json_writer *writer, const char *key, int64_t value);
 void gp_json_writer_decimal(struct gp_json_writer *writer, const char *key, uint64_t value, unsigned int decimals);
 void gp_json_writer_null(struct gp_json_writer *writer, const char *key);
+void gp_json_writer_bool(struct gp_json_writer *writer, const char *key, bool value);
 
 struct gp_json_figure {
 	const char *key;

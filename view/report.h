@@ -74,6 +74,7 @@ struct gp_report_name {
 	bool has_pid;
 	uint64_t pid;
 	uint64_t count, total_ns, self_ns, min_ns, max_ns, median_ns, first_ns;
+	bool has_spread, is_exact; /* min, median and max are known; the median is no estimate */
 	bool has_size;
 	uint64_t size; /* copies: bytes in all */
 	bool has_wait;
@@ -83,6 +84,13 @@ struct gp_report_name {
 /* A distribution of times. */
 struct gp_report_times {
 	uint64_t count, sum_ns, min_ns, max_ns, p50_ns, p99_ns;
+	bool is_exact; /* the quantiles; otherwise they are within 4 % */
+};
+
+/* The GPU had nothing to do; what the host was in for at least half of it, or NULL. */
+struct gp_report_idle {
+	uint64_t start_ns, end_ns;
+	const char *range, *call;
 };
 
 /* A call that was slow once: the first time. */
@@ -166,6 +174,7 @@ struct gp_report {
 	bool has_gpu; /* there is a kernel or a copy in the trace */
 	uint64_t gpu_busy_ns, compute_ns, copy_ns;
 	uint64_t idle_alone_ns; /* neither a call nor the GPU: the application computes, or sleeps */
+	bool has_stream_queues; /* the trace knows streams only: they are in the place of hardware queues */
 	bool has_cuda, has_hip; /* whose calls the layer below the application and its libraries has */
 	/* By correlation: launches that have one, and those whose work is in the trace; work whose call is in it. */
 	uint64_t correlated_launch_count, joined_launch_count, joined_kernel_count, joined_copy_count;
@@ -174,6 +183,16 @@ struct gp_report {
 	bool has_tail, has_cold, is_apart; /* has_cold: it begins with the run; is_apart: the files do not overlap */
 	uint64_t tail_ns;                  /* lost in partial last waves, at one workgroup per compute unit */
 	uint64_t tail_kernel_ns;
+	uint64_t alloc_call_ns, alloc_call_count; /* calls that take or give back memory, at their usual length */
+	uint64_t copy_wait_ns;                    /* in calls that copy, while kernels ran */
+	uint64_t collective_count, collective_ns, exposed_ns; /* of the device that is worst off */
+	struct gp_report_times step; /* from one wait of the host to the next, where they are alike */
+	uint64_t step_busy_ns, step_kernels;
+	struct gp_report_link { /* large copies between host and device: to it, from it */
+		uint64_t count, size, ns, best_size, best_ns;
+	} links[2];
+	uint32_t idle_count;
+	struct gp_report_idle *idles; /* the longest first */
 	struct gp_report_times wait_dispatch, wait_launch, run, completion, copy_time, kernel_gap;
 	uint64_t cold_ns, launch_gap_ns, launch_gap_ns_max; /* launch_gap: gaps no longer than ten launches */
 	uint64_t copy_call_ns;                              /* union of the outermost calls that copy */
@@ -196,7 +215,7 @@ struct gp_report {
 	struct gp_report_slice *slices;
 	bool has_priorities;
 	uint64_t inversion_count, inversion_ns, inversion_ns_max;
-	uint64_t oversubscribed_count, preemption_failed_count, eviction_count;
+	uint64_t oversubscribed_count, preemption_failed_count, reset_count, eviction_count;
 	uint64_t summary_count; /* rows of statistics files */
 	struct gp_report_name *summaries;
 	uint32_t top; /* rows of a table; 0: all */

@@ -256,8 +256,8 @@ static void html_names(FILE *stream, const struct gp_report *report, const char 
 		html_cell_count(stream, true, name->count);
 		html_cell_ns(stream, true, name->total_ns);
 		html_cell_ns(stream, name->count, name->count ? name->total_ns / name->count : 0);
-		html_cell_ns(stream, true, name->min_ns);
-		html_cell_ns(stream, true, name->max_ns);
+		html_cell_ns(stream, name->has_spread, name->min_ns);
+		html_cell_ns(stream, name->has_spread, name->max_ns);
 		if (name->has_size)
 			fprintf(stream, "<td data-v=\"%" PRIu64 "\">%s</td>", name->size,
 				gp_units_format_size(name->size, size, sizeof(size)));

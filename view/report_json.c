@@ -14,6 +14,14 @@ static void json_known(struct gp_json_writer *writer, const char *key, bool is_k
 		gp_json_writer_null(writer, key);
 }
 
+static void json_text(struct gp_json_writer *writer, const char *key, const char *text)
+{
+	if (text)
+		gp_json_writer_string(writer, key, text);
+	else
+		gp_json_writer_null(writer, key);
+}
+
 static void json_files(struct gp_json_writer *writer, const struct gp_report *report)
 {
 	gp_json_writer_begin(writer, "files", '[');
@@ -64,7 +72,15 @@ static void json_times(struct gp_json_writer *writer, const char *key, const str
 						  { "min_ns", times->min_ns }, { "median_ns", times->p50_ns },
 						  { "p99_ns", times->p99_ns }, { "max_ns", times->max_ns } };
 
-	gp_json_writer_figures(writer, key, times->count ? figures : NULL, sizeof(figures) / sizeof(figures[0]));
+	if (!times->count) {
+		gp_json_writer_null(writer, key);
+		return;
+	}
+	gp_json_writer_begin(writer, key, '{');
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+		gp_json_writer_u64(writer, figures[i].key, figures[i].value);
+	gp_json_writer_bool(writer, "exact", times->is_exact);
+	gp_json_writer_end(writer, '}');
 }
 
 static void json_names(struct gp_json_writer *writer, const struct gp_report *report, const char *key,
@@ -81,9 +97,13 @@ static void json_names(struct gp_json_writer *writer, const struct gp_report *re
 		gp_json_writer_u64(writer, "count", name->count);
 		gp_json_writer_u64(writer, "total_ns", name->total_ns);
 		gp_json_writer_u64(writer, "self_ns", name->self_ns);
-		gp_json_writer_u64(writer, "min_ns", name->min_ns);
-		gp_json_writer_u64(writer, "median_ns", name->median_ns);
-		gp_json_writer_u64(writer, "max_ns", name->max_ns);
+		json_known(writer, "min_ns", name->has_spread, name->min_ns);
+		json_known(writer, "median_ns", name->has_spread, name->median_ns);
+		if (name->has_spread)
+			gp_json_writer_bool(writer, "median_exact", name->is_exact);
+		else
+			gp_json_writer_null(writer, "median_exact");
+		json_known(writer, "max_ns", name->has_spread, name->max_ns);
 		json_known(writer, "bytes", name->has_size, name->size);
 		json_known(writer, "wait_ns", name->has_wait, name->wait_ns);
 		gp_json_writer_end(writer, '}');
@@ -281,8 +301,33 @@ static void json_signs(struct gp_json_writer *writer, const struct gp_report *re
 	json_known(writer, "inversion_ns", report->has_priorities, report->inversion_ns);
 	gp_json_writer_u64(writer, "oversubscribed", report->oversubscribed_count);
 	gp_json_writer_u64(writer, "preemption_failed", report->preemption_failed_count);
+	gp_json_writer_u64(writer, "resets", report->reset_count);
 	gp_json_writer_u64(writer, "evictions", report->eviction_count);
+	json_known(writer, "allocation_call_ns", report->layers[0].is_traced, report->alloc_call_ns);
+	json_known(writer, "copy_wait_ns", report->kernel_count && report->layers[0].is_traced, report->copy_wait_ns);
+	json_known(writer, "collectives", report->kernel_count, report->collective_count);
+	json_known(writer, "collective_ns", report->collective_count, report->collective_ns);
+	json_known(writer, "exposed_ns", report->collective_count, report->exposed_ns);
 	gp_json_writer_end(writer, '}');
+}
+
+static void json_rhythm(struct gp_json_writer *writer, const struct gp_report *report)
+{
+	json_times(writer, "step", &report->step);
+	json_known(writer, "step_busy_ns", report->step.count, report->step_busy_ns);
+	json_known(writer, "step_kernels", report->step.count, report->step_kernels);
+	gp_json_writer_begin(writer, "idle", '[');
+	for (uint32_t i = 0; i < report->idle_count && (!report->top || i < report->top); i++) {
+		const struct gp_report_idle *idle = &report->idles[i];
+
+		gp_json_writer_begin(writer, NULL, '{');
+		gp_json_writer_u64(writer, "start_ns", idle->start_ns);
+		gp_json_writer_u64(writer, "end_ns", idle->end_ns);
+		json_text(writer, "range", idle->range);
+		json_text(writer, "call", idle->call);
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
 }
 
 static void json_report(struct gp_json_writer *writer, const char *key, const struct gp_report *report)
@@ -300,6 +345,7 @@ static void json_report(struct gp_json_writer *writer, const char *key, const st
 	json_layers(writer, report);
 	json_gpu(writer, report);
 	json_signs(writer, report);
+	json_rhythm(writer, report);
 	json_cold(writer, report);
 	json_findings(writer, report);
 	json_path(writer, report);

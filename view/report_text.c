@@ -162,6 +162,16 @@ static void text_gpu(const struct text *text, const struct gp_report *report)
 		fprintf(text->stream, "no copies in this trace\n");
 }
 
+/* "~" in front of an estimate. */
+static const char *text_quantile(const struct gp_report_times *times, uint64_t ns, char *buffer)
+{
+	char plain[TEXT_CELL_SIZE - 1];
+
+	(void)snprintf(buffer, TEXT_CELL_SIZE, "%s%s", times->is_exact ? "" : "~",
+		       gp_units_format_ns(ns, plain, sizeof(plain)));
+	return buffer;
+}
+
 static void text_times(const struct text *text, const char *label, const struct gp_report_times *times)
 {
 	char mean[TEXT_CELL_SIZE], p50[TEXT_CELL_SIZE], p99[TEXT_CELL_SIZE], max[TEXT_CELL_SIZE];
@@ -170,8 +180,8 @@ static void text_times(const struct text *text, const char *label, const struct 
 		return;
 	fprintf(text->stream, "  %-34s  ", label);
 	text_cell(text, text_ns(times->sum_ns / times->count, mean), 8);
-	text_cell(text, text_ns(times->p50_ns, p50), 8);
-	text_cell(text, text_ns(times->p99_ns, p99), 8);
+	text_cell(text, text_quantile(times, times->p50_ns, p50), 8);
+	text_cell(text, text_quantile(times, times->p99_ns, p99), 8);
 	text_cell(text, text_ns(times->max_ns, max), 8);
 	fputc('\n', text->stream);
 }
@@ -188,6 +198,13 @@ static void text_latency(const struct text *text, const struct gp_report *report
 	text_times(text, "run", &report->run);
 	text_times(text, "completion, end to seen by the host", &report->completion);
 	text_times(text, "device idle between kernels", &report->kernel_gap);
+	text_times(text, "step, from wait to wait of the host", &report->step);
+	if (report->correlated_launch_count && report->joined_launch_count < report->correlated_launch_count) {
+		char share[TEXT_CELL_SIZE];
+
+		fprintf(text->stream, "  %s of the launches have their work in the trace\n",
+			text_share(report->joined_launch_count, report->correlated_launch_count, share));
+	}
 }
 
 static void text_findings(const struct text *text, const struct gp_report *report)
@@ -225,10 +242,13 @@ static void text_names(const struct text *text, const struct gp_report *report, 
 		       const struct gp_report_name *names, uint32_t count)
 {
 	char cell[TEXT_CELL_SIZE], label[1200];
-	bool is_engine = count && (!strcmp(names[0].layer, "kernel") || !strcmp(names[0].layer, "copy"));
+	static const char *const whole[] = { "kernel", "copy", "marker", "memory" }; /* nothing is taken out of these */
+	bool is_engine = false;
 
 	if (!count)
 		return;
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+		is_engine |= !strcmp(names[0].layer, whole[i]);
 	text_head(text, title);
 	fprintf(text->stream, "      %s    share     calls      mean       max  name\n", is_engine ? "time" : "self");
 	for (uint32_t i = 0; i < text_rows(text, count); i++) {
@@ -239,7 +259,7 @@ static void text_names(const struct text *text, const struct gp_report *report, 
 		text_cell(text, text_share(name->self_ns, report->wall_ns, cell), 7);
 		text_cell(text, gp_format_count(name->count, cell, sizeof(cell)), 8);
 		text_cell(text, text_ns(name->count ? name->total_ns / name->count : 0, cell), 8);
-		text_cell(text, text_ns(name->max_ns, cell), 8);
+		text_cell(text, name->has_spread ? text_ns(name->max_ns, cell) : "?", 8);
 		if (report->process_count > 1 && name->has_pid)
 			(void)snprintf(label, sizeof(label), "%s [%" PRIu64 "]", name->name, name->pid);
 		else
@@ -277,6 +297,27 @@ static void text_colds(const struct text *text, const struct gp_report *report)
 		text_name(text, cold->name, 57);
 	}
 	text_more(text, report->cold_count);
+}
+
+static void text_idles(const struct text *text, const struct gp_report *report)
+{
+	char cell[TEXT_CELL_SIZE], label[2300];
+
+	if (!report->idle_count || !report->layers[GP_REPORT_APPLICATION].is_traced)
+		return;
+	text_head(text, "Longest stretches without work on the GPU, and what the host was in meanwhile");
+	for (uint32_t i = 0; i < text_rows(text, report->idle_count); i++) {
+		const struct gp_report_idle *idle = &report->idles[i];
+
+		fputs("  ", text->stream);
+		text_cell(text, text_ns(idle->end_ns - idle->start_ns, cell), 8);
+		fputs("at ", text->stream);
+		text_cell(text, text_ns(idle->start_ns, cell), 8);
+		(void)snprintf(label, sizeof(label), "%.1100s%s%.1100s", idle->range ? idle->range : "",
+			       idle->range && idle->call ? ", in " : "", idle->call ? idle->call : "");
+		text_name(text, label[0] ? label : "no call, no range", 26);
+	}
+	text_more(text, report->idle_count);
 }
 
 static const char *text_id(bool is_known, uint64_t id, char *buffer)
@@ -415,6 +456,7 @@ int gp_report_text(FILE *stream, const struct gp_report *report, const struct gp
 		text_names(&text, report, "Kernels", report->kernels, report->kernel_name_count);
 		text_names(&text, report, "Copies", report->copies, report->copy_name_count);
 		text_names(&text, report, "Ranges and allocations", report->markers, report->marker_count);
+		text_idles(&text, report);
 		text_queues(&text, report);
 		text_processes(&text, report);
 		text_path(&text, report);

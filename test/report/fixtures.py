@@ -257,6 +257,41 @@ def chrome_json(events, folder):
     return [path]
 
 
+def kineto_json(events, folder, first="cuda", old=False):
+    """As PyTorch's profiler writes it: work has its device for a process and its stream for a thread. Calls are named as in HIP
+    and begin with `first`. old: the categories of 2021, and streams as texts."""
+    os.makedirs(folder, exist_ok=True)
+    category = {"HIP": "cuda_runtime", "driver": "cuda_driver", "kernel": "kernel", "copy": "gpu_memcpy", "MARKER": "user_annotation",
+                "op": "cpu_op", "annotation": "gpu_user_annotation", "Trace": "Trace"}
+    if old:
+        category.update({"HIP": "Runtime", "kernel": "Kernel", "copy": "Memcpy", "op": "Operator"})
+    out = [{"ph": "M", "name": "process_name", "pid": PID, "tid": 0, "ts": 1, "args": {"name": "python3"}},
+           {"ph": "M", "name": "process_labels", "pid": 0, "tid": 0, "ts": 1, "args": {"labels": "GPU 0"}}]
+    for e in events:
+        args = {"External id": e.correlation}
+        if e.layer not in ("MARKER", "op", "Trace"):
+            args["correlation"] = e.correlation
+        pid, tid, name = e.pid, e.tid, first + e.name[3:] if e.layer == "HIP" and e.name.startswith("hip") else e.name
+        if e.layer in ("kernel", "copy", "annotation"):
+            pid, tid = e.device, f"stream {e.stream}" if old else e.stream
+            args.update({"device": e.device, "context": 1, "stream": e.stream})
+        if e.layer == "kernel":
+            args["grid"] = [e.grid // e.workgroup, 1, 1]
+        if e.layer == "copy":
+            name = {"HOST_TO_DEVICE": "Memcpy HtoD (Pageable -> Device)", "DEVICE_TO_HOST": "Memcpy DtoH (Device -> Pageable)"}[e.name]
+        if e.size is not None:
+            args["bytes"] = e.size
+        if e.layer == "Trace":
+            pid, tid = "Spans", "PyTorch Profiler"
+        out.append({"ph": "X", "cat": category[e.layer], "name": name, "pid": pid, "tid": tid,
+                    "ts": f"@{e.start // 1000}.{e.start % 1000:03}@", "dur": f"@{(e.end - e.start) // 1000}.{(e.end - e.start) % 1000:03}@",
+                    "args": args})
+    path = f"{folder}/kineto.json"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(re.sub(r'"@([0-9.]+)@"', r"\1", json.dumps({"schemaVersion": 1, "traceEvents": out})))
+    return [path]
+
+
 def rocprofv3_json(events, folder, packed=False):
     """One element per process; names by number; agents by handles beyond 63 bits; a name longer than any buffer."""
     os.makedirs(folder, exist_ok=True)
