@@ -236,6 +236,28 @@ static void test_taken_over(void **state)
 	close(other);
 }
 
+/* The application closes a number that it never opened, as programs that close everything do: ours stays. */
+static void test_not_its_own(void **state)
+{
+	int fd, other = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(gp_fd_take(GP_FD_WAKE, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), 0);
+	fd = gp_fd(GP_FD_WAKE);
+	errno = 0;
+	assert_int_equal(close(fd), -1);
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(gp_fd_sure(GP_FD_WAKE), fd);
+	assert_int_equal(dup2(fd, other), -1);
+	assert_int_equal(dup3(fd, other, O_CLOEXEC), -1);
+	assert_int_equal(dup2(other, fd), fd); /* it may have the number: ours goes elsewhere */
+	assert_int_not_equal(gp_fd_sure(GP_FD_WAKE), -1);
+	assert_int_not_equal(gp_fd(GP_FD_WAKE), fd);
+	gp_fd_drop(GP_FD_WAKE);
+	assert_int_equal(close(fd), 0);
+	close(other);
+}
+
 /* The application wants the number just when it is looked at: ours has gone elsewhere by then, and is found there. */
 static void test_moved_meanwhile(void **state)
 {
@@ -303,7 +325,7 @@ int main(void)
 		cmocka_unit_test(test_rung_before_it_goes), cmocka_unit_test(test_never_rung),
 		cmocka_unit_test(test_taken_over),          cmocka_unit_test(test_range),
 		cmocka_unit_test(test_moved_meanwhile),     cmocka_unit_test(test_forked_while_ringing),
-		cmocka_unit_test(test_forked_at_first_use),
+		cmocka_unit_test(test_forked_at_first_use), cmocka_unit_test(test_not_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

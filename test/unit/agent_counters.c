@@ -110,6 +110,27 @@ static void test_formats(void **state)
 	assert_true(slot.written == 130 && slot.completed == 124);
 }
 
+/* Rings that hold nothing, which a driver may let an application have: there is something to do, and nothing else. */
+static void test_no_ring(void **state)
+{
+	uint64_t write = 130, read = 60;
+	uint8_t packet[64] = { 2 };
+	struct gp_slot slot = { .format = GP_QUEUE_AQL,
+				.ring = (uintptr_t)packet,
+				.ring_size = 32,
+				.write_pointer = (uintptr_t)&write,
+				.read_pointer = (uintptr_t)&read };
+	struct gp_slot *slots[1] = { &slot };
+
+	(void)state;
+	gp_kfd_sample(slots, 1);
+	assert_true(slot.written == 130 && slot.completed == 60 && !slot.blocked);
+	slot.format = GP_QUEUE_PM4;
+	slot.ring_size = 0;
+	gp_kfd_sample(slots, 1);
+	assert_true(slot.written == 130 && slot.completed == 130);
+}
+
 /* Memory that was unmapped: the slot says so, its neighbours are read all the same. */
 static void test_gone(void **state)
 {
@@ -133,7 +154,8 @@ static void test_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_barriers), cmocka_unit_test(test_barrier_value),
-					    cmocka_unit_test(test_formats), cmocka_unit_test(test_gone) };
+					    cmocka_unit_test(test_formats), cmocka_unit_test(test_gone),
+					    cmocka_unit_test(test_no_ring) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 #include "agent/agent.h"
 #include "agent/sys.h"
 
-static bool recovered;
+static bool recovered, is_halfway;
 static uint32_t opened, released_after;
 static sem_t ended, done;
 
@@ -30,7 +30,7 @@ static void fake_change(uint32_t mechanism, struct gp_slot *const *slots, uint32
 {
 	(void)slots;
 	assert_int_equal(mechanism, GP_MECHANISM_UPDATE);
-	assert_true(open && recovered);
+	assert_true(open && recovered == is_halfway);
 	for (uint32_t i = 0; i < count; i++)
 		results[i] = 0;
 	opened += count;
@@ -69,10 +69,8 @@ static void *thread_that_ends(void *unused)
 	return unused;
 }
 
-static void heir(void)
+static void set_up(void)
 {
-	pthread_t thread;
-
 	setenv(GP_WIRE_SOCKET_ENV, "/nonexistent/gpreempt.sock", 1);
 	assert_true(gp_agent_ready());
 	gp_agent_lock();
@@ -85,6 +83,14 @@ static void heir(void)
 	gp_agent_unlock();
 	sem_init(&ended, 0, 0);
 	sem_init(&done, 0, 0);
+}
+
+static void heir(void)
+{
+	pthread_t thread;
+
+	set_up();
+	is_halfway = true;
 	assert_int_equal(pthread_create(&thread, NULL, thread_that_ends, NULL), 0);
 	sem_wait(&ended);
 	/* Held by the dead until the heir gives it. */
@@ -93,6 +99,33 @@ static void heir(void)
 	assert_true(recovered);
 	assert_int_equal(released_after, 2);
 	assert_false(gp_slots[0].closed || gp_slots[1].closed);
+	gp_agent.exiting = true;
+	gp_agent_unlock();
+	gp_thread_wake();
+}
+
+static void *thread_that_rests(void *unused)
+{
+	gp_guard_start();
+	gp_sys(SYS_exit, 0);
+	return unused;
+}
+
+/* It ends while it has nothing to do, with a gate closed: nobody else would open that. */
+static void rests(void)
+{
+	pthread_t thread;
+
+	set_up();
+	gp_slots[1].closed = true;
+	gp_slots[1].closed_by = GP_MECHANISM_UPDATE;
+	gp_agent.link = GP_LINK_UP;
+	assert_int_equal(pthread_create(&thread, NULL, thread_that_rests, NULL), 0);
+	sem_wait(&done);
+	gp_agent_lock();
+	assert_int_equal(released_after, 1);
+	assert_false(gp_slots[1].closed);
+	assert_int_equal(gp_agent.link, GP_LINK_DOWN);
 	gp_agent.exiting = true;
 	gp_agent_unlock();
 	gp_thread_wake();
@@ -150,6 +183,12 @@ static void test_heir(void **state)
 	in_child(heir);
 }
 
+static void test_rests(void **state)
+{
+	(void)state;
+	in_child(rests);
+}
+
 static void test_forgotten(void **state)
 {
 	(void)state;
@@ -158,7 +197,8 @@ static void test_forgotten(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_heir), cmocka_unit_test(test_forgotten) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_heir), cmocka_unit_test(test_rests),
+					    cmocka_unit_test(test_forgotten) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,11 +172,31 @@ static void test_doubt(void **state)
 	}
 }
 
+/* So many headers that reading them would keep gates waiting: it is left alone, however well it ends. */
+static void test_endless(void **state)
+{
+	static uint32_t words[1u << 20];
+	const uint32_t release[] = { HEADER(1u, 5u, 0x5cu), 0x2000, 2, 1, 0, 1 };
+	const unsigned count = sizeof(words) / sizeof(words[0]);
+	struct gp_nvidia_segment segment;
+
+	(void)state;
+	for (unsigned i = 0; i < count; i++)
+		words[i] = HEADER(4u, 0u, 0x100u);
+	memcpy(words + count - 6, release, sizeof(release));
+	gp_nvidia_segment_read(words + count - 1000, 1000, &segment);
+	assert_true(segment.is_exact);
+	gp_nvidia_segment_read(words, count, &segment);
+	assert_false(segment.is_exact);
+	assert_int_equal(segment.progress, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recorded),
 		cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_endless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

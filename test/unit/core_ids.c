@@ -95,6 +95,8 @@ static void ids_out_of_range_are_stale(void **state)
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(gp_sched_sample(w->sched, wrong[i], 1, 0, w->now_ns + 1), -ESTALE);
 	assert_int_equal(gp_sched_client_remove(w->sched, (struct gp_client_id){ 0, 0 }, w->now_ns + 1), -ESTALE);
+	assert_int_equal(gp_sched_client_remove(w->sched, (struct gp_client_id){ UINT32_MAX, 1 }, w->now_ns + 1),
+			 -ESTALE);
 	thaw_unchanged(frozen);
 	world_free(w);
 }
@@ -157,6 +159,9 @@ static void bad_events_change_nothing(void **state)
 	assert_int_equal(gp_sched_device_stop(w->sched, 1, w->now_ns + 1), -EINVAL);
 	assert_int_equal(gp_sched_device_start(w->sched, 1, w->now_ns + 1), -EINVAL);
 	assert_int_equal(gp_sched_device_set_cost(w->sched, 1, 1, 1), -EINVAL);
+	assert_int_equal(gp_sched_device_set_others(w->sched, 1, 1, 1, w->now_ns + 1), -EINVAL);
+	assert_int_equal(gp_sched_device_set_others(w->sched, device, GP_QUEUE_MAX + 1, 1, w->now_ns + 1), -EINVAL);
+	assert_int_equal(gp_sched_device_set_others(w->sched, device, 1, GP_CLIENT_MAX + 1, w->now_ns + 1), -EINVAL);
 	assert_int_equal(gp_sched_device_set_cost(w->sched, device, GP_DURATION_NS_MAX + 1, 1), -EINVAL);
 	assert_int_equal(gp_sched_applied(w->sched, 1, 1, NULL, 0, w->now_ns + 1), -EINVAL);
 	thaw_unchanged(frozen);
@@ -262,8 +267,13 @@ static void bad_setup_is_refused(void **state)
 	assert_int_equal(gp_sched_device_add(sched, &(struct gp_device_attr){ .queue_max = 5 }, "hpf",
 					     &(struct gp_param){ 0 }, &device),
 			 -ENOSPC);
-	assert_int_equal(gp_sched_device_add(sched, &attr, "hpf", &(struct gp_param){ 0 }, &device), 0);
-	assert_int_equal(gp_sched_device_add(sched, &attr, "hpf", &(struct gp_param){ 0 }, &device), -ENOSPC);
+	/* No place for a device, though there is one for its queues; and the other way round. */
+	assert_int_equal(gp_sched_device_add(sched, &(struct gp_device_attr){ .queue_max = 2 }, "hpf",
+					     &(struct gp_param){ 0 }, &device),
+			 0);
+	assert_int_equal(gp_sched_device_add(sched, &(struct gp_device_attr){ .queue_max = 2 }, "hpf",
+					     &(struct gp_param){ 0 }, &device),
+			 -ENOSPC);
 	assert_int_equal(device, 0);
 	assert_int_equal(gp_sched_starvation_bound_ns(sched, 1), 0);
 }

@@ -76,6 +76,57 @@ static void test_refusals(void **state)
 	assert_int_equal(parse("x = 1\n"), -EINVAL);
 }
 
+/* Every number has a range, and a text a length: what is beyond is refused, not cut. */
+static void test_ranges(void **state)
+{
+	static const char *const beyond[] = {
+		"[daemon]\nsample = 0\n",
+		"[daemon]\nidle_sample = 0\n",
+		"[daemon]\nanswer_timeout = 0\n",
+		"[daemon]\nclients_max = 0\n",
+		"[daemon]\nclients_max = 65537\n",
+		"[daemon]\nqueues_max = 0\n",
+		"[daemon]\nqueues_max = 100000000\n",
+		"[daemon]\nconnections_per_user = 0\n",
+		"[daemon]\nqueues_per_user = 0\n",
+		"[policy]\noverhead = 1001\n",
+		"[policy]\nbatch_clients = 0\n",
+		"[policy]\nturn = 2h\n",
+		"[kfd]\ngrace = 256\n",
+		"[kfd]\nclose_cost = 0\n",
+		"[unmanaged]\nscan = 1ms\n",
+	};
+	char text[1200];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++)
+		if (!parse(beyond[i]))
+			fail_msg("%s", beyond[i]);
+	refuse("[daemon]\nsocket_mode = 4777\n", "x.conf:2: socket_mode '4777' is not an octal mode such as 0660");
+	refuse("[daemon]\nsocket_group = no-such-group-here\n", "x.conf:2: there is no group 'no-such-group-here'");
+	refuse("[daemon]\nsocket =\n", "x.conf:2: socket: empty or longer than 107 bytes");
+	snprintf(text, sizeof(text), "[daemon]\nsocket = /%0200d\n", 0);
+	assert_int_equal(parse(text), -EINVAL);
+}
+
+static void test_many_ceilings(void **state)
+{
+	static char text[GP_CONFIG_CEILING_MAX * 32u];
+	size_t size = (size_t)snprintf(text, sizeof(text), "[ceiling]\n");
+
+	(void)state;
+	for (uint32_t i = 0; i < GP_CONFIG_CEILING_MAX; i++)
+		size += (size_t)snprintf(text + size, sizeof(text) - size, "user.%u = 7\n", i + 1);
+	assert_int_equal(parse(text), 0);
+	assert_int_equal(config.ceiling_count, GP_CONFIG_CEILING_MAX);
+	/* One that is there already is replaced, and one more is refused. */
+	snprintf(text + size, sizeof(text) - size, "user.1 = 8\n");
+	assert_int_equal(parse(text), 0);
+	assert_int_equal(config.ceilings[0].priority, 8);
+	snprintf(text + size, sizeof(text) - size, "user.9999 = 8\n");
+	refuse(text, "x.conf:258: more than 256 ceilings");
+}
+
 static void write_file(const char *path, const char *text)
 {
 	FILE *stream = fopen(path, "w");
@@ -115,12 +166,35 @@ static void test_files(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+static void test_many_files(void **state)
+{
+	char folder[] = "/tmp/gpreempt-config-XXXXXX", path[64], command[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/conf.d", folder);
+	assert_int_equal(mkdir(path, 0755), 0);
+	for (uint32_t i = 0; i < GP_CONFIG_FILE_MAX; i++) {
+		snprintf(path, sizeof(path), "%s/conf.d/%03u.conf", folder, i);
+		write_file(path, "[policy]\nturn = 20ms\n");
+	}
+	snprintf(path, sizeof(path), "%s/gpreempt.conf", folder);
+	gp_config_init(&config);
+	assert_int_equal(gp_config_read(&config, path, true, &error), 0);
+	assert_int_equal(config.file_count, GP_CONFIG_FILE_MAX);
+	write_file(path, "[policy]\nturn = 1ms\n");
+	gp_config_init(&config);
+	assert_int_equal(gp_config_read(&config, path, true, &error), -E2BIG);
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_values), cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_ranges), cmocka_unit_test(test_many_ceilings),
+		cmocka_unit_test(test_files),  cmocka_unit_test(test_many_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* RM's objects and mappings as the agent knows them: only what RM has made is there, a handle that is used again is one
+ * object, and memory that is not there is not read. The driver is this test. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "agent/nvidia/nvidia.h"
+
+#define CLIENT 0x5c000001u
+#define DEVICE 0x5c000002u
+#define MEMORY 0x5c000003u
+#define PAGE   4096u
+
+static uint32_t rm_status, slices;
+static char folder[64], path[96];
+
+int __wrap_gp_next_ioctl(int fd, unsigned long request, void *arg);
+int __wrap_gp_next_ioctl(int fd, unsigned long request, void *arg)
+{
+	(void)fd;
+	if ((request & 0xffu) == GP_RM_ALLOC)
+		((struct gp_rm_alloc *)arg)->status = rm_status;
+	return 0;
+}
+
+int __wrap_gp_next_own_ioctl(int fd, unsigned long request, void *arg);
+int __wrap_gp_next_own_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct gp_rm_control *control = arg;
+
+	(void)fd;
+	(void)request;
+	slices += control->command == GP_RM_SLICE_SET;
+	control->status = GP_RM_OK;
+	return 0;
+}
+
+static int ctl = -1;
+
+static int begin(void **state)
+{
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/agent-rm-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/nvidiactl", folder);
+	ctl = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(ctl >= 0);
+	setenv(GP_WIRE_SOCKET_ENV, "/nonexistent/gpreempt.sock", 1);
+	assert_true(gp_agent_ready());
+	gp_nvidia_objects_reset();
+	gp_nvidia_maps_reset();
+	gp_slots_reset();
+	rm_status = GP_RM_OK;
+	slices = 0;
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	close(ctl);
+	unlink(path);
+	return rmdir(folder);
+}
+
+static void make(uint32_t parent, uint32_t handle, uint32_t class_id)
+{
+	struct gp_rm_alloc alloc = { .client = CLIENT, .parent = parent, .object = handle, .class_id = class_id };
+
+	assert_int_equal(gp_nvidia_ioctl(ctl, GP_RM_REQUEST(GP_RM_ALLOC) | sizeof(alloc) << 16, &alloc), 0);
+}
+
+static uint32_t count_of(uint32_t handle)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++)
+		count += gp_nvidia_objects[i].used && gp_nvidia_objects[i].handle == handle;
+	return count;
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	make(0, CLIENT, GP_RM_CLASS_CLIENT);
+	rm_status = GP_RM_ERR_PERMISSIONS;
+	make(CLIENT, DEVICE, GP_RM_CLASS_DEVICE);
+	assert_int_equal(count_of(DEVICE), 0);
+	rm_status = GP_RM_OK;
+	make(CLIENT, DEVICE, GP_RM_CLASS_DEVICE);
+	assert_int_equal(count_of(DEVICE), 1);
+}
+
+/* Its end was not seen. What was below the first is not below the second. */
+static void test_again(void **state)
+{
+	(void)state;
+	make(0, CLIENT, GP_RM_CLASS_CLIENT);
+	make(CLIENT, DEVICE, GP_RM_CLASS_DEVICE);
+	make(DEVICE, DEVICE + 8u, GP_RM_CLASS_SUBDEVICE);
+	make(CLIENT, DEVICE, GP_RM_CLASS_DEVICE);
+	assert_int_equal(count_of(DEVICE), 1);
+	assert_int_equal(count_of(DEVICE + 8u), 0);
+}
+
+/* A client that this process does not have: its handles mean nothing here. */
+static void test_of_no_client(void **state)
+{
+	(void)state;
+	make(CLIENT, DEVICE, GP_RM_CLASS_DEVICE);
+	assert_int_equal(count_of(DEVICE), 0);
+}
+
+static uint8_t *map_two_pages(void)
+{
+	struct gp_rm_map args = { .client = CLIENT,
+				  .device = DEVICE,
+				  .memory = MEMORY,
+				  .length = 2u * PAGE,
+				  .fd = ctl };
+	uint8_t *at;
+
+	gp_nvidia_map_expect(&args);
+	assert_int_equal(ftruncate(ctl, 2 * PAGE), 0);
+	at = mmap(NULL, 2u * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, ctl, 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	return at;
+}
+
+/* Up to its last byte, and not a byte beyond; for neither end do sums wrap round. */
+static void test_bounds(void **state)
+{
+	uint8_t *at = map_two_pages();
+	uint64_t address = (uintptr_t)at;
+	uint32_t hint = 0;
+
+	(void)state;
+	assert_ptr_equal(gp_nvidia_map_find(address, 2u * PAGE, &hint), at);
+	assert_ptr_equal(gp_nvidia_map_find(address + 2u * PAGE - 4u, 4, &hint), at + 2u * PAGE - 4u);
+	assert_null(gp_nvidia_map_find(address + 2u * PAGE - 4u, 8, &hint));
+	assert_null(gp_nvidia_map_find(address + 2u * PAGE, 4, &hint));
+	assert_null(gp_nvidia_map_find(address - 4u, 8, &hint));
+	assert_null(gp_nvidia_map_find(address + 4u, UINT64_MAX, &hint));
+	assert_int_equal(gp_nvidia_map_of(CLIENT, MEMORY, PAGE, PAGE), address + PAGE);
+	assert_int_equal(gp_nvidia_map_of(CLIENT, MEMORY, PAGE + 4u, PAGE), 0);
+	assert_int_equal(gp_nvidia_map_of(CLIENT, MEMORY, UINT64_MAX, 8), 0);
+	assert_int_equal(munmap(at, 2u * PAGE), 0);
+}
+
+/* However it goes, wholly or in part, it is forgotten before it goes. */
+static void test_goes(void **state)
+{
+	uint32_t hint = 0;
+	uint8_t *at = map_two_pages();
+
+	(void)state;
+	assert_int_equal(munmap(at + PAGE, PAGE), 0);
+	assert_null(gp_nvidia_map_find((uintptr_t)at, 4, &hint));
+	assert_int_equal(munmap(at, PAGE), 0);
+	at = map_two_pages();
+	assert_int_equal(mprotect(at, 2u * PAGE, PROT_NONE), 0);
+	assert_null(gp_nvidia_map_find((uintptr_t)at, 4, &hint));
+	assert_int_equal(munmap(at, 2u * PAGE), 0);
+	at = map_two_pages();
+	assert_ptr_equal(mmap(at, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), at);
+	assert_null(gp_nvidia_map_find((uintptr_t)at, 4, &hint));
+	assert_int_equal(munmap(at, 2u * PAGE), 0);
+	at = map_two_pages();
+	gp_nvidia_map_forget_memory(CLIENT, MEMORY);
+	assert_null(gp_nvidia_map_find((uintptr_t)at, 4, &hint));
+	assert_int_equal(munmap(at, 2u * PAGE), 0);
+}
+
+/* Without what it was there would be no way back. */
+static void test_slice(void **state)
+{
+	struct gp_slot *slot = gp_slot_add(0);
+	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
+
+	(void)state;
+	*group = (struct gp_nvidia_group){ .client = CLIENT };
+	slot->file = gp_nvidia_file_add(ctl, CLIENT);
+	gp_agent.mechanism = GP_MECHANISM_CHANNEL;
+	assert_int_equal(gp_nvidia_slice(slot, 1), -EOPNOTSUPP);
+	group->has_slice = true;
+	group->slice_us = 2048;
+	assert_int_equal(gp_nvidia_slice(slot, 10000001), -EINVAL);
+	assert_int_equal(slices, 0);
+	assert_int_equal(gp_nvidia_slice(slot, 1), 0);
+	assert_int_equal(slices, 1);
+	gp_nvidia_file_release(slot->file);
+	gp_agent.mechanism = GP_MECHANISM_NONE;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_refused, begin, end),
+		cmocka_unit_test_setup_teardown(test_again, begin, end),
+		cmocka_unit_test_setup_teardown(test_of_no_client, begin, end),
+		cmocka_unit_test_setup_teardown(test_bounds, begin, end),
+		cmocka_unit_test_setup_teardown(test_goes, begin, end),
+		cmocka_unit_test_setup_teardown(test_slice, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

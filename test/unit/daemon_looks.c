@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* What the daemon reads of a client's memory: only that of the very process, and only what its user may read anyway. */
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/unit/daemon_world.h"
+
+static struct world world;
+static struct agent agent;
+static volatile uint64_t completed;
+
+static int begin(void **state)
+{
+	struct gp_wire_queue queue = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_ADD, sizeof(queue), 0 },
+		.slot = 1,
+		.generation = 1,
+		.flags = GP_QUEUE_SEEN,
+		.gpu_id = WORLD_GPU,
+		.read_pointer = (uintptr_t)&completed,
+	};
+
+	(void)state;
+	world_begin(&world, NULL);
+	agent_connect(&world, &agent, 50);
+	world_send(agent.fd, &queue, sizeof(queue));
+	agent_work(&world, &agent);
+	agent_doorbell(&world, &agent, 1, 5);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	world_end_one(&world, &agent);
+	return 0;
+}
+
+/* What became known of the queue. */
+static uint64_t look(struct gp_client *client)
+{
+	completed = 3;
+	assert_true(gp_silence_look(&world.daemon, client));
+	while (client->looking)
+		world_wait(&world, 1);
+	return world_queue(&world, &agent, 1)->looked;
+}
+
+static void test_own(void **state)
+{
+	struct gp_client *client = world_queue(&world, &agent, 1)->client;
+
+	(void)state;
+	assert_int_equal(look(client), 3);
+	assert_int_equal(client->counters, GP_COUNTERS_DAEMON);
+}
+
+/* The process has become another user's (it executed a set-user-ID program): its memory is not told to the first. */
+static void test_of_another_user(void **state)
+{
+	struct gp_client *client = world_queue(&world, &agent, 1)->client;
+
+	(void)state;
+	client->uid = getuid() + 1;
+	assert_int_equal(look(client), 0);
+	assert_int_equal(client->counters, GP_COUNTERS_OLD);
+}
+
+/* The process has gone, and its number is another's by now: that one's memory is not read. */
+static void test_of_another_process(void **state)
+{
+	struct gp_client *client = world_queue(&world, &agent, 1)->client;
+	int own = client->device.pidfd, gone;
+	pid_t child = fork();
+
+	(void)state;
+	if (!child)
+		_exit(0);
+	gone = (int)syscall(SYS_pidfd_open, child, 0);
+	assert_true(gone >= 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	client->device.pidfd = gone;
+	assert_int_equal(look(client), 0);
+	assert_int_equal(client->counters, GP_COUNTERS_OLD);
+	client->device.pidfd = own;
+	close(gone);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_own, begin, end),
+		cmocka_unit_test_setup_teardown(test_of_another_user, begin, end),
+		cmocka_unit_test_setup_teardown(test_of_another_process, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
