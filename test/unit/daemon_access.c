@@ -302,6 +302,81 @@ static void test_events(void **state)
 	agent_leave(&world, &agent);
 }
 
+/* Events of a queue that has gone are not told as those of the queue that has its place in the core now. */
+static void test_past_of_a_place(void **state)
+{
+	struct gp_control_request past = world_request(GP_CONTROL_EVENTS);
+	struct agent first, second;
+	uint32_t place;
+	char text[8192];
+
+	(void)state;
+	if (getuid())
+		skip();
+	agent_connect_as(&first, HIGH_UID, HIGH_UID, &(struct gp_wire_attr){ 0 });
+	agent_add_queue(&world, &first, 0, GP_QUEUE_SEEN);
+	agent_doorbell(&world, &first, 0, 1);
+	place = world_queue(&world, &first, 0)->core.index;
+	agent_leave(&world, &first);
+	agent_connect_as(&second, PLAIN_UID, PLAIN_UID, &(struct gp_wire_attr){ 0 });
+	agent_add_queue(&world, &second, 0, GP_QUEUE_SEEN);
+	assert_int_equal(world_queue(&world, &second, 0)->core.index, place);
+	past.flags = GP_CONTROL_EVENTS_PAST;
+	assert_int_equal(ask_as(PLAIN_UID, &past, text, sizeof(text)), 0);
+	assert_non_null(strstr(text, "\"pid\""));
+	assert_null(strstr(text, "\"event\":\"busy\""));
+	agent_leave(&world, &second);
+}
+
+static int begin_few(void **state)
+{
+	(void)state;
+	world_begin(&world, "[daemon]\nclients_max = 1\nconnections_per_user = 3\n");
+	return chmod(world.folder, 0755);
+}
+
+static bool is_let_in(int fd)
+{
+	world_step(&world);
+	return !world_is_closed(fd);
+}
+
+/* Connections: so many for each user, something for everybody, and some that only root can have. */
+static void test_connections(void **state)
+{
+	int fds[512];
+	uint32_t count = 0, before;
+
+	(void)state;
+	if (getuid())
+		skip();
+	for (int i = 0; i < 3; i++) {
+		fds[count] = connect_as(HIGH_UID, HIGH_UID);
+		assert_true(is_let_in(fds[count++]));
+	}
+	fds[count] = connect_as(HIGH_UID, HIGH_UID);
+	assert_false(is_let_in(fds[count++]));
+	fds[count] = connect_as(PLAIN_UID, PLAIN_UID);
+	assert_true(is_let_in(fds[count++]));
+	/* As many users as it takes until nobody is let in any more. */
+	do {
+		before = world.daemon.peer_count;
+		for (int i = 0; i < 3; i++, count++) {
+			fds[count] = connect_as(30000 + count, 1);
+			world_step(&world);
+		}
+	} while (world.daemon.peer_count > before && count < 400);
+	assert_true(world.daemon.peer_count >= 60);
+	for (int i = 0; i < 64; i++, count++) {
+		fds[count] = connect_as(0, 0);
+		assert_true(is_let_in(fds[count]));
+	}
+	while (count)
+		close(fds[--count]);
+	world_step(&world);
+	assert_int_equal(world.daemon.peer_count, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +387,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_namespaces, begin, end),
 		cmocka_unit_test_setup_teardown(test_summary, begin, end),
 		cmocka_unit_test_setup_teardown(test_events, begin, end),
+		cmocka_unit_test_setup_teardown(test_past_of_a_place, begin, end),
+		cmocka_unit_test_setup_teardown(test_connections, begin_few, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,7 @@ static int begin(void **state)
 	};
 
 	(void)state;
+	completed = 3;
 	world_begin(&world, NULL);
 	agent_connect(&world, &agent, 50);
 	world_send(agent.fd, &queue, sizeof(queue));
@@ -40,7 +41,6 @@ static int end(void **state)
 /* What became known of the queue. */
 static uint64_t look(struct gp_client *client)
 {
-	completed = 3;
 	assert_true(gp_silence_look(&world.daemon, client));
 	while (client->looking)
 		world_wait(&world, 1);
@@ -54,6 +54,21 @@ static void test_own(void **state)
 	(void)state;
 	assert_int_equal(look(client), 3);
 	assert_int_equal(client->counters, GP_COUNTERS_DAEMON);
+}
+
+/* What its memory says is as little trusted as its page: more than was ever written is not believed. */
+static void test_nonsense(void **state)
+{
+	struct gp_queue_entry *queue = world_queue(&world, &agent, 1);
+
+	(void)state;
+	assert_true(queue->pending);
+	completed = 7;
+	assert_int_equal(look(queue->client), 7);
+	assert_true(queue->pending);
+	completed = 5;
+	look(queue->client);
+	assert_false(queue->pending);
 }
 
 /* The process has become another user's (it executed a set-user-ID program): its memory is not told to the first. */
@@ -91,6 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_own, begin, end),
+		cmocka_unit_test_setup_teardown(test_nonsense, begin, end),
 		cmocka_unit_test_setup_teardown(test_of_another_user, begin, end),
 		cmocka_unit_test_setup_teardown(test_of_another_process, begin, end),
 	};

@@ -277,6 +277,26 @@ static void test_holding_user(void **state)
 	detach_all(clients, HOLDERS + 1);
 }
 
+/* Many users have one each: orders are still carried out. */
+static void test_holding_users(void **state)
+{
+	struct gp_device_client clients[HOLDERS + 1] = { 0 }, *other = &clients[HOLDERS];
+
+	(void)state;
+	*other = (struct gp_device_client){ .tag = 2, .pid = HOLDING + 1, .owner = 1, .pidfd = null };
+	attach(other, GP_MECHANISM_NONE, GP_MECHANISM_DEBUGGER);
+	for (uint32_t i = 0; i < HOLDERS; i++) {
+		clients[i] = (struct gp_device_client){ .tag = 1, .pid = HOLDING, .owner = 1001 + i, .pidfd = null };
+		gp_kfd_debugger_attach(debugger, &clients[i], GP_MECHANISM_NONE);
+	}
+	alarm(60); /* hanging is the failure */
+	apply(other);
+	sem_wait(&done);
+	alarm(0);
+	let_go_all(HOLDERS, &attached);
+	detach_all(clients, HOLDERS + 1);
+}
+
 /* A client comes back while its last order is under way: it is attached to after it was let go, and not refused because
  * we ourselves are still its debugger. */
 static void test_came_back(void **state)
@@ -322,7 +342,8 @@ static void test_gone_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { TEST(test_hanging),    TEST(test_gone_meanwhile), TEST(test_came_back),
-					    TEST(test_gone_again), TEST(test_holding_user),   TEST(test_left_behind) };
+					    TEST(test_gone_again), TEST(test_holding_user),   TEST(test_holding_users),
+					    TEST(test_left_behind) };
 
 	sem_init(&hung, 0, 0);
 	sem_init(&let_go, 0, 0);
