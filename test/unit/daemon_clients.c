@@ -157,6 +157,23 @@ static void test_generation(void **state)
 	assert_null(world_queue(&world, &agent, 3));
 }
 
+/* What a user's queues took of his share comes back with each. */
+static void test_queues_come_back(void **state)
+{
+	const struct gp_owner *owner = world_queue(&world, &agent, 0)->client->owner;
+	uint32_t all = owner->queue_count, here = owner->device_queue_count[0];
+
+	(void)state;
+	for (uint32_t i = 1; i < 5; i++) {
+		add(3, i);
+		assert_int_equal(owner->queue_count, all + 1);
+		assert_int_equal(owner->device_queue_count[0], here + 1);
+		take_away(3, i);
+		assert_int_equal(owner->queue_count, all);
+		assert_int_equal(owner->device_queue_count[0], here);
+	}
+}
+
 /* A second queue in a slot ends the connection: the first could not be named any more. */
 static void test_slot_in_use(void **state)
 {
@@ -339,6 +356,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_tag, begin, end),
 		cmocka_unit_test_setup_teardown(test_before_welcome, begin, end),
 		cmocka_unit_test_setup_teardown(test_generation, begin, end),
+		cmocka_unit_test_setup_teardown(test_queues_come_back, begin, end),
 		cmocka_unit_test_setup_teardown(test_slot_in_use, begin, end),
 		cmocka_unit_test_setup_teardown(test_rings_as_it_ends, begin, end),
 		cmocka_unit_test_setup_teardown(test_group_comes_first, begin, end),

@@ -211,6 +211,26 @@ static uint32_t account_of(pid_t child, uid_t uid)
 	return id;
 }
 
+/* The same where the process that came has gone, and its number is that of the child by now. */
+static uint32_t account_of_gone(pid_t child, uid_t uid)
+{
+	pid_t gone = fork();
+	struct gp_owner *owner;
+	uint32_t id;
+	int pidfd;
+
+	if (!gone)
+		_exit(0);
+	pidfd = (int)syscall(SYS_pidfd_open, gone, 0);
+	assert_true(pidfd >= 0);
+	assert_int_equal(waitpid(gone, NULL, 0), gone);
+	owner = gp_owner_get(&world.daemon, uid, child, pidfd);
+	id = owner->id;
+	gp_owner_put(owner);
+	close(pidfd);
+	return id;
+}
+
 /* A uid that no file knows, in a namespace of a user's making, is his; in one of root's making it is a container's,
  * which is an account by itself. */
 static void test_namespaces(void **state)
@@ -230,6 +250,7 @@ static void test_namespaces(void **state)
 	assert_int_not_equal(account_of(children[1], 900000), account(0));
 	assert_int_not_equal(account_of(children[1], 900000), account_of(children[2], 900000));
 	assert_int_equal(account_of(children[1], 900000), account_of(children[1], 900001));
+	assert_int_equal(account_of_gone(children[0], 900000), account(900000));
 	for (int i = 0; i < 3; i++) {
 		kill(children[i], SIGKILL);
 		waitpid(children[i], NULL, 0);

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* The threads that call NVIDIA's driver for the daemon, by themselves: what a client lends is looked at, what is old is
+ * not carried out, and what one client or user gives them to do has a bound. The driver is this test. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "device/nvidia/borrow.h"
+#include "device/nvidia/rm.h"
+
+#define GPU     7u
+#define CLIENT  0x100u
+#define WAITING 32u /* groups of one client that may wait */
+
+static struct gp_nvidia_borrow *borrow;
+static struct gp_device_client client;
+static char folder[64], path[96];
+static int file;
+
+/* The driver. */
+static uint64_t rm_slice_us;
+static uint32_t rm_disables, rm_pending;
+static bool rm_hangs;
+static sem_t hanging, go_on;
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	struct gp_rm_control *control;
+	va_list arguments;
+
+	(void)fd;
+	(void)request;
+	va_start(arguments, request);
+	control = va_arg(arguments, void *);
+	va_end(arguments);
+	if (__atomic_exchange_n(&rm_hangs, false, __ATOMIC_SEQ_CST)) {
+		sem_post(&hanging);
+		sem_wait(&go_on);
+	}
+	control->status = control->client == CLIENT ? GP_RM_OK : GP_RM_ERR_CLIENT;
+	switch (control->command) {
+	case GP_RM_SLICE_GET: memcpy((void *)(uintptr_t)control->params, &rm_slice_us, 8); break;
+	case GP_RM_GPU_ID:
+	case GP_RM_GROUP_INFO: memcpy((void *)(uintptr_t)control->params, &(uint32_t){ GPU }, 4); break;
+	case GP_RM_CTXSW_MODES: ((struct gp_rm_ctxsw_modes *)(uintptr_t)control->params)->compute = 2; break;
+	case GP_RM_DISABLE_CHANNELS:
+		rm_disables += ((const struct gp_rm_disable *)(uintptr_t)control->params)->disable;
+		break;
+	default: break;
+	}
+	return 0;
+}
+
+/* How many files of this user's do not close. */
+uint32_t __wrap_gp_close_pending_of(uint32_t owner);
+uint32_t __wrap_gp_close_pending_of(uint32_t owner)
+{
+	(void)owner;
+	return rm_pending;
+}
+
+/* The daemon. */
+static sem_t told, done;
+static char why_told[256];
+static uint32_t mechanism_told, grouped_count;
+static int result_told;
+static uint64_t seq_told;
+
+static void on_done(void *daemon, uint64_t tag, const struct gp_device_done *what)
+{
+	(void)daemon;
+	(void)tag;
+	result_told = what->changes[0].result;
+	seq_told = what->seq;
+	sem_post(&done);
+}
+
+static void on_mechanism(void *daemon, uint64_t tag, uint32_t mechanism, const char *why)
+{
+	(void)daemon;
+	(void)tag;
+	mechanism_told = mechanism;
+	snprintf(why_told, sizeof(why_told), "%s", why);
+	sem_post(&told);
+}
+
+static void on_grouped(void *daemon, uint64_t tag, const struct gp_device_grouped *grouped)
+{
+	(void)daemon;
+	(void)tag;
+	(void)grouped;
+	__atomic_add_fetch(&grouped_count, 1, __ATOMIC_SEQ_CST);
+	sem_post(&told);
+}
+
+static void on_failed(void *daemon, uint32_t gpu_id, const char *why)
+{
+	(void)daemon;
+	(void)gpu_id;
+	(void)why;
+}
+
+static const struct gp_device_host host = { .done = on_done,
+					    .mechanism = on_mechanism,
+					    .failed = on_failed,
+					    .grouped = on_grouped };
+
+static int begin(void **state)
+{
+	const struct gp_nvidia_borrow_config config = { .host = &host,
+							.gpu_ids = &(uint32_t){ GPU },
+							.gpu_count = 1,
+							.by_name = true,
+							.fallback = GP_MECHANISM_CHANNEL };
+	struct gp_error error;
+
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/device-borrow-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/nvidiactl", folder);
+	file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(file >= 0);
+	client = (struct gp_device_client){ .tag = 1, .owner = 5, .pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0) };
+	rm_slice_us = 2048;
+	rm_disables = rm_pending = mechanism_told = grouped_count = 0;
+	gp_nvidia_hang_ns = gp_nvidia_end_ns = 3600000000000ull; /* nothing is late here */
+	sem_init(&hanging, 0, 0);
+	sem_init(&go_on, 0, 0);
+	sem_init(&told, 0, 0);
+	sem_init(&done, 0, 0);
+	return gp_nvidia_borrow_create(&config, &borrow, &error);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	gp_nvidia_borrow_destroy(borrow);
+	close(client.pidfd);
+	close(file);
+	unlink(path);
+	return rmdir(folder);
+}
+
+static void lend(uint32_t slot, uint64_t slice_us)
+{
+	struct gp_wire_group group = { .slot = slot,
+				       .generation = 3,
+				       .fd = file,
+				       .client = CLIENT,
+				       .channel_count = 1,
+				       .channels = { 9 },
+				       .slice_us = slice_us };
+
+	gp_nvidia_borrow_group(borrow, &client, GPU, &group);
+}
+
+/* In so many microseconds: what the daemon would give back when it goes. */
+static void test_slices(void **state)
+{
+	static const uint64_t nonsense[] = { 10000001, UINT64_MAX };
+
+	(void)state;
+	lend(0, 1000);
+	sem_wait(&told);
+	assert_int_equal(grouped_count, 1);
+	for (size_t i = 0; i < 2; i++) {
+		lend(1, nonsense[i]);
+		sem_wait(&told);
+		assert_int_equal(mechanism_told, GP_MECHANISM_CHANNEL);
+		assert_non_null(strstr(why_told, "its slice makes no sense"));
+	}
+	rm_slice_us = 0; /* nor does RM know one */
+	lend(1, 0);
+	sem_wait(&told);
+	assert_non_null(strstr(why_told, "its slice makes no sense"));
+	assert_int_equal(grouped_count, 1);
+}
+
+/* A user whose files do not close lends no more of them. */
+static void test_files(void **state)
+{
+	(void)state;
+	rm_pending = 64;
+	lend(0, 1000);
+	sem_wait(&told);
+	assert_int_equal(mechanism_told, GP_MECHANISM_CHANNEL);
+	assert_non_null(strstr(why_told, "too many files"));
+	rm_pending = 63;
+	lend(0, 1000);
+	sem_wait(&told);
+	assert_int_equal(grouped_count, 1);
+}
+
+static void make_it_hang(void)
+{
+	__atomic_store_n(&rm_hangs, true, __ATOMIC_SEQ_CST);
+	lend(100, 1000);
+	sem_wait(&hanging);
+}
+
+/* So many contexts of one client wait to be looked at, and not one more. */
+static void test_many(void **state)
+{
+	(void)state;
+	make_it_hang();
+	for (uint32_t i = 0; i < WAITING; i++)
+		lend(i, 1000);
+	lend(0, 1000); /* again: takes the place of the first */
+	assert_int_equal(mechanism_told, 0);
+	lend(WAITING, 1000);
+	sem_post(&go_on);
+	for (uint32_t i = 0; i < WAITING + 2u; i++)
+		sem_wait(&told);
+	assert_int_equal(grouped_count, WAITING + 1u);
+	assert_int_equal(mechanism_told, GP_MECHANISM_CHANNEL);
+	assert_non_null(strstr(why_told, "too many contexts"));
+}
+
+static void order(uint64_t seq, uint32_t generation, bool open)
+{
+	struct gp_device_change change = { .slot = 0, .generation = generation, .gpu_id = GPU, .open = open };
+
+	assert_int_equal(gp_nvidia_borrow_apply(borrow, client.tag, seq, GPU, &change, 1), 0);
+	gp_nvidia_borrow_commit(borrow, GPU);
+}
+
+/* A close that a newer plan has overtaken is not carried out: nobody would open it again. */
+static void test_overtaken(void **state)
+{
+	(void)state;
+	lend(0, 1000);
+	sem_wait(&told);
+	make_it_hang();
+	order(1, 3, false);
+	order(2, 3, true);
+	sem_post(&go_on);
+	sem_wait(&told);
+	sem_wait(&done);
+	sem_wait(&done);
+	assert_int_equal(seq_told, 2);
+	assert_int_equal(result_told, 0);
+	assert_int_equal(rm_disables, 0);
+	order(3, 3, false);
+	sem_wait(&done);
+	assert_int_equal(result_told, 0);
+	assert_int_equal(rm_disables, 1);
+}
+
+/* An order for a context that has gone does nothing to the one in its slot. */
+static void test_generation(void **state)
+{
+	(void)state;
+	lend(0, 1000);
+	sem_wait(&told);
+	order(1, 2, false);
+	sem_wait(&done);
+	assert_int_equal(result_told, -ESRCH);
+	assert_int_equal(rm_disables, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_slices, begin, end),
+		cmocka_unit_test_setup_teardown(test_files, begin, end),
+		cmocka_unit_test_setup_teardown(test_many, begin, end),
+		cmocka_unit_test_setup_teardown(test_overtaken, begin, end),
+		cmocka_unit_test_setup_teardown(test_generation, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
