@@ -24,7 +24,7 @@
 #define WORK_UNUSED_LOOK 8u        /* while others work it is looked at each so many times: a read costs 1 µs */
 #define WORK_ENTRIES_MAX 0x10000u  /* of a ring; 1024 in driver 580 */
 #define WORK_QUIET_NS    50000000u /* without a call of the program's on the driver: setting up has thousands; chosen */
-#define WORK_SETUP_NS    2000000000u  /* after its first kernel it is not setting up for longer than that; chosen */
+#define WORK_SETUP_NS    1000000000u  /* after its first kernel it is not setting up for longer than that; chosen */
 #define WORK_START_NS    10000000000u /* and one without a kernel is no longer than that starting; chosen */
 #define WORK_STILL_NS    500000000u   /* no progress though it is open: the first help; chosen */
 #define WORK_STILL_MAX   64000000000u
@@ -373,9 +373,9 @@ static void work_block(struct gp_slot *slot, bool is_held)
 	slot->blocked = group->held_ns && now - group->held_ns >= WORK_HELD_NS;
 }
 
-/* A context is not gated before it has run a kernel, nor while its program still sets it up, which is some fifty small
- * pieces of work one after the other: each would wait for a turn. That a kernel has run also says that its group was
- * scheduled: before that, RM does not disable. */
+/* A context is not gated before it has run a kernel and has been without work since, nor while its program still sets
+ * it up, which is some fifty small pieces of work one after the other: each would wait for a turn. That a kernel has
+ * run also says that its group was scheduled: before that, RM does not disable. */
 static void work_start(struct gp_slot *slot, uint64_t now_ns)
 {
 	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
@@ -383,7 +383,8 @@ static void work_start(struct gp_slot *slot, uint64_t now_ns)
 
 	if (!slot->starting)
 		return;
-	if (group->ran_ns ? now_ns - group->ran_ns < WORK_SETUP_NS && now_ns < called_ns + WORK_QUIET_NS :
+	if (group->ran_ns ? now_ns - group->ran_ns < WORK_SETUP_NS &&
+				    (now_ns < called_ns + WORK_QUIET_NS || slot->written > slot->completed) :
 			    now_ns - group->begun_ns < WORK_START_NS)
 		return;
 	slot->starting = false;
@@ -496,11 +497,11 @@ void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count)
 		work_add_up(slot, false, now_ns, &sum);
 		work_add_up(slot, true, now_ns, &sum);
 		group->looks++;
+		slot->written = sum.written;
+		slot->completed = sum.completed > slot->completed ? sum.completed : slot->completed;
 		work_start(slot, now_ns);
 		work_can_be_seen(slot, sum.any && sum.all);
 		work_block(slot, sum.any && sum.all && sum.held && sum.written > sum.completed);
-		slot->written = sum.written;
-		slot->completed = sum.completed > slot->completed ? sum.completed : slot->completed;
 		work_watch(slot, slot->completed != completed, now_ns);
 	}
 }

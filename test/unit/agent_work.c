@@ -254,6 +254,107 @@ static void test_random(void **state)
 	}
 }
 
+#define MS 1000000ull
+
+static bool looks_started(uint64_t after_ns)
+{
+	now_ns += after_ns;
+	gp_nvidia_sample(&slot, 1);
+	assert_true(slot->blind == slot->starting);
+	return !slot->starting;
+}
+
+static void begin(void)
+{
+	slot->starting = slot->blind = true;
+	gp_nvidia_group_of(slot)->begun_ns = gp_nvidia.called_ns = now_ns;
+}
+
+/* A context has started when a kernel has run, it has nothing left and its program has been quiet; one that is never
+ * idle a second after that kernel, one that never calls ends as well; one without a kernel after ten. */
+static void test_start(void **state)
+{
+	(void)state;
+	begin();
+	fake_gpu_submit(&gpu, 0, FAKE_GPU_COMMANDS);
+	fake_gpu_take(&gpu, 0);
+	assert_false(looks_started(5000 * MS));
+	fake_gpu_submit(&gpu, 0, FAKE_GPU_KERNEL);
+	fake_gpu_take(&gpu, 0);
+	assert_false(looks_started(1000 * MS));
+	fake_gpu_submit(&gpu, 1, FAKE_GPU_KERNEL);
+	fake_gpu_finish(&gpu, 0, 1);
+	assert_false(looks_started(10 * MS)); /* it has run; another has not */
+	assert_false(looks_started(100 * MS));
+	fake_gpu_take(&gpu, 1);
+	fake_gpu_finish(&gpu, 1, 0);
+	gp_nvidia.called_ns = now_ns;
+	assert_false(looks_started(40 * MS)); /* idle, and its program sets something up */
+	assert_true(looks_started(10 * MS));
+	/* It stays so. */
+	fake_gpu_submit(&gpu, 0, FAKE_GPU_KERNEL);
+	gp_nvidia.called_ns = now_ns;
+	assert_true(looks_started(1 * MS));
+}
+
+static void test_start_without_end(void **state)
+{
+	(void)state;
+	begin();
+	fake_gpu_many(&gpu, 0, 1);
+	fake_gpu_submit(&gpu, 0, FAKE_GPU_KERNEL);
+	assert_false(looks_started(10 * MS));
+	for (uint32_t i = 0; i < 9u; i++) {
+		gp_nvidia.called_ns = now_ns;
+		assert_false(looks_started(100 * MS));
+	}
+	assert_true(looks_started(100 * MS));
+}
+
+static void test_start_without_kernel(void **state)
+{
+	(void)state;
+	begin();
+	assert_false(looks_started(9999 * MS));
+	assert_true(looks_started(1 * MS));
+}
+
+/* What has work, is open and does not get on is helped after half a second, and later each time; progress ends that. */
+static void test_still(void **state)
+{
+	uint64_t first_ns;
+
+	(void)state;
+	fake_gpu_submit(&gpu, 0, FAKE_GPU_KERNEL);
+	assert_true(look(INTERVAL_NS));
+	first_ns = now_ns;
+	assert_int_equal(slot->help_ns, first_ns + 500 * MS);
+	assert_true(look(100 * MS));
+	assert_int_equal(slot->help_ns, first_ns + 500 * MS);
+	now_ns = first_ns + 499 * MS;
+	gp_nvidia_help();
+	assert_int_equal(slot->help_ns, first_ns + 500 * MS);
+	now_ns = first_ns + 500 * MS;
+	gp_nvidia_help();
+	assert_int_equal(slot->help_ns, first_ns + 1500 * MS);
+	for (uint32_t i = 0; i < 20u; i++) {
+		now_ns = slot->help_ns;
+		gp_nvidia_help();
+	}
+	assert_int_equal(slot->help_ns, now_ns + 64000 * MS);
+	fake_gpu_take(&gpu, 0);
+	fake_gpu_finish(&gpu, 0, 0);
+	assert_false(look(INTERVAL_NS));
+	assert_int_equal(slot->help_ns, 0);
+	fake_gpu_submit(&gpu, 0, FAKE_GPU_KERNEL);
+	slot->closed = true;
+	assert_true(look(INTERVAL_NS));
+	assert_int_equal(slot->help_ns, 0);
+	slot->closed = false;
+	assert_true(look(INTERVAL_NS));
+	assert_int_equal(slot->help_ns, now_ns + 500 * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +363,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unused_beside_held, start, end),
 		cmocka_unit_test_setup_teardown(test_laps, start, end),
 		cmocka_unit_test_setup_teardown(test_random, start, end),
+		cmocka_unit_test_setup_teardown(test_start, start, end),
+		cmocka_unit_test_setup_teardown(test_start_without_end, start, end),
+		cmocka_unit_test_setup_teardown(test_start_without_kernel, start, end),
+		cmocka_unit_test_setup_teardown(test_still, start, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
