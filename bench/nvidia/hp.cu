@@ -9,6 +9,7 @@
  *   hp --rate N --json FILE   [--us 200 | --list FILE] [--arrival jitter|poisson] [--seed 1]
  *
  *      --go FILE                 begins when there is such a file
+ *      --forever 1               makes no requests: one kernel that waits for a word of the host's, until SIGTERM
  *
  * and of a phase, a stretch of requests, of which one process may have several:
  *   --phase NAME              what follows is about another one; it begins as the one before it
@@ -205,6 +206,29 @@ static void warm_up(void)
 	}
 }
 
+__global__ void wait_kernel(volatile uint32_t *word)
+{
+	while (!*word)
+		;
+}
+
+static void run_forever(void)
+{
+	void *word, *word_gpu;
+
+	if (posix_memalign(&word, 4096, 4096))
+		fail("no memory");
+	memset(word, 0, 4096);
+	CUDA(cudaHostRegister(word, 4096, cudaHostRegisterMapped));
+	CUDA(cudaHostGetDevicePointer(&word_gpu, word, 0));
+	wait_kernel<<<1, 1, 0, seq.stream>>>((volatile uint32_t *)word_gpu);
+	CUDA(cudaGetLastError());
+	while (!ended)
+		sleep_ns(1000000);
+	*(volatile uint32_t *)word = 1;
+	CUDA(cudaStreamSynchronize(seq.stream));
+}
+
 static void write_phase(FILE *file, const struct phase *phase)
 {
 	fprintf(file, "{\"name\": \"%s\", \"begin_ns\": %llu, \"end_ns\": %llu, \"skipped\": %u, ", phase->name,
@@ -253,7 +277,7 @@ struct options {
 	double us, rate, seconds;
 	const char *list, *json, *library, *go;
 	uint64_t seed;
-	bool calibrates;
+	bool calibrates, forever;
 };
 
 /* An option of a phase; false: it is none. */
@@ -286,6 +310,8 @@ static bool parse_other(struct options *options, const char *name, const char *v
 		options->rate = number(name, value, 0.001, 1e6);
 	else if (!strcmp(name, "--seed"))
 		options->seed = (uint64_t)number(name, value, 0, 1e15);
+	else if (!strcmp(name, "--forever"))
+		options->forever = number(name, value, 0, 1) != 0;
 	else if (!strcmp(name, "--seconds"))
 		options->seconds = number(name, value, 1, 3600);
 	else if (!strcmp(name, "--arrival") && value && (!strcmp(value, "jitter") || !strcmp(value, "poisson")))
@@ -333,7 +359,7 @@ static uint32_t parse(int argc, char **argv, struct options *options, struct pha
 
 int main(int argc, char **argv)
 {
-	struct options options = { 200, 0, 900, NULL, NULL, NULL, NULL, 1, false };
+	struct options options = { 200, 0, 900, NULL, NULL, NULL, NULL, 1, false, false };
 	static struct phase phases[PHASES];
 	uint32_t count, ran = 0;
 	bool exact;
@@ -367,6 +393,8 @@ int main(int argc, char **argv)
 	puts("ready");
 	while (options.go && access(options.go, F_OK) && !ended)
 		sleep_ns(1000000);
+	if (options.forever)
+		run_forever();
 	for (; ran < count && !ended; ran++) {
 		random_state = options.seed; /* so every phase sees the same arrivals */
 		printf("phase %s\n", phases[ran].name);

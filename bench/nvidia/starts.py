@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""Programs that start beside others, in every order: how long each takes to be ready, and which is not ready in time.
+
+usage: starts.py --bin FOLDER --out FOLDER [--starts 20] [--seconds 330] [ORDER ...]
+
+A program is ready when it has its context and its first kernel has run: be after one of 50 ms, hp after ten of 0.2. Each order is repeated until it has seen that many starts. Writes starts.json after
+each order, and what `gpreempt status` said beside a program that was not ready. Ends with status 1 if one was not ready or a result was wrong.
+"""
+import argparse
+import dataclasses
+import json
+import os
+import sys
+import tempfile
+import time
+
+import rows
+from programs import Stage, Stuck, Trouble, xid_lines
+
+READY_S = 3.0
+ENDLESS = -rows.URGENT  # an urgent program whose kernel waits for its host, for ever
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    name: str
+    title: str
+    there: tuple           # priorities of those that run before
+    groups: tuple          # of those that start: each group at once, one group after the other
+    settings: tuple = ()   # of gpreempt.conf
+    managed: bool = True
+
+
+U, B = rows.URGENT, rows.BATCH
+ORDERS = (
+    Order("native", "urgent, then batch, then batch; without gpreempt", (U,), ((B,), (B,)), managed=False),
+    Order("one-by-one", "urgent, then batch, then batch", (U,), ((B,), (B,))),
+    Order("two-at-once", "urgent, then two batch at once", (U,), ((B, B),)),
+    Order("four-at-once", "2 urgent and 2 batch at once", (), ((U, U, B, B),)),
+    Order("batch-first", "batch, batch, then urgent", (), ((B,), (B,), (U,))),
+    Order("no-short-slice", "urgent, batch, batch; short_slice = 0", (U,), ((B,), (B,)), (("nvidia.short_slice", "0"),)),
+    Order("long-turns", "urgent, batch, batch; turn = 2s", (U,), ((B,), (B,)), (("policy.turn", "2s"),)),
+    Order("channel", "urgent, batch, batch; mechanism channel", (U,), ((B,), (B,)), (("nvidia.mechanism", "channel"),)),
+    Order("channel-at-once", "2 urgent and 2 batch at once; mechanism channel", (), ((U, U, B, B),), (("nvidia.mechanism", "channel"),)),
+    Order("endless", "an urgent kernel that never ends, then batch, then batch", (ENDLESS,), ((B,), (B,))),
+)
+
+
+def begin(stage, order, priority):
+    """Starts a program, which begins at once with what it does; its child with .begun."""
+    given = abs(priority) if order.managed else None
+    begun = time.monotonic()
+    if abs(priority) == U:
+        child = stage.urgent(["--us", str(rows.KERNEL_US), "--requests", "0", *(["--forever", "1"] if priority == ENDLESS else [])], given)
+        stage.go(child)
+    else:
+        child = stage.batch(given)
+    child.begun, child.ready_s = begun, None
+    return child
+
+
+def wait_ready(children, seconds):
+    """Notes when each is ready; those that are not in time."""
+    while True:
+        waiting = [child for child in children if child.ready_s is None]
+        for child in waiting:
+            if "ready" in child.output().splitlines():
+                child.ready_s = time.monotonic() - child.begun
+            elif not child.is_running():
+                raise Trouble("%s ended with status %d; %s" % (child.name, child.process.returncode, child.said()))
+        waiting = [child for child in waiting if child.ready_s is None and time.monotonic() - child.begun < seconds]
+        if not waiting:
+            return [child for child in children if child.ready_s is None]
+        time.sleep(0.002)
+
+
+def end(children):
+    """Whether every result was exact; one that does not end is killed, and not exact."""
+    exact = True
+    for child in children:
+        child.ask_to_end()
+    for child in children:
+        try:
+            exact = child.end(10) == 0 and child.output().rstrip().endswith("exact") and exact
+        except Trouble:
+            child.kill()
+            exact = False
+    return exact
+
+
+def one_round(stage, order, found, out):
+    """Starts every group of an order, and ends them all."""
+    started = []
+    for priorities in order.groups:
+        children = [begin(stage, order, priority) for priority in priorities]
+        late = wait_ready(children, READY_S)
+        started += children
+        found["ready_s"] += [child.ready_s for child in children if child.ready_s is not None]
+        found["starts"] += len(children)
+        found["not_ready"] += len(late)
+        if late and order.managed:
+            path = os.path.join(out, "starts-%s-%d.json" % (order.name, found["not_ready"]))
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({"not_ready": [child.pid for child in late], "status": stage.status()}, file, indent=1)
+        for child in late:
+            child.kill()
+        started = [child for child in started if child not in late]
+    found["exact"] = end(started) and found["exact"]
+    stage.children = [child for child in stage.children if child not in started and child.is_running()]
+
+
+def one_order(stage, order, arguments, deadline):
+    found = {"title": order.title, "starts": 0, "not_ready": 0, "ready_s": [], "exact": True}
+    try:
+        if order.managed:
+            stage.daemon(order.settings)
+        there = [begin(stage, order, priority) for priority in order.there]
+        if wait_ready(there, 10):
+            raise Trouble("an urgent program alone is not ready in 10 s")
+        time.sleep(0.3)
+        while found["starts"] < arguments.starts and time.monotonic() < deadline:
+            one_round(stage, order, found, arguments.out)
+        found["exact"] = end(there) and found["exact"]
+    except Trouble as trouble:
+        if isinstance(trouble, Stuck):
+            raise
+        found["trouble"] = str(trouble)
+    finally:
+        stage.close()
+    found["whole"] = found["starts"] >= arguments.starts and "trouble" not in found
+    return found
+
+
+def line_of(name, found):
+    times = sorted(found["ready_s"])
+    shown = "ready after %.2f s (median), %.2f s at most" % (times[len(times) // 2], times[-1]) if times else "none was ready"
+    rest = "" if found["exact"] else "; a result was WRONG or missing"
+    rest += "; " + found["trouble"] if "trouble" in found else "" if found["whole"] else "; the time was up"
+    return "%-16s %2d of %2d not ready in %.0f s; %s%s (%s)" % (name, found["not_ready"], found["starts"], READY_S, shown, rest, found["title"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--starts", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=330)
+    parser.add_argument("order", nargs="*")
+    arguments = parser.parse_args()
+    unknown = set(arguments.order) - {order.name for order in ORDERS}
+    if unknown:
+        parser.error("no such order: %s; there are %s" % (", ".join(sorted(unknown)), ", ".join(order.name for order in ORDERS)))
+    os.makedirs(arguments.out, exist_ok=True)
+    deadline, xids, results = time.monotonic() + arguments.seconds, xid_lines(), {}
+    with tempfile.TemporaryDirectory(prefix="nvbench-starts.") as folder:
+        stage = Stage(folder, arguments.bin)
+        try:
+            stage.calibrate()
+            stage.close()
+            for order in ORDERS:
+                if arguments.order and order.name not in arguments.order:
+                    continue
+                results[order.name] = one_order(stage, order, arguments, deadline)
+                print(line_of(order.name, results[order.name]), flush=True)
+                with open(os.path.join(arguments.out, "starts.json"), "w", encoding="utf-8") as file:
+                    json.dump(results, file, indent=1)
+        except Trouble as trouble:
+            print("starts: %s" % trouble)
+            return 1
+        finally:
+            stage.close()
+    new = [one for one in xid_lines() or [] if one not in (xids or [])]
+    print("\n".join(new) if new else "no Xid" if xids is not None else "the kernel's log cannot be read")
+    good = all(not found["not_ready"] and found["exact"] and found["whole"] for found in results.values())
+    return int(not good or bool(new))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
