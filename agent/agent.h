@@ -156,6 +156,7 @@ bool gp_thread_wake(void); /* false: it cannot be woken any more */
 
 /* guard.c: who takes over if the thread ends */
 void gp_guard_start(void);  /* of the thread itself */
+void gp_guard_check(void);  /* of the thread itself, no lock held: a guard that has ended is replaced */
 void gp_guard_forget(void); /* forked child */
 
 /* ioctl() as the drivers have it: kfd/ioctl.c, nvidia/capture.c; no lock. What does not concern them is forwarded. */

@@ -4,6 +4,7 @@
  * by a mistake. Nobody else in the process would open its gates or look at its leases. The guard is a second thread
  * that sleeps until then, in the kernel, without ever waking: it waits for a lock that the thread never gives back, and
  * that the kernel passes on when its owner ends (a PI futex). It becomes the agent's thread, and starts another guard.
+ * Nobody is told when a guard ends: the thread looks now and then, when it is awake anyway.
  */
 #include <errno.h>
 #include <sys/prctl.h>
@@ -14,7 +15,13 @@
 
 #define GUARD_HEIRS 3u /* what ends every one of them will end the next: then only the gates are opened */
 
-static uint32_t guard_word; /* whose turn it is to be the thread: its number, as PI futexes have it */
+#define GUARD_CHECK_NS 100000000ull
+#define GUARD_MAX      16u /* that are replaced; chosen */
+
+static uint32_t guard_tid;        /* of the guard that waits; 0: it has not begun */
+static uint32_t guard_replaced;   /* the thread's */
+static uint64_t guard_checked_ns; /* the thread's */
+static uint32_t guard_word;       /* whose turn it is to be the thread: its number, as PI futexes have it */
 static uint32_t guard_heirs;
 
 /* Until the owner has ended. False: this kernel has no such locks, or the process was forked. */
@@ -52,6 +59,7 @@ static void *guard_run(void *unused)
 {
 	bool halfway;
 
+	__atomic_store_n(&guard_tid, (uint32_t)gp_sys(SYS_gettid, 0), __ATOMIC_RELEASE);
 	gp_sys(SYS_prctl, PR_SET_NAME, (long)"gpreempt-guard");
 	/* It has nothing else to do, and this may take a while. */
 	gp_fence_register();
@@ -72,6 +80,7 @@ static void *guard_run(void *unused)
 	gp_gate_deliver();
 	if (++guard_heirs > GUARD_HEIRS)
 		return NULL;
+	guard_tid = 0;
 	return gp_thread_run(unused);
 }
 
@@ -89,7 +98,23 @@ void gp_guard_start(void)
 		gp_log("guard: no thread");
 }
 
+void gp_guard_check(void)
+{
+	uint32_t tid = __atomic_load_n(&guard_tid, __ATOMIC_ACQUIRE);
+	uint64_t now_ns = gp_sys_now_ns();
+
+	if (!tid || now_ns - guard_checked_ns < GUARD_CHECK_NS || guard_replaced >= GUARD_MAX)
+		return;
+	guard_checked_ns = now_ns;
+	if (gp_sys(SYS_tgkill, gp_agent.pid, tid, 0) != -ESRCH)
+		return;
+	gp_log1("guard: it has ended, and is replaced", tid);
+	guard_replaced++;
+	guard_tid = 0;
+	gp_guard_start();
+}
+
 void gp_guard_forget(void)
 {
-	guard_word = guard_heirs = 0;
+	guard_word = guard_heirs = guard_tid = guard_replaced = 0;
 }

@@ -140,6 +140,13 @@ static uint64_t thread_step(short inotify)
 		}
 		return due;
 	}
+	/* Greeted and not answered, perhaps never: there is no lease that would open what did not open before. */
+	if (gp_agent.link != GP_LINK_UP) {
+		if (!gp_gate_closed_count())
+			return UINT64_MAX;
+		gp_gates_open(0);
+		return now + THREAD_REOPEN_NS;
+	}
 	due = gp_sample_due_ns();
 	other = gp_gate_lease_due_ns(now);
 	return other < due ? other : due;
@@ -176,6 +183,7 @@ void *gp_thread_run(void *unused)
 		struct timespec wait;
 		uint64_t due, now;
 
+		gp_guard_check();
 		gp_sys_drain(gp_fd_sure(GP_FD_WAKE));
 		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
 		if (gp_agent.exiting || thread_gives_up(r >= 0 || r == -EINTR)) {

@@ -168,6 +168,39 @@ static void case_death(struct test *test)
 	CHECK(test_end(test) == 0);
 }
 
+/* The next call on the device fails, as in a GPU reset; false: nobody can be told so. */
+static bool device_fails(void)
+{
+	const char *vgpu = getenv("VGPU"), *name = getenv("VGPU_NAME");
+	char command[1024];
+
+	if (!vgpu || !name)
+		return false;
+	snprintf(command, sizeof(command), "'%s' fault --name '%s' ioctl=1", vgpu, name);
+	return system(command) == 0;
+}
+
+/* The daemon dies, a gate does not open at the first try, and the socket is served by one who never answers: it opens
+ * all the same, at a later try. */
+static void case_greeted(struct test *test)
+{
+	struct fake_queue *queue;
+
+	test_meet(test, test->mechanism, LEASE_SHORT, 2);
+	MUST((queue = fake_queue(&test->fake, 0)));
+	MUST(interrupted(test, 0, queue));
+	MUST(device_fails());
+	close(test->fake.socket);
+	test->fake.socket = -1;
+	CHECK(test_moves(test, 0));
+	CHECK(ok(test_ask(test, "wait 0")));
+	/* He answers after all. */
+	MUST(fake_accept(&test->fake) && fake_welcome(&test->fake, test->mechanism, LEASE_LONG));
+	MUST(fake_until_queues(&test->fake, 2));
+	CHECK(!(fake_queue(&test->fake, 0)->said.flags & GP_QUEUE_CLOSED));
+	CHECK(test_end(test) == 0);
+}
+
 static uint64_t now_ms(void)
 {
 	struct timespec now;
@@ -556,10 +589,23 @@ static void case_threads(struct test *test)
 }
 
 const struct test_case test_cases[] = {
-	{ "life", case_life },         { "gate", case_gate },       { "refused", case_refused },
-	{ "death", case_death },       { "lease", case_lease },     { "missing", case_missing },
-	{ "slow", case_slow },         { "hostile", case_hostile }, { "descriptors", case_descriptors },
-	{ "fork", case_fork },         { "merge", case_merge },     { "priority", case_priority },
-	{ "counters", case_counters }, { "runtime", case_runtime }, { "runtime_wait", case_runtime_wait },
-	{ "vfork", case_vfork },       { "threads", case_threads }, { NULL, NULL },
+	{ "life", case_life },
+	{ "gate", case_gate },
+	{ "refused", case_refused },
+	{ "death", case_death },
+	{ "lease", case_lease },
+	{ "missing", case_missing },
+	{ "slow", case_slow },
+	{ "hostile", case_hostile },
+	{ "descriptors", case_descriptors },
+	{ "fork", case_fork },
+	{ "merge", case_merge },
+	{ "priority", case_priority },
+	{ "counters", case_counters },
+	{ "runtime", case_runtime },
+	{ "runtime_wait", case_runtime_wait },
+	{ "vfork", case_vfork },
+	{ "threads", case_threads },
+	{ "greeted", case_greeted },
+	{ NULL, NULL },
 };

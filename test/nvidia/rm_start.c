@@ -102,3 +102,27 @@ void case_still(struct test *test)
 	CHECK(test->fake.counts[GP_WIRE_LOST] == 0);
 	rm_end(test);
 }
+
+/* The daemon dies, a gate does not open at the first tries, and the socket is served by one who never answers: it opens
+ * all the same, and its thread does not spin meanwhile. */
+void case_greeted(struct test *test)
+{
+	struct fake_queue *queue = rm_start_one(test, GP_MECHANISM_CHANNEL, 200), kept = *queue;
+	uint32_t before;
+
+	test_ask(test, "many 1 1");
+	CHECK(start_until_flags(test, queue, 0));
+	CHECK(fake_order_one(&test->fake, queue, false) == 0 && rm_disabled(&kept) == 8);
+	test_ask(test, "submit 1 0");
+	before = rm_calls(GP_RM_DISABLE_CHANNELS);
+	rm_rule(FAKE_RM_STATUS, GP_RM_DISABLE_CHANNELS, GP_RM_ERR_BUSY, 3);
+	close(test->fake.socket);
+	test->fake.socket = -1;
+	CHECK(rm_until_disabled(&kept, 0));
+	CHECK(rm_calls(GP_RM_DISABLE_CHANNELS) == before + 4u);
+	/* He answers after all. */
+	MUST(fake_accept(&test->fake) && fake_welcome(&test->fake, GP_MECHANISM_CHANNEL, LEASE_MS));
+	MUST(fake_until_queues(&test->fake, 1));
+	CHECK(!(fake_queue(&test->fake, 0)->said.flags & GP_QUEUE_CLOSED));
+	rm_end(test);
+}
