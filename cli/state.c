@@ -160,6 +160,7 @@ static const struct state_field state_stats_fields[] = {
 	NUMBER(gp_state_stats, timeouts),
 	NUMBER(gp_state_stats, order_failures),
 	NUMBER(gp_state_stats, stale_acks),
+	NUMBER(gp_state_stats, back_offs),
 	END,
 };
 static const struct state_field state_finding_fields[] = {

@@ -27,7 +27,7 @@ struct gp_state_finding {
 };
 struct gp_state_stats {
 	uint64_t plans, transactions, closes, opens, preemptions, inversions, inversion_ns, inversion_ns_max, turns,
-		hints, hints_missed, aged, quarantines, timeouts, order_failures, stale_acks;
+		hints, hints_missed, aged, quarantines, timeouts, order_failures, stale_acks, back_offs;
 };
 struct gp_state_device {
 	uint64_t gpu_id, node, cu_count, slot_count, process_count_max, memory_bytes, stops_all, kernel_reopens,

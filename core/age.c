@@ -1,10 +1,137 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Ageing: nobody waits for ever. A queue that had work for a whole ageing window and was open for less than an aged
- * turn of it gets an aged turn, whatever its rank; one seat of a device at a time. This file owns the queues' age_*
- * fields and the device's aged_* fields; everybody else asks it, or reads `aged` and `aged_seat`.
+ * Ageing: nobody waits for ever, and nobody takes more than a share by waiting. A queue that had work for a whole
+ * ageing window and was open for less than an aged turn of it is due. It waits in the list of its user on that device
+ * (a *share*), and each user gets one aged turn in a window, for the client that waits longest: whatever its rank, one
+ * client of the device at a time, and of the device's time no more than age_permille. Who had the device to itself and
+ * completed nothing waits twice as long for the next one, up to GP_AGE_BACK_OFF_MAX windows.
+ *
+ * This file owns the queues' age_* fields, the shares, and the device's aged_* fields; everybody else asks it, or reads
+ * `aged` and `aged_seat`.
  */
 #include "core/plan.h"
+
+#define AGE_LEVEL_MAX 6u /* 2^6 is GP_AGE_BACK_OFF_MAX */
+
+/* Users are numbers that others choose: each bit counts. */
+static uint32_t age_bucket(const struct gp_sched *sched, uint64_t user, uint32_t device)
+{
+	uint64_t x = user + 0x9e3779b97f4a7c15ull * (device + 1);
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return (uint32_t)((x ^ x >> 31) % sched->limits.queue_count);
+}
+
+void gp_age_join(struct gp_sched *sched, uint32_t seat)
+{
+	struct gp_seat *s = &sched->seats[seat];
+	uint64_t user = sched->clients[s->client].attr.user;
+	uint32_t *bucket = &sched->share_hash[age_bucket(sched, user, s->device)], i = GP_NONE;
+
+	if (user)
+		for (i = *bucket; i != GP_NONE; i = sched->shares[i].hash_next)
+			if (sched->shares[i].user == user && sched->shares[i].device == s->device)
+				break;
+	if (i == GP_NONE) {
+		i = sched->share_free;
+		GP_ASSERT(i != GP_NONE); /* as many as seats, and each has a seat */
+		sched->share_free = sched->shares[i].hash_next;
+		sched->shares[i] = (struct gp_share){ .user = user,
+						      .device = s->device,
+						      .first = GP_NONE,
+						      .last = GP_NONE,
+						      .head = GP_NONE,
+						      .hash_next = user ? *bucket : GP_NONE };
+		if (user)
+			*bucket = i;
+		sched->devices[s->device].share_count++;
+	}
+	s->share = i;
+	sched->shares[i].seat_count++;
+}
+
+static void age_free_share(struct gp_sched *sched, uint32_t share)
+{
+	struct gp_share *s = &sched->shares[share];
+	uint32_t *link = &sched->share_hash[age_bucket(sched, s->user, s->device)];
+
+	GP_ASSERT(s->first == GP_NONE && s->head == GP_NONE && !s->queue_count);
+	while (s->user && *link != share) {
+		GP_ASSERT(*link != GP_NONE);
+		link = &sched->shares[*link].hash_next;
+	}
+	if (s->user)
+		*link = s->hash_next;
+	sched->devices[s->device].share_count--;
+	s->hash_next = sched->share_free;
+	sched->share_free = share;
+}
+
+static uint64_t age_later(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns > b_ns ? a_ns : b_ns;
+}
+
+/* When this one, of all its user's, may have an aged turn. A gang's is one on all its devices. */
+static uint64_t age_key_ns(const struct gp_sched *sched, const struct gp_queue *q)
+{
+	uint64_t when_ns = age_later(gp_share_of(sched, q)->next_ns, q->age_due_ns);
+	uint32_t i;
+
+	for (i = 0; q->gang != GP_NONE && i < sched->device_count; i++)
+		if (sched->gangs[q->gang].device_mask >> i & 1)
+			when_ns = age_later(when_ns, sched->devices[i].age_free_ns);
+	return when_ns;
+}
+
+/* Its head is the first that waits behind a closed gate: those that are open now only keep their place. */
+static void age_refresh(struct gp_sched *sched, struct gp_share *share)
+{
+	struct gp_device *device = &sched->devices[share->device];
+	uint32_t i = share->first;
+
+	while (i != GP_NONE && (sched->queues[i].gate != GP_GATE_CLOSED || sched->queues[i].aged))
+		i = sched->queues[i].age_next;
+	if (i == share->head && (i == GP_NONE || age_key_ns(sched, &sched->queues[i]) == sched->queues[i].age_key_ns))
+		return;
+	if (share->head != GP_NONE)
+		gp_heap_put(sched, device, GP_HEAP_AGE, share->head, false);
+	share->head = i;
+	if (i == GP_NONE)
+		return;
+	sched->queues[i].age_key_ns = age_key_ns(sched, &sched->queues[i]);
+	gp_heap_put(sched, device, GP_HEAP_AGE, i, true);
+}
+
+static void age_wait(struct gp_sched *sched, uint32_t queue, bool waits)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_share *share = gp_share_of(sched, q);
+
+	if (q->age_waits == waits)
+		return;
+	q->age_waits = waits;
+	if (waits) {
+		q->age_prev = share->last;
+		q->age_next = GP_NONE;
+		*(share->last == GP_NONE ? &share->first : &sched->queues[share->last].age_next) = queue;
+		share->last = queue;
+		return;
+	}
+	*(q->age_prev == GP_NONE ? &share->first : &sched->queues[q->age_prev].age_next) = q->age_next;
+	*(q->age_next == GP_NONE ? &share->last : &sched->queues[q->age_next].age_prev) = q->age_prev;
+}
+
+/* It had its turn, or as much as that: it waits from now on. */
+static void age_restart(struct gp_sched *sched, uint32_t queue, uint64_t start_ns)
+{
+	struct gp_queue *q = &sched->queues[queue];
+
+	q->age_start_ns = start_ns;
+	q->age_open_ns = q->age_due_ns = 0;
+	age_wait(sched, queue, false);
+}
 
 /* It had work for so long. One that is closing may be closed already: that is no time it was given. */
 void gp_age_account(struct gp_queue *q, uint64_t elapsed_ns)
@@ -14,60 +141,40 @@ void gp_age_account(struct gp_queue *q, uint64_t elapsed_ns)
 }
 
 /* Ageing starts when a queue with work finds its gate closed, and goes on across short openings. */
-void gp_age_update(struct gp_sched *sched, struct gp_queue *q)
+void gp_age_update(struct gp_sched *sched, uint32_t queue)
 {
-	const struct gp_param *param = &gp_device_of(sched, q)->param;
+	struct gp_queue *q = &sched->queues[queue];
+	const struct gp_device *device = gp_device_of(sched, q);
 
 	if (!q->has_work) {
-		q->age_start_ns = q->age_due_ns = 0;
-		q->age_open_ns = 0;
-		return;
-	}
-	if (gp_gate_lets_through(q->gate)) {
+		age_restart(sched, queue, 0);
+	} else if (gp_gate_lets_through(q->gate)) {
 		q->age_due_ns = 0;
-		return;
+	} else if (!q->age_due_ns) {
+		if (!q->age_start_ns || q->age_open_ns >= device->param.age_turn_ns)
+			age_restart(sched, queue, sched->now_ns);
+		q->age_due_ns = q->age_start_ns + gp_age_window_ns(device, q->age_level);
 	}
-	if (q->age_due_ns)
-		return;
-	if (!q->age_start_ns || q->age_open_ns >= param->age_turn_ns) {
-		q->age_start_ns = sched->now_ns;
-		q->age_open_ns = 0;
-	}
-	q->age_due_ns = q->age_start_ns + param->age_window_ns;
+	age_refresh(sched, gp_share_of(sched, q));
 }
 
-/* While somebody has the aged turn the others only keep their place: age_free() lets the one who is due longest go
- * first. */
-uint64_t gp_age_timer_ns(const struct gp_device *device, const struct gp_queue *q)
+void gp_age_completed(struct gp_sched *sched, uint32_t queue)
 {
-	return q->aged || device->aged_seat != GP_NONE ? 0 : q->age_due_ns;
+	struct gp_queue *q = &sched->queues[queue];
+
+	q->in_vain = false;
+	if (!q->age_level)
+		return;
+	q->age_level = 0;
+	if (q->age_due_ns && !q->age_waits) {
+		q->age_due_ns = q->age_start_ns + gp_age_window_ns(gp_device_of(sched, q), 0);
+		gp_work_timer(sched, queue);
+	}
 }
 
-/* It waited a whole window with less than an aged turn's worth of running. One seat at a time is served. */
-static void age_begin(struct gp_sched *sched, struct gp_queue *q)
+uint64_t gp_age_timer_ns(const struct gp_queue *q)
 {
-	struct gp_device *device = gp_device_of(sched, q);
-	struct gp_seat *seat = &sched->seats[q->seat];
-	uint32_t i;
-
-	if (device->aged_seat != GP_NONE)
-		return;
-	device->aged_seat = q->seat;
-	device->aged_begun = false;
-	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns + 2 * device->attr.open_ns;
-	device->aged_alone = false;
-	device->stats.aged++;
-	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
-		if (sched->queues[i].has_work && sched->queues[i].gate == GP_GATE_CLOSED) {
-			sched->queues[i].aged = true;
-			sched->queues[i].aged_mark = sched->queues[i].completed;
-			device->aged_alone |= sched->queues[i].in_vain && q->gang == GP_NONE && !device->attr.switch_ns;
-		}
-	if (q->gang != GP_NONE)
-		gp_gang_open(sched, q->gang, GP_WHY_AGED);
-	else if (device->attr.switch_ns && q->is_batch)
-		gp_turn_force(sched,
-			      q->seat); /* beside the holder neither would get anywhere: two short slices only switch */
+	return q->aged || q->age_waits ? 0 : q->age_due_ns;
 }
 
 void gp_age_due(struct gp_sched *sched, uint32_t queue)
@@ -75,51 +182,166 @@ void gp_age_due(struct gp_sched *sched, uint32_t queue)
 	struct gp_queue *q = &sched->queues[queue];
 
 	if (!q->aged && q->age_due_ns && q->age_due_ns <= sched->now_ns)
-		age_begin(sched, q);
+		age_wait(sched, queue, true); /* gp_work_due() refreshes the queue, and so its share */
 }
 
-/* Nobody has the aged turn any more: whoever is due is woken again. */
+/* The user's next turn comes a window after this one began. */
+static void age_space(struct gp_sched *sched, struct gp_share *share, uint64_t from_ns)
+{
+	share->next_ns =
+		age_later(share->next_ns, from_ns + gp_age_window_ns(&sched->devices[share->device], share->level));
+	age_refresh(sched, share);
+}
+
+/* A gang's turn is one on each of its devices. */
+static void age_give_gang(struct gp_sched *sched, uint32_t gang)
+{
+	uint32_t i;
+
+	gp_gang_open(sched, gang, GP_WHY_AGED);
+	for (i = sched->gangs[gang].first; i != GP_NONE; i = sched->queues[i].gang_next)
+		age_space(sched, gp_share_of(sched, &sched->queues[i]), sched->now_ns);
+}
+
+/* One client at a time is served: all its queues that wait. */
+static void age_give(struct gp_sched *sched, const struct gp_queue *q)
+{
+	struct gp_device *device = gp_device_of(sched, q);
+	uint32_t i;
+
+	device->aged_seat = q->seat;
+	device->aged_begun = device->aged_alone = device->aged_had_device = false;
+	device->aged_from_ns = GP_NEVER_NS;
+	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns + 2 * device->attr.open_ns;
+	device->stats.aged++;
+	for (i = sched->seats[q->seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].has_work && sched->queues[i].gate == GP_GATE_CLOSED &&
+		    (sched->queues[i].gang == GP_NONE || sched->queues[i].gang == q->gang)) {
+			sched->queues[i].aged = true;
+			sched->queues[i].aged_mark = sched->queues[i].completed;
+			device->aged_alone |= sched->queues[i].in_vain && q->gang == GP_NONE && !device->attr.switch_ns;
+			gp_work_timer(sched, i);
+		}
+	age_refresh(sched, gp_share_of(sched, q));
+	if (q->gang != GP_NONE) {
+		device->aged_from_ns = sched->now_ns;
+		age_give_gang(sched, q->gang);
+	} else if (device->attr.switch_ns && q->is_batch) {
+		gp_turn_force(sched,
+			      q->seat); /* beside the holder neither would get anywhere: two short slices only switch */
+	}
+}
+
+void gp_age_begin(struct gp_sched *sched, struct gp_device *device)
+{
+	uint32_t top;
+
+	while (device->aged_seat == GP_NONE && !device->stopped &&
+	       (top = gp_heap_top(device, GP_HEAP_AGE)) != GP_NONE) {
+		struct gp_queue *q = &sched->queues[top];
+		uint64_t when_ns = age_later(q->age_key_ns, device->age_free_ns);
+
+		if (age_key_ns(sched, q) > q->age_key_ns) { /* another device of its gang has had its share since */
+			age_refresh(sched, gp_share_of(sched, q));
+		} else if (when_ns > sched->now_ns) {
+			gp_device_wake(device, when_ns);
+			return;
+		} else {
+			age_give(sched, q);
+		}
+	}
+}
+
+/* The device owes its top what the aged turn took: the next one waits until it was age_permille of the time. */
+static void age_charge(struct gp_sched *sched, struct gp_device *device, uint64_t from_ns)
+{
+	uint64_t spent_ns = sched->now_ns - from_ns;
+
+	if (spent_ns > GP_DURATION_NS_MAX)
+		spent_ns = GP_DURATION_NS_MAX;
+	device->age_free_ns = age_later(device->age_free_ns, from_ns) + spent_ns * 1000 / device->param.age_permille;
+}
+
+/* Nobody has the aged turn any more. */
 static void age_free(struct gp_sched *sched, struct gp_device *device)
 {
-	uint32_t seat, i;
-
+	if (device->aged_from_ns != GP_NEVER_NS)
+		age_charge(sched, device, device->aged_from_ns);
 	device->aged_seat = GP_NONE;
 	device->aged_alone = false;
 	device->dirty = true;
-	for (seat = device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
-		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
-			if (sched->queues[i].age_due_ns)
-				gp_work_timer(sched, i);
 }
 
-/* The aged turn of this queue is over, and that of its gang. */
-static void age_end_queue(struct gp_sched *sched, uint32_t queue)
+/* It had the device to itself and completed nothing: it waits longer. True: it got somewhere. Where only edges are told
+ * nobody knows, and where others do not yield (gangs, devices that switch by themselves) it may not be its own doing.
+ */
+static bool age_judge(struct gp_sched *sched, uint32_t queue, bool *ret_backs_off)
 {
 	struct gp_queue *q = &sched->queues[queue];
-	uint32_t member = q->gang == GP_NONE ? GP_NONE : sched->gangs[q->gang].first;
+	struct gp_device *device = gp_device_of(sched, q);
 
-	for (; member != GP_NONE; member = sched->queues[member].gang_next) {
-		sched->queues[member].aged = false;
-		gp_device_of(sched, &sched->queues[member])->dirty = true;
-	}
-	q->in_vain = q->aged && q->has_work && q->completed == q->aged_mark;
-	q->aged = false;
-	q->age_start_ns = sched->now_ns;
-	q->age_open_ns = 0;
-	q->age_due_ns = 0;
-	gp_work_refresh(sched, queue);
+	q->in_vain = q->has_work && q->written && q->completed == q->aged_mark;
+	if (!q->in_vain)
+		return q->completed != q->aged_mark || !q->has_work;
+	if (!device->aged_had_device)
+		return false;
+	if (q->age_level < AGE_LEVEL_MAX)
+		q->age_level++;
+	*ret_backs_off = true;
+	device->stats.back_offs++;
+	gp_trace(sched, GP_TRACE_BACK_OFF, queue, GP_WHY_VAIN, gp_age_window_ns(device, q->age_level));
+	return false;
 }
 
-void gp_age_tick(struct gp_sched *sched, struct gp_device *device)
+/* It was a turn on all the gang's devices. */
+static void age_end_gang(struct gp_sched *sched, uint32_t gang, const struct gp_device *own, uint64_t from_ns)
 {
-	uint32_t i, seat = device->aged_seat;
+	uint32_t i;
+
+	for (i = 0; i < sched->device_count; i++)
+		if (&sched->devices[i] != own && sched->gangs[gang].device_mask >> i & 1)
+			age_charge(sched, &sched->devices[i], from_ns);
+	for (i = sched->gangs[gang].first; i != GP_NONE; i = sched->queues[i].gang_next) {
+		sched->queues[i].aged = false;
+		gp_work_refresh(sched, i);
+	}
+}
+
+void gp_age_end(struct gp_sched *sched, struct gp_device *device)
+{
+	uint32_t i, gang = GP_NONE, seat = device->aged_seat;
+	uint64_t from_ns = device->aged_from_ns;
+	bool done = false, backs_off = false;
+	struct gp_share *share;
 
 	if (seat == GP_NONE ||
 	    (device->aged_until_ns > sched->now_ns && !(device->aged_alone && !sched->seats[seat].work_count)))
 		return;
 	age_free(sched, device);
-	for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
-		age_end_queue(sched, i);
+	for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+		struct gp_queue *q = &sched->queues[i];
+
+		if (!q->aged)
+			continue;
+		q->aged = false;
+		gang = q->gang != GP_NONE ? q->gang : gang;
+		gp_work_account(sched, i);
+		if (q->age_open_ns >= device->param.age_turn_ns || !q->has_work) {
+			done |= age_judge(sched, i, &backs_off);
+			age_restart(sched, i, sched->now_ns);
+		} /* else it got its slot late, or none: it goes on waiting */
+		gp_work_refresh(sched, i);
+	}
+	if (gang != GP_NONE)
+		age_end_gang(sched, gang, device, from_ns);
+	share = &sched->shares[sched->seats[seat].share];
+	if (done)
+		share->level = 0;
+	else if (backs_off && share->level < AGE_LEVEL_MAX)
+		share->level++;
+	if (from_ns != GP_NEVER_NS)
+		share->next_ns = from_ns + gp_age_window_ns(device, share->level);
+	age_refresh(sched, share);
 	gp_turn_check(sched, seat);
 }
 
@@ -136,25 +358,32 @@ void gp_age_opened(struct gp_sched *sched, const struct gp_queue *q)
 void gp_age_forget(struct gp_sched *sched, uint32_t seat)
 {
 	struct gp_device *device = &sched->devices[sched->seats[seat].device];
+	struct gp_share *share = &sched->shares[sched->seats[seat].share];
 
 	if (device->aged_seat == seat)
 		age_free(sched, device);
+	if (--share->seat_count == 0)
+		age_free_share(sched, sched->seats[seat].share);
 }
 
 void gp_age_gang_opens(struct gp_sched *sched, const struct gp_gang *gang)
 {
 	uint32_t i;
 
-	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
 		sched->queues[i].aged = true;
+		age_refresh(sched, gp_share_of(sched, &sched->queues[i]));
+	}
 }
 
 void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang)
 {
 	uint32_t i;
 
-	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
 		sched->queues[i].aged &= gp_device_of(sched, &sched->queues[i])->aged_seat == sched->queues[i].seat;
+		age_refresh(sched, gp_share_of(sched, &sched->queues[i]));
+	}
 }
 
 bool gp_age_others_yield(const struct gp_device *device)
@@ -179,14 +408,18 @@ static uint32_t age_next(const struct gp_plan_builder *b)
 }
 
 /* Beside a device full of long workgroups an open gate may be worth nothing: after an aged turn in vain those with work
- * yield for the next one, if the budget can pay for that, too. */
-static void age_yield(struct gp_plan_builder *b)
+ * yield for the next one, if the budget can pay for that, too. True: nobody else's work runs. */
+static bool age_yield(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
+	const struct gp_heap *running = &b->device->heaps[GP_HEAP_RUNNING];
 	struct gp_order *candidates = &b->plan->close[b->plan->close_count];
-	uint32_t i, count = 0, transactions;
+	uint32_t i, count = 0, transactions, others = 0;
 
+	for (i = 0; i < running->count; i++)
+		others += sched->queues[running->slots[i]].seat != b->device->aged_seat &&
+			  sched->queues[running->slots[i]].gate != GP_GATE_CLOSING;
 	for (i = 0; i < open->count && b->plan->close_count + count < GP_PLAN_MAX; i++) {
 		const struct gp_queue *q = &sched->queues[open->slots[i]];
 
@@ -196,60 +429,85 @@ static void age_yield(struct gp_plan_builder *b)
 	}
 	transactions = gp_plan_transactions(sched, b->device, candidates, count);
 	if (!count || !gp_budget_can_pay(sched, b->device, transactions + 1))
-		return;
+		return !others;
 	gp_budget_pay(b->device, transactions);
 	for (i = 0; i < count; i++)
 		gp_plan_close(b, candidates[i].queue.index, GP_WHY_YIELD);
+	return others == count;
+}
+
+/* Its first order was given: from here on it costs others. */
+static void age_ordered(struct gp_plan_builder *b)
+{
+	if (b->device->aged_from_ns != GP_NEVER_NS)
+		return;
+	b->device->aged_from_ns = b->sched->now_ns;
+	age_space(b->sched, &b->sched->shares[b->sched->seats[b->device->aged_seat].share], b->sched->now_ns);
 }
 
 /* One that waited a whole window opens whatever its rank, if the budget can pay for putting it aside again. */
 void gp_age_open(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
+	struct gp_device *device = b->device;
 	uint32_t i;
 
-	if (b->device->aged_seat == GP_NONE)
+	if (device->aged_seat == GP_NONE)
 		return;
-	if (b->device->aged_until_ns == GP_NEVER_NS)
-		b->device->aged_until_ns = sched->now_ns + b->device->param.age_turn_ns + 2 * b->device->attr.open_ns;
+	if (device->aged_until_ns == GP_NEVER_NS)
+		device->aged_until_ns = sched->now_ns + device->param.age_turn_ns + 2 * device->attr.open_ns;
 	while ((i = age_next(b)) != GP_NONE) {
-		if (!gp_budget_can_pay(sched, b->device, 1)) {
-			if (!b->device->aged_begun)
-				b->device->aged_until_ns =
+		/* All its gates are put aside again at once, unless each takes a transaction of its own. */
+		if ((device->aged_from_ns == GP_NEVER_NS || device->attr.unit == GP_UNIT_QUEUE) &&
+		    !gp_budget_can_pay(sched, device, 1)) {
+			if (!device->aged_begun)
+				device->aged_until_ns =
 					GP_NEVER_NS; /* the turn does not run out while it waits for the budget */
 			break;
 		}
-		if (b->device->aged_alone && !b->device->aged_begun)
-			age_yield(b);
+		if (device->aged_alone && !device->aged_begun) {
+			uint32_t before = b->plan->close_count;
+
+			device->aged_had_device = age_yield(b);
+			if (b->plan->close_count > before)
+				age_ordered(b);
+		}
 		if (gp_plan_is_full(b) || !gp_slots_make_room(b, &sched->queues[i]))
 			break;
+		sched->queues[i].aged_mark = sched->queues[i].completed;
 		gp_plan_open(b, i, GP_WHY_AGED);
+		age_ordered(b);
 	}
-	gp_device_wake(b->device, b->device->aged_until_ns);
+	gp_device_wake(device, device->aged_until_ns);
 }
 
-/*
- * A queue that has work all the time is open for age_turn in every such stretch: the window itself, then at most one
- * aged turn of every other seat before its own, each with the plan that may be under way, its own open, and the time
- * the budget needs to pay for it; and one lost acknowledgement.
- */
-uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t device)
+const char *gp_age_check(const struct gp_sched *sched, const struct gp_device *device)
 {
-	const struct gp_device *d;
-	uint64_t per_plan, pair_ns, refill_ns, turns;
+	uint32_t i, k, waits = 0, heads = 0, listed = 0;
 
-	if (device >= sched->device_count)
-		return 0;
-	d = &sched->devices[device];
-	per_plan = d->attr.unit == GP_UNIT_DEVICE  ? 1 :
-		   d->attr.unit == GP_UNIT_PROCESS ? d->seat_count :
-						     d->queue_count;
-	/* With fewer slots than queues an aged turn may have room for one queue of its seat only. */
-	turns = d->attr.slot_count && (uint64_t)d->queue_count + d->other_queue_count > d->attr.slot_count ?
-			d->queue_count :
-			d->seat_count;
-	pair_ns = d->attr.close_ns + d->attr.open_ns;
-	refill_ns = pair_ns * per_plan * 1000 / d->param.overhead_permille;
-	return d->param.age_window_ns + d->attr.ack_timeout_ns +
-	       turns * (d->param.age_turn_ns + 2 * d->attr.open_ns + 2 * pair_ns * per_plan + refill_ns);
+	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next) {
+		const struct gp_share *share = &sched->shares[sched->seats[i].share];
+
+		if (&sched->devices[share->device] != device || !share->seat_count ||
+		    (share->user && share->user != sched->clients[sched->seats[i].client].attr.user))
+			return "a seat has the share of another user";
+		for (k = sched->seats[i].queue_first; k != GP_NONE; k = sched->queues[k].seat_next) {
+			const struct gp_queue *q = &sched->queues[k];
+
+			waits += q->age_waits;
+			heads += share->head == k;
+			if ((q->heap_index[GP_HEAP_AGE] != GP_NONE) != (share->head == k) ||
+			    (share->head == k && !q->age_waits))
+				return "the heap of aged queues disagrees with a share";
+			if (q->age_waits && !q->has_work)
+				return "a queue without work waits for an aged turn";
+			listed += share->first == k;
+			listed += q->age_waits && q->age_next != GP_NONE;
+			if (q->age_waits && q->age_next != GP_NONE && sched->queues[q->age_next].age_prev != k)
+				return "a list of aged queues is broken";
+		}
+	}
+	if (waits != listed || heads != device->heaps[GP_HEAP_AGE].count)
+		return "the count of aged queues is wrong";
+	return NULL;
 }

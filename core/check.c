@@ -119,6 +119,10 @@ static const char *check_device(const struct gp_sched *sched, const struct gp_de
 	    open_seats != device->open_seat_count || unknown != device->unknown_count ||
 	    blind != device->closed_unseen_count)
 		return "a device's counts of gates are wrong";
+	if (!wrong)
+		wrong = gp_age_check(sched, device);
+	if (wrong)
+		return wrong;
 	if (device->batch_max != GP_UNLIMITED &&
 	    (turns != device->turn_count || (turns > device->batch_max && !sched->gang_count)))
 		return "a device's turns are wrong";

@@ -50,6 +50,8 @@ int gp_sched_client_set_attr(struct gp_sched *sched, struct gp_client_id client,
 
 	if (!c)
 		return -ESTALE;
+	if (attr->user != c->attr.user)
+		return -EINVAL;
 	c->attr = *attr;
 	for (i = c->seat_first; i != GP_NONE; i = sched->seats[i].client_next)
 		client_seat_view(sched, &sched->seats[i]);
@@ -89,6 +91,7 @@ static uint32_t client_seat(struct gp_sched *sched, uint32_t client, uint32_t de
 		sched->seats[d->seat_first].device_prev = i;
 	d->seat_first = i;
 	d->seat_count++;
+	gp_age_join(sched, i);
 	return i;
 }
 
@@ -99,6 +102,7 @@ static void client_seat_free(struct gp_sched *sched, uint32_t index)
 	uint32_t *link = &sched->clients[seat->client].seat_first;
 
 	gp_turn_forget(sched, index);
+	gp_age_forget(sched, index);
 	while (*link != index)
 		link = &sched->seats[*link].client_next;
 	*link = seat->client_next;
@@ -209,6 +213,8 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 		.gate = GP_GATE_CLOSED,
 		.mark_ns = sched->now_ns,
 		.timer_ns = GP_NEVER_NS,
+		.age_next = GP_NONE,
+		.age_prev = GP_NONE,
 	};
 	q->attr.weight = attr->weight ? attr->weight : GP_WEIGHT_DEFAULT;
 	for (i = 0; i < GP_HEAP_COUNT; i++)
@@ -220,6 +226,7 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 		sched->queues[seat->queue_first].seat_prev = index;
 	seat->queue_first = index;
 	seat->queue_count++;
+	sched->shares[seat->share].queue_count++;
 	d->queue_count++;
 	client_seat_view(sched, seat);
 	gp_trace(sched, GP_TRACE_QUEUE_ADD, index, GP_WHY_NONE, (uint64_t)attr->priority);
@@ -305,6 +312,7 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 	if (q->seat_next != GP_NONE)
 		sched->queues[q->seat_next].seat_prev = q->seat_prev;
 	device->queue_count--;
+	sched->shares[seat->share].queue_count--;
 	q->used = false;
 	q->seat_next = sched->queue_free;
 	sched->queue_free = queue.index;

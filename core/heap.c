@@ -12,6 +12,10 @@ static bool heap_before(const struct gp_queue *queues, enum gp_heap_name name, u
 		if (qa->rank != qb->rank)
 			return qa->rank < qb->rank;
 		break;
+	case GP_HEAP_AGE:
+		if (qa->age_key_ns != qb->age_key_ns)
+			return qa->age_key_ns < qb->age_key_ns;
+		break;
 	case GP_HEAP_TIMER:
 		if (qa->timer_ns != qb->timer_ns)
 			return qa->timer_ns < qb->timer_ns;

@@ -365,9 +365,10 @@ static void plan_timers(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t i;
 
-	gp_age_tick(sched, device);
+	gp_age_end(sched, device);
 	while ((i = gp_heap_top(device, GP_HEAP_TIMER)) != GP_NONE && sched->queues[i].timer_ns <= sched->now_ns)
 		gp_work_due(sched, i);
+	gp_age_begin(sched, device);
 }
 
 /* Writes the plan down and marks it under way. */

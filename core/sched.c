@@ -3,7 +3,7 @@
 #include "core/state.h"
 
 struct sched_layout {
-	size_t devices, clients, queues, seats, gangs, trace, heaps, total;
+	size_t devices, clients, queues, seats, shares, share_hash, gangs, trace, heaps, total;
 };
 
 static size_t sched_place(size_t *offset, size_t size, size_t count)
@@ -28,6 +28,8 @@ static bool sched_layout(const struct gp_limits *limits, struct sched_layout *re
 	ret_layout->queues = sched_place(&offset, sizeof(struct gp_queue), limits->queue_count);
 	ret_layout->seats =
 		sched_place(&offset, sizeof(struct gp_seat), limits->queue_count); /* a seat has at least one queue */
+	ret_layout->shares = sched_place(&offset, sizeof(struct gp_share), limits->queue_count);
+	ret_layout->share_hash = sched_place(&offset, sizeof(uint32_t), limits->queue_count);
 	ret_layout->gangs = sched_place(&offset, sizeof(struct gp_gang), limits->gang_count);
 	ret_layout->trace = sched_place(&offset, sizeof(struct gp_trace_event), limits->trace_count);
 	ret_layout->heaps = sched_place(&offset, sizeof(uint32_t) * GP_HEAP_COUNT, limits->queue_count);
@@ -59,6 +61,8 @@ int gp_sched_init(void *memory, size_t size, const struct gp_limits *limits, str
 	sched->clients = (void *)(base + layout.clients);
 	sched->queues = (void *)(base + layout.queues);
 	sched->seats = (void *)(base + layout.seats);
+	sched->shares = (void *)(base + layout.shares);
+	sched->share_hash = (void *)(base + layout.share_hash);
 	sched->gangs = (void *)(base + layout.gangs);
 	sched->trace = (void *)(base + layout.trace);
 	sched->heap_slots = (void *)(base + layout.heaps);
@@ -66,7 +70,8 @@ int gp_sched_init(void *memory, size_t size, const struct gp_limits *limits, str
 		sched->clients[i].seat_first = i + 1 < limits->client_count ? i + 1 : GP_NONE;
 	for (i = 0; i < limits->queue_count; i++) {
 		sched->queues[i].seat_next = i + 1 < limits->queue_count ? i + 1 : GP_NONE;
-		sched->seats[i].client_next = sched->queues[i].seat_next;
+		sched->seats[i].client_next = sched->shares[i].hash_next = sched->queues[i].seat_next;
+		sched->share_hash[i] = GP_NONE;
 	}
 	*ret_sched = sched;
 	return 0;
@@ -83,7 +88,7 @@ static bool sched_param_ok(const struct gp_param *param)
 	       param->linger_max_ns <= GP_DURATION_NS_MAX && param->age_window_ns <= GP_DURATION_NS_MAX &&
 	       param->age_turn_ns <= GP_DURATION_NS_MAX && param->hint_grace_ns <= GP_DURATION_NS_MAX &&
 	       param->overhead_permille <= 1000 && param->burst <= GP_BURST_MAX && param->batch_clients <= GP_BATCH_MAX &&
-	       param->fail_max <= 1000;
+	       param->fail_max <= 1000 && param->age_permille <= 1000;
 }
 
 /* A turn must be worth its end, in which nobody may run: with less everybody takes turns and nobody gets anywhere. */
@@ -110,6 +115,7 @@ static struct gp_param sched_param(const struct gp_param *param, const struct gp
 		.burst = (uint32_t)sched_default(param->burst, 32),
 		.batch_clients = param->batch_clients,
 		.fail_max = (uint32_t)sched_default(param->fail_max, 3),
+		.age_permille = (uint32_t)sched_default(param->age_permille, 100),
 	};
 }
 
@@ -154,6 +160,7 @@ int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *att
 	sched->queue_reserved += attr->queue_max;
 	device->seat_first = device->idle_first = device->idle_last = device->check_first = GP_NONE;
 	device->inverted_first = device->aged_seat = device->announce = GP_NONE;
+	device->aged_from_ns = GP_NEVER_NS;
 	device->rest_ns = device->wake_ns = GP_NEVER_NS;
 	device->tokens_ns = (int64_t)((attr->close_ns + attr->open_ns) * device->param.burst);
 	device->tokens_mark_ns = sched->now_ns;

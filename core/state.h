@@ -24,6 +24,7 @@ enum gp_heap_name {
 	GP_HEAP_READY,   /* waits behind a closed gate and needs no turn, or has it: highest rank, then order */
 	GP_HEAP_TURN,    /* waits behind a closed gate for its seat's turn: highest rank, then order */
 	GP_HEAP_TIMER,   /* something is due for the queue at timer_ns: earliest on top */
+	GP_HEAP_AGE,     /* of each user the queue whose aged turn is next: the one who may have it first on top */
 	GP_HEAP_COUNT
 };
 
@@ -74,12 +75,16 @@ struct gp_queue {
 	uint32_t fail_count;          /* failed orders since the last close that succeeded */
 	bool condemned;               /* failed too often: quarantined as soon as it was ordered open */
 
-	/* Ageing: it must have been open with work for age_turn since age_start, or it becomes aged. */
+	/* Ageing: it must have been open with work for age_turn since age_start, or it is due. */
 	uint64_t age_start_ns, age_open_ns;
-	uint64_t age_due_ns; /* 0: not waiting */
-	bool aged;           /* has, or is owed, an aged turn: not closed by priority */
-	bool in_vain;        /* no packet was completed in its last aged turn */
-	uint64_t aged_mark;  /* packets completed when the aged turn began */
+	uint64_t age_due_ns;         /* when it is due; 0: its gate is not closed on work */
+	bool age_waits;              /* it was due: it waits in its user's list */
+	uint32_t age_next, age_prev; /* in that list */
+	uint64_t age_key_ns;         /* in GP_HEAP_AGE: not before */
+	uint32_t age_level;          /* its window is 2^level times as long */
+	bool aged;                   /* has an aged turn: not closed by priority */
+	bool in_vain;                /* no packet was completed in its last aged turn */
+	uint64_t aged_mark;          /* packets completed when the aged turn began */
 
 	/* Accounts. */
 	uint64_t run_ns, wait_ns, mark_ns; /* mark: accounted up to here */
@@ -97,7 +102,7 @@ struct gp_queue {
 
 struct gp_seat {
 	bool used;
-	uint32_t client, device;
+	uint32_t client, device, share;
 	uint32_t client_next, device_next, device_prev;
 	uint32_t queue_first, queue_count;
 	uint32_t work_count;  /* queues in GP_HEAP_WORK */
@@ -117,6 +122,18 @@ struct gp_seat {
 	uint64_t wait_ns; /* it had work and none of its queues ran */
 	uint64_t stamp;   /* last plan it was counted in */
 	struct gp_policy_seat view;
+};
+
+/* One user on one device. */
+struct gp_share {
+	uint64_t user; /* 0: of one client that is a user of its own */
+	uint32_t device;
+	uint32_t seat_count, queue_count; /* no seats: free */
+	uint32_t hash_next;               /* or the next free one */
+	uint32_t first, last;             /* queues that are due, longest first */
+	uint32_t head;                    /* of these the one in GP_HEAP_AGE; GP_NONE: none is closed */
+	uint64_t next_ns;                 /* no aged turn before */
+	uint32_t level; /* 2^level windows between its turns: so many were in vain, one after another */
 };
 
 struct gp_gang {
@@ -179,9 +196,13 @@ struct gp_device {
 	uint64_t rest_ns;       /* nobody has had work: it rests from here on; GP_NEVER_NS: somebody has */
 	uint64_t wake_ns;       /* device timer: turn end, budget refill, aged turn end; GP_NEVER_NS: none */
 	uint32_t announce;      /* queue to bring in (self-switching, hint); GP_NONE: none */
+	uint32_t share_count;   /* users */
 	uint32_t aged_seat;     /* whose aged turn it is; GP_NONE: nobody's */
+	uint64_t aged_from_ns;  /* of its first order; GP_NEVER_NS: none was given yet */
 	uint64_t aged_until_ns; /* GP_NEVER_NS: it still waits for the budget */
+	uint64_t age_free_ns;   /* no aged turn before: those that were took their share of the device */
 	bool aged_begun;        /* its first gate has opened */
+	bool aged_had_device;   /* and nobody else's was open with work */
 	bool aged_alone;        /* those with work beside it yield, because its last aged turn was in vain */
 	struct gp_stats stats;
 };
@@ -191,15 +212,18 @@ struct gp_sched {
 	uint64_t now_ns, seq, stamp; /* stamp: marks seats counted in one go */
 	uint32_t device_count, client_count, queue_reserved;
 	uint32_t client_free, queue_free, seat_free; /* free lists through seat_first, seat_next, client_next */
-	uint32_t gang_count;                         /* in use */
-	uint64_t gang_move;                          /* the last number given to a move */
-	uint32_t closed_first, closed_last;          /* gangs that are to be closed, the longest closed first */
-	uint32_t plan_next;                          /* device to look at first, for fairness */
-	uint64_t trace_count;                        /* ever written */
+	uint32_t share_free;
+	uint32_t gang_count;                /* in use */
+	uint64_t gang_move;                 /* the last number given to a move */
+	uint32_t closed_first, closed_last; /* gangs that are to be closed, the longest closed first */
+	uint32_t plan_next;                 /* device to look at first, for fairness */
+	uint64_t trace_count;               /* ever written */
 	struct gp_device *devices;
 	struct gp_client *clients;
 	struct gp_queue *queues;
 	struct gp_seat *seats;
+	struct gp_share *shares;
+	uint32_t *share_hash; /* as many buckets as shares: the first of each */
 	struct gp_gang *gangs;
 	struct gp_trace_event *trace;
 	uint32_t *heap_slots;
@@ -242,17 +266,21 @@ void gp_work_timer(struct gp_sched *sched, uint32_t queue);   /* re-arm from the
 void gp_work_due(struct gp_sched *sched, uint32_t queue);     /* its timer fired */
 bool gp_work_is_active(const struct gp_sched *sched, const struct gp_queue *queue);
 
-/* age.c: nobody waits for ever. */
-void gp_age_account(struct gp_queue *queue, uint64_t elapsed_ns);                       /* it had work for so long */
-void gp_age_update(struct gp_sched *sched, struct gp_queue *queue);                     /* its work or gate changed */
-uint64_t gp_age_timer_ns(const struct gp_device *device, const struct gp_queue *queue); /* 0: nothing is due */
-void gp_age_due(struct gp_sched *sched, uint32_t queue);                  /* its timer fired: its aged turn may begin */
-void gp_age_opened(struct gp_sched *sched, const struct gp_queue *queue); /* by an order */
-void gp_age_tick(struct gp_sched *sched, struct gp_device *device);       /* ends the aged turn when it is over */
-void gp_age_forget(struct gp_sched *sched, uint32_t seat);                /* before the seat goes */
+/* age.c: nobody waits for ever, and no user takes more than his share by waiting. */
+void gp_age_join(struct gp_sched *sched, uint32_t seat);                      /* a new seat: finds its user's share */
+void gp_age_forget(struct gp_sched *sched, uint32_t seat);                    /* before the seat goes */
+void gp_age_account(struct gp_queue *queue, uint64_t elapsed_ns);             /* it had work for so long */
+void gp_age_update(struct gp_sched *sched, uint32_t queue);                   /* its work or gate changed */
+void gp_age_completed(struct gp_sched *sched, uint32_t queue);                /* it got somewhere */
+uint64_t gp_age_timer_ns(const struct gp_queue *queue);                       /* 0: nothing is due */
+void gp_age_due(struct gp_sched *sched, uint32_t queue);                      /* its timer fired */
+void gp_age_opened(struct gp_sched *sched, const struct gp_queue *queue);     /* by an order */
+void gp_age_end(struct gp_sched *sched, struct gp_device *device);            /* the aged turn, if it is over */
+void gp_age_begin(struct gp_sched *sched, struct gp_device *device);          /* the next one, if it is time */
 void gp_age_gang_opens(struct gp_sched *sched, const struct gp_gang *gang);   /* for an aged turn of one member */
 void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang); /* the turn may have gone with a member */
 bool gp_age_others_yield(const struct gp_device *device);                     /* nobody else opens now */
+const char *gp_age_check(const struct gp_sched *sched, const struct gp_device *device); /* NULL, or what is wrong */
 
 /* inversion.c: who waits for whom, and how long. */
 void gp_inversion_work(struct gp_sched *sched, uint32_t queue);    /* its work or rank changed */
@@ -314,6 +342,17 @@ static inline struct gp_device *gp_device_of(struct gp_sched *sched, const struc
 static inline struct gp_queue_id gp_queue_id_of(const struct gp_sched *sched, uint32_t queue)
 {
 	return (struct gp_queue_id){ queue, sched->queues[queue].generation };
+}
+
+static inline struct gp_share *gp_share_of(const struct gp_sched *sched, const struct gp_queue *queue)
+{
+	return &sched->shares[sched->seats[queue->seat].share];
+}
+
+/* How long a queue, or a user, of this level waits for its next aged turn. */
+static inline uint64_t gp_age_window_ns(const struct gp_device *device, uint32_t level)
+{
+	return device->param.age_window_ns << level;
 }
 
 /* NULL: no such queue any more. */

@@ -94,6 +94,7 @@ const char *gp_why_name(enum gp_why why)
 		[GP_WHY_LOST] = "the gate changed without an order",
 		[GP_WHY_YIELD] = "another one waited too long and got nowhere beside it",
 		[GP_WHY_REST] = "nobody has work, and its doorbells are not seen",
+		[GP_WHY_VAIN] = "it had the device to itself and completed nothing",
 		[GP_WHY_SHARE] = "one that is owed more of the device got work",
 	};
 

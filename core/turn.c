@@ -404,5 +404,4 @@ void gp_turn_forget(struct gp_sched *sched, uint32_t seat)
 			link = &sched->seats[*link].check_next;
 		}
 	}
-	gp_age_forget(sched, seat);
 }

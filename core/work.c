@@ -151,7 +151,7 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 	work_idle_list(sched, q, queue,
 		       q->gate == GP_GATE_OPEN && !active && q->attr.kind == GP_KIND_COMPUTE && !q->attr.unseen &&
 			       q->gang == GP_NONE);
-	gp_age_update(sched, q);
+	gp_age_update(sched, queue);
 	gp_work_timer(sched, queue);
 	device->dirty = true;
 	if (was_active != active)
@@ -230,6 +230,7 @@ void gp_work_end(struct gp_sched *sched, uint32_t queue)
 	uint64_t linger_ns;
 
 	gp_work_account(sched, queue);
+	gp_age_completed(sched, queue);
 	gp_learn_busy(q, sched->now_ns - q->busy_since_ns);
 	q->has_work = false;
 	if (q->in_doubt)
@@ -332,7 +333,7 @@ void gp_work_timer(struct gp_sched *sched, uint32_t queue)
 	work_earliest(&when_ns, q->hinted ? q->hint_at_ns + device->param.hint_grace_ns : q->hint_from_ns);
 	work_earliest(&when_ns, q->tail_until_ns);
 	work_earliest(&when_ns, q->hold_until_ns);
-	work_earliest(&when_ns, gp_age_timer_ns(device, q));
+	work_earliest(&when_ns, gp_age_timer_ns(q));
 	if (!device->policy->gates)
 		when_ns = q->tail_until_ns ? q->tail_until_ns : GP_NEVER_NS;
 	if (when_ns == q->timer_ns && (when_ns == GP_NEVER_NS) == (q->heap_index[GP_HEAP_TIMER] == GP_NONE))
@@ -380,6 +381,8 @@ static void work_counters(struct gp_sched *sched, uint32_t queue, uint64_t writt
 
 	if (done_count && q->has_work)
 		gp_learn_done(q, done_count, sched->now_ns);
+	if (done_count)
+		gp_age_completed(sched, queue);
 	q->written = written;
 	q->completed = completed;
 	if (written != completed) {

@@ -109,6 +109,7 @@ static const struct config_key config_keys[] = {
 	KEY("policy", "burst", CONFIG_COUNT, param.burst, 1, GP_BURST_MAX),
 	KEY("policy", "batch_clients", CONFIG_COUNT, param.batch_clients, 1, GP_BATCH_MAX),
 	KEY("policy", "fail_max", CONFIG_COUNT, param.fail_max, 1, 1000),
+	KEY("policy", "age_share", CONFIG_COUNT, param.age_permille, 1, 1000),
 	KEY("kfd", "mechanism", CONFIG_MECHANISMS, mechanisms, 0, 0),
 	KEY("kfd", "rptr", CONFIG_RPTR, fetch_counters, 0, 0),
 	KEY("kfd", "grace", CONFIG_COUNT, grace, 0, 255),

@@ -73,6 +73,7 @@ struct gp_daemon {
 	/* Events. */
 	struct gp_stream *streams;
 	uint64_t trace_cursor;
+	uint64_t watch_cursor, back_offs; /* what the journal has been told of */
 	struct gp_text line;
 	struct gp_unmanaged_set *unmanaged;
 	uint32_t sync_serial;

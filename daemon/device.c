@@ -143,7 +143,7 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 	daemon->core_memory = memory;
 	daemon->core_size = size;
 	daemon->gang_max = DEVICE_GANG_COUNT;
-	daemon->trace_cursor = 0;
+	daemon->trace_cursor = daemon->watch_cursor = daemon->back_offs = 0;
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		gp_slice_plan_over(daemon, &daemon->devices[i]);
 	memset(daemon->by_core, 0, daemon->config.queue_max * sizeof(struct gp_queue_entry *));

@@ -49,6 +49,7 @@ static const struct {
 	[GP_TRACE_OVERSUBSCRIBED] = { "oversubscribed", "more processes than the hardware runs at once" },
 	[GP_TRACE_GATE_LOST] = { "gate-lost", "its gate changed without an order" },
 	[GP_TRACE_STALE_ACK] = { "stale-ack", "an answer came too late" },
+	[GP_TRACE_BACK_OFF] = { "back-off", "waits %s for its next turn out of order" },
 };
 
 #define EVENTS_TYPES (sizeof(events_words) / sizeof(events_words[0]))
@@ -165,12 +166,49 @@ static void events_tell(struct gp_daemon *daemon, const struct gp_trace_event *e
 	}
 }
 
+/* One that claims work and gets nowhere costs others turns: the journal says whose it is, whoever reads events. */
+static void events_back_off(struct gp_daemon *daemon, const struct gp_trace_event *event)
+{
+	const struct gp_queue_entry *queue = gp_queue_of(daemon, event->queue);
+	char duration[GP_UNITS_TEXT_SIZE];
+
+	if (event->type != GP_TRACE_BACK_OFF || !queue)
+		return;
+	gp_units_format_ns(event->value, duration, sizeof(duration));
+	gp_log_user(
+		daemon, queue->client->owner,
+		"user %u, process %d (%s), queue %u: had the GPU to itself and completed nothing; its next turn out "
+		"of order comes after %s of device time",
+		queue->client->uid, queue->client->device.pid, queue->client->name, queue->wire.queue_id, duration);
+}
+
+/* Looked for only when the core has counted some: nobody pays for a trace that nobody reads. */
+static void events_watch(struct gp_daemon *daemon)
+{
+	struct gp_trace_event events[EVENTS_BATCH];
+	uint64_t back_offs = 0, end = UINT64_MAX;
+	struct gp_stats stats;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		if (!gp_sched_stats(daemon->sched, daemon->devices[i].core, &stats))
+			back_offs += stats.back_offs;
+	while (back_offs != daemon->back_offs &&
+	       (count = gp_sched_trace_read(daemon->sched, &daemon->watch_cursor, events, EVENTS_BATCH, NULL)))
+		for (uint32_t i = 0; i < count; i++)
+			events_back_off(daemon, &events[i]);
+	daemon->back_offs = back_offs;
+	gp_sched_trace_read(daemon->sched, &end, NULL, 0, NULL);
+	daemon->watch_cursor = end;
+}
+
 void gp_events_flush(struct gp_daemon *daemon)
 {
 	struct gp_trace_event events[EVENTS_BATCH];
 	uint64_t lost;
 	uint32_t count;
 
+	events_watch(daemon);
 	while (daemon->streams) {
 		count = gp_sched_trace_read(daemon->sched, &daemon->trace_cursor, events, EVENTS_BATCH, &lost);
 		for (struct gp_stream *stream = daemon->streams; stream && lost; stream = stream->next)

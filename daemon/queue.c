@@ -370,7 +370,9 @@ static bool queue_can_be_gated(const struct gp_queue_entry *queue)
 void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_client *client = queue->client;
-	struct gp_client_attr attr = { .tag = client->device.tag };
+	/* Root's are users of their own: it may have the whole machine anyway, and runs the services of many. */
+	bool is_root = !client->owner || gp_owner_is_root(client->owner);
+	struct gp_client_attr attr = { .tag = client->device.tag, .user = is_root ? 0 : client->owner->id };
 	int r = 0;
 
 	if (queue->in_core || !queue_can_be_gated(queue))

@@ -57,7 +57,8 @@ static void status_stats(struct gp_daemon *daemon, const struct gp_device_entry 
 				 { "quarantines", stats.quarantines },
 				 { "timeouts", stats.timeouts },
 				 { "order_failures", stats.order_failures },
-				 { "stale_acks", stats.stale_acks } };
+				 { "stale_acks", stats.stale_acks },
+				 { "back_offs", stats.back_offs } };
 
 	gp_text_open(text, "stats", '{');
 	for (entry = entries; entry < entries + sizeof(entries) / sizeof(entries[0]); entry++)

@@ -153,15 +153,29 @@ static void agent_queue_add(struct gp_sim *sim, uint32_t index)
 		sim->queue_of_core[queue->info.core_queue.index] = index;
 }
 
+static void agent_sample_soon(struct gp_sim *sim, uint32_t index)
+{
+	struct sim_queue *queue = &sim->queues[index];
+
+	if (queue->sample_pending)
+		return;
+	queue->sample_pending = true;
+	gp_sim_push(sim, sim->now_ns + gp_rng_below(&sim->host_rng, sim->sample_ns + 1), SIM_SAMPLE, index, 0);
+}
+
 void gp_sim_agent_client_add(struct gp_sim *sim, uint32_t index)
 {
 	struct sim_client *client = &sim->clients[index];
-	struct gp_client_attr attr = { .tag = index, .memory_size = client->info.work->memory_size };
+	const struct gp_work_client *work = client->info.work;
+	struct gp_client_attr attr = { .tag = index, .memory_size = work->memory_size, .user = work->user };
 	uint32_t i;
 
 	client->info.in_core = sim->core && !gp_sched_client_add(sim->core, &attr, &client->info.core_client);
-	for (i = 0; client->info.in_core && i < client->info.queue_count; i++)
+	for (i = 0; client->info.in_core && i < client->info.queue_count; i++) {
 		agent_queue_add(sim, client->info.first_queue + i);
+		if (work->claims) /* needs no doorbell to say so */
+			agent_sample_soon(sim, client->info.first_queue + i);
+	}
 	/* Timeslices are set once per client, whatever its gates do later. */
 	gp_sim_agent_set_timeslices(sim);
 	if (!client->info.in_core)
@@ -286,16 +300,6 @@ void gp_sim_agent_set_timeslices(struct gp_sim *sim)
 		agent_set_device_timeslices(sim, i);
 }
 
-static void agent_sample_soon(struct gp_sim *sim, uint32_t index)
-{
-	struct sim_queue *queue = &sim->queues[index];
-
-	if (queue->sample_pending)
-		return;
-	queue->sample_pending = true;
-	gp_sim_push(sim, sim->now_ns + gp_rng_below(&sim->host_rng, sim->sample_ns + 1), SIM_SAMPLE, index, 0);
-}
-
 /* A doorbell was rung. Only the first one after idleness is told at once; the rest is seen by sampling. */
 void gp_sim_agent_submitted(struct gp_sim *sim, uint32_t index)
 {
@@ -327,6 +331,8 @@ void gp_sim_agent_report(struct gp_sim *sim, uint32_t index, bool first)
 	if (!queue->info.in_core || !queue->info.alive ||
 	    gp_gpu_counters(sim->devices[queue->info.device].gpu, queue->info.gpu_queue, &counters))
 		return;
+	if (sim->clients[queue->info.client].info.work->claims)
+		counters.written++;
 	ret = gp_sched_sample(sim->core, queue->info.core_queue, counters.written, counters.read,
 			      gp_sim_core_now_ns(sim));
 	/* The edge is on its way: what a sample says before it must not arm the doorbell again. */

@@ -158,6 +158,7 @@ static const struct client_key client_keys[] = {
 	CLIENT_KEY("spread", 'b', work.spread, 0, 0),
 	CLIENT_KEY("idempotent", 'b', work.idempotent, 0, 0),
 	CLIENT_KEY("unseen", 'b', work.unseen, 0, 0),
+	CLIENT_KEY("claims", 'b', work.claims, 0, 0),
 };
 
 static int client_set_plain(struct mix_client *client, const char *name, const char *value, struct gp_error *error)
@@ -187,7 +188,8 @@ static int client_set_plain(struct mix_client *client, const char *name, const c
 		"\"%.40s\" is not a key of a client; there are kind, priority, arrival, rate, period, "
 		"load, burst, think, offsets, arrivals, speed, replay, timing, start, stagger, deadline, budget, hint, "
 		"weight, "
-		"gang, devices, queues, spread, depth, ring, warm, memory, idempotent, unseen, count, sequence, step",
+		"gang, devices, queues, spread, depth, ring, warm, memory, idempotent, unseen, claims, user, count, sequence, "
+		"step",
 		name);
 }
 
@@ -209,6 +211,20 @@ static int client_set_file(struct mix_client *client, char *field, const char *v
 	strcpy(field, value);
 	client->work.arrival = GP_ARRIVAL_EXPLICIT;
 	client->has_arrival = true;
+	return 0;
+}
+
+/* The scheduler knows users by number only. */
+static int client_set_user(struct mix_client *client, const char *value, struct gp_error *error)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	if (!value[0])
+		return gp_error_set(error, -EINVAL,
+				    "user is empty; it is a name, the same for all clients of one user");
+	for (; *value; value++)
+		hash = (hash ^ (unsigned char)*value) * 0x100000001b3ull;
+	client->work.user = hash ? hash : 1;
 	return 0;
 }
 
@@ -249,6 +265,8 @@ int gp_mix_client_set(struct mix_parser *parser, const char *name, const char *v
 		return client_set_devices(parser, value, error);
 	if (!strcmp(name, "memory"))
 		return gp_units_parse_size(value, "memory", 1ull << 50, &client->work.memory_size, error);
+	if (!strcmp(name, "user"))
+		return client_set_user(client, value, error);
 	if (!strcmp(name, "timing")) {
 		client->back_to_back = !strcmp(value, "back-to-back");
 		if (!client->back_to_back && strcmp(value, "kept"))

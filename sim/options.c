@@ -32,7 +32,7 @@ const char gp_options_help[] =
 "  --dilate K           the device is K times slower than the host: host delays shrink to 1/K\n"
 "  --rptr WHEN          read counters move at fetch or at completion (default)\n"
 "  --set NAME=VALUE     policy parameters: turn, min_open, linger_max, age_window, age_turn, hint_grace, overhead,\n"
-"                       burst, batch_clients, fail_max; device.KEY of the description; mix.NAME of the mix;\n"
+"                       burst, batch_clients, fail_max, age_share; device.KEY of the description; mix.NAME of the mix;\n"
 "                       sim.notice, sim.decide, sim.sample, sim.lv1_depth, sim.reset_depth, sim.reset_cost,\n"
 "                       sim.window, sim.hold_out, sim.lower_slice\n"
 "\n"
@@ -108,6 +108,7 @@ static int options_set_number(struct gp_options *options, const char *name, cons
 		{ "sim.reset_cost", &c->reset_cost_ns, NULL, 0 }, { "sim.window", &c->window_ns, NULL, 0 },
 		{ "sim.hold_out", NULL, &c->hold_out, 1 }, { "sim.lower_slice", &c->lower_slice_ns, NULL, 0 },
 		{ "overhead", NULL, &c->param.overhead_permille, 1000 },
+		{ "age_share", NULL, &c->param.age_permille, 1000 },
 	};
 	/* clang-format on */
 	size_t i;
@@ -122,7 +123,8 @@ static int options_set_number(struct gp_options *options, const char *name, cons
 	return gp_error_set(
 		error, -EINVAL,
 		"--set: there is no \"%.40s\"; there are turn, min_open, linger_max, age_window, "
-		"age_turn, hint_grace, overhead (per mille), burst, batch_clients, fail_max, device.KEY, mix.NAME, "
+		"age_turn, age_share (per mille), hint_grace, overhead (per mille), burst, batch_clients, fail_max, device.KEY, "
+		"mix.NAME, "
 		"sim.notice, sim.decide, sim.sample, sim.lv1_depth, sim.reset_depth, sim.reset_cost, sim.window, "
 		"sim.hold_out, sim.lower_slice",
 		name);

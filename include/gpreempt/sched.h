@@ -80,6 +80,8 @@ struct gp_device_attr {
 struct gp_client_attr {
 	uint64_t tag;         /* the driver's own name for the client; only copied into trace events */
 	uint64_t memory_size; /* bytes of device memory held, for drf */
+	uint64_t user; /* whose it is: clients of one user share one aged turn a window; 0: a user of its own; for life
+			*/
 };
 
 struct gp_queue_attr {
@@ -103,7 +105,8 @@ struct gp_param {
 				       at least four times what a close and an open take */
 	uint64_t min_open_ns;       /* a gate once opened stays open at least so long; default: one open transaction */
 	uint64_t linger_max_ns;     /* longest time lower gates stay closed after the urgent queue drained; 5 ms */
-	uint64_t age_window_ns;     /* a queue that waited so long with work gets a turn whatever its rank; 1 s */
+	uint64_t age_window_ns;     /* a queue that waited so long with work gets a turn whatever its rank, its user one
+				       in each such time; 1 s */
 	uint64_t age_turn_ns;       /* the length of that turn; 5 ms */
 	uint64_t hint_grace_ns;     /* how long after its time an announced arrival is waited for; 2 ms */
 	uint32_t overhead_permille; /* most device time spent on transactions that preempt or swap slots; 200; 1000: no
@@ -111,6 +114,7 @@ struct gp_param {
 	uint32_t burst;             /* preemptions that may be made above that rate, up to GP_BURST_MAX; 32 */
 	uint32_t batch_clients;     /* clients below the top priority open at once, up to GP_BATCH_MAX; 1 */
 	uint32_t fail_max;          /* failed orders of one queue before it is quarantined; 3 */
+	uint32_t age_permille;      /* most device time in aged turns, of all users together; 100; 1000: no limit */
 };
 
 struct gp_limits {
@@ -152,6 +156,7 @@ enum gp_why {
 	GP_WHY_YIELD = 20,      /* closed: another waited longer than the ageing window, and got nowhere beside it */
 	GP_WHY_SHARE = 21,      /* its turn ended early: one that is owed more of the device got work */
 	GP_WHY_REST = 22,       /* opened though idle: nobody has work, and its doorbells are not seen */
+	GP_WHY_VAIN = 23,       /* it had an aged turn to itself and completed nothing */
 	GP_WHY_COUNT
 };
 
@@ -201,6 +206,7 @@ enum gp_trace_type {
 	GP_TRACE_OVERSUBSCRIBED = 21, /* value: clients on the device, more than process_count_max */
 	GP_TRACE_GATE_LOST = 22,
 	GP_TRACE_STALE_ACK = 23,
+	GP_TRACE_BACK_OFF = 24, /* it waits longer for its next aged turn; value: so long */
 };
 struct gp_trace_event {
 	uint64_t time_ns, value;
@@ -217,6 +223,7 @@ struct gp_stats {
 	uint64_t inversions, inversion_ns, inversion_ns_max;
 	uint64_t left_open[GP_WHY_COUNT];
 	uint64_t turns, hints, hints_missed, aged, quarantines, timeouts, order_failures, stale_acks;
+	uint64_t back_offs; /* aged turns to themselves in which queues completed nothing */
 };
 
 struct gp_queue_info {
@@ -294,11 +301,18 @@ uint64_t gp_sched_deadline_ns(const struct gp_sched *sched);
 uint32_t gp_sched_trace_read(const struct gp_sched *sched, uint64_t *cursor, struct gp_trace_event *events,
 			     uint32_t event_count, uint64_t *ret_lost);
 int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stats *ret_stats);
-/* The longest a queue with work can wait, from the parameters and the present clients, rate limit included; provided
- * that queues which are never parked (unseen ones, gangs, quarantined ones) leave a slot. It waits for an open gate:
- * what it gets of a full device is the hardware's choice, until an aged turn was in vain:
- * for the next one the others yield. */
+/* The longest a gate can be closed on work, from the parameters and the present users, clients and queues, rate limit
+ * included; provided that queues which are never parked (unseen ones, gangs, quarantined ones) leave a slot. It waits
+ * for an open gate: what it gets of a full device is the hardware's choice, until an aged turn was in vain: for the
+ * next one the others yield. Where its user has several clients on the device, each has its window before it. The
+ * first is for a queue that is not backed off, of a user that is not, and who has the most clients; the second for this
+ * queue as it is now: a back-off makes a window up to GP_AGE_BACK_OFF_MAX times as long. 0: no such device or queue. */
+#define GP_AGE_BACK_OFF_MAX 64u
 uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t device);
+uint64_t gp_sched_queue_starvation_bound_ns(const struct gp_sched *sched, struct gp_queue_id queue);
+/* What ageing may cost those above: in any stretch of span_ns aged turns, from their first order to their end, take no
+ * longer than this. What their transactions cost is in overhead_permille. */
+uint64_t gp_sched_age_cost_bound_ns(const struct gp_sched *sched, uint32_t device, uint64_t span_ns);
 /* Whole-state invariant check, O(n log n): NULL if all is well, else what is wrong. For tests and debug builds. */
 const char *gp_sched_check(const struct gp_sched *sched);
 const char *gp_why_name(enum gp_why why);

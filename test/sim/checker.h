@@ -22,6 +22,7 @@
 enum check_type {
 	/* Said to the core; core_ns is the time it was given. Only calls that succeeded. */
 	CHECK_DEVICE,       /* device, attr, param, policy */
+	CHECK_CLIENT,       /* client, user */
 	CHECK_QUEUE_ADD,    /* device, queue, client, queue_attr */
 	CHECK_QUEUE_REMOVE, /* queue */
 	CHECK_ATTR,         /* queue, queue_attr */
@@ -51,7 +52,7 @@ enum check_type {
 struct check_event {
 	enum check_type type;
 	uint32_t device, gpu_queue, count;
-	uint64_t now_ns, core_ns, seq, written, completed, close_ns, open_ns;
+	uint64_t now_ns, core_ns, seq, written, completed, close_ns, open_ns, user;
 	bool open;
 	struct gp_queue_id queue;
 	struct gp_client_id client;

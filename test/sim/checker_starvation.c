@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The starvation bound: no queue with work waits longer than gp_sched_starvation_bound_ns() without its aged turn's
- * worth of open time. Gates are the device's own, not what the core believes. The bound allows for one lost
- * acknowledgement, not for a storm of them, so each fault, and each change of who is there, starts the count anew.
+ * The starvation bound: no gate is closed on work for longer than gp_sched_queue_starvation_bound_ns(), and nobody goes
+ * without an aged turn's worth of open time for longer than that and a window. Gates are the device's own, not what the
+ * core believes. The bound allows for one lost acknowledgement, not for a storm of them, so each fault, and each change
+ * of who is there, starts the count anew.
  */
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
@@ -12,12 +13,13 @@
 
 struct starvation_queue {
 	uint32_t generation;
-	uint64_t start_ns, open_ns;
+	uint64_t start_ns, open_ns; /* since when it has not been given an aged turn's worth, and what it was given */
+	uint64_t closed_ns;         /* closed since */
+	uint64_t bound_ns;          /* the longest that was stated since then */
 };
 
 struct starvation_state {
 	uint64_t mark_ns, offset_ns, disturbed_ns;
-	uint64_t bound_ns[TOLD_DEVICE_MAX];
 	struct starvation_queue queues[TOLD_QUEUE_MAX];
 };
 
@@ -26,11 +28,9 @@ static void starvation_reset(struct starvation_state *state, uint64_t now_ns)
 	uint32_t i;
 
 	for (i = 0; i < TOLD_QUEUE_MAX; i++) {
-		state->queues[i].start_ns = now_ns;
-		state->queues[i].open_ns = 0;
+		state->queues[i].start_ns = state->queues[i].closed_ns = now_ns;
+		state->queues[i].open_ns = state->queues[i].bound_ns = 0;
 	}
-	for (i = 0; i < TOLD_DEVICE_MAX; i++)
-		state->bound_ns[i] = 0;
 }
 
 static void starvation_disturb(struct checker_run *run, struct starvation_state *state)
@@ -48,16 +48,21 @@ static void starvation_disturb(struct checker_run *run, struct starvation_state 
 	starvation_reset(state, run->now_ns);
 }
 
-/* A gang waits for all its devices, in the worst case for one after the other. */
-static uint64_t starvation_bound_ns(const struct told *told, const struct starvation_state *state,
-				    const struct told_queue *queue)
+/* A gang waits for all its devices, in the worst case for one after the other. Each aged turn is an open and a close,
+ * and the driver's own latency comes on top of what these cost. */
+static uint64_t starvation_bound_ns(const struct checker_run *run, uint32_t index)
 {
-	uint64_t bound_ns = 0;
+	const struct told_queue *queue = &run->told->queues[index];
+	struct gp_queue_id id = { index, queue->generation };
+	uint64_t bound_ns = gp_sched_queue_starvation_bound_ns(run->core, id);
+	uint64_t latency_ns = 4 * STARVATION_CLIENT_MAX * run->latency_ns;
 	uint32_t i;
 
-	for (i = 0; i < told->device_count; i++) {
-		if (i == queue->device || queue->attr.gang)
-			bound_ns += state->bound_ns[i];
+	/* As often as the others of its user are before it. */
+	bound_ns += latency_ns * told_clients_of(run->told, told_user(run->told, queue), queue->device);
+	for (i = 0; i < run->told->device_count; i++) {
+		if (i != queue->device && queue->attr.gang)
+			bound_ns += gp_sched_starvation_bound_ns(run->core, i) + latency_ns;
 	}
 	return bound_ns;
 }
@@ -69,6 +74,7 @@ static void starvation_queue_step(struct checker_run *run, struct starvation_sta
 	const struct told_device *device = &run->told->devices[q->device];
 	struct starvation_queue *own = &state->queues[index];
 	struct gp_sim_queue_info info;
+	uint64_t bound_ns, more_ns;
 	bool closed = q->attr.tag < TRUTH_QUEUE_MAX && run->truth->queues[q->attr.tag].closed;
 
 	/* Work the core only presumes (counters at fetch) waits for nothing. */
@@ -76,35 +82,43 @@ static void starvation_queue_step(struct checker_run *run, struct starvation_sta
 	if (own->generation != q->generation || !q->has_work || info.written == info.completed || device->stopped ||
 	    q->gate == GP_GATE_QUARANTINED ||
 	    (closed && q->attr.kind == GP_KIND_COMPUTE && !told_has_slot(run->told, q->device)))
-		*own = (struct starvation_queue){ .generation = q->generation, .start_ns = run->now_ns };
-	if (!closed)
+		*own = (struct starvation_queue){ .generation = q->generation,
+						  .start_ns = run->now_ns,
+						  .closed_ns = run->now_ns };
+	if (!closed) {
 		own->open_ns += elapsed_ns;
+		own->closed_ns = run->now_ns;
+	}
 	if (own->open_ns >= device->param.age_turn_ns) {
 		own->start_ns = run->now_ns;
-		own->open_ns = 0;
+		own->open_ns = own->bound_ns = 0;
 	}
-	if (closed && run->now_ns - own->start_ns > starvation_bound_ns(run->told, state, q))
+	if (!closed)
+		return;
+	bound_ns = starvation_bound_ns(run, index);
+	own->bound_ns = bound_ns > own->bound_ns ? bound_ns : own->bound_ns;
+	if (run->now_ns - own->closed_ns > own->bound_ns)
+		checker_fail(
+			run, &checker_starvation,
+			"at %llu ns: queue %u has work, its gate is closed since %llu ns, and the bound is %llu ns",
+			(unsigned long long)run->now_ns, (uint32_t)q->attr.tag, (unsigned long long)own->closed_ns,
+			(unsigned long long)own->bound_ns);
+	/* What it was given may lie at the edges of two windows. */
+	more_ns = own->open_ns ? device->param.age_window_ns + device->param.age_turn_ns : 0;
+	if (run->now_ns - own->start_ns > own->bound_ns + more_ns)
 		checker_fail(
 			run, &checker_starvation,
 			"at %llu ns: queue %u has work, was open for %llu ns since %llu ns, and the bound is %llu ns",
 			(unsigned long long)run->now_ns, (uint32_t)q->attr.tag, (unsigned long long)own->open_ns,
-			(unsigned long long)own->start_ns,
-			(unsigned long long)starvation_bound_ns(run->told, state, q));
+			(unsigned long long)own->start_ns, (unsigned long long)(own->bound_ns + more_ns));
 }
 
 static void starvation_step(struct checker_run *run, struct starvation_state *state)
 {
-	uint64_t bound_ns, elapsed_ns = run->now_ns - state->mark_ns;
+	uint64_t elapsed_ns = run->now_ns - state->mark_ns;
 	uint32_t i;
 
 	state->mark_ns = run->now_ns;
-	for (i = 0; i < run->told->device_count; i++) {
-		/* Each aged turn is an open and a close, and the driver's own latency comes on top of what these cost.
-		 */
-		bound_ns = gp_sched_starvation_bound_ns(run->core, i) + 4 * STARVATION_CLIENT_MAX * run->latency_ns;
-		if (bound_ns > state->bound_ns[i])
-			state->bound_ns[i] = bound_ns;
-	}
 	for (i = 0; i < run->told->queue_end; i++) {
 		if (run->told->queues[i].used && run->told->devices[run->told->queues[i].device].gates)
 			starvation_queue_step(run, state, i, elapsed_ns);

@@ -38,6 +38,30 @@ bool told_has_slot(const struct told *told, uint32_t device)
 	return !slots || taken < slots;
 }
 
+uint64_t told_user(const struct told *told, const struct told_queue *queue)
+{
+	uint64_t user = queue->client.index < TOLD_CLIENT_MAX ? told->users[queue->client.index] : 0;
+
+	return user ? user : 1ull << 63 | queue->client.index;
+}
+
+uint32_t told_clients_of(const struct told *told, uint64_t user, uint32_t device)
+{
+	bool seen[TOLD_CLIENT_MAX] = { false };
+	uint32_t i, count = 0;
+
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (!q->used || q->device != device || told_user(told, q) != user ||
+		    q->client.index >= TOLD_CLIENT_MAX || seen[q->client.index])
+			continue;
+		seen[q->client.index] = true;
+		count++;
+	}
+	return count;
+}
+
 /* For the core time never runs backwards. */
 static void told_clock(struct told *told, uint64_t core_ns)
 {
@@ -80,6 +104,7 @@ static const char *told_add_device(struct told *told, const struct check_event *
 		.burst = (uint32_t)told_or(p->burst, 32),
 		.batch_clients = p->batch_clients,
 		.fail_max = (uint32_t)told_or(p->fail_max, 3),
+		.age_permille = (uint32_t)told_or(p->age_permille, 100),
 	};
 	if (told->device_count <= event->device)
 		told->device_count = event->device + 1;
@@ -395,6 +420,10 @@ const char *told_event(struct told *told, const struct check_event *event)
 	}
 	switch (event->type) {
 	case CHECK_DEVICE: return told_add_device(told, event);
+	case CHECK_CLIENT:
+		if (event->client.index < TOLD_CLIENT_MAX)
+			told->users[event->client.index] = event->user;
+		break;
 	case CHECK_QUEUE_ADD: return told_add_queue(told, event);
 	case CHECK_QUEUE_REMOVE:
 	case CHECK_ATTR:

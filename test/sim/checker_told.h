@@ -8,6 +8,7 @@
 
 #define TOLD_QUEUE_MAX  4096u
 #define TOLD_DEVICE_MAX 4u
+#define TOLD_CLIENT_MAX 4096u
 
 struct told_queue {
 	bool used;
@@ -59,6 +60,7 @@ struct told {
 	uint64_t version;                 /* grows with every change that matters to somebody */
 	bool stale;                       /* rank and is_batch must be derived anew */
 	uint32_t device_count, queue_end; /* queue_end: indices in use are below */
+	uint64_t users[TOLD_CLIENT_MAX];  /* of clients, by their index; 0: of its own */
 	struct told_device devices[TOLD_DEVICE_MAX];
 	struct told_queue queues[TOLD_QUEUE_MAX];
 };
@@ -73,7 +75,10 @@ void told_refresh(
 /* The queues that are never parked (unseen, of a gang, in quarantine) leave one. If not the runlist is oversubscribed
  * for good, and who runs is the device's choice. */
 bool told_has_slot(const struct told *told, uint32_t device);
-uint32_t told_batch_max(const struct told_device *device); /* UINT32_MAX: no limit */
+/* Whose it is; clients without a user are users of their own. */
+uint64_t told_user(const struct told *told, const struct told_queue *queue);
+uint32_t told_clients_of(const struct told *told, uint64_t user, uint32_t device); /* with queues there */
+uint32_t told_batch_max(const struct told_device *device);                         /* UINT32_MAX: no limit */
 /* Work gets through its gate as far as the core can know. */
 bool told_lets_through(const struct told_queue *queue);
 /* Its being open though lower is covered by a claim that has not run out. */

@@ -14,6 +14,8 @@ struct plant {
 	const struct checker *caught_by;
 	/* What the core is told of its device instead. */
 	void (*device)(struct gp_device_attr *attr, struct gp_param *param);
+	/* What the core is told of a client instead. */
+	void (*client)(struct gp_client_attr *attr);
 	/* A plan as if the core had made it: the checkers see the result. */
 	void (*make)(struct checker_run *run, struct gp_plan *plan);
 	/* false: this order is not carried out, and the core is told it was. */

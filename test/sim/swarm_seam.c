@@ -17,6 +17,7 @@ int __real_gp_sched_device_add(struct gp_sched *, const struct gp_device_attr *,
 int __real_gp_sched_device_set_cost(struct gp_sched *, uint32_t, uint64_t, uint64_t);
 int __real_gp_sched_device_stop(struct gp_sched *, uint32_t, uint64_t);
 int __real_gp_sched_device_start(struct gp_sched *, uint32_t, uint64_t);
+int __real_gp_sched_client_add(struct gp_sched *, const struct gp_client_attr *, struct gp_client_id *);
 int __real_gp_sched_client_remove(struct gp_sched *, struct gp_client_id, uint64_t);
 int __real_gp_sched_queue_add(struct gp_sched *, struct gp_client_id, uint32_t, const struct gp_queue_attr *, uint64_t, struct gp_queue_id *);
 int __real_gp_sched_queue_set_attr(struct gp_sched *, struct gp_queue_id, const struct gp_queue_attr *, uint64_t);
@@ -37,6 +38,7 @@ int __wrap_gp_sched_device_add(struct gp_sched *, const struct gp_device_attr *,
 int __wrap_gp_sched_device_set_cost(struct gp_sched *, uint32_t, uint64_t, uint64_t);
 int __wrap_gp_sched_device_stop(struct gp_sched *, uint32_t, uint64_t);
 int __wrap_gp_sched_device_start(struct gp_sched *, uint32_t, uint64_t);
+int __wrap_gp_sched_client_add(struct gp_sched *, const struct gp_client_attr *, struct gp_client_id *);
 int __wrap_gp_sched_client_remove(struct gp_sched *, struct gp_client_id, uint64_t);
 int __wrap_gp_sched_queue_add(struct gp_sched *, struct gp_client_id, uint32_t, const struct gp_queue_attr *, uint64_t, struct gp_queue_id *);
 int __wrap_gp_sched_queue_set_attr(struct gp_sched *, struct gp_queue_id, const struct gp_queue_attr *, uint64_t);
@@ -190,6 +192,23 @@ int __wrap_gp_sched_device_start(struct gp_sched *sched, uint32_t device, uint64
 	if (!ret && seam.run->told->devices[device].stopped)
 		seam_tell(&event);
 	seam_settle(now_ns);
+	return ret;
+}
+
+int __wrap_gp_sched_client_add(struct gp_sched *sched, const struct gp_client_attr *attr,
+			       struct gp_client_id *ret_client)
+{
+	struct gp_client_attr told_attr = *attr;
+	struct check_event event = { .type = CHECK_CLIENT, .user = attr->user, .core_ns = seam.run->told->core_ns };
+	int ret;
+
+	if (seam.plant && seam.plant->client)
+		seam.plant->client(&told_attr);
+	ret = __real_gp_sched_client_add(sched, &told_attr, ret_client);
+	if (!ret) {
+		event.client = *ret_client;
+		seam_tell(&event);
+	}
 	return ret;
 }
 

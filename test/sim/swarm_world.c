@@ -357,6 +357,9 @@ int swarm_world_init(struct swarm_world *world, uint64_t seed, struct gp_error *
 	}
 	world->config.ack_timeout_ns = world_ack_timeout_ns(world, &rng);
 	swarm_world_draw_faults(world, &rng);
+	/* What came later has a stream of its own, so that older seeds keep their worlds. */
+	gp_rng_init(&rng, seed ^ 0x616765u);
+	world->config.param.age_permille = world_chance(&rng, 500) ? 1000 : (uint32_t)world_between(&rng, 50, 800);
 	world_describe(world);
 	return 0;
 }

@@ -19,6 +19,9 @@ static void watch_run(struct watch *watch, uint64_t duration_ns, uint64_t step_n
 
 	while (w->now_ns < end_ns) {
 		world_run(w, step_ns);
+		for (i = 0; i < w->queue_count; i++) /* who is let run gets somewhere */
+			if (w->queues[i].open && w->queues[i].written > w->queues[i].completed)
+				world_complete(w, i, 1);
 		for (i = 0; i < w->queue_count; i++) {
 			const struct world_queue *q = &w->queues[i];
 
@@ -49,6 +52,7 @@ static void starved_queue_gets_its_turn_in_each_window(void **state)
 		starving_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
 						   .param = { .age_window_ns = 100 * MS, .age_turn_ns = 5 * MS } },
 			     1, &device);
+	struct watch watch = { .w = w };
 
 	world_run(w, 99 * MS);
 	assert_false(world_is_open(w, 1));
@@ -58,7 +62,7 @@ static void starved_queue_gets_its_turn_in_each_window(void **state)
 	assert_true(world_is_open(w, 0)); /* the urgent one is not closed for it */
 	world_run(w, 5 * MS);
 	assert_false(world_is_open(w, 1));
-	world_run(w, 10 * S);
+	watch_run(&watch, 10 * S, 1 * MS);
 	assert_in_range(w->queues[1].open_ns, 400 * MS, 560 * MS); /* 5 of 105 ms */
 	assert_in_range(world_stats(w, device).aged, 90, 100);
 	world_free(w);
@@ -187,6 +191,7 @@ static void idle_queue_does_not_age(void **state)
  * one, and is back as soon as that is over or its work is done. */
 static void aged_turn_in_vain_makes_others_yield(void **state)
 {
+	struct gp_trace_event event;
 	uint32_t device, i;
 	struct world *w = starving_new(
 		(struct world_setup){
@@ -206,6 +211,12 @@ static void aged_turn_in_vain_makes_others_yield(void **state)
 	assert_int_equal(world_last_order(w, 0, 0)->why, GP_WHY_YIELD);
 	world_run(w, 10 * MS);
 	assert_true(!world_is_open(w, 1) && world_is_open(w, 0));
+	/* Nothing again: it waits twice as long. */
+	assert_int_equal(world_trace(w, GP_TRACE_BACK_OFF, 1, &event), 1);
+	assert_int_equal(event.value, 200 * MS);
+	assert_int_equal(event.why, GP_WHY_VAIN);
+	world_run(w, 150 * MS);
+	assert_false(world_is_open(w, 1));
 	for (i = 0; i < 150 && !world_is_open(w, 1); i++)
 		world_run(w, 1 * MS);
 	assert_true(world_is_open(w, 1) && !world_is_open(w, 0));
@@ -217,14 +228,41 @@ static void aged_turn_in_vain_makes_others_yield(void **state)
 	world_free(w);
 }
 
+/* That the others yield may use the budget up. The aged client's gates open all the same, and at once: put aside they
+ * are in one transaction, and one that opened late would have lost the rest of its turn. */
+static void aged_client_opens_as_a_whole(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+								.param = { .age_window_ns = 100 * MS,
+									   .age_turn_ns = 5 * MS,
+									   .overhead_permille = 20,
+									   .burst = 1,
+									   .age_permille = 1000 } });
+	uint32_t high = world_solo(w, device, GP_PRIORITY_HIGH), client = world_client(w), lows[2], i;
+
+	world_write(w, high, 1u << 30);
+	for (i = 0; i < 2; i++) {
+		lows[i] = world_queue(w, client, device, GP_PRIORITY_LOW);
+		world_write(w, lows[i], 1u << 30);
+	}
+	world_settle(w);
+	for (i = 0; i < 1000 && world_is_open(w, high); i++)
+		world_run(w, 1 * MS);
+	assert_int_equal(world_last_order(w, high, 0)->why, GP_WHY_YIELD);
+	assert_true(world_is_open(w, lows[0]) && world_is_open(w, lows[1]));
+	world_free(w);
+}
+
 /* The seat whose aged turn it is goes away: the next one is served. */
 static void aged_client_that_dies_makes_room(void **state)
 {
 	uint32_t device;
-	struct world *w =
-		starving_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
-						   .param = { .age_window_ns = 100 * MS, .age_turn_ns = 50 * MS } },
-			     2, &device);
+	struct world *w = starving_new(
+		(struct world_setup){
+			.attr = { .unit = GP_UNIT_PROCESS },
+			.param = { .age_window_ns = 100 * MS, .age_turn_ns = 50 * MS, .age_permille = 1000 } },
+		2, &device);
 	uint32_t aged;
 
 	world_run(w, 110 * MS);
@@ -370,6 +408,7 @@ int main(void)
 		cmocka_unit_test(served_queue_does_not_age),
 		cmocka_unit_test(idle_queue_does_not_age),
 		cmocka_unit_test(aged_turn_in_vain_makes_others_yield),
+		cmocka_unit_test(aged_client_opens_as_a_whole),
 		cmocka_unit_test(aged_client_that_dies_makes_room),
 		cmocka_unit_test(preemptions_are_limited),
 		cmocka_unit_test(budget_fills_however_often_one_looks),

@@ -59,13 +59,18 @@ uint32_t world_device(struct world *world, struct world_setup setup)
 	return device;
 }
 
-uint32_t world_client(struct world *world)
+uint32_t world_client_of(struct world *world, uint64_t user)
 {
-	const struct gp_client_attr attr = { .tag = world->client_count };
+	const struct gp_client_attr attr = { .tag = world->client_count, .user = user };
 
 	assert_true(world->client_count < WORLD_CLIENT_MAX);
 	assert_int_equal(gp_sched_client_add(world->sched, &attr, &world->clients[world->client_count]), 0);
 	return world->client_count++;
+}
+
+uint32_t world_client(struct world *world)
+{
+	return world_client_of(world, 0);
 }
 
 uint32_t world_queue_attr(struct world *world, uint32_t client, uint32_t device, struct gp_queue_attr attr)

@@ -87,6 +87,7 @@ void world_free(struct world *world);
 
 uint32_t world_device(struct world *world, struct world_setup setup);
 uint32_t world_client(struct world *world);
+uint32_t world_client_of(struct world *world, uint64_t user);
 uint32_t world_queue_attr(struct world *world, uint32_t client, uint32_t device, struct gp_queue_attr attr);
 uint32_t world_queue(struct world *world, uint32_t client, uint32_t device, int32_t priority);
 /* A new client with one queue on the device. */
