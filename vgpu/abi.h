@@ -62,6 +62,7 @@ struct gp_amd_signal {
 	uint64_t start, end, queue;
 };
 #define GP_AMD_QUEUE_READ_OFFSET     128u /* read_dispatch_id in amd_queue_t */
+#define GP_AMD_QUEUE_RESOURCE_OFFSET 144u /* scratch_resource_descriptor, then where and how large the memory is */
 #define GP_AMD_QUEUE_SCRATCH_OFFSET  176u /* scratch_wave64_lane_byte_size */
 #define GP_AMD_QUEUE_INACTIVE_OFFSET 192u /* queue_inactive_signal */
 /* What the packet processor writes into the inactive signal when it refuses a packet (ROCr amd_aql_queue.cpp reads
@@ -83,7 +84,7 @@ struct gp_kernel_descriptor {
 	int64_t entry_offset;
 	uint8_t reserved1[20];
 	uint32_t rsrc3, rsrc1, rsrc2;
-	uint16_t properties, reserved2;
+	uint16_t properties, preload;
 	uint32_t reserved3;
 };
 

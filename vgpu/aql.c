@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include "vgpu/event.h"
+#include "vgpu/execute.h"
 #include "vgpu/memory.h"
 #include "vgpu/queue.h"
 #include "vgpu/work.h"
@@ -156,6 +157,20 @@ static uint32_t aql_check_kernel(const struct gp_aql_kernel *packet, struct gp_k
 	return 0;
 }
 
+/* What computes the results: a body in C, or the kernel's own instructions. */
+static uint32_t aql_prepare_work(struct gp_vqueue *queue, struct gp_vdispatch *dispatch,
+				 const struct gp_gpu_kernel *kernel)
+{
+	int64_t execute = queue->process->node->params.values[GP_PARAM_EXECUTE];
+	int r;
+
+	dispatch->has_body = dispatch->kernel.body && execute < 2;
+	if (dispatch->has_body || !execute || (dispatch->kernel.is_described && execute < 2))
+		return 0;
+	r = gp_execute_create(queue, dispatch, kernel, &dispatch->execution);
+	return r == 0 ? 0 : r == -EFAULT ? AQL_FAULT : GP_AQL_ERROR_CODE;
+}
+
 static uint32_t aql_prepare_kernel(struct gp_vqueue *queue, struct gp_vdispatch *dispatch,
 				   struct gp_gpu_packet *ret_packet)
 {
@@ -185,8 +200,7 @@ static uint32_t aql_prepare_kernel(struct gp_vqueue *queue, struct gp_vdispatch 
 	if (!gp_gpu_capacity(queue->gpu->desc, &ret_packet->kernel))
 		return GP_AQL_ERROR_VGPRS;
 	dispatch->workgroups = (uint32_t)workgroups;
-	dispatch->has_body = call->body != NULL;
-	return 0;
+	return aql_prepare_work(queue, dispatch, &ret_packet->kernel);
 }
 
 static uint32_t aql_prepare(struct gp_vqueue *queue, struct gp_vdispatch *dispatch, struct gp_gpu_packet *ret_packet)
@@ -242,6 +256,12 @@ static bool aql_has_scratch(struct gp_vqueue *queue, const struct gp_aql_kernel 
 	return false;
 }
 
+static void aql_forget(struct gp_vdispatch *dispatch)
+{
+	gp_execute_destroy(dispatch->execution);
+	dispatch->execution = NULL;
+}
+
 /* 1: taken; 0: not there yet; negative: the queue is in error. */
 static int aql_take(struct gp_vqueue *queue)
 {
@@ -258,6 +278,7 @@ static int aql_take(struct gp_vqueue *queue)
 	if ((header & 0xffu) == GP_AQL_INVALID)
 		return 0;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	aql_forget(dispatch);
 	memset(dispatch, 0, sizeof(*dispatch));
 	if (gp_vm_read(queue->process, queue->gpu, va, &dispatch->packet, sizeof(dispatch->packet)) < 0) {
 		gp_vqueue_fault(queue, va);
@@ -270,6 +291,7 @@ static int aql_take(struct gp_vqueue *queue)
 	if (!error && gp_gpu_submit(queue->gpu->model, queue->model, &packet, gp_vnode_device_ns(queue->gpu->node)) < 0)
 		error = GP_AQL_ERROR_FORMAT;
 	if (error) {
+		aql_forget(dispatch);
 		if (dispatch->barrier_signal)
 			gp_gpu_signal_remove(queue->gpu->model, dispatch->barrier_signal);
 		if (error == AQL_FAULT)
@@ -349,12 +371,18 @@ void gp_aql_start(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 {
 	struct gp_vdispatch *dispatch = aql_dispatch(queue, event->tag);
 
-	if (!dispatch || dispatch->started)
+	if (!dispatch)
 		return;
-	dispatch->started = true;
-	dispatch->start_ns = event->time_ns;
-	if (queue->process->node->params.values[GP_PARAM_RPTR_AT_FETCH])
-		aql_show(queue, dispatch->index + 1u);
+	if (!dispatch->started) {
+		dispatch->started = true;
+		dispatch->start_ns = event->time_ns;
+		if (queue->process->node->params.values[GP_PARAM_RPTR_AT_FETCH])
+			aql_show(queue, dispatch->index + 1u);
+	}
+	if (dispatch->execution && !queue->error) {
+		gp_execute_resume(dispatch->execution);
+		gp_aql_catch_up(queue);
+	}
 }
 
 /* Packets that are complete leave, in order. */
@@ -376,6 +404,7 @@ static void aql_complete(struct gp_vqueue *queue, struct gp_vdispatch *dispatch)
 	uint64_t signal, start_ns;
 
 	dispatch->done = true;
+	aql_forget(dispatch);
 	if (dispatch->barrier_signal)
 		gp_gpu_signal_remove(queue->gpu->model, dispatch->barrier_signal);
 	dispatch->barrier_signal = 0;
@@ -397,7 +426,8 @@ static void aql_settle(struct gp_vqueue *queue, struct gp_vdispatch *dispatch)
 	if (queue->behind)
 		return;
 	queue->behind = !gp_work_run(queue, dispatch);
-	if (!queue->behind && !queue->error && dispatch->ended)
+	if (!queue->behind && !queue->error && dispatch->ended &&
+	    (!dispatch->execution || gp_execute_is_over(dispatch->execution)))
 		aql_complete(queue, dispatch);
 }
 
@@ -405,7 +435,10 @@ void gp_aql_progress(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 {
 	struct gp_vdispatch *dispatch = aql_dispatch(queue, event->tag);
 
-	if (!dispatch || dispatch->ended || queue->error || event->value <= dispatch->workgroups_due)
+	if (dispatch && dispatch->execution && !queue->error)
+		gp_execute_stop(dispatch->execution);
+	if (!dispatch || dispatch->ended || queue->error || dispatch->execution ||
+	    event->value <= dispatch->workgroups_due)
 		return;
 	dispatch->workgroups_due = event->value < dispatch->workgroups ? (uint32_t)event->value : dispatch->workgroups;
 	aql_settle(queue, dispatch);
@@ -426,6 +459,9 @@ void gp_aql_end(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 	dispatch->workgroups_due = dispatch->workgroups;
 	dispatch->ended = true;
 	dispatch->end_ns = event->time_ns;
+	/* Work that was set aside when nothing of it was left to run ends without another start. */
+	if (dispatch->execution)
+		gp_execute_resume(dispatch->execution);
 	aql_settle(queue, dispatch);
 }
 
@@ -435,9 +471,27 @@ void gp_aql_catch_up(struct gp_vqueue *queue)
 		struct gp_vdispatch *dispatch = aql_dispatch(queue, index);
 
 		if (dispatch && !dispatch->done &&
-		    (dispatch->ended || dispatch->workgroups_run < dispatch->workgroups_due))
+		    (dispatch->ended || dispatch->workgroups_run < dispatch->workgroups_due ||
+		     (dispatch->execution && dispatch->started)))
 			aql_settle(queue, dispatch);
 	}
+}
+
+/* The gate of a queue changed. Kernels that the model is through with, and the host is not, stop and go on with it. */
+void gp_aql_gate(struct gp_vqueue *queue)
+{
+	for (uint64_t index = queue->read; index < queue->submitted && !queue->error; index++) {
+		struct gp_vdispatch *dispatch = aql_dispatch(queue, index);
+
+		if (!dispatch || !dispatch->execution || !dispatch->ended)
+			continue;
+		if (queue->model_open)
+			gp_execute_resume(dispatch->execution);
+		else
+			gp_execute_stop(dispatch->execution);
+	}
+	if (queue->model_open && !queue->error)
+		gp_aql_catch_up(queue);
 }
 
 void gp_aql_drop(struct gp_vqueue *queue)
@@ -447,6 +501,7 @@ void gp_aql_drop(struct gp_vqueue *queue)
 
 		if (dispatch->used && dispatch->barrier_signal)
 			gp_gpu_signal_remove(queue->gpu->model, dispatch->barrier_signal);
+		aql_forget(dispatch);
 		dispatch->used = false;
 	}
 }

@@ -483,7 +483,7 @@ int main(int argc, char **argv)
 		daemon_detach(daemon, options.config.verbose);
 	if (r == 0)
 		gp_vnode_log(&daemon->node, 1,
-			     "a model of %u %s: no instructions are interpreted, clients are not protected from each "
+			     "a model of %u %s: clients are not protected from each "
 			     "other's memory, times are modelled (dilation %u)",
 			     daemon->node.gpu_count, daemon->device, daemon->node.dilation);
 	daemon_answer(daemon, options.ready, r);

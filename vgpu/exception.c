@@ -89,8 +89,11 @@ static void exception_tell_runtime(struct gp_vqueue *queue, uint64_t mask)
 
 void gp_exception_of_packet(struct gp_vqueue *queue, uint32_t error)
 {
-	uint64_t mask = exception_of_packet(error);
+	gp_exception_of_wave(queue, exception_of_packet(error));
+}
 
+void gp_exception_of_wave(struct gp_vqueue *queue, uint64_t mask)
+{
 	if (!gp_exception_raise(queue->process, mask, queue->gpu, queue) && queue->process->runtime_enabled)
 		exception_tell_runtime(queue, mask);
 }

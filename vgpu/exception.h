@@ -13,6 +13,7 @@ void gp_exception_clear(struct gp_vproc *process); /* all of them: debugging is 
 /* The packet processor's error (GP_AQL_ERROR_…): to the debugger if it asked, otherwise to the runtime if that is
  * enabled. */
 void gp_exception_of_packet(struct gp_vqueue *queue, uint32_t error);
+void gp_exception_of_wave(struct gp_vqueue *queue, uint64_t mask);
 
 /* DBG_TRAP operations. */
 void gp_exception_enable(struct gp_vproc *target, uint64_t mask);

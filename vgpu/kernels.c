@@ -188,9 +188,9 @@ static void kernels_tell(struct gp_vnode *node, const struct gp_kernel_call *cal
 		if (kernels->told[i] == call->fingerprint)
 			return;
 	kernels->told[kernels->told_count++ % 64u] = call->fingerprint;
-	gp_vnode_log(node, 1,
-		     "process %d: unknown kernel [%016" PRIx64 "], %u VGPRs: %u ns per workgroup, nothing computed",
-		     call->process->pid, call->fingerprint, call->vgprs, GP_KERNELS_DEFAULT_NS);
+	gp_vnode_log(node, 1, "process %d: unknown kernel [%016" PRIx64 "], %u VGPRs: %u ns per workgroup, %s",
+		     call->process->pid, call->fingerprint, call->vgprs, GP_KERNELS_DEFAULT_NS,
+		     node->params.values[GP_PARAM_EXECUTE] ? "its instructions are executed" : "nothing computed");
 	/* What a description is written from. */
 	if (gp_vm_read(call->process, call->gpu, call->kernarg, words, sizeof(words)) == 0)
 		for (uint32_t i = 0; i < 12u; i++)
@@ -224,6 +224,7 @@ int gp_kernels_recognise(struct gp_vdev *gpu, uint64_t kernel_object, struct gp_
 		kernels_tell(gpu->node, call);
 		return 0;
 	}
+	call->is_described = true;
 	call->body = entry->body;
 	call->workgroup_ns = entry->workgroup_ns;
 	memcpy(call->name, entry->name, sizeof(call->name));

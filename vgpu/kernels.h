@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What vgpud knows of kernels. It interprets no instructions: a kernel is recognised by a fingerprint of its code, and
- * then has a name, a time and perhaps a body in C that computes what the kernel would, workgroup by workgroup.
+ * What vgpud knows of kernels. A kernel is recognised by a fingerprint of its code, and then has a name, a time and
+ * perhaps a body in C that computes what the kernel would, workgroup by workgroup. Others are executed (execute.h).
  */
 #ifndef GP_VGPU_KERNELS_H
 #define GP_VGPU_KERNELS_H
@@ -17,7 +17,8 @@ struct gp_body;
 struct gp_kernel_call {
 	struct gp_vproc *process;
 	const struct gp_vdev *gpu;
-	const struct gp_body *body; /* NULL: nothing is computed */
+	const struct gp_body *body; /* NULL: none in C */
+	bool is_described;          /* by vgpud itself or by the kernels file */
 	uint32_t workgroup_size[3], grid_size[3], workgroups[3];
 	uint64_t kernarg;
 	char name[32];

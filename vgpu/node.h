@@ -71,9 +71,11 @@ struct gp_vnode_counters {
 	uint64_t ioctls, dispatches, workgroups, workgroups_body, copies, copy_bytes, process_vm, queues_created,
 		queues_destroyed;
 	uint64_t processes_seen, exactly_once_violations, queue_errors;
+	uint64_t workgroups_executed, wave_instructions;
 };
 
 struct gp_kernels;
+struct gp_execute_codes;
 struct gp_smi_client;
 
 struct gp_vnode {
@@ -148,7 +150,9 @@ struct gp_vproc {
 	uint32_t bo_count, bo_capacity, handle_count, handle_free;
 	struct gp_vevent *events; /* GP_VPROC_EVENT_MAX, by id */
 	struct gp_vbo *event_page;
-	uint64_t fault_va; /* where the last access of a GPU found nothing */
+	uint64_t fault_va;              /* where the last access of a GPU found nothing */
+	bool fault_is_write;            /* or what it must not write */
+	struct gp_execute_codes *codes; /* decoded for it (execute.c) */
 	struct gp_vqueue *queues[GP_VPROC_QUEUE_MAX];
 	uint32_t queue_count;
 	/* Debugging (debug.c). */

@@ -26,6 +26,7 @@ static const struct {
 	[GP_PARAM_HALT_IF_HWS_HANG] = { "halt_if_hws_hang", 0, 0, 0, 0644 },
 	/* No parameter of the driver's, and no file: what nobody has published about the packet processor. */
 	[GP_PARAM_RPTR_AT_FETCH] = { "vgpu_rptr_at_fetch", 0, 0, 1, 0 },
+	[GP_PARAM_EXECUTE] = { "vgpu_execute", 1, 0, 2, 0 },
 };
 
 void gp_params_init(struct gp_params *params)
@@ -56,7 +57,8 @@ static int params_one(struct gp_params *params, const char *text, size_t size, s
 	}
 	return gp_error_set(error, -EINVAL,
 			    "'%.*s' is not NAME=VALUE of a parameter (sched_policy, hws_max_conc_proc, cwsr_enable, "
-			    "max_num_of_queues_per_device, queue_preemption_timeout_ms, num_kcq, vgpu_rptr_at_fetch)",
+			    "max_num_of_queues_per_device, queue_preemption_timeout_ms, num_kcq, vgpu_rptr_at_fetch, "
+			    "vgpu_execute)",
 			    (int)size, text);
 }
 

@@ -18,6 +18,7 @@ enum gp_param {
 	GP_PARAM_NUM_KCQ,          /* kernel compute queues: what they leave is KFD's; -1: 8 */
 	GP_PARAM_HALT_IF_HWS_HANG, /* shown only */
 	GP_PARAM_RPTR_AT_FETCH,    /* the read pointer moves when a packet starts, not when it is complete */
+	GP_PARAM_EXECUTE, /* 0: no kernel's instructions, 1: those of kernels nobody described, 2: every kernel's */
 	GP_PARAM_COUNT
 };
 

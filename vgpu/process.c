@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "vgpu/debug.h"
+#include "vgpu/execute.h"
 #include "vgpu/memory.h"
 #include "vgpu/process.h"
 #include "vgpu/queue.h"
@@ -171,6 +172,7 @@ void gp_vproc_destroy(struct gp_vproc *process)
 			gp_bar_wipe(&node->bar, offset, GP_BAR_DOORBELL_SLICE);
 		}
 	}
+	gp_execute_forget(process);
 	gp_vbo_free_all(process);
 	gp_live_process_remove(process);
 	while (*link != process)

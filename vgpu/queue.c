@@ -475,10 +475,20 @@ void gp_vqueue_fail(struct gp_vqueue *queue, uint32_t error)
 	gp_vqueue_tell(queue, error);
 }
 
+void gp_vqueue_wave_error(struct gp_vqueue *queue, uint64_t exception, uint32_t signal)
+{
+	queue->error = GP_VQUEUE_FAULTED;
+	queue->process->node->counters.queue_errors++;
+	gp_exception_of_wave(queue, exception);
+	gp_vqueue_tell(queue, signal);
+}
+
 void gp_vqueue_fault(struct gp_vqueue *queue, uint64_t va)
 {
 	struct gp_vproc_device *device = &queue->process->devices[queue->gpu->index];
-	struct kfd_hsa_memory_exception_data data = { .failure.NotPresent = 1,
+	bool is_write = queue->process->fault_is_write;
+	struct kfd_hsa_memory_exception_data data = { .failure.NotPresent = !is_write,
+						      .failure.ReadOnly = is_write,
 						      .va = va & ~4095ull,
 						      .gpu_id = queue->gpu->gpu_id };
 

@@ -7,6 +7,7 @@
 #include "vgpu/kernels.h"
 #include "vgpu/node.h"
 
+#define GP_VQUEUE_GWS     4u
 #define GP_VQUEUE_FAULTED UINT32_MAX /* errors that are not the packet processor's */
 #define GP_VQUEUE_RESET   (UINT32_MAX - 1u)
 
@@ -21,8 +22,14 @@ struct gp_vdispatch {
 	uint32_t workgroups, workgroups_due, workgroups_run; /* due: as far as the model has come */
 	struct gp_kernel_call kernel;
 	bool has_body;
-	bool ended; /* for the model, at end_ns */
+	struct gp_execution *execution; /* its instructions are executed; NULL: described, or nothing to execute */
+	bool ended;                     /* for the model, at end_ns */
 	uint64_t end_ns;
+};
+
+/* A device-wide barrier: how many waves it is for, and how many have come. */
+struct gp_vqueue_gws {
+	uint32_t limit, arrived;
 };
 
 /* What a copy engine still has to move. */
@@ -64,6 +71,7 @@ struct gp_vqueue {
 	struct gp_vcopy copy;        /* that packet, once the model is through with it */
 	bool behind;                 /* the host is not: work.c */
 	uint64_t packets, workgroups;
+	struct gp_vqueue_gws gws[GP_VQUEUE_GWS];
 };
 
 int gp_vqueue_create(struct gp_vcall **call, struct gp_kfd_create_queue *args);
@@ -93,6 +101,8 @@ void gp_vdev_turn(struct gp_vdev *gpu);
 void gp_vqueue_fail(struct gp_vqueue *queue, uint32_t error);
 void gp_vqueue_tell(struct gp_vqueue *queue, uint32_t error); /* through its inactive signal, and that signal's event */
 void gp_vqueue_fault(struct gp_vqueue *queue, uint64_t va);
+/* A wave of it cannot go on: the driver's exception, and what the trap handler puts into the inactive signal. */
+void gp_vqueue_wave_error(struct gp_vqueue *queue, uint64_t exception, uint32_t signal);
 
 /* aql.c, sdma.c */
 bool gp_aql_turn(struct gp_vqueue *queue);
@@ -100,6 +110,7 @@ void gp_aql_start(struct gp_vqueue *queue, const struct gp_gpu_event *event);
 void gp_aql_progress(struct gp_vqueue *queue, const struct gp_gpu_event *event);
 void gp_aql_end(struct gp_vqueue *queue, const struct gp_gpu_event *event);
 void gp_aql_catch_up(struct gp_vqueue *queue);
+void gp_aql_gate(struct gp_vqueue *queue); /* a transaction that changed it is over */
 void gp_aql_drop(struct gp_vqueue *queue); /* forgets its packets */
 bool gp_sdma_turn(struct gp_vqueue *queue);
 void gp_sdma_end(struct gp_vqueue *queue, const struct gp_gpu_event *event);

@@ -50,8 +50,8 @@ static void run_usage(FILE *stream)
 		"      --front FRONT    fuse (root), seccomp (no privilege), auto (default: fuse where it is possible)\n"
 		"      --root DIR       run: the command's root, another system that sees the node's /dev and /sys\n"
 		"  -v, --verbose        vgpud says what happens; twice: more\n"
-		"It models timing and scheduling. It interprets no instructions: kernels it does not know take time and\n"
-		"compute nothing; clients are not protected from each other's memory.\n");
+		"It models timing and scheduling. Kernels it does not know are executed, instruction by\n"
+		"instruction; clients are not protected from each other's memory.\n");
 }
 
 static int run_parse(int argc, char **argv, struct gp_starter *ret_options)

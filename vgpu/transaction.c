@@ -171,6 +171,17 @@ static void transaction_repeat(struct gp_vtransaction *transaction)
 	transaction_finish(transaction, r < 0 ? r : 0);
 }
 
+/* Its queues are open or closed now. */
+static void transaction_tell(const struct gp_vtransaction *transaction)
+{
+	for (uint32_t i = 0; transaction->process && i < transaction->queue_count; i++) {
+		struct gp_vqueue *queue = gp_vqueue_find(transaction->process, transaction->queue_ids[i]);
+
+		if (queue && queue->gpu == transaction->gpu && !gp_vqueue_is_sdma(queue))
+			gp_aql_gate(queue);
+	}
+}
+
 void gp_vtransaction_end(struct gp_vdev *gpu, const struct gp_gpu_event *event)
 {
 	struct gp_vtransaction **link = &gpu->node->transactions, *transaction;
@@ -181,6 +192,7 @@ void gp_vtransaction_end(struct gp_vdev *gpu, const struct gp_gpu_event *event)
 	if (!transaction)
 		return;
 	*link = transaction->next;
+	transaction_tell(transaction);
 	if (event->error)
 		transaction_repeat(transaction);
 	else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Slices of work. Never decides what a packet means; arguments and sizes are the client's, and may change meanwhile. */
+#include "vgpu/execute.h"
 #include "vgpu/work.h"
 
 #define WORK_SLICE_NS   500000u /* of one queue in one round of the loop */
@@ -65,6 +66,8 @@ bool gp_work_run(struct gp_vqueue *queue, struct gp_vdispatch *dispatch)
 	uint64_t begin_ns = gp_vnode_clock_ns(), deadline_ns = begin_ns + WORK_SLICE_NS;
 	uint32_t count = 1;
 
+	if (dispatch->execution)
+		return gp_execute_run(dispatch->execution, deadline_ns);
 	while (dispatch->workgroups_run < dispatch->workgroups_due) {
 		uint64_t now_ns;
 
