@@ -63,7 +63,8 @@ static int main_load(struct gp_run *run, char **paths, uint32_t count, struct gp
 	for (uint32_t i = 0; i < count; i++)
 		bar.total_size += main_size(paths[i]);
 	for (uint32_t i = 0; i < count && !r; i++) {
-		r = gp_run_load(run, paths[i], &progress, error);
+		r = gp_folder_is(paths[i]) ? gp_folder_load(run, paths[i], &progress, error) :
+					     gp_run_load(run, paths[i], &progress, error);
 		bar.before_size += main_size(paths[i]);
 	}
 	gp_progress_clear(&bar.progress);
@@ -95,8 +96,11 @@ static int main_analyse(struct gp_run *run, const struct gp_report_options *opti
 {
 	int r = gp_analyse(&run->store, &run->facts, &options->filter, main_top(options), report, error);
 
+	if (!r && gp_folder_warn(run, report))
+		r = gp_error_set(error, -ENOMEM, "not enough memory");
 	if (!r)
-		main_title(report, options, run->store.files[0].name, path_count);
+		main_title(report, options, run->store.files[0].name,
+			   path_count > run->store.file_count ? path_count : run->store.file_count);
 	return r;
 }
 

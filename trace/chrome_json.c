@@ -480,7 +480,7 @@ static int chrome_read(struct chrome *chrome, struct gp_error *error)
 	if (!r)
 		r = gp_json_input_next(&chrome->json, error);
 	if (!r && !chrome->is_found)
-		return gp_error_set(error, -EINVAL,
+		return gp_error_set(error, -ENOMSG,
 				    "%s: JSON, but no trace: there is neither \"traceEvents\" nor "
 				    "\"rocprofiler-sdk-tool\"",
 				    chrome->json.input->file_name);

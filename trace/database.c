@@ -186,7 +186,7 @@ static int database_read(struct gp_database *database, const char **ret_format, 
 		*ret_format = "rocprof v1 database";
 		return gp_read_rocprof1_db(database, error);
 	}
-	return gp_error_set(error, -EINVAL, "%s: a database, but none of rocpd, RPD or rocprof v1",
+	return gp_error_set(error, -ENOMSG, "%s: a database, but none of rocpd, RPD or rocprof v1",
 			    database->file_name);
 }
 

@@ -16,6 +16,7 @@
 #define GP_DATABASE_COLUMN_MAX 32u
 
 struct gp_database {
+	bool has_times; /* rocprof1_db.c: what it asked last */
 	sqlite3 *handle;
 	const char *file_name;
 	const struct gp_sink *sink;

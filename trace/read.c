@@ -140,17 +140,17 @@ int gp_trace_read_input(struct gp_input *input, const struct gp_sink *sink, cons
 	if (r)
 		return r;
 	if (!gp_input_size(input))
-		return gp_error_set(error, -EINVAL, "%s: the file is empty", input->file_name);
+		return gp_error_set(error, -ENOMSG, "%s: the file is empty", input->file_name);
 	kind = read_kind_of((struct read_text){ gp_input_at(input), gp_input_size(input) });
 	if (kind == READ_SCHEMA_JSON)
-		return gp_error_set(error, -EINVAL, "%s: is a JSON schema, not a trace", input->file_name);
+		return gp_error_set(error, -ENOMSG, "%s: is a JSON schema, not a trace", input->file_name);
 	if (kind == READ_SQLITE)
 		return gp_error_set(
 			error, -ENOTSUP,
 			"%s: a database cannot be read from standard input, a pipe or a gzip file: name the database itself",
 			input->file_name);
 	if (kind == READ_UNKNOWN || !read_formats[kind].read)
-		return gp_error_set(error, -EINVAL,
+		return gp_error_set(error, -ENOMSG,
 				    "%s: not a trace of a known format (rocprof v1, v2, v3; rocpd; RPD; Chrome JSON; "
 				    "Perfetto; ftrace; dmesg)",
 				    input->file_name);

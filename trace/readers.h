@@ -34,7 +34,7 @@ struct gp_read_progress {
 	void (*update)(void *context, uint64_t read_size, uint64_t total_size); /* may be NULL */
 };
 /* Reads a file of any known format. *ret_format names it ("rocprofv3 CSV") also when the reading fails, NULL if it was
- * not recognised. */
+ * not recognised. -ENOMSG: it is no trace. */
 int gp_trace_read(const char *path, const struct gp_sink *sink, const struct gp_read_progress *progress,
 		  const char **ret_format, struct gp_error *error);
 /* The same from memory, for tests; databases excepted. */

@@ -28,11 +28,34 @@ static void rocpd_common(sqlite3_stmt *row, struct gp_trace_event *event)
 	event->known |= event->correlation ? GP_KNOWN_CORRELATION : 0;
 }
 
+/* The text of a range: {"message": "…"}. Escapes other than of quotes and backslashes stay as they are. */
+static size_t rocpd_message(const char *data, char *text, size_t size)
+{
+	const char *at = data ? strstr(data, "\"message\"") : NULL;
+	size_t used = 0;
+
+	if (!at)
+		return 0;
+	at += strlen("\"message\"");
+	at += strspn(at, " \t\n:");
+	if (*at++ != '"')
+		return 0;
+	for (; *at && *at != '"' && used + 1 < size; at++) {
+		if (*at == '\\' && (at[1] == '"' || at[1] == '\\'))
+			at++;
+		text[used++] = *at;
+	}
+	text[used] = '\0';
+	return *at == '"' || used + 1 == size ? used : 0;
+}
+
 static int rocpd_region(struct gp_database *database, sqlite3_stmt *row, uint64_t number, struct gp_error *error)
 {
 	const char *category = (const char *)sqlite3_column_text(row, ROCPD_OWN);
 	const char *name = (const char *)sqlite3_column_text(row, ROCPD_NAME);
 	struct gp_trace_event event;
+	char message[1024];
+	size_t size;
 
 	gp_database_event(row, ROCPD_NAME, ROCPD_START, &event,
 			  gp_layer_of(category ? category : "", name ? name : ""));
@@ -41,6 +64,13 @@ static int rocpd_region(struct gp_database *database, sqlite3_stmt *row, uint64_
 	/* A region that were an engine's would be nonsense: calls stay calls. */
 	if (event.layer == GP_LAYER_KERNEL || event.layer == GP_LAYER_COPY)
 		event.layer = GP_LAYER_LIBRARY;
+	size = event.layer == GP_LAYER_MARKER ?
+		       rocpd_message((const char *)sqlite3_column_text(row, ROCPD_OWN + 1), message, sizeof(message)) :
+		       0;
+	if (size) {
+		event.name = message;
+		event.name_size = size;
+	}
 	return database->sink->event(database->sink->context, &event, error);
 }
 
@@ -109,8 +139,8 @@ static int rocpd_agent(struct gp_database *database, sqlite3_stmt *row, uint64_t
 
 int gp_read_rocpd(struct gp_database *database, struct gp_error *error)
 {
-	static const char *const regions[] = { "name",     "start",   "end",      "pid", "tid",
-					       "stack_id", "corr_id", "category", NULL };
+	static const char *const regions[] = { "name",     "start",   "end",      "pid",     "tid",
+					       "stack_id", "corr_id", "category", "extdata", NULL };
 	static const char *const kernels[] = { "name",     "start",       "end",         "pid",
 					       "tid",      "stack_id",    "corr_id",     "agent_abs_index",
 					       "queue_id", "stream_id",   "grid_x",      "grid_y",

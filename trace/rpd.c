@@ -21,6 +21,11 @@ static int rpd_api(struct gp_database *database, sqlite3_stmt *row, uint64_t num
 	/* RPD keeps the user's ranges, and what it does itself, among the calls. */
 	if (event.layer == GP_LAYER_LIBRARY && (!name || (strncmp(name, "nccl", 4) && strncmp(name, "rccl", 4))))
 		event.layer = GP_LAYER_MARKER;
+	/* "UserMarker" says what it is in its arguments. */
+	if (event.layer == GP_LAYER_MARKER && name && !strcmp(name, "UserMarker") && sqlite3_column_bytes(row, 6) > 0) {
+		event.name = (const char *)sqlite3_column_text(row, 6);
+		event.name_size = (size_t)sqlite3_column_bytes(row, 6);
+	}
 	return database->sink->event(database->sink->context, &event, error);
 }
 
@@ -50,8 +55,9 @@ static int rpd_op(struct gp_database *database, sqlite3_stmt *row, uint64_t numb
 int gp_read_rpd(struct gp_database *database, struct gp_error *error)
 {
 	int r = gp_database_run(database,
-				"SELECT S.string, A.start, A.\"end\", A.pid, A.tid, A.id FROM rocpd_api A "
-				"LEFT JOIN rocpd_string S ON S.id = A.apiName_id",
+				"SELECT S.string, A.start, A.\"end\", A.pid, A.tid, A.id, G.string FROM rocpd_api A "
+				"LEFT JOIN rocpd_string S ON S.id = A.apiName_id "
+				"LEFT JOIN rocpd_string G ON G.id = A.args_id",
 				rpd_api, error);
 
 	if (r)

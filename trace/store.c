@@ -101,6 +101,12 @@ int gp_store_file_add(struct gp_store *store, const char *name, struct gp_error 
 	return 0;
 }
 
+void gp_store_file_drop(struct gp_store *store)
+{
+	free(store->files[--store->file_count].name);
+	memset(&store->files[store->file_count], 0, sizeof(store->files[0]));
+}
+
 static bool store_track_equals(const struct gp_track *a, const struct gp_track *b)
 {
 	return a->known == b->known && a->is_engine == b->is_engine && a->layer == b->layer && a->pid == b->pid &&
