@@ -206,6 +206,7 @@ static void figures_name(const struct gp_analysis *analysis, const struct gp_sta
 		.name = gp_names_get(&analysis->store->names, stat->name),
 		.layer = stat->layer == GP_LAYER_HIP ? gp_report_layer_name(analysis->report, GP_REPORT_HIP) :
 						       layers[stat->layer],
+		.is_kernel = stat->layer == GP_LAYER_KERNEL,
 		.has_pid = process->has_pid,
 		.pid = process->pid,
 		.count = stat->spread.count,

@@ -189,12 +189,33 @@ static int main_one(const struct gp_report_options *options, struct gp_error *er
 	return r;
 }
 
+static int main_compare_file(const struct gp_report *reports, const char *path,
+			     int (*view)(FILE *stream, const struct gp_report *a, const struct gp_report *b),
+			     struct gp_error *error)
+{
+	struct gp_file_writer writer;
+	int r;
+
+	if (!path)
+		return 0;
+	r = gp_file_open(&writer, path, error);
+	if (r)
+		return r;
+	errno = 0;
+	r = view(writer.stream, &reports[0], &reports[1]);
+	if (r)
+		gp_error_set(error, r, "cannot write %s: %s", path, strerror(errno ? errno : -r));
+	else
+		r = gp_file_commit(&writer, error);
+	gp_file_abandon(&writer);
+	return r;
+}
+
 static int main_compare(const struct gp_report_options *options, struct gp_error *error)
 {
 	struct gp_report_style style = main_style(options);
 	struct gp_report reports[2] = { { .title = "" }, { .title = "" } };
 	struct gp_run runs[2] = { { .facts = { 0 } }, { .facts = { 0 } } };
-	struct gp_file_writer writer;
 	int r = 0;
 
 	for (int i = 0; i < 2 && !r; i++) {
@@ -202,18 +223,11 @@ static int main_compare(const struct gp_report_options *options, struct gp_error
 		if (!r)
 			r = main_analyse(&runs[i], options, 1, &reports[i], error);
 	}
-	if (!r && options->json_path) {
-		r = gp_file_open(&writer, options->json_path, error);
-		if (!r) {
-			r = gp_report_compare_json(writer.stream, &reports[0], &reports[1]);
-			if (r)
-				gp_error_set(error, r, "cannot write %s", options->json_path);
-			else
-				r = gp_file_commit(&writer, error);
-			gp_file_abandon(&writer);
-		}
-	}
-	if (!r && !main_is_stdout(options->json_path))
+	if (!r)
+		r = main_compare_file(reports, options->json_path, gp_report_compare_json, error);
+	if (!r)
+		r = main_compare_file(reports, options->html_path, gp_report_compare_html, error);
+	if (!r && !main_is_stdout(options->json_path) && !main_is_stdout(options->html_path))
 		r = main_text(gp_report_compare_text(stdout, &reports[0], &reports[1], &style), error);
 	for (int i = 0; i < 2; i++) {
 		gp_report_fini(&reports[i]);

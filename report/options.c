@@ -19,9 +19,10 @@ const char gp_report_help[] =
 "TRACE is a file of any of these, recognised by its content, a folder of them, or - for standard input; several files\n"
 "of one run are joined:\n"
 "  rocprof v1 (csv, stats, json, db), rocprof v2 (csv, console), rocprofv3 (csv, json), rocpd, RPD, PyTorch\n"
-"  (torch.profiler, on ROCm or CUDA), other Chrome JSON, gpreempt record, Perfetto (as gpreempt writes it), ftrace text, dmesg. JSON and text may be gzip.\n"
+"  (torch.profiler, on ROCm or CUDA), other Chrome JSON, gpreempt record, Perfetto (as gpreempt writes it), ftrace\n"
+"  text, dmesg. JSON and text may be gzip.\n"
 "\n"
-"  --compare            two runs beside each other: what changed\n"
+"  --compare            two runs beside each other: what changed; also as --html and --json\n"
 "  --process PID        only this process                 --device N    only this device's kernels and copies\n"
 "  --from TIME          from this time of the trace on    --to TIME     up to it; 10ms, 1.5s\n"
 "  --top N              rows of each table; 0 is all; default 10\n"
@@ -176,8 +177,8 @@ int gp_report_options_parse(int argc, char **argv, struct gp_report_options *ret
 		r = options_inputs(&options, error);
 		if (r)
 			return r;
-		if (options.compare && (options.html_path || options.perfetto_path))
-			return gp_error_set(error, -EINVAL, "--compare writes text or --json");
+		if (options.compare && options.perfetto_path)
+			return gp_error_set(error, -EINVAL, "--compare writes text, --json or --html");
 		r = options_outputs(&options, error);
 		if (r)
 			return r;

@@ -220,6 +220,13 @@ static int timeline_add(struct timeline *timeline, uint32_t lane, const struct g
 	return 0;
 }
 
+/* A range as long as the run would hide all others in its lane. */
+static bool timeline_is_whole(const struct gp_analysis *analysis, const struct gp_trace_record *record)
+{
+	return record->layer == GP_LAYER_MARKER &&
+	       (record->end_ns - record->start_ns) / 19 >= analysis->report->wall_ns / 20;
+}
+
 static int timeline_run(struct timeline *timeline, struct gp_error *error)
 {
 	struct gp_analysis *analysis = timeline->analysis;
@@ -234,7 +241,7 @@ static int timeline_run(struct timeline *timeline, struct gp_error *error)
 		if (r <= 0)
 			break;
 		gp_rhythm_name(analysis, &record);
-		lane = timeline_lane_of(timeline, &record);
+		lane = timeline_is_whole(analysis, &record) ? GP_ANALYSIS_NONE : timeline_lane_of(timeline, &record);
 		r = lane == GP_ANALYSIS_NONE ? 0 : timeline_add(timeline, lane, &record);
 		if (r)
 			gp_error_set(error, r, "not enough memory");

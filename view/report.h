@@ -8,6 +8,7 @@
 #define GP_VIEW_REPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Host layers, from the application down. What no lower layer has is the application's. */
@@ -71,6 +72,7 @@ struct gp_report_device {
 /* Calls, kernels or copies of one name. */
 struct gp_report_name {
 	const char *name, *layer; /* layer: "HIP", "kernel", … */
+	bool is_kernel;           /* its name may be shown short */
 	bool has_pid;
 	uint64_t pid;
 	uint64_t count, total_ns, self_ns, min_ns, max_ns, median_ns, first_ns;
@@ -223,5 +225,7 @@ struct gp_report {
 
 /* "application", …; the runtime's is "HIP" or "CUDA". */
 const char *gp_report_layer_name(const struct gp_report *report, int layer);
+/* "kernel fill<4, Half>": a step of the path, with the short name of a kernel. */
+const char *gp_report_step_text(enum gp_report_step_kind kind, const char *name, char *buffer, size_t buffer_size);
 
 #endif

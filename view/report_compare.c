@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns two runs beside each other: what changed, the largest change first. */
+/* Owns two runs beside each other, as text and as a page: what changed, the largest change first. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,14 +7,19 @@
 #include "lib/units.h"
 #include "lib/utf8.h"
 #include "view/format.h"
+#include "view/report_html_style.h"
 #include "view/report_view.h"
+#include "view/symbol.h"
 
 #define COMPARE_CELL 48u
+#define COMPARE_NAME 110u /* columns of a name on a page */
+
+static const char *const compare_columns[] = { "name", "A", "B", "change", "B / A" };
 
 struct compare {
 	FILE *stream;
 	uint32_t width, top;
-	bool colour;
+	bool colour, is_html;
 };
 
 /* One thing in both runs; a value that one of them does not know has no number. */
@@ -22,6 +27,7 @@ struct compare_row {
 	const char *name;
 	bool has_a, has_b;
 	uint64_t a_ns, b_ns, a_count, b_count;
+	bool is_kernel;
 };
 
 static const char *compare_ns(bool has, uint64_t ns, char *buffer)
@@ -65,9 +71,39 @@ static void compare_cell(const struct compare *compare, const char *cell, size_t
 	fprintf(compare->stream, "%*s%s  ", (int)(width > has ? width - has : 0), "", cell);
 }
 
+static void compare_html_cell(const struct compare *compare, const char *cell, uint64_t value)
+{
+	fprintf(compare->stream, "<td data-v=\"%" PRIu64 "\">%s</td>", value, cell);
+}
+
+static void compare_html_row(const struct compare *compare, const struct compare_row *row)
+{
+	char cell[COMPARE_CELL], symbol[1200], cut[COMPARE_NAME * 4];
+	const char *shown = row->is_kernel ? gp_symbol_short(row->name, symbol, sizeof(symbol)) : row->name;
+	uint64_t change = row->b_ns > row->a_ns ? row->b_ns - row->a_ns : row->a_ns - row->b_ns;
+
+	fputs("<tr><td class=\"n\" title=\"", compare->stream);
+	gp_format_html(compare->stream, row->name);
+	fputs("\">", compare->stream);
+	gp_format_html(compare->stream, gp_format_cut(shown, COMPARE_NAME, cut, sizeof(cut)));
+	fputs("</td>", compare->stream);
+	compare_html_cell(compare, compare_ns(row->has_a, row->a_ns, cell), row->a_ns);
+	compare_html_cell(compare, compare_ns(row->has_b, row->b_ns, cell), row->b_ns);
+	compare_html_cell(compare, compare_change(row, cell), row->has_a && row->has_b ? change : 0);
+	compare_html_cell(
+		compare, compare_times(row, cell),
+		row->has_a && row->has_b && row->a_ns ? (uint64_t)((double)row->b_ns / (double)row->a_ns * 1e3) : 0);
+	fputs("</tr>\n", compare->stream);
+}
+
 static void compare_print(const struct compare *compare, const struct compare_row *row)
 {
-	char cell[COMPARE_CELL], name[1024];
+	char cell[COMPARE_CELL], name[1024], symbol[1200];
+
+	if (compare->is_html) {
+		compare_html_row(compare, row);
+		return;
+	}
 
 	fputs("  ", compare->stream);
 	compare_cell(compare, compare_ns(row->has_a, row->a_ns, cell), 9);
@@ -75,13 +111,31 @@ static void compare_print(const struct compare *compare, const struct compare_ro
 	compare_cell(compare, compare_change(row, cell), 10);
 	compare_cell(compare, compare_times(row, cell), 6);
 	fprintf(compare->stream, "%s\n",
-		gp_format_cut(row->name, compare->width > 60 ? compare->width - 44 : 20, name, sizeof(name)));
+		gp_format_cut(row->is_kernel ? gp_symbol_short(row->name, symbol, sizeof(symbol)) : row->name,
+			      compare->width > 60 ? compare->width - 44 : 20, name, sizeof(name)));
 }
 
 static void compare_head(const struct compare *compare, const char *title)
 {
+	if (compare->is_html) {
+		fprintf(compare->stream, "<section>\n<h2>%s</h2>\n<div class=\"card scroll\"><table><thead><tr>",
+			title);
+		for (size_t i = 0; i < sizeof(compare_columns) / sizeof(compare_columns[0]); i++)
+			fprintf(compare->stream, "<th%s><button type=\"button\">%s</button></th>",
+				i ? "" : " class=\"n\"", compare_columns[i]);
+		fputs("</tr></thead><tbody>\n", compare->stream);
+		return;
+	}
 	fprintf(compare->stream, "\n%s%s%s\n          A          B      change   B / A\n",
 		compare->colour ? "\033[1m" : "", title, compare->colour ? "\033[0m" : "");
+}
+
+static void compare_foot(const struct compare *compare)
+{
+	if (compare->is_html)
+		fputs("</tbody></table></div>\n<p class=\"hint\">This table is wider than the window: it scrolls "
+		      "sideways.</p>\n</section>\n",
+		      compare->stream);
 }
 
 static uint64_t compare_size(const struct compare_row *row)
@@ -114,9 +168,11 @@ static int compare_names(const struct compare *compare, const char *title, const
 	if (!rows)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < a_count; i++)
-		rows[count++] = (struct compare_row){ a[i].name, true, false, a[i].self_ns, 0, a[i].count, 0 };
+		rows[count++] =
+			(struct compare_row){ a[i].name, true, false, a[i].self_ns, 0, a[i].count, 0, a[i].is_kernel };
 	for (uint32_t i = 0; i < b_count; i++)
-		rows[count++] = (struct compare_row){ b[i].name, false, true, 0, b[i].self_ns, 0, b[i].count };
+		rows[count++] =
+			(struct compare_row){ b[i].name, false, true, 0, b[i].self_ns, 0, b[i].count, b[i].is_kernel };
 	qsort(rows, count, sizeof(*rows), compare_by_name);
 	for (uint32_t i = 0; i < count; i++) {
 		if (kept && !strcmp(rows[kept - 1].name, rows[i].name)) {
@@ -133,8 +189,12 @@ static int compare_names(const struct compare *compare, const char *title, const
 		compare_head(compare, title);
 	for (uint32_t i = 0; i < kept && (!compare->top || i < compare->top); i++)
 		compare_print(compare, &rows[i]);
+	if (kept)
+		compare_foot(compare);
 	if (compare->top && kept > compare->top)
-		fprintf(compare->stream, "  … %" PRIu32 " more\n", kept - compare->top);
+		fprintf(compare->stream,
+			compare->is_html ? "<p class=\"caption\">%" PRIu32 " more</p>\n" : "  … %" PRIu32 " more\n",
+			kept - compare->top);
 	free(rows);
 	return 0;
 }
@@ -164,6 +224,7 @@ static void compare_totals(const struct compare *compare, const struct gp_report
 	compare_print(compare, &row);
 	row = (struct compare_row){ "start-up", a->has_cold, b->has_cold, a->cold_ns, b->cold_ns, 0, 0 };
 	compare_print(compare, &row);
+	compare_foot(compare);
 }
 
 static void compare_latency(const struct compare *compare, const struct gp_report *a, const struct gp_report *b)
@@ -187,6 +248,7 @@ static void compare_latency(const struct compare *compare, const struct gp_repor
 		if (row.has_a || row.has_b)
 			compare_print(compare, &row);
 	}
+	compare_foot(compare);
 }
 
 static bool compare_has_finding(const struct gp_report *report, const char *id)
@@ -211,6 +273,76 @@ static void compare_findings(const struct compare *compare, const struct gp_repo
 		fprintf(compare->stream, "  none in either\n");
 }
 
+static void compare_html_finding(const struct compare *compare, const char *state,
+				 const struct gp_report_finding *finding)
+{
+	fputs("<li><b>", compare->stream);
+	gp_format_html(compare->stream, finding->title);
+	fprintf(compare->stream, "</b><span class=\"tag\">%s</span><p>", state);
+	gp_format_html(compare->stream, finding->text);
+	fputs("</p></li>\n", compare->stream);
+}
+
+static void compare_html_findings(const struct compare *compare, const struct gp_report *a, const struct gp_report *b)
+{
+	fputs("<section>\n<h2>Findings</h2>\n<ol class=\"findings\">\n", compare->stream);
+	for (uint32_t i = 0; i < b->finding_count; i++)
+		if (!compare_has_finding(a, b->findings[i].id))
+			compare_html_finding(compare, "new in B", &b->findings[i]);
+	for (uint32_t i = 0; i < a->finding_count; i++)
+		compare_html_finding(compare,
+				     compare_has_finding(b, a->findings[i].id) ? "in both; as in A" : "gone in B",
+				     &a->findings[i]);
+	fputs("</ol>\n", compare->stream);
+	if (!a->finding_count && !b->finding_count)
+		fputs("<p>None in either.</p>\n", compare->stream);
+	fputs("</section>\n", compare->stream);
+}
+
+static int compare_tables(const struct compare *compare, const struct gp_report *a, const struct gp_report *b)
+{
+	int r = compare_names(compare, "Calls (self time), largest change first", a->calls, a->call_count, b->calls,
+			      b->call_count);
+
+	if (!r)
+		r = compare_names(compare, "Kernels, largest change first", a->kernels, a->kernel_name_count,
+				  b->kernels, b->kernel_name_count);
+	if (!r)
+		r = compare_names(compare, "Copies", a->copies, a->copy_name_count, b->copies, b->copy_name_count);
+	return r;
+}
+
+int gp_report_compare_html(FILE *stream, const struct gp_report *a, const struct gp_report *b)
+{
+	struct compare compare = { .stream = stream, .top = a->top && a->top < 200 ? 200 : a->top, .is_html = true };
+	int r;
+
+	fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+	      "content=\"width=device-width,initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n<title>gpreempt report: ",
+	      stream);
+	gp_format_html(stream, a->title);
+	fputs(" against ", stream);
+	gp_format_html(stream, b->title);
+	fprintf(stream,
+		"</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<header>\n<p class=\"eyebrow\">gpreempt "
+		"report --compare</p>\n<h1>",
+		gp_report_html_style);
+	gp_format_html(stream, a->title);
+	fputs(" (A) against ", stream);
+	gp_format_html(stream, b->title);
+	fputs(" (B)</h1>\n<p class=\"caption\">What is in neither run, or not in its trace, is –.</p>\n</header>\n",
+	      stream);
+	compare_totals(&compare, a, b);
+	compare_html_findings(&compare, a, b);
+	compare_latency(&compare, a, b);
+	r = compare_tables(&compare, a, b);
+	fprintf(stream, "</main>\n<div id=\"tip\" role=\"status\"></div>\n<script>\n%s</script>\n</body>\n</html>\n",
+		gp_report_html_script);
+	if (r)
+		return r;
+	return fflush(stream) || ferror(stream) ? -EIO : 0;
+}
+
 int gp_report_compare_text(FILE *stream, const struct gp_report *a, const struct gp_report *b,
 			   const struct gp_report_style *style)
 {
@@ -221,13 +353,7 @@ int gp_report_compare_text(FILE *stream, const struct gp_report *a, const struct
 	compare_totals(&compare, a, b);
 	compare_findings(&compare, a, b);
 	compare_latency(&compare, a, b);
-	r = compare_names(&compare, "Calls (self time), largest change first", a->calls, a->call_count, b->calls,
-			  b->call_count);
-	if (!r)
-		r = compare_names(&compare, "Kernels, largest change first", a->kernels, a->kernel_name_count,
-				  b->kernels, b->kernel_name_count);
-	if (!r)
-		r = compare_names(&compare, "Copies", a->copies, a->copy_name_count, b->copies, b->copy_name_count);
+	r = compare_tables(&compare, a, b);
 	if (r)
 		return r;
 	return fflush(stream) || ferror(stream) ? -EIO : 0;

@@ -7,12 +7,14 @@
 #include "lib/units.h"
 #include "view/format.h"
 #include "view/report_view.h"
+#include "view/symbol.h"
 #include "view/report_html_style.h"
 
 #define HTML_CELL 48u
 #define HTML_ROWS 200u /* of a table, unless --top says otherwise */
 #define HTML_LANE 22u  /* pixels */
 #define HTML_FULL 1000000u
+#define HTML_NAME 110u /* columns of a kernel's name */
 
 static const char *html_ns(uint64_t ns, char *buffer)
 {
@@ -181,7 +183,8 @@ static void html_table(FILE *stream, const char *title, const char *caption, con
 
 static void html_table_end(FILE *stream, uint64_t count, uint32_t rows)
 {
-	fputs("</tbody></table></div>\n", stream);
+	fputs("</tbody></table></div>\n<p class=\"hint\">This table is wider than the window: it scrolls sideways.</p>\n",
+	      stream);
 	if (rows < count)
 		fprintf(stream, "<p class=\"caption\">%" PRIu64 " more are left out (--top 0 shows all).</p>\n",
 			count - rows);
@@ -232,6 +235,23 @@ static void html_cell_text(FILE *stream, const char *text)
 	fputs("</td>", stream);
 }
 
+/* A kernel's name short and cut; the whole of it where one points. */
+static void html_cell_symbol(FILE *stream, const char *name, const char *shown)
+{
+	char cut[HTML_NAME * 4];
+
+	shown = gp_format_cut(shown, HTML_NAME, cut, sizeof(cut));
+	if (!strcmp(shown, name)) {
+		html_cell_text(stream, name);
+		return;
+	}
+	fputs("<td class=\"n\" title=\"", stream);
+	gp_format_html(stream, name);
+	fputs("\">", stream);
+	gp_format_html(stream, shown);
+	fputs("</td>", stream);
+}
+
 static void html_names(FILE *stream, const struct gp_report *report, const char *title,
 		       const struct gp_report_name *names, uint64_t count)
 {
@@ -244,10 +264,11 @@ static void html_names(FILE *stream, const struct gp_report *report, const char 
 	html_table(stream, title, NULL, heads);
 	for (uint32_t i = 0; i < rows; i++) {
 		const struct gp_report_name *name = &names[i];
-		char size[HTML_CELL];
+		char size[HTML_CELL], symbol[1200];
 
 		fputs("<tr>", stream);
-		html_cell_text(stream, name->name);
+		html_cell_symbol(stream, name->name,
+				 name->is_kernel ? gp_symbol_short(name->name, symbol, sizeof(symbol)) : name->name);
 		fputs("<td>", stream);
 		gp_format_html(stream, name->layer);
 		fputs("</td>", stream);
@@ -307,6 +328,14 @@ static void html_colds(FILE *stream, const struct gp_report *report)
 	html_table_end(stream, report->cold_count, rows);
 }
 
+/* "~" in front of an estimate. */
+static void html_cell_quantile(FILE *stream, const struct gp_report_times *times, uint64_t ns)
+{
+	char cell[HTML_CELL];
+
+	fprintf(stream, "<td data-v=\"%" PRIu64 "\">%s%s</td>", ns, times->is_exact ? "" : "~", html_ns(ns, cell));
+}
+
 static void html_times_row(FILE *stream, const char *name, const struct gp_report_times *times)
 {
 	if (!times->count)
@@ -316,8 +345,8 @@ static void html_times_row(FILE *stream, const char *name, const struct gp_repor
 	html_cell_count(stream, true, times->count);
 	html_cell_ns(stream, true, times->sum_ns / times->count);
 	html_cell_ns(stream, true, times->min_ns);
-	html_cell_ns(stream, true, times->p50_ns);
-	html_cell_ns(stream, true, times->p99_ns);
+	html_cell_quantile(stream, times, times->p50_ns);
+	html_cell_quantile(stream, times, times->p99_ns);
 	html_cell_ns(stream, true, times->max_ns);
 	fputs("</tr>\n", stream);
 }
@@ -339,6 +368,7 @@ static void html_latency(FILE *stream, const struct gp_report *report)
 	html_times_row(stream, "completion: end to seen by the host", &report->completion);
 	html_times_row(stream, "device idle between kernels", &report->kernel_gap);
 	html_times_row(stream, "copies, on the engine", &report->copy_time);
+	html_times_row(stream, "step: from one wait of the host to the next", &report->step);
 	html_table_end(stream, 0, 0);
 }
 
@@ -359,14 +389,36 @@ static void html_path(FILE *stream, const struct gp_report *report)
 		const struct gp_report_share *share = &report->shares[i];
 
 		fputs("<tr>", stream);
-		(void)snprintf(label, sizeof(label), "%s %s", gp_report_step_names[share->kind], share->name);
-		html_cell_text(stream, label);
+		html_cell_symbol(stream, share->name,
+				 gp_report_step_text(share->kind, share->name, label, sizeof(label)));
 		html_cell_ns(stream, true, share->ns);
 		html_cell_share(stream, share->ns, report->path_ns);
 		html_cell_count(stream, true, share->count);
 		fputs("</tr>\n", stream);
 	}
 	html_table_end(stream, report->share_count, rows);
+}
+
+static void html_idles(FILE *stream, const struct gp_report *report)
+{
+	static const char *const heads[] = { "at", "length", "n:range", "n:call", NULL };
+	uint32_t rows = html_rows(report, report->idle_count);
+
+	if (!report->idle_count || !report->layers[GP_REPORT_APPLICATION].is_traced)
+		return;
+	html_table(stream, "Longest stretches without work on the GPU",
+		   "With the shortest range and call of the host that cover at least half of each.", heads);
+	for (uint32_t i = 0; i < rows; i++) {
+		const struct gp_report_idle *idle = &report->idles[i];
+
+		fputs("<tr>", stream);
+		html_cell_ns(stream, true, idle->start_ns);
+		html_cell_ns(stream, true, idle->end_ns - idle->start_ns);
+		html_cell_text(stream, idle->range ? idle->range : "–");
+		html_cell_text(stream, idle->call ? idle->call : "–");
+		fputs("</tr>\n", stream);
+	}
+	html_table_end(stream, report->idle_count, rows);
 }
 
 static void html_queues(FILE *stream, const struct gp_report *report)
@@ -405,8 +457,16 @@ static void html_who(FILE *stream, const struct gp_report *report)
 	static const char *const process_heads[] = {
 		"process", "calls", "kernels", "copies", "queues", "GPU time", "waited while others ran", NULL
 	};
-	static const char *const thread_heads[] = { "process",   "thread", "calls", "span",   "application",
-						    "libraries", "HIP",    "HSA",   "driver", NULL };
+	const char *const thread_heads[] = { "process",
+					     "thread",
+					     "calls",
+					     "span",
+					     "application",
+					     "libraries",
+					     gp_report_layer_name(report, GP_REPORT_HIP),
+					     "HSA",
+					     "driver",
+					     NULL };
 	uint32_t rows = html_rows(report, report->process_count);
 
 	if (report->process_count > 1) {
@@ -486,6 +546,7 @@ int gp_report_html(FILE *stream, const struct gp_report *report)
 		html_names(stream, report, "Kernels", report->kernels, report->kernel_name_count);
 		html_names(stream, report, "Copies", report->copies, report->copy_name_count);
 		html_names(stream, report, "Ranges and allocations", report->markers, report->marker_count);
+		html_idles(stream, report);
 		html_queues(stream, report);
 		html_who(stream, report);
 	} else {

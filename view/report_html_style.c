@@ -19,7 +19,8 @@ const char gp_report_html_style[] =
 	".eyebrow,.caption{color:var(--soft);font-size:.9rem;margin:.1rem 0 .7rem;max-width:56rem}.eyebrow{margin:0}"
 	".files{color:var(--soft);font-size:.88rem;margin:.2rem 0;padding-left:1.1rem;overflow-wrap:anywhere}\n"
 	".card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:.9rem 1rem;margin:.6rem 0 1rem}"
-	".scroll{overflow-x:auto}\n"
+	".scroll{overflow-x:auto}.hint{display:none;color:var(--soft);font-size:.82rem;margin:-.6rem 0 1rem}"
+	".wide+.hint{display:block}\n"
 	".bar{display:flex;height:2.2rem;border-radius:6px;overflow:hidden;background:var(--lane)}.bar i{display:block;height:100%}"
 	".legend{display:flex;flex-wrap:wrap;gap:.25rem 1.2rem;margin:.6rem 0 0;padding:0;list-style:none;font-size:.92rem}"
 	".legend i{display:inline-block;width:.75rem;height:.75rem;border-radius:3px;margin-right:.4rem;vertical-align:-.06rem}\n"
@@ -56,6 +57,9 @@ const char gp_report_html_style[] =
 
 const char gp_report_html_script[] =
 	"(function(){'use strict';\n"
+	"function hints(){document.querySelectorAll('.scroll').forEach(function(s){s.classList.toggle('wide',"
+	"s.scrollWidth>s.clientWidth+1)})}\n"
+	"hints();addEventListener('resize',hints);\n"
 	"var svg=document.getElementById('t'),tip=document.getElementById('tip');\n"
 	"function ns(v){var u=['ns','\\u00b5s','ms','s'],i=0;while(i<3&&v>=1000){v/=1000;i++}return(v>=100?v.toFixed(0):v>=10?"
 	"v.toFixed(1):v.toFixed(2)).replace(/\\.0+$/,'')+' '+u[i]}\n"

@@ -8,6 +8,7 @@
 #include "lib/utf8.h"
 #include "view/format.h"
 #include "view/report_view.h"
+#include "view/symbol.h"
 
 #define TEXT_WIDTH_MIN 60u
 #define TEXT_WIDTH_MAX 200u
@@ -241,7 +242,8 @@ static void text_more(const struct text *text, uint32_t count)
 static void text_names(const struct text *text, const struct gp_report *report, const char *title,
 		       const struct gp_report_name *names, uint32_t count)
 {
-	char cell[TEXT_CELL_SIZE], label[1200];
+	char cell[TEXT_CELL_SIZE], label[1300], symbol[1200];
+	const char *shown;
 	static const char *const whole[] = { "kernel", "copy", "marker", "memory" }; /* nothing is taken out of these */
 	bool is_engine = false;
 
@@ -260,10 +262,11 @@ static void text_names(const struct text *text, const struct gp_report *report, 
 		text_cell(text, gp_format_count(name->count, cell, sizeof(cell)), 8);
 		text_cell(text, text_ns(name->count ? name->total_ns / name->count : 0, cell), 8);
 		text_cell(text, name->has_spread ? text_ns(name->max_ns, cell) : "?", 8);
+		shown = name->is_kernel ? gp_symbol_short(name->name, symbol, sizeof(symbol)) : name->name;
 		if (report->process_count > 1 && name->has_pid)
-			(void)snprintf(label, sizeof(label), "%s [%" PRIu64 "]", name->name, name->pid);
+			(void)snprintf(label, sizeof(label), "%s [%" PRIu64 "]", shown, name->pid);
 		else
-			(void)snprintf(label, sizeof(label), "%s", name->name);
+			(void)snprintf(label, sizeof(label), "%s", shown);
 		if (name->has_size && name->total_ns) {
 			char size[TEXT_CELL_SIZE];
 			size_t used = strlen(label);
@@ -418,8 +421,7 @@ static void text_path(const struct text *text, const struct gp_report *report)
 		text_cell(text, text_ns(share->ns, cell), 8);
 		text_cell(text, text_share(share->ns, report->path_ns, cell), 7);
 		text_cell(text, gp_format_count(share->count, cell, sizeof(cell)), 8);
-		(void)snprintf(label, sizeof(label), "%s %s", gp_report_step_names[share->kind], share->name);
-		text_name(text, label, 33);
+		text_name(text, gp_report_step_text(share->kind, share->name, label, sizeof(label)), 33);
 	}
 	text_more(text, report->share_count);
 }

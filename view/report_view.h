@@ -18,6 +18,7 @@ int gp_report_html(FILE *stream, const struct gp_report *report);
 /* Two runs beside each other. */
 int gp_report_compare_text(FILE *stream, const struct gp_report *a, const struct gp_report *b,
 			   const struct gp_report_style *style);
+int gp_report_compare_html(FILE *stream, const struct gp_report *a, const struct gp_report *b);
 int gp_report_compare_json(FILE *stream, const struct gp_report *a, const struct gp_report *b);
 
 #endif

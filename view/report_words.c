@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the words that all views of a report share. */
+#include <stdio.h>
 #include "view/report.h"
+#include "view/symbol.h"
 
 const char *gp_report_layer_name(const struct gp_report *report, int layer)
 {
@@ -26,3 +28,14 @@ const char *const gp_report_step_names[GP_STEP_KIND_COUNT] = {
 };
 
 const char *const gp_report_confidence_names[] = { "low", "medium", "high" };
+
+const char *gp_report_step_text(enum gp_report_step_kind kind, const char *name, char *buffer, size_t buffer_size)
+{
+	bool is_work = kind != GP_STEP_APPLICATION && kind != GP_STEP_CALL && kind != GP_STEP_LAUNCH &&
+		       kind != GP_STEP_RETURN && kind != GP_STEP_COPY;
+	char text[1200];
+
+	(void)snprintf(buffer, buffer_size, "%s %s", gp_report_step_names[kind],
+		       is_work ? gp_symbol_short(name, text, sizeof(text)) : name);
+	return buffer;
+}
