@@ -146,6 +146,9 @@ class Stage:
         self.kernels = kernels or os.path.join(FOLDER, "kernels.ini")
         self.name = name or "stage-%d" % os.getpid()
         self.mechanism, self.params = mechanism, list(params)
+        # Another module parameter for every node, e.g. vgpu_execute=2: kernels executed, not described.
+        if os.environ.get("GPREEMPT_STAGE_PARAM") and "--param" not in self.params:
+            self.params += ["--param", os.environ["GPREEMPT_STAGE_PARAM"]]
         self.folder = tempfile.mkdtemp(prefix="gpreempt-stage.")
         os.chmod(self.folder, 0o755)
         self.socket = self.file("gpreempt.sock")

@@ -17,6 +17,11 @@
 #define GP_KFD_EVICTION_SUSPEND         3u
 #define GP_KFD_EVICTION_CRIU_CHECKPOINT 4u
 
+/* The first words of a context-save area (kfd_context_save_area_header). */
+struct gp_kfd_wave_state {
+	uint32_t control_stack_offset, control_stack_size, wave_state_offset, wave_state_size;
+};
+
 /* Where the head of a queue's context-save area says whom to tell of its errors (kfd_context_save_area_header). */
 #define GP_KFD_CSA_ERR_PAYLOAD_OFFSET  24u /* uint64_t: where the mask of exceptions goes */
 #define GP_KFD_CSA_ERR_EVENT_ID_OFFSET 32u

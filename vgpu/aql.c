@@ -8,6 +8,7 @@
 #include "vgpu/event.h"
 #include "vgpu/execute.h"
 #include "vgpu/memory.h"
+#include "vgpu/process.h"
 #include "vgpu/queue.h"
 #include "vgpu/work.h"
 
@@ -162,10 +163,15 @@ static uint32_t aql_prepare_work(struct gp_vqueue *queue, struct gp_vdispatch *d
 				 const struct gp_gpu_kernel *kernel)
 {
 	int64_t execute = queue->process->node->params.values[GP_PARAM_EXECUTE];
+	bool is_described = dispatch->kernel.is_described && execute < 2;
 	int r;
 
 	dispatch->has_body = dispatch->kernel.body && execute < 2;
-	if (dispatch->has_body || !execute || (dispatch->kernel.is_described && execute < 2))
+	gp_vproc_note_kernel(queue->process, dispatch->kernel.fingerprint,
+			     is_described ? GP_VPROC_DESCRIBED :
+			     execute      ? GP_VPROC_EXECUTED :
+					    GP_VPROC_IDLE);
+	if (is_described || !execute)
 		return 0;
 	r = gp_execute_create(queue, dispatch, kernel, &dispatch->execution);
 	return r == 0 ? 0 : r == -EFAULT ? AQL_FAULT : GP_AQL_ERROR_CODE;

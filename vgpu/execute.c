@@ -138,6 +138,8 @@ static int execute_read(struct gp_execution *execution, const struct gp_gpu_kern
 	if (!execution->wave_count || execution->wave_count > GP_ISA_WAVE_MAX)
 		return -EINVAL;
 	execution->live_max = execute_live_max(execution, kernel);
+	if (gp_execute_save_room(execution) < execution->live_max)
+		execution->live_max = gp_execute_save_room(execution) ? gp_execute_save_room(execution) : 1u;
 	execute_scratch(execution);
 	execution->code = execute_code(process, execution->target, execution->accum_offset);
 	execution->live = calloc(execution->live_max, sizeof(struct gp_execute_group *));
@@ -172,6 +174,9 @@ void gp_execute_destroy(struct gp_execution *execution)
 		return;
 	for (uint32_t i = 0; i < execution->live_count; i++)
 		gp_execute_group_destroy(execution->live[i]);
+	if (execution->saved_count)
+		execution->queue->save.holders--;
+	free(execution->saved);
 	free(execution->live);
 	free(execution);
 }
@@ -315,14 +320,4 @@ bool gp_execute_run(struct gp_execution *execution, uint64_t deadline_ns)
 	}
 	return round == EXECUTE_FAULTED || gp_execute_is_over(execution) || execution->is_stopped ||
 	       (execution->live_count && held >= execution->live_count);
-}
-
-void gp_execute_stop(struct gp_execution *execution)
-{
-	execution->is_stopped = true;
-}
-
-void gp_execute_resume(struct gp_execution *execution)
-{
-	execution->is_stopped = false;
 }

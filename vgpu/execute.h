@@ -6,7 +6,8 @@
 #include "vgpu/isa/isa.h"
 #include "vgpu/queue.h"
 
-#define GP_EXECUTE_PACKET_VA (1ull << 47) /* where a kernel finds its dispatch packet: outside the clients' space */
+#define GP_EXECUTE_SIGNAL_TRAP 0x80000000u  /* what ROCr's trap handler adds to the inactive signal */
+#define GP_EXECUTE_PACKET_VA   (1ull << 47) /* where a kernel finds its dispatch packet: outside the clients' space */
 
 struct gp_execute_group;
 
@@ -26,8 +27,18 @@ struct gp_execution {
 	uint32_t at;                                /* whose turn is next */
 	uint32_t idle;                              /* turns in a row in which nobody ended */
 	struct gp_execute_group **live;
-	bool is_stopped; /* its waves are in the save area */
-	bool is_fresh;   /* code is looked at anew */
+	bool is_stopped;                /* its queue is off the device */
+	struct gp_execute_saved *saved; /* workgroups whose waves are in the queue's save area */
+	uint32_t saved_count;
+	bool is_fresh; /* code is looked at anew */
+};
+
+/* A workgroup in a save area: what the control stack knows of it. */
+struct gp_execute_saved {
+	uint32_t index, slot;
+	uint32_t waves;  /* a bit per wave that has not ended */
+	uint32_t offset; /* of its first wave's record, from the end of the control stack */
+	uint64_t spent, total, executed;
 };
 
 struct gp_execute_group {
@@ -45,12 +56,18 @@ int gp_execute_create(struct gp_vqueue *queue, struct gp_vdispatch *dispatch, co
 void gp_execute_destroy(struct gp_execution *execution);
 /* Runs workgroups until the deadline. True: nothing is left to do until the model goes on, or everything is done. */
 bool gp_execute_run(struct gp_execution *execution, uint64_t deadline_ns);
-/* The queue is preempted, and runs again. */
+/* execute_save.c: the queue is preempted, and runs again. */
 void gp_execute_stop(struct gp_execution *execution);
 void gp_execute_resume(struct gp_execution *execution);
 bool gp_execute_is_over(const struct gp_execution *execution);
 /* Of a process: what was decoded for it. */
 void gp_execute_forget(struct gp_vproc *process);
+
+/* How many workgroups the queue's save area holds. */
+uint32_t gp_execute_save_room(const struct gp_execution *execution);
+void gp_execute_save_header(const struct gp_vqueue *queue, struct gp_kfd_wave_state *ret_state);
+int gp_execute_save_show(struct gp_vqueue *queue, uint64_t address); /* header and control stack, as of now */
+int gp_execute_wave_state(struct gp_vproc *process, struct kfd_ioctl_get_queue_wave_state_args *args);
 
 /* execute_fault.c: the queue stops, and the runtime hears why. */
 void gp_execute_fault(struct gp_execution *execution, const struct gp_execute_group *group);

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include "vgpu/exception.h"
 #include "vgpu/execute.h"
+#include "vgpu/process.h"
 
 /* What ROCr's trap handler adds to the inactive signal (amd_aql_queue.cpp), and the driver's exception codes. */
 #define FAULT_SIGNAL_APERTURE 0x20000000u
 #define FAULT_SIGNAL_ILLEGAL  0x40000000u
-#define FAULT_SIGNAL_TRAP     0x80000000u
 
 static void fault_log(const struct gp_execution *execution, const struct gp_isa_fault *fault)
 {
@@ -48,7 +48,7 @@ void gp_execute_fault(struct gp_execution *execution, const struct gp_execute_gr
 	fault_log(execution, fault);
 	switch (fault->kind) {
 	case GP_ISA_FAULT_ILLEGAL: gp_vqueue_wave_error(queue, GP_KFD_EC_MASK(4), FAULT_SIGNAL_ILLEGAL); return;
-	case GP_ISA_FAULT_TRAP: gp_vqueue_wave_error(queue, GP_KFD_EC_MASK(1), FAULT_SIGNAL_TRAP); return;
+	case GP_ISA_FAULT_TRAP: gp_vqueue_wave_error(queue, GP_KFD_EC_MASK(1), GP_EXECUTE_SIGNAL_TRAP); return;
 	case GP_ISA_FAULT_APERTURE:
 	case GP_ISA_FAULT_MISALIGNED: gp_vqueue_wave_error(queue, GP_KFD_EC_MASK(6), FAULT_SIGNAL_APERTURE); return;
 	default:

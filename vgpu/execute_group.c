@@ -163,6 +163,17 @@ static void group_items(const struct gp_execution *execution, struct gp_isa_wave
 		wave->state = GP_ISA_ENDED;
 }
 
+/* What the dispatcher leaves in the trap temporaries, for debuggers and for whoever restores the wave. */
+static void group_identify(const struct gp_execution *execution, struct gp_isa_wave *wave, const uint32_t id[3],
+			   uint32_t position)
+{
+	uint32_t *ttmp = &wave->s[GP_ISA_TTMP];
+
+	ttmp[6] = (uint32_t)execution->dispatch->index & 0x1ffffffu;
+	memcpy(&ttmp[8], id, 3u * sizeof(*id));
+	ttmp[11] = position;
+}
+
 /* The mode register as the descriptor wants it. */
 static uint32_t group_mode(const struct gp_kernel_descriptor *descriptor)
 {
@@ -226,6 +237,7 @@ struct gp_execute_group *gp_execute_launch(struct gp_execution *execution, uint3
 		group_system_registers(execution, wave, id,
 				       execution->scratch_wave_size * (slot * (uint64_t)execution->wave_count + i));
 		group_items(execution, wave, i * GP_ISA_LANES, size);
+		group_identify(execution, wave, id, i);
 	}
 	return group;
 }

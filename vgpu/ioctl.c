@@ -10,6 +10,7 @@
 #include "vgpu/call.h"
 #include "vgpu/debug.h"
 #include "vgpu/event.h"
+#include "vgpu/execute.h"
 #include "vgpu/fault.h"
 #include "vgpu/memory.h"
 #include "vgpu/process.h"
@@ -253,6 +254,11 @@ static int ioctl_available(struct gp_vcall **call)
 	return 0;
 }
 
+static int ioctl_wave_state(struct gp_vcall **call)
+{
+	return gp_execute_wave_state((*call)->process, (void *)(*call)->arg);
+}
+
 static int ioctl_runtime_enable(struct gp_vcall **call)
 {
 	return gp_debug_runtime(call);
@@ -270,7 +276,7 @@ static int ioctl_criu(struct gp_vcall **call)
 
 typedef int (*ioctl_handler)(struct gp_vcall **call);
 
-/* What is not here (dmabuf, IPC, SVM, wave state, the debug calls before 1.13) is refused with EINVAL. */
+/* What is not here (dmabuf, IPC, SVM, the debug calls before 1.13) is refused with EINVAL. */
 static const struct {
 	ioctl_handler handler;
 	size_t size_min;
@@ -297,6 +303,7 @@ static const struct {
 	[0x18] = { ioctl_map, sizeof(struct kfd_ioctl_map_memory_to_gpu_args) },
 	[0x19] = { ioctl_unmap, sizeof(struct kfd_ioctl_unmap_memory_from_gpu_args) },
 	[0x1a] = { ioctl_set_cu_mask, sizeof(struct kfd_ioctl_set_cu_mask_args) },
+	[0x1b] = { ioctl_wave_state, sizeof(struct kfd_ioctl_get_queue_wave_state_args) },
 	[0x1e] = { ioctl_set_gws, sizeof(struct kfd_ioctl_alloc_queue_gws_args) },
 	[0x1f] = { ioctl_smi, sizeof(struct kfd_ioctl_smi_events_args) },
 	[0x21] = { ioctl_xnack, sizeof(struct kfd_ioctl_set_xnack_mode_args) },

@@ -71,7 +71,7 @@ struct gp_vnode_counters {
 	uint64_t ioctls, dispatches, workgroups, workgroups_body, copies, copy_bytes, process_vm, queues_created,
 		queues_destroyed;
 	uint64_t processes_seen, exactly_once_violations, queue_errors;
-	uint64_t workgroups_executed, wave_instructions;
+	uint64_t workgroups_executed, wave_instructions, waves_saved;
 };
 
 struct gp_kernels;
@@ -134,6 +134,16 @@ struct gp_vproc_device {
 	bool has_fault; /* a debugger saw it, the runtime has not yet */
 };
 
+/* What was done with a program's kernels, each counted once. */
+enum gp_vproc_kernel { GP_VPROC_DESCRIBED, GP_VPROC_EXECUTED, GP_VPROC_REFUSED, GP_VPROC_IDLE, GP_VPROC_KERNEL_KINDS };
+#define GP_VPROC_KERNEL_MAX 256u
+
+struct gp_vproc_kernels {
+	uint64_t fingerprints[GP_VPROC_KERNEL_MAX];
+	uint8_t kinds[GP_VPROC_KERNEL_MAX];
+	uint32_t count;
+};
+
 struct gp_vproc {
 	struct gp_vproc *next;
 	struct gp_vnode *node;
@@ -153,6 +163,7 @@ struct gp_vproc {
 	uint64_t fault_va;              /* where the last access of a GPU found nothing */
 	bool fault_is_write;            /* or what it must not write */
 	struct gp_execute_codes *codes; /* decoded for it (execute.c) */
+	struct gp_vproc_kernels kernels;
 	struct gp_vqueue *queues[GP_VPROC_QUEUE_MAX];
 	uint32_t queue_count;
 	/* Debugging (debug.c). */

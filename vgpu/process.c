@@ -24,6 +24,37 @@ struct gp_vproc *gp_vproc_find(struct gp_vnode *node, pid_t pid)
 	return NULL;
 }
 
+void gp_vproc_note_kernel(struct gp_vproc *process, uint64_t fingerprint, enum gp_vproc_kernel kind)
+{
+	struct gp_vproc_kernels *kernels = &process->kernels;
+	uint32_t at = 0;
+
+	while (at < kernels->count && kernels->fingerprints[at] != fingerprint)
+		at++;
+	if (at == GP_VPROC_KERNEL_MAX || (at < kernels->count && kind != GP_VPROC_REFUSED))
+		return;
+	kernels->fingerprints[at] = fingerprint;
+	kernels->kinds[at] = kind;
+	if (at == kernels->count)
+		kernels->count++;
+}
+
+/* Once per program, unless all it ran were kernels that are described. */
+static void process_tell_kernels(const struct gp_vproc *process)
+{
+	uint32_t counts[GP_VPROC_KERNEL_KINDS] = { 0 };
+
+	for (uint32_t i = 0; i < process->kernels.count; i++)
+		counts[process->kernels.kinds[i]]++;
+	if (counts[GP_VPROC_EXECUTED] || counts[GP_VPROC_REFUSED] || counts[GP_VPROC_IDLE])
+		gp_vnode_log(
+			process->node, 0,
+			"process %d: of its kernels %u were described, %u executed, %u refused, %u computed nothing%s",
+			process->pid, counts[GP_VPROC_DESCRIBED], counts[GP_VPROC_EXECUTED], counts[GP_VPROC_REFUSED],
+			counts[GP_VPROC_IDLE],
+			process->kernels.count == GP_VPROC_KERNEL_MAX ? " (of the first 256)" : "");
+}
+
 bool gp_vproc_has_thread(const struct gp_vproc *process, pid_t thread)
 {
 	/* EPERM: the thread is there, we may only not signal it. */
@@ -172,6 +203,7 @@ void gp_vproc_destroy(struct gp_vproc *process)
 			gp_bar_wipe(&node->bar, offset, GP_BAR_DOORBELL_SLICE);
 		}
 	}
+	process_tell_kernels(process);
 	gp_execute_forget(process);
 	gp_vbo_free_all(process);
 	gp_live_process_remove(process);

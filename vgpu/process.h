@@ -13,6 +13,8 @@ struct gp_vproc *gp_vproc_find(struct gp_vnode *node, pid_t pid);
 /* pidns.c: the process that the caller means by a number. */
 struct gp_vproc *gp_pidns_find(struct gp_vproc *caller, pid_t pid);
 pid_t gp_vproc_thread_group(pid_t thread); /* itself if it is gone */
+/* Notes once what was done with a kernel: that it was refused, in place of what was noted before. */
+void gp_vproc_note_kernel(struct gp_vproc *process, uint64_t fingerprint, enum gp_vproc_kernel kind);
 bool gp_vproc_has_thread(const struct gp_vproc *process, pid_t thread);
 /* The model's process and the doorbells on one GPU, made on first use. */
 int gp_vproc_bind(struct gp_vproc *process, struct gp_vdev *gpu);

@@ -11,6 +11,7 @@
 #include "vgpu/process.h"
 #include "vgpu/queue.h"
 #include "vgpu/reset.h"
+#include "vgpu/save_area.h"
 #include "vgpu/smi.h"
 #include "vgpu/transaction.h"
 #include "vgpu/live.h"
@@ -166,8 +167,8 @@ bool gp_vqueue_owns(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_
 	return bo && bo->va == (va & ~4095ull) && (size < 4096u || bo->size == (size & ~4095ull));
 }
 
-/* As set_queue_properties_from_user() and kfd_queue_acquire_buffers() do, but for the context-save area, which nothing
- * is saved to here. A ring smaller than the smallest counts as that. */
+/* As set_queue_properties_from_user() and kfd_queue_acquire_buffers() do. A ring smaller than the smallest counts as
+ * that. */
 static int queue_check(struct gp_vproc *process, const struct gp_vdev *gpu, struct kfd_ioctl_create_queue_args *args)
 {
 	if ((args->queue_percentage & 0xffu) > KFD_MAX_QUEUE_PERCENTAGE ||
@@ -193,7 +194,7 @@ static int queue_check(struct gp_vproc *process, const struct gp_vdev *gpu, stru
 	    !gp_vqueue_owns(process, gpu, args->read_pointer_address, 4096) ||
 	    !gp_vqueue_owns(process, gpu, args->ring_base_address, args->ring_size))
 		return -EINVAL;
-	return 0;
+	return args->queue_type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL ? gp_save_area_check(process, gpu, args) : 0;
 }
 
 static uint32_t queue_process_count(const struct gp_vdev *gpu)
@@ -385,6 +386,7 @@ void gp_vqueue_free(struct gp_vqueue *queue)
 	queue->gpu->queue_count--;
 	queue->gpu->active_count -= queue->counted;
 	process->node->counters.queues_destroyed++;
+	free(queue->save.stack);
 	free(queue->window);
 	free(queue);
 }

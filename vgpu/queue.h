@@ -32,6 +32,14 @@ struct gp_vqueue_gws {
 	uint32_t limit, arrived;
 };
 
+/* What of its waves is in the save area (execute_save.c). */
+struct gp_vqueue_save {
+	uint32_t holders; /* dispatches that have something there */
+	uint32_t size;    /* bytes, from the end of the control stack */
+	uint32_t stack_count, stack_capacity;
+	uint32_t *stack; /* the control stack, the newest word last */
+};
+
 /* What a copy engine still has to move. */
 struct gp_vcopy {
 	uint64_t to, from, left;
@@ -72,6 +80,7 @@ struct gp_vqueue {
 	bool behind;                 /* the host is not: work.c */
 	uint64_t packets, workgroups;
 	struct gp_vqueue_gws gws[GP_VQUEUE_GWS];
+	struct gp_vqueue_save save;
 };
 
 int gp_vqueue_create(struct gp_vcall **call, struct gp_kfd_create_queue *args);

@@ -86,7 +86,6 @@ struct gp_isa_wave {
 	enum gp_isa_state state;
 	uint32_t row_count;    /* vector registers it has */
 	bool gpr_index;        /* s_set_gpr_idx_on: M0 says which operands are indexed, and by how much */
-	bool restored;         /* gp_isa_wave_restore() */
 	uint64_t scratch;      /* gfx94x: where its private memory is (architected flat scratch) */
 	uint32_t scratch_size; /* bytes of a lane; 0: as many as there are */
 	uint64_t executed;
@@ -132,6 +131,13 @@ void gp_isa_wave_destroy(struct gp_isa_wave *wave);
 /* Lets the group's waves run in turn until all ended (GP_ISA_ENDED), one faulted, all wait (GP_ISA_SLEEPS, _GWS) or
  * `budget` wave instructions are used up (GP_ISA_RUNS). */
 enum gp_isa_state gp_isa_group_run(struct gp_isa_group *group, uint64_t budget, uint64_t *ret_used);
+
+/* A wave's record in a save area: its size, and where LDS lies in that of a workgroup's first wave. */
+uint32_t gp_isa_record_size(uint32_t row_count, uint32_t lds_size);
+uint32_t gp_isa_record_lds(uint32_t row_count);
+void gp_isa_wave_save(const struct gp_isa_wave *wave, uint8_t *to);
+/* -EINVAL: no record of a wave. has_scratch: private memory is the wave's own register (gfx94x). */
+int gp_isa_wave_restore(struct gp_isa_wave *wave, const uint8_t *from, bool has_scratch);
 
 void gp_isa_bus_flush(struct gp_isa_bus *bus);
 /* Copies between memory and data; 0 or -EFAULT, with fault and fault_va set. */
