@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* gpreemptd, the program: options, then the loop. Everything else is a library, so that tests drive the same daemon. */
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/daemon.h"
+
+#define MAIN_PIECE (256 * 1024) /* bytes; chosen */
 
 static const char main_help[] =
 	"Usage: gpreemptd [options]\n"
@@ -100,6 +103,11 @@ int main(int argc, char **argv)
 	struct gp_error error = { "" };
 	int r;
 
+	/* What a crowd needed is given back when it is gone: the C library would keep what it once had in one piece.
+	 * Threads that wait for the driver need no memory of their own to take from. */
+	mallopt(M_MMAP_THRESHOLD, MAIN_PIECE);
+	mallopt(M_TRIM_THRESHOLD, MAIN_PIECE);
+	mallopt(M_ARENA_MAX, 2);
 	if (main_parse(argc, argv, &arguments)) {
 		fprintf(stderr, "gpreemptd: see gpreemptd --help\n");
 		return 2;

@@ -2,14 +2,10 @@
 /* Owns the threads that act as debugger, and what is to be done to each client, in order. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "device/kfd/criu.h"
@@ -17,9 +13,10 @@
 #include "device/kfd/trap.h"
 
 #define DEBUGGER_THREADS        32u /* as many as there is work for at once; beyond that calls to the driver that hang */
-#define DEBUGGER_ATTACHING      16u   /* of them at most: a process in the middle of an exec can hold an attach up */
-#define DEBUGGER_USER_ATTACHING 4u    /* of these for one user at most */
-#define DEBUGGER_TRY_MS         20000 /* a child that does nothing; only so that we do not wait for ever */
+#define DEBUGGER_ATTACHING      16u  /* of them at most: a process in the middle of an exec can hold an attach up */
+#define DEBUGGER_USER_ATTACHING 4u   /* of these for one user at most */
+#define DEBUGGER_ORDERS_MAX     64u  /* of one client that wait; the core gives up on a client long before */
+#define DEBUGGER_LEAVING_MAX    256u /* clients of one user that are gone and not yet let go: no more of his come */
 
 uint64_t gp_kfd_debugger_late_ns = 1000000000ull, gp_kfd_debugger_end_ns = 2000000000ull;
 
@@ -347,10 +344,68 @@ static void *debugger_thread(void *context)
 	return NULL;
 }
 
+/* Attaches that wait and that letting go makes void: what waits for a client is bounded, however often it changes its
+ * mind. */
+static void debugger_drop_attaches_locked(struct debugger_target *target)
+{
+	struct debugger_job **at = &target->jobs, *job;
+
+	while ((job = *at)) {
+		if (job->kind != DEBUGGER_ATTACH) {
+			at = &job->next;
+			continue;
+		}
+		*at = job->next;
+		free(job);
+	}
+	target->jobs_tail = at;
+}
+
+/* Whether a job like this waits already, and doing it once is enough: nothing after it undoes it. */
+static bool debugger_is_merged_locked(struct debugger_target *target, const struct debugger_job *what)
+{
+	bool found = false;
+
+	if (what->kind == DEBUGGER_DETACH)
+		debugger_drop_attaches_locked(target);
+	for (struct debugger_job *job = target->jobs; job && what->kind != DEBUGGER_APPLY; job = job->next) {
+		if (job->kind == what->kind && job->tell == what->tell) {
+			job->fallback = what->fallback;
+			found = true;
+		} else if (job->kind == DEBUGGER_ATTACH || job->kind == DEBUGGER_DETACH) {
+			found = false;
+		}
+	}
+	return found;
+}
+
+static uint32_t debugger_orders_locked(const struct debugger_target *target)
+{
+	uint32_t count = 0;
+
+	for (const struct debugger_job *job = target->jobs; job; job = job->next)
+		count += job->kind == DEBUGGER_APPLY;
+	return count;
+}
+
+static void debugger_append_locked(struct gp_kfd_debugger *debugger, struct debugger_target *target,
+				   struct debugger_job *job)
+{
+	/* Together with its last job: a thread that finds none left frees what is gone. */
+	target->gone |= job->kind == DEBUGGER_DETACH && !job->tell;
+	*target->jobs_tail = job;
+	target->jobs_tail = &job->next;
+	if (!target->queued)
+		debugger_make_ready(debugger, target);
+	else if (target->gone)
+		pthread_cond_signal(&debugger->wake); /* its attach waits no longer */
+}
+
 static int debugger_push(struct gp_kfd_debugger *debugger, struct debugger_target *target,
 			 const struct debugger_job *what, const struct gp_device_change *changes)
 {
 	struct debugger_job *job = malloc(sizeof(*job) + what->count * sizeof(job->changes[0]));
+	int r = 0;
 
 	if (!job)
 		return -ENOMEM;
@@ -359,16 +414,27 @@ static int debugger_push(struct gp_kfd_debugger *debugger, struct debugger_targe
 	if (changes)
 		memcpy(job->changes, changes, what->count * sizeof(job->changes[0]));
 	pthread_mutex_lock(&debugger->lock);
-	/* Together with its last job: a thread that finds none left frees what is gone. */
-	target->gone |= what->kind == DEBUGGER_DETACH && !what->tell;
-	*target->jobs_tail = job;
-	target->jobs_tail = &job->next;
-	if (!target->queued)
-		debugger_make_ready(debugger, target);
-	else if (target->gone)
-		pthread_cond_signal(&debugger->wake); /* its attach waits no longer */
+	if (what->kind == DEBUGGER_APPLY && debugger_orders_locked(target) >= DEBUGGER_ORDERS_MAX)
+		r = -EBUSY;
+	else if (!debugger_is_merged_locked(target, what)) {
+		debugger_append_locked(debugger, target, job);
+		job = NULL;
+	}
 	pthread_mutex_unlock(&debugger->lock);
-	return 0;
+	free(job);
+	return r;
+}
+
+/* Those who are gone and wait to be let go: with a driver that hangs they would pile up, each with a descriptor. */
+static bool debugger_is_crowded(struct gp_kfd_debugger *debugger, uint32_t owner)
+{
+	uint32_t count = 0;
+
+	pthread_mutex_lock(&debugger->lock);
+	for (const struct debugger_target *target = debugger->targets; target; target = target->next)
+		count += target->gone && target->owner == owner;
+	pthread_mutex_unlock(&debugger->lock);
+	return count >= DEBUGGER_LEAVING_MAX;
 }
 
 void gp_kfd_debugger_attach(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint32_t fallback)
@@ -377,6 +443,11 @@ void gp_kfd_debugger_attach(struct gp_kfd_debugger *debugger, struct gp_device_c
 	struct debugger_target *target = client->backend;
 	struct debugger_job job = { .kind = DEBUGGER_ATTACH, .fallback = fallback };
 
+	if (!target && debugger_is_crowded(debugger, client->owner)) {
+		host->mechanism(host->daemon, client->tag, fallback,
+				"gpreemptd has yet to let go of too many earlier processes of its user");
+		return;
+	}
 	if (!target) {
 		target = calloc(1, sizeof(*target));
 		if (target)
@@ -495,72 +566,4 @@ bool gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger)
 	pthread_mutex_destroy(&debugger->lock);
 	free(debugger);
 	return true;
-}
-
-/* The child of the dry run: a process that may be debugged, and nothing more. */
-__attribute__((noreturn)) static void debugger_child(int ready, int end)
-{
-	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
-	char result = fd < 0 || gp_kfd_runtime_enable(fd, true) < 0 ? 'n' : 'y';
-	char byte;
-
-	if (write(ready, &result, 1) == 1 && read(end, &byte, 1) < 0)
-		_exit(1);
-	_exit(0);
-}
-
-static const char *debugger_try_child(struct gp_backend *backend, pid_t child, int ready)
-{
-	struct pollfd wait = { .fd = ready, .events = POLLIN };
-	int pidfd = (int)syscall(SYS_pidfd_open, child, 0), r;
-	char result = 'n';
-
-	if (pidfd < 0)
-		return "this kernel has no pidfd_open";
-	if (poll(&wait, 1, DEBUGGER_TRY_MS) != 1 || read(ready, &result, 1) != 1 || result != 'y') {
-		close(pidfd);
-		return "a child of ours could not enable its runtime";
-	}
-	r = gp_kfd_trap_enable(backend->fd, child, pidfd);
-	close(pidfd);
-	if (r == -EPERM)
-		return "not permitted: CAP_SYS_PTRACE is missing, or a security module forbids it";
-	if (r)
-		return "the driver refuses a debugger here";
-	/* Older kernels want the tracer itself for every call: then holding a process stopped would be needed. */
-	r = gp_kfd_trap_clear_new(backend->fd, child);
-	if (gp_kfd_trap_disable(backend->fd, child) || r)
-		return "this kernel lets only the tracing thread act (Linux 6.12 or newer is needed)";
-	return NULL;
-}
-
-bool gp_kfd_debugger_try(struct gp_backend *backend, char *why, size_t why_size)
-{
-	int ready[2], end[2];
-	const char *problem = "cannot start a child process";
-	pid_t child;
-
-	if (pipe2(ready, O_CLOEXEC))
-		return false;
-	if (pipe2(end, O_CLOEXEC)) {
-		close(ready[0]);
-		close(ready[1]);
-		return false;
-	}
-	child = fork();
-	if (!child) {
-		close(end[1]);
-		debugger_child(ready[1], end[0]);
-	}
-	close(ready[1]);
-	close(end[0]);
-	if (child > 0)
-		problem = debugger_try_child(backend, child, ready[0]);
-	close(end[1]);
-	close(ready[0]);
-	if (child > 0)
-		waitpid(child, NULL, 0);
-	if (problem)
-		snprintf(why, why_size, "%s", problem);
-	return !problem;
 }

@@ -25,11 +25,11 @@
 #define HOUR_NS 3600000000000ull
 
 static sem_t hung, let_go, done, attached;
-static sem_t looked;           /* a thread has looked for work and waits, or has tried to attach */
-static sem_t back;             /* the thread whose call hung has nothing more to do */
-static __thread bool has_hung; /* this thread */
-static uint32_t told;          /* the mechanism of the last one attached to */
-static int enabled, disabled;  /* calls */
+static sem_t looked;                   /* a thread has looked for work and waits, or has tried to attach */
+static sem_t back;                     /* the thread whose call hung has nothing more to do */
+static __thread bool has_hung;         /* this thread */
+static uint32_t told;                  /* the mechanism of the last one attached to */
+static int enabled, disabled, cleared; /* calls */
 static bool has_debugger[HOLDING + 2];
 static void (*at_malloc)(void); /* before the next one of the debugger's */
 
@@ -93,6 +93,7 @@ int gp_kfd_trap_disable(int fd, pid_t pid)
 int gp_kfd_trap_clear_new(int fd, pid_t pid)
 {
 	(void)fd, (void)pid;
+	__atomic_fetch_add(&cleared, 1, __ATOMIC_SEQ_CST);
 	return 0;
 }
 
@@ -124,12 +125,6 @@ void gp_kfd_criu_end(struct gp_kfd_guard *guard)
 	(void)guard;
 }
 
-int gp_kfd_runtime_enable(int fd, bool enable)
-{
-	(void)fd, (void)enable;
-	return 0;
-}
-
 static void host_done(void *daemon, uint64_t tag, const struct gp_device_done *what)
 {
 	(void)daemon, (void)tag, (void)what;
@@ -156,7 +151,7 @@ static int begin(void **state)
 	__atomic_store_n(&gp_kfd_debugger_late_ns, HOUR_NS, __ATOMIC_RELAXED);
 	gp_kfd_debugger_end_ns = HOUR_NS;
 	memset(has_debugger, 0, sizeof(has_debugger));
-	enabled = disabled = 0;
+	enabled = disabled = cleared = 0;
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return gp_kfd_debugger_create(&backend, &debugger, &error);
 }
@@ -337,13 +332,45 @@ static void test_gone_again(void **state)
 	detach_all(&clients[2], 1);
 }
 
+/* A call hangs, and its client says again and again that its runtime is enabled, or is not, and that it has new queues:
+ * what waits for the call stays small. */
+static void test_flood(void **state)
+{
+	struct gp_device_client client = begin_hanging(1);
+	struct gp_device_change change = { .queue_id = 3 };
+	int orders = 0, told_count = 0;
+
+	(void)state;
+	cleared = 0;
+	for (int i = 0; i < 10000; i++) {
+		gp_kfd_debugger_attach(debugger, &client, GP_MECHANISM_NONE);
+		gp_kfd_debugger_queue_added(debugger, &client);
+		if (i % 3 == 0)
+			gp_kfd_debugger_detach(debugger, &client, false);
+		orders += !gp_kfd_debugger_apply(debugger, &client, 1, 1, &change, 1);
+	}
+	assert_int_equal(orders, 64);
+	has_hung = false;
+	let_go_all(1, &done);
+	/* After a detach orders fail by themselves. */
+	for (int i = 0; i < orders; i++)
+		sem_wait(&done);
+	gp_kfd_debugger_detach(debugger, &client, true);
+	assert_true(gp_kfd_debugger_destroy(debugger));
+	while (!sem_trywait(&attached))
+		told_count++;
+	assert_in_range(told_count, 1, 2);
+	assert_in_range(cleared, 0, 4);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TEST(test_hanging),    TEST(test_gone_meanwhile), TEST(test_came_back),
-					    TEST(test_gone_again), TEST(test_holding_user),   TEST(test_holding_users),
-					    TEST(test_left_behind) };
+	const struct CMUnitTest tests[] = { TEST(test_hanging),       TEST(test_gone_meanwhile),
+					    TEST(test_came_back),     TEST(test_flood),
+					    TEST(test_gone_again),    TEST(test_holding_user),
+					    TEST(test_holding_users), TEST(test_left_behind) };
 
 	sem_init(&hung, 0, 0);
 	sem_init(&let_go, 0, 0);
