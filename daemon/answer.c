@@ -17,7 +17,7 @@
 void gp_peer_watch(struct gp_daemon *daemon, struct gp_peer *peer)
 {
 	if (!peer->closed)
-		gp_daemon_watch(daemon, peer->fd, peer->backlog.size || peer->reads_past ? EPOLLOUT : EPOLLIN,
+		gp_daemon_watch(daemon, peer->fd, (peer->backlog.size ? EPOLLOUT : EPOLLIN) | EPOLLONESHOT,
 				&peer->source);
 }
 

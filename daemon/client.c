@@ -15,7 +15,8 @@
 #include "daemon/daemon.h"
 #include "daemon/unmanaged.h"
 
-#define CLIENT_INDEX_SHIFT 10 /* the slot is below */
+#define CLIENT_INDEX_SHIFT 10  /* the slot is below */
+#define CLIENT_SYNC_SOME   64u /* agents that are asked to look, between two looks at urgent work */
 #define CLIENT_SAY_NS      10000000000ull
 #define CLIENT_KEPT        64u /* places for root alone, or a sixteenth; chosen */
 
@@ -72,10 +73,24 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_owner *owner, struct gp
 	return 0;
 }
 
+static void client_forget_attr(struct gp_daemon *daemon, struct gp_client *client)
+{
+	struct gp_client **at = &daemon->attr_clients;
+
+	while (client->attr_waits && *at != client)
+		at = &(*at)->attr_next;
+	if (client->attr_waits)
+		*at = client->attr_next;
+	client->attr_waits = false;
+}
+
 void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 {
 	daemon->ops->detach(daemon->backend, &client->device, true);
 	gp_sampling_forget(daemon, client);
+	gp_fair_forget(daemon, client);
+	gp_client_synced(daemon, client);
+	client_forget_attr(daemon, client);
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
 			gp_queue_remove(daemon, client->slots[i].queue);
@@ -108,7 +123,7 @@ static void client_doorbell(struct gp_daemon *daemon, void *owner, uint32_t even
 	(void)events;
 	/* Watched by edges: it is never read, because each write is one, and reading would only cost a call. */
 	if (!client->dead)
-		gp_queue_sample_client(daemon, client);
+		gp_fair_ring(daemon, client);
 }
 
 /* The page: its size can never change under us, so that reading it never faults. */
@@ -243,6 +258,40 @@ void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr)
 	attr->deadline_ns = attr->budget_ns = 0;
 }
 
+/* To its queues, as many as the portion allows; the others follow. */
+static void client_apply_attr(struct gp_daemon *daemon, struct gp_client *client)
+{
+	for (bool any = false; client->attr_at < client->slot_count; client->attr_at++) {
+		struct gp_queue_entry *queue = client->slots[client->attr_at].queue;
+
+		if (!queue)
+			continue;
+		if (any && gp_portion_is_over(daemon))
+			break;
+		gp_queue_attr(daemon, queue);
+		any = true;
+	}
+	if (client->attr_at >= client->slot_count || client->attr_waits)
+		return;
+	client->attr_waits = true;
+	client->attr_next = daemon->attr_clients;
+	daemon->attr_clients = client;
+}
+
+void gp_client_apply_attrs(struct gp_daemon *daemon)
+{
+	struct gp_client *client;
+
+	gp_portion_begin(daemon);
+	while ((client = daemon->attr_clients)) {
+		daemon->attr_clients = client->attr_next;
+		client->attr_waits = false;
+		client_apply_attr(daemon, client);
+		if (gp_portion_is_over(daemon))
+			return;
+	}
+}
+
 void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,
 			bool is_root)
 {
@@ -265,9 +314,8 @@ void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, cons
 	if (attr->valid & GP_ATTR_GANG)
 		memcpy(now->gang, attr->gang, sizeof(now->gang));
 	gp_client_cut(client, now);
-	for (uint32_t i = 0; i < client->slot_count; i++)
-		if (client->slots[i].queue)
-			gp_queue_attr(daemon, client->slots[i].queue);
+	client->attr_at = 0;
+	client_apply_attr(daemon, client);
 	client_tell_attr(client);
 	daemon->metrics_dirty = daemon->slice_dirty = true;
 }
@@ -305,7 +353,8 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	peer->client = client;
 	client->peer = peer;
 	client->uid = peer->uid;
-	client->own_pid = hello->pid;
+	gp_process_space(peer->pid, &client->pid_space, &client->own_pid);
+	gp_portion_use(daemon, 2 * GP_PORTION_PROC);
 	client->device.pid = peer->pid;
 	client->device.uid = peer->uid;
 	client->device.owner = client->owner->id;
@@ -491,6 +540,8 @@ static void client_lost(struct gp_daemon *daemon, struct gp_client *client, cons
 
 static void client_runtime(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_runtime *runtime)
 {
+	gp_portion_use(daemon,
+		       2 * client->queue_count); /* when its mechanism changes, all of them leave and come again */
 	if (runtime->enable) {
 		client->device.flags |= GP_HELLO_RUNTIME;
 		daemon->ops->attach(daemon->backend, &client->device);
@@ -502,18 +553,37 @@ static void client_runtime(struct gp_daemon *daemon, struct gp_client *client, c
 	daemon->ops->detach(daemon->backend, &client->device, false);
 }
 
-/* Every agent looks at its counters once. Who cannot be told is not waited for. */
 void gp_client_sync(struct gp_daemon *daemon)
 {
+	daemon->sync_serial++;
+	daemon->sync_at = 0;
+}
+
+void gp_client_synced(struct gp_daemon *daemon, struct gp_client *client)
+{
+	daemon->sync_waiting -= client->sync_wait;
+	client->sync_wait = false;
+}
+
+/* Who cannot be told is not waited for. */
+bool gp_client_sync_some(struct gp_daemon *daemon)
+{
 	struct gp_wire_header message = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SYNC, sizeof(message),
-					  ++daemon->sync_serial };
+					  daemon->sync_serial };
 
-	for (uint32_t i = 0; i < daemon->client_top; i++) {
-		struct gp_client *client = daemon->clients[i];
+	for (uint32_t asked = 0; daemon->sync_at < daemon->client_top; daemon->sync_at++) {
+		struct gp_client *client = daemon->clients[daemon->sync_at];
 
-		if (client && client->welcomed && client->queue_count && client->peer)
-			client->sync_wait = !gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
+		if (!client || !client->welcomed || !client->queue_count || !client->peer)
+			continue;
+		if (asked++ == CLIENT_SYNC_SOME)
+			return true;
+		gp_client_synced(daemon, client);
+		client->sync_wait = !gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
+		daemon->sync_waiting += client->sync_wait;
+		gp_portion_use(daemon, 1);
 	}
+	return false;
 }
 
 static void client_synced(struct gp_daemon *daemon, struct gp_client *client, uint32_t cookie)
@@ -521,8 +591,7 @@ static void client_synced(struct gp_daemon *daemon, struct gp_client *client, ui
 	gp_queue_sample_client(daemon, client);
 	client->counters = GP_COUNTERS_AGENT;
 	if (cookie == daemon->sync_serial)
-		client->sync_wait = false;
-	gp_control_synced(daemon);
+		gp_client_synced(daemon, client);
 }
 
 void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type, const void *data, size_t size)

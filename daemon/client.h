@@ -31,7 +31,8 @@ struct gp_client {
 	uint32_t index; /* in daemon->clients */
 	uid_t uid;
 	struct gp_owner *owner; /* its user, as an account */
-	pid_t own_pid;          /* as it says itself */
+	pid_t own_pid;          /* in its own PID namespace, as the kernel says */
+	ino_t pid_space;        /* that namespace */
 	char name[GP_WIRE_NAME_SIZE], runtime[GP_WIRE_NAME_SIZE], agent[GP_WIRE_NAME_SIZE];
 	struct gp_page *page;
 	int doorbell_fd;
@@ -47,6 +48,7 @@ struct gp_client {
 	uint32_t own_gang;     /* core's gang of its own, for queues on several devices; 0: none */
 	struct gp_slot *slots; /* of the page; as many as it has used */
 	uint32_t slot_count, queue_count;
+	uint16_t device_queue_count[GP_DEVICE_MAX];
 	uint32_t left_out; /* queues that were not taken up */
 	uint32_t hint_count;
 	/* Sampling. */
@@ -71,6 +73,14 @@ struct gp_client {
 	uint32_t beats;
 	uint64_t beats_ns; /* when they last changed, or we looked */
 	enum gp_counters_by counters;
+	/* client.c: its new attributes have reached the queues before this slot */
+	uint32_t attr_at;
+	bool attr_waits;
+	struct gp_client *attr_next;
+	/* fair.c: its doorbell rang */
+	bool is_rung;
+	uint32_t rung_at;
+	struct gp_client *rung_next, *rung_prev;
 	/* Of sampling.c alone; as of that round. */
 	uint64_t sampling_round, busy, need_ns;                       /* busy: devices it has work on */
 	struct gp_client *touched_next, *sampled_next, *sampled_prev; /* sampled: sample_ns is not 0 */
@@ -90,7 +100,10 @@ int gp_client_order(void *daemon, struct gp_device_client *client, uint64_t seq,
 void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool answers);
 void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client); /* it does not answer */
 void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client); /* an order of its was */
-void gp_client_sync(struct gp_daemon *daemon);
+void gp_client_apply_attrs(struct gp_daemon *daemon); /* to queues they have not reached: one portion */
+void gp_client_sync(struct gp_daemon *daemon);        /* every agent is to look at its counters, from now on */
+bool gp_client_sync_some(struct gp_daemon *daemon);   /* some are told; false: all were */
+void gp_client_synced(struct gp_daemon *daemon, struct gp_client *client); /* it has looked, or nobody waits for it */
 
 /* quarantine.c */
 void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client); /* one that did not */

@@ -13,9 +13,12 @@
 #include "daemon/daemon.h"
 #include "daemon/unmanaged.h"
 
-#define CONTROL_SYNC_NS    50000000ull
-#define CONTROL_FRESH_NS   100000000ull
-#define CONTROL_LINES_SIZE 16000u /* of events in one packet */
+#define CONTROL_SYNC_NS      50000000ull
+#define CONTROL_FRESH_NS     100000000ull
+#define CONTROL_LINES_SIZE   16000u /* of events in one packet */
+#define CONTROL_PART_SIZE    14000u /* of an answer that goes on */
+#define CONTROL_LOOK_SOME    64u    /* agents that are looked at, between two looks at urgent work */
+#define CONTROL_METRICS_WORK 128u
 
 static void control_say(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text)
 {
@@ -32,60 +35,84 @@ static void control_send(struct gp_daemon *daemon, struct gp_peer *peer, uint32_
 	gp_text_fini(text);
 }
 
-static void control_status_answer(struct gp_daemon *daemon, struct gp_peer *peer)
+/* Answers that are long are made and sent in parts: see gp_control_go_on(). */
+static void control_begin(struct gp_peer *peer, enum gp_job_kind kind, uint32_t cookie)
 {
-	struct gp_text text = { 0 };
-
-	peer->wants_status = false;
-	gp_status_write(daemon, peer, &text);
-	control_send(daemon, peer, peer->status_cookie, &text);
+	peer->job = (struct gp_job){ .kind = kind, .cookie = cookie };
 }
 
-/* Whoever has not looked by now is looked at, which is waited for once more. */
+void gp_control_end(struct gp_peer *peer)
+{
+	gp_text_fini(&peer->job.text);
+	free(peer->job.ancestry);
+	peer->job = (struct gp_job){ .kind = GP_JOB_NONE };
+}
+
+static void control_status_answer(struct gp_daemon *daemon, struct gp_peer *peer)
+{
+	peer->wants_status = false;
+	gp_fair_add(daemon, peer);
+}
+
+/* Whoever has not looked by now is looked at, some at a time; which is waited for once more. */
 static bool control_look(struct gp_daemon *daemon)
 {
-	bool any = false;
+	uint32_t looked = 0;
 
-	for (uint32_t i = 0; !daemon->sync_looked && i < daemon->client_top; i++)
-		if (daemon->clients[i] && daemon->clients[i]->sync_wait)
-			any |= gp_silence_look(daemon, daemon->clients[i]);
-	if (any)
-		daemon->sync_by_ns = gp_now_ns() + CONTROL_SYNC_NS;
+	if (daemon->sync_looked)
+		return false;
+	for (; daemon->look_at < daemon->client_top; daemon->look_at++) {
+		struct gp_client *client = daemon->clients[daemon->look_at];
+
+		if (!client || !client->sync_wait)
+			continue;
+		if (looked++ == CONTROL_LOOK_SOME)
+			return true;
+		gp_portion_use(daemon, 1);
+		if (gp_silence_look(daemon, client))
+			daemon->sync_by_ns = gp_now_ns() + CONTROL_SYNC_NS;
+	}
 	daemon->sync_looked = true;
-	return any;
+	return gp_now_ns() < daemon->sync_by_ns;
+}
+
+bool gp_control_has_work(const struct gp_daemon *daemon)
+{
+	return daemon->sync_by_ns &&
+	       (daemon->sync_at < daemon->client_top ||
+		(!daemon->sync_looked && daemon->look_at && daemon->look_at < daemon->client_top));
 }
 
 void gp_control_synced(struct gp_daemon *daemon)
 {
-	struct gp_peer *peer, *next;
+	bool is_over;
 
 	if (!daemon->sync_by_ns)
 		return;
-	for (uint32_t i = 0; i < daemon->client_top; i++)
-		if (daemon->clients[i] && daemon->clients[i]->sync_wait && gp_now_ns() < daemon->sync_by_ns)
-			return;
-	if (control_look(daemon))
+	is_over = gp_now_ns() >= daemon->sync_by_ns;
+	if (gp_client_sync_some(daemon) && !is_over)
+		return;
+	if (daemon->sync_waiting && !is_over)
+		return;
+	if (daemon->sync_waiting && control_look(daemon))
 		return;
 	daemon->sync_by_ns = 0;
-	for (peer = daemon->peers; peer; peer = next) {
-		next = peer->next;
+	daemon->sync_at = daemon->client_top;
+	for (struct gp_peer *peer = daemon->peers; peer; peer = peer->next)
 		if (peer->wants_status)
 			control_status_answer(daemon, peer);
-	}
 }
 
 static void control_status(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
 {
 	uint64_t now_ns = gp_now_ns();
 
-	peer->wants_status = true;
-	peer->status_cookie = cookie;
+	control_begin(peer, GP_JOB_STATUS, cookie);
 	gp_unmanaged_refresh(daemon);
 	/* Each look wakes every client: a user who asks all the time gets figures of a moment ago. */
-	if (peer->uid && !daemon->sync_by_ns && now_ns - daemon->synced_ns < CONTROL_FRESH_NS) {
-		control_status_answer(daemon, peer);
+	if (peer->uid && !daemon->sync_by_ns && now_ns - daemon->synced_ns < CONTROL_FRESH_NS)
 		return;
-	}
+	peer->wants_status = true;
 	if (!peer->uid || !daemon->sync_by_ns) {
 		daemon->synced_ns = now_ns;
 		gp_client_sync(daemon);
@@ -94,8 +121,30 @@ static void control_status(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 	if (!daemon->sync_by_ns) {
 		daemon->sync_by_ns = now_ns + CONTROL_SYNC_NS;
 		daemon->sync_looked = false;
+		daemon->look_at = 0;
 	}
-	gp_control_synced(daemon);
+}
+
+/* What there is of the answer, if it fills a packet or is all. */
+static void control_send_part(struct gp_daemon *daemon, struct gp_peer *peer, bool is_all)
+{
+	struct gp_job *job = &peer->job;
+	int r = 0;
+
+	if (job->text.failed) {
+		control_say(daemon, peer, job->cookie, -ENOMEM, "gpreemptd is out of memory");
+		is_all = true;
+	} else if (is_all) {
+		r = gp_peer_answer(daemon, peer, job->cookie, 0, job->text.bytes ? job->text.bytes : "",
+				   job->text.size);
+	} else if (job->text.size >= CONTROL_PART_SIZE) {
+		r = gp_peer_answer_part(daemon, peer, job->cookie, job->text.bytes, job->text.size);
+		gp_text_sent(&job->text);
+	}
+	if (r)
+		gp_peer_close(daemon, peer, "it does not read its answers");
+	else if (is_all)
+		gp_control_end(peer);
 }
 
 /* The innermost number of a process: the one in its own PID namespace. */
@@ -118,33 +167,35 @@ static pid_t control_own_pid(pid_t pid)
 	return own;
 }
 
-static bool control_same_namespace(pid_t a, pid_t b)
+static ino_t control_space(pid_t pid)
 {
-	char path[64], first[64] = "", second[64] = "-";
-	ssize_t size;
+	char path[64];
+	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", a);
-	size = readlink(path, first, sizeof(first) - 1);
-	first[size > 0 ? size : 0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", b);
-	size = readlink(path, second, sizeof(second) - 1);
-	second[size > 0 ? size : 0] = '\0';
-	return *first && !strcmp(first, second);
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/* Neither changes while a process lives, so a client is looked at once, when it comes. */
+void gp_process_space(pid_t pid, ino_t *ret_space, pid_t *ret_own_pid)
+{
+	*ret_space = control_space(pid);
+	*ret_own_pid = *ret_space && *ret_space == control_space(getpid()) ? pid : control_own_pid(pid);
 }
 
 /* A client by the number its asker sees. */
 static struct gp_client *control_find(struct gp_daemon *daemon, const struct gp_peer *peer, pid_t pid)
 {
-	bool direct = control_same_namespace(peer->pid, getpid());
+	ino_t space = control_space(peer->pid);
+	bool direct = space && space == control_space(getpid());
 
+	gp_portion_use(daemon, 2 * GP_PORTION_PROC + daemon->client_top / 16);
 	for (uint32_t i = 0; i < daemon->client_top; i++) {
 		struct gp_client *client = daemon->clients[i];
 
 		if (!client || !client->peer)
 			continue;
-		if (direct ? client->device.pid == pid :
-			     control_same_namespace(client->device.pid, peer->pid) &&
-				     control_own_pid(client->device.pid) == pid)
+		if (direct ? client->device.pid == pid : space && client->pid_space == space && client->own_pid == pid)
 			return client;
 	}
 	return NULL;
@@ -243,29 +294,49 @@ static bool control_is_own(const struct gp_peer *peer, pid_t pid)
 
 static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
 {
-	struct gp_ancestry ancestry = { 0 }; /* of this moment: numbers are given again */
-	struct gp_text text = { 0 };
-	pid_t pid = request->pid;
-	uint32_t agents = 0, queues = 0;
+	ino_t space = control_space(peer->pid);
+
+	gp_portion_use(daemon, 2 * GP_PORTION_PROC);
+	control_begin(peer, GP_JOB_SUMMARY, request->header.cookie);
+	/* Seen from another namespace: its own tree is all it can ask about. */
+	peer->job.pid = space && space == control_space(getpid()) ? request->pid : peer->pid;
+	peer->job.ancestry = calloc(1, sizeof(*peer->job.ancestry)); /* of this moment: numbers are given again */
+	if (!peer->job.ancestry) {
+		gp_control_end(peer);
+		control_say(daemon, peer, request->header.cookie, -ENOMEM, "gpreemptd is out of memory");
+	}
+}
+
+/* Some of the clients; true: all were looked at. */
+static bool control_summary_clients(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job)
+{
+	for (; job->index < daemon->client_top && !gp_portion_is_over(daemon); job->index++) {
+		const struct gp_client *client = daemon->clients[job->index];
+
+		if (!client || !client->peer || (peer->uid && client->uid != peer->uid))
+			continue;
+		gp_portion_use(daemon, 2 * GP_PORTION_PROC);
+		job->agents += gp_process_descends(job->ancestry, client->device.pid, job->pid);
+	}
+	return job->index >= daemon->client_top;
+}
+
+static bool control_summary_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job)
+{
+	struct gp_text *text = &job->text;
+	uint32_t queues = 0;
 	bool opened;
 
-	/* Seen from another namespace: its own tree is all it can ask about. */
-	if (!control_same_namespace(peer->pid, getpid()))
-		pid = peer->pid;
-	for (uint32_t i = 0; i < daemon->client_top; i++) {
-		const struct gp_client *client = daemon->clients[i];
-
-		if (client && client->peer && (!peer->uid || client->uid == peer->uid))
-			agents += gp_process_descends(&ancestry, client->device.pid, pid);
-	}
-	opened = control_is_own(peer, pid) && gp_unmanaged_uses_gpu(&ancestry, pid, &queues);
-	gp_text_open(&text, NULL, '{');
-	gp_text_u64(&text, "agents", agents);
-	gp_text_bool(&text, "opened_gpu", opened);
-	gp_text_u64(&text, "queues", queues);
-	gp_text_close(&text, '}');
-	gp_text_add(&text, "\n");
-	control_send(daemon, peer, request->header.cookie, &text);
+	if (!control_summary_clients(daemon, peer, job))
+		return false;
+	opened = control_is_own(peer, job->pid) && gp_unmanaged_uses_gpu(job->ancestry, job->pid, &queues);
+	gp_text_open(text, NULL, '{');
+	gp_text_u64(text, "agents", job->agents);
+	gp_text_bool(text, "opened_gpu", opened);
+	gp_text_u64(text, "queues", queues);
+	gp_text_close(text, '}');
+	gp_text_add(text, "\n");
+	return true;
 }
 
 static void control_pause(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
@@ -318,24 +389,54 @@ static void control_reload(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 }
 
 /* A packet holds whole lines. */
-void gp_control_past(struct gp_daemon *daemon, struct gp_peer *peer)
+static void control_past(struct gp_daemon *daemon, struct gp_peer *peer)
 {
+	struct gp_job *job = &peer->job;
 	struct gp_text text = { 0 };
+	uint32_t cookie = job->cookie;
+	bool more = gp_events_past(daemon, peer, &job->cursor, job->end, &text);
 	size_t size, at = 0;
 	int r = 0;
 
-	peer->reads_past = gp_events_past(daemon, peer, &peer->past_cursor, peer->past_end, &text);
 	for (; !r && at < text.size; at += size) {
 		size = text.size - at < CONTROL_LINES_SIZE ? text.size - at : CONTROL_LINES_SIZE;
 		while (size > 1 && text.bytes[at + size - 1] != '\n')
 			size--;
-		r = gp_peer_answer_part(daemon, peer, peer->past_cookie, text.bytes + at, size);
+		r = gp_peer_answer_part(daemon, peer, cookie, text.bytes + at, size);
 	}
 	gp_text_fini(&text);
-	if (r)
+	if (r) {
 		gp_peer_close(daemon, peer, "it does not read its answers");
-	else if (!peer->reads_past)
-		control_say(daemon, peer, peer->past_cookie, 0, "");
+	} else if (!more) {
+		gp_control_end(peer);
+		control_say(daemon, peer, cookie, 0, "");
+	}
+}
+
+void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer)
+{
+	struct gp_job *job = &peer->job;
+
+	if (peer->wants_status)
+		return; /* told when the agents have looked */
+	if (job->kind == GP_JOB_PAST)
+		control_past(daemon, peer);
+	else if (job->kind == GP_JOB_STATUS)
+		control_send_part(daemon, peer, gp_status_part(daemon, peer, job));
+	else if (job->kind == GP_JOB_SUMMARY)
+		control_send_part(daemon, peer, control_summary_part(daemon, peer, job));
+}
+
+static void control_events(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
+{
+	int r = gp_events_open(daemon, peer, cookie);
+
+	if (r == -EBUSY)
+		control_say(daemon, peer, cookie, r, "events are being read on this connection already");
+	else if (r == -EDQUOT)
+		control_say(daemon, peer, cookie, r, "you read events on too many connections; close some of them");
+	else if (r)
+		control_say(daemon, peer, cookie, r, "gpreemptd is out of memory");
 }
 
 void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data)
@@ -350,16 +451,14 @@ void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const vo
 	case GP_CONTROL_SET: control_set(daemon, peer, &request); break;
 	case GP_CONTROL_EVENTS:
 		if (request.flags & GP_CONTROL_EVENTS_PAST) {
-			peer->past_cookie = cookie;
-			peer->past_cursor = 0;
-			peer->past_end = gp_events_end(daemon);
-			gp_control_past(daemon, peer);
+			control_begin(peer, GP_JOB_PAST, cookie);
+			peer->job.end = gp_events_end(daemon);
 			break;
 		}
-		if (gp_events_open(daemon, peer, cookie))
-			control_say(daemon, peer, cookie, -EBUSY, "events are being read on this connection already");
+		control_events(daemon, peer, cookie);
 		break;
 	case GP_CONTROL_METRICS:
+		gp_portion_use(daemon, CONTROL_METRICS_WORK + daemon->client_count / 4);
 		gp_metrics_write(daemon, &text);
 		control_send(daemon, peer, cookie, &text);
 		break;

@@ -11,6 +11,7 @@
  *   silence.c  agents that do not look any more                    journal.c  lines for the journal
  *   owner.c, subuid.c  whose a process is, limits                 user.c     names of users
  *   quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
+ *   fair.c     who is served next, and for how long
  *   slice.c, pace.c  slices, and how often devices switch          gang.c     names of gangs
  *   cost.c     what transactions cost, between runs                clock.c    the time
  */
@@ -20,11 +21,9 @@
 #include <pthread.h>
 #include "daemon/device.h"
 
-#define GP_STREAM_SIZE (1u << 20) /* bytes of events kept for a slow reader */
-
 struct gp_counters {
 	uint64_t clients_seen, orders, order_failures, leases_lost, messages_refused, wakeups, decisions, peers_refused,
-		events_lost, messages, lines_left_out;
+		events_lost, messages, lines_left_out, away_work_max;
 };
 
 struct gp_daemon {
@@ -36,6 +35,7 @@ struct gp_daemon {
 	int epoll_fd, listen_fd, timer_fd, signal_fd, inbox_fd, spare_fd, lock_fd;
 	struct gp_source listen_source, timer_source, signal_source, inbox_source;
 	bool stopping, dirty;
+	bool is_asked;                 /* somebody waits to be let in */
 	uint64_t started_ns, armed_ns; /* armed_ns: what the timer is set to; 0: not */
 	uint64_t listen_next_ns;       /* no descriptors: nobody is let in until then; 0: all are */
 	uint64_t watchdog_ns, watchdog_next_ns, scan_next_ns, metrics_next_ns, cost_next_ns, stop_by_ns;
@@ -69,22 +69,32 @@ struct gp_daemon {
 	pthread_t thread;
 	/* Gangs: number - 1 is the place. */
 	struct gp_gang_name *gangs;
-	uint32_t gang_max;
+	uint32_t gang_max, gang_last; /* gang_last: the place that was asked for last */
 	/* Events. */
 	struct gp_stream *streams;
+	struct gp_lines *lines; /* while somebody reads them */
 	uint64_t trace_cursor;
 	uint64_t watch_cursor, back_offs; /* what the journal has been told of */
 	struct gp_text line;
 	struct gp_unmanaged_set *unmanaged;
 	uint32_t sync_serial;
-	uint64_t barrier_count; /* made for clients whose doorbells have no fence */
-	uint64_t scanned_ns;    /* unmanaged processes were looked for */
-	uint64_t sync_by_ns;    /* STATUS waits until then at most; 0: nobody waits */
-	bool sync_looked;       /* those who did not look in time are looked at */
-	uint64_t synced_ns;     /* when the agents were last asked to look */
-	uint32_t turn;          /* which of the connections that wait is next */
-	uint32_t late_turn;     /* the same of the commands' */
-	uint64_t round_by_ns;   /* no further message is taken up after that: orders come first */
+	uint64_t barrier_count;         /* made for clients whose doorbells have no fence */
+	uint64_t scanned_ns;            /* unmanaged processes were looked for */
+	uint64_t sync_by_ns;            /* STATUS waits until then at most; 0: nobody waits */
+	bool sync_looked;               /* those who did not look in time are looked at */
+	uint64_t synced_ns;             /* when the agents were last asked to look */
+	uint32_t sync_at, sync_waiting; /* whom to ask next; how many were asked and have not looked */
+	uint32_t look_at;               /* control.c: whom to look at next */
+	/* fair.c */
+	struct gp_fair *fair[2], *fair_tail[2]; /* users with agents, with commands that want something */
+	struct gp_client *rung[GP_PRIORITY_MAX + 1], *rung_tail[GP_PRIORITY_MAX + 1];
+	uint32_t rung_count, portion_work;
+	uint64_t portion_by_ns,
+		fair_next_ns; /* fair_next_ns: when somebody who used too much may go on; 0: nobody waits */
+	uint64_t away_work;   /* units since urgent work was last looked at */
+	uint32_t phase;       /* loop.c: what the next portion is for */
+	uint64_t expire_next_ns;
+	struct gp_client *attr_clients; /* whose new attributes have not reached all their queues */
 	struct gp_silence *silence;
 	uint32_t journal_lines; /* journal.c: of all users */
 	uint64_t journal_ns;
@@ -108,8 +118,30 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error);
 int gp_daemon_watch(struct gp_daemon *daemon, int fd, uint32_t events, struct gp_source *source);
 void gp_daemon_drop(struct gp_daemon *daemon, int fd);         /* not watched any more, and closed; -1: nothing */
 void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms); /* one round; for tests */
+bool gp_daemon_has_work(struct gp_daemon *daemon);             /* the next step need not wait */
 uint64_t gp_now_ns(void);                                      /* CLOCK_MONOTONIC */
 uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon);     /* device time */
+
+/* fair.c */
+/* Work is counted in units: a queue, a client, a line, a message; reading a file of /proc is eight. */
+#define GP_PORTION_PROC 8u
+/* Between two looks at urgent work: a portion, and what is done at once for one message, at most that all 1,024 queues
+ * of a client leave the core and enter it again. */
+#define GP_AWAY_WORK_MAX 40960u
+void gp_portion_begin(struct gp_daemon *daemon); /* a portion begins */
+void gp_portion_use(struct gp_daemon *daemon, uint32_t units);
+bool gp_portion_is_over(const struct gp_daemon *daemon);          /* the portion is: urgent work is looked at first */
+void gp_portion_look(struct gp_daemon *daemon);                   /* it is being looked at */
+void gp_fair_add(struct gp_daemon *daemon, struct gp_peer *peer); /* it wants something */
+void gp_fair_remove(struct gp_daemon *daemon, struct gp_peer *peer);
+bool gp_fair_has_work(struct gp_daemon *daemon, bool late);
+void gp_fair_serve(struct gp_daemon *daemon, bool late);               /* one portion */
+void gp_fair_ring(struct gp_daemon *daemon, struct gp_client *client); /* its doorbell rang */
+void gp_fair_forget(struct gp_daemon *daemon, struct gp_client *client);
+bool gp_fair_has_rung(struct gp_daemon *daemon);
+void gp_fair_answer_rings(struct gp_daemon *daemon); /* one portion */
+bool gp_fair_may(struct gp_daemon *daemon, const struct gp_owner *owner);
+void gp_fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns);
 
 /* journal.c */
 void gp_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -125,11 +157,14 @@ extern bool (*gp_user_ask)(uid_t uid, char *name, size_t size); /* getpwuid_r();
 
 /* control.c, status.c, metrics.c, events.c */
 void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data);
-void gp_control_past(struct gp_daemon *daemon, struct gp_peer *peer); /* the next part for one that reads it */
-void gp_control_synced(struct gp_daemon *daemon); /* answers STATUS if all agents have looked, or time is up */
+void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer); /* with its job */
+void gp_control_end(struct gp_peer *peer);                             /* whatever it was about */
+void gp_process_space(pid_t pid, ino_t *ret_space, pid_t *ret_own_pid);
+bool gp_control_has_work(const struct gp_daemon *daemon); /* agents have yet to be asked */
+void gp_control_synced(struct gp_daemon *daemon);         /* answers STATUS if all agents have looked, or time is up */
 void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry *device, uint32_t *ret_slots,
 		   uint32_t *ret_processes);
-void gp_status_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text);
+bool gp_status_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job); /* true: that is all */
 void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns, struct gp_text *text);
 void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text);
 void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns);
@@ -140,5 +175,6 @@ bool gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, uint64
 		    struct gp_text *text);
 void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream);
 void gp_events_flush(struct gp_daemon *daemon);
+void gp_events_deliver(struct gp_daemon *daemon, struct gp_peer *peer); /* some lines, to one that reads them */
 
 #endif

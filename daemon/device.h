@@ -37,7 +37,7 @@ struct gp_device_entry {
 	struct gp_device_info info;
 	uint32_t core;
 	struct gp_queue_entry *queues, *busy, *unseen;
-	uint32_t queue_count, closed_queues;
+	uint32_t queue_count, closed_queues, process_count; /* process_count: with an agent */
 	struct gp_under_way way;
 	struct gp_hist close_hist, open_hist; /* device time, per transaction */
 	uint64_t close_prior_ns, open_prior_ns;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * EVENTS: the core's trace as lines of JSON, each with a sentence. Nothing is made while nobody reads. A reader that is
- * slower than the events loses some, and is told how many; it never slows the daemon.
+ * EVENTS: the core's trace as lines of JSON, each with a sentence. Nothing is made while nobody reads. A line is made
+ * once, when it happens, and kept for a while for all who read; each of them gets it when it is his user's turn
+ * (fair.c). A reader that is slower than the events loses some, and is told how many; it never slows the daemon.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,14 +13,31 @@
 #include "daemon/daemon.h"
 #include "lib/units.h"
 
-#define EVENTS_BATCH 64u
+#define EVENTS_BATCH        64u
+#define EVENTS_PACKET       16000u
+#define EVENTS_LINES_SIZE   (4u << 20) /* bytes of lines that are kept for all readers */
+#define EVENTS_USER_STREAMS 64u        /* of one user who is not root; chosen */
 
 struct gp_stream {
 	struct gp_stream *next;
 	struct gp_peer *peer;
 	uint32_t cookie;
+	uint64_t at, serial; /* of the next line it gets */
 	uint64_t lost;
 	bool all; /* sees everybody's */
+};
+
+/* A line as it is kept: for those who see everybody's, and for its own user. */
+struct events_kept {
+	uint32_t size, all_size, own_size; /* size: with this head; all_size 0: nothing, up to the end of the room */
+	uid_t uid;                         /* whose; (uid_t)-1: nobody's */
+	char text[];
+};
+
+/* Offsets only grow; where in the room they are is the rest of a division. */
+struct gp_lines {
+	uint64_t begin, end, begin_serial, end_serial;
+	_Alignas(8) char room[EVENTS_LINES_SIZE];
 };
 
 /* {who} is put in front, and the reason behind, where there are any. */
@@ -122,48 +140,64 @@ static void events_line(const struct gp_daemon *daemon, const struct gp_trace_ev
 	gp_text_add(line, "\n");
 }
 
-/* One packet of lines, and more to come. */
-static int events_put(struct gp_daemon *daemon, struct gp_stream *stream, const char *text, size_t size)
+static struct events_kept *lines_at(struct gp_lines *lines, uint64_t at)
 {
-	if (stream->peer->backlog.size - stream->peer->backlog_sent + size > GP_STREAM_SIZE)
-		return -ENOBUFS;
-	return gp_peer_answer_part(daemon, stream->peer, stream->cookie, text, size);
+	return (struct events_kept *)(void *)(lines->room + at % EVENTS_LINES_SIZE);
 }
 
-static void events_deliver(struct gp_daemon *daemon, struct gp_stream *stream, const char *text, size_t size)
+/* Room for so many bytes in one piece; the oldest lines make way. */
+static struct events_kept *lines_add(struct gp_lines *lines, uint32_t size)
 {
-	char lost[96];
+	uint64_t left = EVENTS_LINES_SIZE - lines->end % EVENTS_LINES_SIZE;
+	uint64_t need = left < size ? left + size : size;
+	struct events_kept *kept;
 
-	if (stream->lost) {
-		snprintf(lost, sizeof(lost), "{\"event\":\"lost\",\"value\":%" PRIu64 "}\n", stream->lost);
-		if (events_put(daemon, stream, lost, strlen(lost))) {
-			stream->lost++;
-			return;
-		}
-		stream->lost = 0;
+	while (lines->end + need - lines->begin > EVENTS_LINES_SIZE) {
+		lines->begin_serial += lines_at(lines, lines->begin)->all_size != 0;
+		lines->begin += lines_at(lines, lines->begin)->size;
 	}
-	if (events_put(daemon, stream, text, size)) {
-		stream->lost++;
-		daemon->counters.events_lost++;
+	if (left < size) {
+		*lines_at(lines, lines->end) = (struct events_kept){ .size = (uint32_t)left };
+		lines->end += left;
 	}
+	kept = lines_at(lines, lines->end);
+	lines->end += size;
+	lines->end_serial++;
+	return kept;
 }
 
-/* To all readers of one kind; the line is made when there is one. */
-static void events_tell(struct gp_daemon *daemon, const struct gp_trace_event *event,
-			const struct gp_queue_entry *queue, bool all)
+static void events_keep(struct gp_daemon *daemon, const struct gp_trace_event *event)
 {
-	bool made = false;
+	const struct gp_queue_entry *queue = gp_queue_of(daemon, event->queue);
+	struct gp_text *line = &daemon->line;
+	uint32_t all_size, own_size, size;
+	struct events_kept *kept;
 
-	for (struct gp_stream *stream = daemon->streams; stream; stream = stream->next) {
-		if (stream->all != all || (!all && (!queue || queue->client->uid != stream->peer->uid)))
-			continue;
-		if (!made) {
-			gp_text_clear(&daemon->line);
-			events_line(daemon, event, queue, all, &daemon->line);
-		}
-		made = true;
-		events_deliver(daemon, stream, daemon->line.bytes, daemon->line.size);
-	}
+	gp_text_clear(line);
+	events_line(daemon, event, queue, true, line);
+	all_size = (uint32_t)line->size;
+	if (queue)
+		events_line(daemon, event, queue, false, line);
+	own_size = (uint32_t)line->size - all_size;
+	if (line->failed || !all_size)
+		return;
+	size = (uint32_t)(sizeof(*kept) + all_size + own_size + 15) & ~15u;
+	kept = lines_add(daemon->lines, size);
+	*kept = (struct events_kept){ size, all_size, own_size, queue ? queue->client->uid : (uid_t)-1 };
+	memcpy(kept->text, line->bytes, line->size);
+}
+
+/* What it was too slow for. */
+static void events_skip(struct gp_daemon *daemon, struct gp_stream *stream)
+{
+	const struct gp_lines *lines = daemon->lines;
+
+	if (stream->at >= lines->begin)
+		return;
+	stream->lost += lines->begin_serial - stream->serial;
+	daemon->counters.events_lost += lines->begin_serial - stream->serial;
+	stream->at = lines->begin;
+	stream->serial = lines->begin_serial;
 }
 
 /* One that claims work and gets nowhere costs others turns: the journal says whose it is, whoever reads events. */
@@ -209,19 +243,63 @@ void gp_events_flush(struct gp_daemon *daemon)
 	uint32_t count;
 
 	events_watch(daemon);
-	while (daemon->streams) {
+	if (!daemon->streams)
+		return;
+	do {
 		count = gp_sched_trace_read(daemon->sched, &daemon->trace_cursor, events, EVENTS_BATCH, &lost);
 		for (struct gp_stream *stream = daemon->streams; stream && lost; stream = stream->next)
 			stream->lost += lost;
-		if (!count)
-			return;
-		for (uint32_t i = 0; i < count; i++) {
-			const struct gp_queue_entry *queue = gp_queue_of(daemon, events[i].queue);
-
-			for (int all = 0; all < 2; all++)
-				events_tell(daemon, &events[i], queue, all);
-		}
+		for (uint32_t i = 0; i < count; i++)
+			events_keep(daemon, &events[i]);
+	} while (count);
+	for (struct gp_stream *stream = daemon->streams; stream; stream = stream->next) {
+		events_skip(daemon, stream);
+		if (stream->at != daemon->lines->end && !stream->peer->backlog.size)
+			gp_fair_add(daemon, stream->peer);
 	}
+}
+
+/* As many lines as fit a packet; how many bytes. */
+static size_t events_gather(struct gp_daemon *daemon, struct gp_stream *stream, char *packet)
+{
+	size_t size = 0;
+
+	if (stream->lost)
+		size = (size_t)snprintf(packet, EVENTS_PACKET, "{\"event\":\"lost\",\"value\":%" PRIu64 "}\n",
+					stream->lost);
+	stream->lost = 0;
+	while (stream->at < daemon->lines->end && !gp_portion_is_over(daemon)) {
+		const struct events_kept *kept = lines_at(daemon->lines, stream->at);
+		bool own = stream->peer->uid == kept->uid;
+		uint32_t line_size = stream->all ? kept->all_size : own ? kept->own_size : 0;
+
+		if (size + line_size > EVENTS_PACKET)
+			break;
+		memcpy(packet + size, kept->text + (stream->all ? 0 : kept->all_size), line_size);
+		size += line_size;
+		stream->at += kept->size;
+		stream->serial += kept->all_size != 0;
+		gp_portion_use(daemon, 1);
+	}
+	return size;
+}
+
+void gp_events_deliver(struct gp_daemon *daemon, struct gp_peer *peer)
+{
+	struct gp_stream *stream = peer->stream;
+	char packet[EVENTS_PACKET];
+	size_t size;
+	int r = 0;
+
+	while (!r && !peer->backlog.size && stream->at < daemon->lines->end && !gp_portion_is_over(daemon)) {
+		size = events_gather(daemon, stream, packet);
+		if (size)
+			r = gp_peer_answer_part(daemon, peer, stream->cookie, packet, size);
+	}
+	if (r)
+		gp_peer_close(daemon, peer, NULL);
+	else if (stream->at < daemon->lines->end && !peer->backlog.size)
+		gp_fair_add(daemon, peer);
 }
 
 int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
@@ -231,7 +309,11 @@ int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cook
 
 	if (peer->stream)
 		return -EBUSY;
-	stream = calloc(1, sizeof(*stream));
+	if (!gp_owner_is_root(peer->owner) && peer->owner->stream_count >= EVENTS_USER_STREAMS)
+		return -EDQUOT;
+	if (!daemon->lines)
+		daemon->lines = calloc(1, sizeof(*daemon->lines));
+	stream = daemon->lines ? calloc(1, sizeof(*stream)) : NULL;
 	if (!stream)
 		return -ENOMEM;
 	if (daemon->streams)
@@ -241,8 +323,11 @@ int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cook
 	*stream = (struct gp_stream){ .next = daemon->streams,
 				      .peer = peer,
 				      .cookie = cookie,
+				      .at = daemon->lines->end,
+				      .serial = daemon->lines->end_serial,
 				      .all = gp_access_sees_all(daemon, peer) };
 	daemon->streams = peer->stream = stream;
+	peer->owner->stream_count++;
 	return 0;
 }
 
@@ -266,6 +351,7 @@ bool gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, uint64
 	for (uint32_t i = 0; i < count; i++) {
 		const struct gp_queue_entry *queue = gp_queue_of(daemon, events[i].queue);
 
+		gp_portion_use(daemon, 1);
 		if (all || (queue && queue->client->uid == peer->uid))
 			events_line(daemon, &events[i], queue, all, text);
 	}
@@ -280,5 +366,10 @@ void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream)
 		at = &(*at)->next;
 	*at = stream->next;
 	stream->peer->stream = NULL;
+	stream->peer->owner->stream_count--;
 	free(stream);
+	if (!daemon->streams) {
+		free(daemon->lines);
+		daemon->lines = NULL;
+	}
 }

@@ -6,6 +6,7 @@
 #include "daemon/daemon.h"
 
 #define GANG_KEPT 64u /* for root alone; chosen */
+#define GANG_WORK 2u  /* units: a look at all of them */
 
 struct gp_gang_name {
 	uint32_t users; /* 0: free */
@@ -20,6 +21,14 @@ uint32_t gp_gang_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid
 
 	if (!daemon->gangs)
 		daemon->gangs = calloc(daemon->gang_max, sizeof(*daemon->gangs));
+	/* Queue after queue of a process asks for the same. */
+	i = daemon->gang_last;
+	if (daemon->gangs && daemon->gangs[i].users && daemon->gangs[i].uid == uid &&
+	    !strcmp(daemon->gangs[i].name, name)) {
+		daemon->gangs[i].users++;
+		return i + 1;
+	}
+	gp_portion_use(daemon, GANG_WORK);
 	for (i = 0; daemon->gangs && i < daemon->gang_max; i++) {
 		if (!daemon->gangs[i].users) {
 			place = place == daemon->gang_max ? i : place;
@@ -27,6 +36,7 @@ uint32_t gp_gang_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid
 		}
 		if (daemon->gangs[i].uid == uid && !strcmp(daemon->gangs[i].name, name)) {
 			daemon->gangs[i].users++;
+			daemon->gang_last = i;
 			return i + 1;
 		}
 		own += daemon->gangs[i].owner == owner->id;
@@ -36,6 +46,7 @@ uint32_t gp_gang_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid
 	if (!daemon->gangs || place == daemon->gang_max ||
 	    !gp_owner_may_take(owner, daemon->gang_max, GANG_KEPT, used, own))
 		return 0;
+	daemon->gang_last = place;
 	daemon->gangs[place].users = 1;
 	daemon->gangs[place].uid = uid;
 	daemon->gangs[place].owner = owner->id;
@@ -61,15 +72,13 @@ uint32_t gp_gang_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue
 {
 	const struct gp_client *client = queue->client;
 	char own[GP_WIRE_NAME_SIZE];
-	bool several = false;
+	uint32_t here = client->device_queue_count[queue->device];
 
 	if (*name)
 		return gp_gang_get(daemon, client->owner, client->uid, name);
 	if (!daemon->config.auto_gang || client->is_unmanaged)
 		return 0;
-	for (uint32_t i = 0; i < client->slot_count; i++)
-		several |= client->slots[i].queue && client->slots[i].queue->device != queue->device;
-	if (!several)
+	if (client->queue_count == here)
 		return 0;
 	snprintf(own, sizeof(own), "\1%llx", (unsigned long long)client->device.tag);
 	return gp_gang_get(daemon, client->owner, client->uid, own);

@@ -23,9 +23,10 @@
 #include "daemon/daemon.h"
 #include "daemon/unmanaged.h"
 
-#define LOOP_EVENTS   128
-#define LOOP_LATE     4             /* commands of one round */
-#define LOOP_ROUND_NS 1000000ull    /* for messages, and for commands, of one round: orders wait for them; chosen */
+#define LOOP_EVENTS 256
+#define LOOP_ROUNDS 32 /* of so many events: more than there are connections */
+/* What can wait, in turn: agents (false), commands (true), newcomers, attributes. */
+enum { LOOP_ASKED = 2, LOOP_ATTRS, LOOP_PHASES };
 #define LOOP_RETRY_NS 50000ull      /* a due time that stays due must not spin */
 #define LOOP_STOP_NS  1000000000ull /* how long agents may take to open their gates when we stop */
 #define LOOP_NEW_NS   1000000000ull /* how often silent connections are looked for, while there are any */
@@ -205,6 +206,7 @@ static void loop_set_timer(struct gp_daemon *daemon)
 	due_ns = loop_earliest(due_ns, daemon->slice_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->back_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->gang_next_ns);
+	due_ns = loop_earliest(due_ns, daemon->fair_next_ns);
 	if (daemon->new_count)
 		due_ns = loop_earliest(due_ns, now_ns + LOOP_NEW_NS);
 	if (due_ns < now_ns + LOOP_RETRY_NS && due_ns <= now_ns)
@@ -238,60 +240,65 @@ static void loop_due(struct gp_daemon *daemon, uint64_t now_ns)
 	gp_control_synced(daemon);
 }
 
-/* Commands come last and in turn: however many somebody sends, orders do not wait for more than these few. */
-static void loop_late(struct gp_daemon *daemon, const struct epoll_event *events, int count)
+/* Everything that happened is noted, whatever it is: doorbells may be among the last. */
+static void loop_look(struct gp_daemon *daemon, int timeout_ms)
 {
-	const struct epoll_event *late[LOOP_EVENTS];
-	uint32_t late_count = 0;
+	struct epoll_event events[LOOP_EVENTS];
+	int count, rounds = 0;
 
-	for (int i = 0; i < count; i++)
-		if (((const struct gp_source *)events[i].data.ptr)->is_late)
-			late[late_count++] = &events[i];
-	daemon->round_by_ns = gp_now_ns() + LOOP_ROUND_NS;
-	for (uint32_t i = 0; i < late_count && i < LOOP_LATE && (!i || gp_now_ns() < daemon->round_by_ns); i++) {
-		const struct epoll_event *event = late[daemon->late_turn++ % late_count];
-		struct gp_source *source = event->data.ptr;
+	do {
+		count = epoll_wait(daemon->epoll_fd, events, LOOP_EVENTS, rounds ? 0 : timeout_ms);
+		for (int i = 0; i < count; i++) {
+			struct gp_source *source = events[i].data.ptr;
 
-		source->ready(daemon, source->owner, event->events);
-	}
+			source->ready(daemon, source->owner, events[i].events);
+		}
+	} while (count == LOOP_EVENTS && ++rounds < LOOP_ROUNDS);
+	gp_portion_look(daemon);
 }
 
-/* What is told once (doorbells) comes first; then what agents say, each in turn, until the others would have to wait
- * for long: however much one of them says, and however much work that makes, decisions come in between. */
-static void loop_early(struct gp_daemon *daemon, const struct epoll_event *events, int count)
+static bool loop_has_work(struct gp_daemon *daemon, uint32_t phase)
 {
-	const struct epoll_event *waiting[LOOP_EVENTS];
-	uint32_t waiting_count = 0;
+	return phase == LOOP_ASKED ? daemon->is_asked :
+	       phase == LOOP_ATTRS ? daemon->attr_clients != NULL :
+				     gp_fair_has_work(daemon, phase);
+}
 
-	for (int i = 0; i < count; i++) {
-		struct gp_source *source = events[i].data.ptr;
+bool gp_daemon_has_work(struct gp_daemon *daemon)
+{
+	daemon->fair_next_ns = 0;
+	return gp_fair_has_rung(daemon) || gp_fair_has_work(daemon, false) || gp_fair_has_work(daemon, true) ||
+	       daemon->is_asked || daemon->attr_clients || gp_control_has_work(daemon) || daemon->inbox;
+}
 
-		if (source->can_wait)
-			waiting[waiting_count++] = &events[i];
+/* One portion for one of those who can wait: agents' messages, commands, newcomers, each in turn. */
+static void loop_serve(struct gp_daemon *daemon)
+{
+	for (uint32_t i = 0; i < LOOP_PHASES; i++) {
+		uint32_t phase = daemon->phase++ % LOOP_PHASES;
+
+		if (!loop_has_work(daemon, phase))
+			continue;
+		if (phase == LOOP_ASKED)
+			gp_peer_accept(daemon);
+		else if (phase == LOOP_ATTRS)
+			gp_client_apply_attrs(daemon);
 		else
-			source->ready(daemon, source->owner, events[i].events);
-	}
-	daemon->round_by_ns = gp_now_ns() + LOOP_ROUND_NS;
-	for (uint32_t i = 0; i < waiting_count && (!i || gp_now_ns() < daemon->round_by_ns); i++) {
-		const struct epoll_event *event = waiting[daemon->turn++ % waiting_count];
-		struct gp_source *source = event->data.ptr;
-
-		if (!source->is_late)
-			source->ready(daemon, source->owner, event->events);
+			gp_fair_serve(daemon, phase);
+		return;
 	}
 }
 
 void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 {
-	struct epoll_event events[LOOP_EVENTS];
-	int count = epoll_wait(daemon->epoll_fd, events, LOOP_EVENTS, timeout_ms);
-
+	loop_look(daemon, gp_daemon_has_work(daemon) ? 0 : timeout_ms);
 	daemon->counters.wakeups++;
-	loop_early(daemon, events, count);
+	gp_fair_answer_rings(daemon);
 	gp_plan_inbox(daemon);
 	gp_silence_take(daemon);
 	gp_plan_decide(daemon); /* first: everything else can wait for an order */
-	loop_late(daemon, events, count);
+	loop_serve(daemon);
+	gp_plan_inbox(daemon);
 	loop_due(daemon, gp_now_ns());
 	gp_plan_decide(daemon);
 	gp_slice_update(daemon, gp_now_ns());

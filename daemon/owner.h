@@ -13,8 +13,17 @@
 #include <sys/types.h>
 
 struct gp_daemon;
+struct gp_peer;
 
 #define GP_OWNER_MAX 4096u /* accounts; who finds no place shares one with all who find none */
+
+/* fair.c: connections of one user that want something; one list for agents, one for commands. */
+struct gp_fair {
+	struct gp_fair *next, *prev; /* of the other users that have some */
+	struct gp_owner *owner;
+	struct gp_peer *first, *last;
+	bool is_in;
+};
 
 struct gp_owner {
 	struct gp_owner *next;  /* owner.c: in its bucket */
@@ -27,6 +36,8 @@ struct gp_owner {
 	uint32_t peer_count, client_count, queue_count, stream_count;
 	uint32_t device_queue_count[GP_DEVICE_MAX];
 	size_t backlog_size; /* bytes of answers that wait for their readers */
+	struct gp_fair fair[2];
+	uint64_t debt_ns, spent_ns; /* fair.c: of the thread's time, and when that was true */
 	/* journal.c */
 	uint32_t lines; /* that may still be written */
 	uint64_t lines_ns, left_out;

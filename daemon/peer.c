@@ -30,7 +30,10 @@
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
-#define PEER_READ_MAX    64 /* packets of one peer in a row: the others wait */
+#define PEER_READ_MAX    16            /* packets of one peer in a row: the others wait */
+#define PEER_ACCEPT_MAX  16            /* connections that are let in between two looks at urgent work */
+#define PEER_ACCEPT_WORK 8             /* units each; a handful of calls */
+#define PEER_EXPIRE_NS   1000000000ull /* between two looks for connections that say nothing */
 #define PEER_SILENT_NS   10000000000ull
 #define PEER_FULL_NS     100000000ull
 #define PEER_CLOSING_MAX 1024u /* connections that others are to close and have not */
@@ -128,6 +131,8 @@ void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *w
 	if (why)
 		gp_log_user(daemon, peer->owner, "process %d (uid %u): connection ended: %s", peer->pid, peer->uid,
 			    why);
+	gp_fair_remove(daemon, peer);
+	gp_control_end(peer);
 	peer->closed = true;
 	if (peer->client)
 		gp_client_remove(daemon, peer->client);
@@ -205,7 +210,7 @@ static void peer_message(struct gp_daemon *daemon, struct gp_peer *peer, size_t 
 		}
 		peer->version = peer_version((const struct gp_wire_header *)daemon->packet);
 		peer->kind = type == GP_WIRE_HELLO ? GP_PEER_AGENT : GP_PEER_COMMAND;
-		peer->source.is_late = peer->kind == GP_PEER_COMMAND;
+		peer->is_late = peer->kind == GP_PEER_COMMAND;
 		if (peer->kind == GP_PEER_AGENT)
 			gp_user_want(daemon, peer->uid);
 		daemon->new_count--;
@@ -230,30 +235,15 @@ static bool peer_is_command(const struct gp_peer *peer)
 /* One message each time, more of them while nobody else has to wait for long. */
 static bool peer_may_ask(const struct gp_daemon *daemon, const struct gp_peer *peer, int asked)
 {
-	return !peer->closed && !peer->backlog.size && !peer->reads_past &&
-	       (!asked || gp_now_ns() < daemon->round_by_ns);
+	return !peer->closed && !peer->backlog.size && !peer->job.kind && (!asked || !gp_portion_is_over(daemon));
 }
 
-static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
+static void peer_read(struct gp_daemon *daemon, struct gp_peer *peer)
 {
-	struct gp_peer *peer = owner;
 	bool files = false;
 	ssize_t size;
 
-	if (peer->closed)
-		return;
-	if (peer->backlog.size && events && !gp_peer_drain(daemon, peer))
-		return;
-	if (peer->reads_past) {
-		gp_control_past(daemon, peer);
-		gp_peer_watch(daemon, peer);
-		return;
-	}
-	if (peer->kind == GP_PEER_NEW && !peer->source.is_late && peer_is_command(peer)) {
-		peer->source.is_late = true;
-		return;
-	}
-	for (int i = 0; i < (peer->source.is_late ? 1 : PEER_READ_MAX) && peer_may_ask(daemon, peer, i); i++) {
+	for (int i = 0; i < (peer->is_late ? 1 : PEER_READ_MAX) && peer_may_ask(daemon, peer, i); i++) {
 		/* What comes after a look that found nothing is looked at next time. */
 		if (!daemon->no_rights && peer_look(peer->fd, &files) == -EAGAIN)
 			return;
@@ -269,10 +259,49 @@ static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 			gp_peer_close(daemon, peer, NULL);
 			return;
 		}
+		gp_portion_use(daemon, 1);
 		peer_message(daemon, peer, (size_t)size);
-		if (peer->reads_past)
-			gp_peer_watch(daemon, peer);
 	}
+}
+
+/* Only noted: it is served when it is its user's turn. The watch has ended with this. */
+static void peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
+{
+	(void)events;
+	gp_fair_add(daemon, owner);
+}
+
+static bool peer_can_go_on(const struct gp_peer *peer)
+{
+	return !peer->closed && !peer->backlog.size;
+}
+
+void gp_peer_serve(struct gp_daemon *daemon, struct gp_peer *peer)
+{
+	if (peer->ended) {
+		gp_portion_use(daemon, peer->client ? peer->client->queue_count : 0);
+		gp_peer_close(daemon, peer, NULL);
+		return;
+	}
+	if (peer->backlog.size && !gp_peer_drain(daemon, peer))
+		return; /* watched until it has read */
+	if (peer->kind == GP_PEER_NEW && !peer->is_late && peer_is_command(peer)) {
+		peer->is_late = true;
+		gp_fair_add(daemon, peer);
+		return;
+	}
+	if (!peer->job.kind)
+		peer_read(daemon, peer);
+	if (peer_can_go_on(peer) && peer->job.kind)
+		gp_control_go_on(daemon, peer);
+	if (peer_can_go_on(peer) && peer->stream)
+		gp_events_deliver(daemon, peer);
+	if (peer_can_go_on(peer) && peer->wants_status)
+		return; /* gp_control_synced() wakes it */
+	if (peer_can_go_on(peer) && peer->job.kind)
+		gp_fair_add(daemon, peer);
+	else
+		gp_peer_watch(daemon, peer);
 }
 
 /* A descriptor of the process at the other end that cannot come to mean another one. */
@@ -303,8 +332,8 @@ static void peer_ended(struct gp_daemon *daemon, void *owner, uint32_t events)
 	struct gp_peer *peer = owner;
 
 	(void)events;
-	if (!peer->closed)
-		gp_peer_close(daemon, peer, NULL);
+	peer->ended = true;
+	gp_fair_add(daemon, peer);
 }
 
 /* A client ends with its process, not with its socket: that may have been handed on (to a child that never noticed, or
@@ -312,7 +341,7 @@ static void peer_ended(struct gp_daemon *daemon, void *owner, uint32_t events)
 void gp_peer_watch_end(struct gp_daemon *daemon, struct gp_peer *peer)
 {
 	peer->end_source = (struct gp_source){ peer_ended, peer };
-	gp_daemon_watch(daemon, peer->pidfd, EPOLLIN, &peer->end_source);
+	gp_daemon_watch(daemon, peer->pidfd, EPOLLIN | EPOLLONESHOT, &peer->end_source);
 }
 
 static void peer_turn_away(struct gp_daemon *daemon, int fd, const char *why)
@@ -364,7 +393,7 @@ static const char *peer_create(struct gp_daemon *daemon, int fd, const struct uc
 		gp_owner_put(owner);
 		return "gpreemptd has too many connections (connections_per_user, clients_max)";
 	}
-	*peer = (struct gp_peer){ .source = { peer_ready, peer, .can_wait = true },
+	*peer = (struct gp_peer){ .source = { peer_ready, peer },
 				  .fd = fd,
 				  .pidfd = pidfd,
 				  .pid = who->pid,
@@ -372,7 +401,7 @@ static const char *peer_create(struct gp_daemon *daemon, int fd, const struct uc
 				  .uid = who->uid,
 				  .owner = owner,
 				  .connected_ns = gp_now_ns() };
-	if (peer_groups(peer, who->gid) || gp_daemon_watch(daemon, fd, EPOLLIN, &peer->source)) {
+	if (peer_groups(peer, who->gid) || gp_daemon_watch(daemon, fd, EPOLLIN | EPOLLONESHOT, &peer->source)) {
 		gp_owner_put(owner);
 		free(peer->groups);
 		free(peer);
@@ -433,18 +462,26 @@ static bool peer_overflow(struct gp_daemon *daemon)
 	return false;
 }
 
-static void peer_accept(struct gp_daemon *daemon, void *owner, uint32_t events)
+static void peer_asked(struct gp_daemon *daemon, void *owner, uint32_t events)
+{
+	(void)owner;
+	(void)events;
+	daemon->is_asked = true;
+}
+
+void gp_peer_accept(struct gp_daemon *daemon)
 {
 	int fd;
 
-	(void)owner;
-	(void)events;
+	daemon->is_asked = false;
 	/* Each holds a descriptor of ours: whoever makes them wait keeps newcomers out, not those who are here. */
 	if (gp_close_pending() >= PEER_CLOSING_MAX) {
 		peer_pause(daemon);
 		return;
 	}
-	for (int i = 0; i < PEER_READ_MAX; i++) {
+	gp_portion_begin(daemon);
+	for (int i = 0; i < PEER_ACCEPT_MAX && !gp_portion_is_over(daemon); i++) {
+		gp_portion_use(daemon, PEER_ACCEPT_WORK);
 		fd = accept4(daemon->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
 			peer_add(daemon, fd);
@@ -466,6 +503,9 @@ void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns)
 		daemon->listen_next_ns = 0;
 		gp_daemon_watch(daemon, daemon->listen_fd, EPOLLIN, &daemon->listen_source);
 	}
+	if (now_ns < daemon->expire_next_ns)
+		return;
+	daemon->expire_next_ns = now_ns + PEER_EXPIRE_NS;
 	for (peer = daemon->new_count ? daemon->peers : NULL; peer; peer = next) {
 		next = peer->next;
 		if (peer->kind == GP_PEER_NEW && now_ns - peer->connected_ns > PEER_SILENT_NS)
@@ -512,6 +552,6 @@ int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
 		unlink(address.sun_path);
 		return gp_error_set(error, r, "cannot make the socket %s: %s", path, strerror(-r));
 	}
-	daemon->listen_source = (struct gp_source){ peer_accept, NULL };
+	daemon->listen_source = (struct gp_source){ peer_asked, NULL };
 	return gp_daemon_watch(daemon, daemon->listen_fd, EPOLLIN, &daemon->listen_source);
 }

@@ -11,16 +11,30 @@
 #include "lib/error.h"
 
 struct gp_daemon;
+struct gp_ancestry; /* unmanaged.h */
 
 /* Something epoll watches. */
 struct gp_source {
 	void (*ready)(struct gp_daemon *daemon, void *owner, uint32_t events);
 	void *owner;
-	bool can_wait; /* a connection: what is not read now is told again in the next round */
-	bool is_late;  /* a command: after the decisions, a few at a time */
 };
 
 enum gp_peer_kind { GP_PEER_NEW, GP_PEER_AGENT, GP_PEER_COMMAND };
+
+/* A command that is answered in parts, with decisions in between. */
+enum gp_job_kind { GP_JOB_NONE, GP_JOB_STATUS, GP_JOB_PAST, GP_JOB_SUMMARY };
+struct gp_job {
+	enum gp_job_kind kind;
+	uint32_t cookie;
+	uint32_t stage, index, slot; /* where it is */
+	uint64_t tag;                /* STATUS: of the client whose queues come next; 0: none */
+	uint64_t cursor, end;        /* PAST */
+	uint64_t now_ns;
+	uint32_t agents; /* SUMMARY */
+	pid_t pid;
+	struct gp_ancestry *ancestry;
+	struct gp_text text; /* what is not sent yet */
+};
 
 /* A connection. */
 struct gp_peer {
@@ -41,10 +55,12 @@ struct gp_peer {
 	struct gp_text backlog;   /* answer packets that did not fit yet: length, bytes, length, bytes */
 	size_t backlog_sent;
 	bool wants_status; /* waits for the agents' counters */
-	uint32_t status_cookie;
-	bool reads_past; /* EVENTS_PAST: a part of it whenever there is room */
-	uint32_t past_cookie;
-	uint64_t past_cursor, past_end;
+	struct gp_job job;
+	/* fair.c */
+	struct gp_peer *fair_next, *fair_prev;
+	bool in_fair, fair_late;
+	bool is_late; /* a command */
+	bool ended;   /* its process has */
 };
 
 /* peer.c */
@@ -55,6 +71,8 @@ int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const i
 void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *why); /* a bad message: counted */
 void gp_peer_bury(struct gp_daemon *daemon);
 void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns);
+void gp_peer_serve(struct gp_daemon *daemon, struct gp_peer *peer); /* reads, writes, or goes on with its job */
+void gp_peer_accept(struct gp_daemon *daemon);                      /* a few of those who wait to be let in */
 
 /* answer.c */
 int gp_peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text,

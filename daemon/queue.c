@@ -16,6 +16,7 @@
 #define QUEUE_PENDING_MAX (1ull << 32)   /* packets or bytes: beyond that a counter is not one */
 #define QUEUE_ORDER_NS    5000000ull     /* until an order may be answered; chosen: a few calls of the driver's */
 #define QUEUE_GANG_NS     10000000000ull /* between two changes of its gang; chosen: 120 times the longest usual turn */
+#define QUEUE_WORK        64u            /* queues that the core looks at for a unit of work */
 #define QUEUE_KEPT        64u            /* of a device's, for root alone, or a sixteenth; chosen */
 #define QUEUE_TRIES       3              /* arming again after a value moved; what moves on will be told */
 
@@ -30,6 +31,12 @@ struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t 
 	uint32_t slot = tag & (GP_WIRE_QUEUE_MAX - 1);
 
 	return client && slot < client->slot_count ? client->slots[slot].queue : NULL;
+}
+
+/* A change of one queue has the core look at all of its client's. */
+static void queue_counts_as_work(struct gp_daemon *daemon, const struct gp_client *client)
+{
+	gp_portion_use(daemon, 1 + client->queue_count / QUEUE_WORK);
 }
 
 static void queue_tell_core(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
@@ -211,6 +218,7 @@ void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client)
 {
 	if (!client->page)
 		return;
+	gp_portion_use(daemon, 1 + client->queue_count);
 	queue_hints(daemon, client);
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
@@ -321,6 +329,8 @@ static void queue_change_gang(struct gp_daemon *daemon, struct gp_queue_entry *q
 		return;
 	if (later_ns <= now_ns && is_ordered)
 		later_ns = now_ns + QUEUE_ORDER_NS;
+	else if (later_ns <= now_ns && gp_portion_is_over(daemon))
+		later_ns = now_ns + 1; /* after the next look at urgent work */
 	if (later_ns > now_ns) {
 		if (!daemon->gang_next_ns || later_ns < daemon->gang_next_ns)
 			daemon->gang_next_ns = later_ns;
@@ -336,6 +346,7 @@ void gp_queue_gangs_due(struct gp_daemon *daemon, uint64_t now_ns)
 	if (!daemon->gang_next_ns || now_ns < daemon->gang_next_ns)
 		return;
 	daemon->gang_next_ns = 0;
+	gp_portion_begin(daemon);
 	for (uint32_t i = 0; i < daemon->client_top; i++)
 		for (uint32_t k = 0; daemon->clients[i] && k < daemon->clients[i]->slot_count; k++) {
 			struct gp_queue_entry *queue = daemon->clients[i]->slots[k].queue;
@@ -347,6 +358,7 @@ void gp_queue_gangs_due(struct gp_daemon *daemon, uint64_t now_ns)
 
 void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
+	queue_counts_as_work(daemon, queue->client);
 	queue_make_attr(daemon, queue);
 	if (queue->in_core)
 		queue_change_gang(daemon, queue);
@@ -389,6 +401,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 			    client->device.pid, client->name, queue->wire.queue_id, strerror(-r));
 		return;
 	}
+	queue_counts_as_work(daemon, client);
 	queue->in_core = true;
 	daemon->sampling_dirty = daemon->slice_dirty = true;
 	queue->order_place = GP_NO_PLACE;
@@ -403,6 +416,7 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	if (!queue->in_core)
 		return;
+	queue_counts_as_work(daemon, queue->client);
 	gp_quarantine_leave(daemon, queue);
 	gp_plan_queue_gone(daemon, queue);
 	gp_sched_queue_remove(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
@@ -537,6 +551,8 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	client->queue_count++;
 	client->owner->queue_count++;
 	client->owner->device_queue_count[queue->device]++;
+	if (!client->device_queue_count[queue->device]++ && !client->is_unmanaged)
+		device->process_count++;
 	queue->device_next = device->queues;
 	if (queue->device_next)
 		queue->device_next->device_prev = queue;
@@ -595,6 +611,8 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	client->queue_count--;
 	client->owner->queue_count--;
 	client->owner->device_queue_count[queue->device]--;
+	if (!--client->device_queue_count[queue->device] && !client->is_unmanaged)
+		device->process_count--;
 	daemon->metrics_dirty = daemon->sampling_dirty = daemon->slice_dirty = true;
 	if (pass)
 		queue_pass_budget(daemon, client, queue->device);

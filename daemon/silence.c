@@ -271,7 +271,8 @@ static void silence_take_in(struct gp_daemon *daemon, const struct look *look)
 
 	if (!client)
 		return;
-	client->looking = client->sync_wait = false;
+	client->looking = false;
+	gp_client_synced(daemon, client);
 	for (uint32_t i = 0; i < look->count; i++) {
 		const struct look_queue *seen = &look->queues[i];
 		struct gp_queue_entry *queue = seen->slot < client->slot_count ? client->slots[seen->slot].queue : NULL;
@@ -302,7 +303,6 @@ void gp_silence_take(struct gp_daemon *daemon)
 		silence_take_in(daemon, look);
 		free(look);
 	}
-	gp_control_synced(daemon);
 }
 
 /* Looks of that user that have not begun: they would keep one thread each. */

@@ -6,6 +6,9 @@
 #include "daemon/daemon.h"
 #include "daemon/unmanaged.h"
 
+#define STATUS_PART_SIZE   14000u /* bytes that are made before they are sent */
+#define STATUS_DEVICE_WORK 16u    /* units */
+
 static const char *const status_units[] = { "device", "process", "queue" };
 
 static const char *status_gate(const struct gp_queue_entry *queue, const struct gp_queue_info *info)
@@ -74,20 +77,13 @@ static void status_stats(struct gp_daemon *daemon, const struct gp_device_entry 
 void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry *device, uint32_t *ret_slots,
 		   uint32_t *ret_processes)
 {
-	uint32_t slots = device->unmanaged_queues, processes = device->unmanaged_processes;
+	uint32_t slots = device->unmanaged_queues;
 
+	(void)daemon;
 	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
 		slots += q->wire.kind == GP_WIRE_COMPUTE && !q->closed && !q->client->is_unmanaged;
-	for (uint32_t i = 0; i < daemon->client_top; i++) {
-		const struct gp_client *client = daemon->clients[i];
-		bool here = false;
-
-		for (uint32_t k = 0; client && !client->is_unmanaged && k < client->slot_count; k++)
-			here |= client->slots[k].queue && &daemon->devices[client->slots[k].queue->device] == device;
-		processes += here;
-	}
 	*ret_slots = slots;
-	*ret_processes = processes;
+	*ret_processes = device->unmanaged_processes + device->process_count;
 }
 
 static void status_device(struct gp_daemon *daemon, const struct gp_device_entry *device, struct gp_text *text)
@@ -233,7 +229,8 @@ static void status_client_time(struct gp_daemon *daemon, const struct gp_client 
 	gp_text_u64(text, "wait_ns", total.wait_ns);
 }
 
-void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns, struct gp_text *text)
+static void status_client_begin(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns,
+				struct gp_text *text)
 {
 	static const char *const counters[] = { "agent", "daemon", "old" };
 	char user[64];
@@ -260,11 +257,22 @@ void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, 
 	gp_text_bool(text, "doorbells_seen", client->device.flags & GP_HELLO_DOORBELLS);
 	status_client_time(daemon, client, text);
 	gp_text_open(text, "queues", '[');
+}
+
+static void status_client_end(struct gp_text *text)
+{
+	gp_text_close(text, ']');
+	gp_text_close(text, '}');
+}
+
+void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns, struct gp_text *text)
+{
+	gp_portion_use(daemon, 1 + client->queue_count);
+	status_client_begin(daemon, client, now_ns, text);
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
 			status_queue(daemon, client->slots[i].queue, text);
-	gp_text_close(text, ']');
-	gp_text_close(text, '}');
+	status_client_end(text);
 }
 
 static void status_hidden(struct gp_daemon *daemon, const struct gp_client *client, struct gp_text *text)
@@ -272,14 +280,9 @@ static void status_hidden(struct gp_daemon *daemon, const struct gp_client *clie
 	gp_text_open(text, NULL, '{');
 	gp_text_bool(text, "hidden", true);
 	gp_text_open(text, "gpu_ids", '[');
-	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		bool here = false;
-
-		for (uint32_t k = 0; k < client->slot_count; k++)
-			here |= client->slots[k].queue && client->slots[k].queue->device == i;
-		if (here)
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		if (client->device_queue_count[i])
 			gp_text_u64(text, NULL, daemon->devices[i].info.gpu_id);
-	}
 	gp_text_close(text, ']');
 	gp_text_u64(text, "queues", client->queue_count);
 	gp_text_close(text, '}');
@@ -310,38 +313,100 @@ static void status_daemon(struct gp_daemon *daemon, uint64_t now_ns, struct gp_t
 	gp_text_u64(text, "connections_refused", counters->peers_refused);
 	gp_text_u64(text, "log_lines_left_out", counters->lines_left_out);
 	gp_text_u64(text, "driver_calls_stuck", daemon->ops->stuck ? daemon->ops->stuck(daemon->backend) : 0);
+	gp_text_u64(text, "work_between_looks_max", counters->away_work_max);
 	gp_text_u64(text, "wakeups", counters->wakeups);
 	gp_text_u64(text, "decisions", counters->decisions);
 	gp_text_close(text, '}');
 	gp_text_close(text, '}');
 }
 
-void gp_status_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text)
+enum { STATUS_BEGIN, STATUS_DEVICES, STATUS_CLIENTS, STATUS_END };
+
+static bool status_is_enough(const struct gp_daemon *daemon, const struct gp_job *job)
 {
-	bool all = gp_access_sees_all(daemon, peer);
-	uint64_t now_ns = gp_now_ns(); /* one moment: when a client came can be told from the two durations */
+	return job->text.size >= STATUS_PART_SIZE || gp_portion_is_over(daemon);
+}
 
-	gp_sched_set_time(daemon->sched, gp_daemon_now_ns(daemon)); /* a program that only runs causes no event */
-	gp_text_open(text, NULL, '{');
-	gp_text_u64(text, "schema", 1);
-	status_daemon(daemon, now_ns, text);
-	gp_text_open(text, "devices", '[');
-	for (uint32_t i = 0; i < daemon->device_count; i++)
-		status_device(daemon, &daemon->devices[i], text);
-	gp_text_close(text, ']');
-	gp_text_open(text, "clients", '[');
-	for (uint32_t i = 0; i < daemon->client_top; i++) {
-		const struct gp_client *client = daemon->clients[i];
+/* The queues of the client that was begun; one that has gone meanwhile has no more. */
+static void status_go_on_client(struct gp_daemon *daemon, struct gp_job *job)
+{
+	const struct gp_client *client = gp_client_find(daemon, job->tag);
 
-		if (!client || client->is_unmanaged)
+	for (; client && job->slot < client->slot_count; job->slot++) {
+		if (!client->slots[job->slot].queue)
 			continue;
-		if (all || client->uid == peer->uid)
-			gp_status_client(daemon, client, now_ns, text);
-		else
-			status_hidden(daemon, client, text);
+		if (status_is_enough(daemon, job))
+			return;
+		gp_portion_use(daemon, 1);
+		status_queue(daemon, client->slots[job->slot].queue, &job->text);
 	}
-	gp_text_close(text, ']');
-	gp_unmanaged_write(daemon, all ? NULL : peer, text);
-	gp_text_close(text, '}');
-	gp_text_add(text, "\n");
+	status_client_end(&job->text);
+	job->tag = 0;
+}
+
+static void status_next_client(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job)
+{
+	const struct gp_client *client = daemon->clients[job->index++];
+
+	if (!client || client->is_unmanaged)
+		return;
+	gp_portion_use(daemon, 1);
+	if (!gp_access_sees_all(daemon, peer) && client->uid != peer->uid) {
+		status_hidden(daemon, client, &job->text);
+		return;
+	}
+	status_client_begin(daemon, client, job->now_ns, &job->text);
+	job->tag = client->device.tag;
+	job->slot = 0;
+}
+
+static void status_begin(struct gp_daemon *daemon, struct gp_job *job)
+{
+	job->now_ns = gp_now_ns(); /* one moment: when a client came can be told from the two durations */
+	gp_sched_set_time(daemon->sched, gp_daemon_now_ns(daemon)); /* a program that only runs causes no event */
+	gp_text_open(&job->text, NULL, '{');
+	gp_text_u64(&job->text, "schema", 1);
+	status_daemon(daemon, job->now_ns, &job->text);
+	gp_text_open(&job->text, "devices", '[');
+	job->stage = STATUS_DEVICES;
+	job->index = 0;
+}
+
+static void status_next_device(struct gp_daemon *daemon, struct gp_job *job)
+{
+	if (job->index < daemon->device_count) {
+		gp_portion_use(daemon, STATUS_DEVICE_WORK);
+		status_device(daemon, &daemon->devices[job->index++], &job->text);
+		return;
+	}
+	gp_text_close(&job->text, ']');
+	gp_text_open(&job->text, "clients", '[');
+	job->stage = STATUS_CLIENTS;
+	job->index = 0;
+}
+
+static void status_end(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job)
+{
+	gp_text_close(&job->text, ']');
+	gp_unmanaged_write(daemon, gp_access_sees_all(daemon, peer) ? NULL : peer, &job->text);
+	gp_text_close(&job->text, '}');
+	gp_text_add(&job->text, "\n");
+	job->stage = STATUS_END;
+}
+
+bool gp_status_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job)
+{
+	do {
+		if (job->stage == STATUS_BEGIN)
+			status_begin(daemon, job);
+		else if (job->stage == STATUS_DEVICES)
+			status_next_device(daemon, job);
+		else if (job->tag)
+			status_go_on_client(daemon, job);
+		else if (job->index < daemon->client_top)
+			status_next_client(daemon, peer, job);
+		else
+			status_end(daemon, peer, job);
+	} while (job->stage != STATUS_END && !status_is_enough(daemon, job));
+	return job->stage == STATUS_END;
 }

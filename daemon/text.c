@@ -24,6 +24,13 @@ void gp_text_clear(struct gp_text *text)
 		text->bytes[0] = '\0';
 }
 
+void gp_text_sent(struct gp_text *text)
+{
+	text->size = 0;
+	if (text->bytes)
+		text->bytes[0] = '\0';
+}
+
 static bool text_reserve(struct gp_text *text, size_t more)
 {
 	size_t room = text->room ? text->room : 512;

@@ -20,6 +20,7 @@ struct gp_text {
 
 void gp_text_fini(struct gp_text *text);
 void gp_text_clear(struct gp_text *text); /* empty again; keeps its memory */
+void gp_text_sent(struct gp_text *text);  /* the same, in the middle of JSON */
 void gp_text_add(struct gp_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* JSON. name NULL: an element of an array, or the whole. Strings are escaped; bytes that are not UTF-8 become '?'. */

@@ -371,7 +371,7 @@ static void test_commands_wait(void **state)
 	for (int i = 0; i < 40; i++)
 		while (world_receive(fds[i], buffer, sizeof(buffer)))
 			answered++;
-	assert_true(answered > 0 && answered <= 4);
+	assert_true(answered > 0 && answered <= 128);
 	/* Everybody's turn comes. */
 	world_step(&world);
 	for (int i = 0; i < 40; i++) {
@@ -440,7 +440,7 @@ static void test_past_in_parts(void **state)
 				break;
 		}
 	} while (!size || answer->more);
-	assert_true(rounds > 10);
+	assert_true(rounds > 3);
 	assert_true(lines >= end);
 	/* And the connection is asked again. */
 	request = world_request(GP_CONTROL_PING);

@@ -77,7 +77,7 @@ void world_step(struct world *world)
 	world_pass(WORLD_STEP_NS);
 	for (int i = 0; i < WORLD_ROUNDS; i++) {
 		gp_daemon_step(&world->daemon, 0);
-		if (poll(&end, 1, 0) <= 0 && !world->daemon.inbox)
+		if (poll(&end, 1, 0) <= 0 && !gp_daemon_has_work(&world->daemon))
 			break;
 	}
 	assert_null(gp_sched_check(world->daemon.sched));

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who is served next. Everything but doorbells, answers of other threads and decisions is done in portions, one of them
+ * between two looks at those: however much is asked for, and by however many, an order does not wait for more than one.
+ * Within a portion users take turns, one connection of theirs at a time, root first; so somebody with a thousand
+ * connections makes only himself wait. Who has used more than his share of the thread's time waits until that is over.
+ */
+#include "daemon/daemon.h"
+
+#define FAIR_PORTION_NS 500000ull    /* chosen: a few times what an order takes */
+#define FAIR_WORK       256u         /* units of a portion; a unit is a few microseconds at most */
+#define FAIR_SHARE      4u           /* one user has a quarter of the thread's time … */
+#define FAIR_BURST_NS   100000000ull /* … after this much at once; both chosen */
+#define FAIR_ONE_NS     2000000ull /* and is charged this much at most for one thing: the machine may have stood still */
+
+void gp_portion_begin(struct gp_daemon *daemon)
+{
+	daemon->portion_work = 0;
+	daemon->portion_by_ns = gp_now_ns() + FAIR_PORTION_NS;
+}
+
+void gp_portion_use(struct gp_daemon *daemon, uint32_t units)
+{
+	daemon->portion_work += units;
+	daemon->away_work += units;
+}
+
+bool gp_portion_is_over(const struct gp_daemon *daemon)
+{
+	return daemon->portion_work >= FAIR_WORK || gp_now_ns() >= daemon->portion_by_ns;
+}
+
+void gp_portion_look(struct gp_daemon *daemon)
+{
+	if (daemon->away_work > daemon->counters.away_work_max)
+		daemon->counters.away_work_max = daemon->away_work;
+	daemon->away_work = 0;
+}
+
+void gp_fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns)
+{
+	uint64_t passed_ns = now_ns - owner->spent_ns;
+
+	owner->debt_ns = owner->debt_ns > passed_ns / FAIR_SHARE ? owner->debt_ns - passed_ns / FAIR_SHARE : 0;
+	owner->debt_ns += ns < FAIR_ONE_NS ? ns : FAIR_ONE_NS;
+	owner->spent_ns = now_ns;
+}
+
+/* When it may be served again; 0: now. */
+static uint64_t fair_until_ns(const struct gp_owner *owner, uint64_t now_ns)
+{
+	uint64_t until_ns;
+
+	if (gp_owner_is_root(owner) || owner->debt_ns <= FAIR_BURST_NS)
+		return 0;
+	until_ns = owner->spent_ns + (owner->debt_ns - FAIR_BURST_NS) * FAIR_SHARE;
+	return until_ns > now_ns ? until_ns : 0;
+}
+
+bool gp_fair_may(struct gp_daemon *daemon, const struct gp_owner *owner)
+{
+	uint64_t until_ns = fair_until_ns(owner, gp_now_ns());
+
+	if (until_ns && (!daemon->fair_next_ns || until_ns < daemon->fair_next_ns))
+		daemon->fair_next_ns = until_ns;
+	return !until_ns;
+}
+
+static void fair_owner_in(struct gp_daemon *daemon, struct gp_owner *owner, bool late)
+{
+	struct gp_fair *fair = &owner->fair[late], **head = &daemon->fair[late], **tail = &daemon->fair_tail[late];
+
+	fair->owner = owner;
+	fair->is_in = true;
+	fair->next = fair->prev = NULL;
+	if (gp_owner_is_root(owner) || !*head) {
+		fair->next = *head;
+		if (*head)
+			(*head)->prev = fair;
+		else
+			*tail = fair;
+		*head = fair;
+		return;
+	}
+	fair->prev = *tail;
+	(*tail)->next = fair;
+	*tail = fair;
+}
+
+static void fair_owner_out(struct gp_daemon *daemon, struct gp_owner *owner, bool late)
+{
+	struct gp_fair *fair = &owner->fair[late];
+
+	if (fair->prev)
+		fair->prev->next = fair->next;
+	else
+		daemon->fair[late] = fair->next;
+	if (fair->next)
+		fair->next->prev = fair->prev;
+	else
+		daemon->fair_tail[late] = fair->prev;
+	fair->is_in = false;
+}
+
+void gp_fair_add(struct gp_daemon *daemon, struct gp_peer *peer)
+{
+	struct gp_fair *fair = &peer->owner->fair[peer->is_late];
+
+	if (peer->in_fair || peer->closed)
+		return;
+	peer->in_fair = true;
+	peer->fair_late = peer->is_late;
+	peer->fair_next = NULL;
+	peer->fair_prev = fair->last;
+	if (fair->last)
+		fair->last->fair_next = peer;
+	else
+		fair->first = peer;
+	fair->last = peer;
+	if (!fair->is_in)
+		fair_owner_in(daemon, peer->owner, peer->is_late);
+}
+
+void gp_fair_remove(struct gp_daemon *daemon, struct gp_peer *peer)
+{
+	struct gp_fair *fair = &peer->owner->fair[peer->fair_late];
+
+	if (!peer->in_fair)
+		return;
+	peer->in_fair = false;
+	if (peer->fair_prev)
+		peer->fair_prev->fair_next = peer->fair_next;
+	else
+		fair->first = peer->fair_next;
+	if (peer->fair_next)
+		peer->fair_next->fair_prev = peer->fair_prev;
+	else
+		fair->last = peer->fair_prev;
+	if (!fair->first)
+		fair_owner_out(daemon, peer->owner, peer->fair_late);
+}
+
+/* The first whose user may be served. */
+static struct gp_peer *fair_pick(struct gp_daemon *daemon, bool late)
+{
+	for (struct gp_fair *fair = daemon->fair[late]; fair; fair = fair->next)
+		if (gp_fair_may(daemon, fair->owner))
+			return fair->first;
+	return NULL;
+}
+
+bool gp_fair_has_work(struct gp_daemon *daemon, bool late)
+{
+	return fair_pick(daemon, late);
+}
+
+void gp_fair_serve(struct gp_daemon *daemon, bool late)
+{
+	struct gp_peer *peer;
+	uint64_t begin_ns;
+
+	gp_portion_begin(daemon);
+	while ((peer = fair_pick(daemon, late))) {
+		struct gp_owner *owner = peer->owner;
+
+		begin_ns = gp_now_ns();
+		gp_fair_remove(daemon, peer);
+		if (owner->fair[late].is_in) { /* the next of his comes after everybody else's */
+			fair_owner_out(daemon, owner, late);
+			fair_owner_in(daemon, owner, late);
+		}
+		gp_portion_use(daemon, 1);
+		gp_peer_serve(daemon, peer);
+		gp_fair_charge(owner, gp_now_ns() - begin_ns, gp_now_ns());
+		if (gp_portion_is_over(daemon))
+			return;
+	}
+}
+
+static void fair_unring(struct gp_daemon *daemon, struct gp_client *client)
+{
+	if (client->rung_prev)
+		client->rung_prev->rung_next = client->rung_next;
+	else
+		daemon->rung[client->rung_at] = client->rung_next;
+	if (client->rung_next)
+		client->rung_next->rung_prev = client->rung_prev;
+	else
+		daemon->rung_tail[client->rung_at] = client->rung_prev;
+	client->is_rung = false;
+}
+
+void gp_fair_ring(struct gp_daemon *daemon, struct gp_client *client)
+{
+	if (client->is_rung)
+		return;
+	client->is_rung = true;
+	client->rung_at = (uint32_t)client->attr.priority;
+	client->rung_next = NULL;
+	client->rung_prev = daemon->rung_tail[client->rung_at];
+	if (client->rung_prev)
+		client->rung_prev->rung_next = client;
+	else
+		daemon->rung[client->rung_at] = client;
+	daemon->rung_tail[client->rung_at] = client;
+	daemon->rung_count++;
+}
+
+void gp_fair_forget(struct gp_daemon *daemon, struct gp_client *client)
+{
+	if (!client->is_rung)
+		return;
+	fair_unring(daemon, client);
+	daemon->rung_count--;
+}
+
+/* The most urgent one first: it waits for one of the others at most. */
+static struct gp_client *fair_rung(struct gp_daemon *daemon)
+{
+	for (uint32_t i = GP_PRIORITY_MAX + 1; daemon->rung_count && i--;)
+		for (struct gp_client *client = daemon->rung[i]; client; client = client->rung_next)
+			if (gp_fair_may(daemon, client->owner))
+				return client;
+	return NULL;
+}
+
+bool gp_fair_has_rung(struct gp_daemon *daemon)
+{
+	return fair_rung(daemon);
+}
+
+void gp_fair_answer_rings(struct gp_daemon *daemon)
+{
+	struct gp_client *client;
+	uint64_t begin_ns;
+
+	gp_portion_begin(daemon);
+	while ((client = fair_rung(daemon))) {
+		begin_ns = gp_now_ns();
+		gp_fair_forget(daemon, client);
+		gp_queue_sample_client(daemon, client);
+		gp_fair_charge(client->owner, gp_now_ns() - begin_ns, gp_now_ns());
+		if (gp_portion_is_over(daemon))
+			return;
+	}
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* Every flood at once, from one user: questions, event streams, doorbells and attributes of thousands of queues,
+ * runtimes that come and go, newcomers. Between two looks at urgent work the daemon does a bounded amount of it,
+ * counted in units of work; an urgent doorbell is decided on in the very next step; root is answered soon. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "test/unit/daemon_world.h"
+
+#define GREEDY_UID 12345u
+#define FLOODERS   4u
+#define QUEUES     GP_WIRE_QUEUE_MAX
+#define ASKERS     120u
+#define STEPS      96u
+
+static struct world world;
+static struct agent urgent, flooders[FLOODERS];
+static int askers[ASKERS];
+
+static int begin(void **state)
+{
+	struct rlimit limit;
+
+	(void)state;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	world_begin(&world, "[daemon]\nclients_max = 2000\nqueues_max = 16384\nqueues_per_user = 8192\n");
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	world_end(&world);
+	return 0;
+}
+
+static void drain(int fd)
+{
+	static char buffer[GP_WIRE_SIZE_MAX];
+
+	while (recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT) > 0) {}
+}
+
+/* All but the first, without the world's looks at everything in between. */
+static void add_queues(struct agent *agent)
+{
+	for (uint32_t slot = 1; slot < QUEUES; slot++) {
+		struct gp_wire_queue queue = {
+			.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_ADD, sizeof(queue), 0 },
+			.slot = slot,
+			.generation = ++agent->generation,
+			.flags = GP_QUEUE_SEEN,
+			.gpu_id = WORLD_GPU,
+			.queue_id = slot,
+			.hw_priority = 7,
+			.ring_size = 4096,
+		};
+
+		world_send(agent->fd, &queue, sizeof(queue));
+		gp_daemon_step(&world.daemon, 0);
+		drain(agent->fd);
+	}
+}
+
+static void come(void)
+{
+	struct gp_control_request ping = world_request(GP_CONTROL_PING);
+
+	agent_connect(&world, &urgent, 90);
+	agent_add_queue(&world, &urgent, 0, GP_QUEUE_SEEN);
+	for (uint32_t i = 0; i < FLOODERS; i++) {
+		agent_connect(&world, &flooders[i], 50);
+		agent_add_queue(&world, &flooders[i], 0, GP_QUEUE_SEEN);
+		world_give(&world, world_queue(&world, &flooders[i], 0)->client, GREEDY_UID);
+		flooders[i].silent = true;
+		add_queues(&flooders[i]);
+	}
+	for (uint32_t i = 0; i < ASKERS; i++) {
+		struct gp_owner *from;
+
+		askers[i] = world_connect(&world);
+		world_send(askers[i], &ping, sizeof(ping));
+		world_step(&world);
+		drain(askers[i]);
+		/* The newest connection is the first. */
+		from = world.daemon.peers->owner;
+		world.daemon.peers->uid = GREEDY_UID;
+		world.daemon.peers->owner = gp_owner_get(&world.daemon, GREEDY_UID, 0, -1);
+		from->peer_count--;
+		world.daemon.peers->owner->peer_count++;
+		gp_owner_put(from);
+	}
+}
+
+/* Whatever fits into the sockets. */
+static void flood(uint32_t step)
+{
+	struct gp_control_request requests[] = { world_request(GP_CONTROL_STATUS), world_request(GP_CONTROL_EVENTS),
+						 world_request(GP_CONTROL_SET), world_request(GP_CONTROL_METRICS),
+						 world_request(GP_CONTROL_SUMMARY) };
+	struct gp_wire_attr_message attr = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR, sizeof(attr), 0 },
+		.attr = { .valid = GP_ATTR_GANG | GP_ATTR_PRIORITY, .priority = (int32_t)(step % 50) },
+	};
+	struct gp_wire_runtime runtime = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME, sizeof(runtime), step },
+		.enable = step % 2,
+	};
+
+	for (uint32_t i = 0; i < ASKERS; i++) {
+		drain(askers[i]);
+		send(askers[i], &requests[(i + step) % 5], sizeof(requests[0]), MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+	for (uint32_t i = 0; i < FLOODERS; i++) {
+		struct agent *agent = &flooders[i];
+
+		drain(agent->fd);
+		snprintf(attr.attr.gang, sizeof(attr.attr.gang), "gang%u", step);
+		send(agent->fd, &attr, sizeof(attr), MSG_DONTWAIT | MSG_NOSIGNAL);
+		send(agent->fd, &runtime, sizeof(runtime), MSG_DONTWAIT | MSG_NOSIGNAL);
+		for (uint32_t k = 0; k < QUEUES; k++) {
+			agent->page->queues[k].doorbell = agent->page->queues[k].written = step + 1;
+			agent->page->queues[k].completed = step % 3 ? step : step + 1;
+		}
+		agent_ring(agent);
+	}
+	for (int i = 0; i < 8; i++)
+		close(world_connect(&world));
+}
+
+/* An urgent doorbell among all this: its work is known after one step, with a decision on it. */
+static void check_urgent(uint64_t packets)
+{
+	struct gp_page_queue *page = &urgent.page->queues[0];
+	uint64_t decisions = world.daemon.counters.decisions;
+
+	drain(urgent.fd);
+	page->doorbell = page->written = packets;
+	agent_ring(&urgent);
+	gp_daemon_step(&world.daemon, 0);
+	assert_true(world_queue(&world, &urgent, 0)->pending);
+	assert_true(world.daemon.counters.decisions > decisions);
+	page->completed = packets;
+	agent_ring(&urgent);
+	gp_daemon_step(&world.daemon, 0);
+	assert_false(world_queue(&world, &urgent, 0)->pending);
+}
+
+static void test_every_flood(void **state)
+{
+	struct gp_control_request ping = world_request(GP_CONTROL_PING);
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	int root;
+
+	(void)state;
+	come();
+	root = world_connect(&world);
+	world_send(root, &ping, sizeof(ping));
+	world_step(&world);
+	drain(root);
+	world.daemon.counters.away_work_max = 0;
+	for (uint32_t step = 0; step < STEPS; step++) {
+		flood(step);
+		gp_daemon_step(&world.daemon, 0);
+		if (step % 16)
+			continue;
+		check_urgent(step + 1);
+		/* Three kinds of things are done in turn, root's first. */
+		world_send(root, &ping, sizeof(ping));
+		for (int i = 0; i < 4; i++)
+			gp_daemon_step(&world.daemon, 0);
+		assert_true(world_receive(root, buffer, sizeof(buffer)) > 0);
+	}
+	assert_in_range(world.daemon.counters.away_work_max, 1, GP_AWAY_WORK_MAX);
+	assert_true(world.daemon.counters.away_work_max > 512); /* it was a flood */
+	for (uint32_t i = 0; i < ASKERS; i++)
+		close(askers[i]);
+	for (uint32_t i = 0; i < FLOODERS; i++)
+		agent_leave(&world, &flooders[i]);
+	agent_leave(&world, &urgent);
+	close(root);
+	world_step(&world);
+	assert_int_equal(world.daemon.peer_count, 0);
+	assert_null(world.daemon.lines);
+}
+
+/* One that uses more than his share of the thread waits; others and root do not. */
+static void test_share(void **state)
+{
+	struct gp_owner *greedy = gp_owner_get(&world.daemon, GREEDY_UID, 0, -1);
+	struct gp_owner *other = gp_owner_get(&world.daemon, GREEDY_UID + 1, 0, -1);
+	struct gp_owner *root = gp_owner_get(&world.daemon, 0, 0, -1);
+	uint64_t begin_ns = gp_now_ns();
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		gp_fair_charge(greedy, 1000000, gp_now_ns());
+		gp_fair_charge(root, 1000000, gp_now_ns());
+	}
+	assert_false(gp_fair_may(&world.daemon, greedy));
+	assert_in_range(world.daemon.fair_next_ns, begin_ns + 300000000, begin_ns + 500000000);
+	assert_true(gp_fair_may(&world.daemon, other));
+	assert_true(gp_fair_may(&world.daemon, root));
+	world_wait(&world, 500);
+	assert_true(gp_fair_may(&world.daemon, greedy));
+	gp_owner_put(greedy);
+	gp_owner_put(other);
+	gp_owner_put(root);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_every_flood, begin, end),
+		cmocka_unit_test_setup_teardown(test_share, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
