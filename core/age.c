@@ -73,10 +73,17 @@ static uint64_t age_later(uint64_t a_ns, uint64_t b_ns)
 	return a_ns > b_ns ? a_ns : b_ns;
 }
 
-/* When this one, of all its user's, may have an aged turn. A gang's is one on all its devices. */
+/* When this one, of all its user's, may have an aged turn. */
 static uint64_t age_key_ns(const struct gp_sched *sched, const struct gp_queue *q)
 {
-	uint64_t when_ns = age_later(gp_share_of(sched, q)->next_ns, q->age_due_ns);
+	return age_later(gp_share_of(sched, q)->next_ns, q->age_due_ns);
+}
+
+/* When its device may have one. A gang's is one on all its devices: it waits at the head until all of them may, else
+ * those who need one only would always be before it. */
+static uint64_t age_allowed_ns(const struct gp_sched *sched, const struct gp_queue *q)
+{
+	uint64_t when_ns = sched->devices[q->device].age_free_ns;
 	uint32_t i;
 
 	for (i = 0; q->gang != GP_NONE && i < sched->device_count; i++)
@@ -234,22 +241,16 @@ static void age_give(struct gp_sched *sched, const struct gp_queue *q)
 
 void gp_age_begin(struct gp_sched *sched, struct gp_device *device)
 {
-	uint32_t top;
+	uint32_t top = gp_heap_top(device, GP_HEAP_AGE);
+	uint64_t when_ns;
 
-	while (device->aged_seat == GP_NONE && !device->stopped &&
-	       (top = gp_heap_top(device, GP_HEAP_AGE)) != GP_NONE) {
-		struct gp_queue *q = &sched->queues[top];
-		uint64_t when_ns = age_later(q->age_key_ns, device->age_free_ns);
-
-		if (age_key_ns(sched, q) > q->age_key_ns) { /* another device of its gang has had its share since */
-			age_refresh(sched, gp_share_of(sched, q));
-		} else if (when_ns > sched->now_ns) {
-			gp_device_wake(device, when_ns);
-			return;
-		} else {
-			age_give(sched, q);
-		}
-	}
+	if (device->aged_seat != GP_NONE || device->stopped || top == GP_NONE)
+		return;
+	when_ns = age_later(sched->queues[top].age_key_ns, age_allowed_ns(sched, &sched->queues[top]));
+	if (when_ns > sched->now_ns)
+		gp_device_wake(device, when_ns);
+	else
+		age_give(sched, &sched->queues[top]);
 }
 
 /* The device owes its top what the aged turn took: the next one waits until it was age_permille of the time. */
@@ -307,6 +308,19 @@ static void age_end_gang(struct gp_sched *sched, uint32_t gang, const struct gp_
 	}
 }
 
+/* While it waited for the budget its gates opened anyway, in a turn of its own or because nobody else had work. */
+static bool age_is_moot(const struct gp_sched *sched, const struct gp_device *device)
+{
+	uint32_t i;
+
+	if (device->aged_from_ns != GP_NEVER_NS)
+		return false;
+	for (i = sched->seats[device->aged_seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].aged)
+			return false;
+	return true;
+}
+
 void gp_age_end(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t i, gang = GP_NONE, seat = device->aged_seat;
@@ -314,8 +328,8 @@ void gp_age_end(struct gp_sched *sched, struct gp_device *device)
 	bool done = false, backs_off = false;
 	struct gp_share *share;
 
-	if (seat == GP_NONE ||
-	    (device->aged_until_ns > sched->now_ns && !(device->aged_alone && !sched->seats[seat].work_count)))
+	if (seat == GP_NONE || (device->aged_until_ns > sched->now_ns &&
+				!(device->aged_alone && !sched->seats[seat].work_count) && !age_is_moot(sched, device)))
 		return;
 	age_free(sched, device);
 	for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {

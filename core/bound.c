@@ -23,14 +23,28 @@ static uint64_t age_run_ns(const struct gp_device *device)
 	return device->param.age_turn_ns + 2 * device->attr.open_ns + age_times(2 * pair_ns, age_per_plan(device));
 }
 
-/* One aged turn of every user, each as far from the next as age_permille says and the budget needs. */
-static uint64_t age_round_ns(const struct gp_device *device)
+/* One aged turn, as far from the next as age_permille says and the budget needs. */
+static uint64_t age_slot_ns(const struct gp_device *device)
 {
 	uint64_t pair_ns = device->attr.close_ns + device->attr.open_ns;
 	uint64_t refill_ns = age_times(pair_ns * 1000, age_per_plan(device)) / device->param.overhead_permille;
 
-	return age_times(device->share_count,
-			 age_times(age_run_ns(device), 1000) / device->param.age_permille + refill_ns);
+	return age_times(age_run_ns(device), 1000) / device->param.age_permille + refill_ns;
+}
+
+/* One aged turn of every user. Those of gangs wait for all their devices, each of which may owe as many as began at
+ * once on all of them. */
+static uint64_t age_round_ns(const struct gp_sched *sched, const struct gp_device *device)
+{
+	uint64_t slot_ns = age_slot_ns(device);
+	uint32_t i;
+
+	if (sched->gang_count) {
+		for (i = 0, slot_ns = 0; i < sched->device_count; i++)
+			slot_ns += age_slot_ns(&sched->devices[i]);
+		slot_ns = age_times(slot_ns, sched->device_count);
+	}
+	return age_times(device->share_count, slot_ns);
 }
 
 /* With fewer slots than queues an aged turn may have room for one queue of its seat only, and where each gate takes a
@@ -50,9 +64,10 @@ static uint32_t age_turns(const struct gp_device *device, const struct gp_share 
  * slide: one that is opened for short times may have had its turn's worth at the beginning of one and at the end of the
  * next, so there is one window more between its turns.
  */
-static uint64_t age_bound_ns(const struct gp_device *device, uint32_t level, uint32_t share_level, uint32_t turns)
+static uint64_t age_bound_ns(const struct gp_sched *sched, const struct gp_device *device, uint32_t level,
+			     uint32_t share_level, uint32_t turns)
 {
-	uint64_t round_ns = age_round_ns(device);
+	uint64_t round_ns = age_round_ns(sched, device);
 
 	return gp_age_window_ns(device, level > share_level ? level : share_level) + device->attr.ack_timeout_ns +
 	       round_ns + age_times(turns - 1, gp_age_window_ns(device, share_level) + round_ns);
@@ -70,7 +85,7 @@ uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t dev
 		own = age_turns(d, &sched->shares[sched->seats[i].share]);
 		most = own > most ? own : most;
 	}
-	return age_bound_ns(d, 0, 0, most);
+	return age_bound_ns(sched, d, 0, 0, most);
 }
 
 uint64_t gp_sched_queue_starvation_bound_ns(const struct gp_sched *sched, struct gp_queue_id queue)
@@ -81,7 +96,7 @@ uint64_t gp_sched_queue_starvation_bound_ns(const struct gp_sched *sched, struct
 	if (!q)
 		return 0;
 	share = gp_share_of(sched, q);
-	return age_bound_ns(&sched->devices[q->device], q->age_level, share->level,
+	return age_bound_ns(sched, &sched->devices[q->device], q->age_level, share->level,
 			    age_turns(&sched->devices[q->device], share));
 }
 

@@ -79,6 +79,8 @@ static const char *check_seat(const struct gp_sched *sched, const struct gp_devi
 		return "a seat's counts are wrong";
 	if (device->batch_max == GP_UNLIMITED && !seat->has_turn)
 		return "a seat without a turn where none is needed";
+	if (device->batch_max != GP_UNLIMITED && seat->has_turn && !seat->batch_count)
+		return "a seat has a turn and needs none";
 	return NULL;
 }
 

@@ -280,6 +280,8 @@ int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, co
 		gp_turn_settle(sched, device);
 	gp_work_rerank(sched, queue.index);
 	gp_work_refresh(sched, queue.index);
+	if (sched->seats[q->seat].batch_count == 0)
+		gp_turn_take(sched, q->seat); /* it needs none any more, and would hide who has to give way */
 	return 0;
 }
 

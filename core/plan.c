@@ -43,6 +43,8 @@ void gp_plan_open(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 	b->device->stats.opens++;
 	q->order_ns = b->sched->now_ns;
 	q->order_why = why;
+	if (why != GP_WHY_AGED && q->gang == GP_NONE)
+		q->aged = false; /* it opens in its own right, and closes like anybody else */
 	gp_work_gate(b->sched, queue, GP_GATE_OPENING);
 }
 

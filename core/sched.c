@@ -87,8 +87,8 @@ static bool sched_param_ok(const struct gp_param *param)
 	return param->turn_ns <= GP_DURATION_NS_MAX && param->min_open_ns <= GP_DURATION_NS_MAX &&
 	       param->linger_max_ns <= GP_DURATION_NS_MAX && param->age_window_ns <= GP_DURATION_NS_MAX &&
 	       param->age_turn_ns <= GP_DURATION_NS_MAX && param->hint_grace_ns <= GP_DURATION_NS_MAX &&
-	       param->overhead_permille <= 1000 && param->burst <= GP_BURST_MAX && param->batch_clients <= GP_BATCH_MAX &&
-	       param->fail_max <= 1000 && param->age_permille <= 1000;
+	       param->overhead_permille <= 1000 && param->burst <= GP_BURST_MAX &&
+	       param->batch_clients <= GP_BATCH_MAX && param->fail_max <= 1000 && param->age_permille <= 1000;
 }
 
 /* A turn must be worth its end, in which nobody may run: with less everybody takes turns and nobody gets anywhere. */

@@ -26,7 +26,7 @@ void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat)
 	}
 	if (seat->running[GP_KIND_COPY]) {
 		seat->view.copy_ns += elapsed_ns;
-		if (policy->charge)
+		if (policy->charge && !seat->running[GP_KIND_COMPUTE])
 			policy->charge(&seat->view, GP_KIND_COPY, elapsed_ns);
 	}
 }
@@ -242,7 +242,7 @@ static bool turn_may_cut(struct gp_sched *sched, struct gp_seat *holder, const s
 	more_ns = device->policy->yield_ns(&holder->view, &waiter->view);
 	if (holder->turn_used_ns < least_ns && more_ns < least_ns - holder->turn_used_ns)
 		more_ns = least_ns - holder->turn_used_ns;
-	if (more_ns)
+	if (more_ns && (holder->running[GP_KIND_COMPUTE] || holder->running[GP_KIND_COPY])) /* else nothing changes */
 		gp_device_wake(device, sched->now_ns + more_ns);
 	return !more_ns && gp_budget_can_pay(sched, device, TURN_CUT_PAIRS);
 }

@@ -298,8 +298,10 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	device->open_seat_count -= seat->open_count > 0;
 	seat->open_count += is - was;
 	device->open_seat_count += seat->open_count > 0;
-	if (gate == GP_GATE_OPEN && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSING)
+	if (gate == GP_GATE_OPEN && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSING) {
 		q->opened_ns = q->last_done_ns = sched->now_ns;
+		q->left_why = GP_WHY_NONE; /* why it is left open this time is said anew */
+	}
 	if (!is)
 		q->left_why = GP_WHY_NONE;
 	device->open_fixed_count -= gp_gate_is_fixed(q);

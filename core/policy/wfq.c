@@ -32,10 +32,10 @@ static uint64_t wfq_yield_ns(const struct gp_policy_seat *holder, const struct g
 	return wfq_order(waiter) < holder->key + wfq_virtual_ns(rest_ns, holder->weight) ? 0 : rest_ns;
 }
 
+/* Copies too: who only copies has the turn as others have it, and one that is never charged would keep it. */
 static void wfq_charge(struct gp_policy_seat *seat, enum gp_kind kind, uint64_t ran_ns)
 {
-	if (kind == GP_KIND_COMPUTE)
-		seat->key += wfq_virtual_ns(ran_ns, seat->weight);
+	seat->key += wfq_virtual_ns(ran_ns, seat->weight);
 }
 
 /* Idling earns no credit: whoever comes back starts with the least served of those present. */

@@ -63,7 +63,8 @@ struct gp_policy {
 	 * switch there and back takes, and that the budget can pay for it. NULL: to the turn's end. */
 	uint64_t (*yield_ns)(const struct gp_policy_seat *holder, const struct gp_policy_seat *waiter);
 
-	/* The seat used ran_ns of the device with queues of this kind. May change seat->key. Called when a busy stretch
+	/* The seat used ran_ns of the device, with copies alone or with compute queues (and copies beside them, which
+	 * are not charged again). May change seat->key. Called when a busy stretch
 	 * ends, at turn ends, and at least once per turn. NULL: nothing to do. */
 	void (*charge)(struct gp_policy_seat *seat, enum gp_kind kind, uint64_t ran_ns);
 
