@@ -171,6 +171,7 @@ static void main_fill_result(struct main_run *run)
 	snprintf(result->device, sizeof(result->device), "%s", run->desc.name);
 	snprintf(result->device_title, sizeof(result->device_title), "%s", run->desc.title);
 	snprintf(result->mix, sizeof(result->mix), "%s", run->workload.name);
+	snprintf(result->mix_title, sizeof(result->mix_title), "%s", run->workload.title);
 	snprintf(result->gate, sizeof(result->gate), "%s", gp_gate_names[options->config.unit]);
 	snprintf(result->command, sizeof(result->command), "%s", options->command);
 	result->device_count = options->config.device_count;

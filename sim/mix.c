@@ -53,6 +53,7 @@ static int mix_begin_section(struct mix_parser *parser, const char *section, uin
 	ret = mix_end_section(parser, error);
 	if (ret)
 		return ret;
+	parser->key_count = 0;
 	if (is_client || is_sequence) {
 		name++;
 		if (!name[0] || strlen(name) >= MIX_NAME_SIZE)
@@ -61,8 +62,7 @@ static int mix_begin_section(struct mix_parser *parser, const char *section, uin
 		parser->section = is_client ? MIX_CLIENT : MIX_SEQUENCE;
 		if (is_sequence)
 			return mix_begin_sequence(parser, name, error);
-		gp_mix_client_begin(parser, name, line);
-		return 0;
+		return gp_mix_client_begin(parser, name, line, error);
 	}
 	if (!strcmp(section, "mix"))
 		parser->section = MIX_MIX;
@@ -211,6 +211,27 @@ static int mix_set_sequence(struct mix_parser *parser, const char *name, const c
 	return ret;
 }
 
+/* Keys of which every line counts, or that apply to what stands below them. */
+static bool mix_may_repeat(const struct mix_parser *parser, const char *name)
+{
+	if (parser->section == MIX_SEQUENCE)
+		return true;
+	return parser->section == MIX_CLIENT && (!strcmp(name, "step") || !strcmp(name, "offsets"));
+}
+
+/* A key that is there twice means one thing to its author and another to the program. */
+static int mix_once(struct mix_parser *parser, const char *name, struct gp_error *error)
+{
+	if (parser->section == MIX_PARAMETERS || mix_may_repeat(parser, name))
+		return 0;
+	for (uint32_t i = 0; i < parser->key_count; i++)
+		if (!strncmp(parser->keys[i], name, MIX_NAME_SIZE - 1))
+			return gp_error_set(error, -EEXIST, "\"%.40s\" is given twice in this section", name);
+	if (parser->key_count < MIX_KEY_MAX)
+		snprintf(parser->keys[parser->key_count++], MIX_NAME_SIZE, "%.47s", name);
+	return 0;
+}
+
 static int mix_entry(void *context, const char *section, const char *name, const char *value, uint32_t line,
 		     struct gp_error *error)
 {
@@ -221,7 +242,9 @@ static int mix_entry(void *context, const char *section, const char *name, const
 	parser->line = line;
 	if (!name)
 		return mix_begin_section(parser, section, line, error);
-	ret = mix_substitute(parser, value, text, error);
+	ret = mix_once(parser, name, error);
+	if (!ret)
+		ret = mix_substitute(parser, value, text, error);
 	if (ret)
 		return ret;
 	switch (parser->section) {
@@ -291,6 +314,7 @@ static int mix_parse_in(const char *text, size_t text_size, const char *file_nam
 	snprintf(parser->file_name, sizeof(parser->file_name), "%s", file_name);
 	snprintf(parser->folder, sizeof(parser->folder), "%s", folder);
 	ret = mix_read(parser, text, text_size, error);
+	snprintf(workload.title, sizeof(workload.title), "%s", parser->title);
 	free(parser->client.work.requests);
 	free(parser);
 	if (ret) {

@@ -8,14 +8,28 @@
 #include "lib/units.h"
 #include "sim/mix_state.h"
 
-void gp_mix_client_begin(struct mix_parser *parser, const char *name, uint32_t line)
+/* Clients of one name cannot be told apart in any result; nor can NAME-1 of a group and a client called so. */
+static int client_is_new(const struct mix_parser *parser, const char *name, struct gp_error *error)
+{
+	for (uint32_t i = 0; i < parser->workload->client_count; i++)
+		if (!strcmp(parser->workload->clients[i].name, name))
+			return gp_error_set(error, -EEXIST, "there are two clients \"%.47s\"", name);
+	return 0;
+}
+
+int gp_mix_client_begin(struct mix_parser *parser, const char *name, uint32_t line, struct gp_error *error)
 {
 	struct mix_client *client = &parser->client;
+	int ret = client_is_new(parser, name, error);
+
+	if (ret)
+		return ret;
 
 	*client = (struct mix_client){ .own_sequence = UINT32_MAX, .count = 1, .line = line, .speed_milli = 1000 };
 	client->work =
 		(struct gp_work_client){ .devices = 1, .queue_count = 1, .depth = 2, .priority = GP_PRIORITY_NORMAL };
 	snprintf(client->name, sizeof(client->name), "%s", name);
+	return 0;
 }
 
 static int client_set_priority(struct gp_work_client *work, const char *value, struct gp_error *error)
@@ -228,19 +242,58 @@ static int client_set_user(struct mix_client *client, const char *value, struct 
 	return 0;
 }
 
+static int client_refuse_batch(const char *key, struct gp_error *error)
+{
+	return gp_error_set(error, -EINVAL,
+			    "a batch client repeats its steps for ever: \"%s\" is for services (kind = service)", key);
+}
+
 static int client_set_kind(struct mix_client *client, const char *value, struct gp_error *error)
 {
 	if (strcmp(value, "service") && strcmp(value, "batch"))
 		return gp_error_set(error, -EINVAL, "kind is \"%.40s\"; it must be service or batch", value);
 	client->has_kind = true;
 	client->work.kind = value[0] == 's' ? GP_WORK_SERVICE : GP_WORK_BATCH;
+	if (client->work.kind == GP_WORK_BATCH && client->service_key[0])
+		return client_refuse_batch(client->service_key, error);
+	return 0;
+}
+
+/* Keys that say when requests come: a batch client has none, and how often is said once. */
+static int client_check_key(struct mix_client *client, const char *name, struct gp_error *error)
+{
+	static const char *const rates[] = { "rate", "period", "load" };
+	static const char *const others[] = { "arrival", "burst", "think", "offsets", "arrivals" };
+	bool is_service = false;
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		if (strcmp(name, rates[i]))
+			continue;
+		is_service = true;
+		if (client->rate_key)
+			return gp_error_set(error, -EINVAL,
+					    "%s and %s both say how often requests come: give one of them",
+					    client->rate_key, name);
+		client->rate_key = rates[i];
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		is_service |= !strcmp(name, others[i]);
+	if (!is_service)
+		return 0;
+	if (client->has_kind && client->work.kind == GP_WORK_BATCH)
+		return client_refuse_batch(name, error);
+	if (!client->service_key[0])
+		snprintf(client->service_key, sizeof(client->service_key), "%.15s", name);
 	return 0;
 }
 
 int gp_mix_client_set(struct mix_parser *parser, const char *name, const char *value, struct gp_error *error)
 {
 	struct mix_client *client = &parser->client;
+	int ret = client_check_key(client, name, error);
 
+	if (ret)
+		return ret;
 	if (!strcmp(name, "kind"))
 		return client_set_kind(client, value, error);
 	if (!strcmp(name, "priority"))
@@ -376,16 +429,21 @@ static int client_expand(struct mix_parser *parser, struct gp_error *error)
 	uint32_t i, k;
 
 	for (i = 0; i < client->count; i++) {
+		char name[sizeof(added->name)];
+
+		if (client->count > 1)
+			snprintf(name, sizeof(name), "%.36s-%u", client->name, i + 1);
+		else
+			snprintf(name, sizeof(name), "%s", client->name);
+		if (client_is_new(parser, name, error))
+			return -EEXIST;
 		added = gp_workload_add_client(parser->workload);
 		if (!added)
 			return gp_error_set(error, -ENOSPC, "more than %u clients", GP_WORK_CLIENT_MAX);
 		*added = client->work;
 		added->requests = NULL;
 		added->request_count = 0;
-		if (client->count > 1)
-			snprintf(added->name, sizeof(added->name), "%.36s-%u", client->name, i + 1);
-		else
-			snprintf(added->name, sizeof(added->name), "%s", client->name);
+		memcpy(added->name, name, sizeof(name));
 		added->start_ns += i * client->stagger_ns;
 		if (client->one_device_each)
 			added->devices = 1ull << i % parser->workload->device_count;

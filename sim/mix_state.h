@@ -11,6 +11,7 @@
 #define MIX_PARAMETER_MAX 16u
 #define MIX_SEQUENCE_MAX  256u
 #define MIX_WORD_MAX      24u
+#define MIX_KEY_MAX       64u /* different keys of one section */
 
 enum mix_section { MIX_NO_SECTION, MIX_MIX, MIX_PARAMETERS, MIX_SEQUENCE, MIX_CLIENT, MIX_DISB };
 
@@ -31,6 +32,8 @@ struct mix_client {
 	uint32_t speed_milli; /* arrivals come so many times faster, in thousandths */
 	bool one_device_each, all_devices, back_to_back;
 	bool has_arrival, has_kind;
+	const char *rate_key; /* rate, period or load: which of them was given; NULL: none */
+	char service_key[16]; /* the first key that only a service has; empty: none */
 };
 
 struct mix_parser {
@@ -41,6 +44,8 @@ struct mix_parser {
 	char title[160];
 	enum mix_section section;
 	uint32_t line; /* last seen */
+	uint32_t key_count;
+	char keys[MIX_KEY_MAX][MIX_NAME_SIZE]; /* of the current section */
 	uint32_t parameter_count;
 	struct mix_parameter parameters[MIX_PARAMETER_MAX];
 	uint32_t sequence_count;
@@ -91,7 +96,7 @@ int gp_mix_find_file(const struct mix_parser *parser, const char *name, char *re
 uint64_t gp_mix_request_ns(const struct gp_workload *workload, uint32_t sequence, const struct gp_desc *desc);
 
 /* mix_client.c */
-void gp_mix_client_begin(struct mix_parser *parser, const char *name, uint32_t line);
+int gp_mix_client_begin(struct mix_parser *parser, const char *name, uint32_t line, struct gp_error *error);
 int gp_mix_client_set(struct mix_parser *parser, const char *name, const char *value, struct gp_error *error);
 int gp_mix_client_end(struct mix_parser *parser, struct gp_error *error);
 

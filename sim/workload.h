@@ -104,6 +104,7 @@ struct gp_work_client {
 
 struct gp_workload {
 	char name[64];
+	char title[160]; /* empty: none */
 	uint32_t client_count;
 	struct gp_work_client *clients;
 	uint32_t sequence_count;

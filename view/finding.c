@@ -327,6 +327,51 @@ static void finding_add_cost(struct finding *finding, const struct gp_result_run
 	finding_add(finding, ".");
 }
 
+/* "train (63 % of its throughput)", or "other (p99 3.10 ms instead of 2.00 ms)"; false if it is not worse. */
+static bool finding_add_worse_row(struct finding *finding, const struct gp_row *row, const struct gp_row *before,
+				  bool is_first)
+{
+	char p99[GP_ROW_TEXT_SIZE], was[GP_ROW_TEXT_SIZE];
+	uint64_t now_ns, before_ns;
+
+	if (gp_row_has_latency(row) && gp_row_has_latency(before)) {
+		now_ns = gp_hist_quantile(gp_row_latency(row), 990);
+		before_ns = gp_hist_quantile(gp_row_latency(before), 990);
+		if (gp_row_is_bound(before, 990) || (!gp_row_is_bound(row, 990) && now_ns / 100u * 98u <= before_ns))
+			return false;
+		finding_add(finding, "%s", is_first ? " Worse than with stock scheduling: " : ", ");
+		finding_add_name(finding, row->name);
+		finding_add(finding, " (p99 %s instead of %s)", gp_row_format_latency(row, 990, p99, sizeof(p99)),
+			    gp_row_format_latency(before, 990, was, sizeof(was)));
+		return true;
+	}
+	if (row->client->is_service || !before->throughput_milli ||
+	    row->throughput_milli / 98u >= before->throughput_milli / 100u)
+		return false;
+	finding_add(finding, "%s", is_first ? " Worse than with stock scheduling: " : ", ");
+	finding_add_name(finding, row->name);
+	finding_add(finding, " (%" PRIu64 " %% of its throughput)",
+		    (uint64_t)((finding_u128)row->throughput_milli * 100u / before->throughput_milli));
+	return true;
+}
+
+/* Whoever pays is named: a headline that tells only of the winner is half of the result. */
+static void finding_add_worse(struct finding *finding, const struct gp_result_run *run)
+{
+	const struct gp_result_run *stock = gp_row_run(finding->result, "stock");
+	struct gp_row row, before;
+	bool is_first = true;
+
+	if (!stock || run == stock || !strcmp(run->policy, "alone"))
+		return;
+	for (uint32_t i = 0; i < run->client_count; i += row.count) {
+		gp_row_init(&row, run, i);
+		if (gp_row_find(&before, stock, row.name))
+			is_first = !finding_add_worse_row(finding, &row, &before, is_first) && is_first;
+	}
+	finding_add(finding, "%s", is_first ? "" : ".");
+}
+
 /* Batch clients only: what sharing costs them. */
 static void finding_tell_batch(struct finding *finding)
 {
@@ -344,6 +389,7 @@ static void finding_tell_batch(struct finding *finding)
 	if (stock && stock != run && gp_finding_kept(finding->result, stock, &kept))
 		finding_add(finding, " (%" PRIu64 " %% with stock scheduling)", (kept + 5u) / 10u);
 	finding_add(finding, ".");
+	finding_add_worse(finding, run);
 }
 
 const char *gp_finding_text(const struct gp_result *result, char *buffer, size_t buffer_size)
@@ -371,5 +417,6 @@ const char *gp_finding_text(const struct gp_result *result, char *buffer, size_t
 		finding_add_stock(&finding, &row);
 	finding_add(&finding, ".");
 	finding_add_cost(&finding, run, urgent);
+	finding_add_worse(&finding, run);
 	return buffer;
 }

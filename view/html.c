@@ -29,10 +29,19 @@ static void html_header(FILE *stream, const struct gp_result *result)
 
 	fprintf(stream, "<header>\n<p class=\"eyebrow\">gpreempt · %s</p>\n<h1>",
 		result->is_emulated ? "programs on a virtual node, not measured on a GPU" : "simulated, not measured");
-	gp_format_html(stream, result->mix);
-	fputs(" on ", stream);
-	gp_format_html(stream, title);
+	gp_format_html(stream, result->mix_title[0] ? result->mix_title : result->mix);
+	if (!result->mix_title[0]) {
+		fputs(" on ", stream);
+		gp_format_html(stream, title);
+	}
 	fputs("</h1>\n", stream);
+	if (result->mix_title[0]) {
+		fputs("<p class=\"eyebrow\">", stream);
+		gp_format_html(stream, result->mix);
+		fputs(" on ", stream);
+		gp_format_html(stream, title);
+		fputs("</p>\n", stream);
+	}
 	if (*gp_finding_text(result, finding, sizeof(finding))) {
 		fputs("<p class=\"lede\">", stream);
 		gp_format_html(stream, finding);
@@ -258,7 +267,7 @@ int gp_view_html(FILE *stream, const struct gp_result *result)
 	      "content=\"width=device-width,"
 	      "initial-scale=1\">\n<title>gpreempt: ",
 	      stream);
-	gp_format_html(stream, result->mix);
+	gp_format_html(stream, result->mix_title[0] ? result->mix_title : result->mix);
 	fputs(" on ", stream);
 	gp_format_html(stream, result->device);
 	fprintf(stream, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n", gp_html_style);

@@ -35,6 +35,8 @@ static void table_client_row(FILE *stream, const struct gp_result *result, const
 		table_cell(stream, permilles[i] == 990 ? "strong" : "",
 			   gp_row_format_latency(row, permilles[i], text, sizeof(text)));
 	table_cell(stream, "", gp_row_format_times(row, result, text, sizeof(text)));
+	if (gp_row_has_deadlines(result))
+		table_cell(stream, "", gp_row_format_deadlines(row, text, sizeof(text)));
 	table_cell(stream, "", gp_row_format_rate(row, text, sizeof(text)));
 	table_cell(stream, "", gp_row_format_share(row, text, sizeof(text)));
 	fputs("</tr>\n", stream);
@@ -54,7 +56,7 @@ static void table_did_row(FILE *stream, const struct gp_result_run *run)
 	uint64_t unfinished = gp_row_unfinished(run);
 	char text[GP_FORMAT_TEXT_SIZE];
 
-	fputs("<tr class=\"did\"><td></td><td colspan=\"10\">", stream);
+	fputs("<tr class=\"did\"><td></td><td colspan=\"11\">", stream);
 	table_count(stream, run->preemptions, "preemption", "preemptions");
 	if (!run->inversions_unknown) {
 		fputs(", ", stream);
@@ -98,9 +100,10 @@ void gp_html_summary(FILE *stream, const struct gp_result *result)
 	fputs("<section>\n<h2>All numbers</h2>\n<p class=\"caption\">Priority 99 is the most urgent. <i>per s</i> "
 	      "counts requests, or iterations of a batch client. <i>GPU</i> is the share of the device’s compute "
 	      "time.</p>\n<div class=\"card scroll\"><table>\n<thead><tr><th>run</th><th class=\"n\">client</th>"
-	      "<th>priority</th><th>requests</th><th>p50</th><th>p90</th><th>p99</th><th>max</th><th>× alone</th>"
-	      "<th>per s</th><th>GPU</th></tr></thead>\n<tbody>\n",
+	      "<th>priority</th><th>requests</th><th>p50</th><th>p90</th><th>p99</th><th>max</th><th>× alone</th>",
 	      stream);
+	fputs(gp_row_has_deadlines(result) ? "<th>in time</th>" : "", stream);
+	fputs("<th>per s</th><th>GPU</th></tr></thead>\n<tbody>\n", stream);
 	for (uint32_t i = 0; i < result->run_count; i++) {
 		for (uint32_t j = 0; j < result->runs[i].client_count; j += row.count) {
 			gp_row_init(&row, &result->runs[i], j);

@@ -82,6 +82,7 @@ struct gp_result {
 	bool is_emulated; /* programs ran, in real time, on a virtual node; otherwise simulated */
 	uint64_t seed;
 	char device[32], device_title[96], mix[64], gate[16];
+	char mix_title[160]; /* empty: none */
 	uint32_t device_count;
 	uint64_t gate_cost_ns; /* 0: from the description */
 	uint32_t dilate;

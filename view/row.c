@@ -45,6 +45,8 @@ void gp_row_init(struct gp_row *row, const struct gp_result_run *run, uint32_t i
 	for (uint32_t i = 0; i < count; i++) {
 		row->requests += client[i].requests;
 		row->unfinished += client[i].unfinished;
+		row->deadlines_met += client[i].deadlines_met;
+		row->deadlines_missed += client[i].deadlines_missed;
 		row->throughput_milli += client[i].throughput_milli;
 		row->gpu_share_ppm += client[i].gpu_share_ppm;
 		if (count > 1)
@@ -164,4 +166,25 @@ const char *gp_row_format_share(const struct gp_row *row, char *buffer, size_t b
 	(void)snprintf(buffer, buffer_size, "%s%s", row->is_mean ? "each " : "",
 		       gp_format_share(row->gpu_share_ppm, text, sizeof(text)));
 	return buffer;
+}
+
+const char *gp_row_format_deadlines(const struct gp_row *row, char *buffer, size_t buffer_size)
+{
+	char met[GP_FORMAT_TEXT_SIZE], all[GP_FORMAT_TEXT_SIZE];
+
+	if (!row->deadlines_met && !row->deadlines_missed)
+		(void)snprintf(buffer, buffer_size, "–");
+	else
+		(void)snprintf(buffer, buffer_size, "%s of %s", gp_format_count(row->deadlines_met, met, sizeof(met)),
+			       gp_format_count(row->deadlines_met + row->deadlines_missed, all, sizeof(all)));
+	return buffer;
+}
+
+bool gp_row_has_deadlines(const struct gp_result *result)
+{
+	for (uint32_t i = 0; i < result->run_count; i++)
+		for (uint32_t j = 0; j < result->runs[i].client_count; j++)
+			if (result->runs[i].clients[j].deadlines_met || result->runs[i].clients[j].deadlines_missed)
+				return true;
+	return false;
 }

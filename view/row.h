@@ -20,6 +20,7 @@ struct gp_row {
 	/* In the run "alone" the clients of a group never met: rate and share are the mean of one, not the sum. */
 	bool is_mean;
 	uint64_t requests, unfinished, throughput_milli, gpu_share_ppm;
+	uint64_t deadlines_met, deadlines_missed;
 	struct gp_hist merged; /* of a group; see gp_row_latency() */
 };
 
@@ -44,6 +45,10 @@ const char *gp_row_format_latency(const struct gp_row *row, uint32_t permille, c
 const char *gp_row_format_times(const struct gp_row *row, const struct gp_result *result, char *buffer,
 				size_t buffer_size);
 const char *gp_row_format_rate(const struct gp_row *row, char *buffer, size_t buffer_size);
+/* "9,812 of 10,000" deadlines met, "–" for a row that has none. */
+const char *gp_row_format_deadlines(const struct gp_row *row, char *buffer, size_t buffer_size);
+/* Some client of some run has deadlines. */
+bool gp_row_has_deadlines(const struct gp_result *result);
 const char *gp_row_format_share(const struct gp_row *row, char *buffer, size_t buffer_size);
 
 #endif

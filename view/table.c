@@ -31,13 +31,14 @@ enum table_column {
 	TABLE_P99,
 	TABLE_MAX,
 	TABLE_ALONE,
+	TABLE_DEADLINES, /* only if somebody has one */
 	TABLE_RATE,
 	TABLE_SHARE,
 	TABLE_COLUMN_COUNT
 };
 
 static const char *const table_heads[TABLE_COLUMN_COUNT] = {
-	"run", "client", "prio", "requests", "p50", "p90", "p99", "max", "×alone", "per s", "GPU",
+	"run", "client", "prio", "requests", "p50", "p90", "p99", "max", "×alone", "in time", "per s", "GPU",
 };
 
 struct table_row {
@@ -64,17 +65,18 @@ static void table_fill(const struct gp_result *result, const struct gp_result_ru
 	for (int i = 0; i < 4; i++)
 		(void)gp_row_format_latency(group, permilles[i], row->cells[TABLE_P50 + i], TABLE_CELL_SIZE);
 	(void)gp_row_format_times(group, result, row->cells[TABLE_ALONE], TABLE_CELL_SIZE);
+	(void)gp_row_format_deadlines(group, row->cells[TABLE_DEADLINES], TABLE_CELL_SIZE);
 	(void)gp_row_format_rate(group, row->cells[TABLE_RATE], TABLE_CELL_SIZE);
 	(void)gp_row_format_share(group, row->cells[TABLE_SHARE], TABLE_CELL_SIZE);
 }
 
 static size_t table_total(const struct table *table)
 {
-	size_t total = table->gap * (TABLE_COLUMN_COUNT - 1);
+	size_t total = 0;
 
 	for (int i = 0; i < TABLE_COLUMN_COUNT; i++)
-		total += table->widths[i];
-	return total;
+		total += table->widths[i] ? table->widths[i] + table->gap : 0;
+	return total - table->gap;
 }
 
 /* Gives up columns of one that is wider than `least`, as many as the table is too wide. */
@@ -116,6 +118,8 @@ static void table_measure(struct table *table, const struct gp_result *result)
 				if (gp_utf8_width(row.cells[k]) > table->widths[k])
 					table->widths[k] = gp_utf8_width(row.cells[k]);
 		}
+	if (!gp_row_has_deadlines(result))
+		table->widths[TABLE_DEADLINES] = 0;
 	table_fit(table);
 }
 
@@ -131,6 +135,8 @@ static void table_cell(const struct table *table, int column, const char *text)
 	char cut[TABLE_CELL_SIZE * 2];
 	int padding;
 
+	if (!table->widths[column])
+		return;
 	(void)gp_format_cut(text, table->widths[column], cut, sizeof(cut));
 	padding = (int)(table->widths[column] - gp_utf8_width(cut));
 	if (column == TABLE_POLICY || column == TABLE_CLIENT)
@@ -143,9 +149,12 @@ static void table_cell(const struct table *table, int column, const char *text)
 
 static void table_head(const struct table *table, const struct gp_result *result)
 {
-	char text[GP_UNITS_TEXT_SIZE], mix[TABLE_MIX_WIDTH * 4 + 4], title[TABLE_TITLE_WIDTH * 4 + 4];
+	char text[GP_UNITS_TEXT_SIZE], mix[TABLE_MIX_WIDTH * 4 + 4], title[TABLE_TITLE_WIDTH * 4 + 4],
+		whole[TABLE_WIDTH * 4 + 4];
 
 	table_style(table, TABLE_BOLD);
+	if (result->mix_title[0])
+		fprintf(table->stream, "%s\n", gp_format_cut(result->mix_title, TABLE_WIDTH, whole, sizeof(whole)));
 	fprintf(table->stream, "%s on %s", gp_format_cut(result->mix, TABLE_MIX_WIDTH, mix, sizeof(mix)),
 		gp_format_cut(result->device_title[0] ? result->device_title : result->device, TABLE_TITLE_WIDTH, title,
 			      sizeof(title)));
@@ -336,6 +345,8 @@ static void table_legend(const struct table *table, const struct gp_result *resu
 	fputs("\nprio: 99 = most urgent. p99: 99 of 100 requests were at least this fast, from arrival to "
 	      "completion.\n",
 	      table->stream);
+	if (gp_row_has_deadlines(result))
+		fputs("in time: requests that met their deadline, of all that ended or missed it.\n", table->stream);
 	if (has_alone)
 		fputs("×alone: p99 against the same client with the GPU to itself.\n", table->stream);
 	fputs("per s: requests, or iterations of a batch client. inversion: urgent work waited while less urgent work "

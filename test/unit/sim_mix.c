@@ -48,6 +48,20 @@ static void test_refusals(void **state)
 		{ "[sequence a]\n[client b]\n", "the sequence above has no steps" },
 		{ "[sequence a]\nkernels = x.csv\n", "my.ini:2: " },
 		{ "key = 1\n", "my.ini:1: " },
+		{ "[client a]\nkind = service\narrival = poisson\nrate = 5/s\nload = 10%\n",
+		  "my.ini:5: rate and load both say how often" },
+		{ "[client a]\nkind = service\nperiod = 5ms\nrate = 5/s\n", "my.ini:4: period and rate both say" },
+		{ "[client a]\nkind = batch\npriority = 10\npriority = 20\n",
+		  "my.ini:4: \"priority\" is given twice in this section" },
+		{ "[mix]\nduration = 1s\nduration = 2s\n", "my.ini:3: \"duration\" is given twice" },
+		{ "[client a]\nkind = batch\nrate = 5/s\n", "my.ini:3: a batch client repeats its steps" },
+		{ "[client a]\nload = 5%\nkind = batch\n", "my.ini:3: a batch client repeats its steps" },
+		{ "[client a]\nkind = batch\narrival = poisson\n", "\"arrival\" is for services" },
+		{ "[client a]\nkind = batch\nstep = kernel full 1ms\n[client a]\nkind = batch\n",
+		  "my.ini:4: there are two clients \"a\"" },
+		{ "[client a-1]\nkind = batch\nstep = kernel full 1ms\n[client a]\nkind = batch\ncount = 2\nstep = kernel "
+		  "full 1ms\n",
+		  "there are two clients \"a-1\"" },
 		{ "", "the mix has no clients" },
 	};
 	char sentence[512];

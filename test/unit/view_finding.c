@@ -53,6 +53,28 @@ static void test_complete(void **state)
 	view_sample_destroy(result);
 }
 
+/* Whoever is worse off than with stock scheduling is named, with how much; nobody else is. */
+static void test_worse(void **state)
+{
+	struct gp_result *result = sample(1);
+
+	(void)state;
+	result->runs[2].clients[1].throughput_milli = 24000;
+	gp_finding_text(result, text, sizeof(text));
+	assert_non_null(strstr(text, " Worse than with stock scheduling: train (63 % of its throughput)."));
+	result->runs[2].clients[1].throughput_milli = 37900;
+	gp_finding_text(result, text, sizeof(text));
+	assert_null(strstr(text, "Worse"));
+	/* A service too; one that piled up with stock scheduling cannot get worse. */
+	result->runs[1].clients[0].latency_ns = result->runs[0].clients[0].latency_ns;
+	gp_finding_text(result, text, sizeof(text));
+	assert_non_null(strstr(text, " Worse than with stock scheduling: serve (p99 3.57 ms instead of "));
+	result->runs[1].clients[0].unfinished = 9000;
+	gp_finding_text(result, text, sizeof(text));
+	assert_null(strstr(text, "Worse"));
+	view_sample_destroy(result);
+}
+
 /* A group of batch clients is told together: each alone has the whole GPU, together they share it. */
 static void test_group(void **state)
 {
@@ -169,8 +191,9 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_complete),   cmocka_unit_test(test_group),  cmocka_unit_test(test_incomplete),
-		cmocka_unit_test(test_batch_only), cmocka_unit_test(test_choice), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_worse),      cmocka_unit_test(test_complete),   cmocka_unit_test(test_group),
+		cmocka_unit_test(test_incomplete), cmocka_unit_test(test_batch_only), cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests_name("view/finding", tests, NULL, NULL);

@@ -40,6 +40,26 @@ static void check_shape(char *text)
 	assert_int_equal(rows, 6);
 }
 
+/* Deadlines have a column where somebody has one, and only there; the mix's title comes first. */
+static void test_deadlines(void **state)
+{
+	struct gp_result *result = view_sample_create(1);
+	char *text = table(result, false);
+
+	(void)state;
+	assert_null(strstr(text, "in time"));
+	free(text);
+	result->runs[2].clients[0].deadlines_met = 9812;
+	result->runs[2].clients[0].deadlines_missed = 188;
+	strcpy(result->mix_title, "a service beside a trainer");
+	text = table(result, false);
+	assert_non_null(strstr(text, "9,812 of 10,000"));
+	assert_int_equal(strncmp(text, "a service beside a trainer\n", 27), 0);
+	check_shape(text);
+	free(text);
+	view_sample_destroy(result);
+}
+
 /* The sample: the figures a newcomer looks for, the legend, and no escape sequence. */
 static void test_sample(void **state)
 {
@@ -187,9 +207,9 @@ static void test_emulated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample),  cmocka_unit_test(test_emulated), cmocka_unit_test(test_unfinished),
-		cmocka_unit_test(test_finding), cmocka_unit_test(test_group),    cmocka_unit_test(test_hostile_names),
-		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_deadlines),     cmocka_unit_test(test_sample),  cmocka_unit_test(test_emulated),
+		cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_finding), cmocka_unit_test(test_group),
+		cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_empty),
 	};
 
 	return cmocka_run_group_tests_name("view/table", tests, NULL, NULL);
