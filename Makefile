@@ -5,11 +5,12 @@
 MAKEFLAGS += --no-print-directory
 SEEDS ?= 1000
 SEED ?= 1
+KILLS ?= 1000
 FUZZ_SECONDS ?= 30
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model port report sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test sched-test systemd-test roots-test bench bench-sched bench-nvidia browser-test swarm fuzz tidy format sanitize stall-test kernel-check fresh install clean
+.PHONY: help all demo test vgpu-test sched-test systemd-test roots-test bench bench-sched bench-nvidia browser-test swarm fuzz tidy format sanitize stall-test kill-test kernel-check fresh install clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -21,6 +22,7 @@ help:
 	@echo "make systemd-test  of those only the service under a real systemd, on a virtual node"
 	@echo "make sanitize      the tests again, with the address and undefined-behaviour sanitizers"
 	@echo "make stall-test    the tests again, on a machine that stalls (SEED=$(SEED)); needs root"
+	@echo "make kill-test     daemon, programs and threads killed at random (KILLS=$(KILLS), SEED=$(SEED)); needs root"
 	@echo "make browser-test  the page of a report in headless Chromium (fetches playwright-core)"
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
@@ -63,6 +65,11 @@ stall-test:
 	@tools/deps build test kernel vgpu rocm || tools/deps build test
 	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
 	@tools/stall --seed $(SEED) tools/run-tests build-test --timeout-multiplier 3
+
+kill-test:
+	@tools/deps build test vgpu rocm
+	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
+	@tools/kill-test build-test $(KILLS) $(SEED)
 
 vgpu-test:
 	@tools/deps build test vgpu rocm

@@ -57,10 +57,21 @@ static bool fake_write(uint64_t to, const void *from, size_t size)
 	return process_vm_writev(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
+/* By the thread's number. One that was killed inside has it for ever: who waits takes it from the dead. */
 static void fake_lock(void)
 {
-	while (__atomic_exchange_n(&rm->lock, 1, __ATOMIC_ACQUIRE))
-		usleep(10);
+	uint32_t me = (uint32_t)syscall(SYS_gettid), owner;
+	char path[32];
+
+	for (uint32_t tries = 0;; tries++, usleep(10)) {
+		owner = 0;
+		if (__atomic_compare_exchange_n(&rm->lock, &owner, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return;
+		snprintf(path, sizeof(path), "/proc/%u", owner);
+		if (tries % 100u == 99u && access(path, F_OK) < 0 &&
+		    __atomic_compare_exchange_n(&rm->lock, &owner, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return;
+	}
 }
 
 static void fake_unlock(void)
@@ -121,7 +132,7 @@ static uint32_t fake_alloc(struct gp_rm_alloc *args, uint32_t file)
 {
 	bool client = args->class_id <= GP_RM_CLASS_ROOT_MAX || args->class_id == GP_RM_CLASS_CLIENT;
 	const struct fake_rm_object *parent;
-	struct fake_rm_object object = { .used = 1, .file = file, .class_id = args->class_id };
+	struct fake_rm_object object = { .used = 1, .file = file, .class_id = args->class_id, .pid = getpid() };
 	uint32_t i = 0;
 
 	if (!client && fake_client(args->client, file) != GP_RM_OK)
@@ -161,6 +172,20 @@ static void fake_remove(uint32_t client, uint32_t handle)
 	for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX; i++)
 		if (rm->objects[i].used && rm->objects[i].client == client && rm->objects[i].parent == handle)
 			fake_remove(client, rm->objects[i].handle);
+}
+
+/* What the kernel does when a process has ended. */
+static void fake_reap(void)
+{
+	char path[32];
+
+	for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX; i++) {
+		struct fake_rm_object *object = &rm->objects[i];
+
+		snprintf(path, sizeof(path), "/proc/%d", object->pid);
+		if (object->used && object->handle == object->client && access(path, F_OK) < 0)
+			fake_remove(object->client, object->handle);
+	}
 }
 
 static uint32_t fake_free(const struct gp_rm_free *args, uint32_t file)
@@ -355,9 +380,11 @@ static int fake_answer(struct fake_rm_call *call, void *data, uint32_t file)
 	}
 	if (rule.how == FAKE_RM_STATUS || rule.how == FAKE_RM_ERRNO)
 		call->status = rule.value;
-	else if (call->number == GP_RM_ALLOC)
+	else if (call->number == GP_RM_ALLOC) {
+		if (((const struct gp_rm_alloc *)data)->class_id == GP_RM_CLASS_CLIENT)
+			fake_reap();
 		call->status = fake_alloc(data, file);
-	else if (call->number == GP_RM_FREE)
+	} else if (call->number == GP_RM_FREE)
 		call->status = fake_free(data, file);
 	else if (call->number == GP_RM_DUP)
 		call->status = fake_dup(data, file);

@@ -22,6 +22,7 @@
 
 struct fake_rm_object {
 	uint32_t used, file, client, parent, handle, class_id;
+	int32_t pid; /* who made it */
 	uint32_t gpu;
 	uint32_t disabled;  /* channel: how often; it runs at 0 */
 	uint64_t slice_us;  /* group */

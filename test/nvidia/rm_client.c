@@ -216,6 +216,39 @@ static int context_start(uint32_t pieces)
 	return number;
 }
 
+/* A thread that always has a kernel to run, one after the other, as the hardware lets it. */
+static struct {
+	pthread_t thread;
+	bool halting;
+	uint32_t first, done; /* the number of its first kernel; how many have run */
+	uint32_t looks, most; /* of 1 ms that one has waited for its channel; the longest wait */
+} busy;
+
+static void *busy_run(void *data)
+{
+	struct context *context = data;
+
+	while (!__atomic_load_n(&busy.halting, __ATOMIC_ACQUIRE)) {
+		fake_gpu_submit(&context->gpu, 1, FAKE_GPU_KERNEL);
+		for (busy.looks = 0; !channel_runs(context->channels[1]); usleep(1000))
+			if (++busy.looks > __atomic_load_n(&busy.most, __ATOMIC_RELAXED))
+				__atomic_store_n(&busy.most, busy.looks, __ATOMIC_RELAXED);
+		fake_gpu_take(&context->gpu, 1);
+		usleep(500);
+		fake_gpu_finish(&context->gpu, 1, busy.first + busy.done);
+		__atomic_fetch_add(&busy.done, 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* Whether all that was put has run, once. */
+static bool busy_halt(const struct context *context)
+{
+	__atomic_store_n(&busy.halting, true, __ATOMIC_RELEASE);
+	pthread_join(busy.thread, NULL);
+	return context->gpu.put[1] == busy.first + busy.done && context->gpu.taken[1] == context->gpu.put[1];
+}
+
 /* A child has no context, and can make one of its own. */
 static int fork_child(bool makes_one)
 {
@@ -388,6 +421,15 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 		answer(context_start(a));
 	else if (!strcmp(verb, "group"))
 		answer(context->group);
+	else if (!strcmp(verb, "busy")) {
+		busy.first = context->gpu.put[1];
+		answer(pthread_create(&busy.thread, NULL, busy_run, context));
+	} else if (!strcmp(verb, "done"))
+		answer(__atomic_load_n(&busy.done, __ATOMIC_ACQUIRE));
+	else if (!strcmp(verb, "waited")) /* and from now on anew */
+		answer(__atomic_exchange_n(&busy.most, 0, __ATOMIC_RELAXED));
+	else if (!strcmp(verb, "halt"))
+		answer(busy_halt(context));
 	else if (!strcmp(verb, "free"))
 		answer(context_close(context, what) ? 0 : -1);
 	else if (!strcmp(verb, "channel"))
