@@ -150,12 +150,31 @@ static int group_control(const struct gp_nvidia_group *group, struct gp_rm_disab
 	return params->count ? gp_nvidia_control(&subdevice, GP_RM_DISABLE_CHANNELS, params, sizeof(*params)) : 0;
 }
 
+/* Channels that left the group: the application has disabled them itself, or they end. What is ours is undone. */
+static void group_enable_left(struct gp_nvidia_group *group)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < group->left_count; i++) {
+		struct gp_rm_disable one = { .count = 1 };
+		int r;
+
+		one.clients[0] = group->client;
+		one.channels[0] = group->left[i];
+		r = group_control(group, &one);
+		if (r && r != -ENOENT)
+			group->left[count++] = group->left[i];
+	}
+	group->left_count = count;
+}
+
 /* One enable for each of these channels; those that are enabled are as they were. */
 static int group_enable(struct gp_nvidia_group *group, uint64_t channels)
 {
 	struct gp_rm_disable params = { 0 };
 	int r;
 
+	group_enable_left(group);
 	group_list(&params, group, channels);
 	r = group_control(group, &params);
 	/* One that is gone spoils the call for the others. */
@@ -177,7 +196,7 @@ static int group_enable(struct gp_nvidia_group *group, uint64_t channels)
 
 void gp_nvidia_group_open(struct gp_nvidia_group *group)
 {
-	if (group->closed && !group_enable(group, group_all(group)))
+	if ((group->closed || group->disabled || group->left_count) && !group_enable(group, group_all(group)))
 		group->closed = false;
 }
 
@@ -223,10 +242,31 @@ static int group_call_one(struct gp_nvidia_group *group, bool open)
 	return r;
 }
 
+/* Where a channel is in the group; channel_count: nowhere. */
+static uint32_t group_find(const struct gp_nvidia_group *group, uint32_t channel)
+{
+	uint32_t k = 0;
+
+	while (k < group->channel_count && group->channels[k] != channel)
+		k++;
+	return k;
+}
+
+/* This one is disabled, by us: it is in the group, or has left it. */
+static void group_take_over(struct gp_nvidia_group *group, uint32_t channel)
+{
+	uint32_t k = group_find(group, channel);
+
+	if (k < group->channel_count)
+		group->disabled |= 1ull << k;
+	else if (group->left_count < GP_WIRE_CHANNEL_MAX)
+		group->left[group->left_count++] = channel;
+}
+
 int gp_nvidia_group_follow(struct gp_nvidia_group *group, const struct gp_nvidia_group *before)
 {
-	struct gp_rm_disable params = { .disable = 1 }, gone = { 0 };
-	uint32_t k;
+	struct gp_rm_disable params = { .disable = 1 };
+	bool same = before->client == group->client;
 	int r;
 
 	group->alone = before->alone;
@@ -234,23 +274,16 @@ int gp_nvidia_group_follow(struct gp_nvidia_group *group, const struct gp_nvidia
 	group->is_short = before->is_short;
 	group->short_us = before->short_us;
 	group->closed = before->closed;
-	for (uint32_t i = 0; before->client == group->client && i < before->channel_count; i++) {
-		if (!(before->disabled >> i & 1u))
-			continue;
-		for (k = 0; k < group->channel_count && group->channels[k] != before->channels[i]; k++)
-			;
-		if (k < group->channel_count) {
-			group->disabled |= 1ull << k;
-			continue;
-		}
-		/* The application has disabled it itself, or it ends. */
-		gone.count = 1;
-		gone.clients[0] = before->client;
-		gone.channels[0] = before->channels[i];
-		group_control(group, &gone);
+	for (uint32_t i = 0; same && i < before->left_count; i++)
+		group_take_over(group, before->left[i]);
+	for (uint32_t i = 0; same && i < before->channel_count; i++)
+		if (before->disabled >> i & 1u)
+			group_take_over(group, before->channels[i]);
+	group_enable_left(group);
+	if (!group->closed) {
+		/* One that had left it disabled is back. */
+		return group->disabled ? group_enable(group, group->disabled) : 0;
 	}
-	if (!group->closed)
-		return 0;
 	group_list(&params, group, group_all(group) & ~group->disabled);
 	group->disabled = group_all(group);
 	r = group_control(group, &params);
@@ -281,9 +314,6 @@ void gp_nvidia_groups_change(struct gp_nvidia_group *const *groups, uint32_t cou
 
 		fit = group_fit(groups + first, count - first);
 		r = fit == 1 ? group_call_one(groups[first], open) : group_call(groups + first, fit, open);
-		/* What it did with some of them is undone before each is called for alone: once disabled is enough. */
-		for (uint32_t i = first; r && fit > 1 && !open && i < first + fit; i++)
-			gp_nvidia_group_open(groups[i]);
 		failures = 0;
 		for (uint32_t i = first; i < first + fit; i++) {
 			results[i] = r && fit > 1 ? group_call_one(groups[i], open) : r;

@@ -14,6 +14,8 @@ struct gp_nvidia_group {
 	int fd; /* our own duplicate of the client's file */
 	uint32_t client, subdevice, group, channel_count;
 	uint32_t channels[GP_WIRE_CHANNEL_MAX];
+	uint32_t left[GP_WIRE_CHANNEL_MAX],
+		left_count;        /* channels that left it disabled, and could not be enabled yet */
 	uint64_t disabled;         /* by us, a bit for each channel; perhaps, if a call failed */
 	uint64_t app_us, short_us; /* the application's; ours, if it was ever short */
 	bool closed, is_short;     /* by us; perhaps, if a call failed */
