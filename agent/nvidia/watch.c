@@ -100,10 +100,12 @@ static int watch_disable(struct gp_nvidia_capture *call)
 
 			if (!channel || (channel->off == (params.disable != 0) && !channel->held))
 				continue;
-			/* Disabled by both of us: ours is taken back. Enabled by it: ours is gone, and comes again. */
-			if (params.disable && channel->held && slot)
+			/* Disabled by both of us: ours is taken back, or, should that fail, when it is enabled again.
+			 * Enabled by the application alone: ours is gone, and comes again. */
+			if (!params.disable && !channel->off)
+				channel->held = false;
+			else if (channel->held && slot && (params.disable || !slot->closed))
 				gp_nvidia_enable_one(slot, channel);
-			channel->held = false;
 			channel->off = params.disable != 0;
 			gp_nvidia_queue_changed(slot);
 		}

@@ -48,6 +48,7 @@ enum fake_rm_how {
 	FAKE_RM_SIZE,   /* the parameters have this size here */
 	FAKE_RM_HANG,   /* not answered before the rule goes; value: only in this process, 0: in all */
 	FAKE_RM_DIE,    /* the process is killed */
+	FAKE_RM_PASS,   /* the truth; then the next rule's turn */
 };
 struct fake_rm_rule {
 	uint32_t how, command, value;

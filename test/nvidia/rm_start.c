@@ -15,13 +15,13 @@ static uint32_t start_count(const struct fake_queue *queue)
  * nothing is disabled twice by us. The program's own disables stay its own. */
 void case_counts(struct test *test)
 {
-	struct fake_queue *queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS);
+	struct fake_queue *queue = rm_start_one(test, GP_MECHANISM_CHANNEL, LEASE_MS), first = *queue;
 
 	CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0") && !strcmp(test_ask(test, "disable 0 1"), "ok 0"));
-	CHECK(start_count(queue) == 2 && !strcmp(test_ask(test, "disable 0 0"), "ok 0") && start_count(queue) == 1);
+	CHECK(start_count(&first) == 2 && !strcmp(test_ask(test, "disable 0 0"), "ok 0") && start_count(&first) == 1);
 	for (uint32_t i = 0; i < 3u; i++)
-		CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0") && start_count(queue) == 0);
-	CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0") && start_count(queue) == 1);
+		CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0") && start_count(&first) == 0);
+	CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0") && start_count(&first) == 1);
 	CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0"));
 	for (uint32_t keeps = 0; keeps < 2u; keeps++) {
 		rm->schedule_keeps = keeps;
@@ -32,16 +32,24 @@ void case_counts(struct test *test)
 		CHECK(test_number(test, "schedule", 0) == 0 && rm_disabled(queue) == 9u + keeps);
 		CHECK(rm->disabled_most == 1);
 		/* By both: what is ours is taken back, what is its own stays, whichever ends first. */
-		CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0") && start_count(queue) == 1);
-		CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0") && start_count(queue) == 1);
-		CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0") && start_count(queue) == 1);
-		CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0") && start_count(queue) == 1);
+		CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0") && start_count(&first) == 1);
+		CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0") && start_count(&first) == 1);
+		CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0") && start_count(&first) == 1);
+		CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0") && start_count(&first) == 1);
 		CHECK(fake_order_one(&test->fake, queue, true) == 0 && rm_disabled(queue) == 1);
 		CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0") && rm_disabled(queue) == 0);
+		/* Ours could not be taken back: it is when the program enables its own. */
+		CHECK(fake_order_one(&test->fake, queue, false) == 0 && start_count(&first) == 1);
+		rm_rule(FAKE_RM_PASS, GP_RM_DISABLE_CHANNELS, 0, 1);
+		rm_rule(FAKE_RM_STATUS, GP_RM_DISABLE_CHANNELS, GP_RM_ERR_BUSY, 1);
+		CHECK(!strcmp(test_ask(test, "disable 0 1"), "ok 0") && start_count(&first) == 2);
+		CHECK(fake_order_one(&test->fake, queue, true) == 0 && start_count(&first) == 2);
+		CHECK(!strcmp(test_ask(test, "disable 0 0"), "ok 0") && rm_disabled(queue) == 0);
+		rm->disabled_most = 0;
 		/* A call that fails in the middle, and what is ordered after it. */
 		rm_rule(FAKE_RM_STATUS, GP_RM_DISABLE_CHANNELS, GP_RM_ERR_BUSY, 2);
 		CHECK(fake_order_one(&test->fake, queue, false) < 0);
-		CHECK(fake_order_one(&test->fake, queue, false) == 0 && start_count(queue) == 1);
+		CHECK(fake_order_one(&test->fake, queue, false) == 0 && start_count(&first) == 1);
 		CHECK(fake_order_one(&test->fake, queue, true) == 0 && rm_disabled(queue) == 0);
 	}
 	rm_end(test);
