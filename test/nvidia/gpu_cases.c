@@ -70,6 +70,17 @@ static bool gpu_page_is_busy(struct test *test, const struct fake_queue *queue)
 	return page->written > page->completed;
 }
 
+/* The agent has a context not gated before its first kernel has run and its program has set it up. */
+static void gpu_until_started(struct test *test, const struct fake_queue *queue)
+{
+	uint64_t before = now_ns();
+
+	CHECK(!strcmp(test_ask(test, "work 0 0 100"), "ok 0") && test_number(test, "wait", 0) == 0);
+	while (queue->said.flags & GP_QUEUE_BLIND && now_ns() - before < AGENT_WAIT_MS * 1000000ull)
+		MUST(fake_sync(&test->fake) && usleep(1000) == 0);
+	printf("# to be gated %llu ms after its first kernel\n", (unsigned long long)((now_ns() - before) / 1000000u));
+}
+
 /* Random work of every kind, looked at again and again until it is done: never idle in the page while CUDA knows of
  * work that was there before the look, never busy in the page when CUDA has waited for all. And it is known for what it
  * is: an agent that has fallen back to what is fetched, or sees nothing, says so, and must not. */
@@ -80,6 +91,7 @@ static void case_truth(struct test *test)
 	uint64_t look_ns = 0;
 
 	CHECK(queue->group.channel_count > 0 && queue->group.slice_us > 0);
+	gpu_until_started(test, queue);
 	srand(1);
 	for (uint32_t i = 0; i < SUBMITS; i++) {
 		int kind = rand() % 8, stream = rand() % 4, steps = 1 << rand() % 11;
