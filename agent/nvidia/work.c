@@ -445,7 +445,7 @@ void gp_nvidia_look_again(void)
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
 		struct gp_slot *slot = &gp_slots[i];
 
-		if (slot->used && !slot->dying && slot->unreadable)
+		if (slot->used && !slot->dying && slot->blind)
 			gp_nvidia_sample(&slot, 1);
 	}
 	gp_link_flush();

@@ -31,6 +31,7 @@ class Machine:
         self.config = config
         self.mechanism = MECHANISM
         self.lease = "60s"  # never by itself, also where the daemon stands still with the machine
+        self.answer = "200ms"
         self.socket = self.root / "s"
         self.daemon = None
         self.clients = []
@@ -52,7 +53,7 @@ class Machine:
         return json.loads(answer.stdout) if words[0] == "show" else None
 
     def start(self, backend="auto", expect=0, wait=True):
-        self.file("conf", f"[daemon]\nbackend = {backend}\nsocket = {self.socket}\nstate_dir = {self.root}\nlease = {self.lease}\n"
+        self.file("conf", f"[daemon]\nbackend = {backend}\nsocket = {self.socket}\nstate_dir = {self.root}\nlease = {self.lease}\nanswer_timeout = {self.answer}\n"
                   f"[nvidia]\nroot = {self.root}\nmechanism = {self.mechanism}\n[ceiling]\ndefault = 99\n{self.config}")
         environment = dict(os.environ, LD_PRELOAD=FIRST + FAKE, GPREEMPT_FAKE_RM=str(self.root / "dev"))
         self.daemon = subprocess.Popen([GPREEMPTD, "--config", str(self.root / "conf")], env=environment, stderr=open(self.log, "ab"))
