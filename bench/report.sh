@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# How fast `gpreempt report` reads CSV, and how much memory it takes: the figures of docs/results/report.md.
+# How fast `gpreempt report` reads CSV and PyTorch's JSON, and how much memory it takes: the figures of
+# docs/results/report.md.
 #
 # usage: bench/report.sh PROGRAM [MEGABYTES]
 set -eu
@@ -10,15 +11,20 @@ program=$1
 size=${2:-100}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-python3 "$(dirname "$0")/trace_csv.py" "$size" "$folder"
-bytes=$(cat "$folder"/*.csv | wc -c)
-python3 - "$program" "$folder" "$bytes" <<'END'
-import glob, resource, subprocess, sys, time
-program, folder, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
-start = time.monotonic()
-subprocess.run([program, *sorted(glob.glob(folder + "/*.csv"))], check=True, stdout=subprocess.DEVNULL)
+here=$(dirname "$0")
+python3 "$here/trace_csv.py" "$size" "$folder/csv"
+python3 "$here/trace_json.py" "$size" "$folder/kineto.json"
+measure() {
+	python3 - "$program" "$@" <<'END'
+import os, resource, subprocess, sys, time
+program, paths = sys.argv[1], sys.argv[2:]
+size, start = sum(os.path.getsize(path) for path in paths), time.monotonic()
+subprocess.run([program, *paths], check=True, stdout=subprocess.DEVNULL)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 cpu = used.ru_utime + used.ru_stime
-print(f"{size / 1e6:.0f} MB: {cpu:.2f} s of one core ({size / 1e6 / cpu:.0f} MB/s), {time.monotonic() - start:.1f} s on the clock, "
-      f"{used.ru_maxrss / 1024:.0f} MiB resident at most")
+print(f"{os.path.basename(paths[0])}, {size / 1e6:.0f} MB: {cpu:.2f} s of one core ({size / 1e6 / cpu:.0f} MB/s), "
+      f"{time.monotonic() - start:.1f} s on the clock, {used.ru_maxrss / 1024:.0f} MiB resident at most")
 END
+}
+measure "$folder"/csv/*.csv
+measure "$folder/kineto.json"

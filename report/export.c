@@ -17,6 +17,7 @@ static int export_event(struct gp_analysis *analysis, const struct gp_trace_reco
 	const struct gp_track *track = gp_store_track(analysis->store, record->track);
 	struct gp_report_event event = { .name = gp_names_get(&analysis->store->names, record->name),
 					 .category = categories[record->layer],
+					 .name_index = record->name,
 					 .start_ns = record->start_ns,
 					 .end_ns = record->end_ns,
 					 .is_engine = track->is_engine };

@@ -18,6 +18,7 @@
 #define PERFETTO_DEPTH  16u
 #define PERFETTO_NAME   256u
 #define PERFETTO_PACKET (1u << 20)
+#define PERFETTO_INTERN 65536u /* names and categories that packets refer to by number */
 
 struct perfetto_open {
 	uint64_t start_ns;
@@ -35,6 +36,13 @@ struct perfetto_track {
 	struct perfetto_open open[PERFETTO_DEPTH];
 };
 
+/* What a sequence of packets calls by a number. */
+struct perfetto_interned {
+	uint64_t sequence, number;
+	uint32_t name; /* + 1; 0: free */
+	bool is_category;
+};
+
 struct perfetto {
 	struct gp_input *input;
 	const struct gp_sink *sink;
@@ -42,6 +50,9 @@ struct perfetto {
 	uint64_t offset, rows, lost; /* offset: of the packet */
 	struct perfetto_track *tracks;
 	uint32_t track_count, slots[PERFETTO_SLOTS];
+	uint64_t sequence; /* of the packet */
+	uint32_t interned_count;
+	struct perfetto_interned interned[2 * PERFETTO_INTERN];
 };
 
 /* Bytes of a message that are still to be read. */
@@ -261,10 +272,66 @@ static int perfetto_annotation(struct perfetto_bytes bytes, struct perfetto_open
 	return r;
 }
 
+/* The place of a number; a free one, or the last, if it is not there. */
+static struct perfetto_interned *perfetto_find(struct perfetto *perfetto, bool is_category, uint64_t number)
+{
+	uint64_t hash = (perfetto->sequence << 40 ^ number << 1 ^ is_category) * 0x9e3779b97f4a7c15ull;
+	uint32_t slot = (uint32_t)((hash >> 32) % (2 * PERFETTO_INTERN));
+	struct perfetto_interned *at = &perfetto->interned[slot];
+
+	while (at->name &&
+	       (at->sequence != perfetto->sequence || at->number != number || at->is_category != is_category)) {
+		slot = (slot + 1) % (2 * PERFETTO_INTERN);
+		at = &perfetto->interned[slot];
+	}
+	return at;
+}
+
+/* Names that later packets refer to: {iid, name}. -1: damaged. */
+static int perfetto_intern(struct perfetto *perfetto, struct perfetto_bytes bytes, struct gp_error *error)
+{
+	struct perfetto_field field, inner;
+	int r;
+
+	while ((r = perfetto_next(&bytes, &field)) > 0) {
+		char text[GP_NAMES_SIZE] = "";
+		struct perfetto_interned *at;
+		uint64_t number = 0;
+		uint32_t name = 0;
+
+		if ((field.number != 1 && field.number != 2) || !field.bytes.at)
+			continue;
+		while ((r = perfetto_next(&field.bytes, &inner)) > 0) {
+			if (inner.number == 1)
+				number = inner.value;
+			else if (inner.number == 2)
+				perfetto_text(&inner, text, sizeof(text));
+		}
+		if (r < 0)
+			return r;
+		at = perfetto_find(perfetto, field.number == 1, number);
+		if (!at->name && perfetto->interned_count == PERFETTO_INTERN)
+			continue;
+		if (gp_names_add(&perfetto->names, text, strlen(text), &name))
+			return gp_error_set(error, -ENOMEM, "%s: not enough memory", perfetto->input->file_name);
+		perfetto->interned_count += !at->name;
+		*at = (struct perfetto_interned){ perfetto->sequence, number, name + 1, field.number == 1 };
+	}
+	return r;
+}
+
+/* What a number stands for; "" for one that nobody named. */
+static const char *perfetto_named(struct perfetto *perfetto, bool is_category, uint64_t number)
+{
+	const struct perfetto_interned *at = perfetto_find(perfetto, is_category, number);
+
+	return at->name ? gp_names_get(&perfetto->names, at->name - 1) : "";
+}
+
 static int perfetto_event(struct perfetto *perfetto, struct perfetto_bytes bytes, uint64_t time_ns,
 			  struct gp_error *error)
 {
-	char name[PERFETTO_NAME] = "", category[64] = "";
+	char name[GP_NAMES_SIZE] = "", category[64] = "";
 	struct perfetto_open open = { .start_ns = time_ns };
 	uint64_t type = 0, uuid = 0;
 	struct perfetto_field field;
@@ -280,6 +347,11 @@ static int perfetto_event(struct perfetto *perfetto, struct perfetto_bytes bytes
 			perfetto_text(&field, category, sizeof(category));
 		else if (field.number == 23)
 			perfetto_text(&field, name, sizeof(name));
+		else if (field.number == 10)
+			(void)snprintf(name, sizeof(name), "%s", perfetto_named(perfetto, false, field.value));
+		else if (field.number == 3 && !field.bytes.at)
+			(void)snprintf(category, sizeof(category), "%.63s",
+				       perfetto_named(perfetto, true, field.value));
 		else if (field.number == 4 && perfetto_annotation(field.bytes, &open) < 0)
 			return -1;
 	}
@@ -304,21 +376,30 @@ static int perfetto_event(struct perfetto *perfetto, struct perfetto_bytes bytes
 
 static int perfetto_packet(struct perfetto *perfetto, struct perfetto_bytes bytes, struct gp_error *error)
 {
-	struct perfetto_field field, event = { .number = 0 };
+	struct perfetto_field field, event = { .number = 0 }, interned = { .number = 0 };
 	uint64_t time_ns = 0;
 	int r;
+
+	perfetto->sequence = 0;
 
 	while ((r = perfetto_next(&bytes, &field)) > 0) {
 		if (field.number == 8)
 			time_ns = field.value;
+		else if (field.number == 10)
+			perfetto->sequence = field.value;
 		else if (field.number == 11 && field.bytes.at)
 			event = field;
+		else if (field.number == 12 && field.bytes.at)
+			interned = field;
 		else if (field.number == 60 && perfetto_descriptor(perfetto, field.bytes) < 0)
 			r = -1;
 		if (r < 0)
 			break;
 	}
 	perfetto->rows++;
+	/* What is named in a packet is named for its own event too. */
+	if (r >= 0 && interned.bytes.at)
+		r = perfetto_intern(perfetto, interned.bytes, error);
 	/* Runs of the simulator begin at 0, which means "no time" everywhere else. */
 	if (r >= 0 && event.bytes.at)
 		r = perfetto_event(perfetto, event.bytes, time_ns ? time_ns : 1, error);

@@ -9,6 +9,9 @@
 
 #define PERFETTO_LANES  8u
 #define PERFETTO_TRACKS (1u << 15) /* threads; queues have as many */
+#define PERFETTO_NAMES  (1u << 15)
+#define PERFETTO_FRESH  1u /* sequence flags: what was interned before does not count */
+#define PERFETTO_NEEDS  2u /* what was interned is needed */
 
 enum { PERFETTO_BEGIN = 1, PERFETTO_END = 2 };
 enum perfetto_kind { PERFETTO_PROCESS = 1, PERFETTO_THREAD, PERFETTO_DEVICE, PERFETTO_QUEUE };
@@ -20,6 +23,7 @@ struct gp_report_perfetto {
 	uint8_t known_threads[PERFETTO_TRACKS], known_processes[PERFETTO_TRACKS], known_devices[PERFETTO_TRACKS];
 	uint64_t lane_end_ns[PERFETTO_TRACKS][PERFETTO_LANES];
 	uint8_t lane_count[PERFETTO_TRACKS];
+	uint8_t known_names[PERFETTO_NAMES];
 };
 
 struct gp_report_perfetto *gp_report_perfetto_create(FILE *stream)
@@ -46,8 +50,7 @@ static void perfetto_packet(struct gp_report_perfetto *perfetto, struct gp_proto
 	int r;
 
 	gp_protobuf_u64(packet, 10, 1);
-	if (!perfetto->has_started)
-		gp_protobuf_u64(packet, 13, 1);
+	gp_protobuf_u64(packet, 13, PERFETTO_NEEDS | (perfetto->has_started ? 0 : PERFETTO_FRESH));
 	perfetto->has_started = true;
 	r = gp_protobuf_write(packet, 1, perfetto->stream);
 	if (r && !perfetto->result)
@@ -164,11 +167,32 @@ static void perfetto_annotate(struct gp_protobuf *event, const char *name, uint6
 	gp_protobuf_message(event, 4, &annotation);
 }
 
-static void perfetto_point(struct gp_report_perfetto *perfetto, uint64_t time_ns, const struct gp_protobuf *event)
+/* A name is written once, by its number, with the first event that has it: kernels' names are long. */
+static void perfetto_intern(struct gp_report_perfetto *perfetto, const struct gp_report_event *from,
+			    struct gp_protobuf *packet)
+{
+	struct gp_protobuf data, name;
+
+	if (perfetto->known_names[from->name_index])
+		return;
+	perfetto->known_names[from->name_index] = 1;
+	gp_protobuf_init(&name);
+	gp_protobuf_u64(&name, 1, from->name_index + 1u);
+	gp_protobuf_string(&name, 2, from->name);
+	gp_protobuf_init(&data);
+	gp_protobuf_message(&data, 2, &name);
+	gp_protobuf_message(packet, 12, &data);
+}
+
+/* from: of a beginning, whose name may have to be interned; NULL for an end. */
+static void perfetto_point(struct gp_report_perfetto *perfetto, uint64_t time_ns, const struct gp_protobuf *event,
+			   const struct gp_report_event *from)
 {
 	struct gp_protobuf packet;
 
 	gp_protobuf_init(&packet);
+	if (from)
+		perfetto_intern(perfetto, from, &packet);
 	gp_protobuf_u64(&packet, 8, time_ns);
 	gp_protobuf_message(&packet, 11, event);
 	perfetto_packet(perfetto, &packet);
@@ -179,26 +203,26 @@ int gp_report_perfetto_add(struct gp_report_perfetto *perfetto, const struct gp_
 	struct gp_protobuf event;
 	uint64_t uuid;
 
-	if (from->track >= PERFETTO_TRACKS || from->device_index >= PERFETTO_TRACKS ||
-	    from->process_index >= PERFETTO_TRACKS)
+	if (from->name_index >= PERFETTO_NAMES || from->track >= PERFETTO_TRACKS ||
+	    from->device_index >= PERFETTO_TRACKS || from->process_index >= PERFETTO_TRACKS)
 		return -ERANGE;
 	uuid = perfetto_track(perfetto, from);
 	gp_protobuf_init(&event);
 	gp_protobuf_u64(&event, 9, PERFETTO_BEGIN);
 	gp_protobuf_u64(&event, 11, uuid);
 	gp_protobuf_string(&event, 22, from->category);
-	gp_protobuf_string(&event, 23, from->name);
+	gp_protobuf_u64(&event, 10, from->name_index + 1u);
 	if (from->has_correlation)
 		perfetto_annotate(&event, "correlation", from->correlation);
 	if (from->has_size)
 		perfetto_annotate(&event, "bytes", from->size);
 	if (from->is_engine && from->has_pid)
 		perfetto_annotate(&event, "process", from->pid);
-	perfetto_point(perfetto, from->start_ns, &event);
+	perfetto_point(perfetto, from->start_ns, &event, from);
 	gp_protobuf_init(&event);
 	gp_protobuf_u64(&event, 9, PERFETTO_END);
 	gp_protobuf_u64(&event, 11, uuid);
-	perfetto_point(perfetto, from->end_ns, &event);
+	perfetto_point(perfetto, from->end_ns, &event, NULL);
 	return perfetto->result;
 }
 

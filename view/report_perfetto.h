@@ -10,6 +10,7 @@
 
 struct gp_report_event {
 	const char *name, *category; /* category: "HIP", "kernel", … */
+	uint32_t name_index;         /* the same for every event of that name; below 2^15 */
 	uint64_t start_ns, end_ns;
 	/* A thread, or a queue of a device; numbers that the caller chose, below 2^20. */
 	bool is_engine;
