@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the reading of hqds. A register dump follows each slot's heading: eight words a line from CP_MQD_BASE_ADDR on,
- * so that the third word is CP_HQD_ACTIVE and the fourth CP_HQD_VMID (gfx9 to gfx11: gc_*_offset.h). */
+/* Owns the reading of hqds, mqds and rls. In hqds a register dump follows each slot's heading: eight words a line from
+ * CP_MQD_BASE_ADDR on, so that the third word is CP_HQD_ACTIVE and the fourth CP_HQD_VMID (gfx9 to gfx11:
+ * gc_*_offset.h). In mqds the words of the descriptor follow (v9_structs.h), in rls the packets of the run list. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,38 +14,126 @@
 #define HQD_LINE_SIZE   512u
 #define HQD_WORD_ACTIVE 2u
 #define HQD_WORD_VMID   3u
+#define MQD_WORD_ACTIVE 130u /* cp_hqd_active, cp_hqd_pipe_priority, cp_hqd_queue_priority of v9_mqd */
+#define MQD_WORD_PIPE   133u
+#define MQD_WORD_QUEUE  134u
+#define RLS_MAP_PROCESS 0xa1u /* opcodes of type 3 packets */
+#define RLS_MAP_QUEUES  0xa2u
+
+enum hqd_place { HQD_NOWHERE, HQD_SLOT, HQD_QUEUE, HQD_LIST };
 
 struct hqd_reader {
 	struct gp_hqd *hqd;
-	uint32_t room, gpu_id, word;
-	bool in_slot;
+	uint32_t room, queue_room, list_room, gpu_id, pid, word;
+	uint64_t skip;        /* rls: words of the packet under way */
+	enum hqd_place place; /* what the words of the next line belong to */
+	bool is_node;         /* the line before named a node */
 };
+
+/* Room for one more; NULL: too many, or no memory (ret_error). */
+static void *hqd_grow(void **array, uint32_t *count, uint32_t *room, size_t size, int *ret_error)
+{
+	uint32_t wanted = *room ? *room * 2 : 256;
+	void *grown;
+
+	*ret_error = *count == GP_HQD_SLOT_MAX ? -EFBIG : 0;
+	if (*ret_error)
+		return NULL;
+	if (*count == *room) {
+		grown = realloc(*array, wanted * size);
+		if (!grown) {
+			*ret_error = -ENOMEM;
+			return NULL;
+		}
+		*array = grown;
+		*room = wanted;
+	}
+	return (char *)*array + (*count)++ * size;
+}
 
 static int hqd_add(struct hqd_reader *reader, const struct gp_hqd_slot *slot)
 {
 	struct gp_hqd *hqd = reader->hqd;
-	uint32_t wanted = reader->room ? reader->room * 2 : 256;
-	struct gp_hqd_slot *grown;
+	struct gp_hqd_slot *to;
+	int r;
 
-	if (hqd->slot_count == GP_HQD_SLOT_MAX)
-		return -EFBIG;
-	if (hqd->slot_count == reader->room) {
-		grown = realloc(hqd->slots, wanted * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		hqd->slots = grown;
-		reader->room = wanted;
-	}
-	hqd->slots[hqd->slot_count++] = *slot;
-	reader->in_slot = true;
+	to = hqd_grow((void **)&hqd->slots, &hqd->slot_count, &reader->room, sizeof(*to), &r);
+	if (!to)
+		return r;
+	*to = *slot;
+	reader->place = HQD_SLOT;
 	reader->word = 0;
 	return 0;
 }
 
-/* "00009144: 00000001 …": words of the slot under way. */
+static int hqd_add_queue(struct hqd_reader *reader, uint32_t gpu_id, bool is_compute)
+{
+	struct gp_hqd *hqd = reader->hqd;
+	struct gp_hqd_queue *to;
+	int r;
+
+	to = hqd_grow((void **)&hqd->queues, &hqd->queue_count, &reader->queue_room, sizeof(*to), &r);
+	if (!to)
+		return r;
+	*to = (struct gp_hqd_queue){ .pid = reader->pid, .gpu_id = gpu_id, .is_compute = is_compute };
+	reader->place = HQD_QUEUE;
+	reader->word = 0;
+	return 0;
+}
+
+static int hqd_add_list(struct hqd_reader *reader)
+{
+	struct gp_hqd *hqd = reader->hqd;
+	struct gp_hqd_list *to;
+	int r;
+
+	to = hqd_grow((void **)&hqd->lists, &hqd->list_count, &reader->list_room, sizeof(*to), &r);
+	if (!to)
+		return r;
+	*to = (struct gp_hqd_list){ .gpu_id = reader->gpu_id };
+	reader->place = HQD_LIST;
+	reader->skip = 0;
+	return 0;
+}
+
+static void hqd_slot_word(struct gp_hqd_slot *slot, uint32_t at, unsigned long word)
+{
+	if (at == HQD_WORD_ACTIVE) {
+		slot->is_active = word & 1u;
+		slot->is_known = true;
+	} else if (at == HQD_WORD_VMID) {
+		slot->vmid = (uint32_t)word & 0xfu;
+	}
+}
+
+static void hqd_queue_word(struct gp_hqd_queue *queue, uint32_t at, unsigned long word)
+{
+	if (at == MQD_WORD_ACTIVE)
+		queue->is_active = word & 1u;
+	else if (at == MQD_WORD_PIPE)
+		queue->pipe_priority = (uint32_t)word;
+	else if (at == MQD_WORD_QUEUE)
+		queue->queue_priority = (uint32_t)word;
+	queue->is_known |= queue->is_compute && at == MQD_WORD_QUEUE;
+}
+
+static void hqd_list_word(struct hqd_reader *reader, struct gp_hqd_list *list, unsigned long word)
+{
+	if (reader->skip) {
+		reader->skip--;
+		return;
+	}
+	if (word >> 30 != 3u)
+		return; /* filler */
+	reader->skip = (word >> 16 & 0x3fffu) + 1u;
+	list->process_count += (word >> 8 & 0xffu) == RLS_MAP_PROCESS;
+	list->queue_count += (word >> 8 & 0xffu) == RLS_MAP_QUEUES;
+}
+
+/* "00009144: 00000001 …": words of what is under way. */
 static void hqd_words(struct hqd_reader *reader, const char *line)
 {
-	struct gp_hqd_slot *slot = &reader->hqd->slots[reader->hqd->slot_count - 1];
+	struct gp_hqd *hqd = reader->hqd;
 	const char *at = strchr(line, ':');
 	char *end;
 
@@ -53,37 +142,53 @@ static void hqd_words(struct hqd_reader *reader, const char *line)
 
 		if (end == at)
 			return;
-		if (reader->word == HQD_WORD_ACTIVE) {
-			slot->is_active = word & 1u;
-			slot->is_known = true;
-		} else if (reader->word == HQD_WORD_VMID) {
-			slot->vmid = (uint32_t)word & 0xfu;
-		}
+		if (reader->place == HQD_SLOT)
+			hqd_slot_word(&hqd->slots[hqd->slot_count - 1], reader->word, word);
+		else if (reader->place == HQD_QUEUE)
+			hqd_queue_word(&hqd->queues[hqd->queue_count - 1], reader->word, word);
+		else if (reader->place == HQD_LIST)
+			hqd_list_word(reader, &hqd->lists[hqd->list_count - 1], word);
 	}
 }
 
 static int hqd_line(struct hqd_reader *reader, const char *line)
 {
 	struct gp_hqd_slot slot = { .gpu_id = reader->gpu_id };
+	char kind[16];
 	uint32_t node;
 	int used = 0;
 
 	line += strspn(line, " \t");
 	if (sscanf(line, "Node %u, gpu_id %x:", &node, &slot.gpu_id) == 2) {
 		reader->gpu_id = slot.gpu_id;
-		reader->in_slot = false;
+		reader->place = HQD_NOWHERE;
+		reader->is_node = true;
 		return 0;
 	}
+	if (sscanf(line, "Process %u PASID", &node) == 1) {
+		reader->pid = node;
+		reader->place = HQD_NOWHERE;
+		return 0;
+	}
+	if (sscanf(line, "%15s queue on device %x", kind, &node) == 2)
+		return hqd_add_queue(reader, node, !strcmp(kind, "Compute"));
 	if (sscanf(line, "Inst %u,%n", &slot.instance, &used) == 1 && used)
 		line += used + strspn(line + used, " ");
 	if (sscanf(line, "CP Pipe %u, Queue %u", &slot.pipe, &slot.queue) == 2) {
 		slot.gpu_id = reader->gpu_id;
+		reader->is_node = false;
 		return slot.pipe < 64 && slot.queue < 64 ? hqd_add(reader, &slot) : -EINVAL;
 	}
-	if (reader->in_slot && strspn(line, "0123456789abcdefABCDEF") == 8 && line[8] == ':')
-		hqd_words(reader, line);
-	else
-		reader->in_slot = false; /* HIQ, SDMA, … */
+	if (strspn(line, "0123456789abcdefABCDEF") != 8 || line[8] != ':') {
+		reader->place = HQD_NOWHERE; /* HIQ, SDMA, … */
+		reader->is_node = false;
+		return 0;
+	}
+	/* Words right behind a node's line are its run list. */
+	if (reader->place == HQD_NOWHERE && reader->is_node && hqd_add_list(reader))
+		return -ENOMEM;
+	reader->is_node = false;
+	hqd_words(reader, line);
 	return 0;
 }
 
@@ -105,7 +210,7 @@ int gp_hqd_parse(struct gp_hqd *hqd, const char *text, size_t size, struct gp_er
 		r = hqd_line(&reader, line);
 		text += length + 1;
 	}
-	if (!r && !hqd->slot_count)
+	if (!r && !hqd->slot_count && !hqd->queue_count && !hqd->list_count)
 		r = -ENODATA;
 	if (!r)
 		return 0;
@@ -115,13 +220,16 @@ int gp_hqd_parse(struct gp_hqd *hqd, const char *text, size_t size, struct gp_er
 	return gp_error_set(error, -EINVAL, "it has no hardware queues as KFD's debugfs lists them");
 }
 
-int gp_hqd_load(struct gp_hqd *hqd, struct gp_error *error)
+int gp_hqd_load(struct gp_hqd *hqd, const char *path, struct gp_error *error)
 {
-	const char *own = getenv(GP_HQD_PATH_ENV), *path = own && *own ? own : GP_HQD_PATH;
+	const char *own = getenv(GP_HQD_PATH_ENV);
 	GP_AUTO_FREE char *text = NULL;
 	struct gp_error why;
 	size_t size = 0;
-	int r = gp_file_read(path, HQD_FILE_SIZE, &text, &size, &why);
+	int r;
+
+	path = path ? path : own && *own ? own : GP_HQD_PATH;
+	r = gp_file_read(path, HQD_FILE_SIZE, &text, &size, &why);
 
 	if (r == -EACCES || r == -EPERM)
 		return gp_error_set(error, r, "%s: only root may read it", path);
@@ -136,6 +244,8 @@ int gp_hqd_load(struct gp_hqd *hqd, struct gp_error *error)
 void gp_hqd_fini(struct gp_hqd *hqd)
 {
 	free(hqd->slots);
+	free(hqd->queues);
+	free(hqd->lists);
 	memset(hqd, 0, sizeof(*hqd));
 }
 

@@ -10,12 +10,13 @@
 
 /* clang-format off */
 static const char status_help[] =
-"Usage: gpreempt status [--json] [--short] [--hqd]\n"
+"Usage: gpreempt status [--json] [--short] [--hqd[=FILE]]\n"
 "What the daemon knows and does: devices, the mechanism reached and why, costs, programs, queues, gates.\n"
 "\n"
 "      --json    the daemon's answer as it is (docs/status.md)\n"
 "  -s, --short   without the single queues\n"
-"      --hqd     hardware queue slots in use now, by pipe, from debugfs; root; needs no daemon\n"
+"      --hqd     hardware queue slots in use now, by pipe, from debugfs; root; needs no daemon. --hqd=FILE reads a\n"
+"                copy of debugfs' hqds, mqds (queues of each process) or rls (run lists) instead\n"
 "\n"
 "Priorities are 0 to 99; 99 = MOST URGENT.\n"
 "Exit status: 0; 1 refused or not readable; 2 wrong usage; 3 no daemon, or it does not answer.\n";
@@ -23,17 +24,17 @@ static const char status_help[] =
 
 enum { OPTION_JSON = 256, OPTION_HQD };
 static const struct option status_options[] = {
-	{ "json", no_argument, NULL, OPTION_JSON }, { "short", no_argument, NULL, 's' },
-	{ "hqd", no_argument, NULL, OPTION_HQD },   { "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },      { NULL, 0, NULL, 0 },
+	{ "json", no_argument, NULL, OPTION_JSON },     { "short", no_argument, NULL, 's' },
+	{ "hqd", optional_argument, NULL, OPTION_HQD }, { "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },          { NULL, 0, NULL, 0 },
 };
 
-static int status_hqd(bool json)
+static int status_hqd(const char *path, bool json)
 {
 	struct gp_error error;
 	struct gp_hqd hqd;
 
-	if (gp_hqd_load(&hqd, &error)) {
+	if (gp_hqd_load(&hqd, path, &error)) {
 		fprintf(stderr, "gpreempt status: %s\n", error.text);
 		return GP_CLI_FAILED;
 	}
@@ -73,12 +74,16 @@ static int status_daemon(bool json, bool with_queues)
 int main(int argc, char **argv)
 {
 	bool json = false, hqd = false, with_queues = true;
+	const char *hqd_path = NULL;
 	int option, r;
 
 	while ((option = getopt_long(argc, argv, "shV", status_options, NULL)) != -1) {
 		switch (option) {
 		case OPTION_JSON: json = true; break;
-		case OPTION_HQD: hqd = true; break;
+		case OPTION_HQD:
+			hqd = true;
+			hqd_path = optarg;
+			break;
 		case 's': with_queues = false; break;
 		case 'h': fputs(status_help, stdout); return GP_CLI_OK;
 		case 'V': printf("gpreempt %s\n", GP_VERSION); return GP_CLI_OK;
@@ -90,7 +95,7 @@ int main(int argc, char **argv)
 			argv[optind]);
 		return GP_CLI_USAGE;
 	}
-	r = hqd ? status_hqd(json) : status_daemon(json, with_queues);
+	r = hqd ? status_hqd(hqd_path, json) : status_daemon(json, with_queues);
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("gpreempt status: standard output");
 		return GP_CLI_FAILED;

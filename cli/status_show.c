@@ -350,8 +350,43 @@ void gp_status_show_client(FILE *stream, const struct gp_state *state, const str
 	status_queues(stream, state, client, 1);
 }
 
+/* Queues of one process on one GPU in a line. */
+static void status_show_mqds(FILE *stream, const struct gp_hqd *hqd)
+{
+	for (uint32_t i = 0; i < hqd->queue_count;) {
+		const struct gp_hqd_queue *first = &hqd->queues[i];
+		uint32_t compute = 0, active = 0, other = 0;
+		bool is_known = true;
+
+		for (;
+		     i < hqd->queue_count && hqd->queues[i].pid == first->pid && hqd->queues[i].gpu_id == first->gpu_id;
+		     i++) {
+			compute += hqd->queues[i].is_compute;
+			other += !hqd->queues[i].is_compute;
+			active += hqd->queues[i].is_known && hqd->queues[i].is_active;
+			is_known &= hqd->queues[i].is_known || !hqd->queues[i].is_compute;
+		}
+		fprintf(stream, "process %u on GPU %u: %u compute queues", first->pid, first->gpu_id, compute);
+		if (is_known && compute)
+			fprintf(stream, " (%u active)", active);
+		fprintf(stream, ", %u others", other);
+		if (first->is_known)
+			fprintf(stream, "; pipe priority %u, queue priority %u", first->pipe_priority,
+				first->queue_priority);
+		fputc('\n', stream);
+	}
+	if (hqd->queue_count)
+		fputs("On a GPU with several XCCs each queue is listed once for each of them.\n", stream);
+}
+
 void gp_status_show_hqd(FILE *stream, const struct gp_hqd *hqd)
 {
+	status_show_mqds(stream, hqd);
+	for (uint32_t i = 0; i < hqd->list_count; i++)
+		fprintf(stream, "GPU %u: the run list has %u processes and %u queues\n", hqd->lists[i].gpu_id,
+			hqd->lists[i].process_count, hqd->lists[i].queue_count);
+	if (!hqd->slot_count)
+		return;
 	for (uint32_t i = 0; i < hqd->slot_count; i++) {
 		const struct gp_hqd_slot *slot = &hqd->slots[i], *before = i ? slot - 1 : NULL;
 		bool is_new = !before || before->gpu_id != slot->gpu_id;
@@ -374,6 +409,34 @@ void gp_status_show_hqd(FILE *stream, const struct gp_hqd *hqd)
 			fprintf(stream, " %u:.", slot->queue);
 	}
 	fputc('\n', stream);
+}
+
+static void status_json_mqds(struct gp_json_writer *json, const struct gp_hqd *hqd)
+{
+	gp_json_writer_begin(json, "queues", '[');
+	for (uint32_t i = 0; i < hqd->queue_count; i++) {
+		const struct gp_hqd_queue *queue = &hqd->queues[i];
+		const struct gp_json_figure figures[] = { { "active", queue->is_active },
+							  { "pipe_priority", queue->pipe_priority },
+							  { "queue_priority", queue->queue_priority } };
+
+		gp_json_writer_begin(json, NULL, '{');
+		gp_json_writer_u64(json, "process", queue->pid);
+		gp_json_writer_u64(json, "gpu_id", queue->gpu_id);
+		gp_json_writer_string(json, "kind", queue->is_compute ? "compute" : "other");
+		gp_json_writer_figures(json, "registers", queue->is_known ? figures : NULL, 3);
+		gp_json_writer_end(json, '}');
+	}
+	gp_json_writer_end(json, ']');
+	gp_json_writer_begin(json, "run_lists", '[');
+	for (uint32_t i = 0; i < hqd->list_count; i++) {
+		gp_json_writer_begin(json, NULL, '{');
+		gp_json_writer_u64(json, "gpu_id", hqd->lists[i].gpu_id);
+		gp_json_writer_u64(json, "processes", hqd->lists[i].process_count);
+		gp_json_writer_u64(json, "queues", hqd->lists[i].queue_count);
+		gp_json_writer_end(json, '}');
+	}
+	gp_json_writer_end(json, ']');
 }
 
 void gp_status_json_hqd(FILE *stream, const struct gp_hqd *hqd)
@@ -402,6 +465,7 @@ void gp_status_json_hqd(FILE *stream, const struct gp_hqd *hqd)
 		gp_json_writer_end(&json, '}');
 	}
 	gp_json_writer_end(&json, ']');
+	status_json_mqds(&json, hqd);
 	gp_json_writer_end(&json, '}');
 	fputc('\n', stream);
 }
