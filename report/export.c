@@ -12,7 +12,7 @@ static int export_event(struct gp_analysis *analysis, const struct gp_trace_reco
 	static const char *const categories[] = {
 		[GP_LAYER_MARKER] = "marker", [GP_LAYER_LIBRARY] = "library", [GP_LAYER_HIP] = "HIP",
 		[GP_LAYER_HSA] = "HSA",       [GP_LAYER_DRIVER] = "driver",   [GP_LAYER_MEMORY] = "memory",
-		[GP_LAYER_KERNEL] = "kernel", [GP_LAYER_COPY] = "copy"
+		[GP_LAYER_KERNEL] = "kernel", [GP_LAYER_COPY] = "copy",       [GP_LAYER_WAIT] = "wait",
 	};
 	const struct gp_track *track = gp_store_track(analysis->store, record->track);
 	struct gp_report_event event = { .name = gp_names_get(&analysis->store->names, record->name),

@@ -198,7 +198,7 @@ static void figures_name(const struct gp_analysis *analysis, const struct gp_sta
 	static const char *const layers[] = {
 		[GP_LAYER_MARKER] = "marker", [GP_LAYER_LIBRARY] = "library", [GP_LAYER_HIP] = "HIP",
 		[GP_LAYER_HSA] = "HSA",       [GP_LAYER_DRIVER] = "driver",   [GP_LAYER_MEMORY] = "memory",
-		[GP_LAYER_KERNEL] = "kernel", [GP_LAYER_COPY] = "copy"
+		[GP_LAYER_KERNEL] = "kernel", [GP_LAYER_COPY] = "copy",       [GP_LAYER_WAIT] = "wait",
 	};
 	const struct analysis_process *process = &analysis->processes[stat->process];
 
