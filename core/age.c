@@ -363,9 +363,14 @@ void gp_age_opened(struct gp_sched *sched, const struct gp_queue *q)
 {
 	struct gp_device *device = gp_device_of(sched, q);
 
-	if (!q->aged || device->aged_seat != q->seat || device->aged_begun)
+	if (!q->aged || device->aged_seat != q->seat)
 		return;
-	device->aged_begun = true; /* once: gates that open later in the turn do not make it longer */
+	/* Gates that one plan opens one after the other have the whole turn; later ones do not make it longer, nor do
+	 * answers that are late. */
+	if (device->aged_begun && (q->order_seq != device->aged_seq || q->is_overdue))
+		return;
+	device->aged_begun = true;
+	device->aged_seq = q->order_seq;
 	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns;
 }
 

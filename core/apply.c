@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What became of a plan. Every order ends in a defined state: done, failed and to be tried again later, lost and to be
- * ordered open, or quarantined. A queue is quarantined after fail_max failed orders or at the first close that ends in
- * -EIO, but never before it is open or was ordered open after its last close; it counts as open and is never ordered
- * again. An open that fails says nothing about whether the queue can be preempted (a transaction it shared may have
- * failed for another): it is repeated.
+ * What became of a plan's orders, each by itself. Every order ends in a defined state: done, failed and to be tried
+ * again later, lost and to be ordered open, or quarantined. A queue is quarantined after fail_max failed orders or at
+ * the first close that ends in -EIO, but never before it is open or was ordered open after its last close; it counts as
+ * open and is never ordered again. An open that fails says nothing about whether the queue can be preempted (a
+ * transaction it shared may have failed for another): it is repeated.
  */
 #include "core/state.h"
 
@@ -58,70 +58,154 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 		apply_quarantine(sched, queue, GP_WHY_TIMEOUT);
 }
 
-/* The queue of the i-th order, if it still exists and its gate is as the order left it. */
-static uint32_t apply_order(const struct gp_sched *sched, const struct gp_device *device, uint32_t i)
-{
-	struct gp_queue_id id = device->orders[i];
-	const struct gp_queue *q = &sched->queues[id.index];
-	enum gp_gate expected = i < device->close_count ? GP_GATE_CLOSING : GP_GATE_OPENING;
+/* So many prompt answers are missing after the first that was late; more after each further one (chosen). */
+#define APPLY_DISTRUST     8u
+#define APPLY_DISTRUST_MAX 1024u
 
-	return q->used && q->generation == id.generation && q->gate == expected ? id.index : GP_NONE;
+void gp_apply_begin(struct gp_sched *sched, struct gp_order *order, const struct gp_plan *plan)
+{
+	struct gp_queue *q = &sched->queues[order->queue.index];
+	struct gp_device *device = gp_device_of(sched, q);
+
+	q->order_seq = plan->seq;
+	q->order_due_ns = sched->now_ns + device->attr.ack_timeout_ns;
+	q->prompt_until_ns = sched->now_ns + 2 * plan->patience_ns;
+	order->is_awaited = q->is_awaited = !sched->clients[q->client].distrust;
+	device->closing_compute_count += gp_gate_is_closing(q);
+	device->patient_until_ns = q->prompt_until_ns;
+	if (!q->is_awaited) {
+		gp_work_timer(sched, order->queue.index);
+		return;
+	}
+	q->awaited_prev = GP_NONE; /* the device's patience is its timer */
+	q->awaited_next = device->awaited_first;
+	if (q->awaited_next != GP_NONE)
+		sched->queues[q->awaited_next].awaited_prev = order->queue.index;
+	device->awaited_first = order->queue.index;
 }
 
-int gp_sched_applied(struct gp_sched *sched, uint32_t device, uint64_t seq, const int *results, uint32_t result_count,
-		     uint64_t now_ns)
+void gp_apply_not_awaited(struct gp_sched *sched, struct gp_queue *q)
 {
-	struct gp_device *d;
+	if (!q->is_awaited)
+		return;
+	q->is_awaited = false;
+	*(q->awaited_prev == GP_NONE ? &gp_device_of(sched, q)->awaited_first :
+				       &sched->queues[q->awaited_prev].awaited_next) = q->awaited_next;
+	if (q->awaited_next != GP_NONE)
+		sched->queues[q->awaited_next].awaited_prev = q->awaited_prev;
+}
+
+/* Nobody waits for it any more; its answer counts yet. */
+static void apply_overdue(struct gp_sched *sched, struct gp_queue *q)
+{
+	struct gp_client *client = &sched->clients[q->client];
 	uint32_t i;
 
-	if (device >= sched->device_count)
-		return -EINVAL;
-	d = &sched->devices[device];
-	if (!d->in_flight || d->seq != seq) {
-		d->stats.stale_acks++;
-		gp_trace_device(sched, GP_TRACE_STALE_ACK, device, GP_WHY_NONE, seq);
+	gp_device_of(sched, q)->closing_compute_count -= gp_gate_is_closing(q);
+	q->is_overdue = true;
+	q->prompt_until_ns = 0;
+	sched->seats[q->seat].overdue_count++;
+	gp_apply_not_awaited(sched, q);
+	client->distrust = 2 * client->distrust + APPLY_DISTRUST;
+	if (client->distrust > APPLY_DISTRUST_MAX)
+		client->distrust = APPLY_DISTRUST_MAX;
+	for (i = sched->seats[q->seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		gp_work_refresh(sched, i);
+}
+
+static void apply_give_up(struct gp_sched *sched, uint32_t queue, enum gp_why why)
+{
+	struct gp_queue *q = &sched->queues[queue];
+
+	gp_apply_forget(sched, queue);
+	q->given_seq = q->order_seq;
+	q->given_open = q->gate == GP_GATE_OPENING;
+	q->given_why = why;
+	q->given_next = GP_NONE;
+	q->given_prev = sched->given_last;
+	*(q->given_prev == GP_NONE ? &sched->given_first : &sched->queues[q->given_prev].given_next) = queue;
+	sched->given_last = queue;
+}
+
+void gp_apply_forget(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+
+	if (!q->given_seq)
+		return;
+	q->given_seq = 0;
+	*(q->given_prev == GP_NONE ? &sched->given_first : &sched->queues[q->given_prev].given_next) = q->given_next;
+	*(q->given_next == GP_NONE ? &sched->given_last : &sched->queues[q->given_next].given_prev) = q->given_prev;
+}
+
+bool gp_sched_given_up(struct gp_sched *sched, struct gp_given_up *ret_given_up)
+{
+	uint32_t queue = sched->given_first;
+	const struct gp_queue *q;
+
+	if (queue == GP_NONE)
+		return false;
+	q = &sched->queues[queue];
+	*ret_given_up = (struct gp_given_up){ gp_queue_id_of(sched, queue), q->given_seq, q->given_open, q->given_why };
+	gp_apply_forget(sched, queue);
+	return true;
+}
+
+int gp_sched_applied(struct gp_sched *sched, struct gp_queue_id queue, uint64_t seq, int result, uint64_t now_ns)
+{
+	struct gp_queue *q = gp_queue_find(sched, queue);
+	bool open;
+
+	if (!q)
+		return -ESTALE;
+	if (!gp_gate_moves(q->gate) || q->order_seq != seq) {
+		gp_device_of(sched, q)->stats.stale_acks++;
+		gp_trace(sched, GP_TRACE_STALE_ACK, queue.index, GP_WHY_NONE, seq);
 		return -ESTALE;
 	}
-	if (result_count != d->order_count)
-		return -EINVAL;
 	gp_clock(sched, now_ns);
-	for (i = 0; i < d->order_count; i++) {
-		bool open = i >= d->close_count;
-		uint32_t queue = apply_order(sched, d, i);
-
-		if (queue == GP_NONE)
-			continue;
-		if (results[i] == 0)
-			apply_done(sched, queue, open);
-		else
-			apply_failed(sched, queue, open, GP_WHY_FAILED, results[i]);
-	}
-	d->in_flight = false;
-	d->dirty = true;
+	open = q->gate == GP_GATE_OPENING;
+	if (q->prompt_until_ns && q->prompt_until_ns < sched->now_ns)
+		apply_overdue(sched, q);
+	else if (!q->is_overdue && sched->clients[q->client].distrust)
+		sched->clients[q->client].distrust--;
+	if (result == 0)
+		apply_done(sched, queue.index, open);
+	else
+		apply_failed(sched, queue.index, open, GP_WHY_FAILED, result);
+	gp_device_of(sched, q)->dirty = true;
 	return 0;
 }
 
-/* Nobody answered: we do not know which orders were carried out. */
-void gp_apply_timeout(struct gp_sched *sched, struct gp_device *device)
+/* Nobody answered: we do not know whether it was carried out. */
+static void apply_timeout(struct gp_sched *sched, uint32_t queue)
 {
-	uint32_t i;
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_device *device = gp_device_of(sched, q);
 
-	device->stats.timeouts++;
-	gp_trace_device(sched, GP_TRACE_PLAN_TIMEOUT, (uint32_t)(device - sched->devices), GP_WHY_TIMEOUT, device->seq);
-	for (i = 0; i < device->order_count; i++) {
-		uint32_t queue = apply_order(sched, device, i);
-
-		if (queue != GP_NONE)
-			apply_failed(sched, queue, i >= device->close_count, GP_WHY_TIMEOUT, -EBUSY);
+	if (device->timeout_seq < q->order_seq) { /* the orders of one plan are due at once */
+		device->timeout_seq = q->order_seq;
+		device->stats.timeouts++;
+		gp_trace_device(sched, GP_TRACE_PLAN_TIMEOUT, q->device, GP_WHY_TIMEOUT, q->order_seq);
 	}
-	device->in_flight = false;
-	device->dirty = true;
+	apply_give_up(sched, queue, GP_WHY_TIMEOUT);
+	apply_failed(sched, queue, q->gate == GP_GATE_OPENING, GP_WHY_TIMEOUT, -EBUSY);
+}
+
+void gp_apply_due(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+
+	if (q->prompt_until_ns && q->prompt_until_ns <= sched->now_ns)
+		apply_overdue(sched, q);
+	if (q->order_due_ns && q->order_due_ns <= sched->now_ns)
+		apply_timeout(sched, queue);
 }
 
 int gp_sched_device_stop(struct gp_sched *sched, uint32_t device, uint64_t now_ns)
 {
 	struct gp_device *d;
-	uint32_t i;
+	uint32_t seat, i;
 
 	if (device >= sched->device_count)
 		return -EINVAL;
@@ -129,13 +213,13 @@ int gp_sched_device_stop(struct gp_sched *sched, uint32_t device, uint64_t now_n
 	if (d->stopped)
 		return 0;
 	gp_clock(sched, now_ns);
-	for (i = 0; d->in_flight && i < d->order_count; i++) {
-		uint32_t queue = apply_order(sched, d, i);
-
-		if (queue != GP_NONE)
-			gp_work_gate(sched, queue, GP_GATE_UNKNOWN);
-	}
-	d->in_flight = false;
+	for (seat = d->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
+		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+			if (!gp_gate_moves(sched->queues[i].gate))
+				continue;
+			apply_give_up(sched, i, GP_WHY_STOPPED);
+			gp_work_gate(sched, i, GP_GATE_UNKNOWN);
+		}
 	d->stopped = d->opening_all = d->dirty = true;
 	gp_trace_device(sched, GP_TRACE_DEVICE_STOPPED, device, GP_WHY_STOPPED, 0);
 	return 0;

@@ -26,7 +26,7 @@ static const char *check_queue(const struct gp_sched *sched, const struct gp_que
 {
 	bool active = gp_work_is_active(sched, q);
 	bool running = q->has_work && gp_gate_lets_through(q->gate);
-	bool waits = active && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE;
+	bool waits = gp_work_waits(sched, q, active);
 	bool allowed = gp_turn_allows(sched, q);
 
 	if (q->device >= sched->device_count || !sched->seats[q->seat].used ||
@@ -57,9 +57,44 @@ static const char *check_queue(const struct gp_sched *sched, const struct gp_que
 	return NULL;
 }
 
+/* An order is under way exactly while its gate moves; it is prompt yet, or overdue; and only what is prompt, of the
+ * device's last plan, is awaited. */
+static const char *check_order(const struct gp_sched *sched, const struct gp_queue *q)
+{
+	const struct gp_device *device = &sched->devices[q->device];
+
+	if (gp_gate_moves(q->gate) != (q->order_due_ns != 0))
+		return "a gate moves without an order, or an order is under way and its gate does not move";
+	if (q->is_overdue ? !gp_gate_moves(q->gate) || q->prompt_until_ns :
+			    (q->order_due_ns != 0) != (q->prompt_until_ns != 0))
+		return "an order is neither prompt nor overdue";
+	if (q->prompt_until_ns > q->order_due_ns)
+		return "an order is given up before it is overdue";
+	if (q->is_awaited && q->prompt_until_ns != device->patient_until_ns)
+		return "an order is awaited that is not of the last plan";
+	if (q->order_seq > sched->seq || q->given_seq > sched->seq)
+		return "an order is of a plan that was never made";
+	return NULL;
+}
+
+static const char *check_given_up(const struct gp_sched *sched)
+{
+	uint32_t i, prev = GP_NONE, listed = 0, given = 0;
+
+	for (i = 0; i < sched->limits.queue_count; i++)
+		given += sched->queues[i].used && sched->queues[i].given_seq;
+	for (i = sched->given_first; i != GP_NONE && listed <= given; i = sched->queues[i].given_next) {
+		if (!sched->queues[i].used || !sched->queues[i].given_seq || sched->queues[i].given_prev != prev)
+			return "the list of orders that were given up is wrong";
+		prev = i;
+		listed++;
+	}
+	return listed == given && prev == sched->given_last ? NULL : "an order was given up and nobody is told";
+}
+
 static const char *check_seat(const struct gp_sched *sched, const struct gp_device *device, const struct gp_seat *seat)
 {
-	uint32_t i, count = 0, work = 0, open = 0, batch = 0, running = 0;
+	uint32_t i, count = 0, work = 0, open = 0, batch = 0, running = 0, overdue = 0;
 
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 		const struct gp_queue *q = &sched->queues[i];
@@ -71,11 +106,12 @@ static const char *check_seat(const struct gp_sched *sched, const struct gp_devi
 		running += q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
 		open += q->gate != GP_GATE_CLOSED;
 		batch += q->is_batch;
+		overdue += q->is_overdue;
 	}
 	if (count != seat->queue_count || !count)
 		return "a seat's queue count is wrong";
 	if (work != seat->work_count || open != seat->open_count || batch != seat->batch_count ||
-	    running != seat->running[0] + seat->running[1])
+	    running != seat->running[0] + seat->running[1] || overdue != seat->overdue_count)
 		return "a seat's counts are wrong";
 	if (device->batch_max == GP_UNLIMITED && !seat->has_turn)
 		return "a seat without a turn where none is needed";
@@ -87,6 +123,7 @@ static const char *check_seat(const struct gp_sched *sched, const struct gp_devi
 static const char *check_device(const struct gp_sched *sched, const struct gp_device *device)
 {
 	uint32_t i, seats = 0, queues = 0, turns = 0, compute = 0, fixed = 0, open_seats = 0, unknown = 0, blind = 0;
+	uint32_t awaited = 0, closing = 0;
 	const char *wrong = NULL;
 
 	for (i = 0; i < GP_HEAP_COUNT; i++)
@@ -108,13 +145,19 @@ static const char *check_device(const struct gp_sched *sched, const struct gp_de
 			fixed += gp_gate_is_fixed(q);
 			blind += gp_gate_is_blind(q);
 			unknown += q->gate == GP_GATE_UNKNOWN;
-			if (!device->in_flight && (q->gate == GP_GATE_CLOSING || q->gate == GP_GATE_OPENING))
-				return "an order is under way but no plan is";
-			wrong = check_queue(sched, q);
+			awaited += q->is_awaited;
+			closing += gp_gate_is_closing(q);
+			wrong = check_order(sched, q);
+			if (!wrong)
+				wrong = check_queue(sched, q);
 		}
 	}
 	if (wrong)
 		return wrong;
+	for (i = device->awaited_first; i != GP_NONE && awaited != GP_NONE; i = sched->queues[i].awaited_next)
+		awaited -= sched->queues[i].is_awaited || !awaited;
+	if (awaited || closing != device->closing_compute_count)
+		return "a device's counts of orders are wrong";
 	if (seats != device->seat_count || queues != device->queue_count)
 		return "a device's counts of seats and queues are wrong";
 	if (compute != device->open_compute_count || fixed != device->open_fixed_count ||
@@ -158,6 +201,8 @@ const char *gp_sched_check(const struct gp_sched *sched)
 			closed += !sched->gangs[i].want_open;
 			wrong = check_gang(sched, i);
 		}
+	if (!wrong)
+		wrong = check_given_up(sched);
 	if (!wrong && gangs != sched->gang_count)
 		wrong = "the count of gangs is wrong";
 	for (i = sched->closed_first; i != GP_NONE && closed != GP_NONE; i = sched->gangs[i].closed_next)

@@ -24,6 +24,7 @@ int gp_sched_client_add(struct gp_sched *sched, const struct gp_client_attr *att
 	client->generation++;
 	client->attr = *attr;
 	client->seat_first = GP_NONE;
+	client->distrust = 0;
 	sched->client_count++;
 	*ret_client = (struct gp_client_id){ index, client->generation };
 	return 0;
@@ -298,6 +299,7 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 	device = gp_device_of(sched, q);
 	seat = &sched->seats[q->seat];
 	gp_gang_leave(sched, queue.index);
+	gp_apply_forget(sched, queue.index);
 	gp_work_account(sched, queue.index);
 	q->has_work = q->hinted = q->aged = false;
 	q->linger_until_ns = q->hint_from_ns = q->hint_at_ns = q->tail_until_ns = q->hold_until_ns = q->tail_ns = 0;

@@ -238,6 +238,14 @@ static bool gang_is_next(const struct gp_sched *sched, const struct gp_queue *q)
 	       (sched->queues[waiter].rank == q->rank && sched->queues[waiter].order >= q->order);
 }
 
+/* Somebody waits who would take the turn from it at once. A seat may have it for another queue than the gang's. */
+static bool gang_is_outranked(const struct gp_sched *sched, const struct gp_queue *q)
+{
+	uint32_t waiter = gp_heap_top(&sched->devices[q->device], GP_HEAP_TURN);
+
+	return waiter != GP_NONE && sched->queues[waiter].rank > q->rank;
+}
+
 /* By somebody above it, whom the device does not make room for by itself. */
 static bool gang_is_held(const struct gp_sched *sched, const struct gp_queue *q)
 {
@@ -254,7 +262,7 @@ static bool gang_member_waits(const struct gp_sched *sched, const struct gp_gang
 
 	if (gang_is_free_of(device))
 		return true;
-	if (q->gate == GP_GATE_UNKNOWN || gang_is_held(sched, q))
+	if (q->gate == GP_GATE_UNKNOWN || sched->seats[q->seat].overdue_count || gang_is_held(sched, q))
 		return false;
 	return !q->is_batch || device->batch_max == GP_UNLIMITED || gang_has_turn(sched, gang, q->device) ||
 	       (gp_turn_is_best(sched, device, q->rank) && gang_is_next(sched, q));
@@ -297,7 +305,7 @@ static bool gang_member_may_open(struct gp_sched *sched, const struct gp_gang *g
 
 	if (gang_is_free_of(device))
 		return true;
-	if (device->in_flight ||
+	if (gp_device_waits(sched, device) || sched->seats[q->seat].overdue_count ||
 	    (q->gate != GP_GATE_CLOSED && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_QUARANTINED) ||
 	    gang_is_held(sched, q))
 		return false;
@@ -305,8 +313,9 @@ static bool gang_member_may_open(struct gp_sched *sched, const struct gp_gang *g
 		return true;
 	if (device->turn_count + gang_turns_needed(sched, gang, q->device) > GP_BATCH_MAX)
 		return sched->seats[q->seat].has_turn;
-	return gang_has_turn(sched, gang, q->device) ||
-	       (gang_is_next(sched, q) && gp_turn_can_get(sched, q->seat, q->rank) && !gp_turn_is_kept(sched, q));
+	if (gang_has_turn(sched, gang, q->device))
+		return !gang_is_outranked(sched, q);
+	return gang_is_next(sched, q) && gp_turn_can_get(sched, q->seat, q->rank) && !gp_turn_is_kept(sched, q);
 }
 
 /* Nobody of lower rank, and no batch client without the turn, is open beside it any more. */

@@ -18,6 +18,7 @@ struct gp_order gp_plan_order(const struct gp_sched *sched, uint32_t queue, enum
 	return (struct gp_order){ gp_queue_id_of(sched, queue),
 				  { client, sched->clients[client].generation },
 				  why,
+				  false,
 				  gang == GP_NONE ? 0 : sched->gangs[gang].move };
 }
 
@@ -83,7 +84,8 @@ static void plan_rise(struct gp_plan_builder *b)
 			const struct gp_queue *q = &sched->queues[i];
 
 			if (q->gate == GP_GATE_OPEN && q->gang == GP_NONE && !gp_turn_allows(sched, q) &&
-			    gp_work_is_active(sched, q) && gp_turn_can_get(sched, index, q->rank))
+			    gp_work_is_active(sched, q) && !sched->seats[index].overdue_count &&
+			    gp_turn_can_get(sched, index, q->rank))
 				gp_turn_get(sched, index, q->rank);
 		}
 }
@@ -339,9 +341,7 @@ static void plan_open_unseen(struct gp_plan_builder *b)
 	plan_open_company(b, first, INT64_MIN);
 }
 
-/* Gates whose state was lost with an order, and all closed gates of a stopped device, are ordered open: one client at a
- * time and nothing else in the same plan, because one who no longer answers would take the others' acknowledgements
- * with it. */
+/* Gates whose state was lost with an order, and all closed gates of a stopped device, are ordered open. */
 static void plan_repair(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -349,8 +349,7 @@ static void plan_repair(struct gp_plan_builder *b)
 
 	if (!b->device->unknown_count && !b->device->opening_all)
 		return;
-	for (seat = b->device->seat_first; seat != GP_NONE && !b->plan->open_count;
-	     seat = sched->seats[seat].device_next)
+	for (seat = b->device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
 		for (i = sched->seats[seat].queue_first; i != GP_NONE && !gp_plan_is_full(b);
 		     i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
@@ -373,32 +372,45 @@ static void plan_timers(struct gp_sched *sched, struct gp_device *device)
 	gp_age_begin(sched, device);
 }
 
-/* Writes the plan down and marks it under way. */
+/* How long others wait: where everybody answers, not as long (all chosen). */
+#define PLAN_PATIENCE       4u  /* times what it should take */
+#define PLAN_PATIENCE_LEAST 64u /* parts of ack_timeout_ns … */
+#define PLAN_PATIENCE_MOST  4u
+
+static uint64_t plan_patience_ns(const struct gp_device *device, uint32_t closes, uint32_t opens)
+{
+	uint64_t expected_ns = closes * device->attr.close_ns + opens * device->attr.open_ns;
+	uint64_t least_ns = device->attr.ack_timeout_ns / PLAN_PATIENCE_LEAST + 1;
+	uint64_t most_ns = device->attr.ack_timeout_ns / PLAN_PATIENCE_MOST + 1;
+
+	expected_ns = expected_ns * PLAN_PATIENCE;
+	return expected_ns < least_ns ? least_ns : expected_ns > most_ns ? most_ns : expected_ns;
+}
+
+/* Writes the plan down and marks its orders under way. */
 static void plan_issue(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	struct gp_device *device = b->device;
 	struct gp_plan *plan = b->plan;
-	uint32_t i;
+	uint32_t i, closes, opens;
 
 	plan->seq = ++sched->seq;
-	plan->transaction_count = gp_plan_transactions(sched, device, plan->close, plan->close_count);
+	closes = gp_plan_transactions(sched, device, plan->close, plan->close_count);
+	opens = gp_plan_transactions(sched, device, plan->open, plan->open_count);
+	plan->transaction_count = closes;
 	if (device->attr.unit != GP_UNIT_DEVICE || !plan->close_count)
-		plan->transaction_count += gp_plan_transactions(sched, device, plan->open, plan->open_count);
-	device->seq = plan->seq;
-	device->issued_ns = sched->now_ns;
-	device->close_count = plan->close_count;
-	device->order_count = plan->close_count + plan->open_count;
-	device->in_flight = true;
+		plan->transaction_count += opens;
+	plan->patience_ns = plan_patience_ns(device, closes, opens);
 	device->stats.plans++;
 	device->stats.transactions += plan->transaction_count;
 	gp_trace_plan(sched, plan);
 	for (i = 0; i < plan->close_count; i++) {
-		device->orders[i] = plan->close[i].queue;
+		gp_apply_begin(sched, &plan->close[i], plan);
 		gp_trace(sched, GP_TRACE_CLOSE, plan->close[i].queue.index, plan->close[i].why, plan->seq);
 	}
 	for (i = 0; i < plan->open_count; i++) {
-		device->orders[plan->close_count + i] = plan->open[i].queue;
+		gp_apply_begin(sched, &plan->open[i], plan);
 		gp_trace(sched, GP_TRACE_OPEN, plan->open[i].queue.index, plan->open[i].why, plan->seq);
 	}
 }
@@ -408,23 +420,25 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	struct gp_device *device = &sched->devices[index];
 	struct gp_plan_builder b = { .sched = sched, .device = device, .plan = ret_plan };
 
-	if (device->in_flight && sched->now_ns >= device->issued_ns + device->attr.ack_timeout_ns)
-		gp_apply_timeout(sched, device);
-	if (device->in_flight)
+	if (gp_device_waits(sched, device))
 		return false;
 	device->wake_ns = GP_NEVER_NS;
+	while (device->awaited_first != GP_NONE) /* patience is over */
+		gp_apply_due(sched, device->awaited_first);
 	plan_timers(sched, device);
+	b.closing_compute = device->closing_compute_count;
 	device->dirty = false;
 	if (!device->policy->gates)
 		return false;
 	ret_plan->device = index;
 	ret_plan->close_count = ret_plan->open_count = ret_plan->transaction_count = 0;
+	ret_plan->patience_ns = 0;
 	ret_plan->announce = device->announce != GP_NONE && !device->stopped;
 	ret_plan->bring_in =
 		ret_plan->announce ? gp_queue_id_of(sched, device->announce) : (struct gp_queue_id){ GP_NONE, 0 };
 	device->announce = GP_NONE;
 	plan_repair(&b);
-	if (!device->stopped && !ret_plan->open_count) {
+	if (!device->stopped) {
 		gp_gang_decide(sched);
 		gp_turn_assign(sched, device);
 		plan_rise(&b);
@@ -454,8 +468,8 @@ static uint64_t plan_deadline_ns(const struct gp_sched *sched, const struct gp_d
 	uint32_t timer = gp_heap_top(device, GP_HEAP_TIMER);
 	uint64_t when_ns = device->wake_ns;
 
-	if (device->in_flight)
-		return device->issued_ns + device->attr.ack_timeout_ns;
+	if (device->awaited_first != GP_NONE)
+		return device->patient_until_ns;
 	if (device->dirty)
 		return sched->now_ns;
 	return timer != GP_NONE && sched->queues[timer].timer_ns < when_ns ? sched->queues[timer].timer_ns : when_ns;

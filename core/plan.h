@@ -9,7 +9,8 @@ struct gp_plan_builder {
 	struct gp_sched *sched;
 	struct gp_device *device;
 	struct gp_plan *plan;
-	uint32_t closing_compute; /* compute gates closed by this plan: their slots are free for its opens */
+	uint32_t closing_compute; /* compute gates closed by this plan, or a moment ago: their slots are free for its
+				     opens */
 	uint32_t closing_seats;
 };
 

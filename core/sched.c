@@ -55,7 +55,7 @@ int gp_sched_init(void *memory, size_t size, const struct gp_limits *limits, str
 		return -EINVAL;
 	memset(memory, 0, layout.total);
 	sched->limits = *limits;
-	sched->closed_first = sched->closed_last = GP_NONE;
+	sched->closed_first = sched->closed_last = sched->given_first = sched->given_last = GP_NONE;
 	sched->now_ns = 1; /* in the queues' own times 0 means none; a driver's time 0 counts as 1 */
 	sched->devices = (void *)(base + layout.devices);
 	sched->clients = (void *)(base + layout.clients);
@@ -159,6 +159,7 @@ int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *att
 			sched->heap_slots + (size_t)sched->queue_reserved * GP_HEAP_COUNT + (size_t)i * attr->queue_max;
 	sched->queue_reserved += attr->queue_max;
 	device->seat_first = device->idle_first = device->idle_last = device->check_first = GP_NONE;
+	device->awaited_first = GP_NONE;
 	device->inverted_first = device->aged_seat = device->announce = GP_NONE;
 	device->aged_from_ns = GP_NEVER_NS;
 	device->rest_ns = device->wake_ns = GP_NEVER_NS;

@@ -69,11 +69,21 @@ struct gp_queue {
 	enum gp_gate gate;
 	enum gp_why order_why;        /* of the order under way */
 	uint64_t opened_ns, order_ns; /* last opened; order under way since */
-	uint64_t hold_until_ns;       /* do not order before (short rest, min open, back-off); 0: free */
-	bool short_tried;             /* the short-rest exemption was used in this busy period */
-	enum gp_why left_why;         /* why it is left open though of lower rank */
-	uint32_t fail_count;          /* failed orders since the last close that succeeded */
-	bool condemned;               /* failed too often: quarantined as soon as it was ordered open */
+	uint64_t order_seq;           /* the plan of its last order */
+	uint64_t prompt_until_ns;     /* an answer until then is prompt; 0: no order is under way, or it is overdue */
+	uint64_t order_due_ns;        /* given up then; 0: no order is under way */
+	bool is_awaited;              /* the device has no other plan before */
+	uint32_t awaited_next, awaited_prev;
+	bool is_overdue;    /* under way, and not waited for any more */
+	uint64_t given_seq; /* an order that was given up, and the driver does not know yet; 0: none */
+	bool given_open;
+	enum gp_why given_why;
+	uint32_t given_next, given_prev;
+	uint64_t hold_until_ns; /* do not order before (short rest, min open, back-off); 0: free */
+	bool short_tried;       /* the short-rest exemption was used in this busy period */
+	enum gp_why left_why;   /* why it is left open though of lower rank */
+	uint32_t fail_count;    /* failed orders since the last close that succeeded */
+	bool condemned;         /* failed too often: quarantined as soon as it was ordered open */
 
 	/* Ageing: it must have been open with work for age_turn since age_start, or it is due. */
 	uint64_t age_start_ns, age_open_ns;
@@ -105,12 +115,13 @@ struct gp_seat {
 	uint32_t client, device, share;
 	uint32_t client_next, device_next, device_prev;
 	uint32_t queue_first, queue_count;
-	uint32_t work_count;  /* queues in GP_HEAP_WORK */
-	uint32_t open_count;  /* gates not closed */
-	uint32_t batch_count; /* queues that take turns */
-	int64_t rank;         /* the highest among its queues with work; INT64_MIN: none has */
-	bool mixed;           /* its queues' own ranks differ, or did */
-	uint32_t running[2];  /* queues in GP_HEAP_RUNNING, by kind */
+	uint32_t work_count;    /* queues in GP_HEAP_WORK */
+	uint32_t open_count;    /* gates not closed */
+	uint32_t batch_count;   /* queues that take turns */
+	uint32_t overdue_count; /* queues whose order nobody waits for any more */
+	int64_t rank;           /* the highest among its queues with work; INT64_MIN: none has */
+	bool mixed;             /* its queues' own ranks differ, or did */
+	uint32_t running[2];    /* queues in GP_HEAP_RUNNING, by kind */
 	bool has_turn;
 	bool check_gates; /* in the device's list of seats to look at */
 	uint32_t check_next;
@@ -154,6 +165,7 @@ struct gp_client {
 	bool used;
 	struct gp_client_attr attr;
 	uint32_t seat_first;
+	uint32_t distrust; /* prompt answers that are missing until it is waited for again */
 };
 
 struct gp_device {
@@ -165,8 +177,9 @@ struct gp_device {
 	uint32_t queue_count, seat_count, seat_first;
 	uint32_t batch_max, turn_count; /* seats that may have, and have, a turn */
 	uint32_t turn_seats[GP_BATCH_MAX];
-	uint32_t open_compute_count; /* compute gates not closed */
-	uint32_t open_fixed_count;   /* of these, the ones that are never parked: unseen or quarantined */
+	uint32_t open_compute_count;    /* compute gates not closed */
+	uint32_t closing_compute_count; /* of these, the ones that were ordered closed and are not overdue */
+	uint32_t open_fixed_count;      /* of these, the ones that are never parked: unseen or quarantined */
 	uint32_t closed_unseen_count;
 	uint32_t open_seat_count; /* seats with a gate not closed */
 	uint32_t idle_first, idle_last;
@@ -183,11 +196,10 @@ struct gp_device {
 	uint32_t other_queue_count, other_process_count; /* hold slots and places, and are nobody's of ours */
 	uint32_t unknown_count;                          /* gates in GP_GATE_UNKNOWN */
 
-	/* The plan under way: the queues' gates hold the rest. */
-	bool in_flight;
-	uint64_t seq, issued_ns;
-	uint32_t order_count, close_count;
-	struct gp_queue_id orders[GP_PLAN_MAX * 2];
+	/* The last plan: the queues hold the rest. */
+	uint32_t awaited_first; /* of its orders; GP_NONE: none is */
+	uint64_t patient_until_ns;
+	uint64_t timeout_seq; /* the last plan that was not answered whole */
 
 	/* Preemption budget, in ns of transaction time; negative is debt. */
 	int64_t tokens_ns;
@@ -201,7 +213,8 @@ struct gp_device {
 	uint64_t aged_from_ns;  /* of its first order; GP_NEVER_NS: none was given yet */
 	uint64_t aged_until_ns; /* GP_NEVER_NS: it still waits for the budget */
 	uint64_t age_free_ns;   /* no aged turn before: those that were took their share of the device */
-	bool aged_begun;        /* its first gate has opened */
+	bool aged_begun;        /* its first gate has opened … */
+	uint64_t aged_seq;      /* … by that plan */
 	bool aged_had_device;   /* and nobody else's was open with work */
 	bool aged_alone;        /* those with work beside it yield, because its last aged turn was in vain */
 	struct gp_stats stats;
@@ -216,6 +229,7 @@ struct gp_sched {
 	uint32_t gang_count;                /* in use */
 	uint64_t gang_move;                 /* the last number given to a move */
 	uint32_t closed_first, closed_last; /* gangs that are to be closed, the longest closed first */
+	uint32_t given_first, given_last;   /* queues with an order that was given up */
 	uint32_t plan_next;                 /* device to look at first, for fairness */
 	uint64_t trace_count;               /* ever written */
 	struct gp_device *devices;
@@ -332,7 +346,10 @@ bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device,
 void gp_budget_pay(struct gp_device *device, uint32_t transaction_count);
 
 /* apply.c */
-void gp_apply_timeout(struct gp_sched *sched, struct gp_device *device);
+void gp_apply_begin(struct gp_sched *sched, struct gp_order *order, const struct gp_plan *plan); /* it is under way */
+void gp_apply_due(struct gp_sched *sched, uint32_t queue); /* it is overdue, or must be given up */
+void gp_apply_not_awaited(struct gp_sched *sched, struct gp_queue *queue);
+void gp_apply_forget(struct gp_sched *sched, uint32_t queue); /* nobody needs to know that it was given up */
 
 static inline struct gp_device *gp_device_of(struct gp_sched *sched, const struct gp_queue *queue)
 {
@@ -381,6 +398,31 @@ static inline void gp_device_wake(struct gp_device *device, uint64_t when_ns)
 static inline bool gp_gate_lets_through(enum gp_gate gate)
 {
 	return gate != GP_GATE_CLOSED && gate != GP_GATE_OPENING;
+}
+
+/* An order is under way. */
+static inline bool gp_gate_moves(enum gp_gate gate)
+{
+	return gate == GP_GATE_CLOSING || gate == GP_GATE_OPENING;
+}
+
+/* Its slot is free in a moment. */
+static inline bool gp_gate_is_closing(const struct gp_queue *queue)
+{
+	return queue->attr.kind == GP_KIND_COMPUTE && queue->gate == GP_GATE_CLOSING && queue->prompt_until_ns;
+}
+
+/* No other plan before the awaited orders of the last one are answered; but patience ends. */
+static inline bool gp_device_waits(const struct gp_sched *sched, const struct gp_device *device)
+{
+	return device->awaited_first != GP_NONE && sched->now_ns < device->patient_until_ns;
+}
+
+/* It is to open as soon as it may. One whose client leaves an order on this device unanswered gets no further one. */
+static inline bool gp_work_waits(const struct gp_sched *sched, const struct gp_queue *queue, bool active)
+{
+	return active && queue->gate == GP_GATE_CLOSED && queue->gang == GP_NONE &&
+	       !sched->seats[queue->seat].overdue_count;
 }
 
 /* Takes a hardware slot that nobody can take back. */

@@ -157,12 +157,15 @@ void gp_turn_take(struct gp_sched *sched, uint32_t seat)
 	gp_turn_check(sched, seat);
 }
 
-/* The highest rank of the seat's queues with work; INT64_MIN: it has none. */
+/* The highest rank of the seat's queues with work; INT64_MIN: it has none, or leaves an order unanswered. Its turn is
+ * anybody's then: what it does not say that it uses would be lost to all. */
 static int64_t turn_rank(const struct gp_sched *sched, const struct gp_seat *seat)
 {
 	int64_t best = INT64_MIN;
 	uint32_t i;
 
+	if (seat->overdue_count)
+		return best;
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
 		if (sched->queues[i].heap_index[GP_HEAP_WORK] != GP_NONE && sched->queues[i].is_batch &&
 		    sched->queues[i].rank > best)
@@ -266,7 +269,9 @@ static uint32_t turn_victim(struct gp_sched *sched, uint32_t waiter, int64_t ran
 		if (own == rank &&
 		    (seat->turn_used_ns < device->param.turn_ns || turn_goes_on(sched, seat, &sched->seats[waiter])) &&
 		    !turn_may_cut(sched, seat, &sched->seats[waiter])) {
-			gp_device_wake(device, sched->now_ns + device->param.turn_ns - seat->turn_used_ns);
+			/* Time passes for one that runs only; when it does, the device is looked at again. */
+			if (seat->running[GP_KIND_COMPUTE] || seat->running[GP_KIND_COPY])
+				gp_device_wake(device, sched->now_ns + device->param.turn_ns - seat->turn_used_ns);
 			continue;
 		}
 		if (own < victim_rank) {

@@ -129,7 +129,7 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 	struct gp_seat *seat = &sched->seats[q->seat];
 	bool active = gp_work_is_active(sched, q);
 	bool running = q->has_work && gp_gate_lets_through(q->gate);
-	bool waits = active && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE;
+	bool waits = gp_work_waits(sched, q, active);
 	bool was_active = q->heap_index[GP_HEAP_WORK] != GP_NONE;
 	bool was_running = q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
 
@@ -280,6 +280,22 @@ static void work_tail_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate 
 	}
 }
 
+/* Answered or not, it is not under way any more. */
+static void work_order_over(struct gp_sched *sched, struct gp_queue *q)
+{
+	struct gp_seat *seat = &sched->seats[q->seat];
+	bool was_overdue = q->is_overdue;
+	uint32_t i;
+
+	gp_apply_not_awaited(sched, q);
+	gp_device_of(sched, q)->closing_compute_count -= gp_gate_is_closing(q);
+	seat->overdue_count -= was_overdue;
+	q->is_overdue = false;
+	q->order_due_ns = q->prompt_until_ns = 0;
+	for (i = seat->queue_first; was_overdue && !seat->overdue_count && i != GP_NONE; i = sched->queues[i].seat_next)
+		gp_work_refresh(sched, i);
+}
+
 /* The one place where a gate's state changes; counts follow. */
 void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 {
@@ -289,6 +305,8 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	uint32_t was = q->gate != GP_GATE_CLOSED, is = gate != GP_GATE_CLOSED;
 
 	gp_work_account(sched, queue);
+	if (gp_gate_moves(q->gate))
+		work_order_over(sched, q);
 	if (q->gate == GP_GATE_UNKNOWN)
 		device->unknown_count--;
 	if (gate == GP_GATE_UNKNOWN)
@@ -335,6 +353,7 @@ void gp_work_timer(struct gp_sched *sched, uint32_t queue)
 	work_earliest(&when_ns, q->hinted ? q->hint_at_ns + device->param.hint_grace_ns : q->hint_from_ns);
 	work_earliest(&when_ns, q->tail_until_ns);
 	work_earliest(&when_ns, q->hold_until_ns);
+	work_earliest(&when_ns, q->is_awaited ? 0 : q->prompt_until_ns ? q->prompt_until_ns : q->order_due_ns);
 	work_earliest(&when_ns, gp_age_timer_ns(q));
 	if (!device->policy->gates)
 		when_ns = q->tail_until_ns ? q->tail_until_ns : GP_NEVER_NS;
@@ -351,6 +370,7 @@ void gp_work_due(struct gp_sched *sched, uint32_t queue)
 	struct gp_device *device = gp_device_of(sched, q);
 	uint64_t now_ns = sched->now_ns;
 
+	gp_apply_due(sched, queue);
 	if (q->linger_until_ns && q->linger_until_ns <= now_ns)
 		q->linger_until_ns = 0;
 	if (q->hold_until_ns && q->hold_until_ns <= now_ns)

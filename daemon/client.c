@@ -495,7 +495,7 @@ void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client)
 static void client_applied(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_applied *applied)
 {
 	struct gp_device_entry *device = gp_device_find(daemon, applied->gpu_id);
-	uint64_t ns = applied->done_ns - applied->issue_ns;
+	uint64_t ns = applied->done_ns - applied->issue_ns, now_ns = gp_daemon_now_ns(daemon);
 	uint32_t opens = 0, good = 0;
 
 	if (!device)
@@ -506,13 +506,13 @@ static void client_applied(struct gp_daemon *daemon, struct gp_client *client, c
 
 		/* Each order has one answer: saying it again teaches nothing, least of all what orders cost. */
 		if (!queue || queue->device != (uint32_t)(device - daemon->devices) ||
-		    queue->order_seq != applied->seq || queue->order_place == GP_NO_PLACE)
+		    queue->order_seq != applied->seq || !queue->is_ordered)
 			continue;
 		opens += change->open;
 		good += !change->result;
 		/* EACCES: the driver has reset a queue of this process; it will never be suspended again. */
 		gp_plan_answer(daemon, device, queue, applied->seq, change->open,
-			       change->result == -EACCES ? -EIO : change->result);
+			       change->result == -EACCES ? -EIO : change->result, now_ns);
 	}
 	if (good && (!opens || opens == applied->count))
 		gp_device_learn(daemon, device, opens, device->info.unit == GP_UNIT_QUEUE ? ns / applied->count : ns);

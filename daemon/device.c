@@ -71,8 +71,7 @@ void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, co
 		return;
 	gp_log("GPU %u: stopped ordering, every gate opens: %s", device->info.gpu_id, why);
 	device->stopped = true;
-	gp_slice_plan_over(daemon, device);
-	device->way.active = false;
+	gp_plan_forget(daemon, device);
 	snprintf(device->stopped_why, sizeof(device->stopped_why), "%s", why);
 	gp_sched_device_stop(daemon->sched, device->core, gp_daemon_now_ns(daemon));
 	daemon->dirty = daemon->metrics_dirty = daemon->slice_dirty = true;
@@ -145,17 +144,14 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 	daemon->gang_max = DEVICE_GANG_COUNT;
 	daemon->trace_cursor = daemon->watch_cursor = daemon->back_offs = 0;
 	for (uint32_t i = 0; i < daemon->device_count; i++)
-		gp_slice_plan_over(daemon, &daemon->devices[i]);
+		gp_plan_forget(daemon, &daemon->devices[i]);
 	memset(daemon->by_core, 0, daemon->config.queue_max * sizeof(struct gp_queue_entry *));
 	r = gp_sched_init(memory, size, &limits, &daemon->sched);
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		if (daemon->devices[i].way.seq > daemon->seq_base)
 			daemon->seq_base = daemon->devices[i].way.seq;
-	for (uint32_t i = 0; !r && i < daemon->device_count; i++) {
-		daemon->devices[i].way.active = false;
-		daemon->devices[i].timeouts = 0;
+	for (uint32_t i = 0; !r && i < daemon->device_count; i++)
 		r = device_add_core(daemon, &daemon->devices[i], error);
-	}
 	for (uint32_t i = 0; !r && i < daemon->client_top; i++) {
 		struct gp_client *client = daemon->clients[i];
 
@@ -169,7 +165,7 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 			if (!entered)
 				continue;
 			/* An order under way is not waited for: whatever came of it, an open repairs it. */
-			if (queue->order_place != GP_NO_PLACE)
+			if (queue->is_ordered)
 				gp_queue_gate(daemon, queue, false);
 			queue->in_core = false;
 			gp_queue_enter(daemon, queue);

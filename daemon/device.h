@@ -6,8 +6,6 @@
 #include "daemon/queue.h"
 #include "lib/hist.h"
 
-#define GP_WAITING 1 /* a result that is not there yet: results are 0 or negative */
-
 /* How often a device that switches by itself does so: see pace.c. */
 struct gp_pace {
 	bool slowed;   /* switching took more of its time than it may: slices are longer than they could be */
@@ -24,13 +22,14 @@ struct gp_pace {
 	uint64_t per_s_x1000;            /* switches, smoothed */
 };
 
-/* The plan under way on a device. */
+/* The last plan of a device, whose opens may wait for its closes. */
 struct gp_under_way {
-	bool active, opening;
-	uint64_t seq; /* of its orders: the plan's, going on where the core before this one ended */
-	uint32_t waiting;
-	struct gp_plan plan;
-	int results[2 * GP_PLAN_MAX];
+	bool active;                 /* they do */
+	uint64_t seq;                /* of its orders: the plan's, going on where the core before this one ended */
+	uint32_t waiting;            /* closes that are awaited */
+	uint64_t by_ns, patience_ns; /* not longer than that; real time */
+	uint32_t open_count;
+	struct gp_order open[GP_PLAN_MAX];
 };
 
 struct gp_device_entry {
@@ -45,7 +44,7 @@ struct gp_device_entry {
 	uint32_t learned;
 	bool stopped;
 	char stopped_why[GP_WHY_TEXT];
-	uint64_t orders, order_failures, timeouts;
+	uint64_t orders, order_failures;
 	uint32_t unmanaged_queues, unmanaged_processes;
 	uint32_t other_queues, other_processes; /* of those: the ones the core does not know */
 	uint32_t busy_clients;                  /* sampling.c */
@@ -92,11 +91,13 @@ void gp_cost_save(struct gp_daemon *daemon);
 /* plan.c */
 void gp_plan_decide(struct gp_daemon *daemon);
 void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
-		    uint64_t seq, bool open, int result);
+		    uint64_t seq, bool open, int result, uint64_t now_ns); /* one time for one answer */
 void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_plan_inbox(struct gp_daemon *daemon);
 void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
 
-void gp_plan_go_on(struct gp_daemon *daemon, struct gp_device_entry *device); /* slices were answered */
+void gp_plan_go_on(struct gp_daemon *daemon, struct gp_device_entry *device);  /* slices were answered */
+void gp_plan_forget(struct gp_daemon *daemon, struct gp_device_entry *device); /* what is not issued will not be */
+uint64_t gp_plan_due_ns(const struct gp_daemon *daemon); /* when gp_plan_decide() wants to be called; 0: not */
 
 #endif

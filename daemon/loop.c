@@ -97,7 +97,7 @@ static bool loop_all_open(const struct gp_daemon *daemon)
 		if (daemon->devices[i].way.active)
 			return false;
 		for (const struct gp_queue_entry *q = daemon->devices[i].queues; q; q = q->device_next)
-			if (q->closed && q->client->answers)
+			if ((q->closed || q->is_ordered) && q->client->answers)
 				return false;
 	}
 	return gp_slice_are_back(daemon);
@@ -203,6 +203,7 @@ static void loop_set_timer(struct gp_daemon *daemon)
 	due_ns = loop_earliest(due_ns, daemon->stop_by_ns);
 	due_ns = loop_earliest(due_ns, daemon->listen_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->sync_by_ns);
+	due_ns = loop_earliest(due_ns, gp_plan_due_ns(daemon));
 	due_ns = loop_earliest(due_ns, daemon->slice_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->back_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->gang_next_ns);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The core's plans are carried out: one client's part at a time goes to the backend, closes first; opens are issued
- * when the last close is answered. A device has one plan under way; when the core has given up on it, what is left of
- * it is forgotten, and answers that come later only correct what is known of a gate.
+ * The core's plans are carried out: one client's part at a time goes to the backend, closes first. The opens of a plan
+ * are issued when the closes that are awaited were answered, or when its patience is over: one who does not answer
+ * holds nobody up. Each answer goes to the core as it comes. What the core has given up it says; an answer that comes
+ * after that only corrects what is known of a gate.
  */
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,196 +22,152 @@ static struct gp_device_entry *plan_device(struct gp_daemon *daemon, uint32_t co
 	return NULL;
 }
 
-static const struct gp_order *plan_order(const struct gp_under_way *way, uint32_t place)
+/* A plan's opens do not wait for this one any more. */
+static void plan_not_awaited(struct gp_device_entry *device, struct gp_queue_entry *queue)
 {
-	return place < way->plan.close_count ? &way->plan.close[place] : &way->plan.open[place - way->plan.close_count];
+	if (queue->is_awaited && device->way.seq == queue->order_seq)
+		device->way.waiting--;
+	queue->is_awaited = false;
 }
 
-static uint32_t plan_order_count(const struct gp_under_way *way)
+/* What became of an order, to the core and to the accounts; false: the core does not want to know any more. */
+static bool plan_applied(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
+			 int result, uint64_t now_ns)
 {
-	return way->plan.close_count + way->plan.open_count;
-}
+	bool known = queue->in_core && queue->order_seq > daemon->seq_base &&
+		     !gp_sched_applied(daemon->sched, queue->core, queue->order_seq - daemon->seq_base, result, now_ns);
 
-/* Nobody waits for these any more. Who has not answered is said once. */
-static void plan_abandon(struct gp_daemon *daemon, struct gp_device_entry *device)
-{
-	struct gp_under_way *way = &device->way;
-
-	for (uint32_t i = 0; way->active && i < plan_order_count(way); i++) {
-		struct gp_queue_entry *queue = gp_queue_of(daemon, plan_order(way, i)->queue);
-
-		if (way->results[i] != GP_WAITING || !queue || queue->order_place != i)
-			continue;
-		if (i >= way->plan.close_count && !way->opening)
-			continue;
-		gp_client_answers(daemon, queue->client, false);
-		gp_client_escalate(daemon, queue->client);
-	}
-	gp_slice_plan_over(daemon, device);
-	way->active = false;
-}
-
-static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device);
-
-static void plan_finish(struct gp_daemon *daemon, struct gp_device_entry *device)
-{
-	struct gp_under_way *way = &device->way;
-
-	gp_slice_plan_over(daemon, device);
-	way->active = false;
-	gp_sched_applied(daemon->sched, device->core, way->plan.seq, way->results, plan_order_count(way),
-			 gp_daemon_now_ns(daemon));
+	queue->is_ordered = false;
+	plan_not_awaited(device, queue);
+	gp_slice_order_over(daemon, queue);
 	daemon->dirty = daemon->metrics_dirty = true;
-}
-
-/* One order has its result. */
-static void plan_settle(struct gp_daemon *daemon, struct gp_device_entry *device, uint32_t place, int result)
-{
-	struct gp_under_way *way = &device->way;
-
-	if (way->results[place] != GP_WAITING)
-		return;
-	way->results[place] = result;
-	way->waiting--;
-	if (result) {
+	if (known && result) {
 		device->order_failures++;
 		daemon->counters.order_failures++;
 	}
+	return known;
 }
 
-static void plan_advance(struct gp_daemon *daemon, struct gp_device_entry *device)
+/* The orders of one client from place on, of those that are marked; they go in one call. */
+static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_order *orders,
+			      uint32_t count, uint32_t place, bool open)
 {
-	struct gp_under_way *way = &device->way;
-
-	while (way->active && !way->waiting) {
-		if (way->opening || !way->plan.open_count) {
-			plan_finish(daemon, device);
-			return;
-		}
-		if (!gp_slice_may_open(daemon, device))
-			return;
-		way->opening = true;
-		plan_issue(daemon, device);
-	}
-}
-
-/* The orders of one client, from place on, in this phase; they go in one call. */
-static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *device, uint32_t place, uint32_t end)
-{
-	struct gp_under_way *way = &device->way;
-	struct gp_queue_entry *first = gp_queue_of(daemon, plan_order(way, place)->queue), *queue;
-	struct gp_client *client = first->client;
+	struct gp_client *client = gp_queue_of(daemon, orders[place].queue)->client;
 	struct gp_device_change changes[GP_PLAN_MAX];
-	uint32_t count = 0, i;
+	struct gp_queue_entry *queues[GP_PLAN_MAX];
+	uint64_t now_ns = gp_daemon_now_ns(daemon);
+	uint32_t changed = 0;
 	int r;
 
-	for (i = place; i < end; i++) {
-		queue = gp_queue_of(daemon, plan_order(way, i)->queue);
-		if (!queue || queue->client != client)
+	for (uint32_t i = place; i < count; i++) {
+		struct gp_queue_entry *queue = gp_queue_of(daemon, orders[i].queue);
+
+		if (!queue || queue->client != client || !queue->to_issue)
 			continue;
-		if (!way->opening)
+		if (!open)
 			gp_queue_hold(daemon, queue, true);
-		queue->order_seq = way->seq;
-		queue->order_place = i;
-		changes[count++] = (struct gp_device_change){ .slot = queue->wire.slot,
-							      .generation = queue->wire.generation,
-							      .gpu_id = queue->wire.gpu_id,
-							      .queue_id = queue->wire.queue_id,
-							      .open = way->opening };
+		queue->to_issue = false;
+		queue->is_ordered = true;
+		queues[changed] = queue;
+		changes[changed++] = (struct gp_device_change){ .slot = queue->wire.slot,
+								.generation = queue->wire.generation,
+								.gpu_id = queue->wire.gpu_id,
+								.queue_id = queue->wire.queue_id,
+								.open = open };
 	}
-	client->orders += count;
-	device->orders += count;
-	daemon->counters.orders += count;
+	client->orders += changed;
+	device->orders += changed;
+	daemon->counters.orders += changed;
 	r = client->device.mechanism == GP_MECHANISM_NONE ?
 		    -ENOTSUP :
-		    daemon->ops->apply(daemon->backend, &client->device, way->seq, device->info.gpu_id, changes, count);
-	for (i = place; r && i < end; i++) {
-		queue = gp_queue_of(daemon, plan_order(way, i)->queue);
-		if (queue && queue->client == client) {
-			queue->order_place = GP_NO_PLACE;
-			if (!way->opening)
-				gp_queue_hold(daemon, queue, queue->closed); /* as it was */
-			plan_settle(daemon, device, i, r);
-		}
+		    daemon->ops->apply(daemon->backend, &client->device, device->way.seq, device->info.gpu_id, changes,
+				       changed);
+	for (uint32_t i = 0; r && i < changed; i++) {
+		if (!open)
+			gp_queue_hold(daemon, queues[i], queues[i]->closed); /* as it was */
+		plan_applied(daemon, device, queues[i], r, now_ns);
 	}
 }
 
-static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device)
+/* Closes or opens of one plan. */
+static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_order *orders,
+		       uint32_t count, bool open)
 {
-	struct gp_under_way *way = &device->way;
-	uint32_t begin = way->opening ? way->plan.close_count : 0;
-	uint32_t end = way->opening ? plan_order_count(way) : way->plan.close_count;
-	uint32_t i;
+	struct gp_queue_entry *queue;
 
-	way->waiting = end - begin;
-	for (i = begin; i < end; i++) {
-		struct gp_queue_entry *queue = gp_queue_of(daemon, plan_order(way, i)->queue);
-
-		if (queue)
-			queue->order_place = GP_NO_PLACE;
-		if (!queue)
-			plan_settle(daemon, device, i, -ESRCH);
-		else if (way->opening && gp_slice_holds_back(daemon, device, queue))
-			plan_settle(daemon, device, i, -EBUSY);
+	for (uint32_t i = 0; i < count; i++) {
+		queue = gp_queue_of(daemon, orders[i].queue);
+		if (!queue || queue->plan_seq != device->way.seq)
+			continue; /* it is gone, or this was given up */
+		queue->order_seq = device->way.seq;
+		queue->is_awaited = !open && orders[i].is_awaited;
+		device->way.waiting += queue->is_awaited;
+		queue->to_issue = !(open && gp_slice_holds_back(daemon, device, queue));
+		if (!queue->to_issue)
+			plan_applied(daemon, device, queue, -EBUSY, gp_daemon_now_ns(daemon));
 	}
-	for (i = begin; i < end; i++) {
-		struct gp_queue_entry *queue = gp_queue_of(daemon, plan_order(way, i)->queue);
-
-		if (way->results[i] == GP_WAITING && queue && queue->order_place == GP_NO_PLACE)
-			plan_issue_client(daemon, device, i, end);
+	for (uint32_t i = 0; i < count; i++) {
+		queue = gp_queue_of(daemon, orders[i].queue);
+		if (queue && queue->to_issue)
+			plan_issue_client(daemon, device, orders, count, i, open);
 	}
 	if (daemon->ops->commit)
 		daemon->ops->commit(daemon->backend, device->info.gpu_id);
 }
 
-/* A plan has room for a thousand orders and usually has a few. */
-static void plan_copy(struct gp_plan *to, const struct gp_plan *from)
+/* The opens are issued, unless they wait for something. Slices, which come after the closes, have as long again. */
+static void plan_advance(struct gp_daemon *daemon, struct gp_device_entry *device, bool hurry)
 {
-	memcpy(to, from, offsetof(struct gp_plan, close));
-	memcpy(to->close, from->close, from->close_count * sizeof(to->close[0]));
-	memcpy(to->open, from->open, from->open_count * sizeof(to->open[0]));
+	struct gp_under_way *way = &device->way;
+
+	if (!way->active || (!hurry && way->waiting && gp_now_ns() < way->by_ns))
+		return;
+	if (!gp_slice_may_open(daemon, device) && !hurry && gp_now_ns() < way->by_ns + way->patience_ns)
+		return;
+	way->active = false;
+	plan_issue(daemon, device, way->open, way->open_count, true);
 }
 
 static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 {
 	struct gp_device_entry *device = plan_device(daemon, plan->device);
 	struct gp_under_way *way = &device->way;
-	struct gp_stats stats;
+	struct gp_queue_entry *queue;
 
 	/* A hint on a device that switches by itself: the application brings its context in, nobody waits for an
 	 * answer. */
 	if (!plan->close_count && !plan->open_count)
 		return;
-	plan_abandon(daemon, device);
-	if (!gp_sched_stats(daemon->sched, device->core, &stats))
-		device->timeouts = stats.timeouts; /* what timed out so far was an older one */
-	plan_copy(&way->plan, plan);
+	plan_advance(daemon, device, true); /* an agent takes no older order than its last */
 	way->seq = daemon->seq_base + plan->seq;
-	way->active = true;
-	way->opening = false;
+	way->waiting = 0;
+	way->patience_ns = plan->patience_ns * daemon->dilation;
+	way->by_ns = gp_now_ns() + way->patience_ns;
+	way->open_count = plan->open_count;
+	memcpy(way->open, plan->open, plan->open_count * sizeof(way->open[0]));
+	for (uint32_t i = 0; i < plan->close_count + plan->open_count; i++) {
+		queue = gp_queue_of(daemon, i < plan->close_count ? plan->close[i].queue :
+								    plan->open[i - plan->close_count].queue);
+		if (queue)
+			queue->plan_seq = way->seq;
+	}
+	way->active = plan->open_count; /* before answers come: the closes may be refused at once */
 	daemon->slice_dirty = true;
-	for (uint32_t i = 0; i < plan_order_count(way); i++)
-		way->results[i] = GP_WAITING;
-	plan_issue(daemon, device);
-	plan_advance(daemon, device);
+	plan_issue(daemon, device, plan->close, plan->close_count, false);
+	plan_advance(daemon, device, false);
 }
 
 void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
-		    uint64_t seq, bool open, int result)
+		    uint64_t seq, bool open, int result, uint64_t now_ns)
 {
-	uint32_t place = queue->order_place;
-
-	if (queue->order_seq != seq || place == GP_NO_PLACE)
+	if (queue->order_seq != seq || !queue->is_ordered)
 		return; /* answered before */
-	queue->order_place = GP_NO_PLACE;
-	if (!device->way.active || device->way.seq != seq) {
+	if (!plan_applied(daemon, device, queue, result, now_ns)) {
 		if (!result)
 			gp_queue_lost(daemon, queue, open);
 		else if (!open)
 			gp_queue_hold(daemon, queue, queue->closed); /* as it was */
-		return;
-	}
-	if (!result) {
+	} else if (!result) {
 		gp_queue_gate(daemon, queue, open);
 		queue->opens += open;
 		queue->closes += !open;
@@ -220,41 +176,77 @@ void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, st
 		if (!open)
 			gp_queue_hold(daemon, queue, queue->closed); /* as it was */
 	}
-	plan_settle(daemon, device, place, result);
-	plan_advance(daemon, device);
+	plan_advance(daemon, device, false);
 }
 
 void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_device_entry *device = &daemon->devices[queue->device];
-	uint32_t place = queue->order_place;
 
-	queue->order_place = GP_NO_PLACE;
-	if (place == GP_NO_PLACE || !device->way.active || device->way.seq != queue->order_seq)
-		return;
-	plan_settle(daemon, device, place, -ESRCH);
-	plan_advance(daemon, device);
+	plan_not_awaited(device, queue);
+	queue->is_ordered = false;
+	queue->plan_seq = 0;
+	gp_slice_order_over(daemon, queue);
+	plan_advance(daemon, device, false);
 }
 
 void gp_plan_go_on(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
-	if (device->way.active && !device->way.opening && !device->way.waiting)
-		plan_advance(daemon, device);
+	plan_advance(daemon, device, false);
 }
 
-/* A plan that timed out inside the core is not waited for either. */
-static void plan_check_timeouts(struct gp_daemon *daemon)
+void gp_plan_forget(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
-	struct gp_stats stats;
+	device->way.active = false;
+	device->way.waiting = 0;
+	for (struct gp_queue_entry *queue = device->queues; queue; queue = queue->device_next) {
+		queue->is_awaited = false;
+		queue->plan_seq = 0;
+		gp_slice_order_over(daemon, queue);
+	}
+}
+
+/* Who has not answered in time is said once. His answer may come yet. */
+static void plan_given_up(struct gp_daemon *daemon)
+{
+	struct gp_given_up given;
+
+	while (gp_sched_given_up(daemon->sched, &given)) {
+		struct gp_queue_entry *queue = gp_queue_of(daemon, given.queue);
+		bool is_out = queue && queue->is_ordered && queue->order_seq == daemon->seq_base + given.seq;
+
+		if (!queue || queue->plan_seq > daemon->seq_base + given.seq)
+			continue; /* it has a newer one already */
+		queue->plan_seq = 0;
+		plan_not_awaited(&daemon->devices[queue->device], queue);
+		gp_slice_order_over(daemon, queue);
+		daemon->metrics_dirty = true;
+		if (!is_out || given.why != GP_WHY_TIMEOUT)
+			continue;
+		gp_client_answers(daemon, queue->client, false);
+		gp_client_escalate(daemon, queue->client);
+	}
+}
+
+/* Patience is over. */
+static void plan_due(struct gp_daemon *daemon)
+{
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		plan_advance(daemon, &daemon->devices[i], false);
+}
+
+uint64_t gp_plan_due_ns(const struct gp_daemon *daemon)
+{
+	uint64_t due_ns = 0, now_ns = gp_now_ns();
 
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		struct gp_device_entry *device = &daemon->devices[i];
+		const struct gp_under_way *way = &daemon->devices[i].way;
+		uint64_t at_ns = way->by_ns <= now_ns ? way->by_ns + way->patience_ns : way->by_ns;
 
-		if (!device->way.active || gp_sched_stats(daemon->sched, device->core, &stats))
-			continue;
-		if (stats.timeouts != device->timeouts)
-			plan_abandon(daemon, device);
+		if (way->active && (!due_ns || at_ns < due_ns))
+			due_ns = at_ns;
 	}
+	return due_ns;
 }
 
 /* What the agents have sampled since, of queues that have work: how much is left decides whether to close them. */
@@ -275,6 +267,7 @@ void gp_plan_decide(struct gp_daemon *daemon)
 {
 	uint64_t now_ns = gp_daemon_now_ns(daemon);
 
+	plan_due(daemon);
 	if (!daemon->dirty && gp_sched_deadline_ns(daemon->sched) > now_ns)
 		return;
 	plan_refresh(daemon);
@@ -283,7 +276,7 @@ void gp_plan_decide(struct gp_daemon *daemon)
 		daemon->counters.decisions++;
 		while (gp_sched_plan(daemon->sched, gp_daemon_now_ns(daemon), &daemon->plan))
 			plan_begin(daemon, &daemon->plan);
-		plan_check_timeouts(daemon);
+		plan_given_up(daemon);
 		gp_plan_inbox(daemon);
 		if (!daemon->dirty)
 			break;
@@ -390,6 +383,7 @@ static void plan_done(struct gp_daemon *daemon, const struct gp_report *report)
 {
 	struct gp_device_entry *device = gp_device_find(daemon, report->gpu_id);
 	struct gp_client *client = gp_client_find(daemon, report->tag);
+	uint64_t now_ns = gp_daemon_now_ns(daemon);
 	uint32_t opens = 0, good = 0;
 
 	for (uint32_t i = 0; device && client && i < report->count; i++) {
@@ -401,7 +395,7 @@ static void plan_done(struct gp_daemon *daemon, const struct gp_report *report)
 			continue;
 		opens += change->open;
 		good += !change->result;
-		gp_plan_answer(daemon, device, queue, report->seq, change->open, change->result);
+		gp_plan_answer(daemon, device, queue, report->seq, change->open, change->result, now_ns);
 	}
 	if (good && report->done_ns > report->issue_ns)
 		gp_device_learn(daemon, device, opens, report->done_ns - report->issue_ns);

@@ -319,15 +319,13 @@ static int queue_admit_some(struct gp_daemon *daemon, struct gp_queue_entry *que
  * with a turn of his own: not more often than now and then. */
 static void queue_change_gang(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
-	const struct gp_under_way *way = &daemon->devices[queue->device].way;
-	bool is_ordered = queue->order_place != GP_NO_PLACE && way->active && way->seq == queue->order_seq;
 	uint64_t now_ns = gp_now_ns(), later_ns = queue->gang_ns ? queue->gang_ns + QUEUE_GANG_NS : 0;
 	struct gp_queue_info info;
 
 	if (queue->attr.gang == queue->core_gang || !gp_quarantine_admits(queue->client) ||
 	    gp_sched_queue_info(daemon->sched, queue->core, &info) || info.gate == GP_GATE_QUARANTINED)
 		return;
-	if (later_ns <= now_ns && is_ordered)
+	if (later_ns <= now_ns && (info.gate == GP_GATE_CLOSING || info.gate == GP_GATE_OPENING))
 		later_ns = now_ns + QUEUE_ORDER_NS;
 	else if (later_ns <= now_ns && gp_portion_is_over(daemon))
 		later_ns = now_ns + 1; /* after the next look at urgent work */
@@ -404,7 +402,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	queue_counts_as_work(daemon, client);
 	queue->in_core = true;
 	daemon->sampling_dirty = daemon->slice_dirty = true;
-	queue->order_place = GP_NO_PLACE;
+	queue->is_ordered = false;
 	daemon->by_core[queue->core.index] = queue;
 	if (queue->closed)
 		gp_sched_gate_lost(daemon->sched, queue->core, false, gp_daemon_now_ns(daemon));
@@ -436,7 +434,7 @@ void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 					 .queue_id = queue->wire.queue_id,
 					 .open = true };
 	/* An order that is not answered yet may be carried out yet. */
-	bool may_be_closed = queue->closed || (queue->in_core && queue->order_place != GP_NO_PLACE);
+	bool may_be_closed = queue->closed || (queue->in_core && queue->is_ordered);
 
 	if (queue_can_be_gated(queue)) {
 		if (client->device.mechanism != GP_MECHANISM_NONE && gp_quarantine_admits(client))
@@ -545,7 +543,6 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	queue->client = client;
 	queue->device = (uint32_t)(device - daemon->devices);
 	queue->wire = *wire;
-	queue->order_place = GP_NO_PLACE;
 	queue->closed = wire->flags & GP_QUEUE_CLOSED;
 	*slot = (struct gp_slot){ queue, wire->generation, true };
 	client->queue_count++;

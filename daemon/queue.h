@@ -5,8 +5,6 @@
 
 #include "daemon/client.h"
 
-#define GP_NO_PLACE UINT32_MAX
-
 struct gp_device_entry; /* device.h */
 
 /* How long the device runs a queue before it looks at others, on devices where that can be set. */
@@ -44,9 +42,11 @@ struct gp_queue_entry {
 	uint64_t looked; /* completed, as silence.c read it; 0: not */
 	bool pending, blocked;
 	uint32_t hint_count;
-	/* The order under way. */
-	uint64_t order_seq;
-	uint32_t order_place;
+	/* The order under way; of plan.c alone, but for is_ordered. */
+	uint64_t plan_seq;  /* the last plan that names it; 0: none, or it was given up before it was issued */
+	uint64_t order_seq; /* the last that was issued, or refused at once */
+	bool is_ordered;    /* it was issued, and its answer counts yet */
+	bool is_awaited, to_issue;
 	bool closed;     /* as last acknowledged */
 	bool adopted;    /* of an unmanaged process: seen in the last scan */
 	bool has_budget; /* its process's, which counts once on each device */
@@ -87,7 +87,7 @@ void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns);
 bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device); /* what its plan opens next */
 /* Then, of one of its orders: it is not to be opened, it would stand in another's way. */
 bool gp_slice_holds_back(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue);
-void gp_slice_plan_over(struct gp_daemon *daemon, struct gp_device_entry *device);
+void gp_slice_order_over(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* answered, or given up */
 void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
 		     uint64_t slice_us, int result);
 void gp_slice_sliced(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_slice *slice);

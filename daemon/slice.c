@@ -217,7 +217,7 @@ int gp_slice_ask_agent(void *context, struct gp_device_client *device_client, co
  * One that refuses or does not answer is not waited for either: see gp_slice_holds_back(). */
 bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
-	const struct gp_plan *plan = &device->way.plan;
+	const struct gp_under_way *way = &device->way;
 	struct gp_queue_entry *q;
 	int32_t top = slice_top(device);
 	uint32_t open = 0;
@@ -225,9 +225,9 @@ bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device)
 
 	if (!device->info.short_us)
 		return true;
-	for (uint32_t i = 0; i < plan->open_count; i++) {
-		q = gp_queue_of(daemon, plan->open[i].queue);
-		if (q)
+	for (uint32_t i = 0; i < way->open_count; i++) {
+		q = gp_queue_of(daemon, way->open[i].queue);
+		if (q && q->plan_seq == way->seq)
 			q->slice.opening = true;
 	}
 	for (q = device->queues; q; q = q->device_next)
@@ -260,16 +260,9 @@ bool gp_slice_holds_back(struct gp_daemon *daemon, struct gp_device_entry *devic
 	return others;
 }
 
-void gp_slice_plan_over(struct gp_daemon *daemon, struct gp_device_entry *device)
+void gp_slice_order_over(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
-	const struct gp_plan *plan = &device->way.plan;
-
-	for (uint32_t i = 0; device->way.active && device->info.short_us && i < plan->open_count; i++) {
-		struct gp_queue_entry *q = gp_queue_of(daemon, plan->open[i].queue);
-
-		if (q)
-			q->slice.opening = false;
-	}
+	queue->slice.opening = false;
 	daemon->slice_dirty = true;
 }
 

@@ -407,6 +407,7 @@ void gp_sim_agent_decide(struct gp_sim *sim)
 			sim->config.observer->plan(sim->config.observer->context, &sim->plan, sim->now_ns);
 		gp_sim_apply_begin(sim, &sim->plan);
 	}
+	gp_sim_apply_given_up(sim);
 	gp_sim_record_decisions(sim);
 	/* A deadline that is still due although it was met would stop virtual time. */
 	if (gp_sim_agent_deadline_ns(sim) <= sim->now_ns)

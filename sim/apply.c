@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Owns plans under way: which orders go into one transaction (by the device's unit, closes first), one transaction
- * after the other, what each really took, and the acknowledgement. The core gives a device one plan at a time, but a
- * plan it has given up on may still hang here while the next one is carried out.
+ * after the other until the plan's patience is over, what each really took, and the answers. Each client answers for
+ * itself; what one owes may hang here while the device has had other plans since.
  */
 #include <errno.h>
 #include <limits.h>
@@ -12,6 +12,7 @@
 /* Until an order is carried out its result is one of these. */
 #define APPLY_WAITING   INT_MAX
 #define APPLY_UNDER_WAY (INT_MAX - 1)
+#define APPLY_IGNORED   (INT_MAX - 2) /* and nobody will say so */
 
 static const struct gp_order *apply_order(const struct sim_apply *apply, uint32_t place)
 {
@@ -68,15 +69,15 @@ void gp_sim_apply_begin(struct gp_sim *sim, const struct gp_plan *plan)
 	apply = sim->applies[index];
 	apply->plan = *plan;
 	apply->device = apply_device_of(sim, plan->device);
-	apply->transaction_seq = 0;
-	apply->abandoned = false;
-	apply->references = 1;
+	apply->transaction_count = 0;
+	apply->hurried = false;
+	apply->references = apply->issuing = true;
 	for (i = 0; i < apply_order_count(apply); i++)
-		apply->results[i] = APPLY_WAITING;
-	/* The core gave up on the older one; an order of it carried out now would undo one of this plan's. */
+		apply->orders[i] = (struct sim_order){ .result = APPLY_WAITING };
+	/* What an older plan opens is issued before anything of this one. */
 	for (i = 0; i < sim->apply_count; i++) {
-		if (i != index && sim->applies[i]->references && sim->applies[i]->device == apply->device)
-			sim->applies[i]->abandoned = true;
+		if (i != index && sim->applies[i]->device == apply->device)
+			gp_sim_apply_hurry(sim, i, sim->applies[i]->plan.seq);
 	}
 	gp_sim_push(sim, sim->now_ns + sim->decide_ns, SIM_ISSUE, index, 0);
 }
@@ -109,104 +110,191 @@ static bool apply_joins(const struct gp_sim *sim, const struct sim_apply *apply,
 	return false;
 }
 
-/* The next transaction: the first waiting order and all that join it. Orders for queues that are gone fail at once. */
-static uint32_t apply_collect(struct gp_sim *sim, struct sim_apply *apply, struct gp_gpu_change *changes)
+static bool apply_obeys(const struct gp_sim *sim, uint32_t queue)
 {
+	const struct gp_sim_faults *faults = sim->config.faults;
+
+	return !faults || !faults->obeys || faults->obeys(faults->context, sim->queues[queue].info.client, sim->now_ns);
+}
+
+/* Opens wait for closes that are awaited. */
+static bool apply_holds_back(const struct sim_apply *apply, uint32_t place)
+{
+	uint32_t i;
+
+	if (place < apply->plan.close_count || apply->hurried)
+		return false;
+	for (i = 0; i < apply->plan.close_count; i++) {
+		if (apply->orders[i].result == APPLY_IGNORED && apply->plan.close[i].is_awaited)
+			return true;
+	}
+	return false;
+}
+
+static void apply_answer(struct gp_sim *sim, uint32_t index, uint32_t first);
+
+/* The next transaction: the first waiting order and all that join it. Orders for queues that are gone fail at once. */
+static uint32_t apply_collect(struct gp_sim *sim, uint32_t index, uint64_t transaction, struct gp_gpu_change *changes)
+{
+	struct sim_apply *apply = sim->applies[index];
 	uint32_t i, queue, first = SIM_NONE, count = 0;
 
-	apply->closes = apply->opens = false;
 	for (i = 0; i < apply_order_count(apply); i++) {
-		if (apply->results[i] != APPLY_WAITING)
+		struct sim_order *order = &apply->orders[i];
+
+		if (order->result != APPLY_WAITING || apply_holds_back(apply, i))
 			continue;
-		if (apply->abandoned) {
-			apply->results[i] = -ECANCELED;
-			continue;
-		}
+		order->answer = i;
 		queue = gp_sim_find_queue(sim, apply_order(apply, i)->queue);
 		if (queue == SIM_NONE || !sim->queues[queue].info.alive) {
-			apply->results[i] = -ESRCH;
+			order->result = -ESRCH;
+			apply_answer(sim, index, i);
+			continue;
+		}
+		if (!apply_obeys(sim, queue)) {
+			order->result = APPLY_IGNORED;
 			continue;
 		}
 		if (first == SIM_NONE)
 			first = i;
 		if (!apply_joins(sim, apply, first, i))
 			continue;
-		apply->results[i] = APPLY_UNDER_WAY;
+		order->result = APPLY_UNDER_WAY;
+		order->transaction = transaction;
+		order->start_ns = sim->now_ns;
 		changes[count++] = (struct gp_gpu_change){ .queue = sim->queues[queue].info.gpu_queue,
 							   .open = i >= apply->plan.close_count };
 		if (i < apply->plan.close_count)
-			apply->closes = sim->queues[queue].closing = true;
-		else
-			apply->opens = true;
+			sim->queues[queue].closing = true;
 	}
 	return count;
 }
 
-static void apply_acknowledge(struct gp_sim *sim, uint32_t index)
+/* What is known since now is told to the core, unless the answer's fate is another. */
+static void apply_answer(struct gp_sim *sim, uint32_t index, uint32_t first)
 {
 	struct sim_apply *apply = sim->applies[index];
 	const struct gp_sim_faults *faults = sim->config.faults;
 	struct gp_sim_ack_fate fate = { 0 };
+	uint32_t i, queue = gp_sim_find_queue(sim, apply_order(apply, first)->queue);
 	uint64_t time_ns;
-	uint32_t i;
 
-	if (faults && faults->ack)
-		faults->ack(faults->context, apply->device, apply->plan.seq, sim->now_ns, &fate);
-	apply->references = 0;
+	if (faults && faults->ack && queue != SIM_NONE)
+		faults->ack(faults->context, apply->device, sim->queues[queue].info.client, sim->now_ns, &fate);
 	if (fate.drop)
 		return;
-	apply->references = 1 + fate.copies;
+	apply->references += 1 + fate.copies;
 	time_ns = sim->now_ns + sim->notice_ns + fate.delay_ns;
 	for (i = 0; i <= fate.copies; i++)
-		gp_sim_push(sim, time_ns + i * fate.copy_delay_ns, SIM_ACK, index, 0);
+		gp_sim_push(sim, time_ns + i * fate.copy_delay_ns, SIM_ACK, index, first);
 }
 
-static void apply_set_results(struct sim_apply *apply, int from, int to)
+/* The orders of one transaction have their results: without faults they are answered in one go, with them each client
+ * answers for itself. */
+static void apply_answer_transaction(struct gp_sim *sim, uint32_t index, uint64_t transaction)
+{
+	struct sim_apply *apply = sim->applies[index];
+	uint32_t i, k;
+
+	for (i = 0; i < apply_order_count(apply); i++) {
+		if (apply->orders[i].transaction != transaction)
+			continue;
+		for (k = 0; k < i; k++) {
+			if (apply->orders[k].transaction == transaction &&
+			    (!sim->config.faults ||
+			     apply_order(apply, k)->client.index == apply_order(apply, i)->client.index))
+				break;
+		}
+		apply->orders[i].answer = k;
+		if (k == i)
+			apply_answer(sim, index, i);
+	}
+}
+
+static void apply_set_results(struct sim_apply *apply, uint64_t transaction, int result)
 {
 	uint32_t i;
 
 	for (i = 0; i < apply_order_count(apply); i++) {
-		if (apply->results[i] == from)
-			apply->results[i] = to;
+		if (apply->orders[i].result == APPLY_UNDER_WAY && apply->orders[i].transaction == transaction)
+			apply->orders[i].result = result;
 	}
 }
 
+/* One transaction after the other; where patience is over, all that are left. */
 void gp_sim_apply_issue(struct gp_sim *sim, uint32_t index)
 {
 	struct sim_apply *apply = sim->applies[index];
 	const struct gp_sim_faults *faults = sim->config.faults;
 	struct gp_gpu_change changes[2 * GP_PLAN_MAX];
-	uint32_t count;
+	uint32_t i, count;
+	uint64_t seq;
 	int ret;
 
 	if (apply->plan.announce)
 		apply_announce(sim, apply);
-	for (;;) {
-		count = apply_collect(sim, apply, changes);
+	if (!apply->transaction_count && !apply->hurried && apply->plan.patience_ns && apply->issuing &&
+	    apply->orders[0].result == APPLY_WAITING)
+		gp_sim_push(sim, sim->now_ns + apply->plan.patience_ns, SIM_HURRY, index, apply->plan.seq);
+	while (apply->issuing && (apply->hurried || !apply->transaction_count)) {
+		seq = sim->transaction_seq + 1;
+		count = apply_collect(sim, index, seq, changes);
 		if (!count)
 			break;
 		if (faults && faults->transaction)
 			faults->transaction(faults->context, apply->device, changes, count, sim->now_ns);
-		apply->transaction_seq = ++sim->transaction_seq;
-		apply->transaction_start_ns = sim->now_ns;
-		ret = gp_gpu_transact(sim->devices[apply->device].gpu, changes, count, apply->transaction_seq,
-				      sim->now_ns);
-		if (!ret)
-			return;
-		apply_set_results(apply, APPLY_UNDER_WAY, ret);
+		sim->transaction_seq = seq;
+		ret = gp_gpu_transact(sim->devices[apply->device].gpu, changes, count, seq, sim->now_ns);
+		if (ret) {
+			apply_set_results(apply, seq, ret);
+			apply_answer_transaction(sim, index, seq);
+		} else {
+			apply->transaction_count++;
+		}
 	}
-	apply->transaction_seq = 0;
-	apply_acknowledge(sim, index);
+	for (i = 0; i < apply_order_count(apply); i++) {
+		if (apply->orders[i].result == APPLY_WAITING || apply->orders[i].result == APPLY_UNDER_WAY)
+			return;
+	}
+	apply->references -= apply->issuing;
+	apply->issuing = false;
+}
+
+void gp_sim_apply_hurry(struct gp_sim *sim, uint32_t index, uint64_t seq)
+{
+	struct sim_apply *apply = sim->applies[index];
+
+	if (!apply->references || apply->plan.seq != seq || apply->hurried)
+		return;
+	apply->hurried = true;
+	gp_sim_apply_issue(sim, index);
+}
+
+void gp_sim_apply_given_up(struct gp_sim *sim)
+{
+	struct gp_given_up given;
+	uint32_t i, k;
+
+	while (gp_sched_given_up(sim->core, &given)) {
+		for (i = 0; i < sim->apply_count; i++) {
+			struct sim_apply *apply = sim->applies[i];
+
+			for (k = 0; apply->issuing && apply->plan.seq == given.seq && k < apply_order_count(apply);
+			     k++) {
+				if (apply->orders[k].result == APPLY_WAITING &&
+				    apply_order(apply, k)->queue.index == given.queue.index)
+					apply->orders[k].result = -ECANCELED;
+			}
+		}
+	}
 }
 
 /* The core plans with what transactions really take: an average that forgets, in integers. */
-static void apply_learn(struct gp_sim *sim, const struct sim_apply *apply, uint64_t length_ns)
+static void apply_learn(struct gp_sim *sim, struct sim_device *device, bool closes, bool opens, uint64_t length_ns)
 {
-	struct sim_device *device = &sim->devices[apply->device];
-
-	if (apply->closes)
+	if (closes)
 		device->close_ns = device->close_ns - device->close_ns / 8 + length_ns / 8;
-	if (apply->opens)
+	if (opens)
 		device->open_ns = device->open_ns - device->open_ns / 8 + length_ns / 8;
 	gp_sched_device_set_cost(sim->core, device->core_device, device->close_ns, device->open_ns);
 }
@@ -233,25 +321,33 @@ static int apply_outcome(struct gp_sim *sim, uint32_t queue, bool open, int erro
 bool gp_sim_apply_transaction_end(struct gp_sim *sim, uint32_t device, const struct gp_gpu_event *event)
 {
 	struct sim_apply *apply = NULL;
+	bool closes = false, opens = false;
+	uint64_t start_ns = 0;
 	uint32_t i, index;
 
-	for (index = 0; index < sim->apply_count; index++) {
+	for (index = 0; index < sim->apply_count && !start_ns; index++) {
 		apply = sim->applies[index];
-		if (apply->references && apply->device == device && apply->transaction_seq == event->value)
-			break;
+		for (i = 0; apply->issuing && apply->device == device && i < apply_order_count(apply); i++) {
+			struct sim_order *order = &apply->orders[i];
+
+			if (order->result != APPLY_UNDER_WAY || order->transaction != event->value)
+				continue;
+			start_ns = order->start_ns + 1;
+			closes |= i < apply->plan.close_count;
+			opens |= i >= apply->plan.close_count;
+			order->result = apply_outcome(sim, gp_sim_find_queue(sim, apply_order(apply, i)->queue),
+						      i >= apply->plan.close_count, event->error);
+		}
 	}
-	if (index == sim->apply_count || !event->value)
+	if (!start_ns || !event->value)
 		return false;
 	sim->transactions++;
-	sim->transaction_ns += sim->now_ns - apply->transaction_start_ns;
-	for (i = 0; i < apply_order_count(apply); i++) {
-		if (apply->results[i] == APPLY_UNDER_WAY)
-			apply->results[i] = apply_outcome(sim, gp_sim_find_queue(sim, apply_order(apply, i)->queue),
-							  i >= apply->plan.close_count, event->error);
-	}
+	sim->transaction_ns += sim->now_ns - (start_ns - 1);
 	if (!event->error)
-		apply_learn(sim, apply, sim->now_ns - apply->transaction_start_ns);
-	gp_sim_apply_issue(sim, index);
+		apply_learn(sim, &sim->devices[device], closes, opens, sim->now_ns - (start_ns - 1));
+	apply->transaction_count--;
+	apply_answer_transaction(sim, index - 1, event->value);
+	gp_sim_apply_issue(sim, index - 1);
 	return true;
 }
 
@@ -259,29 +355,44 @@ bool gp_sim_apply_transaction_end(struct gp_sim *sim, uint32_t device, const str
 void gp_sim_apply_device_reset(struct gp_sim *sim, uint32_t device)
 {
 	struct sim_apply *apply;
-	uint32_t i;
+	uint32_t i, k;
 
 	for (i = 0; i < sim->apply_count; i++) {
 		apply = sim->applies[i];
-		if (!apply->references || apply->device != device || !apply->transaction_seq)
+		if (!apply->issuing || apply->device != device || !apply->transaction_count)
 			continue;
-		apply_set_results(apply, APPLY_UNDER_WAY, -EIO);
+		apply->transaction_count = 0;
+		for (k = 0; k < apply_order_count(apply); k++) {
+			uint64_t transaction = apply->orders[k].transaction;
+
+			if (apply->orders[k].result != APPLY_UNDER_WAY)
+				continue;
+			apply_set_results(apply, transaction, -EIO);
+			apply_answer_transaction(sim, i, transaction);
+		}
 		gp_sim_apply_issue(sim, i);
 	}
 }
 
-void gp_sim_apply_deliver(struct gp_sim *sim, uint32_t index)
+void gp_sim_apply_deliver(struct gp_sim *sim, uint32_t index, uint32_t answer)
 {
 	struct sim_apply *apply = sim->applies[index];
+	uint32_t i;
 	int ret;
 
 	apply->references--;
-	ret = gp_sched_applied(sim->core, apply->plan.device, apply->plan.seq, apply->results, apply_order_count(apply),
-			       gp_sim_core_now_ns(sim));
+	for (i = answer; i < apply_order_count(apply); i++) {
+		const struct sim_order *order = &apply->orders[i];
+
+		if (order->answer != answer || order->result > 0)
+			continue;
+		ret = gp_sched_applied(sim->core, apply_order(apply, i)->queue, apply->plan.seq, order->result,
+				       gp_sim_core_now_ns(sim));
+		if (sim->config.observer && sim->config.observer->ack)
+			sim->config.observer->ack(sim->config.observer->context, apply_order(apply, i), apply->plan.seq,
+						  order->result, i == answer, ret, sim->now_ns);
+	}
 	sim->core_dirty = true;
-	if (sim->config.observer && sim->config.observer->ack)
-		sim->config.observer->ack(sim->config.observer->context, apply->device, apply->plan.seq, apply->results,
-					  apply_order_count(apply), ret, sim->now_ns);
 }
 
 void gp_sim_apply_fini(struct gp_sim *sim)

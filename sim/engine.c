@@ -108,7 +108,8 @@ static void engine_dispatch(struct gp_sim *sim, const struct gp_sim_heap_event *
 		gp_sim_agent_report(sim, event->index, false);
 		break;
 	case SIM_ISSUE: gp_sim_apply_issue(sim, event->index); break;
-	case SIM_ACK: gp_sim_apply_deliver(sim, event->index); break;
+	case SIM_HURRY: gp_sim_apply_hurry(sim, event->index, event->value); break;
+	case SIM_ACK: gp_sim_apply_deliver(sim, event->index, (uint32_t)event->value); break;
 	case SIM_HOST_BUSY:
 	case SIM_HOST_IDLE: gp_sim_baseline_host(sim, event->index, event->type == SIM_HOST_BUSY); break;
 	case SIM_GRANT: gp_sim_baseline_grant(sim); break;

@@ -29,10 +29,10 @@ enum gp_sim_mode {
 	GP_SIM_RESET,      /* kill and re-run: idempotent clients only */
 };
 
-/* The fate of one acknowledgement. All zero: delivered once, at once. */
+/* The fate of one answer: of one client, to what one transaction changed. All zero: delivered once, at once. */
 struct gp_sim_ack_fate {
 	bool drop;
-	uint64_t delay_ns;      /* a delay beyond the next plan's acknowledgement reorders them */
+	uint64_t delay_ns;      /* a delay beyond another answer reorders them */
 	uint32_t copies;        /* further deliveries, */
 	uint64_t copy_delay_ns; /* each so long after the one before */
 };
@@ -41,8 +41,10 @@ struct gp_sim_ack_fate {
  * the callee may use the gp_sim_* questions and gp_gpu_set_fault(), nothing that changes the simulation otherwise. */
 struct gp_sim_faults {
 	void *context;
-	/* Before an acknowledgement is delivered; *fate comes in as all zero. */
-	void (*ack)(void *context, uint32_t device, uint64_t seq, uint64_t now_ns, struct gp_sim_ack_fate *fate);
+	/* Before an answer is delivered; *fate comes in as all zero. */
+	void (*ack)(void *context, uint32_t device, uint32_t client, uint64_t now_ns, struct gp_sim_ack_fate *fate);
+	/* false: the client neither carries out nor answers what it is ordered now. */
+	bool (*obeys)(void *context, uint32_t client, uint64_t now_ns);
 	/* Before a transaction goes to the model. */
 	void (*transaction)(void *context, uint32_t device, const struct gp_gpu_change *changes, uint32_t change_count,
 			    uint64_t now_ns);
@@ -58,8 +60,8 @@ struct gp_sim_observer {
 	void (*completion)(void *context, uint32_t client, uint64_t job, uint64_t arrival_ns, uint64_t now_ns);
 	/* A plan as the core gave it, at the time it was decided. */
 	void (*plan)(void *context, const struct gp_plan *plan, uint64_t now_ns);
-	/* After gp_sched_applied() with its return value. */
-	void (*ack)(void *context, uint32_t device, uint64_t seq, const int *results, uint32_t result_count, int ret,
+	/* After each gp_sched_applied() with its return value; first: of this answer. */
+	void (*ack)(void *context, const struct gp_order *order, uint64_t seq, int result, bool first, int ret,
 		    uint64_t now_ns);
 	/* After gp_sched_sample(); first: it reports an idle→busy edge. */
 	void (*sample)(void *context, uint32_t queue, uint64_t written, uint64_t completed, bool first, int ret,

@@ -25,7 +25,8 @@ enum sim_event {
 	SIM_NOTICE,  /* queue */
 	SIM_SAMPLE,  /* queue */
 	SIM_ISSUE,   /* apply: its next transaction */
-	SIM_ACK,     /* apply, plan's seq */
+	SIM_HURRY,   /* apply, plan's seq: its patience is over */
+	SIM_ACK,     /* apply, the first order that is answered */
 	SIM_HOST_BUSY,
 	SIM_HOST_IDLE,     /* client (baselines): the host-side scheduler notices */
 	SIM_GRANT,         /* sequential: the next job may go */
@@ -108,15 +109,23 @@ struct sim_client {
 	struct sim_spent begin; /* when they all were: its figures count from there */
 };
 
+/* An order of a plan being carried out. */
+struct sim_order {
+	int result;
+	uint32_t answer;      /* those with the same number are answered together: the place of the first of them */
+	uint64_t transaction; /* that carries it out */
+	uint64_t start_ns;
+};
+
 /* A plan being carried out. */
 struct sim_apply {
 	struct gp_plan plan;
-	int results[2 * GP_PLAN_MAX];
-	uint32_t device; /* the simulator's number */
-	uint64_t transaction_seq, transaction_start_ns;
-	uint32_t references; /* deliveries still to come, 1 while being carried out; 0: free */
-	bool abandoned;      /* the device has a newer plan: what is not begun is not begun any more */
-	bool closes, opens;  /* the transaction under way */
+	struct sim_order orders[2 * GP_PLAN_MAX];
+	uint32_t device;            /* the simulator's number */
+	uint32_t transaction_count; /* under way */
+	uint32_t references;        /* answers still to come, and 1 while orders are to be issued; 0: free */
+	bool issuing;               /* it has that one */
+	bool hurried;               /* its patience is over: nothing waits for anything any more */
 };
 
 struct sim_grave { /* a death the core has yet to hear of */
@@ -248,9 +257,11 @@ uint64_t gp_sim_agent_deadline_ns(const struct gp_sim *sim);
 /* apply.c */
 void gp_sim_apply_begin(struct gp_sim *sim, const struct gp_plan *plan);
 void gp_sim_apply_issue(struct gp_sim *sim, uint32_t apply);
+void gp_sim_apply_hurry(struct gp_sim *sim, uint32_t apply, uint64_t seq);
+void gp_sim_apply_given_up(struct gp_sim *sim); /* what the core has given up is not begun any more */
 void gp_sim_apply_device_reset(struct gp_sim *sim, uint32_t device);
 bool gp_sim_apply_transaction_end(struct gp_sim *sim, uint32_t device, const struct gp_gpu_event *event);
-void gp_sim_apply_deliver(struct gp_sim *sim, uint32_t apply);
+void gp_sim_apply_deliver(struct gp_sim *sim, uint32_t apply, uint32_t answer);
 void gp_sim_apply_fini(struct gp_sim *sim);
 
 /* baseline.c */

@@ -8,12 +8,13 @@
  * serialises all calls on one struct gp_sched, and passes the time in; time is in nanoseconds from any
  * monotonic origin, and a time earlier than one already seen counts as that one. The core calls nobody
  * back. After a batch of events the driver calls gp_sched_plan() until it returns false, carries the
- * plans out, and reports each with gp_sched_applied(). gp_sched_deadline_ns() says when to call
- * gp_sched_plan() again though nothing has happened.
+ * plans out, and reports each order with gp_sched_applied() as soon as it has its answer; then it asks
+ * gp_sched_given_up() until that returns false. gp_sched_deadline_ns() says when to call gp_sched_plan()
+ * again though nothing has happened.
  *
  * Every function that returns int returns 0 or a negative errno; on failure nothing has changed.
  *   -EINVAL  an argument out of its range          -ENOSPC  a table is full
- *   -ESTALE  the id (or plan) is no longer current -EDQUOT  the policy's admission test refused
+ *   -ESTALE  the id (or order) is not current any more -EDQUOT  the policy's admission test refused
  */
 #ifndef GPREEMPT_SCHED_H
 #define GPREEMPT_SCHED_H
@@ -70,7 +71,7 @@ struct gp_device_attr {
 	uint64_t memory_size;       /* bytes, for drf; 0: unknown */
 	uint64_t close_ns;          /* cost of one transaction that closes, measured or prior */
 	uint64_t open_ns;           /* cost of one transaction that opens */
-	uint64_t ack_timeout_ns;    /* a plan not acknowledged for so long has failed; 0: 1 s */
+	uint64_t ack_timeout_ns;    /* an order not acknowledged for so long has failed; 0: 1 s */
 	uint64_t switch_ns;   /* self-switching: time the device takes to put a lower context aside; 0: it does not */
 	uint32_t lower_max;   /* self-switching: lower clients that may stay open */
 	bool process_parking; /* closing a client's last gate also frees its process slot (not on stock CPSCH) */
@@ -160,25 +161,44 @@ enum gp_why {
 	GP_WHY_COUNT
 };
 
-/* Gate changes for one device, decided at once. Closes come before opens. The driver carries it out in as
- * few transactions as the unit allows and reports with gp_sched_applied(). A device has at most one plan
- * under way. When a device has a newer plan, what is left of an older one must not be carried out any
- * more. Orders on several devices that move one gang carry the same move. */
+/*
+ * Gate changes for one device, decided at once. The driver carries them out in as few transactions as the unit allows
+ * and acknowledges each order by itself. Closes come before opens: the driver issues the opens when the closes that are
+ * awaited were answered, or when patience_ns has passed. The core gives the device no other plan until the awaited
+ * orders were answered, or twice patience_ns has passed; so where everybody answers, one plan is under way at a time. A
+ * client whose answer is late is not waited for until it has answered promptly eight times, or more often if that
+ * happens again. A queue has one order under
+ * way at most: a plan never names one whose last order is neither answered nor given up. The opens of one plan are
+ * issued before anything of the next plan of that device. Orders on several devices that move one gang carry the same
+ * move.
+ */
 struct gp_order {
 	struct gp_queue_id queue;
 	struct gp_client_id client;
 	enum gp_why why;
-	uint64_t move; /* the number of its gang's last move; 0: in no gang */
+	bool is_awaited; /* others wait for its answer, but not longer than the plan says */
+	uint64_t move;   /* the number of its gang's last move; 0: in no gang */
 };
 struct gp_plan {
 	uint64_t seq;
 	uint32_t device;
 	uint32_t transaction_count; /* what the core paid for; the driver may need fewer, never more */
 	uint32_t close_count, open_count;
-	bool announce; /* bring_in is set: self-switching device, make it switch to that queue now; with orders or
-			  without */
+	uint64_t patience_ns; /* how long the opens wait for the closes: four times what the plan is expected to take,
+				 but at least a 64th and at most a quarter of ack_timeout_ns */
+	bool announce;        /* bring_in is set: self-switching device, make it switch to that queue now; with orders
+				 or without */
 	struct gp_queue_id bring_in;
 	struct gp_order close[GP_PLAN_MAX], open[GP_PLAN_MAX];
+};
+
+/* An order that nobody answered in time, or whose device was stopped. If it was not issued yet it must not be any more;
+ * an answer that comes now is refused. */
+struct gp_given_up {
+	struct gp_queue_id queue;
+	uint64_t seq;
+	bool open;
+	enum gp_why why; /* GP_WHY_TIMEOUT, GP_WHY_STOPPED */
 };
 
 /* Trace events: a bounded ring, oldest overwritten. Values never change, new ones are appended. */
@@ -200,7 +220,7 @@ enum gp_trace_type {
 	GP_TRACE_TURN = 15,      /* queue's client got the turn */
 	GP_TRACE_QUARANTINE = 16,
 	GP_TRACE_ORDER_FAILED = 17,
-	GP_TRACE_PLAN_TIMEOUT = 18,
+	GP_TRACE_PLAN_TIMEOUT = 18, /* value: seq; at least one of its orders was not answered */
 	GP_TRACE_DEVICE_STOPPED = 19,
 	GP_TRACE_DEVICE_STARTED = 20,
 	GP_TRACE_OVERSUBSCRIBED = 21, /* value: clients on the device, more than process_count_max */
@@ -289,12 +309,14 @@ int gp_sched_hint(struct gp_sched *sched, struct gp_queue_id queue, uint64_t in_
 int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool open, uint64_t now_ns);
 
 /* Decisions. Returns true and a plan, or false: nothing to do now. A plan changes at least one gate, or it only
- * announces: then it has no orders, is not under way, and is not acknowledged (-ESTALE). */
+ * announces: then it has no orders, and nothing is acknowledged. */
 bool gp_sched_plan(struct gp_sched *sched, uint64_t now_ns, struct gp_plan *ret_plan);
-/* results: one per order, closes first: 0, or a negative errno for that queue. -ESTALE: no such plan is under
- * way on the device (late, doubled, or of a removed device); nothing changed. */
-int gp_sched_applied(struct gp_sched *sched, uint32_t device, uint64_t seq, const int *results, uint32_t result_count,
-		     uint64_t now_ns);
+/* What became of one order of plan seq; result: 0, or a negative errno. -ESTALE: that order is not under way (answered,
+ * given up, of a queue that is gone); nothing changed. */
+int gp_sched_applied(struct gp_sched *sched, struct gp_queue_id queue, uint64_t seq, int result, uint64_t now_ns);
+/* The next order that was given up; false: no more. Of two of one queue, which nobody asked for in between, the newer.
+ */
+bool gp_sched_given_up(struct gp_sched *sched, struct gp_given_up *ret_given_up);
 uint64_t gp_sched_deadline_ns(const struct gp_sched *sched);
 
 /* Looking in. cursor starts at 0; returns events copied; *ret_lost counts those overwritten before they were read. */

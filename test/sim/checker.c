@@ -9,8 +9,8 @@
 #include "test/sim/checker_truth.h"
 
 const struct checker *const checker_list[CHECKER_COUNT] = {
-	&checker_once,      &checker_closed,     &checker_late,  &checker_effect, &checker_limits,
-	&checker_inversion, &checker_starvation, &checker_drain, &checker_gang,   &checker_budget,
+	&checker_once,       &checker_closed, &checker_late, &checker_effect, &checker_limits, &checker_inversion,
+	&checker_starvation, &checker_drain,  &checker_gang, &checker_budget, &checker_owed,
 };
 
 uint32_t checker_index(const struct checker *checker)

@@ -31,7 +31,7 @@ enum check_type {
 	CHECK_STOP,
 	CHECK_START, /* device */
 	CHECK_COST,  /* device, close_ns, open_ns */
-	CHECK_ACK,   /* device, seq, results, count */
+	CHECK_ACK,   /* queue, seq, result */
 	/* Said by the core. */
 	CHECK_PLAN,    /* plan */
 	CHECK_TRACE,   /* trace: a claim */
@@ -56,7 +56,7 @@ struct check_event {
 	bool open;
 	struct gp_queue_id queue;
 	struct gp_client_id client;
-	const int *results;
+	int result;
 	const struct gp_device_attr *attr;
 	const struct gp_param *param;
 	const char *policy;
@@ -79,10 +79,10 @@ struct checker {
 	void (*fini)(void *state); /* NULL: nothing to free */
 };
 
-#define CHECKER_COUNT 10u
+#define CHECKER_COUNT 11u
 extern const struct checker *const checker_list[CHECKER_COUNT];
 extern const struct checker checker_once, checker_closed, checker_late, checker_effect, checker_limits,
-	checker_inversion, checker_starvation, checker_drain, checker_gang, checker_budget;
+	checker_inversion, checker_starvation, checker_drain, checker_gang, checker_budget, checker_owed;
 
 /* What every checker may look at: the two records, the simulator's questions. */
 struct checker_run {

@@ -47,7 +47,7 @@ static const char *effect_plan(struct checker_run *run, struct effect_state *sta
 		return "of a policy that has none";
 	if (!plan->close_count && !plan->open_count)
 		return plan->announce ? NULL : "changes nothing";
-	if (device->in_flight)
+	if (told_waits(run->told, plan->device))
 		return "while another one is under way on its device";
 	if (plan->seq <= state->seq[plan->device])
 		return "has a number its device has seen already";

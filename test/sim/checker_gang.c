@@ -64,7 +64,8 @@ static void gang_open(struct checker_run *run, const struct gp_plan *plan, const
 	gang = queue->attr.gang;
 	for (i = 0; i < run->told->device_count; i++) {
 		device = &run->told->devices[i];
-		if (i == plan->device || !device->in_flight || device->stopped || !gang_waits(run->told, gang, i))
+		if (i == plan->device || !told_waits(run->told, i) || device->stopped ||
+		    !gang_waits(run->told, gang, i))
 			continue;
 		other = gang_opening(run->told, gang, i);
 		if (other && other->order_move == order->move)
@@ -94,7 +95,7 @@ static bool gang_is_steady(const struct told *told, uint32_t gang)
 		q = &told->queues[i];
 		if (!q->used || q->attr.gang != gang)
 			continue;
-		if (told->devices[q->device].in_flight || told->devices[q->device].stopped ||
+		if (told_waits(told, q->device) || told->devices[q->device].stopped ||
 		    !told->devices[q->device].gates || (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED) ||
 		    told_is_excused(told, q))
 			return false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * No late starters: while the core knows of work of a more urgent queue, no lower one starts a packet, unless the core
- * has had no chance yet (a plan is under way), cannot (failed orders, quarantine, a stopped device) or says why not
- * (aged, short, opened a moment ago, out of budget, the device switches by itself), and such an excuse runs out.
+ * has had no chance yet (it waits for answers), has ordered it closed, cannot (failed orders, quarantine, a stopped
+ * device) or says why not (aged, short, opened a moment ago, out of budget, the device switches by itself), and such an
+ * excuse runs out.
  */
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
@@ -45,13 +46,13 @@ static void late_start(struct checker_run *run, const struct check_event *event)
 	if (!low)
 		return;
 	device = &told->devices[low->device];
-	if (!device->ranked || device->stopped || device->in_flight || !device->quiet)
+	if (!device->ranked || device->stopped || told_waits(told, low->device) || !device->quiet)
 		return;
 	if (run->truth->queues[event->gpu_queue].lost)
 		return;
 	told_refresh(told);
 	/* The urgency of an idle queue with a deadline is that of work it does not have yet. */
-	if ((low->attr.deadline_ns && !low->has_work) || low->vague)
+	if ((low->attr.deadline_ns && !low->has_work) || low->vague || told_moves(low))
 		return;
 	for (i = 0; i < told->queue_end; i++) {
 		q = &told->queues[i];

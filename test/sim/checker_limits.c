@@ -50,7 +50,8 @@ static void limits_slots(struct checker_run *run, uint32_t device)
 
 	for (i = 0; i < told->queue_end; i++) {
 		q = &told->queues[i];
-		if (!q->used || q->device != device || q->attr.kind != GP_KIND_COMPUTE || q->gate == GP_GATE_CLOSED)
+		if (!q->used || q->device != device || q->attr.kind != GP_KIND_COMPUTE || q->gate == GP_GATE_CLOSED ||
+		    q->gate == GP_GATE_CLOSING)
 			continue;
 		open++;
 		fixed += q->attr.unseen || q->gate == GP_GATE_QUARANTINED;
@@ -104,7 +105,7 @@ static void limits_event(struct checker_run *run, void *data, const struct check
 	state->version = run->told->version;
 	told_refresh(run->told);
 	for (i = 0; i < run->told->device_count; i++) {
-		if (!run->told->devices[i].gates || run->told->devices[i].in_flight || run->told->devices[i].stopped)
+		if (!run->told->devices[i].gates || told_waits(run->told, i) || run->told->devices[i].stopped)
 			continue;
 		limits_slots(run, i);
 		limits_batch(run, i);

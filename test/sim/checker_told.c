@@ -195,52 +195,58 @@ static void told_fail(struct told *told, struct told_queue *queue, bool opens, i
 	told->devices[queue->device].disturbed_ns = told->core_ns;
 }
 
+bool told_moves(const struct told_queue *queue)
+{
+	return queue->gate == GP_GATE_CLOSING || queue->gate == GP_GATE_OPENING;
+}
+
+bool told_waits(const struct told *told, uint32_t device)
+{
+	const struct told_queue *q;
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		q = &told->queues[i];
+		if (q->used && q->device == device && told_moves(q) && q->is_awaited &&
+		    told->core_ns < q->prompt_until_ns)
+			return true;
+	}
+	return false;
+}
+
 static const char *told_ack(struct told *told, const struct check_event *event)
 {
-	struct told_device *device = &told->devices[event->device];
-	struct told_queue *queue;
-	uint32_t i;
+	struct told_queue *queue = told_find(told, event->queue);
 	bool opens;
 
-	if (!device->in_flight || device->seq != event->seq)
-		return "an acknowledgement was accepted though no such plan is under way";
-	if (event->count != device->order_count)
-		return "an acknowledgement with the wrong number of results was accepted";
-	for (i = 0; i < event->count; i++) {
-		opens = i >= device->close_count;
-		queue = told_find(told, device->orders[i]);
-		if (!queue || queue->gate != (opens ? GP_GATE_OPENING : GP_GATE_CLOSING))
-			continue;
-		if (event->results[i]) {
-			told_fail(told, queue, opens, event->results[i]);
-			continue;
-		}
-		if (!opens)
-			queue->fail_count = 0;
-		queue->must_quarantine = opens && queue->condemned;
-		queue->hold_ns = 0;
-		told_gate(told, queue, opens ? GP_GATE_OPEN : GP_GATE_CLOSED);
+	if (!queue || !told_moves(queue) || queue->order_seq != event->seq)
+		return "an acknowledgement was accepted though no such order is under way";
+	opens = queue->gate == GP_GATE_OPENING;
+	if (event->result) {
+		told_fail(told, queue, opens, event->result);
+		return NULL;
 	}
-	device->in_flight = false;
+	if (!opens)
+		queue->fail_count = 0;
+	queue->must_quarantine = opens && queue->condemned;
+	queue->hold_ns = 0;
+	told_gate(told, queue, opens ? GP_GATE_OPEN : GP_GATE_CLOSED);
 	return NULL;
 }
 
-static void told_give_up(struct told *told, struct told_device *device, bool failed)
+/* What is under way on a device that stops may have been carried out, or not. */
+static void told_stop(struct told *told, uint32_t device)
 {
 	struct told_queue *queue;
 	uint32_t i;
 
-	for (i = 0; device->in_flight && i < device->order_count; i++) {
-		queue = told_find(told, device->orders[i]);
-		if (!queue || queue->gate != (i < device->close_count ? GP_GATE_CLOSING : GP_GATE_OPENING))
-			continue;
-		if (failed)
-			told_fail(told, queue, i >= device->close_count, 0);
-		else
+	for (i = 0; i < told->queue_end; i++) {
+		queue = &told->queues[i];
+		if (queue->used && queue->device == device && told_moves(queue))
 			told_gate(told, queue, GP_GATE_UNKNOWN);
 	}
-	device->in_flight = false;
-	device->disturbed_ns = told->core_ns;
+	told->devices[device].stopped = true;
+	told->devices[device].disturbed_ns = told->core_ns;
 }
 
 static void told_start(struct told *told, uint32_t device)
@@ -259,15 +265,18 @@ static void told_start(struct told *told, uint32_t device)
 	told->devices[device].disturbed_ns = told->core_ns;
 }
 
-static void told_order(struct told *told, struct told_device *device, const struct gp_order *order, enum gp_gate gate)
+static void told_order(struct told *told, const struct gp_plan *plan, const struct gp_order *order, enum gp_gate gate)
 {
 	struct told_queue *queue = told_find(told, order->queue);
 
-	device->orders[device->order_count++] = order->queue;
 	if (!queue)
 		return;
 	queue->order_why = order->why;
 	queue->order_move = order->move;
+	queue->order_seq = plan->seq;
+	queue->order_ns = told->core_ns;
+	queue->prompt_until_ns = told->core_ns + 2 * plan->patience_ns;
+	queue->is_awaited = order->is_awaited;
 	queue->aged |= order->why == GP_WHY_AGED;
 	told_gate(told, queue, gate);
 }
@@ -277,20 +286,18 @@ static void told_plan(struct told *told, const struct gp_plan *plan)
 	struct told_device *device = &told->devices[plan->device];
 	uint32_t i;
 
-	if (plan->device >= told->device_count || plan->close_count > GP_PLAN_MAX || plan->open_count > GP_PLAN_MAX)
+	if (plan->device >= told->device_count || plan->close_count > GP_PLAN_MAX || plan->open_count > GP_PLAN_MAX ||
+	    !(plan->close_count + plan->open_count))
 		return;
-	device->order_count = 0;
 	for (i = 0; i < plan->close_count; i++)
-		told_order(told, device, &plan->close[i], GP_GATE_CLOSING);
+		told_order(told, plan, &plan->close[i], GP_GATE_CLOSING);
 	for (i = 0; i < plan->open_count; i++)
-		told_order(told, device, &plan->open[i], GP_GATE_OPENING);
+		told_order(told, plan, &plan->open[i], GP_GATE_OPENING);
 	device->close_count = plan->close_count;
-	device->in_flight = device->order_count > 0;
 	device->seq = plan->seq;
-	device->issued_ns = told->core_ns;
 }
 
-static const char *told_claim_queue(struct told *told, const struct gp_trace_event *claim)
+static const char *told_claim(struct told *told, const struct gp_trace_event *claim)
 {
 	struct told_queue *queue = told_find(told, claim->queue);
 	struct told_device *device;
@@ -330,6 +337,13 @@ static const char *told_claim_queue(struct told *told, const struct gp_trace_eve
 			queue->hold_ns = told->core_ns + device->attr.close_ns + device->attr.close_ns / 4 + 1;
 		}
 		break;
+	case GP_TRACE_ORDER_FAILED:
+		if (claim->why != GP_WHY_TIMEOUT)
+			break; /* as it was told */
+		if (!told_moves(queue) || told->core_ns < queue->order_ns + device->attr.ack_timeout_ns)
+			return "an order was given up that is not under way, or before its time";
+		told_fail(told, queue, queue->gate == GP_GATE_OPENING, 0);
+		break;
 	case GP_TRACE_QUARANTINE:
 		if (!queue->must_quarantine)
 			return "quarantined though its orders did not fail often enough, or before it is open";
@@ -340,21 +354,6 @@ static const char *told_claim_queue(struct told *told, const struct gp_trace_eve
 	default: break;
 	}
 	return NULL;
-}
-
-static const char *told_claim(struct told *told, const struct gp_trace_event *claim)
-{
-	struct told_device *device = claim->device < told->device_count ? &told->devices[claim->device] : NULL;
-
-	if (claim->type == GP_TRACE_PLAN_TIMEOUT) {
-		if (!device || !device->in_flight || device->seq != claim->value)
-			return "a plan timed out that was not under way";
-		if (told->core_ns < device->issued_ns + device->attr.ack_timeout_ns)
-			return "a plan timed out before its time";
-		told_give_up(told, device, true);
-		return NULL;
-	}
-	return told_claim_queue(told, claim);
 }
 
 static const char *told_settle(struct told *told)
@@ -432,10 +431,7 @@ const char *told_event(struct told *told, const struct check_event *event)
 	case CHECK_ACK: return told_ack(told, event);
 	case CHECK_TRACE: return told_claim(told, event->trace);
 	case CHECK_SETTLED: return told_settle(told);
-	case CHECK_STOP:
-		told_give_up(told, &told->devices[event->device], false);
-		told->devices[event->device].stopped = true;
-		break;
+	case CHECK_STOP: told_stop(told, event->device); break;
 	case CHECK_START: told_start(told, event->device); break;
 	case CHECK_COST:
 		told->devices[event->device].attr.close_ns = event->close_ns;

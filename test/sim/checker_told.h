@@ -25,9 +25,11 @@ struct told_queue {
 	/* gate */
 	enum gp_gate gate;
 	enum gp_why order_why;
-	uint64_t order_move;
-	bool aged;          /* ordered open because it waited too long, not closed since */
-	uint64_t opened_ns; /* by an order, core time; 0: never */
+	uint64_t order_move, order_seq, order_ns; /* core time */
+	uint64_t prompt_until_ns;                 /* others may wait for its answer until then … */
+	bool is_awaited;                          /* … if this says so */
+	bool aged;                                /* ordered open because it waited too long, not closed since */
+	uint64_t opened_ns;                       /* by an order, core time; 0: never */
 	uint32_t fail_count;
 	int fail_result; /* of the last failed order */
 	bool condemned;  /* must be in quarantine at the end of the call after which it is open, or was ordered open */
@@ -47,11 +49,10 @@ struct told_device {
 	struct gp_device_attr attr;
 	struct gp_param param; /* with the documented defaults filled in */
 	const char *policy;
-	bool gates, ranked;             /* the policy closes gates; it ranks */
-	bool stopped, in_flight, quiet; /* quiet: nothing was said since the core had nothing to order */
-	uint64_t seq, issued_ns;
-	uint32_t close_count, order_count;
-	struct gp_queue_id orders[2 * GP_PLAN_MAX];
+	bool gates, ranked;  /* the policy closes gates; it ranks */
+	bool stopped, quiet; /* quiet: nothing was said since the core had nothing to order */
+	uint64_t seq;        /* of its last plan */
+	uint32_t close_count;
 	uint64_t disturbed_ns; /* core time of the last timeout, failure, stop, start or removal */
 };
 
@@ -79,6 +80,10 @@ bool told_has_slot(const struct told *told, uint32_t device);
 uint64_t told_user(const struct told *told, const struct told_queue *queue);
 uint32_t told_clients_of(const struct told *told, uint64_t user, uint32_t device); /* with queues there */
 uint32_t told_batch_max(const struct told_device *device);                         /* UINT32_MAX: no limit */
+/* An order is under way. */
+bool told_moves(const struct told_queue *queue);
+/* The core may wait for answers to the device's last plan. */
+bool told_waits(const struct told *told, uint32_t device);
 /* Work gets through its gate as far as the core can know. */
 bool told_lets_through(const struct told_queue *queue);
 /* Its being open though lower is covered by a claim that has not run out. */

@@ -102,6 +102,26 @@ static void plant_device_spend(struct gp_device_attr *attr, struct gp_param *par
 	param->overhead_permille = 1000;
 }
 
+/* As if a device had one plan at a time, which is over when everybody has answered. */
+static bool plant_idles_until_answered(struct checker_run *run)
+{
+	const struct told_queue *q;
+	uint32_t i;
+
+	for (i = 0; i < run->told->queue_end; i++) {
+		q = &run->told->queues[i];
+		if (q->used && told_moves(q) &&
+		    run->now_ns < q->order_ns + run->told->devices[q->device].attr.ack_timeout_ns)
+			return true;
+	}
+	return false;
+}
+
+static void plant_make_patient(struct checker_run *run, struct gp_plan *plan)
+{
+	plan->patience_ns *= 64;
+}
+
 const struct plant plant_list[] = {
 	{ .name = "rerun",
 	  .caught_by = &checker_once,
@@ -159,6 +179,14 @@ const struct plant plant_list[] = {
 	  .caught_by = &checker_budget,
 	  .device = plant_device_spend,
 	  .what = "preemption has no budget" },
+	{ .name = "hostage",
+	  .caught_by = &checker_owed,
+	  .idles = plant_idles_until_answered,
+	  .what = "nothing is planned until everybody answered" },
+	{ .name = "patient",
+	  .caught_by = &checker_owed,
+	  .make = plant_make_patient,
+	  .what = "plans wait far too long for an answer" },
 };
 
 const uint32_t plant_count = sizeof(plant_list) / sizeof(plant_list[0]);

@@ -18,6 +18,8 @@ struct plant {
 	void (*client)(struct gp_client_attr *attr);
 	/* A plan as if the core had made it: the checkers see the result. */
 	void (*make)(struct checker_run *run, struct gp_plan *plan);
+	/* true: the core is not asked for a plan now, as if it had none. */
+	bool (*idles)(struct checker_run *run);
 	/* false: this order is not carried out, and the core is told it was. */
 	bool (*send)(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order, bool opens);
 	/* What the core is told a queue has completed. */

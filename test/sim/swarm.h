@@ -27,6 +27,9 @@ struct swarm_world {
 	uint32_t fault_count;
 	struct gp_sim_fault faults[SWARM_FAULT_MAX];
 	struct swarm_ack_odds ack;
+	uint32_t mute_client;  /* carries out and answers nothing from mute_ns on, until the calm; UINT32_MAX: nobody */
+	uint32_t tardy_client; /* answers everything nearly an ack_timeout_ns late, until the calm */
+	uint64_t mute_ns;
 	char text[SWARM_TEXT_SIZE]; /* in one line, for the log */
 };
 

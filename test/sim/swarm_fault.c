@@ -48,10 +48,22 @@ static void fault_draw_one(const struct swarm_world *world, struct gp_rng *rng, 
 	}
 }
 
+/* One who never answers, and one who always does at the last moment. */
+static void fault_draw_owing(struct swarm_world *world, struct gp_rng *rng)
+{
+	if (!gp_rng_below(rng, 3)) {
+		world->mute_client = (uint32_t)gp_rng_below(rng, world->workload.client_count);
+		world->mute_ns = gp_rng_below(rng, world->calm_ns);
+	}
+	if (!gp_rng_below(rng, 3))
+		world->tardy_client = (uint32_t)gp_rng_below(rng, world->workload.client_count);
+}
+
 void swarm_world_draw_faults(struct swarm_world *world, struct gp_rng *rng)
 {
 	uint32_t i, queue_count = 0, mood = (uint32_t)gp_rng_below(rng, 10);
 
+	world->mute_client = world->tardy_client = UINT32_MAX;
 	for (i = 0; i < world->workload.client_count; i++)
 		queue_count += world->workload.clients[i].queue_count *
 			       (uint32_t)__builtin_popcountll(world->workload.clients[i].devices);
@@ -69,5 +81,7 @@ void swarm_world_draw_faults(struct swarm_world *world, struct gp_rng *rng)
 	if (!swarm_world_can_quarantine(world)) {
 		world->ack.drop = 0;
 		world->ack.delay_ns /= 8;
+	} else {
+		fault_draw_owing(world, rng);
 	}
 }

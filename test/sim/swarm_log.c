@@ -87,8 +87,6 @@ void swarm_log_rest(struct told *told)
 
 void swarm_log_event(const struct check_event *event)
 {
-	uint32_t i;
-
 	if (event->type == CHECK_STEP || event->type == CHECK_SETTLED || event->type == CHECK_QUIET ||
 	    event->type == CHECK_COST)
 		return;
@@ -112,10 +110,8 @@ void swarm_log_event(const struct check_event *event)
 	case CHECK_STOP: printf("core: device %u stops\n", event->device); break;
 	case CHECK_START: printf("core: device %u starts\n", event->device); break;
 	case CHECK_ACK:
-		printf("core: plan %llu of device %u done:", (unsigned long long)event->seq, event->device);
-		for (i = 0; i < event->count; i++)
-			printf(" %d", event->results[i]);
-		printf("\n");
+		printf("core: queue %u, order of plan %llu done: %d\n", event->queue.index,
+		       (unsigned long long)event->seq, event->result);
 		break;
 	case CHECK_PLAN: log_plan(event->plan); break;
 	case CHECK_TRACE: log_claim(event->trace); break;

@@ -29,12 +29,14 @@ struct run_goal {
 	bool past_failure, drained;
 };
 
-static void run_ack(void *context, uint32_t device, uint64_t seq, uint64_t now_ns, struct gp_sim_ack_fate *fate)
+static void run_ack(void *context, uint32_t device, uint32_t client, uint64_t now_ns, struct gp_sim_ack_fate *fate)
 {
 	struct run_faults *faults = context;
 	const struct swarm_ack_odds *odds = &faults->world->ack;
 
-	(void)device, (void)seq, (void)now_ns;
+	(void)device, (void)now_ns;
+	if (!faults->over && client == faults->world->tardy_client)
+		fate->delay_ns = faults->world->config.ack_timeout_ns / 8 * 7;
 	if (faults->over || !odds->delay_ns)
 		return;
 	fate->drop = gp_rng_below(&faults->rng, 1000) < odds->drop;
@@ -44,6 +46,13 @@ static void run_ack(void *context, uint32_t device, uint64_t seq, uint64_t now_n
 		fate->copies = 1 + (uint32_t)gp_rng_below(&faults->rng, 3);
 		fate->copy_delay_ns = gp_rng_below(&faults->rng, odds->delay_ns);
 	}
+}
+
+static bool run_obeys(void *context, uint32_t client, uint64_t now_ns)
+{
+	const struct run_faults *faults = context;
+
+	return faults->over || client != faults->world->mute_client || now_ns < faults->world->mute_ns;
 }
 
 /* The simulator's default, see sim/engine.h; what it divides by only makes it shorter. */
@@ -149,7 +158,7 @@ static void run_phases(const struct swarm_world *world, struct gp_sim *sim, stru
 void swarm_run(const struct swarm_order *order, const struct swarm_world *world, struct swarm_outcome *ret_outcome)
 {
 	struct run_faults faults = { .world = world };
-	struct gp_sim_faults table = { .context = &faults, .ack = run_ack };
+	struct gp_sim_faults table = { .context = &faults, .ack = run_ack, .obeys = run_obeys };
 	struct gp_sim_config config = world->config;
 	struct checker_run run;
 	struct gp_error error;

@@ -25,7 +25,7 @@ int __real_gp_sched_sample(struct gp_sched *, struct gp_queue_id, uint64_t, uint
 int __real_gp_sched_hint(struct gp_sched *, struct gp_queue_id, uint64_t, uint64_t);
 int __real_gp_sched_gate_lost(struct gp_sched *, struct gp_queue_id, bool, uint64_t);
 bool __real_gp_sched_plan(struct gp_sched *, uint64_t, struct gp_plan *);
-int __real_gp_sched_applied(struct gp_sched *, uint32_t, uint64_t, const int *, uint32_t, uint64_t);
+int __real_gp_sched_applied(struct gp_sched *, struct gp_queue_id, uint64_t, int, uint64_t);
 int __real_gp_gpu_create(const struct gp_gpu_config *, struct gp_gpu **);
 int __real_gp_gpu_queue_add(struct gp_gpu *, uint32_t, const struct gp_gpu_queue_attr *, uint64_t, uint32_t *);
 int __real_gp_gpu_process_remove(struct gp_gpu *, uint32_t, uint64_t);
@@ -46,7 +46,7 @@ int __wrap_gp_sched_sample(struct gp_sched *, struct gp_queue_id, uint64_t, uint
 int __wrap_gp_sched_hint(struct gp_sched *, struct gp_queue_id, uint64_t, uint64_t);
 int __wrap_gp_sched_gate_lost(struct gp_sched *, struct gp_queue_id, bool, uint64_t);
 bool __wrap_gp_sched_plan(struct gp_sched *, uint64_t, struct gp_plan *);
-int __wrap_gp_sched_applied(struct gp_sched *, uint32_t, uint64_t, const int *, uint32_t, uint64_t);
+int __wrap_gp_sched_applied(struct gp_sched *, struct gp_queue_id, uint64_t, int, uint64_t);
 int __wrap_gp_gpu_create(const struct gp_gpu_config *, struct gp_gpu **);
 int __wrap_gp_gpu_queue_add(struct gp_gpu *, uint32_t, const struct gp_gpu_queue_attr *, uint64_t, uint32_t *);
 int __wrap_gp_gpu_process_remove(struct gp_gpu *, uint32_t, uint64_t);
@@ -71,8 +71,7 @@ static struct {
 	struct gp_gpu *gpus[SWARM_DEVICE_MAX];
 	uint32_t number[SWARM_DEVICE_MAX][SEAM_MODEL_MAX]; /* model's queue → ours */
 	struct seam_queue queues[SEAM_MODEL_MAX];
-	/* Per device: the plan as the core made it and as it was sent. */
-	struct gp_plan made[SWARM_DEVICE_MAX], sent[SWARM_DEVICE_MAX];
+	struct gp_plan made; /* as the core made it, before a plant */
 } seam;
 
 void swarm_seam_begin(struct checker_run *run, const struct plant *plant)
@@ -306,8 +305,16 @@ int __wrap_gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, 
 	return ret;
 }
 
-/* What is left of the plan after the plant. */
-static void seam_send(const struct gp_plan *made, struct gp_plan *sent)
+static void seam_applied(struct gp_sched *sched, struct gp_queue_id queue, uint64_t seq, uint64_t now_ns)
+{
+	struct check_event event = { .type = CHECK_ACK, .queue = queue, .seq = seq, .core_ns = now_ns };
+
+	if (!__real_gp_sched_applied(sched, queue, seq, 0, now_ns))
+		seam_tell(&event);
+}
+
+/* What is left of the plan after the plant. The core is told that the rest was carried out, too: a lie. */
+static void seam_send(struct gp_sched *sched, const struct gp_plan *made, struct gp_plan *sent, uint64_t now_ns)
 {
 	uint32_t i;
 
@@ -316,74 +323,44 @@ static void seam_send(const struct gp_plan *made, struct gp_plan *sent)
 	for (i = 0; i < made->close_count; i++) {
 		if (seam.plant->send(seam.run, made, &made->close[i], false))
 			sent->close[sent->close_count++] = made->close[i];
+		else
+			seam_applied(sched, made->close[i].queue, made->seq, now_ns);
 	}
 	for (i = 0; i < made->open_count; i++) {
 		if (seam.plant->send(seam.run, made, &made->open[i], true))
 			sent->open[sent->open_count++] = made->open[i];
+		else
+			seam_applied(sched, made->open[i].queue, made->seq, now_ns);
 	}
 }
 
 bool __wrap_gp_sched_plan(struct gp_sched *sched, uint64_t now_ns, struct gp_plan *ret_plan)
 {
-	bool any = __real_gp_sched_plan(sched, now_ns, ret_plan);
+	bool idles = seam.plant && seam.plant->idles && seam.plant->idles(seam.run);
+	bool any = !idles && __real_gp_sched_plan(sched, now_ns, ret_plan);
 	struct check_event event = { .type = any ? CHECK_PLAN : CHECK_QUIET, .plan = ret_plan, .core_ns = now_ns };
 
 	seam_claims(now_ns);
-	if (any && seam.plant && (seam.plant->make || seam.plant->send))
-		seam.made[ret_plan->device] = *ret_plan;
+	if (any && seam.plant && seam.plant->send)
+		seam.made = *ret_plan;
 	if (any && seam.plant && seam.plant->make)
 		seam.plant->make(seam.run, ret_plan);
 	seam_tell(&event);
 	if (any && seam.plant && seam.plant->send)
-		seam_send(&seam.made[ret_plan->device], ret_plan);
-	if (any && seam.plant && (seam.plant->make || seam.plant->send))
-		seam.sent[ret_plan->device] = *ret_plan;
+		seam_send(sched, &seam.made, ret_plan, now_ns);
 	seam_settle(now_ns);
 	return any;
 }
 
-static int seam_result(const struct gp_plan *sent, const int *results, struct gp_queue_id queue)
+int __wrap_gp_sched_applied(struct gp_sched *sched, struct gp_queue_id queue, uint64_t seq, int result, uint64_t now_ns)
 {
-	uint32_t i;
-
-	for (i = 0; i < sent->close_count + sent->open_count; i++) {
-		const struct gp_order *order =
-			i < sent->close_count ? &sent->close[i] : &sent->open[i - sent->close_count];
-
-		if (order->queue.index == queue.index && order->queue.generation == queue.generation)
-			return results[i];
-	}
-	return 0; /* never sent: a lie */
-}
-
-int __wrap_gp_sched_applied(struct gp_sched *sched, uint32_t device, uint64_t seq, const int *results,
-			    uint32_t result_count, uint64_t now_ns)
-{
-	const struct gp_plan *made = &seam.made[device], *sent = &seam.sent[device];
 	struct check_event event = { .type = CHECK_ACK,
-				     .device = device,
+				     .queue = queue,
 				     .seq = seq,
-				     .results = results,
-				     .count = result_count,
+				     .result = result,
 				     .core_ns = now_ns };
-	uint32_t i, made_count = made->close_count + made->open_count;
-	int ret, answer[2 * GP_PLAN_MAX];
+	int ret = __real_gp_sched_applied(sched, queue, seq, result, now_ns);
 
-	if (!seam.plant || (!seam.plant->make && !seam.plant->send)) {
-		ret = __real_gp_sched_applied(sched, device, seq, results, result_count, now_ns);
-	} else if (sent->seq != seq) { /* an older plan: whatever is said, it comes too late */
-		ret = -ESTALE;
-	} else { /* the core gets an answer to the plan it made, not to the one that was sent */
-		for (i = 0; i < made_count; i++)
-			answer[i] = seam_result(sent, results,
-						i < made->close_count ? made->close[i].queue :
-									made->open[i - made->close_count].queue);
-		ret = __real_gp_sched_applied(sched, device, made->seq, answer, made_count, now_ns);
-		if (seam.plant->send) { /* the checkers saw the plan that was made */
-			event.results = answer;
-			event.count = made_count;
-		}
-	}
 	if (!ret)
 		seam_tell(&event);
 	seam_settle(now_ns);

@@ -118,8 +118,10 @@ static void lost_acknowledgement_ends_in_a_known_state(void **state)
 	world_write(p.w, p.high, 1);
 	world_settle(p.w);
 	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSING);
-	assert_true(gp_sched_deadline_ns(p.w->sched) == p.w->now_ns + 10 * MS);
-	world_run(p.w, 10 * MS);
+	world_run(p.w, 10 * MS - 1);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSING);
+	assert_true(gp_sched_deadline_ns(p.w->sched) == p.w->now_ns + 1);
+	world_run(p.w, 1);
 	assert_int_equal(world_gate(p.w, p.low), GP_GATE_UNKNOWN);
 	assert_int_equal(world_stats(p.w, p.device).timeouts, 1);
 	p.w->ack = WORLD_ACK_DELAYED;
@@ -154,28 +156,113 @@ static void stale_acknowledgements_change_nothing(void **state)
 {
 	struct pair p =
 		pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 10 * MS } });
-	const int results[2] = { 0, 0 };
+	struct gp_queue_id low = p.w->queues[p.low].id;
 	uint64_t seq;
 
 	p.w->ack = WORLD_ACK_BY_HAND;
 	world_write(p.w, p.high, 1);
 	world_settle(p.w);
 	seq = p.w->devices[0].plan.seq;
-	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq + 1, results, 1, p.w->now_ns), -ESTALE);
-	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, results, 2, p.w->now_ns), -EINVAL);
+	assert_int_equal(gp_sched_applied(p.w->sched, low, seq + 1, 0, p.w->now_ns), -ESTALE);
 	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSING);
 	world_run(p.w, 10 * MS);
 	assert_int_equal(world_gate(p.w, p.low), GP_GATE_UNKNOWN);
-	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, results, 1, p.w->now_ns), -ESTALE); /* late */
+	assert_int_equal(gp_sched_applied(p.w->sched, low, seq, 0, p.w->now_ns), -ESTALE); /* late */
 	assert_int_equal(world_gate(p.w, p.low), GP_GATE_UNKNOWN);
 	world_run(p.w, 1 * MS);
 	assert_int_equal(world_gate(p.w, p.low), GP_GATE_OPENING);
 	seq = p.w->devices[0].plan.seq;
 	world_ack(p.w, p.device);
-	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, results, 1, p.w->now_ns), -ESTALE); /* doubled */
+	assert_int_equal(gp_sched_applied(p.w->sched, low, seq, 0, p.w->now_ns), -ESTALE); /* doubled */
 	assert_int_equal(world_gate(p.w, p.low), GP_GATE_OPEN);
 	assert_int_equal(world_stats(p.w, p.device).stale_acks, 3);
 	assert_int_equal(world_trace(p.w, GP_TRACE_STALE_ACK, WORLD_QUEUE_MAX, NULL), 3);
+	world_free(p.w);
+}
+
+/* One that does not answer is waited for as long as the plan says, twice for closes and opens; then the device goes on
+ * without it, long before its order is given up. */
+static void patience_ends(void **state)
+{
+	struct pair p = pair_new(process_unit);
+	uint32_t other = world_solo(p.w, p.device, GP_PRIORITY_NORMAL);
+	uint64_t patience_ns;
+
+	world_settle(p.w);
+	p.w->ack = WORLD_ACK_BY_HAND;
+	world_write(p.w, p.high, 1000);
+	world_settle(p.w);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSING);
+	patience_ns = p.w->devices[0].plan.patience_ns;
+	assert_true(patience_ns >= 1 * S / 64 && patience_ns <= 1 * S / 4 + 1);
+	assert_true(gp_sched_deadline_ns(p.w->sched) == p.w->now_ns + 2 * patience_ns);
+	if (world_gate(p.w, other) == GP_GATE_CLOSING) /* it answers, the other one does not */
+		assert_int_equal(
+			gp_sched_applied(p.w->sched, p.w->queues[other].id, p.w->devices[0].plan.seq, 0, p.w->now_ns),
+			0);
+	world_gate_lost(p.w, other, true);
+	world_run(p.w, 2 * patience_ns - 1);
+	assert_int_equal(world_gate(p.w, other), GP_GATE_OPEN); /* waited */
+	world_run(p.w, 1);
+	assert_int_equal(world_gate(p.w, other), GP_GATE_CLOSING); /* and went on */
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSING);
+	world_free(p.w);
+}
+
+/* A client that was late is not waited for until it has answered promptly eight times. */
+static void late_client_is_not_awaited(void **state)
+{
+	struct pair p = pair_new(process_unit);
+	uint32_t i;
+
+	p.w->ack = WORLD_ACK_BY_HAND;
+	world_write(p.w, p.high, 1);
+	world_settle(p.w);
+	assert_true(p.w->devices[0].plan.close[0].is_awaited);
+	world_run(p.w, 100 * MS);
+	world_ack(p.w, p.device); /* late, and not given up: it counts */
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSED);
+	for (i = 0; i < 9; i++) {
+		bool open = !world_is_open(p.w, p.low);
+
+		if (open)
+			world_drain(p.w, p.high);
+		else
+			world_write(p.w, p.high, 1);
+		while (!p.w->devices[0].in_flight)
+			world_run(p.w, 1 * MS);
+		assert_int_equal((open ? p.w->devices[0].plan.open : p.w->devices[0].plan.close)[0].is_awaited, i == 8);
+		world_ack(p.w, p.device);
+		world_run(p.w, 10 * MS);
+	}
+	world_free(p.w);
+}
+
+/* What the core gives up it says, once and to whoever asks: after the timeout, and when the device is stopped. */
+static void given_up_orders_are_told(void **state)
+{
+	struct pair p =
+		pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 10 * MS } });
+	struct gp_given_up given;
+
+	p.w->ack = WORLD_ACK_BY_HAND;
+	world_write(p.w, p.high, 1000);
+	world_settle(p.w);
+	assert_false(gp_sched_given_up(p.w->sched, &given));
+	world_run(p.w, 10 * MS);
+	assert_true(gp_sched_given_up(p.w->sched, &given));
+	assert_int_equal(given.queue.index, p.w->queues[p.low].id.index);
+	assert_int_equal(given.why, GP_WHY_TIMEOUT);
+	assert_true(given.seq == p.w->orders[0].seq && !given.open);
+	assert_false(gp_sched_given_up(p.w->sched, &given));
+	world_run(p.w, 5 * MS); /* it is ordered open */
+	assert_int_equal(gp_sched_device_stop(p.w->sched, p.device, p.w->now_ns), 0);
+	assert_true(gp_sched_given_up(p.w->sched, &given));
+	assert_true(given.open && given.why == GP_WHY_STOPPED);
+	assert_false(gp_sched_given_up(p.w->sched, &given));
+	world_settle(p.w); /* once more */
+	world_remove(p.w, p.low);
+	assert_false(gp_sched_given_up(p.w->sched, &given)); /* who removes it knows */
 	world_free(p.w);
 }
 
@@ -230,7 +317,6 @@ static void stopped_device_opens_everything_once(void **state)
 static void stop_forgets_the_plan_under_way(void **state)
 {
 	struct pair p = pair_new(process_unit);
-	const int result = 0;
 	uint64_t seq;
 
 	p.w->ack = WORLD_ACK_BY_HAND;
@@ -238,7 +324,7 @@ static void stop_forgets_the_plan_under_way(void **state)
 	world_settle(p.w);
 	seq = p.w->devices[0].plan.seq;
 	assert_int_equal(gp_sched_device_stop(p.w->sched, p.device, p.w->now_ns), 0);
-	assert_int_equal(gp_sched_applied(p.w->sched, p.device, seq, &result, 1, p.w->now_ns), -ESTALE);
+	assert_int_equal(gp_sched_applied(p.w->sched, p.w->queues[p.low].id, seq, 0, p.w->now_ns), -ESTALE);
 	world_settle(p.w);
 	world_ack(p.w, p.device);
 	world_settle(p.w);
@@ -349,6 +435,9 @@ int main(void)
 		cmocka_unit_test(lost_acknowledgement_ends_in_a_known_state),
 		cmocka_unit_test(silence_ends_in_quarantine),
 		cmocka_unit_test(stale_acknowledgements_change_nothing),
+		cmocka_unit_test(patience_ends),
+		cmocka_unit_test(late_client_is_not_awaited),
+		cmocka_unit_test(given_up_orders_are_told),
 		cmocka_unit_test(queue_removed_while_ordered),
 		cmocka_unit_test(stopped_device_opens_everything_once),
 		cmocka_unit_test(stop_forgets_the_plan_under_way),

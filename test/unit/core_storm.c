@@ -35,14 +35,16 @@ struct storm_queue {
 	bool used, open;             /* open: in truth */
 	uint64_t written, completed; /* what the core is told */
 	uint64_t rest_ns;            /* calm: open time the last fetched packet still needs */
+	/* Its order. */
+	bool ordered;        /* not answered, not given up */
+	bool opens, is_lost; /* lost: nobody will answer */
+	uint64_t seq, old_seq, awaited_until_ns, due_ns, ack_at_ns;
 };
 
 struct storm_device {
 	struct gp_device_attr attr;
 	const char *policy;
-	bool in_flight, stopped;
-	uint64_t issued_ns, old_seq, ack_at_ns;
-	struct gp_plan plan;
+	bool stopped;
 };
 
 struct storm {
@@ -223,7 +225,6 @@ static void storm_stop_or_start(struct storm *storm)
 	} else if (storm_chance(storm, 20)) {
 		assert_int_equal(gp_sched_device_stop(storm->sched, device, storm->now_ns), 0);
 		storm->devices[device].stopped = true;
-		storm->devices[device].in_flight = false;
 	}
 }
 
@@ -260,65 +261,86 @@ static void storm_queue_event(struct storm *storm, struct storm_queue *queue)
 	}
 }
 
-/* The device does what the order says, or in the storm perhaps not. */
-static int storm_carry_out(struct storm *storm, const struct gp_order *order, bool open, bool faults)
+/* The device does what the order says, or in the storm perhaps not; and the answer is late, lost, or comes twice. */
+static void storm_acknowledge(struct storm *storm, struct storm_queue *queue, bool faults)
 {
-	struct storm_queue *queue = storm_find(storm, order->queue);
+	int result = faults && storm_chance(storm, 20) ? storm_chance(storm, 2) ? -EIO : -EBUSY : 0;
 
-	if (faults && storm_chance(storm, 20))
-		return storm_chance(storm, 2) ? -EIO : -EBUSY;
-	if (queue)
-		queue->open = open;
-	return 0;
+	if (queue->is_lost)
+		return;
+	if (!result)
+		queue->open = queue->opens;
+	if (faults && storm_chance(storm, 15)) {
+		queue->is_lost = true;
+		return;
+	}
+	if (queue->old_seq && storm_chance(storm, 10))
+		assert_int_equal(gp_sched_applied(storm->sched, queue->id, queue->old_seq, 0, storm->now_ns), -ESTALE);
+	assert_int_equal(gp_sched_applied(storm->sched, queue->id, queue->seq, result, storm->now_ns), 0);
+	queue->ordered = false;
+	queue->old_seq = queue->seq;
+	if (storm_chance(storm, 10))
+		assert_int_equal(gp_sched_applied(storm->sched, queue->id, queue->seq, 0, storm->now_ns), -ESTALE);
 }
 
-static void storm_acknowledge(struct storm *storm, uint32_t index, bool faults)
+/* What the core has given up: only what is due, or on a device that was stopped, and each order once. */
+static void storm_given_up(struct storm *storm)
 {
-	static int results[2 * GP_PLAN_MAX];
-	struct storm_device *device = &storm->devices[index];
-	uint32_t i, count = 0;
+	struct gp_given_up given;
 
-	for (i = 0; i < device->plan.close_count; i++)
-		results[count++] = storm_carry_out(storm, &device->plan.close[i], false, faults);
-	for (i = 0; i < device->plan.open_count; i++)
-		results[count++] = storm_carry_out(storm, &device->plan.open[i], true, faults);
-	device->in_flight = false;
-	if (storm->now_ns >=
-	    device->issued_ns + (device->attr.ack_timeout_ns ? device->attr.ack_timeout_ns : 1000000000))
-		return; /* too late to say so: what became of it is for the core to find out */
-	if (faults && storm_chance(storm, 15))
-		return; /* the answer gets lost */
-	assert_int_equal(gp_sched_applied(storm->sched, index, device->plan.seq, results, count, storm->now_ns), 0);
-	if (storm_chance(storm, 10)) /* or comes twice */
-		assert_int_equal(gp_sched_applied(storm->sched, index, device->plan.seq, results, count, storm->now_ns),
-				 -ESTALE);
-	if (device->old_seq != device->plan.seq && storm_chance(storm, 10))
-		assert_int_equal(gp_sched_applied(storm->sched, index, device->old_seq, results, count, storm->now_ns),
-				 -ESTALE);
-	device->old_seq = device->plan.seq;
+	while (gp_sched_given_up(storm->sched, &given)) {
+		struct storm_queue *queue = storm_find(storm, given.queue);
+
+		storm_require(storm, queue && queue->ordered && queue->seq == given.seq && queue->opens == given.open);
+		storm_require(storm, given.why == GP_WHY_STOPPED ||
+					     (given.why == GP_WHY_TIMEOUT && storm->now_ns >= queue->due_ns));
+		if (!queue->is_lost && storm_chance(storm, 2))
+			queue->open = queue->opens; /* carried out, and the answer is too late */
+		assert_int_equal(gp_sched_applied(storm->sched, queue->id, queue->seq, 0, storm->now_ns), -ESTALE);
+		queue->ordered = false;
+	}
 }
 
-static void storm_take_orders(struct storm *storm, const struct gp_order *orders, uint32_t count, bool *named)
+static void storm_take_orders(struct storm *storm, const struct gp_order *orders, uint32_t count, bool opens)
 {
+	const struct storm_device *device = &storm->devices[storm->plan.device];
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
-		const struct storm_queue *queue = storm_find(storm, orders[i].queue);
+		struct storm_queue *queue = storm_find(storm, orders[i].queue);
 
 		storm_require(storm, queue != NULL);
 		storm_require(storm, queue->device == storm->plan.device);
 		storm_require(storm, orders[i].client.index == storm->clients[queue->client].index);
 		storm_require(storm, orders[i].why != GP_WHY_NONE && orders[i].why < GP_WHY_COUNT);
-		storm_require(storm, !named[orders[i].queue.index]);
-		named[orders[i].queue.index] = true;
+		storm_require(storm, !queue->ordered); /* nor twice in one plan */
+		queue->ordered = true;
+		queue->opens = opens;
+		queue->awaited_until_ns = orders[i].is_awaited ? storm->now_ns + 2 * storm->plan.patience_ns : 0;
+		queue->is_lost = false;
+		queue->seq = storm->plan.seq;
+		queue->due_ns =
+			storm->now_ns + (device->attr.ack_timeout_ns ? device->attr.ack_timeout_ns : 1000000000);
+		queue->ack_at_ns = storm->now_ns + device->attr.close_ns;
 	}
+}
+
+/* An order of the last plan that is waited for. */
+static bool storm_waits(const struct storm *storm, uint32_t device)
+{
+	uint32_t i;
+
+	for (i = 0; i < STORM_DEVICES * STORM_QUEUES; i++)
+		if (storm->queues[i].used && storm->queues[i].device == device && storm->queues[i].ordered &&
+		    storm->now_ns < storm->queues[i].awaited_until_ns)
+			return true;
+	return false;
 }
 
 static void storm_take_plan(struct storm *storm)
 {
 	const struct gp_plan *plan = &storm->plan;
 	struct storm_device *device = &storm->devices[plan->device];
-	bool named[STORM_DEVICES * STORM_QUEUES] = { false };
 
 	storm_require(storm, plan->device < storm->device_count);
 	storm_require(storm, strcmp(device->policy, "none") != 0);
@@ -326,30 +348,27 @@ static void storm_take_plan(struct storm *storm)
 		storm_require(storm, plan->announce && device->attr.switch_ns && storm_find(storm, plan->bring_in));
 		return;
 	}
-	storm_require(storm,
-		      !device->in_flight || storm->now_ns >= device->issued_ns + (device->attr.ack_timeout_ns ?
-											  device->attr.ack_timeout_ns :
-											  1000000000));
+	storm_require(storm, !storm_waits(storm, plan->device));
 	storm_require(storm, !device->stopped || plan->close_count == 0);
 	storm_require(storm,
 		      plan->transaction_count >= 1 && plan->transaction_count <= plan->close_count + plan->open_count);
-	storm_take_orders(storm, plan->close, plan->close_count, named);
-	storm_take_orders(storm, plan->open, plan->open_count, named);
-	device->plan = *plan;
-	device->in_flight = true;
-	device->issued_ns = storm->now_ns;
-	device->ack_at_ns = storm->now_ns + device->attr.close_ns;
+	storm_require(storm, plan->patience_ns);
+	storm_take_orders(storm, plan->close, plan->close_count, false);
+	storm_take_orders(storm, plan->open, plan->open_count, true);
 }
 
 static void storm_plan(struct storm *storm)
 {
 	uint32_t guard = 0;
 
+	storm_given_up(storm);
 	while (gp_sched_plan(storm->sched, storm->now_ns, &storm->plan)) {
 		storm_require(storm, ++guard < 100);
+		storm_given_up(storm);
 		storm_take_plan(storm);
 		storm_check(storm);
 	}
+	storm_given_up(storm);
 	storm_check(storm);
 	storm_require(storm, gp_sched_deadline_ns(storm->sched) > storm->now_ns);
 }
@@ -367,9 +386,11 @@ static void storm_step(struct storm *storm)
 	else if (queue)
 		storm_queue_event(storm, queue);
 	storm_check(storm);
-	for (i = 0; i < storm->device_count; i++)
-		if (storm->devices[i].in_flight && storm_chance(storm, 3)) {
-			storm_acknowledge(storm, i, true);
+	for (i = 0; i < STORM_DEVICES * STORM_QUEUES; i++)
+		if (storm->queues[i].used && storm->queues[i].ordered && storm_chance(storm, 3)) {
+			storm_given_up(storm);
+			if (storm->queues[i].ordered)
+				storm_acknowledge(storm, &storm->queues[i], true);
 			storm_check(storm);
 		}
 	storm_plan(storm);
@@ -418,13 +439,15 @@ static uint64_t storm_calm_step(struct storm *storm, uint64_t step_ns)
 
 	if (next_ns > storm->now_ns + step_ns)
 		next_ns = storm->now_ns + step_ns;
-	for (i = 0; i < storm->device_count; i++)
-		if (storm->devices[i].in_flight && storm->devices[i].ack_at_ns < next_ns)
-			next_ns = storm->devices[i].ack_at_ns;
-	storm->now_ns = next_ns;
-	for (i = 0; i < storm->device_count; i++)
-		if (storm->devices[i].in_flight && storm->devices[i].ack_at_ns <= storm->now_ns)
-			storm_acknowledge(storm, i, false);
+	for (i = 0; i < STORM_DEVICES * STORM_QUEUES; i++)
+		if (storm->queues[i].used && storm->queues[i].ordered && !storm->queues[i].is_lost &&
+		    storm->queues[i].ack_at_ns < next_ns)
+			next_ns = storm->queues[i].ack_at_ns;
+	if (next_ns > storm->now_ns)
+		storm->now_ns = next_ns;
+	for (i = 0; i < STORM_DEVICES * STORM_QUEUES; i++)
+		if (storm->queues[i].used && storm->queues[i].ordered && storm->queues[i].ack_at_ns <= storm->now_ns)
+			storm_acknowledge(storm, &storm->queues[i], false);
 	return storm->now_ns - was_ns;
 }
 
@@ -436,7 +459,7 @@ static void storm_calm(struct storm *storm)
 	for (i = 0; i < storm->device_count; i++) { /* a reset of everything: quarantined queues get their chance */
 		assert_int_equal(gp_sched_device_stop(storm->sched, i, storm->now_ns), 0);
 		assert_int_equal(gp_sched_device_start(storm->sched, i, storm->now_ns), 0);
-		storm->devices[i].in_flight = storm->devices[i].stopped = false;
+		storm->devices[i].stopped = false;
 	}
 	storm_plan(storm);
 	do {

@@ -278,20 +278,27 @@ static void world_take_plan(struct world *world, const struct gp_plan *plan)
 		(void)world_apply(world, &plan->open[i], true);
 }
 
+void world_ack_order(struct world *world, const struct gp_plan *plan, const struct gp_order *order, bool open)
+{
+	bool is_there = world_find(world, order->queue) != WORLD_QUEUE_MAX;
+	int result = world_apply(world, order, open);
+
+	assert_int_equal(gp_sched_applied(world->sched, order->queue, plan->seq, result, world->now_ns),
+			 is_there ? 0 : -ESTALE);
+	world_check(world);
+}
+
 void world_ack(struct world *world, uint32_t device)
 {
-	static int results[GP_PLAN_MAX * 2];
 	struct world_device *d = &world->devices[device];
-	uint32_t i, count = 0;
+	uint32_t i;
 
 	assert_true(d->in_flight);
-	for (i = 0; i < d->plan.close_count; i++)
-		results[count++] = world_apply(world, &d->plan.close[i], false);
-	for (i = 0; i < d->plan.open_count; i++)
-		results[count++] = world_apply(world, &d->plan.open[i], true);
 	d->in_flight = false;
-	assert_int_equal(gp_sched_applied(world->sched, device, d->plan.seq, results, count, world->now_ns), 0);
-	world_check(world);
+	for (i = 0; i < d->plan.close_count; i++)
+		world_ack_order(world, &d->plan, &d->plan.close[i], false);
+	for (i = 0; i < d->plan.open_count; i++)
+		world_ack_order(world, &d->plan, &d->plan.open[i], true);
 }
 
 void world_settle(struct world *world)

@@ -108,6 +108,7 @@ void world_run(struct world *world, uint64_t duration_ns);
 /* Moves the clock without giving the core a chance to act. */
 void world_skip(struct world *world, uint64_t duration_ns);
 /* Carries out and acknowledges the plan under way on the device. */
+void world_ack_order(struct world *world, const struct gp_plan *plan, const struct gp_order *order, bool open);
 void world_ack(struct world *world, uint32_t device);
 
 /* Looking in. */

@@ -246,9 +246,60 @@ static void test_leaves_amid_order(void **state)
 	agent_doorbell(&world, &urgent, 0, 1);
 	settle();
 	agent_work(&world, &other);
-	assert_true(world.daemon.devices[0].way.active);
+	assert_true(world_queue(&world, &other, 0)->is_ordered);
 	agent_leave(&world, &other);
-	assert_false(world.daemon.devices[0].way.active);
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_complete(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_OPEN);
+}
+
+/* One that does not answer has the turn: the next gets it long before that is given up, and an urgent one its way. */
+static void test_silent_holds_nobody_up(void **state)
+{
+	(void)state;
+	agent_connect(&world, &other, 20);
+	agent_add_queue(&world, &other, 0, GP_QUEUE_SEEN);
+	other.silent = true;
+	agent_doorbell(&world, &other, 0, 100);
+	settle();
+	assert_int_equal(world_gate(&world, &other, 0), GP_GATE_OPENING);
+	assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_CLOSED);
+	agent_doorbell(&world, &batch, 0, 100);
+	wait_gate(&batch, GP_GATE_OPEN);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	assert_int_equal(world_gate(&world, &other, 0), GP_GATE_OPENING);
+	assert_true(world_queue(&world, &other, 0)->is_ordered);
+	agent_leave(&world, &other);
+}
+
+/* Two close for an urgent one that opens with them; one of them does not answer. The open waits for that a little, and
+ * not longer. */
+static void test_opens_are_not_held_back(void **state)
+{
+	uint64_t began_ns;
+
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	agent_connect(&world, &other, 90);
+	agent_add_queue(&world, &other, 0, GP_QUEUE_SEEN);
+	agent_doorbell(&world, &other, 0, 100);
+	while (world_gate(&world, &urgent, 0) != GP_GATE_CLOSED) {
+		world_wait(&world, 10);
+		settle();
+		agent_work(&world, &other);
+	}
+	other.silent = true; /* it becomes the least urgent, and is to close for urgent, which is to open */
+	world_queue(&world, &other, 0)->set = (struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = 10 };
+	gp_queue_attr(&world.daemon, world_queue(&world, &other, 0));
+	world.daemon.dirty = true;
+	began_ns = gp_now_ns();
+	wait_gate(&urgent, GP_GATE_OPEN);
+	assert_true(gp_now_ns() - began_ns < world.daemon.config.answer_ns / 2);
+	assert_int_equal(world_gate(&world, &other, 0), GP_GATE_CLOSING);
+	agent_leave(&world, &other);
 }
 
 /* A queue that goes while its order is under way. */
@@ -264,10 +315,10 @@ static void test_queue_goes_amid_order(void **state)
 	agent_doorbell(&world, &batch, 0, 100);
 	agent_doorbell(&world, &urgent, 0, 1);
 	settle();
-	assert_true(world.daemon.devices[0].way.active);
+	assert_true(world_queue(&world, &batch, 0)->is_ordered);
 	world_send(batch.fd, &gone, sizeof(gone));
 	settle();
-	assert_false(world.daemon.devices[0].way.active);
+	assert_int_equal(world.daemon.devices[0].way.waiting, 0);
 	assert_null(world_queue(&world, &batch, 0));
 	agent_answer(&world, &batch);
 	assert_false(world_is_closed(batch.fd));
@@ -361,6 +412,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_failing_closes, begin, end),
 		cmocka_unit_test_setup_teardown(test_refused_at_once, begin, end),
 		cmocka_unit_test_setup_teardown(test_leaves_amid_order, begin, end),
+		cmocka_unit_test_setup_teardown(test_silent_holds_nobody_up, begin, end),
+		cmocka_unit_test_setup_teardown(test_opens_are_not_held_back, begin, end),
 		cmocka_unit_test_setup_teardown(test_queue_goes_amid_order, begin, end),
 		cmocka_unit_test_setup_teardown(test_reconnect_closed, begin, end),
 		cmocka_unit_test_setup_teardown(test_lets_go, begin, end),

@@ -83,12 +83,12 @@ struct acks {
 	uint32_t seen, given, ok;
 };
 
-static void acks_fate(void *context, uint32_t device, uint64_t seq, uint64_t now_ns, struct gp_sim_ack_fate *fate)
+static void acks_fate(void *context, uint32_t device, uint32_t client, uint64_t now_ns, struct gp_sim_ack_fate *fate)
 {
 	struct acks *acks = context;
 
 	(void)device;
-	(void)seq;
+	(void)client;
 	(void)now_ns;
 	switch (acks->seen++ % 4) {
 	case 0: fate->drop = true; return;
@@ -102,17 +102,16 @@ static void acks_fate(void *context, uint32_t device, uint64_t seq, uint64_t now
 	acks->given += 1 + fate->copies;
 }
 
-static void acks_delivered(void *context, uint32_t device, uint64_t seq, const int *results, uint32_t count, int ret,
+static void acks_delivered(void *context, const struct gp_order *order, uint64_t seq, int result, bool first, int ret,
 			   uint64_t now_ns)
 {
 	struct acks *acks = context;
 
-	(void)device;
+	(void)order;
 	(void)seq;
-	(void)results;
-	(void)count;
+	(void)result;
 	(void)now_ns;
-	acks->given--;
+	acks->given -= first;
 	acks->ok += !ret;
 }
 

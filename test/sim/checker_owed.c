@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one client owes delays nobody else, but for the patience that a plan states and that has a bound: no plan may
+ * wait longer, nobody waits for a client that was late and has not been prompt since, and when patience is over and the
+ * core has nothing (more) to order, the most urgent queue with work is not behind a closed gate because somebody else
+ * leaves an order unanswered.
+ */
+#include "test/sim/checker.h"
+#include "test/sim/checker_told.h"
+
+#define OWED_CLIENT_MAX 4096u
+#define OWED_PROMPT     8u /* as sched.h says */
+
+struct owed_state {
+	uint64_t version;
+	uint32_t missing[OWED_CLIENT_MAX]; /* prompt answers, since one was late */
+	uint32_t generation[OWED_CLIENT_MAX];
+	uint64_t noted_seq[TOLD_QUEUE_MAX]; /* the order that was last noted as late, of each queue */
+};
+
+static uint32_t *owed_missing(struct owed_state *state, struct gp_client_id client)
+{
+	if (state->generation[client.index % OWED_CLIENT_MAX] != client.generation) {
+		state->generation[client.index % OWED_CLIENT_MAX] = client.generation;
+		state->missing[client.index % OWED_CLIENT_MAX] = 0;
+	}
+	return &state->missing[client.index % OWED_CLIENT_MAX];
+}
+
+static uint64_t owed_patience_ns(const struct told_device *device, const struct gp_plan *plan)
+{
+	uint64_t closes = told_transactions(device, plan->close, plan->close_count);
+	uint64_t opens = told_transactions(device, plan->open, plan->open_count);
+	uint64_t most_ns = device->attr.ack_timeout_ns / 4 + 1, least_ns = device->attr.ack_timeout_ns / 64 + 1;
+	uint64_t expected_ns = 4 * (closes * device->attr.close_ns + opens * device->attr.open_ns);
+
+	return expected_ns > most_ns ? most_ns : expected_ns < least_ns ? least_ns : expected_ns;
+}
+
+static void owed_plan(struct checker_run *run, struct owed_state *state, const struct gp_plan *plan)
+{
+	const struct told_device *device = &run->told->devices[plan->device];
+	uint64_t most_ns;
+	uint32_t i;
+
+	if (!(plan->close_count + plan->open_count) || plan->device >= run->told->device_count)
+		return;
+	most_ns = owed_patience_ns(device, plan);
+	if (plan->patience_ns > most_ns)
+		checker_fail(run, &checker_owed, "at %llu ns: plan %llu waits %llu ns for answers, %llu would do",
+			     (unsigned long long)run->now_ns, (unsigned long long)plan->seq,
+			     (unsigned long long)plan->patience_ns, (unsigned long long)most_ns);
+	for (i = 0; i < plan->close_count + plan->open_count; i++) {
+		const struct gp_order *order =
+			i < plan->close_count ? &plan->close[i] : &plan->open[i - plan->close_count];
+
+		if (order->is_awaited && *owed_missing(state, order->client))
+			checker_fail(run, &checker_owed,
+				     "at %llu ns: plan %llu waits for client %u, which was late a moment ago",
+				     (unsigned long long)run->now_ns, (unsigned long long)plan->seq,
+				     order->client.index);
+	}
+}
+
+static void owed_note(struct checker_run *run, struct owed_state *state)
+{
+	const struct told_queue *q;
+	uint32_t i;
+
+	for (i = 0; i < run->told->queue_end; i++) {
+		q = &run->told->queues[i];
+		if (!q->used || !told_moves(q) || !q->is_awaited || run->told->core_ns < q->prompt_until_ns ||
+		    state->noted_seq[i] == q->order_seq)
+			continue;
+		state->noted_seq[i] = q->order_seq;
+		*owed_missing(state, q->client) = OWED_PROMPT;
+	}
+}
+
+static void owed_ack(struct checker_run *run, struct owed_state *state, const struct told_queue *queue)
+{
+	uint32_t *missing;
+
+	if (!queue || state->noted_seq[queue - run->told->queues] == queue->order_seq)
+		return;
+	missing = owed_missing(state, queue->client);
+	if (run->told->core_ns > queue->prompt_until_ns)
+		*missing = OWED_PROMPT;
+	else
+		*missing -= *missing > 0;
+}
+
+/* The one with work that nobody else on the device, with work or without, is more urgent than: such a one may have
+ * announced work, or be expected back. NULL: none, or not one of which the checkers can say so. */
+static const struct told_queue *owed_urgent(const struct told *told, uint32_t device)
+{
+	const struct told_queue *q, *top = NULL;
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		q = &told->queues[i];
+		if (!q->used || q->device != device)
+			continue;
+		if (q->vague)
+			return NULL;
+		if (!top || q->rank > top->rank || (q->rank == top->rank && q->has_work && !top->has_work))
+			top = q;
+	}
+	/* One that yielded to an aged turn is closed on purpose. */
+	return top && top->has_work && !top->attr.gang && !top->is_batch && top->order_why != GP_WHY_YIELD ? top : NULL;
+}
+
+/* A client that owes something on the device. */
+static bool owed_by(const struct told *told, uint32_t device, struct gp_client_id client, bool is_client,
+		    struct gp_client_id *ret_client)
+{
+	const struct told_queue *q;
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		q = &told->queues[i];
+		if (q->used && q->device == device && told_moves(q) && (q->client.index == client.index) == is_client) {
+			*ret_client = q->client;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool owed_has_room(const struct told *told, uint32_t device)
+{
+	const struct told_device *d = &told->devices[device];
+	const struct told_queue *q;
+	uint32_t i, open = 0;
+
+	if (!d->attr.slot_count && !(d->attr.process_count_max && d->attr.process_parking))
+		return true;
+	for (i = 0; i < told->queue_end; i++) {
+		q = &told->queues[i];
+		open += q->used && q->device == device && q->gate != GP_GATE_CLOSED;
+	}
+	return (!d->attr.slot_count || open < d->attr.slot_count) &&
+	       (!d->attr.process_count_max || !d->attr.process_parking || open < d->attr.process_count_max);
+}
+
+static void owed_look(struct checker_run *run, uint32_t device)
+{
+	const struct told_queue *top;
+	struct gp_client_id other;
+
+	told_refresh(run->told);
+	top = owed_urgent(run->told, device);
+	if (!top || top->gate != GP_GATE_CLOSED || owed_by(run->told, device, top->client, true, &other) ||
+	    !owed_by(run->told, device, top->client, false, &other) || !owed_has_room(run->told, device))
+		return;
+	checker_fail(
+		run, &checker_owed,
+		"at %llu ns: queue %u is the most urgent with work and closed, while client %u leaves an order unanswered",
+		(unsigned long long)run->now_ns, (uint32_t)top->attr.tag, other.index);
+}
+
+static void owed_event(struct checker_run *run, void *data, const struct check_event *event)
+{
+	struct owed_state *state = data;
+	uint32_t i;
+
+	if (event->type == CHECK_PLAN)
+		owed_plan(run, state, event->plan);
+	if (event->type == CHECK_ACK)
+		owed_ack(run, state, told_find(run->told, event->queue));
+	if (event->type == CHECK_QUIET)
+		owed_note(run, state);
+	if (event->type != CHECK_QUIET || run->told->version == state->version)
+		return;
+	state->version = run->told->version;
+	for (i = 0; i < run->told->device_count; i++) {
+		if (run->told->devices[i].ranked && !run->told->devices[i].stopped && !told_waits(run->told, i) &&
+		    run->told->devices[i].quiet)
+			owed_look(run, i);
+	}
+}
+
+const struct checker checker_owed = {
+	.name = "owed",
+	.promise = "what one client owes delays no other beyond a stated patience",
+	.state_size = sizeof(struct owed_state),
+	.event = owed_event,
+};
