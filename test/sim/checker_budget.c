@@ -8,7 +8,7 @@
 #include "test/sim/checker_told.h"
 
 struct budget_device {
-	uint64_t level_ns, mark_ns, pair_ns_max;
+	uint64_t level, mark_ns, pair_ns_max; /* level: in thousandths of ns */
 };
 struct budget_state {
 	struct budget_device devices[TOLD_DEVICE_MAX];
@@ -29,7 +29,7 @@ static void budget_plan(struct checker_run *run, struct budget_state *state, con
 	const struct told_device *device = &run->told->devices[plan->device];
 	struct budget_device *own = &state->devices[plan->device];
 	struct gp_order orders[GP_PLAN_MAX];
-	uint64_t leak_ns, limit_ns, cost_ns, pair_ns = device->attr.close_ns + device->attr.open_ns;
+	uint64_t leak, limit_ns, cost_ns, pair_ns = device->attr.close_ns + device->attr.open_ns;
 	uint32_t i, count = 0;
 
 	for (i = 0; i < plan->close_count; i++) {
@@ -40,21 +40,20 @@ static void budget_plan(struct checker_run *run, struct budget_state *state, con
 		return;
 	if (pair_ns > own->pair_ns_max)
 		own->pair_ns_max = pair_ns;
-	leak_ns = (run->told->core_ns - own->mark_ns) * device->param.overhead_permille / 1000;
+	leak = (run->told->core_ns - own->mark_ns) * device->param.overhead_permille;
 	own->mark_ns = run->told->core_ns;
-	own->level_ns = own->level_ns > leak_ns ? own->level_ns - leak_ns : 0;
+	own->level = own->level > leak ? own->level - leak : 0;
 	cost_ns = pair_ns * told_transactions(device, orders, count);
 	limit_ns = own->pair_ns_max * device->param.burst;
 	/* A plan dearer than the whole burst must be possible at all. */
 	if (cost_ns > pair_ns * device->param.burst)
 		limit_ns += cost_ns - pair_ns * device->param.burst;
-	own->level_ns += cost_ns;
-	/* Both sides round down by up to 1 ns at each plan. */
-	if (own->level_ns > limit_ns + 1000)
+	own->level += cost_ns * 1000;
+	if (own->level > limit_ns * 1000)
 		checker_fail(
 			run, &checker_budget,
 			"at %llu ns: device %u: preempting plans cost %llu ns more than %u per mille of the time, and a burst of %u is %llu ns",
-			(unsigned long long)run->now_ns, plan->device, (unsigned long long)own->level_ns,
+			(unsigned long long)run->now_ns, plan->device, (unsigned long long)(own->level / 1000),
 			device->param.overhead_permille, device->param.burst, (unsigned long long)limit_ns);
 }
 

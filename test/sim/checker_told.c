@@ -29,8 +29,13 @@ bool told_has_slot(const struct told *told, uint32_t device)
 	const struct told_queue *q;
 	uint32_t i, taken = 0, slots = told->devices[device].attr.slot_count;
 
-	for (i = 0; slots && i < told->queue_end; i++) {
+	for (i = 0; i < told->queue_end; i++) {
 		q = &told->queues[i];
+		/* On a self-switching device it is a lower context beside the turn holder, for ever: neither gets
+		 * anywhere. A clock that jumps makes a plan time out there, too. */
+		if (q->used && q->device == device && told->devices[device].attr.switch_ns &&
+		    q->gate == GP_GATE_QUARANTINED)
+			return false;
 		taken += q->used && q->device == device && q->attr.kind == GP_KIND_COMPUTE &&
 			 q->gate != GP_GATE_CLOSED &&
 			 (q->attr.unseen || q->attr.gang || q->gate == GP_GATE_QUARANTINED);

@@ -74,7 +74,7 @@ struct told_queue *told_find_tag(struct told *told, uint32_t gpu_queue); /* NULL
 void told_refresh(
 	struct told *told); /* rank and is_batch of every queue, by the checkers' own reading of the policies */
 /* The queues that are never parked (unseen, of a gang, in quarantine) leave one. If not the runlist is oversubscribed
- * for good, and who runs is the device's choice. */
+ * for good, and who runs is the device's choice; as it is where one in quarantine cannot be put aside at all. */
 bool told_has_slot(const struct told *told, uint32_t device);
 /* Whose it is; clients without a user are users of their own. */
 uint64_t told_user(const struct told *told, const struct told_queue *queue);
