@@ -226,7 +226,8 @@ static void age_give(struct gp_sched *sched, const struct gp_queue *q)
 		    (sched->queues[i].gang == GP_NONE || sched->queues[i].gang == q->gang)) {
 			sched->queues[i].aged = true;
 			sched->queues[i].aged_mark = sched->queues[i].completed;
-			device->aged_alone |= sched->queues[i].in_vain && q->gang == GP_NONE && !device->attr.switch_ns;
+			device->aged_alone |= sched->queues[i].in_vain && sched->queues[i].age_waits &&
+					      q->gang == GP_NONE && !device->attr.switch_ns;
 			gp_work_timer(sched, i);
 		}
 	age_refresh(sched, gp_share_of(sched, q));
@@ -410,7 +411,8 @@ bool gp_age_others_yield(const struct gp_device *device)
 	return device->aged_alone && device->aged_seat != GP_NONE && device->aged_until_ns != GP_NEVER_NS;
 }
 
-/* Of the aged seat's queues the one that was open longest ago: with few slots they take turns too. */
+/* Of the aged seat's queues those that are due before those that only come along, and of these the one that was open
+ * longest ago: with few slots they take turns too. */
 static uint32_t age_next(const struct gp_plan_builder *b)
 {
 	const struct gp_sched *sched = b->sched;
@@ -420,7 +422,9 @@ static uint32_t age_next(const struct gp_plan_builder *b)
 		const struct gp_queue *q = &sched->queues[i];
 
 		if (q->aged && q->has_work && q->gate == GP_GATE_CLOSED && q->gang == GP_NONE &&
-		    (found == GP_NONE || q->opened_ns < sched->queues[found].opened_ns))
+		    (found == GP_NONE ||
+		     (q->age_waits == sched->queues[found].age_waits ? q->opened_ns < sched->queues[found].opened_ns :
+								       q->age_waits)))
 			found = i;
 	}
 	return found;

@@ -13,7 +13,8 @@
 #define AGENT_AHEAD_GRACE_NS 50000u   /* and the waiting kernel lasts so long after the announced time */
 #define AGENT_SLICE_LOWER_NS 1000u    /* tsg: clients below the top priority (facts: one microsecond, set once) */
 #define AGENT_SLICE_TOP_NS   1000000000u
-#define AGENT_RETRY_NS       1000u /* a deadline that does not move is looked at again after */
+#define AGENT_CLAIM          1000000u /* packets that a hostile client claims and never has */
+#define AGENT_RETRY_NS       1000u    /* a deadline that does not move is looked at again after */
 
 uint64_t gp_sim_core_now_ns(const struct gp_sim *sim)
 {
@@ -332,7 +333,7 @@ void gp_sim_agent_report(struct gp_sim *sim, uint32_t index, bool first)
 	    gp_gpu_counters(sim->devices[queue->info.device].gpu, queue->info.gpu_queue, &counters))
 		return;
 	if (sim->clients[queue->info.client].info.work->claims)
-		counters.written++;
+		counters.written += AGENT_CLAIM;
 	ret = gp_sched_sample(sim->core, queue->info.core_queue, counters.written, counters.read,
 			      gp_sim_core_now_ns(sim));
 	/* The edge is on its way: what a sample says before it must not arm the doorbell again. */

@@ -122,6 +122,37 @@ static void plant_make_patient(struct checker_run *run, struct gp_plan *plan)
 	plan->patience_ns *= 64;
 }
 
+/* The core does not know whose a client is. */
+static void plant_client_own(struct gp_client_attr *attr)
+{
+	attr->user = 0;
+}
+
+static void plant_device_age(struct gp_device_attr *attr, struct gp_param *param)
+{
+	param->age_permille = 1000;
+}
+
+int __real_gp_sched_sample(struct gp_sched *, struct gp_queue_id, uint64_t, uint64_t, uint64_t);
+
+/* Whoever claims very much work is believed to have completed some of it in each aged turn for which others yield. */
+static void plant_make_credit(struct checker_run *run, struct gp_plan *plan)
+{
+	static uint64_t credit;
+	const struct told_queue *queue;
+	bool yields = false;
+	uint32_t i;
+
+	for (i = 0; i < plan->close_count; i++)
+		yields |= plan->close[i].why == GP_WHY_YIELD;
+	for (i = 0; yields && i < plan->open_count; i++) {
+		queue = told_find(run->told, plan->open[i].queue);
+		if (plan->open[i].why == GP_WHY_AGED && queue && queue->written >= 1000000)
+			(void)__real_gp_sched_sample((struct gp_sched *)run->core, plan->open[i].queue, queue->written,
+						     queue->completed + ++credit, run->told->core_ns);
+	}
+}
+
 const struct plant plant_list[] = {
 	{ .name = "rerun",
 	  .caught_by = &checker_once,
@@ -175,6 +206,21 @@ const struct plant plant_list[] = {
 	  .caught_by = &checker_gang,
 	  .make = plant_make_own_move,
 	  .what = "a gang's orders share no move number" },
+	{ .name = "many",
+	  .caught_by = &checker_age,
+	  .hostile = true,
+	  .client = plant_client_own,
+	  .what = "each client ages for itself, whoever owns it" },
+	{ .name = "flood",
+	  .caught_by = &checker_age,
+	  .hostile = true,
+	  .device = plant_device_age,
+	  .what = "ageing may take the whole device" },
+	{ .name = "credit",
+	  .caught_by = &checker_age,
+	  .hostile = true,
+	  .make = plant_make_credit,
+	  .what = "who completes nothing does not back off" },
 	{ .name = "spend",
 	  .caught_by = &checker_budget,
 	  .device = plant_device_spend,

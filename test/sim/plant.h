@@ -12,6 +12,7 @@
 struct plant {
 	const char *name, *what;
 	const struct checker *caught_by;
+	bool hostile; /* only worlds with hostile clients can show it */
 	/* What the core is told of its device instead. */
 	void (*device)(struct gp_device_attr *attr, struct gp_param *param);
 	/* What the core is told of a client instead. */

@@ -21,15 +21,16 @@ struct swarm_options {
 	uint32_t count, process_count, list_count;
 	uint64_t *list; /* seeds to replay, instead of first and count */
 	const struct plant *plant;
-	bool all_plants, verbose, log;
+	bool all_plants, verbose, log, hostile;
 };
 
 static const char swarm_help[] =
-	"usage: swarm [--seeds N] [--first S] [--seed S] [--replay FILE] [--plant NAME] [--jobs N] [--verbose]\n"
+	"usage: swarm [--seeds N] [--first S] [--seed S] [--replay FILE] [--hostile] [--plant NAME] [--jobs N] [--verbose]\n"
 	"  --seeds N       how many worlds (100)\n"
 	"  --first S       the first seed (1)\n"
 	"  --seed S        only this one, and say what its world is\n"
 	"  --replay FILE   the seeds in FILE: one a line, # begins a comment; may be given several times\n"
+	"  --hostile       the same worlds with users, and with clients that claim work and complete nothing\n"
 	"  --plant NAME    with a bug planted: succeeds when the checker that should see it does, within --seeds; `all`: each in turn\n"
 	"  --jobs N        processes at once (one per core)\n"
 	"  --verbose       a line for each seed\n"
@@ -50,7 +51,7 @@ static int swarm_one(void *context, uint32_t item)
 	struct gp_error error;
 	uint32_t i;
 
-	if (swarm_world_init(&world, seed, &error)) {
+	if (swarm_world_init(&world, seed, options->hostile, &error)) {
 		printf("seed %llu: cannot draw its world: %s\n", (unsigned long long)seed, error.text);
 		return 1;
 	}
@@ -93,7 +94,7 @@ static int swarm_plant_one(void *context, uint32_t item)
 	struct gp_error error;
 
 	for (n = 0; n < options->count; n++) {
-		if (swarm_world_init(&world, options->first + n, &error)) {
+		if (swarm_world_init(&world, options->first + n, options->hostile || plant->hostile, &error)) {
 			printf("seed %llu: cannot draw its world: %s\n", (unsigned long long)(options->first + n),
 			       error.text);
 			return 1;
@@ -163,7 +164,7 @@ static int swarm_go(struct swarm_options *options)
 	}
 	printf("swarm: %u of %u %s failed\n", failed, job.item_count, plants ? "planted bugs" : "seeds");
 	if (failed && !plants)
-		printf("swarm: to see one again: swarm --seed N\n");
+		printf("swarm: to see one again: swarm %s--seed N\n", options->hostile ? "--hostile " : "");
 	return failed > 0;
 }
 
@@ -228,10 +229,19 @@ static int swarm_bad(const char *option, const char *value)
 int main(int argc, char **argv)
 {
 	static const struct option table[] = {
-		{ "seeds", 1, 0, 'n' },         { "first", 1, 0, 'f' },   { "seed", 1, 0, 's' },
-		{ "replay", 1, 0, 'r' },        { "plant", 1, 0, 'p' },   { "jobs", 1, 0, 'j' },
-		{ "log", 0, 0, 'l' },           { "verbose", 0, 0, 'v' }, { "list-plants", 0, 0, 'P' },
-		{ "list-checkers", 0, 0, 'C' }, { "help", 0, 0, 'h' },    { 0 },
+		{ "seeds", 1, 0, 'n' },
+		{ "first", 1, 0, 'f' },
+		{ "seed", 1, 0, 's' },
+		{ "replay", 1, 0, 'r' },
+		{ "plant", 1, 0, 'p' },
+		{ "jobs", 1, 0, 'j' },
+		{ "log", 0, 0, 'l' },
+		{ "verbose", 0, 0, 'v' },
+		{ "list-plants", 0, 0, 'P' },
+		{ "list-checkers", 0, 0, 'C' },
+		{ "help", 0, 0, 'h' },
+		{ "hostile", 0, 0, 'H' },
+		{ 0 },
 	};
 	static uint64_t list[SWARM_LIST_MAX];
 	struct swarm_options options = { .first = 1, .count = 100, .list = list };
@@ -253,6 +263,7 @@ int main(int argc, char **argv)
 			break;
 		case 'j': options.process_count = value ? (uint32_t)value : 1; break;
 		case 'v': options.verbose = true; break;
+		case 'H': options.hostile = true; break;
 		case 'l': options.log = true; break;
 		case 'P': return swarm_list(true);
 		case 'C': return swarm_list(false);

@@ -10,6 +10,8 @@
 
 #define SWARM_DEVICE_MAX 3u
 #define SWARM_CLIENT_MAX 12u
+#define SWARM_LIAR_MAX   6u
+#define SWARM_USER_MAX   3u
 #define SWARM_FAULT_MAX  64u
 #define SWARM_TEXT_SIZE  256u
 
@@ -34,7 +36,8 @@ struct swarm_world {
 };
 
 /* swarm_world.c and swarm_fault.c */
-int swarm_world_init(struct swarm_world *world, uint64_t seed, struct gp_error *error);
+/* hostile: the same world with users, and with clients that claim work and complete nothing. */
+int swarm_world_init(struct swarm_world *world, uint64_t seed, bool hostile, struct gp_error *error);
 void swarm_world_fini(struct swarm_world *world);
 void swarm_world_draw_faults(struct swarm_world *world, struct gp_rng *rng);
 bool swarm_world_can_quarantine(const struct swarm_world *world);

@@ -330,7 +330,51 @@ static void world_describe(struct swarm_world *world)
 		world->ack.copy);
 }
 
-int swarm_world_init(struct swarm_world *world, uint64_t seed, struct gp_error *error)
+/* Claims work as soon as it is there, at the lowest priority, and never has any. */
+static int world_draw_liar(struct swarm_world *world, struct gp_rng *rng, uint32_t index)
+{
+	struct gp_work_client *client = gp_workload_add_client(&world->workload);
+	uint32_t sequence = gp_workload_add_sequence(&world->workload);
+	struct gp_work_step *step = sequence == UINT32_MAX ? NULL : gp_workload_add_step(&world->workload, sequence);
+	struct gp_work_request *request = client ? gp_workload_add_request(client) : NULL;
+
+	if (!step || !request)
+		return -ENOMEM;
+	snprintf(client->name, sizeof(client->name), "f%u", index);
+	client->claims = true;
+	client->priority = GP_PRIORITY_IDLE;
+	client->kind = GP_WORK_SERVICE;
+	client->arrival = GP_ARRIVAL_EXPLICIT;
+	client->sequence = sequence;
+	client->queue_count = (uint32_t)world_between(rng, 1, 2);
+	client->devices = 1ull << gp_rng_below(rng, world->config.device_count);
+	client->start_ns = gp_rng_below(rng, 20 * MS);
+	step->repeat = 1;
+	step->device = UINT32_MAX;
+	step->kernel = gp_workload_full_kernel(&world->desc, 1, 100 * US);
+	request->offset_ns = 1000000 * MS;
+	request->step_count = 1;
+	return 0;
+}
+
+static int world_draw_hostile(struct swarm_world *world, uint64_t seed)
+{
+	uint32_t i, users, liars, honest = world->workload.client_count;
+	struct gp_rng rng;
+	int ret = 0;
+
+	gp_rng_init(&rng, seed ^ 0x6c696172u);
+	users = (uint32_t)world_between(&rng, 1, SWARM_USER_MAX);
+	liars = (uint32_t)world_between(&rng, 1, SWARM_LIAR_MAX);
+	for (i = 0; i < liars && !ret; i++)
+		ret = world_draw_liar(world, &rng, i);
+	for (i = 0; i < honest + liars && !ret; i++)
+		world->workload.clients[i].user =
+			world_chance(&rng, i < honest ? 500 : 200) ? 0 : 1 + gp_rng_below(&rng, users);
+	return ret;
+}
+
+int swarm_world_init(struct swarm_world *world, uint64_t seed, bool hostile, struct gp_error *error)
 {
 	struct gp_rng rng;
 	uint32_t i, count;
@@ -351,12 +395,18 @@ int swarm_world_init(struct swarm_world *world, uint64_t seed, struct gp_error *
 					  (uint32_t)world_between(&rng, 6, SWARM_CLIENT_MAX);
 	for (i = 0; i < count && !ret; i++)
 		ret = world_draw_client(world, &rng, i);
+	if (!ret && hostile)
+		ret = world_draw_hostile(world, seed);
 	if (ret) {
 		swarm_world_fini(world);
 		return gp_error_set(error, ret, "out of memory");
 	}
 	world->config.ack_timeout_ns = world_ack_timeout_ns(world, &rng);
 	swarm_world_draw_faults(world, &rng);
+	/* One that claims work for ever above others leaves them their aged turns only: nothing drains in time. */
+	for (i = 0; i < world->fault_count; i++)
+		if (world->workload.clients[world->faults[i].client].claims)
+			world->faults[i].value = 0;
 	/* What came later has a stream of its own, so that older seeds keep their worlds. */
 	gp_rng_init(&rng, seed ^ 0x616765u);
 	world->config.param.age_permille = world_chance(&rng, 500) ? 1000 : (uint32_t)world_between(&rng, 50, 800);

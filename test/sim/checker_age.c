@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What ageing costs those above. An aged turn disturbs a device from the order that opens its gates, or that makes
+ * others yield, until they are ordered back; the checker's own leaking bucket holds that to age_permille and one turn,
+ * and the whole to gp_sched_age_cost_bound_ns(). A user begins one aged turn in a window, however many clients he has.
+ * A queue that had the device to itself and completed nothing begins its next aged turn after twice its window, then
+ * after four times, and so on. As with starvation, each fault starts the count anew.
+ */
+#include "test/sim/checker.h"
+#include "test/sim/checker_told.h"
+
+#define AGE_USER_MAX 64u
+
+struct age_queue {
+	uint32_t generation;
+	bool aged;     /* ordered open because it waited too long, not ordered back since */
+	bool yields;   /* ordered closed because another one did */
+	bool alone;    /* in this aged turn nobody else was open with work, as far as the core can know */
+	bool opened;   /* its gate opened in this turn */
+	uint32_t vain; /* such turns in which it completed nothing, one after the other */
+	uint64_t from_ns, completed;
+};
+
+struct age_user {
+	uint64_t user, from_ns; /* his last aged turn began; 0: none that counts */
+	uint32_t device;
+	struct gp_client_id client;
+};
+
+struct age_device {
+	uint64_t level, total_ns; /* level: in thousandths of ns */
+	uint64_t answer_ns_max;   /* the longest that a plan was under way */
+	bool disturbed, has_turn; /* somebody waits for an aged turn; there is one */
+};
+
+struct age_state {
+	uint64_t mark_ns, begin_ns, offset_ns, disturbed_ns;
+	struct age_device devices[TOLD_DEVICE_MAX];
+	struct age_queue queues[TOLD_QUEUE_MAX];
+	struct age_user users[AGE_USER_MAX];
+	uint32_t user_count;
+};
+
+static void age_reset(struct age_state *state, uint64_t core_ns)
+{
+	uint32_t i;
+
+	state->begin_ns = state->mark_ns = core_ns;
+	state->user_count = 0;
+	for (i = 0; i < TOLD_DEVICE_MAX; i++)
+		state->devices[i] = (struct age_device){ .answer_ns_max = state->devices[i].answer_ns_max };
+	for (i = 0; i < TOLD_QUEUE_MAX; i++) {
+		state->queues[i].vain = 0;
+		state->queues[i].aged = state->queues[i].alone = false;
+	}
+}
+
+static struct age_queue *age_queue(struct age_state *state, const struct told *told, uint32_t index)
+{
+	struct age_queue *own = &state->queues[index];
+
+	if (own->generation != told->queues[index].generation)
+		*own = (struct age_queue){ .generation = told->queues[index].generation };
+	return own;
+}
+
+/* How long an aged turn may take by itself, with the plans it needs. */
+static uint64_t age_turn_ns(const struct checker_run *run, uint32_t device)
+{
+	const struct told_device *d = &run->told->devices[device];
+
+	return d->param.age_turn_ns + 8 * (d->attr.close_ns + d->attr.open_ns) + 8 * run->latency_ns;
+}
+
+static void age_begin_user(struct checker_run *run, struct age_state *state, const struct told_queue *queue)
+{
+	const struct told_device *device = &run->told->devices[queue->device];
+	uint64_t user = told_user(run->told, queue), core_ns = run->told->core_ns;
+	struct age_user *own = NULL;
+	uint32_t i;
+
+	for (i = 0; i < state->user_count; i++) {
+		if (state->users[i].user == user && state->users[i].device == queue->device)
+			own = &state->users[i];
+	}
+	if (!own && state->user_count < AGE_USER_MAX) {
+		own = &state->users[state->user_count++];
+		*own = (struct age_user){ .user = user, .device = queue->device };
+	}
+	if (!own)
+		return;
+	/* The same client shortly after: another gate in the same turn. */
+	if (own->from_ns && own->client.index == queue->client.index &&
+	    core_ns - own->from_ns <= age_turn_ns(run, queue->device))
+		return;
+	if (own->from_ns && core_ns - own->from_ns < device->param.age_window_ns)
+		checker_fail(
+			run, &checker_age,
+			"at %llu ns: user %llu has two aged turns on device %u within %llu ns, the window is %llu ns",
+			(unsigned long long)run->now_ns, (unsigned long long)user, queue->device,
+			(unsigned long long)(core_ns - own->from_ns), (unsigned long long)device->param.age_window_ns);
+	own->from_ns = core_ns;
+	own->client = queue->client;
+}
+
+/* As the plan leaves them: is anybody else's work let through? */
+static bool age_is_alone(const struct told *told, const struct gp_plan *plan, const struct told_queue *queue)
+{
+	const struct told_queue *q;
+	uint32_t i, k;
+
+	for (i = 0; i < told->queue_end; i++) {
+		q = &told->queues[i];
+		if (!q->used || q->device != queue->device || q->client.index == queue->client.index || !q->has_work ||
+		    !told_lets_through(q))
+			continue;
+		for (k = 0; k < plan->close_count && plan->close[k].queue.index != i; k++)
+			;
+		if (k == plan->close_count)
+			return false;
+	}
+	return true;
+}
+
+static void age_begin_queue(struct checker_run *run, struct age_state *state, const struct gp_plan *plan,
+			    const struct told_queue *queue, uint32_t index)
+{
+	struct age_queue *own = age_queue(state, run->told, index);
+	uint64_t core_ns = run->told->core_ns, wait_ns,
+		 window_ns = run->told->devices[queue->device].param.age_window_ns;
+	uint32_t i;
+
+	/* It may come along with a sibling that it waits for. */
+	for (i = 0; i < plan->open_count; i++) {
+		if (plan->open[i].why == GP_WHY_AGED && plan->open[i].queue.index != index &&
+		    plan->open[i].client.index == queue->client.index)
+			return;
+	}
+	for (i = 0; i < run->told->queue_end; i++) {
+		if (i != index && run->told->queues[i].used && state->queues[i].aged &&
+		    run->told->queues[i].client.index == queue->client.index &&
+		    run->told->queues[i].device == queue->device)
+			return;
+	}
+	wait_ns = window_ns << (own->vain < 6 ? own->vain : 6);
+	if (own->vain && core_ns - own->from_ns < wait_ns)
+		checker_fail(
+			run, &checker_age,
+			"at %llu ns: queue %u had %u aged turns to itself and completed nothing, and has the next after %llu "
+			"ns, before %llu ns",
+			(unsigned long long)run->now_ns, (uint32_t)queue->attr.tag, own->vain,
+			(unsigned long long)(core_ns - own->from_ns), (unsigned long long)wait_ns);
+	own->aged = true;
+	own->opened = false;
+	own->from_ns = core_ns;
+	own->completed = queue->completed;
+	own->alone = age_is_alone(run->told, plan, queue);
+	for (i = 0; i < plan->close_count && own->alone; i++)
+		if (plan->close[i].why == GP_WHY_YIELD)
+			return;
+	own->alone = false; /* nobody had to yield for it: what it got is not told */
+}
+
+/* It is ordered back: was the turn in vain? One that was cut short had no turn to speak of. */
+static void age_end_queue(struct checker_run *run, struct age_queue *own, const struct told_queue *queue)
+{
+	const struct gp_param *param = &run->told->devices[queue->device].param;
+
+	if (own->aged && own->alone && own->opened && queue->completed == own->completed && queue->has_work &&
+	    queue->written != queue->completed && run->told->core_ns - queue->opened_ns >= param->age_turn_ns)
+		own->vain++;
+	own->aged = own->alone = false;
+}
+
+static void age_plan(struct checker_run *run, struct age_state *state, const struct gp_plan *plan)
+{
+	const struct told_queue *queue;
+	struct age_queue *own;
+	uint32_t i;
+
+	for (i = 0; i < plan->close_count; i++) {
+		queue = told_find(run->told, plan->close[i].queue);
+		if (!queue)
+			continue;
+		own = age_queue(state, run->told, plan->close[i].queue.index);
+		age_end_queue(run, own, queue);
+		own->yields = plan->close[i].why == GP_WHY_YIELD;
+	}
+	for (i = 0; i < plan->open_count; i++) {
+		queue = told_find(run->told, plan->open[i].queue);
+		if (!queue)
+			continue;
+		age_queue(state, run->told, plan->open[i].queue.index)->yields = false;
+		if (plan->open[i].why != GP_WHY_AGED || queue->attr.gang)
+			continue;
+		age_begin_user(run, state, queue);
+		age_begin_queue(run, state, plan, queue, plan->open[i].queue.index);
+	}
+}
+
+static bool age_waits_above(const struct told *told, const struct told_queue *low)
+{
+	const struct told_queue *q;
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		q = &told->queues[i];
+		if (q->used && q->device == low->device && q->has_work && q->client.index != low->client.index &&
+		    q->rank > low->rank)
+			return true;
+	}
+	return false;
+}
+
+/* Whether somebody waits now for what ageing does. */
+static void age_look(struct checker_run *run, struct age_state *state)
+{
+	struct told *told = run->told;
+	struct age_queue *own;
+	uint32_t i;
+
+	told_refresh(told);
+	for (i = 0; i < told->device_count; i++)
+		state->devices[i].disturbed = state->devices[i].has_turn = false;
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (!q->used || !told->devices[q->device].gates || told->devices[q->device].stopped)
+			continue;
+		own = age_queue(state, told, i);
+		own->opened |= own->aged && q->gate == GP_GATE_OPEN;
+		if (q->completed != own->completed || !q->has_work || q->presumed)
+			own->vain = 0;
+		if (q->gate == GP_GATE_UNKNOWN || q->gate == GP_GATE_QUARANTINED)
+			own->aged = own->yields = own->alone = false;
+		if (own->aged && q->has_work && (q->left_why == GP_WHY_NONE || q->left_why == GP_WHY_AGED) &&
+		    (q->gate == GP_GATE_OPEN || q->gate == GP_GATE_OPENING) && age_waits_above(told, q))
+			state->devices[q->device].disturbed = true;
+		state->devices[q->device].has_turn |=
+			own->aged && (q->gate == GP_GATE_OPEN || q->gate == GP_GATE_OPENING);
+	}
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		/* After the turn it is closed for other reasons. */
+		if (q->used && state->queues[i].generation == q->generation && state->queues[i].yields && q->has_work &&
+		    (q->gate == GP_GATE_CLOSED || q->gate == GP_GATE_CLOSING))
+			state->devices[q->device].disturbed |= state->devices[q->device].has_turn;
+	}
+}
+
+static void age_account(struct checker_run *run, struct age_state *state)
+{
+	uint64_t core_ns = run->told->core_ns, elapsed_ns = core_ns - state->mark_ns, limit_ns, leak;
+	uint32_t i;
+
+	state->mark_ns = core_ns;
+	for (i = 0; i < run->told->device_count; i++) {
+		struct age_device *own = &state->devices[i];
+		const struct told_device *device = &run->told->devices[i];
+
+		leak = elapsed_ns * device->param.age_permille;
+		own->level += own->disturbed ? elapsed_ns * 1000 : 0;
+		own->level = own->level > leak ? own->level - leak : 0;
+		own->total_ns += own->disturbed ? elapsed_ns : 0;
+		/* One turn, and the plans at both its ends; of gangs one may begin on each device. */
+		limit_ns = device->param.age_turn_ns + 2 * device->attr.open_ns + 2 * own->answer_ns_max +
+			   8 * run->latency_ns;
+		limit_ns *= run->told->device_count;
+		if (!own->disturbed || device->param.age_permille == 1000)
+			continue;
+		if (own->total_ns >
+		    gp_sched_age_cost_bound_ns(run->core, i, core_ns - state->begin_ns) + 8 * run->latency_ns)
+			checker_fail(run, &checker_age,
+				     "at %llu ns: aged turns took %llu ns of device %u since %llu ns",
+				     (unsigned long long)run->now_ns, (unsigned long long)own->total_ns, i,
+				     (unsigned long long)state->begin_ns);
+		if (own->level > limit_ns * 1000)
+			checker_fail(
+				run, &checker_age,
+				"at %llu ns: aged turns took %llu ns more of device %u than %u per mille, and one is %llu ns",
+				(unsigned long long)run->now_ns, (unsigned long long)(own->level / 1000), i,
+				device->param.age_permille, (unsigned long long)limit_ns);
+	}
+}
+
+/* How long its order is under way, or was. */
+static void age_answer(const struct told *told, struct age_state *state, const struct told_queue *queue, bool answered)
+{
+	struct age_device *device = &state->devices[queue->device];
+
+	if (queue->used && (answered || told_moves(queue)) && told->core_ns - queue->order_ns > device->answer_ns_max)
+		device->answer_ns_max = told->core_ns - queue->order_ns;
+}
+
+static void age_event(struct checker_run *run, void *data, const struct check_event *event)
+{
+	struct age_state *state = data;
+	uint64_t latest_ns = 0;
+	uint32_t i;
+
+	if (!run->core)
+		return;
+	for (i = 0; i < run->told->device_count; i++)
+		latest_ns =
+			run->told->devices[i].disturbed_ns > latest_ns ? run->told->devices[i].disturbed_ns : latest_ns;
+	if ((event->type == CHECK_SETTLED || event->type == CHECK_PLAN) &&
+	    event->core_ns - event->now_ns != state->offset_ns) {
+		state->offset_ns = event->core_ns - event->now_ns; /* the core's clock jumped */
+		age_reset(state, run->told->core_ns);
+	}
+	if (latest_ns != state->disturbed_ns || event->type == CHECK_QUEUE_ADD || event->type == CHECK_ATTR) {
+		state->disturbed_ns = latest_ns;
+		age_reset(state, run->told->core_ns);
+	}
+	for (i = 0; i < run->told->queue_end; i++)
+		age_answer(run->told, state, &run->told->queues[i], event->type == CHECK_ACK && event->queue.index == i);
+	if (event->type == CHECK_PLAN || event->type == CHECK_SETTLED)
+		age_account(run, state);
+	if (event->type == CHECK_PLAN)
+		age_plan(run, state, event->plan);
+	if (event->type == CHECK_SETTLED)
+		age_look(run, state);
+}
+
+const struct checker checker_age = {
+	.name = "age",
+	.promise = "ageing is shared by user, earned, and costs no more than is stated",
+	.state_size = sizeof(struct age_state),
+	.event = age_event,
+};
