@@ -60,9 +60,9 @@ static uint32_t age_turns(const struct gp_device *device, const struct gp_share 
 
 /*
  * A gate closed on work opens after its window, at most one aged turn of every user, where others of its own user are
- * before it the user's window and such a round for each, and one lost acknowledgement. Windows are not stretches that
+ * before it the user's window and such a round for each, and one lost acknowledgement. Waits are not stretches that
  * slide: one that is opened for short times may have had its turn's worth at the beginning of one and at the end of the
- * next, so there is one window more between its turns.
+ * next, and then it is twice as long.
  */
 static uint64_t age_bound_ns(const struct gp_sched *sched, const struct gp_device *device, uint32_t level,
 			     uint32_t share_level, uint32_t turns)

@@ -325,7 +325,8 @@ uint32_t gp_sched_trace_read(const struct gp_sched *sched, uint64_t *cursor, str
 int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stats *ret_stats);
 /* The longest a gate can be closed on work, from the parameters and the present users, clients and queues, rate limit
  * included; provided that queues which are never parked (unseen ones, gangs, quarantined ones) leave a slot. It waits
- * for an open gate: what it gets of a full device is the hardware's choice, until an aged turn was in vain: for the
+ * for an open gate (one that is opened for less than age_turn now and then goes without that for twice as long at
+ * most): what it gets of a full device is the hardware's choice, until an aged turn was in vain: for the
  * next one the others yield. Where its user has several clients on the device, each has its window before it. The
  * first is for a queue that is not backed off, of a user that is not, and who has the most clients; the second for this
  * queue as it is now: a back-off makes a window up to GP_AGE_BACK_OFF_MAX times as long. 0: no such device or queue. */

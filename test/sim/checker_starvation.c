@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The starvation bound: no gate is closed on work for longer than gp_sched_queue_starvation_bound_ns(), and nobody goes
- * without an aged turn's worth of open time for longer than that and a window. Gates are the device's own, not what the
+ * without an aged turn's worth of open time for longer than twice that. Gates are the device's own, not what the
  * core believes. The bound allows for one lost acknowledgement, not for a storm of them, so each fault, and each change
  * of who is there, starts the count anew.
  */
@@ -103,8 +103,8 @@ static void starvation_queue_step(struct checker_run *run, struct starvation_sta
 			"at %llu ns: queue %u has work, its gate is closed since %llu ns, and the bound is %llu ns",
 			(unsigned long long)run->now_ns, (uint32_t)q->attr.tag, (unsigned long long)own->closed_ns,
 			(unsigned long long)own->bound_ns);
-	/* What it was given may lie at the edges of two windows. */
-	more_ns = own->open_ns ? device->param.age_window_ns + device->param.age_turn_ns : 0;
+	/* What it was given may lie at the beginning of one wait and at the end of the next. */
+	more_ns = own->open_ns ? own->bound_ns + device->param.age_turn_ns : 0;
 	if (run->now_ns - own->start_ns > own->bound_ns + more_ns)
 		checker_fail(
 			run, &checker_starvation,
