@@ -200,14 +200,19 @@ static void age_space(struct gp_sched *sched, struct gp_share *share, uint64_t f
 	age_refresh(sched, share);
 }
 
-/* A gang's turn is one on each of its devices. */
-static void age_give_gang(struct gp_sched *sched, uint32_t gang)
+/* A gang's turn is one on each of its devices; but it does not push in where another one of the same user waits, who
+ * would never be first. */
+static void age_give_gang(struct gp_sched *sched, uint32_t gang, const struct gp_share *own)
 {
 	uint32_t i;
 
 	gp_gang_open(sched, gang, GP_WHY_AGED);
-	for (i = sched->gangs[gang].first; i != GP_NONE; i = sched->queues[i].gang_next)
-		age_space(sched, gp_share_of(sched, &sched->queues[i]), sched->now_ns);
+	for (i = sched->gangs[gang].first; i != GP_NONE; i = sched->queues[i].gang_next) {
+		struct gp_share *share = gp_share_of(sched, &sched->queues[i]);
+
+		if (share == own || share->head == GP_NONE || sched->queues[share->head].gang == gang)
+			age_space(sched, share, sched->now_ns);
+	}
 }
 
 /* One client at a time is served: all its queues that wait. */
@@ -233,7 +238,7 @@ static void age_give(struct gp_sched *sched, const struct gp_queue *q)
 	age_refresh(sched, gp_share_of(sched, q));
 	if (q->gang != GP_NONE) {
 		device->aged_from_ns = sched->now_ns;
-		age_give_gang(sched, q->gang);
+		age_give_gang(sched, q->gang, gp_share_of(sched, q));
 	} else if (device->attr.switch_ns && q->is_batch) {
 		gp_turn_force(sched,
 			      q->seat); /* beside the holder neither would get anywhere: two short slices only switch */

@@ -205,8 +205,9 @@ static bool age_waits_above(const struct told *told, const struct told_queue *lo
 
 	for (i = 0; i < told->queue_end; i++) {
 		q = &told->queues[i];
+		/* How urgent the core takes presumed work for is its own affair. */
 		if (q->used && q->device == low->device && q->has_work && q->client.index != low->client.index &&
-		    q->rank > low->rank)
+		    q->rank > low->rank && !q->vague && !low->vague)
 			return true;
 	}
 	return false;
