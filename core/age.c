@@ -279,6 +279,18 @@ static void age_free(struct gp_sched *sched, struct gp_device *device)
 	device->dirty = true;
 }
 
+/* Work of others that is let through; what was ordered closed counts only if closing does. */
+static uint32_t age_others(const struct gp_sched *sched, const struct gp_device *device, uint32_t seat, bool closing)
+{
+	const struct gp_heap *running = &device->heaps[GP_HEAP_RUNNING];
+	uint32_t i, count = 0;
+
+	for (i = 0; i < running->count; i++)
+		count += sched->queues[running->slots[i]].seat != seat &&
+			 (closing || sched->queues[running->slots[i]].gate != GP_GATE_CLOSING);
+	return count;
+}
+
 /* It had the device to itself and completed nothing: it waits longer. True: it got somewhere. Where only edges are told
  * nobody knows, and where others do not yield (gangs, devices that switch by themselves) it may not be its own doing.
  */
@@ -337,6 +349,8 @@ void gp_age_end(struct gp_sched *sched, struct gp_device *device)
 	if (seat == GP_NONE || (device->aged_until_ns > sched->now_ns &&
 				!(device->aged_alone && !sched->seats[seat].work_count) && !age_is_moot(sched, device)))
 		return;
+	if (age_others(sched, device, seat, true)) /* who was to yield did not, or did not answer */
+		device->aged_had_device = false;
 	age_free(sched, device);
 	for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 		struct gp_queue *q = &sched->queues[i];
@@ -441,13 +455,9 @@ static bool age_yield(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
-	const struct gp_heap *running = &b->device->heaps[GP_HEAP_RUNNING];
 	struct gp_order *candidates = &b->plan->close[b->plan->close_count];
-	uint32_t i, count = 0, transactions, others = 0;
+	uint32_t i, count = 0, transactions, others = age_others(sched, b->device, b->device->aged_seat, false);
 
-	for (i = 0; i < running->count; i++)
-		others += sched->queues[running->slots[i]].seat != b->device->aged_seat &&
-			  sched->queues[running->slots[i]].gate != GP_GATE_CLOSING;
 	for (i = 0; i < open->count && b->plan->close_count + count < GP_PLAN_MAX; i++) {
 		const struct gp_queue *q = &sched->queues[open->slots[i]];
 

@@ -103,7 +103,7 @@ static void age_begin_user(struct checker_run *run, struct age_state *state, con
 	own->client = queue->client;
 }
 
-/* As the plan leaves them: is anybody else's work let through? */
+/* Is nobody else's work let through, apart from what the plan closes? NULL: none. */
 static bool age_is_alone(const struct told *told, const struct gp_plan *plan, const struct told_queue *queue)
 {
 	const struct told_queue *q;
@@ -114,9 +114,9 @@ static bool age_is_alone(const struct told *told, const struct gp_plan *plan, co
 		if (!q->used || q->device != queue->device || q->client.index == queue->client.index || !q->has_work ||
 		    !told_lets_through(q))
 			continue;
-		for (k = 0; k < plan->close_count && plan->close[k].queue.index != i; k++)
+		for (k = 0; plan && k < plan->close_count && plan->close[k].queue.index != i; k++)
 			;
-		if (k == plan->close_count)
+		if (!plan || k == plan->close_count)
 			return false;
 	}
 	return true;
@@ -166,8 +166,9 @@ static void age_end_queue(struct checker_run *run, struct age_queue *own, const 
 {
 	const struct gp_param *param = &run->told->devices[queue->device].param;
 
-	if (own->aged && own->alone && own->opened && queue->completed == own->completed && queue->has_work &&
-	    queue->written != queue->completed && run->told->core_ns - queue->opened_ns >= param->age_turn_ns)
+	if (own->aged && own->alone && own->opened && age_is_alone(run->told, NULL, queue) &&
+	    queue->completed == own->completed && queue->has_work && queue->written != queue->completed &&
+	    run->told->core_ns - queue->opened_ns >= param->age_turn_ns)
 		own->vain++;
 	own->aged = own->alone = false;
 }
@@ -315,7 +316,8 @@ static void age_event(struct checker_run *run, void *data, const struct check_ev
 		age_reset(state, run->told->core_ns);
 	}
 	for (i = 0; i < run->told->queue_end; i++)
-		age_answer(run->told, state, &run->told->queues[i], event->type == CHECK_ACK && event->queue.index == i);
+		age_answer(run->told, state, &run->told->queues[i],
+			   event->type == CHECK_ACK && event->queue.index == i);
 	if (event->type == CHECK_PLAN || event->type == CHECK_SETTLED)
 		age_account(run, state);
 	if (event->type == CHECK_PLAN)
