@@ -221,6 +221,7 @@ static void age_give(struct gp_sched *sched, const struct gp_queue *q)
 	struct gp_device *device = gp_device_of(sched, q);
 	uint32_t i;
 
+	GP_ASSERT(device->aged_seat == GP_NONE && q->age_waits && q->gate == GP_GATE_CLOSED && !q->aged);
 	device->aged_seat = q->seat;
 	device->aged_begun = device->aged_alone = device->aged_had_device = false;
 	device->aged_from_ns = GP_NEVER_NS;

@@ -156,6 +156,7 @@ static bool client_count_queue(struct gp_device *device, const struct gp_queue_a
 	int32_t top = GP_PRIORITY_MAX;
 	bool changed = false;
 
+	GP_ASSERT(in || device->priority_counts[attr->priority]);
 	device->priority_counts[attr->priority] += change;
 	while (top > 0 && !device->priority_counts[top])
 		top--;
@@ -184,7 +185,7 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 		       const struct gp_queue_attr *attr, uint64_t now_ns, struct gp_queue_id *ret_queue)
 {
 	uint32_t index = sched->queue_free, i;
-	struct gp_device *d = &sched->devices[device];
+	struct gp_device *d;
 	struct gp_queue *q;
 	struct gp_seat *seat;
 
@@ -192,6 +193,7 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 		return -ESTALE;
 	if (device >= sched->device_count || !client_attr_ok(sched, attr))
 		return -EINVAL;
+	d = &sched->devices[device];
 	if (index == GP_NONE || d->queue_count == d->attr.queue_max ||
 	    (attr->gang && !gp_gang_can_join(sched, attr->gang)))
 		return -ENOSPC;
@@ -315,12 +317,14 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 		seat->queue_first = q->seat_next;
 	if (q->seat_next != GP_NONE)
 		sched->queues[q->seat_next].seat_prev = q->seat_prev;
+	GP_ASSERT(device->queue_count && sched->shares[seat->share].queue_count && !q->age_waits);
 	device->queue_count--;
 	sched->shares[seat->share].queue_count--;
 	q->used = false;
 	q->seat_next = sched->queue_free;
 	sched->queue_free = queue.index;
 	settle = client_count_queue(device, &q->attr, false);
+	GP_ASSERT(seat->queue_count);
 	if (--seat->queue_count == 0)
 		client_seat_free(sched, q->seat);
 	else if (seat->batch_count == 0)

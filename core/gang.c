@@ -137,6 +137,7 @@ void gp_gang_work(struct gp_sched *sched, uint32_t index, bool begins)
 {
 	struct gp_gang *gang = &sched->gangs[index];
 
+	GP_ASSERT(begins ? gang->work_count < gang->member_count : gang->work_count > 0);
 	gang->work_count += begins ? 1u : -1u;
 	if (gang->work_count == (begins ? 1u : 0u)) {
 		gang->order = sched->seq;

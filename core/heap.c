@@ -87,6 +87,7 @@ void gp_heap_put(struct gp_sched *sched, struct gp_device *device, enum gp_heap_
 		heap_up(sched, heap, name, heap->count++);
 		return;
 	}
+	GP_ASSERT(place < heap->count && heap->slots[place] == queue);
 	sched->queues[queue].heap_index[name] = GP_NONE;
 	last = heap->slots[--heap->count];
 	if (last == queue)

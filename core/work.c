@@ -133,6 +133,7 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 	bool was_active = q->heap_index[GP_HEAP_WORK] != GP_NONE;
 	bool was_running = q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
 
+	GP_ASSERT(q->used && (!was_active || seat->work_count));
 	if (was_active != active) {
 		if (seat->work_count == (active ? 0 : 1))
 			gp_turn_work(sched, queue, active);
@@ -304,6 +305,8 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	struct gp_seat *seat = &sched->seats[q->seat];
 	uint32_t was = q->gate != GP_GATE_CLOSED, is = gate != GP_GATE_CLOSED;
 
+	GP_ASSERT(q->used && (q->gate != GP_GATE_UNKNOWN || device->unknown_count));
+	GP_ASSERT(is || !was || seat->open_count);
 	gp_work_account(sched, queue);
 	if (gp_gate_moves(q->gate))
 		work_order_over(sched, q);
