@@ -65,12 +65,13 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 void gp_apply_begin(struct gp_sched *sched, struct gp_order *order, const struct gp_plan *plan)
 {
 	struct gp_queue *q = &sched->queues[order->queue.index];
+	const struct gp_client *client = &sched->clients[q->client];
 	struct gp_device *device = gp_device_of(sched, q);
 
 	q->order_seq = plan->seq;
 	q->order_due_ns = sched->now_ns + device->attr.ack_timeout_ns;
 	q->prompt_until_ns = sched->now_ns + 2 * plan->patience_ns;
-	order->is_awaited = q->is_awaited = !sched->clients[q->client].distrust;
+	order->is_awaited = q->is_awaited = !client->distrust && !client->attr.is_distrusted;
 	device->closing_compute_count += gp_gate_is_closing(q);
 	device->patient_until_ns = q->prompt_until_ns;
 	if (!q->is_awaited) {

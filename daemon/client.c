@@ -461,6 +461,8 @@ void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool 
 	if (client->answers == answers)
 		return;
 	client->answers = answers;
+	if (!answers)
+		gp_quarantine_silent(daemon, client);
 	if (client->said_ns && now_ns - client->said_ns < CLIENT_SAY_NS)
 		return;
 	client->said_ns = now_ns;

@@ -57,8 +57,10 @@ struct gp_client {
 	bool answers, sync_wait;
 	uint32_t silent_by; /* the mechanism in force when it last did not */
 	bool left_silent;   /* quarantine.c alone, as the next three: a quarantined queue went before it answered */
-	uint64_t penalty_ns, returned_ns, back_ns;
-	uint64_t said_ns; /* when that it does not, or does again, was last said */
+	struct gp_penalty penalty;
+	uint64_t owed_ns, back_ns;
+	bool is_distrusted; /* nobody waits for its answers: see quarantine.c */
+	uint64_t said_ns;   /* when that it does not, or does again, was last said */
 	uint64_t escalated_ns;
 	uint32_t orders_open; /* orders sent and not answered */
 	uint64_t order_failures, orders, leases_lost;
@@ -106,7 +108,10 @@ bool gp_client_sync_some(struct gp_daemon *daemon);   /* some are told; false: a
 void gp_client_synced(struct gp_daemon *daemon, struct gp_client *client); /* it has looked, or nobody waits for it */
 
 /* quarantine.c */
+void gp_quarantine_silent(struct gp_daemon *daemon, struct gp_client *client);   /* it does not answer any more */
 void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client); /* one that did not */
+void gp_quarantine_trust(struct gp_daemon *daemon, struct gp_client *client,
+			 uint64_t now_ns);                 /* whether its answers are waited for */
 bool gp_quarantine_admits(const struct gp_client *client); /* new queues of his enter; else when he is back */
 /* A queue of one that does not answer is about to leave the core. */
 void gp_quarantine_leave(struct gp_daemon *daemon, const struct gp_queue_entry *queue);

@@ -25,6 +25,12 @@ struct gp_fair {
 	bool is_in;
 };
 
+/* What is held against somebody whose orders were not answered; of quarantine.c alone. */
+struct gp_penalty {
+	uint64_t penalty_ns, calm_ns; /* calm: since when it halves */
+	bool said;
+};
+
 struct gp_owner {
 	struct gp_owner *next;  /* owner.c: in its bucket */
 	uint64_t key;           /* owner.c */
@@ -38,6 +44,7 @@ struct gp_owner {
 	size_t backlog_size; /* bytes of answers that wait for their readers */
 	struct gp_fair fair[2];
 	uint64_t debt_ns, spent_ns; /* fair.c: of the thread's time, and when that was true */
+	struct gp_penalty penalty;
 	/* journal.c */
 	uint32_t lines; /* that may still be written */
 	uint64_t lines_ns, left_out;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients that were given up on and answer again: their queues leave quarantine, at once the first time. Whoever does
- * it again and again costs the others a few answer_timeouts each time: he is left alone for a while, for twice as long
- * each time, and what he creates meanwhile is left alone with the rest; what he is owed is halved for every while since
- * he was last let back.
+ * Clients that were given up on and answer again: their queues leave quarantine, at once the first time. Who does it
+ * again and again is left alone for a while, for twice as long each time, and what he creates meanwhile is left alone
+ * with the rest. What is held against him belongs to his user and halves slowly, so that a new connection does not wash
+ * it off; root's clients, and those we need no answers of, each have their own.
+ *
+ * While something is held against a user nobody waits for answers of his clients, old or new; but those that answer are
+ * scheduled on. They are not let go altogether: open gates beside somebody urgent are what such a user would want.
  */
 #include "daemon/daemon.h"
 
@@ -11,6 +14,7 @@
 #define QUARANTINE_FIRST_NS 1000000000ull
 #define QUARANTINE_MAX_NS   60000000000ull
 #define QUARANTINE_CALM_NS  10000000000ull
+#define QUARANTINE_USER_NS  60000000000ull /* the same for a user: he has more than one process to do it with */
 
 static bool quarantine_has(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
 {
@@ -33,10 +37,86 @@ static void quarantine_enter(struct gp_daemon *daemon, struct gp_client *client)
 	}
 }
 
+/* Its gates are changed by us, whether or not it answers. */
+static bool quarantine_is_ours(const struct gp_client *client)
+{
+	return client->device.mechanism == GP_MECHANISM_DEBUGGER || client->device.mechanism == GP_MECHANISM_BORROW;
+}
+
+/* Root's and those of the crowd without accounts must not answer for each other. */
+static bool quarantine_is_users(const struct gp_client *client)
+{
+	return client->owner && client->owner->id > 1 && !quarantine_is_ours(client);
+}
+
+static struct gp_penalty *quarantine_penalty(struct gp_client *client)
+{
+	return quarantine_is_users(client) ? &client->owner->penalty : &client->penalty;
+}
+
+static uint64_t quarantine_owed_ns(const struct gp_penalty *penalty, uint64_t calm_ns, uint64_t now_ns)
+{
+	uint64_t calm = (now_ns - penalty->calm_ns) / calm_ns;
+	uint64_t owed_ns = calm < 64 ? penalty->penalty_ns >> calm : 0;
+
+	return owed_ns < QUARANTINE_FIRST_NS / 2 ? 0 : owed_ns;
+}
+
+/* Once may happen to anybody. */
+static bool quarantine_distrusts(const struct gp_client *client, uint64_t now_ns)
+{
+	return quarantine_is_users(client) &&
+	       quarantine_owed_ns(&client->owner->penalty, QUARANTINE_USER_NS, now_ns) >= 2 * QUARANTINE_FIRST_NS;
+}
+
+static void quarantine_wake(struct gp_daemon *daemon, uint64_t at_ns)
+{
+	if (!daemon->back_next_ns || at_ns < daemon->back_next_ns)
+		daemon->back_next_ns = at_ns;
+}
+
+void gp_quarantine_trust(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
+{
+	bool is_distrusted = quarantine_distrusts(client, now_ns);
+
+	if (is_distrusted)
+		quarantine_wake(daemon, now_ns + QUARANTINE_USER_NS / 2);
+	else if (quarantine_is_users(client))
+		client->owner->penalty.said = false;
+	if (client->is_distrusted == is_distrusted)
+		return;
+	client->is_distrusted = is_distrusted;
+	gp_queue_client_attr(daemon, client);
+}
+
+void gp_quarantine_silent(struct gp_daemon *daemon, struct gp_client *client)
+{
+	struct gp_penalty *penalty = quarantine_penalty(client);
+	uint64_t now_ns = gp_now_ns();
+
+	client->owed_ns = quarantine_owed_ns(
+		penalty, quarantine_is_users(client) ? QUARANTINE_USER_NS : QUARANTINE_CALM_NS, now_ns);
+	penalty->penalty_ns = !client->owed_ns                        ? QUARANTINE_FIRST_NS :
+			      client->owed_ns * 2 > QUARANTINE_MAX_NS ? QUARANTINE_MAX_NS :
+									client->owed_ns * 2;
+	penalty->calm_ns = now_ns;
+	if (!quarantine_distrusts(client, now_ns))
+		return;
+	gp_owner_keep(client->owner, now_ns + 8 * QUARANTINE_USER_NS);
+	if (!penalty->said)
+		gp_log_user(daemon, client->owner,
+			    "user %u: his processes do not answer again and again; nobody waits for their answers now",
+			    client->owner->uid);
+	penalty->said = true;
+	for (uint32_t i = 0; i < daemon->client_top; i++)
+		if (daemon->clients[i] && daemon->clients[i]->owner == client->owner)
+			gp_quarantine_trust(daemon, daemon->clients[i], now_ns);
+}
+
 static void quarantine_end(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
 {
 	client->back_ns = 0;
-	client->returned_ns = now_ns;
+	quarantine_penalty(client)->calm_ns = now_ns;
 	quarantine_enter(daemon, client);
 }
 
@@ -56,17 +136,9 @@ void gp_quarantine_leave(struct gp_daemon *daemon, const struct gp_queue_entry *
 		queue->client->left_silent = true;
 }
 
-static uint64_t quarantine_penalty_ns(const struct gp_client *client, uint64_t now_ns)
-{
-	uint64_t calm = (now_ns - client->returned_ns) / QUARANTINE_CALM_NS;
-	uint64_t penalty_ns = calm < 64 ? client->penalty_ns >> calm : 0;
-
-	return penalty_ns < QUARANTINE_FIRST_NS / 2 ? 0 : penalty_ns;
-}
-
 void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client)
 {
-	uint64_t now_ns = gp_now_ns(), penalty_ns = quarantine_penalty_ns(client, now_ns);
+	uint64_t now_ns = gp_now_ns();
 	bool any = client->left_silent && client->silent_by == client->device.mechanism;
 
 	client->left_silent = false;
@@ -78,16 +150,12 @@ void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client)
 		quarantine_enter(daemon, client);
 		return;
 	}
-	client->penalty_ns = !penalty_ns                        ? QUARANTINE_FIRST_NS :
-			     penalty_ns * 2 > QUARANTINE_MAX_NS ? QUARANTINE_MAX_NS :
-								  penalty_ns * 2;
-	if (!penalty_ns) {
+	if (!client->owed_ns) {
 		quarantine_end(daemon, client, now_ns);
 		return;
 	}
-	client->back_ns = now_ns + penalty_ns;
-	if (!daemon->back_next_ns || client->back_ns < daemon->back_next_ns)
-		daemon->back_next_ns = client->back_ns;
+	client->back_ns = now_ns + client->owed_ns;
+	quarantine_wake(daemon, client->back_ns);
 }
 
 void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns)
@@ -98,15 +166,15 @@ void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns)
 	for (uint32_t i = 0; i < daemon->client_top; i++) {
 		struct gp_client *client = daemon->clients[i];
 
+		if (client && client->is_distrusted)
+			gp_quarantine_trust(daemon, client, now_ns);
 		if (!client || !client->back_ns)
 			continue;
-		if (now_ns < client->back_ns) {
-			if (!daemon->back_next_ns || client->back_ns < daemon->back_next_ns)
-				daemon->back_next_ns = client->back_ns;
-		} else if (client->answers) {
+		if (now_ns < client->back_ns)
+			quarantine_wake(daemon, client->back_ns);
+		else if (client->answers)
 			quarantine_end(daemon, client, now_ns);
-		} else {
+		else
 			client->back_ns = 0; /* its next answer begins anew */
-		}
 	}
 }

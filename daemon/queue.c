@@ -377,16 +377,34 @@ static bool queue_can_be_gated(const struct gp_queue_entry *queue)
 	return queue->client->device.mechanism != GP_MECHANISM_SUBMIT || queue->wire.flags & GP_QUEUE_SEEN;
 }
 
+static struct gp_client_attr queue_client_attr(const struct gp_client *client)
+{
+	/* Root's are users of their own: it may have the whole machine anyway, and runs the services of many. */
+	bool is_root = !client->owner || gp_owner_is_root(client->owner);
+
+	return (struct gp_client_attr){ .tag = client->device.tag,
+					.user = is_root ? 0 : client->owner->id,
+					.is_distrusted = client->is_distrusted };
+}
+
+void gp_queue_client_attr(struct gp_daemon *daemon, const struct gp_client *client)
+{
+	struct gp_client_attr attr = queue_client_attr(client);
+
+	if (client->in_core)
+		gp_sched_client_set_attr(daemon->sched, client->core, &attr);
+}
+
 void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_client *client = queue->client;
-	/* Root's are users of their own: it may have the whole machine anyway, and runs the services of many. */
-	bool is_root = !client->owner || gp_owner_is_root(client->owner);
-	struct gp_client_attr attr = { .tag = client->device.tag, .user = is_root ? 0 : client->owner->id };
+	struct gp_client_attr attr;
 	int r = 0;
 
 	if (queue->in_core || !queue_can_be_gated(queue))
 		return;
+	gp_quarantine_trust(daemon, client, gp_now_ns());
+	attr = queue_client_attr(client);
 	if (!client->in_core) {
 		r = gp_sched_client_add(daemon->sched, &attr, &client->core);
 		client->in_core = !r;

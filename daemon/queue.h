@@ -58,11 +58,12 @@ struct gp_queue_entry {
 /* queue.c */
 int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_queue *wire);
 void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue);
-void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue);      /* into the core */
-void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue);      /* out of it; still listed */
-void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* in or out: its flags changed */
-void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);       /* recompute and tell the core */
-bool gp_queue_makes_barriers(void);                                               /* for page.barriers */
+void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue);         /* into the core */
+void gp_queue_client_attr(struct gp_daemon *daemon, const struct gp_client *client); /* tells the core */
+void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue);         /* out of it; still listed */
+void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue);    /* in or out: its flags changed */
+void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);          /* recompute and tell the core */
+bool gp_queue_makes_barriers(void);                                                  /* for page.barriers */
 void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client);
 void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending);

@@ -253,6 +253,7 @@ static void status_client_begin(struct gp_daemon *daemon, const struct gp_client
 	gp_text_string(text, "mechanism", gp_mechanism_name(client->device.mechanism));
 	gp_text_string(text, "mechanism_why", client->mechanism_why);
 	gp_text_bool(text, "answers", client->answers);
+	gp_text_bool(text, "awaited", !client->is_distrusted);
 	gp_text_string(text, "counters", counters[client->counters]);
 	gp_text_bool(text, "doorbells_seen", client->device.flags & GP_HELLO_DOORBELLS);
 	status_client_time(daemon, client, text);

@@ -81,6 +81,7 @@ struct gp_device_attr {
 struct gp_client_attr {
 	uint64_t tag;         /* the driver's own name for the client; only copied into trace events */
 	uint64_t memory_size; /* bytes of device memory held, for drf */
+	bool is_distrusted;   /* nobody waits for its answers, however prompt they are */
 	uint64_t user; /* whose it is: clients of one user share one aged turn a window; 0: a user of its own; for life
 			*/
 };

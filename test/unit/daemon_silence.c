@@ -262,6 +262,43 @@ static void test_full_socket(void **state)
 	}
 }
 
+/* Two of a user do not answer, one after the other: nobody waits for what is his any more, nor for what he brings then;
+ * he pays for the second as if it were the first's second time. His neighbour pays nothing, and he is forgiven. */
+static void test_penalty_is_the_users(void **state)
+{
+	const uid_t uid = 4711;
+	struct gp_client *client;
+	struct agent more;
+
+	(void)state;
+	world_give(&world, world_queue(&world, &stuck, 0)->client, uid);
+	give_up();
+	assert_false(world_queue(&world, &stuck, 0)->client->is_distrusted); /* once may happen to anybody */
+	agent_leave(&world, &stuck);
+	agent_connect(&world, &stuck, 20);
+	world_give(&world, world.daemon.clients[world.daemon.client_top - 1], uid);
+	agent_add_queue(&world, &stuck, 0, GP_QUEUE_SEEN);
+	agent_doorbell(&world, &stuck, 0, 100);
+	give_up();
+	client = world_queue(&world, &stuck, 0)->client;
+	assert_int_equal(client->uid, uid);
+	assert_true(client->is_distrusted);
+	assert_in_range(client->owed_ns, 500000000ull, 1000000000ull);
+	agent_connect(&world, &more, 20);
+	world_give(&world, world.daemon.clients[world.daemon.client_top - 1], uid);
+	agent_add_queue(&world, &more, 0, GP_QUEUE_SEEN);
+	assert_true(world_queue(&world, &more, 0)->client->is_distrusted);
+	assert_true(world_queue(&world, &more, 0)->in_core); /* it may answer */
+	assert_false(world_queue(&world, &batch, 0)->client->is_distrusted);
+	for (int i = 0; i < 600; i++) {
+		world_wait(&world, 1000);
+		settle();
+		agent_work(&world, &more);
+	}
+	assert_false(world_queue(&world, &more, 0)->client->is_distrusted);
+	agent_leave(&world, &more);
+}
+
 /* A close fails after its plan was given up: its agent, who would be the one to open it, does not take it for held. */
 static void test_late_failure(void **state)
 {
@@ -417,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_way_round_by_its_runtime, begin, end),
 		cmocka_unit_test_setup_teardown(test_other_means, begin, end),
 		cmocka_unit_test_setup_teardown(test_full_socket, begin, end),
+		cmocka_unit_test_setup_teardown(test_penalty_is_the_users, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_failure, begin, end),
 		cmocka_unit_test_setup_teardown(test_is_looked_at, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_of_another, begin, end),
