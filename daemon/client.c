@@ -497,7 +497,7 @@ void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client)
 static void client_applied(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_applied *applied)
 {
 	struct gp_device_entry *device = gp_device_find(daemon, applied->gpu_id);
-	uint64_t ns = applied->done_ns - applied->issue_ns, now_ns = gp_daemon_now_ns(daemon);
+	uint64_t ns = 0, real_ns = gp_now_ns(), now_ns = gp_daemon_now_ns(daemon);
 	uint32_t opens = 0, good = 0;
 
 	if (!device)
@@ -512,12 +512,14 @@ static void client_applied(struct gp_daemon *daemon, struct gp_client *client, c
 			continue;
 		opens += change->open;
 		good += !change->result;
+		ns = real_ns - queue->ordered_ns; /* by our clock: what the agent says itself decides nothing */
 		/* EACCES: the driver has reset a queue of this process; it will never be suspended again. */
 		gp_plan_answer(daemon, device, queue, applied->seq, change->open,
 			       change->result == -EACCES ? -EIO : change->result, now_ns);
 	}
 	if (good && (!opens || opens == applied->count))
-		gp_device_learn(daemon, device, opens, device->info.unit == GP_UNIT_QUEUE ? ns / applied->count : ns);
+		gp_device_learn(daemon, device, client, opens,
+				device->info.unit == GP_UNIT_QUEUE ? ns / applied->count : ns);
 	client->orders_open -= client->orders_open ? 1 : 0;
 	gp_client_answered(daemon, client);
 }

@@ -2,7 +2,8 @@
 /*
  * What transactions cost, kept between runs per device and driver version: state_dir/costs, one line each,
  *   close_ns open_ns count name|driver
- * A file that cannot be read or that makes no sense is as good as none: the costs are then assumed, and said so.
+ * They are what is assumed until users have values of their own (learn.c). A file that cannot be read or that makes no
+ * sense is as good as none: the costs are then assumed, and said so.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,9 +14,8 @@
 #include "lib/cleanup.h"
 #include "lib/file.h"
 
-#define COST_FILE_SIZE  65536u
-#define COST_NS_MAX     1000000000ull
-#define COST_COUNT_KEPT 8u /* fewer measured ones are not worth keeping */
+#define COST_FILE_SIZE 65536u
+#define COST_NS_MAX    1000000000ull
 
 static void cost_path(const struct gp_daemon *daemon, char *path, size_t size)
 {
@@ -69,17 +69,12 @@ void gp_cost_load(struct gp_daemon *daemon)
 			cost_key(device, own, sizeof(own));
 			if (strcmp(own, key))
 				continue;
-			device->close_prior_ns = values[0];
-			device->open_prior_ns = values[1];
+			device->close_prior_ns = gp_cost_bound_ns(values[0], device->info.close_ns);
+			device->open_prior_ns = gp_cost_bound_ns(values[1], device->info.open_ns);
 			snprintf(device->cost_source, sizeof(device->cost_source),
 				 "measured before (%" PRIu64 " transactions)", values[2]);
 		}
 	}
-}
-
-static bool cost_is_known(const struct gp_device_entry *device)
-{
-	return device->close_hist.count >= COST_COUNT_KEPT && device->open_hist.count >= COST_COUNT_KEPT;
 }
 
 /* Lines of other devices and drivers stay as they are. */
@@ -97,7 +92,7 @@ static void cost_copy_others(const struct gp_daemon *daemon, const char *text, F
 			continue;
 		for (uint32_t i = 0; i < daemon->device_count; i++) {
 			cost_key(&daemon->devices[i], own, sizeof(own));
-			replaced |= cost_is_known(&daemon->devices[i]) && !strcmp(own, key);
+			replaced |= gp_cost_is_known(&daemon->devices[i]) && !strcmp(own, key);
 		}
 		if (!replaced)
 			fprintf(stream, "%.*s\n", (int)line_size, line);
@@ -114,7 +109,7 @@ void gp_cost_save(struct gp_daemon *daemon)
 	size_t size;
 
 	for (uint32_t i = 0; i < daemon->device_count; i++)
-		any |= cost_is_known(&daemon->devices[i]);
+		any |= gp_cost_is_known(&daemon->devices[i]);
 	if (!any || !*daemon->config.state_dir)
 		return;
 	mkdir(daemon->config.state_dir, 0755); /* systemd has made it; somebody who starts us by hand has not */
@@ -133,12 +128,11 @@ void gp_cost_save(struct gp_daemon *daemon)
 		cost_key(device, key, sizeof(key));
 		for (uint32_t k = 0; k < i; k++) {
 			cost_key(&daemon->devices[k], before, sizeof(before));
-			same |= cost_is_known(&daemon->devices[k]) && !strcmp(before, key);
+			same |= gp_cost_is_known(&daemon->devices[k]) && !strcmp(before, key);
 		}
-		if (cost_is_known(device) && !same)
-			fprintf(writer.stream, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
-				gp_hist_quantile(&device->close_hist, 750), gp_hist_quantile(&device->open_hist, 750),
-				device->close_hist.count + device->open_hist.count, key);
+		if (gp_cost_is_known(device) && !same)
+			fprintf(writer.stream, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", gp_cost_ns(device, false),
+				gp_cost_ns(device, true), device->close_hist.count + device->open_hist.count, key);
 	}
 	if (gp_file_commit(&writer, &error))
 		gp_log("costs are not kept: %s", error.text);

@@ -12,11 +12,10 @@
 
 #define DEVICE_TRACE_COUNT  16384u
 #define DEVICE_GANG_COUNT   1024u
-#define DEVICE_LEARN_MIN    8u             /* transactions before what was measured replaces the prior */
-#define DEVICE_LEARN_STEP   16u            /* the core is told after each so many */
+#define DEVICE_LEARN_STEP   8u             /* the core is told after each so many */
 #define DEVICE_KEEP_NS      60000000000ull /* what was learned is written down after a minute, should we be killed */
 #define DEVICE_LEARN_FORGET 4096u          /* samples of which half are then forgotten */
-/* What an agent claims is believed within these bounds: costs are shared by all users of the device. */
+/* What was measured is believed within these bounds: a client may take its time to answer. */
 #define DEVICE_COST_MIN_NS 500u
 #define DEVICE_COST_MAX_NS 20000000u
 #define DEVICE_ANSWER_NS   DEVICE_COST_MAX_NS /* the longest transaction that is waited for, beside answer_timeout */
@@ -29,15 +28,9 @@ struct gp_device_entry *gp_device_find(struct gp_daemon *daemon, uint32_t gpu_id
 	return NULL;
 }
 
-static uint64_t device_cost(const struct gp_hist *hist, uint64_t prior_ns)
+void gp_device_tell_cost(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
-	return hist->count < DEVICE_LEARN_MIN ? prior_ns : gp_hist_quantile(hist, 750);
-}
-
-static void device_tell_cost(struct gp_daemon *daemon, struct gp_device_entry *device)
-{
-	gp_sched_device_set_cost(daemon->sched, device->core, device_cost(&device->close_hist, device->close_prior_ns),
-				 device_cost(&device->open_hist, device->open_prior_ns));
+	gp_sched_device_set_cost(daemon->sched, device->core, gp_cost_ns(device, false), gp_cost_ns(device, true));
 }
 
 static void device_forget_half(struct gp_hist *hist)
@@ -50,17 +43,19 @@ static void device_forget_half(struct gp_hist *hist)
 	hist->sum /= 2;
 }
 
-void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, bool open, uint64_t ns)
+void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_client *client,
+		     bool open, uint64_t ns)
 {
 	struct gp_hist *hist = open ? &device->open_hist : &device->close_hist;
 
 	ns /= daemon->dilation;
 	ns = ns < DEVICE_COST_MIN_NS ? DEVICE_COST_MIN_NS : ns > DEVICE_COST_MAX_NS ? DEVICE_COST_MAX_NS : ns;
 	gp_hist_add(hist, ns);
+	gp_cost_add(device, client->owner ? client->owner->id : 0, open, ns);
 	if (hist->count >= DEVICE_LEARN_FORGET)
 		device_forget_half(hist);
 	if (++device->learned % DEVICE_LEARN_STEP == 0)
-		device_tell_cost(daemon, device);
+		gp_device_tell_cost(daemon, device);
 	if (!daemon->cost_next_ns)
 		daemon->cost_next_ns = gp_now_ns() + DEVICE_KEEP_NS;
 }
@@ -97,8 +92,8 @@ static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *dev
 		.slot_count = info->slot_count,
 		.process_count_max = info->process_count_max,
 		.memory_size = info->memory_size,
-		.close_ns = device_cost(&device->close_hist, device->close_prior_ns),
-		.open_ns = device_cost(&device->open_hist, device->open_prior_ns),
+		.close_ns = gp_cost_ns(device, false),
+		.open_ns = gp_cost_ns(device, true),
 		/* Our share of an answer is real time; the device's share is its own, and a virtual one may be slow. */
 		.ack_timeout_ns = daemon->config.answer_ns / daemon->dilation + DEVICE_ANSWER_NS,
 		.fetch_counters = info->fetch_counters,

@@ -32,6 +32,19 @@ struct gp_under_way {
 	struct gp_order open[GP_PLAN_MAX];
 };
 
+/* learn.c: what transactions took, by user; [0]: closes, [1]: opens. */
+#define GP_COST_USERS   16u
+#define GP_COST_SAMPLES 32u
+struct gp_cost_user {
+	uint32_t owner;   /* the account's id */
+	uint64_t used_ns; /* last; 0: this place is free */
+	uint32_t count[2];
+	uint64_t ns[2][GP_COST_SAMPLES]; /* the last ones, device time */
+};
+struct gp_cost {
+	struct gp_cost_user users[GP_COST_USERS];
+};
+
 struct gp_device_entry {
 	struct gp_device_info info;
 	uint32_t core;
@@ -40,6 +53,7 @@ struct gp_device_entry {
 	struct gp_under_way way;
 	struct gp_hist close_hist, open_hist; /* device time, per transaction */
 	uint64_t close_prior_ns, open_prior_ns;
+	struct gp_cost cost;
 	char cost_source[96];
 	uint32_t learned;
 	bool stopped;
@@ -80,9 +94,19 @@ struct gp_report {
 int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error); /* backend, core, devices */
 int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error);
 struct gp_device_entry *gp_device_find(struct gp_daemon *daemon, uint32_t gpu_id);
-void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, bool open, uint64_t ns);
+/* A transaction of a client took so long, by our clock. */
+void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_client *client,
+		     bool open, uint64_t ns);
+void gp_device_tell_cost(struct gp_daemon *daemon, struct gp_device_entry *device);
 void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why);
 void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device);
+
+/* learn.c */
+void gp_cost_add(struct gp_device_entry *device, uint32_t owner, bool open, uint64_t ns);
+uint64_t gp_cost_ns(const struct gp_device_entry *device, bool open);
+uint64_t gp_cost_bound_ns(uint64_t ns, uint64_t given_ns); /* not far from what the backend assumes */
+uint32_t gp_cost_user_count(const struct gp_device_entry *device, bool open);
+bool gp_cost_is_known(const struct gp_device_entry *device); /* well enough for the next daemon */
 
 /* cost.c */
 void gp_cost_load(struct gp_daemon *daemon);

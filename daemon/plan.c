@@ -68,6 +68,7 @@ static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *
 			gp_queue_hold(daemon, queue, true);
 		queue->to_issue = false;
 		queue->is_ordered = true;
+		queue->ordered_ns = gp_now_ns();
 		queues[changed] = queue;
 		changes[changed++] = (struct gp_device_change){ .slot = queue->wire.slot,
 								.generation = queue->wire.generation,
@@ -398,7 +399,7 @@ static void plan_done(struct gp_daemon *daemon, const struct gp_report *report)
 		gp_plan_answer(daemon, device, queue, report->seq, change->open, change->result, now_ns);
 	}
 	if (good && report->done_ns > report->issue_ns)
-		gp_device_learn(daemon, device, opens, report->done_ns - report->issue_ns);
+		gp_device_learn(daemon, device, client, opens, report->done_ns - report->issue_ns);
 	if (device && report->found)
 		plan_found(&device->info, report->found);
 	if (client)

@@ -583,6 +583,8 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 		queue->hint_count = __atomic_load_n(&client->page->queues[wire->slot].hint_count, __ATOMIC_RELAXED);
 	}
 	queue_make_attr(daemon, queue);
+	if (client->owner->device_queue_count[queue->device] == 1)
+		gp_device_tell_cost(daemon, device); /* one more user: see learn.c */
 	daemon->metrics_dirty = daemon->sampling_dirty = daemon->slice_dirty = true;
 	return 0;
 }

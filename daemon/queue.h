@@ -47,9 +47,10 @@ struct gp_queue_entry {
 	uint64_t order_seq; /* the last that was issued, or refused at once */
 	bool is_ordered;    /* it was issued, and its answer counts yet */
 	bool is_awaited, to_issue;
-	bool closed;     /* as last acknowledged */
-	bool adopted;    /* of an unmanaged process: seen in the last scan */
-	bool has_budget; /* its process's, which counts once on each device */
+	uint64_t ordered_ns; /* when it was issued */
+	bool closed;         /* as last acknowledged */
+	bool adopted;        /* of an unmanaged process: seen in the last scan */
+	bool has_budget;     /* its process's, which counts once on each device */
 	uint64_t closes, opens;
 	/* Of slice.c alone. */
 	struct gp_slice slice;

@@ -20,7 +20,8 @@ static const char *status_gate(const struct gp_queue_entry *queue, const struct 
 	return names[info->gate];
 }
 
-static void status_cost(struct gp_text *text, const char *name, const struct gp_hist *hist, uint64_t prior_ns)
+static void status_cost(struct gp_text *text, const char *name, const struct gp_hist *hist, uint64_t prior_ns,
+			uint64_t used_ns)
 {
 	static const struct {
 		const char *name;
@@ -29,6 +30,7 @@ static void status_cost(struct gp_text *text, const char *name, const struct gp_
 
 	gp_text_open(text, name, '{');
 	gp_text_u64(text, "prior", prior_ns);
+	gp_text_u64(text, "used", used_ns);
 	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
 		if (hist->count)
 			gp_text_u64(text, quantiles[i].name, gp_hist_quantile(hist, quantiles[i].permille));
@@ -113,9 +115,9 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	gp_text_u64(text, "short_slice_us", info->short_us);
 	gp_text_u64(text, "switches_per_s", device->pace.per_s_x1000 / 1000);
 	gp_text_bool(text, "slowed", device->pace.slowed);
-	status_cost(text, "close_ns", &device->close_hist, device->close_prior_ns);
-	status_cost(text, "open_ns", &device->open_hist, device->open_prior_ns);
-	status_cost(text, "slice_ns", &device->slice_hist, 0);
+	status_cost(text, "close_ns", &device->close_hist, device->close_prior_ns, gp_cost_ns(device, false));
+	status_cost(text, "open_ns", &device->open_hist, device->open_prior_ns, gp_cost_ns(device, true));
+	status_cost(text, "slice_ns", &device->slice_hist, 0, 0);
 	gp_text_string(text, "cost_source", device->cost_source);
 	gp_text_open(text, "findings", '[');
 	for (uint32_t i = 0; i < info->finding_count; i++) {

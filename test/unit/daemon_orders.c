@@ -381,6 +381,25 @@ static void test_answers_again(void **state)
 	assert_int_equal(device->learned, learned);
 }
 
+/* An agent that says that its orders take long: what they cost is what the daemon saw. */
+static void test_claims_teach_nothing(void **state)
+{
+	struct gp_device_entry *device = &world.daemon.devices[0];
+
+	(void)state;
+	batch.claim_ns = 19000000;
+	agent_doorbell(&world, &batch, 0, 100);
+	for (uint64_t i = 1; gp_cost_user_count(device, false) == 0 || gp_cost_user_count(device, true) == 0; i++) {
+		agent_doorbell(&world, &urgent, 0, i);
+		wait_gate(&batch, GP_GATE_CLOSED);
+		agent_complete(&world, &urgent, 0, i);
+		wait_gate(&batch, GP_GATE_OPEN);
+	}
+	/* Of the daemon's time a wait takes 10 ms here. */
+	assert_true(gp_hist_quantile(&device->close_hist, 1000) < 15000000);
+	assert_true(gp_hist_quantile(&device->open_hist, 1000) < 15000000);
+}
+
 /* The lease is made longer while agents are there: to them it is as long as they were told. */
 static void test_lease_of_before(void **state)
 {
@@ -406,6 +425,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_samples_end_when_all_rest, begin, end),
 		cmocka_unit_test_setup_teardown(test_renews_leases, begin, end),
 		cmocka_unit_test_setup_teardown(test_answers_again, begin, end),
+		cmocka_unit_test_setup_teardown(test_claims_teach_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(test_lease_of_before, begin, end),
 		cmocka_unit_test_setup_teardown(test_lost_lease, begin, end),
 		cmocka_unit_test_setup_teardown(test_replayed_answers, begin, end),

@@ -184,7 +184,7 @@ void agent_answer(struct world *world, struct agent *agent)
 		.gpu_id = agent->order.gpu_id,
 		.count = agent->order.count,
 		.issue_ns = 1000,
-		.done_ns = 51000,
+		.done_ns = 51000 + agent->claim_ns,
 	};
 	for (uint32_t i = 0; i < agent->order.count; i++) {
 		message.changes[i] = agent->changes[i];

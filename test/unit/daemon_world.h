@@ -44,6 +44,7 @@ struct agent {
 	bool slice_silent;              /* does not */
 	bool silent;                    /* does not answer orders and SYNC */
 	int fail;                       /* result it answers closes with */
+	uint64_t claim_ns;              /* that its orders took longer */
 };
 
 /* config: INI text over the defaults, or NULL. */

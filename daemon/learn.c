@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a transaction costs, from what the daemon has measured itself: from an order to its answer, or around its own
+ * calls. The core reckons with that for everybody, so no user may make it dear, or cheap, for others: each user has a
+ * value of his own, the upper quartile of his last transactions, and the cost is the median of the users'. Where their
+ * number is even, what was assumed counts as one more. One user alone has the cost to himself; as soon as a second one
+ * is there, it is what was assumed until he has a value, too. Never is it far from what was assumed for the device.
+ */
+#include <stdlib.h>
+#include "daemon/daemon.h"
+
+#define LEARN_MIN    8u  /* transactions of a user before they count */
+#define LEARN_FACTOR 32u /* how far from what the backend assumes; chosen: from the least to the most of all devices \
+			  */
+
+static struct gp_cost_user *learn_user(struct gp_cost *cost, uint32_t owner)
+{
+	struct gp_cost_user *user = NULL;
+
+	for (uint32_t i = 0; i < GP_COST_USERS; i++) {
+		if (cost->users[i].used_ns && cost->users[i].owner == owner)
+			return &cost->users[i];
+		if (!user || cost->users[i].used_ns < user->used_ns)
+			user = &cost->users[i];
+	}
+	*user = (struct gp_cost_user){ .owner = owner };
+	return user;
+}
+
+void gp_cost_add(struct gp_device_entry *device, uint32_t owner, bool open, uint64_t ns)
+{
+	struct gp_cost_user *user = learn_user(&device->cost, owner);
+
+	user->used_ns = gp_now_ns();
+	user->ns[open][user->count[open]++ % GP_COST_SAMPLES] = ns;
+}
+
+static int learn_compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint64_t learn_user_ns(const struct gp_cost_user *user, bool open)
+{
+	uint32_t count = user->count[open] < GP_COST_SAMPLES ? user->count[open] : GP_COST_SAMPLES;
+	uint64_t ns[GP_COST_SAMPLES];
+
+	for (uint32_t i = 0; i < count; i++)
+		ns[i] = user->ns[open][i];
+	qsort(ns, count, sizeof(ns[0]), learn_compare);
+	return ns[count * 3 / 4];
+}
+
+uint32_t gp_cost_user_count(const struct gp_device_entry *device, bool open)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < GP_COST_USERS; i++)
+		count += device->cost.users[i].count[open] >= LEARN_MIN;
+	return count;
+}
+
+/* Queues of more than one user are there. */
+static bool learn_is_shared(const struct gp_device_entry *device)
+{
+	const struct gp_queue_entry *first = device->queues;
+
+	for (const struct gp_queue_entry *q = first; q; q = q->device_next)
+		if (q->client->owner != first->client->owner)
+			return true;
+	return false;
+}
+
+uint64_t gp_cost_ns(const struct gp_device_entry *device, bool open)
+{
+	uint64_t prior_ns = open ? device->open_prior_ns : device->close_prior_ns;
+	uint64_t given_ns = open ? device->info.open_ns : device->info.close_ns;
+	uint64_t values[GP_COST_USERS + 1], ns;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < GP_COST_USERS; i++)
+		if (device->cost.users[i].count[open] >= LEARN_MIN)
+			values[count++] = learn_user_ns(&device->cost.users[i], open);
+	if (!count || (count == 1 && learn_is_shared(device)))
+		return gp_cost_bound_ns(prior_ns, given_ns);
+	if (count % 2 == 0)
+		values[count++] = prior_ns;
+	qsort(values, count, sizeof(values[0]), learn_compare);
+	ns = values[count / 2];
+	return gp_cost_bound_ns(ns, given_ns);
+}
+
+uint64_t gp_cost_bound_ns(uint64_t ns, uint64_t given_ns)
+{
+	if (!given_ns)
+		return ns;
+	return ns > given_ns * LEARN_FACTOR ? given_ns * LEARN_FACTOR :
+	       ns < given_ns / LEARN_FACTOR ? given_ns / LEARN_FACTOR :
+					      ns;
+}
+
+/* One user who is not root is not believed by the next daemon, unless we did it ourselves. */
+bool gp_cost_is_known(const struct gp_device_entry *device)
+{
+	for (int open = 0; open < 2; open++) {
+		bool own = device->info.mechanism == GP_MECHANISM_DEBUGGER ||
+			   device->info.mechanism == GP_MECHANISM_BORROW;
+
+		for (uint32_t i = 0; i < GP_COST_USERS; i++)
+			own |= device->cost.users[i].count[open] >= LEARN_MIN && !device->cost.users[i].owner;
+		if (gp_cost_user_count(device, open) < (own ? 1 : 2))
+			return false;
+	}
+	return true;
+}
