@@ -260,11 +260,14 @@ void gp_age_begin(struct gp_sched *sched, struct gp_device *device)
 		age_give(sched, &sched->queues[top]);
 }
 
-/* The device owes its top what the aged turn took: the next one waits until it was age_permille of the time. */
+/* The device owes its top what the aged turn took: the next one waits until it was age_permille of the time. An answer
+ * that comes late makes a turn up to twice as long; what is beyond that is the driver's, who did not ask for plans. */
 static void age_charge(struct gp_sched *sched, struct gp_device *device, uint64_t from_ns)
 {
-	uint64_t spent_ns = sched->now_ns - from_ns;
+	uint64_t spent_ns = sched->now_ns - from_ns, most_ns = 2 * gp_age_run_ns(device);
 
+	if (spent_ns > most_ns)
+		spent_ns = most_ns;
 	if (spent_ns > GP_DURATION_NS_MAX)
 		spent_ns = GP_DURATION_NS_MAX;
 	device->age_free_ns = age_later(device->age_free_ns, from_ns) + spent_ns * 1000 / device->param.age_permille;

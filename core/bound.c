@@ -16,7 +16,7 @@ static uint64_t age_per_plan(const struct gp_device *device)
 }
 
 /* An aged turn with the plan that may be under way before it, and its own orders. */
-static uint64_t age_run_ns(const struct gp_device *device)
+uint64_t gp_age_run_ns(const struct gp_device *device)
 {
 	uint64_t pair_ns = device->attr.close_ns + device->attr.open_ns;
 
@@ -29,7 +29,7 @@ static uint64_t age_slot_ns(const struct gp_device *device)
 	uint64_t pair_ns = device->attr.close_ns + device->attr.open_ns;
 	uint64_t refill_ns = age_times(pair_ns * 1000, age_per_plan(device)) / device->param.overhead_permille;
 
-	return age_times(age_run_ns(device), 1000) / device->param.age_permille + refill_ns;
+	return age_times(gp_age_run_ns(device), 1000) / device->param.age_permille + refill_ns;
 }
 
 /* One aged turn of every user. Those of gangs wait for all their devices, each of which may owe as many as began at
@@ -60,9 +60,9 @@ static uint32_t age_turns(const struct gp_device *device, const struct gp_share 
 
 /*
  * A gate closed on work opens after its window, at most one aged turn of every user, where others of its own user are
- * before it the user's window and such a round for each, and one lost acknowledgement. Waits are not stretches that
- * slide: one that is opened for short times may have had its turn's worth at the beginning of one and at the end of the
- * next, and then it is twice as long.
+ * before it the user's window and such a round for each, and one acknowledgement that is lost or late. Waits are not
+ * stretches that slide: one that is opened for short times may have had its turn's worth at the beginning of one and at
+ * the end of the next, and then it is twice as long.
  */
 static uint64_t age_bound_ns(const struct gp_sched *sched, const struct gp_device *device, uint32_t level,
 			     uint32_t share_level, uint32_t turns)
@@ -70,7 +70,7 @@ static uint64_t age_bound_ns(const struct gp_sched *sched, const struct gp_devic
 	uint64_t round_ns = age_round_ns(sched, device);
 
 	return gp_age_window_ns(device, level > share_level ? level : share_level) + device->attr.ack_timeout_ns +
-	       round_ns + age_times(turns - 1, gp_age_window_ns(device, share_level) + round_ns);
+	       age_slot_ns(device) + round_ns + age_times(turns - 1, gp_age_window_ns(device, share_level) + round_ns);
 }
 
 uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t device)
@@ -111,7 +111,7 @@ uint64_t gp_sched_age_cost_bound_ns(const struct gp_sched *sched, uint32_t devic
 	d = &sched->devices[device];
 	if (span_ns > GP_NS_MAX)
 		span_ns = GP_NS_MAX;
-	one_ns = (age_run_ns(d) + d->attr.ack_timeout_ns) * (sched->gang_count ? sched->device_count : 1);
+	one_ns = (gp_age_run_ns(d) + d->attr.ack_timeout_ns) * (sched->gang_count ? sched->device_count : 1);
 	rate_ns = one_ns + span_ns / 1000 * d->param.age_permille + span_ns % 1000 * d->param.age_permille / 1000;
 	users_ns = age_times(age_times(d->share_count, one_ns), span_ns / d->param.age_window_ns + 2);
 	return rate_ns < users_ns ? rate_ns : users_ns;

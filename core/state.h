@@ -293,7 +293,8 @@ void gp_age_end(struct gp_sched *sched, struct gp_device *device);            /*
 void gp_age_begin(struct gp_sched *sched, struct gp_device *device);          /* the next one, if it is time */
 void gp_age_gang_opens(struct gp_sched *sched, const struct gp_gang *gang);   /* for an aged turn of one member */
 void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang); /* the turn may have gone with a member */
-bool gp_age_others_yield(const struct gp_device *device);                     /* nobody else opens now */
+uint64_t gp_age_run_ns(const struct gp_device *device);   /* bound.c: an aged turn with its orders */
+bool gp_age_others_yield(const struct gp_device *device); /* nobody else opens now */
 const char *gp_age_check(const struct gp_sched *sched, const struct gp_device *device); /* NULL, or what is wrong */
 
 /* inversion.c: who waits for whom, and how long. */

@@ -335,7 +335,8 @@ int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stat
 uint64_t gp_sched_starvation_bound_ns(const struct gp_sched *sched, uint32_t device);
 uint64_t gp_sched_queue_starvation_bound_ns(const struct gp_sched *sched, struct gp_queue_id queue);
 /* What ageing may cost those above: in any stretch of span_ns aged turns, from their first order to their end, take no
- * longer than this. What their transactions cost is in overhead_permille. */
+ * longer than this, as long as the driver keeps gp_sched_deadline_ns(). What their transactions cost is in
+ * overhead_permille. */
 uint64_t gp_sched_age_cost_bound_ns(const struct gp_sched *sched, uint32_t device, uint64_t span_ns);
 /* Whole-state invariant check, O(n log n): NULL if all is well, else what is wrong. For tests and debug builds. */
 const char *gp_sched_check(const struct gp_sched *sched);

@@ -182,6 +182,26 @@ static void long_kernel_is_not_shut_out(void **state)
 	world_free(top.w);
 }
 
+/* A driver that stops for a second in an aged turn (a daemon that was stopped) makes nobody wait ten times as long. */
+static void late_driver_is_not_charged(void **state)
+{
+	struct top top = top_new((struct gp_param){ .age_permille = 100 });
+	uint32_t lows[2] = { top_low(&top, 1), top_low(&top, 2) }, before[2], i;
+	uint64_t bound_ns;
+
+	while (!opens_of(top.w, lows[0]) || !world_is_open(top.w, lows[0]))
+		world_run(top.w, 1 * MS);
+	world_skip(top.w, 1100 * MS);
+	world_settle(top.w);
+	bound_ns = gp_sched_starvation_bound_ns(top.w->sched, top.device);
+	for (i = 0; i < 2; i++)
+		before[i] = opens_of(top.w, lows[i]);
+	top_run(&top, bound_ns - 1 * S, lows[0]); /* less the acknowledgement that was not lost */
+	for (i = 0; i < 2; i++)
+		assert_true(opens_of(top.w, lows[i]) > before[i]);
+	world_free(top.w);
+}
+
 /* The bound holds for everybody who does real work: with many users, many clients of one, and fakes beside them. */
 static void worst_wait_is_within_the_bound(void **state)
 {
@@ -243,13 +263,10 @@ static void shares_come_and_go(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clients_of_one_user_share_one_turn),
-		cmocka_unit_test(users_do_not_share),
-		cmocka_unit_test(fakes_lose_what_they_do_not_use),
-		cmocka_unit_test(cost_is_within_its_bound),
-		cmocka_unit_test(long_kernel_is_not_shut_out),
-		cmocka_unit_test(worst_wait_is_within_the_bound),
-		cmocka_unit_test(shares_come_and_go),
+		cmocka_unit_test(clients_of_one_user_share_one_turn), cmocka_unit_test(users_do_not_share),
+		cmocka_unit_test(fakes_lose_what_they_do_not_use),    cmocka_unit_test(cost_is_within_its_bound),
+		cmocka_unit_test(long_kernel_is_not_shut_out),        cmocka_unit_test(late_driver_is_not_charged),
+		cmocka_unit_test(worst_wait_is_within_the_bound),     cmocka_unit_test(shares_come_and_go),
 	};
 
 	return cmocka_run_group_tests_name("core_users", tests, NULL, NULL);
