@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 30
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model port report sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test sched-test systemd-test roots-test bench bench-sched bench-nvidia browser-test swarm fuzz tidy format sanitize stall-test kill-test kernel-check fresh install clean
+.PHONY: help all demo test vgpu-test sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz tidy format sanitize stall-test kill-test kernel-check fresh install clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -27,6 +27,7 @@ help:
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
 	@echo "make bench         timings, as ratios; never passes or fails"
+	@echo "make attack        what a hostile user can do to the others, as figures; writes docs/results/attack.md; ten minutes"
 	@echo "make bench-sched   unmodified HIP programs with priorities on a virtual node; writes docs/results/{sched,seed003}.md; half an hour"
 	@echo "make bench-nvidia  urgent and batch CUDA programs on this machine's NVIDIA GPU; table and plot in out/bench-nvidia; seven minutes"
 	@echo "make tidy          clang-format, clang-tidy, cppcheck"
@@ -127,6 +128,12 @@ bench:
 	$(call setup,build-bench,--buildtype=release -Db_ndebug=true)
 	@ninja -C build-bench --quiet
 	@meson test -C build-bench --benchmark --verbose --num-processes 1
+
+attack:
+	@tools/deps build vgpu rocm
+	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
+	@ninja -C build-test --quiet
+	@test/attack/run --output docs/results/attack.md build-test
 
 bench-sched:
 	@tools/deps build vgpu rocm

@@ -142,7 +142,7 @@ static void control_send_part(struct gp_daemon *daemon, struct gp_peer *peer, bo
 		gp_text_sent(&job->text);
 	}
 	if (r)
-		gp_peer_close(daemon, peer, "it does not read its answers");
+		gp_peer_close(daemon, peer, r == -ENOBUFS ? "it does not read its answers" : NULL);
 	else if (is_all)
 		gp_control_end(peer);
 }
@@ -406,7 +406,7 @@ static void control_past(struct gp_daemon *daemon, struct gp_peer *peer)
 	}
 	gp_text_fini(&text);
 	if (r) {
-		gp_peer_close(daemon, peer, "it does not read its answers");
+		gp_peer_close(daemon, peer, r == -ENOBUFS ? "it does not read its answers" : NULL);
 	} else if (!more) {
 		gp_control_end(peer);
 		control_say(daemon, peer, cookie, 0, "");

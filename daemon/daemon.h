@@ -55,8 +55,8 @@ struct gp_daemon {
 	struct gp_plan plan;
 	/* Connections. */
 	struct gp_peer *peers, *graveyard;
-	bool no_rights; /* the kernel lets nobody send us descriptors */
-	uint32_t peer_count, new_count;
+	bool no_rights;                         /* the kernel lets nobody send us descriptors */
+	uint32_t peer_count, new_count, fd_max; /* fd_max: descriptors that we may have */
 	struct gp_users *users;
 	struct gp_owners *owners;
 	struct gp_client **clients, *dead_clients;
@@ -79,6 +79,7 @@ struct gp_daemon {
 	struct gp_unmanaged_set *unmanaged;
 	uint32_t sync_serial;
 	uint64_t barrier_count;         /* made for clients whose doorbells have no fence */
+	uint64_t scan_took_ns;          /* the last time */
 	uint64_t scanned_ns;            /* unmanaged processes were looked for */
 	uint64_t sync_by_ns;            /* STATUS waits until then at most; 0: nobody waits */
 	bool sync_looked;               /* those who did not look in time are looked at */

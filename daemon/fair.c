@@ -3,14 +3,16 @@
  * Who is served next. Everything but doorbells, answers of other threads and decisions is done in portions, one of them
  * between two looks at those: however much is asked for, and by however many, an order does not wait for more than one.
  * Within a portion users take turns, one connection of theirs at a time, root first; so somebody with a thousand
- * connections makes only himself wait. Who has used more than his share of the thread's time waits until that is over.
+ * connections makes only himself wait. Who has used more than his share of the thread's time waits until that is over:
+ * a thread that is always busy for somebody is, on a loaded machine, no longer one that the kernel runs at once.
  */
 #include "daemon/daemon.h"
 
-#define FAIR_PORTION_NS 500000ull    /* chosen: a few times what an order takes */
-#define FAIR_WORK       256u         /* units of a portion; a unit is a few microseconds at most */
-#define FAIR_SHARE      4u           /* one user has a quarter of the thread's time … */
-#define FAIR_BURST_NS   100000000ull /* … after this much at once; both chosen */
+#define FAIR_PORTION_NS 500000ull   /* chosen: a few times what an order takes */
+#define FAIR_WORK       256u        /* units of a portion; a unit is a few microseconds at most */
+#define FAIR_SHARE      16u         /* one user has a sixteenth of the thread's time … */
+#define FAIR_BURST_NS   50000000ull /* … after this much at once; both chosen */
+#define FAIR_RING_NS    20000ull    /* a doorbell costs nothing up to this: they are what the daemon is for */
 #define FAIR_ONE_NS     2000000ull /* and is charged this much at most for one thing: the machine may have stood still */
 
 void gp_portion_begin(struct gp_daemon *daemon)
@@ -239,7 +241,8 @@ void gp_fair_answer_rings(struct gp_daemon *daemon)
 		begin_ns = gp_now_ns();
 		gp_fair_forget(daemon, client);
 		gp_queue_sample_client(daemon, client);
-		gp_fair_charge(client->owner, gp_now_ns() - begin_ns, gp_now_ns());
+		begin_ns = gp_now_ns() - begin_ns;
+		gp_fair_charge(client->owner, begin_ns > FAIR_RING_NS ? begin_ns - FAIR_RING_NS : 0, gp_now_ns());
 		if (gp_portion_is_over(daemon))
 			return;
 	}

@@ -27,6 +27,8 @@
 #define LOOP_ROUNDS 32 /* of so many events: more than there are connections */
 /* What can wait, in turn: agents (false), commands (true), newcomers, attributes. */
 enum { LOOP_ASKED = 2, LOOP_ATTRS, LOOP_PHASES };
+#define LOOP_FDS_OWN  256u          /* descriptors beside those of connections */
+#define LOOP_FDS_MAX  (1u << 20)    /* more are never needed */
 #define LOOP_RETRY_NS 50000ull      /* a due time that stays due must not spin */
 #define LOOP_STOP_NS  1000000000ull /* how long agents may take to open their gates when we stop */
 #define LOOP_NEW_NS   1000000000ull /* how often silent connections are looked for, while there are any */
@@ -305,17 +307,30 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	gp_slice_update(daemon, gp_now_ns());
 	gp_sampling_update(daemon, gp_now_ns());
 	gp_peer_bury(daemon);
+	gp_daemon_has_work(daemon); /* when those may go on who have used too much */
 	loop_set_timer(daemon);
 }
 
-static void loop_raise_limits(void)
+/* A table of descriptors that grows has a process with threads wait for all processors to have passed a point of rest,
+ * which takes seconds on a loaded machine: as large as it will ever be it is made before there are threads. */
+static void loop_make_table(const struct gp_daemon *daemon)
 {
-	struct rlimit limit;
+	uint32_t need = gp_peer_max(daemon) * GP_PEER_FDS + LOOP_FDS_OWN;
+	int fd = fcntl(daemon->epoll_fd, F_DUPFD_CLOEXEC, (need < daemon->fd_max ? need : daemon->fd_max) - 1);
+
+	if (fd >= 0)
+		close(fd);
+}
+
+static void loop_raise_limits(struct gp_daemon *daemon)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
 
 	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
+	daemon->fd_max = limit.rlim_cur < LOOP_FDS_MAX ? (uint32_t)limit.rlim_cur : LOOP_FDS_MAX;
 }
 
 static void loop_environment(struct gp_daemon *daemon)
@@ -341,7 +356,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
 	pthread_mutex_init(&daemon->inbox_lock, NULL);
 	daemon->inbox_tail = &daemon->inbox;
 	daemon->listen_fd = daemon->lock_fd = daemon->spare_fd = -1;
-	loop_raise_limits();
+	loop_raise_limits(daemon);
 	loop_environment(daemon);
 	daemon->clients = calloc(daemon->config.client_max, sizeof(struct gp_client *));
 	daemon->by_core = calloc(daemon->config.queue_max, sizeof(struct gp_queue_entry *));
@@ -358,6 +373,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
 	if (gp_owner_init(daemon) || !daemon->clients || !daemon->by_core || daemon->epoll_fd < 0 ||
 	    daemon->timer_fd < 0 || daemon->signal_fd < 0 || daemon->inbox_fd < 0)
 		return gp_error_set(error, -ENOMEM, "cannot start: %s", strerror(errno));
+	loop_make_table(daemon);
 	daemon->timer_source = (struct gp_source){ loop_drain, &daemon->timer_fd };
 	daemon->inbox_source = (struct gp_source){ loop_drain, &daemon->inbox_fd };
 	daemon->signal_source = (struct gp_source){ loop_signal, NULL };

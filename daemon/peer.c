@@ -33,6 +33,7 @@
 #define PEER_READ_MAX    16            /* packets of one peer in a row: the others wait */
 #define PEER_ACCEPT_MAX  16            /* connections that are let in between two looks at urgent work */
 #define PEER_ACCEPT_WORK 8             /* units each; a handful of calls */
+#define PEER_QUEUE       128           /* newcomers that wait: who comes after a storm waits for as many */
 #define PEER_EXPIRE_NS   1000000000ull /* between two looks for connections that say nothing */
 #define PEER_SILENT_NS   10000000000ull
 #define PEER_FULL_NS     100000000ull
@@ -375,11 +376,20 @@ static int peer_groups(struct gp_peer *peer, gid_t primary)
 	return 0;
 }
 
+uint32_t gp_peer_max(const struct gp_daemon *daemon)
+{
+	uint32_t max = daemon->config.client_max + 2 * PEER_SPARE_FDS;
+
+	return max < daemon->fd_max / GP_PEER_FDS ? max : daemon->fd_max / GP_PEER_FDS;
+}
+
 /* Users keep nobody out: not each other, and not who could do something about it. */
 static bool peer_is_too_many(const struct gp_daemon *daemon, const struct gp_owner *owner)
 {
-	return !gp_owner_may_take(owner, daemon->config.client_max + 2 * PEER_SPARE_FDS, PEER_SPARE_FDS,
-				  daemon->peer_count, owner->peer_count) ||
+	uint32_t max = gp_peer_max(daemon), kept;
+
+	kept = PEER_SPARE_FDS < max / 4 ? PEER_SPARE_FDS : max / 4;
+	return !gp_owner_may_take(owner, max, kept, daemon->peer_count, owner->peer_count) ||
 	       (!gp_owner_is_root(owner) && owner->peer_count >= daemon->config.user_max);
 }
 
@@ -547,7 +557,7 @@ int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
 	if (daemon->listen_fd < 0 || bind(daemon->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    chmod(address.sun_path, (mode_t)daemon->config.socket_mode) ||
 	    (daemon->config.socket_gid >= 0 && chown(address.sun_path, (uid_t)-1, (gid_t)daemon->config.socket_gid)) ||
-	    listen(daemon->listen_fd, SOMAXCONN) || rename(address.sun_path, path)) {
+	    listen(daemon->listen_fd, PEER_QUEUE) || rename(address.sun_path, path)) {
 		r = -errno;
 		unlink(address.sun_path);
 		return gp_error_set(error, r, "cannot make the socket %s: %s", path, strerror(-r));

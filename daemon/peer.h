@@ -19,6 +19,8 @@ struct gp_source {
 	void *owner;
 };
 
+#define GP_PEER_FDS 5u /* descriptors of one at most: socket, process, doorbell, two of a backend's */
+
 enum gp_peer_kind { GP_PEER_NEW, GP_PEER_AGENT, GP_PEER_COMMAND };
 
 /* A command that is answered in parts, with decisions in between. */
@@ -72,6 +74,7 @@ void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *
 void gp_peer_bury(struct gp_daemon *daemon);
 void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns);
 void gp_peer_serve(struct gp_daemon *daemon, struct gp_peer *peer); /* reads, writes, or goes on with its job */
+uint32_t gp_peer_max(const struct gp_daemon *daemon);               /* connections at once */
 void gp_peer_accept(struct gp_daemon *daemon);                      /* a few of those who wait to be let in */
 
 /* answer.c */

@@ -16,7 +16,9 @@
 #define UNMANAGED_MAX       1024u
 #define UNMANAGED_QUEUE_MAX 1024u
 #define UNMANAGED_FRESH_NS  20000000ull
-#define UNMANAGED_DEPTH_MAX 128 /* ancestors */
+#define UNMANAGED_SHARE     50u /* of the time that it takes pass before the next one: orders wait meanwhile */
+#define UNMANAGED_LATE_NS   10000000000ull /* but not longer than this */
+#define UNMANAGED_DEPTH_MAX 128            /* ancestors */
 
 struct unmanaged_process {
 	pid_t pid;
@@ -268,12 +270,22 @@ void gp_unmanaged_scan(struct gp_daemon *daemon)
 		gp_sched_device_set_others(daemon->sched, daemon->devices[i].core, daemon->devices[i].other_queues,
 					   daemon->devices[i].other_processes, gp_daemon_now_ns(daemon));
 	daemon->dirty = true;
+	daemon->scan_took_ns = gp_now_ns() - daemon->scanned_ns;
 }
 
-/* Reading the driver's list takes a while: who asks all the time does not get it read all the time. */
+/* Reading the driver's list takes a while, and longer the more somebody has put there: who asks all the time does not
+ * get it read all the time. */
+static uint64_t unmanaged_next_ns(const struct gp_daemon *daemon)
+{
+	uint64_t rest_ns = daemon->scan_took_ns * UNMANAGED_SHARE;
+
+	rest_ns = rest_ns < UNMANAGED_FRESH_NS ? UNMANAGED_FRESH_NS : rest_ns;
+	return daemon->scanned_ns + (rest_ns < UNMANAGED_LATE_NS ? rest_ns : UNMANAGED_LATE_NS);
+}
+
 void gp_unmanaged_refresh(struct gp_daemon *daemon)
 {
-	if (gp_now_ns() - daemon->scanned_ns >= UNMANAGED_FRESH_NS)
+	if (gp_now_ns() >= unmanaged_next_ns(daemon))
 		gp_unmanaged_scan(daemon);
 }
 
@@ -281,7 +293,7 @@ void gp_unmanaged_refresh(struct gp_daemon *daemon)
  * somebody asks; looking all the time would wake an idle node. */
 void gp_unmanaged_want(struct gp_daemon *daemon)
 {
-	uint64_t at_ns = daemon->scanned_ns + UNMANAGED_FRESH_NS;
+	uint64_t at_ns = unmanaged_next_ns(daemon);
 
 	if (!daemon->scan_next_ns || daemon->scan_next_ns > at_ns)
 		daemon->scan_next_ns = at_ns;

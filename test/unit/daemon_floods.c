@@ -130,7 +130,7 @@ static void flood(uint32_t step)
 		}
 		agent_ring(agent);
 	}
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 2; i++)
 		close(world_connect(&world));
 }
 
@@ -204,10 +204,10 @@ static void test_share(void **state)
 		gp_fair_charge(root, 1000000, gp_now_ns());
 	}
 	assert_false(gp_fair_may(&world.daemon, greedy));
-	assert_in_range(world.daemon.fair_next_ns, begin_ns + 300000000, begin_ns + 500000000);
+	assert_in_range(world.daemon.fair_next_ns, begin_ns + 2000000000, begin_ns + 2500000000);
 	assert_true(gp_fair_may(&world.daemon, other));
 	assert_true(gp_fair_may(&world.daemon, root));
-	world_wait(&world, 500);
+	world_wait(&world, 2500);
 	assert_true(gp_fair_may(&world.daemon, greedy));
 	gp_owner_put(greedy);
 	gp_owner_put(other);

@@ -307,6 +307,29 @@ static void test_whom_it_waited_for(void **state)
 	agent_leave(&world, &urgent);
 }
 
+static uint32_t table_size(void)
+{
+	FILE *stream = fopen("/proc/self/status", "re");
+	unsigned int size = 0;
+	char line[256];
+
+	while (stream && fgets(line, sizeof(line), stream))
+		sscanf(line, "FDSize: %u", &size);
+	assert_non_null(stream);
+	fclose(stream);
+	return size;
+}
+
+/* The kernel's table of our descriptors has its size from the beginning: growing it would hold the daemon up, for
+ * seconds on a loaded machine. */
+static void test_descriptor_table(void **state)
+{
+	uint32_t size = table_size();
+
+	(void)state;
+	assert_true(size >= gp_peer_max(&world.daemon) * GP_PEER_FDS);
+}
+
 /* No descriptor left, not even the spare one: the daemon does not spin, and lets in who waits when there are some. */
 static void test_no_descriptors(void **state)
 {
@@ -546,6 +569,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_no_descriptors, begin, end),
+		cmocka_unit_test_setup_teardown(test_descriptor_table, begin, end),
 		cmocka_unit_test_setup_teardown(test_commands_wait, begin, end),
 		cmocka_unit_test_setup_teardown(test_queues, begin, end),
 		cmocka_unit_test_setup_teardown(test_device_table, begin_table, end),
