@@ -92,7 +92,8 @@ double gp_isa_div_fixup64(double s0, double s1, double s2)
 		return negative ? -0.0 : 0.0;
 	if (divide_exponent64(s2) - divide_exponent64(s1) < -1075)
 		return negative ? -0.0 : 0.0;
-	if (divide_exponent64(s1) == 2047)
+	/* A quotient beyond the range, on the way to which infinities met. */
+	if (s0 != s0)
 		return negative ? -(double)INFINITY : (double)INFINITY;
 	return negative ? -fabs(s0) : fabs(s0);
 }
@@ -109,8 +110,10 @@ float gp_isa_div_fixup(float s0, float s1, float s2)
 		return isa_f32(0xffc00000u);
 	if (s1 == 0 || isinf(s2))
 		return negative ? -INFINITY : INFINITY;
-	if (isinf(s1) || s2 == 0)
+	if (isinf(s1) || s2 == 0 || divide_exponent(s2) - divide_exponent(s1) < -150)
 		return negative ? -0.0f : 0.0f;
+	if (s0 != s0)
+		return negative ? -INFINITY : INFINITY;
 	return negative ? -fabsf(s0) : fabsf(s0);
 }
 

@@ -36,32 +36,23 @@ static uint32_t ds_parts(const struct isa_instruction *in)
 	return in->op->b & DS_TWO ? 2u : 1u;
 }
 
-/* Lanes that are off look at 0; whether those that are on lie inside. */
+/* Where the lanes of one part look; addresses wrap as words do. Lanes that are off look at 0. False: one that is on
+ * lies outside. */
 static bool ds_relative(struct gp_isa_group *group, struct gp_isa_wave *wave, const struct isa_instruction *in,
-			uint32_t *ret_relative)
+			uint32_t part, uint32_t *ret_relative)
 {
 	const uint32_t *at = ds_addresses(wave, in), *mask = gp_isa_lane_mask(wave);
-	uint32_t top = 0, first = ds_offset(in, 0), second = ds_offset(in, ds_parts(in) - 1u);
+	uint32_t top = 0, offset = ds_offset(in, part);
 
 	ISA_EACH
 	{
-		ret_relative[i] = at[i] & mask[i];
+		ret_relative[i] = (at[i] + offset) & mask[i];
 		top = ret_relative[i] > top ? ret_relative[i] : top;
 	}
-	return (uint64_t)top + (first > second ? first : second) + in->op->a <= group->lds_size;
-}
-
-static enum isa_result ds_outside(struct gp_isa_group *group, struct gp_isa_wave *wave,
-				  const struct isa_instruction *in)
-{
-	const uint32_t *at = ds_addresses(wave, in);
-	uint64_t exec = isa_exec(wave);
-
-	for (uint32_t i = 0; i < GP_ISA_LANES; i++)
-		for (uint32_t part = 0; part < ds_parts(in); part++)
-			if (exec >> i & 1u && (uint64_t)at[i] + ds_offset(in, part) + in->op->a > group->lds_size)
-				return ds_fail(group, GP_ISA_FAULT_APERTURE, at[i] + ds_offset(in, part));
-	return ISA_NEXT;
+	if ((uint64_t)top + in->op->a <= group->lds_size)
+		return true;
+	ds_fail(group, GP_ISA_FAULT_APERTURE, top);
+	return false;
 }
 
 static enum isa_result ds_load(struct gp_isa_group *group, struct gp_isa_wave *wave, const struct isa_instruction *in)
@@ -71,12 +62,12 @@ static enum isa_result ds_load(struct gp_isa_group *group, struct gp_isa_wave *w
 
 	if (!isa_exec(wave))
 		return ISA_NEXT;
-	if (!ds_relative(group, wave, in, relative))
-		return ds_outside(group, wave, in);
-	for (uint32_t part = 0; part < ds_parts(in); part++)
+	for (uint32_t part = 0; part < ds_parts(in); part++) {
+		if (!ds_relative(group, wave, in, part, relative))
+			return ISA_FAULT;
 		for (uint32_t k = 0; k < words; k++)
-			gp_isa_lanes->gather(rows[part * words + k], group->lds + ds_offset(in, part) + k * 4u,
-					     relative);
+			gp_isa_lanes->gather(rows[part * words + k], group->lds + k * 4u, relative);
+	}
 	/* The address may be among the results. */
 	for (uint32_t k = 0; k < words * ds_parts(in); k++)
 		gp_isa_put(wave, in->vdst + k, rows[k]);
@@ -92,14 +83,14 @@ static enum isa_result ds_load_small(struct gp_isa_group *group, struct gp_isa_w
 
 	if (!exec)
 		return ISA_NEXT;
-	if (!ds_relative(group, wave, in, relative))
-		return ds_outside(group, wave, in);
+	if (!ds_relative(group, wave, in, 0, relative))
+		return ISA_FAULT;
 	for (uint32_t i = 0; i < GP_ISA_LANES; i++) {
 		uint32_t value = 0;
 
 		if (!(exec >> i & 1u))
 			continue;
-		memcpy(&value, group->lds + relative[i] + in->offset, in->op->a);
+		memcpy(&value, group->lds + relative[i], in->op->a);
 		if (flags & DS_SIGNED)
 			value = in->op->a == 1u ? (uint32_t)(int32_t)(int8_t)value : (uint32_t)(int32_t)(int16_t)value;
 		to[i] = flags & DS_LOW  ? (to[i] & 0xffff0000u) | (value & 0xffffu) :
@@ -117,12 +108,12 @@ static enum isa_result ds_store(struct gp_isa_group *group, struct gp_isa_wave *
 
 	if (!exec)
 		return ISA_NEXT;
-	if (!ds_relative(group, wave, in, relative))
-		return ds_outside(group, wave, in);
-	for (uint32_t part = 0; part < ds_parts(in); part++)
+	for (uint32_t part = 0; part < ds_parts(in); part++) {
+		if (!ds_relative(group, wave, in, part, relative))
+			return ISA_FAULT;
 		for (uint32_t k = 0; k < words; k++) {
 			const uint32_t *from = wave->v[in->source[part ? 2 : 1] - ISA_VECTOR + k];
-			uint8_t *base = group->lds + ds_offset(in, part) + k * 4u;
+			uint8_t *base = group->lds + k * 4u;
 
 			for (uint32_t i = 0; i < GP_ISA_LANES; i++) {
 				uint32_t value = from[i] >> (in->op->b & DS_HIGH ? 16 : 0);
@@ -131,6 +122,7 @@ static enum isa_result ds_store(struct gp_isa_group *group, struct gp_isa_wave *
 					memcpy(base + relative[i], &value, step);
 			}
 		}
+	}
 	return ISA_NEXT;
 }
 
@@ -144,7 +136,7 @@ static enum isa_result ds_atomic(struct gp_isa_group *group, struct gp_isa_wave 
 	uint64_t exec = isa_exec(wave);
 
 	for (uint32_t i = 0; i < GP_ISA_LANES; i++) {
-		uint64_t place = (uint64_t)at[i] + (uint32_t)in->offset, first, second, old;
+		uint64_t place = at[i] + (uint32_t)in->offset, first, second, old;
 
 		if (!(exec >> i & 1u))
 			continue;
@@ -172,19 +164,19 @@ static enum isa_result ds_atomic(struct gp_isa_group *group, struct gp_isa_wave 
 static enum isa_result ds_exchange2(struct gp_isa_group *group, struct gp_isa_wave *wave,
 				    const struct isa_instruction *in)
 {
-	_Alignas(64) isa_row relative;
+	_Alignas(64) isa_row relative[2];
 	uint64_t exec = isa_exec(wave);
 	uint32_t words = in->op->a / 4u;
 
 	if (!exec)
 		return ISA_NEXT;
-	if (!ds_relative(group, wave, in, relative))
-		return ds_outside(group, wave, in);
+	if (!ds_relative(group, wave, in, 0, relative[0]) || !ds_relative(group, wave, in, 1, relative[1]))
+		return ISA_FAULT;
 	for (uint32_t i = 0; i < GP_ISA_LANES; i++)
 		for (uint32_t k = 0; exec >> i & 1u && k < words * 2u; k++) {
 			uint32_t part = k / words,
 				 value = wave->v[in->source[part ? 2 : 1] - ISA_VECTOR + k % words][i];
-			uint8_t *p = group->lds + relative[i] + ds_offset(in, part) + k % words * 4u;
+			uint8_t *p = group->lds + relative[part][i] + k % words * 4u;
 			uint32_t old;
 
 			memcpy(&old, p, 4);

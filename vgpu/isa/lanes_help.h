@@ -147,6 +147,23 @@ static inline uint32_t isa_pk_fma(uint32_t x, uint32_t y, uint32_t z, uint32_t r
 	return low | isa_half_fma(isa_f16(x >> 16), isa_f16(y >> 16), isa_f16(z >> 16), round) << 16;
 }
 
+/* The last step of a division: takes back what div_scale did to one of its sides, up or down by the quotient's size. */
+static inline float isa_div_fmas(float x, float y, float z, bool is_scaled)
+{
+	float r = fmaf(x, y, z);
+	bool is_large = (isa_bits(z) >> 23 & 0xffu) > 127u;
+
+	return !is_scaled ? r : is_large ? r * 0x1p64f : r * 0x1p-64f;
+}
+
+static inline double isa_div_fmas64(double x, double y, double z, bool is_scaled)
+{
+	double r = fma(x, y, z);
+	bool is_large = (isa_bits64(z) >> 52 & 0x7ffu) > 1023u;
+
+	return !is_scaled ? r : is_large ? r * 0x1p128 : r * 0x1p-128;
+}
+
 static inline uint32_t isa_lerp(uint32_t x, uint32_t y, uint32_t z)
 {
 	uint32_t r = 0;
