@@ -10,13 +10,14 @@ FUZZ_SECONDS ?= 30
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model port report sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz tidy format sanitize stall-test kill-test kernel-check fresh install clean
+.PHONY: help all demo test vgpu-test isa-test sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz tidy format sanitize stall-test kill-test kernel-check fresh install clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
 	@echo "make all           build (in build/)"
 	@echo "make test          build with -Werror and run every test; ends with 'N passed, N failed'"
 	@echo "make vgpu-test     of those only the virtual node's (docs/vgpu.md): unmodified ROCm programs, with and without root"
+	@echo "make isa-test      the interpreter of kernels at length: four targets, three levels, saved and restored; rocPRIM, HIP samples"
 	@echo "make roots-test    the virtual node with ROCr and HIP 6 from newer Debians, in roots under /var/cache; needs root"
 	@echo "make sched-test    of those only the daemon's with unmodified HIP programs"
 	@echo "make systemd-test  of those only the service under a real systemd, on a virtual node"
@@ -77,6 +78,12 @@ vgpu-test:
 	@test ! -f build-test/build.ninja || meson setup --reconfigure build-test >/dev/null
 	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
 	@tools/run-tests build-test --suite vgpu
+
+isa-test:
+	@tools/deps build test vgpu rocm prim
+	$(call setup,build,)
+	@ninja -C build --quiet vgpu/vgpu vgpu/vgpud test/unit/isa-corpus
+	@tools/isa-test "$$(pwd)/build"
 
 roots-test:
 	@tools/deps build vgpu fresh

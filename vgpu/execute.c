@@ -15,6 +15,7 @@
 #include "vgpu/memory.h"
 
 #define EXECUTE_TURN       16384u         /* wave instructions of a workgroup before the next one's turn */
+#define EXECUTE_SLICE      131072u        /* of one slice at most, however fast they go */
 #define EXECUTE_STEP       2048u          /* between two looks at the clock */
 #define EXECUTE_HELD       2u             /* workgroups that wait for the model's end */
 #define EXECUTE_HELD_AFTER 40u            /* wave instructions they have done by then */
@@ -298,7 +299,7 @@ static enum execute_round execute_turn(struct gp_execution *execution, uint32_t 
 bool gp_execute_run(struct gp_execution *execution, uint64_t deadline_ns)
 {
 	enum execute_round round = EXECUTE_GOES_ON;
-	uint32_t held = 0;
+	uint32_t held = 0, steps = 0;
 	bool is_out = false;
 
 	if (execution->is_stopped)
@@ -312,7 +313,7 @@ bool gp_execute_run(struct gp_execution *execution, uint64_t deadline_ns)
 		if (execute_fill(execution) < 0 || !execution->live_count || held >= execution->live_count)
 			break;
 		round = execute_turn(execution, &held);
-		is_out = gp_vnode_clock_ns() >= deadline_ns;
+		is_out = gp_vnode_clock_ns() >= deadline_ns || ++steps >= EXECUTE_SLICE / EXECUTE_STEP;
 	}
 	if (gp_execute_memory_end(execution) < 0 && round != EXECUTE_FAULTED) {
 		gp_vqueue_fault(execution->queue, execution->queue->process->fault_va);

@@ -10,6 +10,8 @@
 
 #define MEMORY_PAGE  4096u
 #define MEMORY_PAGES 64u
+#define MEMORY_WRITABLE \
+	0x80000000u /* KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE, which the kernel's header shifts out of an int */
 
 struct memory_page {
 	uint64_t va;
@@ -99,7 +101,7 @@ int gp_execute_find(void *context, uint64_t va, struct gp_isa_range *ret_range)
 	bo = gp_vm_find(process, gpu, va);
 	if (!bo)
 		return -EFAULT;
-	ret_range->writable = bo->flags & KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE;
+	ret_range->writable = bo->flags & MEMORY_WRITABLE;
 	if (bo->user)
 		return memory_copy(execution, bo, va, ret_range);
 	ret_range->base = bo->va;
