@@ -36,7 +36,8 @@ static inline bool gp_edge_tell(uint32_t *armed, uint32_t flag)
 {
 	if (__builtin_expect(!(__atomic_load_n(armed, __ATOMIC_SEQ_CST) & flag), 1))
 		return false;
-	return __atomic_exchange_n(armed, 0, __ATOMIC_SEQ_CST) & flag;
+	/* Its own flag only: the daemon may have heard by other means, and armed for the other edge since we looked. */
+	return __atomic_fetch_and(armed, ~flag, __ATOMIC_SEQ_CST) & flag;
 }
 
 /* Application thread, before the doorbell is rung: so many packets have been announced in all. With its own fence. */

@@ -4,10 +4,10 @@
  * a doorbell costs a store and a load, and nobody wakes while nothing changes. Not trusted by either side.
  *
  * The protocol, per queue (checked by exhaustive interleaving in test/unit/page_edges.c):
- *   application thread, at a doorbell:  announced = packets;  fence;  if (armed & BUSY) exchange armed with 0,
- *                                       and whoever got BUSY writes the eventfd
+ *   application thread, at a doorbell:  announced = packets;  fence;  if (armed & BUSY) clear BUSY, and no other
+ *                                       flag, in armed; whoever cleared it writes the eventfd
  *   daemon, believing the queue idle:   armed = BUSY;  fence;  read announced again: moved? then it is busy after all
- *   agent, seeing the queue drained:    completed = …;  fence;  if (armed & IDLE) exchange, write the eventfd
+ *   agent, seeing the queue drained:    completed = …;  fence;  if (armed & IDLE) the same with IDLE
  *   daemon, believing the queue busy:   armed = IDLE;  fence;  read the counters again
  * Either the writer sees the flag or the daemon sees the value, so no edge is lost; one that is reported twice is
  * harmless.
