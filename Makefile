@@ -7,10 +7,11 @@ SEEDS ?= 1000
 SEED ?= 1
 KILLS ?= 1000
 FUZZ_SECONDS ?= 30
+PROVE_DEPTH ?= 5
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model port report sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test isa-test sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz tidy format sanitize stall-test kill-test kernel-check fresh install clean
+.PHONY: help all demo test vgpu-test isa-test sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night tidy format sanitize stall-test kill-test kernel-check fresh install clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -27,6 +28,8 @@ help:
 	@echo "make browser-test  the page of a report in headless Chromium (fetches playwright-core)"
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
+	@echo "make prove         every sequence of $(PROVE_DEPTH) calls on the core, models of the protocol, proofs of its arithmetic (docs/prove.md)"
+	@echo "make prove-night   the same with sequences of 6 calls; hours"
 	@echo "make bench         timings, as ratios; never passes or fails"
 	@echo "make attack        what a hostile user can do to the others, as figures; writes docs/results/attack.md; ten minutes"
 	@echo "make bench-sched   unmodified HIP programs with priorities on a virtual node; writes docs/results/{sched,seed003}.md; half an hour"
@@ -128,6 +131,16 @@ fuzz:
 	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
 
 fuzz: export CC = clang
+
+# Proofs need Debian's frama-c, which is of 2022: newer ones may prove less in the same time.
+prove:
+	@tools/deps build prove
+	$(call setup,build,)
+	@ninja -C build --quiet test/prove/explore test/prove/explore-two
+	@test/prove/run build --depth $(PROVE_DEPTH)
+
+prove-night:
+	@$(MAKE) prove PROVE_DEPTH=6
 
 bench:
 	@tools/deps build

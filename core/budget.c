@@ -15,14 +15,19 @@ static int64_t budget_cost_ns(const struct gp_device *device, uint32_t transacti
 	return (int64_t)((device->attr.close_ns + device->attr.open_ns) * transaction_count);
 }
 
-static void budget_fill(struct gp_sched *sched, struct gp_device *device)
+/* In thousandths of a nanosecond, with what was left over. */
+static uint64_t budget_gain(const struct gp_device *device, uint64_t elapsed_ns)
 {
-	uint64_t elapsed_ns = sched->now_ns - device->tokens_mark_ns, gain;
-	int64_t limit_ns = budget_cost_ns(device, device->param.burst);
-
 	if (elapsed_ns > BUDGET_LOOK_NS_MAX)
 		elapsed_ns = BUDGET_LOOK_NS_MAX;
-	gain = elapsed_ns * device->param.overhead_permille + device->tokens_part;
+	return elapsed_ns * device->param.overhead_permille + device->tokens_part;
+}
+
+static void budget_fill(struct gp_sched *sched, struct gp_device *device)
+{
+	uint64_t gain = budget_gain(device, sched->now_ns - device->tokens_mark_ns);
+	int64_t limit_ns = budget_cost_ns(device, device->param.burst);
+
 	device->tokens_mark_ns = sched->now_ns;
 	device->tokens_ns += (int64_t)(gain / 1000);
 	device->tokens_part = (uint32_t)(gain % 1000);

@@ -34,9 +34,13 @@
 #define GP_CLIENT_MAX        (1u << 20)
 #define GP_GANG_MAX          (1u << 16)
 #define GP_TRACE_MAX         (1u << 20)
+#ifndef GP_BATCH_MAX
 #define GP_BATCH_MAX         64u              /* batch clients open at once */
+#endif
 #define GP_BURST_MAX         100000u          /* preemptions above the rate */
+#ifndef GP_PLAN_MAX /* a world of a few queues needs less */
 #define GP_PLAN_MAX          512u             /* gate changes in one plan; what does not fit comes in the next */
+#endif
 #define GP_NS_MAX            (1ull << 62)     /* times and durations are below this: about 146 years */
 #define GP_DURATION_NS_MAX   3600000000000ull /* one hour: no parameter is longer */
 #define GP_NEVER_NS          ((uint64_t)-1)   /* a deadline that never comes */
