@@ -75,6 +75,7 @@ static void test_packets(void **state)
 	packet = good();
 	packet.head.header.size = sizeof(packet.head) - 4u;
 	assert_int_equal(check(&packet), -EPROTO);
+	assert_non_null(strstr(error.text, "20 bytes"));
 	packet = good();
 	packet.head.header.size = 3;
 	assert_int_equal(check(&packet), -EPROTO);
@@ -176,7 +177,7 @@ static void test_no_end(void **state)
 	(void)state;
 	if (!child)
 		answer_for_ever(fd);
-	setenv("GPREEMPT_WAIT", "50", 1); /* it is not the time that ends it */
+	setenv("GPREEMPT_WAIT", "20", 1); /* it is not the time that ends it */
 	assert_int_equal(gp_control_once(&request, &text, &size, &refused, &error), -EFBIG);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	serve_end(fd);

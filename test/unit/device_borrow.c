@@ -30,9 +30,25 @@ static int file;
 
 /* The driver. */
 static uint64_t rm_slice_us;
-static uint32_t rm_disables, rm_pending;
+static uint32_t rm_pending;
+static uint32_t rm_disables, rm_count; /* RM counts: calls, and how often the channels are disabled now */
+static uint32_t rm_refuses;            /* the next disable, or enable of several, with this status */
 static bool rm_hangs;
 static sem_t hanging, go_on;
+
+static void rm_disable(struct gp_rm_control *control)
+{
+	const struct gp_rm_disable *params = (const void *)(uintptr_t)control->params;
+
+	rm_disables += params->disable;
+	if (rm_refuses && (params->disable || params->count > 1)) {
+		control->status = rm_refuses;
+		rm_refuses = params->disable ? 0 : rm_refuses;
+		rm_count += params->disable; /* some of them are off */
+		return;
+	}
+	rm_count = params->disable ? rm_count + 1 : rm_count ? rm_count - 1 : 0;
+}
 
 int ioctl(int fd, unsigned long request, ...)
 {
@@ -54,9 +70,7 @@ int ioctl(int fd, unsigned long request, ...)
 	case GP_RM_GPU_ID:
 	case GP_RM_GROUP_INFO: memcpy((void *)(uintptr_t)control->params, &(uint32_t){ GPU }, 4); break;
 	case GP_RM_CTXSW_MODES: ((struct gp_rm_ctxsw_modes *)(uintptr_t)control->params)->compute = 2; break;
-	case GP_RM_DISABLE_CHANNELS:
-		rm_disables += ((const struct gp_rm_disable *)(uintptr_t)control->params)->disable;
-		break;
+	case GP_RM_DISABLE_CHANNELS: rm_disable(control); break;
 	default: break;
 	}
 	return 0;
@@ -133,7 +147,7 @@ static int begin(void **state)
 	assert_true(file >= 0);
 	client = (struct gp_device_client){ .tag = 1, .owner = 5, .pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0) };
 	rm_slice_us = 2048;
-	rm_disables = rm_pending = mechanism_told = grouped_count = 0;
+	rm_disables = rm_count = rm_refuses = rm_pending = mechanism_told = grouped_count = 0;
 	gp_nvidia_hang_ns = gp_nvidia_end_ns = 3600000000000ull; /* nothing is late here */
 	sem_init(&hanging, 0, 0);
 	sem_init(&go_on, 0, 0);
@@ -158,8 +172,8 @@ static void lend(uint32_t slot, uint64_t slice_us)
 				       .generation = 3,
 				       .fd = file,
 				       .client = CLIENT,
-				       .channel_count = 1,
-				       .channels = { 9 },
+				       .channel_count = 2,
+				       .channels = { 9, 10 },
 				       .slice_us = slice_us };
 
 	gp_nvidia_borrow_group(borrow, &client, GPU, &group);
@@ -269,6 +283,53 @@ static void test_generation(void **state)
 	assert_int_equal(rm_disables, 0);
 }
 
+/* RM counts. Closed twice (its agent may have opened it in between, which nobody tells us), it is open after one
+ * enable, which is all that its agent makes should we die. */
+static void test_closed_twice(void **state)
+{
+	(void)state;
+	lend(0, 1000);
+	sem_wait(&told);
+	for (uint64_t seq = 1; seq < 5; seq++) {
+		order(seq, 3, false);
+		sem_wait(&done);
+		assert_int_equal(result_told, 0);
+		assert_int_equal(rm_count, 1);
+	}
+	order(5, 3, true);
+	sem_wait(&done);
+	assert_int_equal(rm_count, 0);
+}
+
+/* A close that RM gave up in the middle: what is off comes on again, and it is not called closed. */
+static void test_half_closed(void **state)
+{
+	(void)state;
+	lend(0, 1000);
+	sem_wait(&told);
+	rm_refuses = GP_RM_ERR_BUSY;
+	order(1, 3, false);
+	sem_wait(&done);
+	assert_int_equal(result_told, -EBUSY);
+	assert_int_equal(rm_count, 0);
+}
+
+/* A channel has gone, and RM refuses a call that names it: the others are enabled one by one. */
+static void test_one_is_gone(void **state)
+{
+	(void)state;
+	lend(0, 1000);
+	sem_wait(&told);
+	order(1, 3, false);
+	sem_wait(&done);
+	assert_int_equal(rm_count, 1);
+	rm_refuses = GP_RM_ERR_HANDLE;
+	order(2, 3, true);
+	sem_wait(&done);
+	assert_int_equal(rm_count, 0);
+	assert_int_equal(result_told, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +338,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many, begin, end),
 		cmocka_unit_test_setup_teardown(test_overtaken, begin, end),
 		cmocka_unit_test_setup_teardown(test_generation, begin, end),
+		cmocka_unit_test_setup_teardown(test_closed_twice, begin, end),
+		cmocka_unit_test_setup_teardown(test_half_closed, begin, end),
+		cmocka_unit_test_setup_teardown(test_one_is_gone, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* Whole files: read within a limit, written completely or not at all. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,6 +68,29 @@ static void expect(const char *text)
 }
 
 /* What is committed is there; a second time replaces it; what is abandoned leaves the old content and no other file. */
+/* Somebody has put a link where our temporary file would be: what it points to is left alone. */
+static void test_link_in_the_way(void **state)
+{
+	char link[200], victim[200], byte = 0;
+	int fd;
+
+	(void)state;
+	snprintf(victim, sizeof(victim), "%s.victim", path);
+	snprintf(link, sizeof(link), "%s.%ld-0.tmp", path, (long)getpid());
+	fd = open(victim, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, "v", 1), 1);
+	close(fd);
+	assert_int_equal(symlink(victim, link), 0);
+	put("first");
+	expect("first");
+	fd = open(victim, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(read(fd, &byte, 1), 1);
+	assert_int_equal(byte, 'v');
+	close(fd);
+	unlink(victim);
+	unlink(link);
+}
+
 static void test_replaces(void **state)
 {
 	struct gp_file_writer writer;
@@ -200,10 +224,10 @@ static void test_reads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_replaces),      cmocka_unit_test(test_follows_link),
-		cmocka_unit_test(test_full),          cmocka_unit_test(test_failed_stream),
-		cmocka_unit_test(test_cannot_create), cmocka_unit_test(test_standard_output),
-		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_replaces),        cmocka_unit_test(test_link_in_the_way),
+		cmocka_unit_test(test_follows_link),    cmocka_unit_test(test_full),
+		cmocka_unit_test(test_failed_stream),   cmocka_unit_test(test_cannot_create),
+		cmocka_unit_test(test_standard_output), cmocka_unit_test(test_reads),
 	};
 
 	return cmocka_run_group_tests_name("lib/file", tests, setup, teardown);

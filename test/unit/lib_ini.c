@@ -64,7 +64,7 @@ static void test_handler_refuses(void **state)
 /* What is not INI is refused with its line. */
 static void test_refuses(void **state)
 {
-	static char big[GP_INI_LINE_SIZE + 1];
+	static char big[GP_INI_LINE_SIZE + 64];
 	static const struct {
 		const char *text, *says;
 	} cases[] = {
@@ -87,6 +87,13 @@ static void test_refuses(void **state)
 	big[1000] = '=';
 	assert_int_equal(parse(big, GP_INI_LINE_SIZE), -EINVAL);
 	assert_non_null(strstr(error.text, "too long"));
+	big[1000] = 'a';
+	big[1] = '='; /* all is well with it but its length */
+	assert_int_equal(parse(big, GP_INI_LINE_SIZE), -EINVAL);
+	assert_int_equal(parse(big, sizeof(big)), -EINVAL);
+	assert_int_equal(parse(big, GP_INI_LINE_SIZE - 1), 0);
+	big[1] = 'a';
+	big[1000] = '=';
 	assert_int_equal(parse(big, GP_INI_LINE_SIZE - 1), -EINVAL);
 	assert_non_null(strstr(error.text, "name before the = is too long"));
 	big[0] = '[';

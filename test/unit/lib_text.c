@@ -51,6 +51,9 @@ static void test_utf8_decode(void **state)
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(gp_utf8_decode(bad[i], strlen(bad[i]), NULL), 0);
+	/* Cut off, though the rest is there behind the end. */
+	assert_int_equal(gp_utf8_decode("漢", 2, NULL), 0);
+	assert_int_equal(gp_utf8_decode("😀", 1, NULL), 0);
 }
 
 /* Columns on a terminal: wide characters two, combining marks none, a bad byte one. */

@@ -90,7 +90,9 @@ static void test_who_and_what(void **state)
 	call->thread = fuzz_node_pid(0);
 	assert_int_equal(gp_vcall_ioctl(&call, GP_VFILE_KFD), 0);
 	gp_vcall_free(call);
-	assert_int_equal(fuzz_node_ioctl(node, 0, _IOC(_IOC_READ | _IOC_WRITE, 'K', 0xffu, 8), &version), -EINVAL);
+	for (uint32_t number = 0x27; number <= 0xffu; number++)
+		assert_int_equal(fuzz_node_ioctl(node, 0, _IOC(_IOC_READ | _IOC_WRITE, 'K', number, 8), &version),
+				 -EINVAL);
 	assert_int_equal(fuzz_node_ioctl(node, 0, _IOC(_IOC_READ | _IOC_WRITE, 'K', 0, 8), &version), -EINVAL);
 	assert_int_equal(fuzz_node_ioctl(node, 0, _IOC(_IOC_READ | _IOC_WRITE, 'X', 1, 8), &version), -ENOTTY);
 }
@@ -246,10 +248,12 @@ static void test_events(void **state)
 	assert_int_equal(fuzz_node_ioctl(node, 0, AMDKFD_IOC_SET_EVENT, &set), -EINVAL);
 	set.event_id = 0;
 	assert_int_equal(fuzz_node_ioctl(node, 0, AMDKFD_IOC_SET_EVENT, &set), -EINVAL);
-	assert_int_equal(wait_events(4097), -EINVAL);
 	assert_int_equal(wait_events(1), -EINVAL); /* the arena names event 0 */
-	((struct kfd_event_data *)FUZZ_ARENA)->event_id = id;
+	for (uint32_t i = 0; i < 4097u; i++)
+		((struct kfd_event_data *)FUZZ_ARENA)[i].event_id = id;
 	assert_int_equal(wait_events(1), 0);
+	assert_int_equal(wait_events(4096), 0);
+	assert_int_equal(wait_events(4097), -EINVAL);
 }
 
 static int trap(uint32_t client, struct gp_kfd_dbg_trap args)
