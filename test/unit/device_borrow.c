@@ -30,6 +30,7 @@ static int file;
 
 /* The driver. */
 static uint64_t rm_slice_us;
+static uint32_t rm_gpu;
 static uint32_t rm_pending;
 static uint32_t rm_disables, rm_count; /* RM counts: calls, and how often the channels are disabled now */
 static uint32_t rm_refuses;            /* the next disable, or enable of several, with this status */
@@ -68,7 +69,7 @@ int ioctl(int fd, unsigned long request, ...)
 	switch (control->command) {
 	case GP_RM_SLICE_GET: memcpy((void *)(uintptr_t)control->params, &rm_slice_us, 8); break;
 	case GP_RM_GPU_ID:
-	case GP_RM_GROUP_INFO: memcpy((void *)(uintptr_t)control->params, &(uint32_t){ GPU }, 4); break;
+	case GP_RM_GROUP_INFO: memcpy((void *)(uintptr_t)control->params, &rm_gpu, 4); break;
 	case GP_RM_CTXSW_MODES: ((struct gp_rm_ctxsw_modes *)(uintptr_t)control->params)->compute = 2; break;
 	case GP_RM_DISABLE_CHANNELS: rm_disable(control); break;
 	default: break;
@@ -87,7 +88,7 @@ uint32_t __wrap_gp_close_pending_of(uint32_t owner)
 /* The daemon. */
 static sem_t told, done;
 static char why_told[256];
-static uint32_t mechanism_told, grouped_count;
+static uint32_t mechanism_told, grouped_count, failed_count;
 static int result_told;
 static uint64_t seq_told;
 
@@ -121,8 +122,9 @@ static void on_grouped(void *daemon, uint64_t tag, const struct gp_device_groupe
 static void on_failed(void *daemon, uint32_t gpu_id, const char *why)
 {
 	(void)daemon;
-	(void)gpu_id;
 	(void)why;
+	assert_int_equal(gpu_id, GPU);
+	failed_count++;
 }
 
 static const struct gp_device_host host = { .done = on_done,
@@ -147,7 +149,8 @@ static int begin(void **state)
 	assert_true(file >= 0);
 	client = (struct gp_device_client){ .tag = 1, .owner = 5, .pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0) };
 	rm_slice_us = 2048;
-	rm_disables = rm_count = rm_refuses = rm_pending = mechanism_told = grouped_count = 0;
+	rm_disables = rm_count = rm_refuses = rm_pending = mechanism_told = grouped_count = failed_count = 0;
+	rm_gpu = GPU;
 	gp_nvidia_hang_ns = gp_nvidia_end_ns = 3600000000000ull; /* nothing is late here */
 	sem_init(&hanging, 0, 0);
 	sem_init(&go_on, 0, 0);
@@ -166,17 +169,52 @@ static int end(void **state)
 	return rmdir(folder);
 }
 
-static void lend(uint32_t slot, uint64_t slice_us)
+static struct gp_wire_group lendable(uint32_t slot, uint64_t slice_us)
 {
-	struct gp_wire_group group = { .slot = slot,
+	return (struct gp_wire_group){ .slot = slot,
 				       .generation = 3,
 				       .fd = file,
 				       .client = CLIENT,
 				       .channel_count = 2,
 				       .channels = { 9, 10 },
 				       .slice_us = slice_us };
+}
+
+static void lend(uint32_t slot, uint64_t slice_us)
+{
+	struct gp_wire_group group = lendable(slot, slice_us);
 
 	gp_nvidia_borrow_group(borrow, &client, GPU, &group);
+}
+
+static void expect_refused(const struct gp_wire_group *group, const char *why)
+{
+	mechanism_told = 0;
+	gp_nvidia_borrow_group(borrow, &client, GPU, group);
+	sem_wait(&told);
+	assert_int_equal(mechanism_told, GP_MECHANISM_CHANNEL);
+	assert_non_null(strstr(why_told, why));
+	assert_int_equal(grouped_count, 0);
+}
+
+/* Any file of its own, somebody else's handles, a context on another GPU: nothing of it is touched. */
+static void test_lies(void **state)
+{
+	struct gp_wire_group group = lendable(0, 1000);
+
+	(void)state;
+	group.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	expect_refused(&group, "no file of the NVIDIA driver");
+	close(group.fd);
+	group.fd = 100000;
+	expect_refused(&group, "cannot take its file");
+	group = lendable(0, 1000);
+	group.client = CLIENT + 1u;
+	expect_refused(&group, "does not answer on its file");
+	group = lendable(0, 1000);
+	rm_gpu = GPU + 1u;
+	expect_refused(&group, "on another GPU");
+	assert_int_equal(rm_disables, 0);
 }
 
 /* In so many microseconds: what the daemon would give back when it goes. */
@@ -271,6 +309,22 @@ static void test_overtaken(void **state)
 	assert_int_equal(rm_disables, 1);
 }
 
+/* A call that does not come back is said once, and nothing more is given to its thread. */
+static void test_hangs(void **state)
+{
+	struct gp_device_change change = { .slot = 0, .generation = 3, .gpu_id = GPU };
+
+	(void)state;
+	make_it_hang();
+	gp_nvidia_hang_ns = 0;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(gp_nvidia_borrow_apply(borrow, client.tag, 1, GPU, &change, 1), -EIO);
+	assert_int_equal(failed_count, 1);
+	gp_nvidia_hang_ns = 3600000000000ull;
+	sem_post(&go_on);
+	sem_wait(&told);
+}
+
 /* An order for a context that has gone does nothing to the one in its slot. */
 static void test_generation(void **state)
 {
@@ -337,6 +391,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_files, begin, end),
 		cmocka_unit_test_setup_teardown(test_many, begin, end),
 		cmocka_unit_test_setup_teardown(test_overtaken, begin, end),
+		cmocka_unit_test_setup_teardown(test_lies, begin, end),
+		cmocka_unit_test_setup_teardown(test_hangs, begin, end),
 		cmocka_unit_test_setup_teardown(test_generation, begin, end),
 		cmocka_unit_test_setup_teardown(test_closed_twice, begin, end),
 		cmocka_unit_test_setup_teardown(test_half_closed, begin, end),
