@@ -296,6 +296,69 @@ static void test_gangs_of_two_users(void **state)
 	gp_owner_put(root);
 }
 
+/* Closed by an urgent one that has something to do; the agent has not answered. */
+static void order_a_close(struct agent *urgent)
+{
+	agent_doorbell(&world, &agent, 0, 5);
+	agent.silent = true;
+	agent_connect(&world, urgent, 90);
+	agent_add_queue(&world, urgent, 0, GP_QUEUE_SEEN);
+	agent_doorbell(&world, urgent, 0, 1);
+	agent_work(&world, &agent);
+	assert_int_equal(agent.order.count, 1);
+}
+
+static void answer(uint64_t seq, uint64_t took_ns)
+{
+	struct {
+		struct gp_wire_applied head;
+		struct gp_wire_change change;
+	} applied = { .head = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_APPLIED, sizeof(applied), 0 },
+				.seq = seq,
+				.gpu_id = WORLD_GPU,
+				.count = 1,
+				.issue_ns = 1,
+				.done_ns = 1 + took_ns },
+		      .change = agent.changes[0] };
+
+	world_send(agent.fd, &applied, sizeof(applied));
+	world_step(&world);
+}
+
+/* An order has one answer, which is to that very order; more of them say nothing. */
+static void test_one_answer(void **state)
+{
+	const struct gp_hist *hist = &world.daemon.devices[0].close_hist;
+	struct agent urgent;
+
+	(void)state;
+	order_a_close(&urgent);
+	answer(agent.order.seq - 1, 50000);
+	answer(agent.order.seq + 1, 50000);
+	assert_int_equal(world_gate(&world, &agent, 0), GP_GATE_CLOSING);
+	assert_int_equal(hist->count, 0);
+	answer(agent.order.seq, 50000);
+	assert_int_equal(world_gate(&world, &agent, 0), GP_GATE_CLOSED);
+	for (int i = 0; i < 10; i++)
+		answer(agent.order.seq, 50000);
+	assert_int_equal(hist->count, 1);
+	agent_leave(&world, &urgent);
+}
+
+/* However long it says it took: everybody's orders are weighed against that. */
+static void test_cost(void **state)
+{
+	const struct gp_hist *hist = &world.daemon.devices[0].close_hist;
+	struct agent urgent;
+
+	(void)state;
+	order_a_close(&urgent);
+	answer(agent.order.seq, UINT64_MAX / 2);
+	assert_int_equal(hist->count, 1);
+	assert_true(gp_hist_quantile(hist, 1000) <= 20000000);
+	agent_leave(&world, &urgent);
+}
+
 /* Who connects and says nothing does not keep his place. */
 static void test_says_nothing(void **state)
 {
@@ -363,6 +426,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_blind, begin, end),
 		cmocka_unit_test_setup_teardown(test_version_1, begin, end),
 		cmocka_unit_test_setup_teardown(test_gangs_of_two_users, begin, end),
+		cmocka_unit_test_setup_teardown(test_one_answer, begin, end),
+		cmocka_unit_test_setup_teardown(test_cost, begin, end),
 		cmocka_unit_test_setup_teardown(test_says_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(test_command_is_no_agent, begin, end),
 		cmocka_unit_test_setup_teardown(test_socket, begin, end),
