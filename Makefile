@@ -11,7 +11,7 @@ PROVE_DEPTH ?= 5
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model port report sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test isa-test sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night tidy format sanitize stall-test kill-test kernel-check fresh install clean
+.PHONY: help all demo test vgpu-test isa-test sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check fresh install clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -30,6 +30,7 @@ help:
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
 	@echo "make prove         every sequence of $(PROVE_DEPTH) calls on the core, models of the protocol, proofs of its arithmetic (docs/prove.md)"
 	@echo "make prove-night   the same with sequences of 6 calls; hours"
+	@echo "make mutants       removes guards one by one (docs/mutants.md) and fails where no test notices"
 	@echo "make bench         timings, as ratios; never passes or fails"
 	@echo "make attack        what a hostile user can do to the others, as figures; writes docs/results/attack.md; ten minutes"
 	@echo "make bench-sched   unmodified HIP programs with priorities on a virtual node; writes docs/results/{sched,seed003}.md; half an hour"
@@ -141,6 +142,10 @@ prove:
 
 prove-night:
 	@$(MAKE) prove PROVE_DEPTH=6
+
+mutants:
+	@tools/deps build test kernel vgpu rocm || tools/deps build test
+	@nice -n 10 tools/mutants
 
 bench:
 	@tools/deps build

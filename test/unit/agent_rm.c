@@ -21,6 +21,7 @@
 #define PAGE   4096u
 
 static uint32_t rm_status, slices;
+static uint32_t rm_count; /* RM counts: how often the channel is disabled now */
 static char folder[64], path[96];
 
 int __wrap_gp_next_ioctl(int fd, unsigned long request, void *arg);
@@ -41,7 +42,23 @@ int __wrap_gp_next_own_ioctl(int fd, unsigned long request, void *arg)
 	(void)request;
 	slices += control->command == GP_RM_SLICE_SET;
 	control->status = GP_RM_OK;
+	if (control->command == GP_RM_SLICE_GET)
+		memcpy((void *)(uintptr_t)control->params, &(uint64_t){ 2048 }, 8);
+	else if (control->command == GP_RM_GPU_ID || control->command == GP_RM_GROUP_INFO)
+		memcpy((void *)(uintptr_t)control->params, &(uint32_t){ 6 }, 4);
+	else if (control->command == GP_RM_CTXSW_MODES)
+		((struct gp_rm_ctxsw_modes *)(uintptr_t)control->params)->compute = 2;
+	else if (control->command == GP_RM_DISABLE_CHANNELS)
+		rm_count = ((const struct gp_rm_disable *)(uintptr_t)control->params)->disable ? rm_count + 1 :
+			   rm_count                                                            ? rm_count - 1 :
+												 0;
 	return 0;
+}
+
+/* No thread: nothing happens but what a test does. */
+void __wrap_gp_agent_start(void);
+void __wrap_gp_agent_start(void)
+{
 }
 
 static int ctl = -1;
@@ -201,6 +218,47 @@ static void test_slice(void **state)
 	gp_agent.mechanism = GP_MECHANISM_NONE;
 }
 
+static struct gp_slot *make_context(void)
+{
+	make(0, CLIENT, GP_RM_CLASS_CLIENT);
+	make(CLIENT, DEVICE, GP_RM_CLASS_DEVICE);
+	make(DEVICE, DEVICE + 1u, GP_RM_CLASS_SUBDEVICE);
+	make(DEVICE, DEVICE + 2u, GP_RM_CLASS_GROUP);
+	make(DEVICE + 2u, DEVICE + 3u, 0xc86f);
+	make(DEVICE + 3u, DEVICE + 4u, 0xcbc0);
+	assert_int_equal(gp_slot_limit(), 1);
+	return &gp_slots[0];
+}
+
+/* A context that has run nothing yet is not to be gated: setting it up would wait for a turn at each step. */
+static void test_starts(void **state)
+{
+	const struct gp_slot *slot = make_context();
+
+	(void)state;
+	assert_true(slot->starting && slot->blind);
+	gp_nvidia_client_gone(CLIENT);
+	assert_int_equal(gp_slot_limit(), 0);
+}
+
+/* RM counts. Closed twice, for whatever reason, it is open after one enable. */
+static void test_closed_twice(void **state)
+{
+	struct gp_slot *slot = make_context();
+	int result = 1;
+
+	(void)state;
+	rm_count = 0;
+	for (int i = 0; i < 3; i++) {
+		gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, false, &result);
+		assert_int_equal(result, 0);
+		assert_int_equal(rm_count, 1);
+	}
+	gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, true, &result);
+	assert_int_equal(rm_count, 0);
+	gp_nvidia_client_gone(CLIENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +268,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bounds, begin, end),
 		cmocka_unit_test_setup_teardown(test_goes, begin, end),
 		cmocka_unit_test_setup_teardown(test_slice, begin, end),
+		cmocka_unit_test_setup_teardown(test_starts, begin, end),
+		cmocka_unit_test_setup_teardown(test_closed_twice, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
