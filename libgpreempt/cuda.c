@@ -11,6 +11,9 @@
  *
  * Only threads of the application call CUDA, and only inside gpreempt_hint(): a context that is destroyed meanwhile by
  * another of its threads is the application's mistake with any call.
+ *
+ * The thread of a server that takes a request often has no context current: its worker thread has. Where the process
+ * has one primary context in use (what the CUDA runtime and all that stand on it make), the hint is for that one.
  */
 #include "libgpreempt/cuda.h"
 #include <dlfcn.h>
@@ -29,7 +32,8 @@
 #define CUDA_CONTEXT_MAX 1024u
 /* Kernels that have not ended: one that waits, and the one that takes its place. More would be those of a context that
  * is held out; they would fill its channel, and then a launch would hold the application's thread. */
-#define CUDA_OPEN_MAX 2u
+#define CUDA_OPEN_MAX   2u
+#define CUDA_DEVICE_MAX 64
 
 /* CUDA's driver interface, as far as it is used: names and values of its documentation. */
 typedef int cuda_result; /* 0: success */
@@ -42,6 +46,13 @@ typedef int cuda_result; /* 0: success */
 static struct {
 	cuda_result (*context_get)(void **context);
 	cuda_result (*context_id)(void *context, unsigned long long *id);
+	cuda_result (*context_push)(void *context);
+	cuda_result (*context_pop)(void **context);
+	cuda_result (*device_count)(int *count);
+	cuda_result (*device_get)(int *device, int ordinal);
+	cuda_result (*primary_state)(int device, unsigned *flags, int *active);
+	cuda_result (*primary_retain)(void **context, int device);
+	cuda_result (*primary_release)(int device);
 	cuda_result (*capture_mode)(int *mode);
 	cuda_result (*stream_create)(void **stream, unsigned flags);
 	cuda_result (*module_load)(void **module, const void *image);
@@ -101,6 +112,13 @@ static bool cuda_find(void)
 	} functions[] = {
 		{ "cuCtxGetCurrent", &cuda.context_get },
 		{ "cuCtxGetId", &cuda.context_id },
+		{ "cuCtxPushCurrent_v2", &cuda.context_push },
+		{ "cuCtxPopCurrent_v2", &cuda.context_pop },
+		{ "cuDeviceGetCount", &cuda.device_count },
+		{ "cuDeviceGet", &cuda.device_get },
+		{ "cuDevicePrimaryCtxGetState", &cuda.primary_state },
+		{ "cuDevicePrimaryCtxRetain", &cuda.primary_retain },
+		{ "cuDevicePrimaryCtxRelease_v2", &cuda.primary_release },
 		{ "cuThreadExchangeStreamCaptureMode", &cuda.capture_mode },
 		{ "cuStreamCreate", &cuda.stream_create },
 		{ "cuModuleLoadData", &cuda.module_load },
@@ -176,22 +194,66 @@ static void cuda_launch(struct cuda_context *context, uint64_t in_ns)
 	context->number = number;
 }
 
-void gp_cuda_bring_in(uint64_t in_ns)
+/* The device of the only primary context in use; false: there is none, or which of several is meant is not known. */
+static bool cuda_primary_device(int *ret_device)
+{
+	int count = 0, device, found = 0;
+
+	if (cuda.device_count(&count))
+		return false;
+	for (int i = 0; i < count && i < CUDA_DEVICE_MAX; i++) {
+		unsigned flags;
+		int active = 0;
+
+		if (cuda.device_get(&device, i) || cuda.primary_state(device, &flags, &active) || !active)
+			continue;
+		if (++found == 1)
+			*ret_device = device;
+	}
+	return found == 1;
+}
+
+static void cuda_bring_in_current(uint64_t in_ns)
 {
 	int mode = CUDA_CAPTURE_RELAXED; /* the application may be capturing a graph: ours is no part of it */
 	struct cuda_context *context;
 	unsigned long long id = 0;
 	void *current = NULL;
 
+	if (cuda.context_get(&current) || !current || cuda.context_id(current, &id) || !id || cuda.capture_mode(&mode))
+		return;
+	context = cuda_context_of(id);
+	if (context)
+		cuda_launch(context, in_ns);
+	cuda.capture_mode(&mode);
+}
+
+static void cuda_bring_in_primary(uint64_t in_ns)
+{
+	void *context;
+	int device;
+
+	if (!cuda_primary_device(&device) || cuda.primary_retain(&context, device))
+		return;
+	if (!cuda.context_push(context)) {
+		cuda_bring_in_current(in_ns);
+		cuda.context_pop(&context);
+	}
+	cuda.primary_release(device);
+}
+
+void gp_cuda_bring_in(uint64_t in_ns)
+{
+	void *current = NULL;
+
 	/* Somebody else is announcing just now: the context comes in. */
 	if (in_ns > CUDA_AHEAD_MAX_NS || pthread_mutex_trylock(&cuda_lock))
 		return;
-	if (cuda_find() && !cuda.context_get(&current) && current && !cuda.context_id(current, &id) && id &&
-	    !cuda.capture_mode(&mode)) {
-		context = cuda_context_of(id);
-		if (context)
-			cuda_launch(context, in_ns);
-		cuda.capture_mode(&mode);
+	if (cuda_find() && !cuda.context_get(&current)) {
+		if (current)
+			cuda_bring_in_current(in_ns);
+		else
+			cuda_bring_in_primary(in_ns);
 	}
 	pthread_mutex_unlock(&cuda_lock);
 }

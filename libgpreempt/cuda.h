@@ -5,8 +5,9 @@
 
 #include <stdint.h>
 
-/* Makes the calling thread's context take the GPU now and keep it until in_ns from now and a little longer. Returns at
- * once. Without CUDA, without a context, or on any error of CUDA's nothing happens: a hint is only a hint. */
+/* Makes the calling thread's context (without one: the only primary context of the process) take the GPU now and keep
+ * it until in_ns from now and a little longer. Returns at once. Without CUDA, without a context, or on any error of
+ * CUDA's nothing happens: a hint is only a hint. */
 void gp_cuda_bring_in(uint64_t in_ns);
 
 #endif

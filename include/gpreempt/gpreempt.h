@@ -34,8 +34,8 @@ int gpreempt_set_deadline(const void *queue, uint64_t deadline_ns, uint64_t budg
 int gpreempt_set_gang(const char *name);
 
 /* Work arrives on this queue in so many nanoseconds: what is less urgent is put aside before that. 0: now. On CUDA: to
- * be called by a thread that has the context current, 250 to 800 us ahead; the first call in a context takes
- * milliseconds. */
+ * be called 250 to 800 us ahead, by a thread that has the context current, or by one that has none where the process
+ * uses one primary context; the first call in a context takes milliseconds. */
 int gpreempt_hint(const void *queue, uint64_t in_ns);
 
 struct gpreempt_state {

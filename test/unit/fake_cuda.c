@@ -23,6 +23,54 @@ int cuCtxGetId(void *context, unsigned long long *id)
 	return context ? 0 : 201;
 }
 
+int cuCtxPushCurrent_v2(void *context)
+{
+	fake_cuda.pushed++;
+	fake_cuda.context_id = fake_cuda.primary_id;
+	return context != (void *)(uintptr_t)0x2000u || fake_cuda.fail == FAKE_CUDA_PUSH ? 201 : 0;
+}
+
+int cuCtxPopCurrent_v2(void **context)
+{
+	*context = (void *)(uintptr_t)0x2000u;
+	fake_cuda.context_id = 0;
+	return 0;
+}
+
+int cuDeviceGetCount(int *count)
+{
+	*count = fake_cuda.devices;
+	return fake_cuda.devices ? 0 : 3; /* not initialised */
+}
+
+int cuDeviceGet(int *device, int ordinal)
+{
+	*device = ordinal + 10;
+	return ordinal < fake_cuda.devices ? 0 : 101;
+}
+
+/* In use on the last ones. */
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
+{
+	*flags = 0;
+	*active = device - 10 >= fake_cuda.devices - fake_cuda.actives;
+	return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+	fake_cuda.retained++;
+	fake_cuda.primary_device = device;
+	*context = (void *)(uintptr_t)0x2000u;
+	return fake_cuda.fail == FAKE_CUDA_RETAIN ? 2 : 0;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+	fake_cuda.released_primary += device == fake_cuda.primary_device;
+	return 0;
+}
+
 int cuThreadExchangeStreamCaptureMode(int *mode)
 {
 	int before = fake_cuda.capture_mode;

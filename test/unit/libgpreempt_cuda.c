@@ -144,12 +144,47 @@ static void test_failures(void **state)
 	assert_int_equal(fake_cuda.capture_mode, 0);
 }
 
+/* The thread that takes a request has no context: the process's only primary context is brought in, and is left as it
+ * was. Nothing is done where there is none, where several are in use, or where CUDA refuses. */
+static void test_primary(void **state)
+{
+	(void)state;
+	fake_cuda.primary_id = fake_cuda.context_id;
+	fake_cuda.context_id = 0;
+	assert_int_equal(gpreempt_hint(NULL, 300000), 0); /* CUDA is not initialised */
+	fake_cuda.devices = 3;
+	assert_int_equal(gpreempt_hint(NULL, 300000), 0); /* none is in use */
+	fake_cuda.actives = 2;
+	assert_int_equal(gpreempt_hint(NULL, 300000), 0); /* which? */
+	assert_int_equal(fake_cuda.retained, 0);
+	fake_cuda.actives = 1;
+	fake_cuda.fail = FAKE_CUDA_RETAIN;
+	assert_int_equal(gpreempt_hint(NULL, 300000), 0);
+	assert_int_equal(fake_cuda.pushed, 0);
+	fake_cuda.fail = FAKE_CUDA_PUSH;
+	assert_int_equal(gpreempt_hint(NULL, 300000), 0);
+	assert_int_equal(fake_cuda.released_primary, 1);
+	assert_int_equal(fake_cuda.launches, 0);
+	fake_cuda.fail = FAKE_CUDA_NONE;
+	fake_cuda.context_id = 0;
+	for (int i = 1; i <= 3; i++) {
+		assert_int_equal(gpreempt_hint(NULL, 300000), 0);
+		assert_int_equal(fake_cuda.launches, i);
+		assert_int_equal(fake_cuda.released_primary, i + 1);
+		assert_int_equal(fake_cuda.context_id, 0);
+	}
+	assert_int_equal(fake_cuda.primary_device, 12);
+	assert_int_equal(fake_cuda.streams, 1);
+	assert_int_equal(fake_cuda.capture_mode, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_launches, setup),      cmocka_unit_test_setup(test_stays_out, setup),
 		cmocka_unit_test_setup(test_contexts, setup),      cmocka_unit_test_setup(test_many, setup),
 		cmocka_unit_test_setup(test_many_contexts, setup), cmocka_unit_test_setup(test_failures, setup),
+		cmocka_unit_test_setup(test_primary, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
