@@ -42,6 +42,7 @@ void gp_age_join(struct gp_sched *sched, uint32_t seat)
 						      .first = GP_NONE,
 						      .last = GP_NONE,
 						      .head = GP_NONE,
+						      .turn_tag = sched->devices[s->device].turn_tag + 1,
 						      .hash_next = user ? *bucket : GP_NONE };
 		if (user)
 			*bucket = i;

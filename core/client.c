@@ -85,7 +85,7 @@ static uint32_t client_seat(struct gp_sched *sched, uint32_t client, uint32_t de
 		.has_turn = d->batch_max == GP_UNLIMITED,
 		.mark_ns = sched->now_ns,
 		.joined_ns = sched->now_ns,
-		.view = { .turn_count = d->turn_clock, .weight = 1, .request_ns = d->param.turn_ns },
+		.view = { .turn_count = d->turn_clock, .weight = 1, .user_seats = 1, .request_ns = d->param.turn_ns },
 	};
 	sched->clients[client].seat_first = i;
 	if (d->seat_first != GP_NONE)
@@ -93,6 +93,7 @@ static uint32_t client_seat(struct gp_sched *sched, uint32_t client, uint32_t de
 	d->seat_first = i;
 	d->seat_count++;
 	gp_age_join(sched, i);
+	gp_turn_join(sched, i);
 	return i;
 }
 
@@ -239,7 +240,8 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 	d->closed_unseen_count += gp_gate_is_blind(q);
 	gp_work_gate(sched, index, GP_GATE_OPEN);
 	q->opened_ns = 0; /* min_open protects what we opened, not what was born open */
-	if (q->is_batch && !seat->has_turn && d->turn_count < d->batch_max)
+	/* Not before those who wait: a user would take turn after turn by leaving and coming again. */
+	if (q->is_batch && !seat->has_turn && d->turn_count < d->batch_max && gp_heap_top(d, GP_HEAP_TURN) == GP_NONE)
 		gp_turn_give(sched, q->seat);
 	gp_turn_check(sched, q->seat);
 	client_oversubscription(sched, device);

@@ -236,7 +236,7 @@ static bool gang_is_next(const struct gp_sched *sched, const struct gp_queue *q)
 	uint32_t waiter = gp_heap_top(&sched->devices[q->device], GP_HEAP_TURN);
 
 	return waiter == GP_NONE || sched->queues[waiter].rank < q->rank ||
-	       (sched->queues[waiter].rank == q->rank && sched->queues[waiter].order >= q->order);
+	       (sched->queues[waiter].rank == q->rank && !gp_turn_is_before(&sched->queues[waiter], q));
 }
 
 /* Somebody waits who would take the turn from it at once. A seat may have it for another queue than the gang's. */

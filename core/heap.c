@@ -23,8 +23,8 @@ static bool heap_before(const struct gp_queue *queues, enum gp_heap_name name, u
 	default:
 		if (qa->rank != qb->rank)
 			return qa->rank > qb->rank;
-		if (qa->order != qb->order)
-			return qa->order < qb->order;
+		if (gp_turn_is_before(qa, qb) || gp_turn_is_before(qb, qa))
+			return gp_turn_is_before(qa, qb);
 		break;
 	}
 	return a < b; /* a total order, so that every run decides alike */

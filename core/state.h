@@ -44,9 +44,10 @@ struct gp_queue {
 	struct gp_queue_attr attr;
 	uint32_t heap_index[GP_HEAP_COUNT]; /* place in each heap; GP_NONE: not in it */
 
-	int64_t rank;     /* the policy's, raised to its gang's or its seat's highest with work */
-	int64_t own_rank; /* the policy's */
-	uint64_t order;   /* batch: the seat's, as of when it began to wait; else since when it waits */
+	int64_t rank;        /* the policy's, raised to its gang's or its seat's highest with work */
+	int64_t own_rank;    /* the policy's */
+	uint64_t order;      /* batch: the seat's, as of when it began to wait; else since when it waits … */
+	uint64_t order_then; /* … and of two with the same order this one's is smaller that is first */
 	bool is_batch;
 
 	/* Work. */
@@ -125,8 +126,9 @@ struct gp_seat {
 	bool has_turn;
 	bool check_gates; /* in the device's list of seats to look at */
 	uint32_t check_next;
-	bool woke; /* waits since it got work, not since its turn ended: may end another's turn early */
-	bool cut;  /* its last turn was ended early */
+	bool woke;         /* waits since it got work, not since its turn ended: may end another's turn early */
+	bool cut;          /* its last turn was ended early */
+	uint64_t turn_tag; /* its place in the line for turns: smallest first */
 	uint64_t turn_used_ns, mark_ns; /* time run in the present turn; mark: accounted up to here */
 	uint64_t request_mark_ns;       /* what it had computed when it last got work */
 	uint64_t joined_ns;
@@ -140,11 +142,13 @@ struct gp_share {
 	uint64_t user; /* 0: of one client that is a user of its own */
 	uint32_t device;
 	uint32_t seat_count, queue_count; /* no seats: free */
+	uint32_t work_seats;              /* seats with work */
 	uint32_t hash_next;               /* or the next free one */
 	uint32_t first, last;             /* queues that are due, longest first */
 	uint32_t head;                    /* of these the one in GP_HEAP_AGE; GP_NONE: none is closed */
 	uint64_t next_ns;                 /* no aged turn before */
-	uint32_t level; /* 2^level windows between its turns: so many were in vain, one after another */
+	uint32_t level;    /* 2^level windows between its turns: so many were in vain, one after another */
+	uint64_t turn_tag; /* of its next seat that comes into the line for turns */
 };
 
 struct gp_gang {
@@ -189,8 +193,9 @@ struct gp_device {
 	int32_t priority_top;
 	uint32_t deadline_queue_count;
 	uint64_t budget_used_ppm; /* edf: sum of budget/deadline */
-	uint64_t turn_clock;
-	bool dirty; /* something changed since the last look */
+	uint64_t turn_clock;      /* turns ended, ever */
+	uint64_t turn_tag;        /* the largest that has had a turn */
+	bool dirty;               /* something changed since the last look */
 	bool stopped, opening_all;
 	bool oversubscribed;
 	uint32_t other_queue_count, other_process_count; /* hold slots and places, and are nobody's of ours */
@@ -304,6 +309,7 @@ void gp_inversion_stopped(struct gp_sched *sched, uint32_t queue, enum gp_why wh
 void gp_inversion_changed(struct gp_sched *sched, uint32_t queue); /* whether the device puts it aside by itself */
 
 /* turn.c: which batch seats may be open. */
+void gp_turn_join(struct gp_sched *sched, uint32_t seat); /* a new seat, which has its share */
 void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat);
 void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins); /* the first, or the last, of its seat's */
 void gp_turn_give(struct gp_sched *sched, uint32_t seat);
@@ -437,6 +443,12 @@ static inline bool gp_gate_is_fixed(const struct gp_queue *queue)
 static inline bool gp_gate_is_blind(const struct gp_queue *queue)
 {
 	return queue->attr.unseen && queue->gate == GP_GATE_CLOSED;
+}
+
+/* Of two of one rank it is first in the line. */
+static inline bool gp_turn_is_before(const struct gp_queue *a, const struct gp_queue *b)
+{
+	return a->order != b->order ? a->order < b->order : a->order_then < b->order_then;
 }
 
 /* Batch seats need a turn; all others may run beside their equals. */

@@ -3,8 +3,44 @@
  * Turns: of the batch seats only batch_max have their gates open at a time, for long turns. So the urgent queue has one
  * client to stop, not many, and the batch side pays one save and restore per turn, not per hardware quantum. A turn's
  * length is time actually run: what a more urgent queue takes does not count.
+ *
+ * Turns belong to users first, then to the clients of a user: in the line for turns the clients of one user stand one
+ * place apart, those of different users beside each other (start-time fair queueing with a turn as the unit). Policies
+ * that have an order of their own see how many of a user's clients have work.
  */
 #include "core/state.h"
+
+/* A place in the line, behind those of its user that stand there. Who only waited, or whose others have gone, is not
+ * sent farther back than its user has clients. */
+static void turn_stand(struct gp_sched *sched, struct gp_seat *seat)
+{
+	const struct gp_device *device = &sched->devices[seat->device];
+	struct gp_share *share = &sched->shares[seat->share];
+	uint64_t most = device->turn_tag + share->seat_count;
+
+	seat->turn_tag = share->turn_tag > device->turn_tag ? share->turn_tag : device->turn_tag;
+	if (seat->turn_tag > most)
+		seat->turn_tag = most;
+	share->turn_tag = seat->turn_tag + 1;
+}
+
+void gp_turn_join(struct gp_sched *sched, uint32_t seat)
+{
+	turn_stand(sched, &sched->seats[seat]);
+}
+
+#define TURN_USER_SEATS_MAX 4096u /* so that policies need not fear for their products */
+
+/* What the policy sees of the user. */
+static void turn_view_user(const struct gp_sched *sched, struct gp_seat *seat)
+{
+	const struct gp_share *share = &sched->shares[seat->share];
+
+	seat->view.present_ns = sched->now_ns - seat->joined_ns;
+	seat->view.user_seats = !share->work_seats                      ? 1 :
+				share->work_seats < TURN_USER_SEATS_MAX ? share->work_seats :
+									  TURN_USER_SEATS_MAX;
+}
 
 /* Charges the seat for the time its queues ran since the last look. */
 void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat)
@@ -18,7 +54,7 @@ void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat)
 	if (!elapsed_ns || !(seat->running[GP_KIND_COMPUTE] || seat->running[GP_KIND_COPY]))
 		return;
 	seat->turn_used_ns += elapsed_ns;
-	seat->view.present_ns = sched->now_ns - seat->joined_ns;
+	turn_view_user(sched, seat);
 	if (seat->running[GP_KIND_COMPUTE]) {
 		seat->view.compute_ns += elapsed_ns;
 		if (policy->charge)
@@ -40,9 +76,13 @@ void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins)
 	uint64_t ran_ns;
 
 	gp_turn_account(sched, seat);
+	sched->shares[seat->share].work_seats += begins ? 1u : -1u;
 	if (begins) {
+		/* Idling earns one client one turn at once; but not each of a user's. */
+		if (seat->turn_tag < device->turn_tag && !seat->has_turn)
+			turn_stand(sched, seat);
+		turn_view_user(sched, seat);
 		seat->request_mark_ns = seat->view.compute_ns;
-		seat->view.present_ns = sched->now_ns - seat->joined_ns;
 		if (device->policy->join)
 			device->policy->join(&seat->view, gp_turn_floor(sched, device));
 		seat->woke = q->gang == GP_NONE && !seat->has_turn;
@@ -129,6 +169,8 @@ void gp_turn_give(struct gp_sched *sched, uint32_t seat)
 	if (device->batch_max != GP_UNLIMITED) {
 		GP_ASSERT(device->turn_count < GP_BATCH_MAX);
 		device->turn_seats[device->turn_count++] = seat;
+		if (s->turn_tag > device->turn_tag)
+			device->turn_tag = s->turn_tag;
 		device->stats.turns++;
 		if (s->queue_first != GP_NONE)
 			gp_trace(sched, GP_TRACE_TURN, s->queue_first, GP_WHY_TURN, 0);
@@ -147,6 +189,8 @@ void gp_turn_take(struct gp_sched *sched, uint32_t seat)
 	gp_turn_account(sched, s);
 	s->has_turn = false;
 	s->view.turn_count = ++device->turn_clock;
+	turn_stand(sched, s);
+	turn_view_user(sched, s);
 	for (i = 0; device->turn_seats[i] != seat; i++)
 		GP_ASSERT(i + 1 < device->turn_count);
 	device->turn_seats[i] = device->turn_seats[--device->turn_count];
@@ -204,8 +248,8 @@ static bool turn_goes_on(struct gp_sched *sched, struct gp_seat *holder, struct 
 
 	if (!policy->order)
 		return false;
-	holder->view.present_ns = sched->now_ns - holder->joined_ns;
-	waiter->view.present_ns = sched->now_ns - waiter->joined_ns;
+	turn_view_user(sched, holder);
+	turn_view_user(sched, waiter);
 	if (policy->order(&holder->view) >= policy->order(&waiter->view))
 		return false;
 	holder->turn_used_ns = 0;
@@ -241,6 +285,7 @@ static bool turn_may_cut(struct gp_sched *sched, struct gp_seat *holder, const s
 	if (!waiter->woke || !device->policy->yield_ns || turn_is_gangs(sched, holder) ||
 	    turn_is_dear(device, holder, waiter))
 		return false;
+	turn_view_user(sched, holder);
 	holder->view.turn_used_ns = holder->turn_used_ns;
 	more_ns = device->policy->yield_ns(&holder->view, &waiter->view);
 	if (holder->turn_used_ns < least_ns && more_ns < least_ns - holder->turn_used_ns)

@@ -65,12 +65,14 @@ static void work_reorder(struct gp_sched *sched, uint32_t queue, int64_t rank)
 	static const enum gp_heap_name ranked[] = { GP_HEAP_WORK,    GP_HEAP_LINGER, GP_HEAP_OPEN,
 						    GP_HEAP_RUNNING, GP_HEAP_READY,  GP_HEAP_TURN };
 	bool was[GP_HEAP_COUNT];
+	const struct gp_seat *seat = &sched->seats[q->seat];
 	uint64_t order = !q->is_batch          ? q->wait_since_ns :
-			 device->policy->order ? device->policy->order(&sched->seats[q->seat].view) :
-						 sched->seats[q->seat].view.turn_count;
+			 device->policy->order ? device->policy->order(&seat->view) :
+						 seat->turn_tag;
+	uint64_t order_then = q->is_batch && !device->policy->order ? seat->view.turn_count : 0;
 	uint32_t i;
 
-	if (q->rank == rank && q->order == order)
+	if (q->rank == rank && q->order == order && q->order_then == order_then)
 		return;
 	for (i = 0; i < sizeof(ranked) / sizeof(ranked[0]); i++) {
 		was[i] = q->heap_index[ranked[i]] != GP_NONE;
@@ -78,6 +80,7 @@ static void work_reorder(struct gp_sched *sched, uint32_t queue, int64_t rank)
 	}
 	q->rank = rank;
 	q->order = order;
+	q->order_then = order_then;
 	for (i = 0; i < sizeof(ranked) / sizeof(ranked[0]); i++)
 		gp_heap_put(sched, device, ranked[i], queue, was[i]);
 	device->dirty = true;

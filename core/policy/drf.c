@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* drf: dominant resource fairness over compute time, copy time and memory: the seat whose largest share (over its
- * weight) is smallest is next. Memory is accounted, never gated. */
+ * weight) is smallest is next. Memory is accounted, never gated. Shares are the clients', not their users': who starts
+ * more of them has more. */
 #include "core/policy/list.h"
 
 static uint64_t drf_share_ppm(uint64_t used_ns, uint64_t present_ns)

@@ -7,14 +7,19 @@
  */
 #include "core/policy/list.h"
 
-static uint64_t wfq_virtual_ns(uint64_t ran_ns, uint32_t weight)
+#define WFQ_KEY_MAX (UINT64_MAX / 2) /* it does not run over, however many clients a user has */
+
+/* The clients of one user share one weight. */
+static uint64_t wfq_virtual_ns(const struct gp_policy_seat *seat, uint64_t ran_ns)
 {
-	return ran_ns * GP_WEIGHT_DEFAULT / weight;
+	if (ran_ns > GP_DURATION_NS_MAX)
+		ran_ns = GP_DURATION_NS_MAX;
+	return ran_ns * GP_WEIGHT_DEFAULT * seat->user_seats / seat->weight;
 }
 
 static uint64_t wfq_order(const struct gp_policy_seat *seat)
 {
-	return seat->key + wfq_virtual_ns(seat->request_ns, seat->weight);
+	return seat->key + wfq_virtual_ns(seat, seat->request_ns);
 }
 
 static uint64_t wfq_yield_ns(const struct gp_policy_seat *holder, const struct gp_policy_seat *waiter)
@@ -27,15 +32,17 @@ static uint64_t wfq_yield_ns(const struct gp_policy_seat *holder, const struct g
 
 		if (lead_ns > GP_DURATION_NS_MAX)
 			lead_ns = GP_DURATION_NS_MAX;
-		return lead_ns * holder->weight / GP_WEIGHT_DEFAULT + 1;
+		return lead_ns * holder->weight / GP_WEIGHT_DEFAULT / holder->user_seats + 1;
 	}
-	return wfq_order(waiter) < holder->key + wfq_virtual_ns(rest_ns, holder->weight) ? 0 : rest_ns;
+	return wfq_order(waiter) < holder->key + wfq_virtual_ns(holder, rest_ns) ? 0 : rest_ns;
 }
 
 /* Copies too: who only copies has the turn as others have it, and one that is never charged would keep it. */
 static void wfq_charge(struct gp_policy_seat *seat, enum gp_kind kind, uint64_t ran_ns)
 {
-	seat->key += wfq_virtual_ns(ran_ns, seat->weight);
+	uint64_t more = wfq_virtual_ns(seat, ran_ns);
+
+	seat->key = seat->key < WFQ_KEY_MAX - more ? seat->key + more : WFQ_KEY_MAX;
 }
 
 /* Idling earns no credit: whoever comes back starts with the least served of those present. */

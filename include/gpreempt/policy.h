@@ -33,6 +33,8 @@ struct gp_policy_seat {
 	uint64_t turn_count; /* a number that grows with each turn anybody ended on this device, as of its own last turn
 			      */
 	uint32_t weight;     /* the largest of its queues' */
+	uint32_t user_seats; /* how many seats of its user have work on the device: 1 to 4096. Together they share what
+				one seat would get */
 	uint64_t request_ns; /* learned: how long it computes from getting work to having none; at most a turn, which is
 				also what one is given that never pauses */
 	uint64_t turn_used_ns; /* time run in its present turn; only for yield_ns */
@@ -55,7 +57,8 @@ struct gp_policy {
 	bool (*is_batch)(const struct gp_policy_queue *queue);
 
 	/* Who is next: of the waiting seats of equal rank the one with the smallest order gets the turn. Called when a
-	 * seat starts to wait and when its turn ends. NULL: turn_count, i.e. round robin. */
+	 * seat starts to wait and when its turn ends. NULL: round robin, first
+	 * of users, then of the seats of a user. */
 	uint64_t (*order)(const struct gp_policy_seat *seat);
 
 	/* How much longer may holder keep its turn against waiter, of equal rank, which has just got work? 0: it yields
