@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may have which priority, see what and change whom. Identities come from the kernel, never from a message. */
+/*
+ * Who may have which priority, see what and change whom. Identities come from the kernel, never from a message. Who may
+ * do something to others has a capability for it (rights.c); uid 0 alone is nothing, since every container has one. In
+ * a container the uids and groups are the choice of who made it, so no line for a user or a group counts there.
+ */
 #include "daemon/daemon.h"
 
 static bool access_has_group(const struct gp_peer *peer, int64_t gid)
 {
-	for (uint32_t i = 0; i < peer->group_count; i++)
+	for (uint32_t i = 0; i < peer->group_count && !gp_owner_is_container(peer->account); i++)
 		if ((int64_t)peer->groups[i] == gid)
 			return true;
 	return false;
@@ -14,10 +18,10 @@ int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *
 {
 	int32_t ceiling = config->ceiling_default;
 
-	if (!peer->uid)
+	if (peer->rights & GP_RIGHT_NICE)
 		return GP_PRIORITY_MAX;
 	/* A line for the user decides alone; otherwise the best of the groups. */
-	for (uint32_t i = 0; i < config->ceiling_count; i++)
+	for (uint32_t i = 0; i < config->ceiling_count && !gp_owner_is_container(peer->account); i++)
 		if (!config->ceilings[i].is_group && config->ceilings[i].id == peer->uid)
 			return config->ceilings[i].priority;
 	for (uint32_t i = 0; i < config->ceiling_count; i++)
@@ -31,7 +35,7 @@ int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *
  * whom a line lets go above the default. */
 bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *peer)
 {
-	return !peer->uid || gp_access_ceiling(config, peer) > config->ceiling_default;
+	return gp_access_ceiling(config, peer) > config->ceiling_default || peer->rights & GP_RIGHT_NICE;
 }
 
 bool gp_access_is_raise(const struct gp_wire_attr *attr)
@@ -40,12 +44,23 @@ bool gp_access_is_raise(const struct gp_wire_attr *attr)
 	       (attr->valid & GP_ATTR_DEADLINE && attr->deadline_ns);
 }
 
+bool gp_access_is_admin(const struct gp_peer *peer)
+{
+	return peer->rights & GP_RIGHT_ADMIN;
+}
+
 bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *peer)
 {
-	return !peer || !peer->uid || (daemon->config.see_gid >= 0 && access_has_group(peer, daemon->config.see_gid));
+	return !peer || gp_access_is_admin(peer) ||
+	       (daemon->config.see_gid >= 0 && access_has_group(peer, daemon->config.see_gid));
+}
+
+bool gp_access_is_same(const struct gp_peer *peer, const struct gp_client *client)
+{
+	return peer->uid == client->uid && peer->account == client->account;
 }
 
 bool gp_access_may_change(const struct gp_peer *peer, const struct gp_client *client)
 {
-	return !peer->uid || peer->uid == client->uid;
+	return gp_access_is_admin(peer) || gp_access_is_same(peer, client);
 }

@@ -14,11 +14,12 @@ struct gp_client *gp_adopt(struct gp_daemon *daemon, pid_t pid, uid_t uid, const
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct gp_client *client;
 	struct gp_owner *owner;
+	uint64_t account;
 	int r;
 
 	if (pidfd < 0)
 		return NULL;
-	owner = gp_owner_get(daemon, uid, pid, pidfd);
+	owner = gp_owner_get(daemon, uid, pid, pidfd, &account);
 	r = gp_client_create(daemon, owner, &client);
 	gp_owner_put(owner);
 	if (r) {
@@ -27,6 +28,7 @@ struct gp_client *gp_adopt(struct gp_daemon *daemon, pid_t pid, uid_t uid, const
 	}
 	client->is_unmanaged = true;
 	client->uid = uid;
+	client->account = account;
 	client->device.pid = pid;
 	client->device.uid = uid;
 	client->device.owner = client->owner->id;

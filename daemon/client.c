@@ -353,6 +353,7 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	peer->client = client;
 	client->peer = peer;
 	client->uid = peer->uid;
+	client->account = peer->account;
 	gp_process_space(peer->pid, &client->pid_space, &client->own_pid);
 	gp_portion_use(daemon, 2 * GP_PORTION_PROC);
 	client->device.pid = peer->pid;

@@ -30,6 +30,7 @@ struct gp_client {
 	struct gp_peer *peer;
 	uint32_t index; /* in daemon->clients */
 	uid_t uid;
+	uint64_t account;       /* gp_owner_account() */
 	struct gp_owner *owner; /* its user, as an account */
 	pid_t own_pid;          /* in its own PID namespace, as the kernel says */
 	ino_t pid_space;        /* that namespace */
@@ -132,6 +133,8 @@ extern ssize_t (*gp_silence_read)(int fd, void *into, size_t size, off_t at); /*
 int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *peer);
 bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *peer);
 bool gp_access_is_raise(const struct gp_wire_attr *attr); /* other than by its priority */
+bool gp_access_is_admin(const struct gp_peer *peer);      /* may do what root does to others */
+bool gp_access_is_same(const struct gp_peer *peer, const struct gp_client *client); /* they are one user's */
 bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *peer);
 bool gp_access_may_change(const struct gp_peer *peer, const struct gp_client *client);
 

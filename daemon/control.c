@@ -110,10 +110,10 @@ static void control_status(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 	control_begin(peer, GP_JOB_STATUS, cookie);
 	gp_unmanaged_refresh(daemon);
 	/* Each look wakes every client: a user who asks all the time gets figures of a moment ago. */
-	if (peer->uid && !daemon->sync_by_ns && now_ns - daemon->synced_ns < CONTROL_FRESH_NS)
+	if (!gp_access_is_admin(peer) && !daemon->sync_by_ns && now_ns - daemon->synced_ns < CONTROL_FRESH_NS)
 		return;
 	peer->wants_status = true;
-	if (!peer->uid || !daemon->sync_by_ns) {
+	if (gp_access_is_admin(peer) || !daemon->sync_by_ns) {
 		daemon->synced_ns = now_ns;
 		gp_client_sync(daemon);
 	}
@@ -237,6 +237,7 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	struct gp_client *client = control_find(daemon, peer, request->pid);
 	struct gp_queue_entry *queue = NULL;
 	struct gp_text text = { 0 };
+	bool is_above = peer->rights & GP_RIGHT_NICE; /* the ceilings */
 	char sentence[200];
 
 	/* Somebody else's client looks to a user like none at all. */
@@ -245,7 +246,7 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 		control_say(daemon, peer, cookie, -ESRCH, sentence);
 		return;
 	}
-	if (peer->uid && request->attr.valid & GP_ATTR_PRIORITY && request->attr.priority > client->ceiling) {
+	if (!is_above && request->attr.valid & GP_ATTR_PRIORITY && request->attr.priority > client->ceiling) {
 		snprintf(sentence, sizeof(sentence),
 			 "priority %d is above your ceiling of %d ([ceiling] in gpreempt.conf)", request->attr.priority,
 			 client->ceiling);
@@ -255,7 +256,7 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 		control_say(daemon, peer, cookie, -EPERM, sentence);
 		return;
 	}
-	if (peer->uid && !client->may_raise && gp_access_is_raise(&request->attr)) {
+	if (!is_above && !client->may_raise && gp_access_is_raise(&request->attr)) {
 		gp_log_user(daemon, peer->owner, "audit: uid %u may not raise process %d (%s) by weight or deadline",
 			    peer->uid, client->device.pid, client->name);
 		control_say(
@@ -269,9 +270,9 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 			control_say(daemon, peer, cookie, -ENOENT, "the process has no such queue");
 			return;
 		}
-		control_set_queue(daemon, queue, &request->attr, !peer->uid);
+		control_set_queue(daemon, queue, &request->attr, is_above);
 	} else {
-		gp_client_set_attr(daemon, client, &request->attr, !peer->uid);
+		gp_client_set_attr(daemon, client, &request->attr, is_above);
 	}
 	gp_log_user(
 		daemon, peer->owner, "audit: uid %u (process %d) set process %d (%s, uid %u)%s: priority %d, weight %u",
@@ -283,13 +284,14 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 }
 
 /* Whether the process is the asker's own: root asks about everybody. */
-static bool control_is_own(const struct gp_peer *peer, pid_t pid)
+static bool control_is_own(struct gp_daemon *daemon, const struct gp_peer *peer, pid_t pid)
 {
 	char path[64];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d", pid);
-	return !peer->uid || (!stat(path, &st) && st.st_uid == peer->uid);
+	return gp_access_is_admin(peer) || (!stat(path, &st) && st.st_uid == peer->uid &&
+					    gp_process_account(daemon, st.st_uid, pid) == peer->account);
 }
 
 static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
@@ -313,7 +315,7 @@ static bool control_summary_clients(struct gp_daemon *daemon, const struct gp_pe
 	for (; job->index < daemon->client_top && !gp_portion_is_over(daemon); job->index++) {
 		const struct gp_client *client = daemon->clients[job->index];
 
-		if (!client || !client->peer || (peer->uid && client->uid != peer->uid))
+		if (!client || !client->peer || (!gp_access_is_admin(peer) && !gp_access_is_same(peer, client)))
 			continue;
 		gp_portion_use(daemon, 2 * GP_PORTION_PROC);
 		job->agents += gp_process_descends(job->ancestry, client->device.pid, job->pid);
@@ -329,7 +331,7 @@ static bool control_summary_part(struct gp_daemon *daemon, const struct gp_peer 
 
 	if (!control_summary_clients(daemon, peer, job))
 		return false;
-	opened = control_is_own(peer, job->pid) && gp_unmanaged_uses_gpu(job->ancestry, job->pid, &queues);
+	opened = control_is_own(daemon, peer, job->pid) && gp_unmanaged_uses_gpu(job->ancestry, job->pid, &queues);
 	gp_text_open(text, NULL, '{');
 	gp_text_u64(text, "agents", job->agents);
 	gp_text_bool(text, "opened_gpu", opened);
@@ -345,8 +347,10 @@ static void control_pause(struct gp_daemon *daemon, struct gp_peer *peer, const 
 	bool any = false;
 	char why[GP_WHY_TEXT];
 
-	if (peer->uid) {
-		control_say(daemon, peer, cookie, -EPERM, "only root stops and starts ordering on a device");
+	if (!gp_access_is_admin(peer)) {
+		control_say(
+			daemon, peer, cookie, -EPERM,
+			"only root stops and starts ordering on a device (CAP_SYS_ADMIN, outside of user namespaces)");
 		return;
 	}
 	snprintf(why, sizeof(why), "asked for by uid %u, process %d", peer->uid, peer->pid);
@@ -380,8 +384,9 @@ static void control_reload(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 {
 	struct gp_error error;
 
-	if (peer->uid && peer->uid != geteuid())
-		control_say(daemon, peer, cookie, -EPERM, "only root reloads the configuration");
+	if (!gp_access_is_admin(peer) && (!peer->uid || peer->uid != geteuid()))
+		control_say(daemon, peer, cookie, -EPERM,
+			    "only root reloads the configuration (CAP_SYS_ADMIN, outside of user namespaces)");
 	else if (gp_daemon_reload(daemon, &error))
 		control_say(daemon, peer, cookie, -EINVAL, error.text);
 	else

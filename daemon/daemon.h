@@ -10,6 +10,7 @@
  *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
  *   silence.c  agents that do not look any more                    journal.c  lines for the journal
  *   owner.c, subuid.c  whose a process is, limits                 user.c     names of users
+ *   rights.c   which capabilities it has
  *   quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
  *   fair.c     who is served next, and for how long
  *   slice.c, pace.c  slices, and how often devices switch          gang.c     names of gangs

@@ -31,6 +31,7 @@ struct gp_stream {
 struct events_kept {
 	uint32_t size, all_size, own_size; /* size: with this head; all_size 0: nothing, up to the end of the room */
 	uid_t uid;                         /* whose; (uid_t)-1: nobody's */
+	uint64_t account;
 	char text[];
 };
 
@@ -104,7 +105,8 @@ static void events_line(const struct gp_daemon *daemon, const struct gp_trace_ev
 	struct timespec now;
 	char sentence[512];
 
-	if (other && !all && (!queue || other->client->uid != queue->client->uid))
+	if (other && !all &&
+	    (!queue || other->client->uid != queue->client->uid || other->client->account != queue->client->account))
 		other = NULL;
 	clock_gettime(CLOCK_REALTIME, &now);
 	events_sentence(event, queue, sentence, sizeof(sentence));
@@ -183,7 +185,8 @@ static void events_keep(struct gp_daemon *daemon, const struct gp_trace_event *e
 		return;
 	size = (uint32_t)(sizeof(*kept) + all_size + own_size + 15) & ~15u;
 	kept = lines_add(daemon->lines, size);
-	*kept = (struct events_kept){ size, all_size, own_size, queue ? queue->client->uid : (uid_t)-1 };
+	*kept = (struct events_kept){ size, all_size, own_size, queue ? queue->client->uid : (uid_t)-1,
+				      queue ? queue->client->account : UINT64_MAX };
 	memcpy(kept->text, line->bytes, line->size);
 }
 
@@ -270,7 +273,7 @@ static size_t events_gather(struct gp_daemon *daemon, struct gp_stream *stream, 
 	stream->lost = 0;
 	while (stream->at < daemon->lines->end && !gp_portion_is_over(daemon)) {
 		const struct events_kept *kept = lines_at(daemon->lines, stream->at);
-		bool own = stream->peer->uid == kept->uid;
+		bool own = stream->peer->uid == kept->uid && stream->peer->account == kept->account;
 		uint32_t line_size = stream->all ? kept->all_size : own ? kept->own_size : 0;
 
 		if (size + line_size > EVENTS_PACKET)
@@ -352,7 +355,7 @@ bool gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, uint64
 		const struct gp_queue_entry *queue = gp_queue_of(daemon, events[i].queue);
 
 		gp_portion_use(daemon, 1);
-		if (all || (queue && queue->client->uid == peer->uid))
+		if (all || (queue && gp_access_is_same(peer, queue->client)))
 			events_line(daemon, &events[i], queue, all, text);
 	}
 	return count && *cursor < end;

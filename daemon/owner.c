@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Whose a process is. The kernel says its uid; but a user has more uids than one, and what is limited or held against
- * him by uid alone he takes 65,536 times, or walks away from. So, in this order:
+ * him by uid alone he takes 65,536 times, or walks away from. And who makes a container chooses the uids in it. So, in
+ * this order:
  *
+ * - uid 0 with a right of rights.c: root;
+ * - a process in a PID namespace below ours that belongs to our user namespace (a container engine of root's made it):
+ *   the outermost such namespace, which is the container, whatever the uid;
+ * - uid 0 without a right: one account for all of them, or the container's if it has a user namespace;
  * - a process in a user namespace below ours: the uid that made the outermost such namespace. One that root made (a
  *   container engine's) is an account of its own, if its uids are a container's;
  * - a uid within a range of /etc/subuid: the user who has that range;
@@ -22,6 +27,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
+#include "daemon/rights.h"
 #include "daemon/subuid.h"
 
 #define OWNER_BUCKETS  1024u
@@ -31,6 +37,8 @@
 #define OWNER_DEPTH    34              /* user namespaces within each other: the kernel allows 32 */
 #define OWNER_RANGE    (1ull << 62)    /* keys: a uid, the first of a range, the number of a namespace */
 #define OWNER_SPACE    (2ull << 62)
+#define OWNER_PIDS     (3ull << 62)
+#define OWNER_NUMBER   (~(3ull << 62))
 #define OWNER_ROOT     0u
 #define OWNER_CROWD    1u
 
@@ -40,7 +48,7 @@ struct gp_owners {
 	struct gp_subuid *subuid;    /* NULL: no memory; then there are no ranges */
 	uint32_t count, serial;
 	uint64_t sweep_ns; /* not before that */
-	ino_t own_space;
+	ino_t own_space, own_pids;
 };
 
 const char *gp_owner_subuid_path = "/etc/subuid", *gp_owner_passwd_path = "/etc/passwd";
@@ -55,18 +63,30 @@ static bool owner_inode(int fd, ino_t *ret_inode)
 	return true;
 }
 
-static int owner_open_space(pid_t pid)
+static int owner_open_space(pid_t pid, const char *name)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, name);
 	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static ino_t owner_own(const char *name)
+{
+	int fd = owner_open_space(getpid(), name);
+	ino_t inode = 0;
+
+	if (fd >= 0) {
+		if (!owner_inode(fd, &inode))
+			inode = 0;
+		close(fd);
+	}
+	return inode;
 }
 
 static struct gp_owners *owner_table(struct gp_daemon *daemon)
 {
 	struct gp_owners *owners = daemon->owners;
-	int fd;
 
 	if (owners)
 		return owners;
@@ -77,12 +97,8 @@ static struct gp_owners *owner_table(struct gp_daemon *daemon)
 	owners->crowd = (struct gp_owner){ .id = OWNER_CROWD, .uid = (uid_t)-1 };
 	owners->serial = OWNER_CROWD;
 	owners->subuid = gp_subuid_create(gp_owner_subuid_path, gp_owner_passwd_path);
-	fd = owner_open_space(getpid());
-	if (fd >= 0) {
-		if (!owner_inode(fd, &owners->own_space))
-			owners->own_space = 0;
-		close(fd);
-	}
+	owners->own_space = owner_own("user");
+	owners->own_pids = owner_own("pid");
 	daemon->owners = owners;
 	return owners;
 }
@@ -92,23 +108,22 @@ int gp_owner_init(struct gp_daemon *daemon)
 	return owner_table(daemon) ? 0 : -ENOMEM;
 }
 
-/* The outermost user namespace of a process below ours: its number, and who made it. False: there is none. */
-static bool owner_space(const struct gp_owners *owners, pid_t pid, int pidfd, ino_t *ret_space, uid_t *ret_maker)
+/* The outermost namespace of a process below ours: its file, and its number. -1: there is none. */
+static int owner_outermost(pid_t pid, const char *name, ino_t own, ino_t *ret_space)
 {
-	int fd = pidfd >= 0 && owners->own_space ? owner_open_space(pid) : -1, parent;
+	int fd = own ? owner_open_space(pid, name) : -1, parent;
 	ino_t inode, above = 0;
-	bool found = false;
 
 	if (fd < 0)
-		return false;
+		return -1;
 	if (!owner_inode(fd, &inode))
 		inode = 0;
-	for (int i = 0; inode && inode != owners->own_space && i < OWNER_DEPTH; i++) {
+	for (int i = 0; inode && inode != own && i < OWNER_DEPTH; i++) {
 		parent = ioctl(fd, NS_GET_PARENT);
-		found = parent >= 0 && owner_inode(parent, &above) && above == owners->own_space;
-		if (found) {
+		if (parent >= 0 && owner_inode(parent, &above) && above == own) {
+			close(parent);
 			*ret_space = inode;
-			found = !ioctl(fd, NS_GET_OWNER_UID, ret_maker);
+			return fd;
 		}
 		if (parent >= 0)
 			close(fd);
@@ -116,8 +131,34 @@ static bool owner_space(const struct gp_owners *owners, pid_t pid, int pidfd, in
 		inode = parent >= 0 ? above : 0;
 	}
 	close(fd);
+	return -1;
+}
+
+/* The outermost user namespace, and who made it. False: there is none. */
+static bool owner_space(const struct gp_owners *owners, pid_t pid, int pidfd, ino_t *ret_space, uid_t *ret_maker)
+{
+	int fd = pidfd >= 0 ? owner_outermost(pid, "user", owners->own_space, ret_space) : -1;
+	bool found = fd >= 0 && !ioctl(fd, NS_GET_OWNER_UID, ret_maker);
+
+	if (fd >= 0)
+		close(fd);
 	/* The number meant the same process if that is still there. */
-	return found && !(syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) && errno == ESRCH);
+	return found && gp_process_is_there(pidfd);
+}
+
+/* The outermost PID namespace, if it belongs to our own user namespace: no user made it. */
+static bool owner_container(const struct gp_owners *owners, pid_t pid, int pidfd, ino_t *ret_space)
+{
+	int fd = pidfd >= 0 ? owner_outermost(pid, "pid", owners->own_pids, ret_space) : -1;
+	int user = fd >= 0 ? ioctl(fd, NS_GET_USERNS) : -1;
+	ino_t inode = 0;
+	bool found = user >= 0 && owner_inode(user, &inode) && inode == owners->own_space;
+
+	if (user >= 0)
+		close(user);
+	if (fd >= 0)
+		close(fd);
+	return found && gp_process_is_there(pidfd);
 }
 
 static uint64_t owner_key(struct gp_owners *owners, uid_t uid, pid_t pid, int pidfd, uid_t *ret_uid)
@@ -127,11 +168,17 @@ static uint64_t owner_key(struct gp_owners *owners, uid_t uid, pid_t pid, int pi
 	uid_t maker;
 
 	*ret_uid = uid;
-	if (uid && owner_space(owners, pid, pidfd, &space, &maker)) {
-		if (!maker && uid >= GP_SUBUID_FIRST)
-			return OWNER_SPACE | (space & ~(3ull << 62));
+	if (!uid && (pidfd < 0 || gp_rights_read(uid, pid, pidfd)))
+		return 0;
+	if (owner_container(owners, pid, pidfd, &space))
+		return OWNER_PIDS | (space & OWNER_NUMBER);
+	if (owner_space(owners, pid, pidfd, &space, &maker)) {
+		if (!maker && (!uid || uid >= GP_SUBUID_FIRST))
+			return OWNER_SPACE | (space & OWNER_NUMBER);
 		uid = maker ? maker : uid;
 	}
+	if (!uid)
+		return OWNER_RANGE;
 	range = uid && owners->subuid ? gp_subuid_find(owners->subuid, uid) : NULL;
 	if (range)
 		uid = range->uid;
@@ -179,12 +226,34 @@ static struct gp_owner *owner_add(struct gp_owners *owners, uint64_t key, uid_t 
 	return owner;
 }
 
-struct gp_owner *gp_owner_get(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd)
+uint64_t gp_owner_account(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd)
+{
+	return owner_key(daemon->owners, uid, pid, pidfd, &uid);
+}
+
+uint64_t gp_process_account(struct gp_daemon *daemon, uid_t uid, pid_t pid)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	uint64_t account = pidfd < 0 ? UINT64_MAX : gp_owner_account(daemon, uid, pid, pidfd);
+
+	if (pidfd >= 0)
+		close(pidfd);
+	return account;
+}
+
+bool gp_owner_is_container(uint64_t account)
+{
+	return account >= OWNER_SPACE;
+}
+
+struct gp_owner *gp_owner_get(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd, uint64_t *ret_account)
 {
 	struct gp_owners *owners = daemon->owners;
 	uint64_t key = owner_key(owners, uid, pid, pidfd, &uid);
 	struct gp_owner *owner = owners->buckets[key % OWNER_BUCKETS];
 
+	if (ret_account)
+		*ret_account = key;
 	if (!key)
 		return gp_owner_hold(&owners->root);
 	while (owner && owner->key != key)

@@ -51,13 +51,19 @@ struct gp_owner {
 };
 
 /* The account a process belongs to, with one reference more. Never fails, never blocks on a directory server.
- * uid: as the kernel gave it with the connection. pidfd: of the same process; -1: its namespaces are not looked at. */
-struct gp_owner *gp_owner_get(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd);
+ * uid: as the kernel gave it with the connection. pidfd: of the same process; -1: its uid is all that counts.
+ * ret_account, if not NULL: a number that only processes of the same account have, also where the account has found no
+ * place. */
+struct gp_owner *gp_owner_get(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd, uint64_t *ret_account);
+uint64_t gp_owner_account(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd); /* that number alone */
+uint64_t gp_process_account(struct gp_daemon *daemon, uid_t uid,
+			    pid_t pid);       /* by its number; UINT64_MAX: it has gone */
+bool gp_owner_is_container(uint64_t account); /* of a container that root's engine made: its uids mean nothing here */
 struct gp_owner *gp_owner_hold(struct gp_owner *owner); /* one reference more */
 /* One less. Without any the account is kept for ten minutes, and for as long as gp_owner_keep() says. */
 void gp_owner_put(struct gp_owner *owner);
 void gp_owner_keep(struct gp_owner *owner, uint64_t until_ns); /* something is held against him until then */
-bool gp_owner_is_root(const struct gp_owner *owner);           /* uid 0 of the host */
+bool gp_owner_is_root(const struct gp_owner *owner);           /* uid 0, with a right of rights.c */
 /* Whether he may take one more place of a table of count places, used of which are taken, own of these by him: he gets
  * half of what the others leave, and the last kept places are root's alone. */
 bool gp_owner_may_take(const struct gp_owner *owner, uint32_t count, uint32_t kept, uint32_t used, uint32_t own);

@@ -32,7 +32,7 @@
 #endif
 #define PEER_READ_MAX    16            /* packets of one peer in a row: the others wait */
 #define PEER_ACCEPT_MAX  16            /* connections that are let in between two looks at urgent work */
-#define PEER_ACCEPT_WORK 8             /* units each; a handful of calls */
+#define PEER_ACCEPT_WORK 24            /* units each; a handful of calls, three files of /proc */
 #define PEER_QUEUE       128           /* newcomers that wait: who comes after a storm waits for as many */
 #define PEER_EXPIRE_NS   1000000000ull /* between two looks for connections that say nothing */
 #define PEER_SILENT_NS   10000000000ull
@@ -116,8 +116,10 @@ static void peer_hang_up(struct gp_daemon *daemon, int fd, struct gp_owner *owne
 			recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC);
 	}
 	if (any) {
-		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
-		owner = owner ? gp_owner_hold(owner) : gp_owner_get(daemon, who.uid, who.pid, -1);
+		/* Whose rights nobody has looked at is not taken for root. */
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || !who.uid)
+			who.uid = (uid_t)-1;
+		owner = owner ? gp_owner_hold(owner) : gp_owner_get(daemon, who.uid, who.pid, -1, NULL);
 		gp_close_elsewhere(fd, owner->id);
 		gp_owner_put(owner);
 	} else {
@@ -396,7 +398,8 @@ static bool peer_is_too_many(const struct gp_daemon *daemon, const struct gp_own
 /* NULL: it is in place. Otherwise why it cannot be; who and pidfd are as the kernel says. */
 static const char *peer_create(struct gp_daemon *daemon, int fd, const struct ucred *who, int pidfd)
 {
-	struct gp_owner *owner = gp_owner_get(daemon, who->uid, who->pid, pidfd);
+	uint64_t account;
+	struct gp_owner *owner = gp_owner_get(daemon, who->uid, who->pid, pidfd, &account);
 	struct gp_peer *peer = peer_is_too_many(daemon, owner) ? NULL : calloc(1, sizeof(*peer));
 
 	if (!peer) {
@@ -409,6 +412,8 @@ static const char *peer_create(struct gp_daemon *daemon, int fd, const struct uc
 				  .pid = who->pid,
 				  .version = GP_WIRE_VERSION,
 				  .uid = who->uid,
+				  .rights = gp_rights_read(who->uid, who->pid, pidfd),
+				  .account = account,
 				  .owner = owner,
 				  .connected_ns = gp_now_ns() };
 	if (peer_groups(peer, who->gid) || gp_daemon_watch(daemon, fd, EPOLLIN | EPOLLONESHOT, &peer->source)) {

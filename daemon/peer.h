@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "daemon/owner.h"
+#include "daemon/rights.h"
 #include "daemon/text.h"
 #include "lib/error.h"
 
@@ -46,6 +47,8 @@ struct gp_peer {
 	pid_t pid;        /* in the daemon's namespace */
 	uint16_t version; /* spoken: the newest that both know */
 	uid_t uid;
+	uint32_t rights;        /* GP_RIGHT_…, when the connection was taken */
+	uint64_t account;       /* whose it is: gp_owner_account() */
 	struct gp_owner *owner; /* who answers for it: limits are his */
 	gid_t *groups;          /* the process's own when it connected; the first is the primary one */
 	uint32_t group_count;

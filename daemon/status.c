@@ -354,7 +354,7 @@ static void status_next_client(struct gp_daemon *daemon, const struct gp_peer *p
 	if (!client || client->is_unmanaged)
 		return;
 	gp_portion_use(daemon, 1);
-	if (!gp_access_sees_all(daemon, peer) && client->uid != peer->uid) {
+	if (!gp_access_sees_all(daemon, peer) && !gp_access_is_same(peer, client)) {
 		status_hidden(daemon, client, &job->text);
 		return;
 	}

@@ -23,6 +23,7 @@
 struct unmanaged_process {
 	pid_t pid;
 	uid_t uid;
+	uint64_t account; /* gp_owner_account() */
 	char name[GP_WIRE_NAME_SIZE];
 	uint32_t queue_count;
 	uint64_t devices;         /* bits */
@@ -120,7 +121,7 @@ bool gp_unmanaged_uses_gpu(struct gp_ancestry *ancestry, pid_t pid, uint32_t *re
 	return found;
 }
 
-static void unmanaged_name(struct unmanaged_process *process)
+static void unmanaged_name(struct gp_daemon *daemon, struct unmanaged_process *process)
 {
 	char path[64];
 	struct stat st;
@@ -129,6 +130,7 @@ static void unmanaged_name(struct unmanaged_process *process)
 	snprintf(path, sizeof(path), "/proc/%d", process->pid);
 	if (!stat(path, &st))
 		process->uid = st.st_uid;
+	process->account = gp_process_account(daemon, process->uid, process->pid);
 	snprintf(path, sizeof(path), "/proc/%d/comm", process->pid);
 	stream = fopen(path, "re");
 	if (stream && fgets(process->name, sizeof(process->name), stream))
@@ -192,21 +194,23 @@ static bool unmanaged_is_client(const struct gp_daemon *daemon, pid_t pid)
 	return false;
 }
 
-static struct unmanaged_process *unmanaged_entry(struct gp_unmanaged_set *set, pid_t pid)
+static struct unmanaged_process *unmanaged_entry(struct gp_daemon *daemon, pid_t pid)
 {
+	struct gp_unmanaged_set *set = daemon->unmanaged;
+
 	for (uint32_t i = 0; i < set->count; i++)
 		if (set->processes[i].pid == pid)
 			return &set->processes[i];
 	if (set->count == UNMANAGED_MAX)
 		return NULL;
 	set->processes[set->count] = (struct unmanaged_process){ .pid = pid };
-	unmanaged_name(&set->processes[set->count]);
+	unmanaged_name(daemon, &set->processes[set->count]);
 	return &set->processes[set->count++];
 }
 
 static void unmanaged_process(struct gp_daemon *daemon, pid_t pid)
 {
-	struct unmanaged_process *process = unmanaged_entry(daemon->unmanaged, pid);
+	struct unmanaged_process *process = unmanaged_entry(daemon, pid);
 
 	if (!process)
 		return;
@@ -318,7 +322,7 @@ void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, st
 	gp_text_open(text, "unmanaged", '[');
 	for (uint32_t i = 0; daemon->unmanaged && i < daemon->unmanaged->count; i++) {
 		const struct unmanaged_process *process = &daemon->unmanaged->processes[i];
-		bool hidden = peer && peer->uid != process->uid;
+		bool hidden = peer && (peer->uid != process->uid || peer->account != process->account);
 
 		gp_text_open(text, NULL, '{');
 		if (hidden) {

@@ -263,7 +263,7 @@ static void test_ceiling(void **state)
 	struct gp_client *client = world_queue(&world, &agent, 0)->client;
 
 	(void)state;
-	assert_int_equal(gp_access_ceiling(&world.daemon.config, &(struct gp_peer){ .uid = 0 }), 99);
+	assert_int_equal(gp_access_ceiling(&world.daemon.config, &(struct gp_peer){ .rights = GP_RIGHT_NICE }), 99);
 	assert_int_equal(gp_access_ceiling(&world.daemon.config, &(struct gp_peer){ .uid = 12345 }), 60);
 	assert_int_equal(gp_access_ceiling(&world.daemon.config, &(struct gp_peer){ .uid = 54321 }), 40);
 	client->ceiling = 40;
@@ -304,6 +304,7 @@ static void test_raise(void **state)
 	agent_work(&world, &agent);
 	assert_int_equal(queue->attr.weight, 7);
 	client->peer->uid = client->uid = 54321;
+	client->peer->rights = 0;
 	set.attr = (struct gp_wire_attr){ .valid = GP_ATTR_WEIGHT | GP_ATTR_DEADLINE, .weight = 200, .deadline_ns = 9 };
 	world_send(agent.fd, &set, sizeof(set)); /* its own user asks */
 	world_step(&world);
@@ -325,6 +326,7 @@ static void test_reload(void **state)
 	world.daemon.settings = settings;
 	world.daemon.setting_count = 2;
 	client->peer->uid = 54321;
+	client->peer->rights = 0;
 	client->ceiling = 40;
 	set.attr = (struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = 90 };
 	expect(&set, 0, "\"priority\":90,\"ceiling\":90");

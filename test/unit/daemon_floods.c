@@ -91,7 +91,7 @@ static void come(void)
 		/* The newest connection is the first. */
 		from = world.daemon.peers->owner;
 		world.daemon.peers->uid = GREEDY_UID;
-		world.daemon.peers->owner = gp_owner_get(&world.daemon, GREEDY_UID, 0, -1);
+		world.daemon.peers->owner = gp_owner_get(&world.daemon, GREEDY_UID, 0, -1, NULL);
 		from->peer_count--;
 		world.daemon.peers->owner->peer_count++;
 		gp_owner_put(from);
@@ -193,9 +193,9 @@ static void test_every_flood(void **state)
 /* One that uses more than his share of the thread waits; others and root do not. */
 static void test_share(void **state)
 {
-	struct gp_owner *greedy = gp_owner_get(&world.daemon, GREEDY_UID, 0, -1);
-	struct gp_owner *other = gp_owner_get(&world.daemon, GREEDY_UID + 1, 0, -1);
-	struct gp_owner *root = gp_owner_get(&world.daemon, 0, 0, -1);
+	struct gp_owner *greedy = gp_owner_get(&world.daemon, GREEDY_UID, 0, -1, NULL);
+	struct gp_owner *other = gp_owner_get(&world.daemon, GREEDY_UID + 1, 0, -1, NULL);
+	struct gp_owner *root = gp_owner_get(&world.daemon, 0, 0, -1, NULL);
 	uint64_t begin_ns = gp_now_ns();
 
 	(void)state;

@@ -16,7 +16,7 @@ static struct world world;
 
 static uint32_t lines(uid_t uid, uint32_t count, uint64_t now_ns, uint64_t *ret_left_out)
 {
-	struct gp_owner *owner = gp_owner_get(&world.daemon, uid, 0, -1);
+	struct gp_owner *owner = gp_owner_get(&world.daemon, uid, 0, -1, NULL);
 	uint32_t written = 0;
 	uint64_t left_out;
 

@@ -56,7 +56,7 @@ static int end(void **state)
 /* Which account a uid is in, without a process. */
 static uint32_t account(uid_t uid)
 {
-	struct gp_owner *owner = gp_owner_get(&world.daemon, uid, 0, -1);
+	struct gp_owner *owner = gp_owner_get(&world.daemon, uid, 0, -1, NULL);
 	uint32_t id = owner->id;
 
 	gp_owner_put(owner);
@@ -204,7 +204,7 @@ static uint32_t account_of(pid_t child, uid_t uid)
 	uint32_t id;
 
 	assert_true(pidfd >= 0);
-	owner = gp_owner_get(&world.daemon, uid, child, pidfd);
+	owner = gp_owner_get(&world.daemon, uid, child, pidfd, NULL);
 	id = owner->id;
 	gp_owner_put(owner);
 	close(pidfd);
@@ -224,7 +224,7 @@ static uint32_t account_of_gone(pid_t child, uid_t uid)
 	pidfd = (int)syscall(SYS_pidfd_open, gone, 0);
 	assert_true(pidfd >= 0);
 	assert_int_equal(waitpid(gone, NULL, 0), gone);
-	owner = gp_owner_get(&world.daemon, uid, child, pidfd);
+	owner = gp_owner_get(&world.daemon, uid, child, pidfd, NULL);
 	id = owner->id;
 	gp_owner_put(owner);
 	close(pidfd);
@@ -271,7 +271,7 @@ static void later(uint32_t minutes)
 static void test_remembered(void **state)
 {
 	uint32_t first = account(SOMEONE), debtor = account(SOMEONE + 1);
-	struct gp_owner *owner = gp_owner_get(&world.daemon, SOMEONE + 1, 0, -1);
+	struct gp_owner *owner = gp_owner_get(&world.daemon, SOMEONE + 1, 0, -1, NULL);
 
 	(void)state;
 	gp_owner_keep(owner, gp_now_ns() + 30ull * MINUTE * 1000000);
@@ -305,8 +305,8 @@ static void test_crowd(void **state)
 /* Users one after the other who take all they can: each finds something, and root finds what is kept for it. */
 static void test_shares(void **state)
 {
-	struct gp_owner *user = gp_owner_get(&world.daemon, SOMEONE, 0, -1),
-			*root = gp_owner_get(&world.daemon, 0, 0, -1);
+	struct gp_owner *user = gp_owner_get(&world.daemon, SOMEONE, 0, -1, NULL),
+			*root = gp_owner_get(&world.daemon, 0, 0, -1, NULL);
 	uint32_t used = 0, own, last = 4096;
 
 	(void)state;

@@ -410,9 +410,11 @@ static void world_give_queues(struct gp_owner *from, struct gp_owner *to, const 
 
 void world_give(struct world *world, struct gp_client *client, uid_t uid)
 {
-	struct gp_owner *from = client->owner, *to = gp_owner_get(&world->daemon, uid, 0, -1);
+	struct gp_owner *from = client->owner, *to = gp_owner_get(&world->daemon, uid, 0, -1, NULL);
 
 	client->uid = client->device.uid = client->peer->uid = uid;
+	client->account = client->peer->account = uid;
+	client->peer->rights = uid ? 0 : GP_RIGHT_NICE | GP_RIGHT_ADMIN;
 	client->device.owner = to->id;
 	world_give_queues(from, to, client);
 	from->client_count--;

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a process may do to others: capabilities in the daemon's own user namespace, which on an installed machine is
+ * the initial one. Root in a container has uid 0 and few of them, or has them in a namespace of the container's alone.
+ *
+ * The kernel tells who connected (uid, pidfd), but not with which capabilities; those are read from /proc when the
+ * connection is taken. In between the process may have executed another program, whose capabilities are not the
+ * caller's: one that is set-user-ID shows other uids than the connection, and one with capabilities in its file has no
+ * ambient ones. Both count as nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "daemon/rights.h"
+
+#define RIGHTS_ADMIN_BIT 21 /* CAP_SYS_ADMIN, CAP_SYS_NICE of linux/capability.h */
+#define RIGHTS_NICE_BIT  23
+#define RIGHTS_FILE_SIZE 16384u /* of /proc/PID/status: two pages are the most it has */
+
+static size_t rights_read_file(pid_t pid, const char *name, char *text, size_t size)
+{
+	size_t at = 0;
+	char path[64];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	while (at < size - 1 && ((got = read(fd, text + at, size - 1 - at)) > 0 || (got < 0 && errno == EINTR)))
+		at += got > 0 ? (size_t)got : 0;
+	close(fd);
+	text[at] = '\0';
+	return at;
+}
+
+static const char *rights_line(const char *text, const char *name)
+{
+	size_t size = strlen(name);
+
+	/* The first line is the program's name, which its user chooses; the kernel escapes line ends in it. */
+	for (const char *at = strchr(text, '\n'); at; at = strchr(at + 1, '\n'))
+		if (!strncmp(at + 1, name, size) && at[1 + size] == '\t')
+			return at + 2 + size;
+	return NULL;
+}
+
+static bool rights_set(const char *text, const char *name, uint64_t *ret_set)
+{
+	const char *at = rights_line(text, name);
+	char *end;
+
+	if (!at)
+		return false;
+	*ret_set = strtoull(at, &end, 16);
+	return end != at && *end == '\n';
+}
+
+/* Real, effective, saved and file system: all are this one. */
+static bool rights_is_uid(const char *text, uid_t uid)
+{
+	const char *at = rights_line(text, "Uid:");
+	char *end;
+
+	for (int i = 0; at && i < 4; i++, at = end) {
+		if (strtoull(at, &end, 10) != uid || end == at)
+			return false;
+	}
+	return at && *at == '\n';
+}
+
+uint32_t gp_rights_parse(const char *status, uid_t uid)
+{
+	uint64_t effective, ambient;
+	uint32_t rights = 0;
+
+	if (!rights_is_uid(status, uid) || !rights_set(status, "CapEff:", &effective) ||
+	    !rights_set(status, "CapAmb:", &ambient))
+		return 0;
+	effective &= uid ? ambient : ~0ull;
+	if (effective >> RIGHTS_ADMIN_BIT & 1)
+		rights |= GP_RIGHT_ADMIN;
+	if (effective >> RIGHTS_NICE_BIT & 1)
+		rights |= GP_RIGHT_NICE;
+	return rights;
+}
+
+static bool rights_is_our_space(pid_t pid)
+{
+	struct stat theirs, ours;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	return !stat(path, &theirs) && !stat("/proc/self/ns/user", &ours) && theirs.st_ino == ours.st_ino &&
+	       theirs.st_dev == ours.st_dev;
+}
+
+bool gp_process_is_there(int pidfd)
+{
+	return !(syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) && errno == ESRCH);
+}
+
+uint32_t gp_rights_read(uid_t uid, pid_t pid, int pidfd)
+{
+	char status[RIGHTS_FILE_SIZE];
+	uint32_t rights;
+
+	if (!rights_read_file(pid, "status", status, sizeof(status)))
+		return 0;
+	rights = gp_rights_parse(status, uid);
+	/* The number meant the same process all the while if that is still there. */
+	return rights && rights_is_our_space(pid) && gp_process_is_there(pidfd) ? rights : 0;
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* Rights are capabilities in the daemon's user namespace. Each test is a process in the shape of a container: uid 0
+ * with few capabilities, uid 0 of a user namespace, any uid in a PID namespace; and those that look like it and have
+ * the right. They connect, ask, and end; what they were answered is their exit status. */
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/unit/daemon_world.h"
+
+#define USER    12345u
+#define ALL     UINT64_MAX
+#define FAILED  250 /* exit status: the shape cannot be made here */
+#define NICE    (1ull << 23)
+#define ADMIN   (1ull << 21)
+#define DEFAULT 0x800405fbull /* what podman 4.3 leaves a container's root */
+
+static struct world world;
+
+static int begin(void **state)
+{
+	(void)state;
+	if (getuid())
+		return 0;
+	world_begin(&world, "[ceiling]\ndefault = 40\nuser.12345 = 60\ngroup.22345 = 80\n");
+	return chmod(world.folder, 0755);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	if (!getuid())
+		world_end(&world);
+	return 0;
+}
+
+struct shape {
+	uid_t uid;
+	int unshare;
+	uint64_t capabilities; /* at most; effective and permitted */
+	bool ambient;          /* and handed on to programs */
+	bool is_group;         /* member of 22345 */
+};
+
+static int set_capabilities(uint64_t wanted, bool ambient)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &header, data))
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		data[i].permitted &= (uint32_t)(wanted >> (32 * i));
+		data[i].effective = data[i].permitted;
+		data[i].inheritable = ambient ? data[i].permitted : 0;
+	}
+	if (syscall(SYS_capset, &header, data))
+		return -1;
+	for (unsigned int i = 0; ambient && i < 40; i++)
+		if (wanted >> i & 1 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0, 0))
+			return -1;
+	return 0;
+}
+
+static void write_map(const char *path, const char *map)
+{
+	FILE *stream = fopen(path, "we");
+
+	if (!stream || fputs(map, stream) < 0 || fclose(stream))
+		_exit(FAILED);
+}
+
+static void take_shape(const struct shape *shape)
+{
+	gid_t group = shape->is_group ? 22345 : 1;
+	pid_t child;
+	int status;
+
+	if (setgroups(1, &group) || (shape->unshare && unshare(shape->unshare)))
+		_exit(FAILED);
+	if (shape->unshare & CLONE_NEWUSER) {
+		write_map("/proc/self/setgroups", "deny");
+		write_map("/proc/self/uid_map", "0 0 1\n");
+	}
+	if (shape->unshare & CLONE_NEWPID) {
+		child = fork(); /* only a child is in the new one */
+		if (child) {
+			waitpid(child, &status, 0);
+			_exit(WIFEXITED(status) ? WEXITSTATUS(status) : FAILED);
+		}
+	}
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || (shape->uid && setresuid(shape->uid, shape->uid, shape->uid)) ||
+	    set_capabilities(shape->capabilities, shape->ambient))
+		_exit(FAILED);
+}
+
+static int ask(const void *request, size_t size, char *text, size_t text_size)
+{
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	const struct gp_control_answer *answer = (const void *)buffer;
+	int fd = world_connect(&world);
+	ssize_t got;
+
+	do {
+		if (send(fd, request, size, 0) < 0)
+			_exit(FAILED);
+		got = recv(fd, buffer, sizeof(buffer), 0);
+	} while (got > 0 && answer->more);
+	if (got < (ssize_t)sizeof(*answer))
+		_exit(FAILED);
+	snprintf(text, text_size, "%.*s", (int)((size_t)got - sizeof(*answer)), answer->text);
+	close(fd);
+	return -answer->result;
+}
+
+/* What such a process is answered: 0 or an errno. -1: there is no such process here. */
+static int as(const struct shape *shape, int (*act)(const struct shape *shape))
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		alarm(60);
+		take_shape(shape);
+		_exit(act(shape));
+	}
+	while (!waitpid(child, &status, WNOHANG))
+		world_wait(&world, 1);
+	assert_true(WIFEXITED(status));
+return WEXITSTATUS(status) == FAILED ? -1 : WEXITSTATUS(status);
+}
+
+static int pause_all(const struct shape *shape)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_PAUSE);
+	char text[256];
+
+	(void)shape;
+	return ask(&request, sizeof(request), text, sizeof(text));
+}
+
+static int reload(const struct shape *shape)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_RELOAD);
+	char text[256];
+
+	(void)shape;
+	return ask(&request, sizeof(request), text, sizeof(text));
+}
+
+/* The ceiling it would have, as its exit status. */
+static int ceiling(const struct shape *shape)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_PING);
+	char text[256], *at;
+
+	(void)shape;
+	if (ask(&request, sizeof(request), text, sizeof(text)))
+		return FAILED;
+	at = strstr(text, "\"ceiling\":");
+	return at ? atoi(at + 10) : FAILED;
+}
+
+/* How many clients it sees by name. */
+static int sees(const struct shape *shape)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_STATUS);
+	static char text[GP_WIRE_SIZE_MAX];
+	int count = 0;
+
+	(void)shape;
+	if (ask(&request, sizeof(request), text, sizeof(text)))
+		return FAILED;
+	for (const char *at = text; (at = strstr(at, "\"name\":\"fake\"")); at++)
+		count++;
+	return count;
+}
+
+/* Lowers the client of this test's own process. */
+static int lower(const struct shape *shape)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_SET);
+	char text[4096];
+
+	(void)shape;
+	request.pid = getppid();
+	request.attr = (struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = 3 };
+	return ask(&request, sizeof(request), text, sizeof(text));
+}
+
+static const struct shape root = { .capabilities = ALL };
+static const struct shape container = { .unshare = CLONE_NEWPID, .capabilities = DEFAULT };
+static const struct shape rootless = { .unshare = CLONE_NEWUSER | CLONE_NEWPID, .capabilities = ALL };
+static const struct shape privileged = { .unshare = CLONE_NEWPID, .capabilities = ALL };
+static const struct shape weak = { .capabilities = DEFAULT };
+
+static void test_pause(void **state)
+{
+	static const struct {
+		struct shape shape;
+		int result;
+	} cases[] = {
+		{ { .capabilities = ALL }, 0 },
+		{ { .capabilities = ADMIN }, 0 },
+		{ { .capabilities = ~ADMIN }, EPERM },
+		{ { .capabilities = DEFAULT }, EPERM },
+		{ { .unshare = CLONE_NEWPID, .capabilities = DEFAULT }, EPERM },
+		{ { .unshare = CLONE_NEWPID, .capabilities = ALL }, 0 },
+		{ { .unshare = CLONE_NEWUSER, .capabilities = ALL }, EPERM },
+		{ { .unshare = CLONE_NEWUSER | CLONE_NEWPID, .capabilities = ALL }, EPERM },
+		{ { .uid = USER }, EPERM },
+		/* As a program with capabilities in its file has them: the program's, not its caller's. */
+		{ { .uid = USER, .capabilities = ADMIN }, EPERM },
+		{ { .uid = USER, .capabilities = ADMIN, .ambient = true }, 0 },
+		{ { .uid = USER, .capabilities = NICE, .ambient = true }, EPERM },
+	};
+
+	(void)state;
+	if (getuid())
+		skip();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int got = as(&cases[i].shape, pause_all);
+
+		if (got != -1 && got != cases[i].result)
+			fail_msg("case %zu: %d instead of %d", i, got, cases[i].result);
+		got = as(&cases[i].shape, reload);
+		if (got != -1 && got != cases[i].result)
+			fail_msg("case %zu, reload: %d instead of %d", i, got, cases[i].result);
+	}
+}
+
+static void test_ceiling(void **state)
+{
+	static const struct {
+		struct shape shape;
+		int ceiling;
+	} cases[] = {
+		{ { .capabilities = ALL }, 99 },
+		{ { .capabilities = ~NICE }, 40 },
+		{ { .unshare = CLONE_NEWPID, .capabilities = DEFAULT }, 40 },
+		{ { .unshare = CLONE_NEWUSER, .capabilities = ALL }, 40 },
+		{ { .uid = USER }, 60 },
+		{ { .uid = USER, .capabilities = NICE }, 60 },
+		{ { .uid = USER, .capabilities = NICE, .ambient = true }, 99 },
+		{ { .uid = USER + 1, .is_group = true }, 80 },
+		/* Who makes a container says which uid and which groups its processes have. */
+		{ { .uid = USER, .unshare = CLONE_NEWPID }, 40 },
+		{ { .uid = USER + 1, .unshare = CLONE_NEWPID, .is_group = true }, 40 },
+	};
+
+	(void)state;
+	if (getuid())
+		skip();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int got = as(&cases[i].shape, ceiling);
+
+		if (got != -1 && got != cases[i].ceiling)
+			fail_msg("case %zu: %d instead of %d", i, got, cases[i].ceiling);
+	}
+}
+
+static void expect(const struct shape *shape, int (*act)(const struct shape *shape), int result)
+{
+	int got = as(shape, act);
+
+	if (got != -1)
+		assert_int_equal(got, result);
+}
+
+/* Root's programs are not those of a container's root, though the uid is the same; nor is a user's program one of who
+ * has his uid in a container. */
+static void test_other_clients(void **state)
+{
+	const struct shape user = { .uid = USER }, same = { .uid = USER, .unshare = CLONE_NEWPID };
+	struct agent agent;
+
+	(void)state;
+	if (getuid())
+		skip();
+	agent_connect(&world, &agent, 50);
+	agent_add_queue(&world, &agent, 0, GP_QUEUE_SEEN);
+	expect(&root, sees, 1);
+	expect(&privileged, sees, 1);
+	expect(&container, sees, 0);
+	expect(&rootless, sees, 0);
+	expect(&weak, sees, 0);
+	expect(&weak, lower, ESRCH);
+	assert_int_equal(world_queue(&world, &agent, 0)->attr.priority, 50);
+	expect(&root, lower, 0);
+	world_give(&world, world_queue(&world, &agent, 0)->client, USER);
+	expect(&user, sees, 1);
+	expect(&same, sees, 0);
+	agent_leave(&world, &agent);
+}
+
+/* A container's root is nobody's account but the container's: what it takes and owes is not root's. */
+static int stay(const struct shape *shape)
+{
+	char byte;
+	int fd = world_connect(&world);
+
+	(void)shape;
+	return recv(fd, &byte, 1, 0) < 0; /* until we are told to go */
+}
+
+static void test_account(void **state)
+{
+	const struct gp_peer *peer;
+	pid_t children[2];
+
+	(void)state;
+	if (getuid())
+		skip();
+	for (int i = 0; i < 2; i++) {
+		children[i] = fork();
+		if (!children[i]) {
+			alarm(60);
+			take_shape(&container);
+			_exit(stay(&container));
+		}
+	}
+	while (world.daemon.peer_count < 2)
+		world_wait(&world, 1);
+	for (peer = world.daemon.peers; peer; peer = peer->next) {
+		assert_false(gp_owner_is_root(peer->owner));
+		assert_int_equal(peer->uid, 0);
+		assert_true(gp_owner_is_container(peer->account));
+	}
+	assert_ptr_not_equal(world.daemon.peers->owner, world.daemon.peers->next->owner);
+	while (world.daemon.peers)
+		gp_peer_close(&world.daemon, world.daemon.peers, NULL);
+	world_step(&world);
+	for (int i = 0; i < 2; i++)
+		waitpid(children[i], NULL, 0);
+}
+
+static void test_parse(void **state)
+{
+	static const char good[] = "Name:\tx\nUid:\t7\t7\t7\t7\nCapEff:\t0000000000a00000\nCapAmb:\t0000000000200000\n";
+	static const char *const bad[] = {
+		"",
+		"\n",
+		"Uid:\t7\t7\t7\t7\nCapEff:\tffffffffffffffff\nCapAmb:\tffffffffffffffff\n", /* the first line is a name
+											     */
+		"\nUid:\t7\t0\t0\t0\nCapEff:\tffffffffffffffff\nCapAmb:\tffffffffffffffff\n",
+		"\nUid:\t7\t7\t7\nCapEff:\tffffffffffffffff\nCapAmb:\tffffffffffffffff\n",
+		"\nUid:\t7\t7\t7\t7\nCapEff:\tffffffffffffffff\n",
+		"\nUid:\t7\t7\t7\t7\nCapEff:\t\nCapAmb:\tffffffffffffffff\n",
+		"\nUid:\t7\t7\t7\t7\nCapEff:\tffffffffffffffff",
+	};
+
+	(void)state;
+	assert_int_equal(gp_rights_parse(good, 7), GP_RIGHT_ADMIN);
+	assert_int_equal(gp_rights_parse(good, 8), 0);
+	assert_int_equal(gp_rights_parse("\nUid:\t0\t0\t0\t0\nCapEff:\t0000000000a00000\nCapAmb:\t0\n", 0),
+			 GP_RIGHT_ADMIN | GP_RIGHT_NICE);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (gp_rights_parse(bad[i], 7))
+			fail_msg("text %zu gives rights", i);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_pause, begin, end),
+		cmocka_unit_test_setup_teardown(test_ceiling, begin, end),
+		cmocka_unit_test_setup_teardown(test_other_clients, begin, end),
+		cmocka_unit_test_setup_teardown(test_account, begin, end),
+		cmocka_unit_test(test_parse),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
