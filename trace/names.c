@@ -64,10 +64,23 @@ static void names_trim(const char **text, size_t *size)
 	}
 }
 
+/* How many bytes at the front are ASCII that may be shown. Nearly all names are nothing else, and each row has one. */
+static size_t names_plain(const char *text, size_t text_size)
+{
+	size_t size = 0;
+
+	while (size < text_size && text[size] >= 0x20 && text[size] < 0x7f)
+		size++;
+	return size;
+}
+
 static size_t names_clean(const char *text, size_t text_size, char *to)
 {
-	size_t used = 0;
+	size_t used = names_plain(text, text_size < GP_NAMES_SIZE - 1 ? text_size : GP_NAMES_SIZE - 1);
 
+	memcpy(to, text, used);
+	text += used;
+	text_size -= used;
 	while (text_size) {
 		uint32_t code = (unsigned char)*text;
 		size_t size = code < 0x80 ? 1 : gp_utf8_decode(text, text_size, &code);

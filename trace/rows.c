@@ -21,6 +21,15 @@ static int rows_refuse(const struct gp_rows *rows, struct gp_error *error, const
 			    what);
 }
 
+static size_t rows_quotes(const char *text, size_t text_size)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < text_size; i++)
+		count += text[i] == '"';
+	return count;
+}
+
 /* Finds the end of the row at hand: the offset of its '\n', or of the end of the file. Fetches more as needed. */
 static int rows_find_end(struct gp_rows *rows, size_t *ret_size, uint64_t *ret_lines, struct gp_error *error)
 {
@@ -33,16 +42,14 @@ static int rows_find_end(struct gp_rows *rows, size_t *ret_size, uint64_t *ret_l
 		const char *text = gp_input_at(input);
 		size_t size = gp_input_size(input);
 
-		for (; at < size; at++) {
-			char c = text[at];
+		for (; at < size; at++, lines++) {
+			const char *newline = memchr(text + at, '\n', size - at);
+			size_t line_size = newline ? (size_t)(newline - text) - at : size - at;
 
-			if (c == '"') {
-				is_quoted = !is_quoted;
-			} else if (c == '\n') {
-				if (!is_quoted)
-					break;
-				lines++;
-			}
+			is_quoted ^= rows_quotes(text + at, line_size) & 1;
+			at += line_size;
+			if (!newline || !is_quoted)
+				break;
 		}
 		if (at < size || input->at_end)
 			break;
@@ -62,9 +69,12 @@ static int rows_find_end(struct gp_rows *rows, size_t *ret_size, uint64_t *ret_l
 /* From behind an opening quote: moves the text over the quotes. Returns behind the closing one, or NULL. */
 static char *rows_unquote(char *at, const char *end, char **ret_to)
 {
-	char *to = at;
+	char *to = memchr(at, '"', (size_t)(end - at));
 
-	for (; at < end; at++) {
+	if (!to)
+		return NULL;
+	/* Up to the first quote everything is where it belongs. */
+	for (at = to; at < end; at++) {
 		if (*at == '"') {
 			if (at + 1 >= end || at[1] != '"')
 				break;

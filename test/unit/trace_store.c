@@ -104,7 +104,7 @@ static void test_names(void **state)
 {
 	struct gp_names names;
 	uint32_t a = 0, b = 0;
-	char text[32];
+	char text[32], longest[2 * GP_NAMES_SIZE];
 
 	(void)state;
 	assert_int_equal(gp_names_init(&names), 0);
@@ -113,6 +113,11 @@ static void test_names(void **state)
 	assert_int_equal(a, b);
 	assert_int_equal(gp_names_add(&names, "x\xff\n\x1b", 4, &a), 0);
 	assert_string_equal(gp_names_get(&names, a), "x???");
+	assert_int_equal(gp_names_add(&names, "kernel\x7f<\xc3\xa9>\xc2\x9b tail", 18, &a), 0);
+	assert_string_equal(gp_names_get(&names, a), "kernel?<\xc3\xa9>?? tail");
+	memset(longest, 'a', sizeof(longest));
+	assert_int_equal(gp_names_add(&names, longest, sizeof(longest), &a), 0);
+	assert_int_equal(strlen(gp_names_get(&names, a)), GP_NAMES_SIZE - 1);
 	for (uint32_t i = 0; i < 2 * GP_NAMES_MAX; i++) {
 		(void)snprintf(text, sizeof(text), "n%u", i);
 		assert_int_equal(gp_names_add(&names, text, strlen(text), &a), 0);
