@@ -208,9 +208,8 @@ static int record_perfetto(const struct record *record, const char *from, struct
 	if (r)
 		return r;
 	if (read.skipped)
-		fprintf(stderr,
-			"gpreempt record: %s: %" PRIu64 " lines are no events (cut off?) and were passed over\n", from,
-			read.skipped);
+		fprintf(stderr, "gpreempt record: %s: %" PRIu64 " %s not an event (cut off?): left out\n", from,
+			read.skipped, gp_units_word(read.skipped, "line is", "lines are"));
 	/* As private as the record. */
 	mask = umask(0077);
 	r = gp_file_open(&writer, record->perfetto, error);
@@ -341,8 +340,9 @@ static int record_go(struct record *record)
 		printf("{ \"schema\": 1, \"events\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"bytes\": %lld }\n",
 		       record->event_count, record->lost_count, (long long)file.size);
 	else if (!record->quiet && !status)
-		fprintf(stderr, "gpreempt record: %" PRIu64 " events%s in %s\n", record->event_count,
-			record->lost_count ? " (some were lost: the daemon was faster)" : "", record->output);
+		fprintf(stderr, "gpreempt record: wrote %" PRIu64 " %s to %s%s\n", record->event_count,
+			gp_units_word(record->event_count, "event", "events"), record->output,
+			record->lost_count ? " (some were lost: the daemon wrote faster)" : "");
 	return record->command && !status ? record_child_exit(record) : status;
 }
 

@@ -24,4 +24,10 @@ int gp_units_parse_count(const char *text, const char *what, uint64_t min, uint6
 const char *gp_units_format_ns(uint64_t ns, char *buffer, size_t buffer_size);
 const char *gp_units_format_size(uint64_t size, char *buffer, size_t buffer_size);
 
+/* "1 row has", "2 rows have": what stands behind a count. */
+static inline const char *gp_units_word(uint64_t count, const char *one, const char *many)
+{
+	return count == 1 ? one : many;
+}
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns which sentences of a log count: with a window those whose time lies in it, on the clock of the trace. */
 #include <inttypes.h>
+#include "lib/units.h"
 #include "report/analysis.h"
 
 /* What happened at a moment; the others say what a machine or a file is like. */
@@ -59,12 +60,11 @@ int gp_facts_warn(struct gp_analysis *analysis)
 	}
 	if (outside)
 		r |= gp_warn(analysis->report,
-			     "%" PRIu64
-			     " lines of a log are outside the window, by the trace's clock, and do not count",
-			     outside);
+			     "%" PRIu64 " %s of a log outside the window, by the trace's clock, %s not count", outside,
+			     gp_units_word(outside, "line", "lines"), gp_units_word(outside, "does", "do"));
 	if (timeless)
-		r |= gp_warn(analysis->report, "%" PRIu64 " lines of a log have no time: they do not count in a window",
-			     timeless);
+		r |= gp_warn(analysis->report, "%" PRIu64 " %s of a log without a time %s not count in a window",
+			     timeless, gp_units_word(timeless, "line", "lines"), gp_units_word(timeless, "does", "do"));
 	if (facts->count == GP_ANALYSIS_FACT_MAX)
 		r |= gp_warn(
 			analysis->report,

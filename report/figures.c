@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/units.h"
 #include "report/analysis.h"
 
 #define FIGURES_GAP_LAUNCHES 10u     /* a gap of up to so many launches may be one of launching */
@@ -43,9 +44,10 @@ static int figures_files(struct gp_analysis *analysis)
 		report->has_stream_queues |= file->format && !strcmp(file->format, "Chrome JSON of PyTorch");
 		if (file->left_out &&
 		    gp_warn(report,
-			    "%s: %" PRIu64 " rows have no time, or end before they start, and are left out; the "
+			    "%s: %" PRIu64 " %s left out: without a time, or with an end before the start; the "
 			    "first is row %" PRIu64,
-			    file->name, file->left_out, file->left_out_row))
+			    file->name, file->left_out, gp_units_word(file->left_out, "row is", "rows are"),
+			    file->left_out_row))
 			return -ENOMEM;
 	}
 	return 0;
@@ -478,16 +480,17 @@ static int figures_warn(struct gp_analysis *analysis)
 	int r = 0;
 
 	if (report->duplicate_count)
-		r |= gp_warn(report, "%" PRIu64 " events are in more than one file, or twice in one, and count once",
-			     report->duplicate_count);
+		r |= gp_warn(report, "%" PRIu64 " %s in more than one file, or twice in one; each counts once",
+			     report->duplicate_count, gp_units_word(report->duplicate_count, "event is", "events are"));
 	if (report->overlap_count)
 		r |= gp_warn(report,
-			     "%" PRIu64 " calls overlap another of their thread without lying inside it: their "
-			     "nesting is a guess, their layers are not",
-			     report->overlap_count);
+			     "%" PRIu64 " %s another of the same thread without lying inside it: the nesting is a "
+			     "guess, the layers are not",
+			     report->overlap_count,
+			     gp_units_word(report->overlap_count, "call overlaps", "calls overlap"));
 	if (analysis->open_overflow)
-		r |= gp_warn(report, "%" PRIu64 " calls are not in the table of calls: too many were open at once",
-			     analysis->open_overflow);
+		r |= gp_warn(report, "%" PRIu64 " %s not in the table of calls: too many were open at once",
+			     analysis->open_overflow, gp_units_word(analysis->open_overflow, "call is", "calls are"));
 	if (analysis->stats.folded || store->names.folded)
 		r |= gp_warn(report, "there are too many different names to tell them all apart; the totals hold");
 	for (uint32_t i = 0; i < store->file_count; i++) {

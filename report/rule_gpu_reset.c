@@ -11,9 +11,9 @@ static bool gpu_reset_check(const struct gp_report *report, struct gp_report_fin
 	finding->confidence = GP_CONFIDENCE_HIGH;
 	(void)snprintf(finding->text, sizeof(finding->text),
 		       "The driver reports %" PRIu64
-		       " resets of a GPU. Work that ran then was lost; the log says which ring "
+		       " %s of a GPU. Work that ran then was lost; the log says which ring "
 		       "or process hung.",
-		       report->reset_count);
+		       report->reset_count, gp_units_word(report->reset_count, "reset", "resets"));
 	(void)snprintf(finding->advice, sizeof(finding->advice),
 		       "Find what hung before measuring anything: the lines in front of the reset name it.");
 	return true;

@@ -15,9 +15,9 @@ static bool inversions_check(const struct gp_report *report, struct gp_report_fi
 	finding->confidence = GP_CONFIDENCE_HIGH;
 	(void)snprintf(finding->text, sizeof(finding->text),
 		       "%" PRIu64
-		       " times a kernel waited while one of lower priority had the device: %s in all, at most %s.",
-		       report->inversion_count, gp_rule_ns(report->inversion_ns, total),
-		       gp_rule_ns(report->inversion_ns_max, longest));
+		       " %s a kernel waited while one of lower priority had the device: %s in all, at most %s.",
+		       report->inversion_count, gp_units_word(report->inversion_count, "time", "times"),
+		       gp_rule_ns(report->inversion_ns, total), gp_rule_ns(report->inversion_ns_max, longest));
 	(void)snprintf(finding->advice, sizeof(finding->advice),
 		       "Let gpreempt stop the lower queues; `gpreempt sim` with the same mix says what it would cost.");
 	return true;

@@ -9,8 +9,9 @@ static bool preemption_failed_check(const struct gp_report *report, struct gp_re
 	finding->title = "Queues could not be preempted";
 	finding->share_ppm = 1000000;
 	finding->confidence = GP_CONFIDENCE_HIGH;
-	(void)snprintf(finding->text, sizeof(finding->text), "The driver reports %" PRIu64 " failures to stop a queue.",
-		       report->preemption_failed_count);
+	(void)snprintf(finding->text, sizeof(finding->text), "The driver reports %" PRIu64 " %s to stop a queue.",
+		       report->preemption_failed_count,
+		       gp_units_word(report->preemption_failed_count, "failure", "failures"));
 	(void)snprintf(
 		finding->advice, sizeof(finding->advice),
 		"Look for kernels that never end and for cwsr_enable=0; update firmware and driver before measuring anything. "

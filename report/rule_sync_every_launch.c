@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Synchronisation after every launch: at least 10 launches, and 80 % of them directly followed by a call that waits,
- * and a device that is idle for 10 % of the run, if the trace shows it. */
+ * and a device that is idle for 10 % of the run, if the trace shows it. A launch that brings many kernels (a graph) is
+ * a step of its own, after which to wait is right. */
 #include "report/rules.h"
 
 #define SYNC_LAUNCHES 10u
 #define SYNC_IDLE_PPM 100000u
+#define SYNC_KERNELS  8u /* a launch with so many, in the mean, is a step */
 
 static bool sync_every_launch_check(const struct gp_report *report, struct gp_report_finding *finding)
 {
@@ -12,6 +14,8 @@ static bool sync_every_launch_check(const struct gp_report *report, struct gp_re
 	GP_RULE_TEXT(idle);
 
 	if (report->launch_count < SYNC_LAUNCHES || report->sync_after_launch_count * 10 < report->launch_count * 8)
+		return false;
+	if (report->joined_launch_count && report->joined_kernel_count >= SYNC_KERNELS * report->joined_launch_count)
 		return false;
 	if (report->has_gpu && gp_rule_ppm(idle_ns, report->wall_ns) < SYNC_IDLE_PPM)
 		return false;

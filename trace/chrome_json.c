@@ -45,6 +45,7 @@ struct chrome_event {
 	uint32_t grid_count; /* numbers of "grid" */
 	uint64_t grid;       /* their product */
 	bool has_time, has_duration;
+	bool is_broken; /* ts or dur is there and is no time */
 	uint64_t time_ns, duration_ns;
 };
 
@@ -163,9 +164,9 @@ static int chrome_event_member(void *context, struct gp_json_input *json, const 
 	else if (!strcmp(key, "tid"))
 		chrome_number(json, &event->tid);
 	else if (!strcmp(key, "ts") && (is_text || is_number))
-		event->has_time = chrome_micros(text, &event->time_ns);
+		event->is_broken |= !(event->has_time = chrome_micros(text, &event->time_ns));
 	else if (!strcmp(key, "dur") && (is_text || is_number))
-		event->has_duration = chrome_micros(text, &event->duration_ns);
+		event->is_broken |= !(event->has_duration = chrome_micros(text, &event->duration_ns));
 	return gp_json_input_skip(json, error);
 }
 
@@ -426,10 +427,12 @@ static int chrome_complete(struct chrome *chrome, struct gp_error *error)
 
 	if (event->begin.is_seen && event->end.is_seen)
 		return chrome_emit(chrome, event->begin.value, event->end.value, error);
-	if (!event->has_time || !event->has_duration ||
-	    __builtin_add_overflow(event->time_ns, event->duration_ns, &end_ns))
+	/* Some tools leave "dur" out of what was open when they stopped. The end is unknown: left out, and counted. */
+	if (!event->is_broken && (!event->has_time || !event->has_duration))
+		return chrome_emit(chrome, 0, 0, error);
+	if (event->is_broken || __builtin_add_overflow(event->time_ns, event->duration_ns, &end_ns))
 		return gp_error_set(error, -EINVAL,
-				    "%s:%" PRIu32 ": event %" PRIu64 " (\"X\") has no ts and dur that are "
+				    "%s:%" PRIu32 ": event %" PRIu64 " (\"X\") has a ts or dur that is no number of "
 				    "microseconds",
 				    chrome->json.input->file_name, chrome->json.json.line, chrome->rows);
 	return chrome_emit(chrome, event->time_ns, end_ns, error);

@@ -399,9 +399,8 @@ static void text_processes(const struct text *text, const struct gp_report *repo
 		text_cell(text, gp_format_count(thread->calls, cell, sizeof(cell)), 8);
 		text_cell(text, text_ns(thread->span_ns, cell), 8);
 		text_cell(text, text_ns(thread->self_ns[GP_REPORT_APPLICATION], cell), 11);
-		text_cell(text, text_ns(thread->self_ns[GP_REPORT_LIBRARY], cell), 8);
-		text_cell(text, text_ns(thread->self_ns[GP_REPORT_HIP], cell), 8);
-		text_cell(text, text_ns(thread->self_ns[GP_REPORT_HSA], cell), 8);
+		for (int j = GP_REPORT_LIBRARY; j <= GP_REPORT_HSA; j++)
+			text_cell(text, report->layers[j].is_traced ? text_ns(thread->self_ns[j], cell) : "?", 8);
 		fputc('\n', text->stream);
 	}
 	text_more(text, report->thread_count);

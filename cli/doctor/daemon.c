@@ -2,6 +2,7 @@
 /* Rule: does gpreemptd run, and how is it? */
 #include <inttypes.h>
 #include <string.h>
+#include "lib/units.h"
 #include "cli/doctor/rule.h"
 
 static void daemon_check(const struct gp_facts *facts, struct gp_report *report)
@@ -19,7 +20,8 @@ static void daemon_check(const struct gp_facts *facts, struct gp_report *report)
 		      daemon->policy);
 	if (daemon->leases_lost != GP_STATE_UNKNOWN && daemon->leases_lost) {
 		finding = gp_report_add(report, GP_SEVERITY_WARNING, GP_FACTS_UNKNOWN,
-					"%" PRIu64 " leases ran out: gates opened by themselves", daemon->leases_lost);
+					"%" PRIu64 " %s ran out: gates opened by themselves", daemon->leases_lost,
+					gp_units_word(daemon->leases_lost, "lease", "leases"));
 		gp_finding_advise(
 			finding,
 			"the daemon was late by more than its lease: is the machine overloaded? See gpreempt events");
