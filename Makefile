@@ -11,7 +11,7 @@ PROVE_DEPTH ?= 5
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model port report sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test isa-test sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check fresh install clean
+.PHONY: help all demo test vgpu-test isa-test sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check fresh install uninstall deb ops-test clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -40,6 +40,9 @@ help:
 	@echo "make kernel-check  compile the core against the headers of Debian's kernel"
 	@echo "make fresh         make demo and make test in a bare Debian 12 (debootstrap; needs root)"
 	@echo "make install       install under PREFIX=$(PREFIX) (DESTDIR is honoured)"
+	@echo "make uninstall     remove what make install put there; /etc/gpreempt and /var/lib/gpreempt stay"
+	@echo "make deb           Debian packages in out/deb (docs/install.md)"
+	@echo "make ops-test      podman, Slurm, Prometheus, systemd, dpkg for real, in a Debian 12 under /var/cache; needs root (OPS=case...)"
 	@echo "make clean         remove build*/ and out/"
 
 # One rule for every build tree: $(call setup,FOLDER,OPTIONS). Meson reconfigures by itself afterwards.
@@ -194,6 +197,20 @@ fresh:
 install: all
 	@meson configure build -Dprefix=$(PREFIX)
 	@meson install -C build --quiet
+
+uninstall:
+	@tools/uninstall build $(PREFIX)
+
+deb:
+	@tools/deps build vgpu deb
+	@tools/deb out/deb
+
+ops-test:
+	@tools/deps build test vgpu rocm fresh
+	@test ! -f build-test/build.ninja || meson setup --reconfigure build-test >/dev/null
+	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
+	@ninja -C build-test --quiet
+	@tools/ops build-test $(OPS)
 
 clean:
 	@rm -rf build build-* out
