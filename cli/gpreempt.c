@@ -30,6 +30,7 @@ static const struct command commands[] = {
 	{ "doctor", "what is wrong or near a limit on this machine, and what to do" },
 	{ "bench", "measure gate costs on this machine's GPU, for a device description" },
 	{ "metrics", "Prometheus text" },
+	{ "cdi", "the agent and priorities for containers: a CDI specification" },
 	{ "pause", "open every gate of a device and stop ordering" },
 	{ "resume", "start again" },
 	{ "report", "say what happened in a trace: layers, waits, critical path, findings" },

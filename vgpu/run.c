@@ -18,6 +18,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "vgpu/cdi.h"
 #include "vgpu/control.h"
 #include "vgpu/environment.h"
 #include "vgpu/kernels.h"
@@ -40,6 +41,7 @@ static void run_usage(FILE *stream)
 		"       vgpu stop [--name NAME]              end one\n"
 		"       vgpu fault [--name NAME] KIND...     make a fault happen: vm, hang, close-fails, close-hangs PID QUEUE;\n"
 		"                                            reset=GPU, ioctl=N, slow=K\n"
+		"       vgpu cdi                             the node around it, for containers: vgpu run -- vgpu cdi\n"
 		"options:\n"
 		"  -d, --device NAME    mi300x (default), mi300x-cpx, mi308x, mi210\n"
 		"  -n, --gpus COUNT     1 to 8, default 1\n"
@@ -495,6 +497,8 @@ int main(int argc, char **argv)
 		return run_ls(&options);
 	if (!strcmp(command, "fault"))
 		return run_fault(&options, argv + 1 + optind);
+	if (!strcmp(command, "cdi"))
+		return gp_vgpu_cdi() < 0 ? RUN_FAILED : 0;
 	if (!strcmp(command, "stop"))
 		return run_stop(&options);
 	fprintf(stderr, "vgpu: no command '%s'\n", command);
