@@ -102,6 +102,7 @@ struct gp_daemon {
 	uint64_t journal_ns;
 	bool metrics_dirty, metrics_failed;
 	uint64_t metrics_written_ns;
+	char metrics_path[GP_CONFIG_PATH_SIZE]; /* the file that was written last; "": none */
 	bool slice_dirty;       /* gates, priorities or slices have changed */
 	uint64_t back_next_ns;  /* when somebody is to leave quarantine; 0: nobody */
 	uint64_t gang_next_ns;  /* when somebody may change his gang; 0: nobody waits for it */
@@ -170,6 +171,7 @@ bool gp_status_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct
 void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns, struct gp_text *text);
 void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text);
 void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns);
+void gp_metrics_remove(struct gp_daemon *daemon); /* the file: whoever reads it would take it for now */
 int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie);
 uint64_t gp_events_end(const struct gp_daemon *daemon); /* where the next one will be */
 /* Some of the lines from the cursor on; false: there are no more before end. */

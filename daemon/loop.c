@@ -407,6 +407,7 @@ void gp_daemon_fini(struct gp_daemon *daemon)
 	if (daemon->backend)
 		daemon->ops->fini(daemon->backend);
 	gp_plan_inbox(daemon);
+	gp_metrics_remove(daemon);
 	if (daemon->listen_fd >= 0) {
 		close(daemon->listen_fd);
 		unlink(daemon->config.socket);

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Prometheus text: docs/metrics.md lists the names. Label names are those of AMD's exporter, so that panels can join.
- */
+/* Prometheus text: docs/metrics.md lists the names. Label names are those of AMD's exporter (and pci_bus_id, as
+ * NVIDIA's has it), so that panels can join. Times are seconds: a Prometheus knows no other unit of time. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 #include "daemon/daemon.h"
 #include "daemon/unmanaged.h"
 #include "lib/file.h"
 
-#define METRICS_FILE_NS 10000000000ull /* written at most so often */
+#define METRICS_FILE_NS      10000000000ull /* written at most so often */
+#define METRICS_HEARTBEAT_NS 15000000000ull /* and at least: who reads an old file sees that it is old */
+#define METRICS_NS_PER_S     UINT64_C(1000000000)
 
 static void metrics_head(struct gp_text *text, const char *name, const char *type, const char *help)
 {
@@ -27,19 +31,36 @@ static const char *metrics_label(const char *value, char *buffer, size_t size)
 	return buffer;
 }
 
+static void metrics_labels(struct gp_text *text, const char *name, const struct gp_device_entry *device, uint32_t index,
+			   const char *more)
+{
+	char model[GP_DEVICE_NAME_SIZE], host[65] = "", label[65];
+
+	(void)gethostname(host, sizeof(host) - 1);
+	gp_text_add(text, "gpreempt_%s{gpu_id=\"%u\",hostname=\"%s\",pci_bus_id=\"%s\",card_series=\"%s\"%s} ", name,
+		    index, metrics_label(host, label, sizeof(label)), device->info.bdf,
+		    metrics_label(device->info.name, model, sizeof(model)), more);
+}
+
 static void metrics_value(struct gp_text *text, const char *name, const struct gp_device_entry *device, uint32_t index,
 			  const char *more, uint64_t value)
 {
-	char model[GP_DEVICE_NAME_SIZE];
+	metrics_labels(text, name, device, index, more);
+	gp_text_add(text, "%" PRIu64 "\n", value);
+}
 
-	gp_text_add(text, "gpreempt_%s{gpu_id=\"%u\",kfd_gpu_id=\"%u\",card_model=\"%s\"%s} %" PRIu64 "\n", name, index,
-		    device->info.gpu_id, metrics_label(device->info.name, model, sizeof(model)), more, value);
+static void metrics_seconds(struct gp_text *text, const char *name, const struct gp_device_entry *device,
+			    uint32_t index, const char *more, uint64_t ns)
+{
+	metrics_labels(text, name, device, index, more);
+	gp_text_add(text, "%" PRIu64 ".%09" PRIu64 "\n", ns / METRICS_NS_PER_S, ns % METRICS_NS_PER_S);
 }
 
 /* clang-format off */
 static const struct {
 	const char *name, *type, *help;
 	size_t offset;
+	bool is_time;
 } metrics_stats[] = {
 	{ "plans_total", "counter", "Plans made.", offsetof(struct gp_stats, plans) },
 	{ "transactions_total", "counter", "Gate transactions planned.", offsetof(struct gp_stats, transactions) },
@@ -47,7 +68,7 @@ static const struct {
 	{ "gate_opens_total", "counter", "Gates ordered open.", offsetof(struct gp_stats, opens) },
 	{ "preemptions_total", "counter", "Gates closed while their queue had work.", offsetof(struct gp_stats, preemptions) },
 	{ "inversions_total", "counter", "Times a queue waited for less urgent work.", offsetof(struct gp_stats, inversions) },
-	{ "inversion_nanoseconds_total", "counter", "Time waited for less urgent work, device time.", offsetof(struct gp_stats, inversion_ns) },
+	{ "inversion_seconds_total", "counter", "Time waited for less urgent work, device time.", offsetof(struct gp_stats, inversion_ns), true },
 	{ "turns_total", "counter", "Turns given to batch clients.", offsetof(struct gp_stats, turns) },
 	{ "hints_total", "counter", "Announcements of work.", offsetof(struct gp_stats, hints) },
 	{ "hints_missed_total", "counter", "Announced work that did not come.", offsetof(struct gp_stats, hints_missed) },
@@ -67,8 +88,9 @@ static void metrics_core(struct gp_daemon *daemon, struct gp_text *text)
 		for (uint32_t k = 0; k < daemon->device_count; k++) {
 			if (gp_sched_stats(daemon->sched, daemon->devices[k].core, &stats))
 				continue;
-			metrics_value(text, metrics_stats[i].name, &daemon->devices[k], k, "",
-				      *(const uint64_t *)((const char *)&stats + metrics_stats[i].offset));
+			(metrics_stats[i].is_time ? metrics_seconds : metrics_value)(
+				text, metrics_stats[i].name, &daemon->devices[k], k, "",
+				*(const uint64_t *)((const char *)&stats + metrics_stats[i].offset));
 		}
 	}
 }
@@ -81,7 +103,7 @@ static void metrics_costs(struct gp_daemon *daemon, struct gp_text *text)
 	} quantiles[] = { { "0.5", 500 }, { "0.9", 900 }, { "0.99", 990 } };
 	char labels[64];
 
-	metrics_head(text, "gate_nanoseconds", "summary", "What one gate transaction takes, device time.");
+	metrics_head(text, "gate_seconds", "summary", "What one gate transaction takes, device time.");
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
 		for (int open = 0; open < 2; open++) {
 			const struct gp_device_entry *device = &daemon->devices[i];
@@ -90,12 +112,12 @@ static void metrics_costs(struct gp_daemon *daemon, struct gp_text *text)
 			for (size_t k = 0; hist->count && k < sizeof(quantiles) / sizeof(quantiles[0]); k++) {
 				snprintf(labels, sizeof(labels), ",change=\"%s\",quantile=\"%s\"",
 					 open ? "open" : "close", quantiles[k].name);
-				metrics_value(text, "gate_nanoseconds", device, i, labels,
-					      gp_hist_quantile(hist, quantiles[k].permille));
+				metrics_seconds(text, "gate_seconds", device, i, labels,
+						gp_hist_quantile(hist, quantiles[k].permille));
 			}
 			snprintf(labels, sizeof(labels), ",change=\"%s\"", open ? "open" : "close");
-			metrics_value(text, "gate_nanoseconds_sum", device, i, labels, hist->sum);
-			metrics_value(text, "gate_nanoseconds_count", device, i, labels, hist->count);
+			metrics_seconds(text, "gate_seconds_sum", device, i, labels, hist->sum);
+			metrics_value(text, "gate_seconds_count", device, i, labels, hist->count);
 		}
 	}
 }
@@ -168,9 +190,25 @@ static void metrics_queues(struct gp_daemon *daemon, struct gp_text *text)
 		metrics_value(text, "stopped", &daemon->devices[i], i, "", daemon->devices[i].stopped);
 }
 
+/* What does not fit on every line: joined by gpu_id. */
+static void metrics_gpus(const struct gp_daemon *daemon, struct gp_text *text)
+{
+	char driver[GP_DEVICE_NAME_SIZE], more[160 + GP_DEVICE_NAME_SIZE];
+
+	metrics_head(text, "gpu_info", "gauge", "A GPU, the mechanism that was reached and its driver.");
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		const struct gp_device_info *info = &daemon->devices[i].info;
+
+		snprintf(more, sizeof(more), ",kfd_gpu_id=\"%u\",mechanism=\"%s\",driver=\"%s\"", info->gpu_id,
+			 gp_mechanism_name(info->mechanism), metrics_label(info->driver, driver, sizeof(driver)));
+		metrics_value(text, "gpu_info", &daemon->devices[i], i, more, 1);
+	}
+}
+
 void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text)
 {
 	const struct gp_counters *c = &daemon->counters;
+	struct timespec now;
 	const struct {
 		const char *name, *type, *help;
 		uint64_t value;
@@ -192,6 +230,11 @@ void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text)
 
 	metrics_head(text, "build_info", "gauge", "The daemon's version.");
 	gp_text_add(text, "gpreempt_build_info{version=\"%s\",policy=\"%s\"} 1\n", GP_VERSION, daemon->config.policy);
+	metrics_head(text, "heartbeat_timestamp_seconds", "gauge", "When these numbers were read, Unix time.");
+	clock_gettime(CLOCK_REALTIME, &now);
+	gp_text_add(text, "gpreempt_heartbeat_timestamp_seconds %lld.%03ld\n", (long long)now.tv_sec,
+		    now.tv_nsec / 1000000);
+	metrics_gpus(daemon, text);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
 		metrics_head(text, own[i].name, own[i].type, own[i].help);
 		gp_text_add(text, "gpreempt_%s %" PRIu64 "\n", own[i].name, own[i].value);
@@ -201,7 +244,14 @@ void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text)
 	metrics_queues(daemon, text);
 }
 
-/* For node_exporter's textfile collector. Only after a change, and the timer is set only then. */
+void gp_metrics_remove(struct gp_daemon *daemon)
+{
+	if (*daemon->metrics_path)
+		unlink(daemon->metrics_path);
+	*daemon->metrics_path = '\0';
+}
+
+/* For node_exporter's textfile collector. */
 void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	struct gp_text text = { 0 };
@@ -209,14 +259,21 @@ void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 	struct gp_error error;
 	int r = -ENOMEM;
 
-	if (!*daemon->config.metrics_file || !daemon->metrics_dirty)
+	if (strcmp(daemon->metrics_path, daemon->config.metrics_file) != 0 && *daemon->metrics_path) {
+		gp_metrics_remove(daemon); /* the configuration names another, or none */
+		daemon->metrics_written_ns = 0;
+	}
+	if (!*daemon->config.metrics_file) {
+		daemon->metrics_next_ns = 0;
 		return;
-	if (!daemon->metrics_next_ns)
-		daemon->metrics_next_ns =
-			daemon->metrics_written_ns ? daemon->metrics_written_ns + METRICS_FILE_NS : now_ns;
+	}
+	daemon->metrics_next_ns =
+		daemon->metrics_written_ns ?
+			daemon->metrics_written_ns + (daemon->metrics_dirty ? METRICS_FILE_NS : METRICS_HEARTBEAT_NS) :
+			now_ns;
 	if (now_ns < daemon->metrics_next_ns)
 		return;
-	daemon->metrics_next_ns = 0;
+	daemon->metrics_next_ns = now_ns + METRICS_HEARTBEAT_NS;
 	daemon->metrics_written_ns = now_ns;
 	daemon->metrics_dirty = false;
 	gp_metrics_write(daemon, &text);
@@ -229,6 +286,8 @@ void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 		fwrite(text.bytes, 1, text.size, writer.stream);
 		r = gp_file_commit(&writer, &error);
 	}
+	if (!r)
+		snprintf(daemon->metrics_path, sizeof(daemon->metrics_path), "%s", daemon->config.metrics_file);
 	/* Said once: a full disk is not made fuller. */
 	if (r && !daemon->metrics_failed)
 		gp_log("metrics are not written: %s", error.text);

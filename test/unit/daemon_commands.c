@@ -96,7 +96,7 @@ static void test_small_ones(void **state)
 	expect(&request, 0, "\"ceiling\":99");
 	request = world_request(GP_CONTROL_METRICS);
 	expect(&request, 0, "gpreempt_clients 1\n");
-	expect(&request, 0, "gpreempt_queues{gpu_id=\"0\",kfd_gpu_id=\"1\",card_model=\"null\",state=\"open\"} 1\n");
+	expect(&request, 0, "card_series=\"null\",state=\"open\"} 1\n");
 	request = world_request(GP_CONTROL_SUMMARY);
 	expect(&request, 0, "\"agents\":1");
 	request = world_request(4711);
@@ -358,6 +358,39 @@ static void test_metrics_file(void **state)
 	assert_int_equal(access(config->metrics_file, R_OK), 0);
 }
 
+/* It is written again after a while though nothing has changed, and goes when another is named or the daemon ends. */
+static void test_metrics_file_lives(void **state)
+{
+	struct gp_config *config = &world.daemon.config;
+	char first[GP_CONFIG_PATH_SIZE];
+	uint64_t written_ns;
+
+	(void)state;
+	snprintf(config->metrics_file, sizeof(config->metrics_file), "%s/a.prom", world.folder);
+	gp_metrics_file(&world.daemon, 1000000000ull);
+	written_ns = world.daemon.metrics_written_ns;
+	assert_int_equal(written_ns, 1000000000ull);
+	assert_false(world.daemon.metrics_dirty);
+	gp_metrics_file(&world.daemon, written_ns + 14999999999ull);
+	assert_int_equal(world.daemon.metrics_written_ns, written_ns);
+	assert_int_equal(world.daemon.metrics_next_ns, written_ns + 15000000000ull); /* it will be woken */
+	gp_metrics_file(&world.daemon, written_ns + 15000000000ull);
+	assert_int_equal(world.daemon.metrics_written_ns, written_ns + 15000000000ull);
+	written_ns = world.daemon.metrics_written_ns;
+	world.daemon.metrics_dirty = true; /* a change does not wait for the heartbeat */
+	gp_metrics_file(&world.daemon, written_ns + 10000000000ull);
+	assert_int_equal(world.daemon.metrics_written_ns, written_ns + 10000000000ull);
+
+	snprintf(first, sizeof(first), "%s", config->metrics_file);
+	snprintf(config->metrics_file, sizeof(config->metrics_file), "%s/b.prom", world.folder);
+	gp_metrics_file(&world.daemon, written_ns + 10000000001ull);
+	assert_int_equal(access(first, F_OK), -1);
+	assert_int_equal(access(config->metrics_file, R_OK), 0);
+	gp_metrics_remove(&world.daemon);
+	assert_int_equal(access(config->metrics_file, F_OK), -1);
+	assert_int_equal(unlink(config->metrics_file), -1);
+}
+
 /* The directory of users does not answer. */
 static sem_t answered;
 
@@ -412,6 +445,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_raise, begin, end),
 		cmocka_unit_test_setup_teardown(test_reload, begin, end),
 		cmocka_unit_test_setup_teardown(test_metrics_file, begin, end),
+		cmocka_unit_test_setup_teardown(test_metrics_file_lives, begin, end),
 		cmocka_unit_test_setup_teardown(test_user_names, begin, end),
 	};
 
