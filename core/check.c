@@ -120,6 +120,24 @@ static const char *check_seat(const struct gp_sched *sched, const struct gp_devi
 	return NULL;
 }
 
+/* What users have open is what the device has open. */
+static const char *check_shares(const struct gp_sched *sched, const struct gp_device *device)
+{
+	uint32_t i, compute = 0, seats = 0, work = 0;
+
+	for (i = 0; i < sched->limits.queue_count; i++)
+		if (sched->shares[i].seat_count && &sched->devices[sched->shares[i].device] == device) {
+			compute += sched->shares[i].open_compute;
+			seats += sched->shares[i].open_seats;
+			work += sched->shares[i].work_seats;
+		}
+	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next)
+		work -= sched->seats[i].work_count > 0;
+	return compute == device->open_compute_count && seats == device->open_seat_count && !work ?
+		       NULL :
+		       "the counts of a user are wrong";
+}
+
 static const char *check_device(const struct gp_sched *sched, const struct gp_device *device)
 {
 	uint32_t i, seats = 0, queues = 0, turns = 0, compute = 0, fixed = 0, open_seats = 0, unknown = 0, blind = 0;
@@ -164,6 +182,7 @@ static const char *check_device(const struct gp_sched *sched, const struct gp_de
 	    open_seats != device->open_seat_count || unknown != device->unknown_count ||
 	    blind != device->closed_unseen_count)
 		return "a device's counts of gates are wrong";
+	wrong = check_shares(sched, device);
 	if (!wrong)
 		wrong = gp_age_check(sched, device);
 	if (wrong)

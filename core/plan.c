@@ -142,6 +142,41 @@ uint32_t gp_plan_transactions(struct gp_sched *sched, const struct gp_device *de
 	return count;
 }
 
+/* What runs comes first. Idle gates close with it as far as the upper half of the budget goes: else whoever has many of
+ * them would use up what others are to be stopped with. Returns how many of the candidates close, which are in front.
+ */
+static uint32_t plan_affordable(struct gp_plan_builder *b, struct gp_order *candidates, uint32_t count)
+{
+	struct gp_sched *sched = b->sched;
+	uint32_t i, busy = 0, half = b->device->param.burst / 2, most, fit, transactions;
+
+	for (i = 0; i < count; i++)
+		if (sched->queues[candidates[i].queue.index].has_work) {
+			struct gp_order order = candidates[busy];
+
+			candidates[busy++] = candidates[i];
+			candidates[i] = order;
+		}
+	transactions = gp_plan_transactions(sched, b->device, candidates, busy);
+	most = transactions + (half ? half : 1);
+	for (fit = busy; fit < count; fit++) { /* the seats of those that run are stamped */
+		struct gp_seat *seat = &sched->seats[sched->queues[candidates[fit].queue.index].seat];
+		bool more = b->device->attr.unit == GP_UNIT_DEVICE ? !transactions :
+			    b->device->attr.unit == GP_UNIT_QUEUE  ? true :
+								     seat->stamp != sched->stamp;
+
+		if (transactions + more > most)
+			break;
+		transactions += more;
+		seat->stamp = sched->stamp;
+	}
+	if (fit > busy && !gp_budget_can_pay(sched, b->device, transactions + half))
+		fit = busy;
+	for (i = fit; i < count; i++)
+		plan_leave(b, candidates[i].queue.index, GP_WHY_RATE);
+	return fit;
+}
+
 /* A queue of higher rank has work: gates of lower rank close, idle ones too, so that nobody starts late. */
 static void plan_close_lower(struct gp_plan_builder *b)
 {
@@ -151,6 +186,7 @@ static void plan_close_lower(struct gp_plan_builder *b)
 	uint32_t room = GP_PLAN_MAX - b->plan->close_count;
 	uint32_t place = 0, count = 0, busy = 0, left = 0, transactions, i, queue;
 	const struct gp_queue *urgent;
+	bool full;
 
 	if (top == GP_NONE)
 		return;
@@ -171,6 +207,8 @@ static void plan_close_lower(struct gp_plan_builder *b)
 	}
 	if (left && !busy) /* what runs is let finish: stopping the device for idle gates now would only disturb it */
 		return;
+	full = count == room;
+	count = plan_affordable(b, candidates, count);
 	transactions = gp_plan_transactions(sched, b->device, candidates, count);
 	if (count && !gp_budget_can_pay(sched, b->device, transactions)) {
 		for (i = 0; i < count; i++)
@@ -186,7 +224,7 @@ static void plan_close_lower(struct gp_plan_builder *b)
 			gp_gang_close(sched, sched->queues[order.queue.index].gang, order.why);
 		gp_plan_close(b, order.queue.index, order.why);
 	}
-	if (count == room)
+	if (full)
 		b->device->dirty = true;
 }
 

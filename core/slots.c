@@ -16,13 +16,43 @@ static uint64_t slots_turn_end_ns(const struct gp_plan_builder *b, const struct 
 	return (q->opened_ns > q->busy_since_ns ? q->opened_ns : q->busy_since_ns) + b->device->param.turn_ns;
 }
 
-/* An open queue that gives its slot to one of this rank: the longest idle, else the lowest below it, else an equal
- * whose turn is over. INT64_MAX: anybody must go. GP_NONE: nobody yet. */
-static uint32_t slots_victim(struct gp_plan_builder *b, int64_t rank)
+/* Of an equal only what its user has more than he who wants it; a user's own queues take turns. NULL: from anybody. */
+static bool slots_may_take(const struct gp_sched *sched, const struct gp_queue *opening, const struct gp_queue *victim)
+{
+	return !opening || gp_share_of(sched, opening) == gp_share_of(sched, victim) ||
+	       gp_share_of(sched, victim)->open_compute > gp_share_of(sched, opening)->open_compute;
+}
+
+/* The longest idle of the user who has most gates open. It looks at one more than there are slots: of those whose users
+ * have few there cannot be as many. */
+static uint32_t slots_idle_victim(const struct gp_plan_builder *b)
+{
+	const struct gp_sched *sched = b->sched;
+	uint32_t i = b->device->idle_first, n, victim = i;
+
+	for (n = 0; i != GP_NONE && n <= b->device->attr.slot_count; n++, i = sched->queues[i].idle_next)
+		if (gp_share_of(sched, &sched->queues[i])->open_compute >
+		    gp_share_of(sched, &sched->queues[victim])->open_compute)
+			victim = i;
+	return victim;
+}
+
+/* Of two of one rank whose time is over: who gives way first. */
+static bool slots_goes_first(const struct gp_plan_builder *b, const struct gp_queue *q, const struct gp_queue *other)
+{
+	uint32_t own = gp_share_of(b->sched, q)->open_compute, others = gp_share_of(b->sched, other)->open_compute;
+
+	return own != others ? own > others : slots_turn_end_ns(b, q) < slots_turn_end_ns(b, other);
+}
+
+/* An open queue that gives its slot to this one: an idle one, else the lowest below it, else an equal whose turn is
+ * over. NULL: anybody must go. GP_NONE: nobody yet. */
+static uint32_t slots_victim(struct gp_plan_builder *b, const struct gp_queue *opening)
 {
 	struct gp_sched *sched = b->sched;
 	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
-	uint32_t i, victim = b->device->idle_first;
+	int64_t rank = opening ? opening->rank : INT64_MAX;
+	uint32_t i, victim = slots_idle_victim(b);
 
 	if (victim != GP_NONE)
 		return victim;
@@ -31,23 +61,36 @@ static uint32_t slots_victim(struct gp_plan_builder *b, int64_t rank)
 
 		if (!slots_can_park(q) || q->rank > rank || q->hold_until_ns > sched->now_ns)
 			continue;
+		if (q->rank == rank && !slots_may_take(sched, opening, q))
+			continue;
 		if (q->rank == rank && slots_turn_end_ns(b, q) > sched->now_ns) {
 			gp_device_wake(b->device, slots_turn_end_ns(b, q));
 			continue;
 		}
 		if (victim == GP_NONE || q->rank < sched->queues[victim].rank ||
-		    (q->rank == sched->queues[victim].rank &&
-		     slots_turn_end_ns(b, q) < slots_turn_end_ns(b, &sched->queues[victim])))
+		    (q->rank == sched->queues[victim].rank && slots_goes_first(b, q, &sched->queues[victim])))
 			victim = open->slots[i];
 	}
 	return victim;
 }
 
-/* May all gates of the seat close for one of this rank? ret_rank: the highest of its queues with work; INT64_MIN: none
- * has. */
-static bool slots_seat_can_go(struct gp_plan_builder *b, const struct gp_seat *seat, int64_t rank, int64_t *ret_rank)
+/* The same for places of processes. */
+static bool slots_may_take_place(const struct gp_sched *sched, const struct gp_queue *opening,
+				 const struct gp_seat *victim)
+{
+	const struct gp_share *share = &sched->shares[victim->share];
+
+	return !opening || gp_share_of(sched, opening) == share ||
+	       share->open_seats > gp_share_of(sched, opening)->open_seats;
+}
+
+/* May all gates of the seat close for this one? NULL: they must. ret_rank: the highest of its queues with work;
+ * INT64_MIN: none has. */
+static bool slots_seat_can_go(struct gp_plan_builder *b, const struct gp_seat *seat, const struct gp_queue *opening,
+			      int64_t *ret_rank)
 {
 	struct gp_sched *sched = b->sched;
+	int64_t rank = opening ? opening->rank : INT64_MAX;
 	uint32_t i;
 
 	*ret_rank = INT64_MIN;
@@ -60,6 +103,8 @@ static bool slots_seat_can_go(struct gp_plan_builder *b, const struct gp_seat *s
 			return false;
 		if (!q->has_work)
 			continue;
+		if (q->rank >= rank && !slots_may_take_place(sched, opening, seat))
+			return false;
 		if (q->rank >= rank && slots_turn_end_ns(b, q) > sched->now_ns) {
 			gp_device_wake(b->device, slots_turn_end_ns(b, q));
 			return false;
@@ -70,9 +115,9 @@ static bool slots_seat_can_go(struct gp_plan_builder *b, const struct gp_seat *s
 	return *ret_rank <= rank;
 }
 
-/* Closes all gates of the seat that matters least, so that its process slot is free for one of this rank; INT64_MAX:
- * anybody must go. */
-static bool slots_park_process(struct gp_plan_builder *b, int64_t rank)
+/* Closes all gates of the seat that matters least, so that its process slot is free for this one; of equals one of the
+ * user who has most. NULL: anybody must go. */
+static bool slots_park_process(struct gp_plan_builder *b, const struct gp_queue *opening)
 {
 	struct gp_sched *sched = b->sched;
 	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
@@ -81,13 +126,16 @@ static bool slots_park_process(struct gp_plan_builder *b, int64_t rank)
 	uint32_t i, victim = GP_NONE;
 
 	/* By open gates, of which there are few, not by seats, of which there may be thousands. */
-	for (i = 0; i < open->count && victim_rank > INT64_MIN; i++) {
+	for (i = 0; i < open->count; i++) {
 		uint32_t seat = sched->queues[open->slots[i]].seat;
 
 		if (sched->seats[seat].stamp == stamp)
 			continue;
 		sched->seats[seat].stamp = stamp;
-		if (slots_seat_can_go(b, &sched->seats[seat], rank, &own) && own < victim_rank) {
+		if (slots_seat_can_go(b, &sched->seats[seat], opening, &own) &&
+		    (victim == GP_NONE || own < victim_rank ||
+		     (own == victim_rank && sched->shares[sched->seats[seat].share].open_seats >
+						    sched->shares[sched->seats[victim].share].open_seats))) {
 			victim_rank = own;
 			victim = seat;
 		}
@@ -156,10 +204,10 @@ void gp_slots_close_overflow(struct gp_plan_builder *b)
 {
 	uint32_t slots = slots_limit(b);
 
-	while (!slots_has_process(b, 0) && !slots_is_fixed(b, 0) && slots_park_process(b, INT64_MAX))
+	while (!slots_has_process(b, 0) && !slots_is_fixed(b, 0) && slots_park_process(b, NULL))
 		;
 	while (slots && b->device->open_compute_count - b->closing_compute > slots && !gp_plan_is_full(b)) {
-		uint32_t victim = slots_victim(b, INT64_MAX);
+		uint32_t victim = slots_victim(b, NULL);
 
 		if (victim == GP_NONE)
 			return;
@@ -224,11 +272,11 @@ bool gp_slots_make_room(struct gp_plan_builder *b, const struct gp_queue *openin
 	uint32_t victim;
 
 	if (!b->sched->seats[opening->seat].open_count && !slots_has_process(b, 1) &&
-	    !slots_park_process(b, opening->aged ? INT64_MAX : opening->rank) && !slots_is_fixed(b, 1))
+	    !slots_park_process(b, opening->aged ? NULL : opening) && !slots_is_fixed(b, 1))
 		return false;
 	if (opening->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b))
 		return true;
-	victim = slots_victim(b, opening->aged ? INT64_MAX : opening->rank);
+	victim = slots_victim(b, opening->aged ? NULL : opening);
 	if (gp_plan_is_full(b))
 		return false;
 	if (victim == GP_NONE)

@@ -54,7 +54,7 @@ struct gp_queue {
 	uint64_t written, completed;
 	bool has_work, hinted; /* hinted: announced work counts as work now */
 	uint64_t busy_since_ns, idle_since_ns, last_done_ns;
-	uint64_t wait_since_ns;            /* its work came, or its gate closed on it */
+	uint64_t wait_since_ns; /* its work came, or its gate closed on it; later, if others of its user wait */
 	uint64_t hint_from_ns, hint_at_ns; /* 0: none */
 	uint64_t linger_until_ns;          /* 0: not lingering */
 	uint64_t tail_until_ns; /* fetch counters: not idle before; 0: not waiting; GP_NEVER_NS: behind a closed gate */
@@ -141,12 +141,14 @@ struct gp_seat {
 struct gp_share {
 	uint64_t user; /* 0: of one client that is a user of its own */
 	uint32_t device;
-	uint32_t seat_count, queue_count; /* no seats: free */
-	uint32_t work_seats;              /* seats with work */
-	uint32_t hash_next;               /* or the next free one */
-	uint32_t first, last;             /* queues that are due, longest first */
-	uint32_t head;                    /* of these the one in GP_HEAP_AGE; GP_NONE: none is closed */
-	uint64_t next_ns;                 /* no aged turn before */
+	uint32_t seat_count, queue_count;  /* no seats: free */
+	uint32_t work_seats;               /* seats with work */
+	uint32_t open_seats, open_compute; /* seats with a gate not closed; compute gates not closed */
+	uint64_t ready_ns;                 /* the place of its next queue that waits for a slot */
+	uint32_t hash_next;                /* or the next free one */
+	uint32_t first, last;              /* queues that are due, longest first */
+	uint32_t head;                     /* of these the one in GP_HEAP_AGE; GP_NONE: none is closed */
+	uint64_t next_ns;                  /* no aged turn before */
 	uint32_t level;    /* 2^level windows between its turns: so many were in vain, one after another */
 	uint64_t turn_tag; /* of its next seat that comes into the line for turns */
 };

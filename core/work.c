@@ -204,6 +204,22 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 	work_lend_rank(sched, seat);
 }
 
+/* Its place among those who wait for a slot. Queues of one user that wait stand a turn apart, so that one with many
+ * does not keep the others out; but no farther back than he has queues. */
+static void work_stand(struct gp_sched *sched, struct gp_queue *q)
+{
+	struct gp_share *share = gp_share_of(sched, q);
+	uint64_t turn_ns = gp_device_of(sched, q)->param.turn_ns;
+	uint64_t most_ns = sched->now_ns + share->queue_count * turn_ns;
+
+	q->wait_since_ns = sched->now_ns;
+	if (q->gate != GP_GATE_CLOSED || !gp_work_is_active(sched, q))
+		return;
+	if (share->ready_ns > q->wait_since_ns)
+		q->wait_since_ns = share->ready_ns < most_ns ? share->ready_ns : most_ns;
+	share->ready_ns = q->wait_since_ns + turn_ns;
+}
+
 void gp_work_begin(struct gp_sched *sched, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -216,7 +232,8 @@ void gp_work_begin(struct gp_sched *sched, uint32_t queue)
 	q->hint_from_ns = q->hint_at_ns = 0;
 	q->linger_until_ns = 0;
 	q->tail_until_ns = 0;
-	q->busy_since_ns = q->last_done_ns = q->wait_since_ns = sched->now_ns;
+	q->busy_since_ns = q->last_done_ns = sched->now_ns;
+	work_stand(sched, q);
 	q->short_tried = false;
 	gp_trace(sched, GP_TRACE_BUSY, queue, GP_WHY_NONE, 0);
 	gp_work_rerank(sched, queue);
@@ -306,6 +323,7 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	struct gp_queue *q = &sched->queues[queue];
 	struct gp_device *device = gp_device_of(sched, q);
 	struct gp_seat *seat = &sched->seats[q->seat];
+	struct gp_share *share = gp_share_of(sched, q);
 	uint32_t was = q->gate != GP_GATE_CLOSED, is = gate != GP_GATE_CLOSED;
 
 	GP_ASSERT(q->used && (q->gate != GP_GATE_UNKNOWN || device->unknown_count));
@@ -317,11 +335,15 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 		device->unknown_count--;
 	if (gate == GP_GATE_UNKNOWN)
 		device->unknown_count++;
-	if (q->attr.kind == GP_KIND_COMPUTE)
+	if (q->attr.kind == GP_KIND_COMPUTE) {
 		device->open_compute_count += is - was;
+		share->open_compute += is - was;
+	}
 	device->open_seat_count -= seat->open_count > 0;
+	share->open_seats -= seat->open_count > 0;
 	seat->open_count += is - was;
 	device->open_seat_count += seat->open_count > 0;
+	share->open_seats += seat->open_count > 0;
 	if (gate == GP_GATE_OPEN && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSING) {
 		q->opened_ns = q->last_done_ns = sched->now_ns;
 		q->left_why = GP_WHY_NONE; /* why it is left open this time is said anew */
@@ -335,7 +357,7 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	device->closed_unseen_count += gp_gate_is_blind(q);
 	work_tail_gate(sched, queue, gate);
 	if (gate == GP_GATE_CLOSED) { /* those who wait for a slot open in the order in which they began to wait */
-		q->wait_since_ns = sched->now_ns;
+		work_stand(sched, q);
 		gp_work_set_rank(sched, queue);
 	}
 	gp_work_refresh(sched, queue);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Slots, places of processes and the budget belong to users: one with many queues does not keep the others out. */
+#include "test/unit/core_world.h"
+
+#define SLOTS 8u
+#define MANY  60u
+#define OTHER 1u
+#define CROWD 2u /* the user with many queues */
+
+static uint32_t of_user(struct world *w, uint64_t user, uint32_t device, int32_t priority)
+{
+	return world_queue(w, world_client_of(w, user), device, priority);
+}
+
+/* Idle gates of one who adds queue after queue give way before the one idle gate of another, though that is idle
+ * longest. */
+static void idle_flood_parks_its_own(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .slot_count = SLOTS } });
+	uint32_t other = of_user(w, OTHER, device, GP_PRIORITY_NORMAL), client = world_client_of(w, CROWD), i;
+
+	world_settle(w);
+	for (i = 0; i < MANY; i++) {
+		world_skip(w, 10 * US);
+		world_queue(w, client, device, GP_PRIORITY_NORMAL);
+		if (i % 3)
+			world_settle(w);
+		assert_true(world_is_open(w, other));
+	}
+	world_settle(w);
+	assert_int_equal(world_open_compute_count(w, device), SLOTS);
+	world_free(w);
+}
+
+/* Sixty busy queues of one user at the top and one of another's: that one is open all the time, in whatever order they
+ * came. */
+static void busy_flood_shares_slots(void **state)
+{
+	uint32_t first, i;
+
+	for (first = 0; first < 2; first++) {
+		struct world *w = world_new();
+		uint32_t device = world_device(w, (struct world_setup){ .attr = { .slot_count = SLOTS } });
+		uint32_t client = world_client_of(w, CROWD), other = 0;
+		uint64_t begin_ns;
+
+		if (first)
+			other = of_user(w, OTHER, device, GP_PRIORITY_NORMAL);
+		for (i = 0; i < MANY; i++)
+			world_write(w, world_queue(w, client, device, GP_PRIORITY_NORMAL), 1u << 30);
+		world_run(w, 200 * MS);
+		if (!first)
+			other = of_user(w, OTHER, device, GP_PRIORITY_NORMAL);
+		world_write(w, other, 1u << 30);
+		begin_ns = w->now_ns;
+		world_run(w, 4 * S);
+		assert_true(w->queues[other].open_ns >= (w->now_ns - begin_ns) * 9 / 10);
+		for (i = 0; i < w->queue_count; i++) /* and the others take turns */
+			assert_true(w->queues[i].open_ns >= 4 * S * (SLOTS - 1) / MANY / 3);
+		world_free(w);
+	}
+}
+
+/* The same with processes, where a closed client's place is free for another. */
+static void process_flood_shares_places(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(
+		w, (struct world_setup){
+			   .attr = { .unit = GP_UNIT_PROCESS, .process_count_max = 4, .process_parking = true } });
+	uint32_t i, other;
+	uint64_t begin_ns;
+
+	for (i = 0; i < 30; i++)
+		world_write(w, of_user(w, CROWD, device, GP_PRIORITY_NORMAL), 1u << 30);
+	other = of_user(w, OTHER, device, GP_PRIORITY_NORMAL);
+	world_write(w, other, 1u << 30);
+	world_run(w, 200 * MS);
+	begin_ns = w->queues[other].open_ns;
+	world_run(w, 4 * S);
+	assert_true(w->queues[other].open_ns - begin_ns >= 4 * S * 9 / 10);
+	world_free(w);
+}
+
+/* An urgent queue and a batch client, and many idle clients of another user whose gates are open. */
+static void idle_gates_do_not_use_up_the_budget(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+								.param = { .burst = 8, .overhead_permille = 10 } });
+	uint32_t high = world_solo(w, device, GP_PRIORITY_HIGH), batch = world_solo(w, device, GP_PRIORITY_LOW), i,
+		 round;
+
+	world_write(w, batch, 1u << 30);
+	world_run(w, 10 * S); /* the bucket is full */
+	for (i = 0; i < 40; i++)
+		of_user(w, CROWD, device, GP_PRIORITY_IDLE);
+	for (round = 0; round < 4; round++) {
+		assert_true(world_is_open(w, batch));
+		world_write(w, high, 1);
+		world_settle(w);
+		assert_false(world_is_open(w, batch));
+		world_drain(w, high);
+		world_run(w, 20 * MS);
+	}
+	world_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(idle_flood_parks_its_own),
+		cmocka_unit_test(busy_flood_shares_slots),
+		cmocka_unit_test(process_flood_shares_places),
+		cmocka_unit_test(idle_gates_do_not_use_up_the_budget),
+	};
+
+	return cmocka_run_group_tests_name("core_slot_users", tests, NULL, NULL);
+}
