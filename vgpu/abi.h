@@ -66,10 +66,12 @@ struct gp_amd_signal {
 	uint32_t event_id, reserved;
 	uint64_t start, end, queue;
 };
-#define GP_AMD_QUEUE_READ_OFFSET     128u /* read_dispatch_id in amd_queue_t */
-#define GP_AMD_QUEUE_RESOURCE_OFFSET 144u /* scratch_resource_descriptor, then where and how large the memory is */
-#define GP_AMD_QUEUE_SCRATCH_OFFSET  176u /* scratch_wave64_lane_byte_size */
-#define GP_AMD_QUEUE_INACTIVE_OFFSET 192u /* queue_inactive_signal */
+#define GP_AMD_QUEUE_READ_OFFSET       128u /* read_dispatch_id in amd_queue_t */
+#define GP_AMD_QUEUE_RESOURCE_OFFSET   144u /* scratch_resource_descriptor, then where and how large the memory is */
+#define GP_AMD_QUEUE_SCRATCH_OFFSET    176u /* scratch_wave64_lane_byte_size */
+#define GP_AMD_QUEUE_PROPERTIES_OFFSET 180u /* queue_properties */
+#define GP_AMD_QUEUE_INACTIVE_OFFSET   192u /* queue_inactive_signal */
+#define GP_AMD_QUEUE_SCRATCH_ONCE      (1u << 4) /* of the properties: the scratch memory is for one dispatch */
 /* What the packet processor writes into the inactive signal when it refuses a packet (ROCr amd_aql_queue.cpp reads
  * them). */
 enum gp_aql_error {
@@ -81,6 +83,7 @@ enum gp_aql_error {
 	GP_AQL_ERROR_GROUP_SIZE = 64,
 	GP_AQL_ERROR_VGPRS = 128,
 	GP_AQL_ERROR_VENDOR = 256,
+	GP_AQL_SCRATCH_RETURNED = 512, /* no error: what was lent for one dispatch goes back */
 };
 
 /* The kernel descriptor of code object v3 and later. */

@@ -174,6 +174,13 @@ static uint32_t aql_prepare_work(struct gp_vqueue *queue, struct gp_vdispatch *d
 	if (is_described || !execute)
 		return 0;
 	r = gp_execute_create(queue, dispatch, kernel, &dispatch->execution);
+	if (r == -EINVAL || r == -ENOMEM) {
+		gp_vproc_note_kernel(queue->process, dispatch->kernel.fingerprint, GP_VPROC_REFUSED);
+		gp_vnode_log(queue->process->node, 0, "process %d: kernel %s is refused: %s", queue->process->pid,
+			     dispatch->kernel.name,
+			     r == -EINVAL ? "its descriptor asks for registers or waves that no workgroup can have" :
+					    "there is no memory for its waves");
+	}
 	return r == 0 ? 0 : r == -EFAULT ? AQL_FAULT : GP_AQL_ERROR_CODE;
 }
 
@@ -229,6 +236,32 @@ static uint32_t aql_prepare(struct gp_vqueue *queue, struct gp_vdispatch *dispat
 	}
 }
 
+/* Whether the runtime gave its scratch for one dispatch only: memory that a whole device's waves could not have. */
+static bool aql_scratch_is_lent(struct gp_vqueue *queue)
+{
+	uint64_t control = queue->rptr_va - GP_AMD_QUEUE_READ_OFFSET;
+	uint32_t properties = 0;
+
+	return gp_vm_read(queue->process, queue->gpu, control + GP_AMD_QUEUE_PROPERTIES_OFFSET, &properties, 4) == 0 &&
+	       properties & GP_AMD_QUEUE_SCRATCH_ONCE;
+}
+
+/* After that dispatch the runtime takes it back, and clears the property when it has: the next kernel waits for it. */
+static void aql_scratch_return(struct gp_vqueue *queue)
+{
+	if (!queue->scratch_once || queue->scratch_returns || queue->read <= queue->scratch_index || queue->error)
+		return;
+	queue->scratch_returns = true;
+	gp_vqueue_tell(queue, GP_AQL_SCRATCH_RETURNED);
+}
+
+static bool aql_scratch_is_back(struct gp_vqueue *queue)
+{
+	if (queue->scratch_once && queue->scratch_returns && !aql_scratch_is_lent(queue))
+		queue->scratch_once = queue->scratch_returns = false;
+	return !queue->scratch_once;
+}
+
 /*
  * A kernel that needs more private memory per lane than the queue's scratch has waits, at the head of its queue, until
  * the runtime has seen the request in the inactive signal, has put more into amd_queue_t, and sets the signal back.
@@ -240,8 +273,9 @@ static bool aql_has_scratch(struct gp_vqueue *queue, const struct gp_aql_kernel 
 	int64_t value = 0;
 	uint32_t lane_size = 0;
 
-	if (!packet->private_size ||
-	    gp_vm_read(queue->process, queue->gpu, control + GP_AMD_QUEUE_INACTIVE_OFFSET, &signal, 8) < 0 || !signal ||
+	if (!packet->private_size || !aql_scratch_is_back(queue))
+		return !packet->private_size;
+	if (gp_vm_read(queue->process, queue->gpu, control + GP_AMD_QUEUE_INACTIVE_OFFSET, &signal, 8) < 0 || !signal ||
 	    gp_vm_read(queue->process, queue->gpu, signal + offsetof(struct gp_amd_signal, value), &value, 8) < 0)
 		return true;
 	/* The signal first: the runtime writes the size before it sets the signal back. The other way round a request
@@ -253,6 +287,8 @@ static bool aql_has_scratch(struct gp_vqueue *queue, const struct gp_aql_kernel 
 		return true;
 	if (lane_size >= packet->private_size) {
 		queue->scratch_asked = false;
+		queue->scratch_once = aql_scratch_is_lent(queue);
+		queue->scratch_index = queue->submitted;
 		return true;
 	}
 	if (queue->submitted != queue->read)
@@ -402,6 +438,7 @@ static void aql_retire(struct gp_vqueue *queue)
 		queue->in_flight--;
 	}
 	aql_show(queue, queue->read);
+	aql_scratch_return(queue);
 }
 
 static void aql_complete(struct gp_vqueue *queue, struct gp_vdispatch *dispatch)

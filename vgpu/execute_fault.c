@@ -13,30 +13,32 @@
 static void fault_log(const struct gp_execution *execution, const struct gp_isa_fault *fault)
 {
 	const struct gp_vnode *node = execution->queue->gpu->node;
-	uint64_t pc = fault->pc - execution->entry;
+	bool is_before = fault->pc < execution->entry; /* in a function of its object */
+	uint64_t pc = is_before ? execution->entry - fault->pc : fault->pc - execution->entry;
+	char side = is_before ? '-' : '+';
 	const char *kernel = execution->dispatch->kernel.name;
 	int pid = execution->queue->process->pid;
 
 	switch (fault->kind) {
 	case GP_ISA_FAULT_ILLEGAL:
 		gp_vnode_log(node, 0,
-			     "process %d: kernel %s: the instruction %08x %08x at 0x%" PRIx64 " (entry + 0x%" PRIx64
+			     "process %d: kernel %s: the instruction %08x %08x at 0x%" PRIx64 " (entry %c 0x%" PRIx64
 			     ") is not one that vgpud executes",
-			     pid, kernel, fault->words[0], fault->words[1], fault->pc, pc);
+			     pid, kernel, fault->words[0], fault->words[1], fault->pc, side, pc);
 		return;
 	case GP_ISA_FAULT_TRAP:
-		gp_vnode_log(node, 0, "process %d: kernel %s: s_trap %u at entry + 0x%" PRIx64, pid, kernel,
-			     fault->trap_id, pc);
+		gp_vnode_log(node, 0, "process %d: kernel %s: s_trap %u at entry %c 0x%" PRIx64, pid, kernel,
+			     fault->trap_id, side, pc);
 		return;
 	default:
 		gp_vnode_log(node, 0,
-			     "process %d: kernel %s: %s at 0x%" PRIx64 " by the instruction at entry + 0x%" PRIx64, pid,
-			     kernel,
+			     "process %d: kernel %s: %s at 0x%" PRIx64 " by the instruction at entry %c 0x%" PRIx64,
+			     pid, kernel,
 			     fault->kind == GP_ISA_FAULT_READ_ONLY  ? "write to memory that is read-only" :
 			     fault->kind == GP_ISA_FAULT_APERTURE   ? "access outside LDS or private memory" :
 			     fault->kind == GP_ISA_FAULT_MISALIGNED ? "misaligned atomic" :
 								      "access to memory that is not mapped",
-			     fault->va, pc);
+			     fault->va, side, pc);
 	}
 }
 
@@ -47,7 +49,10 @@ void gp_execute_fault(struct gp_execution *execution, const struct gp_execute_gr
 
 	fault_log(execution, fault);
 	switch (fault->kind) {
-	case GP_ISA_FAULT_ILLEGAL: gp_vqueue_wave_error(queue, GP_KFD_EC_MASK(4), FAULT_SIGNAL_ILLEGAL); return;
+	case GP_ISA_FAULT_ILLEGAL:
+		gp_vproc_note_kernel(queue->process, execution->dispatch->kernel.fingerprint, GP_VPROC_REFUSED);
+		gp_vqueue_wave_error(queue, GP_KFD_EC_MASK(4), FAULT_SIGNAL_ILLEGAL);
+		return;
 	case GP_ISA_FAULT_TRAP: gp_vqueue_wave_error(queue, GP_KFD_EC_MASK(1), GP_EXECUTE_SIGNAL_TRAP); return;
 	case GP_ISA_FAULT_APERTURE:
 	case GP_ISA_FAULT_MISALIGNED: gp_vqueue_wave_error(queue, GP_KFD_EC_MASK(6), FAULT_SIGNAL_APERTURE); return;

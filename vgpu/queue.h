@@ -40,9 +40,13 @@ struct gp_vqueue_save {
 	uint32_t *stack; /* the control stack, the newest word last */
 };
 
-/* What a copy engine still has to move. */
+/* What a copy engine still has to move: of a window, this row, and then those that follow it. */
 struct gp_vcopy {
 	uint64_t to, from, left;
+	uint64_t row_size, rows_left;
+	uint64_t to_row, from_row; /* where the row begins */
+	uint32_t row, slice_rows;  /* of its slice */
+	uint64_t to_pitch, from_pitch, to_slice, from_slice;
 	uint32_t value, packet_size;
 	bool fills;
 };
@@ -59,9 +63,12 @@ struct gp_vqueue {
 	bool being_destroyed; /* DESTROY_QUEUE waits for the debugger */
 	bool leaving;         /* the transaction that ends it is under way */
 	bool scratch_asked;   /* its head packet waits for more scratch than the queue has */
-	bool masked_out;      /* its CU mask has no bit */
-	uint32_t error;       /* not 0: the packet processor refused a packet, nothing runs any more */
-	uint32_t model;       /* the model's queue id */
+	bool scratch_once;    /* the scratch it has is for the packet at scratch_index, and then goes back */
+	bool scratch_returns; /* the runtime has been told to take it back */
+	uint64_t scratch_index;
+	bool masked_out; /* its CU mask has no bit */
+	uint32_t error;  /* not 0: the packet processor refused a packet, nothing runs any more */
+	uint32_t model;  /* the model's queue id */
 	bool model_open;
 	uint32_t model_priority, model_cu_count; /* as the model has them */
 	bool model_gone;                         /* the GPU was reset */
@@ -75,7 +82,7 @@ struct gp_vqueue {
 	uint64_t shown; /* AQL: the read index as the client sees it */
 	uint32_t in_flight;
 	struct gp_vdispatch *window; /* GP_VQUEUE_WINDOW, by index */
-	uint32_t copy_size;          /* SDMA: bytes of the packet the model is working on; 0: none */
+	uint64_t copy_size;          /* SDMA: bytes of the packet the model is working on; 0: none */
 	struct gp_vcopy copy;        /* that packet, once the model is through with it */
 	bool behind;                 /* the host is not: work.c */
 	uint64_t packets, workgroups;

@@ -16,6 +16,7 @@
 #define SDMA_COUNT_MASK   0x3fffffffu /* 30 bits since SDMA 4.4; the 22 of older ones lie inside */
 #define SDMA_ATOMIC_ADD64 47u
 #define SDMA_COPY_LINEAR  0u
+#define SDMA_COPY_WINDOW  4u /* rows and slices, each with a pitch: what 2D and 3D copies are made of */
 #define SDMA_ERROR        1u
 
 struct sdma_packet {
@@ -58,7 +59,7 @@ static uint32_t sdma_size(const uint32_t *words)
 
 	switch (op) {
 	case GP_SDMA_NOP: return 4u + (words[0] >> 16 & 0x3fffu) * 4u;
-	case GP_SDMA_COPY: return sub == SDMA_COPY_LINEAR ? 28u : 0;
+	case GP_SDMA_COPY: return sub == SDMA_COPY_LINEAR ? 28u : sub == SDMA_COPY_WINDOW ? 52u : 0;
 	case GP_SDMA_FENCE: return 16u;
 	case GP_SDMA_TRAP: return 8u;
 	case GP_SDMA_POLL: return 24u;
@@ -118,8 +119,23 @@ static int sdma_immediate(struct gp_vqueue *queue, const struct sdma_packet *pac
 	}
 }
 
-static uint32_t sdma_bytes(const struct sdma_packet *packet)
+static bool sdma_is_window(const struct sdma_packet *packet)
 {
+	return (packet->words[0] & 0xffffu) == (GP_SDMA_COPY | SDMA_COPY_WINDOW << 8);
+}
+
+/* Elements are 1 to 16 bytes; counts and pitches are one less than they say. */
+static uint32_t sdma_element(const struct sdma_packet *packet)
+{
+	return packet->words[0] >> 29;
+}
+
+static uint64_t sdma_bytes(const struct sdma_packet *packet)
+{
+	if (sdma_is_window(packet))
+		return ((packet->words[11] & 0x3fffu) + 1ull) * ((packet->words[11] >> 16 & 0x3fffu) + 1ull) *
+			       ((packet->words[12] & 0x7ffu) + 1ull)
+		       << sdma_element(packet);
 	switch (packet->words[0] & 0xffu) {
 	case GP_SDMA_COPY: return (packet->words[1] & SDMA_COUNT_MASK) + 1u;
 	case GP_SDMA_CONST_FILL: return (packet->words[4] & SDMA_COUNT_MASK) + 1u;
@@ -139,7 +155,7 @@ static int sdma_fetch(struct gp_vqueue *queue, struct sdma_packet *ret_packet)
 		      left < sizeof(ret_packet->words) ? left : sizeof(ret_packet->words)) < 0)
 		return -EFAULT;
 	ret_packet->size = sdma_size(ret_packet->words);
-	if (!ret_packet->size)
+	if (!ret_packet->size || (sdma_is_window(ret_packet) && sdma_element(ret_packet) > 4u))
 		return -EINVAL;
 	return ret_packet->size <= left;
 }
@@ -147,7 +163,7 @@ static int sdma_fetch(struct gp_vqueue *queue, struct sdma_packet *ret_packet)
 static int sdma_step(struct gp_vqueue *queue)
 {
 	struct sdma_packet packet;
-	uint32_t bytes;
+	uint64_t bytes;
 	int r = sdma_fetch(queue, &packet);
 
 	if (r <= 0)
@@ -201,6 +217,44 @@ bool gp_sdma_turn(struct gp_vqueue *queue)
 	return count;
 }
 
+/* One side of a window: where it begins, in elements of its rows and slices. */
+static uint64_t sdma_window_at(const struct sdma_packet *packet, uint32_t at, uint64_t *ret_pitch, uint64_t *ret_slice)
+{
+	const uint32_t *words = &packet->words[at];
+	uint32_t element = sdma_element(packet);
+
+	*ret_pitch = ((words[3] >> 13) + 1ull) << element;
+	*ret_slice = ((words[4] & 0xfffffffu) + 1ull) << element;
+	return sdma_u64(packet, at) + ((uint64_t)(words[2] & 0x3fffu) << element) +
+	       (words[2] >> 16 & 0x3fffu) * *ret_pitch + (words[3] & 0x7ffu) * *ret_slice;
+}
+
+static void sdma_window(const struct sdma_packet *packet, struct gp_vcopy *ret_copy)
+{
+	ret_copy->from = ret_copy->from_row = sdma_window_at(packet, 1, &ret_copy->from_pitch, &ret_copy->from_slice);
+	ret_copy->to = ret_copy->to_row = sdma_window_at(packet, 6, &ret_copy->to_pitch, &ret_copy->to_slice);
+	ret_copy->left = ret_copy->row_size = ((packet->words[11] & 0x3fffu) + 1ull) << sdma_element(packet);
+	ret_copy->slice_rows = (packet->words[11] >> 16 & 0x3fffu) + 1u;
+	ret_copy->rows_left = ret_copy->slice_rows * ((packet->words[12] & 0x7ffu) + 1ull) - 1u;
+}
+
+static void sdma_next_row(struct gp_vcopy *copy)
+{
+	if (!copy->rows_left)
+		return;
+	copy->rows_left--;
+	copy->to_row += copy->to_pitch;
+	copy->from_row += copy->from_pitch;
+	if (++copy->row == copy->slice_rows) {
+		copy->row = 0;
+		copy->to_row += copy->to_slice - copy->slice_rows * copy->to_pitch;
+		copy->from_row += copy->from_slice - copy->slice_rows * copy->from_pitch;
+	}
+	copy->to = copy->to_row;
+	copy->from = copy->from_row;
+	copy->left = copy->row_size;
+}
+
 void gp_sdma_catch_up(struct gp_vqueue *queue)
 {
 	uint64_t deadline_ns = gp_work_deadline_ns();
@@ -220,6 +274,8 @@ void gp_sdma_catch_up(struct gp_vqueue *queue)
 		copy->to += size;
 		copy->from += size;
 		copy->left -= size;
+		if (!copy->left)
+			sdma_next_row(copy);
 		if (copy->left && gp_work_is_over(deadline_ns)) {
 			queue->behind = true;
 			return;
@@ -255,5 +311,7 @@ void gp_sdma_end(struct gp_vqueue *queue, const struct gp_gpu_event *event)
 		.packet_size = packet.size,
 		.fills = fills,
 	};
+	if (sdma_is_window(&packet))
+		sdma_window(&packet, &queue->copy);
 	gp_sdma_catch_up(queue);
 }

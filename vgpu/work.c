@@ -102,8 +102,12 @@ bool gp_work_turn(struct gp_vqueue *queue)
 
 bool gp_work_is_behind(const struct gp_vproc *process)
 {
-	for (uint32_t id = 0; id < GP_VPROC_QUEUE_MAX; id++)
-		if (process->queues[id] && process->queues[id]->behind)
+	for (uint32_t id = 0; id < GP_VPROC_QUEUE_MAX; id++) {
+		const struct gp_vqueue *queue = process->queues[id];
+
+		/* Of a queue that runs there may be no end. */
+		if (queue && queue->behind && !queue->model_open)
 			return true;
+	}
 	return false;
 }

@@ -17,6 +17,6 @@ bool gp_work_is_over(uint64_t deadline_ns);
 bool gp_work_run(struct gp_vqueue *queue, struct gp_vdispatch *dispatch);
 /* Goes on with what a queue is behind with. Whether anything was finished. */
 bool gp_work_turn(struct gp_vqueue *queue);
-bool gp_work_is_behind(const struct gp_vproc *process); /* any of its queues */
+bool gp_work_is_behind(const struct gp_vproc *process); /* any of its queues that are off the device */
 
 #endif

@@ -95,6 +95,14 @@ void client_queue_create(struct client *client, struct client_queue *queue, uint
 
 int client_queue_try_create(struct client *client, struct client_queue *queue, uint32_t packets)
 {
+	static const struct client_save none;
+
+	return client_queue_try_create_with(client, queue, packets, &none);
+}
+
+int client_queue_try_create_with(struct client *client, struct client_queue *queue, uint32_t packets,
+				 const struct client_save *save)
+{
 	struct kfd_ioctl_create_queue_args args = { .ring_size = packets * 64u,
 						    .gpu_id = client->gpu_id,
 						    .queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
@@ -111,6 +119,9 @@ int client_queue_try_create(struct client *client, struct client_queue *queue, u
 		queue->ring[i * 64u] = 1; /* invalid until written */
 	*(uint64_t *)(void *)(queue->control + 192) = (uintptr_t)queue->inactive;
 	args.ring_base_address = (uintptr_t)queue->ring;
+	args.ctx_save_restore_address = (uintptr_t)save->address;
+	args.ctx_save_restore_size = save->size;
+	args.ctl_stack_size = save->stack_size;
 	args.write_pointer_address = (uintptr_t)queue->control + 56;
 	args.read_pointer_address = (uintptr_t)queue->control + 128;
 	r = client_ioctl(client, AMDKFD_IOC_CREATE_QUEUE, &args);

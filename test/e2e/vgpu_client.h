@@ -44,6 +44,11 @@ struct client {
 	uint32_t percent; /* of queues to be created */
 	uint64_t handle;  /* of the memory last allocated */
 };
+/* A context-save area. */
+struct client_save {
+	void *address;
+	uint32_t size, stack_size;
+};
 struct client_queue {
 	struct client *client;
 	uint32_t id, packets, ring_size;
@@ -59,6 +64,8 @@ void *client_alloc(struct client *client, size_t size, uint32_t flags);         
 int client_try_alloc(struct client *client, size_t size, uint32_t flags, uint64_t va, __u64 *ret_handle,
 		     __u64 *ret_offset);
 int client_queue_try_create(struct client *client, struct client_queue *queue, uint32_t packets); /* 0 or -errno */
+int client_queue_try_create_with(struct client *client, struct client_queue *queue, uint32_t packets,
+				 const struct client_save *save);
 void client_queue_create(struct client *client, struct client_queue *queue, uint32_t packets);
 int client_queue_update(struct client_queue *queue, uint32_t percent);
 int client_queue_destroy(struct client_queue *queue);

@@ -269,6 +269,62 @@ static bool fault_unmapped()
 	return hipDeviceSynchronize() == hipSuccess;
 }
 
+// What a kernel finds of its own packet it may only read.
+__global__ void write_to_packet()
+{
+	volatile unsigned *packet = (volatile unsigned *)(uintptr_t)__builtin_amdgcn_dispatch_ptr();
+
+	packet[3] = 77;
+}
+
+__global__ void add_to(unsigned *to)
+{
+	atomicAdd(to, 1u);
+}
+
+__global__ void write_far(int *out, int at)
+{
+	__shared__ int part[64];
+
+	part[threadIdx.x] = 1;
+	__syncthreads();
+	part[at + (int)threadIdx.x] = 2;
+	__syncthreads();
+	out[threadIdx.x] = part[threadIdx.x];
+}
+
+// No instruction of this target: an image load.
+__global__ void unknown_instruction()
+{
+	asm volatile(".long 0xf0001f00\n\t.long 0x00010203");
+}
+
+static bool fault_read_only()
+{
+	write_to_packet<<<1, 64>>>();
+	return hipDeviceSynchronize() == hipSuccess;
+}
+
+static bool fault_misaligned()
+{
+	Memory<unsigned> word(2);
+	add_to<<<1, 1>>>((unsigned *)((char *)word.data + 2));
+	return hipDeviceSynchronize() == hipSuccess;
+}
+
+static bool fault_lds()
+{
+	Memory<int> out(64);
+	write_far<<<1, 64>>>(out.data, 5000);
+	return hipDeviceSynchronize() == hipSuccess;
+}
+
+static bool fault_illegal()
+{
+	unknown_instruction<<<1, 64>>>();
+	return hipDeviceSynchronize() == hipSuccess;
+}
+
 static bool fault_trap()
 {
 	give_up<<<1, 64>>>();
@@ -287,7 +343,9 @@ int main(int argc, char **argv)
 		{ "grid barrier", test_grid_barrier, false }, { "host flag", test_host_flag, false },
 		{ "other queue", test_other_queue, false }, { "printf", test_printf, false },
 		{ "clock", test_clock, false },		  { "unmapped", fault_unmapped, true },
-		{ "trap", fault_trap, true },
+		{ "trap", fault_trap, true },		  { "read-only", fault_read_only, true },
+		{ "misaligned", fault_misaligned, true }, { "lds", fault_lds, true },
+		{ "illegal", fault_illegal, true },
 	};
 	int failed = 0;
 

@@ -58,10 +58,13 @@ static void fuzz_packet(struct fuzz_sdma *fuzz)
 		{ GP_SDMA_CONST_FILL, "awc" }, { GP_SDMA_TIMESTAMP, "a" },  { GP_SDMA_GCR, "wwww" },
 		{ GP_SDMA_WRITE, "aww" },      { GP_SDMA_INDIRECT, "awa" },
 	};
-	uint32_t which = (uint32_t)fuzz_take(&fuzz->input, 1) % (sizeof(packets) / sizeof(packets[0]));
+	uint32_t header, which = (uint32_t)fuzz_take(&fuzz->input, 1) % (sizeof(packets) / sizeof(packets[0]));
 
-	fuzz_put(fuzz, packets[which].op | (uint32_t)fuzz_take(&fuzz->input, 3) << 8);
-	for (const char *field = packets[which].layout; *field; field++) {
+	header = packets[which].op | (uint32_t)fuzz_take(&fuzz->input, 3) << 8;
+	fuzz_put(fuzz, header);
+	/* A window: both sides with offsets and pitches, then its size. */
+	for (const char *field = (header & 0xffffu) == (GP_SDMA_COPY | 4u << 8) ? "acwcacwcwc" : packets[which].layout;
+	     *field; field++) {
 		if (*field == 'a')
 			fuzz_put_address(fuzz);
 		else
