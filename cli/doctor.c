@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/plain.h"
 #include "cli/doctor/rule.h"
 #include "view/json_writer.h"
 
@@ -144,6 +145,7 @@ int main(int argc, char **argv)
 	bool json = false, verbose = false;
 	int option;
 
+	gp_plain_stdout();
 	while ((option = getopt_long(argc, argv, "vlhV", doctor_options, NULL)) != -1) {
 		switch (option) {
 		case OPTION_JSON: json = true; break;

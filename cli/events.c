@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include "lib/plain.h"
 #include "cli/clean.h"
 #include "cli/event.h"
 #include "cli/target_pid.h"
@@ -118,6 +119,7 @@ int main(int argc, char **argv)
 	struct gp_error error;
 	int option, r = 0;
 
+	gp_plain_stdout();
 	while ((option = getopt_long(argc, argv, "fg:hV", events_options, NULL)) != -1) {
 		switch (option) {
 		case 'f': events.follow = true; break;

@@ -22,21 +22,23 @@ struct command {
 static const struct command commands[] = {
 	{ "run", "run a program with a GPU priority: gpreempt run -p high -- ./serve" },
 	{ "set", "change the priority (or weight, deadline, gang) of a running program" },
-	{ "get", "show them" },
-	{ "status", "devices, mechanism reached and why, clients, queues, gates, costs" },
-	{ "top", "the same, live" },
-	{ "events", "each decision with its reason, in words" },
-	{ "record", "events into a file, for report and Perfetto" },
-	{ "doctor", "what is wrong or near a limit on this machine, and what to do" },
+	{ "get", "show the priority, weight, deadline and gang of a running program" },
+	{ "status", "show devices, mechanism and why, programs, queues, gates and costs" },
+	{ "top", "show programs, priorities, shares and waiting, live" },
+	{ "events", "show each decision of the daemon with its reason, in words" },
+	{ "record", "write events to a file, for `gpreempt report` and Perfetto" },
+	{ "doctor", "find what is wrong on this machine, and say what to do" },
 	{ "bench", "measure gate costs on this machine's GPU, for a device description" },
-	{ "metrics", "Prometheus text" },
+	{ "metrics", "print counters as Prometheus reads them" },
 	{ "cdi", "the agent and priorities for containers: a CDI specification" },
-	{ "pause", "open every gate of a device and stop ordering" },
-	{ "resume", "start again" },
-	{ "report", "say what happened in a trace: layers, waits, critical path, findings" },
-	{ "lab", "why several processes are slower than one: hypotheses as switches" },
+	{ "pause", "open every gate of a device and leave it alone" },
+	{ "resume", "schedule a device again after `gpreempt pause`" },
+	{ "report", "explain a trace: layers, waits, critical path, findings" },
+	{ "lab", "try hypotheses about why several processes are slower than one" },
 	{ "sim", "simulate processes, scheduler and GPU in virtual time; compare policies" },
 };
+
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 /* Lower-case words joined by '-': a name can therefore never leave the folder it is looked up in. */
 static bool command_name_is_valid(const char *name)
@@ -90,7 +92,7 @@ static void command_list(FILE *out)
 {
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
 		if (!command_find(commands[i].name, path, sizeof(path)))
 			fprintf(out, "  %-10s  %s\n", commands[i].name, commands[i].summary);
 	}
@@ -100,7 +102,7 @@ static void command_usage(FILE *out)
 {
 	fprintf(out, "usage: gpreempt SUBCOMMAND [ARGUMENT...]\n"
 		     "       gpreempt help [SUBCOMMAND]\n"
-		     "       gpreempt --version\n"
+		     "       gpreempt -V, --version\n"
 		     "\n"
 		     "Preemptive priorities for GPU compute, across processes, on stock drivers.\n"
 		     "\n"
@@ -110,16 +112,77 @@ static void command_usage(FILE *out)
 		     "`gpreempt help SUBCOMMAND` explains one of them.\n");
 }
 
+/* How many letters must be changed, added, removed or swapped with their neighbour to make b of a. */
+static unsigned int command_distance(const char *a, const char *b)
+{
+	unsigned int rows[COMMAND_NAME_MAX + 2][COMMAND_NAME_MAX + 2] = { { 0 } };
+	size_t a_size = strlen(a), b_size = strlen(b);
+
+	for (size_t i = 0; i <= a_size; i++) {
+		for (size_t j = 0; j <= b_size; j++) {
+			unsigned int best = (unsigned int)(i > j ? i : j);
+
+			if (i && j) {
+				best = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+				best = rows[i - 1][j] + 1 < best ? rows[i - 1][j] + 1 : best;
+				best = rows[i][j - 1] + 1 < best ? rows[i][j - 1] + 1 : best;
+				if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+				    rows[i - 2][j - 2] + 1 < best)
+					best = rows[i - 2][j - 2] + 1;
+			}
+			rows[i][j] = best;
+		}
+	}
+	return rows[a_size][b_size];
+}
+
+/* What somebody meant who typed this; NULL: no guess is near enough. */
+static const char *command_nearest(const char *name)
+{
+	unsigned int best = 3; /* two slips of the finger */
+	const char *nearest = NULL;
+
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		unsigned int distance = command_distance(name, commands[i].name);
+
+		if (distance < best && distance < strlen(commands[i].name)) {
+			best = distance;
+			nearest = commands[i].name;
+		}
+	}
+	return nearest;
+}
+
+static int command_refuse(const char *name)
+{
+	bool is_valid = command_name_is_valid(name);
+	const char *nearest = is_valid ? command_nearest(name) : NULL;
+
+	if (nearest && !strcmp(nearest, name)) {
+		fprintf(stderr,
+			"gpreempt: '%s' belongs to gpreempt, but it was not built or not installed here.\n"
+			"gpreempt: in the source tree `make all` builds it%s; see also GPREEMPT_EXEC_PATH in gpreempt(1)\n",
+			name, strcmp(name, "top") ? "" : " once libncurses-dev is installed");
+	} else if (nearest) {
+		fprintf(stderr, "gpreempt: unknown subcommand '%s'. Did you mean `gpreempt %s`? (gpreempt help)\n",
+			name, nearest);
+	} else {
+		fprintf(stderr, "gpreempt: unknown subcommand '%s'; these exist:\n", name);
+		command_list(stderr);
+	}
+	return EXIT_USAGE;
+}
+
 /* Becomes the subcommand's program; comes back only when that failed. */
 static int command_exec(const char *name, char **argv)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], title[COMMAND_NAME_MAX + 16];
 
-	if (!command_name_is_valid(name) || command_find(name, path, sizeof(path))) {
-		fprintf(stderr, "gpreempt: unknown subcommand '%s'; these exist:\n", name);
-		command_list(stderr);
-		return EXIT_USAGE;
-	}
+	if (!command_name_is_valid(name) || command_find(name, path, sizeof(path)))
+		return command_refuse(name);
+	/* By this name the program complains. */
+	(void)snprintf(title, sizeof(title), "gpreempt %s", name);
+	argv[0] = title;
 	execv(path, argv);
 	fprintf(stderr, "gpreempt: cannot start %s: %s\n", path, strerror(errno));
 	return EXIT_CANNOT_EXEC;
@@ -142,7 +205,7 @@ int main(int argc, char **argv)
 		command_usage(stderr);
 		return EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "--version")) {
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		printf("gpreempt %s\n", GP_VERSION);
 		return EXIT_SUCCESS;
 	}

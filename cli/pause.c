@@ -3,14 +3,18 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "cli/control.h"
 #include "cli/target_pid.h"
 
+static const char pause_on[] = "gates are open and stay open; programs run as without gpreempt (undo: gpreempt resume)";
+static const char pause_off[] = "the daemon schedules it again";
+
 /* clang-format off */
 static const char pause_help[] =
-"Usage: gpreempt pause GPU|all     opens every gate of the device; nothing is ordered on it any more\n"
-"       gpreempt resume GPU|all    starts again\n"
-"For root. GPU is the gpu_id that gpreempt status shows.\n"
+"Usage: gpreempt pause GPU|all     the daemon opens every gate of the device and leaves it alone\n"
+"       gpreempt resume GPU|all    the daemon schedules the device again\n"
+"Both need root. GPU is the gpu_id that gpreempt status shows.\n"
 "\n"
 "      --json   the outcome as an object\n"
 "\n"
@@ -55,5 +59,9 @@ int main(int argc, char **argv)
 	free(text);
 	if (is_json)
 		printf("{ \"schema\": 1, \"gpu_id\": %u, \"done\": \"" PAUSE_NAME "\" }\n", request.gpu_id);
+	else if (!strcmp(argv[optind], "all"))
+		printf("every GPU: %s\n", request.flags & GP_CONTROL_PAUSE_END ? pause_off : pause_on);
+	else
+		printf("GPU %u: %s\n", request.gpu_id, request.flags & GP_CONTROL_PAUSE_END ? pause_off : pause_on);
 	return GP_CLI_OK;
 }

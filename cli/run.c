@@ -208,7 +208,10 @@ static int run_prepare(const struct run *run, char *agent, size_t agent_size, bo
 	if (r)
 		run_warn(run, "%s: '%s' runs without a GPU priority", error.text, run->command[0]);
 	if (!r && is_known && run->attr.valid & GP_ATTR_PRIORITY && (uint64_t)run->attr.priority > ceiling)
-		run_warn(run, "priority %s is above your ceiling: it will be cut down to %" PRIu64 " (gpreempt run -m)",
+		run_warn(run,
+			 "priority %s is above your ceiling: the program gets %" PRIu64
+			 ". The administrator raises it in gpreempt.conf, section "
+			 "[ceiling], for your user or a group of yours (gpreempt run -m shows your ceiling)",
 			 gp_attr_priority_text(run->attr.priority, wanted, sizeof(wanted)), ceiling);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include "cli/control.h"
 #include "cli/status_show.h"
 #include "lib/cleanup.h"
+#include "lib/plain.h"
 
 /* clang-format off */
 static const char status_help[] =
@@ -77,6 +78,7 @@ int main(int argc, char **argv)
 	const char *hqd_path = NULL;
 	int option, r;
 
+	gp_plain_stdout();
 	while ((option = getopt_long(argc, argv, "shV", status_options, NULL)) != -1) {
 		switch (option) {
 		case OPTION_JSON: json = true; break;

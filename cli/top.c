@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "cli/control.h"
 #include "cli/top_screen.h"
+#include "lib/plain.h"
 #include "lib/units.h"
 
 #define TOP_INTERVAL_DS 10u /* tenths of a second, as nvtop */
@@ -25,7 +26,7 @@ static const char top_help[] =
 "  -n, --iterations N so many looks\n"
 "      --json         batch, one JSON object a line\n"
 "\n"
-"Keys: F6 sort; + - order; Up Down select; F7 F8 more and less urgent; F9 kill (asks); Q queues; Ctrl-L redraw; q Esc F10 quit.\n"
+"Keys: ? help; F6 sort; + - order; Up Down select; F7 F8 more and less urgent; F9 kill (asks); Q queues; Ctrl-L redraw; q Esc F10 quit.\n"
 "GPU%: share of time in which a compute queue of the program had work and an open gate.\n"
 "WAIT%: share of time in which the program had work and all its gates were closed.\n"
 "99 = MOST URGENT. A dash is \"unknown\".\n"
@@ -132,5 +133,6 @@ int main(int argc, char **argv)
 		return gp_top_screen(&options);
 	if (!batch && !options.iterations)
 		options.iterations = 1;
+	gp_plain_stdout();
 	return top_batch(&options, json);
 }

@@ -4,7 +4,6 @@
 #include <curses.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "cli/clean.h"
 #include "cli/control.h"
 #include "cli/top_screen.h"
+#include "lib/plain.h"
 #include "view/format.h"
 
 #define SCREEN_ESCAPE   27
@@ -21,7 +21,7 @@
 #define SCREEN_STEP     10 /* of a priority, by F7 and F8 */
 #define SCREEN_LINE_MAX 1024u
 
-enum screen_mode { SCREEN_NORMAL, SCREEN_SORT, SCREEN_KILL };
+enum screen_mode { SCREEN_NORMAL, SCREEN_SORT, SCREEN_KILL, SCREEN_HELP };
 enum { SCREEN_PAIR_HEAD = 1, SCREEN_PAIR_BAD };
 
 struct screen {
@@ -51,6 +51,11 @@ static void screen_line(int y, const char *text, attr_t attributes)
 	if (y < 0 || y >= LINES)
 		return;
 	gp_format_cut(text, width < SCREEN_LINE_MAX ? width : SCREEN_LINE_MAX, cut, sizeof(cut));
+	if (gp_plain_is_needed()) {
+		struct gp_plain plain = { .count = 0 };
+
+		cut[gp_plain_text(&plain, cut, strlen(cut), cut)] = '\0';
+	}
 	attrset(attributes);
 	move(y, 0);
 	clrtoeol();
@@ -83,7 +88,7 @@ static void screen_footer(const struct screen *screen)
 	else
 		(void)snprintf(
 			text, sizeof(text),
-			"F6 sort  +/- order  Up/Down select  F7 more urgent  F8 less  F9 kill  Q queues  F10 quit");
+			"F6 sort  +/- order  Up/Down select  F7 more urgent  F8 less  F9 kill  Q queues  ? help  F10 quit");
 	screen_line(LINES - 1, text, A_REVERSE);
 }
 
@@ -109,13 +114,39 @@ static void screen_table(struct screen *screen, int y)
 	gp_columns_fini(&columns);
 }
 
+static void screen_help(void)
+{
+	static const char *const lines[] = {
+		"gpreempt top: keys",
+		"",
+		"  Up, Down   select a program",
+		"  F7, F8     make it more urgent, less urgent, by 10 (99 is the most urgent; your ceiling holds)",
+		"  F9         send it SIGTERM; asks first",
+		"  F6, + -    sort by another column; smallest or largest first",
+		"  Q          show a line for each queue, or not",
+		"  Ctrl-L     draw everything again",
+		"  q, Esc     quit",
+		"",
+		"GPU%   share of time in which a compute queue of the program had work and an open gate",
+		"WAIT%  share of time in which the program had work and all its gates were closed",
+		"A dash means: unknown.",
+		"",
+		"Any key goes back to the programs.",
+	};
+
+	for (int i = 0; i < (int)(sizeof(lines) / sizeof(lines[0])); i++)
+		screen_line(i, lines[i], i ? A_NORMAL : A_BOLD);
+}
+
 static void screen_draw(struct screen *screen)
 {
 	char line[SCREEN_LINE_MAX];
 	int y = 0;
 
 	erase();
-	if (!screen->has_state) {
+	if (screen->mode == SCREEN_HELP) {
+		screen_help();
+	} else if (!screen->has_state) {
 		screen_line(0, "gpreempt top: waiting for the daemon", A_BOLD);
 	} else {
 		screen_line(y++, gp_top_head_line(&screen->top, line, sizeof(line)), A_BOLD);
@@ -226,7 +257,15 @@ static bool screen_key(struct screen *screen, int key)
 		}
 		return true;
 	}
+	if (screen->mode == SCREEN_HELP) {
+		/* KEY_RESIZE is no key of the user, and neither is the silence between two looks. */
+		if (key != KEY_RESIZE && key != ERR)
+			screen->mode = SCREEN_NORMAL;
+		return true;
+	}
 	switch (key) {
+	case '?':
+	case 'h': screen->mode = SCREEN_HELP; break;
 	case 'q':
 	case SCREEN_ESCAPE:
 	case KEY_F(10): return false;
@@ -248,7 +287,8 @@ static bool screen_key(struct screen *screen, int key)
 static bool screen_begin(struct screen *screen)
 {
 	setlocale(LC_ALL, "");
-	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+	/* The name of a locale that is not installed here still says UTF-8. */
+	if (!gp_plain_is_needed() && MB_CUR_MAX == 1)
 		setlocale(LC_CTYPE, "C.UTF-8");
 	if (!newterm(NULL, stdout, stdin))
 		return false;

@@ -238,7 +238,7 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	struct gp_queue_entry *queue = NULL;
 	struct gp_text text = { 0 };
 	bool is_above = peer->rights & GP_RIGHT_NICE; /* the ceilings */
-	char sentence[200];
+	char sentence[300];
 
 	/* Somebody else's client looks to a user like none at all. */
 	if (!client || !gp_access_may_change(peer, client)) {
@@ -248,8 +248,9 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	}
 	if (!is_above && request->attr.valid & GP_ATTR_PRIORITY && request->attr.priority > client->ceiling) {
 		snprintf(sentence, sizeof(sentence),
-			 "priority %d is above your ceiling of %d ([ceiling] in gpreempt.conf)", request->attr.priority,
-			 client->ceiling);
+			 "priority %d is above your ceiling of %d. The administrator raises it in " GP_CONFIG_FILE
+			 ", section [ceiling]: user.NAME = %d, or group.NAME = %d for a group of yours",
+			 request->attr.priority, client->ceiling, request->attr.priority, request->attr.priority);
 		gp_log_user(daemon, peer->owner,
 			    "audit: uid %u may not set process %d (%s) to priority %d: its ceiling is %d", peer->uid,
 			    client->device.pid, client->name, request->attr.priority, client->ceiling);
@@ -259,9 +260,9 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	if (!is_above && !client->may_raise && gp_access_is_raise(&request->attr)) {
 		gp_log_user(daemon, peer->owner, "audit: uid %u may not raise process %d (%s) by weight or deadline",
 			    peer->uid, client->device.pid, client->name);
-		control_say(
-			daemon, peer, cookie, -EPERM,
-			"weights above 100 and deadlines are for those who may go above the default priority ([ceiling] in gpreempt.conf)");
+		control_say(daemon, peer, cookie, -EPERM,
+			    "weights above 100 and deadlines need a ceiling above the default priority: " GP_CONFIG_FILE
+			    ", section [ceiling], user.NAME or group.NAME");
 		return;
 	}
 	if (request->queue_id != GP_CONTROL_ALL_QUEUES) {

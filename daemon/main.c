@@ -24,16 +24,7 @@ static const char main_help[] =
 	"Signals: TERM, INT: opens every gate and ends; HUP: reads the configuration again.\n"
 	"Exit status: 0 ended, 1 failed, 2 wrong usage or configuration.\n";
 
-enum {
-	MAIN_CONFIG = 256,
-	MAIN_CHECK,
-	MAIN_SOCKET,
-	MAIN_BACKEND,
-	MAIN_MECHANISM,
-	MAIN_POLICY,
-	MAIN_VERSION,
-	MAIN_FOREGROUND
-};
+enum { MAIN_CONFIG = 256, MAIN_CHECK, MAIN_SOCKET, MAIN_BACKEND, MAIN_MECHANISM, MAIN_POLICY, MAIN_FOREGROUND };
 
 static const struct option main_options[] = {
 	{ "config", required_argument, NULL, MAIN_CONFIG },
@@ -43,7 +34,7 @@ static const struct option main_options[] = {
 	{ "mechanism", required_argument, NULL, MAIN_MECHANISM },
 	{ "policy", required_argument, NULL, MAIN_POLICY },
 	{ "foreground", no_argument, NULL, MAIN_FOREGROUND },
-	{ "version", no_argument, NULL, MAIN_VERSION },
+	{ "version", no_argument, NULL, 'V' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -58,12 +49,12 @@ static int main_parse(int argc, char **argv, struct main_arguments *arguments)
 {
 	int option;
 
-	while ((option = getopt_long(argc, argv, "h", main_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "hV", main_options, NULL)) != -1) {
 		switch (option) {
 		case MAIN_CONFIG: arguments->config = optarg; break;
 		case MAIN_CHECK: arguments->check = true; break;
 		case MAIN_FOREGROUND: break;
-		case MAIN_VERSION: printf("gpreemptd " GP_VERSION "\n"); exit(0);
+		case 'V': printf("gpreemptd " GP_VERSION "\n"); exit(0);
 		case 'h': fputs(main_help, stdout); exit(0);
 		case MAIN_SOCKET:
 		case MAIN_BACKEND:

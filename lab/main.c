@@ -11,6 +11,7 @@
 #include "lab/keys.h"
 #include "lab/lab.h"
 #include "lib/file.h"
+#include "lib/plain.h"
 #include "lib/progress.h"
 
 enum { MAIN_OK = 0, MAIN_FAILED = 1, MAIN_USAGE = 2 };
@@ -251,12 +252,12 @@ static int main_options(int argc, char **argv, struct main_lab *run)
 		{ "set", required_argument, NULL, 's' },   { "json", no_argument, NULL, 'j' },
 		{ "html", required_argument, NULL, 'o' },  { "device", required_argument, NULL, 'd' },
 		{ "write", required_argument, NULL, 'w' }, { "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'v' },     { NULL, 0, NULL, 0 },
+		{ "version", no_argument, NULL, 'V' },     { NULL, 0, NULL, 0 },
 	};
 	struct gp_error error = { "" };
 	int option;
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
 		switch (option) {
 		case 's':
 			if (run->set_count == LAB_SET_MAX) {
@@ -270,7 +271,7 @@ static int main_options(int argc, char **argv, struct main_lab *run)
 		case 'd': run->device_path = optarg; break;
 		case 'w': run->write_path = optarg; break;
 		case 'h': fputs(main_help, stdout); return fflush(stdout) ? MAIN_FAILED : MAIN_OK;
-		case 'v': printf("gpreempt lab %s\n", GP_VERSION); return fflush(stdout) ? MAIN_FAILED : MAIN_OK;
+		case 'V': printf("gpreempt lab %s\n", GP_VERSION); return fflush(stdout) ? MAIN_FAILED : MAIN_OK;
 		default: fprintf(stderr, "Try 'gpreempt lab --help'.\n"); return MAIN_USAGE;
 		}
 	}
@@ -282,6 +283,7 @@ int main(int argc, char **argv)
 	struct main_lab *run = calloc(1, sizeof(*run));
 	int status;
 
+	gp_plain_stdout();
 	if (!run)
 		return MAIN_FAILED;
 	status = main_options(argc, argv, run);

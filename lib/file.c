@@ -132,6 +132,13 @@ int gp_file_commit(struct gp_file_writer *writer, struct gp_error *error)
 	bool failed;
 
 	errno = 0;
+	/* A write that failed long ago left no reason. The next one fails for the same: what it writes goes with the
+	 * file. */
+	if (ferror(writer->stream) && is_file) {
+		static const char block[FILE_CHUNK_SIZE];
+
+		(void)!write(fileno(writer->stream), block, sizeof(block));
+	}
 	failed = fflush(writer->stream) || ferror(writer->stream) ||
 		 (is_file && !writer->hurried && fsync(fileno(writer->stream)));
 	if (!failed && writer->stream == stdout) {

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/file.h"
+#include "lib/plain.h"
 #include "lib/progress.h"
 #include "report/load.h"
 #include "report/options.h"
@@ -242,6 +243,7 @@ int main(int argc, char **argv)
 	struct gp_error error = { "" };
 	int r;
 
+	gp_plain_stdout();
 	if (gp_report_options_parse(argc, argv, &options, &error))
 		return main_refuse(&error, MAIN_USAGE);
 	if (options.help) {

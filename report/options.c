@@ -40,7 +40,7 @@ const char gp_report_help[] =
 "Exit status: 0 done, 1 failed (a file could not be read or written), 2 wrong usage.\n";
 
 enum { OPTION_JSON = 256, OPTION_HTML, OPTION_PERFETTO, OPTION_COMPARE, OPTION_PROCESS, OPTION_DEVICE, OPTION_FROM,
-       OPTION_TO, OPTION_TOP, OPTION_WIDTH, OPTION_VERSION };
+       OPTION_TO, OPTION_TOP, OPTION_WIDTH };
 
 static const struct option options_long[] = {
 	{ "json", optional_argument, NULL, OPTION_JSON }, { "html", required_argument, NULL, OPTION_HTML },
@@ -48,7 +48,7 @@ static const struct option options_long[] = {
 	{ "process", required_argument, NULL, OPTION_PROCESS }, { "device", required_argument, NULL, OPTION_DEVICE },
 	{ "from", required_argument, NULL, OPTION_FROM }, { "to", required_argument, NULL, OPTION_TO },
 	{ "top", required_argument, NULL, OPTION_TOP }, { "width", required_argument, NULL, OPTION_WIDTH },
-	{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, OPTION_VERSION }, { NULL, 0, NULL, 0 },
+	{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 },
 };
 /* clang-format on */
 
@@ -68,7 +68,7 @@ static int options_one(struct gp_report_options *options, int option, int argc, 
 
 	switch (option) {
 	case 'h': options->help = true; return 0;
-	case OPTION_VERSION: options->version = true; return 0;
+	case 'V': options->version = true; return 0;
 	case OPTION_COMPARE: options->compare = true; return 0;
 	case OPTION_HTML: options->html_path = optarg; return 0;
 	case OPTION_PERFETTO: options->perfetto_path = optarg; return 0;
@@ -164,7 +164,7 @@ int gp_report_options_parse(int argc, char **argv, struct gp_report_options *ret
 
 	opterr = 0;
 	optind = 1;
-	while ((option = getopt_long(argc, argv, "h", options_long, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "hV", options_long, NULL)) != -1) {
 		r = options_one(&options, option, argc, argv, error);
 		if (r)
 			return r;

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/file.h"
+#include "lib/plain.h"
 #include "lib/paths.h"
 #include "lib/progress.h"
 #include "sim/mode.h"
@@ -279,6 +280,7 @@ int main(int argc, char **argv)
 	uint32_t i;
 	int status;
 
+	gp_plain_stdout();
 	if (!run)
 		return MAIN_FAILED;
 	if (gp_options_parse(argc, argv, &run->options, &error)) {

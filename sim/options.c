@@ -54,7 +54,7 @@ const char gp_options_help[] =
 
 enum { OPTION_MIX = 256, OPTION_DEVICE, OPTION_DEVICES, OPTION_POLICY, OPTION_SET, OPTION_GATE, OPTION_GATE_COST,
        OPTION_DILATE, OPTION_SEED, OPTION_DURATION, OPTION_COMPARE, OPTION_JSON, OPTION_PERFETTO, OPTION_HTML,
-       OPTION_LOAD, OPTION_REQUEST, OPTION_TRACE, OPTION_LIST, OPTION_DESCRIBE, OPTION_RPTR, OPTION_VERSION };
+       OPTION_LOAD, OPTION_REQUEST, OPTION_TRACE, OPTION_LIST, OPTION_DESCRIBE, OPTION_RPTR };
 
 static const struct option options_long[] = {
 	{ "mix", required_argument, NULL, OPTION_MIX }, { "device", required_argument, NULL, OPTION_DEVICE },
@@ -69,7 +69,7 @@ static const struct option options_long[] = {
 	{ "trace", required_argument, NULL, OPTION_TRACE }, { "list", no_argument, NULL, OPTION_LIST },
 	{ "describe", no_argument, NULL, OPTION_DESCRIBE },
 	{ "rptr", required_argument, NULL, OPTION_RPTR }, { "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, OPTION_VERSION }, { NULL, 0, NULL, 0 },
+	{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 },
 };
 /* clang-format on */
 
@@ -289,7 +289,7 @@ static bool options_output(struct gp_options *options, int option, char **argv)
 	case OPTION_HTML: options->html_path = optarg; return true;
 	case OPTION_LIST: options->list = true; return true;
 	case OPTION_DESCRIBE: options->describe = true; return true;
-	case OPTION_VERSION: options->version = true; return true;
+	case 'V': options->version = true; return true;
 	case 'h': options->help = true; return true;
 	default: return false;
 	}
@@ -318,7 +318,7 @@ int gp_options_parse(int argc, char **argv, struct gp_options *options, struct g
 	optind = 1;
 	for (;;) {
 		index = -1;
-		option = getopt_long(argc, argv, ":h", options_long, &index);
+		option = getopt_long(argc, argv, ":hV", options_long, &index);
 		if (option == -1)
 			break;
 		if (option == '?' || option == ':')

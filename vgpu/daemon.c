@@ -398,7 +398,7 @@ static int daemon_parse(struct daemon *daemon, int argc, char **argv, struct dae
 	struct gp_vnode_config *config = &options->config;
 	int option, r = 0;
 
-	while (r == 0 && (option = getopt_long(argc, argv, "d:n:k:vh", daemon_options, NULL)) != -1) {
+	while (r == 0 && (option = getopt_long(argc, argv, "d:n:k:vhV", daemon_options, NULL)) != -1) {
 		switch (option) {
 		case 'd': config->device = optarg; break;
 		case 'n': r = daemon_count(optarg, "GPUs", GP_VNODE_GPU_MAX, &config->gpu_count, error); break;

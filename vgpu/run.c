@@ -472,7 +472,7 @@ int main(int argc, char **argv)
 	bool words; /* it takes more than options */
 
 	gp_terminal_stdio();
-	if (!strcmp(command, "--version")) {
+	if (!strcmp(command, "--version") || !strcmp(command, "-V")) {
 		printf("vgpu " GP_VERSION "\n");
 		return 0;
 	}

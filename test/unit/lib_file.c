@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -221,6 +223,28 @@ static void test_reads(void **state)
 	free(text);
 }
 
+/* A write that failed early, and was forgotten by the stream, still has its reason in the sentence. */
+static void test_reason(void **state)
+{
+	struct rlimit before, limit;
+	struct gp_file_writer writer;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 100000;
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(gp_file_open(&writer, path, &error), 0);
+	for (int i = 0; i < 100000; i++)
+		fprintf(writer.stream, "line %d\n", i);
+	(void)fflush(writer.stream);
+	assert_int_equal(gp_file_commit(&writer, &error), -EFBIG);
+	assert_non_null(strstr(error.text, strerror(EFBIG)));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	gp_file_abandon(&writer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +252,7 @@ int main(void)
 		cmocka_unit_test(test_follows_link),    cmocka_unit_test(test_full),
 		cmocka_unit_test(test_failed_stream),   cmocka_unit_test(test_cannot_create),
 		cmocka_unit_test(test_standard_output), cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_reason),
 	};
 
 	return cmocka_run_group_tests_name("lib/file", tests, setup, teardown);
