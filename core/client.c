@@ -150,29 +150,18 @@ int gp_sched_device_set_others(struct gp_sched *sched, uint32_t device, uint32_t
 	return 0;
 }
 
-/* Counts the queue in or out of what the device knows about all its queues; true if that changes others' ranks. */
-static bool client_count_queue(struct gp_device *device, const struct gp_queue_attr *attr, bool in)
+/* Counts the queue in or out of what the device knows about all its queues. */
+static void client_count_queue(struct gp_sched *sched, uint32_t queue, bool in)
 {
-	uint32_t change = in ? 1u : -1u;
-	int32_t top = GP_PRIORITY_MAX;
-	bool changed = false;
+	const struct gp_queue_attr *attr = &sched->queues[queue].attr;
+	struct gp_device *device = gp_device_of(sched, &sched->queues[queue]);
 
-	GP_ASSERT(in || device->priority_counts[attr->priority]);
-	device->priority_counts[attr->priority] += change;
-	while (top > 0 && !device->priority_counts[top])
-		top--;
-	changed = top != device->priority_top;
-	device->priority_top = top;
-	if (attr->deadline_ns) {
-		device->deadline_queue_count += change;
-		changed |= device->deadline_queue_count == (in ? 1u : 0u);
-		if (attr->budget_ns) {
-			uint64_t ppm = attr->budget_ns * 1000000 / attr->deadline_ns;
+	gp_rest_count(sched, queue, in);
+	if (attr->deadline_ns && attr->budget_ns) {
+		uint64_t ppm = attr->budget_ns * 1000000 / attr->deadline_ns;
 
-			device->budget_used_ppm += in ? ppm : -ppm;
-		}
+		device->budget_used_ppm += in ? ppm : -ppm;
 	}
-	return changed;
 }
 
 static bool client_attr_ok(const struct gp_sched *sched, const struct gp_queue_attr *attr)
@@ -234,7 +223,8 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 	d->queue_count++;
 	client_seat_view(sched, seat);
 	gp_trace(sched, GP_TRACE_QUEUE_ADD, index, GP_WHY_NONE, (uint64_t)attr->priority);
-	if (client_count_queue(d, attr, true))
+	client_count_queue(sched, index, true);
+	if (gp_rest_update(sched, d))
 		gp_turn_settle(sched, d);
 	gp_work_rerank(sched, index);
 	d->closed_unseen_count += gp_gate_is_blind(q);
@@ -259,7 +249,6 @@ int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, co
 	struct gp_queue *q = gp_queue_find(sched, queue);
 	struct gp_device *device;
 	uint64_t own_ppm, others_ppm;
-	bool settle;
 
 	if (!q)
 		return -ESTALE;
@@ -271,17 +260,17 @@ int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, co
 	if (device->policy->admit && device->policy->admit(attr, others_ppm))
 		return -EDQUOT;
 	gp_clock(sched, now_ns);
-	settle = client_count_queue(device, &q->attr, false);
+	client_count_queue(sched, queue.index, false);
 	device->open_fixed_count -= gp_gate_is_fixed(q);
 	device->closed_unseen_count -= gp_gate_is_blind(q);
 	q->attr = *attr;
 	q->attr.weight = attr->weight ? attr->weight : GP_WEIGHT_DEFAULT;
 	device->open_fixed_count += gp_gate_is_fixed(q);
 	device->closed_unseen_count += gp_gate_is_blind(q);
-	settle |= client_count_queue(device, &q->attr, true);
+	client_count_queue(sched, queue.index, true);
 	client_seat_view(sched, &sched->seats[q->seat]);
 	gp_trace(sched, GP_TRACE_ATTR, queue.index, GP_WHY_NONE, (uint64_t)attr->priority);
-	if (settle)
+	if (gp_rest_update(sched, device))
 		gp_turn_settle(sched, device);
 	gp_work_rerank(sched, queue.index);
 	gp_work_refresh(sched, queue.index);
@@ -295,7 +284,6 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 	struct gp_queue *q = gp_queue_find(sched, queue);
 	struct gp_device *device;
 	struct gp_seat *seat;
-	bool settle;
 
 	if (!q)
 		return -ESTALE;
@@ -325,13 +313,13 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 	q->used = false;
 	q->seat_next = sched->queue_free;
 	sched->queue_free = queue.index;
-	settle = client_count_queue(device, &q->attr, false);
+	client_count_queue(sched, queue.index, false);
 	GP_ASSERT(seat->queue_count);
 	if (--seat->queue_count == 0)
 		client_seat_free(sched, q->seat);
 	else if (seat->batch_count == 0)
 		gp_turn_take(sched, q->seat);
-	if (settle)
+	if (gp_rest_update(sched, device))
 		gp_turn_settle(sched, device);
 	client_oversubscription(sched, q->device);
 	device->dirty = true;
@@ -415,5 +403,20 @@ int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stat
 	if (device >= sched->device_count)
 		return -EINVAL;
 	*ret_stats = sched->devices[device].stats;
+	return 0;
+}
+
+int gp_sched_priority_top(const struct gp_sched *sched, uint32_t device, int32_t *ret_priority)
+{
+	struct gp_policy_queue view;
+	const struct gp_device *d;
+
+	if (device >= sched->device_count)
+		return -EINVAL;
+	d = &sched->devices[device];
+	view = (struct gp_policy_queue){ .priority = d->priority_top,
+					 .priority_top = d->priority_top,
+					 .deadline_queue_count = d->deadline_queue_count };
+	*ret_priority = d->policy->is_batch && d->policy->is_batch(&view) ? GP_PRIORITY_MAX + 1 : d->priority_top;
 	return 0;
 }

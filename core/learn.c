@@ -35,6 +35,20 @@ void gp_learn_gap(struct gp_queue *queue, uint64_t gap_ns)
 	queue->gaps[bucket]++;
 }
 
+uint64_t gp_learn_gap_ns(const struct gp_queue *queue)
+{
+	uint64_t total = 0, within = 0;
+	uint32_t i;
+
+	for (i = 0; i < GP_GAP_BUCKETS; i++)
+		total += queue->gaps[i];
+	if (total < LEARN_GAP_MIN)
+		return 0;
+	for (i = 0; (within += queue->gaps[i]) * 10 < total * 9; i++)
+		;
+	return learn_bucket_end_ns(i);
+}
+
 /*
  * How long to keep the lower gates closed after this queue drained. Lingering for L costs the time up to the next
  * arrival if that comes within L, else L and a whole cycle of opening and closing again; the L with the smallest

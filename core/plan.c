@@ -478,6 +478,8 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 		ret_plan->announce ? gp_queue_id_of(sched, device->announce) : (struct gp_queue_id){ GP_NONE, 0 };
 	device->announce = GP_NONE;
 	plan_repair(&b);
+	if (gp_rest_update(sched, device))
+		gp_turn_settle(sched, device);
 	if (!device->stopped) {
 		gp_gang_decide(sched);
 		gp_turn_assign(sched, device);

@@ -52,6 +52,7 @@ struct gp_queue {
 
 	/* Work. */
 	uint64_t written, completed;
+	bool is_awake;         /* counted in its level's active_count */
 	bool has_work, hinted; /* hinted: announced work counts as work now */
 	uint64_t busy_since_ns, idle_since_ns, last_done_ns;
 	uint64_t wait_since_ns; /* its work came, or its gate closed on it; later, if others of its user wait */
@@ -174,6 +175,13 @@ struct gp_client {
 	uint32_t distrust; /* prompt answers that are missing until it is waited for again */
 };
 
+/* The queues of one priority on one device; the last one: those with a deadline, whatever their priority. */
+#define GP_LEVEL_DEADLINE (GP_PRIORITY_MAX + 1)
+struct gp_level {
+	uint32_t queue_count, active_count; /* active: in GP_HEAP_WORK */
+	uint64_t awake_until_ns;            /* without any of these it counts until then */
+};
+
 struct gp_device {
 	struct gp_device_attr attr;
 	struct gp_param param;
@@ -191,13 +199,13 @@ struct gp_device {
 	uint32_t idle_first, idle_last;
 	uint32_t check_first; /* seats whose gates must be looked at */
 	uint32_t inverted_first;
-	uint32_t priority_counts[GP_PRIORITY_MAX + 1];
-	int32_t priority_top;
-	uint32_t deadline_queue_count;
-	uint64_t budget_used_ppm; /* edf: sum of budget/deadline */
-	uint64_t turn_clock;      /* turns ended, ever */
-	uint64_t turn_tag;        /* the largest that has had a turn */
-	bool dirty;               /* something changed since the last look */
+	struct gp_level levels[GP_LEVEL_DEADLINE + 1];
+	int32_t priority_top;          /* the highest that counts: see rest.c */
+	uint32_t deadline_queue_count; /* 0 as well where those with deadlines rest */
+	uint64_t budget_used_ppm;      /* edf: sum of budget/deadline */
+	uint64_t turn_clock;           /* turns ended, ever */
+	uint64_t turn_tag;             /* the largest that has had a turn */
+	bool dirty;                    /* something changed since the last look */
 	bool stopped, opening_all;
 	bool oversubscribed;
 	uint32_t other_queue_count, other_process_count; /* hold slots and places, and are nobody's of ours */
@@ -270,6 +278,7 @@ void gp_trace_device(struct gp_sched *sched, enum gp_trace_type type, uint32_t d
 uint64_t gp_learn_smooth(uint64_t old, uint64_t new);
 void gp_learn_gap(struct gp_queue *queue, uint64_t gap_ns);
 uint64_t gp_learn_linger_ns(const struct gp_queue *queue, uint64_t cycle_ns, uint64_t linger_max_ns);
+uint64_t gp_learn_gap_ns(const struct gp_queue *queue); /* nine of ten are shorter; 0: not known */
 void gp_learn_done(struct gp_queue *queue, uint64_t done_count, uint64_t now_ns);
 void gp_learn_busy(struct gp_queue *queue, uint64_t busy_ns);
 uint64_t gp_learn_rest_ns(const struct gp_queue *queue, uint64_t now_ns); /* GP_NEVER_NS: not known */
@@ -333,6 +342,11 @@ void gp_turn_settle(struct gp_sched *sched,
 		    struct gp_device *device);              /* after priority_top changed: rerank everybody */
 void gp_turn_forget(struct gp_sched *sched, uint32_t seat); /* before the seat goes */
 uint64_t gp_turn_floor(struct gp_sched *sched, const struct gp_device *device);
+
+/* rest.c: which priorities count. */
+void gp_rest_count(struct gp_sched *sched, uint32_t queue, bool in);    /* it comes, or goes */
+void gp_rest_work(struct gp_sched *sched, uint32_t queue, bool active); /* it has work, or not any more */
+bool gp_rest_update(struct gp_sched *sched, struct gp_device *device);  /* true: gp_turn_settle() is due */
 
 /* gang.c: queues that open and close together on several devices. */
 bool gp_gang_can_join(const struct gp_sched *sched, uint32_t id);

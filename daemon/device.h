@@ -66,6 +66,7 @@ struct gp_device_entry {
 	struct gp_hist slice_hist;              /* from asking for one to its answer */
 	uint64_t crowded_ns;                    /* slice.c: since when several lower queues with work are open; 0: no */
 	struct gp_pace pace;
+	int32_t top; /* the priority below which queues take turns, as of the last plan */
 };
 
 /* What other threads report. */

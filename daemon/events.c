@@ -68,6 +68,7 @@ static const struct {
 	[GP_TRACE_OVERSUBSCRIBED] = { "oversubscribed", "more processes than the hardware runs at once" },
 	[GP_TRACE_GATE_LOST] = { "gate-lost", "its gate changed without an order" },
 	[GP_TRACE_STALE_ACK] = { "stale-ack", "an answer came too late" },
+	[GP_TRACE_TOP] = { "top", "programs take turns below another priority from now on" },
 	[GP_TRACE_BACK_OFF] = { "back-off", "waits %s for its next turn out of order" },
 };
 

@@ -264,6 +264,20 @@ static void plan_refresh(struct gp_daemon *daemon)
 	}
 }
 
+/* Who has short slices depends on it. */
+static void plan_note_top(struct gp_daemon *daemon)
+{
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		int32_t top = daemon->devices[i].top;
+
+		if (!gp_sched_priority_top(daemon->sched, daemon->devices[i].core, &top) &&
+		    top != daemon->devices[i].top) {
+			daemon->devices[i].top = top;
+			daemon->slice_dirty = true;
+		}
+	}
+}
+
 void gp_plan_decide(struct gp_daemon *daemon)
 {
 	uint64_t now_ns = gp_daemon_now_ns(daemon);
@@ -282,6 +296,7 @@ void gp_plan_decide(struct gp_daemon *daemon)
 		if (!daemon->dirty)
 			break;
 	}
+	plan_note_top(daemon);
 	gp_events_flush(daemon);
 }
 

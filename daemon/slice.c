@@ -51,13 +51,12 @@ static bool slice_is_wanted(const struct gp_daemon *daemon, const struct gp_devi
 	       strcmp(daemon->config.policy, "none") != 0;
 }
 
-static int32_t slice_top(const struct gp_device_entry *device)
+/* As the core has it: below the highest priority, or the highest that is not at rest. */
+static int32_t slice_top(const struct gp_daemon *daemon, const struct gp_device_entry *device)
 {
 	int32_t top = INT32_MIN;
 
-	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
-		if (slice_is_scheduled(q) && q->attr.priority > top)
-			top = q->attr.priority;
+	(void)gp_sched_priority_top(daemon->sched, device->core, &top);
 	return top;
 }
 
@@ -219,7 +218,7 @@ bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
 	const struct gp_under_way *way = &device->way;
 	struct gp_queue_entry *q;
-	int32_t top = slice_top(device);
+	int32_t top = slice_top(daemon, device);
 	uint32_t open = 0;
 	bool ready = true;
 
@@ -249,7 +248,7 @@ bool gp_slice_holds_back(struct gp_daemon *daemon, struct gp_device_entry *devic
 
 	queue->slice.held_back = false;
 	if (!device->info.short_us || !slice_is_wanted(daemon, device) || !slice_may_be_short(queue) ||
-	    queue->attr.priority >= slice_top(device))
+	    queue->attr.priority >= slice_top(daemon, device))
 		return false;
 	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
 		others += q != queue && slice_is_short_open(daemon, q);
@@ -284,7 +283,7 @@ static bool slice_is_staying(const struct gp_daemon *daemon, const struct gp_que
 
 static struct slice_round slice_look(const struct gp_daemon *daemon, const struct gp_device_entry *device)
 {
-	struct slice_round round = { .top = slice_top(device), .best = INT32_MIN };
+	struct slice_round round = { .top = slice_top(daemon, device), .best = INT32_MIN };
 
 	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next) {
 		round.lengthening += slice_may_be_short(q) && (q->attr.priority >= round.top || !slice_is_scheduled(q));

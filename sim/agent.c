@@ -232,22 +232,23 @@ void gp_sim_agent_set_priority(struct gp_sim *sim, uint32_t index)
 }
 
 /* By what the policy puts one client above another. Those that only take turns are equals: two short slices beside each
- * other are pure switching. */
+ * other are pure switching. And so are those above whom nobody counts at present. */
 static int32_t agent_urgency(const struct gp_sim *sim, const struct sim_client *client, uint32_t device)
 {
+	int32_t urgency = client->info.priority, top = sim->devices[device].top;
 	const struct sim_queue *queue;
 	uint32_t i;
 
-	if (!sim->core || !strcmp(sim->config.policy, "hpf"))
-		return client->info.priority;
-	if (strcmp(sim->config.policy, "edf"))
+	if (!sim->core)
+		return urgency;
+	if (strcmp(sim->config.policy, "hpf") && strcmp(sim->config.policy, "edf"))
 		return 0;
-	for (i = 0; client->info.in_core && i < client->info.queue_count; i++) {
+	for (i = 0; !strcmp(sim->config.policy, "edf") && client->info.in_core && i < client->info.queue_count; i++) {
 		queue = &sim->queues[client->info.first_queue + i];
 		if (queue->info.device == device && queue->has_deadline)
-			return SIM_LEVELS;
+			urgency = SIM_LEVELS;
 	}
-	return client->info.priority;
+	return urgency < top ? urgency : top;
 }
 
 /* Who is on top is a question of each device, and of those who are there. */
@@ -299,6 +300,24 @@ void gp_sim_agent_set_timeslices(struct gp_sim *sim)
 		return;
 	for (i = 0; i < sim->device_count; i++)
 		agent_set_device_timeslices(sim, i);
+}
+
+/* Whether others count as the top of a device than before the last plan. */
+static void agent_note_tops(struct gp_sim *sim)
+{
+	bool changed = false;
+	uint32_t i;
+
+	for (i = 0; i < sim->device_count; i++) {
+		int32_t top = sim->devices[i].top;
+
+		if (gp_sched_priority_top(sim->core, sim->devices[i].core_device, &top) || top == sim->devices[i].top)
+			continue;
+		sim->devices[i].top = top;
+		changed = true;
+	}
+	if (changed)
+		gp_sim_agent_set_timeslices(sim);
 }
 
 /* A doorbell was rung. Only the first one after idleness is told at once; the rest is seen by sampling. */
@@ -408,6 +427,7 @@ void gp_sim_agent_decide(struct gp_sim *sim)
 			sim->config.observer->plan(sim->config.observer->context, &sim->plan, sim->now_ns);
 		gp_sim_apply_begin(sim, &sim->plan);
 	}
+	agent_note_tops(sim);
 	gp_sim_apply_given_up(sim);
 	gp_sim_record_decisions(sim);
 	/* A deadline that is still due although it was met would stop virtual time. */

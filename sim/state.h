@@ -140,6 +140,7 @@ struct sim_device {
 	uint32_t queue_of_count;
 	uint64_t close_ns, open_ns; /* learned costs */
 	bool stopped;
+	int32_t top; /* below that clients take turns, as the core has it */
 	/* who has work and who runs, by priority; inversions by the level that waits */
 	uint32_t work[SIM_LEVELS], running[SIM_LEVELS];
 	uint64_t level_since_ns[SIM_LEVELS];    /* + 1; 0: no inversion */

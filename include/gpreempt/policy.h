@@ -20,7 +20,7 @@ struct gp_policy_queue {
 	enum gp_kind kind;
 	uint64_t deadline_ns, budget_ns;
 	uint64_t arrival_ns;           /* of the work it has, or the present time */
-	int32_t priority_top;          /* the highest priority any queue of the device has */
+	int32_t priority_top;          /* the highest priority of the device that is not at rest */
 	uint32_t deadline_queue_count; /* queues of the device that have a deadline */
 };
 

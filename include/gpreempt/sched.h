@@ -35,15 +35,15 @@
 #define GP_GANG_MAX          (1u << 16)
 #define GP_TRACE_MAX         (1u << 20)
 #ifndef GP_BATCH_MAX
-#define GP_BATCH_MAX         64u              /* batch clients open at once */
+#define GP_BATCH_MAX 64u /* batch clients open at once */
 #endif
-#define GP_BURST_MAX         100000u          /* preemptions above the rate */
-#ifndef GP_PLAN_MAX /* a world of a few queues needs less */
-#define GP_PLAN_MAX          512u             /* gate changes in one plan; what does not fit comes in the next */
+#define GP_BURST_MAX 100000u /* preemptions above the rate */
+#ifndef GP_PLAN_MAX          /* a world of a few queues needs less */
+#define GP_PLAN_MAX 512u     /* gate changes in one plan; what does not fit comes in the next */
 #endif
-#define GP_NS_MAX            (1ull << 62)     /* times and durations are below this: about 146 years */
-#define GP_DURATION_NS_MAX   3600000000000ull /* one hour: no parameter is longer */
-#define GP_NEVER_NS          ((uint64_t)-1)   /* a deadline that never comes */
+#define GP_NS_MAX          (1ull << 62)     /* times and durations are below this: about 146 years */
+#define GP_DURATION_NS_MAX 3600000000000ull /* one hour: no parameter is longer */
+#define GP_NEVER_NS        ((uint64_t)-1)   /* a deadline that never comes */
 
 struct gp_sched; /* opaque; lives in the caller's memory */
 
@@ -121,6 +121,8 @@ struct gp_param {
 	uint32_t batch_clients;     /* clients below the top priority open at once, up to GP_BATCH_MAX; 1 */
 	uint32_t fail_max;          /* failed orders of one queue before it is quarantined; 3 */
 	uint32_t age_permille;      /* most device time in aged turns, of all users together; 100; 1000: no limit */
+	uint64_t rest_ns;           /* nobody is held out for a priority at which nobody has had work for so long; up to
+				       eight times that where its work comes in longer gaps; 1 s */
 };
 
 struct gp_limits {
@@ -232,7 +234,9 @@ enum gp_trace_type {
 	GP_TRACE_GATE_LOST = 22,
 	GP_TRACE_STALE_ACK = 23,
 	GP_TRACE_BACK_OFF = 24, /* it waits longer for its next aged turn; value: so long */
+	GP_TRACE_TOP = 25,      /* lower queues take turns below another priority; value: that one, GP_TRACE_TOP_… */
 };
+#define GP_TRACE_TOP_DEADLINE 256u /* and all without a deadline take turns (edf) */
 struct gp_trace_event {
 	uint64_t time_ns, value;
 	struct gp_queue_id queue, other;
@@ -328,6 +332,9 @@ uint64_t gp_sched_deadline_ns(const struct gp_sched *sched);
 uint32_t gp_sched_trace_read(const struct gp_sched *sched, uint64_t *cursor, struct gp_trace_event *events,
 			     uint32_t event_count, uint64_t *ret_lost);
 int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stats *ret_stats);
+/* The priority below which queues take turns: the highest of the device's, or of those that are not at rest. One more
+ * than GP_PRIORITY_MAX: all take turns that have no deadline. */
+int gp_sched_priority_top(const struct gp_sched *sched, uint32_t device, int32_t *ret_priority);
 /* The longest a gate can be closed on work, from the parameters and the present users, clients and queues, rate limit
  * included; provided that queues which are never parked (unseen ones, gangs, quarantined ones) leave a slot. It waits
  * for an open gate (one that is opened for less than age_turn now and then goes without that for twice as long at

@@ -75,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					  .age_window_ns = draw_ns(),
 					  .age_turn_ns = draw_ns(),
 					  .hint_grace_ns = draw_ns(),
+					  .rest_ns = draw_ns(),
 					  .overhead_permille = pick(2) ? pick(4) * 333 : 0,
 					  .burst = pick(2) ? pick(4) * 33333 : 0,
 					  .batch_clients = pick(4),

@@ -14,14 +14,13 @@ static int64_t rank_own(const struct told *told, const struct told_queue *queue)
 	return INT64_MAX - (int64_t)(queue->busy_since_ns + queue->attr.deadline_ns);
 }
 
-static bool rank_is_batch(const struct told_device *device, const struct told_queue *queue, int32_t top,
-			  bool any_deadline)
+static bool rank_is_batch(const struct told_device *device, const struct told_queue *queue)
 {
 	if (!device->ranked)
 		return device->gates;
 	if (strcmp(device->policy, "edf"))
-		return queue->attr.priority < top;
-	return !queue->attr.deadline_ns && (any_deadline || queue->attr.priority < top);
+		return queue->attr.priority < device->top;
+	return !queue->attr.deadline_ns && (device->has_deadline || queue->attr.priority < device->top);
 }
 
 /* A gang is as urgent as its most urgent member, wherever that is. */
@@ -67,8 +66,7 @@ static void rank_lend(struct told *told)
 
 void told_refresh(struct told *told)
 {
-	int32_t top[TOLD_DEVICE_MAX] = { 0 };
-	bool any_deadline[TOLD_DEVICE_MAX] = { false }, any_gang = false;
+	bool any_gang = false;
 	struct told_queue *q;
 	uint32_t i;
 
@@ -80,16 +78,8 @@ void told_refresh(struct told *told)
 		if (!q->used)
 			continue;
 		any_gang |= q->attr.gang > 0;
-		any_deadline[q->device] |= q->attr.deadline_ns > 0;
-		if (q->attr.priority > top[q->device])
-			top[q->device] = q->attr.priority;
 		q->rank = rank_own(told, q);
-	}
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
-		if (q->used)
-			q->is_batch =
-				rank_is_batch(&told->devices[q->device], q, top[q->device], any_deadline[q->device]);
+		q->is_batch = rank_is_batch(&told->devices[q->device], q);
 	}
 	if (any_gang)
 		rank_gangs(told);

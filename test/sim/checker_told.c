@@ -110,6 +110,7 @@ static const char *told_add_device(struct told *told, const struct check_event *
 		.batch_clients = p->batch_clients,
 		.fail_max = (uint32_t)told_or(p->fail_max, 3),
 		.age_permille = (uint32_t)told_or(p->age_permille, 100),
+		.rest_ns = told_or(p->rest_ns, 1000000000),
 	};
 	if (told->device_count <= event->device)
 		told->device_count = event->device + 1;
@@ -307,6 +308,10 @@ static const char *told_claim(struct told *told, const struct gp_trace_event *cl
 	struct told_queue *queue = told_find(told, claim->queue);
 	struct told_device *device;
 
+	if (claim->type == GP_TRACE_TOP && claim->device < TOLD_DEVICE_MAX) {
+		told->devices[claim->device].top = (int32_t)(claim->value & (GP_TRACE_TOP_DEADLINE - 1));
+		told->devices[claim->device].has_deadline = claim->value & GP_TRACE_TOP_DEADLINE;
+	}
 	if (!queue)
 		return NULL; /* of a queue that goes or is not yet reported */
 	device = &told->devices[queue->device];

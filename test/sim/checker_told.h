@@ -53,6 +53,8 @@ struct told_device {
 	bool stopped, quiet; /* quiet: nothing was said since the core had nothing to order */
 	uint64_t seq;        /* of its last plan */
 	uint32_t close_count;
+	int32_t top;           /* as the core claims: below it queues take turns … */
+	bool has_deadline;     /* … and all without a deadline */
 	uint64_t disturbed_ns; /* core time of the last timeout, failure, stop, start or removal */
 };
 

@@ -128,6 +128,16 @@ static void plant_client_own(struct gp_client_attr *attr)
 	attr->user = 0;
 }
 
+static void plant_device_restless(struct gp_device_attr *attr, struct gp_param *param)
+{
+	param->rest_ns = GP_DURATION_NS_MAX;
+}
+
+static void plant_device_dozes(struct gp_device_attr *attr, struct gp_param *param)
+{
+	param->rest_ns = 100000;
+}
+
 static void plant_device_age(struct gp_device_attr *attr, struct gp_param *param)
 {
 	param->age_permille = 1000;
@@ -233,6 +243,14 @@ const struct plant plant_list[] = {
 	  .caught_by = &checker_owed,
 	  .make = plant_make_patient,
 	  .what = "plans wait far too long for an answer" },
+	{ .name = "restless",
+	  .caught_by = &checker_rest,
+	  .device = plant_device_restless,
+	  .what = "others are held out for those who have no work" },
+	{ .name = "dozes",
+	  .caught_by = &checker_rest,
+	  .device = plant_device_dozes,
+	  .what = "a priority counts as at rest too soon" },
 };
 
 const uint32_t plant_count = sizeof(plant_list) / sizeof(plant_list[0]);

@@ -410,6 +410,8 @@ int swarm_world_init(struct swarm_world *world, uint64_t seed, bool hostile, str
 	/* What came later has a stream of its own, so that older seeds keep their worlds. */
 	gp_rng_init(&rng, seed ^ 0x616765u);
 	world->config.param.age_permille = world_chance(&rng, 500) ? 1000 : (uint32_t)world_between(&rng, 50, 800);
+	gp_rng_init(&rng, seed ^ 0x72657374u);
+	world->config.param.rest_ns = world_chance(&rng, 500) ? 0 : world_between(&rng, 200, 1500) * US;
 	world_describe(world);
 	return 0;
 }

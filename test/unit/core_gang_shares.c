@@ -15,11 +15,13 @@ static void gang_gets_its_share(void **state)
 		uint64_t all_ns = 0;
 
 		for (i = 0; i < 2; i++) {
-			device[i] = world_device(
-				w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS,
-								   .switch_ns = kind & 1 ? 200 * US : 0,
-								   .lower_max = 1 },
-							 .param = { .turn_ns = 10 * MS, .age_window_ns = 1000 * S } });
+			device[i] =
+				world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS,
+										.switch_ns = kind & 1 ? 200 * US : 0,
+										.lower_max = 1 },
+								      .param = { .turn_ns = 10 * MS,
+										 .age_window_ns = 1000 * S,
+										 .rest_ns = 3600 * S } });
 			high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
 			for (k = 0; k < 2; k++)
 				solo[i][k] = world_solo(w, device[i], GP_PRIORITY_LOW);
@@ -67,12 +69,14 @@ static void three_gangs_take_turns(void **state)
 		uint32_t device[3], gang[3][2];
 
 		for (i = 0; i < 3; i++) {
-			device[i] = world_device(
-				w, (struct world_setup){ .policy = kind & 1 ? "wfq" : "hpf",
-							 .attr = { .unit = GP_UNIT_PROCESS,
-								   .switch_ns = kind & 4 ? 200 * US : 0,
-								   .lower_max = 1 },
-							 .param = { .turn_ns = 10 * MS, .age_window_ns = 1000 * S } });
+			device[i] =
+				world_device(w, (struct world_setup){ .policy = kind & 1 ? "wfq" : "hpf",
+								      .attr = { .unit = GP_UNIT_PROCESS,
+										.switch_ns = kind & 4 ? 200 * US : 0,
+										.lower_max = 1 },
+								      .param = { .turn_ns = 10 * MS,
+										 .age_window_ns = 1000 * S,
+										 .rest_ns = 3600 * S } });
 			world_solo(w, device[i], GP_PRIORITY_HIGH);
 		}
 		w->ack_delay_ns = 100 * US;
@@ -106,7 +110,7 @@ static void gang_that_cannot_be_next_keeps_nobody(void **state)
 		device[i] = world_device(
 			w, (struct world_setup){
 				   .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 },
-				   .param = { .turn_ns = 10 * MS, .age_window_ns = 1000 * S } });
+				   .param = { .turn_ns = 10 * MS, .age_window_ns = 1000 * S, .rest_ns = 3600 * S } });
 		world_solo(w, device[i], GP_PRIORITY_HIGH);
 	}
 	high = world_solo(w, device[1], GP_PRIORITY_NORMAL);
@@ -139,7 +143,8 @@ static void turns_are_not_kept_for_ever(void **state)
 		device[i] = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
 								  .param = { .turn_ns = i ? 100 * MS : 10 * MS,
 									     .batch_clients = i ? 1 : 2,
-									     .age_window_ns = 1000 * S } });
+									     .age_window_ns = 1000 * S,
+									     .rest_ns = 3600 * S } });
 	for (i = 0; i < 2; i++) {
 		world_solo(w, device[i], GP_PRIORITY_HIGH);
 		other[i] = world_solo(w, device[1], GP_PRIORITY_LOW);
@@ -176,9 +181,11 @@ static void gangs_share_four(const char *policy, uint64_t stagger_ns, uint32_t s
 	uint32_t solo[4][2], gang[4][4], i, k, g;
 
 	for (i = 0; i < 4; i++) {
-		world_device(w, (struct world_setup){ .policy = policy,
-						      .attr = { .unit = GP_UNIT_PROCESS, .queue_max = 32 },
-						      .param = { .turn_ns = 10 * MS, .age_window_ns = 1000 * S } });
+		world_device(w,
+			     (struct world_setup){
+				     .policy = policy,
+				     .attr = { .unit = GP_UNIT_PROCESS, .queue_max = 32 },
+				     .param = { .turn_ns = 10 * MS, .age_window_ns = 1000 * S, .rest_ns = 3600 * S } });
 		world_solo(w, i, GP_PRIORITY_HIGH);
 	}
 	w->ack_delay_ns = 500 * US;
@@ -234,9 +241,10 @@ static void short_requests_do_not_wait_for_gangs(void **state)
 
 	for (i = 0; i < 2; i++) {
 		device[i] = world_device(
-			w, (struct world_setup){ .policy = "wfq",
-						 .attr = { .unit = GP_UNIT_PROCESS },
-						 .param = { .turn_ns = 40 * MS, .age_window_ns = 1000 * S } });
+			w, (struct world_setup){
+				   .policy = "wfq",
+				   .attr = { .unit = GP_UNIT_PROCESS },
+				   .param = { .turn_ns = 40 * MS, .age_window_ns = 1000 * S, .rest_ns = 3600 * S } });
 		for (k = 0; k < 2; k++)
 			train[i][k] = world_solo(w, device[i], GP_PRIORITY_LOW);
 	}

@@ -80,7 +80,8 @@ static void seen_gates_stay_closed(void **state)
 /* One that has no turn opens too; it closes again when another batch client gets work, and its own work waits then. */
 static void without_a_turn_until_somebody_has_work(void **state)
 {
-	struct rest r = rest_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } });
+	struct rest r =
+		rest_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .param = { .rest_ns = 3600 * S } });
 	uint32_t client = world_client(r.w), other;
 
 	(void)state;
@@ -144,6 +145,143 @@ static void no_more_than_there_are_slots(void **state)
 	world_free(w);
 }
 
+struct idle_top {
+	struct world *w;
+	uint32_t device, urgent, batch[2];
+};
+
+/* An urgent client that had work once, and two batch clients that always have. */
+static struct idle_top idle_top_new(uint64_t switch_ns)
+{
+	struct idle_top t = { .w = world_new() };
+	uint32_t i;
+
+	t.device = world_device(
+		t.w,
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = switch_ns, .lower_max = 1 } });
+	t.urgent = world_solo(t.w, t.device, GP_PRIORITY_HIGH);
+	for (i = 0; i < 2; i++) {
+		t.batch[i] = world_solo(t.w, t.device, GP_PRIORITY_LOW);
+		world_write(t.w, t.batch[i], 1000000000);
+	}
+	world_write(t.w, t.urgent, 1);
+	world_run(t.w, 1 * MS);
+	world_drain(t.w, t.urgent);
+	return t;
+}
+
+static int32_t idle_top_priority(const struct idle_top *t)
+{
+	int32_t top = -1;
+
+	assert_int_equal(gp_sched_priority_top(t->w->sched, t->device, &top), 0);
+	return top;
+}
+
+/* While the urgent client had work a moment ago batch clients take turns; then nobody is held out and nothing is
+ * ordered, until it has work again: then it has the device as before. */
+static void nobody_is_held_out_for_one_without_work(void **state)
+{
+	uint32_t kind, orders;
+
+	(void)state;
+	for (kind = 0; kind < 2; kind++) {
+		struct idle_top t = idle_top_new(kind ? 200 * US : 0);
+
+		world_run(t.w, 900 * MS);
+		assert_int_equal(world_is_open(t.w, t.batch[0]) + world_is_open(t.w, t.batch[1]), 1);
+		assert_int_equal(idle_top_priority(&t), GP_PRIORITY_HIGH);
+		world_run(t.w, 200 * MS);
+		assert_true(world_is_open(t.w, t.batch[0]) && world_is_open(t.w, t.batch[1]));
+		assert_int_equal(idle_top_priority(&t), GP_PRIORITY_LOW);
+		orders = t.w->order_count;
+		world_run(t.w, 10 * S);
+		assert_int_equal(t.w->order_count, orders);
+		world_write(t.w, t.urgent, 1);
+		world_run(t.w, 1 * MS);
+		assert_int_equal(world_is_open(t.w, t.batch[0]) + world_is_open(t.w, t.batch[1]), kind);
+		assert_int_equal(idle_top_priority(&t), GP_PRIORITY_HIGH);
+		world_drain(t.w, t.urgent);
+		world_run(t.w, 900 * MS);
+		assert_int_equal(world_is_open(t.w, t.batch[0]) + world_is_open(t.w, t.batch[1]), 1);
+		world_free(t.w);
+	}
+}
+
+/* An announcement ends the rest as work does. */
+static void announced_work_ends_the_rest(void **state)
+{
+	struct idle_top t = idle_top_new(0);
+
+	(void)state;
+	world_run(t.w, 2 * S);
+	assert_true(world_is_open(t.w, t.batch[0]) && world_is_open(t.w, t.batch[1]));
+	assert_int_equal(gp_sched_hint(t.w->sched, t.w->queues[t.urgent].id, 300 * US, t.w->now_ns), 0);
+	world_run(t.w, 300 * US);
+	assert_false(world_is_open(t.w, t.batch[0]) || world_is_open(t.w, t.batch[1]));
+	world_free(t.w);
+}
+
+/* With one batch client nobody is held out, and nothing changes. */
+static void one_alone_stays_below(void **state)
+{
+	struct idle_top t = idle_top_new(200 * US);
+
+	(void)state;
+	world_remove(t.w, t.batch[1]);
+	world_run(t.w, 5 * S);
+	assert_int_equal(idle_top_priority(&t), GP_PRIORITY_HIGH);
+	assert_int_equal(gp_sched_deadline_ns(t.w->sched), UINT64_MAX);
+	world_free(t.w);
+}
+
+/* Below one that rests the next priority is the top: those below that one still take turns. */
+static void the_next_priority_is_the_top(void **state)
+{
+	struct idle_top t = idle_top_new(200 * US);
+	uint32_t middle[2], i, k;
+
+	(void)state;
+	for (i = 0; i < 2; i++)
+		middle[i] = world_solo(t.w, t.device, GP_PRIORITY_NORMAL);
+	for (i = 0; i < 50; i++) {
+		world_write(t.w, middle[0], 1);
+		world_write(t.w, middle[1], 1);
+		world_run(t.w, 50 * MS);
+		if (i > 30) {
+			assert_true(world_is_open(t.w, middle[0]) && world_is_open(t.w, middle[1]));
+			assert_int_equal(world_is_open(t.w, t.batch[0]) + world_is_open(t.w, t.batch[1]), 1);
+		}
+		for (k = 0; k < 2; k++)
+			if (world_is_open(t.w, middle[k]))
+				world_drain(t.w, middle[k]);
+		world_run(t.w, 20 * MS);
+	}
+	assert_int_equal(idle_top_priority(&t), GP_PRIORITY_NORMAL);
+	world_free(t.w);
+}
+
+/* One whose requests come every three seconds: after a few of them the device does not rest in between. */
+static void seldom_requests_are_waited_for(void **state)
+{
+	struct idle_top t = idle_top_new(0);
+	uint32_t i, open = 0;
+
+	(void)state;
+	for (i = 0; i < 30; i++) {
+		world_run(t.w, 3 * S);
+		open += world_is_open(t.w, t.batch[0]) && world_is_open(t.w, t.batch[1]);
+		world_write(t.w, t.urgent, 1);
+		world_run(t.w, 2 * MS);
+		world_drain(t.w, t.urgent);
+	}
+	assert_in_range(open, 1, 15);
+	assert_int_equal(world_is_open(t.w, t.batch[0]) && world_is_open(t.w, t.batch[1]), 0);
+	world_run(t.w, 9 * S); /* but not for ever */
+	assert_true(world_is_open(t.w, t.batch[0]) && world_is_open(t.w, t.batch[1]));
+	world_free(t.w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +290,11 @@ int main(void)
 		cmocka_unit_test(without_a_turn_until_somebody_has_work),
 		cmocka_unit_test(one_that_fails_keeps_no_other),
 		cmocka_unit_test(no_more_than_there_are_slots),
+		cmocka_unit_test(nobody_is_held_out_for_one_without_work),
+		cmocka_unit_test(announced_work_ends_the_rest),
+		cmocka_unit_test(one_alone_stays_below),
+		cmocka_unit_test(the_next_priority_is_the_top),
+		cmocka_unit_test(seldom_requests_are_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

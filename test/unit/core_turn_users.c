@@ -26,9 +26,11 @@ static struct crowd crowd_new(const char *policy, uint32_t count)
 	struct crowd c = { .w = world_new(), .count = count };
 	uint32_t i;
 
-	c.device = world_device(c.w, (struct world_setup){ .policy = policy,
-							   .attr = { .unit = GP_UNIT_PROCESS },
-							   .param = { .turn_ns = TURN, .overhead_permille = 1000 } });
+	c.device = world_device(
+		c.w,
+		(struct world_setup){ .policy = policy,
+				      .attr = { .unit = GP_UNIT_PROCESS },
+				      .param = { .turn_ns = TURN, .rest_ns = 3600 * S, .overhead_permille = 1000 } });
 	world_solo(c.w, c.device, GP_PRIORITY_HIGH);
 	c.first = c.w->queue_count;
 	for (i = 0; i < count; i++)

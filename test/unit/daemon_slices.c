@@ -194,7 +194,7 @@ static void test_never_two_short_ones_open(void **state)
 	uint32_t open = 0;
 
 	(void)state;
-	scene_begin(scene, "[policy]\nturn = 1ms\n");
+	scene_begin(scene, "[policy]\nturn = 1ms\nrest = 1h\n");
 	scene_join(scene, 0, GP_PRIORITY_NORMAL);
 	for (uint32_t i = 1; i < AGENTS; i++)
 		scene_join(scene, i, GP_PRIORITY_LOW);

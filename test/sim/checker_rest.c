@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nobody is held out for a priority that rests, and none counts as at rest before its time. The core says below which
+ * priority queues take turns; whoever is above that must have had no work for rest_ns. And whenever the core has
+ * nothing to order, no gate is closed on work if for eight times as long nobody above it had any: unless there is no
+ * slot, its last order failed, or somebody has an aged turn.
+ */
+#include "test/sim/checker.h"
+#include "test/sim/checker_told.h"
+
+#define REST_MOST 8u
+
+struct rest_state {
+	uint64_t version;
+	uint32_t generation[TOLD_QUEUE_MAX];
+	uint64_t active_ns[TOLD_QUEUE_MAX]; /* known to have counted as at work up to here */
+	uint64_t hint_ns[TOLD_QUEUE_MAX];   /* may count as at work until then */
+};
+
+static void rest_active(struct rest_state *state, struct gp_queue_id id, uint64_t until_ns)
+{
+	if (id.index >= TOLD_QUEUE_MAX)
+		return;
+	if (state->generation[id.index] != id.generation)
+		state->active_ns[id.index] = state->hint_ns[id.index] = 0;
+	state->generation[id.index] = id.generation;
+	if (until_ns > state->active_ns[id.index])
+		state->active_ns[id.index] = until_ns;
+}
+
+static bool rest_gang_works(const struct told *told, uint32_t gang)
+{
+	uint32_t i;
+
+	for (i = 0; gang && i < told->queue_end; i++)
+		if (told->queues[i].used && told->queues[i].attr.gang == gang && told->queues[i].has_work)
+			return true;
+	return false;
+}
+
+/* Who has work, or is in a gang that has, is at work now. */
+static void rest_note(const struct told *told, struct rest_state *state)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (!q->used)
+			continue;
+		if (state->generation[i] != q->generation || q->has_work || rest_gang_works(told, q->attr.gang))
+			rest_active(state, (struct gp_queue_id){ i, q->generation }, told->core_ns);
+	}
+}
+
+static bool rest_is_above(const struct told_device *device, const struct told_queue *a, const struct told_queue *b)
+{
+	if (!strcmp(device->policy, "edf") && (a->attr.deadline_ns || b->attr.deadline_ns))
+		return a->attr.deadline_ns && a != b; /* among those with deadlines it depends on when they got work */
+	/* A gang, or a sibling with work, may lend it more. */
+	return a->attr.priority > b->attr.priority || a->rank > b->rank || a->vague;
+}
+
+static void rest_claim(struct checker_run *run, struct rest_state *state, const struct gp_trace_event *claim)
+{
+	const struct told *told = run->told;
+	int32_t top = (int32_t)(claim->value & (GP_TRACE_TOP_DEADLINE - 1));
+	bool deadlines = claim->value & GP_TRACE_TOP_DEADLINE;
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (!q->used || q->device != claim->device ||
+		    (q->attr.priority <= top && (!q->attr.deadline_ns || deadlines)))
+			continue;
+		if (state->active_ns[i] + told->devices[q->device].param.rest_ns > told->core_ns)
+			checker_fail(
+				run, &checker_rest,
+				"at %llu ns: priority %d of device %u counts as at rest; queue %u had work at %llu ns",
+				(unsigned long long)told->core_ns, q->attr.priority, q->device, (uint32_t)q->attr.tag,
+				(unsigned long long)state->active_ns[i]);
+	}
+}
+
+/* Somebody on the device has an aged turn, or its client still owes an answer. */
+static bool rest_is_excused(const struct told *told, const struct told_queue *queue)
+{
+	const struct gp_device_attr *attr = &told->devices[queue->device].attr;
+	uint32_t i, open = 0, clients = 0;
+
+	if (queue->hold_ns >= told->core_ns)
+		return true;
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (!q->used || q->device != queue->device)
+			continue;
+		if (q->aged || (told_moves(q) && q->client.index == queue->client.index))
+			return true;
+		open += q->gate != GP_GATE_CLOSED && q->attr.kind == GP_KIND_COMPUTE;
+		clients++;
+	}
+	return (attr->slot_count && open >= attr->slot_count) ||
+	       (attr->process_count_max && clients >= attr->process_count_max);
+}
+
+static void rest_look(struct checker_run *run, const struct rest_state *state, const struct told_queue *queue)
+{
+	const struct told *told = run->told;
+	const struct told_device *device = &told->devices[queue->device];
+	uint64_t last_ns = 0;
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (!q->used || q->device != queue->device || !rest_is_above(device, q, queue))
+			continue;
+		if (state->active_ns[i] > last_ns)
+			last_ns = state->active_ns[i];
+		if (state->hint_ns[i] > last_ns)
+			last_ns = state->hint_ns[i];
+	}
+	if (last_ns + REST_MOST * device->param.rest_ns + device->param.linger_max_ns >= told->core_ns ||
+	    rest_is_excused(told, queue))
+		return;
+	checker_fail(
+		run, &checker_rest,
+		"at %llu ns: the gate of queue %u is closed on work, and nobody above it has had any since %llu ns",
+		(unsigned long long)told->core_ns, (uint32_t)queue->attr.tag, (unsigned long long)last_ns);
+}
+
+static void rest_event(struct checker_run *run, void *data, const struct check_event *event)
+{
+	struct rest_state *state = data;
+	struct told *told = run->told;
+	uint32_t i;
+
+	if (event->type == CHECK_ATTR)
+		rest_active(state, event->queue, told->core_ns);
+	if (event->type == CHECK_TRACE && event->trace->type == GP_TRACE_HINT && told_find(told, event->trace->queue))
+		state->hint_ns[event->trace->queue.index] =
+			event->trace->value +
+			told->devices[told_find(told, event->trace->queue)->device].param.hint_grace_ns;
+	if (event->type == CHECK_TRACE && event->trace->type == GP_TRACE_TOP)
+		rest_claim(run, state, event->trace);
+	if (event->type <= CHECK_TRACE)
+		rest_note(told, state);
+	if (event->type != CHECK_QUIET || told->version == state->version)
+		return;
+	state->version = told->version;
+	told_refresh(told);
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (q->used && q->has_work && !q->presumed && !q->vague && !q->attr.gang && q->gate == GP_GATE_CLOSED &&
+		    told->devices[q->device].ranked && !told->devices[q->device].stopped &&
+		    !told_waits(told, q->device))
+			rest_look(run, state, q);
+	}
+}
+
+const struct checker checker_rest = {
+	.name = "rest",
+	.promise = "nobody is held out for those who have had no work for long",
+	.state_size = sizeof(struct rest_state),
+	.event = rest_event,
+};
