@@ -123,10 +123,11 @@ static const char *check_seat(const struct gp_sched *sched, const struct gp_devi
 /* What users have open is what the device has open. */
 static const char *check_shares(const struct gp_sched *sched, const struct gp_device *device)
 {
-	uint32_t i, compute = 0, seats = 0, work = 0;
+	uint32_t i, compute = 0, seats = 0, work = 0, seen = 0;
 
-	for (i = 0; i < sched->limits.queue_count; i++)
+	for (i = 0; i < sched->limits.queue_count && seen < device->share_count; i++)
 		if (sched->shares[i].seat_count && &sched->devices[sched->shares[i].device] == device) {
+			seen++;
 			compute += sched->shares[i].open_compute;
 			seats += sched->shares[i].open_seats;
 			work += sched->shares[i].work_seats;

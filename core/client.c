@@ -38,6 +38,9 @@ static void client_seat_view(struct gp_sched *sched, struct gp_seat *seat)
 
 	/* Shifted so that the product fits: memory beyond a terabyte loses its lowest bits, not its share. */
 	seat->view.memory_ppm = total >> 20 ? (held >> 20) * 1000000 / (total >> 20) : 0;
+	if (!seat->weight_is_old) /* a client may have a thousand queues: not all of them for each that comes */
+		return;
+	seat->weight_is_old = false;
 	seat->view.weight = 1;
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
 		if (sched->queues[i].attr.weight > seat->view.weight)
@@ -221,6 +224,8 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 	seat->queue_count++;
 	sched->shares[seat->share].queue_count++;
 	d->queue_count++;
+	if (q->attr.weight > seat->view.weight)
+		seat->view.weight = q->attr.weight;
 	client_seat_view(sched, seat);
 	gp_trace(sched, GP_TRACE_QUEUE_ADD, index, GP_WHY_NONE, (uint64_t)attr->priority);
 	client_count_queue(sched, index, true);
@@ -263,6 +268,7 @@ int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, co
 	client_count_queue(sched, queue.index, false);
 	device->open_fixed_count -= gp_gate_is_fixed(q);
 	device->closed_unseen_count -= gp_gate_is_blind(q);
+	sched->seats[q->seat].weight_is_old = true;
 	q->attr = *attr;
 	q->attr.weight = attr->weight ? attr->weight : GP_WEIGHT_DEFAULT;
 	device->open_fixed_count += gp_gate_is_fixed(q);
@@ -301,6 +307,7 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 	if (device->announce == queue.index)
 		device->announce = GP_NONE;
 	seat->batch_count -= q->is_batch;
+	seat->weight_is_old |= q->attr.weight == seat->view.weight;
 	if (q->seat_prev != GP_NONE)
 		sched->queues[q->seat_prev].seat_next = q->seat_next;
 	else

@@ -16,6 +16,21 @@ static uint64_t slots_turn_end_ns(const struct gp_plan_builder *b, const struct 
 	return (q->opened_ns > q->busy_since_ns ? q->opened_ns : q->busy_since_ns) + b->device->param.turn_ns;
 }
 
+/* What strangers leave us of so many; at least one, or nobody of ours would ever run. */
+static uint32_t slots_left(uint32_t count, uint32_t others)
+{
+	return count > others ? count - others : count > 0;
+}
+
+/* Each user has his even part of the slots, whatever others hold and do not give back: gates that they do not close
+ * when they are told to, or that cannot be parked. With more users than slots there is none. */
+static uint32_t slots_even(const struct gp_plan_builder *b)
+{
+	const struct gp_device *device = b->device;
+
+	return slots_left(device->attr.slot_count, device->other_queue_count) / device->share_count;
+}
+
 /* Of an equal only what its user has more than he who wants it; a user's own queues take turns. NULL: from anybody. */
 static bool slots_may_take(const struct gp_sched *sched, const struct gp_queue *opening, const struct gp_queue *victim)
 {
@@ -46,22 +61,25 @@ static bool slots_goes_first(const struct gp_plan_builder *b, const struct gp_qu
 }
 
 /* An open queue that gives its slot to this one: an idle one, else the lowest below it, else an equal whose turn is
- * over. NULL: anybody must go. GP_NONE: nobody yet. */
+ * over. NULL: there are too many, so one of a user who has more than his part. GP_NONE: nobody yet. */
 static uint32_t slots_victim(struct gp_plan_builder *b, const struct gp_queue *opening)
 {
 	struct gp_sched *sched = b->sched;
 	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
-	int64_t rank = opening ? opening->rank : INT64_MAX;
-	uint32_t i, victim = slots_idle_victim(b);
+	const struct gp_queue *equal = opening && !opening->aged ? opening : NULL;
+	int64_t rank = equal ? equal->rank : INT64_MAX;
+	uint32_t i, victim = slots_idle_victim(b), even = opening ? 0 : slots_even(b);
 
-	if (victim != GP_NONE)
+	if (victim != GP_NONE && gp_share_of(sched, &sched->queues[victim])->open_compute > even)
 		return victim;
+	victim = GP_NONE;
 	for (i = 0; i < open->count; i++) {
 		const struct gp_queue *q = &sched->queues[open->slots[i]];
 
-		if (!slots_can_park(q) || q->rank > rank || q->hold_until_ns > sched->now_ns)
+		if (!slots_can_park(q) || q->rank > rank || q->hold_until_ns > sched->now_ns ||
+		    gp_share_of(sched, q)->open_compute <= even)
 			continue;
-		if (q->rank == rank && !slots_may_take(sched, opening, q))
+		if (q->rank == rank && !slots_may_take(sched, equal, q))
 			continue;
 		if (q->rank == rank && slots_turn_end_ns(b, q) > sched->now_ns) {
 			gp_device_wake(b->device, slots_turn_end_ns(b, q));
@@ -164,12 +182,6 @@ static uint32_t slots_fixed_seats(const struct gp_plan_builder *b)
 				break;
 			}
 	return count;
-}
-
-/* What strangers leave us of so many; at least one, or nobody of ours would ever run. */
-static uint32_t slots_left(uint32_t count, uint32_t others)
-{
-	return count > others ? count - others : count > 0;
 }
 
 /* Where closing all gates of a client frees its process slot. */
@@ -276,11 +288,13 @@ bool gp_slots_make_room(struct gp_plan_builder *b, const struct gp_queue *openin
 		return false;
 	if (opening->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b))
 		return true;
-	victim = slots_victim(b, opening->aged ? NULL : opening);
+	victim = slots_victim(b, opening);
 	if (gp_plan_is_full(b))
 		return false;
 	if (victim == GP_NONE)
-		return slots_park_gang(b, opening->aged ? INT64_MAX : opening->rank);
+		return slots_park_gang(b, opening->aged ? INT64_MAX : opening->rank) ||
+		       (gp_share_of(b->sched, opening)->open_compute < slots_even(b) &&
+			slots_victim(b, NULL) == GP_NONE); /* those who have too much never give way */
 	/* Slots that change hands at every doorbell would cost more than they give: beyond the budget the waiting ones
 	 * collect work. Among equals half of it is left for preempting. */
 	if (!opening->aged) {

@@ -125,7 +125,8 @@ struct gp_seat {
 	bool mixed;             /* its queues' own ranks differ, or did */
 	uint32_t running[2];    /* queues in GP_HEAP_RUNNING, by kind */
 	bool has_turn;
-	bool check_gates; /* in the device's list of seats to look at */
+	bool weight_is_old; /* one of the largest weight went */
+	bool check_gates;   /* in the device's list of seats to look at */
 	uint32_t check_next;
 	bool woke;         /* waits since it got work, not since its turn ended: may end another's turn early */
 	bool cut;          /* its last turn was ended early */

@@ -41,7 +41,28 @@ static bool limits_is_sliced(const struct told *told, uint32_t device)
 	return attr->process_count_max && count > attr->process_count_max && !attr->process_parking;
 }
 
-/* Queues that are never parked may fill the slots; one more is let in then. */
+/* Its user has more open than an even part of the slots. With more users than slots nobody has a part. */
+static bool limits_is_beyond(const struct told *told, const struct told_queue *queue)
+{
+	uint64_t users[64], own = told_user(told, queue);
+	uint32_t i, k, count = 0, open = 0;
+
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (!q->used || q->device != queue->device)
+			continue;
+		for (k = 0; k < count && users[k] != told_user(told, q); k++)
+			;
+		if (k == count && count < 64)
+			users[count++] = told_user(told, q);
+		open += told_user(told, q) == own && q->attr.kind == GP_KIND_COMPUTE && q->gate != GP_GATE_CLOSED &&
+			q->gate != GP_GATE_CLOSING;
+	}
+	return open > told->devices[queue->device].attr.slot_count / count;
+}
+
+/* Queues that are never parked may fill the slots; one more is let in then, and of each user an even part. */
 static void limits_slots(struct checker_run *run, uint32_t device)
 {
 	const struct told *told = run->told;
@@ -55,7 +76,7 @@ static void limits_slots(struct checker_run *run, uint32_t device)
 			continue;
 		open++;
 		fixed += q->attr.unseen || q->gate == GP_GATE_QUARANTINED;
-		if (!q->attr.unseen && !q->attr.gang && !limits_is_exempt(told, q))
+		if (!q->attr.unseen && !q->attr.gang && !limits_is_exempt(told, q) && limits_is_beyond(told, q))
 			spare = i;
 	}
 	if (slots && open > (fixed < slots ? slots : fixed + 1) && spare != CHECKER_NONE &&

@@ -62,6 +62,53 @@ static void busy_flood_shares_slots(void **state)
 	}
 }
 
+/* Lets time pass; of the orders under way only those of this queue are answered. */
+static void run_answering(struct world *w, uint32_t device, uint32_t queue, uint64_t duration_ns)
+{
+	uint64_t end_ns = w->now_ns + duration_ns, seq = 0;
+	const struct gp_plan *plan = &w->devices[device].plan;
+	uint32_t i;
+
+	while (w->now_ns < end_ns) {
+		world_run(w, 50 * US);
+		if (!w->devices[device].in_flight || plan->seq == seq)
+			continue;
+		seq = plan->seq;
+		for (i = 0; i < plan->close_count; i++)
+			if (plan->close[i].queue.index == w->queues[queue].id.index)
+				world_ack_order(w, plan, &plan->close[i], false);
+		for (i = 0; i < plan->open_count; i++)
+			if (plan->open[i].queue.index == w->queues[queue].id.index)
+				world_ack_order(w, plan, &plan->open[i], true);
+		w->devices[device].in_flight = false;
+	}
+}
+
+/* Gates that one user does not close when he is told to, and later those in quarantine, do not count against another:
+ * that one's are not parked for them, and open beside them. */
+static void silent_flood_takes_no_slots(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(
+		w, (struct world_setup){
+			   .attr = { .slot_count = SLOTS, .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 20 * MS } });
+	uint32_t other = of_user(w, OTHER, device, GP_PRIORITY_HIGH), client = world_client_of(w, CROWD), i, round;
+
+	world_settle(w);
+	w->ack = WORLD_ACK_BY_HAND;
+	for (i = 0; i < MANY; i++)
+		world_queue(w, client, device, GP_PRIORITY_LOW);
+	for (round = 0; round < 100; round++) {
+		world_write(w, other, 1);
+		run_answering(w, device, other, 1 * MS);
+		assert_true(world_is_open(w, other));
+		world_drain(w, other);
+		run_answering(w, device, other, 4 * MS);
+	}
+	assert_true(world_stats(w, device).timeouts > 0);
+	world_free(w);
+}
+
 /* The same with processes, where a closed client's place is free for another. */
 static void process_flood_shares_places(void **state)
 {
@@ -112,6 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(idle_flood_parks_its_own),
 		cmocka_unit_test(busy_flood_shares_slots),
+		cmocka_unit_test(silent_flood_takes_no_slots),
 		cmocka_unit_test(process_flood_shares_places),
 		cmocka_unit_test(idle_gates_do_not_use_up_the_budget),
 	};
