@@ -24,7 +24,9 @@ int gp_sched_client_add(struct gp_sched *sched, const struct gp_client_attr *att
 	client->generation++;
 	client->attr = *attr;
 	client->seat_first = GP_NONE;
-	client->distrust = 0;
+	/* Who is nobody's in particular is trusted at once. A user's client is waited for from its first answer on:
+	 * else each new one could hold up the device once. */
+	client->distrust = attr->user != 0;
 	sched->client_count++;
 	*ret_client = (struct gp_client_id){ index, client->generation };
 	return 0;

@@ -109,6 +109,35 @@ static void silent_flood_takes_no_slots(void **state)
 	world_free(w);
 }
 
+/* A user's client is waited for from its first answer on; who is nobody's in particular at once. */
+static void first_answer_earns_trust(void **state)
+{
+	uint64_t user;
+
+	for (user = 0; user < 2; user++) {
+		struct world *w = world_new();
+		uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } });
+		uint32_t high = world_solo(w, device, GP_PRIORITY_HIGH),
+			 low = of_user(w, user, device, GP_PRIORITY_LOW);
+		const struct gp_plan *plan = &w->devices[device].plan;
+
+		world_write(w, low, 1000);
+		world_settle(w);
+		w->ack = WORLD_ACK_BY_HAND;
+		world_write(w, high, 1);
+		world_settle(w);
+		assert_int_equal(plan->close_count, 1);
+		assert_int_equal(plan->close[0].is_awaited, !user);
+		world_ack(w, device);
+		world_drain(w, high);
+		world_run(w, 20 * MS);
+		assert_int_equal(plan->open_count, 1);
+		assert_true(plan->open[0].is_awaited);
+		world_ack(w, device);
+		world_free(w);
+	}
+}
+
 /* The same with processes, where a closed client's place is free for another. */
 static void process_flood_shares_places(void **state)
 {
@@ -157,11 +186,9 @@ static void idle_gates_do_not_use_up_the_budget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(idle_flood_parks_its_own),
-		cmocka_unit_test(busy_flood_shares_slots),
-		cmocka_unit_test(silent_flood_takes_no_slots),
-		cmocka_unit_test(process_flood_shares_places),
-		cmocka_unit_test(idle_gates_do_not_use_up_the_budget),
+		cmocka_unit_test(idle_flood_parks_its_own),    cmocka_unit_test(busy_flood_shares_slots),
+		cmocka_unit_test(silent_flood_takes_no_slots), cmocka_unit_test(process_flood_shares_places),
+		cmocka_unit_test(first_answer_earns_trust),    cmocka_unit_test(idle_gates_do_not_use_up_the_budget),
 	};
 
 	return cmocka_run_group_tests_name("core_slot_users", tests, NULL, NULL);
