@@ -148,12 +148,15 @@ static void sequence_read(struct sequence *seq, const char *path)
 		fail("%s: no kernels", path);
 }
 
-static void sequence_one(struct sequence *seq, double us)
+/* So many kernels, each of which fills the device for so long. */
+static void sequence_pieces(struct sequence *seq, double us, uint32_t count)
 {
-	seq->steps = (struct step *)calloc(1, sizeof(*seq->steps));
-	seq->steps[0].blocks = (uint32_t)(STEP_PER_SM * sm_count());
-	seq->steps[0].us = us;
-	seq->count = 1;
+	seq->steps = (struct step *)calloc(count, sizeof(*seq->steps));
+	for (uint32_t i = 0; i < count; i++) {
+		seq->steps[i].blocks = (uint32_t)(STEP_PER_SM * sm_count());
+		seq->steps[i].us = us;
+	}
+	seq->count = count;
 }
 
 /* Puts the whole sequence into its stream. mark_at gets base plus the microseconds done so far. */
@@ -253,7 +256,7 @@ static double sequence_calibrate(double us)
 	double rate = 50;
 	float ms = 0;
 
-	sequence_one(&seq, us);
+	sequence_pieces(&seq, us, 1);
 	CUDA(cudaEventCreate(&begin));
 	CUDA(cudaEventCreate(&end));
 	sequence_prepare(&seq, rate);

@@ -9,6 +9,9 @@
  *   hp --rate N --json FILE   [--us 200 | --list FILE] [--arrival jitter|poisson] [--seed 1]
  *
  *      --go FILE                 begins when there is such a file
+ *      --pieces N                a request is so many kernels of --us, launched at once
+ *      --launches ROUNDS         makes no requests: how many empty kernels it launches in a second, so often; with
+ *      --turn FILE --turn-of K/N   in turn with N - 1 other such processes that have the same file
  *      --forever 1               makes no requests: one kernel that waits for a word of the host's, until SIGTERM
  *
  * and of a phase, a stretch of requests, of which one process may have several:
@@ -26,7 +29,9 @@
  */
 #include "common.cuh"
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define LATE_NS 20000 /* from the arrival to the call that launches: nothing but the host */
@@ -229,6 +234,54 @@ static void run_forever(void)
 	CUDA(cudaStreamSynchronize(seq.stream));
 }
 
+__global__ void empty_kernel(void)
+{
+}
+
+/* The rate of one stretch of launches, in kernels a second: what the host can do, with the GPU keeping up. */
+static double launch_rate(uint64_t ns)
+{
+	const uint64_t begin = now_ns();
+	uint64_t count = 0, now;
+
+	do {
+		for (int k = 0; k < 256; k++)
+			empty_kernel<<<1, 1, 0, seq.stream>>>();
+		CUDA(cudaStreamSynchronize(seq.stream));
+		count += 256;
+		now = now_ns();
+	} while (now - begin < ns);
+	CUDA(cudaGetLastError());
+	return (double)count * 1e9 / (double)(now - begin);
+}
+
+/* A count that several processes share: whose turn it is. */
+static void run_launches(const char *json, const char *turn_path, uint32_t of, uint32_t processes, uint32_t rounds)
+{
+	const uint64_t window_ns = 50000000, warm_ns = 10000000;
+	const int fd = open(turn_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	uint32_t *turn;
+	FILE *file;
+
+	if (fd < 0 || ftruncate(fd, 4096))
+		fail("%s: %s", turn_path, strerror(errno));
+	turn = (uint32_t *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	file = fopen(json, "we");
+	if (turn == MAP_FAILED || !file)
+		fail("%s: %s", json, strerror(errno));
+	fputs("[", file);
+	for (uint32_t round = 0; round < rounds && !ended; round++) {
+		while (__atomic_load_n(turn, __ATOMIC_ACQUIRE) != round * processes + of && !ended)
+			sleep_ns(200000);
+		launch_rate(warm_ns); /* the context comes in */
+		fprintf(file, "%s%.1f", round ? ", " : "", launch_rate(window_ns));
+		__atomic_add_fetch(turn, 1, __ATOMIC_RELEASE);
+	}
+	fputs("]\n", file);
+	if (fclose(file))
+		fail("%s: %s", json, strerror(errno));
+}
+
 static void write_phase(FILE *file, const struct phase *phase)
 {
 	fprintf(file, "{\"name\": \"%s\", \"begin_ns\": %llu, \"end_ns\": %llu, \"skipped\": %u, ", phase->name,
@@ -278,7 +331,17 @@ struct options {
 	const char *list, *json, *library, *go;
 	uint64_t seed;
 	bool calibrates, forever;
+	uint32_t pieces, launches, turn_of, turns;
+	const char *turn;
 };
+
+/* "2/3": the third of three. */
+static void parse_turn(struct options *options, const char *value)
+{
+	if (sscanf(value, "%u/%u", &options->turn_of, &options->turns) != 2 || options->turns > 64 ||
+	    options->turn_of >= options->turns)
+		fail("--turn-of takes K/N, not %s", value);
+}
 
 /* An option of a phase; false: it is none. */
 static bool parse_phase(struct phase *phase, const char *name, const char *value)
@@ -314,6 +377,14 @@ static bool parse_other(struct options *options, const char *name, const char *v
 		options->forever = number(name, value, 0, 1) != 0;
 	else if (!strcmp(name, "--seconds"))
 		options->seconds = number(name, value, 1, 3600);
+	else if (!strcmp(name, "--pieces"))
+		options->pieces = (uint32_t)number(name, value, 1, STEP_MAX);
+	else if (!strcmp(name, "--launches"))
+		options->launches = (uint32_t)number(name, value, 1, 10000);
+	else if (!strcmp(name, "--turn") && value)
+		options->turn = value;
+	else if (!strcmp(name, "--turn-of") && value)
+		parse_turn(options, value);
 	else if (!strcmp(name, "--arrival") && value && (!strcmp(value, "jitter") || !strcmp(value, "poisson")))
 		is_poisson = *value == 'p';
 	else if (!strcmp(name, "--list") && value)
@@ -359,7 +430,7 @@ static uint32_t parse(int argc, char **argv, struct options *options, struct pha
 
 int main(int argc, char **argv)
 {
-	struct options options = { 200, 0, 900, NULL, NULL, NULL, NULL, 1, false, false };
+	struct options options = { 200, 0, 900, NULL, NULL, NULL, NULL, 1, false, false, 1, 0, 0, 1, NULL };
 	static struct phase phases[PHASES];
 	uint32_t count, ran = 0;
 	bool exact;
@@ -383,7 +454,7 @@ int main(int argc, char **argv)
 	if (options.list)
 		sequence_read(&seq, options.list);
 	else
-		sequence_one(&seq, options.us);
+		sequence_pieces(&seq, options.us, options.pieces);
 	sequence_prepare(&seq, options.rate);
 	warm_up();
 	if (hint) { /* the first one in a context takes milliseconds, says gpreempt.h */
@@ -395,6 +466,13 @@ int main(int argc, char **argv)
 		sleep_ns(1000000);
 	if (options.forever)
 		run_forever();
+	if (options.launches && !(options.turn && options.json))
+		fail("--launches needs --turn FILE and --json FILE");
+	if (options.launches) {
+		run_launches(options.json, options.turn, options.turn_of, options.turns, options.launches);
+		options.json = NULL;
+		ended = 1;
+	}
 	for (; ran < count && !ended; ran++) {
 		random_state = options.seed; /* so every phase sees the same arrivals */
 		printf("phase %s\n", phases[ran].name);

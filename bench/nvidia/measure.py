@@ -5,9 +5,9 @@ import time
 
 import rm
 import rows
-from programs import Trouble, rate, wait_for
+from programs import PATIENCE, Trouble, rate, wait_for
 
-LISTED = {"list": "train", "torch": "torch"}  # batch programs that are not one kernel over and over
+LISTED = {"list": "train", "torch": "torch", "jax": "jax"}  # batch programs that are not one kernel over and over
 SETTLE_S = 0.3  # from the last program's start to the first request
 OVER = 2.5  # a phase may take so many times longer than its requests should: with MPS on an H200 a request takes about 40 ms
 
@@ -18,14 +18,22 @@ def monotonic_ns():
 
 def start_batch(stage, setup, extra=None, sample_us=2000):
     """All batch programs, started at once, each at work."""
-    listed = LISTED.get(rows.kind_of(setup)) if setup.rows else None
+    batch = begin_batch(stage, setup, extra, sample_us)
+    wait_batch(batch)
+    return batch
+
+
+def begin_batch(stage, setup, extra=None, sample_us=2000):
+    kinds = rows.kinds_of(setup) if setup.rows else [str(setup.ms)] * setup.batch
     priority = rows.BATCH if setup.manager == "gpreempt" else None
-    batch = [stage.batch(priority, setup.ms, listed, sample_us, extra) for _ in range(setup.batch)]
+    return [stage.batch(priority, setup.ms, LISTED.get(kind), sample_us, extra) for kind in kinds]
+
+
+def wait_batch(batch):
     for child in batch:
         child.wait_line("ready")
     for child in batch:
         wait_for("the first work of " + child.name, lambda c=child: (c.progress.last() or (0, 0))[1] > 0, 15)
-    return batch
 
 
 def end_batch(batch):
@@ -43,23 +51,28 @@ def end_batch(batch):
 
 def options_of(stage, setup, requests, seed):
     """Command line of the urgent program."""
+    first = rows.ROWS[setup.rows[0]]
     options = ["--seed", str(seed)]
-    if rows.ROWS[setup.rows[0]].lists:
+    if first.lists:
         options += ["--list", stage.lists["infer"]]
-    elif setup.name == "mid-alone":
-        options += ["--us", str(rows.MID_KERNEL_US), "--period-us", str(rows.MID_PERIOD_US)]
-    elif not rows.is_torch(setup):
-        options += ["--us", str(rows.KERNEL_US)]
-    period = rows.MID_PERIOD_US if setup.name == "mid-alone" else rows.PERIOD_US
+    elif not (first.torch or first.llm or first.http):
+        options += ["--us", str(first.us), *(["--pieces", str(first.pieces)] if first.pieces > 1 else [])]
     for name in setup.rows:
         row = rows.ROWS[name]
-        options += ["--phase", name, "--requests", str(requests), "--period-us", str(period),
-                    "--phase-seconds", "%.1f" % (requests * period / 1e6 * OVER)]
-        if row.torch:
-            options += ["--mode", row.torch]
+        options += ["--phase", name, "--requests", str(rows.requests_in(row, requests)), "--period-us", str(row.period_us),
+                    "--phase-seconds", "%.1f" % (rows.phase_seconds(row, requests) * OVER)]
+        if row.outstanding > 1:
+            options += ["--outstanding", str(row.outstanding)]
+        if row.torch or row.llm or row.http:
+            options += ["--mode", row.torch or row.llm or row.http]
         if row.hint >= 0:
             options += ["--hint", str(row.hint), "--hint-wrong", str(row.wrong), "--hint-miss", str(row.miss)]
     return options
+
+
+def program_of(setup):
+    first = rows.ROWS[setup.rows[0]]
+    return "torch" if first.torch else "llm" if first.llm else "http" if first.http else "hp"
 
 
 def read_json(child):
@@ -102,6 +115,9 @@ def entry_of(phase, exact, batch):
         if None in rates:
             raise Trouble("a batch program did not note its progress during %s" % phase["name"])
         entry["batch_rates"] = rates
+    for key in ("request_gpu_us", "lead_us", "model"):
+        if key in phase:
+            entry[key] = phase[key]
     if phase["hints"] or phase["hints_missed"]:
         entry["hints"] = {key: phase[key] for key in ("hints", "hints_wrong", "hints_missed", "hint_errors", "hint_error")}
     return entry
@@ -140,22 +156,44 @@ def mid_entry(child, window, exact):
             "latency_us": [round(latency / 1000, 1) for _, latency in kept]}
 
 
-def run_rows(stage, setup, requests, seed):
-    """{row: entry} of a set-up with requests."""
+def start_all(stage, setup, requests, seed):
+    """The batch programs, the middle one if there is one, and the urgent one; each is ready."""
     managed = setup.manager == "gpreempt"
     extra = stage.mps_start() if setup.manager == "mps" else {}
-    if managed:
-        stage.daemon(setup.settings)
-        require_means(stage.status())
-    batch = start_batch(stage, setup, extra | ({"CUDA_MPS_CLIENT_PRIORITY": "1"} if extra else {}))
+    program, priority = program_of(setup), rows.URGENT if managed else None
+    batch = begin_batch(stage, setup, extra | ({"CUDA_MPS_CLIENT_PRIORITY": "1"} if extra else {}))
+    # Programs that take ten seconds to start do so beside each other.
+    early = stage.urgent(options_of(stage, setup, requests, seed), priority, extra=extra, program=program) if program == "llm" else None
+    wait_batch(batch)
     mid = None
     if setup.mid:
         mid = stage.urgent(["--us", str(rows.MID_KERNEL_US), "--period-us", str(rows.MID_PERIOD_US), "--requests", "0", "--seed", str(seed + 1000)],
                            rows.MID if managed else None, "mid")
         mid.wait_line("ready")
         stage.go(mid)
-    urgent = stage.urgent(options_of(stage, setup, requests, seed), rows.URGENT if managed else None, extra=extra)
-    urgent.wait_line("ready")
+    urgent = early or stage.urgent(options_of(stage, setup, requests, seed), priority, extra=extra, program=program)
+    urgent.wait_line("ready", PATIENCE if program == "hp" else PATIENCE + 50)
+    return batch, mid, urgent
+
+
+def add_tokens(phases, found):
+    """Rows of the times between tokens, beside those to the first."""
+    for phase in phases:
+        if "token_ns" in phase:
+            entry = dict(found[phase["name"]])
+            entry["latency_us"] = [round(value / 1000, 1) for value in phase["token_ns"]]
+            entry["n"] = len(phase["token_ns"])
+            entry["requests"] = len(phase["latency_ns"])
+            found[phase["name"] + rows.TOKEN] = entry
+
+
+def run_rows(stage, setup, requests, seed):
+    """{row: entry} of a set-up with requests."""
+    managed = setup.manager == "gpreempt"
+    if managed:
+        stage.daemon(setup.settings)
+        require_means(stage.status())
+    batch, mid, urgent = start_all(stage, setup, requests, seed)
     status = stage.status() if managed else None
     time.sleep(SETTLE_S)
     stage.go(urgent)
@@ -165,17 +203,20 @@ def run_rows(stage, setup, requests, seed):
         known |= {key: value for key, value in managed_of(stage.status(), batch).items() if key in ("counters", "stats")}
     phases = document["phases"]
     found = {phase["name"]: entry_of(phase, document["exact"], batch) for phase in phases}
+    for phase, before, after in zip(phases, saves, saves[1:]):
+        entry = found[phase["name"]]
+        if before is not None and after is not None and entry["n"] and len(saves) == len(phases) + 1:
+            entry["saves"] = (after - before) / entry["n"]
+    add_tokens(phases, found)
     if setup.mid:
         found[setup.mid] = mid_entry(mid, (phases[0]["begin_ns"], phases[-1]["end_ns"]), document["exact"])
     exact = end_batch(batch)
     for name, entry in found.items():
         entry["exact"] = entry["exact"] and exact
+        if setup.kinds:
+            entry["batch_kinds"] = list(setup.kinds)
         if known:
             entry["managed"] = known
-    for phase, before, after in zip(phases, saves, saves[1:]):
-        entry = found[phase["name"]]
-        if before is not None and after is not None and entry["n"] and len(saves) == len(phases) + 1:
-            entry["saves"] = (after - before) / entry["n"]
     missing = [name for name in setup.rows if name not in found]
     if missing:
         raise Trouble("%s measured no %s" % (urgent.name, ", ".join(missing)))

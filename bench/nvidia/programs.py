@@ -198,7 +198,10 @@ class Stage:
         self.socket = os.path.join(folder, "gpreempt.sock")
         self.iters, self.rate = None, None
         self.lists, self.baseline_s = {}, 2.0
-        self.pytorch = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "pytorch.py")]
+        here = os.path.dirname(os.path.abspath(__file__))
+        self.python = {"torch": [sys.executable, os.path.join(here, "pytorch.py")], "jax": [sys.executable, os.path.join(here, "jaxtrain.py")], "llm": [sys.executable, os.path.join(here, "llm.py")],
+                       "mp": [sys.executable, os.path.join(here, "torchpair.py")], "http": [sys.executable, os.path.join(here, "..", "..", "example", "serve_http.py")]}
+        self.module = os.path.join(here, "..", "..", "python")
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o755)
 
@@ -242,8 +245,8 @@ class Stage:
         """Starts a batch program; its child with .progress and .tap."""
         name = "be-%d" % (self.count + 1)
         path = os.path.join(self.folder, name + ".progress")
-        if listed == "torch":
-            argv = [*self.pytorch, "train", "--progress", path]
+        if listed in self.python:
+            argv = [*self.python[listed], "train", "--progress", path]
         else:
             argv = [self.program("be"), "--progress", path, "--sample-us", str(sample_us)]
             argv += ["--list", self.lists[listed], "--rate", "%.6f" % self.rate] if listed else ["--ms", str(ms), "--iters", str(self.iters)]
@@ -252,16 +255,18 @@ class Stage:
         child.progress, child.tap = Progress(path), tap
         return child
 
-    def urgent(self, options, priority=None, name="hp", extra=None):
-        """Starts an urgent program; its child with .json."""
+    def urgent(self, options, priority=None, name="hp", extra=None, program="hp"):
+        """Starts an urgent program, hp or one in Python; its child with .json."""
         path = os.path.join(self.folder, "%s-%d.json" % (name, self.count + 1))
         go = path + ".go"
-        program = [*self.pytorch, "serve"] if "--mode" in options else [self.program("hp"), "--rate", "%.6f" % self.rate]
-        argv = [*program, "--json", path, "--go", go, *options]
+        command = [self.program("hp"), "--rate", "%.6f" % self.rate] if program == "hp" else [*self.python[program], "serve"]
+        argv = [*command, "--json", path, "--go", go, *options]
         library = find(self.binaries, "libgpreempt.so.0", "libgpreempt.so")
         if "--hint" in options and library:
             argv += ["--hint-lib", library]
         environment, tap = self.tap("%s-%d" % (name, self.count + 1))
+        if program == "http":
+            environment |= {"PYTHONPATH": self.module} | ({"GPREEMPT_LIBRARY": library} if library else {})
         child = self.start(name, self.managed(priority, argv), environment | (extra or {}))
         child.json, child.go, child.tap = path, go, tap
         return child

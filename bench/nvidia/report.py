@@ -12,12 +12,15 @@ import os
 import sys
 
 import figures
+import launches
 import plot
 import predict
 import rows
+import together
 
 NOTE = ("Latency in µs, from the arrival of a request to its completion seen by the program; a request is one 200 µs kernel about every 20 ms unless the row says otherwise. p50, p90 and p99 are medians over the "
-        "repeats, *max* is of all. *over*: above the same program alone. *batch kept*: work of all batch programs together while the urgent one was measured, over one batch program alone. *over native*: "
+        "repeats, *max* is of all. *over*: above the same program alone. *batch kept*: work of all batch programs together while the urgent one was measured, over one batch program alone. *of the rest*: the same over what the requests that were served leave of the GPU, "
+        "by the time they need alone: who is served faster leaves less. *over native*: "
         "points above (below) native time slicing%s. *saves*: context saves of the batch programs per request, as the driver counts them. *exact*: every result of every program, bit for bit.")
 
 
@@ -69,6 +72,16 @@ def fault_cells(results):
     return cells
 
 
+def other_tables(results):
+    """[(heading, head, cells)] of what is not a row of requests."""
+    pairs, launched = together.figures(results, figures.quantile), launches.figures(results)
+    return [one for one in (("Programs that belong together", together.HEAD, together.cells(pairs)), ("What the agent costs by itself", launches.HEAD, launches.cells(launched))) if one[2]]
+
+
+def other_aims(results):
+    return together.judge(together.figures(results, figures.quantile)) + launches.judge(launches.figures(results))
+
+
 def remarks(results):
     """Everything that went otherwise than planned, as sentences."""
     found = ["%s (repeat %d): %s" % (t["setup"], t["repeat"] + 1, t["text"]) for t in results["troubles"]]
@@ -87,8 +100,8 @@ def remarks(results):
 def all_good(found, results):
     """Whether everything aimed at was seen; None: not all of it was measured."""
     answers = [answer for _, _, answer in figures.judge(found)] + [figures.fault_good(fault) for fault in results["faults"].values()]
-    answers += [f["exact"] for f in found.values()] + [None if results["xid"] is None else not results["xid"]]
-    if len(results["faults"]) < 3:
+    answers += [f["exact"] for f in found.values()] + [None if results["xid"] is None else not results["xid"]] + [answer for _, _, answer in other_aims(results)]
+    if len(results["faults"]) < 3 and "gpreempt-1" in found:
         answers.append(None)
     return figures.both(*answers)
 
@@ -97,6 +110,8 @@ def text(results):
     """For the terminal."""
     found = figures.all_figures(results)
     lines = ["", *heading(results), "", *figures.text_table(figures.HEAD, figures.table_cells(found))]
+    for title, head, cells in other_tables(results):
+        lines += ["", title, *figures.text_table(head, cells)]
     if results["faults"]:
         lines += ["", *figures.text_table(("fault", "batch runs again after", "slices back", "exact", "", "good"), fault_cells(results))]
     lines += ["", *runs(results), *remarks(results), "", "All that was aimed at: %s" % figures.mark(all_good(found, results)).replace("*", "")]
@@ -107,7 +122,9 @@ def markdown(results, predicted):
     found = figures.all_figures(results)
     lines = ["# Urgent and batch programs on an NVIDIA GPU", "", "`bench/nvidia/run` ([CONTRIBUTING.md](../../CONTRIBUTING.md)). " + " ".join(heading(results)), "", note(results), "",
              *figures.markdown(figures.HEAD, figures.table_cells(found)), "", "## What was aimed at", "",
-             *figures.markdown(("row", "aim", "reached"), [[rows.ROWS[row].title, words, figures.mark(answer)] for row, words, answer in figures.judge(found)])]
+             *figures.markdown(("row", "aim", "reached"), [[rows.ROWS[row].title if row in rows.ROWS else row, words, figures.mark(answer)] for row, words, answer in figures.judge(found) + other_aims(results)])]
+    for title, head, cells in other_tables(results):
+        lines += ["", "## " + title, "", *figures.markdown(head, cells)]
     if plot.bars(found):
         lines += ["", "![p50 to p99 of each row](nvidia-rows.svg)"]
     if plot.hints(found):
@@ -145,6 +162,12 @@ def join(documents):
             for entry in repeats.values():
                 mine[str(len(mine))] = entry
         whole["faults"] |= document["faults"]
+        for kind, managers in document.get("pairs", {}).items():
+            for manager, repeats in managers.items():
+                mine = whole.setdefault("pairs", {}).setdefault(kind, {}).setdefault(manager, {})
+                for entry in repeats.values():
+                    mine[str(len(mine))] = entry
+        whole["launches"] = whole.get("launches", []) + document.get("launches", [])
         for kind, rates in document["alone_rates"].items():
             whole["alone_rates"].setdefault(kind, rates)  # each entry has its own
         whole["troubles"] += document["troubles"]

@@ -5,6 +5,7 @@ A set-up is one start of programs; each of its rows is a stretch of requests (a 
 passes, so that what is compared is measured in turn and not one after the other.
 """
 import dataclasses
+import os
 
 PERIOD_US, KERNEL_US = 20000, 200      # one kernel about every 20 ms
 MID_PERIOD_US, MID_KERNEL_US = 10000, 2000
@@ -14,6 +15,9 @@ HINT_US, ASTRAY = 300, 0.2             # of the rows with wrong and missing hint
 TORCH_START_S = 12.0                   # of a PyTorch program, beyond that
 START_S = 1.2                          # assumed to start and end the programs of a set-up, until it was seen (H200: about 1)
 BASELINE_S = 2.0                       # a batch program by itself
+SCALE = float(os.environ.get("NVBENCH_SCALE", "1"))  # of what lasts so long whatever is asked for: tests are shorter
+PAIR_SETTLE_S, PAIR_IDLE_S, PAIR_BUSY_S = 2.0 * SCALE, 2.5 * SCALE, 3.0 * SCALE  # programs that belong together: until all is quiet; with an urgent program that is idle; at work
+LAUNCH_ROUNDS, LAUNCH_KINDS, LAUNCH_ROUND_S = 30, 3, 0.065
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +31,14 @@ class Row:
     miss: float = 0
     lists: bool = False                # a request is a kernel list
     torch: str = ""                    # a request of a PyTorch program (pytorch.py), launched as a graph or eager
+    us: float = KERNEL_US              # a kernel of a request
+    pieces: int = 1                    # kernels of a request
+    period_us: float = PERIOD_US
+    outstanding: int = 1
+    seconds: float = 0                 # of the phase; 0: as many requests as are asked for
+    llm: str = ""                      # a request of a language model (llm.py): by CUDA graphs or eager. Latency: to the first token
+    token: bool = False                # the same requests as the row before it: the time between tokens
+    http: str = ""                     # a request to a web server (example/serve_http.py), plain or with a hint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,10 +53,31 @@ class Setup:
     fault: str = ""
     settings: tuple = ()               # of gpreempt.conf: (section.key, value)
     passes: int = 3
+    kinds: tuple = ()                  # of the batch programs, where they are not all be: torch, jax
+    pair: str = ""                     # two batch programs that belong together (together.py): ipc, wait or mp
+    launches: int = 0                  # sets of processes whose launches a second are compared (launches.py)
 
 
 def hint_row(lead):
     return Row("hint-%d" % lead, "1 batch, gpreempt, hint %d µs ahead" % lead, native="native-1", hint=lead)
+
+
+def shape_rows(kind, title, **more):
+    return (Row(kind + "-alone", title + ": alone", kind + "-alone", **more), Row(kind + "-native", title + ": 1 batch, native", kind + "-alone", **more),
+            Row(kind + "-gpreempt", title + ": 1 batch, gpreempt", kind + "-alone", kind + "-native", **more))
+
+
+LLM_BESIDE = (("alone", "alone"), ("native", "beside training, native"), ("gpreempt", "beside training, gpreempt"))
+LLM_PERIOD_US, LLM_SECONDS = {"graph": 80000, "eager": 500000}, {"graph": 6.4, "eager": 10}
+TOKEN = "-token"
+
+
+def llm_rows(kind, title, mode, alone, beside):
+    """Two rows for each: to the first token, and from each token to the next."""
+    for name, words in beside:
+        for token in (False, True):
+            yield Row("%s-%s%s" % (kind, name, TOKEN if token else ""), "%s, %s: %s" % (title, words, "per token" if token else "first token"), alone + "-alone" + (TOKEN if token else ""),
+                      kind + "-native" + (TOKEN if token else "") if name == "gpreempt" else "", period_us=LLM_PERIOD_US[mode], seconds=LLM_SECONDS[mode], llm=mode, token=token)
 
 
 ROWS = {row.name: row for row in (
@@ -64,13 +97,27 @@ ROWS = {row.name: row for row in (
     Row("native-3-mid", "three priorities, native: middle", reference="mid-alone"),
     Row("gpreempt-3", "three priorities, gpreempt: urgent", native="native-3"),
     Row("gpreempt-3-mid", "three priorities, gpreempt: middle", reference="mid-alone"),
-    Row("mid-alone", "the middle one alone (2 ms)", reference="mid-alone"),
+    Row("mid-alone", "the middle one alone (2 ms)", reference="mid-alone", us=MID_KERNEL_US, period_us=MID_PERIOD_US),
     Row("list-alone", "kernel list (ResNet-50, batch 4), alone", reference="list-alone", lists=True),
     Row("list-native", "kernel list beside a training list, native", reference="list-alone", lists=True),
     Row("list-gpreempt", "kernel list beside a training list, gpreempt", reference="list-alone", native="list-native", lists=True),
     *(Row("%s-%s" % (kind, row), "PyTorch, %s: %s" % (how, title), reference=kind + "-alone", native=kind + "-native" if row == "gpreempt" else "", torch=kind)
       for kind, how in (("graph", "CUDA graph"), ("eager", "kernel by kernel"))
       for row, title in (("alone", "a transformer that serves, alone"), ("native", "beside one that is trained, native"), ("gpreempt", "beside one that is trained, gpreempt"))),
+    *shape_rows("long", "5 ms", us=5000, seconds=5),
+    *shape_rows("load", "4 ms, a request every 5 ms (80 % load)", us=4000, period_us=5000, outstanding=8, seconds=4),
+    *shape_rows("pieces", "200 kernels of 10 µs, launched at once", us=10, pieces=200, seconds=5),
+    *shape_rows("rate", "200 µs, 2000 a second", period_us=500, seconds=4),
+    Row("rate-latency", "200 µs, 2000 a second: 1 batch, gpreempt, protect = latency", "rate-alone", "rate-native", period_us=500, seconds=4),
+    Row("rate-balanced", "200 µs, 2000 a second: 1 batch, gpreempt, protect = balanced", "rate-alone", "rate-native", period_us=500, seconds=4),
+    *llm_rows("llm-graph", "LLM by CUDA graphs", "graph", "llm-graph", LLM_BESIDE),
+    *llm_rows("llm-eager", "LLM kernel by kernel", "eager", "llm-eager", LLM_BESIDE),
+    *llm_rows("llm-jax", "LLM by CUDA graphs", "graph", "llm-graph", (("native", "beside JAX training, native"), ("gpreempt", "beside JAX training, gpreempt"))),
+    *llm_rows("llm-both", "LLM by CUDA graphs", "graph", "llm-graph", (("native", "beside PyTorch and JAX training, native"), ("gpreempt", "beside PyTorch and JAX training, gpreempt"))),
+    Row("http-alone", "web server, from the socket to the answer: alone", "http-alone", http="plain", seconds=5),
+    Row("http-native", "web server: 1 batch, native", "http-alone", http="plain", seconds=5),
+    Row("http-gpreempt", "web server: 1 batch, gpreempt", "http-alone", "http-native", http="plain", seconds=5),
+    Row("http-hint", "web server: 1 batch, gpreempt, hint when a request arrives", "http-alone", "http-native", http="hint", seconds=5),
 )}
 
 SETUPS = {setup.name: setup for setup in (
@@ -100,25 +147,60 @@ SETUPS = {setup.name: setup for setup in (
     Setup("torch-alone", rows=("graph-alone", "eager-alone")),
     Setup("torch-native", rows=("graph-native", "eager-native"), batch=1),
     Setup("torch-gpreempt", rows=("graph-gpreempt", "eager-gpreempt"), manager="gpreempt", batch=1),
+    *(setup for kind in ("long", "load", "pieces", "rate") for setup in (
+        Setup(kind + "-alone", rows=(kind + "-alone",)), Setup(kind + "-native", rows=(kind + "-native",), batch=1),
+        Setup(kind + "-gpreempt", rows=(kind + "-gpreempt",), manager="gpreempt", batch=1))),
+    *(Setup("rate-" + protect, rows=("rate-" + protect,), manager="gpreempt", batch=1, settings=(("policy.protect", protect),)) for protect in ("latency", "balanced")),
+    Setup("batch-jax", alone="jax", passes=2),
+    Setup("llm-alone", rows=("llm-graph-alone", "llm-eager-alone")),
+    Setup("llm-native", rows=("llm-graph-native", "llm-eager-native"), batch=1, kinds=("torch",)),
+    Setup("llm-gpreempt", rows=("llm-graph-gpreempt", "llm-eager-gpreempt"), manager="gpreempt", batch=1, kinds=("torch",)),
+    Setup("llm-jax-native", rows=("llm-jax-native",), batch=1, kinds=("jax",)),
+    Setup("llm-jax-gpreempt", rows=("llm-jax-gpreempt",), manager="gpreempt", batch=1, kinds=("jax",)),
+    Setup("llm-both-native", rows=("llm-both-native",), batch=2, kinds=("torch", "jax")),
+    Setup("llm-both-gpreempt", rows=("llm-both-gpreempt",), manager="gpreempt", batch=2, kinds=("torch", "jax")),
+    Setup("http-alone", rows=("http-alone",)),
+    Setup("http-native", rows=("http-native",), batch=1),
+    Setup("http-gpreempt", rows=("http-gpreempt", "http-hint"), manager="gpreempt", batch=1),
+    *(Setup("%s-%s" % (pair, manager or "native"), pair=pair, manager=manager) for pair in ("ipc", "wait", "mp") for manager in ("", "gpreempt")),
+    Setup("launches", launches=2, manager="gpreempt"),
 )}
 
 AIMED = ("batch-50", "alone", "native-1", "gpreempt-1", "batch-10", "native-4", "gpreempt-4", "mid-alone", "native-3", "gpreempt-3")
 FAULTS = ("fault-daemon", "fault-urgent", "fault-batch")
 STATED = ("hints", "channel-4", "native-8", "gpreempt-8", "batch-list", "list-alone", "list-native", "list-gpreempt", "mps-1")
 TORCH = ("batch-torch", "torch-alone", "torch-native", "torch-gpreempt")  # only where they are asked for: each program takes long to start
+SHAPES = ("batch-50", *(kind + "-" + how for kind in ("long", "load", "pieces", "rate") for how in ("alone", "native", "gpreempt")), "rate-latency", "rate-balanced")
+LLM = ("batch-torch", "llm-alone", "llm-native", "llm-gpreempt")
+JAX = ("batch-jax", "llm-jax-native", "llm-jax-gpreempt")
+BOTH = ("llm-both-native", "llm-both-gpreempt")
+HTTP = ("http-alone", "http-native", "http-gpreempt")
+PAIRS = tuple("%s-%s" % (pair, how) for pair in ("ipc", "wait", "mp") for how in ("native", "gpreempt"))
+LAUNCHES = ("launches",)
+# Only where they are asked for, as those of TORCH: all of them take longer than one command may.
+NAMED = (*SHAPES[1:], *PAIRS, *LAUNCHES, *HTTP, *TORCH, *LLM[1:], *JAX, *BOTH)
 # What the rows without an aim are told over is measured beside them.
 PARTS = {"aims": AIMED, "faults": FAULTS, "stated": ("batch-50", "alone", "native-1", "batch-10", "native-4", *STATED), "hints": ("batch-50", "alone", "native-1", "gpreempt-1", "hints"),
-         "lists": ("batch-list", "list-alone", "list-native", "list-gpreempt"), "torch": TORCH, "first": ("batch-50", "alone", "native-1")}
+         "lists": ("batch-list", "list-alone", "list-native", "list-gpreempt"), "torch": TORCH, "first": ("batch-50", "alone", "native-1"), "three": ("batch-50", "alone", "mid-alone", "native-3", "gpreempt-3"),
+         **{kind: ("batch-50", *(name for name in SHAPES if name.startswith(kind + "-"))) for kind in ("long", "load", "pieces", "rate")}, "shapes": SHAPES, "llm": LLM, "jax": ("llm-alone", *JAX), "both": ("batch-torch", "batch-jax", "llm-alone", *BOTH), "http": ("batch-50", *HTTP), "pairs": PAIRS}
 
 
 def kind_of(setup):
     """Of batch program: how it is called among those measured by themselves."""
     first = ROWS[setup.rows[0]]
-    return "list" if first.lists else "torch" if first.torch else str(setup.ms)
+    return setup.kinds[0] if setup.kinds else "list" if first.lists else "torch" if first.torch else str(setup.ms)
 
 
-def is_torch(setup):
-    return setup.alone == "torch" or bool(setup.rows and ROWS[setup.rows[0]].torch)
+def kinds_of(setup):
+    """Of each batch program of a set-up."""
+    return list(setup.kinds) or [kind_of(setup)] * setup.batch
+
+
+def needs(setup):
+    """Python packages without which a set-up cannot be measured."""
+    first = ROWS[setup.rows[0]] if setup.rows else None
+    words = {setup.alone, setup.pair, *setup.kinds}
+    return (["torch"] if words & {"torch", "mp"} or (first and (first.torch or first.llm)) else []) + (["jax"] if "jax" in words else [])
 
 
 def order(chosen, repeats):
@@ -128,28 +210,29 @@ def order(chosen, repeats):
     def passes(names, numbers):
         return [(SETUPS[name], number) for number in numbers for name in names if name in chosen and number < SETUPS[name].passes]
     again = range(1, repeats)
-    return passes(AIMED + FAULTS + STATED + TORCH, (0,)) + passes(AIMED, again) + passes(STATED + TORCH, again)
+    return passes(AIMED + FAULTS + STATED + NAMED, (0,)) + passes(AIMED, again) + passes(STATED + NAMED, again)
 
 
 def choose(words):
     """The names of set-ups that words (set-ups, rows or parts) ask for; ValueError with a sentence."""
     if not words:
-        return set(SETUPS) - set(TORCH)
+        return set(SETUPS) - set(NAMED)
     chosen = set()
     for word in words:
         if word in PARTS:
             chosen.update(PARTS[word])
         elif word in SETUPS:
             chosen.add(word)
-        elif any(word in (*setup.rows, setup.mid) for setup in SETUPS.values()):
-            chosen.update(name for name, setup in SETUPS.items() if word in (*setup.rows, setup.mid))
+        elif word in ROWS:
+            base = word[:-len(TOKEN)] if ROWS[word].token else word
+            chosen.update(name for name, setup in SETUPS.items() if base in (*setup.rows, setup.mid))
         else:
             raise ValueError("there is no row %s; these are: %s" % (word, ", ".join([*PARTS, *SETUPS])))
     # What a batch program keeps is told over what it does by itself.
     for name in list(chosen):
         setup = SETUPS[name]
         if setup.batch and not setup.fault:
-            chosen.add("batch-" + kind_of(setup))
+            chosen.update("batch-" + kind for kind in kinds_of(setup))
     return chosen
 
 
@@ -157,14 +240,35 @@ def requests_of(arguments):
     return max(1, -(-arguments.requests // arguments.repeats))
 
 
+def requests_in(row, requests):
+    """Requests of one phase."""
+    return max(1, round(SCALE * row.seconds * 1e6 / row.period_us)) if row.seconds else requests
+
+
+def phase_seconds(row, requests):
+    return requests_in(row, requests) * row.period_us / 1e6
+
+
+def started_by_python(setup):
+    """How many programs of a set-up take long to start, one after the other."""
+    first = ROWS[setup.rows[0]] if setup.rows else None
+    if setup.alone in ("torch", "jax") or setup.pair == "mp":
+        return 1
+    if first and first.llm:  # the batch programs start beside the server
+        return 1.5 if setup.batch else 1
+    return 1 + setup.batch if first and first.torch else 0.5 if first and first.http else 0
+
+
 def seconds_of(setup, requests, start_s=START_S):
     """How long a set-up is expected to take."""
-    if is_torch(setup):
-        start_s += TORCH_START_S * (1 + setup.batch)
+    start_s += TORCH_START_S * started_by_python(setup)
     if setup.alone:
         return start_s / 2 + BASELINE_S
     if setup.fault:
         return start_s + 3
-    period = MID_PERIOD_US if setup.name == "mid-alone" else PERIOD_US
+    if setup.pair:
+        return start_s + PAIR_SETTLE_S + PAIR_IDLE_S + PAIR_BUSY_S
+    if setup.launches:
+        return setup.launches * (2 * start_s + LAUNCH_ROUNDS * LAUNCH_KINDS * LAUNCH_ROUND_S)
     slow = 2.2 if setup.manager == "mps" else 1.0
-    return start_s + len(setup.rows) * requests * period / 1e6 * slow
+    return start_s + sum(phase_seconds(ROWS[name], requests) for name in setup.rows) * slow

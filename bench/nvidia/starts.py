@@ -14,10 +14,12 @@ import sys
 import tempfile
 import time
 
+import rm
 import rows
 from programs import Stage, Stuck, Trouble, xid_lines
 
 READY_S = 3.0
+END_S = float(os.environ.get("NVBENCH_START_END_S", "10"))  # of a program, after SIGTERM
 ENDLESS = -rows.URGENT  # an urgent program whose kernel waits for its host, for ever
 
 
@@ -74,18 +76,40 @@ def wait_ready(children, seconds):
         time.sleep(0.002)
 
 
-def end(children):
-    """Whether every result was exact; one that does not end is killed, and not exact."""
-    exact = True
+def end(stage, order, children):
+    """[(program, what was wrong with its end)]: it did not end in time (it is killed), ended by an error, with wrong results, or without a verdict."""
+    wrong = []
     for child in children:
         child.ask_to_end()
+    asked = time.monotonic()
     for child in children:
         try:
-            exact = child.end(10) == 0 and child.output().rstrip().endswith("exact") and exact
+            status = child.end(max(0.1, END_S - (time.monotonic() - asked)))
+            if status != 0 or not child.output().rstrip().endswith("exact"):
+                wrong.append((child.name, "results are WRONG" if status == 3 else "ended with status %d without a verdict; %s" % (status, child.said())))
         except Trouble:
+            wrong.append((child.name, "did not end within %.0f s of SIGTERM%s%s" % (END_S, progress_of(child), slice_of(stage, order, child))))
             child.kill()
-            exact = False
-    return exact
+    return wrong
+
+
+def progress_of(child):
+    """How much a batch program did while it should have ended: standing still and being slow are different things."""
+    records = child.progress.records() if hasattr(child, "progress") else []
+    if len(records) < 2:
+        return ""
+    last, units = records[-1]
+    before = next((u for t, u in reversed(records) if t <= last - 5_000_000_000), records[0][1])
+    return "; it noted %d units of work in its last 5 s" % (units - before)
+
+
+def slice_of(stage, order, child):
+    """What the driver and the daemon say of one that does not end."""
+    slices = rm.slices(child.pid, child.tap) if getattr(child, "tap", None) else []
+    said = "; its slices are %s us" % "/".join(map(str, slices)) if slices else ""
+    clients = (stage.status() or {}).get("clients", ()) if order.managed else ()
+    queues = [queue for client in clients if client.get("pid") == child.pid for queue in client.get("queues", ())]
+    return said + "".join("; the daemon has it %s" % queue["gate"] for queue in queues if "gate" in queue)
 
 
 def one_round(stage, order, found, out):
@@ -105,12 +129,12 @@ def one_round(stage, order, found, out):
         for child in late:
             child.kill()
         started = [child for child in started if child not in late]
-    found["exact"] = end(started) and found["exact"]
+    found["ends"] += end(stage, order, started)
     stage.children = [child for child in stage.children if child not in started and child.is_running()]
 
 
 def one_order(stage, order, arguments, deadline):
-    found = {"title": order.title, "starts": 0, "not_ready": 0, "ready_s": [], "exact": True}
+    found = {"title": order.title, "starts": 0, "not_ready": 0, "ready_s": [], "ends": []}
     try:
         if order.managed:
             stage.daemon(order.settings)
@@ -120,13 +144,14 @@ def one_order(stage, order, arguments, deadline):
         time.sleep(0.3)
         while found["starts"] < arguments.starts and time.monotonic() < deadline:
             one_round(stage, order, found, arguments.out)
-        found["exact"] = end(there) and found["exact"]
+        found["ends"] += end(stage, order, there)
     except Trouble as trouble:
         if isinstance(trouble, Stuck):
             raise
         found["trouble"] = str(trouble)
     finally:
         stage.close()
+    found["exact"] = not found["ends"]
     found["whole"] = found["starts"] >= arguments.starts and "trouble" not in found
     return found
 
@@ -134,7 +159,10 @@ def one_order(stage, order, arguments, deadline):
 def line_of(name, found):
     times = sorted(found["ready_s"])
     shown = "ready after %.2f s (median), %.2f s at most" % (times[len(times) // 2], times[-1]) if times else "none was ready"
-    rest = "" if found["exact"] else "; a result was WRONG or missing"
+    ends = {}
+    for program, what in found["ends"]:  # the same of several programs is told once
+        ends.setdefault((program.rsplit("-", 1)[0], what.split(";")[0]), []).append("%s %s" % (program, what))
+    rest = "".join("; %d %s programs: %s" % (len(said), kind, said[0]) if len(said) > 1 else "; " + said[0] for (kind, _), said in ends.items())
     rest += "; " + found["trouble"] if "trouble" in found else "" if found["whole"] else "; the time was up"
     return "%-16s %2d of %2d not ready in %.0f s; %s%s (%s)" % (name, found["not_ready"], found["starts"], READY_S, shown, rest, found["title"])
 

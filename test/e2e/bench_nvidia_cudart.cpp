@@ -3,16 +3,19 @@
  * As much of the CUDA runtime as bench/nvidia's programs use, on the CPU: kernels are computed when they are launched,
  * by functions written a second time here, and complete after the time they would take one after the other on a small
  * device. So the programs themselves can be tried where there is no GPU. FAKE_CUDA_CORRUPT=n: the n-th launch writes
- * one wrong bit.
+ * one wrong bit. FAKE_CUDA_IPC=folder: memory and events that processes share are files there.
  */
 #include <cuda_runtime_api.h>
+#include <fcntl.h>
 #include <map>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <string>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 #include <vector>
 
 namespace
@@ -132,6 +135,96 @@ void fill(unsigned blocks, void **arguments)
 	takes(chunks * rounds * FILL_ROUND_US);
 }
 
+uint32_t pair_work(uint32_t x, uint32_t round, uint32_t role)
+{
+	uint32_t y;
+
+	x ^= (round * 2 + role) * 0x9e3779b1u;
+	y = x ^ 0x2545f491u;
+	for (uint32_t r = 0; r < 16; r++) {
+		x = x * 0x915f77f5u + y;
+		y = (y ^ (x >> 15)) * 0x93d765ddu;
+	}
+	return x ^ y;
+}
+
+void pair(void **arguments)
+{
+	uint32_t *buffer = argument<uint32_t *>(arguments, 0), bit = wrong_bit();
+	const uint32_t round = argument<uint32_t>(arguments, 1), role = argument<uint32_t>(arguments, 2);
+	const uint64_t now = now_ns();
+
+	/* Computed in order, as an event in the stream has it. */
+	while (busy_until_ns > now && busy_until_ns > now_ns())
+		;
+	for (uint32_t i = 0; i < 256; i++)
+		buffer[i] = pair_work(buffer[i], round, role) ^ (i == 77 ? bit : 0);
+	takes(20);
+}
+
+void relay(void **arguments)
+{
+	struct words {
+		volatile uint64_t round[2], value[2], timeouts;
+	} *words = argument<struct words *>(arguments, 0);
+	const uint32_t round = argument<uint32_t>(arguments, 1), role = argument<uint32_t>(arguments, 2),
+		       bit = wrong_bit();
+	const uint64_t begin = now_ns(), limit = argument<uint64_t>(arguments, 3);
+
+	while (words->round[1 - role] + (1 - role) < round) {
+		if (now_ns() - begin > limit) {
+			words->timeouts = 1;
+			return;
+		}
+		usleep(10);
+	}
+	words->value[role] = pair_work((uint32_t)words->value[1 - role], round, role) ^ bit;
+	__atomic_store_n(&words->round[role], round, __ATOMIC_RELEASE);
+	takes(20);
+}
+
+/* Memory that another process can open by its name. */
+std::map<void *, std::string> &shared_names()
+{
+	static std::map<void *, std::string> names;
+
+	return names;
+}
+
+void *shared_open(const std::string &path)
+{
+	const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	void *memory = MAP_FAILED;
+
+	if (fd >= 0 && ftruncate(fd, 4096) == 0)
+		memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (memory == MAP_FAILED)
+		return nullptr;
+	shared_names()[memory] = path;
+	return memory;
+}
+
+void *shared_new()
+{
+	static int count;
+	const char *folder = getenv("FAKE_CUDA_IPC");
+
+	return folder ? shared_open(std::string(folder) + "/" + std::to_string(getpid()) + "." +
+				    std::to_string(count++)) :
+			nullptr;
+}
+
+template <typename T> cudaError_t handle_get(T *handle, void *memory)
+{
+	const auto found = shared_names().find(memory);
+
+	if (found == shared_names().end() || found->second.size() >= sizeof(*handle))
+		return cudaErrorInvalidValue;
+	strcpy((char *)handle, found->second.c_str());
+	return cudaSuccess;
+}
+
 } // namespace
 
 extern "C" {
@@ -179,6 +272,12 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3, void **argu
 		step(grid.x, arguments);
 	else if (name.find("fill_kernel") != std::string::npos)
 		fill(grid.x, arguments);
+	else if (name.find("pair_kernel") != std::string::npos)
+		pair(arguments);
+	else if (name.find("relay_kernel") != std::string::npos)
+		relay(arguments);
+	else if (name.find("empty_kernel") != std::string::npos)
+		takes(1);
 	else
 		return cudaErrorInvalidDeviceFunction;
 	return cudaSuccess;
@@ -225,7 +324,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, 
 }
 cudaError_t cudaMalloc(void **pointer, size_t size)
 {
-	*pointer = calloc(1, size);
+	*pointer = getenv("FAKE_CUDA_IPC") && size <= 4096 ? shared_new() : calloc(1, size);
 	return *pointer ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 cudaError_t cudaMemsetAsync(void *pointer, int value, size_t size, cudaStream_t)
@@ -243,9 +342,34 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned)
 	*stream = (cudaStream_t)&busy_until_ns;
 	return cudaSuccess;
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
-	*event = (cudaEvent_t)calloc(1, sizeof(uint64_t));
+	*event = (cudaEvent_t)(flags & cudaEventInterprocess ? shared_new() : calloc(1, sizeof(uint64_t)));
+	return *event ? cudaSuccess : cudaErrorInvalidValue;
+}
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory)
+{
+	return handle_get(handle, memory);
+}
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event)
+{
+	return handle_get(handle, event);
+}
+cudaError_t cudaIpcOpenMemHandle(void **memory, cudaIpcMemHandle_t handle, unsigned)
+{
+	*memory = shared_open((const char *)&handle);
+	return *memory ? cudaSuccess : cudaErrorInvalidValue;
+}
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle)
+{
+	*event = (cudaEvent_t)shared_open((const char *)&handle);
+	return *event ? cudaSuccess : cudaErrorInvalidValue;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned)
+{
+	const uint64_t at = *(volatile uint64_t *)event;
+
+	busy_until_ns = busy_until_ns > at ? busy_until_ns : at;
 	return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t *event)
