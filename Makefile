@@ -6,12 +6,13 @@ MAKEFLAGS += --no-print-directory
 SEEDS ?= 1000
 SEED ?= 1
 KILLS ?= 1000
+PREEMPTIONS ?= 300
 FUZZ_SECONDS ?= 30
 PROVE_DEPTH ?= 5
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model port report sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test isa-test sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check fresh install uninstall deb ops-test clean
+.PHONY: help all demo test vgpu-test isa-test isa-demo sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check fresh install uninstall deb ops-test clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -19,6 +20,7 @@ help:
 	@echo "make test          build with -Werror and run every test; ends with 'N passed, N failed'"
 	@echo "make vgpu-test     of those only the virtual node's (docs/vgpu.md): unmodified ROCm programs, with and without root"
 	@echo "make isa-test      the interpreter of kernels at length: four targets, three levels, saved and restored; rocPRIM, HIP samples"
+	@echo "make isa-demo      serve and train executed, preempted inside their kernels PREEMPTIONS=$(PREEMPTIONS) times by each mechanism; the demo's table"
 	@echo "make roots-test    the virtual node with ROCr and HIP 6 from newer Debians, in roots under /var/cache; needs root"
 	@echo "make sched-test    of those only the daemon's with unmodified HIP programs"
 	@echo "make systemd-test  of those only the service under a real systemd, on a virtual node"
@@ -91,6 +93,13 @@ isa-test:
 	$(call setup,build,)
 	@ninja -C build --quiet vgpu/vgpu vgpu/vgpud test/unit/isa-corpus
 	@tools/isa-test "$$(pwd)/build"
+
+isa-demo:
+	@tools/deps build vgpu rocm
+	$(call setup,build,)
+	@ninja -C build --quiet cli/gpreempt sim/gpreempt-sim cli/gpreempt-run cli/gpreempt-status daemon/gpreemptd agent/libgpreempt-agent.so \
+		vgpu/vgpu vgpu/vgpud demo/serve demo/train demo/gpreempt-demo-table
+	@tools/isa-demo build $(PREEMPTIONS)
 
 roots-test:
 	@tools/deps build vgpu fresh

@@ -462,11 +462,24 @@ static void aql_complete(struct gp_vqueue *queue, struct gp_vdispatch *dispatch)
 		gp_vqueue_fault(queue, queue->process->fault_va);
 }
 
+/* Whether the model is through with an earlier packet, and the host is not: also one that is off the device with its
+ * waves, while the model has come to the next. */
+static bool aql_is_blocked(struct gp_vqueue *queue, const struct gp_vdispatch *dispatch)
+{
+	for (uint64_t index = queue->read; index < dispatch->index; index++) {
+		const struct gp_vdispatch *earlier = aql_dispatch(queue, index);
+
+		if (earlier && earlier->ended && !earlier->done)
+			return true;
+	}
+	return false;
+}
+
 /* Bodies run when the model says how far the work came: at each interruption, and at the end. In the order of the ring,
  * since a later packet may read what an earlier one wrote. */
 static void aql_settle(struct gp_vqueue *queue, struct gp_vdispatch *dispatch)
 {
-	if (queue->behind)
+	if (queue->behind || aql_is_blocked(queue, dispatch))
 		return;
 	queue->behind = !gp_work_run(queue, dispatch);
 	if (!queue->behind && !queue->error && dispatch->ended &&

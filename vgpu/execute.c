@@ -296,6 +296,28 @@ static enum execute_round execute_turn(struct gp_execution *execution, uint32_t 
 	return EXECUTE_GOES_ON;
 }
 
+void gp_execute_begin_one(struct gp_execution *execution)
+{
+	struct gp_execute_group *group;
+	enum gp_isa_state state;
+	uint64_t used = 0;
+
+	if (execution->live_count || !execution->done || gp_execute_memory_is_open())
+		return;
+	gp_execute_memory_begin(execution);
+	if (execute_fill(execution) == 0 && execution->live_count) {
+		group = execution->live[0];
+		state = gp_isa_group_run(&group->isa, EXECUTE_HELD_AFTER, &used);
+		group->total = group->spent = used;
+		if (state == GP_ISA_FAULTED)
+			gp_execute_fault(execution, group);
+		else if (state == GP_ISA_ENDED)
+			execute_retire(execution, 0);
+	}
+	if (gp_execute_memory_end(execution) < 0 && !execution->queue->error)
+		gp_vqueue_fault(execution->queue, execution->queue->process->fault_va);
+}
+
 bool gp_execute_run(struct gp_execution *execution, uint64_t deadline_ns)
 {
 	enum execute_round round = EXECUTE_GOES_ON;

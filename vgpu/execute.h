@@ -56,6 +56,9 @@ int gp_execute_create(struct gp_vqueue *queue, struct gp_vdispatch *dispatch, co
 void gp_execute_destroy(struct gp_execution *execution);
 /* Runs workgroups until the deadline. True: nothing is left to do until the model goes on, or everything is done. */
 bool gp_execute_run(struct gp_execution *execution, uint64_t deadline_ns);
+/* Between two workgroups of a dispatch that has begun: launches the next and lets it come part-way, as a preemption
+ * finds it on hardware. */
+void gp_execute_begin_one(struct gp_execution *execution);
 /* execute_save.c: the queue is preempted, and runs again. */
 void gp_execute_stop(struct gp_execution *execution);
 void gp_execute_resume(struct gp_execution *execution);
@@ -75,6 +78,7 @@ void gp_execute_fault(struct gp_execution *execution, const struct gp_execute_gr
 /* execute_memory.c */
 int gp_execute_find(void *context, uint64_t va, struct gp_isa_range *ret_range);
 void gp_execute_memory_begin(struct gp_execution *execution);
+bool gp_execute_memory_is_open(void);                      /* a slice is under way */
 int gp_execute_memory_end(struct gp_execution *execution); /* -EFAULT: the client's pages are gone */
 
 /* execute_group.c */

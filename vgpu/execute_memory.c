@@ -23,6 +23,7 @@ struct memory_page {
 /* One slice at a time is under way, of whichever execution. */
 static struct memory_page memory_pages[MEMORY_PAGES];
 static uint32_t memory_page_count;
+static bool memory_is_open;
 
 static int memory_write_back(struct gp_execution *execution)
 {
@@ -51,11 +52,18 @@ static int memory_write_back(struct gp_execution *execution)
 void gp_execute_memory_begin(struct gp_execution *execution)
 {
 	memory_page_count = 0;
+	memory_is_open = true;
 	gp_isa_bus_flush(&execution->bus);
+}
+
+bool gp_execute_memory_is_open(void)
+{
+	return memory_is_open;
 }
 
 int gp_execute_memory_end(struct gp_execution *execution)
 {
+	memory_is_open = false;
 	gp_isa_bus_flush(&execution->bus);
 	return memory_write_back(execution);
 }

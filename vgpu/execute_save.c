@@ -122,6 +122,7 @@ static int save_group(struct gp_execution *execution, struct gp_execute_group *g
 			return -EFAULT;
 		queue->save.size += size;
 		done++;
+		queue->gpu->node->counters.waves_saved++;
 		if (save_push(queue, (done == 1u ? SAVE_FIRST_WAVE : 0) | (done == waves ? SAVE_LAST_WAVE : 0) |
 					     (execution->scratch_lane_size ? SAVE_SCRATCH : 0) |
 					     (group->slot & 0x1ffu)) < 0)
@@ -150,13 +151,33 @@ static int save_all(struct gp_execution *execution)
 	return r;
 }
 
+/* Whether a wave has begun and not ended: its program counter is inside the kernel. */
+static bool save_is_inside(const struct gp_execution *execution)
+{
+	bool preloads = execution->target == GP_ISA_GFX940 && execution->descriptor.preload & 0x7fu;
+	uint64_t begin = execution->entry + (preloads ? 256u : 0);
+
+	for (uint32_t i = 0; i < execution->live_count; i++)
+		for (uint32_t k = 0; k < execution->wave_count; k++) {
+			const struct gp_isa_wave *wave = execution->live[i]->isa.waves[k];
+
+			if (wave->state != GP_ISA_ENDED && wave->pc != begin)
+				return true;
+		}
+	return false;
+}
+
 void gp_execute_stop(struct gp_execution *execution)
 {
 	struct gp_vqueue *queue = execution->queue;
-	uint64_t left = queue->cwsr_size - queue->ctl_stack_size - (queue->save.holders ? queue->save.size : 0);
+	uint64_t left;
 
 	if (execution->is_stopped)
 		return;
+	gp_execute_begin_one(execution);
+	if (queue->error)
+		return;
+	left = queue->cwsr_size - queue->ctl_stack_size - (queue->save.holders ? queue->save.size : 0);
 	execution->is_stopped = true;
 	/* A queue that was made without an area keeps its waves here. */
 	if (!execution->live_count || !queue->cwsr || queue->cwsr_size <= queue->ctl_stack_size ||
@@ -169,8 +190,11 @@ void gp_execute_stop(struct gp_execution *execution)
 		return;
 	}
 	queue->save.holders++;
-	queue->gpu->node->counters.waves_saved += queue->save.stack_count - 1u;
 	execution->saved_count = execution->live_count;
+	if (save_is_inside(execution)) {
+		queue->stopped_inside++;
+		queue->gpu->node->counters.stopped_inside++;
+	}
 	while (execution->live_count)
 		gp_execute_group_destroy(execution->live[--execution->live_count]);
 	gp_execute_save_show(queue, queue->cwsr);
@@ -217,6 +241,7 @@ static int save_bring_back(struct gp_execution *execution, const struct gp_execu
 		memcpy(group->lds, record + gp_isa_record_lds(execution->row_count), lds_size);
 		va += size;
 		done++;
+		queue->gpu->node->counters.waves_restored++;
 	}
 	return 0;
 }

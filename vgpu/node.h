@@ -71,7 +71,9 @@ struct gp_vnode_counters {
 	uint64_t ioctls, dispatches, workgroups, workgroups_body, copies, copy_bytes, process_vm, queues_created,
 		queues_destroyed;
 	uint64_t processes_seen, exactly_once_violations, queue_errors;
-	uint64_t workgroups_executed, wave_instructions, waves_saved;
+	uint64_t workgroups_executed, wave_instructions, waves_saved, waves_restored;
+	uint64_t stopped_inside; /* preemptions of executed kernels that found a wave between its first and last
+				    instruction */
 };
 
 struct gp_kernels;

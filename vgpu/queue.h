@@ -86,6 +86,7 @@ struct gp_vqueue {
 	struct gp_vcopy copy;        /* that packet, once the model is through with it */
 	bool behind;                 /* the host is not: work.c */
 	uint64_t packets, workgroups;
+	uint64_t stopped_inside; /* as of the node's counters */
 	struct gp_vqueue_gws gws[GP_VQUEUE_GWS];
 	struct gp_vqueue_save save;
 };

@@ -31,10 +31,10 @@ static void report_queue(struct report *report, const struct gp_vqueue *queue)
 	report_line(
 		report,
 		"queue pid=%d id=%u gpu=%u type=%u priority=%u percent=%u suspended=%d active=%d error=%u read=%" PRIu64
-		" submitted=%" PRIu64 " packets=%" PRIu64 " workgroups=%" PRIu64 "\n",
+		" submitted=%" PRIu64 " packets=%" PRIu64 " workgroups=%" PRIu64 " stopped_inside=%" PRIu64 "\n",
 		queue->process->pid, queue->id, queue->gpu->index, queue->type, queue->priority, queue->percent,
 		queue->suspended, gp_vqueue_is_active(queue), queue->error, queue->read, queue->submitted,
-		queue->packets, queue->workgroups);
+		queue->packets, queue->workgroups, queue->stopped_inside);
 }
 
 void gp_report_status(struct gp_vnode *node, char *ret_text, size_t text_size)
@@ -55,10 +55,11 @@ void gp_report_status(struct gp_vnode *node, char *ret_text, size_t text_size)
 		    " ioctls=%" PRIu64 " dispatches=%" PRIu64 " workgroups=%" PRIu64 " workgroups_body=%" PRIu64
 		    " violations=%" PRIu64 " copies=%" PRIu64 " copy_bytes=%" PRIu64 " process_vm=%" PRIu64
 		    " queue_errors=%" PRIu64 " workgroups_executed=%" PRIu64 " wave_instructions=%" PRIu64
-		    " waves_saved=%" PRIu64 "\n",
+		    " waves_saved=%" PRIu64 " waves_restored=%" PRIu64 " stopped_inside=%" PRIu64 "\n",
 		    c->processes_seen, c->queues_created, c->queues_destroyed, c->ioctls, c->dispatches, c->workgroups,
 		    c->workgroups_body, c->exactly_once_violations, c->copies, c->copy_bytes, c->process_vm,
-		    c->queue_errors, c->workgroups_executed, c->wave_instructions, c->waves_saved);
+		    c->queue_errors, c->workgroups_executed, c->wave_instructions, c->waves_saved, c->waves_restored,
+		    c->stopped_inside);
 	for (uint32_t i = 0; i < node->gpu_count; i++)
 		report_line(&report, "gpu index=%u id=%u vram_used=%" PRIu64 " halts=%" PRIu64 " halt_ns=%" PRIu64 "\n",
 			    i, node->gpus[i].gpu_id, node->gpus[i].vram_used, node->gpus[i].halt_count,
