@@ -551,3 +551,25 @@ const char *gp_isa_name(enum gp_isa_target target, const uint32_t words[2], uint
 	*ret_size = in.size;
 	return in.name;
 }
+
+const char *gp_isa_name_at(uint32_t index)
+{
+	static const struct isa_op *const tables[] = { gp_isa_sop1, gp_isa_sop2, gp_isa_sopc,        gp_isa_sopk,
+						       gp_isa_sopp, gp_isa_smem, gp_isa_vop_special, gp_isa_vop3p,
+						       gp_isa_ds,   gp_isa_flat, gp_isa_mubuf,       gp_isa_mfma };
+	static const char *const literals[] = { "v_madmk_f32", "v_madak_f32", "v_fmamk_f32",
+						"v_fmaak_f32", "v_madmk_f16", "v_madak_f16" };
+
+	decode_build();
+	if (index < gp_isa_lane_op_count)
+		return gp_isa_lane_ops[index].name;
+	index -= gp_isa_lane_op_count;
+	for (uint32_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+		for (const struct isa_op *op = tables[t]; op->name; op++)
+			if (index-- == 0)
+				return op->name;
+	for (uint32_t number = 0; number < 256u; number++)
+		if (decode_compare_names[number][0] && index-- == 0)
+			return decode_compare_names[number];
+	return index < sizeof(literals) / sizeof(literals[0]) ? literals[index] : NULL;
+}

@@ -144,13 +144,14 @@ RUN(add_f32)
 	return ISA_NEXT;
 }
 
-/* The first result from the first operand, the second from the second. */
+/* The first result from the first operand, the second from the second; opsel alone says which word of it: compilers copy
+ * a pair with op_sel:[0,1]. */
 RUN(mov_b32)
 {
 	_Alignas(64) isa_row buffers[2], result[2];
 
 	memcpy(result[0], packed_word(wave, in, 0, 0, buffers[0]), sizeof(isa_row));
-	memcpy(result[1], packed_word(wave, in, 1, 1, buffers[1]), sizeof(isa_row));
+	memcpy(result[1], packed_word(wave, in, 1, 0, buffers[1]), sizeof(isa_row));
 	gp_isa_put(wave, in->vdst, result[0]);
 	gp_isa_put(wave, in->vdst + 1u, result[1]);
 	return ISA_NEXT;
