@@ -443,14 +443,34 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	daemon->dirty = true;
 }
 
-void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+/* Not by a plan. */
+static int queue_open(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
-	struct gp_client *client = queue->client;
 	struct gp_device_change open = { .slot = queue->wire.slot,
 					 .generation = queue->wire.generation,
 					 .gpu_id = queue->wire.gpu_id,
 					 .queue_id = queue->wire.queue_id,
 					 .open = true };
+	int r = daemon->ops->apply(daemon->backend, &queue->client->device, daemon->devices[queue->device].way.seq,
+				   queue->wire.gpu_id, &open, 1);
+
+	if (!r && daemon->ops->commit)
+		daemon->ops->commit(daemon->backend, queue->wire.gpu_id);
+	return r;
+}
+
+/* Its agent's lease ran out and it opened what we hold: perhaps before our last close, which we were late with. */
+void gp_queue_open_again(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	const struct gp_device_info *info = &daemon->devices[queue->device].info;
+
+	if (info->hands_over && queue->client->device.mechanism == info->mechanism && !queue->is_ordered)
+		(void)queue_open(daemon, queue);
+}
+
+void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	struct gp_client *client = queue->client;
 	/* An order that is not answered yet may be carried out yet. */
 	bool may_be_closed = queue->closed || (queue->in_core && queue->is_ordered);
 
@@ -461,13 +481,8 @@ void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	}
 	gp_queue_leave(daemon, queue);
 	/* Nobody else would open it any more. */
-	if (may_be_closed &&
-	    !daemon->ops->apply(daemon->backend, &client->device, daemon->devices[queue->device].way.seq,
-				queue->wire.gpu_id, &open, 1)) {
-		if (daemon->ops->commit)
-			daemon->ops->commit(daemon->backend, queue->wire.gpu_id);
+	if (may_be_closed && !queue_open(daemon, queue))
 		gp_queue_gate(daemon, queue, true);
-	}
 }
 
 void gp_queue_hold(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, bool held)

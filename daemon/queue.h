@@ -63,6 +63,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue);    
 void gp_queue_client_attr(struct gp_daemon *daemon, const struct gp_client *client); /* tells the core */
 void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue);         /* out of it; still listed */
 void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue);    /* in or out: its flags changed */
+void gp_queue_open_again(struct gp_daemon *daemon, struct gp_queue_entry *queue);    /* its agent did so already */
 void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);          /* recompute and tell the core */
 bool gp_queue_makes_barriers(void);                                                  /* for page.barriers */
 void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue);

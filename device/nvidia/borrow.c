@@ -10,20 +10,9 @@
 #include <unistd.h>
 #include "device/nvidia/borrow.h"
 #include "device/nvidia/group.h"
-
-#define BORROW_GROUPS 32u /* of one client that wait to be looked at: looking takes RM's time, which others need */
+#include "device/nvidia/job.h"
 
 uint64_t gp_nvidia_hang_ns = 1000000000ull, gp_nvidia_end_ns = 2000000000ull;
-
-enum borrow_kind {
-	BORROW_GROUP,
-	BORROW_REMOVE,
-	BORROW_FORGET,
-	BORROW_APPLY,
-	BORROW_SLICE,
-	BORROW_COUNT,
-	BORROW_RELEASE
-};
 
 /* A client is let go on all GPUs before the daemon is told. */
 struct borrow_release {
@@ -32,35 +21,17 @@ struct borrow_release {
 	char why[GP_DEVICE_TEXT_SIZE];
 };
 
-struct borrow_job {
-	struct borrow_job *next;
-	struct borrow_job *also; /* APPLY: of the same commit */
-	enum borrow_kind kind;
-	uint64_t tag, seq;
-	uint32_t slot, count;
-	int pidfd;
-	uint32_t owner; /* GROUP: whose process that is */
-	struct gp_wire_group group;
-	struct gp_device_slice slice;
-	struct gp_device_count counted;
-	struct borrow_release *release;
-	struct gp_device_change changes[];
-};
-
 struct borrow_gpu {
 	struct gp_nvidia_borrow *borrow;
 	uint32_t gpu_id;
 	pthread_t thread;
 	bool started;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	struct borrow_job *jobs, **jobs_tail; /* lock */
-	bool stopping;                        /* lock */
-	bool hangs;                           /* atomic: the decision thread has given up on it */
-	uint64_t call_ns;                     /* atomic: since when it has been busy with a job; 0: it is not */
-	uint64_t newest;                      /* atomic: seq of the newest plan */
-	struct borrow_job *batch;             /* decision thread: given and not committed */
-	struct gp_nvidia_group *groups;       /* its thread's */
+	struct gp_nvidia_jobs jobs;
+	bool hangs;                     /* atomic: the decision thread has given up on it */
+	uint64_t call_ns;               /* atomic: since when it has been busy with a job; 0: it is not */
+	uint64_t newest;                /* atomic: seq of the newest plan */
+	struct gp_nvidia_job *batch;    /* decision thread: given and not committed */
+	struct gp_nvidia_group *groups; /* its thread's */
 };
 
 struct gp_nvidia_borrow {
@@ -116,43 +87,6 @@ static void borrow_forget(struct borrow_gpu *gpu, uint64_t tag, bool all)
 	}
 }
 
-static void borrow_push(struct borrow_gpu *gpu, struct borrow_job *job)
-{
-	job->next = NULL;
-	pthread_mutex_lock(&gpu->lock);
-	*gpu->jobs_tail = job;
-	gpu->jobs_tail = &job->next;
-	pthread_cond_signal(&gpu->wake);
-	pthread_mutex_unlock(&gpu->lock);
-}
-
-/* What is newer replaces what still waits. -EDQUOT: that many at once are not for good. */
-static int borrow_push_group(struct borrow_gpu *gpu, struct borrow_job *job)
-{
-	struct borrow_job *other;
-	uint32_t count = 0;
-	bool replaced = false;
-
-	pthread_mutex_lock(&gpu->lock);
-	for (other = gpu->jobs; other && !replaced; other = other->next) {
-		if (other->kind != BORROW_GROUP || other->tag != job->tag)
-			continue;
-		count++;
-		/* Not over a REMOVE that is in between. */
-		replaced = other->group.slot == job->group.slot && other->group.generation == job->group.generation;
-		if (replaced)
-			other->group = job->group;
-	}
-	pthread_mutex_unlock(&gpu->lock);
-	if (!replaced && count < BORROW_GROUPS) {
-		borrow_push(gpu, job);
-		return 0;
-	}
-	close(job->pidfd);
-	free(job);
-	return replaced ? 0 : -EDQUOT;
-}
-
 /* One GPU less has something of it; the last one tells. */
 static void borrow_released(struct gp_nvidia_borrow *borrow, struct borrow_release *release)
 {
@@ -174,22 +108,22 @@ static void borrow_let_go(struct gp_nvidia_borrow *borrow, uint64_t tag, const c
 	release->tag = tag;
 	snprintf(release->why, sizeof(release->why), "%s", why);
 	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
-		struct borrow_job *job = calloc(1, sizeof(*job));
+		struct gp_nvidia_job *job = calloc(1, sizeof(*job));
 
 		if (!job) {
 			/* As if that GPU had nothing of it: its agent opens what is its own. */
 			borrow_released(borrow, release);
 			continue;
 		}
-		job->kind = BORROW_RELEASE;
+		job->kind = GP_NVIDIA_JOB_RELEASE;
 		job->tag = tag;
 		job->pidfd = -1;
 		job->release = release;
-		borrow_push(&borrow->gpus[i], job);
+		gp_nvidia_jobs_push(&borrow->gpus[i].jobs, job);
 	}
 }
 
-static void borrow_release_job(struct borrow_gpu *gpu, const struct borrow_job *job)
+static void borrow_release_job(struct borrow_gpu *gpu, const struct gp_nvidia_job *job)
 {
 	borrow_forget(gpu, job->tag, false);
 	borrow_released(gpu->borrow, job->release);
@@ -217,7 +151,7 @@ static void borrow_failed(struct borrow_gpu *gpu, uint32_t group, int result)
 	gpu->borrow->host.failed(gpu->borrow->host.daemon, gpu->gpu_id, why);
 }
 
-static void borrow_group_job(struct borrow_gpu *gpu, const struct borrow_job *job)
+static void borrow_group_job(struct borrow_gpu *gpu, const struct gp_nvidia_job *job)
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
 	struct gp_nvidia_group **at = borrow_find(gpu, job->tag, job->group.slot), *group;
@@ -245,7 +179,7 @@ static void borrow_group_job(struct borrow_gpu *gpu, const struct borrow_job *jo
 }
 
 /* The groups of one commit, all together. Of an older plan nothing is carried out any more. */
-static void borrow_apply_job(struct borrow_gpu *gpu, struct borrow_job *first)
+static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first)
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
 	bool stale = first->seq != __atomic_load_n(&gpu->newest, __ATOMIC_RELAXED);
@@ -256,7 +190,7 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct borrow_job *first)
 	uint64_t issue_ns, done_ns;
 	uint32_t count = 0;
 
-	for (struct borrow_job *job = first; job; job = job->also)
+	for (struct gp_nvidia_job *job = first; job; job = job->also)
 		for (uint32_t i = 0; i < job->count; i++) {
 			struct gp_nvidia_group *group = *borrow_find(gpu, job->tag, job->changes[i].slot);
 			bool known = group && group->generation == job->changes[i].generation;
@@ -277,7 +211,7 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct borrow_job *first)
 		changes[i]->result = results[i];
 		borrow_failed(gpu, changes[i]->queue_id, results[i]);
 	}
-	for (struct borrow_job *job = first; job; job = job->also) {
+	for (struct gp_nvidia_job *job = first; job; job = job->also) {
 		struct gp_device_done done = { .seq = job->seq,
 					       .gpu_id = gpu->gpu_id,
 					       .count = job->count,
@@ -294,7 +228,7 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct borrow_job *first)
 	}
 }
 
-static void borrow_slice_job(struct borrow_gpu *gpu, struct borrow_job *job)
+static void borrow_slice_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
 	struct gp_nvidia_group *group = *borrow_find(gpu, job->tag, job->slice.slot);
@@ -307,7 +241,7 @@ static void borrow_slice_job(struct borrow_gpu *gpu, struct borrow_job *job)
 }
 
 /* Nothing depends on it: a driver that does not tell is asked no more, and that is all. */
-static void borrow_count_job(struct borrow_gpu *gpu, struct borrow_job *job)
+static void borrow_count_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
 	struct gp_nvidia_group *group = *borrow_find(gpu, job->tag, job->counted.slot);
@@ -318,13 +252,13 @@ static void borrow_count_job(struct borrow_gpu *gpu, struct borrow_job *job)
 	host->counted(host->daemon, job->tag, &job->counted);
 }
 
-static void borrow_do(struct borrow_gpu *gpu, struct borrow_job *job)
+static void borrow_do(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 {
 	struct gp_nvidia_group **at;
 
 	switch (job->kind) {
-	case BORROW_GROUP: borrow_group_job(gpu, job); break;
-	case BORROW_REMOVE:
+	case GP_NVIDIA_JOB_GROUP: borrow_group_job(gpu, job); break;
+	case GP_NVIDIA_JOB_REMOVE:
 		at = borrow_find(gpu, job->tag, job->slot);
 		/* Its agent opened it before it told us, but perhaps before our last close. What ends does not mind. */
 		if (*at)
@@ -332,11 +266,11 @@ static void borrow_do(struct borrow_gpu *gpu, struct borrow_job *job)
 		if (*at)
 			borrow_drop(at);
 		break;
-	case BORROW_FORGET: borrow_forget(gpu, job->tag, false); break;
-	case BORROW_APPLY: borrow_apply_job(gpu, job); break;
-	case BORROW_SLICE: borrow_slice_job(gpu, job); break;
-	case BORROW_COUNT: borrow_count_job(gpu, job); break;
-	case BORROW_RELEASE: borrow_release_job(gpu, job); break;
+	case GP_NVIDIA_JOB_FORGET: borrow_forget(gpu, job->tag, false); break;
+	case GP_NVIDIA_JOB_APPLY: borrow_apply_job(gpu, job); break;
+	case GP_NVIDIA_JOB_SLICE: borrow_slice_job(gpu, job); break;
+	case GP_NVIDIA_JOB_COUNT: borrow_count_job(gpu, job); break;
+	case GP_NVIDIA_JOB_RELEASE: borrow_release_job(gpu, job); break;
 	}
 }
 
@@ -348,44 +282,20 @@ static bool borrow_take_hangs(struct borrow_gpu *gpu)
 	return __atomic_compare_exchange_n(&gpu->hangs, &expected, false, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-static void borrow_free(struct borrow_job *job)
-{
-	struct borrow_job *also;
-
-	for (; job; job = also) {
-		also = job->also;
-		if (job->pidfd >= 0)
-			close(job->pidfd);
-		free(job);
-	}
-}
-
 static void *borrow_thread(void *context)
 {
 	struct borrow_gpu *gpu = context;
-	struct borrow_job *job;
+	struct gp_nvidia_job *job;
 
-	pthread_mutex_lock(&gpu->lock);
-	for (;;) {
-		while (!gpu->jobs && !gpu->stopping)
-			pthread_cond_wait(&gpu->wake, &gpu->lock);
-		job = gpu->jobs;
-		if (!job)
-			break;
-		gpu->jobs = job->next;
-		if (!gpu->jobs)
-			gpu->jobs_tail = &gpu->jobs;
-		pthread_mutex_unlock(&gpu->lock);
+	while ((job = gp_nvidia_jobs_take(&gpu->jobs))) {
 		__atomic_store_n(&gpu->call_ns, borrow_now_ns(), __ATOMIC_RELEASE);
 		borrow_do(gpu, job);
 		__atomic_store_n(&gpu->call_ns, 0, __ATOMIC_SEQ_CST);
 		/* Nobody waits for it any more, and the daemon has opened what it could by other means. */
 		if (borrow_take_hangs(gpu))
 			borrow_restore(gpu, 0, true);
-		borrow_free(job);
-		pthread_mutex_lock(&gpu->lock);
+		gp_nvidia_job_free(job);
 	}
-	pthread_mutex_unlock(&gpu->lock);
 	borrow_forget(gpu, 0, true);
 	return NULL;
 }
@@ -419,7 +329,7 @@ void gp_nvidia_borrow_group(struct gp_nvidia_borrow *borrow, const struct gp_dev
 			    const struct gp_wire_group *group)
 {
 	struct borrow_gpu *gpu = borrow_gpu(borrow, gpu_id);
-	struct borrow_job *job = gpu ? calloc(1, sizeof(*job)) : NULL;
+	struct gp_nvidia_job *job = gpu ? calloc(1, sizeof(*job)) : NULL;
 
 	if (!gpu)
 		return;
@@ -430,17 +340,17 @@ void gp_nvidia_borrow_group(struct gp_nvidia_borrow *borrow, const struct gp_dev
 		borrow_let_go(borrow, client->tag, "gpreemptd is out of memory or descriptors");
 		return;
 	}
-	job->kind = BORROW_GROUP;
+	job->kind = GP_NVIDIA_JOB_GROUP;
 	job->tag = client->tag;
 	job->owner = client->owner;
 	job->group = *group;
-	if (borrow_push_group(gpu, job))
+	if (gp_nvidia_jobs_push_group(&gpu->jobs, job))
 		borrow_let_go(borrow, client->tag, "it has too many contexts at once for gpreemptd to look at");
 }
 
-static void borrow_tell(struct borrow_gpu *gpu, enum borrow_kind kind, uint64_t tag, uint32_t slot)
+static void borrow_tell(struct borrow_gpu *gpu, enum gp_nvidia_job_kind kind, uint64_t tag, uint32_t slot)
 {
-	struct borrow_job *job = calloc(1, sizeof(*job));
+	struct gp_nvidia_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
 		return; /* a descriptor too many until we end */
@@ -448,7 +358,7 @@ static void borrow_tell(struct borrow_gpu *gpu, enum borrow_kind kind, uint64_t 
 	job->tag = tag;
 	job->slot = slot;
 	job->pidfd = -1;
-	borrow_push(gpu, job);
+	gp_nvidia_jobs_push(&gpu->jobs, job);
 }
 
 void gp_nvidia_borrow_remove(struct gp_nvidia_borrow *borrow, uint64_t tag, uint32_t gpu_id, uint32_t slot)
@@ -456,20 +366,20 @@ void gp_nvidia_borrow_remove(struct gp_nvidia_borrow *borrow, uint64_t tag, uint
 	struct borrow_gpu *gpu = borrow_gpu(borrow, gpu_id);
 
 	if (gpu)
-		borrow_tell(gpu, BORROW_REMOVE, tag, slot);
+		borrow_tell(gpu, GP_NVIDIA_JOB_REMOVE, tag, slot);
 }
 
 void gp_nvidia_borrow_forget(struct gp_nvidia_borrow *borrow, uint64_t tag)
 {
 	for (uint32_t i = 0; i < borrow->gpu_count; i++)
-		borrow_tell(&borrow->gpus[i], BORROW_FORGET, tag, 0);
+		borrow_tell(&borrow->gpus[i], GP_NVIDIA_JOB_FORGET, tag, 0);
 }
 
 int gp_nvidia_borrow_apply(struct gp_nvidia_borrow *borrow, uint64_t tag, uint64_t seq, uint32_t gpu_id,
 			   const struct gp_device_change *changes, uint32_t count)
 {
 	struct borrow_gpu *gpu = borrow_gpu(borrow, gpu_id);
-	struct borrow_job *job, **at;
+	struct gp_nvidia_job *job, **at;
 
 	if (!gpu || !count)
 		return -ENODEV;
@@ -478,7 +388,7 @@ int gp_nvidia_borrow_apply(struct gp_nvidia_borrow *borrow, uint64_t tag, uint64
 	job = calloc(1, sizeof(*job) + count * sizeof(job->changes[0]));
 	if (!job)
 		return -ENOMEM;
-	job->kind = BORROW_APPLY;
+	job->kind = GP_NVIDIA_JOB_APPLY;
 	job->tag = tag;
 	job->seq = seq;
 	job->pidfd = -1;
@@ -496,15 +406,15 @@ void gp_nvidia_borrow_commit(struct gp_nvidia_borrow *borrow, uint32_t gpu_id)
 
 	if (!gpu || !gpu->batch)
 		return;
-	borrow_push(gpu, gpu->batch);
+	gp_nvidia_jobs_push(&gpu->jobs, gpu->batch);
 	gpu->batch = NULL;
 }
 
 /* A job for one client on one GPU. */
-static int borrow_give(struct gp_nvidia_borrow *borrow, uint32_t gpu_id, const struct borrow_job *what)
+static int borrow_give(struct gp_nvidia_borrow *borrow, uint32_t gpu_id, const struct gp_nvidia_job *what)
 {
 	struct borrow_gpu *gpu = borrow_gpu(borrow, gpu_id);
-	struct borrow_job *job;
+	struct gp_nvidia_job *job;
 
 	if (!gpu)
 		return -ENODEV;
@@ -514,20 +424,22 @@ static int borrow_give(struct gp_nvidia_borrow *borrow, uint32_t gpu_id, const s
 	if (!job)
 		return -ENOMEM;
 	*job = *what;
-	borrow_push(gpu, job);
+	gp_nvidia_jobs_push(&gpu->jobs, job);
 	return 0;
 }
 
 int gp_nvidia_borrow_slice(struct gp_nvidia_borrow *borrow, uint64_t tag, const struct gp_device_slice *slice)
 {
-	return borrow_give(borrow, slice->gpu_id,
-			   &(struct borrow_job){ .kind = BORROW_SLICE, .tag = tag, .pidfd = -1, .slice = *slice });
+	return borrow_give(
+		borrow, slice->gpu_id,
+		&(struct gp_nvidia_job){ .kind = GP_NVIDIA_JOB_SLICE, .tag = tag, .pidfd = -1, .slice = *slice });
 }
 
 int gp_nvidia_borrow_count(struct gp_nvidia_borrow *borrow, uint64_t tag, const struct gp_device_count *count)
 {
-	return borrow_give(borrow, count->gpu_id,
-			   &(struct borrow_job){ .kind = BORROW_COUNT, .tag = tag, .pidfd = -1, .counted = *count });
+	return borrow_give(
+		borrow, count->gpu_id,
+		&(struct gp_nvidia_job){ .kind = GP_NVIDIA_JOB_COUNT, .tag = tag, .pidfd = -1, .counted = *count });
 }
 
 int gp_nvidia_borrow_create(const struct gp_nvidia_borrow_config *config, struct gp_nvidia_borrow **ret_borrow,
@@ -546,9 +458,7 @@ int gp_nvidia_borrow_create(const struct gp_nvidia_borrow_config *config, struct
 
 		gpu->borrow = borrow;
 		gpu->gpu_id = config->gpu_ids[i];
-		gpu->jobs_tail = &gpu->jobs;
-		pthread_mutex_init(&gpu->lock, NULL);
-		pthread_cond_init(&gpu->wake, NULL);
+		gp_nvidia_jobs_init(&gpu->jobs);
 		gpu->started = !pthread_create(&gpu->thread, NULL, borrow_thread, gpu);
 		if (!gpu->started) {
 			borrow->gpu_count = i;
@@ -567,14 +477,8 @@ void gp_nvidia_borrow_destroy(struct gp_nvidia_borrow *borrow)
 
 	if (!borrow)
 		return;
-	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
-		struct borrow_gpu *gpu = &borrow->gpus[i];
-
-		pthread_mutex_lock(&gpu->lock);
-		gpu->stopping = true;
-		pthread_cond_broadcast(&gpu->wake);
-		pthread_mutex_unlock(&gpu->lock);
-	}
+	for (uint32_t i = 0; i < borrow->gpu_count; i++)
+		gp_nvidia_jobs_stop(&borrow->gpus[i].jobs);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += (time_t)(gp_nvidia_end_ns / 1000000000ull);
 	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
@@ -585,9 +489,8 @@ void gp_nvidia_borrow_destroy(struct gp_nvidia_borrow *borrow)
 			borrow->host = gp_nvidia_nobody;
 			continue;
 		}
-		borrow_free(gpu->batch);
-		pthread_cond_destroy(&gpu->wake);
-		pthread_mutex_destroy(&gpu->lock);
+		gp_nvidia_job_free(gpu->batch);
+		gp_nvidia_jobs_fini(&gpu->jobs);
 	}
 	if (!left_behind)
 		free(borrow);

@@ -146,6 +146,31 @@ static void test_agents_know(void **state)
 	scene_end(scene);
 }
 
+/* We were late with a close, the agent's lease ran out and it opened the context, and then our close came: when we hear
+ * of the lease, and nobody wants anything of that context, it does not stay closed. */
+static void test_close_after_the_lease(void **state)
+{
+	struct scene *scene = scene_three();
+	struct {
+		struct gp_wire_lost head;
+		struct gp_wire_change change;
+	} lost = { .head = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_LOST, sizeof(lost), 0 },
+			     .why = GP_LOST_LEASE,
+			     .count = 1 } };
+
+	(void)state;
+	scene_work(scene, 1, 2);
+	UNTIL(scene, scene_queue(scene, 2)->closed && !context_is_open(&rm.contexts[2]));
+	agent_complete(&scene->world, &scene->agents[2], 0, 5);
+	scene_leave(scene, 1);
+	lost.change = (struct gp_wire_change){ 0, scene_queue(scene, 2)->wire.generation, true, 0 };
+	world_send(scene->agents[2].fd, &lost, sizeof(lost));
+	UNTIL(scene, scene_queue(scene, 2)->client->leases_lost);
+	UNTIL(scene, context_is_open(&rm.contexts[2]) && !scene_queue(scene, 2)->closed);
+	rm.most_short = 0; /* nobody works: it need not be long before it opens */
+	scene_end(scene);
+}
+
 /* RM disables channels one after the other: when one cannot be, those before it are enabled again. */
 static void test_half_a_close(void **state)
 {
@@ -283,6 +308,7 @@ int main(void)
 		cmocka_unit_test(test_several_in_one_call),
 		cmocka_unit_test(test_one_by_one_where_together_is_refused),
 		cmocka_unit_test(test_bad_groups),
+		cmocka_unit_test(test_close_after_the_lease),
 		cmocka_unit_test(test_half_a_close),
 		cmocka_unit_test(test_agents_know),
 		cmocka_unit_test(test_blind_while_it_is_closed),

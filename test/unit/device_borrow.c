@@ -3,6 +3,7 @@
  * not carried out, and what one client or user gives them to do has a bound. The driver is this test. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -270,11 +271,11 @@ static void test_many(void **state)
 		lend(i, 1000);
 	lend(0, 1000); /* again: takes the place of the first */
 	assert_int_equal(mechanism_told, 0);
-	lend(WAITING, 1000);
+	lend(WAITING, 1000); /* it is let go, and those that wait are not looked at any more */
 	sem_post(&go_on);
-	for (uint32_t i = 0; i < WAITING + 2u; i++)
+	for (uint32_t i = 0; i < 2u; i++)
 		sem_wait(&told);
-	assert_int_equal(grouped_count, WAITING + 1u);
+	assert_int_equal(grouped_count, 1);
 	assert_int_equal(mechanism_told, GP_MECHANISM_CHANNEL);
 	assert_non_null(strstr(why_told, "too many contexts"));
 }
@@ -285,6 +286,48 @@ static void order(uint64_t seq, uint32_t generation, bool open)
 
 	assert_int_equal(gp_nvidia_borrow_apply(borrow, client.tag, seq, GPU, &change, 1), 0);
 	gp_nvidia_borrow_commit(borrow, GPU);
+}
+
+/* What waits to be looked at holds up no order, and is not looked at once it was removed. */
+static void test_orders_first(void **state)
+{
+	(void)state;
+	lend(0, 1000);
+	sem_wait(&told);
+	make_it_hang();
+	for (uint32_t i = 1; i < WAITING; i++)
+		lend(i, 1000);
+	order(1, 3, false);
+	for (uint32_t k = 0; k < 1000; k++)
+		for (uint32_t i = 1; i < WAITING; i++) /* again and again: once is enough */
+			gp_nvidia_borrow_remove(borrow, client.tag, GPU, i);
+	sem_post(&go_on);
+	sem_wait(&done);
+	assert_int_equal(result_told, 0);
+	sem_wait(&told);
+	assert_int_equal(grouped_count, 2); /* the first, and the one that hung */
+	order(2, 3, true);
+	sem_wait(&done);
+	assert_int_equal(result_told, 0);
+	assert_int_equal(grouped_count, 2);
+}
+
+/* Emptying slots again and again is one thing to do for each of them. */
+static void test_removes(void **state)
+{
+	struct mallinfo2 before;
+
+	(void)state;
+	make_it_hang();
+	for (uint32_t i = 0; i < 64; i++)
+		gp_nvidia_borrow_remove(borrow, client.tag, GPU, i);
+	before = mallinfo2();
+	for (uint32_t k = 0; k < 1000; k++)
+		for (uint32_t i = 0; i < 64; i++)
+			gp_nvidia_borrow_remove(borrow, client.tag, GPU, i);
+	assert_in_range(mallinfo2().uordblks, 0, before.uordblks + 4096);
+	sem_post(&go_on);
+	sem_wait(&told);
 }
 
 /* A close that a newer plan has overtaken is not carried out: nobody would open it again. */
@@ -390,6 +433,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_slices, begin, end),
 		cmocka_unit_test_setup_teardown(test_files, begin, end),
 		cmocka_unit_test_setup_teardown(test_many, begin, end),
+		cmocka_unit_test_setup_teardown(test_orders_first, begin, end),
+		cmocka_unit_test_setup_teardown(test_removes, begin, end),
 		cmocka_unit_test_setup_teardown(test_overtaken, begin, end),
 		cmocka_unit_test_setup_teardown(test_lies, begin, end),
 		cmocka_unit_test_setup_teardown(test_hangs, begin, end),
