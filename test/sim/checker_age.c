@@ -75,7 +75,7 @@ static uint64_t age_turn_ns(const struct checker_run *run, uint32_t device)
 static void age_begin_user(struct checker_run *run, struct age_state *state, const struct told_queue *queue)
 {
 	const struct told_device *device = &run->told->devices[queue->device];
-	uint64_t user = told_user(run->told, queue), core_ns = run->told->core_ns;
+	uint64_t user = told_user(run->told, queue), core_ns = run->told->core_ns, plans_ns;
 	struct age_user *own = NULL;
 	uint32_t i;
 
@@ -93,7 +93,9 @@ static void age_begin_user(struct checker_run *run, struct age_state *state, con
 	if (own->from_ns && own->client.index == queue->client.index &&
 	    core_ns - own->from_ns <= age_turn_ns(run, queue->device))
 		return;
-	if (own->from_ns && core_ns - own->from_ns < device->param.age_window_ns)
+	/* A turn begins when others are told to yield, and its gate may open a few plans later. */
+	plans_ns = age_turn_ns(run, queue->device) - device->param.age_turn_ns;
+	if (own->from_ns && core_ns - own->from_ns + plans_ns < device->param.age_window_ns)
 		checker_fail(
 			run, &checker_age,
 			"at %llu ns: user %llu has two aged turns on device %u within %llu ns, the window is %llu ns",

@@ -90,6 +90,7 @@ uint32_t __wrap_gp_close_pending_of(uint32_t owner)
 static sem_t told, done;
 static char why_told[256];
 static uint32_t mechanism_told, grouped_count, failed_count;
+static uint32_t grouped_then; /* when the last order was done */
 static int result_told;
 static uint64_t seq_told;
 
@@ -98,6 +99,7 @@ static void on_done(void *daemon, uint64_t tag, const struct gp_device_done *wha
 	(void)daemon;
 	(void)tag;
 	result_told = what->changes[0].result;
+	grouped_then = __atomic_load_n(&grouped_count, __ATOMIC_SEQ_CST);
 	seq_told = what->seq;
 	sem_post(&done);
 }
@@ -301,15 +303,17 @@ static void test_orders_first(void **state)
 	for (uint32_t k = 0; k < 1000; k++)
 		for (uint32_t i = 1; i < WAITING; i++) /* again and again: once is enough */
 			gp_nvidia_borrow_remove(borrow, client.tag, GPU, i);
+	lend(WAITING, 1000); /* there is room again */
 	sem_post(&go_on);
 	sem_wait(&done);
 	assert_int_equal(result_told, 0);
+	assert_int_equal(grouped_then, 2); /* the first, and the one that hung */
 	sem_wait(&told);
-	assert_int_equal(grouped_count, 2); /* the first, and the one that hung */
+	sem_wait(&told);
+	assert_int_equal(grouped_count, 3); /* and none of those that were removed */
 	order(2, 3, true);
 	sem_wait(&done);
 	assert_int_equal(result_told, 0);
-	assert_int_equal(grouped_count, 2);
 }
 
 /* Emptying slots again and again is one thing to do for each of them. */
