@@ -8,6 +8,7 @@ import rows
 from programs import PATIENCE, Trouble, rate, wait_for
 
 LISTED = {"list": "train", "torch": "torch", "jax": "jax"}  # batch programs that are not one kernel over and over
+PYTHON_S = PATIENCE + 50  # to start, for programs that import and compile much
 SETTLE_S = 0.3  # from the last program's start to the first request
 OVER = 2.5  # a phase may take so many times longer than its requests should: with MPS on an H200 a request takes about 40 ms
 
@@ -31,7 +32,7 @@ def begin_batch(stage, setup, extra=None, sample_us=2000):
 
 def wait_batch(batch):
     for child in batch:
-        child.wait_line("ready")
+        child.wait_line("ready", PYTHON_S)
     for child in batch:
         wait_for("the first work of " + child.name, lambda c=child: (c.progress.last() or (0, 0))[1] > 0, 15)
 
@@ -172,7 +173,7 @@ def start_all(stage, setup, requests, seed):
         mid.wait_line("ready")
         stage.go(mid)
     urgent = early or stage.urgent(options_of(stage, setup, requests, seed), priority, extra=extra, program=program)
-    urgent.wait_line("ready", PATIENCE if program == "hp" else PATIENCE + 50)
+    urgent.wait_line("ready", PATIENCE if program == "hp" else PYTHON_S)
     return batch, mid, urgent
 
 
@@ -227,7 +228,7 @@ def run_alone(stage, setup):
     """Units per second of one batch program by itself, and whether it was exact."""
     listed = LISTED.get(setup.alone)
     child = stage.batch(None, 50 if listed else int(setup.alone), listed)
-    child.wait_line("ready")
+    child.wait_line("ready", PYTHON_S)
     wait_for("the first work of " + child.name, lambda: (child.progress.last() or (0, 0))[1] > 0, 15)
     slices = rm.slices(child.pid, child.tap)
     begin = monotonic_ns()

@@ -17,7 +17,7 @@ START_S = 1.2                          # assumed to start and end the programs o
 BASELINE_S = 2.0                       # a batch program by itself
 SCALE = float(os.environ.get("NVBENCH_SCALE", "1"))  # of what lasts so long whatever is asked for: tests are shorter
 PAIR_SETTLE_S, PAIR_IDLE_S, PAIR_BUSY_S = 2.0 * SCALE, 2.5 * SCALE, 3.0 * SCALE  # programs that belong together: until all is quiet; with an urgent program that is idle; at work
-LAUNCH_ROUNDS, LAUNCH_KINDS, LAUNCH_ROUND_S = 30, 3, 0.065
+LAUNCH_ROUNDS, LAUNCH_KINDS, LAUNCH_ROUND_S = 16, 3, 0.065
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,7 +163,7 @@ SETUPS = {setup.name: setup for setup in (
     Setup("http-native", rows=("http-native",), batch=1),
     Setup("http-gpreempt", rows=("http-gpreempt", "http-hint"), manager="gpreempt", batch=1),
     *(Setup("%s-%s" % (pair, manager or "native"), pair=pair, manager=manager) for pair in ("ipc", "wait", "mp") for manager in ("", "gpreempt")),
-    Setup("launches", launches=2, manager="gpreempt"),
+    Setup("launches", launches=4, manager="gpreempt"),
 )}
 
 AIMED = ("batch-50", "alone", "native-1", "gpreempt-1", "batch-10", "native-4", "gpreempt-4", "mid-alone", "native-3", "gpreempt-3")
