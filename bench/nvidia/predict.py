@@ -18,6 +18,27 @@ ROWS = {
     "gpreempt-3-mid": (THREE, "hpf", "mid"), "mid-alone": (THREE, "alone", "mid"),
     "list-alone": (("--mix", "LIST"), "alone", "urgent"), "list-native": (("--mix", "LIST"), "stock", "urgent"), "list-gpreempt": (("--mix", "LIST"), "hpf", "urgent"),
 } | {"hint-%d" % lead: (ONE + ("--set", "mix.hint=%dus" % lead), "hpf", "urgent") for lead in rows.LEADS}
+# Shapes of requests. Where natively more requests arrive than are served, the simulator queues all of them and the benchmark does not: no prediction.
+# Rows of language models, web servers and programs that wait for each other: a mix has no host that computes between kernels, and no clients that wait for one another.
+SHAPES = {"long": ("alone", "native", "gpreempt"), "load": ("alone", "gpreempt"), "pieces": ("alone", "native", "gpreempt"), "rate": ("alone", "gpreempt")}
+ROWS |= {"%s-%s" % (kind, name): (("--mix", "SHAPE-" + kind), {"alone": "alone", "native": "stock", "gpreempt": "hpf"}[name], "urgent") for kind, names in SHAPES.items() for name in names}
+SHAPE_MIX = """[mix]
+title = %(title)s
+requests = 2000
+
+[client urgent]
+kind = service
+priority = 80
+arrival = periodic
+period = %(period)dus
+step = kernel full %(us)dus x%(pieces)d
+
+[client batch]
+kind = batch
+priority = 20
+depth = 2
+step = kernel full 50ms
+"""
 
 LIST_MIX = """[mix]
 title = ResNet-50 inference beside ResNet-50 training on an H200, V100 kernel lists
@@ -54,15 +75,21 @@ def simulate(gpreempt, options):
     return {one["policy"]: one for one in json.loads(done.stdout)["runs"]}
 
 
+def mixes():
+    """{name: text} of those that do not come with the simulator."""
+    shapes = {kind: rows.ROWS[kind + "-alone"] for kind in SHAPES}
+    return {"LIST": LIST_MIX} | {"SHAPE-" + kind: SHAPE_MIX % {"title": row.title, "period": row.period_us, "us": row.us, "pieces": row.pieces} for kind, row in shapes.items()}
+
+
 def run(gpreempt):
     """{row: {p50, p90, p99, kept}} in µs and percent."""
     known, found = {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "list.ini")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(LIST_MIX)
+        for word, mix in mixes().items():
+            with open(os.path.join(folder, word), "w", encoding="utf-8") as file:
+                file.write(mix)
         for name, (options, policy, client) in ROWS.items():
-            real = tuple(path if word == "LIST" else word for word in options)
+            real = tuple(os.path.join(folder, word) if word in mixes() else word for word in options)
             if real not in known:
                 known[real] = simulate(gpreempt, real)
             runs = known[real]
