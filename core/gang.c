@@ -247,12 +247,40 @@ static bool gang_is_outranked(const struct gp_sched *sched, const struct gp_queu
 	return waiter != GP_NONE && sched->queues[waiter].rank > q->rank;
 }
 
+bool gp_gang_is_several(const struct gp_sched *sched, const struct gp_queue *queue)
+{
+	uint32_t i;
+
+	if (queue->gang == GP_NONE)
+		return false;
+	for (i = sched->gangs[queue->gang].first; i != GP_NONE; i = sched->queues[i].gang_next)
+		if (sched->queues[i].device == queue->device && sched->queues[i].seat != queue->seat)
+			return true;
+	return false;
+}
+
 /* By somebody above it, whom the device does not make room for by itself. */
 static bool gang_is_held(const struct gp_sched *sched, const struct gp_queue *q)
 {
 	const struct gp_device *device = &sched->devices[q->device];
 
-	return q->rank < gp_device_hold_rank(sched, device) && !device->attr.switch_ns;
+	return q->rank < gp_device_hold_rank(sched, device) &&
+	       (!device->attr.switch_ns || gp_gang_is_several(sched, q));
+}
+
+void gp_gang_share_turn(struct gp_sched *sched, uint32_t seat)
+{
+	uint32_t i, k;
+
+	for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+		if (sched->queues[i].gang == GP_NONE || !sched->queues[i].is_batch)
+			continue;
+		k = sched->gangs[sched->queues[i].gang].first;
+		for (; k != GP_NONE; k = sched->queues[k].gang_next)
+			if (sched->queues[k].device == sched->seats[seat].device && sched->queues[k].is_batch &&
+			    gp_device_of(sched, &sched->queues[k])->turn_count < GP_BATCH_MAX)
+				gp_turn_give(sched, sched->queues[k].seat);
+	}
 }
 
 /* Could this member open if only the turn on its device came to an end? */

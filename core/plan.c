@@ -101,7 +101,7 @@ static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queu
 
 	if (q->aged)
 		return GP_WHY_AGED;
-	if (device->attr.switch_ns && !urgent->is_batch && q->is_batch &&
+	if (device->attr.switch_ns && !urgent->is_batch && q->is_batch && !gp_gang_is_several(b->sched, q) &&
 	    (b->sched->seats[q->seat].has_turn ? gp_turn_is_best(b->sched, device, q->rank) : plan_may_stay(b, q)))
 		return GP_WHY_SELF;
 	if (q->hold_until_ns > now_ns)

@@ -362,7 +362,11 @@ void gp_gang_lose_turn(struct gp_sched *sched, uint32_t gang,
 /* One that has waited longer for a turn on this device than this one, and waits for nothing but turns on its devices.
  */
 bool gp_gang_is_before(const struct gp_sched *sched, const struct gp_queue *waiter);
-void gp_gang_decide(struct gp_sched *sched); /* which closed gangs may open now */
+/* Others than its own client are in its gang on its device: they may wait for each other, and the device puts aside one
+ * of them only. So they are closed together where one alone would be left to the device. */
+bool gp_gang_is_several(const struct gp_sched *sched, const struct gp_queue *queue);
+void gp_gang_share_turn(struct gp_sched *sched, uint32_t seat); /* it has just got one */
+void gp_gang_decide(struct gp_sched *sched);                    /* which closed gangs may open now */
 
 /* budget.c: how much preempting may cost. */
 bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device,

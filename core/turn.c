@@ -431,8 +431,11 @@ void gp_turn_settle(struct gp_sched *sched, struct gp_device *device)
 			gp_turn_take(sched, i);
 	}
 	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next)
-		if (sched->seats[i].batch_count && sched->seats[i].work_count && device->turn_count < device->batch_max)
+		if (sched->seats[i].batch_count && sched->seats[i].work_count &&
+		    device->turn_count < device->batch_max) {
 			gp_turn_give(sched, i);
+			gp_gang_share_turn(sched, i);
+		}
 	for (i = device->seat_first; i != GP_NONE;
 	     i = sched->seats[i].device_next) /* what is left, to those without work */
 		if (sched->seats[i].batch_count && device->turn_count < device->batch_max)

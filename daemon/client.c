@@ -112,6 +112,7 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 	free(client->slots);
 	/* Events of this round may still point here. */
 	client->dead = true;
+	gp_together_update(daemon, client);
 	client->next_dead = daemon->dead_clients;
 	daemon->dead_clients = client;
 }
@@ -278,6 +279,12 @@ static void client_apply_attr(struct gp_daemon *daemon, struct gp_client *client
 	daemon->attr_clients = client;
 }
 
+void gp_client_reapply(struct gp_daemon *daemon, struct gp_client *client)
+{
+	client->attr_at = 0;
+	client_apply_attr(daemon, client);
+}
+
 void gp_client_apply_attrs(struct gp_daemon *daemon)
 {
 	struct gp_client *client;
@@ -314,8 +321,8 @@ void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, cons
 	if (attr->valid & GP_ATTR_GANG)
 		memcpy(now->gang, attr->gang, sizeof(now->gang));
 	gp_client_cut(client, now);
-	client->attr_at = 0;
-	client_apply_attr(daemon, client);
+	gp_client_reapply(daemon, client);
+	gp_together_update(daemon, client);
 	client_tell_attr(client);
 	daemon->metrics_dirty = daemon->slice_dirty = true;
 }
@@ -380,6 +387,7 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 		wanted.valid |= GP_ATTR_PRIORITY;
 		wanted.priority = GP_PRIORITY_NORMAL;
 	}
+	gp_together_find(daemon, client);
 	gp_client_set_attr(daemon, client, &wanted, false);
 	daemon->ops->attach(daemon->backend, &client->device);
 }

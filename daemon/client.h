@@ -46,8 +46,10 @@ struct gp_client {
 	int32_t granted;          /* by root, for as long as the client is there */
 	bool may_raise;           /* also weights above the default, and deadlines */
 	bool granted_raise;
-	uint32_t own_gang;     /* core's gang of its own, for queues on several devices; 0: none */
-	struct gp_slot *slots; /* of the page; as many as it has used */
+	char together[GP_WIRE_NAME_SIZE]; /* together.c: the program or job it is part of; empty: not known */
+	uint32_t mates;                   /* clients of that with its priority, and itself */
+	uint32_t own_gang;                /* core's gang of its own, for queues on several devices; 0: none */
+	struct gp_slot *slots;            /* of the page; as many as it has used */
 	uint32_t slot_count, queue_count;
 	uint16_t device_queue_count[GP_DEVICE_MAX];
 	uint32_t left_out; /* queues that were not taken up */
@@ -107,6 +109,13 @@ void gp_client_apply_attrs(struct gp_daemon *daemon); /* to queues they have not
 void gp_client_sync(struct gp_daemon *daemon);        /* every agent is to look at its counters, from now on */
 bool gp_client_sync_some(struct gp_daemon *daemon);   /* some are told; false: all were */
 void gp_client_synced(struct gp_daemon *daemon, struct gp_client *client); /* it has looked, or nobody waits for it */
+
+void gp_client_reapply(struct gp_daemon *daemon, struct gp_client *client); /* its attributes, to its queues */
+
+/* together.c */
+void gp_together_find(struct gp_daemon *daemon, struct gp_client *client); /* it has just come */
+void gp_together_update(struct gp_daemon *daemon,
+			const struct gp_client *client); /* it goes, or its priority changed */
 
 /* quarantine.c */
 void gp_quarantine_silent(struct gp_daemon *daemon, struct gp_client *client);   /* it does not answer any more */

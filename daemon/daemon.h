@@ -14,6 +14,7 @@
  *   quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
  *   fair.c     who is served next, and for how long
  *   slice.c, pace.c  slices, and how often devices switch          gang.c     names of gangs
+ *   together.c  processes that are one program or job
  *   learn.c, cost.c  what transactions cost; between runs                clock.c    the time
  */
 #ifndef GP_DAEMON_DAEMON_H

@@ -66,8 +66,8 @@ void gp_gang_put(struct gp_daemon *daemon, uint32_t gang)
 		daemon->gangs[gang - 1].users--;
 }
 
-/* Queues of one process on several devices move together unless it said otherwise: a collective that runs on one device
- * only waits for the others. */
+/* Queues of one process on several devices, and of processes that are one program or job, move together unless it said
+ * otherwise: a collective that runs on one device only waits for the others. */
 uint32_t gp_gang_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue, const char *name)
 {
 	const struct gp_client *client = queue->client;
@@ -78,6 +78,10 @@ uint32_t gp_gang_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue
 		return gp_gang_get(daemon, client->owner, client->uid, name);
 	if (!daemon->config.auto_gang || client->is_unmanaged)
 		return 0;
+	if (client->mates > 1) {
+		snprintf(own, sizeof(own), "\2%d %.*s", client->attr.priority, (int)sizeof(own) - 8, client->together);
+		return gp_gang_get(daemon, client->owner, client->uid, own);
+	}
 	if (client->queue_count == here)
 		return 0;
 	snprintf(own, sizeof(own), "\1%llx", (unsigned long long)client->device.tag);

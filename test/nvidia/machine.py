@@ -97,10 +97,10 @@ class Machine:
 class Client:
     """A program with one context, on the first GPU or another; priority as `gpreempt run` gives it."""
 
-    def __init__(self, machine, priority, gpu=0, starts=False):
+    def __init__(self, machine, priority, gpu=0, starts=False, more=()):
         self.machine = machine
         environment = dict(os.environ, LD_PRELOAD=FIRST + f"{AGENT}:{FAKE}", GPREEMPT_FAKE_RM=str(machine.root / "dev"),
-                           GPREEMPT_SOCKET=str(machine.socket), GPREEMPT_PRIORITY=str(priority))
+                           GPREEMPT_SOCKET=str(machine.socket), GPREEMPT_PRIORITY=str(priority), **dict(more))
         self.process = subprocess.Popen([CLIENT], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         machine.clients.append(self)
         if starts:
@@ -211,7 +211,7 @@ def end_thread(client, name):
     require(done.returncode == 0, f"the end of {name}")
 
 
-def join(machine, priority, gpu=0):
-    client = Client(machine, priority, gpu)
+def join(machine, priority, gpu=0, more=()):
+    client = Client(machine, priority, gpu, more=more)
     client.told()
     return client

@@ -326,6 +326,43 @@ static void device_without_gating_holds_nobody(void **state)
 	world_free(w);
 }
 
+/* Two clients of one gang on a device that switches by itself: they share a turn, and for urgent work both close, where
+ * one alone would be left to the device; after a rest of the urgent one they are still together. */
+static void several_clients_of_a_gang_are_put_aside_together(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(
+		w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .switch_ns = 200 * US, .lower_max = 1 },
+					 .param = { .turn_ns = 10 * MS } });
+	uint32_t high = world_solo(w, device, GP_PRIORITY_HIGH), gang[2], lone, i, together = 0, alone = 0;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		gang[i] = world_queue_attr(w, world_client(w), device,
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 7 });
+		world_write(w, gang[i], 1000000);
+	}
+	lone = world_solo(w, device, GP_PRIORITY_LOW);
+	world_write(w, lone, 1000000);
+	for (i = 0; i < 400; i++) {
+		if (i % 200 == 150)
+			world_run(w, 3 * S); /* at rest: all are open */
+		world_run(w, 1 * MS);
+		assert_int_equal(world_is_open(w, gang[0]), world_is_open(w, gang[1]));
+		if (i % 10)
+			continue;
+		world_write(w, high, 1);
+		together += world_is_open(w, gang[0]);
+		alone += world_is_open(w, lone) && !world_is_open(w, gang[0]);
+		world_run(w, 500 * US);
+		assert_false(world_is_open(w, gang[0]) || world_is_open(w, gang[1]));
+		assert_int_equal(world_open_compute_count(w, device) > 1, world_is_open(w, lone));
+		world_drain(w, high);
+	}
+	assert_true(together > 5 && alone > 5);
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +377,7 @@ int main(void)
 		cmocka_unit_test(quarantined_member_does_not_hold_the_gang),
 		cmocka_unit_test(large_gang_opens_again),
 		cmocka_unit_test(device_without_gating_holds_nobody),
+		cmocka_unit_test(several_clients_of_a_gang_are_put_aside_together),
 	};
 
 	return cmocka_run_group_tests_name("core_gangs", tests, NULL, NULL);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which processes are one program or one job, as far as the kernel's files tell: one that stands still while another
+ * waits for it only wastes the GPU, so their queues are a gang.
+ *   - A process that was forked and has not become another program since, and a worker of Python's multiprocessing, is
+ *     its parent's: all that have the same first parent are one program.
+ *   - Tasks of one Slurm step, ranks of one MPI or torch job, as their environment says when they start.
+ * Programs that were started from one shell, script, session or service are not: nothing says that they wait for each
+ * other. Nor are those of another user, or of another priority. What a process says of itself here moves its own
+ * user's processes only.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "daemon/daemon.h"
+
+#define TOGETHER_DEPTH 8u     /* generations; chosen */
+#define TOGETHER_SIZE  65536u /* bytes of one file that are read */
+
+struct together_process {
+	pid_t pid, parent;
+	unsigned long long start, stack; /* stack: where it begins, chosen anew by each execve(); 0: not told */
+};
+
+static ssize_t together_read(pid_t pid, const char *name, char *buffer, size_t size)
+{
+	char path[64];
+	ssize_t count, used = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while ((size_t)used < size - 1 && (count = read(fd, buffer + used, size - 1 - (size_t)used)) > 0)
+		used += count;
+	close(fd);
+	buffer[used] = '\0';
+	return used;
+}
+
+static int together_look(pid_t pid, struct together_process *ret_process)
+{
+	struct together_process process = { .pid = pid };
+	char text[2048], *at;
+	int parent;
+
+	if (together_read(pid, "stat", text, sizeof(text)) <= 0 || !(at = strrchr(text, ')')))
+		return -ESRCH;
+	/* After the name: state, parent, 17 fields, start, 5 fields, start of the stack. */
+	if (sscanf(at + 1, " %*c %d", &parent) != 1)
+		return -ESRCH;
+	process.parent = parent;
+	for (int field = 2; field < 22 && at; field++)
+		at = strchr(at + 1, ' ');
+	if (!at)
+		return -ESRCH;
+	process.start = strtoull(at + 1, NULL, 10);
+	for (int field = 22; field < 28 && at; field++)
+		at = strchr(at + 1, ' ');
+	process.stack = at ? strtoull(at + 1, NULL, 10) : 0;
+	*ret_process = process;
+	return 0;
+}
+
+static bool together_is_worker(pid_t pid, char *buffer)
+{
+	ssize_t size = together_read(pid, "cmdline", buffer, TOGETHER_SIZE);
+
+	for (ssize_t i = 0; i < size; i++)
+		if (!buffer[i])
+			buffer[i] = ' ';
+	return size > 0 && strstr(buffer, "--multiprocessing-fork");
+}
+
+static bool together_is_users(pid_t pid, uid_t uid)
+{
+	char path[64];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return !stat(path, &status) && status.st_uid == uid;
+}
+
+/* The first of those that are one program with it. */
+static int together_first(struct gp_daemon *daemon, const struct gp_client *client, char *buffer,
+			  struct together_process *ret_first)
+{
+	struct together_process now, parent;
+
+	if (together_look(client->device.pid, &now))
+		return -ESRCH;
+	for (uint32_t i = 0; i < TOGETHER_DEPTH; i++) {
+		gp_portion_use(daemon, 3 * GP_PORTION_PROC);
+		if (now.parent <= 1 || !together_is_users(now.parent, client->uid) ||
+		    together_look(now.parent, &parent) || parent.start > now.start)
+			break;
+		if ((!now.stack || now.stack != parent.stack) && !together_is_worker(now.pid, buffer))
+			break;
+		now = parent;
+	}
+	*ret_first = now;
+	return 0;
+}
+
+/* NULL: not set. */
+static const char *together_env(const char *environment, size_t size, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = environment; at < environment + size; at += strlen(at) + 1)
+		if (!strncmp(at, name, length) && at[length] == '=')
+			return at + length + 1;
+	return NULL;
+}
+
+static bool together_is_several(const char *count)
+{
+	return count && isdigit((unsigned char)*count) && strtoul(count, NULL, 10) > 1;
+}
+
+/* A job's own name for itself; false: it is in none. */
+static bool together_job(const char *environment, size_t size, char *name, size_t name_size)
+{
+	const char *job = together_env(environment, size, "SLURM_JOB_ID"),
+		   *step = together_env(environment, size, "SLURM_STEP_ID");
+
+	if (job && step && together_is_several(together_env(environment, size, "SLURM_STEP_NUM_TASKS"))) {
+		snprintf(name, name_size, "Slurm step %.20s.%.20s", job, step);
+		return true;
+	}
+	job = together_env(environment, size, "PMIX_NAMESPACE");
+	if (job && together_is_several(together_env(environment, size, "OMPI_COMM_WORLD_SIZE"))) {
+		snprintf(name, name_size, "MPI job %.40s", job);
+		return true;
+	}
+	job = together_env(environment, size, "MASTER_ADDR");
+	step = together_env(environment, size, "MASTER_PORT");
+	if (job && step && together_is_several(together_env(environment, size, "WORLD_SIZE"))) {
+		snprintf(name, name_size, "torch job %.32s:%.8s", job, step);
+		return true;
+	}
+	return false;
+}
+
+void gp_together_find(struct gp_daemon *daemon, struct gp_client *client)
+{
+	struct together_process first;
+	char *buffer = malloc(TOGETHER_SIZE);
+	ssize_t size;
+
+	client->together[0] = '\0';
+	client->mates = 1;
+	if (!buffer || !daemon->config.auto_gang || client->device.pid <= 0) {
+		free(buffer);
+		return;
+	}
+	gp_portion_use(daemon, 2 * GP_PORTION_PROC);
+	size = together_read(client->device.pid, "environ", buffer, TOGETHER_SIZE);
+	if (size > 0 && together_job(buffer, (size_t)size, client->together, sizeof(client->together)))
+		for (char *at = client->together; *at; at++)
+			*at = isprint((unsigned char)*at) ? *at : '?';
+	else if (!together_first(daemon, client, buffer, &first))
+		snprintf(client->together, sizeof(client->together), "process %d at %llu", (int)first.pid, first.start);
+	free(buffer);
+}
+
+static bool together_is_mate(const struct gp_client *a, const struct gp_client *b)
+{
+	return b && !b->dead && !b->is_unmanaged && b->owner == a->owner && b->uid == a->uid &&
+	       (a == b || a->device.pid != b->device.pid) && !strcmp(a->together, b->together);
+}
+
+void gp_together_update(struct gp_daemon *daemon, const struct gp_client *client)
+{
+	uint32_t counts[GP_PRIORITY_MAX + 1] = { 0 };
+
+	if (!*client->together)
+		return;
+	gp_portion_use(daemon, 1 + daemon->client_top / 16);
+	for (uint32_t i = 0; i < daemon->client_top; i++)
+		if (together_is_mate(client, daemon->clients[i]))
+			counts[daemon->clients[i]->attr.priority]++;
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		struct gp_client *mate = daemon->clients[i];
+		uint32_t count;
+
+		if (!together_is_mate(client, mate))
+			continue;
+		count = counts[mate->attr.priority];
+		if ((count > 1) != (mate->mates > 1)) {
+			mate->mates = count;
+			gp_client_reapply(daemon, mate);
+		}
+		mate->mates = count;
+	}
+}

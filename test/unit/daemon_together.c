@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Which processes are one program or one job, by the files of the kernel: real processes of this test. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/unit/daemon_world.h"
+
+/* A process that waits to be killed. */
+static pid_t spawn(const char *const command[], const char *const environment[])
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		close(ready[0]);
+		if (command)
+			execve(command[0], (char *const *)command, (char *const *)environment);
+		else if (write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), command ? 0 : 1); /* it runs, or execve() has closed it */
+	close(ready[0]);
+	return pid;
+}
+
+static struct gp_client look(struct gp_daemon *daemon, pid_t pid)
+{
+	struct gp_client client = { .uid = getuid(), .device = { .pid = pid } };
+
+	gp_together_find(daemon, &client);
+	return client;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void test_forked_is_the_same_program(void **state)
+{
+	const char *const command[] = { "/bin/sleep", "1000", NULL }, *const environment[] = { NULL };
+	struct gp_daemon daemon = { .config.auto_gang = true };
+	struct gp_client here = look(&daemon, getpid()), there;
+	pid_t forked = spawn(NULL, NULL), other = spawn(command, environment);
+
+	(void)state;
+	there = look(&daemon, forked);
+	assert_true(*here.together);
+	assert_string_equal(here.together, there.together);
+	there = look(&daemon, other);
+	assert_true(*there.together);
+	assert_string_not_equal(here.together, there.together);
+	daemon.config.auto_gang = false;
+	there = look(&daemon, forked);
+	assert_string_equal(there.together, "");
+	end(forked);
+	end(other);
+	there = look(&daemon, other);
+	assert_string_equal(there.together, "");
+}
+
+/* Python's own form of a worker's command. */
+static void test_a_worker_is_its_parents(void **state)
+{
+	const char *const command[] = { "/bin/sh", "-c", "kill -STOP $$", "--multiprocessing-fork", NULL };
+	const char *const environment[] = { "PATH=/bin:/usr/bin", NULL };
+	struct gp_daemon daemon = { .config.auto_gang = true };
+	struct gp_client here = look(&daemon, getpid()), there;
+	pid_t worker = spawn(command, environment);
+
+	(void)state;
+	there = look(&daemon, worker);
+	assert_string_equal(here.together, there.together);
+	end(worker);
+}
+
+static void test_a_job_names_itself(void **state)
+{
+	const char *const command[] = { "/bin/sleep", "1000", NULL };
+	static const struct {
+		const char *environment[5];
+		const char *name; /* NULL: none */
+	} cases[] = {
+		{ { "SLURM_JOB_ID=77", "SLURM_STEP_ID=3", "SLURM_STEP_NUM_TASKS=4" }, "Slurm step 77.3" },
+		{ { "SLURM_JOB_ID=77", "SLURM_STEP_ID=3", "SLURM_STEP_NUM_TASKS=1" }, NULL },
+		{ { "SLURM_JOB_ID=77", "SLURM_STEP_NUM_TASKS=4" }, NULL },
+		{ { "PMIX_NAMESPACE=prterun-1@1", "OMPI_COMM_WORLD_SIZE=8" }, "MPI job prterun-1@1" },
+		{ { "MASTER_ADDR=10.0.0.1", "MASTER_PORT=29500", "WORLD_SIZE=8" }, "torch job 10.0.0.1:29500" },
+		{ { "MASTER_ADDR=10.0.0.1\n\033[2J", "MASTER_PORT=29500", "WORLD_SIZE=8" },
+		  "torch job 10.0.0.1??[2J:29500" },
+		{ { "MASTER_ADDR=10.0.0.1", "MASTER_PORT=29500", "WORLD_SIZE=-1" }, NULL },
+		{ { "WORLD_SIZE=8" }, NULL },
+	};
+	struct gp_daemon daemon = { .config.auto_gang = true };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		pid_t pid = spawn(command, cases[i].environment);
+		struct gp_client client = look(&daemon, pid);
+
+		if (cases[i].name)
+			assert_string_equal(client.together, cases[i].name);
+		else
+			assert_int_equal(strncmp(client.together, "process ", 8), 0);
+		end(pid);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_forked_is_the_same_program),
+		cmocka_unit_test(test_a_worker_is_its_parents),
+		cmocka_unit_test(test_a_job_names_itself),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
