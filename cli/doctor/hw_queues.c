@@ -23,7 +23,7 @@ static void hw_queues_check(const struct gp_facts *facts, struct gp_report *repo
 			most = facts->processes[i].hw_queues;
 	for (uint32_t i = 0; i < facts->gpu_count; i++) {
 		const struct gp_facts_gpu *gpu = &facts->gpus[i];
-		uint64_t proposal, now = most ? most : HW_QUEUES_DEFAULT;
+		uint64_t proposal, fit, now = most ? most : HW_QUEUES_DEFAULT;
 		struct gp_finding *finding;
 
 		if (gpu->slot_count == GP_FACTS_UNKNOWN || !gpu->process_count)
@@ -40,9 +40,20 @@ static void hw_queues_check(const struct gp_facts *facts, struct gp_report *repo
 					" queues, there are %" PRIu64 " slots",
 					gpu->process_count, now, most ? "" : " (HIP's default)",
 					gpu->process_count * (now + 1), gpu->slot_count);
-		gp_finding_advise(
-			finding, "start them with GPU_MAX_HW_QUEUES=%" PRIu64 " (gpreempt run --hw-queues %" PRIu64 ")",
-			proposal, proposal);
+		fit = gpu->slot_count / 2; /* the least a process has is one queue and ROCr's own */
+		if (gpu->process_max != GP_FACTS_UNKNOWN && gpu->process_max && gpu->process_max < fit)
+			fit = gpu->process_max;
+		if (gpu->process_count > fit)
+			gp_finding_advise(finding,
+					  "even with GPU_MAX_HW_QUEUES=1 only %" PRIu64
+					  " such processes fit: end %" PRIu64
+					  " of them, or move them to another GPU or partition",
+					  fit, gpu->process_count - fit);
+		else
+			gp_finding_advise(finding,
+					  "start them with GPU_MAX_HW_QUEUES=%" PRIu64
+					  " (gpreempt run --hw-queues %" PRIu64 ")",
+					  proposal, proposal);
 	}
 }
 

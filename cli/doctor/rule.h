@@ -30,6 +30,10 @@ struct gp_finding *gp_report_add(struct gp_report *report, enum gp_severity seve
 				 const char *format, ...) __attribute__((format(printf, 4, 5)));
 void gp_finding_advise(struct gp_finding *finding, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* programs.c: those with compute queues, "serve (20 processes, 60 queues), …". */
+#define GP_PROGRAMS_TEXT 256u
+void gp_report_programs(const struct gp_facts *facts, char *text, size_t size);
+
 struct gp_rule {
 	const char *name, *about;
 	void (*check)(const struct gp_facts *facts, struct gp_report *report);

@@ -7,6 +7,9 @@
 /* AMD's own measurements (MI300A training repository): up to the limit 0.45-0.53 s, beyond it 0.93-2.65 s. */
 static void slots_check(const struct gp_facts *facts, struct gp_report *report)
 {
+	char programs[GP_PROGRAMS_TEXT];
+
+	gp_report_programs(facts, programs, sizeof(programs));
 	for (uint32_t i = 0; i < facts->gpu_count; i++) {
 		const struct gp_facts_gpu *gpu = &facts->gpus[i];
 		struct gp_finding *finding;
@@ -19,16 +22,19 @@ static void slots_check(const struct gp_facts *facts, struct gp_report *report)
 									     GP_SEVERITY_OK;
 		finding = gp_report_add(
 			report, severity, gpu->gpu_id,
-			"%u compute queues of %u processes, %" PRIu64 " hardware slots%s", gpu->compute_count,
+			"%u compute queues of %u processes, %" PRIu64 " hardware slots%s%s%s", gpu->compute_count,
 			gpu->process_count, gpu->slot_count,
 			severity == GP_SEVERITY_PROBLEM ?
 				": oversubscribed, queues take turns of 1 ms whether they have work or not" :
 			severity == GP_SEVERITY_WARNING ? ": near the limit" :
-							  "");
+							  "",
+			severity == GP_SEVERITY_OK ? "" : "; ", severity == GP_SEVERITY_OK ? "" : programs);
 		if (severity != GP_SEVERITY_OK)
 			gp_finding_advise(
-				finding,
-				"fewer queues per process (see hw-queues), fewer processes, or gpreempt run: it keeps open queues within the slots");
+				finding, "%s",
+				gpu->process_max != GP_FACTS_UNKNOWN && gpu->process_count > gpu->process_max ?
+					"fewer processes first (see processes): while there are too many, the GPU takes turns whatever their queues are" :
+					"fewer queues per process (see hw-queues), fewer processes, or gpreempt run: it keeps open queues within the slots");
 	}
 }
 

@@ -237,6 +237,45 @@ def four(build):
             trains.pop()
 
 
+def switches(*pids):
+    """How often each thread of these processes went to sleep so far."""
+    found = {}
+    for pid in pids:
+        for task in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/status" % (pid, task), encoding="ascii") as file:
+                found[pid, task] = int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", file.read(), re.M).group(1))
+    return found
+
+
+@case
+def idle(build):
+    """Twelve idle servers with more queues than there are slots: queues are parked until the runlist fits, and then nothing happens: no thread of the daemon or of an
+    agent wakes up, and the driver is not called. A request after that is served."""
+    with Stage(build, dilation=1) as stage:
+        stage.daemon(AGELESS)
+        servers = [stage.serve(["-p", "50"], rate=0.0001, seconds=ENDLESS) for _ in range(12)]
+        for server in servers:
+            server.wait_line("ready")
+        managed(stage, *servers)
+        device = lambda: stage.status()["devices"][0]
+        compute = lambda: [queue for server in servers for queue in stage.client(server)["queues"] if queue["kind"] == "compute"]
+        must(len(compute()) > device()["slot_count"], "fewer queues than slots: %s" % device())
+        wait_for("the runlist fits", lambda: device()["slots_used"] <= device()["slot_count"] and not device()["oversubscribed"])
+        parked = [queue for queue in stage.node()["queues"] if queue["suspended"] or queue["percent"] == 0]
+        must(len(parked) >= len(compute()) - device()["slot_count"], "the node says that %d are parked" % len(parked))
+        pids = [stage.daemons[-1].pid(), *(server.pid() for server in servers)]
+
+        def nothing_happens():
+            before, calls = switches(*pids), stage.node()
+            time.sleep(3)
+            after, called = switches(*pids), stage.node()
+            return before == after and calls["total"]["ioctls"] == called["total"]["ioctls"] and calls["gpus"][0]["halts"] == called["gpus"][0]["halts"]
+        wait_for("nothing wakes up, and the runlist is not changed", nothing_happens)
+        last = stage.serve(["-p", "50"], requests=3)
+        exact(last)
+        wait_for("nothing wakes up again", nothing_happens)
+
+
 @case
 def edf(build):
     """Policy edf: a client with a deadline goes before one without, whatever the priorities; the deadline is in the status."""
