@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * A software GPU below the real amdkfd.
+ *
+ * amdkfd is built from the kernel's own source. In place of amdgpu and the hardware stands this module: it binds to
+ * QEMU's ivshmem device, whose memory is the doorbell aperture, answers what amdkfd asks of amdgpu, reads the packets
+ * that amdkfd puts into the HIQ (or the calls it makes of MES), and runs the user's queues on model/, the model that
+ * vgpud and the simulator use.
+ *
+ * One thread is the device (device_thread). Everything of the device is under `lock`; amdkfd's locks are outside it:
+ * the device thread never calls amdkfd with the lock held.
+ */
+#ifndef SOFT_DEVICE_H
+#define SOFT_DEVICE_H
+
+#include <linux/debugfs.h>
+#include <linux/kthread.h>
+#include <linux/pci.h>
+#include <linux/vmalloc.h>
+#include <linux/xarray.h>
+#include "amdgpu.h"
+#include "amdgpu_amdkfd.h"
+#include "kfd_priv.h"
+#include "v9_structs.h"
+#include "v11_structs.h"
+#include "model/gpu.h"
+
+#define SOFT_QUEUE_MAX 512u /* that the device remembers at once */
+#define SOFT_RING      256u /* packets of one queue in the model */
+#define SOFT_QUEUE_NONE U32_MAX
+
+struct soft_packet { /* taken from a ring, not complete */
+	u64 signal;
+	u32 workgroups;
+	bool is_done;
+};
+
+struct soft_queue {
+	void *mqd; /* NULL: this place is free */
+	u64 mqd_address, pasid;
+	u64 ring, rptr_address, wptr_address;
+	u32 packet_count, doorbell; /* doorbell: dword on the aperture */
+	u32 model;                  /* its id in the model */
+	u64 taken, completed;       /* packets, as the ring counts them */
+	u64 doorbell_seen;
+	u64 run_when_closed; /* workgroups complete when it was last unmapped */
+	bool mapped, blocked, is_copy, was_mapped;
+	struct soft_packet packets[SOFT_RING];
+};
+
+struct soft_stats {
+	u64 runlists, map_queues, unmaps, fences, mes_adds, mes_removes;
+	u64 dispatches, interrupts, preempted, faults, resets, violations;
+	u64 runlist_queues_max, packet_hash, packet_count;
+};
+
+struct soft {
+	struct amdgpu_device adev; /* embeds the DRM device */
+	struct gp_gpu *gpu;
+	void __iomem *doorbells;
+	size_t doorbells_size;
+	struct mutex lock;
+	struct mutex gtt_lock;
+	struct list_head gtt;
+	u64 gtt_next;
+	struct xarray bos;
+	struct task_struct *thread;
+	struct dentry *dir;
+
+	struct v9_mqd *hiq;
+	u32 hiq_doorbell, hiq_rptr;
+	u64 hiq_waits; /* transaction that the HIQ waits for; 0: none */
+	u64 seq, seq_done;
+	bool reset_pending;
+	wait_queue_head_t transacted;
+
+	struct soft_queue *queues;
+	struct xarray process_ids; /* PASID -> model's process + 1 */
+	struct soft_stats stats;
+};
+
+extern struct soft *soft_gpu;
+extern uint soft_trace, soft_close_hangs, soft_close_fails;
+
+static inline struct soft *to_soft(struct amdgpu_device *adev)
+{
+	return container_of(adev, struct soft, adev);
+}
+
+#define soft_log(...)                             \
+	do {                                      \
+		if (soft_trace)                   \
+			pr_info("softgpu: " __VA_ARGS__); \
+	} while (0)
+
+/* memory.c */
+void *soft_gtt(struct soft *soft, u64 address);
+struct amdgpu_bo *soft_bo_new(struct amdgpu_device *adev);
+
+/* queue.c: what lies in the rings */
+int soft_queue_find(struct soft *soft, u64 mqd_address, u32 pasid, u32 doorbell, bool is_copy, u32 *ret_queue);
+int soft_queue_map(struct soft *soft, const u32 *queues, u32 count);   /* opens; returns when it is asked for */
+int soft_queue_unmap(struct soft *soft, u32 pasid);                    /* closes all; pasid 0: of everybody */
+int soft_queue_unmap_one(struct soft *soft, u32 queue);
+void soft_queue_process_gone(struct soft *soft, u32 pasid);
+u64 soft_queue_run(struct soft *soft); /* rings, completions; returns when it wants to be called again */
+void soft_violation(struct soft *soft, const char *what, u64 value);
+u64 soft_now_ns(void);
+
+/* command.c: the HIQ */
+void soft_command_run(struct soft *soft);
+extern const struct amdgpu_mes_funcs soft_mes_funcs;
+
+/* device description, generated from share/devices */
+extern const struct gp_desc soft_desc;
+
+#endif

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The user's queues: packets from their rings into the model, completions from the model into the program's memory.
+ *
+ * The device's own checks stand here: each dispatch ends once and with all its workgroups, and a queue that is not
+ * mapped makes no progress.
+ */
+#include <linux/sched/mm.h>
+#include "device.h"
+#include "soc15_int.h"
+#include "memory.h"
+
+#define AQL_INVALID     1u
+#define AQL_DISPATCH    2u
+#define AQL_BARRIER_AND 3u
+#define AQL_BARRIER_OR  5u
+#define POLL_NS         100000u /* how often doorbells are looked at: memory does not tell when it is written */
+
+struct aql_packet {
+	u16 header, setup;
+	u16 workgroup[3], reserved0;
+	u32 grid[3], private_size, group_size;
+	u64 kernel, kernarg, reserved2, signal;
+};
+
+static uint default_us = 20;
+module_param(default_us, uint, 0644);
+MODULE_PARM_DESC(default_us, "time of one workgroup of a kernel that does not say it");
+
+u64 soft_now_ns(void)
+{
+	return ktime_get_ns();
+}
+
+void soft_violation(struct soft *soft, const char *what, u64 value)
+{
+	soft->stats.violations++;
+	pr_err("softgpu: VIOLATION: %s (%llu)\n", what, value);
+}
+
+static int soft_process(struct soft *soft, u32 pasid, u32 *ret_process)
+{
+	void *entry = xa_load(&soft->process_ids, pasid);
+	int r;
+
+	if (entry) {
+		*ret_process = xa_to_value(entry);
+		return 0;
+	}
+	r = gp_gpu_process_add(soft->gpu, ret_process);
+	if (r)
+		return r;
+	return xa_err(xa_store(&soft->process_ids, pasid, xa_mk_value(*ret_process), GFP_KERNEL));
+}
+
+static void soft_queue_forget(struct soft *soft, struct soft_queue *queue)
+{
+	if (queue->mqd)
+		gp_gpu_queue_remove(soft->gpu, queue->model, soft_now_ns());
+	memset(queue, 0, sizeof(*queue));
+}
+
+/* The MQD is all the hardware knows. A place in it that the driver clears with each new queue holds our number. */
+static u32 *soft_mqd_mark(const struct soft *soft, void *mqd, bool is_copy)
+{
+	if (is_copy)
+		return &((struct v9_sdma_mqd *)mqd)->reserved_42;
+	if (soft->adev.enable_mes_kiq)
+		return &((struct v11_compute_mqd *)mqd)->reserved_184;
+	return &((struct v9_mqd *)mqd)->reserved_184;
+}
+
+static void soft_mqd_read(const struct soft *soft, struct soft_queue *queue)
+{
+	if (queue->is_copy) {
+		const struct v9_sdma_mqd *m = queue->mqd;
+
+		queue->rptr_address = (u64)m->sdmax_rlcx_rb_rptr_addr_hi << 32 | m->sdmax_rlcx_rb_rptr_addr_lo;
+		return;
+	}
+	if (soft->adev.enable_mes_kiq) {
+		const struct v11_compute_mqd *m = queue->mqd;
+
+		queue->ring = ((u64)m->cp_hqd_pq_base_hi << 32 | m->cp_hqd_pq_base_lo) << 8;
+		queue->rptr_address =
+			(u64)m->cp_hqd_pq_rptr_report_addr_hi << 32 | m->cp_hqd_pq_rptr_report_addr_lo;
+		queue->wptr_address = (u64)m->cp_hqd_pq_wptr_poll_addr_hi << 32 | m->cp_hqd_pq_wptr_poll_addr_lo;
+		queue->packet_count = (2u << (m->cp_hqd_pq_control & 0x3f)) / 16;
+	} else {
+		const struct v9_mqd *m = queue->mqd;
+
+		queue->ring = ((u64)m->cp_hqd_pq_base_hi << 32 | m->cp_hqd_pq_base_lo) << 8;
+		queue->rptr_address =
+			(u64)m->cp_hqd_pq_rptr_report_addr_hi << 32 | m->cp_hqd_pq_rptr_report_addr_lo;
+		queue->wptr_address = (u64)m->cp_hqd_pq_wptr_poll_addr_hi << 32 | m->cp_hqd_pq_wptr_poll_addr_lo;
+		queue->packet_count = (2u << (m->cp_hqd_pq_control & 0x3f)) / 16;
+	}
+}
+
+int soft_queue_find(struct soft *soft, u64 mqd_address, u32 pasid, u32 doorbell, bool is_copy, u32 *ret_queue)
+{
+	struct gp_gpu_queue_attr attr = { .kind = is_copy ? GP_GPU_COPY : GP_GPU_COMPUTE, .ring_size = SOFT_RING,
+					  .closed = true };
+	void *mqd = soft_gtt(soft, mqd_address);
+	struct soft_queue *queue = NULL;
+	u32 process, *mark, i;
+	int r;
+
+	if (!mqd)
+		return -EFAULT;
+	mark = soft_mqd_mark(soft, mqd, is_copy);
+	i = *mark;
+	if (i && i <= SOFT_QUEUE_MAX && soft->queues[i - 1].mqd == mqd && soft->queues[i - 1].pasid == pasid) {
+		soft_mqd_read(soft, &soft->queues[i - 1]); /* UPDATE_QUEUE may have changed its ring */
+		*ret_queue = i - 1;
+		return 0;
+	}
+	for (i = 0; i < SOFT_QUEUE_MAX; i++)
+		if (soft->queues[i].mqd == mqd) /* its queue was destroyed, and the memory is another's */
+			soft_queue_forget(soft, &soft->queues[i]);
+	for (i = 0; i < SOFT_QUEUE_MAX && !queue; i++)
+		if (!soft->queues[i].mqd)
+			queue = &soft->queues[i];
+	if (!queue)
+		return -ENOSPC;
+	r = soft_process(soft, pasid, &process);
+	if (!r)
+		r = gp_gpu_queue_add(soft->gpu, process, &attr, soft_now_ns(), &queue->model);
+	if (r)
+		return r;
+	queue->mqd = mqd;
+	queue->mqd_address = mqd_address;
+	queue->pasid = pasid;
+	queue->doorbell = doorbell;
+	queue->is_copy = is_copy;
+	soft_mqd_read(soft, queue);
+	*mark = queue - soft->queues + 1;
+	*ret_queue = queue - soft->queues;
+	return 0;
+}
+
+/* What firmware writes into the MQD of a queue that it takes off: how far it came, and whether waves were saved. */
+static void soft_mqd_write(const struct soft *soft, struct soft_queue *queue)
+{
+	struct v9_mqd *m = queue->mqd;
+
+	if (queue->is_copy || soft->adev.enable_mes_kiq)
+		return;
+	m->cp_hqd_active = queue->mapped;
+	m->cp_hqd_pq_rptr = (queue->completed % queue->packet_count) * 16;
+	m->cp_hqd_pq_wptr_lo = lower_32_bits(queue->taken * 16);
+	m->cp_hqd_pq_wptr_hi = upper_32_bits(queue->taken * 16);
+	if (!queue->mapped)
+		m->cp_hqd_cntl_stack_offset =
+			queue->taken == queue->completed ? m->cp_hqd_cntl_stack_size : m->cp_hqd_cntl_stack_size / 2;
+}
+
+static int soft_transact(struct soft *soft, struct gp_gpu_change *changes, u32 count)
+{
+	int r;
+
+	if (!count)
+		return 0;
+	r = gp_gpu_transact(soft->gpu, changes, count, soft->seq + 1, soft_now_ns());
+	if (r)
+		pr_err("softgpu: transaction of %u gates: %d\n", count, r);
+	else
+		soft->seq++;
+	return r;
+}
+
+int soft_queue_map(struct soft *soft, const u32 *queues, u32 count)
+{
+	struct gp_gpu_change *changes = kvcalloc(count + 1, sizeof(*changes), GFP_KERNEL);
+	struct gp_gpu_counters counters;
+	u32 n = 0;
+	int r;
+
+	if (!changes)
+		return -ENOMEM;
+	for (u32 i = 0; i < count; i++) {
+		struct soft_queue *queue = &soft->queues[queues[i]];
+
+		if (queue->mapped)
+			continue;
+		if (queue->was_mapped && !gp_gpu_counters(soft->gpu, queue->model, &counters) &&
+		    counters.workgroups_run != queue->run_when_closed)
+			soft_violation(soft, "a queue that was not mapped made progress",
+				       counters.workgroups_run - queue->run_when_closed);
+		queue->mapped = queue->was_mapped = true;
+		soft_mqd_write(soft, queue);
+		changes[n++] = (struct gp_gpu_change){ .queue = queue->model, .open = true };
+	}
+	r = soft_transact(soft, changes, n);
+	kvfree(changes);
+	return r;
+}
+
+static void soft_queue_close(struct soft *soft, struct soft_queue *queue, struct gp_gpu_change *change)
+{
+	struct gp_gpu_counters counters;
+
+	if (soft_close_hangs || soft_close_fails) {
+		bool hangs = soft_close_hangs;
+
+		*(hangs ? &soft_close_hangs : &soft_close_fails) -= 1;
+		gp_gpu_set_fault(soft->gpu, queue->model,
+				 hangs ? GP_GPU_FAULT_CLOSE_HANGS : GP_GPU_FAULT_CLOSE_FAILS);
+		soft->stats.faults++;
+	}
+	if (!gp_gpu_counters(soft->gpu, queue->model, &counters) && counters.fetched > counters.completed)
+		soft->stats.preempted++;
+	queue->mapped = false;
+	*change = (struct gp_gpu_change){ .queue = queue->model, .open = false };
+}
+
+int soft_queue_unmap(struct soft *soft, u32 pasid)
+{
+	struct gp_gpu_change *changes = kvcalloc(SOFT_QUEUE_MAX, sizeof(*changes), GFP_KERNEL);
+	u32 n = 0;
+	int r;
+
+	if (!changes)
+		return -ENOMEM;
+	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++)
+		if (soft->queues[i].mapped && (!pasid || soft->queues[i].pasid == pasid))
+			soft_queue_close(soft, &soft->queues[i], &changes[n++]);
+	r = soft_transact(soft, changes, n);
+	kvfree(changes);
+	return r;
+}
+
+int soft_queue_unmap_one(struct soft *soft, u32 queue)
+{
+	struct gp_gpu_change change;
+
+	if (!soft->queues[queue].mapped)
+		return -ENOENT;
+	soft_queue_close(soft, &soft->queues[queue], &change);
+	return soft_transact(soft, &change, 1);
+}
+
+void soft_queue_process_gone(struct soft *soft, u32 pasid)
+{
+	void *entry;
+
+	mutex_lock(&soft->lock);
+	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++)
+		if (soft->queues[i].mqd && soft->queues[i].pasid == pasid) {
+			if (soft->queues[i].mapped)
+				soft_violation(soft, "a process ended and its queue is mapped", pasid);
+			soft_queue_forget(soft, &soft->queues[i]);
+		}
+	entry = xa_erase(&soft->process_ids, pasid);
+	if (entry)
+		gp_gpu_process_remove(soft->gpu, xa_to_value(entry), soft_now_ns());
+	mutex_unlock(&soft->lock);
+}
+
+/* ---- rings ---- */
+
+static bool soft_barrier_waits(const struct aql_packet *packet)
+{
+	const u64 *signals = (const u64 *)packet + 1;
+	bool any = false, all = true;
+	u32 count = 0;
+
+	for (u32 i = 0; i < 5; i++) {
+		s64 value;
+
+		if (!signals[i])
+			continue;
+		count++;
+		if (copy_from_user_nofault(&value, (void __user *)(signals[i] + 8), sizeof(value)) || value > 0)
+			all = false;
+		else
+			any = true;
+	}
+	if (!count)
+		return false;
+	return (packet->header & 0xff) == AQL_BARRIER_AND ? !all : !any;
+}
+
+static void soft_packet_kernel(const struct aql_packet *packet, struct gp_gpu_kernel *kernel)
+{
+	u64 groups = 1, size = 1;
+
+	for (u32 i = 0; i < 3; i++) {
+		u32 group = packet->workgroup[i] ?: 1, grid = packet->grid[i] ?: 1;
+
+		groups *= DIV_ROUND_UP(grid, group);
+		size *= group;
+	}
+	kernel->workgroups = clamp_t(u64, groups, 1, 1u << 20);
+	kernel->waves = clamp_t(u64, DIV_ROUND_UP(size, 64), 1, 16);
+	kernel->workgroup_ns = packet->reserved2 && packet->reserved2 < 60ull * NSEC_PER_SEC ?
+				       packet->reserved2 :
+				       default_us * 1000ull;
+	kernel->vgprs = 64;
+	kernel->lds_size = min_t(u32, packet->group_size, 65536);
+}
+
+/* Takes what lies in the ring of one mapped queue. The program's memory is this thread's. Returns false if a page was
+ * not there. */
+static bool soft_queue_fetch(struct soft *soft, struct soft_queue *queue)
+{
+	u64 written, now = soft_now_ns();
+	bool any = false;
+
+	if (copy_from_user_nofault(&written, (void __user *)queue->wptr_address, sizeof(written)))
+		return false;
+	while (queue->taken < written && queue->taken - queue->completed < SOFT_RING - 1) {
+		void __user *from = (void __user *)(queue->ring + queue->taken % queue->packet_count * 64);
+		struct gp_gpu_packet packet = { .type = GP_GPU_KERNEL, .tag = queue->taken };
+		struct soft_packet *mine = &queue->packets[queue->taken % SOFT_RING];
+		struct aql_packet aql;
+		u8 type;
+
+		if (copy_from_user_nofault(&aql, from, sizeof(aql)))
+			return false;
+		type = aql.header & 0xff;
+		if (type == AQL_INVALID || !type)
+			break;
+		packet.barrier = aql.header >> 8 & 1;
+		if (type == AQL_DISPATCH) {
+			soft_packet_kernel(&aql, &packet.kernel);
+		} else {
+			if (queue->completed != queue->taken || soft_barrier_waits(&aql))
+				break; /* looked at again, when what is before it is complete */
+			packet.type = GP_GPU_BARRIER_AND;
+		}
+		if (gp_gpu_submit(soft->gpu, queue->model, &packet, now))
+			break;
+		*mine = (struct soft_packet){ .signal = aql.signal, .workgroups = packet.kernel.workgroups };
+		queue->taken++;
+		any = true;
+	}
+	if (any)
+		gp_gpu_doorbell(soft->gpu, queue->model, now);
+	return true;
+}
+
+/* Returns the event that the program waits for, or 0. */
+static u32 soft_signal(u64 signal, u64 now)
+{
+	u64 mailbox = 0;
+	u32 event = 0;
+	s64 value;
+
+	if (!signal || get_user(value, (s64 __user *)(signal + 8)))
+		return 0;
+	put_user(now, (u64 __user *)(signal + 40));
+	put_user(value - 1, (s64 __user *)(signal + 8));
+	if (get_user(mailbox, (u64 __user *)(signal + 16)) || !mailbox || get_user(event, (u32 __user *)(signal + 24)))
+		return 0;
+	put_user((u64)event, (u64 __user *)mailbox);
+	return event;
+}
+
+/* Completions, in ring order, into the program's memory. Its mm is in use; called without the lock. */
+static void soft_queue_retire(struct soft *soft, struct soft_queue *queue, u64 from, u64 to)
+{
+	for (u64 i = from; i < to; i++) {
+		u64 slot = queue->ring + i % queue->packet_count * 64;
+		u32 event;
+
+		put_user((u16)AQL_INVALID, (u16 __user *)slot);
+		put_user(i + 1, (u64 __user *)queue->rptr_address);
+		event = soft_signal(queue->packets[i % SOFT_RING].signal, soft_now_ns());
+		if (event) {
+			u32 entry[8] = { SOC15_IH_CLIENTID_GRBM_CP | SOC15_INTSRC_CP_END_OF_PIPE << 8 | 8 << 24 };
+
+			entry[3] = queue->pasid;
+			entry[4] = event;
+			soft->stats.interrupts++;
+			kgd2kfd_interrupt(soft->adev.kfd.dev, entry);
+		}
+	}
+}
+
+static struct soft_queue *soft_queue_of_model(struct soft *soft, u32 model)
+{
+	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++)
+		if (soft->queues[i].mqd && soft->queues[i].model == model)
+			return &soft->queues[i];
+	return NULL;
+}
+
+static void soft_events(struct soft *soft)
+{
+	struct gp_gpu_event event;
+
+	gp_gpu_advance(soft->gpu, soft_now_ns());
+	while (gp_gpu_poll(soft->gpu, &event)) {
+		struct soft_queue *queue;
+		struct soft_packet *packet;
+
+		if (event.type == GP_GPU_EVENT_TRANSACTION) {
+			struct gp_gpu_counters counters;
+
+			soft->seq_done = event.value;
+			if (event.error)
+				pr_err("softgpu: transaction %llu: %d\n", event.value, event.error);
+			for (u32 i = 0; i < SOFT_QUEUE_MAX; i++) {
+				queue = &soft->queues[i];
+				if (!queue->mqd || queue->mapped)
+					continue;
+				if (!gp_gpu_counters(soft->gpu, queue->model, &counters))
+					queue->run_when_closed = counters.workgroups_run;
+				soft_mqd_write(soft, queue);
+			}
+			wake_up_all(&soft->transacted);
+			continue;
+		}
+		if (event.type != GP_GPU_EVENT_END)
+			continue;
+		queue = soft_queue_of_model(soft, event.queue);
+		if (!queue)
+			continue;
+		packet = &queue->packets[event.tag % SOFT_RING];
+		if (packet->is_done || event.tag < queue->completed || event.tag >= queue->taken)
+			soft_violation(soft, "a packet ended twice or was never taken", event.tag);
+		if (packet->workgroups && event.value != packet->workgroups)
+			soft_violation(soft, "a dispatch ran another number of workgroups", event.value);
+		packet->is_done = true;
+		soft->stats.dispatches++;
+	}
+}
+
+/* One pass over one queue with its program's memory. */
+static void soft_queue_serve(struct soft *soft, struct soft_queue *queue)
+{
+	struct kfd_process *process = kfd_lookup_process_by_pasid(queue->pasid);
+	u64 from = queue->completed, to = from;
+	bool ok = true;
+
+	if (!process)
+		return;
+	if (!process->mm || !mmget_not_zero(process->mm)) {
+		kfd_unref_process(process);
+		return;
+	}
+	kthread_use_mm(process->mm);
+	while (to < queue->taken && queue->packets[to % SOFT_RING].is_done)
+		to++;
+	if (to > from) {
+		u32 model = queue->model;
+
+		mutex_unlock(&soft->lock);
+		soft_queue_retire(soft, queue, from, to);
+		mutex_lock(&soft->lock);
+		if (!queue->mqd || queue->model != model)
+			goto out; /* it is gone */
+		queue->completed = to;
+	}
+	if (queue->mapped)
+		ok = soft_queue_fetch(soft, queue);
+	if (!ok) { /* bring the pages in, without the lock: that may go through amdkfd's notifiers */
+		u64 w = queue->wptr_address, ring = queue->ring, taken = queue->taken % queue->packet_count;
+		u64 scratch;
+
+		mutex_unlock(&soft->lock);
+		if (get_user(scratch, (u64 __user *)w) || get_user(scratch, (u64 __user *)(ring + taken * 64)))
+			soft_log("queue %td: its ring cannot be read\n", queue - soft->queues);
+		mutex_lock(&soft->lock);
+	}
+out:
+	mutex_unlock(&soft->lock);
+	kthread_unuse_mm(process->mm);
+	mmput(process->mm);
+	kfd_unref_process(process);
+	mutex_lock(&soft->lock);
+}
+
+u64 soft_queue_run(struct soft *soft)
+{
+	u64 next;
+
+	soft_events(soft);
+	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++) {
+		struct soft_queue *queue = &soft->queues[i];
+		u64 doorbell;
+		bool done;
+
+		if (!queue->mqd || queue->is_copy)
+			continue;
+		/* The first packet's number is 0, as a doorbell's that was never rung: until then the ring is read. */
+		done = queue->completed < queue->taken && queue->packets[queue->completed % SOFT_RING].is_done;
+		doorbell = readq(soft->doorbells + queue->doorbell * 4);
+		if (!done && !(queue->mapped && (doorbell != queue->doorbell_seen || queue->blocked || !queue->taken)))
+			continue;
+		soft_queue_serve(soft, queue);
+		queue->doorbell_seen = doorbell;
+		/* More than fits, or a barrier: look again until the ring is empty. */
+		queue->blocked = queue->mqd && queue->mapped && queue->taken < doorbell + 1;
+	}
+	soft_events(soft);
+	next = gp_gpu_next_ns(soft->gpu);
+	return min(next, soft_now_ns() + POLL_NS);
+}
+
+void soft_memory_forget(struct soft *soft, const void *memory, size_t size)
+{
+	mutex_lock(&soft->lock);
+	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++) {
+		struct soft_queue *queue = &soft->queues[i];
+
+		if (!queue->mqd || queue->mqd < memory || queue->mqd >= memory + size)
+			continue;
+		if (queue->mapped)
+			soft_violation(soft, "the MQD of a mapped queue is freed", queue->pasid);
+		soft_queue_forget(soft, queue);
+	}
+	mutex_unlock(&soft->lock);
+}

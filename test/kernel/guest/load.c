@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * load batch QUEUES DISPATCHES KERNEL_US [PRIORITY]    all dispatches at once, then waits for them
+ * load serve REQUESTS KERNEL_US GAP_MS [PRIORITY]      one request after the other
+ * load hold MS [PRIORITY]                              a queue without work
+ *
+ * A kernel fills the device: 600 workgroups of a tenth of its time, ten to a compute unit at once or not.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "kfd.h"
+
+#define GROUPS 240u /* a full device of a 60 CU part at this kernel's occupancy, one round */
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int batch(unsigned queues, unsigned dispatches, unsigned us, unsigned priority)
+{
+	struct queue *queue = calloc(queues, sizeof(*queue));
+	struct signal *signals = kfd_signals(queues);
+	double start;
+	long left = 0;
+
+	for (unsigned i = 0; i < queues; i++) {
+		queue_must(&queue[i], priority);
+		signals[i].value = dispatches;
+	}
+	start = now_ms();
+	for (unsigned k = 0; k < dispatches; k++)
+		for (unsigned i = 0; i < queues; i++)
+			queue_dispatch(&queue[i], GROUPS, us * 1000ull, &signals[i]);
+	for (unsigned i = 0; i < queues; i++) {
+		wait_below(&signals[i], 0, 120000);
+		left += signals[i].value;
+	}
+	printf("batch pid=%d queues=%u dispatches=%u ms=%.1f left=%ld\n", getpid(), queues, dispatches,
+	       now_ms() - start, left);
+	return left != 0;
+}
+
+static int serve(unsigned requests, unsigned us, unsigned gap_ms, unsigned priority)
+{
+	struct signal *signal = kfd_signals(1);
+	double *times = calloc(requests, sizeof(*times)), sum = 0;
+	unsigned missing = 0;
+	struct queue queue;
+
+	queue_must(&queue, priority);
+	for (unsigned i = 0; i < requests; i++) {
+		double start;
+
+		usleep(gap_ms * 1000);
+		signal->value = 1;
+		start = now_ms();
+		queue_dispatch(&queue, GROUPS, us * 1000ull, signal);
+		missing += !wait_below(signal, 0, 30000);
+		times[i] = now_ms() - start;
+		sum += times[i];
+	}
+	qsort(times, requests, sizeof(*times), compare);
+	printf("serve requests=%u missing=%u mean=%.2f p50=%.2f p99=%.2f max=%.2f\n", requests, missing,
+	       sum / requests, times[requests / 2], times[requests * 99 / 100], times[requests - 1]);
+	return missing != 0;
+}
+
+static unsigned argument(int argc, char **argv, int i, unsigned otherwise)
+{
+	return i < argc ? (unsigned)strtoul(argv[i], NULL, 0) : otherwise;
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	kfd_open();
+	if (argc > 4 && !strcmp(argv[1], "batch"))
+		return batch(argument(argc, argv, 2, 1), argument(argc, argv, 3, 1), argument(argc, argv, 4, 1),
+			     argument(argc, argv, 5, 7));
+	if (argc > 4 && !strcmp(argv[1], "serve"))
+		return serve(argument(argc, argv, 2, 1), argument(argc, argv, 3, 1), argument(argc, argv, 4, 1),
+			     argument(argc, argv, 5, 10));
+	if (argc > 2 && !strcmp(argv[1], "hold")) {
+		struct queue queue;
+
+		queue_must(&queue, argument(argc, argv, 3, 7));
+		usleep(argument(argc, argv, 2, 1) * 1000);
+		return 0;
+	}
+	fprintf(stderr, "usage: load batch|serve|hold ...\n");
+	return 2;
+}
