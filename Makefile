@@ -12,7 +12,7 @@ PROVE_DEPTH ?= 5
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model port report sim test trace vgpu view
 
-.PHONY: help all demo test vgpu-test isa-test isa-demo sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check fresh install uninstall deb ops-test clean
+.PHONY: help all demo test vgpu-test isa-test isa-demo sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check kernel-test fresh install uninstall deb ops-test clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -30,6 +30,7 @@ help:
 	@echo "make browser-test  the page of a report in headless Chromium (fetches playwright-core)"
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
+	@echo "make kernel-test   the core inside the real amdkfd, in QEMU on a software GPU (docs/kernel.md); fetches 270 MB once"
 	@echo "make prove         every sequence of $(PROVE_DEPTH) calls on the core, models of the protocol, proofs of its arithmetic (docs/prove.md)"
 	@echo "make prove-night   the same with sequences of 6 calls; hours"
 	@echo "make mutants       removes guards one by one (docs/mutants.md) and fails where no test notices"
@@ -144,6 +145,10 @@ fuzz:
 	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
 
 fuzz: export CC = clang
+
+kernel-test:
+	@tools/deps guest
+	@test/kernel/run build-kernel
 
 # Proofs need Debian's frama-c, which is of 2022: newer ones may prove less in the same time.
 prove:

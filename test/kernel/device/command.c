@@ -37,16 +37,16 @@ static void soft_runlist(struct soft *soft, const u32 *ib, u32 length)
 
 			pasid = p->bitfields2.pasid;
 			soft_sum(soft, op << 24 | p->bitfields14.num_queues << 8 | p->bitfields2.process_quantum);
-			soft_log("  MAP_PROCESS pasid %#x quantum %u queues %u\n", pasid,
-				 p->bitfields2.process_quantum, p->bitfields14.num_queues);
+			soft_log("  MAP_PROCESS pasid %#x quantum %u queues %u\n", pasid, p->bitfields2.process_quantum,
+				 p->bitfields14.num_queues);
 		} else if (op == IT_MAP_QUEUES) {
 			const struct pm4_mes_map_queues *p = (const void *)&ib[position];
 			bool is_copy = p->bitfields2.engine_sel != engine_sel__mes_map_queues__compute_vi;
 			u64 mqd = (u64)p->mqd_addr_hi << 32 | p->mqd_addr_lo;
-			int r = count < SOFT_QUEUE_MAX ? soft_queue_find(soft, mqd, pasid,
-									 p->bitfields3.doorbell_offset,
-									 is_copy, &queues[count]) :
-							 -ENOSPC;
+			int r = count < SOFT_QUEUE_MAX ?
+					soft_queue_find(soft, mqd, pasid, p->bitfields3.doorbell_offset, is_copy,
+							&queues[count]) :
+					-ENOSPC;
 
 			soft_sum(soft, op << 24 | p->bitfields2.engine_sel << 8 | p->bitfields2.queue_type);
 			if (r)
@@ -72,8 +72,7 @@ static bool soft_packet_run(struct soft *soft, u32 *packet)
 
 	switch (op) {
 	case IT_NOP:
-	case IT_SET_RESOURCES:
-		break;
+	case IT_SET_RESOURCES: break;
 	case IT_RUN_LIST: {
 		const struct pm4_mes_runlist *p = (const void *)packet;
 		const u32 *ib = soft_gtt(soft, (u64)p->ib_base_hi << 32 | p->ordinal2);
@@ -87,8 +86,7 @@ static bool soft_packet_run(struct soft *soft, u32 *packet)
 	}
 	case IT_UNMAP_QUEUES: {
 		const struct pm4_mes_unmap_queues *p = (const void *)packet;
-		bool one = p->bitfields2.queue_sel ==
-			   queue_sel__mes_unmap_queues__perform_request_on_pasid_queues;
+		bool one = p->bitfields2.queue_sel == queue_sel__mes_unmap_queues__perform_request_on_pasid_queues;
 
 		soft->stats.unmaps++;
 		soft_log("UNMAP_QUEUES selection %u\n", p->bitfields2.queue_sel);

@@ -25,8 +25,8 @@
 #include "v11_structs.h"
 #include "model/gpu.h"
 
-#define SOFT_QUEUE_MAX 512u /* that the device remembers at once */
-#define SOFT_RING      256u /* packets of one queue in the model */
+#define SOFT_QUEUE_MAX  512u /* that the device remembers at once */
+#define SOFT_RING       256u /* packets of one queue in the model */
 #define SOFT_QUEUE_NONE U32_MAX
 
 struct soft_packet { /* taken from a ring, not complete */
@@ -87,9 +87,9 @@ static inline struct soft *to_soft(struct amdgpu_device *adev)
 	return container_of(adev, struct soft, adev);
 }
 
-#define soft_log(...)                             \
-	do {                                      \
-		if (soft_trace)                   \
+#define soft_log(...)                                     \
+	do {                                              \
+		if (soft_trace)                           \
 			pr_info("softgpu: " __VA_ARGS__); \
 	} while (0)
 
@@ -99,8 +99,8 @@ struct amdgpu_bo *soft_bo_new(struct amdgpu_device *adev);
 
 /* queue.c: what lies in the rings */
 int soft_queue_find(struct soft *soft, u64 mqd_address, u32 pasid, u32 doorbell, bool is_copy, u32 *ret_queue);
-int soft_queue_map(struct soft *soft, const u32 *queues, u32 count);   /* opens; returns when it is asked for */
-int soft_queue_unmap(struct soft *soft, u32 pasid);                    /* closes all; pasid 0: of everybody */
+int soft_queue_map(struct soft *soft, const u32 *queues, u32 count); /* opens; returns when it is asked for */
+int soft_queue_unmap(struct soft *soft, u32 pasid);                  /* closes all; pasid 0: of everybody */
 int soft_queue_unmap_one(struct soft *soft, u32 queue);
 void soft_queue_process_gone(struct soft *soft, u32 pasid);
 u64 soft_queue_run(struct soft *soft); /* rings, completions; returns when it wants to be called again */

@@ -108,14 +108,27 @@ static int drm_node_mmap(struct file *file, struct vm_area_struct *vma)
 }
 
 static const struct file_operations drm_node_fops = {
-	.owner = THIS_MODULE, .open = drm_open, .release = drm_release, .unlocked_ioctl = drm_ioctl,
-	.compat_ioctl = drm_compat_ioctl, .poll = drm_poll, .read = drm_read, .mmap = drm_node_mmap,
+	.owner = THIS_MODULE,
+	.open = drm_open,
+	.release = drm_release,
+	.unlocked_ioctl = drm_ioctl,
+	.compat_ioctl = drm_compat_ioctl,
+	.poll = drm_poll,
+	.read = drm_read,
+	.mmap = drm_node_mmap,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 };
 
 static const struct drm_driver drm_node = {
-	.driver_features = DRIVER_RENDER | DRIVER_GEM, .open = drm_node_open, .postclose = drm_node_close,
-	.fops = &drm_node_fops, .name = "amdgpu", .desc = "software GPU", .date = "20261116", .major = 3, .minor = 59,
+	.driver_features = DRIVER_RENDER | DRIVER_GEM,
+	.open = drm_node_open,
+	.postclose = drm_node_close,
+	.fops = &drm_node_fops,
+	.name = "amdgpu",
+	.desc = "software GPU",
+	.date = "20261116",
+	.major = 3,
+	.minor = 59,
 };
 
 int amdgpu_file_to_fpriv(struct file *file, struct amdgpu_fpriv **private)
@@ -144,8 +157,8 @@ static int stats_show(struct seq_file *file, void *data)
 	mutex_unlock(&soft->lock);
 	seq_printf(file, "runlists=%llu\nmap_queues=%llu\nunmaps=%llu\nfences=%llu\nmes_adds=%llu\nmes_removes=%llu\n",
 		   s->runlists, s->map_queues, s->unmaps, s->fences, s->mes_adds, s->mes_removes);
-	seq_printf(file, "dispatches=%llu\ninterrupts=%llu\npreempted=%llu\nfaults=%llu\nresets=%llu\n",
-		   s->dispatches, s->interrupts, s->preempted, s->faults, s->resets);
+	seq_printf(file, "dispatches=%llu\ninterrupts=%llu\npreempted=%llu\nfaults=%llu\nresets=%llu\n", s->dispatches,
+		   s->interrupts, s->preempted, s->faults, s->resets);
 	seq_printf(file, "mapped=%u\nrunlist_queues_max=%llu\nnotifier_evictions=%d\nviolations=%llu\n", mapped,
 		   s->runlist_queues_max, atomic_read(&soft_notifier_evictions), s->violations);
 	seq_printf(file, "packet_hash=%llx\npacket_count=%llu\n", s->packet_hash, s->packet_count);
@@ -221,8 +234,11 @@ static void fill_device(struct soft *soft)
 	adev->gfx.config.max_sh_per_se = 1;
 	adev->gfx.xcc_mask = 1;
 	adev->gfx.num_xcc_per_xcp = 1;
-	adev->gfx.cu_info = (struct amdgpu_cu_info){ .number = 60, .simd_per_cu = 4, .max_waves_per_simd = 10,
-						     .wave_front_size = 64, .max_scratch_slots_per_cu = 32,
+	adev->gfx.cu_info = (struct amdgpu_cu_info){ .number = 60,
+						     .simd_per_cu = 4,
+						     .max_waves_per_simd = 10,
+						     .wave_front_size = 64,
+						     .max_scratch_slots_per_cu = 32,
 						     .lds_size = 64 };
 	for (int i = 0; i < 4; i++)
 		adev->gfx.cu_info.bitmap[0][i][0] = 0x7fff;
@@ -239,9 +255,14 @@ static void fill_device(struct soft *soft)
 static bool start_kfd(struct soft *soft, struct pci_dev *pci)
 {
 	struct kgd2kfd_shared_resources resources = {
-		.compute_vmid_bitmap = 0xff00, .num_pipe_per_mec = 4, .num_queue_per_pipe = 8,
-		.non_cp_doorbells_start = 0xf0, .non_cp_doorbells_end = 0xff, .doorbell_start_offset = PAGE_SIZE,
-		.gpuvm_size = 1ull << 47, .enable_mes = mes,
+		.compute_vmid_bitmap = 0xff00,
+		.num_pipe_per_mec = 4,
+		.num_queue_per_pipe = 8,
+		.non_cp_doorbells_start = 0xf0,
+		.non_cp_doorbells_end = 0xff,
+		.doorbell_start_offset = PAGE_SIZE,
+		.gpuvm_size = 1ull << 47,
+		.enable_mes = mes,
 	};
 	struct amdgpu_device *adev = &soft->adev;
 
@@ -329,7 +350,10 @@ static void soft_remove(struct pci_dev *pci)
 
 static const struct pci_device_id soft_ids[] = { { PCI_DEVICE(0x1af4, 0x1110) }, {} };
 static struct pci_driver soft_driver = {
-	.name = "softgpu", .id_table = soft_ids, .probe = soft_probe, .remove = soft_remove,
+	.name = "softgpu",
+	.id_table = soft_ids,
+	.probe = soft_probe,
+	.remove = soft_remove,
 };
 
 static int __init soft_init(void)

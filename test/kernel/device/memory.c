@@ -98,9 +98,8 @@ void *soft_gtt(struct soft *soft, u64 address)
 	void *found = NULL;
 
 	mutex_lock(&soft->gtt_lock);
-	list_for_each_entry(gtt, &soft->gtt, node)
-		if (address >= gtt->address && address < gtt->address + gtt->size)
-			found = gtt->memory + (address - gtt->address);
+	list_for_each_entry(gtt, &soft->gtt, node) if (address >= gtt->address && address < gtt->address + gtt->size)
+		found = gtt->memory + (address - gtt->address);
 	mutex_unlock(&soft->gtt_lock);
 	if (!found)
 		soft_violation(soft, "the driver gave an address that is not in the GTT", address);
@@ -222,9 +221,8 @@ struct amdgpu_bo_va_mapping *amdgpu_vm_bo_lookup_mapping(struct amdgpu_vm *vm, u
 	struct soft_memory *memory;
 
 	mutex_lock(&memories_lock);
-	list_for_each_entry(memory, &memories, node)
-		if (memory->vm == vm && addr >= memory->mapping.start && addr <= memory->mapping.last)
-			found = &memory->mapping;
+	list_for_each_entry(memory, &memories, node) if (memory->vm == vm && addr >= memory->mapping.start &&
+							 addr <= memory->mapping.last) found = &memory->mapping;
 	mutex_unlock(&memories_lock);
 	return found;
 }
@@ -235,9 +233,7 @@ struct amdgpu_bo_va *amdgpu_vm_bo_find(struct amdgpu_vm *vm, struct amdgpu_bo *b
 	struct soft_memory *memory;
 
 	mutex_lock(&memories_lock);
-	list_for_each_entry(memory, &memories, node)
-		if (memory->vm == vm && memory->base.bo == bo)
-			found = &memory->va;
+	list_for_each_entry(memory, &memories, node) if (memory->vm == vm && memory->base.bo == bo) found = &memory->va;
 	mutex_unlock(&memories_lock);
 	return found;
 }
@@ -272,8 +268,8 @@ int amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu(struct amdgpu_device *adev, uint64_t
 			*offset = (u64)memory->id << 32;
 	}
 	if (flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR)
-		memory->is_watched = !mmu_interval_notifier_insert(&memory->notifier, current->mm, va,
-								   PAGE_ALIGN(size), &soft_notifier_ops);
+		memory->is_watched = !mmu_interval_notifier_insert(&memory->notifier, current->mm, va, PAGE_ALIGN(size),
+								   &soft_notifier_ops);
 	mutex_lock(&memories_lock);
 	list_add(&memory->node, &memories);
 	mutex_unlock(&memories_lock);

@@ -82,16 +82,14 @@ static void soft_mqd_read(const struct soft *soft, struct soft_queue *queue)
 		const struct v11_compute_mqd *m = queue->mqd;
 
 		queue->ring = ((u64)m->cp_hqd_pq_base_hi << 32 | m->cp_hqd_pq_base_lo) << 8;
-		queue->rptr_address =
-			(u64)m->cp_hqd_pq_rptr_report_addr_hi << 32 | m->cp_hqd_pq_rptr_report_addr_lo;
+		queue->rptr_address = (u64)m->cp_hqd_pq_rptr_report_addr_hi << 32 | m->cp_hqd_pq_rptr_report_addr_lo;
 		queue->wptr_address = (u64)m->cp_hqd_pq_wptr_poll_addr_hi << 32 | m->cp_hqd_pq_wptr_poll_addr_lo;
 		queue->packet_count = (2u << (m->cp_hqd_pq_control & 0x3f)) / 16;
 	} else {
 		const struct v9_mqd *m = queue->mqd;
 
 		queue->ring = ((u64)m->cp_hqd_pq_base_hi << 32 | m->cp_hqd_pq_base_lo) << 8;
-		queue->rptr_address =
-			(u64)m->cp_hqd_pq_rptr_report_addr_hi << 32 | m->cp_hqd_pq_rptr_report_addr_lo;
+		queue->rptr_address = (u64)m->cp_hqd_pq_rptr_report_addr_hi << 32 | m->cp_hqd_pq_rptr_report_addr_lo;
 		queue->wptr_address = (u64)m->cp_hqd_pq_wptr_poll_addr_hi << 32 | m->cp_hqd_pq_wptr_poll_addr_lo;
 		queue->packet_count = (2u << (m->cp_hqd_pq_control & 0x3f)) / 16;
 	}
@@ -99,7 +97,8 @@ static void soft_mqd_read(const struct soft *soft, struct soft_queue *queue)
 
 int soft_queue_find(struct soft *soft, u64 mqd_address, u32 pasid, u32 doorbell, bool is_copy, u32 *ret_queue)
 {
-	struct gp_gpu_queue_attr attr = { .kind = is_copy ? GP_GPU_COPY : GP_GPU_COMPUTE, .ring_size = SOFT_RING,
+	struct gp_gpu_queue_attr attr = { .kind = is_copy ? GP_GPU_COPY : GP_GPU_COMPUTE,
+					  .ring_size = SOFT_RING,
 					  .closed = true };
 	void *mqd = soft_gtt(soft, mqd_address);
 	struct soft_queue *queue = NULL;
@@ -204,8 +203,7 @@ static void soft_queue_close(struct soft *soft, struct soft_queue *queue, struct
 		bool hangs = soft_close_hangs;
 
 		*(hangs ? &soft_close_hangs : &soft_close_fails) -= 1;
-		gp_gpu_set_fault(soft->gpu, queue->model,
-				 hangs ? GP_GPU_FAULT_CLOSE_HANGS : GP_GPU_FAULT_CLOSE_FAILS);
+		gp_gpu_set_fault(soft->gpu, queue->model, hangs ? GP_GPU_FAULT_CLOSE_HANGS : GP_GPU_FAULT_CLOSE_FAILS);
 		soft->stats.faults++;
 	}
 	if (!gp_gpu_counters(soft->gpu, queue->model, &counters) && counters.fetched > counters.completed)
@@ -293,9 +291,8 @@ static void soft_packet_kernel(const struct aql_packet *packet, struct gp_gpu_ke
 	}
 	kernel->workgroups = clamp_t(u64, groups, 1, 1u << 20);
 	kernel->waves = clamp_t(u64, DIV_ROUND_UP(size, 64), 1, 16);
-	kernel->workgroup_ns = packet->reserved2 && packet->reserved2 < 60ull * NSEC_PER_SEC ?
-				       packet->reserved2 :
-				       default_us * 1000ull;
+	kernel->workgroup_ns = packet->reserved2 && packet->reserved2 < 60ull * NSEC_PER_SEC ? packet->reserved2 :
+											       default_us * 1000ull;
 	kernel->vgprs = 64;
 	kernel->lds_size = min_t(u32, packet->group_size, 65536);
 }

@@ -14,7 +14,7 @@
 
 int kfd = -1;
 uint32_t gpu_id;
-static uint32_t control_stack = CONTROL_STACK, save_size;
+static uint32_t control_stack = CONTROL_STACK, save_size, debug_size = 65536;
 
 void die(const char *what)
 {
@@ -55,9 +55,9 @@ static uint32_t node_property(const char *name)
 void kfd_open(void)
 {
 	struct kfd_process_device_apertures apertures[8] = { 0 };
-	struct kfd_ioctl_get_process_apertures_new_args nodes = {
-		.kfd_process_device_apertures_ptr = (uintptr_t)apertures, .num_of_nodes = 8
-	};
+	struct kfd_ioctl_get_process_apertures_new_args nodes = { .kfd_process_device_apertures_ptr =
+									  (uintptr_t)apertures,
+								  .num_of_nodes = 8 };
 	struct kfd_ioctl_acquire_vm_args vm = { 0 };
 	int drm;
 
@@ -78,13 +78,19 @@ void kfd_open(void)
 	save_size = node_property("cwsr_size");
 	if (node_property("ctl_stack_size"))
 		control_stack = node_property("ctl_stack_size");
+	/* Space for the debugger behind the saved waves: 32 bytes for each wave that the device holds. */
+	if (node_property("gfx_target_version") >= 100000)
+		debug_size = node_property("simd_count") / node_property("simd_per_cu") * 32 * 32;
 }
 
 void *kfd_memory(size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct kfd_ioctl_alloc_memory_of_gpu_args alloc = {
-		.va_addr = (uintptr_t)memory, .size = size, .gpu_id = gpu_id, .mmap_offset = (uintptr_t)memory,
+		.va_addr = (uintptr_t)memory,
+		.size = size,
+		.gpu_id = gpu_id,
+		.mmap_offset = (uintptr_t)memory,
 		.flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE,
 	};
 	struct kfd_ioctl_map_memory_to_gpu_args map = { .device_ids_array_ptr = (uintptr_t)&gpu_id, .n_devices = 1 };
@@ -99,8 +105,8 @@ void *kfd_memory(size_t size)
 
 struct signal *kfd_signals(unsigned count)
 {
-	struct signal *signals = mmap(NULL, count * sizeof(*signals), PROT_READ | PROT_WRITE,
-				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct signal *signals =
+		mmap(NULL, count * sizeof(*signals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (signals == MAP_FAILED)
 		die("signals");
@@ -133,11 +139,11 @@ int queue_create(struct queue *queue, unsigned priority)
 	args->eop_buffer_size = 4096;
 	args->ctx_save_restore_size = save;
 	args->ctl_stack_size = control_stack;
-	args->ctx_save_restore_address = (uintptr_t)kfd_memory((save + 65536 + 4095) & ~4095u);
+	args->ctx_save_restore_address = (uintptr_t)kfd_memory((save + debug_size + 4095) & ~4095u);
 	if (ioctl(kfd, AMDKFD_IOC_CREATE_QUEUE, args))
 		return -errno;
-	doorbells = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, kfd,
-			 (off_t)(args->doorbell_offset & ~0x1fffull));
+	doorbells =
+		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, kfd, (off_t)(args->doorbell_offset & ~0x1fffull));
 	if (doorbells == MAP_FAILED)
 		die("doorbells");
 	queue->doorbell = (volatile uint64_t *)(doorbells + (args->doorbell_offset & 0x1fff));
@@ -157,8 +163,11 @@ void queue_must(struct queue *queue, unsigned priority)
 void queue_update(struct queue *queue, unsigned percent, unsigned priority)
 {
 	struct kfd_ioctl_update_queue_args args = {
-		.queue_id = queue->args.queue_id, .ring_base_address = queue->args.ring_base_address,
-		.ring_size = queue->args.ring_size, .queue_percentage = percent, .queue_priority = priority,
+		.queue_id = queue->args.queue_id,
+		.ring_base_address = queue->args.ring_base_address,
+		.ring_size = queue->args.ring_size,
+		.queue_percentage = percent,
+		.queue_priority = priority,
 	};
 
 	if (ioctl(kfd, AMDKFD_IOC_UPDATE_QUEUE, &args))

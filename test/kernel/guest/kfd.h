@@ -13,7 +13,8 @@
 struct aql_packet {
 	uint16_t header, setup, workgroup[3], reserved0;
 	uint32_t grid[3], private_size, group_size;
-	uint64_t kernel, kernarg, workgroup_ns /* reserved: the software GPU reads the time of a workgroup here */, signal;
+	uint64_t kernel, kernarg, workgroup_ns /* reserved: the software GPU reads the time of a workgroup here */,
+		signal;
 };
 
 struct signal { /* amd_signal_t */

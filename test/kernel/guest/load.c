@@ -65,8 +65,8 @@ static int serve(unsigned requests, unsigned us, unsigned gap_ms, unsigned prior
 		sum += times[i];
 	}
 	qsort(times, requests, sizeof(*times), compare);
-	printf("serve requests=%u missing=%u mean=%.2f p50=%.2f p99=%.2f max=%.2f\n", requests, missing,
-	       sum / requests, times[requests / 2], times[requests * 99 / 100], times[requests - 1]);
+	printf("serve requests=%u missing=%u mean=%.2f p50=%.2f p99=%.2f max=%.2f\n", requests, missing, sum / requests,
+	       times[requests / 2], times[requests * 99 / 100], times[requests - 1]);
 	return missing != 0;
 }
 

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+# Runs in the guest: each scenario prints "ok ..." or "not ok ..." lines, and "# ..." for figures.
+debug=/sys/kernel/debug
+device() { sed -n "s/^$1=//p" $debug/softgpu/stats; }
+scheduler() { sed -n "s/^$1=//p" $debug/kfd_sched.*; }
+check() {
+	what=$1
+	shift
+	if "$@"; then echo "ok $what"; else echo "not ok $what"; fi
+}
+load_module() { insmod /lib/amdgpu.ko "$@" || echo "not ok insmod $*"; }
+unload_module() { # a process's end is carried out later, by a worker
+	for i in $(seq 100); do
+		rmmod amdgpu 2>/dev/null && break
+		sleep 0.1
+	done
+	check "$1: the module goes" [ ! -e /dev/kfd ]
+	check "$1: the kernel complains of nothing" sh -c '! dmesg | grep -qE "VIOLATION|WARNING:|BUG:|Oops|general protection|possible circular|inconsistent lock"'
+}
+clean() {
+	check "$1: the device found nothing wrong" [ "$(device violations)" = 0 ]
+}
+# One program after the other: the packets do not depend on who is faster.
+one_by_one() {
+	for i in 1 2 3; do
+		load batch $i 3 200 >/dev/null || echo "not ok a load failed"
+		sleep 0.3
+	done
+	echo "# packets $(device packet_count) sum $(device packet_hash)"
+}
+
+stock() {
+	load_module
+	one_by_one
+	echo "# serve alone: $(load serve 30 5000 15)"
+	load batch 2 300 4000 >/tmp/a & load batch 2 300 4000 >/tmp/b &
+	sleep 0.5
+	echo "# serve beside: $(load serve 30 5000 15)"
+	wait
+	cat /tmp/a /tmp/b | sed 's/^/# /'
+	clean stock
+	unload_module stock
+}
+
+none() {
+	load_module kfd_sched_policy=none
+	one_by_one
+	check "none: it ordered nothing" [ "$(scheduler orders)" = 0 ]
+	unload_module none
+}
+
+hpf() {
+	load_module kfd_sched_policy=hpf $1
+	echo "# serve alone: $(load serve 30 5000 15)"
+	load batch 2 300 4000 >/tmp/a & load batch 2 300 4000 >/tmp/b &
+	sleep 0.5
+	echo "# serve beside: $(load serve 30 5000 15)"
+	wait
+	cat /tmp/a /tmp/b | sed 's/^/# /'
+	check "hpf $1: all work is complete" sh -c '! cat /tmp/a /tmp/b | grep -v left=0'
+	check "hpf $1: it preempted" [ "$(scheduler preemptions)" -gt 10 ]
+	check "hpf $1: gates of both processes in one update" [ "$(scheduler orders_max)" -ge 4 ]
+	check "hpf $1: the core is sound" [ "$(scheduler check)" = ok ]
+	echo "# orders_max=$(scheduler orders_max) preemptions=$(scheduler preemptions) apply_us_max=$(scheduler apply_us_max)"
+	clean "hpf $1"
+	unload_module "hpf $1"
+}
+
+idle() {
+	load_module kfd_sched_policy=hpf
+	load hold 9000 & load hold 9000 10 & load hold 9000 15 &
+	sleep 2
+	before=$(scheduler steps)
+	sleep 5
+	check "idle: no step in five idle seconds" [ "$(scheduler steps)" = "$before" ]
+	wait
+	unload_module idle
+}
+
+# wait_for COMMAND...: until it holds, for at most twenty seconds
+wait_for() {
+	for i in $(seq 200); do
+		"$@" && return 0
+		sleep 0.1
+	done
+	return 1
+}
+progressed() { [ "$(device dispatches)" -gt "$1" ]; }
+closed_once() { [ "$(scheduler closes)" -ge 1 ]; }
+
+evicted() {
+	load_module kfd_sched_policy=hpf
+	load batch 1 2000 2000 7 >/tmp/a &
+	batch=$!
+	wait_for progressed 5
+	load serve 1 50000000 1 15 >/tmp/b & # fifty seconds: it does not end by itself
+	urgent=$!
+	check "evicted: the urgent process stops the other" wait_for closed_once
+	echo $urgent >$debug/softgpu/evict
+	check "evicted: while it is evicted it holds nobody back" wait_for progressed $(($(device dispatches) + 20))
+	echo $urgent >$debug/softgpu/restore
+	kill -9 $urgent
+	wait $batch
+	check "evicted: the other's work is complete" grep -q left=0 /tmp/a
+	clean evicted
+	unload_module evicted
+}
+
+killed() {
+	load_module kfd_sched_policy=hpf $1
+	for i in $(seq 10); do
+		load batch 2 300 2000 >/dev/null & one=$!
+		load batch 2 60 2000 >/tmp/b & two=$!
+		load serve 3 3000 5 10 >/dev/null & three=$!
+		sleep 0.1$i
+		kill -9 $one
+		wait $two || echo "not ok killed: the survivor failed"
+		wait $three $one 2>/dev/null
+	done
+	check "killed $1: the survivors' work is complete" grep -q left=0 /tmp/b
+	check "killed $1: the core is sound" [ "$(scheduler check)" = ok ]
+	clean "killed $1"
+	unload_module "killed $1"
+}
+
+reset() {
+	load_module kfd_sched_policy=hpf
+	load batch 2 100 3000 >/tmp/a 2>&1 & one=$!
+	sleep 0.3
+	echo 1 >$debug/softgpu/reset
+	sleep 0.5
+	kill -9 $one 2>/dev/null
+	wait
+	check "reset: a new program runs afterwards" sh -c 'load batch 1 5 500 | grep -q left=0'
+	check "reset: the core is sound" [ "$(scheduler check)" = ok ]
+	unload_module reset
+}
+
+ioctls() {
+	load_module $1
+	sched uapi
+	sched gates
+	clean "ioctls $1"
+	unload_module "ioctls $1"
+}
+
+random() {
+	load_module $2
+	sched random $1 ${RANDOM_COUNT:-100}
+	unload_module "random $2"
+}
+
+fuzz() {
+	load_module
+	load batch 2 200 2000 >/tmp/a &
+	sched fuzz $1 ${FUZZ_SECONDS:-5}
+	wait
+	check "fuzz: the program beside is complete" grep -q left=0 /tmp/a
+	unload_module fuzz
+}
