@@ -11,7 +11,7 @@
  *      --go FILE                 begins when there is such a file
  *      --pieces N                a request is so many kernels of --us, launched at once
  *      --launches ROUNDS         makes no requests: how many empty kernels it launches in a second, so often; with
- *      --turn FILE --turn-of K/N   in turn with N - 1 other such processes that have the same file
+ *      --turn FILE --turn-of K/N   in turn with N - 1 other such processes that have the same file, on --core C
  *      --forever 1               makes no requests: one kernel that waits for a word of the host's, until SIGTERM
  *
  * and of a phase, a stretch of requests, of which one process may have several:
@@ -30,6 +30,7 @@
 #include "common.cuh"
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -255,10 +256,21 @@ static double launch_rate(uint64_t ns)
 	return (double)count * 1e9 / (double)(now - begin);
 }
 
+/* Only this thread, now that others have been made: on which core it runs changes its speed by a tenth. A core that is
+ * not there is no error. */
+static void stay_on(uint32_t core)
+{
+	cpu_set_t cores;
+
+	CPU_ZERO(&cores);
+	CPU_SET(core % CPU_SETSIZE, &cores);
+	(void)sched_setaffinity(0, sizeof(cores), &cores);
+}
+
 /* A count that several processes share: whose turn it is. */
 static void run_launches(const char *json, const char *turn_path, uint32_t of, uint32_t processes, uint32_t rounds)
 {
-	const uint64_t window_ns = 50000000, warm_ns = 10000000;
+	const uint64_t window_ns = 20000000, warm_ns = 5000000;
 	const int fd = open(turn_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	uint32_t *turn;
 	FILE *file;
@@ -272,7 +284,7 @@ static void run_launches(const char *json, const char *turn_path, uint32_t of, u
 	fputs("[", file);
 	for (uint32_t round = 0; round < rounds && !ended; round++) {
 		while (__atomic_load_n(turn, __ATOMIC_ACQUIRE) != round * processes + of && !ended)
-			sleep_ns(200000);
+			sleep_ns(1000000);
 		launch_rate(warm_ns); /* the context comes in */
 		fprintf(file, "%s%.1f", round ? ", " : "", launch_rate(window_ns));
 		__atomic_add_fetch(turn, 1, __ATOMIC_RELEASE);
@@ -331,7 +343,7 @@ struct options {
 	const char *list, *json, *library, *go;
 	uint64_t seed;
 	bool calibrates, forever;
-	uint32_t pieces, launches, turn_of, turns;
+	uint32_t pieces, launches, turn_of, turns, core;
 	const char *turn;
 };
 
@@ -381,6 +393,8 @@ static bool parse_other(struct options *options, const char *name, const char *v
 		options->pieces = (uint32_t)number(name, value, 1, STEP_MAX);
 	else if (!strcmp(name, "--launches"))
 		options->launches = (uint32_t)number(name, value, 1, 10000);
+	else if (!strcmp(name, "--core"))
+		options->core = (uint32_t)number(name, value, 0, 4095);
 	else if (!strcmp(name, "--turn") && value)
 		options->turn = value;
 	else if (!strcmp(name, "--turn-of") && value)
@@ -430,7 +444,7 @@ static uint32_t parse(int argc, char **argv, struct options *options, struct pha
 
 int main(int argc, char **argv)
 {
-	struct options options = { 200, 0, 900, NULL, NULL, NULL, NULL, 1, false, false, 1, 0, 0, 1, NULL };
+	struct options options = { 200, 0, 900, NULL, NULL, NULL, NULL, 1, false, false, 1, 0, 0, 1, UINT32_MAX, NULL };
 	static struct phase phases[PHASES];
 	uint32_t count, ran = 0;
 	bool exact;
@@ -469,6 +483,8 @@ int main(int argc, char **argv)
 	if (options.launches && !(options.turn && options.json))
 		fail("--launches needs --turn FILE and --json FILE");
 	if (options.launches) {
+		if (options.core != UINT32_MAX)
+			stay_on(options.core);
 		run_launches(options.json, options.turn, options.turn_of, options.turns, options.launches);
 		options.json = NULL;
 		ended = 1;

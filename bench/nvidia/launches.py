@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What the agent costs a program that has the GPU to itself: launches of empty kernels a second, by the same program without the agent, with it, and with it under a daemon.
 
-The three processes of a set take turns of 60 ms, so that what changes in the machine changes for all of them. How one process lies in memory changes its speed by percents, so there are several sets.
+The three processes of a set take turns of 25 ms on the same core, so that what changes in the machine changes for all of them. Even so one turn differs from the next by a tenth on a virtual
+machine, and how a process lies in memory matters, too: hence many rounds and several sets.
 """
 import json
 import os
@@ -32,7 +33,8 @@ def one_set(stage, number):
     children = {}
     for place, kind in enumerate(KINDS[number % len(KINDS):] + KINDS[:number % len(KINDS)]):  # none is always the first to start
         path = os.path.join(stage.folder, "launches-%d.json" % (stage.count + 1))
-        command = [stage.program("hp"), "--rate", "%.6f" % stage.rate, "--json", path, "--launches", str(rows.LAUNCH_ROUNDS), "--turn", turn, "--turn-of", "%d/%d" % (place, len(KINDS))]
+        command = [stage.program("hp"), "--rate", "%.6f" % stage.rate, "--json", path, "--launches", str(rows.LAUNCH_ROUNDS), "--turn", turn, "--turn-of", "%d/%d" % (place, len(KINDS)),
+                   "--core", str(sorted(os.sched_getaffinity(0))[-1 - number % len(os.sched_getaffinity(0))])]
         extra = {"plain": {}, "agent": {"LD_PRELOAD": agent, "GPREEMPT_SOCKET": os.path.join(stage.folder, "nobody"), "GPREEMPT_PRIORITY": str(rows.URGENT)}, "daemon": {}}[kind]
         children[kind] = stage.start("launches", stage.managed(rows.URGENT if kind == "daemon" else None, command), extra)
         children[kind].json = path
@@ -60,9 +62,9 @@ def figures(results):
         each = [ratios(one, kind) for one in sets]
         draw, again = random.Random(1), []
         for _ in range(1000):
-            again.append(statistics.median(statistics.median(draw.choices(one, k=len(one))) for one in draw.choices(each, k=len(each))))
+            again.append(statistics.median(ratio for one in draw.choices(each, k=len(each)) for ratio in draw.choices(one, k=len(one))))
         again.sort()
-        found[kind] = {"ratio": statistics.median(statistics.median(one) for one in each), "low": again[25], "high": again[974], "half": (again[974] - again[25]) / 2,
+        found[kind] = {"ratio": statistics.median(ratio for one in each for ratio in one), "low": again[25], "high": again[974], "half": (again[974] - again[25]) / 2,
                        "rate": statistics.median(value for one in sets for value in one[kind]), "plain": statistics.median(value for one in sets for value in one["plain"]),
                        "sets": len(sets), "rounds": sum(len(one) for one in each)}
     return found
