@@ -209,6 +209,7 @@ fresh:
 	@tools/fresh
 
 install: all
+	@tools/may-install "$(DESTDIR)$(PREFIX)" "$(DESTDIR)/etc"
 	@meson configure build -Dprefix=$(PREFIX)
 	@meson install -C build --quiet
 

@@ -287,11 +287,13 @@ static double quantile_ms(std::vector<uint64_t> sorted, double q)
 static int report(const service &s, uint64_t begin_ns, uint64_t end_ns)
 {
 	std::vector<uint64_t> sorted = s.latency_ns;
+	double slow = program_dilation();
 	FILE *file;
 
 	std::sort(sorted.begin(), sorted.end());
-	std::printf("serve: %zu requests, p50 %.3f p90 %.3f p99 %.3f max %.3f ms, %s\n", sorted.size(), quantile_ms(sorted, 0.5),
-		    quantile_ms(sorted, 0.9), quantile_ms(sorted, 0.99), quantile_ms(sorted, 1), s.wrong ? "WRONG" : "exact");
+	std::printf("serve: %zu requests, p50 %.3f p90 %.3f p99 %.3f max %.3f ms%s, %s\n", sorted.size(), quantile_ms(sorted, 0.5) / slow,
+		    quantile_ms(sorted, 0.9) / slow, quantile_ms(sorted, 0.99) / slow, quantile_ms(sorted, 1) / slow,
+		    slow > 1 ? " of device time" : "", s.wrong ? "WRONG" : "exact");
 	if (!s.o.json)
 		return 0;
 	file = std::fopen(s.o.json, "w");

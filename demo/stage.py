@@ -22,8 +22,17 @@ class Trouble(Exception):
     """Something that should have happened did not."""
 
 
+def not_built(build):
+    """What was not built, as a sentence; None: everything was. Any user may then start a virtual node: without root its front end is seccomp."""
+    for program, why in (("vgpu/vgpu", "libdrm's headers are missing"), ("vgpu/vgpud", "libdrm's headers are missing"),
+                         ("demo/serve", "Debian's ROCm is missing"), ("demo/train", "Debian's ROCm is missing")):
+        if not os.path.exists(os.path.join(build, program)):
+            return "%s was not built (%s)" % (program, why)
+    return None
+
+
 def missing(build):
-    """Why no virtual node can be shown here, as a sentence; None: it can."""
+    """Why no virtual node with FUSE, of which root owns the mounts, can be had here, as a sentence; None: it can."""
     if os.geteuid() != 0:
         return "the virtual node's front end needs root"
     try:

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
+#include "lib/plain.h"
 #include "view/result.h"
 
 #define TABLE_RUN_MAX    8u
@@ -151,7 +152,7 @@ int main(int argc, char **argv)
 	table->result = (struct gp_result){ .is_emulated = true, .device_count = 1, .runs = table->runs };
 	r = table_read(table, stdin);
 	if (!r)
-		r = gp_view_table(stdout, &table->result, isatty(STDOUT_FILENO));
+		r = gp_view_table(stdout, &table->result, isatty(STDOUT_FILENO), gp_plain_width(0));
 	for (int i = 1; !r && i + 1 < argc; i += 2) {
 		if (!strcmp(argv[i], "--html"))
 			r = table_write(&table->result, argv[i + 1], gp_view_html);

@@ -149,10 +149,10 @@ static size_t check(const model &m, size_t iterations)
 
 static int report(const options &o, uint64_t begin_ns, const std::vector<uint64_t> &done, size_t wrong)
 {
-	double seconds = done.empty() ? 0 : (double)(done.back() - begin_ns) / 1e9;
+	double slow = program_dilation(), seconds = done.empty() ? 0 : (double)(done.back() - begin_ns) / 1e9 / slow;
 	FILE *file;
 
-	std::printf("train: %zu iterations in %.3f s, %.2f per s, %s\n", done.size(), seconds,
+	std::printf("train: %zu iterations in %.3f s%s, %.2f per s, %s\n", done.size(), seconds, slow > 1 ? " of device time" : "",
 		    seconds > 0 ? (double)done.size() / seconds : 0, wrong ? "WRONG" : "exact");
 	if (!o.json)
 		return 0;

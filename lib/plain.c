@@ -5,11 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include "lib/plain.h"
 #include "lib/utf8.h"
 
 #define PLAIN_CHUNK_SIZE 1024u
+#define PLAIN_WIDTH_MIN  40u
+#define PLAIN_WIDTH_MAX  1000u
 
 static const struct {
 	const char *character;
@@ -75,6 +78,19 @@ size_t gp_plain_text(struct gp_plain *plain, const char *text, size_t text_size,
 		plain->count = 0;
 	}
 	return used;
+}
+
+uint32_t gp_plain_width(uint32_t otherwise)
+{
+	const char *text = getenv("COLUMNS");
+	unsigned long columns = text ? strtoul(text, NULL, 10) : 0;
+	struct winsize size;
+
+	if (columns >= PLAIN_WIDTH_MIN && columns <= PLAIN_WIDTH_MAX)
+		return (uint32_t)columns;
+	if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col >= PLAIN_WIDTH_MIN)
+		return size.ws_col;
+	return otherwise;
 }
 
 static ssize_t plain_write(void *context, const char *text, size_t text_size)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The environment (LC_ALL, LC_CTYPE, LANG) names a locale without UTF-8, or none. */
 bool gp_plain_is_needed(void);
@@ -19,6 +20,9 @@ struct gp_plain {
  * and returns how many. Each character takes as many columns as before, but for wide ones: µs becomes us, × becomes x;
  * what has no likeness becomes a question mark. */
 size_t gp_plain_text(struct gp_plain *plain, const char *text, size_t text_size, char *to);
+
+/* Columns to write in: COLUMNS if it is set, those of the terminal if standard output is one, else `otherwise`. */
+uint32_t gp_plain_width(uint32_t otherwise);
 
 /* From now on what is printed to standard output is plain, if that is a terminal and its locale has no UTF-8. Pipes
  * and files get UTF-8 always. */

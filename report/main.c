@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -109,11 +108,8 @@ static struct gp_report_style main_style(const struct gp_report_options *options
 {
 	bool is_terminal = isatty(STDOUT_FILENO);
 	struct gp_report_style style = { .colour = is_terminal && !getenv("NO_COLOR"), .width = options->width };
-	struct winsize size;
 
-	if (!style.width && is_terminal && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
-		style.width = size.ws_col;
-	style.width = style.width ? style.width : 110;
+	style.width = style.width ? style.width : gp_plain_width(110);
 	return style;
 }
 

@@ -250,7 +250,7 @@ static int main_show(const struct main_run *run, struct gp_error *error)
 		ret = main_write_file(run, options->html_path, gp_view_html, error);
 	if (ret || quiet)
 		return ret;
-	ret = gp_view_table(stdout, &run->result, isatty(STDOUT_FILENO));
+	ret = gp_view_table(stdout, &run->result, isatty(STDOUT_FILENO), gp_plain_width(0));
 	if (!ret && fflush(stdout))
 		ret = -EIO;
 	return ret ? gp_error_set(error, ret, "cannot write to standard output") : 0;

@@ -93,7 +93,7 @@ struct gp_result {
 
 /* Each writes to an open stream and returns 0 or a negative errno (-EIO if the stream failed). */
 #include <stdio.h>
-int gp_view_table(FILE *stream, const struct gp_result *result, bool colour);
+int gp_view_table(FILE *stream, const struct gp_result *result, bool colour, uint32_t width);
 int gp_view_json(FILE *stream, const struct gp_result *result);     /* schema 1, docs/json.md */
 int gp_view_html(FILE *stream, const struct gp_result *result);     /* one self-contained file */
 int gp_view_perfetto(FILE *stream, const struct gp_result *result); /* native TrackEvent protobuf */

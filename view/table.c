@@ -9,7 +9,8 @@
 #include "view/format.h"
 #include "view/row.h"
 
-#define TABLE_WIDTH        110u /* columns */
+#define TABLE_WIDTH        110u /* columns, at most */
+#define TABLE_WIDTH_MIN    40u
 #define TABLE_CELL_SIZE    64u
 #define TABLE_ITEM_SIZE    128u
 #define TABLE_POLICY_WIDTH 10u /* names beyond are cut with an ellipsis */
@@ -47,6 +48,7 @@ struct table_row {
 
 struct table {
 	FILE *stream;
+	size_t width; /* columns there are */
 	bool colour;
 	size_t gap; /* between columns */
 	size_t widths[TABLE_COLUMN_COUNT];
@@ -84,21 +86,26 @@ static void table_shrink(struct table *table, int column, size_t least)
 {
 	size_t total = table_total(table), spare;
 
-	if (total <= TABLE_WIDTH || table->widths[column] <= least)
+	if (total <= table->width || table->widths[column] <= least)
 		return;
 	spare = table->widths[column] - least;
-	table->widths[column] -= total - TABLE_WIDTH < spare ? total - TABLE_WIDTH : spare;
+	table->widths[column] -= total - table->width < spare ? total - table->width : spare;
 }
 
-/* Numbers are never cut: names give way, then the space between columns, then names again. */
+/* Numbers are never cut: names give way, then the space between columns, then names again; on a narrow terminal whole
+ * columns, those first that say least. */
 static void table_fit(struct table *table)
 {
+	static const enum table_column least[] = { TABLE_MAX, TABLE_P90, TABLE_REQUESTS, TABLE_RATE, TABLE_PRIORITY };
+
 	table_shrink(table, TABLE_CLIENT, 10);
 	table_shrink(table, TABLE_POLICY, 7);
-	if (table_total(table) > TABLE_WIDTH)
+	if (table_total(table) > table->width)
 		table->gap = 1;
 	table_shrink(table, TABLE_CLIENT, 6);
 	table_shrink(table, TABLE_POLICY, 5);
+	for (size_t i = 0; i < sizeof(least) / sizeof(least[0]) && table_total(table) > table->width; i++)
+		table->widths[least[i]] = 0;
 }
 
 static void table_measure(struct table *table, const struct gp_result *result)
@@ -154,7 +161,7 @@ static void table_head(const struct table *table, const struct gp_result *result
 
 	table_style(table, TABLE_BOLD);
 	if (result->mix_title[0])
-		fprintf(table->stream, "%s\n", gp_format_cut(result->mix_title, TABLE_WIDTH, whole, sizeof(whole)));
+		fprintf(table->stream, "%s\n", gp_format_cut(result->mix_title, table->width, whole, sizeof(whole)));
 	fprintf(table->stream, "%s on %s", gp_format_cut(result->mix, TABLE_MIX_WIDTH, mix, sizeof(mix)),
 		gp_format_cut(result->device_title[0] ? result->device_title : result->device, TABLE_TITLE_WIDTH, title,
 			      sizeof(title)));
@@ -187,7 +194,7 @@ static void table_item(const struct table *table, size_t *column, const char *it
 {
 	size_t indent = table->widths[TABLE_POLICY] + 2;
 
-	if (*column && *column + 2 + gp_utf8_width(item) > TABLE_WIDTH) {
+	if (*column && *column + 2 + gp_utf8_width(item) > table->width) {
 		fputs(",\n", table->stream);
 		*column = 0;
 	}
@@ -320,7 +327,7 @@ static void table_finding(const struct table *table, const struct gp_result *res
 			before = end;
 		}
 		width = gp_utf8_width(word);
-		if (column && column + 1 + width > TABLE_WIDTH) {
+		if (column && column + 1 + width > table->width) {
 			fputc('\n', table->stream);
 			column = 0;
 		}
@@ -364,9 +371,11 @@ static void table_legend(const struct table *table, const struct gp_result *resu
 	table_style(table, TABLE_PLAIN);
 }
 
-int gp_view_table(FILE *stream, const struct gp_result *result, bool colour)
+int gp_view_table(FILE *stream, const struct gp_result *result, bool colour, uint32_t width)
 {
-	struct table table = { .stream = stream, .colour = colour };
+	struct table table = { .stream = stream, .colour = colour, .width = width };
+
+	table.width = !width || width > TABLE_WIDTH ? TABLE_WIDTH : width < TABLE_WIDTH_MIN ? TABLE_WIDTH_MIN : width;
 
 	table_measure(&table, result);
 	table_head(&table, result);

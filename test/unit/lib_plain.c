@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "lib/plain.h"
 
@@ -39,11 +40,29 @@ static void test_locale(void **state)
 	assert_true(gp_plain_is_needed());
 }
 
+/* COLUMNS counts where it makes sense. */
+static void test_width(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t want;
+	} cases[] = { { "80", 80 }, { "39", 7 }, { "-1", 7 }, { "wide", 7 }, { "99999999999999999999", 7 } };
+
+	(void)state;
+	if (isatty(STDOUT_FILENO))
+		skip();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(setenv("COLUMNS", cases[i].text, 1), 0);
+		assert_int_equal(gp_plain_width(7), cases[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_locale),
+		cmocka_unit_test(test_width),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static ssize_t failing_write(void *cookie, const char *bytes, size_t size)
 
 static int view_table(FILE *stream, const struct gp_result *result)
 {
-	return gp_view_table(stream, result, true);
+	return gp_view_table(stream, result, true, 0);
 }
 
 /* Returns how many writes it took; the buffer is small, so that there are many. */

@@ -11,15 +11,20 @@
 #include "lib/utf8.h"
 #include "test/unit/view_sample.h"
 
-static char *table(const struct gp_result *result, bool colour)
+static char *table_in(const struct gp_result *result, bool colour, uint32_t width)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
 
-	assert_int_equal(gp_view_table(stream, result, colour), 0);
+	assert_int_equal(gp_view_table(stream, result, colour, width), 0);
 	fclose(stream);
 	return text;
+}
+
+static char *table(const struct gp_result *result, bool colour)
+{
+	return table_in(result, colour, 0);
 }
 
 /* No line is longer than 110 columns, and the rows of clients are all as long as the head. */
@@ -204,12 +209,27 @@ static void test_emulated(void **state)
 	view_sample_destroy(result);
 }
 
+/* A narrow terminal loses columns, not digits: every row fits, and p99 is the last to go. */
+static void test_narrow(void **state)
+{
+	struct gp_result *result = view_sample_create(1);
+	char *text;
+
+	(void)state;
+	text = table_in(result, false, 60);
+	assert_null(strstr(text, "requests   "));
+	assert_non_null(strstr(text, "p99"));
+	assert_null(strstr(text, " max "));
+	free(text);
+	view_sample_destroy(result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_deadlines),     cmocka_unit_test(test_sample),  cmocka_unit_test(test_emulated),
 		cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_finding), cmocka_unit_test(test_group),
-		cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_empty),   cmocka_unit_test(test_narrow),
 	};
 
 	return cmocka_run_group_tests_name("view/table", tests, NULL, NULL);
