@@ -29,7 +29,7 @@ static const char bench_help[] =
 "  -o, --output F   a device description for gpreempt sim --device F\n"
 "      --base NAME  the description that the rest is taken from; default: by the device\n"
 "      --rounds N   per measurement; default 20\n"
-"      --force      although other processes use the GPU\n"
+"      --force      measure even if other processes use the GPU\n"
 "      --json       for programs\n"
 "\n"
 "It takes a minute or two, at most five; Ctrl-C ends it in order. It stops at the first thing that goes wrong.\n"

@@ -59,8 +59,8 @@ static int control_check_peer(const struct gp_control *control, struct gp_error 
 	char buffer[2048];
 
 	if (getsockopt(control->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
-		return gp_error_set(error, -EPERM, "%s: who serves it is not known: %s", control->path,
-				    strerror(errno));
+		return gp_error_set(error, -EPERM, "%s: the owner of this socket cannot be determined: %s",
+				    control->path, strerror(errno));
 	if (peer.uid == 0 || peer.uid == geteuid() || control_is_overflow(peer.uid))
 		return 0;
 	if (!getpwnam_r(CONTROL_USER, &entry, buffer, sizeof(buffer), &found) && found && found->pw_uid == peer.uid)
@@ -86,15 +86,15 @@ static int control_refuse_connect(const struct gp_control *control, int code, st
 	case ENOENT:
 	case ECONNREFUSED:
 	case ENOTDIR:
-		return gp_error_set(error, -ENOTCONN,
-				    "no daemon runs (nobody answers at %s); start it: systemctl start gpreemptd",
+		return gp_error_set(error, -ENOTCONN, "no daemon runs (no answer at %s); start it: systemctl start gpreemptd",
 				    control->path);
 	case EACCES:
 	case EPERM:
 		return gp_error_set(error, -EACCES, "%s: permission denied (are you in the group of the socket?)",
 				    control->path);
 	case EPROTOTYPE:
-		return gp_error_set(error, -EPROTO, "%s: somebody else's socket, not gpreemptd's", control->path);
+		return gp_error_set(error, -EPROTO, "%s: this socket belongs to another program, not to gpreemptd",
+				    control->path);
 	case EAGAIN:
 		return gp_error_set(error, -ETIMEDOUT, "the daemon does not take connections (waited %u s at %s)",
 				    gp_control_wait_ms() / 1000u, control->path);
@@ -195,7 +195,7 @@ int gp_control_check(const struct gp_control_packet *packet, const char **ret_te
 		return gp_error_set(error, -EPROTO, "the daemon's answer makes no sense (%zu bytes)", size);
 	memcpy(&answer, packet->bytes, size < sizeof(answer) ? size : sizeof(answer));
 	if (answer.header.magic != GP_WIRE_MAGIC || answer.header.size != size)
-		return gp_error_set(error, -EPROTO, "who answers is not gpreemptd (wrong first bytes)");
+		return gp_error_set(error, -EPROTO, "the program that answers is not gpreemptd (wrong first bytes)");
 	if (answer.header.type == GP_WIRE_REFUSED && size == sizeof(struct gp_wire_text)) {
 		*ret_refused = true;
 		return control_said((const char *)packet->bytes + offsetof(struct gp_wire_text, text),

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "lib/plain.h"
+#include "lib/units.h"
 #include "cli/doctor/rule.h"
 #include "view/json_writer.h"
 
@@ -83,8 +84,10 @@ static void doctor_show(const struct gp_report *report, bool verbose)
 	}
 	if (report->left_out)
 		printf("%u more findings are not shown\n", report->left_out);
-	printf("%s%u problems, %u warnings, %u notes, %u in order%s\n", shown ? "\n" : "", counts[GP_SEVERITY_PROBLEM],
-	       counts[GP_SEVERITY_WARNING], counts[GP_SEVERITY_INFO], counts[GP_SEVERITY_OK],
+	printf("%s%u %s, %u %s, %u %s, %u in order%s\n", shown ? "\n" : "", counts[GP_SEVERITY_PROBLEM],
+	       gp_units_word(counts[GP_SEVERITY_PROBLEM], "problem", "problems"), counts[GP_SEVERITY_WARNING],
+	       gp_units_word(counts[GP_SEVERITY_WARNING], "warning", "warnings"), counts[GP_SEVERITY_INFO],
+	       gp_units_word(counts[GP_SEVERITY_INFO], "note", "notes"), counts[GP_SEVERITY_OK],
 	       verbose ? "" : " (-v shows them)");
 }
 

@@ -60,11 +60,14 @@ static void status_work(FILE *stream, const struct gp_state_stats *stats)
 {
 	char a[GP_FORMAT_TEXT_SIZE], b[GP_FORMAT_TEXT_SIZE], c[GP_UNITS_TEXT_SIZE], d[GP_UNITS_TEXT_SIZE];
 
-	fprintf(stream, "  decisions   %s preemptions", status_count(stats->preemptions, a, sizeof(a)));
-	fprintf(stream, ", %s inversions (%s in all, longest %s)", status_count(stats->inversions, a, sizeof(a)),
+	fprintf(stream, "  decisions   %s %s", status_count(stats->preemptions, a, sizeof(a)),
+		gp_units_word(stats->preemptions, "preemption", "preemptions"));
+	fprintf(stream, ", %s %s (%s in all, longest %s)", status_count(stats->inversions, a, sizeof(a)),
+		gp_units_word(stats->inversions, "inversion", "inversions"),
 		status_ns(stats->inversion_ns, c, sizeof(c)), status_ns(stats->inversion_ns_max, d, sizeof(d)));
-	fprintf(stream, ", %s turns, %s hints\n", status_count(stats->turns, a, sizeof(a)),
-		status_count(stats->hints, b, sizeof(b)));
+	fprintf(stream, ", %s %s, %s %s\n", status_count(stats->turns, a, sizeof(a)),
+		gp_units_word(stats->turns, "turn", "turns"), status_count(stats->hints, b, sizeof(b)),
+		gp_units_word(stats->hints, "hint", "hints"));
 	if (status_is(stats->quarantines) || status_is(stats->timeouts) || status_is(stats->order_failures))
 		fprintf(stream, "  trouble     %s orders failed, %s not answered in time, %s queues quarantined\n",
 			status_count(stats->order_failures, a, sizeof(a)), status_count(stats->timeouts, b, sizeof(b)),

@@ -78,9 +78,9 @@ const char *gp_why_name(enum gp_why why)
 		[GP_WHY_HINT] = "a more urgent queue announced work",
 		[GP_WHY_TURN] = "its turn began or ended",
 		[GP_WHY_SLOTS] = "more queues than hardware slots",
-		[GP_WHY_WORK] = "it has work and nothing speaks against it",
+		[GP_WHY_WORK] = "it has work, and no rule keeps it closed",
 		[GP_WHY_AGED] = "it waited longer than the ageing window",
-		[GP_WHY_GANG] = "another member of its gang",
+		[GP_WHY_GANG] = "another member of its gang has work",
 		[GP_WHY_SHORT] = "its remaining work is shorter than a transaction",
 		[GP_WHY_MIN_OPEN] = "it was opened a moment ago",
 		[GP_WHY_RATE] = "the preemption budget is used up",
@@ -90,12 +90,12 @@ const char *gp_why_name(enum gp_why why)
 		[GP_WHY_FAILED] = "the order failed",
 		[GP_WHY_STOPPED] = "the device was stopped",
 		[GP_WHY_IDLE] = "idle, closed so that it cannot start late",
-		[GP_WHY_COMPANY] = "its client's transaction was already paid for",
+		[GP_WHY_COMPANY] = "its client changes gates anyway, so this one is free",
 		[GP_WHY_LOST] = "the gate changed without an order",
-		[GP_WHY_YIELD] = "another one waited too long and got nowhere beside it",
-		[GP_WHY_REST] = "nobody has work, and its doorbells are not seen",
+		[GP_WHY_YIELD] = "another queue waited too long and made no progress beside it",
+		[GP_WHY_REST] = "the device is idle, and the agent cannot see the doorbells of this queue",
 		[GP_WHY_VAIN] = "it had the device to itself and completed nothing",
-		[GP_WHY_SHARE] = "one that is owed more of the device got work",
+		[GP_WHY_SHARE] = "a program that is owed more GPU time has work",
 	};
 
 	return (unsigned int)why < GP_WHY_COUNT ? names[why] : "unknown reason";

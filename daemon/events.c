@@ -45,29 +45,29 @@ struct gp_lines {
 static const struct {
 	const char *name, *says;
 } events_words[] = {
-	[GP_TRACE_QUEUE_ADD] = { "queue-add", "is scheduled from now on" },
+	[GP_TRACE_QUEUE_ADD] = { "queue-add", "the daemon schedules it from now on" },
 	[GP_TRACE_QUEUE_REMOVE] = { "queue-remove", "is gone" },
 	[GP_TRACE_ATTR] = { "attr", "has new attributes" },
 	[GP_TRACE_BUSY] = { "busy", "got work" },
 	[GP_TRACE_IDLE] = { "idle", "has no work left after %s" },
 	[GP_TRACE_HINT] = { "hint", "announced work" },
 	[GP_TRACE_HINT_MISSED] = { "hint-missed", "announced work that did not come" },
-	[GP_TRACE_PLAN] = { "plan", "a plan was made" },
-	[GP_TRACE_CLOSE] = { "close", "its gate is being closed" },
-	[GP_TRACE_OPEN] = { "open", "its gate is being opened" },
+	[GP_TRACE_PLAN] = { "plan", "the core made a plan" },
+	[GP_TRACE_CLOSE] = { "close", "the daemon closes its gate" },
+	[GP_TRACE_OPEN] = { "open", "the daemon opens its gate" },
 	[GP_TRACE_CLOSED] = { "closed", "its gate is closed, %s after the order" },
 	[GP_TRACE_OPENED] = { "opened", "its gate is open, %s after the order" },
 	[GP_TRACE_LEFT_OPEN] = { "left-open", "its gate was left open beside more urgent work" },
 	[GP_TRACE_INVERSION] = { "inversion", "waited %s for less urgent work" },
-	[GP_TRACE_TURN] = { "turn", "has the turn" },
-	[GP_TRACE_QUARANTINE] = { "quarantine", "is left alone from now on" },
-	[GP_TRACE_ORDER_FAILED] = { "order-failed", "an order failed" },
-	[GP_TRACE_PLAN_TIMEOUT] = { "plan-timeout", "a plan was not answered in time" },
-	[GP_TRACE_DEVICE_STOPPED] = { "device-stopped", "the device is not scheduled any more" },
-	[GP_TRACE_DEVICE_STARTED] = { "device-started", "the device is scheduled again" },
-	[GP_TRACE_OVERSUBSCRIBED] = { "oversubscribed", "more processes than the hardware runs at once" },
+	[GP_TRACE_TURN] = { "turn", "its turn begins" },
+	[GP_TRACE_QUARANTINE] = { "quarantine", "is in quarantine: the daemon leaves its gate open from now on" },
+	[GP_TRACE_ORDER_FAILED] = { "order-failed", "the driver or the agent could not carry out an order" },
+	[GP_TRACE_PLAN_TIMEOUT] = { "plan-timeout", "the daemon had no answer to a plan in time" },
+	[GP_TRACE_DEVICE_STOPPED] = { "device-stopped", "the daemon stops scheduling the device" },
+	[GP_TRACE_DEVICE_STARTED] = { "device-started", "the daemon schedules the device again" },
+	[GP_TRACE_OVERSUBSCRIBED] = { "oversubscribed", "the device has more processes than it runs at once" },
 	[GP_TRACE_GATE_LOST] = { "gate-lost", "its gate changed without an order" },
-	[GP_TRACE_STALE_ACK] = { "stale-ack", "an answer came too late" },
+	[GP_TRACE_STALE_ACK] = { "stale-ack", "the answer to an order came too late" },
 	[GP_TRACE_TOP] = { "top", "programs take turns below another priority from now on" },
 	[GP_TRACE_BACK_OFF] = { "back-off", "waits %s for its next turn out of order" },
 };
@@ -84,7 +84,7 @@ static void events_sentence(const struct gp_trace_event *event, const struct gp_
 {
 	const char *says = event->type < EVENTS_TYPES && events_words[event->type].says ?
 				   events_words[event->type].says :
-				   "something happened";
+				   "an event without a description";
 	const char *at = strstr(says, "%s");
 	char duration[GP_UNITS_TEXT_SIZE] = "", who[160] = "";
 

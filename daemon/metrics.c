@@ -214,7 +214,7 @@ void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text)
 		uint64_t value;
 	} own[] = {
 		{ "clients", "gauge", "Processes with an agent.", daemon->client_count },
-		{ "clients_seen_total", "counter", "Processes that ever said hello.", c->clients_seen },
+		{ "clients_seen_total", "counter", "Processes with an agent that have connected since the daemon started.", c->clients_seen },
 		{ "orders_total", "counter", "Gate changes ordered.", c->orders },
 		{ "leases_lost_total", "counter", "Gates that agents opened because the lease ran out.",
 		  c->leases_lost },

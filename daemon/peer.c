@@ -524,7 +524,7 @@ void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns)
 	for (peer = daemon->new_count ? daemon->peers : NULL; peer; peer = next) {
 		next = peer->next;
 		if (peer->kind == GP_PEER_NEW && now_ns - peer->connected_ns > PEER_SILENT_NS)
-			gp_peer_close(daemon, peer, "it said nothing for 10 s");
+			gp_peer_close(daemon, peer, "it sent no message for 10 s");
 	}
 }
 

@@ -104,9 +104,10 @@ void gp_quarantine_silent(struct gp_daemon *daemon, struct gp_client *client)
 		return;
 	gp_owner_keep(client->owner, now_ns + 8 * QUARANTINE_USER_NS);
 	if (!penalty->said)
-		gp_log_user(daemon, client->owner,
-			    "user %u: his processes do not answer again and again; nobody waits for their answers now",
-			    client->owner->uid);
+		gp_log_user(
+			daemon, client->owner,
+			"user %u: the processes of this user keep missing answers; the daemon no longer waits for them",
+			client->owner->uid);
 	penalty->said = true;
 	for (uint32_t i = 0; i < daemon->client_top; i++)
 		if (daemon->clients[i] && daemon->clients[i]->owner == client->owner)

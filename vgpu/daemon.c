@@ -378,7 +378,7 @@ struct daemon_start_options {
 static void daemon_usage(FILE *stream)
 {
 	fprintf(stream,
-		"usage: vgpud [OPTION...]   a virtual node, until it is stopped or nobody uses it; `vgpu` starts it\n"
+		"usage: vgpud [OPTION...]   a virtual node; it ends when `vgpu stop` says so or no program uses it; `vgpu` starts it\n"
 		"  -d, --device NAME    mi300x (default), mi300x-cpx, mi308x, mi210\n"
 		"  -n, --gpus COUNT     1 to 8, default 1\n"
 		"      --dilate K       the GPU runs K times slower than the host's clock, default 1\n"
@@ -386,7 +386,7 @@ static void daemon_usage(FILE *stream)
 		"      --param N=V,…    module parameters of amdgpu\n"
 		"      --name NAME      default \"default\"\n"
 		"      --front FRONT    fuse or seccomp; default: fuse as root\n"
-		"      --keep           stays when nobody uses it\n"
+		"      --keep           stay when no program uses the node\n"
 		"      --ready-fd FD    says there how its start went\n"
 		"  -v, --verbose        says what happens; twice: more\n"
 		"      --help, --version\n");

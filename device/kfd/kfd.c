@@ -105,7 +105,8 @@ static int kfd_init(const struct gp_device_host *host, const struct gp_device_co
 	}
 	r = gp_kfd_reset_create(backend, infos, (uint32_t)count, &backend->reset);
 	for (int i = 0; r && i < count; i++)
-		gp_device_say(&infos[i], GP_MECHANISM_NONE, false, "resets are not told to us: %s", strerror(-r));
+		gp_device_say(&infos[i], GP_MECHANISM_NONE, false, "the daemon cannot detect resets of the GPU: %s",
+			      strerror(-r));
 	*ret_backend = backend;
 	return count;
 }

@@ -165,11 +165,12 @@ int gp_kfd_reset_create(struct gp_backend *backend, struct gp_device_info *infos
 	*RESET_END(reset) = (struct pollfd){ .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN };
 	for (uint32_t i = 0; i < count; i++) {
 		if (events < 0)
-			gp_device_say(&infos[i], GP_MECHANISM_NONE, false, "resets of the GPU are not told to us: %s",
-				      strerror(-events));
+			gp_device_say(&infos[i], GP_MECHANISM_NONE, false,
+				      "the daemon cannot detect resets of the GPU: %s", strerror(-events));
 		if (r < 0)
 			gp_device_say(&infos[i], GP_MECHANISM_NONE, false,
-				      "resets of single queues are not told to us: " RESET_LOG ": %s", strerror(-r));
+				      "the daemon cannot detect resets of single queues: " RESET_LOG ": %s",
+				      strerror(-r));
 	}
 	r = -pthread_create(&reset->thread, NULL, reset_thread, reset);
 	if (r) {

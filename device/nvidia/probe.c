@@ -22,7 +22,7 @@ static bool probe_device(const struct gp_backend *backend, const struct gp_nvidi
 	gp_device_say(info, GP_MECHANISM_NONE, driver->major >= PROBE_DRIVER_MIN,
 		      "NVIDIA driver %s, %s kernel modules%s", driver->version,
 		      driver->is_open ? "open" : "proprietary",
-		      driver->major < PROBE_DRIVER_MIN      ? ": older than 470, which nobody has tried" :
+		      driver->major < PROBE_DRIVER_MIN      ? ": older than 470, which is untested" :
 		      driver->major < PROBE_DRIVER_MEASURED ? ": older than 580, with which it was measured" :
 							      "");
 	good &= driver->major >= PROBE_DRIVER_MIN;
