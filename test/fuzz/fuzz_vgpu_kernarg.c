@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+/* Arbitrary arguments of a kernel that uses them as addresses of every kind. */
+#define FUZZ_KERNARG
+#include "test/fuzz/fuzz_vgpu_execute.c"
