@@ -199,9 +199,9 @@ __global__ void cooperative(const int *in, int *out, int *total, int n)
 
 	for (int i = (int)grid.thread_rank(); i < n; i += (int)grid.size())
 		sum += in[i];
-	for (int step = (int)tile.size() / 2; step; step /= 2)
+	for (int step = 16 / 2; step; step /= 2)
 		sum += tile.shfl_down(sum, step);
-	part[block.thread_rank()] = tile.thread_rank() == 0 ? sum : 0;
+	part[block.thread_rank()] = threadIdx.x % 16 == 0 ? sum : 0;
 	block.sync();
 	if (block.thread_rank() == 0) {
 		int all = 0;
