@@ -86,9 +86,10 @@ class System:
 
     def shell(self, script, check=True, user=None, seconds=PATIENCE, environment=()):
         """A script as an administrator (or a user) types it: a service of the system, in a cgroup of the system's own."""
-        argv = ["systemd-run", "--quiet", "--pipe", "--wait", "--collect", "--working-directory=/" if not user else "--working-directory=~",
-                *(["--uid=" + user] if user else []), *("--setenv=" + e for e in environment), "bash", "-euc", script]
-        done = subprocess.run(self.enter(argv), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=seconds)
+        argv = ["systemd-run", "--quiet", "--pipe", "--wait", "--collect", "--working-directory=/",
+                *(["--uid=" + user] if user else []), "--setenv=GPREEMPT_WAIT=60", *("--setenv=" + e for e in environment), "bash", "-euc", ("cd ~\n" if user else "") + script]
+        # A pipe, not the machine's /dev/null: what is run may change the owner of its standard input.
+        done = subprocess.run(self.enter(argv), input="", capture_output=True, text=True, check=False, timeout=seconds)
         if check and done.returncode:
             raise Trouble("%s\nstatus %d: %s%s" % (script.strip(), done.returncode, done.stdout[-4000:], done.stderr[-4000:]))
         return done

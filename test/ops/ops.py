@@ -22,8 +22,10 @@ class Ops(System):
     """A system of a case."""
 
     def __init__(self, stage, lower, debs, **options):
-        super().__init__(stage, lower=lower, binds=[ROOT, debs], **options)
+        super().__init__(stage, lower=lower, binds=[ROOT, stage.build, debs, lower], **options)
         self.debs = debs
+        # The unit's own 2 s pass where the machine stands still.
+        self.write("/run/systemd/system/gpreemptd.service.d/50-test.conf", "[Service]\nWatchdogSec=60s\n")
 
     def install(self, *names):
         """Packages of the tree."""
