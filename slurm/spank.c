@@ -82,21 +82,6 @@ int slurm_spank_init(spank_t sp, int ac, char **av)
 	return spank_option_register(sp, &spank_priority) == ESPANK_SUCCESS ? 0 : -1;
 }
 
-/* In srun, sbatch and salloc: tells slurmctld, where gpreempt.lua can refuse the job, and the epilog. */
-int slurm_spank_init_post_opt(spank_t sp, int ac, char **av)
-{
-	char text[16];
-
-	(void)ac, (void)av;
-	if (spank_context() != S_CTX_LOCAL && spank_context() != S_CTX_ALLOCATOR)
-		return 0;
-	if (asked < 0)
-		return 0;
-	(void)snprintf(text, sizeof(text), "%d", (int)asked);
-	(void)spank_job_control_setenv(sp, SPANK_VARIABLE, text, 1);
-	return 0;
-}
-
 /* What slurmctld says of a job. Where it cannot be asked, everybody's ceiling holds. */
 static void spank_decide(uint32_t job)
 {
@@ -125,7 +110,26 @@ static int spank_refuse(void)
 	return -1;
 }
 
-/* In srun, once the job is known and before anything starts: only here its exit status tells. */
+/* In srun, sbatch and salloc: tells slurmctld, where gpreempt.lua can refuse the job, and the epilog. An srun inside a
+ * job makes a step, of which slurmctld is not asked: it is refused here, before there is one. (A step that is refused
+ * later keeps its share of the job until the job ends.) */
+int slurm_spank_init_post_opt(spank_t sp, int ac, char **av)
+{
+	const char *job = getenv("SLURM_JOB_ID");
+	char text[16];
+
+	(void)ac, (void)av;
+	if (asked < 0 || (spank_context() != S_CTX_LOCAL && spank_context() != S_CTX_ALLOCATOR))
+		return 0;
+	(void)snprintf(text, sizeof(text), "%d", (int)asked);
+	(void)spank_job_control_setenv(sp, SPANK_VARIABLE, text, 1);
+	if (spank_context() != S_CTX_LOCAL || !job || strtoul(job, NULL, 10) == 0)
+		return 0;
+	spank_decide((uint32_t)strtoul(job, NULL, 10));
+	return asked > allowed ? spank_refuse() : 0;
+}
+
+/* In srun, once the job is known and before anything starts, where a site has no gpreempt.lua: its status tells. */
 int slurm_spank_local_user_init(spank_t sp, int ac, char **av)
 {
 	uint32_t job = 0;
@@ -172,8 +176,21 @@ static int spank_run(char *const *argv)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 }
 
+/* The tasks of a step on this node work together: one that is closed would be waited for by the others. */
+static bool spank_gang(spank_t sp, char *ret_name, size_t size)
+{
+	uint32_t job = 0, step = 0, tasks = 0;
+
+	if (spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+	    spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS ||
+	    spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &tasks) != ESPANK_SUCCESS || tasks < 2)
+		return false;
+	(void)snprintf(ret_name, size, "slurm-%u.%u", job, step);
+	return true;
+}
+
 /* Before the task is a client, and for what it starts: its user's own ceiling in the daemon may be lower. */
-static void spank_grant(spank_t sp, uint32_t job, uint32_t step)
+static void spank_grant(spank_t sp, uint32_t job)
 {
 	char priority[16], ceiling[16], tag[48], gang[48], pid[16];
 	const char *argv[16] = { conf.command[0] ? conf.command : GP_SLURM_COMMAND,
@@ -186,15 +203,13 @@ static void spank_grant(spank_t sp, uint32_t job, uint32_t step)
 				 ceiling,
 				 "--tag",
 				 tag };
-	uint32_t tasks = 0;
 	int count = 10, r;
 
 	(void)snprintf(priority, sizeof(priority), "%d", (int)asked);
 	(void)snprintf(ceiling, sizeof(ceiling), "%d", (int)allowed);
 	(void)snprintf(tag, sizeof(tag), "slurm-%u", job);
 	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	if (spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &tasks) == ESPANK_SUCCESS && tasks > 1) {
-		(void)snprintf(gang, sizeof(gang), "slurm-%u.%u", job, step);
+	if (spank_gang(sp, gang, sizeof(gang))) {
 		argv[count++] = "--gang";
 		argv[count++] = gang;
 	}
@@ -211,16 +226,15 @@ static void spank_grant(spank_t sp, uint32_t job, uint32_t step)
 /* In each task, still root: what a user gave may have come past srun and sbatch. */
 int slurm_spank_task_init_privileged(spank_t sp, int ac, char **av)
 {
-	uint32_t job = 0, step = 0;
+	uint32_t job = 0;
 
 	(void)ac, (void)av;
 	if (asked < 0)
 		return 0;
 	if (asked > allowed)
 		return spank_refuse();
-	if (spank_get_item(sp, S_JOB_ID, &job) == ESPANK_SUCCESS &&
-	    spank_get_item(sp, S_JOB_STEPID, &step) == ESPANK_SUCCESS)
-		spank_grant(sp, job, step);
+	if (spank_get_item(sp, S_JOB_ID, &job) == ESPANK_SUCCESS)
+		spank_grant(sp, job);
 	return 0;
 }
 
@@ -246,7 +260,7 @@ static void spank_join(spank_t sp, const char *name, char separator, const char 
 int slurm_spank_task_init(spank_t sp, int ac, char **av)
 {
 	const char *agent = conf.agent[0] ? conf.agent : GP_SLURM_AGENT;
-	char text[16];
+	char text[16], gang[48];
 
 	(void)ac, (void)av;
 	if (asked < 0)
@@ -261,6 +275,8 @@ int slurm_spank_task_init(spank_t sp, int ac, char **av)
 	(void)snprintf(text, sizeof(text), "%d", (int)asked);
 	(void)spank_setenv(sp, "GPREEMPT_PRIORITY", text, 1);
 	(void)spank_setenv(sp, "DEBUG_HIP_IGNORE_STREAM_PRIORITY", "0", 0);
+	if (spank_gang(sp, gang, sizeof(gang)))
+		(void)spank_setenv(sp, "GPREEMPT_GANG", gang, 0); /* the user's own goes before */
 	if (conf.socket[0])
 		(void)spank_setenv(sp, "GPREEMPT_SOCKET", conf.socket, 1);
 	return 0;
