@@ -115,12 +115,54 @@ static void test_a_job_names_itself(void **state)
 	}
 }
 
+/* Of processes that claim one job only those of one user and one priority are together; who goes leaves the others. */
+static void test_only_ones_own_are_mates(void **state)
+{
+	struct gp_owner ours = { .id = 1 }, theirs = { .id = 2 };
+	struct gp_client all[5], *table[5];
+	struct gp_daemon daemon = { .config.auto_gang = true, .clients = table, .client_top = 5 };
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		all[i] = (struct gp_client){ .uid = 1000,
+					     .owner = &ours,
+					     .together = "torch job a:1",
+					     .mates = 1,
+					     .attr = { .priority = 20 },
+					     .device = { .pid = 100 + (pid_t)i } };
+		table[i] = &all[i];
+	}
+	all[2].owner = &theirs;
+	all[2].uid = 1001;
+	all[3].attr.priority = 80;
+	all[4].uid = 1002; /* a user of the same account, in a container */
+	for (i = 0; i < 5; i++)
+		gp_together_update(&daemon, &all[i]);
+	assert_int_equal(all[0].mates, 2);
+	assert_int_equal(all[1].mates, 2);
+	for (i = 2; i < 5; i++)
+		assert_int_equal(all[i].mates, 1);
+	all[3].attr.priority = 20;
+	gp_together_update(&daemon, &all[3]);
+	assert_int_equal(all[0].mates, 3);
+	all[0].dead = all[1].dead = true;
+	gp_together_update(&daemon, &all[0]);
+	assert_int_equal(all[3].mates, 1);
+	/* One process counts once, however often it connects. */
+	all[0].dead = false;
+	all[0].device.pid = all[3].device.pid;
+	gp_together_update(&daemon, &all[3]);
+	assert_int_equal(all[3].mates, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forked_is_the_same_program),
 		cmocka_unit_test(test_a_worker_is_its_parents),
 		cmocka_unit_test(test_a_job_names_itself),
+		cmocka_unit_test(test_only_ones_own_are_mates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
