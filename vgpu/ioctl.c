@@ -210,6 +210,16 @@ static int ioctl_alloc(struct gp_vcall **call)
 	return r;
 }
 
+static int ioctl_ipc_import(struct gp_vcall **call)
+{
+	return gp_vbo_import((*call)->process, (void *)(*call)->arg);
+}
+
+static int ioctl_ipc_export(struct gp_vcall **call)
+{
+	return gp_vbo_export((*call)->process, (void *)(*call)->arg);
+}
+
 static int ioctl_free(struct gp_vcall **call)
 {
 	return gp_vbo_free((*call)->process,
@@ -276,7 +286,7 @@ static int ioctl_criu(struct gp_vcall **call)
 
 typedef int (*ioctl_handler)(struct gp_vcall **call);
 
-/* What is not here (dmabuf, IPC, SVM, the debug calls before 1.13) is refused with EINVAL. */
+/* What is not here (dmabuf, SVM, the debug calls before 1.13) is refused with EINVAL. */
 static const struct {
 	ioctl_handler handler;
 	size_t size_min;
@@ -310,6 +320,8 @@ static const struct {
 	[0x22] = { ioctl_criu, sizeof(struct kfd_ioctl_criu_args) },
 	[0x23] = { ioctl_available, sizeof(struct kfd_ioctl_get_available_memory_args) },
 	[GP_KFD_NR_RUNTIME_ENABLE] = { ioctl_runtime_enable, sizeof(struct gp_kfd_runtime_enable) },
+	[GP_KFD_NR_IPC_IMPORT] = { ioctl_ipc_import, sizeof(struct gp_kfd_ipc_import) },
+	[GP_KFD_NR_IPC_EXPORT] = { ioctl_ipc_export, sizeof(struct gp_kfd_ipc_export) },
 	[GP_KFD_NR_DBG_TRAP] = { ioctl_dbg_trap, sizeof(struct gp_kfd_dbg_trap) },
 };
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "vgpu/live.h"
@@ -205,17 +206,36 @@ int gp_vm_add(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, 
 
 /* Buffer objects. */
 
+/* Whether nobody else has it. */
+static bool bo_unshare(struct gp_vnode *node, const struct gp_vbo *bo)
+{
+	struct gp_vshare **link = &node->shares;
+
+	if (!bo->share)
+		return true;
+	if (--bo->share->refs)
+		return false;
+	while (*link != bo->share)
+		link = &(*link)->next;
+	*link = bo->share->next;
+	free(bo->share);
+	return true;
+}
+
 static void bo_unaccount(struct gp_vproc *process, struct gp_vbo *bo)
 {
 	struct gp_vnode *node = process->node;
 
 	if (!bo->accounted)
 		return;
+	if (bo->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM && !bo->imported)
+		process->devices[bo->gpu_index].vram_used -= bo->size;
+	if (!bo_unshare(node, bo))
+		return;
 	if (bo->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) {
 		struct gp_vdev *gpu = &node->gpus[bo->gpu_index];
 
 		gpu->vram_used -= bo->size;
-		process->devices[gpu->index].vram_used -= bo->size;
 		gp_live_mark(node);
 		gp_range_give(&gpu->vram, bo->offset, bo->size);
 	} else {
@@ -343,11 +363,23 @@ static int bo_check(const struct gp_vproc *process, const struct kfd_ioctl_alloc
 	return 0;
 }
 
+/* There is room for it: see bo_grow(). */
+static void bo_insert(struct gp_vproc *process, struct gp_vbo *bo, uint32_t gpu_id)
+{
+	uint32_t at;
+
+	bo->handle = (uint64_t)gpu_id << 32 | bo_handle_take(process);
+	process->handles[(uint32_t)bo->handle] = bo;
+	at = memory_search(process, bo->va);
+	memmove(&process->bos[at + 1u], &process->bos[at], (process->bo_count - at) * sizeof(struct gp_vbo *));
+	process->bos[at] = bo;
+	process->bo_count++;
+}
+
 int gp_vbo_alloc(struct gp_vproc *process, struct kfd_ioctl_alloc_memory_of_gpu_args *args)
 {
 	struct gp_vdev *gpu = gp_vnode_gpu(process->node, args->gpu_id);
 	struct gp_vbo *bo;
-	uint32_t at;
 	int r;
 
 	if (!gpu)
@@ -374,15 +406,72 @@ int gp_vbo_alloc(struct gp_vproc *process, struct kfd_ioctl_alloc_memory_of_gpu_
 			return r;
 		}
 	}
-	bo->handle = (uint64_t)gpu->gpu_id << 32 | bo_handle_take(process);
-	process->handles[(uint32_t)bo->handle] = bo;
-	at = memory_search(process, bo->va);
-	memmove(&process->bos[at + 1u], &process->bos[at], (process->bo_count - at) * sizeof(struct gp_vbo *));
-	process->bos[at] = bo;
-	process->bo_count++;
+	bo_insert(process, bo, gpu->gpu_id);
 	args->handle = bo->handle;
 	if (!bo->user)
 		args->mmap_offset = bo->offset;
+	return 0;
+}
+
+int gp_vbo_export(struct gp_vproc *process, struct gp_kfd_ipc_export *args)
+{
+	struct gp_vbo *bo = gp_vbo_by_handle(process, args->handle);
+	struct gp_vshare *share;
+
+	if (!bo || bo->user || !bo->accounted)
+		return -EINVAL;
+	if (!bo->share) {
+		share = calloc(1, sizeof(*share));
+		if (!share)
+			return -ENOMEM;
+		*share = (struct gp_vshare){ .refs = 1,
+					     .flags = bo->flags,
+					     .gpu_index = bo->gpu_index,
+					     .size = bo->size,
+					     .offset = bo->offset,
+					     .next = process->node->shares };
+		if (getrandom(share->key, sizeof(share->key), 0) != (ssize_t)sizeof(share->key)) {
+			free(share);
+			return -EIO;
+		}
+		process->node->shares = bo->share = share;
+	}
+	memcpy(args->key, bo->share->key, sizeof(args->key));
+	return 0;
+}
+
+int gp_vbo_import(struct gp_vproc *process, struct gp_kfd_ipc_import *args)
+{
+	struct gp_vdev *gpu = gp_vnode_gpu(process->node, args->gpu_id);
+	struct gp_vshare *share = process->node->shares;
+	struct kfd_ioctl_alloc_memory_of_gpu_args like = { .va_addr = args->va_addr };
+	struct gp_vbo *bo;
+	int r;
+
+	while (share && memcmp(share->key, args->key, sizeof(share->key)))
+		share = share->next;
+	if (!gpu || !share)
+		return -EINVAL;
+	like.size = share->size;
+	like.flags = share->flags;
+	r = bo_check(process, &like);
+	if (r < 0)
+		return r;
+	if (bo_grow(process) < 0 || !(bo = calloc(1, sizeof(*bo))))
+		return -ENOMEM;
+	*bo = (struct gp_vbo){ .va = args->va_addr,
+			       .size = share->size,
+			       .offset = share->offset,
+			       .flags = share->flags,
+			       .gpu_index = share->gpu_index,
+			       .accounted = true,
+			       .imported = true,
+			       .share = share };
+	share->refs++;
+	bo_insert(process, bo, gpu->gpu_id);
+	args->handle = bo->handle;
+	args->mmap_offset = bo->offset;
+	args->flags = bo->flags;
 	return 0;
 }
 

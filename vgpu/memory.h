@@ -31,6 +31,8 @@ struct gp_vbo *gp_vbo_by_handle(struct gp_vproc *process, uint64_t handle);
 void gp_vbo_free_all(struct gp_vproc *process);
 int gp_vbo_alloc(struct gp_vproc *process, struct kfd_ioctl_alloc_memory_of_gpu_args *args);
 int gp_vbo_free(struct gp_vproc *process, uint64_t handle);
+int gp_vbo_export(struct gp_vproc *process, struct gp_kfd_ipc_export *args);
+int gp_vbo_import(struct gp_vproc *process, struct gp_kfd_ipc_import *args);
 int gp_vbo_map(struct gp_vproc *process, uint64_t handle, uint64_t ids, uint32_t id_count, bool map,
 	       uint32_t *ret_success);
 

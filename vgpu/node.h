@@ -50,6 +50,13 @@ struct gp_vdev {
 };
 
 /* A piece of memory of one process: in the BAR, or its own pages (userptr). */
+/* A piece that was exported: who knows its key may import it, and it lasts as long as one of them. */
+struct gp_vshare {
+	struct gp_vshare *next;
+	uint32_t key[4], refs, flags, gpu_index;
+	uint64_t size, offset;
+};
+
 struct gp_vbo {
 	uint64_t handle, va, size;
 	uint64_t offset; /* in the BAR; meaningless for a userptr */
@@ -58,6 +65,8 @@ struct gp_vbo {
 	uint32_t mapped; /* bit per GPU */
 	uint32_t gpu_index;
 	bool accounted;
+	bool imported;           /* counted by the process that made it */
+	struct gp_vshare *share; /* NULL: nobody else can have it */
 };
 
 struct gp_vevent {
@@ -93,6 +102,7 @@ struct gp_vnode {
 	struct gp_vproc *processes;
 	uint32_t slots[GP_VPROC_MAX / 32u];
 	struct gp_vcall *calls; /* outstanding */
+	struct gp_vshare *shares;
 	struct gp_vtransaction *transactions;
 	uint64_t seq;
 	uint64_t busy_ns; /* host time of the last thing that happened */
