@@ -145,18 +145,19 @@ void gp_control_close(struct gp_control *control)
 	control->fd = -1;
 }
 
-int gp_control_send(struct gp_control *control, struct gp_control_request *request, struct gp_error *error)
+/* A message that begins with a header. */
+static int control_put(struct gp_control *control, uint16_t type, void *message, size_t size, struct gp_error *error)
 {
 	struct pollfd wait = { .fd = control->fd, .events = POLLOUT };
 
-	request->header = (struct gp_wire_header){ .magic = GP_WIRE_MAGIC,
-						   .version = GP_WIRE_VERSION,
-						   .type = GP_WIRE_CONTROL,
-						   .size = sizeof(*request),
-						   .cookie = ++control->cookie };
+	*(struct gp_wire_header *)message = (struct gp_wire_header){ .magic = GP_WIRE_MAGIC,
+								     .version = GP_WIRE_VERSION,
+								     .type = type,
+								     .size = (uint32_t)size,
+								     .cookie = ++control->cookie };
 	control->deadline_ms = control_now_ms() + gp_control_wait_ms();
 	control->refused = false;
-	while (send(control->fd, request, sizeof(*request), MSG_NOSIGNAL) < 0) {
+	while (send(control->fd, message, size, MSG_NOSIGNAL) < 0) {
 		uint64_t now_ms = control_now_ms();
 
 		if (errno == EPIPE || errno == ECONNRESET)
@@ -169,6 +170,11 @@ int gp_control_send(struct gp_control *control, struct gp_control_request *reque
 		(void)poll(&wait, 1, (int)(control->deadline_ms - now_ms));
 	}
 	return 0;
+}
+
+int gp_control_send(struct gp_control *control, struct gp_control_request *request, struct gp_error *error)
+{
+	return control_put(control, GP_WIRE_CONTROL, request, sizeof(*request), error);
 }
 
 /* A sentence of the daemon's, made fit to print. */
@@ -252,12 +258,11 @@ int gp_control_next(struct gp_control *control, int timeout_ms, const char **ret
 	return gp_control_check(&packet, ret_text, ret_size, &control->refused, error);
 }
 
-int gp_control_ask(struct gp_control *control, struct gp_control_request *request, char **ret_text, size_t *ret_size,
-		   struct gp_error *error)
+/* r: of the question. */
+static int control_collect(struct gp_control *control, int r, char **ret_text, size_t *ret_size, struct gp_error *error)
 {
 	size_t used = 0, room = 0;
 	char *text = NULL, *grown;
-	int r = gp_control_send(control, request, error);
 
 	for (bool more = true; !r && more;) {
 		uint64_t now_ms = control_now_ms();
@@ -294,6 +299,28 @@ int gp_control_ask(struct gp_control *control, struct gp_control_request *reques
 	*ret_text = text;
 	*ret_size = used;
 	return 0;
+}
+
+int gp_control_ask(struct gp_control *control, struct gp_control_request *request, char **ret_text, size_t *ret_size,
+		   struct gp_error *error)
+{
+	return control_collect(control, gp_control_send(control, request, error), ret_text, ret_size, error);
+}
+
+int gp_control_grant(struct gp_control_grant *grant, char **ret_text, size_t *ret_size, bool *ret_refused,
+		     struct gp_error *error)
+{
+	struct gp_control control;
+	int r = gp_control_open(&control, error);
+
+	*ret_refused = false;
+	if (r)
+		return r;
+	r = control_put(&control, GP_WIRE_GRANT, grant, sizeof(*grant), error);
+	r = control_collect(&control, r, ret_text, ret_size, error);
+	*ret_refused = control.refused;
+	gp_control_close(&control);
+	return r;
 }
 
 int gp_control_once(struct gp_control_request *request, char **ret_text, size_t *ret_size, bool *ret_refused,

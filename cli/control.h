@@ -53,6 +53,10 @@ int gp_control_next(struct gp_control *control, int timeout_ms, const char **ret
 int gp_control_once(struct gp_control_request *request, char **ret_text, size_t *ret_size, bool *ret_refused,
 		    struct gp_error *error);
 
+/* The same for a grant. */
+int gp_control_grant(struct gp_control_grant *grant, char **ret_text, size_t *ret_size, bool *ret_refused,
+		     struct gp_error *error);
+
 /* What a packet is: 1: text and more to come; 0: the last one; or an error as above. The only reader of packets. */
 struct gp_control_packet {
 	const void *bytes;

@@ -15,7 +15,7 @@ static const char get_help[] =
 "Usage: gpreempt get [--json] PID...\n"
 "The GPU priority of running programs, their mechanism, queues and gates. 99 = MOST URGENT.\n"
 "\n"
-"      --json   an array of objects: pid, name, managed, priority, ceiling, weight, deadline_ns, budget_ns, gang, mechanism\n"
+"      --json   an array of objects: pid, name, managed, priority, ceiling, weight, deadline_ns, budget_ns, gang, tag, mechanism\n"
 "\n"
 "Exit status: 0; 1 a program is not known; 2 wrong usage; 3 no daemon, or it does not answer.\n";
 /* clang-format on */
@@ -47,6 +47,7 @@ static void get_json(struct gp_json_writer *json, const struct gp_state_client *
 	get_number(json, "deadline_ns", client->deadline_ns);
 	get_number(json, "budget_ns", client->budget_ns);
 	gp_json_writer_string(json, "gang", client->gang);
+	gp_json_writer_string(json, "tag", client->tag);
 	gp_json_writer_string(json, "mechanism", client->mechanism);
 	gp_json_writer_u64(json, "queues", client->queue_count);
 	gp_json_writer_end(json, '}');

@@ -23,6 +23,7 @@ static const struct command commands[] = {
 	{ "run", "run a program with a GPU priority: gpreempt run -p high -- ./serve" },
 	{ "set", "change the priority (or weight, deadline, gang) of a running program" },
 	{ "get", "show the priority, weight, deadline and gang of a running program" },
+	{ "grant", "say what the programs of a cgroup or a process get before they start" },
 	{ "status", "show devices, mechanism and why, programs, queues, gates and costs" },
 	{ "top", "show programs, priorities, shares and waiting, live" },
 	{ "events", "show each decision of the daemon with its reason, in words" },

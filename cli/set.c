@@ -6,6 +6,7 @@
 #include "cli/attr.h"
 #include "cli/clean.h"
 #include "cli/control.h"
+#include "cli/field.h"
 #include "cli/status_show.h"
 #include "cli/target_pid.h"
 #include "lib/cleanup.h"
@@ -15,7 +16,8 @@
 static const char set_help[] =
 "Usage: gpreempt set -p PRIORITY [options] PID...\n"
 "Changes the GPU priority of running programs that were started by gpreempt run. You may lower your own;\n"
-"how high you may go is shown by gpreempt run -m.\n"
+"how high you may go is shown by gpreempt run -m. What root sets holds over a restart of the daemon, and for a\n"
+"process that uses no GPU yet it is a grant (gpreempt grant).\n"
 "\n"
 "  -p, --priority P     0..99 or a name\n"
 "      --weight N       share among equals under policy wfq: 1..10000\n"
@@ -70,7 +72,7 @@ static int set_one(struct set *set, const char *argument)
 	GP_AUTO_FREE char *text = NULL;
 	struct gp_error error;
 	struct gp_state state;
-	bool is_refused = false;
+	bool is_refused = false, is_granted = false;
 	size_t size = 0;
 
 	if (gp_target_pid(argument, &set->request.pid, &error)) {
@@ -78,17 +80,21 @@ static int set_one(struct set *set, const char *argument)
 		return GP_CLI_USAGE;
 	}
 	if (gp_control_once(&set->request, &text, &size, &is_refused, &error) ||
-	    gp_state_read_client(&state, text, size, &error)) {
+	    (!(gp_field_bool(text, size, "granted", &is_granted) && is_granted) &&
+	     gp_state_read_client(&state, text, size, &error))) {
 		fprintf(stderr, "gpreempt set: pid %s: %s\n", argument, error.text);
 		return is_refused ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
 	}
 	if (set->json) {
 		gp_clean_json(stdout, text, size);
 		putchar('\n');
+	} else if (!set->quiet && is_granted) {
+		printf("process %s uses no GPU yet: it will have this when it does (gpreempt grant list)\n", argument);
 	} else if (!set->quiet && state.client_count) {
 		gp_status_show_client(stdout, &state, &state.clients[0]);
 	}
-	gp_state_fini(&state);
+	if (!is_granted)
+		gp_state_fini(&state);
 	return GP_CLI_OK;
 }
 

@@ -345,6 +345,8 @@ void gp_status_show_client(FILE *stream, const struct gp_state *state, const str
 		fprintf(stream, "  budget     %s\n", status_ns(client->budget_ns, a, sizeof(a)));
 	if (client->gang[0])
 		fprintf(stream, "  gang       %s\n", client->gang);
+	if (client->tag[0])
+		fprintf(stream, "  tag        %s\n", client->tag);
 	if (client->runtime[0])
 		fprintf(stream, "  runtime    %s\n", client->runtime);
 	if (client->mechanism[0])

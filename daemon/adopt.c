@@ -35,7 +35,7 @@ struct gp_client *gp_adopt(struct gp_daemon *daemon, pid_t pid, uid_t uid, const
 	client->device.pidfd = pidfd;
 	client->device.flags = GP_HELLO_RUNTIME; /* found out by trying */
 	snprintf(client->name, sizeof(client->name), "%s", name);
-	client->attr.priority = daemon->config.unmanaged_priority;
+	gp_client_adopted(daemon, client);
 	gp_log("process %d (%s, uid %u) has no agent: it is set aside while more urgent work is there", pid,
 	       client->name, uid);
 	daemon->ops->attach(daemon->backend, &client->device);

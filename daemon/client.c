@@ -56,10 +56,7 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_owner *owner, struct gp
 	client->device.tag = (uint64_t)++daemon->serial << 32 | (uint64_t)index << CLIENT_INDEX_SHIFT;
 	client->answers = true;
 	client->connected_ns = gp_now_ns();
-	client->attr = (struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_DEADLINE |
-						       GP_ATTR_BUDGET | GP_ATTR_GANG,
-					      .priority = GP_PRIORITY_NORMAL,
-					      .weight = GP_WEIGHT_DEFAULT };
+	gp_client_attr_init(client);
 	client->ceiling = GP_PRIORITY_MAX;
 	client->may_raise = true;
 	daemon->clients[index] = client;
@@ -73,24 +70,13 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_owner *owner, struct gp
 	return 0;
 }
 
-static void client_forget_attr(struct gp_daemon *daemon, struct gp_client *client)
-{
-	struct gp_client **at = &daemon->attr_clients;
-
-	while (client->attr_waits && *at != client)
-		at = &(*at)->attr_next;
-	if (client->attr_waits)
-		*at = client->attr_next;
-	client->attr_waits = false;
-}
-
 void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 {
 	daemon->ops->detach(daemon->backend, &client->device, true);
 	gp_sampling_forget(daemon, client);
 	gp_fair_forget(daemon, client);
 	gp_client_synced(daemon, client);
-	client_forget_attr(daemon, client);
+	gp_client_forget_attr(daemon, client);
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
 			gp_queue_remove(daemon, client->slots[i].queue);
@@ -110,6 +96,8 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 	client->owner->client_count--;
 	daemon->dirty = daemon->metrics_dirty = true;
 	free(client->slots);
+	free(client->cgroups);
+	client->cgroups = NULL;
 	/* Events of this round may still point here. */
 	client->dead = true;
 	gp_together_update(daemon, client);
@@ -155,17 +143,6 @@ static int client_make_page(struct gp_client *client, int *ret_fd)
 	return 0;
 }
 
-static void client_tell_attr(struct gp_client *client)
-{
-	struct gp_wire_attr_message message = {
-		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR_NOW, sizeof(message), 0 },
-		.attr = client->attr,
-	};
-
-	if (client->peer && client->welcomed)
-		gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
-}
-
 static int client_welcome(struct gp_daemon *daemon, struct gp_client *client)
 {
 	struct gp_wire_welcome welcome = {
@@ -194,7 +171,7 @@ static int client_welcome(struct gp_daemon *daemon, struct gp_client *client)
 		return r;
 	client->welcomed = true;
 	client->lease_told_ns = daemon->config.lease_ns;
-	client_tell_attr(client);
+	gp_client_tell_attr(client);
 	return 0;
 }
 
@@ -249,84 +226,6 @@ void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uin
 	daemon->dirty = true;
 }
 
-void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr)
-{
-	if (attr->priority > client->ceiling)
-		attr->priority = client->ceiling;
-	if (client->may_raise)
-		return;
-	attr->weight = attr->weight > GP_WEIGHT_DEFAULT ? GP_WEIGHT_DEFAULT : attr->weight;
-	attr->deadline_ns = attr->budget_ns = 0;
-}
-
-/* To its queues, as many as the portion allows; the others follow. */
-static void client_apply_attr(struct gp_daemon *daemon, struct gp_client *client)
-{
-	for (bool any = false; client->attr_at < client->slot_count; client->attr_at++) {
-		struct gp_queue_entry *queue = client->slots[client->attr_at].queue;
-
-		if (!queue)
-			continue;
-		if (any && gp_portion_is_over(daemon))
-			break;
-		gp_queue_attr(daemon, queue);
-		any = true;
-	}
-	if (client->attr_at >= client->slot_count || client->attr_waits)
-		return;
-	client->attr_waits = true;
-	client->attr_next = daemon->attr_clients;
-	daemon->attr_clients = client;
-}
-
-void gp_client_reapply(struct gp_daemon *daemon, struct gp_client *client)
-{
-	client->attr_at = 0;
-	client_apply_attr(daemon, client);
-}
-
-void gp_client_apply_attrs(struct gp_daemon *daemon)
-{
-	struct gp_client *client;
-
-	gp_portion_begin(daemon);
-	while ((client = daemon->attr_clients)) {
-		daemon->attr_clients = client->attr_next;
-		client->attr_waits = false;
-		client_apply_attr(daemon, client);
-		if (gp_portion_is_over(daemon))
-			return;
-	}
-}
-
-void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,
-			bool is_root)
-{
-	struct gp_wire_attr *now = &client->attr;
-
-	if (attr->valid & GP_ATTR_PRIORITY) {
-		/* Root may give more than the user could take, and what root gave stays possible. */
-		if (is_root && attr->priority > client->ceiling)
-			client->ceiling = client->granted = attr->priority;
-		now->priority = attr->priority < client->ceiling ? attr->priority : client->ceiling;
-	}
-	if (is_root && gp_access_is_raise(attr))
-		client->may_raise = client->granted_raise = true;
-	if (attr->valid & GP_ATTR_WEIGHT)
-		now->weight = attr->weight;
-	if (attr->valid & GP_ATTR_DEADLINE)
-		now->deadline_ns = attr->deadline_ns;
-	if (attr->valid & GP_ATTR_BUDGET)
-		now->budget_ns = attr->budget_ns;
-	if (attr->valid & GP_ATTR_GANG)
-		memcpy(now->gang, attr->gang, sizeof(now->gang));
-	gp_client_cut(client, now);
-	gp_client_reapply(daemon, client);
-	gp_together_update(daemon, client);
-	client_tell_attr(client);
-	daemon->metrics_dirty = daemon->slice_dirty = true;
-}
-
 static void client_refuse_hello(struct gp_daemon *daemon, struct gp_peer *peer, const char *why)
 {
 	struct gp_wire_text text = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_REFUSED, sizeof(text), 0 } };
@@ -340,7 +239,7 @@ static void client_refuse_hello(struct gp_daemon *daemon, struct gp_peer *peer, 
 static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_wire_hello *hello)
 {
 	struct gp_client *client;
-	struct gp_wire_attr wanted = hello->attr;
+	const struct gp_wire_attr wanted = hello->attr;
 	int r;
 
 	if (peer->client) {
@@ -372,8 +271,7 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	memcpy(client->name, hello->name, sizeof(client->name));
 	memcpy(client->runtime, hello->runtime, sizeof(client->runtime));
 	memcpy(client->agent, hello->agent, sizeof(client->agent));
-	client->ceiling = gp_access_ceiling(&daemon->config, peer);
-	client->may_raise = gp_access_may_raise(&daemon->config, peer);
+	gp_client_find_terms(daemon, client);
 	if (wanted.valid & GP_ATTR_PRIORITY && wanted.priority > client->ceiling)
 		gp_log_user(daemon, peer->owner,
 			    "audit: process %d (%s, uid %u) asked for priority %d, its ceiling is %d", peer->pid,
@@ -383,12 +281,9 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 			daemon, peer->owner,
 			"audit: process %d (%s, uid %u) asked for a weight above %u or a deadline, and has no right to raise",
 			peer->pid, client->name, peer->uid, GP_WEIGHT_DEFAULT);
-	if (!(wanted.valid & GP_ATTR_PRIORITY)) {
-		wanted.valid |= GP_ATTR_PRIORITY;
-		wanted.priority = GP_PRIORITY_NORMAL;
-	}
+	client->own = wanted;
 	gp_together_find(daemon, client);
-	gp_client_set_attr(daemon, client, &wanted, false);
+	gp_client_make_attr(daemon, client);
 	daemon->ops->attach(daemon->backend, &client->device);
 }
 

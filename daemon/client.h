@@ -8,6 +8,7 @@
 #include <gpreempt/wire.h>
 #include "daemon/config.h"
 #include "daemon/peer.h"
+#include "daemon/terms.h"
 #include "device/device.h"
 
 #define GP_WHY_TEXT 200u
@@ -42,6 +43,12 @@ struct gp_client {
 	struct gp_client *next_dead;
 	struct gp_client_id core;
 	struct gp_wire_attr attr; /* in force, all fields */
+	struct gp_wire_attr own;  /* valid fields: what the program, or its user, asked for */
+	struct gp_wire_attr set;  /* valid fields: what root set */
+	uint32_t over;            /* fields of which own was the last word, over what is forced or set */
+	char *cgroups;            /* where it was when it came: gp_cgroup_read(); NULL: not known */
+	struct gp_terms by_pid;   /* granted to the process, or to one it descends from */
+	struct gp_terms terms;    /* of all rules and grants */
 	int32_t ceiling;          /* the user's; or what root gave */
 	int32_t granted;          /* by root, for as long as the client is there */
 	bool may_raise;           /* also weights above the default, and deadlines */
@@ -97,19 +104,28 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client);
 struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag);
 int gp_client_create(struct gp_daemon *daemon, struct gp_owner *owner, struct gp_client **ret_client);
 void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uint32_t mechanism, const char *why);
-void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr); /* to what its user may have */
-void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,
-			bool is_root);
 int gp_client_order(void *daemon, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		    const struct gp_device_change *changes, uint32_t count);
 void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool answers);
 void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client); /* it does not answer */
 void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client); /* an order of its was */
-void gp_client_apply_attrs(struct gp_daemon *daemon); /* to queues they have not reached: one portion */
-void gp_client_sync(struct gp_daemon *daemon);        /* every agent is to look at its counters, from now on */
-bool gp_client_sync_some(struct gp_daemon *daemon);   /* some are told; false: all were */
+void gp_client_sync(struct gp_daemon *daemon);      /* every agent is to look at its counters, from now on */
+bool gp_client_sync_some(struct gp_daemon *daemon); /* some are told; false: all were */
 void gp_client_synced(struct gp_daemon *daemon, struct gp_client *client); /* it has looked, or nobody waits for it */
 
+/* attr.c */
+void gp_client_attr_init(struct gp_client *client);
+void gp_client_find_terms(struct gp_daemon *daemon, struct gp_client *client); /* where it is, what is said of that */
+void gp_client_make_attr(struct gp_daemon *daemon, struct gp_client *client);
+void gp_client_refresh(struct gp_daemon *daemon, struct gp_client *client); /* rules, grants or ceilings changed */
+void gp_client_adopted(struct gp_daemon *daemon, struct gp_client *client); /* it has come without an agent */
+void gp_client_unset(struct gp_daemon *daemon, pid_t pid);                  /* what root set is taken back */
+void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,
+			bool is_root);
+void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr); /* to what its user may have */
+void gp_client_apply_attrs(struct gp_daemon *daemon); /* to queues they have not reached: one portion */
+void gp_client_forget_attr(struct gp_daemon *daemon, struct gp_client *client);
+void gp_client_tell_attr(struct gp_client *client);
 void gp_client_reapply(struct gp_daemon *daemon, struct gp_client *client); /* its attributes, to its queues */
 
 /* together.c */

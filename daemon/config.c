@@ -195,7 +195,7 @@ static int config_policy(const char *value, char *ret_name, size_t size, struct 
 	return gp_error_set(error, -EINVAL, "there is no policy '%s' (none, rr, hpf, wfq, edf, drf)", value);
 }
 
-static int config_priority(const char *name, const char *value, int32_t *ret_priority, struct gp_error *error)
+int gp_config_priority(const char *name, const char *value, int32_t *ret_priority, struct gp_error *error)
 {
 	static const struct {
 		const char *name;
@@ -266,7 +266,7 @@ static int config_set(struct gp_config *config, const struct config_key *key, co
 	case CONFIG_NVIDIA_MECHANISMS:
 		return config_mechanisms(value, GP_MECHANISM_BORROW, GP_MECHANISM_CHANNEL, "borrow, channel", field,
 					 error);
-	case CONFIG_PRIORITY: return config_priority(key->name, value, field, error);
+	case CONFIG_PRIORITY: return gp_config_priority(key->name, value, field, error);
 	case CONFIG_RPTR:
 		if (strcmp(value, "completion") && strcmp(value, "fetch"))
 			return gp_error_set(error, -EINVAL, "%s is 'completion' or 'fetch', not '%s'", key->name,
@@ -291,10 +291,10 @@ static int config_ceiling(struct gp_config *config, const char *name, const char
 	uint32_t i;
 
 	if (!strcmp(name, "default"))
-		return config_priority(name, value, &config->ceiling_default, error);
+		return gp_config_priority(name, value, &config->ceiling_default, error);
 	if (!ceiling.is_group && strncmp(name, "user.", 5))
 		return gp_error_set(error, -EINVAL, "'%s' is not default, user.NAME or group.NAME", name);
-	if (config_priority(name, value, &ceiling.priority, error))
+	if (gp_config_priority(name, value, &ceiling.priority, error))
 		return -EINVAL;
 	ceiling.id = (uint32_t)strtoul(who, &end, 10);
 	if (!*who || *end) {
@@ -316,10 +316,29 @@ static int config_ceiling(struct gp_config *config, const char *name, const char
 	return 0;
 }
 
+/* Kept in order of depth, and of the lines among equals: what comes later counts more. */
+static int config_rule(struct gp_config *config, const char *name, const char *value, struct gp_error *error)
+{
+	struct gp_rule rule;
+	uint32_t at = config->rule_count;
+	int r = gp_rule_parse(&rule, name, value, error);
+
+	if (r)
+		return r;
+	if (at == GP_RULE_MAX)
+		return gp_error_set(error, -EINVAL, "more than %u rules for cgroups", GP_RULE_MAX);
+	for (; at && config->rules[at - 1].depth > rule.depth; at--)
+		config->rules[at] = config->rules[at - 1];
+	config->rules[at] = rule;
+	config->rule_count++;
+	return 0;
+}
+
 static int config_entry(void *context, const char *section, const char *name, const char *value, uint32_t line,
 			struct gp_error *error)
 {
-	static const char *const sections[] = { "daemon", "policy", "ceiling", "kfd", "nvidia", "null", "unmanaged" };
+	static const char *const sections[] = { "daemon", "policy", "ceiling", "cgroup",
+						"kfd",    "nvidia", "null",    "unmanaged" };
 	bool known = false;
 
 	(void)line;
@@ -332,6 +351,8 @@ static int config_entry(void *context, const char *section, const char *name, co
 		return 0;
 	if (!strcmp(section, "ceiling"))
 		return config_ceiling(context, name, value, error);
+	if (!strcmp(section, "cgroup"))
+		return config_rule(context, name, value, error);
 	for (size_t i = 0; i < sizeof(config_keys) / sizeof(config_keys[0]); i++)
 		if (!strcmp(config_keys[i].section, section) && !strcmp(config_keys[i].name, name))
 			return config_set(context, &config_keys[i], value, error);

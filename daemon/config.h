@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <gpreempt/sched.h>
 #include <gpreempt/wire.h>
+#include "daemon/terms.h"
 #include "lib/error.h"
 
 #define GP_CONFIG_FILE        "/etc/gpreempt/gpreempt.conf"
@@ -40,6 +41,9 @@ struct gp_config {
 	int32_t ceiling_default;
 	struct gp_ceiling ceilings[GP_CONFIG_CEILING_MAX];
 	uint32_t ceiling_count;
+	/* [cgroup] */
+	struct gp_rule rules[GP_RULE_MAX];
+	uint32_t rule_count;
 	/* [kfd] */
 	uint32_t mechanisms, grace; /* mechanisms: bits; 0: all */
 	uint64_t close_ns, open_ns;
@@ -72,6 +76,8 @@ int gp_config_read(struct gp_config *config, const char *path, bool optional, st
 int gp_config_apply(struct gp_config *config, const char *const *settings, uint32_t count, struct gp_error *error);
 /* "debugger,self": a set of names. */
 int gp_config_mechanisms(const char *text, uint32_t *ret_mechanisms, struct gp_error *error);
+/* 0..99 or a name; what is said of it begins with name. */
+int gp_config_priority(const char *name, const char *value, int32_t *ret_priority, struct gp_error *error);
 const char *gp_mechanism_name(uint32_t mechanism);
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <gpreempt/control.h>
 #include "daemon/daemon.h"
+#include "daemon/grant.h"
 #include "daemon/unmanaged.h"
 
 #define CONTROL_SYNC_NS      50000000ull
@@ -183,6 +184,13 @@ void gp_process_space(pid_t pid, ino_t *ret_space, pid_t *ret_own_pid)
 	*ret_own_pid = *ret_space && *ret_space == control_space(getpid()) ? pid : control_own_pid(pid);
 }
 
+bool gp_control_own_space(const struct gp_peer *peer)
+{
+	ino_t space = control_space(peer->pid);
+
+	return space && space == control_space(getpid());
+}
+
 /* A client by the number its asker sees. */
 static struct gp_client *control_find(struct gp_daemon *daemon, const struct gp_peer *peer, pid_t pid)
 {
@@ -231,6 +239,31 @@ static void control_set_queue(struct gp_daemon *daemon, struct gp_queue_entry *q
 	gp_queue_attr(daemon, queue);
 }
 
+/* A process that uses no GPU yet: it is a grant until it does. */
+static void control_set_early(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
+{
+	int r = gp_grant_keep_set(daemon, request->pid, &request->attr);
+	struct gp_text text = { 0 };
+	char sentence[200];
+
+	if (r) {
+		snprintf(sentence, sizeof(sentence),
+			 r == -ESRCH ? "there is no process %d" :
+				       "process %d uses no GPU yet, and there are too many grants",
+			 request->pid);
+		control_say(daemon, peer, request->header.cookie, r, sentence);
+		return;
+	}
+	gp_log_user(daemon, peer->owner, "audit: uid %u (process %d) set process %d, which uses no GPU yet", peer->uid,
+		    peer->pid, request->pid);
+	gp_text_open(&text, NULL, '{');
+	gp_text_i64(&text, "pid", request->pid);
+	gp_text_bool(&text, "granted", true);
+	gp_text_close(&text, '}');
+	gp_text_add(&text, "\n");
+	control_send(daemon, peer, request->header.cookie, &text);
+}
+
 static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
 {
 	uint32_t cookie = request->header.cookie;
@@ -240,6 +273,11 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	bool is_above = peer->rights & GP_RIGHT_NICE; /* the ceilings */
 	char sentence[300];
 
+	if (!client && gp_access_is_admin(peer) && request->queue_id == GP_CONTROL_ALL_QUEUES &&
+	    gp_control_own_space(peer)) {
+		control_set_early(daemon, peer, request);
+		return;
+	}
 	/* Somebody else's client looks to a user like none at all. */
 	if (!client || !gp_access_may_change(peer, client)) {
 		snprintf(sentence, sizeof(sentence), "process %d is not one of your clients", request->pid);
@@ -274,6 +312,9 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 		control_set_queue(daemon, queue, &request->attr, is_above);
 	} else {
 		gp_client_set_attr(daemon, client, &request->attr, is_above);
+		if (is_above && gp_grant_keep_set(daemon, client->device.pid, &request->attr))
+			gp_log("what was set for process %d is lost when gpreemptd restarts: too many grants",
+			       client->device.pid);
 	}
 	gp_log_user(
 		daemon, peer->owner, "audit: uid %u (process %d) set process %d (%s, uid %u)%s: priority %d, weight %u",

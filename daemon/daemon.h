@@ -12,10 +12,10 @@
  *   owner.c, subuid.c  whose a process is, limits                 user.c     names of users
  *   rights.c   which capabilities it has
  *   quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
- *   fair.c     who is served next, and for how long
- *   slice.c, pace.c  slices, and how often devices switch          gang.c     names of gangs
+ *   fair.c     who is served next, and for how long                grant.c, grant_file.c, terms.c, cgroup.c  what root
  *   together.c  processes that are one program or job
- *   learn.c, cost.c  what transactions cost; between runs                clock.c    the time
+ * says of programs, by cgroup or process slice.c, pace.c  slices, and how often devices switch          gang.c names of
+ * gangs learn.c, cost.c  what transactions cost; between runs                clock.c    the time
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
@@ -99,7 +99,11 @@ struct gp_daemon {
 	uint64_t expire_next_ns;
 	struct gp_client *attr_clients; /* whose new attributes have not reached all their queues */
 	struct gp_silence *silence;
-	uint32_t journal_lines; /* journal.c: of all users */
+	/* grant.c */
+	struct gp_grant *grants, *dead_grants;
+	uint32_t grant_count, grant_pids; /* grant_pids: of processes */
+	uint64_t grant_next_ns;           /* when the time of one is over; 0: of none */
+	uint32_t journal_lines;           /* journal.c: of all users */
 	uint64_t journal_ns;
 	bool metrics_dirty, metrics_failed;
 	uint64_t metrics_written_ns;
@@ -163,6 +167,7 @@ extern bool (*gp_user_ask)(uid_t uid, char *name, size_t size); /* getpwuid_r();
 void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data);
 void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer); /* with its job */
 void gp_control_end(struct gp_peer *peer);                             /* whatever it was about */
+bool gp_control_own_space(const struct gp_peer *peer); /* numbers of processes mean the same to it and to us */
 void gp_process_space(pid_t pid, ino_t *ret_space, pid_t *ret_own_pid);
 bool gp_control_has_work(const struct gp_daemon *daemon); /* agents have yet to be asked */
 void gp_control_synced(struct gp_daemon *daemon);         /* answers STATUS if all agents have looked, or time is up */

@@ -21,13 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
+#include "daemon/grant.h"
 #include "daemon/unmanaged.h"
 
 #define LOOP_EVENTS 256
 #define LOOP_ROUNDS 32 /* of so many events: more than there are connections */
 /* What can wait, in turn: agents (false), commands (true), newcomers, attributes. */
 enum { LOOP_ASKED = 2, LOOP_ATTRS, LOOP_PHASES };
-#define LOOP_FDS_OWN  256u          /* descriptors beside those of connections */
+#define LOOP_FDS_OWN  512u          /* descriptors beside those of connections; half of them of grants */
 #define LOOP_FDS_MAX  (1u << 20)    /* more are never needed */
 #define LOOP_RETRY_NS 50000ull      /* a due time that stays due must not spin */
 #define LOOP_STOP_NS  1000000000ull /* how long agents may take to open their gates when we stop */
@@ -136,18 +137,8 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 	daemon->config = *config;
 	free(config);
 	for (uint32_t i = 0; i < daemon->client_top; i++)
-		if (daemon->clients[i] && daemon->clients[i]->peer) {
-			struct gp_client *client = daemon->clients[i];
-
-			client->ceiling = gp_access_ceiling(&daemon->config, client->peer);
-			if (client->granted > client->ceiling)
-				client->ceiling = client->granted;
-			client->may_raise = gp_access_may_raise(&daemon->config, client->peer) || client->granted_raise;
-			gp_client_set_attr(
-				daemon, client,
-				&(struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = client->attr.priority },
-				false);
-		}
+		if (daemon->clients[i])
+			gp_client_refresh(daemon, daemon->clients[i]);
 	if (rebuild)
 		r = gp_device_build_core(daemon, error);
 	gp_log("configuration read again: %u files, policy %s", daemon->config.file_count, daemon->config.policy);
@@ -210,6 +201,7 @@ static void loop_set_timer(struct gp_daemon *daemon)
 	due_ns = loop_earliest(due_ns, daemon->back_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->gang_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->fair_next_ns);
+	due_ns = loop_earliest(due_ns, daemon->grant_next_ns);
 	if (daemon->new_count)
 		due_ns = loop_earliest(due_ns, now_ns + LOOP_NEW_NS);
 	if (due_ns < now_ns + LOOP_RETRY_NS && due_ns <= now_ns)
@@ -240,6 +232,7 @@ static void loop_due(struct gp_daemon *daemon, uint64_t now_ns)
 	}
 	gp_quarantine_due(daemon, now_ns);
 	gp_queue_gangs_due(daemon, now_ns);
+	gp_grant_due(daemon, now_ns);
 	gp_control_synced(daemon);
 }
 
@@ -382,6 +375,8 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
 	gp_daemon_watch(daemon, daemon->signal_fd, EPOLLIN, &daemon->signal_source);
 	r = gp_device_add_all(daemon, error);
 	if (!r)
+		gp_grant_load(daemon);
+	if (!r)
 		r = gp_peer_listen(daemon, error);
 	return r;
 }
@@ -401,6 +396,7 @@ void gp_daemon_fini(struct gp_daemon *daemon)
 	gp_user_fini(daemon);
 	gp_silence_fini(daemon);
 	gp_unmanaged_fini(daemon);
+	gp_grant_fini(daemon);
 	gp_peer_bury(daemon); /* last: also those without an agent */
 	if (daemon->device_count)
 		gp_cost_save(daemon);

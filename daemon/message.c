@@ -4,6 +4,7 @@
 #include <string.h>
 #include <gpreempt/control.h>
 #include <gpreempt/sched.h>
+#include "daemon/cgroup.h"
 #include "daemon/message.h"
 
 #define MESSAGE_ATTR_ALL (GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_DEADLINE | GP_ATTR_BUDGET | GP_ATTR_GANG)
@@ -111,6 +112,43 @@ static int message_control(const struct gp_control_request *request, struct gp_e
 	return gp_message_check_attr(&request->attr, error) ? -EPROTO : 0;
 }
 
+/* What is kept in a file, in lines. */
+static bool message_is_word(const char *text, size_t size)
+{
+	size_t length = strnlen(text, size);
+
+	if (length == size || (length && (text[0] == ' ' || text[length - 1] == ' ')))
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			return false;
+	return true;
+}
+
+int gp_message_check_grant(const struct gp_control_grant *grant, struct gp_error *error)
+{
+	if (grant->verb < GP_GRANT_ADD || grant->verb > GP_GRANT_LIST || grant->flags & ~GP_GRANT_FORCE)
+		return gp_error_set(error, -EINVAL, "a grant with unknown fields");
+	if (!message_is_word(grant->tag, sizeof(grant->tag)))
+		return gp_error_set(error, -EINVAL, "tag: no end, control characters, or blanks around it");
+	if (!message_is_word(grant->attr.gang, sizeof(grant->attr.gang)))
+		return gp_error_set(error, -EINVAL, "gang: no end, control characters, or blanks around it");
+	if (!message_is_string(grant->cgroup, sizeof(grant->cgroup)))
+		return gp_error_set(error, -EINVAL, "a cgroup's path without an end");
+	if (grant->ceiling < GP_GRANT_NO_CEILING || grant->ceiling > GP_PRIORITY_MAX)
+		return gp_error_set(error, -EINVAL, "ceiling %d is not within 0..%d", grant->ceiling, GP_PRIORITY_MAX);
+	if (grant->ceiling >= 0 && grant->attr.valid & GP_ATTR_PRIORITY && grant->attr.priority > grant->ceiling)
+		return gp_error_set(error, -EINVAL, "priority %d is above the ceiling of %d", grant->attr.priority,
+				    grant->ceiling);
+	if (grant->for_ns > GP_GRANT_NS_MAX)
+		return gp_error_set(error, -EINVAL, "a grant for more than ten years");
+	if (grant->verb != GP_GRANT_LIST && (grant->pid < 0 || !grant->pid == !*grant->cgroup))
+		return gp_error_set(error, -EINVAL, "a grant is for a process or for a cgroup");
+	if (*grant->cgroup && gp_cgroup_check(grant->cgroup, error))
+		return -EINVAL;
+	return gp_message_check_attr(&grant->attr, error);
+}
+
 static size_t message_fixed_size(uint32_t type)
 {
 	switch (type) {
@@ -124,6 +162,7 @@ static size_t message_fixed_size(uint32_t type)
 	case GP_WIRE_GROUP: return sizeof(struct gp_wire_group);
 	case GP_WIRE_SLICED: return sizeof(struct gp_wire_slice);
 	case GP_WIRE_CONTROL: return sizeof(struct gp_control_request);
+	case GP_WIRE_GRANT: return sizeof(struct gp_control_grant);
 	default: return 0;
 	}
 }
@@ -166,7 +205,7 @@ int gp_message_check(const void *data, size_t size, struct gp_error *error)
 		return gp_error_set(error, -EPROTO, "not one of our messages");
 	/* HELLO and commands may come from a version we do not know: that is answered, not cut off. */
 	if (header->version < GP_WIRE_VERSION_MIN || header->version > GP_WIRE_VERSION)
-		if (header->type != GP_WIRE_HELLO && header->type != GP_WIRE_CONTROL)
+		if (header->type != GP_WIRE_HELLO && header->type != GP_WIRE_CONTROL && header->type != GP_WIRE_GRANT)
 			return gp_error_set(error, -EPROTO, "version %u", header->version);
 	fixed = message_fixed_size(header->type);
 	if (!fixed && header->type != GP_WIRE_APPLIED && header->type != GP_WIRE_LOST)

@@ -6,12 +6,15 @@
 #define GP_DAEMON_MESSAGE_H
 
 #include <stddef.h>
-#include <gpreempt/wire.h>
+#include <gpreempt/control.h>
 #include "lib/error.h"
 
 /* data: aligned for uint64_t, size as received. Returns the type (positive), or -EPROTO, and a sentence. */
 int gp_message_check(const void *data, size_t size, struct gp_error *error);
 /* 0, or -EINVAL and a sentence: valid fields are in their ranges. */
 int gp_message_check_attr(const struct gp_wire_attr *attr, struct gp_error *error);
+/* 0, or -EINVAL and a sentence. Asked by who carries it out: a wrong grant is answered, not cut off. */
+#define GP_GRANT_NS_MAX (10ull * 366 * 86400 * 1000000000)
+int gp_message_check_grant(const struct gp_control_grant *grant, struct gp_error *error);
 
 #endif

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <gpreempt/control.h>
 #include "daemon/daemon.h"
+#include "daemon/grant.h"
 #include "daemon/message.h"
 #include "lib/closer.h"
 
@@ -207,7 +208,7 @@ static void peer_message(struct gp_daemon *daemon, struct gp_peer *peer, size_t 
 	}
 	daemon->counters.messages++;
 	if (peer->kind == GP_PEER_NEW) {
-		if (type != GP_WIRE_HELLO && type != GP_WIRE_CONTROL) {
+		if (type != GP_WIRE_HELLO && type != GP_WIRE_CONTROL && type != GP_WIRE_GRANT) {
 			gp_peer_refuse(daemon, peer, "its first message is neither HELLO nor a command");
 			return;
 		}
@@ -220,6 +221,8 @@ static void peer_message(struct gp_daemon *daemon, struct gp_peer *peer, size_t 
 	}
 	if (type == GP_WIRE_CONTROL)
 		gp_control_request(daemon, peer, daemon->packet);
+	else if (type == GP_WIRE_GRANT)
+		gp_grant_request(daemon, peer, daemon->packet);
 	else if (peer->kind == GP_PEER_AGENT)
 		gp_client_message(daemon, peer, type, daemon->packet, size);
 	else
@@ -232,7 +235,7 @@ static bool peer_is_command(const struct gp_peer *peer)
 	struct gp_wire_header header;
 
 	return recv(peer->fd, &header, sizeof(header), MSG_DONTWAIT | MSG_PEEK) == sizeof(header) &&
-	       header.type == GP_WIRE_CONTROL;
+	       (header.type == GP_WIRE_CONTROL || header.type == GP_WIRE_GRANT);
 }
 
 /* One message each time, more of them while nobody else has to wait for long. */

@@ -23,7 +23,7 @@
 #define RIGHTS_NICE_BIT  23
 #define RIGHTS_FILE_SIZE 16384u /* of /proc/PID/status: two pages are the most it has */
 
-static size_t rights_read_file(pid_t pid, const char *name, char *text, size_t size)
+size_t gp_process_read(pid_t pid, const char *name, char *text, size_t size)
 {
 	size_t at = 0;
 	char path[64];
@@ -112,7 +112,7 @@ uint32_t gp_rights_read(uid_t uid, pid_t pid, int pidfd)
 	char status[RIGHTS_FILE_SIZE];
 	uint32_t rights;
 
-	if (!rights_read_file(pid, "status", status, sizeof(status)))
+	if (!gp_process_read(pid, "status", status, sizeof(status)))
 		return 0;
 	rights = gp_rights_parse(status, uid);
 	/* The number meant the same process all the while if that is still there. */

@@ -235,7 +235,7 @@ static void status_client_begin(struct gp_daemon *daemon, const struct gp_client
 				struct gp_text *text)
 {
 	static const char *const counters[] = { "agent", "daemon", "old" };
-	char user[64];
+	char user[64], cgroup[1024];
 
 	gp_text_open(text, NULL, '{');
 	gp_text_i64(text, "pid", client->device.pid);
@@ -255,6 +255,10 @@ static void status_client_begin(struct gp_daemon *daemon, const struct gp_client
 		       *client->attr.gang ? client->attr.gang :
 		       client->mates > 1  ? client->together :
 					    NULL);
+	gp_text_string(text, "tag", *client->terms.tag ? client->terms.tag : NULL);
+	snprintf(cgroup, sizeof(cgroup), "%.*s", client->cgroups ? (int)strcspn(client->cgroups, "\n") : 0,
+		 client->cgroups ? client->cgroups : "");
+	gp_text_string(text, "cgroup", *cgroup ? cgroup : NULL);
 	gp_text_string(text, "mechanism", gp_mechanism_name(client->device.mechanism));
 	gp_text_string(text, "mechanism_why", client->mechanism_why);
 	gp_text_bool(text, "answers", client->answers);

@@ -18,7 +18,6 @@
 #define UNMANAGED_FRESH_NS  20000000ull
 #define UNMANAGED_SHARE     50u /* of the time that it takes pass before the next one: orders wait meanwhile */
 #define UNMANAGED_LATE_NS   10000000000ull /* but not longer than this */
-#define UNMANAGED_DEPTH_MAX 128            /* ancestors */
 
 struct unmanaged_process {
 	pid_t pid;
@@ -36,7 +35,7 @@ struct gp_unmanaged_set {
 	struct unmanaged_process processes[UNMANAGED_MAX];
 };
 
-static pid_t unmanaged_parent(pid_t pid)
+pid_t gp_process_parent(pid_t pid)
 {
 	char path[64], text[512], *at;
 	size_t size;
@@ -59,7 +58,7 @@ static pid_t unmanaged_known_parent(struct gp_ancestry *ancestry, pid_t pid)
 	uint32_t place = (uint32_t)pid % GP_ANCESTRY_SIZE;
 
 	if (ancestry->pids[place] != pid) {
-		ancestry->parents[place] = unmanaged_parent(pid);
+		ancestry->parents[place] = gp_process_parent(pid);
 		ancestry->pids[place] = pid;
 	}
 	return ancestry->parents[place];
@@ -67,7 +66,7 @@ static pid_t unmanaged_known_parent(struct gp_ancestry *ancestry, pid_t pid)
 
 bool gp_process_descends(struct gp_ancestry *ancestry, pid_t pid, pid_t ancestor)
 {
-	for (int i = 0; i < UNMANAGED_DEPTH_MAX && pid > 0; i++) {
+	for (int i = 0; i < GP_PROCESS_DEPTH && pid > 0; i++) {
 		if (pid == ancestor)
 			return true;
 		pid = unmanaged_known_parent(ancestry, pid);

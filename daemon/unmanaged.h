@@ -26,6 +26,8 @@ void gp_adopt_end(struct gp_daemon *daemon, struct gp_client *client); /* queues
 bool gp_adopt_is_paused(const struct gp_client *client);
 /* Is pid, or one of its descendants, in the driver's list of processes, and how many queues do they have? */
 bool gp_unmanaged_uses_gpu(struct gp_ancestry *ancestry, pid_t pid, uint32_t *ret_queues);
+#define GP_PROCESS_DEPTH 128        /* ancestors that are looked at */
+pid_t gp_process_parent(pid_t pid); /* 0: it has none, or has gone */
 /* Is pid the process ancestor or one that descends from it? */
 bool gp_process_descends(struct gp_ancestry *ancestry, pid_t pid, pid_t ancestor);
 

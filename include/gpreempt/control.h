@@ -33,6 +33,28 @@ struct gp_control_request {
 	struct gp_wire_attr attr;
 };
 
+/* What root says of programs before they are there: those of a cgroup and below it, or a process and what it starts.
+ * Kept over restarts of the daemon until the machine ends, unless it is removed, its time is over or its process ends.
+ */
+enum gp_grant_verb {
+	GP_GRANT_ADD = 1,    /* replaces one for the same cgroup or process */
+	GP_GRANT_REMOVE = 2, /* -ENOENT: there is none */
+	GP_GRANT_LIST = 3,   /* all of them; one JSON object */
+};
+#define GP_GRANT_FORCE      1u    /* flags of ADD: also where the program itself asks for something else */
+#define GP_GRANT_NO_CEILING (-1)  /* ceiling: the user's, or the priority where that is higher */
+#define GP_GRANT_CGROUP     1024u /* bytes of a path, with the closing zero */
+struct gp_control_grant {
+	struct gp_wire_header header;
+	uint32_t verb, flags;
+	int32_t pid;              /* in the asker's PID namespace; 0: the cgroup */
+	int32_t ceiling;          /* 0..99 or GP_GRANT_NO_CEILING */
+	uint64_t for_ns;          /* real time after which it ends by itself; 0: never */
+	struct gp_wire_attr attr; /* valid fields: what a program has that asks for nothing */
+	char tag[GP_WIRE_NAME_SIZE];
+	char cgroup[GP_GRANT_CGROUP]; /* as /proc/PID/cgroup has it, from the root on */
+};
+
 /* An answer: packets with this head; text follows and is not terminated. The last one has more = 0. */
 struct gp_control_answer {
 	struct gp_wire_header header;

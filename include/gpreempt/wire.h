@@ -59,6 +59,7 @@ enum gp_wire_type {
 	GP_WIRE_SLICE = 40, /* struct gp_wire_slice: how long the device runs this queue before it looks at others */
 	/* Commands to the daemon, and its answers: control.h. */
 	GP_WIRE_CONTROL = 64,
+	GP_WIRE_GRANT = 65, /* struct gp_control_grant; answered as CONTROL is */
 };
 
 /* How a gate is changed, best first (design: "Devices"). */

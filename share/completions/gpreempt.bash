@@ -4,7 +4,7 @@ _gpreempt() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "bench cdi doctor events get lab metrics pause record report resume run set sim status top help --help --version" -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W "bench cdi doctor events get grant lab metrics pause record report resume run set sim status top help --help --version" -- "$current")
 		return
 	fi
 	# Behind -- (or the first plain word, for run) is another command line.
@@ -21,7 +21,7 @@ _gpreempt() {
 		done
 	fi
 	case $previous in
-	-p | --priority)
+	-p | --priority | --ceiling)
 		mapfile -t COMPREPLY < <(compgen -W "idle low normal high realtime" -- "$current")
 		return
 		;;
@@ -41,6 +41,7 @@ _gpreempt() {
 	events) mapfile -t COMPREPLY < <(compgen -W "-f --follow --json --pid -g --gpu -h --help -V --version" -- "$current") ;;
 	get) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version" -- "$current") ;;
 	lab) mapfile -t COMPREPLY < <(compgen -f -W "list keys all fit --set --json --html --device --write -h --help -V --version" -- "$current") ;;
+	grant) mapfile -t COMPREPLY < <(compgen -W "-p --priority --ceiling --tag --weight --deadline --budget --gang --for --force --json -q --quiet -h --help -V --version add list remove" -- "$current") ;;
 	metrics) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version" -- "$current") ;;
 	pause) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version all" -- "$current") ;;
 	record) mapfile -t COMPREPLY < <(compgen -W "-o --output --perfetto --duration --from --json -q --quiet -h --help -V --version" -- "$current") ;;
@@ -51,7 +52,7 @@ _gpreempt() {
 	sim) mapfile -t COMPREPLY < <(compgen -f -W "--compare --describe --device --devices --dilate --duration --gate --gate-cost --html --json --list --load --mix --perfetto --policy --request --rptr --seed --set --trace -h --help -V --version" -- "$current") ;;
 	status) mapfile -t COMPREPLY < <(compgen -W "--json -s --short --hqd -h --help -V --version" -- "$current") ;;
 	top) mapfile -t COMPREPLY < <(compgen -W "-d --delay -s --sort -q --queues -C --no-colour -b --batch -n --iterations --json -h --help -V --version" -- "$current") ;;
-	help) mapfile -t COMPREPLY < <(compgen -W "bench cdi doctor events get lab metrics pause record report resume run set sim status top" -- "$current") ;;
+	help) mapfile -t COMPREPLY < <(compgen -W "bench cdi doctor events get grant lab metrics pause record report resume run set sim status top" -- "$current") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
 	esac
 }

@@ -59,6 +59,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case GP_WIRE_SLICED: must(slice->slot < GP_WIRE_QUEUE_MAX && slice->result <= 0); break;
 	case GP_WIRE_ATTR: read_attr(&((const struct gp_wire_attr_message *)copy)->attr); break;
+	case GP_WIRE_GRANT:
+		must((const char *)((const struct gp_control_grant *)copy + 1) == end);
+		if (gp_message_check_grant(copy, &error))
+			break;
+		read_attr(&((const struct gp_control_grant *)copy)->attr);
+		must(strlen(((const struct gp_control_grant *)copy)->cgroup) < GP_GRANT_CGROUP);
+		break;
 	case GP_WIRE_CONTROL: read_attr(&((const struct gp_control_request *)copy)->attr); break;
 	default: break;
 	}

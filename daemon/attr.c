@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* What a client has: attributes and ceiling, from all who may say something about them; and how they reach its queues.
+ */
+#include <string.h>
+#include "daemon/cgroup.h"
+#include "daemon/daemon.h"
+#include "daemon/grant.h"
+
+static const struct gp_wire_attr attr_default = { .valid = GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_DEADLINE |
+							   GP_ATTR_BUDGET | GP_ATTR_GANG,
+						  .priority = GP_PRIORITY_NORMAL,
+						  .weight = GP_WEIGHT_DEFAULT };
+
+void gp_client_attr_init(struct gp_client *client)
+{
+	client->attr = attr_default;
+	gp_terms_init(&client->by_pid);
+	gp_terms_init(&client->terms);
+}
+
+void gp_client_forget_attr(struct gp_daemon *daemon, struct gp_client *client)
+{
+	struct gp_client **at = &daemon->attr_clients;
+
+	while (client->attr_waits && *at != client)
+		at = &(*at)->attr_next;
+	if (client->attr_waits)
+		*at = client->attr_next;
+	client->attr_waits = false;
+}
+
+void gp_client_tell_attr(struct gp_client *client)
+{
+	struct gp_wire_attr_message message = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR_NOW, sizeof(message), 0 },
+		.attr = client->attr,
+	};
+
+	if (client->peer && client->welcomed)
+		gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
+}
+
+void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr)
+{
+	if (attr->priority > client->ceiling)
+		attr->priority = client->ceiling;
+	if (client->may_raise)
+		return;
+	attr->weight = attr->weight > GP_WEIGHT_DEFAULT ? GP_WEIGHT_DEFAULT : attr->weight;
+	attr->deadline_ns = attr->budget_ns = 0;
+}
+
+/* To its queues, as many as the portion allows; the others follow. */
+static void attr_apply(struct gp_daemon *daemon, struct gp_client *client)
+{
+	for (bool any = false; client->attr_at < client->slot_count; client->attr_at++) {
+		struct gp_queue_entry *queue = client->slots[client->attr_at].queue;
+
+		if (!queue)
+			continue;
+		if (any && gp_portion_is_over(daemon))
+			break;
+		gp_queue_attr(daemon, queue);
+		any = true;
+	}
+	if (client->attr_at >= client->slot_count || client->attr_waits)
+		return;
+	client->attr_waits = true;
+	client->attr_next = daemon->attr_clients;
+	daemon->attr_clients = client;
+}
+
+void gp_client_reapply(struct gp_daemon *daemon, struct gp_client *client)
+{
+	client->attr_at = 0;
+	attr_apply(daemon, client);
+}
+
+void gp_client_apply_attrs(struct gp_daemon *daemon)
+{
+	struct gp_client *client;
+
+	gp_portion_begin(daemon);
+	while ((client = daemon->attr_clients)) {
+		daemon->attr_clients = client->attr_next;
+		client->attr_waits = false;
+		attr_apply(daemon, client);
+		if (gp_portion_is_over(daemon))
+			return;
+	}
+}
+
+/* In this order, each over the one before: what everybody has, rules and grants, what the program and its user asked
+ * for, what is forced and what root set, unless the program or its user spoke after that. The ceiling is over all. */
+void gp_client_make_attr(struct gp_daemon *daemon, struct gp_client *client)
+{
+	struct gp_wire_attr now = attr_default, above = client->terms.forced;
+
+	if (client->is_unmanaged)
+		now.priority = daemon->config.unmanaged_priority;
+	gp_attr_overlay(&above, &client->set);
+	above.valid &= ~client->over;
+	gp_attr_overlay(&now, &client->terms.attr);
+	gp_attr_overlay(&now, &client->own);
+	gp_attr_overlay(&now, &above);
+	gp_client_cut(client, &now);
+	client->attr = now;
+	gp_client_reapply(daemon, client);
+	gp_together_update(daemon, client);
+	gp_client_tell_attr(client);
+	daemon->metrics_dirty = daemon->slice_dirty = true;
+}
+
+void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,
+			bool is_root)
+{
+	/* Root may give more than the user could take, and what root gave stays possible. */
+	if (is_root && attr->valid & GP_ATTR_PRIORITY && attr->priority > client->ceiling)
+		client->ceiling = client->granted = attr->priority;
+	if (is_root && gp_access_is_raise(attr))
+		client->may_raise = client->granted_raise = true;
+	gp_attr_overlay(is_root ? &client->set : &client->own, attr);
+	client->over = is_root ? client->over & ~attr->valid : client->over | attr->valid;
+	gp_client_make_attr(daemon, client);
+}
+
+static void attr_lift(struct gp_client *client, const struct gp_wire_attr *attr)
+{
+	if (attr->valid & GP_ATTR_PRIORITY && attr->priority > client->ceiling)
+		client->ceiling = attr->priority;
+	client->may_raise |= gp_access_is_raise(attr);
+}
+
+/* A ceiling by rule or grant stands for the user's, whoever he is; without one, what is given can be had. */
+static void attr_make_ceiling(struct gp_daemon *daemon, struct gp_client *client)
+{
+	const struct gp_terms *terms = &client->terms;
+
+	if (client->peer) {
+		client->ceiling = gp_access_ceiling(&daemon->config, client->peer);
+		client->may_raise = gp_access_may_raise(&daemon->config, client->peer);
+	}
+	if (terms->ceiling >= 0) {
+		client->ceiling = terms->ceiling;
+		client->may_raise = terms->ceiling > daemon->config.ceiling_default;
+	}
+	attr_lift(client, &terms->attr);
+	attr_lift(client, &terms->forced);
+	if (client->granted > client->ceiling)
+		client->ceiling = client->granted;
+	client->may_raise |= client->granted_raise;
+}
+
+void gp_client_refresh(struct gp_daemon *daemon, struct gp_client *client)
+{
+	gp_terms_find(daemon, client, &client->terms);
+	attr_make_ceiling(daemon, client);
+	gp_client_make_attr(daemon, client);
+}
+
+void gp_client_unset(struct gp_daemon *daemon, pid_t pid)
+{
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		struct gp_client *client = daemon->clients[i];
+
+		if (!client || client->device.pid != pid)
+			continue;
+		client->set.valid = 0;
+		client->granted = 0;
+		client->granted_raise = false;
+		gp_client_refresh(daemon, client);
+	}
+}
+
+/* Where it is, and what is said of that. */
+void gp_client_find_terms(struct gp_daemon *daemon, struct gp_client *client)
+{
+	char paths[GP_CGROUP_TEXT];
+
+	gp_cgroup_read(client->device.pid, client->device.pidfd, paths, sizeof(paths));
+	gp_portion_use(daemon, GP_PORTION_PROC);
+	client->cgroups = *paths ? strdup(paths) : NULL;
+	gp_grant_of_process(daemon, client->device.pid, &client->by_pid);
+	gp_terms_find(daemon, client, &client->terms);
+	attr_make_ceiling(daemon, client);
+}
+
+void gp_client_adopted(struct gp_daemon *daemon, struct gp_client *client)
+{
+	gp_client_find_terms(daemon, client);
+	gp_client_make_attr(daemon, client);
+}

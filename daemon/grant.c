@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Grants: what root says of a cgroup or a process before there is a client. One for a process dies with it; the pidfd
+ * tells, and, over a restart of the daemon, the moment when the process was started. Their number is bounded.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "daemon/cgroup.h"
+#include "daemon/daemon.h"
+#include "daemon/grant.h"
+#include "daemon/message.h"
+#include "daemon/unmanaged.h"
+
+#define GRANT_STAT_SIZE 1024u
+
+static void grant_say(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text)
+{
+	if (gp_peer_answer(daemon, peer, cookie, result, text, strlen(text)))
+		gp_peer_close(daemon, peer, "it does not read its answers");
+}
+
+int gp_process_start(pid_t pid, uint64_t *ret_start)
+{
+	char text[GRANT_STAT_SIZE], *at;
+	int field;
+
+	if (!gp_process_read(pid, "stat", text, sizeof(text)))
+		return -ESRCH;
+	at = strrchr(text, ')'); /* the name may contain anything, also a ')' */
+	for (field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (!at)
+		return -EINVAL;
+	*ret_start = strtoull(at + 1, NULL, 10);
+	return 0;
+}
+
+static struct gp_grant *grant_find(const struct gp_daemon *daemon, pid_t pid, const char *cgroup)
+{
+	struct gp_grant *grant = daemon->grants;
+
+	while (grant && (pid ? grant->pid != pid : grant->pid || strcmp(grant->cgroup, cgroup)))
+		grant = grant->next;
+	return grant;
+}
+
+static void grant_set_timer(struct gp_daemon *daemon)
+{
+	daemon->grant_next_ns = 0;
+	for (const struct gp_grant *grant = daemon->grants; grant; grant = grant->next)
+		if (grant->until_ns && (!daemon->grant_next_ns || grant->until_ns < daemon->grant_next_ns))
+			daemon->grant_next_ns = grant->until_ns;
+}
+
+/* What changed concerns these; named: fields that root has just spoken about. */
+static void grant_tell(struct gp_daemon *daemon, const struct gp_grant *grant, uint32_t named)
+{
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		struct gp_client *client = daemon->clients[i];
+
+		if (!client || (grant->pid ? client->device.pid != grant->pid :
+					     !client->cgroups || !gp_cgroup_is_within(client->cgroups, grant->cgroup)))
+			continue;
+		if (grant->pid)
+			gp_grant_of_process(daemon, grant->pid, &client->by_pid);
+		client->over &= ~named;
+		gp_client_refresh(daemon, client);
+	}
+}
+
+void gp_grant_remove(struct gp_daemon *daemon, struct gp_grant *grant)
+{
+	struct gp_grant **at = &daemon->grants;
+
+	while (*at != grant)
+		at = &(*at)->next;
+	*at = grant->next;
+	daemon->grant_count--;
+	daemon->grant_pids -= grant->pid != 0;
+	gp_daemon_drop(daemon, grant->pidfd);
+	grant_set_timer(daemon);
+	grant_tell(daemon, grant, 0);
+	/* Events of this round may still point here. */
+	grant->pidfd = -1;
+	grant->next = daemon->dead_grants;
+	daemon->dead_grants = grant;
+}
+
+static void grant_ended(struct gp_daemon *daemon, void *owner, uint32_t events)
+{
+	struct gp_grant *grant = owner;
+
+	(void)events;
+	if (grant->pidfd < 0)
+		return;
+	gp_grant_remove(daemon, grant);
+	gp_grant_save(daemon);
+}
+
+/* By its number: the pidfd is opened first, so the start is that process's if it is still there. */
+static int grant_hold_process(struct gp_daemon *daemon, struct gp_grant *grant)
+{
+	int r;
+
+	grant->pidfd = (int)syscall(SYS_pidfd_open, grant->pid, 0);
+	if (grant->pidfd < 0)
+		return errno == EINVAL ? -ESRCH : -errno;
+	r = gp_process_start(grant->pid, &grant->start);
+	if (!r && !gp_process_is_there(grant->pidfd))
+		r = -ESRCH;
+	grant->source = (struct gp_source){ grant_ended, grant };
+	if (!r)
+		r = gp_daemon_watch(daemon, grant->pidfd, EPOLLIN | EPOLLONESHOT, &grant->source);
+	return r;
+}
+
+static struct gp_grant *grant_create(struct gp_daemon *daemon, pid_t pid, const char *cgroup, int *ret_error)
+{
+	struct gp_grant *grant;
+
+	*ret_error = -ENOSPC;
+	if (daemon->grant_count >= GP_GRANT_MAX || (pid && daemon->grant_pids >= GP_GRANT_PIDS))
+		return NULL;
+	*ret_error = -ENOMEM;
+	grant = calloc(1, sizeof(*grant));
+	if (!grant)
+		return NULL;
+	grant->pid = pid;
+	grant->pidfd = -1;
+	gp_terms_init(&grant->terms);
+	snprintf(grant->cgroup, sizeof(grant->cgroup), "%s", cgroup);
+	*ret_error = pid ? grant_hold_process(daemon, grant) : 0;
+	if (*ret_error) {
+		gp_daemon_drop(daemon, grant->pidfd);
+		free(grant);
+		return NULL;
+	}
+	grant->next = daemon->grants;
+	daemon->grants = grant;
+	daemon->grant_count++;
+	daemon->grant_pids += pid != 0;
+	return grant;
+}
+
+int gp_grant_add(struct gp_daemon *daemon, const struct gp_control_grant *request, struct gp_grant **ret_grant)
+{
+	struct gp_grant *grant = grant_find(daemon, request->pid, request->cgroup);
+	int r = 0;
+
+	if (!grant)
+		grant = grant_create(daemon, request->pid, request->cgroup, &r);
+	if (!grant)
+		return r;
+	gp_terms_init(&grant->terms);
+	if (request->flags & GP_GRANT_FORCE)
+		grant->terms.forced = request->attr;
+	else
+		grant->terms.attr = request->attr;
+	grant->terms.ceiling = request->ceiling;
+	memcpy(grant->terms.tag, request->tag, sizeof(grant->terms.tag));
+	grant->until_ns = request->for_ns ? gp_now_ns() + request->for_ns : 0;
+	grant_set_timer(daemon);
+	grant_tell(daemon, grant, request->attr.valid);
+	*ret_grant = grant;
+	return 0;
+}
+
+int gp_grant_keep_set(struct gp_daemon *daemon, pid_t pid, const struct gp_wire_attr *attr)
+{
+	struct gp_grant *grant = grant_find(daemon, pid, "");
+	int r = 0;
+
+	if (!grant)
+		grant = grant_create(daemon, pid, "", &r);
+	if (!grant)
+		return r;
+	gp_attr_overlay(&grant->terms.forced, attr);
+	if (attr->valid & GP_ATTR_PRIORITY && grant->terms.ceiling >= 0 && attr->priority > grant->terms.ceiling)
+		grant->terms.ceiling = attr->priority;
+	gp_grant_save(daemon);
+	return 0;
+}
+
+/* The shorter first: what is said of a part goes before what is said of the whole. */
+void gp_grant_overlay(const struct gp_daemon *daemon, const char *cgroups, struct gp_terms *terms)
+{
+	for (size_t above = 0;;) {
+		const struct gp_grant *next = NULL;
+
+		for (const struct gp_grant *grant = daemon->grants; grant; grant = grant->next)
+			if (!grant->pid && strlen(grant->cgroup) > above &&
+			    (!next || strlen(grant->cgroup) < strlen(next->cgroup)) &&
+			    gp_cgroup_is_within(cgroups, grant->cgroup))
+				next = grant;
+		if (!next)
+			return;
+		gp_terms_overlay(terms, &next->terms);
+		above = strlen(next->cgroup);
+	}
+}
+
+void gp_grant_of_process(struct gp_daemon *daemon, pid_t pid, struct gp_terms *ret_terms)
+{
+	const struct gp_grant *grant;
+
+	gp_terms_init(ret_terms);
+	for (int i = 0; daemon->grant_pids && i < GP_PROCESS_DEPTH && pid > 0; i++) {
+		grant = grant_find(daemon, pid, "");
+		if (grant) {
+			*ret_terms = grant->terms;
+			return;
+		}
+		pid = gp_process_parent(pid);
+		gp_portion_use(daemon, GP_PORTION_PROC);
+	}
+}
+
+static void grant_write_attr(const struct gp_wire_attr *attr, struct gp_text *text)
+{
+	if (attr->valid & GP_ATTR_PRIORITY)
+		gp_text_i64(text, "priority", attr->priority);
+	if (attr->valid & GP_ATTR_WEIGHT)
+		gp_text_u64(text, "weight", attr->weight);
+	if (attr->valid & GP_ATTR_DEADLINE)
+		gp_text_u64(text, "deadline_ns", attr->deadline_ns);
+	if (attr->valid & GP_ATTR_BUDGET)
+		gp_text_u64(text, "budget_ns", attr->budget_ns);
+	if (attr->valid & GP_ATTR_GANG)
+		gp_text_string(text, "gang", attr->gang);
+}
+
+void gp_grant_write(const struct gp_daemon *daemon, const struct gp_grant *grant, struct gp_text *text)
+{
+	uint64_t now_ns = gp_now_ns();
+	uint32_t clients = 0;
+
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		const struct gp_client *client = daemon->clients[i];
+
+		clients +=
+			client && (grant->pid ? client->device.pid == grant->pid :
+						client->cgroups && gp_cgroup_is_within(client->cgroups, grant->cgroup));
+	}
+	gp_text_open(text, NULL, '{');
+	gp_text_string(text, "cgroup", grant->pid ? NULL : grant->cgroup);
+	if (grant->pid)
+		gp_text_i64(text, "pid", grant->pid);
+	else
+		gp_text_null(text, "pid");
+	gp_text_bool(text, "forced", grant->terms.forced.valid);
+	grant_write_attr(&grant->terms.attr, text);
+	grant_write_attr(&grant->terms.forced, text);
+	if (grant->terms.ceiling >= 0)
+		gp_text_i64(text, "ceiling", grant->terms.ceiling);
+	gp_text_string(text, "tag", *grant->terms.tag ? grant->terms.tag : NULL);
+	if (grant->until_ns)
+		gp_text_u64(text, "ends_in_real_ns", grant->until_ns > now_ns ? grant->until_ns - now_ns : 0);
+	else
+		gp_text_null(text, "ends_in_real_ns");
+	gp_text_u64(text, "clients", clients);
+	gp_text_close(text, '}');
+}
+
+static void grant_list(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
+{
+	struct gp_text text = { 0 };
+
+	gp_portion_use(daemon, daemon->grant_count * (1 + daemon->client_top / 64));
+	gp_text_open(&text, NULL, '{');
+	gp_text_u64(&text, "schema", 1);
+	gp_text_open(&text, "grants", '[');
+	for (const struct gp_grant *grant = daemon->grants; grant; grant = grant->next)
+		gp_grant_write(daemon, grant, &text);
+	gp_text_close(&text, ']');
+	gp_text_close(&text, '}');
+	gp_text_add(&text, "\n");
+	if (text.failed)
+		grant_say(daemon, peer, cookie, -ENOMEM, "gpreemptd is out of memory");
+	else
+		grant_say(daemon, peer, cookie, 0, text.bytes);
+	gp_text_fini(&text);
+}
+
+static void grant_name(const struct gp_control_grant *request, char *name, size_t size)
+{
+	if (request->pid)
+		snprintf(name, size, "process %d", request->pid);
+	else
+		snprintf(name, size, "cgroup %s", request->cgroup);
+}
+
+static void grant_log(struct gp_daemon *daemon, const struct gp_peer *peer, const struct gp_control_grant *request)
+{
+	char name[GP_GRANT_CGROUP + 16], priority[32] = "", ceiling[32] = "";
+
+	grant_name(request, name, sizeof(name));
+	if (request->attr.valid & GP_ATTR_PRIORITY)
+		snprintf(priority, sizeof(priority), ", priority %d", request->attr.priority);
+	if (request->ceiling >= 0)
+		snprintf(ceiling, sizeof(ceiling), ", ceiling %d", request->ceiling);
+	gp_log_user(daemon, peer->owner, "audit: uid %u (process %d) %s %s%s%s%s%s", peer->uid, peer->pid,
+		    request->verb == GP_GRANT_ADD ? "granted" : "took the grant from", name, priority, ceiling,
+		    *request->tag ? ", tag " : "", request->tag);
+}
+
+static void grant_carry_out(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_grant *request)
+{
+	uint32_t cookie = request->header.cookie;
+	struct gp_grant *grant;
+	struct gp_text text = { 0 };
+	int r;
+
+	if (request->verb == GP_GRANT_REMOVE) {
+		grant = grant_find(daemon, request->pid, request->cgroup);
+		if (!grant) {
+			grant_say(daemon, peer, cookie, -ENOENT, "there is no such grant (gpreempt grant list)");
+			return;
+		}
+		if (request->pid)
+			gp_client_unset(daemon, request->pid);
+		gp_grant_remove(daemon, grant);
+		gp_grant_save(daemon);
+		grant_log(daemon, peer, request);
+		grant_say(daemon, peer, cookie, 0, "{}\n");
+		return;
+	}
+	r = gp_grant_add(daemon, request, &grant);
+	if (r) {
+		grant_say(daemon, peer, cookie, r,
+			  r == -ENOSPC ?
+				  "there are too many grants: 1024, of them 256 for processes (gpreempt grant list)" :
+			  r == -ESRCH ? "there is no such process" :
+					strerror(-r));
+		return;
+	}
+	gp_grant_save(daemon);
+	grant_log(daemon, peer, request);
+	gp_grant_write(daemon, grant, &text);
+	gp_text_add(&text, "\n");
+	grant_say(daemon, peer, cookie, text.failed ? -ENOMEM : 0,
+		  text.failed ? "gpreemptd is out of memory" : text.bytes);
+	gp_text_fini(&text);
+}
+
+void gp_grant_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data)
+{
+	/* Copied: answering uses the packet's memory. */
+	struct gp_control_grant request = *(const struct gp_control_grant *)data;
+	uint32_t cookie = request.header.cookie;
+	struct gp_error error;
+
+	if (gp_message_check_grant(&request, &error)) {
+		grant_say(daemon, peer, cookie, -EINVAL, error.text);
+		return;
+	}
+	if (!gp_access_is_admin(peer)) {
+		gp_log_user(daemon, peer->owner, "audit: uid %u (process %d) may not grant anything", peer->uid,
+			    peer->pid);
+		grant_say(daemon, peer, cookie, -EPERM,
+			  "grants are for root (CAP_SYS_ADMIN, outside of user namespaces)");
+		return;
+	}
+	if (request.verb == GP_GRANT_LIST) {
+		grant_list(daemon, peer, cookie);
+		return;
+	}
+	if (request.verb == GP_GRANT_ADD && !request.attr.valid && request.ceiling < 0 && !*request.tag) {
+		grant_say(daemon, peer, cookie, -EINVAL, "a grant of nothing: give a priority, a ceiling or a tag");
+		return;
+	}
+	if (request.pid && !gp_control_own_space(peer)) {
+		grant_say(
+			daemon, peer, cookie, -EINVAL,
+			"a process is granted something from the daemon's PID namespace; from another one name its cgroup");
+		return;
+	}
+	gp_portion_use(daemon, GP_PORTION_PROC + daemon->client_top / 4);
+	grant_carry_out(daemon, peer, &request);
+}
+
+static void grant_bury(struct gp_daemon *daemon)
+{
+	struct gp_grant *grant;
+
+	while ((grant = daemon->dead_grants)) {
+		daemon->dead_grants = grant->next;
+		free(grant);
+	}
+}
+
+void gp_grant_due(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	struct gp_grant *grant, *next;
+	bool any = false;
+
+	grant_bury(daemon);
+	if (!daemon->grant_next_ns || now_ns < daemon->grant_next_ns)
+		return;
+	for (grant = daemon->grants; grant; grant = next) {
+		next = grant->next;
+		if (!grant->until_ns || now_ns < grant->until_ns)
+			continue;
+		gp_log("the time of the grant for %s%s is over", grant->pid ? "a process" : "cgroup ", grant->cgroup);
+		gp_grant_remove(daemon, grant);
+		any = true;
+	}
+	if (any)
+		gp_grant_save(daemon);
+}
+
+void gp_grant_fini(struct gp_daemon *daemon)
+{
+	struct gp_grant *grant;
+
+	while ((grant = daemon->grants)) {
+		daemon->grants = grant->next;
+		gp_daemon_drop(daemon, grant->pidfd);
+		free(grant);
+	}
+	grant_bury(daemon);
+	daemon->grant_count = daemon->grant_pids = 0;
+}

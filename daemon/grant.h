@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What root has granted to cgroups and processes: grant.c, and its file: grant_file.c. */
+#ifndef GP_DAEMON_GRANT_H
+#define GP_DAEMON_GRANT_H
+
+#include <gpreempt/control.h>
+#include "daemon/peer.h"
+#include "daemon/terms.h"
+
+#define GP_GRANT_MAX  1024u
+#define GP_GRANT_PIDS 256u /* of them for processes: each holds a descriptor */
+
+struct gp_grant {
+	struct gp_grant *next;
+	struct gp_source source; /* of a process: it has ended */
+	pid_t pid;               /* 0: a cgroup's */
+	int pidfd;
+	uint64_t start;    /* of the process, as /proc/PID/stat has it: tells it from a later one of that number */
+	uint64_t until_ns; /* 0: for ever */
+	struct gp_terms terms;
+	char cgroup[GP_GRANT_CGROUP];
+};
+
+void gp_grant_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data);
+/* What is granted to those cgroups, over what terms has. */
+void gp_grant_overlay(const struct gp_daemon *daemon, const char *cgroups, struct gp_terms *terms);
+/* What is granted to the process, or to the nearest of those it descends from. */
+void gp_grant_of_process(struct gp_daemon *daemon, pid_t pid, struct gp_terms *ret_terms);
+/* A process has been set: kept, for it may come again. -ENOSPC, -ESRCH: it is not. */
+int gp_grant_keep_set(struct gp_daemon *daemon, pid_t pid, const struct gp_wire_attr *attr);
+void gp_grant_write(const struct gp_daemon *daemon, const struct gp_grant *grant, struct gp_text *text);
+void gp_grant_due(struct gp_daemon *daemon, uint64_t now_ns);
+void gp_grant_fini(struct gp_daemon *daemon);
+/* Takes what is well-formed and still holds; -E…: why it was not taken. request is one ADD. */
+int gp_grant_add(struct gp_daemon *daemon, const struct gp_control_grant *request, struct gp_grant **ret_grant);
+void gp_grant_remove(struct gp_daemon *daemon, struct gp_grant *grant);
+int gp_process_start(pid_t pid, uint64_t *ret_start);
+
+/* grant_file.c */
+void gp_grant_load(struct gp_daemon *daemon);
+void gp_grant_save(struct gp_daemon *daemon);
+/* The file's text, of that boot. -ESTALE: of another; -EINVAL and a sentence: what comes before it is taken. */
+int gp_grant_parse(struct gp_daemon *daemon, const char *text, size_t size, const char *boot, struct gp_error *error);
+
+#endif

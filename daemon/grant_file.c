@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Grants between runs of the daemon: state_dir/grants, an INI text that is replaced as a whole. It belongs to one boot
+ * of the machine: cgroups and processes do not outlive that. Whatever is read is checked as a message from outside is;
+ * a file that somebody else could have written is not read at all.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "daemon/daemon.h"
+#include "daemon/grant.h"
+#include "daemon/message.h"
+#include "lib/cleanup.h"
+#include "lib/file.h"
+#include "lib/ini.h"
+#include "lib/units.h"
+
+#define GRANT_FILE_SIZE (4u << 20)
+#define GRANT_BOOT_SIZE 64u
+
+struct grant_reader {
+	struct gp_daemon *daemon;
+	struct gp_control_grant grant;
+	struct gp_wire_attr forced;
+	uint64_t start, until_ns;
+	const char *boot;
+	bool is_this_boot, is_open; /* is_open: a grant's lines are being read */
+};
+
+static void grant_path(const struct gp_daemon *daemon, char *path, size_t size)
+{
+	snprintf(path, size, "%s/grants", daemon->config.state_dir);
+}
+
+static void grant_boot(char *boot)
+{
+	GP_AUTO_FREE char *text = NULL;
+	size_t size;
+
+	boot[0] = '\0';
+	if (gp_file_read("/proc/sys/kernel/random/boot_id", 128, &text, &size, NULL))
+		return;
+	snprintf(boot, GRANT_BOOT_SIZE, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static void grant_write_attr(FILE *stream, const char *prefix, const struct gp_wire_attr *attr)
+{
+	if (attr->valid & GP_ATTR_PRIORITY)
+		fprintf(stream, "%spriority = %d\n", prefix, attr->priority);
+	if (attr->valid & GP_ATTR_WEIGHT)
+		fprintf(stream, "%sweight = %u\n", prefix, attr->weight);
+	if (attr->valid & GP_ATTR_DEADLINE)
+		fprintf(stream, "%sdeadline_ns = %" PRIu64 "\n", prefix, attr->deadline_ns);
+	if (attr->valid & GP_ATTR_BUDGET)
+		fprintf(stream, "%sbudget_ns = %" PRIu64 "\n", prefix, attr->budget_ns);
+	if (attr->valid & GP_ATTR_GANG)
+		fprintf(stream, "%sgang = %s\n", prefix, attr->gang);
+}
+
+static void grant_write(FILE *stream, const struct gp_grant *grant)
+{
+	fputs("[grant]\n", stream);
+	if (grant->pid)
+		fprintf(stream, "pid = %d\nstart = %" PRIu64 "\n", grant->pid, grant->start);
+	else
+		fprintf(stream, "cgroup = %s\n", grant->cgroup);
+	grant_write_attr(stream, "", &grant->terms.attr);
+	grant_write_attr(stream, "forced_", &grant->terms.forced);
+	if (grant->terms.ceiling >= 0)
+		fprintf(stream, "ceiling = %d\n", grant->terms.ceiling);
+	if (*grant->terms.tag)
+		fprintf(stream, "tag = %s\n", grant->terms.tag);
+	if (grant->until_ns)
+		fprintf(stream, "until_ns = %" PRIu64 "\n", grant->until_ns);
+}
+
+void gp_grant_save(struct gp_daemon *daemon)
+{
+	char path[GP_CONFIG_PATH_SIZE + 16], boot[GRANT_BOOT_SIZE];
+	struct gp_file_writer writer;
+	struct gp_error error;
+
+	if (!*daemon->config.state_dir)
+		return;
+	mkdir(daemon->config.state_dir, 0755); /* systemd has made it; somebody who starts us by hand has not */
+	grant_path(daemon, path, sizeof(path));
+	grant_boot(boot);
+	if (gp_file_open(&writer, path, &error)) {
+		gp_log("grants are not kept over a restart: %s", error.text);
+		return;
+	}
+	writer.hurried = true; /* orders do not wait for a disk, and after a crash of the machine it is void anyway */
+	fchmod(fileno(writer.stream), 0600);
+	fprintf(writer.stream, "[boot]\nid = %s\n", boot);
+	for (const struct gp_grant *grant = daemon->grants; grant; grant = grant->next)
+		grant_write(writer.stream, grant);
+	if (gp_file_commit(&writer, &error))
+		gp_log("grants are not kept over a restart: %s", error.text);
+}
+
+static int grant_number(const char *name, const char *value, uint64_t max, uint64_t *ret_value, struct gp_error *error)
+{
+	return gp_units_parse_count(value, name, 0, max, ret_value, error);
+}
+
+static int grant_text(char *field, size_t size, const char *name, const char *value, struct gp_error *error)
+{
+	if (strlen(value) >= size)
+		return gp_error_set(error, -EINVAL, "%s is too long", name);
+	memset(field, 0, size);
+	memcpy(field, value, strlen(value));
+	return 0;
+}
+
+static int grant_read_attr(struct gp_wire_attr *attr, const char *name, const char *value, struct gp_error *error)
+{
+	uint64_t number = 0;
+	int r;
+
+	if (!strcmp(name, "gang")) {
+		attr->valid |= GP_ATTR_GANG;
+		return grant_text(attr->gang, sizeof(attr->gang), name, value, error);
+	}
+	r = grant_number(name, value, INT64_MAX, &number, error);
+	if (r)
+		return r;
+	if (!strcmp(name, "priority") && number <= GP_PRIORITY_MAX) {
+		attr->valid |= GP_ATTR_PRIORITY;
+		attr->priority = (int32_t)number;
+	} else if (!strcmp(name, "weight") && number <= GP_WEIGHT_MAX) {
+		attr->valid |= GP_ATTR_WEIGHT;
+		attr->weight = (uint32_t)number;
+	} else if (!strcmp(name, "deadline_ns")) {
+		attr->valid |= GP_ATTR_DEADLINE;
+		attr->deadline_ns = number;
+	} else if (!strcmp(name, "budget_ns")) {
+		attr->valid |= GP_ATTR_BUDGET;
+		attr->budget_ns = number;
+	} else {
+		return gp_error_set(error, -EINVAL, "'%s' is not known, or its number is too large", name);
+	}
+	return 0;
+}
+
+/* The grant whose lines have been read. One whose process or time has gone is left out. */
+static int grant_close(struct grant_reader *reader, struct gp_error *error)
+{
+	uint64_t now_ns = gp_now_ns();
+	struct gp_grant *grant;
+	int r;
+
+	if (!reader->is_open)
+		return 0;
+	reader->is_open = false;
+	r = gp_message_check_grant(&reader->grant, error);
+	if (!r)
+		r = gp_message_check_attr(&reader->forced, error);
+	if (r)
+		return r;
+	if (reader->until_ns && reader->until_ns <= now_ns)
+		return 0;
+	reader->grant.for_ns = reader->until_ns ? reader->until_ns - now_ns : 0;
+	if (gp_grant_add(reader->daemon, &reader->grant, &grant))
+		return 0;
+	gp_attr_overlay(&grant->terms.forced, &reader->forced);
+	/* The number is another's by now. */
+	if (grant->pid && grant->start != reader->start)
+		gp_grant_remove(reader->daemon, grant);
+	return 0;
+}
+
+static int grant_entry(void *context, const char *section, const char *name, const char *value, uint32_t line,
+		       struct gp_error *error)
+{
+	struct grant_reader *reader = context;
+	uint64_t number = 0;
+	int r;
+
+	(void)line;
+	if (!name) {
+		r = grant_close(reader, error);
+		reader->is_open = !strcmp(section, "grant");
+		reader->grant = (struct gp_control_grant){ .verb = GP_GRANT_ADD, .ceiling = GP_GRANT_NO_CEILING };
+		memset(&reader->forced, 0, sizeof(reader->forced));
+		reader->start = reader->until_ns = 0;
+		if (!r && strcmp(section, "grant") && strcmp(section, "boot"))
+			return gp_error_set(error, -EINVAL, "there is no section [%s]", section);
+		if (!r && reader->is_open && !reader->is_this_boot)
+			return gp_error_set(error, -EINVAL, "a grant before the boot it belongs to");
+		return r;
+	}
+	if (!strcmp(section, "boot") && !strcmp(name, "id")) {
+		reader->is_this_boot = !strcmp(reader->boot, value);
+		/* Nobody is told: what was granted before the machine was started anew is void. */
+		return reader->is_this_boot ? 0 : gp_error_set(error, -ESTALE, "of an earlier boot");
+	}
+	if (!reader->is_open)
+		return gp_error_set(error, -EINVAL, "an entry before a section");
+	if (!strcmp(name, "cgroup"))
+		return grant_text(reader->grant.cgroup, sizeof(reader->grant.cgroup), name, value, error);
+	if (!strcmp(name, "tag"))
+		return grant_text(reader->grant.tag, sizeof(reader->grant.tag), name, value, error);
+	if (!strcmp(name, "pid") || !strcmp(name, "ceiling")) {
+		r = grant_number(name, value, INT32_MAX, &number, error);
+		*(*name == 'p' ? &reader->grant.pid : &reader->grant.ceiling) = (int32_t)number;
+		return r;
+	}
+	if (!strcmp(name, "start"))
+		return grant_number(name, value, INT64_MAX, &reader->start, error);
+	if (!strcmp(name, "until_ns"))
+		return grant_number(name, value, INT64_MAX, &reader->until_ns, error);
+	if (!strncmp(name, "forced_", 7))
+		return grant_read_attr(&reader->forced, name + 7, value, error);
+	return grant_read_attr(&reader->grant.attr, name, value, error);
+}
+
+int gp_grant_parse(struct gp_daemon *daemon, const char *text, size_t size, const char *boot, struct gp_error *error)
+{
+	struct grant_reader reader = { .daemon = daemon, .boot = boot };
+	int r = gp_ini_parse(text, size, "grants", grant_entry, &reader, error);
+
+	return r ? r : grant_close(&reader, error);
+}
+
+void gp_grant_load(struct gp_daemon *daemon)
+{
+	char path[GP_CONFIG_PATH_SIZE + 16], boot[GRANT_BOOT_SIZE];
+	GP_AUTO_FREE char *text = NULL;
+	struct gp_error error;
+	struct stat st;
+	size_t size;
+	int r;
+
+	grant_path(daemon, path, sizeof(path));
+	if (!*daemon->config.state_dir || lstat(path, &st))
+		return;
+	grant_boot(boot);
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022) {
+		gp_log("%s is not read: it must be a file that only the daemon's own user can write", path);
+		return;
+	}
+	r = gp_file_read(path, GRANT_FILE_SIZE, &text, &size, &error);
+	if (!r)
+		r = gp_grant_parse(daemon, text, size, boot, &error);
+	if (r && r != -ESTALE)
+		gp_log("%s: %s; what follows there is lost", path, error.text);
+	if (daemon->grant_count)
+		gp_log("%u grants are in force", daemon->grant_count);
+}
