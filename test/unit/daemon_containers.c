@@ -137,7 +137,7 @@ static int as(const struct shape *shape, int (*act)(const struct shape *shape))
 	while (!waitpid(child, &status, WNOHANG))
 		world_wait(&world, 1);
 	assert_true(WIFEXITED(status));
-return WEXITSTATUS(status) == FAILED ? -1 : WEXITSTATUS(status);
+	return WEXITSTATUS(status) == FAILED ? -1 : WEXITSTATUS(status);
 }
 
 static int pause_all(const struct shape *shape)
@@ -344,6 +344,37 @@ static void test_account(void **state)
 		waitpid(children[i], NULL, 0);
 }
 
+/* A container that a user made for himself is his, whatever namespaces it has. */
+static void test_rootless(void **state)
+{
+	pid_t child;
+	int status;
+
+	(void)state;
+	if (getuid())
+		skip();
+	child = fork();
+	if (!child) {
+		alarm(60);
+		if (setgroups(0, NULL) || setresuid(USER, USER, USER) || prctl(PR_SET_DUMPABLE, 1) ||
+		    unshare(CLONE_NEWUSER | CLONE_NEWPID))
+			_exit(FAILED);
+		child = fork();
+		if (!child)
+			_exit(stay(&rootless));
+		waitpid(child, &status, 0);
+		_exit(0);
+	}
+	while (!world.daemon.peer_count && !waitpid(child, &status, WNOHANG))
+		world_wait(&world, 1);
+	if (!world.daemon.peer_count)
+		skip(); /* users may make none here */
+	assert_int_equal(world.daemon.peers->account, USER);
+	gp_peer_close(&world.daemon, world.daemon.peers, NULL);
+	world_step(&world);
+	waitpid(child, NULL, 0);
+}
+
 static void test_parse(void **state)
 {
 	static const char good[] = "Name:\tx\nUid:\t7\t7\t7\t7\nCapEff:\t0000000000a00000\nCapAmb:\t0000000000200000\n";
@@ -376,6 +407,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ceiling, begin, end),
 		cmocka_unit_test_setup_teardown(test_other_clients, begin, end),
 		cmocka_unit_test_setup_teardown(test_account, begin, end),
+		cmocka_unit_test_setup_teardown(test_rootless, begin, end),
 		cmocka_unit_test(test_parse),
 	};
 
