@@ -26,6 +26,7 @@ static const struct command commands[] = {
 	{ "grant", "say what the programs of a cgroup or a process get before they start" },
 	{ "status", "show devices, mechanism and why, programs, queues, gates and costs" },
 	{ "top", "show programs, priorities, shares and waiting, live" },
+	{ "account", "show what programs got, also after they ended, by job or user" },
 	{ "events", "show each decision of the daemon with its reason, in words" },
 	{ "record", "write events to a file, for `gpreempt report` and Perfetto" },
 	{ "doctor", "find what is wrong on this machine, and say what to do" },

@@ -28,7 +28,7 @@ static const char grant_help[] =
 "\n"
 "  -p, --priority P     0..99 or a name\n"
 "      --ceiling P      how high its programs may go, instead of their users' ceilings; default: at least the priority\n"
-"      --tag NAME       shown by gpreempt get and status --json\n"
+"      --tag NAME       shown by gpreempt get and account\n"
 "      --weight N       share among equals under policy wfq: 1..10000\n"
 "      --deadline T     policy edf: work is due so long after it arrives; 0: none\n"
 "      --budget T       and needs so much of the device; 0: not tested\n"

@@ -80,6 +80,7 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
 			gp_queue_remove(daemon, client->slots[i].queue);
+	gp_account_end(daemon, client);
 	if (client->in_core)
 		gp_sched_client_remove(daemon->sched, client->core, gp_daemon_now_ns(daemon));
 	if (client->page)

@@ -6,6 +6,7 @@
 #include <gpreempt/page.h>
 #include <gpreempt/sched.h>
 #include <gpreempt/wire.h>
+#include "daemon/account.h"
 #include "daemon/config.h"
 #include "daemon/peer.h"
 #include "daemon/terms.h"
@@ -60,6 +61,9 @@ struct gp_client {
 	uint32_t slot_count, queue_count;
 	uint16_t device_queue_count[GP_DEVICE_MAX];
 	uint32_t left_out; /* queues that were not taken up */
+	/* account.c: of queues and devices it has left; what it had of the device that a queue is leaving */
+	struct gp_spent spent, leaving;
+	bool had_queues;
 	uint32_t hint_count;
 	/* Sampling. */
 	uint64_t sample_ns, sample_until_ns;

@@ -441,7 +441,7 @@ static void control_past(struct gp_daemon *daemon, struct gp_peer *peer)
 	struct gp_job *job = &peer->job;
 	struct gp_text text = { 0 };
 	uint32_t cookie = job->cookie;
-	bool more = gp_events_past(daemon, peer, &job->cursor, job->end, &text);
+	bool more = gp_events_past(daemon, peer, job, &text);
 	size_t size, at = 0;
 	int r = 0;
 
@@ -472,6 +472,8 @@ void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer)
 		control_send_part(daemon, peer, gp_status_part(daemon, peer, job));
 	else if (job->kind == GP_JOB_SUMMARY)
 		control_send_part(daemon, peer, control_summary_part(daemon, peer, job));
+	else if (job->kind == GP_JOB_ACCOUNT)
+		control_send_part(daemon, peer, gp_account_part(daemon, peer, job));
 }
 
 static void control_events(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
@@ -513,6 +515,7 @@ void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const vo
 	case GP_CONTROL_RELOAD: control_reload(daemon, peer, cookie); break;
 	case GP_CONTROL_SUMMARY: control_summary(daemon, peer, &request); break;
 	case GP_CONTROL_PAUSE: control_pause(daemon, peer, &request); break;
+	case GP_CONTROL_ACCOUNT: control_begin(peer, GP_JOB_ACCOUNT, cookie); break;
 	default: control_say(daemon, peer, cookie, -EOPNOTSUPP, "this gpreemptd does not know that command"); break;
 	}
 }

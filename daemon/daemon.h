@@ -10,17 +10,19 @@
  *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
  *   silence.c  agents that do not look any more                    journal.c  lines for the journal
  *   owner.c, subuid.c  whose a process is, limits                 user.c     names of users
- *   rights.c   which capabilities it has
+ *   rights.c   which capabilities it has                           account.c  what clients got, also when they have ended
  *   quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
- *   fair.c     who is served next, and for how long                grant.c, grant_file.c, terms.c, cgroup.c  what root
+ *   fair.c     who is served next, and for how long                attr.c     what a client has
+ *   slice.c, pace.c  slices, and how often devices switch          gang.c     names of gangs
+ *   learn.c, cost.c  what transactions cost; between runs          clock.c    the time
+ *   grant.c, grant_file.c, terms.c  what root says of programs     cgroup.c   by cgroup
  *   together.c  processes that are one program or job
- * says of programs, by cgroup or process slice.c, pace.c  slices, and how often devices switch          gang.c names of
- * gangs learn.c, cost.c  what transactions cost; between runs                clock.c    the time
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
 
 #include <pthread.h>
+#include "daemon/account.h"
 #include "daemon/device.h"
 
 struct gp_counters {
@@ -99,6 +101,7 @@ struct gp_daemon {
 	uint64_t expire_next_ns;
 	struct gp_client *attr_clients; /* whose new attributes have not reached all their queues */
 	struct gp_silence *silence;
+	struct gp_accounts *accounts;
 	/* grant.c */
 	struct gp_grant *grants, *dead_grants;
 	uint32_t grant_count, grant_pids; /* grant_pids: of processes */
@@ -180,9 +183,9 @@ void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns);
 void gp_metrics_remove(struct gp_daemon *daemon); /* the file: whoever reads it would take it for now */
 int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie);
 uint64_t gp_events_end(const struct gp_daemon *daemon); /* where the next one will be */
-/* Some of the lines from the cursor on; false: there are no more before end. */
-bool gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, uint64_t *cursor, uint64_t end,
-		    struct gp_text *text);
+/* Some of the lines from the job's cursor on; false: there are no more before its end. */
+bool gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job, struct gp_text *text);
+void gp_events_ended(struct gp_daemon *daemon, const struct gp_ended *ended); /* a client has */
 void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream);
 void gp_events_flush(struct gp_daemon *daemon);
 void gp_events_deliver(struct gp_daemon *daemon, struct gp_peer *peer); /* some lines, to one that reads them */

@@ -132,6 +132,7 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 		return gp_error_set(error, -EINVAL, "queues_max is %u, and there are %u GPUs", daemon->config.queue_max,
 				    daemon->device_count);
 	}
+	gp_account_rebuild(daemon);
 	if (daemon->core_memory)
 		munmap(daemon->core_memory, daemon->core_size);
 	daemon->core_memory = memory;

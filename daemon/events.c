@@ -79,7 +79,7 @@ static const char *events_name(uint32_t type)
 	return type < EVENTS_TYPES && events_words[type].name ? events_words[type].name : "unknown";
 }
 
-static void events_sentence(const struct gp_trace_event *event, const struct gp_queue_entry *queue, char *text,
+static void events_sentence(const struct gp_trace_event *event, const struct gp_queue_name *who_is, char *text,
 			    size_t size)
 {
 	const char *says = event->type < EVENTS_TYPES && events_words[event->type].says ?
@@ -88,57 +88,101 @@ static void events_sentence(const struct gp_trace_event *event, const struct gp_
 	const char *at = strstr(says, "%s");
 	char duration[GP_UNITS_TEXT_SIZE] = "", who[160] = "";
 
-	if (queue)
-		snprintf(who, sizeof(who), "process %d (%s), queue %u: ", queue->client->device.pid,
-			 queue->client->name, queue->wire.queue_id);
+	if (who_is->is_known)
+		snprintf(who, sizeof(who), "process %d (%s), queue %u: ", who_is->pid, who_is->name, who_is->queue_id);
 	if (at)
 		gp_units_format_ns(event->value, duration, sizeof(duration));
 	snprintf(text, size, "%s%.*s%s%s%s%s", who, at ? (int)(at - says) : (int)strlen(says), says, duration,
 		 at ? at + 2 : "", event->why ? ": " : "", event->why ? gp_why_name((enum gp_why)event->why) : "");
 }
 
-/* all: the reader sees everybody's; otherwise whom it waited for is told only if that is its own. */
-static void events_line(const struct gp_daemon *daemon, const struct gp_trace_event *event,
-			const struct gp_queue_entry *queue, bool all, struct gp_text *line)
+/* Whose event it is. */
+static void events_who(const struct gp_queue_name *who, struct gp_text *line)
 {
-	const struct gp_queue_entry *other = gp_queue_of(daemon, event->other);
-	uint64_t age_ns = (gp_daemon_now_ns(daemon) - event->time_ns) * daemon->dilation;
-	struct timespec now;
-	char sentence[512];
-
-	if (other && !all &&
-	    (!queue || other->client->uid != queue->client->uid || other->client->account != queue->client->account))
-		other = NULL;
-	clock_gettime(CLOCK_REALTIME, &now);
-	events_sentence(event, queue, sentence, sizeof(sentence));
-	gp_text_open(line, NULL, '{');
-	gp_text_u64(line, "t_ns", event->time_ns);
-	gp_text_u64(line, "real_ns", (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec - age_ns);
-	gp_text_u64(line, "gpu_id",
-		    event->device < daemon->device_count ? daemon->devices[event->device].info.gpu_id : 0);
-	gp_text_string(line, "event", events_name(event->type));
-	gp_text_string(line, "why", event->why ? gp_why_name((enum gp_why)event->why) : NULL);
-	if (queue) {
-		gp_text_i64(line, "pid", queue->client->device.pid);
-		gp_text_string(line, "name", queue->client->name);
-		gp_text_u64(line, "queue_id", queue->wire.queue_id);
-		gp_text_i64(line, "priority", queue->attr.priority);
+	if (who->is_known) {
+		gp_text_i64(line, "pid", who->pid);
+		gp_text_string(line, "name", who->name);
+		gp_text_u64(line, "queue_id", who->queue_id);
+		gp_text_i64(line, "priority", who->priority);
 	} else {
 		gp_text_null(line, "pid");
 		gp_text_null(line, "name");
 		gp_text_null(line, "queue_id");
 		gp_text_null(line, "priority");
 	}
-	if (other) {
+}
+
+static bool events_is_same(const struct gp_queue_name *a, const struct gp_queue_name *b)
+{
+	return a->is_known && b->is_known && a->uid == b->uid && a->account == b->account;
+}
+
+static uint64_t events_real_ns(const struct gp_daemon *daemon, uint64_t time_ns)
+{
+	uint64_t age_ns = (gp_daemon_now_ns(daemon) - time_ns) * daemon->dilation;
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec - age_ns;
+}
+
+/* all: the reader sees everybody's; otherwise whom it waited for is told only if that is its own. */
+static void events_line(const struct gp_daemon *daemon, const struct gp_trace_event *event,
+			const struct gp_queue_name *who, bool all, struct gp_text *line)
+{
+	struct gp_queue_name other;
+	char sentence[512];
+
+	gp_account_name(daemon, event->other, &other);
+	if (!all && !events_is_same(&other, who))
+		other.is_known = false;
+	events_sentence(event, who, sentence, sizeof(sentence));
+	gp_text_open(line, NULL, '{');
+	gp_text_u64(line, "t_ns", event->time_ns);
+	gp_text_u64(line, "real_ns", events_real_ns(daemon, event->time_ns));
+	gp_text_u64(line, "gpu_id",
+		    event->device < daemon->device_count ? daemon->devices[event->device].info.gpu_id : 0);
+	gp_text_string(line, "event", events_name(event->type));
+	gp_text_string(line, "why", event->why ? gp_why_name((enum gp_why)event->why) : NULL);
+	events_who(who, line);
+	if (other.is_known) {
 		gp_text_open(line, "other", '{');
-		gp_text_i64(line, "pid", other->client->device.pid);
-		gp_text_u64(line, "queue_id", other->wire.queue_id);
+		gp_text_i64(line, "pid", other.pid);
+		gp_text_u64(line, "queue_id", other.queue_id);
 		gp_text_close(line, '}');
 	} else {
 		gp_text_null(line, "other");
 	}
 	gp_text_u64(line, "value", event->value);
 	gp_text_string(line, "text", sentence);
+	gp_text_close(line, '}');
+	gp_text_add(line, "\n");
+}
+
+/* A client has ended: what it got. Of no device and no queue. */
+static void events_ended_line(const struct gp_daemon *daemon, const struct gp_ended *ended, struct gp_text *line)
+{
+	char sentence[GP_ACCOUNT_SENTENCE];
+
+	gp_account_sentence(ended, sentence, sizeof(sentence));
+	gp_text_open(line, NULL, '{');
+	gp_text_u64(line, "t_ns", ended->ended_ns);
+	gp_text_u64(line, "real_ns", events_real_ns(daemon, ended->ended_ns));
+	gp_text_null(line, "gpu_id");
+	gp_text_string(line, "event", "ended");
+	gp_text_null(line, "why");
+	gp_text_i64(line, "pid", ended->pid);
+	gp_text_string(line, "name", ended->name);
+	gp_text_null(line, "queue_id");
+	gp_text_i64(line, "priority", ended->priority);
+	gp_text_null(line, "other");
+	gp_text_u64(line, "value", ended->spent.compute_ns);
+	gp_text_string(line, "text", sentence);
+	gp_text_string(line, "tag", *ended->tag ? ended->tag : NULL);
+	gp_text_u64(line, "copy_ns", ended->spent.copy_ns);
+	gp_text_u64(line, "wait_ns", ended->spent.wait_ns);
+	gp_text_u64(line, "preemptions", ended->spent.preemptions);
+	gp_text_u64(line, "inversions", ended->spent.inversions);
 	gp_text_close(line, '}');
 	gp_text_add(line, "\n");
 }
@@ -169,26 +213,50 @@ static struct events_kept *lines_add(struct gp_lines *lines, uint32_t size)
 	return kept;
 }
 
-static void events_keep(struct gp_daemon *daemon, const struct gp_trace_event *event)
+/* The line in daemon->line: all_size bytes for those who see everybody's, then what its own user gets. */
+static void events_keep_line(struct gp_daemon *daemon, uint32_t all_size, uid_t uid, uint64_t account)
 {
-	const struct gp_queue_entry *queue = gp_queue_of(daemon, event->queue);
 	struct gp_text *line = &daemon->line;
-	uint32_t all_size, own_size, size;
+	uint32_t own_size = (uint32_t)line->size - all_size, size;
 	struct events_kept *kept;
 
-	gp_text_clear(line);
-	events_line(daemon, event, queue, true, line);
-	all_size = (uint32_t)line->size;
-	if (queue)
-		events_line(daemon, event, queue, false, line);
-	own_size = (uint32_t)line->size - all_size;
 	if (line->failed || !all_size)
 		return;
 	size = (uint32_t)(sizeof(*kept) + all_size + own_size + 15) & ~15u;
 	kept = lines_add(daemon->lines, size);
-	*kept = (struct events_kept){ size, all_size, own_size, queue ? queue->client->uid : (uid_t)-1,
-				      queue ? queue->client->account : UINT64_MAX };
+	*kept = (struct events_kept){ size, all_size, own_size, uid, account };
 	memcpy(kept->text, line->bytes, line->size);
+}
+
+static void events_keep(struct gp_daemon *daemon, const struct gp_trace_event *event)
+{
+	struct gp_queue_name who;
+	uint32_t all_size;
+
+	gp_account_name(daemon, event->queue, &who);
+	gp_text_clear(&daemon->line);
+	events_line(daemon, event, &who, true, &daemon->line);
+	all_size = (uint32_t)daemon->line.size;
+	if (who.is_known)
+		events_line(daemon, event, &who, false, &daemon->line);
+	events_keep_line(daemon, all_size, who.is_known ? who.uid : (uid_t)-1, who.is_known ? who.account : UINT64_MAX);
+}
+
+void gp_events_ended(struct gp_daemon *daemon, const struct gp_ended *ended)
+{
+	uint32_t all_size;
+
+	if (!daemon->streams)
+		return;
+	gp_events_flush(daemon);
+	gp_text_clear(&daemon->line);
+	events_ended_line(daemon, ended, &daemon->line);
+	all_size = (uint32_t)daemon->line.size;
+	events_ended_line(daemon, ended, &daemon->line);
+	events_keep_line(daemon, all_size, ended->uid, ended->account);
+	for (struct gp_stream *stream = daemon->streams; stream; stream = stream->next)
+		if (!stream->peer->backlog.size)
+			gp_fair_add(daemon, stream->peer);
 }
 
 /* What it was too slow for. */
@@ -343,23 +411,45 @@ uint64_t gp_events_end(const struct gp_daemon *daemon)
 	return cursor;
 }
 
-/* What the ring still holds, in parts: all of it takes longer to write than an order may wait. Queues that are gone
- * have lost their names. */
-bool gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, uint64_t *cursor, uint64_t end,
-		    struct gp_text *text)
+static bool events_is_seen(const struct gp_peer *peer, bool all, uid_t uid, uint64_t account)
+{
+	return all || (peer->uid == uid && peer->account == account);
+}
+
+/* Clients that ended before that moment, of those that have not been told. */
+static void events_past_ended(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job,
+			      uint64_t before_ns, struct gp_text *text)
+{
+	bool all = gp_access_sees_all(daemon, peer);
+	const struct gp_ended *ended;
+
+	while ((ended = gp_account_ended(daemon, job->ended)) && ended->ended_ns <= before_ns) {
+		job->ended = ended->serial + 1;
+		gp_portion_use(daemon, 1);
+		if (events_is_seen(peer, all, ended->uid, ended->account))
+			events_ended_line(daemon, ended, text);
+	}
+}
+
+/* What the ring still holds, in parts: all of it takes longer to write than an order may wait. */
+bool gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job, struct gp_text *text)
 {
 	struct gp_trace_event events[EVENTS_BATCH];
-	bool all = gp_access_sees_all(daemon, peer);
-	uint32_t count = gp_sched_trace_read(daemon->sched, cursor, events, EVENTS_BATCH, NULL);
+	bool all = gp_access_sees_all(daemon, peer), is_more;
+	uint32_t count = gp_sched_trace_read(daemon->sched, &job->cursor, events, EVENTS_BATCH, NULL);
+	struct gp_queue_name who;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct gp_queue_entry *queue = gp_queue_of(daemon, events[i].queue);
-
+		events_past_ended(daemon, peer, job, events[i].time_ns, text);
+		gp_account_name(daemon, events[i].queue, &who);
 		gp_portion_use(daemon, 1);
-		if (all || (queue && gp_access_is_same(peer, queue->client)))
-			events_line(daemon, &events[i], queue, all, text);
+		if (all || (who.is_known && events_is_seen(peer, all, who.uid, who.account)))
+			events_line(daemon, &events[i], &who, all, text);
 	}
-	return count && *cursor < end;
+	is_more = count && job->cursor < job->end;
+	if (!is_more)
+		events_past_ended(daemon, peer, job, UINT64_MAX, text);
+	return is_more;
 }
 
 void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream)

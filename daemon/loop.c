@@ -363,7 +363,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
 	daemon->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	daemon->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	daemon->inbox_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (gp_owner_init(daemon) || !daemon->clients || !daemon->by_core || daemon->epoll_fd < 0 ||
+	if (gp_owner_init(daemon) || gp_account_init(daemon) || !daemon->clients || !daemon->by_core || daemon->epoll_fd < 0 ||
 	    daemon->timer_fd < 0 || daemon->signal_fd < 0 || daemon->inbox_fd < 0)
 		return gp_error_set(error, -ENOMEM, "cannot start: %s", strerror(errno));
 	loop_make_table(daemon);
@@ -411,6 +411,7 @@ void gp_daemon_fini(struct gp_daemon *daemon)
 	if (daemon->core_memory)
 		munmap(daemon->core_memory, daemon->core_size);
 	gp_owner_fini(daemon);
+	gp_account_fini(daemon);
 	gp_text_fini(&daemon->line);
 	free(daemon->devices);
 	free(daemon->clients);

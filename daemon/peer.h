@@ -25,13 +25,14 @@ struct gp_source {
 enum gp_peer_kind { GP_PEER_NEW, GP_PEER_AGENT, GP_PEER_COMMAND };
 
 /* A command that is answered in parts, with decisions in between. */
-enum gp_job_kind { GP_JOB_NONE, GP_JOB_STATUS, GP_JOB_PAST, GP_JOB_SUMMARY };
+enum gp_job_kind { GP_JOB_NONE, GP_JOB_STATUS, GP_JOB_PAST, GP_JOB_SUMMARY, GP_JOB_ACCOUNT };
 struct gp_job {
 	enum gp_job_kind kind;
 	uint32_t cookie;
 	uint32_t stage, index, slot; /* where it is */
 	uint64_t tag;                /* STATUS: of the client whose queues come next; 0: none */
-	uint64_t cursor, end;        /* PAST */
+	uint64_t cursor, end;        /* PAST; ACCOUNT: of those that ended */
+	uint64_t ended;              /* PAST: the next that ended */
 	uint64_t now_ns;
 	uint32_t agents; /* SUMMARY */
 	pid_t pid;

@@ -435,7 +435,9 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	queue_counts_as_work(daemon, queue->client);
 	gp_quarantine_leave(daemon, queue);
 	gp_plan_queue_gone(daemon, queue);
+	gp_account_leave(daemon, queue);
 	gp_sched_queue_remove(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
+	gp_account_left(daemon, queue);
 	gp_events_flush(daemon); /* while its name is still known */
 	daemon->by_core[queue->core.index] = NULL;
 	queue->in_core = false;

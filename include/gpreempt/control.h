@@ -19,6 +19,7 @@ enum gp_control_verb {
 	GP_CONTROL_RELOAD = 6,  /* as SIGHUP; root or the daemon's own user */
 	GP_CONTROL_SUMMARY = 7, /* for a launcher: {"clients": N of the process tree of pid} */
 	GP_CONTROL_PAUSE = 8,   /* stop ordering on a device: every gate opens (root); flags 1: start again */
+	GP_CONTROL_ACCOUNT = 9, /* what clients got that are there or have ended; one JSON object */
 };
 
 #define GP_CONTROL_ALL_QUEUES  UINT32_MAX

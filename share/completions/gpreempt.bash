@@ -4,7 +4,7 @@ _gpreempt() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "bench cdi doctor events get grant lab metrics pause record report resume run set sim status top help --help --version" -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W "account bench cdi doctor events get grant lab metrics pause record report resume run set sim status top help --help --version" -- "$current")
 		return
 	fi
 	# Behind -- (or the first plain word, for run) is another command line.
@@ -35,6 +35,7 @@ _gpreempt() {
 		;;
 	esac
 	case $command in
+	account) mapfile -t COMPREPLY < <(compgen -W "--by --tag --user --since --json -h --help -V --version" -- "$current") ;;
 	bench) mapfile -t COMPREPLY < <(compgen -W "-g --gpu -o --output --base --rounds --force --json -h --help -V --version device" -- "$current") ;;
 	cdi) mapfile -t COMPREPLY < <(compgen -W "-o --output --cdi-version --agent --preload --socket-dir -h --help -V --version" -- "$current") ;;
 	doctor) mapfile -t COMPREPLY < <(compgen -W "--json -v --verbose -l --list -h --help -V --version device permissions kernel cwsr sched-policy max-processes slots processes hw-queues num-kcq copy-queues hip-priority nvidia daemon mechanism unmanaged log" -- "$current") ;;
@@ -52,7 +53,7 @@ _gpreempt() {
 	sim) mapfile -t COMPREPLY < <(compgen -f -W "--compare --describe --device --devices --dilate --duration --gate --gate-cost --html --json --list --load --mix --perfetto --policy --request --rptr --seed --set --trace -h --help -V --version" -- "$current") ;;
 	status) mapfile -t COMPREPLY < <(compgen -W "--json -s --short --hqd -h --help -V --version" -- "$current") ;;
 	top) mapfile -t COMPREPLY < <(compgen -W "-d --delay -s --sort -q --queues -C --no-colour -b --batch -n --iterations --json -h --help -V --version" -- "$current") ;;
-	help) mapfile -t COMPREPLY < <(compgen -W "bench cdi doctor events get grant lab metrics pause record report resume run set sim status top" -- "$current") ;;
+	help) mapfile -t COMPREPLY < <(compgen -W "account bench cdi doctor events get grant lab metrics pause record report resume run set sim status top" -- "$current") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
 	esac
 }

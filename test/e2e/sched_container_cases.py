@@ -35,7 +35,7 @@ class Group:
 
 @contextlib.contextmanager
 def groups(*names):
-    root, top = cgroup_root(), "/gpreempt-test-%d" % os.getpid()
+    root, top = cgroup_root(), "/gpreempt-cgroups-%d" % os.getpid()
     try:
         os.mkdir(root + top)
     except OSError as error:
@@ -101,7 +101,8 @@ def cgroup_rules(build):
         asks.wait_line("ready")
         client = stage.client(asks, managed(stage, asks))
         must(client["priority"] == 20, "it asked for 99 under a ceiling of 20: %s" % client)
-        end_exact(patient, asks)
+        end_exact(asks)
+        end_exact(patient)
 
 
 @case
@@ -146,6 +147,40 @@ def grants(build):
         must(stage.client(his)["priority"] == 50, "after the grant was taken: %s" % stage.client(his))
         end_exact(other)
         end_exact(his)
+
+
+@case
+def accounts(build):
+    """What a job got is told after it ended: by client, by job, in the events with pid and name, and in the journal."""
+    with groups("/slurm/job_7") as (job,), Stage(build, dilation=FAST) as stage:
+        daemon = stage.daemon({"cgroup." + job.path: "priority low, tag %c"})
+        low = start(stage, job.enter([stage.gpreempt(), "run", "--"]), "low")
+        low.wait_line("ready")
+        managed(stage, low)
+        serve = stage.serve(["-p", "80"], closed=0.02, requests=20)
+        serve.wait_line("ready")
+        pids = (low.pid(), managed(stage, serve) and serve.pid())
+        must(serve.wait() == 0, serve.tail())
+        end_exact(low)
+
+        def told():
+            rows = json.loads(stage.ask("account", "--json").stdout)["rows"]
+            return {r["pid"]: r for r in rows} if rows and all(r["ended_unix_ns"] for r in rows) else None
+
+        rows = wait_for("both have ended", told)
+        must(set(rows) == set(pids), "accounts: %s" % rows)
+        must(rows[pids[0]]["tag"] == "job_7" and rows[pids[0]]["compute_ns"] > 0 and rows[pids[0]]["preemptions"] > 0, "low: %s" % rows[pids[0]])
+        must(rows[pids[1]]["name"] == "serve" and rows[pids[1]]["compute_ns"] > 0, "serve: %s" % rows[pids[1]])
+        by_job = json.loads(stage.ask("account", "--by", "job", "--json").stdout)["rows"]
+        must({r["tag"] for r in by_job} == {"job_7", ""}, "by job: %s" % by_job)
+        must(next(r for r in by_job if r["tag"])["compute_ns"] == rows[pids[0]]["compute_ns"], "by job: %s" % by_job)
+        must(not json.loads(stage.ask("account", "--tag", "job_8", "--json").stdout)["rows"], "another job's")
+        must("job_7" in stage.ask("account", "--since", "1h").stdout, "the table")
+        events = [json.loads(line) for line in stage.ask("events", "--json").stdout.splitlines()]
+        of_queues = [e for e in events if e["event"] in ("queue-add", "queue-remove", "busy", "idle", "closed", "opened")]
+        must(of_queues and all(e["pid"] in pids and e["name"] for e in of_queues), "events without a name: %s" % of_queues)
+        must({e["pid"] for e in events if e["event"] == "ended"} == set(pids), "events of the end")
+        must("account: uid 0, process %d" % pids[0] in daemon.output(), daemon.tail())
 
 
 WEAK = ["setpriv", "--bounding-set", "-sys_admin,-sys_nice", "--inh-caps", "-sys_admin,-sys_nice"]

@@ -283,7 +283,7 @@ static void test_whom_it_waited_for(void **state)
 {
 	struct gp_peer other_user = { .uid = OTHER_UID, .account = OTHER_UID }, root = { .rights = GP_RIGHT_ADMIN };
 	struct gp_text own = { 0 }, all = { 0 };
-	uint64_t own_cursor = 0, all_cursor = 0;
+	struct gp_job own_job = { .end = UINT64_MAX }, all_job = { .end = UINT64_MAX };
 	struct agent urgent;
 
 	(void)state;
@@ -297,8 +297,8 @@ static void test_whom_it_waited_for(void **state)
 		world_wait(&world, 10);
 		agent_work(&world, &agent);
 	}
-	while (gp_events_past(&world.daemon, &other_user, &own_cursor, UINT64_MAX, &own)) {}
-	while (gp_events_past(&world.daemon, &root, &all_cursor, UINT64_MAX, &all)) {}
+	while (gp_events_past(&world.daemon, &other_user, &own_job, &own)) {}
+	while (gp_events_past(&world.daemon, &root, &all_job, &all)) {}
 	assert_non_null(strstr(all.bytes, "\"other\":{"));
 	assert_non_null(strstr(own.bytes, "\"event\":\"busy\""));
 	assert_null(strstr(own.bytes, "\"other\":{"));
