@@ -41,8 +41,8 @@ _gpreempt() {
 	doctor) mapfile -t COMPREPLY < <(compgen -W "--json -v --verbose -l --list -h --help -V --version device permissions kernel cwsr sched-policy max-processes slots processes hw-queues num-kcq copy-queues hip-priority nvidia daemon mechanism unmanaged log" -- "$current") ;;
 	events) mapfile -t COMPREPLY < <(compgen -W "-f --follow --json --pid -g --gpu -h --help -V --version" -- "$current") ;;
 	get) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version" -- "$current") ;;
-	lab) mapfile -t COMPREPLY < <(compgen -f -W "list keys all fit --set --json --html --device --write -h --help -V --version" -- "$current") ;;
 	grant) mapfile -t COMPREPLY < <(compgen -W "-p --priority --ceiling --tag --weight --deadline --budget --gang --for --force --json -q --quiet -h --help -V --version add list remove" -- "$current") ;;
+	lab) mapfile -t COMPREPLY < <(compgen -f -W "list keys all fit --set --json --html --device --write -h --help -V --version" -- "$current") ;;
 	metrics) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version" -- "$current") ;;
 	pause) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version all" -- "$current") ;;
 	record) mapfile -t COMPREPLY < <(compgen -W "-o --output --perfetto --duration --from --json -q --quiet -h --help -V --version" -- "$current") ;;
