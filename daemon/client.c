@@ -17,7 +17,6 @@
 
 #define CLIENT_INDEX_SHIFT 10  /* the slot is below */
 #define CLIENT_SYNC_SOME   64u /* agents that are asked to look, between two looks at urgent work */
-#define CLIENT_SAY_NS      10000000000ull
 #define CLIENT_KEPT        64u /* places for root alone, or a sixteenth; chosen */
 
 struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag)
@@ -320,7 +319,7 @@ static void client_queue_add(struct gp_daemon *daemon, struct gp_peer *peer, con
 	gp_queue_sample(daemon, queue);
 }
 
-static struct gp_queue_entry *client_queue(const struct gp_client *client, uint32_t slot, uint32_t generation)
+struct gp_queue_entry *gp_client_queue(const struct gp_client *client, uint32_t slot, uint32_t generation)
 {
 	struct gp_queue_entry *queue = slot < client->slot_count ? client->slots[slot].queue : NULL;
 
@@ -330,7 +329,7 @@ static struct gp_queue_entry *client_queue(const struct gp_client *client, uint3
 static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_wire_queue *wire)
 {
 	struct gp_client *client = peer->client;
-	struct gp_queue_entry *queue = client_queue(client, wire->slot, wire->generation);
+	struct gp_queue_entry *queue = gp_client_queue(client, wire->slot, wire->generation);
 	const struct gp_slot *slot = wire->slot < client->slot_count ? &client->slots[wire->slot] : NULL;
 	const uint32_t changing = GP_QUEUE_GWS | GP_QUEUE_FETCH | GP_QUEUE_BLIND;
 
@@ -348,105 +347,6 @@ static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, 
 	gp_queue_attr(daemon, queue);
 	gp_queue_reconsider(daemon, queue);
 	gp_queue_sample(daemon, queue);
-}
-
-/* Its gates are changed by us, whether or not it answers. */
-static bool client_is_ours(const struct gp_client *client)
-{
-	return client->device.mechanism == GP_MECHANISM_DEBUGGER || client->device.mechanism == GP_MECHANISM_BORROW;
-}
-
-/* Said at most every ten seconds: one that is slow rather than dead would fill the journal. */
-void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool answers)
-{
-	uint64_t now_ns = gp_now_ns();
-
-	if (!answers)
-		client->silent_by = client->device.mechanism;
-	if (client->answers == answers)
-		return;
-	client->answers = answers;
-	if (!answers)
-		gp_quarantine_silent(daemon, client);
-	if (client->said_ns && now_ns - client->said_ns < CLIENT_SAY_NS)
-		return;
-	client->said_ns = now_ns;
-	/* With our own debugger it is the driver that keeps us waiting, not the program. */
-	gp_log_user(daemon, client->owner, "process %d (%s): %s %s", client->device.pid, client->name,
-		    client_is_ours(client) ? "the driver" : "its agent",
-		    answers ? "answers again" : "does not answer; its gates are left as they are");
-}
-
-/* What its agent would do, the daemon may be able to do as its debugger, though it was not when the client came (it was
- * being traced). Not where the agent is its own debugger: that place is taken. */
-void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client)
-{
-	uint64_t now_ns = gp_now_ns();
-
-	if (!client->peer || !(client->device.flags & GP_HELLO_RUNTIME) ||
-	    client->device.mechanism < GP_MECHANISM_UPDATE ||
-	    (client->escalated_ns && now_ns - client->escalated_ns < CLIENT_SAY_NS))
-		return;
-	client->escalated_ns = now_ns;
-	daemon->ops->attach(daemon->backend, &client->device);
-}
-
-void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client)
-{
-	if (client->answers)
-		return;
-	gp_client_answers(daemon, client, true);
-	gp_quarantine_answered(daemon, client);
-}
-
-static void client_applied(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_applied *applied)
-{
-	struct gp_device_entry *device = gp_device_find(daemon, applied->gpu_id);
-	uint64_t ns = 0, real_ns = gp_now_ns(), now_ns = gp_daemon_now_ns(daemon);
-	uint32_t opens = 0, good = 0;
-
-	if (!device)
-		return;
-	for (uint32_t i = 0; i < applied->count; i++) {
-		const struct gp_wire_change *change = &applied->changes[i];
-		struct gp_queue_entry *queue = client_queue(client, change->slot, change->generation);
-
-		/* Each order has one answer: saying it again teaches nothing, least of all what orders cost. */
-		if (!queue || queue->device != (uint32_t)(device - daemon->devices) ||
-		    queue->order_seq != applied->seq || !queue->is_ordered)
-			continue;
-		opens += change->open;
-		good += !change->result;
-		ns = real_ns - queue->ordered_ns; /* by our clock: what the agent says itself decides nothing */
-		/* EACCES: the driver has reset a queue of this process; it will never be suspended again. */
-		gp_plan_answer(daemon, device, queue, applied->seq, change->open,
-			       change->result == -EACCES ? -EIO : change->result, now_ns);
-	}
-	if (good && (!opens || opens == applied->count))
-		gp_device_learn(daemon, device, client, opens,
-				device->info.unit == GP_UNIT_QUEUE ? ns / applied->count : ns);
-	client->orders_open -= client->orders_open ? 1 : 0;
-	gp_client_answered(daemon, client);
-}
-
-static void client_lost(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_lost *lost)
-{
-	for (uint32_t i = 0; i < lost->count; i++) {
-		struct gp_queue_entry *queue = client_queue(client, lost->changes[i].slot, lost->changes[i].generation);
-
-		if (!queue)
-			continue;
-		gp_queue_lost(daemon, queue, lost->changes[i].open);
-		if (lost->changes[i].open)
-			gp_queue_open_again(daemon, queue);
-		gp_slice_lost(daemon, queue);
-	}
-	if (lost->why != GP_LOST_LEASE)
-		return;
-	client->leases_lost += lost->count;
-	daemon->counters.leases_lost += lost->count;
-	gp_log_user(daemon, client->owner, "process %d (%s): %u gates opened because their lease ran out",
-		    client->device.pid, client->name, lost->count);
 }
 
 static void client_runtime(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_runtime *runtime)
@@ -529,13 +429,13 @@ void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type,
 	case GP_WIRE_QUEUE_REMOVE: {
 		const struct gp_wire_slot *slot = data;
 
-		queue = client_queue(client, slot->slot, slot->generation);
+		queue = gp_client_queue(client, slot->slot, slot->generation);
 		if (queue)
 			gp_queue_remove(daemon, queue);
 		break;
 	}
-	case GP_WIRE_APPLIED: client_applied(daemon, client, data); break;
-	case GP_WIRE_LOST: client_lost(daemon, client, data); break;
+	case GP_WIRE_APPLIED: gp_client_applied(daemon, client, data); break;
+	case GP_WIRE_LOST: gp_client_lost(daemon, client, data); break;
 	case GP_WIRE_SYNCED: client_synced(daemon, client, ((const struct gp_wire_header *)data)->cookie); break;
 	case GP_WIRE_RUNTIME: client_runtime(daemon, client, data); break;
 	case GP_WIRE_ATTR:
@@ -545,38 +445,4 @@ void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type,
 	case GP_WIRE_SLICED: gp_slice_sliced(daemon, client, data); break;
 	default: gp_peer_refuse(daemon, peer, "a message that agents do not send"); break;
 	}
-}
-
-int gp_client_order(void *context, struct gp_device_client *device_client, uint64_t seq, uint32_t gpu_id,
-		    const struct gp_device_change *changes, uint32_t count)
-{
-	struct gp_daemon *daemon = context;
-	struct gp_client *client = gp_client_find(daemon, device_client->tag);
-	struct {
-		struct gp_wire_order head;
-		struct gp_wire_change changes[GP_WIRE_ORDER_MAX];
-	} message;
-	size_t size = sizeof(message.head) + count * sizeof(message.changes[0]);
-	int r;
-
-	if (!client || !client->peer || !client->welcomed)
-		return -ENOTCONN;
-	if (count > GP_WIRE_ORDER_MAX)
-		return -E2BIG;
-	message.head = (struct gp_wire_order){
-		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ORDER, (uint32_t)size, 0 },
-		.seq = seq,
-		.gpu_id = gpu_id,
-		.count = count,
-	};
-	for (uint32_t i = 0; i < count; i++)
-		message.changes[i] =
-			(struct gp_wire_change){ changes[i].slot, changes[i].generation, changes[i].open, 0 };
-	r = gp_peer_send(client->peer, &message, size, NULL, 0);
-	if (!r) {
-		client->orders_open++;
-	} else {
-		gp_client_answers(daemon, client, false);
-	}
-	return r;
 }

@@ -113,8 +113,12 @@ int gp_client_order(void *daemon, struct gp_device_client *client, uint64_t seq,
 void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool answers);
 void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client); /* it does not answer */
 void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client); /* an order of its was */
-void gp_client_sync(struct gp_daemon *daemon);      /* every agent is to look at its counters, from now on */
-bool gp_client_sync_some(struct gp_daemon *daemon); /* some are told; false: all were */
+void gp_client_applied(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_applied *applied);
+void gp_client_lost(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_lost *lost);
+/* NULL: there is none, or another one by now. */
+struct gp_queue_entry *gp_client_queue(const struct gp_client *client, uint32_t slot, uint32_t generation);
+void gp_client_sync(struct gp_daemon *daemon);        /* every agent is to look at its counters, from now on */
+bool gp_client_sync_some(struct gp_daemon *daemon);   /* some are told; false: all were */
 void gp_client_synced(struct gp_daemon *daemon, struct gp_client *client); /* it has looked, or nobody waits for it */
 
 /* attr.c */

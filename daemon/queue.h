@@ -68,6 +68,7 @@ void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);     
 bool gp_queue_makes_barriers(void);                                                  /* for page.barriers */
 void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client);
+void gp_queue_tell_core(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns);
 void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending);
 void gp_queue_set_seen(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool seen);
 void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open); /* as acknowledged */

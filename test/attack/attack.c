@@ -210,6 +210,34 @@ static void attack_claim(void)
 	}
 }
 
+/* As many clients as there may be, with the other user's batch program as their equal. */
+static void attack_crowd(void)
+{
+	come(20, 1);
+	while (now_ns() < attack.end_ns) {
+		listen_all(0, 50000);
+		usleep(500);
+	}
+}
+
+/* Connections that say nothing, and such that stop in the middle of HELLO. */
+static void attack_halfopen(void)
+{
+	struct gp_wire_hello message = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_HELLO, sizeof(message),
+						     0 } };
+
+	for (uint32_t i = 0; now_ns() < attack.end_ns; i = (i + 1) % attack.count) {
+		if (attack.clients[i].fd >= 0)
+			close(attack.clients[i].fd);
+		attack.clients[i].fd = dial();
+		attack.refused += attack.clients[i].fd < 0;
+		if (i % 2 && attack.clients[i].fd >= 0)
+			say(attack.clients[i].fd, &message, sizeof(message) / 2);
+		if (i % 16 == 0)
+			usleep(200);
+	}
+}
+
 /* Clients that never answer, five new ones a second. */
 static void attack_silent(void)
 {
@@ -418,7 +446,7 @@ static const struct {
 	{ "cost", attack_cost, 10 },        { "status", attack_status, 200 },  { "commands", attack_commands, 200 },
 	{ "streams", attack_streams, 500 }, { "storm", attack_storm, 1 },      { "doorbells", attack_doorbells, 4 },
 	{ "runtime", attack_runtime, 4 },   { "tables", attack_tables, 4096 }, { "journal", attack_journal, 1 },
-	{ "ping", attack_ping, 1 },
+	{ "ping", attack_ping, 1 },         { "crowd", attack_crowd, 200 },    { "halfopen", attack_halfopen, 500 },
 };
 
 int main(int argc, char **argv)

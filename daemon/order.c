@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Orders to agents, and what they answer, or do not. Whatever an agent says is about its own process only. */
+#include <errno.h>
+#include "daemon/daemon.h"
+
+#define ORDER_SAY_NS 10000000000ull
+
+/* Its gates are changed by us, whether or not it answers. */
+static bool order_is_ours(const struct gp_client *client)
+{
+	return client->device.mechanism == GP_MECHANISM_DEBUGGER || client->device.mechanism == GP_MECHANISM_BORROW;
+}
+
+/* Said at most every ten seconds: one that is slow rather than dead would fill the journal. */
+void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool answers)
+{
+	uint64_t now_ns = gp_now_ns();
+
+	if (!answers)
+		client->silent_by = client->device.mechanism;
+	if (client->answers == answers)
+		return;
+	client->answers = answers;
+	if (!answers)
+		gp_quarantine_silent(daemon, client);
+	if (client->said_ns && now_ns - client->said_ns < ORDER_SAY_NS)
+		return;
+	client->said_ns = now_ns;
+	/* With our own debugger it is the driver that keeps us waiting, not the program. */
+	gp_log_user(daemon, client->owner, "process %d (%s): %s %s", client->device.pid, client->name,
+		    order_is_ours(client) ? "the driver" : "its agent",
+		    answers ? "answers again" : "does not answer; its gates are left as they are");
+}
+
+/* What its agent would do, the daemon may be able to do as its debugger, though it was not when the client came (it was
+ * being traced). Not where the agent is its own debugger: that place is taken. */
+void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client)
+{
+	uint64_t now_ns = gp_now_ns();
+
+	if (!client->peer || !(client->device.flags & GP_HELLO_RUNTIME) ||
+	    client->device.mechanism < GP_MECHANISM_UPDATE ||
+	    (client->escalated_ns && now_ns - client->escalated_ns < ORDER_SAY_NS))
+		return;
+	client->escalated_ns = now_ns;
+	daemon->ops->attach(daemon->backend, &client->device);
+}
+
+void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client)
+{
+	if (client->answers)
+		return;
+	gp_client_answers(daemon, client, true);
+	gp_quarantine_answered(daemon, client);
+}
+
+void gp_client_applied(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_applied *applied)
+{
+	struct gp_device_entry *device = gp_device_find(daemon, applied->gpu_id);
+	uint64_t ns = 0, real_ns = gp_now_ns(), now_ns = gp_daemon_now_ns(daemon);
+	uint32_t opens = 0, good = 0;
+
+	if (!device)
+		return;
+	for (uint32_t i = 0; i < applied->count; i++) {
+		const struct gp_wire_change *change = &applied->changes[i];
+		struct gp_queue_entry *queue = gp_client_queue(client, change->slot, change->generation);
+
+		/* Each order has one answer: saying it again teaches nothing, least of all what orders cost. */
+		if (!queue || queue->device != (uint32_t)(device - daemon->devices) ||
+		    queue->order_seq != applied->seq || !queue->is_ordered)
+			continue;
+		opens += change->open;
+		good += !change->result;
+		ns = real_ns - queue->ordered_ns; /* by our clock: what the agent says itself decides nothing */
+		/* EACCES: the driver has reset a queue of this process; it will never be suspended again. */
+		gp_plan_answer(daemon, device, queue, applied->seq, change->open,
+			       change->result == -EACCES ? -EIO : change->result, now_ns);
+	}
+	if (good && (!opens || opens == applied->count))
+		gp_device_learn(daemon, device, client, opens,
+				device->info.unit == GP_UNIT_QUEUE ? ns / applied->count : ns);
+	client->orders_open -= client->orders_open ? 1 : 0;
+	gp_client_answered(daemon, client);
+}
+
+void gp_client_lost(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_lost *lost)
+{
+	for (uint32_t i = 0; i < lost->count; i++) {
+		struct gp_queue_entry *queue =
+			gp_client_queue(client, lost->changes[i].slot, lost->changes[i].generation);
+
+		if (!queue)
+			continue;
+		gp_queue_lost(daemon, queue, lost->changes[i].open);
+		if (lost->changes[i].open)
+			gp_queue_open_again(daemon, queue);
+		gp_slice_lost(daemon, queue);
+	}
+	if (lost->why != GP_LOST_LEASE)
+		return;
+	client->leases_lost += lost->count;
+	daemon->counters.leases_lost += lost->count;
+	gp_log_user(daemon, client->owner, "process %d (%s): %u gates opened because their lease ran out",
+		    client->device.pid, client->name, lost->count);
+}
+
+int gp_client_order(void *context, struct gp_device_client *device_client, uint64_t seq, uint32_t gpu_id,
+		    const struct gp_device_change *changes, uint32_t count)
+{
+	struct gp_daemon *daemon = context;
+	struct gp_client *client = gp_client_find(daemon, device_client->tag);
+	struct {
+		struct gp_wire_order head;
+		struct gp_wire_change changes[GP_WIRE_ORDER_MAX];
+	} message;
+	size_t size = sizeof(message.head) + count * sizeof(message.changes[0]);
+	int r;
+
+	if (!client || !client->peer || !client->welcomed)
+		return -ENOTCONN;
+	if (count > GP_WIRE_ORDER_MAX)
+		return -E2BIG;
+	message.head = (struct gp_wire_order){
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ORDER, (uint32_t)size, 0 },
+		.seq = seq,
+		.gpu_id = gpu_id,
+		.count = count,
+	};
+	for (uint32_t i = 0; i < count; i++)
+		message.changes[i] =
+			(struct gp_wire_change){ changes[i].slot, changes[i].generation, changes[i].open, 0 };
+	r = gp_peer_send(client->peer, &message, size, NULL, 0);
+	if (!r) {
+		client->orders_open++;
+	} else {
+		gp_client_answers(daemon, client, false);
+	}
+	return r;
+}
