@@ -100,18 +100,22 @@ void gp_apply_not_awaited(struct gp_sched *sched, struct gp_queue *q)
 static void apply_overdue(struct gp_sched *sched, struct gp_queue *q)
 {
 	struct gp_client *client = &sched->clients[q->client];
+	bool was_prompt;
 	uint32_t i;
 
 	gp_device_of(sched, q)->closing_compute_count -= gp_gate_is_closing(q);
 	q->is_overdue = true;
 	q->prompt_until_ns = 0;
-	sched->seats[q->seat].overdue_count++;
+	was_prompt = !sched->seats[q->seat].overdue_count++;
 	gp_apply_not_awaited(sched, q);
 	client->distrust = 2 * client->distrust + APPLY_DISTRUST;
 	if (client->distrust > APPLY_DISTRUST_MAX)
 		client->distrust = APPLY_DISTRUST_MAX;
-	for (i = sched->seats[q->seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+	/* With the first one all of them stop waiting; a client may have a thousand, and all of them late. */
+	for (i = sched->seats[q->seat].queue_first; was_prompt && i != GP_NONE; i = sched->queues[i].seat_next)
 		gp_work_refresh(sched, i);
+	if (!was_prompt)
+		gp_work_refresh(sched, (uint32_t)(q - sched->queues));
 }
 
 static void apply_give_up(struct gp_sched *sched, uint32_t queue, enum gp_why why)
