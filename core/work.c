@@ -125,6 +125,30 @@ static void work_lend_rank(struct gp_sched *sched, struct gp_seat *seat)
 		gp_work_set_rank(sched, i);
 }
 
+/* It has work now, or none any more: whether that changes the highest rank. A client may have a thousand queues, all of
+ * which get work at once: they are looked at when one leaves that was at the top, from its neighbours on. */
+static bool work_changes_rank(const struct gp_sched *sched, const struct gp_seat *seat, const struct gp_queue *q)
+{
+	int64_t rank = work_base_rank(sched, q);
+	uint32_t next = q->seat_next, prev = q->seat_prev;
+
+	if (!seat->mixed || rank < seat->rank)
+		return false;
+	if (rank > seat->rank || gp_work_is_active(sched, q))
+		return rank > seat->rank;
+	while (next != GP_NONE || prev != GP_NONE) {
+		uint32_t i = next != GP_NONE ? next : prev;
+
+		if (gp_work_is_active(sched, &sched->queues[i]) && work_base_rank(sched, &sched->queues[i]) == rank)
+			return false;
+		if (next != GP_NONE)
+			next = sched->queues[i].seat_next;
+		else
+			prev = sched->queues[i].seat_prev;
+	}
+	return true;
+}
+
 void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -159,7 +183,7 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 	gp_age_update(sched, queue);
 	gp_work_timer(sched, queue);
 	device->dirty = true;
-	if (was_active != active)
+	if (was_active != active && work_changes_rank(sched, seat, q))
 		work_lend_rank(sched, seat);
 	gp_inversion_work(sched, queue);
 	if (!was_running && running)
@@ -185,6 +209,8 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 		.deadline_queue_count = device->deadline_queue_count,
 	};
 	bool is_batch = device->policy->gates && (!device->policy->is_batch || device->policy->is_batch(&view));
+	bool was_mixed = seat->mixed;
+	int64_t before;
 	uint32_t other;
 
 	if (q->is_batch != is_batch) {
@@ -193,6 +219,7 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 		gp_turn_check(sched, q->seat);
 		gp_inversion_changed(sched, queue);
 	}
+	before = work_base_rank(sched, q);
 	q->own_rank = device->policy->rank ? device->policy->rank(&view) : 0;
 	if (q->has_work && q->in_doubt && q->tail_ns > WORK_TRUST_NS)
 		q->own_rank = INT64_MIN + 1;
@@ -202,7 +229,8 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 	if (q->gang != GP_NONE)
 		gp_gang_rank(sched, q->gang);
 	gp_work_set_rank(sched, queue);
-	work_lend_rank(sched, seat);
+	if (was_mixed != seat->mixed || before != work_base_rank(sched, q))
+		work_lend_rank(sched, seat);
 }
 
 /* Its place among those who wait for a slot. Queues of one user that wait stand a turn apart, so that one with many
