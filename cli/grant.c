@@ -34,7 +34,7 @@ static const char grant_help[] =
 "      --budget T       and needs so much of the device; 0: not tested\n"
 "      --gang NAME      they open and close together\n"
 "      --for T          ends by itself after this time (90s, 3600s)\n"
-"      --force          also where the program asks for something else\n"
+"      --force          also where the program asks for something else; of a PID: for that process alone\n"
 "      --json           list: an object; add: the grants, one a line\n"
 "  -q, --quiet\n"
 "\n";

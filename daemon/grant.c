@@ -213,6 +213,9 @@ void gp_grant_of_process(struct gp_daemon *daemon, pid_t pid, struct gp_terms *r
 		grant = grant_find(daemon, pid, "");
 		if (grant) {
 			*ret_terms = grant->terms;
+			/* What is set or forced is for that process alone: of the first of all others descend. */
+			if (i)
+				ret_terms->forced.valid = 0;
 			return;
 		}
 		pid = gp_process_parent(pid);

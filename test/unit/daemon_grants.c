@@ -429,6 +429,15 @@ static void test_descendants(void **state)
 	assert_int_equal(terms.attr.priority, 33);
 	gp_grant_of_process(&world.daemon, getppid(), &terms);
 	assert_int_equal(terms.attr.valid, 0);
+	/* What is set is set for one. */
+	assert_int_equal(gp_grant_keep_set(&world.daemon, getpid(),
+					   &(struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = 1 }),
+			 0);
+	gp_grant_of_process(&world.daemon, getpid(), &terms);
+	assert_int_equal(terms.forced.valid, GP_ATTR_PRIORITY);
+	gp_grant_of_process(&world.daemon, child, &terms);
+	assert_int_equal(terms.forced.valid, 0);
+	assert_int_equal(terms.attr.priority, 33);
 	end_process(child);
 }
 
