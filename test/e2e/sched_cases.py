@@ -286,7 +286,7 @@ def apart(events, pids):
             under_way.add(queue)
         elif event["pid"] in wants and event["event"] in ("closed", "opened", "order-failed"):
             under_way.discard(queue)
-        elif event["pid"] is None and event["event"] == "idle":  # the urgent one's, which is gone by now
+        elif event["pid"] not in wants and event["event"] == "idle":  # the urgent program's
             found += len(set(wants.values())) > 1 and not under_way
     return found
 
@@ -310,7 +310,6 @@ def ranks_beside_urgent(build, settings):
         urgent = stage.serve(["-p", "80"], rate=40, requests=200, extra={"GPU_MAX_HW_QUEUES": "1"})
         status = urgent.wait()
         must(status == 0 and urgent.result()["wrong"] == 0, urgent.tail())
-        # While they are there: events of those that are gone have no names.
         events = [json.loads(line) for line in stage.ask("events", "--json").stdout.splitlines()]
         must(any(event["event"] == "queue-add" and event["pid"] in pids for event in events), "the daemon has forgotten the beginning")
         open(path + ".end", "w", encoding="ascii").close()
