@@ -223,19 +223,11 @@ static struct gp_queue_entry *control_queue(struct gp_client *client, uint32_t g
 static void control_set_queue(struct gp_daemon *daemon, struct gp_queue_entry *queue, const struct gp_wire_attr *attr,
 			      bool is_root)
 {
-	struct gp_wire_attr *set = &queue->set;
-
 	if (is_root && gp_access_is_raise(attr))
 		queue->client->may_raise = queue->client->granted_raise = true;
 	if (is_root && attr->valid & GP_ATTR_PRIORITY && attr->priority > queue->client->ceiling)
 		queue->client->ceiling = queue->client->granted = attr->priority;
-	set->priority = attr->valid & GP_ATTR_PRIORITY ? attr->priority : set->priority;
-	set->weight = attr->valid & GP_ATTR_WEIGHT ? attr->weight : set->weight;
-	set->deadline_ns = attr->valid & GP_ATTR_DEADLINE ? attr->deadline_ns : set->deadline_ns;
-	set->budget_ns = attr->valid & GP_ATTR_BUDGET ? attr->budget_ns : set->budget_ns;
-	if (attr->valid & GP_ATTR_GANG)
-		memcpy(set->gang, attr->gang, sizeof(set->gang));
-	set->valid |= attr->valid;
+	gp_attr_overlay(&queue->set, attr);
 	gp_queue_attr(daemon, queue);
 }
 

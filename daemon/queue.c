@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/daemon.h"
+#include "daemon/terms.h"
 
 #define QUEUE_ORDER_NS 5000000ull     /* until an order may be answered; chosen: a few calls of the driver's */
 #define QUEUE_GANG_NS  10000000000ull /* between two changes of its gang; chosen: 120 times the longest usual turn */
@@ -86,20 +87,6 @@ void gp_queue_set_seen(struct gp_daemon *daemon, struct gp_queue_entry *queue, b
 	queue_unseen_list(daemon, queue, !seen);
 }
 
-static void queue_overlay(struct gp_wire_attr *attr, const struct gp_wire_attr *over, bool with_priority)
-{
-	if (over->valid & GP_ATTR_PRIORITY && with_priority)
-		attr->priority = over->priority;
-	if (over->valid & GP_ATTR_WEIGHT)
-		attr->weight = over->weight;
-	if (over->valid & GP_ATTR_DEADLINE)
-		attr->deadline_ns = over->deadline_ns;
-	if (over->valid & GP_ATTR_BUDGET)
-		attr->budget_ns = over->budget_ns;
-	if (over->valid & GP_ATTR_GANG)
-		memcpy(attr->gang, over->gang, sizeof(attr->gang));
-}
-
 /* A budget given to the process is what its work needs of the device, through however many queues: one of them stands
  * for it in the admission test. */
 static bool queue_has_budget(struct gp_queue_entry *queue)
@@ -120,11 +107,13 @@ static bool queue_has_budget(struct gp_queue_entry *queue)
 static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_client *client = queue->client;
-	struct gp_wire_attr attr = client->attr;
+	struct gp_wire_attr attr = client->attr, own = queue->wire.attr;
 	uint32_t gang = queue->attr.gang;
 
-	queue_overlay(&attr, &queue->wire.attr, queue->wire.kind == GP_WIRE_COMPUTE);
-	queue_overlay(&attr, &queue->set, true);
+	if (queue->wire.kind != GP_WIRE_COMPUTE)
+		own.valid &= ~GP_ATTR_PRIORITY;
+	gp_attr_overlay(&attr, &own);
+	gp_attr_overlay(&attr, &queue->set);
 	gp_client_cut(client, &attr);
 	if (!((queue->wire.attr.valid | queue->set.valid) & GP_ATTR_BUDGET) && !queue_has_budget(queue))
 		attr.budget_ns = 0;
