@@ -515,6 +515,11 @@ void gp_age_open(struct gp_plan_builder *b)
 			if (b->plan->close_count > before)
 				age_ordered(b);
 		}
+		if (!gp_slice_may_open(b, i)) { /* whose turn it was closes first */
+			if (!device->aged_begun)
+				device->aged_until_ns = GP_NEVER_NS;
+			break;
+		}
 		if (gp_plan_is_full(b) || !gp_slots_make_room(b, &sched->queues[i]))
 			break;
 		sched->queues[i].aged_mark = sched->queues[i].completed;

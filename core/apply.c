@@ -226,6 +226,7 @@ int gp_sched_device_stop(struct gp_sched *sched, uint32_t device, uint64_t now_n
 			gp_work_gate(sched, i, GP_GATE_UNKNOWN);
 		}
 	d->stopped = d->opening_all = d->dirty = true;
+	gp_slice_look(d);
 	gp_trace_device(sched, GP_TRACE_DEVICE_STOPPED, device, GP_WHY_STOPPED, 0);
 	return 0;
 }
@@ -243,6 +244,7 @@ int gp_sched_device_start(struct gp_sched *sched, uint32_t device, uint64_t now_
 	gp_clock(sched, now_ns);
 	d->stopped = d->opening_all = false;
 	d->dirty = true;
+	gp_slice_look(d);
 	for (seat = d->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next) {
 		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 			sched->queues[i].fail_count = 0;

@@ -74,3 +74,121 @@ void gp_budget_pay(struct gp_device *device, uint32_t transaction_count)
 	if (device->tokens_ns < -BUDGET_NS_MAX)
 		device->tokens_ns = -BUDGET_NS_MAX;
 }
+
+/*
+ * How often a device that switches by itself may do so. With the shortest slice below it, an urgent program gets the
+ * device at once and gives it back as soon as it has nothing to run for a moment. One that launches its work piece by
+ * piece has such a moment between any two pieces: it gains nothing, since it waits for its own launches, and the
+ * switches take the device's time from everybody (measured: docs/decisions/0018). Hence switches are counted, at the
+ * queue that is put aside; while they take more of the device than transactions may, short slices are just so long that
+ * they cannot.
+ */
+#define SWITCH_LEAST_NS  2500000ull    /* between two counts: those of one moment say nothing */
+#define SWITCH_SMOOTH    8u            /* windows until it is believed */
+#define SWITCH_BACK      4u            /* back when it is so many times less than it may be: far from where it began */
+#define SWITCH_FRESH_NS  2000000000ull /* for how long it counts when nobody is put aside any more */
+#define SLOW_NS          1000000000ull /* how long slices are longer at least; doubled when it was needed again soon */
+#define SLOW_NS_MAX      60000000000ull
+#define SLOW_CALM_NS     10000000000ull /* not soon */
+#define SWITCH_COUNT_MAX 1000000u       /* in a window */
+
+uint64_t gp_budget_short_ns(const struct gp_device *device)
+{
+	uint64_t slow_ns = device->attr.switch_ns * 1000 / device->param.overhead_permille;
+
+	return device->slowed && slow_ns > device->attr.short_ns ? slow_ns : device->attr.short_ns;
+}
+
+/* Whether short ones would do again can only be tried: the sooner it went wrong the last time, the later. */
+static void budget_slow(struct gp_sched *sched, struct gp_device *device)
+{
+	bool soon = device->slow_over_ns && sched->now_ns - device->slow_over_ns < SLOW_CALM_NS;
+
+	device->slow_ns = !soon ? SLOW_NS : 2 * device->slow_ns < SLOW_NS_MAX ? 2 * device->slow_ns : SLOW_NS_MAX;
+	device->slow_until_ns = sched->now_ns + device->slow_ns;
+	device->slowed = true;
+}
+
+static void budget_set_rate(struct gp_sched *sched, struct gp_device *device, uint64_t per_s)
+{
+	uint64_t cost = per_s / 1000 * device->attr.switch_ns / 1000000, limit = device->param.overhead_permille;
+
+	device->saves_per_s = per_s;
+	if (device->slowed ? cost * SWITCH_BACK >= limit || sched->now_ns < device->slow_until_ns : cost <= limit)
+		return;
+	if (device->slowed) {
+		device->slowed = false;
+		device->slow_over_ns = sched->now_ns;
+	} else {
+		budget_slow(sched, device);
+	}
+	gp_trace_device(sched, device->slowed ? GP_TRACE_SLOWED : GP_TRACE_FAST, (uint32_t)(device - sched->devices),
+			GP_WHY_RATE, per_s / 1000);
+	gp_slice_look(device);
+	device->dirty = true;
+}
+
+void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device)
+{
+	if (!device->saves_per_s)
+		return;
+	if (sched->now_ns < device->saves_ns + SWITCH_FRESH_NS) {
+		gp_device_wake(device, device->saves_ns + SWITCH_FRESH_NS);
+		return;
+	}
+	device->slow_until_ns = 0;
+	budget_set_rate(sched, device, 0);
+}
+
+static void budget_window(struct gp_sched *sched, struct gp_device *device, uint32_t saves, uint64_t window_ns)
+{
+	uint64_t past = device->saves_per_s, most = 1000000000000ull / device->attr.switch_ns, now;
+
+	if (saves > SWITCH_COUNT_MAX)
+		saves = SWITCH_COUNT_MAX;
+	now = saves * 1000000000000ull / window_ns;
+	if (now > most)
+		now = most; /* no device does more than switch; the driver has begun anew, or lies */
+	device->saves_ns = sched->now_ns;
+	budget_set_rate(sched, device, past - past / SWITCH_SMOOTH + now / SWITCH_SMOOTH);
+}
+
+int gp_sched_switches(struct gp_sched *sched, struct gp_queue_id queue, uint32_t count, uint64_t counted_ns,
+		      uint64_t now_ns)
+{
+	const struct gp_queue *q = gp_queue_find(sched, queue);
+	struct gp_device *device;
+	bool goes_on;
+
+	if (!q)
+		return -ESTALE;
+	device = gp_device_of(sched, q);
+	if (!device->attr.short_ns || !device->attr.switch_ns || !counted_ns || counted_ns >= GP_NS_MAX)
+		return -EINVAL;
+	gp_clock(sched, now_ns);
+	/* Another one has the turn, or the same one again: counted anew, and after a window once more. */
+	goes_on = device->saved_at_ns && device->saved.index == queue.index &&
+		  device->saved.generation == queue.generation && device->saved_opened_ns == q->opened_ns;
+	if (goes_on && counted_ns < device->saved_at_ns + SWITCH_LEAST_NS)
+		return 0;
+	if (goes_on)
+		budget_window(sched, device, count - device->saved_count, counted_ns - device->saved_at_ns);
+	device->saved = queue;
+	device->saved_opened_ns = q->opened_ns;
+	device->saved_count = count;
+	device->saved_at_ns = counted_ns;
+	return 0;
+}
+
+int gp_sched_switch_info(const struct gp_sched *sched, uint32_t device, struct gp_switch_info *ret_info)
+{
+	const struct gp_device *d = &sched->devices[device];
+
+	if (device >= sched->device_count)
+		return -EINVAL;
+	*ret_info = (struct gp_switch_info){ .per_s_x1000 = d->saves_per_s,
+					     .is_slowed = d->slowed,
+					     .hold_ns = d->slow_ns,
+					     .slowed_ns = d->slowed ? gp_budget_short_ns(d) : 0 };
+	return 0;
+}

@@ -173,7 +173,8 @@ static bool client_attr_ok(const struct gp_sched *sched, const struct gp_queue_a
 {
 	return attr->priority >= 0 && attr->priority <= GP_PRIORITY_MAX && attr->weight <= GP_WEIGHT_MAX &&
 	       attr->deadline_ns <= GP_DURATION_NS_MAX && attr->budget_ns <= GP_DURATION_NS_MAX &&
-	       (unsigned int)attr->kind <= GP_KIND_COPY && (!attr->gang || sched->limits.gang_count);
+	       attr->own_slice_ns <= GP_DURATION_NS_MAX && (unsigned int)attr->kind <= GP_KIND_COPY &&
+	       (!attr->gang || sched->limits.gang_count);
 }
 
 int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint32_t device,
@@ -242,6 +243,7 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 		gp_turn_give(sched, q->seat);
 	gp_turn_check(sched, q->seat);
 	client_oversubscription(sched, device);
+	gp_slice_look(d);
 	if (attr->gang) {
 		gp_gang_join(sched, index, attr->gang);
 		gp_work_rerank(sched, index);
@@ -280,6 +282,7 @@ int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, co
 	gp_trace(sched, GP_TRACE_ATTR, queue.index, GP_WHY_NONE, (uint64_t)attr->priority);
 	if (gp_rest_update(sched, device))
 		gp_turn_settle(sched, device);
+	gp_slice_look(device);
 	gp_work_rerank(sched, queue.index);
 	gp_work_refresh(sched, queue.index);
 	if (sched->seats[q->seat].batch_count == 0)
@@ -303,6 +306,7 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 	gp_work_account(sched, queue.index);
 	q->has_work = q->hinted = q->aged = false;
 	q->linger_until_ns = q->hint_from_ns = q->hint_at_ns = q->tail_until_ns = q->hold_until_ns = q->tail_ns = 0;
+	q->slice_seq = q->slice_due_ns = q->slice_hold_ns = 0;
 	gp_work_gate(sched, queue.index, GP_GATE_CLOSED); /* leaves every heap and list */
 	device->closed_unseen_count -= gp_gate_is_blind(q);
 	gp_trace(sched, GP_TRACE_QUEUE_REMOVE, queue.index, GP_WHY_NONE, 0);
@@ -331,6 +335,7 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 	if (gp_rest_update(sched, device))
 		gp_turn_settle(sched, device);
 	client_oversubscription(sched, q->device);
+	gp_slice_look(device);
 	device->dirty = true;
 	return 0;
 }
@@ -374,6 +379,12 @@ int gp_sched_queue_info(const struct gp_sched *sched, struct gp_queue_id queue, 
 		.device = q->device,
 		.linger_ns = q->linger_until_ns > sched->now_ns ? q->linger_until_ns - sched->now_ns : 0,
 		.client = { q->client, sched->clients[q->client].generation },
+		.slice_ns = q->slice_ns,
+		.is_slice_known = !q->slice_unknown,
+		.is_slice_ordered = q->slice_seq != 0,
+		.is_short = gp_slice_is_short_ns(&sched->devices[q->device], q->slice_ns),
+		.may_be_short = gp_slice_may_be_short(&sched->devices[q->device], q),
+		.slice_failures = q->slice_fails,
 	};
 	return 0;
 }

@@ -286,7 +286,7 @@ static void plan_gangs(struct gp_plan_builder *b)
 				continue;
 			if (!gang->want_open && q->gate == GP_GATE_OPEN && q->hold_until_ns <= sched->now_ns)
 				gp_plan_close(b, i, gang->why == GP_WHY_NONE ? GP_WHY_GANG : gang->why);
-			else if (gang->want_open && q->gate == GP_GATE_CLOSED)
+			else if (gang->want_open && q->gate == GP_GATE_CLOSED && gp_slice_may_open(b, i))
 				gp_plan_open(b, i, gang->why == GP_WHY_AGED ? GP_WHY_AGED : GP_WHY_GANG);
 		}
 	}
@@ -309,7 +309,8 @@ static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t
 			const struct gp_queue *q = &sched->queues[i];
 
 			if (q->gate == GP_GATE_CLOSED && q->rank >= hold_rank && gp_turn_allows(sched, q) &&
-			    q->gang == GP_NONE && (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)))
+			    q->gang == GP_NONE && (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)) &&
+			    gp_slice_may_open(b, i))
 				gp_plan_open(b, i, GP_WHY_COMPANY);
 		}
 	}
@@ -336,7 +337,7 @@ static void plan_open_ready(struct gp_plan_builder *b)
 		if (q->is_batch && b->device->policy->rank && !b->device->attr.switch_ns &&
 		    !gp_budget_can_pay(sched, b->device, 1))
 			break;
-		if (!gp_slots_make_room(b, q))
+		if (!gp_slice_may_open(b, queue) || !gp_slots_make_room(b, q))
 			break;
 		gp_plan_open(b, queue, q->is_batch ? GP_WHY_TURN : GP_WHY_WORK);
 	}
@@ -375,7 +376,7 @@ static void plan_open_unseen(struct gp_plan_builder *b)
 			const struct gp_queue *q = &sched->queues[i];
 
 			if (gp_gate_is_blind(q) && q->gang == GP_NONE && q->hold_until_ns <= sched->now_ns &&
-			    gp_slots_is_free(b, q))
+			    gp_slots_is_free(b, q) && gp_slice_may_open(b, i))
 				gp_plan_open(b, i, GP_WHY_REST);
 		}
 	plan_open_company(b, first, INT64_MIN);
@@ -385,7 +386,7 @@ static void plan_open_unseen(struct gp_plan_builder *b)
 static void plan_repair(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
-	uint32_t seat, i;
+	uint32_t seat, i, later = 0;
 
 	if (!b->device->unknown_count && !b->device->opening_all)
 		return;
@@ -394,11 +395,15 @@ static void plan_repair(struct gp_plan_builder *b)
 		     i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
 
-			if (q->gate == GP_GATE_UNKNOWN ? q->hold_until_ns <= sched->now_ns :
-							 b->device->opening_all && q->gate == GP_GATE_CLOSED)
+			if (q->gate == GP_GATE_UNKNOWN ? q->hold_until_ns > sched->now_ns :
+							 !b->device->opening_all || q->gate != GP_GATE_CLOSED)
+				continue;
+			if (gp_slice_may_open(b, i))
 				gp_plan_open(b, i, b->device->opening_all ? GP_WHY_STOPPED : GP_WHY_TIMEOUT);
+			else
+				later++;
 		}
-	if (!b->plan->open_count)
+	if (!b->plan->open_count && !later)
 		b->device->opening_all = false;
 }
 
@@ -468,19 +473,18 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	plan_timers(sched, device);
 	b.closing_compute = device->closing_compute_count;
 	device->dirty = false;
-	if (!device->policy->gates)
-		return false;
 	ret_plan->device = index;
-	ret_plan->close_count = ret_plan->open_count = ret_plan->transaction_count = 0;
+	ret_plan->close_count = ret_plan->open_count = ret_plan->slice_count = ret_plan->transaction_count = 0;
 	ret_plan->patience_ns = 0;
-	ret_plan->announce = device->announce != GP_NONE && !device->stopped;
+	ret_plan->announce = device->announce != GP_NONE && !device->stopped && device->policy->gates;
 	ret_plan->bring_in =
 		ret_plan->announce ? gp_queue_id_of(sched, device->announce) : (struct gp_queue_id){ GP_NONE, 0 };
 	device->announce = GP_NONE;
-	plan_repair(&b);
-	if (gp_rest_update(sched, device))
+	if (device->policy->gates)
+		plan_repair(&b);
+	if (device->policy->gates && gp_rest_update(sched, device))
 		gp_turn_settle(sched, device);
-	if (!device->stopped) {
+	if (device->policy->gates && !device->stopped) {
 		gp_gang_decide(sched);
 		gp_turn_assign(sched, device);
 		plan_rise(&b);
@@ -495,9 +499,10 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	}
 	/* The steps above mark the device dirty as they change it; only what did not fit is left over. */
 	device->dirty = gp_plan_is_full(&b);
+	gp_slice_plan(&b);
 	if (ret_plan->close_count || ret_plan->open_count)
 		plan_issue(&b);
-	else if (ret_plan->announce)
+	else if (ret_plan->announce || ret_plan->slice_count)
 		ret_plan->seq = ++sched->seq;
 	else
 		return false;

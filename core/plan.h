@@ -30,6 +30,10 @@ uint32_t gp_plan_transactions(struct gp_sched *sched, const struct gp_device *de
 /* age.c: opens the queues whose aged turn it is. */
 void gp_age_open(struct gp_plan_builder *b);
 
+/* slice.c: not beside a short one while it may be short itself; what must come first is ordered. */
+bool gp_slice_may_open(struct gp_plan_builder *b, uint32_t queue);
+void gp_slice_plan(struct gp_plan_builder *b);
+
 /* slots.c: hardware slots and process slots. */
 bool gp_slots_has(const struct gp_plan_builder *b); /* room for one more compute gate */
 /* It can open without that anybody gives way. */

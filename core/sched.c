@@ -145,7 +145,9 @@ int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *att
 	if (!found || !sched_param_ok(param) || (unsigned int)attr->unit > GP_UNIT_QUEUE || !attr->queue_max ||
 	    attr->close_ns > GP_DURATION_NS_MAX || attr->open_ns > GP_DURATION_NS_MAX ||
 	    attr->ack_timeout_ns > GP_DURATION_NS_MAX || attr->switch_ns > GP_DURATION_NS_MAX ||
-	    attr->lower_max > GP_BATCH_MAX)
+	    attr->lower_max > GP_BATCH_MAX || attr->short_ns > GP_DURATION_NS_MAX ||
+	    attr->long_ns > GP_DURATION_NS_MAX || attr->slice_ns > GP_DURATION_NS_MAX ||
+	    (attr->long_ns && attr->long_ns <= attr->short_ns))
 		return -EINVAL;
 	if (sched->device_count == sched->limits.device_count ||
 	    attr->queue_max > sched->limits.queue_count - sched->queue_reserved)

@@ -87,6 +87,17 @@ struct gp_queue {
 	uint32_t fail_count;    /* failed orders since the last close that succeeded */
 	bool condemned;         /* failed too often: quarantined as soon as it was ordered open */
 
+	/* Slice. */
+	uint64_t slice_ns;       /* as last acknowledged; 0: as its application has it */
+	bool slice_unknown;      /* an order was lost, or somebody else has set it */
+	uint64_t slice_seq;      /* the plan of the order under way; 0: none is */
+	uint64_t slice_order_ns; /* what it orders */
+	uint64_t slice_from_ns;  /* ordered then */
+	uint64_t slice_due_ns;   /* given up then; 0: none is under way */
+	uint64_t slice_hold_ns;  /* not ordered before: it failed; 0: free */
+	uint32_t slice_fails;    /* in a row */
+	bool slice_opens_long;   /* it is to open beside a short one: as its application has it, then */
+
 	/* Ageing: it must have been open with work for age_turn since age_start, or it is due. */
 	uint64_t age_start_ns, age_open_ns;
 	uint64_t age_due_ns;         /* when it is due; 0: its gate is not closed on work */
@@ -221,6 +232,21 @@ struct gp_device {
 	int64_t tokens_ns;
 	uint32_t tokens_part; /* and so many thousandths of a nanosecond, below 1000 */
 	uint64_t tokens_mark_ns;
+
+	/* Slices (slice.c), and how often the device switches by itself (budget.c). */
+	bool slice_dirty;         /* look at them again */
+	uint64_t crowded_ns;      /* since when several lower queues with work stay open; 0: they do not */
+	struct gp_queue_id saved; /* whose switches were counted last … */
+	uint64_t saved_opened_ns; /* … since it was opened … */
+	uint32_t saved_count;
+	uint64_t saved_at_ns;   /* … and when, by the driver's clock; 0: never */
+	uint64_t saves_per_s;   /* thousandths, smoothed … */
+	uint64_t saves_ns;      /* … and when that was last true */
+	bool slowed;            /* that is more than it may be */
+	uint64_t slow_ns;       /* so long at least … */
+	uint64_t slow_until_ns; /* … until then */
+	uint64_t slow_over_ns;  /* when it was last over; 0: never */
+
 	uint64_t rest_ns;       /* nobody has had work: it rests from here on; GP_NEVER_NS: somebody has */
 	uint64_t wake_ns;       /* device timer: turn end, budget refill, aged turn end; GP_NEVER_NS: none */
 	uint32_t announce;      /* queue to bring in (self-switching, hint); GP_NONE: none */
@@ -372,6 +398,18 @@ void gp_gang_decide(struct gp_sched *sched);                    /* which closed 
 bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device,
 		       uint32_t transaction_count); /* false: wakes the device when it can */
 void gp_budget_pay(struct gp_device *device, uint32_t transaction_count);
+/* The slice of those that the device puts aside by itself: the shortest, unless that costs more than it may. */
+uint64_t gp_budget_short_ns(const struct gp_device *device);
+void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device); /* what was counted gets old */
+
+/* slice.c: how long the device runs a queue before it looks at others. */
+bool gp_slice_is_short_ns(const struct gp_device *device, uint64_t slice_ns);
+bool gp_slice_may_be_short(const struct gp_device *device, const struct gp_queue *queue);
+bool gp_slice_is_lower(const struct gp_sched *sched, const struct gp_queue *queue);       /* it is to be short */
+uint64_t gp_slice_timer_ns(const struct gp_queue *queue);                                 /* 0: nothing is due */
+void gp_slice_due(struct gp_sched *sched, uint32_t queue);                                /* its timer fired */
+void gp_slice_look(struct gp_device *device);                                             /* something changed */
+const char *gp_slice_check(const struct gp_sched *sched, const struct gp_device *device); /* NULL, or what is wrong */
 
 /* apply.c */
 void gp_apply_begin(struct gp_sched *sched, struct gp_order *order, const struct gp_plan *plan); /* it is under way */

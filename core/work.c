@@ -183,6 +183,8 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 	gp_age_update(sched, queue);
 	gp_work_timer(sched, queue);
 	device->dirty = true;
+	if (q->is_batch)
+		gp_slice_look(device);
 	if (was_active != active && work_changes_rank(sched, seat, q))
 		work_lend_rank(sched, seat);
 	gp_inversion_work(sched, queue);
@@ -218,6 +220,7 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 		seat->batch_count += is_batch ? 1u : -1u;
 		gp_turn_check(sched, q->seat);
 		gp_inversion_changed(sched, queue);
+		gp_slice_look(device);
 	}
 	before = work_base_rank(sched, q);
 	q->own_rank = device->policy->rank ? device->policy->rank(&view) : 0;
@@ -414,6 +417,7 @@ void gp_work_timer(struct gp_sched *sched, uint32_t queue)
 	work_earliest(&when_ns, gp_age_timer_ns(q));
 	if (!device->policy->gates)
 		when_ns = q->tail_until_ns ? q->tail_until_ns : GP_NEVER_NS;
+	work_earliest(&when_ns, gp_slice_timer_ns(q));
 	if (when_ns == q->timer_ns && (when_ns == GP_NEVER_NS) == (q->heap_index[GP_HEAP_TIMER] == GP_NONE))
 		return;
 	gp_heap_put(sched, device, GP_HEAP_TIMER, queue, false);
@@ -428,6 +432,7 @@ void gp_work_due(struct gp_sched *sched, uint32_t queue)
 	uint64_t now_ns = sched->now_ns;
 
 	gp_apply_due(sched, queue);
+	gp_slice_due(sched, queue);
 	if (q->linger_until_ns && q->linger_until_ns <= now_ns)
 		q->linger_until_ns = 0;
 	if (q->hold_until_ns && q->hold_until_ns <= now_ns)

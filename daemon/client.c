@@ -212,10 +212,6 @@ void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uin
 
 		if (!queue || !changed)
 			continue;
-		/* The agent gives slices back when the means change. */
-		queue->slice.retry_ns = 0;
-		if (queue->slice.state != GP_SLICE_LONG)
-			queue->slice.state = GP_SLICE_UNKNOWN;
 		gp_queue_lost(daemon, queue, true);
 		gp_queue_leave(daemon, queue);
 		if (mechanism != GP_MECHANISM_NONE && gp_quarantine_admits(client))

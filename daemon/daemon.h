@@ -13,7 +13,7 @@
  *   rights.c   which capabilities it has                           account.c  what clients got, also when they have ended
  *   quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
  *   fair.c     who is served next, and for how long                attr.c     what a client has
- *   slice.c, pace.c  slices, and how often devices switch          gang.c     names of gangs
+ *   slice.c    slices are set, switches counted                    gang.c     names of gangs
  *   learn.c, cost.c  what transactions cost; between runs          clock.c    the time
  *   grant.c, grant_file.c, terms.c  what root says of programs     cgroup.c   by cgroup
  *   together.c  processes that are one program or job

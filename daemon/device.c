@@ -18,6 +18,7 @@
 /* What was measured is believed within these bounds: a client may take its time to answer. */
 #define DEVICE_COST_MIN_NS 500u
 #define DEVICE_COST_MAX_NS 20000000u
+#define DEVICE_SLICE_NS    400000u            /* to set a slice (measured, H200, driver 580.159: 386 and 428 us) */
 #define DEVICE_ANSWER_NS   DEVICE_COST_MAX_NS /* the longest transaction that is waited for, beside answer_timeout */
 
 struct gp_device_entry *gp_device_find(struct gp_daemon *daemon, uint32_t gpu_id)
@@ -99,6 +100,8 @@ static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *dev
 		.fetch_counters = info->fetch_counters,
 		.switch_ns = info->switch_ns,
 		.lower_max = info->lower_max,
+		.short_ns = info->short_us * 1000,
+		.slice_ns = info->short_us ? DEVICE_SLICE_NS : 0,
 	};
 	/* Without a means to preempt, nothing is ordered: the queues are watched and shown. */
 	const char *policy = info->mechanism == GP_MECHANISM_NONE ? "none" : daemon->config.policy;
@@ -163,6 +166,9 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 			/* An order under way is not waited for: whatever came of it, an open repairs it. */
 			if (queue->is_ordered)
 				gp_queue_gate(daemon, queue, false);
+			/* What its slice is the new core finds out. */
+			queue->slice.is_owed = daemon->devices[queue->device].info.short_us &&
+					       (queue->slice.changes || queue->slice.is_asked);
 			queue->in_core = false;
 			gp_queue_enter(daemon, queue);
 		}

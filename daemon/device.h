@@ -6,20 +6,13 @@
 #include "daemon/queue.h"
 #include "lib/hist.h"
 
-/* How often a device that switches by itself does so: see pace.c. */
-struct gp_pace {
-	bool slowed;   /* switching took more of its time than it may: slices are longer than they could be */
-	bool counting; /* an answer is waited for */
-	uint64_t tag;  /* whose queue was counted last … */
-	uint32_t slot, generation;
-	uint64_t closes; /* … and how often it had been closed */
-	uint32_t saves;
-	uint64_t saves_ns;               /* when that was, by the backend; 0: never */
-	uint64_t next_ns;                /* when to count again, or to give an answer up */
-	uint64_t window_ns;              /* when per_s was last true */
-	uint64_t hold_ns, held_until_ns; /* how long it is slowed at least, and until when that is */
-	uint64_t back_ns;                /* when it was last over */
-	uint64_t per_s_x1000;            /* switches, smoothed */
+/* How often a device that switches by itself does so is asked of one queue at a time: see slice.c. */
+struct gp_switching {
+	bool is_asked;            /* an answer is waited for */
+	struct gp_queue_id queue; /* who was counted last … */
+	uint64_t closes;          /* … and how often it had been closed */
+	uint64_t next_ns;         /* when to count again, or to give an answer up */
+	bool is_slowed;           /* as was last said */
 };
 
 /* The last plan of a device, whose opens may wait for its closes. */
@@ -64,9 +57,7 @@ struct gp_device_entry {
 	uint32_t busy_clients;                  /* sampling.c */
 	uint64_t slices, slice_failures;        /* slice.c: set, and not */
 	struct gp_hist slice_hist;              /* from asking for one to its answer */
-	uint64_t crowded_ns;                    /* slice.c: since when several lower queues with work are open; 0: no */
-	struct gp_pace pace;
-	int32_t top; /* the priority below which queues take turns, as of the last plan */
+	struct gp_switching switching;
 };
 
 /* What other threads report. */
@@ -121,7 +112,6 @@ void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_plan_inbox(struct gp_daemon *daemon);
 void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
 
-void gp_plan_go_on(struct gp_daemon *daemon, struct gp_device_entry *device);  /* slices were answered */
 void gp_plan_forget(struct gp_daemon *daemon, struct gp_device_entry *device); /* what is not issued will not be */
 uint64_t gp_plan_due_ns(const struct gp_daemon *daemon); /* when gp_plan_decide() wants to be called; 0: not */
 

@@ -70,6 +70,11 @@ static const struct {
 	[GP_TRACE_STALE_ACK] = { "stale-ack", "the answer to an order came too late" },
 	[GP_TRACE_TOP] = { "top", "programs take turns below another priority from now on" },
 	[GP_TRACE_BACK_OFF] = { "back-off", "waits %s for its next turn out of order" },
+	[GP_TRACE_SLICE] = { "slice", "its slice is being set" },
+	[GP_TRACE_SLICED] = { "sliced", "its slice is set, %s after the order" },
+	[GP_TRACE_SLICE_FAILED] = { "slice-failed", "its slice could not be set" },
+	[GP_TRACE_SLOWED] = { "slowed", "slices are longer: the device switches by itself too often" },
+	[GP_TRACE_FAST] = { "fast", "slices are short again" },
 };
 
 #define EVENTS_TYPES (sizeof(events_words) / sizeof(events_words[0]))

@@ -122,12 +122,14 @@ static void metrics_costs(struct gp_daemon *daemon, struct gp_text *text)
 	}
 }
 
-static uint64_t metrics_short(const struct gp_device_entry *device)
+static uint64_t metrics_short(const struct gp_daemon *daemon, const struct gp_device_entry *device)
 {
+	struct gp_queue_info info;
 	uint64_t count = 0;
 
 	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
-		count += q->slice.state == GP_SLICE_SHORT;
+		count += q->in_core && !gp_sched_queue_info(daemon->sched, q->core, &info) && info.is_slice_known &&
+			 info.is_short;
 	return count;
 }
 
@@ -146,10 +148,13 @@ static void metrics_slices(const struct gp_daemon *daemon, struct gp_text *text)
 		metrics_head(text, heads[k].name, heads[k].type, heads[k].help);
 		for (uint32_t i = 0; i < daemon->device_count; i++) {
 			const struct gp_device_entry *device = &daemon->devices[i];
-			const uint64_t values[] = { device->slices, device->slice_failures, metrics_short(device),
-						    device->pace.per_s_x1000 / 1000, device->pace.slowed };
+			struct gp_switch_info switches = { 0 };
+			bool is_known = !gp_sched_switch_info(daemon->sched, device->core, &switches);
+			const uint64_t values[] = { device->slices, device->slice_failures,
+						    metrics_short(daemon, device), switches.per_s_x1000 / 1000,
+						    switches.is_slowed };
 
-			if (device->info.short_us)
+			if (device->info.short_us && is_known)
 				metrics_value(text, heads[k].name, device, i, "", values[k]);
 		}
 	}

@@ -39,7 +39,6 @@ static bool plan_applied(struct gp_daemon *daemon, struct gp_device_entry *devic
 
 	queue->is_ordered = false;
 	plan_not_awaited(device, queue);
-	gp_slice_order_over(daemon, queue);
 	daemon->dirty = daemon->metrics_dirty = true;
 	if (known && result) {
 		device->order_failures++;
@@ -103,9 +102,7 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device,
 		queue->order_seq = device->way.seq;
 		queue->is_awaited = !open && orders[i].is_awaited;
 		device->way.waiting += queue->is_awaited;
-		queue->to_issue = !(open && gp_slice_holds_back(daemon, device, queue));
-		if (!queue->to_issue)
-			plan_applied(daemon, device, queue, -EBUSY, gp_daemon_now_ns(daemon));
+		queue->to_issue = true;
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		queue = gp_queue_of(daemon, orders[i].queue);
@@ -116,14 +113,12 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device,
 		daemon->ops->commit(daemon->backend, device->info.gpu_id);
 }
 
-/* The opens are issued, unless they wait for something. Slices, which come after the closes, have as long again. */
+/* The opens are issued, unless they wait for something. */
 static void plan_advance(struct gp_daemon *daemon, struct gp_device_entry *device, bool hurry)
 {
 	struct gp_under_way *way = &device->way;
 
 	if (!way->active || (!hurry && way->waiting && gp_now_ns() < way->by_ns))
-		return;
-	if (!gp_slice_may_open(daemon, device) && !hurry && gp_now_ns() < way->by_ns + way->patience_ns)
 		return;
 	way->active = false;
 	plan_issue(daemon, device, way->open, way->open_count, true);
@@ -135,6 +130,8 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 	struct gp_under_way *way = &device->way;
 	struct gp_queue_entry *queue;
 
+	for (uint32_t i = 0; i < plan->slice_count; i++)
+		gp_slice_order(daemon, &plan->slice[i], plan->seq);
 	/* A hint on a device that switches by itself: the application brings its context in, nobody waits for an
 	 * answer. */
 	if (!plan->close_count && !plan->open_count)
@@ -187,12 +184,6 @@ void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	plan_not_awaited(device, queue);
 	queue->is_ordered = false;
 	queue->plan_seq = 0;
-	gp_slice_order_over(daemon, queue);
-	plan_advance(daemon, device, false);
-}
-
-void gp_plan_go_on(struct gp_daemon *daemon, struct gp_device_entry *device)
-{
 	plan_advance(daemon, device, false);
 }
 
@@ -203,7 +194,6 @@ void gp_plan_forget(struct gp_daemon *daemon, struct gp_device_entry *device)
 	for (struct gp_queue_entry *queue = device->queues; queue; queue = queue->device_next) {
 		queue->is_awaited = false;
 		queue->plan_seq = 0;
-		gp_slice_order_over(daemon, queue);
 	}
 }
 
@@ -220,7 +210,6 @@ static void plan_given_up(struct gp_daemon *daemon)
 			continue; /* it has a newer one already */
 		queue->plan_seq = 0;
 		plan_not_awaited(&daemon->devices[queue->device], queue);
-		gp_slice_order_over(daemon, queue);
 		daemon->metrics_dirty = true;
 		if (!is_out || given.why != GP_WHY_TIMEOUT)
 			continue;
@@ -264,20 +253,6 @@ static void plan_refresh(struct gp_daemon *daemon)
 	}
 }
 
-/* Who has short slices depends on it. */
-static void plan_note_top(struct gp_daemon *daemon)
-{
-	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		int32_t top = daemon->devices[i].top;
-
-		if (!gp_sched_priority_top(daemon->sched, daemon->devices[i].core, &top) &&
-		    top != daemon->devices[i].top) {
-			daemon->devices[i].top = top;
-			daemon->slice_dirty = true;
-		}
-	}
-}
-
 void gp_plan_decide(struct gp_daemon *daemon)
 {
 	uint64_t now_ns = gp_daemon_now_ns(daemon);
@@ -296,7 +271,6 @@ void gp_plan_decide(struct gp_daemon *daemon)
 		if (!daemon->dirty)
 			break;
 	}
-	plan_note_top(daemon);
 	gp_events_flush(daemon);
 }
 
@@ -470,7 +444,7 @@ void gp_plan_inbox(struct gp_daemon *daemon)
 		else if (report->kind == GP_REPORT_GROUPED && client)
 			gp_slice_grouped(daemon, client, &report->grouped);
 		else if (report->kind == GP_REPORT_COUNTED && client)
-			gp_pace_counted(daemon, client, &report->counted);
+			gp_slice_counted(daemon, client, &report->counted);
 		free(report);
 	}
 }

@@ -126,6 +126,9 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 		.kind = queue->wire.kind == GP_WIRE_COPY ? GP_KIND_COPY : GP_KIND_COMPUTE,
 		.unseen = !(queue->wire.flags & GP_QUEUE_SEEN),
 		.fetched = queue->wire.flags & GP_QUEUE_FETCH,
+		.fixed_slice = !daemon->ops->slice,
+		/* Its agent says so: what makes no sense is not known. */
+		.own_slice_ns = queue->slice.app_us <= GP_DURATION_NS_MAX / 1000 ? queue->slice.app_us * 1000 : 0,
 		.tag = gp_queue_tag(queue),
 	};
 	gp_gang_put(daemon, gang);
@@ -274,6 +277,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	daemon->by_core[queue->core.index] = queue;
 	if (queue->closed)
 		gp_sched_gate_lost(daemon->sched, queue->core, false, gp_daemon_now_ns(daemon));
+	gp_slice_enter(daemon, queue);
 	gp_queue_tell_core(daemon, queue, gp_daemon_now_ns(daemon));
 	daemon->dirty = true;
 }
@@ -286,6 +290,7 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	gp_quarantine_leave(daemon, queue);
 	gp_plan_queue_gone(daemon, queue);
 	gp_account_leave(daemon, queue);
+	gp_slice_leave(daemon, queue);
 	gp_sched_queue_remove(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
 	gp_account_left(daemon, queue);
 	gp_events_flush(daemon); /* while its name is still known */

@@ -7,19 +7,17 @@
 
 struct gp_device_entry; /* device.h */
 
-/* How long the device runs a queue before it looks at others, on devices where that can be set. */
-enum gp_slice_state { GP_SLICE_LONG, GP_SLICE_SHORT, GP_SLICE_UNKNOWN };
+/* How long the device runs a queue before it looks at others, on devices where that can be set: what it is the core
+ * knows, this is what is asked for. */
 struct gp_slice {
-	enum gp_slice_state state; /* as last answered; LONG: as the application has it */
-	bool asked, asked_short;   /* an answer is waited for */
-	uint64_t asked_us;
-	bool opening;    /* an open is about to be ordered, or was and is not answered */
-	bool held_back;  /* the last open was not ordered: see gp_slice_holds_back() */
-	bool grouped;    /* the backend knows what stands behind the queue */
-	bool uncounted;  /* pace.c: the driver does not tell how often it is put aside */
-	uint64_t us;     /* while SHORT: how short */
-	uint64_t app_us; /* the application's own, as its agent says; 0: unknown */
-	uint64_t asked_ns, retry_ns;
+	bool is_asked;     /* an answer is waited for */
+	uint64_t seq;      /* of the core's plan that ordered it; 0: the core does not wait for an answer */
+	uint64_t asked_us; /* 0: as the application has it */
+	uint64_t asked_ns; /* the last time */
+	bool is_owed;      /* the queue is not in the core, and its slice may not be its own */
+	bool grouped;      /* the backend knows what stands behind the queue */
+	bool uncounted;    /* the driver does not tell how often it is put aside */
+	uint64_t app_us;   /* the application's own, as its agent says; 0: unknown */
 	uint32_t failures; /* in a row */
 	uint64_t changes;
 };
@@ -87,26 +85,21 @@ void gp_gang_hold(struct gp_daemon *daemon, uint32_t gang); /* once more */
 void gp_gang_put(struct gp_daemon *daemon, uint32_t gang);
 
 /* slice.c */
-void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns);
-bool gp_slice_may_open(struct gp_daemon *daemon, struct gp_device_entry *device); /* what its plan opens next */
-/* Then, of one of its orders: it is not to be opened, it would stand in another's way. */
-bool gp_slice_holds_back(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue);
-void gp_slice_order_over(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* answered, or given up */
+void gp_slice_order(struct gp_daemon *daemon, const struct gp_slice_order *order, uint64_t seq); /* of the core's */
 void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
 		     uint64_t slice_us, int result);
 void gp_slice_sliced(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_slice *slice);
-void gp_slice_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* its agent has opened it by itself */
+void gp_slice_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue);  /* nobody knows what it is now */
+void gp_slice_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* the core knows it now */
+void gp_slice_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* not any more, in a moment */
 void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group);
 void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped);
 int gp_slice_ask_agent(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
+void gp_slice_counted(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_count *count);
 void gp_slice_wake(struct gp_daemon *daemon, uint64_t at_ns); /* gp_slice_update() wants to be called then */
-bool gp_slice_are_back(const struct gp_daemon *daemon);       /* every one as the application has it */
-
-/* pace.c */
-uint64_t gp_pace_short_us(const struct gp_daemon *daemon, const struct gp_queue_entry *queue);
-/* One that is short, is at work, and may be put aside by the device; NULL: none. */
-void gp_pace_update(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
-		    uint64_t now_ns);
-void gp_pace_counted(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_count *count);
+void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns);
+bool gp_slice_is_own(const struct gp_daemon *daemon,
+		     const struct gp_queue_entry *queue); /* as the application has it */
+bool gp_slice_are_back(const struct gp_daemon *daemon);   /* every one is */
 
 #endif

@@ -91,8 +91,10 @@ void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry 
 static void status_device(struct gp_daemon *daemon, const struct gp_device_entry *device, struct gp_text *text)
 {
 	const struct gp_device_info *info = &device->info;
+	struct gp_switch_info switches = { 0 };
 	uint32_t slots, processes;
 
+	gp_sched_switch_info(daemon->sched, device->core, &switches);
 	gp_device_use(daemon, device, &slots, &processes);
 	gp_text_open(text, NULL, '{');
 	gp_text_u64(text, "gpu_id", info->gpu_id);
@@ -113,8 +115,8 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	gp_text_bool(text, "self_switching", info->switch_ns);
 	gp_text_u64(text, "switch_ns", info->switch_ns);
 	gp_text_u64(text, "short_slice_us", info->short_us);
-	gp_text_u64(text, "switches_per_s", device->pace.per_s_x1000 / 1000);
-	gp_text_bool(text, "slowed", device->pace.slowed);
+	gp_text_u64(text, "switches_per_s", switches.per_s_x1000 / 1000);
+	gp_text_bool(text, "slowed", switches.is_slowed);
 	status_cost(text, "close_ns", &device->close_hist, device->close_prior_ns, gp_cost_ns(device, false));
 	status_cost(text, "open_ns", &device->open_hist, device->open_prior_ns, gp_cost_ns(device, true));
 	status_cost(text, "slice_ns", &device->slice_hist, 0, 0);
@@ -142,24 +144,26 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 
 /* app_us: what the application has, null if its agent did not say; now_us: what it has now, null if that is not known.
  */
-static void status_slice(const struct gp_queue_entry *queue, struct gp_text *text)
+static void status_slice(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, struct gp_text *text)
 {
-	const struct gp_slice *slice = &queue->slice;
+	struct gp_queue_info info = { .is_slice_known = !queue->slice.is_owed,
+				      .slice_failures = queue->slice.failures };
+	uint64_t app_us = queue->slice.app_us;
 
+	if (queue->in_core)
+		gp_sched_queue_info(daemon->sched, queue->core, &info);
 	gp_text_open(text, "slice", '{');
-	if (slice->state == GP_SLICE_SHORT)
-		gp_text_u64(text, "now_us", slice->us);
-	else if (slice->state == GP_SLICE_LONG && slice->app_us)
-		gp_text_u64(text, "now_us", slice->app_us);
+	if (info.is_slice_known && (info.slice_ns || app_us))
+		gp_text_u64(text, "now_us", info.slice_ns ? info.slice_ns / 1000 : app_us);
 	else
 		gp_text_null(text, "now_us");
-	if (slice->app_us)
-		gp_text_u64(text, "app_us", slice->app_us);
+	if (app_us)
+		gp_text_u64(text, "app_us", app_us);
 	else
 		gp_text_null(text, "app_us");
-	gp_text_bool(text, "short", slice->state == GP_SLICE_SHORT);
-	gp_text_u64(text, "changes", slice->changes);
-	gp_text_u64(text, "failures", slice->failures);
+	gp_text_bool(text, "short", info.is_slice_known && info.is_short);
+	gp_text_u64(text, "changes", queue->slice.changes);
+	gp_text_u64(text, "failures", info.slice_failures);
 	gp_text_close(text, '}');
 }
 
@@ -205,7 +209,7 @@ static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *
 		gp_text_null(text, "preemptions");
 	}
 	if (daemon->devices[queue->device].info.short_us)
-		status_slice(queue, text);
+		status_slice(daemon, queue, text);
 	gp_text_u64(text, "closes", queue->closes);
 	gp_text_u64(text, "opens", queue->opens);
 	gp_text_close(text, '}');

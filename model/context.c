@@ -79,8 +79,10 @@ static void context_out(struct gp_gpu *gpu)
 
 	context_arm(gpu, GPU_PHASE_OUT, GP_DESC_SWITCH_OUT_NS);
 	gpu->context_last = process;
-	if (process)
+	if (process) {
+		process->switch_count += context_is_ready(process);
 		context_stop(process);
+	}
 }
 
 static void context_in(struct gp_gpu *gpu, struct gpu_process *process)
@@ -182,6 +184,18 @@ int gp_gpu_set_timeslice(struct gp_gpu *gpu, uint32_t process_id, uint64_t slice
 	process->slice_ns = slice_ns ? slice_ns : 1000u;
 	gpu_context_mark(gpu);
 	gp_gpu_advance(gpu, now_ns);
+	return 0;
+}
+
+int gp_gpu_switch_count(const struct gp_gpu *gpu, uint32_t process_id, uint32_t *ret_count)
+{
+	const struct gpu_process *process = gpu_process_find(gpu, process_id);
+
+	if (gpu->scheduler != GP_SCHEDULER_TSG)
+		return -EOPNOTSUPP;
+	if (!process)
+		return -ENOENT;
+	*ret_count = process->switch_count;
 	return 0;
 }
 

@@ -136,6 +136,8 @@ int gp_gpu_mark(struct gp_gpu *gpu, uint64_t seq, uint64_t now_ns);
 uint32_t gp_gpu_runlist(const struct gp_gpu *gpu, uint32_t *ret_ids, uint32_t id_count, bool *ret_oversubscribed);
 int gp_gpu_set_timeslice(struct gp_gpu *gpu, uint32_t process, uint64_t slice_ns,
 			 uint64_t now_ns); /* tsg only, else -EOPNOTSUPP */
+/* tsg only: how often the process was put aside though it had work. */
+int gp_gpu_switch_count(const struct gp_gpu *gpu, uint32_t process, uint32_t *ret_count);
 int gp_gpu_announce(struct gp_gpu *gpu, uint32_t queue, uint64_t until_ns,
 		    uint64_t now_ns); /* tsg only: bring the context in and hold it */
 int gp_gpu_kill(struct gp_gpu *gpu, uint32_t queue,

@@ -144,6 +144,7 @@ struct gpu_process {
 	struct gpu_list link, queues,
 		working; /* queues newest first; working: those with work, open, in no order that matters */
 	uint32_t working_count;
+	uint32_t switch_count;          /* tsg: put aside with work */
 	uint64_t slice_ns, announce_ns; /* tsg; announce_ns: brought in until then; 0: no announcement */
 	struct gpu_timer announce;
 };

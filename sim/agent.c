@@ -11,8 +11,8 @@
 
 #define AGENT_AHEAD_MAX_NS   1000000u /* as libgpreempt: hints further ahead bring nothing in */
 #define AGENT_AHEAD_GRACE_NS 50000u   /* and the waiting kernel lasts so long after the announced time */
-#define AGENT_SLICE_LOWER_NS 1000u    /* tsg: clients below the top priority (facts: one microsecond, set once) */
-#define AGENT_SLICE_TOP_NS   1000000000u
+#define AGENT_SLICE_SHORT_NS 1000u    /* tsg: the shortest slice there is */
+#define AGENT_SLICE_LONG_NS  1000000000u
 #define AGENT_CLAIM          1000000u /* packets that a hostile client claims and never has */
 #define AGENT_RETRY_NS       1000u    /* a deadline that does not move is looked at again after */
 
@@ -53,6 +53,11 @@ static int agent_add_device(struct gp_sim *sim, struct sim_device *device, uint3
 			attr.switch_ns = (uint64_t)(gp_desc_get(desc, GP_DESC_SWITCH_OUT_NS) +
 						    gp_desc_get(desc, GP_DESC_SWITCH_IN_NS));
 		attr.lower_max = 1;
+		attr.short_ns = sim->config.lower_slice_ns ? sim->config.lower_slice_ns :
+				attr.switch_ns             ? AGENT_SLICE_SHORT_NS :
+							     0;
+		attr.long_ns = attr.short_ns < AGENT_SLICE_LONG_NS ? AGENT_SLICE_LONG_NS : 0;
+		attr.slice_ns = SIM_SLICE_CALL_NS;
 		device->close_ns = (uint64_t)gp_desc_get(desc, GP_DESC_DISABLE_NS);
 		device->open_ns = (uint64_t)gp_desc_get(desc, GP_DESC_ENABLE_NS);
 	} else {
@@ -127,6 +132,9 @@ static struct gp_queue_attr agent_queue_attr(const struct gp_sim *sim, uint32_t 
 		.budget_ns = work->budget_ns,
 		.gang = work->gang,
 		.unseen = work->unseen,
+		.shares_slice = true, /* streams of one context */
+		.own_slice_ns =
+			gp_sim_slice_is_there(sim) ? (uint64_t)gp_desc_get(sim->config.desc, GP_DESC_TIMESLICE_NS) : 0,
 		.tag = index,
 		.kind = queue->info.kind == GP_GPU_COPY ? GP_KIND_COPY : GP_KIND_COMPUTE,
 	};
@@ -177,8 +185,7 @@ void gp_sim_agent_client_add(struct gp_sim *sim, uint32_t index)
 		if (work->claims) /* needs no doorbell to say so */
 			agent_sample_soon(sim, client->info.first_queue + i);
 	}
-	/* Timeslices are set once per client, whatever its gates do later. */
-	gp_sim_agent_set_timeslices(sim);
+	gp_sim_slice_set_lower(sim);
 	if (!client->info.in_core)
 		return;
 	sim->core_dirty = true;
@@ -204,7 +211,7 @@ void gp_sim_agent_client_remove(struct gp_sim *sim, uint32_t index)
 	}
 	if (client->info.first_queue == grave->first_queue)
 		client->info.in_core = false;
-	gp_sim_agent_set_timeslices(sim); /* who is on top may have changed */
+	gp_sim_slice_set_lower(sim); /* who is on top may have changed */
 	sim->core_dirty = true;
 	if (sim->config.observer && sim->config.observer->client_change)
 		sim->config.observer->client_change(sim->config.observer->context, grave->client, false, true,
@@ -218,7 +225,7 @@ void gp_sim_agent_set_priority(struct gp_sim *sim, uint32_t index)
 	struct sim_queue *queue;
 	uint32_t i;
 
-	gp_sim_agent_set_timeslices(sim);
+	gp_sim_slice_set_lower(sim);
 	for (i = 0; client->info.in_core && i < client->info.queue_count; i++) {
 		queue = &sim->queues[client->info.first_queue + i];
 		if (!queue->info.in_core)
@@ -229,95 +236,6 @@ void gp_sim_agent_set_priority(struct gp_sim *sim, uint32_t index)
 		gp_sched_queue_set_attr(sim->core, queue->info.core_queue, &attr, gp_sim_core_now_ns(sim));
 		sim->core_dirty = true;
 	}
-}
-
-/* By what the policy puts one client above another. Those that only take turns are equals: two short slices beside each
- * other are pure switching. And so are those above whom nobody counts at present. */
-static int32_t agent_urgency(const struct gp_sim *sim, const struct sim_client *client, uint32_t device)
-{
-	int32_t urgency = client->info.priority, top = sim->devices[device].top;
-	const struct sim_queue *queue;
-	uint32_t i;
-
-	if (!sim->core)
-		return urgency;
-	if (strcmp(sim->config.policy, "hpf") && strcmp(sim->config.policy, "edf"))
-		return 0;
-	for (i = 0; !strcmp(sim->config.policy, "edf") && client->info.in_core && i < client->info.queue_count; i++) {
-		queue = &sim->queues[client->info.first_queue + i];
-		if (queue->info.device == device && queue->has_deadline)
-			urgency = SIM_LEVELS;
-	}
-	return urgency < top ? urgency : top;
-}
-
-/* Who is on top is a question of each device, and of those who are there. */
-static void agent_set_device_timeslices(struct gp_sim *sim, uint32_t device)
-{
-	const struct sim_client *client;
-	int32_t top = -1, bottom = SIM_LEVELS + 1;
-	uint32_t i, k, top_count = 0;
-	uint64_t slice_ns;
-	int32_t own;
-
-	for (i = 0; i < sim->client_count; i++) {
-		client = &sim->clients[i];
-		if (!client->info.alive || !(client->info.work->devices >> device & 1))
-			continue;
-		own = agent_urgency(sim, client, device);
-		if (own > top)
-			top_count = 0;
-		top = own > top ? own : top;
-		bottom = own < bottom ? own : bottom;
-		top_count += own == top;
-	}
-	for (i = 0; i < sim->client_count; i++) {
-		client = &sim->clients[i];
-		own = agent_urgency(sim, client, device);
-		slice_ns = own < top ? AGENT_SLICE_LOWER_NS : AGENT_SLICE_TOP_NS;
-		if (own < top && sim->config.lower_slice_ns)
-			slice_ns = sim->config.lower_slice_ns;
-		/* Equals at the top share by the device's own slices, as do all when there is one priority only. */
-		if (top == bottom || (own == top && top_count > 1))
-			slice_ns = (uint64_t)gp_desc_get(sim->config.desc, GP_DESC_TIMESLICE_NS);
-		for (k = 0; client->info.alive && k < client->device_count; k++) {
-			if (client->devices[k] == device)
-				gp_gpu_set_timeslice(sim->devices[device].gpu, client->processes[k], slice_ns,
-						     sim->now_ns);
-		}
-	}
-}
-
-/* A self-switching device needs no call per request: the lower clients' slices are short, the only top one's is
- * long. */
-void gp_sim_agent_set_timeslices(struct gp_sim *sim)
-{
-	bool gates = sim->core && strcmp(sim->config.policy, "none") && !sim->config.hold_out;
-	uint32_t i;
-
-	if (gp_desc_get(sim->config.desc, GP_DESC_SCHEDULER) != GP_SCHEDULER_TSG ||
-	    (!gates && !sim->config.lower_slice_ns))
-		return;
-	for (i = 0; i < sim->device_count; i++)
-		agent_set_device_timeslices(sim, i);
-}
-
-/* Whether others count as the top of a device than before the last plan. */
-static void agent_note_tops(struct gp_sim *sim)
-{
-	bool changed = false;
-	uint32_t i;
-
-	for (i = 0; i < sim->device_count; i++) {
-		int32_t top = sim->devices[i].top;
-
-		if (gp_sched_priority_top(sim->core, sim->devices[i].core_device, &top) || top == sim->devices[i].top)
-			continue;
-		sim->devices[i].top = top;
-		changed = true;
-	}
-	if (changed)
-		gp_sim_agent_set_timeslices(sim);
 }
 
 /* A doorbell was rung. Only the first one after idleness is told at once; the rest is seen by sampling. */
@@ -425,10 +343,12 @@ void gp_sim_agent_decide(struct gp_sim *sim)
 	while (gp_sched_plan(sim->core, gp_sim_core_now_ns(sim), &sim->plan)) {
 		if (sim->config.observer && sim->config.observer->plan)
 			sim->config.observer->plan(sim->config.observer->context, &sim->plan, sim->now_ns);
-		gp_sim_apply_begin(sim, &sim->plan);
+		gp_sim_slice_begin(sim, &sim->plan);
+		if (sim->plan.close_count || sim->plan.open_count || sim->plan.announce)
+			gp_sim_apply_begin(sim, &sim->plan);
 	}
-	agent_note_tops(sim);
 	gp_sim_apply_given_up(sim);
+	gp_sim_slice_watch(sim);
 	gp_sim_record_decisions(sim);
 	/* A deadline that is still due although it was met would stop virtual time. */
 	if (gp_sim_agent_deadline_ns(sim) <= sim->now_ns)

@@ -4,6 +4,7 @@
  *   engine.c   time, the heap, dispatch          process.c  clients, jobs, submission
  *   agent.c    what the core is told             apply.c    carrying out its plans
  *   baseline.c modes without the core            fault.c    things that go wrong on request
+ *   slice.c    slices, as ordered and counted
  *   account.c  who waited for whom, results      record.c   the window of slices and marks
  */
 #ifndef GP_SIM_STATE_H
@@ -13,9 +14,10 @@
 #include "sim/engine.h"
 #include "sim/heap.h"
 
-#define SIM_NONE     UINT32_MAX
-#define SIM_LEVELS   (GP_PRIORITY_MAX + 1)
-#define SIM_PAIR_MAX 64u /* clients whose waits are kept pair by pair */
+#define SIM_NONE          UINT32_MAX
+#define SIM_LEVELS        (GP_PRIORITY_MAX + 1)
+#define SIM_SLICE_CALL_NS 400000u /* SET_TIMESLICE (measured, H200, driver 580.159: 386 and 428 us) */
+#define SIM_PAIR_MAX      64u     /* clients whose waits are kept pair by pair */
 
 /* Heap events; index and value as beside. */
 enum sim_event {
@@ -37,6 +39,9 @@ enum sim_event {
 	SIM_DEVICE_START,
 	SIM_CHILD_EXIT, /* device, process */
 	SIM_GATE_LOST,  /* queue */
+	SIM_SLICE,      /* queue, plan's seq: its slice is set now */
+	SIM_SLICED,     /* queue, plan's seq: the core hears of it */
+	SIM_COUNT,      /* device: switches are counted */
 };
 
 struct sim_packet {            /* one place of a queue's ring */
@@ -56,6 +61,9 @@ struct sim_queue {
 	bool closing;              /* a transaction under way closes it; cleared when its stop was counted */
 	uint64_t blocked_since_ns; /* has work behind a closed gate since, + 1; 0: no */
 	uint64_t hold_until_ns;    /* tsg: how long an announcement of this queue holds its context */
+	uint64_t slice_seq;        /* tsg: the plan of the last order for its slice … */
+	uint64_t slice_ns;         /* … what that was … */
+	uint64_t slice_set_ns;     /* … and what was last carried out; 0: the device's own */
 };
 
 /* One request or iteration. */
@@ -140,7 +148,7 @@ struct sim_device {
 	uint32_t queue_of_count;
 	uint64_t close_ns, open_ns; /* learned costs */
 	bool stopped;
-	int32_t top; /* below that clients take turns, as the core has it */
+	bool count_pending;
 	/* who has work and who runs, by priority; inversions by the level that waits */
 	uint32_t work[SIM_LEVELS], running[SIM_LEVELS];
 	uint64_t level_since_ns[SIM_LEVELS];    /* + 1; 0: no inversion */
@@ -247,7 +255,6 @@ int gp_sim_agent_init(struct gp_sim *sim, struct gp_error *error);
 void gp_sim_agent_client_add(struct gp_sim *sim, uint32_t client);
 void gp_sim_agent_client_remove(struct gp_sim *sim, uint32_t grave);
 void gp_sim_agent_set_priority(struct gp_sim *sim, uint32_t client);
-void gp_sim_agent_set_timeslices(struct gp_sim *sim);
 void gp_sim_agent_submitted(struct gp_sim *sim, uint32_t queue);
 void gp_sim_agent_progressed(struct gp_sim *sim, uint32_t queue);
 void gp_sim_agent_hint(struct gp_sim *sim, uint32_t client, uint64_t target_ns);
@@ -264,6 +271,15 @@ void gp_sim_apply_device_reset(struct gp_sim *sim, uint32_t device);
 bool gp_sim_apply_transaction_end(struct gp_sim *sim, uint32_t device, const struct gp_gpu_event *event);
 void gp_sim_apply_deliver(struct gp_sim *sim, uint32_t apply, uint32_t answer);
 void gp_sim_apply_fini(struct gp_sim *sim);
+
+/* slice.c */
+bool gp_sim_slice_is_there(const struct gp_sim *sim); /* the devices have contexts with slices */
+void gp_sim_slice_begin(struct gp_sim *sim, const struct gp_plan *plan);
+void gp_sim_slice_issue(struct gp_sim *sim, uint32_t queue, uint64_t seq);
+void gp_sim_slice_deliver(struct gp_sim *sim, uint32_t queue, uint64_t seq);
+void gp_sim_slice_watch(struct gp_sim *sim); /* the core may want to know how often devices switch */
+void gp_sim_slice_count(struct gp_sim *sim, uint32_t device);
+void gp_sim_slice_set_lower(struct gp_sim *sim); /* without a core: who is there has changed */
 
 /* baseline.c */
 bool gp_sim_baseline_may_submit(struct gp_sim *sim, uint32_t client, uint32_t job);

@@ -41,6 +41,9 @@
 #ifndef GP_PLAN_MAX          /* a world of a few queues needs less */
 #define GP_PLAN_MAX 512u     /* gate changes in one plan; what does not fit comes in the next */
 #endif
+#ifndef GP_PLAN_SLICE_MAX
+#define GP_PLAN_SLICE_MAX 64u /* slice changes in one plan, likewise */
+#endif
 #define GP_NS_MAX          (1ull << 62)     /* times and durations are below this: about 146 years */
 #define GP_DURATION_NS_MAX 3600000000000ull /* one hour: no parameter is longer */
 #define GP_NEVER_NS        ((uint64_t)-1)   /* a deadline that never comes */
@@ -76,8 +79,12 @@ struct gp_device_attr {
 	uint64_t close_ns;          /* cost of one transaction that closes, measured or prior */
 	uint64_t open_ns;           /* cost of one transaction that opens */
 	uint64_t ack_timeout_ns;    /* an order not acknowledged for so long has failed; 0: 1 s */
-	uint64_t switch_ns;   /* self-switching: time the device takes to put a lower context aside; 0: it does not */
-	uint32_t lower_max;   /* self-switching: lower clients that may stay open */
+	uint64_t switch_ns; /* self-switching: time the device takes to put a lower context aside; 0: it does not */
+	uint32_t lower_max; /* self-switching: lower clients that may stay open */
+	/* Self-switching: how long the device runs a queue before it looks at others (its slice) can be set. */
+	uint64_t short_ns;    /* the shortest there is, for batch queues below others; 0: slices cannot be set */
+	uint64_t long_ns;     /* for the only client above batch ones, longer than short_ns; 0: left as it is */
+	uint64_t slice_ns;    /* cost of one call that sets a slice */
 	bool process_parking; /* closing a client's last gate also frees its process slot (not on stock CPSCH) */
 	bool fetch_counters;  /* the counters given to gp_sched_sample() move at fetch, not at completion */
 };
@@ -97,9 +104,12 @@ struct gp_queue_attr {
 	uint64_t budget_ns;   /* edf: device time per arrival, for the admission test; 0: not tested */
 	uint32_t gang;        /* queues of one gang open and close together on all devices; 0: none */
 	enum gp_kind kind;
-	bool unseen;  /* its doorbells are not seen: never parked for lack of slots */
-	bool fetched; /* its counters move at fetch, whatever the device's do */
-	uint64_t tag; /* the driver's own name for the queue; only copied into trace events */
+	bool unseen;           /* its doorbells are not seen: never parked for lack of slots */
+	bool fetched;          /* its counters move at fetch, whatever the device's do */
+	bool fixed_slice;      /* its slice cannot be set */
+	bool shares_slice;     /* its client's queues on the device that say so have one slice between them */
+	uint64_t own_slice_ns; /* its slice as its application has it; 0: unknown */
+	uint64_t tag;          /* the driver's own name for the queue; only copied into trace events */
 };
 
 #define GP_OVERHEAD_PERMILLE 200u
@@ -186,16 +196,25 @@ struct gp_order {
 	bool is_awaited; /* others wait for its answer, but not longer than the plan says */
 	uint64_t move;   /* the number of its gang's last move; 0: in no gang */
 };
+/* A slice to be set. It may be carried out at any time, beside the gates of its plan, and it is acknowledged by itself,
+ * with gp_sched_sliced(). A queue has one under way at most; nobody waits for it but what the core itself orders only
+ * after the answer. */
+struct gp_slice_order {
+	struct gp_queue_id queue;
+	struct gp_client_id client;
+	uint64_t slice_ns; /* 0: as its application has it */
+};
 struct gp_plan {
 	uint64_t seq;
 	uint32_t device;
 	uint32_t transaction_count; /* what the core paid for; the driver may need fewer, never more */
-	uint32_t close_count, open_count;
+	uint32_t close_count, open_count, slice_count;
 	uint64_t patience_ns; /* how long the opens wait for the closes: four times what the plan is expected to take,
 				 but at least a 64th and at most a quarter of ack_timeout_ns */
 	bool announce;        /* bring_in is set: self-switching device, make it switch to that queue now; with orders
 				 or without */
 	struct gp_queue_id bring_in;
+	struct gp_slice_order slice[GP_PLAN_SLICE_MAX];
 	struct gp_order close[GP_PLAN_MAX], open[GP_PLAN_MAX];
 };
 
@@ -235,6 +254,11 @@ enum gp_trace_type {
 	GP_TRACE_STALE_ACK = 23,
 	GP_TRACE_BACK_OFF = 24, /* it waits longer for its next aged turn; value: so long */
 	GP_TRACE_TOP = 25,      /* lower queues take turns below another priority; value: that one, GP_TRACE_TOP_… */
+	GP_TRACE_SLICE = 26,    /* ordered; value: nanoseconds, 0: as its application has it */
+	GP_TRACE_SLICED = 27,   /* acknowledged; value: ns since the order */
+	GP_TRACE_SLICE_FAILED = 28,
+	GP_TRACE_SLOWED = 29, /* short slices are longer for now; value: switches a second that it does by itself */
+	GP_TRACE_FAST = 30,   /* they are short again */
 };
 #define GP_TRACE_TOP_DEADLINE 256u /* and all without a deadline take turns (edf) */
 struct gp_trace_event {
@@ -252,7 +276,8 @@ struct gp_stats {
 	uint64_t inversions, inversion_ns, inversion_ns_max;
 	uint64_t left_open[GP_WHY_COUNT];
 	uint64_t turns, hints, hints_missed, aged, quarantines, timeouts, order_failures, stale_acks;
-	uint64_t back_offs; /* aged turns to themselves in which queues completed nothing */
+	uint64_t back_offs;              /* aged turns to themselves in which queues completed nothing */
+	uint64_t slices, slice_failures; /* acknowledged, and not */
 };
 
 struct gp_queue_info {
@@ -264,6 +289,19 @@ struct gp_queue_info {
 	uint64_t preemptions; /* closes ordered while it had work; the device's count is the sum of these, ever */
 	uint32_t device;
 	struct gp_client_id client;
+	uint64_t slice_ns;       /* as last acknowledged; 0: as its application has it */
+	bool is_slice_known;     /* it is that */
+	bool is_slice_ordered;   /* another one is under way */
+	bool is_short;           /* … which is shorter than its own, so that the device puts it aside */
+	bool may_be_short;       /* for all that is known */
+	uint32_t slice_failures; /* in a row */
+};
+
+/* How often a device that switches by itself does so. */
+struct gp_switch_info {
+	uint64_t per_s_x1000;        /* smoothed, of the one that is put aside */
+	bool is_slowed;              /* that is more than it may cost: short slices are longer than they could be … */
+	uint64_t hold_ns, slowed_ns; /* … for so long at least; and so long they are */
 };
 
 /* What one client got of one device. Queues that run beside each other count once, so no time exceeds the time that
@@ -316,13 +354,22 @@ int gp_sched_edge(struct gp_sched *sched, struct gp_queue_id queue, bool busy, u
 int gp_sched_hint(struct gp_sched *sched, struct gp_queue_id queue, uint64_t in_ns, uint64_t now_ns);
 /* The gate changed without an order of ours: a lease ran out, the agent let go, the application did it. */
 int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool open, uint64_t now_ns);
+/* Nobody knows its slice any more: somebody else has set it, or it was set before the core knew the queue. */
+int gp_sched_slice_lost(struct gp_sched *sched, struct gp_queue_id queue, uint64_t now_ns);
+/* Whose switches the core wants counted now, several times a turn; false: nobody's. And what was counted: how often the
+ * device has put that queue aside so far (it wraps around), by any clock. */
+bool gp_sched_switch_watch(const struct gp_sched *sched, uint32_t device, struct gp_queue_id *ret_queue);
+int gp_sched_switches(struct gp_sched *sched, struct gp_queue_id queue, uint32_t count, uint64_t counted_ns,
+		      uint64_t now_ns);
 
-/* Decisions. Returns true and a plan, or false: nothing to do now. A plan changes at least one gate, or it only
- * announces: then it has no orders, and nothing is acknowledged. */
+/* Decisions. Returns true and a plan, or false: nothing to do now. A plan changes at least one gate or
+ * slice, or it only announces: then it has no orders, and nothing is acknowledged. */
 bool gp_sched_plan(struct gp_sched *sched, uint64_t now_ns, struct gp_plan *ret_plan);
 /* What became of one order of plan seq; result: 0, or a negative errno. -ESTALE: that order is not under way (answered,
  * given up, of a queue that is gone); nothing changed. */
 int gp_sched_applied(struct gp_sched *sched, struct gp_queue_id queue, uint64_t seq, int result, uint64_t now_ns);
+/* The same for a slice; one that nobody answered is given up after ack_timeout_ns, and ordered anew later. */
+int gp_sched_sliced(struct gp_sched *sched, struct gp_queue_id queue, uint64_t seq, int result, uint64_t now_ns);
 /* The next order that was given up; false: no more. Of two of one queue, which nobody asked for in between, the newer.
  */
 bool gp_sched_given_up(struct gp_sched *sched, struct gp_given_up *ret_given_up);
@@ -335,6 +382,7 @@ int gp_sched_stats(const struct gp_sched *sched, uint32_t device, struct gp_stat
 /* The priority below which queues take turns: the highest of the device's, or of those that are not at rest. One more
  * than GP_PRIORITY_MAX: all take turns that have no deadline. */
 int gp_sched_priority_top(const struct gp_sched *sched, uint32_t device, int32_t *ret_priority);
+int gp_sched_switch_info(const struct gp_sched *sched, uint32_t device, struct gp_switch_info *ret_info);
 /* The longest a gate can be closed on work, from the parameters and the present users, clients and queues, rate limit
  * included; provided that queues which are never parked (unseen ones, gangs, quarantined ones) leave a slot. It waits
  * for an open gate (one that is opened for less than age_turn now and then goes without that for twice as long at

@@ -29,19 +29,21 @@ enum check_type {
 	CHECK_SAMPLE,       /* queue, written, completed */
 	CHECK_GATE_LOST,    /* queue, open */
 	CHECK_STOP,
-	CHECK_START, /* device */
-	CHECK_COST,  /* device, close_ns, open_ns */
-	CHECK_ACK,   /* queue, seq, result */
+	CHECK_START,  /* device */
+	CHECK_COST,   /* device, close_ns, open_ns */
+	CHECK_ACK,    /* queue, seq, result */
+	CHECK_SLICED, /* queue, seq, result */
 	/* Said by the core. */
 	CHECK_PLAN,    /* plan */
 	CHECK_TRACE,   /* trace: a claim */
 	CHECK_QUIET,   /* gp_sched_plan() had nothing (more) to order */
 	CHECK_SETTLED, /* the call is over */
 	/* Between simulator and model; now_ns is device time. gpu_queue is the simulator's number, never reused. */
-	CHECK_GPU_ADD,    /* device, gpu_queue, kind */
+	CHECK_GPU_ADD,    /* device, gpu_queue, kind, process */
 	CHECK_GPU_REMOVE, /* device, gpu_queue */
 	CHECK_SUBMIT,     /* device, gpu_queue, packet */
 	CHECK_TRANSACT,   /* device, seq, changes, count */
+	CHECK_SLICE,      /* device, process, slice_ns */
 	CHECK_GPU,        /* device, gpu_event; gpu_queue: whose, or CHECKER_NONE */
 	/* The run. */
 	CHECK_STEP, /* after each step of the simulator */
@@ -51,7 +53,8 @@ enum check_type {
 
 struct check_event {
 	enum check_type type;
-	uint32_t device, gpu_queue, count;
+	uint32_t device, gpu_queue, count, process;
+	uint64_t slice_ns;
 	uint64_t now_ns, core_ns, seq, written, completed, close_ns, open_ns, user;
 	bool open;
 	struct gp_queue_id queue;
@@ -79,11 +82,11 @@ struct checker {
 	void (*fini)(void *state); /* NULL: nothing to free */
 };
 
-#define CHECKER_COUNT 13u
+#define CHECKER_COUNT 14u
 extern const struct checker *const checker_list[CHECKER_COUNT];
 extern const struct checker checker_once, checker_closed, checker_late, checker_effect, checker_limits,
 	checker_inversion, checker_starvation, checker_drain, checker_gang, checker_budget, checker_owed, checker_age,
-	checker_rest;
+	checker_rest, checker_slice;
 
 /* What every checker may look at: the two records, the simulator's questions. */
 struct checker_run {

@@ -46,7 +46,7 @@ static const char *effect_plan(struct checker_run *run, struct effect_state *sta
 	if (!device->gates)
 		return "of a policy that has none";
 	if (!plan->close_count && !plan->open_count)
-		return plan->announce ? NULL : "changes nothing";
+		return plan->announce || plan->slice_count ? NULL : "changes nothing";
 	if (told_waits(run->told, plan->device))
 		return "while another one is under way on its device";
 	if (plan->seq <= state->seq[plan->device])

@@ -155,6 +155,8 @@ static void owed_look(struct checker_run *run, uint32_t device)
 	if (!top || top->gate != GP_GATE_CLOSED || owed_by(run->told, device, top->client, true, &other) ||
 	    !owed_by(run->told, device, top->client, false, &other) || !owed_has_room(run->told, device))
 		return;
+	if (told_is_sliced(run->told, top))
+		return;
 	checker_fail(
 		run, &checker_owed,
 		"at %llu ns: queue %u is the most urgent with work and closed, while client %u leaves an order unanswered",

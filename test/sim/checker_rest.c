@@ -89,7 +89,7 @@ static bool rest_is_excused(const struct told *told, const struct told_queue *qu
 	const struct gp_device_attr *attr = &told->devices[queue->device].attr;
 	uint32_t i, open = 0, clients = 0;
 
-	if (queue->hold_ns >= told->core_ns)
+	if (queue->hold_ns >= told->core_ns || told_is_sliced(told, queue))
 		return true;
 	for (i = 0; i < told->queue_end; i++) {
 		const struct told_queue *q = &told->queues[i];
@@ -97,6 +97,9 @@ static bool rest_is_excused(const struct told *told, const struct told_queue *qu
 		if (!q->used || q->device != queue->device)
 			continue;
 		if (q->aged || (told_moves(q) && q->client.index == queue->client.index))
+			return true;
+		/* Where slices are set one closes first, and then the next one opens. */
+		if (attr->short_ns && q->gate == GP_GATE_CLOSING)
 			return true;
 		open += q->gate != GP_GATE_CLOSED && q->attr.kind == GP_KIND_COMPUTE;
 		clients++;

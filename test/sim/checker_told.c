@@ -206,6 +206,14 @@ bool told_moves(const struct told_queue *queue)
 	return queue->gate == GP_GATE_CLOSING || queue->gate == GP_GATE_OPENING;
 }
 
+bool told_is_sliced(const struct told *told, const struct told_queue *queue)
+{
+	uint64_t timeout_ns = told->devices[queue->device].attr.ack_timeout_ns;
+
+	return (queue->slice_seq && told->core_ns < queue->slice_ns + timeout_ns) ||
+	       (queue->slice_failed_ns && told->core_ns < queue->slice_failed_ns + 18 * timeout_ns);
+}
+
 bool told_waits(const struct told *told, uint32_t device)
 {
 	const struct told_queue *q;
@@ -238,6 +246,14 @@ static const char *told_ack(struct told *told, const struct check_event *event)
 	queue->hold_ns = 0;
 	told_gate(told, queue, opens ? GP_GATE_OPEN : GP_GATE_CLOSED);
 	return NULL;
+}
+
+static void told_sliced(struct told *told, const struct check_event *event)
+{
+	struct told_queue *queue = told_find(told, event->queue);
+
+	if (queue && queue->slice_seq == event->seq)
+		queue->slice_seq = 0;
 }
 
 /* What is under way on a device that stops may have been carried out, or not. */
@@ -293,7 +309,17 @@ static void told_plan(struct told *told, const struct gp_plan *plan)
 	uint32_t i;
 
 	if (plan->device >= told->device_count || plan->close_count > GP_PLAN_MAX || plan->open_count > GP_PLAN_MAX ||
-	    !(plan->close_count + plan->open_count))
+	    plan->slice_count > GP_PLAN_SLICE_MAX)
+		return;
+	for (i = 0; i < plan->slice_count; i++) {
+		struct told_queue *queue = told_find(told, plan->slice[i].queue);
+
+		if (queue) {
+			queue->slice_seq = plan->seq;
+			queue->slice_ns = told->core_ns;
+		}
+	}
+	if (!(plan->close_count + plan->open_count))
 		return;
 	for (i = 0; i < plan->close_count; i++)
 		told_order(told, plan, &plan->close[i], GP_GATE_CLOSING);
@@ -354,6 +380,7 @@ static const char *told_claim(struct told *told, const struct gp_trace_event *cl
 			return "an order was given up that is not under way, or before its time";
 		told_fail(told, queue, queue->gate == GP_GATE_OPENING, 0);
 		break;
+	case GP_TRACE_SLICE_FAILED: queue->slice_failed_ns = told->core_ns; break;
 	case GP_TRACE_QUARANTINE:
 		if (!queue->must_quarantine)
 			return "quarantined though its orders did not fail often enough, or before it is open";
@@ -439,6 +466,7 @@ const char *told_event(struct told *told, const struct check_event *event)
 	case CHECK_GATE_LOST: return told_change(told, event);
 	case CHECK_SAMPLE: return told_sample(told, event);
 	case CHECK_ACK: return told_ack(told, event);
+	case CHECK_SLICED: told_sliced(told, event); break;
 	case CHECK_TRACE: return told_claim(told, event->trace);
 	case CHECK_SETTLED: return told_settle(told);
 	case CHECK_STOP: told_stop(told, event->device); break;

@@ -30,6 +30,8 @@ struct told_queue {
 	bool is_awaited;                          /* … if this says so */
 	bool aged;                                /* ordered open because it waited too long, not closed since */
 	uint64_t opened_ns;                       /* by an order, core time; 0: never */
+	uint64_t slice_seq, slice_ns;             /* its slice is being set, since; 0: it is not */
+	uint64_t slice_failed_ns;                 /* that failed, or was not answered, core time; 0: never */
 	uint32_t fail_count;
 	int fail_result; /* of the last failed order */
 	bool condemned;  /* must be in quarantine at the end of the call after which it is open, or was ordered open */
@@ -84,6 +86,8 @@ uint32_t told_clients_of(const struct told *told, uint64_t user, uint32_t device
 uint32_t told_batch_max(const struct told_device *device);                         /* UINT32_MAX: no limit */
 /* An order is under way. */
 bool told_moves(const struct told_queue *queue);
+/* It is made long before it opens beside a short one; where that is not answered it is tried again later and later. */
+bool told_is_sliced(const struct told *told, const struct told_queue *queue);
 /* The core may wait for answers to the device's last plan. */
 bool told_waits(const struct told *told, uint32_t device);
 /* Work gets through its gate as far as the core can know. */

@@ -163,6 +163,18 @@ static void plant_make_credit(struct checker_run *run, struct gp_plan *plan)
 	}
 }
 
+/* Whose turn is over stays open, beside the next one. */
+static bool plant_send_no_turn_end(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order,
+				   bool opens)
+{
+	return opens || order->why != GP_WHY_TURN || !run->told->devices[plan->device].attr.short_ns;
+}
+
+static bool plant_slice_only_short(struct checker_run *run, uint64_t slice_ns)
+{
+	return slice_ns < (uint64_t)gp_desc_get(run->desc, GP_DESC_TIMESLICE_NS);
+}
+
 const struct plant plant_list[] = {
 	{ .name = "rerun",
 	  .caught_by = &checker_once,
@@ -218,19 +230,29 @@ const struct plant plant_list[] = {
 	  .what = "a gang's orders share no move number" },
 	{ .name = "many",
 	  .caught_by = &checker_age,
-	  .hostile = true,
+	  .kind = SWARM_HOSTILE,
 	  .client = plant_client_own,
 	  .what = "each client ages for itself, whoever owns it" },
 	{ .name = "flood",
 	  .caught_by = &checker_age,
-	  .hostile = true,
+	  .kind = SWARM_HOSTILE,
 	  .device = plant_device_age,
 	  .what = "ageing may take the whole device" },
 	{ .name = "credit",
 	  .caught_by = &checker_age,
-	  .hostile = true,
+	  .kind = SWARM_HOSTILE,
 	  .make = plant_make_credit,
 	  .what = "who completes nothing does not back off" },
+	{ .name = "twins",
+	  .caught_by = &checker_slice,
+	  .kind = SWARM_SELF,
+	  .send = plant_send_no_turn_end,
+	  .what = "two short slices are open at once" },
+	{ .name = "keep",
+	  .caught_by = &checker_slice,
+	  .kind = SWARM_SELF,
+	  .slice = plant_slice_only_short,
+	  .what = "a short slice is never given back" },
 	{ .name = "spend",
 	  .caught_by = &checker_budget,
 	  .device = plant_device_spend,

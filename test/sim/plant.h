@@ -8,11 +8,17 @@
 
 #include "test/sim/checker.h"
 
+enum swarm_kind {
+	SWARM_MIXED,
+	SWARM_HOSTILE, /* the same worlds with users, and with clients that claim work and complete nothing */
+	SWARM_SELF,    /* the same worlds on devices that switch by themselves, where every fault may happen */
+};
+
 /* Every hook may be NULL. The checkers have seen, or will see, the honest side unless it says otherwise. */
 struct plant {
 	const char *name, *what;
 	const struct checker *caught_by;
-	bool hostile; /* only worlds with hostile clients can show it */
+	enum swarm_kind kind; /* only such worlds can show it */
 	/* What the core is told of its device instead. */
 	void (*device)(struct gp_device_attr *attr, struct gp_param *param);
 	/* What the core is told of a client instead. */
@@ -23,6 +29,8 @@ struct plant {
 	bool (*idles)(struct checker_run *run);
 	/* false: this order is not carried out, and the core is told it was. */
 	bool (*send)(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order, bool opens);
+	/* false: this slice is not set, and the core is told it was. */
+	bool (*slice)(struct checker_run *run, uint64_t slice_ns);
 	/* What the core is told a queue has completed. */
 	uint64_t (*completed)(uint32_t gpu_queue, uint64_t written, uint64_t completed);
 	/* What the log says; false: nothing. */

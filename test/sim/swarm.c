@@ -21,16 +21,18 @@ struct swarm_options {
 	uint32_t count, process_count, list_count;
 	uint64_t *list; /* seeds to replay, instead of first and count */
 	const struct plant *plant;
-	bool all_plants, verbose, log, hostile;
+	bool all_plants, verbose, log;
+	enum swarm_kind kind;
 };
 
 static const char swarm_help[] =
-	"usage: swarm [--seeds N] [--first S] [--seed S] [--replay FILE] [--hostile] [--plant NAME] [--jobs N] [--verbose]\n"
+	"usage: swarm [--seeds N] [--first S] [--seed S] [--replay FILE] [--hostile|--self] [--plant NAME] [--jobs N] [--verbose]\n"
 	"  --seeds N       how many worlds (100)\n"
 	"  --first S       the first seed (1)\n"
 	"  --seed S        only this one, and say what its world is\n"
 	"  --replay FILE   the seeds in FILE: one a line, # begins a comment; may be given several times\n"
 	"  --hostile       the same worlds with users, and with clients that claim work and complete nothing\n"
+	"  --self          the same worlds on devices that switch by themselves\n"
 	"  --plant NAME    with a bug planted: succeeds when the checker that should see it does, within --seeds; `all`: each in turn\n"
 	"  --jobs N        processes at once (one per core)\n"
 	"  --verbose       a line for each seed\n"
@@ -51,7 +53,7 @@ static int swarm_one(void *context, uint32_t item)
 	struct gp_error error;
 	uint32_t i;
 
-	if (swarm_world_init(&world, seed, options->hostile, &error)) {
+	if (swarm_world_init(&world, seed, options->kind, &error)) {
 		printf("seed %llu: cannot draw its world: %s\n", (unsigned long long)seed, error.text);
 		return 1;
 	}
@@ -94,7 +96,7 @@ static int swarm_plant_one(void *context, uint32_t item)
 	struct gp_error error;
 
 	for (n = 0; n < options->count; n++) {
-		if (swarm_world_init(&world, options->first + n, options->hostile || plant->hostile, &error)) {
+		if (swarm_world_init(&world, options->first + n, plant->kind ? plant->kind : options->kind, &error)) {
 			printf("seed %llu: cannot draw its world: %s\n", (unsigned long long)(options->first + n),
 			       error.text);
 			return 1;
@@ -164,7 +166,9 @@ static int swarm_go(struct swarm_options *options)
 	}
 	printf("swarm: %u of %u %s failed\n", failed, job.item_count, plants ? "planted bugs" : "seeds");
 	if (failed && !plants)
-		printf("swarm: to see one again: swarm %s--seed N\n", options->hostile ? "--hostile " : "");
+		printf("swarm: to see one again: swarm %s--seed N\n", options->kind == SWARM_HOSTILE ? "--hostile " :
+								      options->kind == SWARM_SELF    ? "--self " :
+												       "");
 	return failed > 0;
 }
 
@@ -229,19 +233,13 @@ static int swarm_bad(const char *option, const char *value)
 int main(int argc, char **argv)
 {
 	static const struct option table[] = {
-		{ "seeds", 1, 0, 'n' },
-		{ "first", 1, 0, 'f' },
-		{ "seed", 1, 0, 's' },
-		{ "replay", 1, 0, 'r' },
-		{ "plant", 1, 0, 'p' },
-		{ "jobs", 1, 0, 'j' },
-		{ "log", 0, 0, 'l' },
-		{ "verbose", 0, 0, 'v' },
-		{ "list-plants", 0, 0, 'P' },
-		{ "list-checkers", 0, 0, 'C' },
-		{ "help", 0, 0, 'h' },
-		{ "hostile", 0, 0, 'H' },
-		{ 0 },
+		{ "seeds", 1, 0, 'n' },       { "first", 1, 0, 'f' },
+		{ "seed", 1, 0, 's' },        { "replay", 1, 0, 'r' },
+		{ "plant", 1, 0, 'p' },       { "jobs", 1, 0, 'j' },
+		{ "log", 0, 0, 'l' },         { "verbose", 0, 0, 'v' },
+		{ "list-plants", 0, 0, 'P' }, { "list-checkers", 0, 0, 'C' },
+		{ "help", 0, 0, 'h' },        { "hostile", 0, 0, 'H' },
+		{ "self", 0, 0, 'W' },        { 0 },
 	};
 	static uint64_t list[SWARM_LIST_MAX];
 	struct swarm_options options = { .first = 1, .count = 100, .list = list };
@@ -263,7 +261,8 @@ int main(int argc, char **argv)
 			break;
 		case 'j': options.process_count = value ? (uint32_t)value : 1; break;
 		case 'v': options.verbose = true; break;
-		case 'H': options.hostile = true; break;
+		case 'H': options.kind = SWARM_HOSTILE; break;
+		case 'W': options.kind = SWARM_SELF; break;
 		case 'l': options.log = true; break;
 		case 'P': return swarm_list(true);
 		case 'C': return swarm_list(false);

@@ -32,12 +32,12 @@ struct swarm_world {
 	uint32_t mute_client;  /* carries out and answers nothing from mute_ns on, until the calm; UINT32_MAX: nobody */
 	uint32_t tardy_client; /* answers everything nearly an ack_timeout_ns late, until the calm */
 	uint64_t mute_ns;
+	bool is_self;               /* the devices switch by themselves */
 	char text[SWARM_TEXT_SIZE]; /* in one line, for the log */
 };
 
 /* swarm_world.c and swarm_fault.c */
-/* hostile: the same world with users, and with clients that claim work and complete nothing. */
-int swarm_world_init(struct swarm_world *world, uint64_t seed, bool hostile, struct gp_error *error);
+int swarm_world_init(struct swarm_world *world, uint64_t seed, enum swarm_kind kind, struct gp_error *error);
 void swarm_world_fini(struct swarm_world *world);
 void swarm_world_draw_faults(struct swarm_world *world, struct gp_rng *rng);
 bool swarm_world_can_quarantine(const struct swarm_world *world);

@@ -13,6 +13,8 @@ static void log_plan(const struct gp_plan *plan)
 		printf(" close %u (%s)", plan->close[i].queue.index, gp_why_name(plan->close[i].why));
 	for (i = 0; i < plan->open_count; i++)
 		printf(" open %u (%s)", plan->open[i].queue.index, gp_why_name(plan->open[i].why));
+	for (i = 0; i < plan->slice_count; i++)
+		printf(" slice %u %llu ns", plan->slice[i].queue.index, (unsigned long long)plan->slice[i].slice_ns);
 	printf("%s\n", plan->announce ? " announce" : "");
 }
 

@@ -26,6 +26,9 @@ int __real_gp_sched_hint(struct gp_sched *, struct gp_queue_id, uint64_t, uint64
 int __real_gp_sched_gate_lost(struct gp_sched *, struct gp_queue_id, bool, uint64_t);
 bool __real_gp_sched_plan(struct gp_sched *, uint64_t, struct gp_plan *);
 int __real_gp_sched_applied(struct gp_sched *, struct gp_queue_id, uint64_t, int, uint64_t);
+int __real_gp_sched_sliced(struct gp_sched *, struct gp_queue_id, uint64_t, int, uint64_t);
+int __real_gp_sched_switches(struct gp_sched *, struct gp_queue_id, uint32_t, uint64_t, uint64_t);
+int __real_gp_gpu_set_timeslice(struct gp_gpu *, uint32_t, uint64_t, uint64_t);
 int __real_gp_gpu_create(const struct gp_gpu_config *, struct gp_gpu **);
 int __real_gp_gpu_queue_add(struct gp_gpu *, uint32_t, const struct gp_gpu_queue_attr *, uint64_t, uint32_t *);
 int __real_gp_gpu_process_remove(struct gp_gpu *, uint32_t, uint64_t);
@@ -47,6 +50,9 @@ int __wrap_gp_sched_hint(struct gp_sched *, struct gp_queue_id, uint64_t, uint64
 int __wrap_gp_sched_gate_lost(struct gp_sched *, struct gp_queue_id, bool, uint64_t);
 bool __wrap_gp_sched_plan(struct gp_sched *, uint64_t, struct gp_plan *);
 int __wrap_gp_sched_applied(struct gp_sched *, struct gp_queue_id, uint64_t, int, uint64_t);
+int __wrap_gp_sched_sliced(struct gp_sched *, struct gp_queue_id, uint64_t, int, uint64_t);
+int __wrap_gp_sched_switches(struct gp_sched *, struct gp_queue_id, uint32_t, uint64_t, uint64_t);
+int __wrap_gp_gpu_set_timeslice(struct gp_gpu *, uint32_t, uint64_t, uint64_t);
 int __wrap_gp_gpu_create(const struct gp_gpu_config *, struct gp_gpu **);
 int __wrap_gp_gpu_queue_add(struct gp_gpu *, uint32_t, const struct gp_gpu_queue_attr *, uint64_t, uint32_t *);
 int __wrap_gp_gpu_process_remove(struct gp_gpu *, uint32_t, uint64_t);
@@ -367,6 +373,30 @@ int __wrap_gp_sched_applied(struct gp_sched *sched, struct gp_queue_id queue, ui
 	return ret;
 }
 
+int __wrap_gp_sched_sliced(struct gp_sched *sched, struct gp_queue_id queue, uint64_t seq, int result, uint64_t now_ns)
+{
+	struct check_event event = { .type = CHECK_SLICED,
+				     .queue = queue,
+				     .seq = seq,
+				     .result = result,
+				     .core_ns = now_ns };
+	int ret = __real_gp_sched_sliced(sched, queue, seq, result, now_ns);
+
+	if (!ret)
+		seam_tell(&event);
+	seam_settle(now_ns);
+	return ret;
+}
+
+int __wrap_gp_sched_switches(struct gp_sched *sched, struct gp_queue_id queue, uint32_t count, uint64_t counted_ns,
+			     uint64_t now_ns)
+{
+	int ret = __real_gp_sched_switches(sched, queue, count, counted_ns, now_ns);
+
+	seam_settle(now_ns);
+	return ret;
+}
+
 /* Model. */
 
 static uint32_t seam_device(const struct gp_gpu *gpu)
@@ -393,6 +423,7 @@ int __wrap_gp_gpu_queue_add(struct gp_gpu *gpu, uint32_t process, const struct g
 	struct check_event event = { .type = CHECK_GPU_ADD,
 				     .device = seam_device(gpu),
 				     .kind = attr->kind,
+				     .process = process,
 				     .gpu_queue = seam.queue_count };
 	int ret = __real_gp_gpu_queue_add(gpu, process, attr, now_ns, ret_queue);
 
@@ -468,6 +499,22 @@ int __wrap_gp_gpu_transact(struct gp_gpu *gpu, const struct gp_gpu_change *chang
 						  .open = changes[i].open };
 	seam_tell(&event);
 	return 0;
+}
+
+int __wrap_gp_gpu_set_timeslice(struct gp_gpu *gpu, uint32_t process, uint64_t slice_ns, uint64_t now_ns)
+{
+	struct check_event event = { .type = CHECK_SLICE,
+				     .device = seam_device(gpu),
+				     .process = process,
+				     .slice_ns = slice_ns };
+	int ret;
+
+	if (seam.plant && seam.plant->slice && !seam.plant->slice(seam.run, slice_ns))
+		return 0;
+	ret = __real_gp_gpu_set_timeslice(gpu, process, slice_ns, now_ns);
+	if (!ret)
+		seam_tell(&event);
+	return ret;
 }
 
 /* After the checkers know that a transaction closed gates. */

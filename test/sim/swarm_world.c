@@ -31,7 +31,7 @@ static void world_set(struct gp_desc *desc, enum gp_desc_key key, int64_t value)
 static int world_draw_device(struct swarm_world *world, struct gp_rng *rng, struct gp_error *error)
 {
 	static const char *const names[] = { "mi300x", "mi300x", "mi308x", "mi50", "h200", "mi300x" };
-	uint64_t pick = gp_rng_below(rng, sizeof(names) / sizeof(names[0]));
+	uint64_t drawn = gp_rng_below(rng, sizeof(names) / sizeof(names[0])), pick = world->is_self ? 4 : drawn;
 	char relative[64], path[512];
 	int64_t pipes;
 	int ret;
@@ -70,7 +70,7 @@ static bool world_has_few_slots(const struct swarm_world *world)
  * each other no time. Neither is what is looked at here. */
 bool swarm_world_can_quarantine(const struct swarm_world *world)
 {
-	return !world_is_tsg(world) && !world_has_few_slots(world);
+	return world->is_self || (!world_is_tsg(world) && !world_has_few_slots(world));
 }
 
 static void world_draw_param(struct swarm_world *world, struct gp_rng *rng)
@@ -374,13 +374,14 @@ static int world_draw_hostile(struct swarm_world *world, uint64_t seed)
 	return ret;
 }
 
-int swarm_world_init(struct swarm_world *world, uint64_t seed, bool hostile, struct gp_error *error)
+int swarm_world_init(struct swarm_world *world, uint64_t seed, enum swarm_kind kind, struct gp_error *error)
 {
 	struct gp_rng rng;
 	uint32_t i, count;
 	int ret;
 
 	memset(world, 0, sizeof(*world));
+	world->is_self = kind == SWARM_SELF;
 	gp_rng_init(&rng, seed);
 	ret = world_draw_device(world, &rng, error);
 	if (ret)
@@ -395,7 +396,7 @@ int swarm_world_init(struct swarm_world *world, uint64_t seed, bool hostile, str
 					  (uint32_t)world_between(&rng, 6, SWARM_CLIENT_MAX);
 	for (i = 0; i < count && !ret; i++)
 		ret = world_draw_client(world, &rng, i);
-	if (!ret && hostile)
+	if (!ret && kind == SWARM_HOSTILE)
 		ret = world_draw_hostile(world, seed);
 	if (ret) {
 		swarm_world_fini(world);

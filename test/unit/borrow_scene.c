@@ -256,6 +256,11 @@ struct gp_queue_entry *scene_queue(struct scene *scene, uint32_t index)
 	return world_queue(&scene->world, &scene->agents[index], 0);
 }
 
+struct gp_queue_info scene_info(struct scene *scene, uint32_t index)
+{
+	return world_info(&scene->world, &scene->agents[index], 0);
+}
+
 struct agent *scene_join(struct scene *scene, uint32_t index, int32_t priority)
 {
 	struct agent *agent = scene_hello(scene, index, priority);

@@ -72,6 +72,7 @@ void scene_work(struct scene *scene, uint32_t a, uint32_t b); /* these two have 
 void scene_leave(struct scene *scene, uint32_t index);
 struct gp_wire_group scene_group(const struct scene *scene, uint32_t index);
 struct gp_queue_entry *scene_queue(struct scene *scene, uint32_t index);
+struct gp_queue_info scene_info(struct scene *scene, uint32_t index); /* the core's */
 
 #define UNTIL(scene, condition)                                          \
 	do {                                                             \

@@ -36,6 +36,7 @@ struct storm_queue {
 	uint64_t written, completed; /* what the core is told */
 	uint64_t rest_ns;            /* calm: open time the last fetched packet still needs */
 	/* Its order. */
+	uint64_t slice_seq;  /* of the plan that set its slice; 0: answered */
 	bool ordered;        /* not answered, not given up */
 	bool opens, is_lost; /* lost: nobody will answer */
 	uint64_t seq, old_seq, awaited_until_ns, due_ns, ack_at_ns;
@@ -118,6 +119,11 @@ static void storm_add_device(struct storm *storm)
 		.fetch_counters = storm_chance(storm, 3),
 		.memory_size = 1ull << 36,
 	};
+	if (device->attr.switch_ns && storm->seed % 3) { /* not drawn: seeds keep their worlds */
+		device->attr.short_ns = 1000;
+		device->attr.slice_ns = 400000;
+		device->attr.long_ns = storm->seed % 5 ? 50000000 : 0;
+	}
 	/* Half of all worlds have hpf everywhere: it is what most people run. */
 	device->policy = storm->seed % 2 ? "hpf" : gp_policy_names[storm_draw(storm, policies)];
 	assert_int_equal(gp_sched_device_add(storm->sched, &device->attr, device->policy, &param, &index), 0);
@@ -337,6 +343,43 @@ static bool storm_waits(const struct storm *storm, uint32_t device)
 	return false;
 }
 
+static void storm_take_slices(struct storm *storm)
+{
+	const struct gp_plan *plan = &storm->plan;
+
+	storm_require(storm, plan->slice_count <= GP_PLAN_SLICE_MAX);
+	for (uint32_t i = 0; i < plan->slice_count; i++) {
+		struct storm_queue *queue = storm_find(storm, plan->slice[i].queue);
+		struct gp_queue_info info;
+
+		storm_require(storm, queue && storm->devices[plan->device].attr.short_ns);
+		storm_require(storm, !gp_sched_queue_info(storm->sched, queue->id, &info) && info.is_slice_ordered);
+		/* It changes something. */
+		storm_require(storm, !info.is_slice_known || info.slice_ns != plan->slice[i].slice_ns);
+		queue->slice_seq = plan->seq;
+	}
+}
+
+/* Slices are answered, refused, or never heard of again; which one is not drawn, so that seeds keep their worlds. */
+static void storm_answer_slices(struct storm *storm, bool faults)
+{
+	for (uint32_t i = 0; i < STORM_DEVICES * STORM_QUEUES; i++) {
+		struct storm_queue *queue = &storm->queues[i];
+		uint32_t fate = faults ? (uint32_t)((queue->slice_seq * 2654435761u ^ storm->now_ns) >> 7) % 16 : 0;
+
+		if (!queue->used || !queue->slice_seq || fate > 9)
+			continue;
+		if (fate < 9) /* one that was given up meanwhile is refused */
+			(void)gp_sched_sliced(storm->sched, queue->id, queue->slice_seq, fate == 8 ? -EPERM : 0,
+					      storm->now_ns);
+		storm_require(storm,
+			      gp_sched_sliced(storm->sched, queue->id, queue->slice_seq, 0, storm->now_ns) == -ESTALE ||
+				      fate == 9);
+		queue->slice_seq = 0;
+		storm_check(storm);
+	}
+}
+
 static void storm_take_plan(struct storm *storm)
 {
 	const struct gp_plan *plan = &storm->plan;
@@ -344,8 +387,10 @@ static void storm_take_plan(struct storm *storm)
 
 	storm_require(storm, plan->device < storm->device_count);
 	storm_require(storm, strcmp(device->policy, "none") != 0);
+	storm_take_slices(storm);
 	if (!plan->close_count && !plan->open_count) {
-		storm_require(storm, plan->announce && device->attr.switch_ns && storm_find(storm, plan->bring_in));
+		storm_require(storm, plan->slice_count || (plan->announce && device->attr.switch_ns &&
+							   storm_find(storm, plan->bring_in)));
 		return;
 	}
 	storm_require(storm, !storm_waits(storm, plan->device));
@@ -393,6 +438,7 @@ static void storm_step(struct storm *storm)
 				storm_acknowledge(storm, &storm->queues[i], true);
 			storm_check(storm);
 		}
+	storm_answer_slices(storm, true);
 	storm_plan(storm);
 }
 
@@ -448,6 +494,7 @@ static uint64_t storm_calm_step(struct storm *storm, uint64_t step_ns)
 	for (i = 0; i < STORM_DEVICES * STORM_QUEUES; i++)
 		if (storm->queues[i].used && storm->queues[i].ordered && storm->queues[i].ack_at_ns <= storm->now_ns)
 			storm_acknowledge(storm, &storm->queues[i], false);
+	storm_answer_slices(storm, false);
 	return storm->now_ns - was_ns;
 }
 

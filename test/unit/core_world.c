@@ -104,6 +104,20 @@ uint32_t world_solo(struct world *world, uint32_t device, int32_t priority)
 	return world_queue(world, world_client(world), device, priority);
 }
 
+/* After each change, as a device would see it. */
+static void world_look(struct world *world)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < world->queue_count; i++) {
+		const struct world_queue *q = &world->queues[i];
+
+		count += q->used && q->open && q->written > q->completed && q->slice_ns && q->slice_ns < 1 * MS;
+	}
+	if (count > world->most_short)
+		world->most_short = count;
+}
+
 static void world_account(struct world *world, struct world_queue *queue)
 {
 	if (queue->open && queue->written > queue->completed)
@@ -116,6 +130,7 @@ static void world_sample(struct world *world, struct world_queue *queue, uint64_
 	world_account(world, queue);
 	queue->written = written;
 	queue->completed = completed;
+	world_look(world);
 	assert_int_equal(gp_sched_sample(world->sched, queue->id, written, completed, world->now_ns), 0);
 	world_check(world);
 }
@@ -168,6 +183,7 @@ static void world_set_gate(struct world *world, struct world_queue *queue, bool 
 		queue->open_since_ns = world->now_ns;
 	else
 		queue->closed_since_ns = world->now_ns;
+	world_look(world);
 }
 
 void world_gate_lost(struct world *world, uint32_t queue, bool open)
@@ -244,6 +260,52 @@ static int world_apply(struct world *world, const struct gp_order *order, bool o
 	return result;
 }
 
+static void world_take_slice(struct world *world, const struct gp_plan *plan, const struct gp_slice_order *order)
+{
+	uint32_t queue = world_find(world, order->queue);
+	struct world_queue *q = &world->queues[queue];
+
+	assert_int_not_equal(queue, WORLD_QUEUE_MAX);
+	assert_int_equal(q->device, plan->device);
+	assert_int_equal(world->clients[q->client].index, order->client.index);
+	assert_true(world->devices[plan->device].attr.short_ns > 0);
+	assert_int_equal(q->slice_seq, 0); /* one at a time; only the test itself may let one time out */
+	q->slice_count++;
+	q->slice_seq = plan->seq;
+	q->slice_order_ns = order->slice_ns;
+	q->slice_at_ns = world->now_ns + world->slice_delay_ns;
+}
+
+void world_answer_slice(struct world *world, uint32_t queue)
+{
+	struct world_queue *q = &world->queues[queue];
+	uint64_t seq = q->slice_seq;
+
+	if (!q->slice_result)
+		q->slice_ns = q->slice_order_ns;
+	world_look(world);
+	q->slice_seq = 0;
+	(void)gp_sched_sliced(world->sched, q->id, seq, q->slice_result, world->now_ns);
+	world_check(world);
+}
+
+/* True: one was answered. */
+static bool world_answer_slices(struct world *world)
+{
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < world->queue_count; i++) {
+		struct world_queue *q = &world->queues[i];
+
+		if (!q->used || !q->slice_seq || q->slice_silent || q->slice_at_ns > world->now_ns)
+			continue;
+		world_answer_slice(world, i);
+		any = true;
+	}
+	return any;
+}
+
 static void world_take_plan(struct world *world, const struct gp_plan *plan)
 {
 	struct world_device *device = &world->devices[plan->device];
@@ -254,8 +316,11 @@ static void world_take_plan(struct world *world, const struct gp_plan *plan)
 		world->announce_count++;
 		world->announced = plan->bring_in;
 	}
+	assert_true(plan->slice_count <= GP_PLAN_SLICE_MAX);
+	for (i = 0; i < plan->slice_count; i++)
+		world_take_slice(world, plan, &plan->slice[i]);
 	if (!plan->close_count && !plan->open_count) {
-		assert_true(plan->announce);
+		assert_true(plan->announce || plan->slice_count);
 		return;
 	}
 	/* One plan at a time; only the test itself may have let one time out. */
@@ -322,6 +387,7 @@ void world_settle(struct world *world)
 				world_ack(world, i);
 				again = true;
 			}
+		again |= world_answer_slices(world);
 	}
 }
 
@@ -343,6 +409,10 @@ void world_run(struct world *world, uint64_t duration_ns)
 		for (i = 0; i < world->device_count; i++)
 			if (world->devices[i].in_flight && world->devices[i].ack_at_ns < next_ns)
 				next_ns = world->devices[i].ack_at_ns;
+		for (i = 0; i < world->queue_count; i++)
+			if (world->queues[i].used && world->queues[i].slice_seq && !world->queues[i].slice_silent &&
+			    world->queues[i].slice_at_ns < next_ns)
+				next_ns = world->queues[i].slice_at_ns;
 		world->now_ns = next_ns < end_ns ? next_ns : end_ns;
 		for (i = 0; i < world->device_count; i++)
 			if (world->devices[i].in_flight && world->devices[i].ack_at_ns <= world->now_ns)

@@ -43,6 +43,12 @@ struct world_queue {
 	uint64_t open_ns; /* time its gate was open while written > completed */
 	uint64_t work_mark_ns;
 	int close_result, open_result; /* what the device answers to orders for this queue */
+	uint64_t slice_ns;             /* in the fake device; 0: its own */
+	uint32_t slice_count;          /* orders for it */
+	uint64_t slice_seq;            /* of the one under way; 0: none */
+	uint64_t slice_order_ns, slice_at_ns;
+	int slice_result;  /* what the device answers to those … */
+	bool slice_silent; /* … if it does */
 };
 
 struct world_device {
@@ -74,6 +80,8 @@ struct world {
 	struct world_order orders[WORLD_ORDER_MAX];
 	uint32_t order_count, plan_count, announce_count;
 	struct gp_queue_id announced; /* by the last plan that had one */
+	uint64_t slice_delay_ns;
+	uint32_t most_short; /* queues with work and a slice below a millisecond that were ever open together */
 };
 
 struct world_setup {
@@ -110,6 +118,8 @@ void world_skip(struct world *world, uint64_t duration_ns);
 /* Carries out and acknowledges the plan under way on the device. */
 void world_ack_order(struct world *world, const struct gp_plan *plan, const struct gp_order *order, bool open);
 void world_ack(struct world *world, uint32_t device);
+
+void world_answer_slice(struct world *world, uint32_t queue); /* of one that is silent */
 
 /* Looking in. */
 bool world_is_open(const struct world *world, uint32_t queue);

@@ -269,7 +269,7 @@ static void test_short_again_and_cannot(void **state)
 	scene_join(scene, 0, GP_PRIORITY_NORMAL);
 	scene_join(scene, 1, GP_PRIORITY_LOW);
 	group = scene_group(scene, 1);
-	UNTIL(scene, scene_queue(scene, 1)->slice.state == GP_SLICE_SHORT);
+	UNTIL(scene, scene_info(scene, 1).is_short);
 	pthread_mutex_lock(&rm.lock);
 	rm.contexts[1].slice_us = 500;
 	rm.refuse = GP_RM_SLICE_SET;
@@ -277,9 +277,9 @@ static void test_short_again_and_cannot(void **state)
 	rm.status = GP_RM_ERR_BUSY;
 	pthread_mutex_unlock(&rm.lock);
 	world_send(scene->agents[1].fd, &group, sizeof(group));
-	UNTIL(scene, scene_queue(scene, 1)->slice.state == GP_SLICE_UNKNOWN);
+	UNTIL(scene, !scene_info(scene, 1).is_slice_known);
 	rm.refuse = 0;
-	UNTIL(scene, rm.contexts[1].slice_us == SHORT && scene_queue(scene, 1)->slice.state == GP_SLICE_SHORT);
+	UNTIL(scene, rm.contexts[1].slice_us == SHORT && scene_info(scene, 1).is_slice_known);
 	scene_end(scene);
 }
 

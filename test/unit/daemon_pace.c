@@ -5,7 +5,6 @@
 #include "test/unit/borrow_scene.h"
 
 #define S          1000000000ull
-#define MS         1000000ull
 #define SLOWED     1000u      /* µs: a switch of 200 may take 20 % */
 #define MANY       100000000u /* switches */
 #define WINDOWS(n) (4u + (n)) /* counts in which so many windows end, however they fall */
@@ -30,9 +29,13 @@ static void pace_step(uint32_t index, uint32_t step)
 	pthread_mutex_unlock(&rm.lock);
 }
 
-static const struct gp_pace *pace_of(const struct scene *scene)
+static struct gp_switch_info pace_of(const struct scene *scene)
 {
-	return &scene->world.daemon.devices[0].pace;
+	const struct gp_daemon *daemon = &scene->world.daemon;
+	struct gp_switch_info info;
+
+	assert_int_equal(gp_sched_switch_info(daemon->sched, daemon->devices[0].core, &info), 0);
+	return info;
 }
 
 static void test_pieces(void **state)
@@ -41,33 +44,33 @@ static void test_pieces(void **state)
 
 	(void)state;
 	UNTIL(scene, rm.counts >= WINDOWS(8));
-	assert_false(pace_of(scene)->slowed);
+	assert_false(pace_of(scene).is_slowed);
 	assert_int_equal(rm.contexts[1].slice_us, SHORT);
 	pace_step(1, MANY);
 	UNTIL(scene, rm.contexts[1].slice_us == SLOWED);
-	assert_true(pace_of(scene)->slowed);
+	assert_true(pace_of(scene).is_slowed);
 	assert_int_equal(rm.contexts[0].slice_us, LONG);
-	assert_int_equal(scene_queue(scene, 1)->slice.us, SLOWED);
+	assert_int_equal(scene_info(scene, 1).slice_ns, SLOWED * 1000);
 	/* As long as it is so. */
 	rm.counts = 0;
 	UNTIL(scene, rm.counts >= WINDOWS(40));
 	assert_int_equal(rm.contexts[1].slice_us, SLOWED);
 	pace_step(1, 0);
 	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
-	assert_false(pace_of(scene)->slowed);
+	assert_false(pace_of(scene).is_slowed);
 	/* Needed again at once: the next try is later. */
 	pace_step(1, MANY);
 	UNTIL(scene, rm.contexts[1].slice_us == SLOWED);
 	pace_step(1, 0);
 	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
-	assert_int_equal(pace_of(scene)->hold_ns, 2 * S);
+	assert_int_equal(pace_of(scene).hold_ns, 2 * S);
 	/* One window of it is not believed. */
 	rm.counts = 0;
 	pace_step(1, MANY);
 	UNTIL(scene, rm.counts >= 1);
 	pace_step(1, 0);
 	UNTIL(scene, rm.counts >= WINDOWS(8));
-	assert_false(pace_of(scene)->slowed);
+	assert_false(pace_of(scene).is_slowed);
 	assert_true(scene->world.daemon.counters.order_failures == 0 && rm.disables == 0);
 	scene_end(scene);
 }
@@ -87,7 +90,7 @@ static void test_turns(void **state)
 	scene_leave(scene, 0);
 	UNTIL(scene, !closed_count() && rm.contexts[1].slice_us == LONG && rm.contexts[2].slice_us == LONG);
 	/* Nobody is above anybody: that is forgotten. */
-	UNTIL(scene, !pace_of(scene)->slowed && !pace_of(scene)->per_s_x1000);
+	UNTIL(scene, !pace_of(scene).is_slowed && !pace_of(scene).per_s_x1000);
 	scene_end(scene);
 }
 
@@ -152,7 +155,7 @@ static void test_nobody_tells(void **state)
 	rm.status = GP_RM_ERR_BUSY;
 	pthread_mutex_unlock(&rm.lock);
 	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
-	assert_false(pace_of(scene)->slowed);
+	assert_false(pace_of(scene).is_slowed);
 	pthread_mutex_lock(&rm.lock);
 	rm.refuse = 0;
 	pthread_mutex_unlock(&rm.lock);
@@ -190,44 +193,13 @@ static void test_rest(void **state)
 	UNTIL(scene, rm.contexts[1].slice_us == SLOWED);
 	for (uint32_t i = 0; i < 2; i++)
 		agent_complete(&scene->world, &scene->agents[i], 0, 5);
-	UNTIL(scene, !daemon->slice_next_ns && !pace_of(scene)->per_s_x1000 && rm.contexts[1].slice_us == SHORT);
+	UNTIL(scene, !daemon->slice_next_ns && !pace_of(scene).per_s_x1000 && rm.contexts[1].slice_us == SHORT);
 	rm.counts = 0;
 	for (int i = 0; i < 200; i++) {
 		scene_round(scene);
 		assert_int_equal(daemon->slice_next_ns, 0);
 	}
 	assert_int_equal(rm.counts, 0);
-	scene_end(scene);
-}
-
-/* 200 us a switch: 20 % of the time are 1,000 a second, and it must be less than a quarter of that to be over. */
-static void test_the_limit(void **state)
-{
-	static const struct {
-		uint32_t per_s;
-		bool slowed;
-	} steps[] = { { 900, false }, { 1100, true }, { 300, true }, { 200, false }, { 990, false } };
-	struct scene *scene = pace_begin(NULL);
-	struct gp_queue_entry *queue = scene_queue(scene, 1);
-	struct gp_pace *pace = &scene->world.daemon.devices[0].pace;
-	struct gp_device_count count = { .slot = queue->wire.slot, .generation = queue->wire.generation };
-
-	(void)state;
-	UNTIL(scene, rm.counts >= 1);
-	UNTIL(scene, pace->saves_ns);
-	count.at_ns = pace->saves_ns;
-	count.saves = pace->saves;
-	/* Nobody else counts from here on: the daemon's loop stands still. */
-	for (uint32_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		for (int windows = 0; windows < 100; windows++) {
-			count.at_ns += 100 * MS;
-			count.saves += steps[i].per_s / 10;
-			pace->held_until_ns = 0;
-			gp_pace_counted(&scene->world.daemon, queue->client, &count);
-		}
-		assert_in_range(pace->per_s_x1000, steps[i].per_s * 990, steps[i].per_s * 1010);
-		assert_int_equal(pace->slowed, steps[i].slowed);
-	}
 	scene_end(scene);
 }
 
@@ -239,14 +211,14 @@ static void test_late_answer_to_another_length(void **state)
 	struct gp_slice before = queue->slice;
 
 	(void)state;
-	queue->slice.asked = queue->slice.asked_short = true;
+	queue->slice.is_asked = true;
 	queue->slice.asked_us = SLOWED;
 	gp_slice_answer(&scene->world.daemon, queue->client, queue->wire.slot, queue->wire.generation, SHORT, 0);
-	assert_true(queue->slice.asked);
-	assert_int_equal(queue->slice.us, SHORT);
+	assert_true(queue->slice.is_asked);
 	gp_slice_answer(&scene->world.daemon, queue->client, queue->wire.slot, queue->wire.generation, SLOWED, 0);
-	assert_false(queue->slice.asked);
-	assert_int_equal(queue->slice.us, SLOWED);
+	assert_false(queue->slice.is_asked);
+	/* And the core, which has not asked for it, is not told. */
+	assert_int_equal(scene_info(scene, 1).slice_ns, SHORT * 1000);
 	queue->slice = before;
 	scene_end(scene);
 }
@@ -263,7 +235,6 @@ int main(void)
 		cmocka_unit_test(test_limit_is_lifted),
 		cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_late_answer_to_another_length),
-		cmocka_unit_test(test_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

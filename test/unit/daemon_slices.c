@@ -260,7 +260,7 @@ static struct agent *scene_two_short(struct scene *scene)
 {
 	struct agent *a, *b;
 
-	scene_begin(scene, "[policy]\nturn = 1ms\n");
+	scene_begin(scene, "[policy]\nturn = 1ms\nrest = 1h\n");
 	scene_join(scene, 0, GP_PRIORITY_NORMAL);
 	a = scene_join(scene, 1, GP_PRIORITY_LOW);
 	b = scene_join(scene, 2, GP_PRIORITY_LOW);
@@ -456,10 +456,10 @@ static void test_no_answer_at_all(void **state)
 	a->slice_silent = true;
 	b = scene_join(scene, 1, GP_PRIORITY_NORMAL);
 	agent_doorbell(&scene->world, b, 0, 5);
-	for (int i = 0; i < 20000 && !world_queue(&scene->world, a, 0)->slice.failures; i++) {
+	for (int i = 0; i < 20000 && !world_info(&scene->world, a, 0).slice_failures; i++)
 		scene_wait(scene);
-	}
-	assert_int_equal(world_queue(&scene->world, a, 0)->slice.failures, 1);
+	assert_int_equal(world_info(&scene->world, a, 0).slice_failures, 1);
+	assert_false(world_info(&scene->world, a, 0).is_slice_known);
 	scene_set(scene, 1, GP_PRIORITY_IDLE);
 	assert_int_equal(b->slice_count, 0);
 	scene_end(scene);

@@ -385,7 +385,7 @@ struct gp_queue_entry *world_queue(struct world *world, const struct agent *agen
 	return slot < client->slot_count ? client->slots[slot].queue : NULL;
 }
 
-enum gp_gate world_gate(struct world *world, const struct agent *agent, uint32_t slot)
+struct gp_queue_info world_info(struct world *world, const struct agent *agent, uint32_t slot)
 {
 	struct gp_queue_entry *queue = world_queue(world, agent, slot);
 	struct gp_queue_info info;
@@ -393,7 +393,12 @@ enum gp_gate world_gate(struct world *world, const struct agent *agent, uint32_t
 	assert_non_null(queue);
 	assert_true(queue->in_core);
 	assert_int_equal(gp_sched_queue_info(world->daemon.sched, queue->core, &info), 0);
-	return info.gate;
+	return info;
+}
+
+enum gp_gate world_gate(struct world *world, const struct agent *agent, uint32_t slot)
+{
+	return world_info(world, agent, slot).gate;
 }
 
 static void world_give_queues(struct gp_owner *from, struct gp_owner *to, const struct gp_client *client)

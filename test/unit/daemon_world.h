@@ -88,5 +88,6 @@ void world_give(struct world *world, struct gp_client *client, uid_t uid);
 /* The queue as the daemon has it. */
 struct gp_queue_entry *world_queue(struct world *world, const struct agent *agent, uint32_t slot);
 enum gp_gate world_gate(struct world *world, const struct agent *agent, uint32_t slot);
+struct gp_queue_info world_info(struct world *world, const struct agent *agent, uint32_t slot); /* the core's */
 
 #endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Slices: on a self-switching device no two contexts with short slices have open queues with work beside each other for
+ * longer than it takes to notice and to close one; the core opens none beside another by an order of its own; and a
+ * slice is short only where the queue takes turns below somebody who does not, and goes back soon when that is over.
+ * Slices are as the model was told; gates and work are the device's.
+ */
+#include <string.h>
+#include "test/sim/checker.h"
+#include "test/sim/checker_told.h"
+#include "test/sim/checker_truth.h"
+
+#define SLICE_CONTEXT_MAX 256u
+#define SLICE_PAIRS       10u /* a close, an open and a slice, so many times: to notice, and to act */
+#define SLICE_RETRY       18u /* times ack_timeout_ns: twice the longest, until it is tried again */
+#define SLICE_ACT_NS      10000000ull
+
+struct slice_context {
+	uint64_t slice_ns;       /* 0: the device's own */
+	uint64_t wrong_since_ns; /* short though it should not be, + 1; 0: it is not */
+};
+
+struct slice_order {
+	uint64_t seq, slice_ns;
+	bool is_short; /* as last acknowledged */
+	bool is_under_way;
+	uint64_t failed_ns; /* by the core's word; 0: never */
+};
+
+struct slice_state {
+	struct slice_context contexts[TOLD_DEVICE_MAX][SLICE_CONTEXT_MAX];
+	uint64_t twins_since_ns[TOLD_DEVICE_MAX]; /* + 1; 0: there are none */
+	struct slice_order orders[TOLD_QUEUE_MAX];
+};
+
+static uint64_t slice_own_ns(const struct checker_run *run)
+{
+	return (uint64_t)gp_desc_get(run->desc, GP_DESC_TIMESLICE_NS);
+}
+
+static bool slice_is_short(const struct checker_run *run, uint64_t slice_ns)
+{
+	return slice_ns && slice_ns < slice_own_ns(run);
+}
+
+static uint64_t slice_pairs_ns(const struct told_device *device)
+{
+	return SLICE_PAIRS * (device->attr.close_ns + device->attr.open_ns + device->attr.slice_ns);
+}
+
+/* Faults make the core wait: for an answer that does not come, and once more. */
+static uint64_t slice_slack_ns(const struct checker_run *run, const struct told_device *device)
+{
+	return SLICE_ACT_NS + 8 * run->latency_ns + 2 * device->attr.ack_timeout_ns;
+}
+
+static struct slice_context *slice_context(struct slice_state *state, const struct gp_sim_queue_info *info)
+{
+	return &state->contexts[info->device][info->gpu_process % SLICE_CONTEXT_MAX];
+}
+
+/* How many contexts with a short slice have an open queue with work. */
+static uint32_t slice_twins(struct checker_run *run, struct slice_state *state, uint32_t device)
+{
+	bool seen[SLICE_CONTEXT_MAX] = { false };
+	struct gp_sim_queue_info info;
+	uint32_t i, count = 0;
+
+	for (i = 0; i < gp_sim_queue_count(run->sim) && i < run->truth->queue_end; i++) {
+		gp_sim_queue(run->sim, i, &info);
+		if (!info.alive || info.device != device || info.kind != GP_GPU_COMPUTE ||
+		    info.written == info.completed || run->truth->queues[i].closed ||
+		    !slice_is_short(run, slice_context(state, &info)->slice_ns) ||
+		    seen[info.gpu_process % SLICE_CONTEXT_MAX])
+			continue;
+		seen[info.gpu_process % SLICE_CONTEXT_MAX] = true;
+		count++;
+	}
+	return count;
+}
+
+static bool slice_has_upper(const struct told *told, uint32_t device)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end && told->devices[device].gates && !told->devices[device].stopped; i++)
+		if (told->queues[i].used && told->queues[i].device == device && !told->queues[i].is_batch)
+			return true;
+	return false;
+}
+
+/* One that failed is tried again later and later. */
+static bool slice_has_failed(const struct checker_run *run, const struct slice_order *order,
+			     const struct told_device *device)
+{
+	return order->failed_ns &&
+	       run->now_ns - order->failed_ns < SLICE_ACT_NS + SLICE_RETRY * device->attr.ack_timeout_ns;
+}
+
+/* Each context of the device that the core knows. At the end only what is under way is still excused. */
+static void slice_given_back(struct checker_run *run, struct slice_state *state, uint32_t device, bool is_end)
+{
+	const struct told_device *told_device = &run->told->devices[device];
+	bool has_upper = slice_has_upper(run->told, device);
+	uint32_t i;
+
+	for (i = 0; i < run->told->queue_end; i++) {
+		const struct told_queue *q = &run->told->queues[i];
+		struct gp_sim_queue_info info;
+		struct slice_context *context;
+
+		if (!q->used || q->device != device || q->attr.kind != GP_KIND_COMPUTE)
+			continue;
+		gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
+		if (!info.alive)
+			continue;
+		context = slice_context(state, &info);
+		if (slice_has_failed(run, &state->orders[i], told_device))
+			context->wrong_since_ns = 0;
+		else if (!slice_is_short(run, context->slice_ns) || (has_upper && q->is_batch))
+			context->wrong_since_ns = 0;
+		else if (!context->wrong_since_ns)
+			context->wrong_since_ns = run->now_ns + 1;
+		else if (is_end ? !state->orders[i].is_under_way :
+				  run->now_ns - (context->wrong_since_ns - 1) > slice_slack_ns(run, told_device))
+			checker_fail(
+				run, &checker_slice,
+				"at %llu ns: queue %u of device %u has had a short slice since %llu ns, and nobody is above it",
+				(unsigned long long)run->now_ns, (uint32_t)q->attr.tag, device,
+				(unsigned long long)(context->wrong_since_ns - 1));
+	}
+}
+
+static void slice_step(struct checker_run *run, struct slice_state *state, bool is_end)
+{
+	uint32_t i;
+
+	told_refresh(run->told);
+	for (i = 0; i < run->told->device_count; i++) {
+		const struct told_device *device = &run->told->devices[i];
+
+		if (!device->attr.short_ns)
+			continue;
+		slice_given_back(run, state, i, is_end);
+		/* With counters at fetch the core presumes when the last packet is done: it cannot know who has work.
+		 */
+		if (device->attr.fetch_counters || slice_twins(run, state, i) < 2)
+			state->twins_since_ns[i] = 0;
+		else if (!state->twins_since_ns[i])
+			state->twins_since_ns[i] = run->now_ns + 1;
+		else if (run->now_ns - (state->twins_since_ns[i] - 1) >
+			 slice_pairs_ns(device) + slice_slack_ns(run, device))
+			checker_fail(run, &checker_slice,
+				     "at %llu ns: two short slices have been open with work on device %u since %llu ns",
+				     (unsigned long long)run->now_ns, i,
+				     (unsigned long long)(state->twins_since_ns[i] - 1));
+	}
+}
+
+static bool slice_same(const struct told_queue *a, const struct told_queue *b)
+{
+	return a->device == b->device && a->client.index == b->client.index;
+}
+
+/* An order to open: no other short one is open with work, for all that the core was told. */
+static void slice_opens(struct checker_run *run, struct slice_state *state, const struct gp_plan *plan,
+			const struct gp_order *order)
+{
+	const struct told_queue *own = told_find(run->told, order->queue), *q;
+	uint32_t i;
+
+	if (!own || own->gate != GP_GATE_CLOSED || own->attr.kind != GP_KIND_COMPUTE ||
+	    !state->orders[order->queue.index].is_short || !own->is_batch || !slice_has_upper(run->told, plan->device))
+		return;
+	for (i = 0; i < run->told->queue_end; i++) {
+		q = &run->told->queues[i];
+		if (q->used && q->device == plan->device && !slice_same(own, q) && q->has_work &&
+		    q->gate != GP_GATE_CLOSED && q->attr.kind == GP_KIND_COMPUTE && state->orders[i].is_short)
+			checker_fail(
+				run, &checker_slice,
+				"at %llu ns: plan %llu opens queue %u, which is short, beside queue %u, which is, too",
+				(unsigned long long)run->now_ns, (unsigned long long)plan->seq, (uint32_t)own->attr.tag,
+				(uint32_t)q->attr.tag);
+	}
+}
+
+static void slice_plan(struct checker_run *run, struct slice_state *state, const struct gp_plan *plan)
+{
+	uint32_t i;
+
+	if (plan->device >= run->told->device_count || !run->told->devices[plan->device].attr.short_ns) {
+		if (plan->slice_count)
+			checker_fail(run, &checker_slice, "plan %llu sets slices where there are none",
+				     (unsigned long long)plan->seq);
+		return;
+	}
+	told_refresh(run->told);
+	for (i = 0; i < plan->open_count; i++)
+		slice_opens(run, state, plan, &plan->open[i]);
+	for (i = 0; i < plan->slice_count; i++) {
+		struct slice_order *order = &state->orders[plan->slice[i].queue.index];
+		const struct told_queue *q = told_find(run->told, plan->slice[i].queue);
+
+		if (!q || q->device != plan->device || plan->slice_count > GP_PLAN_SLICE_MAX) {
+			checker_fail(run, &checker_slice, "plan %llu sets the slice of a queue that is not there",
+				     (unsigned long long)plan->seq);
+			return;
+		}
+		order->seq = plan->seq;
+		order->slice_ns = plan->slice[i].slice_ns;
+		order->is_under_way = true;
+		if (slice_is_short(run, order->slice_ns))
+			order->is_short = true; /* it may be from now on */
+	}
+}
+
+static void slice_event(struct checker_run *run, void *data, const struct check_event *event)
+{
+	struct slice_state *state = data;
+	struct slice_order *order = &state->orders[event->queue.index % TOLD_QUEUE_MAX];
+
+	switch (event->type) {
+	case CHECK_PLAN: slice_plan(run, state, event->plan); break;
+	case CHECK_SLICED:
+		order->is_under_way &= order->seq != event->seq;
+		if (order->seq == event->seq && !event->result)
+			order->is_short = slice_is_short(run, order->slice_ns);
+		break;
+	case CHECK_TRACE:
+		if (event->trace->type == GP_TRACE_SLICE_FAILED && event->trace->queue.index < TOLD_QUEUE_MAX)
+			state->orders[event->trace->queue.index].failed_ns = run->now_ns + 1;
+		break;
+	case CHECK_QUEUE_ADD: *order = (struct slice_order){ 0 }; break;
+	case CHECK_SLICE:
+		state->contexts[event->device][event->process % SLICE_CONTEXT_MAX].slice_ns = event->slice_ns;
+		break;
+	case CHECK_GPU_ADD: /* a context begins with the device's own; its further queues come before it is changed */
+		state->contexts[event->device][event->process % SLICE_CONTEXT_MAX] = (struct slice_context){ 0 };
+		break;
+	case CHECK_STEP:
+	case CHECK_END: slice_step(run, state, event->type == CHECK_END); break;
+	default: break;
+	}
+}
+
+const struct checker checker_slice = {
+	.name = "slice",
+	.promise = "no two short slices are open beside each other, and each goes back",
+	.state_size = sizeof(struct slice_state),
+	.event = slice_event,
+};
