@@ -250,6 +250,9 @@ static uint64_t slice_short_ns(const struct gp_device *device, const struct gp_q
 {
 	uint64_t short_ns = gp_budget_short_ns(device);
 
+	if (device->pressed)
+		return device->attr.long_ns / 1000 * device->param.age_permille;
+
 	return q->attr.own_slice_ns && short_ns > q->attr.own_slice_ns ? q->attr.own_slice_ns : short_ns;
 }
 
@@ -280,7 +283,8 @@ static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice
 	if (q->slice_opens_long && (!round->short_count || slice_stand(q) > SLICE_IDLE))
 		q->slice_opens_long = q->gate == GP_GATE_UNKNOWN && round->short_count > was_short;
 	if (!is_lower) {
-		if (round->is_wanted && round->uppers == 1 && round->lowers)
+		if (round->is_wanted && round->uppers == 1 && round->lowers &&
+		    q->attr.own_slice_ns < device->attr.long_ns)
 			want_ns = device->attr.long_ns;
 	} else if (slice_stand(q) == SLICE_STAYS && round->staying > 1 && round->is_crowded) {
 		want_ns = 0;
@@ -294,6 +298,28 @@ static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice
 	round->short_count += slice_is_shared_short_open(b->sched, device, q) - was_short;
 }
 
+/* Work above that never ends has the device put a short one aside for ever, though its gate is open: after a whole
+ * ageing window its slice is as much of the long one as ageing may take. */
+static void slice_look_pressed(struct gp_sched *sched, struct gp_device *device)
+{
+	uint32_t top = gp_heap_top(device, GP_HEAP_WORK);
+	bool was = device->pressed;
+
+	device->pressed = false;
+	if (top == GP_NONE || sched->queues[top].is_batch || !device->attr.long_ns) {
+		device->pressed_ns = 0;
+	} else if (!device->pressed_ns) {
+		device->pressed_ns = sched->now_ns;
+	} else {
+		device->pressed = sched->now_ns - device->pressed_ns >= device->param.age_window_ns &&
+				  sched->queues[top].slice_ns == device->attr.long_ns;
+	}
+	if (device->pressed_ns && sched->now_ns - device->pressed_ns < device->param.age_window_ns)
+		gp_device_wake(device, device->pressed_ns + device->param.age_window_ns);
+	if (device->pressed != was)
+		gp_slice_look(device);
+}
+
 void gp_slice_plan(struct gp_plan_builder *b)
 {
 	struct gp_device *device = b->device;
@@ -303,6 +329,7 @@ void gp_slice_plan(struct gp_plan_builder *b)
 	if (!device->attr.short_ns)
 		return;
 	gp_budget_refresh(b->sched, device);
+	slice_look_pressed(b->sched, device);
 	if (!device->slice_dirty && !device->crowded_ns)
 		return;
 	device->slice_dirty = false;

@@ -235,6 +235,8 @@ struct gp_device {
 
 	/* Slices (slice.c), and how often the device switches by itself (budget.c). */
 	bool slice_dirty;         /* look at them again */
+	uint64_t pressed_ns;      /* since when those who take no turns have work without a break; 0: they do not */
+	bool pressed;             /* for a whole ageing window, and one of them is long */
 	uint64_t crowded_ns;      /* since when several lower queues with work stay open; 0: they do not */
 	struct gp_queue_id saved; /* whose switches were counted last … */
 	uint64_t saved_opened_ns; /* … since it was opened … */

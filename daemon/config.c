@@ -122,6 +122,7 @@ static const struct config_key config_keys[] = {
 	KEY("nvidia", "open_cost", CONFIG_TIME, nvidia.open_ns, 1000, 1000000000),
 	KEY("nvidia", "switch_cost", CONFIG_TIME, nvidia.switch_ns, 1000, 1000000000),
 	KEY("nvidia", "short_slice", CONFIG_US, nvidia.short_ns, 0, 1000000000),
+	KEY("nvidia", "long_slice", CONFIG_US, nvidia.long_ns, 0, 10000000000),
 	KEY("nvidia", "root", CONFIG_TEXT, nvidia.root, 0, GP_CONFIG_PATH_SIZE),
 	KEY("null", "devices", CONFIG_COUNT, null_count, 1, GP_DEVICE_MAX),
 	KEY("unmanaged", "action", CONFIG_UNMANAGED, unmanaged, 0, 0),

@@ -51,7 +51,7 @@ struct gp_config {
 	/* [nvidia] */
 	struct {
 		uint32_t mechanisms; /* bits; 0: all */
-		uint64_t close_ns, open_ns, switch_ns, short_ns;
+		uint64_t close_ns, open_ns, switch_ns, short_ns, long_ns;
 		bool fetch_counters;
 		char root[GP_CONFIG_PATH_SIZE];
 	} nvidia;

@@ -101,6 +101,7 @@ static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *dev
 		.switch_ns = info->switch_ns,
 		.lower_max = info->lower_max,
 		.short_ns = info->short_us * 1000,
+		.long_ns = info->short_us && info->long_us > info->short_us ? info->long_us * 1000 : 0,
 		.slice_ns = info->short_us ? DEVICE_SLICE_NS : 0,
 	};
 	/* Without a means to preempt, nothing is ordered: the queues are watched and shown. */
@@ -189,6 +190,7 @@ static struct gp_device_config device_config(const struct gp_daemon *daemon, con
 						  .open_ns = config->nvidia.open_ns,
 						  .switch_ns = config->nvidia.switch_ns,
 						  .short_us = config->nvidia.short_ns / 1000,
+						  .long_us = config->nvidia.long_ns / 1000,
 						  .root = config->nvidia.root };
 	return (struct gp_device_config){ .mechanisms = config->mechanisms,
 					  .grace = config->grace,

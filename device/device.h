@@ -48,6 +48,7 @@ struct gp_device_info {
 	uint64_t switch_ns;         /* self-switching, and lower_max: see struct gp_device_attr */
 	uint32_t lower_max;
 	uint64_t short_us; /* the slice of a queue below the top priority; 0: the device has none that can be set */
+	uint64_t long_us;  /* the slice of the only client on top; 0: left as it is */
 	struct gp_device_finding findings[GP_DEVICE_REPORT_MAX];
 	uint32_t finding_count;
 };
@@ -136,8 +137,8 @@ struct gp_device_config {
 	bool criu;                  /* processes that cannot be debugged may be set aside by the checkpoint interface */
 	bool fetch_counters;        /* see struct gp_device_attr */
 	uint64_t close_ns, open_ns; /* prior of the costs, device time */
-	uint64_t switch_ns, short_us; /* nvidia: see struct gp_device_info */
-	const char *root;             /* nvidia: what stands before /proc and /dev; "" but in tests */
+	uint64_t switch_ns, short_us, long_us; /* nvidia: see struct gp_device_info */
+	const char *root;                      /* nvidia: what stands before /proc and /dev; "" but in tests */
 };
 
 struct gp_backend;

@@ -27,6 +27,7 @@ static void nvidia_describe(const struct gp_backend *backend, const struct gp_nv
 		.switch_ns = backend->config.switch_ns,
 		.lower_max = NVIDIA_LOWER_MAX,
 		.short_us = backend->config.short_us,
+		.long_us = backend->config.long_us,
 	};
 	snprintf(info->name, sizeof(info->name), "%s", gpu->model);
 	snprintf(info->driver, sizeof(info->driver), "NVIDIA %s", backend->driver.version);

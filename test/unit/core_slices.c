@@ -332,6 +332,68 @@ static void what_has_none_is_left_alone(void **state)
 	world_free(w);
 }
 
+/* The only client on top has a long slice, so that none of its requests is interrupted; two have their own. */
+static void the_only_one_on_top_is_long(void **state)
+{
+	struct world_setup setup = slices("hpf");
+	struct world *w = world_new();
+	uint32_t device, low, high, second;
+
+	setup.attr.long_ns = LONG;
+	device = world_device(w, setup);
+	high = world_solo(w, device, GP_PRIORITY_HIGH);
+	world_run(w, 10 * MS);
+	assert_int_equal(w->queues[high].slice_count, 0); /* nobody is below it */
+	low = world_solo(w, device, GP_PRIORITY_LOW);
+	world_write(w, low, 1000000);
+	world_run(w, 10 * MS);
+	assert_int_equal(slice_of(w, high), LONG);
+	assert_int_equal(slice_of(w, low), SHORT);
+	second = world_solo(w, device, GP_PRIORITY_HIGH);
+	world_run(w, 10 * MS);
+	assert_int_equal(slice_of(w, high), 0);
+	assert_int_equal(slice_of(w, second), 0);
+	world_remove(w, high);
+	world_run(w, 10 * MS);
+	assert_int_equal(slice_of(w, second), LONG);
+	/* It is below another from now on: no longer long. */
+	high = world_solo(w, device, GP_PRIORITY_REALTIME);
+	world_run(w, 10 * MS);
+	assert_int_equal(slice_of(w, high), LONG);
+	assert_int_equal(slice_of(w, second), SHORT);
+	assert_int_equal(gp_sched_device_stop(w->sched, device, w->now_ns), 0);
+	world_run(w, 10 * MS);
+	assert_int_equal(slice_of(w, high) + slice_of(w, second) + slice_of(w, low), 0);
+	world_free(w);
+}
+
+/* Work above that never ends: after a window the one below has its aged share, and only until the first pause. */
+static void work_without_end_leaves_a_share(void **state)
+{
+	struct world_setup setup = slices("hpf");
+	struct world *w = world_new();
+	uint32_t device, low, high;
+
+	setup.attr.long_ns = LONG;
+	device = world_device(w, setup);
+	high = world_solo(w, device, GP_PRIORITY_HIGH);
+	low = world_solo(w, device, GP_PRIORITY_LOW);
+	world_write(w, low, 1000000);
+	world_write(w, high, 2);
+	world_run(w, 900 * MS);
+	assert_int_equal(slice_of(w, low), SHORT);
+	world_complete(w, high, 1);
+	world_run(w, 200 * MS);
+	assert_int_equal(slice_of(w, low), LONG / 10); /* age_permille: 100 */
+	world_drain(w, high);
+	world_run(w, 10 * MS);
+	assert_int_equal(slice_of(w, low), SHORT);
+	world_write(w, high, 1);
+	world_run(w, 900 * MS);
+	assert_int_equal(slice_of(w, low), SHORT);
+	world_free(w);
+}
+
 /* 200 us a switch: 20 % of the time are 1,000 a second, and it must be less than a quarter of that to be over. */
 static void switches_have_a_limit(void **state)
 {
@@ -400,13 +462,14 @@ static void bad_counts_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(below_the_top_is_short),     cmocka_unit_test(without_a_deadline_is_short),
-		cmocka_unit_test(equals_keep_their_own),      cmocka_unit_test(turns_cost_no_slices),
-		cmocka_unit_test(one_that_cannot_be_closed),  cmocka_unit_test(neither_can_be_made_long),
-		cmocka_unit_test(no_answer_is_no_permission), cmocka_unit_test(a_refusal_is_tried_again),
-		cmocka_unit_test(a_lost_slice_is_set_again),  cmocka_unit_test(a_stop_gives_everything_back),
-		cmocka_unit_test(the_middle_one_waits_open),  cmocka_unit_test(what_has_none_is_left_alone),
-		cmocka_unit_test(switches_have_a_limit),      cmocka_unit_test(bad_counts_are_refused),
+		cmocka_unit_test(below_the_top_is_short),          cmocka_unit_test(without_a_deadline_is_short),
+		cmocka_unit_test(equals_keep_their_own),           cmocka_unit_test(turns_cost_no_slices),
+		cmocka_unit_test(one_that_cannot_be_closed),       cmocka_unit_test(neither_can_be_made_long),
+		cmocka_unit_test(no_answer_is_no_permission),      cmocka_unit_test(a_refusal_is_tried_again),
+		cmocka_unit_test(a_lost_slice_is_set_again),       cmocka_unit_test(a_stop_gives_everything_back),
+		cmocka_unit_test(the_middle_one_waits_open),       cmocka_unit_test(what_has_none_is_left_alone),
+		cmocka_unit_test(switches_have_a_limit),           cmocka_unit_test(the_only_one_on_top_is_long),
+		cmocka_unit_test(work_without_end_leaves_a_share), cmocka_unit_test(bad_counts_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,6 +142,32 @@ static void test_below_the_top_is_short(void **state)
 	free(scene);
 }
 
+/* long_slice: the only program on top has it, two have their own, and it goes back with the rest. */
+static void test_the_only_one_on_top_is_long(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct agent *low, *high, *second;
+
+	(void)state;
+	scene_begin(scene, "long_slice = 50ms\n[policy]\nrest = 1h\n");
+	low = scene_join(scene, 0, GP_PRIORITY_LOW);
+	high = scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	assert_int_equal(low->slice_us[0], SHORT);
+	assert_int_equal(high->slice_us[0], 50000);
+	second = scene_join(scene, 2, GP_PRIORITY_NORMAL);
+	assert_int_equal(high->slice_us[0], 0);
+	assert_int_equal(second->slice_us[0], 0);
+	scene_leave(scene, 1);
+	scene_settle(scene);
+	assert_int_equal(second->slice_us[0], 50000);
+	scene_leave(scene, 0);
+	scene_settle(scene);
+	assert_int_equal(second->slice_us[0], 0);
+	assert_true(gp_slice_are_back(&scene->world.daemon));
+	scene_end(scene);
+	free(scene);
+}
+
 /* What a hint asks for is done by the application itself: no order, no answer. */
 static void test_hint_is_not_answered(void **state)
 {
@@ -587,6 +613,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_below_the_top_is_short),
+		cmocka_unit_test(test_the_only_one_on_top_is_long),
 		cmocka_unit_test(test_hint_is_not_answered),
 		cmocka_unit_test(test_priorities_change_live),
 		cmocka_unit_test(test_never_two_short_ones_open),
