@@ -99,7 +99,8 @@ static struct bench bench_new(uint32_t queue_count, uint64_t turn_ns, bool aged)
 					.age_turn_ns = BENCH_TURN_NS,
 					.age_permille = 1000,
 					.turn_ns = turn_ns,
-					.linger_max_ns = 1 };
+					.linger_max_ns = 1,
+					.rest_ns = GP_DURATION_NS_MAX };
 	const struct gp_device_attr attr = { .unit = GP_UNIT_PROCESS,
 					     .queue_max = queue_count,
 					     .close_ns = 150000,
