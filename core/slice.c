@@ -3,7 +3,7 @@
  * Slices, on devices that switch by themselves: how long the device runs a queue before it looks at others. A batch
  * queue below a client that takes no turns has the shortest there is, so that a more urgent one waits for one switch
  * only; the only client above batch ones may have a long one, so that none of its requests is interrupted; all others
- * are as their applications have them.
+ * are as their applications have them, several of one gang too.
  *
  * Two short ones open at once make no progress at all (measured: docs/decisions/0008). Hence, over every answer that is
  * late, lost or bad:
@@ -51,9 +51,15 @@ static bool slice_is_wanted(const struct gp_sched *sched, const struct gp_device
 	return false;
 }
 
+/* Several of one gang run beside each other, with their own slices, and are put aside together by their gates. */
+static bool slice_is_turned(const struct gp_sched *sched, const struct gp_queue *q)
+{
+	return q->is_batch && !gp_gang_is_several(sched, q);
+}
+
 bool gp_slice_is_lower(const struct gp_sched *sched, const struct gp_queue *q)
 {
-	return q->is_batch && slice_is_wanted(sched, &sched->devices[q->device]);
+	return slice_is_turned(sched, q) && slice_is_wanted(sched, &sched->devices[q->device]);
 }
 
 void gp_slice_look(struct gp_device *device)
@@ -210,7 +216,7 @@ static struct slice_round slice_look(struct gp_sched *sched, struct gp_device *d
 		for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
 			round.lengthening += slice_has_one(&sched->queues[i]) &&
 					     gp_slice_may_be_short(device, &sched->queues[i]) &&
-					     !(sched->queues[i].is_batch && round.is_wanted);
+					     !(round.is_wanted && slice_is_turned(sched, &sched->queues[i]));
 		slice_look_open(sched, seat, &round);
 	}
 	if (round.staying < 2 || !round.is_wanted)
@@ -275,7 +281,8 @@ static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice
 {
 	struct gp_queue *q = &b->sched->queues[queue];
 	const struct gp_device *device = b->device;
-	bool was_short = slice_is_shared_short_open(b->sched, device, q), is_lower = q->is_batch && round->is_wanted;
+	bool was_short = slice_is_shared_short_open(b->sched, device, q),
+	     is_lower = round->is_wanted && slice_is_turned(b->sched, q);
 	uint64_t want_ns = 0;
 
 	if (!slice_has_one(q) || q->slice_seq || q->slice_hold_ns)
@@ -283,7 +290,7 @@ static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice
 	if (q->slice_opens_long && (!round->short_count || slice_stand(q) > SLICE_IDLE))
 		q->slice_opens_long = q->gate == GP_GATE_UNKNOWN && round->short_count > was_short;
 	if (!is_lower) {
-		if (round->is_wanted && round->uppers == 1 && round->lowers &&
+		if (round->is_wanted && !q->is_batch && round->uppers == 1 && round->lowers &&
 		    q->attr.own_slice_ns < device->attr.long_ns)
 			want_ns = device->attr.long_ns;
 	} else if (slice_stand(q) == SLICE_STAYS && round->staying > 1 && round->is_crowded) {
@@ -480,7 +487,7 @@ const char *gp_slice_check(const struct gp_sched *sched, const struct gp_device 
 			/* While an order is under way, or was refused a moment ago, nothing can be ordered. */
 			if (wrong || !is_decided || !slice_has_one(q) || q->slice_seq || q->slice_hold_ns)
 				continue;
-			if (is_wanted ? !q->is_batch && gp_slice_may_be_short(device, q) :
+			if (is_wanted ? !slice_is_turned(sched, q) && gp_slice_may_be_short(device, q) :
 					q->slice_unknown || q->slice_ns)
 				return "a slice is not given back";
 			if (!gp_slice_may_be_short(device, q))

@@ -316,6 +316,38 @@ static void the_middle_one_waits_open(void **state)
 	world_free(w);
 }
 
+/* Several of one gang keep their own slices and open together; one that is left is as any other. */
+static void several_of_a_gang_keep_their_own(void **state)
+{
+	uint32_t device, a, b, other, before;
+	struct world *w = slices_new("hpf", &device);
+	const struct gp_queue_attr attr = { .priority = GP_PRIORITY_LOW, .gang = 7 };
+
+	world_solo(w, device, GP_PRIORITY_HIGH);
+	a = world_queue_attr(w, world_client(w), device, attr);
+	world_write(w, a, 1000000);
+	world_run(w, 10 * MS);
+	assert_int_equal(slice_of(w, a), SHORT);
+	b = world_queue_attr(w, world_client(w), device, attr);
+	world_write(w, b, 1000000);
+	world_run(w, 10 * MS);
+	assert_int_equal(slice_of(w, a) + slice_of(w, b), 0);
+	assert_true(world_is_open(w, a) && world_is_open(w, b));
+	/* Turns with another one cost no slices. */
+	other = world_solo(w, device, GP_PRIORITY_LOW);
+	world_write(w, other, 1000000);
+	before = w->queues[a].slice_count + w->queues[b].slice_count;
+	world_run(w, 2 * S);
+	assert_true(world_stats(w, device).turns > 10);
+	assert_int_equal(w->queues[a].slice_count + w->queues[b].slice_count, before);
+	assert_int_equal(w->most_short, 1);
+	world_remove(w, other);
+	world_remove(w, b);
+	world_run(w, 100 * MS);
+	assert_int_equal(slice_of(w, a), SHORT);
+	world_free(w);
+}
+
 /* A slice that cannot be set is left alone, and so is one of another kind. */
 static void what_has_none_is_left_alone(void **state)
 {
@@ -462,14 +494,23 @@ static void bad_counts_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(below_the_top_is_short),          cmocka_unit_test(without_a_deadline_is_short),
-		cmocka_unit_test(equals_keep_their_own),           cmocka_unit_test(turns_cost_no_slices),
-		cmocka_unit_test(one_that_cannot_be_closed),       cmocka_unit_test(neither_can_be_made_long),
-		cmocka_unit_test(no_answer_is_no_permission),      cmocka_unit_test(a_refusal_is_tried_again),
-		cmocka_unit_test(a_lost_slice_is_set_again),       cmocka_unit_test(a_stop_gives_everything_back),
-		cmocka_unit_test(the_middle_one_waits_open),       cmocka_unit_test(what_has_none_is_left_alone),
-		cmocka_unit_test(switches_have_a_limit),           cmocka_unit_test(the_only_one_on_top_is_long),
-		cmocka_unit_test(work_without_end_leaves_a_share), cmocka_unit_test(bad_counts_are_refused),
+		cmocka_unit_test(below_the_top_is_short),
+		cmocka_unit_test(without_a_deadline_is_short),
+		cmocka_unit_test(equals_keep_their_own),
+		cmocka_unit_test(turns_cost_no_slices),
+		cmocka_unit_test(one_that_cannot_be_closed),
+		cmocka_unit_test(neither_can_be_made_long),
+		cmocka_unit_test(no_answer_is_no_permission),
+		cmocka_unit_test(a_refusal_is_tried_again),
+		cmocka_unit_test(a_lost_slice_is_set_again),
+		cmocka_unit_test(a_stop_gives_everything_back),
+		cmocka_unit_test(the_middle_one_waits_open),
+		cmocka_unit_test(what_has_none_is_left_alone),
+		cmocka_unit_test(switches_have_a_limit),
+		cmocka_unit_test(the_only_one_on_top_is_long),
+		cmocka_unit_test(work_without_end_leaves_a_share),
+		cmocka_unit_test(bad_counts_are_refused),
+		cmocka_unit_test(several_of_a_gang_keep_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
