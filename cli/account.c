@@ -12,6 +12,8 @@
 #include "cli/control.h"
 #include "lib/cleanup.h"
 #include "lib/json.h"
+#include "lib/output.h"
+#include "lib/plain.h"
 #include "lib/units.h"
 #include "view/json_writer.h"
 
@@ -325,6 +327,8 @@ int main(int argc, char **argv)
 	struct gp_error error;
 	int option, r;
 
+	gp_output_start("gpreempt account", GP_CLI_FAILED);
+	gp_plain_stdout();
 	while ((option = getopt_long(argc, argv, "hV", account_options, NULL)) != -1) {
 		if (option == 'h') {
 			fputs(account_help, stdout);

@@ -12,6 +12,7 @@
 #include "cli/control.h"
 #include "cli/target_pid.h"
 #include "lib/file.h"
+#include "lib/output.h"
 #include "lib/units.h"
 
 #define BENCH_ROUNDS   20u
@@ -180,6 +181,7 @@ int main(int argc, char **argv)
 	struct gp_error error;
 	int option;
 
+	gp_output_start("gpreempt bench", GP_CLI_FAILED);
 	while ((option = getopt_long(argc, argv, "g:o:hV", bench_options, NULL)) != -1) {
 		if (option == 'h') {
 			fputs(bench_help, stdout);

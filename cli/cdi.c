@@ -10,6 +10,7 @@
 #include "cli/control.h"
 #include "cli/run_env.h"
 #include "lib/file.h"
+#include "lib/output.h"
 
 #define CDI_KIND      "gpreempt.dev/priority"
 #define CDI_INSIDE    "/run/gpreempt-agent/libgpreempt-agent.so" /* agent/ld.so.preload says the same */
@@ -168,8 +169,10 @@ int main(int argc, char **argv)
 	struct cdi cdi = { .output = "-", .version = "0.5.0", .sockets = CDI_SOCKETS };
 	struct gp_file_writer writer;
 	struct gp_error error;
-	int r = cdi_parse(argc, argv, &cdi);
+	int r;
 
+	gp_output_start("gpreempt cdi", GP_CLI_FAILED);
+	r = cdi_parse(argc, argv, &cdi);
 	if (r)
 		return r < 0 ? GP_CLI_OK : r;
 	r = cdi_find(&cdi, &error);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/output.h"
 #include "lib/plain.h"
 #include "lib/units.h"
 #include "cli/doctor/rule.h"
@@ -148,6 +149,7 @@ int main(int argc, char **argv)
 	bool json = false, verbose = false;
 	int option;
 
+	gp_output_start("gpreempt doctor", DOCTOR_FAILED);
 	gp_plain_stdout();
 	while ((option = getopt_long(argc, argv, "vlhV", doctor_options, NULL)) != -1) {
 		switch (option) {

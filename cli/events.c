@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include "lib/output.h"
 #include "lib/plain.h"
 #include "cli/clean.h"
 #include "cli/event.h"
@@ -75,6 +76,7 @@ static void events_show(const struct gp_event *event)
 static int events_go(const struct events *events)
 {
 	struct gp_event_stream stream;
+	bool is_unwritten = false;
 	struct gp_event event;
 	struct gp_error error;
 	const char *line;
@@ -102,13 +104,15 @@ static int events_go(const struct events *events)
 				events_show(&event);
 			}
 		}
-		if (events->follow && fflush(stdout))
-			r = gp_error_set(&error, -EIO, "standard output cannot be written");
+		if (events->follow && fflush(stdout)) {
+			is_unwritten = true;
+			r = gp_output_refuse(&error);
+		}
 		r = r > 0 ? 0 : r;
 	}
 	if (r)
 		fprintf(stderr, "gpreempt events: %s\n", error.text);
-	r = !r ? GP_CLI_OK : stream.control.refused || r == -EIO ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
+	r = !r ? GP_CLI_OK : stream.control.refused || is_unwritten ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
 	gp_event_stream_close(&stream);
 	return r;
 }
@@ -119,6 +123,7 @@ int main(int argc, char **argv)
 	struct gp_error error;
 	int option, r = 0;
 
+	gp_output_start("gpreempt events", GP_CLI_FAILED);
 	gp_plain_stdout();
 	while ((option = getopt_long(argc, argv, "fg:hV", events_options, NULL)) != -1) {
 		switch (option) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include "lib/output.h"
 #include "lib/plain.h"
 #include "cli/control.h"
 #include "cli/status_show.h"
@@ -95,6 +96,7 @@ int main(int argc, char **argv)
 	struct gp_state state;
 	int option, r;
 
+	gp_output_start("gpreempt get", GP_CLI_FAILED);
 	gp_plain_stdout();
 	while ((option = getopt_long(argc, argv, "hV", get_options, NULL)) != -1) {
 		switch (option) {

@@ -190,6 +190,15 @@ static int command_exec(const char *name, char **argv)
 	return EXIT_CANNOT_EXEC;
 }
 
+/* The exit status after something was printed: a full disk is no success. */
+static int command_printed(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_SUCCESS;
+	fprintf(stderr, "gpreempt: cannot write to standard output: %s\n", strerror(errno));
+	return EXIT_FAILURE;
+}
+
 static int command_help(const char *name)
 {
 	char option[] = "--help";
@@ -198,7 +207,7 @@ static int command_help(const char *name)
 	if (name)
 		return command_exec(name, argv);
 	command_usage(stdout);
-	return EXIT_SUCCESS;
+	return command_printed();
 }
 
 int main(int argc, char **argv)
@@ -209,7 +218,7 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		printf("gpreempt %s\n", GP_VERSION);
-		return EXIT_SUCCESS;
+		return command_printed();
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		if (argc > 3) {

@@ -12,6 +12,8 @@
 #include "cli/target_pid.h"
 #include "lib/cleanup.h"
 #include "lib/json.h"
+#include "lib/output.h"
+#include "lib/plain.h"
 #include "lib/units.h"
 
 #define GRANT_FOR_MAX (10ull * 366 * 86400 * 1000000000)
@@ -265,6 +267,8 @@ int main(int argc, char **argv)
 	struct gp_error error;
 	int option;
 
+	gp_output_start("gpreempt grant", GP_CLI_FAILED);
+	gp_plain_stdout();
 	while ((option = getopt_long(argc, argv, "p:qhV", grant_options, NULL)) != -1) {
 		if (option == 'h') {
 			printf("%s%s%s", grant_help, gp_attr_help, grant_help_end);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "cli/clean.h"
 #include "cli/control.h"
+#include "lib/output.h"
 
 /* clang-format off */
 static const char metrics_help[] =
@@ -48,6 +49,7 @@ int main(int argc, char **argv)
 	size_t size = 0;
 	int option;
 
+	gp_output_start("gpreempt metrics", GP_CLI_FAILED);
 	while ((option = getopt_long(argc, argv, "hV", metrics_options, NULL)) != -1) {
 		switch (option) {
 		case 'j': is_json = true; break;
@@ -70,5 +72,5 @@ int main(int argc, char **argv)
 	else
 		fputs(text, stdout);
 	free(text);
-	return fflush(stdout) || ferror(stdout) ? GP_CLI_FAILED : GP_CLI_OK;
+	return GP_CLI_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "cli/control.h"
 #include "cli/target_pid.h"
+#include "lib/output.h"
 
 static const char pause_on[] = "gates are open and stay open; programs run as without gpreempt (undo: gpreempt resume)";
 static const char pause_off[] = "the daemon schedules it again";
@@ -37,6 +38,7 @@ int main(int argc, char **argv)
 	size_t size = 0;
 	int option;
 
+	gp_output_start("gpreempt " PAUSE_NAME, GP_CLI_FAILED);
 	while ((option = getopt_long(argc, argv, "hV", pause_options, NULL)) != -1) {
 		switch (option) {
 		case 'j': is_json = true; break;

@@ -19,6 +19,7 @@
 #include "cli/state.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
+#include "lib/output.h"
 #include "lib/units.h"
 
 #define RECORD_LOOK_MS  200 /* how often the end (signal, command, duration) is looked for */
@@ -367,6 +368,7 @@ int main(int argc, char **argv)
 	struct gp_error error;
 	int option;
 
+	gp_output_start("gpreempt record", GP_CLI_FAILED);
 	while ((option = getopt_long(argc, argv, "+o:qhV", record_options, NULL)) != -1) {
 		if (option == 'h') {
 			fputs(record_help, stdout);

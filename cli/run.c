@@ -17,6 +17,7 @@
 #include "cli/run_env.h"
 #include "cli/run_target.h"
 #include "cli/run_watch.h"
+#include "lib/output.h"
 #include "lib/units.h"
 
 /* As env(1), timeout(1): ours, not executable, not found. */
@@ -225,6 +226,7 @@ int main(int argc, char **argv)
 	char agent[PATH_MAX];
 	int r = run_parse(&run, argc, argv);
 
+	gp_output_start("gpreempt run", RUN_FAILED);
 	if (r)
 		return r > 0 ? EXIT_SUCCESS : RUN_FAILED;
 	if (run.max)

@@ -10,6 +10,8 @@
 #include "cli/status_show.h"
 #include "cli/target_pid.h"
 #include "lib/cleanup.h"
+#include "lib/output.h"
+#include "lib/plain.h"
 #include "lib/units.h"
 
 /* clang-format off */
@@ -104,6 +106,8 @@ int main(int argc, char **argv)
 	int option, worst = GP_CLI_OK;
 	struct gp_error error;
 
+	gp_output_start("gpreempt set", GP_CLI_FAILED);
+	gp_plain_stdout();
 	while ((option = getopt_long(argc, argv, "p:g:qhV", set_options, NULL)) != -1) {
 		if (option == 'h') {
 			printf("%s%s%s", set_help, gp_attr_help, set_help_end);

@@ -7,6 +7,7 @@
 #include "cli/control.h"
 #include "cli/status_show.h"
 #include "lib/cleanup.h"
+#include "lib/output.h"
 #include "lib/plain.h"
 
 /* clang-format off */
@@ -76,8 +77,9 @@ int main(int argc, char **argv)
 {
 	bool json = false, hqd = false, with_queues = true;
 	const char *hqd_path = NULL;
-	int option, r;
+	int option;
 
+	gp_output_start("gpreempt status", GP_CLI_FAILED);
 	gp_plain_stdout();
 	while ((option = getopt_long(argc, argv, "shV", status_options, NULL)) != -1) {
 		switch (option) {
@@ -97,10 +99,5 @@ int main(int argc, char **argv)
 			argv[optind]);
 		return GP_CLI_USAGE;
 	}
-	r = hqd ? status_hqd(hqd_path, json) : status_daemon(json, with_queues);
-	if (fflush(stdout) || ferror(stdout)) {
-		perror("gpreempt status: standard output");
-		return GP_CLI_FAILED;
-	}
-	return r;
+	return hqd ? status_hqd(hqd_path, json) : status_daemon(json, with_queues);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "cli/control.h"
 #include "cli/top_screen.h"
+#include "lib/output.h"
 #include "lib/plain.h"
 #include "lib/units.h"
 
@@ -102,6 +103,7 @@ int main(int argc, char **argv)
 	struct gp_error error;
 	int option, r = 0;
 
+	gp_output_start("gpreempt top", GP_CLI_FAILED);
 	while ((option = getopt_long(argc, argv, "d:s:qCbn:hV", top_options, NULL)) != -1) {
 		switch (option) {
 		case 'd':

@@ -11,6 +11,7 @@
 #include "lab/keys.h"
 #include "lab/lab.h"
 #include "lib/file.h"
+#include "lib/output.h"
 #include "lib/plain.h"
 #include "lib/progress.h"
 
@@ -160,9 +161,9 @@ static int main_show(const struct main_lab *run, struct gp_error *error)
 	if (ret || quiet)
 		return ret;
 	ret = run->json ? gp_view_lab_json(stdout, &run->view) : gp_view_lab_text(stdout, &run->view);
-	if (!ret && fflush(stdout))
-		ret = -EIO;
-	return ret ? gp_error_set(error, ret, "cannot write to standard output") : 0;
+	if (ret || fflush(stdout))
+		return gp_output_refuse(error);
+	return 0;
 }
 
 static int main_fit(struct main_lab *run, struct gp_error *error)
@@ -177,7 +178,7 @@ static int main_fit(struct main_lab *run, struct gp_error *error)
 		return ret;
 	ret = lab_fit_show(stdout, &run->lab.fit);
 	if (ret)
-		return gp_error_set(error, ret, "cannot write to standard output");
+		return gp_output_refuse(error);
 	if (!run->write_path)
 		return 0;
 	ret = gp_file_open(&writer, run->write_path, error);
@@ -283,6 +284,7 @@ int main(int argc, char **argv)
 	struct main_lab *run = calloc(1, sizeof(*run));
 	int status;
 
+	gp_output_start("gpreempt lab", MAIN_FAILED);
 	gp_plain_stdout();
 	if (!run)
 		return MAIN_FAILED;

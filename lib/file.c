@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "lib/cleanup.h"
 #include "lib/file.h"
+#include "lib/output.h"
 
 #define FILE_CHUNK_SIZE      65536u
 #define FILE_TEMPORARY_TRIES 100u
@@ -163,7 +164,9 @@ int gp_file_commit(struct gp_file_writer *writer, struct gp_error *error)
 
 void gp_file_abandon(struct gp_file_writer *writer)
 {
-	if (writer->stream && writer->stream != stdout)
+	if (writer->stream == stdout)
+		gp_output_reported();
+	else if (writer->stream)
 		fclose(writer->stream);
 	writer->stream = NULL;
 	if (writer->temporary[0])

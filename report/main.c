@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/file.h"
+#include "lib/output.h"
 #include "lib/plain.h"
 #include "lib/progress.h"
 #include "report/load.h"
@@ -141,7 +142,7 @@ static bool main_is_stdout(const char *path)
 
 static int main_text(int r, struct gp_error *error)
 {
-	return r ? gp_error_set(error, r, "cannot write to standard output") : 0;
+	return r ? gp_output_refuse(error) : 0;
 }
 
 static int main_perfetto(struct gp_run *run, const struct gp_report_options *options, struct gp_error *error)
@@ -239,6 +240,7 @@ int main(int argc, char **argv)
 	struct gp_error error = { "" };
 	int r;
 
+	gp_output_start("gpreempt report", MAIN_FAILED);
 	gp_plain_stdout();
 	if (gp_report_options_parse(argc, argv, &options, &error))
 		return main_refuse(&error, MAIN_USAGE);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/file.h"
+#include "lib/output.h"
 #include "lib/plain.h"
 #include "lib/paths.h"
 #include "lib/progress.h"
@@ -68,7 +69,7 @@ static int main_list(void)
 	printf("Policies and baselines:\n  %s\n", gp_mode_names(text, sizeof(text)));
 	free(names);
 	if (!ret && fflush(stdout))
-		ret = gp_error_set(&error, -errno, "cannot write to standard output: %s", strerror(errno));
+		ret = gp_output_refuse(&error);
 	return ret ? main_refuse(&error, MAIN_FAILED) : MAIN_OK;
 }
 
@@ -222,9 +223,10 @@ static int main_write_file(const struct main_run *run, const char *path,
 	ret = gp_file_open(&writer, path, error);
 	if (ret)
 		return ret;
+	errno = 0;
 	ret = view(writer.stream, &run->result);
 	if (ret)
-		gp_error_set(error, ret, "cannot write %s: %s", path, strerror(-ret));
+		gp_error_set(error, ret, "cannot write %s: %s", path, strerror(errno ? errno : -ret));
 	else
 		ret = gp_file_commit(&writer, error);
 	gp_file_abandon(&writer);
@@ -251,9 +253,9 @@ static int main_show(const struct main_run *run, struct gp_error *error)
 	if (ret || quiet)
 		return ret;
 	ret = gp_view_table(stdout, &run->result, isatty(STDOUT_FILENO), gp_plain_width(0));
-	if (!ret && fflush(stdout))
-		ret = -EIO;
-	return ret ? gp_error_set(error, ret, "cannot write to standard output") : 0;
+	if (ret || fflush(stdout))
+		return gp_output_refuse(error);
+	return 0;
 }
 
 static int main_run(struct main_run *run)
@@ -280,6 +282,7 @@ int main(int argc, char **argv)
 	uint32_t i;
 	int status;
 
+	gp_output_start("gpreempt sim", MAIN_FAILED);
 	gp_plain_stdout();
 	if (!run)
 		return MAIN_FAILED;
