@@ -142,8 +142,15 @@ static int run_parse(struct run *run, int argc, char **argv)
 	return 0;
 }
 
-/* Whether somebody is there, and how high this user may go; GP_ATTR_PRIORITY_MAX where the daemon does not say. */
-static int run_ping(uint64_t *ret_ceiling, bool *ret_known, struct gp_error *error)
+/* How high this user may go, and why. Empty texts: the daemon is older and does not say. */
+struct run_ceiling {
+	bool is_known;
+	uint64_t priority;
+	char name[64], groups[256], config[256];
+};
+
+/* Whether a daemon answers, and the ceiling that it gives this user. */
+static int run_ping(struct run_ceiling *ret_ceiling, struct gp_error *error)
 {
 	struct gp_control_request request = { .verb = GP_CONTROL_PING };
 	bool is_refused;
@@ -153,34 +160,61 @@ static int run_ping(uint64_t *ret_ceiling, bool *ret_known, struct gp_error *err
 
 	if (r)
 		return r;
-	*ret_known = gp_field_u64(text, size, "ceiling", ret_ceiling) && *ret_ceiling <= GP_ATTR_PRIORITY_MAX;
+	*ret_ceiling = (struct run_ceiling){ .is_known = false };
+	ret_ceiling->is_known = gp_field_u64(text, size, "ceiling", &ret_ceiling->priority) &&
+				ret_ceiling->priority <= GP_ATTR_PRIORITY_MAX;
+	(void)gp_field_string(text, size, "ceiling_name", ret_ceiling->name, sizeof(ret_ceiling->name));
+	(void)gp_field_string(text, size, "ceiling_groups", ret_ceiling->groups, sizeof(ret_ceiling->groups));
+	(void)gp_field_string(text, size, "config", ret_ceiling->config, sizeof(ret_ceiling->config));
 	free(text);
 	return 0;
 }
 
+/* Which line of which section of which file decides, and which group has more: what to ask the administrator for. */
+static const char *run_ceiling_way(const struct run_ceiling *ceiling, char *ret_text, size_t size)
+{
+	if (!ceiling->name[0] || !ceiling->config[0])
+		(void)snprintf(ret_text, size,
+			       "The administrator raises it in gpreempt.conf, section [ceiling], for your user or a "
+			       "group of yours");
+	else if (ceiling->groups[0])
+		(void)snprintf(ret_text, size,
+			       "'%s' in section [ceiling] of %s decides; members of a group get more there: %s",
+			       ceiling->name, ceiling->config, ceiling->groups);
+	else
+		(void)snprintf(ret_text, size,
+			       "'%s' in section [ceiling] of %s decides; the administrator raises it there: user.NAME "
+			       "or group.NAME = PRIORITY",
+			       ceiling->name, ceiling->config);
+	return ret_text;
+}
+
 static int run_show_max(const struct run *run)
 {
+	struct run_ceiling ceiling = { .is_known = false };
 	struct gp_error error;
-	uint64_t ceiling = 0;
-	bool is_known = false;
 	const char *name;
 	int32_t priority;
-	int r = run_ping(&ceiling, &is_known, &error);
+	int r = run_ping(&ceiling, &error);
+	char way[700];
 
 	if (run->json) {
 		printf("{ \"schema\": 1, \"priority_min\": 0, \"priority_max\": %d, \"names\": {",
 		       GP_ATTR_PRIORITY_MAX);
 		for (unsigned int i = 0; (name = gp_attr_priority_name(i, &priority)); i++)
 			printf("%s \"%s\": %" PRId32, i ? "," : "", name, priority);
-		if (!r && is_known)
-			printf(" }, \"ceiling\": %" PRIu64 " }\n", ceiling);
+		if (!r && ceiling.is_known)
+			printf(" }, \"ceiling\": %" PRIu64 " }\n", ceiling.priority);
 		else
 			printf(" }, \"ceiling\": null }\n");
 		return 0;
 	}
 	fputs(gp_attr_help, stdout);
-	if (!r && is_known)
-		printf("Your ceiling: %" PRIu64 "; what you ask for above it is cut down to it.\n", ceiling);
+	if (!r && ceiling.is_known && ceiling.priority == GP_ATTR_PRIORITY_MAX)
+		printf("Your ceiling: %" PRIu64 "; you may ask for any priority.\n", ceiling.priority);
+	else if (!r && ceiling.is_known)
+		printf("Your ceiling: %" PRIu64 ". If you ask for more, the daemon gives you %" PRIu64 ".\n%s.\n",
+		       ceiling.priority, ceiling.priority, run_ceiling_way(&ceiling, way, sizeof(way)));
 	else
 		printf("Your ceiling: unknown (%s).\n", r ? error.text : "the daemon does not tell");
 	return 0;
@@ -189,17 +223,16 @@ static int run_show_max(const struct run *run)
 /* Everything that decides whether the priority will have an effect. 0, or an error that has been said. */
 static int run_prepare(const struct run *run, char *agent, size_t agent_size, bool *ret_has_agent, bool *ret_has_daemon)
 {
-	char path[PATH_MAX], wanted[24];
+	char path[PATH_MAX], wanted[24], way[700];
+	struct run_ceiling ceiling = { .is_known = false };
 	struct gp_error error;
-	uint64_t ceiling = 0;
-	bool is_known = false;
 	int r = gp_run_env_agent(agent, agent_size, &error);
 
 	*ret_has_agent = !r;
 	if (!r && !gp_run_target_find(run->command[0], path, sizeof(path)))
 		r = gp_run_target_check(path, &error);
 	if (!r) {
-		r = run_ping(&ceiling, &is_known, &error);
+		r = run_ping(&ceiling, &error);
 		*ret_has_daemon = !r;
 	}
 	if (r && run->require) {
@@ -208,12 +241,11 @@ static int run_prepare(const struct run *run, char *agent, size_t agent_size, bo
 	}
 	if (r)
 		run_warn(run, "%s: '%s' runs without a GPU priority", error.text, run->command[0]);
-	if (!r && is_known && run->attr.valid & GP_ATTR_PRIORITY && (uint64_t)run->attr.priority > ceiling)
-		run_warn(run,
-			 "priority %s is above your ceiling: the program gets %" PRIu64
-			 ". The administrator raises it in gpreempt.conf, section "
-			 "[ceiling], for your user or a group of yours (gpreempt run -m shows your ceiling)",
-			 gp_attr_priority_text(run->attr.priority, wanted, sizeof(wanted)), ceiling);
+	if (!r && ceiling.is_known && run->attr.valid & GP_ATTR_PRIORITY &&
+	    (uint64_t)run->attr.priority > ceiling.priority)
+		run_warn(run, "priority %s is above your ceiling: the program gets %" PRIu64 ". %s (gpreempt run -m)",
+			 gp_attr_priority_text(run->attr.priority, wanted, sizeof(wanted)), ceiling.priority,
+			 run_ceiling_way(&ceiling, way, sizeof(way)));
 	return 0;
 }
 

@@ -4,6 +4,8 @@
  * do something to others has a capability for it (rights.c); uid 0 alone is nothing, since every container has one. In
  * a container the uids and groups are the choice of who made it, so no line for a user or a group counts there.
  */
+#include <stdio.h>
+#include <string.h>
 #include "daemon/daemon.h"
 
 static bool access_has_group(const struct gp_peer *peer, int64_t gid)
@@ -14,21 +16,61 @@ static bool access_has_group(const struct gp_peer *peer, int64_t gid)
 	return false;
 }
 
+/* The line that decides: one for the user alone, otherwise the best of the groups. NULL: the default. */
+static const struct gp_ceiling *access_line(const struct gp_config *config, const struct gp_peer *peer)
+{
+	const struct gp_ceiling *best = NULL;
+
+	for (uint32_t i = 0; i < config->ceiling_count && !gp_owner_is_container(peer->account); i++)
+		if (!config->ceilings[i].is_group && config->ceilings[i].id == peer->uid)
+			return &config->ceilings[i];
+	for (uint32_t i = 0; i < config->ceiling_count; i++)
+		if (config->ceilings[i].is_group &&
+		    config->ceilings[i].priority > (best ? best->priority : config->ceiling_default) &&
+		    access_has_group(peer, config->ceilings[i].id))
+			best = &config->ceilings[i];
+	return best;
+}
+
 int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *peer)
 {
-	int32_t ceiling = config->ceiling_default;
+	const struct gp_ceiling *line = access_line(config, peer);
 
 	if (peer->rights & GP_RIGHT_NICE)
 		return GP_PRIORITY_MAX;
-	/* A line for the user decides alone; otherwise the best of the groups. */
-	for (uint32_t i = 0; i < config->ceiling_count && !gp_owner_is_container(peer->account); i++)
-		if (!config->ceilings[i].is_group && config->ceilings[i].id == peer->uid)
-			return config->ceilings[i].priority;
-	for (uint32_t i = 0; i < config->ceiling_count; i++)
-		if (config->ceilings[i].is_group && config->ceilings[i].priority > ceiling &&
-		    access_has_group(peer, config->ceilings[i].id))
-			ceiling = config->ceilings[i].priority;
-	return ceiling;
+	return line ? line->priority : config->ceiling_default;
+}
+
+const char *gp_access_ceiling_name(const struct gp_config *config, const struct gp_peer *peer)
+{
+	const struct gp_ceiling *line = access_line(config, peer);
+
+	return line ? line->name : "default";
+}
+
+void gp_access_groups_above(const struct gp_config *config, const struct gp_peer *peer, char *ret_text, size_t size)
+{
+	const struct gp_ceiling *line = access_line(config, peer);
+	int32_t ceiling = gp_access_ceiling(config, peer);
+	size_t used = 0;
+
+	ret_text[0] = '\0';
+	/* Groups do not count in a container, nor for a user who has a line. */
+	if (gp_owner_is_container(peer->account) || (line && !line->is_group))
+		return;
+	for (uint32_t i = 0; i < config->ceiling_count; i++) {
+		const struct gp_ceiling *one = &config->ceilings[i];
+		char text[GP_CONFIG_NAME_SIZE + 16];
+		int length;
+
+		if (!one->is_group || one->priority <= ceiling)
+			continue;
+		length = snprintf(text, sizeof(text), "%s%s = %d", used ? ", " : "", one->name, one->priority);
+		if (length < 0 || used + (size_t)length >= size)
+			return;
+		memcpy(ret_text + used, text, (size_t)length + 1);
+		used += (size_t)length;
+	}
 }
 
 /* A share above everybody's under wfq and a deadline under edf go before other people's priorities: they are for those

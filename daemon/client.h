@@ -117,8 +117,8 @@ void gp_client_applied(struct gp_daemon *daemon, struct gp_client *client, const
 void gp_client_lost(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_lost *lost);
 /* NULL: there is none, or another one by now. */
 struct gp_queue_entry *gp_client_queue(const struct gp_client *client, uint32_t slot, uint32_t generation);
-void gp_client_sync(struct gp_daemon *daemon);        /* every agent is to look at its counters, from now on */
-bool gp_client_sync_some(struct gp_daemon *daemon);   /* some are told; false: all were */
+void gp_client_sync(struct gp_daemon *daemon);      /* every agent is to look at its counters, from now on */
+bool gp_client_sync_some(struct gp_daemon *daemon); /* some are told; false: all were */
 void gp_client_synced(struct gp_daemon *daemon, struct gp_client *client); /* it has looked, or nobody waits for it */
 
 /* attr.c */
@@ -164,6 +164,10 @@ extern ssize_t (*gp_silence_read)(int fd, void *into, size_t size, off_t at); /*
 
 /* access.c */
 int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *peer);
+/* For messages: the key in [ceiling] that decides ("default", "user.anna"), and the groups whose members may have more
+ * ("group.video = 80, group.lab = 90"; as many as fit, empty if none would help). */
+const char *gp_access_ceiling_name(const struct gp_config *config, const struct gp_peer *peer);
+void gp_access_groups_above(const struct gp_config *config, const struct gp_peer *peer, char *ret_text, size_t size);
 bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *peer);
 bool gp_access_is_raise(const struct gp_wire_attr *attr); /* other than by its priority */
 bool gp_access_is_admin(const struct gp_peer *peer);      /* may do what root does to others */

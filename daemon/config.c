@@ -312,6 +312,7 @@ static int config_ceiling(struct gp_config *config, const char *name, const char
 			break;
 	if (i == GP_CONFIG_CEILING_MAX)
 		return gp_error_set(error, -EINVAL, "more than %u ceilings", GP_CONFIG_CEILING_MAX);
+	(void)snprintf(ceiling.name, sizeof(ceiling.name), "%s", name);
 	config->ceilings[i] = ceiling;
 	config->ceiling_count += i == config->ceiling_count;
 	return 0;

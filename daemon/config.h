@@ -14,6 +14,7 @@
 #define GP_CONFIG_FILE        "/etc/gpreempt/gpreempt.conf"
 #define GP_CONFIG_FILE_MAX    64u /* main file and drop-ins */
 #define GP_CONFIG_CEILING_MAX 256u
+#define GP_CONFIG_NAME_SIZE   48u
 #define GP_CONFIG_PATH_SIZE   256u
 #define GP_CONFIG_SIZE_MAX    (1u << 20) /* bytes of one file */
 
@@ -21,6 +22,7 @@ struct gp_ceiling {
 	bool is_group;
 	uint32_t id; /* uid or gid */
 	int32_t priority;
+	char name[GP_CONFIG_NAME_SIZE]; /* the key as it is written, for messages: group.video */
 };
 
 enum gp_unmanaged { GP_UNMANAGED_IGNORE, GP_UNMANAGED_PAUSE };

@@ -403,12 +403,17 @@ static void control_pause(struct gp_daemon *daemon, struct gp_peer *peer, const 
 static void control_ping(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
 {
 	struct gp_text text = { 0 };
+	char groups[256];
 
+	gp_access_groups_above(&daemon->config, peer, groups, sizeof(groups));
 	gp_text_open(&text, NULL, '{');
 	gp_text_u64(&text, "schema", 1);
 	gp_text_string(&text, "version", GP_VERSION);
 	gp_text_i64(&text, "pid", getpid());
 	gp_text_i64(&text, "ceiling", gp_access_ceiling(&daemon->config, peer));
+	gp_text_string(&text, "ceiling_name", gp_access_ceiling_name(&daemon->config, peer));
+	gp_text_string(&text, "ceiling_groups", groups);
+	gp_text_string(&text, "config", daemon->config_path);
 	gp_text_close(&text, '}');
 	gp_text_add(&text, "\n");
 	control_send(daemon, peer, cookie, &text);

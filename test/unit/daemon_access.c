@@ -110,6 +110,33 @@ static void test_ceilings(void **state)
 	assert_true(gp_access_may_raise(have, &(struct gp_peer){ .uid = HIGH_UID }));
 }
 
+/* What a message names: the line that decides, and groups that would help. */
+static void test_ceiling_names(void **state)
+{
+	gid_t high = HIGH_GID;
+	const struct gp_config *have = &world.daemon.config;
+	struct gp_peer plain = { .uid = PLAIN_UID }, low = { .uid = LOW_UID };
+	struct gp_peer member = { .uid = MEMBER_UID, .groups = &high, .group_count = 1 };
+	char text[64], want[64], cut[4];
+
+	(void)state;
+	assert_string_equal(gp_access_ceiling_name(have, &plain), "default");
+	(void)snprintf(want, sizeof(want), "user.%u", LOW_UID);
+	assert_string_equal(gp_access_ceiling_name(have, &low), want);
+	(void)snprintf(want, sizeof(want), "group.%u", HIGH_GID);
+	assert_string_equal(gp_access_ceiling_name(have, &member), want);
+	gp_access_groups_above(have, &plain, text, sizeof(text));
+	(void)snprintf(want, sizeof(want), "group.%u = 80", HIGH_GID);
+	assert_string_equal(text, want);
+	/* A line for the user decides alone; a member has it already; what does not fit is left out. */
+	gp_access_groups_above(have, &low, text, sizeof(text));
+	assert_string_equal(text, "");
+	gp_access_groups_above(have, &member, text, sizeof(text));
+	assert_string_equal(text, "");
+	gp_access_groups_above(have, &plain, cut, sizeof(cut));
+	assert_string_equal(cut, "");
+}
+
 /* Only members of the group see everybody's processes, and nobody does where there is no such group. */
 static void test_see_all_group(void **state)
 {
@@ -383,6 +410,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_ceilings, begin, end),
+		cmocka_unit_test_setup_teardown(test_ceiling_names, begin, end),
 		cmocka_unit_test_setup_teardown(test_see_all_group, begin, end),
 		cmocka_unit_test_setup_teardown(test_hello, begin, end),
 		cmocka_unit_test_setup_teardown(test_set, begin, end),
