@@ -9,17 +9,52 @@ static uint stall_ms;
 module_param(stall_ms, uint, 0644);
 MODULE_PARM_DESC(stall_ms, "the command processor sleeps so long before each unmap");
 
-/* A running sum over every packet sent: two drivers that send the same packets have the same sum. Addresses of buffers
- * are not part of it, they differ from run to run. */
-static void soft_sum(struct soft *soft, u32 value)
+/* A running sum over every word of every packet: two drivers that send the same bytes have the same sum. Addresses are
+ * part of it: the device gives out the same ones in each run, and the guest is booted without random ones. */
+static void soft_sum(struct soft *soft, const u32 *packet, u32 length)
 {
-	soft->stats.packet_hash = (soft->stats.packet_hash ^ value) * 0x100000001b3ull;
+	for (u32 i = 0; i < length; i++)
+		soft->stats.packet_hash = (soft->stats.packet_hash ^ packet[i]) * 0x100000001b3ull;
 	soft->stats.packet_count++;
+	soft->stats.packet_words += length;
 }
 
 static u32 packet_length(u32 header)
 {
 	return (header >> 16 & 0x3fff) + 2;
+}
+
+/* A runlist replaces the one before: which queues does it leave out, which does it bring in? Queues that were destroyed
+ * in between are not counted, their places are free. */
+static void soft_runlist_compare(struct soft *soft, const u32 *queues, u32 count)
+{
+	u32 left = 0, joined = 0, processes = 0;
+	u64 pasids[32];
+
+	for (u32 i = 0; i < count; i++) {
+		joined += !soft->queues[queues[i]].in_runlist;
+		soft->queues[queues[i]].in_runlist = false; /* what remains set was left out */
+	}
+	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++) {
+		u32 k = 0;
+
+		if (!soft->queues[i].mqd || !soft->queues[i].in_runlist)
+			continue;
+		soft->queues[i].in_runlist = false;
+		left++;
+		while (k < processes && pasids[k] != soft->queues[i].pasid)
+			k++;
+		if (k == processes && processes < ARRAY_SIZE(pasids))
+			pasids[processes++] = soft->queues[i].pasid;
+	}
+	for (u32 i = 0; i < count; i++)
+		soft->queues[queues[i]].in_runlist = true;
+	if (left > soft->stats.left_max ||
+	    (left == soft->stats.left_max && processes > soft->stats.left_processes_max)) {
+		soft->stats.left_max = left;
+		soft->stats.left_processes_max = processes;
+	}
+	soft->stats.changed_max = max_t(u64, soft->stats.changed_max, left + joined);
 }
 
 static void soft_runlist(struct soft *soft, const u32 *ib, u32 length)
@@ -32,11 +67,11 @@ static void soft_runlist(struct soft *soft, const u32 *ib, u32 length)
 	while (position < length) {
 		u32 op = ib[position] >> 8 & 0xff, size = packet_length(ib[position]);
 
+		soft_sum(soft, &ib[position], min(size, length - position));
 		if (op == IT_MAP_PROCESS) {
 			const struct pm4_mes_map_process *p = (const void *)&ib[position];
 
 			pasid = p->bitfields2.pasid;
-			soft_sum(soft, op << 24 | p->bitfields14.num_queues << 8 | p->bitfields2.process_quantum);
 			soft_log("  MAP_PROCESS pasid %#x quantum %u queues %u\n", pasid, p->bitfields2.process_quantum,
 				 p->bitfields14.num_queues);
 		} else if (op == IT_MAP_QUEUES) {
@@ -48,7 +83,6 @@ static void soft_runlist(struct soft *soft, const u32 *ib, u32 length)
 							&queues[count]) :
 					-ENOSPC;
 
-			soft_sum(soft, op << 24 | p->bitfields2.engine_sel << 8 | p->bitfields2.queue_type);
 			if (r)
 				pr_err("softgpu: MAP_QUEUES mqd %#llx: %d\n", mqd, r);
 			else
@@ -61,6 +95,7 @@ static void soft_runlist(struct soft *soft, const u32 *ib, u32 length)
 		position += size;
 	}
 	soft->stats.runlist_queues_max = max_t(u64, soft->stats.runlist_queues_max, count);
+	soft_runlist_compare(soft, queues, count);
 	soft_queue_map(soft, queues, count);
 	kvfree(queues);
 }
@@ -79,7 +114,6 @@ static bool soft_packet_run(struct soft *soft, u32 *packet)
 
 		soft->stats.runlists++;
 		soft_log("RUN_LIST %u dwords\n", p->bitfields4.ib_size);
-		soft_sum(soft, op << 24 | p->bitfields4.ib_size);
 		if (ib)
 			soft_runlist(soft, ib, p->bitfields4.ib_size);
 		break;
@@ -90,7 +124,6 @@ static bool soft_packet_run(struct soft *soft, u32 *packet)
 
 		soft->stats.unmaps++;
 		soft_log("UNMAP_QUEUES selection %u\n", p->bitfields2.queue_sel);
-		soft_sum(soft, op << 24 | p->bitfields2.queue_sel << 8 | p->bitfields2.action);
 		soft_queue_unmap(soft, one ? p->bitfields3a.pasid : 0);
 		break;
 	}
@@ -140,6 +173,8 @@ void soft_command_run(struct soft *soft)
 		}
 		if (!soft_packet_run(soft, packet))
 			return;
+		if (length > 1) /* the rest is padding at the ring's end */
+			soft_sum(soft, packet, length);
 		soft->hiq_rptr = (soft->hiq_rptr + length) % size;
 		WRITE_ONCE(*report, soft->hiq_rptr);
 	}

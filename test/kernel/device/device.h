@@ -30,7 +30,7 @@
 #define SOFT_QUEUE_NONE U32_MAX
 
 struct soft_packet { /* taken from a ring, not complete */
-	u64 signal;
+	u64 signal, end_ns;
 	u32 workgroups;
 	bool is_done;
 };
@@ -44,14 +44,16 @@ struct soft_queue {
 	u64 taken, completed;       /* packets, as the ring counts them */
 	u64 doorbell_seen;
 	u64 run_when_closed; /* workgroups complete when it was last unmapped */
-	bool mapped, blocked, is_copy, was_mapped;
+	bool mapped, blocked, is_copy, was_mapped, in_runlist;
 	struct soft_packet packets[SOFT_RING];
 };
 
 struct soft_stats {
 	u64 runlists, map_queues, unmaps, fences, mes_adds, mes_removes;
 	u64 dispatches, interrupts, preempted, faults, resets, violations;
-	u64 runlist_queues_max, packet_hash, packet_count;
+	u64 runlist_queues_max, packet_hash, packet_count, packet_words;
+	/* What one RUN_LIST changed at most: queues that it left out or brought in, and of how many processes. */
+	u64 left_max, left_processes_max, changed_max;
 };
 
 struct soft {
@@ -95,7 +97,7 @@ static inline struct soft *to_soft(struct amdgpu_device *adev)
 
 /* memory.c */
 void *soft_gtt(struct soft *soft, u64 address);
-struct amdgpu_bo *soft_bo_new(struct amdgpu_device *adev);
+struct amdgpu_bo *soft_bo_new(struct amdgpu_device *adev, u64 offset); /* offset: what tells it from others */
 
 /* queue.c: what lies in the rings */
 int soft_queue_find(struct soft *soft, u64 mqd_address, u32 pasid, u32 doorbell, bool is_copy, u32 *ret_queue);

@@ -81,12 +81,13 @@ void amdgpu_amdkfd_gpu_reset(struct amdgpu_device *adev)
 
 static int drm_node_open(struct drm_device *drm, struct drm_file *file)
 {
+	static atomic_t vm_count;
 	struct amdgpu_fpriv *private = kzalloc(sizeof(*private), GFP_KERNEL);
 
 	if (!private)
 		return -ENOMEM;
 	private->vm.last_tlb_flush = dma_fence_get_stub();
-	private->vm.root.bo = soft_bo_new(drm_to_adev(drm));
+	private->vm.root.bo = soft_bo_new(drm_to_adev(drm), atomic_inc_return(&vm_count) * (u64)PAGE_SIZE);
 	file->driver_priv = private;
 	return 0;
 }
@@ -161,7 +162,10 @@ static int stats_show(struct seq_file *file, void *data)
 		   s->interrupts, s->preempted, s->faults, s->resets);
 	seq_printf(file, "mapped=%u\nrunlist_queues_max=%llu\nnotifier_evictions=%d\nviolations=%llu\n", mapped,
 		   s->runlist_queues_max, atomic_read(&soft_notifier_evictions), s->violations);
-	seq_printf(file, "packet_hash=%llx\npacket_count=%llu\n", s->packet_hash, s->packet_count);
+	seq_printf(file, "packet_hash=%llx\npacket_count=%llu\npacket_bytes=%llu\n", s->packet_hash, s->packet_count,
+		   s->packet_words * 4);
+	seq_printf(file, "left_max=%llu\nleft_processes_max=%llu\nchanged_max=%llu\n", s->left_max,
+		   s->left_processes_max, s->changed_max);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);

@@ -108,13 +108,14 @@ void *soft_gtt(struct soft *soft, u64 address)
 
 /* ---- buffer objects ---- */
 
-struct amdgpu_bo *soft_bo_new(struct amdgpu_device *adev)
+struct amdgpu_bo *soft_bo_new(struct amdgpu_device *adev, u64 offset)
 {
 	struct soft_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL);
 
 	if (!bo)
 		return NULL;
 	kref_init(&bo->ref);
+	bo->offset = offset;
 	dma_resv_init(&bo->bo.tbo.base._resv);
 	bo->bo.tbo.base.resv = &bo->bo.tbo.base._resv;
 	bo->bo.tbo.bdev = &adev->mman.bdev;
@@ -155,12 +156,11 @@ int amdgpu_bo_create_kernel(struct amdgpu_device *adev, unsigned long size, int 
 	id = ida_alloc_range(&doorbell_ids, 1, soft->doorbells_size / 8192 - 1, GFP_KERNEL);
 	if (id < 0)
 		return id;
-	bo = soft_bo_new(adev);
+	bo = soft_bo_new(adev, id * 8192ull);
 	if (!bo) {
 		ida_free(&doorbell_ids, id);
 		return -ENOMEM;
 	}
-	container_of(bo, struct soft_bo, bo)->offset = id * 8192ull;
 	*bo_ptr = bo;
 	if (cpu_addr)
 		*cpu_addr = (void __force *)soft->doorbells + id * 8192ull;
@@ -243,7 +243,7 @@ int amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu(struct amdgpu_device *adev, uint64_t
 {
 	struct soft *soft = to_soft(adev);
 	struct soft_memory *memory = kzalloc(sizeof(*memory), GFP_KERNEL);
-	struct amdgpu_bo *bo = soft_bo_new(adev);
+	struct amdgpu_bo *bo = soft_bo_new(adev, 0);
 	int r = 0;
 
 	if (!memory || !bo)
@@ -394,5 +394,7 @@ int amdgpu_amdkfd_gpuvm_restore_process_bos(void *process_info, struct dma_fence
 
 uint64_t amdgpu_amdkfd_gpuvm_get_process_page_dir(void *drm_priv)
 {
-	return 0x100000000ull | ((unsigned long)drm_priv & 0xfffff000) | 1;
+	struct amdgpu_bo *root = drm_priv_to_vm(drm_priv)->root.bo;
+
+	return 0x100000000ull | container_of(root, struct soft_bo, bo)->offset | 1;
 }

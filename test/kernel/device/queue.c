@@ -338,7 +338,7 @@ static bool soft_queue_fetch(struct soft *soft, struct soft_queue *queue)
 }
 
 /* Returns the event that the program waits for, or 0. */
-static u32 soft_signal(u64 signal, u64 now)
+static u32 soft_signal(u64 signal, u64 end_ns)
 {
 	u64 mailbox = 0;
 	u32 event = 0;
@@ -346,7 +346,7 @@ static u32 soft_signal(u64 signal, u64 now)
 
 	if (!signal || get_user(value, (s64 __user *)(signal + 8)))
 		return 0;
-	put_user(now, (u64 __user *)(signal + 40));
+	put_user(end_ns, (u64 __user *)(signal + 40));
 	put_user(value - 1, (s64 __user *)(signal + 8));
 	if (get_user(mailbox, (u64 __user *)(signal + 16)) || !mailbox || get_user(event, (u32 __user *)(signal + 24)))
 		return 0;
@@ -363,7 +363,7 @@ static void soft_queue_retire(struct soft *soft, struct soft_queue *queue, u64 f
 
 		put_user((u16)AQL_INVALID, (u16 __user *)slot);
 		put_user(i + 1, (u64 __user *)queue->rptr_address);
-		event = soft_signal(queue->packets[i % SOFT_RING].signal, soft_now_ns());
+		event = soft_signal(queue->packets[i % SOFT_RING].signal, queue->packets[i % SOFT_RING].end_ns);
 		if (event) {
 			u32 entry[8] = { SOC15_IH_CLIENTID_GRBM_CP | SOC15_INTSRC_CP_END_OF_PIPE << 8 | 8 << 24 };
 
@@ -420,6 +420,7 @@ static void soft_events(struct soft *soft)
 		if (packet->workgroups && event.value != packet->workgroups)
 			soft_violation(soft, "a dispatch ran another number of workgroups", event.value);
 		packet->is_done = true;
+		packet->end_ns = event.time_ns;
 		soft->stats.dispatches++;
 	}
 }

@@ -43,6 +43,16 @@ static uint64_t device_stat(const char *name)
 	return value;
 }
 
+/* The driver does not wait until the device has mapped what a runlist names. */
+static bool wait_stat(const char *name, uint64_t value)
+{
+	double start = now_ms();
+
+	while (device_stat(name) != value && now_ms() - start < 20000)
+		usleep(1000);
+	return device_stat(name) == value;
+}
+
 static void device_write(const char *name, int value)
 {
 	char path[64];
@@ -187,7 +197,7 @@ static int gates(void)
 	check(device_stat("dispatches") == before, "nothing makes progress");
 	for (unsigned i = 0; i < count; i++)
 		list[i].open = 1;
-	check(gate(list, count) == 0 && device_stat("mapped") == count, "all of them open");
+	check(gate(list, count) == 0 && wait_stat("mapped", count), "all of them open");
 	/* A scheduler that dies. */
 	owner = fork();
 	if (!owner) {
