@@ -10,7 +10,7 @@ PREEMPTIONS ?= 300
 FUZZ_SECONDS ?= 30
 PROVE_DEPTH ?= 5
 PREFIX ?= /usr/local
-SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model port report sim slurm test trace vgpu view
+SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model report sim slurm test trace vgpu view
 
 .PHONY: help all demo test vgpu-test isa-test isa-demo sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check kernel-test fresh install uninstall deb ops-test clean
 

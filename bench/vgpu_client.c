@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "test/e2e/vgpu_client.h"
-#include "vgpu/kernels.h"
+#include "vgpu/packet/kernels.h"
 
 #define BENCH_CALLS       20000u
 #define BENCH_HOPS        20000u

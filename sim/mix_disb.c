@@ -7,7 +7,7 @@
 #include <string.h>
 #include "lib/units.h"
 #include "sim/mix_state.h"
-#include "trace/disb.h"
+#include "sim/disb.h"
 
 static int disb_set_model(struct mix_parser *parser, const char *name, const char *value, struct gp_error *error)
 {

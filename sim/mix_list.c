@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "lib/paths.h"
 #include "sim/mix_state.h"
-#include "trace/reef.h"
+#include "sim/reef.h"
 
 #define LIST_WAVE_SIZE     64u
 #define LIST_VGPRS_DEFAULT 64u /* where a list does not say: a common size for inference kernels */

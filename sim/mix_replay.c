@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <gpreempt/sched.h>
 #include "sim/mix_state.h"
-#include "trace/arrivals.h"
+#include "sim/arrivals.h"
 
 /* The n-th different Queue_Id is stream n. */
 static int replay_queue(uint64_t *ids, uint32_t *count, uint64_t id, struct gp_error *error)

@@ -4,7 +4,7 @@
 #define GP_SIM_MIX_STATE_H
 
 #include "sim/mix.h"
-#include "trace/kernels.h"
+#include "sim/kernels.h"
 
 #define MIX_NAME_SIZE     48u
 #define MIX_VALUE_SIZE    512u

@@ -200,7 +200,7 @@ class Stage:
         self.lists, self.baseline_s = {}, 2.0
         here = os.path.dirname(os.path.abspath(__file__))
         self.python = {"torch": [sys.executable, os.path.join(here, "pytorch.py")], "jax": [sys.executable, os.path.join(here, "jaxtrain.py")], "llm": [sys.executable, os.path.join(here, "llm.py")],
-                       "mp": [sys.executable, os.path.join(here, "torchpair.py")], "http": [sys.executable, os.path.join(here, "..", "..", "example", "serve_http.py")]}
+                       "mp": [sys.executable, os.path.join(here, "torchpair.py")], "http": [sys.executable, os.path.join(here, "..", "..", "libgpreempt", "example", "serve_http.py")]}
         self.module = os.path.join(here, "..", "..", "python")
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o755)

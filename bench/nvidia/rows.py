@@ -38,7 +38,7 @@ class Row:
     seconds: float = 0                 # of the phase; 0: as many requests as are asked for
     llm: str = ""                      # a request of a language model (llm.py): by CUDA graphs or eager. Latency: to the first token
     token: bool = False                # the same requests as the row before it: the time between tokens
-    http: str = ""                     # a request to a web server (example/serve_http.py), plain or with a hint
+    http: str = ""                     # a request to a web server (libgpreempt/example/serve_http.py), plain or with a hint
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,10 +10,9 @@ import subprocess
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "demo"))
-from stage import PATIENCE, Trouble, wait_for  # noqa: E402
+from stage import PATIENCE, Trouble, wait_for
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SYSTEMD = "/lib/systemd/systemd"
 os.environ["GPREEMPT_WAIT"] = "60"  # seconds, for an answer of the daemon's
 

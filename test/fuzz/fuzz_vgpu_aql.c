@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "test/fuzz/vgpu_fixture.h"
-#include "vgpu/kernels.h"
+#include "vgpu/packet/kernels.h"
 
 #define FUZZ_STEPS        300u
 #define FUZZ_TURN_NS      1000u

@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "test/fuzz/vgpu_fixture.h"
-#include "vgpu/control.h"
-#include "vgpu/fault.h"
-#include "vgpu/report.h"
+#include "vgpu/command/control.h"
+#include "vgpu/node/fault.h"
+#include "vgpu/node/report.h"
 
 #define FUZZ_LINES   64u
 #define FUZZ_TURN_NS 200000u

@@ -4,7 +4,7 @@
  * which uses its arguments as addresses of data, of scalars and of a function. */
 #include <string.h>
 #include "test/fuzz/vgpu_fixture.h"
-#include "vgpu/queue.h"
+#include "vgpu/kfd/queue.h"
 
 #define FUZZ_MEMORY_VA   (FUZZ_VA + 0x1000000u)
 #define FUZZ_MEMORY_SIZE 0x10000u

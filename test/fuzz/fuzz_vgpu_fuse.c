@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "test/fuzz/vgpu_fixture.h"
-#include "vgpu/frontend_fuse.h"
-#include "vgpu/process.h"
+#include "vgpu/frontend/fuse.h"
+#include "vgpu/node/process.h"
 
 #define FUZZ_STEPS        100u
 #define FUZZ_TURN_NS      20000u

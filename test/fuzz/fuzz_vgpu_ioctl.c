@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include "test/fuzz/vgpu_fixture.h"
-#include "vgpu/fault.h"
-#include "vgpu/process.h"
-#include "vgpu/queue.h"
+#include "vgpu/node/fault.h"
+#include "vgpu/node/process.h"
+#include "vgpu/kfd/queue.h"
 
 #define FUZZ_STEPS      200u
 #define FUZZ_KNOWN      16u

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "vgpu/vpath.h"
+#include "vgpu/files/vpath.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

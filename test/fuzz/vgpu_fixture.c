@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 #include "test/fuzz/vgpu_fixture.h"
-#include "vgpu/bar.h"
-#include "vgpu/memory.h"
-#include "vgpu/process.h"
-#include "vgpu/queue.h"
+#include "vgpu/node/bar.h"
+#include "vgpu/node/memory.h"
+#include "vgpu/node/process.h"
+#include "vgpu/kfd/queue.h"
 
 #define FIXTURE_START_NS 1000000000000ull
 #define FIXTURE_IOCTL_NS 20000u

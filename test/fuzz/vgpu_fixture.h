@@ -7,9 +7,9 @@
 #ifndef GP_TEST_FUZZ_VGPU_FIXTURE_H
 #define GP_TEST_FUZZ_VGPU_FIXTURE_H
 
-#include "vgpu/abi.h"
-#include "vgpu/call.h"
-#include "vgpu/node.h"
+#include "vgpu/packet/abi.h"
+#include "vgpu/kfd/call.h"
+#include "vgpu/node/node.h"
 
 #define FUZZ_GPU_COUNT    2u
 #define FUZZ_CLIENT_COUNT 2u

@@ -46,7 +46,7 @@ def plant(root, folder, name, file, text, instead):
 
 def compiler(root):
     return ["cc", "-std=gnu11", "-O1", "-g", "-D_GNU_SOURCE", "-DGP_PLAN_MAX=4u", "-DGP_BATCH_MAX=4u"] + [
-        "-I" + os.path.join(root, i) for i in ("port/hosted", "include", "")]
+        "-I" + os.path.join(root, i) for i in ("core/port/hosted", "include", "")]
 
 
 def sources(root):

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/file.h"
-#include "vgpu/execute.h"
-#include "vgpu/memory.h"
+#include "vgpu/execute/execute.h"
+#include "vgpu/node/memory.h"
 
 #define CORPUS_N          1024u
 #define CORPUS_BLOCKS     4u

@@ -11,9 +11,9 @@
 #include <sys/ioctl.h>
 #include <cmocka.h>
 #include "test/fuzz/vgpu_fixture.h"
-#include "vgpu/bar.h"
-#include "vgpu/memory.h"
-#include "vgpu/queue.h"
+#include "vgpu/node/bar.h"
+#include "vgpu/node/memory.h"
+#include "vgpu/kfd/queue.h"
 
 #define VA      FUZZ_VA
 #define VRAM    KFD_IOC_ALLOC_MEM_FLAGS_VRAM

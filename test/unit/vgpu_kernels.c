@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "vgpu/control.h"
-#include "vgpu/identity.h"
-#include "vgpu/kernels.h"
+#include "vgpu/command/control.h"
+#include "vgpu/node/identity.h"
+#include "vgpu/packet/kernels.h"
 
 /* FNV-1a, 64 bits, over the words' bytes, lowest first: the offset basis for nothing, and the value of "foob"
  * (draft-eastlake-fnv). */

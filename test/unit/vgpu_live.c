@@ -17,10 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "vgpu/furnish.h"
-#include "vgpu/live.h"
-#include "vgpu/params.h"
-#include "vgpu/process.h"
+#include "vgpu/files/static_files.h"
+#include "vgpu/files/live.h"
+#include "vgpu/node/params.h"
+#include "vgpu/node/process.h"
 
 #define ROUNDS     1000u
 #define ROUNDS_MAX 300000u /* where there is one processor, the reader seldom has its turn */
@@ -142,7 +142,8 @@ static int setup(void **state)
 	struct gp_error error;
 
 	(void)state;
-	if (!mkdtemp(root) || gp_vnode_init(&node, &config, &error) < 0 || gp_furnish(&node, root, &error) < 0)
+	if (!mkdtemp(root) || gp_vnode_init(&node, &config, &error) < 0 ||
+	    gp_static_files_write(&node, root, &error) < 0)
 		return -1;
 	/* Of the others, this shows enough. */
 	node.debug_dir[0] = 0;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "vgpu/bar.h"
+#include "vgpu/node/bar.h"
 
 #define BEGIN 0x200000u
 #define END   0x40200000u

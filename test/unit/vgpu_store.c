@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "vgpu/store.h"
+#include "vgpu/files/store.h"
 
 #define ROUNDS 30000u
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "vgpu/vpath.h"
+#include "vgpu/files/vpath.h"
 
 static void check(const char *base, const char *path, const char *expected)
 {

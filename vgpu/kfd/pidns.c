@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers of processes as a client in a PID namespace of its own says them: the driver looks them up in the caller's.
+ */
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "vgpu/node/process.h"
+
+#define PIDNS_DEPTH_MAX 33u /* the kernel's MAX_PID_NS_LEVEL + 1 */
+
+/* The process's numbers, ours first, in each namespace down to its own. Returns how many; 0: it is gone. */
+static uint32_t pidns_numbers(pid_t pid, pid_t numbers[PIDNS_DEPTH_MAX])
+{
+	char path[64], line[512], *at, *end;
+	uint32_t count = 0;
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	stream = fopen(path, "re");
+	while (stream && !count && fgets(line, sizeof(line), stream)) {
+		if (strncmp(line, "NSpid:", 6) != 0)
+			continue;
+		for (at = line + 6; count < PIDNS_DEPTH_MAX; at = end) {
+			long number = strtol(at, &end, 10);
+
+			if (end == at)
+				break;
+			numbers[count++] = (pid_t)number;
+		}
+	}
+	if (stream)
+		fclose(stream);
+	return count;
+}
+
+/* Which namespace: the one so many levels above the process's own. */
+static bool pidns_identity(pid_t pid, uint32_t levels, struct stat *ret_status)
+{
+	char path[64];
+	int fd, parent;
+	bool good;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (; fd >= 0 && levels; levels--) {
+		parent = ioctl(fd, NS_GET_PARENT);
+		close(fd);
+		fd = parent;
+	}
+	good = fd >= 0 && !fstat(fd, ret_status);
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+struct gp_vproc *gp_pidns_find(struct gp_vproc *caller, pid_t pid)
+{
+	pid_t numbers[PIDNS_DEPTH_MAX];
+	uint32_t depth, count;
+	struct stat own, other;
+
+	/* A process is born into its namespace and stays there. */
+	if (!caller->pid_depth)
+		caller->pid_depth = pidns_numbers(caller->pid, numbers);
+	depth = caller->pid_depth;
+	if (depth <= 1)
+		return gp_vproc_find(caller->node, pid);
+	if (!pidns_identity(caller->pid, 0, &own))
+		return NULL;
+	for (struct gp_vproc *process = caller->node->processes; process; process = process->next) {
+		count = pidns_numbers(process->pid, numbers);
+		if (count < depth || numbers[depth - 1] != pid)
+			continue;
+		if (pidns_identity(process->pid, count - depth, &other) && other.st_ino == own.st_ino &&
+		    other.st_dev == own.st_dev)
+			return process;
+	}
+	return NULL;
+}
