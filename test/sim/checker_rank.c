@@ -53,8 +53,13 @@ static void rank_lend(struct told *told)
 		a->vague = a->presumed;
 		for (k = 0; a->used && !a->attr.gang && k < told->queue_end; k++) {
 			b = &told->queues[k];
-			if (!b->used || !b->has_work || b->device != a->device || b->client.index != a->client.index)
+			if (!b->used || !(b->has_work || b->announced) || b->device != a->device ||
+			    b->client.index != a->client.index)
 				continue;
+			if (!b->has_work) { /* announced work lends as work does; from when on is not known here */
+				a->vague |= b->rank > a->rank;
+				continue;
+			}
 			a->vague |= b->presumed;
 			if (!b->presumed && b->rank > lent[i])
 				lent[i] = b->rank;

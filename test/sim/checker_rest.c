@@ -15,6 +15,7 @@ struct rest_state {
 	uint32_t generation[TOLD_QUEUE_MAX];
 	uint64_t active_ns[TOLD_QUEUE_MAX]; /* known to have counted as at work up to here */
 	uint64_t hint_ns[TOLD_QUEUE_MAX];   /* may count as at work until then */
+	uint64_t offset_ns, jump_ns;        /* of the core's clock to the run's; core time when that changed */
 };
 
 static void rest_active(struct rest_state *state, struct gp_queue_id id, uint64_t until_ns)
@@ -28,17 +29,25 @@ static void rest_active(struct rest_state *state, struct gp_queue_id id, uint64_
 		state->active_ns[id.index] = until_ns;
 }
 
-static bool rest_gang_works(const struct told *told, uint32_t gang)
+/* Until when it had work: now, if it has; between two events nobody is asked. */
+static uint64_t rest_until_ns(const struct told *told, const struct told_queue *queue)
 {
+	return queue->has_work ? told->core_ns : queue->idle_since_ns;
+}
+
+static uint64_t rest_gang_until_ns(const struct told *told, uint32_t gang)
+{
+	uint64_t last_ns = 0;
 	uint32_t i;
 
 	for (i = 0; gang && i < told->queue_end; i++)
-		if (told->queues[i].used && told->queues[i].attr.gang == gang && told->queues[i].has_work)
-			return true;
-	return false;
+		if (told->queues[i].used && told->queues[i].attr.gang == gang &&
+		    rest_until_ns(told, &told->queues[i]) > last_ns)
+			last_ns = rest_until_ns(told, &told->queues[i]);
+	return last_ns;
 }
 
-/* Who has work, or is in a gang that has, is at work now. */
+/* Who has work, or is in a gang that has, is at work now; a newcomer counts as such. */
 static void rest_note(const struct told *told, struct rest_state *state)
 {
 	uint32_t i;
@@ -46,10 +55,14 @@ static void rest_note(const struct told *told, struct rest_state *state)
 	for (i = 0; i < told->queue_end; i++) {
 		const struct told_queue *q = &told->queues[i];
 
+		struct gp_queue_id id = { i, q->generation };
+
 		if (!q->used)
 			continue;
-		if (state->generation[i] != q->generation || q->has_work || rest_gang_works(told, q->attr.gang))
-			rest_active(state, (struct gp_queue_id){ i, q->generation }, told->core_ns);
+		if (state->generation[i] != q->generation)
+			rest_active(state, id, told->core_ns);
+		rest_active(state, id, rest_until_ns(told, q));
+		rest_active(state, id, rest_gang_until_ns(told, q->attr.gang));
 	}
 }
 
@@ -83,20 +96,21 @@ static void rest_claim(struct checker_run *run, struct rest_state *state, const 
 	}
 }
 
-/* Somebody on the device has an aged turn, or its client still owes an answer. */
+/* Somebody on the device has an aged turn, or its client still owes an answer: also about the slice of another queue,
+ * before which none of the same client opens. */
 static bool rest_is_excused(const struct told *told, const struct told_queue *queue)
 {
 	const struct gp_device_attr *attr = &told->devices[queue->device].attr;
 	uint32_t i, open = 0, clients = 0;
 
-	if (queue->hold_ns >= told->core_ns || told_is_sliced(told, queue))
+	if (queue->hold_ns >= told->core_ns)
 		return true;
 	for (i = 0; i < told->queue_end; i++) {
 		const struct told_queue *q = &told->queues[i];
 
 		if (!q->used || q->device != queue->device)
 			continue;
-		if (q->aged || (told_moves(q) && q->client.index == queue->client.index))
+		if (q->aged || ((told_moves(q) || told_is_sliced(told, q)) && q->client.index == queue->client.index))
 			return true;
 		/* Where slices are set one closes first, and then the next one opens. */
 		if (attr->short_ns && q->gate == GP_GATE_CLOSING)
@@ -112,7 +126,7 @@ static void rest_look(struct checker_run *run, const struct rest_state *state, c
 {
 	const struct told *told = run->told;
 	const struct told_device *device = &told->devices[queue->device];
-	uint64_t last_ns = 0;
+	uint64_t last_ns = state->jump_ns; /* what is over since a jump of the clock the core learns only now */
 	uint32_t i;
 
 	for (i = 0; i < told->queue_end; i++) {
@@ -140,6 +154,11 @@ static void rest_event(struct checker_run *run, void *data, const struct check_e
 	struct told *told = run->told;
 	uint32_t i;
 
+	if ((event->type == CHECK_PLAN || event->type == CHECK_QUIET || event->type == CHECK_SETTLED) &&
+	    event->core_ns >= told->core_ns && event->core_ns - event->now_ns != state->offset_ns) {
+		state->offset_ns = event->core_ns - event->now_ns;
+		state->jump_ns = event->core_ns;
+	}
 	if (event->type == CHECK_ATTR)
 		rest_active(state, event->queue, told->core_ns);
 	if (event->type == CHECK_TRACE && event->trace->type == GP_TRACE_HINT && told_find(told, event->trace->queue))

@@ -52,17 +52,18 @@ uint64_t told_user(const struct told *told, const struct told_queue *queue)
 
 uint32_t told_clients_of(const struct told *told, uint64_t user, uint32_t device)
 {
-	bool seen[TOLD_CLIENT_MAX] = { false };
-	uint32_t i, count = 0;
+	uint32_t i, k, count = 0;
 
 	for (i = 0; i < told->queue_end; i++) {
 		const struct told_queue *q = &told->queues[i];
 
-		if (!q->used || q->device != device || told_user(told, q) != user ||
-		    q->client.index >= TOLD_CLIENT_MAX || seen[q->client.index])
+		if (!q->used || q->device != device || told_user(told, q) != user)
 			continue;
-		seen[q->client.index] = true;
-		count++;
+		for (k = 0; k < i; k++)
+			if (told->queues[k].used && told->queues[k].device == device &&
+			    told->queues[k].client.index == q->client.index)
+				break;
+		count += k == i;
 	}
 	return count;
 }
@@ -152,7 +153,7 @@ static const char *told_sample(struct told *told, const struct check_event *even
 		return NULL;
 	told_clock(told, event->core_ns);
 	had_work = queue->has_work;
-	queue->presumed = false;
+	queue->presumed = queue->announced = false;
 	queue->written = event->written;
 	queue->completed = event->completed;
 	queue->has_work = event->written != event->completed || told->devices[queue->device].attr.fetch_counters;
@@ -349,7 +350,10 @@ static const char *told_claim(struct told *told, const struct gp_trace_event *cl
 		queue->left_why = GP_WHY_NONE;
 		queue->idle_since_ns = told->core_ns;
 		break;
+	case GP_TRACE_HINT: queue->announced = !queue->has_work; break;
+	case GP_TRACE_HINT_MISSED: queue->announced = false; break;
 	case GP_TRACE_BUSY:
+		queue->announced = false;
 		/* It came and went between two samples; or, with counters at fetch, the core presumes that the last
 		 * packet still runs. */
 		if (queue->has_work)

@@ -19,8 +19,9 @@ struct told_queue {
 	/* work */
 	uint64_t written, completed;
 	bool has_work;
-	bool presumed; /* counters at fetch: all was fetched, and the core presumes that the last packet may still run;
-			  how urgent it takes that is its own affair */
+	bool presumed;  /* counters at fetch: all was fetched, and the core presumes that the last packet may still run;
+			   how urgent it takes that is its own affair */
+	bool announced; /* work was announced, and has neither come nor been given up */
 	uint64_t busy_since_ns, idle_since_ns;
 	/* gate */
 	enum gp_gate gate;
@@ -44,7 +45,7 @@ struct told_queue {
 	int64_t rank;
 	bool is_batch;
 	bool vague; /* how urgent the core takes it for is not known: its work is presumed, or that of a sibling that
-		       lends */
+		       lends is presumed or announced */
 };
 
 struct told_device {
