@@ -29,7 +29,8 @@ struct age_user {
 
 struct age_device {
 	uint64_t level, total_ns; /* level: in thousandths of ns */
-	uint64_t answer_ns_max;   /* the longest that a plan was under way */
+	uint64_t answer_ns_max;   /* the longest that an order of an aged turn was under way */
+	uint64_t yield_ns;        /* others were told to yield, and no aged gate was ordered open since; 0: no */
 	bool disturbed, has_turn; /* somebody waits for an aged turn; there is one */
 };
 
@@ -72,10 +73,12 @@ static uint64_t age_turn_ns(const struct checker_run *run, uint32_t device)
 	return d->param.age_turn_ns + 8 * (d->attr.close_ns + d->attr.open_ns) + 8 * run->latency_ns;
 }
 
+/* The turn begins when others are told to yield, or else when its gate is ordered open. */
 static void age_begin_user(struct checker_run *run, struct age_state *state, const struct told_queue *queue)
 {
 	const struct told_device *device = &run->told->devices[queue->device];
-	uint64_t user = told_user(run->told, queue), core_ns = run->told->core_ns, plans_ns;
+	uint64_t user = told_user(run->told, queue), core_ns = run->told->core_ns;
+	uint64_t *yield_ns = &state->devices[queue->device].yield_ns, from_ns = *yield_ns ? *yield_ns : core_ns;
 	struct age_user *own = NULL;
 	uint32_t i;
 
@@ -93,15 +96,14 @@ static void age_begin_user(struct checker_run *run, struct age_state *state, con
 	if (own->from_ns && own->client.index == queue->client.index &&
 	    core_ns - own->from_ns <= age_turn_ns(run, queue->device))
 		return;
-	/* A turn begins when others are told to yield, and its gate may open a few plans later. */
-	plans_ns = age_turn_ns(run, queue->device) - device->param.age_turn_ns;
-	if (own->from_ns && core_ns - own->from_ns + plans_ns < device->param.age_window_ns)
+	if (own->from_ns && from_ns - own->from_ns < device->param.age_window_ns)
 		checker_fail(
 			run, &checker_age,
 			"at %llu ns: user %llu has two aged turns on device %u within %llu ns, the window is %llu ns",
 			(unsigned long long)run->now_ns, (unsigned long long)user, queue->device,
-			(unsigned long long)(core_ns - own->from_ns), (unsigned long long)device->param.age_window_ns);
-	own->from_ns = core_ns;
+			(unsigned long long)(from_ns - own->from_ns), (unsigned long long)device->param.age_window_ns);
+	own->from_ns = from_ns;
+	*yield_ns = 0;
 	own->client = queue->client;
 }
 
@@ -188,12 +190,17 @@ static void age_plan(struct checker_run *run, struct age_state *state, const str
 		own = age_queue(state, run->told, plan->close[i].queue.index);
 		age_end_queue(run, own, queue);
 		own->yields = plan->close[i].why == GP_WHY_YIELD;
+		if (own->yields && !state->devices[plan->device].yield_ns)
+			state->devices[plan->device].yield_ns = run->told->core_ns;
 	}
 	for (i = 0; i < plan->open_count; i++) {
 		queue = told_find(run->told, plan->open[i].queue);
 		if (!queue)
 			continue;
-		age_queue(state, run->told, plan->open[i].queue.index)->yields = false;
+		own = age_queue(state, run->told, plan->open[i].queue.index);
+		if (own->yields && plan->open[i].why != GP_WHY_AGED)
+			state->devices[plan->device].yield_ns = 0; /* back, and the turn did not come to anything */
+		own->yields = false;
 		if (plan->open[i].why != GP_WHY_AGED || queue->attr.gang)
 			continue;
 		age_begin_user(run, state, queue);
@@ -253,6 +260,16 @@ static void age_look(struct checker_run *run, struct age_state *state)
 	}
 }
 
+static bool age_has_gang(const struct told *told, uint32_t device)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++)
+		if (told->queues[i].used && told->queues[i].device == device && told->queues[i].attr.gang)
+			return true;
+	return false;
+}
+
 static void age_account(struct checker_run *run, struct age_state *state)
 {
 	uint64_t core_ns = run->told->core_ns, elapsed_ns = core_ns - state->mark_ns, limit_ns, leak;
@@ -270,7 +287,7 @@ static void age_account(struct checker_run *run, struct age_state *state)
 		/* One turn, and the plans at both its ends; of gangs one may begin on each device. */
 		limit_ns = device->param.age_turn_ns + 2 * device->attr.open_ns + 2 * own->answer_ns_max +
 			   8 * run->latency_ns;
-		limit_ns *= run->told->device_count;
+		limit_ns *= age_has_gang(run->told, i) ? run->told->device_count : 1;
 		if (!own->disturbed || device->param.age_permille == 1000)
 			continue;
 		if (own->total_ns >
@@ -288,12 +305,14 @@ static void age_account(struct checker_run *run, struct age_state *state)
 	}
 }
 
-/* How long its order is under way, or was. */
+/* How long its order is under way, or was: what others leave unanswered makes no aged turn longer. */
 static void age_answer(const struct told *told, struct age_state *state, const struct told_queue *queue, bool answered)
 {
 	struct age_device *device = &state->devices[queue->device];
+	bool is_own = queue->order_why == GP_WHY_AGED || queue->order_why == GP_WHY_YIELD || queue->aged;
 
-	if (queue->used && (answered || told_moves(queue)) && told->core_ns - queue->order_ns > device->answer_ns_max)
+	if (queue->used && is_own && (answered || told_moves(queue)) &&
+	    told->core_ns - queue->order_ns > device->answer_ns_max)
 		device->answer_ns_max = told->core_ns - queue->order_ns;
 }
 

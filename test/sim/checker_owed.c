@@ -92,6 +92,16 @@ static void owed_ack(struct checker_run *run, struct owed_state *state, const st
 		*missing -= *missing > 0;
 }
 
+/* One that yielded to an aged turn is closed on purpose: for as long as such a turn takes. */
+static bool owed_yields(const struct told *told, const struct told_queue *queue)
+{
+	const struct told_device *d = &told->devices[queue->device];
+
+	return queue->order_why == GP_WHY_YIELD && told->core_ns <= queue->order_ns + 2 * d->param.age_turn_ns +
+									    8 * (d->attr.close_ns + d->attr.open_ns) +
+									    d->attr.ack_timeout_ns / 2;
+}
+
 /* The one with work that nobody else on the device, with work or without, is more urgent than: such a one may have
  * announced work, or be expected back. NULL: none, or not one of which the checkers can say so. */
 static const struct told_queue *owed_urgent(const struct told *told, uint32_t device)
@@ -108,8 +118,7 @@ static const struct told_queue *owed_urgent(const struct told *told, uint32_t de
 		if (!top || q->rank > top->rank || (q->rank == top->rank && q->has_work && !top->has_work))
 			top = q;
 	}
-	/* One that yielded to an aged turn is closed on purpose. */
-	return top && top->has_work && !top->attr.gang && !top->is_batch && top->order_why != GP_WHY_YIELD ? top : NULL;
+	return top && top->has_work && !top->attr.gang && !top->is_batch && !owed_yields(told, top) ? top : NULL;
 }
 
 /* A client that owes something on the device. */
