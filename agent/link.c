@@ -183,7 +183,7 @@ static bool link_is_trusted(int fd)
 		slash[slash == folder ? 1 : 0] = 0;
 	if (gp_sys(SYS_newfstatat, AT_FDCWD, (long)(slash ? folder : "."), (long)&st, 0) == 0 && st.st_uid == peer.uid)
 		return true;
-	gp_log1("link: the socket is served by a user who is neither root nor ours", peer.uid);
+	gp_log1("link: the socket is served by a user that is neither root nor the program's own", peer.uid);
 	return false;
 }
 

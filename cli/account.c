@@ -22,15 +22,15 @@
 /* clang-format off */
 static const char account_help[] =
 "Usage: gpreempt account [options]\n"
-"What programs got of the GPUs, those that run and those that have ended: time they ran and waited (device time), how\n"
-"often they were preempted, and how often they waited for less urgent work. Others' are shown to root alone. The daemon\n"
-"remembers the last 2048 programs since it was started, and the sums of 256 tags.\n"
+"Shows what programs got of the GPUs, those that run and those that have ended: how long they ran and waited (device\n"
+"time), how often they were preempted, and how often they waited for less urgent work. Only root sees the programs of\n"
+"others. The daemon remembers the last 2048 programs since its start, and the sums of 256 tags.\n"
 "\n"
-"      --by WHAT        a line for each client (default), job (the same as tag), tag or user\n"
-"      --tag NAME       only those with this tag (gpreempt grant, [cgroup] in gpreempt.conf)\n"
-"      --user NAME      only this user's\n"
-"      --since T        only those that run, or ended within this time (90s, 2h)\n"
-"      --json           an object: schema, by, rows\n"
+"      --by WHAT        print a line for each client (a program; default), job (the same as tag), tag or user\n"
+"      --tag NAME       show only programs with this tag (gpreempt grant, [cgroup] in gpreempt.conf)\n"
+"      --user NAME      show only the programs of this user\n"
+"      --since T        show only programs that run or ended within this time (90s, 2h)\n"
+"      --json           print a JSON object: schema, by, rows\n"
 "\n"
 "Exit status: 0; 1 refused; 2 wrong usage; 3 no daemon, or it does not answer.\n";
 /* clang-format on */
@@ -254,7 +254,7 @@ static void account_table(const struct account *account)
 	if (account->count)
 		gp_columns_print(&columns, stdout, "");
 	else
-		puts("no program has used a GPU, or none that you may see and that was asked for");
+		puts("no program to show: none has used a GPU, or none that you may see matches");
 	gp_columns_fini(&columns);
 }
 

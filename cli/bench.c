@@ -23,18 +23,18 @@
 static const char bench_help[] =
 "Usage: gpreempt bench device [-g GPU] [-o FILE] [--base NAME] [--rounds N] [--json]\n"
 "Measures on this machine's GPU what closing and opening a gate costs (by mechanism, number of queues and occupancy),\n"
-"when the read pointer moves, what a blocked queue does to its neighbours, and where more queues begin to hurt.\n"
-"Needs no compiler and no runtime. Everything on the GPU stands still for moments: run it on an idle one.\n"
+"when the read pointer moves, what a blocked queue does to its neighbours, and from how many queues on the GPU slows down.\n"
+"It needs no compiler and no runtime. It stops everything on the GPU for moments: run it on an idle GPU.\n"
 "\n"
 "  -g, --gpu ID     gpu_id as gpreempt doctor -v shows it; default: the first\n"
-"  -o, --output F   a device description for gpreempt sim --device F\n"
-"      --base NAME  the description that the rest is taken from; default: by the device\n"
-"      --rounds N   per measurement; default 20\n"
+"  -o, --output F   write a device description for gpreempt sim --device F\n"
+"      --base NAME  the description from which all other values come; default: that of the device\n"
+"      --rounds N   repeat each measurement N times; default 20\n"
 "      --force      measure even if other processes use the GPU\n"
-"      --json       for programs\n"
+"      --json       print JSON\n"
 "\n"
-"It takes a minute or two, at most five; Ctrl-C ends it in order. It stops at the first thing that goes wrong.\n"
-"Exit status: 0; 1 something failed (what was measured until then is shown); 2 wrong usage.\n";
+"It takes a minute or two, at most five. Ctrl-C ends it cleanly. It stops at the first failure.\n"
+"Exit status: 0; 1 a measurement failed (the results before it are shown); 2 wrong usage.\n";
 /* clang-format on */
 
 enum { OPTION_BASE = 256, OPTION_ROUNDS, OPTION_FORCE, OPTION_JSON };

@@ -153,7 +153,7 @@ static int cdi_parse(int argc, char **argv, struct cdi *cdi)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "gpreempt cdi: '%s' is one word too many; gpreempt cdi --help\n", argv[optind]);
+		fprintf(stderr, "gpreempt cdi: takes no argument '%s' (gpreempt cdi --help)\n", argv[optind]);
 		return GP_CLI_USAGE;
 	}
 	if (!cdi_version_is_known(cdi->version)) {

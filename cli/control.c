@@ -86,7 +86,8 @@ static int control_refuse_connect(const struct gp_control *control, int code, st
 	case ENOENT:
 	case ECONNREFUSED:
 	case ENOTDIR:
-		return gp_error_set(error, -ENOTCONN, "no daemon runs (no answer at %s); start it: systemctl start gpreemptd",
+		return gp_error_set(error, -ENOTCONN,
+				    "no daemon runs (no answer at %s); start it: systemctl start gpreemptd",
 				    control->path);
 	case EACCES:
 	case EPERM:
@@ -198,7 +199,7 @@ int gp_control_check(const struct gp_control_packet *packet, const char **ret_te
 
 	*ret_refused = false;
 	if (size < sizeof(answer.header))
-		return gp_error_set(error, -EPROTO, "the daemon's answer makes no sense (%zu bytes)", size);
+		return gp_error_set(error, -EPROTO, "the daemon's answer is invalid (%zu bytes)", size);
 	memcpy(&answer, packet->bytes, size < sizeof(answer) ? size : sizeof(answer));
 	if (answer.header.magic != GP_WIRE_MAGIC || answer.header.size != size)
 		return gp_error_set(error, -EPROTO, "the program that answers is not gpreemptd (wrong first bytes)");
@@ -213,18 +214,18 @@ int gp_control_check(const struct gp_control_packet *packet, const char **ret_te
 			"the daemon speaks version %u of the protocol, this command version %u: restart the daemon, or use the command of its version",
 			answer.header.version, GP_WIRE_VERSION);
 	if (answer.header.type != GP_WIRE_CONTROL || size < sizeof(answer) || answer.header.cookie != packet->cookie)
-		return gp_error_set(error, -EPROTO, "the daemon's answer makes no sense (type %u, %zu bytes)",
+		return gp_error_set(error, -EPROTO, "the daemon's answer is invalid (type %u, %zu bytes)",
 				    answer.header.type, size);
 	*ret_text = (const char *)packet->bytes + sizeof(answer);
 	*ret_size = size - sizeof(answer);
 	if (answer.result > 0 || answer.result < -4095)
-		return gp_error_set(error, -EPROTO, "the daemon's answer makes no sense (result %d)", answer.result);
+		return gp_error_set(error, -EPROTO, "the daemon's answer is invalid (result %d)", answer.result);
 	if (answer.result) {
 		*ret_refused = true;
 		return control_said(*ret_text, *ret_size, answer.result, error);
 	}
 	if (memchr(*ret_text, 0, *ret_size))
-		return gp_error_set(error, -EPROTO, "the daemon's answer makes no sense (a zero byte in the text)");
+		return gp_error_set(error, -EPROTO, "the daemon's answer is invalid (a zero byte in the text)");
 	return answer.more != 0;
 }
 
@@ -242,7 +243,7 @@ static int control_receive(struct gp_control *control, int timeout_ms, size_t *r
 	if (size <= 0)
 		return gp_error_set(error, -ECONNRESET, "the daemon hung up before it had answered");
 	if ((size_t)size > sizeof(control->packet))
-		return gp_error_set(error, -EPROTO, "the daemon's answer makes no sense (a packet of %zd bytes)", size);
+		return gp_error_set(error, -EPROTO, "the daemon's answer is invalid (a packet of %zd bytes)", size);
 	*ret_size = (size_t)size;
 	return 0;
 }

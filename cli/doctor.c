@@ -14,14 +14,14 @@
 /* clang-format off */
 static const char doctor_help[] =
 "Usage: gpreempt doctor [--json] [-v] [RULE...]\n"
-"Looks at driver, kernel, processes and daemon, and says what is wrong or near a limit, and what to do.\n"
-"Needs no daemon and no root; as root it also sees other users' processes and the kernel's log.\n"
+"Examines the driver, the kernel, processes and the daemon; says what is wrong or near a limit, and what to do.\n"
+"It needs no daemon and no root. As root it also sees other users' processes and the kernel's log.\n"
 "\n"
-"      --json      for programs (docs/doctor.md)\n"
-"  -v, --verbose   also what is in order\n"
-"  -l, --list      the rules\n"
+"      --json      print JSON (docs/doctor.md)\n"
+"  -v, --verbose   also show what is in order\n"
+"  -l, --list      list the rules\n"
 "\n"
-"Exit status: 0 all is well; 1 something was found; 2 the check itself failed, or wrong usage.\n";
+"Exit status: 0 all is well; 1 it found a problem or a warning; 2 the check itself failed, or wrong usage.\n";
 /* clang-format on */
 
 enum { DOCTOR_OK = 0, DOCTOR_FOUND = 1, DOCTOR_FAILED = 2, OPTION_JSON = 256 };

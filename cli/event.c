@@ -154,8 +154,7 @@ int gp_event_stream_next(struct gp_event_stream *stream, int timeout_ms, const c
 			return r;
 		stream->is_over = r == 0;
 		if (stream->used + size > GP_EVENT_LINE_SIZE + GP_WIRE_SIZE_MAX - 1u)
-			return gp_error_set(error, -EPROTO,
-					    "the daemon's answer makes no sense: a line without an end");
+			return gp_error_set(error, -EPROTO, "the daemon's answer is invalid: a line without an end");
 		memcpy(stream->buffer + stream->used, text, size);
 		stream->used += size;
 	}

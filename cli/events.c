@@ -15,14 +15,14 @@
 /* clang-format off */
 static const char events_help[] =
 "Usage: gpreempt events [-f] [--json] [--pid PID] [-g GPU]\n"
-"What the scheduler saw and decided, each with its reason, one line each. Without -f: what it still remembers.\n"
+"Shows what the daemon observed and decided, one line each, with the reason. Without -f: what it still remembers.\n"
 "\n"
-"  -f, --follow    go on with what happens now, until Ctrl-C\n"
-"      --json      one JSON object a line (docs/status.md)\n"
-"      --pid PID   only of this program (also where it was waited for)\n"
-"  -g, --gpu ID    only on this GPU (gpu_id as in status)\n"
+"  -f, --follow    show new events as they happen, until Ctrl-C\n"
+"      --json      print one JSON object a line (docs/status.md)\n"
+"      --pid PID   show only events of this program, or in which another one waited for it\n"
+"  -g, --gpu ID    show only events on this GPU (gpu_id as in status)\n"
 "\n"
-"Exit status: 0; 1 refused; 2 wrong usage; 3 no daemon, or it went away.\n";
+"Exit status: 0; 1 refused; 2 wrong usage; 3 no daemon, or the daemon ended.\n";
 /* clang-format on */
 
 enum { OPTION_JSON = 256, OPTION_PID };

@@ -34,7 +34,7 @@ static const char exporter_help[] =
 "\n"
 "  -l, --listen ADDRESS:PORT   a number, [::]:9857 for all; default " EXPORTER_LISTEN "\n"
 "\n"
-"It refuses to run as root. Exit status: 0 by SIGTERM; 1 it cannot listen; 2 wrong usage.\n";
+"It refuses to run as root. Exit status: 0 ended by SIGTERM; 1 it cannot listen; 2 wrong usage.\n";
 
 static const struct option exporter_options[] = {
 	{ "listen", required_argument, NULL, 'l' },
@@ -347,7 +347,7 @@ static int exporter_parse(int argc, char **argv, const char **ret_where)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "gpreempt-exporter: '%s' is one word too many; see --help\n", argv[optind]);
+		fprintf(stderr, "gpreempt-exporter: takes no argument '%s' (gpreempt-exporter --help)\n", argv[optind]);
 		return GP_CLI_USAGE;
 	}
 	return 0;

@@ -14,11 +14,11 @@
 /* clang-format off */
 static const char get_help[] =
 "Usage: gpreempt get [--json] PID...\n"
-"The GPU priority of running programs, their mechanism, queues and gates. 99 = MOST URGENT.\n"
+"Shows the GPU priority of running programs, their mechanism, queues and gates. 99 = MOST URGENT.\n"
 "\n"
-"      --json   an array of objects: pid, name, managed, priority, ceiling, weight, deadline_ns, budget_ns, gang, tag, mechanism\n"
+"      --json   print JSON, an array of objects: pid, name, managed, priority, ceiling, weight, deadline_ns, budget_ns, gang, tag, mechanism\n"
 "\n"
-"Exit status: 0; 1 a program is not known; 2 wrong usage; 3 no daemon, or it does not answer.\n";
+"Exit status: 0; 1 the daemon does not know a program; 2 wrong usage; 3 no daemon, or it does not answer.\n";
 /* clang-format on */
 
 static const struct option get_options[] = {

@@ -23,22 +23,22 @@ static const char grant_help[] =
 "Usage: gpreempt grant add [options] CGROUP|PID...\n"
 "       gpreempt grant list [--json]\n"
 "       gpreempt grant remove CGROUP|PID...\n"
-"For root: says what programs get before they use a GPU. CGROUP is a path as in /proc/PID/cgroup (/slurm/job_42): its\n"
-"programs and those below it. PID: that process, what it starts from now on, until it ends. Grants hold over a restart\n"
-"of the daemon, not of the machine; for what is to hold always there is [cgroup] in gpreempt.conf. A program that asks\n"
-"for a priority itself gets that, up to the ceiling.\n"
+"Says what programs get before they use a GPU. It needs root. CGROUP is a path as in /proc/PID/cgroup (/slurm/job_42):\n"
+"the grant is for its programs and for those of all cgroups below it. PID: the grant is for that process and for what\n"
+"it starts from now on; it ends with the process. Grants survive a restart of the daemon, but not of the machine; for\n"
+"permanent rules use [cgroup] in gpreempt.conf. A program that asks for a priority itself gets that, up to the ceiling.\n"
 "\n"
 "  -p, --priority P     0..99 or a name\n"
-"      --ceiling P      how high its programs may go, instead of their users' ceilings; default: at least the priority\n"
-"      --tag NAME       shown by gpreempt get and account\n"
+"      --ceiling P      the ceiling of the programs, instead of their users'; default: at least the priority\n"
+"      --tag NAME       a name that gpreempt get and account show\n"
 "      --weight N       share among equals under policy wfq: 1..10000\n"
-"      --deadline T     policy edf: work is due so long after it arrives; 0: none\n"
-"      --budget T       and needs so much of the device; 0: not tested\n"
-"      --gang NAME      they open and close together\n"
-"      --for T          ends by itself after this time (90s, 3600s)\n"
-"      --force          also where the program asks for something else; of a PID: for that process alone\n"
-"      --json           list: an object; add: the grants, one a line\n"
-"  -q, --quiet\n"
+"      --deadline T     policy edf: time in which the work must be done; 0: no deadline\n"
+"      --budget T       GPU time that each request needs; 0 disables the admission test\n"
+"      --gang NAME      the daemon opens and closes programs of one gang together\n"
+"      --for T          the grant ends after this time (90s, 3600s)\n"
+"      --force          the grant holds even if the program asks for something else; of a PID: for that process alone\n"
+"      --json           print JSON; list: an object; add: the grants, one a line\n"
+"  -q, --quiet          print nothing\n"
 "\n";
 static const char grant_help_end[] =
 "Exit status: 0; 1 refused; 2 wrong usage; 3 no daemon, or it does not answer.\n";
@@ -237,13 +237,13 @@ static int grant_do(struct grant *grant, char **words, int count)
 	int worst = GP_CLI_OK;
 
 	if (!count)
-		return grant_usage("what is to be done? give add, list or remove");
+		return grant_usage("say what to do: add, list or remove (gpreempt grant --help)");
 	if (!strcmp(words[0], "list")) {
 		grant->request.verb = GP_GRANT_LIST;
 		return count > 1 || grant->any ? grant_usage("list takes nothing but --json") : grant_list(grant);
 	}
 	if (strcmp(words[0], "add") && strcmp(words[0], "remove"))
-		return grant_usage("what is to be done? give add, list or remove");
+		return grant_usage("say what to do: add, list or remove (gpreempt grant --help)");
 	grant->request.verb = words[0][0] == 'a' ? GP_GRANT_ADD : GP_GRANT_REMOVE;
 	if (count == 1)
 		return grant_usage("to whom? give the paths of cgroups, or pids");

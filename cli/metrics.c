@@ -10,9 +10,9 @@
 /* clang-format off */
 static const char metrics_help[] =
 "Usage: gpreempt metrics [--json]\n"
-"The daemon's counters as Prometheus text. The daemon can also write them to a file for node_exporter.\n"
+"Prints the daemon's counters in the format of Prometheus (docs/metrics.md).\n"
 "\n"
-"      --json   an object with the text as one string\n"
+"      --json   print a JSON object with the text as one string\n"
 "\n"
 "Exit status: 0; 1 refused; 2 wrong usage; 3 no daemon, or it does not answer.\n";
 /* clang-format on */

@@ -13,11 +13,11 @@ static const char pause_off[] = "the daemon schedules it again";
 
 /* clang-format off */
 static const char pause_help[] =
-"Usage: gpreempt pause GPU|all     the daemon opens every gate of the device and leaves it alone\n"
-"       gpreempt resume GPU|all    the daemon schedules the device again\n"
+"Usage: gpreempt pause GPU|all     the daemon opens every gate of the GPU and stops scheduling it\n"
+"       gpreempt resume GPU|all    the daemon schedules the GPU again\n"
 "Both need root. GPU is the gpu_id that gpreempt status shows.\n"
 "\n"
-"      --json   the outcome as an object\n"
+"      --json   print the outcome as a JSON object\n"
 "\n"
 "Exit status: 0; 1 refused; 2 wrong usage; 3 no daemon, or it does not answer.\n";
 /* clang-format on */

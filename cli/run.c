@@ -35,14 +35,14 @@ static const char run_help[] =
 "      --weight N       its share among programs of its priority (policy wfq): 1..10000\n"
 "      --deadline T     time in which its work must be done (policy edf): 5ms\n"
 "      --budget T       GPU time that each request needs (admission test): 2ms\n"
-"      --gang NAME      opens and closes together with your other programs of that gang\n"
-"      --hw-queues N    hardware queues HIP may use per priority (GPU_MAX_HW_QUEUES)\n"
+"      --gang NAME      the daemon opens and closes your programs of one gang together\n"
+"      --hw-queues N    number of hardware queues that HIP may use per priority (GPU_MAX_HW_QUEUES)\n"
 "      --stream-map M   what HIP stream priorities add: low=-10,normal=+0,high=+10\n"
-"      --require        do not run the program where its priority would have no effect\n"
+"      --require        do not run the program if its priority would have no effect\n"
 "      --check T        time after which run checks that the agent connected; default 2s, 0: never\n"
 "  -q, --quiet          no warnings\n"
-"  -m, --max            print the range of priorities and how high you may go\n"
-"      --json           with -m: for programs\n"
+"  -m, --max            print the range of priorities, your ceiling, and what decides it\n"
+"      --json           with -m: print JSON\n"
 "\n";
 
 static const char run_help_end[] =
@@ -51,7 +51,7 @@ static const char run_help_end[] =
 "  gpreempt run -p high -- ./serve --port 8000\n"
 "  gpreempt run -p low --hw-queues 2 -- python3 train.py\n"
 "\n"
-"Exit status: the program's; 125 gpreempt itself failed, 126 the program cannot be executed, 127 there is none.\n";
+"Exit status: the program's; 125 gpreempt itself failed, 126 the program cannot be executed, 127 there is no such program.\n";
 /* clang-format on */
 
 enum { OPTION_HW_QUEUES = 256, OPTION_STREAM_MAP, OPTION_REQUIRE, OPTION_CHECK, OPTION_JSON };
@@ -216,7 +216,7 @@ static int run_show_max(const struct run *run)
 		printf("Your ceiling: %" PRIu64 ". If you ask for more, the daemon gives you %" PRIu64 ".\n%s.\n",
 		       ceiling.priority, ceiling.priority, run_ceiling_way(&ceiling, way, sizeof(way)));
 	else
-		printf("Your ceiling: unknown (%s).\n", r ? error.text : "the daemon does not tell");
+		printf("Your ceiling: unknown (%s).\n", r ? error.text : "the daemon does not say");
 	return 0;
 }
 

@@ -54,14 +54,15 @@ static int env_check_agent(const char *found, char *ret_path, size_t size, struc
 	if (!env_is_ours(real))
 		return gp_error_set(
 			error, -EPERM,
-			"the agent %s may be written by everybody or belongs to another user: it is not loaded", real);
+			"the agent %s can be written by all users, or belongs to another user: gpreempt does not load it",
+			real);
 	(void)snprintf(ret_path, size, "%s", real);
 	slash = strrchr(real, '/');
 	*slash = '\0';
 	if (!env_is_ours(*real ? real : "/"))
 		return gp_error_set(
 			error, -EPERM,
-			"the folder of the agent, %s, may be written by everybody or belongs to another user: it is not loaded",
+			"the folder of the agent, %s, can be written by all users, or belongs to another user: gpreempt does not load it",
 			real);
 	return 0;
 }

@@ -17,19 +17,19 @@
 /* clang-format off */
 static const char set_help[] =
 "Usage: gpreempt set -p PRIORITY [options] PID...\n"
-"Changes the GPU priority of running programs that were started by gpreempt run. You may lower your own;\n"
-"how high you may go is shown by gpreempt run -m. What root sets holds over a restart of the daemon, and for a\n"
-"process that uses no GPU yet it is a grant (gpreempt grant).\n"
+"Changes the GPU priority of running programs that were started by gpreempt run. You may change your own, up to\n"
+"your ceiling (gpreempt run -m). What root sets survives a restart of the daemon; for a process that uses no GPU\n"
+"yet it is a grant (gpreempt grant).\n"
 "\n"
 "  -p, --priority P     0..99 or a name\n"
 "      --weight N       share among equals under policy wfq: 1..10000\n"
 "      --deadline T     policy edf: time in which its work must be done; 0: no deadline\n"
 "      --budget T       GPU time that each request needs; 0 disables the admission test\n"
-"      --gang NAME      opens and closes together with others of that name; '': none\n"
-"  -g, --gpu ID         only the queue of that number on that GPU (gpu_id as in status), with --queue\n"
-"      --queue N\n"
-"      --json           what the program has now, as in docs/status.md\n"
-"  -q, --quiet\n"
+"      --gang NAME      the daemon opens and closes programs of one gang together; '': leave the gang\n"
+"  -g, --gpu ID         with --queue: only that queue on that GPU (gpu_id as in status)\n"
+"      --queue N        the queue id of KFD; with --gpu\n"
+"      --json           print what the program has now as JSON (docs/status.md)\n"
+"  -q, --quiet          print nothing\n"
 "\n";
 static const char set_help_end[] =
 "Exit status: 0; 1 refused; 2 wrong usage; 3 no daemon, or it does not answer.\n";

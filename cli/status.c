@@ -13,11 +13,11 @@
 /* clang-format off */
 static const char status_help[] =
 "Usage: gpreempt status [--json] [--short] [--hqd[=FILE]]\n"
-"What the daemon knows and does: devices, the mechanism reached and why, costs, programs, queues, gates.\n"
+"Shows what the daemon knows and does: GPUs, the mechanism in use and why, costs, programs, queues, gates.\n"
 "\n"
-"      --json    the daemon's answer as it is (docs/status.md)\n"
-"  -s, --short   without the single queues\n"
-"      --hqd     hardware queue slots in use now, by pipe, from debugfs; root; needs no daemon. --hqd=FILE reads a\n"
+"      --json    print the daemon's answer as JSON (docs/status.md)\n"
+"  -s, --short   do not show the queues\n"
+"      --hqd     show hardware queue slots in use, by pipe, from debugfs; needs root, but no daemon. --hqd=FILE reads a\n"
 "                copy of debugfs' hqds, mqds (queues of each process) or rls (run lists) instead\n"
 "\n"
 "Priorities are 0 to 99; 99 = MOST URGENT.\n"

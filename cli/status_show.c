@@ -89,7 +89,7 @@ static void status_device_head(FILE *stream, const struct gp_state_device *devic
 		fprintf(stream, "  (%s)", device->driver);
 	fputc('\n', stream);
 	if (status_is(device->stopped))
-		fprintf(stream, "  STOPPED     every gate is open, nothing is ordered: %s\n",
+		fprintf(stream, "  STOPPED     every gate is open; the daemon does not schedule this GPU: %s\n",
 			device->stopped_why[0] ? device->stopped_why : "no reason given");
 }
 

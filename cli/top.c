@@ -17,21 +17,22 @@
 /* clang-format off */
 static const char top_help[] =
 "Usage: gpreempt top [-d TENTHS] [-s COLUMN] [-C] [-b] [-n N] [--json]\n"
-"Programs on the GPU, live: priority, gates, pending packets, share, waiting, preemptions.\n"
+"Shows the programs on the GPU, live: priority, gates, pending packets, share, waiting, preemptions.\n"
 "\n"
-"  -d, --delay T      tenths of a second between looks; default 10\n"
-"  -s, --sort C       pid, priority (default), gpu, wait, pending, preemptions, inversions\n"
-"  -q, --queues       a line per queue too\n"
-"  -C, --no-colour    also by NO_COLOR\n"
-"  -b, --batch        plain text instead of the screen; also where there is no terminal (then once)\n"
-"  -n, --iterations N so many looks\n"
-"      --json         batch, one JSON object a line\n"
+"  -d, --delay T      time between updates, in tenths of a second; default 10\n"
+"  -s, --sort C       sort by pid, priority (default), gpu, wait, pending, preemptions or inversions\n"
+"  -q, --queues       also show a line for each queue\n"
+"  -C, --no-colour    use no colours; NO_COLOR does the same\n"
+"  -b, --batch        print plain text instead of the screen; the default without a terminal (then once)\n"
+"  -n, --iterations N exit after N updates\n"
+"      --json         print one JSON object for each update; implies --batch\n"
 "\n"
-"Keys: ? help; F6 sort; + - order; Up Down select; F7 F8 more and less urgent; F9 kill (asks); Q queues; Ctrl-L redraw; q Esc F10 quit.\n"
+"Keys: ? help; F6 sort; + - order; Up Down select; F7 F8 more, less urgent; F9 kill (asks first); Q queues;\n"
+"Ctrl-L redraw; q Esc F10 quit.\n"
 "GPU%: share of time in which a compute queue of the program had work and an open gate.\n"
 "WAIT%: share of time in which the program had work and all its gates were closed.\n"
-"99 = MOST URGENT. A dash is \"unknown\".\n"
-"Exit status: 0; 1 failed; 2 wrong usage; 3 no daemon (batch; the screen waits for one).\n";
+"99 = MOST URGENT. A dash means \"unknown\".\n"
+"Exit status: 0; 1 failed; 2 wrong usage; 3 no daemon (batch only: the screen waits for a daemon).\n";
 /* clang-format on */
 
 enum { OPTION_JSON = 256 };

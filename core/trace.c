@@ -88,7 +88,7 @@ const char *gp_why_name(enum gp_why why)
 		[GP_WHY_SELF] = "the device puts it aside by itself",
 		[GP_WHY_TIMEOUT] = "the order was not acknowledged",
 		[GP_WHY_FAILED] = "the order failed",
-		[GP_WHY_STOPPED] = "the device was stopped",
+		[GP_WHY_STOPPED] = "the device was paused, by hand or after a fault",
 		[GP_WHY_IDLE] = "idle, closed so that it cannot start late",
 		[GP_WHY_COMPANY] = "its client changes gates anyway, so this one is free",
 		[GP_WHY_LOST] = "the gate changed without an order",

@@ -272,7 +272,8 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	}
 	/* Somebody else's client looks to a user like none at all. */
 	if (!client || !gp_access_may_change(peer, client)) {
-		snprintf(sentence, sizeof(sentence), "process %d is not one of your clients", request->pid);
+		snprintf(sentence, sizeof(sentence), "process %d is not a program of yours that uses the GPU",
+			 request->pid);
 		control_say(daemon, peer, cookie, -ESRCH, sentence);
 		return;
 	}
@@ -382,9 +383,8 @@ static void control_pause(struct gp_daemon *daemon, struct gp_peer *peer, const 
 	char why[GP_WHY_TEXT];
 
 	if (!gp_access_is_admin(peer)) {
-		control_say(
-			daemon, peer, cookie, -EPERM,
-			"only root stops and starts ordering on a device (CAP_SYS_ADMIN, outside of user namespaces)");
+		control_say(daemon, peer, cookie, -EPERM,
+			    "only root may pause and resume a GPU (CAP_SYS_ADMIN, outside of user namespaces)");
 		return;
 	}
 	snprintf(why, sizeof(why), "asked for by uid %u, process %d", peer->uid, peer->pid);
@@ -425,7 +425,7 @@ static void control_reload(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 
 	if (!gp_access_is_admin(peer) && (!peer->uid || peer->uid != geteuid()))
 		control_say(daemon, peer, cookie, -EPERM,
-			    "only root reloads the configuration (CAP_SYS_ADMIN, outside of user namespaces)");
+			    "only root may reload the configuration (CAP_SYS_ADMIN, outside of user namespaces)");
 	else if (gp_daemon_reload(daemon, &error))
 		control_say(daemon, peer, cookie, -EINVAL, error.text);
 	else

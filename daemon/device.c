@@ -65,7 +65,7 @@ void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, co
 {
 	if (device->stopped)
 		return;
-	gp_log("GPU %u: stopped ordering, every gate opens: %s", device->info.gpu_id, why);
+	gp_log("GPU %u: the daemon stops scheduling it and opens every gate: %s", device->info.gpu_id, why);
 	device->stopped = true;
 	gp_plan_forget(daemon, device);
 	snprintf(device->stopped_why, sizeof(device->stopped_why), "%s", why);
@@ -77,7 +77,7 @@ void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
 	if (!device->stopped)
 		return;
-	gp_log("GPU %u: ordering again", device->info.gpu_id);
+	gp_log("GPU %u: the daemon schedules it again", device->info.gpu_id);
 	device->stopped = false;
 	device->stopped_why[0] = '\0';
 	gp_sched_device_start(daemon->sched, device->core, gp_daemon_now_ns(daemon));
@@ -250,7 +250,8 @@ static void device_say_refusal(const struct gp_device_info *info)
 		return;
 	for (uint32_t i = 0; i < info->finding_count; i++)
 		if (!info->findings[i].usable)
-			gp_log("GPU %u (%s): nothing is ordered: %s", info->gpu_id, info->name, info->findings[i].text);
+			gp_log("GPU %u (%s): the daemon cannot schedule it: %s", info->gpu_id, info->name,
+			       info->findings[i].text);
 }
 
 int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error)
@@ -276,7 +277,8 @@ int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error)
 		gp_hist_init(&device->slice_hist);
 		device->close_prior_ns = infos[i].close_ns;
 		device->open_prior_ns = infos[i].open_ns;
-		snprintf(device->cost_source, sizeof(device->cost_source), "assumed (close_cost, open_cost)");
+		snprintf(device->cost_source, sizeof(device->cost_source),
+			 "assumed: close_cost, open_cost of gpreempt.conf");
 		if (infos[i].dilation > daemon->dilation)
 			daemon->dilation = infos[i].dilation;
 	}

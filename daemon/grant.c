@@ -365,7 +365,7 @@ void gp_grant_request(struct gp_daemon *daemon, struct gp_peer *peer, const void
 		gp_log_user(daemon, peer->owner, "audit: uid %u (process %d) may not grant anything", peer->uid,
 			    peer->pid);
 		grant_say(daemon, peer, cookie, -EPERM,
-			  "grants are for root (CAP_SYS_ADMIN, outside of user namespaces)");
+			  "only root may grant (CAP_SYS_ADMIN, outside of user namespaces)");
 		return;
 	}
 	if (request.verb == GP_GRANT_LIST) {

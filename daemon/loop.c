@@ -86,7 +86,7 @@ static void loop_stop(struct gp_daemon *daemon)
 	if (daemon->stopping)
 		return;
 	loop_notify(daemon, "STOPPING=1");
-	gp_log("stopping: every gate opens");
+	gp_log("the daemon ends and opens every gate");
 	daemon->stopping = true;
 	daemon->stop_by_ns = gp_now_ns() + LOOP_STOP_NS;
 	for (uint32_t i = 0; i < daemon->device_count; i++)
@@ -158,7 +158,7 @@ static void loop_signal(struct gp_daemon *daemon, void *owner, uint32_t events)
 		} else if (info.ssi_signo == SIGHUP) {
 			loop_notify(daemon, "RELOADING=1");
 			if (gp_daemon_reload(daemon, &error))
-				gp_log("the configuration stays as it was: %s", error.text);
+				gp_log("the new configuration is invalid, the old settings stay: %s", error.text);
 			loop_notify(daemon, "READY=1");
 		}
 	}

@@ -14,14 +14,14 @@ static const char main_help[] =
 	"Schedules the GPU queues of this machine by priority. Runs in the foreground; systemd starts it (gpreemptd.service).\n"
 	"\n"
 	"  --config FILE        default " GP_CONFIG_FILE ", and conf.d/*.conf beside it\n"
-	"  --check-config       read the configuration, say what is wrong with it, and end\n"
+	"  --check-config       read the configuration, report errors, and exit\n"
 	"  --socket PATH        default " GP_WIRE_SOCKET "\n"
 	"  --backend NAME       auto, kfd, nvidia, null\n"
-	"  --mechanism LIST     debugger, self, update, submit: only these\n"
+	"  --mechanism LIST     use only these: debugger, self, update, submit\n"
 	"  --policy NAME        none, rr, hpf, wfq, edf, drf\n"
 	"  --version, --help\n"
 	"\n"
-	"Signals: TERM, INT: opens every gate and ends; HUP: reads the configuration again.\n"
+	"Signals: TERM and INT open every gate and end the daemon; HUP makes it read the configuration again.\n"
 	"Exit status: 0 ended, 1 failed, 2 wrong usage or configuration.\n";
 
 enum { MAIN_CONFIG = 256, MAIN_CHECK, MAIN_SOCKET, MAIN_BACKEND, MAIN_MECHANISM, MAIN_POLICY, MAIN_FOREGROUND };

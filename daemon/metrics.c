@@ -190,7 +190,7 @@ static void metrics_queues(struct gp_daemon *daemon, struct gp_text *text)
 		metrics_value(text, "processes", &daemon->devices[i], i, "", processes);
 	}
 	metrics_slices(daemon, text);
-	metrics_head(text, "stopped", "gauge", "1: nothing is ordered on this device.");
+	metrics_head(text, "stopped", "gauge", "1: the daemon does not schedule this GPU.");
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		metrics_value(text, "stopped", &daemon->devices[i], i, "", daemon->devices[i].stopped);
 }

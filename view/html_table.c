@@ -193,7 +193,7 @@ void gp_html_waits(FILE *stream, const struct gp_result *result)
 	      "each of them counts.</p>\n",
 	      stream);
 	if (!count) {
-		fputs("<p>Nobody waited for anybody less urgent.</p>\n</section>\n", stream);
+		fputs("<p>No client waited for a less urgent one.</p>\n</section>\n", stream);
 		return;
 	}
 	fputs("<div class=\"card scroll\"><table>\n<thead><tr><th>run</th><th class=\"n\">client</th><th class=\"n\">"

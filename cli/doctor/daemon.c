@@ -31,7 +31,8 @@ static void daemon_check(const struct gp_facts *facts, struct gp_report *report)
 					"%" PRIu64
 					" calls of gpreemptd into the driver have not come back for over a second",
 					daemon->driver_calls_stuck);
-		gp_finding_advise(finding, "a GPU hangs, or another program holds it stopped: see the kernel's log (dmesg)");
+		gp_finding_advise(finding,
+				  "a GPU hangs, or another program holds it stopped: see the kernel's log (dmesg)");
 	}
 	if (daemon->order_failures != GP_STATE_UNKNOWN && daemon->order_failures) {
 		finding = gp_report_add(report, GP_SEVERITY_WARNING, GP_FACTS_UNKNOWN, "%" PRIu64 " gate orders failed",

@@ -13,7 +13,7 @@ static void permissions_file(const struct gp_facts_file *file, struct gp_report 
 	if (file->is_usable) {
 		gp_report_add(report, file->mode & 0002 ? GP_SEVERITY_INFO : GP_SEVERITY_OK, GP_FACTS_UNKNOWN,
 			      "%s may be used (mode %04o, group %s)%s", file->path, file->mode,
-			      file->group[0] ? file->group : "?", file->mode & 0002 ? ", by everybody" : "");
+			      file->group[0] ? file->group : "?", file->mode & 0002 ? ", writable for all users" : "");
 		return;
 	}
 	finding = gp_report_add(report, GP_SEVERITY_PROBLEM, GP_FACTS_UNKNOWN,

@@ -41,7 +41,7 @@ static void unmanaged_check(const struct gp_facts *facts, struct gp_report *repo
 					first_cuda->name[0] ? first_cuda->name : "?", first_cuda->pid);
 		gp_finding_advise(
 			finding,
-			"they take turns with everybody as the driver has it: start them with gpreempt run -p low -- COMMAND");
+			"the driver lets them take turns with all programs, urgent ones too: start them with gpreempt run -p low -- COMMAND");
 	}
 	if (!first)
 		return;

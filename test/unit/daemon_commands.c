@@ -124,7 +124,7 @@ static void test_set(void **state)
 	request.queue_id = 9;
 	expect(&request, -ENOENT, "no such queue");
 	request.pid = 1;
-	expect(&request, -ESRCH, "not one of your clients");
+	expect(&request, -ESRCH, "not a program of yours");
 }
 
 static void test_pause(void **state)
@@ -234,9 +234,9 @@ static void test_rights(void **state)
 	assert_int_equal(chmod(world.folder, 0755), 0);
 	set.attr = (struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = 1 };
 	/* Somebody else's client and no client at all look the same. */
-	as_other(set, -ESRCH, "not one of your clients", false);
+	as_other(set, -ESRCH, "not a program of yours", false);
 	set.pid = 1 << 22;
-	as_other(set, -ESRCH, "not one of your clients", false);
+	as_other(set, -ESRCH, "not a program of yours", false);
 	assert_int_equal(world_queue(&world, &agent, 0)->attr.priority, 70);
 	as_other(world_request(GP_CONTROL_PAUSE), -EPERM, "only root", false);
 	as_other(world_request(GP_CONTROL_RELOAD), -EPERM, "only root", false);

@@ -186,7 +186,7 @@ static void test_empty(void **state)
 	}
 	text = render(result);
 	check_balance(text);
-	assert_non_null(strstr(text, "Nobody waited"));
+	assert_non_null(strstr(text, "No client waited"));
 	assert_null(strstr(text, "class=\"lede\""));
 	assert_null(strstr(text, "<div class=\"card\">"));
 	free(text);
@@ -301,7 +301,7 @@ static void test_emulated(void **state)
 	assert_int_equal(count(text, " inversions"), 1); /* hpf's 803 */
 	assert_null(strstr(text, "0 inversions"));
 	assert_null(strstr(text, "Who had the GPU"));
-	assert_null(strstr(text, "Nobody waited"));
+	assert_null(strstr(text, "No client waited"));
 	free(text);
 	result->runs[2].slice_count = 1;
 	text = render(result);
