@@ -127,6 +127,16 @@ void gp_link_down(const char *why);
 int gp_link_message(const void *data, uint32_t size, const int *fds, uint32_t fd_count); /* one message; or -EPROTO */
 int gp_link_send(const void *message, uint32_t size);
 
+/* share.c; lock held */
+void gp_share_add(uint32_t kind, uint64_t key0, uint64_t key1); /* enum gp_share_kind */
+void gp_share_add_file(int fd);                                 /* a dmabuf */
+void gp_share_add_memory(uint64_t address);                     /* given to the GPU: if it is shared memory */
+void gp_share_exported(int fd);                                 /* a file that carries objects to others */
+void gp_share_imported(int fd);
+void gp_share_flush(void);  /* tells the daemon what it does not know yet */
+void gp_share_untold(void); /* another daemon, perhaps */
+void gp_share_forget(void); /* forked child */
+
 /* gate.c; lock held */
 void gp_gate_order(const struct gp_wire_order *order);
 void gp_gates_open(uint32_t why); /* all; enum gp_lost told to the daemon, 0: not told */

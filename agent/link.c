@@ -66,6 +66,7 @@ void gp_link_down(const char *why)
 	gp_agent.order_count = 0;
 	gp_agent.runtime_asked = false;
 	link_state.used = 0;
+	gp_share_untold();
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
 		struct gp_slot *slot = &gp_slots[i];
 
@@ -307,6 +308,7 @@ void gp_link_flush(void)
 		gp_agent.attr_due = false;
 		gp_link_send(&message, sizeof(message));
 	}
+	gp_share_flush();
 	for (uint32_t i = 0; i < gp_slot_limit() && gp_agent.link == GP_LINK_UP && !link_state.used; i++)
 		if (gp_slots[i].used)
 			link_flush_slot(&gp_slots[i]);

@@ -97,7 +97,9 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 	daemon->dirty = daemon->metrics_dirty = true;
 	free(client->slots);
 	free(client->cgroups);
+	free(client->shares);
 	client->cgroups = NULL;
+	client->shares = NULL;
 	/* Events of this round may still point here. */
 	client->dead = true;
 	gp_together_update(daemon, client);
@@ -415,7 +417,8 @@ void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type,
 		gp_peer_refuse(daemon, peer, "a message before it was welcomed");
 		return;
 	}
-	if ((type == GP_WIRE_GROUP || type == GP_WIRE_SLICED) && peer->version < 2) {
+	if (((type == GP_WIRE_GROUP || type == GP_WIRE_SLICED) && peer->version < 2) ||
+	    (type == GP_WIRE_SHARE && peer->version < 3)) {
 		gp_peer_refuse(daemon, peer, "a message of a later version than it speaks");
 		return;
 	}
@@ -439,6 +442,7 @@ void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type,
 		break;
 	case GP_WIRE_GROUP: gp_slice_group(daemon, client, data); break;
 	case GP_WIRE_SLICED: gp_slice_sliced(daemon, client, data); break;
+	case GP_WIRE_SHARE: gp_share_take(daemon, client, data); break;
 	default: gp_peer_refuse(daemon, peer, "a message that agents do not send"); break;
 	}
 }

@@ -54,7 +54,10 @@ struct gp_client {
 	int32_t granted;          /* by root, for as long as the client is there */
 	bool may_raise;           /* also weights above the default, and deadlines */
 	bool granted_raise;
-	char together[GP_WIRE_NAME_SIZE]; /* together.c: the program or job it is part of; empty: not known */
+	char together[GP_WIRE_NAME_SIZE]; /* together.c: those it belongs to; empty: not known */
+	char origin[GP_WIRE_NAME_SIZE];   /* the program or job it is part of, before it shared anything */
+	struct gp_wire_share *shares;     /* share.c alone: what it shares; NULL: nothing */
+	uint32_t share_count;             /* of all so far */
 	uint32_t mates;                   /* clients of that with its priority, and itself */
 	uint32_t own_gang;                /* core's gang of its own, for queues on several devices; 0: none */
 	struct gp_slot *slots;            /* of the page; as many as it has used */
@@ -136,10 +139,15 @@ void gp_client_forget_attr(struct gp_daemon *daemon, struct gp_client *client);
 void gp_client_tell_attr(struct gp_client *client);
 void gp_client_reapply(struct gp_daemon *daemon, struct gp_client *client); /* its attributes, to its queues */
 
+/* share.c */
+void gp_share_take(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_share *share);
+
 /* together.c */
 void gp_together_find(struct gp_daemon *daemon, struct gp_client *client); /* it has just come */
 void gp_together_update(struct gp_daemon *daemon,
 			const struct gp_client *client); /* it goes, or its priority changed */
+/* They share something: what belongs to the one belongs to the other. */
+void gp_together_join(struct gp_daemon *daemon, struct gp_client *client, struct gp_client *other);
 
 /* quarantine.c */
 void gp_quarantine_silent(struct gp_daemon *daemon, struct gp_client *client);   /* it does not answer any more */

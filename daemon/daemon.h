@@ -17,6 +17,7 @@
  *   learn.c, cost.c  what transactions cost; between runs          clock.c    the time
  *   grant.c, grant_file.c, terms.c  what root says of programs     cgroup.c   by cgroup
  *   together.c  processes that are one program or job
+ *   share.c     processes that share GPU memory or events
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H

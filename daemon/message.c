@@ -105,6 +105,13 @@ static int message_sliced(const struct gp_wire_slice *slice, struct gp_error *er
 	return 0;
 }
 
+static int message_share(const struct gp_wire_share *share, struct gp_error *error)
+{
+	if (share->kind < GP_SHARE_KFD_IPC || share->kind > GP_SHARE_PROCESS || share->reserved)
+		return gp_error_set(error, -EPROTO, "SHARE: unknown kind %u", share->kind);
+	return 0;
+}
+
 static int message_control(const struct gp_control_request *request, struct gp_error *error)
 {
 	if (request->reserved || request->flags & ~1u)
@@ -161,6 +168,7 @@ static size_t message_fixed_size(uint32_t type)
 	case GP_WIRE_ATTR: return sizeof(struct gp_wire_attr_message);
 	case GP_WIRE_GROUP: return sizeof(struct gp_wire_group);
 	case GP_WIRE_SLICED: return sizeof(struct gp_wire_slice);
+	case GP_WIRE_SHARE: return sizeof(struct gp_wire_share);
 	case GP_WIRE_CONTROL: return sizeof(struct gp_control_request);
 	case GP_WIRE_GRANT: return sizeof(struct gp_control_grant);
 	default: return 0;
@@ -188,6 +196,7 @@ static int message_body(uint32_t type, const void *data, size_t size, struct gp_
 		return gp_message_check_attr(&((const struct gp_wire_attr_message *)data)->attr, error) ? -EPROTO : 0;
 	case GP_WIRE_GROUP: return message_group(data, error);
 	case GP_WIRE_SLICED: return message_sliced(data, error);
+	case GP_WIRE_SHARE: return message_share(data, error);
 	case GP_WIRE_CONTROL: return message_control(data, error);
 	default: return 0;
 	}

@@ -5,6 +5,7 @@
  *   - A process that was forked and has not become another program since, and a worker of Python's multiprocessing, is
  *     its parent's: all that have the same first parent are one program.
  *   - Tasks of one Slurm step, ranks of one MPI or torch job, as their environment says when they start.
+ *   - Processes that share GPU memory or events (share.c), and with them those that belong to either.
  * Programs that were started from one shell, script, session or service are not: nothing says that they wait for each
  * other. Nor are those of another user, or of another priority. What a process says of itself here moves its own
  * user's processes only.
@@ -148,13 +149,31 @@ static bool together_job(const char *environment, size_t size, char *name, size_
 	return false;
 }
 
+static bool together_is_peer(const struct gp_client *a, const struct gp_client *b)
+{
+	return b && !b->dead && !b->is_unmanaged && b->owner == a->owner && b->uid == a->uid;
+}
+
+/* Others of its program may have been joined to somebody meanwhile. */
+static void together_follow(struct gp_daemon *daemon, struct gp_client *client)
+{
+	for (uint32_t i = 0; *client->origin && i < daemon->client_top; i++) {
+		const struct gp_client *other = daemon->clients[i];
+
+		if (other != client && together_is_peer(client, other) && !strcmp(client->origin, other->origin)) {
+			memcpy(client->together, other->together, sizeof(client->together));
+			return;
+		}
+	}
+}
+
 void gp_together_find(struct gp_daemon *daemon, struct gp_client *client)
 {
 	struct together_process first;
 	char *buffer = malloc(TOGETHER_SIZE);
 	ssize_t size;
 
-	client->together[0] = '\0';
+	client->together[0] = client->origin[0] = '\0';
 	client->mates = 1;
 	if (!buffer || !daemon->config.auto_gang || client->device.pid <= 0) {
 		free(buffer);
@@ -168,12 +187,14 @@ void gp_together_find(struct gp_daemon *daemon, struct gp_client *client)
 	else if (!together_first(daemon, client, buffer, &first))
 		snprintf(client->together, sizeof(client->together), "process %d at %llu", (int)first.pid, first.start);
 	free(buffer);
+	memcpy(client->origin, client->together, sizeof(client->origin));
+	together_follow(daemon, client);
 }
 
 static bool together_is_mate(const struct gp_client *a, const struct gp_client *b)
 {
-	return b && !b->dead && !b->is_unmanaged && b->owner == a->owner && b->uid == a->uid &&
-	       (a == b || a->device.pid != b->device.pid) && !strcmp(a->together, b->together);
+	return together_is_peer(a, b) && (a == b || a->device.pid != b->device.pid) &&
+	       !strcmp(a->together, b->together);
 }
 
 void gp_together_update(struct gp_daemon *daemon, const struct gp_client *client)
@@ -199,4 +220,31 @@ void gp_together_update(struct gp_daemon *daemon, const struct gp_client *client
 		}
 		mate->mates = count;
 	}
+}
+
+void gp_together_join(struct gp_daemon *daemon, struct gp_client *client, struct gp_client *other)
+{
+	char from[GP_WIRE_NAME_SIZE];
+
+	if (!daemon->config.auto_gang || !together_is_peer(client, other) ||
+	    (*client->together && !strcmp(client->together, other->together)))
+		return;
+	if (!*other->together)
+		snprintf(other->together, sizeof(other->together), "process %d", (int)other->device.pid);
+	memcpy(from, client->together, sizeof(from));
+	memcpy(client->together, other->together, sizeof(client->together));
+	client->mates = 1;
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		struct gp_client *mate = daemon->clients[i];
+
+		if (!together_is_peer(client, mate))
+			continue;
+		if (*from && !strcmp(mate->together, from))
+			memcpy(mate->together, other->together, sizeof(mate->together));
+		/* The gang's name is another, or it is one now: all of them are told. */
+		if (!strcmp(mate->together, other->together))
+			mate->mates = 1;
+	}
+	gp_portion_use(daemon, 1 + daemon->client_top / 16);
+	gp_together_update(daemon, client);
 }

@@ -355,7 +355,42 @@ static int ioctl_gws(int fd, unsigned long request, struct kfd_ioctl_alloc_queue
 	return r;
 }
 
-/* The least a request's structure must have for us to look into it; 0: not one of those that concern queues. */
+/* Memory that is handed to another process, or comes from one: who wait for each other belong together. */
+static int ioctl_share(int fd, unsigned long request, const void *arg)
+{
+	const struct kfd_ioctl_alloc_memory_of_gpu_args *memory = arg;
+	const uint32_t *key = NULL;
+	uint64_t words[2], address = 0;
+	int r;
+
+	if (_IOC_NR(request) == _IOC_NR(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU) &&
+	    memory->flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR)
+		address = memory->mmap_offset; /* the program's own pages: where they are */
+	r = gp_next_ioctl(fd, request, (void *)(uintptr_t)arg);
+	if (r < 0 || (_IOC_NR(request) == _IOC_NR(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU) && !address))
+		return r;
+	gp_agent_lock();
+	if (!ioctl_is_kfd(fd)) {
+		gp_agent_unlock();
+		return r;
+	}
+	switch (_IOC_NR(request)) {
+	case GP_KFD_NR_IPC_EXPORT: key = ((const struct gp_kfd_ipc_export *)arg)->key; break;
+	case GP_KFD_NR_IPC_IMPORT: key = ((const struct gp_kfd_ipc_import *)arg)->key; break;
+	case GP_KFD_NR_EXPORT_DMABUF: gp_share_add_file((int)((const struct gp_kfd_export_dmabuf *)arg)->fd); break;
+	case _IOC_NR(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU): gp_share_add_memory(address); break;
+	default: gp_share_add_file((int)((const struct kfd_ioctl_import_dmabuf_args *)arg)->dmabuf_fd);
+	}
+	if (key) {
+		memcpy(words, key, sizeof(words));
+		gp_share_add(GP_SHARE_KFD_IPC, words[0], words[1]);
+	}
+	gp_link_flush();
+	gp_agent_unlock();
+	return r;
+}
+
+/* The least a request's structure must have for us to look into it; 0: not one of those that concern us. */
 static uint32_t ioctl_size_of(uint32_t number)
 {
 	switch (number) {
@@ -365,6 +400,11 @@ static uint32_t ioctl_size_of(uint32_t number)
 	case GP_KFD_NR_RUNTIME_ENABLE: return sizeof(struct gp_kfd_runtime_enable);
 	case GP_KFD_NR_DBG_TRAP: return 8;
 	case _IOC_NR(AMDKFD_IOC_ALLOC_QUEUE_GWS): return sizeof(struct kfd_ioctl_alloc_queue_gws_args);
+	case _IOC_NR(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU): return sizeof(struct kfd_ioctl_alloc_memory_of_gpu_args);
+	case _IOC_NR(AMDKFD_IOC_IMPORT_DMABUF): return sizeof(struct kfd_ioctl_import_dmabuf_args);
+	case GP_KFD_NR_EXPORT_DMABUF: return sizeof(struct gp_kfd_export_dmabuf);
+	case GP_KFD_NR_IPC_IMPORT: return sizeof(struct gp_kfd_ipc_import);
+	case GP_KFD_NR_IPC_EXPORT: return sizeof(struct gp_kfd_ipc_export);
 	default: return 0;
 	}
 }
@@ -387,7 +427,8 @@ static int ioctl_dispatch(int fd, unsigned long request, void *arg)
 	case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE): return ioctl_destroy(fd, request, arg);
 	case GP_KFD_NR_RUNTIME_ENABLE: return ioctl_runtime(fd, request, arg);
 	case GP_KFD_NR_DBG_TRAP: return ioctl_trap(fd, request, arg);
-	default: return ioctl_gws(fd, request, arg);
+	case _IOC_NR(AMDKFD_IOC_ALLOC_QUEUE_GWS): return ioctl_gws(fd, request, arg);
+	default: return ioctl_share(fd, request, arg);
 	}
 }
 

@@ -242,7 +242,10 @@ static bool capture_add(const struct gp_nvidia_capture *call, const struct gp_nv
 		gp_nvidia.is_full = true;
 		return false;
 	}
-	if (said->class_id == GP_RM_CLASS_GROUP) {
+	if (is_client) {
+		gp_share_add(GP_SHARE_RM_CLIENT, said->handle, 0);
+		gp_link_flush();
+	} else if (said->class_id == GP_RM_CLASS_GROUP) {
 		object->file = gp_nvidia_file_add(call->fd, said->client);
 	} else if (said->class_id == GP_RM_CLASS_MIG) {
 		gp_nvidia_refuse("MIG slices are not supported yet");
@@ -399,6 +402,11 @@ static int capture_dup(struct gp_nvidia_capture *call)
 		return r;
 	gp_agent_lock();
 	from = gp_nvidia_object_find(call->body.dup.client_from, call->body.dup.object_from);
+	/* Another process's: its memory or event, by CUDA's IPC. */
+	if (!gp_nvidia_object_find(call->body.dup.client_from, call->body.dup.client_from)) {
+		gp_share_add(GP_SHARE_RM_CLIENT, call->body.dup.client_from, 0);
+		gp_link_flush();
+	}
 	/* A second name of a group or a channel is not followed: the first is enough to gate it. */
 	if (from && (from->class_id == GP_RM_CLASS_DEVICE || from->class_id == GP_RM_CLASS_SUBDEVICE)) {
 		said.class_id = from->class_id;
@@ -452,10 +460,27 @@ static int capture_unmap(struct gp_nvidia_capture *call)
 	return gp_nvidia_capture_forward(call);
 }
 
+/* The program's own pages for the GPU; if they are shared memory, the GPU's work may wait for another process's. */
+static int capture_memory(struct gp_nvidia_capture *call)
+{
+	int r = gp_nvidia_capture_forward(call);
+
+	if (r < 0 || call->body.memory.class_id != GP_RM_CLASS_OWN_MEMORY ||
+	    !gp_nvidia_capture_read(&call->body.memory, call->at, sizeof(call->body.memory)) ||
+	    call->body.memory.status != GP_RM_OK)
+		return r;
+	gp_agent_lock();
+	gp_share_add_memory(call->body.memory.address);
+	gp_link_flush();
+	gp_agent_unlock();
+	return r;
+}
+
 /* Whether a request is one of those that are looked into: of a size that is known. */
 static bool capture_concerns(uint32_t number, uint32_t size)
 {
 	switch (number) {
+	case GP_RM_MEMORY: return size == sizeof(struct gp_rm_memory);
 	case GP_RM_FREE: return size == sizeof(struct gp_rm_free);
 	case GP_RM_ALLOC: return size == sizeof(struct gp_rm_alloc) || size == sizeof(struct gp_rm_alloc_rights);
 	case GP_RM_CONTROL: return size == sizeof(struct gp_rm_control);
@@ -470,6 +495,7 @@ static bool capture_concerns(uint32_t number, uint32_t size)
 static int capture_dispatch(struct gp_nvidia_capture *call)
 {
 	switch (call->number) {
+	case GP_RM_MEMORY: return capture_memory(call);
 	case GP_RM_FREE: return capture_free(call);
 	case GP_RM_ALLOC: return capture_alloc(call);
 	case GP_RM_DUP: return capture_dup(call);

@@ -13,6 +13,7 @@ struct gp_nvidia_capture {
 	uint32_t number, size; /* of the structure, which an XFER carries */
 	uint64_t at;
 	union {
+		struct gp_rm_memory memory;
 		struct gp_rm_free free;
 		struct gp_rm_alloc alloc;
 		struct gp_rm_alloc_rights alloc_rights;

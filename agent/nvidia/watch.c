@@ -113,6 +113,27 @@ static int watch_disable(struct gp_nvidia_capture *call)
 	return r;
 }
 
+/* Memory that goes to another process, or comes from one, in an open file. */
+static int watch_share(struct gp_nvidia_capture *call)
+{
+	const struct gp_rm_control wanted = call->body.control;
+	int r = gp_nvidia_capture_forward(call);
+	int32_t fd = -1;
+
+	if (r < 0 || !gp_nvidia_capture_read(&call->body.control, call->at, sizeof(call->body.control)) ||
+	    call->body.control.status != GP_RM_OK || wanted.params_size < sizeof(fd) ||
+	    !gp_nvidia_capture_read(&fd, wanted.params, sizeof(fd)) || fd < 0)
+		return r;
+	gp_agent_lock();
+	if (wanted.command == GP_RM_EXPORT_TO_FD)
+		gp_share_exported(fd);
+	else
+		gp_share_imported(fd);
+	gp_link_flush();
+	gp_agent_unlock();
+	return r;
+}
+
 int gp_nvidia_watch(struct gp_nvidia_capture *call)
 {
 	switch (call->body.control.command) {
@@ -121,6 +142,8 @@ int gp_nvidia_watch(struct gp_nvidia_capture *call)
 	case GP_RM_GROUP_SCHEDULE:
 	case GP_RM_CHANNEL_SCHEDULE: return watch_schedule(call);
 	case GP_RM_DISABLE_CHANNELS: return watch_disable(call);
+	case GP_RM_EXPORT_TO_FD:
+	case GP_RM_IMPORT_FROM_FD: return watch_share(call);
 	default: return gp_nvidia_capture_forward(call);
 	}
 }

@@ -115,6 +115,23 @@ struct gp_kfd_device_snapshot {
 		num_xcc, capability, debug_prop;
 };
 
+/* Memory between processes. IPC is AMD's own kernels' and its thunk's; upstream has the export of a dmabuf (1.12). */
+#define GP_KFD_NR_EXPORT_DMABUF 0x24u
+#define GP_KFD_NR_IPC_IMPORT    0x80u
+#define GP_KFD_NR_IPC_EXPORT    0x81u
+struct gp_kfd_export_dmabuf {
+	uint64_t handle;
+	uint32_t flags, fd;
+};
+struct gp_kfd_ipc_import {
+	uint64_t handle, va_addr, mmap_offset; /* va_addr: asked for */
+	uint32_t key[4], gpu_id, flags;
+};
+struct gp_kfd_ipc_export {
+	uint64_t handle;
+	uint32_t key[4], gpu_id, flags;
+};
+
 #define GP_KFD_QUEUE_TYPE_SDMA_BY_ENG_ID 4u
 struct gp_kfd_create_queue { /* 88 bytes until 1.16, 96 since; which of them the machine's own header has does not
 				matter */
@@ -131,5 +148,8 @@ _Static_assert(sizeof(struct gp_kfd_dbg_trap) == 40, "as in Linux 6.12");
 _Static_assert(sizeof(struct gp_kfd_queue_snapshot) == 64, "as in Linux 6.12");
 _Static_assert(sizeof(struct gp_kfd_device_snapshot) == 120, "as in Linux 6.12");
 _Static_assert(sizeof(struct gp_kfd_create_queue) == 96, "as in Linux 6.12");
+_Static_assert(sizeof(struct gp_kfd_export_dmabuf) == 16 && sizeof(struct gp_kfd_ipc_import) == 48 &&
+		       sizeof(struct gp_kfd_ipc_export) == 32,
+	       "as in Linux 6.12 and in AMD's own kernels");
 
 #endif

@@ -13,6 +13,7 @@
 
 #define GP_RM_TYPE       'F'
 #define GP_RM_MAJOR      195u /* of the device files */
+#define GP_RM_MEMORY     0x27u
 #define GP_RM_FREE       0x29u
 #define GP_RM_CONTROL    0x2au
 #define GP_RM_ALLOC      0x2bu
@@ -23,6 +24,12 @@
 #define GP_RM_XFER       211u /* carries another of these, for structures that are large */
 #define GP_RM_REQUEST(n) (0xc0000000u | (unsigned)GP_RM_TYPE << 8 | (n)) /* | size << 16 */
 
+struct gp_rm_memory {
+	uint32_t client, parent, object, class_id, flags, reserved;
+	uint64_t address, limit;
+	uint32_t status, reserved_end;
+	int32_t fd, reserved_fd;
+};
 struct gp_rm_free {
 	uint32_t client, parent, object, status;
 };
@@ -66,15 +73,16 @@ struct gp_rm_version {
 
 /* Classes. Channels and compute objects have a number per generation of GPUs; their families are told by the low byte.
  */
-#define GP_RM_CLASS_ROOT_MAX  0x01u /* 0 and 1: old names of a client */
-#define GP_RM_CLASS_CLIENT    0x41u
-#define GP_RM_CLASS_DEVICE    0x80u
-#define GP_RM_CLASS_SUBDEVICE 0x2080u
-#define GP_RM_CLASS_GROUP     0xa06cu
-#define GP_RM_CLASS_MIG       0xc637u /* a GPU instance: what is below it has a slice of the GPU */
-#define GP_RM_CLASS_MIN       0xa000u /* of the families */
-#define GP_RM_FAMILY_CHANNEL  0x6fu
-#define GP_RM_FAMILY_COMPUTE  0xc0u
+#define GP_RM_CLASS_ROOT_MAX   0x01u /* 0 and 1: old names of a client */
+#define GP_RM_CLASS_CLIENT     0x41u
+#define GP_RM_CLASS_OWN_MEMORY 0x71u /* the program's own pages, given to the GPU */
+#define GP_RM_CLASS_DEVICE     0x80u
+#define GP_RM_CLASS_SUBDEVICE  0x2080u
+#define GP_RM_CLASS_GROUP      0xa06cu
+#define GP_RM_CLASS_MIG        0xc637u /* a GPU instance: what is below it has a slice of the GPU */
+#define GP_RM_CLASS_MIN        0xa000u /* of the families */
+#define GP_RM_FAMILY_CHANNEL   0x6fu
+#define GP_RM_FAMILY_COMPUTE   0xc0u
 
 /* Parameters of RM_ALLOC, as far as they are read: offsets. */
 #define GP_RM_DEVICE_ID         0u /* u32: which GPU */
@@ -93,6 +101,8 @@ struct gp_rm_version {
 #define GP_RM_USERD_SIZE 0x200u
 
 /* Controls, with the size of their parameters. */
+#define GP_RM_EXPORT_TO_FD     0x3d0bu /* begins with the descriptor of another nvidiactl, that carries the objects */
+#define GP_RM_IMPORT_FROM_FD   0x3d0cu /* the same */
 #define GP_RM_GROUP_SCHEDULE   0xa06c0101u /* enable; 3 bytes, 2 in driver 550 */
 #define GP_RM_SLICE_SET        0xa06c0103u /* uint64_t, µs */
 #define GP_RM_SLICE_GET        0xa06c0104u
@@ -161,11 +171,11 @@ static inline int gp_rm_errno(uint32_t status)
 	}
 }
 
-_Static_assert(sizeof(struct gp_rm_free) == 16 && sizeof(struct gp_rm_alloc) == 32 &&
-		       sizeof(struct gp_rm_alloc_rights) == 48 && sizeof(struct gp_rm_control) == 32 &&
-		       sizeof(struct gp_rm_dup) == 28 && sizeof(struct gp_rm_map) == 56 &&
-		       sizeof(struct gp_rm_unmap) == 32 && sizeof(struct gp_rm_xfer) == 16 &&
-		       sizeof(struct gp_rm_version) == 72,
+_Static_assert(sizeof(struct gp_rm_memory) == 56 && sizeof(struct gp_rm_free) == 16 &&
+		       sizeof(struct gp_rm_alloc) == 32 && sizeof(struct gp_rm_alloc_rights) == 48 &&
+		       sizeof(struct gp_rm_control) == 32 && sizeof(struct gp_rm_dup) == 28 &&
+		       sizeof(struct gp_rm_map) == 56 && sizeof(struct gp_rm_unmap) == 32 &&
+		       sizeof(struct gp_rm_xfer) == 16 && sizeof(struct gp_rm_version) == 72,
 	       "RM's ioctls");
 _Static_assert(sizeof(struct gp_rm_disable) == 536 && sizeof(struct gp_rm_ctxsw_modes) == 24, "RM's controls");
 

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#define GP_WIRE_VERSION     2u /* 2: GROUP, SLICED, SLICE */
+#define GP_WIRE_VERSION     3u /* 2: GROUP, SLICED, SLICE; 3: SHARE */
 #define GP_WIRE_VERSION_MIN 1u
 #define GP_WIRE_MAGIC       0x67707265u /* "gpre" */
 #define GP_WIRE_SIZE_MAX    32768u      /* of one message, header included */
@@ -47,6 +47,7 @@ enum gp_wire_type {
 	GP_WIRE_ATTR = 9,    /* struct gp_wire_attr_message: of the process, by the API */
 	GP_WIRE_GROUP = 10,  /* struct gp_wire_group: what stands behind a queue of an NVIDIA device; after its ADD */
 	GP_WIRE_SLICED = 11, /* struct gp_wire_slice: the answer to a SLICE */
+	GP_WIRE_SHARE = 12,  /* struct gp_wire_share: the process has exported or imported GPU memory or events */
 	/* Daemon to agent. */
 	GP_WIRE_WELCOME = 32,    /* struct gp_wire_welcome; descriptors: page (memfd), doorbell (eventfd) */
 	GP_WIRE_REFUSED = 33,    /* struct gp_wire_text: why; the connection ends */
@@ -152,6 +153,21 @@ struct gp_wire_slice { /* SLICE, SLICED */
 	int32_t result; /* in SLICED: 0 or a negative errno */
 	uint32_t reserved;
 	uint64_t slice_us; /* 0: as the application has it */
+};
+
+/* What a process shares with others, by a name that all of them know. Two clients of one user that have named the same
+ * thing belong together. A false name moves nobody but the claimant's own user's processes. */
+enum gp_share_kind {
+	GP_SHARE_KFD_IPC = 1,   /* KFD's key of an exported buffer: 128 random bits */
+	GP_SHARE_DMABUF = 2,    /* the device and the inode of a dmabuf */
+	GP_SHARE_RM_CLIENT = 3, /* NVIDIA: the handle of an RM client, whose object was duplicated by another process */
+	GP_SHARE_MEMORY = 4,  /* the device and the inode of shared memory that the GPU was given, to read and write */
+	GP_SHARE_PROCESS = 5, /* the pid, in the client's PID namespace, of the process whose file it imported */
+};
+struct gp_wire_share {
+	struct gp_wire_header header;
+	uint32_t kind, reserved;
+	uint64_t key[2]; /* what is not used is zero */
 };
 
 /* Gate changes for one client on one device: closes first, in one call to the driver if the mechanism can. */

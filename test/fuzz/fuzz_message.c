@@ -57,6 +57,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(group->slot < GP_WIRE_QUEUE_MAX && group->channel_count <= GP_WIRE_CHANNEL_MAX && group->fd >= 0);
 		must((const char *)(group + 1) == end);
 		break;
+	case GP_WIRE_SHARE:
+		must(((const struct gp_wire_share *)copy)->kind >= GP_SHARE_KFD_IPC &&
+		     ((const struct gp_wire_share *)copy)->kind <= GP_SHARE_PROCESS);
+		must((const char *)copy + sizeof(struct gp_wire_share) == end);
+		break;
 	case GP_WIRE_SLICED: must(slice->slot < GP_WIRE_QUEUE_MAX && slice->result <= 0); break;
 	case GP_WIRE_ATTR: read_attr(&((const struct gp_wire_attr_message *)copy)->attr); break;
 	case GP_WIRE_GRANT:

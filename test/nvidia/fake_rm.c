@@ -278,6 +278,8 @@ static uint32_t fake_size(uint32_t command)
 	case GP_RM_DISABLE_CHANNELS: return sizeof(struct gp_rm_disable);
 	case GP_RM_CTXSW_MODES: return sizeof(struct gp_rm_ctxsw_modes);
 	case GP_RM_CTXSW_STATS: return sizeof(struct gp_rm_ctxsw_stats);
+	case GP_RM_EXPORT_TO_FD: return FAKE_RM_EXPORT_SIZE;
+	case GP_RM_IMPORT_FROM_FD: return FAKE_RM_IMPORT_SIZE;
 	default: return 0;
 	}
 }
@@ -288,6 +290,8 @@ static bool fake_is_on(const struct fake_rm_object *object, uint32_t command)
 
 	if (kind == GP_RM_CLASS_GROUP)
 		return object->class_id == GP_RM_CLASS_GROUP;
+	if (kind == 0)
+		return object->handle == object->client;
 	if (kind == 0xa06fu)
 		return fake_class_is(object->class_id, GP_RM_FAMILY_CHANNEL);
 	return kind == GP_RM_CLASS_SUBDEVICE && object->class_id == GP_RM_CLASS_SUBDEVICE;
@@ -308,10 +312,19 @@ static void fake_schedule(struct fake_rm_object *object, uint32_t enable)
 	}
 }
 
+/* The file that carries objects to another process is one of the driver's. */
+static uint32_t fake_carries(const void *params)
+{
+	int32_t fd;
+
+	memcpy(&fd, params, sizeof(fd));
+	return fake_kind(fd) == 'c' ? GP_RM_OK : GP_RM_ERR_ARGUMENT;
+}
+
 static uint32_t fake_control(const struct gp_rm_control *args, uint32_t file, uint32_t *ret_value)
 {
 	struct fake_rm_object *object = fake_find(args->client, args->object);
-	_Alignas(8) uint8_t params[1024];
+	_Alignas(8) uint8_t params[4096];
 	uint32_t size = fake_size(args->command), status = GP_RM_OK, number;
 
 	if (fake_client(args->client, file) != GP_RM_OK)
@@ -336,6 +349,8 @@ static uint32_t fake_control(const struct gp_rm_control *args, uint32_t file, ui
 	case GP_RM_CTXSW_MODES: memcpy(params + offsetof(struct gp_rm_ctxsw_modes, compute), &rm->cilp, 4); break;
 	case GP_RM_CTXSW_STATS: status = fake_stats(args->client, (void *)params); break;
 	case GP_RM_DISABLE_CHANNELS: status = fake_disable((const void *)params, ret_value); break;
+	case GP_RM_EXPORT_TO_FD:
+	case GP_RM_IMPORT_FROM_FD: status = fake_carries(params); break;
 	default: fake_schedule(object, params[0]);
 	}
 	return fake_write(args->params, params, size) ? status : GP_RM_ERR_ARGUMENT;
@@ -388,7 +403,7 @@ static int fake_answer(struct fake_rm_call *call, void *data, uint32_t file)
 		call->status = fake_free(data, file);
 	else if (call->number == GP_RM_DUP)
 		call->status = fake_dup(data, file);
-	else if (call->number == GP_RM_MAP || call->number == GP_RM_UNMAP)
+	else if (call->number == GP_RM_MAP || call->number == GP_RM_UNMAP || call->number == GP_RM_MEMORY)
 		call->status = fake_client(call->client, file);
 	else
 		call->status = fake_control(data, file, &call->value);
@@ -427,6 +442,10 @@ static int fake_ioctl(int fd, uint32_t number, uint32_t size, void *data)
 	} else if (number == GP_RM_DUP && size == sizeof(struct gp_rm_dup)) {
 		r = fake_answer(&call, data, file);
 		((struct gp_rm_dup *)data)->status = call.status;
+	} else if (number == GP_RM_MEMORY && size == sizeof(struct gp_rm_memory)) {
+		call.client = *(uint32_t *)data;
+		r = fake_answer(&call, data, file);
+		((struct gp_rm_memory *)data)->status = call.status;
 	} else if ((number == GP_RM_MAP && size == sizeof(struct gp_rm_map)) ||
 		   (number == GP_RM_UNMAP && size == sizeof(struct gp_rm_unmap))) {
 		/* The caller maps the descriptor it named: its content is the memory. */

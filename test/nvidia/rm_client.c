@@ -81,6 +81,50 @@ static uint32_t rm_control(uint32_t object, uint32_t command, void *params, uint
 	return rm_ioctl(GP_RM_CONTROL, &args, sizeof(args)) < 0 ? 0x7777u : args.status;
 }
 
+/* Memory of another process's client, as CUDA's IPC opens it. */
+static long memory_open(const struct context *context, uint32_t other, uint32_t object)
+{
+	static uint32_t names = 0xe0e00000u;
+	struct gp_rm_dup args = { client, context->device, ++names, other, object, 0, 0x77 };
+
+	return rm_ioctl(GP_RM_DUP, &args, sizeof(args)) < 0 || args.status ? -1 : 0;
+}
+
+/* A file that others may have, to read and write, given to the GPU. */
+static long memory_give(const struct context *context, const char *path, int flags)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	void *at = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ | PROT_WRITE, flags, fd, 0);
+	struct gp_rm_memory args = { .client = client,
+				     .parent = context->device,
+				     .class_id = GP_RM_CLASS_OWN_MEMORY,
+				     .address = (uintptr_t)at,
+				     .limit = 4095,
+				     .status = 0x77,
+				     .fd = -1 };
+
+	close(fd);
+	return at == MAP_FAILED || rm_ioctl(GP_RM_MEMORY, &args, sizeof(args)) < 0 || args.status ? -1 : 0;
+}
+
+/* Objects that travel in an open file; pid: the other process, whose descriptor is number. 0: to another process. */
+static long memory_carry(pid_t pid, int number)
+{
+	struct {
+		int32_t fd;
+		uint8_t rest[FAKE_RM_EXPORT_SIZE - 4];
+	} params = { 0 };
+	char path[4200];
+	int process = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+
+	snprintf(path, sizeof(path), "%s/nvidiactl", getenv(FAKE_RM_ENV));
+	params.fd = pid ? (int)syscall(SYS_pidfd_getfd, process, number, 0) : open(path, O_RDWR | O_CLOEXEC);
+	if (params.fd < 0 || rm_control(client, pid ? GP_RM_IMPORT_FROM_FD : GP_RM_EXPORT_TO_FD, &params,
+					pid ? FAKE_RM_IMPORT_SIZE : FAKE_RM_EXPORT_SIZE))
+		return -1;
+	return params.fd;
+}
+
 static bool client_open(void)
 {
 	char path[4200];
@@ -421,6 +465,16 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 		answer(context_start(a));
 	else if (!strcmp(verb, "group"))
 		answer(context->group);
+	else if (!strcmp(verb, "client"))
+		answer(client);
+	else if (!strcmp(verb, "memory"))
+		answer(context->memory_handle);
+	else if (!strcmp(verb, "open")) /* a client's memory */
+		answer(memory_open(&contexts[0], a, b));
+	else if (!strcmp(verb, "shared") || !strcmp(verb, "private"))
+		answer(memory_give(context, what, *verb == 's' ? MAP_SHARED : MAP_PRIVATE));
+	else if (!strcmp(verb, "carry"))
+		answer(memory_carry((pid_t)a, (int)b));
 	else if (!strcmp(verb, "busy")) {
 		busy.first = context->gpu.put[1];
 		answer(pthread_create(&busy.thread, NULL, busy_run, context));
@@ -492,7 +546,7 @@ static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what
 
 int main(void)
 {
-	char line[256], verb[32], what[32];
+	char line[256], verb[32], what[128];
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	while (fgets(line, sizeof(line), stdin)) {
@@ -500,7 +554,7 @@ int main(void)
 
 		what[0] = 0;
 		if (sscanf(line, "%31s %u %u", verb, &a, &b) < 3)
-			sscanf(line, "%31s %u %31s", verb, &a, what);
+			sscanf(line, "%31s %u %127s", verb, &a, what);
 		carry_out(verb, a, b, what);
 	}
 	return 0;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/fds.h"
@@ -166,12 +167,87 @@ static void test_foreign(void **state)
 	close(fd);
 }
 
+static struct gp_wire_share shares[64];
+static uint32_t share_count;
+
+int __wrap_gp_link_send(const void *message, uint32_t size);
+int __wrap_gp_link_send(const void *message, uint32_t size)
+{
+	if (size == sizeof(shares[0]) && share_count < 64)
+		memcpy(&shares[share_count++], message, size);
+	return 0;
+}
+
+static void told(uint32_t kind, uint64_t key0, uint64_t key1)
+{
+	assert_int_equal(share_count, 1);
+	assert_int_equal(shares[0].header.type, GP_WIRE_SHARE);
+	assert_int_equal(shares[0].kind, kind);
+	assert_int_equal(shares[0].key[0], key0);
+	assert_int_equal(shares[0].key[1], key1);
+	share_count = 0;
+}
+
+/* Memory for other processes and from them is told by its name, each once; again to another daemon. */
+static void test_shares(void **state)
+{
+	struct gp_kfd_ipc_export export = { .key = { 1, 2, 3, 4 } };
+	struct gp_kfd_ipc_import import = { .key = { 5, 6, 7, 8 } };
+	char path[] = "/tmp/gp-shares-XXXXXX";
+	int file = mkstemp(path), fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct gp_kfd_export_dmabuf given = { .fd = (uint32_t)file };
+	struct kfd_ioctl_import_dmabuf_args taken = { .dmabuf_fd = (uint32_t)file };
+	struct kfd_ioctl_alloc_memory_of_gpu_args memory = { .flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR };
+	struct stat status;
+	void *pages;
+
+	(void)state;
+	assert_int_equal(ftruncate(file, 4096) | fstat(file, &status) | unlink(path), 0);
+	gp_agent.link = GP_LINK_UP;
+	gp_agent.version = 3;
+	share_count = 0;
+	assert_int_equal(gp_kfd_ioctl(fd, _IOWR('K', GP_KFD_NR_IPC_EXPORT, export), &export), 0);
+	told(GP_SHARE_KFD_IPC, 1 | 2ull << 32, 3 | 4ull << 32);
+	assert_int_equal(gp_kfd_ioctl(fd, _IOWR('K', GP_KFD_NR_IPC_IMPORT, import), &import), 0);
+	told(GP_SHARE_KFD_IPC, 5 | 6ull << 32, 7 | 8ull << 32);
+	assert_int_equal(gp_kfd_ioctl(fd, _IOWR('K', GP_KFD_NR_EXPORT_DMABUF, given), &given), 0);
+	told(GP_SHARE_DMABUF, status.st_dev, status.st_ino);
+	assert_int_equal(gp_kfd_ioctl(fd, AMDKFD_IOC_IMPORT_DMABUF, &taken), 0);
+	assert_int_equal(share_count, 0);
+	/* Pages of the program's own: those of a file that it shares, to read and write. */
+	pages = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	memory.mmap_offset = (uintptr_t)pages;
+	assert_int_equal(gp_kfd_ioctl(fd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &memory), 0);
+	memory.mmap_offset = (uintptr_t)mmap(pages, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0);
+	assert_int_equal(gp_kfd_ioctl(fd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &memory), 0);
+	assert_int_equal(share_count, 0);
+	mmap(pages, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+	assert_int_equal(gp_kfd_ioctl(fd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &memory), 0);
+	assert_int_equal(share_count, 1);
+	assert_int_equal(shares[0].kind, GP_SHARE_MEMORY);
+	assert_int_equal(shares[0].key[1], status.st_ino);
+	share_count = 0;
+	gp_share_untold();
+	gp_share_flush();
+	assert_int_equal(share_count, 4);
+	/* A daemon that does not know the message is not told. */
+	share_count = 0;
+	gp_agent.version = 2;
+	gp_share_untold();
+	gp_share_flush();
+	assert_int_equal(share_count, 0);
+	gp_share_forget();
+	munmap(pages, 4096);
+	close(file);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_short, begin),   cmocka_unit_test_setup(test_long, begin),
 		cmocka_unit_test_setup(test_nowhere, begin), cmocka_unit_test_setup(test_destroy, begin),
-		cmocka_unit_test_setup(test_foreign, begin),
+		cmocka_unit_test_setup(test_foreign, begin), cmocka_unit_test_setup(test_shares, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

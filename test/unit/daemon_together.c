@@ -2,6 +2,7 @@
 /* Which processes are one program or one job, by the files of the kernel: real processes of this test. */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,13 +157,95 @@ static void test_only_ones_own_are_mates(void **state)
 	assert_int_equal(all[3].mates, 1);
 }
 
+static void say(struct gp_daemon *daemon, struct gp_client *client, uint32_t kind, uint64_t key)
+{
+	const struct gp_wire_share share = { .kind = kind, .key = { key, 0 } };
+
+	gp_share_take(daemon, client, &share);
+}
+
+/* Who has named the same thing belongs together, and with them their programs; of one user and one namespace alone. */
+static void test_who_shares_belongs_together(void **state)
+{
+	struct gp_owner ours = { .id = 1 }, theirs = { .id = 2 };
+	struct gp_client all[7], *table[7];
+	struct gp_daemon daemon = { .config.auto_gang = true, .clients = table, .client_top = 7 };
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 7; i++) {
+		all[i] = (struct gp_client){ .uid = 1000,
+					     .owner = &ours,
+					     .mates = 1,
+					     .pid_space = 7,
+					     .attr = { .priority = 20 },
+					     .device = { .pid = 100 + (pid_t)i } };
+		snprintf(all[i].origin, sizeof(all[i].origin), "process %u at 1", i);
+		memcpy(all[i].together, all[i].origin, sizeof(all[i].together));
+		table[i] = &all[i];
+	}
+	memcpy(all[1].origin, all[0].origin, sizeof(all[1].origin)); /* forked from the first */
+	memcpy(all[1].together, all[0].origin, sizeof(all[1].together));
+	all[4].owner = &theirs;
+	all[4].uid = 1001;
+	all[5].pid_space = 8;
+	for (i = 0; i < 7; i++)
+		gp_together_update(&daemon, &all[i]);
+	assert_int_equal(all[0].mates, 2);
+	/* Everybody says it; only those who can mean the same are joined. */
+	for (i = 2; i < 6; i++)
+		say(&daemon, &all[i], GP_SHARE_PROCESS, 55);
+	assert_int_equal(all[2].mates, 2);
+	assert_string_equal(all[2].together, all[3].together);
+	assert_int_equal(all[4].mates + all[5].mates, 2);
+	say(&daemon, &all[6], GP_SHARE_RM_CLIENT, 55);
+	assert_int_equal(all[6].mates, 1);
+	/* A program of two processes meets another: four. */
+	say(&daemon, &all[0], GP_SHARE_KFD_IPC, 9);
+	say(&daemon, &all[2], GP_SHARE_KFD_IPC, 9);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(all[i].mates, 4);
+		assert_string_equal(all[i].together, all[0].together);
+	}
+	/* Those who are left stay together, and what is forked later is with them. */
+	all[2].dead = true;
+	gp_together_update(&daemon, &all[2]);
+	assert_int_equal(all[0].mates, 3);
+	assert_int_equal(all[3].mates, 3);
+	for (i = 0; i < 7; i++)
+		free(all[i].shares);
+}
+
+/* Names without end, and joining switched off. */
+static void test_many_shares_are_bounded(void **state)
+{
+	struct gp_owner owner = { .id = 1 };
+	struct gp_client one = { .owner = &owner, .mates = 1, .device = { .pid = 1 }, .together = "a" },
+			 two = { .owner = &owner, .mates = 1, .device = { .pid = 2 }, .together = "b" },
+			 *table[] = { &one, &two };
+	struct gp_daemon daemon = { .clients = table, .client_top = 2 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 1000; i++)
+		say(&daemon, &one, GP_SHARE_KFD_IPC, i);
+	say(&daemon, &two, GP_SHARE_KFD_IPC, 999);
+	assert_int_equal(one.mates, 1);
+	daemon.config.auto_gang = true;
+	say(&daemon, &two, GP_SHARE_KFD_IPC, 0); /* forgotten */
+	assert_int_equal(one.mates, 1);
+	say(&daemon, &two, GP_SHARE_KFD_IPC, 998);
+	assert_int_equal(one.mates, 2);
+	assert_string_equal(two.together, "a");
+	free(one.shares);
+	free(two.shares);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forked_is_the_same_program),
-		cmocka_unit_test(test_a_worker_is_its_parents),
-		cmocka_unit_test(test_a_job_names_itself),
-		cmocka_unit_test(test_only_ones_own_are_mates),
+		cmocka_unit_test(test_forked_is_the_same_program),  cmocka_unit_test(test_a_worker_is_its_parents),
+		cmocka_unit_test(test_a_job_names_itself),          cmocka_unit_test(test_only_ones_own_are_mates),
+		cmocka_unit_test(test_who_shares_belongs_together), cmocka_unit_test(test_many_shares_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,18 +13,6 @@
 /* Event data as WAIT_EVENTS has it since 1.14: the first word of the union is the age the caller has seen. */
 #define GP_KFD_EVENT_SLOT_UNSIGNALED UINT64_MAX
 
-/* Memory between processes, as AMD's own kernels and its thunk have it (not upstream: dmabuf is). */
-#define GP_KFD_NR_IPC_IMPORT 0x80u
-#define GP_KFD_NR_IPC_EXPORT 0x81u
-struct gp_kfd_ipc_import {
-	uint64_t handle, va_addr, mmap_offset; /* va_addr: asked for */
-	uint32_t key[4], gpu_id, flags;
-};
-struct gp_kfd_ipc_export {
-	uint64_t handle;
-	uint32_t key[4], gpu_id, flags;
-};
-
 /* Why queues were evicted (KFD_QUEUE_EVICTION_TRIGGERS). */
 #define GP_KFD_EVICTION_SUSPEND         3u
 #define GP_KFD_EVICTION_CRIU_CHECKPOINT 4u
