@@ -150,6 +150,7 @@ static void budget_window(struct gp_sched *sched, struct gp_device *device, uint
 	if (now > most)
 		now = most; /* no device does more than switch; the driver has begun anew, or lies */
 	device->saves_ns = sched->now_ns;
+	gp_stay_counted(sched, device, saves, window_ns);
 	budget_set_rate(sched, device, past - past / SWITCH_SMOOTH + now / SWITCH_SMOOTH);
 }
 
@@ -173,6 +174,7 @@ int gp_sched_switches(struct gp_sched *sched, struct gp_queue_id queue, uint32_t
 		return 0;
 	if (goes_on)
 		budget_window(sched, device, count - device->saved_count, counted_ns - device->saved_at_ns);
+	gp_stay_count_begin(sched, device);
 	device->saved = queue;
 	device->saved_opened_ns = q->opened_ns;
 	device->saved_count = count;

@@ -101,7 +101,8 @@ static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queu
 
 	if (q->aged)
 		return GP_WHY_AGED;
-	if (device->attr.switch_ns && !urgent->is_batch && q->is_batch && !gp_gang_is_several(b->sched, q) &&
+	if (device->attr.switch_ns && !device->stay.holds && !urgent->is_batch && q->is_batch &&
+	    !gp_gang_is_several(b->sched, q) &&
 	    (b->sched->seats[q->seat].has_turn ? gp_turn_is_best(b->sched, device, q->rank) : plan_may_stay(b, q)))
 		return GP_WHY_SELF;
 	if (q->hold_until_ns > now_ns)
@@ -202,7 +203,10 @@ static void plan_close_lower(struct gp_plan_builder *b)
 			continue;
 		}
 		busy += has_work;
-		why = !has_work ? GP_WHY_IDLE : urgent->has_work ? GP_WHY_PRIORITY : GP_WHY_HINT;
+		why = !has_work                                              ? GP_WHY_IDLE :
+		      b->device->stay.holds && sched->queues[queue].is_batch ? GP_WHY_STAY :
+		      urgent->has_work                                       ? GP_WHY_PRIORITY :
+									       GP_WHY_HINT;
 		candidates[count++] = gp_plan_order(sched, queue, why);
 	}
 	if (left && !busy) /* what runs is let finish: stopping the device for idle gates now would only disturb it */
@@ -329,8 +333,8 @@ static void plan_open_ready(struct gp_plan_builder *b)
 
 		/* On a self-switching device the one that has the turn stays open under the urgent ones, so it may open
 		 * too. */
-		if (q->rank < hold_rank &&
-		    !(b->device->attr.switch_ns && q->is_batch && gp_turn_is_best(sched, b->device, q->rank)))
+		if (q->rank < hold_rank && !(b->device->attr.switch_ns && !b->device->stay.holds && q->is_batch &&
+					     gp_turn_is_best(sched, b->device, q->rank)))
 			break;
 		/* A batch gate opened now will have to be closed for the next urgent arrival, if there are any: not
 		 * before that can be paid. */
@@ -487,6 +491,7 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	if (device->policy->gates && !device->stopped) {
 		gp_gang_decide(sched);
 		gp_turn_assign(sched, device);
+		gp_stay_plan(sched, device);
 		plan_rise(&b);
 		plan_close_lower(&b);
 		if (!plan_rests(&b)) /* else they wait in their list until somebody has work */

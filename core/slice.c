@@ -440,7 +440,7 @@ bool gp_sched_switch_watch(const struct gp_sched *sched, uint32_t device, struct
 	uint32_t i;
 
 	if (device >= sched->device_count || !d->attr.short_ns || !d->attr.switch_ns ||
-	    d->param.overhead_permille >= 1000)
+	    (d->param.overhead_permille >= 1000 && d->param.protect == GP_PROTECT_THROUGHPUT))
 		return false;
 	for (i = 0; i < running->count; i++) {
 		const struct gp_queue *q = &sched->queues[running->slots[i]];

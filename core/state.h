@@ -194,6 +194,29 @@ struct gp_level {
 	uint64_t awake_until_ns;            /* without any of these it counts until then */
 };
 
+/* Stretches of urgent work on a device that switches by itself (stay.c). One goes on as long as those who take no turns
+ * have work, or had some a moment ago. */
+enum gp_stay_state { GP_STAY_OUT, GP_STAY_WORK, GP_STAY_GAP };
+struct gp_stay {
+	enum gp_stay_state state;
+	uint64_t mark_ns;                        /* accounted up to here */
+	uint64_t busy_ns, idle_ns;               /* of the present stretch: work, and gaps that it went on after */
+	uint64_t gap_ns;                         /* of the present gap */
+	uint64_t held_ns, held_idle_ns;          /* of the time since others are held out: all, and gaps */
+	uint64_t total_ns, total_idle_ns, count; /* of all that are over; how many have begun */
+	uint64_t counted_ns, counted_idle_ns, counted_count; /* the same when switches were last counted */
+	/* Learned. */
+	uint64_t length_ns;      /* of a stretch */
+	uint64_t idle;           /* thousandths of gaps, while others were held out; 0: not known … */
+	uint64_t seen;           /* … and as estimated while they were not */
+	uint64_t rate;           /* switches beyond the first of each stretch, in a thousand seconds of them */
+	uint64_t known_until_ns; /* that is forgotten then … */
+	uint64_t hold_ns;        /* … after so long */
+	/* Decided. */
+	bool stays; /* stretches like the present one, or the last, have the device to themselves … */
+	bool holds; /* … and this one does now: batch gates close, and stay so to its end */
+};
+
 struct gp_device {
 	struct gp_device_attr attr;
 	struct gp_param param;
@@ -248,6 +271,8 @@ struct gp_device {
 	uint64_t slow_ns;       /* so long at least … */
 	uint64_t slow_until_ns; /* … until then */
 	uint64_t slow_over_ns;  /* when it was last over; 0: never */
+
+	struct gp_stay stay;
 
 	uint64_t rest_ns;       /* nobody has had work: it rests from here on; GP_NEVER_NS: somebody has */
 	uint64_t wake_ns;       /* device timer: turn end, budget refill, aged turn end; GP_NEVER_NS: none */
@@ -412,6 +437,15 @@ uint64_t gp_slice_timer_ns(const struct gp_queue *queue);                       
 void gp_slice_due(struct gp_sched *sched, uint32_t queue);                                /* its timer fired */
 void gp_slice_look(struct gp_device *device);                                             /* something changed */
 const char *gp_slice_check(const struct gp_sched *sched, const struct gp_device *device); /* NULL, or what is wrong */
+
+/* stay.c: requests that come in pieces, on devices that switch by themselves. */
+void gp_stay_look(struct gp_sched *sched, struct gp_device *device); /* who has work, or had some, may have changed */
+void gp_stay_plan(struct gp_sched *sched, struct gp_device *device); /* decides whether batch clients are held out */
+/* How long a pause must be to end a stretch; linger_ns: as learned. */
+uint64_t gp_stay_linger_ns(const struct gp_device *device, const struct gp_queue *queue, uint64_t linger_ns);
+/* So many switches in so long, since the last count or gp_stay_count_begin(). */
+void gp_stay_counted(struct gp_sched *sched, struct gp_device *device, uint32_t switches, uint64_t window_ns);
+void gp_stay_count_begin(struct gp_sched *sched, struct gp_device *device);
 
 /* apply.c */
 void gp_apply_begin(struct gp_sched *sched, struct gp_order *order, const struct gp_plan *plan); /* it is under way */

@@ -95,6 +95,7 @@ const char *gp_why_name(enum gp_why why)
 		[GP_WHY_YIELD] = "another queue waited too long and made no progress beside it",
 		[GP_WHY_REST] = "the device is idle, and the agent cannot see the doorbells of this queue",
 		[GP_WHY_VAIN] = "it had the device to itself and completed nothing",
+		[GP_WHY_STAY] = "the requests of a more urgent queue come in pieces",
 		[GP_WHY_SHARE] = "a program that is owed more GPU time has work",
 	};
 

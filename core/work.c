@@ -187,6 +187,8 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 		gp_slice_look(device);
 	if (was_active != active && work_changes_rank(sched, seat, q))
 		work_lend_rank(sched, seat);
+	if (!q->is_batch && was_active != active)
+		gp_stay_look(sched, device);
 	gp_inversion_work(sched, queue);
 	if (!was_running && running)
 		gp_inversion_started(sched, queue);
@@ -294,6 +296,7 @@ void gp_work_end(struct gp_sched *sched, uint32_t queue)
 	linger_ns = device->policy->gates ? gp_learn_linger_ns(q, 2 * device->attr.close_ns + device->attr.open_ns,
 							       device->param.linger_max_ns) :
 					    0;
+	linger_ns = gp_stay_linger_ns(device, q, linger_ns);
 	q->linger_until_ns = linger_ns ? sched->now_ns + linger_ns : 0;
 	gp_trace(sched, GP_TRACE_IDLE, queue, linger_ns ? GP_WHY_LINGER : GP_WHY_NONE,
 		 sched->now_ns - q->busy_since_ns);

@@ -72,6 +72,7 @@ enum config_type {
 	CONFIG_RPTR,              /* bool: fetch */
 	CONFIG_UNMANAGED,
 	CONFIG_PRIORITY, /* int32_t */
+	CONFIG_PROTECT,
 };
 
 struct config_key {
@@ -111,6 +112,7 @@ static const struct config_key config_keys[] = {
 	KEY("policy", "batch_clients", CONFIG_COUNT, param.batch_clients, 1, GP_BATCH_MAX),
 	KEY("policy", "fail_max", CONFIG_COUNT, param.fail_max, 1, 1000),
 	KEY("policy", "age_share", CONFIG_COUNT, param.age_permille, 1, 1000),
+	KEY("policy", "protect", CONFIG_PROTECT, param.protect, 0, 0),
 	KEY("kfd", "mechanism", CONFIG_MECHANISMS, mechanisms, 0, 0),
 	KEY("kfd", "rptr", CONFIG_RPTR, fetch_counters, 0, 0),
 	KEY("kfd", "grace", CONFIG_COUNT, grace, 0, 255),
@@ -232,6 +234,17 @@ static int config_mode(const char *value, uint32_t *ret_mode, struct gp_error *e
 	return 0;
 }
 
+int gp_config_protect(const char *value, enum gp_protect *ret_protect, struct gp_error *error)
+{
+	for (uint32_t i = GP_PROTECT_LATENCY; gp_protect_names[i]; i++) {
+		if (!strcmp(gp_protect_names[i], value)) {
+			*ret_protect = (enum gp_protect)i;
+			return 0;
+		}
+	}
+	return gp_error_set(error, -EINVAL, "protect is latency, balanced or throughput, not '%s'", value);
+}
+
 static int config_set(struct gp_config *config, const struct config_key *key, const char *value, struct gp_error *error)
 {
 	void *field = (char *)config + key->offset;
@@ -268,6 +281,7 @@ static int config_set(struct gp_config *config, const struct config_key *key, co
 		return config_mechanisms(value, GP_MECHANISM_BORROW, GP_MECHANISM_CHANNEL, "borrow, channel", field,
 					 error);
 	case CONFIG_PRIORITY: return gp_config_priority(key->name, value, field, error);
+	case CONFIG_PROTECT: return gp_config_protect(value, field, error);
 	case CONFIG_RPTR:
 		if (strcmp(value, "completion") && strcmp(value, "fetch"))
 			return gp_error_set(error, -EINVAL, "%s is 'completion' or 'fetch', not '%s'", key->name,

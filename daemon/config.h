@@ -80,6 +80,7 @@ int gp_config_apply(struct gp_config *config, const char *const *settings, uint3
 int gp_config_mechanisms(const char *text, uint32_t *ret_mechanisms, struct gp_error *error);
 /* 0..99 or a name; what is said of it begins with name. */
 int gp_config_priority(const char *name, const char *value, int32_t *ret_priority, struct gp_error *error);
+int gp_config_protect(const char *value, enum gp_protect *ret_protect, struct gp_error *error);
 const char *gp_mechanism_name(uint32_t mechanism);
 
 #endif

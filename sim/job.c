@@ -337,7 +337,10 @@ static void job_complete(struct gp_sim *sim, uint32_t index)
 	gp_sim_baseline_job_ended(sim, index);
 	job_release(sim, index);
 	if (work->kind == GP_WORK_SERVICE && work->arrival == GP_ARRIVAL_CLOSED)
-		gp_sim_process_schedule(sim, owner, sim->now_ns + work->think_ns);
+		gp_sim_process_schedule(sim, owner,
+					sim->now_ns + (work->session && client->info.completed % work->session == 0 ?
+							       work->pause_ns :
+							       work->think_ns));
 }
 
 static void job_stop_running(struct gp_sim *sim, uint32_t queue, struct sim_packet *packet,

@@ -156,6 +156,7 @@ struct client_key {
 static const struct client_key client_keys[] = {
 	CLIENT_KEY("period", 't', work.period_ns, 1000, GP_WORK_NS_MAX),
 	CLIENT_KEY("think", 't', work.think_ns, 0, GP_WORK_NS_MAX),
+	CLIENT_KEY("pause", 't', work.pause_ns, 0, GP_WORK_NS_MAX),
 	CLIENT_KEY("start", 't', work.start_ns, 0, GP_WORK_NS_MAX),
 	CLIENT_KEY("stagger", 't', stagger_ns, 0, GP_WORK_NS_MAX),
 	CLIENT_KEY("deadline", 't', work.deadline_ns, 1, GP_WORK_NS_MAX),
@@ -163,6 +164,7 @@ static const struct client_key client_keys[] = {
 	CLIENT_KEY("hint", 't', work.hint_ns, 0, GP_WORK_NS_MAX),
 	CLIENT_KEY("warm", 'n', work.warm_count, 0, GP_WORK_ARRIVAL_MAX),
 	CLIENT_KEY("burst", 'n', work.burst, 1, GP_WORK_BURST_MAX),
+	CLIENT_KEY("session", 'n', work.session, 1, GP_WORK_ARRIVAL_MAX),
 	CLIENT_KEY("weight", 'n', work.weight, 1, GP_WEIGHT_MAX),
 	CLIENT_KEY("gang", 'n', work.gang, 1, GP_GANG_MAX - 1),
 	CLIENT_KEY("queues", 'n', work.queue_count, 1, GP_WORK_QUEUE_MAX),
@@ -200,7 +202,7 @@ static int client_set_plain(struct mix_client *client, const char *name, const c
 	return gp_error_set(
 		error, -EINVAL,
 		"\"%.40s\" is not a key of a client; there are kind, priority, arrival, rate, period, "
-		"load, burst, think, offsets, arrivals, speed, replay, timing, start, stagger, deadline, budget, hint, "
+		"load, burst, think, session, pause, offsets, arrivals, speed, replay, timing, start, stagger, deadline, budget, hint, "
 		"weight, "
 		"gang, devices, queues, spread, depth, ring, warm, memory, idempotent, unseen, claims, user, count, sequence, "
 		"step",
@@ -263,7 +265,7 @@ static int client_set_kind(struct mix_client *client, const char *value, struct 
 static int client_check_key(struct mix_client *client, const char *name, struct gp_error *error)
 {
 	static const char *const rates[] = { "rate", "period", "load" };
-	static const char *const others[] = { "arrival", "burst", "think", "offsets", "arrivals" };
+	static const char *const others[] = { "arrival", "burst", "think", "session", "pause", "offsets", "arrivals" };
 	bool is_service = false;
 
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {

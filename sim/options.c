@@ -32,7 +32,7 @@ const char gp_options_help[] =
 "  --dilate K           the device is K times slower than the host: host delays shrink to 1/K\n"
 "  --rptr WHEN          read counters move at fetch or at completion (default)\n"
 "  --set NAME=VALUE     policy parameters: turn, min_open, linger_max, age_window, age_turn, hint_grace, overhead,\n"
-"                       burst, batch_clients, fail_max, age_share, rest; device.KEY of the description; mix.NAME of the mix;\n"
+"                       burst, batch_clients, fail_max, age_share, rest, protect; device.KEY of the description; mix.NAME of the mix;\n"
 "                       sim.notice, sim.decide, sim.sample, sim.lv1_depth, sim.reset_depth, sim.reset_cost,\n"
 "                       sim.window, sim.hold_out, sim.lower_slice\n"
 "\n"
@@ -114,6 +114,16 @@ static int options_set_number(struct gp_options *options, const char *name, cons
 	/* clang-format on */
 	size_t i;
 
+	if (!strcmp(name, "protect")) {
+		for (i = GP_PROTECT_LATENCY; gp_protect_names[i] && strcmp(gp_protect_names[i], value); i++)
+			;
+		c->param.protect = (enum gp_protect)i;
+		return gp_protect_names[i] ? 0 :
+					     gp_error_set(error, -EINVAL,
+							  "--set: protect is latency, balanced or "
+							  "throughput, not \"%.40s\"",
+							  value);
+	}
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (strcmp(name, keys[i].name))
 			continue;
@@ -124,7 +134,7 @@ static int options_set_number(struct gp_options *options, const char *name, cons
 	return gp_error_set(
 		error, -EINVAL,
 		"--set: there is no \"%.40s\"; there are turn, min_open, linger_max, age_window, "
-		"age_turn, age_share (per mille), hint_grace, rest, overhead (per mille), burst, batch_clients, fail_max, device.KEY, "
+		"age_turn, age_share (per mille), hint_grace, rest, overhead (per mille), burst, batch_clients, fail_max, protect, device.KEY, "
 		"mix.NAME, "
 		"sim.notice, sim.decide, sim.sample, sim.lv1_depth, sim.reset_depth, sim.reset_cost, sim.window, "
 		"sim.hold_out, sim.lower_slice",

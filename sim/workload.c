@@ -169,9 +169,12 @@ static int workload_check_arrivals(const struct gp_workload *workload, const str
 	    (!client->period_ns || client->period_ns > GP_WORK_NS_MAX))
 		return gp_error_set(error, -EINVAL, "client %s: the gap between requests must be 1 ns to 1 h",
 				    client->name);
-	if (client->think_ns > GP_WORK_NS_MAX || client->hint_ns > GP_WORK_NS_MAX ||
-	    client->deadline_ns > GP_WORK_NS_MAX)
-		return gp_error_set(error, -EINVAL, "client %s: think, hint and deadline are at most 1 h",
+	if (client->think_ns > GP_WORK_NS_MAX || client->pause_ns > GP_WORK_NS_MAX ||
+	    client->hint_ns > GP_WORK_NS_MAX || client->deadline_ns > GP_WORK_NS_MAX)
+		return gp_error_set(error, -EINVAL, "client %s: think, pause, hint and deadline are at most 1 h",
+				    client->name);
+	if ((client->session || client->pause_ns) && client->arrival != GP_ARRIVAL_CLOSED)
+		return gp_error_set(error, -EINVAL, "client %s: only a closed loop has sessions and pauses",
 				    client->name);
 	if (client->burst > GP_WORK_BURST_MAX || (client->burst > 1 && client->arrival == GP_ARRIVAL_CLOSED))
 		return gp_error_set(error, -EINVAL,

@@ -94,6 +94,8 @@ struct gp_work_client {
 	/* services */
 	enum gp_work_arrival arrival;
 	uint64_t period_ns, think_ns;
+	uint32_t session; /* closed: so many requests, then pause_ns instead of think_ns; 0: no end */
+	uint64_t pause_ns;
 	uint32_t burst;   /* requests per arrival; 0: 1 */
 	uint64_t hint_ns; /* announces each request so long before; 0: no hint */
 	uint32_t request_count;

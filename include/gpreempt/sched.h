@@ -65,6 +65,15 @@ enum gp_unit {
 	GP_UNIT_QUEUE,   /* a single gate: UPDATE_QUEUE */
 };
 
+/* Self-switching devices: what is dearer where an urgent client's requests come in pieces. */
+enum gp_protect {
+	GP_PROTECT_DEFAULT,    /* of a queue: as its device; of a device: balanced */
+	GP_PROTECT_LATENCY,    /* batch clients are held out over a request unless that costs them four times as much
+				  as the switches that it saves */
+	GP_PROTECT_BALANCED,   /* … if it costs them half of that at most */
+	GP_PROTECT_THROUGHPUT, /* never */
+};
+
 enum gp_kind {
 	GP_KIND_COMPUTE, /* takes a hardware slot while open */
 	GP_KIND_COPY,    /* SDMA, copy engine: gated, but not counted against slots */
@@ -104,10 +113,11 @@ struct gp_queue_attr {
 	uint64_t budget_ns;   /* edf: device time per arrival, for the admission test; 0: not tested */
 	uint32_t gang;        /* queues of one gang open and close together on all devices; 0: none */
 	enum gp_kind kind;
-	bool unseen;           /* its doorbells are not seen: never parked for lack of slots */
-	bool fetched;          /* its counters move at fetch, whatever the device's do */
-	bool fixed_slice;      /* its slice cannot be set */
-	bool shares_slice;     /* its client's queues on the device that say so have one slice between them */
+	bool unseen;       /* its doorbells are not seen: never parked for lack of slots */
+	bool fetched;      /* its counters move at fetch, whatever the device's do */
+	bool fixed_slice;  /* its slice cannot be set */
+	bool shares_slice; /* its client's queues on the device that say so have one slice between them */
+	enum gp_protect protect;
 	uint64_t own_slice_ns; /* its slice as its application has it; 0: unknown */
 	uint64_t tag;          /* the driver's own name for the queue; only copied into trace events */
 };
@@ -133,6 +143,7 @@ struct gp_param {
 	uint32_t age_permille;      /* most device time in aged turns, of all users together; 100; 1000: no limit */
 	uint64_t rest_ns;           /* nobody is held out for a priority at which nobody has had work for so long; up to
 				       eight times that where its work comes in longer gaps; 1 s */
+	enum gp_protect protect;    /* where a queue does not say */
 };
 
 struct gp_limits {
@@ -175,6 +186,7 @@ enum gp_why {
 	GP_WHY_SHARE = 21,      /* its turn ended early: one that is owed more of the device got work */
 	GP_WHY_REST = 22,       /* opened though idle: nobody has work, and its doorbells are not seen */
 	GP_WHY_VAIN = 23,       /* it had an aged turn to itself and completed nothing */
+	GP_WHY_STAY = 24, /* a request of several pieces is under way: self-switching device, held out to its end */
 	GP_WHY_COUNT
 };
 
@@ -316,6 +328,7 @@ struct gp_seat_info {
 size_t gp_sched_size(const struct gp_limits *limits);
 int gp_sched_init(void *memory, size_t size, const struct gp_limits *limits, struct gp_sched **ret_sched);
 extern const char *const gp_policy_names[]; /* NULL-terminated */
+extern const char *const gp_protect_names[]; /* by enum gp_protect, from GP_PROTECT_DEFAULT on; NULL-terminated */
 
 /* Devices. policy: a name from gp_policy_names; parameters as in struct gp_param. */
 int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *attr, const char *policy,

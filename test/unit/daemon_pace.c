@@ -8,6 +8,8 @@
 #define SLOWED     1000u      /* µs: a switch of 200 may take 20 % */
 #define MANY       100000000u /* switches */
 #define WINDOWS(n) (4u + (n)) /* counts in which so many windows end, however they fall */
+/* Programs with work all the time would be given the device to themselves: here only the limit is looked at. */
+#define LIMIT "[policy]\nprotect = throughput\n"
 
 /* An urgent program and a batch program with work, the latter short. */
 static struct scene *pace_begin(const char *config)
@@ -40,7 +42,7 @@ static struct gp_switch_info pace_of(const struct scene *scene)
 
 static void test_pieces(void **state)
 {
-	struct scene *scene = pace_begin(NULL);
+	struct scene *scene = pace_begin(LIMIT);
 
 	(void)state;
 	UNTIL(scene, rm.counts >= WINDOWS(8));
@@ -78,7 +80,7 @@ static void test_pieces(void **state)
 /* Whose turn it is, is counted; what happened to it while it was closed is not. */
 static void test_turns(void **state)
 {
-	struct scene *scene = pace_begin("[policy]\nturn = 200ms\n");
+	struct scene *scene = pace_begin(LIMIT "turn = 200ms\n");
 
 	(void)state;
 	pace_step(1, MANY);
@@ -96,7 +98,7 @@ static void test_turns(void **state)
 
 static void test_not_limited(void **state)
 {
-	struct scene *scene = pace_begin("[policy]\noverhead = 1000\n");
+	struct scene *scene = pace_begin(LIMIT "overhead = 1000\n");
 
 	(void)state;
 	for (int i = 0; i < 500; i++)
@@ -130,7 +132,7 @@ static void test_driver_does_not_tell(void **state)
 /* Turns that are shorter than the usual time between two counts are counted, too. */
 static void test_short_turns(void **state)
 {
-	struct scene *scene = pace_begin("[policy]\nturn = 30ms\n");
+	struct scene *scene = pace_begin(LIMIT "turn = 30ms\n");
 
 	(void)state;
 	scene_join(scene, 2, GP_PRIORITY_LOW);
@@ -145,7 +147,7 @@ static void test_short_turns(void **state)
 /* What is not known any more does not make slices longer for good: nobody tells for a while, and then again. */
 static void test_nobody_tells(void **state)
 {
-	struct scene *scene = pace_begin(NULL);
+	struct scene *scene = pace_begin(LIMIT);
 
 	(void)state;
 	pace_step(1, MANY);
@@ -166,7 +168,7 @@ static void test_nobody_tells(void **state)
 /* The limit is lifted while it holds. */
 static void test_limit_is_lifted(void **state)
 {
-	struct scene *scene = pace_begin(NULL);
+	struct scene *scene = pace_begin(LIMIT);
 	struct gp_error error;
 
 	(void)state;
@@ -185,7 +187,7 @@ static void test_limit_is_lifted(void **state)
 /* When nobody works any more nothing is due, and slices are short for the next one. */
 static void test_rest(void **state)
 {
-	struct scene *scene = pace_begin(NULL);
+	struct scene *scene = pace_begin(LIMIT);
 	struct gp_daemon *daemon = &scene->world.daemon;
 
 	(void)state;
@@ -206,7 +208,7 @@ static void test_rest(void **state)
 /* A late answer to the short slice is none to the longer one that was asked for since. */
 static void test_late_answer_to_another_length(void **state)
 {
-	struct scene *scene = pace_begin(NULL);
+	struct scene *scene = pace_begin(LIMIT);
 	struct gp_queue_entry *queue = scene_queue(scene, 1);
 	struct gp_slice before = queue->slice;
 

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests that come in pieces, beside training, on the model of an H200: for each shape and each protection how long
+ * a piece takes over alone, what the batch client gets, and how often its gate moves. Agents look every 250 us, as
+ * gpreemptd asks for; virtual time, so the figures are the same everywhere.
+ */
+#include "test/unit/sim_fixture.h"
+
+static struct gp_desc desc;
+
+/* clang-format off */
+#define TRAINING "[client train]\nkind = batch\npriority = 20\ndepth = 16\nunseen = yes\nstep = kernel full 2ms x20\n"
+#define URGENT(how) "[client urgent]\nkind = service\npriority = 80\nunseen = yes\n" how
+/* Sixteen tokens, an event behind a copy each, and the host's time between them. */
+#define TOKENS URGENT("arrival = closed\nthink = 46us\nsession = 16\npause = 33ms\nwarm = 64\n" \
+		      "step = kernel full 2.8ms\nstep = copy 64B to-host\nstep = kernel 1 2us\n")
+/* Kernel by kernel, by a host that needs five times as long as the GPU. */
+#define EAGER URGENT("arrival = closed\nthink = 50us\nsession = 4000\npause = 300ms\nwarm = 400\nstep = kernel full 10us\n")
+/* One kernel a request, and time between them for ten switches. */
+#define SEPARATE URGENT("arrival = periodic\nperiod = 20ms\nwarm = 10\nstep = kernel full 0.2ms\n")
+/* The same, one after the other. */
+#define RATE URGENT("arrival = periodic\nperiod = 500us\nwarm = 400\nstep = kernel full 185us\n")
+/* clang-format on */
+
+struct shape {
+	const char *name, *urgent;
+	enum gp_protect protect;
+	uint32_t p50_permille_most;          /* over alone */
+	uint32_t p50_permille_least;         /* what it would be without */
+	uint32_t batch_permille_least;       /* of the device */
+	uint32_t transactions_per_1000_most; /* of the urgent client's requests */
+};
+
+static const struct shape shapes[] = {
+	{ "tokens, latency", TOKENS, GP_PROTECT_LATENCY, 10, 0, 390, 140 },
+	{ "tokens, balanced", TOKENS, GP_PROTECT_BALANCED, 10, 0, 390, 140 },
+	{ "tokens, throughput", TOKENS, GP_PROTECT_THROUGHPUT, 150, 80, 370, 0 },
+	{ "separate, latency", SEPARATE, GP_PROTECT_LATENCY, 1000, 0, 960, 0 },
+	{ "separate, balanced", SEPARATE, GP_PROTECT_BALANCED, 1000, 0, 960, 0 },
+	{ "eager, latency", EAGER, GP_PROTECT_LATENCY, 20, 0, 200, 10 },
+	{ "eager, balanced", EAGER, GP_PROTECT_BALANCED, 100000, 0, 650, 10 },
+	{ "rate, latency", RATE, GP_PROTECT_LATENCY, 20, 0, 0, 10 },
+};
+
+static struct gp_result_run run_shape(const struct shape *shape, const char *mode)
+{
+	struct gp_workload workload;
+	struct gp_sim_config config;
+	struct gp_result_run run;
+	struct gp_error error = { "" };
+	char mix[2048];
+
+	snprintf(mix, sizeof(mix), "%s%s", shape->urgent, TRAINING);
+	fixture_mix(mix, &desc, &workload);
+	config = fixture_config(&desc, &workload);
+	config.gate_cost_ns = 0; /* as the device has it */
+	config.sample_ns = 250 * US;
+	config.duration_ns = 5 * S;
+	config.param.protect = shape->protect;
+	if (gp_mode_run(&config, mode, NULL, &run, &error))
+		fail_msg("%s", error.text);
+	gp_workload_fini(&workload);
+	return run;
+}
+
+static void test_shapes(void **state)
+{
+	uint64_t alone_ns, over, transactions;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		const struct shape *shape = &shapes[i];
+		struct gp_result_run alone = run_shape(shape, "alone"), run = run_shape(shape, "hpf");
+
+		alone_ns = gp_hist_quantile(&alone.clients[0].latency_ns, 500);
+		over = gp_hist_quantile(&run.clients[0].latency_ns, 500) * 1000 / alone_ns;
+		transactions = run.transactions * 1000 / run.clients[0].requests;
+		print_message("%s: p50 %u of alone, batch %u, transactions %u\n", shape->name, (unsigned int)over,
+			      run.clients[1].gpu_share_ppm / 1000, (unsigned int)transactions);
+		assert_in_range(over, 1000 + shape->p50_permille_least, 1000 + shape->p50_permille_most);
+		assert_true(run.clients[1].gpu_share_ppm / 1000 >= shape->batch_permille_least);
+		assert_true(transactions <= shape->transactions_per_1000_most);
+		gp_sim_result_fini(&alone);
+		gp_sim_result_fini(&run);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shapes),
+	};
+
+	fixture_desc("h200", &desc);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
