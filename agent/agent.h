@@ -21,7 +21,7 @@
 #include "agent/queue.h"
 
 #define GP_AGENT_GPU_MAX  64u
-#define GP_MECHANISM_LAST GP_MECHANISM_CHANNEL
+#define GP_MECHANISM_LAST GP_MECHANISM_KERNEL
 
 enum gp_link_state {
 	GP_LINK_DOWN,
@@ -139,6 +139,7 @@ void gp_share_forget(void); /* forked child */
 
 /* gate.c; lock held */
 void gp_gate_order(const struct gp_wire_order *order);
+bool gp_mechanism_is_own(void);   /* we have, or have had, a part in changing gates */
 void gp_gates_open(uint32_t why); /* all; enum gp_lost told to the daemon, 0: not told */
 int gp_gate_open_slot(struct gp_slot *slot);
 void gp_gate_open_again(struct gp_slot *slot); /* one that is open, as far as we know */

@@ -127,7 +127,7 @@ void gp_gate_order(const struct gp_wire_order *order)
 	memcpy(applied->changes, order->changes, order->count * sizeof(struct gp_wire_change));
 	if (gp_agent.exiting)
 		refused = -ESHUTDOWN;
-	else if (!gp_agent.driver || gp_agent.mechanism < GP_MECHANISM_SELF)
+	else if (!gp_agent.driver || !gp_mechanism_is_own())
 		refused = -EOPNOTSUPP;
 	else if (!gate_is_current(order->gpu_id, order->seq))
 		refused = -ESTALE;
@@ -164,6 +164,11 @@ static void gate_tell_lost(uint32_t why, uint32_t count)
 			(struct gp_wire_change){ gp_slot_index(gate_slots[i]), gate_slots[i]->generation,
 						 !gate_slots[i]->closed, gate_results[i] };
 	gp_link_send(&message, size);
+}
+
+bool gp_mechanism_is_own(void)
+{
+	return gp_agent.mechanism != GP_MECHANISM_NONE && !GP_MECHANISM_IS_DAEMONS(gp_agent.mechanism);
 }
 
 /* Opens gate_slots by the mechanism each was closed with. */
@@ -247,8 +252,7 @@ void gp_gate_open_again(struct gp_slot *slot)
 {
 	int result = 0;
 
-	if (!gp_agent.driver || gp_gate_is_closed(slot) || gp_agent.link != GP_LINK_UP ||
-	    gp_agent.mechanism < GP_MECHANISM_SELF)
+	if (!gp_agent.driver || gp_gate_is_closed(slot) || gp_agent.link != GP_LINK_UP || !gp_mechanism_is_own())
 		return;
 	/* Not as what was the daemon's: its slice stays as it is. */
 	gp_agent.driver->change(GP_MECHANISM_CHANNEL, &slot, 1, true, &result);

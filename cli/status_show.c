@@ -27,6 +27,8 @@ static bool status_is(uint64_t flag)
 /* What a mechanism means, for somebody who has not read the design. */
 static const char *status_mechanism_text(const char *mechanism)
 {
+	if (!strcmp(mechanism, "kernel"))
+		return "the driver changes the gates of all programs in one call";
 	if (!strcmp(mechanism, "debugger"))
 		return "the daemon suspends queues as a debugger";
 	if (!strcmp(mechanism, "self"))

@@ -17,12 +17,12 @@
 static const char *const config_mechanism_names[] = {
 	[GP_MECHANISM_NONE] = "none",       [GP_MECHANISM_DEBUGGER] = "debugger", [GP_MECHANISM_SELF] = "self",
 	[GP_MECHANISM_UPDATE] = "update",   [GP_MECHANISM_SUBMIT] = "submit",     [GP_MECHANISM_BORROW] = "borrow",
-	[GP_MECHANISM_CHANNEL] = "channel",
+	[GP_MECHANISM_CHANNEL] = "channel", [GP_MECHANISM_KERNEL] = "kernel",
 };
 
 const char *gp_mechanism_name(uint32_t mechanism)
 {
-	return mechanism <= GP_MECHANISM_CHANNEL ? config_mechanism_names[mechanism] : "unknown";
+	return mechanism <= GP_MECHANISM_KERNEL ? config_mechanism_names[mechanism] : "unknown";
 }
 
 void gp_config_init(struct gp_config *config)
@@ -134,22 +134,29 @@ static const struct config_key config_keys[] = {
 };
 /* clang-format on */
 
-/* A set of the mechanisms from first to last. */
-static int config_mechanisms(const char *text, uint32_t first, uint32_t last, const char *names,
-			     uint32_t *ret_mechanisms, struct gp_error *error)
+/* Those of one kind of device. */
+#define CONFIG_MECHANISMS_KFD                                                              \
+	(GP_MECHANISM_BIT(GP_MECHANISM_KERNEL) | GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER) | \
+	 GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE) |     \
+	 GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT))
+#define CONFIG_MECHANISMS_RM (GP_MECHANISM_BIT(GP_MECHANISM_BORROW) | GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL))
+
+/* A set of those that may be named. */
+static int config_mechanisms(const char *text, uint32_t all, const char *names, uint32_t *ret_mechanisms,
+			     struct gp_error *error)
 {
 	uint32_t mechanisms = 0, i;
 	size_t size;
 
 	for (;; text += size + 1) {
 		size = strcspn(text, ",");
-		for (i = first; i <= last; i++)
-			if (size == strlen(config_mechanism_names[i]) &&
+		for (i = 0; i <= GP_MECHANISM_KERNEL; i++)
+			if (all & GP_MECHANISM_BIT(i) && size == strlen(config_mechanism_names[i]) &&
 			    !strncmp(text, config_mechanism_names[i], size))
 				break;
 		if (size == 4 && !strncmp(text, "auto", 4))
-			mechanisms |= (GP_MECHANISM_BIT(last + 1) - 1) & ~(GP_MECHANISM_BIT(first) - 1);
-		else if (i > last)
+			mechanisms |= all;
+		else if (i > GP_MECHANISM_KERNEL)
 			return gp_error_set(error, -EINVAL, "mechanism '%.*s': it is a list of %s, or auto", (int)size,
 					    text, names);
 		else
@@ -163,8 +170,8 @@ static int config_mechanisms(const char *text, uint32_t first, uint32_t last, co
 
 int gp_config_mechanisms(const char *text, uint32_t *ret_mechanisms, struct gp_error *error)
 {
-	return config_mechanisms(text, GP_MECHANISM_DEBUGGER, GP_MECHANISM_SUBMIT, "debugger, self, update, submit",
-				 ret_mechanisms, error);
+	return config_mechanisms(text, CONFIG_MECHANISMS_KFD, "kernel, debugger, self, update, submit", ret_mechanisms,
+				 error);
 }
 
 static int config_bool(const char *name, const char *value, bool *ret_value, struct gp_error *error)
@@ -278,8 +285,7 @@ static int config_set(struct gp_config *config, const struct config_key *key, co
 	case CONFIG_POLICY: return config_policy(value, field, key->max, error);
 	case CONFIG_MECHANISMS: return gp_config_mechanisms(value, field, error);
 	case CONFIG_NVIDIA_MECHANISMS:
-		return config_mechanisms(value, GP_MECHANISM_BORROW, GP_MECHANISM_CHANNEL, "borrow, channel", field,
-					 error);
+		return config_mechanisms(value, CONFIG_MECHANISMS_RM, "borrow, channel", field, error);
 	case CONFIG_PRIORITY: return gp_config_priority(key->name, value, field, error);
 	case CONFIG_PROTECT: return gp_config_protect(value, field, error);
 	case CONFIG_RPTR:

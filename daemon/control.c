@@ -201,7 +201,7 @@ static struct gp_client *control_find(struct gp_daemon *daemon, const struct gp_
 	for (uint32_t i = 0; i < daemon->client_top; i++) {
 		struct gp_client *client = daemon->clients[i];
 
-		if (!client || !client->peer)
+		if (!client || (!client->peer && !client->is_unmanaged))
 			continue;
 		if (direct ? client->device.pid == pid : space && client->pid_space == space && client->own_pid == pid)
 			return client;

@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include "daemon/daemon.h"
 
-#define LEARN_MIN    8u  /* transactions of a user before they count */
-#define LEARN_FACTOR 32u /* how far from what the backend assumes; chosen: from the least to the most of all devices \
-			  */
+#define LEARN_MIN 8u /* transactions of a user before they count */
+#define LEARN_FACTOR                                                                                    \
+	32u /* how far from what the backend assumes; chosen: from the least to the most of all devices \
+	     */
 
 static struct gp_cost_user *learn_user(struct gp_cost *cost, uint32_t owner)
 {
@@ -105,7 +106,7 @@ uint64_t gp_cost_bound_ns(uint64_t ns, uint64_t given_ns)
 bool gp_cost_is_known(const struct gp_device_entry *device)
 {
 	for (int open = 0; open < 2; open++) {
-		bool own = device->info.mechanism == GP_MECHANISM_DEBUGGER ||
+		bool own = GP_MECHANISM_IS_DAEMONS(device->info.mechanism) ||
 			   device->info.mechanism == GP_MECHANISM_BORROW;
 
 		for (uint32_t i = 0; i < GP_COST_USERS; i++)

@@ -8,7 +8,7 @@
 /* Its gates are changed by us, whether or not it answers. */
 static bool order_is_ours(const struct gp_client *client)
 {
-	return client->device.mechanism == GP_MECHANISM_DEBUGGER || client->device.mechanism == GP_MECHANISM_BORROW;
+	return GP_MECHANISM_IS_DAEMONS(client->device.mechanism) || client->device.mechanism == GP_MECHANISM_BORROW;
 }
 
 /* Said at most every ten seconds: one that is slow rather than dead would fill the journal. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "device/kfd/debugger.h"
+#include "device/kfd/gate.h"
 #include "device/kfd/kfd.h"
 #include "device/kfd/reset.h"
 
@@ -70,7 +71,7 @@ static int kfd_open(struct gp_backend *backend, struct gp_error *error)
 static void kfd_fini(struct gp_backend *backend)
 {
 	gp_kfd_reset_destroy(backend->reset);
-	if (!gp_kfd_debugger_destroy(backend->debugger))
+	if (!gp_kfd_gate_destroy(backend->gate) || !gp_kfd_debugger_destroy(backend->debugger))
 		return;
 	if (backend->fd >= 0)
 		close(backend->fd);
@@ -93,7 +94,9 @@ static int kfd_init(const struct gp_device_host *host, const struct gp_device_co
 			kfd_describe(&nodes[i], backend, &infos[i]);
 		if (!r)
 			gp_kfd_probe(backend, infos, (uint32_t)count);
-		if (!r && backend->usable & GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER))
+		if (!r && backend->usable & GP_MECHANISM_BIT(GP_MECHANISM_KERNEL))
+			r = gp_kfd_gate_create(backend, infos, (uint32_t)count, &backend->gate, error);
+		else if (!r && backend->usable & GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER))
 			r = gp_kfd_debugger_create(backend, &backend->debugger, error);
 	}
 	free(nodes);
@@ -130,6 +133,14 @@ static void kfd_attach(struct gp_backend *backend, struct gp_device_client *clie
 	uint32_t mechanism = gp_kfd_agent_mechanism(backend, client);
 	const char *why = "the best that the probe found and the agent can do";
 
+	if (backend->gate) {
+		bool attached = !gp_kfd_gate_attach(backend->gate, client);
+
+		backend->host.mechanism(backend->host.daemon, client->tag, attached ? GP_MECHANISM_KERNEL : mechanism,
+					attached ? "the driver changes its gates, with those of others" :
+						   "gpreemptd is out of memory or descriptors");
+		return;
+	}
 	if (backend->debugger && client->flags & GP_HELLO_RUNTIME) {
 		gp_kfd_debugger_attach(backend->debugger, client, mechanism);
 		return;
@@ -143,7 +154,12 @@ static void kfd_attach(struct gp_backend *backend, struct gp_device_client *clie
 
 static void kfd_detach(struct gp_backend *backend, struct gp_device_client *client, bool gone)
 {
-	if (client->backend)
+	if (backend->gate && gone)
+		gp_kfd_gate_detach(backend->gate, client);
+	else if (backend->gate)
+		backend->host.mechanism(backend->host.daemon, client->tag, client->mechanism,
+					"the driver does not need its runtime");
+	else if (client->backend)
 		gp_kfd_debugger_detach(backend->debugger, client, gone);
 	else if (!gone)
 		backend->host.mechanism(backend->host.daemon, client->tag, GP_MECHANISM_NONE,
@@ -155,20 +171,30 @@ static void kfd_queue_added(struct gp_backend *backend, struct gp_device_client 
 {
 	(void)gpu_id;
 	(void)queue_id;
-	if (client->backend)
+	if (client->backend && backend->debugger)
 		gp_kfd_debugger_queue_added(backend->debugger, client);
 }
 
 static int kfd_apply(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		     const struct gp_device_change *changes, uint32_t count)
 {
+	if (client->mechanism == GP_MECHANISM_KERNEL)
+		return gp_kfd_gate_apply(backend->gate, client, seq, gpu_id, changes, count);
 	if (client->mechanism == GP_MECHANISM_DEBUGGER)
 		return gp_kfd_debugger_apply(backend->debugger, client, seq, gpu_id, changes, count);
 	return backend->host.order(backend->host.daemon, client, seq, gpu_id, changes, count);
 }
 
+static void kfd_commit(struct gp_backend *backend, uint32_t gpu_id)
+{
+	if (backend->gate)
+		gp_kfd_gate_commit(backend->gate, gpu_id);
+}
+
 static uint32_t kfd_stuck(struct gp_backend *backend)
 {
+	if (backend->gate)
+		return gp_kfd_gate_stuck(backend->gate);
 	return backend->debugger ? gp_kfd_debugger_stuck(backend->debugger) : 0;
 }
 
@@ -180,5 +206,6 @@ const struct gp_backend_ops gp_backend_kfd = {
 	.detach = kfd_detach,
 	.queue_added = kfd_queue_added,
 	.apply = kfd_apply,
+	.commit = kfd_commit,
 	.stuck = kfd_stuck,
 };

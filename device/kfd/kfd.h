@@ -8,6 +8,7 @@
 #include "lib/kfd.h"
 
 struct gp_kfd_debugger;
+struct gp_kfd_gate;
 struct gp_kfd_reset;
 
 struct gp_backend {
@@ -15,7 +16,8 @@ struct gp_backend {
 	struct gp_device_config config;
 	int fd; /* /dev/kfd; -1: not opened */
 	uint32_t version_major, version_minor;
-	uint32_t usable; /* GP_MECHANISM_BIT of what the probe found */
+	uint32_t usable;          /* GP_MECHANISM_BIT of what the probe found */
+	struct gp_kfd_gate *gate; /* mechanism kernel; NULL: the driver has none, and the debugger may do it */
 	struct gp_kfd_debugger *debugger;
 	struct gp_kfd_reset *reset;
 };

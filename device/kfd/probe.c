@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "device/kfd/debugger.h"
+#include "device/kfd/gate.h"
 #include "device/kfd/kfd.h"
 
 #define PROBE_PARAMETERS  "/sys/module/amdgpu/parameters/"
@@ -55,8 +56,9 @@ static bool probe_driver(struct gp_backend *backend, struct gp_device_info *info
 
 static uint32_t probe_allowed(const struct gp_backend *backend)
 {
-	uint32_t all = GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER) | GP_MECHANISM_BIT(GP_MECHANISM_SELF) |
-		       GP_MECHANISM_BIT(GP_MECHANISM_UPDATE) | GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT);
+	uint32_t all = GP_MECHANISM_BIT(GP_MECHANISM_KERNEL) | GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER) |
+		       GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE) |
+		       GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT);
 
 	return backend->config.mechanisms ? backend->config.mechanisms : all;
 }
@@ -72,13 +74,23 @@ static bool probe_is_allowed(struct gp_backend *backend, struct gp_device_info *
 static void probe_mechanisms(struct gp_backend *backend, struct gp_device_info *info)
 {
 	bool trap = backend->version_major > 1 || backend->version_minor >= PROBE_DEBUG_MINOR;
+	static const uint32_t order[] = { GP_MECHANISM_KERNEL, GP_MECHANISM_DEBUGGER, GP_MECHANISM_SELF,
+					  GP_MECHANISM_UPDATE, GP_MECHANISM_SUBMIT }; /* best first */
 	uint32_t usable = 0, mechanism;
 	char why[GP_DEVICE_TEXT_SIZE];
+	bool works;
 
-	for (mechanism = GP_MECHANISM_DEBUGGER; mechanism <= GP_MECHANISM_SUBMIT; mechanism++) {
+	for (uint32_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		mechanism = order[i];
 		if (!probe_is_allowed(backend, info, mechanism))
 			continue;
 		switch (mechanism) {
+		case GP_MECHANISM_KERNEL:
+			works = gp_kfd_gate_try(backend, info->gpu_id, why, sizeof(why));
+			gp_device_say(info, mechanism, works, "%s", why);
+			if (!works)
+				continue;
+			break;
 		case GP_MECHANISM_DEBUGGER:
 		case GP_MECHANISM_SELF:
 			if (!trap) {
@@ -122,10 +134,11 @@ void gp_kfd_probe(struct gp_backend *backend, struct gp_device_info *infos, uint
 		info->dilation = (uint32_t)dilation;
 		if (probe_driver(backend, info))
 			probe_mechanisms(backend, info);
-		info->unit = info->mechanism == GP_MECHANISM_UPDATE || info->mechanism == GP_MECHANISM_SUBMIT ?
-				     GP_UNIT_QUEUE :
-				     GP_UNIT_PROCESS;
+		info->unit = info->mechanism == GP_MECHANISM_KERNEL ? GP_UNIT_DEVICE :
+			     info->mechanism == GP_MECHANISM_UPDATE || info->mechanism == GP_MECHANISM_SUBMIT ?
+								      GP_UNIT_QUEUE :
+								      GP_UNIT_PROCESS;
 		info->stops_all &= info->mechanism != GP_MECHANISM_SUBMIT;
-		info->kernel_reopens = info->mechanism == GP_MECHANISM_DEBUGGER;
+		info->kernel_reopens = GP_MECHANISM_IS_DAEMONS(info->mechanism);
 	}
 }

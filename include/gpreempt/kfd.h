@@ -14,6 +14,7 @@
 
 #define GP_KFD_NR_RUNTIME_ENABLE 0x25u
 #define GP_KFD_NR_DBG_TRAP       0x26u
+#define GP_KFD_NR_SCHED          0x27u /* not in any released kernel: kernel/patches adds it to Linux 6.12 */
 
 struct gp_kfd_runtime_enable {
 	uint64_t r_debug;
@@ -151,5 +152,29 @@ _Static_assert(sizeof(struct gp_kfd_create_queue) == 96, "as in Linux 6.12");
 _Static_assert(sizeof(struct gp_kfd_export_dmabuf) == 16 && sizeof(struct gp_kfd_ipc_import) == 48 &&
 		       sizeof(struct gp_kfd_ipc_export) == 32,
 	       "as in Linux 6.12 and in AMD's own kernels");
+
+/*
+ * AMDKFD_IOC_SCHED of kernel/patches, KFD 1.18 there. Newer kernels of upstream use the same number for something else:
+ * before anybody calls it, GP_KFD_SCHED_FILE must be there.
+ */
+#define GP_KFD_SCHED_FILE       "/sys/module/amdgpu/parameters/kfd_sched_policy"
+#define GP_KFD_SCHED_MINOR      18u
+#define GP_KFD_SCHED_NORMAL     50u
+#define GP_KFD_SCHED_MAX        99u
+#define GP_KFD_SCHED_WEIGHT_MAX 10000u
+#define GP_KFD_SCHED_GATE_MAX   1024u
+
+enum gp_kfd_sched_op { GP_KFD_SCHED_GATE, GP_KFD_SCHED_SET_PROCESS };
+
+struct gp_kfd_sched_gate {
+	uint32_t pid, queue_id, open;
+	int32_t result;
+};
+
+struct gp_kfd_sched {
+	uint32_t op, gpu_id;
+	uint64_t gates_ptr;
+	uint32_t gate_count, priority, weight, pad;
+};
 
 #endif

@@ -72,8 +72,11 @@ enum gp_mechanism {
 	GP_MECHANISM_SUBMIT = 4,   /* the agent holds doorbells back: nothing that runs is stopped */
 	GP_MECHANISM_BORROW = 5,  /* NVIDIA: the daemon disables the channels, on the client's own file (pidfd_getfd) */
 	GP_MECHANISM_CHANNEL = 6, /* NVIDIA: the agent disables the channels */
+	GP_MECHANISM_KERNEL = 7,  /* the daemon, one call for all processes of a device: kernel/patches */
 };
 #define GP_MECHANISM_BIT(m) (1u << (m))
+/* The daemon changes the gates, and the agent has nothing to do with them. */
+#define GP_MECHANISM_IS_DAEMONS(m) ((m) == GP_MECHANISM_DEBUGGER || (m) == GP_MECHANISM_KERNEL)
 
 /* Attributes of a process or of a queue. valid: which fields count. */
 #define GP_ATTR_PRIORITY 1u

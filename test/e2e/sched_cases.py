@@ -173,6 +173,12 @@ def mechanism(build, name, unit):
 
 
 @case
+def kernel(build):
+    """A driver with kernel/patches: one call for the gates of all programs."""
+    mechanism(build, "kernel", "device")
+
+
+@case
 def debugger(build):
     mechanism(build, "debugger", "process")
 
@@ -344,6 +350,11 @@ def kill_daemon(build, name):
         end_exact(above)
         wait_progress(stage, below)
         end_exact(below)
+
+
+@case
+def daemon_killed_kernel(build):
+    kill_daemon(build, "kernel")
 
 
 @case
@@ -544,6 +555,31 @@ def unmanaged(build):
         must(entry["queues"] == len(stage.queues(stranger)), "its queues: %s, %s" % (entry, stage.queues(stranger)))
         exact(stage.serve(["-p", "80"], closed=0.02, requests=10))
         must(not is_shut(stage, stranger), "it was closed")
+        wait_progress(stage, stranger)
+        end_exact(stranger)
+
+
+@case
+def unmanaged_kernel(build):
+    """The driver stops programs without an agent too, whatever their runtime did, and opens them again; `set` changes their priority."""
+    with Stage(build, dilation=FAST, mechanism="kernel") as stage:
+        stage.daemon({**AGELESS, "unmanaged.action": "pause", "unmanaged.scan": "100ms"})
+        stranger = stage.train(None, "stranger")
+        stranger.wait_line("ready")
+        pid = stranger.pid()
+
+        def adopted():
+            return next((u for u in stage.status()["unmanaged"] if u["pid"] == pid and u.get("mechanism") == "kernel"), None)
+        wait_for("the program without an agent is adopted", adopted)
+        train = stage.train(["-p", "80"])
+        train.wait_line("ready")
+        managed(stage, train)
+        wait_shut(stage, stranger)
+        must(not is_shut(stage, train), "the urgent program was closed")
+        stage.ask("set", str(pid), "-p", "10")
+        must(adopted()["priority"] == 10, "set on a program without an agent: %s" % adopted())
+        end_exact(train)
+        wait_open(stage, stranger)
         wait_progress(stage, stranger)
         end_exact(stranger)
 

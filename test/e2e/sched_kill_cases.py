@@ -139,6 +139,11 @@ def kills(build, name):
 
 
 @case
+def kills_kernel(build):
+    kills(build, "kernel")
+
+
+@case
 def kills_debugger(build):
     kills(build, "debugger")
 

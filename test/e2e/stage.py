@@ -155,6 +155,8 @@ class Stage:
         self.kernels = kernels or os.path.join(FOLDER, "kernels.ini")
         self.name = name or "stage-%d" % os.getpid()
         self.mechanism, self.params = mechanism, list(params)
+        if mechanism == "kernel":
+            self.params += ["--param", "vgpu_kfd_sched=1"]  # the node's driver has kernel/patches
         # Another module parameter for every node, e.g. vgpu_execute=2: kernels executed, not described.
         if os.environ.get("GPREEMPT_STAGE_PARAM") and "--param" not in self.params:
             self.params += ["--param", os.environ["GPREEMPT_STAGE_PARAM"]]

@@ -10,6 +10,7 @@
 #include "vgpu/kfd/call.h"
 #include "vgpu/kfd/debug.h"
 #include "vgpu/kfd/event.h"
+#include "vgpu/kfd/gate.h"
 #include "vgpu/execute/execute.h"
 #include "vgpu/node/fault.h"
 #include "vgpu/node/memory.h"
@@ -26,7 +27,8 @@ static int ioctl_version(struct gp_vcall **call)
 	struct kfd_ioctl_get_version_args *args = (void *)(*call)->arg;
 
 	args->major_version = GP_KFD_MAJOR;
-	args->minor_version = GP_KFD_MINOR;
+	args->minor_version =
+		(*call)->process->node->params.values[GP_PARAM_KFD_SCHED] ? GP_KFD_SCHED_MINOR : GP_KFD_MINOR;
 	return 0;
 }
 
@@ -323,6 +325,7 @@ static const struct {
 	[GP_KFD_NR_IPC_IMPORT] = { ioctl_ipc_import, sizeof(struct gp_kfd_ipc_import) },
 	[GP_KFD_NR_IPC_EXPORT] = { ioctl_ipc_export, sizeof(struct gp_kfd_ipc_export) },
 	[GP_KFD_NR_DBG_TRAP] = { ioctl_dbg_trap, sizeof(struct gp_kfd_dbg_trap) },
+	[GP_KFD_NR_SCHED] = { gp_gate_ioctl, sizeof(struct gp_kfd_sched) },
 };
 
 /* The descriptor belongs to the process that opened it; a tracer may use it for checkpointing only. */
@@ -368,6 +371,7 @@ void gp_vcall_free(struct gp_vcall *call)
 	free(call->event_ages);
 	free(call->event_marks);
 	free(call->queue_ids);
+	free(call->gates);
 	free(call);
 }
 

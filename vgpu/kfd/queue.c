@@ -26,8 +26,8 @@ bool gp_vqueue_is_sdma(const struct gp_vqueue *queue)
 
 bool gp_vqueue_is_active(const struct gp_vqueue *queue)
 {
-	return queue->ring && queue->ring_size && queue->percent && !queue->suspended && !queue->process->evicted &&
-	       !queue->process->devices[queue->gpu->index].evicted && !queue->leaving &&
+	return queue->ring && queue->ring_size && queue->percent && !queue->suspended && !queue->gate_owner &&
+	       !queue->process->evicted && !queue->process->devices[queue->gpu->index].evicted && !queue->leaving &&
 	       queue->error != GP_VQUEUE_RESET;
 }
 

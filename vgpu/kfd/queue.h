@@ -60,6 +60,7 @@ struct gp_vqueue {
 	uint32_t percent, priority, cu_count;
 	uint64_t exception_status; /* for a debugger; EC_QUEUE_NEW until it clears it */
 	bool suspended;
+	struct gp_vproc *gate_owner; /* who closed it by AMDKFD_IOC_SCHED; NULL: open */
 	bool being_destroyed; /* DESTROY_QUEUE waits for the debugger */
 	bool leaving;         /* the transaction that ends it is under way */
 	bool scratch_asked;   /* its head packet waits for more scratch than the queue has */

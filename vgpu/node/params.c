@@ -27,6 +27,7 @@ static const struct {
 	/* No parameter of the driver's, and no file: what nobody has published about the packet processor. */
 	[GP_PARAM_RPTR_AT_FETCH] = { "vgpu_rptr_at_fetch", 0, 0, 1, 0 },
 	[GP_PARAM_EXECUTE] = { "vgpu_execute", 1, 0, 2, 0 },
+	[GP_PARAM_KFD_SCHED] = { "vgpu_kfd_sched", 0, 0, 1, 0 },
 };
 
 void gp_params_init(struct gp_params *params)
@@ -58,7 +59,7 @@ static int params_one(struct gp_params *params, const char *text, size_t size, s
 	return gp_error_set(error, -EINVAL,
 			    "'%.*s' is not NAME=VALUE of a parameter (sched_policy, hws_max_conc_proc, cwsr_enable, "
 			    "max_num_of_queues_per_device, queue_preemption_timeout_ms, num_kcq, vgpu_rptr_at_fetch, "
-			    "vgpu_execute)",
+			    "vgpu_execute, vgpu_kfd_sched)",
 			    (int)size, text);
 }
 
@@ -80,7 +81,7 @@ int gp_params_parse(struct gp_params *params, const char *text, struct gp_error 
 
 /* By renaming: who reads meanwhile finds the old number or the new one. One that is there may not be writable, not even
  * by us. */
-static int params_file(const char *path, int64_t value, mode_t mode)
+static int params_text_file(const char *path, const char *text, mode_t mode)
 {
 	char temporary[PARAMS_PATH + 8u];
 	FILE *stream;
@@ -91,13 +92,21 @@ static int params_file(const char *path, int64_t value, mode_t mode)
 	stream = fopen(temporary, "we");
 	if (!stream)
 		return -errno;
-	fprintf(stream, "%" PRId64 "\n", value);
+	fprintf(stream, "%s\n", text);
 	r = fclose(stream) ? -EIO : 0;
 	if (r == 0 && (chmod(temporary, mode) < 0 || rename(temporary, path) < 0))
 		r = -errno;
 	if (r < 0)
 		unlink(temporary);
 	return r;
+}
+
+static int params_file(const char *path, int64_t value, mode_t mode)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	return params_text_file(path, text, mode);
 }
 
 void gp_params_write_dilation(const struct gp_vnode *node)
@@ -123,6 +132,9 @@ int gp_params_write(struct gp_vnode *node, const char *dir)
 		if (params_table[i].mode)
 			r = params_file(path, node->params.values[i], params_table[i].mode);
 	}
+	snprintf(path, sizeof(path), "%s/parameters/kfd_sched_policy", dir);
+	if (r == 0 && node->params.values[GP_PARAM_KFD_SCHED])
+		r = params_text_file(path, "none", 0444);
 	snprintf(node->module_dir, sizeof(node->module_dir), "%s", dir);
 	gp_params_write_dilation(node);
 	return r;

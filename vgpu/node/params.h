@@ -19,6 +19,7 @@ enum gp_param {
 	GP_PARAM_HALT_IF_HWS_HANG, /* shown only */
 	GP_PARAM_RPTR_AT_FETCH,    /* the read pointer moves when a packet starts, not when it is complete */
 	GP_PARAM_EXECUTE, /* 0: no kernel's instructions, 1: those of kernels nobody described, 2: every kernel's */
+	GP_PARAM_KFD_SCHED, /* 1: the driver has AMDKFD_IOC_SCHED of kernel/patches, and does not schedule itself */
 	GP_PARAM_COUNT
 };
 

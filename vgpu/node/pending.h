@@ -11,6 +11,7 @@
 #define GP_VNODE_GPU_MAX  8u
 #define GP_VCALL_ARG_SIZE 4096u /* largest ioctl argument taken */
 
+struct gp_kfd_sched_gate;
 struct gp_vproc;
 struct gp_vdev;
 
@@ -46,17 +47,23 @@ struct gp_vcall {
 	uint32_t *queue_ids;     /* suspend, resume: as the client gave them, with the error bits */
 	uint32_t queue_count;
 	uint64_t queue_array, clear_mask;
+	struct gp_kfd_sched_gate *gates;    /* batch gate: as the caller gave them, queue_count of them */
 	uint32_t changed[GP_VNODE_GPU_MAX]; /* queues suspended or resumed on each GPU */
+};
+
+struct gp_vtransaction_queue {
+	struct gp_vproc *process; /* NULL: it is gone */
+	uint32_t id;
 };
 
 struct gp_vtransaction {
 	struct gp_vtransaction *next;
 	uint64_t seq;
 	struct gp_vdev *gpu;
-	struct gp_vcall *call;    /* NULL: nobody waits */
-	struct gp_vproc *process; /* whose queues; NULL: nobody's, or gone */
-	uint64_t deadline_ns;     /* not 0: it hangs, and ends in a reset then */
-	uint32_t queue_count, queue_ids[];
+	struct gp_vcall *call; /* NULL: nobody waits */
+	uint64_t deadline_ns;  /* not 0: it hangs, and ends in a reset then */
+	uint32_t queue_count;
+	struct gp_vtransaction_queue queues[];
 };
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "vgpu/kfd/debug.h"
+#include "vgpu/kfd/gate.h"
 #include "vgpu/execute/execute.h"
 #include "vgpu/node/memory.h"
 #include "vgpu/node/process.h"
@@ -188,6 +189,7 @@ void gp_vproc_destroy(struct gp_vproc *process)
 	gp_vnode_log(node, 1, "process %d: gone with %u queues, %u pieces of memory", process->pid,
 		     process->queue_count, process->bo_count);
 	gp_debug_process_gone(process);
+	gp_gate_release(process);
 	gp_vqueue_destroy_all(process);
 	gp_vtransaction_forget(process);
 	process_drop_calls(process);

@@ -14,7 +14,7 @@
 static struct gp_vtransaction *transaction_create(struct gp_vdev *gpu, struct gp_vcall *call, uint32_t queue_count)
 {
 	struct gp_vtransaction *transaction =
-		calloc(1, sizeof(*transaction) + queue_count * sizeof(transaction->queue_ids[0]));
+		calloc(1, sizeof(*transaction) + queue_count * sizeof(transaction->queues[0]));
 
 	if (!transaction)
 		return NULL;
@@ -81,7 +81,6 @@ static int transaction_change_gpu(struct gp_vdev *gpu, struct gp_vqueue **queues
 	transaction = transaction_create(gpu, call, count);
 	if (!transaction)
 		return -ENOMEM;
-	transaction->process = queues[0]->process;
 	for (uint32_t i = 0; i < queue_count; i++) {
 		struct gp_vqueue *queue = queues[i];
 
@@ -90,7 +89,8 @@ static int transaction_change_gpu(struct gp_vdev *gpu, struct gp_vqueue **queues
 		changes[transaction->queue_count] = transaction_of(queue);
 		if (queue->close_hangs && !changes[transaction->queue_count].open)
 			transaction->deadline_ns = gpu->node->now_ns + gp_params_timeout_ms(gpu->node) * 1000000ull;
-		transaction->queue_ids[transaction->queue_count++] = queue->id;
+		transaction->queues[transaction->queue_count++] =
+			(struct gp_vtransaction_queue){ .process = queue->process, .id = queue->id };
 	}
 	return transaction_add(transaction, gp_gpu_transact(gpu->model, changes, count, transaction->seq,
 							    gp_vnode_device_ns(gpu->node)));
@@ -150,18 +150,26 @@ static void transaction_finish(struct gp_vtransaction *transaction, int result)
 	free(transaction);
 }
 
+/* The queue is still there, with its process. */
+static struct gp_vqueue *transaction_queue(const struct gp_vtransaction *transaction, uint32_t i)
+{
+	const struct gp_vtransaction_queue *entry = &transaction->queues[i];
+	struct gp_vqueue *queue = entry->process ? gp_vqueue_find(entry->process, entry->id) : NULL;
+
+	return queue && queue->gpu == transaction->gpu ? queue : NULL;
+}
+
 /* The firmware named queues it could not preempt. They are reset, alone; the others are asked for again. */
 static void transaction_repeat(struct gp_vtransaction *transaction)
 {
 	static struct gp_vqueue *queues[GP_VPROC_QUEUE_MAX];
-	struct gp_vproc *process = transaction->process;
 	uint32_t count = 0;
 	int r;
 
-	for (uint32_t i = 0; process && i < transaction->queue_count; i++) {
-		struct gp_vqueue *queue = gp_vqueue_find(process, transaction->queue_ids[i]);
+	for (uint32_t i = 0; i < transaction->queue_count; i++) {
+		struct gp_vqueue *queue = transaction_queue(transaction, i);
 
-		if (!queue || queue->gpu != transaction->gpu)
+		if (!queue)
 			continue;
 		if (queue->close_fails)
 			gp_vqueue_reset(queue);
@@ -174,10 +182,10 @@ static void transaction_repeat(struct gp_vtransaction *transaction)
 /* Its queues are open or closed now. */
 static void transaction_tell(const struct gp_vtransaction *transaction)
 {
-	for (uint32_t i = 0; transaction->process && i < transaction->queue_count; i++) {
-		struct gp_vqueue *queue = gp_vqueue_find(transaction->process, transaction->queue_ids[i]);
+	for (uint32_t i = 0; i < transaction->queue_count; i++) {
+		struct gp_vqueue *queue = transaction_queue(transaction, i);
 
-		if (queue && queue->gpu == transaction->gpu && !gp_vqueue_is_sdma(queue))
+		if (queue && !gp_vqueue_is_sdma(queue))
 			gp_aql_gate(queue);
 	}
 }
@@ -203,8 +211,9 @@ void gp_vtransaction_forget(const struct gp_vproc *process)
 {
 	for (struct gp_vtransaction *transaction = process->node->transactions; transaction;
 	     transaction = transaction->next)
-		if (transaction->process == process)
-			transaction->process = NULL;
+		for (uint32_t i = 0; i < transaction->queue_count; i++)
+			if (transaction->queues[i].process == process)
+				transaction->queues[i].process = NULL;
 }
 
 void gp_vtransaction_drop(struct gp_vdev *gpu, int result)

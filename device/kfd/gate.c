@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Owns the threads that call AMDKFD_IOC_SCHED, one per GPU, what each has been given to do, and what is closed. All
+ * that waits goes into one call: one runlist update for all processes. A process is named by its number there, which
+ * another may have by the time the driver looks: a process that has ended by the end of the call has its gates opened
+ * again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "device/kfd/gate.h"
+
+#define GATE_LATE_NS    1000000000ull
+#define GATE_ORDERS_MAX 64u /* of one client that wait; the core gives up on a client long before */
+
+uint64_t gp_kfd_gate_end_ns = 2000000000ull;
+
+/* One client. Held by the client and by each job. */
+struct gate_target {
+	uint32_t refs;    /* atomic */
+	uint32_t waiting; /* atomic: jobs that are not done */
+	uint64_t tag;
+	pid_t pid;
+	int pidfd;
+};
+
+struct gate_job {
+	struct gate_job *next;
+	struct gate_target *target;
+	bool forget; /* the client goes: what is closed of it opens; nobody is told */
+	uint64_t seq;
+	uint32_t count;
+	struct gp_device_change changes[];
+};
+
+struct gate_closed {
+	struct gate_closed *next;
+	uint64_t tag;
+	pid_t pid;
+	uint32_t queue_id;
+};
+
+struct gate_gpu {
+	struct gp_kfd_gate *gate;
+	uint32_t gpu_id;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct gate_job *jobs, **jobs_tail;   /* lock */
+	bool stopping;                        /* lock */
+	uint64_t since_ns;                    /* lock: when the call began; 0: none is made */
+	struct gate_job *batch, **batch_tail; /* decision thread: given and not committed */
+	struct gate_closed *closed;           /* its thread's */
+};
+
+struct gp_kfd_gate {
+	struct gp_backend *backend;
+	uint32_t gpu_count;
+	struct gate_gpu gpus[];
+};
+
+static uint64_t gate_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static int gate_call(const struct gp_backend *backend, uint32_t gpu_id, struct gp_kfd_sched_gate *gates, uint32_t count)
+{
+	struct gp_kfd_sched args = { .op = GP_KFD_SCHED_GATE,
+				     .gpu_id = gpu_id,
+				     .gates_ptr = (uintptr_t)gates,
+				     .gate_count = count };
+
+	return gp_kfd_ioctl(backend->fd, _IOWR(AMDKFD_IOCTL_BASE, GP_KFD_NR_SCHED, struct gp_kfd_sched), &args);
+}
+
+/* A queue that we cannot have, of ourselves: nothing changes, and the answer says whether the call is there. The file
+ * comes first, because other drivers use the number for something else. */
+bool gp_kfd_gate_try(const struct gp_backend *backend, uint32_t gpu_id, char *why, size_t why_size)
+{
+	struct gp_kfd_sched_gate gate = { .pid = (uint32_t)getpid(), .queue_id = UINT32_MAX, .open = 1 };
+	int r;
+
+	if (access(GP_KFD_SCHED_FILE, F_OK)) {
+		snprintf(why, why_size, "this kernel has no batch gate; kernel/patches adds it (docs/kernel.md)");
+		return false;
+	}
+	r = gate_call(backend, gpu_id, &gate, 1);
+	if (!r && gate.result == -ESRCH) {
+		snprintf(why, why_size, "one call of the driver changes the gates of all processes");
+		return true;
+	}
+	if (r == -EPERM)
+		snprintf(why, why_size, "not permitted: CAP_SYS_ADMIN is missing");
+	else if (r == -EBUSY)
+		snprintf(why, why_size, "the kernel schedules this GPU itself (amdgpu.kfd_sched_policy)");
+	else
+		snprintf(why, why_size, "the driver's batch gate does not work here: %s", strerror(r ? -r : EPROTO));
+	return false;
+}
+
+static void gate_put(struct gate_target *target)
+{
+	if (__atomic_sub_fetch(&target->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	close(target->pidfd);
+	free(target);
+}
+
+static bool gate_has_ended(const struct gate_target *target)
+{
+	struct pollfd end = { .fd = target->pidfd, .events = POLLIN };
+
+	return poll(&end, 1, 0) > 0;
+}
+
+static void gate_remember(struct gate_gpu *gpu, const struct gate_target *target, const struct gp_device_change *change)
+{
+	struct gate_closed **at = &gpu->closed, *closed;
+
+	while (*at && ((*at)->tag != target->tag || (*at)->queue_id != change->queue_id))
+		at = &(*at)->next;
+	closed = *at;
+	if (change->open == !closed)
+		return;
+	if (closed) {
+		*at = closed->next;
+		free(closed);
+		return;
+	}
+	closed = calloc(1, sizeof(*closed));
+	if (!closed) /* the driver opens it when we end; the core's own order may come before */
+		return;
+	*closed = (struct gate_closed){ NULL, target->tag, target->pid, change->queue_id };
+	*at = closed;
+}
+
+/* All that is closed of one client, or of all. */
+static void gate_open_closed(struct gate_gpu *gpu, uint64_t tag, bool all)
+{
+	struct gate_closed **at = &gpu->closed;
+
+	while (*at) {
+		struct gate_closed *closed = *at;
+		struct gp_kfd_sched_gate gate = { .pid = (uint32_t)closed->pid,
+						  .queue_id = closed->queue_id,
+						  .open = 1 };
+
+		if (!all && closed->tag != tag) {
+			at = &closed->next;
+			continue;
+		}
+		gate_call(gpu->gate->backend, gpu->gpu_id, &gate, 1);
+		*at = closed->next;
+		free(closed);
+	}
+}
+
+static void gate_tell(struct gate_gpu *gpu, struct gate_job *job, uint64_t issue_ns, uint64_t done_ns)
+{
+	const struct gp_device_host *host = &gpu->gate->backend->host;
+	struct gp_device_done done = { .seq = job->seq,
+				       .gpu_id = gpu->gpu_id,
+				       .count = job->count,
+				       .issue_ns = issue_ns,
+				       .done_ns = done_ns,
+				       .changes = job->changes };
+	char why[GP_DEVICE_TEXT_SIZE];
+
+	for (uint32_t i = 0; i < job->count; i++) {
+		if (!job->changes[i].result)
+			gate_remember(gpu, job->target, &job->changes[i]);
+		if (job->changes[i].result != -EIO && job->changes[i].result != -ETIME)
+			continue;
+		snprintf(why, sizeof(why), "the driver could not preempt queue %u of process %d",
+			 job->changes[i].queue_id, job->target->pid);
+		host->failed(host->daemon, gpu->gpu_id, why);
+	}
+	__atomic_sub_fetch(&job->target->waiting, 1, __ATOMIC_RELAXED);
+	host->done(host->daemon, job->target->tag, &done);
+	if (gate_has_ended(job->target))
+		gate_open_closed(gpu, job->target->tag, false);
+}
+
+/* As many as fit into one call, from the first. Returns how many jobs. */
+static uint32_t gate_fill(const struct gate_job *job, struct gp_kfd_sched_gate *gates, uint32_t *ret_count)
+{
+	uint32_t jobs = 0, count = 0;
+
+	for (; job && !job->forget && count + job->count <= GP_KFD_SCHED_GATE_MAX; job = job->next, jobs++)
+		for (uint32_t i = 0; i < job->count; i++)
+			gates[count++] = (struct gp_kfd_sched_gate){ .pid = (uint32_t)job->target->pid,
+								     .queue_id = job->changes[i].queue_id,
+								     .open = job->changes[i].open };
+	*ret_count = count;
+	return jobs;
+}
+
+/* Does the first of a list, and those after it that fit into the same call; returns the rest. */
+static struct gate_job *gate_do(struct gate_gpu *gpu, struct gate_job *jobs)
+{
+	struct gp_kfd_sched_gate gates[GP_KFD_SCHED_GATE_MAX];
+	uint64_t issue_ns = gate_now_ns(), done_ns;
+	uint32_t count, at = 0, ready = gate_fill(jobs, gates, &count);
+	int r = 0;
+
+	if (jobs->forget) {
+		gate_open_closed(gpu, jobs->target->tag, false);
+		ready = 1;
+	} else {
+		r = gate_call(gpu->gate->backend, gpu->gpu_id, gates, count);
+	}
+	done_ns = gate_now_ns();
+	while (ready--) {
+		struct gate_job *job = jobs;
+
+		for (uint32_t i = 0; i < job->count; i++, at++)
+			job->changes[i].result = r < 0 ? r : gates[at].result;
+		if (!job->forget)
+			gate_tell(gpu, job, issue_ns, done_ns);
+		jobs = job->next;
+		gate_put(job->target);
+		free(job);
+	}
+	return jobs;
+}
+
+static void *gate_thread(void *context)
+{
+	struct gate_gpu *gpu = context;
+	struct gate_job *jobs;
+
+	pthread_mutex_lock(&gpu->lock);
+	for (;;) {
+		while (!gpu->jobs && !gpu->stopping)
+			pthread_cond_wait(&gpu->wake, &gpu->lock);
+		jobs = gpu->jobs;
+		if (!jobs)
+			break;
+		gpu->jobs = NULL;
+		gpu->jobs_tail = &gpu->jobs;
+		gpu->since_ns = gate_now_ns();
+		pthread_mutex_unlock(&gpu->lock);
+		while (jobs)
+			jobs = gate_do(gpu, jobs);
+		pthread_mutex_lock(&gpu->lock);
+		gpu->since_ns = 0;
+	}
+	pthread_mutex_unlock(&gpu->lock);
+	gate_open_closed(gpu, 0, true);
+	return NULL;
+}
+
+static struct gate_gpu *gate_find(struct gp_kfd_gate *gate, uint32_t gpu_id)
+{
+	for (uint32_t i = 0; i < gate->gpu_count; i++)
+		if (gate->gpus[i].gpu_id == gpu_id)
+			return &gate->gpus[i];
+	return NULL;
+}
+
+int gp_kfd_gate_attach(struct gp_kfd_gate *gate, struct gp_device_client *client)
+{
+	struct gate_target *target;
+
+	(void)gate;
+	if (client->backend)
+		return 0;
+	target = calloc(1, sizeof(*target));
+	if (target)
+		target->pidfd = fcntl(client->pidfd, F_DUPFD_CLOEXEC, 3);
+	if (!target || target->pidfd < 0) {
+		free(target);
+		return -ENOMEM;
+	}
+	target->refs = 1;
+	target->tag = client->tag;
+	target->pid = client->pid;
+	client->backend = target;
+	return 0;
+}
+
+static struct gate_job *gate_job_create(struct gate_target *target, uint32_t count)
+{
+	struct gate_job *job = calloc(1, sizeof(*job) + count * sizeof(job->changes[0]));
+
+	if (!job)
+		return NULL;
+	job->target = target;
+	job->count = count;
+	__atomic_add_fetch(&target->refs, 1, __ATOMIC_RELAXED);
+	return job;
+}
+
+int gp_kfd_gate_apply(struct gp_kfd_gate *gate, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
+		      const struct gp_device_change *changes, uint32_t count)
+{
+	struct gate_target *target = client->backend;
+	struct gate_gpu *gpu = gate_find(gate, gpu_id);
+	struct gate_job *job;
+
+	if (!target || !gpu)
+		return -ENOTCONN;
+	if (!count || count > GP_KFD_SCHED_GATE_MAX)
+		return -EINVAL;
+	if (__atomic_load_n(&target->waiting, __ATOMIC_RELAXED) >= GATE_ORDERS_MAX)
+		return -EBUSY;
+	job = gate_job_create(target, count);
+	if (!job)
+		return -ENOMEM;
+	__atomic_add_fetch(&target->waiting, 1, __ATOMIC_RELAXED);
+	job->seq = seq;
+	memcpy(job->changes, changes, count * sizeof(*changes));
+	*gpu->batch_tail = job;
+	gpu->batch_tail = &job->next;
+	return 0;
+}
+
+void gp_kfd_gate_commit(struct gp_kfd_gate *gate, uint32_t gpu_id)
+{
+	struct gate_gpu *gpu = gate_find(gate, gpu_id);
+
+	if (!gpu || !gpu->batch)
+		return;
+	pthread_mutex_lock(&gpu->lock);
+	*gpu->jobs_tail = gpu->batch;
+	gpu->jobs_tail = gpu->batch_tail;
+	pthread_cond_signal(&gpu->wake);
+	pthread_mutex_unlock(&gpu->lock);
+	gpu->batch = NULL;
+	gpu->batch_tail = &gpu->batch;
+}
+
+void gp_kfd_gate_detach(struct gp_kfd_gate *gate, struct gp_device_client *client)
+{
+	struct gate_target *target = client->backend;
+
+	client->backend = NULL;
+	for (uint32_t i = 0; target && i < gate->gpu_count; i++) {
+		struct gate_gpu *gpu = &gate->gpus[i];
+		struct gate_job *job = gate_job_create(target, 0);
+
+		if (job) {
+			job->forget = true;
+			*gpu->batch_tail = job;
+			gpu->batch_tail = &job->next;
+		}
+		gp_kfd_gate_commit(gate, gpu->gpu_id);
+	}
+	if (target)
+		gate_put(target);
+}
+
+uint32_t gp_kfd_gate_stuck(struct gp_kfd_gate *gate)
+{
+	uint64_t now_ns = gate_now_ns();
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < gate->gpu_count; i++) {
+		struct gate_gpu *gpu = &gate->gpus[i];
+
+		pthread_mutex_lock(&gpu->lock);
+		count += gpu->since_ns && now_ns > gpu->since_ns + GATE_LATE_NS;
+		pthread_mutex_unlock(&gpu->lock);
+	}
+	return count;
+}
+
+static bool gate_start(struct gp_kfd_gate *gate, uint32_t gpu_id)
+{
+	struct gate_gpu *gpu = &gate->gpus[gate->gpu_count];
+
+	gpu->gate = gate;
+	gpu->gpu_id = gpu_id;
+	gpu->jobs_tail = &gpu->jobs;
+	gpu->batch_tail = &gpu->batch;
+	pthread_mutex_init(&gpu->lock, NULL);
+	pthread_cond_init(&gpu->wake, NULL);
+	if (pthread_create(&gpu->thread, NULL, gate_thread, gpu))
+		return false;
+	gate->gpu_count++;
+	return true;
+}
+
+int gp_kfd_gate_create(struct gp_backend *backend, const struct gp_device_info *infos, uint32_t count,
+		       struct gp_kfd_gate **ret_gate, struct gp_error *error)
+{
+	struct gp_kfd_gate *gate = calloc(1, sizeof(*gate) + count * sizeof(gate->gpus[0]));
+
+	if (!gate)
+		return gp_error_set(error, -ENOMEM, "no memory for the threads of the batch gate");
+	gate->backend = backend;
+	for (uint32_t i = 0; i < count; i++)
+		if (!gate_start(gate, infos[i].gpu_id)) {
+			gp_kfd_gate_destroy(gate);
+			return gp_error_set(error, -EAGAIN, "cannot start a thread");
+		}
+	*ret_gate = gate;
+	return 0;
+}
+
+bool gp_kfd_gate_destroy(struct gp_kfd_gate *gate)
+{
+	struct timespec until;
+
+	if (!gate)
+		return true;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += (time_t)((gp_kfd_gate_end_ns + 999999999u) / 1000000000u);
+	for (uint32_t i = 0; i < gate->gpu_count; i++) {
+		struct gate_gpu *gpu = &gate->gpus[i];
+
+		pthread_mutex_lock(&gpu->lock);
+		gpu->stopping = true;
+		pthread_cond_signal(&gpu->wake);
+		pthread_mutex_unlock(&gpu->lock);
+	}
+	for (uint32_t i = 0; i < gate->gpu_count; i++)
+		if (pthread_timedjoin_np(gate->gpus[i].thread, NULL, &until))
+			return false;
+	for (uint32_t i = 0; i < gate->gpu_count; i++) {
+		pthread_cond_destroy(&gate->gpus[i].wake);
+		pthread_mutex_destroy(&gate->gpus[i].lock);
+	}
+	free(gate);
+	return true;
+}
