@@ -19,6 +19,39 @@ void gp_nvidia_job_free(struct gp_nvidia_job *job)
 	}
 }
 
+struct gp_nvidia_known {
+	struct gp_nvidia_known *next;
+	uint64_t tag;
+	bool ends; /* a job that forgets it waits */
+};
+
+/* With the lock. Where its client stands in the list, or the list's end. */
+static struct gp_nvidia_known **job_known(struct gp_nvidia_jobs *jobs, uint64_t tag)
+{
+	struct gp_nvidia_known **at = &jobs->known;
+
+	while (*at && (*at)->tag != tag)
+		at = &(*at)->next;
+	return at;
+}
+
+/* With the lock: this job is done now. */
+static void job_note(struct gp_nvidia_jobs *jobs, const struct gp_nvidia_job *job)
+{
+	struct gp_nvidia_known **at = job_known(jobs, job->tag), *known = *at;
+
+	if (job->kind == GP_NVIDIA_JOB_GROUP && !known) {
+		known = *at = calloc(1, sizeof(*known));
+		if (known)
+			known->tag = job->tag;
+		else
+			jobs->knows_all = true;
+	} else if ((job->kind == GP_NVIDIA_JOB_FORGET || job->kind == GP_NVIDIA_JOB_RELEASE) && known) {
+		*at = known->next;
+		free(known);
+	}
+}
+
 /* What is not there any more is not looked at. With the lock. */
 static void job_spare_looks(struct gp_nvidia_jobs *jobs, uint64_t tag, bool all, uint32_t slot)
 {
@@ -36,6 +69,20 @@ static void job_spare_looks(struct gp_nvidia_jobs *jobs, uint64_t tag, bool all,
 			jobs->looks.tail = at;
 		gp_nvidia_job_free(job);
 	}
+}
+
+/* With the lock. Of a client of which nothing was looked at there is nothing to end; and it is forgotten once. So those
+ * who come and go while the driver's calls take long leave nothing behind. */
+static bool job_is_void(struct gp_nvidia_jobs *jobs, const struct gp_nvidia_job *job)
+{
+	struct gp_nvidia_known *known = *job_known(jobs, job->tag);
+	bool was = known && known->ends;
+
+	if ((job->kind != GP_NVIDIA_JOB_REMOVE && job->kind != GP_NVIDIA_JOB_FORGET) || jobs->knows_all)
+		return false;
+	if (known && job->kind == GP_NVIDIA_JOB_FORGET)
+		known->ends = true;
+	return !known || was;
 }
 
 /* With the lock: the slot is emptied already, and what came for it since was not looked at yet. */
@@ -60,6 +107,8 @@ void gp_nvidia_jobs_push(struct gp_nvidia_jobs *jobs, struct gp_nvidia_job *job)
 		job_spare_looks(jobs, job->tag, job->kind != GP_NVIDIA_JOB_REMOVE, job->slot);
 	/* So a client has no more of these than it has slots, however often it fills and empties them. */
 	twice = job->kind == GP_NVIDIA_JOB_REMOVE && job_is_removed(jobs, job->tag, job->slot);
+	if (!twice)
+		twice = job_is_void(jobs, job);
 	if (!twice) {
 		*list->tail = job;
 		list->tail = &job->next;
@@ -106,6 +155,7 @@ static struct gp_nvidia_job *job_take(struct gp_nvidia_jobs *jobs)
 	list->first = job->next;
 	if (!list->first)
 		list->tail = &list->first;
+	job_note(jobs, job);
 	return job;
 }
 
@@ -138,6 +188,12 @@ void gp_nvidia_jobs_init(struct gp_nvidia_jobs *jobs)
 
 void gp_nvidia_jobs_fini(struct gp_nvidia_jobs *jobs)
 {
+	struct gp_nvidia_known *next;
+
+	for (; jobs->known; jobs->known = next) {
+		next = jobs->known->next;
+		free(jobs->known);
+	}
 	pthread_cond_destroy(&jobs->wake);
 	pthread_mutex_destroy(&jobs->lock);
 }

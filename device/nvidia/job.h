@@ -40,10 +40,14 @@ struct gp_nvidia_job_list {
 	struct gp_nvidia_job *first, **tail;
 };
 
+struct gp_nvidia_known; /* job.c's */
+
 struct gp_nvidia_jobs {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct gp_nvidia_job_list urgent, looks; /* lock */
+	struct gp_nvidia_known *known;           /* lock: clients of which a group was looked at, and not forgotten */
+	bool knows_all;                          /* lock: memory was short: anybody may be one of them */
 	bool stopping;                           /* lock */
 };
 

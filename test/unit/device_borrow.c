@@ -334,6 +334,32 @@ static void test_removes(void **state)
 	sem_wait(&told);
 }
 
+/* Clients that come and go while a call takes long leave nothing to do behind; one of which something was looked at is
+ * forgotten once. */
+static void test_forgets(void **state)
+{
+	struct mallinfo2 before, after;
+
+	(void)state;
+	lend(0, 1000);
+	sem_wait(&told);
+	make_it_hang();
+	gp_nvidia_borrow_forget(borrow, client.tag);
+	before = mallinfo2();
+	for (uint64_t tag = 0; tag < 1000; tag++) {
+		gp_nvidia_borrow_remove(borrow, client.tag + 1 + tag, GPU, 3);
+		gp_nvidia_borrow_forget(borrow, client.tag + 1 + tag);
+		gp_nvidia_borrow_forget(borrow, client.tag);
+	}
+	after = mallinfo2();
+	sem_post(&go_on);
+	sem_wait(&told);
+	assert_in_range(after.uordblks, 0, before.uordblks + 4096);
+	order(1, 3, false);
+	sem_wait(&done);
+	assert_int_equal(result_told, -ESRCH);
+}
+
 /* A close that a newer plan has overtaken is not carried out: nobody would open it again. */
 static void test_overtaken(void **state)
 {
@@ -439,6 +465,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many, begin, end),
 		cmocka_unit_test_setup_teardown(test_orders_first, begin, end),
 		cmocka_unit_test_setup_teardown(test_removes, begin, end),
+		cmocka_unit_test_setup_teardown(test_forgets, begin, end),
 		cmocka_unit_test_setup_teardown(test_overtaken, begin, end),
 		cmocka_unit_test_setup_teardown(test_lies, begin, end),
 		cmocka_unit_test_setup_teardown(test_hangs, begin, end),
