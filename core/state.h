@@ -240,6 +240,7 @@ struct gp_device {
 	uint64_t budget_used_ppm;      /* edf: sum of budget/deadline */
 	uint64_t turn_clock;           /* turns ended, ever */
 	uint64_t turn_tag;             /* the largest that has had a turn */
+	uint64_t reorder_ns;           /* those who wait are asked for their order again, not before */
 	bool dirty;                    /* something changed since the last look */
 	bool stopped, opening_all;
 	bool oversubscribed;

@@ -404,10 +404,32 @@ bool gp_turn_is_kept(struct gp_sched *sched, const struct gp_queue *waiter)
 	return true;
 }
 
+/* A share of the time becomes less while one waits, whoever waits: what was said when each began to is too old to be
+ * compared. It takes a look at each, once a turn. */
+static void turn_ask_again(struct gp_sched *sched, struct gp_device *device)
+{
+	uint32_t s, i;
+
+	if (!device->policy->order_falls || device->reorder_ns > sched->now_ns ||
+	    gp_heap_top(device, GP_HEAP_TURN) == GP_NONE)
+		return;
+	device->reorder_ns = sched->now_ns + device->param.turn_ns;
+	for (s = device->seat_first; s != GP_NONE; s = sched->seats[s].device_next) {
+		struct gp_seat *seat = &sched->seats[s];
+
+		if (seat->has_turn || !seat->work_count)
+			continue;
+		turn_view_user(sched, seat);
+		for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+			gp_work_set_rank(sched, i);
+	}
+}
+
 void gp_turn_assign(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t waiter;
 
+	turn_ask_again(sched, device);
 	while ((waiter = gp_heap_top(device, GP_HEAP_TURN)) != GP_NONE) {
 		const struct gp_queue *q = &sched->queues[waiter];
 

@@ -61,6 +61,9 @@ struct gp_policy {
 	 * of users, then of the seats of a user. */
 	uint64_t (*order)(const struct gp_policy_seat *seat);
 
+	/* order falls while a seat waits: once a turn the core asks again for all that do. */
+	bool order_falls;
+
 	/* How much longer may holder keep its turn against waiter, of equal rank, which has just got work? 0: it yields
 	 * now; else it is asked again after it ran so long. The core sees to it that the holder runs as long as the
 	 * switch there and back takes, and that the budget can pay for it. NULL: to the turn's end. */

@@ -48,7 +48,7 @@ static uint64_t open_ns(struct crowd *c, uint32_t queue)
 /* Who has twenty clients has as much as who has one, and each of the twenty a twentieth of that. */
 static void users_share_before_clients(void **state)
 {
-	static const char *const policies[] = { "hpf", "rr", "wfq", "edf" };
+	static const char *const policies[] = { "hpf", "rr", "wfq", "edf", "drf" };
 	uint32_t p, i;
 
 	for (p = 0; p < sizeof(policies) / sizeof(policies[0]); p++) {
