@@ -84,16 +84,27 @@ bool gp_control_has_work(const struct gp_daemon *daemon)
 		(!daemon->sync_looked && daemon->look_at && daemon->look_at < daemon->client_top));
 }
 
+static void control_metrics_synced(struct gp_daemon *daemon)
+{
+	if (!daemon->metrics_by_ns || (gp_unmanaged_is_read(daemon) && gp_now_ns() < daemon->metrics_by_ns))
+		return;
+	daemon->metrics_by_ns = 0;
+	for (struct gp_peer *peer = daemon->peers; peer; peer = peer->next)
+		if (peer->wants_status && peer->job.kind == GP_JOB_METRICS)
+			control_status_answer(daemon, peer);
+}
+
 void gp_control_synced(struct gp_daemon *daemon)
 {
 	bool is_over;
 
+	control_metrics_synced(daemon);
 	if (!daemon->sync_by_ns)
 		return;
 	is_over = gp_now_ns() >= daemon->sync_by_ns;
 	if (gp_client_sync_some(daemon) && !is_over)
 		return;
-	if (daemon->sync_waiting && !is_over)
+	if ((daemon->sync_waiting || gp_unmanaged_is_read(daemon)) && !is_over)
 		return;
 	if (daemon->sync_waiting && control_look(daemon))
 		return;
@@ -457,6 +468,17 @@ static void control_past(struct gp_daemon *daemon, struct gp_peer *peer)
 	}
 }
 
+static void control_metrics_answer(struct gp_daemon *daemon, struct gp_peer *peer)
+{
+	uint32_t cookie = peer->job.cookie;
+	struct gp_text text = { 0 };
+
+	gp_portion_use(daemon, CONTROL_METRICS_WORK + daemon->client_count / 4);
+	gp_metrics_write(daemon, &text);
+	gp_control_end(peer);
+	control_send(daemon, peer, cookie, &text);
+}
+
 void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer)
 {
 	struct gp_job *job = &peer->job;
@@ -471,6 +493,20 @@ void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer)
 		control_send_part(daemon, peer, control_summary_part(daemon, peer, job));
 	else if (job->kind == GP_JOB_ACCOUNT)
 		control_send_part(daemon, peer, gp_account_part(daemon, peer, job));
+	else if (job->kind == GP_JOB_METRICS)
+		control_metrics_answer(daemon, peer);
+}
+
+/* Processes without an agent count against the slots: while they are looked for the answer waits. */
+static void control_metrics(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
+{
+	control_begin(peer, GP_JOB_METRICS, cookie);
+	gp_unmanaged_refresh(daemon);
+	if (!gp_unmanaged_is_read(daemon))
+		return;
+	peer->wants_status = true;
+	if (!daemon->metrics_by_ns)
+		daemon->metrics_by_ns = gp_now_ns() + CONTROL_SYNC_NS;
 }
 
 static void control_events(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
@@ -490,7 +526,6 @@ void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const vo
 	/* Copied: answering uses the packet's memory. */
 	const struct gp_control_request request = *(const struct gp_control_request *)data;
 	uint32_t cookie = request.header.cookie;
-	struct gp_text text = { 0 };
 
 	switch (request.verb) {
 	case GP_CONTROL_STATUS: control_status(daemon, peer, cookie); break;
@@ -503,11 +538,7 @@ void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const vo
 		}
 		control_events(daemon, peer, cookie);
 		break;
-	case GP_CONTROL_METRICS:
-		gp_portion_use(daemon, CONTROL_METRICS_WORK + daemon->client_count / 4);
-		gp_metrics_write(daemon, &text);
-		control_send(daemon, peer, cookie, &text);
-		break;
+	case GP_CONTROL_METRICS: control_metrics(daemon, peer, cookie); break;
 	case GP_CONTROL_PING: control_ping(daemon, peer, cookie); break;
 	case GP_CONTROL_RELOAD: control_reload(daemon, peer, cookie); break;
 	case GP_CONTROL_SUMMARY: control_summary(daemon, peer, &request); break;

@@ -10,8 +10,8 @@
  *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
  *   silence.c  agents that do not look any more                    journal.c  lines for the journal
  *   owner.c, subuid.c  whose a process is, limits                 user.c     names of users
- *   rights.c   which capabilities it has                           account.c  what clients got, also when they have ended
- *   quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
+ *   rights.c   which capabilities it has                           account.c  what clients got, also when they have
+ * ended quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
  *   fair.c     who is served next, and for how long                attr.c     what a client has
  *   slice.c    slices are set, switches counted                    gang.c     names of gangs
  *   learn.c, cost.c  what transactions cost; between runs          clock.c    the time
@@ -87,6 +87,7 @@ struct gp_daemon {
 	uint64_t scan_took_ns;          /* the last time */
 	uint64_t scanned_ns;            /* unmanaged processes were looked for */
 	uint64_t sync_by_ns;            /* STATUS waits until then at most; 0: nobody waits */
+	uint64_t metrics_by_ns;         /* the same for METRICS */
 	bool sync_looked;               /* those who did not look in time are looked at */
 	uint64_t synced_ns;             /* when the agents were last asked to look */
 	uint32_t sync_at, sync_waiting; /* whom to ask next; how many were asked and have not looked */
@@ -112,11 +113,11 @@ struct gp_daemon {
 	bool metrics_dirty, metrics_failed;
 	uint64_t metrics_written_ns;
 	char metrics_path[GP_CONFIG_PATH_SIZE]; /* the file that was written last; "": none */
-	bool slice_dirty;       /* gates, priorities or slices have changed */
-	uint64_t back_next_ns;  /* when somebody is to leave quarantine; 0: nobody */
-	uint64_t gang_next_ns;  /* when somebody may change his gang; 0: nobody waits for it */
-	uint64_t slice_next_ns; /* when gp_slice_update() wants to be called again; 0: not */
-	bool sampling_dirty;    /* who has work or a closed gate has changed */
+	bool slice_dirty;                       /* gates, priorities or slices have changed */
+	uint64_t back_next_ns;                  /* when somebody is to leave quarantine; 0: nobody */
+	uint64_t gang_next_ns;                  /* when somebody may change his gang; 0: nobody waits for it */
+	uint64_t slice_next_ns;                 /* when gp_slice_update() wants to be called again; 0: not */
+	bool sampling_dirty;                    /* who has work or a closed gate has changed */
 	struct gp_client *sampled;
 	uint64_t sampling_round, sampling_next_ns; /* next: when gp_sampling_update() wants to be called again */
 	_Alignas(8) char packet[GP_WIRE_SIZE_MAX + 64];

@@ -193,6 +193,7 @@ static void loop_set_timer(struct gp_daemon *daemon)
 	due_ns = loop_earliest(due_ns, daemon->scan_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->cost_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->metrics_next_ns);
+	due_ns = loop_earliest(due_ns, daemon->metrics_by_ns);
 	due_ns = loop_earliest(due_ns, daemon->stop_by_ns);
 	due_ns = loop_earliest(due_ns, daemon->listen_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->sync_by_ns);
@@ -363,8 +364,8 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
 	daemon->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	daemon->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	daemon->inbox_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (gp_owner_init(daemon) || gp_account_init(daemon) || !daemon->clients || !daemon->by_core || daemon->epoll_fd < 0 ||
-	    daemon->timer_fd < 0 || daemon->signal_fd < 0 || daemon->inbox_fd < 0)
+	if (gp_owner_init(daemon) || gp_account_init(daemon) || !daemon->clients || !daemon->by_core ||
+	    daemon->epoll_fd < 0 || daemon->timer_fd < 0 || daemon->signal_fd < 0 || daemon->inbox_fd < 0)
 		return gp_error_set(error, -ENOMEM, "cannot start: %s", strerror(errno));
 	loop_make_table(daemon);
 	daemon->timer_source = (struct gp_source){ loop_drain, &daemon->timer_fd };

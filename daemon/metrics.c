@@ -164,7 +164,6 @@ static void metrics_queues(struct gp_daemon *daemon, struct gp_text *text)
 {
 	uint32_t open = 0, closed = 0, work = 0, slots, processes;
 
-	gp_unmanaged_refresh(daemon); /* they count against slots */
 	metrics_head(text, "queues", "gauge", "Queues by state.");
 	for (uint32_t i = 0; i < daemon->device_count; i++, open = closed = work = 0) {
 		for (const struct gp_queue_entry *q = daemon->devices[i].queues; q; q = q->device_next) {
@@ -219,7 +218,8 @@ void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text)
 		uint64_t value;
 	} own[] = {
 		{ "clients", "gauge", "Processes with an agent.", daemon->client_count },
-		{ "clients_seen_total", "counter", "Processes with an agent that have connected since the daemon started.", c->clients_seen },
+		{ "clients_seen_total", "counter",
+		  "Processes with an agent that have connected since the daemon started.", c->clients_seen },
 		{ "orders_total", "counter", "Gate changes ordered.", c->orders },
 		{ "leases_lost_total", "counter", "Gates that agents opened because the lease ran out.",
 		  c->leases_lost },
@@ -281,6 +281,7 @@ void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 	daemon->metrics_next_ns = now_ns + METRICS_HEARTBEAT_NS;
 	daemon->metrics_written_ns = now_ns;
 	daemon->metrics_dirty = false;
+	gp_unmanaged_refresh(daemon); /* they count against slots; what it finds is in the next one */
 	gp_metrics_write(daemon, &text);
 	if (text.failed)
 		gp_error_set(&error, -ENOMEM, "out of memory");

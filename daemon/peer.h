@@ -25,7 +25,7 @@ struct gp_source {
 enum gp_peer_kind { GP_PEER_NEW, GP_PEER_AGENT, GP_PEER_COMMAND };
 
 /* A command that is answered in parts, with decisions in between. */
-enum gp_job_kind { GP_JOB_NONE, GP_JOB_STATUS, GP_JOB_PAST, GP_JOB_SUMMARY, GP_JOB_ACCOUNT };
+enum gp_job_kind { GP_JOB_NONE, GP_JOB_STATUS, GP_JOB_PAST, GP_JOB_SUMMARY, GP_JOB_ACCOUNT, GP_JOB_METRICS };
 struct gp_job {
 	enum gp_job_kind kind;
 	uint32_t cookie;
@@ -60,7 +60,7 @@ struct gp_peer {
 	struct gp_stream *stream; /* of a command that reads events */
 	struct gp_text backlog;   /* answer packets that did not fit yet: length, bytes, length, bytes */
 	size_t backlog_sent;
-	bool wants_status; /* waits for the agents' counters */
+	bool wants_status; /* waits for the agents' counters, or for who else uses the device */
 	struct gp_job job;
 	/* fair.c */
 	struct gp_peer *fair_next, *fair_prev;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Processes that use the GPU without an agent (static, setuid, not started by `gpreempt run`): found in the driver's
- * own list, /sys/class/kfd/kfd/proc. What is read there is the kernel's, but a process may end while it is being read.
+ * own list, /sys/class/kfd/kfd/proc, which another thread reads (scan.c).
  */
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/epoll.h>
+#include "daemon/scan.h"
 #include "daemon/unmanaged.h"
 #include "lib/kfd.h"
 
-#define UNMANAGED_MAX       1024u
-#define UNMANAGED_QUEUE_MAX 1024u
-#define UNMANAGED_FRESH_NS  20000000ull
-#define UNMANAGED_SHARE     50u /* of the time that it takes pass before the next one: orders wait meanwhile */
-#define UNMANAGED_LATE_NS   10000000000ull /* but not longer than this */
+#define UNMANAGED_NEW_MAX                                                                           \
+	16u /* that are named after one scan: whose they are is asked for; others are with the next \
+	     */
+#define UNMANAGED_FRESH_NS 20000000ull
+#define UNMANAGED_SHARE    50u /* of the time that it takes pass before the next one: it is a processor's time */
+#define UNMANAGED_LATE_NS  10000000000ull /* but not longer than this */
 
 struct unmanaged_process {
 	pid_t pid;
@@ -31,8 +32,11 @@ struct unmanaged_process {
 };
 
 struct gp_unmanaged_set {
+	struct gp_scan *scan;
+	struct gp_source source;
+	int fd;
 	uint32_t count;
-	struct unmanaged_process processes[UNMANAGED_MAX];
+	struct unmanaged_process processes[GP_SCAN_PROCESS_MAX];
 };
 
 pid_t gp_process_parent(pid_t pid)
@@ -120,69 +124,27 @@ bool gp_unmanaged_uses_gpu(struct gp_ancestry *ancestry, pid_t pid, uint32_t *re
 	return found;
 }
 
-static void unmanaged_name(struct gp_daemon *daemon, struct unmanaged_process *process)
-{
-	char path[64];
-	struct stat st;
-	FILE *stream;
-
-	snprintf(path, sizeof(path), "/proc/%d", process->pid);
-	if (!stat(path, &st))
-		process->uid = st.st_uid;
-	process->account = gp_process_account(daemon, process->uid, process->pid);
-	snprintf(path, sizeof(path), "/proc/%d/comm", process->pid);
-	stream = fopen(path, "re");
-	if (stream && fgets(process->name, sizeof(process->name), stream))
-		process->name[strcspn(process->name, "\n")] = '\0';
-	if (stream)
-		fclose(stream);
-}
-
-static bool unmanaged_queue_file(pid_t pid, uint32_t id, const char *name, uint64_t *ret_value)
-{
-	char path[160];
-
-	snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues/%u/%s", pid, id, name);
-	return !gp_kfd_read_number(path, ret_value);
-}
-
 /* Its queues, counted per device; those of an adopted process are handed on. */
-static void unmanaged_queues(struct gp_daemon *daemon, struct unmanaged_process *process)
+static void unmanaged_queues(struct gp_daemon *daemon, struct unmanaged_process *process,
+			     const struct gp_scan_queue *queues, uint32_t queue_count)
 {
-	char path[160];
-	struct dirent *entry;
-	uint64_t gpu_id, type;
-	uint32_t id;
-	DIR *folder;
-
-	process->queue_count = 0;
+	process->queue_count = queue_count;
 	process->devices = 0;
-	snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues", process->pid);
-	folder = opendir(path);
-	while (folder && process->queue_count < UNMANAGED_QUEUE_MAX && (entry = readdir(folder))) {
-		struct gp_device_entry *device;
+	for (uint32_t i = 0; i < queue_count; i++) {
+		struct gp_device_entry *device = gp_device_find(daemon, queues[i].gpu_id);
 
-		if (!unmanaged_number(entry->d_name, &id) ||
-		    !unmanaged_queue_file(process->pid, id, "gpuid", &gpu_id) ||
-		    !unmanaged_queue_file(process->pid, id, "type", &type))
-			continue;
-		device = gp_device_find(daemon, (uint32_t)gpu_id);
-		process->queue_count++;
 		if (!device)
 			continue;
-		device->unmanaged_queues += gp_kfd_is_compute((uint32_t)type);
-		device->other_queues += gp_kfd_is_compute((uint32_t)type) && !process->client;
+		device->unmanaged_queues += queues[i].is_compute;
+		device->other_queues += queues[i].is_compute && !process->client;
 		if (!(process->devices >> (device - daemon->devices) & 1)) {
 			device->unmanaged_processes++;
 			device->other_processes += !process->client;
 		}
 		process->devices |= 1ull << (device - daemon->devices);
 		if (process->client)
-			gp_adopt_queue(daemon, process->client, id, (uint32_t)gpu_id,
-				       gp_kfd_is_compute((uint32_t)type));
+			gp_adopt_queue(daemon, process->client, queues[i].id, queues[i].gpu_id, queues[i].is_compute);
 	}
-	if (folder)
-		closedir(folder);
 }
 
 static bool unmanaged_is_client(const struct gp_daemon *daemon, pid_t pid)
@@ -193,30 +155,31 @@ static bool unmanaged_is_client(const struct gp_daemon *daemon, pid_t pid)
 	return false;
 }
 
-static struct unmanaged_process *unmanaged_entry(struct gp_daemon *daemon, pid_t pid)
+/* NULL: too many are new at once. */
+static struct unmanaged_process *unmanaged_entry(struct gp_daemon *daemon, const struct gp_scan_process *found,
+						 uint32_t *new_count)
 {
 	struct gp_unmanaged_set *set = daemon->unmanaged;
 
 	for (uint32_t i = 0; i < set->count; i++)
-		if (set->processes[i].pid == pid)
+		if (set->processes[i].pid == found->pid)
 			return &set->processes[i];
-	if (set->count == UNMANAGED_MAX)
+	if (set->count == GP_SCAN_PROCESS_MAX || *new_count == UNMANAGED_NEW_MAX)
 		return NULL;
-	set->processes[set->count] = (struct unmanaged_process){ .pid = pid };
-	unmanaged_name(daemon, &set->processes[set->count]);
+	++*new_count;
+	set->processes[set->count] = (struct unmanaged_process){ .pid = found->pid, .uid = found->uid };
+	memcpy(set->processes[set->count].name, found->name, sizeof(found->name));
+	set->processes[set->count].account = gp_process_account(daemon, found->uid, found->pid);
 	return &set->processes[set->count++];
 }
 
-static void unmanaged_process(struct gp_daemon *daemon, pid_t pid)
+static void unmanaged_process(struct gp_daemon *daemon, struct unmanaged_process *process,
+			      const struct gp_scan_queue *queues, uint32_t queue_count)
 {
-	struct unmanaged_process *process = unmanaged_entry(daemon, pid);
-
-	if (!process)
-		return;
 	process->seen = true;
 	if (process->client)
 		gp_adopt_begin(process->client);
-	unmanaged_queues(daemon, process);
+	unmanaged_queues(daemon, process, queues, queue_count);
 	if (process->client)
 		gp_adopt_end(daemon, process->client);
 	else if (process->queue_count && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
@@ -244,36 +207,88 @@ static void unmanaged_forget(struct gp_daemon *daemon)
 	set->count = kept;
 }
 
-void gp_unmanaged_scan(struct gp_daemon *daemon)
+/* What was read is compared with what is known. */
+static void unmanaged_merge(struct gp_daemon *daemon, const struct gp_scan_result *result)
 {
-	struct dirent *entry;
-	uint32_t pid;
-	DIR *folder;
+	uint32_t new_count = 0;
 
-	if (strcmp(daemon->ops->name, "kfd"))
-		return;
-	if (!daemon->unmanaged)
-		daemon->unmanaged = calloc(1, sizeof(*daemon->unmanaged));
-	daemon->scanned_ns = gp_now_ns();
-	folder = daemon->unmanaged ? opendir(GP_KFD_SYSFS "/proc") : NULL;
-	if (!folder)
-		return;
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
 		struct gp_device_entry *device = &daemon->devices[i];
 
 		device->unmanaged_queues = device->unmanaged_processes = 0;
 		device->other_queues = device->other_processes = 0;
 	}
-	while ((entry = readdir(folder)))
-		if (unmanaged_number(entry->d_name, &pid) && !unmanaged_is_client(daemon, (pid_t)pid))
-			unmanaged_process(daemon, (pid_t)pid);
-	closedir(folder);
+	for (uint32_t i = 0; i < result->process_count; i++) {
+		const struct gp_scan_process *found = &result->processes[i];
+		struct unmanaged_process *process =
+			unmanaged_is_client(daemon, found->pid) ? NULL : unmanaged_entry(daemon, found, &new_count);
+
+		if (process)
+			unmanaged_process(daemon, process, &result->queues[found->queue_first], found->queue_count);
+	}
 	unmanaged_forget(daemon);
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		gp_sched_device_set_others(daemon->sched, daemon->devices[i].core, daemon->devices[i].other_queues,
 					   daemon->devices[i].other_processes, gp_daemon_now_ns(daemon));
 	daemon->dirty = true;
-	daemon->scan_took_ns = gp_now_ns() - daemon->scanned_ns;
+	daemon->scan_took_ns = result->took_ns;
+	if (new_count == UNMANAGED_NEW_MAX)
+		gp_unmanaged_want(daemon);
+}
+
+static void unmanaged_read(struct gp_daemon *daemon, void *owner, uint32_t events)
+{
+	struct gp_unmanaged_set *set = owner;
+	const struct gp_scan_result *result = gp_scan_take(set->scan);
+
+	(void)events;
+	if (result && result->is_complete)
+		unmanaged_merge(daemon, result);
+}
+
+static struct gp_unmanaged_set *unmanaged_set(struct gp_daemon *daemon)
+{
+	struct gp_unmanaged_set *set = daemon->unmanaged;
+
+	if (set)
+		return set;
+	set = calloc(1, sizeof(*set));
+	if (!set || gp_scan_create(&set->scan, &set->fd)) {
+		free(set);
+		return NULL;
+	}
+	set->source = (struct gp_source){ unmanaged_read, set };
+	if (gp_daemon_watch(daemon, set->fd, EPOLLIN, &set->source)) {
+		gp_scan_destroy(set->scan);
+		free(set);
+		return NULL;
+	}
+	daemon->unmanaged = set;
+	return set;
+}
+
+static bool unmanaged_begin(struct gp_daemon *daemon)
+{
+	struct gp_unmanaged_set *set = unmanaged_set(daemon);
+	pid_t *pids = set ? calloc(daemon->client_top + 1, sizeof(pid_t)) : NULL;
+	uint32_t count = 0;
+	bool begun;
+
+	if (!pids)
+		return false;
+	for (uint32_t i = 0; i < daemon->client_top; i++)
+		if (daemon->clients[i] && daemon->clients[i]->peer)
+			pids[count++] = daemon->clients[i]->device.pid;
+	begun = gp_scan_begin(set->scan, pids, count);
+	free(pids);
+	if (begun)
+		daemon->scanned_ns = gp_now_ns();
+	return begun;
+}
+
+bool gp_unmanaged_is_read(struct gp_daemon *daemon)
+{
+	return daemon->unmanaged && gp_scan_is_busy(daemon->unmanaged->scan);
 }
 
 /* Reading the driver's list takes a while, and longer the more somebody has put there: who asks all the time does not
@@ -288,8 +303,8 @@ static uint64_t unmanaged_next_ns(const struct gp_daemon *daemon)
 
 void gp_unmanaged_refresh(struct gp_daemon *daemon)
 {
-	if (gp_now_ns() >= unmanaged_next_ns(daemon))
-		gp_unmanaged_scan(daemon);
+	if (!strcmp(daemon->ops->name, "kfd") && gp_now_ns() >= unmanaged_next_ns(daemon))
+		unmanaged_begin(daemon);
 }
 
 /* A queue of ours came: how many slots are left for it? Others that come later are seen with the next one, or when
@@ -312,8 +327,11 @@ void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns)
 	}
 	if (now_ns < daemon->scan_next_ns || (!regular && !daemon->scan_next_ns))
 		return;
-	daemon->scan_next_ns = regular ? now_ns + daemon->config.scan_ns : 0;
-	gp_unmanaged_scan(daemon);
+	/* While one is under way the next waits for its end. */
+	if (unmanaged_begin(daemon))
+		daemon->scan_next_ns = regular ? now_ns + daemon->config.scan_ns : 0;
+	else
+		daemon->scan_next_ns = now_ns + UNMANAGED_FRESH_NS;
 }
 
 void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text)
@@ -353,6 +371,10 @@ void gp_unmanaged_fini(struct gp_daemon *daemon)
 	for (uint32_t i = 0; daemon->unmanaged && i < daemon->unmanaged->count; i++)
 		if (daemon->unmanaged->processes[i].client)
 			gp_client_remove(daemon, daemon->unmanaged->processes[i].client);
+	if (daemon->unmanaged) {
+		epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, daemon->unmanaged->fd, NULL);
+		gp_scan_destroy(daemon->unmanaged->scan);
+	}
 	free(daemon->unmanaged);
 	daemon->unmanaged = NULL;
 }
