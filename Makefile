@@ -61,7 +61,6 @@ all:
 demo:
 	@tools/deps build
 	$(call setup,build,)
-	@ninja -C build --quiet cli/gpreempt sim/gpreempt-sim
 	@tools/demo build
 
 # The kernel's headers and ROCm are wanted, not needed: where they cannot be installed the tests that use them are skipped,

@@ -173,7 +173,7 @@ def seed003(kept):
             100 * cost["load"]["daemon"], 100 * cost["load"]["agents"], cost["load"]["stats"]["transactions"] / 15), ""]])
     lines += ["**Which part of a preemption is physics.** A full MI210 holds %.0f MB of registers for these kernels; at %.1f TB/s, the memory's whole peak, saving them takes %.0f µs, so 10 µs"
               % (SAVE_BYTES["mi210"] / 1e6, SAVE_RATE["mi210"] / 1e12, floor / 1e3),
-              "cannot be reached at full occupancy by anybody. The rest of the call is the driver's way through unmap and remap of the whole runlist, which nobody has published: the description",
+              "cannot be reached at full occupancy by anybody. The rest of the call is the driver's way through unmap and remap of the whole runlist, which has not been published: the description",
               "assumes 105 µs (60 to 500). What is ours is the way from the doorbell to the call: two hops between processes and a decision.", ""]
     return lines
 

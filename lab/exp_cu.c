@@ -54,7 +54,7 @@ static int cu_limit_run(struct lab *lab, struct gp_lab_part *part, struct gp_err
 		return -1;
 	(void)snprintf(
 		table->rows[4].note, sizeof(table->rows[4].note),
-		"Nobody has measured this one: it separates the two explanations. Kernels that fill the device once lose a whole "
+		"This has not been measured: it separates the two explanations. Kernels that fill the device once lose a whole "
 		"round at 64 CUs too (this row); uneven shader engines would lose nothing beyond 64/80 = 80 %%.");
 	(void)snprintf(
 		table->caption, sizeof(table->caption),

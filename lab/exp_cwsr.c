@@ -103,7 +103,7 @@ static int cwsr_run(struct lab *lab, struct gp_lab_part *part, struct gp_error *
 			return -1;
 	(void)snprintf(
 		whole->caption, sizeof(whole->caption),
-		"Nobody has published one; the range is that of the device description (60 to 500 µs for call, packet, fence and "
+		"None has been published; the range is that of the device description (60 to 500 µs for call, packet, fence and "
 		"map, assumed; from 14 on MI50, where the whole call was measured). On these devices one transaction stops every queue of every process, not only the victim's.");
 	(void)snprintf(
 		bytes->caption, sizeof(bytes->caption),

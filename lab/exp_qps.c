@@ -62,13 +62,13 @@ static int qps_run(struct lab *lab, struct gp_lab_part *part, struct gp_error *e
 	    qps_other(lab, table, "GPU_MAX_HW_QUEUES=2", &two, error))
 		return -1;
 	(void)snprintf(table->caption, sizeof(table->caption),
-		       "Nobody has measured these. They follow from the same mechanism with no further parameter.");
+		       "These have not been measured. They follow from the same mechanism with no further parameter.");
 	(void)snprintf(
 		part->answer, sizeof(part->answer),
 		"Processes block each other on the four pipes of the command processor, each of which serves one queue at a time, "
 		"while neither the driver nor the compute units are busy. With four queues per process, queue j of every process "
 		"sits on pipe j; if a pipe stays with a queue whose head waits for another queue until its 1 ms quantum is over "
-		"(not public, assumed: hold), everybody behind it waits. Beyond 24 queues the runlist is oversubscribed, processes "
+		"(not public, assumed: hold), all queues behind it wait. Beyond 24 queues the runlist is oversubscribed, processes "
 		"take turns, and the blocking stops: eight are faster than four. One or two hardware queues per process should "
 		"restore the throughput of one. Six processes are the miss: the model loses more than was measured.");
 	(void)snprintf(

@@ -117,7 +117,7 @@ static int runlist_run(struct lab *lab, struct gp_lab_part *part, struct gp_erro
 		"Oversubscription explains the eighth process, not the second: seed 001 read dmesg rightly, but 2 and 4 processes "
 		"hold 8 and 16 of 24 slots and lose the most. Eight processes take turns of 10 ms and lose about a quarter of each "
 		"(fitted; 20 times what moving their state costs, so not save and restore). They are faster than four only because "
-		"a slice has one process, whose queues block nobody else's. More slots alone (num_kcq=0) would bring the blocking "
+		"a slice has one process, whose queues block no other queues. More slots alone (num_kcq=0) would bring the blocking "
 		"back; fewer queues cure both.");
 	(void)snprintf(
 		part->falsify, sizeof(part->falsify),

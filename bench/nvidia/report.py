@@ -20,7 +20,7 @@ import together
 
 NOTE = ("Latency in µs, from the arrival of a request to its completion seen by the program; a request is one 200 µs kernel about every 20 ms unless the row says otherwise. p50, p90 and p99 are medians over the "
         "repeats, *max* is of all. *over*: above the same program alone. *batch kept*: work of all batch programs together while the urgent one was measured, over one batch program alone. *of the rest*: the same over what the requests that were served leave of the GPU, "
-        "by the time they need alone: who is served faster leaves less. *over native*: "
+        "by the time they need alone: a program that is served faster leaves less. *over native*: "
         "points above (below) native time slicing%s. *saves*: context saves of the batch programs per request, as the driver counts them. *exact*: every result of every program, bit for bit.")
 
 
@@ -57,7 +57,7 @@ def runs(results):
     apart = ["%s over %s" % (name, other) for name in rows.ROWS if name in where for other in dict.fromkeys((rows.ROWS[name].reference, rows.ROWS[name].native))
              if other in where and other != name and where[name] != where[other]]
     if lines:
-        lines.append("Rows told over one that does not come from the same runs: %s." % ("; ".join(apart) or "none"))
+        lines.append("Rows compared with a row of other runs: %s." % ("; ".join(apart) or "none"))
     return lines
 
 
