@@ -21,7 +21,7 @@
 #include "agent/queue.h"
 
 #define GP_AGENT_GPU_MAX  64u
-#define GP_MECHANISM_LAST GP_MECHANISM_KERNEL
+#define GP_MECHANISM_LAST ((uint32_t)GP_MECHANISM_COUNT - 1u)
 
 enum gp_link_state {
 	GP_LINK_DOWN,
@@ -139,10 +139,12 @@ void gp_share_forget(void); /* forked child */
 
 /* gate.c; lock held */
 void gp_gate_order(const struct gp_wire_order *order);
-bool gp_mechanism_is_own(void);   /* we have, or have had, a part in changing gates */
 void gp_gates_open(uint32_t why); /* all; enum gp_lost told to the daemon, 0: not told */
 int gp_gate_open_slot(struct gp_slot *slot);
-void gp_gate_open_again(struct gp_slot *slot); /* one that is open, as far as we know */
+/* One that is open, as far as we know, by mechanism. */
+void gp_gate_open_again(struct gp_slot *slot, uint32_t mechanism);
+/* Orders of the daemon are carried out: the agent acts itself, or opens what the daemon cannot. */
+bool gp_gate_takes_orders(void);
 void gp_gate_mechanism(uint32_t mechanism);
 void gp_gate_leases(uint64_t now_ns);
 uint64_t gp_gate_lease_due_ns(uint64_t now_ns); /* UINT64_MAX: never */
@@ -169,21 +171,6 @@ bool gp_thread_wake(void); /* false: it cannot be woken any more */
 void gp_guard_start(void);  /* of the thread itself */
 void gp_guard_check(void);  /* of the thread itself, no lock held: a guard that has ended is replaced */
 void gp_guard_forget(void); /* forked child */
-
-/* ioctl() as the drivers have it: kfd/ioctl.c, nvidia/capture.c; no lock. What does not concern them is forwarded. */
-int gp_kfd_ioctl(int fd, unsigned long request, void *arg);
-int gp_nvidia_ioctl(int fd, unsigned long request, void *arg);
-
-/* nvidia/map.c: which mappings are read. The questions need no lock, the rest does. */
-bool gp_nvidia_map_touches(uint64_t address, uint64_t length);
-void gp_nvidia_map_forget(uint64_t address, uint64_t length);
-bool gp_nvidia_map_is_expected(void);
-void gp_nvidia_map_add(int fd, uint64_t address, uint64_t length);
-
-/* nvidia/file.c; no lock, and in signal handlers too: which files descriptors first to last are of, asked before they
- * are closed; told after. */
-uint32_t gp_nvidia_file_closes(unsigned first, unsigned last);
-void gp_nvidia_file_closed(uint32_t files);
 
 /* doorbell.c: no lock */
 bool gp_doorbell_ring(struct gp_hot *hot, uint64_t handle, uint64_t value, uint64_t written); /* false: withheld */

@@ -80,7 +80,7 @@ static int api_hint(const void *queue, uint64_t in_ns)
 	if (tell)
 		gp_sys_wake(gp_fd_sure(GP_FD_DOORBELL));
 	mechanism = __atomic_load_n(&gp_agent.mechanism, __ATOMIC_RELAXED);
-	return mechanism == GP_MECHANISM_BORROW || mechanism == GP_MECHANISM_CHANNEL ? GP_AGENT_BRING_IN : 0;
+	return gp_mechanism_has(mechanism, GP_BRINGS_CONTEXT_IN) ? GP_AGENT_BRING_IN : 0;
 }
 
 static int api_get(struct gpreempt_state *ret_state)

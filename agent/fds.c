@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "agent/agent.h"
+#include "agent/driver.h"
 #include "agent/export.h"
 #include "agent/fds.h"
 #include "agent/next.h"
@@ -154,21 +155,21 @@ static int fds_bad(void)
 
 GP_EXPORT int close(int fd)
 {
-	uint32_t files;
+	struct gp_driver_files files;
 	int r;
 
 	gp_next_init();
 	if (gp_fd_is_own(fd))
 		return fds_bad();
-	files = gp_nvidia_file_closes((unsigned)fd, (unsigned)fd);
+	gp_driver_files_close((unsigned)fd, (unsigned)fd, &files);
 	r = gp_next_close(fd);
-	gp_nvidia_file_closed(files);
+	gp_driver_files_closed(&files);
 	return r;
 }
 
 GP_EXPORT int dup2(int from, int to)
 {
-	uint32_t files = 0;
+	struct gp_driver_files files = { 0 };
 	int r;
 
 	gp_next_init();
@@ -176,16 +177,16 @@ GP_EXPORT int dup2(int from, int to)
 		return fds_bad();
 	if (from != to) {
 		fds_move_away(to);
-		files = gp_nvidia_file_closes((unsigned)to, (unsigned)to);
+		gp_driver_files_close((unsigned)to, (unsigned)to, &files);
 	}
 	r = gp_next_dup2(from, to);
-	gp_nvidia_file_closed(files);
+	gp_driver_files_closed(&files);
 	return r;
 }
 
 GP_EXPORT int dup3(int from, int to, int flags)
 {
-	uint32_t files = 0;
+	struct gp_driver_files files = { 0 };
 	int r;
 
 	gp_next_init();
@@ -193,10 +194,10 @@ GP_EXPORT int dup3(int from, int to, int flags)
 		return fds_bad();
 	if (from != to) {
 		fds_move_away(to);
-		files = gp_nvidia_file_closes((unsigned)to, (unsigned)to);
+		gp_driver_files_close((unsigned)to, (unsigned)to, &files);
 	}
 	r = gp_next_dup3(from, to, flags);
-	gp_nvidia_file_closed(files);
+	gp_driver_files_closed(&files);
 	return r;
 }
 
@@ -239,13 +240,13 @@ static int fds_close_range(unsigned first, unsigned last, int flags)
 
 GP_EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
-	uint32_t files;
+	struct gp_driver_files files;
 	int r;
 
 	gp_next_init();
-	files = gp_nvidia_file_closes(first, last);
+	gp_driver_files_close(first, last, &files);
 	r = fds_close_range(first, last, flags);
-	gp_nvidia_file_closed(files);
+	gp_driver_files_closed(&files);
 	return r;
 }
 
@@ -253,12 +254,12 @@ GP_EXPORT void closefrom(int first)
 {
 	struct rlimit limit = { 0 };
 	int saved = errno;
-	uint32_t files;
+	struct gp_driver_files files;
 
 	gp_next_init();
 	if (first < 0)
 		first = 0;
-	files = gp_nvidia_file_closes((unsigned)first, UINT_MAX);
+	gp_driver_files_close((unsigned)first, UINT_MAX, &files);
 	if (fds_close_range((unsigned)first, UINT_MAX, 0) < 0) {
 		/* A kernel without close_range. */
 		gp_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
@@ -266,6 +267,6 @@ GP_EXPORT void closefrom(int first)
 			if (!gp_fd_is_own((int)fd))
 				gp_next_close((int)fd);
 	}
-	gp_nvidia_file_closed(files);
+	gp_driver_files_closed(&files);
 	errno = saved;
 }

@@ -71,9 +71,9 @@ static void gate_carry_out(struct gp_wire_applied *applied, bool open)
 		if (!again)
 			gate_slots[count++] = slot;
 		/* What the daemon has closed itself, and cannot open, we were not told. */
-		if (open && gp_agent.mechanism == GP_MECHANISM_BORROW) {
+		if (open && gp_mechanism_has(gp_agent.mechanism, GP_AGENT_OPENS)) {
 			slot->closed = true;
-			slot->closed_by = GP_MECHANISM_BORROW;
+			slot->closed_by = (uint8_t)gp_agent.mechanism;
 		}
 		by_slot[gp_slot_index(slot)] = 0;
 	}
@@ -127,7 +127,7 @@ void gp_gate_order(const struct gp_wire_order *order)
 	memcpy(applied->changes, order->changes, order->count * sizeof(struct gp_wire_change));
 	if (gp_agent.exiting)
 		refused = -ESHUTDOWN;
-	else if (!gp_agent.driver || !gp_mechanism_is_own())
+	else if (!gp_gate_takes_orders())
 		refused = -EOPNOTSUPP;
 	else if (!gate_is_current(order->gpu_id, order->seq))
 		refused = -ESTALE;
@@ -166,18 +166,13 @@ static void gate_tell_lost(uint32_t why, uint32_t count)
 	gp_link_send(&message, size);
 }
 
-bool gp_mechanism_is_own(void)
-{
-	return gp_agent.mechanism != GP_MECHANISM_NONE && !GP_MECHANISM_IS_DAEMONS(gp_agent.mechanism);
-}
-
 /* Opens gate_slots by the mechanism each was closed with. */
 static void gate_open_listed(uint32_t count, uint32_t why)
 {
 	static struct gp_slot *listed[GP_WIRE_QUEUE_MAX];
 
 	memcpy(listed, gate_slots, count * sizeof(struct gp_slot *));
-	for (uint32_t mechanism = GP_MECHANISM_SELF; mechanism <= GP_MECHANISM_LAST; mechanism++) {
+	for (uint32_t mechanism = GP_MECHANISM_NONE + 1; mechanism <= GP_MECHANISM_LAST; mechanism++) {
 		uint32_t same = 0;
 
 		for (uint32_t i = 0; i < count; i++)
@@ -214,6 +209,11 @@ int gp_gate_open_slot(struct gp_slot *slot)
 	return slot->closed ? -EIO : 0;
 }
 
+bool gp_gate_takes_orders(void)
+{
+	return gp_agent.driver && gp_mechanism_has(gp_agent.mechanism, GP_BY_AGENT | GP_AGENT_OPENS);
+}
+
 void gp_gate_mechanism(uint32_t mechanism)
 {
 	if (mechanism == gp_agent.mechanism)
@@ -236,7 +236,7 @@ uint32_t gp_gate_closed_count(void)
 
 bool gp_gate_is_closed(const struct gp_slot *slot)
 {
-	return slot->closed || (gp_agent.mechanism == GP_MECHANISM_BORROW && gp_agent.link == GP_LINK_UP &&
+	return slot->closed || (gp_mechanism_has(gp_agent.mechanism, GP_AGENT_OPENS) && gp_agent.link == GP_LINK_UP &&
 				__atomic_load_n(&gp_page_now->queues[gp_slot_index(slot)].held, __ATOMIC_ACQUIRE));
 }
 
@@ -244,18 +244,18 @@ bool gp_gate_is_closed(const struct gp_slot *slot)
 static void gate_take_over(struct gp_slot *slot)
 {
 	slot->closed = true;
-	slot->closed_by = GP_MECHANISM_BORROW;
+	slot->closed_by = (uint8_t)gp_agent.mechanism;
 	__atomic_store_n(&gp_page_now->queues[gp_slot_index(slot)].held, 0, __ATOMIC_RELEASE);
 }
 
-void gp_gate_open_again(struct gp_slot *slot)
+void gp_gate_open_again(struct gp_slot *slot, uint32_t mechanism)
 {
 	int result = 0;
 
-	if (!gp_agent.driver || gp_gate_is_closed(slot) || gp_agent.link != GP_LINK_UP || !gp_mechanism_is_own())
+	if (!gp_gate_takes_orders() || gp_gate_is_closed(slot) || gp_agent.link != GP_LINK_UP)
 		return;
 	/* Not as what was the daemon's: its slice stays as it is. */
-	gp_agent.driver->change(GP_MECHANISM_CHANNEL, &slot, 1, true, &result);
+	gp_agent.driver->change(mechanism, &slot, 1, true, &result);
 	gp_log2("gate: opened again: queue, result", slot->queue_id, result);
 	/* The daemon may have closed it in between: it is told that this is undone. */
 	if (slot->closed || !gp_gate_is_closed(slot))

@@ -46,7 +46,7 @@ static void guard_recover(void)
 		return;
 	if (gp_agent.driver->recover)
 		gp_agent.driver->recover();
-	for (uint32_t i = 0; i < gp_slot_limit() && gp_mechanism_is_own(); i++)
+	for (uint32_t i = 0; i < gp_slot_limit() && gp_gate_takes_orders(); i++)
 		if (gp_slots[i].used) {
 			gp_slots[i].closed = true;
 			gp_slots[i].closed_by = (uint8_t)gp_agent.mechanism;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ioctl() between the application and its drivers: whose request it is, at the cost of one comparison. */
+/* ioctl() between the application and its drivers: whose request it is, at the cost of a comparison for each driver. */
 #include <stdarg.h>
 #include <sys/ioctl.h>
-#include "agent/agent.h"
+#include "agent/driver.h"
 #include "agent/export.h"
 #include "agent/next.h"
 
@@ -15,9 +15,5 @@ GP_EXPORT int ioctl(int fd, unsigned long request, ...)
 	arg = va_arg(list, void *);
 	va_end(list);
 	gp_next_init();
-	switch (_IOC_TYPE(request)) {
-	case 'K': return gp_kfd_ioctl(fd, request, arg);
-	case 'F': return gp_nvidia_ioctl(fd, request, arg);
-	default: return gp_next_ioctl(fd, request, arg);
-	}
+	return gp_driver_ioctl(fd, request, arg, _IOC_TYPE(request));
 }

@@ -6,16 +6,17 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include "agent/agent.h"
+#include "agent/driver.h"
 #include "agent/export.h"
 #include "agent/next.h"
 
 /* What is about to go is not read any more from here on. */
 static void memory_goes(const void *address, size_t length)
 {
-	if (!gp_nvidia_map_touches((uintptr_t)address, length) || !gp_agent_ready())
+	if (!gp_driver_map_touches((uintptr_t)address, length) || !gp_agent_ready())
 		return;
 	gp_agent_lock();
-	gp_nvidia_map_forget((uintptr_t)address, length);
+	gp_driver_map_forget((uintptr_t)address, length);
 	gp_agent_unlock();
 }
 
@@ -26,9 +27,9 @@ static void *memory_map(void *address, size_t length, int protection, int flags,
 	if (flags & MAP_FIXED)
 		memory_goes(address, length);
 	at = gp_next_mmap(address, length, protection, flags, fd, offset);
-	if (at != MAP_FAILED && fd >= 0 && protection & PROT_READ && gp_nvidia_map_is_expected() && gp_agent_ready()) {
+	if (at != MAP_FAILED && fd >= 0 && protection & PROT_READ && gp_driver_map_is_expected() && gp_agent_ready()) {
 		gp_agent_lock();
-		gp_nvidia_map_add(fd, (uintptr_t)at, length);
+		gp_driver_map_add(fd, (uintptr_t)at, length);
 		gp_agent_unlock();
 	}
 	return at;

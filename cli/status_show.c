@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns how the state reads: what was reached and why, before numbers. */
+#include <gpreempt/mechanism.h>
 #include <inttypes.h>
 #include <string.h>
 #include "cli/attr.h"
@@ -27,22 +28,9 @@ static bool status_is(uint64_t flag)
 /* What a mechanism means, for somebody who has not read the design. */
 static const char *status_mechanism_text(const char *mechanism)
 {
-	if (!strcmp(mechanism, "kernel"))
-		return "the driver changes the gates of all programs in one call";
-	if (!strcmp(mechanism, "debugger"))
-		return "the daemon suspends queues as a debugger";
-	if (!strcmp(mechanism, "self"))
-		return "each program's agent suspends its own queues as a debugger";
-	if (!strcmp(mechanism, "update"))
-		return "each program's agent disables its queues one by one (UPDATE_QUEUE)";
-	if (!strcmp(mechanism, "submit"))
-		return "NOTHING THAT RUNS IS STOPPED: only new submissions are held back";
-	if (!strcmp(mechanism, "borrow"))
-		return "the daemon disables the channels of programs, on their own files";
-	if (!strcmp(mechanism, "channel"))
-		return "each program's agent disables its own channels";
-	if (!strcmp(mechanism, "none"))
-		return "NOTHING IS SCHEDULED on this device";
+	for (uint32_t i = 0; i < GP_MECHANISM_COUNT; i++)
+		if (!strcmp(mechanism, gp_mechanism_name(i)))
+			return gp_mechanism_info(i)->sentence;
 	return "";
 }
 

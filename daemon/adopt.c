@@ -9,7 +9,8 @@
 #include <unistd.h>
 #include "daemon/unmanaged.h"
 
-struct gp_client *gp_adopt(struct gp_daemon *daemon, pid_t pid, uid_t uid, const char *name)
+struct gp_client *gp_adopt(struct gp_daemon *daemon, struct gp_driver_entry *driver, pid_t pid, uid_t uid,
+			   const char *name)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct gp_client *client;
@@ -27,6 +28,7 @@ struct gp_client *gp_adopt(struct gp_daemon *daemon, pid_t pid, uid_t uid, const
 		return NULL;
 	}
 	client->is_unmanaged = true;
+	client->driver = driver;
 	client->uid = uid;
 	client->account = account;
 	client->device.pid = pid;
@@ -38,7 +40,7 @@ struct gp_client *gp_adopt(struct gp_daemon *daemon, pid_t pid, uid_t uid, const
 	gp_client_adopted(daemon, client);
 	gp_log("process %d (%s, uid %u) has no agent: it is set aside while more urgent work is there", pid,
 	       client->name, uid);
-	daemon->ops->attach(daemon->backend, &client->device);
+	driver->ops->attach(driver->backend, &client->device);
 	daemon->scan_next_ns = 1; /* its queues: at once */
 	return client;
 }
@@ -79,8 +81,8 @@ void gp_adopt_queue(struct gp_daemon *daemon, struct gp_client *client, uint32_t
 	queue = client->slots[wire.slot].queue;
 	queue->adopted = true;
 	gp_queue_set_pending(daemon, queue, true);
-	if (daemon->ops->queue_added)
-		daemon->ops->queue_added(daemon->backend, &client->device, gpu_id, queue_id);
+	if (client->driver->ops->queue_added)
+		client->driver->ops->queue_added(client->driver->backend, &client->device, gpu_id, queue_id);
 	if (client->device.mechanism != GP_MECHANISM_NONE)
 		gp_queue_enter(daemon, queue);
 }

@@ -52,6 +52,7 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_owner *owner, struct gp
 	client->index = index;
 	client->doorbell_fd = -1;
 	client->device.pidfd = -1;
+	client->driver = gp_driver_for(daemon, 0);
 	client->device.tag = (uint64_t)++daemon->serial << 32 | (uint64_t)index << CLIENT_INDEX_SHIFT;
 	client->answers = true;
 	client->connected_ns = gp_now_ns();
@@ -71,7 +72,7 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_owner *owner, struct gp
 
 void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 {
-	daemon->ops->detach(daemon->backend, &client->device, true);
+	client->driver->ops->detach(client->driver->backend, &client->device, true);
 	gp_sampling_forget(daemon, client);
 	gp_fair_forget(daemon, client);
 	gp_client_synced(daemon, client);
@@ -266,6 +267,7 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	client->device.pidfd = peer->pidfd;
 	client->device.flags = hello->flags;
 	client->device.mechanisms = hello->mechanisms;
+	client->driver = gp_driver_for(daemon, hello->mechanisms);
 	memcpy(client->name, hello->name, sizeof(client->name));
 	memcpy(client->runtime, hello->runtime, sizeof(client->runtime));
 	memcpy(client->agent, hello->agent, sizeof(client->agent));
@@ -282,7 +284,7 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	client->own = wanted;
 	gp_together_find(daemon, client);
 	gp_client_make_attr(daemon, client);
-	daemon->ops->attach(daemon->backend, &client->device);
+	client->driver->ops->attach(client->driver->backend, &client->device);
 }
 
 static void client_queue_add(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_wire_queue *wire)
@@ -305,8 +307,9 @@ static void client_queue_add(struct gp_daemon *daemon, struct gp_peer *peer, con
 	}
 	queue = client->slots[wire->slot].queue;
 	gp_unmanaged_want(daemon);
-	if (daemon->ops->queue_added)
-		daemon->ops->queue_added(daemon->backend, &client->device, wire->gpu_id, wire->queue_id);
+	if (client->driver->ops->queue_added)
+		client->driver->ops->queue_added(client->driver->backend, &client->device, wire->gpu_id,
+						 wire->queue_id);
 	if (client->device.mechanism != GP_MECHANISM_NONE && gp_quarantine_admits(client))
 		gp_queue_enter(daemon, queue);
 	/* With the first queue on another device those before it get a gang too. */
@@ -353,13 +356,13 @@ static void client_runtime(struct gp_daemon *daemon, struct gp_client *client, c
 		       2 * client->queue_count); /* when its mechanism changes, all of them leave and come again */
 	if (runtime->enable) {
 		client->device.flags |= GP_HELLO_RUNTIME;
-		daemon->ops->attach(daemon->backend, &client->device);
+		client->driver->ops->attach(client->driver->backend, &client->device);
 		return;
 	}
 	client->device.flags &= ~GP_HELLO_RUNTIME;
 	client->runtime_cookie = runtime->header.cookie;
 	client->letting_go = true;
-	daemon->ops->detach(daemon->backend, &client->device, false);
+	client->driver->ops->detach(client->driver->backend, &client->device, false);
 }
 
 void gp_client_sync(struct gp_daemon *daemon)

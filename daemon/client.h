@@ -60,6 +60,7 @@ struct gp_client {
 	uint32_t share_count;             /* of all so far */
 	uint32_t mates;                   /* clients of that with its priority, and itself */
 	uint32_t own_gang;                /* core's gang of its own, for queues on several devices; 0: none */
+	struct gp_driver_entry *driver;   /* never NULL: whose devices it may use */
 	struct gp_slot *slots;            /* of the page; as many as it has used */
 	uint32_t slot_count, queue_count;
 	uint16_t device_queue_count[GP_DEVICE_MAX];

@@ -14,15 +14,20 @@
 #include "lib/ini.h"
 #include "lib/units.h"
 
-static const char *const config_mechanism_names[] = {
-	[GP_MECHANISM_NONE] = "none",       [GP_MECHANISM_DEBUGGER] = "debugger", [GP_MECHANISM_SELF] = "self",
-	[GP_MECHANISM_UPDATE] = "update",   [GP_MECHANISM_SUBMIT] = "submit",     [GP_MECHANISM_BORROW] = "borrow",
-	[GP_MECHANISM_CHANNEL] = "channel", [GP_MECHANISM_KERNEL] = "kernel",
-};
-
-const char *gp_mechanism_name(uint32_t mechanism)
+const struct gp_device_config *gp_config_device(const struct gp_config *config, const char *backend)
 {
-	return mechanism <= GP_MECHANISM_KERNEL ? config_mechanism_names[mechanism] : "unknown";
+	/* What the null device costs is said in [kfd]. */
+	static const struct {
+		const char *backend;
+		size_t offset;
+	} sections[] = { { "kfd", offsetof(struct gp_config, kfd) },
+			 { "nvidia", offsetof(struct gp_config, nvidia) },
+			 { "null", offsetof(struct gp_config, kfd) } };
+
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+		if (!strcmp(sections[i].backend, backend))
+			return (const void *)((const char *)config + sections[i].offset);
+	return NULL;
 }
 
 void gp_config_init(struct gp_config *config)
@@ -48,13 +53,13 @@ void gp_config_init(struct gp_config *config)
 	config->ceiling_default = GP_PRIORITY_NORMAL;
 	/* Assumed until measured: between the bandwidth floor of a full save on an MI300X (35-62 us) and the 10^2 us to
 	 * ms that the driver's path around it suggests. */
-	config->close_ns = config->open_ns = 200000;
+	config->kfd.close_ns = config->kfd.open_ns = 200000;
 	/* Measured on an H200: docs/measurements/h200-2026-11-15.md. */
 	config->nvidia.close_ns = 680000;
 	config->nvidia.open_ns = 300000;
 	config->nvidia.switch_ns = 200000;
 	config->nvidia.short_ns = 1000;
-	config->null_count = 1;
+	config->kfd.null_count = 1;
 	config->unmanaged_priority = GP_PRIORITY_LOW;
 }
 
@@ -64,12 +69,11 @@ enum config_type {
 	CONFIG_COUNT, /* uint32_t; min..max */
 	CONFIG_TEXT,  /* char[max] */
 	CONFIG_BOOL,
-	CONFIG_GROUP,             /* int64_t gid; empty: -1 */
-	CONFIG_MODE,              /* uint32_t, octal */
-	CONFIG_POLICY,            /* char[max] */
-	CONFIG_MECHANISMS,        /* uint32_t */
-	CONFIG_NVIDIA_MECHANISMS, /* the same, of the other driver */
-	CONFIG_RPTR,              /* bool: fetch */
+	CONFIG_GROUP,      /* int64_t gid; empty: -1 */
+	CONFIG_MODE,       /* uint32_t, octal */
+	CONFIG_POLICY,     /* char[max] */
+	CONFIG_MECHANISMS, /* uint32_t: a set of those that the backend has whose section it is */
+	CONFIG_RPTR,       /* bool: fetch */
 	CONFIG_UNMANAGED,
 	CONFIG_PRIORITY, /* int32_t */
 	CONFIG_PROTECT,
@@ -113,50 +117,47 @@ static const struct config_key config_keys[] = {
 	KEY("policy", "fail_max", CONFIG_COUNT, param.fail_max, 1, 1000),
 	KEY("policy", "age_share", CONFIG_COUNT, param.age_permille, 1, 1000),
 	KEY("policy", "protect", CONFIG_PROTECT, param.protect, 0, 0),
-	KEY("kfd", "mechanism", CONFIG_MECHANISMS, mechanisms, 0, 0),
-	KEY("kfd", "rptr", CONFIG_RPTR, fetch_counters, 0, 0),
-	KEY("kfd", "grace", CONFIG_COUNT, grace, 0, 255),
-	KEY("kfd", "close_cost", CONFIG_TIME, close_ns, 1000, 1000000000),
-	KEY("kfd", "open_cost", CONFIG_TIME, open_ns, 1000, 1000000000),
-	KEY("nvidia", "mechanism", CONFIG_NVIDIA_MECHANISMS, nvidia.mechanisms, 0, 0),
+	KEY("kfd", "mechanism", CONFIG_MECHANISMS, kfd.mechanisms, 0, 0),
+	KEY("kfd", "rptr", CONFIG_RPTR, kfd.fetch_counters, 0, 0),
+	KEY("kfd", "grace", CONFIG_COUNT, kfd.grace, 0, 255),
+	KEY("kfd", "close_cost", CONFIG_TIME, kfd.close_ns, 1000, 1000000000),
+	KEY("kfd", "open_cost", CONFIG_TIME, kfd.open_ns, 1000, 1000000000),
+	KEY("nvidia", "mechanism", CONFIG_MECHANISMS, nvidia.mechanisms, 0, 0),
 	KEY("nvidia", "counters", CONFIG_RPTR, nvidia.fetch_counters, 0, 0),
 	KEY("nvidia", "close_cost", CONFIG_TIME, nvidia.close_ns, 1000, 1000000000),
 	KEY("nvidia", "open_cost", CONFIG_TIME, nvidia.open_ns, 1000, 1000000000),
 	KEY("nvidia", "switch_cost", CONFIG_TIME, nvidia.switch_ns, 1000, 1000000000),
 	KEY("nvidia", "short_slice", CONFIG_US, nvidia.short_ns, 0, 1000000000),
 	KEY("nvidia", "long_slice", CONFIG_US, nvidia.long_ns, 0, 10000000000),
-	KEY("nvidia", "root", CONFIG_TEXT, nvidia.root, 0, GP_CONFIG_PATH_SIZE),
-	KEY("null", "devices", CONFIG_COUNT, null_count, 1, GP_DEVICE_MAX),
+	KEY("nvidia", "root", CONFIG_TEXT, nvidia.root, 0, GP_DEVICE_ROOT_SIZE),
+	KEY("null", "devices", CONFIG_COUNT, kfd.null_count, 1, GP_DEVICE_MAX),
 	KEY("unmanaged", "action", CONFIG_UNMANAGED, unmanaged, 0, 0),
 	KEY("unmanaged", "priority", CONFIG_PRIORITY, unmanaged_priority, 0, GP_PRIORITY_MAX),
-	KEY("unmanaged", "criu", CONFIG_BOOL, unmanaged_criu, 0, 0),
+	KEY("unmanaged", "criu", CONFIG_BOOL, kfd.criu, 0, 0),
 	KEY("unmanaged", "scan", CONFIG_TIME, scan_ns, 100000000, 3600000000000),
 };
 /* clang-format on */
 
-/* Those of one kind of device. */
-#define CONFIG_MECHANISMS_KFD                                                              \
-	(GP_MECHANISM_BIT(GP_MECHANISM_KERNEL) | GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER) | \
-	 GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE) |     \
-	 GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT))
-#define CONFIG_MECHANISMS_RM (GP_MECHANISM_BIT(GP_MECHANISM_BORROW) | GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL))
-
-/* A set of those that may be named. */
-static int config_mechanisms(const char *text, uint32_t all, const char *names, uint32_t *ret_mechanisms,
-			     struct gp_error *error)
+/* A set of those of one backend. */
+static int config_mechanisms(const char *text, uint32_t allowed, uint32_t *ret_mechanisms, struct gp_error *error)
 {
 	uint32_t mechanisms = 0, i;
-	size_t size;
+	char names[128] = "";
+	size_t size, used = 0;
 
+	for (i = 0; i < GP_MECHANISM_COUNT; i++)
+		if (allowed & GP_MECHANISM_BIT(i) && used < sizeof(names))
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
+						 gp_mechanism_name(i));
 	for (;; text += size + 1) {
 		size = strcspn(text, ",");
-		for (i = 0; i <= GP_MECHANISM_KERNEL; i++)
-			if (all & GP_MECHANISM_BIT(i) && size == strlen(config_mechanism_names[i]) &&
-			    !strncmp(text, config_mechanism_names[i], size))
+		for (i = 0; i < GP_MECHANISM_COUNT; i++)
+			if (allowed & GP_MECHANISM_BIT(i) && size == strlen(gp_mechanism_name(i)) &&
+			    !strncmp(text, gp_mechanism_name(i), size))
 				break;
 		if (size == 4 && !strncmp(text, "auto", 4))
-			mechanisms |= all;
-		else if (i > GP_MECHANISM_KERNEL)
+			mechanisms |= allowed;
+		else if (i == GP_MECHANISM_COUNT)
 			return gp_error_set(error, -EINVAL, "mechanism '%.*s': it is a list of %s, or auto", (int)size,
 					    text, names);
 		else
@@ -166,12 +167,6 @@ static int config_mechanisms(const char *text, uint32_t all, const char *names, 
 	}
 	*ret_mechanisms = mechanisms;
 	return 0;
-}
-
-int gp_config_mechanisms(const char *text, uint32_t *ret_mechanisms, struct gp_error *error)
-{
-	return config_mechanisms(text, CONFIG_MECHANISMS_KFD, "kernel, debugger, self, update, submit", ret_mechanisms,
-				 error);
 }
 
 static int config_bool(const char *name, const char *value, bool *ret_value, struct gp_error *error)
@@ -283,9 +278,8 @@ static int config_set(struct gp_config *config, const struct config_key *key, co
 	case CONFIG_GROUP: return config_group(value, field, error);
 	case CONFIG_MODE: return config_mode(value, field, error);
 	case CONFIG_POLICY: return config_policy(value, field, key->max, error);
-	case CONFIG_MECHANISMS: return gp_config_mechanisms(value, field, error);
-	case CONFIG_NVIDIA_MECHANISMS:
-		return config_mechanisms(value, CONFIG_MECHANISMS_RM, "borrow, channel", field, error);
+	case CONFIG_MECHANISMS:
+		return config_mechanisms(value, gp_backend_find(key->section)->mechanisms, field, error);
 	case CONFIG_PRIORITY: return gp_config_priority(key->name, value, field, error);
 	case CONFIG_PROTECT: return gp_config_protect(value, field, error);
 	case CONFIG_RPTR:

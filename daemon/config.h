@@ -9,6 +9,7 @@
 #include <gpreempt/sched.h>
 #include <gpreempt/wire.h>
 #include "daemon/terms.h"
+#include "device/device.h"
 #include "lib/error.h"
 
 #define GP_CONFIG_FILE        "/etc/gpreempt/gpreempt.conf"
@@ -29,7 +30,7 @@ enum gp_unmanaged { GP_UNMANAGED_IGNORE, GP_UNMANAGED_PAUSE };
 
 struct gp_config {
 	/* [daemon] */
-	char socket[108], backend[16], stream_map[GP_WIRE_NAME_SIZE];
+	char socket[108], backend[32], stream_map[GP_WIRE_NAME_SIZE];
 	char metrics_file[GP_CONFIG_PATH_SIZE], state_dir[GP_CONFIG_PATH_SIZE];
 	uint32_t socket_mode;
 	int64_t socket_gid, see_gid;                                      /* -1: none */
@@ -46,23 +47,11 @@ struct gp_config {
 	/* [cgroup] */
 	struct gp_rule rules[GP_RULE_MAX];
 	uint32_t rule_count;
-	/* [kfd] */
-	uint32_t mechanisms, grace; /* mechanisms: bits; 0: all */
-	uint64_t close_ns, open_ns;
-	bool fetch_counters;
-	/* [nvidia] */
-	struct {
-		uint32_t mechanisms; /* bits; 0: all */
-		uint64_t close_ns, open_ns, switch_ns, short_ns, long_ns;
-		bool fetch_counters;
-		char root[GP_CONFIG_PATH_SIZE];
-	} nvidia;
-	/* [null] */
-	uint32_t null_count;
+	struct gp_device_config kfd;    /* [kfd], [null]; criu of [unmanaged] */
+	struct gp_device_config nvidia; /* [nvidia] */
 	/* [unmanaged] */
 	enum gp_unmanaged unmanaged;
 	int32_t unmanaged_priority;
-	bool unmanaged_criu;
 	/* What was read, in order. */
 	char files[GP_CONFIG_FILE_MAX][GP_CONFIG_PATH_SIZE];
 	uint32_t file_count;
@@ -76,11 +65,10 @@ int gp_config_parse(struct gp_config *config, const char *text, size_t text_size
 int gp_config_read(struct gp_config *config, const char *path, bool optional, struct gp_error *error);
 /* "[section]\nname", "value", …: over what config has already. */
 int gp_config_apply(struct gp_config *config, const char *const *settings, uint32_t count, struct gp_error *error);
-/* "debugger,self": a set of names. */
-int gp_config_mechanisms(const char *text, uint32_t *ret_mechanisms, struct gp_error *error);
 /* 0..99 or a name; what is said of it begins with name. */
 int gp_config_priority(const char *name, const char *value, int32_t *ret_priority, struct gp_error *error);
 int gp_config_protect(const char *value, enum gp_protect *ret_protect, struct gp_error *error);
-const char *gp_mechanism_name(uint32_t mechanism);
+/* What is said of the devices of a backend; NULL: there is no section for it. */
+const struct gp_device_config *gp_config_device(const struct gp_config *config, const char *backend);
 
 #endif

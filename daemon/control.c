@@ -377,7 +377,8 @@ static bool control_summary_part(struct gp_daemon *daemon, const struct gp_peer 
 
 	if (!control_summary_clients(daemon, peer, job))
 		return false;
-	opened = control_is_own(daemon, peer, job->pid) && gp_unmanaged_uses_gpu(job->ancestry, job->pid, &queues);
+	opened = control_is_own(daemon, peer, job->pid) &&
+		 gp_unmanaged_uses_gpu(daemon, job->ancestry, job->pid, &queues);
 	gp_text_open(text, NULL, '{');
 	gp_text_u64(text, "agents", job->agents);
 	gp_text_bool(text, "opened_gpu", opened);

@@ -45,9 +45,9 @@ struct gp_daemon {
 	uint64_t listen_next_ns;       /* no descriptors: nobody is let in until then; 0: all are */
 	uint64_t watchdog_ns, watchdog_next_ns, scan_next_ns, metrics_next_ns, cost_next_ns, stop_by_ns;
 	const char *notify_path;
-	/* Backend. */
-	const struct gp_backend_ops *ops;
-	struct gp_backend *backend;
+	/* Backends that have devices here. */
+	struct gp_driver_entry drivers[GP_BACKEND_MAX];
+	uint32_t driver_count;
 	struct gp_device_host host;
 	struct gp_device_entry *devices;
 	uint32_t device_count, dilation;

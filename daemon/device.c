@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include "daemon/daemon.h"
 #include "daemon/unmanaged.h"
-#include "lib/nvidia.h"
 #include "lib/units.h"
 
 #define DEVICE_TRACE_COUNT  16384u
@@ -179,68 +178,135 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 	return r;
 }
 
-static struct gp_device_config device_config(const struct gp_daemon *daemon, const struct gp_backend_ops *ops)
+struct gp_driver_entry *gp_driver_for(struct gp_daemon *daemon, uint32_t mechanisms)
 {
-	const struct gp_config *config = &daemon->config;
-
-	if (ops == &gp_backend_nvidia)
-		return (struct gp_device_config){ .mechanisms = config->nvidia.mechanisms,
-						  .fetch_counters = config->nvidia.fetch_counters,
-						  .close_ns = config->nvidia.close_ns,
-						  .open_ns = config->nvidia.open_ns,
-						  .switch_ns = config->nvidia.switch_ns,
-						  .short_us = config->nvidia.short_ns / 1000,
-						  .long_us = config->nvidia.long_ns / 1000,
-						  .root = config->nvidia.root };
-	return (struct gp_device_config){ .mechanisms = config->mechanisms,
-					  .grace = config->grace,
-					  .fetch_counters = config->fetch_counters,
-					  .null_count = config->null_count,
-					  .criu = config->unmanaged_criu,
-					  .close_ns = config->close_ns,
-					  .open_ns = config->open_ns };
+	for (uint32_t i = 0; i < daemon->driver_count; i++)
+		if (daemon->drivers[i].ops->mechanisms & mechanisms)
+			return &daemon->drivers[i];
+	return &daemon->drivers[0];
 }
 
-/* One backend at a time: a client is opened and closed by one driver. Who is left out is said. */
-static void device_say_other(const struct gp_daemon *daemon, struct gp_device_info *infos, int count)
+uint32_t gp_drivers_stuck(struct gp_daemon *daemon)
 {
-	static const char text[] = "there are NVIDIA GPUs here as well, which are not scheduled: "
-				   "backend = nvidia schedules those instead";
+	uint32_t count = 0;
 
-	if (daemon->ops != &gp_backend_kfd || strcmp(daemon->config.backend, "auto") != 0 ||
-	    !gp_nvidia_is_here(daemon->config.nvidia.root))
-		return;
-	gp_log("%s", text);
-	for (int i = 0; i < count; i++)
-		gp_device_say(&infos[i], GP_MECHANISM_NONE, true, "%s", text);
+	for (uint32_t i = 0; i < daemon->driver_count; i++)
+		if (daemon->drivers[i].ops->stuck)
+			count += daemon->drivers[i].ops->stuck(daemon->drivers[i].backend);
+	return count;
 }
 
-static int device_init_backend(struct gp_daemon *daemon, struct gp_device_info *infos, struct gp_error *error)
+/* Named in the configuration, alone or in a list. What is found by itself is hardware only. */
+static bool device_is_wanted(const char *wanted, const struct gp_backend_ops *ops)
 {
-	static const struct gp_backend_ops *const backends[] = { &gp_backend_kfd, &gp_backend_nvidia,
-								 &gp_backend_null };
-	bool is_auto = !strcmp(daemon->config.backend, "auto");
-	int count = 0;
+	if (!strcmp(wanted, "auto"))
+		return ops->is_hardware;
+	for (size_t size; *wanted; wanted += size + (wanted[size] == ',')) {
+		size = strcspn(wanted, ",");
+		if (size == strlen(ops->name) && !strncmp(wanted, ops->name, size))
+			return true;
+	}
+	return false;
+}
 
-	gp_plan_host(daemon, &daemon->host);
-	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
-		struct gp_device_config config = device_config(daemon, backends[i]);
+/* Whether every word of the list is a backend. */
+static bool device_are_known(const char *wanted)
+{
+	char name[sizeof(((struct gp_config *)0)->backend)];
 
-		/* Found by itself is hardware only; null is for those who ask for it. */
-		if (is_auto ? backends[i] == &gp_backend_null : strcmp(daemon->config.backend, backends[i]->name) != 0)
-			continue;
-		daemon->ops = backends[i];
-		count = backends[i]->init(&daemon->host, &config, infos, &daemon->backend, error);
-		if (count) {
-			device_say_other(daemon, infos, count);
-			return count;
+	if (!strcmp(wanted, "auto"))
+		return true;
+	for (size_t size; *wanted; wanted += size + (wanted[size] == ',')) {
+		size = strcspn(wanted, ",");
+		snprintf(name, sizeof(name), "%.*s", (int)size, wanted);
+		if (!gp_backend_find(name))
+			return false;
+	}
+	return true;
+}
+
+/* Orders name a device by its number alone: of two with the same one the second is left out. */
+static uint32_t device_drop_twice(struct gp_device_info *infos, uint32_t before, uint32_t found, const char *backend)
+{
+	uint32_t kept = before;
+
+	for (uint32_t i = before; i < before + found; i++) {
+		bool twice = false;
+
+		for (uint32_t k = 0; k < kept; k++)
+			twice |= infos[k].gpu_id == infos[i].gpu_id;
+		if (twice)
+			gp_log("GPU %u of backend %s is not scheduled: another GPU here has the same number; "
+			       "backend = %s alone schedules it",
+			       infos[i].gpu_id, backend, backend);
+		else if (kept++ != i)
+			infos[kept - 1] = infos[i];
+	}
+	return kept - before;
+}
+
+/* The devices of one more backend, behind those that are there. How many, or -errno and a sentence. */
+static int device_init_backend(struct gp_daemon *daemon, const struct gp_backend_ops *ops,
+			       struct gp_device_entry *first, uint32_t before, struct gp_error *error)
+{
+	struct gp_device_info *infos = calloc(GP_DEVICE_MAX + before, sizeof(*infos));
+	struct gp_driver_entry *driver = &daemon->drivers[daemon->driver_count];
+	int count = -ENOMEM;
+
+	for (uint32_t i = 0; infos && i < before; i++)
+		infos[i] = first[i].info;
+	if (infos)
+		count = ops->init(&daemon->host, gp_config_device(&daemon->config, ops->name), infos + before,
+				  &driver->backend, error);
+	if (count > 0) {
+		driver->ops = ops;
+		daemon->driver_count++;
+		count = (int)device_drop_twice(infos, before, (uint32_t)count, ops->name);
+		if ((uint32_t)count > GP_DEVICE_MAX - before) {
+			gp_log("more than %u GPUs: the last ones are not scheduled", GP_DEVICE_MAX);
+			count = (int)(GP_DEVICE_MAX - before);
+		}
+		for (int i = 0; i < count; i++) {
+			first[before + (uint32_t)i].info = infos[before + (uint32_t)i];
+			first[before + (uint32_t)i].driver = driver;
 		}
 	}
-	if (!daemon->ops)
+	free(infos);
+	return count;
+}
+
+/* All that are wanted and here. One that fails does not keep the others from working. */
+static int device_init_backends(struct gp_daemon *daemon, struct gp_device_entry *devices, struct gp_error *error)
+{
+	struct gp_error failed = { "" };
+	uint32_t count = 0;
+	int result = 0;
+
+	if (!device_are_known(daemon->config.backend))
 		return gp_error_set(error, -EINVAL, "there is no backend '%s' (auto, kfd, nvidia, null)",
 				    daemon->config.backend);
-	return gp_error_set(error, -ENODEV,
-			    "there is no GPU here that gpreemptd can schedule (no KFD node, no NVIDIA driver)");
+	gp_plan_host(daemon, &daemon->host);
+	for (uint32_t i = 0; gp_backends[i]; i++) {
+		int found;
+
+		if (!device_is_wanted(daemon->config.backend, gp_backends[i]))
+			continue;
+		found = device_init_backend(daemon, gp_backends[i], devices, count, &failed);
+		if (found > 0)
+			count += (uint32_t)found;
+		if (found >= 0)
+			continue;
+		result = found;
+		*error = failed;
+	}
+	if (count && result)
+		gp_log("%s", error->text);
+	if (count)
+		return (int)count;
+	return result ?
+		       result :
+		       gp_error_set(error, -ENODEV,
+				    "there is no GPU here that gpreemptd can schedule (no KFD node, no NVIDIA driver)");
 }
 
 /* Where nothing can be stopped, the journal has the reasons: programs run as they would without us. */
@@ -256,33 +322,31 @@ static void device_say_refusal(const struct gp_device_info *info)
 
 int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error)
 {
-	struct gp_device_info *infos = calloc(GP_DEVICE_MAX, sizeof(*infos));
-	int count = infos ? device_init_backend(daemon, infos, error) : -ENOMEM;
+	struct gp_device_entry *devices = calloc(GP_DEVICE_MAX, sizeof(*devices));
+	int count = devices ? device_init_backends(daemon, devices, error) : -ENOMEM;
 
 	daemon->dilation = 1;
-	if (count > 0)
-		daemon->devices = calloc((size_t)count, sizeof(*daemon->devices));
-	if (count < 0 || !daemon->devices) {
-		free(infos);
-		return count < 0 ? count : -ENOMEM;
+	if (count < 0) {
+		free(devices);
+		return count;
 	}
+	daemon->devices = devices;
 	daemon->device_count = (uint32_t)count;
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
 		struct gp_device_entry *device = &daemon->devices[i];
+		const struct gp_device_info *info = &device->info;
 
-		device->info = infos[i];
-		device_say_refusal(&infos[i]);
+		device_say_refusal(info);
 		gp_hist_init(&device->close_hist);
 		gp_hist_init(&device->open_hist);
 		gp_hist_init(&device->slice_hist);
-		device->close_prior_ns = infos[i].close_ns;
-		device->open_prior_ns = infos[i].open_ns;
+		device->close_prior_ns = info->close_ns;
+		device->open_prior_ns = info->open_ns;
 		snprintf(device->cost_source, sizeof(device->cost_source),
 			 "assumed: close_cost, open_cost of gpreempt.conf");
-		if (infos[i].dilation > daemon->dilation)
-			daemon->dilation = infos[i].dilation;
+		if (info->dilation > daemon->dilation)
+			daemon->dilation = info->dilation;
 	}
-	free(infos);
 	gp_cost_load(daemon);
 	return gp_device_build_core(daemon, error);
 }

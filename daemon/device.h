@@ -6,6 +6,12 @@
 #include "daemon/queue.h"
 #include "lib/hist.h"
 
+/* A backend at work. A client is opened and closed by one: that of the driver which its runtime uses. */
+struct gp_driver_entry {
+	const struct gp_backend_ops *ops;
+	struct gp_backend *backend;
+};
+
 /* How often a device that switches by itself does so is asked of one queue at a time: see slice.c. */
 struct gp_switching {
 	bool is_asked;            /* an answer is waited for */
@@ -40,6 +46,7 @@ struct gp_cost {
 
 struct gp_device_entry {
 	struct gp_device_info info;
+	struct gp_driver_entry *driver; /* how it is reached; never NULL */
 	uint32_t core;
 	struct gp_queue_entry *queues, *busy, *unseen;
 	uint32_t queue_count, closed_queues, process_count; /* process_count: with an agent */
@@ -83,6 +90,9 @@ struct gp_report {
 };
 
 /* device.c */
+/* Whose client an agent is that can do this. One that can do nothing is the first one's. */
+struct gp_driver_entry *gp_driver_for(struct gp_daemon *daemon, uint32_t mechanisms);
+uint32_t gp_drivers_stuck(struct gp_daemon *daemon);                     /* calls that have not come back */
 int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error); /* backend, core, devices */
 int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error);
 struct gp_device_entry *gp_device_find(struct gp_daemon *daemon, uint32_t gpu_id);

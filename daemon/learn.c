@@ -106,8 +106,7 @@ uint64_t gp_cost_bound_ns(uint64_t ns, uint64_t given_ns)
 bool gp_cost_is_known(const struct gp_device_entry *device)
 {
 	for (int open = 0; open < 2; open++) {
-		bool own = GP_MECHANISM_IS_DAEMONS(device->info.mechanism) ||
-			   device->info.mechanism == GP_MECHANISM_BORROW;
+		bool own = gp_mechanism_has(device->info.mechanism, GP_BY_DAEMON);
 
 		for (uint32_t i = 0; i < GP_COST_USERS; i++)
 			own |= device->cost.users[i].count[open] >= LEARN_MIN && !device->cost.users[i].owner;

@@ -125,12 +125,10 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 	/* What exists only at start stays: sockets, tables, the backend. */
 	memcpy(config->socket, daemon->config.socket, sizeof(config->socket));
 	memcpy(config->backend, daemon->config.backend, sizeof(config->backend));
-	config->mechanisms = daemon->config.mechanisms;
-	config->fetch_counters = daemon->config.fetch_counters;
+	config->kfd = daemon->config.kfd;
 	config->nvidia = daemon->config.nvidia;
 	config->client_max = daemon->config.client_max;
 	config->queue_max = daemon->config.queue_max;
-	config->null_count = daemon->config.null_count;
 	rebuild = strcmp(config->policy, daemon->config.policy) ||
 		  memcmp(&config->param, &daemon->config.param, sizeof(config->param)) ||
 		  config->answer_ns != daemon->config.answer_ns;
@@ -401,8 +399,8 @@ void gp_daemon_fini(struct gp_daemon *daemon)
 	gp_peer_bury(daemon); /* last: also those without an agent */
 	if (daemon->device_count)
 		gp_cost_save(daemon);
-	if (daemon->backend)
-		daemon->ops->fini(daemon->backend);
+	for (uint32_t i = 0; i < daemon->driver_count; i++)
+		daemon->drivers[i].ops->fini(daemon->drivers[i].backend);
 	gp_plan_inbox(daemon);
 	gp_metrics_remove(daemon);
 	if (daemon->listen_fd >= 0) {

@@ -8,7 +8,7 @@
 /* Its gates are changed by us, whether or not it answers. */
 static bool order_is_ours(const struct gp_client *client)
 {
-	return GP_MECHANISM_IS_DAEMONS(client->device.mechanism) || client->device.mechanism == GP_MECHANISM_BORROW;
+	return gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON);
 }
 
 /* Said at most every ten seconds: one that is slow rather than dead would fill the journal. */
@@ -39,11 +39,11 @@ void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client)
 	uint64_t now_ns = gp_now_ns();
 
 	if (!client->peer || !(client->device.flags & GP_HELLO_RUNTIME) ||
-	    client->device.mechanism < GP_MECHANISM_UPDATE ||
+	    !gp_mechanism_has(client->device.mechanism, GP_IS_SECOND_BEST) ||
 	    (client->escalated_ns && now_ns - client->escalated_ns < ORDER_SAY_NS))
 		return;
 	client->escalated_ns = now_ns;
-	daemon->ops->attach(daemon->backend, &client->device);
+	client->driver->ops->attach(client->driver->backend, &client->device);
 }
 
 void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client)

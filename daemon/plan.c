@@ -80,8 +80,8 @@ static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *
 	daemon->counters.orders += changed;
 	r = client->device.mechanism == GP_MECHANISM_NONE ?
 		    -ENOTSUP :
-		    daemon->ops->apply(daemon->backend, &client->device, device->way.seq, device->info.gpu_id, changes,
-				       changed);
+		    client->driver->ops->apply(client->driver->backend, &client->device, device->way.seq,
+					       device->info.gpu_id, changes, changed);
 	for (uint32_t i = 0; r && i < changed; i++) {
 		if (!open)
 			gp_queue_hold(daemon, queues[i], queues[i]->closed); /* as it was */
@@ -109,8 +109,8 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device,
 		if (queue && queue->to_issue)
 			plan_issue_client(daemon, device, orders, count, i, open);
 	}
-	if (daemon->ops->commit)
-		daemon->ops->commit(daemon->backend, device->info.gpu_id);
+	if (device->driver->ops->commit)
+		device->driver->ops->commit(device->driver->backend, device->info.gpu_id);
 }
 
 /* The opens are issued, unless they wait for something. */

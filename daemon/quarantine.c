@@ -40,7 +40,7 @@ static void quarantine_enter(struct gp_daemon *daemon, struct gp_client *client)
 /* Its gates are changed by us, whether or not it answers. */
 static bool quarantine_is_ours(const struct gp_client *client)
 {
-	return GP_MECHANISM_IS_DAEMONS(client->device.mechanism) || client->device.mechanism == GP_MECHANISM_BORROW;
+	return gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON);
 }
 
 /* Root's and those of the crowd without accounts must not answer for each other. */

@@ -126,7 +126,7 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 		.kind = queue->wire.kind == GP_WIRE_COPY ? GP_KIND_COPY : GP_KIND_COMPUTE,
 		.unseen = !(queue->wire.flags & GP_QUEUE_SEEN),
 		.fetched = queue->wire.flags & GP_QUEUE_FETCH,
-		.fixed_slice = !daemon->ops->slice,
+		.fixed_slice = !queue->client->driver->ops->slice,
 		/* Its agent says so: what makes no sense is not known. */
 		.own_slice_ns = queue->slice.app_us <= GP_DURATION_NS_MAX / 1000 ? queue->slice.app_us * 1000 : 0,
 		.tag = gp_queue_tag(queue),
@@ -223,11 +223,13 @@ void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
  * doorbells must see them, and one whose work nobody sees would wait closed for ever. */
 static bool queue_can_be_gated(const struct gp_queue_entry *queue)
 {
+	uint32_t mechanism = queue->client->device.mechanism;
+
 	if (queue->wire.flags & (GP_QUEUE_GWS | GP_QUEUE_BLIND))
 		return false;
-	if (queue->client->device.mechanism == GP_MECHANISM_BORROW && !queue->slice.grouped)
+	if (gp_mechanism_has(mechanism, GP_NEEDS_GROUP) && !queue->slice.grouped)
 		return false;
-	return queue->client->device.mechanism != GP_MECHANISM_SUBMIT || queue->wire.flags & GP_QUEUE_SEEN;
+	return !gp_mechanism_has(mechanism, GP_NEEDS_DOORBELLS) || queue->wire.flags & GP_QUEUE_SEEN;
 }
 
 static struct gp_client_attr queue_client_attr(const struct gp_client *client)
@@ -308,11 +310,12 @@ static int queue_open(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 					 .gpu_id = queue->wire.gpu_id,
 					 .queue_id = queue->wire.queue_id,
 					 .open = true };
-	int r = daemon->ops->apply(daemon->backend, &queue->client->device, daemon->devices[queue->device].way.seq,
+	const struct gp_driver_entry *driver = queue->client->driver;
+	int r = driver->ops->apply(driver->backend, &queue->client->device, daemon->devices[queue->device].way.seq,
 				   queue->wire.gpu_id, &open, 1);
 
-	if (!r && daemon->ops->commit)
-		daemon->ops->commit(daemon->backend, queue->wire.gpu_id);
+	if (!r && driver->ops->commit)
+		driver->ops->commit(driver->backend, queue->wire.gpu_id);
 	return r;
 }
 
@@ -423,6 +426,11 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	r = queue_slot(client, wire, &slot);
 	if (r)
 		return r;
+	/* An agent that can do nothing has not said which driver it is about. */
+	if (device && !client->device.mechanisms && !client->device.backend && !client->queue_count)
+		client->driver = device->driver;
+	if (device && device->driver != client->driver)
+		device = NULL;
 	if (!device || queue_is_too_many(daemon, client, device)) {
 		*slot = (struct gp_slot){ NULL, wire->generation, true };
 		return device ? -EDQUOT : -ENODEV;
@@ -481,8 +489,9 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	bool pass = queue->has_budget && client->attr.budget_ns;
 
 	gp_queue_leave(daemon, queue);
-	if (daemon->ops->queue_removed)
-		daemon->ops->queue_removed(daemon->backend, &client->device, queue->wire.gpu_id, queue->wire.slot);
+	if (client->driver->ops->queue_removed)
+		client->driver->ops->queue_removed(client->driver->backend, &client->device, queue->wire.gpu_id,
+						   queue->wire.slot);
 	gp_queue_set_pending(daemon, queue, false);
 	if (!(queue->wire.flags & GP_QUEUE_SEEN))
 		queue_unseen_list(daemon, queue, false);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the thread that reads the driver's list of processes, and what it read. What is read there is the kernel's, but
+ * Owns the thread that reads the drivers' lists of processes, and what it read. What is read there is the kernel's, but
  * a process may end while it is being read. The result belongs to the thread while it reads, to its caller otherwise.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,10 +13,10 @@
 #include <unistd.h>
 #include "daemon/daemon.h"
 #include "daemon/scan.h"
-#include "lib/kfd.h"
 
 #define SCAN_PROCESS_QUEUE_MAX 1024u
 #define SCAN_KNOWN_MAX         8192u
+#define SCAN_LIST_MAX          16384u /* processes of one list that are looked at */
 
 enum scan_state { SCAN_IDLE, SCAN_ASKED, SCAN_OVER, SCAN_STOPS };
 
@@ -27,21 +25,12 @@ struct gp_scan {
 	pthread_cond_t wake;
 	enum scan_state state; /* lock */
 	int fd;
-	uint32_t known_count;
+	const struct gp_backend_ops *ops[GP_BACKEND_MAX]; /* as the daemon's drivers */
+	uint32_t op_count, known_count;
+	pid_t pids[SCAN_LIST_MAX];
 	pid_t known[SCAN_KNOWN_MAX]; /* in order */
 	struct gp_scan_result result;
 };
-
-static bool scan_number(const char *text, uint32_t *ret_number)
-{
-	char *end;
-	unsigned long number = strtoul(text, &end, 10);
-
-	if (!isdigit((unsigned char)*text) || *end || number > INT32_MAX)
-		return false;
-	*ret_number = (uint32_t)number;
-	return true;
-}
 
 static int scan_compare(const void *a, const void *b)
 {
@@ -50,36 +39,16 @@ static int scan_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static bool scan_queue_file(pid_t pid, uint32_t id, const char *name, uint64_t *ret_value)
+static void scan_queues(struct gp_scan_result *result, const struct gp_backend_ops *ops,
+			struct gp_scan_process *process)
 {
-	char path[160];
-
-	snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues/%u/%s", pid, id, name);
-	return !gp_kfd_read_number(path, ret_value);
-}
-
-static void scan_queues(struct gp_scan_result *result, struct gp_scan_process *process)
-{
-	char path[160];
-	struct dirent *entry;
-	uint64_t gpu_id, type;
-	uint32_t id;
-	DIR *folder;
+	uint32_t room = GP_SCAN_QUEUE_MAX - result->queue_count;
+	int count = ops->process_queues(process->pid, &result->queues[result->queue_count],
+					room < SCAN_PROCESS_QUEUE_MAX ? room : SCAN_PROCESS_QUEUE_MAX);
 
 	process->queue_first = result->queue_count;
-	snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues", process->pid);
-	folder = opendir(path);
-	while (folder && process->queue_count < SCAN_PROCESS_QUEUE_MAX && result->queue_count < GP_SCAN_QUEUE_MAX &&
-	       (entry = readdir(folder))) {
-		if (!scan_number(entry->d_name, &id) || !scan_queue_file(process->pid, id, "gpuid", &gpu_id) ||
-		    !scan_queue_file(process->pid, id, "type", &type))
-			continue;
-		result->queues[result->queue_count++] =
-			(struct gp_scan_queue){ id, (uint32_t)gpu_id, gp_kfd_is_compute((uint32_t)type) };
-		process->queue_count++;
-	}
-	if (folder)
-		closedir(folder);
+	process->queue_count = count > 0 ? (uint32_t)count : 0;
+	result->queue_count += process->queue_count;
 }
 
 static void scan_name(struct gp_scan_process *process)
@@ -100,31 +69,36 @@ static void scan_name(struct gp_scan_process *process)
 }
 
 /* Those that hold no queue (the daemon itself, rocminfo) are left out. */
-static void scan_read(struct gp_scan *scan)
+static void scan_backend(struct gp_scan *scan, uint32_t driver)
 {
 	struct gp_scan_result *result = &scan->result;
-	uint64_t begin_ns = gp_now_ns();
-	DIR *folder = opendir(GP_KFD_SYSFS "/proc");
-	struct dirent *entry;
-	uint32_t pid;
+	int count = scan->ops[driver]->processes(scan->pids, SCAN_LIST_MAX);
 
-	result->process_count = result->queue_count = 0;
-	result->is_complete = folder;
-	while (folder && result->process_count < GP_SCAN_PROCESS_MAX && (entry = readdir(folder))) {
+	result->is_complete |= count >= 0;
+	for (int i = 0; i < count && result->process_count < GP_SCAN_PROCESS_MAX; i++) {
 		struct gp_scan_process *process = &result->processes[result->process_count];
 
-		if (!scan_number(entry->d_name, &pid) ||
-		    bsearch(&(pid_t){ (pid_t)pid }, scan->known, scan->known_count, sizeof(pid_t), scan_compare))
+		if (bsearch(&scan->pids[i], scan->known, scan->known_count, sizeof(pid_t), scan_compare))
 			continue;
-		*process = (struct gp_scan_process){ .pid = (pid_t)pid };
-		scan_queues(result, process);
+		*process = (struct gp_scan_process){ .pid = scan->pids[i], .driver = driver };
+		scan_queues(result, scan->ops[driver], process);
 		if (!process->queue_count)
 			continue;
 		scan_name(process);
 		result->process_count++;
 	}
-	if (folder)
-		closedir(folder);
+}
+
+static void scan_read(struct gp_scan *scan)
+{
+	struct gp_scan_result *result = &scan->result;
+	uint64_t begin_ns = gp_now_ns();
+
+	result->process_count = result->queue_count = 0;
+	result->is_complete = false;
+	for (uint32_t i = 0; i < scan->op_count; i++)
+		if (scan->ops[i]->processes)
+			scan_backend(scan, i);
 	result->took_ns = gp_now_ns() - begin_ns;
 }
 
@@ -160,7 +134,7 @@ static void *scan_thread(void *context)
 	return NULL;
 }
 
-int gp_scan_create(struct gp_scan **ret_scan, int *ret_fd)
+int gp_scan_create(const struct gp_driver_entry *drivers, uint32_t driver_count, struct gp_scan **ret_scan, int *ret_fd)
 {
 	struct gp_scan *scan = calloc(1, sizeof(*scan));
 	pthread_attr_t attr;
@@ -175,6 +149,8 @@ int gp_scan_create(struct gp_scan **ret_scan, int *ret_fd)
 		free(scan);
 		return r;
 	}
+	for (uint32_t i = 0; i < driver_count; i++)
+		scan->ops[scan->op_count++] = drivers[i].ops;
 	pthread_mutex_init(&scan->lock, NULL);
 	pthread_cond_init(&scan->wake, NULL);
 	pthread_attr_init(&attr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the driver's list of processes, /sys/class/kfd/kfd/proc, in a thread of its own: it takes as long as others
- * have put there, and decisions do not wait for it. */
+/* Reads the drivers' lists of processes, where they have one, in a thread of its own: it takes as long as others have
+ * put there, and decisions do not wait for it. */
 #ifndef GP_DAEMON_SCAN_H
 #define GP_DAEMON_SCAN_H
 
@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <gpreempt/wire.h>
+#include "daemon/device.h"
 
 #define GP_SCAN_PROCESS_MAX 1024u
 #define GP_SCAN_QUEUE_MAX   16384u /* of all processes together; what is beyond is not counted */
@@ -15,27 +16,24 @@
 struct gp_scan_process {
 	pid_t pid;
 	uid_t uid;
+	uint32_t driver; /* the place of the daemon's that lists it */
 	char name[GP_WIRE_NAME_SIZE];
 	uint32_t queue_first, queue_count; /* in the result's */
-};
-
-struct gp_scan_queue {
-	uint32_t id, gpu_id;
-	bool is_compute;
 };
 
 struct gp_scan_result {
 	uint32_t process_count, queue_count;
 	uint64_t took_ns;
-	bool is_complete; /* false: there is no such list */
+	bool is_complete; /* false: no list could be read */
 	struct gp_scan_process processes[GP_SCAN_PROCESS_MAX];
-	struct gp_scan_queue queues[GP_SCAN_QUEUE_MAX];
+	struct gp_device_queue queues[GP_SCAN_QUEUE_MAX];
 };
 
 struct gp_scan;
 
 /* ret_fd becomes readable when a scan is over; it stays the scan's. */
-int gp_scan_create(struct gp_scan **ret_scan, int *ret_fd);
+int gp_scan_create(const struct gp_driver_entry *drivers, uint32_t driver_count, struct gp_scan **ret_scan,
+		   int *ret_fd);
 void gp_scan_destroy(struct gp_scan *scan); /* waits for nothing; NULL: does nothing */
 /* Begins one. The processes in pids are known already and are left out. False: one is under way. */
 bool gp_scan_begin(struct gp_scan *scan, const pid_t *pids, uint32_t pid_count);

@@ -34,12 +34,13 @@ static int slice_ask(struct gp_daemon *daemon, struct gp_queue_entry *queue, uin
 					.gpu_id = queue->wire.gpu_id,
 					.queue_id = queue->wire.queue_id,
 					.slice_us = slice_us };
+	const struct gp_driver_entry *driver = queue->client->driver;
 	int r;
 
 	queue->slice.is_asked = true;
 	queue->slice.asked_us = slice_us;
 	queue->slice.asked_ns = gp_now_ns();
-	r = daemon->ops->slice ? daemon->ops->slice(daemon->backend, &queue->client->device, &want) : -ENOTSUP;
+	r = driver->ops->slice ? driver->ops->slice(driver->backend, &queue->client->device, &want) : -ENOTSUP;
 	if (r) {
 		queue->slice.is_asked = false;
 		slice_failed(daemon, queue, r);
@@ -144,8 +145,8 @@ void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const st
 		queue->slice.app_us = group->slice_us;
 		gp_queue_attr(daemon, queue);
 	}
-	if (daemon->ops->group)
-		daemon->ops->group(daemon->backend, &client->device, queue->wire.gpu_id, group);
+	if (client->driver->ops->group)
+		client->driver->ops->group(client->driver->backend, &client->device, queue->wire.gpu_id, group);
 }
 
 void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped)
@@ -224,7 +225,7 @@ static void slice_count(struct gp_daemon *daemon, struct gp_device_entry *device
 	     switching->closes != queue->closes))
 		switching->next_ns = now_ns;
 	if (!switching->is_asked && now_ns >= switching->next_ns) {
-		r = daemon->ops->count(daemon->backend, &queue->client->device, &count);
+		r = queue->client->driver->ops->count(queue->client->driver->backend, &queue->client->device, &count);
 		switching->queue = queue->core;
 		switching->closes = queue->closes;
 		switching->is_asked = !r;
@@ -262,7 +263,7 @@ static void slice_device_update(struct gp_daemon *daemon, struct gp_device_entry
 		slice_give_back(daemon, queue, now_ns);
 	}
 	slice_say(daemon, device);
-	queue = daemon->ops->count && gp_sched_switch_watch(daemon->sched, device->core, &watched) ?
+	queue = device->driver->ops->count && gp_sched_switch_watch(daemon->sched, device->core, &watched) ?
 			gp_queue_of(daemon, watched) :
 			NULL;
 	if (queue && !queue->slice.uncounted)

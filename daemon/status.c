@@ -99,7 +99,7 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	gp_text_open(text, NULL, '{');
 	gp_text_u64(text, "gpu_id", info->gpu_id);
 	gp_text_u64(text, "node", info->node);
-	gp_text_string(text, "backend", daemon->ops->name);
+	gp_text_string(text, "backend", device->driver->ops->name);
 	gp_text_string(text, "name", info->name);
 	gp_text_string(text, "driver", info->driver);
 	gp_text_string(text, "bdf", *info->bdf ? info->bdf : NULL);
@@ -326,7 +326,7 @@ static void status_daemon(struct gp_daemon *daemon, uint64_t now_ns, struct gp_t
 	gp_text_u64(text, "messages_refused", counters->messages_refused);
 	gp_text_u64(text, "connections_refused", counters->peers_refused);
 	gp_text_u64(text, "log_lines_left_out", counters->lines_left_out);
-	gp_text_u64(text, "driver_calls_stuck", daemon->ops->stuck ? daemon->ops->stuck(daemon->backend) : 0);
+	gp_text_u64(text, "driver_calls_stuck", gp_drivers_stuck(daemon));
 	gp_text_u64(text, "work_between_looks_max", counters->away_work_max);
 	gp_text_u64(text, "wakeups", counters->wakeups);
 	gp_text_u64(text, "decisions", counters->decisions);

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that use the GPU without an agent (static, setuid, not started by `gpreempt run`): found in the driver's
- * own list, /sys/class/kfd/kfd/proc, which another thread reads (scan.c).
+ * Processes that use the GPU without an agent (static, setuid, not started by `gpreempt run`): found in the list that
+ * the driver has, if it has one, which another thread reads (scan.c).
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include "daemon/scan.h"
 #include "daemon/unmanaged.h"
-#include "lib/kfd.h"
 
 #define UNMANAGED_NEW_MAX                                                                           \
 	16u /* that are named after one scan: whose they are is asked for; others are with the next \
 	     */
-#define UNMANAGED_FRESH_NS 20000000ull
-#define UNMANAGED_SHARE    50u /* of the time that it takes pass before the next one: it is a processor's time */
-#define UNMANAGED_LATE_NS  10000000000ull /* but not longer than this */
+#define UNMANAGED_QUEUE_MAX 1024u
+#define UNMANAGED_LIST_MAX  16384u /* processes of the driver's list that are looked at */
+#define UNMANAGED_FRESH_NS  20000000ull
+#define UNMANAGED_SHARE     50u /* of the time that it takes pass before the next one: it is a processor's time */
+#define UNMANAGED_LATE_NS   10000000000ull /* but not longer than this */
 
 struct unmanaged_process {
 	pid_t pid;
@@ -78,55 +77,42 @@ bool gp_process_descends(struct gp_ancestry *ancestry, pid_t pid, pid_t ancestor
 	return false;
 }
 
-static bool unmanaged_number(const char *text, uint32_t *ret_number)
+bool gp_unmanaged_uses_gpu(struct gp_daemon *daemon, struct gp_ancestry *ancestry, pid_t pid, uint32_t *ret_queues)
 {
-	char *end;
-	unsigned long number = strtoul(text, &end, 10);
-
-	if (!isdigit((unsigned char)*text) || *end || number > INT32_MAX)
-		return false;
-	*ret_number = (uint32_t)number;
-	return true;
-}
-
-static uint32_t unmanaged_count_queues(pid_t pid)
-{
-	char path[160];
-	struct dirent *entry;
-	uint32_t count = 0, id;
-	DIR *folder;
-
-	snprintf(path, sizeof(path), GP_KFD_SYSFS "/proc/%d/queues", pid);
-	folder = opendir(path);
-	while (folder && (entry = readdir(folder)))
-		count += unmanaged_number(entry->d_name, &id);
-	if (folder)
-		closedir(folder);
-	return count;
-}
-
-bool gp_unmanaged_uses_gpu(struct gp_ancestry *ancestry, pid_t pid, uint32_t *ret_queues)
-{
-	DIR *folder = opendir(GP_KFD_SYSFS "/proc");
-	struct dirent *entry;
+	static struct gp_device_queue queues[UNMANAGED_QUEUE_MAX];
+	static pid_t pids[UNMANAGED_LIST_MAX];
 	bool found = false;
-	uint32_t number, queues = 0;
 
-	while (folder && (entry = readdir(folder))) {
-		if (!unmanaged_number(entry->d_name, &number) || !gp_process_descends(ancestry, (pid_t)number, pid))
-			continue;
-		found = true;
-		queues += unmanaged_count_queues((pid_t)number);
+	*ret_queues = 0;
+	for (uint32_t i = 0; i < daemon->driver_count; i++) {
+		const struct gp_backend_ops *ops = daemon->drivers[i].ops;
+		int count = ops->processes ? ops->processes(pids, UNMANAGED_LIST_MAX) : 0;
+
+		for (int k = 0; k < count; k++) {
+			int queue_count;
+
+			if (!gp_process_descends(ancestry, pids[k], pid))
+				continue;
+			found = true;
+			queue_count = ops->process_queues(pids[k], queues, UNMANAGED_QUEUE_MAX);
+			*ret_queues += queue_count > 0 ? (uint32_t)queue_count : 0;
+		}
 	}
-	if (folder)
-		closedir(folder);
-	*ret_queues = queues;
 	return found;
+}
+
+/* Whether there is a list to look at. */
+static bool unmanaged_can_look(const struct gp_daemon *daemon)
+{
+	for (uint32_t i = 0; i < daemon->driver_count; i++)
+		if (daemon->drivers[i].ops->processes)
+			return true;
+	return false;
 }
 
 /* Its queues, counted per device; those of an adopted process are handed on. */
 static void unmanaged_queues(struct gp_daemon *daemon, struct unmanaged_process *process,
-			     const struct gp_scan_queue *queues, uint32_t queue_count)
+			     const struct gp_device_queue *queues, uint32_t queue_count)
 {
 	process->queue_count = queue_count;
 	process->devices = 0;
@@ -143,7 +129,8 @@ static void unmanaged_queues(struct gp_daemon *daemon, struct unmanaged_process 
 		}
 		process->devices |= 1ull << (device - daemon->devices);
 		if (process->client)
-			gp_adopt_queue(daemon, process->client, queues[i].id, queues[i].gpu_id, queues[i].is_compute);
+			gp_adopt_queue(daemon, process->client, queues[i].queue_id, queues[i].gpu_id,
+				       queues[i].is_compute);
 	}
 }
 
@@ -173,8 +160,9 @@ static struct unmanaged_process *unmanaged_entry(struct gp_daemon *daemon, const
 	return &set->processes[set->count++];
 }
 
-static void unmanaged_process(struct gp_daemon *daemon, struct unmanaged_process *process,
-			      const struct gp_scan_queue *queues, uint32_t queue_count)
+static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *driver,
+			      struct unmanaged_process *process, const struct gp_device_queue *queues,
+			      uint32_t queue_count)
 {
 	process->seen = true;
 	if (process->client)
@@ -183,7 +171,7 @@ static void unmanaged_process(struct gp_daemon *daemon, struct unmanaged_process
 	if (process->client)
 		gp_adopt_end(daemon, process->client);
 	else if (process->queue_count && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
-		process->client = gp_adopt(daemon, process->pid, process->uid, process->name);
+		process->client = gp_adopt(daemon, driver, process->pid, process->uid, process->name);
 }
 
 /* Those that were not found this time, and those that hold no queue: the daemon itself, rocminfo. */
@@ -224,7 +212,8 @@ static void unmanaged_merge(struct gp_daemon *daemon, const struct gp_scan_resul
 			unmanaged_is_client(daemon, found->pid) ? NULL : unmanaged_entry(daemon, found, &new_count);
 
 		if (process)
-			unmanaged_process(daemon, process, &result->queues[found->queue_first], found->queue_count);
+			unmanaged_process(daemon, &daemon->drivers[found->driver], process,
+					  &result->queues[found->queue_first], found->queue_count);
 	}
 	unmanaged_forget(daemon);
 	for (uint32_t i = 0; i < daemon->device_count; i++)
@@ -253,7 +242,7 @@ static struct gp_unmanaged_set *unmanaged_set(struct gp_daemon *daemon)
 	if (set)
 		return set;
 	set = calloc(1, sizeof(*set));
-	if (!set || gp_scan_create(&set->scan, &set->fd)) {
+	if (!set || gp_scan_create(daemon->drivers, daemon->driver_count, &set->scan, &set->fd)) {
 		free(set);
 		return NULL;
 	}
@@ -303,7 +292,7 @@ static uint64_t unmanaged_next_ns(const struct gp_daemon *daemon)
 
 void gp_unmanaged_refresh(struct gp_daemon *daemon)
 {
-	if (!strcmp(daemon->ops->name, "kfd") && gp_now_ns() >= unmanaged_next_ns(daemon))
+	if (unmanaged_can_look(daemon) && gp_now_ns() >= unmanaged_next_ns(daemon))
 		unmanaged_begin(daemon);
 }
 
@@ -321,7 +310,7 @@ void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	bool regular = daemon->config.unmanaged == GP_UNMANAGED_PAUSE;
 
-	if (strcmp(daemon->ops->name, "kfd")) {
+	if (!unmanaged_can_look(daemon)) {
 		daemon->scan_next_ns = 0;
 		return;
 	}

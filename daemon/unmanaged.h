@@ -18,14 +18,15 @@ bool gp_unmanaged_is_read(struct gp_daemon *daemon);              /* another thr
 void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text); /* NULL: all */
 void gp_unmanaged_fini(struct gp_daemon *daemon);
 /* adopt.c: an unmanaged process as a client without an agent. NULL: it cannot be one. */
-struct gp_client *gp_adopt(struct gp_daemon *daemon, pid_t pid, uid_t uid, const char *name);
+struct gp_client *gp_adopt(struct gp_daemon *daemon, struct gp_driver_entry *driver, pid_t pid, uid_t uid,
+			   const char *name);
 void gp_adopt_begin(struct gp_client *client); /* its queues follow, each with gp_adopt_queue() */
 void gp_adopt_queue(struct gp_daemon *daemon, struct gp_client *client, uint32_t queue_id, uint32_t gpu_id,
 		    bool compute);
 void gp_adopt_end(struct gp_daemon *daemon, struct gp_client *client); /* queues that did not follow are gone */
 bool gp_adopt_is_paused(const struct gp_client *client);
 /* Is pid, or one of its descendants, in the driver's list of processes, and how many queues do they have? */
-bool gp_unmanaged_uses_gpu(struct gp_ancestry *ancestry, pid_t pid, uint32_t *ret_queues);
+bool gp_unmanaged_uses_gpu(struct gp_daemon *daemon, struct gp_ancestry *ancestry, pid_t pid, uint32_t *ret_queues);
 #define GP_PROCESS_DEPTH 128        /* ancestors that are looked at */
 pid_t gp_process_parent(pid_t pid); /* 0: it has none, or has gone */
 /* Is pid the process ancestor or one that descends from it? */

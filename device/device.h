@@ -18,6 +18,7 @@
 #define GP_DEVICE_NAME_SIZE  64u
 #define GP_DEVICE_REPORT_MAX 16u
 #define GP_DEVICE_TEXT_SIZE  200u
+#define GP_DEVICE_ROOT_SIZE  256u
 
 /* What was tried, best mechanism first, and how it went: one line each, shown by `status` and `doctor`. */
 struct gp_device_finding {
@@ -76,6 +77,12 @@ struct gp_device_change {
 	int result;
 };
 
+/* A queue as the driver lists it. */
+struct gp_device_queue {
+	uint32_t queue_id, gpu_id;
+	bool is_compute; /* else it copies */
+};
+
 /* How long the device runs a queue before it looks at others. */
 struct gp_device_slice {
 	uint32_t slot, generation, gpu_id, queue_id;
@@ -130,6 +137,7 @@ struct gp_device_host {
 	void (*grouped)(void *daemon, uint64_t client_tag, const struct gp_device_grouped *grouped);
 };
 
+/* What the configuration says of the devices of one backend; what a backend does not have, it does not look at. */
 struct gp_device_config {
 	uint32_t mechanisms;        /* GP_MECHANISM_BIT of those allowed; 0: all */
 	uint32_t grace;             /* DBG_TRAP SUSPEND: 1K cycles */
@@ -137,13 +145,15 @@ struct gp_device_config {
 	bool criu;                  /* processes that cannot be debugged may be set aside by the checkpoint interface */
 	bool fetch_counters;        /* see struct gp_device_attr */
 	uint64_t close_ns, open_ns; /* prior of the costs, device time */
-	uint64_t switch_ns, short_us, long_us; /* nvidia: see struct gp_device_info */
-	const char *root;                      /* nvidia: what stands before /proc and /dev; "" but in tests */
+	uint64_t switch_ns, short_ns, long_ns; /* see struct gp_device_info; whole microseconds */
+	char root[GP_DEVICE_ROOT_SIZE];        /* what stands before /proc and /dev; "" but in tests */
 };
 
 struct gp_backend;
 struct gp_backend_ops {
-	const char *name;
+	const char *name;    /* in the configuration */
+	uint32_t mechanisms; /* GP_MECHANISM_BITs of what it may use: an agent that can do one of them is its client */
+	bool is_hardware;    /* looked for where the configuration names no backend */
 	/* Once, at start; may block for a second. Returns the number of devices found (0: none here), or a negative
 	 * errno and a sentence. infos: GP_DEVICE_MAX of them. ret_backend is owned by the caller until fini. */
 	int (*init)(const struct gp_device_host *host, const struct gp_device_config *config,
@@ -169,7 +179,7 @@ struct gp_backend_ops {
 	/* All that apply was given so far may be carried out now, together if the driver can. May be NULL. */
 	void (*commit)(struct gp_backend *backend, uint32_t gpu_id);
 	/* What stands behind a queue, told by its agent (GROUP); again when it changes. Where this is there, a client
-	 * whose mechanism is GP_MECHANISM_BORROW is ordered about after host->grouped only. May be NULL. */
+	 * whose mechanism needs it (GP_NEEDS_GROUP) is ordered about after host->grouped only. May be NULL. */
 	void (*group)(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id,
 		      const struct gp_wire_group *group);
 	/* Sets a slice. Never blocks; exactly one host->sliced (or, through the agent, one SLICED) follows. Negative
@@ -178,10 +188,20 @@ struct gp_backend_ops {
 	/* Counts how often a queue was put aside. Never blocks; exactly one host->counted follows. Negative errno:
 	 * nothing will follow. NULL: no device of this backend tells. */
 	int (*count)(struct gp_backend *backend, struct gp_device_client *client, const struct gp_device_count *count);
+	/* From a thread of the daemon's, also after fini: processes that have a device of this kind open, with or
+	 * without an agent, and their queues. How many; at most max are written. -errno: they cannot be read. NULL,
+	 * and then both: the driver has no such list. */
+	int (*processes)(pid_t *pids, uint32_t max);
+	int (*process_queues)(pid_t pid, struct gp_device_queue *queues, uint32_t max);
 	/* For status: calls into the driver that have not come back for over a second. NULL: it makes none. */
 	uint32_t (*stuck)(struct gp_backend *backend);
 };
 
-extern const struct gp_backend_ops gp_backend_null, gp_backend_kfd, gp_backend_nvidia;
+/* backends.c: best first, NULL at the end. */
+extern const struct gp_backend_ops *const gp_backends[];
+#define GP_BACKEND_MAX 4u
+const struct gp_backend_ops *gp_backend_find(const char *name); /* NULL: there is none of that name */
+/* What one call changes at once, by the table of mechanisms. */
+enum gp_unit gp_device_unit(uint32_t mechanism);
 
 #endif

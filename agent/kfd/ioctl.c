@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <time.h>
+#include "agent/driver.h"
 #include "agent/fds.h"
 #include "agent/kfd/kfd.h"
 #include "agent/log.h"
@@ -448,3 +449,6 @@ int gp_kfd_ioctl(int fd, unsigned long request, void *arg)
 	gp_agent_unlock();
 	return other ? gp_next_ioctl(fd, request, arg) : ioctl_dispatch(fd, request, arg);
 }
+
+extern const struct gp_driver_calls gp_driver_calls_kfd; /* for driver.c alone */
+const struct gp_driver_calls gp_driver_calls_kfd = { .ioctl_letter = 'K', .ioctl = gp_kfd_ioctl };

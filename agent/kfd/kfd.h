@@ -33,6 +33,7 @@ struct gp_kfd {
 };
 extern struct gp_kfd gp_kfd;
 extern const struct gp_driver gp_kfd_driver;
+int gp_kfd_ioctl(int fd, unsigned long request, void *arg); /* what does not concern us is forwarded */
 
 /* file.c: which of our duplicates is the same open file as the application's fd. */
 uint32_t gp_kfd_file_find(int fd); /* GP_KFD_NONE: none */

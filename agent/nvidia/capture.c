@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
+#include "agent/driver.h"
 #include "agent/log.h"
 #include "agent/next.h"
 #include "agent/nvidia/capture.h"
@@ -546,3 +547,15 @@ int gp_nvidia_ioctl(int fd, unsigned long request, void *arg)
 	__atomic_store_n(&gp_nvidia.called_ns, gp_sys_now_ns(), __ATOMIC_RELAXED);
 	return capture_dispatch(&call);
 }
+
+extern const struct gp_driver_calls gp_driver_calls_nvidia; /* for driver.c alone */
+const struct gp_driver_calls gp_driver_calls_nvidia = {
+	.ioctl_letter = 'F',
+	.ioctl = gp_nvidia_ioctl,
+	.map_touches = gp_nvidia_map_touches,
+	.map_is_expected = gp_nvidia_map_is_expected,
+	.map_forget = gp_nvidia_map_forget,
+	.map_add = gp_nvidia_map_add,
+	.file_closes = gp_nvidia_file_closes,
+	.file_closed = gp_nvidia_file_closed,
+};

@@ -62,6 +62,11 @@ struct gp_nvidia {
 };
 extern struct gp_nvidia gp_nvidia;
 extern const struct gp_driver gp_nvidia_driver;
+int gp_nvidia_ioctl(int fd, unsigned long request, void *arg); /* what does not concern us is forwarded */
+
+/* file.c; no lock, and in signal handlers too */
+uint32_t gp_nvidia_file_closes(unsigned first, unsigned last);
+void gp_nvidia_file_closed(uint32_t files);
 extern struct gp_nvidia_object gp_nvidia_objects[GP_NVIDIA_OBJECT_MAX];
 extern struct gp_nvidia_group gp_nvidia_groups[GP_WIRE_QUEUE_MAX];
 
@@ -119,6 +124,11 @@ void gp_nvidia_refused_tidy(void);
 void gp_nvidia_name(void); /* writes the agent's runtime string */
 
 /* map.c, beside what agent.h has */
+/* map.c: the questions need no lock, the rest does. */
+bool gp_nvidia_map_touches(uint64_t address, uint64_t length);
+void gp_nvidia_map_forget(uint64_t address, uint64_t length);
+bool gp_nvidia_map_is_expected(void);
+void gp_nvidia_map_add(int fd, uint64_t address, uint64_t length);
 void gp_nvidia_map_expect(const struct gp_rm_map *args);            /* an mmap() of its descriptor follows */
 void gp_nvidia_map_forget_memory(uint32_t client, uint32_t handle); /* a memory, a device, a client ends */
 void gp_nvidia_maps_reset(void);

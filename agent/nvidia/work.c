@@ -436,7 +436,7 @@ void gp_nvidia_help(void)
 			group->still_wait_ns *= 2u;
 		slot->help_ns = now_ns + group->still_wait_ns;
 		gp_log2("nvidia: it stands still: queue, completed", slot->queue_id, (int64_t)slot->completed);
-		gp_gate_open_again(slot);
+		gp_gate_open_again(slot, GP_MECHANISM_CHANNEL); /* its slice stays as it is */
 	}
 }
 

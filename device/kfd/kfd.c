@@ -198,8 +198,13 @@ static uint32_t kfd_stuck(struct gp_backend *backend)
 	return backend->debugger ? gp_kfd_debugger_stuck(backend->debugger) : 0;
 }
 
+extern const struct gp_backend_ops gp_backend_kfd; /* for backends.c alone */
 const struct gp_backend_ops gp_backend_kfd = {
 	.name = "kfd",
+	.mechanisms = GP_MECHANISM_BIT(GP_MECHANISM_KERNEL) | GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER) |
+		      GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE) |
+		      GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT),
+	.is_hardware = true,
 	.init = kfd_init,
 	.fini = kfd_fini,
 	.attach = kfd_attach,
@@ -207,5 +212,7 @@ const struct gp_backend_ops gp_backend_kfd = {
 	.queue_added = kfd_queue_added,
 	.apply = kfd_apply,
 	.commit = kfd_commit,
+	.processes = gp_kfd_processes,
+	.process_queues = gp_kfd_process_queues,
 	.stuck = kfd_stuck,
 };

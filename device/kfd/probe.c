@@ -54,18 +54,9 @@ static bool probe_driver(struct gp_backend *backend, struct gp_device_info *info
 	return good;
 }
 
-static uint32_t probe_allowed(const struct gp_backend *backend)
-{
-	uint32_t all = GP_MECHANISM_BIT(GP_MECHANISM_KERNEL) | GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER) |
-		       GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE) |
-		       GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT);
-
-	return backend->config.mechanisms ? backend->config.mechanisms : all;
-}
-
 static bool probe_is_allowed(struct gp_backend *backend, struct gp_device_info *info, uint32_t mechanism)
 {
-	if (probe_allowed(backend) & GP_MECHANISM_BIT(mechanism))
+	if (!backend->config.mechanisms || backend->config.mechanisms & GP_MECHANISM_BIT(mechanism))
 		return true;
 	gp_device_say(info, mechanism, false, "not wanted by the configuration (mechanism)");
 	return false;
@@ -134,11 +125,8 @@ void gp_kfd_probe(struct gp_backend *backend, struct gp_device_info *infos, uint
 		info->dilation = (uint32_t)dilation;
 		if (probe_driver(backend, info))
 			probe_mechanisms(backend, info);
-		info->unit = info->mechanism == GP_MECHANISM_KERNEL ? GP_UNIT_DEVICE :
-			     info->mechanism == GP_MECHANISM_UPDATE || info->mechanism == GP_MECHANISM_SUBMIT ?
-								      GP_UNIT_QUEUE :
-								      GP_UNIT_PROCESS;
+		info->unit = gp_device_unit(info->mechanism);
 		info->stops_all &= info->mechanism != GP_MECHANISM_SUBMIT;
-		info->kernel_reopens = GP_MECHANISM_IS_DAEMONS(info->mechanism);
+		info->kernel_reopens = gp_mechanism_has(info->mechanism, GP_BY_DAEMON);
 	}
 }

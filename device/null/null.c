@@ -83,8 +83,10 @@ static int null_apply(struct gp_backend *backend, struct gp_device_client *clien
 	return 0;
 }
 
+extern const struct gp_backend_ops gp_backend_null; /* for backends.c alone */
 const struct gp_backend_ops gp_backend_null = {
 	.name = "null",
+	.mechanisms = GP_MECHANISM_BIT(GP_MECHANISM_SELF),
 	.init = null_init,
 	.fini = null_fini,
 	.attach = null_attach,

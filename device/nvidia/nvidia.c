@@ -26,8 +26,8 @@ static void nvidia_describe(const struct gp_backend *backend, const struct gp_nv
 		.open_ns = backend->config.open_ns,
 		.switch_ns = backend->config.switch_ns,
 		.lower_max = NVIDIA_LOWER_MAX,
-		.short_us = backend->config.short_us,
-		.long_us = backend->config.long_us,
+		.short_us = backend->config.short_ns / 1000,
+		.long_us = backend->config.long_ns / 1000,
 	};
 	snprintf(info->name, sizeof(info->name), "%s", gpu->model);
 	snprintf(info->driver, sizeof(info->driver), "NVIDIA %s", backend->driver.version);
@@ -70,7 +70,7 @@ static int nvidia_init(const struct gp_device_host *host, const struct gp_device
 	if (gpus && backend) {
 		backend->host = *host;
 		backend->config = *config;
-		snprintf(backend->root, sizeof(backend->root), "%s", config->root ? config->root : "");
+		snprintf(backend->root, sizeof(backend->root), "%s", config->root);
 		count = gp_nvidia_topology(backend->root, &backend->driver, gpus, GP_DEVICE_MAX, error);
 	}
 	for (int i = 0; i < count; i++)
@@ -168,8 +168,11 @@ static int nvidia_count(struct gp_backend *backend, struct gp_device_client *cli
 							  -EOPNOTSUPP;
 }
 
+extern const struct gp_backend_ops gp_backend_nvidia; /* for backends.c alone */
 const struct gp_backend_ops gp_backend_nvidia = {
 	.name = "nvidia",
+	.mechanisms = GP_MECHANISM_BIT(GP_MECHANISM_BORROW) | GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL),
+	.is_hardware = true,
 	.init = nvidia_init,
 	.fini = nvidia_fini,
 	.attach = nvidia_attach,

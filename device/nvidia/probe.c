@@ -133,6 +133,6 @@ void gp_nvidia_probe(struct gp_backend *backend, const struct gp_nvidia_gpu *gpu
 		if (probe_device(backend, &gpus[i], mps, info))
 			probe_mechanisms(backend, info);
 		probe_nodes(backend, &gpus[i], info);
-		info->unit = info->mechanism == GP_MECHANISM_BORROW ? GP_UNIT_DEVICE : GP_UNIT_PROCESS;
+		info->unit = gp_device_unit(info->mechanism);
 	}
 }

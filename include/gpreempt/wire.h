@@ -13,6 +13,7 @@
 #ifndef GPREEMPT_WIRE_H
 #define GPREEMPT_WIRE_H
 
+#include <gpreempt/mechanism.h>
 #include <stdint.h>
 
 #define GP_WIRE_VERSION     3u /* 2: GROUP, SLICED, SLICE; 3: SHARE */
@@ -62,21 +63,6 @@ enum gp_wire_type {
 	GP_WIRE_CONTROL = 64,
 	GP_WIRE_GRANT = 65, /* struct gp_control_grant; answered as CONTROL is */
 };
-
-/* How a gate is changed, best first (design: "Devices"). */
-enum gp_mechanism {
-	GP_MECHANISM_NONE = 0,
-	GP_MECHANISM_DEBUGGER = 1, /* the daemon, as debugger of the client: the kernel reopens when the daemon dies */
-	GP_MECHANISM_SELF = 2,     /* the agent, as debugger of its own process */
-	GP_MECHANISM_UPDATE = 3,   /* the agent, UPDATE_QUEUE 0/100 %, one queue a call */
-	GP_MECHANISM_SUBMIT = 4,   /* the agent holds doorbells back: nothing that runs is stopped */
-	GP_MECHANISM_BORROW = 5,  /* NVIDIA: the daemon disables the channels, on the client's own file (pidfd_getfd) */
-	GP_MECHANISM_CHANNEL = 6, /* NVIDIA: the agent disables the channels */
-	GP_MECHANISM_KERNEL = 7,  /* the daemon, one call for all processes of a device: kernel/patches */
-};
-#define GP_MECHANISM_BIT(m) (1u << (m))
-/* The daemon changes the gates, and the agent has nothing to do with them. */
-#define GP_MECHANISM_IS_DAEMONS(m) ((m) == GP_MECHANISM_DEBUGGER || (m) == GP_MECHANISM_KERNEL)
 
 /* Attributes of a process or of a queue. valid: which fields count. */
 #define GP_ATTR_PRIORITY 1u

@@ -271,9 +271,12 @@ static void test_namespaces(void **state)
 }
 
 /* Whether a process uses a GPU is known by the driver, of which there is none here: every one does. */
-bool __wrap_gp_unmanaged_uses_gpu(struct gp_ancestry *ancestry, pid_t pid, uint32_t *ret_queues);
-bool __wrap_gp_unmanaged_uses_gpu(struct gp_ancestry *ancestry, pid_t pid, uint32_t *ret_queues)
+bool __wrap_gp_unmanaged_uses_gpu(struct gp_daemon *daemon, struct gp_ancestry *ancestry, pid_t pid,
+				  uint32_t *ret_queues);
+bool __wrap_gp_unmanaged_uses_gpu(struct gp_daemon *daemon, struct gp_ancestry *ancestry, pid_t pid,
+				  uint32_t *ret_queues)
 {
+	(void)daemon;
 	(void)ancestry;
 	(void)pid;
 	*ret_queues = 3;

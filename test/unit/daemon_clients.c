@@ -265,6 +265,44 @@ static void test_blind(void **state)
 	assert_false(world_queue(&world, &agent, 4)->in_core);
 }
 
+/* A program of one vendor's driver names a GPU of another's: nobody could carry out orders there. */
+static void test_other_vendor(void **state)
+{
+	struct gp_driver_entry other = world.daemon.drivers[0];
+	struct gp_driver_entry *usual = world.daemon.devices[0].driver;
+	struct gp_client *client;
+
+	(void)state;
+	add(3, 10);
+	client = world_queue(&world, &agent, 3)->client;
+	world.daemon.devices[0].driver = &other;
+	add(4, 11);
+	world.daemon.devices[0].driver = usual;
+	assert_null(gp_client_queue(client, 4, 11));
+	assert_int_equal(client->left_out, 1);
+	assert_false(world_is_closed(agent.fd));
+}
+
+/* An agent that can do nothing has not said whose it is: its first queue does. */
+static void test_of_no_vendor(void **state)
+{
+	struct gp_driver_entry other = world.daemon.drivers[0];
+	struct gp_driver_entry *usual = world.daemon.devices[0].driver;
+	struct gp_wire_hello hello = world_hello(50);
+	struct agent idle;
+	struct gp_client *client;
+
+	(void)state;
+	hello.mechanisms = 0;
+	world.daemon.devices[0].driver = &other;
+	agent_hello(&world, &idle, &hello);
+	agent_add_queue(&world, &idle, 0, GP_QUEUE_SEEN);
+	client = world_queue(&world, &idle, 0)->client;
+	assert_ptr_equal(client->driver, &other);
+	client->driver = world.daemon.devices[0].driver = usual;
+	agent_leave(&world, &idle);
+}
+
 /* An agent that speaks version 1 does not know what came with version 2, and says none of it. */
 static void test_version_1(void **state)
 {
@@ -424,6 +462,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rings_as_it_ends, begin, end),
 		cmocka_unit_test_setup_teardown(test_group_comes_first, begin, end),
 		cmocka_unit_test_setup_teardown(test_blind, begin, end),
+		cmocka_unit_test_setup_teardown(test_other_vendor, begin, end),
+		cmocka_unit_test_setup_teardown(test_of_no_vendor, begin, end),
 		cmocka_unit_test_setup_teardown(test_version_1, begin, end),
 		cmocka_unit_test_setup_teardown(test_gangs_of_two_users, begin, end),
 		cmocka_unit_test_setup_teardown(test_one_answer, begin, end),

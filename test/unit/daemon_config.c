@@ -47,9 +47,9 @@ static void test_values(void **state)
 	assert_int_equal(config.ceiling_count, 2);
 	assert_int_equal(config.ceilings[0].priority, 81);
 	assert_true(config.ceilings[1].is_group);
-	assert_int_equal(config.mechanisms,
+	assert_int_equal(config.kfd.mechanisms,
 			 GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE));
-	assert_true(config.fetch_counters);
+	assert_true(config.kfd.fetch_counters);
 	assert_int_equal(config.unmanaged, GP_UNMANAGED_PAUSE);
 	assert_int_equal(config.unmanaged_priority, 0);
 }
@@ -62,7 +62,7 @@ static void test_refusals(void **state)
 	refuse("[other]\n", "x.conf:1: there is no section [other]");
 	refuse("[policy]\npolicy = best\n", "x.conf:2: there is no policy 'best' (none, rr, hpf, wfq, edf, drf)");
 	refuse("[kfd]\nmechanism = magic\n",
-	       "x.conf:2: mechanism 'magic': it is a list of kernel, debugger, self, update, submit, or auto");
+	       "x.conf:2: mechanism 'magic': it is a list of debugger, self, update, submit, kernel, or auto");
 	refuse("[ceiling]\nuser.no-such-user-here = 5\n", "x.conf:2: there is no user 'no-such-user-here'");
 	refuse("[ceiling]\nroot = 5\n", "x.conf:2: 'root' is not default, user.NAME or group.NAME");
 	refuse("[ceiling]\nuser.5 = 100\n",

@@ -210,7 +210,7 @@ static int refuse_once(struct gp_backend *backend, struct gp_device_client *clie
 	assert_int_equal(count, 1);
 	assert_false(changes->open);
 	refused_held = batch.page->queues[changes->slot].held;
-	world.daemon.ops = usual;
+	world.daemon.drivers[0].ops = usual;
 	return -EIO;
 }
 
@@ -220,10 +220,10 @@ static void test_refused_at_once(void **state)
 	static struct gp_backend_ops refusing;
 
 	(void)state;
-	usual = world.daemon.ops;
+	usual = world.daemon.drivers[0].ops;
 	refusing = *usual;
 	refusing.apply = refuse_once;
-	world.daemon.ops = &refusing;
+	world.daemon.drivers[0].ops = &refusing;
 	world.daemon.devices[0].info.hands_over = true;
 	agent_doorbell(&world, &batch, 0, 100);
 	agent_doorbell(&world, &urgent, 0, 1);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* The drivers there are, and what of the application's calls each of them looks at. A new one is a line here. */
+#include "agent/driver.h"
+#include "agent/next.h"
+
+extern const struct gp_driver_calls gp_driver_calls_kfd, gp_driver_calls_nvidia;
+
+static const struct gp_driver_calls *const driver_list[] = { &gp_driver_calls_kfd, &gp_driver_calls_nvidia };
+#define DRIVER_COUNT (sizeof(driver_list) / sizeof(driver_list[0]))
+_Static_assert(DRIVER_COUNT <= GP_DRIVER_MAX, "there is room for all");
+
+int gp_driver_ioctl(int fd, unsigned long request, void *arg, uint8_t letter)
+{
+	for (uint32_t i = 0; i < DRIVER_COUNT; i++)
+		if (driver_list[i]->ioctl_letter == letter)
+			return driver_list[i]->ioctl(fd, request, arg);
+	return gp_next_ioctl(fd, request, arg);
+}
+
+bool gp_driver_map_touches(uint64_t address, uint64_t length)
+{
+	for (uint32_t i = 0; i < DRIVER_COUNT; i++)
+		if (driver_list[i]->map_touches && driver_list[i]->map_touches(address, length))
+			return true;
+	return false;
+}
+
+void gp_driver_map_forget(uint64_t address, uint64_t length)
+{
+	for (uint32_t i = 0; i < DRIVER_COUNT; i++)
+		if (driver_list[i]->map_touches)
+			driver_list[i]->map_forget(address, length);
+}
+
+bool gp_driver_map_is_expected(void)
+{
+	for (uint32_t i = 0; i < DRIVER_COUNT; i++)
+		if (driver_list[i]->map_touches && driver_list[i]->map_is_expected())
+			return true;
+	return false;
+}
+
+void gp_driver_map_add(int fd, uint64_t address, uint64_t length)
+{
+	for (uint32_t i = 0; i < DRIVER_COUNT; i++)
+		if (driver_list[i]->map_touches)
+			driver_list[i]->map_add(fd, address, length);
+}
+
+void gp_driver_files_close(unsigned first, unsigned last, struct gp_driver_files *ret_files)
+{
+	for (uint32_t i = 0; i < DRIVER_COUNT; i++)
+		ret_files->of[i] = driver_list[i]->file_closes ? driver_list[i]->file_closes(first, last) : 0;
+}
+
+void gp_driver_files_closed(const struct gp_driver_files *files)
+{
+	for (uint32_t i = 0; i < DRIVER_COUNT; i++)
+		if (files->of[i])
+			driver_list[i]->file_closed(files->of[i]);
+}
