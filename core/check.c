@@ -123,7 +123,7 @@ static const char *check_seat(const struct gp_sched *sched, const struct gp_devi
 /* What users have open is what the device has open. */
 static const char *check_shares(const struct gp_sched *sched, const struct gp_device *device)
 {
-	uint32_t i, compute = 0, seats = 0, work = 0, seen = 0;
+	uint32_t i, compute = 0, seats = 0, work = 0, top = 0, seen = 0;
 
 	for (i = 0; i < sched->limits.queue_count && seen < device->share_count; i++)
 		if (sched->shares[i].seat_count && &sched->devices[sched->shares[i].device] == device) {
@@ -131,10 +131,15 @@ static const char *check_shares(const struct gp_sched *sched, const struct gp_de
 			compute += sched->shares[i].open_compute;
 			seats += sched->shares[i].open_seats;
 			work += sched->shares[i].work_seats;
+			top += sched->shares[i].top_seats;
 		}
-	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next)
+	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next) {
 		work -= sched->seats[i].work_count > 0;
-	return compute == device->open_compute_count && seats == device->open_seat_count && !work ?
+		top -= sched->seats[i].is_top;
+		if (sched->seats[i].is_top && (!sched->seats[i].work_count || sched->seats[i].is_extra))
+			return "a seat has a place at the top and does not use it";
+	}
+	return compute == device->open_compute_count && seats == device->open_seat_count && !work && !top ?
 		       NULL :
 		       "the counts of a user are wrong";
 }

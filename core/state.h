@@ -141,6 +141,8 @@ struct gp_seat {
 	uint32_t check_next;
 	bool woke;         /* waits since it got work, not since its turn ended: may end another's turn early */
 	bool cut;          /* its last turn was ended early */
+	bool is_top;       /* is among its share's top_seats */
+	bool is_extra;     /* its user had enough of those when its work came: it takes turns, whatever its priority */
 	uint64_t turn_tag; /* its place in the line for turns: smallest first */
 	uint64_t turn_used_ns, mark_ns; /* time run in the present turn; mark: accounted up to here */
 	uint64_t request_mark_ns;       /* what it had computed when it last got work */
@@ -155,7 +157,8 @@ struct gp_share {
 	uint64_t user; /* 0: of one client that is a user of its own */
 	uint32_t device;
 	uint32_t seat_count, queue_count;  /* no seats: free */
-	uint32_t work_seats;               /* seats with work */
+	uint32_t work_seats;               /* seats with work … */
+	uint32_t top_seats;                /* … that took no turns when it came */
 	uint32_t open_seats, open_compute; /* seats with a gate not closed; compute gates not closed */
 	uint64_t ready_ns;                 /* the place of its next queue that waits for a slot */
 	uint32_t hash_next;                /* or the next free one */
@@ -377,6 +380,7 @@ void gp_inversion_changed(struct gp_sched *sched, uint32_t queue); /* whether th
 /* turn.c: which batch seats may be open. */
 void gp_turn_join(struct gp_sched *sched, uint32_t seat); /* a new seat, which has its share */
 void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat);
+void gp_turn_enter(struct gp_sched *sched, uint32_t queue); /* it is about to get work, or to count as if it had */
 void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins); /* the first, or the last, of its seat's */
 void gp_turn_give(struct gp_sched *sched, uint32_t seat);
 void gp_turn_take(struct gp_sched *sched, uint32_t seat);

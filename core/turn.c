@@ -67,6 +67,34 @@ void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat)
 	}
 }
 
+/* Clients of one user that run beside each other at the top (chosen): more of them get more of the device than others
+ * do, from hardware that knows no users. */
+#define TURN_TOP_MAX 16u
+
+/* Decided when the first work of a seat comes, and holds until the next time. Not for gangs, whose members run
+ * together, nor for clients without a user. */
+void gp_turn_enter(struct gp_sched *sched, uint32_t queue)
+{
+	const struct gp_queue *q = &sched->queues[queue];
+	struct gp_seat *seat = &sched->seats[q->seat];
+	struct gp_share *share = &sched->shares[seat->share];
+	bool was_extra = seat->is_extra;
+	uint32_t i;
+
+	if (seat->work_count || !share->user || q->gang != GP_NONE || !sched->devices[seat->device].policy->is_batch ||
+	    (q->is_batch && !was_extra))
+		return;
+	seat->is_top = share->top_seats < TURN_TOP_MAX;
+	seat->is_extra = !seat->is_top;
+	share->top_seats += seat->is_top;
+	if (seat->is_extra == was_extra)
+		return;
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		gp_work_rerank(sched, i);
+	if (!seat->batch_count)
+		gp_turn_take(sched, q->seat);
+}
+
 /* Its first queue got work, or its last one has none any more. What it computed in between is a request of its. */
 void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins)
 {
@@ -89,7 +117,8 @@ void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins)
 		gp_work_set_rank(sched, queue); /* its order may have changed */
 		return;
 	}
-	seat->woke = false;
+	sched->shares[seat->share].top_seats -= seat->is_top;
+	seat->is_top = seat->woke = false;
 	ran_ns = seat->view.compute_ns - seat->request_mark_ns;
 	if (!ran_ns)
 		return;

@@ -212,7 +212,8 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 		.priority_top = device->priority_top,
 		.deadline_queue_count = device->deadline_queue_count,
 	};
-	bool is_batch = device->policy->gates && (!device->policy->is_batch || device->policy->is_batch(&view));
+	bool is_batch = device->policy->gates &&
+			(!device->policy->is_batch || device->policy->is_batch(&view) || seat->is_extra);
 	bool was_mixed = seat->mixed;
 	int64_t before;
 	uint32_t other;
@@ -258,6 +259,7 @@ void gp_work_begin(struct gp_sched *sched, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
 
+	gp_turn_enter(sched, queue);
 	gp_work_account(sched, queue);
 	if (q->idle_since_ns)
 		gp_learn_gap(q, sched->now_ns - q->idle_since_ns);
@@ -446,6 +448,7 @@ void gp_work_due(struct gp_sched *sched, uint32_t queue)
 		device->stats.hints_missed++;
 		gp_trace(sched, GP_TRACE_HINT_MISSED, queue, GP_WHY_NONE, 0);
 	} else if (!q->hinted && q->hint_from_ns && q->hint_from_ns <= now_ns) {
+		gp_turn_enter(sched, queue);
 		q->hinted = true;
 		if (device->attr.switch_ns)
 			device->announce = queue;

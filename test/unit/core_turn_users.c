@@ -138,12 +138,94 @@ static void clients_without_user_do_not_share(void **state)
 	world_free(c.w);
 }
 
+#define TOP_MAX 16u /* as turn.c says */
+
+static uint32_t count_open(struct world *w, uint32_t first, uint32_t count)
+{
+	uint32_t i, open = 0;
+
+	for (i = 0; i < count; i++)
+		open += world_is_open(w, first + i);
+	return open;
+}
+
+/* At the top priority programs run beside each other; but of one user only so many. The others of his take turns, above
+ * those of lower priority; another user's, and those without a user, are open all the time. */
+static void crowd_at_the_top_takes_turns(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device =
+		world_device(w, (struct world_setup){ .policy = "hpf",
+						      .attr = { .unit = GP_UNIT_PROCESS },
+						      .param = { .turn_ns = TURN, .overhead_permille = 1000 } });
+	uint32_t honest = world_queue(w, world_client_of(w, HONEST), device, 50);
+	uint32_t low = world_queue(w, world_client_of(w, 3), device, GP_PRIORITY_LOW);
+	uint32_t i, first = w->queue_count, round;
+	uint64_t begin_ns, before_ns;
+
+	for (i = 0; i < 2 * TOP_MAX; i++)
+		world_queue(w, world_client_of(w, MANY), device, 50);
+	world_write(w, honest, 1u << 30);
+	world_write(w, low, 1u << 30);
+	for (i = 0; i < 2 * TOP_MAX; i++) {
+		if (i % 2) /* announced work is no way round it */
+			assert_int_equal(gp_sched_hint(w->sched, w->queues[first + i].id, 0, w->now_ns), 0);
+		world_run(w, MS);
+		world_write(w, first + i, 1u << 30);
+	}
+	world_run(w, 2 * TURN);
+	begin_ns = w->now_ns;
+	before_ns = w->queues[honest].open_ns;
+	for (round = 0; round < 8 * TOP_MAX; round++) {
+		world_run(w, TURN / 4);
+		assert_in_range(count_open(w, first, 2 * TOP_MAX), TOP_MAX, TOP_MAX + 1);
+		assert_true(world_is_open(w, honest));
+	}
+	assert_int_equal(w->queues[honest].open_ns - before_ns, w->now_ns - begin_ns);
+	for (i = 0; i < 2 * TOP_MAX; i++)
+		assert_true(w->queues[first + i].open_ns >= TURN);
+	world_free(w);
+}
+
+/* Whoever finds room when its next work comes is at the top again; who rests takes nobody's place. */
+static void places_at_the_top_are_given_back(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .policy = "hpf",
+								.attr = { .unit = GP_UNIT_PROCESS },
+								.param = { .turn_ns = TURN } });
+	uint32_t i, first = w->queue_count, round;
+
+	for (i = 0; i < 2 * TOP_MAX; i++)
+		world_write(w, world_queue(w, world_client_of(w, MANY), device, 50), 1);
+	world_settle(w);
+	assert_in_range(count_open(w, first, 2 * TOP_MAX), TOP_MAX, TOP_MAX + 1);
+	for (i = 0; i < 2 * TOP_MAX; i++) {
+		for (round = 0; !world_is_open(w, first + i) && round < 4 * TOP_MAX; round++)
+			world_run(w, TURN / 4);
+		world_drain(w, first + i);
+	}
+	world_run(w, MS);
+	for (i = TOP_MAX; i < 2 * TOP_MAX; i++)
+		world_write(w, first + i, 1);
+	world_settle(w);
+	assert_int_equal(count_open(w, first + TOP_MAX, TOP_MAX), TOP_MAX);
+	for (i = 0; i < TOP_MAX; i++)
+		world_remove_client(w, w->queues[first + TOP_MAX + i].client);
+	for (i = 0; i < TOP_MAX; i++)
+		world_write(w, first + i, 1);
+	world_settle(w);
+	assert_int_equal(count_open(w, first, TOP_MAX), TOP_MAX);
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(users_share_before_clients),        cmocka_unit_test(rest_is_no_credit_for_many),
 		cmocka_unit_test(coming_again_is_no_credit),         cmocka_unit_test(leaving_is_no_debt),
-		cmocka_unit_test(clients_without_user_do_not_share),
+		cmocka_unit_test(clients_without_user_do_not_share), cmocka_unit_test(crowd_at_the_top_takes_turns),
+		cmocka_unit_test(places_at_the_top_are_given_back),
 	};
 
 	return cmocka_run_group_tests_name("core_turn_users", tests, NULL, NULL);
