@@ -49,7 +49,8 @@ static void age_reset(struct age_state *state, uint64_t core_ns)
 	state->begin_ns = state->mark_ns = core_ns;
 	state->user_count = 0;
 	for (i = 0; i < TOLD_DEVICE_MAX; i++)
-		state->devices[i] = (struct age_device){ .answer_ns_max = state->devices[i].answer_ns_max };
+		state->devices[i] = (struct age_device){ .answer_ns_max = state->devices[i].answer_ns_max,
+							 .yield_ns = state->devices[i].yield_ns };
 	for (i = 0; i < TOLD_QUEUE_MAX; i++) {
 		state->queues[i].vain = 0;
 		state->queues[i].aged = state->queues[i].alone = false;
@@ -73,6 +74,21 @@ static uint64_t age_turn_ns(const struct checker_run *run, uint32_t device)
 	return d->param.age_turn_ns + 8 * (d->attr.close_ns + d->attr.open_ns) + 8 * run->latency_ns;
 }
 
+/* Gates of its client were opened by an earlier plan, and are open still: the turn began there. */
+static bool age_is_under_way(const struct told *told, const struct told_queue *queue)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (q->used && q != queue && q->device == queue->device && q->client.index == queue->client.index &&
+		    q->aged && q->order_seq != queue->order_seq)
+			return true;
+	}
+	return false;
+}
+
 /* The turn begins when others are told to yield, or else when its gate is ordered open. */
 static void age_begin_user(struct checker_run *run, struct age_state *state, const struct told_queue *queue)
 {
@@ -91,6 +107,9 @@ static void age_begin_user(struct checker_run *run, struct age_state *state, con
 		*own = (struct age_user){ .user = user, .device = queue->device };
 	}
 	if (!own)
+		return;
+	/* What began before a fault counts from nowhere. */
+	if (!own->from_ns && age_is_under_way(run->told, queue))
 		return;
 	/* The same client shortly after: another gate in the same turn. */
 	if (own->from_ns && own->client.index == queue->client.index &&
