@@ -90,12 +90,15 @@ void gp_budget_pay(struct gp_device *device, uint32_t transaction_count)
 #define SLOW_NS          1000000000ull /* how long slices are longer at least; doubled when it was needed again soon */
 #define SLOW_NS_MAX      60000000000ull
 #define SLOW_CALM_NS     10000000000ull /* not soon */
+#define SWITCH_GATHER    2u             /* slices are so many times as long where nobody waits for what they delay */
 #define SWITCH_COUNT_MAX 1000000u       /* in a window */
 
 uint64_t gp_budget_short_ns(const struct gp_device *device)
 {
 	uint64_t slow_ns = device->attr.switch_ns * 1000 / device->param.overhead_permille;
 
+	if (device->stay.gathers)
+		slow_ns *= SWITCH_GATHER;
 	return device->slowed && slow_ns > device->attr.short_ns ? slow_ns : device->attr.short_ns;
 }
 

@@ -174,8 +174,7 @@ static bool client_attr_ok(const struct gp_sched *sched, const struct gp_queue_a
 	return attr->priority >= 0 && attr->priority <= GP_PRIORITY_MAX && attr->weight <= GP_WEIGHT_MAX &&
 	       attr->deadline_ns <= GP_DURATION_NS_MAX && attr->budget_ns <= GP_DURATION_NS_MAX &&
 	       attr->own_slice_ns <= GP_DURATION_NS_MAX && (unsigned int)attr->kind <= GP_KIND_COPY &&
-	       (unsigned int)attr->protect <= GP_PROTECT_THROUGHPUT &&
-	       (!attr->gang || sched->limits.gang_count);
+	       (unsigned int)attr->protect <= GP_PROTECT_THROUGHPUT && (!attr->gang || sched->limits.gang_count);
 }
 
 int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint32_t device,

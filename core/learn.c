@@ -89,6 +89,17 @@ void gp_learn_done(struct gp_queue *queue, uint64_t done_count, uint64_t now_ns)
 	queue->last_done_ns = now_ns;
 }
 
+/* A program that waits for each result writes when there is nothing left; one that does not writes on while what it has
+ * written waits. Whether something was left in between two looks is not known if some of it is done. */
+void gp_learn_ahead(struct gp_queue *queue, uint64_t written, uint64_t completed)
+{
+	bool was_idle = queue->written == queue->completed;
+
+	if (written == queue->written || (!was_idle && completed != queue->completed))
+		return;
+	queue->ahead = queue->ahead - queue->ahead / 16 + (was_idle ? 0 : 1000 / 16);
+}
+
 void gp_learn_busy(struct gp_queue *queue, uint64_t busy_ns)
 {
 	queue->busy_ns = gp_learn_smooth(queue->busy_ns, busy_ns);

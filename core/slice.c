@@ -256,9 +256,10 @@ static uint64_t slice_short_ns(const struct gp_device *device, const struct gp_q
 {
 	uint64_t short_ns = gp_budget_short_ns(device);
 
-	if (device->pressed)
-		return device->attr.long_ns / 1000 * device->param.age_permille;
-
+	if (q->aged)
+		return 0; /* its turn is not to be one of switches alone */
+	if (device->pressed_slice_ns / 1000 * device->param.age_permille > short_ns)
+		return device->pressed_slice_ns / 1000 * device->param.age_permille;
 	return q->attr.own_slice_ns && short_ns > q->attr.own_slice_ns ? q->attr.own_slice_ns : short_ns;
 }
 
@@ -306,24 +307,23 @@ static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice
 }
 
 /* Work above that never ends has the device put a short one aside for ever, though its gate is open: after a whole
- * ageing window its slice is as much of the long one as ageing may take. */
+ * ageing window its slice is as much of the other one as ageing may take. */
 static void slice_look_pressed(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t top = gp_heap_top(device, GP_HEAP_WORK);
-	bool was = device->pressed;
+	uint64_t was_ns = device->pressed_slice_ns;
 
-	device->pressed = false;
-	if (top == GP_NONE || sched->queues[top].is_batch || !device->attr.long_ns) {
+	device->pressed_slice_ns = 0;
+	if (top == GP_NONE || sched->queues[top].is_batch)
 		device->pressed_ns = 0;
-	} else if (!device->pressed_ns) {
+	else if (!device->pressed_ns)
 		device->pressed_ns = sched->now_ns;
-	} else {
-		device->pressed = sched->now_ns - device->pressed_ns >= device->param.age_window_ns &&
-				  sched->queues[top].slice_ns == device->attr.long_ns;
-	}
+	else if (sched->now_ns - device->pressed_ns >= device->param.age_window_ns)
+		device->pressed_slice_ns = sched->queues[top].slice_ns ? sched->queues[top].slice_ns :
+									 sched->queues[top].attr.own_slice_ns;
 	if (device->pressed_ns && sched->now_ns - device->pressed_ns < device->param.age_window_ns)
 		gp_device_wake(device, device->pressed_ns + device->param.age_window_ns);
-	if (device->pressed != was)
+	if (device->pressed_slice_ns != was_ns)
 		gp_slice_look(device);
 }
 

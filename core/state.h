@@ -66,6 +66,7 @@ struct gp_queue {
 	/* Learned. */
 	uint16_t gaps[GP_GAP_BUCKETS]; /* idle→busy gaps, by power of two */
 	uint64_t packet_ns, busy_ns;   /* smoothed: time per packet, length of a busy period */
+	uint32_t ahead;                /* smoothed, thousandths: how often it was given more before it got anywhere */
 
 	/* Gate. */
 	enum gp_gate gate;
@@ -216,8 +217,10 @@ struct gp_stay {
 	uint64_t known_until_ns; /* that is forgotten then … */
 	uint64_t hold_ns;        /* … after so long */
 	/* Decided. */
-	bool stays; /* stretches like the present one, or the last, have the device to themselves … */
-	bool holds; /* … and this one does now: batch gates close, and stay so to its end */
+	bool gathers;       /* the urgent client writes on while its work waits: it can wait a little longer */
+	uint64_t shared_ns; /* it is held out and let in by turns since; 0: it is not */
+	bool stays;         /* stretches like the present one, or the last, have the device to themselves … */
+	bool holds;         /* … and this one does now: batch gates close, and stay so to its end */
 };
 
 struct gp_device {
@@ -261,12 +264,12 @@ struct gp_device {
 	uint64_t tokens_mark_ns;
 
 	/* Slices (slice.c), and how often the device switches by itself (budget.c). */
-	bool slice_dirty;         /* look at them again */
-	uint64_t pressed_ns;      /* since when those who take no turns have work without a break; 0: they do not */
-	bool pressed;             /* for a whole ageing window, and one of them is long */
-	uint64_t crowded_ns;      /* since when several lower queues with work stay open; 0: they do not */
-	struct gp_queue_id saved; /* whose switches were counted last … */
-	uint64_t saved_opened_ns; /* … since it was opened … */
+	bool slice_dirty;          /* look at them again */
+	uint64_t pressed_ns;       /* since when those who take no turns have work without a break; 0: they do not */
+	uint64_t pressed_slice_ns; /* for a whole ageing window, and the slice that one of them has; 0: not */
+	uint64_t crowded_ns;       /* since when several lower queues with work stay open; 0: they do not */
+	struct gp_queue_id saved;  /* whose switches were counted last … */
+	uint64_t saved_opened_ns;  /* … since it was opened … */
 	uint32_t saved_count;
 	uint64_t saved_at_ns;   /* … and when, by the driver's clock; 0: never */
 	uint64_t saves_per_s;   /* thousandths, smoothed … */
@@ -338,6 +341,7 @@ void gp_learn_gap(struct gp_queue *queue, uint64_t gap_ns);
 uint64_t gp_learn_linger_ns(const struct gp_queue *queue, uint64_t cycle_ns, uint64_t linger_max_ns);
 uint64_t gp_learn_gap_ns(const struct gp_queue *queue); /* nine of ten are shorter; 0: not known */
 void gp_learn_done(struct gp_queue *queue, uint64_t done_count, uint64_t now_ns);
+void gp_learn_ahead(struct gp_queue *queue, uint64_t written, uint64_t completed); /* before these are believed */
 void gp_learn_busy(struct gp_queue *queue, uint64_t busy_ns);
 uint64_t gp_learn_rest_ns(const struct gp_queue *queue, uint64_t now_ns); /* GP_NEVER_NS: not known */
 

@@ -27,8 +27,11 @@
 #define STAY_LENGTH_MOST 4u         /* the next is expected to be at most so many times as long as the last (chosen) */
 #define STAY_HOLD_NS     10000000000ull /* forgotten after; twice as long each time that it was confirmed … */
 #define STAY_HOLD_NS_MAX 60000000000ull
-#define STAY_GAPS        2u /* shorter gaps than so many switches are never worth going to and fro */
-#define STAY_KEEP        5u /* what is decided is kept until its reasons are a fifth less than they had to be */
+#define STAY_GAPS        2u           /* shorter gaps than so many switches are never worth going to and fro */
+#define STAY_SHARE_NS    160000000ull /* two turns: long enough to be counted in (chosen) */
+#define STAY_AHEAD \
+	600u         /* thousandths of what is written: then it is not waited for; and less than half of that again */
+#define STAY_KEEP 5u /* what is decided is kept until its reasons are a fifth less than they had to be */
 
 const char *const gp_protect_names[] = { "default", "latency", "balanced", "throughput", NULL };
 
@@ -149,6 +152,19 @@ static uint64_t stay_seen(const struct gp_device *device, uint64_t idle_ns, uint
 	return idle_ns < left_ns ? idle_ns * 1000 / left_ns : idle_ns ? 1000 : 0;
 }
 
+/* Whether the urgent client waits for its results. */
+static void stay_look_ahead(struct gp_sched *sched, struct gp_device *device)
+{
+	uint32_t top = stay_top(sched, device, GP_HEAP_WORK);
+	bool was = device->stay.gathers;
+
+	if (top == GP_NONE)
+		return;
+	device->stay.gathers = sched->queues[top].ahead >= (was ? STAY_AHEAD / 2 : STAY_AHEAD);
+	if (device->stay.gathers != was && device->slowed)
+		gp_slice_look(device);
+}
+
 void gp_stay_counted(struct gp_sched *sched, struct gp_device *device, uint32_t switches, uint64_t window_ns)
 {
 	struct gp_stay *stay = &device->stay;
@@ -156,6 +172,7 @@ void gp_stay_counted(struct gp_sched *sched, struct gp_device *device, uint32_t 
 	bool is_known = sched->now_ns < stay->known_until_ns;
 
 	gp_stay_look(sched, device);
+	stay_look_ahead(sched, device);
 	total_ns = stay->total_ns + stay_length_ns(stay) - stay->counted_ns;
 	count = stay->count - stay->counted_count;
 	if (stay->holds || total_ns < STAY_LEAST_NS || total_ns < window_ns / STAY_PART)
@@ -184,12 +201,30 @@ void gp_stay_count_begin(struct gp_sched *sched, struct gp_device *device)
 	stay->counted_count = stay->count;
 }
 
+/* More switches than there may be, by a program that waits for each of its results: with longer slices it would wait
+ * for all of them. So it has the device to itself for half of the time, and shares it as the limit allows for the
+ * other. */
+static bool stay_shares(struct gp_sched *sched, struct gp_device *device, enum gp_protect protect)
+{
+	struct gp_stay *stay = &device->stay;
+	uint64_t since_ns;
+
+	if (!device->slowed || protect != GP_PROTECT_BALANCED || stay->gathers) {
+		stay->shared_ns = 0;
+		return false;
+	}
+	if (!stay->shared_ns)
+		stay->shared_ns = sched->now_ns;
+	since_ns = (sched->now_ns - stay->shared_ns) % (2 * STAY_SHARE_NS);
+	gp_device_wake(device,
+		       sched->now_ns + (since_ns < STAY_SHARE_NS ? STAY_SHARE_NS : 2 * STAY_SHARE_NS) - since_ns);
+	return since_ns >= STAY_SHARE_NS;
+}
+
 /* Whether the present stretch should have the device to itself. Wakes the device when it should, if it still lasts. */
-static bool stay_is_worth(struct gp_sched *sched, struct gp_device *device, uint32_t top)
+static bool stay_is_worth(struct gp_sched *sched, struct gp_device *device, enum gp_protect protect)
 {
 	const struct gp_stay *stay = &device->stay;
-	const struct gp_queue *q = &sched->queues[top];
-	enum gp_protect protect = q->attr.protect ? q->attr.protect : device->param.protect;
 	uint64_t pair_ns = device->attr.close_ns + device->attr.open_ns, present_ns = stay_length_ns(stay);
 	uint64_t length_ns = stay->length_ns > present_ns ? stay->length_ns : present_ns, least_ns;
 	uint64_t cost = stay_cost(device, stay->rate), limit = 2 * device->param.overhead_permille;
@@ -213,15 +248,20 @@ void gp_stay_plan(struct gp_sched *sched, struct gp_device *device)
 {
 	struct gp_stay *stay = &device->stay;
 	uint32_t top = stay_top(sched, device, GP_HEAP_WORK);
+	enum gp_protect protect;
+	bool shares = false;
 
 	if (!stay_is_possible(device))
 		return;
 	gp_stay_look(sched, device);
 	if (top == GP_NONE)
 		top = stay_top(sched, device, GP_HEAP_LINGER);
-	if (top != GP_NONE)
-		stay->stays = stay_is_worth(sched, device, top);
-	stay_hold(stay, stay->stays && top != GP_NONE);
-	if (stay->holds)
+	if (top != GP_NONE) {
+		protect = sched->queues[top].attr.protect ? sched->queues[top].attr.protect : device->param.protect;
+		stay->stays = !device->pressed_slice_ns && stay_is_worth(sched, device, protect);
+		shares = !stay->stays && !device->pressed_slice_ns && stay_shares(sched, device, protect);
+	}
+	stay_hold(stay, (stay->stays || shares) && top != GP_NONE);
+	if (stay->holds && stay->stays)
 		gp_device_wake(device, stay->known_until_ns);
 }

@@ -18,8 +18,12 @@ static struct gp_desc desc;
 #define EAGER URGENT("arrival = closed\nthink = 50us\nsession = 4000\npause = 300ms\nwarm = 400\nstep = kernel full 10us\n")
 /* One kernel a request, and time between them for ten switches. */
 #define SEPARATE URGENT("arrival = periodic\nperiod = 20ms\nwarm = 10\nstep = kernel full 0.2ms\n")
-/* The same, one after the other. */
-#define RATE URGENT("arrival = periodic\nperiod = 500us\nwarm = 400\nstep = kernel full 185us\n")
+/* The same, 2000 a second, each after the one before it. */
+#define RATE URGENT("arrival = closed\nthink = 280us\nwarm = 400\nstep = kernel full 185us\n")
+/* Kernel by kernel, by a host that does not wait for them. */
+#define AHEAD URGENT("arrival = periodic\nperiod = 100us\nwarm = 400\nstep = kernel full 10us\n")
+/* A kernel that never ends. */
+#define ENDLESS "[client urgent]\nkind = batch\npriority = 80\nunseen = yes\nstep = kernel full 3000s\n"
 /* clang-format on */
 
 struct shape {
@@ -38,8 +42,13 @@ static const struct shape shapes[] = {
 	{ "separate, latency", SEPARATE, GP_PROTECT_LATENCY, 1000, 0, 960, 0 },
 	{ "separate, balanced", SEPARATE, GP_PROTECT_BALANCED, 1000, 0, 960, 0 },
 	{ "eager, latency", EAGER, GP_PROTECT_LATENCY, 20, 0, 200, 10 },
-	{ "eager, balanced", EAGER, GP_PROTECT_BALANCED, 100000, 0, 650, 10 },
-	{ "rate, latency", RATE, GP_PROTECT_LATENCY, 20, 0, 0, 10 },
+	{ "eager, balanced", EAGER, GP_PROTECT_BALANCED, 20, 0, 450, 10 },
+	{ "rate, latency", RATE, GP_PROTECT_LATENCY, 20, 0, 3, 10 },
+	{ "rate, balanced", RATE, GP_PROTECT_BALANCED, 20, 0, 250, 10 },
+	{ "rate, throughput", RATE, GP_PROTECT_THROUGHPUT, 6000, 4000, 550, 0 },
+	{ "ahead, balanced", AHEAD, GP_PROTECT_BALANCED, 40000, 0, 640, 10 },
+	{ "endless, latency", ENDLESS, GP_PROTECT_LATENCY, 0, 0, 50, 0 },
+	{ "endless, balanced", ENDLESS, GP_PROTECT_BALANCED, 0, 0, 50, 0 },
 };
 
 static struct gp_result_run run_shape(const struct shape *shape, const char *mode)
@@ -73,8 +82,8 @@ static void test_shapes(void **state)
 		struct gp_result_run alone = run_shape(shape, "alone"), run = run_shape(shape, "hpf");
 
 		alone_ns = gp_hist_quantile(&alone.clients[0].latency_ns, 500);
-		over = gp_hist_quantile(&run.clients[0].latency_ns, 500) * 1000 / alone_ns;
-		transactions = run.transactions * 1000 / run.clients[0].requests;
+		over = alone_ns ? gp_hist_quantile(&run.clients[0].latency_ns, 500) * 1000 / alone_ns : 1000;
+		transactions = run.transactions * 1000 / (run.clients[0].requests + 1);
 		print_message("%s: p50 %u of alone, batch %u, transactions %u\n", shape->name, (unsigned int)over,
 			      run.clients[1].gpu_share_ppm / 1000, (unsigned int)transactions);
 		assert_in_range(over, 1000 + shape->p50_permille_least, 1000 + shape->p50_permille_most);
