@@ -12,10 +12,10 @@
 #include "cli/control.h"
 #include "lib/cleanup.h"
 #include "lib/json.h"
+#include "lib/json_writer.h"
 #include "lib/output.h"
 #include "lib/plain.h"
 #include "lib/units.h"
-#include "view/json_writer.h"
 
 #define ACCOUNT_SINCE_MAX (366ull * 86400 * 1000000000)
 

@@ -12,8 +12,8 @@
 #include "cli/columns.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
+#include "lib/json_writer.h"
 #include "lib/paths.h"
-#include "view/json_writer.h"
 
 static const char *write_rptr(enum gp_bench_rptr rptr)
 {

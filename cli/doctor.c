@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/json_writer.h"
 #include "lib/output.h"
 #include "lib/plain.h"
 #include "lib/units.h"
 #include "cli/doctor/rule.h"
-#include "view/json_writer.h"
 
 /* clang-format off */
 static const char doctor_help[] =

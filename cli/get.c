@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include "lib/json_writer.h"
 #include "lib/output.h"
 #include "lib/plain.h"
 #include "cli/control.h"
 #include "cli/status_show.h"
 #include "cli/target_pid.h"
-#include "view/json_writer.h"
 
 /* clang-format off */
 static const char get_help[] =

@@ -144,15 +144,10 @@ static const struct state_field state_cost_fields[] = {
 	NUMBER(gp_state_cost, p99),   NUMBER(gp_state_cost, count), END,
 };
 static const struct state_field state_stats_fields[] = {
-	NUMBER(gp_state_stats, plans),          NUMBER(gp_state_stats, transactions),
-	NUMBER(gp_state_stats, closes),         NUMBER(gp_state_stats, opens),
-	NUMBER(gp_state_stats, preemptions),    NUMBER(gp_state_stats, inversions),
-	NUMBER(gp_state_stats, inversion_ns),   NUMBER(gp_state_stats, inversion_ns_max),
-	NUMBER(gp_state_stats, turns),          NUMBER(gp_state_stats, hints),
-	NUMBER(gp_state_stats, hints_missed),   NUMBER(gp_state_stats, aged),
-	NUMBER(gp_state_stats, quarantines),    NUMBER(gp_state_stats, timeouts),
-	NUMBER(gp_state_stats, order_failures), NUMBER(gp_state_stats, stale_acks),
-	NUMBER(gp_state_stats, back_offs),      END,
+#define STATE_COUNTER(field, metric, help, is_time) NUMBER(gp_state_stats, field),
+	GP_COUNTER_TABLE(STATE_COUNTER)
+#undef STATE_COUNTER
+		END,
 };
 static const struct state_field state_finding_fields[] = {
 	TEXT(gp_state_finding, mechanism),

@@ -4,6 +4,7 @@
 #ifndef GP_CLI_STATE_H
 #define GP_CLI_STATE_H
 
+#include <gpreempt/counters.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,8 +27,9 @@ struct gp_state_finding {
 	uint64_t usable;
 };
 struct gp_state_stats {
-	uint64_t plans, transactions, closes, opens, preemptions, inversions, inversion_ns, inversion_ns_max, turns,
-		hints, hints_missed, aged, quarantines, timeouts, order_failures, stale_acks, back_offs;
+#define STATE_COUNTER(field, metric, help, is_time) uint64_t field;
+	GP_COUNTER_TABLE(STATE_COUNTER)
+#undef STATE_COUNTER
 };
 struct gp_state_device {
 	uint64_t gpu_id, node, cu_count, slot_count, process_count_max, memory_bytes, stops_all, kernel_reopens,
@@ -55,7 +57,8 @@ struct gp_state_client {
 	uint64_t gpus_scheduled; /* GPUs on which the daemon schedules its queues: the times are sums over them */
 	uint64_t managed, hidden, paused;
 	uint64_t queues_told; /* of those whose queues are not listed: hidden and unmanaged ones */
-	char user[40], name[64], runtime[64], agent[64], gang[64], tag[64], mechanism[24], mechanism_why[256], counters[8];
+	char user[40], name[64], runtime[64], agent[64], gang[64], tag[64], mechanism[24], mechanism_why[256],
+		counters[8];
 	uint32_t queue_first, queue_count; /* in state->queues */
 	uint32_t gpu_count;
 	uint64_t gpu_ids[GP_STATE_CLIENT_GPUS];

@@ -5,10 +5,10 @@
 #include <string.h>
 #include "cli/attr.h"
 #include "cli/status_show.h"
+#include "lib/json_writer.h"
 #include "lib/nvidia.h"
 #include "lib/units.h"
 #include "view/format.h"
-#include "view/json_writer.h"
 
 static const char *status_count(uint64_t value, char *buffer, size_t size)
 {

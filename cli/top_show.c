@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cli/top_sample.h"
+#include "lib/json_writer.h"
 #include "lib/units.h"
 #include "view/format.h"
 
@@ -150,7 +151,7 @@ void gp_top_json(const struct gp_top *top, FILE *stream)
 
 		fprintf(stream, "%s{ \"managed\": %s, \"name\": ", i ? ", " : "",
 			row->client->managed ? "true" : "false");
-		gp_format_json(stream, row->client->name);
+		gp_json_quote(stream, row->client->name);
 		show_json_number(stream, "pid", row->client->pid);
 		show_json_number(stream, "priority", row->client->priority);
 		show_json_number(stream, "queues", row->queues);

@@ -2,6 +2,7 @@
 /* Prometheus text: docs/metrics.md lists the names. Label names are those of AMD's exporter (and pci_bus_id, as
  * NVIDIA's has it), so that panels can join. Times are seconds: a Prometheus knows no other unit of time. */
 #include <errno.h>
+#include <gpreempt/counters.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,35 +57,28 @@ static void metrics_seconds(struct gp_text *text, const char *name, const struct
 	gp_text_add(text, "%" PRIu64 ".%09" PRIu64 "\n", ns / METRICS_NS_PER_S, ns % METRICS_NS_PER_S);
 }
 
-/* clang-format off */
 static const struct {
-	const char *name, *type, *help;
+	const char *name, *help; /* NULL: no metric */
 	size_t offset;
 	bool is_time;
 } metrics_stats[] = {
-	{ "plans_total", "counter", "Plans made.", offsetof(struct gp_stats, plans) },
-	{ "transactions_total", "counter", "Gate transactions planned.", offsetof(struct gp_stats, transactions) },
-	{ "gate_closes_total", "counter", "Gates ordered closed.", offsetof(struct gp_stats, closes) },
-	{ "gate_opens_total", "counter", "Gates ordered open.", offsetof(struct gp_stats, opens) },
-	{ "preemptions_total", "counter", "Gates closed while their queue had work.", offsetof(struct gp_stats, preemptions) },
-	{ "inversions_total", "counter", "Times a queue waited for less urgent work.", offsetof(struct gp_stats, inversions) },
-	{ "inversion_seconds_total", "counter", "Time waited for less urgent work, device time.", offsetof(struct gp_stats, inversion_ns), true },
-	{ "turns_total", "counter", "Turns given to batch clients.", offsetof(struct gp_stats, turns) },
-	{ "hints_total", "counter", "Announcements of work.", offsetof(struct gp_stats, hints) },
-	{ "hints_missed_total", "counter", "Announced work that did not come.", offsetof(struct gp_stats, hints_missed) },
-	{ "aged_turns_total", "counter", "Turns given because of the starvation bound.", offsetof(struct gp_stats, aged) },
-	{ "quarantines_total", "counter", "Queues given up on.", offsetof(struct gp_stats, quarantines) },
-	{ "plan_timeouts_total", "counter", "Plans that were not answered.", offsetof(struct gp_stats, timeouts) },
-	{ "order_failures_total", "counter", "Gate changes that failed.", offsetof(struct gp_stats, order_failures) },
+#define METRICS_COUNTER(field, metric, help, is_time) { metric, help, offsetof(struct gp_stats, field), is_time },
+	GP_COUNTER_TABLE(METRICS_COUNTER)
+#undef METRICS_COUNTER
 };
-/* clang-format on */
+/* The reasons for leaving gates open are in `status` alone; slices are counted by the daemon. */
+_Static_assert(sizeof(struct gp_stats) ==
+		       (sizeof(metrics_stats) / sizeof(metrics_stats[0]) + GP_WHY_COUNT + 2) * sizeof(uint64_t),
+	       "a counter of the core is missing in the table");
 
 static void metrics_core(struct gp_daemon *daemon, struct gp_text *text)
 {
 	struct gp_stats stats;
 
 	for (size_t i = 0; i < sizeof(metrics_stats) / sizeof(metrics_stats[0]); i++) {
-		metrics_head(text, metrics_stats[i].name, metrics_stats[i].type, metrics_stats[i].help);
+		if (!metrics_stats[i].name)
+			continue;
+		metrics_head(text, metrics_stats[i].name, "counter", metrics_stats[i].help);
 		for (uint32_t k = 0; k < daemon->device_count; k++) {
 			if (gp_sched_stats(daemon->sched, daemon->devices[k].core, &stats))
 				continue;

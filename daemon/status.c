@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* STATUS as JSON: docs/status.md is its contract. Users see their own clients; of others only that they are there. */
+#include <gpreempt/counters.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,30 +45,12 @@ static void status_cost(struct gp_text *text, const char *name, const struct gp_
 static void status_stats(struct gp_daemon *daemon, const struct gp_device_entry *device, struct gp_text *text)
 {
 	struct gp_stats stats = { 0 };
-	const struct {
-		const char *name;
-		uint64_t value;
-	} * entry, entries[] = { { "plans", (gp_sched_stats(daemon->sched, device->core, &stats), stats.plans) },
-				 { "transactions", stats.transactions },
-				 { "closes", stats.closes },
-				 { "opens", stats.opens },
-				 { "preemptions", stats.preemptions },
-				 { "inversions", stats.inversions },
-				 { "inversion_ns", stats.inversion_ns },
-				 { "inversion_ns_max", stats.inversion_ns_max },
-				 { "turns", stats.turns },
-				 { "hints", stats.hints },
-				 { "hints_missed", stats.hints_missed },
-				 { "aged", stats.aged },
-				 { "quarantines", stats.quarantines },
-				 { "timeouts", stats.timeouts },
-				 { "order_failures", stats.order_failures },
-				 { "stale_acks", stats.stale_acks },
-				 { "back_offs", stats.back_offs } };
 
+	gp_sched_stats(daemon->sched, device->core, &stats);
 	gp_text_open(text, "stats", '{');
-	for (entry = entries; entry < entries + sizeof(entries) / sizeof(entries[0]); entry++)
-		gp_text_u64(text, entry->name, entry->value);
+#define STATUS_COUNTER(field, metric, help, is_time) gp_text_u64(text, #field, stats.field);
+	GP_COUNTER_TABLE(STATUS_COUNTER)
+#undef STATUS_COUNTER
 	gp_text_open(text, "left_open", '{');
 	for (uint32_t i = 0; i < GP_WHY_COUNT; i++)
 		if (stats.left_open[i])

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the making of answers: growing text, JSON without floats. Never sends it. */
-#include <inttypes.h>
+/* Owns the making of answers: growing text, with JSON in it. Never sends it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/text.h"
-#include "lib/utf8.h"
 
 void gp_text_fini(struct gp_text *text)
 {
@@ -17,9 +15,9 @@ void gp_text_fini(struct gp_text *text)
 void gp_text_clear(struct gp_text *text)
 {
 	text->size = 0;
-	text->depth = 0;
+	text->json.depth = 0;
+	text->json.need_comma = false;
 	text->failed = false;
-	memset(text->has_member, 0, sizeof(text->has_member));
 	if (text->bytes)
 		text->bytes[0] = '\0';
 }
@@ -78,87 +76,51 @@ void gp_text_add(struct gp_text *text, const char *format, ...)
 	text->size += (size_t)size;
 }
 
-static void text_quote(struct gp_text *text, const char *value)
+static void text_json_put(void *context, const char *bytes, size_t size)
 {
-	size_t left = strlen(value), step;
-	char escape[8];
-
-	text_put(text, "\"", 1);
-	for (; left; value += step, left -= step) {
-		step = gp_utf8_decode(value, left, NULL);
-		if (!step) {
-			step = 1;
-			text_put(text, "?", 1);
-		} else if (*value == '"' || *value == '\\') {
-			snprintf(escape, sizeof(escape), "\\%c", *value);
-			text_put(text, escape, 2);
-		} else if ((unsigned char)*value < 0x20 || *value == 0x7f) {
-			snprintf(escape, sizeof(escape), "\\u%04x", (unsigned char)*value);
-			text_put(text, escape, 6);
-		} else {
-			text_put(text, value, step);
-		}
-	}
-	text_put(text, "\"", 1);
+	text_put(context, bytes, size);
 }
 
-/* The comma before a member and its name. */
-static void text_member(struct gp_text *text, const char *name)
+/* Where it is now: texts move with what they are a part of. */
+static struct gp_json_writer *text_json(struct gp_text *text)
 {
-	bool *has_member = &text->has_member[text->depth < GP_TEXT_DEPTH_MAX ? text->depth : GP_TEXT_DEPTH_MAX - 1];
-
-	if (text->depth && *has_member)
-		text_put(text, ",", 1);
-	*has_member = true;
-	if (name) {
-		text_quote(text, name);
-		text_put(text, ":", 1);
-	}
+	text->json.put = text_json_put;
+	text->json.context = text;
+	text->json.is_compact = true;
+	return &text->json;
 }
 
 void gp_text_open(struct gp_text *text, const char *name, char bracket)
 {
-	text_member(text, name);
-	text_put(text, &bracket, 1);
-	text->depth++;
-	if (text->depth < GP_TEXT_DEPTH_MAX)
-		text->has_member[text->depth] = false;
+	gp_json_writer_begin(text_json(text), name, bracket);
 }
 
 void gp_text_close(struct gp_text *text, char bracket)
 {
-	text->depth--;
-	text_put(text, &bracket, 1);
+	gp_json_writer_end(text_json(text), bracket);
 }
 
 void gp_text_string(struct gp_text *text, const char *name, const char *value)
 {
-	text_member(text, name);
-	if (value)
-		text_quote(text, value);
-	else
-		text_put(text, "null", 4);
+	gp_json_writer_string(text_json(text), name, value);
 }
 
 void gp_text_u64(struct gp_text *text, const char *name, uint64_t value)
 {
-	text_member(text, name);
-	gp_text_add(text, "%" PRIu64, value);
+	gp_json_writer_u64(text_json(text), name, value);
 }
 
 void gp_text_i64(struct gp_text *text, const char *name, int64_t value)
 {
-	text_member(text, name);
-	gp_text_add(text, "%" PRId64, value);
+	gp_json_writer_i64(text_json(text), name, value);
 }
 
 void gp_text_bool(struct gp_text *text, const char *name, bool value)
 {
-	text_member(text, name);
-	gp_text_add(text, "%s", value ? "true" : "false");
+	gp_json_writer_bool(text_json(text), name, value);
 }
 
 void gp_text_null(struct gp_text *text, const char *name)
 {
-	gp_text_string(text, name, NULL);
+	gp_json_writer_null(text_json(text), name);
 }

@@ -7,15 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define GP_TEXT_DEPTH_MAX 16u
+#include "lib/json_writer.h"
 
 struct gp_text {
 	char *bytes; /* NUL-terminated when not NULL */
 	size_t size, room;
 	bool failed;
-	uint32_t depth;
-	bool has_member[GP_TEXT_DEPTH_MAX]; /* per open object or array: a comma is due */
+	struct gp_json_writer json; /* where in JSON it ends */
 };
 
 void gp_text_fini(struct gp_text *text);

@@ -36,26 +36,6 @@ void gp_format_html(FILE *stream, const char *text)
 	}
 }
 
-void gp_format_json(FILE *stream, const char *text)
-{
-	fputc('"', stream);
-	while (*text) {
-		uint32_t code = 0;
-		size_t size = gp_utf8_decode(text, strlen(text), &code);
-
-		if (!size)
-			fputs(FORMAT_REPLACEMENT, stream);
-		else if (code == '"' || code == '\\')
-			fprintf(stream, "\\%c", (char)code);
-		else if (gp_utf8_is_harmful(code))
-			fprintf(stream, "\\u%04x", (unsigned int)code);
-		else
-			fwrite(text, 1, size, stream);
-		text += size ? size : 1;
-	}
-	fputc('"', stream);
-}
-
 void gp_format_decimal(FILE *stream, uint64_t value, unsigned int decimals)
 {
 	uint64_t scale = 1;

@@ -12,8 +12,6 @@
 /* Text from outside into HTML or SVG, also inside a quoted attribute: what is markup is escaped; what is not UTF-8
  * and control characters become U+FFFD. */
 void gp_format_html(FILE *stream, const char *text);
-/* A JSON string with its quotes. */
-void gp_format_json(FILE *stream, const char *text);
 /* value / 10^decimals with all its decimals: (123456, 3) is 123.456. */
 void gp_format_decimal(FILE *stream, uint64_t value, unsigned int decimals);
 

@@ -2,8 +2,8 @@
 /* Owns the JSON form of a result: schema 1, documented field by field in docs/json.md. Fields are added, never
  * changed. */
 #include <errno.h>
+#include "lib/json_writer.h"
 #include "view/compare.h"
-#include "view/json_writer.h"
 #include "view/result.h"
 
 #define JSON_SCHEMA      1u

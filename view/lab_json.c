@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the lab as JSON: docs/lab.md has the schema. */
 #include <errno.h>
-#include "view/json_writer.h"
+#include "lib/json_writer.h"
 #include "view/lab.h"
 
 static void lab_json_cell(struct gp_json_writer *writer, const char *key, const struct gp_lab_cell *cell)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the report as JSON, schema 1 (docs/report.md). Times are whole nanoseconds; what is not known is null. */
 #include <errno.h>
-#include "view/json_writer.h"
+#include "lib/json_writer.h"
 #include "view/report_view.h"
 
 #define JSON_SCHEMA 1u

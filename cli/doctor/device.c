@@ -14,11 +14,6 @@ static void device_check(const struct gp_facts *facts, struct gp_report *report)
 		gp_report_add(report, GP_SEVERITY_OK, gpu->gpu_id, "%s at %s",
 			      gpu->model[0] ? gpu->model : "an NVIDIA GPU", gpu->bdf);
 	}
-	if (facts->gpu_count && facts->nvidia.gpu_count) {
-		finding = gp_report_add(report, GP_SEVERITY_INFO, GP_FACTS_UNKNOWN,
-					"AMD and NVIDIA GPUs here: gpreemptd schedules one kind, AMD's by itself");
-		gp_finding_advise(finding, "for NVIDIA's: backend = nvidia in gpreempt.conf");
-	}
 	if (facts->gpu_count || facts->nvidia.gpu_count) {
 		for (uint32_t i = 0; i < facts->gpu_count; i++) {
 			const struct gp_facts_gpu *gpu = &facts->gpus[i];

@@ -8,44 +8,40 @@
 #include "cli/doctor/facts.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
+#include "lib/klog.h"
 
 #define LOG_SIZE 1048576u
-#define LOG_READ 3 /* SYSLOG_ACTION_READ_ALL */
+#define LOG_LINE 1024u /* as much of a line as is looked at: the kernel's are not longer */
+#define LOG_READ 3     /* SYSLOG_ACTION_READ_ALL */
 
-static bool log_has(const char *line, size_t size, const char *word)
+static void log_line(struct gp_facts *facts, const char *line)
 {
-	return memmem(line, size, word, strlen(word)) != NULL;
+	const struct gp_klog_pattern *pattern = gp_klog_is_driver(line) ? gp_klog_find(line) : NULL;
+
+	if (!pattern)
+		return;
+	switch (pattern->kind) {
+	case GP_KLOG_OVERSUBSCRIBED: facts->oversubscribed_lines++; break;
+	case GP_KLOG_PREEMPTION_FAILED: facts->preemption_lines++; break;
+	case GP_KLOG_RESET: facts->reset_lines++; break;
+	default: return;
+	}
+	gp_clean_copy(facts->log_line, sizeof(facts->log_line), line);
 }
 
 void gp_facts_log(struct gp_facts *facts, const char *text, size_t size)
 {
 	const char *end = text + size;
+	char line[LOG_LINE];
 
 	while (text < end) {
 		const char *stop = memchr(text, '\n', (size_t)(end - text));
 		size_t length = (size_t)((stop ? stop : end) - text);
-		char copy[256];
-		bool matters = false;
+		size_t kept = length < sizeof(line) - 1 ? length : sizeof(line) - 1;
 
-		if (log_has(text, length, "amdgpu") || log_has(text, length, "kfd") ||
-		    log_has(text, length, "unlist")) {
-			bool over = log_has(text, length, "oversubscribed");
-			bool failed = log_has(text, length, "reemption failed") || log_has(text, length, "hws hang") ||
-				      log_has(text, length, "HWS hang") || log_has(text, length, "preempt queue");
-			bool reset = log_has(text, length, "GPU reset begin") || log_has(text, length, "MODE1 reset");
-
-			facts->oversubscribed_lines += over;
-			facts->preemption_lines += failed;
-			facts->reset_lines += reset;
-			matters = over || failed || reset;
-		}
-		if (matters) {
-			size_t kept = length < sizeof(copy) - 1 ? length : sizeof(copy) - 1;
-
-			memcpy(copy, text, kept);
-			copy[kept] = '\0';
-			gp_clean_copy(facts->log_line, sizeof(facts->log_line), copy);
-		}
+		memcpy(line, text, kept);
+		line[kept] = '\0';
+		log_line(facts, line);
 		text += length + 1;
 	}
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "lib/utf8.h"
+#include "lib/json_writer.h"
 #include "view/format.h"
 #include "view/svg.h"
 
@@ -39,7 +40,7 @@ static void test_html(void **state)
 static void test_json_string(void **state)
 {
 	(void)state;
-	WRITE(gp_format_json(stream, "a\"b\\c\n\x7fµ\xff"));
+	WRITE(gp_json_quote(stream, "a\"b\\c\n\x7fµ\xff"));
 	EXPECT("\"a\\\"b\\\\c\\u000a\\u007fµ\xef\xbf\xbd\"");
 }
 

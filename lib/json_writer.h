@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes JSON: commas, indentation and escapes. The caller pairs begin and end. Keys are ours and need no escape. */
-#ifndef GP_VIEW_JSON_WRITER_H
-#define GP_VIEW_JSON_WRITER_H
+/* Writes JSON: commas, indentation and escapes, into whatever takes bytes. The caller pairs begin and end. */
+#ifndef GP_LIB_JSON_WRITER_H
+#define GP_LIB_JSON_WRITER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct gp_json_writer {
-	FILE *stream;
-	uint32_t depth;
+	void (*put)(void *context, const char *bytes, size_t size);
+	void *context;
+	bool is_compact; /* one line, no spaces; a wrong byte is '?' and only control characters are escaped */
 	bool need_comma;
+	uint32_t depth;
 };
 
 /* key is NULL inside an array and at the top. */
-void gp_json_writer_init(struct gp_json_writer *writer, FILE *stream);
+void gp_json_writer_init(struct gp_json_writer *writer, FILE *stream);                   /* indented, into a stream */
 void gp_json_writer_begin(struct gp_json_writer *writer, const char *key, char bracket); /* '{' or '[' */
 void gp_json_writer_end(struct gp_json_writer *writer, char bracket);                    /* '}' or ']' */
-void gp_json_writer_string(struct gp_json_writer *writer, const char *key, const char *value);
+void gp_json_writer_string(struct gp_json_writer *writer, const char *key, const char *value); /* NULL: null */
 void gp_json_writer_u64(struct gp_json_writer *writer, const char *key, uint64_t value);
 void gp_json_writer_i64(struct gp_json_writer *writer, const char *key, int64_t value);
 void gp_json_writer_decimal(struct gp_json_writer *writer, const char *key, uint64_t value, unsigned int decimals);
@@ -31,5 +34,8 @@ struct gp_json_figure {
 /* An object of figures that are known together, or null where figures is NULL. */
 void gp_json_writer_figures(struct gp_json_writer *writer, const char *key, const struct gp_json_figure *figures,
 			    uint32_t figure_count);
+
+/* A string alone, in quotes, as an indented writer spells it. */
+void gp_json_quote(FILE *stream, const char *text);
 
 #endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel's log says about AMD's driver: one table, for `report`, which reads logs, and `doctor`, which looks
+ * at the log of this machine. */
+#ifndef GP_LIB_KLOG_H
+#define GP_LIB_KLOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum gp_klog_kind {
+	GP_KLOG_OVERSUBSCRIBED,    /* the runlist is */
+	GP_KLOG_PREEMPTION_FAILED, /* a queue could not be stopped */
+	GP_KLOG_RESET,             /* of the device */
+	GP_KLOG_EVICTION,          /* a process's queues were stopped by the driver */
+	GP_KLOG_SCHEDULER,         /* text: which is at work */
+	GP_KLOG_QUEUE_CREATED
+};
+
+struct gp_klog_pattern {
+	const char *words, *also; /* both must be in the line, whatever their case; also NULL: the first alone */
+	enum gp_klog_kind kind;
+	const char *text; /* NULL: the line itself */
+};
+
+/* The first of the table that fits; NULL: the line says nothing of this. */
+const struct gp_klog_pattern *gp_klog_find(const char *line);
+bool gp_klog_is_driver(const char *line); /* it names AMD's driver or the runlist */
+
+#endif
