@@ -17,6 +17,7 @@
 
 #define CLIENT_INDEX_SHIFT 10  /* the slot is below */
 #define CLIENT_SYNC_SOME   64u /* agents that are asked to look, between two looks at urgent work */
+#define CLIENT_CROWD       64u /* clients of one user that the journal mentions; chosen */
 #define CLIENT_KEPT        64u /* places for root alone, or a sixteenth; chosen */
 
 struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag)
@@ -48,7 +49,8 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_owner *owner, struct gp
 	if (!client)
 		return -ENOMEM;
 	client->owner = gp_owner_hold(owner);
-	owner->client_count++;
+	if (++owner->client_count >= CLIENT_CROWD)
+		gp_notice(daemon, owner, GP_NOTICE_CROWD);
 	client->index = index;
 	client->doorbell_fd = -1;
 	client->device.pidfd = -1;
@@ -354,6 +356,7 @@ static void client_runtime(struct gp_daemon *daemon, struct gp_client *client, c
 {
 	gp_portion_use(daemon,
 		       2 * client->queue_count); /* when its mechanism changes, all of them leave and come again */
+	gp_notice(daemon, client->owner, GP_NOTICE_RUNTIME);
 	if (runtime->enable) {
 		client->device.flags |= GP_HELLO_RUNTIME;
 		client->driver->ops->attach(client->driver->backend, &client->device);

@@ -153,13 +153,14 @@ void gp_fair_ring(struct gp_daemon *daemon, struct gp_client *client); /* its do
 void gp_fair_forget(struct gp_daemon *daemon, struct gp_client *client);
 bool gp_fair_has_rung(struct gp_daemon *daemon);
 void gp_fair_answer_rings(struct gp_daemon *daemon); /* one portion */
-bool gp_fair_may(struct gp_daemon *daemon, const struct gp_owner *owner);
+bool gp_fair_may(struct gp_daemon *daemon, struct gp_owner *owner);
 void gp_fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns);
 
 /* journal.c */
 void gp_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void gp_log_user(struct gp_daemon *daemon, struct gp_owner *owner, const char *format, ...)
 	__attribute__((format(printf, 3, 4))); /* what a user caused: kept to a rate */
+void gp_notice(struct gp_daemon *daemon, struct gp_owner *owner, enum gp_notice kind); /* it happened once more */
 bool gp_journal_may(struct gp_daemon *daemon, struct gp_owner *owner, uint64_t now_ns, uint64_t *ret_left_out);
 
 /* user.c */

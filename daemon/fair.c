@@ -59,12 +59,14 @@ static uint64_t fair_until_ns(const struct gp_owner *owner, uint64_t now_ns)
 	return until_ns > now_ns ? until_ns : 0;
 }
 
-bool gp_fair_may(struct gp_daemon *daemon, const struct gp_owner *owner)
+bool gp_fair_may(struct gp_daemon *daemon, struct gp_owner *owner)
 {
 	uint64_t until_ns = fair_until_ns(owner, gp_now_ns());
 
 	if (until_ns && (!daemon->fair_next_ns || until_ns < daemon->fair_next_ns))
 		daemon->fair_next_ns = until_ns;
+	if (until_ns)
+		gp_notice(daemon, owner, GP_NOTICE_TIME);
 	return !until_ns;
 }
 

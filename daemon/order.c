@@ -3,7 +3,8 @@
 #include <errno.h>
 #include "daemon/daemon.h"
 
-#define ORDER_SAY_NS 10000000000ull
+#define ORDER_LATE_NS 100000000ull /* an answer that the journal mentions; chosen */
+#define ORDER_SAY_NS  10000000000ull
 
 /* Its gates are changed by us, whether or not it answers. */
 static bool order_is_ours(const struct gp_client *client)
@@ -80,6 +81,10 @@ void gp_client_applied(struct gp_daemon *daemon, struct gp_client *client, const
 	if (good && (!opens || opens == applied->count))
 		gp_device_learn(daemon, device, client, opens,
 				device->info.unit == GP_UNIT_QUEUE ? ns / applied->count : ns);
+	if (ns > ORDER_LATE_NS)
+		gp_notice(daemon, client->owner, GP_NOTICE_LATE);
+	if (ns && applied->done_ns > applied->issue_ns && applied->done_ns - applied->issue_ns > 2 * ns)
+		gp_notice(daemon, client->owner, GP_NOTICE_COST);
 	client->orders_open -= client->orders_open ? 1 : 0;
 	gp_client_answered(daemon, client);
 }

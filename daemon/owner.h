@@ -31,6 +31,21 @@ struct gp_penalty {
 	bool said;
 };
 
+/* notice.c: what the journal says about a user, once in a while. */
+enum gp_notice {
+	GP_NOTICE_TIME,    /* has used his share of the daemon's time */
+	GP_NOTICE_LATE,    /* an answer came late */
+	GP_NOTICE_COST,    /* an answer states a longer time than the daemon measured */
+	GP_NOTICE_CROWD,   /* has many clients */
+	GP_NOTICE_STORM,   /* a connection */
+	GP_NOTICE_RUNTIME, /* RUNTIME */
+	GP_NOTICE_COUNT
+};
+struct gp_noticed {
+	uint32_t count;
+	uint64_t since_ns, said_ns; /* of the window; 0: never */
+};
+
 struct gp_owner {
 	struct gp_owner *next;  /* owner.c: in its bucket */
 	uint64_t key;           /* owner.c */
@@ -48,6 +63,7 @@ struct gp_owner {
 	/* journal.c */
 	uint32_t lines; /* that may still be written */
 	uint64_t lines_ns, left_out;
+	struct gp_noticed noticed[GP_NOTICE_COUNT]; /* notice.c */
 };
 
 /* The account a process belongs to, with one reference more. Never fails, never blocks on a directory server.

@@ -405,6 +405,7 @@ static const char *peer_create(struct gp_daemon *daemon, int fd, const struct uc
 	struct gp_owner *owner = gp_owner_get(daemon, who->uid, who->pid, pidfd, &account);
 	struct gp_peer *peer = peer_is_too_many(daemon, owner) ? NULL : calloc(1, sizeof(*peer));
 
+	gp_notice(daemon, owner, GP_NOTICE_STORM);
 	if (!peer) {
 		gp_owner_put(owner);
 		return "gpreemptd has too many connections (connections_per_user, clients_max)";
