@@ -51,7 +51,7 @@ def simulated_batch(run):
 
 
 def about(entry):
-    return "%s, %s, dilation %d%s; %.0f minutes; load average of the machine at the end, this bench included: %s." % (
+    return "%s, %s, dilation %d%s; %.0f min; load average of the machine at the end, this bench included: %s." % (
         entry["date"], entry["machine"], entry["dilation"], ", daemon and programs SCHED_RR, vgpud above them" if entry["hurried"] else "", entry["minutes"], entry["load"])
 
 
