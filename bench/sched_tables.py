@@ -124,8 +124,8 @@ def sched(kept):
     lines += ["## Other mixes, mi210, best mechanism", "", about(kept["about"]["mixes"]), "",
               "`1 urgent + 6 batch`: 40 requests/s. `four priorities`: three services of 40 requests/s each and the trainer. Stock scheduling cannot keep up with either: its p99 is that of",
               "the first 60 requests and would grow with more. `edf`: equal priorities, the service has a deadline of 8 ms and a budget of 2 ms. `wfq`: weights 10000 and 100, or equal ones.",
-              "`hint`: the service announces each request 1 ms ahead. That a client is near what it has alone is aimed at for the most urgent of its mix; one below waits for those above it",
-              "(its ratio is in brackets), and is held to what the simulation says it must wait.", ""]
+              "`hint`: the service announces each request 1 ms ahead. The aim \"near what it has alone\" is for the most urgent client of a mix. A client below waits for the",
+              "clients above it (its ratio is in brackets); its aim is the wait that the simulation predicts.", ""]
     lines += table(["mix", "policy", "client (priority)", "requests", "p99 alone", "p99 stock", "p50", "p99", "stock/p99 (aim ≥ 3)", "p99/alone (aim ≤ 1.5)", "p99 simulated",
                     "p99/simulated (aim ≤ 1.5)", "batch per s", "simulated", "difference (aim ±10 %)", "preemptions", "turns", "hints"], mix_rows(kept))
     return lines + cost_lines(kept)
@@ -173,7 +173,7 @@ def seed003(kept):
             100 * cost["load"]["daemon"], 100 * cost["load"]["agents"], cost["load"]["stats"]["transactions"] / 15), ""]])
     lines += ["**Which part of a preemption is physics.** A full MI210 holds %.0f MB of registers for these kernels; at %.1f TB/s, the memory's whole peak, saving them takes %.0f µs, so 10 µs"
               % (SAVE_BYTES["mi210"] / 1e6, SAVE_RATE["mi210"] / 1e12, floor / 1e3),
-              "cannot be reached at full occupancy by anybody. The rest of the call is the driver's way through unmap and remap of the whole runlist, which has not been published: the description",
+              "is out of reach for any scheduler at full occupancy. The rest of the call is the driver's way through unmap and remap of the whole runlist, which has not been published: the description",
               "assumes 105 µs (60 to 500). What is ours is the way from the doorbell to the call: two hops between processes and a decision.", ""]
     return lines
 
