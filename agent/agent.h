@@ -59,11 +59,11 @@ struct gp_agent {
 	bool off;       /* GPREEMPT_AGENT=off, or something we need is missing */
 	bool thread_started;
 	bool exiting;
-	bool runtime_enabled; /* before the first queue */
-	bool runtime_asked;   /* RUNTIME_DISABLE waits for the daemon */
-	bool hooked;          /* doorbells are seen through the runtime's table */
-	bool copy_hint;       /* GPREEMPT_COPY_HINT=1 */
-	bool arms_bare;       /* the daemon we are linked with makes no barrier when it arms */
+	bool runtime_enabled;      /* before the first queue */
+	bool runtime_asked;        /* RUNTIME_DISABLE waits for the daemon */
+	bool hooked;               /* doorbells are seen through the runtime's table */
+	bool copy_hint;            /* GPREEMPT_COPY_HINT=1 */
+	bool arms_without_barrier; /* the daemon we are linked with makes no barrier when it arms */
 	bool greeted_before;
 	bool attr_due, sync_due;
 	bool look_all; /* all counters are wanted, not only those that are likely to have moved */
@@ -173,7 +173,8 @@ void gp_guard_check(void);  /* of the thread itself, no lock held: a guard that 
 void gp_guard_forget(void); /* forked child */
 
 /* doorbell.c: no lock */
-bool gp_doorbell_ring(struct gp_hot *hot, uint64_t handle, uint64_t value, uint64_t written); /* false: withheld */
+bool gp_doorbell_ring(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value,
+		      uint64_t written); /* false: withheld */
 void gp_doorbell_announce_copy(uint64_t size);
 extern void (*gp_doorbell_store)(uint64_t handle, int64_t value); /* the runtime's own */
 

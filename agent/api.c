@@ -33,7 +33,7 @@ static void api_merge(struct gp_wire_attr *into, const struct gp_wire_attr *from
 /* What the whole process wants is remembered: it goes with HELLO to a daemon that is met later. */
 static int api_set(const void *queue, const struct gp_wire_attr *attr)
 {
-	struct gp_hot *hot;
+	struct gp_doorbell *doorbell;
 	int r = 0;
 
 	/* The daemon would hang up on it. */
@@ -43,13 +43,13 @@ static int api_set(const void *queue, const struct gp_wire_attr *attr)
 	if (!gp_agent_ready())
 		return -ENOTCONN;
 	gp_agent_lock();
-	hot = queue ? gp_hot_find((uintptr_t)queue) : NULL;
+	doorbell = queue ? gp_doorbell_find((uintptr_t)queue) : NULL;
 	if (!queue) {
 		api_merge(&gp_agent.wanted, attr);
 		gp_agent.attr_due = gp_agent.link == GP_LINK_UP;
-	} else if (hot && gp_slots[hot->slot].used) {
-		api_merge(&gp_slots[hot->slot].api, attr);
-		gp_slots[hot->slot].change_due = gp_slots[hot->slot].told;
+	} else if (doorbell && gp_slots[doorbell->slot].used) {
+		api_merge(&gp_slots[doorbell->slot].api, attr);
+		gp_slots[doorbell->slot].change_due = gp_slots[doorbell->slot].is_announced;
 	} else {
 		r = -ENOENT;
 	}
@@ -62,7 +62,7 @@ static int api_set(const void *queue, const struct gp_wire_attr *attr)
 static int api_hint(const void *queue, uint64_t in_ns)
 {
 	struct gp_page *page = gp_page_now;
-	struct gp_hot *hot;
+	struct gp_doorbell *doorbell;
 	uint32_t mechanism;
 	bool tell;
 
@@ -71,14 +71,14 @@ static int api_hint(const void *queue, uint64_t in_ns)
 	if (!queue) {
 		tell = gp_edge_hint(&page->hint_ns, &page->hint_count, &page->armed, in_ns);
 	} else {
-		hot = gp_hot_find((uintptr_t)queue);
-		if (!hot)
+		doorbell = gp_doorbell_find((uintptr_t)queue);
+		if (!doorbell)
 			return -ENOENT;
-		tell = gp_edge_hint(&page->queues[hot->slot].hint_ns, &page->queues[hot->slot].hint_count, &page->armed,
-				    in_ns);
+		tell = gp_edge_hint(&page->queues[doorbell->slot].hint_ns, &page->queues[doorbell->slot].hint_count,
+				    &page->armed, in_ns);
 	}
 	if (tell)
-		gp_sys_wake(gp_fd_sure(GP_FD_DOORBELL));
+		gp_sys_wake(gp_fd_verified(GP_FD_DOORBELL));
 	mechanism = __atomic_load_n(&gp_agent.mechanism, __ATOMIC_RELAXED);
 	return gp_mechanism_has(mechanism, GP_BRINGS_CONTEXT_IN) ? GP_AGENT_BRING_IN : 0;
 }

@@ -13,13 +13,13 @@ void (*gp_doorbell_store)(uint64_t handle, int64_t value);
 
 /* The first doorbell of a queue that went through the runtime's table: from now on its doorbells are known to be seen.
  */
-static void doorbell_seen(struct gp_hot *hot, uint64_t handle)
+static void doorbell_seen(struct gp_doorbell *doorbell, uint64_t handle)
 {
-	struct gp_slot *slot = &gp_slots[hot->slot];
+	struct gp_slot *slot = &gp_slots[doorbell->slot];
 
 	gp_agent_lock();
 	if (slot->used && !slot->dying && !slot->seen) {
-		__atomic_store_n(&hot->handle, handle, __ATOMIC_RELEASE);
+		__atomic_store_n(&doorbell->handle, handle, __ATOMIC_RELEASE);
 		slot->seen = true;
 		slot->change_due = true;
 		gp_link_flush();
@@ -44,15 +44,15 @@ static inline uint64_t doorbell_thread(void)
 
 /* Mechanism submit. Either the opener sees what we keep, or we see that it is open (partner: gate.c, gp_gate_deliver).
  */
-static bool doorbell_withhold(struct gp_hot *hot, uint64_t handle, uint64_t value)
+static bool doorbell_withhold(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value)
 {
 	uint64_t kept;
 
-	gp_edge_raise(&hot->withheld, value + 1u);
+	gp_edge_raise(&doorbell->withheld, value + 1u);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&hot->flags, __ATOMIC_SEQ_CST) & GP_HOT_WITHHELD)
+	if (__atomic_load_n(&doorbell->flags, __ATOMIC_SEQ_CST) & GP_DOORBELL_WITHHELD)
 		return false;
-	kept = __atomic_exchange_n(&hot->withheld, 0, __ATOMIC_SEQ_CST);
+	kept = __atomic_exchange_n(&doorbell->withheld, 0, __ATOMIC_SEQ_CST);
 	if (kept)
 		gp_doorbell_store(handle, (int64_t)(kept - 1u));
 	return false;
@@ -68,76 +68,78 @@ static void doorbell_alone(void)
 	gp_gate_deliver();
 }
 
-static __attribute__((noinline, cold)) bool doorbell_flags(struct gp_hot *hot, uint64_t handle, uint64_t value,
-							   uint32_t flags)
+static __attribute__((noinline, cold)) bool doorbell_flags(struct gp_doorbell *doorbell, uint64_t handle,
+							   uint64_t value, uint32_t flags)
 {
-	if (flags & GP_HOT_WAKE && __atomic_fetch_and(&hot->flags, ~GP_HOT_WAKE, __ATOMIC_SEQ_CST) & GP_HOT_WAKE &&
+	if (flags & GP_DOORBELL_WAKE &&
+	    __atomic_fetch_and(&doorbell->flags, ~GP_DOORBELL_WAKE, __ATOMIC_SEQ_CST) & GP_DOORBELL_WAKE &&
 	    !gp_thread_wake())
 		doorbell_alone();
-	if (flags & GP_HOT_UNSEEN && __atomic_fetch_and(&hot->flags, ~GP_HOT_UNSEEN, __ATOMIC_SEQ_CST) & GP_HOT_UNSEEN)
-		doorbell_seen(hot, handle);
-	if (__atomic_load_n(&hot->flags, __ATOMIC_SEQ_CST) & GP_HOT_WITHHELD)
-		return doorbell_withhold(hot, handle, value);
+	if (flags & GP_DOORBELL_UNSEEN &&
+	    __atomic_fetch_and(&doorbell->flags, ~GP_DOORBELL_UNSEEN, __ATOMIC_SEQ_CST) & GP_DOORBELL_UNSEEN)
+		doorbell_seen(doorbell, handle);
+	if (__atomic_load_n(&doorbell->flags, __ATOMIC_SEQ_CST) & GP_DOORBELL_WITHHELD)
+		return doorbell_withhold(doorbell, handle, value);
 	return true;
 }
 
 static __attribute__((noinline, cold)) void doorbell_tell(void)
 {
-	gp_sys_wake(gp_fd_sure(GP_FD_DOORBELL));
+	gp_sys_wake(gp_fd_verified(GP_FD_DOORBELL));
 }
 
 /* With its own fence: what is in the shared word is there for everybody. */
-static __attribute__((noinline)) bool doorbell_fenced(struct gp_hot *hot, uint64_t handle, uint64_t value,
+static __attribute__((noinline)) bool doorbell_fenced(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value,
 						      uint64_t packets)
 {
 	uint32_t flags;
 
-	if (gp_edge_busy(&gp_page_now->queues[hot->slot], packets))
+	if (gp_edge_busy(&gp_page_now->queues[doorbell->slot], packets))
 		doorbell_tell();
-	flags = __atomic_load_n(&hot->flags, __ATOMIC_SEQ_CST) & ~GP_HOT_FENCED;
-	return __builtin_expect(!flags, 1) ? true : doorbell_flags(hot, handle, value, flags);
+	flags = __atomic_load_n(&doorbell->flags, __ATOMIC_SEQ_CST) & ~GP_DOORBELL_FENCED;
+	return __builtin_expect(!flags, 1) ? true : doorbell_flags(doorbell, handle, value, flags);
 }
 
 /* Somebody waits for this doorbell, or it is to make its own fence. Out of line, like the next ones: else the usual way
  * saves and restores all the registers that only these need. */
-static __attribute__((noinline)) bool doorbell_slow(struct gp_hot *hot, uint64_t handle, uint64_t value,
+static __attribute__((noinline)) bool doorbell_slow(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value,
 						    uint64_t packets)
 {
-	uint32_t flags = __atomic_load_n(&hot->flags, __ATOMIC_SEQ_CST);
+	uint32_t flags = __atomic_load_n(&doorbell->flags, __ATOMIC_SEQ_CST);
 
-	if (flags & GP_HOT_FENCED)
-		return doorbell_fenced(hot, handle, value, packets);
-	if (gp_edge_tell(&gp_page_now->queues[hot->slot].armed, GP_ARMED_BUSY))
+	if (flags & GP_DOORBELL_FENCED)
+		return doorbell_fenced(doorbell, handle, value, packets);
+	if (gp_edge_tell(&gp_page_now->queues[doorbell->slot].armed, GP_ARMED_BUSY))
 		doorbell_tell();
-	return doorbell_flags(hot, handle, value, flags);
+	return doorbell_flags(doorbell, handle, value, flags);
 }
 
 /* The first thread that rings a queue takes the word that is to be owned; from its next doorbell on it is its own. */
-static __attribute__((noinline)) bool doorbell_shared(struct gp_hot *hot, uint64_t handle, uint64_t value,
+static __attribute__((noinline)) bool doorbell_shared(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value,
 						      uint64_t packets)
 {
 	uint64_t nobody = 0;
 
-	if (!__atomic_load_n(&hot->owner, __ATOMIC_RELAXED))
-		__atomic_compare_exchange_n(&hot->owner, &nobody, doorbell_thread(), false, __ATOMIC_SEQ_CST,
+	if (!__atomic_load_n(&doorbell->owner, __ATOMIC_RELAXED))
+		__atomic_compare_exchange_n(&doorbell->owner, &nobody, doorbell_thread(), false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED);
-	return doorbell_fenced(hot, handle, value, packets);
+	return doorbell_fenced(doorbell, handle, value, packets);
 }
 
-bool gp_doorbell_ring(struct gp_hot *hot, uint64_t handle, uint64_t value, uint64_t written)
+bool gp_doorbell_ring(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value, uint64_t written)
 {
 	/* The value is the last packet's index; one beyond what was reserved is not a packet. */
 	uint64_t packets = value < written ? value + 1u : written, thread = doorbell_thread();
-	struct gp_page_queue *queue = &gp_page_now->queues[hot->slot];
+	struct gp_page_queue *queue = &gp_page_now->queues[doorbell->slot];
 	uint32_t flags, armed;
 
-	if (__builtin_expect(__atomic_load_n(&hot->owner, __ATOMIC_RELAXED) != thread, 0))
-		return doorbell_shared(hot, handle, value, packets);
+	if (__builtin_expect(__atomic_load_n(&doorbell->owner, __ATOMIC_RELAXED) != thread, 0))
+		return doorbell_shared(doorbell, handle, value, packets);
 	gp_edge_own(&queue->owned, packets);
 	/* In this order: fence.c. */
-	flags = __atomic_load_n(&hot->flags, __ATOMIC_ACQUIRE);
+	flags = __atomic_load_n(&doorbell->flags, __ATOMIC_ACQUIRE);
 	armed = __atomic_load_n(&queue->armed, __ATOMIC_ACQUIRE) & GP_ARMED_BUSY;
-	return __builtin_expect(!(flags | armed), 1) ? true : doorbell_slow(hot, handle, value, packets);
+	return __builtin_expect(!(flags | armed), 1) ? true : doorbell_slow(doorbell, handle, value, packets);
 }
 
 void gp_doorbell_announce_copy(uint64_t size)
@@ -146,5 +148,5 @@ void gp_doorbell_announce_copy(uint64_t size)
 	 * chosen. */
 	if (gp_agent.copy_hint && __atomic_load_n(&gp_agent.link, __ATOMIC_ACQUIRE) == GP_LINK_UP && gp_page_now &&
 	    gp_edge_hint(&gp_page_now->hint_ns, &gp_page_now->hint_count, &gp_page_now->armed, size / 16u))
-		gp_sys_wake(gp_fd_sure(GP_FD_DOORBELL));
+		gp_sys_wake(gp_fd_verified(GP_FD_DOORBELL));
 }

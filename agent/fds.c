@@ -52,7 +52,7 @@ bool gp_fd_is_like(unsigned use, int fd)
 	return fds_look(fd, &file) == 0 && file.device == fds_files[use].device && file.inode == fds_files[use].inode;
 }
 
-int gp_fd_sure(unsigned use)
+int gp_fd_verified(unsigned use)
 {
 	int fd, was;
 
@@ -79,7 +79,7 @@ bool gp_fd_is_own(int fd)
 	if (fd < 0)
 		return false;
 	for (unsigned use = 0; use < GP_FD_COUNT; use++)
-		if (gp_fd(use) == fd && gp_fd_sure(use) == fd)
+		if (gp_fd(use) == fd && gp_fd_verified(use) == fd)
 			return true;
 	return false;
 }
@@ -111,7 +111,7 @@ int gp_fd_take(unsigned use, int fd)
 
 int gp_fd_replace(unsigned use, int fd)
 {
-	int now = gp_fd_sure(use), r;
+	int now = gp_fd_verified(use), r;
 
 	if (now < 0)
 		return gp_fd_take(use, fd);
@@ -122,7 +122,7 @@ int gp_fd_replace(unsigned use, int fd)
 
 void gp_fd_drop(unsigned use)
 {
-	int fd = gp_fd_sure(use);
+	int fd = gp_fd_verified(use);
 
 	fds_set(use, -1);
 	gp_sys_close(fd);
@@ -138,7 +138,7 @@ void gp_fds_drop_all(void)
 static void fds_move_away(int fd)
 {
 	for (unsigned use = 0; use < GP_FD_COUNT; use++)
-		if (gp_fd(use) == fd && !gp_agent_is_borrowed() && gp_fd_sure(use) == fd) {
+		if (gp_fd(use) == fd && !gp_agent_is_borrowed() && gp_fd_verified(use) == fd) {
 			int high = fds_high(fd);
 
 			fds_set(use, high >= 0 ? high : -1);
@@ -207,7 +207,7 @@ static int fds_lowest(unsigned first)
 	int lowest = -1;
 
 	for (unsigned use = 0; use < GP_FD_COUNT; use++) {
-		int fd = gp_fd_sure(use);
+		int fd = gp_fd_verified(use);
 
 		if (fd >= 0 && (unsigned)fd >= first && (lowest < 0 || fd < lowest))
 			lowest = fd;

@@ -30,7 +30,7 @@ enum gp_fd_use {
 int gp_fd(unsigned use); /* -1: none */
 /* The same, after a look whether the number is still ours: one that was closed by a system call of the application's
  * may be its own by now, and is neither written, read nor closed. A call more. */
-int gp_fd_sure(unsigned use);
+int gp_fd_verified(unsigned use);
 bool gp_fd_is_like(unsigned use, int fd); /* whether fd is of the same kind: an eventfd as that one is */
 
 /* Takes fd over: moves it to a high number, closes the old one. 0 or -errno (fd is closed then as well). */

@@ -3,9 +3,9 @@
  * Who makes the fence between a doorbell's store and the loads behind it (page.h). Usually not the doorbell: whoever
  * arms has every thread of this process pass one, the daemon by membarrier's GLOBAL_EXPEDITED, the agent's thread by
  * PRIVATE_EXPEDITED. Both need the process to be registered. A kernel or a filter that refuses, or a daemon that makes
- * no barriers: doorbells fence for themselves (GP_HOT_FENCED).
+ * no barriers: doorbells fence for themselves (GP_DOORBELL_FENCED).
  *
- * A doorbell looks at GP_HOT_FENCED behind its store and before it looks at armed. So:
+ * A doorbell looks at GP_DOORBELL_FENCED behind its store and before it looks at armed. So:
  *   to plain:  page.plain is set before the flag goes. Who sees the flag gone sees every armed that was set by a daemon
  *              that did not see plain.
  *   to fenced: the flag is set, then every thread passes a fence. Who did not see the flag had stored before it, and
@@ -41,14 +41,14 @@ static void fence_fold(void)
 
 void gp_fence_settle(void)
 {
-	bool plain = __atomic_load_n(&fence_registered, __ATOMIC_ACQUIRE) && !gp_agent.arms_bare;
+	bool plain = __atomic_load_n(&fence_registered, __ATOMIC_ACQUIRE) && !gp_agent.arms_without_barrier;
 
 	if (plain && gp_page_now)
 		__atomic_store_n(&gp_page_now->plain, 1, __ATOMIC_SEQ_CST);
 	if (plain == fence_plain)
 		return;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	gp_hots_fence(!plain);
+	gp_doorbells_fence(!plain);
 	if (!plain) {
 		gp_fence_all();
 		if (gp_page_now)
@@ -66,7 +66,7 @@ bool gp_fence_all(void)
 	 * again in a while. */
 	gp_log("fence: membarrier is refused now; doorbells make their own");
 	__atomic_store_n(&fence_registered, false, __ATOMIC_RELEASE);
-	gp_hots_fence(true);
+	gp_doorbells_fence(true);
 	fence_plain = false;
 	return false;
 }
@@ -74,5 +74,5 @@ bool gp_fence_all(void)
 void gp_fence_forget(void)
 {
 	fence_registered = fence_plain = false;
-	gp_hots_fence(true);
+	gp_doorbells_fence(true);
 }

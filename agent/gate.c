@@ -46,8 +46,8 @@ static struct gp_slot *gate_slot_of(const struct gp_wire_change *change, uint32_
 		return NULL;
 	slot = &gp_slots[change->slot];
 	*ret_why = -ESTALE;
-	if (!slot->used || slot->dying || slot->remove_due || !slot->told || slot->generation != change->generation ||
-	    slot->gpu_id != gpu_id)
+	if (!slot->used || slot->dying || slot->remove_due || !slot->is_announced ||
+	    slot->generation != change->generation || slot->gpu_id != gpu_id)
 		return NULL;
 	*ret_why = 0;
 	return slot;
@@ -339,15 +339,15 @@ void gp_gate_deliver(void)
 {
 	__atomic_fetch_add(&gate_delivering, 1, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX && gp_doorbell_store; i++) {
-		struct gp_hot *hot = &gp_hots[i];
+		struct gp_doorbell *doorbell = &gp_doorbells[i];
 		uint64_t kept;
 
-		if (!__atomic_load_n(&hot->withheld, __ATOMIC_SEQ_CST) ||
-		    __atomic_load_n(&hot->flags, __ATOMIC_SEQ_CST) & GP_HOT_WITHHELD)
+		if (!__atomic_load_n(&doorbell->withheld, __ATOMIC_SEQ_CST) ||
+		    __atomic_load_n(&doorbell->flags, __ATOMIC_SEQ_CST) & GP_DOORBELL_WITHHELD)
 			continue;
-		kept = __atomic_exchange_n(&hot->withheld, 0, __ATOMIC_SEQ_CST);
+		kept = __atomic_exchange_n(&doorbell->withheld, 0, __ATOMIC_SEQ_CST);
 		if (kept)
-			gp_doorbell_store(hot->handle, (int64_t)(kept - 1u));
+			gp_doorbell_store(doorbell->handle, (int64_t)(kept - 1u));
 	}
 	__atomic_fetch_sub(&gate_delivering, 1, __ATOMIC_SEQ_CST);
 }

@@ -39,7 +39,7 @@ static void life_prepare_child(void)
 	gp_agent.exiting = false;
 	gp_agent.epoch++;
 	gp_agent.thread_started = false;
-	gp_agent.greeted_before = gp_agent.arms_bare = false;
+	gp_agent.greeted_before = gp_agent.arms_without_barrier = false;
 	gp_agent.runtime_enabled = false;
 	gp_agent.link = GP_LINK_DOWN;
 	gp_agent.mechanism = GP_MECHANISM_NONE;

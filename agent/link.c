@@ -59,7 +59,7 @@ void gp_link_down(const char *why)
 	if (spare >= 0)
 		gp_fd_replace(GP_FD_DOORBELL, (int)spare);
 	gp_page_unmap();
-	gp_agent.arms_bare = false;
+	gp_agent.arms_without_barrier = false;
 	gp_fence_settle();
 	gp_agent.mechanism = GP_MECHANISM_NONE;
 	gp_agent.sample_ns = 0;
@@ -70,7 +70,7 @@ void gp_link_down(const char *why)
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
 		struct gp_slot *slot = &gp_slots[i];
 
-		slot->told = slot->change_due = false;
+		slot->is_announced = slot->change_due = false;
 		if (slot->used && slot->remove_due)
 			gp_slot_free(slot);
 		else if (slot->used)
@@ -276,7 +276,7 @@ static void link_flush_slot(struct gp_slot *slot)
 				     slot->generation };
 
 	if (slot->remove_due) {
-		if (slot->told)
+		if (slot->is_announced)
 			gp_link_send(&gone, sizeof(gone));
 		/* A link that broke meanwhile has freed it. */
 		if (slot->used && slot->remove_due)
@@ -285,12 +285,12 @@ static void link_flush_slot(struct gp_slot *slot)
 	}
 	if (slot->dying)
 		return;
-	if (!slot->told || slot->change_due) {
-		link_queue(slot, slot->told ? GP_WIRE_QUEUE_CHANGE : GP_WIRE_QUEUE_ADD);
+	if (!slot->is_announced || slot->change_due) {
+		link_queue(slot, slot->is_announced ? GP_WIRE_QUEUE_CHANGE : GP_WIRE_QUEUE_ADD);
 		if (gp_agent.link != GP_LINK_UP)
 			return;
-		slot->group_due |= !slot->told;
-		slot->told = true;
+		slot->group_due |= !slot->is_announced;
+		slot->is_announced = true;
 		slot->change_due = false;
 	}
 	/* A descriptor of ours moves when the application wants its number. */
@@ -351,7 +351,7 @@ static int link_welcome(const struct gp_wire_welcome *welcome, const int *fds, u
 		if (gp_slots[i].used)
 			gp_page_slot_init(&gp_slots[i]);
 	/* Before it hears of a queue, which it would arm. */
-	gp_agent.arms_bare = __atomic_load_n(&gp_page_now->barriers, __ATOMIC_ACQUIRE) != 1u;
+	gp_agent.arms_without_barrier = __atomic_load_n(&gp_page_now->barriers, __ATOMIC_ACQUIRE) != 1u;
 	gp_fence_settle();
 	__atomic_store_n(&gp_agent.link, GP_LINK_UP, __ATOMIC_RELEASE);
 	gp_log1("link: welcome, mechanism", welcome->mechanism);
@@ -370,7 +370,7 @@ static int link_attr_now(const struct gp_wire_attr_message *message)
 	gp_agent.now = *attr;
 	/* Priorities relative to the process's have changed. */
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
-		gp_slots[i].change_due |= gp_slots[i].used && gp_slots[i].told &&
+		gp_slots[i].change_due |= gp_slots[i].used && gp_slots[i].is_announced &&
 					  gp_stream_class_of(gp_slots[i].hw_priority) != GP_STREAM_NORMAL;
 	return 0;
 }
@@ -393,7 +393,7 @@ static int link_slice(const struct gp_wire_slice *order)
 	answer.header.cookie = order->header.cookie;
 	if (gp_agent.exiting)
 		answer.result = -ESHUTDOWN;
-	else if (!slot || !slot->used || slot->dying || slot->remove_due || !slot->told ||
+	else if (!slot || !slot->used || slot->dying || slot->remove_due || !slot->is_announced ||
 		 slot->generation != order->generation)
 		answer.result = -ESTALE;
 	else if (!gp_agent.driver || !gp_agent.driver->slice)

@@ -71,5 +71,5 @@ void gp_log_line(const char *text, int64_t a, int64_t b, int64_t c)
 		if (values[i] != GP_LOG_NONE)
 			at = log_number(line, at, values[i]);
 	line[at++] = '\n';
-	gp_sys(SYS_write, gp_fd_sure(GP_FD_LOG), (long)line, at);
+	gp_sys(SYS_write, gp_fd_verified(GP_FD_LOG), (long)line, at);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slots, and the hash from a queue's address to its hot side. */
+/* Slots, and the hash from a queue's address to its doorbell side. */
 #include <string.h>
 #include "agent/queue.h"
 
@@ -9,12 +9,12 @@
 #define QUEUE_TOMBSTONE 1u
 
 struct gp_slot gp_slots[GP_WIRE_QUEUE_MAX];
-struct gp_hot gp_hots[GP_WIRE_QUEUE_MAX];
+struct gp_doorbell gp_doorbells[GP_WIRE_QUEUE_MAX];
 static uint32_t queue_limit;
-static bool queue_plain; /* new queues are not GP_HOT_FENCED */
+static bool queue_plain; /* new queues are not GP_DOORBELL_FENCED */
 static struct {
 	uint64_t key;
-	struct gp_hot *hot;
+	struct gp_doorbell *doorbell;
 } queue_hash[QUEUE_HASH_SIZE];
 
 static uint32_t queue_hash_of(uint64_t key)
@@ -23,7 +23,7 @@ static uint32_t queue_hash_of(uint64_t key)
 	return (uint32_t)((key >> 6) * 0x9e3779b97f4a7c15ull >> 52) % QUEUE_HASH_SIZE;
 }
 
-struct gp_hot *gp_hot_find(uint64_t key)
+struct gp_doorbell *gp_doorbell_find(uint64_t key)
 {
 	uint32_t at = queue_hash_of(key);
 
@@ -31,28 +31,28 @@ struct gp_hot *gp_hot_find(uint64_t key)
 		uint64_t found = __atomic_load_n(&queue_hash[at].key, __ATOMIC_ACQUIRE);
 
 		if (found == key)
-			return key > QUEUE_TOMBSTONE ? queue_hash[at].hot : NULL;
+			return key > QUEUE_TOMBSTONE ? queue_hash[at].doorbell : NULL;
 		if (!found)
 			return NULL;
 	}
 	return NULL;
 }
 
-static void queue_hash_add(uint64_t key, struct gp_hot *hot)
+static void queue_hash_add(uint64_t key, struct gp_doorbell *doorbell)
 {
 	uint32_t at = queue_hash_of(key);
 
 	while (queue_hash[at].key > QUEUE_TOMBSTONE)
 		at = (at + 1u) % QUEUE_HASH_SIZE;
-	queue_hash[at].hot = hot;
+	queue_hash[at].doorbell = doorbell;
 	__atomic_store_n(&queue_hash[at].key, key, __ATOMIC_RELEASE);
 }
 
-static void queue_hash_remove(uint64_t key, const struct gp_hot *hot)
+static void queue_hash_remove(uint64_t key, const struct gp_doorbell *doorbell)
 {
 	uint32_t at = queue_hash_of(key);
 
-	while (queue_hash[at].key && (queue_hash[at].key != key || queue_hash[at].hot != hot))
+	while (queue_hash[at].key && (queue_hash[at].key != key || queue_hash[at].doorbell != doorbell))
 		at = (at + 1u) % QUEUE_HASH_SIZE;
 	if (!queue_hash[at].key)
 		return;
@@ -75,21 +75,21 @@ struct gp_slot *gp_slot_add(uint64_t key)
 	*slot = (struct gp_slot){ .used = true, .generation = slot->generation + 1u };
 	if (gp_slot_index(slot) >= queue_limit)
 		queue_limit = gp_slot_index(slot) + 1u;
-	*gp_slot_hot(slot) = (struct gp_hot){ .key = key,
-					      .flags = GP_HOT_UNSEEN | (queue_plain ? 0 : GP_HOT_FENCED),
-					      .slot = gp_slot_index(slot) };
+	*gp_slot_doorbell(slot) = (struct gp_doorbell){ .key = key,
+						   .flags = GP_DOORBELL_UNSEEN | (queue_plain ? 0 : GP_DOORBELL_FENCED),
+						   .slot = gp_slot_index(slot) };
 	if (key > QUEUE_TOMBSTONE)
-		queue_hash_add(key, gp_slot_hot(slot));
+		queue_hash_add(key, gp_slot_doorbell(slot));
 	return slot;
 }
 
 void gp_slot_hide(struct gp_slot *slot)
 {
-	struct gp_hot *hot = gp_slot_hot(slot);
+	struct gp_doorbell *doorbell = gp_slot_doorbell(slot);
 
-	if (hot->key > QUEUE_TOMBSTONE)
-		queue_hash_remove(hot->key, hot);
-	hot->key = 0;
+	if (doorbell->key > QUEUE_TOMBSTONE)
+		queue_hash_remove(doorbell->key, doorbell);
+	doorbell->key = 0;
 }
 
 void gp_slot_free(struct gp_slot *slot)
@@ -126,14 +126,14 @@ struct gp_slot *gp_slot_find(uint32_t file, uint32_t queue_id)
 	return other;
 }
 
-void gp_hots_fence(bool fenced)
+void gp_doorbells_fence(bool fenced)
 {
 	queue_plain = !fenced;
 	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX; i++)
 		if (fenced)
-			__atomic_fetch_or(&gp_hots[i].flags, GP_HOT_FENCED, __ATOMIC_SEQ_CST);
+			__atomic_fetch_or(&gp_doorbells[i].flags, GP_DOORBELL_FENCED, __ATOMIC_SEQ_CST);
 		else
-			__atomic_fetch_and(&gp_hots[i].flags, ~GP_HOT_FENCED, __ATOMIC_SEQ_CST);
+			__atomic_fetch_and(&gp_doorbells[i].flags, ~GP_DOORBELL_FENCED, __ATOMIC_SEQ_CST);
 }
 
 void gp_slots_reset(void)

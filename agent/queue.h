@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queues of this process: slots (what the agent knows of each; under the agent's lock) and their hot side (what a
- * doorbell touches; no lock).
+ * The queues of this process: slots (what the agent knows of each; under the agent's lock) and their doorbell side
+ * (what a doorbell touches; no lock).
  */
 #ifndef GP_AGENT_QUEUE_H
 #define GP_AGENT_QUEUE_H
@@ -14,11 +14,11 @@ enum gp_queue_format { GP_QUEUE_AQL, GP_QUEUE_PM4, GP_QUEUE_SDMA, GP_QUEUE_GROUP
 
 struct gp_slot {
 	bool used;
-	bool dying;      /* its DESTROY is under way: no order touches it, lookups do not find it */
-	bool told;       /* the daemon has its QUEUE_ADD */
-	bool change_due; /* QUEUE_CHANGE is to be sent */
-	bool remove_due; /* QUEUE_REMOVE is to be sent, then the slot is free */
-	bool group_due;  /* GROUP is to be sent, after the ADD */
+	bool dying;        /* its DESTROY is under way: no order touches it, lookups do not find it */
+	bool is_announced; /* the daemon has its QUEUE_ADD */
+	bool change_due;   /* QUEUE_CHANGE is to be sent */
+	bool remove_due;   /* QUEUE_REMOVE is to be sent, then the slot is free */
+	bool group_due;    /* GROUP is to be sent, after the ADD */
 	bool gws, seen;
 	bool at_fetch;       /* completed counts what the device has fetched */
 	bool blind;          /* it is not to be gated: whether it has work cannot be seen, or it is starting */
@@ -43,12 +43,12 @@ struct gp_slot {
 	struct gp_wire_attr api;     /* by the API */
 };
 
-#define GP_HOT_WAKE     1u /* the agent's thread wants to know of the next doorbell */
-#define GP_HOT_WITHHELD 2u /* mechanism submit: closed, doorbells are kept */
-#define GP_HOT_UNSEEN   4u /* no doorbell was seen yet */
-#define GP_HOT_FENCED   8u /* doorbells fence for themselves: nobody makes it for them (fence.c) */
+#define GP_DOORBELL_WAKE     1u /* the agent's thread wants to know of the next doorbell */
+#define GP_DOORBELL_WITHHELD 2u /* mechanism submit: closed, doorbells are kept */
+#define GP_DOORBELL_UNSEEN   4u /* no doorbell was seen yet */
+#define GP_DOORBELL_FENCED   8u /* doorbells fence for themselves: nobody makes it for them (fence.c) */
 
-struct gp_hot {
+struct gp_doorbell {
 	_Alignas(64) uint64_t key; /* the queue's address in the runtime (amd_queue_t); 0: none */
 	uint32_t flags;
 	uint32_t slot;
@@ -58,7 +58,7 @@ struct gp_hot {
 };
 
 extern struct gp_slot gp_slots[GP_WIRE_QUEUE_MAX];
-extern struct gp_hot gp_hots[GP_WIRE_QUEUE_MAX];
+extern struct gp_doorbell gp_doorbells[GP_WIRE_QUEUE_MAX];
 
 /* Caller holds the lock. NULL: the table is full. */
 struct gp_slot *gp_slot_add(uint64_t key);
@@ -69,14 +69,14 @@ uint32_t gp_slot_limit(void); /* all used slots are below */
 /* An id alone is enough while it is unique: several open files of one process share its queues. */
 struct gp_slot *gp_slot_find(uint32_t file, uint32_t queue_id);
 void gp_slots_reset(void);       /* forked child */
-void gp_hots_fence(bool fenced); /* GP_HOT_FENCED of all there are and will be; of a new process: set */
+void gp_doorbells_fence(bool fenced); /* GP_DOORBELL_FENCED of all there are and will be; of a new process: set */
 
 /* No lock. NULL: not one of ours. */
-struct gp_hot *gp_hot_find(uint64_t key);
+struct gp_doorbell *gp_doorbell_find(uint64_t key);
 
-static inline struct gp_hot *gp_slot_hot(const struct gp_slot *slot)
+static inline struct gp_doorbell *gp_slot_doorbell(const struct gp_slot *slot)
 {
-	return &gp_hots[slot - gp_slots];
+	return &gp_doorbells[slot - gp_slots];
 }
 
 #endif

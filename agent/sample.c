@@ -42,7 +42,7 @@ void gp_sample_publish(struct gp_slot *slot)
 		tell |= gp_edge_tell(&queue->armed, GP_ARMED_BUSY);
 	}
 	if (tell)
-		gp_sys_wake(gp_fd_sure(GP_FD_DOORBELL));
+		gp_sys_wake(gp_fd_verified(GP_FD_DOORBELL));
 }
 
 /* Returns whether anything moved. */
@@ -96,7 +96,8 @@ static void sample_arm(void)
 
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
 		any |= sample_sleeps(&gp_slots[i]) &&
-		       !(__atomic_fetch_or(&gp_hots[i].flags, GP_HOT_WAKE, __ATOMIC_SEQ_CST) & GP_HOT_WAKE);
+		       !(__atomic_fetch_or(&gp_doorbells[i].flags, GP_DOORBELL_WAKE, __ATOMIC_SEQ_CST) &
+			 GP_DOORBELL_WAKE);
 	if (any && !gp_fence_all()) {
 		__atomic_store_n(&gp_agent.sync_due, true, __ATOMIC_RELEASE);
 		gp_thread_wake();

@@ -56,7 +56,7 @@ void gp_sys_drain(int eventfd)
  * after. */
 static bool sys_read_by_pipe(struct gp_sys_range *range)
 {
-	int in = gp_fd_sure(GP_FD_READ_IN), out = gp_fd_sure(GP_FD_READ_OUT);
+	int in = gp_fd_verified(GP_FD_READ_IN), out = gp_fd_verified(GP_FD_READ_OUT);
 
 	if (in < 0 || out < 0 || gp_sys(SYS_write, in, (long)range->address, range->size) != (long)range->size)
 		return false;

@@ -27,7 +27,7 @@ static struct {
 
 bool gp_thread_wake(void)
 {
-	int fd = gp_fd_sure(GP_FD_WAKE);
+	int fd = gp_fd_verified(GP_FD_WAKE);
 
 	gp_sys_wake(fd);
 	return fd >= 0;
@@ -94,7 +94,7 @@ static void thread_folder_changed(uint64_t now_ns)
 {
 	uint8_t events[1024] = { 0 };
 
-	while (gp_sys(SYS_read, gp_fd_sure(GP_FD_INOTIFY), (long)events, sizeof(events)) > 0)
+	while (gp_sys(SYS_read, gp_fd_verified(GP_FD_INOTIFY), (long)events, sizeof(events)) > 0)
 		;
 	if (gp_agent.link != GP_LINK_DOWN)
 		return;
@@ -130,7 +130,7 @@ static uint64_t thread_step(short inotify)
 	gp_link_flush();
 	gp_sample_settle(now);
 	if (gp_agent.link == GP_LINK_UP)
-		__atomic_fetch_add(&gp_page_now->beats, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&gp_page_now->rounds, 1, __ATOMIC_RELAXED);
 	if (gp_agent.link == GP_LINK_DOWN) {
 		/* Down in this very step: the next one sees to it, at once. */
 		due = thread_retry.connected_ns ? now : thread_retry.try_ns;
@@ -156,7 +156,7 @@ static uint64_t thread_step(short inotify)
  * them (a limit of none, a filter). Nobody can wake us any more: it is left alone from here on. */
 static bool thread_gives_up(bool can_sleep)
 {
-	if (can_sleep && gp_fd_sure(GP_FD_WAKE) >= 0 && gp_fd_sure(GP_FD_DOORBELL) >= 0)
+	if (can_sleep && gp_fd_verified(GP_FD_WAKE) >= 0 && gp_fd_verified(GP_FD_DOORBELL) >= 0)
 		return false;
 	gp_link_down(can_sleep ? "thread: our descriptors are gone; off" : "thread: it cannot wait here; off");
 	gp_gates_open(0);
@@ -184,7 +184,7 @@ void *gp_thread_run(void *unused)
 		uint64_t due, now;
 
 		gp_guard_check();
-		gp_sys_drain(gp_fd_sure(GP_FD_WAKE));
+		gp_sys_drain(gp_fd_verified(GP_FD_WAKE));
 		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
 		if (gp_agent.exiting || thread_gives_up(r >= 0 || r == -EINTR)) {
 			gp_agent_unlock();

@@ -33,7 +33,7 @@ static const struct option doctor_options[] = {
 
 static const char *const doctor_words[] = { "ok", "info", "warning", "problem" };
 
-static void doctor_json(const struct gp_report *report, enum gp_severity worst)
+static void doctor_json(const struct gp_doctor_report *report, enum gp_severity worst)
 {
 	struct gp_json_writer json;
 
@@ -61,7 +61,7 @@ static void doctor_json(const struct gp_report *report, enum gp_severity worst)
 	putchar('\n');
 }
 
-static void doctor_show(const struct gp_report *report, bool verbose)
+static void doctor_show(const struct gp_doctor_report *report, bool verbose)
 {
 	static const char *const colours[] = { "\033[32m", "", "\033[33m", "\033[1;31m" };
 	const char *no_colour = getenv("NO_COLOR");
@@ -92,7 +92,7 @@ static void doctor_show(const struct gp_report *report, bool verbose)
 	       verbose ? "" : " (-v shows them)");
 }
 
-static bool doctor_wants(const struct gp_rule *rule, char **names)
+static bool doctor_wants(const struct gp_doctor_rule *rule, char **names)
 {
 	bool is_any = !*names;
 
@@ -104,7 +104,7 @@ static bool doctor_wants(const struct gp_rule *rule, char **names)
 static bool doctor_knows(char **names)
 {
 	for (; *names; names++) {
-		const struct gp_rule *const *rule = gp_rules;
+		const struct gp_doctor_rule *const *rule = gp_rules;
 
 		while (*rule && strcmp((*rule)->name, *names) != 0)
 			rule++;
@@ -118,8 +118,8 @@ static bool doctor_knows(char **names)
 
 static int doctor_go(char **names, bool json, bool verbose)
 {
-	static struct gp_report report;
-	static struct gp_facts facts;
+	static struct gp_doctor_report report;
+	static struct gp_doctor_facts facts;
 	enum gp_severity worst = GP_SEVERITY_OK;
 	struct gp_error error;
 
@@ -127,7 +127,7 @@ static int doctor_go(char **names, bool json, bool verbose)
 		fprintf(stderr, "gpreempt doctor: %s\n", error.text);
 		return DOCTOR_FAILED;
 	}
-	for (const struct gp_rule *const *rule = gp_rules; *rule; rule++) {
+	for (const struct gp_doctor_rule *const *rule = gp_rules; *rule; rule++) {
 		report.rule = (*rule)->name;
 		if (doctor_wants(*rule, names))
 			(*rule)->check(&facts, &report);
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 		case OPTION_JSON: json = true; break;
 		case 'v': verbose = true; break;
 		case 'l':
-			for (const struct gp_rule *const *rule = gp_rules; *rule; rule++)
+			for (const struct gp_doctor_rule *const *rule = gp_rules; *rule; rule++)
 				printf("%-14s  %s\n", (*rule)->name, (*rule)->about);
 			return DOCTOR_OK;
 		case 'h': fputs(doctor_help, stdout); return DOCTOR_OK;

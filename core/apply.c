@@ -65,7 +65,7 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 void gp_apply_begin(struct gp_sched *sched, struct gp_order *order, const struct gp_plan *plan)
 {
 	struct gp_queue *q = &sched->queues[order->queue.index];
-	const struct gp_client *client = &sched->clients[q->client];
+	const struct gp_core_client *client = &sched->clients[q->client];
 	struct gp_device *device = gp_device_of(sched, q);
 
 	q->order_seq = plan->seq;
@@ -99,7 +99,7 @@ void gp_apply_not_awaited(struct gp_sched *sched, struct gp_queue *q)
 /* Nobody waits for it any more; its answer counts yet. */
 static void apply_overdue(struct gp_sched *sched, struct gp_queue *q)
 {
-	struct gp_client *client = &sched->clients[q->client];
+	struct gp_core_client *client = &sched->clients[q->client];
 	bool was_prompt;
 	uint32_t i;
 

@@ -3,7 +3,7 @@
  * are trusted. */
 #include "core/state.h"
 
-static struct gp_client *client_find(const struct gp_sched *sched, struct gp_client_id id)
+static struct gp_core_client *client_find(const struct gp_sched *sched, struct gp_client_id id)
 {
 	if (id.index >= sched->limits.client_count || !sched->clients[id.index].used ||
 	    sched->clients[id.index].generation != id.generation)
@@ -14,7 +14,7 @@ static struct gp_client *client_find(const struct gp_sched *sched, struct gp_cli
 int gp_sched_client_add(struct gp_sched *sched, const struct gp_client_attr *attr, struct gp_client_id *ret_client)
 {
 	uint32_t index = sched->client_free;
-	struct gp_client *client;
+	struct gp_core_client *client;
 
 	if (index == GP_NONE)
 		return -ENOSPC;
@@ -51,7 +51,7 @@ static void client_seat_view(struct gp_sched *sched, struct gp_seat *seat)
 
 int gp_sched_client_set_attr(struct gp_sched *sched, struct gp_client_id client, const struct gp_client_attr *attr)
 {
-	struct gp_client *c = client_find(sched, client);
+	struct gp_core_client *c = client_find(sched, client);
 	uint32_t i;
 
 	if (!c)
@@ -342,7 +342,7 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 
 int gp_sched_client_remove(struct gp_sched *sched, struct gp_client_id client, uint64_t now_ns)
 {
-	struct gp_client *c = client_find(sched, client);
+	struct gp_core_client *c = client_find(sched, client);
 
 	if (!c)
 		return -ESTALE;
@@ -392,7 +392,7 @@ int gp_sched_queue_info(const struct gp_sched *sched, struct gp_queue_id queue, 
 int gp_sched_seat_info(const struct gp_sched *sched, struct gp_client_id client, uint32_t device,
 		       struct gp_seat_info *ret_info)
 {
-	const struct gp_client *c = client_find(sched, client);
+	const struct gp_core_client *c = client_find(sched, client);
 	uint32_t i = c ? c->seat_first : GP_NONE;
 	const struct gp_seat *seat;
 	uint64_t since_ns;

@@ -24,7 +24,7 @@ static bool sched_layout(const struct gp_limits *limits, struct sched_layout *re
 	    (limits->trace_count & (limits->trace_count - 1)))
 		return false;
 	ret_layout->devices = sched_place(&offset, sizeof(struct gp_device), limits->device_count);
-	ret_layout->clients = sched_place(&offset, sizeof(struct gp_client), limits->client_count);
+	ret_layout->clients = sched_place(&offset, sizeof(struct gp_core_client), limits->client_count);
 	ret_layout->queues = sched_place(&offset, sizeof(struct gp_queue), limits->queue_count);
 	ret_layout->seats =
 		sched_place(&offset, sizeof(struct gp_seat), limits->queue_count); /* a seat has at least one queue */

@@ -140,11 +140,11 @@ struct gp_seat {
 	bool weight_is_old; /* one of the largest weight went */
 	bool check_gates;   /* in the device's list of seats to look at */
 	uint32_t check_next;
-	bool woke;         /* waits since it got work, not since its turn ended: may end another's turn early */
-	bool cut;          /* its last turn was ended early */
-	bool is_top;       /* is among its share's top_seats */
-	bool is_extra;     /* its user had enough of those when its work came: it takes turns, whatever its priority */
-	uint64_t turn_tag; /* its place in the line for turns: smallest first */
+	bool came_for_work; /* waits since it got work, not since its turn ended: may end another's turn early */
+	bool cut;           /* its last turn was ended early */
+	bool is_top;        /* is among its share's top_seats */
+	bool is_extra;      /* its user had enough of those when its work came: it takes turns, whatever its priority */
+	uint64_t turn_tag;  /* its place in the line for turns: smallest first */
 	uint64_t turn_used_ns, mark_ns; /* time run in the present turn; mark: accounted up to here */
 	uint64_t request_mark_ns;       /* what it had computed when it last got work */
 	uint64_t joined_ns;
@@ -183,7 +183,7 @@ struct gp_gang {
 	enum gp_why why;
 };
 
-struct gp_client {
+struct gp_core_client {
 	uint32_t generation;
 	bool used;
 	struct gp_client_attr attr;
@@ -309,7 +309,7 @@ struct gp_sched {
 	uint32_t plan_next;                 /* device to look at first, for fairness */
 	uint64_t trace_count;               /* ever written */
 	struct gp_device *devices;
-	struct gp_client *clients;
+	struct gp_core_client *clients;
 	struct gp_queue *queues;
 	struct gp_seat *seats;
 	struct gp_share *shares;

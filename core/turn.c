@@ -113,12 +113,12 @@ void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins)
 		seat->request_mark_ns = seat->view.compute_ns;
 		if (device->policy->join)
 			device->policy->join(&seat->view, gp_turn_floor(sched, device));
-		seat->woke = q->gang == GP_NONE && !seat->has_turn;
+		seat->came_for_work = q->gang == GP_NONE && !seat->has_turn;
 		gp_work_set_rank(sched, queue); /* its order may have changed */
 		return;
 	}
 	sched->shares[seat->share].top_seats -= seat->is_top;
-	seat->is_top = seat->woke = false;
+	seat->is_top = seat->came_for_work = false;
 	ran_ns = seat->view.compute_ns - seat->request_mark_ns;
 	if (!ran_ns)
 		return;
@@ -193,7 +193,7 @@ void gp_turn_give(struct gp_sched *sched, uint32_t seat)
 		return;
 	gp_turn_account(sched, s);
 	s->has_turn = true;
-	s->woke = s->cut = false;
+	s->came_for_work = s->cut = false;
 	s->turn_used_ns = 0;
 	if (device->batch_max != GP_UNLIMITED) {
 		GP_ASSERT(device->turn_count < GP_BATCH_MAX);
@@ -311,7 +311,7 @@ static bool turn_may_cut(struct gp_sched *sched, struct gp_seat *holder, const s
 	struct gp_device *device = &sched->devices[holder->device];
 	uint64_t least_ns = TURN_CUT_PAIRS * (device->attr.close_ns + device->attr.open_ns), more_ns;
 
-	if (!waiter->woke || !device->policy->yield_ns || turn_is_gangs(sched, holder) ||
+	if (!waiter->came_for_work || !device->policy->yield_ns || turn_is_gangs(sched, holder) ||
 	    turn_is_dear(device, holder, waiter))
 		return false;
 	turn_view_user(sched, holder);

@@ -333,7 +333,7 @@ static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, 
 {
 	struct gp_client *client = peer->client;
 	struct gp_queue_entry *queue = gp_client_queue(client, wire->slot, wire->generation);
-	const struct gp_slot *slot = wire->slot < client->slot_count ? &client->slots[wire->slot] : NULL;
+	const struct gp_client_slot *slot = wire->slot < client->slot_count ? &client->slots[wire->slot] : NULL;
 	const uint32_t changing = GP_QUEUE_GWS | GP_QUEUE_FETCH | GP_QUEUE_BLIND;
 
 	/* One that was added and left out is no offence. */

@@ -16,7 +16,7 @@
 
 struct gp_queue_entry; /* queue.h */
 
-struct gp_slot {
+struct gp_client_slot {
 	struct gp_queue_entry *queue; /* NULL: free */
 	uint32_t generation;          /* the last seen: a replayed QUEUE_ADD is refused */
 	bool used;                    /* generation counts */
@@ -61,7 +61,7 @@ struct gp_client {
 	uint32_t mates;                   /* clients of that with its priority, and itself */
 	uint32_t own_gang;                /* core's gang of its own, for queues on several devices; 0: none */
 	struct gp_driver_entry *driver;   /* never NULL: whose devices it may use */
-	struct gp_slot *slots;            /* of the page; as many as it has used */
+	struct gp_client_slot *slots;     /* of the page; as many as it has used */
 	uint32_t slot_count, queue_count;
 	uint16_t device_queue_count[GP_DEVICE_MAX];
 	uint32_t left_out; /* queues that were not taken up */
@@ -77,8 +77,8 @@ struct gp_client {
 	bool left_silent;   /* quarantine.c alone, as the next three: a quarantined queue went before it answered */
 	struct gp_penalty penalty;
 	uint64_t owed_ns, back_ns;
-	bool is_distrusted; /* nobody waits for its answers: see quarantine.c */
-	uint64_t said_ns;   /* when that it does not, or does again, was last said */
+	bool is_distrusted;        /* nobody waits for its answers: see quarantine.c */
+	uint64_t answer_logged_ns; /* when that it does not, or does again, was last said */
 	uint64_t escalated_ns;
 	uint32_t orders_open; /* orders sent and not answered */
 	uint64_t order_failures, orders, leases_lost;
@@ -90,8 +90,8 @@ struct gp_client {
 	bool lease_needed;
 	/* silence.c */
 	bool watched, looking;
-	uint32_t beats;
-	uint64_t beats_ns; /* when they last changed, or we looked */
+	uint32_t rounds;
+	uint64_t rounds_ns; /* when they last changed, or we looked */
 	enum gp_counters_by counters;
 	/* client.c: its new attributes have reached the queues before this slot */
 	uint32_t attr_at;

@@ -335,7 +335,7 @@ static int config_ceiling(struct gp_config *config, const char *name, const char
 /* Kept in order of depth, and of the lines among equals: what comes later counts more. */
 static int config_rule(struct gp_config *config, const char *name, const char *value, struct gp_error *error)
 {
-	struct gp_rule rule;
+	struct gp_cgroup_rule rule;
 	uint32_t at = config->rule_count;
 	int r = gp_rule_parse(&rule, name, value, error);
 

@@ -45,7 +45,7 @@ struct gp_config {
 	struct gp_ceiling ceilings[GP_CONFIG_CEILING_MAX];
 	uint32_t ceiling_count;
 	/* [cgroup] */
-	struct gp_rule rules[GP_RULE_MAX];
+	struct gp_cgroup_rule rules[GP_RULE_MAX];
 	uint32_t rule_count;
 	struct gp_device_config kfd;    /* [kfd], [null]; criu of [unmanaged] */
 	struct gp_device_config nvidia; /* [nvidia] */

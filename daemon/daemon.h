@@ -70,14 +70,14 @@ struct gp_daemon {
 	struct gp_counters counters;
 	/* Reports. */
 	pthread_mutex_t inbox_lock;
-	struct gp_report *inbox, **inbox_tail; /* inbox_lock */
+	struct gp_device_report *inbox, **inbox_tail; /* inbox_lock */
 	pthread_t thread;
 	/* Gangs: number - 1 is the place. */
 	struct gp_gang_name *gangs;
 	uint32_t gang_max, gang_last; /* gang_last: the place that was asked for last */
 	/* Events. */
 	struct gp_stream *streams;
-	struct gp_lines *lines; /* while somebody reads them */
+	struct gp_event_lines *lines; /* while somebody reads them */
 	uint64_t trace_cursor;
 	uint64_t watch_cursor, back_offs; /* what the journal has been told of */
 	struct gp_text line;

@@ -66,7 +66,7 @@ void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, co
 		return;
 	gp_log("GPU %u: the daemon stops scheduling it and opens every gate: %s", device->info.gpu_id, why);
 	device->stopped = true;
-	gp_plan_forget(daemon, device);
+	gp_carry_forget(daemon, device);
 	snprintf(device->stopped_why, sizeof(device->stopped_why), "%s", why);
 	gp_sched_device_stop(daemon->sched, device->core, gp_daemon_now_ns(daemon));
 	daemon->dirty = daemon->metrics_dirty = daemon->slice_dirty = true;
@@ -143,12 +143,12 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 	daemon->gang_max = DEVICE_GANG_COUNT;
 	daemon->trace_cursor = daemon->watch_cursor = daemon->back_offs = 0;
 	for (uint32_t i = 0; i < daemon->device_count; i++)
-		gp_plan_forget(daemon, &daemon->devices[i]);
+		gp_carry_forget(daemon, &daemon->devices[i]);
 	memset(daemon->by_core, 0, daemon->config.queue_max * sizeof(struct gp_queue_entry *));
 	r = gp_sched_init(memory, size, &limits, &daemon->sched);
 	for (uint32_t i = 0; i < daemon->device_count; i++)
-		if (daemon->devices[i].way.seq > daemon->seq_base)
-			daemon->seq_base = daemon->devices[i].way.seq;
+		if (daemon->devices[i].under_way.seq > daemon->seq_base)
+			daemon->seq_base = daemon->devices[i].under_way.seq;
 	for (uint32_t i = 0; !r && i < daemon->device_count; i++)
 		r = device_add_core(daemon, &daemon->devices[i], error);
 	for (uint32_t i = 0; !r && i < daemon->client_top; i++) {
@@ -285,7 +285,7 @@ static int device_init_backends(struct gp_daemon *daemon, struct gp_device_entry
 	if (!device_are_known(daemon->config.backend))
 		return gp_error_set(error, -EINVAL, "there is no backend '%s' (auto, kfd, nvidia, null)",
 				    daemon->config.backend);
-	gp_plan_host(daemon, &daemon->host);
+	gp_carry_host(daemon, &daemon->host);
 	for (uint32_t i = 0; gp_backends[i]; i++) {
 		int found;
 

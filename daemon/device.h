@@ -50,7 +50,7 @@ struct gp_device_entry {
 	uint32_t core;
 	struct gp_queue_entry *queues, *busy, *unseen;
 	uint32_t queue_count, closed_queues, process_count; /* process_count: with an agent */
-	struct gp_under_way way;
+	struct gp_under_way under_way;
 	struct gp_hist close_hist, open_hist; /* device time, per transaction */
 	uint64_t close_prior_ns, open_prior_ns;
 	struct gp_cost cost;
@@ -76,8 +76,8 @@ enum gp_report_kind {
 	GP_REPORT_GROUPED,
 	GP_REPORT_COUNTED
 };
-struct gp_report {
-	struct gp_report *next;
+struct gp_device_report {
+	struct gp_device_report *next;
 	enum gp_report_kind kind;
 	uint64_t tag, seq, issue_ns, done_ns;
 	uint32_t gpu_id, mechanism, count;
@@ -115,14 +115,14 @@ void gp_cost_load(struct gp_daemon *daemon);
 void gp_cost_save(struct gp_daemon *daemon);
 
 /* plan.c */
-void gp_plan_decide(struct gp_daemon *daemon);
-void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
-		    uint64_t seq, bool open, int result, uint64_t now_ns); /* one time for one answer */
-void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue);
-void gp_plan_inbox(struct gp_daemon *daemon);
-void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
+void gp_carry_decide(struct gp_daemon *daemon);
+void gp_carry_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
+		     uint64_t seq, bool open, int result, uint64_t now_ns); /* one time for one answer */
+void gp_carry_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+void gp_carry_inbox(struct gp_daemon *daemon);
+void gp_carry_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
 
-void gp_plan_forget(struct gp_daemon *daemon, struct gp_device_entry *device); /* what is not issued will not be */
-uint64_t gp_plan_due_ns(const struct gp_daemon *daemon); /* when gp_plan_decide() wants to be called; 0: not */
+void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device); /* what is not issued will not be */
+uint64_t gp_carry_due_ns(const struct gp_daemon *daemon); /* when gp_carry_decide() wants to be called; 0: not */
 
 #endif

@@ -36,7 +36,7 @@ struct events_kept {
 };
 
 /* Offsets only grow; where in the room they are is the rest of a division. */
-struct gp_lines {
+struct gp_event_lines {
 	uint64_t begin, end, begin_serial, end_serial;
 	_Alignas(8) char room[EVENTS_LINES_SIZE];
 };
@@ -192,13 +192,13 @@ static void events_ended_line(const struct gp_daemon *daemon, const struct gp_en
 	gp_text_add(line, "\n");
 }
 
-static struct events_kept *lines_at(struct gp_lines *lines, uint64_t at)
+static struct events_kept *lines_at(struct gp_event_lines *lines, uint64_t at)
 {
 	return (struct events_kept *)(void *)(lines->room + at % EVENTS_LINES_SIZE);
 }
 
 /* Room for so many bytes in one piece; the oldest lines make way. */
-static struct events_kept *lines_add(struct gp_lines *lines, uint32_t size)
+static struct events_kept *lines_add(struct gp_event_lines *lines, uint32_t size)
 {
 	uint64_t left = EVENTS_LINES_SIZE - lines->end % EVENTS_LINES_SIZE;
 	uint64_t need = left < size ? left + size : size;
@@ -267,7 +267,7 @@ void gp_events_ended(struct gp_daemon *daemon, const struct gp_ended *ended)
 /* What it was too slow for. */
 static void events_skip(struct gp_daemon *daemon, struct gp_stream *stream)
 {
-	const struct gp_lines *lines = daemon->lines;
+	const struct gp_event_lines *lines = daemon->lines;
 
 	if (stream->at >= lines->begin)
 		return;

@@ -15,7 +15,7 @@ struct gp_gang_name {
 	char name[GP_WIRE_NAME_SIZE];
 };
 
-uint32_t gp_gang_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid_t uid, const char *name)
+uint32_t gp_gang_name_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid_t uid, const char *name)
 {
 	uint32_t i, place = daemon->gang_max, own = 0, used = 0;
 
@@ -54,13 +54,13 @@ uint32_t gp_gang_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid
 	return place + 1;
 }
 
-void gp_gang_hold(struct gp_daemon *daemon, uint32_t gang)
+void gp_gang_name_hold(struct gp_daemon *daemon, uint32_t gang)
 {
 	if (gang && gang <= daemon->gang_max && daemon->gangs)
 		daemon->gangs[gang - 1].users++;
 }
 
-void gp_gang_put(struct gp_daemon *daemon, uint32_t gang)
+void gp_gang_name_put(struct gp_daemon *daemon, uint32_t gang)
 {
 	if (gang && gang <= daemon->gang_max && daemon->gangs && daemon->gangs[gang - 1].users)
 		daemon->gangs[gang - 1].users--;
@@ -68,22 +68,22 @@ void gp_gang_put(struct gp_daemon *daemon, uint32_t gang)
 
 /* Queues of one process on several devices, and of processes that are one program or job, move together unless it said
  * otherwise: a collective that runs on one device only waits for the others. */
-uint32_t gp_gang_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue, const char *name)
+uint32_t gp_gang_name_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue, const char *name)
 {
 	const struct gp_client *client = queue->client;
 	char own[GP_WIRE_NAME_SIZE];
 	uint32_t here = client->device_queue_count[queue->device];
 
 	if (*name)
-		return gp_gang_get(daemon, client->owner, client->uid, name);
+		return gp_gang_name_get(daemon, client->owner, client->uid, name);
 	if (!daemon->config.auto_gang || client->is_unmanaged)
 		return 0;
 	if (client->mates > 1) {
 		snprintf(own, sizeof(own), "\2%d %.*s", client->attr.priority, (int)sizeof(own) - 8, client->together);
-		return gp_gang_get(daemon, client->owner, client->uid, own);
+		return gp_gang_name_get(daemon, client->owner, client->uid, own);
 	}
 	if (client->queue_count == here)
 		return 0;
 	snprintf(own, sizeof(own), "\1%llx", (unsigned long long)client->device.tag);
-	return gp_gang_get(daemon, client->owner, client->uid, own);
+	return gp_gang_name_get(daemon, client->owner, client->uid, own);
 }

@@ -97,7 +97,7 @@ static void loop_stop(struct gp_daemon *daemon)
 static bool loop_all_open(const struct gp_daemon *daemon)
 {
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		if (daemon->devices[i].way.active)
+		if (daemon->devices[i].under_way.active)
 			return false;
 		for (const struct gp_queue_entry *q = daemon->devices[i].queues; q; q = q->device_next)
 			if ((q->closed || q->is_ordered) && q->client->answers)
@@ -195,7 +195,7 @@ static void loop_set_timer(struct gp_daemon *daemon)
 	due_ns = loop_earliest(due_ns, daemon->stop_by_ns);
 	due_ns = loop_earliest(due_ns, daemon->listen_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->sync_by_ns);
-	due_ns = loop_earliest(due_ns, gp_plan_due_ns(daemon));
+	due_ns = loop_earliest(due_ns, gp_carry_due_ns(daemon));
 	due_ns = loop_earliest(due_ns, daemon->slice_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->back_next_ns);
 	due_ns = loop_earliest(due_ns, daemon->gang_next_ns);
@@ -289,13 +289,13 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	loop_look(daemon, gp_daemon_has_work(daemon) ? 0 : timeout_ms);
 	daemon->counters.wakeups++;
 	gp_fair_answer_rings(daemon);
-	gp_plan_inbox(daemon);
+	gp_carry_inbox(daemon);
 	gp_silence_take(daemon);
-	gp_plan_decide(daemon); /* first: everything else can wait for an order */
+	gp_carry_decide(daemon); /* first: everything else can wait for an order */
 	loop_serve(daemon);
-	gp_plan_inbox(daemon);
+	gp_carry_inbox(daemon);
 	loop_due(daemon, gp_now_ns());
-	gp_plan_decide(daemon);
+	gp_carry_decide(daemon);
 	gp_slice_update(daemon, gp_now_ns());
 	gp_sampling_update(daemon, gp_now_ns());
 	gp_peer_bury(daemon);
@@ -401,7 +401,7 @@ void gp_daemon_fini(struct gp_daemon *daemon)
 		gp_cost_save(daemon);
 	for (uint32_t i = 0; i < daemon->driver_count; i++)
 		daemon->drivers[i].ops->fini(daemon->drivers[i].backend);
-	gp_plan_inbox(daemon);
+	gp_carry_inbox(daemon);
 	gp_metrics_remove(daemon);
 	if (daemon->listen_fd >= 0) {
 		close(daemon->listen_fd);

@@ -24,9 +24,9 @@ void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool 
 	client->answers = answers;
 	if (!answers)
 		gp_quarantine_silent(daemon, client);
-	if (client->said_ns && now_ns - client->said_ns < ORDER_SAY_NS)
+	if (client->answer_logged_ns && now_ns - client->answer_logged_ns < ORDER_SAY_NS)
 		return;
-	client->said_ns = now_ns;
+	client->answer_logged_ns = now_ns;
 	/* With our own debugger it is the driver that keeps us waiting, not the program. */
 	gp_log_user(daemon, client->owner, "process %d (%s): %s %s", client->device.pid, client->name,
 		    order_is_ours(client) ? "the driver" : "its agent",
@@ -75,8 +75,8 @@ void gp_client_applied(struct gp_daemon *daemon, struct gp_client *client, const
 		good += !change->result;
 		ns = real_ns - queue->ordered_ns; /* by our clock: what the agent says itself decides nothing */
 		/* EACCES: the driver has reset a queue of this process; it will never be suspended again. */
-		gp_plan_answer(daemon, device, queue, applied->seq, change->open,
-			       change->result == -EACCES ? -EIO : change->result, now_ns);
+		gp_carry_answer(daemon, device, queue, applied->seq, change->open,
+				change->result == -EACCES ? -EIO : change->result, now_ns);
 	}
 	if (good && (!opens || opens == applied->count))
 		gp_device_learn(daemon, device, client, opens,

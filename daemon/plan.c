@@ -25,8 +25,8 @@ static struct gp_device_entry *plan_device(struct gp_daemon *daemon, uint32_t co
 /* A plan's opens do not wait for this one any more. */
 static void plan_not_awaited(struct gp_device_entry *device, struct gp_queue_entry *queue)
 {
-	if (queue->is_awaited && device->way.seq == queue->order_seq)
-		device->way.waiting--;
+	if (queue->is_awaited && device->under_way.seq == queue->order_seq)
+		device->under_way.waiting--;
 	queue->is_awaited = false;
 }
 
@@ -80,7 +80,7 @@ static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *
 	daemon->counters.orders += changed;
 	r = client->device.mechanism == GP_MECHANISM_NONE ?
 		    -ENOTSUP :
-		    client->driver->ops->apply(client->driver->backend, &client->device, device->way.seq,
+		    client->driver->ops->apply(client->driver->backend, &client->device, device->under_way.seq,
 					       device->info.gpu_id, changes, changed);
 	for (uint32_t i = 0; r && i < changed; i++) {
 		if (!open)
@@ -97,11 +97,11 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device,
 
 	for (uint32_t i = 0; i < count; i++) {
 		queue = gp_queue_of(daemon, orders[i].queue);
-		if (!queue || queue->plan_seq != device->way.seq)
+		if (!queue || queue->plan_seq != device->under_way.seq)
 			continue; /* it is gone, or this was given up */
-		queue->order_seq = device->way.seq;
+		queue->order_seq = device->under_way.seq;
 		queue->is_awaited = !open && orders[i].is_awaited;
-		device->way.waiting += queue->is_awaited;
+		device->under_way.waiting += queue->is_awaited;
 		queue->to_issue = true;
 	}
 	for (uint32_t i = 0; i < count; i++) {
@@ -116,7 +116,7 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device,
 /* The opens are issued, unless they wait for something. */
 static void plan_advance(struct gp_daemon *daemon, struct gp_device_entry *device, bool hurry)
 {
-	struct gp_under_way *way = &device->way;
+	struct gp_under_way *way = &device->under_way;
 
 	if (!way->active || (!hurry && way->waiting && gp_now_ns() < way->by_ns))
 		return;
@@ -127,7 +127,7 @@ static void plan_advance(struct gp_daemon *daemon, struct gp_device_entry *devic
 static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 {
 	struct gp_device_entry *device = plan_device(daemon, plan->device);
-	struct gp_under_way *way = &device->way;
+	struct gp_under_way *way = &device->under_way;
 	struct gp_queue_entry *queue;
 
 	for (uint32_t i = 0; i < plan->slice_count; i++)
@@ -155,8 +155,8 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 	plan_advance(daemon, device, false);
 }
 
-void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
-		    uint64_t seq, bool open, int result, uint64_t now_ns)
+void gp_carry_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
+		     uint64_t seq, bool open, int result, uint64_t now_ns)
 {
 	if (queue->order_seq != seq || !queue->is_ordered)
 		return; /* answered before */
@@ -177,7 +177,7 @@ void gp_plan_answer(struct gp_daemon *daemon, struct gp_device_entry *device, st
 	plan_advance(daemon, device, false);
 }
 
-void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+void gp_carry_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_device_entry *device = &daemon->devices[queue->device];
 
@@ -187,10 +187,10 @@ void gp_plan_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	plan_advance(daemon, device, false);
 }
 
-void gp_plan_forget(struct gp_daemon *daemon, struct gp_device_entry *device)
+void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
-	device->way.active = false;
-	device->way.waiting = 0;
+	device->under_way.active = false;
+	device->under_way.waiting = 0;
 	for (struct gp_queue_entry *queue = device->queues; queue; queue = queue->device_next) {
 		queue->is_awaited = false;
 		queue->plan_seq = 0;
@@ -225,12 +225,12 @@ static void plan_due(struct gp_daemon *daemon)
 		plan_advance(daemon, &daemon->devices[i], false);
 }
 
-uint64_t gp_plan_due_ns(const struct gp_daemon *daemon)
+uint64_t gp_carry_due_ns(const struct gp_daemon *daemon)
 {
 	uint64_t due_ns = 0, now_ns = gp_now_ns();
 
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		const struct gp_under_way *way = &daemon->devices[i].way;
+		const struct gp_under_way *way = &daemon->devices[i].under_way;
 		uint64_t at_ns = way->by_ns <= now_ns ? way->by_ns + way->patience_ns : way->by_ns;
 
 		if (way->active && (!due_ns || at_ns < due_ns))
@@ -253,7 +253,7 @@ static void plan_refresh(struct gp_daemon *daemon)
 	}
 }
 
-void gp_plan_decide(struct gp_daemon *daemon)
+void gp_carry_decide(struct gp_daemon *daemon)
 {
 	uint64_t now_ns = gp_daemon_now_ns(daemon);
 
@@ -267,7 +267,7 @@ void gp_plan_decide(struct gp_daemon *daemon)
 		while (gp_sched_plan(daemon->sched, gp_daemon_now_ns(daemon), &daemon->plan))
 			plan_begin(daemon, &daemon->plan);
 		plan_given_up(daemon);
-		gp_plan_inbox(daemon);
+		gp_carry_inbox(daemon);
 		if (!daemon->dirty)
 			break;
 	}
@@ -276,7 +276,7 @@ void gp_plan_decide(struct gp_daemon *daemon)
 
 /* Reports from other threads. */
 
-static void plan_report(struct gp_daemon *daemon, struct gp_report *report)
+static void plan_report(struct gp_daemon *daemon, struct gp_device_report *report)
 {
 	bool own = pthread_equal(pthread_self(), daemon->thread);
 	uint64_t one = 1;
@@ -295,7 +295,7 @@ static void plan_report(struct gp_daemon *daemon, struct gp_report *report)
 
 static void plan_host_done(void *context, uint64_t tag, const struct gp_device_done *done)
 {
-	struct gp_report *report = calloc(1, sizeof(*report) + done->count * sizeof(report->changes[0]));
+	struct gp_device_report *report = calloc(1, sizeof(*report) + done->count * sizeof(report->changes[0]));
 
 	if (!report)
 		return; /* as if it was never answered: the core's timeout */
@@ -312,9 +312,9 @@ static void plan_host_done(void *context, uint64_t tag, const struct gp_device_d
 }
 
 /* Without memory it is as if it was never told: whoever waits for it has a limit. */
-static void plan_tell(struct gp_daemon *daemon, const struct gp_report *what, const char *why)
+static void plan_tell(struct gp_daemon *daemon, const struct gp_device_report *what, const char *why)
 {
-	struct gp_report *report = calloc(1, sizeof(*report));
+	struct gp_device_report *report = calloc(1, sizeof(*report));
 
 	if (!report)
 		return;
@@ -325,30 +325,32 @@ static void plan_tell(struct gp_daemon *daemon, const struct gp_report *what, co
 
 static void plan_host_mechanism(void *context, uint64_t tag, uint32_t mechanism, const char *why)
 {
-	plan_tell(context, &(struct gp_report){ .kind = GP_REPORT_MECHANISM, .tag = tag, .mechanism = mechanism }, why);
+	plan_tell(context,
+		  &(struct gp_device_report){ .kind = GP_REPORT_MECHANISM, .tag = tag, .mechanism = mechanism }, why);
 }
 
 static void plan_host_failed(void *context, uint32_t gpu_id, const char *why)
 {
-	plan_tell(context, &(struct gp_report){ .kind = GP_REPORT_FAILED, .gpu_id = gpu_id }, why);
+	plan_tell(context, &(struct gp_device_report){ .kind = GP_REPORT_FAILED, .gpu_id = gpu_id }, why);
 }
 
 static void plan_host_slice(void *context, uint64_t tag, const struct gp_device_slice *slice)
 {
-	plan_tell(context, &(struct gp_report){ .kind = GP_REPORT_SLICED, .tag = tag, .slice = *slice }, "");
+	plan_tell(context, &(struct gp_device_report){ .kind = GP_REPORT_SLICED, .tag = tag, .slice = *slice }, "");
 }
 
 static void plan_host_grouped(void *context, uint64_t tag, const struct gp_device_grouped *grouped)
 {
-	plan_tell(context, &(struct gp_report){ .kind = GP_REPORT_GROUPED, .tag = tag, .grouped = *grouped }, "");
+	plan_tell(context, &(struct gp_device_report){ .kind = GP_REPORT_GROUPED, .tag = tag, .grouped = *grouped },
+		  "");
 }
 
 static void plan_host_counted(void *context, uint64_t tag, const struct gp_device_count *count)
 {
-	plan_tell(context, &(struct gp_report){ .kind = GP_REPORT_COUNTED, .tag = tag, .counted = *count }, "");
+	plan_tell(context, &(struct gp_device_report){ .kind = GP_REPORT_COUNTED, .tag = tag, .counted = *count }, "");
 }
 
-void gp_plan_host(struct gp_daemon *daemon, struct gp_device_host *ret_host)
+void gp_carry_host(struct gp_daemon *daemon, struct gp_device_host *ret_host)
 {
 	*ret_host = (struct gp_device_host){ .daemon = daemon,
 					     .order = gp_client_order,
@@ -369,7 +371,7 @@ static void plan_found(struct gp_device_info *info, const char *found)
 	gp_device_say(info, GP_MECHANISM_NONE, true, "%s", found);
 }
 
-static void plan_done(struct gp_daemon *daemon, const struct gp_report *report)
+static void plan_done(struct gp_daemon *daemon, const struct gp_device_report *report)
 {
 	struct gp_device_entry *device = gp_device_find(daemon, report->gpu_id);
 	struct gp_client *client = gp_client_find(daemon, report->tag);
@@ -385,7 +387,7 @@ static void plan_done(struct gp_daemon *daemon, const struct gp_report *report)
 			continue;
 		opens += change->open;
 		good += !change->result;
-		gp_plan_answer(daemon, device, queue, report->seq, change->open, change->result, now_ns);
+		gp_carry_answer(daemon, device, queue, report->seq, change->open, change->result, now_ns);
 	}
 	if (good && report->done_ns > report->issue_ns)
 		gp_device_learn(daemon, device, client, opens, report->done_ns - report->issue_ns);
@@ -416,9 +418,9 @@ static void plan_hand_over(struct gp_daemon *daemon, const struct gp_device_entr
 	}
 }
 
-void gp_plan_inbox(struct gp_daemon *daemon)
+void gp_carry_inbox(struct gp_daemon *daemon)
 {
-	struct gp_report *report, *next;
+	struct gp_device_report *report, *next;
 	struct gp_device_entry *device;
 	struct gp_client *client;
 

@@ -122,7 +122,7 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 		.weight = attr.weight,
 		.deadline_ns = attr.deadline_ns,
 		.budget_ns = attr.budget_ns,
-		.gang = gp_gang_of(daemon, queue, attr.gang),
+		.gang = gp_gang_name_of(daemon, queue, attr.gang),
 		.kind = queue->wire.kind == GP_WIRE_COPY ? GP_KIND_COPY : GP_KIND_COMPUTE,
 		.unseen = !(queue->wire.flags & GP_QUEUE_SEEN),
 		.fetched = queue->wire.flags & GP_QUEUE_FETCH,
@@ -131,7 +131,7 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 		.own_slice_ns = queue->slice.app_us <= GP_DURATION_NS_MAX / 1000 ? queue->slice.app_us * 1000 : 0,
 		.tag = gp_queue_tag(queue),
 	};
-	gp_gang_put(daemon, gang);
+	gp_gang_name_put(daemon, gang);
 }
 
 static int queue_admit(struct gp_daemon *daemon, struct gp_queue_entry *queue)
@@ -141,8 +141,8 @@ static int queue_admit(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 
 	if (!queue->in_core) {
 		/* The number is not another's while the core has it. */
-		gp_gang_hold(daemon, attr.gang);
-		gp_gang_put(daemon, queue->core_gang);
+		gp_gang_name_hold(daemon, attr.gang);
+		gp_gang_name_put(daemon, queue->core_gang);
 		queue->core_gang = attr.gang;
 		return gp_sched_queue_add(daemon->sched, queue->client->core, daemon->devices[queue->device].core,
 					  &attr, now_ns, &queue->core);
@@ -290,7 +290,7 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 		return;
 	queue_counts_as_work(daemon, queue->client);
 	gp_quarantine_leave(daemon, queue);
-	gp_plan_queue_gone(daemon, queue);
+	gp_carry_queue_gone(daemon, queue);
 	gp_account_leave(daemon, queue);
 	gp_slice_leave(daemon, queue);
 	gp_sched_queue_remove(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
@@ -311,8 +311,8 @@ static int queue_open(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 					 .queue_id = queue->wire.queue_id,
 					 .open = true };
 	const struct gp_driver_entry *driver = queue->client->driver;
-	int r = driver->ops->apply(driver->backend, &queue->client->device, daemon->devices[queue->device].way.seq,
-				   queue->wire.gpu_id, &open, 1);
+	int r = driver->ops->apply(driver->backend, &queue->client->device,
+				   daemon->devices[queue->device].under_way.seq, queue->wire.gpu_id, &open, 1);
 
 	if (!r && driver->ops->commit)
 		driver->ops->commit(driver->backend, queue->wire.gpu_id);
@@ -378,9 +378,9 @@ void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool 
 	daemon->dirty = daemon->slice_dirty = true;
 }
 
-static int queue_slot(struct gp_client *client, const struct gp_wire_queue *wire, struct gp_slot **ret_slot)
+static int queue_slot(struct gp_client *client, const struct gp_wire_queue *wire, struct gp_client_slot **ret_slot)
 {
-	struct gp_slot *slots, *slot;
+	struct gp_client_slot *slots, *slot;
 	uint32_t count = client->slot_count;
 
 	if (wire->slot >= count) {
@@ -420,7 +420,7 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 {
 	struct gp_device_entry *device = gp_device_find(daemon, wire->gpu_id);
 	struct gp_queue_entry *queue;
-	struct gp_slot *slot;
+	struct gp_client_slot *slot;
 	int r;
 
 	r = queue_slot(client, wire, &slot);
@@ -432,7 +432,7 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	if (device && device->driver != client->driver)
 		device = NULL;
 	if (!device || queue_is_too_many(daemon, client, device)) {
-		*slot = (struct gp_slot){ NULL, wire->generation, true };
+		*slot = (struct gp_client_slot){ NULL, wire->generation, true };
 		return device ? -EDQUOT : -ENODEV;
 	}
 	queue = calloc(1, sizeof(*queue));
@@ -442,7 +442,7 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	queue->device = (uint32_t)(device - daemon->devices);
 	queue->wire = *wire;
 	queue->closed = wire->flags & GP_QUEUE_CLOSED;
-	*slot = (struct gp_slot){ queue, wire->generation, true };
+	*slot = (struct gp_client_slot){ queue, wire->generation, true };
 	client->queue_count++;
 	client->owner->queue_count++;
 	client->owner->device_queue_count[queue->device]++;
@@ -496,8 +496,8 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	if (!(queue->wire.flags & GP_QUEUE_SEEN))
 		queue_unseen_list(daemon, queue, false);
 	device->closed_queues -= queue->closed;
-	gp_gang_put(daemon, queue->attr.gang);
-	gp_gang_put(daemon, queue->core_gang);
+	gp_gang_name_put(daemon, queue->attr.gang);
+	gp_gang_name_put(daemon, queue->core_gang);
 	if (queue->device_prev)
 		queue->device_prev->device_next = queue->device_next;
 	else

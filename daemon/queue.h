@@ -78,11 +78,11 @@ void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool 
 void gp_queue_gangs_due(struct gp_daemon *daemon, uint64_t now_ns);
 uint64_t gp_queue_tag(const struct gp_queue_entry *queue);
 struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t tag);
-uint32_t gp_gang_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid_t uid, const char *name);
-uint32_t gp_gang_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue,
-		    const char *name);                      /* "": its process's */
-void gp_gang_hold(struct gp_daemon *daemon, uint32_t gang); /* once more */
-void gp_gang_put(struct gp_daemon *daemon, uint32_t gang);
+uint32_t gp_gang_name_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid_t uid, const char *name);
+uint32_t gp_gang_name_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue,
+			 const char *name);                      /* "": its process's */
+void gp_gang_name_hold(struct gp_daemon *daemon, uint32_t gang); /* once more */
+void gp_gang_name_put(struct gp_daemon *daemon, uint32_t gang);
 
 /* slice.c */
 void gp_slice_order(struct gp_daemon *daemon, const struct gp_slice_order *order, uint64_t seq); /* of the core's */

@@ -374,23 +374,23 @@ static void silence_leave_behind(struct gp_daemon *daemon, uint64_t now_ns)
 
 uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
 {
-	uint32_t beats;
+	uint32_t rounds;
 
 	/* One that is to look only now and then is waited for by nobody. */
 	if (!client->page || !client->sample_ns || client->sample_ns > daemon->config.sample_ns || !client->busy) {
 		client->watched = false;
 		return UINT64_MAX;
 	}
-	beats = __atomic_load_n(&client->page->beats, __ATOMIC_RELAXED);
-	if (!client->watched || beats != client->beats) {
+	rounds = __atomic_load_n(&client->page->rounds, __ATOMIC_RELAXED);
+	if (!client->watched || rounds != client->rounds) {
 		client->watched = true;
-		client->beats = beats;
-		client->beats_ns = now_ns;
+		client->rounds = rounds;
+		client->rounds_ns = now_ns;
 		client->counters = GP_COUNTERS_AGENT;
-	} else if (now_ns - client->beats_ns >= SILENCE_NS) {
+	} else if (now_ns - client->rounds_ns >= SILENCE_NS) {
 		silence_leave_behind(daemon, now_ns);
 		gp_silence_look(daemon, client);
-		client->beats_ns = now_ns;
+		client->rounds_ns = now_ns;
 	}
-	return client->beats_ns + SILENCE_NS;
+	return client->rounds_ns + SILENCE_NS;
 }

@@ -71,7 +71,7 @@ void gp_terms_find(const struct gp_daemon *daemon, const struct gp_client *clien
 
 	gp_terms_init(ret_terms);
 	for (uint32_t i = 0; *cgroups && i < daemon->config.rule_count; i++) {
-		const struct gp_rule *rule = &daemon->config.rules[i];
+		const struct gp_cgroup_rule *rule = &daemon->config.rules[i];
 		struct gp_terms terms = rule->terms;
 
 		if (!gp_cgroup_matches(cgroups, rule->pattern, name, sizeof(name)))
@@ -119,7 +119,7 @@ static int rule_word(struct gp_terms *terms, const char *word, const char *value
 	return gp_error_set(error, -EINVAL, "'%s' is not priority, ceiling, weight, gang or tag", word);
 }
 
-int gp_rule_parse(struct gp_rule *rule, const char *pattern, const char *text, struct gp_error *error)
+int gp_rule_parse(struct gp_cgroup_rule *rule, const char *pattern, const char *text, struct gp_error *error)
 {
 	char words[TERMS_WORDS], *rest = words, *part, *value;
 	int r;

@@ -23,7 +23,7 @@ struct gp_terms {
 };
 
 /* [cgroup] of the configuration, the shallowest first. In gang and tag %c stands for the cgroup's name. */
-struct gp_rule {
+struct gp_cgroup_rule {
 	char pattern[GP_RULE_PATTERN];
 	uint32_t depth;
 	struct gp_terms terms;
@@ -33,7 +33,7 @@ void gp_attr_overlay(struct gp_wire_attr *attr, const struct gp_wire_attr *over)
 void gp_terms_init(struct gp_terms *terms);                                       /* nothing is said */
 void gp_terms_overlay(struct gp_terms *terms, const struct gp_terms *over);       /* what over says wins */
 /* "priority low, ceiling low, gang %c, tag %c": -EINVAL and a sentence. */
-int gp_rule_parse(struct gp_rule *rule, const char *pattern, const char *text, struct gp_error *error);
+int gp_rule_parse(struct gp_cgroup_rule *rule, const char *pattern, const char *text, struct gp_error *error);
 /* Rules, the deepest last, and grants for cgroups, the same, then what was granted to the process. */
 void gp_terms_find(const struct gp_daemon *daemon, const struct gp_client *client, struct gp_terms *ret_terms);
 

@@ -44,7 +44,7 @@ struct gp_kept_fact {
 	bool has_device, has_time;
 	uint32_t file;
 };
-struct gp_facts {
+struct gp_analysis_facts {
 	uint32_t count;
 	uint64_t counts[16], sums[16], largest[16]; /* of all of them, by kind; sums and largest of their values */
 	struct gp_kept_fact *facts;
@@ -52,7 +52,7 @@ struct gp_facts {
 
 struct gp_analysis {
 	struct gp_store *store;
-	const struct gp_facts *facts;
+	const struct gp_analysis_facts *facts;
 	struct gp_filter filter;
 	uint32_t top; /* rows of tables; 0: all */
 	struct gp_report *report;
@@ -95,7 +95,7 @@ struct gp_analysis {
 	uint32_t idle_count, step_count, step_room;
 	struct analysis_step *steps;
 	bool has_begun; /* something was submitted or set up: the trace saw what came before a wait */
-	struct gp_stats stats;
+	struct gp_report_stats stats;
 	struct gp_spread wait_dispatch, wait_launch, run, completion, copy_time, kernel_gap;
 	uint64_t launch_count, launch_ns, sync_count, sync_after_launch_count;
 	uint64_t correlated_launch_count, joined_launch_count, joined_kernel_count, joined_copy_count;
@@ -128,11 +128,11 @@ enum analysis_name_flag {
 uint16_t gp_analysis_name_flags(struct gp_analysis *analysis, uint32_t name);
 
 /* sweep.c: the whole analysis; fills the report, which refers to the store's names. */
-int gp_analyse(struct gp_store *store, const struct gp_facts *facts, const struct gp_filter *filter, uint32_t top,
-	       struct gp_report *ret_report, struct gp_error *error);
+int gp_analyse(struct gp_store *store, const struct gp_analysis_facts *facts, const struct gp_filter *filter,
+	       uint32_t top, struct gp_report *ret_report, struct gp_error *error);
 void gp_report_fini(struct gp_report *report);
 /* export.c: the same events as a Perfetto file. */
-int gp_export_perfetto(struct gp_store *store, const struct gp_facts *facts, const struct gp_filter *filter,
+int gp_export_perfetto(struct gp_store *store, const struct gp_analysis_facts *facts, const struct gp_filter *filter,
 		       FILE *stream, struct gp_error *error);
 
 /* who.c: threads, processes, queues and devices by their tracks. They return an index, or GP_ANALYSIS_NONE without
@@ -207,7 +207,7 @@ int gp_path_walk(struct gp_analysis *analysis, struct gp_error *error);
 /* facts.c: which sentences of a log count: all, or those in the window. */
 bool gp_facts_counts(const struct gp_analysis *analysis, const struct gp_kept_fact *fact);
 uint64_t gp_facts_count(const struct gp_analysis *analysis, enum gp_fact_kind kind);
-uint64_t gp_facts_first_ns(const struct gp_facts *facts); /* of those with a time; 0: none has one */
+uint64_t gp_facts_first_ns(const struct gp_analysis_facts *facts); /* of those with a time; 0: none has one */
 int gp_facts_warn(struct gp_analysis *analysis);
 
 /* figures.c, checks.c, rules.c, timeline.c */

@@ -62,7 +62,7 @@ static int export_all(struct gp_analysis *analysis, struct gp_report_perfetto *p
 	return r;
 }
 
-int gp_export_perfetto(struct gp_store *store, const struct gp_facts *facts, const struct gp_filter *filter,
+int gp_export_perfetto(struct gp_store *store, const struct gp_analysis_facts *facts, const struct gp_filter *filter,
 		       FILE *stream, struct gp_error *error)
 {
 	struct gp_analysis *analysis = calloc(1, sizeof(*analysis));

@@ -35,7 +35,7 @@ uint64_t gp_facts_count(const struct gp_analysis *analysis, enum gp_fact_kind ki
 	return count;
 }
 
-uint64_t gp_facts_first_ns(const struct gp_facts *facts)
+uint64_t gp_facts_first_ns(const struct gp_analysis_facts *facts)
 {
 	uint64_t first_ns = UINT64_MAX;
 
@@ -48,7 +48,7 @@ uint64_t gp_facts_first_ns(const struct gp_facts *facts)
 /* A log may have no times or another clock, so what a window leaves out is said, never dropped in silence. */
 int gp_facts_warn(struct gp_analysis *analysis)
 {
-	const struct gp_facts *facts = analysis->facts;
+	const struct gp_analysis_facts *facts = analysis->facts;
 	uint64_t outside = 0, timeless = 0;
 	int r = 0;
 

@@ -76,7 +76,7 @@ static int load_fact(void *context, const struct gp_fact *fact, struct gp_error 
 	return 0;
 }
 
-static int load_event(void *context, const struct gp_trace_event *event, struct gp_error *error)
+static int load_event(void *context, const struct gp_profile_event *event, struct gp_error *error)
 {
 	struct gp_run *run = context;
 

@@ -10,7 +10,7 @@
 
 struct gp_run {
 	struct gp_store store;
-	struct gp_facts facts;
+	struct gp_analysis_facts facts;
 	uint64_t unread_count;
 	char unread[GP_RUN_UNREAD_MAX][256];
 };

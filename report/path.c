@@ -13,7 +13,7 @@
 
 struct path {
 	struct gp_analysis *analysis;
-	struct gp_stats shares; /* by name and kind */
+	struct gp_report_stats shares; /* by name and kind */
 	uint64_t cursor_ns;
 	struct gp_report_step *steps; /* a heap: the shortest of the longest on top */
 	uint32_t step_count;

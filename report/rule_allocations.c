@@ -32,4 +32,4 @@ static bool allocations_check(const struct gp_report *report, struct gp_report_f
 	return true;
 }
 
-const struct gp_rule gp_rule_allocations = { "allocations", allocations_check };
+const struct gp_report_rule gp_rule_allocations = { "allocations", allocations_check };

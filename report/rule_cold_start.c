@@ -66,4 +66,4 @@ static bool cold_start_check(const struct gp_report *report, struct gp_report_fi
 	return true;
 }
 
-const struct gp_rule gp_rule_cold_start = { "cold-start", cold_start_check };
+const struct gp_report_rule gp_rule_cold_start = { "cold-start", cold_start_check };

@@ -39,4 +39,4 @@ static bool contention_check(const struct gp_report *report, struct gp_report_fi
 	return true;
 }
 
-const struct gp_rule gp_rule_contention = { "contention", contention_check };
+const struct gp_report_rule gp_rule_contention = { "contention", contention_check };

@@ -47,4 +47,4 @@ static bool copy_rate_check(const struct gp_report *report, struct gp_report_fin
 	return true;
 }
 
-const struct gp_rule gp_rule_copy_rate = { "copy-rate", copy_rate_check };
+const struct gp_report_rule gp_rule_copy_rate = { "copy-rate", copy_rate_check };

@@ -30,4 +30,4 @@ static bool copy_waits_check(const struct gp_report *report, struct gp_report_fi
 	return true;
 }
 
-const struct gp_rule gp_rule_copy_waits = { "copy-waits", copy_waits_check };
+const struct gp_report_rule gp_rule_copy_waits = { "copy-waits", copy_waits_check };

@@ -29,4 +29,4 @@ static bool exposed_communication_check(const struct gp_report *report, struct g
 	return true;
 }
 
-const struct gp_rule gp_rule_exposed_communication = { "exposed-communication", exposed_communication_check };
+const struct gp_report_rule gp_rule_exposed_communication = { "exposed-communication", exposed_communication_check };

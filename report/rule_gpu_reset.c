@@ -19,4 +19,4 @@ static bool gpu_reset_check(const struct gp_report *report, struct gp_report_fin
 	return true;
 }
 
-const struct gp_rule gp_rule_gpu_reset = { "gpu-reset", gpu_reset_check };
+const struct gp_report_rule gp_rule_gpu_reset = { "gpu-reset", gpu_reset_check };

@@ -61,4 +61,4 @@ static bool idle_gpu_check(const struct gp_report *report, struct gp_report_find
 	return true;
 }
 
-const struct gp_rule gp_rule_idle_gpu = { "idle-gpu", idle_gpu_check };
+const struct gp_report_rule gp_rule_idle_gpu = { "idle-gpu", idle_gpu_check };

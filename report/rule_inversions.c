@@ -23,4 +23,4 @@ static bool inversions_check(const struct gp_report *report, struct gp_report_fi
 	return true;
 }
 
-const struct gp_rule gp_rule_inversions = { "inversions", inversions_check };
+const struct gp_report_rule gp_rule_inversions = { "inversions", inversions_check };

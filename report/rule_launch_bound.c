@@ -43,4 +43,4 @@ static bool launch_bound_check(const struct gp_report *report, struct gp_report_
 	return true;
 }
 
-const struct gp_rule gp_rule_launch_bound = { "launch-bound", launch_bound_check };
+const struct gp_report_rule gp_rule_launch_bound = { "launch-bound", launch_bound_check };

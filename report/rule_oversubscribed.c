@@ -37,4 +37,4 @@ static bool oversubscribed_check(const struct gp_report *report, struct gp_repor
 	return true;
 }
 
-const struct gp_rule gp_rule_oversubscribed = { "oversubscribed", oversubscribed_check };
+const struct gp_report_rule gp_rule_oversubscribed = { "oversubscribed", oversubscribed_check };

@@ -19,4 +19,4 @@ static bool preemption_failed_check(const struct gp_report *report, struct gp_re
 	return true;
 }
 
-const struct gp_rule gp_rule_preemption_failed = { "preemption-failed", preemption_failed_check };
+const struct gp_report_rule gp_rule_preemption_failed = { "preemption-failed", preemption_failed_check };

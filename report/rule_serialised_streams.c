@@ -42,4 +42,4 @@ static bool serialised_streams_check(const struct gp_report *report, struct gp_r
 	return true;
 }
 
-const struct gp_rule gp_rule_serialised_streams = { "serialised-streams", serialised_streams_check };
+const struct gp_report_rule gp_rule_serialised_streams = { "serialised-streams", serialised_streams_check };

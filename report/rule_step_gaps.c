@@ -37,4 +37,4 @@ static bool step_gaps_check(const struct gp_report *report, struct gp_report_fin
 	return true;
 }
 
-const struct gp_rule gp_rule_step_gaps = { "step-gaps", step_gaps_check };
+const struct gp_report_rule gp_rule_step_gaps = { "step-gaps", step_gaps_check };

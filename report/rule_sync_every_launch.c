@@ -36,4 +36,4 @@ static bool sync_every_launch_check(const struct gp_report *report, struct gp_re
 	return true;
 }
 
-const struct gp_rule gp_rule_sync_every_launch = { "sync-every-launch", sync_every_launch_check };
+const struct gp_report_rule gp_rule_sync_every_launch = { "sync-every-launch", sync_every_launch_check };

@@ -30,4 +30,4 @@ static bool tail_check(const struct gp_report *report, struct gp_report_finding 
 	return true;
 }
 
-const struct gp_rule gp_rule_tail = { "tail", tail_check };
+const struct gp_report_rule gp_rule_tail = { "tail", tail_check };

@@ -44,4 +44,4 @@ static bool tiny_copies_check(const struct gp_report *report, struct gp_report_f
 	return true;
 }
 
-const struct gp_rule gp_rule_tiny_copies = { "tiny-copies", tiny_copies_check };
+const struct gp_report_rule gp_rule_tiny_copies = { "tiny-copies", tiny_copies_check };

@@ -33,4 +33,4 @@ static bool transfer_calls_check(const struct gp_report *report, struct gp_repor
 	return true;
 }
 
-const struct gp_rule gp_rule_transfer_calls = { "transfer-calls", transfer_calls_check };
+const struct gp_report_rule gp_rule_transfer_calls = { "transfer-calls", transfer_calls_check };

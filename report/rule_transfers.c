@@ -36,4 +36,4 @@ static bool transfers_check(const struct gp_report *report, struct gp_report_fin
 	return true;
 }
 
-const struct gp_rule gp_rule_transfers = { "transfers", transfers_check };
+const struct gp_report_rule gp_rule_transfers = { "transfers", transfers_check };

@@ -5,7 +5,7 @@
 #include "report/analysis.h"
 #include "report/rules.h"
 
-static const struct gp_rule *const rules_list[] = {
+static const struct gp_report_rule *const rules_list[] = {
 	&gp_rule_cold_start,
 	&gp_rule_transfers,
 	&gp_rule_transfer_calls,

@@ -14,13 +14,13 @@
 #include "lib/units.h"
 #include "view/report.h"
 
-struct gp_rule {
+struct gp_report_rule {
 	const char *id;
 	/* Fills the finding but for its id. False: nothing to say. */
 	bool (*check)(const struct gp_report *report, struct gp_report_finding *finding);
 };
 
-extern const struct gp_rule gp_rule_cold_start, gp_rule_transfers, gp_rule_transfer_calls, gp_rule_launch_bound,
+extern const struct gp_report_rule gp_rule_cold_start, gp_rule_transfers, gp_rule_transfer_calls, gp_rule_launch_bound,
 	gp_rule_serialised_streams, gp_rule_oversubscribed, gp_rule_tail, gp_rule_sync_every_launch,
 	gp_rule_tiny_copies, gp_rule_idle_gpu, gp_rule_contention, gp_rule_inversions, gp_rule_preemption_failed,
 	gp_rule_allocations, gp_rule_copy_waits, gp_rule_copy_rate, gp_rule_exposed_communication, gp_rule_gpu_reset,

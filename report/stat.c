@@ -122,7 +122,7 @@ uint64_t gp_spread_sum_below(const struct gp_spread *spread, uint64_t limit_ns)
 	return sum < spread->sum_ns ? sum : spread->sum_ns;
 }
 
-int gp_stats_init(struct gp_stats *stats)
+int gp_stats_init(struct gp_report_stats *stats)
 {
 	memset(stats, 0, sizeof(*stats));
 	stats->stats = calloc(GP_STAT_MAX, sizeof(struct gp_stat *));
@@ -133,7 +133,7 @@ int gp_stats_init(struct gp_stats *stats)
 	return -ENOMEM;
 }
 
-void gp_stats_fini(struct gp_stats *stats)
+void gp_stats_fini(struct gp_report_stats *stats)
 {
 	for (uint32_t i = 0; i < stats->count; i++) {
 		if (stats->stats[i]->later)
@@ -147,7 +147,7 @@ void gp_stats_fini(struct gp_stats *stats)
 	memset(stats, 0, sizeof(*stats));
 }
 
-struct gp_stat *gp_stats_get(struct gp_stats *stats, uint32_t name, uint32_t layer, uint32_t process)
+struct gp_stat *gp_stats_get(struct gp_report_stats *stats, uint32_t name, uint32_t layer, uint32_t process)
 {
 	uint64_t hash = ((uint64_t)name << 20 ^ (uint64_t)process << 4 ^ layer) * 0x9e3779b97f4a7c15ull;
 	uint32_t slot = (uint32_t)((hash >> 32) % STAT_SLOTS);

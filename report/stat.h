@@ -46,15 +46,15 @@ struct gp_stat {
 
 #define GP_STAT_MAX 16384u /* what comes beyond is not told apart */
 
-struct gp_stats {
+struct gp_report_stats {
 	uint32_t count;
 	uint64_t folded; /* events beyond the maximum */
 	struct gp_stat **stats;
 	uint32_t *slots;
 };
-int gp_stats_init(struct gp_stats *stats); /* -ENOMEM */
-void gp_stats_fini(struct gp_stats *stats);
+int gp_stats_init(struct gp_report_stats *stats); /* -ENOMEM */
+void gp_stats_fini(struct gp_report_stats *stats);
 /* NULL if there is no memory. */
-struct gp_stat *gp_stats_get(struct gp_stats *stats, uint32_t name, uint32_t layer, uint32_t process);
+struct gp_stat *gp_stats_get(struct gp_report_stats *stats, uint32_t name, uint32_t layer, uint32_t process);
 
 #endif

@@ -248,8 +248,8 @@ static int sweep_init(struct gp_analysis *analysis, struct gp_error *error)
 	return r;
 }
 
-int gp_analyse(struct gp_store *store, const struct gp_facts *facts, const struct gp_filter *filter, uint32_t top,
-	       struct gp_report *ret_report, struct gp_error *error)
+int gp_analyse(struct gp_store *store, const struct gp_analysis_facts *facts, const struct gp_filter *filter,
+	       uint32_t top, struct gp_report *ret_report, struct gp_error *error)
 {
 	struct gp_analysis *analysis = calloc(1, sizeof(*analysis));
 	struct gp_report report = { .top = top };

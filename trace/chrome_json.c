@@ -280,7 +280,7 @@ static bool chrome_layer(const struct chrome_event *event, const struct chrome_l
 	return true;
 }
 
-static void chrome_known(struct gp_trace_event *to, uint64_t *field, enum gp_known bit,
+static void chrome_known(struct gp_profile_event *to, uint64_t *field, enum gp_known bit,
 			 const struct chrome_value *value)
 {
 	if (!value->is_seen)
@@ -290,7 +290,7 @@ static void chrome_known(struct gp_trace_event *to, uint64_t *field, enum gp_kno
 }
 
 /* Work that a lane or its own arguments place. */
-static void chrome_work(const struct chrome_event *event, const struct chrome_lane *lane, struct gp_trace_event *to)
+static void chrome_work(const struct chrome_event *event, const struct chrome_lane *lane, struct gp_profile_event *to)
 {
 	chrome_known(to, &to->device, GP_KNOWN_DEVICE, &event->device);
 	chrome_known(to, &to->queue, GP_KNOWN_QUEUE, &event->queue);
@@ -319,7 +319,7 @@ static void chrome_work(const struct chrome_event *event, const struct chrome_la
 
 /* Kineto: what runs on the GPU has its device where others have their process, and its stream where they have their
  * thread; the process is the file's. A stream is the only line of work it knows. */
-static void chrome_kineto(const struct chrome_event *event, struct gp_trace_event *to)
+static void chrome_kineto(const struct chrome_event *event, struct gp_profile_event *to)
 {
 	chrome_known(to, &to->correlation, GP_KNOWN_CORRELATION, &event->correlation);
 	if (to->layer == GP_LAYER_HIP ||
@@ -345,7 +345,7 @@ static void chrome_kineto(const struct chrome_event *event, struct gp_trace_even
 	}
 }
 
-static void chrome_other(const struct chrome_event *event, const struct chrome_lane *lane, struct gp_trace_event *to)
+static void chrome_other(const struct chrome_event *event, const struct chrome_lane *lane, struct gp_profile_event *to)
 {
 	bool is_lane = lane && lane->kind != CHROME_OTHER;
 
@@ -364,7 +364,7 @@ static int chrome_emit(struct chrome *chrome, uint64_t start_ns, uint64_t end_ns
 	const struct chrome_lane *lane = event->pid.is_seen ? chrome_lane(chrome, event->pid.value) : NULL;
 	enum gp_layer layer = GP_LAYER_MARKER;
 	bool is_kineto = (!lane || lane->kind == CHROME_OTHER) && chrome_kineto_layer(event, &layer);
-	struct gp_trace_event to;
+	struct gp_profile_event to;
 
 	if (!is_kineto && !chrome_layer(event, lane, &layer))
 		return 0;

@@ -126,13 +126,14 @@ bool gp_database_u64(sqlite3_stmt *row, int column, uint64_t *ret_value)
 	return true;
 }
 
-void gp_database_known(sqlite3_stmt *row, int column, struct gp_trace_event *event, uint64_t *field, enum gp_known bit)
+void gp_database_known(sqlite3_stmt *row, int column, struct gp_profile_event *event, uint64_t *field,
+		       enum gp_known bit)
 {
 	if (gp_database_u64(row, column, field))
 		event->known |= bit;
 }
 
-void gp_database_event(sqlite3_stmt *row, int name, int start, struct gp_trace_event *event, enum gp_layer layer)
+void gp_database_event(sqlite3_stmt *row, int name, int start, struct gp_profile_event *event, enum gp_layer layer)
 {
 	const char *text = (const char *)sqlite3_column_text(row, name);
 

@@ -41,9 +41,10 @@ int gp_database_run(struct gp_database *database, const char *sql, gp_database_r
 /* A whole number that is not negative; false for NULL and everything else. */
 bool gp_database_u64(sqlite3_stmt *row, int column, uint64_t *ret_value);
 /* Sets the field and its bit if the column has a number. */
-void gp_database_known(sqlite3_stmt *row, int column, struct gp_trace_event *event, uint64_t *field, enum gp_known bit);
+void gp_database_known(sqlite3_stmt *row, int column, struct gp_profile_event *event, uint64_t *field,
+		       enum gp_known bit);
 /* Name and times of an event from three columns; an event without times is one that is left out (start 0). */
-void gp_database_event(sqlite3_stmt *row, int name, int start, struct gp_trace_event *event, enum gp_layer layer);
+void gp_database_event(sqlite3_stmt *row, int name, int start, struct gp_profile_event *event, enum gp_layer layer);
 
 int gp_read_rocpd(struct gp_database *database, struct gp_error *error);
 int gp_read_rpd(struct gp_database *database, struct gp_error *error);

@@ -41,7 +41,7 @@ enum gp_known {
 	GP_KNOWN_RECORDED = 1u << 11,  /* waits: which call recorded the event, and on which stream */
 };
 
-struct gp_trace_event {
+struct gp_profile_event {
 	enum gp_layer layer;
 	uint32_t known; /* enum gp_known */
 	const char *name;
@@ -79,7 +79,7 @@ struct gp_fact {
 /* Both return 0 or a negative errno after filling error, which ends the reading. */
 struct gp_sink {
 	void *context;
-	int (*event)(void *context, const struct gp_trace_event *event, struct gp_error *error);
+	int (*event)(void *context, const struct gp_profile_event *event, struct gp_error *error);
 	int (*fact)(void *context, const struct gp_fact *fact, struct gp_error *error);
 };
 

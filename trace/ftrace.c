@@ -146,7 +146,7 @@ static int ftrace_done(struct ftrace *ftrace, const char *key, struct gp_error *
 	struct ftrace_job *job = ftrace_find(ftrace, key), last;
 	const char *ring;
 	char name[FTRACE_WORD + 16];
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	if (!job)
 		return 0;

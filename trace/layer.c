@@ -44,7 +44,7 @@ enum gp_layer gp_layer_of(const char *domain, const char *name)
 	return layer;
 }
 
-void gp_trace_event_init(struct gp_trace_event *event, enum gp_layer layer, const char *name, size_t name_size)
+void gp_trace_event_init(struct gp_profile_event *event, enum gp_layer layer, const char *name, size_t name_size)
 {
 	memset(event, 0, sizeof(*event));
 	event->layer = layer;

@@ -218,7 +218,7 @@ static int perfetto_emit(struct perfetto *perfetto, const struct perfetto_track 
 {
 	const char *name = gp_names_get(&perfetto->names, open->name);
 	const struct perfetto_track *process = track->parent ? perfetto_track(perfetto, track->parent) : NULL;
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	gp_trace_event_init(&event, open->layer, name, strlen(name));
 	event.start_ns = open->start_ns;

@@ -27,7 +27,7 @@ int gp_read_sqlite(const char *path, const void *bytes, size_t size, const struc
 /* The layer of a call from its domain ("HIP_RUNTIME_API_EXT"; "" if there is none) and its name. */
 enum gp_layer gp_layer_of(const char *domain, const char *name);
 /* One event of a kind that readers often make: name and times set, nothing else known. */
-void gp_trace_event_init(struct gp_trace_event *event, enum gp_layer layer, const char *name, size_t name_size);
+void gp_trace_event_init(struct gp_profile_event *event, enum gp_layer layer, const char *name, size_t name_size);
 
 struct gp_read_progress {
 	void *context;

@@ -130,7 +130,7 @@ static struct record_queue *record_queue(struct record *record)
 /* What ran until now. */
 static int record_stop(struct record *record, struct record_queue *queue, struct gp_error *error)
 {
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	if (queue->start_ns == RECORD_NONE)
 		return 0;

@@ -19,7 +19,7 @@ enum rocpd_column {
 };
 
 /* The stack id is the correlation inside the process; the other one is the user's own and often 0. */
-static void rocpd_common(sqlite3_stmt *row, struct gp_trace_event *event)
+static void rocpd_common(sqlite3_stmt *row, struct gp_profile_event *event)
 {
 	gp_database_known(row, ROCPD_PID, event, &event->pid, GP_KNOWN_PID);
 	gp_database_known(row, ROCPD_TID, event, &event->tid, GP_KNOWN_TID);
@@ -53,7 +53,7 @@ static int rocpd_region(struct gp_database *database, sqlite3_stmt *row, uint64_
 {
 	const char *category = (const char *)sqlite3_column_text(row, ROCPD_OWN);
 	const char *name = (const char *)sqlite3_column_text(row, ROCPD_NAME);
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 	char message[1024];
 	size_t size;
 
@@ -77,7 +77,7 @@ static int rocpd_region(struct gp_database *database, sqlite3_stmt *row, uint64_
 static int rocpd_kernel(struct gp_database *database, sqlite3_stmt *row, uint64_t number, struct gp_error *error)
 {
 	uint64_t workgroups = 1;
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 	bool has_grid = true;
 
 	gp_database_event(row, ROCPD_NAME, ROCPD_START, &event, GP_LAYER_KERNEL);
@@ -104,7 +104,7 @@ static int rocpd_kernel(struct gp_database *database, sqlite3_stmt *row, uint64_
 static int rocpd_copy(struct gp_database *database, sqlite3_stmt *row, uint64_t number, struct gp_error *error)
 {
 	const char *type = (const char *)sqlite3_column_text(row, ROCPD_OWN + 5);
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	gp_database_event(row, ROCPD_NAME, ROCPD_START, &event, GP_LAYER_COPY);
 	event.row = number;
@@ -120,7 +120,7 @@ static int rocpd_copy(struct gp_database *database, sqlite3_stmt *row, uint64_t 
 
 static int rocpd_allocation(struct gp_database *database, sqlite3_stmt *row, uint64_t number, struct gp_error *error)
 {
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	gp_database_event(row, ROCPD_NAME, ROCPD_START, &event, GP_LAYER_MEMORY);
 	event.row = number;

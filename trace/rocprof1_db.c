@@ -9,7 +9,7 @@
 static int rocprof1_call(struct gp_database *database, sqlite3_stmt *row, uint64_t number, enum gp_layer layer,
 			 struct gp_error *error)
 {
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	gp_database_event(row, 0, 1, &event, layer);
 	event.row = number;
@@ -43,7 +43,7 @@ static int rocprof1_ops(struct gp_database *database, sqlite3_stmt *row, uint64_
 {
 	const char *name = (const char *)sqlite3_column_text(row, 0);
 	enum gp_layer layer = GP_LAYER_KERNEL;
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	if (name && (!strncmp(name, "Copy", 4) || !strncmp(name, "hcMemcpy", 8) || !strncmp(name, "Fill", 4)))
 		layer = GP_LAYER_COPY;
@@ -83,7 +83,7 @@ static bool rocprof1_has_times(struct gp_database *database)
 static int rocprof1_kern(struct gp_database *database, sqlite3_stmt *row, uint64_t number, struct gp_error *error)
 {
 	uint64_t grid = 0, side = 0;
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	gp_database_event(row, 0, 1, &event, GP_LAYER_KERNEL);
 	event.row = number;

@@ -94,13 +94,13 @@ static bool console_number(const struct console *console, const char *key, const
 }
 
 static void console_optional(const struct console *console, const char *key, enum gp_known bit,
-			     struct gp_trace_event *event, uint64_t *value)
+			     struct gp_profile_event *event, uint64_t *value)
 {
 	if (console_number(console, key, NULL, value))
 		event->known |= bit;
 }
 
-static int console_emit(struct console *console, struct gp_trace_event *event, struct gp_error *error)
+static int console_emit(struct console *console, struct gp_profile_event *event, struct gp_error *error)
 {
 	event->row = console->lines.line;
 	console->rows++;
@@ -110,7 +110,7 @@ static int console_emit(struct console *console, struct gp_trace_event *event, s
 static int console_range_close(struct console *console, uint32_t index, uint64_t end_ns, struct gp_error *error)
 {
 	struct console_range range = console->ranges[index];
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	memmove(&console->ranges[index], &console->ranges[index + 1],
 		(console->range_count - index - 1) * sizeof(range));
@@ -128,7 +128,7 @@ static int console_roctx(struct console *console, struct gp_error *error)
 	const struct console_pair *message = console_find(console, "ROCTX_Message", NULL);
 	struct console_range *range;
 	uint64_t time_ns = 0, id = 0;
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	if (!console_number(console, "Timestamp", NULL, &time_ns) || !console_number(console, "ROCTX_ID", NULL, &id))
 		return 0;
@@ -151,7 +151,7 @@ static int console_roctx(struct console *console, struct gp_error *error)
 	return 0;
 }
 
-static void console_kernel(const struct console *console, struct gp_trace_event *event)
+static void console_kernel(const struct console *console, struct gp_profile_event *event)
 {
 	uint64_t grid = 0, side = 0;
 
@@ -171,7 +171,7 @@ static int console_line(struct console *console, struct gp_error *error)
 	const struct console_pair *operation = console_find(console, "Operation_Name", "Operation");
 	const struct console_pair *kernel = console_find(console, "Kernel_Name", NULL), *name;
 	enum gp_layer layer;
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	if (domain && !strcmp(domain->value, "ROCTX_DOMAIN"))
 		return console_roctx(console, error);

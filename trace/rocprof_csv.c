@@ -161,7 +161,7 @@ static int csv_time(const struct csv_reader *reader, enum csv_column column, uin
 }
 
 static void csv_optional(const struct csv_reader *reader, enum csv_column column, enum gp_known bit,
-			 struct gp_trace_event *event, uint64_t *value)
+			 struct gp_profile_event *event, uint64_t *value)
 {
 	if (csv_has(reader, column) && csv_number(reader, column, value))
 		event->known |= bit;
@@ -169,7 +169,7 @@ static void csv_optional(const struct csv_reader *reader, enum csv_column column
 
 /* What all rows with times share. */
 static int csv_event(const struct csv_reader *reader, enum gp_layer layer, enum csv_column name,
-		     struct gp_trace_event *event, struct gp_error *error)
+		     struct gp_profile_event *event, struct gp_error *error)
 {
 	int r;
 
@@ -190,7 +190,7 @@ static int csv_event(const struct csv_reader *reader, enum gp_layer layer, enum 
 	return 0;
 }
 
-static void csv_place(const struct csv_reader *reader, struct gp_trace_event *event)
+static void csv_place(const struct csv_reader *reader, struct gp_profile_event *event)
 {
 	uint64_t priority = 0;
 
@@ -204,7 +204,7 @@ static void csv_place(const struct csv_reader *reader, struct gp_trace_event *ev
 }
 
 /* The grid is in work-items; a last partial workgroup counts as one. */
-static void csv_workgroups(const struct csv_reader *reader, struct gp_trace_event *event)
+static void csv_workgroups(const struct csv_reader *reader, struct gp_profile_event *event)
 {
 	uint64_t workgroups = 1;
 
@@ -233,7 +233,7 @@ static void csv_workgroups(const struct csv_reader *reader, struct gp_trace_even
 
 static int csv_row_kernel(struct csv_reader *reader, struct gp_error *error)
 {
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 	uint64_t dispatch = 0;
 	int r = csv_event(reader, GP_LAYER_KERNEL, CSV_KERNEL_NAME, &event, error);
 
@@ -258,7 +258,7 @@ static int csv_row_kernel(struct csv_reader *reader, struct gp_error *error)
 
 static int csv_row_api(struct csv_reader *reader, struct gp_error *error)
 {
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 	int r = csv_event(reader, gp_layer_of(csv_text(reader, CSV_DOMAIN), csv_text(reader, CSV_FUNCTION)),
 			  CSV_FUNCTION, &event, error);
 
@@ -271,7 +271,7 @@ static int csv_row_api(struct csv_reader *reader, struct gp_error *error)
 static int csv_row_copy(struct csv_reader *reader, struct gp_error *error)
 {
 	const char *direction = csv_text(reader, CSV_DIRECTION);
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 	int r = csv_event(reader, GP_LAYER_COPY, CSV_DIRECTION, &event, error);
 
 	if (r)
@@ -289,7 +289,7 @@ static int csv_row_operation(struct csv_reader *reader, struct gp_error *error)
 {
 	bool is_kernel = csv_size(reader, CSV_KERNEL_NAME) > 0;
 	enum gp_layer layer = is_kernel ? GP_LAYER_KERNEL : gp_layer_of(csv_text(reader, CSV_DOMAIN), "");
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 	int r;
 
 	if (!is_kernel && strstr(csv_text(reader, CSV_OPERATION), "COPY"))
@@ -303,7 +303,7 @@ static int csv_row_operation(struct csv_reader *reader, struct gp_error *error)
 
 static int csv_row_memory(struct csv_reader *reader, struct gp_error *error)
 {
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 	int r = csv_event(reader, GP_LAYER_MEMORY, CSV_OPERATION, &event, error);
 
 	return r ? r : reader->sink->event(reader->sink->context, &event, error);

@@ -357,7 +357,7 @@ static const char *v3_record_name(struct v3 *v3, char *buffer, size_t size)
 	return buffer;
 }
 
-static void v3_device(struct v3 *v3, uint64_t handle, struct gp_trace_event *event)
+static void v3_device(struct v3 *v3, uint64_t handle, struct gp_profile_event *event)
 {
 	const struct v3_entry *entry = v3_find(v3, V3_AGENTS, handle);
 
@@ -365,7 +365,7 @@ static void v3_device(struct v3 *v3, uint64_t handle, struct gp_trace_event *eve
 	event->known |= GP_KNOWN_DEVICE;
 }
 
-static void v3_engine(struct v3 *v3, struct gp_trace_event *event)
+static void v3_engine(struct v3 *v3, struct gp_profile_event *event)
 {
 	const struct v3_record *record = &v3->record;
 	uint64_t workgroups = 1;
@@ -405,7 +405,7 @@ static void v3_engine(struct v3 *v3, struct gp_trace_event *event)
 static int v3_record(void *context, struct gp_json_input *json, struct gp_error *error)
 {
 	struct v3 *v3 = context;
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 	char buffer[64];
 	const char *name;
 	int r;

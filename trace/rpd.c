@@ -10,7 +10,7 @@
 static int rpd_api(struct gp_database *database, sqlite3_stmt *row, uint64_t number, struct gp_error *error)
 {
 	const char *name = (const char *)sqlite3_column_text(row, 0);
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	(void)number;
 	gp_database_event(row, 0, 1, &event, gp_layer_of("", name ? name : ""));
@@ -34,7 +34,7 @@ static int rpd_op(struct gp_database *database, sqlite3_stmt *row, uint64_t numb
 	const char *type = (const char *)sqlite3_column_text(row, 3), *name = (const char *)sqlite3_column_text(row, 0);
 	bool is_copy = type && (!strncmp(type, "Copy", 4) || strstr(type, "emcpy"));
 	bool is_barrier = type && (strstr(type, "Barrier") || strstr(type, "Marker"));
-	struct gp_trace_event event;
+	struct gp_profile_event event;
 
 	(void)number;
 	gp_database_event(row, name && *name ? 0 : 3, 1, &event, is_copy ? GP_LAYER_COPY : GP_LAYER_KERNEL);

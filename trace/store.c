@@ -128,7 +128,7 @@ static uint32_t store_track_hash(const struct gp_track *track)
 	return (uint32_t)(hash % STORE_TRACK_SLOTS);
 }
 
-static void store_track_of(const struct gp_store *store, const struct gp_trace_event *event, struct gp_track *track)
+static void store_track_of(const struct gp_store *store, const struct gp_profile_event *event, struct gp_track *track)
 {
 	memset(track, 0, sizeof(*track));
 	track->known = event->known & STORE_TRACK_KNOWN;
@@ -260,7 +260,7 @@ int gp_store_name(struct gp_store *store, const char *text, uint32_t *ret_name, 
 	return r ? store_no_memory(error) : 0;
 }
 
-static void store_count(struct gp_store *store, struct gp_store_file *file, const struct gp_trace_event *event)
+static void store_count(struct gp_store *store, struct gp_store_file *file, const struct gp_profile_event *event)
 {
 	if (!file->events || event->start_ns < file->first_ns)
 		file->first_ns = event->start_ns;
@@ -279,7 +279,7 @@ static void store_count(struct gp_store *store, struct gp_store_file *file, cons
 	store->count++;
 }
 
-int gp_store_add(struct gp_store *store, const struct gp_trace_event *event, struct gp_error *error)
+int gp_store_add(struct gp_store *store, const struct gp_profile_event *event, struct gp_error *error)
 {
 	struct gp_store_file *file = &store->files[store->file_count - 1];
 	struct store_runs *runs = store->runs;

@@ -69,7 +69,7 @@ int gp_store_file_add(struct gp_store *store, const char *name, struct gp_error 
 /* Takes back the last one, which has no events. */
 void gp_store_file_drop(struct gp_store *store);
 /* The sink's event of the current file. A row that ends before it starts, or at 0, is counted and left out. */
-int gp_store_add(struct gp_store *store, const struct gp_trace_event *event, struct gp_error *error);
+int gp_store_add(struct gp_store *store, const struct gp_profile_event *event, struct gp_error *error);
 /* Puts the name into the table even if no event has it. */
 int gp_store_name(struct gp_store *store, const char *text, uint32_t *ret_name, struct gp_error *error);
 

@@ -62,7 +62,7 @@ void gp_kfd_file_release(uint32_t file)
 
 int gp_kfd_file_fd(uint32_t file)
 {
-	int fd = gp_fd_sure(GP_FD_FILE + file);
+	int fd = gp_fd_verified(GP_FD_FILE + file);
 	long own;
 
 	if (fd >= 0)
@@ -75,7 +75,7 @@ int gp_kfd_file_fd(uint32_t file)
 int gp_kfd_file_any(void)
 {
 	for (uint32_t i = 0; i < GP_FD_FILE_MAX; i++)
-		if (gp_fd_sure(GP_FD_FILE + i) >= 0 || gp_kfd.queue_counts[i])
+		if (gp_fd_verified(GP_FD_FILE + i) >= 0 || gp_kfd.queue_counts[i])
 			return gp_kfd_file_fd(i);
 	return -1;
 }

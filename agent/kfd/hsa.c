@@ -51,16 +51,16 @@ static inline bool hsa_doorbell(uint64_t handle, int64_t value)
 {
 	const struct hsa_signal *signal = (const struct hsa_signal *)handle;
 	const uint8_t *queue;
-	struct gp_hot *hot;
+	struct gp_doorbell *doorbell;
 
 	if (__builtin_expect(!handle || signal->kind >= 0, 0))
 		return true;
-	hot = gp_hot_find(signal->queue);
-	if (!hot)
+	doorbell = gp_doorbell_find(signal->queue);
+	if (!doorbell)
 		return true;
 	queue = (const uint8_t *)(uintptr_t)signal->queue;
 	return gp_doorbell_ring(
-		hot, handle, (uint64_t)value,
+		doorbell, handle, (uint64_t)value,
 		__atomic_load_n((const uint64_t *)(const void *)(queue + HSA_QUEUE_WRITE_INDEX), __ATOMIC_RELAXED));
 }
 

@@ -203,13 +203,13 @@ static int ioctl_destroy(int fd, unsigned long request, struct kfd_ioctl_destroy
 	gp_gate_open_slot(slot);
 	slot->dying = true;
 	file = slot->file;
-	if (slot->told && gp_agent.link == GP_LINK_UP) {
+	if (slot->is_announced && gp_agent.link == GP_LINK_UP) {
 		struct gp_wire_slot gone = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone), 0 },
 					     gp_slot_index(slot),
 					     slot->generation };
 
 		gp_link_send(&gone, sizeof(gone));
-		slot->told = false;
+		slot->is_announced = false;
 	}
 	gp_agent_unlock();
 	gp_gate_delivered();

@@ -35,7 +35,7 @@ static int self_enable(void)
 	    (gp_kfd.runtime != GP_KFD_RUNTIME_OURS && gp_kfd.runtime != GP_KFD_RUNTIME_THEIRS))
 		return -EPERM;
 	/* The driver writes to it: it must not be the application's by now. */
-	fd = gp_fd_sure(GP_FD_DEBUG_IN);
+	fd = gp_fd_verified(GP_FD_DEBUG_IN);
 	args.enable.dbg_fd = (uint32_t)fd;
 	r = fd < 0 ? -EBADF : self_trap(&args);
 	gp_log1("self: debugger of ourselves, result", r);

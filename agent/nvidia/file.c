@@ -70,7 +70,7 @@ uint32_t gp_nvidia_file_add(int fd, uint32_t client)
 
 	for (uint32_t i = 0; i < GP_FD_RM_MAX; i++) {
 		if (gp_nvidia.file_counts[i] && gp_nvidia.file_clients[i] == client) {
-			if (gp_fd_sure(GP_FD_RM + i) < 0)
+			if (gp_fd_verified(GP_FD_RM + i) < 0)
 				file_take(i, fd);
 			gp_nvidia.file_counts[i]++;
 			return i;
@@ -172,7 +172,7 @@ static bool file_reaches(int fd, uint32_t file)
 
 int gp_nvidia_file_fd(uint32_t file)
 {
-	int fd = gp_fd_sure(GP_FD_RM + file);
+	int fd = gp_fd_verified(GP_FD_RM + file);
 
 	if (fd >= 0 || !gp_nvidia.file_counts[file])
 		return fd < 0 ? -EBADF : fd;

@@ -74,7 +74,7 @@ static int watch_schedule(struct gp_nvidia_capture *call)
 	slot = gp_nvidia_capture_slot(wanted.client, wanted.object);
 	if (slot && slot->closed && slot->closed_by == GP_MECHANISM_CHANNEL)
 		gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, false, &(int){ 0 });
-	else if (slot && slot->told && gp_agent.mechanism == GP_MECHANISM_BORROW && gp_gate_is_closed(slot))
+	else if (slot && slot->is_announced && gp_agent.mechanism == GP_MECHANISM_BORROW && gp_gate_is_closed(slot))
 		gp_nvidia_queue_renew(slot); /* what the daemon has done to it may be void */
 	gp_agent_unlock();
 	return r;

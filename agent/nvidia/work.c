@@ -183,7 +183,7 @@ static void work_account(struct gp_slot *slot, const struct work_lane *lane, boo
 		gp_log3(at_fetch ? "nvidia: work is known as far as it is fetched: queue, exact, not" :
 				   "nvidia: work is known by its markers: queue, exact, not",
 			slot->queue_id, (int64_t)group->exact_count, (int64_t)group->coarse_count);
-	slot->change_due |= at_fetch != slot->at_fetch && slot->told;
+	slot->change_due |= at_fetch != slot->at_fetch && slot->is_announced;
 	slot->at_fetch = at_fetch;
 }
 
@@ -400,7 +400,7 @@ static void work_can_be_seen(struct gp_slot *slot, bool can)
 		gp_log1(can ? "nvidia: its work can be seen: queue" : "nvidia: work that cannot be seen: queue",
 			slot->queue_id);
 	slot->unreadable = !can;
-	slot->change_due |= slot->blind != blind && slot->told;
+	slot->change_due |= slot->blind != blind && slot->is_announced;
 	slot->blind = blind;
 }
 

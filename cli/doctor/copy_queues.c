@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/doctor/rule.h"
 
-static void copy_queues_check(const struct gp_facts *facts, struct gp_report *report)
+static void copy_queues_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	for (uint32_t i = 0; i < facts->gpu_count; i++) {
 		const struct gp_facts_gpu *gpu = &facts->gpus[i];
@@ -22,4 +22,4 @@ static void copy_queues_check(const struct gp_facts *facts, struct gp_report *re
 	}
 }
 
-const struct gp_rule gp_rule_copy_queues = { "copy-queues", "SDMA queues left for copies", copy_queues_check };
+const struct gp_doctor_rule gp_rule_copy_queues = { "copy-queues", "SDMA queues left for copies", copy_queues_check };

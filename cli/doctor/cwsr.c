@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/doctor/rule.h"
 
-static void cwsr_check(const struct gp_facts *facts, struct gp_report *report)
+static void cwsr_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	struct gp_finding *finding;
 
@@ -23,4 +23,4 @@ static void cwsr_check(const struct gp_facts *facts, struct gp_report *report)
 		"remove cwsr_enable=0 from /etc/modprobe.d and the kernel's command line and reboot; it was set against hangs: look for the cause");
 }
 
-const struct gp_rule gp_rule_cwsr = { "cwsr", "compute wave save and restore is on", cwsr_check };
+const struct gp_doctor_rule gp_rule_cwsr = { "cwsr", "compute wave save and restore is on", cwsr_check };

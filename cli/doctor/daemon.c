@@ -5,7 +5,7 @@
 #include "lib/units.h"
 #include "cli/doctor/rule.h"
 
-static void daemon_check(const struct gp_facts *facts, struct gp_report *report)
+static void daemon_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	const struct gp_state_daemon *daemon = &facts->state.daemon;
 	struct gp_finding *finding;
@@ -42,4 +42,4 @@ static void daemon_check(const struct gp_facts *facts, struct gp_report *report)
 	}
 }
 
-const struct gp_rule gp_rule_daemon = { "daemon", "gpreemptd runs", daemon_check };
+const struct gp_doctor_rule gp_rule_daemon = { "daemon", "gpreemptd runs", daemon_check };

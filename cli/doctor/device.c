@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/doctor/rule.h"
 
-static void device_check(const struct gp_facts *facts, struct gp_report *report)
+static void device_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	struct gp_finding *finding;
 
@@ -38,4 +38,4 @@ static void device_check(const struct gp_facts *facts, struct gp_report *report)
 			"load it (modprobe amdgpu); without a GPU, vgpu run gives a virtual one");
 }
 
-const struct gp_rule gp_rule_device = { "device", "a GPU that KFD knows, or NVIDIA's driver", device_check };
+const struct gp_doctor_rule gp_rule_device = { "device", "a GPU that KFD knows, or NVIDIA's driver", device_check };

@@ -61,7 +61,7 @@ static void facts_text(const char *root, const char *path, char *ret_text, size_
 }
 
 /* VMIDs, or fewer where the module's parameter says so. */
-static uint64_t facts_process_max(const struct gp_facts *facts, const struct gp_kfd_node *node)
+static uint64_t facts_process_max(const struct gp_doctor_facts *facts, const struct gp_kfd_node *node)
 {
 	uint64_t vmids = gp_kfd_process_max(node);
 
@@ -71,7 +71,7 @@ static uint64_t facts_process_max(const struct gp_facts *facts, const struct gp_
 	return vmids;
 }
 
-static void facts_gpu(struct gp_facts *facts, const struct gp_kfd_node *node)
+static void facts_gpu(struct gp_doctor_facts *facts, const struct gp_kfd_node *node)
 {
 	struct gp_facts_gpu *gpu = &facts->gpus[facts->gpu_count++];
 
@@ -92,7 +92,7 @@ static void facts_gpu(struct gp_facts *facts, const struct gp_kfd_node *node)
 	gp_clean_copy(gpu->name, sizeof(gpu->name), node->name);
 }
 
-static void facts_topology(struct gp_facts *facts, const char *root)
+static void facts_topology(struct gp_doctor_facts *facts, const char *root)
 {
 	struct gp_kfd_node nodes[GP_FACTS_GPU_MAX];
 	char path[512];
@@ -123,7 +123,7 @@ void gp_facts_file(struct gp_facts_file *file, const char *root, const char *pat
 		gp_clean_copy(file->group, sizeof(file->group), group->gr_name);
 }
 
-static void facts_renders(struct gp_facts *facts, const char *root)
+static void facts_renders(struct gp_doctor_facts *facts, const char *root)
 {
 	struct dirent *entry;
 	char path[512];
@@ -143,7 +143,7 @@ static void facts_renders(struct gp_facts *facts, const char *root)
 }
 
 /* Asking makes this program a process of KFD's for a moment; it gets no queue. */
-static void facts_kfd_version(struct gp_facts *facts, const char *root)
+static void facts_kfd_version(struct gp_doctor_facts *facts, const char *root)
 {
 	struct facts_version version = { 0 };
 	char text[64];
@@ -170,7 +170,7 @@ static void facts_kfd_version(struct gp_facts *facts, const char *root)
 	close(fd);
 }
 
-static void facts_kernel(struct gp_facts *facts, const char *root)
+static void facts_kernel(struct gp_doctor_facts *facts, const char *root)
 {
 	struct utsname machine = { .release = "" };
 	unsigned int major = 0, minor = 0;
@@ -185,7 +185,7 @@ static void facts_kernel(struct gp_facts *facts, const char *root)
 	}
 }
 
-int gp_facts_gather(struct gp_facts *facts, struct gp_error *error)
+int gp_facts_gather(struct gp_doctor_facts *facts, struct gp_error *error)
 {
 	const char *root = getenv(GP_FACTS_ROOT_ENV);
 	struct gp_error why = { "" };
@@ -217,7 +217,7 @@ int gp_facts_gather(struct gp_facts *facts, struct gp_error *error)
 	return 0;
 }
 
-void gp_facts_fini(struct gp_facts *facts)
+void gp_facts_fini(struct gp_doctor_facts *facts)
 {
 	free(facts->processes);
 	if (facts->has_daemon)

@@ -58,7 +58,7 @@ struct gp_facts_nvidia {
 	struct gp_facts_nvidia_gpu gpus[GP_FACTS_GPU_MAX];
 };
 
-struct gp_facts {
+struct gp_doctor_facts {
 	char kernel[96];
 	uint64_t kernel_major, kernel_minor, kfd_major, kfd_minor;
 	/* Module parameters of amdgpu. */
@@ -80,14 +80,14 @@ struct gp_facts {
 	char daemon_why[512]; /* why not */
 };
 
-int gp_facts_gather(struct gp_facts *facts, struct gp_error *error); /* -ENOMEM only */
-void gp_facts_fini(struct gp_facts *facts);
-void gp_facts_add_processes(struct gp_facts *facts, const char *root); /* part of gather: facts_process.c */
-void gp_facts_add_log(struct gp_facts *facts, const char *root);       /* part of gather: facts_log.c */
-void gp_facts_add_nvidia(struct gp_facts *facts, const char *root);    /* part of gather: facts_nvidia.c */
-void gp_facts_add_cuda(struct gp_facts *facts, const char *root, uint64_t pid);
+int gp_facts_gather(struct gp_doctor_facts *facts, struct gp_error *error); /* -ENOMEM only */
+void gp_facts_fini(struct gp_doctor_facts *facts);
+void gp_facts_add_processes(struct gp_doctor_facts *facts, const char *root); /* part of gather: facts_process.c */
+void gp_facts_add_log(struct gp_doctor_facts *facts, const char *root);       /* part of gather: facts_log.c */
+void gp_facts_add_nvidia(struct gp_doctor_facts *facts, const char *root);    /* part of gather: facts_nvidia.c */
+void gp_facts_add_cuda(struct gp_doctor_facts *facts, const char *root, uint64_t pid);
 void gp_facts_file(struct gp_facts_file *file, const char *root, const char *path);
-void gp_facts_log(struct gp_facts *facts, const char *text, size_t size); /* counts lines of a kernel log */
+void gp_facts_log(struct gp_doctor_facts *facts, const char *text, size_t size); /* counts lines of a kernel log */
 /* One number in a file; unknown if it is not one. "N" and "Y" are 0 and 1. */
 uint64_t gp_facts_number(const char *root, const char *path);
 

@@ -14,7 +14,7 @@
 #define LOG_LINE 1024u /* as much of a line as is looked at: the kernel's are not longer */
 #define LOG_READ 3     /* SYSLOG_ACTION_READ_ALL */
 
-static void log_line(struct gp_facts *facts, const char *line)
+static void log_line(struct gp_doctor_facts *facts, const char *line)
 {
 	const struct gp_klog_pattern *pattern = gp_klog_is_driver(line) ? gp_klog_find(line) : NULL;
 
@@ -29,7 +29,7 @@ static void log_line(struct gp_facts *facts, const char *line)
 	gp_clean_copy(facts->log_line, sizeof(facts->log_line), line);
 }
 
-void gp_facts_log(struct gp_facts *facts, const char *text, size_t size)
+void gp_facts_log(struct gp_doctor_facts *facts, const char *text, size_t size)
 {
 	const char *end = text + size;
 	char line[LOG_LINE];
@@ -46,7 +46,7 @@ void gp_facts_log(struct gp_facts *facts, const char *text, size_t size)
 	}
 }
 
-void gp_facts_add_log(struct gp_facts *facts, const char *root)
+void gp_facts_add_log(struct gp_doctor_facts *facts, const char *root)
 {
 	GP_AUTO_FREE char *text = NULL;
 	char path[512];

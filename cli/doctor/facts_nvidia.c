@@ -112,7 +112,7 @@ static bool nvidia_computes(const char *root, const char *pid)
 	return maps && strstr(maps, "libcuda.so");
 }
 
-static void nvidia_processes(struct gp_facts *facts, const char *root)
+static void nvidia_processes(struct gp_doctor_facts *facts, const char *root)
 {
 	struct dirent *entry;
 	char path[512];
@@ -129,7 +129,7 @@ static void nvidia_processes(struct gp_facts *facts, const char *root)
 		closedir(folder);
 }
 
-void gp_facts_add_nvidia(struct gp_facts *facts, const char *root)
+void gp_facts_add_nvidia(struct gp_doctor_facts *facts, const char *root)
 {
 	struct gp_facts_nvidia *nvidia = &facts->nvidia;
 	struct gp_nvidia_driver driver = { 0 };

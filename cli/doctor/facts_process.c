@@ -20,7 +20,7 @@ static bool process_type_is_compute(uint64_t type)
 	return type == 0 || type == 2;
 }
 
-static struct gp_facts_gpu *process_gpu(struct gp_facts *facts, uint64_t gpu_id)
+static struct gp_facts_gpu *process_gpu(struct gp_doctor_facts *facts, uint64_t gpu_id)
 {
 	for (uint32_t i = 0; i < facts->gpu_count; i++)
 		if (facts->gpus[i].gpu_id == gpu_id)
@@ -28,7 +28,7 @@ static struct gp_facts_gpu *process_gpu(struct gp_facts *facts, uint64_t gpu_id)
 	return NULL;
 }
 
-static void process_queues(struct gp_facts *facts, const char *root, struct gp_facts_process *process)
+static void process_queues(struct gp_doctor_facts *facts, const char *root, struct gp_facts_process *process)
 {
 	bool is_counted[GP_FACTS_GPU_MAX] = { false };
 	struct dirent *entry;
@@ -132,7 +132,7 @@ static void process_name(struct gp_facts_process *process, const char *root)
 	gp_clean_copy(process->name, sizeof(process->name), name);
 }
 
-void gp_facts_add_processes(struct gp_facts *facts, const char *root)
+void gp_facts_add_processes(struct gp_doctor_facts *facts, const char *root)
 {
 	struct dirent *entry;
 	char path[512];
@@ -160,7 +160,7 @@ void gp_facts_add_processes(struct gp_facts *facts, const char *root)
 	closedir(folder);
 }
 
-void gp_facts_add_cuda(struct gp_facts *facts, const char *root, uint64_t pid)
+void gp_facts_add_cuda(struct gp_doctor_facts *facts, const char *root, uint64_t pid)
 {
 	struct gp_facts_process process = { .pid = pid,
 					    .is_cuda = true,

@@ -8,7 +8,7 @@
  * library's number does not tell that change apart, so from 7 on it is a "may". */
 #define HIP_PRIORITY_SUSPECT 7u
 
-static void hip_priority_check(const struct gp_facts *facts, struct gp_report *report)
+static void hip_priority_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	uint32_t ignoring = 0, may = 0;
 	const struct gp_facts_process *first = NULL;
@@ -34,4 +34,5 @@ static void hip_priority_check(const struct gp_facts *facts, struct gp_report *r
 	gp_finding_advise(finding, "start them with DEBUG_HIP_IGNORE_STREAM_PRIORITY=0; gpreempt run does that");
 }
 
-const struct gp_rule gp_rule_hip_priority = { "hip-priority", "HIP passes stream priorities on", hip_priority_check };
+const struct gp_doctor_rule gp_rule_hip_priority = { "hip-priority", "HIP passes stream priorities on",
+						     hip_priority_check };

@@ -14,7 +14,7 @@ static uint64_t hw_queues_proposal(const struct gp_facts_gpu *gpu)
 	return each > HW_QUEUES_DEFAULT + 1u ? HW_QUEUES_DEFAULT : each > 2 ? each - 1 : 1;
 }
 
-static void hw_queues_check(const struct gp_facts *facts, struct gp_report *report)
+static void hw_queues_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	uint64_t most = 0;
 
@@ -57,4 +57,4 @@ static void hw_queues_check(const struct gp_facts *facts, struct gp_report *repo
 	}
 }
 
-const struct gp_rule gp_rule_hw_queues = { "hw-queues", "GPU_MAX_HW_QUEUES, with a proposal", hw_queues_check };
+const struct gp_doctor_rule gp_rule_hw_queues = { "hw-queues", "GPU_MAX_HW_QUEUES, with a proposal", hw_queues_check };

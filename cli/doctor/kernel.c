@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/doctor/rule.h"
 
-static void kernel_check(const struct gp_facts *facts, struct gp_report *report)
+static void kernel_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	struct gp_finding *finding;
 
@@ -32,5 +32,5 @@ static void kernel_check(const struct gp_facts *facts, struct gp_report *report)
 		"use a kernel of 6.5 or newer (Debian 12: linux-image-amd64 from backports); until then keep queues few: --hw-queues 1");
 }
 
-const struct gp_rule gp_rule_kernel = { "kernel", "kernel and KFD version, and the mechanisms they allow",
-					kernel_check };
+const struct gp_doctor_rule gp_rule_kernel = { "kernel", "kernel and KFD version, and the mechanisms they allow",
+					       kernel_check };

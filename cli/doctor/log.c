@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/doctor/rule.h"
 
-static void log_check(const struct gp_facts *facts, struct gp_report *report)
+static void log_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	struct gp_finding *finding;
 
@@ -32,4 +32,5 @@ static void log_check(const struct gp_facts *facts, struct gp_report *report)
 		gp_report_add(report, GP_SEVERITY_OK, GP_FACTS_UNKNOWN, "nothing in the kernel's log");
 }
 
-const struct gp_rule gp_rule_log = { "log", "oversubscription and failed preemptions in the kernel's log", log_check };
+const struct gp_doctor_rule gp_rule_log = { "log", "oversubscription and failed preemptions in the kernel's log",
+					    log_check };

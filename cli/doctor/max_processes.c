@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/doctor/rule.h"
 
-static void max_processes_check(const struct gp_facts *facts, struct gp_report *report)
+static void max_processes_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	struct gp_finding *finding;
 
@@ -25,4 +25,4 @@ static void max_processes_check(const struct gp_facts *facts, struct gp_report *
 	}
 }
 
-const struct gp_rule gp_rule_max_processes = { "max-processes", "hws_max_conc_proc", max_processes_check };
+const struct gp_doctor_rule gp_rule_max_processes = { "max-processes", "hws_max_conc_proc", max_processes_check };

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/doctor/rule.h"
 
-static void mechanism_check(const struct gp_facts *facts, struct gp_report *report)
+static void mechanism_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	for (uint32_t i = 0; facts->has_daemon && i < facts->state.device_count; i++) {
 		const struct gp_state_device *device = &facts->state.devices[i];
@@ -29,4 +29,5 @@ static void mechanism_check(const struct gp_facts *facts, struct gp_report *repo
 	}
 }
 
-const struct gp_rule gp_rule_mechanism = { "mechanism", "what the daemon reached on each device", mechanism_check };
+const struct gp_doctor_rule gp_rule_mechanism = { "mechanism", "what the daemon reached on each device",
+						  mechanism_check };

@@ -6,7 +6,7 @@
 
 #define NUM_KCQ_DEFAULT 8u
 
-static void num_kcq_check(const struct gp_facts *facts, struct gp_report *report)
+static void num_kcq_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	uint64_t kept = facts->num_kcq == GP_FACTS_UNKNOWN ? NUM_KCQ_DEFAULT : facts->num_kcq;
 
@@ -27,4 +27,5 @@ static void num_kcq_check(const struct gp_facts *facts, struct gp_report *report
 	}
 }
 
-const struct gp_rule gp_rule_num_kcq = { "num-kcq", "slots kept by the kernel, when slots are short", num_kcq_check };
+const struct gp_doctor_rule gp_rule_num_kcq = { "num-kcq", "slots kept by the kernel, when slots are short",
+						num_kcq_check };

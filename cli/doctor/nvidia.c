@@ -7,7 +7,7 @@
 #define NVIDIA_DRIVER_MIN      470u /* as in device/nvidia/probe.c */
 #define NVIDIA_DRIVER_MEASURED 580u
 
-static void nvidia_driver(const struct gp_facts_nvidia *nvidia, struct gp_report *report)
+static void nvidia_driver(const struct gp_facts_nvidia *nvidia, struct gp_doctor_report *report)
 {
 	struct gp_finding *finding;
 
@@ -30,7 +30,7 @@ static void nvidia_driver(const struct gp_facts_nvidia *nvidia, struct gp_report
 			"measured with 580; the agent leaves a driver alone whose answers it does not understand");
 }
 
-static void nvidia_gpu(const struct gp_facts_nvidia_gpu *gpu, struct gp_report *report)
+static void nvidia_gpu(const struct gp_facts_nvidia_gpu *gpu, struct gp_doctor_report *report)
 {
 	struct gp_finding *finding;
 
@@ -58,7 +58,7 @@ static void nvidia_gpu(const struct gp_facts_nvidia_gpu *gpu, struct gp_report *
 	}
 }
 
-static void nvidia_file(const struct gp_facts_file *file, struct gp_report *report)
+static void nvidia_file(const struct gp_facts_file *file, struct gp_doctor_report *report)
 {
 	struct gp_finding *finding;
 
@@ -72,7 +72,7 @@ static void nvidia_file(const struct gp_facts_file *file, struct gp_report *repo
 					   "nvidia-modprobe makes it; in a container pass it in (--gpus all)");
 }
 
-static void nvidia_check(const struct gp_facts *facts, struct gp_report *report)
+static void nvidia_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	const struct gp_facts_nvidia *nvidia = &facts->nvidia;
 	struct gp_finding *finding;
@@ -96,5 +96,5 @@ static void nvidia_check(const struct gp_facts *facts, struct gp_report *report)
 	gp_finding_advise(finding, "echo quit | nvidia-cuda-mps-control, then restart gpreemptd and the programs");
 }
 
-const struct gp_rule gp_rule_nvidia = { "nvidia", "NVIDIA: driver, MIG, MPS, vGPU, compute mode, device files",
-					nvidia_check };
+const struct gp_doctor_rule gp_rule_nvidia = { "nvidia", "NVIDIA: driver, MIG, MPS, vGPU, compute mode, device files",
+					       nvidia_check };

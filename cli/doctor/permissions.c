@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/doctor/rule.h"
 
-static void permissions_file(const struct gp_facts_file *file, struct gp_report *report)
+static void permissions_file(const struct gp_facts_file *file, struct gp_doctor_report *report)
 {
 	struct gp_finding *finding;
 
@@ -23,12 +23,12 @@ static void permissions_file(const struct gp_facts_file *file, struct gp_report 
 			  file->group[0] ? file->group : "render");
 }
 
-static void permissions_check(const struct gp_facts *facts, struct gp_report *report)
+static void permissions_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	permissions_file(&facts->kfd, report);
 	for (uint32_t i = 0; i < facts->render_count; i++)
 		permissions_file(&facts->renders[i], report);
 }
 
-const struct gp_rule gp_rule_permissions = { "permissions", "/dev/kfd and the render nodes may be opened",
-					     permissions_check };
+const struct gp_doctor_rule gp_rule_permissions = { "permissions", "/dev/kfd and the render nodes may be opened",
+						    permissions_check };

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/doctor/rule.h"
 
-static void processes_check(const struct gp_facts *facts, struct gp_report *report)
+static void processes_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	char programs[GP_PROGRAMS_TEXT];
 
@@ -40,4 +40,4 @@ static void processes_check(const struct gp_facts *facts, struct gp_report *repo
 	}
 }
 
-const struct gp_rule gp_rule_processes = { "processes", "processes against VMIDs", processes_check };
+const struct gp_doctor_rule gp_rule_processes = { "processes", "processes against VMIDs", processes_check };

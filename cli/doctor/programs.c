@@ -12,7 +12,7 @@ struct program {
 };
 
 /* One program counts once, at its first process. */
-static bool program_is_counted(const struct gp_facts *facts, uint32_t at)
+static bool program_is_counted(const struct gp_doctor_facts *facts, uint32_t at)
 {
 	for (uint32_t i = 0; i < at; i++)
 		if (facts->processes[i].compute_count && !strcmp(facts->processes[i].name, facts->processes[at].name))
@@ -20,7 +20,7 @@ static bool program_is_counted(const struct gp_facts *facts, uint32_t at)
 	return false;
 }
 
-static struct program program_of(const struct gp_facts *facts, uint32_t at)
+static struct program program_of(const struct gp_doctor_facts *facts, uint32_t at)
 {
 	struct program program = { .name = facts->processes[at].name };
 
@@ -32,7 +32,7 @@ static struct program program_of(const struct gp_facts *facts, uint32_t at)
 	return program;
 }
 
-void gp_report_programs(const struct gp_facts *facts, char *text, size_t size)
+void gp_report_programs(const struct gp_doctor_facts *facts, char *text, size_t size)
 {
 	struct program shown[PROGRAMS_SHOWN + 1] = { { NULL } };
 	uint32_t count = 0, used = 0;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include "cli/doctor/rule.h"
 
-const struct gp_rule *const gp_rules[] = {
+const struct gp_doctor_rule *const gp_rules[] = {
 	&gp_rule_device,    &gp_rule_permissions,  &gp_rule_kernel,
 	&gp_rule_cwsr,      &gp_rule_sched_policy, &gp_rule_max_processes,
 	&gp_rule_slots,     &gp_rule_processes,    &gp_rule_hw_queues,
@@ -13,7 +13,7 @@ const struct gp_rule *const gp_rules[] = {
 	&gp_rule_unmanaged, &gp_rule_log,          NULL,
 };
 
-struct gp_finding *gp_report_add(struct gp_report *report, enum gp_severity severity, uint64_t gpu_id,
+struct gp_finding *gp_report_add(struct gp_doctor_report *report, enum gp_severity severity, uint64_t gpu_id,
 				 const char *format, ...)
 {
 	static struct gp_finding spare;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/doctor/rule.h"
 
-static void sched_policy_check(const struct gp_facts *facts, struct gp_report *report)
+static void sched_policy_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	struct gp_finding *finding;
 
@@ -31,4 +31,5 @@ static void sched_policy_check(const struct gp_facts *facts, struct gp_report *r
 	}
 }
 
-const struct gp_rule gp_rule_sched_policy = { "sched-policy", "the hardware scheduler is used", sched_policy_check };
+const struct gp_doctor_rule gp_rule_sched_policy = { "sched-policy", "the hardware scheduler is used",
+						     sched_policy_check };

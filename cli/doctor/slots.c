@@ -5,7 +5,7 @@
 #include "cli/doctor/rule.h"
 
 /* AMD's own measurements (MI300A training repository): up to the limit 0.45-0.53 s, beyond it 0.93-2.65 s. */
-static void slots_check(const struct gp_facts *facts, struct gp_report *report)
+static void slots_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	char programs[GP_PROGRAMS_TEXT];
 
@@ -38,4 +38,4 @@ static void slots_check(const struct gp_facts *facts, struct gp_report *report)
 	}
 }
 
-const struct gp_rule gp_rule_slots = { "slots", "compute queues against hardware queue slots", slots_check };
+const struct gp_doctor_rule gp_rule_slots = { "slots", "compute queues against hardware queue slots", slots_check };

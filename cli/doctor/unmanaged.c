@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/doctor/rule.h"
 
-static bool unmanaged_is_managed(const struct gp_facts *facts, const struct gp_facts_process *process)
+static bool unmanaged_is_managed(const struct gp_doctor_facts *facts, const struct gp_facts_process *process)
 {
 	if (!facts->has_daemon)
 		return process->has_agent;
@@ -14,7 +14,7 @@ static bool unmanaged_is_managed(const struct gp_facts *facts, const struct gp_f
 	return false;
 }
 
-static void unmanaged_check(const struct gp_facts *facts, struct gp_report *report)
+static void unmanaged_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	uint32_t count = 0, queues = 0, cuda = 0;
 	const struct gp_facts_process *first = NULL, *first_cuda = NULL;
@@ -52,4 +52,4 @@ static void unmanaged_check(const struct gp_facts *facts, struct gp_report *repo
 			  "they hold slots and are never put aside: start them with gpreempt run -p low -- COMMAND");
 }
 
-const struct gp_rule gp_rule_unmanaged = { "unmanaged", "processes without an agent", unmanaged_check };
+const struct gp_doctor_rule gp_rule_unmanaged = { "unmanaged", "processes without an agent", unmanaged_check };

@@ -72,7 +72,7 @@ static int criu_call(const struct criu_charge *charge, uint32_t op)
 		/* It goes on meanwhile, and may have put another file there. */
 		if (fstat(fd, &file) || !criu_is_driver(&charge->driver, &file))
 			_exit(EBADF);
-		_exit(gp_kfd_ioctl(fd, AMDKFD_IOC_CRIU_OP, &args) < 0 ? errno : 0);
+		_exit(gp_kfd_call(fd, AMDKFD_IOC_CRIU_OP, &args) < 0 ? errno : 0);
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
 		return -ECHILD;

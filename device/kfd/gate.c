@@ -80,7 +80,7 @@ static int gate_call(const struct gp_backend *backend, uint32_t gpu_id, struct g
 				     .gates_ptr = (uintptr_t)gates,
 				     .gate_count = count };
 
-	return gp_kfd_ioctl(backend->fd, _IOWR(AMDKFD_IOCTL_BASE, GP_KFD_NR_SCHED, struct gp_kfd_sched), &args);
+	return gp_kfd_call(backend->fd, _IOWR(AMDKFD_IOCTL_BASE, GP_KFD_NR_SCHED, struct gp_kfd_sched), &args);
 }
 
 /* A queue that we cannot have, of ourselves: nothing changes, and the answer says whether the call is there. The file

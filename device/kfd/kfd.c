@@ -57,7 +57,7 @@ static int kfd_open(struct gp_backend *backend, struct gp_error *error)
 	backend->fd = open(KFD_DEVICE, O_RDWR | O_CLOEXEC);
 	if (backend->fd < 0)
 		return gp_error_set(error, -errno, "cannot open " KFD_DEVICE ": %s (group render?)", strerror(errno));
-	r = gp_kfd_ioctl(backend->fd, AMDKFD_IOC_GET_VERSION, &version);
+	r = gp_kfd_call(backend->fd, AMDKFD_IOC_GET_VERSION, &version);
 	if (r < 0)
 		return gp_error_set(error, r, KFD_DEVICE " does not tell its version: %s", strerror(-r));
 	backend->version_major = version.major_version;

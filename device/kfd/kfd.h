@@ -25,7 +25,7 @@ struct gp_backend {
 /* processes.c: the driver's own list. */
 int gp_kfd_processes(pid_t *pids, uint32_t max);
 int gp_kfd_process_queues(pid_t pid, struct gp_device_queue *queues, uint32_t max);
-int gp_kfd_ioctl(int fd, unsigned long request, void *args); /* again after EINTR; 0.. or -errno */
+int gp_kfd_call(int fd, unsigned long request, void *args); /* again after EINTR; 0.. or -errno */
 int gp_kfd_dbg_trap(int fd, struct gp_kfd_dbg_trap *args);
 int gp_kfd_runtime_enable(int fd, bool enable);
 

@@ -116,7 +116,7 @@ static int reset_open(struct gp_backend *backend, uint32_t gpu_id)
 	struct kfd_ioctl_smi_events_args args = { .gpuid = gpu_id };
 	uint64_t mask = KFD_SMI_EVENT_MASK_FROM_INDEX(KFD_SMI_EVENT_GPU_PRE_RESET) |
 			KFD_SMI_EVENT_MASK_FROM_INDEX(KFD_SMI_EVENT_GPU_POST_RESET);
-	int r = gp_kfd_ioctl(backend->fd, AMDKFD_IOC_SMI_EVENTS, &args);
+	int r = gp_kfd_call(backend->fd, AMDKFD_IOC_SMI_EVENTS, &args);
 
 	if (r < 0)
 		return r;

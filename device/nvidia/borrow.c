@@ -31,7 +31,7 @@ struct borrow_gpu {
 	uint64_t call_ns;               /* atomic: since when it has been busy with a job; 0: it is not */
 	uint64_t newest;                /* atomic: seq of the newest plan */
 	struct gp_nvidia_job *batch;    /* decision thread: given and not committed */
-	struct gp_nvidia_group *groups; /* its thread's */
+	struct gp_borrow_group *groups; /* its thread's */
 };
 
 struct gp_nvidia_borrow {
@@ -49,18 +49,18 @@ static uint64_t borrow_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
-static struct gp_nvidia_group **borrow_find(struct borrow_gpu *gpu, uint64_t tag, uint32_t slot)
+static struct gp_borrow_group **borrow_find(struct borrow_gpu *gpu, uint64_t tag, uint32_t slot)
 {
-	struct gp_nvidia_group **at = &gpu->groups;
+	struct gp_borrow_group **at = &gpu->groups;
 
 	while (*at && ((*at)->tag != tag || (*at)->slot != slot))
 		at = &(*at)->next;
 	return at;
 }
 
-static void borrow_drop(struct gp_nvidia_group **at)
+static void borrow_drop(struct gp_borrow_group **at)
 {
-	struct gp_nvidia_group *group = *at;
+	struct gp_borrow_group *group = *at;
 
 	*at = group->next;
 	gp_nvidia_group_free(group);
@@ -69,14 +69,14 @@ static void borrow_drop(struct gp_nvidia_group **at)
 /* All of one client's, or of all: open and as long as they were. */
 static void borrow_restore(struct borrow_gpu *gpu, uint64_t tag, bool all)
 {
-	for (struct gp_nvidia_group *group = gpu->groups; group; group = group->next)
+	for (struct gp_borrow_group *group = gpu->groups; group; group = group->next)
 		if (all || group->tag == tag)
 			gp_nvidia_group_restore(group);
 }
 
 static void borrow_forget(struct borrow_gpu *gpu, uint64_t tag, bool all)
 {
-	struct gp_nvidia_group **at = &gpu->groups;
+	struct gp_borrow_group **at = &gpu->groups;
 
 	borrow_restore(gpu, tag, all);
 	while (*at) {
@@ -154,7 +154,7 @@ static void borrow_failed(struct borrow_gpu *gpu, uint32_t group, int result)
 static void borrow_group_job(struct borrow_gpu *gpu, const struct gp_nvidia_job *job)
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
-	struct gp_nvidia_group **at = borrow_find(gpu, job->tag, job->group.slot), *group;
+	struct gp_borrow_group **at = borrow_find(gpu, job->tag, job->group.slot), *group;
 	struct gp_device_grouped grouped = { .slot = job->group.slot, .generation = job->group.generation };
 	struct gp_nvidia_lender lender = { job->pidfd, job->owner, gpu->gpu_id, gpu->borrow->by_name };
 	char why[GP_DEVICE_TEXT_SIZE];
@@ -183,7 +183,7 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
 	bool stale = first->seq != __atomic_load_n(&gpu->newest, __ATOMIC_RELAXED);
-	struct gp_nvidia_group *groups[GP_PLAN_MAX];
+	struct gp_borrow_group *groups[GP_PLAN_MAX];
 	struct gp_device_change *changes[GP_PLAN_MAX];
 	int results[GP_PLAN_MAX];
 	const char *found = NULL;
@@ -192,7 +192,7 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first
 
 	for (struct gp_nvidia_job *job = first; job; job = job->also)
 		for (uint32_t i = 0; i < job->count; i++) {
-			struct gp_nvidia_group *group = *borrow_find(gpu, job->tag, job->changes[i].slot);
+			struct gp_borrow_group *group = *borrow_find(gpu, job->tag, job->changes[i].slot);
 			bool known = group && group->generation == job->changes[i].generation;
 
 			job->changes[i].result = stale ? -ESTALE : -ESRCH;
@@ -231,7 +231,7 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first
 static void borrow_slice_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
-	struct gp_nvidia_group *group = *borrow_find(gpu, job->tag, job->slice.slot);
+	struct gp_borrow_group *group = *borrow_find(gpu, job->tag, job->slice.slot);
 
 	job->slice.result = group && group->generation == job->slice.generation ?
 				    gp_nvidia_group_slice(group, job->slice.slice_us) :
@@ -244,7 +244,7 @@ static void borrow_slice_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 static void borrow_count_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
-	struct gp_nvidia_group *group = *borrow_find(gpu, job->tag, job->counted.slot);
+	struct gp_borrow_group *group = *borrow_find(gpu, job->tag, job->counted.slot);
 	bool known = group && group->generation == job->counted.generation;
 
 	job->counted.result = known ? gp_nvidia_group_saves(group, &job->counted.saves) : -ESRCH;
@@ -254,7 +254,7 @@ static void borrow_count_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 
 static void borrow_do(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 {
-	struct gp_nvidia_group **at;
+	struct gp_borrow_group **at;
 
 	switch (job->kind) {
 	case GP_NVIDIA_JOB_GROUP: borrow_group_job(gpu, job); break;
@@ -486,7 +486,7 @@ void gp_nvidia_borrow_destroy(struct gp_nvidia_borrow *borrow)
 
 		if (pthread_timedjoin_np(gpu->thread, NULL, &until)) {
 			left_behind = true; /* it keeps what it works on, and tells nobody */
-			borrow->host = gp_nvidia_nobody;
+			borrow->host = gp_nvidia_no_host;
 			continue;
 		}
 		gp_nvidia_job_free(gpu->batch);

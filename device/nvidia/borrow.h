@@ -21,7 +21,7 @@ struct gp_nvidia_borrow_config {
 	uint32_t fallback; /* of a client whose group is not lent to us: GP_MECHANISM_CHANNEL or _NONE */
 };
 
-extern const struct gp_device_host gp_nvidia_nobody; /* listens to nothing */
+extern const struct gp_device_host gp_nvidia_no_host; /* listens to nothing */
 
 int gp_nvidia_borrow_create(const struct gp_nvidia_borrow_config *config, struct gp_nvidia_borrow **ret_borrow,
 			    struct gp_error *error);

@@ -22,22 +22,22 @@
 
 #define GROUP_CLOSES_MAX 64u /* of the same user that are not over, his connections among them; chosen */
 
-static struct gp_nvidia_object group_object(const struct gp_nvidia_group *group, uint32_t object)
+static struct gp_borrow_object group_object(const struct gp_borrow_group *group, uint32_t object)
 {
-	return (struct gp_nvidia_object){ group->fd, group->client, object };
+	return (struct gp_borrow_object){ group->fd, group->client, object };
 }
 
-void gp_nvidia_group_free(struct gp_nvidia_group *group)
+void gp_nvidia_group_free(struct gp_borrow_group *group)
 {
 	if (group->fd >= 0)
 		close(group->fd);
 	free(group);
 }
 
-static int group_look(struct gp_nvidia_group *group, const struct gp_nvidia_lender *lender, const char **ret_why)
+static int group_look(struct gp_borrow_group *group, const struct gp_nvidia_lender *lender, const char **ret_why)
 {
-	struct gp_nvidia_object tsg = group_object(group, group->group);
-	struct gp_nvidia_object subdevice = group_object(group, group->subdevice);
+	struct gp_borrow_object tsg = group_object(group, group->group);
+	struct gp_borrow_object subdevice = group_object(group, group->subdevice);
 	uint32_t number;
 	uint64_t us = 0;
 	int r;
@@ -49,7 +49,7 @@ static int group_look(struct gp_nvidia_group *group, const struct gp_nvidia_lend
 		return -EBADF;
 	}
 	*ret_why = "its group does not answer on its file";
-	r = gp_nvidia_slice_get(&tsg, &us);
+	r = gp_borrow_slice_get(&tsg, &us);
 	if (!r)
 		r = gp_nvidia_group_id(&tsg, &number);
 	if (r)
@@ -66,9 +66,9 @@ static int group_look(struct gp_nvidia_group *group, const struct gp_nvidia_lend
 }
 
 int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidia_lender *lender,
-			 struct gp_nvidia_group **ret_group, char *why, size_t why_size)
+			 struct gp_borrow_group **ret_group, char *why, size_t why_size)
 {
-	struct gp_nvidia_group *group = calloc(1, sizeof(*group));
+	struct gp_borrow_group *group = calloc(1, sizeof(*group));
 	const char *problem = "";
 	int r;
 
@@ -76,7 +76,7 @@ int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidi
 		snprintf(why, why_size, "gpreemptd is out of memory");
 		return -ENOMEM;
 	}
-	*group = (struct gp_nvidia_group){ .slot = wire->slot,
+	*group = (struct gp_borrow_group){ .slot = wire->slot,
 					   .generation = wire->generation,
 					   .client = wire->client,
 					   .subdevice = wire->subdevice,
@@ -107,21 +107,21 @@ int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidi
 	return 0;
 }
 
-int gp_nvidia_group_probe(struct gp_nvidia_group *group, const char **ret_found)
+int gp_nvidia_group_probe(struct gp_borrow_group *group, const char **ret_found)
 {
 	static const char *const ways[] = {
 		"the GPU puts a program aside when its kernel has ended (preemption mode WFI): long kernels are waited for",
 		"the GPU puts a program aside when its running blocks have ended (preemption mode CTA): long ones are waited for",
 		"the GPU puts a program aside within an instruction (preemption mode CILP)",
 	};
-	struct gp_nvidia_object subdevice = group_object(group, group->subdevice);
+	struct gp_borrow_object subdevice = group_object(group, group->subdevice);
 	struct gp_rm_ctxsw_modes modes = { .channel = group->channels[0], .compute = UINT32_MAX };
 	int r;
 
 	if (group->probed || !group->channel_count)
 		return 0;
 	group->probed = true;
-	r = gp_nvidia_control(&subdevice, GP_RM_CTXSW_MODES, &modes, sizeof(modes));
+	r = gp_borrow_control(&subdevice, GP_RM_CTXSW_MODES, &modes, sizeof(modes));
 	if (r == -EINVAL || (!r && modes.compute > GP_RM_PREEMPT_CILP))
 		return -EPROTO;
 	if (!r)
@@ -129,12 +129,12 @@ int gp_nvidia_group_probe(struct gp_nvidia_group *group, const char **ret_found)
 	return 0;
 }
 
-static uint64_t group_all(const struct gp_nvidia_group *group)
+static uint64_t group_all(const struct gp_borrow_group *group)
 {
 	return group->channel_count == 64u ? UINT64_MAX : (1ull << group->channel_count) - 1u;
 }
 
-static void group_list(struct gp_rm_disable *params, const struct gp_nvidia_group *group, uint64_t channels)
+static void group_list(struct gp_rm_disable *params, const struct gp_borrow_group *group, uint64_t channels)
 {
 	for (uint32_t k = 0; k < group->channel_count; k++)
 		if (channels >> k & 1u) {
@@ -143,15 +143,15 @@ static void group_list(struct gp_rm_disable *params, const struct gp_nvidia_grou
 		}
 }
 
-static int group_control(const struct gp_nvidia_group *group, struct gp_rm_disable *params)
+static int group_control(const struct gp_borrow_group *group, struct gp_rm_disable *params)
 {
-	struct gp_nvidia_object subdevice = group_object(group, group->subdevice);
+	struct gp_borrow_object subdevice = group_object(group, group->subdevice);
 
-	return params->count ? gp_nvidia_control(&subdevice, GP_RM_DISABLE_CHANNELS, params, sizeof(*params)) : 0;
+	return params->count ? gp_borrow_control(&subdevice, GP_RM_DISABLE_CHANNELS, params, sizeof(*params)) : 0;
 }
 
 /* Channels that left the group: the application has disabled them itself, or they end. What is ours is undone. */
-static void group_enable_left(struct gp_nvidia_group *group)
+static void group_enable_left(struct gp_borrow_group *group)
 {
 	uint32_t count = 0;
 
@@ -169,7 +169,7 @@ static void group_enable_left(struct gp_nvidia_group *group)
 }
 
 /* One enable for each of these channels; those that are enabled are as they were. */
-static int group_enable(struct gp_nvidia_group *group, uint64_t channels)
+static int group_enable(struct gp_borrow_group *group, uint64_t channels)
 {
 	struct gp_rm_disable params = { 0 };
 	int r;
@@ -194,14 +194,14 @@ static int group_enable(struct gp_nvidia_group *group, uint64_t channels)
 	return r;
 }
 
-void gp_nvidia_group_open(struct gp_nvidia_group *group)
+void gp_nvidia_group_open(struct gp_borrow_group *group)
 {
 	if ((group->closed || group->disabled || group->left_count) && !group_enable(group, group_all(group)))
 		group->closed = false;
 }
 
 /* One call for these, on the file of the first. */
-static int group_call(struct gp_nvidia_group *const *groups, uint32_t count, bool open)
+static int group_call(struct gp_borrow_group *const *groups, uint32_t count, bool open)
 {
 	struct gp_rm_disable params = { .disable = !open };
 	int r = 0;
@@ -227,7 +227,7 @@ static int group_call(struct gp_nvidia_group *const *groups, uint32_t count, boo
 }
 
 /* After a failed close some of its channels may be off: it is opened, so that it is not half of either. */
-static int group_call_one(struct gp_nvidia_group *group, bool open)
+static int group_call_one(struct gp_borrow_group *group, bool open)
 {
 	int r;
 
@@ -243,7 +243,7 @@ static int group_call_one(struct gp_nvidia_group *group, bool open)
 }
 
 /* Where a channel is in the group; channel_count: nowhere. */
-static uint32_t group_find(const struct gp_nvidia_group *group, uint32_t channel)
+static uint32_t group_find(const struct gp_borrow_group *group, uint32_t channel)
 {
 	uint32_t k = 0;
 
@@ -253,7 +253,7 @@ static uint32_t group_find(const struct gp_nvidia_group *group, uint32_t channel
 }
 
 /* This one is disabled, by us: it is in the group, or has left it. */
-static void group_take_over(struct gp_nvidia_group *group, uint32_t channel)
+static void group_take_over(struct gp_borrow_group *group, uint32_t channel)
 {
 	uint32_t k = group_find(group, channel);
 
@@ -263,7 +263,7 @@ static void group_take_over(struct gp_nvidia_group *group, uint32_t channel)
 		group->left[group->left_count++] = channel;
 }
 
-int gp_nvidia_group_follow(struct gp_nvidia_group *group, const struct gp_nvidia_group *before)
+int gp_nvidia_group_follow(struct gp_borrow_group *group, const struct gp_borrow_group *before)
 {
 	struct gp_rm_disable params = { .disable = 1 };
 	bool same = before->client == group->client;
@@ -293,7 +293,7 @@ int gp_nvidia_group_follow(struct gp_nvidia_group *group, const struct gp_nvidia
 }
 
 /* How many of these fit into one call. */
-static uint32_t group_fit(struct gp_nvidia_group *const *groups, uint32_t count)
+static uint32_t group_fit(struct gp_borrow_group *const *groups, uint32_t count)
 {
 	uint32_t channels = 0, i;
 
@@ -305,7 +305,7 @@ static uint32_t group_fit(struct gp_nvidia_group *const *groups, uint32_t count)
 	return i ? i : 1;
 }
 
-void gp_nvidia_groups_change(struct gp_nvidia_group *const *groups, uint32_t count, bool open, int *results)
+void gp_nvidia_groups_change(struct gp_borrow_group *const *groups, uint32_t count, bool open, int *results)
 {
 	uint32_t first, fit, failures;
 
@@ -326,9 +326,9 @@ void gp_nvidia_groups_change(struct gp_nvidia_group *const *groups, uint32_t cou
 	}
 }
 
-int gp_nvidia_group_slice(struct gp_nvidia_group *group, uint64_t slice_us)
+int gp_nvidia_group_slice(struct gp_borrow_group *group, uint64_t slice_us)
 {
-	struct gp_nvidia_object tsg = group_object(group, group->group);
+	struct gp_borrow_object tsg = group_object(group, group->group);
 	int r;
 
 	group->is_short |= slice_us != 0;
@@ -340,18 +340,18 @@ int gp_nvidia_group_slice(struct gp_nvidia_group *group, uint64_t slice_us)
 	return r;
 }
 
-int gp_nvidia_group_saves(const struct gp_nvidia_group *group, uint32_t *ret_saves)
+int gp_nvidia_group_saves(const struct gp_borrow_group *group, uint32_t *ret_saves)
 {
-	struct gp_nvidia_object subdevice = group_object(group, group->subdevice);
+	struct gp_borrow_object subdevice = group_object(group, group->subdevice);
 	struct gp_rm_ctxsw_stats stats = { .object = group->group };
-	int r = gp_nvidia_control(&subdevice, GP_RM_CTXSW_STATS, &stats, sizeof(stats));
+	int r = gp_borrow_control(&subdevice, GP_RM_CTXSW_STATS, &stats, sizeof(stats));
 
 	if (!r)
 		*ret_saves = stats.save;
 	return r;
 }
 
-void gp_nvidia_group_restore(struct gp_nvidia_group *group)
+void gp_nvidia_group_restore(struct gp_borrow_group *group)
 {
 	if (group->is_short)
 		gp_nvidia_group_slice(group, 0);

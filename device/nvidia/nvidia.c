@@ -76,7 +76,7 @@ static int nvidia_init(const struct gp_device_host *host, const struct gp_device
 	for (int i = 0; i < count; i++)
 		nvidia_describe(backend, &gpus[i], (uint32_t)i, &infos[i]);
 	if (count > 0) {
-		gp_nvidia_probe(backend, gpus, infos, (uint32_t)count);
+		gp_nvidia_probe_driver(backend, gpus, infos, (uint32_t)count);
 		r = nvidia_start(backend, infos, (uint32_t)count, error);
 	}
 	free(gpus);

@@ -18,7 +18,7 @@ struct gp_backend {
 };
 
 /* probe.c: what this driver, this machine and our rights allow; the findings say why. */
-void gp_nvidia_probe(struct gp_backend *backend, const struct gp_nvidia_gpu *gpus, struct gp_device_info *infos,
-		     uint32_t count);
+void gp_nvidia_probe_driver(struct gp_backend *backend, const struct gp_nvidia_gpu *gpus, struct gp_device_info *infos,
+			    uint32_t count);
 
 #endif

@@ -122,8 +122,8 @@ static void probe_mechanisms(struct gp_backend *backend, struct gp_device_info *
 	}
 }
 
-void gp_nvidia_probe(struct gp_backend *backend, const struct gp_nvidia_gpu *gpus, struct gp_device_info *infos,
-		     uint32_t count)
+void gp_nvidia_probe_driver(struct gp_backend *backend, const struct gp_nvidia_gpu *gpus, struct gp_device_info *infos,
+			    uint32_t count)
 {
 	pid_t mps = gp_nvidia_mps(backend->root);
 

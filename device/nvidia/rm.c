@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "device/nvidia/rm.h"
 
-int gp_nvidia_control(const struct gp_nvidia_object *object, uint32_t command, void *params, uint32_t params_size)
+int gp_borrow_control(const struct gp_borrow_object *object, uint32_t command, void *params, uint32_t params_size)
 {
 	struct gp_rm_control args = {
 		.client = object->client,
@@ -47,35 +47,35 @@ bool gp_nvidia_is_rm_file(int fd, bool by_name)
 	return name && !strncmp(name + 1, "nvidia", 6);
 }
 
-int gp_nvidia_slice_get(const struct gp_nvidia_object *group, uint64_t *ret_us)
+int gp_borrow_slice_get(const struct gp_borrow_object *group, uint64_t *ret_us)
 {
 	uint64_t us = 0;
-	int r = gp_nvidia_control(group, GP_RM_SLICE_GET, &us, sizeof(us));
+	int r = gp_borrow_control(group, GP_RM_SLICE_GET, &us, sizeof(us));
 
 	if (!r)
 		*ret_us = us;
 	return r;
 }
 
-int gp_nvidia_slice_set(const struct gp_nvidia_object *group, uint64_t us)
+int gp_nvidia_slice_set(const struct gp_borrow_object *group, uint64_t us)
 {
-	return gp_nvidia_control(group, GP_RM_SLICE_SET, &us, sizeof(us));
+	return gp_borrow_control(group, GP_RM_SLICE_SET, &us, sizeof(us));
 }
 
-int gp_nvidia_gpu_id(const struct gp_nvidia_object *subdevice, uint32_t *ret_gpu_id)
+int gp_nvidia_gpu_id(const struct gp_borrow_object *subdevice, uint32_t *ret_gpu_id)
 {
 	uint32_t gpu_id = UINT32_MAX;
-	int r = gp_nvidia_control(subdevice, GP_RM_GPU_ID, &gpu_id, sizeof(gpu_id));
+	int r = gp_borrow_control(subdevice, GP_RM_GPU_ID, &gpu_id, sizeof(gpu_id));
 
 	if (!r)
 		*ret_gpu_id = gpu_id;
 	return r;
 }
 
-int gp_nvidia_group_id(const struct gp_nvidia_object *group, uint32_t *ret_id)
+int gp_nvidia_group_id(const struct gp_borrow_object *group, uint32_t *ret_id)
 {
 	uint32_t id = UINT32_MAX;
-	int r = gp_nvidia_control(group, GP_RM_GROUP_INFO, &id, sizeof(id));
+	int r = gp_borrow_control(group, GP_RM_GROUP_INFO, &id, sizeof(id));
 
 	if (!r)
 		*ret_id = id;

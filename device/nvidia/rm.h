@@ -9,16 +9,16 @@
 #include <stdint.h>
 
 /* An object, on the file that its client was made on. */
-struct gp_nvidia_object {
+struct gp_borrow_object {
 	int fd;
 	uint32_t client, object;
 };
 
 bool gp_nvidia_is_rm_file(int fd, bool by_name); /* by_name: a file of that name will do (tests) */
-int gp_nvidia_control(const struct gp_nvidia_object *object, uint32_t command, void *params, uint32_t params_size);
-int gp_nvidia_slice_get(const struct gp_nvidia_object *group, uint64_t *ret_us);
-int gp_nvidia_slice_set(const struct gp_nvidia_object *group, uint64_t us);
-int gp_nvidia_gpu_id(const struct gp_nvidia_object *subdevice, uint32_t *ret_gpu_id);
-int gp_nvidia_group_id(const struct gp_nvidia_object *group, uint32_t *ret_id);
+int gp_borrow_control(const struct gp_borrow_object *object, uint32_t command, void *params, uint32_t params_size);
+int gp_borrow_slice_get(const struct gp_borrow_object *group, uint64_t *ret_us);
+int gp_nvidia_slice_set(const struct gp_borrow_object *group, uint64_t us);
+int gp_nvidia_gpu_id(const struct gp_borrow_object *subdevice, uint32_t *ret_gpu_id);
+int gp_nvidia_group_id(const struct gp_borrow_object *group, uint32_t *ret_id);
 
 #endif

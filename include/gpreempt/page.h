@@ -55,7 +55,7 @@ struct gp_page {
 	uint32_t queue_count;             /* slots that follow: GP_WIRE_QUEUE_MAX */
 	uint32_t renewals;                /* daemon: leases are renewed each time this changes */
 	uint32_t armed;                   /* daemon: GP_ARMED_BUSY: tell me of hints */
-	uint32_t beats;                   /* agent's thread: counts its rounds */
+	uint32_t rounds;                  /* agent's thread: counts its rounds */
 	uint64_t hint_ns;                 /* for every compute queue of the process */
 	uint32_t hint_count, hint_gpu_id; /* gpu_id 0: on every device the process has queues on */
 	uint32_t barriers;                /* daemon: 1: it makes the doorbells' fences when it arms */

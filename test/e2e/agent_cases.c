@@ -23,7 +23,7 @@ static void case_life(struct test *test)
 {
 	struct fake *fake = &test->fake;
 	struct fake_queue *queue;
-	uint32_t beats = 1, still = 0;
+	uint32_t rounds = 1, still = 0;
 
 	setenv("GPREEMPT_PRIORITY", "80", 1);
 	setenv("GPREEMPT_WEIGHT", "7", 1);
@@ -43,10 +43,10 @@ static void case_life(struct test *test)
 	CHECK(test_number(test, "destroy", 0) == 0);
 	CHECK(fake_until(fake, GP_WIRE_QUEUE_REMOVE) && fake->queue_count == 1);
 	/* While nothing happens the agent's thread does not wake: sooner or later half a second passes without. */
-	for (uint32_t i = 0; i < 20u && still < beats; i++) {
-		beats = __atomic_load_n(&fake->page->beats, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < 20u && still < rounds; i++) {
+		rounds = __atomic_load_n(&fake->page->rounds, __ATOMIC_SEQ_CST);
 		usleep(500000);
-		still = __atomic_load_n(&fake->page->beats, __ATOMIC_SEQ_CST) == beats ? beats : 0;
+		still = __atomic_load_n(&fake->page->rounds, __ATOMIC_SEQ_CST) == rounds ? rounds : 0;
 	}
 	CHECK(still);
 	CHECK(test_number(test, "queue", 0) >= 0);

@@ -65,7 +65,7 @@ static bool driver_describe(const struct gp_slot *slot, struct gp_wire_group *re
 
 static int driver_slice(struct gp_slot *slot, uint64_t slice_us)
 {
-	if (!slot->used || slot->dying || !slot->told)
+	if (!slot->used || slot->dying || !slot->is_announced)
 		abort();
 	return slice_us > 1000u ? -EINVAL : 0;
 }

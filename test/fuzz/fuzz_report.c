@@ -30,7 +30,7 @@ static void feed(struct gp_run *run, const uint8_t *data, size_t size)
 
 	for (size_t i = 0; i + RECORD <= size; i += RECORD) {
 		const uint8_t *at = data + i;
-		struct gp_trace_event event;
+		struct gp_profile_event event;
 
 		gp_trace_event_init(&event, (enum gp_layer)(at[0] % GP_LAYER_COUNT), names[at[1] % 8],
 				    strlen(names[at[1] % 8]));

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "trace/readers.h"
 
-static inline int trace_sink_event(void *context, const struct gp_trace_event *event, struct gp_error *error)
+static inline int trace_sink_event(void *context, const struct gp_profile_event *event, struct gp_error *error)
 {
 	volatile char last;
 

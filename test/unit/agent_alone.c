@@ -87,12 +87,12 @@ static void test_will_not_open(void **state)
 static void test_nobody_to_wake(void **state)
 {
 	struct gp_slot *slot = closed();
-	struct gp_hot *hot = gp_slot_hot(slot);
+	struct gp_doorbell *doorbell = gp_slot_doorbell(slot);
 
 	(void)state;
-	hot->flags = GP_HOT_WAKE;
+	doorbell->flags = GP_DOORBELL_WAKE;
 	assert_int_equal(gp_fd(GP_FD_WAKE), -1);
-	assert_true(gp_doorbell_ring(hot, 0, 0, 1));
+	assert_true(gp_doorbell_ring(doorbell, 0, 0, 1));
 	assert_false(slot->closed);
 	assert_int_equal(driver_opens, 1);
 	assert_int_equal(gp_agent.link, GP_LINK_DOWN);
@@ -141,7 +141,7 @@ static void *deliver(void *unused)
 /* A thread that rings a withheld doorbell, which takes until the agent has napped so often. */
 static pthread_t ring_slowly(uint32_t until)
 {
-	struct gp_hot *hot = gp_slot_hot(closed());
+	struct gp_doorbell *doorbell = gp_slot_doorbell(closed());
 	pthread_t thread;
 
 	sem_init(&ringing, 0, 0);
@@ -150,9 +150,9 @@ static pthread_t ring_slowly(uint32_t until)
 	rung = false;
 	naps = 0;
 	naps_until_go = until;
-	hot->flags = 0;
-	hot->handle = 64;
-	hot->withheld = 6;
+	doorbell->flags = 0;
+	doorbell->handle = 64;
+	doorbell->withheld = 6;
 	gp_doorbell_store = slow_store;
 	assert_int_equal(pthread_create(&thread, NULL, deliver, NULL), 0);
 	sem_wait(&ringing);
@@ -222,13 +222,13 @@ static void test_taken_over(void **state)
 	(void)state;
 	assert_int_equal(gp_fd_take(GP_FD_WAKE, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), 0);
 	fd = gp_fd(GP_FD_WAKE);
-	assert_int_equal(gp_fd_sure(GP_FD_WAKE), fd);
+	assert_int_equal(gp_fd_verified(GP_FD_WAKE), fd);
 	assert_true(gp_fd_is_own(fd));
 	assert_true(gp_thread_wake());
 	other = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	assert_int_equal(gp_sys(SYS_dup3, other, fd, O_CLOEXEC), fd);
 	assert_false(gp_fd_is_like(GP_FD_WAKE, fd));
-	assert_int_equal(gp_fd_sure(GP_FD_WAKE), -1);
+	assert_int_equal(gp_fd_verified(GP_FD_WAKE), -1);
 	assert_false(gp_fd_is_own(fd));
 	assert_false(gp_thread_wake());
 	gp_fd_drop(GP_FD_WAKE);
@@ -247,11 +247,11 @@ static void test_not_its_own(void **state)
 	errno = 0;
 	assert_int_equal(close(fd), -1);
 	assert_int_equal(errno, EBADF);
-	assert_int_equal(gp_fd_sure(GP_FD_WAKE), fd);
+	assert_int_equal(gp_fd_verified(GP_FD_WAKE), fd);
 	assert_int_equal(dup2(fd, other), -1);
 	assert_int_equal(dup3(fd, other, O_CLOEXEC), -1);
 	assert_int_equal(dup2(other, fd), fd); /* it may have the number: ours goes elsewhere */
-	assert_int_not_equal(gp_fd_sure(GP_FD_WAKE), -1);
+	assert_int_not_equal(gp_fd_verified(GP_FD_WAKE), -1);
 	assert_int_not_equal(gp_fd(GP_FD_WAKE), fd);
 	gp_fd_drop(GP_FD_WAKE);
 	assert_int_equal(close(fd), 0);
@@ -268,7 +268,7 @@ static void test_moved_meanwhile(void **state)
 	fd = gp_fd(GP_FD_WAKE);
 	wanted_for = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	looked_at = fd;
-	now = gp_fd_sure(GP_FD_WAKE);
+	now = gp_fd_verified(GP_FD_WAKE);
 	assert_int_equal(looked_at, -1);
 	assert_true(now >= 0 && now != fd);
 	assert_int_equal(gp_fd(GP_FD_WAKE), now);
@@ -292,7 +292,7 @@ static void test_range(void **state)
 	assert_int_equal(gp_sys(SYS_dup3, other, taken, O_CLOEXEC), taken);
 	assert_int_equal(close_range((unsigned)(ours < taken ? ours : taken), ~0u, 0), 0);
 	assert_int_equal(fcntl(taken, F_GETFD), -1);
-	assert_int_equal(gp_fd_sure(GP_FD_WAKE), ours);
+	assert_int_equal(gp_fd_verified(GP_FD_WAKE), ours);
 	gp_fds_drop_all();
 	assert_int_equal(fcntl(ours, F_GETFD), -1);
 	close(other);

@@ -22,7 +22,7 @@
 #include "agent/sys.h"
 
 static struct gp_slot *slot;
-static struct gp_hot *hot;
+static struct gp_doorbell *doorbell;
 static struct gp_page_queue *queue;
 
 static int begin(void **state)
@@ -32,8 +32,8 @@ static int begin(void **state)
 	assert_true(gp_fd_take(GP_FD_DOORBELL, eventfd(0, EFD_NONBLOCK)) >= 0);
 	assert_true(gp_fd_take(GP_FD_WAKE, eventfd(0, EFD_NONBLOCK)) >= 0);
 	slot = gp_slot_add(0x10000);
-	hot = gp_slot_hot(slot);
-	queue = &gp_page_now->queues[hot->slot];
+	doorbell = gp_slot_doorbell(slot);
+	queue = &gp_page_now->queues[doorbell->slot];
 	gp_page_slot_init(slot);
 	return 0;
 }
@@ -41,7 +41,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	gp_agent.arms_bare = false;
+	gp_agent.arms_without_barrier = false;
 	gp_fence_forget();
 	gp_slots_reset();
 	gp_page_unmap();
@@ -51,7 +51,7 @@ static int end(void **state)
 
 static bool ring(uint64_t packets)
 {
-	return gp_doorbell_ring(hot, 1, packets - 1u, packets);
+	return gp_doorbell_ring(doorbell, 1, packets - 1u, packets);
 }
 
 static void *ring_twice(void *packets)
@@ -72,7 +72,7 @@ static bool may_call(void)
 {
 	gp_fence_register();
 	gp_fence_settle();
-	return !(hot->flags & GP_HOT_FENCED);
+	return !(doorbell->flags & GP_DOORBELL_FENCED);
 }
 
 static bool refused_here;
@@ -89,9 +89,9 @@ static void must_call(void)
 static void test_fenced(void **state)
 {
 	(void)state;
-	assert_true(hot->flags & GP_HOT_FENCED);
+	assert_true(doorbell->flags & GP_DOORBELL_FENCED);
 	gp_fence_settle();
-	assert_true(hot->flags & GP_HOT_FENCED);
+	assert_true(doorbell->flags & GP_DOORBELL_FENCED);
 	assert_true(ring(1) && ring(2) && ring(3));
 	assert_int_equal(queue->doorbell, 3);
 	queue->armed = GP_ARMED_BUSY;
@@ -123,7 +123,7 @@ static void test_words(void **state)
 	assert_true(ring(30) && !rung() && queue->armed == GP_ARMED_IDLE);
 	queue->armed = GP_ARMED_BUSY;
 	assert_true(ring(31) && rung() && !queue->armed);
-	__atomic_fetch_or(&hot->flags, GP_HOT_WITHHELD, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&doorbell->flags, GP_DOORBELL_WITHHELD, __ATOMIC_SEQ_CST);
 	assert_false(ring(32));
 	assert_int_equal(gp_page_announced(queue), 32);
 }
@@ -136,19 +136,19 @@ static void test_bare(void **state)
 	ring(1);
 	ring(7);
 	assert_true(queue->doorbell == 1 && queue->owned == 7);
-	gp_agent.arms_bare = true;
+	gp_agent.arms_without_barrier = true;
 	gp_fence_settle();
-	assert_true(hot->flags & GP_HOT_FENCED);
+	assert_true(doorbell->flags & GP_DOORBELL_FENCED);
 	assert_int_equal(queue->doorbell, 7);
 	ring(8);
 	assert_int_equal(queue->doorbell, 8);
 	slot = gp_slot_add(0x20000);
-	assert_true(gp_slot_hot(slot)->flags & GP_HOT_FENCED);
-	gp_agent.arms_bare = false;
+	assert_true(gp_slot_doorbell(slot)->flags & GP_DOORBELL_FENCED);
+	gp_agent.arms_without_barrier = false;
 	gp_fence_settle();
-	assert_false(hot->flags & GP_HOT_FENCED || gp_slot_hot(slot)->flags & GP_HOT_FENCED);
+	assert_false(doorbell->flags & GP_DOORBELL_FENCED || gp_slot_doorbell(slot)->flags & GP_DOORBELL_FENCED);
 	slot = gp_slot_add(0x30000);
-	assert_false(gp_slot_hot(slot)->flags & GP_HOT_FENCED);
+	assert_false(gp_slot_doorbell(slot)->flags & GP_DOORBELL_FENCED);
 }
 
 static bool refuse_membarrier(void)
@@ -175,11 +175,11 @@ static int refused_child(bool after)
 		return may_call() || gp_page_now->plain;
 	ring(1);
 	ring(2);
-	if (gp_fence_all() || !(hot->flags & GP_HOT_FENCED))
+	if (gp_fence_all() || !(doorbell->flags & GP_DOORBELL_FENCED))
 		return 1;
 	gp_fence_settle();
 	ring(3);
-	return !(hot->flags & GP_HOT_FENCED) || queue->doorbell != 3;
+	return !(doorbell->flags & GP_DOORBELL_FENCED) || queue->doorbell != 3;
 }
 
 /* A filter that was there before, and one that came after: doorbells make their own fences, and the caller knows that

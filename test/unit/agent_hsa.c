@@ -148,7 +148,7 @@ static void test_doorbells(void **state)
 	assert_int_equal(gp_page_now->queues[0].doorbell, 2);
 	store((uintptr_t)&doorbell, 70); /* beyond what was reserved */
 	assert_int_equal(gp_page_now->queues[0].doorbell, 3);
-	__atomic_fetch_or(&gp_slot_hot(slot)->flags, GP_HOT_WITHHELD, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&gp_slot_doorbell(slot)->flags, GP_DOORBELL_WITHHELD, __ATOMIC_SEQ_CST);
 	queue[7] = 6;
 	stores = 0;
 	store((uintptr_t)&doorbell, 5);
@@ -157,7 +157,7 @@ static void test_doorbells(void **state)
 	assert_int_equal(gp_page_now->queues[0].doorbell, 6);
 	gp_gate_deliver();
 	assert_int_equal(stores, 0);
-	__atomic_fetch_and(&gp_slot_hot(slot)->flags, ~GP_HOT_WITHHELD, __ATOMIC_SEQ_CST);
+	__atomic_fetch_and(&gp_slot_doorbell(slot)->flags, ~GP_DOORBELL_WITHHELD, __ATOMIC_SEQ_CST);
 	gp_gate_deliver();
 	assert_true(stores == 1 && stored_value == 5 && stored_signal == (uintptr_t)&doorbell);
 	gp_gate_deliver();

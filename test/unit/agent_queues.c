@@ -24,15 +24,15 @@ static void test_slots(void **state)
 	}
 	assert_null(gp_slot_add(KEY(5000)));
 	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX; i++)
-		assert_ptr_equal(gp_hot_find(KEY(i)), gp_slot_hot(slots[i]));
-	assert_null(gp_hot_find(KEY(5000)));
+		assert_ptr_equal(gp_doorbell_find(KEY(i)), gp_slot_doorbell(slots[i]));
+	assert_null(gp_doorbell_find(KEY(5000)));
 	/* By file and id; by id alone where the file is another; not while dying. */
 	assert_ptr_equal(gp_slot_find(1, 7), slots[7]);
 	assert_ptr_equal(gp_slot_find(0, 7), slots[7]);
 	slots[7]->dying = true;
 	assert_null(gp_slot_find(1, 7));
 	gp_slot_free(slots[7]);
-	assert_null(gp_hot_find(KEY(7)));
+	assert_null(gp_doorbell_find(KEY(7)));
 	again = gp_slot_add(KEY(7));
 	assert_ptr_equal(again, slots[7]);
 	assert_int_equal(again->generation, 2);
@@ -46,12 +46,12 @@ static void test_slots(void **state)
 		gp_slot_free(slots[i]);
 	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX; i++) {
 		gp_slot_hide(slots[i]);
-		assert_null(gp_hot_find(0));
-		assert_null(gp_hot_find(1));
+		assert_null(gp_doorbell_find(0));
+		assert_null(gp_doorbell_find(1));
 	}
 	gp_slots_reset();
 	assert_int_equal(gp_slot_limit(), 0);
-	assert_null(gp_hot_find(KEY(3)));
+	assert_null(gp_doorbell_find(KEY(3)));
 }
 
 static bool reader_stop;
@@ -62,7 +62,7 @@ static void *reader(void *data)
 	(void)data;
 	while (!__atomic_load_n(&reader_stop, __ATOMIC_RELAXED))
 		for (uint32_t i = 0; i < 8u; i++)
-			reader_misses += !gp_hot_find(KEY(i));
+			reader_misses += !gp_doorbell_find(KEY(i));
 	return NULL;
 }
 

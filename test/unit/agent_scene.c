@@ -160,7 +160,7 @@ void scene_up(void)
 	assert_int_equal(gp_link_message(&welcome, sizeof(welcome), (int[]){ files.page, files.doorbell }, 2), 0);
 	scene_close(files);
 	assert_int_equal(gp_agent.link, GP_LINK_UP);
-	assert_true(gp_slots[0].told && gp_slots[1].told);
+	assert_true(gp_slots[0].is_announced && gp_slots[1].is_announced);
 }
 
 bool scene_said(uint16_t type, void *ret_message, uint32_t size)

@@ -325,12 +325,12 @@ static void test_version_1(void **state)
 static void test_gangs_of_two_users(void **state)
 {
 	struct gp_owner *root = gp_owner_get(&world.daemon, 0, 0, -1, NULL);
-	uint32_t first = gp_gang_get(&world.daemon, root, 1000, "ring");
+	uint32_t first = gp_gang_name_get(&world.daemon, root, 1000, "ring");
 
 	(void)state;
 	assert_int_not_equal(first, 0);
-	assert_int_equal(gp_gang_get(&world.daemon, root, 1000, "ring"), first);
-	assert_int_not_equal(gp_gang_get(&world.daemon, root, 1001, "ring"), first);
+	assert_int_equal(gp_gang_name_get(&world.daemon, root, 1000, "ring"), first);
+	assert_int_not_equal(gp_gang_name_get(&world.daemon, root, 1001, "ring"), first);
 	gp_owner_put(root);
 }
 

@@ -145,7 +145,7 @@ static int end_range(void **state)
 static uint32_t gang_of(uid_t uid, const char *name)
 {
 	struct gp_owner *owner = gp_owner_get(&world.daemon, uid, 0, -1, NULL);
-	uint32_t gang = gp_gang_get(&world.daemon, owner, uid, name);
+	uint32_t gang = gp_gang_name_get(&world.daemon, owner, uid, name);
 
 	gp_owner_put(owner);
 	return gang;

@@ -318,7 +318,7 @@ static void test_queue_goes_amid_order(void **state)
 	assert_true(world_queue(&world, &batch, 0)->is_ordered);
 	world_send(batch.fd, &gone, sizeof(gone));
 	settle();
-	assert_int_equal(world.daemon.devices[0].way.waiting, 0);
+	assert_int_equal(world.daemon.devices[0].under_way.waiting, 0);
 	assert_null(world_queue(&world, &batch, 0));
 	agent_answer(&world, &batch);
 	assert_false(world_is_closed(batch.fd));

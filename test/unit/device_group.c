@@ -24,8 +24,8 @@ static bool held[GROUPS]; /* for certain: closed by us, and nobody else did anyt
 static uint32_t failing;  /* so many calls are refused */
 static struct gp_rng rng;
 
-int __wrap_gp_nvidia_control(const struct gp_nvidia_object *object, uint32_t command, void *params, uint32_t size);
-int __wrap_gp_nvidia_control(const struct gp_nvidia_object *object, uint32_t command, void *params, uint32_t size)
+int __wrap_gp_borrow_control(const struct gp_borrow_object *object, uint32_t command, void *params, uint32_t size);
+int __wrap_gp_borrow_control(const struct gp_borrow_object *object, uint32_t command, void *params, uint32_t size)
 {
 	const struct gp_rm_disable *call = params;
 
@@ -53,16 +53,16 @@ int __wrap_gp_nvidia_control(const struct gp_nvidia_object *object, uint32_t com
 	return 0;
 }
 
-static void group_make(struct gp_nvidia_group *group, uint32_t index)
+static void group_make(struct gp_borrow_group *group, uint32_t index)
 {
-	*group = (struct gp_nvidia_group){ .fd = -1, .client = 100u + index, .app_us = 2048 };
+	*group = (struct gp_borrow_group){ .fd = -1, .client = 100u + index, .app_us = 2048 };
 	for (uint32_t k = 0; k < CHANNELS; k++)
 		if (!gone[index][k] && gp_rng_below(&rng, 8) && group->channel_count < 16u)
 			group->channels[group->channel_count++] = k;
 }
 
 /* Whether all of its channels that are there are disabled so often. */
-static bool group_is(const struct gp_nvidia_group *group, uint32_t count)
+static bool group_is(const struct gp_borrow_group *group, uint32_t count)
 {
 	for (uint32_t k = 0; k < group->channel_count; k++)
 		if (!gone[group->client - 100u][group->channels[k]] &&
@@ -72,10 +72,10 @@ static bool group_is(const struct gp_nvidia_group *group, uint32_t count)
 }
 
 /* Others of its channels are told now: some that left the list go on, some are gone for good. */
-static void group_changes(struct gp_nvidia_group *group)
+static void group_changes(struct gp_borrow_group *group)
 {
 	uint32_t index = group->client - 100u, k = (uint32_t)gp_rng_below(&rng, CHANNELS);
-	struct gp_nvidia_group next;
+	struct gp_borrow_group next;
 	int r;
 
 	if (gp_rng_below(&rng, 4) == 0) {
@@ -91,9 +91,9 @@ static void group_changes(struct gp_nvidia_group *group)
 	*group = next;
 }
 
-static void groups_change(struct gp_nvidia_group *groups, bool open)
+static void groups_change(struct gp_borrow_group *groups, bool open)
 {
-	struct gp_nvidia_group *some[GROUPS];
+	struct gp_borrow_group *some[GROUPS];
 	int results[GROUPS];
 	uint32_t count = 0;
 
@@ -110,7 +110,7 @@ static void groups_change(struct gp_nvidia_group *groups, bool open)
 
 static void test_counts(void **state)
 {
-	struct gp_nvidia_group groups[GROUPS];
+	struct gp_borrow_group groups[GROUPS];
 
 	(void)state;
 	gp_rng_init(&rng, 20261116);
@@ -137,7 +137,7 @@ static void test_counts(void **state)
 		failing = 0;
 		/* Once is enough, for whoever comes after us. */
 		if (round % 100u == 99u) {
-			struct gp_nvidia_group *one = &groups[i];
+			struct gp_borrow_group *one = &groups[i];
 			int result = 1;
 
 			gp_nvidia_groups_change(&one, 1, true, &result);

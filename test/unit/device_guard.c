@@ -20,8 +20,8 @@
 
 static volatile int *paused; /* how often, as the driver counts; shared with the guard and its children */
 
-int __wrap_gp_kfd_ioctl(int fd, unsigned long request, void *args);
-int __wrap_gp_kfd_ioctl(int fd, unsigned long request, void *args)
+int __wrap_gp_kfd_call(int fd, unsigned long request, void *args);
+int __wrap_gp_kfd_call(int fd, unsigned long request, void *args)
 {
 	uint32_t op = ((const struct kfd_ioctl_criu_args *)args)->op;
 

@@ -57,7 +57,7 @@ struct machine {
 	} threads[THREAD_MAX];
 	uint32_t thread_count;
 	uint32_t due;       /* threads that have not passed the fence of the barrier, by bit */
-	bool told;          /* the eventfd was written */
+	bool is_announced;  /* the eventfd was written */
 	bool believes_idle; /* the daemon's last word */
 };
 
@@ -152,7 +152,7 @@ static bool make_step(struct machine *machine, uint32_t thread)
 		if (!(*reg & step->value))
 			machine->threads[thread].at = step->variable - 1u;
 		break;
-	case OP_TELL: machine->told |= (*reg & step->value) != 0; break;
+	case OP_TELL: machine->is_announced |= (*reg & step->value) != 0; break;
 	case OP_BELIEVE: machine->believes_idle = *reg <= step->value; break;
 	case OP_END: return false;
 	}
@@ -190,7 +190,7 @@ static bool explore(const struct machine *machine, uint32_t truth_busy)
 		if (make_step(&next, i) && !explore(&next, truth_busy))
 			return false;
 	}
-	return !ended || machine->told || machine->believes_idle == !truth_busy;
+	return !ended || machine->is_announced || machine->believes_idle == !truth_busy;
 }
 
 /* The client rings: so many packets. */

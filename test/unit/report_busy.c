@@ -89,7 +89,7 @@ static void test_quantiles(void **state)
 /* Names, layers and processes are told apart; beyond the maximum the last one takes the rest. */
 static void test_stats(void **state)
 {
-	struct gp_stats stats;
+	struct gp_report_stats stats;
 	struct gp_stat *stat;
 
 	(void)state;

@@ -19,7 +19,7 @@ static struct gp_error error;
 
 static void add(uint64_t start_ns, uint64_t end_ns, const char *name, uint64_t tid)
 {
-	struct gp_trace_event event = { .layer = GP_LAYER_HIP, .known = GP_KNOWN_TID, .name = name, .tid = tid };
+	struct gp_profile_event event = { .layer = GP_LAYER_HIP, .known = GP_KNOWN_TID, .name = name, .tid = tid };
 
 	event.name_size = strlen(name);
 	event.start_ns = start_ns;
@@ -132,7 +132,7 @@ static void test_names(void **state)
 /* Thousands of threads are a refusal, not a full memory. */
 static void test_tracks(void **state)
 {
-	struct gp_trace_event event = { .layer = GP_LAYER_HIP, .known = GP_KNOWN_TID, .name = "a", .name_size = 1 };
+	struct gp_profile_event event = { .layer = GP_LAYER_HIP, .known = GP_KNOWN_TID, .name = "a", .name_size = 1 };
 	int r = 0;
 
 	(void)state;

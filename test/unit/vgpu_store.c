@@ -23,7 +23,7 @@
 
 #define ROUNDS 30000u
 
-static struct gp_store store;
+static struct gp_vgpu_store store;
 
 static void put_file(const char *name, const char *text)
 {

@@ -66,7 +66,7 @@ int gp_control_connect(const char *name)
 	return fd;
 }
 
-int gp_control_send(int socket, const char *text, int fd)
+int gp_vgpu_control_send(int socket, const char *text, int fd)
 {
 	union {
 		struct cmsghdr header;

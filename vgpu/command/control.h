@@ -22,7 +22,7 @@ bool gp_control_name_is_valid(const char *name);                 /* letters, dig
 int gp_control_listen(const char *name, struct gp_error *error); /* the socket */
 int gp_control_connect(const char *name); /* -ECONNREFUSED: no such device runs; -EPERM: another user took the name */
 /* fd < 0: none is sent. */
-int gp_control_send(int socket, const char *text, int fd);
+int gp_vgpu_control_send(int socket, const char *text, int fd);
 /* Waits. 0 bytes: the other side is gone (-EPIPE). *ret_fd is -1 when none came. */
 int gp_control_receive(int socket, char *ret_text, size_t text_size, int *ret_fd);
 /* value of "name=" in the first line; NULL: not there. Returns buffer. */

@@ -45,7 +45,7 @@ struct daemon {
 	struct gp_vnode node;
 	struct gp_fuse *fuse; /* one of the front ends, the other is NULL */
 	struct gp_seccomp *seccomp;
-	struct gp_store store;
+	struct gp_vgpu_store store;
 	int epoll, listener, signals, namespace;
 	struct daemon_connection connections[DAEMON_CONNECTION_MAX];
 	uint32_t joined_count;
@@ -86,7 +86,7 @@ static void daemon_accept(struct daemon *daemon)
 	if (fd < 0)
 		return;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || (peer.uid != 0 && peer.uid != geteuid())) {
-		gp_control_send(fd, "error this device belongs to another user\n", -1);
+		gp_vgpu_control_send(fd, "error this device belongs to another user\n", -1);
 		close(fd);
 		return;
 	}
@@ -96,7 +96,7 @@ static void daemon_accept(struct daemon *daemon)
 			daemon_watch(daemon, fd, DAEMON_CONNECTION, i);
 			return;
 		}
-	gp_control_send(fd, "error too many connections\n", -1);
+	gp_vgpu_control_send(fd, "error too many connections\n", -1);
 	close(fd);
 }
 
@@ -120,13 +120,13 @@ static void daemon_listen(struct daemon *daemon, const struct daemon_connection 
 	uint32_t number;
 
 	if (!daemon->seccomp || fd < 0 || gp_seccomp_add(daemon->seccomp, fd, connection->fd, &number) < 0) {
-		gp_control_send(connection->fd, "error this is no listener, or there are too many\n", -1);
+		gp_vgpu_control_send(connection->fd, "error this is no listener, or there are too many\n", -1);
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
 	daemon_watch(daemon, fd, DAEMON_SECCOMP, number);
-	gp_control_send(connection->fd, text, -1);
+	gp_vgpu_control_send(connection->fd, text, -1);
 }
 
 static void daemon_command(struct daemon *daemon, struct daemon_connection *connection, const char *command, int fd)
@@ -149,21 +149,21 @@ static void daemon_command(struct daemon *daemon, struct daemon_connection *conn
 		if (!connection->joined)
 			daemon->joined_count++;
 		connection->joined = daemon->was_joined = true;
-		gp_control_send(connection->fd, text, daemon->namespace);
+		gp_vgpu_control_send(connection->fd, text, daemon->namespace);
 	} else if (!strcmp(command, "status\n")) {
 		gp_report_status(&daemon->node, text + strlen(text), sizeof(text) - strlen(text));
-		gp_control_send(connection->fd, text, -1);
+		gp_vgpu_control_send(connection->fd, text, -1);
 	} else if (!strcmp(command, "stop\n")) {
 		daemon->stopping = true;
-		gp_control_send(connection->fd, text, -1);
+		gp_vgpu_control_send(connection->fd, text, -1);
 	} else if (!strncmp(command, "fault ", 6)) {
 		struct gp_error error = { "" };
 
 		if (gp_fault_inject(&daemon->node, command + 6, &error) < 0)
 			snprintf(text, sizeof(text), "error %s\n", error.text);
-		gp_control_send(connection->fd, text, -1);
+		gp_vgpu_control_send(connection->fd, text, -1);
 	} else {
-		gp_control_send(connection->fd, "error unknown command\n", -1);
+		gp_vgpu_control_send(connection->fd, "error unknown command\n", -1);
 	}
 }
 

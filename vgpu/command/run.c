@@ -144,7 +144,7 @@ static bool run_matches(const struct gp_starter *options, const char *text)
 
 static int run_ask_on(int fd, const char *command, char *ret_text, size_t text_size, int *ret_fd)
 {
-	int r = gp_control_send(fd, command, -1);
+	int r = gp_vgpu_control_send(fd, command, -1);
 
 	return r < 0 ? r : gp_control_receive(fd, ret_text, text_size, ret_fd);
 }

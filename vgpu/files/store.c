@@ -70,7 +70,7 @@ static int store_folder(char *ret_path, size_t path_size)
 	return r;
 }
 
-int gp_store_create(struct gp_store *store, struct gp_error *error)
+int gp_store_create(struct gp_vgpu_store *store, struct gp_error *error)
 {
 	int ends[2], r = store_folder(store->path, sizeof(store->path));
 	pid_t child;
@@ -100,7 +100,7 @@ int gp_store_create(struct gp_store *store, struct gp_error *error)
 }
 
 /* An empty file stands for each device file: for listings and stat; opening it is answered otherwise. */
-static int store_devices(const struct gp_store *store, const struct gp_vnode *node)
+static int store_devices(const struct gp_vgpu_store *store, const struct gp_vnode *node)
 {
 	char path[96];
 	int r = 0;
@@ -127,7 +127,7 @@ static int store_devices(const struct gp_store *store, const struct gp_vnode *no
 	return r;
 }
 
-int gp_store_fill(struct gp_store *store, struct gp_vnode *node, struct gp_error *error)
+int gp_store_fill(struct gp_vgpu_store *store, struct gp_vnode *node, struct gp_error *error)
 {
 	char path[96];
 	int r = store_devices(store, node);
@@ -140,7 +140,7 @@ int gp_store_fill(struct gp_store *store, struct gp_vnode *node, struct gp_error
 	return gp_static_files_write(node, store->path, error);
 }
 
-void gp_store_destroy(struct gp_store *store)
+void gp_store_destroy(struct gp_vgpu_store *store)
 {
 	/* Not left to the remover: whoever waits for our end may count on the folder being gone. */
 	nftw(store->path, store_remove_one, STORE_DEPTH, FTW_DEPTH | FTW_PHYS);

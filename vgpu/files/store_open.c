@@ -30,7 +30,7 @@ static bool store_walk_is_over(const struct store_walk *walk)
 }
 
 /* What is left may have no link at all; ELOOP: it has. */
-static int store_walk_open(const struct gp_store *store, const struct store_walk *walk, uint64_t flags)
+static int store_walk_open(const struct gp_vgpu_store *store, const struct store_walk *walk, uint64_t flags)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
 	const char *rest = walk->rest + strspn(walk->rest, "/"), *slash = walk->done_size && *walk->rest ? "/" : "";
@@ -81,7 +81,7 @@ static int store_walk_link(struct store_walk *walk, const char *text, size_t siz
 }
 
 /* Takes one name from rest; 1: a link was followed. A slash after it stays: one at the end asks for a folder. */
-static int store_walk_step(const struct gp_store *store, struct store_walk *walk, bool follow)
+static int store_walk_step(const struct gp_vgpu_store *store, struct store_walk *walk, bool follow)
 {
 	char text[GP_VPATH_SIZE];
 	const char *name = walk->rest + strspn(walk->rest, "/");
@@ -111,7 +111,7 @@ static int store_walk_step(const struct gp_store *store, struct store_walk *walk
 }
 
 /* Past the next link, and the dots that its text begins with, which cost nothing. */
-static int store_walk_on(const struct gp_store *store, struct store_walk *walk, bool follow)
+static int store_walk_on(const struct gp_vgpu_store *store, struct store_walk *walk, bool follow)
 {
 	bool followed = false;
 
@@ -125,7 +125,7 @@ static int store_walk_on(const struct gp_store *store, struct store_walk *walk, 
 	return 0;
 }
 
-int gp_store_open(const struct gp_store *store, const char *path, uint64_t flags)
+int gp_store_open(const struct gp_vgpu_store *store, const char *path, uint64_t flags)
 {
 	static struct store_walk walk; /* large; vgpud has one thread */
 	int r = 0;

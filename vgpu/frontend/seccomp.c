@@ -414,7 +414,7 @@ uint32_t gp_seccomp_command_count(const struct gp_seccomp *seccomp)
 	return seccomp->listener_count;
 }
 
-int gp_seccomp_create(struct gp_vnode *node, struct gp_store *store, struct gp_seccomp **ret_seccomp,
+int gp_seccomp_create(struct gp_vnode *node, struct gp_vgpu_store *store, struct gp_seccomp **ret_seccomp,
 		      struct gp_error *error)
 {
 	struct seccomp_notif_sizes sizes;

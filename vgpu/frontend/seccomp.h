@@ -7,10 +7,10 @@
 #include "vgpu/node/node.h"
 
 struct gp_seccomp;
-struct gp_store;
+struct gp_vgpu_store;
 
 /* store: filled, and stays the caller's. */
-int gp_seccomp_create(struct gp_vnode *node, struct gp_store *store, struct gp_seccomp **ret_seccomp,
+int gp_seccomp_create(struct gp_vnode *node, struct gp_vgpu_store *store, struct gp_seccomp **ret_seccomp,
 		      struct gp_error *error);
 void gp_seccomp_destroy(struct gp_seccomp *seccomp);
 /* The listener of one more command, which becomes ours on success; *ret_number is what serve is called with. lender:

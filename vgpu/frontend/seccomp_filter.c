@@ -149,7 +149,7 @@ int gp_seccomp_enter(int connection, int vgpud, struct gp_error *error)
 	listener = filter_install(error);
 	if (listener < 0)
 		return listener;
-	r = gp_control_send(connection, "listen\n", listener);
+	r = gp_vgpu_control_send(connection, "listen\n", listener);
 	close(listener);
 	if (r == 0)
 		r = gp_control_receive(connection, text, sizeof(text), &other);
@@ -174,7 +174,7 @@ int gp_seccomp_lend(int connection)
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	memory = open(path, O_RDWR | O_CLOEXEC);
 	snprintf(text, sizeof(text), "memory %d\n", pid);
-	r = gp_control_send(connection, text, memory);
+	r = gp_vgpu_control_send(connection, text, memory);
 	if (memory >= 0)
 		close(memory);
 	return r;

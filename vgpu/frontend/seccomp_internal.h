@@ -48,7 +48,7 @@ struct gp_seccomp_traced {
 
 struct gp_seccomp {
 	struct gp_vnode *node;
-	struct gp_store *store;
+	struct gp_vgpu_store *store;
 	struct gp_seccomp_listener listeners[GP_SECCOMP_LISTENER_MAX];
 	uint32_t listener_count;
 	uint64_t generation, token;
