@@ -12,7 +12,7 @@ PROVE_DEPTH ?= 5
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model report sim slurm test trace vgpu view
 
-.PHONY: help all demo test vgpu-test isa-test isa-demo sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check kernel-test fresh install uninstall deb ops-test clean
+.PHONY: help all demo test vgpu-test isa-test isa-demo sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check kernel-test kernel-debug-test kernel-controls kernel-seeds kernel-long fresh install uninstall deb ops-test clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -31,6 +31,10 @@ help:
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
 	@echo "make kernel-test   the core inside the real amdkfd, in QEMU on a software GPU (docs/kernel.md); fetches 270 MB once"
+	@echo "make kernel-debug-test  the same on a kernel with lockdep, KASAN and KUnit, which is built once (half an hour)"
+	@echo "make kernel-controls    breaks the series in five places; the test bed must see each"
+	@echo "make kernel-seeds       what seed 002's changes do to the real driver (docs/seeds.md)"
+	@echo "make kernel-long        1,000 random operations and ten minutes of fuzzing in the guest"
 	@echo "make prove         every sequence of $(PROVE_DEPTH) calls on the core, models of the protocol, proofs of its arithmetic (docs/prove.md)"
 	@echo "make prove-night   the same with sequences of 6 calls; hours"
 	@echo "make mutants       removes guards one by one (docs/mutants.md) and fails where no test notices"
@@ -148,6 +152,23 @@ fuzz: export CC = clang
 kernel-test:
 	@tools/deps guest
 	@test/kernel/run build-kernel
+
+kernel-debug-test:
+	@tools/deps guest guest-debug
+	@test/kernel/run build-kernel --debug
+
+# The negative controls: each breaks the series in one place, and the test bed must see it.
+kernel-controls:
+	@tools/deps guest
+	@test/kernel/run build-kernel --controls
+
+kernel-seeds:
+	@tools/deps guest
+	@test/kernel/run build-kernel --seeds
+
+kernel-long:
+	@tools/deps guest
+	@test/kernel/run build-kernel --long
 
 # Proofs need Debian's frama-c, which is of 2022: newer ones may prove less in the same time.
 prove:

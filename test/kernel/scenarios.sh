@@ -8,8 +8,20 @@ check() {
 	shift
 	if "$@"; then echo "ok $what"; else echo "not ok $what"; fi
 }
+# wait_for COMMAND...: until it holds, for at most twenty seconds
+wait_for() {
+	for i in $(seq 200); do
+		"$@" && return 0
+		sleep 0.1
+	done
+	return 1
+}
 load_module() { insmod /lib/amdgpu.ko "$@" || echo "not ok insmod $*"; }
+no_process() { [ "$(device driver_processes)" = 0 ]; }
 unload_module() { # a process's end is carried out later, by a worker
+	wait_for no_process
+	check "$1: the driver's counts are balanced" \
+		[ "$(device driver_queues) $(device driver_compute) $(device driver_gws) $(device driver_processes)" = "0 0 0 0" ]
 	for i in $(seq 100); do
 		rmmod amdgpu 2>/dev/null && break
 		sleep 0.1
@@ -80,15 +92,8 @@ idle() {
 	unload_module idle
 }
 
-# wait_for COMMAND...: until it holds, for at most twenty seconds
-wait_for() {
-	for i in $(seq 200); do
-		"$@" && return 0
-		sleep 0.1
-	done
-	return 1
-}
 progressed() { [ "$(device dispatches)" -gt "$1" ]; }
+closed_again() { [ "$(scheduler closes)" -gt "$1" ]; }
 closed_once() { [ "$(scheduler closes)" -ge 1 ]; }
 
 evicted() {
@@ -102,6 +107,8 @@ evicted() {
 	echo $urgent >$debug/softgpu/evict
 	check "evicted: while it is evicted it holds nobody back" wait_for progressed $(($(device dispatches) + 20))
 	echo $urgent >$debug/softgpu/restore
+	closes=$(scheduler closes)
+	check "evicted: once restored it stops the other again" wait_for closed_again $closes
 	kill -9 $urgent
 	wait $batch
 	check "evicted: the other's work is complete" grep -q left=0 /tmp/a
@@ -139,6 +146,28 @@ reset() {
 	unload_module reset
 }
 
+# What the tracepoints and the statistics say, against each other and against what was asked for.
+statistics() {
+	load_module kfd_sched_policy=hpf
+	trace=/sys/kernel/tracing
+	echo 1 >$trace/events/amdkfd/enable
+	load batch 2 60 4000 >/tmp/a &
+	sleep 0.1
+	load serve 10 5000 15 >/tmp/serve
+	wait
+	echo 0 >$trace/events/amdkfd/enable
+	sed 's/^/# /' /tmp/a /tmp/serve
+	events=$(grep -c "kfd_gate: .* close result=0" $trace/trace)
+	check "statistics: each close is traced ($events)" [ "$events" = "$(scheduler closes)" ]
+	check "statistics: the core's decisions are traced" grep -q "kfd_sched: .* type=9 why=1" $trace/trace
+	ran=$(sed -n 's/.*run_ms=\([0-9]*\).*/\1/p' /tmp/serve)
+	check "statistics: ten requests of 5 ms ran for 50 to 75 ms ($ran)" [ "$ran" -ge 50 -a "$ran" -le 75 ]
+	check "statistics: the batch was put aside as often as the core says" \
+		[ "$(sed -n 's/.*preemptions=\([0-9]*\).*/\1/p' /tmp/a)" = "$(scheduler preemptions)" ]
+	sched stats
+	unload_module statistics
+}
+
 ioctls() {
 	load_module $1
 	sched uapi
@@ -160,4 +189,41 @@ fuzz() {
 	wait
 	check "fuzz: the program beside is complete" grep -q left=0 /tmp/a
 	unload_module fuzz
+}
+
+# What calls cost without the scheduler: the unpatched driver (second.ko) and the series with its policy off, in turns.
+costs() {
+	for i in 1 2; do
+		for name in second amdgpu; do
+			insmod /lib/$name.ko
+			echo "# cost $name: $(load cost 200)"
+			wait_for no_process
+			rmmod amdgpu
+		done
+	done
+}
+
+# One process with four queues, then two with two each, the same work: what the driver sends and how long it takes.
+seeds() {
+	load_module
+	echo "# one process: $(load batch 4 50 2000)"
+	load batch 2 50 2000 >/tmp/a & load batch 2 50 2000 >/tmp/b &
+	wait
+	sed 's/^/# two processes: /' /tmp/a /tmp/b
+	for i in 1 2 3 4 5; do
+		load hold 200 & load batch 1 5 1000 >/dev/null &
+	done
+	wait
+	echo "# driver: skips=$(cat /sys/module/amdgpu/parameters/seed_skips) sent=$(cat /sys/module/amdgpu/parameters/seed_sent)"
+	echo "# device: runlists=$(device runlists) unmaps=$(device unmaps) maps=$(device map_queues) packets=$(device packet_count)"
+	echo "# device: bytes=$(device packet_bytes) dispatches=$(device dispatches) preempted=$(device preempted)"
+	clean seeds
+	unload_module seeds
+}
+
+kunit() {
+	load_module
+	dmesg | grep -E "ok [0-9]+ (gate|core)_" | sed 's/^.*\] *//; s/^ *ok [0-9]* /ok kunit: /; s/^ *not ok [0-9]* /not ok kunit: /'
+	check "kunit: the suite passed" sh -c 'dmesg | grep -qE "\] ok [0-9]+ kfd_sched"'
+	unload_module kunit
 }

@@ -263,6 +263,13 @@ int amdgpu_mes_doorbell_process_slice(struct amdgpu_device *a)
 	return 8192;
 }
 
+/* An entry behind all others in the interrupt ring: amdkfd waits until it comes by. */
+int amdgpu_amdkfd_send_close_event_drain_irq(struct amdgpu_device *a, uint32_t *entry)
+{
+	kgd2kfd_interrupt(a->kfd.dev, entry);
+	return 0;
+}
+
 /* ---- nothing to do ---- */
 int amdgpu_amdkfd_gpuvm_unmap_memory_from_gpu(struct amdgpu_device *a, struct kgd_mem *m, void *d)
 {
@@ -332,10 +339,6 @@ bool amdgpu_amdkfd_bo_mapped_to_dev(void *d, struct kgd_mem *m)
 }
 void amdgpu_amdkfd_debug_mem_fence(struct amdgpu_device *a)
 {
-}
-int amdgpu_amdkfd_send_close_event_drain_irq(struct amdgpu_device *a, uint32_t *p)
-{
-	return 0;
 }
 void amdgpu_device_flush_hdp(struct amdgpu_device *a, struct amdgpu_ring *r)
 {

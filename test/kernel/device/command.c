@@ -5,6 +5,8 @@
 #include "kfd_pm4_headers_ai.h"
 #include "kfd_pm4_opcodes.h"
 
+#define IT_WRITE_DATA 0x37 /* amdgpu's name for it is PACKET3_WRITE_DATA */
+
 static uint stall_ms;
 module_param(stall_ms, uint, 0644);
 MODULE_PARM_DESC(stall_ms, "the command processor sleeps so long before each unmap");
@@ -107,7 +109,8 @@ static bool soft_packet_run(struct soft *soft, u32 *packet)
 
 	switch (op) {
 	case IT_NOP:
-	case IT_SET_RESOURCES: break;
+	case IT_SET_RESOURCES:
+	case IT_WRITE_DATA: break; /* the last sets how long a dequeue waits: the model's are not that fine */
 	case IT_RUN_LIST: {
 		const struct pm4_mes_runlist *p = (const void *)packet;
 		const u32 *ib = soft_gtt(soft, (u64)p->ib_base_hi << 32 | p->ordinal2);

@@ -164,6 +164,14 @@ static int stats_show(struct seq_file *file, void *data)
 		   s->runlist_queues_max, atomic_read(&soft_notifier_evictions), s->violations);
 	seq_printf(file, "packet_hash=%llx\npacket_count=%llu\npacket_bytes=%llu\n", s->packet_hash, s->packet_count,
 		   s->packet_words * 4);
+	/* The driver's own counts: without queues they are 0. */
+	if (soft->adev.kfd.init_complete) {
+		const struct device_queue_manager *dqm = soft->adev.kfd.dev->nodes[0]->dqm;
+
+		seq_printf(file, "driver_queues=%u\ndriver_compute=%u\ndriver_gws=%u\ndriver_processes=%u\n",
+			   dqm->active_queue_count, dqm->active_cp_queue_count, dqm->gws_queue_count,
+			   dqm->processes_count);
+	}
 	seq_printf(file, "left_max=%llu\nleft_processes_max=%llu\nchanged_max=%llu\n", s->left_max,
 		   s->left_processes_max, s->changed_max);
 	return 0;

@@ -113,12 +113,11 @@ struct signal *kfd_signals(unsigned count)
 	return signals;
 }
 
-int queue_create(struct queue *queue, unsigned priority)
+void queue_prepare(struct queue *queue, unsigned priority)
 {
 	struct kfd_ioctl_create_queue_args *args = &queue->args;
 	uint32_t save = save_size ? save_size : control_stack + 60 * 0x55000u;
 	volatile uint64_t *indexes;
-	char *doorbells;
 
 	memset(queue, 0, sizeof(*queue));
 	queue->ring = kfd_memory(RING * sizeof(*queue->ring));
@@ -140,6 +139,14 @@ int queue_create(struct queue *queue, unsigned priority)
 	args->ctx_save_restore_size = save;
 	args->ctl_stack_size = control_stack;
 	args->ctx_save_restore_address = (uintptr_t)kfd_memory((save + debug_size + 4095) & ~4095u);
+}
+
+int queue_create(struct queue *queue, unsigned priority)
+{
+	struct kfd_ioctl_create_queue_args *args = &queue->args;
+	char *doorbells;
+
+	queue_prepare(queue, priority);
 	if (ioctl(kfd, AMDKFD_IOC_CREATE_QUEUE, args))
 		return -errno;
 	doorbells =
@@ -209,4 +216,14 @@ bool wait_below(struct signal *signal, int64_t value, double limit_ms)
 		usleep(100);
 	}
 	return true;
+}
+
+int sched_stats(struct kfd_sched_stats *stats)
+{
+	struct kfd_ioctl_sched_args args = { .op = KFD_IOC_SCHED_STATS,
+					     .gpu_id = gpu_id,
+					     .stats_ptr = (uintptr_t)stats,
+					     .stats_size = sizeof(*stats) };
+
+	return ioctl(kfd, AMDKFD_IOC_SCHED, &args) ? -errno : 0;
 }

@@ -40,11 +40,13 @@ void die(const char *what) __attribute__((noreturn));
 void kfd_open(void);
 void *kfd_memory(size_t size);
 struct signal *kfd_signals(unsigned count);
-int queue_create(struct queue *queue, unsigned priority); /* 0, or a negative errno */
+void queue_prepare(struct queue *queue, unsigned priority); /* all but the call */
+int queue_create(struct queue *queue, unsigned priority);   /* 0, or a negative errno */
 void queue_must(struct queue *queue, unsigned priority);
 void queue_update(struct queue *queue, unsigned percent, unsigned priority);
 void queue_destroy(struct queue *queue);
 void queue_dispatch(struct queue *queue, unsigned workgroups, uint64_t workgroup_ns, struct signal *signal);
+int sched_stats(struct kfd_sched_stats *stats); /* 0, or a negative errno: the kernel does not schedule */
 bool wait_below(struct signal *signal, int64_t value, double limit_ms);
 
 #endif

@@ -3,6 +3,7 @@
  * load batch QUEUES DISPATCHES KERNEL_US [PRIORITY]    all dispatches at once, then waits for them
  * load serve REQUESTS KERNEL_US GAP_MS [PRIORITY [DELAY_MS]]   one request after the other, the first DELAY_MS after
  * start load hold MS [PRIORITY]                              a queue without work
+ * load cost COUNT                                      what an ioctl and a queue cost, in ns
  *
  * serve's times are the device's: from the doorbell to the end of the kernel as the model has it.
  *
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include "kfd.h"
 
@@ -21,6 +23,17 @@ static int compare(const void *a, const void *b)
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return x < y ? -1 : x > y;
+}
+
+/* What the kernel says that this process got, where it schedules. */
+static void print_stats(void)
+{
+	struct kfd_sched_stats stats;
+
+	if (!sched_stats(&stats))
+		printf(" run_ms=%llu wait_ms=%llu preemptions=%llu inversions=%llu", stats.run_ns / 1000000,
+		       stats.wait_ns / 1000000, stats.preemptions, stats.inversions);
+	printf("\n");
 }
 
 static int batch(unsigned queues, unsigned dispatches, unsigned us, unsigned priority)
@@ -42,8 +55,9 @@ static int batch(unsigned queues, unsigned dispatches, unsigned us, unsigned pri
 		wait_below(&signals[i], 0, 120000);
 		left += signals[i].value;
 	}
-	printf("batch pid=%d queues=%u dispatches=%u ms=%.1f left=%ld\n", getpid(), queues, dispatches,
-	       now_ms() - start, left);
+	printf("batch pid=%d id=%u queues=%u dispatches=%u ms=%.1f left=%ld", getpid(), queue[0].args.queue_id, queues,
+	       dispatches, now_ms() - start, left);
+	print_stats();
 	return left != 0;
 }
 
@@ -69,9 +83,32 @@ static int serve(unsigned requests, unsigned us, unsigned gap_ms, unsigned prior
 		sum += times[i];
 	}
 	qsort(times, requests, sizeof(*times), compare);
-	printf("serve requests=%u missing=%u mean=%.2f p50=%.2f p99=%.2f max=%.2f\n", requests, missing, sum / requests,
+	printf("serve requests=%u missing=%u mean=%.2f p50=%.2f p99=%.2f max=%.2f", requests, missing, sum / requests,
 	       times[requests / 2], times[requests * 99 / 100], times[requests - 1]);
+	print_stats();
 	return missing != 0;
+}
+
+static int cost(unsigned count)
+{
+	struct kfd_ioctl_get_version_args version;
+	double start = now_ms(), ioctls, queues = 0, best = 1e9;
+	struct queue queue;
+
+	for (unsigned i = 0; i < count * 10; i++)
+		ioctl(kfd, AMDKFD_IOC_GET_VERSION, &version);
+	ioctls = (now_ms() - start) * 1e6 / (count * 10);
+	for (unsigned i = 0; i < count / 10; i++) {
+		queue_prepare(&queue, 7);
+		start = now_ms();
+		if (ioctl(kfd, AMDKFD_IOC_CREATE_QUEUE, &queue.args))
+			die("CREATE_QUEUE");
+		queue_destroy(&queue);
+		queues = (now_ms() - start) * 1e6;
+		best = queues < best ? queues : best;
+	}
+	printf("ioctl_ns=%.0f queue_ns=%.0f\n", ioctls, best);
+	return 0;
 }
 
 static unsigned argument(int argc, char **argv, int i, unsigned otherwise)
@@ -89,6 +126,8 @@ int main(int argc, char **argv)
 	if (argc > 4 && !strcmp(argv[1], "serve"))
 		return serve(argument(argc, argv, 2, 1), argument(argc, argv, 3, 1), argument(argc, argv, 4, 1),
 			     argument(argc, argv, 5, 10), argument(argc, argv, 6, 0));
+	if (argc > 2 && !strcmp(argv[1], "cost"))
+		return cost(argument(argc, argv, 2, 1));
 	if (argc > 2 && !strcmp(argv[1], "hold")) {
 		struct queue queue;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sched uapi                what AMDKFD_IOC_SCHED accepts and refuses
+ * sched stats               what it tells of a process, where the kernel schedules
  * sched gates               a privileged batch gate: one runlist, no progress, open again when its owner dies
  * sched random SEED COUNT   random operations of many processes; each survivor's work is complete
  * sched fuzz SEED SECONDS   the ioctl with random arguments and sizes
@@ -8,6 +9,7 @@
  * Each prints lines "ok ..." and "not ok ...", and exits 0 if there is no "not ok".
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <linux/capability.h>
@@ -93,11 +96,94 @@ static int gate(struct kfd_sched_gate *gates, unsigned count)
 	return ioctl(kfd, AMDKFD_IOC_SCHED, &args) ? -errno : 0;
 }
 
+static int hint(uint64_t in_ns)
+{
+	struct kfd_ioctl_sched_args args = { .op = KFD_IOC_SCHED_HINT, .gpu_id = gpu_id, .hint_in_ns = in_ns };
+
+	return ioctl(kfd, AMDKFD_IOC_SCHED, &args) ? -errno : 0;
+}
+
+/* The struct of each size at the end of a page behind which there is nothing. Returns how many were answered wrongly.
+ */
+static int sizes(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, (size_t)page * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int wrong = 0;
+
+	if (memory == MAP_FAILED || munmap(memory + page, (size_t)page))
+		die("page");
+	for (unsigned size = 0; size <= 256; size++) {
+		struct kfd_ioctl_sched_args args = { .op = KFD_IOC_SCHED_SET_PROCESS, .priority = 50 };
+		char *at = memory + page - size;
+		int r;
+
+		memset(memory, 0, (size_t)page);
+		memcpy(at, &args, size < sizeof(args) ? size : sizeof(args));
+		r = ioctl(kfd, _IOC(_IOC_READ | _IOC_WRITE, AMDKFD_IOCTL_BASE, 0x27, size), at);
+		/* Without its first byte it asks for gates, and has none. */
+		if (size >= 1 ? r != 0 : r == 0 || errno != EINVAL) {
+			printf("# size %u: %d, %s\n", size, r, strerror(errno));
+			wrong++;
+		}
+		for (char *byte = at + sizeof(args); byte < memory + page; byte++)
+			wrong += *byte != 0;
+	}
+	munmap(memory, (size_t)page);
+	return wrong;
+}
+
+/* In a kernel that schedules. A program without rights has no priority above normal, whatever its queues say. */
+static int stats_told(void)
+{
+	struct kfd_sched_stats stats = { 0 }, part = { .run_ns = 77, .wait_ns = 77 };
+	struct kfd_ioctl_sched_args args = { .op = KFD_IOC_SCHED_STATS,
+					     .gpu_id = gpu_id,
+					     .stats_ptr = (uintptr_t)&part,
+					     .stats_size = 8 };
+	struct signal *signal = kfd_signals(1);
+	unsigned long long run_ms = 0;
+	struct queue queue;
+	char path[128];
+	FILE *file;
+
+	queue_must(&queue, 15);
+	signal->value = 3;
+	for (int i = 0; i < 3; i++)
+		queue_dispatch(&queue, 240, 10000000, signal);
+	check(wait_below(signal, 0, 20000), "the work is complete");
+	check(sched_stats(&stats) == 0, "the kernel tells what the process got");
+	printf("# run_ns=%llu wait_ns=%llu\n", stats.run_ns, stats.wait_ns);
+	check(stats.run_ns >= 28000000 && stats.run_ns < 60000000,
+	      "three kernels of 10 ms ran for 28 to 60 ms (work is seen within a millisecond)");
+	check(!ioctl(kfd, AMDKFD_IOC_SCHED, &args) && part.run_ns >= 28000000 && part.wait_ns == 77,
+	      "an older program's shorter statistics are not overrun");
+	args.gpu_id = 1;
+	check(ioctl(kfd, AMDKFD_IOC_SCHED, &args) && errno == EINVAL, "statistics of a device that is not there");
+	args.gpu_id = gpu_id;
+	args.stats_ptr = 8;
+	check(ioctl(kfd, AMDKFD_IOC_SCHED, &args) && errno == EFAULT, "statistics to memory that is not there");
+	check(hint(1000000) == 0 && hint(3600000000001ull) == -EINVAL,
+	      "a hint is taken, one of more than an hour is not");
+	queue_destroy(&queue);
+	check(!sched_stats(&part) && part.run_ns >= stats.run_ns,
+	      "what the process got is not forgotten with its queue");
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/stats_%u/sched", getpid(), gpu_id);
+	file = fopen(path, "r");
+	check(file && fscanf(file, "run_ms=%llu", &run_ms) == 1 && run_ms >= stats.run_ns / 1000000,
+	      "sysfs says the same");
+	if (file)
+		fclose(file);
+	check(gate(&(struct kfd_sched_gate){ .pid = 1 }, 1) == -EBUSY, "gates are the kernel's own");
+	return failures != 0;
+}
+
 static int uapi(void)
 {
 	struct kfd_ioctl_get_version_args version = { 0 };
 	struct kfd_ioctl_sched_args args = { .op = 77 };
 	struct kfd_sched_gate one = { .pid = 1, .queue_id = 0, .open = 2 };
+	struct kfd_sched_stats stats;
 	struct {
 		struct kfd_ioctl_sched_args args;
 		char more[64];
@@ -114,6 +200,11 @@ static int uapi(void)
 	check(gate(&one, 1) == -EINVAL, "a gate is 0 or 1");
 	check(gate(NULL, 1) == -EFAULT, "an array that is not there is refused");
 	check(gate(&one, 0) == -EINVAL && gate(&one, 1025) == -EINVAL, "0 and 1,025 gates are refused");
+	check(sizeof(struct kfd_ioctl_sched_args) == 32 && sizeof(struct kfd_sched_gate) == 16,
+	      "the structs have the sizes that programs were built with");
+	check(sched_stats(&stats) == -EOPNOTSUPP && hint(1000) == -EOPNOTSUPP,
+	      "without a scheduler in the kernel there are no statistics and no hints");
+	check(sizes() == 0, "every size from 0 to 256 is taken or refused, and nothing behind the struct is written");
 	/* A newer program's longer struct, an older one's shorter: the kernel takes its own length. */
 	longer.args = (struct kfd_ioctl_sched_args){ .op = KFD_IOC_SCHED_SET_PROCESS, .priority = 40 };
 	check(!ioctl(kfd, _IOC(_IOC_READ | _IOC_WRITE, AMDKFD_IOCTL_BASE, 0x27, sizeof(longer)), &longer),
@@ -141,6 +232,7 @@ static pid_t worker(unsigned queues, unsigned dispatches, unsigned ms, unsigned 
 		die("pipe");
 	pid = fork();
 	if (!pid) {
+		struct kfd_ioctl_runtime_enable_args runtime = { .mode_mask = KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK };
 		struct queue queue[8];
 		struct signal *signals;
 		unsigned left = 0;
@@ -148,6 +240,7 @@ static pid_t worker(unsigned queues, unsigned dispatches, unsigned ms, unsigned 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(kfd);
 		kfd_open();
+		ioctl(kfd, AMDKFD_IOC_RUNTIME_ENABLE, &runtime); /* so that a debugger may suspend its queues */
 		signals = kfd_signals(queues);
 		for (unsigned i = 0; i < queues; i++) {
 			queue_must(&queue[i], priority);
@@ -177,6 +270,7 @@ static int gates(void)
 	struct kfd_sched_gate list[6];
 	unsigned ids[2][3], count = 0;
 	uint64_t runlists, before;
+	struct queue bystander;
 	pid_t pids[2], owner;
 	int status;
 
@@ -185,19 +279,20 @@ static int gates(void)
 		for (int i = 0; i < 3; i++)
 			list[count++] = (struct kfd_sched_gate){ .pid = (uint32_t)pids[p], .queue_id = ids[p][i] };
 	}
+	queue_must(&bystander, 7); /* stays mapped, so that there is a runlist to send */
 	usleep(100000);
-	runlists = device_stat("runlists") + device_stat("mes_removes");
+	runlists = device_stat("runlists");
 	check(gate(list, count) == 0, "gates of two processes close");
-	printf("# %llu runlist updates for %u gates\n",
-	       (unsigned long long)(device_stat("runlists") + device_stat("mes_removes") - runlists), count);
-	check(device_stat("mes_adds") || device_stat("runlists") - runlists <= 1, "with one runlist at most");
-	check(device_stat("mapped") == 0, "nothing is mapped");
+	check(device_stat("mes_adds") || wait_stat("runlists", runlists + 1), "with one runlist");
+	check(device_stat("mes_adds") || (device_stat("left_max") == count && device_stat("left_processes_max") == 2),
+	      "which left out six queues of two processes, as the device counts");
+	check(wait_stat("mapped", 1), "nothing else is mapped");
 	before = device_stat("dispatches");
 	usleep(300000);
 	check(device_stat("dispatches") == before, "nothing makes progress");
 	for (unsigned i = 0; i < count; i++)
 		list[i].open = 1;
-	check(gate(list, count) == 0 && wait_stat("mapped", count), "all of them open");
+	check(gate(list, count) == 0 && wait_stat("mapped", count + 1), "all of them open");
 	/* A scheduler that dies. */
 	owner = fork();
 	if (!owner) {
@@ -217,88 +312,187 @@ static int gates(void)
 	return failures != 0;
 }
 
+struct victim {
+	pid_t pid;
+	unsigned ids[3], queues;
+	bool evicted, killed;
+};
+
+static unsigned done, bad; /* processes that ended, and those that ended as they must not */
+
+static void victim_ended(struct victim *victim, int status)
+{
+	if (!victim->killed && status) {
+		printf("# process %d ended with status %#x\n", victim->pid, status);
+		bad++;
+	}
+	victim->pid = 0;
+	done++;
+}
+
+static int debugger_call(struct kfd_ioctl_dbg_trap_args *args, pid_t pid, unsigned op)
+{
+	args->pid = (uint32_t)pid;
+	args->op = op;
+	return ioctl(kfd, AMDKFD_IOC_DBG_TRAP, args);
+}
+
+/* Attaches as a debugger does, suspends all queues, lets them go on, and detaches; or only some of that. Returns how
+ * many queues were suspended. */
+static int debug(struct victim *victim, unsigned how)
+{
+	struct kfd_ioctl_dbg_trap_args args = { 0 };
+	struct kfd_runtime_info info;
+	uint32_t ids[3];
+	int events = open("/dev/null", O_WRONLY), suspended = 0, status;
+
+	/* It stands still meanwhile: unpatched amdkfd dereferences NULL if it ends while a debugger is being enabled.
+	 */
+	if (ptrace(PTRACE_SEIZE, victim->pid, 0, 0))
+		goto close;
+	ptrace(PTRACE_INTERRUPT, victim->pid, 0, 0);
+	if (waitpid(victim->pid, &status, __WALL) != victim->pid)
+		die("debugger");
+	if (!WIFSTOPPED(status)) {
+		victim_ended(victim, status);
+		goto close;
+	}
+	args.enable.dbg_fd = (uint32_t)events;
+	args.enable.rinfo_ptr = (uintptr_t)&info;
+	args.enable.rinfo_size = sizeof(info);
+	if (debugger_call(&args, victim->pid, KFD_IOC_DBG_TRAP_ENABLE))
+		goto out;
+	memset(&args, 0, sizeof(args));
+	memcpy(ids, victim->ids, sizeof(ids));
+	args.suspend_queues.queue_array_ptr = (uintptr_t)ids;
+	args.suspend_queues.num_queues = victim->queues;
+	suspended = debugger_call(&args, victim->pid, KFD_IOC_DBG_TRAP_SUSPEND_QUEUES);
+	usleep(how % 3000);
+	if (how & 4096) { /* else leaving is what resumes them */
+		memset(&args, 0, sizeof(args));
+		memcpy(ids, victim->ids, sizeof(ids));
+		args.resume_queues.queue_array_ptr = (uintptr_t)ids;
+		args.resume_queues.num_queues = victim->queues;
+		debugger_call(&args, victim->pid, KFD_IOC_DBG_TRAP_RESUME_QUEUES);
+	}
+	memset(&args, 0, sizeof(args));
+	debugger_call(&args, victim->pid, KFD_IOC_DBG_TRAP_DISABLE);
+out:
+	ptrace(PTRACE_DETACH, victim->pid, 0, 0);
+close:
+	if (events >= 0)
+		close(events);
+	return suspended > 0 ? suspended : 0;
+}
+
+#define VICTIMS 8
+
+static struct victim victims[VICTIMS];
+static unsigned suspends, resets, debugged;
+
+/* Lets everybody go on. */
+static void release_all(bool gating)
+{
+	for (unsigned k = 0; k < VICTIMS; k++) {
+		struct victim *victim = &victims[k];
+
+		if (victim->pid && victim->evicted)
+			device_write("restore", victim->pid);
+		victim->evicted = false;
+		for (unsigned q = 0; gating && victim->pid && q < victim->queues; q++) {
+			struct kfd_sched_gate g = { .pid = (uint32_t)victim->pid,
+						    .queue_id = victim->ids[q],
+						    .open = 1 };
+
+			gate(&g, 1);
+		}
+	}
+	usleep(20000);
+}
+
+static void reset_device(void) /* nobody's queues survive that */
+{
+	device_write("reset", 1);
+	resets++;
+	for (unsigned k = 0; k < VICTIMS; k++)
+		if (victims[k].pid) {
+			kill(victims[k].pid, SIGKILL);
+			victims[k].killed = true;
+		}
+}
+
+static void random_operation(struct victim *victim, unsigned what, bool gating)
+{
+	if (what < 2 && !victim->evicted) {
+		device_write("evict", victim->pid);
+		victim->evicted = true;
+	} else if (what < 4 && victim->evicted) {
+		device_write("restore", victim->pid);
+		victim->evicted = false;
+	} else if (what == 4 && rand() % 4 == 0) {
+		kill(victim->pid, SIGKILL);
+		victim->killed = true;
+	} else if (what == 5) {
+		kill(victim->pid, SIGSTOP);
+		usleep((unsigned)rand() % 3000);
+		kill(victim->pid, SIGCONT);
+	} else if (what == 6) {
+		debugged += (unsigned)debug(victim, (unsigned)rand());
+	} else if (what == 7 && rand() % 4 == 0) {
+		device_write("suspend", 1);
+		usleep((unsigned)rand() % 3000);
+		device_write("suspend", 0);
+		suspends++;
+	} else if (what == 8 && rand() % 12 == 0 && !device_stat("mes_adds")) { /* amdgpu resets MES itself: not here */
+		reset_device();
+	} else if (gating) {
+		struct kfd_sched_gate g[3];
+
+		for (unsigned q = 0; q < victim->queues; q++)
+			g[q] = (struct kfd_sched_gate){ .pid = (uint32_t)victim->pid,
+							.queue_id = victim->ids[q],
+							.open = (uint32_t)rand() % 2 };
+		gate(g, victim->queues);
+	} else {
+		usleep((unsigned)rand() % 2000);
+	}
+}
+
 static int random_operations(unsigned seed, unsigned count)
 {
-	struct {
-		pid_t pid;
-		unsigned ids[3], queues;
-		bool evicted, killed;
-	} w[8] = { 0 };
-	unsigned done = 0, bad = 0, made = 0, operations = 0;
-	bool gating;
+	struct kfd_sched_gate none = { .pid = 999999, .open = 1 };
+	bool gating = gate(&none, 1) == 0; /* -EBUSY: the kernel schedules, gates are its own */
+	unsigned made = 0, operations = 0;
 
 	srand(seed);
 	printf("# seed %u\n", seed);
-	{
-		struct kfd_sched_gate none = { .pid = 999999, .open = 1 };
-
-		gating = gate(&none, 1) == 0; /* -EBUSY: the kernel schedules, gates are its own */
-	}
 	while (operations < count || made > done) {
-		unsigned i = (unsigned)rand() % 8, what = (unsigned)rand() % 8;
+		struct victim *victim = &victims[(unsigned)rand() % VICTIMS];
+		unsigned what = (unsigned)rand() % 10;
 		int status;
 
-		for (unsigned k = 0; k < 8; k++)
-			if (w[k].pid && waitpid(w[k].pid, &status, WNOHANG) == w[k].pid) {
-				if (!w[k].killed && status) {
-					printf("# process %d ended with status %#x\n", w[k].pid, status);
-					bad++;
-				}
-				w[k].pid = 0;
-				done++;
-			}
-		if (operations >= count) { /* let all go on, and wait */
-			for (unsigned k = 0; k < 8; k++)
-				if (w[k].pid && w[k].evicted) {
-					device_write("restore", w[k].pid);
-					w[k].evicted = false;
-				}
-			if (gating)
-				for (unsigned k = 0; k < 8; k++)
-					for (unsigned q = 0; w[k].pid && q < w[k].queues; q++) {
-						struct kfd_sched_gate g = { .pid = (uint32_t)w[k].pid,
-									    .queue_id = w[k].ids[q],
-									    .open = 1 };
-						gate(&g, 1);
-					}
-			usleep(20000);
+		for (unsigned k = 0; k < VICTIMS; k++)
+			if (victims[k].pid && waitpid(victims[k].pid, &status, WNOHANG) == victims[k].pid)
+				victim_ended(&victims[k], status);
+		if (operations >= count) {
+			release_all(gating);
 			continue;
 		}
 		operations++;
-		if (!w[i].pid) {
-			w[i].queues = 1 + (unsigned)rand() % 3;
-			w[i].evicted = w[i].killed = false;
-			w[i].pid = worker(w[i].queues, 1 + (unsigned)rand() % 20, 1 + (unsigned)rand() % 4,
-					  (unsigned)rand() % 16, w[i].ids);
-			made++;
-		} else if (what < 2 && !w[i].evicted) {
-			device_write("evict", w[i].pid);
-			w[i].evicted = true;
-		} else if (what < 4 && w[i].evicted) {
-			device_write("restore", w[i].pid);
-			w[i].evicted = false;
-		} else if (what == 4 && rand() % 4 == 0) {
-			kill(w[i].pid, SIGKILL);
-			w[i].killed = true;
-		} else if (what == 5) {
-			kill(w[i].pid, SIGSTOP);
-			usleep((unsigned)rand() % 3000);
-			kill(w[i].pid, SIGCONT);
-		} else if (gating) {
-			struct kfd_sched_gate g[3];
-
-			for (unsigned q = 0; q < w[i].queues; q++)
-				g[q] = (struct kfd_sched_gate){ .pid = (uint32_t)w[i].pid,
-								.queue_id = w[i].ids[q],
-								.open = (uint32_t)rand() % 2 };
-			gate(g, w[i].queues);
-		} else {
-			usleep((unsigned)rand() % 2000);
+		if (victim->pid) {
+			random_operation(victim, what, gating);
+			continue;
 		}
+		victim->queues = 1 + (unsigned)rand() % 3;
+		victim->evicted = victim->killed = false;
+		victim->pid = worker(victim->queues, 1 + (unsigned)rand() % 20, 1 + (unsigned)rand() % 4,
+				     (unsigned)rand() % 16, victim->ids);
+		made++;
 	}
-	printf("# %u operations, %u programs, %u wrong\n", operations, made, bad);
+	printf("# %u operations, %u programs, %u queues suspended by a debugger, %u suspends, %u resets, %u wrong\n",
+	       operations, made, debugged, suspends, resets, bad);
 	check(bad == 0, "every program that was not killed completed its work");
-	check(device_stat("mapped") == 0, "nothing is mapped when all are gone");
+	check(wait_stat("mapped", 0), "nothing is mapped when all are gone");
 	check(device_stat("violations") == 0, "the device found nothing wrong");
 	return failures != 0;
 }
@@ -317,7 +511,7 @@ static int fuzz(unsigned seed, unsigned seconds)
 
 		for (unsigned i = 0; i < sizeof(bytes); i++)
 			bytes[i] = rand() % 4 ? 0 : (unsigned char)rand();
-		args->op = (uint32_t)rand() % 3;
+		args->op = (uint32_t)rand() % 6;
 		if (rand() % 2) {
 			args->gpu_id = gpu_id;
 			args->gates_ptr = (uintptr_t)list;
@@ -341,12 +535,14 @@ int main(int argc, char **argv)
 	kfd_open();
 	if (argc > 1 && !strcmp(argv[1], "uapi"))
 		return uapi();
+	if (argc > 1 && !strcmp(argv[1], "stats"))
+		return stats_told();
 	if (argc > 1 && !strcmp(argv[1], "gates"))
 		return gates();
 	if (argc > 3 && !strcmp(argv[1], "random"))
 		return random_operations((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
 	if (argc > 3 && !strcmp(argv[1], "fuzz"))
 		return fuzz((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
-	fprintf(stderr, "usage: sched uapi|gates|random SEED COUNT|fuzz SEED SECONDS\n");
+	fprintf(stderr, "usage: sched uapi|stats|gates|random SEED COUNT|fuzz SEED SECONDS\n");
 	return 2;
 }
