@@ -10,8 +10,8 @@
 #include "cli/clean.h"
 #include "cli/columns.h"
 #include "cli/control.h"
+#include "cli/field.h"
 #include "lib/cleanup.h"
-#include "lib/json.h"
 #include "lib/json_writer.h"
 #include "lib/output.h"
 #include "lib/plain.h"
@@ -130,18 +130,8 @@ static int account_object(struct account *account, struct gp_json *json, bool is
 	char key[64];
 	int r;
 
-	while (!(r = gp_json_next(json, error)) && json->type == GP_JSON_KEY) {
-		gp_clean_copy(key, sizeof(key), json->string);
-		r = gp_json_next(json, error);
-		if (r)
-			return r;
-		if (json->type == GP_JSON_OBJECT_BEGIN || json->type == GP_JSON_ARRAY_BEGIN)
-			r = gp_json_skip(json, error);
-		else
-			row_take(&row, key, json);
-		if (r)
-			return r;
-	}
+	while ((r = gp_field_next(json, key, sizeof(key), error)) > 0)
+		row_take(&row, key, json);
 	if (r)
 		return r;
 	row.clients = is_tag ? row.clients : 1;

@@ -4,7 +4,6 @@
 #include <string.h>
 #include "cli/clean.h"
 #include "cli/field.h"
-#include "lib/json.h"
 
 /* Leaves the reader at the value; the rest of the text is read too, so that half an answer is none. */
 static bool field_find(struct gp_json *json, const char *text, size_t size, const char *key)
@@ -68,4 +67,22 @@ bool gp_field_string(const char *text, size_t size, const char *key, char *ret_v
 		return false;
 	gp_clean_copy(ret_value, value_size, json.string);
 	return true;
+}
+
+int gp_field_next(struct gp_json *json, char *ret_key, size_t key_size, struct gp_error *error)
+{
+	int r;
+
+	while (!(r = gp_json_next(json, error)) && json->type == GP_JSON_KEY) {
+		gp_clean_copy(ret_key, key_size, json->string);
+		r = gp_json_next(json, error);
+		if (r)
+			return r;
+		if (json->type != GP_JSON_OBJECT_BEGIN && json->type != GP_JSON_ARRAY_BEGIN)
+			return 1;
+		r = gp_json_skip(json, error);
+		if (r)
+			return r;
+	}
+	return r;
 }

@@ -9,9 +9,9 @@
 #include "cli/clean.h"
 #include "cli/columns.h"
 #include "cli/control.h"
+#include "cli/field.h"
 #include "cli/target_pid.h"
 #include "lib/cleanup.h"
-#include "lib/json.h"
 #include "lib/output.h"
 #include "lib/plain.h"
 #include "lib/units.h"
@@ -153,18 +153,10 @@ static int grant_object(struct gp_columns *columns, struct gp_json *json, struct
 	char key[64], text[GP_UNITS_TEXT_SIZE];
 	int r;
 
-	while (!(r = gp_json_next(json, error)) && json->type == GP_JSON_KEY) {
-		gp_clean_copy(key, sizeof(key), json->string);
-		r = gp_json_next(json, error);
-		if (r)
-			return r;
-		if (json->type == GP_JSON_OBJECT_BEGIN || json->type == GP_JSON_ARRAY_BEGIN)
-			r = gp_json_skip(json, error);
-		else
-			grant_take(&row, key, json);
-		if (r)
-			return r;
-	}
+	while ((r = gp_field_next(json, key, sizeof(key), error)) > 0)
+		grant_take(&row, key, json);
+	if (r)
+		return r;
 	gp_columns_add(columns, row.target);
 	gp_columns_add(columns, row.priority[0] ? row.priority : "–");
 	gp_columns_add(columns, row.ceiling[0] ? row.ceiling : "–");
@@ -172,7 +164,7 @@ static int grant_object(struct gp_columns *columns, struct gp_json *json, struct
 	gp_columns_add(columns, row.tag[0] ? row.tag : "–");
 	gp_columns_add(columns, row.ends_ns == UINT64_MAX ? "–" : gp_units_format_ns(row.ends_ns, text, sizeof(text)));
 	gp_columns_number(columns, row.clients);
-	return r;
+	return 0;
 }
 
 static int grant_table(const char *text, size_t size, struct gp_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzer: what the daemon answers a command. The first byte chooses the reader: a packet, a status, a client, single
- * values. Whatever comes, what is kept is bounded and fit for a terminal. */
+ * values, members. Whatever comes, what is kept is bounded and fit for a terminal. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +59,23 @@ static void answer_state(const char *text, size_t size, bool is_client)
 	gp_state_fini(&state);
 }
 
+/* It ends, whatever the text is, and nothing nested is told as a member. */
+static void answer_members(const char *text, size_t size)
+{
+	struct gp_error error = { "" };
+	struct gp_json json;
+	char key[8];
+
+	gp_json_init(&json, text, size, "answer");
+	if (gp_json_next(&json, &error) || json.type != GP_JSON_OBJECT_BEGIN)
+		return;
+	while (gp_field_next(&json, key, sizeof(key), &error) > 0) {
+		answer_expect_clean(key);
+		if (json.depth != 1)
+			abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data + 1;
@@ -72,6 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 'p': answer_packet(data + 1, size - 1); break;
 	case 's': answer_state(text, size - 1, false); break;
 	case 'c': answer_state(text, size - 1, true); break;
+	case 'm': answer_members(text, size - 1); break;
 	default:
 		(void)gp_field_u64(text, size - 1, "agents", &number);
 		(void)gp_field_bool(text, size - 1, "opened_gpu", &flag);

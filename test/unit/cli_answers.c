@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "cli/control.h"
+#include "cli/field.h"
 
 #define COOKIE    77u
 #define OTHER_UID 12345u
@@ -183,10 +184,42 @@ static void test_no_end(void **state)
 	serve_end(fd);
 }
 
+/* The members of one object of a list: nested ones are passed over, what is cut short is an error. */
+static void test_members(void **state)
+{
+	static const char whole[] =
+		"{\"a\":7,\"nested\":{\"a\":8,\"l\":[{}]},\"l\":[1,{\"a\":9}],\"long\\u001bkey\":\"x\"}";
+	struct gp_json json;
+	char key[6];
+
+	(void)state;
+	gp_json_init(&json, whole, sizeof(whole) - 1, "answer");
+	assert_int_equal(gp_json_next(&json, &error), 0);
+	assert_int_equal(gp_field_next(&json, key, sizeof(key), &error), 1);
+	assert_string_equal(key, "a");
+	assert_int_equal(json.u64, 7);
+	assert_int_equal(gp_field_next(&json, key, sizeof(key), &error), 1);
+	assert_memory_equal(key, "long", 4);
+	assert_null(strchr(key, 033));
+	assert_string_equal(json.string, "x");
+	assert_int_equal(gp_field_next(&json, key, sizeof(key), &error), 0);
+	assert_int_equal(json.type, GP_JSON_OBJECT_END);
+
+	for (size_t size = 1; size < sizeof(whole) - 1; size++) {
+		int r;
+
+		gp_json_init(&json, whole, size, "answer");
+		assert_int_equal(gp_json_next(&json, &error), 0);
+		while ((r = gp_field_next(&json, key, sizeof(key), &error)) > 0) {}
+		assert_true(r < 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_packets), cmocka_unit_test(test_sentence),
-					    cmocka_unit_test(test_who_serves), cmocka_unit_test(test_no_end) };
+					    cmocka_unit_test(test_who_serves), cmocka_unit_test(test_no_end),
+					    cmocka_unit_test(test_members) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
