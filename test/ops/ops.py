@@ -12,10 +12,8 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "test", "e2e"))
-from stage import Stage, Trouble, missing, wait_for  # noqa: E402, F401
+from stage import PATIENCE, Stage, Trouble, missing, wait_for  # noqa: E402, F401
 from systemd_system import System, must  # noqa: E402
-
-PATIENCE = 180
 
 
 class Ops(System):
@@ -76,6 +74,7 @@ def run(name, case, has_node=True, **options):
                 raise
             finally:
                 system.close()
+            must(not os.path.isdir(system.group), "the cgroup %s is not empty: something of the system is left" % system.group)
     except Trouble as trouble:
         print("%s: failed: %s" % (name, trouble))
         sys.exit(1)
