@@ -21,6 +21,8 @@ static void api_merge(struct gp_wire_attr *into, const struct gp_wire_attr *from
 		into->priority = from->priority;
 	if (from->valid & GP_ATTR_WEIGHT)
 		into->weight = from->weight;
+	if (from->valid & GP_ATTR_SHARE)
+		into->share = from->share;
 	if (from->valid & GP_ATTR_DEADLINE)
 		into->deadline_ns = from->deadline_ns;
 	if (from->valid & GP_ATTR_BUDGET)

@@ -7,6 +7,7 @@
 
 #define ATTR_PRIORITY_MAX 99
 #define ATTR_WEIGHT_MAX   10000u
+#define ATTR_SHARE_MAX    999u
 
 bool gp_attr_number(const char *text, uint64_t max, uint64_t *ret_value)
 {
@@ -48,6 +49,10 @@ void gp_attr_from_environment(struct gp_wire_attr *ret_attr)
 	if (gp_attr_number(getenv("GPREEMPT_WEIGHT"), ATTR_WEIGHT_MAX, &value) && value) {
 		attr.weight = (uint32_t)value;
 		attr.valid |= GP_ATTR_WEIGHT;
+	}
+	if (gp_attr_number(getenv("GPREEMPT_SHARE_PERMILLE"), ATTR_SHARE_MAX, &value)) {
+		attr.share = (uint32_t)value;
+		attr.valid |= GP_ATTR_SHARE;
 	}
 	if (gp_attr_number(getenv("GPREEMPT_DEADLINE_NS"), GP_WIRE_TIME_MAX, &value)) {
 		attr.deadline_ns = value;

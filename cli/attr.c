@@ -107,6 +107,10 @@ int gp_attr_take(struct gp_wire_attr *attr, int option, const char *value, struc
 		r = gp_units_parse_ns(value, "budget", 0, ATTR_NS_MAX, &attr->budget_ns, error);
 		attr->valid |= r ? 0 : GP_ATTR_BUDGET;
 		return r;
+	case GP_ATTR_OPTION_SHARE:
+		r = gp_units_parse_share(value, "share", &attr->share, error);
+		attr->valid |= r ? 0 : GP_ATTR_SHARE;
+		return r;
 	case GP_ATTR_OPTION_GANG: return attr_gang(attr, value, error);
 	default: return -ENOENT;
 	}

@@ -16,7 +16,7 @@ static const char get_help[] =
 "Usage: gpreempt get [--json] PID...\n"
 "Shows the GPU priority of running programs, their mechanism, queues and gates. 99 = MOST URGENT.\n"
 "\n"
-"      --json   print JSON, an array of objects: pid, name, managed, priority, ceiling, weight, deadline_ns, budget_ns, gang, tag, mechanism\n"
+"      --json   print JSON, an array of objects: pid, name, managed, priority, ceiling, weight, share_permille, deadline_ns, budget_ns, gang, tag, mechanism\n"
 "\n"
 "Exit status: 0; 1 the daemon does not know a program; 2 wrong usage; 3 no daemon, or it does not answer.\n";
 /* clang-format on */
@@ -45,6 +45,7 @@ static void get_json(struct gp_json_writer *json, const struct gp_state_client *
 	get_number(json, "priority", client->priority);
 	get_number(json, "ceiling", client->ceiling);
 	get_number(json, "weight", client->weight);
+	get_number(json, "share_permille", client->share_permille);
 	get_number(json, "deadline_ns", client->deadline_ns);
 	get_number(json, "budget_ns", client->budget_ns);
 	gp_json_writer_string(json, "gang", client->gang);

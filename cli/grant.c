@@ -31,6 +31,7 @@ static const char grant_help[] =
 "  -p, --priority P     0..99 or a name\n"
 "      --ceiling P      the ceiling of the programs, instead of their users'; default: at least the priority\n"
 "      --tag NAME       a name that gpreempt get and account show\n"
+"      --share S        each of its programs is guaranteed this part of the GPU while it has work: 30%\n"
 "      --weight N       share among equals under policy wfq: 1..10000\n"
 "      --deadline T     policy edf: time in which the work must be done; 0: no deadline\n"
 "      --budget T       GPU time that each request needs; 0 disables the admission test\n"
@@ -244,7 +245,7 @@ static int grant_do(struct grant *grant, char **words, int count)
 	if (grant->request.verb == GP_GRANT_ADD && !grant->request.attr.valid && grant->request.ceiling < 0 &&
 	    !grant->request.tag[0])
 		return grant_usage(
-			"what is granted? give -p, --ceiling, --tag, --weight, --deadline, --budget or --gang");
+			"what is granted? give -p, --ceiling, --tag, --share, --weight, --deadline, --budget or --gang");
 	for (int i = 1; i < count; i++) {
 		int status = grant_one(grant, words[i]);
 

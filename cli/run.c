@@ -32,6 +32,7 @@ static const char run_help[] =
 "Runs a program, unchanged, with a GPU priority. The exit status is the program's own.\n"
 "\n"
 "  -p, --priority P     0..99 or a name: how urgent its GPU work is; default: the daemon's (normal)\n"
+"      --share S        a guaranteed part of the GPU while it has work, whatever others' priorities: 30%\n"
 "      --weight N       its share among programs of its priority (policy wfq): 1..10000\n"
 "      --deadline T     time in which its work must be done (policy edf): 5ms\n"
 "      --budget T       GPU time that each request needs (admission test): 2ms\n"

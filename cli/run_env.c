@@ -160,6 +160,8 @@ int gp_run_env_apply(const struct gp_run_env *env, struct gp_error *error)
 		r = env_number("GPREEMPT_PRIORITY", (uint64_t)attr->priority, error);
 	if (!r && attr->valid & GP_ATTR_WEIGHT)
 		r = env_number("GPREEMPT_WEIGHT", attr->weight, error);
+	if (!r && attr->valid & GP_ATTR_SHARE)
+		r = env_number("GPREEMPT_SHARE_PERMILLE", attr->share, error);
 	if (!r && attr->valid & GP_ATTR_DEADLINE)
 		r = env_number("GPREEMPT_DEADLINE_NS", attr->deadline_ns, error);
 	if (!r && attr->valid & GP_ATTR_BUDGET)

@@ -22,6 +22,7 @@ static const char set_help[] =
 "yet it is a grant (gpreempt grant).\n"
 "\n"
 "  -p, --priority P     0..99 or a name\n"
+"      --share S        a guaranteed part of the GPU while it has work: 30%; 0%: none\n"
 "      --weight N       share among equals under policy wfq: 1..10000\n"
 "      --deadline T     policy edf: time in which its work must be done; 0: no deadline\n"
 "      --budget T       GPU time that each request needs; 0 disables the admission test\n"
@@ -125,10 +126,11 @@ int main(int argc, char **argv)
 	if (optind == argc || !set.request.attr.valid ||
 	    (set.request.queue_id != GP_CONTROL_ALL_QUEUES) != (set.request.gpu_id != 0)) {
 		fprintf(stderr, "gpreempt set: %s\n",
-			optind == argc ? "which program? give its pid" :
+			optind == argc ?
+				"which program? give its pid" :
 			!set.request.attr.valid ?
-					 "what is to change? give -p, --weight, --deadline, --budget or --gang" :
-					 "a single queue is named by --gpu and --queue together");
+				"what is to change? give -p, --share, --weight, --deadline, --budget or --gang" :
+				"a single queue is named by --gpu and --queue together");
 		return GP_CLI_USAGE;
 	}
 	for (int i = optind; i < argc; i++) {

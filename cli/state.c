@@ -302,6 +302,7 @@ static const struct state_field state_client_fields[] = {
 	NUMBER(gp_state_client, priority),
 	NUMBER(gp_state_client, ceiling),
 	NUMBER(gp_state_client, weight),
+	NUMBER(gp_state_client, share_permille),
 	NUMBER(gp_state_client, deadline_ns),
 	NUMBER(gp_state_client, budget_ns),
 	NUMBER(gp_state_client, answers),

@@ -52,7 +52,7 @@ struct gp_state_queue {
 	char kind[12], gate[16], counts[16];
 };
 struct gp_state_client {
-	uint64_t pid, uid, connected_real_ns, priority, ceiling, weight, deadline_ns, budget_ns, answers,
+	uint64_t pid, uid, connected_real_ns, priority, ceiling, weight, share_permille, deadline_ns, budget_ns, answers,
 		doorbells_seen, compute_ns, copy_ns, wait_ns;
 	uint64_t gpus_scheduled; /* GPUs on which the daemon schedules its queues: the times are sums over them */
 	uint64_t managed, hidden, paused;

@@ -329,6 +329,9 @@ void gp_status_show_client(FILE *stream, const struct gp_state *state, const str
 		fprintf(stream, "  ceiling    %" PRIu64 "\n", client->ceiling);
 	if (client->weight != GP_STATE_UNKNOWN)
 		fprintf(stream, "  weight     %" PRIu64 "\n", client->weight);
+	if (status_is(client->share_permille))
+		fprintf(stream, "  share      %" PRIu64 ".%" PRIu64 "%% guaranteed\n", client->share_permille / 10,
+			client->share_permille % 10);
 	if (status_is(client->deadline_ns))
 		fprintf(stream, "  deadline   %s\n", status_ns(client->deadline_ns, a, sizeof(a)));
 	if (status_is(client->budget_ns))

@@ -193,6 +193,8 @@ static const char *check_device(const struct gp_sched *sched, const struct gp_de
 		wrong = gp_age_check(sched, device);
 	if (!wrong)
 		wrong = gp_slice_check(sched, device);
+	if (!wrong)
+		wrong = gp_floor_check(sched, device);
 	if (wrong)
 		return wrong;
 	if (device->batch_max != GP_UNLIMITED &&

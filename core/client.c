@@ -173,8 +173,9 @@ static bool client_attr_ok(const struct gp_sched *sched, const struct gp_queue_a
 {
 	return attr->priority >= 0 && attr->priority <= GP_PRIORITY_MAX && attr->weight <= GP_WEIGHT_MAX &&
 	       attr->deadline_ns <= GP_DURATION_NS_MAX && attr->budget_ns <= GP_DURATION_NS_MAX &&
-	       attr->own_slice_ns <= GP_DURATION_NS_MAX && (unsigned int)attr->kind <= GP_KIND_COPY &&
-	       (unsigned int)attr->protect <= GP_PROTECT_THROUGHPUT && (!attr->gang || sched->limits.gang_count);
+	       attr->own_slice_ns <= GP_DURATION_NS_MAX && attr->floor_permille < 1000 &&
+	       (unsigned int)attr->kind <= GP_KIND_COPY && (unsigned int)attr->protect <= GP_PROTECT_THROUGHPUT &&
+	       (!attr->gang || sched->limits.gang_count);
 }
 
 int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint32_t device,
@@ -193,7 +194,8 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 	if (index == GP_NONE || d->queue_count == d->attr.queue_max ||
 	    (attr->gang && !gp_gang_can_join(sched, attr->gang)))
 		return -ENOSPC;
-	if (d->policy->admit && d->policy->admit(attr, d->budget_used_ppm))
+	if ((d->policy->admit && d->policy->admit(attr, d->budget_used_ppm)) ||
+	    !gp_floor_admits(sched, &sched->clients[client.index], device, attr->floor_permille))
 		return -EDQUOT;
 	q = &sched->queues[index];
 	sched->queue_free = q->seat_next;
@@ -235,6 +237,7 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 	if (gp_rest_update(sched, d))
 		gp_turn_settle(sched, d);
 	gp_work_rerank(sched, index);
+	gp_floor_set(sched, q->seat);
 	d->closed_unseen_count += gp_gate_is_blind(q);
 	gp_work_gate(sched, index, GP_GATE_OPEN);
 	q->opened_ns = 0; /* min_open protects what we opened, not what was born open */
@@ -266,7 +269,8 @@ int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, co
 	device = gp_device_of(sched, q);
 	own_ppm = q->attr.deadline_ns ? q->attr.budget_ns * 1000000 / q->attr.deadline_ns : 0;
 	others_ppm = device->budget_used_ppm - own_ppm;
-	if (device->policy->admit && device->policy->admit(attr, others_ppm))
+	if ((device->policy->admit && device->policy->admit(attr, others_ppm)) ||
+	    !gp_floor_admits(sched, &sched->clients[q->client], q->device, attr->floor_permille))
 		return -EDQUOT;
 	gp_clock(sched, now_ns);
 	client_count_queue(sched, queue.index, false);
@@ -285,6 +289,7 @@ int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, co
 	gp_slice_look(device);
 	gp_work_rerank(sched, queue.index);
 	gp_work_refresh(sched, queue.index);
+	gp_floor_set(sched, q->seat);
 	if (sched->seats[q->seat].batch_count == 0)
 		gp_turn_take(sched, q->seat); /* it needs none any more, and would hide who has to give way */
 	return 0;
@@ -328,6 +333,7 @@ int gp_sched_queue_remove(struct gp_sched *sched, struct gp_queue_id queue, uint
 	sched->queue_free = queue.index;
 	client_count_queue(sched, queue.index, false);
 	GP_ASSERT(seat->queue_count);
+	gp_floor_set(sched, q->seat);
 	if (--seat->queue_count == 0)
 		client_seat_free(sched, q->seat);
 	else if (seat->batch_count == 0)

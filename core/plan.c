@@ -101,8 +101,8 @@ static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queu
 
 	if (q->aged)
 		return GP_WHY_AGED;
-	if (device->attr.switch_ns && !device->stay.holds && !urgent->is_batch && q->is_batch &&
-	    !gp_gang_is_several(b->sched, q) &&
+	if (device->attr.switch_ns && !device->stay.holds && !urgent->is_batch &&
+	    !b->sched->seats[urgent->seat].is_behind && q->is_batch && !gp_gang_is_several(b->sched, q) &&
 	    (b->sched->seats[q->seat].has_turn ? gp_turn_is_best(b->sched, device, q->rank) : plan_may_stay(b, q)))
 		return GP_WHY_SELF;
 	if (q->hold_until_ns > now_ns)
@@ -324,7 +324,8 @@ static void plan_open_ready(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	int64_t hold_rank = gp_device_hold_rank(sched, b->device);
-	uint32_t queue, first = b->plan->open_count;
+	uint32_t queue, first = b->plan->open_count, top = gp_heap_top(b->device, GP_HEAP_WORK);
+	bool is_behind = top != GP_NONE && sched->seats[sched->queues[top].seat].is_behind;
 
 	if (gp_age_others_yield(b->device))
 		return;
@@ -332,9 +333,9 @@ static void plan_open_ready(struct gp_plan_builder *b)
 		const struct gp_queue *q = &sched->queues[queue];
 
 		/* On a self-switching device the one that has the turn stays open under the urgent ones, so it may open
-		 * too. */
+		 * too; but not beside one that is behind its share. */
 		if (q->rank < hold_rank && !(b->device->attr.switch_ns && !b->device->stay.holds && q->is_batch &&
-					     gp_turn_is_best(sched, b->device, q->rank)))
+					     !is_behind && gp_turn_is_best(sched, b->device, q->rank)))
 			break;
 		/* A batch gate opened now will have to be closed for the next urgent arrival, if there are any: not
 		 * before that can be paid. */
@@ -343,7 +344,10 @@ static void plan_open_ready(struct gp_plan_builder *b)
 			break;
 		if (!gp_slice_may_open(b, queue) || !gp_slots_make_room(b, q))
 			break;
-		gp_plan_open(b, queue, q->is_batch ? GP_WHY_TURN : GP_WHY_WORK);
+		gp_plan_open(b, queue,
+			     q->is_batch                     ? GP_WHY_TURN :
+			     sched->seats[q->seat].is_behind ? GP_WHY_FLOOR :
+							       GP_WHY_WORK);
 	}
 	plan_open_company(b, first, hold_rank);
 }
@@ -475,6 +479,7 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	while (device->awaited_first != GP_NONE) /* patience is over */
 		gp_apply_due(sched, device->awaited_first);
 	plan_timers(sched, device);
+	gp_floor_update(sched, device);
 	b.closing_compute = device->closing_compute_count;
 	device->dirty = false;
 	ret_plan->device = index;

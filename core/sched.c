@@ -165,7 +165,7 @@ int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *att
 	sched->queue_reserved += attr->queue_max;
 	device->seat_first = device->idle_first = device->idle_last = device->check_first = GP_NONE;
 	device->awaited_first = GP_NONE;
-	device->inverted_first = device->aged_seat = device->announce = GP_NONE;
+	device->inverted_first = device->aged_seat = device->announce = device->floor_first = GP_NONE;
 	device->aged_from_ns = GP_NEVER_NS;
 	device->rest_ns = device->wake_ns = GP_NEVER_NS;
 	device->tokens_ns = (int64_t)((attr->close_ns + attr->open_ns) * device->param.burst);

@@ -20,6 +20,7 @@
 #define SLICE_GRACE_PAIRS 5u            /* a close, an open and a slice, so many times (chosen) */
 #define SLICE_RETRY_NS    1000000000ull /* one that failed is tried again, or after ack_timeout_ns if that is less … */
 #define SLICE_RETRY_MAX   4u            /* … and so often twice as long after each further one */
+#define SLICE_OWN_NS      2000000ull    /* of an application that has not said (measured: share/devices/h200.ini) */
 #define SLICE_PROMPT_PART 4u            /* of ack_timeout_ns: what must open anyway waits so long to be made long */
 
 bool gp_slice_is_short_ns(const struct gp_device *device, uint64_t slice_ns)
@@ -292,7 +293,8 @@ static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice
 		q->slice_opens_long = q->gate == GP_GATE_UNKNOWN && round->short_count > was_short;
 	if (!is_lower) {
 		if (round->is_wanted && !q->is_batch && round->uppers == 1 && round->lowers &&
-		    q->attr.own_slice_ns < device->attr.long_ns)
+		    q->attr.own_slice_ns < device->attr.long_ns &&
+		    !(device->pressed_slice_ns && device->floor_permille))
 			want_ns = device->attr.long_ns;
 	} else if (slice_stand(q) == SLICE_STAYS && round->staying > 1 && round->is_crowded) {
 		want_ns = 0;
@@ -307,20 +309,25 @@ static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice
 }
 
 /* Work above that never ends has the device put a short one aside for ever, though its gate is open: after a whole
- * ageing window its slice is as much of the other one as ageing may take. */
+ * ageing window its slice is as much of the other one as ageing may take. Where guaranteed shares interrupt what is
+ * above anyway, its turn would never come behind a long one: what is above has its own slice then. */
 static void slice_look_pressed(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t top = gp_heap_top(device, GP_HEAP_WORK);
+	const struct gp_queue *q = top == GP_NONE ? NULL : &sched->queues[top];
 	uint64_t was_ns = device->pressed_slice_ns;
 
 	device->pressed_slice_ns = 0;
-	if (top == GP_NONE || sched->queues[top].is_batch)
+	if (!q || q->is_batch)
 		device->pressed_ns = 0;
 	else if (!device->pressed_ns)
 		device->pressed_ns = sched->now_ns;
-	else if (sched->now_ns - device->pressed_ns >= device->param.age_window_ns)
-		device->pressed_slice_ns = sched->queues[top].slice_ns ? sched->queues[top].slice_ns :
-									 sched->queues[top].attr.own_slice_ns;
+	else if (sched->now_ns - device->pressed_ns < device->param.age_window_ns)
+		device->pressed_slice_ns = 0;
+	else if (device->floor_permille)
+		device->pressed_slice_ns = q->attr.own_slice_ns ? q->attr.own_slice_ns : SLICE_OWN_NS;
+	else
+		device->pressed_slice_ns = q->slice_ns ? q->slice_ns : q->attr.own_slice_ns;
 	if (device->pressed_ns && sched->now_ns - device->pressed_ns < device->param.age_window_ns)
 		gp_device_wake(device, device->pressed_ns + device->param.age_window_ns);
 	if (device->pressed_slice_ns != was_ns)

@@ -150,6 +150,14 @@ struct gp_seat {
 	uint64_t joined_ns;
 	uint64_t wait_ns; /* it had work and none of its queues ran */
 	uint64_t stamp;   /* last plan it was counted in */
+	/* floor.c alone, but for is_behind and floor_serial */
+	uint32_t floor_permille, floor_next;
+	uint64_t floor_ran_ns, floor_waited_ns; /* accounted up to these */
+	int64_t floor_debt;                     /* thousandths of ns */
+	uint32_t run_count[2];                  /* compute queues that run: batch ones, others */
+	uint64_t floor_got, run_mark;           /* what it had of the device; of run_part it has up to here */
+	bool is_behind;                         /* it goes before every priority */
+	uint64_t floor_serial;                  /* who is behind for longest has the smallest */
 	struct gp_policy_seat view;
 };
 
@@ -293,6 +301,10 @@ struct gp_device {
 	uint64_t aged_seq;      /* … by that plan */
 	bool aged_had_device;   /* and nobody else's was open with work */
 	bool aged_alone;        /* those with work beside it yield, because its last aged turn was in vain */
+	uint32_t floor_first, floor_permille; /* floor.c: seats with a floor, and its sum */
+	uint64_t floor_serial;
+	uint32_t run_seats[3];             /* floor.c: seats that run: with batch queues alone, others, those behind */
+	uint64_t run_part[3], run_mark_ns; /* what each of those had, in thousandths of ns; up to then */
 	struct gp_stats stats;
 };
 
@@ -374,6 +386,15 @@ void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang); /*
 uint64_t gp_age_run_ns(const struct gp_device *device);   /* bound.c: an aged turn with its orders */
 bool gp_age_others_yield(const struct gp_device *device); /* nobody else opens now */
 const char *gp_age_check(const struct gp_sched *sched, const struct gp_device *device); /* NULL, or what is wrong */
+
+/* floor.c: guaranteed shares. */
+bool gp_floor_admits(const struct gp_sched *sched, const struct gp_core_client *client, uint32_t device,
+		     uint32_t permille);
+void gp_floor_runs(struct gp_sched *sched, const struct gp_queue *q,
+		   bool begins);                          /* and before is_batch changes: ends */
+void gp_floor_set(struct gp_sched *sched, uint32_t seat); /* its queues, or what they promise, have changed */
+void gp_floor_update(struct gp_sched *sched, struct gp_device *device); /* who is behind; wakes when that may change */
+const char *gp_floor_check(const struct gp_sched *sched, const struct gp_device *device); /* NULL, or what is wrong */
 
 /* inversion.c: who waits for whom, and how long. */
 void gp_inversion_work(struct gp_sched *sched, uint32_t queue);    /* its work or rank changed */

@@ -170,6 +170,7 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 	if (was_running != running) {
 		gp_turn_account(sched, seat);
 		seat->running[q->attr.kind] += running ? 1u : -1u;
+		gp_floor_runs(sched, q, running);
 	}
 	gp_heap_put(sched, device, GP_HEAP_WORK, queue, active);
 	gp_heap_put(sched, device, GP_HEAP_LINGER, queue, q->linger_until_ns && !active);
@@ -212,14 +213,19 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 		.priority_top = device->priority_top,
 		.deadline_queue_count = device->deadline_queue_count,
 	};
-	bool is_batch = device->policy->gates &&
+	bool is_behind = seat->is_behind && q->gang == GP_NONE;
+	bool is_batch = device->policy->gates && !is_behind &&
 			(!device->policy->is_batch || device->policy->is_batch(&view) || seat->is_extra);
 	bool was_mixed = seat->mixed;
 	int64_t before;
 	uint32_t other;
 
 	if (q->is_batch != is_batch) {
+		if (q->heap_index[GP_HEAP_RUNNING] != GP_NONE)
+			gp_floor_runs(sched, q, false);
 		q->is_batch = is_batch;
+		if (q->heap_index[GP_HEAP_RUNNING] != GP_NONE)
+			gp_floor_runs(sched, q, true);
 		seat->batch_count += is_batch ? 1u : -1u;
 		gp_turn_check(sched, q->seat);
 		gp_inversion_changed(sched, queue);
@@ -227,6 +233,8 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 	}
 	before = work_base_rank(sched, q);
 	q->own_rank = device->policy->rank ? device->policy->rank(&view) : 0;
+	if (is_behind)
+		q->own_rank = INT64_MAX - (int64_t)seat->floor_serial;
 	if (q->has_work && q->in_doubt && q->tail_ns > WORK_TRUST_NS)
 		q->own_rank = INT64_MIN + 1;
 	other = seat->queue_first == queue ? q->seat_next : seat->queue_first;

@@ -73,8 +73,8 @@ void gp_access_groups_above(const struct gp_config *config, const struct gp_peer
 	}
 }
 
-/* A share above everybody's under wfq and a deadline under edf go before other people's priorities: they are for those
- * whom a line lets go above the default. */
+/* A guaranteed share, a weight above everybody's under wfq and a deadline under edf go before other people's
+ * priorities: they are for those whom a line lets go above the default. */
 bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *peer)
 {
 	return gp_access_ceiling(config, peer) > config->ceiling_default || peer->rights & GP_RIGHT_NICE;
@@ -83,7 +83,7 @@ bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *p
 bool gp_access_is_raise(const struct gp_wire_attr *attr)
 {
 	return (attr->valid & GP_ATTR_WEIGHT && attr->weight > GP_WEIGHT_DEFAULT) ||
-	       (attr->valid & GP_ATTR_DEADLINE && attr->deadline_ns);
+	       (attr->valid & GP_ATTR_DEADLINE && attr->deadline_ns) || (attr->valid & GP_ATTR_SHARE && attr->share);
 }
 
 bool gp_access_is_admin(const struct gp_peer *peer)

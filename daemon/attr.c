@@ -6,10 +6,11 @@
 #include "daemon/daemon.h"
 #include "daemon/grant.h"
 
-static const struct gp_wire_attr attr_default = { .valid = GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_DEADLINE |
-							   GP_ATTR_BUDGET | GP_ATTR_GANG,
-						  .priority = GP_PRIORITY_NORMAL,
-						  .weight = GP_WEIGHT_DEFAULT };
+static const struct gp_wire_attr attr_default = {
+	.valid = GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_DEADLINE | GP_ATTR_BUDGET | GP_ATTR_GANG | GP_ATTR_SHARE,
+	.priority = GP_PRIORITY_NORMAL,
+	.weight = GP_WEIGHT_DEFAULT,
+};
 
 void gp_client_attr_init(struct gp_client *client)
 {
@@ -48,6 +49,7 @@ void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr)
 		return;
 	attr->weight = attr->weight > GP_WEIGHT_DEFAULT ? GP_WEIGHT_DEFAULT : attr->weight;
 	attr->deadline_ns = attr->budget_ns = 0;
+	attr->share = 0;
 }
 
 /* To its queues, as many as the portion allows; the others follow. */

@@ -302,9 +302,10 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	if (!is_above && !client->may_raise && gp_access_is_raise(&request->attr)) {
 		gp_log_user(daemon, peer->owner, "audit: uid %u may not raise process %d (%s) by weight or deadline",
 			    peer->uid, client->device.pid, client->name);
-		control_say(daemon, peer, cookie, -EPERM,
-			    "weights above 100 and deadlines need a ceiling above the default priority: " GP_CONFIG_FILE
-			    ", section [ceiling], user.NAME or group.NAME");
+		control_say(
+			daemon, peer, cookie, -EPERM,
+			"shares, weights above 100 and deadlines need a ceiling above the default priority: " GP_CONFIG_FILE
+			", section [ceiling], user.NAME or group.NAME");
 		return;
 	}
 	if (request->queue_id != GP_CONTROL_ALL_QUEUES) {

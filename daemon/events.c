@@ -75,6 +75,7 @@ static const struct {
 	[GP_TRACE_SLICE_FAILED] = { "slice-failed", "its slice could not be set" },
 	[GP_TRACE_SLOWED] = { "slowed", "slices are longer: the device switches by itself too often" },
 	[GP_TRACE_FAST] = { "fast", "slices are short again" },
+	[GP_TRACE_FLOOR] = { "floor", "is behind its guaranteed share (value 1), or has it again (0)" },
 };
 
 #define EVENTS_TYPES (sizeof(events_words) / sizeof(events_words[0]))

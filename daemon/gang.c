@@ -24,7 +24,7 @@ uint32_t gp_gang_name_get(struct gp_daemon *daemon, const struct gp_owner *owner
 	/* Queue after queue of a process asks for the same. */
 	i = daemon->gang_last;
 	if (daemon->gangs && daemon->gangs[i].users && daemon->gangs[i].uid == uid &&
-	    !strcmp(daemon->gangs[i].name, name)) {
+	    daemon->gangs[i].owner == owner->id && !strcmp(daemon->gangs[i].name, name)) {
 		daemon->gangs[i].users++;
 		return i + 1;
 	}
@@ -34,7 +34,8 @@ uint32_t gp_gang_name_get(struct gp_daemon *daemon, const struct gp_owner *owner
 			place = place == daemon->gang_max ? i : place;
 			continue;
 		}
-		if (daemon->gangs[i].uid == uid && !strcmp(daemon->gangs[i].name, name)) {
+		if (daemon->gangs[i].uid == uid && daemon->gangs[i].owner == owner->id &&
+		    !strcmp(daemon->gangs[i].name, name)) {
 			daemon->gangs[i].users++;
 			daemon->gang_last = i;
 			return i + 1;

@@ -229,6 +229,8 @@ static void grant_write_attr(const struct gp_wire_attr *attr, struct gp_text *te
 		gp_text_i64(text, "priority", attr->priority);
 	if (attr->valid & GP_ATTR_WEIGHT)
 		gp_text_u64(text, "weight", attr->weight);
+	if (attr->valid & GP_ATTR_SHARE)
+		gp_text_u64(text, "share_permille", attr->share);
 	if (attr->valid & GP_ATTR_DEADLINE)
 		gp_text_u64(text, "deadline_ns", attr->deadline_ns);
 	if (attr->valid & GP_ATTR_BUDGET)

@@ -53,6 +53,8 @@ static void grant_write_attr(FILE *stream, const char *prefix, const struct gp_w
 		fprintf(stream, "%spriority = %d\n", prefix, attr->priority);
 	if (attr->valid & GP_ATTR_WEIGHT)
 		fprintf(stream, "%sweight = %u\n", prefix, attr->weight);
+	if (attr->valid & GP_ATTR_SHARE)
+		fprintf(stream, "%sshare = %u\n", prefix, attr->share);
 	if (attr->valid & GP_ATTR_DEADLINE)
 		fprintf(stream, "%sdeadline_ns = %" PRIu64 "\n", prefix, attr->deadline_ns);
 	if (attr->valid & GP_ATTR_BUDGET)
@@ -134,6 +136,9 @@ static int grant_read_attr(struct gp_wire_attr *attr, const char *name, const ch
 	} else if (!strcmp(name, "weight") && number <= GP_WEIGHT_MAX) {
 		attr->valid |= GP_ATTR_WEIGHT;
 		attr->weight = (uint32_t)number;
+	} else if (!strcmp(name, "share") && number < 1000) {
+		attr->valid |= GP_ATTR_SHARE;
+		attr->share = (uint32_t)number;
 	} else if (!strcmp(name, "deadline_ns")) {
 		attr->valid |= GP_ATTR_DEADLINE;
 		attr->deadline_ns = number;

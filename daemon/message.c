@@ -7,7 +7,8 @@
 #include "daemon/cgroup.h"
 #include "daemon/message.h"
 
-#define MESSAGE_ATTR_ALL (GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_DEADLINE | GP_ATTR_BUDGET | GP_ATTR_GANG)
+#define MESSAGE_ATTR_ALL \
+	(GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_DEADLINE | GP_ATTR_BUDGET | GP_ATTR_GANG | GP_ATTR_SHARE)
 
 static bool message_is_string(const char *text, size_t size)
 {
@@ -16,7 +17,7 @@ static bool message_is_string(const char *text, size_t size)
 
 int gp_message_check_attr(const struct gp_wire_attr *attr, struct gp_error *error)
 {
-	if (attr->valid & ~MESSAGE_ATTR_ALL || attr->reserved)
+	if (attr->valid & ~MESSAGE_ATTR_ALL || (attr->share && !(attr->valid & GP_ATTR_SHARE)))
 		return gp_error_set(error, -EINVAL, "attributes with unknown fields");
 	if (!message_is_string(attr->gang, sizeof(attr->gang)))
 		return gp_error_set(error, -EINVAL, "a gang's name without an end");
@@ -24,6 +25,8 @@ int gp_message_check_attr(const struct gp_wire_attr *attr, struct gp_error *erro
 		return gp_error_set(error, -EINVAL, "priority %d is not within 0..%d", attr->priority, GP_PRIORITY_MAX);
 	if (attr->valid & GP_ATTR_WEIGHT && (!attr->weight || attr->weight > GP_WEIGHT_MAX))
 		return gp_error_set(error, -EINVAL, "weight %u is not within 1..%u", attr->weight, GP_WEIGHT_MAX);
+	if (attr->share >= 1000)
+		return gp_error_set(error, -EINVAL, "a share of %u thousandths", attr->share);
 	if (attr->valid & GP_ATTR_DEADLINE && attr->deadline_ns > GP_DURATION_NS_MAX)
 		return gp_error_set(error, -EINVAL, "a deadline beyond one hour");
 	if (attr->valid & GP_ATTR_BUDGET && attr->budget_ns > GP_DURATION_NS_MAX)

@@ -122,6 +122,7 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 		.weight = attr.weight,
 		.deadline_ns = attr.deadline_ns,
 		.budget_ns = attr.budget_ns,
+		.floor_permille = attr.share,
 		.gang = gp_gang_name_of(daemon, queue, attr.gang),
 		.kind = queue->wire.kind == GP_WIRE_COPY ? GP_KIND_COPY : GP_KIND_COMPUTE,
 		.unseen = !(queue->wire.flags & GP_QUEUE_SEEN),
@@ -156,6 +157,15 @@ static int queue_admit_some(struct gp_daemon *daemon, struct gp_queue_entry *que
 {
 	int r = queue_admit(daemon, queue);
 
+	if (r == -EDQUOT && queue->attr.floor_permille) {
+		gp_log_user(
+			daemon, queue->client->owner,
+			"process %d (%s), queue %u: its guaranteed share of %u thousandths is more than is left; it has none",
+			queue->client->device.pid, queue->client->name, queue->wire.queue_id,
+			queue->attr.floor_permille);
+		queue->attr.floor_permille = 0;
+		r = queue_admit(daemon, queue);
+	}
 	if (r != -EDQUOT)
 		return r;
 	gp_log_user(

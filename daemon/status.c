@@ -238,6 +238,7 @@ static void status_client_begin(struct gp_daemon *daemon, const struct gp_client
 	gp_text_u64(text, "weight", client->attr.weight);
 	gp_text_u64(text, "deadline_ns", client->attr.deadline_ns);
 	gp_text_u64(text, "budget_ns", client->attr.budget_ns);
+	gp_text_u64(text, "share_permille", client->attr.share);
 	gp_text_string(text, "gang",
 		       *client->attr.gang ? client->attr.gang :
 		       client->mates > 1  ? client->together :

@@ -16,6 +16,8 @@ void gp_attr_overlay(struct gp_wire_attr *attr, const struct gp_wire_attr *over)
 		attr->priority = over->priority;
 	if (over->valid & GP_ATTR_WEIGHT)
 		attr->weight = over->weight;
+	if (over->valid & GP_ATTR_SHARE)
+		attr->share = over->share;
 	if (over->valid & GP_ATTR_DEADLINE)
 		attr->deadline_ns = over->deadline_ns;
 	if (over->valid & GP_ATTR_BUDGET)
@@ -110,13 +112,17 @@ static int rule_word(struct gp_terms *terms, const char *word, const char *value
 		terms->attr.valid |= GP_ATTR_WEIGHT;
 		return r;
 	}
+	if (!strcmp(word, "share")) {
+		terms->attr.valid |= GP_ATTR_SHARE;
+		return gp_units_parse_share(value, word, &terms->attr.share, error);
+	}
 	if (!strcmp(word, "gang")) {
 		terms->attr.valid |= GP_ATTR_GANG;
 		return rule_name(terms->attr.gang, sizeof(terms->attr.gang), word, value, error);
 	}
 	if (!strcmp(word, "tag"))
 		return rule_name(terms->tag, sizeof(terms->tag), word, value, error);
-	return gp_error_set(error, -EINVAL, "'%s' is not priority, ceiling, weight, gang or tag", word);
+	return gp_error_set(error, -EINVAL, "'%s' is not priority, ceiling, share, weight, gang or tag", word);
 }
 
 int gp_rule_parse(struct gp_cgroup_rule *rule, const char *pattern, const char *text, struct gp_error *error)

@@ -212,6 +212,24 @@ int gp_units_parse_count(const char *text, const char *what, uint64_t min, uint6
 	return 0;
 }
 
+int gp_units_parse_share(const char *text, const char *what, uint32_t *ret_permille, struct gp_error *error)
+{
+	const char *at = text;
+	uint64_t whole = 0;
+	bool fits = units_digits(&at, &whole) && at != text;
+	uint32_t tenth = 0;
+
+	if (fits && at[0] == '.' && at[1] >= '0' && at[1] <= '9') {
+		tenth = (uint32_t)(at[1] - '0');
+		at += 2;
+	}
+	if (!fits || strcmp(at, "%") || whole > 99)
+		return gp_error_set(error, -EINVAL, "%s: \"%.40s\" is not a part of the device such as 30%% or 12.5%%",
+				    what, text);
+	*ret_permille = (uint32_t)whole * 10 + tenth;
+	return 0;
+}
+
 /* value / scale with three significant digits; false if it rounds up to `limit` units, which belong to the next one. */
 static bool units_format(uint64_t value, uint64_t scale, uint64_t limit, const char *name, char *buffer,
 			 size_t buffer_size)

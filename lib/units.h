@@ -18,6 +18,8 @@ int gp_units_parse_rate(const char *text, const char *what, uint64_t max_rate, u
 			struct gp_error *error);
 int gp_units_parse_count(const char *text, const char *what, uint64_t min, uint64_t max, uint64_t *ret_count,
 			 struct gp_error *error);
+/* A part of a whole below 100%: "30%", "12.5%", in thousandths. */
+int gp_units_parse_share(const char *text, const char *what, uint32_t *ret_permille, struct gp_error *error);
 /* "12.3 µs", "512 MiB": three significant digits, four where the next unit begins only at 1024 or there is none;
  * returns buffer. GP_UNITS_TEXT_SIZE bytes always suffice. */
 #define GP_UNITS_TEXT_SIZE 32u

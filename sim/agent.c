@@ -128,6 +128,7 @@ static struct gp_queue_attr agent_queue_attr(const struct gp_sim *sim, uint32_t 
 	return (struct gp_queue_attr){
 		.priority = client->info.priority,
 		.weight = work->weight,
+		.floor_permille = work->floor_permille,
 		.deadline_ns = work->deadline_ns,
 		.budget_ns = work->budget_ns,
 		.gang = work->gang,
@@ -151,7 +152,11 @@ static void agent_queue_add(struct gp_sim *sim, uint32_t index)
 
 	ret = gp_sched_queue_add(sim->core, client, device, &attr, now_ns, &queue->info.core_queue);
 	if (ret == -EDQUOT) {
-		/* The admission test refused the deadline, not the client: it goes on without one. */
+		/* What was promised is refused, not the client: it goes on without a share, then without a deadline. */
+		attr.floor_permille = 0;
+		ret = gp_sched_queue_add(sim->core, client, device, &attr, now_ns, &queue->info.core_queue);
+	}
+	if (ret == -EDQUOT) {
 		attr.deadline_ns = attr.budget_ns = 0;
 		sim->clients[queue->info.client].deadlines_refused++;
 		ret = gp_sched_queue_add(sim->core, client, device, &attr, now_ns, &queue->info.core_queue);

@@ -166,6 +166,7 @@ static const struct client_key client_keys[] = {
 	CLIENT_KEY("burst", 'n', work.burst, 1, GP_WORK_BURST_MAX),
 	CLIENT_KEY("session", 'n', work.session, 1, GP_WORK_ARRIVAL_MAX),
 	CLIENT_KEY("weight", 'n', work.weight, 1, GP_WEIGHT_MAX),
+	CLIENT_KEY("share", 's', work.floor_permille, 0, 0),
 	CLIENT_KEY("gang", 'n', work.gang, 1, GP_GANG_MAX - 1),
 	CLIENT_KEY("queues", 'n', work.queue_count, 1, GP_WORK_QUEUE_MAX),
 	CLIENT_KEY("depth", 'n', work.depth, 1, GP_GPU_RING_MAX),
@@ -192,6 +193,8 @@ static int client_set_plain(struct mix_client *client, const char *name, const c
 		field = (char *)client + key->offset;
 		if (key->type == 'b')
 			return gp_mix_parse_bool(value, name, field, error);
+		if (key->type == 's')
+			return gp_units_parse_share(value, name, field, error);
 		if (key->type == 't')
 			return gp_units_parse_ns(value, name, key->min, key->max, field, error);
 		ret = gp_units_parse_count(value, name, key->min, key->max, &number, error);
@@ -203,7 +206,7 @@ static int client_set_plain(struct mix_client *client, const char *name, const c
 		error, -EINVAL,
 		"\"%.40s\" is not a key of a client; there are kind, priority, arrival, rate, period, "
 		"load, burst, think, session, pause, offsets, arrivals, speed, replay, timing, start, stagger, deadline, budget, hint, "
-		"weight, "
+		"weight, share, "
 		"gang, devices, queues, spread, depth, ring, warm, memory, idempotent, unseen, claims, user, count, sequence, "
 		"step",
 		name);

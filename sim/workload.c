@@ -210,6 +210,8 @@ static int workload_check_client(const struct gp_workload *workload, const struc
 				    client->name, GP_PRIORITY_MAX);
 	if (client->weight > GP_WEIGHT_MAX)
 		return gp_error_set(error, -EINVAL, "client %s: weight must be 1 to %u", client->name, GP_WEIGHT_MAX);
+	if (client->floor_permille >= 1000)
+		return gp_error_set(error, -EINVAL, "client %s: a share is below 100%%", client->name);
 	if (!client->devices || (workload->device_count < 64 && client->devices >> workload->device_count))
 		return gp_error_set(error, -EINVAL, "client %s: uses a device beyond the %u there are", client->name,
 				    workload->device_count);

@@ -73,24 +73,25 @@ struct gp_work_request {
 struct gp_work_client {
 	char name[48];
 	enum gp_work_kind kind;
-	int32_t priority;     /* 0..99, 99 = most urgent */
-	uint32_t weight;      /* 0: default */
-	uint64_t deadline_ns; /* relative to arrival; 0: none */
-	uint64_t budget_ns;   /* device time per arrival, for the admission test of edf; 0: not tested */
-	uint32_t gang;        /* 0: none */
-	uint64_t devices;     /* set of device numbers; not empty */
-	uint32_t queue_count; /* compute queues per device, 1.. */
-	uint32_t ring_size;   /* 0: 1024 */
-	uint64_t start_ns;    /* the process starts so late */
-	uint32_t hw_priority; /* of its compute queues in hardware, 1..15; 0: NORMAL */
-	uint64_t memory_size; /* bytes held, for drf */
-	bool spread;          /* request n uses stream n mod queue_count as its first */
-	bool idempotent;      /* its kernels may be killed and run again (mode reset) */
-	bool unseen;          /* its doorbells are not seen by an agent */
-	bool claims;          /* hostile: its agent always claims packets that are not there */
-	uint64_t user;        /* clients of one user age as one; 0: a user of its own */
-	uint32_t sequence;    /* index into the workload's sequences */
-	uint32_t warm_count;  /* its first requests, or iterations, that are in none of its figures */
+	int32_t priority;        /* 0..99, 99 = most urgent */
+	uint32_t weight;         /* 0: default */
+	uint32_t floor_permille; /* guaranteed share of each device; 0: none */
+	uint64_t deadline_ns;    /* relative to arrival; 0: none */
+	uint64_t budget_ns;      /* device time per arrival, for the admission test of edf; 0: not tested */
+	uint32_t gang;           /* 0: none */
+	uint64_t devices;        /* set of device numbers; not empty */
+	uint32_t queue_count;    /* compute queues per device, 1.. */
+	uint32_t ring_size;      /* 0: 1024 */
+	uint64_t start_ns;       /* the process starts so late */
+	uint32_t hw_priority;    /* of its compute queues in hardware, 1..15; 0: NORMAL */
+	uint64_t memory_size;    /* bytes held, for drf */
+	bool spread;             /* request n uses stream n mod queue_count as its first */
+	bool idempotent;         /* its kernels may be killed and run again (mode reset) */
+	bool unseen;             /* its doorbells are not seen by an agent */
+	bool claims;             /* hostile: its agent always claims packets that are not there */
+	uint64_t user;           /* clients of one user age as one; 0: a user of its own */
+	uint32_t sequence;       /* index into the workload's sequences */
+	uint32_t warm_count;     /* its first requests, or iterations, that are in none of its figures */
 	/* services */
 	enum gp_work_arrival arrival;
 	uint64_t period_ns, think_ns;

@@ -107,11 +107,14 @@ struct gp_client_attr {
 };
 
 struct gp_queue_attr {
-	int32_t priority;     /* 0..GP_PRIORITY_MAX, higher is more urgent */
-	uint32_t weight;      /* share among equals, 1..GP_WEIGHT_MAX; 0: GP_WEIGHT_DEFAULT */
-	uint64_t deadline_ns; /* edf: relative to arrival; 0: none */
-	uint64_t budget_ns;   /* edf: device time per arrival, for the admission test; 0: not tested */
-	uint32_t gang;        /* queues of one gang open and close together on all devices; 0: none */
+	int32_t priority;        /* 0..GP_PRIORITY_MAX, higher is more urgent */
+	uint32_t weight;         /* share among equals, 1..GP_WEIGHT_MAX; 0: GP_WEIGHT_DEFAULT */
+	uint64_t deadline_ns;    /* edf: relative to arrival; 0: none */
+	uint64_t budget_ns;      /* edf: device time per arrival, for the admission test; 0: not tested */
+	uint32_t gang;           /* queues of one gang open and close together on all devices; 0: none */
+	uint32_t floor_permille; /* of the device's time, whatever the priorities of others, while its client has work;
+				    0: none. The highest of a client's queues counts; not for gangs. -EDQUOT: more than
+				    what overhead_permille and age_permille leave of the device is promised */
 	enum gp_kind kind;
 	bool unseen;       /* its doorbells are not seen: never parked for lack of slots */
 	bool fetched;      /* its counters move at fetch, whatever the device's do */
@@ -186,7 +189,8 @@ enum gp_why {
 	GP_WHY_SHARE = 21,      /* its turn ended early: one that is owed more of the device got work */
 	GP_WHY_REST = 22,       /* opened though idle: nobody has work, and its doorbells are not seen */
 	GP_WHY_VAIN = 23,       /* it had an aged turn to itself and completed nothing */
-	GP_WHY_STAY = 24, /* a request of several pieces is under way: self-switching device, held out to its end */
+	GP_WHY_STAY = 24,  /* a request of several pieces is under way: self-switching device, held out to its end */
+	GP_WHY_FLOOR = 25, /* its client had less than its guaranteed share */
 	GP_WHY_COUNT
 };
 
@@ -271,6 +275,7 @@ enum gp_trace_type {
 	GP_TRACE_SLICE_FAILED = 28,
 	GP_TRACE_SLOWED = 29, /* short slices are longer for now; value: switches a second that it does by itself */
 	GP_TRACE_FAST = 30,   /* they are short again */
+	GP_TRACE_FLOOR = 31,  /* its client is behind its guaranteed share; value 0: not any more */
 };
 #define GP_TRACE_TOP_DEADLINE 256u /* and all without a deadline take turns (edf) */
 struct gp_trace_event {
@@ -327,7 +332,7 @@ struct gp_seat_info {
 /* Life. Names of policies: gp_policy_names. size: bytes the caller must provide, 16-byte aligned; 0: limits refused. */
 size_t gp_sched_size(const struct gp_limits *limits);
 int gp_sched_init(void *memory, size_t size, const struct gp_limits *limits, struct gp_sched **ret_sched);
-extern const char *const gp_policy_names[]; /* NULL-terminated */
+extern const char *const gp_policy_names[];  /* NULL-terminated */
 extern const char *const gp_protect_names[]; /* by enum gp_protect, from GP_PROTECT_DEFAULT on; NULL-terminated */
 
 /* Devices. policy: a name from gp_policy_names; parameters as in struct gp_param. */

@@ -16,7 +16,7 @@
 #include <gpreempt/mechanism.h>
 #include <stdint.h>
 
-#define GP_WIRE_VERSION     3u /* 2: GROUP, SLICED, SLICE; 3: SHARE */
+#define GP_WIRE_VERSION     3u /* 2: GROUP, SLICED, SLICE; 3: SHARE, GP_ATTR_SHARE */
 #define GP_WIRE_VERSION_MIN 1u
 #define GP_WIRE_MAGIC       0x67707265u /* "gpre" */
 #define GP_WIRE_SIZE_MAX    32768u      /* of one message, header included */
@@ -70,11 +70,12 @@ enum gp_wire_type {
 #define GP_ATTR_DEADLINE 4u
 #define GP_ATTR_BUDGET   8u
 #define GP_ATTR_GANG     16u
+#define GP_ATTR_SHARE    32u /* version 3 */
 struct gp_wire_attr {
 	uint32_t valid;
-	int32_t priority; /* 0..99, higher is more urgent */
-	uint32_t weight;  /* 1..10000 */
-	uint32_t reserved;
+	int32_t priority;                /* 0..99, higher is more urgent */
+	uint32_t weight;                 /* 1..10000 */
+	uint32_t share;                  /* guaranteed, in thousandths of the device; 0: none; below 1000 */
 	uint64_t deadline_ns, budget_ns; /* device time */
 	char gang[GP_WIRE_NAME_SIZE]; /* clients of one uid with the same name open and close together; empty: none */
 };

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from sched_cases import FAST, Skipped, Stage, case, end_exact, managed, must, wait_shut
+from sched_cases import FAST, Skipped, Stage, case, end_exact, managed, must, wait_progress, wait_shut
 from stage import PATIENCE, wait_for
 
 
@@ -181,6 +181,31 @@ def accounts(build):
         must(of_queues and all(e["pid"] in pids and e["name"] for e in of_queues), "events without a name: %s" % of_queues)
         must({e["pid"] for e in events if e["event"] == "ended"} == set(pids), "events of the end")
         must("account: uid 0, process %d" % pids[0] in daemon.output(), daemon.tail())
+
+
+@case
+def guaranteed_shares(build):
+    """A program with a guaranteed share goes on beside urgent work that never ends, again and again, because of its share; one without does not."""
+    with Stage(build, dilation=FAST) as stage:
+        stage.daemon({"policy.age_window": "1h"})
+        promised = stage.train(["-p", "10", "--share", "30%"], "promised")
+        other = stage.train(["-p", "10"], "other")
+        for program in (promised, other):
+            program.wait_line("ready")
+        urgent = stage.train(["-p", "90"], "urgent")
+        urgent.wait_line("ready")
+        status = managed(stage, urgent, promised, other)
+        must(stage.client(promised, status)["share_permille"] == 300, "its share: %s" % stage.client(promised, status))
+        wait_shut(stage, other)
+        for _ in range(3):
+            wait_progress(stage, promised)
+            wait_progress(stage, urgent)
+        events = [json.loads(line) for line in stage.ask("events", "--json").stdout.splitlines()]
+        opened = {e["pid"] for e in events if e["event"] == "open" and e["why"] and "guaranteed share" in e["why"]}
+        must(opened == {promised.pid()}, "opened for a share: %s" % opened)
+        end_exact(urgent)
+        end_exact(promised)
+        end_exact(other)
 
 
 WEAK = ["setpriv", "--bounding-set", "-sys_admin,-sys_nice", "--inh-caps", "-sys_admin,-sys_nice"]

@@ -3,10 +3,24 @@
  */
 #include "test/sim/checker_told.h"
 
+/* Who is behind a guaranteed share goes before every priority, in the order in which that began; gangs have none. */
+static uint64_t rank_behind(const struct told *told, const struct told_queue *queue)
+{
+	return queue->attr.gang ? 0 : told->behind[queue->client.index % TOLD_CLIENT_MAX][queue->device];
+}
+
+bool told_is_behind(const struct told *told, const struct told_queue *queue)
+{
+	return rank_behind(told, queue) != 0;
+}
+
 static int64_t rank_own(const struct told *told, const struct told_queue *queue)
 {
 	const struct told_device *device = &told->devices[queue->device];
+	uint64_t behind = rank_behind(told, queue);
 
+	if (behind)
+		return INT64_MAX - (int64_t)behind;
 	if (!device->ranked)
 		return 0;
 	if (strcmp(device->policy, "edf") || !queue->attr.deadline_ns)
@@ -84,7 +98,7 @@ void told_refresh(struct told *told)
 			continue;
 		any_gang |= q->attr.gang > 0;
 		q->rank = rank_own(told, q);
-		q->is_batch = rank_is_batch(&told->devices[q->device], q);
+		q->is_batch = !rank_behind(told, q) && rank_is_batch(&told->devices[q->device], q);
 	}
 	if (any_gang)
 		rank_gangs(told);

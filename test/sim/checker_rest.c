@@ -66,8 +66,12 @@ static void rest_note(const struct told *told, struct rest_state *state)
 	}
 }
 
-static bool rest_is_above(const struct told_device *device, const struct told_queue *a, const struct told_queue *b)
+static bool rest_is_above(const struct told *told, const struct told_queue *a, const struct told_queue *b)
 {
+	const struct told_device *device = &told->devices[a->device];
+
+	if (told_is_behind(told, a)) /* its guaranteed share: it goes before every priority and deadline */
+		return true;
 	if (!strcmp(device->policy, "edf") && (a->attr.deadline_ns || b->attr.deadline_ns))
 		return a->attr.deadline_ns && a != b; /* among those with deadlines it depends on when they got work */
 	/* A gang, or a sibling with work, may lend it more. */
@@ -132,7 +136,7 @@ static void rest_look(struct checker_run *run, const struct rest_state *state, c
 	for (i = 0; i < told->queue_end; i++) {
 		const struct told_queue *q = &told->queues[i];
 
-		if (!q->used || q->device != queue->device || !rest_is_above(device, q, queue))
+		if (!q->used || q->device != queue->device || !rest_is_above(told, q, queue))
 			continue;
 		if (state->active_ns[i] > last_ns)
 			last_ns = state->active_ns[i];

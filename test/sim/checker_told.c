@@ -352,6 +352,10 @@ static const char *told_claim(struct told *told, const struct gp_trace_event *cl
 		break;
 	case GP_TRACE_HINT: queue->announced = !queue->has_work; break;
 	case GP_TRACE_HINT_MISSED: queue->announced = false; break;
+	case GP_TRACE_FLOOR:
+		told->behind[queue->client.index % TOLD_CLIENT_MAX][queue->device] =
+			claim->value ? ++told->behind_count[queue->device] : 0;
+		break;
 	case GP_TRACE_BUSY:
 		queue->announced = false;
 		/* It came and went between two samples; or, with counters at fetch, the core presumes that the last
@@ -417,6 +421,18 @@ static const char *told_settle(struct told *told)
 	return wrong;
 }
 
+/* With its last queue on the device a client has left it. */
+static void told_forget_behind(struct told *told, const struct told_queue *gone)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++)
+		if (told->queues[i].used && told->queues[i].device == gone->device &&
+		    told->queues[i].client.index == gone->client.index)
+			return;
+	told->behind[gone->client.index % TOLD_CLIENT_MAX][gone->device] = 0;
+}
+
 static const char *told_change(struct told *told, const struct check_event *event)
 {
 	struct told_queue *queue = told_find(told, event->queue);
@@ -427,6 +443,7 @@ static const char *told_change(struct told *told, const struct check_event *even
 	case CHECK_QUEUE_REMOVE:
 		told->devices[queue->device].disturbed_ns = told->core_ns;
 		queue->used = false;
+		told_forget_behind(told, queue);
 		break;
 	case CHECK_ATTR: queue->attr = *event->queue_attr; break;
 	case CHECK_GATE_LOST:

@@ -67,6 +67,8 @@ struct told {
 	bool stale;                       /* rank and is_batch must be derived anew */
 	uint32_t device_count, queue_end; /* queue_end: indices in use are below */
 	uint64_t users[TOLD_CLIENT_MAX];  /* of clients, by their index; 0: of its own */
+	/* A claim: the client is behind its share of that device; the how manieth there; 0: it is not. */
+	uint64_t behind[TOLD_CLIENT_MAX][TOLD_DEVICE_MAX], behind_count[TOLD_DEVICE_MAX];
 	struct told_device devices[TOLD_DEVICE_MAX];
 	struct told_queue queues[TOLD_QUEUE_MAX];
 };
@@ -84,7 +86,9 @@ bool told_has_slot(const struct told *told, uint32_t device);
 /* Whose it is; clients without a user are users of their own. */
 uint64_t told_user(const struct told *told, const struct told_queue *queue);
 uint32_t told_clients_of(const struct told *told, uint64_t user, uint32_t device); /* with queues there */
-uint32_t told_batch_max(const struct told_device *device);                         /* UINT32_MAX: no limit */
+/* It was claimed to be behind its guaranteed share of the device. */
+bool told_is_behind(const struct told *told, const struct told_queue *queue);
+uint32_t told_batch_max(const struct told_device *device); /* UINT32_MAX: no limit */
 /* An order is under way. */
 bool told_moves(const struct told_queue *queue);
 /* It is made long before it opens beside a short one; where that is not answered it is tried again later and later. */

@@ -74,6 +74,12 @@ static bool plant_send_no_aged(struct checker_run *run, const struct gp_plan *pl
 	return !opens || order->why != GP_WHY_AGED;
 }
 
+static bool plant_send_no_floor(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order,
+				bool opens)
+{
+	return !opens || order->why != GP_WHY_FLOOR;
+}
+
 static bool plant_send_no_open(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order,
 			       bool opens)
 {
@@ -253,6 +259,11 @@ const struct plant plant_list[] = {
 	  .kind = SWARM_SELF,
 	  .slice = plant_slice_only_short,
 	  .what = "a short slice is never given back" },
+	{ .name = "beggar",
+	  .caught_by = &checker_floor,
+	  .kind = SWARM_FLOORS,
+	  .send = plant_send_no_floor,
+	  .what = "who is behind its share is not opened" },
 	{ .name = "spend",
 	  .caught_by = &checker_budget,
 	  .device = plant_device_spend,

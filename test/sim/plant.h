@@ -12,6 +12,7 @@ enum swarm_kind {
 	SWARM_MIXED,
 	SWARM_HOSTILE, /* the same worlds with users, and with clients that claim work and complete nothing */
 	SWARM_SELF,    /* the same worlds on devices that switch by themselves, where every fault may happen */
+	SWARM_FLOORS,  /* the same worlds with guaranteed shares */
 };
 
 /* Every hook may be NULL. The checkers have seen, or will see, the honest side unless it says otherwise. */

@@ -26,13 +26,14 @@ struct swarm_options {
 };
 
 static const char swarm_help[] =
-	"usage: swarm [--seeds N] [--first S] [--seed S] [--replay FILE] [--hostile|--self] [--plant NAME] [--jobs N] [--verbose]\n"
+	"usage: swarm [--seeds N] [--first S] [--seed S] [--replay FILE] [--hostile|--self|--floors] [--plant NAME] [--jobs N] [--verbose]\n"
 	"  --seeds N       how many worlds (100)\n"
 	"  --first S       the first seed (1)\n"
 	"  --seed S        only this one, and say what its world is\n"
 	"  --replay FILE   the seeds in FILE: one a line, # begins a comment; may be given several times\n"
 	"  --hostile       the same worlds with users, and with clients that claim work and complete nothing\n"
 	"  --self          the same worlds on devices that switch by themselves\n"
+	"  --floors        the same worlds with guaranteed shares\n"
 	"  --plant NAME    with a bug planted: succeeds when the checker that should see it does, within --seeds; `all`: each in turn\n"
 	"  --jobs N        processes at once (one per core)\n"
 	"  --verbose       a line for each seed\n"
@@ -168,6 +169,7 @@ static int swarm_go(struct swarm_options *options)
 	if (failed && !plants)
 		printf("swarm: to see one again: swarm %s--seed N\n", options->kind == SWARM_HOSTILE ? "--hostile " :
 								      options->kind == SWARM_SELF    ? "--self " :
+								      options->kind == SWARM_FLOORS  ? "--floors " :
 												       "");
 	return failed > 0;
 }
@@ -239,7 +241,8 @@ int main(int argc, char **argv)
 		{ "log", 0, 0, 'l' },         { "verbose", 0, 0, 'v' },
 		{ "list-plants", 0, 0, 'P' }, { "list-checkers", 0, 0, 'C' },
 		{ "help", 0, 0, 'h' },        { "hostile", 0, 0, 'H' },
-		{ "self", 0, 0, 'W' },        { 0 },
+		{ "self", 0, 0, 'W' },        { "floors", 0, 0, 'F' },
+		{ 0 },
 	};
 	static uint64_t list[SWARM_LIST_MAX];
 	struct swarm_options options = { .first = 1, .count = 100, .list = list };
@@ -263,6 +266,7 @@ int main(int argc, char **argv)
 		case 'v': options.verbose = true; break;
 		case 'H': options.kind = SWARM_HOSTILE; break;
 		case 'W': options.kind = SWARM_SELF; break;
+		case 'F': options.kind = SWARM_FLOORS; break;
 		case 'l': options.log = true; break;
 		case 'P': return swarm_list(true);
 		case 'C': return swarm_list(false);

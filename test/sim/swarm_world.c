@@ -374,6 +374,17 @@ static int world_draw_hostile(struct swarm_world *world, uint64_t seed)
 	return ret;
 }
 
+static void world_draw_floors(struct swarm_world *world, uint64_t seed)
+{
+	struct gp_rng rng;
+	uint32_t i;
+
+	gp_rng_init(&rng, seed ^ 0x666c6f6fu);
+	for (i = 0; i < world->workload.client_count; i++)
+		if (world_chance(&rng, 500) && !world->workload.clients[i].gang)
+			world->workload.clients[i].floor_permille = (uint32_t)world_between(&rng, 20, 400);
+}
+
 int swarm_world_init(struct swarm_world *world, uint64_t seed, enum swarm_kind kind, struct gp_error *error)
 {
 	struct gp_rng rng;
@@ -398,6 +409,8 @@ int swarm_world_init(struct swarm_world *world, uint64_t seed, enum swarm_kind k
 		ret = world_draw_client(world, &rng, i);
 	if (!ret && kind == SWARM_HOSTILE)
 		ret = world_draw_hostile(world, seed);
+	if (!ret && kind == SWARM_FLOORS)
+		world_draw_floors(world, seed);
 	if (ret) {
 		swarm_world_fini(world);
 		return gp_error_set(error, ret, "out of memory");

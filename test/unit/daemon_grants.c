@@ -186,6 +186,38 @@ static void test_rules(void **state)
 	agent_leave(&world, &agent);
 }
 
+/* A guaranteed share is for who may raise; a rule or a grant gives it to anybody; more than there is is not promised.
+ */
+static void test_shares(void **state)
+{
+	struct gp_wire_attr_message attr = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR, sizeof(attr), 0 },
+		.attr = { .valid = GP_ATTR_SHARE, .share = 500 },
+	};
+	struct gp_control_grant grant = make(GP_GRANT_ADD, "/promised", 0, -1);
+	struct agent agent, other;
+	struct gp_client *client;
+
+	(void)state;
+	if (getuid())
+		skip();
+	client = come(&agent, -1);
+	world_send(agent.fd, &attr, sizeof(attr));
+	agent_work(&world, &agent);
+	assert_int_equal(client->attr.share, 0);
+	agent_leave(&world, &agent);
+	cgroup = "0::/promised";
+	grant.attr = (struct gp_wire_attr){ .valid = GP_ATTR_SHARE, .share = 400 };
+	expect(grant, 0);
+	client = come(&agent, -1);
+	assert_int_equal(client->attr.share, 400);
+	assert_int_equal(world_queue(&world, &agent, 0)->attr.floor_permille, 400);
+	come(&other, -1);
+	assert_int_equal(world_queue(&world, &other, 0)->attr.floor_permille, 0); /* 800 of 700 */
+	agent_leave(&world, &other);
+	agent_leave(&world, &agent);
+}
+
 /* Each step of the order that gpreempt-grant(1) has. */
 static void test_precedence(void **state)
 {
@@ -446,6 +478,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test_setup_teardown(test_rules, begin, end),
+		cmocka_unit_test_setup_teardown(test_shares, begin, end),
 		cmocka_unit_test_setup_teardown(test_precedence, begin, end),
 		cmocka_unit_test_setup_teardown(test_restart, begin, end),
 		cmocka_unit_test_setup_teardown(test_hostile_file, begin, end),

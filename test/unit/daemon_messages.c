@@ -49,7 +49,7 @@ static void expect_attr_checked(const void *message, struct gp_wire_attr *attr)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		bad[i] = good;
 	bad[0].valid |= 1u << 31;
-	bad[1].reserved = 1;
+	bad[1].share = 1;
 	bad[2].priority = -1;
 	bad[3].priority = GP_PRIORITY_MAX + 1;
 	bad[4].weight = 0;
