@@ -11,6 +11,7 @@
 
 #define TABLE_WIDTH        110u /* columns, at most */
 #define TABLE_WIDTH_MIN    40u
+#define TABLE_LEGEND_SIZE  256u
 #define TABLE_CELL_SIZE    64u
 #define TABLE_ITEM_SIZE    128u
 #define TABLE_POLICY_WIDTH 10u /* names beyond are cut with an ellipsis */
@@ -302,16 +303,11 @@ static bool table_is_glued(const char *before, const char *word)
 	return *word == '>' || *word == '%' || last == '>' || (last >= '0' && last <= '9');
 }
 
-/* The result in words, where there is something to compare with; wrapped at spaces. */
-static void table_finding(const struct table *table, const struct gp_result *result)
+/* A paragraph, wrapped at spaces; writes into `word`. */
+static void table_wrap(const struct table *table, char *word)
 {
-	char text[GP_FINDING_SIZE], *word = text;
 	size_t column = 0;
 
-	if (!gp_row_run(result, "alone") || !gp_row_run(result, "stock") ||
-	    !*gp_finding_text(result, text, sizeof(text)))
-		return;
-	fputc('\n', table->stream);
 	while (*word) {
 		char *end = word, *before = word;
 		size_t width;
@@ -338,6 +334,26 @@ static void table_finding(const struct table *table, const struct gp_result *res
 	fputc('\n', table->stream);
 }
 
+/* The result in words, where there is something to compare with. */
+static void table_finding(const struct table *table, const struct gp_result *result)
+{
+	char text[GP_FINDING_SIZE];
+
+	if (!gp_row_run(result, "alone") || !gp_row_run(result, "stock") ||
+	    !*gp_finding_text(result, text, sizeof(text)))
+		return;
+	fputc('\n', table->stream);
+	table_wrap(table, text);
+}
+
+static void table_explain(const struct table *table, const char *line)
+{
+	char text[TABLE_LEGEND_SIZE];
+
+	(void)snprintf(text, sizeof(text), "%s", line);
+	table_wrap(table, text);
+}
+
 static void table_legend(const struct table *table, const struct gp_result *result)
 {
 	bool has_alone = false, has_left = false, has_limited = false, has_unfinished = false;
@@ -349,25 +365,25 @@ static void table_legend(const struct table *table, const struct gp_result *resu
 		has_unfinished |= gp_row_unfinished(&result->runs[i]) > 0;
 	}
 	table_style(table, TABLE_DIM);
-	fputs("\nprio: 99 = most urgent. p99: 99 of 100 requests were at least this fast, from arrival to "
-	      "completion.\n",
-	      table->stream);
+	fputc('\n', table->stream);
+	table_explain(table, "prio: 99 = most urgent. p99: 99 of 100 requests were at least this fast, from arrival to "
+			     "completion.");
 	if (gp_row_has_deadlines(result))
-		fputs("in time: requests that met their deadline, of all that ended or missed it.\n", table->stream);
+		table_explain(table, "in time: requests that met their deadline, of all that ended or missed it.");
 	if (has_alone)
-		fputs("×alone: p99 against the same client with the GPU to itself.\n", table->stream);
-	fputs("per s: requests, or iterations of a batch client. inversion: urgent work waited while less urgent work "
-	      "ran.\n",
-	      table->stream);
-	if (has_unfinished)
-		fputs("unfinished: still waiting when the run ended; they count with the time they had waited, so the "
-		      "true\nlatencies are longer (>).\n",
-		      table->stream);
+		table_explain(table, "×alone: p99 against the same client with the GPU to itself.");
+	table_explain(table, "per s: requests, or iterations of a batch client. inversion: urgent work waited while "
+			     "less urgent work ran.");
+	if (has_unfinished) {
+		table_explain(table, "unfinished: still waiting when the run ended; they count with the time they had "
+				     "waited, so the true");
+		table_explain(table, "latencies are longer (>).");
+	}
 	if (has_left)
-		fputs("left alone: not preempted, because what was left to run was shorter than preempting it.\n",
-		      table->stream);
+		table_explain(table, "left alone: not preempted, because what was left to run was shorter than "
+				     "preempting it.");
 	if (has_limited)
-		fputs("held back: not preempted, because the budget for preemptions was spent.\n", table->stream);
+		table_explain(table, "held back: not preempted, because the budget for preemptions was spent.");
 	table_style(table, TABLE_PLAIN);
 }
 

@@ -220,6 +220,12 @@ static void test_narrow(void **state)
 	assert_null(strstr(text, "requests   "));
 	assert_non_null(strstr(text, "p99"));
 	assert_null(strstr(text, " max "));
+	/* What explains the columns fits as well. */
+	for (char *line = strstr(text, "prio: 99"), *end; line && *line; line = end) {
+		end = line + strcspn(line, "\n");
+		end += *end == '\n';
+		assert_true(end - line <= 61);
+	}
 	free(text);
 	view_sample_destroy(result);
 }
