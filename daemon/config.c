@@ -350,11 +350,26 @@ static int config_rule(struct gp_config *config, const char *name, const char *v
 	return 0;
 }
 
+/* NAME = the sentence: root has read what may happen. */
+static int config_safety(struct gp_config *config, const char *name, const char *value, struct gp_error *error)
+{
+	struct gp_device_config *kfd = &config->kfd;
+
+	if (strcmp(value, GP_SAFETY_SENTENCE))
+		return gp_error_set(error, -EINVAL, "to overrule safety/%s, write: %s = " GP_SAFETY_SENTENCE, name,
+				    name);
+	if (kfd->overruled_count == GP_DEVICE_OVERRULED_MAX || strlen(name) >= GP_SAFETY_NAME_SIZE)
+		return gp_error_set(error, -EINVAL, "'%s' is no entry of share/safety, or more than %u are overruled",
+				    name, GP_DEVICE_OVERRULED_MAX);
+	snprintf(kfd->overruled[kfd->overruled_count++], GP_SAFETY_NAME_SIZE, "%s", name);
+	return 0;
+}
+
 static int config_entry(void *context, const char *section, const char *name, const char *value, uint32_t line,
 			struct gp_error *error)
 {
-	static const char *const sections[] = { "daemon", "policy", "ceiling", "cgroup",
-						"kfd",    "nvidia", "null",    "unmanaged" };
+	static const char *const sections[] = { "daemon", "policy", "ceiling",   "cgroup", "kfd",
+						"nvidia", "null",   "unmanaged", "safety" };
 	bool known = false;
 
 	(void)line;
@@ -367,6 +382,8 @@ static int config_entry(void *context, const char *section, const char *name, co
 		return 0;
 	if (!strcmp(section, "ceiling"))
 		return config_ceiling(context, name, value, error);
+	if (!strcmp(section, "safety"))
+		return config_safety(context, name, value, error);
 	if (!strcmp(section, "cgroup"))
 		return config_rule(context, name, value, error);
 	for (size_t i = 0; i < sizeof(config_keys) / sizeof(config_keys[0]); i++)

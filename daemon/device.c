@@ -105,7 +105,12 @@ static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *dev
 	};
 	/* Without a means to preempt, nothing is ordered: the queues are watched and shown. */
 	const char *policy = info->mechanism == GP_MECHANISM_NONE ? "none" : daemon->config.policy;
-	int r = gp_sched_device_add(daemon->sched, &attr, policy, &daemon->config.param, &device->core);
+	struct gp_param param = daemon->config.param;
+	int r;
+
+	if (info->overhead_permille && (!param.overhead_permille || info->overhead_permille < param.overhead_permille))
+		param.overhead_permille = info->overhead_permille;
+	r = gp_sched_device_add(daemon->sched, &attr, policy, &param, &device->core);
 
 	if (r)
 		return gp_error_set(error, r, "GPU %u (%s): the scheduler refuses it: %s", info->gpu_id, info->name,

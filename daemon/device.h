@@ -56,6 +56,7 @@ struct gp_device_entry {
 	struct gp_cost cost;
 	char cost_source[96];
 	uint32_t learned;
+	uint64_t trouble_ns; /* plan.c: when to look whether the driver still has not come back; 0: never */
 	bool stopped;
 	char stopped_why[GP_WHY_TEXT];
 	uint64_t orders, order_failures;

@@ -12,7 +12,8 @@
 #include <unistd.h>
 #include "daemon/daemon.h"
 
-#define PLAN_ROUNDS 64 /* plans of one wakeup: each is followed by its answer at best, so more is a mistake */
+#define PLAN_ROUNDS     64 /* plans of one wakeup: each is followed by its answer at best, so more is a mistake */
+#define PLAN_TROUBLE_NS 1000000000ull /* as long as a call of the debugger may take before it counts as stuck */
 
 static struct gp_device_entry *plan_device(struct gp_daemon *daemon, uint32_t core)
 {
@@ -197,6 +198,25 @@ void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device)
 	}
 }
 
+/* Our own call into the driver has not come back. It may be slow, once; or the hardware does not let a queue go, and a
+ * reset is next: then further preemptions would only make it worse. */
+static void plan_doubt(struct gp_device_entry *device, const struct gp_client *client)
+{
+	if (gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON) && !device->trouble_ns)
+		device->trouble_ns = gp_now_ns() + PLAN_TROUBLE_NS;
+}
+
+static void plan_trouble(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	if (!device->trouble_ns || gp_now_ns() < device->trouble_ns)
+		return;
+	device->trouble_ns = 0;
+	if (gp_drivers_stuck(daemon))
+		gp_device_stop(
+			daemon, device,
+			"the driver has not carried out a preemption for more than a second; find the program that hangs");
+}
+
 /* Who has not answered in time is said once. His answer may come yet. */
 static void plan_given_up(struct gp_daemon *daemon)
 {
@@ -213,6 +233,7 @@ static void plan_given_up(struct gp_daemon *daemon)
 		daemon->metrics_dirty = true;
 		if (!is_out || given.why != GP_WHY_TIMEOUT)
 			continue;
+		plan_doubt(&daemon->devices[queue->device], queue->client);
 		gp_client_answers(daemon, queue->client, false);
 		gp_client_escalate(daemon, queue->client);
 	}
@@ -221,8 +242,10 @@ static void plan_given_up(struct gp_daemon *daemon)
 /* Patience is over. */
 static void plan_due(struct gp_daemon *daemon)
 {
-	for (uint32_t i = 0; i < daemon->device_count; i++)
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		plan_trouble(daemon, &daemon->devices[i]);
 		plan_advance(daemon, &daemon->devices[i], false);
+	}
 }
 
 uint64_t gp_carry_due_ns(const struct gp_daemon *daemon)
@@ -234,6 +257,9 @@ uint64_t gp_carry_due_ns(const struct gp_daemon *daemon)
 		uint64_t at_ns = way->by_ns <= now_ns ? way->by_ns + way->patience_ns : way->by_ns;
 
 		if (way->active && (!due_ns || at_ns < due_ns))
+			due_ns = at_ns;
+		at_ns = daemon->devices[i].trouble_ns;
+		if (at_ns && (!due_ns || at_ns < due_ns))
 			due_ns = at_ns;
 	}
 	return due_ns;

@@ -14,11 +14,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "lib/error.h"
+#include "lib/safety.h"
 
-#define GP_DEVICE_NAME_SIZE  64u
-#define GP_DEVICE_REPORT_MAX 16u
-#define GP_DEVICE_TEXT_SIZE  200u
-#define GP_DEVICE_ROOT_SIZE  256u
+#define GP_DEVICE_NAME_SIZE     64u
+#define GP_DEVICE_REPORT_MAX    16u
+#define GP_DEVICE_TEXT_SIZE     200u
+#define GP_DEVICE_OVERRULED_MAX 16u
+#define GP_DEVICE_ROOT_SIZE     256u
 
 /* What was tried, best mechanism first, and how it went: one line each, shown by `status` and `doctor`. */
 struct gp_device_finding {
@@ -50,6 +52,8 @@ struct gp_device_info {
 	uint32_t lower_max;
 	uint64_t short_us; /* the slice of a queue below the top priority; 0: the device has none that can be set */
 	uint64_t long_us;  /* the slice of the only client on top; 0: left as it is */
+	bool is_refused;   /* known to hang or to reset when queues are preempted: mechanism is none */
+	uint32_t overhead_permille; /* preempting takes at most so much of the time here; 0: as configured */
 	struct gp_device_finding findings[GP_DEVICE_REPORT_MAX];
 	uint32_t finding_count;
 };
@@ -147,6 +151,8 @@ struct gp_device_config {
 	uint64_t close_ns, open_ns; /* prior of the costs, device time */
 	uint64_t switch_ns, short_ns, long_ns; /* see struct gp_device_info; whole microseconds */
 	char root[GP_DEVICE_ROOT_SIZE];        /* what stands before /proc and /dev; "" but in tests */
+	char overruled[GP_DEVICE_OVERRULED_MAX][GP_SAFETY_NAME_SIZE]; /* entries of share/safety, by root */
+	uint32_t overruled_count;
 };
 
 struct gp_backend;

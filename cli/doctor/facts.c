@@ -71,9 +71,10 @@ static uint64_t facts_process_max(const struct gp_doctor_facts *facts, const str
 	return vmids;
 }
 
-static void facts_gpu(struct gp_doctor_facts *facts, const struct gp_kfd_node *node)
+static void facts_gpu(struct gp_doctor_facts *facts, const char *root, const struct gp_kfd_node *node)
 {
 	struct gp_facts_gpu *gpu = &facts->gpus[facts->gpu_count++];
+	char sysfs[512];
 
 	*gpu = (struct gp_facts_gpu){
 		.node = node->node,
@@ -90,6 +91,10 @@ static void facts_gpu(struct gp_doctor_facts *facts, const struct gp_kfd_node *n
 		.process_max = facts_process_max(facts, node),
 	};
 	gp_clean_copy(gpu->name, sizeof(gpu->name), node->name);
+	(void)snprintf(sysfs, sizeof(sysfs), "%s/sys", root);
+	gp_safety_look(node, sysfs, &gpu->part);
+	if (facts->kernel_major != GP_FACTS_UNKNOWN && facts->kernel_minor != GP_FACTS_UNKNOWN)
+		gpu->part.kernel = 1000 * facts->kernel_major + facts->kernel_minor;
 }
 
 static void facts_topology(struct gp_doctor_facts *facts, const char *root)
@@ -101,7 +106,7 @@ static void facts_topology(struct gp_doctor_facts *facts, const char *root)
 	(void)snprintf(path, sizeof(path), "%s" GP_KFD_SYSFS, root);
 	count = gp_kfd_topology(path, nodes, GP_FACTS_GPU_MAX, NULL);
 	for (int i = 0; i < count; i++)
-		facts_gpu(facts, &nodes[i]);
+		facts_gpu(facts, root, &nodes[i]);
 }
 
 void gp_facts_file(struct gp_facts_file *file, const char *root, const char *path)

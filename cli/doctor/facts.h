@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "cli/state.h"
+#include "lib/safety.h"
 
 #define GP_FACTS_UNKNOWN     UINT64_MAX
 #define GP_FACTS_GPU_MAX     64u
@@ -21,6 +22,7 @@ struct gp_facts_gpu {
 		render_minor; /* gfx942: 90402 */
 	uint64_t process_max; /* processes before the runlist is oversubscribed: VMIDs, or hws_max_conc_proc */
 	char name[64];
+	struct gp_safety_part part; /* versions that decide whether it is safe to preempt */
 	/* From the processes. */
 	uint32_t process_count, compute_count, copy_count;
 };

@@ -43,6 +43,6 @@ extern const struct gp_doctor_rule *const gp_rules[]; /* NULL-terminated */
 extern const struct gp_doctor_rule gp_rule_device, gp_rule_permissions, gp_rule_slots, gp_rule_processes,
 	gp_rule_hw_queues, gp_rule_copy_queues, gp_rule_cwsr, gp_rule_sched_policy, gp_rule_num_kcq,
 	gp_rule_max_processes, gp_rule_hip_priority, gp_rule_kernel, gp_rule_unmanaged, gp_rule_daemon,
-	gp_rule_mechanism, gp_rule_log, gp_rule_nvidia;
+	gp_rule_mechanism, gp_rule_log, gp_rule_nvidia, gp_rule_safety;
 
 #endif

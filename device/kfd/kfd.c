@@ -93,6 +93,8 @@ static int kfd_init(const struct gp_device_host *host, const struct gp_device_co
 		for (int i = 0; !r && i < count; i++)
 			kfd_describe(&nodes[i], backend, &infos[i]);
 		if (!r)
+			gp_kfd_safety(backend, nodes, infos, (uint32_t)count);
+		if (!r)
 			gp_kfd_probe(backend, infos, (uint32_t)count);
 		if (!r && backend->usable & GP_MECHANISM_BIT(GP_MECHANISM_KERNEL))
 			r = gp_kfd_gate_create(backend, infos, (uint32_t)count, &backend->gate, error);

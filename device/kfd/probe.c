@@ -56,6 +56,10 @@ static bool probe_driver(struct gp_backend *backend, struct gp_device_info *info
 
 static bool probe_is_allowed(struct gp_backend *backend, struct gp_device_info *info, uint32_t mechanism)
 {
+	if (backend->is_submit_only && mechanism != GP_MECHANISM_SUBMIT) {
+		gp_device_say(info, mechanism, false, "not used: it stops what runs, which is not safe here");
+		return false;
+	}
 	if (!backend->config.mechanisms || backend->config.mechanisms & GP_MECHANISM_BIT(mechanism))
 		return true;
 	gp_device_say(info, mechanism, false, "not wanted by the configuration (mechanism)");
@@ -123,7 +127,7 @@ void gp_kfd_probe(struct gp_backend *backend, struct gp_device_info *infos, uint
 		struct gp_device_info *info = &infos[i];
 
 		info->dilation = (uint32_t)dilation;
-		if (probe_driver(backend, info))
+		if (probe_driver(backend, info) && !info->is_refused)
 			probe_mechanisms(backend, info);
 		info->unit = gp_device_unit(info->mechanism);
 		info->stops_all &= info->mechanism != GP_MECHANISM_SUBMIT;

@@ -13,7 +13,18 @@
 
 #define RESET_TEXT_SIZE 8192u /* of a record of the log at most (CONSOLE_EXT_LOG_MAX) */
 #define RESET_LOG       "/dev/kmsg"
-#define RESET_WORDS     "Queue preemption failed"
+
+/* What the driver logs when it could not take a queue off the hardware: a reset of the queue or of the GPU is next. */
+static const char *const reset_words[] = {
+	"Queue preemption failed",        /* CPSCH, with a queue that is reset alone */
+	"Queue preemption time out",      /* CPSCH: HIQ MQD's queue_doorbell_id0 is not 0 */
+	"unsuccessful queues preemption", /* CPSCH: the cp might be in an unrecoverable state */
+	"queues preemption failed",       /* the same, later */
+	"MES failed to respond to msg=",  /* gfx11 and later: REMOVE_QUEUE, SUSPEND, … */
+	"MES might be in unrecoverable state",
+	"failed to remove hardware queue from MES",
+	"failed to suspend all gangs from MES",
+};
 
 struct gp_kfd_reset {
 	struct gp_device_host host;
@@ -66,7 +77,12 @@ bool gp_kfd_reset_is_logged(const char *record, size_t size, const char *bdf)
 	if (!i || facility > 7 || !text)
 		return false;
 	size -= (size_t)(text - record);
-	return memmem(text, size, RESET_WORDS, strlen(RESET_WORDS)) && memmem(text, size, bdf, strlen(bdf));
+	if (!memmem(text, size, bdf, strlen(bdf)))
+		return false;
+	for (i = 0; i < sizeof(reset_words) / sizeof(reset_words[0]); i++)
+		if (memmem(text, size, reset_words[i], strlen(reset_words[i])))
+			return true;
+	return false;
 }
 
 /* One record a read. EPIPE: some were overwritten before we came. */

@@ -38,7 +38,7 @@ _gpreempt() {
 	account) mapfile -t COMPREPLY < <(compgen -W "--by --tag --user --since --json -h --help -V --version" -- "$current") ;;
 	bench) mapfile -t COMPREPLY < <(compgen -W "-g --gpu -o --output --base --rounds --force --json -h --help -V --version device" -- "$current") ;;
 	cdi) mapfile -t COMPREPLY < <(compgen -W "-o --output --cdi-version --agent --preload --socket-dir -h --help -V --version" -- "$current") ;;
-	doctor) mapfile -t COMPREPLY < <(compgen -W "--json -v --verbose -l --list -h --help -V --version device permissions kernel cwsr sched-policy max-processes slots processes hw-queues num-kcq copy-queues hip-priority nvidia daemon mechanism unmanaged log" -- "$current") ;;
+	doctor) mapfile -t COMPREPLY < <(compgen -W "--json -v --verbose -l --list -h --help -V --version device permissions kernel cwsr sched-policy safety max-processes slots processes hw-queues num-kcq copy-queues hip-priority nvidia daemon mechanism unmanaged log" -- "$current") ;;
 	events) mapfile -t COMPREPLY < <(compgen -W "-f --follow --json --pid -g --gpu -h --help -V --version" -- "$current") ;;
 	get) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version" -- "$current") ;;
 	grant) mapfile -t COMPREPLY < <(compgen -W "-p --priority --ceiling --tag --share --weight --deadline --budget --gang --for --force --json -q --quiet -h --help -V --version add list remove" -- "$current") ;;

@@ -41,6 +41,15 @@ static void test_log(void **state)
 	assert_false(logged("3,1,2,-;amdgpu 0000:03:00.0: fine\n DEVICE=Queue preemption failed\n"));
 	assert_false(logged("amdgpu 0000:03:00.0: Queue preemption failed"));
 	assert_false(logged(";0000:03:00.0 Queue preemption failed"));
+	/* As gfx11's firmware, and older drivers, are told of in the field. */
+	assert_true(logged("3,1,2,-;amdgpu 0000:03:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE\n"));
+	assert_true(logged(
+		"3,1,2,-;amdgpu 0000:03:00.0: amdgpu: failed to remove hardware queue from MES, doorbell=0x1\n"));
+	assert_true(logged(
+		"3,1,2,-;amdgpu 0000:03:00.0: amdgpu: MES might be in unrecoverable state, issue a GPU reset\n"));
+	assert_true(logged(
+		"3,1,2,-;amdgpu 0000:03:00.0: amdgpu: HIQ MQD's queue_doorbell_id0 is not 0, Queue preemption time out\n"));
+	assert_false(logged("3,1,2,-;amdgpu 0000:04:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE\n"));
 	assert_false(logged("3,1,2,-"));
 	assert_false(logged(""));
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Combinations of part, firmware, kernel and ROCm on which preempting is known to hang or to reset the GPU, as files of
+ * data (share/safety/NAME.ini): what happens, what we do about it, and who says so. The daemon obeys them, `doctor`
+ * tells of them. A part that no file names is as any other.
+ */
+#ifndef GP_LIB_SAFETY_H
+#define GP_LIB_SAFETY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "lib/error.h"
+#include "lib/kfd.h"
+
+#define GP_SAFETY_MAX       64u
+#define GP_SAFETY_NAME_SIZE 48u
+#define GP_SAFETY_TEXT_SIZE 200u
+/* What root writes into gpreempt.conf to overrule an entry. */
+#define GP_SAFETY_SENTENCE "I accept that preempting may hang or reset this GPU"
+
+enum gp_safety_action {
+	GP_SAFETY_REFUSE, /* the GPU is not scheduled */
+	GP_SAFETY_SUBMIT, /* nothing that runs is stopped: doorbells are held back */
+	GP_SAFETY_LIMIT,  /* preempting takes at most so much of the time */
+};
+
+/* From first to last, both included; first > last: not a condition. */
+struct gp_safety_range {
+	uint64_t first, last;
+};
+
+struct gp_safety_entry {
+	char name[GP_SAFETY_NAME_SIZE]; /* the file's, without .ini */
+	char title[GP_SAFETY_TEXT_SIZE], happens[GP_SAFETY_TEXT_SIZE], source[GP_SAFETY_TEXT_SIZE];
+	struct gp_safety_range gfx, mec, mes, kernel, rocm;
+	enum gp_safety_action action;
+	uint32_t limit_permille;
+};
+struct gp_safety {
+	uint32_t count;
+	struct gp_safety_entry entries[GP_SAFETY_MAX];
+};
+
+/* GP_KFD_UNKNOWN: not known. A version that is not known fulfils no condition. */
+struct gp_safety_part {
+	uint64_t gfx, mec, mes; /* gfx: gfx_target_version, 110501 for gfx1151 */
+	uint64_t kernel, rocm;  /* 1000 * major + minor */
+};
+
+/* One file's text. -EINVAL and "file:line: …", or what is missing. */
+int gp_safety_parse(const char *text, size_t size, const char *name, struct gp_safety_entry *ret_entry,
+		    struct gp_error *error);
+/* All files of the data tree. No folder: an empty table. A bad file is an error: nobody must rely on half a table. */
+int gp_safety_read(struct gp_safety *ret_safety, struct gp_error *error);
+/* What this machine says of a GPU. sysfs: "/sys", but in tests. */
+void gp_safety_look(const struct gp_kfd_node *node, const char *sysfs, struct gp_safety_part *ret_part);
+/* The strictest that fits; of equals the first by name. NULL: none. */
+const struct gp_safety_entry *gp_safety_find(const struct gp_safety *safety, const struct gp_safety_part *part);
+const char *gp_safety_action_text(const struct gp_safety_entry *entry, char *buffer, size_t size);
+
+#endif
