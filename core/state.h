@@ -166,16 +166,16 @@ struct gp_share {
 	uint64_t user; /* 0: of one client that is a user of its own */
 	uint32_t device;
 	uint32_t seat_count, queue_count;  /* no seats: free */
-	uint32_t work_seats;               /* seats with work … */
-	uint32_t top_seats;                /* … that took no turns when it came */
+	uint32_t work_seats;               /* seats with work */
 	uint32_t open_seats, open_compute; /* seats with a gate not closed; compute gates not closed */
 	uint64_t ready_ns;                 /* the place of its next queue that waits for a slot */
 	uint32_t hash_next;                /* or the next free one */
 	uint32_t first, last;              /* queues that are due, longest first */
 	uint32_t head;                     /* of these the one in GP_HEAP_AGE; GP_NONE: none is closed */
 	uint64_t next_ns;                  /* no aged turn before */
-	uint32_t level;    /* 2^level windows between its turns: so many were in vain, one after another */
-	uint64_t turn_tag; /* of its next seat that comes into the line for turns */
+	uint32_t level;     /* 2^level windows between its turns: so many were in vain, one after another */
+	uint32_t top_seats; /* with work, that took no turns when it came */
+	uint64_t turn_tag;  /* of its next seat that comes into the line for turns */
 };
 
 struct gp_gang {
