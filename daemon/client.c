@@ -92,6 +92,8 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 		client->peer->client = NULL;
 	else if (client->device.pidfd >= 0)
 		close(client->device.pidfd);
+	GP_ASSERT(!client->queue_count && daemon->clients[client->index] == client && daemon->client_count &&
+		  client->owner->client_count);
 	daemon->clients[client->index] = NULL;
 	while (daemon->client_top && !daemon->clients[daemon->client_top - 1])
 		daemon->client_top--;

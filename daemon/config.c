@@ -279,6 +279,7 @@ static int config_set(struct gp_config *config, const struct config_key *key, co
 	case CONFIG_MODE: return config_mode(value, field, error);
 	case CONFIG_POLICY: return config_policy(value, field, key->max, error);
 	case CONFIG_MECHANISMS:
+		GP_ASSERT(gp_backend_find(key->section)); /* the key is of a backend's section */
 		return config_mechanisms(value, gp_backend_find(key->section)->mechanisms, field, error);
 	case CONFIG_PRIORITY: return gp_config_priority(key->name, value, field, error);
 	case CONFIG_PROTECT: return gp_config_protect(value, field, error);

@@ -214,6 +214,7 @@ void gp_fair_forget(struct gp_daemon *daemon, struct gp_client *client)
 {
 	if (!client->is_rung)
 		return;
+	GP_ASSERT(daemon->rung_count);
 	fair_unring(daemon, client);
 	daemon->rung_count--;
 }

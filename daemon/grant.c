@@ -77,8 +77,9 @@ void gp_grant_remove(struct gp_daemon *daemon, struct gp_grant *grant)
 {
 	struct gp_grant **at = &daemon->grants;
 
-	while (*at != grant)
+	while (*at && *at != grant)
 		at = &(*at)->next;
+	GP_ASSERT(*at && daemon->grant_count); /* nobody removes one twice */
 	*at = grant->next;
 	daemon->grant_count--;
 	daemon->grant_pids -= grant->pid != 0;

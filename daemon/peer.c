@@ -150,6 +150,7 @@ void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *w
 		daemon->peers = peer->next;
 	if (peer->next)
 		peer->next->prev = peer->prev;
+	GP_ASSERT(daemon->peer_count && peer->owner->peer_count);
 	daemon->peer_count--;
 	peer->owner->peer_count--;
 	epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, peer->fd, NULL);

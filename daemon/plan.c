@@ -26,8 +26,10 @@ static struct gp_device_entry *plan_device(struct gp_daemon *daemon, uint32_t co
 /* A plan's opens do not wait for this one any more. */
 static void plan_not_awaited(struct gp_device_entry *device, struct gp_queue_entry *queue)
 {
-	if (queue->is_awaited && device->under_way.seq == queue->order_seq)
+	if (queue->is_awaited && device->under_way.seq == queue->order_seq) {
+		GP_ASSERT(device->under_way.waiting);
 		device->under_way.waiting--;
+	}
 	queue->is_awaited = false;
 }
 

@@ -286,6 +286,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	queue->in_core = true;
 	daemon->sampling_dirty = daemon->slice_dirty = true;
 	queue->is_ordered = false;
+	GP_ASSERT(!daemon->by_core[queue->core.index]); /* the core gives a place once */
 	daemon->by_core[queue->core.index] = queue;
 	if (queue->closed)
 		gp_sched_gate_lost(daemon->sched, queue->core, false, gp_daemon_now_ns(daemon));
@@ -306,6 +307,7 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	gp_sched_queue_remove(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
 	gp_account_left(daemon, queue);
 	gp_events_flush(daemon); /* while its name is still known */
+	GP_ASSERT(daemon->by_core[queue->core.index] == queue);
 	daemon->by_core[queue->core.index] = NULL;
 	queue->in_core = false;
 	daemon->sampling_dirty = daemon->slice_dirty = true;
@@ -370,6 +372,7 @@ void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool 
 		return;
 	daemon->sampling_dirty = daemon->slice_dirty = true;
 	queue->closed = !open;
+	GP_ASSERT(!open || daemon->devices[queue->device].closed_queues);
 	daemon->devices[queue->device].closed_queues += open ? -1u : 1u;
 }
 
@@ -505,6 +508,8 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	gp_queue_set_pending(daemon, queue, false);
 	if (!(queue->wire.flags & GP_QUEUE_SEEN))
 		queue_unseen_list(daemon, queue, false);
+	GP_ASSERT(device->queue_count && client->queue_count && client->owner->queue_count &&
+		  client->owner->device_queue_count[queue->device] && device->closed_queues >= queue->closed);
 	device->closed_queues -= queue->closed;
 	gp_gang_name_put(daemon, queue->attr.gang);
 	gp_gang_name_put(daemon, queue->core_gang);

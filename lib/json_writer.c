@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the spelling of JSON. Knows nothing of what it says, nor where it goes. */
+#include <gp_deps.h>
 #include <inttypes.h>
 #include <string.h>
 #include "lib/json_writer.h"
@@ -88,6 +89,7 @@ void gp_json_writer_begin(struct gp_json_writer *writer, const char *key, char b
 
 void gp_json_writer_end(struct gp_json_writer *writer, char bracket)
 {
+	GP_ASSERT(writer->depth); /* as many ends as begins */
 	writer->depth--;
 	/* An empty one stays on its line. */
 	if (writer->need_comma)

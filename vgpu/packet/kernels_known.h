@@ -3,6 +3,8 @@
 #ifndef GP_VGPU_KERNELS_KNOWN_H
 #define GP_VGPU_KERNELS_KNOWN_H
 
+#include <stdint.h>
+
 static const struct {
 	uint64_t fingerprint, workgroup_ns;
 	const char *body;
