@@ -213,7 +213,7 @@ bool wait_below(struct signal *signal, int64_t value, double limit_ms)
 	while (signal->value > value) {
 		if (now_ms() - start > limit_ms)
 			return false;
-		usleep(100);
+		usleep(now_ms() - start < 1000 ? 100 : 10000);
 	}
 	return true;
 }
