@@ -27,6 +27,8 @@ static void api_merge(struct gp_wire_attr *into, const struct gp_wire_attr *from
 		into->deadline_ns = from->deadline_ns;
 	if (from->valid & GP_ATTR_BUDGET)
 		into->budget_ns = from->budget_ns;
+	if (from->valid & GP_ATTR_PROTECT)
+		into->protect = from->protect;
 	if (from->valid & GP_ATTR_GANG)
 		memcpy(into->gang, from->gang, sizeof(into->gang));
 	into->valid |= from->valid;

@@ -8,6 +8,7 @@
 #define ATTR_PRIORITY_MAX 99
 #define ATTR_WEIGHT_MAX   10000u
 #define ATTR_SHARE_MAX    999u
+#define ATTR_PROTECT_MAX  3u
 
 bool gp_attr_number(const char *text, uint64_t max, uint64_t *ret_value)
 {
@@ -51,7 +52,7 @@ void gp_attr_from_environment(struct gp_wire_attr *ret_attr)
 		attr.valid |= GP_ATTR_WEIGHT;
 	}
 	if (gp_attr_number(getenv("GPREEMPT_SHARE_PERMILLE"), ATTR_SHARE_MAX, &value)) {
-		attr.share = (uint32_t)value;
+		attr.share = (uint16_t)value;
 		attr.valid |= GP_ATTR_SHARE;
 	}
 	if (gp_attr_number(getenv("GPREEMPT_DEADLINE_NS"), GP_WIRE_TIME_MAX, &value)) {
@@ -61,6 +62,10 @@ void gp_attr_from_environment(struct gp_wire_attr *ret_attr)
 	if (gp_attr_number(getenv("GPREEMPT_BUDGET_NS"), GP_WIRE_TIME_MAX, &value)) {
 		attr.budget_ns = value;
 		attr.valid |= GP_ATTR_BUDGET;
+	}
+	if (gp_attr_number(getenv("GPREEMPT_PROTECT"), ATTR_PROTECT_MAX, &value) && value) {
+		attr.protect = (uint16_t)value;
+		attr.valid |= GP_ATTR_PROTECT;
 	}
 	if (getenv("GPREEMPT_GANG")) {
 		gp_attr_name(attr.gang, getenv("GPREEMPT_GANG"));

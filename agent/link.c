@@ -155,8 +155,8 @@ static void link_hello(void)
 	long length = fd < 0 ? 0 : gp_sys(SYS_read, fd, (long)hello.name, sizeof(hello.name) - 1u);
 
 	/* A daemon of before version 3 would hang up on it: which one this is is not known yet. */
-	hello.attr.valid &= ~GP_ATTR_SHARE;
-	hello.attr.share = 0;
+	hello.attr.valid &= ~GP_ATTR_NEW;
+	hello.attr.share = hello.attr.protect = 0;
 	gp_sys_close((int)fd);
 	if (length > 0 && hello.name[length - 1] == '\n')
 		hello.name[length - 1] = 0;
@@ -309,9 +309,9 @@ void gp_link_flush(void)
 		struct gp_wire_attr_message message = { link_header(GP_WIRE_ATTR, sizeof(message)), gp_agent.wanted };
 
 		if (gp_agent.version < 3)
-			message.attr.valid &= ~GP_ATTR_SHARE;
+			message.attr.valid &= ~GP_ATTR_NEW;
 		if (gp_agent.version < 3)
-			message.attr.share = 0;
+			message.attr.share = message.attr.protect = 0;
 
 		gp_agent.attr_due = false;
 		gp_link_send(&message, sizeof(message));
@@ -350,7 +350,7 @@ static int link_welcome(const struct gp_wire_welcome *welcome, const int *fds, u
 	if (!gp_agent.map_by_user && *map)
 		gp_stream_map_parse(&gp_agent.map, map);
 	gp_agent.version = (uint16_t)welcome->version;
-	gp_agent.attr_due |= gp_agent.version >= 3 && gp_agent.wanted.valid & GP_ATTR_SHARE;
+	gp_agent.attr_due |= gp_agent.version >= 3 && gp_agent.wanted.valid & GP_ATTR_NEW;
 	gp_agent.lease_ms = welcome->lease_ms;
 	gp_agent.mechanism = welcome->mechanism;
 	gp_agent.renewals = __atomic_load_n(&gp_page_now->renewals, __ATOMIC_ACQUIRE);

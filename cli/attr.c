@@ -84,9 +84,25 @@ static int attr_gang(struct gp_wire_attr *attr, const char *value, struct gp_err
 	return 0;
 }
 
+/* By enum gp_protect. */
+static int attr_protect(struct gp_wire_attr *attr, const char *value, struct gp_error *error)
+{
+	static const char *const names[] = { "default", "latency", "balanced", "throughput" };
+
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(value, names[i]))
+			continue;
+		attr->protect = (uint16_t)i;
+		attr->valid |= GP_ATTR_PROTECT;
+		return 0;
+	}
+	return gp_error_set(error, -EINVAL, "protect: '%.40s' is not latency, balanced, throughput or default", value);
+}
+
 int gp_attr_take(struct gp_wire_attr *attr, int option, const char *value, struct gp_error *error)
 {
 	uint64_t number = 0;
+	uint32_t share = 0;
 	int r;
 
 	switch (option) {
@@ -108,9 +124,11 @@ int gp_attr_take(struct gp_wire_attr *attr, int option, const char *value, struc
 		attr->valid |= r ? 0 : GP_ATTR_BUDGET;
 		return r;
 	case GP_ATTR_OPTION_SHARE:
-		r = gp_units_parse_share(value, "share", &attr->share, error);
+		r = gp_units_parse_share(value, "share", &share, error);
+		attr->share = r ? attr->share : (uint16_t)share;
 		attr->valid |= r ? 0 : GP_ATTR_SHARE;
 		return r;
+	case GP_ATTR_OPTION_PROTECT: return attr_protect(attr, value, error);
 	case GP_ATTR_OPTION_GANG: return attr_gang(attr, value, error);
 	default: return -ENOENT;
 	}

@@ -25,13 +25,15 @@ enum gp_attr_option {
 	GP_ATTR_OPTION_DEADLINE,
 	GP_ATTR_OPTION_BUDGET,
 	GP_ATTR_OPTION_GANG,
-	GP_ATTR_OPTION_SHARE
+	GP_ATTR_OPTION_SHARE,
+	GP_ATTR_OPTION_PROTECT
 };
 #define GP_ATTR_OPTIONS                                                                                             \
 	{ "priority", required_argument, NULL, 'p' }, { "weight", required_argument, NULL, GP_ATTR_OPTION_WEIGHT }, \
 		{ "deadline", required_argument, NULL, GP_ATTR_OPTION_DEADLINE },                                   \
 		{ "budget", required_argument, NULL, GP_ATTR_OPTION_BUDGET },                                       \
 		{ "share", required_argument, NULL, GP_ATTR_OPTION_SHARE },                                         \
+		{ "protect", required_argument, NULL, GP_ATTR_OPTION_PROTECT },                                     \
 	{                                                                                                           \
 		"gang", required_argument, NULL, GP_ATTR_OPTION_GANG                                                \
 	}

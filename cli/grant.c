@@ -35,6 +35,7 @@ static const char grant_help[] =
 "      --weight N       share among equals under policy wfq: 1..10000\n"
 "      --deadline T     policy edf: time in which the work must be done; 0: no deadline\n"
 "      --budget T       GPU time that each request needs; 0 disables the admission test\n"
+"      --protect WORD   NVIDIA: latency, balanced or throughput: whether batch programs wait between its pieces\n"
 "      --gang NAME      the daemon opens and closes programs of one gang together\n"
 "      --for T          the grant ends after this time (90s, 3600s)\n"
 "      --force          the grant holds even if the program asks for something else; of a PID: for that process alone\n"
@@ -245,7 +246,7 @@ static int grant_do(struct grant *grant, char **words, int count)
 	if (grant->request.verb == GP_GRANT_ADD && !grant->request.attr.valid && grant->request.ceiling < 0 &&
 	    !grant->request.tag[0])
 		return grant_usage(
-			"what is granted? give -p, --ceiling, --tag, --share, --weight, --deadline, --budget or --gang");
+			"what is granted? give -p, --ceiling, --tag, --share, --weight, --deadline, --budget, --protect or --gang");
 	for (int i = 1; i < count; i++) {
 		int status = grant_one(grant, words[i]);
 

@@ -36,6 +36,7 @@ static const char run_help[] =
 "      --weight N       its share among programs of its priority (policy wfq): 1..10000\n"
 "      --deadline T     time in which its work must be done (policy edf): 5ms\n"
 "      --budget T       GPU time that each request needs (admission test): 2ms\n"
+"      --protect WORD   NVIDIA: latency, balanced or throughput: whether batch programs wait between its pieces\n"
 "      --gang NAME      the daemon opens and closes your programs of one gang together\n"
 "      --hw-queues N    number of hardware queues that HIP may use per priority (GPU_MAX_HW_QUEUES)\n"
 "      --stream-map M   what HIP stream priorities add: low=-10,normal=+0,high=+10\n"

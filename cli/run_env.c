@@ -166,6 +166,8 @@ int gp_run_env_apply(const struct gp_run_env *env, struct gp_error *error)
 		r = env_number("GPREEMPT_DEADLINE_NS", attr->deadline_ns, error);
 	if (!r && attr->valid & GP_ATTR_BUDGET)
 		r = env_number("GPREEMPT_BUDGET_NS", attr->budget_ns, error);
+	if (!r && attr->valid & GP_ATTR_PROTECT)
+		r = env_number("GPREEMPT_PROTECT", attr->protect, error);
 	if (!r && attr->valid & GP_ATTR_GANG && setenv("GPREEMPT_GANG", attr->gang, 1))
 		r = gp_error_set(error, -ENOMEM, "out of memory");
 	if (!r && env->stream_map && setenv("GPREEMPT_STREAM_MAP", env->stream_map, 1))

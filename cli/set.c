@@ -26,6 +26,7 @@ static const char set_help[] =
 "      --weight N       share among equals under policy wfq: 1..10000\n"
 "      --deadline T     policy edf: time in which its work must be done; 0: no deadline\n"
 "      --budget T       GPU time that each request needs; 0 disables the admission test\n"
+"      --protect WORD   NVIDIA: latency, balanced or throughput: whether batch programs wait between its pieces\n"
 "      --gang NAME      the daemon opens and closes programs of one gang together; '': leave the gang\n"
 "  -g, --gpu ID         with --queue: only that queue on that GPU (gpu_id as in status)\n"
 "      --queue N        the queue id of KFD; with --gpu\n"
@@ -129,7 +130,7 @@ int main(int argc, char **argv)
 			optind == argc ?
 				"which program? give its pid" :
 			!set.request.attr.valid ?
-				"what is to change? give -p, --share, --weight, --deadline, --budget or --gang" :
+				"what is to change? give -p, --share, --weight, --deadline, --budget, --protect or --gang" :
 				"a single queue is named by --gpu and --queue together");
 		return GP_CLI_USAGE;
 	}

@@ -332,6 +332,8 @@ void gp_status_show_client(FILE *stream, const struct gp_state *state, const str
 	if (status_is(client->share_permille))
 		fprintf(stream, "  share      %" PRIu64 ".%" PRIu64 "%% guaranteed\n", client->share_permille / 10,
 			client->share_permille % 10);
+	if (*client->protect && strcmp(client->protect, "default"))
+		fprintf(stream, "  protect    %s\n", client->protect);
 	if (status_is(client->deadline_ns))
 		fprintf(stream, "  deadline   %s\n", status_ns(client->deadline_ns, a, sizeof(a)));
 	if (status_is(client->budget_ns))

@@ -192,6 +192,7 @@ int gp_sched_switch_info(const struct gp_sched *sched, uint32_t device, struct g
 	if (device >= sched->device_count)
 		return -EINVAL;
 	*ret_info = (struct gp_switch_info){ .per_s_x1000 = d->saves_per_s,
+					     .is_staying = d->stay.stays || d->stay.holds,
 					     .is_slowed = d->slowed,
 					     .hold_ns = d->slow_ns,
 					     .slowed_ns = d->slowed ? gp_budget_short_ns(d) : 0 };

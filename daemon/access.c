@@ -83,7 +83,8 @@ bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *p
 bool gp_access_is_raise(const struct gp_wire_attr *attr)
 {
 	return (attr->valid & GP_ATTR_WEIGHT && attr->weight > GP_WEIGHT_DEFAULT) ||
-	       (attr->valid & GP_ATTR_DEADLINE && attr->deadline_ns) || (attr->valid & GP_ATTR_SHARE && attr->share);
+	       (attr->valid & GP_ATTR_DEADLINE && attr->deadline_ns) || (attr->valid & GP_ATTR_SHARE && attr->share) ||
+	       (attr->valid & GP_ATTR_PROTECT && attr->protect == GP_PROTECT_LATENCY);
 }
 
 bool gp_access_is_admin(const struct gp_peer *peer)

@@ -7,7 +7,8 @@
 #include "daemon/grant.h"
 
 static const struct gp_wire_attr attr_default = {
-	.valid = GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_DEADLINE | GP_ATTR_BUDGET | GP_ATTR_GANG | GP_ATTR_SHARE,
+	.valid = GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_DEADLINE | GP_ATTR_BUDGET | GP_ATTR_GANG | GP_ATTR_SHARE |
+		 GP_ATTR_PROTECT,
 	.priority = GP_PRIORITY_NORMAL,
 	.weight = GP_WEIGHT_DEFAULT,
 };
@@ -50,6 +51,7 @@ void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr)
 	attr->weight = attr->weight > GP_WEIGHT_DEFAULT ? GP_WEIGHT_DEFAULT : attr->weight;
 	attr->deadline_ns = attr->budget_ns = 0;
 	attr->share = 0;
+	attr->protect = attr->protect == GP_PROTECT_LATENCY ? GP_PROTECT_DEFAULT : attr->protect;
 }
 
 /* To its queues, as many as the portion allows; the others follow. */

@@ -59,6 +59,7 @@ void gp_config_init(struct gp_config *config)
 	config->nvidia.open_ns = 300000;
 	config->nvidia.switch_ns = 200000;
 	config->nvidia.short_ns = 1000;
+	config->nvidia.long_ns = 50000000;
 	config->kfd.null_count = 1;
 	config->unmanaged_priority = GP_PRIORITY_LOW;
 }

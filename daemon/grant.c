@@ -236,6 +236,8 @@ static void grant_write_attr(const struct gp_wire_attr *attr, struct gp_text *te
 		gp_text_u64(text, "deadline_ns", attr->deadline_ns);
 	if (attr->valid & GP_ATTR_BUDGET)
 		gp_text_u64(text, "budget_ns", attr->budget_ns);
+	if (attr->valid & GP_ATTR_PROTECT)
+		gp_text_string(text, "protect", gp_protect_names[attr->protect]);
 	if (attr->valid & GP_ATTR_GANG)
 		gp_text_string(text, "gang", attr->gang);
 }

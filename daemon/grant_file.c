@@ -59,6 +59,8 @@ static void grant_write_attr(FILE *stream, const char *prefix, const struct gp_w
 		fprintf(stream, "%sdeadline_ns = %" PRIu64 "\n", prefix, attr->deadline_ns);
 	if (attr->valid & GP_ATTR_BUDGET)
 		fprintf(stream, "%sbudget_ns = %" PRIu64 "\n", prefix, attr->budget_ns);
+	if (attr->valid & GP_ATTR_PROTECT)
+		fprintf(stream, "%sprotect = %u\n", prefix, attr->protect);
 	if (attr->valid & GP_ATTR_GANG)
 		fprintf(stream, "%sgang = %s\n", prefix, attr->gang);
 }
@@ -138,7 +140,10 @@ static int grant_read_attr(struct gp_wire_attr *attr, const char *name, const ch
 		attr->weight = (uint32_t)number;
 	} else if (!strcmp(name, "share") && number < 1000) {
 		attr->valid |= GP_ATTR_SHARE;
-		attr->share = (uint32_t)number;
+		attr->share = (uint16_t)number;
+	} else if (!strcmp(name, "protect") && number <= GP_PROTECT_THROUGHPUT) {
+		attr->valid |= GP_ATTR_PROTECT;
+		attr->protect = (uint16_t)number;
 	} else if (!strcmp(name, "deadline_ns")) {
 		attr->valid |= GP_ATTR_DEADLINE;
 		attr->deadline_ns = number;

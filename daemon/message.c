@@ -7,8 +7,9 @@
 #include "daemon/cgroup.h"
 #include "daemon/message.h"
 
-#define MESSAGE_ATTR_ALL \
-	(GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_DEADLINE | GP_ATTR_BUDGET | GP_ATTR_GANG | GP_ATTR_SHARE)
+#define MESSAGE_ATTR_ALL                                                                                        \
+	(GP_ATTR_PRIORITY | GP_ATTR_WEIGHT | GP_ATTR_DEADLINE | GP_ATTR_BUDGET | GP_ATTR_GANG | GP_ATTR_SHARE | \
+	 GP_ATTR_PROTECT)
 
 static bool message_is_string(const char *text, size_t size)
 {
@@ -19,6 +20,8 @@ int gp_message_check_attr(const struct gp_wire_attr *attr, struct gp_error *erro
 {
 	if (attr->valid & ~MESSAGE_ATTR_ALL || (attr->share && !(attr->valid & GP_ATTR_SHARE)))
 		return gp_error_set(error, -EINVAL, "attributes with unknown fields");
+	if (attr->protect > GP_PROTECT_THROUGHPUT || (attr->protect && !(attr->valid & GP_ATTR_PROTECT)))
+		return gp_error_set(error, -EINVAL, "protect %u is not known, or not meant", attr->protect);
 	if (!message_is_string(attr->gang, sizeof(attr->gang)))
 		return gp_error_set(error, -EINVAL, "a gang's name without an end");
 	if (attr->valid & GP_ATTR_PRIORITY && (attr->priority < 0 || attr->priority > GP_PRIORITY_MAX))

@@ -123,6 +123,7 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 		.deadline_ns = attr.deadline_ns,
 		.budget_ns = attr.budget_ns,
 		.floor_permille = attr.share,
+		.protect = attr.protect,
 		.gang = gp_gang_name_of(daemon, queue, attr.gang),
 		.kind = queue->wire.kind == GP_WIRE_COPY ? GP_KIND_COPY : GP_KIND_COMPUTE,
 		.unseen = !(queue->wire.flags & GP_QUEUE_SEEN),

@@ -100,6 +100,10 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	gp_text_u64(text, "short_slice_us", info->short_us);
 	gp_text_u64(text, "switches_per_s", switches.per_s_x1000 / 1000);
 	gp_text_bool(text, "slowed", switches.is_slowed);
+	gp_text_bool(text, "stays", switches.is_staying);
+	gp_text_string(
+		text, "protect",
+		gp_protect_names[daemon->config.param.protect ? daemon->config.param.protect : GP_PROTECT_BALANCED]);
 	status_cost(text, "close_ns", &device->close_hist, device->close_prior_ns, gp_cost_ns(device, false));
 	status_cost(text, "open_ns", &device->open_hist, device->open_prior_ns, gp_cost_ns(device, true));
 	status_cost(text, "slice_ns", &device->slice_hist, 0, 0);
@@ -239,6 +243,7 @@ static void status_client_begin(struct gp_daemon *daemon, const struct gp_client
 	gp_text_u64(text, "deadline_ns", client->attr.deadline_ns);
 	gp_text_u64(text, "budget_ns", client->attr.budget_ns);
 	gp_text_u64(text, "share_permille", client->attr.share);
+	gp_text_string(text, "protect", gp_protect_names[client->attr.protect]);
 	gp_text_string(text, "gang",
 		       *client->attr.gang ? client->attr.gang :
 		       client->mates > 1  ? client->together :

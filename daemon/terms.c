@@ -22,6 +22,8 @@ void gp_attr_overlay(struct gp_wire_attr *attr, const struct gp_wire_attr *over)
 		attr->deadline_ns = over->deadline_ns;
 	if (over->valid & GP_ATTR_BUDGET)
 		attr->budget_ns = over->budget_ns;
+	if (over->valid & GP_ATTR_PROTECT)
+		attr->protect = over->protect;
 	if (over->valid & GP_ATTR_GANG)
 		memcpy(attr->gang, over->gang, sizeof(attr->gang));
 	attr->valid |= over->valid;
@@ -98,6 +100,7 @@ static int rule_name(char *field, size_t size, const char *word, const char *val
 static int rule_word(struct gp_terms *terms, const char *word, const char *value, struct gp_error *error)
 {
 	uint64_t number;
+	uint32_t share = 0;
 	int r;
 
 	if (!strcmp(word, "priority")) {
@@ -114,7 +117,17 @@ static int rule_word(struct gp_terms *terms, const char *word, const char *value
 	}
 	if (!strcmp(word, "share")) {
 		terms->attr.valid |= GP_ATTR_SHARE;
-		return gp_units_parse_share(value, word, &terms->attr.share, error);
+		r = gp_units_parse_share(value, word, &share, error);
+		terms->attr.share = (uint16_t)share;
+		return r;
+	}
+	if (!strcmp(word, "protect")) {
+		enum gp_protect protect = GP_PROTECT_DEFAULT;
+
+		r = gp_config_protect(value, &protect, error);
+		terms->attr.protect = (uint16_t)protect;
+		terms->attr.valid |= GP_ATTR_PROTECT;
+		return r;
 	}
 	if (!strcmp(word, "gang")) {
 		terms->attr.valid |= GP_ATTR_GANG;
@@ -122,7 +135,7 @@ static int rule_word(struct gp_terms *terms, const char *word, const char *value
 	}
 	if (!strcmp(word, "tag"))
 		return rule_name(terms->tag, sizeof(terms->tag), word, value, error);
-	return gp_error_set(error, -EINVAL, "'%s' is not priority, ceiling, share, weight, gang or tag", word);
+	return gp_error_set(error, -EINVAL, "'%s' is not priority, ceiling, share, weight, protect, gang or tag", word);
 }
 
 int gp_rule_parse(struct gp_cgroup_rule *rule, const char *pattern, const char *text, struct gp_error *error)

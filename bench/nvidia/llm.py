@@ -19,8 +19,9 @@ import statistics
 import sys
 import time
 
+import phases
 import pytorch
-from pytorch import PhaseOption, torch
+from pytorch import torch
 
 WARM, PAUSE_S, LATE_NS = 3, 0.05, 100000
 ended = []
@@ -279,17 +280,8 @@ def serve(arguments, device):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.set_defaults(phases=[])
     parser.add_argument("role", choices=("serve",))
-    parser.add_argument("--json", default=os.devnull)
-    parser.add_argument("--go")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--phase", action=PhaseOption)
-    parser.add_argument("--mode", action=PhaseOption, choices=("graph", "eager"))
-    parser.add_argument("--requests", action=PhaseOption, type=int)
-    parser.add_argument("--period-us", action=PhaseOption, type=float)
-    parser.add_argument("--phase-seconds", action=PhaseOption, dest="seconds", type=float)
+    phases.add(parser, ("graph", "eager"), "graph")
     return parser.parse_args()
 
 

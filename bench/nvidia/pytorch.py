@@ -19,6 +19,8 @@ import struct
 import sys
 import time
 
+import phases
+
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what makes matrix products repeatable
 try:
     import torch
@@ -209,32 +211,11 @@ def serve(arguments, device):
     return 0 if exact else 3
 
 
-class PhaseOption(argparse.Action):
-    """--phase begins one; what follows is its own."""
-
-    def __call__(self, parser, namespace, value, option_string=None):
-        if self.dest == "phase":
-            namespace.phases = [*namespace.phases, {"name": value, "mode": "graph", "requests": 100, "period_us": 20000.0, "seconds": 60.0}]
-        elif not namespace.phases:
-            parser.error("%s belongs behind a --phase" % option_string)
-        else:
-            namespace.phases[-1][self.dest] = value
-
-
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.set_defaults(phases=[])
     parser.add_argument("role", choices=("train", "serve"))
     parser.add_argument("--progress", default=os.devnull)
-    parser.add_argument("--json", default=os.devnull)
-    parser.add_argument("--go")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--phase", action=PhaseOption)
-    parser.add_argument("--mode", action=PhaseOption, choices=("graph", "eager"))
-    parser.add_argument("--requests", action=PhaseOption, type=int)
-    parser.add_argument("--period-us", action=PhaseOption, type=float)
-    parser.add_argument("--phase-seconds", action=PhaseOption, dest="seconds", type=float)
+    phases.add(parser, ("graph", "eager"), "graph")
     return parser.parse_args()
 
 

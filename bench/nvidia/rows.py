@@ -70,6 +70,9 @@ def shape_rows(kind, title, **more):
 LLM_BESIDE = (("alone", "alone"), ("native", "beside training, native"), ("gpreempt", "beside training, gpreempt"))
 LLM_PERIOD_US, LLM_SECONDS = {"graph": 80000, "eager": 800000}, {"graph": 6.4, "eager": 14.4}  # kernel by kernel an answer took 0.5 s on an H200
 TOKEN = "-token"
+# Of the daemon's settings, to be compared in one run.
+LLM_VARIANTS = (("own-slice", "long_slice = 0", (("nvidia.long_slice", "0"),)), ("latency", "protect = latency", (("policy.protect", "latency"),)),
+                ("throughput", "protect = throughput", (("policy.protect", "throughput"),)))
 
 
 def llm_rows(kind, title, mode, alone, beside):
@@ -112,6 +115,8 @@ ROWS = {row.name: row for row in (
     Row("rate-balanced", "200 µs, 2000 a second: 1 batch, gpreempt, protect = balanced", "rate-alone", "rate-native", period_us=500, outstanding=32, seconds=4),
     *llm_rows("llm-graph", "LLM by CUDA graphs", "graph", "llm-graph", LLM_BESIDE),
     *llm_rows("llm-eager", "LLM kernel by kernel", "eager", "llm-eager", LLM_BESIDE),
+    *llm_rows("llm-graph", "LLM by CUDA graphs", "graph", "llm-graph", tuple((name, "beside training, gpreempt, %s" % words) for name, words, _ in LLM_VARIANTS)),
+    *llm_rows("llm-eager", "LLM kernel by kernel", "eager", "llm-eager", tuple((name, "beside training, gpreempt, %s" % words) for name, words, _ in LLM_VARIANTS)),
     *llm_rows("llm-jax", "LLM by CUDA graphs", "graph", "llm-graph", (("native", "beside JAX training, native"), ("gpreempt", "beside JAX training, gpreempt"))),
     *llm_rows("llm-both", "LLM by CUDA graphs", "graph", "llm-graph", (("native", "beside PyTorch and JAX training, native"), ("gpreempt", "beside PyTorch and JAX training, gpreempt"))),
     Row("http-alone", "web server, from the socket to the answer: alone", "http-alone", http="plain", seconds=5),
@@ -155,6 +160,7 @@ SETUPS = {setup.name: setup for setup in (
     Setup("llm-alone", rows=("llm-graph-alone", "llm-eager-alone")),
     Setup("llm-native", rows=("llm-graph-native", "llm-eager-native"), batch=1, kinds=("torch",)),
     Setup("llm-gpreempt", rows=("llm-graph-gpreempt", "llm-eager-gpreempt"), manager="gpreempt", batch=1, kinds=("torch",)),
+    *(Setup("llm-" + name, rows=("llm-graph-" + name, "llm-eager-" + name), manager="gpreempt", batch=1, kinds=("torch",), settings=settings, passes=2) for name, _, settings in LLM_VARIANTS),
     Setup("llm-jax-native", rows=("llm-jax-native",), batch=1, kinds=("jax",)),
     Setup("llm-jax-gpreempt", rows=("llm-jax-gpreempt",), manager="gpreempt", batch=1, kinds=("jax",)),
     Setup("llm-both-native", rows=("llm-both-native",), batch=2, kinds=("torch", "jax")),
@@ -172,17 +178,18 @@ STATED = ("hints", "channel-4", "native-8", "gpreempt-8", "batch-list", "list-al
 TORCH = ("batch-torch", "torch-alone", "torch-native", "torch-gpreempt")  # only where they are asked for: each program takes long to start
 SHAPES = ("batch-50", *(kind + "-" + how for kind in ("long", "load", "pieces", "rate") for how in ("alone", "native", "gpreempt")), "rate-latency", "rate-balanced")
 LLM = ("batch-torch", "llm-alone", "llm-native", "llm-gpreempt")
+VARIANTS = tuple("llm-" + name for name, _, _ in LLM_VARIANTS)
 JAX = ("batch-jax", "llm-jax-native", "llm-jax-gpreempt")
 BOTH = ("llm-both-native", "llm-both-gpreempt")
 HTTP = ("http-alone", "http-native", "http-gpreempt")
 PAIRS = tuple("%s-%s" % (pair, how) for pair in ("ipc", "wait", "mp") for how in ("native", "gpreempt"))
 LAUNCHES = ("launches",)
 # Only where they are asked for, as those of TORCH: all of them take longer than one command may.
-NAMED = (*SHAPES[1:], *PAIRS, *LAUNCHES, *HTTP, *TORCH, *LLM[1:], *JAX, *BOTH)
+NAMED = (*SHAPES[1:], *PAIRS, *LAUNCHES, *HTTP, *TORCH, *LLM[1:], *VARIANTS, *JAX, *BOTH)
 # What the rows without an aim are told over is measured beside them.
 PARTS = {"aims": AIMED, "faults": FAULTS, "stated": ("batch-50", "alone", "native-1", "batch-10", "native-4", *STATED), "hints": ("batch-50", "alone", "native-1", "gpreempt-1", "hints"),
          "lists": ("batch-list", "list-alone", "list-native", "list-gpreempt"), "torch": TORCH, "first": ("batch-50", "alone", "native-1"), "three": ("batch-50", "alone", "mid-alone", "native-3", "gpreempt-3"),
-         **{kind: ("batch-50", *(name for name in SHAPES if name.startswith(kind + "-"))) for kind in ("long", "load", "pieces", "rate")}, "shapes": SHAPES, "llm": LLM, "jax": ("llm-alone", *JAX), "both": ("batch-torch", "batch-jax", "llm-alone", *BOTH), "http": ("batch-50", *HTTP), "pairs": PAIRS}
+         **{kind: ("batch-50", *(name for name in SHAPES if name.startswith(kind + "-"))) for kind in ("long", "load", "pieces", "rate")}, "shapes": SHAPES, "llm": LLM, "variants": ("batch-torch", "llm-alone", "llm-gpreempt", *VARIANTS), "jax": ("llm-alone", *JAX), "both": ("batch-torch", "batch-jax", "llm-alone", *BOTH), "http": ("batch-50", *HTTP), "pairs": PAIRS}
 
 
 def kind_of(setup):

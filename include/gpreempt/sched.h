@@ -317,6 +317,7 @@ struct gp_queue_info {
 /* How often a device that switches by itself does so. */
 struct gp_switch_info {
 	uint64_t per_s_x1000;        /* smoothed, of the one that is put aside */
+	bool is_staying;             /* requests in pieces have the device to themselves */
 	bool is_slowed;              /* that is more than it may cost: short slices are longer than they could be … */
 	uint64_t hold_ns, slowed_ns; /* … for so long at least; and so long they are */
 };

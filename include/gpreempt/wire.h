@@ -71,11 +71,14 @@ enum gp_wire_type {
 #define GP_ATTR_BUDGET   8u
 #define GP_ATTR_GANG     16u
 #define GP_ATTR_SHARE    32u /* version 3 */
+#define GP_ATTR_PROTECT  64u /* version 3 */
+#define GP_ATTR_NEW      (GP_ATTR_SHARE | GP_ATTR_PROTECT) /* a daemon of before version 3 would hang up on them */
 struct gp_wire_attr {
 	uint32_t valid;
 	int32_t priority;                /* 0..99, higher is more urgent */
 	uint32_t weight;                 /* 1..10000 */
-	uint32_t share;                  /* guaranteed, in thousandths of the device; 0: none; below 1000 */
+	uint16_t share;                  /* guaranteed, in thousandths of the device; 0: none; below 1000 */
+	uint16_t protect;                /* enum gp_protect; 0: as the device */
 	uint64_t deadline_ns, budget_ns; /* device time */
 	char gang[GP_WIRE_NAME_SIZE]; /* clients of one uid with the same name open and close together; empty: none */
 };

@@ -35,6 +35,12 @@ except ImportError:  # from the source tree
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
     import gpreempt
 
+try:  # to be measured, as bench/nvidia does
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "nvidia"))
+    import phases
+except ImportError:
+    phases = None
+
 WARM, LATE_NS = 30, 100000
 TEXT = "the quick brown fox jumps over the lazy dog " * 150  # a prompt of a page or two
 
@@ -266,34 +272,17 @@ def measure(arguments, stop):
     return 0 if exact else 3
 
 
-class PhaseOption(argparse.Action):
-    """--phase begins one; what follows is its own."""
-
-    def __call__(self, parser, namespace, value, option_string=None):
-        if self.dest == "phase":
-            namespace.phases = [*namespace.phases, {"name": value, "mode": "hint", "requests": 100, "period_us": 20000.0, "seconds": 60.0}]
-        elif not namespace.phases:
-            parser.error("%s belongs behind a --phase" % option_string)
-        else:
-            namespace.phases[-1][self.dest] = value
-
-
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.set_defaults(phases=[])
     parser.add_argument("role", nargs="?", choices=("serve", "client"), default="serve")
     parser.add_argument("--port", type=int, default=0, help="0: any that is free")
     parser.add_argument("--no-hints", action="store_true")
     parser.add_argument("--ahead-us", type=float, default=gpreempt.AHEAD_US, help="from the arrival of a request to its first kernel")
-    parser.add_argument("--small", action="store_true", help="on the CPU")
-    parser.add_argument("--json", default=os.devnull)
-    parser.add_argument("--go")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--phase", action=PhaseOption)
-    parser.add_argument("--mode", action=PhaseOption, choices=("plain", "hint"))
-    parser.add_argument("--requests", action=PhaseOption, type=int)
-    parser.add_argument("--period-us", action=PhaseOption, type=float)
-    parser.add_argument("--phase-seconds", action=PhaseOption, dest="seconds", type=float)
+    if phases:
+        phases.add(parser, ("plain", "hint"), "hint")
+    else:
+        parser.set_defaults(phases=[])
+        parser.add_argument("--small", action="store_true", help="on the CPU")
     return parser.parse_args()
 
 

@@ -41,15 +41,15 @@ _gpreempt() {
 	doctor) mapfile -t COMPREPLY < <(compgen -W "--json -v --verbose -l --list -h --help -V --version device permissions kernel cwsr sched-policy safety max-processes slots processes hw-queues num-kcq copy-queues hip-priority nvidia daemon mechanism unmanaged log" -- "$current") ;;
 	events) mapfile -t COMPREPLY < <(compgen -W "-f --follow --json --pid -g --gpu -h --help -V --version" -- "$current") ;;
 	get) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version" -- "$current") ;;
-	grant) mapfile -t COMPREPLY < <(compgen -W "-p --priority --ceiling --tag --share --weight --deadline --budget --gang --for --force --json -q --quiet -h --help -V --version add list remove" -- "$current") ;;
+	grant) mapfile -t COMPREPLY < <(compgen -W "-p --priority --ceiling --tag --share --weight --deadline --budget --protect --gang --for --force --json -q --quiet -h --help -V --version add list remove" -- "$current") ;;
 	lab) mapfile -t COMPREPLY < <(compgen -f -W "list keys all fit --set --json --html --device --write -h --help -V --version" -- "$current") ;;
 	metrics) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version" -- "$current") ;;
 	pause) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version all" -- "$current") ;;
 	record) mapfile -t COMPREPLY < <(compgen -W "-o --output --perfetto --duration --from --json -q --quiet -h --help -V --version" -- "$current") ;;
 	report) mapfile -t COMPREPLY < <(compgen -f -W "--compare --device --from --html --json --perfetto --process --to --top --width -h --help -V --version" -- "$current") ;;
 	resume) mapfile -t COMPREPLY < <(compgen -W "--json -h --help -V --version all" -- "$current") ;;
-	run) mapfile -t COMPREPLY < <(compgen -W "-p --priority --share --weight --deadline --budget --gang --hw-queues --stream-map --require --check -q --quiet -m --max --json -h --help -V --version" -- "$current") ;;
-	set) mapfile -t COMPREPLY < <(compgen -W "-p --priority --share --weight --deadline --budget --gang -g --gpu --queue --json -q --quiet -h --help -V --version" -- "$current") ;;
+	run) mapfile -t COMPREPLY < <(compgen -W "-p --priority --share --weight --deadline --budget --protect --gang --hw-queues --stream-map --require --check -q --quiet -m --max --json -h --help -V --version" -- "$current") ;;
+	set) mapfile -t COMPREPLY < <(compgen -W "-p --priority --share --weight --deadline --budget --protect --gang -g --gpu --queue --json -q --quiet -h --help -V --version" -- "$current") ;;
 	sim) mapfile -t COMPREPLY < <(compgen -f -W "--compare --describe --device --devices --dilate --duration --gate --gate-cost --html --json --list --load --mix --perfetto --policy --request --rptr --seed --set --trace -h --help -V --version" -- "$current") ;;
 	status) mapfile -t COMPREPLY < <(compgen -W "--json -s --short --hqd -h --help -V --version" -- "$current") ;;
 	top) mapfile -t COMPREPLY < <(compgen -W "-d --delay -s --sort -q --queues -C --no-colour -b --batch -n --iterations --json -h --help -V --version" -- "$current") ;;

@@ -75,6 +75,9 @@ static void attr_takes_options(void **state)
 	assert_true(gp_attr_take(&attr, GP_ATTR_OPTION_GANG, name, &error) < 0);
 	assert_true(gp_attr_take(&attr, GP_ATTR_OPTION_GANG, "a\tb", &error) < 0);
 	assert_int_equal(attr.valid, GP_ATTR_WEIGHT | GP_ATTR_DEADLINE | GP_ATTR_GANG);
+	assert_true(gp_attr_take(&attr, GP_ATTR_OPTION_PROTECT, "speed", &error) < 0);
+	assert_int_equal(gp_attr_take(&attr, GP_ATTR_OPTION_PROTECT, "latency", &error), 0);
+	assert_true(attr.protect == 1 && attr.valid & GP_ATTR_PROTECT);
 	assert_true(gp_attr_take(&attr, 'x', "", &error) < 0);
 }
 

@@ -283,7 +283,10 @@ static void test_raise(void **state)
 	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
 	struct gp_wire_attr_message attr = {
 		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_ATTR, sizeof(attr), 0 },
-		.attr = { .valid = GP_ATTR_WEIGHT | GP_ATTR_DEADLINE, .weight = 5000, .deadline_ns = 1000 },
+		.attr = { .valid = GP_ATTR_WEIGHT | GP_ATTR_DEADLINE | GP_ATTR_PROTECT,
+			  .weight = 5000,
+			  .deadline_ns = 1000,
+			  .protect = GP_PROTECT_LATENCY },
 	};
 	struct gp_control_request set = world_request(GP_CONTROL_SET);
 	struct gp_queue_entry *queue = world_queue(&world, &agent, 0);
@@ -298,13 +301,21 @@ static void test_raise(void **state)
 	agent_work(&world, &agent);
 	assert_int_equal(queue->attr.weight, GP_WEIGHT_DEFAULT);
 	assert_int_equal(queue->attr.deadline_ns, 0);
+	assert_int_equal(queue->attr.protect, GP_PROTECT_DEFAULT);
 	assert_int_equal(agent.attr.weight, GP_WEIGHT_DEFAULT);
 	attr.attr.weight = 7;
+	attr.attr.protect = GP_PROTECT_THROUGHPUT;
 	world_send(agent.fd, &attr, sizeof(attr));
 	agent_work(&world, &agent);
 	assert_int_equal(queue->attr.weight, 7);
+	assert_int_equal(queue->attr.protect, GP_PROTECT_THROUGHPUT);
 	client->peer->uid = client->uid = 54321;
 	client->peer->rights = 0;
+	set.attr = (struct gp_wire_attr){ .valid = GP_ATTR_PROTECT, .protect = GP_PROTECT_LATENCY };
+	world_send(agent.fd, &set, sizeof(set));
+	world_step(&world);
+	assert_true(world_receive(agent.fd, buffer, sizeof(buffer)) > sizeof(struct gp_control_answer));
+	assert_int_equal(((struct gp_control_answer *)(void *)buffer)->result, -EPERM);
 	set.attr = (struct gp_wire_attr){ .valid = GP_ATTR_WEIGHT | GP_ATTR_DEADLINE, .weight = 200, .deadline_ns = 9 };
 	world_send(agent.fd, &set, sizeof(set)); /* its own user asks */
 	world_step(&world);
@@ -313,6 +324,9 @@ static void test_raise(void **state)
 	expect(&set, 0, "\"weight\":200,\"deadline_ns\":9");
 	assert_int_equal(queue->attr.deadline_ns, 9);
 	assert_int_equal(queue->attr.weight, 200);
+	set.attr = (struct gp_wire_attr){ .valid = GP_ATTR_PROTECT, .protect = GP_PROTECT_LATENCY };
+	expect(&set, 0, "\"protect\":\"latency\"");
+	assert_int_equal(queue->attr.protect, GP_PROTECT_LATENCY);
 }
 
 /* What the command line said and what root gave outlive a reload; a file that was named and is gone changes nothing. */

@@ -32,7 +32,7 @@ static void test_values(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("[daemon]\nlease = 100ms\nsample = 1ms\nsocket_mode = 0660\nauto_gang = no\n"
-			       "[policy]\npolicy = wfq\nturn = 5ms\nbatch_clients = 3\n"
+			       "[policy]\npolicy = wfq\nturn = 5ms\nbatch_clients = 3\nprotect = latency\n"
 			       "[ceiling]\ndefault = low\nuser.7 = high\ngroup.8 = 99\nuser.7 = 81\n"
 			       "[kfd]\nmechanism = self,update\ngrace = 10\nrptr = fetch\n"
 			       "[unmanaged]\naction = pause\npriority = idle\n"),
@@ -43,6 +43,7 @@ static void test_values(void **state)
 	assert_string_equal(config.policy, "wfq");
 	assert_int_equal(config.param.turn_ns, 5000000);
 	assert_int_equal(config.param.batch_clients, 3);
+	assert_int_equal(config.param.protect, GP_PROTECT_LATENCY);
 	assert_int_equal(config.ceiling_default, 20);
 	assert_int_equal(config.ceiling_count, 2);
 	assert_int_equal(config.ceilings[0].priority, 81);
@@ -57,6 +58,7 @@ static void test_values(void **state)
 static void test_refusals(void **state)
 {
 	(void)state;
+	refuse("[policy]\nprotect = speed\n", "x.conf:2: protect is latency, balanced or throughput, not 'speed'");
 	refuse("[daemon]\n\nno_such = 1\n", "x.conf:3: [daemon] has no 'no_such'");
 	refuse("[kfd]\nrptr = never\n", "x.conf:2: rptr is 'completion' or 'fetch', not 'never'");
 	refuse("[other]\n", "x.conf:1: there is no section [other]");

@@ -44,7 +44,7 @@ static void expect_attr_checked(const void *message, struct gp_wire_attr *attr)
 					   .deadline_ns = GP_DURATION_NS_MAX,
 					   .budget_ns = GP_DURATION_NS_MAX,
 					   .gang = "gang" };
-	struct gp_wire_attr bad[10];
+	struct gp_wire_attr bad[12];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		bad[i] = good;
@@ -58,6 +58,9 @@ static void expect_attr_checked(const void *message, struct gp_wire_attr *attr)
 	bad[7].budget_ns = GP_DURATION_NS_MAX + 1;
 	memset(bad[8].gang, 'x', sizeof(bad[8].gang));
 	bad[9].priority = INT32_MIN;
+	bad[10].valid |= GP_ATTR_PROTECT;
+	bad[10].protect = GP_PROTECT_THROUGHPUT + 1;
+	bad[11].protect = 1;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		*attr = bad[i];
 		expect_bad(message);
