@@ -42,7 +42,7 @@ help:
 	@echo "make attack        what a hostile user can do to the others, as figures; writes docs/results/attack.md; ten minutes"
 	@echo "make bench-sched   unmodified HIP programs with priorities on a virtual node; writes docs/results/{sched,seed003}.md; half an hour"
 	@echo "make bench-nvidia  urgent and batch CUDA programs on this machine's NVIDIA GPU; table and plot in out/bench-nvidia; seven minutes"
-	@echo "make tidy          clang-format, clang-tidy, cppcheck"
+	@echo "make tidy          clang-format, clang-tidy, cppcheck, shellcheck, pylint"
 	@echo "make format        clang-format, in place"
 	@echo "make kernel-check  compile the core against the headers of Debian's kernel"
 	@echo "make fresh         make demo and make test in a bare Debian 12 (debootstrap; needs root)"

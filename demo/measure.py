@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 
-from stage import Stage, Trouble
+from stage import Trouble
 
 GROUP = 256           # work items of a workgroup: program.h
 PER_UNIT = 4          # workgroups of the programs' kernels on a compute unit: 128 registers, four waves each

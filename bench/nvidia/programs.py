@@ -36,7 +36,7 @@ class Signals:
         if cls.held:
             cls.pending = number
         else:
-            raise Ended("signal %d" % number)
+            raise Ended(f"signal {number}")
 
     @classmethod
     @contextlib.contextmanager
@@ -48,7 +48,7 @@ class Signals:
             cls.held -= 1
         if cls.pending and not cls.held:
             number, cls.pending = cls.pending, None
-            raise Ended("signal %d" % number)
+            raise Ended(f"signal {number}")
 
 
 class Stuck(Trouble):

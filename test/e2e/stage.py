@@ -13,6 +13,8 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
+from typing import Any
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "demo")
 PATIENCE = float(os.environ.get("STAGE_PATIENCE", "120"))  # seconds after which something that should happen counts as not happening
@@ -22,7 +24,7 @@ class Trouble(Exception):
     """Something that should have happened did not."""
 
 
-def not_built(build):
+def not_built(build: str) -> str | None:
     """What was not built, as a sentence; None: everything was. Any user may then start a virtual node: without root its front end is seccomp."""
     for program, why in (("vgpu/vgpu", "libdrm's headers are missing"), ("vgpu/vgpud", "libdrm's headers are missing"),
                          ("demo/serve", "Debian's ROCm is missing"), ("demo/train", "Debian's ROCm is missing")):
@@ -31,7 +33,7 @@ def not_built(build):
     return None
 
 
-def missing(build):
+def missing(build: str) -> str | None:
     """Why no virtual node with FUSE, of which root owns the mounts, can be had here, as a sentence; None: it can."""
     if os.geteuid() != 0:
         return "the virtual node's front end needs root"
@@ -50,7 +52,7 @@ def missing(build):
     return None
 
 
-def hurry():
+def hurry() -> bool:
     """For figures: daemon and programs go before other work on the machine, and the virtual GPU, which is a process, before all of it.
     Whether that may be done. Real-time classes, because nice counts only within a session, and each program has one of its own."""
     if subprocess.run(["chrt", "--rr", "2", "true"], capture_output=True, check=False).returncode:
@@ -59,7 +61,7 @@ def hurry():
     return True
 
 
-def wait_for(what, question, seconds=PATIENCE, every=0.05):
+def wait_for(what: str, question: Callable[[], Any], seconds: float = PATIENCE, every: float = 0.05) -> Any:
     """Asks until the answer is true; returns it."""
     end = time.monotonic() + seconds
     while True:
@@ -81,14 +83,14 @@ class Program:
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment,
                                             start_new_session=True)
 
-    def output(self):
+    def output(self) -> str:
         with open(self.path, encoding="utf-8", errors="replace") as file:
             return file.read()
 
-    def tail(self):
+    def tail(self) -> str:
         return "%s said:\n%s" % (self.name, "\n".join(self.output().splitlines()[-25:]))
 
-    def wait_line(self, line, seconds=PATIENCE):
+    def wait_line(self, line: str, seconds: float = PATIENCE) -> None:
         def asked():
             if line in self.output().splitlines():
                 return True
@@ -97,16 +99,16 @@ class Program:
             return False
         wait_for("'%s' of %s; %s" % (line, self.name, self.tail()), asked, seconds)
 
-    def is_running(self):
+    def is_running(self) -> bool:
         return self.process.poll() is None
 
-    def wait(self, seconds=PATIENCE):
+    def wait(self, seconds: float = PATIENCE) -> int:
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise Trouble("%s did not end within %.0f s; %s" % (self.name, seconds, self.tail())) from None
 
-    def pid(self):
+    def pid(self) -> int:
         """Of the program itself: vgpu run is its parent."""
         children = "/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)
         def asked():
@@ -120,16 +122,16 @@ class Program:
             return int(found[0]) if found else None
         return wait_for("the process of " + self.name, asked)
 
-    def signal(self, number):
+    def signal(self, number: int) -> None:
         os.kill(self.pid(), number)
 
-    def end(self, seconds=PATIENCE):
+    def end(self, seconds: float = PATIENCE) -> int:
         """Asks it to end, and waits; its status."""
         if self.is_running():
             self.signal(signal.SIGTERM)
         return self.wait(seconds)
 
-    def kill(self):
+    def kill(self) -> None:
         """The program, and vgpu run, which has it in a process group of its own."""
         if self.is_running():
             try:
@@ -139,7 +141,7 @@ class Program:
                 pass
         self.process.wait()
 
-    def result(self):
+    def result(self) -> dict:
         with open(self.json_path, encoding="utf-8") as file:
             return json.load(file)
 
@@ -165,7 +167,7 @@ class Stage:
         self.socket = self.file("gpreempt.sock")
         self.programs, self.daemons, self.count = [], [], 0
 
-    def file(self, name):
+    def file(self, name: str) -> str:
         return os.path.join(self.folder, name)
 
     def program_path(self, name):
@@ -186,7 +188,7 @@ class Stage:
     def __exit__(self, kind, value, trace):
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         for program in self.programs + self.daemons:
             program.kill()
         self.programs, self.daemons = [], []
@@ -194,13 +196,13 @@ class Stage:
             subprocess.run([self.vgpu(), "stop", "--name", self.name], capture_output=True, check=False)
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def vgpu(self):
+    def vgpu(self) -> str:
         return os.path.join(self.build, "vgpu", "vgpu")
 
-    def gpreempt(self):
+    def gpreempt(self) -> str:
         return os.path.join(self.build, "cli", "gpreempt")
 
-    def environment(self):
+    def environment(self) -> dict[str, str]:
         environment = dict(os.environ)
         environment["GPREEMPT_SOCKET"] = self.socket
         environment.setdefault("GPREEMPT_WAIT", "60")  # a daemon that stands still with the machine is waited for
@@ -214,7 +216,7 @@ class Stage:
     def on_node(self, argv):
         return [self.vgpu(), "run", "--name", self.name, "--", *self.first(1, argv)]
 
-    def start(self, argv, name=None, json_path=None, extra=None):
+    def start(self, argv: list[str], name: str | None = None, json_path: str | None = None, extra: dict[str, str] | None = None) -> Program:
         """Starts a command on the node."""
         self.count += 1
         environment = self.environment()
@@ -223,7 +225,7 @@ class Stage:
         self.programs.append(program)
         return program
 
-    def ask(self, *argv, check=True, seconds=PATIENCE):
+    def ask(self, *argv: str, check: bool = True, seconds: float = PATIENCE) -> subprocess.CompletedProcess:
         """Runs a gpreempt command on the node to its end; its output."""
         done = subprocess.run(self.on_node([self.gpreempt(), *argv]), capture_output=True, text=True, check=False, timeout=seconds,
                               env=self.environment())
@@ -276,7 +278,7 @@ class Stage:
         return "".join("[%s]\n%s\n" % (section, "".join("%s = %s\n" % item for item in values.items()))
                        for section, values in sections.items())
 
-    def ping(self):
+    def ping(self) -> int | None:
         """The daemon's pid; None: nobody answers."""
         done = self.ask("status", "--json", check=False)
         try:
@@ -284,17 +286,17 @@ class Stage:
         except (ValueError, KeyError):
             return None
 
-    def status(self):
+    def status(self) -> dict:
         return json.loads(self.ask("status", "--json").stdout)
 
-    def client(self, program, status=None):
+    def client(self, program: Program, status: dict | None = None) -> dict | None:
         """A program's object in the status, or None."""
         pid = program.pid()
         return next((c for c in (status or self.status())["clients"] if c.get("pid") == pid), None)
 
     # The node's own counters.
 
-    def node(self):
+    def node(self) -> dict:
         """`vgpu ls -v`, parsed: {'total': {…}, 'gpus': [{…}], 'queues': [{…}]}."""
         text = subprocess.run([self.vgpu(), "ls", "-v"], capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
         node = {"total": {}, "now": {}, "gpus": [], "queues": []}
@@ -313,6 +315,6 @@ class Stage:
                 node[words[0] + "s"].append(values)
         return node
 
-    def queues(self, program):
+    def queues(self, program: Program) -> list[dict]:
         pid = program.pid()
         return [queue for queue in self.node()["queues"] if queue["pid"] == pid]

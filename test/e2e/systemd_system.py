@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 from stage import PATIENCE, Trouble, wait_for

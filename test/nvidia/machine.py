@@ -5,7 +5,6 @@ import os
 import pathlib
 import select
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
