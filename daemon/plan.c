@@ -408,10 +408,9 @@ static void plan_done(struct gp_daemon *daemon, const struct gp_device_report *r
 
 	for (uint32_t i = 0; device && client && i < report->count; i++) {
 		const struct gp_device_change *change = &report->changes[i];
-		struct gp_queue_entry *queue =
-			change->slot < client->slot_count ? client->slots[change->slot].queue : NULL;
+		struct gp_queue_entry *queue = gp_client_queue(client, change->slot, change->generation);
 
-		if (!queue || queue->wire.generation != change->generation)
+		if (!queue)
 			continue;
 		opens += change->open;
 		good += !change->result;

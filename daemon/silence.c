@@ -275,9 +275,9 @@ static void silence_take_in(struct gp_daemon *daemon, const struct look *look)
 	gp_client_synced(daemon, client);
 	for (uint32_t i = 0; i < look->count; i++) {
 		const struct look_queue *seen = &look->queues[i];
-		struct gp_queue_entry *queue = seen->slot < client->slot_count ? client->slots[seen->slot].queue : NULL;
+		struct gp_queue_entry *queue = gp_client_queue(client, seen->slot, seen->generation);
 
-		if (!queue || queue->wire.generation != seen->generation)
+		if (!queue)
 			continue;
 		all &= seen->ok;
 		if (seen->ok)

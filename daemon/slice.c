@@ -69,17 +69,10 @@ void gp_slice_order(struct gp_daemon *daemon, const struct gp_slice_order *order
 		slice_tell(daemon, queue, r);
 }
 
-static struct gp_queue_entry *slice_queue(const struct gp_client *client, uint32_t slot, uint32_t generation)
-{
-	struct gp_queue_entry *queue = slot < client->slot_count ? client->slots[slot].queue : NULL;
-
-	return queue && queue->wire.generation == generation ? queue : NULL;
-}
-
 void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
 		     uint64_t slice_us, int result)
 {
-	struct gp_queue_entry *queue = slice_queue(client, slot, generation);
+	struct gp_queue_entry *queue = gp_client_queue(client, slot, generation);
 
 	/* An answer to another length came too late: what came after it is asked for already. */
 	if (!queue || !queue->slice.is_asked || slice_us != queue->slice.asked_us)
@@ -137,7 +130,7 @@ void gp_slice_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 
 void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group)
 {
-	struct gp_queue_entry *queue = slice_queue(client, group->slot, group->generation);
+	struct gp_queue_entry *queue = gp_client_queue(client, group->slot, group->generation);
 
 	if (!queue)
 		return; /* left out, or just removed */
@@ -151,7 +144,7 @@ void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const st
 
 void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped)
 {
-	struct gp_queue_entry *queue = slice_queue(client, grouped->slot, grouped->generation);
+	struct gp_queue_entry *queue = gp_client_queue(client, grouped->slot, grouped->generation);
 
 	if (!queue)
 		return;
@@ -272,7 +265,7 @@ static void slice_device_update(struct gp_daemon *daemon, struct gp_device_entry
 
 void gp_slice_counted(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_count *count)
 {
-	struct gp_queue_entry *queue = slice_queue(client, count->slot, count->generation);
+	struct gp_queue_entry *queue = gp_client_queue(client, count->slot, count->generation);
 	struct gp_switching *switching;
 
 	if (!queue || !queue->in_core)

@@ -203,11 +203,11 @@ def ds():
         step = size * (64 if far else 1)
         offsets = [1 * step, 2 * step] if two else [16]
         text = " offset0:1 offset1:2" if two else " offset:16"
-        def read(st, i, words=words, offsets=offsets):
+        def read(st, i, words=words, offsets=tuple(offsets)):
             got = [st.lds[st.v[0][i] + o + k * 4:st.v[0][i] + o + k * 4 + 4] for o in offsets for k in range(words)]
             for k, b in enumerate(got):
                 st.v[8 + k][i] = int.from_bytes(b, "little")
-        def write(st, i, words=words, offsets=offsets):
+        def write(st, i, words=words, offsets=tuple(offsets)):
             for part, o in enumerate(offsets):
                 for k in range(words):
                     struct.pack_into("<I", st.lds, st.v[0][i] + o + k * 4, st.v[(4 if part else 2) + k][i])
@@ -334,7 +334,7 @@ def vector_memory():
     # The global and scratch segments, with a scalar address.
     case("flat_load_dword", "global_load_dword v8, v0, s[8:9] offset:-16", ["L0=10,30", "S8=100000", "S9=0"],
          each(lambda st, i: st.v[8].__setitem__(i, struct.unpack_from("<I", st.mem, i * 16 + 32)[0])))
-    for name, run in (("buffer_wbl2", None), ("buffer_inv", None), ("buffer_wbinvl1", None), ("buffer_wbinvl1_vol", None)):
+    for name in ("buffer_wbl2", "buffer_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol"):
         case(name, {"buffer_wbl2": "buffer_wbl2", "buffer_inv": "buffer_inv sc1", "buffer_wbinvl1": "buffer_wbinvl1",
                     "buffer_wbinvl1_vol": "buffer_wbinvl1_vol"}[name], [], lambda st: None, "gfx940" if name == "buffer_inv" else "gfx90a")
 
@@ -609,13 +609,13 @@ def compares():
             found = 2 if x != x else float_class(x, kind)
             for k in ("", "x"):
                 name = "v_cmp%s_class_%s" % (k, kind)
-                def run(st, found=found, k=k):
+                def is_class(st, found=found, k=k):
                     mask = sum(1 << i for i in st.lanes() if st.v[2][i] & found)
                     st.put(VCC, mask)
                     if k:
                         st.put(EXEC, mask)
                 setup = ["K0=0,%x" % (value & M32)] + (["K1=0,%x" % (value >> 32)] if kind == "f64" else [])
-                case(name, "%s_e32 vcc, %s, v2" % (name, "v[0:1]" if kind == "f64" else "v0"), setup + ["X=%x" % SOME], run)
+                case(name, "%s_e32 vcc, %s, v2" % (name, "v[0:1]" if kind == "f64" else "v0"), setup + ["X=%x" % SOME], is_class)
 
 
 def two_over_pi(bits):
