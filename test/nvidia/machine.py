@@ -31,6 +31,7 @@ class Machine:
         self.mechanism = MECHANISM
         self.lease = "60s"  # never by itself, also where the daemon stands still with the machine
         self.answer = "200ms"
+        self.long_slice = "0"  # most cases count slices
         self.rest = "1h"  # nobody stops taking turns because an urgent program has nothing to do
         self.socket = self.root / "s"
         self.daemon = None
@@ -54,7 +55,7 @@ class Machine:
 
     def start(self, backend="auto", expect=0, wait=True):
         self.file("conf", f"[daemon]\nbackend = {backend}\nsocket = {self.socket}\nstate_dir = {self.root}\nlease = {self.lease}\nanswer_timeout = {self.answer}\n"
-                  f"[nvidia]\nroot = {self.root}\nmechanism = {self.mechanism}\nlong_slice = 0\n[ceiling]\ndefault = 99\n[policy]\nrest = {self.rest}\n{self.config}")
+                  f"[nvidia]\nroot = {self.root}\nmechanism = {self.mechanism}\nlong_slice = {self.long_slice}\n[ceiling]\ndefault = 99\n[policy]\nrest = {self.rest}\n{self.config}")
         environment = dict(os.environ, LD_PRELOAD=FIRST + FAKE, GPREEMPT_FAKE_RM=str(self.root / "dev"))
         self.daemon = subprocess.Popen([GPREEMPTD, "--config", str(self.root / "conf")], env=environment, stderr=open(self.log, "ab"))
         if expect:

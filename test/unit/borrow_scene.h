@@ -51,6 +51,7 @@ struct scene_rm {
 extern struct scene_rm rm;
 
 struct scene {
+	bool idle_open; /* a context without work may be open beside the one that has the turn */
 	struct world world;
 	struct nvidia_root root;
 	struct agent agents[AGENTS];
