@@ -30,6 +30,7 @@ class Stage(stages.Stage):
 
 CASES = {}
 FAST = 5  # dilation where nothing is timed
+IDLE_S = float(os.environ.get("SCHED_IDLE_S", "3"))  # for how long nothing must happen; 30 by hand
 ENDLESS = 100000  # seconds: a service that ends when it is told to, so that it still works when somebody looks
 AGELESS = {"policy.age_window": "1h"}  # nobody goes before the urgent one because he has waited for long
 
@@ -253,6 +254,16 @@ def switches(*pids):
     return found
 
 
+def stillness(stage, pids):
+    """A question: for a while no thread of these processes wakes up, and the driver is neither called nor changes the runlist, by the node's own counters."""
+    def nothing_happens():
+        before, calls = switches(*pids), stage.node()
+        time.sleep(IDLE_S)
+        after, called = switches(*pids), stage.node()
+        return before == after and calls["total"]["ioctls"] == called["total"]["ioctls"] and calls["gpus"][0]["halts"] == called["gpus"][0]["halts"]
+    return nothing_happens
+
+
 @case
 def idle(build):
     """Twelve idle servers with more queues than there are slots: queues are parked until the runlist fits, and then nothing happens: no thread of the daemon or of an
@@ -271,15 +282,27 @@ def idle(build):
         must(len(parked) >= len(compute()) - device()["slot_count"], "the node says that %d are parked" % len(parked))
         pids = [stage.daemons[-1].pid(), *(server.pid() for server in servers)]
 
-        def nothing_happens():
-            before, calls = switches(*pids), stage.node()
-            time.sleep(3)
-            after, called = switches(*pids), stage.node()
-            return before == after and calls["total"]["ioctls"] == called["total"]["ioctls"] and calls["gpus"][0]["halts"] == called["gpus"][0]["halts"]
+        nothing_happens = stillness(stage, pids)
         wait_for("nothing wakes up, and the runlist is not changed", nothing_happens)
         last = stage.serve(["-p", "50"], requests=3)
         exact(last)
         wait_for("nothing wakes up again", nothing_happens)
+
+
+@case
+def idle_many(build):
+    """Twenty idle servers, more than the GPU has places for processes: no thread of the daemon or of an agent wakes up, the driver is not called, and the runlist is not
+    changed. SCHED_IDLE_S=30: for half a minute."""
+    with Stage(build, dilation=1) as stage:
+        stage.daemon(AGELESS)
+        servers = [stage.serve(["-p", "50"], rate=0.0001, seconds=ENDLESS) for _ in range(20)]
+        for server in servers:
+            server.wait_line("ready")
+        managed(stage, *servers)
+        device = stage.status()["devices"][0]
+        must(device["oversubscribed"] and device["processes"] > device["process_count_max"], "fewer processes than places: %s" % device)
+        wait_for("nothing wakes up, and the runlist is not changed", stillness(stage, [stage.daemons[-1].pid(), *(server.pid() for server in servers)]))
+        exact(stage.serve(["-p", "50"], requests=3))
 
 
 @case
