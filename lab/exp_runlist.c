@@ -34,13 +34,16 @@ static int runlist_onsets(struct lab *lab, struct gp_lab_part *part, struct gp_e
 	static const struct {
 		const char *label;
 		uint32_t queues, idle, kcq;
+		uint32_t measured; /* AMD's HPCTrainingExamples on an MI300A, ROCm 7.2.2; 0: not there */
 	} cases[] = {
-		{ "4 queues per process", 4, 0, 8 },
-		{ "4 and a utility queue", 4, 1, 8 },
-		{ "4, amdgpu.num_kcq=2 (30 slots)", 4, 0, 2 },
-		{ "4, amdgpu.num_kcq=0 (32 slots)", 4, 0, 0 },
-		{ "GPU_MAX_HW_QUEUES=2", 2, 0, 8 },
-		{ "GPU_MAX_HW_QUEUES=1", 1, 0, 8 },
+		{ "4 queues per process", 4, 0, 8, 0 },
+		{ "4 and a utility queue", 4, 1, 8, 5 },
+		{ "2 and a utility queue", 2, 1, 8, 9 },
+		{ "1 and a utility queue", 1, 1, 8, 13 },
+		{ "4, amdgpu.num_kcq=2 (30 slots)", 4, 0, 2, 0 },
+		{ "4, amdgpu.num_kcq=0 (32 slots)", 4, 0, 0, 0 },
+		{ "GPU_MAX_HW_QUEUES=2", 2, 0, 8, 0 },
+		{ "GPU_MAX_HW_QUEUES=1", 1, 0, 8, 0 },
 	};
 	struct gp_lab_table *table = lab_add_table(part, "processes", "Where oversubscription begins");
 
@@ -55,6 +58,12 @@ static int runlist_onsets(struct lab *lab, struct gp_lab_part *part, struct gp_e
 		else
 			lab_set_text(&row->predicted, "not up to %u", LAB_PROCESS_MAX);
 		row->mark = GP_LAB_COMPUTED;
+		if (!cases[i].measured)
+			continue;
+		lab_set_text(&row->measured, "slow from %u on (MI300A)", cases[i].measured);
+		/* Another number of slots is another GPU: nothing is said of it. */
+		if (gp_desc_get(lab->base.desc, GP_DESC_SLOT_COUNT) == 24)
+			row->verdict = onset == cases[i].measured ? GP_LAB_INSIDE : GP_LAB_OUTSIDE;
 	}
 	lab_set_text(&table->rows[0].measured, "message at 8, none reported at 6");
 	lab_set_text(&table->rows[0].expected, "above 32 queues (32 ACEs)");
