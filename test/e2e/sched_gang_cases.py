@@ -21,6 +21,20 @@ def apart(events, pids):
     return found
 
 
+def serve_beside(stage, programs, pids, path, requests):
+    """An urgent program beside programs that end when PATH.end is there; all are exact. The daemon's events, from the first queue of these pids on."""
+    urgent = stage.serve(["-p", "80"], rate=40, requests=requests, extra={"GPU_MAX_HW_QUEUES": "1"})
+    status = urgent.wait()
+    must(status == 0 and urgent.result()["wrong"] == 0, urgent.tail())
+    events = [json.loads(line) for line in stage.ask("events", "--json").stdout.splitlines()]
+    must(any(event["event"] == "queue-add" and event["pid"] in pids for event in events), "the daemon has forgotten the beginning")
+    open(path + ".end", "w", encoding="ascii").close()
+    for program in programs:
+        must(program.wait() == 0, program.tail())
+    must(stage.node()["total"]["violations"] == 0, "the node saw a workgroup that did not run exactly once")
+    return events
+
+
 def ranks_beside_urgent(build, settings):
     """Four ranks on four GPUs, one of which an urgent program uses for 200 requests at random times: (how often the ranks were apart for one, closes for urgent work)."""
     with Stage(build, dilation=1, gpus=4) as stage:
@@ -37,15 +51,7 @@ def ranks_beside_urgent(build, settings):
         must(all(queue["gate"] == "open" for client in clients for queue in client["queues"]), "all are open at first")
         pids = {client["pid"] for client in clients}
         open(path + ".go", "w", encoding="ascii").close()
-        urgent = stage.serve(["-p", "80"], rate=40, requests=200, extra={"GPU_MAX_HW_QUEUES": "1"})
-        status = urgent.wait()
-        must(status == 0 and urgent.result()["wrong"] == 0, urgent.tail())
-        events = [json.loads(line) for line in stage.ask("events", "--json").stdout.splitlines()]
-        must(any(event["event"] == "queue-add" and event["pid"] in pids for event in events), "the daemon has forgotten the beginning")
-        open(path + ".end", "w", encoding="ascii").close()
-        for rank in ranks:
-            must(rank.wait() == 0, rank.tail())
-        must(stage.node()["total"]["violations"] == 0, "the node saw a workgroup that did not run exactly once")
+        events = serve_beside(stage, ranks, pids, path, 200)
         return apart(events, pids), sum(event["event"] == "close" and event["why"] == "a more urgent queue has work" for event in events)
 
 
@@ -74,15 +80,7 @@ def pair_beside_urgent(build, settings):
             program.wait_line("ready")
         clients = [stage.client(program, managed(stage, *pair)) for program in pair]
         pids = {client["pid"] for client in clients}
-        urgent = stage.serve(["-p", "80"], rate=40, requests=100, extra={"GPU_MAX_HW_QUEUES": "1"})
-        status = urgent.wait()
-        must(status == 0 and urgent.result()["wrong"] == 0, urgent.tail())
-        events = [json.loads(line) for line in stage.ask("events", "--json").stdout.splitlines()]
-        must(any(event["event"] == "queue-add" and event["pid"] in pids for event in events), "the daemon has forgotten the beginning")
-        open(path + ".end", "w", encoding="ascii").close()
-        for program in pair:
-            must(program.wait() == 0, program.tail())
-        must(stage.node()["total"]["violations"] == 0, "the node saw a workgroup that did not run exactly once")
+        events = serve_beside(stage, pair, pids, path, 100)
         return apart(events, pids), [client["gang"] for client in clients]
 
 
