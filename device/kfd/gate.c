@@ -28,6 +28,7 @@ struct gate_target {
 	uint64_t tag;
 	pid_t pid;
 	int pidfd;
+	bool ordered; /* decision thread: something of it may be closed */
 };
 
 struct gate_job {
@@ -318,6 +319,7 @@ int gp_kfd_gate_apply(struct gp_kfd_gate *gate, struct gp_device_client *client,
 	if (!job)
 		return -ENOMEM;
 	__atomic_add_fetch(&target->waiting, 1, __ATOMIC_RELAXED);
+	target->ordered = true;
 	job->seq = seq;
 	memcpy(job->changes, changes, count * sizeof(*changes));
 	*gpu->batch_tail = job;
@@ -345,7 +347,7 @@ void gp_kfd_gate_detach(struct gp_kfd_gate *gate, struct gp_device_client *clien
 	struct gate_target *target = client->backend;
 
 	client->backend = NULL;
-	for (uint32_t i = 0; target && i < gate->gpu_count; i++) {
+	for (uint32_t i = 0; target && target->ordered && i < gate->gpu_count; i++) {
 		struct gate_gpu *gpu = &gate->gpus[i];
 		struct gate_job *job = gate_job_create(target, 0);
 
