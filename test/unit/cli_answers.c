@@ -30,13 +30,12 @@ struct packet {
 static struct gp_error error;
 static bool refused;
 
-static struct packet good(void)
+static void good(struct packet *packet)
 {
-	struct packet packet = { .head = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_CONTROL, 0, COOKIE } } };
-
-	snprintf(packet.text, sizeof(packet.text), "{}\n");
-	packet.head.header.size = sizeof(packet.head) + 3u;
-	return packet;
+	memset(packet, 0, sizeof(*packet));
+	packet->head.header = (struct gp_wire_header){ GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_CONTROL, 0, COOKIE };
+	snprintf(packet->text, sizeof(packet->text), "{}\n");
+	packet->head.header.size = sizeof(packet->head) + 3u;
 }
 
 static int check(const struct packet *packet)
@@ -50,42 +49,43 @@ static int check(const struct packet *packet)
 
 static void test_packets(void **state)
 {
-	struct packet packet = good();
+	struct packet packet;
 	struct gp_control_packet shorter = { &packet, sizeof(packet.head), COOKIE };
 	const char *text = NULL;
 	size_t size = 0;
 
 	(void)state;
+	good(&packet);
 	assert_int_equal(check(&packet), 0);
 	packet.head.more = 1;
 	assert_int_equal(check(&packet), 1);
-	packet = good();
+	good(&packet);
 	packet.head.header.magic++;
 	assert_int_equal(check(&packet), -EPROTO);
-	packet = good();
+	good(&packet);
 	assert_int_equal(gp_control_check(&shorter, &text, &size, &refused, &error), -EPROTO); /* says another size */
-	packet = good();
+	good(&packet);
 	packet.head.header.version++;
 	assert_int_equal(check(&packet), -EPROTONOSUPPORT);
-	packet = good();
+	good(&packet);
 	packet.head.header.type = GP_WIRE_SYNC;
 	assert_int_equal(check(&packet), -EPROTO);
-	packet = good();
+	good(&packet);
 	packet.head.header.cookie++;
 	assert_int_equal(check(&packet), -EPROTO);
-	packet = good();
+	good(&packet);
 	packet.head.header.size = sizeof(packet.head) - 4u;
 	assert_int_equal(check(&packet), -EPROTO);
 	assert_non_null(strstr(error.text, "20 bytes"));
-	packet = good();
+	good(&packet);
 	packet.head.header.size = 3;
 	assert_int_equal(check(&packet), -EPROTO);
-	packet = good();
+	good(&packet);
 	packet.head.result = 1;
 	assert_int_equal(check(&packet), -EPROTO);
 	packet.head.result = -5000;
 	assert_int_equal(check(&packet), -EPROTO);
-	packet = good();
+	good(&packet);
 	packet.text[1] = '\0';
 	assert_int_equal(check(&packet), -EPROTO);
 }
@@ -93,9 +93,10 @@ static void test_packets(void **state)
 /* Its sentence is printed, and nothing in it moves a cursor. */
 static void test_sentence(void **state)
 {
-	struct packet packet = good();
+	struct packet packet;
 
 	(void)state;
+	good(&packet);
 	packet.head.result = -EPERM;
 	snprintf(packet.text, sizeof(packet.text), "no\x1b[2J\n");
 	packet.head.header.size = (uint32_t)(sizeof(packet.head) + strlen(packet.text));
