@@ -24,6 +24,10 @@ int gp_message_check_attr(const struct gp_wire_attr *attr, struct gp_error *erro
 		return gp_error_set(error, -EINVAL, "protect %u is not known, or not meant", attr->protect);
 	if (!message_is_string(attr->gang, sizeof(attr->gang)))
 		return gp_error_set(error, -EINVAL, "a gang's name without an end");
+	/* It is kept in a file of lines (grant_file.c): a line end in it would be a grant. */
+	for (const char *at = attr->gang; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			return gp_error_set(error, -EINVAL, "a gang's name with a control character");
 	if (attr->valid & GP_ATTR_PRIORITY && (attr->priority < 0 || attr->priority > GP_PRIORITY_MAX))
 		return gp_error_set(error, -EINVAL, "priority %d is not within 0..%d", attr->priority, GP_PRIORITY_MAX);
 	if (attr->valid & GP_ATTR_WEIGHT && (!attr->weight || attr->weight > GP_WEIGHT_MAX))

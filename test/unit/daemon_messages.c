@@ -44,7 +44,7 @@ static void expect_attr_checked(const void *message, struct gp_wire_attr *attr)
 					   .deadline_ns = GP_DURATION_NS_MAX,
 					   .budget_ns = GP_DURATION_NS_MAX,
 					   .gang = "gang" };
-	struct gp_wire_attr bad[12];
+	struct gp_wire_attr bad[13];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		bad[i] = good;
@@ -61,6 +61,7 @@ static void expect_attr_checked(const void *message, struct gp_wire_attr *attr)
 	bad[10].valid |= GP_ATTR_PROTECT;
 	bad[10].protect = GP_PROTECT_THROUGHPUT + 1;
 	bad[11].protect = 1;
+	strcpy(bad[12].gang, "x\n[grant]\nceiling = 99");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		*attr = bad[i];
 		expect_bad(message);
