@@ -111,3 +111,8 @@ int32_t gp_slurm_ceiling(const struct gp_slurm_conf *conf, const char *qos, cons
 				return conf->lines[i].priority;
 	return conf->ceiling;
 }
+
+int32_t gp_slurm_default(const struct gp_slurm_conf *conf, int32_t ceiling)
+{
+	return conf->fallback < ceiling ? conf->fallback : ceiling;
+}

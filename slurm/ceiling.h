@@ -33,5 +33,7 @@ int gp_slurm_conf_parse(const char *text, size_t size, const char *file_name, st
 int gp_slurm_conf_read(const char *path, struct gp_slurm_conf *ret_conf, struct gp_error *error);
 /* How urgent a job may be: by its QOS; where no line names that, by its partition; else as everybody. NULL: unknown. */
 int32_t gp_slurm_ceiling(const struct gp_slurm_conf *conf, const char *qos, const char *partition);
+/* The priority of a job that asks for none: the site's default, but never above what the job may have. -1: none. */
+int32_t gp_slurm_default(const struct gp_slurm_conf *conf, int32_t ceiling);
 
 #endif

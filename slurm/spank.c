@@ -141,17 +141,20 @@ int slurm_spank_local_user_init(spank_t sp, int ac, char **av)
 	return asked > allowed ? spank_refuse() : 0;
 }
 
-/* In slurmstepd, as the user: slurmctld is asked once for all tasks. */
+/* In slurmstepd, as the user: slurmctld is asked once for all tasks. A job that asked for nothing is never refused: the
+ * site's default is lowered to the ceiling of its QOS. */
 int slurm_spank_user_init(spank_t sp, int ac, char **av)
 {
+	bool is_default = asked < 0;
 	uint32_t job = 0;
 
 	(void)ac, (void)av;
-	if (asked < 0)
-		asked = conf.fallback;
-	if (asked < 0 || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS)
+	if (is_default && conf.fallback < 0)
 		return 0;
-	spank_decide(job);
+	if (spank_get_item(sp, S_JOB_ID, &job) == ESPANK_SUCCESS)
+		spank_decide(job);
+	if (is_default)
+		asked = gp_slurm_default(&conf, allowed);
 	return 0;
 }
 

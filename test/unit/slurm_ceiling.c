@@ -50,6 +50,21 @@ static void test_defaults(void **state)
 	assert_int_equal(conf.fallback, -1);
 }
 
+/* The site's default is lowered to the ceiling of the job, which asked for nothing and must run. */
+static void test_default_below_ceiling(void **state)
+{
+	struct gp_error error;
+
+	(void)state;
+	assert_int_equal(parse("[ceiling]\nqos.scavenger = idle\n[job]\ndefault = normal\n", &error), 0);
+	assert_int_equal(gp_slurm_default(&conf, gp_slurm_ceiling(&conf, "scavenger", NULL)), 0);
+	assert_int_equal(gp_slurm_default(&conf, 49), 49);
+	assert_int_equal(gp_slurm_default(&conf, 50), 50);
+	assert_int_equal(gp_slurm_default(&conf, 99), 50);
+	assert_int_equal(parse("[job]\ndefault = none\n", &error), 0);
+	assert_int_equal(gp_slurm_default(&conf, 0), -1);
+}
+
 /* A file that makes no sense changes nothing, and says where. */
 static void test_refused(void **state)
 {
@@ -79,6 +94,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_default_below_ceiling),
 		cmocka_unit_test(test_refused),
 	};
 
