@@ -314,15 +314,16 @@ static int device_init_backends(struct gp_daemon *daemon, struct gp_device_entry
 				    "there is no GPU here that gpreemptd can schedule (no KFD node, no NVIDIA driver)");
 }
 
-/* Where nothing can be stopped, the journal has the reasons: programs run as they would without us. */
-static void device_say_refusal(const struct gp_device_info *info)
+/* Where nothing can be stopped, the journal has the reasons: programs run as they would without us. Elsewhere it has
+ * what is wrong with the device itself. */
+static void device_say_findings(const struct gp_device_info *info)
 {
-	if (info->mechanism != GP_MECHANISM_NONE)
-		return;
+	bool is_refusal = info->mechanism == GP_MECHANISM_NONE;
+
 	for (uint32_t i = 0; i < info->finding_count; i++)
-		if (!info->findings[i].usable)
-			gp_log("GPU %u (%s): the daemon cannot schedule it: %s", info->gpu_id, info->name,
-			       info->findings[i].text);
+		if (!info->findings[i].usable && (is_refusal || info->findings[i].mechanism == GP_MECHANISM_NONE))
+			gp_log("GPU %u (%s): %s%s", info->gpu_id, info->name,
+			       is_refusal ? "the daemon cannot schedule it: " : "", info->findings[i].text);
 }
 
 int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error)
@@ -341,7 +342,7 @@ int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error)
 		struct gp_device_entry *device = &daemon->devices[i];
 		const struct gp_device_info *info = &device->info;
 
-		device_say_refusal(info);
+		device_say_findings(info);
 		gp_hist_init(&device->close_hist);
 		gp_hist_init(&device->open_hist);
 		gp_hist_init(&device->slice_hist);

@@ -144,12 +144,29 @@ int gp_safety_parse(const char *text, size_t size, const char *name, struct gp_s
 	return 0;
 }
 
+static int safety_read_file(const char *name, struct gp_safety_entry *ret_entry, struct gp_error *error)
+{
+	GP_AUTO_FREE char *text = NULL;
+	char relative[GP_PATHS_NAME_SIZE + 16], path[4096];
+	size_t size;
+	int r;
+
+	if (strlen(name) >= GP_SAFETY_NAME_SIZE)
+		return gp_error_set(error, -EINVAL, "share/safety/%s.ini: the name is too long", name);
+	snprintf(relative, sizeof(relative), "safety/%s.ini", name);
+	r = gp_paths_share(relative, path, sizeof(path));
+	if (r)
+		return gp_error_set(error, r, "share/%s: %s", relative, strerror(-r));
+	r = gp_file_read(path, SAFETY_FILE_MAX, &text, &size, error);
+	return r ? r : gp_safety_parse(text, size, name, ret_entry, error);
+}
+
 int gp_safety_read(struct gp_safety *ret_safety, struct gp_error *error)
 {
 	GP_AUTO_FREE struct gp_paths_names *names = calloc(1, sizeof(*names));
 	int r = names ? gp_paths_list("safety", ".ini", names) : -ENOMEM;
 
-	ret_safety->count = 0;
+	ret_safety->count = ret_safety->bad_count = 0;
 	if (r == -ENOENT)
 		return 0;
 	if (r)
@@ -157,23 +174,13 @@ int gp_safety_read(struct gp_safety *ret_safety, struct gp_error *error)
 	if (names->count > GP_SAFETY_MAX)
 		return gp_error_set(error, -E2BIG, "share/safety has more than %u files", GP_SAFETY_MAX);
 	for (uint32_t i = 0; i < names->count; i++) {
-		GP_AUTO_FREE char *text = NULL;
-		char relative[GP_PATHS_NAME_SIZE + 16], path[4096];
-		size_t size;
+		struct gp_error bad = { "" };
 
-		if (strlen(names->names[i]) >= GP_SAFETY_NAME_SIZE)
-			return gp_error_set(error, -EINVAL, "share/safety/%s.ini: the name is too long",
-					    names->names[i]);
-		snprintf(relative, sizeof(relative), "safety/%s.ini", names->names[i]);
-		r = gp_paths_share(relative, path, sizeof(path));
-		if (!r)
-			r = gp_file_read(path, SAFETY_FILE_MAX, &text, &size, error);
-		if (!r)
-			r = gp_safety_parse(text, size, names->names[i], &ret_safety->entries[i], error);
-		if (r)
-			return r;
+		if (!safety_read_file(names->names[i], &ret_safety->entries[ret_safety->count], &bad))
+			ret_safety->count++;
+		else if (ret_safety->bad_count < GP_SAFETY_BAD_MAX)
+			ret_safety->bad[ret_safety->bad_count++] = bad;
 	}
-	ret_safety->count = names->count;
 	return 0;
 }
 
@@ -221,6 +228,20 @@ static bool safety_fits(const struct gp_safety_range *range, uint64_t value)
 	return range->first > range->last || (value != GP_KFD_UNKNOWN && value >= range->first && value <= range->last);
 }
 
+bool gp_safety_is_about(const struct gp_safety_entry *entry, const struct gp_safety_part *part)
+{
+	return safety_fits(&entry->gfx, part->gfx) && safety_fits(&entry->mec, part->mec) &&
+	       safety_fits(&entry->mes, part->mes) && safety_fits(&entry->kernel, part->kernel) &&
+	       safety_fits(&entry->rocm, part->rocm);
+}
+
+void gp_safety_overrule(struct gp_safety *safety, const char *name)
+{
+	for (uint32_t i = 0; i < safety->count; i++)
+		if (!strcmp(safety->entries[i].name, name))
+			safety->entries[i].is_overruled = true;
+}
+
 const struct gp_safety_entry *gp_safety_find(const struct gp_safety *safety, const struct gp_safety_part *part)
 {
 	const struct gp_safety_entry *found = NULL;
@@ -228,9 +249,7 @@ const struct gp_safety_entry *gp_safety_find(const struct gp_safety *safety, con
 	for (uint32_t i = 0; i < safety->count; i++) {
 		const struct gp_safety_entry *entry = &safety->entries[i];
 
-		if (safety_fits(&entry->gfx, part->gfx) && safety_fits(&entry->mec, part->mec) &&
-		    safety_fits(&entry->mes, part->mes) && safety_fits(&entry->kernel, part->kernel) &&
-		    safety_fits(&entry->rocm, part->rocm) &&
+		if (!entry->is_overruled && gp_safety_is_about(entry, part) &&
 		    (!found || entry->action < found->action ||
 		     (entry->action == found->action && entry->limit_permille < found->limit_permille)))
 			found = entry;

@@ -16,8 +16,12 @@
 #define GP_SAFETY_MAX       64u
 #define GP_SAFETY_NAME_SIZE 48u
 #define GP_SAFETY_TEXT_SIZE 200u
+#define GP_SAFETY_BAD_MAX   4u
 /* What root writes into gpreempt.conf to overrule an entry. */
 #define GP_SAFETY_SENTENCE "I accept that preempting may hang or reset this GPU"
+
+/* How the daemon begins the finding that an entry is overruled; doctor recognises it by that. */
+#define GP_SAFETY_OVERRULED "safety/%s is overruled"
 
 enum gp_safety_action {
 	GP_SAFETY_REFUSE, /* the GPU is not scheduled */
@@ -36,10 +40,12 @@ struct gp_safety_entry {
 	struct gp_safety_range gfx, mec, mes, kernel, rocm;
 	enum gp_safety_action action;
 	uint32_t limit_permille;
+	bool is_overruled; /* by gp_safety_overrule() */
 };
 struct gp_safety {
-	uint32_t count;
+	uint32_t count, bad_count;
 	struct gp_safety_entry entries[GP_SAFETY_MAX];
+	struct gp_error bad[GP_SAFETY_BAD_MAX]; /* what is wrong with the first files that were left out */
 };
 
 /* GP_KFD_UNKNOWN: not known. A version that is not known fulfils no condition. */
@@ -51,11 +57,15 @@ struct gp_safety_part {
 /* One file's text. -EINVAL and "file:line: …", or what is missing. */
 int gp_safety_parse(const char *text, size_t size, const char *name, struct gp_safety_entry *ret_entry,
 		    struct gp_error *error);
-/* All files of the data tree. No folder: an empty table. A bad file is an error: nobody must rely on half a table. */
+/* All files of the data tree. No folder: an empty table. A bad file is left out and named in bad: the others still
+ * protect their parts, and whoever reads the table reports it. */
 int gp_safety_read(struct gp_safety *ret_safety, struct gp_error *error);
 /* What this machine says of a GPU. sysfs: "/sys", but in tests. */
 void gp_safety_look(const struct gp_kfd_node *node, const char *sysfs, struct gp_safety_part *ret_part);
-/* The strictest that fits; of equals the first by name. NULL: none. */
+/* Root has accepted what this entry says may happen. */
+void gp_safety_overrule(struct gp_safety *safety, const char *name);
+bool gp_safety_is_about(const struct gp_safety_entry *entry, const struct gp_safety_part *part);
+/* The strictest that fits and is not overruled; of equals the first by name. NULL: none. */
 const struct gp_safety_entry *gp_safety_find(const struct gp_safety *safety, const struct gp_safety_part *part);
 const char *gp_safety_action_text(const struct gp_safety_entry *entry, char *buffer, size_t size);
 

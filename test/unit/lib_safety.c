@@ -97,6 +97,86 @@ static void test_parts(void **state)
 	free(safety);
 }
 
+/* Who overrules the strictest entry still has the milder one; one name overrules one entry. */
+static void test_overruled(void **state)
+{
+	static const char *const names[] = { "b-refuse", "c-limit", "a-submit", "d-other" };
+	struct gp_safety *safety = calloc(1, sizeof(*safety));
+	const struct gp_safety_part part = { .gfx = 1, .mes = GP_KFD_UNKNOWN };
+
+	(void)state;
+	assert_non_null(safety);
+	safety->count = 4;
+	assert_int_equal(parse(HEAD "gfx = 1\naction = refuse\n", &safety->entries[0]), 0);
+	assert_int_equal(parse(HEAD "gfx = 1\naction = limit 7\n", &safety->entries[1]), 0);
+	assert_int_equal(parse(HEAD "gfx = 1\naction = submit\n", &safety->entries[2]), 0);
+	assert_int_equal(parse(HEAD "gfx = 2\naction = refuse\n", &safety->entries[3]), 0);
+	for (size_t i = 0; i < 4; i++)
+		snprintf(safety->entries[i].name, sizeof(safety->entries[i].name), "%s", names[i]);
+	assert_ptr_equal(gp_safety_find(safety, &part), &safety->entries[0]);
+	gp_safety_overrule(safety, "b-refus");
+	assert_ptr_equal(gp_safety_find(safety, &part), &safety->entries[0]);
+	gp_safety_overrule(safety, "b-refuse");
+	assert_ptr_equal(gp_safety_find(safety, &part), &safety->entries[2]);
+	gp_safety_overrule(safety, "a-submit");
+	assert_ptr_equal(gp_safety_find(safety, &part), &safety->entries[1]);
+	gp_safety_overrule(safety, "c-limit");
+	assert_null(gp_safety_find(safety, &part));
+	assert_true(gp_safety_is_about(&safety->entries[0], &part) && !gp_safety_is_about(&safety->entries[3], &part));
+	free(safety);
+}
+
+static void put(const char *folder, const char *name, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* Bad files are named, the first four of them; the others count. */
+static void test_bad_file(void **state)
+{
+	static const char *const bad[] = { "a-bad.ini", "c-bad.ini", "e-bad.ini", "f-bad.ini", "g-bad.ini" };
+	char root[] = "/tmp/gp-safety-XXXXXX", folder[64], path[128];
+	struct gp_safety *safety = calloc(1, sizeof(*safety));
+	struct gp_error error = { "" };
+
+	(void)state;
+	assert_non_null(safety);
+	assert_non_null(mkdtemp(root));
+	snprintf(folder, sizeof(folder), "%s/safety", root);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	put(folder, "b-good.ini", HEAD "gfx = 1\naction = refuse\n");
+	put(folder, "d-good.ini", HEAD "gfx = 2\naction = limit 5\n");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		put(folder, bad[i], HEAD "gfx = 1\naction = forbid\n");
+	setenv("GPREEMPT_SHARE_DIR", root, 1);
+	assert_int_equal(gp_safety_read(safety, &error), 0);
+	unsetenv("GPREEMPT_SHARE_DIR");
+	assert_int_equal(safety->count, 2);
+	assert_string_equal(safety->entries[0].name, "b-good");
+	assert_string_equal(safety->entries[1].name, "d-good");
+	assert_int_equal(safety->bad_count, GP_SAFETY_BAD_MAX);
+	assert_non_null(strstr(safety->bad[0].text, "a-bad:6: action 'forbid'"));
+	assert_non_null(strstr(safety->bad[1].text, "c-bad"));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, bad[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/b-good.ini", folder);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/d-good.ini", folder);
+	unlink(path);
+	rmdir(folder);
+	rmdir(root);
+	free(safety);
+}
+
 /* The firmware's version as amdgpu's file has it; without the file it is not known. */
 static void test_machine(void **state)
 {
@@ -137,6 +217,7 @@ static void test_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_files), cmocka_unit_test(test_parts),
+					    cmocka_unit_test(test_overruled), cmocka_unit_test(test_bad_file),
 					    cmocka_unit_test(test_machine) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
