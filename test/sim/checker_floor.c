@@ -112,9 +112,21 @@ static uint32_t floor_part(const struct floor_open *open, uint32_t client, bool 
 	return open->is_upper[client] ? 1000 / open->uppers : open->uppers ? 0 : 1000 / open->lowers;
 }
 
-static struct floor_look floor_look(const struct checker_run *run, uint32_t client, uint32_t device)
+/* Does any queue on the device have a guaranteed share? */
+static bool floor_any(const struct checker_run *run, uint32_t device)
 {
-	struct floor_look look = { .is_excused = told_waits(run->told, device) || !told_has_slot(run->told, device) };
+	uint32_t i;
+
+	for (i = 0; i < run->told->queue_end; i++)
+		if (run->told->queues[i].used && run->told->queues[i].device == device &&
+		    run->told->queues[i].attr.floor_permille)
+			return true;
+	return false;
+}
+
+static struct floor_look floor_look(const struct checker_run *run, uint32_t client, uint32_t device, bool is_excused)
+{
+	struct floor_look look = { .is_excused = is_excused };
 	struct gp_sim_queue_info info;
 	uint32_t i;
 
@@ -147,6 +159,17 @@ static int64_t floor_bound(const struct checker_run *run, const struct floor_loo
 	return (int64_t)(ns * 1000);
 }
 
+/* Without a share on the device no client is behind. */
+static void floor_none(struct floor_state *state, uint32_t device, uint64_t quantum_ns)
+{
+	uint32_t client;
+
+	for (client = 0; client < FLOOR_CLIENT_MAX; client++) {
+		state->own[client][device].most = 0;
+		floor_forget(&state->own[client][device], quantum_ns, false);
+	}
+}
+
 static void floor_step(struct checker_run *run, struct floor_state *state, uint64_t elapsed_ns)
 {
 	uint32_t client, device;
@@ -156,16 +179,22 @@ static void floor_step(struct checker_run *run, struct floor_state *state, uint6
 		const struct told_device *d = &run->told->devices[device];
 		int64_t credit = (int64_t)(FLOOR_CREDIT * 1000 * floor_quantum_ns(d));
 		struct floor_open open;
+		bool is_excused;
 
 		if (!d->gates || d->stopped)
 			continue;
+		if (!floor_any(run, device)) {
+			floor_none(state, device, floor_quantum_ns(d));
+			continue;
+		}
 		open = floor_look_open(run, device);
+		is_excused = told_waits(run->told, device) || !told_has_slot(run->told, device);
 		for (client = 0; client < FLOOR_CLIENT_MAX; client++) {
 			struct floor_own *own = &state->own[client][device];
 			struct floor_look look;
 			int64_t owed, had;
 
-			look = floor_look(run, client, device);
+			look = floor_look(run, client, device, is_excused);
 			owed = (int64_t)(elapsed_ns * look.permille);
 			had = look.is_excused || !look.has_work ?
 				      0 :

@@ -52,18 +52,17 @@ uint64_t told_user(const struct told *told, const struct told_queue *queue)
 
 uint32_t told_clients_of(const struct told *told, uint64_t user, uint32_t device)
 {
-	uint32_t i, k, count = 0;
+	uint64_t seen[TOLD_CLIENT_MAX / 64] = { 0 };
+	uint32_t i, count = 0;
 
 	for (i = 0; i < told->queue_end; i++) {
 		const struct told_queue *q = &told->queues[i];
+		uint32_t client = q->client.index % TOLD_CLIENT_MAX;
 
 		if (!q->used || q->device != device || told_user(told, q) != user)
 			continue;
-		for (k = 0; k < i; k++)
-			if (told->queues[k].used && told->queues[k].device == device &&
-			    told->queues[k].client.index == q->client.index)
-				break;
-		count += k == i;
+		count += !(seen[client / 64] >> client % 64 & 1);
+		seen[client / 64] |= 1ull << client % 64;
 	}
 	return count;
 }
