@@ -217,7 +217,7 @@ void gp_floor_update(struct gp_sched *sched, struct gp_device *device)
 
 	for (i = device->floor_first; i != GP_NONE; i = sched->seats[i].floor_next) {
 		struct gp_seat *seat = &sched->seats[i];
-		bool can = seat->work_count && !seat->overdue_count && !device->stopped;
+		bool can = device->policy->gates && seat->work_count && !seat->overdue_count && !device->stopped;
 
 		floor_account(sched, seat);
 		floor_mark(sched, i, can && seat->floor_debt > (seat->is_behind ? 0 : quantum - 1));
