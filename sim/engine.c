@@ -249,6 +249,7 @@ static int engine_create_clients(struct gp_sim *sim)
 		ret = gp_sim_process_init(sim, i);
 	}
 	free(rngs);
+	gp_sim_meeting_init(sim);
 	return ret;
 }
 
@@ -270,7 +271,7 @@ static int engine_init(struct gp_sim *sim, struct gp_error *error)
 	sim->notice_ns = engine_host_ns(&sim->config, sim->config.notice_ns, 5000);
 	sim->decide_ns = engine_host_ns(&sim->config, sim->config.decide_ns, 5000);
 	sim->sample_ns = engine_host_ns(&sim->config, sim->config.sample_ns, 20000);
-	sim->job_free = sim->meeting_free = SIM_NONE;
+	sim->job_free = SIM_NONE;
 	/* Not one of the clients' streams: the core's presence must not change an arrival. */
 	gp_rng_init(&sim->host_rng, sim->config.seed ^ 0x686f7374u);
 	ret = engine_create_devices(sim);
@@ -305,8 +306,18 @@ static int engine_check_config(const struct gp_sim_config *config, struct gp_err
 	if (config->duration_ns > GP_NS_MAX / 2)
 		return gp_error_set(error, -EINVAL, "the duration is too long");
 	ret = gp_workload_check(config->workload, config->desc, error);
-	if (ret || config->mode != GP_SIM_RESET)
+	if (ret)
 		return ret;
+	for (i = 0; i < config->workload->client_count && config->mode == GP_SIM_SEQUENTIAL; i++) {
+		if (config->workload->clients[i].meets && !config->has_only_client)
+			return gp_error_set(
+				error, -EINVAL,
+				"mode sequential runs one client at a time, and the ranks of a job (client %s) "
+				"would wait for each other for ever",
+				config->workload->clients[i].name);
+	}
+	if (config->mode != GP_SIM_RESET)
+		return 0;
 	for (i = 0; i < config->workload->client_count; i++)
 		top = config->workload->clients[i].priority > top ? config->workload->clients[i].priority : top;
 	for (i = 0; i < config->workload->client_count; i++) {

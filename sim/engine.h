@@ -153,6 +153,7 @@ struct gp_sim_client_info {
 	uint64_t arrived, completed, lost; /* requests or iterations; lost: by death or reset */
 	uint64_t workgroups_submitted;     /* of packets that were not lost, each must run exactly once */
 	uint64_t workgroups_done;          /* from END events */
+	uint64_t spin_ns; /* time its collectives ran and not all of their members had started, summed over devices */
 };
 
 int gp_sim_create(const struct gp_sim_config *config, struct gp_sim **ret_sim, struct gp_error *error);

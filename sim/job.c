@@ -94,61 +94,6 @@ static void job_release(struct gp_sim *sim, uint32_t index)
 	sim->live_jobs--;
 }
 
-static uint32_t job_take_meeting(struct gp_sim *sim, uint32_t client)
-{
-	const struct sim_client *owner = &sim->clients[client];
-	struct sim_meeting *meeting;
-	uint32_t index, i;
-
-	if (sim->meeting_free == SIM_NONE) {
-		meeting = realloc(sim->meetings, (size_t)(sim->meeting_capacity + 1) * sizeof(*meeting));
-		if (!meeting)
-			return SIM_NONE;
-		sim->meetings = meeting;
-		sim->meetings[sim->meeting_capacity].next = SIM_NONE;
-		sim->meeting_free = sim->meeting_capacity++;
-	}
-	index = sim->meeting_free;
-	meeting = &sim->meetings[index];
-	sim->meeting_free = meeting->next;
-	*meeting = (struct sim_meeting){ .left = owner->device_count, .client = client, .next = SIM_NONE };
-	for (i = 0; i < owner->device_count; i++) {
-		if (gp_gpu_signal_add(sim->devices[owner->devices[i]].gpu, owner->device_count, &meeting->signals[i]))
-			sim->out_of_memory = true;
-	}
-	return index;
-}
-
-static void job_release_meeting(struct gp_sim *sim, uint32_t index)
-{
-	struct sim_meeting *meeting = &sim->meetings[index];
-	const struct sim_client *owner = &sim->clients[meeting->client];
-	uint32_t i;
-
-	for (i = 0; i < owner->device_count; i++)
-		gp_gpu_signal_remove(sim->devices[owner->devices[i]].gpu, meeting->signals[i]);
-	meeting->next = sim->meeting_free;
-	sim->meeting_free = index;
-}
-
-/* A rank's kernel has started: when all have, none waits any longer. */
-static void job_meet(struct gp_sim *sim, uint32_t index, uint32_t device)
-{
-	struct sim_meeting *meeting = &sim->meetings[index];
-	const struct sim_client *owner = &sim->clients[meeting->client];
-	uint32_t i, place = 0;
-	int64_t missing;
-
-	while (owner->devices[place] != device)
-		place++;
-	if (meeting->started >> place & 1)
-		return;
-	meeting->started |= 1ull << place;
-	missing = (int64_t)owner->device_count - __builtin_popcountll(meeting->started);
-	for (i = 0; i < owner->device_count; i++)
-		gp_gpu_signal_set(sim->devices[owner->devices[i]].gpu, meeting->signals[i], missing, sim->now_ns);
-}
-
 /* Place of a step's queue among the client's queues of one device. */
 static uint32_t job_queue_place(const struct sim_client *client, const struct sim_job *job,
 				const struct gp_work_step *step)
@@ -238,23 +183,25 @@ static int job_put_step(struct gp_sim *sim, uint32_t index, uint32_t queue, uint
 					.kernel = step->kernel,
 					.copy_size = step->copy_size };
 	uint32_t *signal = place == SIM_NONE || !is_last ? NULL : &job->signals[place * client->device_count + member];
+	int ret;
 
 	packet.kernel.workgroup_ns = job_times(step->kernel.workgroup_ns, step->time_by, job, GP_WORK_NS_MAX);
 	if (signal && !*signal && gp_gpu_signal_add(gpu, 1, signal))
 		sim->out_of_memory = true;
 	if (signal)
 		packet.signal = *signal;
-	if (step->type == GP_STEP_COLLECTIVE && client->device_count > 1) {
+	if (step->type == GP_STEP_COLLECTIVE && client->meet_count > 1 && !client->meets_nobody) {
 		if (job->meeting == SIM_NONE)
-			job->meeting = job_take_meeting(sim, job->client);
-		if (job->meeting == SIM_NONE) {
-			sim->out_of_memory = true;
+			job->meeting = gp_sim_meeting_take(sim, job->client);
+		if (job->meeting == SIM_NONE)
 			return -ENOMEM;
-		}
 		meeting = job->meeting;
-		packet.kernel.spin_signal = sim->meetings[meeting].signals[member];
+		packet.kernel.spin_signal = gp_sim_meeting_signal(sim, meeting, job->client, member);
 	}
-	return job_put(sim, queue, index, &packet, meeting);
+	ret = job_put(sim, queue, index, &packet, meeting);
+	if (!ret && meeting != SIM_NONE)
+		gp_sim_meeting_join(sim, meeting);
+	return ret;
 }
 
 /* Moves on to the next packet of the job: members of a repetition, repetitions of a step, steps. */
@@ -352,6 +299,8 @@ static void job_stop_running(struct gp_sim *sim, uint32_t queue, struct sim_pack
 		return;
 	gp_sim_record_slice(sim, queue, event, packet->start_ns - 1, event->type != GP_GPU_EVENT_END);
 	packet->start_ns = 0;
+	if (packet->meeting != SIM_NONE)
+		gp_sim_meeting_stop(sim, packet->meeting, q->info.client, q->info.device);
 	if (!--q->info.running)
 		gp_sim_account_running(sim, queue, false);
 }
@@ -372,8 +321,8 @@ static void job_packet_end(struct gp_sim *sim, uint32_t queue, struct sim_packet
 	if (q->info.written == q->info.completed)
 		gp_sim_account_work(sim, queue, false);
 	gp_sim_agent_progressed(sim, queue);
-	if (meeting != SIM_NONE && !--sim->meetings[meeting].left)
-		job_release_meeting(sim, meeting);
+	if (meeting != SIM_NONE)
+		gp_sim_meeting_leave(sim, meeting);
 	if (!--job->packet_count && job->submitted)
 		job_complete(sim, index);
 	gp_sim_process_pump(sim, q->info.client);
@@ -396,7 +345,7 @@ void gp_sim_job_event(struct gp_sim *sim, uint32_t queue, const struct gp_gpu_ev
 		if (!q->info.running++)
 			gp_sim_account_running(sim, queue, true);
 		if (packet->meeting != SIM_NONE)
-			job_meet(sim, packet->meeting, q->info.device);
+			gp_sim_meeting_start(sim, packet->meeting, q->info.client, q->info.device);
 		break;
 	case GP_GPU_EVENT_STOP:
 		/* A stop-the-world transaction also halts work that goes on right after: that is no preemption of
@@ -425,26 +374,20 @@ void gp_sim_job_discard_all(struct gp_sim *sim, uint32_t client)
 	struct sim_queue *q;
 	uint32_t i, n;
 
+	gp_sim_meeting_give_up(sim, client); /* some members of its collectives will never come */
 	for (i = 0; i < owner->info.queue_count; i++) {
 		q = &sim->queues[owner->info.first_queue + i];
 		for (n = 0; n < q->ring_size; n++) {
 			if (q->ring[n].job != SIM_NONE)
 				owner->info.workgroups_submitted -= q->ring[n].workgroups;
-			if (q->ring[n].job != SIM_NONE && q->ring[n].meeting != SIM_NONE &&
-			    !--sim->meetings[q->ring[n].meeting].left)
-				job_release_meeting(sim, q->ring[n].meeting);
+			if (q->ring[n].job != SIM_NONE && q->ring[n].meeting != SIM_NONE)
+				gp_sim_meeting_leave(sim, q->ring[n].meeting);
 			q->ring[n] = (struct sim_packet){ .job = SIM_NONE, .meeting = SIM_NONE };
 		}
 	}
 	for (i = 0; i < sim->job_capacity; i++) {
 		if (!sim->jobs[i].live || sim->jobs[i].client != client)
 			continue;
-		/* A collective submitted on some devices only has members that will never come. */
-		if (sim->jobs[i].meeting != SIM_NONE) {
-			sim->meetings[sim->jobs[i].meeting].left -= owner->device_count - sim->jobs[i].member;
-			if (!sim->meetings[sim->jobs[i].meeting].left)
-				job_release_meeting(sim, sim->jobs[i].meeting);
-		}
 		owner->info.lost++;
 		gp_sim_baseline_job_ended(sim, i);
 		job_release(sim, i);

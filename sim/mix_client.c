@@ -167,7 +167,8 @@ static const struct client_key client_keys[] = {
 	CLIENT_KEY("session", 'n', work.session, 1, GP_WORK_ARRIVAL_MAX),
 	CLIENT_KEY("weight", 'n', work.weight, 1, GP_WEIGHT_MAX),
 	CLIENT_KEY("share", 's', work.floor_permille, 0, 0),
-	CLIENT_KEY("gang", 'n', work.gang, 1, GP_GANG_MAX - 1),
+	CLIENT_KEY("gang", 'n', work.gang, 0, GP_GANG_MAX - 1),
+	CLIENT_KEY("meets", 'n', work.meets, 1, GP_WORK_CLIENT_MAX),
 	CLIENT_KEY("queues", 'n', work.queue_count, 1, GP_WORK_QUEUE_MAX),
 	CLIENT_KEY("depth", 'n', work.depth, 1, GP_GPU_RING_MAX),
 	CLIENT_KEY("ring", 'n', work.ring_size, 4, GP_GPU_RING_MAX),
@@ -207,7 +208,7 @@ static int client_set_plain(struct mix_client *client, const char *name, const c
 		"\"%.40s\" is not a key of a client; there are kind, priority, arrival, rate, period, "
 		"load, burst, think, session, pause, offsets, arrivals, speed, replay, timing, start, stagger, deadline, budget, hint, "
 		"weight, share, "
-		"gang, devices, queues, spread, depth, ring, warm, memory, idempotent, unseen, claims, user, count, sequence, "
+		"gang, meets, devices, queues, spread, depth, ring, warm, memory, idempotent, unseen, claims, user, count, sequence, "
 		"step",
 		name);
 }

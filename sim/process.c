@@ -146,6 +146,21 @@ static void process_first_arrival(struct gp_sim *sim, uint32_t index)
 	gp_sim_process_schedule(sim, index, sim->now_ns + gp_workload_first_gap_ns(work, &client->rng));
 }
 
+/* Its peers have made more jobs, and wait in their collectives for it. */
+static bool process_is_behind(const struct sim_client *client)
+{
+	return client->info.alive && !client->meets_nobody && client->job_number < client->job_target;
+}
+
+static void process_catch_up(struct gp_sim *sim, uint32_t index)
+{
+	while (sim->clients[index].info.work->kind == GP_WORK_SERVICE && process_is_behind(&sim->clients[index]))
+		if (gp_sim_job_create(sim, index, NULL) == SIM_NONE)
+			return;
+	if (sim->clients[index].info.alive)
+		gp_sim_process_pump(sim, index);
+}
+
 int gp_sim_process_start(struct gp_sim *sim, uint32_t index)
 {
 	struct sim_client *client = &sim->clients[index];
@@ -166,6 +181,8 @@ int gp_sim_process_start(struct gp_sim *sim, uint32_t index)
 		sim->config.observer->client_change(sim->config.observer->context, index, true, false, sim->now_ns);
 	gp_sim_agent_client_add(sim, index);
 	process_first_arrival(sim, index);
+	if (sim->arrivals_stopped && client->job_target)
+		process_catch_up(sim, index);
 	return 0;
 }
 
@@ -242,7 +259,7 @@ static uint32_t process_next_job(struct gp_sim *sim, uint32_t index)
 	if (is_batch && !is_begun && client->packet_count >= client->info.work->depth &&
 	    sim->config.mode != GP_SIM_SEQUENTIAL)
 		return SIM_NONE;
-	if (client->first_job != SIM_NONE || !is_batch || sim->arrivals_stopped)
+	if (client->first_job != SIM_NONE || !is_batch || (sim->arrivals_stopped && !process_is_behind(client)))
 		return client->first_job;
 	if (sim->config.mode == GP_SIM_SEQUENTIAL && client->job_count)
 		return SIM_NONE;
@@ -274,6 +291,23 @@ void gp_sim_process_pump(struct gp_sim *sim, uint32_t index)
 	}
 	if (any)
 		process_ring_doorbells(sim, client);
+}
+
+void gp_sim_process_finish(struct gp_sim *sim)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < sim->client_count; i++) {
+		struct sim_client *client = &sim->clients[i];
+
+		for (k = 0; client->info.work->meets && k < sim->client_count; k++)
+			if (sim->clients[k].info.work->meets == client->info.work->meets &&
+			    sim->clients[k].job_number > client->job_target)
+				client->job_target = sim->clients[k].job_number;
+	}
+	for (i = 0; i < sim->client_count; i++)
+		if (sim->clients[i].job_target)
+			process_catch_up(sim, i);
 }
 
 /* In whatever state it is. The core is not told here: it finds out later, or never. */

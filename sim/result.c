@@ -41,6 +41,7 @@ uint32_t gp_sim_find_queue(const struct gp_sim *sim, struct gp_queue_id core_que
 void gp_sim_stop_arrivals(struct gp_sim *sim)
 {
 	sim->arrivals_stopped = true;
+	gp_sim_process_finish(sim);
 }
 
 bool gp_sim_is_drained(const struct gp_sim *sim)

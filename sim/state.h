@@ -4,7 +4,7 @@
  *   engine.c   time, the heap, dispatch          process.c  clients, jobs, submission
  *   agent.c    what the core is told             apply.c    carrying out its plans
  *   baseline.c modes without the core            fault.c    things that go wrong on request
- *   slice.c    slices, as ordered and counted
+ *   slice.c    slices, as ordered and counted     meeting.c  collectives
  *   account.c  who waited for whom, results      record.c   the window of slices and marks
  */
 #ifndef GP_SIM_STATE_H
@@ -79,11 +79,15 @@ struct sim_job {
 	uint32_t *signals; /* one per signalling step and device of the client */
 };
 
-struct sim_meeting { /* of one collective step */
-	uint32_t signals[GP_WORK_DEVICE_MAX];
-	uint64_t started;    /* set of the client's devices, by place */
-	uint32_t left, next; /* packets not complete; free list */
-	uint32_t client;
+struct sim_meeting {     /* of one collective */
+	bool used, over; /* over: all have started, or it was given up */
+	uint32_t job;    /* whose ranks meet; 0: the devices of one client do */
+	uint64_t number; /* the how manieth of this job, from 0 */
+	uint32_t member_count;
+	uint32_t expected, left; /* packets not written yet; written and not complete */
+	uint64_t started;        /* set of members */
+	uint32_t clients[GP_WORK_RANK_MAX], devices[GP_WORK_RANK_MAX], signals[GP_WORK_RANK_MAX]; /* by member */
+	uint64_t since_ns[GP_WORK_RANK_MAX]; /* since when it runs and waits for the others, + 1; 0: it does not */
 };
 
 /* What a client has had of the device, and how long it waited for it, up to a moment. */
@@ -107,6 +111,11 @@ struct sim_client {
 	uint32_t packet_count;        /* submitted, not complete */
 	uint64_t job_number, next_arrival_ns;
 	uint32_t request_index;
+	/* collectives: how many members they have, the first of them that is its own, the number of the next */
+	uint32_t meet_count, meet_first;
+	uint64_t meet_number;
+	bool meets_nobody;   /* one of its job's ranks died */
+	uint64_t job_target; /* jobs that it makes though arrivals have stopped, because its peers have made so many */
 	/* baselines */
 	int32_t host_level; /* priority under which the host-side scheduler counts its work */
 	/* results */
@@ -183,7 +192,7 @@ struct gp_sim {
 	struct sim_queue *queues;
 	uint32_t job_capacity, job_free;
 	struct sim_job *jobs;
-	uint32_t meeting_capacity, meeting_free;
+	uint32_t meeting_capacity;
 	struct sim_meeting *meetings;
 	uint64_t live_jobs;
 	/* core */
@@ -239,6 +248,7 @@ void gp_sim_process_schedule(struct gp_sim *sim, uint32_t client, uint64_t arriv
 void gp_sim_process_arrive(struct gp_sim *sim, uint32_t client);
 void gp_sim_process_pump(struct gp_sim *sim, uint32_t client);
 void gp_sim_process_die(struct gp_sim *sim, uint32_t client);
+void gp_sim_process_finish(struct gp_sim *sim); /* arrivals have stopped: ranks do what their peers wait for */
 
 /* result.c */
 struct sim_spent gp_sim_client_spent(const struct gp_sim *sim, uint32_t client); /* so far */
@@ -249,6 +259,18 @@ int gp_sim_job_submit_next(struct gp_sim *sim,
 			   uint32_t job); /* 0, 1: that was the last packet, -ENOSPC: a ring is full */
 void gp_sim_job_event(struct gp_sim *sim, uint32_t queue, const struct gp_gpu_event *event);
 void gp_sim_job_discard_all(struct gp_sim *sim, uint32_t client);
+
+/* meeting.c */
+void gp_sim_meeting_init(struct gp_sim *sim); /* after all clients */
+/* The client's next collective, or SIM_NONE: no memory. Each of its members joins when its packet is written, and
+ * leaves when that is complete or gone. */
+uint32_t gp_sim_meeting_take(struct gp_sim *sim, uint32_t client);
+uint32_t gp_sim_meeting_signal(const struct gp_sim *sim, uint32_t meeting, uint32_t client, uint32_t member);
+void gp_sim_meeting_join(struct gp_sim *sim, uint32_t meeting);
+void gp_sim_meeting_leave(struct gp_sim *sim, uint32_t meeting);
+void gp_sim_meeting_start(struct gp_sim *sim, uint32_t meeting, uint32_t client, uint32_t device); /* it runs now */
+void gp_sim_meeting_stop(struct gp_sim *sim, uint32_t meeting, uint32_t client, uint32_t device);
+void gp_sim_meeting_give_up(struct gp_sim *sim, uint32_t client); /* which dies */
 
 /* agent.c */
 int gp_sim_agent_init(struct gp_sim *sim, struct gp_error *error);

@@ -236,6 +236,49 @@ static int workload_check_client(const struct gp_workload *workload, const struc
 	return workload_check_arrivals(workload, client, error);
 }
 
+static uint64_t workload_collectives(const struct gp_workload *workload, const struct gp_work_client *client)
+{
+	const struct gp_work_sequence *seq = &workload->sequences[client->sequence];
+	uint64_t count = 0;
+	uint32_t i;
+
+	for (i = 0; i < seq->step_count; i++)
+		count += seq->steps[i].type == GP_STEP_COLLECTIVE ? seq->steps[i].repeat : 0;
+	return count;
+}
+
+/* The ranks of a job meet in as many collectives in each of their requests: else one would wait for ever. */
+static int workload_check_ranks(const struct gp_workload *workload, const struct gp_work_client *client,
+				struct gp_error *error)
+{
+	const struct gp_work_sequence *seq = &workload->sequences[client->sequence];
+	uint64_t members = 0;
+	uint32_t i;
+
+	for (i = 0; i < seq->step_count; i++)
+		if (seq->steps[i].type == GP_STEP_COLLECTIVE && seq->steps[i].repeat_by)
+			return gp_error_set(error, -EINVAL,
+					    "client %s, step %u: a collective of several clients cannot be repeated by "
+					    "what a request says of itself",
+					    client->name, i + 1);
+	for (i = 0; i < workload->client_count; i++) {
+		const struct gp_work_client *other = &workload->clients[i];
+
+		if (other->meets != client->meets)
+			continue;
+		members += (uint64_t)__builtin_popcountll(other->devices);
+		if (workload_collectives(workload, other) != workload_collectives(workload, client))
+			return gp_error_set(error, -EINVAL,
+					    "clients %s and %s are ranks of one job (meets = %u), but one has more "
+					    "collectives than the other",
+					    client->name, other->name, client->meets);
+	}
+	if (members > GP_WORK_RANK_MAX)
+		return gp_error_set(error, -EINVAL, "the job of client %s has more than %u ranks", client->name,
+				    GP_WORK_RANK_MAX);
+	return 0;
+}
+
 int gp_workload_check(const struct gp_workload *workload, const struct gp_desc *desc, struct gp_error *error)
 {
 	uint64_t queues = 0;
@@ -251,6 +294,11 @@ int gp_workload_check(const struct gp_workload *workload, const struct gp_desc *
 		if (ret)
 			return ret;
 		queues += (uint64_t)workload->clients[i].queue_count + 2;
+	}
+	for (i = 0; i < workload->client_count; i++) {
+		ret = workload->clients[i].meets ? workload_check_ranks(workload, &workload->clients[i], error) : 0;
+		if (ret)
+			return ret;
 	}
 	if (queues > GP_GPU_QUEUE_MAX)
 		return gp_error_set(error, -EINVAL, "more queues than the limit of %u", GP_GPU_QUEUE_MAX);

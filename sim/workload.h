@@ -21,13 +21,15 @@
 #define GP_WORK_REPEAT_MAX   1000000u
 #define GP_WORK_BURST_MAX    4096u
 #define GP_WORK_DEVICE_MAX   64u
+#define GP_WORK_RANK_MAX     64u              /* members of one collective: devices of all ranks of a job */
 #define GP_WORK_NS_MAX       3600000000000ull /* one hour: no kernel, gap or offset is longer */
 #define GP_WORK_DEPS         GP_GPU_DEPS
 
 enum gp_step_type {
 	GP_STEP_KERNEL,
 	GP_STEP_COPY,       /* on the client's copy queue of its direction */
-	GP_STEP_COLLECTIVE, /* a kernel per device of the client that stays resident until all of them have started */
+	GP_STEP_COLLECTIVE, /* a kernel per device of the client, and of its peers, that stays resident until all of
+			       them have started */
 };
 
 /* Which of an arrival's own numbers a step is multiplied by. */
@@ -79,19 +81,20 @@ struct gp_work_client {
 	uint64_t deadline_ns;    /* relative to arrival; 0: none */
 	uint64_t budget_ns;      /* device time per arrival, for the admission test of edf; 0: not tested */
 	uint32_t gang;           /* 0: none */
-	uint64_t devices;        /* set of device numbers; not empty */
-	uint32_t queue_count;    /* compute queues per device, 1.. */
-	uint32_t ring_size;      /* 0: 1024 */
-	uint64_t start_ns;       /* the process starts so late */
-	uint32_t hw_priority;    /* of its compute queues in hardware, 1..15; 0: NORMAL */
-	uint64_t memory_size;    /* bytes held, for drf */
-	bool spread;             /* request n uses stream n mod queue_count as its first */
-	bool idempotent;         /* its kernels may be killed and run again (mode reset) */
-	bool unseen;             /* its doorbells are not seen by an agent */
-	bool claims;             /* hostile: its agent always claims packets that are not there */
-	uint64_t user;           /* clients of one user age as one; 0: a user of its own */
-	uint32_t sequence;       /* index into the workload's sequences */
-	uint32_t warm_count;     /* its first requests, or iterations, that are in none of its figures */
+	uint32_t meets;   /* clients with the same number are ranks of one job, which meet in collectives; 0: none */
+	uint64_t devices; /* set of device numbers; not empty */
+	uint32_t queue_count; /* compute queues per device, 1.. */
+	uint32_t ring_size;   /* 0: 1024 */
+	uint64_t start_ns;    /* the process starts so late */
+	uint32_t hw_priority; /* of its compute queues in hardware, 1..15; 0: NORMAL */
+	uint64_t memory_size; /* bytes held, for drf */
+	bool spread;          /* request n uses stream n mod queue_count as its first */
+	bool idempotent;      /* its kernels may be killed and run again (mode reset) */
+	bool unseen;          /* its doorbells are not seen by an agent */
+	bool claims;          /* hostile: its agent always claims packets that are not there */
+	uint64_t user;        /* clients of one user age as one; 0: a user of its own */
+	uint32_t sequence;    /* index into the workload's sequences */
+	uint32_t warm_count;  /* its first requests, or iterations, that are in none of its figures */
 	/* services */
 	enum gp_work_arrival arrival;
 	uint64_t period_ns, think_ns;
