@@ -21,7 +21,7 @@ PLANTS = [
     ("changes-on-failure", "work.c", "if (completed > written ||", "gp_clock(sched, now_ns);\n\tif (completed > written ||", "changed something"),
     ("stays-shut", "apply.c", "d->stopped = d->opening_all = d->dirty = true;", "d->stopped = d->dirty = true;", "stays closed"),
     ("opens-the-open", "plan.c", "if (q->gate == GP_GATE_CLOSED && q->rank >= hold_rank", "if (q->gate != GP_GATE_OPENING && q->rank >= hold_rank", ""),
-    ("closes-stopped", "plan.c", "\tif (!device->stopped) {", "\tif (1) {", "stopped device"),
+    ("closes-stopped", "plan.c", "if (device->policy->gates && !device->stopped) {", "if (device->policy->gates) {", "stopped device"),
     ("gang-forgotten", "gang.c", "gang->work_count -= q->has_work;", ";", "a gang's counts"),
     ("stale-order", "client.c", "gp_work_gate(sched, queue.index, GP_GATE_CLOSED); /* leaves every heap and list */", ";", ""),
     ("given-up-unsaid", "apply.c", "apply_give_up(sched, queue, GP_WHY_TIMEOUT);", ";", "not given up"),
@@ -42,6 +42,15 @@ def plant(root, folder, name, file, text, instead):
     objects = [os.path.join(folder, o) for o in os.listdir(folder) if o.endswith(".o") and o != "core-%s.o" % file[:-2]]
     done = subprocess.run(compiler(root) + ["-w", path, *objects, "-o", program], capture_output=True, text=True, check=False)
     return (program, "") if done.returncode == 0 else (None, done.stderr[-400:])
+
+
+def misfits(root):
+    """A sentence for each plant whose text is not exactly once in its file."""
+    for name, file, text, _, _ in PLANTS:
+        with open(os.path.join(root, "core", file), encoding="utf-8") as stream:
+            count = stream.read().count(text)
+        if count != 1:
+            yield "plant %s: core/%s has its text %d times: write the plant anew" % (name, file, count)
 
 
 def compiler(root):
@@ -75,3 +84,9 @@ def look(root, folder, entry, depth_max=4):
         if found:
             return says in found, found
     return False, "not found in sequences of %d calls" % depth_max
+
+
+if __name__ == "__main__":
+    WRONG = list(misfits(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))))
+    print("\n".join(WRONG) or "every plant fits the core")
+    raise SystemExit(bool(WRONG))
