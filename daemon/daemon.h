@@ -102,7 +102,7 @@ struct gp_daemon {
 	uint32_t phase;       /* loop.c: what the next portion is for */
 	uint64_t expire_next_ns;
 	struct gp_client *attr_clients; /* whose new attributes have not reached all their queues */
-	struct gp_silence *silence;
+	struct gp_worker *silence;
 	struct gp_accounts *accounts;
 	/* grant.c */
 	struct gp_grant *grants, *dead_grants;

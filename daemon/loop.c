@@ -291,6 +291,7 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	gp_fair_answer_rings(daemon);
 	gp_carry_inbox(daemon);
 	gp_silence_take(daemon);
+	gp_unmanaged_take(daemon);
 	gp_carry_decide(daemon); /* first: everything else can wait for an order */
 	loop_serve(daemon);
 	gp_carry_inbox(daemon);

@@ -31,13 +31,12 @@ struct gp_scan_result {
 
 struct gp_scan;
 
-/* ret_fd becomes readable when a scan is over; it stays the scan's. */
-int gp_scan_create(const struct gp_driver_entry *drivers, uint32_t driver_count, struct gp_scan **ret_scan,
-		   int *ret_fd);
+/* notify_fd: an eventfd that becomes readable when a scan is over. NULL: no memory, or no thread. */
+struct gp_scan *gp_scan_create(const struct gp_driver_entry *drivers, uint32_t driver_count, int notify_fd);
 void gp_scan_destroy(struct gp_scan *scan); /* waits for nothing; NULL: does nothing */
 /* Begins one. The processes in pids are known already and are left out. False: one is under way. */
 bool gp_scan_begin(struct gp_scan *scan, const pid_t *pids, uint32_t pid_count);
-bool gp_scan_is_busy(struct gp_scan *scan);
+bool gp_scan_is_busy(const struct gp_scan *scan);
 /* The result of the one that is over, the caller's until the next begins; NULL: none is. */
 const struct gp_scan_result *gp_scan_take(struct gp_scan *scan);
 

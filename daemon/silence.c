@@ -5,22 +5,21 @@
  * how far the device has come from the client's memory, as far as it may; what it reads is as little trusted as the
  * page.
  *
- * Such a read can take as long as the client likes (a page of a file system of its own). So a thread reads; one
- * that does not come back is left behind, another takes its place, and that user is not looked at any more until then.
+ * Such a read can take as long as the client likes (a page of a file system of its own). So a thread
+ * reads; one that does not come back is left behind, and that user is not looked at any more until then.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
+#include "lib/worker.h"
 
-#define SILENCE_NS        50000000ull   /* an agent that samples does so every few hundred us; chosen */
-#define SILENCE_STUCK_NS  1000000000ull /* a read that takes longer is left behind; chosen */
-#define SILENCE_STUCK_MAX 4u            /* threads left behind: then nobody is looked at */
+#define SILENCE_NS      50000000ull /* an agent that samples does so every few hundred us; chosen */
+#define SILENCE_THREADS 4u          /* one for one user at most; when all are left behind, nobody is looked at */
 
 struct look_queue {
 	uint32_t slot, generation;
@@ -28,30 +27,17 @@ struct look_queue {
 	bool ok;
 };
 
-/* One look at one client. The thread's from when it is taken until it is done. */
+static const uint64_t silence_stuck_ns = 1000000000ull; /* a read that takes longer is left behind; chosen */
+
+/* One look at one client. The thread's from when it is given until it is collected. */
 struct look {
-	struct look *next;
+	struct gp_lane lane;
 	uint64_t tag;
 	uid_t uid;
-	uint32_t owner; /* the account's id */
 	pid_t pid;
 	int pidfd;
-	bool left_behind; /* lock */
 	uint32_t count;
 	struct look_queue queues[];
-};
-
-struct gp_silence {
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	struct look *todo, **todo_tail, *done; /* lock */
-	struct look *now;                      /* lock: what the thread is reading, since when */
-	uint64_t now_ns;
-	uint32_t thread_count; /* lock: also those left behind; the last frees this */
-	uint32_t stuck_count;
-	uint32_t stuck[SILENCE_STUCK_MAX]; /* lock: whose memory the ones left behind are at */
-	bool stopping;                     /* lock: the daemon is gone */
-	int inbox_fd;
 };
 
 ssize_t (*gp_silence_read)(int fd, void *into, size_t size, off_t at) = pread;
@@ -67,10 +53,13 @@ static bool look_is_allowed(const struct look *look, const char *path)
 }
 
 /* Through the file and not by process_vm_readv(): it also reaches mappings of a driver's memory. */
-static void look_read(struct look *look)
+static void look_read(void *context, struct gp_lane *lane, struct gp_worker_job *job)
 {
+	struct look *look = (struct look *)lane;
 	char path[64];
 	int fd;
+
+	(void)context, (void)job;
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", look->pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -85,127 +74,49 @@ static void look_read(struct look *look)
 						     (off_t)look->queues[i].address) == sizeof(uint64_t);
 	if (fd >= 0)
 		close(fd);
-	close(look->pidfd);
 }
 
-static void silence_free_locked(struct gp_silence *silence)
+static void look_free(void *context, struct gp_lane *lane)
 {
-	struct look *look;
-	bool last = silence->stopping && !silence->thread_count;
-
-	pthread_mutex_unlock(&silence->lock);
-	if (!last)
-		return;
-	while ((look = silence->done)) {
-		silence->done = look->next;
-		free(look);
-	}
-	while ((look = silence->todo)) {
-		silence->todo = look->next;
-		close(look->pidfd);
-		free(look);
-	}
-	pthread_cond_destroy(&silence->wake);
-	pthread_mutex_destroy(&silence->lock);
-	free(silence);
+	(void)context;
+	close(((struct look *)lane)->pidfd);
+	free(lane);
 }
 
-static void silence_back_locked(struct gp_silence *silence, uint32_t owner)
+static struct gp_worker *silence_get(struct gp_daemon *daemon)
 {
-	for (uint32_t i = 0; i < silence->stuck_count; i++)
-		if (silence->stuck[i] == owner) {
-			silence->stuck[i] = silence->stuck[--silence->stuck_count];
-			return;
-		}
-}
-
-static void *silence_thread(void *context)
-{
-	struct gp_silence *silence = context;
-	uint64_t one = 1;
-	struct look *look;
-
-	pthread_mutex_lock(&silence->lock);
-	while (!silence->stopping) {
-		look = silence->todo;
-		if (!look) {
-			pthread_cond_wait(&silence->wake, &silence->lock);
-			continue;
-		}
-		silence->todo = look->next;
-		if (!silence->todo)
-			silence->todo_tail = &silence->todo;
-		silence->now = look;
-		silence->now_ns = gp_now_ns();
-		pthread_mutex_unlock(&silence->lock);
-		look_read(look);
-		pthread_mutex_lock(&silence->lock);
-		if (look->left_behind) {
-			silence_back_locked(silence, look->owner);
-			free(look);
-			if (silence->thread_count - silence->stuck_count > 1)
-				break; /* another does our work */
-			continue;
-		}
-		silence->now = NULL;
-		look->next = silence->done;
-		__atomic_store_n(&silence->done, look, __ATOMIC_RELEASE);
-		if (!silence->stopping && write(silence->inbox_fd, &one, sizeof(one)) < 0)
-			continue; /* full is as good as written */
-	}
-	silence->thread_count--;
-	silence_free_locked(silence);
-	return NULL;
-}
-
-static bool silence_start_thread(struct gp_silence *silence)
-{
-	pthread_attr_t attr;
-	pthread_t thread;
-	int r;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_mutex_lock(&silence->lock);
-	r = pthread_create(&thread, &attr, silence_thread, silence);
-	silence->thread_count += !r;
-	pthread_mutex_unlock(&silence->lock);
-	pthread_attr_destroy(&attr);
-	return !r;
-}
-
-static struct gp_silence *silence_get(struct gp_daemon *daemon)
-{
-	struct gp_silence *silence = daemon->silence;
-
-	if (silence)
-		return silence;
-	silence = calloc(1, sizeof(*silence));
-	if (!silence)
-		return NULL;
-	pthread_mutex_init(&silence->lock, NULL);
-	pthread_cond_init(&silence->wake, NULL);
-	silence->todo_tail = &silence->todo;
-	silence->inbox_fd = daemon->inbox_fd;
-	if (!silence_start_thread(silence)) {
-		free(silence);
-		return NULL;
-	}
-	daemon->silence = silence;
-	return silence;
+	if (!daemon->silence)
+		daemon->silence = gp_worker_create(&(struct gp_worker_config){ .thread_min = 1,
+									       .thread_max = SILENCE_THREADS,
+									       .limited_max = SILENCE_THREADS,
+									       .limited_owner_max = 1,
+									       .late_ns = &silence_stuck_ns,
+									       .now_ns = gp_now_ns,
+									       .collects = true,
+									       .notify_fd = daemon->inbox_fd,
+									       .run = look_read,
+									       .idle = look_free });
+	return daemon->silence;
 }
 
 void gp_silence_fini(struct gp_daemon *daemon)
 {
-	struct gp_silence *silence = daemon->silence;
-
-	if (!silence)
-		return;
+	gp_worker_stop(daemon->silence, 0);
 	daemon->silence = NULL;
-	pthread_mutex_lock(&silence->lock);
-	silence->stopping = true;
-	pthread_cond_broadcast(&silence->wake);
-	silence_free_locked(silence);
+}
+
+/* Root's accounts are held to the same as everybody's. */
+static uint32_t silence_owner(const struct gp_client *client)
+{
+	return client->owner->id + 1;
+}
+
+/* A read of that user's memory does not come back, or no thread is left. */
+static bool silence_is_barred(struct gp_worker *worker, const struct gp_client *client)
+{
+	uint32_t owner = silence_owner(client);
+
+	return !worker || gp_worker_use(worker, &owner).left || gp_worker_use(worker, NULL).left == SILENCE_THREADS;
 }
 
 static struct look *look_create(const struct gp_client *client)
@@ -216,7 +127,7 @@ static struct look *look_create(const struct gp_client *client)
 		return NULL;
 	look->tag = client->device.tag;
 	look->uid = client->uid;
-	look->owner = client->owner->id;
+	look->lane.owner = silence_owner(client);
 	look->pid = client->device.pid;
 	look->pidfd = fcntl(client->device.pidfd, F_DUPFD_CLOEXEC, 3);
 	for (uint32_t i = 0; i < client->slot_count && look->count < client->queue_count; i++) {
@@ -236,30 +147,18 @@ static struct look *look_create(const struct gp_client *client)
 
 bool gp_silence_look(struct gp_daemon *daemon, struct gp_client *client)
 {
-	struct gp_silence *silence = silence_get(daemon);
+	struct gp_worker *worker = silence_get(daemon);
 	struct look *look;
-	bool barred = !silence;
 
 	if (client->looking)
 		return true;
-	if (silence) {
-		pthread_mutex_lock(&silence->lock);
-		barred = silence->stuck_count == SILENCE_STUCK_MAX;
-		for (uint32_t i = 0; i < silence->stuck_count; i++)
-			barred |= silence->stuck[i] == client->owner->id;
-		pthread_mutex_unlock(&silence->lock);
-	}
-	look = barred ? NULL : look_create(client);
+	look = silence_is_barred(worker, client) ? NULL : look_create(client);
 	if (!look) {
 		client->counters = GP_COUNTERS_OLD;
 		return false;
 	}
 	client->looking = true;
-	pthread_mutex_lock(&silence->lock);
-	*silence->todo_tail = look;
-	silence->todo_tail = &look->next;
-	pthread_cond_signal(&silence->wake);
-	pthread_mutex_unlock(&silence->lock);
+	gp_worker_give(worker, &look->lane, NULL);
 	return true;
 }
 
@@ -289,87 +188,51 @@ static void silence_take_in(struct gp_daemon *daemon, const struct look *look)
 
 void gp_silence_take(struct gp_daemon *daemon)
 {
-	struct gp_silence *silence = daemon->silence;
-	struct look *look, *next;
+	struct gp_lane *lane, *next;
 
-	if (!silence || !__atomic_load_n(&silence->done, __ATOMIC_ACQUIRE))
-		return;
-	pthread_mutex_lock(&silence->lock);
-	look = silence->done;
-	silence->done = NULL;
-	pthread_mutex_unlock(&silence->lock);
-	for (; look; look = next) {
-		next = look->next;
-		silence_take_in(daemon, look);
-		free(look);
+	for (lane = gp_worker_collect(daemon->silence); lane; lane = next) {
+		next = lane->next;
+		silence_take_in(daemon, (struct look *)lane);
+		look_free(NULL, lane);
 	}
 }
 
-/* Looks of that user that have not begun: they would keep one thread each. */
-static struct look *silence_withdraw_locked(struct gp_silence *silence, uint32_t owner)
+static struct gp_client *silence_not_looked(struct gp_daemon *daemon, const struct look *look)
 {
-	struct look **at = &silence->todo, *look, *withdrawn = NULL;
+	struct gp_client *client = gp_client_find(daemon, look->tag);
 
-	while ((look = *at)) {
-		if (look->owner != owner) {
-			at = &look->next;
-			continue;
-		}
-		*at = look->next;
-		look->next = withdrawn;
-		withdrawn = look;
+	if (client) {
+		client->looking = false;
+		client->counters = GP_COUNTERS_OLD;
 	}
-	silence->todo_tail = at;
-	return withdrawn;
+	return client;
 }
 
-static void silence_not_looked(struct gp_daemon *daemon, struct look *looks)
+/* A thread does not come back from somebody's memory. What else waits of that user is not begun. */
+static void silence_leave_behind(struct gp_daemon *daemon)
 {
-	struct gp_client *client;
-	struct look *look;
-
-	while ((look = looks)) {
-		looks = look->next;
-		client = gp_client_find(daemon, look->tag);
-		if (client) {
-			client->looking = false;
-			client->counters = GP_COUNTERS_OLD;
-		}
-		close(look->pidfd);
-		free(look);
-	}
-}
-
-/* The thread does not come back from somebody's memory. */
-static void silence_leave_behind(struct gp_daemon *daemon, uint64_t now_ns)
-{
-	struct gp_silence *silence = daemon->silence;
 	struct gp_client *client = NULL;
-	struct look *withdrawn = NULL;
-	bool another = false;
+	struct gp_lane *left, *lane = NULL, *next;
 
-	if (!silence)
+	if (!daemon->silence)
 		return;
-	pthread_mutex_lock(&silence->lock);
-	if (silence->now && now_ns > silence->now_ns + SILENCE_STUCK_NS) {
-		silence->now->left_behind = true;
-		silence->stuck[silence->stuck_count++] = silence->now->owner;
-		client = gp_client_find(daemon, silence->now->tag);
-		withdrawn = silence_withdraw_locked(silence, silence->now->owner);
-		silence->now = NULL;
-		another = silence->stuck_count < SILENCE_STUCK_MAX;
+	gp_worker_lock(daemon->silence);
+	left = gp_worker_leave_locked(daemon->silence, NULL);
+	if (left) {
+		client = silence_not_looked(daemon, (struct look *)left);
+		lane = gp_worker_withdraw_locked(daemon->silence, left->owner);
 	}
-	pthread_mutex_unlock(&silence->lock);
-	if (another)
-		silence_start_thread(silence);
-	silence_not_looked(daemon, withdrawn);
-	if (!client)
-		return;
-	client->looking = false;
-	client->counters = GP_COUNTERS_OLD;
-	gp_log_user(daemon, client->owner,
-		    "process %d (%s): its memory cannot be read; its counters are old while it does not look itself",
-		    client->device.pid, client->name);
+	gp_worker_unlock(daemon->silence);
+	for (; lane; lane = next) {
+		next = lane->next;
+		silence_not_looked(daemon, (struct look *)lane);
+		look_free(NULL, lane);
+	}
+	if (client)
+		gp_log_user(
+			daemon, client->owner,
+			"process %d (%s): its memory cannot be read; its counters are old while it does not look itself",
+			client->device.pid, client->name);
 }
 
 uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
@@ -388,7 +251,7 @@ uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, ui
 		client->rounds_ns = now_ns;
 		client->counters = GP_COUNTERS_AGENT;
 	} else if (now_ns - client->rounds_ns >= SILENCE_NS) {
-		silence_leave_behind(daemon, now_ns);
+		silence_leave_behind(daemon);
 		gp_silence_look(daemon, client);
 		client->rounds_ns = now_ns;
 	}

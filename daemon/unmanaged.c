@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include "daemon/scan.h"
 #include "daemon/unmanaged.h"
 
@@ -32,8 +31,6 @@ struct unmanaged_process {
 
 struct gp_unmanaged_set {
 	struct gp_scan *scan;
-	struct gp_source source;
-	int fd;
 	uint32_t count;
 	struct unmanaged_process processes[GP_SCAN_PROCESS_MAX];
 };
@@ -225,32 +222,23 @@ static void unmanaged_merge(struct gp_daemon *daemon, const struct gp_scan_resul
 		gp_unmanaged_want(daemon);
 }
 
-static void unmanaged_read(struct gp_daemon *daemon, void *owner, uint32_t events)
+void gp_unmanaged_take(struct gp_daemon *daemon)
 {
-	struct gp_unmanaged_set *set = owner;
-	const struct gp_scan_result *result = gp_scan_take(set->scan);
+	const struct gp_scan_result *result = daemon->unmanaged ? gp_scan_take(daemon->unmanaged->scan) : NULL;
 
-	(void)events;
 	if (result && result->is_complete)
 		unmanaged_merge(daemon, result);
 }
 
 static struct gp_unmanaged_set *unmanaged_set(struct gp_daemon *daemon)
 {
-	struct gp_unmanaged_set *set = daemon->unmanaged;
+	struct gp_unmanaged_set *set = daemon->unmanaged ? daemon->unmanaged : calloc(1, sizeof(*set));
 
-	if (set)
-		return set;
-	set = calloc(1, sizeof(*set));
-	if (!set || gp_scan_create(daemon->drivers, daemon->driver_count, &set->scan, &set->fd)) {
+	if (set && !set->scan)
+		set->scan = gp_scan_create(daemon->drivers, daemon->driver_count, daemon->inbox_fd);
+	if (set && !set->scan) {
 		free(set);
-		return NULL;
-	}
-	set->source = (struct gp_source){ unmanaged_read, set };
-	if (gp_daemon_watch(daemon, set->fd, EPOLLIN, &set->source)) {
-		gp_scan_destroy(set->scan);
-		free(set);
-		return NULL;
+		set = NULL;
 	}
 	daemon->unmanaged = set;
 	return set;
@@ -360,10 +348,8 @@ void gp_unmanaged_fini(struct gp_daemon *daemon)
 	for (uint32_t i = 0; daemon->unmanaged && i < daemon->unmanaged->count; i++)
 		if (daemon->unmanaged->processes[i].client)
 			gp_client_remove(daemon, daemon->unmanaged->processes[i].client);
-	if (daemon->unmanaged) {
-		epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, daemon->unmanaged->fd, NULL);
+	if (daemon->unmanaged)
 		gp_scan_destroy(daemon->unmanaged->scan);
-	}
 	free(daemon->unmanaged);
 	daemon->unmanaged = NULL;
 }

@@ -14,6 +14,7 @@ struct gp_ancestry {
 void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns); /* looks when it is time */
 void gp_unmanaged_want(struct gp_daemon *daemon);                 /* soon: a queue of ours came */
 void gp_unmanaged_refresh(struct gp_daemon *daemon);              /* looks now, unless that was done just now */
+void gp_unmanaged_take(struct gp_daemon *daemon);                 /* what another thread has read */
 bool gp_unmanaged_is_read(struct gp_daemon *daemon);              /* another thread looks now */
 void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text); /* NULL: all */
 void gp_unmanaged_fini(struct gp_daemon *daemon);

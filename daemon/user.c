@@ -4,11 +4,12 @@
  * here waits for that. Names in /etc/passwd are there at once; others are asked for by a thread, and the number stands
  * for the name until it has come.
  */
-#include <pthread.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "daemon/daemon.h"
+#include "lib/worker.h"
 
 #define USER_FILE    "/etc/passwd"
 #define USER_MAX     256u           /* that are remembered */
@@ -17,17 +18,24 @@
 #define USER_LINE    4096u
 
 struct user_name {
-	bool used, wanted; /* wanted: the thread is to ask */
+	bool used, asking; /* asking: the thread will answer */
 	uid_t uid;
 	uint64_t asked_ns;
 	char name[USER_SIZE];
 };
 
 struct gp_users {
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	struct user_name names[USER_MAX]; /* lock, all of it */
-	bool stopping;                    /* the daemon is gone: the thread frees this */
+	struct gp_worker *worker;
+	uint32_t question_count; /* not yet answered: USER_MAX at most, however many users come by */
+	struct user_name names[USER_MAX];
+};
+
+/* Asked of the directory. */
+struct user_question {
+	struct gp_lane lane;
+	uid_t uid;
+	bool known;
+	char name[USER_SIZE];
 };
 
 static bool user_ask(uid_t uid, char *name, size_t size)
@@ -68,66 +76,69 @@ static struct user_name *user_find(struct gp_users *users, uid_t uid)
 	return NULL;
 }
 
-static struct user_name *user_wanted(struct gp_users *users)
+static void user_run(void *context, struct gp_lane *lane, struct gp_worker_job *job)
 {
-	for (uint32_t i = 0; i < USER_MAX; i++)
-		if (users->names[i].used && users->names[i].wanted)
-			return &users->names[i];
-	return NULL;
+	struct user_question *question = (struct user_question *)lane;
+
+	(void)context, (void)job;
+	question->known = gp_user_ask(question->uid, question->name, sizeof(question->name));
 }
 
-static void *user_thread(void *context)
+static void user_free(void *context, struct gp_lane *lane)
 {
-	struct gp_users *users = context;
-	struct user_name *user;
-	char name[USER_SIZE];
-	uid_t uid;
-	bool known;
-
-	pthread_mutex_lock(&users->lock);
-	while (!users->stopping) {
-		user = user_wanted(users);
-		if (!user) {
-			pthread_cond_wait(&users->wake, &users->lock);
-			continue;
-		}
-		uid = user->uid;
-		user->wanted = false;
-		pthread_mutex_unlock(&users->lock);
-		known = gp_user_ask(uid, name, sizeof(name));
-		pthread_mutex_lock(&users->lock);
-		user = user_find(users, uid); /* its place may be another's by now */
-		if (user && known)
-			snprintf(user->name, sizeof(user->name), "%s", name);
-	}
-	pthread_mutex_unlock(&users->lock);
-	pthread_cond_destroy(&users->wake);
-	pthread_mutex_destroy(&users->lock);
-	free(users);
-	return NULL;
+	(void)context;
+	free(lane);
 }
 
 static struct gp_users *user_get(struct gp_daemon *daemon)
 {
-	struct gp_users *users = daemon->users;
-	pthread_attr_t attr;
-	pthread_t thread;
+	static const struct gp_worker_config config = { .thread_min = 1,
+							.thread_max = 1,
+							.collects = true,
+							.notify_fd = -1,
+							.run = user_run,
+							.idle = user_free };
+	struct gp_users *users = daemon->users ? daemon->users : calloc(1, sizeof(*users));
 
-	if (users)
-		return users;
-	users = calloc(1, sizeof(*users));
-	if (!users)
-		return NULL;
-	pthread_mutex_init(&users->lock, NULL);
-	pthread_cond_init(&users->wake, NULL);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (!pthread_create(&thread, &attr, user_thread, users))
-		daemon->users = users;
-	else
+	if (users && !users->worker)
+		users->worker = gp_worker_create(&config);
+	if (users && !users->worker) {
 		free(users);
-	pthread_attr_destroy(&attr);
-	return daemon->users;
+		users = NULL;
+	}
+	daemon->users = users;
+	return users;
+}
+
+static void user_answers(struct gp_users *users)
+{
+	struct gp_lane *lane, *next;
+
+	for (lane = gp_worker_collect(users->worker); lane; lane = next) {
+		const struct user_question *question = (struct user_question *)lane;
+		struct user_name *user = user_find(users, question->uid); /* its place may be another's by now */
+
+		next = lane->next;
+		users->question_count--;
+		if (user)
+			user->asking = false;
+		if (user && question->known)
+			memcpy(user->name, question->name, sizeof(user->name));
+		free(lane);
+	}
+}
+
+static void user_question(struct gp_users *users, struct user_name *user)
+{
+	bool ask = !user->asking && users->question_count < USER_MAX;
+	struct user_question *question = ask ? calloc(1, sizeof(*question)) : NULL;
+
+	if (!question)
+		return;
+	user->asking = true;
+	users->question_count++;
+	question->uid = user->uid;
+	gp_worker_give(users->worker, &question->lane, NULL);
 }
 
 /* The user's place, or that of the one asked for least recently. */
@@ -154,17 +165,14 @@ const char *gp_user_name(struct gp_daemon *daemon, uid_t uid, char *buffer, size
 	snprintf(buffer, size, "%u", uid);
 	if (!users)
 		return buffer;
-	pthread_mutex_lock(&users->lock);
+	user_answers(users);
 	user = user_place(users, uid);
 	if (!user->asked_ns || now_ns - user->asked_ns > USER_KEEP_NS) {
 		user->asked_ns = now_ns;
-		if (!user_is_local(uid, user->name, sizeof(user->name))) {
-			user->wanted = true;
-			pthread_cond_signal(&users->wake);
-		}
+		if (!user_is_local(uid, user->name, sizeof(user->name)))
+			user_question(users, user);
 	}
 	snprintf(buffer, size, "%s", user->name);
-	pthread_mutex_unlock(&users->lock);
 	return buffer;
 }
 
@@ -177,11 +185,8 @@ void gp_user_want(struct gp_daemon *daemon, uid_t uid)
 
 void gp_user_fini(struct gp_daemon *daemon)
 {
-	if (!daemon->users)
-		return;
-	pthread_mutex_lock(&daemon->users->lock);
-	daemon->users->stopping = true;
-	pthread_cond_signal(&daemon->users->wake);
-	pthread_mutex_unlock(&daemon->users->lock);
+	if (daemon->users)
+		gp_worker_stop(daemon->users->worker, 0);
+	free(daemon->users);
 	daemon->users = NULL;
 }
