@@ -96,17 +96,22 @@ bool gp_kfd_gate_try(const struct gp_backend *backend, uint32_t gpu_id, char *wh
 		return false;
 	}
 	r = gate_call(backend, gpu_id, &gate, 1);
-	if (!r && gate.result == -ESRCH) {
-		snprintf(why, why_size, "one call of the driver changes the gates of all processes");
-		return true;
+	if (r == -EBUSY) {
+		snprintf(
+			why, why_size,
+			"the kernel schedules this GPU itself; boot with amdgpu.kfd_sched_policy=off to let gpreemptd");
+		return false;
 	}
-	if (r == -EPERM)
+	/* What is wrong with the device is said as the result of each gate, not of the call. */
+	r = r ? r : gate.result;
+	if (r == -ESRCH)
+		snprintf(why, why_size, "one call of the driver changes the gates of all processes");
+	else if (r == -EPERM)
 		snprintf(why, why_size, "not permitted: CAP_SYS_ADMIN is missing");
-	else if (r == -EBUSY)
-		snprintf(why, why_size, "the kernel schedules this GPU itself (amdgpu.kfd_sched_policy)");
 	else
-		snprintf(why, why_size, "the driver's batch gate does not work here: %s", strerror(r ? -r : EPROTO));
-	return false;
+		snprintf(why, why_size, "the driver's batch gate does not work here: %s",
+			 strerror(r < 0 ? -r : EPROTO));
+	return r == -ESRCH;
 }
 
 static void gate_put(struct gate_target *target)

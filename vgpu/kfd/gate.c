@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * AMDKFD_IOC_SCHED by the rules of kernel/patches: gates of queues of any processes, one transaction for all of them.
- * The node is a patched driver whose own scheduler is off; a stock driver (the default) refuses the number.
+ * The node is a patched driver whose own scheduler is off, or (vgpu_kfd_sched=2) claims to schedule, and then refuses
+ * gates; a stock driver (the default) refuses the number.
  */
 #include <errno.h>
 #include <gpreempt/kfd.h>
@@ -16,9 +17,17 @@
 
 #define GATE_CAP_SYS_NICE 23
 
-/* The transaction is over, or there was none: the caller learns what became of each gate. */
+#define GATE_CHANGED 1 /* result, until the transaction is over */
+
+/* The transaction is over, or there was none: the caller learns what became of each gate. The call itself succeeds,
+ * whatever became of the runlist: its error is the result of each gate that depended on it, and their new state stays.
+ */
 static void gate_done(struct gp_vcall *call)
 {
+	for (uint32_t i = 0; i < call->queue_count; i++)
+		if (call->gates[i].result == GATE_CHANGED)
+			call->gates[i].result = call->result;
+	call->result = 0;
 	if (call->process && gp_client_write(call->process, call->queue_array, call->gates,
 					     call->queue_count * sizeof(call->gates[0])) < 0)
 		call->result = -EFAULT;
@@ -27,18 +36,23 @@ static void gate_done(struct gp_vcall *call)
 /* Which queues change; what is as wanted already costs nothing. Returns how many. */
 static uint32_t gate_collect(struct gp_vcall *call, struct gp_vdev *gpu, struct gp_vqueue **queues)
 {
+	bool has_hws = call->process->node->params.values[GP_PARAM_SCHED_POLICY] != 2;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < call->queue_count; i++) {
 		struct gp_kfd_sched_gate *gate = &call->gates[i];
 		struct gp_vproc *process = gp_pidns_find(call->process, (pid_t)gate->pid);
 		struct gp_vqueue *queue = process ? gp_vqueue_find(process, gate->queue_id) : NULL;
+		bool is_closed;
 
-		gate->result = queue && queue->gpu == gpu ? 0 : -ESRCH;
+		gate->result = !has_hws ? -EOPNOTSUPP : queue && queue->gpu == gpu ? 0 : -ESRCH;
 		if (gate->result)
 			continue;
-		if (!gate->open != !queue->gate_owner)
+		is_closed = queue->gate_owner;
+		if (is_closed != !gate->open) {
+			gate->result = GATE_CHANGED;
 			queues[count++] = queue;
+		}
 		queue->gate_owner = gate->open ? NULL : call->process;
 	}
 	return count;
@@ -65,15 +79,15 @@ static int gate_change(struct gp_vcall **call_slot, const struct gp_kfd_sched *a
 	for (uint32_t i = 0; i < args->gate_count; i++)
 		if (gates[i].open > 1)
 			return -EINVAL;
-	if (node->params.values[GP_PARAM_SCHED_POLICY] == 2)
-		return -EOPNOTSUPP;
+	if (node->params.values[GP_PARAM_KFD_SCHED] == GP_PARAM_KFD_SCHED_BUSY)
+		return -EBUSY;
 	call->gates = GP_TAKE(gates);
 	call->queue_count = args->gate_count;
 	call->queue_array = args->gates_ptr;
 	call->result = 0;
 	r = gp_vtransaction_change(queues, gate_collect(call, gpu, queues), call);
 	if (r < 0)
-		return r;
+		call->result = r;
 	if (call->outstanding) {
 		call->done = gate_done;
 		gp_vcall_keep(node, call_slot, GP_VCALL_TRANSACTION);

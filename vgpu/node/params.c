@@ -27,7 +27,7 @@ static const struct {
 	/* No parameter of the driver's, and no file: what nobody has published about the packet processor. */
 	[GP_PARAM_RPTR_AT_FETCH] = { "vgpu_rptr_at_fetch", 0, 0, 1, 0 },
 	[GP_PARAM_EXECUTE] = { "vgpu_execute", 1, 0, 2, 0 },
-	[GP_PARAM_KFD_SCHED] = { "vgpu_kfd_sched", 0, 0, 1, 0 },
+	[GP_PARAM_KFD_SCHED] = { "vgpu_kfd_sched", 0, 0, GP_PARAM_KFD_SCHED_BUSY, 0 },
 };
 
 void gp_params_init(struct gp_params *params)
@@ -134,7 +134,8 @@ int gp_params_write(struct gp_vnode *node, const char *dir)
 	}
 	snprintf(path, sizeof(path), "%s/parameters/kfd_sched_policy", dir);
 	if (r == 0 && node->params.values[GP_PARAM_KFD_SCHED])
-		r = params_text_file(path, "none", 0444);
+		r = params_text_file(
+			path, node->params.values[GP_PARAM_KFD_SCHED] == GP_PARAM_KFD_SCHED_BUSY ? "hpf" : "off", 0444);
 	snprintf(node->module_dir, sizeof(node->module_dir), "%s", dir);
 	gp_params_write_dilation(node);
 	return r;

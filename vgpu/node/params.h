@@ -18,10 +18,13 @@ enum gp_param {
 	GP_PARAM_NUM_KCQ,          /* kernel compute queues: what they leave is KFD's; -1: 8 */
 	GP_PARAM_HALT_IF_HWS_HANG, /* shown only */
 	GP_PARAM_RPTR_AT_FETCH,    /* the read pointer moves when a packet starts, not when it is complete */
-	GP_PARAM_EXECUTE, /* 0: no kernel's instructions, 1: those of kernels nobody described, 2: every kernel's */
-	GP_PARAM_KFD_SCHED, /* 1: the driver has AMDKFD_IOC_SCHED of kernel/patches, and does not schedule itself */
+	GP_PARAM_EXECUTE,   /* 0: no kernel's instructions, 1: those of kernels nobody described, 2: every kernel's */
+	GP_PARAM_KFD_SCHED, /* 1: the driver has AMDKFD_IOC_SCHED of kernel/patches, and does not schedule itself; 2: it
+			     * says that it does, and refuses gates with EBUSY */
 	GP_PARAM_COUNT
 };
+
+#define GP_PARAM_KFD_SCHED_BUSY 2
 
 struct gp_params {
 	int64_t values[GP_PARAM_COUNT];
