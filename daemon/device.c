@@ -191,13 +191,13 @@ struct gp_driver_entry *gp_driver_for(struct gp_daemon *daemon, uint32_t mechani
 	return &daemon->drivers[0];
 }
 
-uint32_t gp_drivers_stuck(struct gp_daemon *daemon)
+uint32_t gp_drivers_stuck(struct gp_daemon *daemon, uint32_t gpu_id)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < daemon->driver_count; i++)
 		if (daemon->drivers[i].ops->stuck)
-			count += daemon->drivers[i].ops->stuck(daemon->drivers[i].backend);
+			count += daemon->drivers[i].ops->stuck(daemon->drivers[i].backend, gpu_id);
 	return count;
 }
 

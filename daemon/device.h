@@ -93,7 +93,7 @@ struct gp_device_report {
 /* device.c */
 /* Whose client an agent is that can do this. One that can do nothing is the first one's. */
 struct gp_driver_entry *gp_driver_for(struct gp_daemon *daemon, uint32_t mechanisms);
-uint32_t gp_drivers_stuck(struct gp_daemon *daemon);                     /* calls that have not come back */
+uint32_t gp_drivers_stuck(struct gp_daemon *daemon, uint32_t gpu_id);    /* see struct gp_backend_ops */
 int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error); /* backend, core, devices */
 int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error);
 struct gp_device_entry *gp_device_find(struct gp_daemon *daemon, uint32_t gpu_id);

@@ -213,7 +213,7 @@ static void plan_trouble(struct gp_daemon *daemon, struct gp_device_entry *devic
 	if (!device->trouble_ns || gp_now_ns() < device->trouble_ns)
 		return;
 	device->trouble_ns = 0;
-	if (gp_drivers_stuck(daemon))
+	if (gp_drivers_stuck(daemon, device->info.gpu_id))
 		gp_device_stop(
 			daemon, device,
 			"the driver has not carried out a preemption for more than a second; find the program that hangs");

@@ -315,7 +315,7 @@ static void status_daemon(struct gp_daemon *daemon, uint64_t now_ns, struct gp_t
 	gp_text_u64(text, "messages_refused", counters->messages_refused);
 	gp_text_u64(text, "connections_refused", counters->peers_refused);
 	gp_text_u64(text, "log_lines_left_out", counters->lines_left_out);
-	gp_text_u64(text, "driver_calls_stuck", gp_drivers_stuck(daemon));
+	gp_text_u64(text, "driver_calls_stuck", gp_drivers_stuck(daemon, 0));
 	gp_text_u64(text, "work_between_looks_max", counters->away_work_max);
 	gp_text_u64(text, "wakeups", counters->wakeups);
 	gp_text_u64(text, "decisions", counters->decisions);

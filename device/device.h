@@ -199,8 +199,9 @@ struct gp_backend_ops {
 	 * and then both: the driver has no such list. */
 	int (*processes)(pid_t *pids, uint32_t max);
 	int (*process_queues)(pid_t pid, struct gp_device_queue *queues, uint32_t max);
-	/* For status: calls into the driver that have not come back for over a second. NULL: it makes none. */
-	uint32_t (*stuck)(struct gp_backend *backend);
+	/* Calls into the driver for this GPU (0: for any) that have not come back for over a second; one that is for no
+	 * GPU in particular counts for each. NULL: it makes none. */
+	uint32_t (*stuck)(struct gp_backend *backend, uint32_t gpu_id);
 };
 
 /* backends.c: best first, NULL at the end. */

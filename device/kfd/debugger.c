@@ -49,6 +49,7 @@ struct debugger_thread {
 	struct gp_kfd_debugger *debugger;
 	pthread_t thread;
 	uint64_t since_ns; /* lock: when it began what it does; 0: it waits */
+	uint32_t gpu_id;   /* lock: that it does it for; 0: for no one in particular */
 	bool attaching;    /* lock: to a process of this user */
 	uint32_t owner;
 };
@@ -321,6 +322,7 @@ static void *debugger_thread(void *context)
 			target->jobs_tail = &target->jobs;
 		skip = target->gone && job->kind == DEBUGGER_ATTACH;
 		thread->since_ns = target->since_ns = debugger_now_ns();
+		thread->gpu_id = job->gpu_id;
 		thread->attaching = job->kind == DEBUGGER_ATTACH && !skip;
 		thread->owner = target->owner;
 		pthread_mutex_unlock(&debugger->lock);
@@ -521,14 +523,18 @@ int gp_kfd_debugger_create(struct gp_backend *backend, struct gp_kfd_debugger **
 	return 0;
 }
 
-uint32_t gp_kfd_debugger_stuck(struct gp_kfd_debugger *debugger)
+uint32_t gp_kfd_debugger_stuck(struct gp_kfd_debugger *debugger, uint32_t gpu_id)
 {
 	uint64_t now_ns = debugger_now_ns();
 	uint32_t count = 0;
 
 	pthread_mutex_lock(&debugger->lock);
-	for (uint32_t i = 0; i < debugger->thread_count; i++)
-		count += debugger->threads[i].since_ns && now_ns > debugger->threads[i].since_ns + debugger_late_ns();
+	for (uint32_t i = 0; i < debugger->thread_count; i++) {
+		const struct debugger_thread *thread = &debugger->threads[i];
+
+		count += thread->since_ns && now_ns > thread->since_ns + debugger_late_ns() &&
+			 (!gpu_id || !thread->gpu_id || thread->gpu_id == gpu_id);
+	}
 	pthread_mutex_unlock(&debugger->lock);
 	return count;
 }

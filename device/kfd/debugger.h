@@ -29,8 +29,7 @@ void gp_kfd_debugger_queue_added(struct gp_kfd_debugger *debugger, struct gp_dev
 int gp_kfd_debugger_apply(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint64_t seq,
 			  uint32_t gpu_id, const struct gp_device_change *changes, uint32_t count);
 
-/* Calls into the driver that are stuck. */
-uint32_t gp_kfd_debugger_stuck(struct gp_kfd_debugger *debugger);
+uint32_t gp_kfd_debugger_stuck(struct gp_kfd_debugger *debugger, uint32_t gpu_id); /* see struct gp_backend_ops */
 
 uint32_t gp_kfd_agent_mechanism(const struct gp_backend *backend, const struct gp_device_client *client);
 

@@ -28,7 +28,8 @@ struct gate_target {
 	uint64_t tag;
 	pid_t pid;
 	int pidfd;
-	bool ordered; /* decision thread: something of it may be closed */
+	bool ordered;             /* decision thread: something of it may be closed */
+	struct gate_job *forgets; /* decision thread: one for each GPU, so that letting it go needs no memory */
 };
 
 struct gate_job {
@@ -55,7 +56,7 @@ struct gate_gpu {
 	pthread_cond_t wake;
 	struct gate_job *jobs, **jobs_tail;   /* lock */
 	bool stopping;                        /* lock */
-	uint64_t since_ns;                    /* lock: when the call began; 0: none is made */
+	uint64_t since_ns;                    /* lock: when the call under way began; 0: none is made */
 	struct gate_job *batch, **batch_tail; /* decision thread: given and not committed */
 	struct gate_closed *closed;           /* its thread's */
 };
@@ -114,11 +115,33 @@ bool gp_kfd_gate_try(const struct gp_backend *backend, uint32_t gpu_id, char *wh
 	return r == -ESRCH;
 }
 
+/* A call of the GPU's thread. How long it takes is watched call by call: many short ones are not one that hangs. */
+static int gate_call_watched(struct gate_gpu *gpu, struct gp_kfd_sched_gate *gates, uint32_t count)
+{
+	int r;
+
+	pthread_mutex_lock(&gpu->lock);
+	gpu->since_ns = gate_now_ns();
+	pthread_mutex_unlock(&gpu->lock);
+	r = gate_call(gpu->gate->backend, gpu->gpu_id, gates, count);
+	pthread_mutex_lock(&gpu->lock);
+	gpu->since_ns = 0;
+	pthread_mutex_unlock(&gpu->lock);
+	return r;
+}
+
 static void gate_put(struct gate_target *target)
 {
 	if (__atomic_sub_fetch(&target->refs, 1, __ATOMIC_ACQ_REL))
 		return;
-	close(target->pidfd);
+	while (target->forgets) {
+		struct gate_job *job = target->forgets;
+
+		target->forgets = job->next;
+		free(job);
+	}
+	if (target->pidfd >= 0)
+		close(target->pidfd);
 	free(target);
 }
 
@@ -129,7 +152,8 @@ static bool gate_has_ended(const struct gate_target *target)
 	return poll(&end, 1, 0) > 0;
 }
 
-static void gate_remember(struct gate_gpu *gpu, const struct gate_target *target, const struct gp_device_change *change)
+/* 0, or -ENOMEM: it was closed, and would be forgotten. */
+static int gate_remember(struct gate_gpu *gpu, const struct gate_target *target, const struct gp_device_change *change)
 {
 	struct gate_closed **at = &gpu->closed, *closed;
 
@@ -137,17 +161,25 @@ static void gate_remember(struct gate_gpu *gpu, const struct gate_target *target
 		at = &(*at)->next;
 	closed = *at;
 	if (change->open == !closed)
-		return;
+		return 0;
 	if (closed) {
 		*at = closed->next;
 		free(closed);
-		return;
+		return 0;
 	}
 	closed = calloc(1, sizeof(*closed));
-	if (!closed) /* the driver opens it when we end; the core's own order may come before */
-		return;
+	if (!closed)
+		return -ENOMEM;
 	*closed = (struct gate_closed){ NULL, target->tag, target->pid, change->queue_id };
 	*at = closed;
+	return 0;
+}
+
+static void gate_open(struct gate_gpu *gpu, pid_t pid, uint32_t queue_id)
+{
+	struct gp_kfd_sched_gate gate = { .pid = (uint32_t)pid, .queue_id = queue_id, .open = 1 };
+
+	gate_call_watched(gpu, &gate, 1);
 }
 
 /* All that is closed of one client, or of all. */
@@ -157,15 +189,12 @@ static void gate_open_closed(struct gate_gpu *gpu, uint64_t tag, bool all)
 
 	while (*at) {
 		struct gate_closed *closed = *at;
-		struct gp_kfd_sched_gate gate = { .pid = (uint32_t)closed->pid,
-						  .queue_id = closed->queue_id,
-						  .open = 1 };
 
 		if (!all && closed->tag != tag) {
 			at = &closed->next;
 			continue;
 		}
-		gate_call(gpu->gate->backend, gpu->gpu_id, &gate, 1);
+		gate_open(gpu, closed->pid, closed->queue_id);
 		*at = closed->next;
 		free(closed);
 	}
@@ -183,8 +212,10 @@ static void gate_tell(struct gate_gpu *gpu, struct gate_job *job, uint64_t issue
 	char why[GP_DEVICE_TEXT_SIZE];
 
 	for (uint32_t i = 0; i < job->count; i++) {
-		if (!job->changes[i].result)
-			gate_remember(gpu, job->target, &job->changes[i]);
+		if (!job->changes[i].result && gate_remember(gpu, job->target, &job->changes[i])) {
+			gate_open(gpu, job->target->pid, job->changes[i].queue_id);
+			job->changes[i].result = -ENOMEM;
+		}
 		if (job->changes[i].result != -EIO && job->changes[i].result != -ETIME)
 			continue;
 		snprintf(why, sizeof(why), "the driver could not preempt queue %u of process %d",
@@ -223,7 +254,7 @@ static struct gate_job *gate_do(struct gate_gpu *gpu, struct gate_job *jobs)
 		gate_open_closed(gpu, jobs->target->tag, false);
 		ready = 1;
 	} else {
-		r = gate_call(gpu->gate->backend, gpu->gpu_id, gates, count);
+		r = gate_call_watched(gpu, gates, count);
 	}
 	done_ns = gate_now_ns();
 	while (ready--) {
@@ -254,12 +285,10 @@ static void *gate_thread(void *context)
 			break;
 		gpu->jobs = NULL;
 		gpu->jobs_tail = &gpu->jobs;
-		gpu->since_ns = gate_now_ns();
 		pthread_mutex_unlock(&gpu->lock);
 		while (jobs)
 			jobs = gate_do(gpu, jobs);
 		pthread_mutex_lock(&gpu->lock);
-		gpu->since_ns = 0;
 	}
 	pthread_mutex_unlock(&gpu->lock);
 	gate_open_closed(gpu, 0, true);
@@ -274,27 +303,6 @@ static struct gate_gpu *gate_find(struct gp_kfd_gate *gate, uint32_t gpu_id)
 	return NULL;
 }
 
-int gp_kfd_gate_attach(struct gp_kfd_gate *gate, struct gp_device_client *client)
-{
-	struct gate_target *target;
-
-	(void)gate;
-	if (client->backend)
-		return 0;
-	target = calloc(1, sizeof(*target));
-	if (target)
-		target->pidfd = fcntl(client->pidfd, F_DUPFD_CLOEXEC, 3);
-	if (!target || target->pidfd < 0) {
-		free(target);
-		return -ENOMEM;
-	}
-	target->refs = 1;
-	target->tag = client->tag;
-	target->pid = client->pid;
-	client->backend = target;
-	return 0;
-}
-
 static struct gate_job *gate_job_create(struct gate_target *target, uint32_t count)
 {
 	struct gate_job *job = calloc(1, sizeof(*job) + count * sizeof(job->changes[0]));
@@ -303,8 +311,47 @@ static struct gate_job *gate_job_create(struct gate_target *target, uint32_t cou
 		return NULL;
 	job->target = target;
 	job->count = count;
-	__atomic_add_fetch(&target->refs, 1, __ATOMIC_RELAXED);
 	return job;
+}
+
+int gp_kfd_gate_attach(struct gp_kfd_gate *gate, struct gp_device_client *client)
+{
+	struct gate_target *target;
+	uint32_t count = 0;
+
+	if (client->backend)
+		return 0;
+	target = calloc(1, sizeof(*target));
+	if (!target)
+		return -ENOMEM;
+	target->refs = 1;
+	target->tag = client->tag;
+	target->pid = client->pid;
+	target->pidfd = fcntl(client->pidfd, F_DUPFD_CLOEXEC, 3);
+	for (; count < gate->gpu_count; count++) {
+		struct gate_job *job = gate_job_create(target, 0);
+
+		if (!job)
+			break;
+		job->forget = true;
+		job->next = target->forgets;
+		target->forgets = job;
+	}
+	if (target->pidfd < 0 || count < gate->gpu_count) {
+		gate_put(target);
+		return -ENOMEM;
+	}
+	client->backend = target;
+	return 0;
+}
+
+/* In the order that the GPU's thread finds. */
+static void gate_add(struct gate_gpu *gpu, struct gate_job *job)
+{
+	__atomic_add_fetch(&job->target->refs, 1, __ATOMIC_RELAXED);
+	job->next = NULL;
+	*gpu->batch_tail = job;
+	gpu->batch_tail = &job->next;
 }
 
 int gp_kfd_gate_apply(struct gp_kfd_gate *gate, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
@@ -327,8 +374,7 @@ int gp_kfd_gate_apply(struct gp_kfd_gate *gate, struct gp_device_client *client,
 	target->ordered = true;
 	job->seq = seq;
 	memcpy(job->changes, changes, count * sizeof(*changes));
-	*gpu->batch_tail = job;
-	gpu->batch_tail = &job->next;
+	gate_add(gpu, job);
 	return 0;
 }
 
@@ -353,21 +399,17 @@ void gp_kfd_gate_detach(struct gp_kfd_gate *gate, struct gp_device_client *clien
 
 	client->backend = NULL;
 	for (uint32_t i = 0; target && target->ordered && i < gate->gpu_count; i++) {
-		struct gate_gpu *gpu = &gate->gpus[i];
-		struct gate_job *job = gate_job_create(target, 0);
+		struct gate_job *job = target->forgets;
 
-		if (job) {
-			job->forget = true;
-			*gpu->batch_tail = job;
-			gpu->batch_tail = &job->next;
-		}
-		gp_kfd_gate_commit(gate, gpu->gpu_id);
+		target->forgets = job->next;
+		gate_add(&gate->gpus[i], job);
+		gp_kfd_gate_commit(gate, gate->gpus[i].gpu_id);
 	}
 	if (target)
 		gate_put(target);
 }
 
-uint32_t gp_kfd_gate_stuck(struct gp_kfd_gate *gate)
+uint32_t gp_kfd_gate_stuck(struct gp_kfd_gate *gate, uint32_t gpu_id)
 {
 	uint64_t now_ns = gate_now_ns();
 	uint32_t count = 0;
@@ -375,6 +417,8 @@ uint32_t gp_kfd_gate_stuck(struct gp_kfd_gate *gate)
 	for (uint32_t i = 0; i < gate->gpu_count; i++) {
 		struct gate_gpu *gpu = &gate->gpus[i];
 
+		if (gpu_id && gpu->gpu_id != gpu_id)
+			continue;
 		pthread_mutex_lock(&gpu->lock);
 		count += gpu->since_ns && now_ns > gpu->since_ns + GATE_LATE_NS;
 		pthread_mutex_unlock(&gpu->lock);

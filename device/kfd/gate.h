@@ -24,6 +24,6 @@ void gp_kfd_gate_detach(struct gp_kfd_gate *gate, struct gp_device_client *clien
 int gp_kfd_gate_apply(struct gp_kfd_gate *gate, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		      const struct gp_device_change *changes, uint32_t count);
 void gp_kfd_gate_commit(struct gp_kfd_gate *gate, uint32_t gpu_id);
-uint32_t gp_kfd_gate_stuck(struct gp_kfd_gate *gate);
+uint32_t gp_kfd_gate_stuck(struct gp_kfd_gate *gate, uint32_t gpu_id); /* see struct gp_backend_ops */
 
 #endif

@@ -193,11 +193,11 @@ static void kfd_commit(struct gp_backend *backend, uint32_t gpu_id)
 		gp_kfd_gate_commit(backend->gate, gpu_id);
 }
 
-static uint32_t kfd_stuck(struct gp_backend *backend)
+static uint32_t kfd_stuck(struct gp_backend *backend, uint32_t gpu_id)
 {
 	if (backend->gate)
-		return gp_kfd_gate_stuck(backend->gate);
-	return backend->debugger ? gp_kfd_debugger_stuck(backend->debugger) : 0;
+		return gp_kfd_gate_stuck(backend->gate, gpu_id);
+	return backend->debugger ? gp_kfd_debugger_stuck(backend->debugger, gpu_id) : 0;
 }
 
 extern const struct gp_backend_ops gp_backend_kfd; /* for backends.c alone */

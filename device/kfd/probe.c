@@ -12,6 +12,10 @@
 #define PROBE_DEBUG_MINOR 13u /* KFD 1.13, Linux 6.5: DBG_TRAP */
 #define PROBE_NO_HWS      2u
 
+static const uint32_t probe_order[] = { GP_MECHANISM_KERNEL, GP_MECHANISM_DEBUGGER, GP_MECHANISM_SELF,
+					GP_MECHANISM_UPDATE, GP_MECHANISM_SUBMIT }; /* best first */
+#define PROBE_ORDER_COUNT (sizeof(probe_order) / sizeof(probe_order[0]))
+
 static bool probe_parameter(const char *name, uint64_t *ret_value)
 {
 	char path[128];
@@ -57,7 +61,9 @@ static bool probe_driver(struct gp_backend *backend, struct gp_device_info *info
 static bool probe_is_allowed(struct gp_backend *backend, struct gp_device_info *info, uint32_t mechanism)
 {
 	if (backend->is_submit_only && mechanism != GP_MECHANISM_SUBMIT) {
-		gp_device_say(info, mechanism, false, "not used: it stops what runs, which is not safe here");
+		gp_device_say(
+			info, mechanism, false,
+			"not used: it stops programs that run, and share/safety says that this may hang a GPU of this machine");
 		return false;
 	}
 	if (!backend->config.mechanisms || backend->config.mechanisms & GP_MECHANISM_BIT(mechanism))
@@ -66,17 +72,16 @@ static bool probe_is_allowed(struct gp_backend *backend, struct gp_device_info *
 	return false;
 }
 
-static void probe_mechanisms(struct gp_backend *backend, struct gp_device_info *info)
+/* GP_MECHANISM_BIT of what works on this GPU. */
+static uint32_t probe_mechanisms(struct gp_backend *backend, struct gp_device_info *info)
 {
 	bool trap = backend->version_major > 1 || backend->version_minor >= PROBE_DEBUG_MINOR;
-	static const uint32_t order[] = { GP_MECHANISM_KERNEL, GP_MECHANISM_DEBUGGER, GP_MECHANISM_SELF,
-					  GP_MECHANISM_UPDATE, GP_MECHANISM_SUBMIT }; /* best first */
 	uint32_t usable = 0, mechanism;
 	char why[GP_DEVICE_TEXT_SIZE];
 	bool works;
 
-	for (uint32_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		mechanism = order[i];
+	for (uint32_t i = 0; i < PROBE_ORDER_COUNT; i++) {
+		mechanism = probe_order[i];
 		if (!probe_is_allowed(backend, info, mechanism))
 			continue;
 		switch (mechanism) {
@@ -111,15 +116,31 @@ static void probe_mechanisms(struct gp_backend *backend, struct gp_device_info *
 			break;
 		}
 		usable |= GP_MECHANISM_BIT(mechanism);
-		if (info->mechanism == GP_MECHANISM_NONE)
-			info->mechanism = mechanism;
 	}
-	backend->usable = usable;
+	return usable;
+}
+
+/* A client has one mechanism, whichever GPUs it uses: the best of those that work on every GPU. */
+static void probe_choose(uint32_t common, uint32_t usable, struct gp_device_info *info)
+{
+	for (uint32_t i = 0; i < PROBE_ORDER_COUNT; i++) {
+		uint32_t mechanism = probe_order[i];
+
+		if (common & GP_MECHANISM_BIT(mechanism)) {
+			info->mechanism = mechanism;
+			return;
+		}
+		if (usable & GP_MECHANISM_BIT(mechanism))
+			gp_device_say(info, mechanism, false,
+				      "not used: it does not work on another GPU of this machine");
+	}
 }
 
 void gp_kfd_probe(struct gp_backend *backend, struct gp_device_info *infos, uint32_t count)
 {
+	uint32_t usable[GP_DEVICE_MAX], common = 0;
 	uint64_t dilation = 1;
+	bool is_first = true;
 
 	if (gp_kfd_read_number(PROBE_DILATION, &dilation) || !dilation || dilation > 1000000)
 		dilation = 1;
@@ -127,8 +148,19 @@ void gp_kfd_probe(struct gp_backend *backend, struct gp_device_info *infos, uint
 		struct gp_device_info *info = &infos[i];
 
 		info->dilation = (uint32_t)dilation;
-		if (probe_driver(backend, info) && !info->is_refused)
-			probe_mechanisms(backend, info);
+		usable[i] = 0;
+		if (!probe_driver(backend, info) || info->is_refused)
+			continue;
+		usable[i] = probe_mechanisms(backend, info);
+		common = is_first ? usable[i] : common & usable[i];
+		is_first = false;
+	}
+	backend->usable = common;
+	for (uint32_t i = 0; i < count; i++) {
+		struct gp_device_info *info = &infos[i];
+
+		if (usable[i])
+			probe_choose(common, usable[i], info);
 		info->unit = gp_device_unit(info->mechanism);
 		info->stops_all &= info->mechanism != GP_MECHANISM_SUBMIT;
 		info->kernel_reopens = gp_mechanism_has(info->mechanism, GP_BY_DAEMON);

@@ -215,9 +215,12 @@ static void test_hanging(void **state)
 	/* The only one the driver answers. */
 	apply(other);
 	sem_wait(&done);
-	assert_int_equal(gp_kfd_debugger_stuck(debugger), 0);
+	assert_int_equal(gp_kfd_debugger_stuck(debugger, 0), 0);
 	__atomic_store_n(&gp_kfd_debugger_late_ns, 0, __ATOMIC_RELAXED);
-	assert_true(gp_kfd_debugger_stuck(debugger) >= HANGING);
+	assert_true(gp_kfd_debugger_stuck(debugger, 0) >= HANGING);
+	/* All of them are for GPU 1. */
+	assert_true(gp_kfd_debugger_stuck(debugger, 1) >= HANGING);
+	assert_int_equal(gp_kfd_debugger_stuck(debugger, 2), 0);
 	let_go_all(HANGING, &done);
 	detach_all(clients, HANGING + 1);
 }
