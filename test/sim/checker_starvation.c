@@ -17,10 +17,12 @@ struct starvation_queue {
 	uint64_t start_ns, open_ns; /* since when it has not been given an aged turn's worth, and what it was given */
 	uint64_t closed_ns;         /* closed since */
 	uint64_t bound_ns;          /* the longest that was stated since then */
+	uint64_t bound_call;        /* the core's call after which that was asked for */
 };
 
 struct starvation_state {
 	uint64_t mark_ns, offset_ns, disturbed_ns;
+	uint64_t calls; /* of the core: between two of them the bound stays the same */
 	struct starvation_queue queues[TOLD_QUEUE_MAX];
 };
 
@@ -96,8 +98,11 @@ static void starvation_queue_step(struct checker_run *run, struct starvation_sta
 	}
 	if (!closed)
 		return;
-	bound_ns = starvation_bound_ns(run, index);
-	own->bound_ns = bound_ns > own->bound_ns ? bound_ns : own->bound_ns;
+	if (!own->bound_ns || own->bound_call != state->calls) {
+		bound_ns = starvation_bound_ns(run, index);
+		own->bound_ns = bound_ns > own->bound_ns ? bound_ns : own->bound_ns;
+		own->bound_call = state->calls;
+	}
 	if (run->now_ns - own->closed_ns > own->bound_ns)
 		checker_fail(
 			run, &checker_starvation,
@@ -130,6 +135,7 @@ static void starvation_event(struct checker_run *run, void *data, const struct c
 {
 	struct starvation_state *state = data;
 
+	state->calls += event->type == CHECK_SETTLED;
 	if (event->type == CHECK_SETTLED && event->core_ns - event->now_ns != state->offset_ns) {
 		state->offset_ns = event->core_ns - event->now_ns; /* the core's clock jumped */
 		starvation_reset(state, run->now_ns);
