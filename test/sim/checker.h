@@ -82,11 +82,11 @@ struct checker {
 	void (*fini)(void *state); /* NULL: nothing to free */
 };
 
-#define CHECKER_COUNT 15u
+#define CHECKER_COUNT 16u
 extern const struct checker *const checker_list[CHECKER_COUNT];
 extern const struct checker checker_once, checker_closed, checker_late, checker_effect, checker_limits,
 	checker_inversion, checker_starvation, checker_drain, checker_gang, checker_budget, checker_owed, checker_age,
-	checker_rest, checker_slice, checker_floor;
+	checker_rest, checker_slice, checker_floor, checker_spin;
 
 /* What every checker may look at: the two records, the simulator's questions. */
 struct checker_run {
@@ -96,8 +96,10 @@ struct checker_run {
 	struct told *told;                            /* what the core was told (checker_told.h) */
 	struct truth *truth;                          /* what the device was told (checker_truth.h) */
 	void (*log)(const struct check_event *event); /* or NULL */
-	uint64_t latency_ns; /* of the driver, from an event to the call below: no part of what the core knows */
-	bool calm;           /* no more faults, no more arrivals */
+	uint64_t latency_ns;  /* of the driver, from an event to the call below: no part of what the core knows */
+	uint64_t late_ns;     /* answers may come so much later than they should */
+	uint32_t mute_client; /* carries out nothing until the calm; CHECKER_NONE: nobody is so */
+	bool calm;            /* no more faults, no more arrivals */
 	uint64_t now_ns;
 	void *states[CHECKER_COUNT];
 	bool failed[CHECKER_COUNT];

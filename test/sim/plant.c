@@ -181,6 +181,16 @@ static bool plant_slice_only_short(struct checker_run *run, uint64_t slice_ns)
 	return slice_ns < (uint64_t)gp_desc_get(run->desc, GP_DESC_TIMESLICE_NS);
 }
 
+/* Nothing says that the ranks of a job belong together. */
+static void plant_world_loners(struct gp_workload *workload)
+{
+	uint32_t i;
+
+	for (i = 0; i < workload->client_count; i++)
+		if (workload->clients[i].meets)
+			workload->clients[i].gang = 0;
+}
+
 const struct plant plant_list[] = {
 	{ .name = "rerun",
 	  .caught_by = &checker_once,
@@ -234,6 +244,11 @@ const struct plant plant_list[] = {
 	  .caught_by = &checker_gang,
 	  .make = plant_make_own_move,
 	  .what = "a gang's orders share no move number" },
+	{ .name = "loners",
+	  .caught_by = &checker_spin,
+	  .kind = SWARM_RANKS,
+	  .world = plant_world_loners,
+	  .what = "the ranks of a job are not known as a gang" },
 	{ .name = "many",
 	  .caught_by = &checker_age,
 	  .kind = SWARM_HOSTILE,

@@ -13,6 +13,7 @@ enum swarm_kind {
 	SWARM_HOSTILE, /* the same worlds with users, and with clients that claim work and complete nothing */
 	SWARM_SELF,    /* the same worlds on devices that switch by themselves, where every fault may happen */
 	SWARM_FLOORS,  /* the same worlds with guaranteed shares */
+	SWARM_RANKS,   /* the same worlds on several devices, with ranks of jobs that wait for each other */
 };
 
 /* Every hook may be NULL. The checkers have seen, or will see, the honest side unless it says otherwise. */
@@ -20,6 +21,8 @@ struct plant {
 	const char *name, *what;
 	const struct checker *caught_by;
 	enum swarm_kind kind; /* only such worlds can show it */
+	/* What the world is instead, before the simulator sees it. */
+	void (*world)(struct gp_workload *workload);
 	/* What the core is told of its device instead. */
 	void (*device)(struct gp_device_attr *attr, struct gp_param *param);
 	/* What the core is told of a client instead. */

@@ -26,7 +26,7 @@ struct swarm_options {
 };
 
 static const char swarm_help[] =
-	"usage: swarm [--seeds N] [--first S] [--seed S] [--replay FILE] [--hostile|--self|--floors] [--plant NAME] [--jobs N] [--verbose]\n"
+	"usage: swarm [--seeds N] [--first S] [--seed S] [--replay FILE] [--hostile|--self|--floors|--ranks] [--plant NAME] [--jobs N] [--verbose]\n"
 	"  --seeds N       how many worlds (100)\n"
 	"  --first S       the first seed (1)\n"
 	"  --seed S        only this one, and say what its world is\n"
@@ -34,6 +34,7 @@ static const char swarm_help[] =
 	"  --hostile       the same worlds with users, and with clients that claim work and complete nothing\n"
 	"  --self          the same worlds on devices that switch by themselves\n"
 	"  --floors        the same worlds with guaranteed shares\n"
+	"  --ranks         the same worlds on several devices, with ranks of jobs that wait for each other\n"
 	"  --plant NAME    with a bug planted: succeeds when the checker that should see it does, within --seeds; `all`: each in turn\n"
 	"  --jobs N        processes at once (one per core)\n"
 	"  --verbose       a line for each seed\n"
@@ -170,6 +171,7 @@ static int swarm_go(struct swarm_options *options)
 		printf("swarm: to see one again: swarm %s--seed N\n", options->kind == SWARM_HOSTILE ? "--hostile " :
 								      options->kind == SWARM_SELF    ? "--self " :
 								      options->kind == SWARM_FLOORS  ? "--floors " :
+								      options->kind == SWARM_RANKS   ? "--ranks " :
 												       "");
 	return failed > 0;
 }
@@ -242,7 +244,7 @@ int main(int argc, char **argv)
 		{ "list-plants", 0, 0, 'P' }, { "list-checkers", 0, 0, 'C' },
 		{ "help", 0, 0, 'h' },        { "hostile", 0, 0, 'H' },
 		{ "self", 0, 0, 'W' },        { "floors", 0, 0, 'F' },
-		{ 0 },
+		{ "ranks", 0, 0, 'R' },       { 0 },
 	};
 	static uint64_t list[SWARM_LIST_MAX];
 	struct swarm_options options = { .first = 1, .count = 100, .list = list };
@@ -267,6 +269,7 @@ int main(int argc, char **argv)
 		case 'H': options.kind = SWARM_HOSTILE; break;
 		case 'W': options.kind = SWARM_SELF; break;
 		case 'F': options.kind = SWARM_FLOORS; break;
+		case 'R': options.kind = SWARM_RANKS; break;
 		case 'l': options.log = true; break;
 		case 'P': return swarm_list(true);
 		case 'C': return swarm_list(false);

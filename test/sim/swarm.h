@@ -8,7 +8,7 @@
 #include "test/sim/checker.h"
 #include "test/sim/plant.h"
 
-#define SWARM_DEVICE_MAX 3u
+#define SWARM_DEVICE_MAX 4u
 #define SWARM_CLIENT_MAX 12u
 #define SWARM_LIAR_MAX   6u
 #define SWARM_USER_MAX   3u
@@ -32,13 +32,15 @@ struct swarm_world {
 	uint32_t mute_client;  /* carries out and answers nothing from mute_ns on, until the calm; UINT32_MAX: nobody */
 	uint32_t tardy_client; /* answers everything nearly an ack_timeout_ns late, until the calm */
 	uint64_t mute_ns;
-	bool is_self;               /* the devices switch by themselves */
+	bool is_self; /* the devices switch by themselves */
+	bool has_ranks;
 	char text[SWARM_TEXT_SIZE]; /* in one line, for the log */
 };
 
-/* swarm_world.c and swarm_fault.c */
+/* swarm_world.c, swarm_ranks.c and swarm_fault.c */
 int swarm_world_init(struct swarm_world *world, uint64_t seed, enum swarm_kind kind, struct gp_error *error);
 void swarm_world_fini(struct swarm_world *world);
+int swarm_world_draw_ranks(struct swarm_world *world, uint64_t seed);
 void swarm_world_draw_faults(struct swarm_world *world, struct gp_rng *rng);
 bool swarm_world_can_quarantine(const struct swarm_world *world);
 uint64_t swarm_world_job_ns(const struct swarm_world *world,

@@ -61,6 +61,19 @@ static uint64_t run_host_ns(uint64_t ns)
 	return ns == GP_SIM_DEFAULT_NS ? 5000 : ns;
 }
 
+/* What never ends is as late as the core waits. */
+static uint64_t run_late_ns(const struct swarm_world *world)
+{
+	bool is_late = world->tardy_client != UINT32_MAX;
+	uint32_t i;
+
+	for (i = 0; i < world->fault_count; i++)
+		is_late |= world->faults[i].type == GP_SIM_FAULT_CLOSE_HANGS;
+	if (is_late && world->ack.delay_ns < world->config.ack_timeout_ns)
+		return world->config.ack_timeout_ns;
+	return world->ack.delay_ns;
+}
+
 static uint64_t run_drain_ns(const struct swarm_world *world, const struct gp_sim *sim)
 {
 	struct gp_sim_client_info info;
@@ -173,7 +186,11 @@ void swarm_run(const struct swarm_order *order, const struct swarm_world *world,
 	}
 	run.desc = &world->desc;
 	run.latency_ns = run_host_ns(config.notice_ns) + run_host_ns(config.decide_ns);
+	run.mute_client = world->mute_client;
+	run.late_ns = run_late_ns(world);
 	run.log = order->log ? swarm_log_event : NULL;
+	if (order->plant && order->plant->world)
+		order->plant->world((struct gp_workload *)config.workload);
 	swarm_seam_begin(&run, order->plant);
 	if (gp_sim_create(&config, &sim, &error)) {
 		snprintf(ret_outcome->error, sizeof(ret_outcome->error), "%.*s", (int)sizeof(ret_outcome->error) - 1,

@@ -36,6 +36,9 @@ static int world_draw_device(struct swarm_world *world, struct gp_rng *rng, stru
 	int64_t pipes;
 	int ret;
 
+	if (world->has_ranks && pick == 4)
+		pick = 0;
+
 	snprintf(relative, sizeof(relative), "devices/%s.ini", names[pick]);
 	ret = gp_paths_share(relative, path, sizeof(path));
 	if (ret)
@@ -50,7 +53,7 @@ static int world_draw_device(struct swarm_world *world, struct gp_rng *rng, stru
 	pipes = gp_desc_get(&world->desc, GP_DESC_PIPE_COUNT);
 	/* Few slots, but not so few that queues which are never parked fill them: an oversubscribed device is the
 	 * model's own test. */
-	if (world_chance(rng, 400))
+	if (world_chance(rng, 400) && !world->has_ranks)
 		world_set(&world->desc, GP_DESC_SLOT_COUNT, pipes * (int64_t)world_between(rng, 2, 3));
 	return 0;
 }
@@ -102,7 +105,7 @@ static void world_draw_config(struct swarm_world *world, struct gp_rng *rng)
 		.workload = &world->workload,
 		.desc = &world->desc,
 		.mode = GP_SIM_CORE,
-		.device_count = world_chance(rng, 350) ? (uint32_t)world_between(rng, 2, SWARM_DEVICE_MAX) : 1,
+		.device_count = world_chance(rng, 350) ? (uint32_t)world_between(rng, 2, 3) : 1,
 		.policy = policies[gp_rng_below(rng, 10)],
 		.unit = units[gp_rng_below(rng, 4)],
 		.gate_cost_ns = costs[gp_rng_below(rng, 5)],
@@ -393,11 +396,14 @@ int swarm_world_init(struct swarm_world *world, uint64_t seed, enum swarm_kind k
 
 	memset(world, 0, sizeof(*world));
 	world->is_self = kind == SWARM_SELF;
+	world->has_ranks = kind == SWARM_RANKS;
 	gp_rng_init(&rng, seed);
 	ret = world_draw_device(world, &rng, error);
 	if (ret)
 		return ret;
 	world_draw_config(world, &rng);
+	if (world->has_ranks)
+		world->config.device_count = 2 + (uint32_t)(seed % 3);
 	world->config.seed = seed;
 	world->workload.device_count = world->config.device_count;
 	world->calm_ns = world_between(&rng, 40, 200) * MS;
@@ -409,6 +415,8 @@ int swarm_world_init(struct swarm_world *world, uint64_t seed, enum swarm_kind k
 		ret = world_draw_client(world, &rng, i);
 	if (!ret && kind == SWARM_HOSTILE)
 		ret = world_draw_hostile(world, seed);
+	if (!ret && kind == SWARM_RANKS)
+		ret = swarm_world_draw_ranks(world, seed);
 	if (!ret && kind == SWARM_FLOORS)
 		world_draw_floors(world, seed);
 	if (ret) {

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranks of a job: none spins on its device for a peer whose gate is closed on its work, for longer than the gates of
+ * both devices need to move: the plans that may be under way there when one of the two is decided, and that one. Who
+ * belongs together is known from the workload, whatever the core was told.
+ */
+#include <stdlib.h>
+#include "test/sim/checker.h"
+#include "test/sim/checker_told.h"
+#include "test/sim/checker_truth.h"
+
+struct spin_queue {
+	uint32_t job, client; /* job: 0: not of a rank */
+	uint64_t *packets;    /* those that spin, by their place in the queue */
+	uint64_t count, capacity, started;
+	bool runs;         /* the last one that started is on the device */
+	uint64_t apart_ns; /* a peer has been away since, + 1; 0: none is */
+};
+
+#define SPIN_JOB_MAX 8u
+struct spin_state {
+	struct spin_queue queues[TRUTH_QUEUE_MAX];
+	uint32_t queue_end;
+	bool given_up[SPIN_JOB_MAX]; /* a rank died: nobody waits any more */
+};
+
+static void spin_submit(struct checker_run *run, struct spin_state *state, const struct check_event *event)
+{
+	struct spin_queue *queue = &state->queues[event->gpu_queue];
+	struct gp_sim_client_info client;
+	struct gp_sim_queue_info info;
+	uint64_t *packets;
+
+	gp_sim_queue(run->sim, event->gpu_queue, &info);
+	gp_sim_client(run->sim, info.client, &client);
+	if (!client.work->meets || client.work->meets >= SPIN_JOB_MAX)
+		return;
+	queue->job = client.work->meets;
+	queue->client = info.client;
+	if (state->queue_end <= event->gpu_queue)
+		state->queue_end = event->gpu_queue + 1;
+	if (event->packet->type != GP_GPU_KERNEL || !event->packet->kernel.spin_signal)
+		return;
+	if (queue->count == queue->capacity) {
+		queue->capacity = queue->capacity ? queue->capacity * 2 : 64;
+		packets = realloc(queue->packets, queue->capacity * sizeof(*packets));
+		if (!packets)
+			abort();
+		queue->packets = packets;
+	}
+	queue->packets[queue->count++] = info.written;
+}
+
+static void spin_gpu(struct spin_state *state, const struct check_event *event)
+{
+	struct spin_queue *queue;
+
+	if (event->gpu_queue == CHECKER_NONE || event->gpu_queue >= TRUTH_QUEUE_MAX)
+		return;
+	queue = &state->queues[event->gpu_queue];
+	if (event->gpu_event->type == GP_GPU_EVENT_START) {
+		if (queue->started < queue->count && queue->packets[queue->started] == event->gpu_event->packet)
+			queue->started++;
+		queue->runs |= queue->started && queue->packets[queue->started - 1] == event->gpu_event->packet;
+	} else if (event->gpu_event->type == GP_GPU_EVENT_STOP || event->gpu_event->type == GP_GPU_EVENT_END ||
+		   event->gpu_event->type == GP_GPU_EVENT_KILLED) {
+		queue->runs &= !queue->started || queue->packets[queue->started - 1] != event->gpu_event->packet;
+	}
+}
+
+/* The core can neither put it aside nor bring it back now, by no fault of its own, or does not know that it should. */
+static bool spin_is_excused(const struct checker_run *run, const struct told_queue *queue)
+{
+	const struct told_device *device;
+	struct gp_sim_queue_info info;
+
+	if (!queue || (queue->gate != GP_GATE_OPEN && queue->gate != GP_GATE_CLOSED && !told_moves(queue)) ||
+	    queue->fail_count || queue->condemned)
+		return true;
+	gp_sim_queue(run->sim, (uint32_t)queue->attr.tag, &info);
+	device = &run->told->devices[queue->device];
+	return info.client == run->mute_client || device->stopped || !device->gates ||
+	       run->truth->queues[queue->attr.tag].lost ||
+	       run->told->core_ns < device->disturbed_ns + device->attr.ack_timeout_ns ||
+	       !told_has_slot(run->told, queue->device);
+}
+
+/* Whether the job's rank waits for this queue of a peer: its gate is closed on what it has to do before they meet. */
+static bool spin_is_away(const struct checker_run *run, const struct spin_state *state, uint32_t index, uint32_t rank)
+{
+	const struct spin_queue *peer = &state->queues[index], *spins = &state->queues[rank];
+	struct gp_sim_queue_info info;
+
+	if (peer->job != spins->job || peer->client == spins->client || !run->truth->queues[index].used ||
+	    !run->truth->queues[index].closed || (peer->count && peer->started >= spins->started))
+		return false;
+	gp_sim_queue(run->sim, index, &info);
+	return info.alive && info.written != info.completed;
+}
+
+/* How long all that may have to move before a gate of the device does, and it, can take. */
+static uint64_t spin_move_ns(const struct checker_run *run, uint32_t index)
+{
+	const struct told_device *device = &run->told->devices[index];
+	uint64_t gate_ns = device->attr.close_ns > device->attr.open_ns ? device->attr.close_ns : device->attr.open_ns;
+	uint64_t count = 0;
+	uint32_t i;
+
+	for (i = 0; i < run->told->queue_end; i++)
+		count += run->told->queues[i].used && run->told->queues[i].device == index;
+	return 2 * (2 * run->latency_ns + (device->attr.unit == GP_UNIT_DEVICE ? 2 : count) * gate_ns);
+}
+
+static void spin_look(struct checker_run *run, struct spin_state *state, uint32_t rank)
+{
+	struct spin_queue *queue = &state->queues[rank];
+	const struct told_queue *told = told_find_tag(run->told, rank), *peer;
+	uint64_t limit_ns, other_ns;
+	uint32_t i, away = CHECKER_NONE;
+
+	for (i = 0; i < state->queue_end && away == CHECKER_NONE; i++)
+		if (spin_is_away(run, state, i, rank))
+			away = i;
+	peer = away == CHECKER_NONE ? NULL : told_find_tag(run->told, away);
+	if (away == CHECKER_NONE || spin_is_excused(run, told) || spin_is_excused(run, peer)) {
+		queue->apart_ns = 0;
+		return;
+	}
+	if (!queue->apart_ns)
+		queue->apart_ns = run->now_ns + 1;
+	limit_ns = spin_move_ns(run, told->device);
+	other_ns = spin_move_ns(run, peer->device);
+	limit_ns = (other_ns > limit_ns ? other_ns : limit_ns) + run->late_ns;
+	if (run->now_ns + 1 - queue->apart_ns > limit_ns)
+		checker_fail(
+			run, &checker_spin,
+			"at %llu ns: queue %u spins on device %u since %llu ns for queue %u, whose gate on device %u is closed on its work; %llu ns are allowed",
+			(unsigned long long)run->now_ns, rank, told->device, (unsigned long long)queue->apart_ns - 1,
+			away, peer->device, (unsigned long long)limit_ns);
+}
+
+static void spin_event(struct checker_run *run, void *data, const struct check_event *event)
+{
+	struct spin_state *state = data;
+	uint32_t i;
+
+	if (event->type == CHECK_SUBMIT)
+		spin_submit(run, state, event);
+	else if (event->type == CHECK_GPU)
+		spin_gpu(state, event);
+	else if (event->type == CHECK_GPU_REMOVE && state->queues[event->gpu_queue].job)
+		state->given_up[state->queues[event->gpu_queue].job] = true;
+	if (event->type != CHECK_STEP)
+		return;
+	for (i = 0; i < state->queue_end; i++) {
+		struct spin_queue *queue = &state->queues[i];
+
+		/* A kernel none of whose workgroups has found room is not reported as stopped when its gate closes. */
+		if (queue->runs && !run->truth->queues[i].closed && !state->given_up[queue->job])
+			spin_look(run, state, i);
+		else
+			queue->apart_ns = 0;
+	}
+}
+
+static void spin_fini(void *data)
+{
+	struct spin_state *state = data;
+	uint32_t i;
+
+	for (i = 0; i < state->queue_end; i++)
+		free(state->queues[i].packets);
+}
+
+const struct checker checker_spin = {
+	.name = "spin",
+	.promise = "no rank spins for a peer longer than their gates need to move",
+	.state_size = sizeof(struct spin_state),
+	.event = spin_event,
+	.fini = spin_fini,
+};
