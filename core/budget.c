@@ -84,20 +84,21 @@ void gp_budget_pay(struct gp_device *device, uint32_t transaction_count)
  * they cannot.
  */
 #define SWITCH_LEAST_NS  2500000ull    /* between two counts: those of one moment say nothing */
-#define SWITCH_SMOOTH    8u            /* windows until it is believed */
+#define SWITCH_SMOOTH    8u            /* windows until it is believed … */
+#define SWITCH_RISE      4u            /* … and if it is more than before */
 #define SWITCH_BACK      4u            /* back when it is so many times less than it may be: far from where it began */
 #define SWITCH_FRESH_NS  2000000000ull /* for how long it counts when nobody is put aside any more */
 #define SLOW_NS          1000000000ull /* how long slices are longer at least; doubled when it was needed again soon */
 #define SLOW_NS_MAX      60000000000ull
 #define SLOW_CALM_NS     10000000000ull /* not soon */
-#define SWITCH_GATHER    2u             /* slices are so many times as long where nobody waits for what they delay */
-#define SWITCH_COUNT_MAX 1000000u       /* in a window */
+#define SWITCH_GATHER    2u /* slices are so many times as long where nobody waits for what they delay, or not always */
+#define SWITCH_COUNT_MAX 1000000u /* in a window */
 
 uint64_t gp_budget_short_ns(const struct gp_device *device)
 {
 	uint64_t slow_ns = device->attr.switch_ns * 1000 / device->param.overhead_permille;
 
-	if (device->stay.gathers)
+	if (device->stay.gathers || device->stay.shared_ns)
 		slow_ns *= SWITCH_GATHER;
 	return device->slowed && slow_ns > device->attr.short_ns ? slow_ns : device->attr.short_ns;
 }
@@ -145,7 +146,7 @@ void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device)
 
 static void budget_window(struct gp_sched *sched, struct gp_device *device, uint32_t saves, uint64_t window_ns)
 {
-	uint64_t past = device->saves_per_s, most = 1000000000000ull / device->attr.switch_ns, now;
+	uint64_t past = device->saves_per_s, most = 1000000000000ull / device->attr.switch_ns, now, smooth;
 
 	if (saves > SWITCH_COUNT_MAX)
 		saves = SWITCH_COUNT_MAX;
@@ -153,8 +154,11 @@ static void budget_window(struct gp_sched *sched, struct gp_device *device, uint
 	if (now > most)
 		now = most; /* no device does more than switch; the driver has begun anew, or lies */
 	device->saves_ns = sched->now_ns;
-	gp_stay_counted(sched, device, saves, window_ns);
-	budget_set_rate(sched, device, past - past / SWITCH_SMOOTH + now / SWITCH_SMOOTH);
+	if (!device->under_counts)
+		gp_stay_counted(sched, device, saves, window_ns);
+	device->under_counts = device->under_seat != GP_NONE;
+	smooth = now > past ? SWITCH_RISE : SWITCH_SMOOTH;
+	budget_set_rate(sched, device, past - past / smooth + now / smooth);
 }
 
 int gp_sched_switches(struct gp_sched *sched, struct gp_queue_id queue, uint32_t count, uint64_t counted_ns,

@@ -101,8 +101,11 @@ static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queu
 
 	if (q->aged)
 		return GP_WHY_AGED;
+	if (gp_under_is(b->sched, q) && !b->sched->seats[urgent->seat].is_behind)
+		return GP_WHY_SELF;
 	if (device->attr.switch_ns && !device->stay.holds && !urgent->is_batch &&
 	    !b->sched->seats[urgent->seat].is_behind && q->is_batch && !gp_gang_is_several(b->sched, q) &&
+	    !gp_under_is_long(b->sched, q) &&
 	    (b->sched->seats[q->seat].has_turn ? gp_turn_is_best(b->sched, device, q->rank) : plan_may_stay(b, q)))
 		return GP_WHY_SELF;
 	if (q->hold_until_ns > now_ns)
@@ -252,7 +255,7 @@ static void plan_close_turns(struct gp_plan_builder *b)
 				gp_turn_give(sched, index); /* nobody else wants it: closing would only cost */
 				continue;
 			}
-			if (plan_may_stay(b, q)) {
+			if (plan_may_stay(b, q) || gp_under_is(sched, q)) {
 				plan_leave(b, i, GP_WHY_SELF);
 				continue;
 			}
@@ -335,7 +338,8 @@ static void plan_open_ready(struct gp_plan_builder *b)
 		/* On a self-switching device the one that has the turn stays open under the urgent ones, so it may open
 		 * too; but not beside one that is behind its share. */
 		if (q->rank < hold_rank && !(b->device->attr.switch_ns && !b->device->stay.holds && q->is_batch &&
-					     !is_behind && gp_turn_is_best(sched, b->device, q->rank)))
+					     !is_behind && gp_turn_is_best(sched, b->device, q->rank) &&
+					     !gp_under_is_long(sched, q)))
 			break;
 		/* A batch gate opened now will have to be closed for the next urgent arrival, if there are any: not
 		 * before that can be paid. */
@@ -495,6 +499,7 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 		gp_turn_settle(sched, device);
 	if (device->policy->gates && !device->stopped) {
 		gp_gang_decide(sched);
+		gp_under_update(sched, device);
 		gp_turn_assign(sched, device);
 		gp_stay_plan(sched, device);
 		plan_rise(&b);

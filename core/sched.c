@@ -148,7 +148,8 @@ int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *att
 	    attr->ack_timeout_ns > GP_DURATION_NS_MAX || attr->switch_ns > GP_DURATION_NS_MAX ||
 	    attr->lower_max > GP_BATCH_MAX || attr->short_ns > GP_DURATION_NS_MAX ||
 	    attr->long_ns > GP_DURATION_NS_MAX || attr->slice_ns > GP_DURATION_NS_MAX ||
-	    (attr->long_ns && attr->long_ns <= attr->short_ns))
+	    (attr->long_ns && attr->long_ns <= attr->short_ns) || attr->mid_ns > GP_DURATION_NS_MAX ||
+	    (attr->mid_ns && (attr->mid_ns <= attr->short_ns || (attr->long_ns && attr->mid_ns >= attr->long_ns))))
 		return -EINVAL;
 	if (sched->device_count == sched->limits.device_count ||
 	    attr->queue_max > sched->limits.queue_count - sched->queue_reserved)
@@ -166,6 +167,7 @@ int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *att
 	device->seat_first = device->idle_first = device->idle_last = device->check_first = GP_NONE;
 	device->awaited_first = GP_NONE;
 	device->inverted_first = device->aged_seat = device->announce = device->floor_first = GP_NONE;
+	device->under_seat = device->under_by = GP_NONE;
 	device->aged_from_ns = GP_NEVER_NS;
 	device->rest_ns = device->wake_ns = GP_NEVER_NS;
 	device->tokens_ns = (int64_t)((attr->close_ns + attr->open_ns) * device->param.burst);

@@ -2,8 +2,9 @@
 /*
  * Slices, on devices that switch by themselves: how long the device runs a queue before it looks at others. A batch
  * queue below a client that takes no turns has the shortest there is, so that a more urgent one waits for one switch
- * only; the only client above batch ones may have a long one, so that none of its requests is interrupted; all others
- * are as their applications have them, several of one gang too.
+ * only; the only client above batch ones may have a long one, so that none of its requests is interrupted; a batch
+ * client above another that stays open below it (under.c) has one in the middle; all others are as their applications
+ * have them, several of one gang too.
  *
  * Two short ones open at once make no progress at all (measured: docs/decisions/0008). Hence, over every answer that is
  * late, lost or bad:
@@ -21,11 +22,13 @@
 #define SLICE_RETRY_NS    1000000000ull /* one that failed is tried again, or after ack_timeout_ns if that is less … */
 #define SLICE_RETRY_MAX   4u            /* … and so often twice as long after each further one */
 #define SLICE_OWN_NS      2000000ull    /* of an application that has not said (measured: share/devices/h200.ini) */
+#define SLICE_UNIT_NS     1000ull       /* slices are whole microseconds */
 #define SLICE_PROMPT_PART 4u            /* of ack_timeout_ns: what must open anyway waits so long to be made long */
 
 bool gp_slice_is_short_ns(const struct gp_device *device, uint64_t slice_ns)
 {
-	return slice_ns && (!device->attr.long_ns || slice_ns < device->attr.long_ns);
+	return slice_ns && slice_ns != device->attr.mid_ns &&
+	       (!device->attr.long_ns || slice_ns < device->attr.long_ns);
 }
 
 bool gp_slice_may_be_short(const struct gp_device *device, const struct gp_queue *q)
@@ -155,6 +158,7 @@ struct slice_round {
 	uint32_t best_count;  /* … and how many have it */
 	uint32_t staying;     /* lower ones with work that may be open and are not about to close */
 	uint32_t short_count; /* that may be open, have work and may be short */
+	int64_t least;        /* the lowest rank of lower ones that may be open */
 	uint32_t lengthening; /* that may be short and should not be: first they, then others become short */
 };
 
@@ -181,7 +185,8 @@ static void slice_look_open(struct gp_sched *sched, const struct gp_seat *seat, 
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 		const struct gp_queue *q = &sched->queues[i];
 
-		if (q->attr.kind == GP_KIND_COMPUTE && q->is_batch && slice_stand(q) == SLICE_STAYS)
+		if (q->attr.kind == GP_KIND_COMPUTE && q->is_batch && slice_stand(q) == SLICE_STAYS &&
+		    !gp_under_is(sched, q))
 			round->staying += slice_counts(sched, q, staying);
 	}
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
@@ -190,8 +195,11 @@ static void slice_look_open(struct gp_sched *sched, const struct gp_seat *seat, 
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 		const struct gp_queue *q = &sched->queues[i];
 
-		if (q->attr.kind != GP_KIND_COMPUTE || !q->is_batch || q->gate == GP_GATE_CLOSED ||
-		    q->rank < round->best || !slice_counts(sched, q, open))
+		if (q->attr.kind != GP_KIND_COMPUTE || !q->is_batch || q->gate == GP_GATE_CLOSED)
+			continue;
+		if (q->own_rank < round->least)
+			round->least = q->own_rank;
+		if (q->rank < round->best || !slice_counts(sched, q, open))
 			continue;
 		round->best_count = q->rank > round->best ? 1 : round->best_count + 1;
 		round->best = q->rank;
@@ -205,7 +213,9 @@ static uint64_t slice_grace_ns(const struct gp_device *device)
 
 static struct slice_round slice_look(struct gp_sched *sched, struct gp_device *device)
 {
-	struct slice_round round = { .is_wanted = slice_is_wanted(sched, device), .best = INT64_MIN };
+	struct slice_round round = { .is_wanted = slice_is_wanted(sched, device),
+				     .best = INT64_MIN,
+				     .least = INT64_MAX };
 	uint64_t grace_ns = slice_grace_ns(device);
 	uint32_t s, i;
 
@@ -256,12 +266,23 @@ static void slice_order(struct gp_plan_builder *b, uint32_t queue, uint64_t slic
 static uint64_t slice_short_ns(const struct gp_device *device, const struct gp_queue *q)
 {
 	uint64_t short_ns = gp_budget_short_ns(device);
+	uint64_t pressed_ns = device->pressed_slice_ns / 1000 * device->param.age_permille;
 
 	if (q->aged)
 		return 0; /* its turn is not to be one of switches alone */
-	if (device->pressed_slice_ns / 1000 * device->param.age_permille > short_ns)
-		return device->pressed_slice_ns / 1000 * device->param.age_permille;
-	return q->attr.own_slice_ns && short_ns > q->attr.own_slice_ns ? q->attr.own_slice_ns : short_ns;
+	if (pressed_ns > short_ns)
+		short_ns = pressed_ns;
+	else if (q->attr.own_slice_ns && short_ns > q->attr.own_slice_ns)
+		short_ns = q->attr.own_slice_ns;
+	return short_ns == device->attr.mid_ns ? short_ns + SLICE_UNIT_NS : short_ns; /* that one means another thing */
+}
+
+/* Of one that is open beside others with work: no longer than its own. */
+static uint64_t slice_mid_ns(const struct gp_device *device, const struct gp_queue *q)
+{
+	uint64_t own_ns = q->attr.own_slice_ns ? q->attr.own_slice_ns : SLICE_OWN_NS;
+
+	return device->attr.mid_ns < own_ns ? device->attr.mid_ns : 0;
 }
 
 /* A lower one may become short now: nobody who is short already has work beside it. */
@@ -298,6 +319,8 @@ static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice
 			want_ns = device->attr.long_ns;
 	} else if (slice_stand(q) == SLICE_STAYS && round->staying > 1 && round->is_crowded) {
 		want_ns = 0;
+	} else if (device->attr.mid_ns && q->own_rank > round->least) { /* another stays open below it (under.c) */
+		want_ns = slice_mid_ns(device, q);
 	} else if (!q->slice_opens_long) {
 		want_ns = slice_short_ns(device, q);
 		if (!slice_may_shorten(round, q, was_short))

@@ -289,6 +289,12 @@ struct gp_device {
 
 	struct gp_stay stay;
 
+	/* One that lost its turn to one above it and stays open below it (under.c). */
+	uint32_t under_seat, under_by; /* and to whom; GP_NONE: nobody */
+	uint64_t under_used_ns;        /* of its turn */
+	uint64_t under_until_ns;       /* it closes then */
+	bool under_counts;             /* since switches were last counted there was one: they are not all of others */
+
 	uint64_t rest_ns;       /* nobody has had work: it rests from here on; GP_NEVER_NS: somebody has */
 	uint64_t wake_ns;       /* device timer: turn end, budget refill, aged turn end; GP_NEVER_NS: none */
 	uint32_t announce;      /* queue to bring in (self-switching, hint); GP_NONE: none */
@@ -467,6 +473,13 @@ uint64_t gp_slice_timer_ns(const struct gp_queue *queue);                       
 void gp_slice_due(struct gp_sched *sched, uint32_t queue);                                /* its timer fired */
 void gp_slice_look(struct gp_device *device);                                             /* something changed */
 const char *gp_slice_check(const struct gp_sched *sched, const struct gp_device *device); /* NULL, or what is wrong */
+
+/* under.c: who lost its turn to one above it may stay open below it. */
+void gp_under_begin(struct gp_sched *sched, uint32_t lower, uint32_t middle, uint64_t used_ns); /* it just has */
+void gp_under_update(struct gp_sched *sched, struct gp_device *device);                         /* is it over? */
+void gp_under_forget(struct gp_sched *sched, struct gp_device *device, uint32_t seat);          /* before it goes */
+bool gp_under_is(const struct gp_sched *sched, const struct gp_queue *queue);
+bool gp_under_is_long(const struct gp_sched *sched, const struct gp_queue *queue);
 
 /* stay.c: requests that come in pieces, on devices that switch by themselves. */
 void gp_stay_look(struct gp_sched *sched, struct gp_device *device); /* who has work, or had some, may have changed */

@@ -28,7 +28,8 @@
 #define STAY_HOLD_NS     10000000000ull /* forgotten after; twice as long each time that it was confirmed … */
 #define STAY_HOLD_NS_MAX 60000000000ull
 #define STAY_GAPS        2u           /* shorter gaps than so many switches are never worth going to and fro */
-#define STAY_SHARE_NS    160000000ull /* two turns: long enough to be counted in (chosen) */
+#define STAY_ALONE_NS    200000000ull /* more than half of the time: so most of its requests are as fast as alone … */
+#define STAY_SHARE_NS    160000000ull /* … and two turns: long enough to be counted in (both chosen) */
 #define STAY_AHEAD \
 	600u         /* thousandths of what is written: then it is not waited for; and less than half of that again */
 #define STAY_KEEP 5u /* what is decided is kept until its reasons are a fifth less than they had to be */
@@ -202,8 +203,8 @@ void gp_stay_count_begin(struct gp_sched *sched, struct gp_device *device)
 }
 
 /* More switches than there may be, by a program that waits for each of its results: with longer slices it would wait
- * for all of them. So it has the device to itself for half of the time, and shares it as the limit allows for the
- * other. */
+ * for all of them. So it has the device to itself for somewhat more than half of the time, and shares it as the limit
+ * allows for the rest. */
 static bool stay_shares(struct gp_sched *sched, struct gp_device *device, enum gp_protect protect)
 {
 	struct gp_stay *stay = &device->stay;
@@ -213,12 +214,14 @@ static bool stay_shares(struct gp_sched *sched, struct gp_device *device, enum g
 		stay->shared_ns = 0;
 		return false;
 	}
-	if (!stay->shared_ns)
+	if (!stay->shared_ns) {
 		stay->shared_ns = sched->now_ns;
-	since_ns = (sched->now_ns - stay->shared_ns) % (2 * STAY_SHARE_NS);
-	gp_device_wake(device,
-		       sched->now_ns + (since_ns < STAY_SHARE_NS ? STAY_SHARE_NS : 2 * STAY_SHARE_NS) - since_ns);
-	return since_ns >= STAY_SHARE_NS;
+		gp_slice_look(device);
+	}
+	since_ns = (sched->now_ns - stay->shared_ns) % (STAY_ALONE_NS + STAY_SHARE_NS);
+	gp_device_wake(device, sched->now_ns - since_ns +
+				       (since_ns < STAY_ALONE_NS ? STAY_ALONE_NS : STAY_ALONE_NS + STAY_SHARE_NS));
+	return since_ns < STAY_ALONE_NS;
 }
 
 /* Whether the present stretch should have the device to itself. Wakes the device when it should, if it still lasts. */

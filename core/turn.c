@@ -378,19 +378,24 @@ bool gp_turn_can_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
 void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
 {
 	struct gp_device *device = &sched->devices[sched->seats[seat].device];
+	uint32_t victim = GP_NONE;
+	uint64_t used_ns = 0;
 
 	if (sched->seats[seat].has_turn)
 		return;
 	if (device->turn_count >= device->batch_max) {
-		uint32_t victim = turn_victim(sched, seat, rank);
-
-		if (victim != GP_NONE)
+		victim = turn_victim(sched, seat, rank);
+		if (victim != GP_NONE) {
 			turn_pay_cut(sched, &sched->seats[victim], rank);
+			used_ns = sched->seats[victim].turn_used_ns;
+		}
 		/* Turns taken for the same gang on another device may have changed the order meanwhile: what was
 		 * decided stands. */
 		gp_turn_take(sched, victim != GP_NONE ? victim : device->turn_seats[0]);
 	}
 	gp_turn_give(sched, seat);
+	if (victim != GP_NONE)
+		gp_under_begin(sched, victim, seat, used_ns);
 }
 
 void gp_turn_force(struct gp_sched *sched, uint32_t seat)
@@ -498,6 +503,7 @@ void gp_turn_forget(struct gp_sched *sched, uint32_t seat)
 	struct gp_device *device = &sched->devices[sched->seats[seat].device];
 	uint32_t *link = &device->check_first;
 
+	gp_under_forget(sched, device, seat);
 	gp_turn_take(sched, seat);
 	while (sched->seats[seat].check_gates) {
 		GP_ASSERT(*link != GP_NONE);

@@ -59,6 +59,7 @@ void gp_config_init(struct gp_config *config)
 	config->nvidia.open_ns = 300000;
 	config->nvidia.switch_ns = 200000;
 	config->nvidia.short_ns = 1000;
+	config->nvidia.mid_ns = 2000000;
 	config->nvidia.long_ns = 50000000;
 	config->kfd.null_count = 1;
 	config->unmanaged_priority = GP_PRIORITY_LOW;
@@ -129,6 +130,7 @@ static const struct config_key config_keys[] = {
 	KEY("nvidia", "open_cost", CONFIG_TIME, nvidia.open_ns, 1000, 1000000000),
 	KEY("nvidia", "switch_cost", CONFIG_TIME, nvidia.switch_ns, 1000, 1000000000),
 	KEY("nvidia", "short_slice", CONFIG_US, nvidia.short_ns, 0, 1000000000),
+	KEY("nvidia", "middle_slice", CONFIG_US, nvidia.mid_ns, 0, 1000000000),
 	KEY("nvidia", "long_slice", CONFIG_US, nvidia.long_ns, 0, 10000000000),
 	KEY("nvidia", "root", CONFIG_TEXT, nvidia.root, 0, GP_DEVICE_ROOT_SIZE),
 	KEY("null", "devices", CONFIG_COUNT, kfd.null_count, 1, GP_DEVICE_MAX),

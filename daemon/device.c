@@ -83,6 +83,16 @@ void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
 	daemon->dirty = daemon->metrics_dirty = daemon->slice_dirty = true;
 }
 
+/* Between the short one and the long one, or none. */
+static uint64_t device_mid_ns(const struct gp_device_info *info)
+{
+	bool has_long = info->long_us > info->short_us;
+
+	return info->short_us && info->mid_us > info->short_us && (!has_long || info->mid_us < info->long_us) ?
+		       info->mid_us * 1000 :
+		       0;
+}
+
 static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_error *error)
 {
 	const struct gp_device_info *info = &device->info;
@@ -101,6 +111,7 @@ static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *dev
 		.lower_max = info->lower_max,
 		.short_ns = info->short_us * 1000,
 		.long_ns = info->short_us && info->long_us > info->short_us ? info->long_us * 1000 : 0,
+		.mid_ns = device_mid_ns(info),
 		.slice_ns = info->short_us ? DEVICE_SLICE_NS : 0,
 	};
 	/* Without a means to preempt, nothing is ordered: the queues are watched and shown. */

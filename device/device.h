@@ -51,6 +51,7 @@ struct gp_device_info {
 	uint64_t switch_ns;         /* self-switching, and lower_max: see struct gp_device_attr */
 	uint32_t lower_max;
 	uint64_t short_us; /* the slice of a queue below the top priority; 0: the device has none that can be set */
+	uint64_t mid_us;   /* of one below the top that has another open below it; 0: it has none */
 	uint64_t long_us;  /* the slice of the only client on top; 0: left as it is */
 	bool is_refused;   /* known to hang or to reset when queues are preempted: mechanism is none */
 	uint32_t overhead_permille; /* preempting takes at most so much of the time here; 0: as configured */
@@ -149,7 +150,7 @@ struct gp_device_config {
 	bool criu;                  /* processes that cannot be debugged may be set aside by the checkpoint interface */
 	bool fetch_counters;        /* see struct gp_device_attr */
 	uint64_t close_ns, open_ns; /* prior of the costs, device time */
-	uint64_t switch_ns, short_ns, long_ns; /* see struct gp_device_info; whole microseconds */
+	uint64_t switch_ns, short_ns, mid_ns, long_ns; /* see struct gp_device_info; whole microseconds */
 	char root[GP_DEVICE_ROOT_SIZE];        /* what stands before /proc and /dev; "" but in tests */
 	char overruled[GP_DEVICE_OVERRULED_MAX][GP_SAFETY_NAME_SIZE]; /* entries of share/safety, by root */
 	uint32_t overruled_count;

@@ -12,6 +12,7 @@
 #define AGENT_AHEAD_MAX_NS   1000000u /* as libgpreempt: hints further ahead bring nothing in */
 #define AGENT_AHEAD_GRACE_NS 50000u   /* and the waiting kernel lasts so long after the announced time */
 #define AGENT_SLICE_SHORT_NS 1000u    /* tsg: the shortest slice there is */
+#define AGENT_SLICE_MID_NS   2000000u /* as [nvidia] middle_slice */
 #define AGENT_SLICE_LONG_NS  1000000000u
 #define AGENT_CLAIM          1000000u /* packets that a hostile client claims and never has */
 #define AGENT_RETRY_NS       1000u    /* a deadline that does not move is looked at again after */
@@ -57,6 +58,9 @@ static int agent_add_device(struct gp_sim *sim, struct sim_device *device, uint3
 				attr.switch_ns             ? AGENT_SLICE_SHORT_NS :
 							     0;
 		attr.long_ns = attr.short_ns < AGENT_SLICE_LONG_NS ? AGENT_SLICE_LONG_NS : 0;
+		attr.mid_ns = sim->config.middle_slice_ns ? sim->config.middle_slice_ns : AGENT_SLICE_MID_NS;
+		if (!attr.short_ns || attr.short_ns >= attr.mid_ns || attr.mid_ns >= AGENT_SLICE_LONG_NS)
+			attr.mid_ns = 0;
 		attr.slice_ns = SIM_SLICE_CALL_NS;
 		device->close_ns = (uint64_t)gp_desc_get(desc, GP_DESC_DISABLE_NS);
 		device->open_ns = (uint64_t)gp_desc_get(desc, GP_DESC_ENABLE_NS);

@@ -34,7 +34,7 @@ const char gp_options_help[] =
 "  --set NAME=VALUE     policy parameters: turn, min_open, linger_max, age_window, age_turn, hint_grace, overhead,\n"
 "                       burst, batch_clients, fail_max, age_share, rest, protect; device.KEY of the description; mix.NAME of the mix;\n"
 "                       sim.notice, sim.decide, sim.sample, sim.lv1_depth, sim.reset_depth, sim.reset_cost,\n"
-"                       sim.window, sim.hold_out, sim.lower_slice\n"
+"                       sim.window, sim.hold_out, sim.lower_slice, sim.middle_slice\n"
 "\n"
 "What comes out (a table, unless --json goes to standard output)\n"
 "  --json [FILE]        schema 1, docs/json.md             --perfetto FILE  for ui.perfetto.dev\n"
@@ -108,6 +108,7 @@ static int options_set_number(struct gp_options *options, const char *name, cons
 		{ "sim.lv1_depth", NULL, &c->lv1_depth, 65536 }, { "sim.reset_depth", NULL, &c->reset_depth, 65536 },
 		{ "sim.reset_cost", &c->reset_cost_ns, NULL, 0 }, { "sim.window", &c->window_ns, NULL, 0 },
 		{ "sim.hold_out", NULL, &c->hold_out, 1 }, { "sim.lower_slice", &c->lower_slice_ns, NULL, 0 },
+		{ "sim.middle_slice", &c->middle_slice_ns, NULL, 0 },
 		{ "overhead", NULL, &c->param.overhead_permille, 1000 },
 		{ "age_share", NULL, &c->param.age_permille, 1000 },
 	};
@@ -137,7 +138,7 @@ static int options_set_number(struct gp_options *options, const char *name, cons
 		"age_turn, age_share (per mille), hint_grace, rest, overhead (per mille), burst, batch_clients, fail_max, protect, device.KEY, "
 		"mix.NAME, "
 		"sim.notice, sim.decide, sim.sample, sim.lv1_depth, sim.reset_depth, sim.reset_cost, sim.window, "
-		"sim.hold_out, sim.lower_slice",
+		"sim.hold_out, sim.lower_slice, sim.middle_slice",
 		name);
 }
 

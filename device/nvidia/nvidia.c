@@ -27,6 +27,7 @@ static void nvidia_describe(const struct gp_backend *backend, const struct gp_nv
 		.switch_ns = backend->config.switch_ns,
 		.lower_max = NVIDIA_LOWER_MAX,
 		.short_us = backend->config.short_ns / 1000,
+		.mid_us = backend->config.mid_ns / 1000,
 		.long_us = backend->config.long_ns / 1000,
 	};
 	snprintf(info->name, sizeof(info->name), "%s", gpu->model);

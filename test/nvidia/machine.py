@@ -55,7 +55,7 @@ class Machine:
 
     def start(self, backend="auto", expect=0, wait=True):
         self.file("conf", f"[daemon]\nbackend = {backend}\nsocket = {self.socket}\nstate_dir = {self.root}\nlease = {self.lease}\nanswer_timeout = {self.answer}\n"
-                  f"[nvidia]\nroot = {self.root}\nmechanism = {self.mechanism}\nlong_slice = {self.long_slice}\n[ceiling]\ndefault = 99\n[policy]\nrest = {self.rest}\n{self.config}")
+                  f"[nvidia]\nroot = {self.root}\nmechanism = {self.mechanism}\nlong_slice = {self.long_slice}\nmiddle_slice = 0\n[ceiling]\ndefault = 99\n[policy]\nrest = {self.rest}\n{self.config}")
         environment = dict(os.environ, LD_PRELOAD=FIRST + FAKE, GPREEMPT_FAKE_RM=str(self.root / "dev"))
         self.daemon = subprocess.Popen([GPREEMPTD, "--config", str(self.root / "conf")], env=environment, stderr=open(self.log, "ab"))
         if expect:

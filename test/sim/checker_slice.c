@@ -21,6 +21,7 @@ struct slice_context {
 };
 
 struct slice_order {
+	uint32_t device;
 	uint64_t seq, slice_ns;
 	bool is_short; /* as last acknowledged */
 	bool is_under_way;
@@ -41,6 +42,12 @@ static uint64_t slice_own_ns(const struct checker_run *run)
 static bool slice_is_short(const struct checker_run *run, uint64_t slice_ns)
 {
 	return slice_ns && slice_ns < slice_own_ns(run);
+}
+
+/* Two like this make no progress; one beside one that has the slice in the middle does. */
+static bool slice_is_twin(const struct checker_run *run, uint32_t device, uint64_t slice_ns)
+{
+	return slice_is_short(run, slice_ns) && slice_ns != run->told->devices[device].attr.mid_ns;
 }
 
 static uint64_t slice_pairs_ns(const struct told_device *device)
@@ -70,7 +77,7 @@ static uint32_t slice_twins(struct checker_run *run, struct slice_state *state, 
 		gp_sim_queue(run->sim, i, &info);
 		if (!info.alive || info.device != device || info.kind != GP_GPU_COMPUTE ||
 		    info.written == info.completed || run->truth->queues[i].closed ||
-		    !slice_is_short(run, slice_context(state, &info)->slice_ns) ||
+		    !slice_is_twin(run, device, slice_context(state, &info)->slice_ns) ||
 		    seen[info.gpu_process % SLICE_CONTEXT_MAX])
 			continue;
 		seen[info.gpu_process % SLICE_CONTEXT_MAX] = true;
@@ -206,10 +213,11 @@ static void slice_plan(struct checker_run *run, struct slice_state *state, const
 				     (unsigned long long)plan->seq);
 			return;
 		}
+		order->device = plan->device;
 		order->seq = plan->seq;
 		order->slice_ns = plan->slice[i].slice_ns;
 		order->is_under_way = true;
-		if (slice_is_short(run, order->slice_ns))
+		if (slice_is_twin(run, plan->device, order->slice_ns))
 			order->is_short = true; /* it may be from now on */
 	}
 }
@@ -224,7 +232,7 @@ static void slice_event(struct checker_run *run, void *data, const struct check_
 	case CHECK_SLICED:
 		order->is_under_way &= order->seq != event->seq;
 		if (order->seq == event->seq && !event->result)
-			order->is_short = slice_is_short(run, order->slice_ns);
+			order->is_short = slice_is_twin(run, order->device, order->slice_ns);
 		break;
 	case CHECK_TRACE:
 		if (event->trace->type == GP_TRACE_SLICE_FAILED && event->trace->queue.index < TOLD_QUEUE_MAX)

@@ -165,7 +165,7 @@ void scene_begin(struct scene *scene, const char *config)
 	/* Nobody's turn ends while a thread waits for a processor: what is done is counted. */
 	snprintf(
 		text, sizeof(text),
-		"[policy]\nturn = 1h\nage_window = 1h\nmin_open = 1us\n[daemon]\nbackend = nvidia\n[nvidia]\nroot = %s\nlong_slice = 0\n%s",
+		"[policy]\nturn = 1h\nage_window = 1h\nmin_open = 1us\n[daemon]\nbackend = nvidia\n[nvidia]\nroot = %s\nlong_slice = 0\nmiddle_slice = 0\n%s",
 		scene->root.path, config ? config : "");
 	world_begin(&scene->world, text);
 }

@@ -123,6 +123,7 @@ static void storm_add_device(struct storm *storm)
 		device->attr.short_ns = 1000;
 		device->attr.slice_ns = 400000;
 		device->attr.long_ns = storm->seed % 5 ? 50000000 : 0;
+		device->attr.mid_ns = storm->seed % 7 ? 2000000 : 0;
 	}
 	/* Half of all worlds have hpf everywhere: it is what most people run. */
 	device->policy = storm->seed % 2 ? "hpf" : gp_policy_names[storm_draw(storm, policies)];

@@ -44,8 +44,10 @@ static void scene_begin(struct scene *scene, const char *config)
 	memset(scene, 0, sizeof(*scene));
 	nvidia_root_begin(&scene->root);
 	nvidia_root_gpu(&scene->root, "0000:00:01.0", "NVIDIA H200", 0);
-	snprintf(text, sizeof(text), "[daemon]\nbackend = nvidia\n[nvidia]\nroot = %s\nmechanism = channel\nlong_slice = 0\n%s",
-		 scene->root.path, config ? config : "");
+	snprintf(
+		text, sizeof(text),
+		"[daemon]\nbackend = nvidia\n[nvidia]\nroot = %s\nmechanism = channel\nlong_slice = 0\nmiddle_slice = 0\n%s",
+		scene->root.path, config ? config : "");
 	world_begin(&scene->world, text);
 	scene->world.look = scene_look;
 	scene->world.look_context = scene;
