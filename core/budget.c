@@ -83,10 +83,11 @@ void gp_budget_pay(struct gp_device *device, uint32_t transaction_count)
  * queue that is put aside; while they take more of the device than transactions may, short slices are just so long that
  * they cannot.
  */
-#define SWITCH_LEAST_NS  2500000ull    /* between two counts: those of one moment say nothing */
-#define SWITCH_SMOOTH    8u            /* windows until it is believed … */
-#define SWITCH_RISE      4u            /* … and if it is more than before */
-#define SWITCH_BACK      4u            /* back when it is so many times less than it may be: far from where it began */
+#define SWITCH_LEAST_NS  2500000ull /* between two counts: those of one moment say nothing */
+#define SWITCH_SMOOTH    8u         /* windows until it is believed … */
+#define SWITCH_RISE      4u         /* … and if it is more than before … */
+#define SWITCH_WILD      3u         /* … where one counts for so many times the limit at most: it alone says little */
+#define SWITCH_BACK      4u         /* back when it is so many times less than it may be: far from where it began */
 #define SWITCH_FRESH_NS  2000000000ull /* for how long it counts when nobody is put aside any more */
 #define SLOW_NS          1000000000ull /* how long slices are longer at least; doubled when it was needed again soon */
 #define SLOW_NS_MAX      60000000000ull
@@ -147,6 +148,7 @@ void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device)
 static void budget_window(struct gp_sched *sched, struct gp_device *device, uint32_t saves, uint64_t window_ns)
 {
 	uint64_t past = device->saves_per_s, most = 1000000000000ull / device->attr.switch_ns, now, smooth;
+	uint64_t wild = SWITCH_WILD * device->param.overhead_permille * 1000000000ull / device->attr.switch_ns;
 
 	if (saves > SWITCH_COUNT_MAX)
 		saves = SWITCH_COUNT_MAX;
@@ -157,6 +159,8 @@ static void budget_window(struct gp_sched *sched, struct gp_device *device, uint
 	if (!device->under_counts)
 		gp_stay_counted(sched, device, saves, window_ns);
 	device->under_counts = device->under_seat != GP_NONE;
+	if (now > wild && wild > past)
+		now = wild;
 	smooth = now > past ? SWITCH_RISE : SWITCH_SMOOTH;
 	budget_set_rate(sched, device, past - past / smooth + now / smooth);
 }

@@ -487,7 +487,7 @@ static void bad_counts_are_refused(void **state)
 	assert_int_equal(gp_sched_switches(w->sched, w->queues[low].id, 50, 2 * S, w->now_ns), 0);
 	assert_int_equal(gp_sched_switches(w->sched, w->queues[low].id, 60, 1 * S, w->now_ns), 0);
 	assert_int_equal(gp_sched_switch_info(w->sched, device, &info), 0);
-	assert_in_range(info.per_s_x1000, 1, 5000 * 1000 / 4);
+	assert_in_range(info.per_s_x1000, 1, 3000 * 1000 / 4);
 	world_free(w);
 }
 
