@@ -26,6 +26,9 @@
 #define EXPORTER_PATIENCE_MS 5000       /* for a request, and again for taking the answer */
 #define EXPORTER_AGE_MS      1000       /* what the daemon said is told again for so long */
 #define EXPORTER_BACKLOG     64
+#define EXPORTER_DRAIN_MS    1000  /* for the other side to take what was sent, and to close */
+#define EXPORTER_DRAIN_MAX   65536 /* bytes: what else it sends meanwhile is thrown away */
+#define EXPORTER_DEAF_MS     100   /* no descriptor or memory for a connection: then it is tried again */
 
 /* clang-format off */
 static const char exporter_help[] =
@@ -51,6 +54,8 @@ struct connection {
 	size_t request_size;
 	char *answer; /* NULL: the request is not whole yet */
 	size_t answer_size, sent;
+	bool is_answered; /* and waits for the other side to close */
+	size_t drained;
 };
 
 struct exporter {
@@ -59,6 +64,7 @@ struct exporter {
 	char *text; /* of the daemon, as it was at text_ms */
 	uint64_t text_ms;
 	uint64_t requests, refused, asked;
+	uint64_t deaf_until_ms; /* connections are not looked for */
 };
 
 static volatile sig_atomic_t exporter_stopped;
@@ -83,6 +89,14 @@ static void connection_close(struct connection *connection)
 	free(connection->answer);
 	connection->fd = -1;
 	connection->answer = NULL;
+	connection->is_answered = false;
+}
+
+/* Before the other side has closed. Who has its answer was not refused. */
+static void connection_end(struct exporter *exporter, struct connection *connection)
+{
+	exporter->refused += !connection->is_answered;
+	connection_close(connection);
 }
 
 /* The daemon's text, not older than a second. Without a daemon: that there is none. */
@@ -159,8 +173,7 @@ static void connection_answer(struct exporter *exporter, struct connection *conn
 	free(body);
 	if (size < 0) {
 		connection->answer = NULL;
-		exporter->refused++;
-		connection_close(connection);
+		connection_end(exporter, connection);
 		return;
 	}
 	connection->answer_size = (size_t)size;
@@ -178,8 +191,7 @@ static void connection_read(struct exporter *exporter, struct connection *connec
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got <= 0) {
-		exporter->refused++;
-		connection_close(connection);
+		connection_end(exporter, connection);
 		return;
 	}
 	connection->request_size += (size_t)got;
@@ -196,31 +208,57 @@ static void connection_write(struct exporter *exporter, struct connection *conne
 	if (put < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (put < 0) {
-		exporter->refused++;
-		connection_close(connection);
+		connection_end(exporter, connection);
 		return;
 	}
 	connection->sent += (size_t)put;
-	if (connection->sent == connection->answer_size) {
-		/* What was sent beyond the request would make the end a reset, which the answer may not survive. */
-		shutdown(connection->fd, SHUT_WR);
-		connection_close(connection);
-	}
+	if (connection->sent < connection->answer_size)
+		return;
+	/* What was sent beyond the request, unread, would make the end a reset, which the answer may not survive. */
+	shutdown(connection->fd, SHUT_WR);
+	connection->is_answered = true;
+	connection->drained = 0;
+	connection->until_ms = exporter_now_ms() + EXPORTER_DRAIN_MS;
 }
 
-/* A place: a free one, else that of who has been there longest. */
-static struct connection *exporter_place(struct exporter *exporter)
+static void connection_drain(struct exporter *exporter, struct connection *connection)
 {
-	struct connection *oldest = &exporter->connections[0];
+	char bytes[4096];
+	ssize_t got = recv(connection->fd, bytes, sizeof(bytes), 0);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	connection->drained += got > 0 ? (size_t)got : 0;
+	if (got <= 0 || connection->drained > EXPORTER_DRAIN_MAX)
+		connection_end(exporter, connection);
+}
+
+/* Who goes first: one that has its answer, else who has been there longest. NULL: there is nobody. */
+static struct connection *exporter_oldest(struct exporter *exporter)
+{
+	struct connection *oldest = NULL;
 
 	for (uint32_t i = 0; i < EXPORTER_CONNECTIONS; i++) {
+		struct connection *connection = &exporter->connections[i];
+
+		if (connection->fd >= 0 &&
+		    (!oldest || connection->is_answered > oldest->is_answered ||
+		     (connection->is_answered == oldest->is_answered && connection->since_ms < oldest->since_ms)))
+			oldest = connection;
+	}
+	return oldest;
+}
+
+/* A place: a free one, else that of somebody who goes. */
+static struct connection *exporter_place(struct exporter *exporter)
+{
+	struct connection *oldest;
+
+	for (uint32_t i = 0; i < EXPORTER_CONNECTIONS; i++)
 		if (exporter->connections[i].fd < 0)
 			return &exporter->connections[i];
-		if (exporter->connections[i].since_ms < oldest->since_ms)
-			oldest = &exporter->connections[i];
-	}
-	exporter->refused++;
-	connection_close(oldest);
+	oldest = exporter_oldest(exporter);
+	connection_end(exporter, oldest);
 	return oldest;
 }
 
@@ -230,9 +268,14 @@ static void exporter_accept(struct exporter *exporter, uint64_t now_ms)
 	struct connection *connection;
 
 	if (fd < 0) {
-		/* Too many files are open: somebody must go, or this would be tried for ever. */
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-			(void)exporter_place(exporter);
+		/* There is no descriptor or no memory, of ours or of the machine's. Somebody goes; where that does not
+		 * help, the connection waits, and we do not spin. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			exporter->deaf_until_ms = now_ms + EXPORTER_DEAF_MS;
+			connection = exporter_oldest(exporter);
+			if (connection)
+				connection_end(exporter, connection);
+		}
 		return;
 	}
 	connection = exporter_place(exporter);
@@ -249,48 +292,68 @@ static void exporter_expire(struct exporter *exporter, uint64_t now_ms)
 	for (uint32_t i = 0; i < EXPORTER_CONNECTIONS; i++) {
 		if (exporter->connections[i].fd < 0 || now_ms < exporter->connections[i].until_ms)
 			continue;
-		exporter->refused++;
-		connection_close(&exporter->connections[i]);
+		connection_end(exporter, &exporter->connections[i]);
 	}
 }
 
-static int exporter_wait(const struct exporter *exporter, struct pollfd *fds, uint64_t now_ms)
-{
-	int wait_ms = -1;
+/* What is waited for. Only what is open: poll() takes no more entries than the process may open files. */
+struct watched {
+	struct pollfd fds[EXPORTER_CONNECTIONS + 1];
+	struct connection *connections[EXPORTER_CONNECTIONS + 1]; /* NULL: new ones */
+	uint32_t count;
+};
 
-	fds[0] = (struct pollfd){ .fd = exporter->listen_fd, .events = POLLIN };
+static int exporter_wait(struct exporter *exporter, struct watched *watched, uint64_t now_ms)
+{
+	bool is_deaf = now_ms < exporter->deaf_until_ms;
+	int wait_ms = is_deaf ? (int)(exporter->deaf_until_ms - now_ms) : -1;
+
+	watched->count = 0;
 	for (uint32_t i = 0; i < EXPORTER_CONNECTIONS; i++) {
-		const struct connection *connection = &exporter->connections[i];
+		struct connection *connection = &exporter->connections[i];
+		bool is_writing = connection->answer && !connection->is_answered;
 		int left_ms = connection->until_ms > now_ms ? (int)(connection->until_ms - now_ms) : 0;
 
-		fds[i + 1] = (struct pollfd){ .fd = connection->fd, .events = connection->answer ? POLLOUT : POLLIN };
-		if (connection->fd >= 0 && (wait_ms < 0 || left_ms < wait_ms))
+		if (connection->fd < 0)
+			continue;
+		watched->connections[watched->count] = connection;
+		watched->fds[watched->count++] =
+			(struct pollfd){ .fd = connection->fd, .events = is_writing ? POLLOUT : POLLIN };
+		if (wait_ms < 0 || left_ms < wait_ms)
 			wait_ms = left_ms;
 	}
-	return poll(fds, EXPORTER_CONNECTIONS + 1, wait_ms);
+	watched->connections[watched->count] = NULL;
+	watched->fds[watched->count] = (struct pollfd){ .fd = exporter->listen_fd, .events = POLLIN };
+	watched->count += !is_deaf;
+	return poll(watched->fds, watched->count, wait_ms);
 }
 
 static void exporter_serve(struct exporter *exporter)
 {
-	struct pollfd fds[EXPORTER_CONNECTIONS + 1];
+	struct watched watched;
 	uint64_t now_ms;
 
 	while (!exporter_stopped) {
-		if (exporter_wait(exporter, fds, exporter_now_ms()) < 0 && errno != EINTR)
-			break;
+		if (exporter_wait(exporter, &watched, exporter_now_ms()) < 0) {
+			if (errno != EINTR)
+				break;
+			continue;
+		}
 		now_ms = exporter_now_ms();
-		for (uint32_t i = 0; i < EXPORTER_CONNECTIONS; i++) {
-			struct connection *connection = &exporter->connections[i];
+		for (uint32_t i = 0; i < watched.count; i++) {
+			struct connection *connection = watched.connections[i];
 
-			if (connection->fd < 0 || fds[i + 1].fd != connection->fd || !fds[i + 1].revents)
+			if (!watched.fds[i].revents)
 				continue;
-			if (connection->answer)
+			if (!connection) /* the last one: it may take the place of another */
+				exporter_accept(exporter, now_ms);
+			else if (connection->is_answered)
+				connection_drain(exporter, connection);
+			else if (connection->answer)
 				connection_write(exporter, connection);
 			else
 				connection_read(exporter, connection, now_ms);
 		}
-		if (fds[0].revents & POLLIN)
-			exporter_accept(exporter, now_ms);
 		exporter_expire(exporter, now_ms);
 	}
 }
