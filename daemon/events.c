@@ -11,12 +11,12 @@
 #include <string.h>
 #include <time.h>
 #include "daemon/daemon.h"
+#include "daemon/lines.h"
 #include "lib/units.h"
 
 #define EVENTS_BATCH        64u
 #define EVENTS_PACKET       16000u
-#define EVENTS_LINES_SIZE   (4u << 20) /* bytes of lines that are kept for all readers */
-#define EVENTS_USER_STREAMS 64u        /* of one user who is not root; chosen */
+#define EVENTS_USER_STREAMS 64u /* of one user who is not root; chosen */
 
 struct gp_stream {
 	struct gp_stream *next;
@@ -25,20 +25,6 @@ struct gp_stream {
 	uint64_t at, serial; /* of the next line it gets */
 	uint64_t lost;
 	bool all; /* sees everybody's */
-};
-
-/* A line as it is kept: for those who see everybody's, and for its own user. */
-struct events_kept {
-	uint32_t size, all_size, own_size; /* size: with this head; all_size 0: nothing, up to the end of the room */
-	uid_t uid;                         /* whose; (uid_t)-1: nobody's */
-	uint64_t account;
-	char text[];
-};
-
-/* Offsets only grow; where in the room they are is the rest of a division. */
-struct gp_event_lines {
-	uint64_t begin, end, begin_serial, end_serial;
-	_Alignas(8) char room[EVENTS_LINES_SIZE];
 };
 
 /* {who} is put in front, and the reason behind, where there are any. */
@@ -75,7 +61,7 @@ static const struct {
 	[GP_TRACE_SLICE_FAILED] = { "slice-failed", "its slice could not be set" },
 	[GP_TRACE_SLOWED] = { "slowed", "slices are longer: the device switches by itself too often" },
 	[GP_TRACE_FAST] = { "fast", "slices are short again" },
-	[GP_TRACE_FLOOR] = { "floor", "is behind its guaranteed share (value 1), or has it again (0)" },
+	[GP_TRACE_FLOOR] = { "floor", "goes before every priority from now on" }, /* or see events_sentence() */
 };
 
 #define EVENTS_TYPES (sizeof(events_words) / sizeof(events_words[0]))
@@ -91,15 +77,19 @@ static void events_sentence(const struct gp_trace_event *event, const struct gp_
 	const char *says = event->type < EVENTS_TYPES && events_words[event->type].says ?
 				   events_words[event->type].says :
 				   "an event without a description";
-	const char *at = strstr(says, "%s");
+	bool is_over = event->type == GP_TRACE_FLOOR && !event->value; /* then the reason is none any more */
+	const char *at, *why = event->why && !is_over ? gp_why_name((enum gp_why)event->why) : NULL;
 	char duration[GP_UNITS_TEXT_SIZE] = "", who[160] = "";
 
+	if (is_over)
+		says = "has its guaranteed share again";
+	at = strstr(says, "%s");
 	if (who_is->is_known)
 		snprintf(who, sizeof(who), "process %d (%s), queue %u: ", who_is->pid, who_is->name, who_is->queue_id);
 	if (at)
 		gp_units_format_ns(event->value, duration, sizeof(duration));
 	snprintf(text, size, "%s%.*s%s%s%s%s", who, at ? (int)(at - says) : (int)strlen(says), says, duration,
-		 at ? at + 2 : "", event->why ? ": " : "", event->why ? gp_why_name((enum gp_why)event->why) : "");
+		 at ? at + 2 : "", why ? ": " : "", why ? why : "");
 }
 
 /* Whose event it is. */
@@ -193,44 +183,17 @@ static void events_ended_line(const struct gp_daemon *daemon, const struct gp_en
 	gp_text_add(line, "\n");
 }
 
-static struct events_kept *lines_at(struct gp_event_lines *lines, uint64_t at)
-{
-	return (struct events_kept *)(void *)(lines->room + at % EVENTS_LINES_SIZE);
-}
-
-/* Room for so many bytes in one piece; the oldest lines make way. */
-static struct events_kept *lines_add(struct gp_event_lines *lines, uint32_t size)
-{
-	uint64_t left = EVENTS_LINES_SIZE - lines->end % EVENTS_LINES_SIZE;
-	uint64_t need = left < size ? left + size : size;
-	struct events_kept *kept;
-
-	while (lines->end + need - lines->begin > EVENTS_LINES_SIZE) {
-		lines->begin_serial += lines_at(lines, lines->begin)->all_size != 0;
-		lines->begin += lines_at(lines, lines->begin)->size;
-	}
-	if (left < size) {
-		*lines_at(lines, lines->end) = (struct events_kept){ .size = (uint32_t)left };
-		lines->end += left;
-	}
-	kept = lines_at(lines, lines->end);
-	lines->end += size;
-	lines->end_serial++;
-	return kept;
-}
-
 /* The line in daemon->line: all_size bytes for those who see everybody's, then what its own user gets. */
 static void events_keep_line(struct gp_daemon *daemon, uint32_t all_size, uid_t uid, uint64_t account)
 {
 	struct gp_text *line = &daemon->line;
-	uint32_t own_size = (uint32_t)line->size - all_size, size;
-	struct events_kept *kept;
+	struct gp_line *kept;
 
 	if (line->failed || !all_size)
 		return;
-	size = (uint32_t)(sizeof(*kept) + all_size + own_size + 15) & ~15u;
-	kept = lines_add(daemon->lines, size);
-	*kept = (struct events_kept){ size, all_size, own_size, uid, account };
+	kept = gp_lines_add(daemon->lines, all_size, (uint32_t)line->size - all_size);
+	kept->uid = uid;
+	kept->account = account;
 	memcpy(kept->text, line->bytes, line->size);
 }
 
@@ -347,7 +310,7 @@ static size_t events_gather(struct gp_daemon *daemon, struct gp_stream *stream, 
 					stream->lost);
 	stream->lost = 0;
 	while (stream->at < daemon->lines->end && !gp_portion_is_over(daemon)) {
-		const struct events_kept *kept = lines_at(daemon->lines, stream->at);
+		const struct gp_line *kept = gp_line_at(daemon->lines, stream->at);
 		bool own = stream->peer->uid == kept->uid && stream->peer->account == kept->account;
 		uint32_t line_size = stream->all ? kept->all_size : own ? kept->own_size : 0;
 
