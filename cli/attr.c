@@ -78,6 +78,8 @@ static int attr_gang(struct gp_wire_attr *attr, const char *value, struct gp_err
 	for (const char *at = value; *at; at++)
 		if ((unsigned char)*at < 0x20 || *at == 0x7f)
 			return gp_error_set(error, -EINVAL, "gang: a name has no control characters");
+	if (*value == ' ' || (*value && value[strlen(value) - 1] == ' '))
+		return gp_error_set(error, -EINVAL, "gang: a name does not begin or end with a blank");
 	memset(attr->gang, 0, sizeof(attr->gang));
 	memcpy(attr->gang, value, strlen(value));
 	attr->valid |= GP_ATTR_GANG;

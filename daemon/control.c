@@ -250,10 +250,12 @@ static void control_set_early(struct gp_daemon *daemon, struct gp_peer *peer, co
 	char sentence[200];
 
 	if (r) {
-		snprintf(sentence, sizeof(sentence),
-			 r == -ESRCH ? "there is no process %d" :
-				       "process %d uses no GPU yet, and there are too many grants",
-			 request->pid);
+		if (r == -ESRCH)
+			snprintf(sentence, sizeof(sentence), "there is no process %d", request->pid);
+		else
+			snprintf(sentence, sizeof(sentence),
+				 "process %d uses no GPU yet, and the daemon cannot remember it: %s", request->pid,
+				 gp_grant_why(r));
 		control_say(daemon, peer, request->header.cookie, r, sentence);
 		return;
 	}
@@ -275,6 +277,7 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	struct gp_text text = { 0 };
 	bool is_above = peer->rights & GP_RIGHT_NICE; /* the ceilings */
 	char sentence[300];
+	int r;
 
 	if (!client && gp_access_is_admin(peer) && request->queue_id == GP_CONTROL_ALL_QUEUES &&
 	    gp_control_own_space(peer)) {
@@ -317,9 +320,10 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 		control_set_queue(daemon, queue, &request->attr, is_above);
 	} else {
 		gp_client_set_attr(daemon, client, &request->attr, is_above);
-		if (is_above && gp_grant_keep_set(daemon, client->device.pid, &request->attr))
-			gp_log("what was set for process %d is lost when gpreemptd restarts: too many grants",
-			       client->device.pid);
+		r = is_above ? gp_grant_keep_set(daemon, client->device.pid, &request->attr) : 0;
+		if (r)
+			gp_log("what was set for process %d is lost when gpreemptd restarts: %s", client->device.pid,
+			       gp_grant_why(r));
 	}
 	gp_log_user(
 		daemon, peer->owner, "audit: uid %u (process %d) set process %d (%s, uid %u)%s: priority %d, weight %u",

@@ -108,6 +108,7 @@ struct gp_daemon {
 	struct gp_grant *grants, *dead_grants;
 	uint32_t grant_count, grant_pids; /* grant_pids: of processes */
 	uint64_t grant_next_ns;           /* when the time of one is over; 0: of none */
+	bool grants_saved, grants_dirty;  /* in this round: the file was written; and is to be, at its end */
 	uint32_t journal_lines;           /* journal.c: of all users */
 	uint64_t journal_ns;
 	bool metrics_dirty, metrics_failed;

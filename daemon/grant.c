@@ -92,6 +92,19 @@ void gp_grant_remove(struct gp_daemon *daemon, struct gp_grant *grant)
 	daemon->dead_grants = grant;
 }
 
+/* Somebody waits for an answer: it is kept before he has that. The first of a round is, at least; the file is written
+ * again at the end of the round for all the others. */
+static void grant_changed(struct gp_daemon *daemon)
+{
+	if (daemon->grants_saved) {
+		daemon->grants_dirty = true;
+		return;
+	}
+	daemon->grants_saved = true;
+	gp_grant_save(daemon);
+}
+
+/* A thousand programs that end at once are one change of the file, at the end of the round. */
 static void grant_ended(struct gp_daemon *daemon, void *owner, uint32_t events)
 {
 	struct gp_grant *grant = owner;
@@ -100,7 +113,7 @@ static void grant_ended(struct gp_daemon *daemon, void *owner, uint32_t events)
 	if (grant->pidfd < 0)
 		return;
 	gp_grant_remove(daemon, grant);
-	gp_grant_save(daemon);
+	daemon->grants_dirty = true;
 }
 
 /* By its number: the pidfd is opened first, so the start is that process's if it is still there. */
@@ -183,26 +196,41 @@ int gp_grant_keep_set(struct gp_daemon *daemon, pid_t pid, const struct gp_wire_
 	gp_attr_overlay(&grant->terms.forced, attr);
 	if (attr->valid & GP_ATTR_PRIORITY && grant->terms.ceiling >= 0 && attr->priority > grant->terms.ceiling)
 		grant->terms.ceiling = attr->priority;
-	gp_grant_save(daemon);
+	grant_changed(daemon);
 	return 0;
 }
 
-/* The shorter first: what is said of a part goes before what is said of the whole. */
+const char *gp_grant_why(int error)
+{
+	return error == -ENOSPC ? "there are too many grants: 1024, of them 256 for processes (gpreempt grant list)" :
+	       error == -ESRCH  ? "there is no such process" :
+				  strerror(-error);
+}
+
+/* Whether what is said of path goes over what is said of other: the longer is a part of the whole, or of another
+ * hierarchy of cgroups; of equally long ones, which are of different hierarchies, the later in the order of bytes. */
+static bool grant_is_above(const char *path, const char *other)
+{
+	size_t size = strlen(path), other_size = strlen(other);
+
+	return size != other_size ? size > other_size : strcmp(path, other) > 0;
+}
+
 void gp_grant_overlay(const struct gp_daemon *daemon, const char *cgroups, struct gp_terms *terms)
 {
-	for (size_t above = 0;;) {
-		const struct gp_grant *next = NULL;
+	const struct gp_grant *last = NULL, *next;
 
+	do {
+		next = NULL;
 		for (const struct gp_grant *grant = daemon->grants; grant; grant = grant->next)
-			if (!grant->pid && strlen(grant->cgroup) > above &&
-			    (!next || strlen(grant->cgroup) < strlen(next->cgroup)) &&
+			if (!grant->pid && (!last || grant_is_above(grant->cgroup, last->cgroup)) &&
+			    (!next || grant_is_above(next->cgroup, grant->cgroup)) &&
 			    gp_cgroup_is_within(cgroups, grant->cgroup))
 				next = grant;
-		if (!next)
-			return;
-		gp_terms_overlay(terms, &next->terms);
-		above = strlen(next->cgroup);
-	}
+		if (next)
+			gp_terms_overlay(terms, &next->terms);
+		last = next;
+	} while (next);
 }
 
 void gp_grant_of_process(struct gp_daemon *daemon, pid_t pid, struct gp_terms *ret_terms)
@@ -332,21 +360,17 @@ static void grant_carry_out(struct gp_daemon *daemon, struct gp_peer *peer, cons
 		if (request->pid)
 			gp_client_unset(daemon, request->pid);
 		gp_grant_remove(daemon, grant);
-		gp_grant_save(daemon);
+		grant_changed(daemon);
 		grant_log(daemon, peer, request);
 		grant_say(daemon, peer, cookie, 0, "{}\n");
 		return;
 	}
 	r = gp_grant_add(daemon, request, &grant);
 	if (r) {
-		grant_say(daemon, peer, cookie, r,
-			  r == -ENOSPC ?
-				  "there are too many grants: 1024, of them 256 for processes (gpreempt grant list)" :
-			  r == -ESRCH ? "there is no such process" :
-					strerror(-r));
+		grant_say(daemon, peer, cookie, r, gp_grant_why(r));
 		return;
 	}
-	gp_grant_save(daemon);
+	grant_changed(daemon);
 	grant_log(daemon, peer, request);
 	gp_grant_write(daemon, grant, &text);
 	gp_text_add(&text, "\n");
@@ -403,28 +427,33 @@ static void grant_bury(struct gp_daemon *daemon)
 
 void gp_grant_due(struct gp_daemon *daemon, uint64_t now_ns)
 {
+	bool is_due = daemon->grant_next_ns && now_ns >= daemon->grant_next_ns;
 	struct gp_grant *grant, *next;
-	bool any = false;
 
 	grant_bury(daemon);
-	if (!daemon->grant_next_ns || now_ns < daemon->grant_next_ns)
-		return;
-	for (grant = daemon->grants; grant; grant = next) {
+	for (grant = is_due ? daemon->grants : NULL; grant; grant = next) {
 		next = grant->next;
 		if (!grant->until_ns || now_ns < grant->until_ns)
 			continue;
-		gp_log("the time of the grant for %s%s is over", grant->pid ? "a process" : "cgroup ", grant->cgroup);
+		if (grant->pid)
+			gp_log("the time of the grant for process %d is over", (int)grant->pid);
+		else
+			gp_log("the time of the grant for cgroup %s is over", grant->cgroup);
 		gp_grant_remove(daemon, grant);
-		any = true;
+		daemon->grants_dirty = true;
 	}
-	if (any)
+	if (daemon->grants_dirty)
 		gp_grant_save(daemon);
+	daemon->grants_dirty = daemon->grants_saved = false;
 }
 
 void gp_grant_fini(struct gp_daemon *daemon)
 {
 	struct gp_grant *grant;
 
+	if (daemon->grants_dirty)
+		gp_grant_save(daemon);
+	daemon->grants_dirty = false;
 	while ((grant = daemon->grants)) {
 		daemon->grants = grant->next;
 		gp_daemon_drop(daemon, grant->pidfd);

@@ -29,7 +29,9 @@ void gp_grant_of_process(struct gp_daemon *daemon, pid_t pid, struct gp_terms *r
 /* A process has been set: kept, for it may come again. -ENOSPC, -ESRCH: it is not. */
 int gp_grant_keep_set(struct gp_daemon *daemon, pid_t pid, const struct gp_wire_attr *attr);
 void gp_grant_write(const struct gp_daemon *daemon, const struct gp_grant *grant, struct gp_text *text);
+/* Once in each round: those whose time is over go, and what has changed is written. */
 void gp_grant_due(struct gp_daemon *daemon, uint64_t now_ns);
+const char *gp_grant_why(int error); /* why there is none, as part of a sentence */
 void gp_grant_fini(struct gp_daemon *daemon);
 /* Takes what is well-formed and still holds; -E…: why it was not taken. request is one ADD. */
 int gp_grant_add(struct gp_daemon *daemon, const struct gp_control_grant *request, struct gp_grant **ret_grant);

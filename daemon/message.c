@@ -122,13 +122,6 @@ static int message_share(const struct gp_wire_share *share, struct gp_error *err
 	return 0;
 }
 
-static int message_control(const struct gp_control_request *request, struct gp_error *error)
-{
-	if (request->reserved || request->flags & ~1u)
-		return gp_error_set(error, -EPROTO, "a command with unknown fields");
-	return gp_message_check_attr(&request->attr, error) ? -EPROTO : 0;
-}
-
 /* What is kept in a file, in lines. */
 static bool message_is_word(const char *text, size_t size)
 {
@@ -140,6 +133,16 @@ static bool message_is_word(const char *text, size_t size)
 		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
 			return false;
 	return true;
+}
+
+static int message_control(const struct gp_control_request *request, struct gp_error *error)
+{
+	if (request->reserved || request->flags & ~1u)
+		return gp_error_set(error, -EPROTO, "a command with unknown fields");
+	/* What is set is kept as a grant is: it must come back as it went. */
+	if (!message_is_word(request->attr.gang, sizeof(request->attr.gang)))
+		return gp_error_set(error, -EPROTO, "gang: no end, control characters, or blanks around it");
+	return gp_message_check_attr(&request->attr, error) ? -EPROTO : 0;
 }
 
 int gp_message_check_grant(const struct gp_control_grant *grant, struct gp_error *error)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -369,6 +370,115 @@ static void write_state(const char *text, mode_t mode)
 	chmod(path, mode);
 }
 
+/* How often the file was written. */
+static uint32_t saves;
+
+void __real_gp_grant_save(struct gp_daemon *daemon);
+void __wrap_gp_grant_save(struct gp_daemon *daemon);
+void __wrap_gp_grant_save(struct gp_daemon *daemon)
+{
+	saves++;
+	__real_gp_grant_save(daemon);
+}
+
+/* Many programs end at once: the file is written once. Who is answered is remembered by then. */
+static void test_saves(void **state)
+{
+	pid_t children[64];
+
+	(void)state;
+	if (getuid())
+		skip();
+	for (uint32_t i = 0; i < 64; i++) {
+		children[i] = sleeper();
+		saves = 0;
+		add("", children[i], 10);
+		assert_int_equal(saves, 1);
+	}
+	assert_int_equal(world.daemon.grant_pids, 64);
+	for (uint32_t i = 0; i < 64; i++)
+		kill(children[i], SIGKILL);
+	for (uint32_t i = 0; i < 64; i++)
+		waitpid(children[i], NULL, 0);
+	saves = 0;
+	world_step(&world);
+	assert_int_equal(world.daemon.grant_pids, 0);
+	assert_int_equal(saves, 1);
+	world_step(&world);
+	assert_int_equal(saves, 1);
+	restart();
+	assert_int_equal(world.daemon.grant_count, 0);
+}
+
+/* What is set is text in a file of lines: nothing in it becomes a line of its own, and it comes back as it went. */
+static void test_set_text(void **state)
+{
+	static const char *const bad[] = { "g\n[grant]\ncgroup = /a\nceiling = 99", "g\r", "\tg", " g", "g ", "g\x7f" };
+	static const char *const good[] = { "", "g = h", "[grant]", "; g", "# g", "g\xc3\xa9", "=" };
+	struct gp_control_request set = world_request(GP_CONTROL_SET);
+	struct gp_client *client;
+	struct agent agent;
+	int result;
+
+	(void)state;
+	if (getuid())
+		skip();
+	come(&agent, 20);
+	set.attr.valid = GP_ATTR_GANG;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char answer[256];
+		int fd = world_connect(&world);
+
+		snprintf(set.attr.gang, sizeof(set.attr.gang), "%s", bad[i]);
+		world_send(fd, &set, sizeof(set));
+		for (int k = 0; k < 10; k++)
+			world_step(&world);
+		assert_int_equal(recv(fd, answer, sizeof(answer), MSG_DONTWAIT), 0); /* it was sent away */
+		close(fd);
+		world_step(&world);
+		assert_int_equal(world.daemon.grant_count, 0);
+	}
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		memset(set.attr.gang, 0, sizeof(set.attr.gang));
+		snprintf(set.attr.gang, sizeof(set.attr.gang), "%s", good[i]);
+		free(world_ask(&world, &set, &result));
+		assert_int_equal(result, 0);
+		agent_leave(&world, &agent);
+		restart();
+		assert_int_equal(world.daemon.grant_count, 1);
+		client = come(&agent, 20);
+		assert_true(client->attr.valid & GP_ATTR_GANG);
+		assert_string_equal(client->attr.gang, good[i]);
+	}
+	agent_leave(&world, &agent);
+}
+
+/* A process is in groups of several hierarchies: all grants for them count, in whatever order they came. */
+static void test_hierarchies(void **state)
+{
+	(void)state;
+	if (getuid())
+		skip();
+	cgroup = "0::/aaa/x\n1:name=systemd:/bbb/x\n2:memory:/ccc";
+	for (int order = 0; order < 2; order++) {
+		struct gp_control_grant one = make(GP_GRANT_ADD, "/aaa", 0, 10),
+					two = make(GP_GRANT_ADD, "/bbb", 0, 20);
+		struct gp_client *client;
+		struct agent agent;
+
+		one.attr.valid |= GP_ATTR_WEIGHT;
+		one.attr.weight = 33;
+		expect(order ? two : one, 0);
+		expect(order ? one : two, 0);
+		client = come(&agent, -1);
+		assert_int_equal(client->attr.weight, 33);
+		assert_int_equal(client->attr.priority, 20);
+		agent_leave(&world, &agent);
+		expect(make(GP_GRANT_REMOVE, "/aaa", 0, -1), 0);
+		expect(make(GP_GRANT_REMOVE, "/bbb", 0, -1), 0);
+	}
+}
+
 /* A file that others could have written, or of another boot, grants nothing; one with a bad line nothing after it. */
 static void test_hostile_file(void **state)
 {
@@ -481,6 +591,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_shares, begin, end),
 		cmocka_unit_test_setup_teardown(test_precedence, begin, end),
 		cmocka_unit_test_setup_teardown(test_restart, begin, end),
+		cmocka_unit_test_setup_teardown(test_saves, begin, end),
+		cmocka_unit_test_setup_teardown(test_set_text, begin, end),
+		cmocka_unit_test_setup_teardown(test_hierarchies, begin, end),
 		cmocka_unit_test_setup_teardown(test_hostile_file, begin, end),
 		cmocka_unit_test_setup_teardown(test_refused, begin, end),
 		cmocka_unit_test_setup_teardown(test_descendants, begin, end),
