@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "daemon/cgroup.h"
-#include "daemon/rights.h"
+#include "daemon/process.h"
 
 #define CGROUP_DEPTH_MAX 64u
 

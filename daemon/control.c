@@ -12,6 +12,7 @@
 #include <gpreempt/control.h>
 #include "daemon/daemon.h"
 #include "daemon/grant.h"
+#include "daemon/tree.h"
 #include "daemon/unmanaged.h"
 
 #define CONTROL_SYNC_NS      50000000ull
@@ -45,7 +46,7 @@ static void control_begin(struct gp_peer *peer, enum gp_job_kind kind, uint32_t 
 void gp_control_end(struct gp_peer *peer)
 {
 	gp_text_fini(&peer->job.text);
-	free(peer->job.ancestry);
+	gp_tree_drop(peer->job.tree);
 	peer->job = (struct gp_job){ .kind = GP_JOB_NONE };
 }
 
@@ -111,7 +112,7 @@ void gp_control_synced(struct gp_daemon *daemon)
 	daemon->sync_by_ns = 0;
 	daemon->sync_at = daemon->client_top;
 	for (struct gp_peer *peer = daemon->peers; peer; peer = peer->next)
-		if (peer->wants_status)
+		if (peer->wants_status && !peer->job.tree)
 			control_status_answer(daemon, peer);
 }
 
@@ -348,49 +349,33 @@ static bool control_is_own(struct gp_daemon *daemon, const struct gp_peer *peer,
 static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
 {
 	ino_t space = control_space(peer->pid);
-
-	gp_portion_use(daemon, 2 * GP_PORTION_PROC);
-	control_begin(peer, GP_JOB_SUMMARY, request->header.cookie);
 	/* Seen from another namespace: its own tree is all it can ask about. */
-	peer->job.pid = space && space == control_space(getpid()) ? request->pid : peer->pid;
-	peer->job.ancestry = calloc(1, sizeof(*peer->job.ancestry)); /* of this moment: numbers are given again */
-	if (!peer->job.ancestry) {
+	pid_t pid = space && space == control_space(getpid()) ? request->pid : peer->pid;
+
+	gp_portion_use(daemon, 2 * GP_PORTION_PROC + daemon->client_top / 16);
+	control_begin(peer, GP_JOB_SUMMARY, request->header.cookie);
+	peer->job.tree = gp_tree_ask(daemon, peer, pid, control_is_own(daemon, peer, pid));
+	peer->wants_status = peer->job.tree;
+	if (!peer->job.tree) {
 		gp_control_end(peer);
 		control_say(daemon, peer, request->header.cookie, -ENOMEM, "gpreemptd is out of memory");
 	}
 }
 
-/* Some of the clients; true: all were looked at. */
-static bool control_summary_clients(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job)
+static void control_summary_answer(struct gp_daemon *daemon, struct gp_peer *peer)
 {
-	for (; job->index < daemon->client_top && !gp_portion_is_over(daemon); job->index++) {
-		const struct gp_client *client = daemon->clients[job->index];
+	const struct gp_tree tree = *peer->job.tree;
+	uint32_t cookie = peer->job.cookie;
+	struct gp_text text = { 0 };
 
-		if (!client || !client->peer || (!gp_access_is_admin(peer) && !gp_access_is_same(peer, client)))
-			continue;
-		gp_portion_use(daemon, 2 * GP_PORTION_PROC);
-		job->agents += gp_process_descends(job->ancestry, client->device.pid, job->pid);
-	}
-	return job->index >= daemon->client_top;
-}
-
-static bool control_summary_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job)
-{
-	struct gp_text *text = &job->text;
-	uint32_t queues = 0;
-	bool opened;
-
-	if (!control_summary_clients(daemon, peer, job))
-		return false;
-	opened = control_is_own(daemon, peer, job->pid) &&
-		 gp_unmanaged_uses_gpu(daemon, job->ancestry, job->pid, &queues);
-	gp_text_open(text, NULL, '{');
-	gp_text_u64(text, "agents", job->agents);
-	gp_text_bool(text, "opened_gpu", opened);
-	gp_text_u64(text, "queues", queues);
-	gp_text_close(text, '}');
-	gp_text_add(text, "\n");
-	return true;
+	gp_control_end(peer);
+	gp_text_open(&text, NULL, '{');
+	gp_text_u64(&text, "agents", tree.agents);
+	gp_text_bool(&text, "opened_gpu", tree.is_listed);
+	gp_text_u64(&text, "queues", tree.queues);
+	gp_text_close(&text, '}');
+	gp_text_add(&text, "\n");
+	control_send(daemon, peer, cookie, &text);
 }
 
 static void control_pause(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
@@ -496,7 +481,7 @@ void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer)
 	else if (job->kind == GP_JOB_STATUS)
 		control_send_part(daemon, peer, gp_status_part(daemon, peer, job));
 	else if (job->kind == GP_JOB_SUMMARY)
-		control_send_part(daemon, peer, control_summary_part(daemon, peer, job));
+		control_summary_answer(daemon, peer);
 	else if (job->kind == GP_JOB_ACCOUNT)
 		control_send_part(daemon, peer, gp_account_part(daemon, peer, job));
 	else if (job->kind == GP_JOB_METRICS)

@@ -10,12 +10,14 @@
  *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
  *   silence.c  agents that do not look any more                    journal.c  lines for the journal
  *   owner.c, subuid.c  whose a process is, limits                 user.c     names of users
- *   rights.c   which capabilities it has                           account.c  what clients got, also when they have
- * ended quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
+ *   rights.c   which capabilities it has                           account.c  what clients got, after their end too
+ *   quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
  *   fair.c     who is served next, and for how long                attr.c     what a client has
  *   slice.c    slices are set, switches counted                    gang.c     names of gangs
  *   learn.c, cost.c  what transactions cost; between runs          clock.c    the time
  *   grant.c, grant_file.c, terms.c  what root says of programs     cgroup.c   by cgroup
+ *   process.c  what /proc says of a process                        tree.c     who descends from a process
+ *   lines.c    events that are kept for their readers
  *   together.c  processes that are one program or job
  *   share.c     processes that share GPU memory or events
  */
@@ -102,7 +104,7 @@ struct gp_daemon {
 	uint32_t phase;       /* loop.c: what the next portion is for */
 	uint64_t expire_next_ns;
 	struct gp_client *attr_clients; /* whose new attributes have not reached all their queues */
-	struct gp_worker *silence;
+	struct gp_worker *silence, *trees;
 	struct gp_accounts *accounts;
 	/* grant.c */
 	struct gp_grant *grants, *dead_grants;

@@ -14,30 +14,12 @@
 #include "daemon/daemon.h"
 #include "daemon/grant.h"
 #include "daemon/message.h"
-#include "daemon/unmanaged.h"
-
-#define GRANT_STAT_SIZE 1024u
+#include "daemon/process.h"
 
 static void grant_say(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text)
 {
 	if (gp_peer_answer(daemon, peer, cookie, result, text, strlen(text)))
 		gp_peer_close(daemon, peer, "it does not read its answers");
-}
-
-int gp_process_start(pid_t pid, uint64_t *ret_start)
-{
-	char text[GRANT_STAT_SIZE], *at;
-	int field;
-
-	if (!gp_process_read(pid, "stat", text, sizeof(text)))
-		return -ESRCH;
-	at = strrchr(text, ')'); /* the name may contain anything, also a ')' */
-	for (field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (!at)
-		return -EINVAL;
-	*ret_start = strtoull(at + 1, NULL, 10);
-	return 0;
 }
 
 static struct gp_grant *grant_find(const struct gp_daemon *daemon, pid_t pid, const char *cgroup)
@@ -119,12 +101,14 @@ static void grant_ended(struct gp_daemon *daemon, void *owner, uint32_t events)
 /* By its number: the pidfd is opened first, so the start is that process's if it is still there. */
 static int grant_hold_process(struct gp_daemon *daemon, struct gp_grant *grant)
 {
+	struct gp_process_stat process;
 	int r;
 
 	grant->pidfd = (int)syscall(SYS_pidfd_open, grant->pid, 0);
 	if (grant->pidfd < 0)
 		return errno == EINVAL ? -ESRCH : -errno;
-	r = gp_process_start(grant->pid, &grant->start);
+	r = gp_process_stat(grant->pid, &process);
+	grant->start = r ? 0 : process.start;
 	if (!r && !gp_process_is_there(grant->pidfd))
 		r = -ESRCH;
 	grant->source = (struct gp_source){ grant_ended, grant };

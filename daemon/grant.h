@@ -36,7 +36,6 @@ void gp_grant_fini(struct gp_daemon *daemon);
 /* Takes what is well-formed and still holds; -E…: why it was not taken. request is one ADD. */
 int gp_grant_add(struct gp_daemon *daemon, const struct gp_control_grant *request, struct gp_grant **ret_grant);
 void gp_grant_remove(struct gp_daemon *daemon, struct gp_grant *grant);
-int gp_process_start(pid_t pid, uint64_t *ret_start);
 
 /* grant_file.c */
 void gp_grant_load(struct gp_daemon *daemon);

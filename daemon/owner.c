@@ -27,6 +27,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
+#include "daemon/process.h"
 #include "daemon/rights.h"
 #include "daemon/subuid.h"
 

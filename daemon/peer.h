@@ -12,7 +12,7 @@
 #include "lib/error.h"
 
 struct gp_daemon;
-struct gp_ancestry; /* unmanaged.h */
+struct gp_tree;
 
 /* Something epoll watches. */
 struct gp_source {
@@ -34,10 +34,8 @@ struct gp_job {
 	uint64_t cursor, end;        /* PAST; ACCOUNT: of those that ended */
 	uint64_t ended;              /* PAST: the next that ended */
 	uint64_t now_ns;
-	uint32_t agents; /* SUMMARY */
-	pid_t pid;
-	struct gp_ancestry *ancestry;
-	struct gp_text text; /* what is not sent yet */
+	struct gp_tree *tree; /* SUMMARY */
+	struct gp_text text;  /* what is not sent yet */
 };
 
 /* A connection. */
@@ -60,7 +58,7 @@ struct gp_peer {
 	struct gp_stream *stream; /* of a command that reads events */
 	struct gp_text backlog;   /* answer packets that did not fit yet: length, bytes, length, bytes */
 	size_t backlog_sent;
-	bool wants_status; /* waits for the agents' counters, or for who else uses the device */
+	bool wants_status; /* waits for the agents' counters, for who else uses the device, or for a tree */
 	struct gp_job job;
 	/* fair.c */
 	struct gp_peer *fair_next, *fair_prev;

@@ -17,29 +17,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "daemon/process.h"
 #include "daemon/rights.h"
 
 #define RIGHTS_ADMIN_BIT 21 /* CAP_SYS_ADMIN, CAP_SYS_NICE of linux/capability.h */
 #define RIGHTS_NICE_BIT  23
 #define RIGHTS_FILE_SIZE 16384u /* of /proc/PID/status: two pages are the most it has */
-
-size_t gp_process_read(pid_t pid, const char *name, char *text, size_t size)
-{
-	size_t at = 0;
-	char path[64];
-	ssize_t got;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	while (at < size - 1 && ((got = read(fd, text + at, size - 1 - at)) > 0 || (got < 0 && errno == EINTR)))
-		at += got > 0 ? (size_t)got : 0;
-	close(fd);
-	text[at] = '\0';
-	return at;
-}
 
 static const char *rights_line(const char *text, const char *name)
 {
@@ -100,11 +83,6 @@ static bool rights_is_our_space(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
 	return !stat(path, &theirs) && !stat("/proc/self/ns/user", &ours) && theirs.st_ino == ours.st_ino &&
 	       theirs.st_dev == ours.st_dev;
-}
-
-bool gp_process_is_there(int pidfd)
-{
-	return !(syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) && errno == ESRCH);
 }
 
 uint32_t gp_rights_read(uid_t uid, pid_t pid, int pidfd)

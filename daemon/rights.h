@@ -14,8 +14,5 @@
 uint32_t gp_rights_read(uid_t uid, pid_t pid, int pidfd);
 /* The same of a text as in /proc/PID/status, whatever its namespace. */
 uint32_t gp_rights_parse(const char *status, uid_t uid);
-bool gp_process_is_there(int pidfd); /* it has not ended */
-/* The beginning of a file of /proc/PID, as a string; its size, 0 if there is none. */
-size_t gp_process_read(pid_t pid, const char *name, char *text, size_t size);
 
 #endif

@@ -11,9 +11,7 @@
 #include "daemon/scan.h"
 #include "lib/worker.h"
 
-#define SCAN_PROCESS_QUEUE_MAX 1024u
-#define SCAN_KNOWN_MAX         8192u
-#define SCAN_LIST_MAX          16384u /* processes of one list that are looked at */
+#define SCAN_KNOWN_MAX 8192u
 
 struct gp_scan {
 	struct gp_lane lane;
@@ -21,7 +19,7 @@ struct gp_scan {
 	bool is_busy;                                     /* one is under way */
 	const struct gp_backend_ops *ops[GP_BACKEND_MAX]; /* as the daemon's drivers */
 	uint32_t op_count, known_count;
-	pid_t pids[SCAN_LIST_MAX];
+	pid_t pids[GP_SCAN_LIST_MAX];
 	pid_t known[SCAN_KNOWN_MAX]; /* in order */
 	struct gp_scan_result result;
 };
@@ -38,7 +36,7 @@ static void scan_queues(struct gp_scan_result *result, const struct gp_backend_o
 {
 	uint32_t room = GP_SCAN_QUEUE_MAX - result->queue_count;
 	int count = ops->process_queues(process->pid, &result->queues[result->queue_count],
-					room < SCAN_PROCESS_QUEUE_MAX ? room : SCAN_PROCESS_QUEUE_MAX);
+					room < GP_SCAN_PROCESS_QUEUE_MAX ? room : GP_SCAN_PROCESS_QUEUE_MAX);
 
 	process->queue_first = result->queue_count;
 	process->queue_count = count > 0 ? (uint32_t)count : 0;
@@ -66,9 +64,9 @@ static void scan_name(struct gp_scan_process *process)
 static void scan_backend(struct gp_scan *scan, uint32_t driver)
 {
 	struct gp_scan_result *result = &scan->result;
-	int count = scan->ops[driver]->processes(scan->pids, SCAN_LIST_MAX);
+	int count = scan->ops[driver]->processes(scan->pids, GP_SCAN_LIST_MAX);
 
-	result->is_complete |= count >= 0;
+	result->is_complete &= count >= 0;
 	for (int i = 0; i < count && result->process_count < GP_SCAN_PROCESS_MAX; i++) {
 		struct gp_scan_process *process = &result->processes[result->process_count];
 
@@ -91,7 +89,7 @@ static void scan_read(void *context, struct gp_lane *lane, struct gp_worker_job 
 
 	(void)context, (void)job;
 	result->process_count = result->queue_count = 0;
-	result->is_complete = false;
+	result->is_complete = true;
 	for (uint32_t i = 0; i < scan->op_count; i++)
 		if (scan->ops[i]->processes)
 			scan_backend(scan, i);

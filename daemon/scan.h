@@ -12,6 +12,9 @@
 
 #define GP_SCAN_PROCESS_MAX 1024u
 #define GP_SCAN_QUEUE_MAX   16384u /* of all processes together; what is beyond is not counted */
+#define GP_SCAN_LIST_MAX    16384u /* processes of one driver's list that are looked at */
+
+#define GP_SCAN_PROCESS_QUEUE_MAX 1024u /* of one process */
 
 struct gp_scan_process {
 	pid_t pid;
@@ -24,7 +27,7 @@ struct gp_scan_process {
 struct gp_scan_result {
 	uint32_t process_count, queue_count;
 	uint64_t took_ns;
-	bool is_complete; /* false: no list could be read */
+	bool is_complete; /* false: a list could not be read, and who is missing may be in it */
 	struct gp_scan_process processes[GP_SCAN_PROCESS_MAX];
 	struct gp_device_queue queues[GP_SCAN_QUEUE_MAX];
 };

@@ -12,71 +12,37 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
+#include "daemon/process.h"
 
 #define TOGETHER_DEPTH 8u     /* generations; chosen */
 #define TOGETHER_SIZE  65536u /* bytes of one file that are read */
 
 struct together_process {
-	pid_t pid, parent;
-	unsigned long long start, stack; /* stack: where it begins, chosen anew by each execve(); 0: not told */
+	pid_t pid;
+	struct gp_process_stat stat;
 };
-
-static ssize_t together_read(pid_t pid, const char *name, char *buffer, size_t size)
-{
-	char path[64];
-	ssize_t count, used = 0;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	while ((size_t)used < size - 1 && (count = read(fd, buffer + used, size - 1 - (size_t)used)) > 0)
-		used += count;
-	close(fd);
-	buffer[used] = '\0';
-	return used;
-}
 
 static int together_look(pid_t pid, struct together_process *ret_process)
 {
-	struct together_process process = { .pid = pid };
-	char text[2048], *at;
-	int parent;
-
-	if (together_read(pid, "stat", text, sizeof(text)) <= 0 || !(at = strrchr(text, ')')))
-		return -ESRCH;
-	/* After the name: state, parent, 17 fields, start, 5 fields, start of the stack. */
-	if (sscanf(at + 1, " %*c %d", &parent) != 1)
-		return -ESRCH;
-	process.parent = parent;
-	for (int field = 2; field < 22 && at; field++)
-		at = strchr(at + 1, ' ');
-	if (!at)
-		return -ESRCH;
-	process.start = strtoull(at + 1, NULL, 10);
-	for (int field = 22; field < 28 && at; field++)
-		at = strchr(at + 1, ' ');
-	process.stack = at ? strtoull(at + 1, NULL, 10) : 0;
-	*ret_process = process;
-	return 0;
+	ret_process->pid = pid;
+	return gp_process_stat(pid, &ret_process->stat);
 }
 
 static bool together_is_worker(pid_t pid, char *buffer)
 {
-	ssize_t size = together_read(pid, "cmdline", buffer, TOGETHER_SIZE);
+	size_t size = gp_process_read(pid, "cmdline", buffer, TOGETHER_SIZE);
 
-	for (ssize_t i = 0; i < size; i++)
+	for (size_t i = 0; i < size; i++)
 		if (!buffer[i])
 			buffer[i] = ' ';
-	return size > 0 && strstr(buffer, "--multiprocessing-fork");
+	return size && strstr(buffer, "--multiprocessing-fork");
 }
 
 static bool together_is_users(pid_t pid, uid_t uid)
@@ -98,10 +64,10 @@ static int together_first(struct gp_daemon *daemon, const struct gp_client *clie
 		return -ESRCH;
 	for (uint32_t i = 0; i < TOGETHER_DEPTH; i++) {
 		gp_portion_use(daemon, 3 * GP_PORTION_PROC);
-		if (now.parent <= 1 || !together_is_users(now.parent, client->uid) ||
-		    together_look(now.parent, &parent) || parent.start > now.start)
+		if (now.stat.parent <= 1 || !together_is_users(now.stat.parent, client->uid) ||
+		    together_look(now.stat.parent, &parent) || parent.stat.start > now.stat.start)
 			break;
-		if ((!now.stack || now.stack != parent.stack) && !together_is_worker(now.pid, buffer))
+		if ((!now.stat.stack || now.stat.stack != parent.stat.stack) && !together_is_worker(now.pid, buffer))
 			break;
 		now = parent;
 	}
@@ -171,7 +137,7 @@ void gp_together_find(struct gp_daemon *daemon, struct gp_client *client)
 {
 	struct together_process first;
 	char *buffer = malloc(TOGETHER_SIZE);
-	ssize_t size;
+	size_t size;
 
 	client->together[0] = client->origin[0] = '\0';
 	client->mates = 1;
@@ -180,12 +146,13 @@ void gp_together_find(struct gp_daemon *daemon, struct gp_client *client)
 		return;
 	}
 	gp_portion_use(daemon, 2 * GP_PORTION_PROC);
-	size = together_read(client->device.pid, "environ", buffer, TOGETHER_SIZE);
-	if (size > 0 && together_job(buffer, (size_t)size, client->together, sizeof(client->together)))
+	size = gp_process_read(client->device.pid, "environ", buffer, TOGETHER_SIZE);
+	if (size && together_job(buffer, size, client->together, sizeof(client->together)))
 		for (char *at = client->together; *at; at++)
 			*at = isprint((unsigned char)*at) ? *at : '?';
 	else if (!together_first(daemon, client, buffer, &first))
-		snprintf(client->together, sizeof(client->together), "process %d at %llu", (int)first.pid, first.start);
+		snprintf(client->together, sizeof(client->together), "process %d at %" PRIu64, (int)first.pid,
+			 first.stat.start);
 	free(buffer);
 	memcpy(client->origin, client->together, sizeof(client->origin));
 	together_follow(daemon, client);

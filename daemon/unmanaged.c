@@ -12,11 +12,9 @@
 #define UNMANAGED_NEW_MAX                                                                           \
 	16u /* that are named after one scan: whose they are is asked for; others are with the next \
 	     */
-#define UNMANAGED_QUEUE_MAX 1024u
-#define UNMANAGED_LIST_MAX  16384u /* processes of the driver's list that are looked at */
-#define UNMANAGED_FRESH_NS  20000000ull
-#define UNMANAGED_SHARE     50u /* of the time that it takes pass before the next one: it is a processor's time */
-#define UNMANAGED_LATE_NS   10000000000ull /* but not longer than this */
+#define UNMANAGED_FRESH_NS 20000000ull
+#define UNMANAGED_SHARE    50u /* of the time that it takes pass before the next one: it is a processor's time */
+#define UNMANAGED_LATE_NS  10000000000ull /* but not longer than this */
 
 struct unmanaged_process {
 	pid_t pid;
@@ -34,69 +32,6 @@ struct gp_unmanaged_set {
 	uint32_t count;
 	struct unmanaged_process processes[GP_SCAN_PROCESS_MAX];
 };
-
-pid_t gp_process_parent(pid_t pid)
-{
-	char path[64], text[512], *at;
-	size_t size;
-	FILE *stream;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	stream = fopen(path, "re");
-	if (!stream)
-		return 0;
-	size = fread(text, 1, sizeof(text) - 1, stream);
-	fclose(stream);
-	text[size] = '\0';
-	at = strrchr(text, ')'); /* the name may contain anything, also a ')' */
-	return at && at[1] ? (pid_t)strtol(at + 4, NULL, 10) : 0;
-}
-
-/* Each process of a tree is read once, however many of its descendants are asked about. */
-static pid_t unmanaged_known_parent(struct gp_ancestry *ancestry, pid_t pid)
-{
-	uint32_t place = (uint32_t)pid % GP_ANCESTRY_SIZE;
-
-	if (ancestry->pids[place] != pid) {
-		ancestry->parents[place] = gp_process_parent(pid);
-		ancestry->pids[place] = pid;
-	}
-	return ancestry->parents[place];
-}
-
-bool gp_process_descends(struct gp_ancestry *ancestry, pid_t pid, pid_t ancestor)
-{
-	for (int i = 0; i < GP_PROCESS_DEPTH && pid > 0; i++) {
-		if (pid == ancestor)
-			return true;
-		pid = unmanaged_known_parent(ancestry, pid);
-	}
-	return false;
-}
-
-bool gp_unmanaged_uses_gpu(struct gp_daemon *daemon, struct gp_ancestry *ancestry, pid_t pid, uint32_t *ret_queues)
-{
-	static struct gp_device_queue queues[UNMANAGED_QUEUE_MAX];
-	static pid_t pids[UNMANAGED_LIST_MAX];
-	bool found = false;
-
-	*ret_queues = 0;
-	for (uint32_t i = 0; i < daemon->driver_count; i++) {
-		const struct gp_backend_ops *ops = daemon->drivers[i].ops;
-		int count = ops->processes ? ops->processes(pids, UNMANAGED_LIST_MAX) : 0;
-
-		for (int k = 0; k < count; k++) {
-			int queue_count;
-
-			if (!gp_process_descends(ancestry, pids[k], pid))
-				continue;
-			found = true;
-			queue_count = ops->process_queues(pids[k], queues, UNMANAGED_QUEUE_MAX);
-			*ret_queues += queue_count > 0 ? (uint32_t)queue_count : 0;
-		}
-	}
-	return found;
-}
 
 /* Whether there is a list to look at. */
 static bool unmanaged_can_look(const struct gp_daemon *daemon)

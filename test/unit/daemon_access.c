@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "daemon/unmanaged.h"
 #include "test/unit/daemon_world.h"
 #include "test/unit/welcome.h"
 
@@ -73,7 +72,7 @@ static int ask_as(uid_t uid, const struct gp_control_request *request, char *tex
 	size_t got = 0;
 
 	world_send(fd, request, sizeof(*request));
-	for (int i = 0; i < 1000 && !got; i++) {
+	while (!got) {
 		world_wait(&world, 1);
 		got = world_receive(fd, buffer, sizeof(buffer));
 	}
@@ -270,28 +269,35 @@ static void test_namespaces(void **state)
 	agent_leave(&world, &agent);
 }
 
-/* Whether a process uses a GPU is known by the driver, of which there is none here: every one does. */
-bool __wrap_gp_unmanaged_uses_gpu(struct gp_daemon *daemon, struct gp_ancestry *ancestry, pid_t pid,
-				  uint32_t *ret_queues);
-bool __wrap_gp_unmanaged_uses_gpu(struct gp_daemon *daemon, struct gp_ancestry *ancestry, pid_t pid,
-				  uint32_t *ret_queues)
+/* A driver that lists this process, with three queues. */
+static int list_processes(pid_t *pids, uint32_t max)
 {
-	(void)daemon;
-	(void)ancestry;
-	(void)pid;
-	*ret_queues = 3;
-	return true;
+	assert_true(max > 0);
+	pids[0] = getpid();
+	return 1;
+}
+
+static int list_queues(pid_t pid, struct gp_device_queue *queues, uint32_t max)
+{
+	assert_true(pid == getpid() && max >= 3);
+	memset(queues, 0, 3 * sizeof(*queues));
+	return 3;
 }
 
 /* A user hears of his own processes only. */
 static void test_summary(void **state)
 {
 	struct gp_control_request summary = world_request(GP_CONTROL_SUMMARY);
+	static struct gp_backend_ops ops; /* until the daemon ends */
 	char text[512];
 
 	(void)state;
 	if (getuid())
 		skip();
+	ops = *world.daemon.drivers[0].ops;
+	ops.processes = list_processes;
+	ops.process_queues = list_queues;
+	world.daemon.drivers[0].ops = &ops;
 	assert_int_equal(ask_as(PLAIN_UID, &summary, text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "\"opened_gpu\":false,\"queues\":0"));
 	assert_int_equal(ask_as(0, &summary, text, sizeof(text)), 0);

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "daemon/unmanaged.h"
+#include "daemon/process.h"
 #include "test/unit/daemon_world.h"
 
 #define GREEDY_UID 12345u

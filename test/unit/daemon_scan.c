@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* The drivers' lists of processes: if one of them cannot be read, nobody may conclude who has gone. The drivers are
+ * this test. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "daemon/scan.h"
+
+static int list_none(pid_t *pids, uint32_t max)
+{
+	(void)pids, (void)max;
+	return -EACCES;
+}
+
+static int list_one(pid_t *pids, uint32_t max)
+{
+	assert_true(max > 0);
+	pids[0] = getpid();
+	return 1;
+}
+
+static int list_queue(pid_t pid, struct gp_device_queue *queues, uint32_t max)
+{
+	assert_true(pid == getpid() && max > 0);
+	queues[0] = (struct gp_device_queue){ .queue_id = 3 };
+	return 1;
+}
+
+static const struct gp_backend_ops cannot = { .processes = list_none, .process_queues = list_queue },
+				   can = { .processes = list_one, .process_queues = list_queue }, has_none = { 0 };
+
+static struct gp_scan_result scan(const struct gp_backend_ops *first, const struct gp_backend_ops *second)
+{
+	const struct gp_driver_entry drivers[] = { { .ops = first }, { .ops = second } };
+	static struct gp_scan_result result;
+	const struct gp_scan_result *taken;
+	int fd = eventfd(0, EFD_CLOEXEC);
+	struct gp_scan *scan = gp_scan_create(drivers, 2, fd);
+	uint64_t count;
+
+	assert_non_null(scan);
+	assert_true(gp_scan_begin(scan, NULL, 0));
+	assert_false(gp_scan_begin(scan, NULL, 0));
+	assert_int_equal(read(fd, &count, sizeof(count)), sizeof(count));
+	taken = gp_scan_take(scan);
+	assert_non_null(taken);
+	result = *taken;
+	gp_scan_destroy(scan);
+	close(fd);
+	return result;
+}
+
+static void test_complete(void **state)
+{
+	(void)state;
+	assert_true(scan(&can, &has_none).is_complete);
+	assert_int_equal(scan(&can, &can).process_count, 2);
+	assert_true(scan(&can, &can).is_complete);
+	assert_false(scan(&cannot, &can).is_complete);
+	assert_false(scan(&can, &cannot).is_complete);
+	assert_false(scan(&cannot, &has_none).is_complete);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_complete) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
