@@ -134,6 +134,15 @@ int gp_gpu_mark(struct gp_gpu *gpu, uint64_t seq, uint64_t now_ns);
 /* The runlist, in order: the ids of open compute queues, closed ones left out. Returns how many there are, of which at
  * most id_count are written. */
 uint32_t gp_gpu_runlist(const struct gp_gpu *gpu, uint32_t *ret_ids, uint32_t id_count, bool *ret_oversubscribed);
+/* How full it is. An oversubscribed device whose queues share one slice changes nothing by itself. */
+struct gp_gpu_runlist_use {
+	uint32_t queue_count;        /* open compute queues */
+	uint32_t process_count;      /* with a queue, open or not: what the driver counts */
+	uint32_t open_process_count; /* of these, with an open compute queue */
+	uint32_t slice_count;        /* turns of 10 ms that it takes; at most 1: everything is there at once */
+	bool oversubscribed;         /* as the driver decides it */
+};
+void gp_gpu_runlist_use(const struct gp_gpu *gpu, struct gp_gpu_runlist_use *ret_use);
 int gp_gpu_set_timeslice(struct gp_gpu *gpu, uint32_t process, uint64_t slice_ns,
 			 uint64_t now_ns); /* tsg only, else -EOPNOTSUPP */
 /* tsg only: how often the process was put aside though it had work. */

@@ -120,6 +120,17 @@ uint32_t gp_gpu_runlist(const struct gp_gpu *gpu, uint32_t *ret_ids, uint32_t id
 	return count;
 }
 
+void gp_gpu_runlist_use(const struct gp_gpu *gpu, struct gp_gpu_runlist_use *ret_use)
+{
+	*ret_use = (struct gp_gpu_runlist_use){ .queue_count = gpu->runlist_count,
+						.process_count = gpu->process_count,
+						.slice_count =
+							gpu->oversubscribed ? gpu->slice_count : gpu->runlist_count > 0,
+						.oversubscribed = gpu->oversubscribed };
+	for (struct gpu_list *p = gpu->process_list.next; p != &gpu->process_list; p = p->next)
+		ret_use->open_process_count += gpu_container(p, struct gpu_process, link)->open_count > 0;
+}
+
 struct check_sum {
 	uint64_t used, resident_size, want_count, working_count, open_count;
 };

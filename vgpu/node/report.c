@@ -33,8 +33,20 @@ static void report_queue(struct report *report, const struct gp_vqueue *queue)
 		"queue pid=%d id=%u gpu=%u type=%u priority=%u percent=%u suspended=%d active=%d error=%u read=%" PRIu64
 		" submitted=%" PRIu64 " packets=%" PRIu64 " workgroups=%" PRIu64 " stopped_inside=%" PRIu64 "\n",
 		queue->process->pid, queue->id, queue->gpu->index, queue->type, queue->priority, queue->percent,
-		queue->suspended || queue->gate_owner, gp_vqueue_is_active(queue), queue->error, queue->read, queue->submitted,
-		queue->packets, queue->workgroups, queue->stopped_inside);
+		queue->suspended || queue->gate_owner, gp_vqueue_is_active(queue), queue->error, queue->read,
+		queue->submitted, queue->packets, queue->workgroups, queue->stopped_inside);
+}
+
+static void report_gpu(struct report *report, const struct gp_vdev *gpu)
+{
+	struct gp_gpu_runlist_use use;
+
+	gp_gpu_runlist_use(gpu->model, &use);
+	report_line(report,
+		    "gpu index=%u id=%u vram_used=%" PRIu64 " halts=%" PRIu64 " halt_ns=%" PRIu64
+		    " runlist_queues=%u runlist_processes=%u processes=%u slices=%u oversubscribed=%d\n",
+		    gpu->index, gpu->gpu_id, gpu->vram_used, gpu->halt_count, gpu->halt_ns, use.queue_count,
+		    use.open_process_count, use.process_count, use.slice_count, use.oversubscribed);
 }
 
 void gp_report_status(struct gp_vnode *node, char *ret_text, size_t text_size)
@@ -61,9 +73,7 @@ void gp_report_status(struct gp_vnode *node, char *ret_text, size_t text_size)
 		    c->queue_errors, c->workgroups_executed, c->wave_instructions, c->waves_saved, c->waves_restored,
 		    c->stopped_inside);
 	for (uint32_t i = 0; i < node->gpu_count; i++)
-		report_line(&report, "gpu index=%u id=%u vram_used=%" PRIu64 " halts=%" PRIu64 " halt_ns=%" PRIu64 "\n",
-			    i, node->gpus[i].gpu_id, node->gpus[i].vram_used, node->gpus[i].halt_count,
-			    node->gpus[i].halt_ns);
+		report_gpu(&report, &node->gpus[i]);
 	for (const struct gp_vproc *process = node->processes; process; process = process->next)
 		for (uint32_t id = 0; id < GP_VPROC_QUEUE_MAX; id++)
 			if (process->queues[id])
