@@ -50,6 +50,12 @@ struct gp_driver {
 	int (*slice)(struct gp_slot *slot, uint64_t slice_us);
 	/* The thread's round: what was noted without the lock is seen to. NULL: nothing ever is. */
 	void (*tidy)(void);
+	/* An idle queue whose doorbells are not seen: GP_FD_TRAP becomes readable before its next work is; false: that
+	 * cannot be had. Off: it is not seen any more. NULL: no queue can be watched. */
+	bool (*watch)(struct gp_slot *slot, bool on);
+	/* GP_FD_TRAP is readable: nobody waits for us any more, no queue is watched, and the counters are to be looked
+	 * at. NULL with watch. */
+	void (*noticed)(void);
 };
 
 struct gp_agent {

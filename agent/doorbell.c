@@ -18,6 +18,8 @@ static void doorbell_seen(struct gp_doorbell *doorbell, uint64_t handle)
 	struct gp_slot *slot = &gp_slots[doorbell->slot];
 
 	gp_agent_lock();
+	if (slot->used && !slot->dying && slot->watched)
+		gp_agent.driver->watch(slot, false);
 	if (slot->used && !slot->dying && !slot->seen) {
 		__atomic_store_n(&doorbell->handle, handle, __ATOMIC_RELEASE);
 		slot->seen = true;

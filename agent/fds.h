@@ -19,6 +19,7 @@ enum gp_fd_use {
 	GP_FD_READ_IN,
 	GP_FD_DEBUG_OUT,
 	GP_FD_DEBUG_IN,
+	GP_FD_TRAP, /* of the driver: readable when a queue that is watched gets work */
 	GP_FD_LOG,
 	GP_FD_FILE, /* the first of GP_FD_FILE_MAX: duplicates of the application's /dev/kfd */
 };

@@ -36,11 +36,16 @@ struct gp_slot {
 	uint32_t hw_priority; /* as the runtime wants it */
 	uint32_t ring_size;
 	uint64_t ring, write_pointer, read_pointer;
-	uint64_t written, completed; /* as sampled last */
-	uint64_t valid_head;         /* the last head seen to be a packet: its index + 1 */
-	uint64_t work_ns;            /* closed and with work since; 0: not so */
-	uint64_t help_ns;            /* open, and it does not get on: when it is opened again; 0: it does */
-	struct gp_wire_attr api;     /* by the API */
+	uint64_t written, completed;           /* as sampled last */
+	uint64_t valid_head;                   /* the last head seen to be a packet: its index + 1 */
+	uint64_t work_ns;                      /* closed and with work since; 0: not so */
+	uint64_t help_ns;                      /* open, and it does not get on: when it is opened again; 0: it does */
+	bool watched;                          /* seen by a trap at its doorbell, while it is idle */
+	bool unwatchable;                      /* such a trap cannot be had */
+	uint64_t doorbell_ptr;                 /* while watched: where its doorbell really is */
+	uint64_t watch_ns;                     /* when it is looked at whether it is worth one; 0: to be chosen */
+	uint64_t watch_wait_ns, watch_written; /* how long that was, and what was written then */
+	struct gp_wire_attr api;               /* by the API */
 };
 
 #define GP_DOORBELL_WAKE     1u /* the agent's thread wants to know of the next doorbell */
@@ -68,7 +73,7 @@ uint32_t gp_slot_index(const struct gp_slot *slot);
 uint32_t gp_slot_limit(void); /* all used slots are below */
 /* An id alone is enough while it is unique: several open files of one process share its queues. */
 struct gp_slot *gp_slot_find(uint32_t file, uint32_t queue_id);
-void gp_slots_reset(void);       /* forked child */
+void gp_slots_reset(void);            /* forked child */
 void gp_doorbells_fence(bool fenced); /* GP_DOORBELL_FENCED of all there are and will be; of a new process: set */
 
 /* No lock. NULL: not one of ours. */

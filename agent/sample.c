@@ -14,6 +14,11 @@
 #define SAMPLE_BUSY_MAX  2u     /* nothing moved: every 2^2 */
 #define SAMPLE_GROUP_MAX 1u     /* of a channel group: no doorbell ends the wait, and the device does not wait either */
 
+/* A queue whose doorbells are not seen and that has been idle for so long is watched; twice as long each time that it
+ * was not idle. All chosen. */
+#define SAMPLE_WATCH_NS     1000000000ull
+#define SAMPLE_WATCH_NS_MAX 8000000000ull
+
 #define SAMPLE_START_NS 10000000u /* 10 ms: how often one that is starting is looked at; chosen */
 
 static uint64_t sample_due_ns = UINT64_MAX;
@@ -107,16 +112,59 @@ static void sample_arm(void)
 			gp_slots[i].has_work = true;
 }
 
+static bool sample_may_watch(const struct gp_slot *slot)
+{
+	return gp_agent.driver && gp_agent.driver->watch && slot->used && !slot->dying && !slot->unreadable &&
+	       !slot->seen && !slot->blind && !slot->unwatchable;
+}
+
+static bool sample_watch_is_due(const struct gp_slot *slot, uint64_t now_ns)
+{
+	return sample_may_watch(slot) && slot->watch_ns && slot->watch_ns <= now_ns;
+}
+
+/* Idle since the last time: from now on its next work is told, and nobody has to look. */
+static void sample_watch(struct gp_slot *slot, uint64_t now_ns)
+{
+	bool is_idle = !slot->has_work && slot->written == slot->watch_written;
+	uint64_t wait_ns = is_idle ? SAMPLE_WATCH_NS : 2u * slot->watch_wait_ns;
+
+	slot->watch_written = slot->written;
+	slot->watch_wait_ns = wait_ns < SAMPLE_WATCH_NS_MAX ? wait_ns : SAMPLE_WATCH_NS_MAX;
+	slot->watch_ns = now_ns + slot->watch_wait_ns;
+	if (!is_idle)
+		return;
+	slot->unwatchable = !gp_agent.driver->watch(slot, true);
+	if (slot->unwatchable)
+		return;
+	/* What came before it was watched is in the counters by now. */
+	gp_agent.driver->sample(&slot, 1);
+	if (slot->unreadable || slot->written > slot->completed) {
+		gp_agent.driver->watch(slot, false);
+	} else {
+		slot->seen = true;
+		slot->change_due = true;
+	}
+	gp_sample_publish(slot);
+}
+
 /* What is looked at whether or not the daemon wants to know. */
 static uint64_t sample_own_due_ns(uint64_t now_ns)
 {
 	uint64_t due_ns = UINT64_MAX;
 
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
-		const struct gp_slot *slot = &gp_slots[i];
+		struct gp_slot *slot = &gp_slots[i];
 
 		if (!slot->used || slot->dying || slot->unreadable)
 			continue;
+		if (sample_may_watch(slot) && !slot->watch_ns) {
+			slot->watch_wait_ns = SAMPLE_WATCH_NS;
+			slot->watch_ns = now_ns + SAMPLE_WATCH_NS;
+			slot->watch_written = slot->written;
+		}
+		if (sample_may_watch(slot) && slot->watch_ns < due_ns)
+			due_ns = slot->watch_ns;
 		if (slot->starting && now_ns + SAMPLE_START_NS < due_ns)
 			due_ns = now_ns + SAMPLE_START_NS;
 		if (slot->help_ns && slot->help_ns < due_ns)
@@ -171,13 +219,16 @@ void gp_sample_round(uint64_t now_ns)
 
 		/* Closed ones in any case: their leases depend on it, and we only come here when something happened. */
 		if (slot->used && !slot->dying && !slot->unreadable &&
-		    (gp_gate_is_closed(slot) || (due && sample_wants(slot))))
+		    (gp_gate_is_closed(slot) || (due && sample_wants(slot)) || sample_watch_is_due(slot, now_ns)))
 			sample_list[count++] = slot;
 	}
 	if (sample_slots(sample_list, count))
 		sample_backoff = 0;
 	else if (due)
 		sample_backoff++;
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		if (sample_watch_is_due(&gp_slots[i], now_ns))
+			sample_watch(&gp_slots[i], now_ns);
 }
 
 void gp_sample_after_wait(void)

@@ -105,10 +105,12 @@ static void thread_folder_changed(uint64_t now_ns)
 	thread_retry.try_ns = now_ns;
 }
 
-static uint64_t thread_step(short inotify)
+static uint64_t thread_step(short inotify, short trap)
 {
 	uint64_t now = gp_sys_now_ns(), due = UINT64_MAX, other;
 
+	if (trap && gp_agent.driver && gp_agent.driver->noticed)
+		gp_agent.driver->noticed();
 	if (inotify)
 		thread_folder_changed(now);
 	if (gp_agent.driver && gp_agent.driver->tidy)
@@ -169,7 +171,7 @@ static bool thread_gives_up(bool can_sleep)
 
 void *gp_thread_run(void *unused)
 {
-	struct pollfd polls[3] = { 0 };
+	struct pollfd polls[4] = { 0 };
 	bool sending;
 	long r = 0;
 
@@ -191,16 +193,17 @@ void *gp_thread_run(void *unused)
 			gp_gate_deliver();
 			return NULL;
 		}
-		due = thread_step(polls[2].revents);
+		due = thread_step(polls[2].revents, polls[3].revents);
 		sending = gp_link_has_unsent();
 		gp_agent_unlock();
 		gp_gate_deliver();
 		polls[0] = (struct pollfd){ gp_fd(GP_FD_WAKE), POLLIN, 0 };
 		polls[1] = (struct pollfd){ gp_fd(GP_FD_SOCKET), sending ? POLLOUT : POLLIN, 0 };
 		polls[2] = (struct pollfd){ gp_fd(GP_FD_INOTIFY), POLLIN, 0 };
+		polls[3] = (struct pollfd){ gp_fd(GP_FD_TRAP), POLLIN, 0 };
 		now = gp_sys_now_ns();
 		due = due <= now ? 0 : due - now;
 		wait = (struct timespec){ (time_t)(due / 1000000000u), (long)(due % 1000000000u) };
-		r = gp_sys(SYS_ppoll, (long)polls, 3, due > UINT64_MAX / 4u ? 0 : (long)&wait, 0, 8);
+		r = gp_sys(SYS_ppoll, (long)polls, 4, due > UINT64_MAX / 4u ? 0 : (long)&wait, 0, 8);
 	}
 }

@@ -235,6 +235,7 @@ void OnUnload(void)
 	/* Nothing may stay behind in our hands: the runtime is about to destroy its queues. */
 	gp_agent_lock();
 	gp_gates_open(GP_LOST_RUNTIME);
+	gp_kfd_trap_off();
 	gp_agent.hooked = false;
 	gp_agent_unlock();
 	gp_gate_delivered();

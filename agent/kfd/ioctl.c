@@ -46,12 +46,20 @@ static void ioctl_change(uint32_t mechanism, struct gp_slot *const *slots, uint3
 	}
 }
 
+static void ioctl_release(void)
+{
+	gp_kfd_trap_off();
+	gp_kfd_self_release();
+}
+
 const struct gp_driver gp_kfd_driver = {
 	.mechanisms = ioctl_mechanisms,
 	.change = ioctl_change,
-	.release = gp_kfd_self_release,
+	.release = ioctl_release,
 	.recover = gp_kfd_self_recover,
 	.sample = gp_kfd_sample,
+	.watch = gp_kfd_trap,
+	.noticed = gp_kfd_trap_sprung,
 };
 
 /* Lock held. Whether fd speaks KFD 1; asked once, because other drivers use the letter K too. */
@@ -201,6 +209,7 @@ static int ioctl_destroy(int fd, unsigned long request, struct kfd_ioctl_destroy
 	}
 	/* The driver waits with the destruction of a suspended queue until it is resumed. */
 	gp_gate_open_slot(slot);
+	gp_kfd_trap(slot, false);
 	slot->dying = true;
 	file = slot->file;
 	if (slot->is_announced && gp_agent.link == GP_LINK_UP) {
@@ -442,8 +451,10 @@ int gp_kfd_ioctl(int fd, unsigned long request, void *arg)
 	if (!least || size < least || size > IOCTL_SIZE_MAX || !gp_agent_ready() || !ioctl_is_readable(arg, size))
 		return gp_next_ioctl(fd, request, arg);
 	gp_agent_lock();
-	if (gp_kfd.epoch != gp_agent.epoch)
+	if (gp_kfd.epoch != gp_agent.epoch) {
 		gp_kfd = (struct gp_kfd){ .epoch = gp_agent.epoch };
+		gp_kfd_trap_forget();
+	}
 	/* A process whose queues are another driver's is managed by that one alone. */
 	other = gp_agent.driver && gp_agent.driver != &gp_kfd_driver;
 	gp_agent_unlock();

@@ -50,6 +50,12 @@ int gp_kfd_update_one(struct gp_slot *slot, uint32_t percent);
 void gp_kfd_update_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results);
 void gp_kfd_submit_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results);
 
+/* trap.c: doorbells that do not pass the runtime's table. */
+bool gp_kfd_trap(struct gp_slot *slot, bool on);
+void gp_kfd_trap_sprung(void);
+void gp_kfd_trap_off(void); /* all of them */
+void gp_kfd_trap_forget(void);
+
 /* counters.c */
 void gp_kfd_sample(struct gp_slot *const *slots, uint32_t count);
 /* Whether the packet at a queue's head waits: exposed for its test. */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Doorbells that do not pass the runtime's table: ROCr rings its own queues (copies, cache maintenance) itself. While
+ * such a queue is idle, its doorbell signal points at a page of ours that is write-protected (userfaultfd): the thread
+ * that rings stops there until the agent's thread has put the real doorbell back, has rung it and lets that thread go
+ * on. So nobody needs to look at the queue meanwhile, and it may be closed.
+ *
+ * AMD's signal (amd_hsa_signal.h): kind at 0, negative for a doorbell; hardware_doorbell_ptr at 8; queue_ptr at 48.
+ * Whoever found our page in it had written its packet and its write index before that, so ringing for the write index
+ * of after the next fence of all threads covers every store that went to our page.
+ *
+ * The agent's lock guards everything here. Traps are there while the agent is linked, and at no other time: whatever
+ * ends the link puts all doorbells back. If our descriptor is closed, the kernel lets everybody go on.
+ */
+#include <linux/membarrier.h>
+#include <linux/userfaultfd.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include "agent/fds.h"
+#include "agent/kfd/kfd.h"
+#include "agent/log.h"
+#include "agent/sys.h"
+
+#define TRAP_SIZE        (GP_WIRE_QUEUE_MAX * sizeof(uint64_t)) /* a word for each slot */
+#define TRAP_QUEUE_BELL  16u                                    /* amd_queue_t: the handle of its doorbell signal … */
+#define TRAP_QUEUE_WRITE 56u                                    /* … and its write index */
+#define TRAP_SIGNAL_PTR  8u
+#define TRAP_SIGNAL_BACK 48u
+#define TRAP_USER_ONLY   1 /* UFFD_USER_MODE_ONLY: what a user without privileges may have */
+
+static struct {
+	uint64_t *page;
+	uint32_t count; /* doorbells that point at it */
+	bool failed;    /* this kernel, or a filter, does not let us */
+} trap;
+
+static bool trap_fence(void)
+{
+	return !gp_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+static bool trap_protect(bool on)
+{
+	struct uffdio_writeprotect change = { .range = { (uintptr_t)trap.page, TRAP_SIZE },
+					      .mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0 };
+
+	return !gp_sys(SYS_ioctl, gp_fd_verified(GP_FD_TRAP), UFFDIO_WRITEPROTECT, (long)&change);
+}
+
+static bool trap_init(void)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
+	struct uffdio_register range = { .range = { 0, TRAP_SIZE }, .mode = UFFDIO_REGISTER_MODE_WP };
+	long at, fd;
+
+	if (trap.failed || gp_fd_verified(GP_FD_TRAP) >= 0)
+		return !trap.failed;
+	trap.failed = true;
+	if (!trap.page) {
+		at = gp_sys(SYS_mmap, 0, TRAP_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (at < 0 && at > -4096)
+			return false;
+		trap.page = (uint64_t *)at;
+	}
+	fd = gp_sys(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | TRAP_USER_ONLY);
+	if (fd < 0 || gp_fd_take(GP_FD_TRAP, (int)fd) < 0)
+		return false;
+	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX; i++)
+		__atomic_store_n(&trap.page[i], 0, __ATOMIC_RELAXED); /* only pages that are there can be protected */
+	range.range.start = (uintptr_t)trap.page;
+	if (gp_sys(SYS_ioctl, gp_fd(GP_FD_TRAP), UFFDIO_API, (long)&api) ||
+	    gp_sys(SYS_ioctl, gp_fd(GP_FD_TRAP), UFFDIO_REGISTER, (long)&range) || !trap_fence()) {
+		gp_fd_drop(GP_FD_TRAP);
+		gp_log("trap: not possible here; the runtime's own queues are not seen");
+		return false;
+	}
+	trap.failed = false;
+	return true;
+}
+
+/* Where the queue's doorbell is written; NULL: it is not as we know it. */
+static uint64_t *trap_place(const struct gp_slot *slot)
+{
+	uint64_t key = gp_slot_doorbell(slot)->key, signal = 0, back = 0;
+	int64_t kind = 0;
+	struct gp_sys_range first = { key + TRAP_QUEUE_BELL, &signal, sizeof(signal), false };
+	struct gp_sys_range ranges[2];
+
+	if (!key || slot->format != GP_QUEUE_AQL)
+		return NULL;
+	gp_sys_read(&first, 1);
+	if (!first.ok || !signal || signal % 64u)
+		return NULL;
+	ranges[0] = (struct gp_sys_range){ signal, &kind, sizeof(kind), false };
+	ranges[1] = (struct gp_sys_range){ signal + TRAP_SIGNAL_BACK, &back, sizeof(back), false };
+	gp_sys_read(ranges, 2);
+	return ranges[0].ok && ranges[1].ok && kind == -1 && back == key ? (uint64_t *)(signal + TRAP_SIGNAL_PTR) :
+									   NULL;
+}
+
+static void trap_put_back(struct gp_slot *slot)
+{
+	uint64_t *place = trap_place(slot), ours = (uintptr_t)&trap.page[gp_slot_index(slot)];
+
+	slot->watched = slot->seen = false;
+	slot->change_due = true;
+	slot->watch_ns = 0;
+	trap.count--;
+	if (place)
+		__atomic_compare_exchange_n(place, &ours, slot->doorbell_ptr, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED);
+}
+
+/* What was rung on our page is rung where it belongs. */
+static void trap_ring(const struct gp_slot *slot)
+{
+	uint64_t key = gp_slot_doorbell(slot)->key, written = 0, read = 0;
+	struct gp_sys_range ranges[2] = { { slot->read_pointer, &read, sizeof(read), false },
+					  { key + TRAP_QUEUE_WRITE, &written, sizeof(written), false } };
+
+	gp_sys_read(ranges, 2);
+	if (ranges[0].ok && ranges[1].ok && written > read)
+		__atomic_store_n((uint64_t *)(uintptr_t)slot->doorbell_ptr, written - 1u, __ATOMIC_RELEASE);
+}
+
+static void trap_release(struct gp_slot *const *slots, uint32_t count)
+{
+	if (!count)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		trap_put_back(slots[i]);
+	trap_fence();
+	for (uint32_t i = 0; i < count; i++)
+		trap_ring(slots[i]);
+}
+
+void gp_kfd_trap_off(void)
+{
+	static struct gp_slot *slots[GP_WIRE_QUEUE_MAX];
+	uint32_t count = 0;
+
+	if (!trap.count)
+		return;
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		if (gp_slots[i].used && gp_slots[i].watched)
+			slots[count++] = &gp_slots[i];
+	trap_release(slots, count);
+	if (!trap_protect(false))
+		gp_fd_drop(GP_FD_TRAP); /* which lets everybody go on */
+}
+
+bool gp_kfd_trap(struct gp_slot *slot, bool on)
+{
+	uint64_t *place;
+
+	if (!on) {
+		if (slot->watched)
+			trap_release(&slot, 1);
+		return true;
+	}
+	if (slot->watched)
+		return true;
+	place = gp_agent.hooked && trap_init() ? trap_place(slot) : NULL;
+	if (!place || (!trap.count && !trap_protect(true)))
+		return false;
+	slot->doorbell_ptr = __atomic_load_n(place, __ATOMIC_RELAXED);
+	if (!slot->doorbell_ptr || slot->doorbell_ptr % sizeof(uint64_t))
+		return false;
+	slot->watched = true;
+	trap.count++;
+	__atomic_store_n(place, (uintptr_t)&trap.page[gp_slot_index(slot)], __ATOMIC_SEQ_CST);
+	if (trap_fence())
+		return true;
+	trap_release(&slot, 1);
+	return false;
+}
+
+/* Somebody stands at our page. Who it is does not matter: all doorbells are put back, and those that are still idle
+ * come here again later. */
+void gp_kfd_trap_sprung(void)
+{
+	struct uffd_msg message;
+	bool any;
+
+	/* Closed by a system call of the application's: what was rung since then has gone nowhere. */
+	any = trap.failed = gp_fd_verified(GP_FD_TRAP) < 0;
+	while (gp_sys(SYS_read, gp_fd_verified(GP_FD_TRAP), (long)&message, sizeof(message)) == sizeof(message))
+		any = true;
+	if (!any)
+		return;
+	if (trap.count)
+		gp_kfd_trap_off();
+	else if (!trap_protect(false))
+		gp_fd_drop(GP_FD_TRAP);
+	__atomic_store_n(&gp_agent.sync_due, true, __ATOMIC_RELEASE);
+}
+
+void gp_kfd_trap_forget(void)
+{
+	trap.count = 0;
+	trap.failed = false;
+}

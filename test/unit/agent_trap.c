@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Doorbells that do not pass the runtime's table: a queue as ROCr lays it out, rung by threads of the runtime's own
+ * while the agent watches it. Skipped where the kernel has no userfaultfd for us. */
+#include <linux/membarrier.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "agent/fds.h"
+#include "agent/kfd/kfd.h"
+
+#define THREADS 8
+
+/* amd_queue_t and amd_signal_t, as far as a doorbell needs them. */
+static struct {
+	_Alignas(64) uint8_t queue[256];
+	_Alignas(64) uint8_t signal[64];
+	uint64_t doorbell; /* the device's */
+} fake;
+
+static uint64_t *at(uint8_t *base, size_t offset)
+{
+	return (uint64_t *)(void *)(base + offset);
+}
+
+#define WRITE_INDEX at(fake.queue, 56)
+#define READ_INDEX  at(fake.queue, 128)
+#define POINTER     at(fake.signal, 8)
+
+static struct gp_slot *watched_slot(bool *ret_possible)
+{
+	struct gp_slot *slot;
+
+	memset(&fake, 0, sizeof(fake));
+	*at(fake.queue, 16) = (uintptr_t)fake.signal;
+	*at(fake.signal, 0) = UINT64_MAX; /* kind -1: a doorbell */
+	*at(fake.signal, 48) = (uintptr_t)fake.queue;
+	*POINTER = (uintptr_t)&fake.doorbell;
+	gp_agent.driver = &gp_kfd_driver;
+	gp_agent.hooked = true;
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	slot = gp_slot_add((uintptr_t)fake.queue);
+	slot->format = GP_QUEUE_AQL;
+	slot->read_pointer = (uintptr_t)READ_INDEX;
+	slot->write_pointer = (uintptr_t)WRITE_INDEX;
+	*ret_possible = gp_kfd_trap(slot, true);
+	return slot;
+}
+
+/* As ROCr rings: the packet, its index, then a store where the signal says. */
+static void *ring(void *unused)
+{
+	uint64_t index = __atomic_fetch_add(WRITE_INDEX, 1, __ATOMIC_SEQ_CST);
+	uint64_t *place = (uint64_t *)(uintptr_t)__atomic_load_n(POINTER, __ATOMIC_RELAXED);
+
+	(void)unused;
+	__atomic_store_n(place, index, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void wait_sprung(void)
+{
+	struct pollfd poll_fd = { gp_fd(GP_FD_TRAP), POLLIN, 0 };
+
+	assert_int_equal(poll(&poll_fd, 1, 60000), 1);
+}
+
+/* Threads that ring a watched queue stop until the agent looks; then the device has heard of all of them, the runtime
+ * rings the device again, and the queue counts as not seen. */
+static void who_rings_is_noticed(void **state)
+{
+	pthread_t threads[THREADS];
+	bool possible;
+	struct gp_slot *slot = watched_slot(&possible);
+
+	if (!possible)
+		skip();
+	assert_true(slot->watched && *POINTER != (uintptr_t)&fake.doorbell);
+	slot->seen = true;
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ring, NULL), 0);
+	wait_sprung();
+	assert_int_equal(fake.doorbell, 0);
+	while (__atomic_load_n(WRITE_INDEX, __ATOMIC_SEQ_CST) < THREADS)
+		sched_yield();
+	gp_kfd_trap_sprung();
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(*POINTER, (uintptr_t)&fake.doorbell);
+	assert_false(slot->watched || slot->seen);
+	assert_true(slot->change_due);
+	/* Who came after the agent rang for himself, with his own index. */
+	assert_in_range(fake.doorbell, 0, THREADS - 1);
+	gp_slot_free(slot);
+	(void)state;
+}
+
+/* One that was rung for while it was watched, and is let go by other means, is rung for as well. */
+static void what_is_let_go_is_rung(void **state)
+{
+	bool possible;
+	struct gp_slot *slot = watched_slot(&possible);
+
+	if (!possible)
+		skip();
+	*WRITE_INDEX = 5;
+	*READ_INDEX = 3;
+	gp_kfd_trap_off();
+	assert_int_equal(*POINTER, (uintptr_t)&fake.doorbell);
+	assert_int_equal(fake.doorbell, 4);
+	/* Nothing left to ring for: the doorbell is left alone. */
+	assert_true(gp_kfd_trap(slot, true));
+	*READ_INDEX = 5;
+	fake.doorbell = 77;
+	gp_kfd_trap(slot, false);
+	assert_int_equal(fake.doorbell, 77);
+	assert_int_equal(*POINTER, (uintptr_t)&fake.doorbell);
+	gp_slot_free(slot);
+	(void)state;
+}
+
+/* A descriptor that the application closes by a system call does not leave anybody standing. */
+static void a_closed_descriptor_lets_go(void **state)
+{
+	pthread_t thread;
+	bool possible;
+	struct gp_slot *slot = watched_slot(&possible);
+
+	if (!possible)
+		skip();
+	assert_int_equal(pthread_create(&thread, NULL, ring, NULL), 0);
+	wait_sprung();
+	syscall(SYS_close, gp_fd(GP_FD_TRAP));
+	pthread_join(thread, NULL);
+	gp_kfd_trap_sprung();
+	assert_int_equal(gp_fd(GP_FD_TRAP), -1);
+	assert_int_equal(fake.doorbell, 0); /* the index of its packet */
+	assert_int_equal(*POINTER, (uintptr_t)&fake.doorbell);
+	gp_slot_free(slot);
+	(void)state;
+}
+
+/* What does not look like a queue of the runtime is left alone. */
+static void strange_queues_are_left_alone(void **state)
+{
+	bool possible;
+	struct gp_slot *slot = watched_slot(&possible);
+
+	if (!possible)
+		skip();
+	gp_kfd_trap(slot, false);
+	*at(fake.signal, 0) = 1; /* a user's signal */
+	assert_false(gp_kfd_trap(slot, true));
+	*at(fake.signal, 0) = UINT64_MAX;
+	*at(fake.signal, 48) = 64; /* another queue's */
+	assert_false(gp_kfd_trap(slot, true));
+	*at(fake.queue, 16) = 4096; /* nothing is there */
+	assert_false(gp_kfd_trap(slot, true));
+	assert_int_equal(*POINTER, (uintptr_t)&fake.doorbell);
+	gp_slot_free(slot);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_rings_is_noticed),
+		cmocka_unit_test(what_is_let_go_is_rung),
+		cmocka_unit_test(strange_queues_are_left_alone),
+		cmocka_unit_test(a_closed_descriptor_lets_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
