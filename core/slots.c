@@ -212,10 +212,39 @@ static uint32_t slots_limit(const struct gp_plan_builder *b)
 	return !slots || b->device->open_fixed_count < slots ? slots : b->device->open_fixed_count + 1;
 }
 
+/* How long a queue must be idle before it gives its slot back where parking does not free places of processes (chosen:
+ * as long as a device takes to rest). */
+#define SLOTS_IDLE_NS 1000000000ull
+
+/* Where there are more processes than the firmware keeps at once queues with work are not parked: slots_limit(). One
+ * that has been idle for a while is: each open queue makes the runlist longer, and its next work opens it at once. */
+static void slots_close_idle(struct gp_plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	uint32_t victim, slots = slots_left(b->device->attr.slot_count, b->device->other_queue_count);
+
+	while (slots && b->device->open_compute_count - b->closing_compute > slots && !gp_plan_is_full(b) &&
+	       (victim = slots_idle_victim(b)) != GP_NONE) {
+		const struct gp_queue *q = &sched->queues[victim];
+		uint64_t since_ns = q->idle_since_ns ? q->idle_since_ns : q->mark_ns;
+
+		since_ns = q->opened_ns > since_ns ? q->opened_ns : since_ns;
+		if (since_ns + SLOTS_IDLE_NS > sched->now_ns || q->hold_until_ns > sched->now_ns) {
+			gp_device_wake(b->device, since_ns + SLOTS_IDLE_NS > q->hold_until_ns ?
+							  since_ns + SLOTS_IDLE_NS :
+							  q->hold_until_ns);
+			return;
+		}
+		gp_plan_close(b, victim, GP_WHY_SLOTS);
+	}
+}
+
 void gp_slots_close_overflow(struct gp_plan_builder *b)
 {
 	uint32_t slots = slots_limit(b);
 
+	if (slots == GP_UNLIMITED)
+		slots_close_idle(b);
 	while (!slots_has_process(b, 0) && !slots_is_fixed(b, 0) && slots_park_process(b, NULL))
 		;
 	while (slots && b->device->open_compute_count - b->closing_compute > slots && !gp_plan_is_full(b)) {

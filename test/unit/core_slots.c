@@ -224,6 +224,37 @@ static void process_oversubscription_is_reported(void **state)
 	world_free(w);
 }
 
+/* With more processes than places closed gates free no process. Idle queues beyond the slots are parked all the same
+ * after a while, so that the runlist of a device at rest fits; those with work never are, and work opens at once. */
+static void idle_queues_are_parked_among_too_many_processes(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(
+		w,
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .slot_count = 4, .process_count_max = 2 } });
+	uint32_t i, client;
+
+	for (i = 0; i < 6; i++) {
+		client = world_client(w);
+		world_queue(w, client, device, 50);
+		world_queue(w, client, device, 50);
+	}
+	world_run(w, 900 * MS);
+	assert_int_equal(w->plan_count, 0);
+	world_run(w, 200 * MS);
+	assert_int_equal(world_open_compute_count(w, device), 4);
+	i = w->plan_count;
+	world_run(w, 60 * S);
+	assert_int_equal(w->plan_count, i); /* nothing happens, and nobody wakes up for it */
+	for (i = 0; i < 12; i++)
+		world_write(w, i, 1000000);
+	world_run(w, 1 * MS);
+	assert_int_equal(world_open_compute_count(w, device), 12);
+	world_run(w, 5 * S);
+	assert_int_equal(world_open_compute_count(w, device), 12);
+	world_free(w);
+}
+
 static uint32_t open_clients(const struct world *w)
 {
 	uint32_t i, j, count = 0;
@@ -279,6 +310,7 @@ int main(void)
 		cmocka_unit_test(unseen_queues_do_not_starve_the_others),
 		cmocka_unit_test(lost_gate_does_not_oversubscribe),
 		cmocka_unit_test(process_oversubscription_is_reported),
+		cmocka_unit_test(idle_queues_are_parked_among_too_many_processes),
 		cmocka_unit_test(processes_are_parked),
 	};
 
