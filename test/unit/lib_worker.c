@@ -138,6 +138,7 @@ static void test_one_user(void **state)
 	gp_worker_give(worker, &roots[1].base, NULL);
 	wait_for(&began, 1);
 	wait_for(&done, 1);
+	wait_for(&idle, 2); /* until then those two count as running */
 	use = gp_worker_use(worker, &owner);
 	assert_int_equal(use.running, 2);
 	assert_int_equal(use.waiting, 4);
