@@ -95,6 +95,7 @@ def row_figures(results, name):
               "xid": sum(len(e.get("xid") or ()) for e in repeats.values()),
               "hint_errors": sum((e.get("hints") or {}).get("hint_errors", 0) for e in repeats.values()),
               "served": 100 * sum(e["n"] for e in repeats.values()) / max(1, sum(e["n"] + e["skipped"] for e in repeats.values())), "lead": median([e.get("lead_us") for e in repeats.values()]),
+              "still": sum(1 for e in repeats.values() if e.get("still")),
               "models": sorted({e["model"] for e in repeats.values() if "model" in e}),
               "unmanaged": any(e.get("managed") and e["managed"]["known"] < e["managed"]["programs"] for e in repeats.values())}
     return found
@@ -231,7 +232,7 @@ def table_cells(found):
     cells = []
     for name, f in found.items():
         title = rows.ROWS[name].title
-        remarks = [text for text, is_so in (("%d skipped" % f["skipped"], f["skipped"]), ("%.0f µs from the hint to the first kernel" % (f["lead"] or 0), f["lead"]), (", ".join(f["models"]), f["models"]), ("%d launched late by the host" % f["late"], f["late"]), ("%d hints refused" % f["hint_errors"], f["hint_errors"]),
+        remarks = [text for text, is_so in (("%d skipped" % f["skipped"], f["skipped"]), ("%.0f µs from the hint to the first kernel" % (f["lead"] or 0), f["lead"]), (", ".join(f["models"]), f["models"]), ("%d launched late by the host" % f["late"], f["late"]), ("%d hints refused" % f["hint_errors"], f["hint_errors"]), ("**a batch program stood still in %d of %d**" % (f["still"], f["repeats"]), f["still"]),
                                             ("**not all programs were known to the daemon**", f["unmanaged"]), ("**%d Xid**" % f["xid"], f["xid"])) if is_so]
         cells.append([title + (" (%s)" % ", ".join(remarks) if remarks else ""), "%d in %d" % (f["n"], f["repeats"]), us(f["p50"]), us(f["p90"]), us(f["p99"]),
                       us(f["max"]), signed(f["over_p50"]), signed(f["over_p99"]), percent(f["kept"]), percent(f["rest"]),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs one set-up of rows.py on a stage (programs.py) and returns what was found. Judges nothing."""
 import json
+import os
 import time
 
 import rm
@@ -9,6 +10,7 @@ from programs import PATIENCE, Trouble, rate, wait_for
 
 LISTED = {"list": "train", "torch": "torch", "jax": "jax"}  # batch programs that are not one kernel over and over
 PYTHON_S = PATIENCE + 50  # to start, for programs that import and compile much
+STILL_S, STILL_LOOK_S, STILL_NOTES = 2.5, 0.25, 6  # without progress for so long; looked at every; notes of a set-up
 SETTLE_S = 0.3  # from the last program's start to the first request
 OVER = 2.5  # a phase may take so many times longer than its requests should: with MPS on an H200 a request takes about 40 ms
 
@@ -84,10 +86,49 @@ def read_json(child):
         raise Trouble("%s left no result (%s); %s" % (child.name, error, child.said())) from None
 
 
-def finish_urgent(child, seconds, batch):
+def tasks_of(pid):
+    """What each thread of a process waits for, as far as the kernel says."""
+    def said(task, name):
+        try:
+            with open("/proc/%d/task/%s/%s" % (pid, task, name), encoding="ascii", errors="replace") as file:
+                return file.read().strip()
+        except OSError:
+            return ""
+    try:
+        return [{"thread": task, **{name: said(task, name)[:200] for name in ("comm", "wchan", "syscall", "stat")}} for task in sorted(os.listdir("/proc/%d/task" % pid), key=int)]
+    except OSError:
+        return []
+
+
+class Still:
+    """Notes of batch programs that make no progress for long while an urgent program is measured: what the daemon and the kernel say of them then. A median would hide them."""
+
+    def __init__(self, batch, status):
+        self.batch, self.status, self.found = batch, status, []
+        self.last = [(None, time.monotonic())] * len(batch)
+        self.next = time.monotonic() + STILL_LOOK_S
+
+    def look(self):
+        now = time.monotonic()
+        if now < self.next:
+            return
+        self.next = now + STILL_LOOK_S
+        for i, child in enumerate(self.batch):
+            units = (child.progress.last() or (0, 0))[1]
+            if units != self.last[i][0]:
+                self.last[i] = (units, now)
+            elif now - self.last[i][1] >= STILL_S and len(self.found) < STILL_NOTES:
+                self.last[i] = (units, now)
+                self.found.append({"program": child.name, "units": units, "saves": rm.saves(child.pid, child.tap), "slices_us": rm.slices(child.pid, child.tap), "tasks": tasks_of(child.pid),
+                                   "status": self.status()})
+
+
+def finish_urgent(child, seconds, batch, still=None):
     """Its result, and how often the batch programs had been saved when each phase began, and at the end."""
     saves, end = [], time.monotonic() + seconds
     while child.is_running() and time.monotonic() < end:
+        if still:
+            still.look()
         if sum(line.startswith("phase ") for line in child.output().splitlines()) > len(saves):
             saves.append(total_saves(batch))
         time.sleep(0.02)
@@ -198,7 +239,8 @@ def run_rows(stage, setup, requests, seed):
     status = stage.status() if managed else None
     time.sleep(SETTLE_S)
     stage.go(urgent)
-    document, saves = finish_urgent(urgent, rows.seconds_of(setup, requests) * OVER + 15, batch)
+    still = Still(batch, stage.status if managed else lambda: None)
+    document, saves = finish_urgent(urgent, rows.seconds_of(setup, requests) * OVER + 15, batch, still)
     known = managed_of(status, [*batch, urgent, *([mid] if mid else [])]) if managed else None
     if managed:
         known |= {key: value for key, value in managed_of(stage.status(), batch).items() if key in ("counters", "stats")}
@@ -218,6 +260,8 @@ def run_rows(stage, setup, requests, seed):
             entry["batch_kinds"] = list(setup.kinds)
         if known:
             entry["managed"] = known
+        if still.found:
+            entry["still"] = still.found
     missing = [name for name in setup.rows if name not in found]
     if missing:
         raise Trouble("%s measured no %s" % (urgent.name, ", ".join(missing)))
