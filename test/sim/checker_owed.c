@@ -92,14 +92,22 @@ static void owed_ack(struct checker_run *run, struct owed_state *state, const st
 		*missing -= *missing > 0;
 }
 
-/* One that yielded to an aged turn is closed on purpose: for as long as such a turn takes. */
-static bool owed_yields(const struct told *told, const struct told_queue *queue)
+/* Some yielded to an aged turn: until it is over nobody else opens there, nor one that only now became urgent. */
+static bool owed_yields(const struct told *told, uint32_t device)
 {
-	const struct told_device *d = &told->devices[queue->device];
+	const struct told_device *d = &told->devices[device];
+	uint64_t most_ns =
+		2 * d->param.age_turn_ns + 8 * (d->attr.close_ns + d->attr.open_ns) + d->attr.ack_timeout_ns / 2;
+	uint32_t i;
 
-	return queue->order_why == GP_WHY_YIELD && told->core_ns <= queue->order_ns + 2 * d->param.age_turn_ns +
-									    8 * (d->attr.close_ns + d->attr.open_ns) +
-									    d->attr.ack_timeout_ns / 2;
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (q->used && q->device == device && q->order_why == GP_WHY_YIELD &&
+		    told->core_ns <= q->order_ns + most_ns)
+			return true;
+	}
+	return false;
 }
 
 /* The one with work that nobody else on the device, with work or without, is more urgent than: such a one may have
@@ -118,7 +126,7 @@ static const struct told_queue *owed_urgent(const struct told *told, uint32_t de
 		if (!top || q->rank > top->rank || (q->rank == top->rank && q->has_work && !top->has_work))
 			top = q;
 	}
-	return top && top->has_work && !top->attr.gang && !top->is_batch && !owed_yields(told, top) ? top : NULL;
+	return top && top->has_work && !top->attr.gang && !top->is_batch && !owed_yields(told, device) ? top : NULL;
 }
 
 /* A client that owes something on the device. */
