@@ -489,6 +489,21 @@ static void age_ordered(struct gp_plan_builder *b)
 	age_space(b->sched, &b->sched->shares[b->sched->seats[b->device->aged_seat].share], b->sched->now_ns);
 }
 
+/* The turn does not run out while its first gate waits for the budget or for a slice. Once that one is ordered it does:
+ * it would go on for as long as the order is not answered. */
+static void age_stall(struct gp_plan_builder *b)
+{
+	const struct gp_sched *sched = b->sched;
+	uint32_t i;
+
+	if (b->device->aged_begun)
+		return;
+	for (i = sched->seats[b->device->aged_seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].aged && sched->queues[i].gate == GP_GATE_OPENING)
+			return;
+	b->device->aged_until_ns = GP_NEVER_NS;
+}
+
 /* One that waited a whole window opens whatever its rank, if the budget can pay for putting it aside again. */
 void gp_age_open(struct gp_plan_builder *b)
 {
@@ -504,9 +519,7 @@ void gp_age_open(struct gp_plan_builder *b)
 		/* All its gates are put aside again at once, unless each takes a transaction of its own. */
 		if ((device->aged_from_ns == GP_NEVER_NS || device->attr.unit == GP_UNIT_QUEUE) &&
 		    !gp_budget_can_pay(sched, device, 1)) {
-			if (!device->aged_begun)
-				device->aged_until_ns =
-					GP_NEVER_NS; /* the turn does not run out while it waits for the budget */
+			age_stall(b);
 			break;
 		}
 		if (device->aged_alone && !device->aged_begun) {
@@ -517,8 +530,7 @@ void gp_age_open(struct gp_plan_builder *b)
 				age_ordered(b);
 		}
 		if (!gp_slice_may_open(b, i)) { /* whose turn it was closes first */
-			if (!device->aged_begun)
-				device->aged_until_ns = GP_NEVER_NS;
+			age_stall(b);
 			break;
 		}
 		if (gp_plan_is_full(b) || !gp_slots_make_room(b, &sched->queues[i]))

@@ -196,6 +196,22 @@ static void age_end_queue(struct checker_run *run, struct age_queue *own, const 
 	own->aged = own->alone = false;
 }
 
+/* While others yield nobody opens by rank or turn: when one does the turn is over. One that had it may stay open among
+ * equals, and who yielded may have to wait for a slot. */
+static bool age_is_return(enum gp_why why)
+{
+	return why == GP_WHY_WORK || why == GP_WHY_TURN || why == GP_WHY_FLOOR;
+}
+
+static void age_end_yield(const struct told *told, struct age_state *state, uint32_t device)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++)
+		if (told->queues[i].used && told->queues[i].device == device)
+			state->queues[i].yields = false;
+}
+
 static void age_plan(struct checker_run *run, struct age_state *state, const struct gp_plan *plan)
 {
 	const struct told_queue *queue;
@@ -220,6 +236,8 @@ static void age_plan(struct checker_run *run, struct age_state *state, const str
 		if (own->yields && plan->open[i].why != GP_WHY_AGED)
 			state->devices[plan->device].yield_ns = 0; /* back, and the turn did not come to anything */
 		own->yields = false;
+		if (age_is_return(plan->open[i].why))
+			age_end_yield(run->told, state, plan->device);
 		if (plan->open[i].why != GP_WHY_AGED || queue->attr.gang)
 			continue;
 		age_begin_user(run, state, queue);
@@ -324,15 +342,20 @@ static void age_account(struct checker_run *run, struct age_state *state)
 	}
 }
 
-/* How long its order is under way, or was: what others leave unanswered makes no aged turn longer. */
+/* How long its order is under way, or was. What others leave unanswered makes no aged turn longer, but for the patience
+ * that its plan states: there is no other plan before that is over. */
 static void age_answer(const struct told *told, struct age_state *state, const struct told_queue *queue, bool answered)
 {
 	struct age_device *device = &state->devices[queue->device];
 	bool is_own = queue->order_why == GP_WHY_AGED || queue->order_why == GP_WHY_YIELD || queue->aged;
+	uint64_t until_ns = told->core_ns;
 
-	if (queue->used && is_own && (answered || told_moves(queue)) &&
-	    told->core_ns - queue->order_ns > device->answer_ns_max)
-		device->answer_ns_max = told->core_ns - queue->order_ns;
+	if (!queue->used || !(answered || told_moves(queue)))
+		return;
+	if (!is_own && queue->prompt_until_ns < until_ns)
+		until_ns = queue->prompt_until_ns;
+	if ((is_own || (queue->is_awaited && device->has_turn)) && until_ns - queue->order_ns > device->answer_ns_max)
+		device->answer_ns_max = until_ns - queue->order_ns;
 }
 
 static void age_event(struct checker_run *run, void *data, const struct check_event *event)

@@ -249,8 +249,10 @@ static void floor_event(struct checker_run *run, void *data, const struct check_
 	uint64_t latest_ns = 0, elapsed_ns;
 	uint32_t i;
 
-	if (event->type == CHECK_SETTLED && event->core_ns - event->now_ns != state->offset_ns) {
-		state->offset_ns = event->core_ns - event->now_ns; /* the core's clock jumped */
+	/* The core's clock jumped: what it claims in that same call counts the jump as time that passed. */
+	if ((event->type == CHECK_SETTLED || event->type == CHECK_TRACE) &&
+	    event->core_ns - event->now_ns != state->offset_ns) {
+		state->offset_ns = event->core_ns - event->now_ns;
 		floor_reset(run, state, true);
 	}
 	if (event->type == CHECK_CALM || event->type == CHECK_ATTR || event->type == CHECK_QUEUE_ADD)

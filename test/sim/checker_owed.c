@@ -92,7 +92,29 @@ static void owed_ack(struct checker_run *run, struct owed_state *state, const st
 		*missing -= *missing > 0;
 }
 
-/* Some yielded to an aged turn: until it is over nobody else opens there, nor one that only now became urgent. */
+/* It had an aged turn, before the present one if it has one, and got nowhere since. */
+static bool owed_is_vain(const struct told_queue *queue)
+{
+	if (!queue->has_work || !queue->aged_ns || queue->completed != queue->aged_completed)
+		return false;
+	return !queue->aged || queue->aged_again;
+}
+
+/* The client has an aged turn for which others yield, even if none of them had to close for it. */
+static bool owed_is_alone(const struct told *told, const struct told_queue *aged)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (q->used && q->device == aged->device && q->client.index == aged->client.index && owed_is_vain(q))
+			return true;
+	}
+	return false;
+}
+
+/* Others yield to an aged turn: until it is over nobody else opens there, nor one that only now became urgent. */
 static bool owed_yields(const struct told *told, uint32_t device)
 {
 	const struct told_device *d = &told->devices[device];
@@ -103,8 +125,11 @@ static bool owed_yields(const struct told *told, uint32_t device)
 	for (i = 0; i < told->queue_end; i++) {
 		const struct told_queue *q = &told->queues[i];
 
-		if (q->used && q->device == device && q->order_why == GP_WHY_YIELD &&
-		    told->core_ns <= q->order_ns + most_ns)
+		if (!q->used || q->device != device)
+			continue;
+		if (q->order_why == GP_WHY_YIELD && told->core_ns <= q->order_ns + most_ns)
+			return true;
+		if (q->aged && told->core_ns <= q->aged_ns + most_ns && owed_is_alone(told, q))
 			return true;
 	}
 	return false;

@@ -299,7 +299,12 @@ static void told_order(struct told *told, const struct gp_plan *plan, const stru
 	queue->order_ns = told->core_ns;
 	queue->prompt_until_ns = told->core_ns + 2 * plan->patience_ns;
 	queue->is_awaited = order->is_awaited;
-	queue->aged |= order->why == GP_WHY_AGED;
+	if (order->why == GP_WHY_AGED) {
+		queue->aged = true;
+		queue->aged_again = queue->aged_ns && queue->completed == queue->aged_completed;
+		queue->aged_ns = told->core_ns;
+		queue->aged_completed = queue->completed;
+	}
 	told_gate(told, queue, gate);
 }
 
