@@ -7,12 +7,13 @@ SEEDS ?= 1000
 SEED ?= 1
 KILLS ?= 1000
 PREEMPTIONS ?= 300
+ARRIVALS ?= 200
 FUZZ_SECONDS ?= 30
 PROVE_DEPTH ?= 5
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model report sim slurm test trace vgpu view
 
-.PHONY: help all demo test vgpu-test isa-test isa-demo sched-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check kernel-test kernel-debug-test kernel-controls kernel-seeds kernel-long fresh install uninstall deb ops-test clean
+.PHONY: help all demo test vgpu-test isa-test isa-demo sched-test ranks-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check kernel-test kernel-debug-test kernel-controls kernel-seeds kernel-long fresh install uninstall deb ops-test clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -23,6 +24,7 @@ help:
 	@echo "make isa-demo      serve and train executed, preempted inside their kernels PREEMPTIONS=$(PREEMPTIONS) times by each mechanism; the demo's table"
 	@echo "make roots-test    the virtual node with ROCr and HIP 6 from newer Debians, in roots under /var/cache; needs root"
 	@echo "make sched-test    of those only the daemon's with unmodified HIP programs"
+	@echo "make ranks-test    programs that wait for each other beside an urgent one, ARRIVALS=$(ARRIVALS) from SEED=$(SEED), with gangs and without"
 	@echo "make systemd-test  of those only the service under a real systemd, on a virtual node"
 	@echo "make sanitize      the tests again, with the address and undefined-behaviour sanitizers"
 	@echo "make stall-test    the tests again, on a machine that stalls (SEED=$(SEED)); needs root"
@@ -116,6 +118,13 @@ sched-test:
 	@test ! -f build-test/build.ninja || meson setup --reconfigure build-test >/dev/null
 	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
 	@tools/run-tests build-test --suite sched
+
+# The ranks of a job and programs that share memory, beside an urgent one.
+ranks-test:
+	@tools/deps build test vgpu rocm
+	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
+	@ninja -C build-test --quiet
+	@for name in ranks shares; do SCHED_ARRIVALS=$(ARRIVALS) SCHED_SEED=$(SEED) test/e2e/sched $$name "$$(pwd)/build-test" || exit 1; done
 
 systemd-test:
 	@tools/deps build test vgpu rocm systemd
