@@ -320,6 +320,7 @@ static const struct state_field state_client_fields[] = {
 	TEXT(gp_state_client, runtime),
 	TEXT(gp_state_client, agent),
 	TEXT(gp_state_client, gang),
+	TEXT(gp_state_client, rank_of),
 	TEXT(gp_state_client, protect),
 	TEXT(gp_state_client, tag),
 	TEXT(gp_state_client, mechanism),

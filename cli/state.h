@@ -57,8 +57,8 @@ struct gp_state_client {
 	uint64_t gpus_scheduled; /* GPUs on which the daemon schedules its queues: the times are sums over them */
 	uint64_t managed, hidden, paused;
 	uint64_t queues_told; /* of those whose queues are not listed: hidden and unmanaged ones */
-	char user[40], name[64], runtime[64], agent[64], gang[64], tag[64], mechanism[24], mechanism_why[256],
-		counters[8], protect[16];
+	char user[40], name[64], runtime[64], agent[64], gang[64], rank_of[64], tag[64], mechanism[24],
+		mechanism_why[256], counters[8], protect[16];
 	uint32_t queue_first, queue_count; /* in state->queues */
 	uint32_t gpu_count;
 	uint64_t gpu_ids[GP_STATE_CLIENT_GPUS];

@@ -272,6 +272,18 @@ static bool status_has_nvidia(const struct gp_state *state)
 	return gp_nvidia_is_here("");
 }
 
+/* A rank of a job that the daemon cannot put aside with the others. */
+static void status_rank(FILE *stream, const struct gp_state_client *client)
+{
+	if (client->rank_of[0])
+		fprintf(stream,
+			"  pid %" PRIu64
+			" (%s) belongs to %s, but has no agent: it stays open while the others are put aside, "
+			"and its kernels may spin. Start it with gpreempt run.\n",
+			client->pid == GP_STATE_UNKNOWN ? 0 : client->pid, client->name[0] ? client->name : "?",
+			client->rank_of);
+}
+
 void gp_status_show(FILE *stream, const struct gp_state *state, bool with_queues)
 {
 	static const char *const heads[] = { "pid",        "<user",       "<name",   "prio (99 = most urgent)",
@@ -307,6 +319,8 @@ void gp_status_show(FILE *stream, const struct gp_state *state, bool with_queues
 	gp_columns_fini(&columns);
 	if (with_queues)
 		status_queues(stream, state, state->clients, state->client_count);
+	for (uint32_t i = 0; i < state->client_count; i++)
+		status_rank(stream, &state->clients[i]);
 	if (state->left_out)
 		fprintf(stream, "\n%u more are not shown.\n", state->left_out);
 }
@@ -319,6 +333,7 @@ void gp_status_show_client(FILE *stream, const struct gp_state *state, const str
 		client->name[0] ? client->name : "?", client->user[0] ? ", user " : "", client->user);
 	if (!client->managed) {
 		fputs("  unmanaged: no agent is in it (it was not started by gpreempt run)\n", stream);
+		status_rank(stream, client);
 		return;
 	}
 	fprintf(stream, "  priority   %s   (99 = most urgent)\n",

@@ -145,6 +145,11 @@ void gp_share_take(struct gp_daemon *daemon, struct gp_client *client, const str
 
 /* together.c */
 void gp_together_find(struct gp_daemon *daemon, struct gp_client *client); /* it has just come */
+/* What says that a process belongs to others, by the kernel's files; empty: nothing does. */
+void gp_together_origin(struct gp_daemon *daemon, pid_t pid, uid_t uid, char name[GP_WIRE_NAME_SIZE]);
+/* A scheduled client of this account that has the same origin; NULL: there is none. */
+const struct gp_client *gp_together_client(const struct gp_daemon *daemon, uid_t uid, uint64_t account,
+					   const char *origin);
 void gp_together_update(struct gp_daemon *daemon,
 			const struct gp_client *client); /* it goes, or its priority changed */
 /* They share something: what belongs to the one belongs to the other. */

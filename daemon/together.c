@@ -55,16 +55,16 @@ static bool together_is_users(pid_t pid, uid_t uid)
 }
 
 /* The first of those that are one program with it. */
-static int together_first(struct gp_daemon *daemon, const struct gp_client *client, char *buffer,
+static int together_first(struct gp_daemon *daemon, pid_t pid, uid_t uid, char *buffer,
 			  struct together_process *ret_first)
 {
 	struct together_process now, parent;
 
-	if (together_look(client->device.pid, &now))
+	if (together_look(pid, &now))
 		return -ESRCH;
 	for (uint32_t i = 0; i < TOGETHER_DEPTH; i++) {
 		gp_portion_use(daemon, 3 * GP_PORTION_PROC);
-		if (now.stat.parent <= 1 || !together_is_users(now.stat.parent, client->uid) ||
+		if (now.stat.parent <= 1 || !together_is_users(now.stat.parent, uid) ||
 		    together_look(now.stat.parent, &parent) || parent.stat.start > now.stat.start)
 			break;
 		if ((!now.stat.stack || now.stat.stack != parent.stat.stack) && !together_is_worker(now.pid, buffer))
@@ -133,29 +133,46 @@ static void together_follow(struct gp_daemon *daemon, struct gp_client *client)
 	}
 }
 
-void gp_together_find(struct gp_daemon *daemon, struct gp_client *client)
+void gp_together_origin(struct gp_daemon *daemon, pid_t pid, uid_t uid, char name[GP_WIRE_NAME_SIZE])
 {
 	struct together_process first;
 	char *buffer = malloc(TOGETHER_SIZE);
 	size_t size;
 
-	client->together[0] = client->origin[0] = '\0';
-	client->mates = 1;
-	if (!buffer || !daemon->config.auto_gang || client->device.pid <= 0) {
+	name[0] = '\0';
+	if (!buffer || !daemon->config.auto_gang || pid <= 0) {
 		free(buffer);
 		return;
 	}
 	gp_portion_use(daemon, 2 * GP_PORTION_PROC);
-	size = gp_process_read(client->device.pid, "environ", buffer, TOGETHER_SIZE);
-	if (size && together_job(buffer, size, client->together, sizeof(client->together)))
-		for (char *at = client->together; *at; at++)
+	size = gp_process_read(pid, "environ", buffer, TOGETHER_SIZE);
+	if (size && together_job(buffer, size, name, GP_WIRE_NAME_SIZE))
+		for (char *at = name; *at; at++)
 			*at = isprint((unsigned char)*at) ? *at : '?';
-	else if (!together_first(daemon, client, buffer, &first))
-		snprintf(client->together, sizeof(client->together), "process %d at %" PRIu64, (int)first.pid,
-			 first.stat.start);
+	else if (!together_first(daemon, pid, uid, buffer, &first))
+		snprintf(name, GP_WIRE_NAME_SIZE, "process %d at %" PRIu64, (int)first.pid, first.stat.start);
 	free(buffer);
+}
+
+void gp_together_find(struct gp_daemon *daemon, struct gp_client *client)
+{
+	client->mates = 1;
+	gp_together_origin(daemon, client->device.pid, client->uid, client->together);
 	memcpy(client->origin, client->together, sizeof(client->origin));
 	together_follow(daemon, client);
+}
+
+const struct gp_client *gp_together_client(const struct gp_daemon *daemon, uid_t uid, uint64_t account,
+					   const char *origin)
+{
+	for (uint32_t i = 0; *origin && i < daemon->client_top; i++) {
+		const struct gp_client *client = daemon->clients[i];
+
+		if (client && !client->dead && !client->is_unmanaged && client->uid == uid &&
+		    client->account == account && !strcmp(client->origin, origin))
+			return client;
+	}
+	return NULL;
 }
 
 static bool together_is_mate(const struct gp_client *a, const struct gp_client *b)

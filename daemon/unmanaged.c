@@ -21,6 +21,8 @@ struct unmanaged_process {
 	uid_t uid;
 	uint64_t account; /* gp_owner_account() */
 	char name[GP_WIRE_NAME_SIZE];
+	char origin[GP_WIRE_NAME_SIZE]; /* together.c; empty: nothing says that it belongs to others */
+	bool is_rank;                   /* that this is so of a scheduled client's was said */
 	uint32_t queue_count;
 	uint64_t devices;         /* bits */
 	struct gp_client *client; /* set aside with the others: [unmanaged] action = pause */
@@ -89,7 +91,23 @@ static struct unmanaged_process *unmanaged_entry(struct gp_daemon *daemon, const
 	set->processes[set->count] = (struct unmanaged_process){ .pid = found->pid, .uid = found->uid };
 	memcpy(set->processes[set->count].name, found->name, sizeof(found->name));
 	set->processes[set->count].account = gp_process_account(daemon, found->uid, found->pid);
+	gp_together_origin(daemon, found->pid, found->uid, set->processes[set->count].origin);
 	return &set->processes[set->count++];
+}
+
+/* Its peers are put aside and resumed together, without it: as long as they are away its kernels spin. */
+static void unmanaged_rank(struct gp_daemon *daemon, struct unmanaged_process *process)
+{
+	const struct gp_client *peer =
+		process->queue_count ? gp_together_client(daemon, process->uid, process->account, process->origin) :
+				       NULL;
+
+	if (peer && !process->is_rank)
+		gp_log_user(
+			daemon, peer->owner,
+			"process %d (%s, uid %u) belongs to %s and has no agent: the daemon does not put it aside with process %d (%s), and its kernels may spin meanwhile; start it with gpreempt run",
+			process->pid, process->name, process->uid, process->origin, peer->device.pid, peer->name);
+	process->is_rank = peer;
 }
 
 static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *driver,
@@ -104,6 +122,7 @@ static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *
 		gp_adopt_end(daemon, process->client);
 	else if (process->queue_count && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
 		process->client = gp_adopt(daemon, driver, process->pid, process->uid, process->name);
+	unmanaged_rank(daemon, process);
 }
 
 /* Those that were not found this time, and those that hold no queue: the daemon itself, rocminfo. */
@@ -260,6 +279,7 @@ void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, st
 			gp_text_i64(text, "pid", process->pid);
 			gp_text_u64(text, "uid", process->uid);
 			gp_text_string(text, "name", process->name);
+			gp_text_string(text, "rank_of", process->is_rank ? process->origin : NULL);
 		}
 		gp_text_u64(text, "queues", process->queue_count);
 		gp_text_open(text, "gpu_ids", '[');

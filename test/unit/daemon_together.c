@@ -165,6 +165,28 @@ static void say(struct gp_daemon *daemon, struct gp_client *client, uint32_t kin
 }
 
 /* Who has named the same thing belongs together, and with them their programs; of one user and one namespace alone. */
+/* A process without an agent is a rank of scheduled ones of its own account alone. */
+static void test_an_unknown_rank_has_a_peer(void **state)
+{
+	struct gp_client client = { .uid = 1000, .account = 7, .origin = "torch job a:1" },
+			 *table[2] = { NULL, &client };
+	struct gp_daemon daemon = { .config.auto_gang = true, .clients = table, .client_top = 2 };
+
+	(void)state;
+	assert_ptr_equal(gp_together_client(&daemon, 1000, 7, "torch job a:1"), &client);
+	assert_null(gp_together_client(&daemon, 1001, 7, "torch job a:1"));
+	assert_null(gp_together_client(&daemon, 1000, 8, "torch job a:1"));
+	assert_null(gp_together_client(&daemon, 1000, 7, "torch job a:2"));
+	client.is_unmanaged = true;
+	assert_null(gp_together_client(&daemon, 1000, 7, "torch job a:1"));
+	client.is_unmanaged = false;
+	client.dead = true;
+	assert_null(gp_together_client(&daemon, 1000, 7, "torch job a:1"));
+	client.dead = false;
+	client.origin[0] = '\0'; /* nothing is known of either: that is no evidence */
+	assert_null(gp_together_client(&daemon, 1000, 7, ""));
+}
+
 static void test_who_shares_belongs_together(void **state)
 {
 	struct gp_owner ours = { .id = 1 }, theirs = { .id = 2 };
@@ -246,6 +268,7 @@ int main(void)
 		cmocka_unit_test(test_forked_is_the_same_program),  cmocka_unit_test(test_a_worker_is_its_parents),
 		cmocka_unit_test(test_a_job_names_itself),          cmocka_unit_test(test_only_ones_own_are_mates),
 		cmocka_unit_test(test_who_shares_belongs_together), cmocka_unit_test(test_many_shares_are_bounded),
+		cmocka_unit_test(test_an_unknown_rank_has_a_peer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
