@@ -132,6 +132,8 @@ static void worker_run(struct gp_worker *worker, struct gp_lane *lane)
 		lane->jobs = job->next;
 	else
 		lane->runs_once = false;
+	if (config->taken)
+		config->taken(config->context, lane, job);
 	pthread_mutex_unlock(&worker->lock);
 	config->run(config->context, lane, job);
 	pthread_mutex_lock(&worker->lock);
@@ -209,7 +211,6 @@ static bool worker_start_thread(struct gp_worker *worker)
 struct gp_worker *gp_worker_create(const struct gp_worker_config *config)
 {
 	struct gp_worker *worker = calloc(1, sizeof(*worker));
-	pthread_condattr_t attr;
 	bool started = true;
 
 	if (!worker)
@@ -217,11 +218,8 @@ struct gp_worker *gp_worker_create(const struct gp_worker_config *config)
 	worker->config = *config;
 	worker->ready_tail = &worker->ready;
 	pthread_mutex_init(&worker->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&worker->wake, &attr);
-	pthread_cond_init(&worker->ended, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_cond_init(&worker->wake, NULL);
+	pthread_cond_init(&worker->ended, NULL);
 	pthread_mutex_lock(&worker->lock);
 	while (started && worker->thread_count < config->thread_min)
 		started = worker_start_thread(worker);
@@ -235,12 +233,13 @@ struct gp_worker *gp_worker_create(const struct gp_worker_config *config)
 bool gp_worker_stop(struct gp_worker *worker, uint64_t wait_ns)
 {
 	struct timespec until;
-	uint64_t ns = gp_clock_ns() + wait_ns;
 	bool is_late = !wait_ns, has_ended;
 
 	if (!worker)
 		return true;
-	until = (struct timespec){ (time_t)(ns / 1000000000ull), (long)(ns % 1000000000ull) };
+	clock_gettime(CLOCK_REALTIME, &until);
+	wait_ns += (uint64_t)until.tv_nsec;
+	until = (struct timespec){ until.tv_sec + (time_t)(wait_ns / 1000000000ull), (long)(wait_ns % 1000000000ull) };
 	pthread_mutex_lock(&worker->lock);
 	worker->stopping = true;
 	pthread_cond_broadcast(&worker->wake);
@@ -352,9 +351,26 @@ struct gp_worker_use gp_worker_use(struct gp_worker *worker, const uint32_t *own
 		if (owner && lane->owner != *owner)
 			continue;
 		use.running++;
-		use.late += worker_is_late(worker, lane);
 		use.left += lane->is_left;
 	}
 	pthread_mutex_unlock(&worker->lock);
 	return use;
+}
+
+uint32_t gp_worker_late(struct gp_worker *worker, uint32_t about)
+{
+	uint32_t count = 0;
+
+	pthread_mutex_lock(&worker->lock);
+	for (const struct gp_lane *lane = worker->running; lane; lane = lane->next)
+		count += worker_is_late(worker, lane) && (!about || !lane->about || lane->about == about);
+	pthread_mutex_unlock(&worker->lock);
+	return count;
+}
+
+void gp_worker_next_call(struct gp_worker *worker, struct gp_lane *lane)
+{
+	pthread_mutex_lock(&worker->lock);
+	lane->since_ns = worker_now_ns(worker);
+	pthread_mutex_unlock(&worker->lock);
 }

@@ -22,8 +22,9 @@ struct gp_worker_job {
 
 /* First in something of its giver's, who sets owner; all else is the worker's, from zero on. */
 struct gp_lane {
-	struct gp_lane *next;       /* in the list that it is in */
-	uint32_t owner;             /* whose it is; 0: root, who may keep any number of threads */
+	struct gp_lane *next; /* in the list that it is in */
+	uint32_t owner;       /* whose it is; 0: root, who may keep any number of threads */
+	uint32_t about;       /* lock: the device its call is for; 0: none in particular. Set by its giver or taken */
 	struct gp_worker_job *jobs; /* lock: those that wait */
 	bool runs_once;             /* lock: it was given without a job */
 	bool is_busy;               /* lock: it waits for a thread or has one */
@@ -48,6 +49,8 @@ struct gp_worker_config {
 	 * NULL: always. */
 	bool (*may_begin)(void *context, const struct gp_lane *lane);
 	bool (*is_limited)(const struct gp_lane *lane); /* Locked: whether its first job is. NULL: all are. */
+	void (*taken)(void *context, struct gp_lane *lane,
+		      struct gp_worker_job *job); /* Locked: run follows. Or NULL. */
 	/* By a thread: the lane was left (gp_worker_leave_locked()), and its call has come back. May be NULL. */
 	void (*back)(void *context, struct gp_lane *lane);
 	/* Locked: the lane has no work, and nobody collects it: it may be freed. May be NULL. */
@@ -77,8 +80,12 @@ struct gp_lane *gp_worker_leave_locked(struct gp_worker *worker, const struct gp
 /* The lanes of that user that wait for a thread, the caller's again. */
 struct gp_lane *gp_worker_withdraw_locked(struct gp_worker *worker, uint32_t owner);
 
+/* By run: the call that it makes now is another than before. */
+void gp_worker_next_call(struct gp_worker *worker, struct gp_lane *lane);
+uint32_t gp_worker_late(struct gp_worker *worker, uint32_t about); /* calls for that device that hang; 0: for any */
+
 struct gp_worker_use {
-	uint32_t waiting, running, late, left; /* lanes; late and left are among those that run */
+	uint32_t waiting, running, left; /* lanes; left is among those that run */
 };
 struct gp_worker_use gp_worker_use(struct gp_worker *worker, const uint32_t *owner); /* NULL: of all */
 

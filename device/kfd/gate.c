@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the threads that call AMDKFD_IOC_SCHED, one per GPU, what each has been given to do, and what is closed. All
+ * Owns the worker that calls AMDKFD_IOC_SCHED, with a lane for each GPU, and what is closed there. All
  * that waits goes into one call: one runlist update for all processes. A process is named by its number there, which
  * another may have by the time the driver looks: a process that has ended by the end of the call has its gates opened
  * again.
@@ -8,18 +8,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "device/kfd/gate.h"
+#include "lib/clock.h"
+#include "lib/worker.h"
 
-#define GATE_LATE_NS    1000000000ull
 #define GATE_ORDERS_MAX 64u /* of one client that wait; the core gives up on a client long before */
 
 uint64_t gp_kfd_gate_end_ns = 2000000000ull;
+static const uint64_t gate_late_ns = 1000000000ull;
 
 /* One client. Held by the client and by each job. */
 struct gate_target {
@@ -49,31 +49,21 @@ struct gate_closed {
 };
 
 struct gate_gpu {
+	struct gp_lane lane;
 	struct gp_kfd_gate *gate;
 	uint32_t gpu_id;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
 	struct gate_job *jobs, **jobs_tail;   /* lock */
-	bool stopping;                        /* lock */
-	uint64_t since_ns;                    /* lock: when the call under way began; 0: none is made */
+	bool ends;                            /* lock: after them everything opens */
 	struct gate_job *batch, **batch_tail; /* decision thread: given and not committed */
-	struct gate_closed *closed;           /* its thread's */
+	struct gate_closed *closed;           /* the lane's */
 };
 
 struct gp_kfd_gate {
 	struct gp_backend *backend;
+	struct gp_worker *worker;
 	uint32_t gpu_count;
 	struct gate_gpu gpus[];
 };
-
-static uint64_t gate_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
 
 static int gate_call(const struct gp_backend *backend, uint32_t gpu_id, struct gp_kfd_sched_gate *gates, uint32_t count)
 {
@@ -118,16 +108,8 @@ bool gp_kfd_gate_try(const struct gp_backend *backend, uint32_t gpu_id, char *wh
 /* A call of the GPU's thread. How long it takes is watched call by call: many short ones are not one that hangs. */
 static int gate_call_watched(struct gate_gpu *gpu, struct gp_kfd_sched_gate *gates, uint32_t count)
 {
-	int r;
-
-	pthread_mutex_lock(&gpu->lock);
-	gpu->since_ns = gate_now_ns();
-	pthread_mutex_unlock(&gpu->lock);
-	r = gate_call(gpu->gate->backend, gpu->gpu_id, gates, count);
-	pthread_mutex_lock(&gpu->lock);
-	gpu->since_ns = 0;
-	pthread_mutex_unlock(&gpu->lock);
-	return r;
+	gp_worker_next_call(gpu->gate->worker, &gpu->lane);
+	return gate_call(gpu->gate->backend, gpu->gpu_id, gates, count);
 }
 
 static void gate_put(struct gate_target *target)
@@ -246,7 +228,7 @@ static uint32_t gate_fill(const struct gate_job *job, struct gp_kfd_sched_gate *
 static struct gate_job *gate_do(struct gate_gpu *gpu, struct gate_job *jobs)
 {
 	struct gp_kfd_sched_gate gates[GP_KFD_SCHED_GATE_MAX];
-	uint64_t issue_ns = gate_now_ns(), done_ns;
+	uint64_t issue_ns = gp_clock_ns(), done_ns;
 	uint32_t count, at = 0, ready = gate_fill(jobs, gates, &count);
 	int r = 0;
 
@@ -256,7 +238,7 @@ static struct gate_job *gate_do(struct gate_gpu *gpu, struct gate_job *jobs)
 	} else {
 		r = gate_call_watched(gpu, gates, count);
 	}
-	done_ns = gate_now_ns();
+	done_ns = gp_clock_ns();
 	while (ready--) {
 		struct gate_job *job = jobs;
 
@@ -271,28 +253,24 @@ static struct gate_job *gate_do(struct gate_gpu *gpu, struct gate_job *jobs)
 	return jobs;
 }
 
-static void *gate_thread(void *context)
+static void gate_run(void *context, struct gp_lane *lane, struct gp_worker_job *job)
 {
-	struct gate_gpu *gpu = context;
+	struct gp_kfd_gate *gate = context;
+	struct gate_gpu *gpu = (struct gate_gpu *)lane;
 	struct gate_job *jobs;
+	bool ends;
 
-	pthread_mutex_lock(&gpu->lock);
-	for (;;) {
-		while (!gpu->jobs && !gpu->stopping)
-			pthread_cond_wait(&gpu->wake, &gpu->lock);
-		jobs = gpu->jobs;
-		if (!jobs)
-			break;
-		gpu->jobs = NULL;
-		gpu->jobs_tail = &gpu->jobs;
-		pthread_mutex_unlock(&gpu->lock);
-		while (jobs)
-			jobs = gate_do(gpu, jobs);
-		pthread_mutex_lock(&gpu->lock);
-	}
-	pthread_mutex_unlock(&gpu->lock);
-	gate_open_closed(gpu, 0, true);
-	return NULL;
+	(void)job;
+	gp_worker_lock(gate->worker);
+	jobs = gpu->jobs;
+	ends = gpu->ends;
+	gpu->jobs = NULL;
+	gpu->jobs_tail = &gpu->jobs;
+	gp_worker_unlock(gate->worker);
+	while (jobs)
+		jobs = gate_do(gpu, jobs);
+	if (ends)
+		gate_open_closed(gpu, 0, true);
 }
 
 static struct gate_gpu *gate_find(struct gp_kfd_gate *gate, uint32_t gpu_id)
@@ -384,11 +362,11 @@ void gp_kfd_gate_commit(struct gp_kfd_gate *gate, uint32_t gpu_id)
 
 	if (!gpu || !gpu->batch)
 		return;
-	pthread_mutex_lock(&gpu->lock);
+	gp_worker_lock(gate->worker);
 	*gpu->jobs_tail = gpu->batch;
 	gpu->jobs_tail = gpu->batch_tail;
-	pthread_cond_signal(&gpu->wake);
-	pthread_mutex_unlock(&gpu->lock);
+	gp_worker_give_locked(gate->worker, &gpu->lane, NULL);
+	gp_worker_unlock(gate->worker);
 	gpu->batch = NULL;
 	gpu->batch_tail = &gpu->batch;
 }
@@ -411,35 +389,7 @@ void gp_kfd_gate_detach(struct gp_kfd_gate *gate, struct gp_device_client *clien
 
 uint32_t gp_kfd_gate_stuck(struct gp_kfd_gate *gate, uint32_t gpu_id)
 {
-	uint64_t now_ns = gate_now_ns();
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < gate->gpu_count; i++) {
-		struct gate_gpu *gpu = &gate->gpus[i];
-
-		if (gpu_id && gpu->gpu_id != gpu_id)
-			continue;
-		pthread_mutex_lock(&gpu->lock);
-		count += gpu->since_ns && now_ns > gpu->since_ns + GATE_LATE_NS;
-		pthread_mutex_unlock(&gpu->lock);
-	}
-	return count;
-}
-
-static bool gate_start(struct gp_kfd_gate *gate, uint32_t gpu_id)
-{
-	struct gate_gpu *gpu = &gate->gpus[gate->gpu_count];
-
-	gpu->gate = gate;
-	gpu->gpu_id = gpu_id;
-	gpu->jobs_tail = &gpu->jobs;
-	gpu->batch_tail = &gpu->batch;
-	pthread_mutex_init(&gpu->lock, NULL);
-	pthread_cond_init(&gpu->wake, NULL);
-	if (pthread_create(&gpu->thread, NULL, gate_thread, gpu))
-		return false;
-	gate->gpu_count++;
-	return true;
+	return gp_worker_late(gate->worker, gpu_id);
 }
 
 int gp_kfd_gate_create(struct gp_backend *backend, const struct gp_device_info *infos, uint32_t count,
@@ -450,38 +400,40 @@ int gp_kfd_gate_create(struct gp_backend *backend, const struct gp_device_info *
 	if (!gate)
 		return gp_error_set(error, -ENOMEM, "no memory for the threads of the batch gate");
 	gate->backend = backend;
-	for (uint32_t i = 0; i < count; i++)
-		if (!gate_start(gate, infos[i].gpu_id)) {
-			gp_kfd_gate_destroy(gate);
-			return gp_error_set(error, -EAGAIN, "cannot start a thread");
-		}
+	gate->gpu_count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		gate->gpus[i].gate = gate;
+		gate->gpus[i].gpu_id = gate->gpus[i].lane.about = infos[i].gpu_id;
+		gate->gpus[i].jobs_tail = &gate->gpus[i].jobs;
+		gate->gpus[i].batch_tail = &gate->gpus[i].batch;
+	}
+	gate->worker = gp_worker_create(&(struct gp_worker_config){ .context = gate,
+								    .thread_min = count,
+								    .thread_max = count,
+								    .late_ns = &gate_late_ns,
+								    .finishes = true,
+								    .notify_fd = -1,
+								    .run = gate_run });
+	if (!gate->worker) {
+		free(gate);
+		return gp_error_set(error, -EAGAIN, "cannot start a thread");
+	}
 	*ret_gate = gate;
 	return 0;
 }
 
 bool gp_kfd_gate_destroy(struct gp_kfd_gate *gate)
 {
-	struct timespec until;
-
 	if (!gate)
 		return true;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += (time_t)((gp_kfd_gate_end_ns + 999999999u) / 1000000000u);
+	gp_worker_lock(gate->worker);
 	for (uint32_t i = 0; i < gate->gpu_count; i++) {
-		struct gate_gpu *gpu = &gate->gpus[i];
-
-		pthread_mutex_lock(&gpu->lock);
-		gpu->stopping = true;
-		pthread_cond_signal(&gpu->wake);
-		pthread_mutex_unlock(&gpu->lock);
+		gate->gpus[i].ends = true;
+		gp_worker_give_locked(gate->worker, &gate->gpus[i].lane, NULL);
 	}
-	for (uint32_t i = 0; i < gate->gpu_count; i++)
-		if (pthread_timedjoin_np(gate->gpus[i].thread, NULL, &until))
-			return false;
-	for (uint32_t i = 0; i < gate->gpu_count; i++) {
-		pthread_cond_destroy(&gate->gpus[i].wake);
-		pthread_mutex_destroy(&gate->gpus[i].lock);
-	}
+	gp_worker_unlock(gate->worker);
+	if (!gp_worker_stop(gate->worker, gp_kfd_gate_end_ns))
+		return false;
 	free(gate);
 	return true;
 }

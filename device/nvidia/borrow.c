@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the threads that call RM for us, one per GPU, and what each has been given to do. */
+/* Owns the worker that calls RM for us, with a lane for each GPU, and the groups that were lent there. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "device/nvidia/borrow.h"
 #include "device/nvidia/group.h"
 #include "device/nvidia/job.h"
+#include "lib/clock.h"
 
 uint64_t gp_nvidia_hang_ns = 1000000000ull, gp_nvidia_end_ns = 2000000000ull;
 
@@ -22,32 +21,21 @@ struct borrow_release {
 };
 
 struct borrow_gpu {
+	struct gp_nvidia_jobs jobs;
 	struct gp_nvidia_borrow *borrow;
 	uint32_t gpu_id;
-	pthread_t thread;
-	bool started;
-	struct gp_nvidia_jobs jobs;
-	bool hangs;                     /* atomic: the decision thread has given up on it */
-	uint64_t call_ns;               /* atomic: since when it has been busy with a job; 0: it is not */
 	uint64_t newest;                /* atomic: seq of the newest plan */
 	struct gp_nvidia_job *batch;    /* decision thread: given and not committed */
-	struct gp_borrow_group *groups; /* its thread's */
+	struct gp_borrow_group *groups; /* the lane's */
 };
 
 struct gp_nvidia_borrow {
 	struct gp_device_host host;
+	struct gp_worker *worker;
 	bool by_name;
 	uint32_t gpu_count, fallback;
 	struct borrow_gpu gpus[];
 };
-
-static uint64_t borrow_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
 
 static struct gp_borrow_group **borrow_find(struct borrow_gpu *gpu, uint64_t tag, uint32_t slot)
 {
@@ -204,9 +192,9 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first
 			groups[count] = group;
 			changes[count++] = &job->changes[i];
 		}
-	issue_ns = borrow_now_ns();
+	issue_ns = gp_clock_ns();
 	gp_nvidia_groups_change(groups, count, first->changes[0].open, results);
-	done_ns = borrow_now_ns();
+	done_ns = gp_clock_ns();
 	for (uint32_t i = 0; i < count; i++) {
 		changes[i]->result = results[i];
 		borrow_failed(gpu, changes[i]->queue_id, results[i]);
@@ -248,14 +236,22 @@ static void borrow_count_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 	bool known = group && group->generation == job->counted.generation;
 
 	job->counted.result = known ? gp_nvidia_group_saves(group, &job->counted.saves) : -ESRCH;
-	job->counted.at_ns = borrow_now_ns();
+	job->counted.at_ns = gp_clock_ns();
 	host->counted(host->daemon, job->tag, &job->counted);
 }
 
-static void borrow_do(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
+/* Without a job: we end. */
+static void borrow_run(void *context, struct gp_lane *lane, struct gp_worker_job *base)
 {
+	struct borrow_gpu *gpu = (struct borrow_gpu *)lane;
+	struct gp_nvidia_job *job = (struct gp_nvidia_job *)base;
 	struct gp_borrow_group **at;
 
+	(void)context;
+	if (!job) {
+		borrow_forget(gpu, 0, true);
+		return;
+	}
 	switch (job->kind) {
 	case GP_NVIDIA_JOB_GROUP: borrow_group_job(gpu, job); break;
 	case GP_NVIDIA_JOB_REMOVE:
@@ -272,32 +268,21 @@ static void borrow_do(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 	case GP_NVIDIA_JOB_COUNT: borrow_count_job(gpu, job); break;
 	case GP_NVIDIA_JOB_RELEASE: borrow_release_job(gpu, job); break;
 	}
+	gp_nvidia_job_free(job);
 }
 
-/* Whoever takes the flag back decides: the one who works, that it did hang; the other, that it was only slow. */
-static bool borrow_take_hangs(struct borrow_gpu *gpu)
+static void borrow_taken(void *context, struct gp_lane *lane, struct gp_worker_job *job)
 {
-	bool expected = true;
-
-	return __atomic_compare_exchange_n(&gpu->hangs, &expected, false, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	(void)context;
+	if (job)
+		gp_nvidia_jobs_taken((struct gp_nvidia_jobs *)lane, (struct gp_nvidia_job *)job);
 }
 
-static void *borrow_thread(void *context)
+/* Nobody waited for it any more, and the daemon has opened what it could by other means. */
+static void borrow_back(void *context, struct gp_lane *lane)
 {
-	struct borrow_gpu *gpu = context;
-	struct gp_nvidia_job *job;
-
-	while ((job = gp_nvidia_jobs_take(&gpu->jobs))) {
-		__atomic_store_n(&gpu->call_ns, borrow_now_ns(), __ATOMIC_RELEASE);
-		borrow_do(gpu, job);
-		__atomic_store_n(&gpu->call_ns, 0, __ATOMIC_SEQ_CST);
-		/* Nobody waits for it any more, and the daemon has opened what it could by other means. */
-		if (borrow_take_hangs(gpu))
-			borrow_restore(gpu, 0, true);
-		gp_nvidia_job_free(job);
-	}
-	borrow_forget(gpu, 0, true);
-	return NULL;
+	(void)context;
+	borrow_restore((struct borrow_gpu *)lane, 0, true);
 }
 
 static struct borrow_gpu *borrow_gpu(struct gp_nvidia_borrow *borrow, uint32_t gpu_id)
@@ -312,17 +297,15 @@ static struct borrow_gpu *borrow_gpu(struct gp_nvidia_borrow *borrow, uint32_t g
 static bool borrow_hangs(struct borrow_gpu *gpu)
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
-	uint64_t since_ns = __atomic_load_n(&gpu->call_ns, __ATOMIC_SEQ_CST);
-	bool hangs = __atomic_load_n(&gpu->hangs, __ATOMIC_SEQ_CST);
+	bool hangs, is_new;
 
-	if (hangs || !since_ns || borrow_now_ns() - since_ns < gp_nvidia_hang_ns)
-		return hangs;
-	/* Partner: the thread's store of call_ns before it looks at hangs. */
-	__atomic_store_n(&gpu->hangs, true, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&gpu->call_ns, __ATOMIC_SEQ_CST) != since_ns && borrow_take_hangs(gpu))
-		return false;
-	host->failed(host->daemon, gpu->gpu_id, "a call into the driver does not come back");
-	return true;
+	gp_worker_lock(gpu->borrow->worker);
+	is_new = gp_worker_leave_locked(gpu->borrow->worker, &gpu->jobs.lane);
+	hangs = gpu->jobs.lane.is_left;
+	gp_worker_unlock(gpu->borrow->worker);
+	if (is_new)
+		host->failed(host->daemon, gpu->gpu_id, "a call into the driver does not come back");
+	return hangs;
 }
 
 void gp_nvidia_borrow_group(struct gp_nvidia_borrow *borrow, const struct gp_device_client *client, uint32_t gpu_id,
@@ -453,18 +436,22 @@ int gp_nvidia_borrow_create(const struct gp_nvidia_borrow_config *config, struct
 	borrow->by_name = config->by_name;
 	borrow->fallback = config->fallback;
 	borrow->gpu_count = config->gpu_count;
+	borrow->worker = gp_worker_create(&(struct gp_worker_config){ .thread_min = borrow->gpu_count,
+								      .thread_max = borrow->gpu_count,
+								      .late_ns = &gp_nvidia_hang_ns,
+								      .finishes = true,
+								      .notify_fd = -1,
+								      .run = borrow_run,
+								      .taken = borrow_taken,
+								      .back = borrow_back });
+	if (!borrow->worker) {
+		free(borrow);
+		return gp_error_set(error, -EAGAIN, "cannot start a thread");
+	}
 	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
-		struct borrow_gpu *gpu = &borrow->gpus[i];
-
-		gpu->borrow = borrow;
-		gpu->gpu_id = config->gpu_ids[i];
-		gp_nvidia_jobs_init(&gpu->jobs);
-		gpu->started = !pthread_create(&gpu->thread, NULL, borrow_thread, gpu);
-		if (!gpu->started) {
-			borrow->gpu_count = i;
-			gp_nvidia_borrow_destroy(borrow);
-			return gp_error_set(error, -EAGAIN, "cannot start a thread");
-		}
+		borrow->gpus[i].borrow = borrow;
+		borrow->gpus[i].gpu_id = config->gpu_ids[i];
+		borrow->gpus[i].jobs.worker = borrow->worker;
 	}
 	*ret_borrow = borrow;
 	return 0;
@@ -472,26 +459,17 @@ int gp_nvidia_borrow_create(const struct gp_nvidia_borrow_config *config, struct
 
 void gp_nvidia_borrow_destroy(struct gp_nvidia_borrow *borrow)
 {
-	bool left_behind = false;
-	struct timespec until;
-
 	if (!borrow)
 		return;
 	for (uint32_t i = 0; i < borrow->gpu_count; i++)
-		gp_nvidia_jobs_stop(&borrow->gpus[i].jobs);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += (time_t)(gp_nvidia_end_ns / 1000000000ull);
-	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
-		struct borrow_gpu *gpu = &borrow->gpus[i];
-
-		if (pthread_timedjoin_np(gpu->thread, NULL, &until)) {
-			left_behind = true; /* it keeps what it works on, and tells nobody */
-			borrow->host = gp_nvidia_no_host;
-			continue;
-		}
-		gp_nvidia_job_free(gpu->batch);
-		gp_nvidia_jobs_fini(&gpu->jobs);
+		gp_worker_give(borrow->worker, &borrow->gpus[i].jobs.lane, NULL);
+	if (!gp_worker_stop(borrow->worker, gp_nvidia_end_ns)) {
+		borrow->host = gp_nvidia_no_host; /* it keeps what it works on, and tells nobody */
+		return;
 	}
-	if (!left_behind)
-		free(borrow);
+	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
+		gp_nvidia_job_free(borrow->gpus[i].batch);
+		gp_nvidia_jobs_fini(&borrow->gpus[i].jobs);
+	}
+	free(borrow);
 }

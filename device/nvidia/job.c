@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the lists of what the threads that call RM are to do. */
+/* Owns the order of what is to be done on one GPU, and how much of it one client may have waiting. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -35,8 +35,7 @@ static struct gp_nvidia_known **job_known(struct gp_nvidia_jobs *jobs, uint64_t 
 	return at;
 }
 
-/* With the lock: this job is done now. */
-static void job_note(struct gp_nvidia_jobs *jobs, const struct gp_nvidia_job *job)
+void gp_nvidia_jobs_taken(struct gp_nvidia_jobs *jobs, const struct gp_nvidia_job *job)
 {
 	struct gp_nvidia_known **at = job_known(jobs, job->tag), *known = *at;
 
@@ -52,21 +51,30 @@ static void job_note(struct gp_nvidia_jobs *jobs, const struct gp_nvidia_job *jo
 	}
 }
 
+static struct gp_nvidia_job *job_of(struct gp_worker_job *base)
+{
+	return (struct gp_nvidia_job *)base;
+}
+
+static bool job_is_look(const struct gp_nvidia_job *job)
+{
+	return job->kind == GP_NVIDIA_JOB_GROUP || job->kind == GP_NVIDIA_JOB_COUNT;
+}
+
 /* What is not there any more is not looked at. With the lock. */
 static void job_spare_looks(struct gp_nvidia_jobs *jobs, uint64_t tag, bool all, uint32_t slot)
 {
-	struct gp_nvidia_job **at = &jobs->looks.first, *job;
+	struct gp_worker_job **at = &jobs->lane.jobs;
 
-	while ((job = *at)) {
+	while (*at) {
+		struct gp_nvidia_job *job = job_of(*at);
 		uint32_t own = job->kind == GP_NVIDIA_JOB_GROUP ? job->group.slot : job->counted.slot;
 
-		if (job->tag != tag || (!all && own != slot)) {
-			at = &job->next;
+		if (!job_is_look(job) || job->tag != tag || (!all && own != slot)) {
+			at = &job->base.next;
 			continue;
 		}
-		*at = job->next;
-		if (!*at)
-			jobs->looks.tail = at;
+		*at = job->base.next;
 		gp_nvidia_job_free(job);
 	}
 }
@@ -88,20 +96,18 @@ static bool job_is_void(struct gp_nvidia_jobs *jobs, const struct gp_nvidia_job 
 /* With the lock: the slot is emptied already, and what came for it since was not looked at yet. */
 static bool job_is_removed(const struct gp_nvidia_jobs *jobs, uint64_t tag, uint32_t slot)
 {
-	for (const struct gp_nvidia_job *job = jobs->urgent.first; job; job = job->next)
-		if (job->kind == GP_NVIDIA_JOB_REMOVE && job->tag == tag && job->slot == slot)
+	for (struct gp_worker_job *at = jobs->lane.jobs; at; at = at->next)
+		if (job_of(at)->kind == GP_NVIDIA_JOB_REMOVE && job_of(at)->tag == tag && job_of(at)->slot == slot)
 			return true;
 	return false;
 }
 
 void gp_nvidia_jobs_push(struct gp_nvidia_jobs *jobs, struct gp_nvidia_job *job)
 {
-	struct gp_nvidia_job_list *list =
-		job->kind == GP_NVIDIA_JOB_GROUP || job->kind == GP_NVIDIA_JOB_COUNT ? &jobs->looks : &jobs->urgent;
+	struct gp_worker_job **at = &jobs->lane.jobs;
 	bool twice;
 
-	job->next = NULL;
-	pthread_mutex_lock(&jobs->lock);
+	gp_worker_lock(jobs->worker);
 	if (job->kind == GP_NVIDIA_JOB_REMOVE || job->kind == GP_NVIDIA_JOB_FORGET ||
 	    job->kind == GP_NVIDIA_JOB_RELEASE)
 		job_spare_looks(jobs, job->tag, job->kind != GP_NVIDIA_JOB_REMOVE, job->slot);
@@ -109,24 +115,24 @@ void gp_nvidia_jobs_push(struct gp_nvidia_jobs *jobs, struct gp_nvidia_job *job)
 	twice = job->kind == GP_NVIDIA_JOB_REMOVE && job_is_removed(jobs, job->tag, job->slot);
 	if (!twice)
 		twice = job_is_void(jobs, job);
-	if (!twice) {
-		*list->tail = job;
-		list->tail = &job->next;
-		pthread_cond_signal(&jobs->wake);
-	}
-	pthread_mutex_unlock(&jobs->lock);
+	while (*at && (job_is_look(job) || !job_is_look(job_of(*at))))
+		at = &(*at)->next;
+	if (!twice)
+		gp_worker_insert_locked(jobs->worker, &jobs->lane, at, &job->base);
+	gp_worker_unlock(jobs->worker);
 	if (twice)
 		gp_nvidia_job_free(job);
 }
 
 int gp_nvidia_jobs_push_group(struct gp_nvidia_jobs *jobs, struct gp_nvidia_job *job)
 {
-	struct gp_nvidia_job *other;
 	uint32_t count = 0;
 	bool replaced = false;
 
-	pthread_mutex_lock(&jobs->lock);
-	for (other = jobs->looks.first; other && !replaced; other = other->next) {
+	gp_worker_lock(jobs->worker);
+	for (struct gp_worker_job *at = jobs->lane.jobs; at && !replaced; at = at->next) {
+		struct gp_nvidia_job *other = job_of(at);
+
 		if (other->kind != GP_NVIDIA_JOB_GROUP || other->tag != job->tag)
 			continue;
 		count++;
@@ -134,7 +140,7 @@ int gp_nvidia_jobs_push_group(struct gp_nvidia_jobs *jobs, struct gp_nvidia_job 
 		if (replaced)
 			other->group = job->group;
 	}
-	pthread_mutex_unlock(&jobs->lock);
+	gp_worker_unlock(jobs->worker);
 	if (!replaced && count < BORROW_GROUPS) {
 		gp_nvidia_jobs_push(jobs, job);
 		return 0;
@@ -142,48 +148,6 @@ int gp_nvidia_jobs_push_group(struct gp_nvidia_jobs *jobs, struct gp_nvidia_job 
 	close(job->pidfd);
 	free(job);
 	return replaced ? 0 : -EDQUOT;
-}
-
-/* With the lock. NULL: nothing waits. */
-static struct gp_nvidia_job *job_take(struct gp_nvidia_jobs *jobs)
-{
-	struct gp_nvidia_job_list *list = jobs->urgent.first ? &jobs->urgent : &jobs->looks;
-	struct gp_nvidia_job *job = list->first;
-
-	if (!job)
-		return NULL;
-	list->first = job->next;
-	if (!list->first)
-		list->tail = &list->first;
-	job_note(jobs, job);
-	return job;
-}
-
-struct gp_nvidia_job *gp_nvidia_jobs_take(struct gp_nvidia_jobs *jobs)
-{
-	struct gp_nvidia_job *job;
-
-	pthread_mutex_lock(&jobs->lock);
-	while (!(job = job_take(jobs)) && !jobs->stopping)
-		pthread_cond_wait(&jobs->wake, &jobs->lock);
-	pthread_mutex_unlock(&jobs->lock);
-	return job;
-}
-
-void gp_nvidia_jobs_stop(struct gp_nvidia_jobs *jobs)
-{
-	pthread_mutex_lock(&jobs->lock);
-	jobs->stopping = true;
-	pthread_cond_broadcast(&jobs->wake);
-	pthread_mutex_unlock(&jobs->lock);
-}
-
-void gp_nvidia_jobs_init(struct gp_nvidia_jobs *jobs)
-{
-	jobs->urgent.tail = &jobs->urgent.first;
-	jobs->looks.tail = &jobs->looks.first;
-	pthread_mutex_init(&jobs->lock, NULL);
-	pthread_cond_init(&jobs->wake, NULL);
 }
 
 void gp_nvidia_jobs_fini(struct gp_nvidia_jobs *jobs)
@@ -194,6 +158,4 @@ void gp_nvidia_jobs_fini(struct gp_nvidia_jobs *jobs)
 		next = jobs->known->next;
 		free(jobs->known);
 	}
-	pthread_cond_destroy(&jobs->wake);
-	pthread_mutex_destroy(&jobs->lock);
 }

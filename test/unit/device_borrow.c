@@ -299,11 +299,11 @@ static void test_orders_first(void **state)
 	make_it_hang();
 	for (uint32_t i = 1; i < WAITING; i++)
 		lend(i, 1000);
-	order(1, 3, false);
 	for (uint32_t k = 0; k < 1000; k++)
 		for (uint32_t i = 1; i < WAITING; i++) /* again and again: once is enough */
 			gp_nvidia_borrow_remove(borrow, client.tag, GPU, i);
 	lend(WAITING, 1000); /* there is room again */
+	order(1, 3, false);
 	sem_post(&go_on);
 	sem_wait(&done);
 	assert_int_equal(result_told, 0);

@@ -23,7 +23,7 @@ struct lane {
 	int order[16], count;
 };
 
-static sem_t began, let_go, done, idle, back;
+static sem_t began, let_go, idle, back;
 static uint64_t late_ns, clock_ns;
 
 static uint64_t now_ns(void)
@@ -40,7 +40,6 @@ static void run(void *context, struct gp_lane *base, struct gp_worker_job *job)
 	if (lane->holds)
 		sem_wait(&let_go);
 	lane->order[lane->count++] = job ? ((struct job *)job)->number : -1;
-	sem_post(&done);
 }
 
 static void is_idle(void *context, struct gp_lane *base)
@@ -70,7 +69,6 @@ static int begin(void **state)
 	clock_ns = 1;
 	sem_init(&began, 0, 0);
 	sem_init(&let_go, 0, 0);
-	sem_init(&done, 0, 0);
 	sem_init(&idle, 0, 0);
 	sem_init(&back, 0, 0);
 	return 0;
@@ -125,30 +123,30 @@ static void test_one_user(void **state)
 	config.limited_owner_max = 2;
 	worker = gp_worker_create(&config);
 	for (int i = 0; i < 6; i++) {
-		holders[i] = (struct lane){ .base.owner = owner, .holds = true };
+		holders[i] = (struct lane){ .base.owner = owner, .base.about = 4, .holds = true };
 		gp_worker_give(worker, &holders[i].base, NULL);
 	}
 	wait_for(&began, 2);
 	gp_worker_give(worker, &other.base, NULL);
-	wait_for(&began, 1);
-	wait_for(&done, 1);
+	wait_for(&idle, 1);
 	assert_int_equal(other.count, 1);
 	gp_worker_give(worker, &roots[0].base, NULL);
-	wait_for(&began, 1);
+	wait_for(&began, 2);
 	gp_worker_give(worker, &roots[1].base, NULL);
-	wait_for(&began, 1);
-	wait_for(&done, 1);
-	wait_for(&idle, 2); /* until then those two count as running */
+	wait_for(&idle, 1);
 	use = gp_worker_use(worker, &owner);
 	assert_int_equal(use.running, 2);
 	assert_int_equal(use.waiting, 4);
-	assert_int_equal(use.late, 0);
+	assert_int_equal(gp_worker_late(worker, 0), 0);
 	__atomic_store_n(&clock_ns, 5000, __ATOMIC_SEQ_CST);
-	assert_int_equal(gp_worker_use(worker, &owner).late, 2);
-	assert_int_equal(gp_worker_use(worker, NULL).late, 3);
+	assert_int_equal(gp_worker_late(worker, 0), 3);
+	assert_int_equal(gp_worker_late(worker, 4), 3); /* what is for none in particular counts for each */
+	assert_int_equal(gp_worker_late(worker, 5), 1);
+	gp_worker_next_call(worker, &roots[0].base);
+	assert_int_equal(gp_worker_late(worker, 0), 2);
 	for (int i = 0; i < 7; i++)
 		sem_post(&let_go);
-	wait_for(&done, 7);
+	wait_for(&idle, 7);
 	assert_true(gp_worker_stop(worker, HOUR_NS));
 }
 
