@@ -75,9 +75,10 @@ struct gp_slot *gp_slot_add(uint64_t key)
 	*slot = (struct gp_slot){ .used = true, .generation = slot->generation + 1u };
 	if (gp_slot_index(slot) >= queue_limit)
 		queue_limit = gp_slot_index(slot) + 1u;
-	*gp_slot_doorbell(slot) = (struct gp_doorbell){ .key = key,
-						   .flags = GP_DOORBELL_UNSEEN | (queue_plain ? 0 : GP_DOORBELL_FENCED),
-						   .slot = gp_slot_index(slot) };
+	*gp_slot_doorbell(slot) =
+		(struct gp_doorbell){ .key = key,
+				      .flags = GP_DOORBELL_UNSEEN | (queue_plain ? 0 : GP_DOORBELL_FENCED),
+				      .slot = gp_slot_index(slot) };
 	if (key > QUEUE_TOMBSTONE)
 		queue_hash_add(key, gp_slot_doorbell(slot));
 	return slot;

@@ -336,9 +336,9 @@ static void plan_open_ready(struct gp_plan_builder *b)
 
 		/* On a self-switching device the one that has the turn stays open under the urgent ones, so it may open
 		 * too; but not beside one that is behind its share. */
-		if (q->rank < hold_rank && !(b->device->attr.switch_ns && !b->device->stay.holds && q->is_batch &&
-					     !is_behind && gp_turn_is_best(sched, b->device, q->rank) &&
-					     !gp_under_is_long(sched, q)))
+		if (q->rank < hold_rank &&
+		    !(b->device->attr.switch_ns && !b->device->stay.holds && q->is_batch && !is_behind &&
+		      gp_turn_is_best(sched, b->device, q->rank) && !gp_under_is_long(sched, q)))
 			break;
 		/* A batch gate opened now will have to be closed for the next urgent arrival, if there are any: not
 		 * before that can be paid. */

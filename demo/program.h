@@ -55,8 +55,8 @@ static inline void program_wait(hipEvent_t event, long every_ns)
 	MUST(state);
 }
 
-/* How many times slower than the clock the virtual GPU runs; 1 on a real one. `vgpu run` says so. What programs print is
- * device time; what they write to files is by the clock. */
+/* How many times slower than the clock the virtual GPU runs; 1 on a real one. `vgpu run` says so. What programs print
+ * is device time; what they write to files is by the clock. */
 static inline double program_dilation()
 {
 	const char *text = std::getenv("VGPU_DILATION");

@@ -151,7 +151,7 @@ struct gp_device_config {
 	bool fetch_counters;        /* see struct gp_device_attr */
 	uint64_t close_ns, open_ns; /* prior of the costs, device time */
 	uint64_t switch_ns, short_ns, mid_ns, long_ns; /* see struct gp_device_info; whole microseconds */
-	char root[GP_DEVICE_ROOT_SIZE];        /* what stands before /proc and /dev; "" but in tests */
+	char root[GP_DEVICE_ROOT_SIZE];                /* what stands before /proc and /dev; "" but in tests */
 	char overruled[GP_DEVICE_OVERRULED_MAX][GP_SAFETY_NAME_SIZE]; /* entries of share/safety, by root */
 	uint32_t overruled_count;
 };

@@ -123,7 +123,7 @@ struct gp_sim_config {
 	/* Slice of the clients below the top priority, in every mode; 0: 1 us with the core, else the device's own. */
 	uint64_t lower_slice_ns;
 	uint64_t middle_slice_ns; /* tsg: of one that has another open below it; 0: 2 ms */
-	uint32_t trace_count; /* events the core keeps; a power of two; 0: 4096 */
+	uint32_t trace_count;     /* events the core keeps; a power of two; 0: 4096 */
 	/* Recording of slices and marks. All zero: 200 ms from the first arrival after 10 % of the run, 20,000
 	 * slices. */
 	uint64_t window_start_ns, window_ns;

@@ -8,8 +8,9 @@
 #define GP_FINDING_SIZE 4096u
 
 /* "Beside train, the p99 of serve is 5.90 ms with hpf (1.03× alone); with stock scheduling requests pile up (p99 >
- * 9.53 s). train keeps 95 % of what serve leaves. Worse than with stock scheduling: train (63 % of its throughput)." Says only what the runs show; "" if they show nothing of it. Names
- * are cut and can be shown on a terminal. Returns buffer. */
+ * 9.53 s). train keeps 95 % of what serve leaves. Worse than with stock scheduling: train (63 % of its throughput)."
+ * Says only what the runs show; "" if they show nothing of it. Names are cut and can be shown on a terminal. Returns
+ * buffer. */
 const char *gp_finding_text(const struct gp_result *result, char *buffer, size_t buffer_size);
 
 /* The most urgent row with latencies, in the first run that has it. */

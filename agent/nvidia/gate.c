@@ -133,8 +133,8 @@ static void gate_batches(struct gp_slot *const *slots, uint32_t count, bool open
 
 			if (call.count + n > GP_RM_DISABLE_MAX)
 				break;
-			memcpy(call.channels + call.count, channels, n * sizeof(channels[0]));
-			call.count += n;
+			for (uint32_t i = 0; i < n; i++)
+				call.channels[call.count++] = channels[i];
 		}
 		if (next == first) {
 			/* More than one call holds: such a group is left alone. */

@@ -91,11 +91,11 @@ struct gp_device_attr {
 	uint64_t switch_ns; /* self-switching: time the device takes to put a lower context aside; 0: it does not */
 	uint32_t lower_max; /* self-switching: lower clients that may stay open */
 	/* Self-switching: how long the device runs a queue before it looks at others (its slice) can be set. */
-	uint64_t short_ns;    /* the shortest there is, for batch queues below others; 0: slices cannot be set */
-	uint64_t long_ns;     /* for the only client above batch ones, longer than short_ns; 0: left as it is */
-	uint64_t mid_ns;      /* for batch clients above another that stays open below them, between the two; 0: that one
-				 is closed for them */
-	uint64_t slice_ns;    /* cost of one call that sets a slice */
+	uint64_t short_ns; /* the shortest there is, for batch queues below others; 0: slices cannot be set */
+	uint64_t long_ns;  /* for the only client above batch ones, longer than short_ns; 0: left as it is */
+	uint64_t mid_ns;   /* for batch clients above another that stays open below them, between the two; 0: that one
+			      is closed for them */
+	uint64_t slice_ns; /* cost of one call that sets a slice */
 	bool process_parking; /* closing a client's last gate also frees its process slot (not on stock CPSCH) */
 	bool fetch_counters;  /* the counters given to gp_sched_sample() move at fetch, not at completion */
 };

@@ -70,8 +70,8 @@ enum gp_wire_type {
 #define GP_ATTR_DEADLINE 4u
 #define GP_ATTR_BUDGET   8u
 #define GP_ATTR_GANG     16u
-#define GP_ATTR_SHARE    32u /* version 3 */
-#define GP_ATTR_PROTECT  64u /* version 3 */
+#define GP_ATTR_SHARE    32u                               /* version 3 */
+#define GP_ATTR_PROTECT  64u                               /* version 3 */
 #define GP_ATTR_NEW      (GP_ATTR_SHARE | GP_ATTR_PROTECT) /* a daemon of before version 3 would hang up on them */
 struct gp_wire_attr {
 	uint32_t valid;

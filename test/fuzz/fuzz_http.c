@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > GP_HTTP_REQUEST_MAX)
 		size = GP_HTTP_REQUEST_MAX;
 	status = gp_http_parse(bytes, size, &whole);
-	/* As it comes in, a byte at a time where that is quick: the first answer is the one that counts, and is the same. */
+	/* As it comes in, a byte at a time where that is quick: the first answer is the one that counts, and is the
+	 * same. */
 	for (size_t i = 0, step = 1 + size / 64; i < size && !last; i += step)
 		last = gp_http_parse(bytes, i, &request);
 	last = last ? last : gp_http_parse(bytes, size, &request);

@@ -73,7 +73,10 @@ template <typename T> static inline T host_exchange_as(T value, unsigned from)
 	memcpy(&value, &bits, 4);
 	return value;
 }
-template <typename T> static inline T __shfl(T value, int from) { return host_exchange_as(value, (unsigned)from); }
+template <typename T> static inline T __shfl(T value, int from)
+{
+	return host_exchange_as(value, (unsigned)from);
+}
 template <typename T> static inline T __shfl_xor(T value, int mask)
 {
 	return host_exchange_as(value, (threadIdx.x & 63u) ^ (unsigned)mask);
@@ -99,26 +102,89 @@ static inline uint64_t __ballot(int predicate)
 	return mask;
 }
 
-template <typename T> static inline T atomicAdd(T *p, T x) { T old = *p; *p = (T)(old + x); return old; }
-template <typename T> static inline T atomicSub(T *p, T x) { T old = *p; *p = (T)(old - x); return old; }
-template <typename T> static inline T atomicMin(T *p, T x) { T old = *p; *p = x < old ? x : old; return old; }
-template <typename T> static inline T atomicMax(T *p, T x) { T old = *p; *p = x > old ? x : old; return old; }
-template <typename T> static inline T atomicAnd(T *p, T x) { T old = *p; *p = old & x; return old; }
-template <typename T> static inline T atomicOr(T *p, T x) { T old = *p; *p = old | x; return old; }
-template <typename T> static inline T atomicXor(T *p, T x) { T old = *p; *p = old ^ x; return old; }
-template <typename T> static inline T atomicExch(T *p, T x) { T old = *p; *p = x; return old; }
-template <typename T> static inline T atomicCAS(T *p, T c, T x) { T old = *p; if (old == c) *p = x; return old; }
-static inline unsigned atomicInc(unsigned *p, unsigned x) { unsigned old = *p; *p = old >= x ? 0 : old + 1; return old; }
+template <typename T> static inline T atomicAdd(T *p, T x)
+{
+	T old = *p;
+	*p = (T)(old + x);
+	return old;
+}
+template <typename T> static inline T atomicSub(T *p, T x)
+{
+	T old = *p;
+	*p = (T)(old - x);
+	return old;
+}
+template <typename T> static inline T atomicMin(T *p, T x)
+{
+	T old = *p;
+	*p = x < old ? x : old;
+	return old;
+}
+template <typename T> static inline T atomicMax(T *p, T x)
+{
+	T old = *p;
+	*p = x > old ? x : old;
+	return old;
+}
+template <typename T> static inline T atomicAnd(T *p, T x)
+{
+	T old = *p;
+	*p = old & x;
+	return old;
+}
+template <typename T> static inline T atomicOr(T *p, T x)
+{
+	T old = *p;
+	*p = old | x;
+	return old;
+}
+template <typename T> static inline T atomicXor(T *p, T x)
+{
+	T old = *p;
+	*p = old ^ x;
+	return old;
+}
+template <typename T> static inline T atomicExch(T *p, T x)
+{
+	T old = *p;
+	*p = x;
+	return old;
+}
+template <typename T> static inline T atomicCAS(T *p, T c, T x)
+{
+	T old = *p;
+	if (old == c)
+		*p = x;
+	return old;
+}
+static inline unsigned atomicInc(unsigned *p, unsigned x)
+{
+	unsigned old = *p;
+	*p = old >= x ? 0 : old + 1;
+	return old;
+}
 static inline unsigned atomicDec(unsigned *p, unsigned x)
 {
 	unsigned old = *p;
 	*p = old == 0 || old > x ? x : old - 1;
 	return old;
 }
-static inline int __popc(unsigned x) { return __builtin_popcount(x); }
-static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-static inline int __ffs(int x) { return __builtin_ffs(x); }
+static inline int __popc(unsigned x)
+{
+	return __builtin_popcount(x);
+}
+static inline int __popcll(unsigned long long x)
+{
+	return __builtin_popcountll(x);
+}
+static inline int __clz(int x)
+{
+	return x ? __builtin_clz((unsigned)x) : 32;
+}
+static inline int __ffs(int x)
+{
+	return __builtin_ffs(x);
+}
 static inline unsigned __brev(unsigned x)
 {
 	unsigned r = 0;
@@ -126,8 +192,14 @@ static inline unsigned __brev(unsigned x)
 		r |= (x >> i & 1u) << (31 - i);
 	return r;
 }
-static inline unsigned __umulhi(unsigned x, unsigned y) { return (unsigned)((uint64_t)x * y >> 32); }
-static inline int __mulhi(int x, int y) { return (int)((int64_t)x * y >> 32); }
+static inline unsigned __umulhi(unsigned x, unsigned y)
+{
+	return (unsigned)((uint64_t)x * y >> 32);
+}
+static inline int __mulhi(int x, int y)
+{
+	return (int)((int64_t)x * y >> 32);
+}
 struct float4 {
 	float x, y, z, w;
 };
@@ -154,7 +226,8 @@ static void host_block()
 	}
 }
 
-static void host_launch(host_kernel *kernel, unsigned blocks, unsigned threads, const uint32_t *in, uint32_t *out, uint32_t n)
+static void host_launch(host_kernel *kernel, unsigned blocks, unsigned threads, const uint32_t *in, uint32_t *out,
+			uint32_t n)
 {
 	if (!host_stacks)
 		host_stacks = (char *)malloc((size_t)HOST_ITEM_MAX * HOST_STACK);

@@ -144,8 +144,8 @@ RUN(add_f32)
 	return ISA_NEXT;
 }
 
-/* The first result from the first operand, the second from the second; opsel alone says which word of it: compilers copy
- * a pair with op_sel:[0,1]. */
+/* The first result from the first operand, the second from the second; opsel alone says which word of it: compilers
+ * copy a pair with op_sel:[0,1]. */
 RUN(mov_b32)
 {
 	_Alignas(64) isa_row buffers[2], result[2];

@@ -61,11 +61,11 @@ struct gp_vqueue {
 	uint64_t exception_status; /* for a debugger; EC_QUEUE_NEW until it clears it */
 	bool suspended;
 	struct gp_vproc *gate_owner; /* who closed it by AMDKFD_IOC_SCHED; NULL: open */
-	bool being_destroyed; /* DESTROY_QUEUE waits for the debugger */
-	bool leaving;         /* the transaction that ends it is under way */
-	bool scratch_asked;   /* its head packet waits for more scratch than the queue has */
-	bool scratch_once;    /* the scratch it has is for the packet at scratch_index, and then goes back */
-	bool scratch_returns; /* the runtime has been told to take it back */
+	bool being_destroyed;        /* DESTROY_QUEUE waits for the debugger */
+	bool leaving;                /* the transaction that ends it is under way */
+	bool scratch_asked;          /* its head packet waits for more scratch than the queue has */
+	bool scratch_once;           /* the scratch it has is for the packet at scratch_index, and then goes back */
+	bool scratch_returns;        /* the runtime has been told to take it back */
 	uint64_t scratch_index;
 	bool masked_out; /* its CU mask has no bit */
 	uint32_t error;  /* not 0: the packet processor refused a packet, nothing runs any more */

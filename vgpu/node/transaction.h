@@ -9,8 +9,8 @@
 /* All of these return how many transactions the call now waits for (call may be NULL: nobody waits), or a negative
  * errno. */
 
-/* Brings gates, priorities and masks of these queues (of any processes and GPUs, at most GP_VPROC_QUEUE_MAX) in the model to what they should be,
- * one transaction per GPU. Costs a halt whether or not anything changes, as on CPSCH. */
+/* Brings gates, priorities and masks of these queues (of any processes and GPUs, at most GP_VPROC_QUEUE_MAX) in the
+ * model to what they should be, one transaction per GPU. Costs a halt whether or not anything changes, as on CPSCH. */
 int gp_vtransaction_change(struct gp_vqueue **queues, uint32_t queue_count, struct gp_vcall *call);
 /* Nothing of its own: over when everything asked of the GPU before is. */
 int gp_vtransaction_mark(struct gp_vdev *gpu, struct gp_vcall *call);
