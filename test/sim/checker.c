@@ -11,7 +11,7 @@
 const struct checker *const checker_list[CHECKER_COUNT] = {
 	&checker_once,       &checker_closed, &checker_late,  &checker_effect, &checker_limits, &checker_inversion,
 	&checker_starvation, &checker_drain,  &checker_gang,  &checker_budget, &checker_owed,   &checker_age,
-	&checker_rest,       &checker_slice,  &checker_floor, &checker_spin,
+	&checker_rest,       &checker_slice,  &checker_floor, &checker_spin,   &checker_stay,
 };
 
 uint32_t checker_index(const struct checker *checker)

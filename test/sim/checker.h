@@ -82,11 +82,11 @@ struct checker {
 	void (*fini)(void *state); /* NULL: nothing to free */
 };
 
-#define CHECKER_COUNT 16u
+#define CHECKER_COUNT 17u
 extern const struct checker *const checker_list[CHECKER_COUNT];
 extern const struct checker checker_once, checker_closed, checker_late, checker_effect, checker_limits,
 	checker_inversion, checker_starvation, checker_drain, checker_gang, checker_budget, checker_owed, checker_age,
-	checker_rest, checker_slice, checker_floor, checker_spin;
+	checker_rest, checker_slice, checker_floor, checker_spin, checker_stay;
 
 /* What every checker may look at: the two records, the simulator's questions. */
 struct checker_run {

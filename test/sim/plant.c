@@ -144,6 +144,18 @@ static void plant_device_dozes(struct gp_device_attr *attr, struct gp_param *par
 	param->rest_ns = 100000;
 }
 
+/* A switch seems so dear that the next piece is waited for far longer than it may be: a stay outlives its request. */
+static void plant_device_lingers(struct gp_device_attr *attr, struct gp_param *param)
+{
+	attr->switch_ns *= 50;
+}
+
+/* Closing seems to be worth far more visits than it is. */
+static void plant_device_below(struct gp_device_attr *attr, struct gp_param *param)
+{
+	attr->mid_ns *= 50;
+}
+
 static void plant_device_age(struct gp_device_attr *attr, struct gp_param *param)
 {
 	param->age_permille = 1000;
@@ -274,6 +286,16 @@ const struct plant plant_list[] = {
 	  .kind = SWARM_SELF,
 	  .slice = plant_slice_only_short,
 	  .what = "a short slice is never given back" },
+	{ .name = "lingers",
+	  .caught_by = &checker_stay,
+	  .kind = SWARM_SELF,
+	  .device = plant_device_lingers,
+	  .what = "who is held out for a request is held out after it" },
+	{ .name = "below",
+	  .caught_by = &checker_stay,
+	  .kind = SWARM_SELF,
+	  .device = plant_device_below,
+	  .what = "who stays open below another does so for ever" },
 	{ .name = "beggar",
 	  .caught_by = &checker_floor,
 	  .kind = SWARM_FLOORS,

@@ -434,6 +434,9 @@ int swarm_world_init(struct swarm_world *world, uint64_t seed, enum swarm_kind k
 	world->config.param.age_permille = world_chance(&rng, 500) ? 1000 : (uint32_t)world_between(&rng, 50, 800);
 	gp_rng_init(&rng, seed ^ 0x72657374u);
 	world->config.param.rest_ns = world_chance(&rng, 500) ? 0 : world_between(&rng, 200, 1500) * US;
+	gp_rng_init(&rng, seed ^ 0x73746179u);
+	if (world->is_self && world_chance(&rng, 500))
+		world->config.param.protect = world_chance(&rng, 700) ? GP_PROTECT_LATENCY : GP_PROTECT_THROUGHPUT;
 	world_describe(world);
 	return 0;
 }

@@ -22,6 +22,15 @@ static struct gp_desc desc;
 #define RATE URGENT("arrival = closed\nthink = 280us\nwarm = 400\nstep = kernel full 185us\n")
 /* Kernel by kernel, by a host that does not wait for them. */
 #define AHEAD URGENT("arrival = periodic\nperiod = 100us\nwarm = 400\nstep = kernel full 10us\n")
+/* Phases of one server: kernel by kernel for a second, then by graphs; and the other way round. The core knows phases
+ * by device, so two clients that are never at work together are one program that changes. */
+#define TOKENS_LATE URGENT("start = 1s\narrival = closed\nthink = 46us\nsession = 16\npause = 33ms\n" \
+			   "step = kernel full 2.8ms\nstep = copy 64B to-host\nstep = kernel 1 2us\n")
+#define EAGER_FIRST "[client first]\nkind = service\npriority = 80\nunseen = yes\narrival = closed\nthink = 50us\nsession = 6000\npause = 1000s\n" \
+		    "step = kernel full 10us\n"
+#define EAGER_LATE URGENT("start = 1s\narrival = closed\nthink = 50us\nsession = 4000\npause = 300ms\nstep = kernel full 10us\n")
+#define TOKENS_FIRST "[client first]\nkind = service\npriority = 80\nunseen = yes\narrival = closed\nthink = 46us\nsession = 320\npause = 1000s\n" \
+		     "step = kernel full 2.8ms\nstep = copy 64B to-host\nstep = kernel 1 2us\n"
 /* A kernel that never ends. */
 #define ENDLESS "[client urgent]\nkind = batch\npriority = 80\nunseen = yes\nstep = kernel full 3000s\n"
 /* clang-format on */
@@ -49,6 +58,11 @@ static const struct shape shapes[] = {
 	{ "ahead, balanced", AHEAD, GP_PROTECT_BALANCED, 40000, 0, 640, 10 },
 	{ "endless, latency", ENDLESS, GP_PROTECT_LATENCY, 0, 0, 50, 0 },
 	{ "endless, balanced", ENDLESS, GP_PROTECT_BALANCED, 0, 0, 50, 0 },
+};
+
+static const struct shape phases[] = {
+	{ "eager, then tokens", TOKENS_LATE EAGER_FIRST, GP_PROTECT_BALANCED, 10, 0, 350, 20 },
+	{ "tokens, then eager", EAGER_LATE TOKENS_FIRST, GP_PROTECT_BALANCED, 20, 0, 380, 10 },
 };
 
 static struct gp_result_run run_shape(const struct shape *shape, const char *mode)
@@ -94,10 +108,39 @@ static void test_shapes(void **state)
 	}
 }
 
+/* What was decided for one phase does not outlive it: nine of ten requests of the next are as fast as if they had been
+ * the first. */
+static void test_phases(void **state)
+{
+	uint64_t alone_ns, over, most, transactions;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+		const struct shape *shape = &phases[i];
+		struct gp_result_run alone = run_shape(shape, "alone"), run = run_shape(shape, "hpf");
+		uint32_t train = run.client_count - 1;
+
+		alone_ns = gp_hist_quantile(&alone.clients[0].latency_ns, 500);
+		over = gp_hist_quantile(&run.clients[0].latency_ns, 500) * 1000 / alone_ns;
+		most = gp_hist_quantile(&run.clients[0].latency_ns, 900) * 1000 / alone_ns;
+		transactions = run.transactions * 1000 / (run.clients[0].requests + run.clients[1].requests + 1);
+		print_message("%s: p50 %u and p90 %u of alone, batch %u, transactions %u\n", shape->name,
+			      (unsigned int)over, (unsigned int)most, run.clients[train].gpu_share_ppm / 1000,
+			      (unsigned int)transactions);
+		assert_in_range(over, 1000, 1000 + shape->p50_permille_most);
+		assert_in_range(most, 1000, 1000 + shape->p50_permille_most);
+		assert_true(run.clients[train].gpu_share_ppm / 1000 >= shape->batch_permille_least);
+		assert_true(transactions <= shape->transactions_per_1000_most);
+		gp_sim_result_fini(&alone);
+		gp_sim_result_fini(&run);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_phases),
 	};
 
 	fixture_desc("h200", &desc);

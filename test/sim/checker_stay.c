@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Self-switching devices: who is held out for a request in pieces comes back when it is over, and who stays open below
+ * another does so no longer than is stated.
+ *   - A gate closed for pieces (GP_WHY_STAY) is closed while somebody who takes no turns has work, or had some no
+ * longer ago than the core may wait for the next piece; and not where the device's setting forbids it.
+ *   - When nobody like that has had work for so long it opens, unless another batch client has the turn by then.
+ *   - A batch client is left open below one of higher rank with work only until the device's visits to it would have
+ *     cost as much as closing and opening it.
+ */
+#include "test/sim/checker.h"
+#include "test/sim/checker_told.h"
+
+#define STAY_ACT_NS 100000ull /* whenever the core has nothing to order it is decided: its timers are exact */
+#define STAY_GAPS   2u        /* pauses shorter than so many switches never end a stretch */
+
+struct stay_state {
+	uint64_t closed_since_ns[TOLD_QUEUE_MAX]; /* though the stretch is over, + 1; 0: it is not so */
+	uint64_t under_since_ns[TOLD_DEVICE_MAX]; /* one is open below another, + 1 */
+};
+
+static uint64_t stay_slack_ns(const struct checker_run *run)
+{
+	return STAY_ACT_NS + 2 * run->latency_ns;
+}
+
+static uint64_t stay_pause_ns(const struct told_device *device)
+{
+	uint64_t least_ns = STAY_GAPS * device->attr.switch_ns;
+
+	return device->param.linger_max_ns > least_ns ? device->param.linger_max_ns : least_ns;
+}
+
+/* Somebody who takes no turns has work, or may have announced some, or had some a moment ago. */
+static bool stay_has_upper(const struct told *told, uint32_t device)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (!q->used || q->device != device || q->is_batch)
+			continue;
+		if (q->has_work || q->announced || q->presumed ||
+		    q->idle_since_ns + stay_pause_ns(&told->devices[device]) >= told->core_ns)
+			return true;
+	}
+	return false;
+}
+
+/* Another of those who take turns has it, or is about to get or lose it; or something of its own keeps it closed. */
+static bool stay_is_excused(const struct told *told, const struct told_queue *queue)
+{
+	uint32_t i;
+
+	if (queue->hold_ns >= told->core_ns || told_is_sliced(told, queue) || queue->attr.gang || queue->vague)
+		return true;
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (!q->used || q->device != queue->device || q == queue)
+			continue;
+		if (told_moves(q) || q->aged || q->gate == GP_GATE_UNKNOWN ||
+		    (q->client.index != queue->client.index && q->has_work && q->gate != GP_GATE_CLOSED) ||
+		    (q->client.index == queue->client.index && told_is_sliced(told, q)))
+			return true;
+	}
+	return false;
+}
+
+static void stay_over(struct checker_run *run, struct stay_state *state, uint32_t index)
+{
+	const struct told *told = run->told;
+	const struct told_queue *q = &told->queues[index];
+	const struct told_device *device = &told->devices[q->device];
+
+	if (!q->used || q->gate != GP_GATE_CLOSED || q->order_why != GP_WHY_STAY || !q->has_work || q->presumed ||
+	    !q->is_batch || device->stopped || told_waits(told, q->device) || stay_has_upper(told, q->device) ||
+	    stay_is_excused(told, q)) {
+		state->closed_since_ns[index] = 0;
+		return;
+	}
+	if (!state->closed_since_ns[index])
+		state->closed_since_ns[index] = told->core_ns + 1;
+	else if (told->core_ns - (state->closed_since_ns[index] - 1) > stay_slack_ns(run))
+		checker_fail(
+			run, &checker_stay,
+			"at %llu ns: queue %u is held out for a request in pieces, which has been over since %llu ns",
+			(unsigned long long)told->core_ns, (uint32_t)q->attr.tag,
+			(unsigned long long)(state->closed_since_ns[index] - 1));
+}
+
+static bool stay_runs(const struct told_queue *q, uint32_t device)
+{
+	return q->used && q->device == device && q->is_batch && q->attr.kind == GP_KIND_COMPUTE && q->has_work &&
+	       !q->presumed && !q->vague && !q->attr.gang && !q->aged && q->gate == GP_GATE_OPEN;
+}
+
+/* One that is left to the device below one that takes turns, too. */
+static const struct told_queue *stay_find_under(const struct told *told, uint32_t device)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < told->queue_end; i++)
+		for (k = 0; stay_runs(&told->queues[i], device) && told->queues[i].left_why == GP_WHY_SELF &&
+			    k < told->queue_end;
+		     k++)
+			if (stay_runs(&told->queues[k], device) && told->queues[k].rank > told->queues[i].rank &&
+			    told->queues[k].client.index != told->queues[i].client.index)
+				return &told->queues[i];
+	return NULL;
+}
+
+static uint64_t stay_under_ns(const struct told_device *device)
+{
+	uint64_t visit_ns = 2 * device->attr.switch_ns;
+
+	return ((device->attr.close_ns + device->attr.open_ns) / visit_ns + 1) * (device->attr.mid_ns + visit_ns);
+}
+
+static void stay_under(struct checker_run *run, struct stay_state *state, uint32_t index)
+{
+	const struct told *told = run->told;
+	const struct told_device *device = &told->devices[index];
+	const struct told_queue *q = stay_find_under(told, index);
+
+	if (!q || device->stopped || told_waits(told, index)) {
+		state->under_since_ns[index] = 0;
+		return;
+	}
+	if (!state->under_since_ns[index])
+		state->under_since_ns[index] = told->core_ns + 1;
+	else if (told->core_ns - (state->under_since_ns[index] - 1) > stay_under_ns(device) + stay_slack_ns(run))
+		checker_fail(run, &checker_stay,
+			     "at %llu ns: queue %u has been open below another batch client with work since %llu ns",
+			     (unsigned long long)told->core_ns, (uint32_t)q->attr.tag,
+			     (unsigned long long)(state->under_since_ns[index] - 1));
+}
+
+static void stay_closes(struct checker_run *run, const struct gp_plan *plan)
+{
+	const struct told_device *device = &run->told->devices[plan->device];
+	uint32_t i;
+
+	for (i = 0; i < plan->close_count; i++)
+		if (plan->close[i].why == GP_WHY_STAY &&
+		    (!device->attr.short_ns || !device->attr.switch_ns ||
+		     device->param.protect == GP_PROTECT_THROUGHPUT || !stay_has_upper(run->told, plan->device)))
+			checker_fail(run, &checker_stay,
+				     "at %llu ns: plan %llu holds queue %u out for a request that is not there",
+				     (unsigned long long)run->told->core_ns, (unsigned long long)plan->seq,
+				     plan->close[i].queue.index);
+}
+
+static void stay_event(struct checker_run *run, void *data, const struct check_event *event)
+{
+	struct stay_state *state = data;
+	uint32_t i;
+
+	if (event->type == CHECK_PLAN && event->plan->device < run->told->device_count) {
+		told_refresh(run->told);
+		stay_closes(run, event->plan);
+	}
+	if (event->type != CHECK_QUIET)
+		return;
+	told_refresh(run->told);
+	for (i = 0; i < run->told->queue_end; i++)
+		if (run->told->devices[run->told->queues[i].device].attr.short_ns)
+			stay_over(run, state, i);
+	for (i = 0; i < run->told->device_count; i++)
+		if (run->told->devices[i].attr.mid_ns)
+			stay_under(run, state, i);
+}
+
+const struct checker checker_stay = {
+	.name = "stay",
+	.promise = "who is held out for a request in pieces comes back when it is over",
+	.state_size = sizeof(struct stay_state),
+	.event = stay_event,
+};
