@@ -112,10 +112,11 @@ static void sample_arm(void)
 			gp_slots[i].has_work = true;
 }
 
+/* Not where doorbells are held back: those that a watched queue rings do not pass the agent. */
 static bool sample_may_watch(const struct gp_slot *slot)
 {
-	return gp_agent.driver && gp_agent.driver->watch && slot->used && !slot->dying && !slot->unreadable &&
-	       !slot->seen && !slot->blind && !slot->unwatchable;
+	return !gp_mechanism_has(gp_agent.mechanism, GP_NEEDS_DOORBELLS) && gp_agent.driver && gp_agent.driver->watch &&
+	       slot->used && !slot->dying && !slot->unreadable && !slot->seen && !slot->blind && !slot->unwatchable;
 }
 
 static bool sample_watch_is_due(const struct gp_slot *slot, uint64_t now_ns)

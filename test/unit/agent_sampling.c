@@ -58,9 +58,68 @@ static void test_backoff(void **state)
 	assert_int_equal(wait_after(20), 2);
 }
 
+static uint32_t watch_count;
+static bool watch_works;
+
+static bool driver_watch(struct gp_slot *slot, bool on)
+{
+	watch_count += on;
+	slot->watched = on && watch_works;
+	return watch_works;
+}
+
+static const struct gp_driver watching = { .sample = driver_sample, .watch = driver_watch };
+
+/* The next look that nobody asked for, in ms; 0: never. */
+static uint64_t look(uint64_t *now_ns)
+{
+	uint64_t before_ns = *now_ns;
+
+	gp_sample_settle(*now_ns);
+	if (gp_sample_due_ns() == UINT64_MAX)
+		return 0;
+	*now_ns = gp_sample_due_ns();
+	gp_sample_round(*now_ns);
+	return (*now_ns - before_ns) / 1000000u;
+}
+
+/* A queue whose doorbells are not seen is watched after a second without work, and then nobody looks any more. While it
+ * has work it is looked at less and less often; where doorbells are held back, or a trap cannot be had, not at all. */
+static void test_watch(void **state)
+{
+	uint64_t now_ns = 1000000000u;
+	struct gp_slot *slot;
+
+	(void)state;
+	gp_slots_reset();
+	gp_agent.driver = &watching;
+	gp_agent.sample_ns = 0;
+	gp_agent.mechanism = GP_MECHANISM_SUBMIT;
+	slot = gp_slot_add(0);
+	slot->written = slot->completed = written = completed = 5;
+	assert_int_equal(look(&now_ns), 0);
+	gp_agent.mechanism = GP_MECHANISM_DEBUGGER;
+	watch_works = true;
+	for (uint64_t wait = 1000; wait < 16000; wait *= 2) {
+		written = ++completed;
+		assert_int_equal(look(&now_ns), wait);
+		assert_int_equal(watch_count, 0);
+	}
+	assert_int_equal(look(&now_ns), 8000);
+	assert_int_equal(watch_count, 1);
+	assert_true(slot->seen && slot->watched && slot->change_due);
+	assert_int_equal(look(&now_ns), 0);
+	/* What it cannot have it does not ask for again. */
+	slot->seen = slot->watched = watch_works = false;
+	slot->watch_ns = 0;
+	assert_int_equal(look(&now_ns), 1000);
+	assert_int_equal(watch_count, 2);
+	assert_int_equal(look(&now_ns), 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_backoff) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_backoff), cmocka_unit_test(test_watch) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
