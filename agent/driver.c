@@ -3,9 +3,10 @@
 #include "agent/driver.h"
 #include "agent/next.h"
 
-extern const struct gp_driver_calls gp_driver_calls_kfd, gp_driver_calls_nvidia;
+extern const struct gp_driver_calls gp_driver_calls_kfd, gp_driver_calls_drm, gp_driver_calls_nvidia;
 
-static const struct gp_driver_calls *const driver_list[] = { &gp_driver_calls_kfd, &gp_driver_calls_nvidia };
+static const struct gp_driver_calls *const driver_list[] = { &gp_driver_calls_kfd, &gp_driver_calls_drm,
+							     &gp_driver_calls_nvidia };
 #define DRIVER_COUNT (sizeof(driver_list) / sizeof(driver_list[0]))
 _Static_assert(DRIVER_COUNT <= GP_DRIVER_MAX, "there is room for all");
 

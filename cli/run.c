@@ -222,6 +222,14 @@ static int run_show_max(const struct run *run)
 	return 0;
 }
 
+/* Whether ROCr is asked to do without KFD. */
+static bool run_uses_drm(void)
+{
+	const char *value = getenv("HSA_ENABLE_DRM_DEBUG");
+
+	return value && !strcmp(value, "1");
+}
+
 /* Everything that decides whether the priority will have an effect. 0, or an error that has been said. */
 static int run_prepare(const struct run *run, char *agent, size_t agent_size, bool *ret_has_agent, bool *ret_has_daemon)
 {
@@ -243,6 +251,12 @@ static int run_prepare(const struct run *run, char *agent, size_t agent_size, bo
 	}
 	if (r)
 		run_warn(run, "%s: '%s' runs without a GPU priority", error.text, run->command[0]);
+	if (!r && run_uses_drm())
+		run_warn(
+			run,
+			"HSA_ENABLE_DRM_DEBUG is set: '%s' makes its queues through DRM, and the driver has no call that "
+			"stops those. What it submits is held back, what runs is not stopped. Unset it for more",
+			run->command[0]);
 	if (!r && ceiling.is_known && run->attr.valid & GP_ATTR_PRIORITY &&
 	    (uint64_t)run->attr.priority > ceiling.priority)
 		run_warn(run, "priority %s is above your ceiling: the program gets %" PRIu64 ". %s (gpreempt run -m)",

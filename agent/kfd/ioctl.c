@@ -26,6 +26,8 @@ static uint32_t ioctl_mechanisms(void)
 {
 	uint32_t bits = GP_MECHANISM_BIT(GP_MECHANISM_UPDATE);
 
+	if (gp_kfd.userq_count)
+		return GP_MECHANISM_BIT(GP_MECHANISM_USERQ);
 	if (gp_agent.hooked)
 		bits |= GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT);
 	if ((gp_kfd.runtime == GP_KFD_RUNTIME_OURS || gp_kfd.runtime == GP_KFD_RUNTIME_THEIRS) && gp_kfd.minor >= 13u &&
@@ -39,6 +41,7 @@ static void ioctl_change(uint32_t mechanism, struct gp_slot *const *slots, uint3
 	switch (mechanism) {
 	case GP_MECHANISM_SELF: gp_kfd_self_change(slots, count, open, results); break;
 	case GP_MECHANISM_UPDATE: gp_kfd_update_change(slots, count, open, results); break;
+	case GP_MECHANISM_USERQ:
 	case GP_MECHANISM_SUBMIT: gp_kfd_submit_change(slots, count, open, results); break;
 	default:
 		for (uint32_t i = 0; i < count; i++)
@@ -195,23 +198,12 @@ static int ioctl_update(int fd, unsigned long request, struct kfd_ioctl_update_q
 	return r;
 }
 
-static int ioctl_destroy(int fd, unsigned long request, struct kfd_ioctl_destroy_queue_args *args)
+void gp_kfd_slot_leave(struct gp_slot *slot)
 {
-	struct gp_slot *slot;
-	uint32_t file;
-	int r;
-
-	gp_agent_lock();
-	slot = gp_agent.driver ? gp_slot_find(gp_kfd_file_find(fd), args->queue_id) : NULL;
-	if (!slot) {
-		gp_agent_unlock();
-		return gp_next_ioctl(fd, request, args);
-	}
 	/* The driver waits with the destruction of a suspended queue until it is resumed. */
 	gp_gate_open_slot(slot);
 	gp_kfd_trap(slot, false);
 	slot->dying = true;
-	file = slot->file;
 	if (slot->is_announced && gp_agent.link == GP_LINK_UP) {
 		struct gp_wire_slot gone = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone), 0 },
 					     gp_slot_index(slot),
@@ -220,21 +212,42 @@ static int ioctl_destroy(int fd, unsigned long request, struct kfd_ioctl_destroy
 		gp_link_send(&gone, sizeof(gone));
 		slot->is_announced = false;
 	}
+}
+
+void gp_kfd_slot_left(struct gp_slot *slot, bool gone)
+{
+	slot->dying = false;
+	if (gone) {
+		uint32_t file = slot->file;
+
+		gp_slot_free(slot);
+		if (file != GP_KFD_NONE)
+			gp_kfd_file_release(file);
+		return;
+	}
+	/* It is still there: a new one to the daemon. */
+	slot->generation++;
+	gp_page_slot_init(slot);
+	gp_link_flush();
+}
+
+static int ioctl_destroy(int fd, unsigned long request, struct kfd_ioctl_destroy_queue_args *args)
+{
+	struct gp_slot *slot;
+	int r;
+
+	gp_agent_lock();
+	slot = gp_agent.driver ? gp_slot_find(gp_kfd_file_find(fd), args->queue_id) : NULL;
+	if (slot)
+		gp_kfd_slot_leave(slot);
 	gp_agent_unlock();
+	if (!slot)
+		return gp_next_ioctl(fd, request, args);
 	gp_gate_delivered();
 	r = gp_next_ioctl(fd, request, args);
 	gp_agent_lock();
 	gp_log2("kfd: queue destroyed, result", args->queue_id, r);
-	slot->dying = false;
-	if (r >= 0) {
-		gp_slot_free(slot);
-		gp_kfd_file_release(file);
-	} else {
-		/* It is still there: a new one to the daemon. */
-		slot->generation++;
-		gp_page_slot_init(slot);
-		gp_link_flush();
-	}
+	gp_kfd_slot_left(slot, r >= 0);
 	gp_agent_unlock();
 	gp_thread_wake();
 	return r;
@@ -419,8 +432,7 @@ static uint32_t ioctl_size_of(uint32_t number)
 	}
 }
 
-/* An address that cannot be read is the driver's to refuse. Where that cannot be asked, it is taken for good. */
-static bool ioctl_is_readable(const void *arg, uint32_t size)
+bool gp_kfd_is_readable(const void *arg, uint32_t size)
 {
 	uint8_t copy[IOCTL_SIZE_MAX];
 	struct iovec local = { copy, size }, remote = { (void *)(uintptr_t)arg, size };
@@ -442,14 +454,10 @@ static int ioctl_dispatch(int fd, unsigned long request, void *arg)
 	}
 }
 
-int gp_kfd_ioctl(int fd, unsigned long request, void *arg)
+bool gp_kfd_begin(void)
 {
-	/* The console's requests have the letter K as well, but neither direction nor size. */
-	uint32_t size = _IOC_SIZE(request), least = ioctl_size_of(_IOC_NR(request));
 	bool other;
 
-	if (!least || size < least || size > IOCTL_SIZE_MAX || !gp_agent_ready() || !ioctl_is_readable(arg, size))
-		return gp_next_ioctl(fd, request, arg);
 	gp_agent_lock();
 	if (gp_kfd.epoch != gp_agent.epoch) {
 		gp_kfd = (struct gp_kfd){ .epoch = gp_agent.epoch };
@@ -458,7 +466,18 @@ int gp_kfd_ioctl(int fd, unsigned long request, void *arg)
 	/* A process whose queues are another driver's is managed by that one alone. */
 	other = gp_agent.driver && gp_agent.driver != &gp_kfd_driver;
 	gp_agent_unlock();
-	return other ? gp_next_ioctl(fd, request, arg) : ioctl_dispatch(fd, request, arg);
+	return !other;
+}
+
+int gp_kfd_ioctl(int fd, unsigned long request, void *arg)
+{
+	/* The console's requests have the letter K as well, but neither direction nor size. */
+	uint32_t size = _IOC_SIZE(request), least = ioctl_size_of(_IOC_NR(request));
+
+	if (!least || size < least || size > IOCTL_SIZE_MAX || !gp_agent_ready() || !gp_kfd_is_readable(arg, size) ||
+	    !gp_kfd_begin())
+		return gp_next_ioctl(fd, request, arg);
+	return ioctl_dispatch(fd, request, arg);
 }
 
 extern const struct gp_driver_calls gp_driver_calls_kfd; /* for driver.c alone */

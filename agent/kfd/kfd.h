@@ -4,6 +4,7 @@
 #define GP_AGENT_KFD_KFD_H
 
 #include <gpreempt/kfd.h>
+#include <gpreempt/userq.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "agent/agent.h"
@@ -30,10 +31,17 @@ struct gp_kfd {
 	bool foreign;     /* the application debugs itself: its place, not ours */
 	uint32_t minor;
 	uint32_t queue_counts[16]; /* by file */
+	uint32_t userq_count;      /* user queues of DRM */
 };
 extern struct gp_kfd gp_kfd;
 extern const struct gp_driver gp_kfd_driver;
 int gp_kfd_ioctl(int fd, unsigned long request, void *arg); /* what does not concern us is forwarded */
+bool gp_kfd_begin(void); /* before a call is looked at; false: the process is another driver's */
+/* An address that cannot be read is the driver's to refuse. Where that cannot be asked, it is taken for good. */
+bool gp_kfd_is_readable(const void *arg, uint32_t size);
+/* A queue's end, around the driver's call; lock held. gone: it succeeded. */
+void gp_kfd_slot_leave(struct gp_slot *slot);
+void gp_kfd_slot_left(struct gp_slot *slot, bool gone);
 
 /* file.c: which of our duplicates is the same open file as the application's fd. */
 uint32_t gp_kfd_file_find(int fd); /* GP_KFD_NONE: none */

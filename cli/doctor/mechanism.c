@@ -1,8 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /* Rule: what the daemon reached on each device. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include "cli/doctor/rule.h"
+
+/* Programs whose queues the driver lets nobody stop. */
+static void mechanism_userq(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
+{
+	char names[200] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; facts->has_daemon && i < facts->state.client_count; i++) {
+		const struct gp_state_client *client = &facts->state.clients[i];
+
+		if (strcmp(client->mechanism, "userq") != 0)
+			continue;
+		if (used < sizeof(names))
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.40s (%" PRIu64 ")",
+						 used ? ", " : "", client->name, client->pid);
+	}
+	if (used)
+		gp_finding_advise(
+			gp_report_add(report, GP_SEVERITY_WARNING, GP_FACTS_UNKNOWN,
+				      "programs that make their queues through DRM: %s", names),
+			"what they submit is held back, what runs is not stopped; without HSA_ENABLE_DRM_DEBUG=1 ROCr uses KFD");
+}
 
 static void mechanism_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
@@ -27,6 +50,7 @@ static void mechanism_check(const struct gp_doctor_facts *facts, struct gp_docto
 				finding,
 				"nothing that runs is stopped; gpreempt status shows what each better mechanism lacks");
 	}
+	mechanism_userq(facts, report);
 }
 
 const struct gp_doctor_rule gp_rule_mechanism = { "mechanism", "what the daemon reached on each device",

@@ -135,6 +135,16 @@ static void kfd_attach(struct gp_backend *backend, struct gp_device_client *clie
 	uint32_t mechanism = gp_kfd_agent_mechanism(backend, client);
 	const char *why = "the best that the probe found and the agent can do";
 
+	if (client->mechanisms & GP_MECHANISM_BIT(GP_MECHANISM_USERQ)) {
+		bool allowed = backend->usable & GP_MECHANISM_BIT(GP_MECHANISM_USERQ);
+
+		backend->host.mechanism(
+			backend->host.daemon, client->tag, allowed ? GP_MECHANISM_USERQ : GP_MECHANISM_NONE,
+			allowed ?
+				"it makes its queues through DRM, not KFD: the driver has no call that stops such a queue" :
+				"it makes its queues through DRM, not KFD, and userq is not allowed or not safe here");
+		return;
+	}
 	if (backend->gate) {
 		bool attached = !gp_kfd_gate_attach(backend->gate, client);
 
@@ -205,7 +215,7 @@ const struct gp_backend_ops gp_backend_kfd = {
 	.name = "kfd",
 	.mechanisms = GP_MECHANISM_BIT(GP_MECHANISM_KERNEL) | GP_MECHANISM_BIT(GP_MECHANISM_DEBUGGER) |
 		      GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE) |
-		      GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT),
+		      GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT) | GP_MECHANISM_BIT(GP_MECHANISM_USERQ),
 	.is_hardware = true,
 	.init = kfd_init,
 	.fini = kfd_fini,

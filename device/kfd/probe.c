@@ -12,8 +12,10 @@
 #define PROBE_DEBUG_MINOR 13u /* KFD 1.13, Linux 6.5: DBG_TRAP */
 #define PROBE_NO_HWS      2u
 
-static const uint32_t probe_order[] = { GP_MECHANISM_KERNEL, GP_MECHANISM_DEBUGGER, GP_MECHANISM_SELF,
-					GP_MECHANISM_UPDATE, GP_MECHANISM_SUBMIT }; /* best first */
+static const uint32_t probe_order[] = {
+	GP_MECHANISM_KERNEL, GP_MECHANISM_DEBUGGER, GP_MECHANISM_SELF,
+	GP_MECHANISM_UPDATE, GP_MECHANISM_SUBMIT,   GP_MECHANISM_USERQ
+}; /* best first */
 #define PROBE_ORDER_COUNT (sizeof(probe_order) / sizeof(probe_order[0]))
 
 static bool probe_parameter(const char *name, uint64_t *ret_value)
@@ -60,13 +62,18 @@ static bool probe_driver(struct gp_backend *backend, struct gp_device_info *info
 
 static bool probe_is_allowed(struct gp_backend *backend, struct gp_device_info *info, uint32_t mechanism)
 {
-	if (backend->is_submit_only && mechanism != GP_MECHANISM_SUBMIT) {
+	uint32_t wanted = backend->config.mechanisms;
+
+	/* Who wants submit wants it for programs that make their queues through DRM as well. */
+	if (wanted & GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT))
+		wanted |= GP_MECHANISM_BIT(GP_MECHANISM_USERQ);
+	if (backend->is_submit_only && !gp_mechanism_has(mechanism, GP_STOPS_NOTHING)) {
 		gp_device_say(
 			info, mechanism, false,
 			"not used: it stops programs that run, and share/safety says that this may hang a GPU of this machine");
 		return false;
 	}
-	if (!backend->config.mechanisms || backend->config.mechanisms & GP_MECHANISM_BIT(mechanism))
+	if (!wanted || wanted & GP_MECHANISM_BIT(mechanism))
 		return true;
 	gp_device_say(info, mechanism, false, "not wanted by the configuration (mechanism)");
 	return false;
@@ -110,6 +117,10 @@ static uint32_t probe_mechanisms(struct gp_backend *backend, struct gp_device_in
 			break;
 		case GP_MECHANISM_UPDATE:
 			gp_device_say(info, mechanism, true, "one call per queue, on every kernel");
+			break;
+		case GP_MECHANISM_USERQ:
+			gp_device_say(info, mechanism, true,
+				      "holds doorbells back, of programs that make their queues through DRM");
 			break;
 		default:
 			gp_device_say(info, mechanism, true, "holds doorbells back: nothing that runs is preempted");

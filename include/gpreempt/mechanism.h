@@ -35,7 +35,9 @@
 	  "the daemon disables the channels of programs, on their own files")                                          \
 	X(CHANNEL, 6, "channel", GP_BY_AGENT | GP_BRINGS_CONTEXT_IN, PROCESS,                                          \
 	  "each program's agent disables its own channels")                                                            \
-	X(KERNEL, 7, "kernel", GP_BY_DAEMON, DEVICE, "the driver changes the gates of all programs in one call")
+	X(KERNEL, 7, "kernel", GP_BY_DAEMON, DEVICE, "the driver changes the gates of all programs in one call")       \
+	X(USERQ, 8, "userq", GP_BY_AGENT | GP_NEEDS_DOORBELLS | GP_STOPS_NOTHING, QUEUE,                                \
+	  "its queues are user queues of DRM: NOTHING THAT RUNS IS STOPPED, only new submissions are held back")
 /* clang-format on */
 
 #define GP_MECHANISM_ENUM(symbol, number, name, traits, unit, sentence) GP_MECHANISM_##symbol = number,

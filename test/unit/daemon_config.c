@@ -64,7 +64,7 @@ static void test_refusals(void **state)
 	refuse("[other]\n", "x.conf:1: there is no section [other]");
 	refuse("[policy]\npolicy = best\n", "x.conf:2: there is no policy 'best' (none, rr, hpf, wfq, edf, drf)");
 	refuse("[kfd]\nmechanism = magic\n",
-	       "x.conf:2: mechanism 'magic': it is a list of debugger, self, update, submit, kernel, or auto");
+	       "x.conf:2: mechanism 'magic': it is a list of debugger, self, update, submit, kernel, userq, or auto");
 	refuse("[ceiling]\nuser.no-such-user-here = 5\n", "x.conf:2: there is no user 'no-such-user-here'");
 	refuse("[ceiling]\nroot = 5\n", "x.conf:2: 'root' is not default, user.NAME or group.NAME");
 	refuse("[ceiling]\nuser.5 = 100\n",

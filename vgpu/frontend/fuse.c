@@ -229,7 +229,7 @@ static void fuse_open(struct gp_fuse *fuse, const struct fuse_in_header *header)
 	fuse->files[index] = (struct fuse_file){
 		.process = process,
 		.pid = process->pid,
-		.kind = inode == FUSE_INODE_KFD ? GP_VFILE_KFD : GP_VFILE_RENDER,
+		.kind = (enum gp_vfile)(inode - FUSE_INODE_KFD),
 		.used = true,
 	};
 	answer.fh = index;
@@ -271,7 +271,7 @@ static struct gp_vproc *fuse_caller(struct gp_fuse *fuse, const struct fuse_file
 {
 	struct gp_vproc *process;
 
-	if (file->kind != GP_VFILE_RENDER || gp_vproc_has_thread(file->process, thread) ||
+	if (file->kind == GP_VFILE_KFD || gp_vproc_has_thread(file->process, thread) ||
 	    gp_vproc_open(fuse->node, gp_vproc_thread_group(thread), &process) < 0)
 		return file->process;
 	return process;

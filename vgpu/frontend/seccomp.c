@@ -235,7 +235,7 @@ static struct gp_vproc *seccomp_owner(const struct gp_seccomp_ask *ask, const st
 
 	if (process && process->serial != file->serial)
 		process = NULL;
-	if (file->kind != GP_VFILE_RENDER || (process && gp_vproc_has_thread(process, ask->thread)))
+	if (file->kind == GP_VFILE_KFD || (process && gp_vproc_has_thread(process, ask->thread)))
 		return process;
 	return gp_seccomp_process(ask->seccomp, ask->thread, &process) < 0 ? NULL : process;
 }

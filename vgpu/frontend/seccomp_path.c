@@ -99,7 +99,7 @@ static void path_open_device(const struct gp_seccomp_ask *ask, uint32_t number, 
 	if (r >= 0)
 		r = gp_seccomp_process(seccomp, ask->thread, &process);
 	if (r >= 0) {
-		r = gp_seccomp_files_add(&seccomp->files, fd, number ? GP_VFILE_RENDER : GP_VFILE_KFD, process);
+		r = gp_seccomp_files_add(&seccomp->files, fd, (enum gp_vfile)number, process);
 		if (r == 0) {
 			r = gp_seccomp_give(ask, fd, flags & O_CLOEXEC);
 			if (r < 0)

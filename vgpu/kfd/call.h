@@ -7,12 +7,12 @@
 
 #define GP_VCALL_LATER 1
 
-enum gp_vfile { GP_VFILE_KFD, GP_VFILE_RENDER };
+enum gp_vfile { GP_VFILE_KFD, GP_VFILE_RENDER }; /* then the render nodes of the other GPUs */
 
 /* Decides a call. 0 or positive: done, the answer is in call->arg; negative: errno; GP_VCALL_LATER: the node keeps
  * *call (which becomes NULL) and will answer through node->complete. */
 int gp_vcall_ioctl(struct gp_vcall **call, enum gp_vfile file);
-int gp_vcall_drm(struct gp_vcall *call);
+int gp_vcall_drm(struct gp_vcall **call, struct gp_vdev *gpu);
 void gp_vcall_keep(struct gp_vnode *node, struct gp_vcall **call, enum gp_vcall_kind kind);
 void gp_vcall_free(struct gp_vcall *call);
 /* A signal arrived at the caller: waits end with -EINTR (user space repeats them); what already changes the device goes

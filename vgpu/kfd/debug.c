@@ -295,7 +295,7 @@ static int debug_suspend(struct gp_vcall **call_slot, struct gp_vproc *target, c
 	call->clear_mask = args->suspend.exception_mask;
 	for (uint32_t id = 0; id < GP_VPROC_QUEUE_MAX; id++) {
 		struct gp_vqueue *queue = target->queues[id];
-		uint32_t *entry = queue ? debug_find_id(call, id) : NULL;
+		uint32_t *entry = queue && !queue->is_user ? debug_find_id(call, id) : NULL;
 
 		if (!entry)
 			continue;
@@ -325,7 +325,7 @@ static int debug_resume(struct gp_vcall **call_slot, struct gp_vproc *target, co
 		uint32_t *entry = queue && call->queue_ids ? debug_find_id(call, id) : NULL;
 
 		/* Without an array all queues are meant. */
-		if (!queue || (call->queue_ids && !entry))
+		if (!queue || queue->is_user || (call->queue_ids && !entry))
 			continue;
 		queue->suspended = false;
 		if (entry)

@@ -45,7 +45,7 @@ static uint32_t gate_collect(struct gp_vcall *call, struct gp_vdev *gpu, struct 
 		struct gp_vqueue *queue = process ? gp_vqueue_find(process, gate->queue_id) : NULL;
 		bool is_closed;
 
-		gate->result = !has_hws ? -EOPNOTSUPP : queue && queue->gpu == gpu ? 0 : -ESRCH;
+		gate->result = !has_hws ? -EOPNOTSUPP : queue && queue->gpu == gpu && !queue->is_user ? 0 : -ESRCH;
 		if (gate->result)
 			continue;
 		is_closed = queue->gate_owner;

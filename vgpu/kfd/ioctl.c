@@ -39,7 +39,7 @@ static int ioctl_create_queue(struct gp_vcall **call)
 
 static int ioctl_destroy_queue(struct gp_vcall **call)
 {
-	return gp_vqueue_destroy(call, ((struct kfd_ioctl_destroy_queue_args *)(void *)(*call)->arg)->queue_id);
+	return gp_vqueue_destroy(call, ((struct kfd_ioctl_destroy_queue_args *)(void *)(*call)->arg)->queue_id, false);
 }
 
 static int ioctl_update_queue(struct gp_vcall **call)
@@ -345,8 +345,8 @@ int gp_vcall_ioctl(struct gp_vcall **call_slot, enum gp_vfile file)
 	node->counters.ioctls++;
 	node->busy_ns = node->now_ns;
 	memset(call->arg + call->arg_size, 0, sizeof(call->arg) - call->arg_size);
-	if (file == GP_VFILE_RENDER) {
-		r = type == 'd' ? gp_vcall_drm(call) : -ENOTTY;
+	if (file >= GP_VFILE_RENDER) {
+		r = type == 'd' ? gp_vcall_drm(call_slot, &node->gpus[file - GP_VFILE_RENDER]) : -ENOTTY;
 	} else if (type != 'K') {
 		r = -ENOTTY;
 	} else if (number >= sizeof(ioctl_table) / sizeof(ioctl_table[0]) || !ioctl_table[number].handler) {

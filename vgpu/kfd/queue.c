@@ -16,6 +16,7 @@
 #include "vgpu/node/transaction.h"
 #include "vgpu/files/live.h"
 
+#define QUEUE_ANY_DOORBELL UINT32_MAX
 #define QUEUE_SDMA_DOORBELL \
 	0x100u /* doorbell layout of gfx9.4.3: engine e begins at 0x100 + 10 e, odd queues 512 further */
 
@@ -58,10 +59,25 @@ struct gp_vqueue *gp_vqueue_find(struct gp_vproc *process, uint32_t id)
 
 /* Doorbells. */
 
-static int queue_doorbell_take(struct gp_vqueue *queue)
+static bool queue_doorbell_is_reserved(uint32_t id)
+{
+	/* The range of the copy and video engines and its mirror belong to nobody's compute queue. */
+	return (id % 512u) >= QUEUE_SDMA_DOORBELL && (id % 512u) < 0x1f8u;
+}
+
+static int queue_doorbell_take(struct gp_vqueue *queue, uint32_t wanted)
 {
 	uint32_t *used = queue->process->devices[queue->gpu->index].doorbell_used;
 
+	if (wanted != QUEUE_ANY_DOORBELL) {
+		if (wanted >= GP_VDOORBELL_COUNT || queue_doorbell_is_reserved(wanted) ||
+		    used[wanted / 32u] & 1u << wanted % 32u)
+			return -EINVAL;
+		used[wanted / 32u] |= 1u << wanted % 32u;
+		queue->doorbell_id = wanted;
+		queue->is_user = true;
+		return 0;
+	}
 	if (gp_vqueue_is_sdma(queue)) {
 		uint32_t engine = queue->sdma_id / 8u, number = queue->sdma_id % 8u;
 
@@ -70,10 +86,7 @@ static int queue_doorbell_take(struct gp_vqueue *queue)
 		return 0;
 	}
 	for (uint32_t id = 0; id < GP_VDOORBELL_COUNT; id++) {
-		/* The range of the copy and video engines and its mirror belong to nobody's compute queue. */
-		if ((id % 512u) >= QUEUE_SDMA_DOORBELL && (id % 512u) < 0x1f8u)
-			continue;
-		if (!(used[id / 32u] & 1u << id % 32u)) {
+		if (!queue_doorbell_is_reserved(id) && !(used[id / 32u] & 1u << id % 32u)) {
 			used[id / 32u] |= 1u << id % 32u;
 			queue->doorbell_id = id;
 			return 0;
@@ -253,24 +266,30 @@ static void queue_fill(struct gp_vqueue *queue, const struct kfd_ioctl_create_qu
 	queue->exception_status = GP_KFD_EC_QUEUE_NEW;
 }
 
-static int queue_make(struct gp_vproc *process, struct gp_vdev *gpu, const struct gp_kfd_create_queue *args,
-		      struct gp_vqueue **ret_queue)
+struct queue_request {
+	struct gp_vproc *process;
+	struct gp_vdev *gpu;
+	const struct gp_kfd_create_queue *args;
+	uint32_t doorbell_id;
+};
+
+static int queue_make(const struct queue_request *request, struct gp_vqueue **ret_queue)
 {
 	struct gp_vqueue *queue = calloc(1, sizeof(*queue));
 	int r = -ENOMEM;
 
 	if (!queue)
 		return r;
-	queue->process = process;
-	queue->gpu = gpu;
-	queue_fill(queue, &args->base);
+	queue->process = request->process;
+	queue->gpu = request->gpu;
+	queue_fill(queue, &request->args->base);
 	queue->window = calloc(GP_VQUEUE_WINDOW, sizeof(*queue->window));
 	if (!queue->window)
 		goto err_free;
-	r = gp_vqueue_is_sdma(queue) ? queue_sdma_take(queue, args) : 0;
+	r = gp_vqueue_is_sdma(queue) ? queue_sdma_take(queue, request->args) : 0;
 	if (r < 0)
 		goto err_free;
-	r = queue_doorbell_take(queue);
+	r = queue_doorbell_take(queue, request->doorbell_id);
 	if (r < 0)
 		goto err_sdma;
 	r = queue_model_add(queue);
@@ -306,7 +325,8 @@ static void queue_add(struct gp_vqueue *queue)
 	gp_vqueue_count(queue);
 	process->node->counters.queues_created++;
 	gp_vm_write(process, queue->gpu, queue->rptr_va, &zero, sizeof(zero));
-	gp_live_queue_add(queue);
+	if (!queue->is_user)
+		gp_live_queue_add(queue);
 	gp_live_mark(process->node);
 	gp_vnode_log(process->node, 1, "process %d: queue %u on gpu %u type %u priority %u %u %%", process->pid,
 		     queue->id, queue->gpu->index, queue->type, queue->priority, queue->percent);
@@ -321,11 +341,21 @@ static void queue_create_done(struct gp_vcall *call)
 		return;
 	if (call->result < 0)
 		gp_vqueue_free(queue);
-	else
+	else if (!queue->is_user)
 		gp_exception_raise(call->process, GP_KFD_EC_QUEUE_NEW, queue->gpu, queue);
 }
 
+uint64_t gp_vqueue_doorbells(const struct gp_vproc *process, const struct gp_vdev *gpu)
+{
+	return GP_BAR_DOORBELL + ((uint64_t)process->slot * GP_VNODE_GPU_MAX + gpu->index) * GP_BAR_DOORBELL_STEP;
+}
+
 int gp_vqueue_create(struct gp_vcall **call_slot, struct gp_kfd_create_queue *args)
+{
+	return gp_vqueue_create_user(call_slot, args, QUEUE_ANY_DOORBELL);
+}
+
+int gp_vqueue_create_user(struct gp_vcall **call_slot, struct gp_kfd_create_queue *args, uint32_t doorbell_id)
 {
 	struct gp_vcall *call = *call_slot;
 	struct gp_vproc *process = call->process;
@@ -341,14 +371,12 @@ int gp_vqueue_create(struct gp_vcall **call_slot, struct gp_kfd_create_queue *ar
 	if (r == 0 && queue_id_take(process) == GP_VPROC_QUEUE_MAX)
 		r = -ENOMEM;
 	if (r == 0)
-		r = queue_make(process, gpu, args, &queue);
+		r = queue_make(&(struct queue_request){ process, gpu, args, doorbell_id }, &queue);
 	if (r < 0)
 		return r;
 	queue_add(queue);
 	args->base.queue_id = queue->id;
-	args->base.doorbell_offset = GP_BAR_DOORBELL +
-				     ((uint64_t)process->slot * GP_VNODE_GPU_MAX + gpu->index) * GP_BAR_DOORBELL_STEP +
-				     queue->doorbell_id * 8u;
+	args->base.doorbell_offset = gp_vqueue_doorbells(process, gpu) + queue->doorbell_id * 8u;
 	call->queue_id = queue->id;
 	call->done = queue_create_done;
 	/* A queue that is not active is not put on the runlist, and nobody is stopped for it. */
@@ -375,7 +403,8 @@ void gp_vqueue_free(struct gp_vqueue *queue)
 		device->sdma_ns += counters.busy_ns;
 	gp_aql_drop(queue);
 	queue_model_remove(queue);
-	gp_live_queue_remove(queue);
+	if (!queue->is_user)
+		gp_live_queue_remove(queue);
 	queue_doorbell_give(queue);
 	queue_sdma_give(queue);
 	if (device->gws == queue)
@@ -427,12 +456,12 @@ int gp_vqueue_destroy_begin(struct gp_vcall *call, struct gp_vqueue *queue)
 	return 0;
 }
 
-int gp_vqueue_destroy(struct gp_vcall **call, uint32_t id)
+int gp_vqueue_destroy(struct gp_vcall **call, uint32_t id, bool is_user)
 {
 	struct gp_vproc *process = (*call)->process;
 	struct gp_vqueue *queue = gp_vqueue_find(process, id);
 
-	if (!queue || queue->leaving)
+	if (!queue || queue->leaving || queue->is_user != is_user)
 		return -EINVAL;
 	if (queue->being_destroyed)
 		return -EBUSY;

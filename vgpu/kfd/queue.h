@@ -52,6 +52,7 @@ struct gp_vcopy {
 };
 
 struct gp_vqueue {
+	bool is_user; /* made through DRM */
 	struct gp_vproc *process;
 	struct gp_vdev *gpu;
 	uint32_t id, type, doorbell_id, sdma_id;
@@ -93,7 +94,10 @@ struct gp_vqueue {
 };
 
 int gp_vqueue_create(struct gp_vcall **call, struct gp_kfd_create_queue *args);
-int gp_vqueue_destroy(struct gp_vcall **call, uint32_t id);
+/* A user queue of DRM, with a doorbell of the caller's choice: KFD's calls do not find it. */
+int gp_vqueue_create_user(struct gp_vcall **call, struct gp_kfd_create_queue *args, uint32_t doorbell_id);
+int gp_vqueue_destroy(struct gp_vcall **call, uint32_t id, bool is_user);
+uint64_t gp_vqueue_doorbells(const struct gp_vproc *process, const struct gp_vdev *gpu); /* where they are mapped */
 /* The debugger let go: goes on with the destruction. 0: over; GP_VCALL_LATER: waits for its transaction. */
 int gp_vqueue_destroy_begin(struct gp_vcall *call, struct gp_vqueue *queue);
 /* update.c */

@@ -46,7 +46,7 @@ static struct gp_vqueue *update_find(struct gp_vproc *process, uint32_t id)
 {
 	struct gp_vqueue *queue = gp_vqueue_find(process, id);
 
-	return queue && !queue->leaving ? queue : NULL;
+	return queue && !queue->leaving && !queue->is_user ? queue : NULL;
 }
 
 int gp_vqueue_update(struct gp_vcall **call, const struct kfd_ioctl_update_queue_args *args)
