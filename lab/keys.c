@@ -310,8 +310,6 @@ int lab_key_set(struct lab *lab, const struct lab_experiment *experiment, const 
 		return gp_error_set(error, -E2BIG, "the options are too long to be repeated");
 	if (!key_set_load(lab, (enum lab_key)i, value) && !key_set_stack(&lab->base, (enum lab_key)i, value))
 		key_set_device(&lab->base, (enum lab_key)i, value);
-	if (i != LAB_KEY_SEEDS && i != LAB_KEY_DURATION)
-		lab->is_changed = true;
 	(void)snprintf(lab->settings + used, sizeof(lab->settings) - used, " --set %s", assignment);
 	return 0;
 }

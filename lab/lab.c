@@ -73,7 +73,7 @@ int lab_init(struct lab *lab, const char *device_path, struct gp_error *error)
 		ret = lab_fit_load(&lab->fit, error);
 	if (!ret)
 		lab_default(lab);
-	lab->is_changed = device_path;
+	lab->is_other_device = device_path;
 	return ret;
 }
 
@@ -89,6 +89,16 @@ void lab_describe(const struct lab *lab, struct gp_lab *ret_view)
 		(void)snprintf(param->fitted_on, sizeof(param->fitted_on), "%s", lab->fit.rows[i]);
 		(void)snprintf(param->determined, sizeof(param->determined), "%s", lab->fit.determined[i]);
 	}
+}
+
+/* Figures of one device say nothing about a model of another. What is computed from the driver's source stays. */
+static void lab_unscore(struct gp_lab_part *part)
+{
+	for (uint32_t i = 0; i < part->table_count; i++)
+		for (uint32_t k = 0; k < part->tables[i].row_count; k++)
+			if (part->tables[i].rows[k].mark != GP_LAB_COMPUTED &&
+			    part->tables[i].rows[k].verdict <= GP_LAB_OUTSIDE)
+				part->tables[i].rows[k].verdict = GP_LAB_UNSCORED;
 }
 
 int lab_run(struct lab *lab, const struct lab_experiment *experiment, struct gp_lab_part **ret_part,
@@ -108,6 +118,8 @@ int lab_run(struct lab *lab, const struct lab_experiment *experiment, struct gp_
 		free(part);
 		return ret;
 	}
+	if (lab->is_other_device)
+		lab_unscore(part);
 	*ret_part = part;
 	return 0;
 }
@@ -221,5 +233,5 @@ enum gp_lab_mark lab_mark(const struct lab *lab, const char *table, const char *
 	char name[64];
 
 	(void)snprintf(name, sizeof(name), "%s %s", table, row);
-	return !lab->is_changed && lab_fit_uses(&lab->fit, name) ? GP_LAB_CALIBRATED : GP_LAB_PREDICTED;
+	return lab_fit_uses(&lab->fit, name) ? GP_LAB_CALIBRATED : GP_LAB_PREDICTED;
 }

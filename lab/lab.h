@@ -24,7 +24,7 @@ struct lab {
 	struct lab_fit fit;
 	struct lab_setup base; /* with what --set changed */
 	uint32_t seeds;
-	bool is_changed;                          /* --set touched the model: nothing is calibrated any more */
+	bool is_other_device;                     /* not the published figures': nothing is scored on it */
 	char settings[GP_LAB_COMMAND_SIZE - 64u]; /* the options that say so, as they were typed */
 	struct lab_memory cache[LAB_CACHE_MAX];
 	uint32_t cache_count;
@@ -63,7 +63,8 @@ void lab_set_milli(struct gp_lab_cell *cell, uint64_t milli);
 void lab_score(struct gp_lab_row *row);
 /* The same to the last digit. */
 bool lab_same(const struct gp_lab_cell *a, const struct gp_lab_cell *b);
-/* calibrated if a parameter was fitted on "table row" and nothing was changed since. */
+/* calibrated if a parameter was fitted on "table row", whatever --set changes: it stays one of the rows that the other
+ * numbers were made for. */
 enum gp_lab_mark lab_mark(const struct lab *lab, const char *table, const char *row);
 
 #endif

@@ -41,7 +41,7 @@ static const char main_help[] =
 	"\n"
 	"  list             the experiments, and what each asks\n"
 	"  keys [NAME]      the switches (of one experiment), with their ranges\n"
-	"  --set KEY=VALUE  changes a switch; what was calibrated then is a prediction\n"
+	"  --set KEY=VALUE  changes a switch; rows that were calibrated stay marked\n"
 	"  --json           JSON to standard output instead of a table\n"
 	"  --html FILE      one self-contained page (\"-\": standard output)\n"
 	"  fit              fits the load's numbers again and says how well each is determined\n"

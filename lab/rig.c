@@ -43,6 +43,7 @@ struct rig {
 	struct lab_stack stack;
 	struct rig_pending *pending; /* a heap by time would be more than a handful of them deserves */
 	uint32_t pending_count, turn;
+	uint32_t waiting; /* coupled: processes that have ended their query */
 	uint64_t now_ns, warm_ns, turn_end_ns, seq;
 	struct lab_rates rates;
 };
@@ -145,6 +146,14 @@ static void rig_query_done(struct rig *rig, struct rig_process *process)
 	for (uint32_t i = 0; i < rig->setup->load.stages; i++)
 		gp_gpu_signal_remove(rig->gpu, process->signals[i]);
 	process->think_ns = rig->now_ns + rig->setup->load.host_ns;
+	if (!rig->setup->is_coupled)
+		return;
+	process->think_ns = GP_GPU_NEVER_NS;
+	if (++rig->waiting < rig->setup->process_count)
+		return;
+	rig->waiting = 0;
+	for (uint32_t i = 0; i < rig->setup->process_count; i++)
+		rig->processes[i].think_ns = rig->now_ns + rig->setup->load.host_ns;
 }
 
 static void rig_event(struct rig *rig, const struct gp_gpu_event *event)

@@ -62,6 +62,7 @@ struct lab_setup {
 	bool rotate;          /* a pipe passes over a blocked head at once */
 	bool pack_slots;      /* a slice of an oversubscribed device holds as many processes as fit */
 	bool is_cpx;          /* one partition per XCC, processes spread over them */
+	bool is_coupled;      /* ranks of one job: the next query comes when all have ended theirs */
 	enum lab_queue_ids queue_ids;
 	enum lab_doorbells doorbells;
 	enum lab_runlist runlist;

@@ -179,10 +179,28 @@ static void test_keys(void **state)
 	}
 	/* The switch an experiment turns itself is not one of its keys. */
 	assert_true(lab_key_set(&lab, experiment, "doorbells=shared", &error) < 0);
-	assert_false(lab.is_changed);
+	assert_int_equal(lab_mark(&lab, "qps", "4"), GP_LAB_CALIBRATED);
 	assert_int_equal(lab_key_set(&lab, experiment, "queues=2", &error), 0);
 	assert_int_equal(lab.base.queue_count, 2);
-	assert_true(lab.is_changed);
+	assert_int_equal(lab_mark(&lab, "qps", "4"), GP_LAB_CALIBRATED);
+	assert_int_equal(lab_mark(&lab, "qps", "6"), GP_LAB_PREDICTED);
+}
+
+/* Ranks that wait for each other: none gets ahead, and all are as slow as the slowest would be alone. */
+static void test_coupled(void **state)
+{
+	struct lab_setup setup = lab.base;
+	struct lab_rates free_running, coupled;
+
+	(void)state;
+	setup.process_count = 3;
+	setup.priority = 15;
+	free_running = run(&setup);
+	setup.is_coupled = true;
+	coupled = run(&setup);
+	assert_true(coupled.qps_milli && coupled.qps_milli < free_running.qps_milli);
+	assert_true(coupled.slowest_milli * 3u * 11u / 10u > coupled.qps_milli);
+	assert_true(free_running.slowest_milli * 3u * 11u / 10u < free_running.qps_milli);
 }
 
 int main(void)
@@ -191,7 +209,8 @@ int main(void)
 		cmocka_unit_test(test_deterministic),  cmocka_unit_test(test_no_effect),
 		cmocka_unit_test(test_feared),         cmocka_unit_test(test_blocking),
 		cmocka_unit_test(test_oversubscribed), cmocka_unit_test(test_pipe_by_process),
-		cmocka_unit_test(test_hw_priority),    cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_hw_priority),    cmocka_unit_test(test_coupled),
+		cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, open_lab, NULL);
