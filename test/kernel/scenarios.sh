@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Runs in the guest: each scenario prints "ok ..." or "not ok ..." lines, and "# ..." for figures.
 debug=/sys/kernel/debug
+parameters=/sys/module/amdgpu/parameters
 device() { sed -n "s/^$1=//p" $debug/softgpu/stats; }
 scheduler() { sed -n "s/^$1=//p" $debug/kfd_sched.*; }
 check() {
@@ -17,16 +18,13 @@ wait_for() {
 	return 1
 }
 load_module() { insmod /lib/amdgpu.ko "$@" || echo "not ok insmod $*"; }
+unloaded() { rmmod amdgpu 2>/dev/null; [ ! -e /dev/kfd ] && [ ! -e /sys/module/amdgpu ]; }
 no_process() { [ "$(device driver_processes)" = 0 ]; }
 unload_module() { # a process's end is carried out later, by a worker
 	wait_for no_process
 	check "$1: the driver's counts are balanced" \
 		[ "$(device driver_queues) $(device driver_compute) $(device driver_gws) $(device driver_processes)" = "0 0 0 0" ]
-	for i in $(seq 100); do
-		rmmod amdgpu 2>/dev/null && break
-		sleep 0.1
-	done
-	check "$1: the module goes" [ ! -e /dev/kfd ]
+	check "$1: the module goes" wait_for unloaded
 	check "$1: the kernel complains of nothing" sh -c '! dmesg | grep -qE "VIOLATION|WARNING:|BUG:|Oops|general protection|possible circular|inconsistent lock"'
 }
 clean() {
@@ -198,10 +196,9 @@ fuzz() {
 costs() {
 	for i in 1 2; do
 		for name in second amdgpu; do
-			insmod /lib/$name.ko
+			insmod /lib/$name.ko || echo "not ok costs: insmod $name"
 			echo "# cost $name: $(load cost 200)"
-			wait_for no_process
-			rmmod amdgpu
+			wait_for unloaded || echo "not ok costs: $name stays loaded"
 		done
 	done
 }
@@ -229,4 +226,119 @@ kunit() {
 	dmesg | grep -E "ok [0-9]+ (gate|core)_" | sed 's/^.*\] *//; s/^ *ok [0-9]* /ok kunit: /; s/^ *not ok [0-9]* /not ok kunit: /'
 	check "kunit: the suite passed" sh -c 'dmesg | grep -qE "\] ok [0-9]+ kfd_sched"'
 	unload_module kunit
+}
+
+# A preemption that fails. $1: close_fails: a queue does not answer, and is reset alone; reset_fails: that reset fails
+# too, and the device is reset; close_hangs: the preemption never ends, and the device is reset after a timeout.
+failed() {
+	load_module kfd_sched_policy=hpf queue_preemption_timeout_ms=2000 $2
+	load batch 1 200 2000 7 >/tmp/a &
+	one=$!
+	load batch 1 200 2000 7 >/tmp/b &
+	two=$!
+	load serve 3 3000 5 10 300 >/tmp/serve &
+	urgent=$!
+	wait_for progressed 20
+	sleep 0.1 # the urgent queue is there: it is the scheduler's preemption that fails
+	[ "$1" != reset_fails ] || echo 1 >$parameters/reset_fails
+	echo 1 >$parameters/$([ "$1" = close_hangs ] && echo close_hangs || echo close_fails)
+	if [ "$1" = close_fails ]; then
+		wait $urgent
+		check "failed $1: the urgent requests are served" grep -q missing=0 /tmp/serve
+		check "failed $1: one queue was reset, and nothing else" [ "$(device queue_resets) $(device resets)" = "1 0" ]
+		check "failed $1: the program beside is complete" wait_for one_complete
+	else
+		check "failed $1 $2: the driver resets the device" wait_for was_reset
+	fi
+	kill -9 $one $two $urgent 2>/dev/null
+	wait
+	check "failed $1 $2: a new program runs afterwards" sh -c 'load batch 1 5 500 | grep -q left=0'
+	check "failed $1 $2: a new program is preempted afterwards" preempts_again
+	check "failed $1 $2: the core is sound" [ "$(scheduler check)" = ok ]
+	clean "failed $1 $2"
+	unload_module "failed $1 $2"
+}
+one_complete() { cat /tmp/a /tmp/b | grep -q left=0; }
+was_reset() { [ "$(device resets)" = 1 ]; }
+preempts_again() {
+	closes=$(scheduler closes)
+	load batch 1 100 2000 7 >/tmp/again &
+	sleep 0.1
+	load serve 3 3000 5 10 >/dev/null
+	wait
+	closed_again $closes && grep -q left=0 /tmp/again
+}
+
+# Copy engines are not the scheduler's: a copy goes on while the compute queues of its process and of others are closed.
+copies() {
+	load_module kfd_sched_policy=hpf
+	load batch 2 200 2000 7 >/tmp/a &
+	load copy 200 65536 >/tmp/copy &
+	copy=$!
+	sleep 0.1
+	load serve 1 60000000 1 15 >/dev/null & # a minute: the batch stays closed
+	urgent=$!
+	check "copies: the urgent process stops the batch" wait_for closed_once
+	wait $copy
+	sed 's/^/# /' /tmp/copy
+	check "copies: every byte arrives meanwhile" grep -q "wrong=0 left=0" /tmp/copy
+	check "copies: the device made as many ($(device copies))" [ "$(device copies)" = 200 ]
+	kill -9 $urgent
+	wait
+	check "copies: the batch is complete" grep -q left=0 /tmp/a
+	clean copies
+	unload_module copies
+}
+
+# Two devices: each has its own scheduler. A process that is urgent on one holds nobody back on the other.
+several() {
+	load_module kfd_sched_policy=hpf
+	second() { sed -n "s/^$1=//p" $debug/softgpu.1/stats; }
+	closes_of() { sed -n 's/^closes=//p' $debug/$1; }
+	first=$(ls $debug | grep kfd_sched | head -n 1)
+	other=$(ls $debug | grep kfd_sched | tail -n 1)
+	check "several: each device has a scheduler" [ "$first" != "$other" ]
+	GPU=0 load batch 2 100 3000 >/tmp/a &
+	GPU=1 load batch 2 100 3000 >/tmp/b &
+	sleep 0.1
+	GPU=0 load serve 10 3000 5 10 >/tmp/serve
+	wait
+	sed 's/^/# /' /tmp/a /tmp/b /tmp/serve
+	check "several: all work is complete" sh -c '! cat /tmp/a /tmp/b | grep -v left=0'
+	check "several: both devices worked" [ "$(device dispatches) $(second dispatches)" = "210 200" ]
+	check "several: gates were closed on the first" [ "$(closes_of $first)" -gt 0 ]
+	check "several: and none on the second" [ "$(closes_of $other)" = 0 ]
+	# A reset of one device ends what runs on all of them, as it does in the unpatched driver. Then both work again.
+	GPU=0 load batch 2 1000 3000 >/dev/null &
+	one=$!
+	GPU=1 load batch 2 1000 3000 >/dev/null &
+	two=$!
+	sleep 0.2
+	echo 1 >$debug/softgpu.1/reset
+	kill -9 $one $two
+	wait
+	check "several: the first works after a reset of the second" sh -c 'GPU=0 load batch 1 5 500 | grep -q left=0'
+	check "several: the second works too" sh -c 'GPU=1 load batch 1 5 500 | grep -q left=0'
+	check "several: the devices found nothing wrong" [ "$(device violations) $(second violations)" = "0 0" ]
+	wait_for no_process
+	check "several: the second's counts are balanced" [ "$(second driver_queues) $(second driver_processes)" = "0 0" ]
+	unload_module several
+}
+
+# The device is suspended while processes end: their queues are no longer evicted with the others, and not yet gone.
+ending() {
+	load_module $1
+	for i in $(seq 20); do
+		load batch 2 100 2000 >/dev/null &
+		victim=$!
+		sleep 0.3
+		kill -9 $victim
+		usleep $((i * 500))
+		echo 1 >$debug/softgpu/suspend
+		echo 0 >$debug/softgpu/suspend
+		wait
+	done
+	check "ending $1: the driver asked for no reset" [ "$(device resets)" = 0 ]
+	clean "ending $1"
+	unload_module "ending $1"
 }

@@ -34,8 +34,9 @@ int amdgpu_pasid_alloc(unsigned int bits)
 
 void amdgpu_pasid_free(u32 pasid)
 {
-	if (soft_gpu)
-		soft_queue_process_gone(soft_gpu, pasid);
+	for (u32 i = 0; i < SOFT_GPU_MAX; i++)
+		if (soft_gpus[i])
+			soft_queue_process_gone(soft_gpus[i], pasid);
 	ida_free(&pasids, pasid);
 }
 
@@ -146,13 +147,14 @@ static void grace_period(struct amdgpu_device *a, u32 w, u32 g, u32 *o, u32 *d)
 	*o = 0x3035;
 	*d = w;
 }
-static u64 pq_address(struct amdgpu_device *a, u32 p, u32 q, u32 i)
+/* A queue that does not answer is found in the first slot of KFD, and reset there. */
+static u64 pq_address(struct amdgpu_device *adev, u32 pipe, u32 queue, u32 instance)
 {
-	return 0;
+	return pipe == 0 && queue == 2 ? soft_queue_hung(to_soft(adev)) : 0;
 }
-static u64 reset_hqd(struct amdgpu_device *a, u32 p, u32 q, u32 i, unsigned int t)
+static u64 reset_hqd(struct amdgpu_device *adev, u32 pipe, u32 queue, u32 instance, unsigned int timeout)
 {
-	return 0;
+	return pipe == 0 && queue == 2 ? soft_queue_reset_hung(to_soft(adev)) : 0;
 }
 static void trap_handler(struct amdgpu_device *a, u32 v, u64 tba, u64 tma, u32 i)
 {

@@ -37,7 +37,7 @@ static void soft_runlist_compare(struct soft *soft, const u32 *queues, u32 count
 		joined += !soft->queues[queues[i]].in_runlist;
 		soft->queues[queues[i]].in_runlist = false; /* what remains set was left out */
 	}
-	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++) {
+	for (u32 i = 0; i < soft->queue_high; i++) {
 		u32 k = 0;
 
 		if (!soft->queues[i].mqd || !soft->queues[i].in_runlist)
@@ -217,7 +217,7 @@ static int mes_remove(struct amdgpu_mes *mes, struct mes_remove_queue_input *inp
 
 	mutex_lock(&soft->lock);
 	soft->stats.mes_removes++;
-	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++)
+	for (u32 i = 0; i < soft->queue_high; i++)
 		if (soft->queues[i].mapped && soft->queues[i].doorbell == input->doorbell_offset)
 			r = soft_queue_unmap_one(soft, i);
 	if (r == -ENOENT)

@@ -28,6 +28,7 @@
 #define SOFT_QUEUE_MAX  512u /* that the device remembers at once */
 #define SOFT_RING       256u /* packets of one queue in the model */
 #define SOFT_QUEUE_NONE U32_MAX
+#define SOFT_GPU_MAX    4u
 
 struct soft_packet { /* taken from a ring, not complete */
 	u64 signal, end_ns;
@@ -44,13 +45,17 @@ struct soft_queue {
 	u64 taken, completed;       /* packets, as the ring counts them */
 	u64 doorbell_seen;
 	u64 run_when_closed; /* workgroups complete when it was last unmapped */
+	/* SDMA: `completed` counts bytes of the ring; a copy in the model's engine, and whether it is through */
+	u64 ring_size, copy_bytes;
+	bool copy_is_done;
 	bool mapped, blocked, is_copy, was_mapped, in_runlist;
+	bool is_hung; /* it did not answer a preemption, and runs on until it is reset */
 	struct soft_packet packets[SOFT_RING];
 };
 
 struct soft_stats {
 	u64 runlists, map_queues, unmaps, fences, mes_adds, mes_removes;
-	u64 dispatches, interrupts, preempted, faults, resets, violations;
+	u64 dispatches, copies, interrupts, preempted, faults, resets, queue_resets, violations;
 	u64 runlist_queues_max, packet_hash, packet_count, packet_words;
 	/* What one RUN_LIST changed at most: queues that it left out or brought in, and of how many processes. */
 	u64 left_max, left_processes_max, changed_max;
@@ -67,6 +72,8 @@ struct soft {
 	u64 gtt_next;
 	struct xarray bos;
 	struct task_struct *thread;
+	struct work_struct reset_work;
+	u32 index; /* among the devices */
 	struct dentry *dir;
 
 	struct v9_mqd *hiq;
@@ -77,12 +84,13 @@ struct soft {
 	wait_queue_head_t transacted;
 
 	struct soft_queue *queues;
+	u32 queue_high; /* places from here on were never taken: the device looks at all below every 100 us */
 	struct xarray process_ids; /* PASID -> model's process + 1 */
 	struct soft_stats stats;
 };
 
-extern struct soft *soft_gpu;
-extern uint soft_trace, soft_close_hangs, soft_close_fails;
+extern struct soft *soft_gpus[SOFT_GPU_MAX];
+extern uint soft_trace, soft_close_hangs, soft_close_fails, soft_reset_fails;
 
 static inline struct soft *to_soft(struct amdgpu_device *adev)
 {
@@ -104,10 +112,15 @@ int soft_queue_find(struct soft *soft, u64 mqd_address, u32 pasid, u32 doorbell,
 int soft_queue_map(struct soft *soft, const u32 *queues, u32 count); /* opens; returns when it is asked for */
 int soft_queue_unmap(struct soft *soft, u32 pasid);                  /* closes all; pasid 0: of everybody */
 int soft_queue_unmap_one(struct soft *soft, u32 queue);
+u64 soft_queue_hung(struct soft *soft);       /* the ring of a queue that does not answer, or 0 */
+u64 soft_queue_reset_hung(struct soft *soft); /* the same, and ends it */
 void soft_queue_process_gone(struct soft *soft, u32 pasid);
 u64 soft_queue_run(struct soft *soft); /* rings, completions; returns when it wants to be called again */
 void soft_violation(struct soft *soft, const char *what, u64 value);
 u64 soft_now_ns(void);
+
+/* copy.c: what lies in the rings of the copy engines; called with the lock, which it drops */
+void soft_copy_serve(struct soft *soft, struct soft_queue *queue, struct kfd_process *process);
 
 /* command.c: the HIQ */
 void soft_command_run(struct soft *soft);

@@ -10,19 +10,20 @@
 #include "kfd_device_queue_manager.h"
 #include "memory.h"
 
-uint soft_trace, soft_close_hangs, soft_close_fails;
+uint soft_trace, soft_close_hangs, soft_close_fails, soft_reset_fails;
 module_param_named(trace, soft_trace, uint, 0644);
 module_param_named(close_hangs, soft_close_hangs, uint, 0644);
 MODULE_PARM_DESC(close_hangs, "so many preemptions from now on never end, until a reset");
 module_param_named(close_fails, soft_close_fails, uint, 0644);
-MODULE_PARM_DESC(close_fails, "so many preemptions from now on fail");
+MODULE_PARM_DESC(close_fails, "so many queues with work from now on do not answer a preemption, and run on");
+module_param_named(reset_fails, soft_reset_fails, uint, 0644);
+MODULE_PARM_DESC(reset_fails, "so many resets of such queues fail");
 static bool mes;
 module_param(mes, bool, 0444);
 MODULE_PARM_DESC(mes, "a gfx11 part, whose queues MES maps, instead of a gfx906 with a HIQ");
 
-struct soft *soft_gpu;
+struct soft *soft_gpus[SOFT_GPU_MAX];
 static struct amdgpu_reset_domain reset_domain;
-static struct work_struct reset_work;
 
 int64_t gp_desc_get(const struct gp_desc *desc, enum gp_desc_key key)
 {
@@ -53,7 +54,7 @@ static int device_thread(void *argument)
 
 static void reset_device(struct work_struct *work)
 {
-	struct soft *soft = soft_gpu;
+	struct soft *soft = container_of(work, struct soft, reset_work);
 
 	down_write(&reset_domain.sem);
 	kgd2kfd_pre_reset(soft->adev.kfd.dev, NULL);
@@ -74,7 +75,7 @@ static void reset_device(struct work_struct *work)
 void amdgpu_amdkfd_gpu_reset(struct amdgpu_device *adev)
 {
 	pr_info("softgpu: amdkfd asks for a reset\n");
-	queue_work(system_unbound_wq, &reset_work);
+	queue_work(system_unbound_wq, &to_soft(adev)->reset_work);
 }
 
 /* ---- the DRM node ---- */
@@ -153,13 +154,14 @@ static int stats_show(struct seq_file *file, void *data)
 	wrong = gp_gpu_check(soft->gpu);
 	if (wrong)
 		soft_violation(soft, wrong, 0);
-	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++)
+	for (u32 i = 0; i < soft->queue_high; i++)
 		mapped += soft->queues[i].mapped;
 	mutex_unlock(&soft->lock);
 	seq_printf(file, "runlists=%llu\nmap_queues=%llu\nunmaps=%llu\nfences=%llu\nmes_adds=%llu\nmes_removes=%llu\n",
 		   s->runlists, s->map_queues, s->unmaps, s->fences, s->mes_adds, s->mes_removes);
-	seq_printf(file, "dispatches=%llu\ninterrupts=%llu\npreempted=%llu\nfaults=%llu\nresets=%llu\n", s->dispatches,
-		   s->interrupts, s->preempted, s->faults, s->resets);
+	seq_printf(file,
+		   "dispatches=%llu\ninterrupts=%llu\npreempted=%llu\nfaults=%llu\nresets=%llu\nqueue_resets=%llu\n",
+		   s->dispatches, s->interrupts, s->preempted, s->faults, s->resets, s->queue_resets);
 	seq_printf(file, "mapped=%u\nrunlist_queues_max=%llu\nnotifier_evictions=%d\nviolations=%llu\n", mapped,
 		   s->runlist_queues_max, atomic_read(&soft_notifier_evictions), s->violations);
 	seq_printf(file, "packet_hash=%llx\npacket_count=%llu\npacket_bytes=%llu\n", s->packet_hash, s->packet_count,
@@ -172,6 +174,7 @@ static int stats_show(struct seq_file *file, void *data)
 			   dqm->active_queue_count, dqm->active_cp_queue_count, dqm->gws_queue_count,
 			   dqm->processes_count);
 	}
+	seq_printf(file, "copies=%llu\n", s->copies);
 	seq_printf(file, "left_max=%llu\nleft_processes_max=%llu\nchanged_max=%llu\n", s->left_max,
 		   s->left_processes_max, s->changed_max);
 	return 0;
@@ -219,8 +222,10 @@ static int suspend_set(void *data, u64 suspend)
 
 static int reset_set(void *data, u64 value)
 {
-	amdgpu_amdkfd_gpu_reset(&((struct soft *)data)->adev);
-	flush_work(&reset_work);
+	struct soft *soft = data;
+
+	amdgpu_amdkfd_gpu_reset(&soft->adev);
+	flush_work(&soft->reset_work);
 	return 0;
 }
 
@@ -298,9 +303,13 @@ static int soft_probe(struct pci_dev *pci, const struct pci_device_id *id)
 {
 	struct gp_gpu_config config = { .desc = &soft_desc };
 	struct soft *soft;
+	char name[16] = "softgpu";
+	u32 index = 0;
 	int r;
 
-	if (soft_gpu)
+	while (index < SOFT_GPU_MAX && soft_gpus[index])
+		index++;
+	if (index == SOFT_GPU_MAX)
 		return -EBUSY;
 	soft = devm_drm_dev_alloc(&pci->dev, &drm_node, struct soft, adev.ddev);
 	if (IS_ERR(soft))
@@ -308,6 +317,8 @@ static int soft_probe(struct pci_dev *pci, const struct pci_device_id *id)
 	r = pci_enable_device(pci);
 	if (r)
 		return r;
+	soft->index = index;
+	INIT_WORK(&soft->reset_work, reset_device);
 	soft->adev.dev = &pci->dev;
 	soft->adev.pdev = pci;
 	fill_device(soft);
@@ -329,9 +340,11 @@ static int soft_probe(struct pci_dev *pci, const struct pci_device_id *id)
 	r = drm_dev_register(&soft->adev.ddev, 0);
 	if (r)
 		return r;
-	soft_gpu = soft;
+	soft_gpus[index] = soft;
 	soft->thread = kthread_run(device_thread, soft, "softgpu");
-	soft->dir = debugfs_create_dir("softgpu", NULL);
+	if (index)
+		snprintf(name, sizeof(name), "softgpu.%u", index);
+	soft->dir = debugfs_create_dir(name, NULL);
 	debugfs_create_file("stats", 0444, soft->dir, soft, &stats_fops);
 	debugfs_create_file("evict", 0200, soft->dir, soft, &evict_fops);
 	debugfs_create_file("restore", 0200, soft->dir, soft, &restore_fops);
@@ -345,11 +358,11 @@ static void soft_remove(struct pci_dev *pci)
 	struct soft *soft = pci_get_drvdata(pci);
 
 	debugfs_remove_recursive(soft->dir);
-	flush_work(&reset_work);
+	flush_work(&soft->reset_work);
 	kgd2kfd_suspend(soft->adev.kfd.dev, false);
 	kgd2kfd_device_exit(soft->adev.kfd.dev);
 	kthread_stop(soft->thread);
-	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++)
+	for (u32 i = 0; i < soft->queue_high; i++)
 		if (soft->queues[i].mapped)
 			soft_violation(soft, "a queue is mapped after the driver left", i);
 	drm_dev_unregister(&soft->adev.ddev);
@@ -357,7 +370,7 @@ static void soft_remove(struct pci_dev *pci)
 	xa_destroy(&soft->process_ids);
 	iounmap(soft->doorbells);
 	kvfree(soft->queues);
-	soft_gpu = NULL;
+	soft_gpus[soft->index] = NULL;
 }
 
 static const struct pci_device_id soft_ids[] = { { PCI_DEVICE(0x1af4, 0x1110) }, {} };
@@ -372,7 +385,6 @@ static int __init soft_init(void)
 {
 	int r;
 
-	INIT_WORK(&reset_work, reset_device);
 	init_rwsem(&reset_domain.sem);
 	reset_domain.wq = alloc_ordered_workqueue("softgpu-reset", 0);
 	if (!reset_domain.wq)

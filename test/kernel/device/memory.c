@@ -318,6 +318,43 @@ int soft_memory_mmap(struct soft *soft, struct vm_area_struct *vma)
 	return remap_vmalloc_range(vma, memory->memory, vma->vm_pgoff & 0xfffff);
 }
 
+/* Memory of the device lies here; the program may have it nowhere. With memories_lock. */
+static void *soft_memory_at(struct kfd_process_device *pdd, u64 address, size_t size)
+{
+	struct soft_memory *memory;
+
+	list_for_each_entry(memory, &memories,
+			    node) if (memory->memory && pdd->drm_priv && memory->vm == drm_priv_to_vm(pdd->drm_priv) &&
+				      address >= memory->base.va &&
+				      address + size <= memory->base.va + memory->size) return memory->memory +
+		(address - memory->base.va);
+	return NULL;
+}
+
+int soft_memory_read(struct kfd_process_device *pdd, u64 address, void *to, size_t size)
+{
+	void *from;
+
+	mutex_lock(&memories_lock);
+	from = soft_memory_at(pdd, address, size);
+	if (from)
+		memcpy(to, from, size);
+	mutex_unlock(&memories_lock);
+	return from || !copy_from_user(to, (void __user *)address, size) ? 0 : -EFAULT;
+}
+
+int soft_memory_write(struct kfd_process_device *pdd, u64 address, const void *from, size_t size)
+{
+	void *to;
+
+	mutex_lock(&memories_lock);
+	to = soft_memory_at(pdd, address, size);
+	if (to)
+		memcpy(to, from, size);
+	mutex_unlock(&memories_lock);
+	return to || !copy_to_user((void __user *)address, from, size) ? 0 : -EFAULT;
+}
+
 int amdgpu_amdkfd_gpuvm_map_memory_to_gpu(struct amdgpu_device *adev, struct kgd_mem *mem, void *drm_priv)
 {
 	atomic64_inc(&drm_priv_to_vm(drm_priv)->tlb_seq);

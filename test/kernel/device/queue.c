@@ -76,6 +76,8 @@ static void soft_mqd_read(const struct soft *soft, struct soft_queue *queue)
 		const struct v9_sdma_mqd *m = queue->mqd;
 
 		queue->rptr_address = (u64)m->sdmax_rlcx_rb_rptr_addr_hi << 32 | m->sdmax_rlcx_rb_rptr_addr_lo;
+		queue->ring = ((u64)m->sdmax_rlcx_rb_base_hi << 32 | m->sdmax_rlcx_rb_base) << 8;
+		queue->ring_size = 4ull << (m->sdmax_rlcx_rb_cntl >> 1 & 0x1f);
 		return;
 	}
 	if (soft->adev.enable_mes_kiq) {
@@ -114,7 +116,7 @@ int soft_queue_find(struct soft *soft, u64 mqd_address, u32 pasid, u32 doorbell,
 		*ret_queue = i - 1;
 		return 0;
 	}
-	for (i = 0; i < SOFT_QUEUE_MAX; i++)
+	for (i = 0; i < soft->queue_high; i++)
 		if (soft->queues[i].mqd == mqd) /* its queue was destroyed, and the memory is another's */
 			soft_queue_forget(soft, &soft->queues[i]);
 	for (i = 0; i < SOFT_QUEUE_MAX && !queue; i++)
@@ -127,6 +129,7 @@ int soft_queue_find(struct soft *soft, u64 mqd_address, u32 pasid, u32 doorbell,
 		r = gp_gpu_queue_add(soft->gpu, process, &attr, soft_now_ns(), &queue->model);
 	if (r)
 		return r;
+	soft->queue_high = max_t(u32, soft->queue_high, queue - soft->queues + 1);
 	queue->mqd = mqd;
 	queue->mqd_address = mqd_address;
 	queue->pasid = pasid;
@@ -195,21 +198,77 @@ int soft_queue_map(struct soft *soft, const u32 *queues, u32 count)
 	return r;
 }
 
-static void soft_queue_close(struct soft *soft, struct soft_queue *queue, struct gp_gpu_change *change)
+/* The firmware gives up on a queue that does not answer, and says which in the HIQ's MQD. */
+static bool soft_queue_ignores(struct soft *soft, struct soft_queue *queue)
 {
 	struct gp_gpu_counters counters;
 
-	if (soft_close_hangs || soft_close_fails) {
-		bool hangs = soft_close_hangs;
+	if (!soft_close_fails || !soft->hiq || gp_gpu_counters(soft->gpu, queue->model, &counters) ||
+	    counters.fetched == counters.completed)
+		return false;
+	soft_close_fails--;
+	soft->stats.faults++;
+	queue->is_hung = true;
+	soft->hiq->queue_doorbell_id0 = queue->doorbell;
+	return true;
+}
 
-		*(hangs ? &soft_close_hangs : &soft_close_fails) -= 1;
-		gp_gpu_set_fault(soft->gpu, queue->model, hangs ? GP_GPU_FAULT_CLOSE_HANGS : GP_GPU_FAULT_CLOSE_FAILS);
-		soft->stats.faults++;
-	}
-	if (!gp_gpu_counters(soft->gpu, queue->model, &counters) && counters.fetched > counters.completed)
+/* Returns false if it stays as it is. */
+static bool soft_queue_close(struct soft *soft, struct soft_queue *queue, struct gp_gpu_change *change)
+{
+	struct gp_gpu_counters counters;
+
+	if (soft_queue_ignores(soft, queue))
+		return false;
+	if (!gp_gpu_counters(soft->gpu, queue->model, &counters) && counters.fetched > counters.completed) {
 		soft->stats.preempted++;
+		if (soft_close_hangs) {
+			soft_close_hangs--;
+			gp_gpu_set_fault(soft->gpu, queue->model, GP_GPU_FAULT_CLOSE_HANGS);
+			soft->stats.faults++;
+		}
+	}
 	queue->mapped = false;
 	*change = (struct gp_gpu_change){ .queue = queue->model, .open = false };
+	return true;
+}
+
+static struct soft_queue *soft_queue_find_hung(struct soft *soft)
+{
+	for (u32 i = 0; i < soft->queue_high; i++)
+		if (soft->queues[i].mqd && soft->queues[i].is_hung)
+			return &soft->queues[i];
+	return NULL;
+}
+
+u64 soft_queue_hung(struct soft *soft)
+{
+	struct soft_queue *queue;
+	u64 ring;
+
+	mutex_lock(&soft->lock);
+	queue = soft_queue_find_hung(soft);
+	ring = queue ? queue->ring : 0;
+	mutex_unlock(&soft->lock);
+	return ring;
+}
+
+u64 soft_queue_reset_hung(struct soft *soft)
+{
+	struct soft_queue *queue;
+	u64 ring = 0;
+
+	mutex_lock(&soft->lock);
+	queue = soft_queue_find_hung(soft);
+	if (queue && soft_reset_fails) {
+		soft_reset_fails--;
+	} else if (queue) {
+		ring = queue->ring;
+		soft_queue_forget(soft, queue);
+		soft->stats.queue_resets++;
+	}
+	mutex_unlock(&soft->lock);
+	return ring;
 }
 
 int soft_queue_unmap(struct soft *soft, u32 pasid)
@@ -220,9 +279,9 @@ int soft_queue_unmap(struct soft *soft, u32 pasid)
 
 	if (!changes)
 		return -ENOMEM;
-	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++)
+	for (u32 i = 0; i < soft->queue_high; i++)
 		if (soft->queues[i].mapped && (!pasid || soft->queues[i].pasid == pasid))
-			soft_queue_close(soft, &soft->queues[i], &changes[n++]);
+			n += soft_queue_close(soft, &soft->queues[i], &changes[n]);
 	r = soft_transact(soft, changes, n);
 	kvfree(changes);
 	return r;
@@ -234,8 +293,7 @@ int soft_queue_unmap_one(struct soft *soft, u32 queue)
 
 	if (!soft->queues[queue].mapped)
 		return -ENOENT;
-	soft_queue_close(soft, &soft->queues[queue], &change);
-	return soft_transact(soft, &change, 1);
+	return soft_queue_close(soft, &soft->queues[queue], &change) ? soft_transact(soft, &change, 1) : 0;
 }
 
 void soft_queue_process_gone(struct soft *soft, u32 pasid)
@@ -243,7 +301,7 @@ void soft_queue_process_gone(struct soft *soft, u32 pasid)
 	void *entry;
 
 	mutex_lock(&soft->lock);
-	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++)
+	for (u32 i = 0; i < soft->queue_high; i++)
 		if (soft->queues[i].mqd && soft->queues[i].pasid == pasid) {
 			if (soft->queues[i].mapped)
 				soft_violation(soft, "a process ended and its queue is mapped", pasid);
@@ -377,7 +435,7 @@ static void soft_queue_retire(struct soft *soft, struct soft_queue *queue, u64 f
 
 static struct soft_queue *soft_queue_of_model(struct soft *soft, u32 model)
 {
-	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++)
+	for (u32 i = 0; i < soft->queue_high; i++)
 		if (soft->queues[i].mqd && soft->queues[i].model == model)
 			return &soft->queues[i];
 	return NULL;
@@ -398,7 +456,7 @@ static void soft_events(struct soft *soft)
 			soft->seq_done = event.value;
 			if (event.error)
 				pr_err("softgpu: transaction %llu: %d\n", event.value, event.error);
-			for (u32 i = 0; i < SOFT_QUEUE_MAX; i++) {
+			for (u32 i = 0; i < soft->queue_high; i++) {
 				queue = &soft->queues[i];
 				if (!queue->mqd || queue->mapped)
 					continue;
@@ -414,6 +472,10 @@ static void soft_events(struct soft *soft)
 		queue = soft_queue_of_model(soft, event.queue);
 		if (!queue)
 			continue;
+		if (queue->is_copy) {
+			queue->copy_is_done = true;
+			continue;
+		}
 		packet = &queue->packets[event.tag % SOFT_RING];
 		if (packet->is_done || event.tag < queue->completed || event.tag >= queue->taken)
 			soft_violation(soft, "a packet ended twice or was never taken", event.tag);
@@ -439,8 +501,12 @@ static void soft_queue_serve(struct soft *soft, struct soft_queue *queue)
 		return;
 	}
 	kthread_use_mm(process->mm);
-	while (to < queue->taken && queue->packets[to % SOFT_RING].is_done)
+	while (!queue->is_copy && to < queue->taken && queue->packets[to % SOFT_RING].is_done)
 		to++;
+	if (queue->is_copy) {
+		soft_copy_serve(soft, queue, process);
+		goto out;
+	}
 	if (to > from) {
 		u32 model = queue->model;
 
@@ -470,27 +536,37 @@ out:
 	mutex_lock(&soft->lock);
 }
 
+/* Is there anything to do for a queue now? */
+static bool soft_queue_is_due(const struct soft_queue *queue, u64 doorbell)
+{
+	bool rang = doorbell != queue->doorbell_seen || queue->blocked;
+
+	if (!queue->mqd)
+		return false;
+	if (queue->is_copy)
+		return queue->mapped && (queue->copy_is_done || (rang && !queue->copy_bytes));
+	if (queue->completed < queue->taken && queue->packets[queue->completed % SOFT_RING].is_done)
+		return true;
+	/* The first packet's number is 0, as a doorbell's that was never rung: until then the ring is read. */
+	return queue->mapped && (rang || !queue->taken);
+}
+
 u64 soft_queue_run(struct soft *soft)
 {
 	u64 next;
 
 	soft_events(soft);
-	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++) {
+	for (u32 i = 0; i < soft->queue_high; i++) {
 		struct soft_queue *queue = &soft->queues[i];
-		u64 doorbell;
-		bool done;
+		u64 doorbell = queue->mqd ? readq(soft->doorbells + queue->doorbell * 4) : 0;
 
-		if (!queue->mqd || queue->is_copy)
-			continue;
-		/* The first packet's number is 0, as a doorbell's that was never rung: until then the ring is read. */
-		done = queue->completed < queue->taken && queue->packets[queue->completed % SOFT_RING].is_done;
-		doorbell = readq(soft->doorbells + queue->doorbell * 4);
-		if (!done && !(queue->mapped && (doorbell != queue->doorbell_seen || queue->blocked || !queue->taken)))
+		if (!soft_queue_is_due(queue, doorbell))
 			continue;
 		soft_queue_serve(soft, queue);
 		queue->doorbell_seen = doorbell;
 		/* More than fits, or a barrier: look again until the ring is empty. */
-		queue->blocked = queue->mqd && queue->mapped && queue->taken < doorbell + 1;
+		if (!queue->is_copy)
+			queue->blocked = queue->mqd && queue->mapped && queue->taken < doorbell + 1;
 	}
 	soft_events(soft);
 	next = gp_gpu_next_ns(soft->gpu);
@@ -500,7 +576,7 @@ u64 soft_queue_run(struct soft *soft)
 void soft_memory_forget(struct soft *soft, const void *memory, size_t size)
 {
 	mutex_lock(&soft->lock);
-	for (u32 i = 0; i < SOFT_QUEUE_MAX; i++) {
+	for (u32 i = 0; i < soft->queue_high; i++) {
 		struct soft_queue *queue = &soft->queues[i];
 
 		if (!queue->mqd || queue->mqd < memory || queue->mqd >= memory + size)

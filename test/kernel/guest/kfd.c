@@ -59,18 +59,25 @@ void kfd_open(void)
 									  (uintptr_t)apertures,
 								  .num_of_nodes = 8 };
 	struct kfd_ioctl_acquire_vm_args vm = { 0 };
+	const char *which = getenv("GPU");
+	unsigned index = which ? (unsigned)atoi(which) % 8 : 0;
+	char path[32];
 	int drm;
 
+	/* No two programs have a ring at the same address: the driver looks for a queue to reset by its ring's alone.
+	 */
+	mmap(NULL, ((size_t)getpid() % 4096 + 1) * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 	if (kfd < 0)
 		die("/dev/kfd");
-	nodes.num_of_nodes = 1;
+	nodes.num_of_nodes = index + 1;
 	if (ioctl(kfd, AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &nodes))
 		die("GET_PROCESS_APERTURES_NEW");
-	gpu_id = apertures[0].gpu_id;
-	drm = open("/dev/dri/renderD128", O_RDWR | O_CLOEXEC);
+	gpu_id = apertures[index].gpu_id;
+	snprintf(path, sizeof(path), "/dev/dri/renderD%u", 128 + index);
+	drm = open(path, O_RDWR | O_CLOEXEC);
 	if (drm < 0)
-		die("/dev/dri/renderD128");
+		die(path);
 	vm.drm_fd = (uint32_t)drm;
 	vm.gpu_id = gpu_id;
 	if (ioctl(kfd, AMDKFD_IOC_ACQUIRE_VM, &vm))
@@ -141,12 +148,11 @@ void queue_prepare(struct queue *queue, unsigned priority)
 	args->ctx_save_restore_address = (uintptr_t)kfd_memory((save + debug_size + 4095) & ~4095u);
 }
 
-int queue_create(struct queue *queue, unsigned priority)
+static int queue_make(struct queue *queue)
 {
 	struct kfd_ioctl_create_queue_args *args = &queue->args;
 	char *doorbells;
 
-	queue_prepare(queue, priority);
 	if (ioctl(kfd, AMDKFD_IOC_CREATE_QUEUE, args))
 		return -errno;
 	doorbells =
@@ -155,6 +161,49 @@ int queue_create(struct queue *queue, unsigned priority)
 		die("doorbells");
 	queue->doorbell = (volatile uint64_t *)(doorbells + (args->doorbell_offset & 0x1fff));
 	return 0;
+}
+
+int queue_create(struct queue *queue, unsigned priority)
+{
+	queue_prepare(queue, priority);
+	return queue_make(queue);
+}
+
+int copy_queue_create(struct queue *queue)
+{
+	queue_prepare(queue, 7);
+	memset(queue->ring, 0, RING * sizeof(*queue->ring));
+	queue->args.queue_type = KFD_IOC_QUEUE_TYPE_SDMA;
+	return queue_make(queue);
+}
+
+/* A copy, and behind it a fence that gets the value. */
+void copy_submit(struct queue *queue, void *to, const void *from, uint32_t size, volatile uint32_t *fence,
+		 uint32_t value)
+{
+	uint64_t t = (uintptr_t)to, f = (uintptr_t)from, a = (uintptr_t)fence;
+	uint32_t words[] = { 1,
+			     size - 1,
+			     0,
+			     (uint32_t)f,
+			     (uint32_t)(f >> 32),
+			     (uint32_t)t,
+			     (uint32_t)(t >> 32),
+			     5,
+			     (uint32_t)a,
+			     (uint32_t)(a >> 32),
+			     value };
+	volatile uint32_t *ring = (volatile uint32_t *)queue->ring;
+	size_t ring_size = RING * sizeof(*queue->ring);
+
+	while (queue->written + sizeof(words) - *queue->read_index > ring_size)
+		usleep(500);
+	for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++)
+		ring[(queue->written + i * 4) % ring_size / 4] = words[i];
+	queue->written += sizeof(words);
+	*queue->write_index = queue->written;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	*queue->doorbell = queue->written;
 }
 
 void queue_must(struct queue *queue, unsigned priority)

@@ -46,6 +46,9 @@ void queue_must(struct queue *queue, unsigned priority);
 void queue_update(struct queue *queue, unsigned percent, unsigned priority);
 void queue_destroy(struct queue *queue);
 void queue_dispatch(struct queue *queue, unsigned workgroups, uint64_t workgroup_ns, struct signal *signal);
+int copy_queue_create(struct queue *queue); /* of a copy engine; 0, or a negative errno */
+void copy_submit(struct queue *queue, void *to, const void *from, uint32_t size, volatile uint32_t *fence,
+		 uint32_t value);
 int sched_stats(struct kfd_sched_stats *stats); /* 0, or a negative errno: the kernel does not schedule */
 bool wait_below(struct signal *signal, int64_t value, double limit_ms);
 

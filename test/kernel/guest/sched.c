@@ -333,6 +333,8 @@ static void victim_ended(struct victim *victim, int status)
 	done++;
 }
 
+static int refused; /* why a debugger could not do its work, the last time */
+
 static int debugger_call(struct kfd_ioctl_dbg_trap_args *args, pid_t pid, unsigned op)
 {
 	args->pid = (uint32_t)pid;
@@ -363,13 +365,17 @@ static int debug(struct victim *victim, unsigned how)
 	args.enable.dbg_fd = (uint32_t)events;
 	args.enable.rinfo_ptr = (uintptr_t)&info;
 	args.enable.rinfo_size = sizeof(info);
-	if (debugger_call(&args, victim->pid, KFD_IOC_DBG_TRAP_ENABLE))
+	if (debugger_call(&args, victim->pid, KFD_IOC_DBG_TRAP_ENABLE)) {
+		refused = errno;
 		goto out;
+	}
 	memset(&args, 0, sizeof(args));
 	memcpy(ids, victim->ids, sizeof(ids));
 	args.suspend_queues.queue_array_ptr = (uintptr_t)ids;
 	args.suspend_queues.num_queues = victim->queues;
 	suspended = debugger_call(&args, victim->pid, KFD_IOC_DBG_TRAP_SUSPEND_QUEUES);
+	if (suspended <= 0)
+		refused = suspended ? errno : ids[0] >> 24;
 	usleep(how % 3000);
 	if (how & 4096) { /* else leaving is what resumes them */
 		memset(&args, 0, sizeof(args));
@@ -488,12 +494,14 @@ static int random_operations(unsigned seed, unsigned count)
 		}
 		victim->queues = 1 + (unsigned)rand() % 3;
 		victim->evicted = victim->killed = false;
-		victim->pid = worker(victim->queues, 1 + (unsigned)rand() % 20, 1 + (unsigned)rand() % 4,
+		/* Enough work that most operations meet a program that has some, however slow this machine is. */
+		victim->pid = worker(victim->queues, 10 + (unsigned)rand() % 50, 4 + (unsigned)rand() % 12,
 				     (unsigned)rand() % 16, victim->ids);
 		made++;
 	}
-	printf("# %u operations, %u programs, %u queues suspended by a debugger, %u suspends, %u resets, %u wrong\n",
-	       operations, made, debugged, suspends, resets, bad);
+	printf("# %u operations, %u programs, %u queues suspended by a debugger (refused: %d), %u suspends, %u resets,"
+	       " %u wrong\n",
+	       operations, made, debugged, refused, suspends, resets, bad);
 	check(bad == 0, "every program that was not killed completed its work");
 	check(wait_stat("mapped", 0), "nothing is mapped when all are gone");
 	check(device_stat("violations") == 0, "the device found nothing wrong");
