@@ -222,6 +222,21 @@ static int ioctl_ipc_export(struct gp_vcall **call)
 	return gp_vbo_export((*call)->process, (void *)(*call)->arg);
 }
 
+static int ioctl_export_dmabuf(struct gp_vcall **call)
+{
+	return gp_vbo_export_dmabuf(*call, (void *)(*call)->arg);
+}
+
+static int ioctl_import_dmabuf(struct gp_vcall **call)
+{
+	return gp_vbo_import_dmabuf((*call)->process, (void *)(*call)->arg);
+}
+
+static int ioctl_dmabuf_info(struct gp_vcall **call)
+{
+	return gp_vbo_dmabuf_info((*call)->process, (void *)(*call)->arg);
+}
+
 static int ioctl_free(struct gp_vcall **call)
 {
 	return gp_vbo_free((*call)->process,
@@ -288,7 +303,7 @@ static int ioctl_criu(struct gp_vcall **call)
 
 typedef int (*ioctl_handler)(struct gp_vcall **call);
 
-/* What is not here (dmabuf, SVM, the debug calls before 1.13) is refused with EINVAL. */
+/* What is not here (SVM, the debug calls before 1.13) is refused with EINVAL. */
 static const struct {
 	ioctl_handler handler;
 	size_t size_min;
@@ -316,11 +331,14 @@ static const struct {
 	[0x19] = { ioctl_unmap, sizeof(struct kfd_ioctl_unmap_memory_from_gpu_args) },
 	[0x1a] = { ioctl_set_cu_mask, sizeof(struct kfd_ioctl_set_cu_mask_args) },
 	[0x1b] = { ioctl_wave_state, sizeof(struct kfd_ioctl_get_queue_wave_state_args) },
+	[0x1c] = { ioctl_dmabuf_info, sizeof(struct kfd_ioctl_get_dmabuf_info_args) },
+	[0x1d] = { ioctl_import_dmabuf, sizeof(struct kfd_ioctl_import_dmabuf_args) },
 	[0x1e] = { ioctl_set_gws, sizeof(struct kfd_ioctl_alloc_queue_gws_args) },
 	[0x1f] = { ioctl_smi, sizeof(struct kfd_ioctl_smi_events_args) },
 	[0x21] = { ioctl_xnack, sizeof(struct kfd_ioctl_set_xnack_mode_args) },
 	[0x22] = { ioctl_criu, sizeof(struct kfd_ioctl_criu_args) },
 	[0x23] = { ioctl_available, sizeof(struct kfd_ioctl_get_available_memory_args) },
+	[GP_KFD_NR_EXPORT_DMABUF] = { ioctl_export_dmabuf, sizeof(struct gp_kfd_export_dmabuf) },
 	[GP_KFD_NR_RUNTIME_ENABLE] = { ioctl_runtime_enable, sizeof(struct gp_kfd_runtime_enable) },
 	[GP_KFD_NR_IPC_IMPORT] = { ioctl_ipc_import, sizeof(struct gp_kfd_ipc_import) },
 	[GP_KFD_NR_IPC_EXPORT] = { ioctl_ipc_export, sizeof(struct gp_kfd_ipc_export) },

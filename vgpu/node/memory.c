@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "vgpu/files/live.h"
 #include "vgpu/node/memory.h"
+#include "vgpu/node/share.h"
 
 #define MEMORY_PAGE  4096u
 #define MEMORY_HUGE  (2u << 20)
@@ -206,20 +206,19 @@ int gp_vm_add(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, 
 
 /* Buffer objects. */
 
-/* Whether nobody else has it. */
-static bool bo_unshare(struct gp_vnode *node, const struct gp_vbo *bo)
+void gp_vmemory_release(struct gp_vnode *node, uint32_t flags, uint32_t gpu_index, uint64_t offset, uint64_t size)
 {
-	struct gp_vshare **link = &node->shares;
+	if (flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) {
+		struct gp_vdev *gpu = &node->gpus[gpu_index];
 
-	if (!bo->share)
-		return true;
-	if (--bo->share->refs)
-		return false;
-	while (*link != bo->share)
-		link = &(*link)->next;
-	*link = bo->share->next;
-	free(bo->share);
-	return true;
+		gpu->vram_used -= size;
+		gp_live_mark(node);
+		gp_range_give(&gpu->vram, offset, size);
+	} else {
+		node->gtt_used -= size;
+		gp_range_give(&node->gtt, offset, size);
+	}
+	gp_bar_wipe(&node->bar, offset, size);
 }
 
 static void bo_unaccount(struct gp_vproc *process, struct gp_vbo *bo)
@@ -230,21 +229,12 @@ static void bo_unaccount(struct gp_vproc *process, struct gp_vbo *bo)
 		return;
 	if (bo->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM && !bo->imported)
 		process->devices[bo->gpu_index].vram_used -= bo->size;
-	if (!bo_unshare(node, bo))
+	if (bo->share && !gp_vshare_put(node, bo->share))
 		return;
-	if (bo->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) {
-		struct gp_vdev *gpu = &node->gpus[bo->gpu_index];
-
-		gpu->vram_used -= bo->size;
-		gp_live_mark(node);
-		gp_range_give(&gpu->vram, bo->offset, bo->size);
-	} else {
+	if (bo->user)
 		node->gtt_used -= bo->size;
-		if (!bo->user)
-			gp_range_give(&node->gtt, bo->offset, bo->size);
-	}
-	if (!bo->user)
-		gp_bar_wipe(&node->bar, bo->offset, bo->size);
+	else
+		gp_vmemory_release(node, bo->flags, bo->gpu_index, bo->offset, bo->size);
 }
 
 static int bo_account(struct gp_vproc *process, struct gp_vbo *bo)
@@ -254,6 +244,7 @@ static int bo_account(struct gp_vproc *process, struct gp_vbo *bo)
 	uint64_t align = bo->size >= MEMORY_HUGE ? MEMORY_HUGE : MEMORY_PAGE;
 	int r;
 
+	gp_vshare_sweep(node);
 	if (bo->flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) {
 		r = gp_range_take(&gpu->vram, bo->size, align, &bo->offset);
 		if (r < 0)
@@ -413,53 +404,30 @@ int gp_vbo_alloc(struct gp_vproc *process, struct kfd_ioctl_alloc_memory_of_gpu_
 	return 0;
 }
 
-int gp_vbo_export(struct gp_vproc *process, struct gp_kfd_ipc_export *args)
+static int bo_share(struct gp_vproc *process, uint64_t handle, struct gp_vshare **ret_share)
 {
-	struct gp_vbo *bo = gp_vbo_by_handle(process, args->handle);
-	struct gp_vshare *share;
+	struct gp_vbo *bo = gp_vbo_by_handle(process, handle);
 
 	if (!bo || bo->user || !bo->accounted)
 		return -EINVAL;
-	if (!bo->share) {
-		share = calloc(1, sizeof(*share));
-		if (!share)
-			return -ENOMEM;
-		*share = (struct gp_vshare){ .refs = 1,
-					     .flags = bo->flags,
-					     .gpu_index = bo->gpu_index,
-					     .size = bo->size,
-					     .offset = bo->offset,
-					     .next = process->node->shares };
-		if (getrandom(share->key, sizeof(share->key), 0) != (ssize_t)sizeof(share->key)) {
-			free(share);
-			return -EIO;
-		}
-		process->node->shares = bo->share = share;
-	}
-	memcpy(args->key, bo->share->key, sizeof(args->key));
-	return 0;
+	if (!bo->share)
+		bo->share = gp_vshare_create(process->node, bo);
+	*ret_share = bo->share;
+	return bo->share ? 0 : -ENOMEM;
 }
 
-int gp_vbo_import(struct gp_vproc *process, struct gp_kfd_ipc_import *args)
+static int bo_import(struct gp_vproc *process, const struct gp_vdev *gpu, struct gp_vshare *share, uint64_t va,
+		     struct gp_vbo **ret_bo)
 {
-	struct gp_vdev *gpu = gp_vnode_gpu(process->node, args->gpu_id);
-	struct gp_vshare *share = process->node->shares;
-	struct kfd_ioctl_alloc_memory_of_gpu_args like = { .va_addr = args->va_addr };
+	struct kfd_ioctl_alloc_memory_of_gpu_args like = { .va_addr = va, .size = share->size, .flags = share->flags };
 	struct gp_vbo *bo;
-	int r;
+	int r = bo_check(process, &like);
 
-	while (share && memcmp(share->key, args->key, sizeof(share->key)))
-		share = share->next;
-	if (!gpu || !share)
-		return -EINVAL;
-	like.size = share->size;
-	like.flags = share->flags;
-	r = bo_check(process, &like);
 	if (r < 0)
 		return r;
 	if (bo_grow(process) < 0 || !(bo = calloc(1, sizeof(*bo))))
 		return -ENOMEM;
-	*bo = (struct gp_vbo){ .va = args->va_addr,
+	*bo = (struct gp_vbo){ .va = va,
 			       .size = share->size,
 			       .offset = share->offset,
 			       .flags = share->flags,
@@ -469,9 +437,68 @@ int gp_vbo_import(struct gp_vproc *process, struct gp_kfd_ipc_import *args)
 			       .share = share };
 	share->refs++;
 	bo_insert(process, bo, gpu->gpu_id);
+	*ret_bo = bo;
+	return 0;
+}
+
+int gp_vbo_export(struct gp_vproc *process, struct gp_kfd_ipc_export *args)
+{
+	struct gp_vshare *share;
+	int r = bo_share(process, args->handle, &share);
+
+	if (!r)
+		memcpy(args->key, share->key, sizeof(args->key));
+	return r;
+}
+
+int gp_vbo_import(struct gp_vproc *process, struct gp_kfd_ipc_import *args)
+{
+	const struct gp_vdev *gpu = gp_vnode_gpu(process->node, args->gpu_id);
+	struct gp_vshare *share = gp_vshare_by_key(process->node, args->key);
+	struct gp_vbo *bo;
+	int r = gpu && share ? bo_import(process, gpu, share, args->va_addr, &bo) : -EINVAL;
+
+	if (r < 0)
+		return r;
 	args->handle = bo->handle;
 	args->mmap_offset = bo->offset;
 	args->flags = bo->flags;
+	return 0;
+}
+
+int gp_vbo_export_dmabuf(struct gp_vcall *call, struct gp_kfd_export_dmabuf *args)
+{
+	struct gp_vshare *share;
+	int r = bo_share(call->process, args->handle, &share);
+
+	return r ? r : gp_vshare_give(call, share, &args->fd);
+}
+
+int gp_vbo_import_dmabuf(struct gp_vproc *process, struct kfd_ioctl_import_dmabuf_args *args)
+{
+	const struct gp_vdev *gpu = gp_vnode_gpu(process->node, args->gpu_id);
+	struct gp_vshare *share;
+	struct gp_vbo *bo;
+	int r = gpu ? gp_vshare_take(process, args->dmabuf_fd, &share) : -EINVAL;
+
+	if (!r)
+		r = bo_import(process, gpu, share, args->va_addr, &bo);
+	if (!r)
+		args->handle = bo->handle;
+	return r;
+}
+
+int gp_vbo_dmabuf_info(struct gp_vproc *process, struct kfd_ioctl_get_dmabuf_info_args *args)
+{
+	struct gp_vshare *share;
+	int r = gp_vshare_take(process, args->dmabuf_fd, &share);
+
+	if (r)
+		return r;
+	args->size = share->size;
+	args->metadata_size = 0; /* of pictures */
+	args->gpu_id = process->node->gpus[share->gpu_index].gpu_id;
+	args->flags = share->flags;
 	return 0;
 }
 

@@ -33,6 +33,12 @@ int gp_vbo_alloc(struct gp_vproc *process, struct kfd_ioctl_alloc_memory_of_gpu_
 int gp_vbo_free(struct gp_vproc *process, uint64_t handle);
 int gp_vbo_export(struct gp_vproc *process, struct gp_kfd_ipc_export *args);
 int gp_vbo_import(struct gp_vproc *process, struct gp_kfd_ipc_import *args);
+/* The same as descriptors. */
+int gp_vbo_export_dmabuf(struct gp_vcall *call, struct gp_kfd_export_dmabuf *args);
+int gp_vbo_import_dmabuf(struct gp_vproc *process, struct kfd_ioctl_import_dmabuf_args *args);
+int gp_vbo_dmabuf_info(struct gp_vproc *process, struct kfd_ioctl_get_dmabuf_info_args *args);
+/* Memory that no piece has any more goes back to the device, or to the system's. */
+void gp_vmemory_release(struct gp_vnode *node, uint32_t flags, uint32_t gpu_index, uint64_t offset, uint64_t size);
 int gp_vbo_map(struct gp_vproc *process, uint64_t handle, uint64_t ids, uint32_t id_count, bool map,
 	       uint32_t *ret_success);
 

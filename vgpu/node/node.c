@@ -11,6 +11,7 @@
 #include "vgpu/kfd/call.h"
 #include "vgpu/files/live.h"
 #include "vgpu/node/process.h"
+#include "vgpu/node/share.h"
 #include "vgpu/kfd/queue.h"
 #include "vgpu/kfd/smi.h"
 #include "vgpu/node/transaction.h"
@@ -170,6 +171,7 @@ void gp_vnode_fini(struct gp_vnode *node)
 	}
 	gp_vtransaction_free_all(node);
 	gp_smi_close_all(node);
+	gp_vshare_free_all(node);
 	while (node->calls) {
 		struct gp_vcall *call = node->calls;
 

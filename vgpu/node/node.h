@@ -50,11 +50,12 @@ struct gp_vdev {
 };
 
 /* A piece of memory of one process: in the BAR, or its own pages (userptr). */
-/* A piece that was exported: who knows its key may import it, and it lasts as long as one of them. */
+/* A piece that was exported: who knows its key, or has a descriptor of it, may import it (share.c). */
 struct gp_vshare {
 	struct gp_vshare *next;
-	uint32_t key[4], refs, flags, gpu_index;
+	uint32_t key[4], refs, flags, gpu_index; /* refs: pieces that are this one */
 	uint64_t size, offset;
+	int pipe; /* share.c: the node's end of its descriptors; -1: it never had one */
 };
 
 struct gp_vbo {

@@ -13,6 +13,7 @@
 #include "vgpu/execute/execute.h"
 #include "vgpu/node/memory.h"
 #include "vgpu/node/process.h"
+#include "vgpu/node/share.h"
 #include "vgpu/kfd/queue.h"
 #include "vgpu/node/transaction.h"
 #include "vgpu/files/live.h"
@@ -208,6 +209,7 @@ void gp_vproc_destroy(struct gp_vproc *process)
 	process_tell_kernels(process);
 	gp_execute_forget(process);
 	gp_vbo_free_all(process);
+	gp_vshare_sweep(node); /* its descriptors are closed */
 	gp_live_process_remove(process);
 	while (*link != process)
 		link = &(*link)->next;
