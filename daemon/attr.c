@@ -112,7 +112,8 @@ void gp_client_make_attr(struct gp_daemon *daemon, struct gp_client *client)
 	gp_client_reapply(daemon, client);
 	gp_together_update(daemon, client);
 	gp_client_tell_attr(client);
-	daemon->metrics_dirty = daemon->slice_dirty = true;
+	gp_metrics_changed(daemon);
+	gp_slice_changed(daemon);
 }
 
 void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,

@@ -67,7 +67,7 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_owner *owner, struct gp
 		daemon->client_top = index + 1;
 	daemon->client_count++;
 	daemon->counters.clients_seen++;
-	daemon->metrics_dirty = true;
+	gp_metrics_changed(daemon);
 	*ret_client = client;
 	return 0;
 }
@@ -99,7 +99,7 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 		daemon->client_top--;
 	daemon->client_count--;
 	client->owner->client_count--;
-	daemon->dirty = daemon->metrics_dirty = true;
+	gp_metrics_changed(daemon);
 	free(client->slots);
 	free(client->cgroups);
 	free(client->shares);
@@ -226,7 +226,6 @@ void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uin
 	}
 	if (client->letting_go && mechanism == GP_MECHANISM_NONE)
 		client_runtime_ok(client);
-	daemon->dirty = true;
 }
 
 static void client_refuse_hello(struct gp_daemon *daemon, struct gp_peer *peer, const char *why)

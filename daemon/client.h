@@ -166,6 +166,7 @@ void gp_quarantine_leave(struct gp_daemon *daemon, const struct gp_queue_entry *
 void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns);
 
 /* sampling.c */
+void gp_sampling_changed(struct gp_daemon *daemon); /* who has work or a closed gate has */
 void gp_sampling_forget(struct gp_daemon *daemon, struct gp_client *client);
 void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns);
 

@@ -27,6 +27,7 @@
 #include <pthread.h>
 #include "daemon/account.h"
 #include "daemon/device.h"
+#include "daemon/timer.h"
 
 struct gp_counters {
 	uint64_t clients_seen, orders, order_failures, leases_lost, messages_refused, wakeups, decisions, peers_refused,
@@ -41,11 +42,15 @@ struct gp_daemon {
 	uint32_t setting_count;
 	int epoll_fd, listen_fd, timer_fd, signal_fd, inbox_fd, spare_fd, lock_fd;
 	struct gp_source listen_source, timer_source, signal_source, inbox_source;
-	bool stopping, dirty;
+	bool stopping;
 	bool is_asked;                 /* somebody waits to be let in */
 	uint64_t started_ns, armed_ns; /* armed_ns: what the timer is set to; 0: not */
-	uint64_t listen_next_ns;       /* no descriptors: nobody is let in until then; 0: all are */
-	uint64_t watchdog_ns, watchdog_next_ns, scan_next_ns, metrics_next_ns, cost_next_ns, stop_by_ns;
+	struct gp_timers timers;
+	struct gp_timer core_timer, watchdog, cost_timer, carry_timer;
+	struct gp_timer stop_timer;   /* the end waits for gates until then */
+	struct gp_timer listen_timer; /* no descriptors: nobody is let in until then; not set: all are */
+	struct gp_timer silent_timer; /* peer.c: silent connections are looked for */
+	uint64_t watchdog_ns;
 	const char *notify_path;
 	/* Backends that have devices here. */
 	struct gp_driver_entry drivers[GP_BACKEND_MAX];
@@ -85,44 +90,44 @@ struct gp_daemon {
 	struct gp_text line;
 	struct gp_unmanaged_set *unmanaged;
 	uint32_t sync_serial;
-	uint64_t barrier_count;         /* made for clients whose doorbells have no fence */
-	uint64_t scan_took_ns;          /* the last time */
-	uint64_t scanned_ns;            /* unmanaged processes were looked for */
-	uint64_t sync_by_ns;            /* STATUS waits until then at most; 0: nobody waits */
-	uint64_t metrics_by_ns;         /* the same for METRICS */
-	bool sync_looked;               /* those who did not look in time are looked at */
-	uint64_t synced_ns;             /* when the agents were last asked to look */
-	uint32_t sync_at, sync_waiting; /* whom to ask next; how many were asked and have not looked */
-	uint32_t look_at;               /* control.c: whom to look at next */
+	uint64_t barrier_count;             /* made for clients whose doorbells have no fence */
+	uint64_t scan_took_ns;              /* the last time */
+	uint64_t scanned_ns;                /* unmanaged processes were looked for */
+	struct gp_timer sync_timer;         /* STATUS waits until then at most; not set: nobody waits */
+	struct gp_timer metrics_sync_timer; /* the same for METRICS */
+	struct gp_timer scan_timer;         /* unmanaged processes are looked for */
+	bool sync_looked;                   /* those who did not look in time are looked at */
+	uint64_t synced_ns;                 /* when the agents were last asked to look */
+	uint32_t sync_at, sync_waiting;     /* whom to ask next; how many were asked and have not looked */
+	uint32_t look_at;                   /* control.c: whom to look at next */
 	/* fair.c */
 	struct gp_fair *fair[2], *fair_tail[2]; /* users with agents, with commands that want something */
 	struct gp_client *rung[GP_PRIORITY_MAX + 1], *rung_tail[GP_PRIORITY_MAX + 1];
 	uint32_t rung_count, portion_work;
-	uint64_t portion_by_ns,
-		fair_next_ns; /* fair_next_ns: when somebody who used too much may go on; 0: nobody waits */
-	uint64_t away_work;   /* units since urgent work was last looked at */
-	uint32_t phase;       /* loop.c: what the next portion is for */
-	uint64_t expire_next_ns;
+	uint64_t portion_by_ns;
+	struct gp_timer fair_timer;     /* somebody who used too much may go on */
+	uint64_t away_work;             /* units since urgent work was last looked at */
+	uint32_t phase;                 /* loop.c: what the next portion is for */
 	struct gp_client *attr_clients; /* whose new attributes have not reached all their queues */
 	struct gp_worker *silence, *trees;
 	struct gp_accounts *accounts;
 	/* grant.c */
 	struct gp_grant *grants, *dead_grants;
 	uint32_t grant_count, grant_pids; /* grant_pids: of processes */
-	uint64_t grant_next_ns;           /* when the time of one is over; 0: of none */
+	struct gp_timer grant_timer;      /* the time of one is over */
 	bool grants_saved, grants_dirty;  /* in this round: the file was written; and is to be, at its end */
 	uint32_t journal_lines;           /* journal.c: of all users */
 	uint64_t journal_ns;
-	bool metrics_dirty, metrics_failed;
+	bool metrics_failed;
+	struct gp_timer metrics_timer; /* the file is written */
 	uint64_t metrics_written_ns;
 	char metrics_path[GP_CONFIG_PATH_SIZE]; /* the file that was written last; "": none */
-	bool slice_dirty;                       /* gates, priorities or slices have changed */
-	uint64_t back_next_ns;                  /* when somebody is to leave quarantine; 0: nobody */
-	uint64_t gang_next_ns;                  /* when somebody may change his gang; 0: nobody waits for it */
-	uint64_t slice_next_ns;                 /* when gp_slice_update() wants to be called again; 0: not */
-	bool sampling_dirty;                    /* who has work or a closed gate has changed */
+	struct gp_timer quarantine_timer;       /* somebody is to leave it */
+	struct gp_timer gang_timer;             /* somebody may change his gang */
+	struct gp_timer slice_timer;            /* gp_slice_update() has something to do */
+	struct gp_timer sampling_timer;         /* gp_sampling_update() has */
 	struct gp_client *sampled;
-	uint64_t sampling_round, sampling_next_ns; /* next: when gp_sampling_update() wants to be called again */
+	uint64_t sampling_round;
 	_Alignas(8) char packet[GP_WIRE_SIZE_MAX + 64];
 };
 
@@ -185,6 +190,7 @@ void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry 
 bool gp_status_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job); /* true: that is all */
 void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns, struct gp_text *text);
 void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text);
+void gp_metrics_changed(struct gp_daemon *daemon); /* what they say has */
 void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns);
 void gp_metrics_remove(struct gp_daemon *daemon); /* the file: whoever reads it would take it for now */
 int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie);

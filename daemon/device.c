@@ -56,8 +56,7 @@ void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, c
 		device_forget_half(hist);
 	if (++device->learned % DEVICE_LEARN_STEP == 0)
 		gp_device_tell_cost(daemon, device);
-	if (!daemon->cost_next_ns)
-		daemon->cost_next_ns = gp_now_ns() + DEVICE_KEEP_NS;
+	gp_timer_sooner(daemon, &daemon->cost_timer, gp_now_ns() + DEVICE_KEEP_NS);
 }
 
 void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why)
@@ -69,7 +68,8 @@ void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, co
 	gp_carry_forget(daemon, device);
 	snprintf(device->stopped_why, sizeof(device->stopped_why), "%s", why);
 	gp_sched_device_stop(daemon->sched, device->core, gp_daemon_now_ns(daemon));
-	daemon->dirty = daemon->metrics_dirty = daemon->slice_dirty = true;
+	gp_metrics_changed(daemon);
+	gp_slice_changed(daemon);
 }
 
 void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
@@ -80,7 +80,8 @@ void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
 	device->stopped = false;
 	device->stopped_why[0] = '\0';
 	gp_sched_device_start(daemon->sched, device->core, gp_daemon_now_ns(daemon));
-	daemon->dirty = daemon->metrics_dirty = daemon->slice_dirty = true;
+	gp_metrics_changed(daemon);
+	gp_slice_changed(daemon);
 }
 
 /* Between the short one and the long one, or none. */
@@ -190,7 +191,7 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 		}
 	}
 	gp_unmanaged_want(daemon); /* the new core does not know of them */
-	daemon->dirty = daemon->slice_dirty = true;
+	gp_slice_changed(daemon);
 	return r;
 }
 

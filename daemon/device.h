@@ -23,10 +23,10 @@ struct gp_switching {
 
 /* The last plan of a device, whose opens may wait for its closes. */
 struct gp_under_way {
-	bool active;                 /* they do */
-	uint64_t seq;                /* of its orders: the plan's, going on where the core before this one ended */
-	uint32_t waiting;            /* closes that are awaited */
-	uint64_t by_ns, patience_ns; /* not longer than that; real time */
+	bool active;      /* they do */
+	uint64_t seq;     /* of its orders: the plan's, going on where the core before this one ended */
+	uint32_t waiting; /* closes that are awaited */
+	uint64_t by_ns;   /* not longer than that; real time */
 	uint32_t open_count;
 	struct gp_order open[GP_PLAN_MAX];
 };
@@ -114,6 +114,7 @@ bool gp_cost_is_known(const struct gp_device_entry *device); /* well enough for 
 /* cost.c */
 void gp_cost_load(struct gp_daemon *daemon);
 void gp_cost_save(struct gp_daemon *daemon);
+void gp_cost_due(struct gp_daemon *daemon, uint64_t now_ns);
 
 /* plan.c */
 void gp_carry_decide(struct gp_daemon *daemon);
@@ -124,6 +125,5 @@ void gp_carry_inbox(struct gp_daemon *daemon);
 void gp_carry_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
 
 void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device); /* what is not issued will not be */
-uint64_t gp_carry_due_ns(const struct gp_daemon *daemon); /* when gp_carry_decide() wants to be called; 0: not */
 
 #endif

@@ -63,11 +63,11 @@ bool gp_fair_may(struct gp_daemon *daemon, struct gp_owner *owner)
 {
 	uint64_t until_ns = fair_until_ns(owner, gp_now_ns());
 
-	if (until_ns && (!daemon->fair_next_ns || until_ns < daemon->fair_next_ns))
-		daemon->fair_next_ns = until_ns;
-	if (until_ns)
-		gp_notice(daemon, owner, GP_NOTICE_TIME);
-	return !until_ns;
+	if (!until_ns)
+		return true;
+	gp_timer_sooner(daemon, &daemon->fair_timer, until_ns);
+	gp_notice(daemon, owner, GP_NOTICE_TIME);
+	return false;
 }
 
 static void fair_owner_in(struct gp_daemon *daemon, struct gp_owner *owner, bool late)

@@ -33,10 +33,10 @@ static struct gp_grant *grant_find(const struct gp_daemon *daemon, pid_t pid, co
 
 static void grant_set_timer(struct gp_daemon *daemon)
 {
-	daemon->grant_next_ns = 0;
+	gp_timer_set(daemon, &daemon->grant_timer, 0);
 	for (const struct gp_grant *grant = daemon->grants; grant; grant = grant->next)
-		if (grant->until_ns && (!daemon->grant_next_ns || grant->until_ns < daemon->grant_next_ns))
-			daemon->grant_next_ns = grant->until_ns;
+		if (grant->until_ns)
+			gp_timer_sooner(daemon, &daemon->grant_timer, grant->until_ns);
 }
 
 /* What changed concerns these; named: fields that root has just spoken about. */
@@ -411,7 +411,7 @@ static void grant_bury(struct gp_daemon *daemon)
 
 void gp_grant_due(struct gp_daemon *daemon, uint64_t now_ns)
 {
-	bool is_due = daemon->grant_next_ns && now_ns >= daemon->grant_next_ns;
+	bool is_due = gp_timer_expire(daemon, &daemon->grant_timer, now_ns);
 	struct gp_grant *grant, *next;
 
 	grant_bury(daemon);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The decision thread: sleeps in epoll until a client, a command, a signal, a report or the one timer wants something.
- * The timer is set to the earliest of all due times and to none if there is none, so that nothing wakes an idle
- * machine.
+ * The timer of the kernel is set to the earliest of the nouns' timers and to none if there is none, so that nothing
+ * wakes an idle machine.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,6 @@ enum { LOOP_ASKED = 2, LOOP_ATTRS, LOOP_PHASES };
 #define LOOP_FDS_MAX  (1u << 20)    /* more are never needed */
 #define LOOP_RETRY_NS 50000ull      /* a due time that stays due must not spin */
 #define LOOP_STOP_NS  1000000000ull /* how long agents may take to open their gates when we stop */
-#define LOOP_NEW_NS   1000000000ull /* how often silent connections are looked for, while there are any */
 
 uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon)
 {
@@ -89,10 +88,10 @@ static void loop_stop(struct gp_daemon *daemon)
 	loop_notify(daemon, "STOPPING=1");
 	gp_log("the daemon ends and opens every gate");
 	daemon->stopping = true;
-	daemon->stop_by_ns = gp_now_ns() + LOOP_STOP_NS;
+	gp_timer_set(daemon, &daemon->stop_timer, gp_now_ns() + LOOP_STOP_NS);
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		gp_sched_device_stop(daemon->sched, daemon->devices[i].core, gp_daemon_now_ns(daemon));
-	daemon->dirty = daemon->slice_dirty = true;
+	gp_slice_changed(daemon);
 }
 
 static bool loop_all_open(const struct gp_daemon *daemon)
@@ -175,39 +174,16 @@ static void loop_drain(struct gp_daemon *daemon, void *owner, uint32_t events)
 		daemon->armed_ns = 0;
 }
 
-static uint64_t loop_earliest(uint64_t a, uint64_t b)
-{
-	return b && b < a ? b : a;
-}
-
 static void loop_set_timer(struct gp_daemon *daemon)
 {
-	uint64_t now_ns = gp_now_ns(), due_ns = daemon->sampling_next_ns, core_ns;
+	uint64_t now_ns = gp_now_ns(), core_ns = gp_sched_deadline_ns(daemon->sched), due_ns;
 	struct itimerspec when = { 0 };
 
-	core_ns = gp_sched_deadline_ns(daemon->sched);
-	if (core_ns < UINT64_MAX / daemon->dilation - 1)
-		due_ns = loop_earliest(due_ns, (core_ns + 1) * daemon->dilation);
-	due_ns = loop_earliest(due_ns, daemon->watchdog_next_ns);
-	due_ns = loop_earliest(due_ns, daemon->scan_next_ns);
-	due_ns = loop_earliest(due_ns, daemon->cost_next_ns);
-	due_ns = loop_earliest(due_ns, daemon->metrics_next_ns);
-	due_ns = loop_earliest(due_ns, daemon->metrics_by_ns);
-	due_ns = loop_earliest(due_ns, daemon->stop_by_ns);
-	due_ns = loop_earliest(due_ns, daemon->listen_next_ns);
-	due_ns = loop_earliest(due_ns, daemon->sync_by_ns);
-	due_ns = loop_earliest(due_ns, gp_carry_due_ns(daemon));
-	due_ns = loop_earliest(due_ns, daemon->slice_next_ns);
-	due_ns = loop_earliest(due_ns, daemon->back_next_ns);
-	due_ns = loop_earliest(due_ns, daemon->gang_next_ns);
-	due_ns = loop_earliest(due_ns, daemon->fair_next_ns);
-	due_ns = loop_earliest(due_ns, daemon->grant_next_ns);
-	if (daemon->new_count)
-		due_ns = loop_earliest(due_ns, now_ns + LOOP_NEW_NS);
-	if (due_ns < now_ns + LOOP_RETRY_NS && due_ns <= now_ns)
+	gp_timer_set(daemon, &daemon->core_timer,
+		     core_ns < UINT64_MAX / daemon->dilation - 1 ? (core_ns + 1) * daemon->dilation : 0);
+	due_ns = gp_timers_next_ns(&daemon->timers);
+	if (due_ns && due_ns <= now_ns)
 		due_ns = now_ns + LOOP_RETRY_NS;
-	if (due_ns == UINT64_MAX)
-		due_ns = 0;
 	if (due_ns == daemon->armed_ns)
 		return;
 	daemon->armed_ns = due_ns;
@@ -216,22 +192,18 @@ static void loop_set_timer(struct gp_daemon *daemon)
 	timerfd_settime(daemon->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
+static void loop_watchdog(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	loop_notify(daemon, "WATCHDOG=1");
+	gp_timer_set(daemon, &daemon->watchdog, now_ns + daemon->watchdog_ns / 2);
+}
+
 /* What is due by the clock. */
 static void loop_due(struct gp_daemon *daemon, uint64_t now_ns)
 {
-	if (daemon->watchdog_ns && now_ns >= daemon->watchdog_next_ns) {
-		loop_notify(daemon, "WATCHDOG=1");
-		daemon->watchdog_next_ns = now_ns + daemon->watchdog_ns / 2;
-	}
-	gp_peer_expire(daemon, now_ns);
+	gp_timers_run(daemon, now_ns);
 	gp_unmanaged_due(daemon, now_ns);
 	gp_metrics_file(daemon, now_ns);
-	if (daemon->cost_next_ns && now_ns >= daemon->cost_next_ns) {
-		daemon->cost_next_ns = 0;
-		gp_cost_save(daemon);
-	}
-	gp_quarantine_due(daemon, now_ns);
-	gp_queue_gangs_due(daemon, now_ns);
 	gp_grant_due(daemon, now_ns);
 	gp_control_synced(daemon);
 }
@@ -262,7 +234,7 @@ static bool loop_has_work(struct gp_daemon *daemon, uint32_t phase)
 
 bool gp_daemon_has_work(struct gp_daemon *daemon)
 {
-	daemon->fair_next_ns = 0;
+	gp_timer_set(daemon, &daemon->fair_timer, 0);
 	return gp_fair_has_rung(daemon) || gp_fair_has_work(daemon, false) || gp_fair_has_work(daemon, true) ||
 	       daemon->is_asked || daemon->attr_clients || gp_control_has_work(daemon) || daemon->inbox;
 }
@@ -335,8 +307,18 @@ static void loop_environment(struct gp_daemon *daemon)
 	daemon->notify_path = getenv("NOTIFY_SOCKET");
 	if (watchdog && daemon->notify_path) {
 		daemon->watchdog_ns = strtoull(watchdog, NULL, 10) * 1000;
-		daemon->watchdog_next_ns = gp_now_ns();
+		gp_timer_set(daemon, &daemon->watchdog, gp_now_ns());
 	}
+}
+
+static void loop_init_timers(struct gp_daemon *daemon)
+{
+	daemon->watchdog.due = loop_watchdog;
+	daemon->cost_timer.due = gp_cost_due;
+	daemon->listen_timer.due = gp_peer_listen_again;
+	daemon->silent_timer.due = gp_peer_expire;
+	daemon->quarantine_timer.due = gp_quarantine_due;
+	daemon->gang_timer.due = gp_queue_gangs_due;
 }
 
 int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
@@ -346,11 +328,11 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
 
 	daemon->thread = pthread_self();
 	daemon->started_ns = gp_now_ns();
-	daemon->sampling_next_ns = UINT64_MAX;
 	daemon->dilation = 1;
 	pthread_mutex_init(&daemon->inbox_lock, NULL);
 	daemon->inbox_tail = &daemon->inbox;
 	daemon->listen_fd = daemon->lock_fd = daemon->spare_fd = -1;
+	loop_init_timers(daemon);
 	loop_raise_limits(daemon);
 	loop_environment(daemon);
 	daemon->clients = calloc(daemon->config.client_max, sizeof(struct gp_client *));
@@ -386,7 +368,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
 int gp_daemon_run(struct gp_daemon *daemon)
 {
 	loop_notify(daemon, "READY=1");
-	while (!daemon->stopping || (!loop_all_open(daemon) && gp_now_ns() < daemon->stop_by_ns))
+	while (!daemon->stopping || (!loop_all_open(daemon) && gp_now_ns() < daemon->stop_timer.at_ns))
 		gp_daemon_step(daemon, -1);
 	return 0;
 }

@@ -250,6 +250,12 @@ void gp_metrics_remove(struct gp_daemon *daemon)
 	*daemon->metrics_path = '\0';
 }
 
+void gp_metrics_changed(struct gp_daemon *daemon)
+{
+	if (daemon->metrics_timer.at_ns)
+		gp_timer_sooner(daemon, &daemon->metrics_timer, daemon->metrics_written_ns + METRICS_FILE_NS);
+}
+
 /* For node_exporter's textfile collector. */
 void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 {
@@ -263,18 +269,13 @@ void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 		daemon->metrics_written_ns = 0;
 	}
 	if (!*daemon->config.metrics_file) {
-		daemon->metrics_next_ns = 0;
+		gp_timer_set(daemon, &daemon->metrics_timer, 0);
 		return;
 	}
-	daemon->metrics_next_ns =
-		daemon->metrics_written_ns ?
-			daemon->metrics_written_ns + (daemon->metrics_dirty ? METRICS_FILE_NS : METRICS_HEARTBEAT_NS) :
-			now_ns;
-	if (now_ns < daemon->metrics_next_ns)
+	if (daemon->metrics_written_ns && now_ns < daemon->metrics_timer.at_ns)
 		return;
-	daemon->metrics_next_ns = now_ns + METRICS_HEARTBEAT_NS;
+	gp_timer_set(daemon, &daemon->metrics_timer, now_ns + METRICS_HEARTBEAT_NS);
 	daemon->metrics_written_ns = now_ns;
-	daemon->metrics_dirty = false;
 	gp_unmanaged_refresh(daemon); /* they count against slots; what it finds is in the next one */
 	gp_metrics_write(daemon, &text);
 	if (text.failed)

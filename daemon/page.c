@@ -48,10 +48,8 @@ static void page_read(struct gp_daemon *daemon, struct gp_queue_entry *queue, ui
 		queue->virtual_written = top;
 	queue->virtual_completed = queue->virtual_written - pending;
 	gp_queue_set_pending(daemon, queue, pending);
-	if (queue->in_core) {
+	if (queue->in_core)
 		gp_queue_tell_core(daemon, queue, now_ns);
-		daemon->dirty = true;
-	}
 }
 
 bool gp_queue_makes_barriers(void)
@@ -101,7 +99,6 @@ static void page_hint(struct gp_daemon *daemon, struct gp_queue_entry *queue, ui
 	if (in_ns > GP_DURATION_NS_MAX)
 		in_ns = GP_DURATION_NS_MAX;
 	gp_sched_hint(daemon->sched, queue->core, in_ns, gp_daemon_now_ns(daemon));
-	daemon->dirty = true;
 }
 
 static void page_hints(struct gp_daemon *daemon, struct gp_client *client)

@@ -433,6 +433,7 @@ static const char *peer_create(struct gp_daemon *daemon, int fd, const struct uc
 	daemon->peers = peer;
 	daemon->peer_count++;
 	daemon->new_count++;
+	gp_timer_sooner(daemon, &daemon->silent_timer, gp_now_ns() + PEER_EXPIRE_NS);
 	owner->peer_count++;
 	return NULL;
 }
@@ -461,7 +462,7 @@ static void peer_add(struct gp_daemon *daemon, int fd)
 static void peer_pause(struct gp_daemon *daemon)
 {
 	gp_daemon_watch(daemon, daemon->listen_fd, 0, &daemon->listen_source);
-	daemon->listen_next_ns = gp_now_ns() + PEER_FULL_NS;
+	gp_timer_set(daemon, &daemon->listen_timer, gp_now_ns() + PEER_FULL_NS);
 }
 
 /* With no descriptor left, one is kept to take the connection and end it: otherwise epoll would never sleep again. If
@@ -514,18 +515,19 @@ void gp_peer_accept(struct gp_daemon *daemon)
 	}
 }
 
+void gp_peer_listen_again(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	(void)now_ns;
+	gp_daemon_watch(daemon, daemon->listen_fd, EPOLLIN, &daemon->listen_source);
+}
+
 /* Who connects and then says nothing holds a place that others may need. */
 void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	struct gp_peer *peer, *next;
 
-	if (daemon->listen_next_ns && now_ns >= daemon->listen_next_ns) {
-		daemon->listen_next_ns = 0;
-		gp_daemon_watch(daemon, daemon->listen_fd, EPOLLIN, &daemon->listen_source);
-	}
-	if (now_ns < daemon->expire_next_ns)
-		return;
-	daemon->expire_next_ns = now_ns + PEER_EXPIRE_NS;
+	if (daemon->new_count)
+		gp_timer_set(daemon, &daemon->silent_timer, now_ns + PEER_EXPIRE_NS);
 	for (peer = daemon->new_count ? daemon->peers : NULL; peer; peer = next) {
 		next = peer->next;
 		if (peer->kind == GP_PEER_NEW && now_ns - peer->connected_ns > PEER_SILENT_NS)

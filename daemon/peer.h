@@ -74,6 +74,7 @@ void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *w
 int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count);
 void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *why); /* a bad message: counted */
 void gp_peer_bury(struct gp_daemon *daemon);
+void gp_peer_listen_again(struct gp_daemon *daemon, uint64_t now_ns);
 void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns);
 void gp_peer_serve(struct gp_daemon *daemon, struct gp_peer *peer); /* reads, writes, or goes on with its job */
 uint32_t gp_peer_max(const struct gp_daemon *daemon);               /* connections at once */

@@ -42,7 +42,7 @@ static bool plan_applied(struct gp_daemon *daemon, struct gp_device_entry *devic
 
 	queue->is_ordered = false;
 	plan_not_awaited(device, queue);
-	daemon->dirty = daemon->metrics_dirty = true;
+	gp_metrics_changed(daemon);
 	if (known && result) {
 		device->order_failures++;
 		daemon->counters.order_failures++;
@@ -142,8 +142,7 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 	plan_advance(daemon, device, true); /* an agent takes no older order than its last */
 	way->seq = daemon->seq_base + plan->seq;
 	way->waiting = 0;
-	way->patience_ns = plan->patience_ns * daemon->dilation;
-	way->by_ns = gp_now_ns() + way->patience_ns;
+	way->by_ns = gp_now_ns() + plan->patience_ns * daemon->dilation;
 	way->open_count = plan->open_count;
 	memcpy(way->open, plan->open, plan->open_count * sizeof(way->open[0]));
 	for (uint32_t i = 0; i < plan->close_count + plan->open_count; i++) {
@@ -153,9 +152,11 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 			queue->plan_seq = way->seq;
 	}
 	way->active = plan->open_count; /* before answers come: the closes may be refused at once */
-	daemon->slice_dirty = true;
+	gp_slice_changed(daemon);
 	plan_issue(daemon, device, plan->close, plan->close_count, false);
 	plan_advance(daemon, device, false);
+	if (way->active)
+		gp_timer_sooner(daemon, &daemon->carry_timer, way->by_ns);
 }
 
 void gp_carry_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
@@ -202,10 +203,12 @@ void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device)
 
 /* Our own call into the driver has not come back. It may be slow, once; or the hardware does not let a queue go, and a
  * reset is next: then further preemptions would only make it worse. */
-static void plan_doubt(struct gp_device_entry *device, const struct gp_client *client)
+static void plan_doubt(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_client *client)
 {
-	if (gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON) && !device->trouble_ns)
-		device->trouble_ns = gp_now_ns() + PLAN_TROUBLE_NS;
+	if (!gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON) || device->trouble_ns)
+		return;
+	device->trouble_ns = gp_now_ns() + PLAN_TROUBLE_NS;
+	gp_timer_sooner(daemon, &daemon->carry_timer, device->trouble_ns);
 }
 
 static void plan_trouble(struct gp_daemon *daemon, struct gp_device_entry *device)
@@ -232,10 +235,10 @@ static void plan_given_up(struct gp_daemon *daemon)
 			continue; /* it has a newer one already */
 		queue->plan_seq = 0;
 		plan_not_awaited(&daemon->devices[queue->device], queue);
-		daemon->metrics_dirty = true;
+		gp_metrics_changed(daemon);
 		if (!is_out || given.why != GP_WHY_TIMEOUT)
 			continue;
-		plan_doubt(&daemon->devices[queue->device], queue->client);
+		plan_doubt(daemon, &daemon->devices[queue->device], queue->client);
 		gp_client_answers(daemon, queue->client, false);
 		gp_client_escalate(daemon, queue->client);
 	}
@@ -244,27 +247,18 @@ static void plan_given_up(struct gp_daemon *daemon)
 /* Patience is over. */
 static void plan_due(struct gp_daemon *daemon)
 {
+	if (!gp_timer_expire(daemon, &daemon->carry_timer, gp_now_ns()))
+		return;
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		plan_trouble(daemon, &daemon->devices[i]);
-		plan_advance(daemon, &daemon->devices[i], false);
+		struct gp_device_entry *device = &daemon->devices[i];
+
+		plan_trouble(daemon, device);
+		plan_advance(daemon, device, false);
+		if (device->trouble_ns)
+			gp_timer_sooner(daemon, &daemon->carry_timer, device->trouble_ns);
+		if (device->under_way.active)
+			gp_timer_sooner(daemon, &daemon->carry_timer, device->under_way.by_ns);
 	}
-}
-
-uint64_t gp_carry_due_ns(const struct gp_daemon *daemon)
-{
-	uint64_t due_ns = 0, now_ns = gp_now_ns();
-
-	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		const struct gp_under_way *way = &daemon->devices[i].under_way;
-		uint64_t at_ns = way->by_ns <= now_ns ? way->by_ns + way->patience_ns : way->by_ns;
-
-		if (way->active && (!due_ns || at_ns < due_ns))
-			due_ns = at_ns;
-		at_ns = daemon->devices[i].trouble_ns;
-		if (at_ns && (!due_ns || at_ns < due_ns))
-			due_ns = at_ns;
-	}
-	return due_ns;
 }
 
 /* What the agents have sampled since, of queues that have work: how much is left decides whether to close them. */
@@ -281,23 +275,23 @@ static void plan_refresh(struct gp_daemon *daemon)
 	}
 }
 
+/* The core knows what it was told since, and by when it wants to be asked. */
+static bool plan_is_due(const struct gp_daemon *daemon)
+{
+	return gp_sched_deadline_ns(daemon->sched) <= gp_daemon_now_ns(daemon);
+}
+
 void gp_carry_decide(struct gp_daemon *daemon)
 {
-	uint64_t now_ns = gp_daemon_now_ns(daemon);
-
 	plan_due(daemon);
-	if (!daemon->dirty && gp_sched_deadline_ns(daemon->sched) > now_ns)
-		return;
-	plan_refresh(daemon);
-	for (int i = 0; i < PLAN_ROUNDS; i++) {
-		daemon->dirty = false;
+	if (plan_is_due(daemon))
+		plan_refresh(daemon);
+	for (int i = 0; i < PLAN_ROUNDS && plan_is_due(daemon); i++) {
 		daemon->counters.decisions++;
 		while (gp_sched_plan(daemon->sched, gp_daemon_now_ns(daemon), &daemon->plan))
 			plan_begin(daemon, &daemon->plan);
 		plan_given_up(daemon);
 		gp_carry_inbox(daemon);
-		if (!daemon->dirty)
-			break;
 	}
 	gp_events_flush(daemon);
 }

@@ -71,8 +71,7 @@ static bool quarantine_distrusts(const struct gp_client *client, uint64_t now_ns
 
 static void quarantine_wake(struct gp_daemon *daemon, uint64_t at_ns)
 {
-	if (!daemon->back_next_ns || at_ns < daemon->back_next_ns)
-		daemon->back_next_ns = at_ns;
+	gp_timer_sooner(daemon, &daemon->quarantine_timer, at_ns);
 }
 
 void gp_quarantine_trust(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
@@ -161,9 +160,6 @@ void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client)
 
 void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns)
 {
-	if (!daemon->back_next_ns || now_ns < daemon->back_next_ns)
-		return;
-	daemon->back_next_ns = 0;
 	for (uint32_t i = 0; i < daemon->client_top; i++) {
 		struct gp_client *client = daemon->clients[i];
 

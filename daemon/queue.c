@@ -32,6 +32,13 @@ static void queue_counts_as_work(struct gp_daemon *daemon, const struct gp_clien
 	gp_portion_use(daemon, 1 + client->queue_count / QUEUE_WORK);
 }
 
+/* What it has to do, or whether it may. */
+static void queue_changed(struct gp_daemon *daemon)
+{
+	gp_sampling_changed(daemon);
+	gp_slice_changed(daemon);
+}
+
 void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending)
 {
 	struct gp_queue_entry **head = &daemon->devices[queue->device].busy;
@@ -39,7 +46,7 @@ void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue
 	if (queue->pending == pending)
 		return;
 	queue->pending = pending;
-	daemon->sampling_dirty = daemon->slice_dirty = true;
+	queue_changed(daemon);
 	if (pending) {
 		queue->busy_prev = NULL;
 		queue->busy_next = *head;
@@ -60,7 +67,7 @@ static void queue_unseen_list(struct gp_daemon *daemon, struct gp_queue_entry *q
 {
 	struct gp_queue_entry **head = &daemon->devices[queue->device].unseen;
 
-	daemon->sampling_dirty = true;
+	gp_sampling_changed(daemon);
 	if (add) {
 		queue->unseen_prev = NULL;
 		queue->unseen_next = *head;
@@ -194,8 +201,7 @@ static void queue_change_gang(struct gp_daemon *daemon, struct gp_queue_entry *q
 	else if (later_ns <= now_ns && gp_portion_is_over(daemon))
 		later_ns = now_ns + 1; /* after the next look at urgent work */
 	if (later_ns > now_ns) {
-		if (!daemon->gang_next_ns || later_ns < daemon->gang_next_ns)
-			daemon->gang_next_ns = later_ns;
+		gp_timer_sooner(daemon, &daemon->gang_timer, later_ns);
 		return;
 	}
 	queue->gang_ns = now_ns;
@@ -205,9 +211,7 @@ static void queue_change_gang(struct gp_daemon *daemon, struct gp_queue_entry *q
 
 void gp_queue_gangs_due(struct gp_daemon *daemon, uint64_t now_ns)
 {
-	if (!daemon->gang_next_ns || now_ns < daemon->gang_next_ns)
-		return;
-	daemon->gang_next_ns = 0;
+	(void)now_ns;
 	gp_portion_begin(daemon);
 	for (uint32_t i = 0; i < daemon->client_top; i++)
 		for (uint32_t k = 0; daemon->clients[i] && k < daemon->clients[i]->slot_count; k++) {
@@ -227,7 +231,7 @@ void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	if (queue->in_core && queue_admit_some(daemon, queue))
 		gp_log_user(daemon, queue->client->owner, "process %d, queue %u: attributes refused",
 			    queue->client->device.pid, queue->wire.queue_id);
-	daemon->dirty = daemon->slice_dirty = true;
+	gp_slice_changed(daemon);
 }
 
 /* What cannot be gated is listed and never ordered: a queue with global wave sync cannot be suspended, who holds back
@@ -285,7 +289,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	}
 	queue_counts_as_work(daemon, client);
 	queue->in_core = true;
-	daemon->sampling_dirty = daemon->slice_dirty = true;
+	queue_changed(daemon);
 	queue->is_ordered = false;
 	GP_ASSERT(!daemon->by_core[queue->core.index]); /* the core gives a place once */
 	daemon->by_core[queue->core.index] = queue;
@@ -293,7 +297,6 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 		gp_sched_gate_lost(daemon->sched, queue->core, false, gp_daemon_now_ns(daemon));
 	gp_slice_enter(daemon, queue);
 	gp_queue_tell_core(daemon, queue, gp_daemon_now_ns(daemon));
-	daemon->dirty = true;
 }
 
 void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
@@ -311,8 +314,7 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	GP_ASSERT(daemon->by_core[queue->core.index] == queue);
 	daemon->by_core[queue->core.index] = NULL;
 	queue->in_core = false;
-	daemon->sampling_dirty = daemon->slice_dirty = true;
-	daemon->dirty = true;
+	queue_changed(daemon);
 }
 
 /* Not by a plan. */
@@ -371,7 +373,7 @@ void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool 
 	gp_queue_hold(daemon, queue, !open);
 	if (queue->closed != open)
 		return;
-	daemon->sampling_dirty = daemon->slice_dirty = true;
+	queue_changed(daemon);
 	queue->closed = !open;
 	GP_ASSERT(!open || daemon->devices[queue->device].closed_queues);
 	daemon->devices[queue->device].closed_queues += open ? -1u : 1u;
@@ -389,7 +391,7 @@ void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool 
 	gp_queue_gate(daemon, queue, open);
 	if (queue->in_core)
 		gp_sched_gate_lost(daemon->sched, queue->core, open, gp_daemon_now_ns(daemon));
-	daemon->dirty = daemon->slice_dirty = true;
+	gp_slice_changed(daemon);
 }
 
 static int queue_slot(struct gp_client *client, const struct gp_wire_queue *wire, struct gp_client_slot **ret_slot)
@@ -479,7 +481,8 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	queue_make_attr(daemon, queue);
 	if (client->owner->device_queue_count[queue->device] == 1)
 		gp_device_tell_cost(daemon, device); /* one more user: see learn.c */
-	daemon->metrics_dirty = daemon->sampling_dirty = daemon->slice_dirty = true;
+	queue_changed(daemon);
+	gp_metrics_changed(daemon);
 	return 0;
 }
 
@@ -527,7 +530,8 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	client->owner->device_queue_count[queue->device]--;
 	if (!--client->device_queue_count[queue->device] && !client->is_unmanaged)
 		device->process_count--;
-	daemon->metrics_dirty = daemon->sampling_dirty = daemon->slice_dirty = true;
+	queue_changed(daemon);
+	gp_metrics_changed(daemon);
 	if (pass)
 		queue_pass_budget(daemon, client, queue->device);
 	free(queue);

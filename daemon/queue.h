@@ -96,6 +96,7 @@ void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const st
 void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped);
 int gp_slice_ask_agent(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
 void gp_slice_counted(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_count *count);
+void gp_slice_changed(struct gp_daemon *daemon);              /* gates, priorities or slices have */
 void gp_slice_wake(struct gp_daemon *daemon, uint64_t at_ns); /* gp_slice_update() wants to be called then */
 void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns);
 bool gp_slice_is_own(const struct gp_daemon *daemon,

@@ -141,15 +141,19 @@ static uint64_t sampling_client(struct gp_daemon *daemon, struct gp_client *clie
 	return next_ns;
 }
 
+void gp_sampling_changed(struct gp_daemon *daemon)
+{
+	gp_timer_sooner(daemon, &daemon->sampling_timer, GP_TIMER_NOW);
+}
+
 /* Costs as much as there are queues with work or unseen, not as there are clients. */
 void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	struct gp_client *touched = NULL, *client;
 	uint64_t next_ns = UINT64_MAX, at_ns;
 
-	if (!daemon->sampling_dirty && now_ns < daemon->sampling_next_ns)
+	if (!gp_timer_expire(daemon, &daemon->sampling_timer, now_ns))
 		return;
-	daemon->sampling_dirty = false;
 	daemon->sampling_round++;
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		sampling_device(daemon, i, &touched);
@@ -161,5 +165,6 @@ void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns)
 		at_ns = sampling_client(daemon, client, now_ns);
 		next_ns = at_ns < next_ns ? at_ns : next_ns;
 	}
-	daemon->sampling_next_ns = next_ns;
+	if (next_ns != UINT64_MAX)
+		gp_timer_sooner(daemon, &daemon->sampling_timer, next_ns);
 }

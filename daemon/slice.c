@@ -14,8 +14,12 @@
 
 void gp_slice_wake(struct gp_daemon *daemon, uint64_t at_ns)
 {
-	if (!daemon->slice_next_ns || at_ns < daemon->slice_next_ns)
-		daemon->slice_next_ns = at_ns;
+	gp_timer_sooner(daemon, &daemon->slice_timer, at_ns);
+}
+
+void gp_slice_changed(struct gp_daemon *daemon)
+{
+	gp_slice_wake(daemon, GP_TIMER_NOW);
 }
 
 static void slice_failed(struct gp_daemon *daemon, struct gp_queue_entry *queue, int result)
@@ -53,7 +57,8 @@ static void slice_tell(struct gp_daemon *daemon, struct gp_queue_entry *queue, i
 	if (queue->in_core && queue->slice.seq)
 		gp_sched_sliced(daemon->sched, queue->core, queue->slice.seq, result, gp_daemon_now_ns(daemon));
 	queue->slice.seq = 0;
-	daemon->dirty = daemon->slice_dirty = daemon->metrics_dirty = true;
+	gp_slice_changed(daemon);
+	gp_metrics_changed(daemon);
 }
 
 void gp_slice_order(struct gp_daemon *daemon, const struct gp_slice_order *order, uint64_t seq)
@@ -109,7 +114,7 @@ void gp_slice_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	if (queue->in_core && !gp_slice_is_own(daemon, queue))
 		gp_sched_slice_lost(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
 	queue->slice.is_asked = false;
-	daemon->dirty = daemon->slice_dirty = true;
+	gp_slice_changed(daemon);
 }
 
 void gp_slice_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
@@ -125,7 +130,8 @@ void gp_slice_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	queue->slice.is_owed = !gp_slice_is_own(daemon, queue);
 	queue->slice.is_asked = false;
 	queue->slice.seq = 0;
-	daemon->slice_dirty |= queue->slice.is_owed;
+	if (queue->slice.is_owed)
+		gp_slice_changed(daemon);
 }
 
 void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group)
@@ -275,7 +281,7 @@ void gp_slice_counted(struct gp_daemon *daemon, struct gp_client *client, const 
 		return;
 	switching->is_asked = false;
 	switching->next_ns = gp_now_ns() + slice_count_ns(daemon);
-	daemon->slice_dirty = true;
+	gp_slice_changed(daemon);
 	if (count->result) {
 		queue->slice.uncounted = count->result != -ESRCH && count->result != -EBUSY && count->result != -ENOMEM;
 		if (queue->slice.uncounted)
@@ -285,16 +291,13 @@ void gp_slice_counted(struct gp_daemon *daemon, struct gp_client *client, const 
 	} else if (switching->closes == queue->closes) {
 		gp_sched_switches(daemon->sched, queue->core, count->saves, count->at_ns / daemon->dilation,
 				  gp_daemon_now_ns(daemon));
-		daemon->dirty = true;
 	}
 }
 
 void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns)
 {
-	if (!daemon->slice_dirty && (!daemon->slice_next_ns || now_ns < daemon->slice_next_ns))
+	if (!gp_timer_expire(daemon, &daemon->slice_timer, now_ns))
 		return;
-	daemon->slice_dirty = false;
-	daemon->slice_next_ns = 0;
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		if (daemon->devices[i].info.short_us)
 			slice_device_update(daemon, &daemon->devices[i], now_ns);

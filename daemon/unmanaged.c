@@ -170,7 +170,6 @@ static void unmanaged_merge(struct gp_daemon *daemon, const struct gp_scan_resul
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		gp_sched_device_set_others(daemon->sched, daemon->devices[i].core, daemon->devices[i].other_queues,
 					   daemon->devices[i].other_processes, gp_daemon_now_ns(daemon));
-	daemon->dirty = true;
 	daemon->scan_took_ns = result->took_ns;
 	if (new_count == UNMANAGED_NEW_MAX)
 		gp_unmanaged_want(daemon);
@@ -244,8 +243,7 @@ void gp_unmanaged_want(struct gp_daemon *daemon)
 {
 	uint64_t at_ns = unmanaged_next_ns(daemon);
 
-	if (!daemon->scan_next_ns || daemon->scan_next_ns > at_ns)
-		daemon->scan_next_ns = at_ns;
+	gp_timer_sooner(daemon, &daemon->scan_timer, at_ns);
 }
 
 void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns)
@@ -253,16 +251,16 @@ void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns)
 	bool regular = daemon->config.unmanaged == GP_UNMANAGED_PAUSE;
 
 	if (!unmanaged_can_look(daemon)) {
-		daemon->scan_next_ns = 0;
+		gp_timer_set(daemon, &daemon->scan_timer, 0);
 		return;
 	}
-	if (now_ns < daemon->scan_next_ns || (!regular && !daemon->scan_next_ns))
+	if (now_ns < daemon->scan_timer.at_ns || (!regular && !daemon->scan_timer.at_ns))
 		return;
 	/* While one is under way the next waits for its end. */
 	if (unmanaged_begin(daemon))
-		daemon->scan_next_ns = regular ? now_ns + daemon->config.scan_ns : 0;
+		gp_timer_set(daemon, &daemon->scan_timer, regular ? now_ns + daemon->config.scan_ns : 0);
 	else
-		daemon->scan_next_ns = now_ns + UNMANAGED_FRESH_NS;
+		gp_timer_set(daemon, &daemon->scan_timer, now_ns + UNMANAGED_FRESH_NS);
 }
 
 void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text)

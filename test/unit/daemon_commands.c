@@ -213,7 +213,7 @@ static void as_other(struct gp_control_request request, int want, const char *pa
 	close(pipes[1]);
 	/* Time passes while the daemon waits for agents, not while the child does what it has to. */
 	while (!waitpid(child, &status, WNOHANG))
-		world_wait(&world, world.daemon.sync_by_ns ? 1 : 0);
+		world_wait(&world, world.daemon.sync_timer.at_ns ? 1 : 0);
 	size = read(pipes[0], text, sizeof(text) - 1);
 	text[size > 0 ? size : 0] = '\0';
 	close(pipes[0]);
@@ -361,12 +361,11 @@ static void test_metrics_file(void **state)
 
 	(void)state;
 	snprintf(config->metrics_file, sizeof(config->metrics_file), "/nonexistent/gpreempt.prom");
-	world.daemon.metrics_dirty = true;
+	gp_metrics_changed(&world.daemon);
 	world_step(&world);
 	assert_true(world.daemon.metrics_failed);
 	snprintf(config->metrics_file, sizeof(config->metrics_file), "%s/gpreempt.prom", world.folder);
-	world.daemon.metrics_dirty = true;
-	world.daemon.metrics_written_ns = world.daemon.metrics_next_ns = 0;
+	world.daemon.metrics_written_ns = 0;
 	world_step(&world);
 	assert_false(world.daemon.metrics_failed);
 	assert_int_equal(access(config->metrics_file, R_OK), 0);
@@ -384,14 +383,13 @@ static void test_metrics_file_lives(void **state)
 	gp_metrics_file(&world.daemon, 1000000000ull);
 	written_ns = world.daemon.metrics_written_ns;
 	assert_int_equal(written_ns, 1000000000ull);
-	assert_false(world.daemon.metrics_dirty);
 	gp_metrics_file(&world.daemon, written_ns + 14999999999ull);
 	assert_int_equal(world.daemon.metrics_written_ns, written_ns);
-	assert_int_equal(world.daemon.metrics_next_ns, written_ns + 15000000000ull); /* it will be woken */
+	assert_int_equal(world.daemon.metrics_timer.at_ns, written_ns + 15000000000ull); /* it will be woken */
 	gp_metrics_file(&world.daemon, written_ns + 15000000000ull);
 	assert_int_equal(world.daemon.metrics_written_ns, written_ns + 15000000000ull);
 	written_ns = world.daemon.metrics_written_ns;
-	world.daemon.metrics_dirty = true; /* a change does not wait for the heartbeat */
+	gp_metrics_changed(&world.daemon); /* a change does not wait for the heartbeat */
 	gp_metrics_file(&world.daemon, written_ns + 10000000000ull);
 	assert_int_equal(world.daemon.metrics_written_ns, written_ns + 10000000000ull);
 

@@ -350,14 +350,14 @@ static void test_no_descriptors(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	gp_daemon_step(&world.daemon, 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_int_not_equal(world.daemon.listen_next_ns, 0);
-	world.daemon.listen_next_ns = gp_now_ns() + 60000000000ull; /* not while we look */
+	assert_int_not_equal(world.daemon.listen_timer.at_ns, 0);
+	gp_timer_set(&world.daemon, &world.daemon.listen_timer, gp_now_ns() + 60000000000ull); /* not while we look */
 	gp_daemon_step(&world.daemon, 0);
 	assert_int_equal(poll(&wakes, 1, 0), 0);
-	world.daemon.listen_next_ns = 1;
+	gp_timer_set(&world.daemon, &world.daemon.listen_timer, GP_TIMER_NOW);
 	while (!world_receive(fd, buffer, sizeof(buffer)))
 		world_wait(&world, 10);
-	assert_int_equal(world.daemon.listen_next_ns, 0);
+	assert_int_equal(world.daemon.listen_timer.at_ns, 0);
 	close(fd);
 	world_step(&world);
 }

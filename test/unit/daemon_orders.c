@@ -294,7 +294,6 @@ static void test_opens_are_not_held_back(void **state)
 	other.silent = true; /* it becomes the least urgent, and is to close for urgent, which is to open */
 	world_queue(&world, &other, 0)->set = (struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = 10 };
 	gp_queue_attr(&world.daemon, world_queue(&world, &other, 0));
-	world.daemon.dirty = true;
 	began_ns = gp_now_ns();
 	wait_gate(&urgent, GP_GATE_OPEN);
 	assert_true(gp_now_ns() - began_ns < world.daemon.config.answer_ns / 2);

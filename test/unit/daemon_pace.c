@@ -195,11 +195,11 @@ static void test_rest(void **state)
 	UNTIL(scene, rm.contexts[1].slice_us == SLOWED);
 	for (uint32_t i = 0; i < 2; i++)
 		agent_complete(&scene->world, &scene->agents[i], 0, 5);
-	UNTIL(scene, !daemon->slice_next_ns && !pace_of(scene).per_s_x1000 && rm.contexts[1].slice_us == SHORT);
+	UNTIL(scene, !daemon->slice_timer.at_ns && !pace_of(scene).per_s_x1000 && rm.contexts[1].slice_us == SHORT);
 	rm.counts = 0;
 	for (int i = 0; i < 200; i++) {
 		scene_round(scene);
-		assert_int_equal(daemon->slice_next_ns, 0);
+		assert_int_equal(daemon->slice_timer.at_ns, 0);
 	}
 	assert_int_equal(rm.counts, 0);
 	scene_end(scene);

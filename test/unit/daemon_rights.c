@@ -184,7 +184,7 @@ static void test_many(void **state)
 	assert_int_equal(gp_close_pending(), 1024);
 	peer = world_connect(&world);
 	world_step(&world);
-	assert_int_not_equal(world.daemon.listen_next_ns, 0);
+	assert_int_not_equal(world.daemon.listen_timer.at_ns, 0);
 	assert_int_equal(world.daemon.peer_count, 2);
 	for (int i = 0; i < 16; i++)
 		close(other[i]);
