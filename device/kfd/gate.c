@@ -108,8 +108,12 @@ bool gp_kfd_gate_try(const struct gp_backend *backend, uint32_t gpu_id, char *wh
 /* A call of the GPU's thread. How long it takes is watched call by call: many short ones are not one that hangs. */
 static int gate_call_watched(struct gate_gpu *gpu, struct gp_kfd_sched_gate *gates, uint32_t count)
 {
+	int r;
+
 	gp_worker_next_call(gpu->gate->worker, &gpu->lane);
-	return gate_call(gpu->gate->backend, gpu->gpu_id, gates, count);
+	r = gate_call(gpu->gate->backend, gpu->gpu_id, gates, count);
+	gp_worker_next_call(gpu->gate->worker, &gpu->lane); /* it is back: before anybody is told */
+	return r;
 }
 
 static void gate_put(struct gate_target *target)
