@@ -15,14 +15,15 @@
 #include "agent/sys.h"
 
 #define WORK_LANE_MAX    512u
-#define WORK_OPEN_MAX    64u       /* entries of a lane that are read and not done; the rest waits its turn */
-#define WORK_LOOK_MAX    256u      /* entries that are read at one look, about 2 µs each, unless all are wanted */
-#define WORK_OLDER_NS    10000000u /* chosen */
-#define WORK_HELD_NS     2000000u  /* longer than copies usually take; chosen */
-#define WORK_EXACT_RUN   16u       /* after so many that could be followed the knowledge is good again; chosen */
-#define WORK_UNUSED      2u        /* entries of a channel that the application has not used yet: CUDA sets it up */
-#define WORK_UNUSED_LOOK 8u        /* while others work it is looked at each so many times: a read costs 1 µs */
-#define WORK_ENTRIES_MAX 0x10000u  /* of a ring; 1024 in driver 580 */
+#define WORK_OPEN_MAX    64u         /* entries of a lane that are read and not done; the rest waits its turn */
+#define WORK_LOOK_MAX    256u        /* entries that are read at one look, about 2 µs each, unless all are wanted */
+#define WORK_OLDER_NS    10000000u   /* where the GPU has gone on beyond it; chosen */
+#define WORK_GIVEN_UP_NS 1000000000u /* and where it has not, of the time in which it could have; chosen */
+#define WORK_HELD_NS     2000000u    /* longer than copies usually take; chosen */
+#define WORK_EXACT_RUN   16u         /* after so many that could be followed the knowledge is good again; chosen */
+#define WORK_UNUSED      2u          /* entries of a channel that the application has not used yet: CUDA sets it up */
+#define WORK_UNUSED_LOOK 8u          /* while others work it is looked at each so many times: a read costs 1 µs */
+#define WORK_ENTRIES_MAX 0x10000u    /* of a ring; 1024 in driver 580 */
 #define WORK_QUIET_NS    50000000u /* without a call of the program's on the driver: setting up has thousands; chosen */
 #define WORK_SETUP_NS    1000000000u  /* after its first kernel it is not setting up for longer than that; chosen */
 #define WORK_START_NS    10000000000u /* and one without a kernel is no longer than that starting; chosen */
@@ -47,6 +48,7 @@ struct work_lane {
 	bool is_unused;                  /* as this look found it */
 	bool get_read;                   /* at this look */
 	bool has_run;                    /* a kernel of it has */
+	uint64_t ran;                    /* … and the number of the last that is known to */
 	uint32_t client, group, channel; /* handles */
 	uint32_t entries;
 	uint32_t userd; /* memory */
@@ -63,6 +65,7 @@ struct work_lane {
 };
 static struct work_lane work_lanes[WORK_LANE_MAX];
 static uint32_t work_limit;
+static bool work_is_closed; /* the queue that is being looked at */
 
 static bool work_read32(uint64_t address, uint32_t *hint, uint32_t *ret_value)
 {
@@ -76,7 +79,10 @@ static bool work_read32(uint64_t address, uint32_t *hint, uint32_t *ret_value)
 
 /* A marker steps from an older value to the entry's, and by one when the kernel has run; later kernels that use the
  * word step on. Nothing says that the first step is visible before the progress word's, so an older value is no end.
- * Should a word start over, which nothing known does, the entry is given up after a while. */
+ * It may be that of a kernel that was put aside before it began: by a closed gate, or by the device for as long as
+ * others work. Taken for done, it would never be let in again, because nobody would know of it. Should a word start
+ * over, which nothing known does, the entry is given up: soon where a later one of its channel has run, else after a
+ * long while. */
 static enum work_stage work_marker(struct work_entry *entry, uint32_t value)
 {
 	uint64_t now;
@@ -88,9 +94,9 @@ static enum work_stage work_marker(struct work_entry *entry, uint32_t value)
 		return WORK_RUNS;
 	}
 	now = gp_sys_now_ns();
-	if (!entry->older_ns)
+	if (!entry->older_ns || (work_is_closed && now - entry->older_ns >= WORK_OLDER_NS))
 		entry->older_ns = now;
-	return now - entry->older_ns >= WORK_OLDER_NS ? WORK_DONE : WORK_RUNS;
+	return now - entry->older_ns >= WORK_GIVEN_UP_NS ? WORK_DONE : WORK_RUNS;
 }
 
 static uint64_t work_userd(struct work_lane *lane)
@@ -136,6 +142,8 @@ static enum work_stage work_stage(struct work_lane *lane, struct work_entry *ent
 		return WORK_DONE;
 	stage = work_marker(entry, value);
 	lane->has_run |= stage == WORK_DONE;
+	if (stage == WORK_DONE && entry->number > lane->ran)
+		lane->ran = entry->number;
 	return stage;
 }
 
@@ -233,13 +241,16 @@ static void work_entry_read(struct gp_slot *slot, struct work_lane *lane)
 static void work_prune(struct work_lane *lane)
 {
 	const struct work_entry *first = NULL;
+	uint64_t now = gp_sys_now_ns();
 	uint32_t kept = 0;
 
 	lane->runs = false;
 	for (uint32_t i = 0; i < lane->open_count; i++) {
 		enum work_stage stage = work_stage(lane, &lane->open[i]);
+		uint64_t older_ns = lane->open[i].older_ns;
 
-		if (stage == WORK_DONE)
+		if (stage == WORK_DONE ||
+		    (older_ns && now - older_ns >= WORK_OLDER_NS && lane->open[i].number < lane->ran))
 			continue;
 		lane->runs |= stage == WORK_RUNS;
 		lane->open[kept] = lane->open[i];
@@ -494,6 +505,7 @@ void gp_nvidia_sample(struct gp_slot *const *slots, uint32_t count)
 		struct work_sum sum = { group->gone, group->gone, false, !group->is_blind, true };
 		uint64_t completed = slot->completed;
 
+		work_is_closed = gp_gate_is_closed(slot);
 		work_add_up(slot, false, now_ns, &sum);
 		work_add_up(slot, true, now_ns, &sum);
 		group->looks++;

@@ -121,10 +121,27 @@ void case_marker(struct test *test)
 	/* Asked for all of it, the agent looks at all that the ring holds. */
 	test_ask(test, "many 1 500");
 	CHECK(fake_sync(&test->fake) && page->written == 757 && page->completed == 757);
+	/* One that was put aside before it began, however long ago, is not done; nor while its gate is closed. */
+	CHECK(!strcmp(test_ask(test, "submit 1 0"), "ok 757"));
+	test_ask(test, "progress 1");
+	CHECK(fake_sync(&test->fake) && page->completed == 757);
+	usleep(30000);
+	CHECK(work_is(test, queue, 758, 757));
+	CHECK(fake_order_one(&test->fake, queue, false) == 0);
+	usleep(30000);
+	CHECK(work_is(test, queue, 758, 757));
+	CHECK(fake_order_one(&test->fake, queue, true) == 0);
+	/* Unless the GPU has gone on beyond it. */
+	CHECK(!strcmp(test_ask(test, "submit 1 0"), "ok 758"));
+	test_ask(test, "progress 1");
+	test_ask(test, "finish 1 758");
+	CHECK(fake_sync(&test->fake));
+	usleep(30000);
+	CHECK(work_is(test, queue, 759, 759));
 	/* Memory that was freed is not read any more, though its mapping is still there. */
 	CHECK(!strcmp(test_ask(test, "free 0 memory"), "ok 0"));
-	CHECK(!strcmp(test_ask(test, "submit 1 0"), "ok 757"));
-	CHECK(work_is(test, queue, 757, 757));
+	CHECK(!strcmp(test_ask(test, "submit 1 0"), "ok 759"));
+	CHECK(work_is(test, queue, 759, 759));
 	rm_end(test);
 }
 
