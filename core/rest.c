@@ -118,12 +118,12 @@ bool gp_rest_update(struct gp_sched *sched, struct gp_device *device)
 	if (top < awake)
 		top = awake;
 	if (rest_holds_out(sched, device)) {
+		top = awake; /* and the next one below it rests later */
 		until_ns = device->levels[top].active_count ? 0 : device->levels[top].awake_until_ns;
 		if (until_ns > sched->now_ns)
 			gp_device_wake(device, until_ns);
 		if (is_deadline && !deadlines->active_count)
 			gp_device_wake(device, deadlines->awake_until_ns);
-		top = awake;
 	} else {
 		is_deadline |= was_deadline;
 	}
