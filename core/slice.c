@@ -175,6 +175,19 @@ static bool slice_counts(struct gp_sched *sched, const struct gp_queue *q, uint6
 	return true;
 }
 
+/* The one in the middle and the one under it are in nobody's way; without the former the latter is one like others. */
+static bool slice_is_under(const struct gp_sched *sched, const struct gp_device *device, const struct gp_queue *q)
+{
+	uint32_t i;
+
+	if (!gp_under_is(sched, q))
+		return false;
+	for (i = sched->seats[device->under_by].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].attr.kind == GP_KIND_COMPUTE && slice_stand(&sched->queues[i]) == SLICE_STAYS)
+			return true;
+	return false;
+}
+
 /* Those that are open: who is beside whom. */
 static void slice_look_open(struct gp_sched *sched, const struct gp_seat *seat, struct slice_round *round)
 {
@@ -186,7 +199,7 @@ static void slice_look_open(struct gp_sched *sched, const struct gp_seat *seat, 
 		const struct gp_queue *q = &sched->queues[i];
 
 		if (q->attr.kind == GP_KIND_COMPUTE && q->is_batch && slice_stand(q) == SLICE_STAYS &&
-		    !gp_under_is(sched, q))
+		    !slice_is_under(sched, device, q))
 			round->staying += slice_counts(sched, q, staying);
 	}
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
