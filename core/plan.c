@@ -322,11 +322,25 @@ static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t
 	}
 }
 
+/* Its slice is set first. The client may take its time for that: those behind it go on. Returns the first of those that
+ * were passed. */
+static uint32_t plan_pass(struct gp_plan_builder *b, uint32_t queue, uint32_t passed)
+{
+	struct gp_queue *q = &b->sched->queues[queue];
+
+	gp_heap_put(b->sched, b->device, GP_HEAP_READY, queue, false);
+	if (q->is_passed)
+		return passed;
+	q->is_passed = true;
+	q->passed_next = passed;
+	return queue;
+}
+
 static void plan_open_ready(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	int64_t hold_rank = gp_device_hold_rank(sched, b->device);
-	uint32_t queue, first = b->plan->open_count, top = gp_heap_top(b->device, GP_HEAP_WORK);
+	uint32_t queue, first = b->plan->open_count, top = gp_heap_top(b->device, GP_HEAP_WORK), passed = GP_NONE;
 	bool is_behind = top != GP_NONE && sched->seats[sched->queues[top].seat].is_behind;
 
 	if (gp_age_others_yield(b->device))
@@ -345,12 +359,20 @@ static void plan_open_ready(struct gp_plan_builder *b)
 		if (q->is_batch && b->device->policy->rank && !b->device->attr.switch_ns &&
 		    !gp_budget_can_pay(sched, b->device, 1))
 			break;
-		if (!gp_slice_may_open(b, queue) || !gp_slots_make_room(b, q))
+		if (!gp_slice_may_open(b, queue)) {
+			passed = plan_pass(b, queue, passed);
+			continue;
+		}
+		if (!gp_slots_make_room(b, q))
 			break;
 		gp_plan_open(b, queue,
 			     q->is_batch                     ? GP_WHY_TURN :
 			     sched->seats[q->seat].is_behind ? GP_WHY_FLOOR :
 							       GP_WHY_WORK);
+	}
+	for (; passed != GP_NONE; passed = sched->queues[passed].passed_next) {
+		sched->queues[passed].is_passed = false;
+		gp_work_refresh(sched, passed);
 	}
 	plan_open_company(b, first, hold_rank);
 }

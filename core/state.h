@@ -98,6 +98,8 @@ struct gp_queue {
 	uint64_t slice_hold_ns;  /* not ordered before: it failed; 0: free */
 	uint32_t slice_fails;    /* in a row */
 	bool slice_opens_long;   /* it is to open beside a short one: as its application has it, then */
+	bool is_passed;          /* it waits for that, and others were looked at meanwhile … */
+	uint32_t passed_next;    /* … the one before it */
 
 	/* Ageing: it must have been open with work for age_turn since age_start, or it is due. */
 	uint64_t age_start_ns, age_open_ns;
