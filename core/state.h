@@ -53,6 +53,7 @@ struct gp_queue {
 	/* Work. */
 	uint64_t written, completed;
 	bool is_awake;         /* counted in its level's active_count */
+	bool is_busy;          /* counted in its seat's busy_count */
 	bool has_work, hinted; /* hinted: announced work counts as work now */
 	uint64_t busy_since_ns, idle_since_ns, last_done_ns;
 	uint64_t wait_since_ns; /* its work came, or its gate closed on it; later, if others of its user wait */
@@ -132,6 +133,7 @@ struct gp_seat {
 	uint32_t client_next, device_next, device_prev;
 	uint32_t queue_first, queue_count;
 	uint32_t work_count;    /* queues in GP_HEAP_WORK */
+	uint32_t busy_count;    /* of these, the ones that have work, not only announced it */
 	uint32_t open_count;    /* gates not closed */
 	uint32_t batch_count;   /* queues that take turns */
 	uint32_t overdue_count; /* queues whose order nobody waits for any more */

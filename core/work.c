@@ -167,8 +167,13 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 			gp_turn_work(sched, queue, active);
 		seat->work_count += active ? 1u : -1u;
 	}
-	if (was_running != running) {
+	if (q->is_busy != q->has_work || was_running != running)
 		gp_turn_account(sched, seat);
+	if (q->is_busy != q->has_work) {
+		q->is_busy = q->has_work;
+		seat->busy_count += q->is_busy ? 1u : -1u;
+	}
+	if (was_running != running) {
 		seat->running[q->attr.kind] += running ? 1u : -1u;
 		gp_floor_runs(sched, q, running);
 	}

@@ -269,11 +269,30 @@ static void accounts_reach_to_now(void **state)
 	world_free(p.w);
 }
 
+/* What is announced and has not come yet waits for nothing, and is owed nothing. */
+static void announced_work_does_not_wait(void **state)
+{
+	struct pair p = pair_new(false);
+	struct gp_client_id client = world_info(p.w, p.low).client;
+	struct gp_seat_info seat;
+
+	assert_int_equal(gp_sched_hint(p.w->sched, p.w->queues[p.low].id, MS / 2, p.w->now_ns), 0);
+	world_run(p.w, MS);
+	assert_int_equal(gp_sched_seat_info(p.w->sched, client, p.device, &seat), 0);
+	assert_int_equal(seat.wait_ns, 0);
+	gp_sched_set_time(p.w->sched, p.w->now_ns + MS);
+	assert_int_equal(gp_sched_seat_info(p.w->sched, client, p.device, &seat), 0);
+	assert_int_equal(seat.wait_ns, 0);
+	assert_int_equal(seat.compute_ns, 0);
+	world_free(p.w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(completed_means_idle),
 		cmocka_unit_test(accounts_reach_to_now),
+		cmocka_unit_test(announced_work_does_not_wait),
 		cmocka_unit_test(fetched_does_not_mean_idle),
 		cmocka_unit_test(one_queue_may_count_at_fetch),
 		cmocka_unit_test(work_within_the_tail_goes_on),
