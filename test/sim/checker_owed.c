@@ -92,12 +92,12 @@ static void owed_ack(struct checker_run *run, struct owed_state *state, const st
 		*missing -= *missing > 0;
 }
 
-/* It had an aged turn, before the present one if it has one, and got nowhere since. */
+/* It had an aged turn and got nowhere since, up to the present one if it has one. */
 static bool owed_is_vain(const struct told_queue *queue)
 {
-	if (!queue->has_work || !queue->aged_ns || queue->completed != queue->aged_completed)
-		return false;
-	return !queue->aged || queue->aged_again;
+	if (queue->aged)
+		return queue->aged_again;
+	return queue->has_work && queue->aged_ns && queue->completed == queue->aged_completed;
 }
 
 /* The client has an aged turn for which others yield, even if none of them had to close for it. */

@@ -8,14 +8,17 @@
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
 
-#define REST_MOST 8u
+#define REST_MOST     8u
+#define REST_DEADLINE (GP_PRIORITY_MAX + 1) /* the level of those with a deadline */
 
 struct rest_state {
 	uint64_t version;
 	uint32_t generation[TOLD_QUEUE_MAX];
 	uint64_t active_ns[TOLD_QUEUE_MAX]; /* known to have counted as at work up to here */
 	uint64_t hint_ns[TOLD_QUEUE_MAX];   /* may count as at work until then */
-	uint64_t offset_ns, jump_ns;        /* of the core's clock to the run's; core time when that changed */
+	/* The same of anybody who was at that priority then: one that has left it since counts, too. */
+	uint64_t level_ns[TOLD_DEVICE_MAX][REST_DEADLINE + 1];
+	uint64_t offset_ns, jump_ns; /* of the core's clock to the run's; core time when that changed */
 };
 
 static void rest_active(struct rest_state *state, struct gp_queue_id id, uint64_t until_ns)
@@ -47,6 +50,25 @@ static uint64_t rest_gang_until_ns(const struct told *told, uint32_t gang)
 	return last_ns;
 }
 
+static void rest_level(struct rest_state *state, const struct told_queue *queue, uint64_t until_ns)
+{
+	uint64_t *levels = state->level_ns[queue->device];
+
+	if (until_ns > levels[queue->attr.priority])
+		levels[queue->attr.priority] = until_ns;
+	if (queue->attr.deadline_ns && until_ns > levels[REST_DEADLINE])
+		levels[REST_DEADLINE] = until_ns;
+}
+
+/* Until when somebody had work at its priority, or with a deadline as it has one. */
+static uint64_t rest_level_ns(const struct rest_state *state, const struct told_queue *queue)
+{
+	const uint64_t *levels = state->level_ns[queue->device];
+	uint64_t last_ns = levels[queue->attr.priority];
+
+	return queue->attr.deadline_ns && levels[REST_DEADLINE] > last_ns ? levels[REST_DEADLINE] : last_ns;
+}
+
 /* Who has work, or is in a gang that has, is at work now; a newcomer counts as such. */
 static void rest_note(const struct told *told, struct rest_state *state)
 {
@@ -63,6 +85,7 @@ static void rest_note(const struct told *told, struct rest_state *state)
 			rest_active(state, id, told->core_ns);
 		rest_active(state, id, rest_until_ns(told, q));
 		rest_active(state, id, rest_gang_until_ns(told, q->attr.gang));
+		rest_level(state, q, state->active_ns[i]);
 	}
 }
 
@@ -140,6 +163,8 @@ static void rest_look(struct checker_run *run, const struct rest_state *state, c
 			continue;
 		if (state->active_ns[i] > last_ns)
 			last_ns = state->active_ns[i];
+		if (rest_level_ns(state, q) > last_ns)
+			last_ns = rest_level_ns(state, q);
 		if (state->hint_ns[i] > last_ns)
 			last_ns = state->hint_ns[i];
 	}
