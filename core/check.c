@@ -113,7 +113,7 @@ static const char *check_seat(const struct gp_sched *sched, const struct gp_devi
 		return "a seat's queue count is wrong";
 	if (work != seat->work_count || open != seat->open_count || batch != seat->batch_count ||
 	    running != seat->running[0] + seat->running[1] || overdue != seat->overdue_count ||
-	    busy != seat->busy_count)
+	    busy != seat->busy[0] + seat->busy[1])
 		return "a seat's counts are wrong";
 	if (device->batch_max == GP_UNLIMITED && !seat->has_turn)
 		return "a seat without a turn where none is needed";

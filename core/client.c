@@ -414,7 +414,8 @@ int gp_sched_seat_info(const struct gp_sched *sched, struct gp_client_id client,
 		.copy_ns = seat->view.copy_ns + (seat->running[GP_KIND_COPY] ? since_ns : 0),
 		.wait_ns = seat->wait_ns,
 	};
-	if (seat->busy_count && !seat->running[GP_KIND_COMPUTE] && !seat->running[GP_KIND_COPY])
+	if ((seat->busy[GP_KIND_COMPUTE] || seat->busy[GP_KIND_COPY]) && !seat->running[GP_KIND_COMPUTE] &&
+	    !seat->running[GP_KIND_COPY])
 		ret_info->wait_ns += since_ns;
 	return 0;
 }

@@ -6,6 +6,9 @@
  * first goes first. What floors promise together leaves room for the preemption budget and for aged turns, which go
  * before them.
  *
+ * It is the device's compute time: copies are owed nothing and pay nothing, and who has nothing else to do is not
+ * behind.
+ *
  * An open gate is not the whole device: clients that are open with work at once share it evenly, as far as anybody can
  * tell, and a device that switches by itself runs nobody who takes turns beside one who takes none.
  *
@@ -165,17 +168,14 @@ static void floor_account(struct gp_sched *sched, struct gp_seat *seat)
 {
 	const struct gp_device *device = &sched->devices[seat->device];
 	int64_t quantum = (int64_t)(floor_quantum_ns(device) * 1000), most = FLOOR_DEBTS * quantum;
-	uint64_t ran_ns, waited_ns, got = floor_take(sched, seat);
+	uint64_t work_ns, got = floor_take(sched, seat);
 
 	gp_turn_account(sched, seat);
-	ran_ns = seat->view.compute_ns - seat->floor_ran_ns;
-	waited_ns = seat->wait_ns - seat->floor_waited_ns;
-	seat->floor_ran_ns = seat->view.compute_ns;
-	seat->floor_waited_ns = seat->wait_ns;
-	ran_ns = ran_ns < GP_DURATION_NS_MAX ? ran_ns : GP_DURATION_NS_MAX;
-	waited_ns = waited_ns < GP_DURATION_NS_MAX ? waited_ns : GP_DURATION_NS_MAX;
+	work_ns = seat->work_ns - seat->floor_work_ns;
+	seat->floor_work_ns = seat->work_ns;
+	work_ns = work_ns < GP_DURATION_NS_MAX ? work_ns : GP_DURATION_NS_MAX;
 	got = got < GP_DURATION_NS_MAX * 1000 ? got : GP_DURATION_NS_MAX * 1000;
-	seat->floor_debt += (int64_t)((ran_ns + waited_ns) * floor_owed(seat)) - (int64_t)got;
+	seat->floor_debt += (int64_t)(work_ns * floor_owed(seat)) - (int64_t)got;
 	if (seat->floor_debt < -FLOOR_CREDIT * quantum)
 		seat->floor_debt = -FLOOR_CREDIT * quantum;
 	if (seat->floor_debt > most)
@@ -217,7 +217,8 @@ void gp_floor_update(struct gp_sched *sched, struct gp_device *device)
 
 	for (i = device->floor_first; i != GP_NONE; i = sched->seats[i].floor_next) {
 		struct gp_seat *seat = &sched->seats[i];
-		bool can = device->policy->gates && seat->work_count && !seat->overdue_count && !device->stopped;
+		bool can = device->policy->gates && seat->busy[GP_KIND_COMPUTE] && !seat->overdue_count &&
+			   !device->stopped;
 
 		floor_account(sched, seat);
 		floor_mark(sched, i, can && seat->floor_debt > (seat->is_behind ? 0 : quantum - 1));

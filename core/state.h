@@ -53,7 +53,7 @@ struct gp_queue {
 	/* Work. */
 	uint64_t written, completed;
 	bool is_awake;         /* counted in its level's active_count */
-	bool is_busy;          /* counted in its seat's busy_count */
+	bool is_busy;          /* counted in its seat's busy */
 	bool has_work, hinted; /* hinted: announced work counts as work now */
 	uint64_t busy_since_ns, idle_since_ns, last_done_ns;
 	uint64_t wait_since_ns; /* its work came, or its gate closed on it; later, if others of its user wait */
@@ -133,7 +133,7 @@ struct gp_seat {
 	uint32_t client_next, device_next, device_prev;
 	uint32_t queue_first, queue_count;
 	uint32_t work_count;    /* queues in GP_HEAP_WORK */
-	uint32_t busy_count;    /* of these, the ones that have work, not only announced it */
+	uint32_t busy[2];       /* of these, the ones that have work, not only announced it; by kind */
 	uint32_t open_count;    /* gates not closed */
 	uint32_t batch_count;   /* queues that take turns */
 	uint32_t overdue_count; /* queues whose order nobody waits for any more */
@@ -153,15 +153,16 @@ struct gp_seat {
 	uint64_t request_mark_ns;       /* what it had computed when it last got work */
 	uint64_t joined_ns;
 	uint64_t wait_ns; /* it had work and none of its queues ran */
+	uint64_t work_ns; /* one of its compute queues had work */
 	uint64_t stamp;   /* last plan it was counted in */
 	/* floor.c alone, but for is_behind and floor_serial */
 	uint32_t floor_permille, floor_next;
-	uint64_t floor_ran_ns, floor_waited_ns; /* accounted up to these */
-	int64_t floor_debt;                     /* thousandths of ns */
-	uint32_t run_count[2];                  /* compute queues that run: batch ones, others */
-	uint64_t floor_got, run_mark;           /* what it had of the device; of run_part it has up to here */
-	bool is_behind;                         /* it goes before every priority */
-	uint64_t floor_serial;                  /* who is behind for longest has the smallest */
+	uint64_t floor_work_ns;       /* accounted up to this */
+	int64_t floor_debt;           /* thousandths of ns */
+	uint32_t run_count[2];        /* compute queues that run: batch ones, others */
+	uint64_t floor_got, run_mark; /* what it had of the device; of run_part it has up to here */
+	bool is_behind;               /* it goes before every priority */
+	uint64_t floor_serial;        /* who is behind for longest has the smallest */
 	struct gp_policy_seat view;
 };
 

@@ -49,7 +49,10 @@ void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat)
 	uint64_t elapsed_ns = sched->now_ns - seat->mark_ns;
 
 	seat->mark_ns = sched->now_ns;
-	if (seat->busy_count && !seat->running[GP_KIND_COMPUTE] && !seat->running[GP_KIND_COPY])
+	if (seat->busy[GP_KIND_COMPUTE])
+		seat->work_ns += elapsed_ns;
+	if ((seat->busy[GP_KIND_COMPUTE] || seat->busy[GP_KIND_COPY]) && !seat->running[GP_KIND_COMPUTE] &&
+	    !seat->running[GP_KIND_COPY])
 		seat->wait_ns += elapsed_ns;
 	if (!elapsed_ns || !(seat->running[GP_KIND_COMPUTE] || seat->running[GP_KIND_COPY]))
 		return;

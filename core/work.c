@@ -171,7 +171,7 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 		gp_turn_account(sched, seat);
 	if (q->is_busy != q->has_work) {
 		q->is_busy = q->has_work;
-		seat->busy_count += q->is_busy ? 1u : -1u;
+		seat->busy[q->attr.kind] += q->is_busy ? 1u : -1u;
 	}
 	if (was_running != running) {
 		seat->running[q->attr.kind] += running ? 1u : -1u;

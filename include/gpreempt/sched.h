@@ -114,9 +114,10 @@ struct gp_queue_attr {
 	uint64_t deadline_ns;    /* edf: relative to arrival; 0: none */
 	uint64_t budget_ns;      /* edf: device time per arrival, for the admission test; 0: not tested */
 	uint32_t gang;           /* queues of one gang open and close together on all devices; 0: none */
-	uint32_t floor_permille; /* of the device's time, whatever the priorities of others, while its client has work;
-				    0: none. The highest of a client's queues counts; not for gangs. -EDQUOT: more than
-				    what overhead_permille and age_permille leave of the device is promised */
+	uint32_t floor_permille; /* of the device's time, whatever the priorities of others, while its client has work
+				    (not only copies); 0: none. The highest of a client's queues counts; not for gangs.
+				    -EDQUOT: more than what overhead_permille and age_permille leave of the device is
+				    promised */
 	enum gp_kind kind;
 	bool unseen;       /* its doorbells are not seen: never parked for lack of slots */
 	bool fetched;      /* its counters move at fetch, whatever the device's do */

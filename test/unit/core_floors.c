@@ -103,6 +103,29 @@ static void a_floor_is_no_priority(void **state)
 	world_free(w);
 }
 
+/* Copies are owed nothing: they could never pay it back, and would hold everybody out. */
+static void copies_are_not_behind(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } });
+	uint32_t high = floor_solo(w, device, 90, 0), client = world_client(w);
+	struct gp_queue_attr copies = floor_attr(10, 300);
+	uint32_t low = world_queue_attr(w, client, device, floor_attr(10, 300)), copy;
+
+	copies.kind = GP_KIND_COPY;
+	copy = world_queue_attr(w, client, device, copies);
+	world_write(w, copy, 1000000);
+	world_settle(w);
+	world_run(w, S);
+	assert_in_range(part(w, high, 5 * S), 900, 1000);
+	assert_int_equal(world_trace(w, GP_TRACE_FLOOR, WORLD_QUEUE_MAX, NULL), 0);
+	world_write(w, low, 1000000); /* with work to compute its client has its share */
+	world_settle(w);
+	world_run(w, S);
+	assert_in_range(part(w, low, 5 * S), 290, 330);
+	world_free(w);
+}
+
 /* A share is of the time in which there is work: who comes back is owed nothing for the time without. */
 static void idle_time_earns_nothing(void **state)
 {
@@ -251,6 +274,7 @@ int main(void)
 		cmocka_unit_test(without_one_there_is_ageing),
 		cmocka_unit_test(several_floors),
 		cmocka_unit_test(a_floor_is_no_priority),
+		cmocka_unit_test(copies_are_not_behind),
 		cmocka_unit_test(idle_time_earns_nothing),
 		cmocka_unit_test(promises_are_kept_to_what_there_is),
 		cmocka_unit_test(one_that_is_behind_may_go),
