@@ -98,6 +98,7 @@ static void age_begin_user(struct checker_run *run, struct age_state *state, con
 	struct age_user *own = NULL;
 	uint32_t i;
 
+	*yield_ns = 0; /* it was for this one, whether it counts or not */
 	for (i = 0; i < state->user_count; i++) {
 		if (state->users[i].user == user && state->users[i].device == queue->device)
 			own = &state->users[i];
@@ -122,7 +123,6 @@ static void age_begin_user(struct checker_run *run, struct age_state *state, con
 			(unsigned long long)run->now_ns, (unsigned long long)user, queue->device,
 			(unsigned long long)(from_ns - own->from_ns), (unsigned long long)device->param.age_window_ns);
 	own->from_ns = from_ns;
-	*yield_ns = 0;
 	own->client = queue->client;
 }
 
