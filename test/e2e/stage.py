@@ -156,8 +156,9 @@ class Stage:
         self.device, self.dilation, self.gpus = device, dilation, gpus
         self.kernels = kernels or os.path.join(FOLDER, "kernels.ini")
         self.name = name or "stage-%d" % os.getpid()
-        self.mechanism, self.params = mechanism, list(params)
-        if mechanism == "kernel":
+        # Where a test does not say which mechanism it wants, another one can be asked for: the same tests over it.
+        self.mechanism, self.params = mechanism or os.environ.get("GPREEMPT_STAGE_MECHANISM"), list(params)
+        if self.mechanism == "kernel":
             self.params += ["--param", "vgpu_kfd_sched=1"]  # the node's driver has kernel/patches
         # Another module parameter for every node, e.g. vgpu_execute=2: kernels executed, not described.
         if os.environ.get("GPREEMPT_STAGE_PARAM") and "--param" not in self.params:

@@ -222,7 +222,7 @@ static int uapi(void)
 	return failures != 0;
 }
 
-static unsigned worker_limit_ms = 60000; /* work that takes longer is not complete */
+#define WORKER_LIMIT_MS 60000 /* work that takes longer is not complete */
 
 /* A child with queues that have work; it tells their ids, and ends when all of it is complete. */
 static pid_t worker(unsigned queues, unsigned dispatches, unsigned ms, unsigned priority, unsigned *ids)
@@ -254,7 +254,7 @@ static pid_t worker(unsigned queues, unsigned dispatches, unsigned ms, unsigned 
 			for (unsigned i = 0; i < queues; i++)
 				queue_dispatch(&queue[i], 60, ms * 1000000ull, &signals[i]);
 		for (unsigned i = 0; i < queues; i++) {
-			wait_below(&signals[i], 0, worker_limit_ms);
+			wait_below(&signals[i], 0, WORKER_LIMIT_MS);
 			left += signals[i].value != 0;
 		}
 		_exit(left ? 3 : 0);
@@ -267,6 +267,22 @@ static pid_t worker(unsigned queues, unsigned dispatches, unsigned ms, unsigned 
 	return pid;
 }
 
+/* Does the device make progress, or did the process end because all is done? */
+static bool goes_on(uint64_t dispatches, pid_t pid)
+{
+	double start = now_ms();
+
+	while (now_ms() - start < 2000) {
+		siginfo_t info = { 0 };
+
+		if (device_stat("dispatches") > dispatches ||
+		    (!waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
 static int gates(void)
 {
 	struct kfd_sched_gate list[6];
@@ -276,7 +292,6 @@ static int gates(void)
 	pid_t pids[2], owner;
 	int status;
 
-	worker_limit_ms = 10000;
 	for (int p = 0; p < 2; p++) {
 		pids[p] = worker(3, 40, 10, 7, ids[p]);
 		for (int i = 0; i < 3; i++)
@@ -307,6 +322,14 @@ static int gates(void)
 	}
 	waitpid(owner, &status, 0);
 	check(status == 0, "another process closed them, and died");
+	before = device_stat("dispatches");
+	if (!goes_on(before, pids[0])) {
+		check(false, "the gates of a scheduler that died are open again");
+		for (int p = 0; p < 2; p++)
+			kill(pids[p], SIGKILL);
+		return 1;
+	}
+	check(true, "the gates of a scheduler that died are open again");
 	for (int p = 0; p < 2; p++) {
 		waitpid(pids[p], &status, 0);
 		check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the work is complete");
