@@ -342,3 +342,22 @@ ending() {
 	clean "ending $1"
 	unload_module "ending $1"
 }
+
+# Debian's ROCr as it is, below the scheduler: it finds the device, makes a queue with a priority, and its packets
+# complete, while a batch process runs beside it.
+rocr() {
+	load_module kfd_sched_policy=hpf
+	rocminfo >/tmp/info 2>&1
+	grep -E "Marketing|Name: *gfx|failed|HSA_STATUS" /tmp/info | head -n 4 | sed 's/^ */# rocminfo: /'
+	check "rocr: rocminfo finds the device" grep -q "Name: *gfx906" /tmp/info
+	load batch 2 500 2000 >/tmp/a &
+	sleep 0.2
+	/bin/rocr 20 2 >/tmp/rocr 2>&1
+	sed 's/^/# /' /tmp/rocr
+	check "rocr: every packet of a program completes" grep -q "packets=20 done=20" /tmp/rocr
+	wait
+	check "rocr: the program beside is complete" grep -q left=0 /tmp/a
+	check "rocr: the core is sound" [ "$(scheduler check)" = ok ]
+	clean rocr
+	unload_module rocr
+}
