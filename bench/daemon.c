@@ -60,7 +60,7 @@ static void bench_daemon(void)
 	snprintf(daemon.config.socket, sizeof(daemon.config.socket), "%s", bench_socket);
 	snprintf(daemon.config.backend, sizeof(daemon.config.backend), "null");
 	daemon.config.state_dir[0] = '\0';
-	daemon.config_path = "/nonexistent/gpreempt.conf";
+	daemon.start.config_path = "/nonexistent/gpreempt.conf";
 	if (gp_daemon_init(&daemon, &error)) {
 		fprintf(stderr, "%s\n", error.text);
 		_exit(1);

@@ -41,7 +41,7 @@ struct gp_client *gp_adopt(struct gp_daemon *daemon, struct gp_driver_entry *dri
 	gp_log("process %d (%s, uid %u) has no agent: it is set aside while more urgent work is there", pid,
 	       client->name, uid);
 	driver->ops->attach(driver->backend, &client->device);
-	gp_timer_set(daemon, &daemon->scan_timer, GP_TIMER_NOW); /* its queues */
+	gp_timer_set(daemon, &daemon->scan.timer, GP_TIMER_NOW); /* its queues */
 	return client;
 }
 

@@ -371,13 +371,13 @@ static void client_runtime(struct gp_daemon *daemon, struct gp_client *client, c
 
 void gp_client_sync(struct gp_daemon *daemon)
 {
-	daemon->sync_serial++;
-	daemon->sync_at = 0;
+	daemon->sync.serial++;
+	daemon->sync.next = 0;
 }
 
 void gp_client_synced(struct gp_daemon *daemon, struct gp_client *client)
 {
-	daemon->sync_waiting -= client->sync_wait;
+	daemon->sync.waiting -= client->sync_wait;
 	client->sync_wait = false;
 }
 
@@ -385,10 +385,10 @@ void gp_client_synced(struct gp_daemon *daemon, struct gp_client *client)
 bool gp_client_sync_some(struct gp_daemon *daemon)
 {
 	struct gp_wire_header message = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SYNC, sizeof(message),
-					  daemon->sync_serial };
+					  daemon->sync.serial };
 
-	for (uint32_t asked = 0; daemon->sync_at < daemon->client_top; daemon->sync_at++) {
-		struct gp_client *client = daemon->clients[daemon->sync_at];
+	for (uint32_t asked = 0; daemon->sync.next < daemon->client_top; daemon->sync.next++) {
+		struct gp_client *client = daemon->clients[daemon->sync.next];
 
 		if (!client || !client->welcomed || !client->queue_count || !client->peer)
 			continue;
@@ -396,7 +396,7 @@ bool gp_client_sync_some(struct gp_daemon *daemon)
 			return true;
 		gp_client_synced(daemon, client);
 		client->sync_wait = !gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
-		daemon->sync_waiting += client->sync_wait;
+		daemon->sync.waiting += client->sync_wait;
 		gp_portion_use(daemon, 1);
 	}
 	return false;
@@ -406,7 +406,7 @@ static void client_synced(struct gp_daemon *daemon, struct gp_client *client, ui
 {
 	gp_queue_sample_client(daemon, client);
 	client->counters = GP_COUNTERS_AGENT;
-	if (cookie == daemon->sync_serial)
+	if (cookie == daemon->sync.serial)
 		gp_client_synced(daemon, client);
 }
 

@@ -61,10 +61,10 @@ static bool control_look(struct gp_daemon *daemon)
 {
 	uint32_t looked = 0;
 
-	if (daemon->sync_looked)
+	if (daemon->sync.has_looked)
 		return false;
-	for (; daemon->look_at < daemon->client_top; daemon->look_at++) {
-		struct gp_client *client = daemon->clients[daemon->look_at];
+	for (; daemon->sync.look_next < daemon->client_top; daemon->sync.look_next++) {
+		struct gp_client *client = daemon->clients[daemon->sync.look_next];
 
 		if (!client || !client->sync_wait)
 			continue;
@@ -72,25 +72,25 @@ static bool control_look(struct gp_daemon *daemon)
 			return true;
 		gp_portion_use(daemon, 1);
 		if (gp_silence_look(daemon, client))
-			gp_timer_set(daemon, &daemon->sync_timer, gp_now_ns() + CONTROL_SYNC_NS);
+			gp_timer_set(daemon, &daemon->sync.timer, gp_now_ns() + CONTROL_SYNC_NS);
 	}
-	daemon->sync_looked = true;
-	return gp_now_ns() < daemon->sync_timer.at_ns;
+	daemon->sync.has_looked = true;
+	return gp_now_ns() < daemon->sync.timer.at_ns;
 }
 
 bool gp_control_has_work(const struct gp_daemon *daemon)
 {
-	return daemon->sync_timer.at_ns &&
-	       (daemon->sync_at < daemon->client_top ||
-		(!daemon->sync_looked && daemon->look_at && daemon->look_at < daemon->client_top));
+	return daemon->sync.timer.at_ns &&
+	       (daemon->sync.next < daemon->client_top ||
+		(!daemon->sync.has_looked && daemon->sync.look_next && daemon->sync.look_next < daemon->client_top));
 }
 
 static void control_metrics_synced(struct gp_daemon *daemon)
 {
-	if (!daemon->metrics_sync_timer.at_ns ||
-	    (gp_unmanaged_is_read(daemon) && gp_now_ns() < daemon->metrics_sync_timer.at_ns))
+	if (!daemon->sync.metrics_timer.at_ns ||
+	    (gp_unmanaged_is_read(daemon) && gp_now_ns() < daemon->sync.metrics_timer.at_ns))
 		return;
-	gp_timer_set(daemon, &daemon->metrics_sync_timer, 0);
+	gp_timer_set(daemon, &daemon->sync.metrics_timer, 0);
 	for (struct gp_peer *peer = daemon->peers; peer; peer = peer->next)
 		if (peer->wants_status && peer->job.kind == GP_JOB_METRICS)
 			control_status_answer(daemon, peer);
@@ -101,17 +101,17 @@ void gp_control_synced(struct gp_daemon *daemon)
 	bool is_over;
 
 	control_metrics_synced(daemon);
-	if (!daemon->sync_timer.at_ns)
+	if (!daemon->sync.timer.at_ns)
 		return;
-	is_over = gp_now_ns() >= daemon->sync_timer.at_ns;
+	is_over = gp_now_ns() >= daemon->sync.timer.at_ns;
 	if (gp_client_sync_some(daemon) && !is_over)
 		return;
-	if ((daemon->sync_waiting || gp_unmanaged_is_read(daemon)) && !is_over)
+	if ((daemon->sync.waiting || gp_unmanaged_is_read(daemon)) && !is_over)
 		return;
-	if (daemon->sync_waiting && control_look(daemon))
+	if (daemon->sync.waiting && control_look(daemon))
 		return;
-	gp_timer_set(daemon, &daemon->sync_timer, 0);
-	daemon->sync_at = daemon->client_top;
+	gp_timer_set(daemon, &daemon->sync.timer, 0);
+	daemon->sync.next = daemon->client_top;
 	for (struct gp_peer *peer = daemon->peers; peer; peer = peer->next)
 		if (peer->wants_status && !peer->job.tree)
 			control_status_answer(daemon, peer);
@@ -124,18 +124,18 @@ static void control_status(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 	control_begin(peer, GP_JOB_STATUS, cookie);
 	gp_unmanaged_refresh(daemon);
 	/* Each look wakes every client: a user who asks all the time gets figures of a moment ago. */
-	if (!gp_access_is_admin(peer) && !daemon->sync_timer.at_ns && now_ns - daemon->synced_ns < CONTROL_FRESH_NS)
+	if (!gp_access_is_admin(peer) && !daemon->sync.timer.at_ns && now_ns - daemon->sync.at_ns < CONTROL_FRESH_NS)
 		return;
 	peer->wants_status = true;
-	if (gp_access_is_admin(peer) || !daemon->sync_timer.at_ns) {
-		daemon->synced_ns = now_ns;
+	if (gp_access_is_admin(peer) || !daemon->sync.timer.at_ns) {
+		daemon->sync.at_ns = now_ns;
 		gp_client_sync(daemon);
 	}
 	/* Those who wait already do not wait longer because somebody else asks. */
-	if (!daemon->sync_timer.at_ns) {
-		gp_timer_set(daemon, &daemon->sync_timer, now_ns + CONTROL_SYNC_NS);
-		daemon->sync_looked = false;
-		daemon->look_at = 0;
+	if (!daemon->sync.timer.at_ns) {
+		gp_timer_set(daemon, &daemon->sync.timer, now_ns + CONTROL_SYNC_NS);
+		daemon->sync.has_looked = false;
+		daemon->sync.look_next = 0;
 	}
 }
 
@@ -416,7 +416,7 @@ static void control_ping(struct gp_daemon *daemon, struct gp_peer *peer, uint32_
 	gp_text_i64(&text, "ceiling", gp_access_ceiling(&daemon->config, peer));
 	gp_text_string(&text, "ceiling_name", gp_access_ceiling_name(&daemon->config, peer));
 	gp_text_string(&text, "ceiling_groups", groups);
-	gp_text_string(&text, "config", daemon->config_path);
+	gp_text_string(&text, "config", daemon->start.config_path);
 	gp_text_close(&text, '}');
 	gp_text_add(&text, "\n");
 	control_send(daemon, peer, cookie, &text);
@@ -497,8 +497,8 @@ static void control_metrics(struct gp_daemon *daemon, struct gp_peer *peer, uint
 	if (!gp_unmanaged_is_read(daemon))
 		return;
 	peer->wants_status = true;
-	if (!daemon->metrics_sync_timer.at_ns)
-		gp_timer_set(daemon, &daemon->metrics_sync_timer, gp_now_ns() + CONTROL_SYNC_NS);
+	if (!daemon->sync.metrics_timer.at_ns)
+		gp_timer_set(daemon, &daemon->sync.metrics_timer, gp_now_ns() + CONTROL_SYNC_NS);
 }
 
 static void control_events(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)

@@ -20,14 +20,13 @@
  *   lines.c    events that are kept for their readers
  *   together.c  processes that are one program or job
  *   share.c     processes that share GPU memory or events
+ *   timer.c     when each of these wants to be woken; state.h: what each keeps here
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
 
-#include <pthread.h>
 #include "daemon/account.h"
-#include "daemon/device.h"
-#include "daemon/timer.h"
+#include "daemon/state.h"
 
 struct gp_counters {
 	uint64_t clients_seen, orders, order_failures, leases_lost, messages_refused, wakeups, decisions, peers_refused,
@@ -36,98 +35,44 @@ struct gp_counters {
 
 struct gp_daemon {
 	struct gp_config config;
-	const char *config_path;
-	bool config_required;        /* it was named: that it is missing is an error */
-	const char *const *settings; /* of the command line, over every reading: gp_config_apply() */
-	uint32_t setting_count;
-	int epoll_fd, listen_fd, timer_fd, signal_fd, inbox_fd, spare_fd, lock_fd;
-	struct gp_source listen_source, timer_source, signal_source, inbox_source;
-	bool stopping;
-	bool is_asked;                 /* somebody waits to be let in */
-	uint64_t started_ns, armed_ns; /* armed_ns: what the timer is set to; 0: not */
-	struct gp_timers timers;
-	struct gp_timer core_timer, watchdog, cost_timer, carry_timer;
-	struct gp_timer stop_timer;   /* the end waits for gates until then */
-	struct gp_timer listen_timer; /* no descriptors: nobody is let in until then; not set: all are */
-	struct gp_timer silent_timer; /* peer.c: silent connections are looked for */
-	uint64_t watchdog_ns;
-	const char *notify_path;
+	struct gp_start start;
+	struct gp_loop loop;
+	struct gp_inbox inbox;
 	/* Backends that have devices here. */
 	struct gp_driver_entry drivers[GP_BACKEND_MAX];
 	uint32_t driver_count;
 	struct gp_device_host host;
 	struct gp_device_entry *devices;
 	uint32_t device_count, dilation;
-	/* Core. */
-	void *core_memory;
-	size_t core_size;
+	struct gp_timer cost_timer; /* what was learned of them is written */
 	struct gp_sched *sched;
-	uint64_t seq_base; /* orders of the cores before this one: agents take no older one than the last */
-	struct gp_queue_entry **by_core; /* by the core's queue index */
-	struct gp_plan plan;
+	struct gp_core_state core;
 	/* Connections. */
+	struct gp_listen listen;
 	struct gp_peer *peers, *graveyard;
-	bool no_rights;                         /* the kernel lets nobody send us descriptors */
-	uint32_t peer_count, new_count, fd_max; /* fd_max: descriptors that we may have */
+	uint32_t peer_count, fd_max; /* fd_max: descriptors that we may have */
 	struct gp_users *users;
 	struct gp_owners *owners;
+	struct gp_accounts *accounts;
 	struct gp_client **clients, *dead_clients;
 	uint32_t client_count, client_top, client_hint;
 	uint32_t serial;
-	struct gp_counters counters;
-	/* Reports. */
-	pthread_mutex_t inbox_lock;
-	struct gp_device_report *inbox, **inbox_tail; /* inbox_lock */
-	pthread_t thread;
-	/* Gangs: number - 1 is the place. */
-	struct gp_gang_name *gangs;
-	uint32_t gang_max, gang_last; /* gang_last: the place that was asked for last */
-	/* Events. */
-	struct gp_stream *streams;
-	struct gp_event_lines *lines; /* while somebody reads them */
-	uint64_t trace_cursor;
-	uint64_t watch_cursor, back_offs; /* what the journal has been told of */
-	struct gp_text line;
-	struct gp_unmanaged_set *unmanaged;
-	uint32_t sync_serial;
-	uint64_t barrier_count;             /* made for clients whose doorbells have no fence */
-	uint64_t scan_took_ns;              /* the last time */
-	uint64_t scanned_ns;                /* unmanaged processes were looked for */
-	struct gp_timer sync_timer;         /* STATUS waits until then at most; not set: nobody waits */
-	struct gp_timer metrics_sync_timer; /* the same for METRICS */
-	struct gp_timer scan_timer;         /* unmanaged processes are looked for */
-	bool sync_looked;                   /* those who did not look in time are looked at */
-	uint64_t synced_ns;                 /* when the agents were last asked to look */
-	uint32_t sync_at, sync_waiting;     /* whom to ask next; how many were asked and have not looked */
-	uint32_t look_at;                   /* control.c: whom to look at next */
-	/* fair.c */
-	struct gp_fair *fair[2], *fair_tail[2]; /* users with agents, with commands that want something */
-	struct gp_client *rung[GP_PRIORITY_MAX + 1], *rung_tail[GP_PRIORITY_MAX + 1];
-	uint32_t rung_count, portion_work;
-	uint64_t portion_by_ns;
-	struct gp_timer fair_timer;     /* somebody who used too much may go on */
-	uint64_t away_work;             /* units since urgent work was last looked at */
-	uint32_t phase;                 /* loop.c: what the next portion is for */
 	struct gp_client *attr_clients; /* whose new attributes have not reached all their queues */
+	struct gp_counters counters;
+	uint64_t barrier_count; /* made for clients whose doorbells have no fence */
+	struct gp_gangs gangs;
+	struct gp_grants grants;
+	struct gp_events events;
+	struct gp_journal journal;
+	struct gp_metrics_state metrics;
+	struct gp_sync sync;
+	struct gp_unmanaged_set *unmanaged;
+	struct gp_scan_state scan;
 	struct gp_worker *silence, *trees;
-	struct gp_accounts *accounts;
-	/* grant.c */
-	struct gp_grant *grants, *dead_grants;
-	uint32_t grant_count, grant_pids; /* grant_pids: of processes */
-	struct gp_timer grant_timer;      /* the time of one is over */
-	bool grants_saved, grants_dirty;  /* in this round: the file was written; and is to be, at its end */
-	uint32_t journal_lines;           /* journal.c: of all users */
-	uint64_t journal_ns;
-	bool metrics_failed;
-	struct gp_timer metrics_timer; /* the file is written */
-	uint64_t metrics_written_ns;
-	char metrics_path[GP_CONFIG_PATH_SIZE]; /* the file that was written last; "": none */
-	struct gp_timer quarantine_timer;       /* somebody is to leave it */
-	struct gp_timer gang_timer;             /* somebody may change his gang */
-	struct gp_timer slice_timer;            /* gp_slice_update() has something to do */
-	struct gp_timer sampling_timer;         /* gp_sampling_update() has */
-	struct gp_client *sampled;
-	uint64_t sampling_round;
+	struct gp_fairness fair;
+	struct gp_sampling sampling;
+	struct gp_timer quarantine_timer; /* somebody is to leave it */
+	struct gp_timer slice_timer;      /* gp_slice_update() has something to do */
 	_Alignas(8) char packet[GP_WIRE_SIZE_MAX + 64];
 };
 

@@ -153,19 +153,19 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 				    daemon->device_count);
 	}
 	gp_account_rebuild(daemon);
-	if (daemon->core_memory)
-		munmap(daemon->core_memory, daemon->core_size);
-	daemon->core_memory = memory;
-	daemon->core_size = size;
-	daemon->gang_max = DEVICE_GANG_COUNT;
-	daemon->trace_cursor = daemon->watch_cursor = daemon->back_offs = 0;
+	if (daemon->core.memory)
+		munmap(daemon->core.memory, daemon->core.size);
+	daemon->core.memory = memory;
+	daemon->core.size = size;
+	daemon->gangs.max = DEVICE_GANG_COUNT;
+	daemon->events.trace_cursor = daemon->events.watch_cursor = daemon->events.back_offs = 0;
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		gp_carry_forget(daemon, &daemon->devices[i]);
-	memset(daemon->by_core, 0, daemon->config.queue_max * sizeof(struct gp_queue_entry *));
+	memset(daemon->core.queues, 0, daemon->config.queue_max * sizeof(struct gp_queue_entry *));
 	r = gp_sched_init(memory, size, &limits, &daemon->sched);
 	for (uint32_t i = 0; i < daemon->device_count; i++)
-		if (daemon->devices[i].under_way.seq > daemon->seq_base)
-			daemon->seq_base = daemon->devices[i].under_way.seq;
+		if (daemon->devices[i].under_way.seq > daemon->core.seq_base)
+			daemon->core.seq_base = daemon->devices[i].under_way.seq;
 	for (uint32_t i = 0; !r && i < daemon->device_count; i++)
 		r = device_add_core(daemon, &daemon->devices[i], error);
 	for (uint32_t i = 0; !r && i < daemon->client_top; i++) {

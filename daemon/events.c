@@ -183,15 +183,15 @@ static void events_ended_line(const struct gp_daemon *daemon, const struct gp_en
 	gp_text_add(line, "\n");
 }
 
-/* The line in daemon->line: all_size bytes for those who see everybody's, then what its own user gets. */
+/* The line in daemon->events.line: all_size bytes for those who see everybody's, then what its own user gets. */
 static void events_keep_line(struct gp_daemon *daemon, uint32_t all_size, uid_t uid, uint64_t account)
 {
-	struct gp_text *line = &daemon->line;
+	struct gp_text *line = &daemon->events.line;
 	struct gp_line *kept;
 
 	if (line->failed || !all_size)
 		return;
-	kept = gp_lines_add(daemon->lines, all_size, (uint32_t)line->size - all_size);
+	kept = gp_lines_add(daemon->events.lines, all_size, (uint32_t)line->size - all_size);
 	kept->uid = uid;
 	kept->account = account;
 	memcpy(kept->text, line->bytes, line->size);
@@ -203,11 +203,11 @@ static void events_keep(struct gp_daemon *daemon, const struct gp_trace_event *e
 	uint32_t all_size;
 
 	gp_account_name(daemon, event->queue, &who);
-	gp_text_clear(&daemon->line);
-	events_line(daemon, event, &who, true, &daemon->line);
-	all_size = (uint32_t)daemon->line.size;
+	gp_text_clear(&daemon->events.line);
+	events_line(daemon, event, &who, true, &daemon->events.line);
+	all_size = (uint32_t)daemon->events.line.size;
 	if (who.is_known)
-		events_line(daemon, event, &who, false, &daemon->line);
+		events_line(daemon, event, &who, false, &daemon->events.line);
 	events_keep_line(daemon, all_size, who.is_known ? who.uid : (uid_t)-1, who.is_known ? who.account : UINT64_MAX);
 }
 
@@ -215,15 +215,15 @@ void gp_events_ended(struct gp_daemon *daemon, const struct gp_ended *ended)
 {
 	uint32_t all_size;
 
-	if (!daemon->streams)
+	if (!daemon->events.streams)
 		return;
 	gp_events_flush(daemon);
-	gp_text_clear(&daemon->line);
-	events_ended_line(daemon, ended, &daemon->line);
-	all_size = (uint32_t)daemon->line.size;
-	events_ended_line(daemon, ended, &daemon->line);
+	gp_text_clear(&daemon->events.line);
+	events_ended_line(daemon, ended, &daemon->events.line);
+	all_size = (uint32_t)daemon->events.line.size;
+	events_ended_line(daemon, ended, &daemon->events.line);
 	events_keep_line(daemon, all_size, ended->uid, ended->account);
-	for (struct gp_stream *stream = daemon->streams; stream; stream = stream->next)
+	for (struct gp_stream *stream = daemon->events.streams; stream; stream = stream->next)
 		if (!stream->peer->backlog.size)
 			gp_fair_add(daemon, stream->peer);
 }
@@ -231,7 +231,7 @@ void gp_events_ended(struct gp_daemon *daemon, const struct gp_ended *ended)
 /* What it was too slow for. */
 static void events_skip(struct gp_daemon *daemon, struct gp_stream *stream)
 {
-	const struct gp_event_lines *lines = daemon->lines;
+	const struct gp_event_lines *lines = daemon->events.lines;
 
 	if (stream->at >= lines->begin)
 		return;
@@ -268,13 +268,13 @@ static void events_watch(struct gp_daemon *daemon)
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		if (!gp_sched_stats(daemon->sched, daemon->devices[i].core, &stats))
 			back_offs += stats.back_offs;
-	while (back_offs != daemon->back_offs &&
-	       (count = gp_sched_trace_read(daemon->sched, &daemon->watch_cursor, events, EVENTS_BATCH, NULL)))
+	while (back_offs != daemon->events.back_offs &&
+	       (count = gp_sched_trace_read(daemon->sched, &daemon->events.watch_cursor, events, EVENTS_BATCH, NULL)))
 		for (uint32_t i = 0; i < count; i++)
 			events_back_off(daemon, &events[i]);
-	daemon->back_offs = back_offs;
+	daemon->events.back_offs = back_offs;
 	gp_sched_trace_read(daemon->sched, &end, NULL, 0, NULL);
-	daemon->watch_cursor = end;
+	daemon->events.watch_cursor = end;
 }
 
 void gp_events_flush(struct gp_daemon *daemon)
@@ -284,18 +284,18 @@ void gp_events_flush(struct gp_daemon *daemon)
 	uint32_t count;
 
 	events_watch(daemon);
-	if (!daemon->streams)
+	if (!daemon->events.streams)
 		return;
 	do {
-		count = gp_sched_trace_read(daemon->sched, &daemon->trace_cursor, events, EVENTS_BATCH, &lost);
-		for (struct gp_stream *stream = daemon->streams; stream && lost; stream = stream->next)
+		count = gp_sched_trace_read(daemon->sched, &daemon->events.trace_cursor, events, EVENTS_BATCH, &lost);
+		for (struct gp_stream *stream = daemon->events.streams; stream && lost; stream = stream->next)
 			stream->lost += lost;
 		for (uint32_t i = 0; i < count; i++)
 			events_keep(daemon, &events[i]);
 	} while (count);
-	for (struct gp_stream *stream = daemon->streams; stream; stream = stream->next) {
+	for (struct gp_stream *stream = daemon->events.streams; stream; stream = stream->next) {
 		events_skip(daemon, stream);
-		if (stream->at != daemon->lines->end && !stream->peer->backlog.size)
+		if (stream->at != daemon->events.lines->end && !stream->peer->backlog.size)
 			gp_fair_add(daemon, stream->peer);
 	}
 }
@@ -309,8 +309,8 @@ static size_t events_gather(struct gp_daemon *daemon, struct gp_stream *stream, 
 		size = (size_t)snprintf(packet, EVENTS_PACKET, "{\"event\":\"lost\",\"value\":%" PRIu64 "}\n",
 					stream->lost);
 	stream->lost = 0;
-	while (stream->at < daemon->lines->end && !gp_portion_is_over(daemon)) {
-		const struct gp_line *kept = gp_line_at(daemon->lines, stream->at);
+	while (stream->at < daemon->events.lines->end && !gp_portion_is_over(daemon)) {
+		const struct gp_line *kept = gp_line_at(daemon->events.lines, stream->at);
 		bool own = stream->peer->uid == kept->uid && stream->peer->account == kept->account;
 		uint32_t line_size = stream->all ? kept->all_size : own ? kept->own_size : 0;
 
@@ -332,14 +332,14 @@ void gp_events_deliver(struct gp_daemon *daemon, struct gp_peer *peer)
 	size_t size;
 	int r = 0;
 
-	while (!r && !peer->backlog.size && stream->at < daemon->lines->end && !gp_portion_is_over(daemon)) {
+	while (!r && !peer->backlog.size && stream->at < daemon->events.lines->end && !gp_portion_is_over(daemon)) {
 		size = events_gather(daemon, stream, packet);
 		if (size)
 			r = gp_peer_answer_part(daemon, peer, stream->cookie, packet, size);
 	}
 	if (r)
 		gp_peer_close(daemon, peer, NULL);
-	else if (stream->at < daemon->lines->end && !peer->backlog.size)
+	else if (stream->at < daemon->events.lines->end && !peer->backlog.size)
 		gp_fair_add(daemon, peer);
 }
 
@@ -352,22 +352,22 @@ int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cook
 		return -EBUSY;
 	if (!gp_owner_is_root(peer->owner) && peer->owner->stream_count >= EVENTS_USER_STREAMS)
 		return -EDQUOT;
-	if (!daemon->lines)
-		daemon->lines = calloc(1, sizeof(*daemon->lines));
-	stream = daemon->lines ? calloc(1, sizeof(*stream)) : NULL;
+	if (!daemon->events.lines)
+		daemon->events.lines = calloc(1, sizeof(*daemon->events.lines));
+	stream = daemon->events.lines ? calloc(1, sizeof(*stream)) : NULL;
 	if (!stream)
 		return -ENOMEM;
-	if (daemon->streams)
+	if (daemon->events.streams)
 		gp_events_flush(daemon);
 	else /* from now on: what was before is nobody's */
-		while (gp_sched_trace_read(daemon->sched, &daemon->trace_cursor, skipped, EVENTS_BATCH, NULL)) {}
-	*stream = (struct gp_stream){ .next = daemon->streams,
+		while (gp_sched_trace_read(daemon->sched, &daemon->events.trace_cursor, skipped, EVENTS_BATCH, NULL)) {}
+	*stream = (struct gp_stream){ .next = daemon->events.streams,
 				      .peer = peer,
 				      .cookie = cookie,
-				      .at = daemon->lines->end,
-				      .serial = daemon->lines->end_serial,
+				      .at = daemon->events.lines->end,
+				      .serial = daemon->events.lines->end_serial,
 				      .all = gp_access_sees_all(daemon, peer) };
-	daemon->streams = peer->stream = stream;
+	daemon->events.streams = peer->stream = stream;
 	peer->owner->stream_count++;
 	return 0;
 }
@@ -423,7 +423,7 @@ bool gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, struct
 
 void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream)
 {
-	struct gp_stream **at = &daemon->streams;
+	struct gp_stream **at = &daemon->events.streams;
 
 	while (*at != stream)
 		at = &(*at)->next;
@@ -431,8 +431,8 @@ void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream)
 	stream->peer->stream = NULL;
 	stream->peer->owner->stream_count--;
 	free(stream);
-	if (!daemon->streams) {
-		free(daemon->lines);
-		daemon->lines = NULL;
+	if (!daemon->events.streams) {
+		free(daemon->events.lines);
+		daemon->events.lines = NULL;
 	}
 }

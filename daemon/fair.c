@@ -17,26 +17,26 @@
 
 void gp_portion_begin(struct gp_daemon *daemon)
 {
-	daemon->portion_work = 0;
-	daemon->portion_by_ns = gp_now_ns() + FAIR_PORTION_NS;
+	daemon->fair.portion_work = 0;
+	daemon->fair.portion_by_ns = gp_now_ns() + FAIR_PORTION_NS;
 }
 
 void gp_portion_use(struct gp_daemon *daemon, uint32_t units)
 {
-	daemon->portion_work += units;
-	daemon->away_work += units;
+	daemon->fair.portion_work += units;
+	daemon->fair.away_work += units;
 }
 
 bool gp_portion_is_over(const struct gp_daemon *daemon)
 {
-	return daemon->portion_work >= FAIR_WORK || gp_now_ns() >= daemon->portion_by_ns;
+	return daemon->fair.portion_work >= FAIR_WORK || gp_now_ns() >= daemon->fair.portion_by_ns;
 }
 
 void gp_portion_look(struct gp_daemon *daemon)
 {
-	if (daemon->away_work > daemon->counters.away_work_max)
-		daemon->counters.away_work_max = daemon->away_work;
-	daemon->away_work = 0;
+	if (daemon->fair.away_work > daemon->counters.away_work_max)
+		daemon->counters.away_work_max = daemon->fair.away_work;
+	daemon->fair.away_work = 0;
 }
 
 void gp_fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns)
@@ -65,14 +65,15 @@ bool gp_fair_may(struct gp_daemon *daemon, struct gp_owner *owner)
 
 	if (!until_ns)
 		return true;
-	gp_timer_sooner(daemon, &daemon->fair_timer, until_ns);
+	gp_timer_sooner(daemon, &daemon->fair.timer, until_ns);
 	gp_notice(daemon, owner, GP_NOTICE_TIME);
 	return false;
 }
 
 static void fair_owner_in(struct gp_daemon *daemon, struct gp_owner *owner, bool late)
 {
-	struct gp_fair *fair = &owner->fair[late], **head = &daemon->fair[late], **tail = &daemon->fair_tail[late];
+	struct gp_fair *fair = &owner->fair[late], **head = &daemon->fair.owners[late],
+		       **tail = &daemon->fair.owners_tail[late];
 
 	fair->owner = owner;
 	fair->is_in = true;
@@ -98,11 +99,11 @@ static void fair_owner_out(struct gp_daemon *daemon, struct gp_owner *owner, boo
 	if (fair->prev)
 		fair->prev->next = fair->next;
 	else
-		daemon->fair[late] = fair->next;
+		daemon->fair.owners[late] = fair->next;
 	if (fair->next)
 		fair->next->prev = fair->prev;
 	else
-		daemon->fair_tail[late] = fair->prev;
+		daemon->fair.owners_tail[late] = fair->prev;
 	fair->is_in = false;
 }
 
@@ -147,7 +148,7 @@ void gp_fair_remove(struct gp_daemon *daemon, struct gp_peer *peer)
 /* The first whose user may be served. */
 static struct gp_peer *fair_pick(struct gp_daemon *daemon, bool late)
 {
-	for (struct gp_fair *fair = daemon->fair[late]; fair; fair = fair->next)
+	for (struct gp_fair *fair = daemon->fair.owners[late]; fair; fair = fair->next)
 		if (gp_fair_may(daemon, fair->owner))
 			return fair->first;
 	return NULL;
@@ -186,11 +187,11 @@ static void fair_unring(struct gp_daemon *daemon, struct gp_client *client)
 	if (client->rung_prev)
 		client->rung_prev->rung_next = client->rung_next;
 	else
-		daemon->rung[client->rung_at] = client->rung_next;
+		daemon->fair.rung[client->rung_at] = client->rung_next;
 	if (client->rung_next)
 		client->rung_next->rung_prev = client->rung_prev;
 	else
-		daemon->rung_tail[client->rung_at] = client->rung_prev;
+		daemon->fair.rung_tail[client->rung_at] = client->rung_prev;
 	client->is_rung = false;
 }
 
@@ -201,29 +202,29 @@ void gp_fair_ring(struct gp_daemon *daemon, struct gp_client *client)
 	client->is_rung = true;
 	client->rung_at = (uint32_t)client->attr.priority;
 	client->rung_next = NULL;
-	client->rung_prev = daemon->rung_tail[client->rung_at];
+	client->rung_prev = daemon->fair.rung_tail[client->rung_at];
 	if (client->rung_prev)
 		client->rung_prev->rung_next = client;
 	else
-		daemon->rung[client->rung_at] = client;
-	daemon->rung_tail[client->rung_at] = client;
-	daemon->rung_count++;
+		daemon->fair.rung[client->rung_at] = client;
+	daemon->fair.rung_tail[client->rung_at] = client;
+	daemon->fair.rung_count++;
 }
 
 void gp_fair_forget(struct gp_daemon *daemon, struct gp_client *client)
 {
 	if (!client->is_rung)
 		return;
-	GP_ASSERT(daemon->rung_count);
+	GP_ASSERT(daemon->fair.rung_count);
 	fair_unring(daemon, client);
-	daemon->rung_count--;
+	daemon->fair.rung_count--;
 }
 
 /* The most urgent one first: it waits for one of the others at most. */
 static struct gp_client *fair_rung(struct gp_daemon *daemon)
 {
-	for (uint32_t i = GP_PRIORITY_MAX + 1; daemon->rung_count && i--;)
-		for (struct gp_client *client = daemon->rung[i]; client; client = client->rung_next)
+	for (uint32_t i = GP_PRIORITY_MAX + 1; daemon->fair.rung_count && i--;)
+		for (struct gp_client *client = daemon->fair.rung[i]; client; client = client->rung_next)
 			if (gp_fair_may(daemon, client->owner))
 				return client;
 	return NULL;

@@ -17,54 +17,54 @@ struct gp_gang_name {
 
 uint32_t gp_gang_name_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid_t uid, const char *name)
 {
-	uint32_t i, place = daemon->gang_max, own = 0, used = 0;
+	uint32_t i, place = daemon->gangs.max, own = 0, used = 0;
 
-	if (!daemon->gangs)
-		daemon->gangs = calloc(daemon->gang_max, sizeof(*daemon->gangs));
+	if (!daemon->gangs.names)
+		daemon->gangs.names = calloc(daemon->gangs.max, sizeof(*daemon->gangs.names));
 	/* Queue after queue of a process asks for the same. */
-	i = daemon->gang_last;
-	if (daemon->gangs && daemon->gangs[i].users && daemon->gangs[i].uid == uid &&
-	    daemon->gangs[i].owner == owner->id && !strcmp(daemon->gangs[i].name, name)) {
-		daemon->gangs[i].users++;
+	i = daemon->gangs.last;
+	if (daemon->gangs.names && daemon->gangs.names[i].users && daemon->gangs.names[i].uid == uid &&
+	    daemon->gangs.names[i].owner == owner->id && !strcmp(daemon->gangs.names[i].name, name)) {
+		daemon->gangs.names[i].users++;
 		return i + 1;
 	}
 	gp_portion_use(daemon, GANG_WORK);
-	for (i = 0; daemon->gangs && i < daemon->gang_max; i++) {
-		if (!daemon->gangs[i].users) {
-			place = place == daemon->gang_max ? i : place;
+	for (i = 0; daemon->gangs.names && i < daemon->gangs.max; i++) {
+		if (!daemon->gangs.names[i].users) {
+			place = place == daemon->gangs.max ? i : place;
 			continue;
 		}
-		if (daemon->gangs[i].uid == uid && daemon->gangs[i].owner == owner->id &&
-		    !strcmp(daemon->gangs[i].name, name)) {
-			daemon->gangs[i].users++;
-			daemon->gang_last = i;
+		if (daemon->gangs.names[i].uid == uid && daemon->gangs.names[i].owner == owner->id &&
+		    !strcmp(daemon->gangs.names[i].name, name)) {
+			daemon->gangs.names[i].users++;
+			daemon->gangs.last = i;
 			return i + 1;
 		}
-		own += daemon->gangs[i].owner == owner->id;
+		own += daemon->gangs.names[i].owner == owner->id;
 		used++;
 	}
 	/* One user leaves room for the others. */
-	if (!daemon->gangs || place == daemon->gang_max ||
-	    !gp_owner_may_take(owner, daemon->gang_max, GANG_KEPT, used, own))
+	if (!daemon->gangs.names || place == daemon->gangs.max ||
+	    !gp_owner_may_take(owner, daemon->gangs.max, GANG_KEPT, used, own))
 		return 0;
-	daemon->gang_last = place;
-	daemon->gangs[place].users = 1;
-	daemon->gangs[place].uid = uid;
-	daemon->gangs[place].owner = owner->id;
-	snprintf(daemon->gangs[place].name, sizeof(daemon->gangs[place].name), "%s", name);
+	daemon->gangs.last = place;
+	daemon->gangs.names[place].users = 1;
+	daemon->gangs.names[place].uid = uid;
+	daemon->gangs.names[place].owner = owner->id;
+	snprintf(daemon->gangs.names[place].name, sizeof(daemon->gangs.names[place].name), "%s", name);
 	return place + 1;
 }
 
 void gp_gang_name_hold(struct gp_daemon *daemon, uint32_t gang)
 {
-	if (gang && gang <= daemon->gang_max && daemon->gangs)
-		daemon->gangs[gang - 1].users++;
+	if (gang && gang <= daemon->gangs.max && daemon->gangs.names)
+		daemon->gangs.names[gang - 1].users++;
 }
 
 void gp_gang_name_put(struct gp_daemon *daemon, uint32_t gang)
 {
-	if (gang && gang <= daemon->gang_max && daemon->gangs && daemon->gangs[gang - 1].users)
-		daemon->gangs[gang - 1].users--;
+	if (gang && gang <= daemon->gangs.max && daemon->gangs.names && daemon->gangs.names[gang - 1].users)
+		daemon->gangs.names[gang - 1].users--;
 }
 
 /* Queues of one process on several devices, and of processes that are one program or job, move together unless it said

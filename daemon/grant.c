@@ -24,7 +24,7 @@ static void grant_say(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t c
 
 static struct gp_grant *grant_find(const struct gp_daemon *daemon, pid_t pid, const char *cgroup)
 {
-	struct gp_grant *grant = daemon->grants;
+	struct gp_grant *grant = daemon->grants.first;
 
 	while (grant && (pid ? grant->pid != pid : grant->pid || strcmp(grant->cgroup, cgroup)))
 		grant = grant->next;
@@ -33,10 +33,10 @@ static struct gp_grant *grant_find(const struct gp_daemon *daemon, pid_t pid, co
 
 static void grant_set_timer(struct gp_daemon *daemon)
 {
-	gp_timer_set(daemon, &daemon->grant_timer, 0);
-	for (const struct gp_grant *grant = daemon->grants; grant; grant = grant->next)
+	gp_timer_set(daemon, &daemon->grants.timer, 0);
+	for (const struct gp_grant *grant = daemon->grants.first; grant; grant = grant->next)
 		if (grant->until_ns)
-			gp_timer_sooner(daemon, &daemon->grant_timer, grant->until_ns);
+			gp_timer_sooner(daemon, &daemon->grants.timer, grant->until_ns);
 }
 
 /* What changed concerns these; named: fields that root has just spoken about. */
@@ -57,32 +57,32 @@ static void grant_tell(struct gp_daemon *daemon, const struct gp_grant *grant, u
 
 void gp_grant_remove(struct gp_daemon *daemon, struct gp_grant *grant)
 {
-	struct gp_grant **at = &daemon->grants;
+	struct gp_grant **at = &daemon->grants.first;
 
 	while (*at && *at != grant)
 		at = &(*at)->next;
-	GP_ASSERT(*at && daemon->grant_count); /* nobody removes one twice */
+	GP_ASSERT(*at && daemon->grants.count); /* nobody removes one twice */
 	*at = grant->next;
-	daemon->grant_count--;
-	daemon->grant_pids -= grant->pid != 0;
+	daemon->grants.count--;
+	daemon->grants.pid_count -= grant->pid != 0;
 	gp_daemon_drop(daemon, grant->pidfd);
 	grant_set_timer(daemon);
 	grant_tell(daemon, grant, 0);
 	/* Events of this round may still point here. */
 	grant->pidfd = -1;
-	grant->next = daemon->dead_grants;
-	daemon->dead_grants = grant;
+	grant->next = daemon->grants.dead;
+	daemon->grants.dead = grant;
 }
 
 /* Somebody waits for an answer: it is kept before he has that. The first of a round is, at least; the file is written
  * again at the end of the round for all the others. */
 static void grant_changed(struct gp_daemon *daemon)
 {
-	if (daemon->grants_saved) {
-		daemon->grants_dirty = true;
+	if (daemon->grants.saved) {
+		daemon->grants.dirty = true;
 		return;
 	}
-	daemon->grants_saved = true;
+	daemon->grants.saved = true;
 	gp_grant_save(daemon);
 }
 
@@ -95,7 +95,7 @@ static void grant_ended(struct gp_daemon *daemon, void *owner, uint32_t events)
 	if (grant->pidfd < 0)
 		return;
 	gp_grant_remove(daemon, grant);
-	daemon->grants_dirty = true;
+	daemon->grants.dirty = true;
 }
 
 /* By its number: the pidfd is opened first, so the start is that process's if it is still there. */
@@ -122,7 +122,7 @@ static struct gp_grant *grant_create(struct gp_daemon *daemon, pid_t pid, const 
 	struct gp_grant *grant;
 
 	*ret_error = -ENOSPC;
-	if (daemon->grant_count >= GP_GRANT_MAX || (pid && daemon->grant_pids >= GP_GRANT_PIDS))
+	if (daemon->grants.count >= GP_GRANT_MAX || (pid && daemon->grants.pid_count >= GP_GRANT_PIDS))
 		return NULL;
 	*ret_error = -ENOMEM;
 	grant = calloc(1, sizeof(*grant));
@@ -138,10 +138,10 @@ static struct gp_grant *grant_create(struct gp_daemon *daemon, pid_t pid, const 
 		free(grant);
 		return NULL;
 	}
-	grant->next = daemon->grants;
-	daemon->grants = grant;
-	daemon->grant_count++;
-	daemon->grant_pids += pid != 0;
+	grant->next = daemon->grants.first;
+	daemon->grants.first = grant;
+	daemon->grants.count++;
+	daemon->grants.pid_count += pid != 0;
 	return grant;
 }
 
@@ -206,7 +206,7 @@ void gp_grant_overlay(const struct gp_daemon *daemon, const char *cgroups, struc
 
 	do {
 		next = NULL;
-		for (const struct gp_grant *grant = daemon->grants; grant; grant = grant->next)
+		for (const struct gp_grant *grant = daemon->grants.first; grant; grant = grant->next)
 			if (!grant->pid && (!last || grant_is_above(grant->cgroup, last->cgroup)) &&
 			    (!next || grant_is_above(next->cgroup, grant->cgroup)) &&
 			    gp_cgroup_is_within(cgroups, grant->cgroup))
@@ -222,7 +222,7 @@ void gp_grant_of_process(struct gp_daemon *daemon, pid_t pid, struct gp_terms *r
 	const struct gp_grant *grant;
 
 	gp_terms_init(ret_terms);
-	for (int i = 0; daemon->grant_pids && i < GP_PROCESS_DEPTH && pid > 0; i++) {
+	for (int i = 0; daemon->grants.pid_count && i < GP_PROCESS_DEPTH && pid > 0; i++) {
 		grant = grant_find(daemon, pid, "");
 		if (grant) {
 			*ret_terms = grant->terms;
@@ -290,11 +290,11 @@ static void grant_list(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t 
 {
 	struct gp_text text = { 0 };
 
-	gp_portion_use(daemon, daemon->grant_count * (1 + daemon->client_top / 64));
+	gp_portion_use(daemon, daemon->grants.count * (1 + daemon->client_top / 64));
 	gp_text_open(&text, NULL, '{');
 	gp_text_u64(&text, "schema", 1);
 	gp_text_open(&text, "grants", '[');
-	for (const struct gp_grant *grant = daemon->grants; grant; grant = grant->next)
+	for (const struct gp_grant *grant = daemon->grants.first; grant; grant = grant->next)
 		gp_grant_write(daemon, grant, &text);
 	gp_text_close(&text, ']');
 	gp_text_close(&text, '}');
@@ -403,19 +403,19 @@ static void grant_bury(struct gp_daemon *daemon)
 {
 	struct gp_grant *grant;
 
-	while ((grant = daemon->dead_grants)) {
-		daemon->dead_grants = grant->next;
+	while ((grant = daemon->grants.dead)) {
+		daemon->grants.dead = grant->next;
 		free(grant);
 	}
 }
 
 void gp_grant_due(struct gp_daemon *daemon, uint64_t now_ns)
 {
-	bool is_due = gp_timer_expire(daemon, &daemon->grant_timer, now_ns);
+	bool is_due = gp_timer_expire(daemon, &daemon->grants.timer, now_ns);
 	struct gp_grant *grant, *next;
 
 	grant_bury(daemon);
-	for (grant = is_due ? daemon->grants : NULL; grant; grant = next) {
+	for (grant = is_due ? daemon->grants.first : NULL; grant; grant = next) {
 		next = grant->next;
 		if (!grant->until_ns || now_ns < grant->until_ns)
 			continue;
@@ -424,25 +424,25 @@ void gp_grant_due(struct gp_daemon *daemon, uint64_t now_ns)
 		else
 			gp_log("the time of the grant for cgroup %s is over", grant->cgroup);
 		gp_grant_remove(daemon, grant);
-		daemon->grants_dirty = true;
+		daemon->grants.dirty = true;
 	}
-	if (daemon->grants_dirty)
+	if (daemon->grants.dirty)
 		gp_grant_save(daemon);
-	daemon->grants_dirty = daemon->grants_saved = false;
+	daemon->grants.dirty = daemon->grants.saved = false;
 }
 
 void gp_grant_fini(struct gp_daemon *daemon)
 {
 	struct gp_grant *grant;
 
-	if (daemon->grants_dirty)
+	if (daemon->grants.dirty)
 		gp_grant_save(daemon);
-	daemon->grants_dirty = false;
-	while ((grant = daemon->grants)) {
-		daemon->grants = grant->next;
+	daemon->grants.dirty = false;
+	while ((grant = daemon->grants.first)) {
+		daemon->grants.first = grant->next;
 		gp_daemon_drop(daemon, grant->pidfd);
 		free(grant);
 	}
 	grant_bury(daemon);
-	daemon->grant_count = daemon->grant_pids = 0;
+	daemon->grants.count = daemon->grants.pid_count = 0;
 }

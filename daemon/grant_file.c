@@ -100,7 +100,7 @@ void gp_grant_save(struct gp_daemon *daemon)
 	writer.hurried = true; /* orders do not wait for a disk, and after a crash of the machine it is void anyway */
 	fchmod(fileno(writer.stream), 0600);
 	fprintf(writer.stream, "[boot]\nid = %s\n", boot);
-	for (const struct gp_grant *grant = daemon->grants; grant; grant = grant->next)
+	for (const struct gp_grant *grant = daemon->grants.first; grant; grant = grant->next)
 		grant_write(writer.stream, grant);
 	if (gp_file_commit(&writer, &error))
 		gp_log("grants are not kept over a restart: %s", error.text);
@@ -258,6 +258,6 @@ void gp_grant_load(struct gp_daemon *daemon)
 		r = gp_grant_parse(daemon, text, size, boot, &error);
 	if (r && r != -ESTALE)
 		gp_log("%s: %s; what follows there is lost", path, error.text);
-	if (daemon->grant_count)
-		gp_log("%u grants are in force", daemon->grant_count);
+	if (daemon->grants.count)
+		gp_log("%u grants are in force", daemon->grants.count);
 }

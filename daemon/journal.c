@@ -69,7 +69,7 @@ bool gp_journal_may(struct gp_daemon *daemon, struct gp_owner *owner, uint64_t n
 	if (gp_owner_is_root(owner))
 		return true;
 	if (!journal_take(&owner->lines, &owner->lines_ns, JOURNAL_LINES, JOURNAL_GAIN, now_ns) ||
-	    !journal_take(&daemon->journal_lines, &daemon->journal_ns, JOURNAL_ALL, JOURNAL_EACH, now_ns)) {
+	    !journal_take(&daemon->journal.lines, &daemon->journal.at_ns, JOURNAL_ALL, JOURNAL_EACH, now_ns)) {
 		owner->left_out++;
 		daemon->counters.lines_left_out++;
 		return false;

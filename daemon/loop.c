@@ -43,11 +43,11 @@ int gp_daemon_watch(struct gp_daemon *daemon, int fd, uint32_t events, struct gp
 {
 	struct epoll_event event = { .events = events, .data.ptr = source };
 
-	if (!epoll_ctl(daemon->epoll_fd, EPOLL_CTL_ADD, fd, &event))
+	if (!epoll_ctl(daemon->loop.epoll_fd, EPOLL_CTL_ADD, fd, &event))
 		return 0;
 	if (errno != EEXIST)
 		return -errno;
-	return epoll_ctl(daemon->epoll_fd, EPOLL_CTL_MOD, fd, &event) ? -errno : 0;
+	return epoll_ctl(daemon->loop.epoll_fd, EPOLL_CTL_MOD, fd, &event) ? -errno : 0;
 }
 
 /* Closing alone does not end the watch while another process has the same file: the doorbell is the agent's too, and a
@@ -57,7 +57,7 @@ void gp_daemon_drop(struct gp_daemon *daemon, int fd)
 {
 	if (fd < 0)
 		return;
-	epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, fd, NULL); /* ENOENT: it was not watched */
+	epoll_ctl(daemon->loop.epoll_fd, EPOLL_CTL_DEL, fd, NULL); /* ENOENT: it was not watched */
 	close(fd);
 }
 
@@ -65,12 +65,12 @@ void gp_daemon_drop(struct gp_daemon *daemon, int fd)
 static void loop_notify(struct gp_daemon *daemon, const char *state)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t size = daemon->notify_path ? strlen(daemon->notify_path) : 0;
+	size_t size = daemon->loop.notify_path ? strlen(daemon->loop.notify_path) : 0;
 	int fd;
 
 	if (!size || size >= sizeof(address.sun_path))
 		return;
-	memcpy(address.sun_path, daemon->notify_path, size);
+	memcpy(address.sun_path, daemon->loop.notify_path, size);
 	if (address.sun_path[0] == '@')
 		address.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -83,12 +83,12 @@ static void loop_notify(struct gp_daemon *daemon, const char *state)
 
 static void loop_stop(struct gp_daemon *daemon)
 {
-	if (daemon->stopping)
+	if (daemon->loop.stopping)
 		return;
 	loop_notify(daemon, "STOPPING=1");
 	gp_log("the daemon ends and opens every gate");
-	daemon->stopping = true;
-	gp_timer_set(daemon, &daemon->stop_timer, gp_now_ns() + LOOP_STOP_NS);
+	daemon->loop.stopping = true;
+	gp_timer_set(daemon, &daemon->loop.stop_timer, gp_now_ns() + LOOP_STOP_NS);
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		gp_sched_device_stop(daemon->sched, daemon->devices[i].core, gp_daemon_now_ns(daemon));
 	gp_slice_changed(daemon);
@@ -115,9 +115,9 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 	if (!config)
 		return -ENOMEM;
 	gp_config_init(config);
-	r = gp_config_read(config, daemon->config_path, !daemon->config_required, error);
+	r = gp_config_read(config, daemon->start.config_path, !daemon->start.config_required, error);
 	if (!r)
-		r = gp_config_apply(config, daemon->settings, daemon->setting_count, error);
+		r = gp_config_apply(config, daemon->start.settings, daemon->start.setting_count, error);
 	if (r) {
 		free(config);
 		return r;
@@ -150,7 +150,7 @@ static void loop_signal(struct gp_daemon *daemon, void *owner, uint32_t events)
 
 	(void)owner;
 	(void)events;
-	while (read(daemon->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+	while (read(daemon->loop.signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
 			loop_stop(daemon);
 		} else if (info.ssi_signo == SIGHUP) {
@@ -170,8 +170,8 @@ static void loop_drain(struct gp_daemon *daemon, void *owner, uint32_t events)
 
 	(void)size;
 	(void)events;
-	if (fd == daemon->timer_fd)
-		daemon->armed_ns = 0;
+	if (fd == daemon->loop.timer_fd)
+		daemon->loop.armed_ns = 0;
 }
 
 static void loop_set_timer(struct gp_daemon *daemon)
@@ -179,23 +179,23 @@ static void loop_set_timer(struct gp_daemon *daemon)
 	uint64_t now_ns = gp_now_ns(), core_ns = gp_sched_deadline_ns(daemon->sched), due_ns;
 	struct itimerspec when = { 0 };
 
-	gp_timer_set(daemon, &daemon->core_timer,
+	gp_timer_set(daemon, &daemon->loop.core_timer,
 		     core_ns < UINT64_MAX / daemon->dilation - 1 ? (core_ns + 1) * daemon->dilation : 0);
-	due_ns = gp_timers_next_ns(&daemon->timers);
+	due_ns = gp_timers_next_ns(&daemon->loop.timers);
 	if (due_ns && due_ns <= now_ns)
 		due_ns = now_ns + LOOP_RETRY_NS;
-	if (due_ns == daemon->armed_ns)
+	if (due_ns == daemon->loop.armed_ns)
 		return;
-	daemon->armed_ns = due_ns;
+	daemon->loop.armed_ns = due_ns;
 	when.it_value.tv_sec = (time_t)(due_ns / 1000000000ull);
 	when.it_value.tv_nsec = (long)(due_ns % 1000000000ull);
-	timerfd_settime(daemon->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+	timerfd_settime(daemon->loop.timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
 static void loop_watchdog(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	loop_notify(daemon, "WATCHDOG=1");
-	gp_timer_set(daemon, &daemon->watchdog, now_ns + daemon->watchdog_ns / 2);
+	gp_timer_set(daemon, &daemon->loop.watchdog, now_ns + daemon->loop.watchdog_ns / 2);
 }
 
 /* What is due by the clock. */
@@ -215,7 +215,7 @@ static void loop_look(struct gp_daemon *daemon, int timeout_ms)
 	int count, rounds = 0;
 
 	do {
-		count = epoll_wait(daemon->epoll_fd, events, LOOP_EVENTS, rounds ? 0 : timeout_ms);
+		count = epoll_wait(daemon->loop.epoll_fd, events, LOOP_EVENTS, rounds ? 0 : timeout_ms);
 		for (int i = 0; i < count; i++) {
 			struct gp_source *source = events[i].data.ptr;
 
@@ -227,23 +227,23 @@ static void loop_look(struct gp_daemon *daemon, int timeout_ms)
 
 static bool loop_has_work(struct gp_daemon *daemon, uint32_t phase)
 {
-	return phase == LOOP_ASKED ? daemon->is_asked :
+	return phase == LOOP_ASKED ? daemon->listen.is_asked :
 	       phase == LOOP_ATTRS ? daemon->attr_clients != NULL :
 				     gp_fair_has_work(daemon, phase);
 }
 
 bool gp_daemon_has_work(struct gp_daemon *daemon)
 {
-	gp_timer_set(daemon, &daemon->fair_timer, 0);
+	gp_timer_set(daemon, &daemon->fair.timer, 0);
 	return gp_fair_has_rung(daemon) || gp_fair_has_work(daemon, false) || gp_fair_has_work(daemon, true) ||
-	       daemon->is_asked || daemon->attr_clients || gp_control_has_work(daemon) || daemon->inbox;
+	       daemon->listen.is_asked || daemon->attr_clients || gp_control_has_work(daemon) || daemon->inbox.reports;
 }
 
 /* One portion for one of those who can wait: agents' messages, commands, newcomers, each in turn. */
 static void loop_serve(struct gp_daemon *daemon)
 {
 	for (uint32_t i = 0; i < LOOP_PHASES; i++) {
-		uint32_t phase = daemon->phase++ % LOOP_PHASES;
+		uint32_t phase = daemon->loop.phase++ % LOOP_PHASES;
 
 		if (!loop_has_work(daemon, phase))
 			continue;
@@ -283,7 +283,7 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 static void loop_make_table(const struct gp_daemon *daemon)
 {
 	uint32_t need = gp_peer_max(daemon) * GP_PEER_FDS + LOOP_FDS_OWN;
-	int fd = fcntl(daemon->epoll_fd, F_DUPFD_CLOEXEC, (need < daemon->fd_max ? need : daemon->fd_max) - 1);
+	int fd = fcntl(daemon->loop.epoll_fd, F_DUPFD_CLOEXEC, (need < daemon->fd_max ? need : daemon->fd_max) - 1);
 
 	if (fd >= 0)
 		close(fd);
@@ -304,21 +304,21 @@ static void loop_environment(struct gp_daemon *daemon)
 {
 	const char *watchdog = getenv("WATCHDOG_USEC");
 
-	daemon->notify_path = getenv("NOTIFY_SOCKET");
-	if (watchdog && daemon->notify_path) {
-		daemon->watchdog_ns = strtoull(watchdog, NULL, 10) * 1000;
-		gp_timer_set(daemon, &daemon->watchdog, gp_now_ns());
+	daemon->loop.notify_path = getenv("NOTIFY_SOCKET");
+	if (watchdog && daemon->loop.notify_path) {
+		daemon->loop.watchdog_ns = strtoull(watchdog, NULL, 10) * 1000;
+		gp_timer_set(daemon, &daemon->loop.watchdog, gp_now_ns());
 	}
 }
 
 static void loop_init_timers(struct gp_daemon *daemon)
 {
-	daemon->watchdog.due = loop_watchdog;
+	daemon->loop.watchdog.due = loop_watchdog;
 	daemon->cost_timer.due = gp_cost_due;
-	daemon->listen_timer.due = gp_peer_listen_again;
-	daemon->silent_timer.due = gp_peer_expire;
+	daemon->listen.timer.due = gp_peer_listen_again;
+	daemon->listen.silent_timer.due = gp_peer_expire;
 	daemon->quarantine_timer.due = gp_quarantine_due;
-	daemon->gang_timer.due = gp_queue_gangs_due;
+	daemon->gangs.timer.due = gp_queue_gangs_due;
 }
 
 int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
@@ -326,37 +326,38 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
 	sigset_t signals;
 	int r;
 
-	daemon->thread = pthread_self();
-	daemon->started_ns = gp_now_ns();
+	daemon->loop.thread = pthread_self();
+	daemon->start.at_ns = gp_now_ns();
 	daemon->dilation = 1;
-	pthread_mutex_init(&daemon->inbox_lock, NULL);
-	daemon->inbox_tail = &daemon->inbox;
-	daemon->listen_fd = daemon->lock_fd = daemon->spare_fd = -1;
+	pthread_mutex_init(&daemon->inbox.lock, NULL);
+	daemon->inbox.tail = &daemon->inbox.reports;
+	daemon->listen.fd = daemon->listen.lock_fd = daemon->listen.spare_fd = -1;
 	loop_init_timers(daemon);
 	loop_raise_limits(daemon);
 	loop_environment(daemon);
 	daemon->clients = calloc(daemon->config.client_max, sizeof(struct gp_client *));
-	daemon->by_core = calloc(daemon->config.queue_max, sizeof(struct gp_queue_entry *));
+	daemon->core.queues = calloc(daemon->config.queue_max, sizeof(struct gp_queue_entry *));
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	daemon->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	daemon->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	daemon->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	daemon->inbox_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (gp_owner_init(daemon) || gp_account_init(daemon) || !daemon->clients || !daemon->by_core ||
-	    daemon->epoll_fd < 0 || daemon->timer_fd < 0 || daemon->signal_fd < 0 || daemon->inbox_fd < 0)
+	daemon->loop.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	daemon->loop.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	daemon->loop.signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	daemon->inbox.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (gp_owner_init(daemon) || gp_account_init(daemon) || !daemon->clients || !daemon->core.queues ||
+	    daemon->loop.epoll_fd < 0 || daemon->loop.timer_fd < 0 || daemon->loop.signal_fd < 0 ||
+	    daemon->inbox.fd < 0)
 		return gp_error_set(error, -ENOMEM, "cannot start: %s", strerror(errno));
 	loop_make_table(daemon);
-	daemon->timer_source = (struct gp_source){ loop_drain, &daemon->timer_fd };
-	daemon->inbox_source = (struct gp_source){ loop_drain, &daemon->inbox_fd };
-	daemon->signal_source = (struct gp_source){ loop_signal, NULL };
-	gp_daemon_watch(daemon, daemon->timer_fd, EPOLLIN, &daemon->timer_source);
-	gp_daemon_watch(daemon, daemon->inbox_fd, EPOLLIN, &daemon->inbox_source);
-	gp_daemon_watch(daemon, daemon->signal_fd, EPOLLIN, &daemon->signal_source);
+	daemon->loop.timer_source = (struct gp_source){ loop_drain, &daemon->loop.timer_fd };
+	daemon->inbox.source = (struct gp_source){ loop_drain, &daemon->inbox.fd };
+	daemon->loop.signal_source = (struct gp_source){ loop_signal, NULL };
+	gp_daemon_watch(daemon, daemon->loop.timer_fd, EPOLLIN, &daemon->loop.timer_source);
+	gp_daemon_watch(daemon, daemon->inbox.fd, EPOLLIN, &daemon->inbox.source);
+	gp_daemon_watch(daemon, daemon->loop.signal_fd, EPOLLIN, &daemon->loop.signal_source);
 	r = gp_device_add_all(daemon, error);
 	if (!r)
 		gp_grant_load(daemon);
@@ -368,7 +369,7 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
 int gp_daemon_run(struct gp_daemon *daemon)
 {
 	loop_notify(daemon, "READY=1");
-	while (!daemon->stopping || (!loop_all_open(daemon) && gp_now_ns() < daemon->stop_timer.at_ns))
+	while (!daemon->loop.stopping || (!loop_all_open(daemon) && gp_now_ns() < daemon->loop.stop_timer.at_ns))
 		gp_daemon_step(daemon, -1);
 	return 0;
 }
@@ -389,25 +390,25 @@ void gp_daemon_fini(struct gp_daemon *daemon)
 		daemon->drivers[i].ops->fini(daemon->drivers[i].backend);
 	gp_carry_inbox(daemon);
 	gp_metrics_remove(daemon);
-	if (daemon->listen_fd >= 0) {
-		close(daemon->listen_fd);
+	if (daemon->listen.fd >= 0) {
+		close(daemon->listen.fd);
 		unlink(daemon->config.socket);
 	}
-	if (daemon->core_memory)
-		munmap(daemon->core_memory, daemon->core_size);
+	if (daemon->core.memory)
+		munmap(daemon->core.memory, daemon->core.size);
 	gp_owner_fini(daemon);
 	gp_account_fini(daemon);
-	gp_text_fini(&daemon->line);
+	gp_text_fini(&daemon->events.line);
 	free(daemon->devices);
 	free(daemon->clients);
-	free(daemon->by_core);
-	free(daemon->gangs);
-	close(daemon->epoll_fd);
-	close(daemon->timer_fd);
-	close(daemon->signal_fd);
-	close(daemon->inbox_fd);
-	if (daemon->spare_fd >= 0)
-		close(daemon->spare_fd);
-	if (daemon->lock_fd >= 0)
-		close(daemon->lock_fd);
+	free(daemon->core.queues);
+	free(daemon->gangs.names);
+	close(daemon->loop.epoll_fd);
+	close(daemon->loop.timer_fd);
+	close(daemon->loop.signal_fd);
+	close(daemon->inbox.fd);
+	if (daemon->listen.spare_fd >= 0)
+		close(daemon->listen.spare_fd);
+	if (daemon->listen.lock_fd >= 0)
+		close(daemon->listen.lock_fd);
 }

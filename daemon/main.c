@@ -111,10 +111,10 @@ int main(int argc, char **argv)
 		printf("gpreemptd: the configuration is fine (%u files)\n", daemon.config.file_count);
 		return 0;
 	}
-	daemon.config_path = arguments.config ? arguments.config : GP_CONFIG_FILE;
-	daemon.config_required = arguments.config;
-	daemon.settings = arguments.settings;
-	daemon.setting_count = arguments.setting_count;
+	daemon.start.config_path = arguments.config ? arguments.config : GP_CONFIG_FILE;
+	daemon.start.config_required = arguments.config;
+	daemon.start.settings = arguments.settings;
+	daemon.start.setting_count = arguments.setting_count;
 	r = gp_daemon_init(&daemon, &error);
 	if (r) {
 		fprintf(stderr, "gpreemptd: %s\n", error.text);

@@ -245,15 +245,15 @@ void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text)
 
 void gp_metrics_remove(struct gp_daemon *daemon)
 {
-	if (*daemon->metrics_path)
-		unlink(daemon->metrics_path);
-	*daemon->metrics_path = '\0';
+	if (*daemon->metrics.path)
+		unlink(daemon->metrics.path);
+	*daemon->metrics.path = '\0';
 }
 
 void gp_metrics_changed(struct gp_daemon *daemon)
 {
-	if (daemon->metrics_timer.at_ns)
-		gp_timer_sooner(daemon, &daemon->metrics_timer, daemon->metrics_written_ns + METRICS_FILE_NS);
+	if (daemon->metrics.timer.at_ns)
+		gp_timer_sooner(daemon, &daemon->metrics.timer, daemon->metrics.written_ns + METRICS_FILE_NS);
 }
 
 /* For node_exporter's textfile collector. */
@@ -264,18 +264,18 @@ void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 	struct gp_error error;
 	int r = -ENOMEM;
 
-	if (strcmp(daemon->metrics_path, daemon->config.metrics_file) != 0 && *daemon->metrics_path) {
+	if (strcmp(daemon->metrics.path, daemon->config.metrics_file) != 0 && *daemon->metrics.path) {
 		gp_metrics_remove(daemon); /* the configuration names another, or none */
-		daemon->metrics_written_ns = 0;
+		daemon->metrics.written_ns = 0;
 	}
 	if (!*daemon->config.metrics_file) {
-		gp_timer_set(daemon, &daemon->metrics_timer, 0);
+		gp_timer_set(daemon, &daemon->metrics.timer, 0);
 		return;
 	}
-	if (daemon->metrics_written_ns && now_ns < daemon->metrics_timer.at_ns)
+	if (daemon->metrics.written_ns && now_ns < daemon->metrics.timer.at_ns)
 		return;
-	gp_timer_set(daemon, &daemon->metrics_timer, now_ns + METRICS_HEARTBEAT_NS);
-	daemon->metrics_written_ns = now_ns;
+	gp_timer_set(daemon, &daemon->metrics.timer, now_ns + METRICS_HEARTBEAT_NS);
+	daemon->metrics.written_ns = now_ns;
 	gp_unmanaged_refresh(daemon); /* they count against slots; what it finds is in the next one */
 	gp_metrics_write(daemon, &text);
 	if (text.failed)
@@ -288,12 +288,12 @@ void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 		r = gp_file_commit(&writer, &error);
 	}
 	if (!r)
-		snprintf(daemon->metrics_path, sizeof(daemon->metrics_path), "%s", daemon->config.metrics_file);
+		snprintf(daemon->metrics.path, sizeof(daemon->metrics.path), "%s", daemon->config.metrics_file);
 	/* Said once: a full disk is not made fuller. */
-	if (r && !daemon->metrics_failed)
+	if (r && !daemon->metrics.failed)
 		gp_log("metrics are not written: %s", error.text);
-	else if (!r && daemon->metrics_failed)
+	else if (!r && daemon->metrics.failed)
 		gp_log("metrics are written again");
-	daemon->metrics_failed = r;
+	daemon->metrics.failed = r;
 	gp_text_fini(&text);
 }

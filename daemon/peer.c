@@ -110,7 +110,7 @@ static void peer_hang_up(struct gp_daemon *daemon, int fd, struct gp_owner *owne
 	bool any = false;
 	char byte;
 
-	if (!daemon->no_rights) {
+	if (!daemon->listen.no_rights) {
 		setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int));
 		shutdown(fd, SHUT_RDWR); /* nothing is added any more */
 		while (peer_has_packet(fd, &any) && !any)
@@ -143,7 +143,7 @@ void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *w
 	if (peer->stream)
 		gp_events_close(daemon, peer->stream);
 	if (peer->kind == GP_PEER_NEW)
-		daemon->new_count--;
+		daemon->listen.new_count--;
 	if (peer->prev)
 		peer->prev->next = peer->next;
 	else
@@ -153,7 +153,7 @@ void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *w
 	GP_ASSERT(daemon->peer_count && peer->owner->peer_count);
 	daemon->peer_count--;
 	peer->owner->peer_count--;
-	epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, peer->fd, NULL);
+	epoll_ctl(daemon->loop.epoll_fd, EPOLL_CTL_DEL, peer->fd, NULL);
 	peer_hang_up(daemon, peer->fd, peer->owner);
 	gp_daemon_drop(daemon, peer->pidfd);
 	peer->fd = peer->pidfd = -1;
@@ -218,7 +218,7 @@ static void peer_message(struct gp_daemon *daemon, struct gp_peer *peer, size_t 
 		peer->is_late = peer->kind == GP_PEER_COMMAND;
 		if (peer->kind == GP_PEER_AGENT)
 			gp_user_want(daemon, peer->uid);
-		daemon->new_count--;
+		daemon->listen.new_count--;
 	}
 	if (type == GP_WIRE_CONTROL)
 		gp_control_request(daemon, peer, daemon->packet);
@@ -252,7 +252,7 @@ static void peer_read(struct gp_daemon *daemon, struct gp_peer *peer)
 
 	for (int i = 0; i < (peer->is_late ? 1 : PEER_READ_MAX) && peer_may_ask(daemon, peer, i); i++) {
 		/* What comes after a look that found nothing is looked at next time. */
-		if (!daemon->no_rights && peer_look(peer->fd, &files) == -EAGAIN)
+		if (!daemon->listen.no_rights && peer_look(peer->fd, &files) == -EAGAIN)
 			return;
 		if (files) {
 			gp_peer_refuse(daemon, peer, "it sent descriptors");
@@ -432,8 +432,8 @@ static const char *peer_create(struct gp_daemon *daemon, int fd, const struct uc
 		peer->next->prev = peer;
 	daemon->peers = peer;
 	daemon->peer_count++;
-	daemon->new_count++;
-	gp_timer_sooner(daemon, &daemon->silent_timer, gp_now_ns() + PEER_EXPIRE_NS);
+	daemon->listen.new_count++;
+	gp_timer_sooner(daemon, &daemon->listen.silent_timer, gp_now_ns() + PEER_EXPIRE_NS);
 	owner->peer_count++;
 	return NULL;
 }
@@ -461,8 +461,8 @@ static void peer_add(struct gp_daemon *daemon, int fd)
 
 static void peer_pause(struct gp_daemon *daemon)
 {
-	gp_daemon_watch(daemon, daemon->listen_fd, 0, &daemon->listen_source);
-	gp_timer_set(daemon, &daemon->listen_timer, gp_now_ns() + PEER_FULL_NS);
+	gp_daemon_watch(daemon, daemon->listen.fd, 0, &daemon->listen.source);
+	gp_timer_set(daemon, &daemon->listen.timer, gp_now_ns() + PEER_FULL_NS);
 }
 
 /* With no descriptor left, one is kept to take the connection and end it: otherwise epoll would never sleep again. If
@@ -471,12 +471,12 @@ static bool peer_overflow(struct gp_daemon *daemon)
 {
 	int fd;
 
-	if (daemon->spare_fd >= 0)
-		close(daemon->spare_fd);
-	fd = accept4(daemon->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (daemon->listen.spare_fd >= 0)
+		close(daemon->listen.spare_fd);
+	fd = accept4(daemon->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0)
 		peer_turn_away(daemon, fd, "gpreemptd has no file descriptors left (LimitNOFILE=)");
-	daemon->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
 		return true;
 	peer_pause(daemon);
@@ -487,14 +487,14 @@ static void peer_asked(struct gp_daemon *daemon, void *owner, uint32_t events)
 {
 	(void)owner;
 	(void)events;
-	daemon->is_asked = true;
+	daemon->listen.is_asked = true;
 }
 
 void gp_peer_accept(struct gp_daemon *daemon)
 {
 	int fd;
 
-	daemon->is_asked = false;
+	daemon->listen.is_asked = false;
 	/* Each holds a descriptor of ours: whoever makes them wait keeps newcomers out, not those who are here. */
 	if (gp_close_pending() >= PEER_CLOSING_MAX) {
 		peer_pause(daemon);
@@ -503,7 +503,7 @@ void gp_peer_accept(struct gp_daemon *daemon)
 	gp_portion_begin(daemon);
 	for (int i = 0; i < PEER_ACCEPT_MAX && !gp_portion_is_over(daemon); i++) {
 		gp_portion_use(daemon, PEER_ACCEPT_WORK);
-		fd = accept4(daemon->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		fd = accept4(daemon->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
 			peer_add(daemon, fd);
 		} else if (errno == EMFILE || errno == ENFILE) {
@@ -518,7 +518,7 @@ void gp_peer_accept(struct gp_daemon *daemon)
 void gp_peer_listen_again(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	(void)now_ns;
-	gp_daemon_watch(daemon, daemon->listen_fd, EPOLLIN, &daemon->listen_source);
+	gp_daemon_watch(daemon, daemon->listen.fd, EPOLLIN, &daemon->listen.source);
 }
 
 /* Who connects and then says nothing holds a place that others may need. */
@@ -526,9 +526,9 @@ void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	struct gp_peer *peer, *next;
 
-	if (daemon->new_count)
-		gp_timer_set(daemon, &daemon->silent_timer, now_ns + PEER_EXPIRE_NS);
-	for (peer = daemon->new_count ? daemon->peers : NULL; peer; peer = next) {
+	if (daemon->listen.new_count)
+		gp_timer_set(daemon, &daemon->listen.silent_timer, now_ns + PEER_EXPIRE_NS);
+	for (peer = daemon->listen.new_count ? daemon->peers : NULL; peer; peer = next) {
 		next = peer->next;
 		if (peer->kind == GP_PEER_NEW && now_ns - peer->connected_ns > PEER_SILENT_NS)
 			gp_peer_close(daemon, peer, "it sent no message for 10 s");
@@ -540,10 +540,10 @@ static int peer_lock(struct gp_daemon *daemon, const char *path, struct gp_error
 	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
 
 	snprintf(name, sizeof(name), "%s.lock", path);
-	daemon->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (daemon->lock_fd < 0)
+	daemon->listen.lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (daemon->listen.lock_fd < 0)
 		return gp_error_set(error, -errno, "cannot create %s: %s", name, strerror(errno));
-	if (flock(daemon->lock_fd, LOCK_EX | LOCK_NB))
+	if (flock(daemon->listen.lock_fd, LOCK_EX | LOCK_NB))
 		return gp_error_set(error, -EBUSY, "another gpreemptd serves %s already", path);
 	return 0;
 }
@@ -560,20 +560,20 @@ int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
 	r = peer_lock(daemon, path, error);
 	if (r)
 		return r;
-	daemon->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	daemon->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	daemon->listen.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* Nobody sends us descriptors: the last of a file would be closed inside our recv(), and one that lingers holds
 	 * us there. Connections have it from here. Before Linux 6.16 there is no such thing, and we look ourselves. */
-	daemon->no_rights = !setsockopt(daemon->listen_fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
+	daemon->listen.no_rights = !setsockopt(daemon->listen.fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
 	unlink(address.sun_path);
-	if (daemon->listen_fd < 0 || bind(daemon->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
+	if (daemon->listen.fd < 0 || bind(daemon->listen.fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    chmod(address.sun_path, (mode_t)daemon->config.socket_mode) ||
 	    (daemon->config.socket_gid >= 0 && chown(address.sun_path, (uid_t)-1, (gid_t)daemon->config.socket_gid)) ||
-	    listen(daemon->listen_fd, PEER_QUEUE) || rename(address.sun_path, path)) {
+	    listen(daemon->listen.fd, PEER_QUEUE) || rename(address.sun_path, path)) {
 		r = -errno;
 		unlink(address.sun_path);
 		return gp_error_set(error, r, "cannot make the socket %s: %s", path, strerror(-r));
 	}
-	daemon->listen_source = (struct gp_source){ peer_asked, NULL };
-	return gp_daemon_watch(daemon, daemon->listen_fd, EPOLLIN, &daemon->listen_source);
+	daemon->listen.source = (struct gp_source){ peer_asked, NULL };
+	return gp_daemon_watch(daemon, daemon->listen.fd, EPOLLIN, &daemon->listen.source);
 }

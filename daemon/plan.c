@@ -37,8 +37,9 @@ static void plan_not_awaited(struct gp_device_entry *device, struct gp_queue_ent
 static bool plan_applied(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
 			 int result, uint64_t now_ns)
 {
-	bool known = queue->in_core && queue->order_seq > daemon->seq_base &&
-		     !gp_sched_applied(daemon->sched, queue->core, queue->order_seq - daemon->seq_base, result, now_ns);
+	bool known =
+		queue->in_core && queue->order_seq > daemon->core.seq_base &&
+		!gp_sched_applied(daemon->sched, queue->core, queue->order_seq - daemon->core.seq_base, result, now_ns);
 
 	queue->is_ordered = false;
 	plan_not_awaited(device, queue);
@@ -140,7 +141,7 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 	if (!plan->close_count && !plan->open_count)
 		return;
 	plan_advance(daemon, device, true); /* an agent takes no older order than its last */
-	way->seq = daemon->seq_base + plan->seq;
+	way->seq = daemon->core.seq_base + plan->seq;
 	way->waiting = 0;
 	way->by_ns = gp_now_ns() + plan->patience_ns * daemon->dilation;
 	way->open_count = plan->open_count;
@@ -156,7 +157,7 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 	plan_issue(daemon, device, plan->close, plan->close_count, false);
 	plan_advance(daemon, device, false);
 	if (way->active)
-		gp_timer_sooner(daemon, &daemon->carry_timer, way->by_ns);
+		gp_timer_sooner(daemon, &daemon->core.timer, way->by_ns);
 }
 
 void gp_carry_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
@@ -208,7 +209,7 @@ static void plan_doubt(struct gp_daemon *daemon, struct gp_device_entry *device,
 	if (!gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON) || device->trouble_ns)
 		return;
 	device->trouble_ns = gp_now_ns() + PLAN_TROUBLE_NS;
-	gp_timer_sooner(daemon, &daemon->carry_timer, device->trouble_ns);
+	gp_timer_sooner(daemon, &daemon->core.timer, device->trouble_ns);
 }
 
 static void plan_trouble(struct gp_daemon *daemon, struct gp_device_entry *device)
@@ -229,9 +230,9 @@ static void plan_given_up(struct gp_daemon *daemon)
 
 	while (gp_sched_given_up(daemon->sched, &given)) {
 		struct gp_queue_entry *queue = gp_queue_of(daemon, given.queue);
-		bool is_out = queue && queue->is_ordered && queue->order_seq == daemon->seq_base + given.seq;
+		bool is_out = queue && queue->is_ordered && queue->order_seq == daemon->core.seq_base + given.seq;
 
-		if (!queue || queue->plan_seq > daemon->seq_base + given.seq)
+		if (!queue || queue->plan_seq > daemon->core.seq_base + given.seq)
 			continue; /* it has a newer one already */
 		queue->plan_seq = 0;
 		plan_not_awaited(&daemon->devices[queue->device], queue);
@@ -247,7 +248,7 @@ static void plan_given_up(struct gp_daemon *daemon)
 /* Patience is over. */
 static void plan_due(struct gp_daemon *daemon)
 {
-	if (!gp_timer_expire(daemon, &daemon->carry_timer, gp_now_ns()))
+	if (!gp_timer_expire(daemon, &daemon->core.timer, gp_now_ns()))
 		return;
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
 		struct gp_device_entry *device = &daemon->devices[i];
@@ -255,9 +256,9 @@ static void plan_due(struct gp_daemon *daemon)
 		plan_trouble(daemon, device);
 		plan_advance(daemon, device, false);
 		if (device->trouble_ns)
-			gp_timer_sooner(daemon, &daemon->carry_timer, device->trouble_ns);
+			gp_timer_sooner(daemon, &daemon->core.timer, device->trouble_ns);
 		if (device->under_way.active)
-			gp_timer_sooner(daemon, &daemon->carry_timer, device->under_way.by_ns);
+			gp_timer_sooner(daemon, &daemon->core.timer, device->under_way.by_ns);
 	}
 }
 
@@ -288,8 +289,8 @@ void gp_carry_decide(struct gp_daemon *daemon)
 		plan_refresh(daemon);
 	for (int i = 0; i < PLAN_ROUNDS && plan_is_due(daemon); i++) {
 		daemon->counters.decisions++;
-		while (gp_sched_plan(daemon->sched, gp_daemon_now_ns(daemon), &daemon->plan))
-			plan_begin(daemon, &daemon->plan);
+		while (gp_sched_plan(daemon->sched, gp_daemon_now_ns(daemon), &daemon->core.plan))
+			plan_begin(daemon, &daemon->core.plan);
 		plan_given_up(daemon);
 		gp_carry_inbox(daemon);
 	}
@@ -300,17 +301,17 @@ void gp_carry_decide(struct gp_daemon *daemon)
 
 static void plan_report(struct gp_daemon *daemon, struct gp_device_report *report)
 {
-	bool own = pthread_equal(pthread_self(), daemon->thread);
+	bool own = pthread_equal(pthread_self(), daemon->loop.thread);
 	uint64_t one = 1;
 	ssize_t written;
 
-	pthread_mutex_lock(&daemon->inbox_lock);
-	*daemon->inbox_tail = report;
-	daemon->inbox_tail = &report->next;
-	pthread_mutex_unlock(&daemon->inbox_lock);
+	pthread_mutex_lock(&daemon->inbox.lock);
+	*daemon->inbox.tail = report;
+	daemon->inbox.tail = &report->next;
+	pthread_mutex_unlock(&daemon->inbox.lock);
 	/* Our own thread looks into the inbox before it sleeps. */
 	if (!own) {
-		written = write(daemon->inbox_fd, &one, sizeof(one));
+		written = write(daemon->inbox.fd, &one, sizeof(one));
 		(void)written; /* full is as good as written */
 	}
 }
@@ -445,11 +446,11 @@ void gp_carry_inbox(struct gp_daemon *daemon)
 	struct gp_device_entry *device;
 	struct gp_client *client;
 
-	pthread_mutex_lock(&daemon->inbox_lock);
-	report = daemon->inbox;
-	daemon->inbox = NULL;
-	daemon->inbox_tail = &daemon->inbox;
-	pthread_mutex_unlock(&daemon->inbox_lock);
+	pthread_mutex_lock(&daemon->inbox.lock);
+	report = daemon->inbox.reports;
+	daemon->inbox.reports = NULL;
+	daemon->inbox.tail = &daemon->inbox.reports;
+	pthread_mutex_unlock(&daemon->inbox.lock);
 	for (; report; report = next) {
 		next = report->next;
 		client = gp_client_find(daemon, report->tag);

@@ -201,7 +201,7 @@ static void queue_change_gang(struct gp_daemon *daemon, struct gp_queue_entry *q
 	else if (later_ns <= now_ns && gp_portion_is_over(daemon))
 		later_ns = now_ns + 1; /* after the next look at urgent work */
 	if (later_ns > now_ns) {
-		gp_timer_sooner(daemon, &daemon->gang_timer, later_ns);
+		gp_timer_sooner(daemon, &daemon->gangs.timer, later_ns);
 		return;
 	}
 	queue->gang_ns = now_ns;
@@ -291,8 +291,8 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	queue->in_core = true;
 	queue_changed(daemon);
 	queue->is_ordered = false;
-	GP_ASSERT(!daemon->by_core[queue->core.index]); /* the core gives a place once */
-	daemon->by_core[queue->core.index] = queue;
+	GP_ASSERT(!daemon->core.queues[queue->core.index]); /* the core gives a place once */
+	daemon->core.queues[queue->core.index] = queue;
 	if (queue->closed)
 		gp_sched_gate_lost(daemon->sched, queue->core, false, gp_daemon_now_ns(daemon));
 	gp_slice_enter(daemon, queue);
@@ -311,8 +311,8 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	gp_sched_queue_remove(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
 	gp_account_left(daemon, queue);
 	gp_events_flush(daemon); /* while its name is still known */
-	GP_ASSERT(daemon->by_core[queue->core.index] == queue);
-	daemon->by_core[queue->core.index] = NULL;
+	GP_ASSERT(daemon->core.queues[queue->core.index] == queue);
+	daemon->core.queues[queue->core.index] = NULL;
 	queue->in_core = false;
 	queue_changed(daemon);
 }
@@ -381,7 +381,7 @@ void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool 
 
 struct gp_queue_entry *gp_queue_of(const struct gp_daemon *daemon, struct gp_queue_id id)
 {
-	struct gp_queue_entry *queue = id.index < daemon->config.queue_max ? daemon->by_core[id.index] : NULL;
+	struct gp_queue_entry *queue = id.index < daemon->config.queue_max ? daemon->core.queues[id.index] : NULL;
 
 	return queue && queue->core.generation == id.generation ? queue : NULL;
 }

@@ -17,9 +17,9 @@
 /* A client that has something to do with this round; each is dealt with once. */
 static void sampling_touch(struct gp_daemon *daemon, struct gp_client *client, struct gp_client **touched)
 {
-	if (client->sampling_round == daemon->sampling_round)
+	if (client->sampling_round == daemon->sampling.round)
 		return;
-	client->sampling_round = daemon->sampling_round;
+	client->sampling_round = daemon->sampling.round;
 	client->busy = client->need_ns = 0;
 	client->lease_needed = false;
 	client->touched_next = *touched;
@@ -87,7 +87,7 @@ void gp_sampling_forget(struct gp_daemon *daemon, struct gp_client *client)
 	if (client->sampled_prev)
 		client->sampled_prev->sampled_next = client->sampled_next;
 	else
-		daemon->sampled = client->sampled_next;
+		daemon->sampling.clients = client->sampled_next;
 	if (client->sampled_next)
 		client->sampled_next->sampled_prev = client->sampled_prev;
 	client->sample_ns = 0;
@@ -107,10 +107,10 @@ static void sampling_set(struct gp_daemon *daemon, struct gp_client *client, uin
 	if (!interval_ns)
 		return;
 	client->sampled_prev = NULL;
-	client->sampled_next = daemon->sampled;
-	if (daemon->sampled)
-		daemon->sampled->sampled_prev = client;
-	daemon->sampled = client;
+	client->sampled_next = daemon->sampling.clients;
+	if (daemon->sampling.clients)
+		daemon->sampling.clients->sampled_prev = client;
+	daemon->sampling.clients = client;
 }
 
 static void sampling_renew(struct gp_client *client, uint64_t now_ns)
@@ -143,7 +143,7 @@ static uint64_t sampling_client(struct gp_daemon *daemon, struct gp_client *clie
 
 void gp_sampling_changed(struct gp_daemon *daemon)
 {
-	gp_timer_sooner(daemon, &daemon->sampling_timer, GP_TIMER_NOW);
+	gp_timer_sooner(daemon, &daemon->sampling.timer, GP_TIMER_NOW);
 }
 
 /* Costs as much as there are queues with work or unseen, not as there are clients. */
@@ -152,12 +152,12 @@ void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns)
 	struct gp_client *touched = NULL, *client;
 	uint64_t next_ns = UINT64_MAX, at_ns;
 
-	if (!gp_timer_expire(daemon, &daemon->sampling_timer, now_ns))
+	if (!gp_timer_expire(daemon, &daemon->sampling.timer, now_ns))
 		return;
-	daemon->sampling_round++;
+	daemon->sampling.round++;
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		sampling_device(daemon, i, &touched);
-	for (client = daemon->sampled; client; client = client->sampled_next)
+	for (client = daemon->sampling.clients; client; client = client->sampled_next)
 		sampling_touch(daemon, client, &touched);
 	for (client = touched; client; client = client->touched_next) {
 		if (!client->welcomed || !client->peer)
@@ -166,5 +166,5 @@ void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns)
 		next_ns = at_ns < next_ns ? at_ns : next_ns;
 	}
 	if (next_ns != UINT64_MAX)
-		gp_timer_sooner(daemon, &daemon->sampling_timer, next_ns);
+		gp_timer_sooner(daemon, &daemon->sampling.timer, next_ns);
 }

@@ -93,7 +93,7 @@ static struct gp_worker *silence_get(struct gp_daemon *daemon)
 									       .late_ns = &silence_stuck_ns,
 									       .now_ns = gp_now_ns,
 									       .collects = true,
-									       .notify_fd = daemon->inbox_fd,
+									       .notify_fd = daemon->inbox.fd,
 									       .run = look_read,
 									       .idle = look_free });
 	return daemon->silence;

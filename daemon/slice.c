@@ -220,8 +220,7 @@ static void slice_count(struct gp_daemon *daemon, struct gp_device_entry *device
 		switching->is_asked = false; /* whatever became of it */
 	/* Another one has the turn, or the same one again. */
 	if (!switching->is_asked &&
-	    (switching->queue.index != queue->core.index || switching->queue.generation != queue->core.generation ||
-	     switching->closes != queue->closes))
+	    (gp_queue_of(daemon, switching->queue) != queue || switching->closes != queue->closes))
 		switching->next_ns = now_ns;
 	if (!switching->is_asked && now_ns >= switching->next_ns) {
 		r = queue->client->driver->ops->count(queue->client->driver->backend, &queue->client->device, &count);
@@ -277,7 +276,7 @@ void gp_slice_counted(struct gp_daemon *daemon, struct gp_client *client, const 
 	if (!queue || !queue->in_core)
 		return; /* it is counted no more when its time is up */
 	switching = &daemon->devices[queue->device].switching;
-	if (switching->queue.index != queue->core.index || switching->queue.generation != queue->core.generation)
+	if (gp_queue_of(daemon, switching->queue) != queue)
 		return;
 	switching->is_asked = false;
 	switching->next_ns = gp_now_ns() + slice_count_ns(daemon);

@@ -298,7 +298,7 @@ static void status_daemon(struct gp_daemon *daemon, uint64_t now_ns, struct gp_t
 	gp_text_open(text, "daemon", '{');
 	gp_text_string(text, "version", GP_VERSION);
 	gp_text_i64(text, "pid", getpid());
-	gp_text_u64(text, "uptime_real_ns", now_ns - daemon->started_ns);
+	gp_text_u64(text, "uptime_real_ns", now_ns - daemon->start.at_ns);
 	gp_text_string(text, "policy", daemon->config.policy);
 	gp_text_u64(text, "lease_ms", daemon->config.lease_ns / 1000000);
 	gp_text_u64(text, "dilation", daemon->dilation);

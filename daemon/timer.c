@@ -29,7 +29,7 @@ static void timer_down(struct gp_timers *timers, uint32_t place, struct gp_timer
 
 void gp_timer_set(struct gp_daemon *daemon, struct gp_timer *timer, uint64_t at_ns)
 {
-	struct gp_timers *timers = &daemon->timers;
+	struct gp_timers *timers = &daemon->loop.timers;
 	struct gp_timer *last;
 
 	if (timer->at_ns == at_ns)
@@ -71,9 +71,9 @@ void gp_timers_run(struct gp_daemon *daemon, uint64_t now_ns)
 	struct gp_timer *due[GP_TIMER_MAX];
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < daemon->timers.count; i++)
-		if (daemon->timers.heap[i]->due && daemon->timers.heap[i]->at_ns <= now_ns)
-			due[count++] = daemon->timers.heap[i];
+	for (uint32_t i = 0; i < daemon->loop.timers.count; i++)
+		if (daemon->loop.timers.heap[i]->due && daemon->loop.timers.heap[i]->at_ns <= now_ns)
+			due[count++] = daemon->loop.timers.heap[i];
 	for (uint32_t i = 0; i < count; i++)
 		if (gp_timer_expire(daemon, due[i], now_ns))
 			due[i]->due(daemon, now_ns);

@@ -73,7 +73,7 @@ static struct gp_worker *tree_worker(struct gp_daemon *daemon)
 									     .limited_max = TREE_THREADS,
 									     .limited_owner_max = 1,
 									     .collects = true,
-									     .notify_fd = daemon->inbox_fd,
+									     .notify_fd = daemon->inbox.fd,
 									     .run = tree_answer,
 									     .idle = tree_free });
 	return daemon->trees;

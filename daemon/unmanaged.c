@@ -170,7 +170,7 @@ static void unmanaged_merge(struct gp_daemon *daemon, const struct gp_scan_resul
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		gp_sched_device_set_others(daemon->sched, daemon->devices[i].core, daemon->devices[i].other_queues,
 					   daemon->devices[i].other_processes, gp_daemon_now_ns(daemon));
-	daemon->scan_took_ns = result->took_ns;
+	daemon->scan.took_ns = result->took_ns;
 	if (new_count == UNMANAGED_NEW_MAX)
 		gp_unmanaged_want(daemon);
 }
@@ -188,7 +188,7 @@ static struct gp_unmanaged_set *unmanaged_set(struct gp_daemon *daemon)
 	struct gp_unmanaged_set *set = daemon->unmanaged ? daemon->unmanaged : calloc(1, sizeof(*set));
 
 	if (set && !set->scan)
-		set->scan = gp_scan_create(daemon->drivers, daemon->driver_count, daemon->inbox_fd);
+		set->scan = gp_scan_create(daemon->drivers, daemon->driver_count, daemon->inbox.fd);
 	if (set && !set->scan) {
 		free(set);
 		set = NULL;
@@ -212,7 +212,7 @@ static bool unmanaged_begin(struct gp_daemon *daemon)
 	begun = gp_scan_begin(set->scan, pids, count);
 	free(pids);
 	if (begun)
-		daemon->scanned_ns = gp_now_ns();
+		daemon->scan.at_ns = gp_now_ns();
 	return begun;
 }
 
@@ -225,10 +225,10 @@ bool gp_unmanaged_is_read(struct gp_daemon *daemon)
  * get it read all the time. */
 static uint64_t unmanaged_next_ns(const struct gp_daemon *daemon)
 {
-	uint64_t rest_ns = daemon->scan_took_ns * UNMANAGED_SHARE;
+	uint64_t rest_ns = daemon->scan.took_ns * UNMANAGED_SHARE;
 
 	rest_ns = rest_ns < UNMANAGED_FRESH_NS ? UNMANAGED_FRESH_NS : rest_ns;
-	return daemon->scanned_ns + (rest_ns < UNMANAGED_LATE_NS ? rest_ns : UNMANAGED_LATE_NS);
+	return daemon->scan.at_ns + (rest_ns < UNMANAGED_LATE_NS ? rest_ns : UNMANAGED_LATE_NS);
 }
 
 void gp_unmanaged_refresh(struct gp_daemon *daemon)
@@ -243,7 +243,7 @@ void gp_unmanaged_want(struct gp_daemon *daemon)
 {
 	uint64_t at_ns = unmanaged_next_ns(daemon);
 
-	gp_timer_sooner(daemon, &daemon->scan_timer, at_ns);
+	gp_timer_sooner(daemon, &daemon->scan.timer, at_ns);
 }
 
 void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns)
@@ -251,16 +251,16 @@ void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns)
 	bool regular = daemon->config.unmanaged == GP_UNMANAGED_PAUSE;
 
 	if (!unmanaged_can_look(daemon)) {
-		gp_timer_set(daemon, &daemon->scan_timer, 0);
+		gp_timer_set(daemon, &daemon->scan.timer, 0);
 		return;
 	}
-	if (now_ns < daemon->scan_timer.at_ns || (!regular && !daemon->scan_timer.at_ns))
+	if (now_ns < daemon->scan.timer.at_ns || (!regular && !daemon->scan.timer.at_ns))
 		return;
 	/* While one is under way the next waits for its end. */
 	if (unmanaged_begin(daemon))
-		gp_timer_set(daemon, &daemon->scan_timer, regular ? now_ns + daemon->config.scan_ns : 0);
+		gp_timer_set(daemon, &daemon->scan.timer, regular ? now_ns + daemon->config.scan_ns : 0);
 	else
-		gp_timer_set(daemon, &daemon->scan_timer, now_ns + UNMANAGED_FRESH_NS);
+		gp_timer_set(daemon, &daemon->scan.timer, now_ns + UNMANAGED_FRESH_NS);
 }
 
 void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text)

@@ -46,6 +46,13 @@ static struct gp_borrow_group **borrow_find(struct borrow_gpu *gpu, uint64_t tag
 	return at;
 }
 
+static struct gp_borrow_group *borrow_known(struct borrow_gpu *gpu, uint64_t tag, uint32_t slot, uint32_t generation)
+{
+	struct gp_borrow_group *group = *borrow_find(gpu, tag, slot);
+
+	return group && group->generation == generation ? group : NULL;
+}
+
 static void borrow_drop(struct gp_borrow_group **at)
 {
 	struct gp_borrow_group *group = *at;
@@ -180,11 +187,11 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first
 
 	for (struct gp_nvidia_job *job = first; job; job = job->also)
 		for (uint32_t i = 0; i < job->count; i++) {
-			struct gp_borrow_group *group = *borrow_find(gpu, job->tag, job->changes[i].slot);
-			bool known = group && group->generation == job->changes[i].generation;
+			struct gp_borrow_group *group =
+				borrow_known(gpu, job->tag, job->changes[i].slot, job->changes[i].generation);
 
 			job->changes[i].result = stale ? -ESTALE : -ESRCH;
-			if (!known || stale || count == GP_PLAN_MAX || job->changes[i].open != first->changes[0].open)
+			if (!group || stale || count == GP_PLAN_MAX || job->changes[i].open != first->changes[0].open)
 				continue;
 			job->changes[i].result = first->changes[0].open ? 0 : gp_nvidia_group_probe(group, &found);
 			if (job->changes[i].result)
@@ -219,11 +226,9 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first
 static void borrow_slice_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
-	struct gp_borrow_group *group = *borrow_find(gpu, job->tag, job->slice.slot);
+	struct gp_borrow_group *group = borrow_known(gpu, job->tag, job->slice.slot, job->slice.generation);
 
-	job->slice.result = group && group->generation == job->slice.generation ?
-				    gp_nvidia_group_slice(group, job->slice.slice_us) :
-				    -ESRCH;
+	job->slice.result = group ? gp_nvidia_group_slice(group, job->slice.slice_us) : -ESRCH;
 	host->sliced(host->daemon, job->tag, &job->slice);
 	borrow_refused(gpu, job->tag, job->slice.result);
 }
@@ -232,10 +237,9 @@ static void borrow_slice_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 static void borrow_count_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
-	struct gp_borrow_group *group = *borrow_find(gpu, job->tag, job->counted.slot);
-	bool known = group && group->generation == job->counted.generation;
+	struct gp_borrow_group *group = borrow_known(gpu, job->tag, job->counted.slot, job->counted.generation);
 
-	job->counted.result = known ? gp_nvidia_group_saves(group, &job->counted.saves) : -ESRCH;
+	job->counted.result = group ? gp_nvidia_group_saves(group, &job->counted.saves) : -ESRCH;
 	job->counted.at_ns = gp_clock_ns();
 	host->counted(host->daemon, job->tag, &job->counted);
 }

@@ -36,10 +36,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (size)
 		memcpy(text, data, size);
-	daemon.epoll_fd = -1; /* no process can be watched: their grants are refused */
+	daemon.loop.epoll_fd = -1; /* no process can be watched: their grants are refused */
 	(void)gp_grant_parse(&daemon, text, size, "this", &error);
-	must(daemon.grant_count <= GP_GRANT_MAX && daemon.grant_pids <= GP_GRANT_PIDS);
-	for (const struct gp_grant *grant = daemon.grants; grant; grant = grant->next) {
+	must(daemon.grants.count <= GP_GRANT_MAX && daemon.grants.pid_count <= GP_GRANT_PIDS);
+	for (const struct gp_grant *grant = daemon.grants.first; grant; grant = grant->next) {
 		check_attr(&grant->terms.attr);
 		check_attr(&grant->terms.forced);
 		must(grant->terms.ceiling >= -1 && grant->terms.ceiling <= GP_PRIORITY_MAX);

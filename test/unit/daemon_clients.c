@@ -445,10 +445,10 @@ static void test_socket(void **state)
 	assert_int_equal(stat(world.daemon.config.socket, &st), 0);
 	assert_int_equal(st.st_mode & 0777, world.daemon.config.socket_mode);
 	second->config = world.daemon.config;
-	second->epoll_fd = -1;
+	second->loop.epoll_fd = -1;
 	assert_int_equal(gp_peer_listen(second, &error), -EBUSY);
 	assert_non_null(strstr(error.text, "another gpreemptd"));
-	close(second->lock_fd);
+	close(second->listen.lock_fd);
 	free(second);
 }
 

@@ -178,7 +178,7 @@ static void test_events(void **state)
 	assert_true(lost);
 	close(fd);
 	world_step(&world);
-	assert_null(world.daemon.streams);
+	assert_null(world.daemon.events.streams);
 	request.flags = GP_CONTROL_EVENTS_PAST;
 	expect(&request, 0, "\"event\":\"idle\"");
 }
@@ -213,7 +213,7 @@ static void as_other(struct gp_control_request request, int want, const char *pa
 	close(pipes[1]);
 	/* Time passes while the daemon waits for agents, not while the child does what it has to. */
 	while (!waitpid(child, &status, WNOHANG))
-		world_wait(&world, world.daemon.sync_timer.at_ns ? 1 : 0);
+		world_wait(&world, world.daemon.sync.timer.at_ns ? 1 : 0);
 	size = read(pipes[0], text, sizeof(text) - 1);
 	text[size > 0 ? size : 0] = '\0';
 	close(pipes[0]);
@@ -337,8 +337,8 @@ static void test_reload(void **state)
 	struct gp_client *client = world_queue(&world, &agent, 0)->client;
 
 	(void)state;
-	world.daemon.settings = settings;
-	world.daemon.setting_count = 2;
+	world.daemon.start.settings = settings;
+	world.daemon.start.setting_count = 2;
 	client->peer->uid = 54321;
 	client->peer->rights = 0;
 	client->ceiling = 40;
@@ -349,7 +349,7 @@ static void test_reload(void **state)
 	assert_int_equal(world.daemon.config.ceiling_default, GP_PRIORITY_NORMAL); /* the file is not there */
 	assert_int_equal(client->attr.priority, 90);
 	world.daemon.config.ceiling_default = 12;
-	world.daemon.config_required = true;
+	world.daemon.start.config_required = true;
 	expect(&reload, -EINVAL, "/nonexistent/gpreempt.conf");
 	assert_int_equal(world.daemon.config.ceiling_default, 12);
 }
@@ -363,11 +363,11 @@ static void test_metrics_file(void **state)
 	snprintf(config->metrics_file, sizeof(config->metrics_file), "/nonexistent/gpreempt.prom");
 	gp_metrics_changed(&world.daemon);
 	world_step(&world);
-	assert_true(world.daemon.metrics_failed);
+	assert_true(world.daemon.metrics.failed);
 	snprintf(config->metrics_file, sizeof(config->metrics_file), "%s/gpreempt.prom", world.folder);
-	world.daemon.metrics_written_ns = 0;
+	world.daemon.metrics.written_ns = 0;
 	world_step(&world);
-	assert_false(world.daemon.metrics_failed);
+	assert_false(world.daemon.metrics.failed);
 	assert_int_equal(access(config->metrics_file, R_OK), 0);
 }
 
@@ -381,17 +381,17 @@ static void test_metrics_file_lives(void **state)
 	(void)state;
 	snprintf(config->metrics_file, sizeof(config->metrics_file), "%s/a.prom", world.folder);
 	gp_metrics_file(&world.daemon, 1000000000ull);
-	written_ns = world.daemon.metrics_written_ns;
+	written_ns = world.daemon.metrics.written_ns;
 	assert_int_equal(written_ns, 1000000000ull);
 	gp_metrics_file(&world.daemon, written_ns + 14999999999ull);
-	assert_int_equal(world.daemon.metrics_written_ns, written_ns);
-	assert_int_equal(world.daemon.metrics_timer.at_ns, written_ns + 15000000000ull); /* it will be woken */
+	assert_int_equal(world.daemon.metrics.written_ns, written_ns);
+	assert_int_equal(world.daemon.metrics.timer.at_ns, written_ns + 15000000000ull); /* it will be woken */
 	gp_metrics_file(&world.daemon, written_ns + 15000000000ull);
-	assert_int_equal(world.daemon.metrics_written_ns, written_ns + 15000000000ull);
-	written_ns = world.daemon.metrics_written_ns;
+	assert_int_equal(world.daemon.metrics.written_ns, written_ns + 15000000000ull);
+	written_ns = world.daemon.metrics.written_ns;
 	gp_metrics_changed(&world.daemon); /* a change does not wait for the heartbeat */
 	gp_metrics_file(&world.daemon, written_ns + 10000000000ull);
-	assert_int_equal(world.daemon.metrics_written_ns, written_ns + 10000000000ull);
+	assert_int_equal(world.daemon.metrics.written_ns, written_ns + 10000000000ull);
 
 	snprintf(first, sizeof(first), "%s", config->metrics_file);
 	snprintf(config->metrics_file, sizeof(config->metrics_file), "%s/b.prom", world.folder);

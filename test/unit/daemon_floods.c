@@ -187,7 +187,7 @@ static void test_every_flood(void **state)
 	close(root);
 	world_step(&world);
 	assert_int_equal(world.daemon.peer_count, 0);
-	assert_null(world.daemon.lines);
+	assert_null(world.daemon.events.lines);
 }
 
 /* One that uses more than his share of the thread waits; others and root do not. */
@@ -204,7 +204,7 @@ static void test_share(void **state)
 		gp_fair_charge(root, 1000000, gp_now_ns());
 	}
 	assert_false(gp_fair_may(&world.daemon, greedy));
-	assert_in_range(world.daemon.fair_timer.at_ns, begin_ns + 2000000000, begin_ns + 2500000000);
+	assert_in_range(world.daemon.fair.timer.at_ns, begin_ns + 2000000000, begin_ns + 2500000000);
 	assert_true(gp_fair_may(&world.daemon, other));
 	assert_true(gp_fair_may(&world.daemon, root));
 	world_wait(&world, 2500);

@@ -281,7 +281,7 @@ static void restart(void)
 	gp_daemon_fini(&world.daemon);
 	memset(&world.daemon, 0, sizeof(world.daemon));
 	world.daemon.config = config_copy;
-	world.daemon.config_path = "/nonexistent/gpreempt.conf";
+	world.daemon.start.config_path = "/nonexistent/gpreempt.conf";
 	if (gp_daemon_init(&world.daemon, &error))
 		fail_msg("%s", error.text);
 }
@@ -334,14 +334,14 @@ static void test_restart(void **state)
 	free(world_ask(&world, &set, &result));
 	assert_int_equal(result, 0);
 	assert_int_equal(client->attr.priority, 90);
-	assert_int_equal(world.daemon.grant_count, 5);
+	assert_int_equal(world.daemon.grants.count, 5);
 	agent_leave(&world, &agent);
 	end_process(dies); /* the next one finds its number free, or another's */
 	restart();
-	assert_int_equal(world.daemon.grant_count, 4);
-	assert_int_equal(world.daemon.grant_pids, 2);
+	assert_int_equal(world.daemon.grants.count, 4);
+	assert_int_equal(world.daemon.grants.pid_count, 2);
 	world_wait(&world, 2000);
-	assert_int_equal(world.daemon.grant_count, 3); /* its time was over */
+	assert_int_equal(world.daemon.grants.count, 3); /* its time was over */
 	client = come(&agent, 20);
 	assert_int_equal(client->attr.priority, 90);
 	agent_leave(&world, &agent);
@@ -353,7 +353,7 @@ static void test_restart(void **state)
 	agent_leave(&world, &agent);
 	end_process(lives);
 	world_step(&world);
-	assert_int_equal(world.daemon.grant_pids, 0);
+	assert_int_equal(world.daemon.grants.pid_count, 0);
 }
 
 static void write_state(const char *text, mode_t mode)
@@ -395,19 +395,19 @@ static void test_saves(void **state)
 		add("", children[i], 10);
 		assert_int_equal(saves, 1);
 	}
-	assert_int_equal(world.daemon.grant_pids, 64);
+	assert_int_equal(world.daemon.grants.pid_count, 64);
 	for (uint32_t i = 0; i < 64; i++)
 		kill(children[i], SIGKILL);
 	for (uint32_t i = 0; i < 64; i++)
 		waitpid(children[i], NULL, 0);
 	saves = 0;
 	world_step(&world);
-	assert_int_equal(world.daemon.grant_pids, 0);
+	assert_int_equal(world.daemon.grants.pid_count, 0);
 	assert_int_equal(saves, 1);
 	world_step(&world);
 	assert_int_equal(saves, 1);
 	restart();
-	assert_int_equal(world.daemon.grant_count, 0);
+	assert_int_equal(world.daemon.grants.count, 0);
 }
 
 /* What is set is text in a file of lines: nothing in it becomes a line of its own, and it comes back as it went. */
@@ -436,7 +436,7 @@ static void test_set_text(void **state)
 		assert_int_equal(recv(fd, answer, sizeof(answer), MSG_DONTWAIT), 0); /* it was sent away */
 		close(fd);
 		world_step(&world);
-		assert_int_equal(world.daemon.grant_count, 0);
+		assert_int_equal(world.daemon.grants.count, 0);
 	}
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		memset(set.attr.gang, 0, sizeof(set.attr.gang));
@@ -445,7 +445,7 @@ static void test_set_text(void **state)
 		assert_int_equal(result, 0);
 		agent_leave(&world, &agent);
 		restart();
-		assert_int_equal(world.daemon.grant_count, 1);
+		assert_int_equal(world.daemon.grants.count, 1);
 		client = come(&agent, 20);
 		assert_true(client->attr.valid & GP_ATTR_GANG);
 		assert_string_equal(client->attr.gang, good[i]);
@@ -496,25 +496,25 @@ static void test_hostile_file(void **state)
 		 "[boot]\nid = %s\n[grant]\ncgroup = /a\npriority = 3\n[grant]\ncgroup = /b\npriority = 300\n", boot);
 	write_state(text, 0600);
 	restart();
-	assert_int_equal(world.daemon.grant_count, 1);
+	assert_int_equal(world.daemon.grants.count, 1);
 	write_state(text, 0666);
 	restart();
-	assert_int_equal(world.daemon.grant_count, 0);
+	assert_int_equal(world.daemon.grants.count, 0);
 	write_state(text, 0600);
 	snprintf(path, sizeof(path), "%s/grants", world.folder);
 	snprintf(other, sizeof(other), "%s/other", world.folder);
 	assert_int_equal(rename(path, other) | symlink(other, path), 0);
 	restart();
-	assert_int_equal(world.daemon.grant_count, 0);
+	assert_int_equal(world.daemon.grants.count, 0);
 	unlink(path);
 	write_state("[boot]\nid = 0\n[grant]\ncgroup = /a\npriority = 3\n", 0600);
 	restart();
-	assert_int_equal(world.daemon.grant_count, 0);
+	assert_int_equal(world.daemon.grants.count, 0);
 	/* A process of that number that was started at another time. */
 	snprintf(text, sizeof(text), "[boot]\nid = %s\n[grant]\npid = %d\nstart = 1\npriority = 3\n", boot, getpid());
 	write_state(text, 0600);
 	restart();
-	assert_int_equal(world.daemon.grant_count, 0);
+	assert_int_equal(world.daemon.grants.count, 0);
 }
 
 /* Nobody but root, nothing malformed, and not without end. */
@@ -545,7 +545,7 @@ static void test_refused(void **state)
 	memset(grant.tag, 0, sizeof(grant.tag));
 	memset(grant.cgroup, '/', sizeof(grant.cgroup));
 	expect(grant, -EINVAL);
-	assert_int_equal(world.daemon.grant_count, 0);
+	assert_int_equal(world.daemon.grants.count, 0);
 	for (uint32_t i = 0; i <= GP_GRANT_MAX; i++) {
 		snprintf(path, sizeof(path), "/a/%u", i);
 		expect(make(GP_GRANT_ADD, path, 0, 50), i < GP_GRANT_MAX ? 0 : -ENOSPC);

@@ -174,7 +174,7 @@ static uint32_t watched(void)
 	uint32_t count = 0;
 	FILE *stream;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", world.daemon.epoll_fd);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", world.daemon.loop.epoll_fd);
 	stream = fopen(path, "re");
 	assert_non_null(stream);
 	while (fgets(line, sizeof(line), stream))

@@ -156,7 +156,7 @@ static void test_gangs(void **state)
 	char name[16];
 
 	(void)state;
-	for (uint32_t i = 0; i < world.daemon.gang_max; i++) {
+	for (uint32_t i = 0; i < world.daemon.gangs.max; i++) {
 		snprintf(name, sizeof(name), "gang%u", i);
 		gang_of(GREEDY_UID, name);
 	}
@@ -333,7 +333,7 @@ static void test_descriptor_table(void **state)
 /* No descriptor left, not even the spare one: the daemon does not spin, and lets in who waits when there are some. */
 static void test_no_descriptors(void **state)
 {
-	struct pollfd wakes = { .fd = world.daemon.epoll_fd, .events = POLLIN };
+	struct pollfd wakes = { .fd = world.daemon.loop.epoll_fd, .events = POLLIN };
 	struct gp_control_request ping = world_request(GP_CONTROL_PING);
 	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
 	struct rlimit limit, none;
@@ -345,19 +345,19 @@ static void test_no_descriptors(void **state)
 	none.rlim_cur = 0;
 	fd = world_connect(&world);
 	world_send(fd, &ping, sizeof(ping));
-	close(world.daemon.spare_fd);
-	world.daemon.spare_fd = -1;
+	close(world.daemon.listen.spare_fd);
+	world.daemon.listen.spare_fd = -1;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	gp_daemon_step(&world.daemon, 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_int_not_equal(world.daemon.listen_timer.at_ns, 0);
-	gp_timer_set(&world.daemon, &world.daemon.listen_timer, gp_now_ns() + 60000000000ull); /* not while we look */
+	assert_int_not_equal(world.daemon.listen.timer.at_ns, 0);
+	gp_timer_set(&world.daemon, &world.daemon.listen.timer, gp_now_ns() + 60000000000ull); /* not while we look */
 	gp_daemon_step(&world.daemon, 0);
 	assert_int_equal(poll(&wakes, 1, 0), 0);
-	gp_timer_set(&world.daemon, &world.daemon.listen_timer, GP_TIMER_NOW);
+	gp_timer_set(&world.daemon, &world.daemon.listen.timer, GP_TIMER_NOW);
 	while (!world_receive(fd, buffer, sizeof(buffer)))
 		world_wait(&world, 10);
-	assert_int_equal(world.daemon.listen_timer.at_ns, 0);
+	assert_int_equal(world.daemon.listen.timer.at_ns, 0);
 	close(fd);
 	world_step(&world);
 }

@@ -22,8 +22,8 @@ static int begin_old(void **state)
 {
 	(void)state;
 	world_begin(&world, "[daemon]\nclients_max = 4\n");
-	setsockopt(world.daemon.listen_fd, SOL_SOCKET, PASSRIGHTS, &(int){ 1 }, sizeof(int));
-	world.daemon.no_rights = false;
+	setsockopt(world.daemon.listen.fd, SOL_SOCKET, PASSRIGHTS, &(int){ 1 }, sizeof(int));
+	world.daemon.listen.no_rights = false;
 	agent_connect(&world, &good, 50);
 	agent_connect(&world, &bad, 50);
 	return 0;
@@ -184,7 +184,7 @@ static void test_many(void **state)
 	assert_int_equal(gp_close_pending(), 1024);
 	peer = world_connect(&world);
 	world_step(&world);
-	assert_int_not_equal(world.daemon.listen_timer.at_ns, 0);
+	assert_int_not_equal(world.daemon.listen.timer.at_ns, 0);
 	assert_int_equal(world.daemon.peer_count, 2);
 	for (int i = 0; i < 16; i++)
 		close(other[i]);
@@ -225,7 +225,7 @@ static void test_not_sent(void **state)
 
 	(void)state;
 	close(before);
-	if (!world.daemon.no_rights)
+	if (!world.daemon.listen.no_rights)
 		skip();
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(send_files(bad.fd, &good.fd, 1), -1);

@@ -42,7 +42,7 @@ static void test_earliest(void **state)
 			gp_timer_sooner(&daemon_, timer, at_ns + 1);
 			assert_int_equal(timer->at_ns, before_ns && before_ns < at_ns + 1 ? before_ns : at_ns + 1);
 		}
-		assert_int_equal(gp_timers_next_ns(&daemon_.timers), earliest_ns());
+		assert_int_equal(gp_timers_next_ns(&daemon_.loop.timers), earliest_ns());
 	}
 }
 
@@ -63,7 +63,7 @@ static void not_run(struct gp_daemon *daemon, uint64_t now_ns)
 static void test_run(void **state)
 {
 	(void)state;
-	memset(&daemon_.timers, 0, sizeof(daemon_.timers));
+	memset(&daemon_.loop.timers, 0, sizeof(daemon_.loop.timers));
 	memset(timers, 0, sizeof(timers));
 	timers[0].due = again;
 	timers[1].due = timers[3].due = not_run;
@@ -75,11 +75,11 @@ static void test_run(void **state)
 	assert_int_equal(runs, 0);
 	gp_timers_run(&daemon_, 10);
 	assert_int_equal(runs, 1);
-	assert_int_equal(gp_timers_next_ns(&daemon_.timers), 7);
+	assert_int_equal(gp_timers_next_ns(&daemon_.loop.timers), 7);
 	assert_false(gp_timer_expire(&daemon_, &timers[2], 6));
 	assert_true(gp_timer_expire(&daemon_, &timers[2], 7));
 	assert_false(gp_timer_expire(&daemon_, &timers[2], 7));
-	assert_int_equal(gp_timers_next_ns(&daemon_.timers), 10);
+	assert_int_equal(gp_timers_next_ns(&daemon_.loop.timers), 10);
 }
 
 int main(void)

@@ -46,7 +46,7 @@ static int begin(void **state)
 	/* The daemon looks for processes without an agent when it starts: that is over before a test begins. */
 	do
 		world_wait(&world, 100);
-	while (world.daemon.scan_timer.at_ns || gp_unmanaged_is_read(&world.daemon));
+	while (world.daemon.scan.timer.at_ns || gp_unmanaged_is_read(&world.daemon));
 	return 0;
 }
 

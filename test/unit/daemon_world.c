@@ -55,7 +55,7 @@ void world_begin(struct world *world, const char *config)
 	world->daemon.config.answer_ns = 30000000000ull;
 	if (config && gp_config_parse(&world->daemon.config, config, strlen(config), "test", &error))
 		fail_msg("%s", error.text);
-	world->daemon.config_path = "/nonexistent/gpreempt.conf";
+	world->daemon.start.config_path = "/nonexistent/gpreempt.conf";
 	if (gp_daemon_init(&world->daemon, &error))
 		fail_msg("%s", error.text);
 }
@@ -72,7 +72,7 @@ void world_end(struct world *world)
 
 void world_step(struct world *world)
 {
-	struct pollfd end = { .fd = world->daemon.epoll_fd, .events = POLLIN };
+	struct pollfd end = { .fd = world->daemon.loop.epoll_fd, .events = POLLIN };
 
 	world_pass(WORLD_STEP_NS);
 	for (int i = 0; i < WORLD_ROUNDS; i++) {
