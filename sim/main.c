@@ -180,6 +180,15 @@ static void main_fill_result(struct main_run *run)
 	result->gate_cost_ns = options->config.gate_cost_ns;
 	result->dilate = options->config.dilate;
 	result->runs = run->runs;
+	for (uint32_t i = 0; i < run->workload.list_count && i < GP_RESULT_LIST_MAX; i++) {
+		const struct gp_work_list *list = &run->workload.lists[i];
+		struct gp_result_list *shown = &result->lists[result->list_count++];
+
+		snprintf(shown->name, sizeof(shown->name), "%s", list->name);
+		snprintf(shown->device, sizeof(shown->device), "%s", list->device);
+		shown->model_ns = list->model_ns;
+		shown->measured_ns = list->measured_ns;
+	}
 }
 
 static int main_simulate(struct main_run *run, struct gp_error *error)

@@ -145,9 +145,44 @@ int gp_mix_list_load(struct mix_parser *parser, uint32_t sequence, const char *f
 	return ret;
 }
 
+/* One launch after the other: each takes its time and a packet's. Said once a list; those beyond the table are not. */
+static int list_note(struct gp_workload *workload, const char *model, const char *device, const struct gp_reef *reef,
+		     struct gp_error *error)
+{
+	struct gp_work_list *note = &workload->lists[workload->list_count];
+	struct mix_list list = { 0 };
+	struct gp_desc desc;
+	uint64_t launch_ns, sum_ns = 0;
+	uint32_t i;
+	int ret = list_measured_on(device, &desc, &list, error);
+
+	if (ret)
+		return ret;
+	for (i = 0; i < workload->list_count; i++)
+		if (!strcmp(workload->lists[i].name, model) && !strcmp(workload->lists[i].device, device))
+			return 0;
+	if (i == GP_WORK_LIST_MAX)
+		return 0;
+	launch_ns = (uint64_t)gp_desc_get(&desc, GP_DESC_PACKET_NS);
+	for (i = 0; i < reef->kernels.count; i++) {
+		struct gp_gpu_kernel kernel = list_kernel(&reef->kernels.kernels[i], &list, &desc);
+		uint64_t capacity = gp_gpu_capacity(&desc, &kernel);
+
+		capacity = capacity ? capacity : 1;
+		sum_ns += (kernel.workgroups + capacity - 1) / capacity * kernel.workgroup_ns + launch_ns;
+	}
+	snprintf(note->name, sizeof(note->name), "%s", model);
+	snprintf(note->device, sizeof(note->device), "%s", device);
+	note->model_ns = sum_ns;
+	note->measured_ns = reef->model_latency_ns;
+	workload->list_count++;
+	return 0;
+}
+
 /* REEF's lists come in two files, by the model's name. */
 int gp_mix_model_load(struct mix_parser *parser, uint32_t sequence, const char *model, struct gp_error *error)
 {
+	const char *device = parser->list_device[0] ? parser->list_device : "mi50";
 	char name[MIX_NAME_SIZE + 32], path[4096], profile[4096];
 	struct gp_reef reef;
 	int ret;
@@ -162,8 +197,9 @@ int gp_mix_model_load(struct mix_parser *parser, uint32_t sequence, const char *
 		ret = gp_reef_load(path, profile, &reef, error);
 	if (ret)
 		return ret;
-	ret = list_append_repeated(parser, sequence, &reef.kernels,
-				   parser->list_device[0] ? parser->list_device : "mi50", error);
+	ret = list_append_repeated(parser, sequence, &reef.kernels, device, error);
+	if (!ret)
+		ret = list_note(parser->workload, model, device, &reef, error);
 	gp_reef_fini(&reef);
 	return ret;
 }

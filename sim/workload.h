@@ -108,6 +108,15 @@ struct gp_work_client {
 	uint32_t depth; /* packets queued ahead, 1.. */
 };
 
+#define GP_WORK_LIST_MAX 8u
+
+/* A kernel list that came with the latency of the whole: what the model makes of it alone, and what was measured, both
+ * on the device of the list. */
+struct gp_work_list {
+	char name[48], device[48];
+	uint64_t model_ns, measured_ns;
+};
+
 struct gp_workload {
 	char name[64];
 	char title[160]; /* empty: none */
@@ -115,8 +124,10 @@ struct gp_workload {
 	struct gp_work_client *clients;
 	uint32_t sequence_count;
 	struct gp_work_sequence *sequences;
-	uint32_t device_count;   /* devices the workload was made for */
-	uint64_t duration_ns;    /* how long to simulate unless told otherwise; 0: until request_target */
+	uint32_t device_count; /* devices the workload was made for */
+	uint64_t duration_ns;  /* how long to simulate unless told otherwise; 0: until request_target */
+	uint32_t list_count;
+	struct gp_work_list lists[GP_WORK_LIST_MAX];
 	uint32_t request_target; /* with duration 0: until the first open-loop service has had so many arrivals */
 };
 

@@ -111,6 +111,20 @@ static void json_run(struct gp_json_writer *writer, const struct gp_result_run *
 	gp_json_writer_end(writer, '}');
 }
 
+static void json_lists(struct gp_json_writer *writer, const struct gp_result *result)
+{
+	gp_json_writer_begin(writer, "kernel_lists", '[');
+	for (uint32_t i = 0; i < result->list_count; i++) {
+		gp_json_writer_begin(writer, NULL, '{');
+		gp_json_writer_string(writer, "name", result->lists[i].name);
+		gp_json_writer_string(writer, "device", result->lists[i].device);
+		json_us(writer, "model_us", result->lists[i].model_ns);
+		json_us(writer, "measured_us", result->lists[i].measured_ns);
+		gp_json_writer_end(writer, '}');
+	}
+	gp_json_writer_end(writer, ']');
+}
+
 int gp_view_json(FILE *stream, const struct gp_result *result)
 {
 	struct gp_json_writer writer;
@@ -123,6 +137,7 @@ int gp_view_json(FILE *stream, const struct gp_result *result)
 	gp_json_writer_string(&writer, "device_title", result->device_title);
 	gp_json_writer_u64(&writer, "devices", result->device_count);
 	gp_json_writer_string(&writer, "mix", result->mix);
+	json_lists(&writer, result);
 	gp_json_writer_string(&writer, "gate", result->gate);
 	if (result->gate_cost_ns)
 		json_us(&writer, "gate_cost_us", result->gate_cost_ns);

@@ -78,6 +78,14 @@ struct gp_result_run {
 	uint64_t window_start_ns, window_end_ns;
 };
 
+#define GP_RESULT_LIST_MAX 8u
+
+/* A kernel list with a measured latency: what a lone request takes in the model, and what was measured. */
+struct gp_result_list {
+	char name[48], device[48];
+	uint64_t model_ns, measured_ns;
+};
+
 struct gp_result {
 	bool is_emulated; /* programs ran, in real time, on a virtual node; otherwise simulated */
 	uint64_t seed;
@@ -87,6 +95,8 @@ struct gp_result {
 	uint64_t gate_cost_ns; /* 0: from the description */
 	uint32_t dilate;
 	char command[512]; /* to reproduce */
+	uint32_t list_count;
+	struct gp_result_list lists[GP_RESULT_LIST_MAX];
 	uint32_t run_count;
 	struct gp_result_run *runs;
 };

@@ -354,6 +354,32 @@ static void table_explain(const struct table *table, const char *line)
 	table_wrap(table, text);
 }
 
+/* How far a kernel list of the model is from what was measured, and why. */
+static void table_lists(const struct table *table, const struct gp_result *result)
+{
+	char line[TABLE_LEGEND_SIZE], model[GP_UNITS_TEXT_SIZE], measured[GP_UNITS_TEXT_SIZE];
+
+	for (uint32_t i = 0; i < result->list_count; i++) {
+		const struct gp_result_list *list = &result->lists[i];
+		bool more = list->model_ns >= list->measured_ns;
+		uint64_t off = more ? list->model_ns - list->measured_ns : list->measured_ns - list->model_ns;
+
+		if (!list->measured_ns)
+			continue;
+		(void)snprintf(line, sizeof(line),
+			       "%s: a lone request takes %s in a model of the %s, %s as measured (%s%u %%).",
+			       list->name, gp_units_format_ns(list->model_ns, model, sizeof(model)), list->device,
+			       gp_units_format_ns(list->measured_ns, measured, sizeof(measured)), more ? "+" : "-",
+			       (unsigned)(off * 100u / list->measured_ns));
+		table_explain(table, line);
+	}
+	if (result->list_count)
+		table_explain(
+			table,
+			"The list's kernels were timed one by one, each with its launch, which overlaps in a request; "
+			"the model adds a packet's time.");
+}
+
 static void table_legend(const struct table *table, const struct gp_result *result)
 {
 	bool has_alone = false, has_left = false, has_limited = false, has_unfinished = false;
@@ -384,6 +410,7 @@ static void table_legend(const struct table *table, const struct gp_result *resu
 				     "preempting it.");
 	if (has_limited)
 		table_explain(table, "held back: not preempted, because the budget for preemptions was spent.");
+	table_lists(table, result);
 	table_style(table, TABLE_PLAIN);
 }
 

@@ -107,6 +107,8 @@ static void test_schema(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < result->run_count; i++)
 		result->runs[i].clients[0].unfinished = 17;
+	result->list_count = 1;
+	result->lists[0] = (struct gp_result_list){ "vgg", "mi50", 5870000, 4824000 };
 	text = render(result);
 	next(GP_JSON_OBJECT_BEGIN, NULL);
 	field("schema", GP_JSON_NUMBER, "1");
@@ -115,6 +117,14 @@ static void test_schema(void **state)
 	field("device_title", GP_JSON_STRING, "AMD Instinct MI300X");
 	field("devices", GP_JSON_NUMBER, "1");
 	field("mix", GP_JSON_STRING, "serve+train");
+	field("kernel_lists", GP_JSON_ARRAY_BEGIN, NULL);
+	next(GP_JSON_OBJECT_BEGIN, NULL);
+	field("name", GP_JSON_STRING, "vgg");
+	field("device", GP_JSON_STRING, "mi50");
+	field("model_us", GP_JSON_NUMBER, "5870.000");
+	field("measured_us", GP_JSON_NUMBER, "4824.000");
+	next(GP_JSON_OBJECT_END, NULL);
+	next(GP_JSON_ARRAY_END, NULL);
 	field("gate", GP_JSON_STRING, "process");
 	field("gate_cost_us", GP_JSON_NUMBER, "150.000");
 	field("dilate", GP_JSON_NUMBER, "1");
