@@ -31,8 +31,9 @@
 
 static struct {
 	uint64_t *page;
-	uint32_t count; /* doorbells that point at it */
-	bool failed;    /* this kernel, or a filter, does not let us */
+	uint32_t count;    /* doorbells that point at it */
+	bool is_protected; /* who writes to it stops */
+	bool failed;       /* this kernel, or a filter, does not let us */
 } trap;
 
 static bool trap_fence(void)
@@ -45,7 +46,10 @@ static bool trap_protect(bool on)
 	struct uffdio_writeprotect change = { .range = { (uintptr_t)trap.page, TRAP_SIZE },
 					      .mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0 };
 
-	return !gp_sys(SYS_ioctl, gp_fd_verified(GP_FD_TRAP), UFFDIO_WRITEPROTECT, (long)&change);
+	trap.is_protected = on && !gp_sys(SYS_ioctl, gp_fd_verified(GP_FD_TRAP), UFFDIO_WRITEPROTECT, (long)&change);
+	if (!on && gp_sys(SYS_ioctl, gp_fd_verified(GP_FD_TRAP), UFFDIO_WRITEPROTECT, (long)&change))
+		gp_fd_drop(GP_FD_TRAP); /* which lets everybody go on */
+	return trap.is_protected;
 }
 
 static bool trap_init(void)
@@ -133,6 +137,9 @@ static void trap_release(struct gp_slot *const *slots, uint32_t count)
 	trap_fence();
 	for (uint32_t i = 0; i < count; i++)
 		trap_ring(slots[i]);
+	/* Who found our page before that may write to it later: then it must not stop any more. */
+	if (!trap.count && trap.is_protected)
+		trap_protect(false);
 }
 
 void gp_kfd_trap_off(void)
@@ -140,14 +147,12 @@ void gp_kfd_trap_off(void)
 	static struct gp_slot *slots[GP_WIRE_QUEUE_MAX];
 	uint32_t count = 0;
 
-	if (!trap.count)
-		return;
-	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+	for (uint32_t i = 0; trap.count && i < gp_slot_limit(); i++)
 		if (gp_slots[i].used && gp_slots[i].watched)
 			slots[count++] = &gp_slots[i];
 	trap_release(slots, count);
-	if (!trap_protect(false))
-		gp_fd_drop(GP_FD_TRAP); /* which lets everybody go on */
+	if (trap.is_protected)
+		trap_protect(false);
 }
 
 bool gp_kfd_trap(struct gp_slot *slot, bool on)
@@ -162,7 +167,7 @@ bool gp_kfd_trap(struct gp_slot *slot, bool on)
 	if (slot->watched)
 		return true;
 	place = gp_agent.hooked && trap_init() ? trap_place(slot) : NULL;
-	if (!place || (!trap.count && !trap_protect(true)))
+	if (!place || (!trap.is_protected && !trap_protect(true)))
 		return false;
 	slot->doorbell_ptr = __atomic_load_n(place, __ATOMIC_RELAXED);
 	if (!slot->doorbell_ptr || slot->doorbell_ptr % sizeof(uint64_t))
@@ -189,9 +194,8 @@ void gp_kfd_trap_sprung(void)
 		any = true;
 	if (!any)
 		return;
-	if (trap.count)
-		gp_kfd_trap_off();
-	else if (!trap_protect(false))
+	gp_kfd_trap_off();
+	if (trap.failed)
 		gp_fd_drop(GP_FD_TRAP);
 	__atomic_store_n(&gp_agent.sync_due, true, __ATOMIC_RELEASE);
 }
@@ -199,5 +203,5 @@ void gp_kfd_trap_sprung(void)
 void gp_kfd_trap_forget(void)
 {
 	trap.count = 0;
-	trap.failed = false;
+	trap.failed = trap.is_protected = false;
 }

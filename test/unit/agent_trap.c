@@ -124,6 +124,38 @@ static void what_is_let_go_is_rung(void **state)
 	(void)state;
 }
 
+static uint64_t *late_place;
+static uint32_t late_go;
+
+/* As a thread that is put aside between its load of the pointer and its store. */
+static void *ring_late(void *unused)
+{
+	(void)unused;
+	while (!__atomic_load_n(&late_go, __ATOMIC_SEQ_CST))
+		sched_yield();
+	__atomic_store_n(late_place, 9, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Once the last queue is let go, whoever still writes to our page is not stopped: nobody would look any more. */
+static void who_is_late_goes_on(void **state)
+{
+	pthread_t thread;
+	bool possible;
+	struct gp_slot *slot = watched_slot(&possible);
+
+	if (!possible)
+		skip();
+	late_place = (uint64_t *)(uintptr_t)*POINTER;
+	assert_int_equal(pthread_create(&thread, NULL, ring_late, NULL), 0);
+	gp_kfd_trap(slot, false);
+	__atomic_store_n(&late_go, 1, __ATOMIC_SEQ_CST);
+	pthread_join(thread, NULL); /* hanging is the failure */
+	assert_int_equal(*POINTER, (uintptr_t)&fake.doorbell);
+	gp_slot_free(slot);
+	(void)state;
+}
+
 /* A descriptor that the application closes by a system call does not leave anybody standing. */
 static void a_closed_descriptor_lets_go(void **state)
 {
@@ -169,9 +201,8 @@ static void strange_queues_are_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_rings_is_noticed),
-		cmocka_unit_test(what_is_let_go_is_rung),
-		cmocka_unit_test(strange_queues_are_left_alone),
+		cmocka_unit_test(who_rings_is_noticed),          cmocka_unit_test(what_is_let_go_is_rung),
+		cmocka_unit_test(strange_queues_are_left_alone), cmocka_unit_test(who_is_late_goes_on),
 		cmocka_unit_test(a_closed_descriptor_lets_go),
 	};
 
