@@ -214,25 +214,100 @@ static uint32_t slots_limit(const struct gp_plan_builder *b)
 
 /* How long a queue must be idle before it gives its slot back where parking does not free places of processes (chosen:
  * as long as a device takes to rest). */
-#define SLOTS_IDLE_NS 1000000000ull
+#define SLOTS_IDLE_NS  1000000000ull
+#define SLOTS_LOOK_MAX 256u /* idle queues that are looked at for one whose client is idle as a whole; chosen */
 
-/* Where there are more processes than the firmware keeps at once queues with work are not parked: slots_limit(). One
- * that has been idle for a while is: each open queue makes the runlist longer, and its next work opens it at once. */
+/* Since when it gives way; GP_NEVER_NS: it does not. */
+static uint64_t slots_idle_due_ns(const struct gp_queue *q)
+{
+	uint64_t since_ns = q->idle_since_ns ? q->idle_since_ns : q->mark_ns;
+
+	if (!q->in_idle_list)
+		return GP_NEVER_NS;
+	since_ns = (q->opened_ns > since_ns ? q->opened_ns : since_ns) + SLOTS_IDLE_NS;
+	return since_ns > q->hold_until_ns ? since_ns : q->hold_until_ns;
+}
+
+/* When all open compute gates of the seat give way; GP_NEVER_NS: one does not. */
+static uint64_t slots_seat_due_ns(const struct gp_sched *sched, const struct gp_seat *seat)
+{
+	uint64_t due_ns = 0, own_ns;
+	uint32_t i;
+
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+		const struct gp_queue *q = &sched->queues[i];
+
+		if (q->attr.kind != GP_KIND_COMPUTE || q->gate == GP_GATE_CLOSED || q->gate == GP_GATE_CLOSING)
+			continue;
+		own_ns = slots_idle_due_ns(q);
+		due_ns = own_ns > due_ns ? own_ns : due_ns;
+	}
+	return due_ns;
+}
+
+/* Seats with an open compute gate: what firmware that passes over empty processes must find a place for. */
+static uint32_t slots_compute_seats(struct gp_plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
+	uint64_t stamp = ++sched->stamp;
+	uint32_t i, count = 0;
+
+	for (i = 0; i < open->count; i++) {
+		const struct gp_queue *q = &sched->queues[open->slots[i]];
+
+		if (q->attr.kind != GP_KIND_COMPUTE || sched->seats[q->seat].stamp == stamp)
+			continue;
+		sched->seats[q->seat].stamp = stamp;
+		count++;
+	}
+	return count;
+}
+
+/* The seat of the longest idle queue whose seat is idle as a whole. */
+static bool slots_close_idle_seat(struct gp_plan_builder *b)
+{
+	struct gp_sched *sched = b->sched;
+	uint64_t due_ns;
+	uint32_t i, n, seat;
+
+	for (i = b->device->idle_first, n = 0; i != GP_NONE && n < SLOTS_LOOK_MAX;
+	     i = sched->queues[i].idle_next, n++) {
+		seat = sched->queues[i].seat;
+		due_ns = slots_seat_due_ns(sched, &sched->seats[seat]);
+		if (due_ns > sched->now_ns) {
+			if (due_ns != GP_NEVER_NS)
+				gp_device_wake(b->device, due_ns);
+			continue;
+		}
+		if (b->plan->close_count + sched->seats[seat].open_count > GP_PLAN_MAX)
+			return false;
+		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+			if (sched->queues[i].attr.kind == GP_KIND_COMPUTE && sched->queues[i].gate == GP_GATE_OPEN)
+				gp_plan_close(b, i, GP_WHY_SLOTS);
+		return true;
+	}
+	return false;
+}
+
+/* Where there are more processes than the firmware keeps at once queues with work are not parked: slots_limit(). Those
+ * that have been idle for a while are, until open queues fit the slots and processes that have one fit their places:
+ * each open queue makes the runlist longer, and its next work opens it at once. */
 static void slots_close_idle(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
 	uint32_t victim, slots = slots_left(b->device->attr.slot_count, b->device->other_queue_count);
+	uint32_t seats = slots_compute_seats(b),
+		 places = slots_left(b->device->attr.process_count_max, b->device->other_process_count);
 
+	while (seats > places && !gp_plan_is_full(b) && slots_close_idle_seat(b))
+		seats--;
 	while (slots && b->device->open_compute_count - b->closing_compute > slots && !gp_plan_is_full(b) &&
 	       (victim = slots_idle_victim(b)) != GP_NONE) {
-		const struct gp_queue *q = &sched->queues[victim];
-		uint64_t since_ns = q->idle_since_ns ? q->idle_since_ns : q->mark_ns;
+		uint64_t due_ns = slots_idle_due_ns(&sched->queues[victim]);
 
-		since_ns = q->opened_ns > since_ns ? q->opened_ns : since_ns;
-		if (since_ns + SLOTS_IDLE_NS > sched->now_ns || q->hold_until_ns > sched->now_ns) {
-			gp_device_wake(b->device, since_ns + SLOTS_IDLE_NS > q->hold_until_ns ?
-							  since_ns + SLOTS_IDLE_NS :
-							  q->hold_until_ns);
+		if (due_ns > sched->now_ns) {
+			gp_device_wake(b->device, due_ns);
 			return;
 		}
 		gp_plan_close(b, victim, GP_WHY_SLOTS);

@@ -304,9 +304,9 @@ def idle_many(build):
                 server.wait_line("ready")
             managed(stage, *servers)
             device = stage.status()["devices"][0]
-            wait_for("the runlist of %d fits" % count, lambda d=device: gpu()["runlist_queues"] <= d["slot_count"])
+            wait_for("the runlist of %d fits" % count, lambda d=device: gpu()["runlist_queues"] <= d["slot_count"] and gpu()["slices"] <= 1)
             wait_for("nothing wakes up, and the runlist is not changed", stillness(stage, [stage.daemons[-1].pid(), *(server.pid() for server in servers)]))
-            must(gpu()["runlist_queues"] <= device["slot_count"], "%d: %s" % (count, gpu()))
+            must(gpu()["runlist_queues"] <= device["slot_count"] and gpu()["runlist_processes"] <= device["process_count_max"] and gpu()["slices"] <= 1, "%d: %s" % (count, gpu()))
             must(gpu()["processes"] == count and gpu()["oversubscribed"] == (count > device["process_count_max"]), "%d: %s" % (count, gpu()))
         # What is open is what was used last. With three that work now and then each finds itself parked.
         awake = [stage.serve(["-p", "50"], closed=4, seconds=ENDLESS) for _ in range(3)]

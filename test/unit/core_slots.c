@@ -224,37 +224,6 @@ static void process_oversubscription_is_reported(void **state)
 	world_free(w);
 }
 
-/* With more processes than places closed gates free no process. Idle queues beyond the slots are parked all the same
- * after a while, so that the runlist of a device at rest fits; those with work never are, and work opens at once. */
-static void idle_queues_are_parked_among_too_many_processes(void **state)
-{
-	struct world *w = world_new();
-	uint32_t device = world_device(
-		w,
-		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .slot_count = 4, .process_count_max = 2 } });
-	uint32_t i, client;
-
-	for (i = 0; i < 6; i++) {
-		client = world_client(w);
-		world_queue(w, client, device, 50);
-		world_queue(w, client, device, 50);
-	}
-	world_run(w, 900 * MS);
-	assert_int_equal(w->plan_count, 0);
-	world_run(w, 200 * MS);
-	assert_int_equal(world_open_compute_count(w, device), 4);
-	i = w->plan_count;
-	world_run(w, 60 * S);
-	assert_int_equal(w->plan_count, i); /* nothing happens, and nobody wakes up for it */
-	for (i = 0; i < 12; i++)
-		world_write(w, i, 1000000);
-	world_run(w, 1 * MS);
-	assert_int_equal(world_open_compute_count(w, device), 12);
-	world_run(w, 5 * S);
-	assert_int_equal(world_open_compute_count(w, device), 12);
-	world_free(w);
-}
-
 static uint32_t open_clients(const struct world *w)
 {
 	uint32_t i, j, count = 0;
@@ -267,6 +236,37 @@ static uint32_t open_clients(const struct world *w)
 		count += open;
 	}
 	return count;
+}
+
+/* With more processes than places closed gates free no process. Idle queues beyond the slots are parked all the same
+ * after a while, so that the runlist of a device at rest fits; those with work never are, and work opens at once. */
+static void idle_queues_are_parked_among_too_many_processes(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(
+		w,
+		(struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .slot_count = 4, .process_count_max = 2 } });
+	uint32_t i, clients[6];
+
+	for (i = 0; i < 6; i++)
+		clients[i] = world_client(w);
+	for (i = 0; i < 12; i++)
+		world_queue(w, clients[i % 6], device, 50);
+	world_run(w, 900 * MS);
+	assert_int_equal(w->plan_count, 0);
+	world_run(w, 200 * MS);
+	assert_int_equal(world_open_compute_count(w, device), 4);
+	assert_int_equal(open_clients(w), 2);
+	i = w->plan_count;
+	world_run(w, 60 * S);
+	assert_int_equal(w->plan_count, i); /* nothing happens, and nobody wakes up for it */
+	for (i = 0; i < 12; i++)
+		world_write(w, i, 1000000);
+	world_run(w, 1 * MS);
+	assert_int_equal(world_open_compute_count(w, device), 12);
+	world_run(w, 5 * S);
+	assert_int_equal(world_open_compute_count(w, device), 12);
+	world_free(w);
 }
 
 /* Where closing a client's last gate frees its process, no more clients than processes are open, and all get their
