@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks of a job: none spins on its device for a peer whose gate is closed on its work, for longer than the gates of
- * both devices need to move: the plans that may be under way there when one of the two is decided, and that one. Who
- * belongs together is known from the workload, whatever the core was told.
+ * Ranks of a job, and the devices of one client: none spins on its device for a peer whose gate is closed on its work,
+ * for longer than the gates of both devices need to move: the plans that may be under way there when one of the two is
+ * decided, and that one. Who belongs together is known from the workload, whatever the core was told.
  */
 #include <stdlib.h>
 #include "test/sim/checker.h"
@@ -10,14 +10,14 @@
 #include "test/sim/checker_truth.h"
 
 struct spin_queue {
-	uint32_t job, client; /* job: 0: not of a rank */
+	uint32_t job, client; /* job: of the ranks, or a number for a client that is alone one; 0: neither */
 	uint64_t *packets;    /* those that spin, by their place in the queue */
 	uint64_t count, capacity, started;
 	bool runs;         /* the last one that started is on the device */
 	uint64_t apart_ns; /* a peer has been away since, + 1; 0: none is */
 };
 
-#define SPIN_JOB_MAX 8u
+#define SPIN_JOB_MAX 8u /* beyond: clients on several devices */
 struct spin_state {
 	struct spin_queue queues[TRUTH_QUEUE_MAX];
 	uint32_t queue_end;
@@ -33,9 +33,12 @@ static void spin_submit(struct checker_run *run, struct spin_state *state, const
 
 	gp_sim_queue(run->sim, event->gpu_queue, &info);
 	gp_sim_client(run->sim, info.client, &client);
-	if (!client.work->meets || client.work->meets >= SPIN_JOB_MAX)
+	if (client.work->meets)
+		queue->job = client.work->meets;
+	else if (__builtin_popcountll(client.work->devices) > 1)
+		queue->job = SPIN_JOB_MAX + info.client;
+	else
 		return;
-	queue->job = client.work->meets;
 	queue->client = info.client;
 	if (state->queue_end <= event->gpu_queue)
 		state->queue_end = event->gpu_queue + 1;
@@ -91,24 +94,41 @@ static bool spin_is_away(const struct checker_run *run, const struct spin_state 
 	const struct spin_queue *peer = &state->queues[index], *spins = &state->queues[rank];
 	struct gp_sim_queue_info info;
 
-	if (peer->job != spins->job || peer->client == spins->client || !run->truth->queues[index].used ||
-	    !run->truth->queues[index].closed || (peer->count && peer->started >= spins->started))
+	if (peer->job != spins->job || run->truth->queues[index].device == run->truth->queues[rank].device ||
+	    !run->truth->queues[index].used || !run->truth->queues[index].closed ||
+	    (peer->count && peer->started >= spins->started))
 		return false;
 	gp_sim_queue(run->sim, index, &info);
 	return info.alive && info.written != info.completed;
 }
 
-/* How long all that may have to move before a gate of the device does, and it, can take. */
-static uint64_t spin_move_ns(const struct checker_run *run, uint32_t index)
+/* Transactions that one plan of the device can have, for gates in one direction. */
+static uint64_t spin_transactions(const struct told *told, uint32_t device)
 {
-	const struct told_device *device = &run->told->devices[index];
-	uint64_t gate_ns = device->attr.close_ns > device->attr.open_ns ? device->attr.close_ns : device->attr.open_ns;
 	uint64_t count = 0;
-	uint32_t i;
+	uint32_t i, k;
 
-	for (i = 0; i < run->told->queue_end; i++)
-		count += run->told->queues[i].used && run->told->queues[i].device == index;
-	return 2 * (2 * run->latency_ns + (device->attr.unit == GP_UNIT_DEVICE ? 2 : count) * gate_ns);
+	if (told->devices[device].attr.unit == GP_UNIT_DEVICE)
+		return 1;
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *queue = &told->queues[i];
+		bool is_first = queue->used && queue->device == device;
+
+		for (k = 0; k < i && told->devices[device].attr.unit == GP_UNIT_PROCESS; k++)
+			is_first &= !told->queues[k].used || told->queues[k].device != device ||
+				    told->queues[k].client.index != queue->client.index;
+		count += is_first;
+	}
+	return count;
+}
+
+/* How long the plan that may be under way on the device, and the next one, can take. */
+static uint64_t spin_move_ns(const struct checker_run *run, uint32_t device)
+{
+	const struct gp_device_attr *attr = &run->told->devices[device].attr;
+	uint64_t gate_ns = attr->close_ns > attr->open_ns ? attr->close_ns : attr->open_ns;
+
+	return 2 * (2 * run->latency_ns + spin_transactions(run->told, device) * gate_ns);
 }
 
 static void spin_look(struct checker_run *run, struct spin_state *state, uint32_t rank)
@@ -148,7 +168,7 @@ static void spin_event(struct checker_run *run, void *data, const struct check_e
 		spin_submit(run, state, event);
 	else if (event->type == CHECK_GPU)
 		spin_gpu(state, event);
-	else if (event->type == CHECK_GPU_REMOVE && state->queues[event->gpu_queue].job)
+	else if (event->type == CHECK_GPU_REMOVE && state->queues[event->gpu_queue].job < SPIN_JOB_MAX)
 		state->given_up[state->queues[event->gpu_queue].job] = true;
 	if (event->type != CHECK_STEP)
 		return;
@@ -156,7 +176,8 @@ static void spin_event(struct checker_run *run, void *data, const struct check_e
 		struct spin_queue *queue = &state->queues[i];
 
 		/* A kernel none of whose workgroups has found room is not reported as stopped when its gate closes. */
-		if (queue->runs && !run->truth->queues[i].closed && !state->given_up[queue->job])
+		if (queue->runs && run->truth->queues[i].used && !run->truth->queues[i].closed &&
+		    (queue->job >= SPIN_JOB_MAX || !state->given_up[queue->job]))
 			spin_look(run, state, i);
 		else
 			queue->apart_ns = 0;
