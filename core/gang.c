@@ -140,6 +140,8 @@ void gp_gang_work(struct gp_sched *sched, uint32_t index, bool begins)
 
 	GP_ASSERT(begins ? gang->work_count < gang->member_count : gang->work_count > 0);
 	gang->work_count += begins ? 1u : -1u;
+	if (!begins)
+		gp_gang_rank(sched, index);
 	if (gang->work_count == (begins ? 1u : 0u)) {
 		gang->order = sched->seq;
 		gang_refresh(sched, gang);
@@ -147,15 +149,25 @@ void gp_gang_work(struct gp_sched *sched, uint32_t index, bool begins)
 	}
 }
 
+/* Its members' highest. But where all work there is is only presumed, and was for long, it holds nobody up: members
+ * without work do not lend it their rank. */
 void gp_gang_rank(struct gp_sched *sched, uint32_t index)
 {
 	struct gp_gang *gang = &sched->gangs[index];
+	int64_t work = INT64_MIN;
 	uint32_t i;
 
 	gang->rank = INT64_MIN;
-	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
-		if (sched->queues[i].own_rank > gang->rank)
-			gang->rank = sched->queues[i].own_rank;
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
+		const struct gp_queue *q = &sched->queues[i];
+
+		if (q->own_rank > gang->rank)
+			gang->rank = q->own_rank;
+		if (q->has_work && q->own_rank > work)
+			work = q->own_rank;
+	}
+	if (work == GP_RANK_DOUBT)
+		gang->rank = work;
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
 		gp_work_set_rank(sched, i);
 }

@@ -12,8 +12,9 @@
 #include <gpreempt/sched.h>
 
 #define GP_NONE        UINT32_MAX
-#define GP_UNLIMITED   UINT32_MAX /* batch_max: no turns needed, all may be open */
-#define GP_GAP_BUCKETS 24u        /* powers of two from 1.024 us: the last one takes all gaps above 8.6 s */
+#define GP_UNLIMITED   UINT32_MAX      /* batch_max: no turns needed, all may be open */
+#define GP_RANK_DOUBT  (INT64_MIN + 1) /* of work that is only presumed, for long: below everybody */
+#define GP_GAP_BUCKETS 24u             /* powers of two from 1.024 us: the last one takes all gaps above 8.6 s */
 
 /* Which heap a queue can be in; heaps are per device. Top is what the decision looks at first. */
 enum gp_heap_name {

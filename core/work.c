@@ -241,7 +241,7 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 	if (is_behind)
 		q->own_rank = INT64_MAX - (int64_t)seat->floor_serial;
 	if (q->has_work && q->in_doubt && q->tail_ns > WORK_TRUST_NS)
-		q->own_rank = INT64_MIN + 1;
+		q->own_rank = GP_RANK_DOUBT;
 	other = seat->queue_first == queue ? q->seat_next : seat->queue_first;
 	seat->mixed |= other != GP_NONE &&
 		       (sched->queues[other].own_rank != q->own_rank || q->gang != sched->queues[other].gang);
