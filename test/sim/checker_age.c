@@ -260,6 +260,14 @@ static bool age_waits_above(const struct told *told, const struct told_queue *lo
 	return false;
 }
 
+/* Its gate may be open, and its turn goes on. One that its client does not say is open is over in its time all the
+ * same: nobody can order it closed before its answer. */
+static bool age_is_open(const struct checker_run *run, const struct told_queue *queue)
+{
+	return queue->gate == GP_GATE_OPEN || (queue->gate == GP_GATE_OPENING &&
+					       run->told->core_ns - queue->order_ns <= age_turn_ns(run, queue->device));
+}
+
 /* Whether somebody waits now for what ageing does. */
 static void age_look(struct checker_run *run, struct age_state *state)
 {
@@ -282,7 +290,7 @@ static void age_look(struct checker_run *run, struct age_state *state)
 		if (q->gate == GP_GATE_UNKNOWN || q->gate == GP_GATE_QUARANTINED)
 			own->aged = own->yields = own->alone = false;
 		if (own->aged && q->has_work && (q->left_why == GP_WHY_NONE || q->left_why == GP_WHY_AGED) &&
-		    (q->gate == GP_GATE_OPEN || q->gate == GP_GATE_OPENING) && age_waits_above(told, q))
+		    age_is_open(run, q) && age_waits_above(told, q))
 			state->devices[q->device].disturbed = true;
 		state->devices[q->device].has_turn |=
 			own->aged && (q->gate == GP_GATE_OPEN || q->gate == GP_GATE_OPENING);
