@@ -27,6 +27,8 @@ struct context {
 	uint64_t slice_us;
 	uint32_t saves, saves_step; /* so many more at each count */
 	bool disabled[CHANNELS];
+	const struct gp_page_queue *queue; /* of its agent: whether it has work; NULL: the agent has gone … */
+	bool has_left_work;                /* … and has left some, which goes on */
 };
 
 struct scene_rm {
@@ -36,7 +38,7 @@ struct scene_rm {
 	uint32_t context_count;
 	uint32_t disables, enables; /* calls */
 	uint32_t channels_most;     /* in one call */
-	uint32_t most_short;        /* open together */
+	uint32_t most_short;        /* open together, with work */
 	uint32_t refuse, status;    /* this command gets this status … */
 	uint32_t refuse_client;     /* … on this client's file; 0: on all */
 	bool refuse_several;        /* DISABLE_CHANNELS of several clients */
@@ -51,7 +53,6 @@ struct scene_rm {
 extern struct scene_rm rm;
 
 struct scene {
-	bool idle_open; /* a context without work may be open beside the one that has the turn */
 	struct world world;
 	struct nvidia_root root;
 	struct agent agents[AGENTS];

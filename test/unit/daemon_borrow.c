@@ -142,7 +142,6 @@ static void test_agents_know(void **state)
 	agent_complete(&scene->world, &scene->agents[1], 0, 5);
 	UNTIL(scene, context_is_open(&rm.contexts[2]) && !scene_queue(scene, 2)->closed);
 	assert_false(is_held(scene, 2));
-	scene->idle_open = true;
 	scene_end(scene);
 }
 
@@ -167,7 +166,6 @@ static void test_close_after_the_lease(void **state)
 	world_send(scene->agents[2].fd, &lost, sizeof(lost));
 	UNTIL(scene, scene_queue(scene, 2)->client->leases_lost);
 	UNTIL(scene, context_is_open(&rm.contexts[2]) && !scene_queue(scene, 2)->closed);
-	rm.most_short = 0; /* nobody works: it need not be long before it opens */
 	scene_end(scene);
 }
 
