@@ -290,6 +290,37 @@ static void a_stop_gives_everything_back(void **state)
 	world_free(w);
 }
 
+/* Two are raised above the one that has the turn. Whichever of them has an agent that does not answer, the other opens
+ * as soon as its own slice is long. */
+static void who_is_raised_waits_for_its_own_slice(void **state)
+{
+	struct gp_queue_attr high = { .priority = GP_PRIORITY_HIGH };
+	uint32_t device, silent, i;
+
+	for (silent = 0; silent < 2; silent++) {
+		struct world *w = slices_new("hpf", &device);
+		uint32_t low[3];
+
+		world_solo(w, device, GP_PRIORITY_HIGH);
+		for (i = 0; i < 3; i++) {
+			low[i] = world_solo(w, device, GP_PRIORITY_LOW);
+			world_write(w, low[i], 1000000);
+		}
+		world_run(w, 10 * MS);
+		assert_true(world_is_open(w, low[0]) && !world_is_open(w, low[1]) && !world_is_open(w, low[2]));
+		w->queues[low[1 + silent]].slice_silent = true;
+		for (i = 1; i < 3; i++)
+			assert_int_equal(gp_sched_queue_set_attr(w->sched, w->queues[low[i]].id, &high, w->now_ns), 0);
+		world_run(w, 10 * MS);
+		assert_false(world_is_open(w, low[1 + silent]));
+		assert_true(world_is_open(w, low[2 - silent]));
+		assert_int_equal(w->most_short, 1);
+		world_run(w, 300 * MS); /* a quarter of a second: it is not waited for for longer */
+		assert_true(world_is_open(w, low[1 + silent]));
+		world_free(w);
+	}
+}
+
 /* The middle one of three stays open without work, and short; when it gets some the lowest closes. */
 static void the_middle_one_waits_open(void **state)
 {
@@ -511,6 +542,7 @@ int main(void)
 		cmocka_unit_test(work_without_end_leaves_a_share),
 		cmocka_unit_test(bad_counts_are_refused),
 		cmocka_unit_test(several_of_a_gang_keep_their_own),
+		cmocka_unit_test(who_is_raised_waits_for_its_own_slice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
