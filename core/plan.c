@@ -316,7 +316,8 @@ static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t
 			const struct gp_queue *q = &sched->queues[i];
 
 			if (q->gate == GP_GATE_CLOSED && q->rank >= hold_rank && gp_turn_allows(sched, q) &&
-			    q->gang == GP_NONE && gp_slots_is_free(b, q) && gp_slice_may_open(b, i))
+			    q->gang == GP_NONE && (q->attr.kind != GP_KIND_COMPUTE || gp_slots_has(b)) &&
+			    gp_slice_may_open(b, i))
 				gp_plan_open(b, i, GP_WHY_COMPANY);
 		}
 	}
