@@ -496,6 +496,39 @@ static void switches_have_a_limit(void **state)
 	world_free(w);
 }
 
+/* Two contexts of one process: short as one would be while one of them works at a time, also by turns; their own slices
+ * while both do, and short again afterwards. */
+static void two_contexts_of_a_process(void **state)
+{
+	uint32_t device, client, a, b, n;
+	struct world *w = slices_new("hpf", &device);
+
+	(void)state;
+	world_solo(w, device, GP_PRIORITY_HIGH);
+	client = world_client(w);
+	a = world_queue(w, client, device, GP_PRIORITY_LOW);
+	b = world_queue(w, client, device, GP_PRIORITY_LOW);
+	world_run(w, 10 * MS);
+	for (n = 0; n < 10; n++) {
+		world_write(w, n % 2 ? a : b, 1);
+		world_run(w, 5 * MS);
+		assert_int_equal(slice_of(w, n % 2 ? a : b), SHORT);
+		assert_true(world_is_open(w, a) && world_is_open(w, b));
+		world_drain(w, n % 2 ? a : b);
+		world_run(w, 1 * MS);
+	}
+	assert_int_equal(w->order_count, 0);
+	assert_int_equal(w->most_short, 1);
+	world_write(w, a, 1000);
+	world_write(w, b, 1000);
+	world_run(w, 50 * MS);
+	assert_int_equal(slice_of(w, a) + slice_of(w, b), 0);
+	world_drain(w, b);
+	world_run(w, 50 * MS);
+	assert_int_equal(slice_of(w, a), SHORT);
+	world_free(w);
+}
+
 /* What is counted of others, out of order, or of nobody changes nothing. */
 static void bad_counts_are_refused(void **state)
 {
@@ -543,6 +576,7 @@ int main(void)
 		cmocka_unit_test(bad_counts_are_refused),
 		cmocka_unit_test(several_of_a_gang_keep_their_own),
 		cmocka_unit_test(who_is_raised_waits_for_its_own_slice),
+		cmocka_unit_test(two_contexts_of_a_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
