@@ -10,23 +10,15 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 #include "cli/clean.h"
 #include "cli/control.h"
+#include "lib/clock.h"
 
 #define CONTROL_USER       "gpreempt" /* whom packaging may let the daemon run as */
 #define CONTROL_WAIT_ENV   "GPREEMPT_WAIT"
 #define CONTROL_WAIT_MS    2000u
 #define CONTROL_WAIT_S_MAX 3600u
-
-static uint64_t control_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
 
 /* In a user namespace of its own root outside has no number; the kernel then shows the overflow uid. */
 static bool control_is_overflow(uid_t uid)
@@ -107,7 +99,7 @@ int gp_control_open(struct gp_control *control, struct gp_error *error)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const char *path = getenv(GP_WIRE_SOCKET_ENV);
-	uint64_t deadline_ms = control_now_ms() + gp_control_wait_ms();
+	uint64_t deadline_ms = gp_clock_ms() + gp_control_wait_ms();
 	int r;
 
 	path = path && *path ? path : GP_WIRE_SOCKET;
@@ -125,7 +117,7 @@ int gp_control_open(struct gp_control *control, struct gp_error *error)
 		return gp_error_set(error, -errno, "no socket: %s", strerror(errno));
 	/* A full backlog is EAGAIN at once; there is nothing to poll for. */
 	while (connect(control->fd, (struct sockaddr *)&address, sizeof(address))) {
-		if ((errno == EAGAIN || errno == EINTR) && control_now_ms() < deadline_ms) {
+		if ((errno == EAGAIN || errno == EINTR) && gp_clock_ms() < deadline_ms) {
 			(void)poll(NULL, 0, 10);
 			continue;
 		}
@@ -156,10 +148,10 @@ static int control_put(struct gp_control *control, uint16_t type, void *message,
 								     .type = type,
 								     .size = (uint32_t)size,
 								     .cookie = ++control->cookie };
-	control->deadline_ms = control_now_ms() + gp_control_wait_ms();
+	control->deadline_ms = gp_clock_ms() + gp_control_wait_ms();
 	control->refused = false;
 	while (send(control->fd, message, size, MSG_NOSIGNAL) < 0) {
-		uint64_t now_ms = control_now_ms();
+		uint64_t now_ms = gp_clock_ms();
 
 		if (errno == EPIPE || errno == ECONNRESET)
 			return gp_error_set(error, -ECONNRESET, "the daemon hung up");
@@ -266,14 +258,14 @@ static int control_collect(struct gp_control *control, int r, char **ret_text, s
 	char *text = NULL, *grown;
 
 	for (bool more = true; !r && more;) {
-		uint64_t now_ms = control_now_ms();
+		uint64_t now_ms = gp_clock_ms();
 		const char *part = NULL;
 		size_t part_size = 0;
 
 		r = now_ms < control->deadline_ms ?
 			    gp_control_next(control, (int)(control->deadline_ms - now_ms), &part, &part_size, error) :
 			    -EAGAIN;
-		if (r == -EAGAIN && control_now_ms() >= control->deadline_ms)
+		if (r == -EAGAIN && gp_clock_ms() >= control->deadline_ms)
 			r = gp_error_set(error, -ETIMEDOUT, "the daemon does not answer (waited %u s)",
 					 gp_control_wait_ms() / 1000u);
 		if (r == -EAGAIN)

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 #include "cli/control.h"
+#include "lib/clock.h"
 #include "lib/http.h"
 
 #define EXPORTER_LISTEN      "127.0.0.1:9857"
@@ -75,14 +75,6 @@ static void exporter_on_signal(int number)
 	exporter_stopped = 1;
 }
 
-static uint64_t exporter_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
-
 static void connection_close(struct connection *connection)
 {
 	close(connection->fd);
@@ -117,7 +109,7 @@ static void exporter_ask(struct exporter *exporter, uint64_t now_ms)
 		exporter->text = text;
 	else
 		free(text);
-	exporter->text_ms = exporter_now_ms();
+	exporter->text_ms = gp_clock_ms();
 }
 
 static char *exporter_metrics(struct exporter *exporter)
@@ -178,7 +170,7 @@ static void connection_answer(struct exporter *exporter, struct connection *conn
 	}
 	connection->answer_size = (size_t)size;
 	connection->sent = 0;
-	connection->until_ms = exporter_now_ms() + EXPORTER_PATIENCE_MS;
+	connection->until_ms = gp_clock_ms() + EXPORTER_PATIENCE_MS;
 }
 
 static void connection_read(struct exporter *exporter, struct connection *connection, uint64_t now_ms)
@@ -218,7 +210,7 @@ static void connection_write(struct exporter *exporter, struct connection *conne
 	shutdown(connection->fd, SHUT_WR);
 	connection->is_answered = true;
 	connection->drained = 0;
-	connection->until_ms = exporter_now_ms() + EXPORTER_DRAIN_MS;
+	connection->until_ms = gp_clock_ms() + EXPORTER_DRAIN_MS;
 }
 
 static void connection_drain(struct exporter *exporter, struct connection *connection)
@@ -334,12 +326,12 @@ static void exporter_serve(struct exporter *exporter)
 	uint64_t now_ms;
 
 	while (!exporter_stopped) {
-		if (exporter_wait(exporter, &watched, exporter_now_ms()) < 0) {
+		if (exporter_wait(exporter, &watched, gp_clock_ms()) < 0) {
 			if (errno != EINTR)
 				break;
 			continue;
 		}
-		now_ms = exporter_now_ms();
+		now_ms = gp_clock_ms();
 		for (uint32_t i = 0; i < watched.count; i++) {
 			struct connection *connection = watched.connections[i];
 

@@ -8,11 +8,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "cli/attr.h"
 #include "cli/clean.h"
 #include "cli/control.h"
 #include "cli/top_screen.h"
+#include "lib/clock.h"
 #include "lib/plain.h"
 #include "view/format.h"
 
@@ -33,14 +33,6 @@ struct screen {
 	bool has_state, colour;
 	char message[512]; /* shown once, at the bottom */
 };
-
-static uint64_t screen_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
 
 /* A line cut to the terminal's width. */
 static void screen_line(int y, const char *text, attr_t attributes)
@@ -321,10 +313,10 @@ int gp_top_screen(const struct gp_top_options *options)
 	screen.top.sort = options->sort;
 	screen.top.ascending = options->ascending;
 	for (uint64_t i = 0; goes_on && (!options->iterations || i < options->iterations); i++) {
-		uint64_t next_ms = screen_now_ms() + options->interval_ms, now_ms;
+		uint64_t next_ms = gp_clock_ms() + options->interval_ms, now_ms;
 
 		screen_look(&screen);
-		while (goes_on && (now_ms = screen_now_ms()) < next_ms) {
+		while (goes_on && (now_ms = gp_clock_ms()) < next_ms) {
 			int key;
 
 			screen_draw(&screen);
@@ -333,7 +325,7 @@ int gp_top_screen(const struct gp_top_options *options)
 			/* ERR: time is up, or a signal; without a terminal it comes at once and for ever. */
 			if (key != ERR)
 				goes_on = screen_key(&screen, key);
-			else if (screen_now_ms() < next_ms && feof(stdin))
+			else if (gp_clock_ms() < next_ms && feof(stdin))
 				goes_on = false;
 		}
 	}

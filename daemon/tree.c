@@ -104,11 +104,11 @@ struct gp_tree *gp_tree_ask(struct gp_daemon *daemon, struct gp_peer *peer, pid_
 
 void gp_tree_drop(struct gp_tree *tree)
 {
-	struct tree_question *question =
-		(struct tree_question *)(void *)((char *)tree - offsetof(struct tree_question, tree));
+	struct tree_question *question;
 
 	if (!tree)
 		return;
+	question = (struct tree_question *)(void *)((char *)tree - offsetof(struct tree_question, tree));
 	if (tree->is_answered)
 		free(question);
 	else

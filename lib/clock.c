@@ -9,3 +9,8 @@ uint64_t gp_clock_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
+
+uint64_t gp_clock_ms(void)
+{
+	return gp_clock_ns() / 1000000u;
+}

@@ -5,5 +5,6 @@
 #include <stdint.h>
 
 uint64_t gp_clock_ns(void); /* CLOCK_MONOTONIC */
+uint64_t gp_clock_ms(void);
 
 #endif

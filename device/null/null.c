@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include "device/device.h"
+#include "lib/clock.h"
 
 #define NULL_GPU_ID_FIRST 1u
 #define NULL_SLOT_COUNT   24u
@@ -63,14 +63,6 @@ static void null_detach(struct gp_backend *backend, struct gp_device_client *cli
 		backend->host.mechanism(backend->host.daemon, client->tag, GP_MECHANISM_NONE, "let go");
 }
 
-static uint64_t null_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
 static int null_apply(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		      const struct gp_device_change *changes, uint32_t count)
 {
@@ -78,7 +70,7 @@ static int null_apply(struct gp_backend *backend, struct gp_device_client *clien
 
 	if (client->mechanisms)
 		return backend->host.order(backend->host.daemon, client, seq, gpu_id, changes, count);
-	done.issue_ns = done.done_ns = null_now_ns();
+	done.issue_ns = done.done_ns = gp_clock_ns();
 	backend->host.done(backend->host.daemon, client->tag, &done);
 	return 0;
 }
