@@ -44,8 +44,8 @@ static struct gp_scan_result scan(const struct gp_backend_ops *first, const stru
 	uint64_t count;
 
 	assert_non_null(scan);
-	assert_true(gp_scan_begin(scan, NULL, 0));
-	assert_false(gp_scan_begin(scan, NULL, 0));
+	assert_true(gp_scan_begin(scan, &(pid_t){ 0 }, 0));
+	assert_false(gp_scan_begin(scan, &(pid_t){ 0 }, 0));
 	assert_int_equal(read(fd, &count, sizeof(count)), sizeof(count));
 	taken = gp_scan_take(scan);
 	assert_non_null(taken);
