@@ -327,8 +327,7 @@ static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice
 		q->slice_opens_long = q->gate == GP_GATE_UNKNOWN && round->short_count > was_short;
 	if (!is_lower) {
 		if (round->is_wanted && !q->is_batch && round->uppers == 1 && round->lowers &&
-		    q->attr.own_slice_ns < device->attr.long_ns &&
-		    !(device->pressed_slice_ns && device->floor_permille))
+		    q->attr.own_slice_ns < device->attr.long_ns && !device->pressed_slice_ns)
 			want_ns = device->attr.long_ns;
 	} else if (slice_stand(q) == SLICE_STAYS && round->staying > 1 && round->is_crowded) {
 		want_ns = 0;
@@ -345,8 +344,9 @@ static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice
 }
 
 /* Work above that never ends has the device put a short one aside for ever, though its gate is open: after a whole
- * ageing window its slice is as much of the other one as ageing may take. Where guaranteed shares interrupt what is
- * above anyway, its turn would never come behind a long one: what is above has its own slice then. */
+ * ageing window its slice is as much of the other one as ageing may take, and what is above has its own slice. Behind a
+ * long one a program that starts, some fifty small pieces of work one after the other, would take seconds (measured:
+ * docs/decisions/0032), and guaranteed shares would never come to their turn. */
 static void slice_look_pressed(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t top = gp_heap_top(device, GP_HEAP_WORK);
@@ -360,10 +360,10 @@ static void slice_look_pressed(struct gp_sched *sched, struct gp_device *device)
 		device->pressed_ns = sched->now_ns;
 	else if (sched->now_ns - device->pressed_ns < device->param.age_window_ns)
 		device->pressed_slice_ns = 0;
-	else if (device->floor_permille)
-		device->pressed_slice_ns = q->attr.own_slice_ns ? q->attr.own_slice_ns : SLICE_OWN_NS;
 	else
-		device->pressed_slice_ns = q->slice_ns ? q->slice_ns : q->attr.own_slice_ns;
+		device->pressed_slice_ns = q->attr.own_slice_ns                           ? q->attr.own_slice_ns :
+					   device->floor_permille || device->attr.long_ns ? SLICE_OWN_NS :
+											    q->slice_ns;
 	if (device->pressed_ns && sched->now_ns - device->pressed_ns < device->param.age_window_ns)
 		gp_device_wake(device, device->pressed_ns + device->param.age_window_ns);
 	if (device->pressed_slice_ns != was_ns)
