@@ -61,7 +61,8 @@ static bool stay_is_excused(const struct told *told, const struct told_queue *qu
 		if (!q->used || q->device != queue->device || q == queue)
 			continue;
 		if (told_moves(q) || q->aged || q->gate == GP_GATE_UNKNOWN ||
-		    (q->client.index != queue->client.index && q->has_work && q->gate != GP_GATE_CLOSED) ||
+		    (q->client.index != queue->client.index && (q->has_work || q->announced) &&
+		     q->gate != GP_GATE_CLOSED) ||
 		    (q->client.index == queue->client.index && told_is_sliced(told, q)))
 			return true;
 	}
