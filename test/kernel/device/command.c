@@ -185,9 +185,10 @@ void soft_command_run(struct soft *soft)
 
 /* ---- MES: one call for one queue; the caller waits until it is through ---- */
 
+/* A machine with much to do may not run the device's thread for a second: that is no failure of MES. */
 static int mes_wait(struct soft *soft, u64 seq)
 {
-	if (!wait_event_timeout(soft->transacted, READ_ONCE(soft->seq_done) >= seq, HZ))
+	if (!wait_event_timeout(soft->transacted, READ_ONCE(soft->seq_done) >= seq, 30 * HZ))
 		return -ETIMEDOUT;
 	return 0;
 }
