@@ -232,6 +232,7 @@ kunit() {
 # too, and the device is reset; close_hangs: the preemption never ends, and the device is reset after a timeout.
 failed() {
 	load_module kfd_sched_policy=hpf queue_preemption_timeout_ms=2000 $2
+	export APART=1
 	load batch 1 200 2000 7 >/tmp/a &
 	one=$!
 	load batch 1 200 2000 7 >/tmp/b &
@@ -255,6 +256,7 @@ failed() {
 	check "failed $1 $2: a new program runs afterwards" sh -c 'load batch 1 5 500 | grep -q left=0'
 	check "failed $1 $2: a new program is preempted afterwards" preempts_again
 	check "failed $1 $2: the core is sound" [ "$(scheduler check)" = ok ]
+	unset APART
 	clean "failed $1 $2"
 	unload_module "failed $1 $2"
 }
