@@ -31,6 +31,11 @@ void gp_fence_register(void)
 	gp_thread_wake();
 }
 
+bool gp_fence_is_registered(void)
+{
+	return __atomic_load_n(&fence_registered, __ATOMIC_ACQUIRE);
+}
+
 /* A daemon that makes no barriers reads the shared word alone. */
 static void fence_fold(void)
 {

@@ -116,7 +116,8 @@ static void sample_arm(void)
 static bool sample_may_watch(const struct gp_slot *slot)
 {
 	return !gp_mechanism_has(gp_agent.mechanism, GP_NEEDS_DOORBELLS) && gp_agent.driver && gp_agent.driver->watch &&
-	       slot->used && !slot->dying && !slot->unreadable && !slot->seen && !slot->blind && !slot->unwatchable;
+	       gp_fence_is_registered() && slot->used && !slot->dying && !slot->unreadable && !slot->seen &&
+	       !slot->blind && !slot->unwatchable;
 }
 
 static bool sample_watch_is_due(const struct gp_slot *slot, uint64_t now_ns)

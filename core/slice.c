@@ -158,7 +158,9 @@ struct slice_round {
 	uint32_t best_count;  /* … and how many have it */
 	uint32_t staying;     /* lower ones with work that may be open and are not about to close */
 	uint32_t short_count; /* that may be open, have work and may be short */
-	int64_t least;        /* the lowest rank of lower ones that may be open */
+	int64_t least;        /* the lowest rank of lower ones that are open or about to be … */
+	const struct gp_seat *least_seat; /* … whose that is, and the lowest of everybody else */
+	int64_t least_other;
 	uint32_t lengthening; /* that may be short and should not be: first they, then others become short */
 };
 
@@ -193,6 +195,7 @@ static void slice_look_open(struct gp_sched *sched, const struct gp_seat *seat, 
 {
 	const struct gp_device *device = &sched->devices[seat->device];
 	uint64_t staying = ++sched->stamp, is_short = ++sched->stamp, open = ++sched->stamp;
+	int64_t own_least = INT64_MAX;
 	uint32_t i;
 
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
@@ -210,13 +213,27 @@ static void slice_look_open(struct gp_sched *sched, const struct gp_seat *seat, 
 
 		if (q->attr.kind != GP_KIND_COMPUTE || !q->is_batch || q->gate == GP_GATE_CLOSED)
 			continue;
-		if (q->own_rank < round->least)
-			round->least = q->own_rank;
+		if ((q->gate == GP_GATE_OPEN || q->gate == GP_GATE_OPENING) && !q->fail_count &&
+		    q->own_rank < own_least)
+			own_least = q->own_rank;
 		if (q->rank < round->best || !slice_counts(sched, q, open))
 			continue;
 		round->best_count = q->rank > round->best ? 1 : round->best_count + 1;
 		round->best = q->rank;
 	}
+	if (own_least < round->least) {
+		round->least_other = round->least;
+		round->least = own_least;
+		round->least_seat = seat;
+	} else if (own_least < round->least_other) {
+		round->least_other = own_least;
+	}
+}
+
+/* Another client stays open below it (under.c). */
+static bool slice_is_middle(const struct gp_sched *sched, const struct slice_round *round, const struct gp_queue *q)
+{
+	return q->own_rank > (round->least_seat == &sched->seats[q->seat] ? round->least_other : round->least);
 }
 
 static uint64_t slice_grace_ns(const struct gp_device *device)
@@ -228,7 +245,8 @@ static struct slice_round slice_look(struct gp_sched *sched, struct gp_device *d
 {
 	struct slice_round round = { .is_wanted = slice_is_wanted(sched, device),
 				     .best = INT64_MIN,
-				     .least = INT64_MAX };
+				     .least = INT64_MAX,
+				     .least_other = INT64_MAX };
 	uint64_t grace_ns = slice_grace_ns(device);
 	uint32_t s, i;
 
@@ -331,7 +349,7 @@ static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice
 			want_ns = device->attr.long_ns;
 	} else if (slice_stand(q) == SLICE_STAYS && round->staying > 1 && round->is_crowded) {
 		want_ns = 0;
-	} else if (device->attr.mid_ns && q->own_rank > round->least) { /* another stays open below it (under.c) */
+	} else if (device->attr.mid_ns && slice_is_middle(b->sched, round, q)) {
 		want_ns = slice_mid_ns(device, q);
 	} else if (!q->slice_opens_long) {
 		want_ns = slice_short_ns(device, q);

@@ -215,7 +215,7 @@ static uint32_t slots_limit(const struct gp_plan_builder *b)
 /* How long a queue must be idle before it gives its slot back where parking does not free places of processes (chosen:
  * as long as a device takes to rest). */
 #define SLOTS_IDLE_NS  1000000000ull
-#define SLOTS_LOOK_MAX 256u /* idle queues that are looked at for one whose client is idle as a whole; chosen */
+#define SLOTS_LOOK_MAX 256u /* clients with idle queues that are looked at for one that is idle as a whole; chosen */
 
 /* Since when it gives way; GP_NEVER_NS: it does not. */
 static uint64_t slots_idle_due_ns(const struct gp_queue *q)
@@ -268,12 +268,15 @@ static uint32_t slots_compute_seats(struct gp_plan_builder *b)
 static bool slots_close_idle_seat(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
-	uint64_t due_ns;
+	uint64_t due_ns, stamp = ++sched->stamp;
 	uint32_t i, n, seat;
 
-	for (i = b->device->idle_first, n = 0; i != GP_NONE && n < SLOTS_LOOK_MAX;
-	     i = sched->queues[i].idle_next, n++) {
+	for (i = b->device->idle_first, n = 0; i != GP_NONE && n < SLOTS_LOOK_MAX; i = sched->queues[i].idle_next) {
 		seat = sched->queues[i].seat;
+		if (sched->seats[seat].stamp == stamp)
+			continue; /* once for each client, however many queues it has */
+		sched->seats[seat].stamp = stamp;
+		n++;
 		due_ns = slots_seat_due_ns(sched, &sched->seats[seat]);
 		if (due_ns > sched->now_ns) {
 			if (due_ns != GP_NEVER_NS)

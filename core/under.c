@@ -34,8 +34,9 @@ static bool under_is_middle(const struct gp_sched *sched, const struct gp_device
 	return seat->has_turn && seat->work_count && !seat->is_behind && !seat->overdue_count;
 }
 
-/* The lower one: open, by itself, and below all of the other's. */
-static bool under_is_lower(const struct gp_sched *sched, const struct gp_seat *seat, const struct gp_seat *middle)
+/* The lower one: open with the shortest slice, by itself, and below all of the other's. */
+static bool under_is_lower(const struct gp_sched *sched, const struct gp_device *device, const struct gp_seat *seat,
+			   const struct gp_seat *middle)
 {
 	int64_t above = INT64_MAX;
 	uint32_t i;
@@ -49,6 +50,8 @@ static bool under_is_lower(const struct gp_sched *sched, const struct gp_seat *s
 		if (!q->is_batch || q->gang != GP_NONE || q->gate != GP_GATE_OPEN || q->slice_unknown || q->aged ||
 		    q->rank >= above)
 			return false;
+		if (q->attr.kind == GP_KIND_COMPUTE && (q->attr.fixed_slice || q->slice_ns != device->attr.short_ns))
+			return false;
 	}
 	return !seat->is_behind;
 }
@@ -58,7 +61,7 @@ static bool under_can(const struct gp_sched *sched, const struct gp_device *devi
 	return device->attr.mid_ns && device->attr.switch_ns && device->attr.short_ns && device->batch_max == 1 &&
 	       !device->stopped && !device->stay.holds && device->aged_seat == GP_NONE &&
 	       under_is_middle(sched, device, &sched->seats[middle]) &&
-	       under_is_lower(sched, &sched->seats[lower], &sched->seats[middle]);
+	       under_is_lower(sched, device, &sched->seats[lower], &sched->seats[middle]);
 }
 
 /* Somebody above them asks for every microsecond: nobody in the middle has a long slice then. */

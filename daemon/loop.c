@@ -195,7 +195,8 @@ static void loop_set_timer(struct gp_daemon *daemon)
 static void loop_watchdog(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	loop_notify(daemon, "WATCHDOG=1");
-	gp_timer_set(daemon, &daemon->loop.watchdog, now_ns + daemon->loop.watchdog_ns / 2);
+	if (daemon->loop.watchdog_ns)
+		gp_timer_set(daemon, &daemon->loop.watchdog, now_ns + daemon->loop.watchdog_ns / 2);
 }
 
 /* What is due by the clock. */

@@ -6,9 +6,9 @@
  *
  * Slots (0 is the first after the 16 bytes of version), compared with hsa_api_trace.h of ROCr 5.0 to 6.2 and in
  * test/unit and test/e2e with Debian's: core major 1 and 2 alike: store_relaxed 41, store_screlease 42, wait_relaxed
- * 43, wait_scacquire 44, agent_get_info 6, system_get_info 2. AMD extension: async_copy 15 in all; async_copy_on_engine
- * came as 16 in ROCr 5.6, in the middle of major 1: the size tells (51 entries before, 55 since). An unknown major:
- * nothing is hooked, and the log says so.
+ * 43, wait_scacquire 44, queue_create 7, agent_get_info 6, system_get_info 2. AMD extension: async_copy 15 in all;
+ * async_copy_on_engine came as 16 in ROCr 5.6, in the middle of major 1: the size tells (51 entries before, 55 since).
+ * An unknown major: nothing is hooked, and the log says so.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,6 +30,8 @@ struct hsa_signal {
 typedef void (*hsa_store_t)(uint64_t signal, int64_t value);
 typedef int64_t (*hsa_wait_t)(uint64_t signal, uint32_t condition, int64_t value, uint64_t timeout, uint32_t state);
 typedef uint32_t (*hsa_agent_info_t)(uint64_t agent, uint32_t attribute, void *ret_value);
+typedef uint32_t (*hsa_queue_create_t)(uint64_t agent, uint32_t size, uint32_t type, void *callback, void *data,
+				       uint32_t private_size, uint32_t group_size, void **ret_queue);
 typedef uint32_t (*hsa_system_info_t)(uint32_t attribute, void *ret_value);
 typedef uint32_t (*hsa_copy_t)(void *to, uint64_t to_agent, const void *from, uint64_t from_agent, size_t size,
 			       uint32_t dep_count, const uint64_t *deps, uint64_t signal);
@@ -41,6 +43,7 @@ static struct {
 	hsa_store_t store_relaxed, store_release;
 	hsa_wait_t wait_relaxed, wait_acquire;
 	hsa_agent_info_t agent_info;
+	hsa_queue_create_t queue_create;
 	hsa_copy_t copy;
 	hsa_copy_on_t copy_on;
 	struct gp_hsa_table *core, *ext;
@@ -92,6 +95,24 @@ static int64_t hsa_wait_acquire(uint64_t signal, uint32_t condition, int64_t val
 	return r;
 }
 
+/* A queue that the application makes may be rung by kernels, which read the address of its doorbell and cannot write to
+ * a page of ours: it is never watched (trap.c). The runtime's own queues do not pass here. */
+static uint32_t hsa_queue_create(uint64_t agent, uint32_t size, uint32_t type, void *callback, void *data,
+				 uint32_t private_size, uint32_t group_size, void **ret_queue)
+{
+	uint32_t r = hsa_real.queue_create(agent, size, type, callback, data, private_size, group_size, ret_queue);
+	const struct gp_doorbell *doorbell;
+
+	if (r || !ret_queue || !*ret_queue)
+		return r;
+	gp_agent_lock();
+	doorbell = gp_doorbell_find((uintptr_t)*ret_queue);
+	if (doorbell && gp_slots[doorbell->slot].used)
+		gp_slots[doorbell->slot].unwatchable = true;
+	gp_agent_unlock();
+	return r;
+}
+
 #define HSA_AGENT_INFO_DEVICE 17u
 #define HSA_DEVICE_GPU        1u
 #define HSA_SYSTEM_MAJOR      0u
@@ -131,6 +152,7 @@ bool gp_hsa_layout(uint32_t core_major, uint32_t core_minor, uint32_t ext_major,
 		return false;
 	layout.system_info = 2;
 	layout.agent_info = 6;
+	layout.queue_create = 7;
 	layout.store_relaxed = 41;
 	layout.store_release = 42;
 	layout.wait_relaxed = 43;
@@ -219,6 +241,7 @@ bool OnLoad(struct gp_hsa_root *root, uint64_t version, uint64_t failed_count, c
 	hsa_hook(root->core, hsa_layout.store_release, hsa_store_release, &hsa_real.store_release);
 	hsa_hook(root->core, hsa_layout.wait_relaxed, hsa_wait_relaxed, &hsa_real.wait_relaxed);
 	hsa_hook(root->core, hsa_layout.wait_acquire, hsa_wait_acquire, &hsa_real.wait_acquire);
+	hsa_hook(root->core, hsa_layout.queue_create, hsa_queue_create, &hsa_real.queue_create);
 	hsa_hook(root->ext, hsa_layout.copy, hsa_copy, &hsa_real.copy);
 	hsa_hook(root->ext, hsa_layout.copy_on, hsa_copy_on, &hsa_real.copy_on);
 	hsa_real.core = root->core;
@@ -243,6 +266,7 @@ void OnUnload(void)
 	hsa_unhook(hsa_real.core, hsa_layout.store_release, hsa_store_release, &hsa_real.store_release);
 	hsa_unhook(hsa_real.core, hsa_layout.wait_relaxed, hsa_wait_relaxed, &hsa_real.wait_relaxed);
 	hsa_unhook(hsa_real.core, hsa_layout.wait_acquire, hsa_wait_acquire, &hsa_real.wait_acquire);
+	hsa_unhook(hsa_real.core, hsa_layout.queue_create, hsa_queue_create, &hsa_real.queue_create);
 	hsa_unhook(hsa_real.ext, hsa_layout.copy, hsa_copy, &hsa_real.copy);
 	hsa_unhook(hsa_real.ext, hsa_layout.copy_on, hsa_copy_on, &hsa_real.copy_on);
 	hsa_real.core = NULL;

@@ -92,10 +92,14 @@ static uint32_t userq_gpu(int fd)
 	static char text[4096]; /* the lock is held */
 	uint32_t wanted = userq_minor(fd), only = 0, count = 0;
 
-	for (uint32_t node = 0; node < USERQ_NODE_MAX && userq_read(node, "gpu_id", text, sizeof(text)) > 0; node++) {
-		uint32_t gpu_id = userq_number(text);
+	for (uint32_t node = 0; node < USERQ_NODE_MAX; node++) {
+		long length = userq_read(node, "gpu_id", text, sizeof(text));
+		uint32_t gpu_id = length > 0 ? userq_number(text) : 0;
 		const char *line;
 
+		if (length == -ENOENT)
+			break;
+		/* A GPU that this process may not have cannot be read: the next one may be ours. */
 		if (!gpu_id || userq_read(node, "properties", text, sizeof(text)) <= 0)
 			continue;
 		line = strstr(text, "drm_render_minor ");
@@ -119,6 +123,16 @@ static bool userq_is_aql(const struct gp_drm_userq_in *in)
 	return range.ok && ring == in->queue_va;
 }
 
+/* Numbers are each GPU's own: the first queue on each of them has the same. */
+static struct gp_slot *userq_find(uint32_t gpu_id, uint32_t queue_id)
+{
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		if (gp_slots[i].used && gp_slots[i].file == GP_KFD_NONE && gp_slots[i].gpu_id == gpu_id &&
+		    gp_slots[i].queue_id == USERQ_ID + queue_id)
+			return &gp_slots[i];
+	return NULL;
+}
+
 /* Lock held. A queue that cannot be kept track of is left alone. */
 static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_id)
 {
@@ -126,8 +140,7 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 	uint32_t gpu_id = userq_gpu(fd);
 	struct gp_slot *slot;
 
-	if (!gpu_id || queue_id >= USERQ_ID_MAX || gp_slot_find(GP_KFD_NONE, USERQ_ID + queue_id) ||
-	    gp_page_reserve() < 0)
+	if (!gpu_id || queue_id >= USERQ_ID_MAX || userq_find(gpu_id, queue_id) || gp_page_reserve() < 0)
 		return;
 	slot = gp_slot_add(aql ? in->rptr_va - USERQ_READ_AT : 0);
 	if (!slot)
@@ -147,8 +160,8 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 	slot->read_pointer = in->rptr_va;
 	gp_page_slot_init(slot);
 	gp_log3("drm: user queue, engine, slot", queue_id, in->ip_type, gp_slot_index(slot));
-	/* With the first one nothing but userq can be done for this process: the daemon is told anew. */
-	if (!gp_kfd.userq_count++ && gp_agent.link != GP_LINK_DOWN)
+	/* With the first of ROCr's nothing but userq can be done for this process: the daemon is told anew. */
+	if (aql && !gp_kfd.userq_count++ && gp_agent.link != GP_LINK_DOWN)
 		gp_link_down("link: a user queue of DRM changes what can be done");
 	gp_link_flush();
 }
@@ -178,7 +191,7 @@ static int userq_free(int fd, unsigned long request, union gp_drm_userq *args)
 	int r, saved;
 
 	gp_agent_lock();
-	slot = gp_kfd.userq_count && id < USERQ_ID_MAX ? gp_slot_find(GP_KFD_NONE, USERQ_ID + id) : NULL;
+	slot = id < USERQ_ID_MAX ? userq_find(userq_gpu(fd), id) : NULL;
 	if (slot)
 		gp_kfd_slot_leave(slot);
 	gp_agent_unlock();
@@ -190,7 +203,7 @@ static int userq_free(int fd, unsigned long request, union gp_drm_userq *args)
 	saved = errno;
 	gp_agent_lock();
 	gp_log2("drm: user queue freed, result", id, r);
-	gp_kfd.userq_count -= r >= 0;
+	gp_kfd.userq_count -= r >= 0 && !slot->blind;
 	gp_kfd_slot_left(slot, r >= 0);
 	gp_agent_unlock();
 	gp_thread_wake();

@@ -109,7 +109,7 @@ static void test_hooks(void **state)
 	table_fill(1);
 	assert_true(OnLoad(&root, 1, 0, NULL));
 	assert_true(OnLoad(&root, 1, 0, NULL)); /* once more: nothing calls itself */
-	assert_int_equal(changed(), 4);         /* two waits, two copies */
+	assert_int_equal(changed(), 5);         /* two waits, two copies, a queue */
 	assert_ptr_not_equal(core.table.functions[41], real_store);
 	OnUnload();
 	assert_int_equal(changed(), 0);
@@ -165,10 +165,43 @@ static void test_doorbells(void **state)
 	OnUnload();
 }
 
+static uint64_t made[64];
+
+static uint32_t real_queue_create(uint64_t agent, uint32_t size, uint32_t type, void *callback, void *data,
+				  uint32_t private_size, uint32_t group_size, void **ret_queue)
+{
+	(void)agent, (void)type, (void)callback, (void)data, (void)private_size, (void)group_size;
+	*ret_queue = made;
+	return size ? 0 : 1;
+}
+
+/* What the application makes itself may be rung by the GPU: it is never watched. The runtime's own queues are. */
+static void test_queue_create(void **state)
+{
+	uint32_t (*create)(uint64_t, uint32_t, uint32_t, void *, void *, uint32_t, uint32_t, void **);
+	struct gp_slot *slot, *other;
+	void *queue = NULL;
+
+	(void)state;
+	table_fill(2);
+	memcpy(&core.table.functions[7], &(void *){ (void *)(uintptr_t)real_queue_create }, sizeof(void *));
+	assert_true(OnLoad(&root, 1, 0, NULL));
+	memcpy(&create, &core.table.functions[7], sizeof(create));
+	assert_int_equal(gp_page_reserve(), 0);
+	slot = gp_slot_add((uintptr_t)made);
+	other = gp_slot_add((uintptr_t)made + 64);
+	assert_int_equal(create(1, 0, 0, NULL, NULL, 0, 0, &queue), 1);
+	assert_false(slot->unwatchable);
+	assert_int_equal(create(1, 64, 0, NULL, NULL, 0, 0, &queue), 0);
+	assert_ptr_equal(queue, made);
+	assert_true(slot->unwatchable && !other->unwatchable);
+	OnUnload();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_layouts), cmocka_unit_test(test_hooks),
-					    cmocka_unit_test(test_doorbells) };
+					    cmocka_unit_test(test_doorbells), cmocka_unit_test(test_queue_create) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,6 +99,8 @@ static void test_watch(void **state)
 	slot->written = slot->completed = written = completed = 5;
 	assert_int_equal(look(&now_ns), 0);
 	gp_agent.mechanism = GP_MECHANISM_DEBUGGER;
+	assert_int_equal(look(&now_ns), 0); /* not before all threads can be made to pass a fence */
+	gp_fence_register();
 	watch_works = true;
 	for (uint64_t wait = 1000; wait < 16000; wait *= 2) {
 		written = ++completed;
