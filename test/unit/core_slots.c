@@ -269,6 +269,25 @@ static void idle_queues_are_parked_among_too_many_processes(void **state)
 	world_free(w);
 }
 
+/* A client with many idle queues, which stays open because it works, does not hide the idle clients behind it. */
+static void many_idle_queues_hide_nobody(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(
+		w,
+		(struct world_setup){ .attr = { .queue_max = 300, .unit = GP_UNIT_PROCESS, .process_count_max = 2 } });
+	uint32_t i, many = world_client(w);
+
+	for (i = 0; i < 270; i++)
+		world_queue(w, many, device, 50);
+	world_write(w, world_queue(w, many, device, 50), 1000000);
+	for (i = 0; i < 6; i++)
+		world_queue(w, world_client(w), device, 50);
+	world_run(w, 5 * S);
+	assert_in_range(open_clients(w), 1, 2);
+	world_free(w);
+}
+
 /* Where closing a client's last gate frees its process, no more clients than processes are open, and all get their
  * time. */
 static void processes_are_parked(void **state)
@@ -311,6 +330,7 @@ int main(void)
 		cmocka_unit_test(lost_gate_does_not_oversubscribe),
 		cmocka_unit_test(process_oversubscription_is_reported),
 		cmocka_unit_test(idle_queues_are_parked_among_too_many_processes),
+		cmocka_unit_test(many_idle_queues_hide_nobody),
 		cmocka_unit_test(processes_are_parked),
 	};
 

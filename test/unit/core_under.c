@@ -178,12 +178,54 @@ static void who_goes_is_forgotten(void **state)
 	}
 }
 
+/* With another slice than the shortest one it would take what the middle one is to have: it closes as before. */
+static void who_is_not_short_closes(void **state)
+{
+	struct three t;
+	struct gp_queue_attr fixed = { .priority = GP_PRIORITY_LOW, .fixed_slice = true };
+	uint32_t low;
+
+	(void)state;
+	three_begin(&t, MID, GP_PROTECT_BALANCED);
+	world_drain(t.w, t.low);
+	world_remove(t.w, t.low);
+	low = world_queue_attr(t.w, world_client(t.w), t.device, fixed);
+	world_write(t.w, low, 1000000);
+	world_run(t.w, 10 * MS);
+	assert_true(world_is_open(t.w, low));
+	world_write(t.w, t.mid, 1);
+	world_run(t.w, 3 * MS);
+	assert_true(world_is_open(t.w, t.mid) && !world_is_open(t.w, low));
+	world_free(t.w);
+}
+
+/* A client's own lower queue does not put it in the middle: the one with the turn has the shortest slice. */
+static void nobody_is_above_itself(void **state)
+{
+	struct three t;
+	uint32_t client, works, idle;
+
+	(void)state;
+	three_begin(&t, MID, GP_PROTECT_BALANCED);
+	world_remove(t.w, t.low);
+	world_remove(t.w, t.mid);
+	client = world_client(t.w);
+	works = world_queue(t.w, client, t.device, GP_PRIORITY_NORMAL);
+	idle = world_queue(t.w, client, t.device, GP_PRIORITY_LOW);
+	world_write(t.w, works, 1000000);
+	world_run(t.w, 20 * MS);
+	assert_true(world_is_open(t.w, works) && world_is_open(t.w, idle));
+	assert_int_equal(t.w->queues[works].slice_ns, SHORT);
+	world_free(t.w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_lowest_stays_open),         cmocka_unit_test(the_lowest_closes_in_time),
 		cmocka_unit_test(the_middle_closes_for_the_top), cmocka_unit_test(the_turn_goes_on),
 		cmocka_unit_test(without_it_the_lowest_closes),  cmocka_unit_test(who_goes_is_forgotten),
+		cmocka_unit_test(who_is_not_short_closes),       cmocka_unit_test(nobody_is_above_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

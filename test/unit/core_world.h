@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#define WORLD_QUEUE_MAX   128u
+#define WORLD_QUEUE_MAX   320u
 #define WORLD_CLIENT_MAX  64u
 #define WORLD_DEVICE_MAX  4u
 #define WORLD_ORDER_MAX   65536u
