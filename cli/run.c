@@ -255,7 +255,8 @@ static int run_prepare(const struct run *run, char *agent, size_t agent_size, bo
 		run_warn(
 			run,
 			"HSA_ENABLE_DRM_DEBUG is set: '%s' makes its queues through DRM, and the driver has no call that "
-			"stops those. What it submits is held back, what runs is not stopped. Unset it for more",
+			"stops those. The agent holds back what the program submits, but cannot stop what runs. Unset "
+			"HSA_ENABLE_DRM_DEBUG to let gpreempt preempt it",
 			run->command[0]);
 	if (!r && ceiling.is_known && run->attr.valid & GP_ATTR_PRIORITY &&
 	    (uint64_t)run->attr.priority > ceiling.priority)

@@ -278,8 +278,8 @@ static void status_rank(FILE *stream, const struct gp_state_client *client)
 	if (client->rank_of[0])
 		fprintf(stream,
 			"  pid %" PRIu64
-			" (%s) belongs to %s, but has no agent: it stays open while the others are put aside, "
-			"and its kernels may spin. Start it with gpreempt run.\n",
+			" (%s) belongs to %s, but has no agent: the daemon cannot close its queues when it closes those of "
+			"the job, and its kernels may spin. Start it with gpreempt run.\n",
 			client->pid == GP_STATE_UNKNOWN ? 0 : client->pid, client->name[0] ? client->name : "?",
 			client->rank_of);
 }

@@ -24,7 +24,8 @@ static void mechanism_userq(const struct gp_doctor_facts *facts, struct gp_docto
 		gp_finding_advise(
 			gp_report_add(report, GP_SEVERITY_WARNING, GP_FACTS_UNKNOWN,
 				      "programs that make their queues through DRM: %s", names),
-			"what they submit is held back, what runs is not stopped; without HSA_ENABLE_DRM_DEBUG=1 ROCr uses KFD");
+			"the agent holds back what these programs submit, but cannot stop what runs; start them without "
+			"HSA_ENABLE_DRM_DEBUG=1, so that ROCr makes their queues through KFD");
 }
 
 static void mechanism_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
