@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from sched_cases import AGELESS, ENDLESS, Skipped, Stage, case, end_exact, exact, managed, must, wait_progress
+from sched_cases import AGELESS, ENDLESS, Skipped, Stage, case, end_exact, managed, must, wait_progress
 from stage import wait_for
 
 
@@ -42,9 +42,12 @@ def userq(build):
             any(queue[what] > 2 for queue in compute(stage.client(train))) for what in ("closes", "opens")))
         wait_progress(stage, train)
         end_exact(serve)
-        urgent = stage.serve(["-p", "80"], closed=0.05, requests=20, extra=through_drm(stage))
         other = stage.train(["-p", "20"])
         other.wait_line("ready")
-        exact(urgent)
+        urgent = stage.serve(["-p", "80"], closed=0.05, seconds=ENDLESS, extra=through_drm(stage))
+        managed(stage, other, urgent)
+        before = sum(queue["closes"] for queue in compute(stage.client(other)))
+        wait_for("the other trainer is closed for it", lambda: sum(queue["closes"] for queue in compute(stage.client(other))) > before + 2)
+        must(stage.client(urgent)["mechanism"] == "userq", "the urgent one's queues are DRM's: %s" % stage.client(urgent))
         wait_progress(stage, other)
-        end_exact(train, other)
+        end_exact(urgent, train, other)
