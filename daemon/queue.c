@@ -324,7 +324,8 @@ static int queue_open(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 					 .generation = queue->wire.generation,
 					 .gpu_id = queue->wire.gpu_id,
 					 .queue_id = queue->wire.queue_id,
-					 .open = true };
+					 .open = true,
+					 .is_final = true };
 	const struct gp_driver_entry *driver = queue->client->driver;
 	int r = driver->ops->apply(driver->backend, &queue->client->device,
 				   daemon->devices[queue->device].under_way.seq, queue->wire.gpu_id, &open, 1);

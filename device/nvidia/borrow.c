@@ -177,7 +177,7 @@ static void borrow_group_job(struct borrow_gpu *gpu, const struct gp_nvidia_job 
 static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first)
 {
 	const struct gp_device_host *host = &gpu->borrow->host;
-	bool stale = first->seq != __atomic_load_n(&gpu->newest, __ATOMIC_RELAXED);
+	bool is_old = first->seq != __atomic_load_n(&gpu->newest, __ATOMIC_RELAXED);
 	struct gp_borrow_group *groups[GP_PLAN_MAX];
 	struct gp_device_change *changes[GP_PLAN_MAX];
 	int results[GP_PLAN_MAX];
@@ -189,6 +189,7 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first
 		for (uint32_t i = 0; i < job->count; i++) {
 			struct gp_borrow_group *group =
 				borrow_known(gpu, job->tag, job->changes[i].slot, job->changes[i].generation);
+			bool stale = is_old && !job->changes[i].is_final;
 
 			job->changes[i].result = stale ? -ESTALE : -ESRCH;
 			if (!group || stale || count == GP_PLAN_MAX || job->changes[i].open != first->changes[0].open)

@@ -382,6 +382,28 @@ static void test_overtaken(void **state)
 	assert_int_equal(rm_disables, 1);
 }
 
+/* A queue leaves the core while its close waits: the open that follows is carried out, whatever the plans of others. */
+static void test_final(void **state)
+{
+	struct gp_device_change final = { .slot = 0, .generation = 3, .gpu_id = GPU, .open = true, .is_final = true };
+
+	(void)state;
+	lend(0, 1000);
+	sem_wait(&told);
+	order(1, 3, false);
+	sem_wait(&done);
+	assert_int_equal(rm_count, 1);
+	make_it_hang();
+	assert_int_equal(gp_nvidia_borrow_apply(borrow, client.tag, 1, GPU, &final, 1), 0);
+	gp_nvidia_borrow_commit(borrow, GPU);
+	order(2, 99, true); /* a plan about another queue, which is gone */
+	sem_post(&go_on);
+	sem_wait(&told);
+	sem_wait(&done);
+	sem_wait(&done);
+	assert_int_equal(rm_count, 0);
+}
+
 /* A call that does not come back is said once, and nothing more is given to its thread. */
 static void test_hangs(void **state)
 {
@@ -467,6 +489,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_removes, begin, end),
 		cmocka_unit_test_setup_teardown(test_forgets, begin, end),
 		cmocka_unit_test_setup_teardown(test_overtaken, begin, end),
+		cmocka_unit_test_setup_teardown(test_final, begin, end),
 		cmocka_unit_test_setup_teardown(test_lies, begin, end),
 		cmocka_unit_test_setup_teardown(test_hangs, begin, end),
 		cmocka_unit_test_setup_teardown(test_generation, begin, end),
