@@ -10,6 +10,7 @@
 #include "cli/control.h"
 #include "cli/run_env.h"
 #include "lib/file.h"
+#include "lib/json_writer.h"
 #include "lib/output.h"
 
 #define CDI_KIND      "gpreempt.dev/priority"
@@ -103,12 +104,35 @@ static int cdi_find(struct cdi *cdi, struct gp_error *error)
 	return 0;
 }
 
-static void cdi_mount(FILE *out, const char *from, const char *to, const char *options, bool is_last)
+static void cdi_mount(struct gp_json_writer *writer, const char *from, const char *to, bool is_code)
 {
-	fprintf(out,
-		"      { \"hostPath\": \"%s\", \"containerPath\": \"%s\",\n"
-		"        \"options\": [\"rbind\", \"ro\", \"nosuid\", \"nodev\"%s] }%s\n",
-		from, to, options, is_last ? "" : ",");
+	gp_json_writer_begin(writer, NULL, '{');
+	gp_json_writer_string(writer, "hostPath", from);
+	gp_json_writer_string(writer, "containerPath", to);
+	gp_json_writer_begin(writer, "options", '[');
+	gp_json_writer_string(writer, NULL, "rbind");
+	gp_json_writer_string(writer, NULL, "ro");
+	gp_json_writer_string(writer, NULL, "nosuid");
+	gp_json_writer_string(writer, NULL, "nodev");
+	if (!is_code)
+		gp_json_writer_string(writer, NULL, "noexec");
+	gp_json_writer_end(writer, ']');
+	gp_json_writer_end(writer, '}');
+}
+
+/* Without a wish (variable NULL) the daemon's rules and grants decide. */
+static void cdi_device(struct gp_json_writer *writer, const char *name, const char *variable)
+{
+	gp_json_writer_begin(writer, NULL, '{');
+	gp_json_writer_string(writer, "name", name);
+	gp_json_writer_begin(writer, "containerEdits", '{');
+	gp_json_writer_begin(writer, "env", '[');
+	if (variable)
+		gp_json_writer_string(writer, NULL, variable);
+	gp_json_writer_string(writer, NULL, "DEBUG_HIP_IGNORE_STREAM_PRIORITY=0");
+	gp_json_writer_end(writer, ']');
+	gp_json_writer_end(writer, '}');
+	gp_json_writer_end(writer, '}');
 }
 
 /* The agent comes by /etc/ld.so.preload, not by LD_PRELOAD: a variable of a specification replaces the user's, and
@@ -116,24 +140,33 @@ static void cdi_mount(FILE *out, const char *from, const char *to, const char *o
  * that is started again makes another. */
 static void cdi_write(const struct cdi *cdi, FILE *out)
 {
+	struct gp_json_writer writer;
 	const char *name;
+	char variable[64];
 	int32_t priority;
 
-	fprintf(out, "{\n  \"cdiVersion\": \"%s\",\n  \"kind\": \"" CDI_KIND "\",\n  \"containerEdits\": {\n",
-		cdi->version);
-	fprintf(out, "    \"env\": [\"HSA_TOOLS_LIB=" CDI_INSIDE "\"],\n    \"mounts\": [\n");
-	cdi_mount(out, cdi->sockets, CDI_SOCKETS, ", \"noexec\"", false);
-	cdi_mount(out, cdi->agent, CDI_INSIDE, "", false);
-	cdi_mount(out, cdi->preload, "/etc/ld.so.preload", ", \"noexec\"", true);
-	fprintf(out, "    ]\n  },\n  \"devices\": [\n");
-	for (unsigned int i = 0; (name = gp_attr_priority_name(i, &priority)); i++)
-		fprintf(out,
-			"    { \"name\": \"%s\", \"containerEdits\": { \"env\": "
-			"[\"GPREEMPT_PRIORITY=%d\", \"DEBUG_HIP_IGNORE_STREAM_PRIORITY=0\"] } },\n",
-			name, (int)priority);
-	/* Without a wish: the daemon's rules and grants decide. */
-	fprintf(out, "    { \"name\": \"default\", \"containerEdits\": { \"env\": "
-		     "[\"DEBUG_HIP_IGNORE_STREAM_PRIORITY=0\"] } }\n  ]\n}\n");
+	gp_json_writer_init(&writer, out);
+	gp_json_writer_begin(&writer, NULL, '{');
+	gp_json_writer_string(&writer, "cdiVersion", cdi->version);
+	gp_json_writer_string(&writer, "kind", CDI_KIND);
+	gp_json_writer_begin(&writer, "containerEdits", '{');
+	gp_json_writer_begin(&writer, "env", '[');
+	gp_json_writer_string(&writer, NULL, "HSA_TOOLS_LIB=" CDI_INSIDE);
+	gp_json_writer_end(&writer, ']');
+	gp_json_writer_begin(&writer, "mounts", '[');
+	cdi_mount(&writer, cdi->sockets, CDI_SOCKETS, false);
+	cdi_mount(&writer, cdi->agent, CDI_INSIDE, true);
+	cdi_mount(&writer, cdi->preload, "/etc/ld.so.preload", false);
+	gp_json_writer_end(&writer, ']');
+	gp_json_writer_end(&writer, '}');
+	gp_json_writer_begin(&writer, "devices", '[');
+	for (unsigned int i = 0; (name = gp_attr_priority_name(i, &priority)); i++) {
+		snprintf(variable, sizeof(variable), "GPREEMPT_PRIORITY=%d", (int)priority);
+		cdi_device(&writer, name, variable);
+	}
+	cdi_device(&writer, "default", NULL);
+	gp_json_writer_end(&writer, ']');
+	gp_json_writer_end(&writer, '}');
 }
 
 static int cdi_parse(int argc, char **argv, struct cdi *cdi)

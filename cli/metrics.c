@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "cli/clean.h"
 #include "cli/control.h"
+#include "lib/json_writer.h"
 #include "lib/output.h"
 
 /* clang-format off */
@@ -26,18 +27,13 @@ static const struct option metrics_options[] = {
 
 static void metrics_json(const char *text)
 {
-	fputs("{ \"schema\": 1, \"text\": \"", stdout);
-	for (; *text; text++) {
-		if (*text == '\n')
-			fputs("\\n", stdout);
-		else if (*text == '\t')
-			fputs("\\t", stdout);
-		else if (*text == '"' || *text == '\\')
-			printf("\\%c", *text);
-		else
-			putchar(*text);
-	}
-	fputs("\" }\n", stdout);
+	struct gp_json_writer writer;
+
+	gp_json_writer_init_line(&writer, stdout);
+	gp_json_writer_begin(&writer, NULL, '{');
+	gp_json_writer_u64(&writer, "schema", 1);
+	gp_json_writer_string(&writer, "text", text);
+	gp_json_writer_end(&writer, '}');
 }
 
 int main(int argc, char **argv)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "cli/control.h"
 #include "cli/target_pid.h"
+#include "lib/json_writer.h"
 #include "lib/output.h"
 
 static const char pause_on[] = "gates are open and stay open; programs run as without gpreempt (undo: gpreempt resume)";
@@ -28,6 +29,18 @@ static const struct option pause_options[] = {
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
 };
+
+static void pause_json(uint32_t gpu_id)
+{
+	struct gp_json_writer writer;
+
+	gp_json_writer_init_line(&writer, stdout);
+	gp_json_writer_begin(&writer, NULL, '{');
+	gp_json_writer_u64(&writer, "schema", 1);
+	gp_json_writer_u64(&writer, "gpu_id", gpu_id);
+	gp_json_writer_string(&writer, "done", PAUSE_NAME);
+	gp_json_writer_end(&writer, '}');
+}
 
 int main(int argc, char **argv)
 {
@@ -60,7 +73,7 @@ int main(int argc, char **argv)
 	}
 	free(text);
 	if (is_json)
-		printf("{ \"schema\": 1, \"gpu_id\": %u, \"done\": \"" PAUSE_NAME "\" }\n", request.gpu_id);
+		pause_json(request.gpu_id);
 	else if (!strcmp(argv[optind], "all"))
 		printf("every GPU: %s\n", request.flags & GP_CONTROL_PAUSE_END ? pause_off : pause_on);
 	else

@@ -19,6 +19,7 @@
 #include "cli/state.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
+#include "lib/json_writer.h"
 #include "lib/output.h"
 #include "lib/units.h"
 
@@ -313,6 +314,19 @@ static int record_finish(const struct record *record, struct gp_record_file *fil
 	return r ? r : record_trace(record, file, is_whole, error);
 }
 
+static void record_json(const struct record *record, const struct gp_record_file *file)
+{
+	struct gp_json_writer writer;
+
+	gp_json_writer_init_line(&writer, stdout);
+	gp_json_writer_begin(&writer, NULL, '{');
+	gp_json_writer_u64(&writer, "schema", 1);
+	gp_json_writer_u64(&writer, "events", record->event_count);
+	gp_json_writer_u64(&writer, "lost", record->lost_count);
+	gp_json_writer_i64(&writer, "bytes", (int64_t)file->size);
+	gp_json_writer_end(&writer, '}');
+}
+
 static int record_go(struct record *record)
 {
 	struct sigaction action = { .sa_handler = record_stop };
@@ -338,8 +352,7 @@ static int record_go(struct record *record)
 		status = GP_CLI_FAILED;
 	}
 	if (record->json && strcmp(record->output, "-") != 0)
-		printf("{ \"schema\": 1, \"events\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"bytes\": %lld }\n",
-		       record->event_count, record->lost_count, (long long)file.size);
+		record_json(record, &file);
 	else if (!record->quiet && !status)
 		fprintf(stderr, "gpreempt record: wrote %" PRIu64 " %s to %s%s\n", record->event_count,
 			gp_units_word(record->event_count, "event", "events"), record->output,

@@ -17,6 +17,7 @@
 #include "cli/run_env.h"
 #include "cli/run_target.h"
 #include "cli/run_watch.h"
+#include "lib/json_writer.h"
 #include "lib/output.h"
 #include "lib/units.h"
 
@@ -191,24 +192,34 @@ static const char *run_ceiling_way(const struct run_ceiling *ceiling, char *ret_
 	return ret_text;
 }
 
+static void run_max_json(bool is_known, uint64_t ceiling)
+{
+	struct gp_json_writer writer;
+	const char *name;
+	int32_t priority;
+
+	gp_json_writer_init_line(&writer, stdout);
+	gp_json_writer_begin(&writer, NULL, '{');
+	gp_json_writer_u64(&writer, "schema", 1);
+	gp_json_writer_u64(&writer, "priority_min", 0);
+	gp_json_writer_u64(&writer, "priority_max", GP_ATTR_PRIORITY_MAX);
+	gp_json_writer_begin(&writer, "names", '{');
+	for (unsigned int i = 0; (name = gp_attr_priority_name(i, &priority)); i++)
+		gp_json_writer_i64(&writer, name, priority);
+	gp_json_writer_end(&writer, '}');
+	gp_json_writer_known(&writer, "ceiling", is_known, ceiling);
+	gp_json_writer_end(&writer, '}');
+}
+
 static int run_show_max(const struct run *run)
 {
 	struct run_ceiling ceiling = { .is_known = false };
 	struct gp_error error;
-	const char *name;
-	int32_t priority;
 	int r = run_ping(&ceiling, &error);
 	char way[700];
 
 	if (run->json) {
-		printf("{ \"schema\": 1, \"priority_min\": 0, \"priority_max\": %d, \"names\": {",
-		       GP_ATTR_PRIORITY_MAX);
-		for (unsigned int i = 0; (name = gp_attr_priority_name(i, &priority)); i++)
-			printf("%s \"%s\": %" PRId32, i ? "," : "", name, priority);
-		if (!r && ceiling.is_known)
-			printf(" }, \"ceiling\": %" PRIu64 " }\n", ceiling.priority);
-		else
-			printf(" }, \"ceiling\": null }\n");
+		run_max_json(!r && ceiling.is_known, ceiling.priority);
 		return 0;
 	}
 	fputs(gp_attr_help, stdout);

@@ -125,43 +125,53 @@ void gp_top_print(const struct gp_top *top, FILE *stream, bool with_queues)
 	gp_columns_fini(&columns);
 }
 
-static void show_json_number(FILE *stream, const char *key, uint64_t value)
+static void show_json_number(struct gp_json_writer *writer, const char *key, uint64_t value)
 {
-	if (value == GP_TOP_UNKNOWN)
-		fprintf(stream, ", \"%s\": null", key);
-	else
-		fprintf(stream, ", \"%s\": %" PRIu64, key, value);
+	gp_json_writer_known(writer, key, value != GP_TOP_UNKNOWN, value);
+}
+
+static void show_json_device(struct gp_json_writer *writer, const struct gp_top_device *device)
+{
+	gp_json_writer_begin(writer, NULL, '{');
+	gp_json_writer_u64(writer, "gpu_id", device->device->gpu_id);
+	show_json_number(writer, "preemptions_per_1000s", device->preemptions_milli);
+	show_json_number(writer, "inversions_per_1000s", device->inversions_milli);
+	show_json_number(writer, "transactions_per_1000s", device->transactions_milli);
+	gp_json_writer_end(writer, '}');
+}
+
+static void show_json_row(struct gp_json_writer *writer, const struct gp_top_row *row)
+{
+	gp_json_writer_begin(writer, NULL, '{');
+	gp_json_writer_bool(writer, "managed", row->client->managed);
+	gp_json_writer_string(writer, "name", row->client->name);
+	show_json_number(writer, "pid", row->client->pid);
+	show_json_number(writer, "priority", row->client->priority);
+	show_json_number(writer, "queues", row->queues);
+	show_json_number(writer, "open", row->open);
+	show_json_number(writer, "pending", row->pending);
+	show_json_number(writer, "gpu_permille", row->gpu_permille);
+	show_json_number(writer, "wait_permille", row->wait_permille);
+	show_json_number(writer, "preemptions_per_1000s", row->preemptions_milli);
+	show_json_number(writer, "inversions_per_1000s", row->inversions_milli);
+	gp_json_writer_end(writer, '}');
 }
 
 void gp_top_json(const struct gp_top *top, FILE *stream)
 {
-	fputs("{ \"schema\": 1", stream);
-	show_json_number(stream, "uptime_real_ns", top->now.daemon.uptime_real_ns);
-	fputs(", \"devices\": [", stream);
-	for (uint32_t i = 0; i < top->now.device_count; i++) {
-		fprintf(stream, "%s{ \"gpu_id\": %" PRIu64, i ? ", " : "", top->devices[i].device->gpu_id);
-		show_json_number(stream, "preemptions_per_1000s", top->devices[i].preemptions_milli);
-		show_json_number(stream, "inversions_per_1000s", top->devices[i].inversions_milli);
-		show_json_number(stream, "transactions_per_1000s", top->devices[i].transactions_milli);
-		fputs(" }", stream);
-	}
-	fputs("], \"clients\": [", stream);
-	for (uint32_t i = 0; i < top->row_count; i++) {
-		const struct gp_top_row *row = &top->rows[i];
+	struct gp_json_writer writer;
 
-		fprintf(stream, "%s{ \"managed\": %s, \"name\": ", i ? ", " : "",
-			row->client->managed ? "true" : "false");
-		gp_json_quote(stream, row->client->name);
-		show_json_number(stream, "pid", row->client->pid);
-		show_json_number(stream, "priority", row->client->priority);
-		show_json_number(stream, "queues", row->queues);
-		show_json_number(stream, "open", row->open);
-		show_json_number(stream, "pending", row->pending);
-		show_json_number(stream, "gpu_permille", row->gpu_permille);
-		show_json_number(stream, "wait_permille", row->wait_permille);
-		show_json_number(stream, "preemptions_per_1000s", row->preemptions_milli);
-		show_json_number(stream, "inversions_per_1000s", row->inversions_milli);
-		fputs(" }", stream);
-	}
-	fputs("] }\n", stream);
+	gp_json_writer_init_line(&writer, stream);
+	gp_json_writer_begin(&writer, NULL, '{');
+	gp_json_writer_u64(&writer, "schema", 1);
+	show_json_number(&writer, "uptime_real_ns", top->now.daemon.uptime_real_ns);
+	gp_json_writer_begin(&writer, "devices", '[');
+	for (uint32_t i = 0; i < top->now.device_count; i++)
+		show_json_device(&writer, &top->devices[i]);
+	gp_json_writer_end(&writer, ']');
+	gp_json_writer_begin(&writer, "clients", '[');
+	for (uint32_t i = 0; i < top->row_count; i++)
+		show_json_row(&writer, &top->rows[i]);
+	gp_json_writer_end(&writer, ']');
+	gp_json_writer_end(&writer, '}');
 }

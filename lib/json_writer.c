@@ -18,6 +18,11 @@ void gp_json_writer_init(struct gp_json_writer *writer, FILE *stream)
 	*writer = (struct gp_json_writer){ .put = json_writer_stream, .context = stream };
 }
 
+void gp_json_writer_init_line(struct gp_json_writer *writer, FILE *stream)
+{
+	*writer = (struct gp_json_writer){ .put = json_writer_stream, .context = stream, .is_line = true };
+}
+
 static void json_writer_text(struct gp_json_writer *writer, const char *text)
 {
 	writer->put(writer->context, text, strlen(text));
@@ -39,6 +44,8 @@ static void json_writer_quote(struct gp_json_writer *writer, const char *text)
 		} else if (code == '"' || code == '\\') {
 			snprintf(escape, sizeof(escape), "\\%c", (char)code);
 			json_writer_text(writer, escape);
+		} else if (code == '\n' || code == '\t') {
+			json_writer_text(writer, code == '\n' ? "\\n" : "\\t");
 		} else if (writer->is_compact ? code < 0x20 || code == 0x7f : gp_utf8_is_harmful(code)) {
 			snprintf(escape, sizeof(escape), "\\u%04x", (unsigned int)code & 0xffff);
 			json_writer_text(writer, escape);
@@ -49,17 +56,9 @@ static void json_writer_quote(struct gp_json_writer *writer, const char *text)
 	json_writer_text(writer, "\"");
 }
 
-void gp_json_quote(FILE *stream, const char *text)
-{
-	struct gp_json_writer writer;
-
-	gp_json_writer_init(&writer, stream);
-	json_writer_quote(&writer, text);
-}
-
 static void json_writer_indent(struct gp_json_writer *writer)
 {
-	if (writer->is_compact)
+	if (writer->is_compact || writer->is_line)
 		return;
 	json_writer_text(writer, "\n");
 	for (uint32_t i = 0; i < writer->depth; i++)
@@ -69,7 +68,7 @@ static void json_writer_indent(struct gp_json_writer *writer)
 static void json_writer_lead(struct gp_json_writer *writer, const char *key)
 {
 	if (writer->depth && writer->need_comma)
-		json_writer_text(writer, ",");
+		json_writer_text(writer, writer->is_line ? ", " : ",");
 	if (writer->depth)
 		json_writer_indent(writer);
 	if (key) {
@@ -112,6 +111,14 @@ void gp_json_writer_string(struct gp_json_writer *writer, const char *key, const
 void gp_json_writer_u64(struct gp_json_writer *writer, const char *key, uint64_t value)
 {
 	gp_json_writer_decimal(writer, key, value, 0);
+}
+
+void gp_json_writer_known(struct gp_json_writer *writer, const char *key, bool is_known, uint64_t value)
+{
+	if (is_known)
+		gp_json_writer_u64(writer, key, value);
+	else
+		gp_json_writer_null(writer, key);
 }
 
 void gp_json_writer_i64(struct gp_json_writer *writer, const char *key, int64_t value)

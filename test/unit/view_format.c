@@ -39,9 +39,36 @@ static void test_html(void **state)
 /* A JSON string: quotes, backslashes, control characters, bad bytes. */
 static void test_json_string(void **state)
 {
+	struct gp_json_writer writer;
+
 	(void)state;
-	WRITE(gp_json_quote(stream, "a\"b\\c\n\x7fµ\xff"));
-	EXPECT("\"a\\\"b\\\\c\\u000a\\u007fµ\xef\xbf\xbd\"");
+	WRITE(gp_json_writer_init(&writer, stream); gp_json_writer_string(&writer, NULL, "a\"b\\c\n\x7fµ\xff"));
+	EXPECT("\"a\\\"b\\\\c\\n\\u007fµ\xef\xbf\xbd\"");
+}
+
+static void write_some(FILE *stream)
+{
+	struct gp_json_writer writer;
+
+	gp_json_writer_init_line(&writer, stream);
+	gp_json_writer_begin(&writer, NULL, '{');
+	gp_json_writer_begin(&writer, "none", '[');
+	gp_json_writer_end(&writer, ']');
+	gp_json_writer_begin(&writer, "some", '[');
+	gp_json_writer_u64(&writer, NULL, 1);
+	gp_json_writer_string(&writer, NULL, "a\nb");
+	gp_json_writer_end(&writer, ']');
+	gp_json_writer_known(&writer, "known", true, 7);
+	gp_json_writer_known(&writer, "unknown", false, 7);
+	gp_json_writer_end(&writer, '}');
+}
+
+/* One line for one object, whatever is in it. */
+static void test_json_line(void **state)
+{
+	(void)state;
+	WRITE(write_some(stream));
+	EXPECT("{\"none\": [], \"some\": [1, \"a\\nb\"], \"known\": 7, \"unknown\": null}\n");
 }
 
 /* All decimals are written, also the zeros, also of the largest value. */
@@ -141,9 +168,9 @@ static void test_run_colours(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_html),        cmocka_unit_test(test_json_string), cmocka_unit_test(test_decimal),
-		cmocka_unit_test(test_numbers),     cmocka_unit_test(test_cut),         cmocka_unit_test(test_scales),
-		cmocka_unit_test(test_run_colours),
+		cmocka_unit_test(test_html),    cmocka_unit_test(test_json_string), cmocka_unit_test(test_json_line),
+		cmocka_unit_test(test_decimal), cmocka_unit_test(test_numbers),     cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_scales),  cmocka_unit_test(test_run_colours),
 	};
 
 	return cmocka_run_group_tests_name("view/format", tests, NULL, NULL);
