@@ -102,54 +102,22 @@ static inline uint64_t __ballot(int predicate)
 	return mask;
 }
 
-template <typename T> static inline T atomicAdd(T *p, T x)
-{
-	T old = *p;
-	*p = (T)(old + x);
-	return old;
-}
-template <typename T> static inline T atomicSub(T *p, T x)
-{
-	T old = *p;
-	*p = (T)(old - x);
-	return old;
-}
-template <typename T> static inline T atomicMin(T *p, T x)
-{
-	T old = *p;
-	*p = x < old ? x : old;
-	return old;
-}
-template <typename T> static inline T atomicMax(T *p, T x)
-{
-	T old = *p;
-	*p = x > old ? x : old;
-	return old;
-}
-template <typename T> static inline T atomicAnd(T *p, T x)
-{
-	T old = *p;
-	*p = old & x;
-	return old;
-}
-template <typename T> static inline T atomicOr(T *p, T x)
-{
-	T old = *p;
-	*p = old | x;
-	return old;
-}
-template <typename T> static inline T atomicXor(T *p, T x)
-{
-	T old = *p;
-	*p = old ^ x;
-	return old;
-}
-template <typename T> static inline T atomicExch(T *p, T x)
-{
-	T old = *p;
-	*p = x;
-	return old;
-}
+/* Items take turns at barriers only: a plain read and write is atomic here. */
+#define HOST_ATOMIC(name, next)                                       \
+	template <typename T> static inline T atomic##name(T *p, T x) \
+	{                                                             \
+		T old = *p;                                           \
+		*p = (T)(next);                                       \
+		return old;                                           \
+	}
+HOST_ATOMIC(Add, old + x)
+HOST_ATOMIC(Sub, old - x)
+HOST_ATOMIC(Min, x < old ? x : old)
+HOST_ATOMIC(Max, x > old ? x : old)
+HOST_ATOMIC(And, old &x)
+HOST_ATOMIC(Or, old | x)
+HOST_ATOMIC(Xor, old ^ x)
+HOST_ATOMIC(Exch, x)
 template <typename T> static inline T atomicCAS(T *p, T c, T x)
 {
 	T old = *p;
