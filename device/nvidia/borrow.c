@@ -30,12 +30,19 @@ struct borrow_gpu {
 };
 
 struct gp_nvidia_borrow {
-	struct gp_device_host host;
+	struct gp_device_host own;
+	const struct gp_device_host *host; /* atomic: own, or nobody once we have ended with a call under way */
 	struct gp_worker *worker;
 	bool by_name;
 	uint32_t gpu_count, fallback;
 	struct borrow_gpu gpus[];
 };
+
+/* Asked after each call into the driver, which may end after us. */
+static const struct gp_device_host *borrow_host(const struct gp_nvidia_borrow *borrow)
+{
+	return __atomic_load_n(&borrow->host, __ATOMIC_ACQUIRE);
+}
 
 static struct gp_borrow_group **borrow_find(struct borrow_gpu *gpu, uint64_t tag, uint32_t slot)
 {
@@ -85,18 +92,22 @@ static void borrow_forget(struct borrow_gpu *gpu, uint64_t tag, bool all)
 /* One GPU less has something of it; the last one tells. */
 static void borrow_released(struct gp_nvidia_borrow *borrow, struct borrow_release *release)
 {
+	const struct gp_device_host *host;
+
 	if (__atomic_sub_fetch(&release->waiting, 1, __ATOMIC_ACQ_REL))
 		return;
-	borrow->host.mechanism(borrow->host.daemon, release->tag, borrow->fallback, release->why);
+	host = borrow_host(borrow);
+	host->mechanism(host->daemon, release->tag, borrow->fallback, release->why);
 	free(release);
 }
 
 static void borrow_let_go(struct gp_nvidia_borrow *borrow, uint64_t tag, const char *why)
 {
 	struct borrow_release *release = calloc(1, sizeof(*release));
+	const struct gp_device_host *host = borrow_host(borrow);
 
 	if (!release) {
-		borrow->host.mechanism(borrow->host.daemon, tag, borrow->fallback, why);
+		host->mechanism(host->daemon, tag, borrow->fallback, why);
 		return;
 	}
 	release->waiting = borrow->gpu_count;
@@ -138,17 +149,18 @@ static void borrow_refused(struct borrow_gpu *gpu, uint64_t tag, int result)
 /* The GPU did not do what it was told: no more orders for it. */
 static void borrow_failed(struct borrow_gpu *gpu, uint32_t group, int result)
 {
+	const struct gp_device_host *host = borrow_host(gpu->borrow);
 	char why[GP_DEVICE_TEXT_SIZE];
 
 	if (result != -EIO)
 		return;
 	snprintf(why, sizeof(why), "the driver could not change group %#x", group);
-	gpu->borrow->host.failed(gpu->borrow->host.daemon, gpu->gpu_id, why);
+	host->failed(host->daemon, gpu->gpu_id, why);
 }
 
 static void borrow_group_job(struct borrow_gpu *gpu, const struct gp_nvidia_job *job)
 {
-	const struct gp_device_host *host = &gpu->borrow->host;
+	const struct gp_device_host *host;
 	struct gp_borrow_group **at = borrow_find(gpu, job->tag, job->group.slot), *group;
 	struct gp_device_grouped grouped = { .slot = job->group.slot, .generation = job->group.generation };
 	struct gp_nvidia_lender lender = { job->pidfd, job->owner, gpu->gpu_id, gpu->borrow->by_name };
@@ -168,6 +180,7 @@ static void borrow_group_job(struct borrow_gpu *gpu, const struct gp_nvidia_job 
 	gpu->groups = group;
 	if (group->is_short)
 		grouped.slice = gp_nvidia_group_slice(group, group->short_us);
+	host = borrow_host(gpu->borrow);
 	host->grouped(host->daemon, job->tag, &grouped);
 	borrow_failed(gpu, job->group.group, grouped.gate);
 	borrow_refused(gpu, job->tag, grouped.gate ? grouped.gate : grouped.slice);
@@ -176,7 +189,7 @@ static void borrow_group_job(struct borrow_gpu *gpu, const struct gp_nvidia_job 
 /* The groups of one commit, all together. Of an older plan nothing is carried out any more. */
 static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first)
 {
-	const struct gp_device_host *host = &gpu->borrow->host;
+	const struct gp_device_host *host;
 	bool is_old = first->seq != __atomic_load_n(&gpu->newest, __ATOMIC_RELAXED);
 	struct gp_borrow_group *groups[GP_PLAN_MAX];
 	struct gp_device_change *changes[GP_PLAN_MAX];
@@ -216,6 +229,7 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first
 					       .changes = job->changes,
 					       .found = found };
 
+		host = borrow_host(gpu->borrow);
 		host->done(host->daemon, job->tag, &done);
 		for (uint32_t i = 0, refused = 0; !refused && i < job->count; i++) {
 			refused = job->changes[i].result && !job->changes[i].open;
@@ -226,10 +240,11 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first
 
 static void borrow_slice_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 {
-	const struct gp_device_host *host = &gpu->borrow->host;
+	const struct gp_device_host *host;
 	struct gp_borrow_group *group = borrow_known(gpu, job->tag, job->slice.slot, job->slice.generation);
 
 	job->slice.result = group ? gp_nvidia_group_slice(group, job->slice.slice_us) : -ESRCH;
+	host = borrow_host(gpu->borrow);
 	host->sliced(host->daemon, job->tag, &job->slice);
 	borrow_refused(gpu, job->tag, job->slice.result);
 }
@@ -237,11 +252,12 @@ static void borrow_slice_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 /* Nothing depends on it: a driver that does not tell is asked no more, and that is all. */
 static void borrow_count_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 {
-	const struct gp_device_host *host = &gpu->borrow->host;
+	const struct gp_device_host *host;
 	struct gp_borrow_group *group = borrow_known(gpu, job->tag, job->counted.slot, job->counted.generation);
 
 	job->counted.result = group ? gp_nvidia_group_saves(group, &job->counted.saves) : -ESRCH;
 	job->counted.at_ns = gp_clock_ns();
+	host = borrow_host(gpu->borrow);
 	host->counted(host->daemon, job->tag, &job->counted);
 }
 
@@ -301,7 +317,7 @@ static struct borrow_gpu *borrow_gpu(struct gp_nvidia_borrow *borrow, uint32_t g
 /* Said once; while it hangs nothing more is given to it. */
 static bool borrow_hangs(struct borrow_gpu *gpu)
 {
-	const struct gp_device_host *host = &gpu->borrow->host;
+	const struct gp_device_host *host = borrow_host(gpu->borrow);
 	bool hangs, is_new;
 
 	gp_worker_lock(gpu->borrow->worker);
@@ -437,7 +453,8 @@ int gp_nvidia_borrow_create(const struct gp_nvidia_borrow_config *config, struct
 
 	if (!borrow)
 		return gp_error_set(error, -ENOMEM, "no memory for the threads of the NVIDIA device");
-	borrow->host = *config->host;
+	borrow->own = *config->host;
+	borrow->host = &borrow->own;
 	borrow->by_name = config->by_name;
 	borrow->fallback = config->fallback;
 	borrow->gpu_count = config->gpu_count;
@@ -469,7 +486,8 @@ void gp_nvidia_borrow_destroy(struct gp_nvidia_borrow *borrow)
 	for (uint32_t i = 0; i < borrow->gpu_count; i++)
 		gp_worker_give(borrow->worker, &borrow->gpus[i].jobs.lane, NULL);
 	if (!gp_worker_stop(borrow->worker, gp_nvidia_end_ns)) {
-		borrow->host = gp_nvidia_no_host; /* it keeps what it works on, and tells nobody */
+		/* It keeps what it works on, and tells nobody. */
+		__atomic_store_n(&borrow->host, &gp_nvidia_no_host, __ATOMIC_RELEASE);
 		return;
 	}
 	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
