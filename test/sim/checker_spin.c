@@ -71,6 +71,18 @@ static void spin_gpu(struct spin_state *state, const struct check_event *event)
 	}
 }
 
+static uint64_t spin_move_ns(const struct checker_run *run, uint32_t device);
+
+/* It was ordered, and the answer is lost or late: until it comes, or the core gives the order up, it gives that gate no
+ * other one. An order that it does not give up when it should is no excuse. */
+static bool spin_is_unanswered(const struct checker_run *run, const struct told_queue *queue)
+{
+	uint64_t timeout_ns = run->told->devices[queue->device].attr.ack_timeout_ns;
+
+	return told_moves(queue) && run->told->core_ns > queue->order_ns + spin_move_ns(run, queue->device) &&
+	       run->told->core_ns <= queue->order_ns + timeout_ns;
+}
+
 /* The core can neither put it aside nor bring it back now, by no fault of its own, or does not know that it should. */
 static bool spin_is_excused(const struct checker_run *run, const struct told_queue *queue)
 {
@@ -78,7 +90,7 @@ static bool spin_is_excused(const struct checker_run *run, const struct told_que
 	struct gp_sim_queue_info info;
 
 	if (!queue || (queue->gate != GP_GATE_OPEN && queue->gate != GP_GATE_CLOSED && !told_moves(queue)) ||
-	    queue->fail_count || queue->condemned)
+	    queue->fail_count || queue->condemned || spin_is_unanswered(run, queue))
 		return true;
 	gp_sim_queue(run->sim, (uint32_t)queue->attr.tag, &info);
 	device = &run->told->devices[queue->device];
