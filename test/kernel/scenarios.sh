@@ -125,7 +125,7 @@ killed() {
 		load serve 3 3000 5 10 >/dev/null & three=$!
 		sleep 0.1$i
 		kill -9 $one
-		wait $two || echo "not ok killed: the survivor failed"
+		wait $two || echo "not ok killed $1: survivor $i failed: $(cat /tmp/b)"
 		wait $three $one 2>/dev/null
 	done
 	check "killed $1: the survivors' work is complete" grep -q left=0 /tmp/b
@@ -135,16 +135,21 @@ killed() {
 }
 
 reset() {
-	load_module kfd_sched_policy=hpf
-	load batch 2 100 3000 >/tmp/a 2>&1 & one=$!
-	sleep 0.3
+	load_module kfd_sched_policy=hpf $1
+	load batch 2 1000 3000 >/tmp/a 2>&1 & one=$!
+	wait_for progressed 20
+	load serve 1 50000000 1 15 >/dev/null 2>&1 & two=$!
+	wait_for closed_once # the reset meets a queue that runs and two that are closed
 	echo 1 >$debug/softgpu/reset
+	check "reset $1: the device was reset" [ "$(device resets)" = 1 ]
 	sleep 0.5
-	kill -9 $one 2>/dev/null
+	kill -9 $one $two 2>/dev/null
 	wait
-	check "reset: a new program runs afterwards" sh -c 'load batch 1 5 500 | grep -q left=0'
-	check "reset: the core is sound" [ "$(scheduler check)" = ok ]
-	unload_module reset
+	check "reset $1: a new program runs afterwards" sh -c 'load batch 1 5 500 | grep -q left=0'
+	check "reset $1: a new program is preempted afterwards" preempts_again
+	check "reset $1: the core is sound" [ "$(scheduler check)" = ok ]
+	clean "reset $1"
+	unload_module "reset $1"
 }
 
 # What the tracepoints and the statistics say, against each other and against what was asked for.
@@ -193,11 +198,12 @@ fuzz() {
 }
 
 # What calls cost without the scheduler: the unpatched driver (second.ko) and the series with its policy off, in turns.
+# The guest has one CPU: with two, in virtual time, a driver that polls on one CPU keeps the other from running.
 costs() {
-	for i in 1 2; do
+	for i in 1 2 3 4 5 6 7; do
 		for name in second amdgpu; do
-			insmod /lib/$name.ko || echo "not ok costs: insmod $name"
-			echo "# cost $name: $(load cost 200)"
+			insmod /lib/$name.ko $1 || echo "not ok costs: insmod $name"
+			echo "# cost $name ${1:-cpsch}: $(load cost 100)"
 			wait_for unloaded || echo "not ok costs: $name stays loaded"
 		done
 	done
@@ -229,9 +235,10 @@ kunit() {
 }
 
 # A preemption that fails. $1: close_fails: a queue does not answer, and is reset alone; reset_fails: that reset fails
-# too, and the device is reset; close_hangs: the preemption never ends, and the device is reset after a timeout.
+# too, and the device is reset; close_hangs: the preemption never ends, and the device is reset after a timeout. With MES
+# the driver of 6.12 resets no single queue: each failure resets the device.
 failed() {
-	load_module kfd_sched_policy=hpf queue_preemption_timeout_ms=2000 $2
+	load_module kfd_sched_policy=hpf queue_preemption_timeout_ms=2000 mes_timeout_ms=2000 $2
 	export APART=1
 	load batch 1 200 2000 7 >/tmp/a &
 	one=$!
@@ -243,7 +250,7 @@ failed() {
 	sleep 0.1 # the urgent queue is there: it is the scheduler's preemption that fails
 	[ "$1" != reset_fails ] || echo 1 >$parameters/reset_fails
 	echo 1 >$parameters/$([ "$1" = close_hangs ] && echo close_hangs || echo close_fails)
-	if [ "$1" = close_fails ]; then
+	if [ "$1 $2" = "close_fails " ]; then
 		wait $urgent
 		check "failed $1: the urgent requests are served" grep -q missing=0 /tmp/serve
 		check "failed $1: one queue was reset, and nothing else" [ "$(device queue_resets) $(device resets)" = "1 0" ]
@@ -273,23 +280,29 @@ preempts_again() {
 
 # Copy engines are not the scheduler's: a copy goes on while the compute queues of its process and of others are closed.
 copies() {
-	load_module kfd_sched_policy=hpf
+	load_module kfd_sched_policy=hpf $1
 	load batch 2 200 2000 7 >/tmp/a &
-	load copy 200 65536 >/tmp/copy &
-	copy=$!
-	sleep 0.1
-	load serve 1 60000000 1 15 >/dev/null & # a minute: the batch stays closed
+	wait_for progressed 5
+	load serve 1 50000000 1 15 >/dev/null & # fifty seconds: the batch stays closed
 	urgent=$!
-	check "copies: the urgent process stops the batch" wait_for closed_once
-	wait $copy
+	check "copies $1: the urgent process stops the batch" wait_for closed_once
+	before=$(device dispatches)
+	# Its own compute queue has work too, and is closed from the start.
+	load copy 50 16384 3000 >/tmp/copy &
+	copy=$!
+	wait_for grep -q "^copy" /tmp/copy
+	after=$(device dispatches)
 	sed 's/^/# /' /tmp/copy
-	check "copies: every byte arrives meanwhile" grep -q "wrong=0 left=0" /tmp/copy
-	check "copies: the device made as many ($(device copies))" [ "$(device copies)" = 200 ]
+	check "copies $1: every byte arrives" grep -q "wrong=0 left=0" /tmp/copy
+	check "copies $1: meanwhile no kernel of the batch ends ($before, $after)" [ "$before" = "$after" ]
+	check "copies $1: nor that of their own process" grep -q "kernels=1" /tmp/copy
+	check "copies $1: the device made as many ($(device copies))" [ "$(device copies)" = 50 ]
 	kill -9 $urgent
+	check "copies $1: the kernel beside the copies ends afterwards" wait $copy
 	wait
-	check "copies: the batch is complete" grep -q left=0 /tmp/a
-	clean copies
-	unload_module copies
+	check "copies $1: the batch is complete" grep -q left=0 /tmp/a
+	clean "copies $1"
+	unload_module "copies $1"
 }
 
 # Two devices: each has its own scheduler. A process that is urgent on one holds nobody back on the other.
@@ -315,8 +328,12 @@ several() {
 	one=$!
 	GPU=1 load batch 2 1000 3000 >/dev/null &
 	two=$!
-	sleep 0.2
+	before=$(second dispatches)
+	wait_for second_progressed $((before + 5))
+	check "several: the second has work when it is reset" [ "$(second mapped)" = 2 ]
 	echo 1 >$debug/softgpu.1/reset
+	check "several: the second was reset, and not the first" [ "$(device resets) $(second resets)" = "0 1" ]
+	check "several: nothing of it goes on on the second" stands_still
 	kill -9 $one $two
 	wait
 	check "several: the first works after a reset of the second" sh -c 'GPU=0 load batch 1 5 500 | grep -q left=0'
@@ -325,6 +342,13 @@ several() {
 	wait_for no_process
 	check "several: the second's counts are balanced" [ "$(second driver_queues) $(second driver_processes)" = "0 0" ]
 	unload_module several
+}
+
+second_progressed() { [ "$(second dispatches)" -gt "$1" ]; }
+stands_still() {
+	before=$(second dispatches)
+	sleep 0.5
+	[ "$(second mapped)" = 0 ] && [ "$(second dispatches)" = "$before" ]
 }
 
 # The device is suspended while processes end: their queues are no longer evicted with the others, and not yet gone.

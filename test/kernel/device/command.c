@@ -2,6 +2,7 @@
 /* The command processor: what amdkfd puts into the HIQ, and what it asks of MES. */
 #include "device.h"
 #include "amdgpu_mes.h"
+#include "mes_v11_api_def.h"
 #include "kfd_pm4_headers_ai.h"
 #include "kfd_pm4_opcodes.h"
 
@@ -186,10 +187,16 @@ void soft_command_run(struct soft *soft)
 /* ---- MES: one call for one queue; the caller waits until it is through ---- */
 
 /* A machine with much to do may not run the device's thread for a second: that is no failure of MES. */
+static uint mes_timeout_ms = 30000;
+module_param(mes_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(mes_timeout_ms, "how long the driver waits for MES");
+
 static int mes_wait(struct soft *soft, u64 seq)
 {
-	if (!wait_event_timeout(soft->transacted, READ_ONCE(soft->seq_done) >= seq, 30 * HZ))
+	if (!wait_event_timeout(soft->transacted, READ_ONCE(soft->seq_done) >= seq, msecs_to_jiffies(mes_timeout_ms))) {
+		WRITE_ONCE(soft->is_resetting, true); /* the driver gives up on the device, and resets it */
 		return -ETIMEDOUT;
+	}
 	return 0;
 }
 
@@ -202,7 +209,8 @@ static int mes_add(struct amdgpu_mes *mes, struct mes_add_queue_input *input)
 
 	mutex_lock(&soft->lock);
 	soft->stats.mes_adds++;
-	r = soft_queue_find(soft, input->mqd_addr, input->process_id, input->doorbell_offset, false, &queue);
+	r = soft_queue_find(soft, input->mqd_addr, input->process_id, input->doorbell_offset,
+			    input->queue_type == MES_QUEUE_TYPE_SDMA, &queue);
 	if (!r)
 		r = soft_queue_map(soft, &queue, 1);
 	seq = soft->seq;

@@ -56,6 +56,7 @@ struct soft_queue {
 struct soft_stats {
 	u64 runlists, map_queues, unmaps, fences, mes_adds, mes_removes;
 	u64 dispatches, copies, interrupts, preempted, faults, resets, queue_resets, violations;
+	u64 stale; /* what would be a violation, had the driver not given up on the device until its reset */
 	u64 runlist_queues_max, packet_hash, packet_count, packet_words;
 	/* What one RUN_LIST changed at most: queues that it left out or brought in, and of how many processes. */
 	u64 left_max, left_processes_max, changed_max;
@@ -80,7 +81,7 @@ struct soft {
 	u32 hiq_doorbell, hiq_rptr;
 	u64 hiq_waits; /* transaction that the HIQ waits for; 0: none */
 	u64 seq, seq_done;
-	bool reset_pending;
+	bool is_resetting; /* the driver unmaps nothing any more, until the device was reset */
 	wait_queue_head_t transacted;
 
 	struct soft_queue *queues;
@@ -117,6 +118,7 @@ u64 soft_queue_reset_hung(struct soft *soft); /* the same, and ends it */
 void soft_queue_process_gone(struct soft *soft, u32 pasid);
 u64 soft_queue_run(struct soft *soft); /* rings, completions; returns when it wants to be called again */
 void soft_violation(struct soft *soft, const char *what, u64 value);
+void soft_stale(struct soft *soft, const char *what, u64 value); /* one, unless a reset is on its way */
 u64 soft_now_ns(void);
 
 /* copy.c: what lies in the rings of the copy engines; called with the lock, which it drops */

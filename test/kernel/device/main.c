@@ -56,6 +56,9 @@ static void reset_device(struct work_struct *work)
 {
 	struct soft *soft = container_of(work, struct soft, reset_work);
 
+	mutex_lock(&soft->lock);
+	soft->is_resetting = true;
+	mutex_unlock(&soft->lock);
 	down_write(&reset_domain.sem);
 	kgd2kfd_pre_reset(soft->adev.kfd.dev, NULL);
 	mutex_lock(&soft->lock);
@@ -65,6 +68,7 @@ static void reset_device(struct work_struct *work)
 	xa_init(&soft->process_ids);
 	soft->seq_done = soft->seq;
 	soft->stats.resets++;
+	soft->is_resetting = false;
 	mutex_unlock(&soft->lock);
 	wake_up_all(&soft->transacted);
 	kgd2kfd_post_reset(soft->adev.kfd.dev);
@@ -174,7 +178,7 @@ static int stats_show(struct seq_file *file, void *data)
 			   dqm->active_queue_count, dqm->active_cp_queue_count, dqm->gws_queue_count,
 			   dqm->processes_count);
 	}
-	seq_printf(file, "copies=%llu\n", s->copies);
+	seq_printf(file, "copies=%llu\nstale=%llu\n", s->copies, s->stale);
 	seq_printf(file, "left_max=%llu\nleft_processes_max=%llu\nchanged_max=%llu\n", s->left_max,
 		   s->left_processes_max, s->changed_max);
 	return 0;

@@ -102,7 +102,7 @@ void *soft_gtt(struct soft *soft, u64 address)
 		found = gtt->memory + (address - gtt->address);
 	mutex_unlock(&soft->gtt_lock);
 	if (!found)
-		soft_violation(soft, "the driver gave an address that is not in the GTT", address);
+		soft_stale(soft, "the driver gave an address that is not in the GTT", address);
 	return found;
 }
 

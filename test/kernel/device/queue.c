@@ -7,6 +7,7 @@
  */
 #include <linux/sched/mm.h>
 #include "device.h"
+#include "kfd_device_queue_manager.h"
 #include "soc15_int.h"
 #include "memory.h"
 
@@ -38,6 +39,18 @@ void soft_violation(struct soft *soft, const char *what, u64 value)
 	pr_err("softgpu: VIOLATION: %s (%llu)\n", what, value);
 }
 
+/* Once a preemption has failed, or a reset has begun, the driver sends nothing to the device any more: it frees the
+ * MQDs of queues that the device still has, and leaves it to the reset to end them. So does the unpatched driver. */
+void soft_stale(struct soft *soft, const char *what, u64 value)
+{
+	const struct kfd_dev *kfd = soft->adev.kfd.dev;
+
+	if (soft->is_resetting || (kfd && kfd->nodes[0] && READ_ONCE(kfd->nodes[0]->dqm->is_hws_hang)))
+		soft->stats.stale++;
+	else
+		soft_violation(soft, what, value);
+}
+
 static int soft_process(struct soft *soft, u32 pasid, u32 *ret_process)
 {
 	void *entry = xa_load(&soft->process_ids, pasid);
@@ -63,15 +76,24 @@ static void soft_queue_forget(struct soft *soft, struct soft_queue *queue)
 /* The MQD is all the hardware knows. A place in it that the driver clears with each new queue holds our number. */
 static u32 *soft_mqd_mark(const struct soft *soft, void *mqd, bool is_copy)
 {
+	if (soft->adev.enable_mes_kiq)
+		return is_copy ? &((struct v11_sdma_mqd *)mqd)->reserved_45 :
+				 &((struct v11_compute_mqd *)mqd)->reserved_184;
 	if (is_copy)
 		return &((struct v9_sdma_mqd *)mqd)->reserved_42;
-	if (soft->adev.enable_mes_kiq)
-		return &((struct v11_compute_mqd *)mqd)->reserved_184;
 	return &((struct v9_mqd *)mqd)->reserved_184;
 }
 
 static void soft_mqd_read(const struct soft *soft, struct soft_queue *queue)
 {
+	if (queue->is_copy && soft->adev.enable_mes_kiq) {
+		const struct v11_sdma_mqd *m = queue->mqd;
+
+		queue->rptr_address = (u64)m->sdmax_rlcx_rb_rptr_addr_hi << 32 | m->sdmax_rlcx_rb_rptr_addr_lo;
+		queue->ring = ((u64)m->sdmax_rlcx_rb_base_hi << 32 | m->sdmax_rlcx_rb_base) << 8;
+		queue->ring_size = 4ull << (m->sdmax_rlcx_rb_cntl >> 1 & 0x1f);
+		return;
+	}
 	if (queue->is_copy) {
 		const struct v9_sdma_mqd *m = queue->mqd;
 
@@ -198,18 +220,19 @@ int soft_queue_map(struct soft *soft, const u32 *queues, u32 count)
 	return r;
 }
 
-/* The firmware gives up on a queue that does not answer, and says which in the HIQ's MQD. */
+/* The firmware gives up on a queue that does not answer. It says which in the HIQ's MQD; MES fails the call. */
 static bool soft_queue_ignores(struct soft *soft, struct soft_queue *queue)
 {
 	struct gp_gpu_counters counters;
 
-	if (!soft_close_fails || !soft->hiq || gp_gpu_counters(soft->gpu, queue->model, &counters) ||
+	if (!soft_close_fails || gp_gpu_counters(soft->gpu, queue->model, &counters) ||
 	    counters.fetched == counters.completed)
 		return false;
 	soft_close_fails--;
 	soft->stats.faults++;
 	queue->is_hung = true;
-	soft->hiq->queue_doorbell_id0 = queue->doorbell;
+	if (soft->hiq)
+		soft->hiq->queue_doorbell_id0 = queue->doorbell;
 	return true;
 }
 
@@ -293,7 +316,11 @@ int soft_queue_unmap_one(struct soft *soft, u32 queue)
 
 	if (!soft->queues[queue].mapped)
 		return -ENOENT;
-	return soft_queue_close(soft, &soft->queues[queue], &change) ? soft_transact(soft, &change, 1) : 0;
+	if (!soft_queue_close(soft, &soft->queues[queue], &change)) {
+		soft->is_resetting = true; /* as after a timeout */
+		return -EIO;
+	}
+	return soft_transact(soft, &change, 1);
 }
 
 void soft_queue_process_gone(struct soft *soft, u32 pasid)
@@ -304,7 +331,7 @@ void soft_queue_process_gone(struct soft *soft, u32 pasid)
 	for (u32 i = 0; i < soft->queue_high; i++)
 		if (soft->queues[i].mqd && soft->queues[i].pasid == pasid) {
 			if (soft->queues[i].mapped)
-				soft_violation(soft, "a process ended and its queue is mapped", pasid);
+				soft_stale(soft, "a process ended and its queue is mapped", pasid);
 			soft_queue_forget(soft, &soft->queues[i]);
 		}
 	entry = xa_erase(&soft->process_ids, pasid);
@@ -582,7 +609,7 @@ void soft_memory_forget(struct soft *soft, const void *memory, size_t size)
 		if (!queue->mqd || queue->mqd < memory || queue->mqd >= memory + size)
 			continue;
 		if (queue->mapped)
-			soft_violation(soft, "the MQD of a mapped queue is freed", queue->pasid);
+			soft_stale(soft, "the MQD of a mapped queue is freed", queue->pasid);
 		soft_queue_forget(soft, queue);
 	}
 	mutex_unlock(&soft->lock);

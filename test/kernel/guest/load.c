@@ -3,7 +3,8 @@
  * load batch QUEUES DISPATCHES KERNEL_US [PRIORITY]    all dispatches at once, then waits for them
  * load serve REQUESTS KERNEL_US GAP_MS [PRIORITY [DELAY_MS]]   one request after the other, after DELAY_MS
  * load hold MS [PRIORITY]                              a queue without work
- * load copy COUNT BYTES                                copies on an SDMA queue, and compares what arrived
+ * load copy COUNT BYTES [KERNEL_US]    copies on an SDMA queue, and compares what arrived; KERNEL_US: the program has a
+ *                                      compute queue with a kernel of that length too, and waits for it at the end
  * load cost COUNT                                      what an ioctl and a queue cost, in ns
  *
  * serve's times are the device's: from the doorbell to the end of the kernel as the model has it.
@@ -90,16 +91,24 @@ static int serve(unsigned requests, unsigned us, unsigned gap_ms, unsigned prior
 	return missing != 0;
 }
 
-static int copy(unsigned count, unsigned size)
+static int copy(unsigned count, unsigned size, unsigned us)
 {
 	unsigned char *from = kfd_memory(size), *to = kfd_memory(size);
 	volatile uint32_t *fence = kfd_memory(4096);
+	struct signal *signal = kfd_signals(1);
+	struct queue queue, compute;
 	unsigned wrong = 0, done = 0;
-	double start = now_ms();
-	struct queue queue;
+	double start;
+	int64_t left;
 
 	if (copy_queue_create(&queue))
 		die("CREATE_QUEUE");
+	signal->value = us ? 1 : 0;
+	if (us) {
+		queue_must(&compute, 7);
+		queue_dispatch(&compute, GROUPS, us * 1000ull, signal);
+	}
+	start = now_ms();
 	for (unsigned i = 0; i < count; i++) {
 		for (unsigned k = 0; k < size; k++)
 			from[k] = (unsigned char)(k * 7 + i);
@@ -109,10 +118,11 @@ static int copy(unsigned count, unsigned size)
 		done += *fence == i + 1;
 		wrong += memcmp(from, to, size) != 0;
 	}
-	printf("copy pid=%d id=%u copies=%u bytes=%u ms=%.1f wrong=%u left=%u\n", getpid(), queue.args.queue_id, count,
-	       size, now_ms() - start, wrong, count - done);
+	left = signal->value;
+	printf("copy pid=%d id=%u copies=%u bytes=%u ms=%.1f wrong=%u left=%u kernels=%d\n", getpid(),
+	       queue.args.queue_id, count, size, now_ms() - start, wrong, count - done, (int)left);
 	queue_destroy(&queue);
-	return wrong || done != count;
+	return wrong || done != count || !wait_below(signal, 0, 120000);
 }
 
 /* What one call costs: the middle one of so many. A queue's is made and destroyed again; when the device looks at the
@@ -160,7 +170,7 @@ int main(int argc, char **argv)
 		return serve(argument(argc, argv, 2, 1), argument(argc, argv, 3, 1), argument(argc, argv, 4, 1),
 			     argument(argc, argv, 5, 10), argument(argc, argv, 6, 0));
 	if (argc > 3 && !strcmp(argv[1], "copy"))
-		return copy(argument(argc, argv, 2, 1), argument(argc, argv, 3, 4096));
+		return copy(argument(argc, argv, 2, 1), argument(argc, argv, 3, 4096), argument(argc, argv, 4, 0));
 	if (argc > 2 && !strcmp(argv[1], "cost"))
 		return cost(argument(argc, argv, 2, 1));
 	if (argc > 2 && !strcmp(argv[1], "hold")) {

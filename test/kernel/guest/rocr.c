@@ -3,7 +3,8 @@
  * rocr PACKETS PRIORITY: a program of Debian's ROCr in the guest. It makes a queue by the runtime, puts barrier packets
  * into it, each with a signal, and waits for every one of them as a program does.
  *
- * It prints "rocr packets=N done=N", and exits 0 if all of them completed. PRIORITY: 0 low, 1 normal, 2 high.
+ * It prints "rocr agent=NAME packets=N done=N", and exits 0 if all of them completed. PRIORITY: 0 low, 1 normal, 2
+ * high.
  */
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>

@@ -475,7 +475,7 @@ static void random_operation(struct victim *victim, unsigned what, bool gating)
 		usleep((unsigned)rand() % 3000);
 		device_write("suspend", 0);
 		suspends++;
-	} else if (what == 8 && rand() % 12 == 0 && !device_stat("mes_adds")) { /* amdgpu resets MES itself: not here */
+	} else if (what == 8 && rand() % 12 == 0) {
 		reset_device();
 	} else if (gating) {
 		struct kfd_sched_gate g[3];
