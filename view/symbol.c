@@ -32,12 +32,14 @@ static const char *symbol_source(const char *at, const char **ret_text, size_t *
  * it. False: it is not of this kind. */
 static bool symbol_demangle(const char *name, char *buffer, size_t buffer_size)
 {
-	const char *at = name + 2, *text = NULL, *last = NULL;
-	bool is_nested = *at == 'N';
+	const char *at, *text = NULL, *last = NULL;
 	size_t size = 0, last_size = 0;
+	bool is_nested;
 
-	if (strncmp(name, "_Z", 2))
+	if (strncmp(name, "_Z", 2) != 0)
 		return false;
+	at = name + 2;
+	is_nested = *at == 'N';
 	at += is_nested;
 	at += strspn(at, "KVr");
 	while ((text = NULL, at = symbol_source(at, &text, &size)) != NULL) {

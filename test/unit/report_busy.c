@@ -79,10 +79,12 @@ static void test_quantiles(void **state)
 		assert_true(got <= want + want / 25 && got + got / 25 >= want);
 	}
 	assert_true(spread->min_ns == values[0] && spread->max_ns == values[1000]);
+	gp_spread_fini(spread);
 	memset(spread, 0, sizeof(*spread));
 	assert_int_equal(gp_spread_quantile(spread, 500), 0);
 	gp_spread_add(spread, UINT64_MAX);
 	assert_true(gp_spread_quantile(spread, 500) == UINT64_MAX);
+	gp_spread_fini(spread);
 	free(spread);
 }
 
