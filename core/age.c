@@ -400,6 +400,19 @@ void gp_age_opened(struct gp_sched *sched, const struct gp_queue *q)
 	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns;
 }
 
+/* It left the order of an aged turn unanswered. Others of its user who are due go before it from now on: it would have
+ * each of the user's turns, count none of them as one, and they would wait for ever. */
+void gp_age_late(struct gp_sched *sched, uint32_t queue)
+{
+	const struct gp_queue *q = &sched->queues[queue];
+
+	if (!q->age_waits || q->gate != GP_GATE_OPENING || q->order_why != GP_WHY_AGED)
+		return;
+	age_wait(sched, queue, false);
+	age_wait(sched, queue, true);
+	age_refresh(sched, gp_share_of(sched, q));
+}
+
 void gp_age_forget(struct gp_sched *sched, uint32_t seat)
 {
 	struct gp_device *device = &sched->devices[sched->seats[seat].device];

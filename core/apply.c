@@ -108,6 +108,7 @@ static void apply_overdue(struct gp_sched *sched, struct gp_queue *q)
 	q->prompt_until_ns = 0;
 	was_prompt = !sched->seats[q->seat].overdue_count++;
 	gp_apply_not_awaited(sched, q);
+	gp_age_late(sched, (uint32_t)(q - sched->queues));
 	client->distrust = 2 * client->distrust + APPLY_DISTRUST;
 	if (client->distrust > APPLY_DISTRUST_MAX)
 		client->distrust = APPLY_DISTRUST_MAX;

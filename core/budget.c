@@ -75,6 +75,15 @@ void gp_budget_pay(struct gp_device *device, uint32_t transaction_count)
 		device->tokens_ns = -BUDGET_NS_MAX;
 }
 
+/* A batch gate opened now will have to be closed for the next urgent arrival, if there are any: not before that can be
+ * paid. */
+bool gp_budget_holds_back(struct gp_sched *sched, const struct gp_queue *q)
+{
+	struct gp_device *device = gp_device_of(sched, q);
+
+	return q->is_batch && device->policy->rank && !device->attr.switch_ns && !gp_budget_can_pay(sched, device, 1);
+}
+
 /*
  * How often a device that switches by itself may do so. With the shortest slice below it, an urgent program gets the
  * device at once and gives it back as soon as it has nothing to run for a moment. One that launches its work piece by

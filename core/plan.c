@@ -355,10 +355,7 @@ static void plan_open_ready(struct gp_plan_builder *b)
 		    !(b->device->attr.switch_ns && !b->device->stay.holds && q->is_batch && !is_behind &&
 		      gp_turn_is_best(sched, b->device, q->rank) && !gp_under_is_long(sched, q)))
 			break;
-		/* A batch gate opened now will have to be closed for the next urgent arrival, if there are any: not
-		 * before that can be paid. */
-		if (q->is_batch && b->device->policy->rank && !b->device->attr.switch_ns &&
-		    !gp_budget_can_pay(sched, b->device, 1))
+		if (gp_budget_holds_back(sched, q))
 			break;
 		if (!gp_slice_may_open(b, queue)) {
 			passed = plan_pass(b, queue, passed);

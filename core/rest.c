@@ -68,12 +68,13 @@ static bool rest_is_awake(const struct gp_sched *sched, const struct gp_level *l
 	return level->queue_count && (level->active_count || level->awake_until_ns > sched->now_ns);
 }
 
-/* Somebody has work and waits for a turn. */
-static bool rest_holds_out(const struct gp_sched *sched, const struct gp_device *device)
+/* Somebody has work and waits for a turn, or has it and waits for the budget. */
+static bool rest_holds_out(struct gp_sched *sched, struct gp_device *device)
 {
-	uint32_t i;
+	uint32_t i, ready = gp_heap_top(device, GP_HEAP_READY);
 
-	if (gp_heap_top(device, GP_HEAP_TURN) != GP_NONE)
+	if (gp_heap_top(device, GP_HEAP_TURN) != GP_NONE ||
+	    (ready != GP_NONE && gp_budget_holds_back(sched, &sched->queues[ready])))
 		return true;
 	for (i = sched->closed_first; i != GP_NONE; i = sched->gangs[i].closed_next)
 		if (sched->gangs[i].work_count && sched->gangs[i].device_mask >> (device - sched->devices) & 1)

@@ -391,6 +391,7 @@ void gp_age_completed(struct gp_sched *sched, uint32_t queue);                /*
 uint64_t gp_age_timer_ns(const struct gp_queue *queue);                       /* 0: nothing is due */
 void gp_age_due(struct gp_sched *sched, uint32_t queue);                      /* its timer fired */
 void gp_age_opened(struct gp_sched *sched, const struct gp_queue *queue);     /* by an order */
+void gp_age_late(struct gp_sched *sched, uint32_t queue);                     /* its order is overdue */
 void gp_age_end(struct gp_sched *sched, struct gp_device *device);            /* the aged turn, if it is over */
 void gp_age_begin(struct gp_sched *sched, struct gp_device *device);          /* the next one, if it is time */
 void gp_age_gang_opens(struct gp_sched *sched, const struct gp_gang *gang);   /* for an aged turn of one member */
@@ -467,6 +468,7 @@ void gp_gang_decide(struct gp_sched *sched);                    /* which closed 
 bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device,
 		       uint32_t transaction_count); /* false: wakes the device when it can */
 void gp_budget_pay(struct gp_device *device, uint32_t transaction_count);
+bool gp_budget_holds_back(struct gp_sched *sched, const struct gp_queue *queue); /* it is not to open yet */
 /* The slice of those that the device puts aside by itself: the shortest, unless that costs more than it may. */
 uint64_t gp_budget_short_ns(const struct gp_device *device);
 void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device); /* what was counted gets old */

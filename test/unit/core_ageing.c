@@ -399,6 +399,52 @@ static void rate_limit_precedes_ageing_precedes_priority(void **state)
 	world_free(w);
 }
 
+/* One client of a user leaves the orders of its aged turns unanswered for long, so none of them counts as one. It does
+ * not have all the turns of its user: another one that is due goes before it. */
+static void late_client_does_not_keep_the_turns_of_its_user(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device =
+		world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 40 * MS },
+						      .param = { .age_window_ns = 50 * MS, .age_turn_ns = 5 * MS } });
+	const struct gp_plan *plan = &w->devices[device].plan;
+	uint32_t late = world_queue(w, world_client_of(w, 7), device, GP_PRIORITY_LOW);
+	uint32_t prompt = world_queue(w, world_client_of(w, 7), device, GP_PRIORITY_LOW), i;
+	uint64_t late_ns = 0, opened = 0;
+	struct gp_plan unanswered;
+
+	(void)state;
+	world_write(w, world_solo(w, device, GP_PRIORITY_HIGH), 1u << 30);
+	world_write(w, late, 1u << 30);
+	world_run(w, 2 * MS);
+	world_write(w, prompt, 1u << 30);
+	world_run(w, 2 * MS);
+	assert_true(!world_is_open(w, late) && !world_is_open(w, prompt));
+	w->ack = WORLD_ACK_BY_HAND;
+	for (i = 0; i < 1000; i++) {
+		world_run(w, 1 * MS);
+		if (world_is_open(w, prompt))
+			world_complete(w, prompt, 1);
+		if (late_ns && w->now_ns >= late_ns) {
+			world_ack_order(w, &unanswered, &unanswered.open[0], true);
+			late_ns = 0;
+		}
+		if (!w->devices[device].in_flight)
+			continue;
+		if (plan->open_count == 1 && plan->open[0].queue.index == w->queues[late].id.index) {
+			assert_int_equal(plan->close_count, 0);
+			unanswered = *plan;
+			late_ns = w->now_ns + 30 * MS;
+			w->devices[device].in_flight = false;
+		} else {
+			opened += plan->open_count == 1 && plan->open[0].queue.index == w->queues[prompt].id.index;
+			world_ack(w, device);
+		}
+	}
+	assert_true(opened >= 5);
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -410,6 +456,7 @@ int main(void)
 		cmocka_unit_test(aged_turn_in_vain_makes_others_yield),
 		cmocka_unit_test(aged_client_opens_as_a_whole),
 		cmocka_unit_test(aged_client_that_dies_makes_room),
+		cmocka_unit_test(late_client_does_not_keep_the_turns_of_its_user),
 		cmocka_unit_test(preemptions_are_limited),
 		cmocka_unit_test(budget_fills_however_often_one_looks),
 		cmocka_unit_test(used_up_budget_leaves_open_then_keeps_closed),

@@ -282,6 +282,35 @@ static void seldom_requests_are_waited_for(void **state)
 	world_free(t.w);
 }
 
+/* The only batch client has the turn, and waits for a budget that was spent on closing its gates. Nobody above it has
+ * work: it is not held out for that any longer than one without the turn would be. */
+static void budget_does_not_outlast_a_rest(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_QUEUE },
+								.param = { .rest_ns = 10 * MS,
+									   .overhead_permille = 10,
+									   .burst = 1,
+									   .age_window_ns = 100 * S } });
+	uint32_t urgent = world_solo(w, device, GP_PRIORITY_HIGH), batch = world_client(w), queues[2], i;
+
+	(void)state;
+	for (i = 0; i < 2; i++)
+		queues[i] = world_queue(w, batch, device, GP_PRIORITY_LOW);
+	world_run(w, 1 * S);
+	for (i = 0; i < 2; i++)
+		world_write(w, queues[i], 1u << 30);
+	world_run(w, 1 * S);
+	assert_true(world_is_open(w, queues[0]) && world_is_open(w, queues[1]));
+	world_write(w, urgent, 1);
+	world_run(w, 2 * MS);
+	assert_true(!world_is_open(w, queues[0]) && !world_is_open(w, queues[1]));
+	world_drain(w, urgent);
+	world_run(w, 12 * MS);
+	assert_true(world_is_open(w, queues[0]) && world_is_open(w, queues[1]));
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +324,7 @@ int main(void)
 		cmocka_unit_test(one_alone_stays_below),
 		cmocka_unit_test(the_next_priority_is_the_top),
 		cmocka_unit_test(seldom_requests_are_waited_for),
+		cmocka_unit_test(budget_does_not_outlast_a_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
