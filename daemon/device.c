@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Devices: which backend has them, the core that schedules them, what their transactions cost, stop and start. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,16 @@ static uint64_t device_mid_ns(const struct gp_device_info *info)
 		       0;
 }
 
+/* A setting that cannot be obeyed is not silently another one. */
+static void device_check_mid(const struct gp_device_info *info)
+{
+	if (info->short_us && info->mid_us && !device_mid_ns(info))
+		gp_log("GPU %u: middle_slice (%" PRIu64 " us) is not between short_slice (%" PRIu64
+		       " us) and long_slice (%" PRIu64 " us); the daemon uses no middle slice (0) until gpreempt.conf "
+		       "has one between them",
+		       info->gpu_id, info->mid_us, info->short_us, info->long_us);
+}
+
 static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_error *error)
 {
 	const struct gp_device_info *info = &device->info;
@@ -122,8 +133,8 @@ static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *dev
 
 	if (info->overhead_permille && (!param.overhead_permille || info->overhead_permille < param.overhead_permille))
 		param.overhead_permille = info->overhead_permille;
+	device_check_mid(info);
 	r = gp_sched_device_add(daemon->sched, &attr, policy, &param, &device->core);
-
 	if (r)
 		return gp_error_set(error, r, "GPU %u (%s): the scheduler refuses it: %s", info->gpu_id, info->name,
 				    strerror(-r));

@@ -6,6 +6,7 @@
  * of each mode; slices, their loss and their packing are what the other figures made of them.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lab/experiments.h"
@@ -93,12 +94,42 @@ static void ranks_score(struct gp_lab_row *row)
 		row->verdict = row->predicted.mid >= low && row->predicted.mid <= high ? GP_LAB_INSIDE : GP_LAB_OUTSIDE;
 }
 
+/* What the rows that were not fitted say, all tables together. */
+struct ranks_tally {
+	uint32_t rows, onsets, near;
+	uint64_t slow_tenths, fast_tenths; /* how many times too slow and too fast at most */
+};
+
+/* Half as long again as the first row, where all queues are mapped, is a loss. */
+static bool ranks_loses(uint64_t first, uint64_t later)
+{
+	return later * 2u > first * 3u;
+}
+
+static void ranks_count(struct ranks_tally *tally, const struct gp_lab_row *first, const struct gp_lab_row *row)
+{
+	uint64_t measured = (row->measured.low + row->measured.high) / 2u;
+	uint64_t base = (first->measured.low + first->measured.high) / 2u;
+	uint64_t model = row->predicted.mid;
+
+	if (!row->measured.has || !first->measured.has || !measured || !model)
+		return;
+	tally->rows++;
+	tally->near += row->verdict == GP_LAB_INSIDE;
+	tally->onsets += ranks_loses(base, measured) == ranks_loses(first->predicted.mid, model);
+	if (model * 10u / measured > tally->slow_tenths)
+		tally->slow_tenths = model * 10u / measured;
+	if (measured * 10u / model > tally->fast_tenths)
+		tally->fast_tenths = measured * 10u / model;
+}
+
 static int ranks_mode(struct lab *lab, struct gp_lab_part *part, const struct ranks_mode *mode,
-		      const struct gp_desc *desc, struct gp_error *error)
+		      const struct gp_desc *desc, struct ranks_tally *tally, struct gp_error *error)
 {
 	struct gp_lab_table *table = lab_add_table(part, "s for 50 iterations", mode->title);
 	struct lab_setup setup = lab->base;
 
+	table->measured_head = "measured by AMD";
 	setup.desc = desc;
 	setup.load.stages = RANKS_STAGES;
 	setup.load.fork_ppm = setup.load.wave_ppm = setup.load.jitter_ppm = 0;
@@ -119,40 +150,61 @@ static int ranks_mode(struct lab *lab, struct gp_lab_part *part, const struct ra
 		if (!i && row->measured.has) { /* the time between iterations, from the first row */
 			uint64_t want = (row->measured.low + row->measured.high) / 2u;
 
+			if (want < row->predicted.mid)
+				return gp_error_set(error, -ERANGE,
+						    "%s, row %s: with these settings the model takes %" PRIu64
+						    " ms for what was measured as %" PRIu64
+						    " ms, so that no time between iterations fits; change --set",
+						    mode->table, mode->rows[i].name, row->predicted.mid, want);
 			setup.load.host_ns += (want - row->predicted.mid) * 1000000u / RANKS_ITERATIONS;
-			if (want < row->predicted.mid || ranks_time(lab, &setup, &row->predicted, &over, error))
+			if (ranks_time(lab, &setup, &row->predicted, &over, error))
 				return -1;
 		}
 		row->mark = i ? GP_LAB_PREDICTED : GP_LAB_CALIBRATED;
 		ranks_score(row);
+		if (i)
+			ranks_count(tally, &table->rows[0], row);
 		(void)snprintf(row->note, sizeof(row->note), "%s",
 			       over ? "Oversubscribed." : "All queues are mapped at once.");
 	}
 	return 0;
 }
 
+static void ranks_answer(struct gp_lab_part *part, const struct ranks_tally *tally)
+{
+	bool all = tally->rows && tally->near == tally->rows;
+
+	(void)snprintf(
+		part->answer, sizeof(part->answer),
+		"Of %" PRIu32 " rows that nothing was fitted on, the loss is where it was measured in %" PRIu32
+		", and %" PRIu32 " are within %u %% of what was measured. At most the model is %" PRIu64 ".%" PRIu64
+		" times too slow and %" PRIu64 ".%" PRIu64 " times too fast.%s",
+		tally->rows, tally->onsets, tally->near, RANKS_NEAR, tally->slow_tenths / 10u, tally->slow_tenths % 10u,
+		tally->fast_tenths / 10u, tally->fast_tenths % 10u,
+		all ? "" :
+		      " What the model does not know is what the firmware puts into a slice: one process, which the MI308X's "
+		      "figures want, or what fits the slots. 8 and 12 ranks in CPX were measured at about what 3 and 7 slices "
+		      "take, as if each process beyond the first slice had one of its own; 11 ranks of 3 queues contradict that.");
+}
+
 static int ranks_run(struct lab *lab, struct gp_lab_part *part, struct gp_error *error)
 {
 	uint32_t count = sizeof(ranks_modes) / sizeof(ranks_modes[0]);
 	GP_AUTO_FREE struct gp_desc *descs = calloc(count, sizeof(*descs));
+	struct ranks_tally tally = { 0 };
 
 	if (!descs)
 		return gp_error_set(error, -ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < count; i++)
 		if (ranks_device(ranks_modes[i].device, &descs[i], error) ||
-		    ranks_mode(lab, part, &ranks_modes[i], &descs[i], error))
+		    ranks_mode(lab, part, &ranks_modes[i], &descs[i], &tally, error))
 			return -1;
 	(void)snprintf(
 		part->tables[0].caption, sizeof(part->tables[0].caption),
 		"Verdicts of this page: within 40 %% of what was measured. Each rank has a utility queue; N x M is N ranks "
 		"of M queues, the utility queue included.");
-	(void)snprintf(
-		part->answer, sizeof(part->answer),
-		"Where the loss begins is right in all rows, and so is the seventh rank of a slice: it doubles the time, because every "
-		"rank waits for its slice once per iteration. What comes beyond is wrong in both readings. With one process per slice, "
-		"which the MI308X's figures want, the model is 2 to 14 times too slow; with slices that hold what fits, up to 7 times "
-		"too fast. 8 and 12 ranks in CPX take about what 3 and 7 slices would, as if each process beyond the first slice had "
-		"one of its own; 11 ranks of 3 queues contradict that. What is missing is what the firmware puts into a slice.");
+	part->devices = "an MI300A (SPX) and a slice of an MI300X (CPX)";
+	ranks_answer(part, &tally);
 	(void)snprintf(
 		part->falsify, sizeof(part->falsify),
 		"Eight ranks in CPX, the HQDs dumped every millisecond: two sets of queues in turn (6 and 2 processes) as the "

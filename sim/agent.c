@@ -58,7 +58,9 @@ static int agent_add_device(struct gp_sim *sim, struct sim_device *device, uint3
 				attr.switch_ns             ? AGENT_SLICE_SHORT_NS :
 							     0;
 		attr.long_ns = attr.short_ns < AGENT_SLICE_LONG_NS ? AGENT_SLICE_LONG_NS : 0;
-		attr.mid_ns = sim->config.middle_slice_ns ? sim->config.middle_slice_ns : AGENT_SLICE_MID_NS;
+		attr.mid_ns = sim->config.middle_slice_ns == SIM_SLICE_NONE ? 0 :
+			      sim->config.middle_slice_ns                   ? sim->config.middle_slice_ns :
+									      AGENT_SLICE_MID_NS;
 		if (!attr.short_ns || attr.short_ns >= attr.mid_ns || attr.mid_ns >= AGENT_SLICE_LONG_NS)
 			attr.mid_ns = 0;
 		attr.slice_ns = SIM_SLICE_CALL_NS;

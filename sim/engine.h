@@ -94,6 +94,8 @@ struct gp_sim_fault {
 	uint64_t notice_ns, respawn_ns;
 };
 
+#define SIM_SLICE_NONE UINT64_MAX /* middle_slice_ns: switched off */
+
 struct gp_sim_config {
 	const struct gp_workload *workload; /* checked; outlives the simulation */
 	const struct gp_desc *desc;         /* outlives the simulation */
@@ -122,7 +124,7 @@ struct gp_sim_config {
 	uint32_t hold_out; /* 1: the core must not rely on the device putting lower contexts aside by itself */
 	/* Slice of the clients below the top priority, in every mode; 0: 1 us with the core, else the device's own. */
 	uint64_t lower_slice_ns;
-	uint64_t middle_slice_ns; /* tsg: of one that has another open below it; 0: 2 ms */
+	uint64_t middle_slice_ns; /* tsg: of one that has another open below it; 0: 2 ms; SIM_SLICE_NONE: none */
 	uint32_t trace_count;     /* events the core keeps; a power of two; 0: 4096 */
 	/* Recording of slices and marks. All zero: 200 ms from the first arrival after 10 % of the run, 20,000
 	 * slices. */

@@ -53,8 +53,9 @@ struct gp_lab_row {
 
 struct gp_lab_table {
 	char title[120], caption[400];
-	const char *unit; /* "" for words */
-	bool is_curve;    /* rows are points on an axis: axis_title and the label's number */
+	const char *unit;          /* "" for words */
+	const char *measured_head; /* who measured; NULL: the seed */
+	bool is_curve;             /* rows are points on an axis: axis_title and the label's number */
 	const char *axis_title;
 	uint32_t row_count;
 	struct gp_lab_row rows[GP_LAB_ROW_MAX];
@@ -62,6 +63,7 @@ struct gp_lab_table {
 
 struct gp_lab_part {
 	const char *name, *title, *question;
+	const char *devices;               /* what it was simulated on; NULL: the lab's device */
 	char answer[900];                  /* one paragraph */
 	char falsify[600];                 /* what would prove it wrong, as a command; "" */
 	char command[GP_LAB_COMMAND_SIZE]; /* to repeat it */
@@ -83,6 +85,8 @@ struct gp_lab {
 	struct gp_lab_part *parts[GP_LAB_PART_MAX];
 };
 
+const char *gp_lab_device(const struct gp_lab *lab); /* of the one part that there is, or the lab's */
+const char *gp_lab_measured_head(const struct gp_lab_table *table);
 const char *gp_lab_mark_name(enum gp_lab_mark mark);
 const char *gp_lab_mark_words(enum gp_lab_mark mark);
 const char *gp_lab_verdict_name(enum gp_lab_verdict verdict);

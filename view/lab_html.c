@@ -160,9 +160,10 @@ static void lab_html_table(FILE *stream, const struct gp_lab_table *table)
 	if (*table->unit)
 		lab_html_text(stream, " <span class=\"caption\">", table->unit, "</span>");
 	fprintf(stream,
-		"</h3>\n<table class=\"lab\"><thead><tr><th></th>%s%s<th>the model</th><th>mark</th>%s</tr></thead><tbody>\n",
-		has.measured ? "<th>measured in the seed</th>" : "",
-		has.expected ? "<th>expected by the seed</th>" : "", has.verdict ? "<th>verdict</th>" : "");
+		"</h3>\n<table class=\"lab\"><thead><tr><th></th>%s%s%s%s<th>the model</th><th>mark</th>%s</tr></thead><tbody>\n",
+		has.measured ? "<th>" : "", has.measured ? gp_lab_measured_head(table) : "",
+		has.measured ? "</th>" : "", has.expected ? "<th>expected by the seed</th>" : "",
+		has.verdict ? "<th>verdict</th>" : "");
 	for (uint32_t i = 0; i < table->row_count; i++)
 		lab_html_row(stream, &table->rows[i], has);
 	fputs("</tbody></table>", stream);
@@ -213,7 +214,7 @@ static void lab_html_head(FILE *stream, const struct gp_lab *lab)
 		      "what the model says stand beside it.</p>\n",
 		      stream);
 	fputs("<dl class=\"facts\"><div><dt>device</dt><dd>", stream);
-	gp_format_html(stream, lab->device);
+	gp_format_html(stream, gp_lab_device(lab));
 	fprintf(stream, "</dd></div><div><dt>random seeds</dt><dd>%" PRIu32 "</dd></div><div><dt>version</dt><dd>",
 		lab->seed_count);
 	gp_format_html(stream, lab->version);

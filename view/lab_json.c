@@ -71,7 +71,7 @@ int gp_view_lab_json(FILE *stream, const struct gp_lab *lab)
 	gp_json_writer_begin(&writer, NULL, '{');
 	gp_json_writer_string(&writer, "schema", "gpreempt-lab-1");
 	gp_json_writer_string(&writer, "version", lab->version);
-	gp_json_writer_string(&writer, "device", lab->device);
+	gp_json_writer_string(&writer, "device", gp_lab_device(lab));
 	gp_json_writer_string(&writer, "command", lab->command);
 	gp_json_writer_u64(&writer, "random_seeds", lab->seed_count);
 	gp_json_writer_begin(&writer, "fitted", '[');

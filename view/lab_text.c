@@ -9,6 +9,16 @@
 #define TEXT_LABEL  30u
 #define TEXT_COLUMN 22u
 
+const char *gp_lab_device(const struct gp_lab *lab)
+{
+	return lab->part_count == 1u && lab->parts[0]->devices ? lab->parts[0]->devices : lab->device;
+}
+
+const char *gp_lab_measured_head(const struct gp_lab_table *table)
+{
+	return table->measured_head ? table->measured_head : "measured in the seed";
+}
+
 const char *gp_lab_mark_name(enum gp_lab_mark mark)
 {
 	switch (mark) {
@@ -133,7 +143,7 @@ static void text_wrap(FILE *stream, const char *text, uint32_t indent)
 
 static uint32_t text_widest(const struct gp_lab_table *table, uint32_t column)
 {
-	static const char *const heads[] = { "", "measured in the seed", "expected by the seed", "the model", "mark" };
+	const char *const heads[] = { "", gp_lab_measured_head(table), "expected by the seed", "the model", "mark" };
 	uint32_t widest = text_width(heads[column]);
 	char text[128];
 
@@ -169,7 +179,7 @@ static void text_table(FILE *stream, const struct gp_lab_table *table)
 		widths[i] = text_widest(table, i);
 	fprintf(stream, "\n  %s%s%s\n\n  ", table->title, *table->unit ? ", " : "", table->unit);
 	text_pad(stream, "", widths[0]);
-	text_pad(stream, "measured in the seed", widths[1]);
+	text_pad(stream, gp_lab_measured_head(table), widths[1]);
 	if (has_expected)
 		text_pad(stream, "expected by the seed", widths[2]);
 	text_pad(stream, "the model", widths[3]);
@@ -205,6 +215,8 @@ static void text_part(FILE *stream, const struct gp_lab_part *part)
 		fputs("\n  What would prove this wrong:\n", stream);
 		text_wrap(stream, part->falsify, 4);
 	}
+	if (part->devices)
+		fprintf(stream, "\n  Simulated on %s.\n", part->devices);
 	fprintf(stream, "\n  again: %s\n\n", part->command);
 }
 
@@ -222,7 +234,7 @@ int gp_view_lab_text(FILE *stream, const struct gp_lab *lab)
 	for (uint32_t i = 0; i < lab->part_count; i++)
 		text_part(stream, lab->parts[i]);
 	fprintf(stream, "Simulated on %s, not measured; the model's spread is over %" PRIu32 " random seeds.\n",
-		lab->device, lab->seed_count);
+		gp_lab_device(lab), lab->seed_count);
 	for (int mark = GP_LAB_PREDICTED; mark <= (int)GP_LAB_NOT_MODELLED; mark++)
 		fprintf(stream, "  %-12s %s\n", gp_lab_mark_name((enum gp_lab_mark)mark),
 			gp_lab_mark_words((enum gp_lab_mark)mark));

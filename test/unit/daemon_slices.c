@@ -53,6 +53,46 @@ static void scene_begin(struct scene *scene, const char *config)
 	scene->world.look_context = scene;
 }
 
+/* A middle slice that cannot be used is said, with what the daemon uses instead; one that can, and none, are not. */
+static void test_middle_slice_said(void **state)
+{
+	static const struct {
+		const char *config, *said;
+	} cases[] = {
+		{ "middle_slice = 80ms\nlong_slice = 50ms\n",
+		  "middle_slice (80000 us) is not between short_slice (1 us) and long_slice (50000 us); "
+		  "the daemon uses no middle slice (0)" },
+		{ "middle_slice = 1us\n", "middle_slice (1 us) is not between" },
+		{ "middle_slice = 2ms\nlong_slice = 50ms\n", NULL },
+		{ "middle_slice = 0\n", NULL },
+		{ "short_slice = 0\nmiddle_slice = 2ms\n", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		static struct scene scene;
+		static char text[65536];
+		FILE *journal = tmpfile();
+		int copy = dup(STDERR_FILENO);
+		size_t size;
+
+		assert_non_null(journal);
+		assert_true(dup2(fileno(journal), STDERR_FILENO) >= 0);
+		scene_begin(&scene, cases[i].config);
+		fflush(stderr);
+		assert_true(dup2(copy, STDERR_FILENO) >= 0);
+		close(copy);
+		rewind(journal);
+		size = fread(text, 1, sizeof(text) - 1, journal);
+		text[size] = 0;
+		fclose(journal);
+		if (cases[i].said ? !strstr(text, cases[i].said) : strstr(text, "middle_slice") != NULL)
+			fail_msg("%s: %s", cases[i].config, text);
+		world_end(&scene.world);
+		nvidia_root_end(&scene.root);
+	}
+}
+
 static void scene_settle(struct scene *scene)
 {
 	for (int round = 0; round < 20; round++)
@@ -614,6 +654,7 @@ static void test_a_version_1_agent_has_no_groups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_middle_slice_said),
 		cmocka_unit_test(test_below_the_top_is_short),
 		cmocka_unit_test(test_the_only_one_on_top_is_long),
 		cmocka_unit_test(test_hint_is_not_answered),

@@ -123,6 +123,26 @@ int gp_vm_read(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va,
 	return 0;
 }
 
+/*
+ * A word is stored once. memcpy() of 4 or 8 bytes may store it twice (glibc's does: from the front and from the end),
+ * and a client that answers in between would find its answer undone.
+ */
+void gp_vm_store(void *to, const void *from, size_t size)
+{
+	uint64_t word;
+	uint32_t half;
+
+	if (size == sizeof(word) && (uintptr_t)to % sizeof(word) == 0) {
+		memcpy(&word, from, sizeof(word));
+		__atomic_store_n((uint64_t *)to, word, __ATOMIC_RELEASE);
+	} else if (size == sizeof(half) && (uintptr_t)to % sizeof(half) == 0) {
+		memcpy(&half, from, sizeof(half));
+		__atomic_store_n((uint32_t *)to, half, __ATOMIC_RELEASE);
+	} else {
+		memcpy(to, from, size);
+	}
+}
+
 int gp_vm_write(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, const void *source, size_t size)
 {
 	const uint8_t *data = source;
@@ -134,7 +154,7 @@ int gp_vm_write(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va
 		if (r < 0)
 			return r;
 		if (span.pointer)
-			memcpy(span.pointer, data, span.size);
+			gp_vm_store(span.pointer, data, span.size);
 		else if (gp_client_write(process, span.user, data, span.size) < 0)
 			return -EFAULT;
 		data += span.size;

@@ -15,6 +15,7 @@
 /* The GPU\'s view: addresses are those of its page tables. -EFAULT: nothing is mapped there on this GPU. */
 int gp_vm_read(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, void *ret_data, size_t size);
 int gp_vm_write(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t va, const void *data, size_t size);
+void gp_vm_store(void *to, const void *from, size_t size); /* into memory that is mapped here; a word in one store */
 int gp_vm_copy(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t to, uint64_t from, uint64_t size);
 int gp_vm_fill(struct gp_vproc *process, const struct gp_vdev *gpu, uint64_t to, uint32_t value, uint64_t size);
 /* Atomic in shared memory; on the client's own pages it is a read and a write. */
