@@ -14,7 +14,9 @@
  */
 #include <linux/membarrier.h>
 #include <linux/userfaultfd.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include "agent/fds.h"
@@ -83,6 +85,23 @@ static bool trap_init(void)
 	return true;
 }
 
+/* A filter may have taken away all ways of reading that cannot fault. Of a queue that is watched the doorbell must be
+ * put back all the same: who rings our page later would wait for ever. So what is mapped is read as it is. */
+static void trap_read(struct gp_sys_range *ranges, uint32_t count, bool is_watched)
+{
+	uint64_t page = ~(uint64_t)4095;
+	uint8_t there;
+
+	gp_sys_read(ranges, count);
+	for (uint32_t i = 0; i < count; i++) {
+		if (ranges[i].ok || !is_watched || ranges[i].address < 4096u ||
+		    gp_sys(SYS_mincore, ranges[i].address & page, 4096, (long)&there) == -ENOMEM)
+			continue;
+		memcpy(ranges[i].into, (const void *)(uintptr_t)ranges[i].address, ranges[i].size);
+		ranges[i].ok = true;
+	}
+}
+
 /* Where the queue's doorbell is written; NULL: it is not as we know it. */
 static uint64_t *trap_place(const struct gp_slot *slot)
 {
@@ -93,12 +112,12 @@ static uint64_t *trap_place(const struct gp_slot *slot)
 
 	if (!key || slot->format != GP_QUEUE_AQL)
 		return NULL;
-	gp_sys_read(&first, 1);
+	trap_read(&first, 1, slot->watched);
 	if (!first.ok || !signal || signal % 64u)
 		return NULL;
 	ranges[0] = (struct gp_sys_range){ signal, &kind, sizeof(kind), false };
 	ranges[1] = (struct gp_sys_range){ signal + TRAP_SIGNAL_BACK, &back, sizeof(back), false };
-	gp_sys_read(ranges, 2);
+	trap_read(ranges, 2, slot->watched);
 	return ranges[0].ok && ranges[1].ok && kind == -1 && back == key ? (uint64_t *)(signal + TRAP_SIGNAL_PTR) :
 									   NULL;
 }
@@ -123,7 +142,7 @@ static void trap_ring(const struct gp_slot *slot)
 	struct gp_sys_range ranges[2] = { { slot->read_pointer, &read, sizeof(read), false },
 					  { key + TRAP_QUEUE_WRITE, &written, sizeof(written), false } };
 
-	gp_sys_read(ranges, 2);
+	trap_read(ranges, 2, true); /* it was until now */
 	if (ranges[0].ok && ranges[1].ok && written > read)
 		__atomic_store_n((uint64_t *)(uintptr_t)slot->doorbell_ptr, written - 1u, __ATOMIC_RELEASE);
 }

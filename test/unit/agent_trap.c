@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Doorbells that do not pass the runtime's table: a queue as ROCr lays it out, rung by threads of the runtime's own
  * while the agent watches it. Skipped where the kernel has no userfaultfd for us. */
+#include <errno.h>
+#include <linux/filter.h>
 #include <linux/membarrier.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/fds.h"
@@ -69,6 +74,48 @@ static void wait_sprung(void)
 	struct pollfd poll_fd = { gp_fd(GP_FD_TRAP), POLLIN, 0 };
 
 	assert_int_equal(poll(&poll_fd, 1, 60000), 1);
+}
+
+/* From now on these calls fail. */
+static bool forbid(const int *calls, uint32_t count)
+{
+	struct sock_filter code[16] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)) };
+	struct sock_fprog program = { (unsigned short)(count + 3u), code };
+
+	for (uint32_t i = 0; i < count; i++)
+		code[i + 1u] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i],
+							    (uint8_t)(count - i), 0);
+	code[count + 1u] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	code[count + 2u] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* A filter that comes after a queue was watched takes away every way of reading that cannot fault: its doorbell is put
+ * back all the same. */
+static void doorbell_is_back_behind_a_filter(void **state)
+{
+	static const int calls[] = { SYS_process_vm_readv, SYS_write, SYS_pipe2, SYS_read };
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	if (!child) {
+		bool possible;
+		struct gp_slot *slot = watched_slot(&possible);
+
+		if (!possible || !forbid(calls, sizeof(calls) / sizeof(calls[0])))
+			_exit(77);
+		*WRITE_INDEX = 5; /* rung on our page, by one that has passed it */
+		gp_kfd_trap(slot, false);
+		if (fake.doorbell != 4)
+			_exit(2);
+		_exit(*POINTER == (uintptr_t)&fake.doorbell && !slot->watched ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 /* Threads that ring a watched queue stop until the agent looks; then the device has heard of all of them, the runtime
@@ -202,8 +249,11 @@ static void strange_queues_are_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_rings_is_noticed),          cmocka_unit_test(what_is_let_go_is_rung),
-		cmocka_unit_test(strange_queues_are_left_alone), cmocka_unit_test(who_is_late_goes_on),
+		cmocka_unit_test(doorbell_is_back_behind_a_filter),
+		cmocka_unit_test(who_rings_is_noticed),
+		cmocka_unit_test(what_is_let_go_is_rung),
+		cmocka_unit_test(strange_queues_are_left_alone),
+		cmocka_unit_test(who_is_late_goes_on),
 		cmocka_unit_test(a_closed_descriptor_lets_go),
 	};
 
