@@ -77,6 +77,29 @@ static void run_to_ioctl(pid_t tid)
 	}
 }
 
+/* Where it was interrupted: in a call, which is the place for another one; else it runs up to the begin of its next.
+ * Whether it stands at a begin. */
+static bool run_to_call(pid_t tid)
+{
+	struct user_regs_struct registers;
+	struct __ptrace_syscall_info call;
+
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &registers)) {
+		perror("thread_end: registers");
+		exit(1);
+	}
+	if ((long long)registers.orig_rax >= 0)
+		return false;
+	do {
+		if (ptrace(PTRACE_SYSCALL, tid, NULL, NULL) || !wait_stop(tid) ||
+		    ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(call), &call) <= 0) {
+			perror("thread_end: before a call");
+			exit(1);
+		}
+	} while (call.op != PTRACE_SYSCALL_INFO_ENTRY);
+	return true;
+}
+
 static void put_exit(pid_t tid, bool at_entry)
 {
 	struct user_regs_struct registers;
@@ -137,7 +160,7 @@ int main(int argc, char **argv)
 		perror("thread_end: after an ioctl");
 		return 1;
 	}
-	put_exit(tid, before);
+	put_exit(tid, before || (!after && run_to_call(tid)));
 	while (wait_stop(tid))
 		ptrace(PTRACE_CONT, tid, NULL, NULL);
 	printf("%d\n", tid);
