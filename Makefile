@@ -13,7 +13,7 @@ PROVE_DEPTH ?= 5
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model report sim slurm test trace vgpu view
 
-.PHONY: help all demo test vgpu-test isa-test isa-demo sched-test ranks-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check kernel-test kernel-debug-test kernel-controls kernel-seeds kernel-long fresh install uninstall deb ops-test clean
+.PHONY: help all demo test vgpu-test isa-test isa-demo sched-test ranks-test idle-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check kernel-test kernel-debug-test kernel-controls kernel-seeds kernel-long fresh install uninstall deb ops-test clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -25,6 +25,7 @@ help:
 	@echo "make roots-test    the virtual node with ROCr and HIP 6 from newer Debians, in roots under /var/cache; needs root"
 	@echo "make sched-test    of those only the daemon's with unmodified HIP programs"
 	@echo "make ranks-test    programs that wait for each other beside an urgent one, ARRIVALS=$(ARRIVALS) from SEED=$(SEED), with gangs and without"
+	@echo "make idle-test     2, 8 and 20 idle servers: for 30 s no wakeup and no change of the runlist; then their next requests"
 	@echo "make systemd-test  of those only the service under a real systemd, on a virtual node"
 	@echo "make sanitize      the tests again, with the address and undefined-behaviour sanitizers"
 	@echo "make stall-test    the tests again, on a machine that stalls (SEED=$(SEED)); needs root"
@@ -125,6 +126,13 @@ ranks-test:
 	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
 	@ninja -C build-test --quiet
 	@for name in ranks shares; do SCHED_ARRIVALS=$(ARRIVALS) SCHED_SEED=$(SEED) test/e2e/sched $$name "$$(pwd)/build-test" || exit 1; done
+
+# Servers that rest: nothing happens for half a minute, and the next request is served at once.
+idle-test:
+	@tools/deps build test vgpu rocm
+	$(call setup,build-test,-Dwerror=true -Dtests=enabled)
+	@ninja -C build-test --quiet
+	@for name in idle_many idle_reopened; do SCHED_IDLE_S=30 test/e2e/sched $$name "$$(pwd)/build-test" || exit 1; done
 
 systemd-test:
 	@tools/deps build test vgpu rocm systemd
