@@ -268,6 +268,37 @@ static bool age_is_open(const struct checker_run *run, const struct told_queue *
 					       run->told->core_ns - queue->order_ns <= age_turn_ns(run, queue->device));
 }
 
+static bool age_has_slot(const struct told *told, uint32_t device)
+{
+	uint32_t i, open = 0;
+
+	for (i = 0; i < told->queue_end; i++)
+		open += told->queues[i].used && told->queues[i].device == device &&
+			told->queues[i].attr.kind == GP_KIND_COMPUTE && told->queues[i].gate != GP_GATE_CLOSED;
+	return !told->devices[device].attr.slot_count || open < told->devices[device].attr.slot_count;
+}
+
+/* It yielded to an aged turn, and waits for that. When the turn is over one that ranks as high keeps its slot in its
+ * own right, as long as any other of its rank would. */
+static bool age_yields(const struct told *told, const struct age_state *state, const struct told_queue *queue)
+{
+	uint32_t i;
+
+	if (!state->devices[queue->device].has_turn)
+		return false;
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (!q->used || q->device != queue->device || state->queues[i].generation != q->generation ||
+		    !state->queues[i].aged || (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_OPENING))
+			continue;
+		if (q->gate == GP_GATE_OPENING || q->rank < queue->rank || age_has_slot(told, q->device) ||
+		    told->core_ns < q->opened_ns + told->devices[q->device].param.age_turn_ns)
+			return true;
+	}
+	return false;
+}
+
 /* Whether somebody waits now for what ageing does. */
 static void age_look(struct checker_run *run, struct age_state *state)
 {
@@ -301,7 +332,7 @@ static void age_look(struct checker_run *run, struct age_state *state)
 		/* After the turn it is closed for other reasons. */
 		if (q->used && state->queues[i].generation == q->generation && state->queues[i].yields && q->has_work &&
 		    (q->gate == GP_GATE_CLOSED || q->gate == GP_GATE_CLOSING))
-			state->devices[q->device].disturbed |= state->devices[q->device].has_turn;
+			state->devices[q->device].disturbed |= age_yields(told, state, q);
 	}
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Owns one run of one world, in two phases: first faults and arrivals, where only safety is asked for; then both stop,
- * and what is under way must drain within the stated time: half a second, a starvation bound for each client, and
- * twenty times what the outstanding requests take by themselves.
+ * and what is under way must drain within the stated time: half a second, a starvation bound for each client (under drf
+ * more, see run_bounds()), and twenty times what the outstanding requests take by themselves.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,10 +74,22 @@ static uint64_t run_late_ns(const struct swarm_world *world)
 	return world->ack.delay_ns;
 }
 
+/*
+ * Starvation bounds that a client may need for so much work. Under drf memory counts as a share that no waiting makes
+ * smaller: beside somebody who claims work without end, one that has much of it is never next. Then it has what ageing
+ * promises and nothing else: an aged turn's worth in twice the bound.
+ */
+static uint64_t run_bounds(const struct swarm_world *world, uint64_t work_ns)
+{
+	if (strcmp(world->config.policy, "drf"))
+		return 1;
+	return 1 + 2 * (work_ns / world->config.param.age_turn_ns + 1);
+}
+
 static uint64_t run_drain_ns(const struct swarm_world *world, const struct gp_sim *sim)
 {
 	struct gp_sim_client_info info;
-	uint64_t total_ns = RUN_DRAIN_NS, bound_ns = 0, own_ns;
+	uint64_t total_ns = RUN_DRAIN_NS, bound_ns = 0, own_ns, work_ns;
 	uint32_t i;
 
 	for (i = 0; i < world->config.device_count; i++) {
@@ -87,8 +99,8 @@ static uint64_t run_drain_ns(const struct swarm_world *world, const struct gp_si
 	}
 	for (i = 0; i < world->workload.client_count; i++) {
 		gp_sim_client(sim, i, &info);
-		total_ns += bound_ns + RUN_DRAIN_FACTOR * (info.arrived - info.completed - info.lost) *
-					       swarm_world_job_ns(world, i);
+		work_ns = (info.arrived - info.completed - info.lost) * swarm_world_job_ns(world, i);
+		total_ns += run_bounds(world, work_ns) * bound_ns + RUN_DRAIN_FACTOR * work_ns;
 	}
 	return total_ns;
 }
