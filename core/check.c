@@ -94,7 +94,7 @@ static const char *check_given_up(const struct gp_sched *sched)
 
 static const char *check_seat(const struct gp_sched *sched, const struct gp_device *device, const struct gp_seat *seat)
 {
-	uint32_t i, count = 0, work = 0, open = 0, batch = 0, running = 0, overdue = 0, busy = 0;
+	uint32_t i, count = 0, work = 0, open = 0, batch = 0, overdue = 0, running[2] = { 0 }, busy[2] = { 0 };
 
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 		const struct gp_queue *q = &sched->queues[i];
@@ -103,17 +103,17 @@ static const char *check_seat(const struct gp_sched *sched, const struct gp_devi
 			return "a seat lists a queue that is not its own";
 		count++;
 		work += q->heap_index[GP_HEAP_WORK] != GP_NONE;
-		running += q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
+		running[q->attr.kind] += q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
 		open += q->gate != GP_GATE_CLOSED;
 		batch += q->is_batch;
-		busy += q->has_work;
+		busy[q->attr.kind] += q->has_work;
 		overdue += q->is_overdue;
 	}
 	if (count != seat->queue_count || !count)
 		return "a seat's queue count is wrong";
 	if (work != seat->work_count || open != seat->open_count || batch != seat->batch_count ||
-	    running != seat->running[0] + seat->running[1] || overdue != seat->overdue_count ||
-	    busy != seat->busy[0] + seat->busy[1])
+	    running[0] != seat->running[0] || running[1] != seat->running[1] || overdue != seat->overdue_count ||
+	    busy[0] != seat->busy[0] || busy[1] != seat->busy[1])
 		return "a seat's counts are wrong";
 	if (device->batch_max == GP_UNLIMITED && !seat->has_turn)
 		return "a seat without a turn where none is needed";

@@ -150,7 +150,7 @@ void gp_gang_work(struct gp_sched *sched, uint32_t index, bool begins)
 }
 
 /* Its members' highest. But where all work there is is only presumed, and was for long, it holds nobody up: members
- * without work do not lend it their rank. */
+ * without work do not lend it their rank. One that announced some does. */
 void gp_gang_rank(struct gp_sched *sched, uint32_t index)
 {
 	struct gp_gang *gang = &sched->gangs[index];
@@ -163,7 +163,7 @@ void gp_gang_rank(struct gp_sched *sched, uint32_t index)
 
 		if (q->own_rank > gang->rank)
 			gang->rank = q->own_rank;
-		if (q->has_work && q->own_rank > work)
+		if ((q->has_work || q->hinted) && q->own_rank > work)
 			work = q->own_rank;
 	}
 	if (work == GP_RANK_DOUBT)

@@ -203,6 +203,27 @@ static void plant_world_loners(struct gp_workload *workload)
 			workload->clients[i].gang = 0;
 }
 
+/* Nor that a client's queues on several devices do. */
+static void plant_world_halves(struct gp_workload *workload)
+{
+	uint32_t i;
+
+	for (i = 0; i < workload->client_count; i++)
+		if (!workload->clients[i].meets && __builtin_popcountll(workload->clients[i].devices) > 1)
+			workload->clients[i].gang = 0;
+}
+
+/* Whose turn is over is said to be held out for a request, though nobody above has one. */
+static void plant_make_false_stay(struct checker_run *run, struct gp_plan *plan)
+{
+	uint32_t i;
+
+	(void)run;
+	for (i = 0; i < plan->close_count; i++)
+		if (plan->close[i].why == GP_WHY_TURN)
+			plan->close[i].why = GP_WHY_STAY;
+}
+
 const struct plant plant_list[] = {
 	{ .name = "rerun",
 	  .caught_by = &checker_once,
@@ -261,6 +282,15 @@ const struct plant plant_list[] = {
 	  .kind = SWARM_RANKS,
 	  .world = plant_world_loners,
 	  .what = "the ranks of a job are not known as a gang" },
+	{ .name = "halves",
+	  .caught_by = &checker_spin,
+	  .world = plant_world_halves,
+	  .what = "a client on several devices is no gang" },
+	{ .name = "pretext",
+	  .caught_by = &checker_stay,
+	  .kind = SWARM_SELF,
+	  .make = plant_make_false_stay,
+	  .what = "a turn ends for a request that is not there" },
 	{ .name = "many",
 	  .caught_by = &checker_age,
 	  .kind = SWARM_HOSTILE,

@@ -363,9 +363,46 @@ static void several_clients_of_a_gang_are_put_aside_together(void **state)
 	world_free(w);
 }
 
+/* A member's work is in doubt for long, so the gang ranks below everybody. Work that another member announces is real:
+ * it brings the gang's rank back, until it has come or was given up. */
+static void announced_work_raises_a_gang_in_doubt(void **state)
+{
+	struct pairs p =
+		pairs_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .fetch_counters = true },
+						.param = { .age_window_ns = 100 * S, .hint_grace_ns = 20 * MS } },
+			  GP_PRIORITY_NORMAL);
+	uint32_t i;
+
+	(void)state;
+	world_write(p.w, p.gang[1], 2);
+	world_run(p.w, 200 * MS);
+	world_complete(p.w, p.gang[1], 1);
+	world_run(p.w, 200 * MS);
+	world_complete(p.w, p.gang[1], 1);
+	world_run(p.w, 700 * MS);
+	for (i = 0; i < 2; i++)
+		world_write(p.w, p.high[i], 1);
+	world_run(p.w, 5 * MS);
+	assert_false(world_is_open(p.w, p.gang[1]));
+	assert_true(world_info(p.w, p.gang[1]).has_work);
+	for (i = 0; i < 2; i++)
+		world_write(p.w, p.low[i], 1u << 30);
+	for (i = 0; i < 2; i++)
+		world_drain(p.w, p.high[i]);
+	world_run(p.w, 100 * MS);
+	assert_true(world_is_open(p.w, p.low[0]) && !world_is_open(p.w, p.gang[0]));
+	gp_sched_hint(p.w->sched, p.w->queues[p.gang[0]].id, 0, p.w->now_ns);
+	world_run(p.w, 5 * MS);
+	assert_false(world_is_open(p.w, p.low[0]));
+	world_run(p.w, 100 * MS);
+	assert_true(world_is_open(p.w, p.low[0]) && !world_is_open(p.w, p.gang[0]));
+	world_free(p.w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(announced_work_raises_a_gang_in_doubt),
 		cmocka_unit_test(gang_closes_and_opens_together),
 		cmocka_unit_test(gang_waits_for_all_its_devices),
 		cmocka_unit_test(gang_opens_after_all_closes_are_acknowledged),

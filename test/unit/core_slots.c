@@ -269,6 +269,31 @@ static void idle_queues_are_parked_among_too_many_processes(void **state)
 	world_free(w);
 }
 
+/* The same where counters move at fetch. A queue that was idle behind an open gate for a second is not in doubt: it
+ * would open, be parked a second later, and so on for a quarter of a minute. */
+static void idle_queues_that_fetch_are_parked_once(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS,
+									  .slot_count = 4,
+									  .process_count_max = 2,
+									  .fetch_counters = true } });
+	uint32_t i, clients[6];
+
+	(void)state;
+	for (i = 0; i < 6; i++)
+		clients[i] = world_client(w);
+	for (i = 0; i < 12; i++)
+		world_write(w, world_queue(w, clients[i % 6], device, 50), 1);
+	world_run(w, 10 * MS);
+	for (i = 0; i < 12; i++)
+		world_drain(w, i);
+	world_run(w, 30 * S);
+	assert_int_equal(world_open_compute_count(w, device), 4);
+	assert_in_range(w->plan_count, 1, 12);
+	world_free(w);
+}
+
 /* A client with many idle queues, which stays open because it works, does not hide the idle clients behind it. */
 static void many_idle_queues_hide_nobody(void **state)
 {
@@ -330,6 +355,7 @@ int main(void)
 		cmocka_unit_test(lost_gate_does_not_oversubscribe),
 		cmocka_unit_test(process_oversubscription_is_reported),
 		cmocka_unit_test(idle_queues_are_parked_among_too_many_processes),
+		cmocka_unit_test(idle_queues_that_fetch_are_parked_once),
 		cmocka_unit_test(many_idle_queues_hide_nobody),
 		cmocka_unit_test(processes_are_parked),
 	};
