@@ -20,6 +20,7 @@
 static struct world world;
 static struct agent urgent, flooders[FLOODERS];
 static int askers[ASKERS];
+static uint32_t queue_count = QUEUES; /* of each flooder */
 
 static int begin(void **state)
 {
@@ -29,7 +30,8 @@ static int begin(void **state)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	world_begin(&world, "[daemon]\nclients_max = 2000\nqueues_max = 16384\nqueues_per_user = 8192\n");
+	world_begin(&world, "[daemon]\nclients_max = 2000\nqueues_max = 16384\nqueues_per_user = 8192\n"
+			    "[policy]\noverhead = 1000\nage_window = 1h\nmin_open = 1us\n");
 	return 0;
 }
 
@@ -50,7 +52,11 @@ static void drain(int fd)
 /* All but the first, without the world's looks at everything in between. */
 static void add_queues(struct agent *agent)
 {
-	for (uint32_t slot = 1; slot < QUEUES; slot++) {
+	for (uint32_t slot = 1; !agent->silent && slot < queue_count; slot++)
+		agent_add_queue(&world, agent, slot, GP_QUEUE_SEEN);
+	if (!agent->silent)
+		return;
+	for (uint32_t slot = 1; slot < queue_count; slot++) {
 		struct gp_wire_queue queue = {
 			.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_ADD, sizeof(queue), 0 },
 			.slot = slot,
@@ -78,7 +84,7 @@ static void come(void)
 		agent_connect(&world, &flooders[i], 50);
 		agent_add_queue(&world, &flooders[i], 0, GP_QUEUE_SEEN);
 		world_give(&world, world_queue(&world, &flooders[i], 0)->client, GREEDY_UID);
-		flooders[i].silent = true;
+		flooders[i].silent = queue_count == QUEUES;
 		add_queues(&flooders[i]);
 	}
 	for (uint32_t i = 0; i < ASKERS; i++) {
@@ -124,7 +130,7 @@ static void flood(uint32_t step)
 		snprintf(attr.attr.gang, sizeof(attr.attr.gang), "gang%u", step);
 		send(agent->fd, &attr, sizeof(attr), MSG_DONTWAIT | MSG_NOSIGNAL);
 		send(agent->fd, &runtime, sizeof(runtime), MSG_DONTWAIT | MSG_NOSIGNAL);
-		for (uint32_t k = 0; k < QUEUES; k++) {
+		for (uint32_t k = 0; k < queue_count; k++) {
 			agent->page->queues[k].doorbell = agent->page->queues[k].written = step + 1;
 			agent->page->queues[k].completed = step % 3 ? step : step + 1;
 		}
@@ -144,7 +150,7 @@ static void check_urgent(uint64_t packets)
 	agent_ring(&urgent);
 	gp_daemon_step(&world.daemon, 0);
 	assert_true(world_queue(&world, &urgent, 0)->pending);
-	/* The core has decided, or waits for answers. */
+	/* The core has decided, or waits for answers (test_decided). */
 	assert_true(gp_sched_deadline_ns(world.daemon.sched) > gp_daemon_now_ns(&world.daemon));
 	page->completed = packets;
 	agent_ring(&urgent);
@@ -190,6 +196,61 @@ static void test_every_flood(void **state)
 	assert_null(world.daemon.events.lines);
 }
 
+/* Of the flooders' queues with work: how many are open. */
+static uint32_t count_open(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < FLOODERS; i++)
+		for (uint32_t slot = 0; slot < queue_count; slot++) {
+			const struct gp_queue_entry *queue = world_queue(&world, &flooders[i], slot);
+
+			count += queue && queue->in_core && queue->pending &&
+				 world_gate(&world, &flooders[i], slot) == GP_GATE_OPEN;
+		}
+	return count;
+}
+
+/* With so much work that none of it is almost done. */
+static void flood_long(uint32_t step)
+{
+	flood(step);
+	for (uint32_t i = 0; i < FLOODERS; i++)
+		for (uint32_t k = 0; k < queue_count; k++)
+			flooders[i].page->queues[k].doorbell = flooders[i].page->queues[k].written = 1000000;
+}
+
+/* Where the flooders answer their orders, so that the core need not wait: in the step after an urgent doorbell, among
+ * the same floods, the core orders all others closed. */
+static void test_decided(void **state)
+{
+	struct gp_page_queue *page;
+
+	(void)state;
+	queue_count = 4; /* few enough for the slots */
+	come();
+	flood_long(1); /* an odd one: the runtimes are there, and all queues have work */
+	for (uint32_t round = 0; round < 20; round++) {
+		for (uint32_t i = 0; i < FLOODERS; i++)
+			agent_work(&world, &flooders[i]);
+		agent_work(&world, &urgent);
+	}
+	assert_true(count_open() > 0);
+	flood_long(1);
+	page = &urgent.page->queues[0];
+	page->doorbell = page->written = 1;
+	agent_ring(&urgent);
+	gp_daemon_step(&world.daemon, 0);
+	assert_true(world_queue(&world, &urgent, 0)->pending);
+	assert_int_equal(count_open(), 0);
+	for (uint32_t i = 0; i < ASKERS; i++)
+		close(askers[i]);
+	for (uint32_t i = 0; i < FLOODERS; i++)
+		agent_leave(&world, &flooders[i]);
+	agent_leave(&world, &urgent);
+	queue_count = QUEUES;
+}
+
 /* One that uses more than his share of the thread waits; others and root do not. */
 static void test_share(void **state)
 {
@@ -218,6 +279,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_every_flood, begin, end),
+		cmocka_unit_test_setup_teardown(test_decided, begin, end),
 		cmocka_unit_test_setup_teardown(test_share, begin, end),
 	};
 

@@ -44,7 +44,7 @@ static u32 copy_size(u32 header)
 	case SDMA_FENCE: return 16;
 	case SDMA_TRAP: return 8;
 	case SDMA_POLL: return 24;
-	case SDMA_ATOMIC: return 32;
+	case SDMA_ATOMIC: return header >> 25 == SDMA_ADD64 ? 32 : 0; /* no other is known */
 	case SDMA_FILL:
 	case SDMA_GCR: return 20;
 	case SDMA_TIMESTAMP: return 12;
@@ -119,7 +119,7 @@ static bool copy_immediate(struct soft_copy *copy)
 	case SDMA_TRAP: copy_trap(copy); break;
 	case SDMA_POLL: return copy_poll_met(copy);
 	case SDMA_ATOMIC:
-		if (copy->words[0] >> 25 == SDMA_ADD64 && !soft_memory_read(copy->pdd, copy_u64(copy, 1), &value, 8)) {
+		if (!soft_memory_read(copy->pdd, copy_u64(copy, 1), &value, 8)) {
 			value += (s64)copy_u64(copy, 3);
 			soft_memory_write(copy->pdd, copy_u64(copy, 1), &value, 8);
 		}
