@@ -107,14 +107,30 @@ evicted() {
 	before=$(device dispatches)
 	sleep 1
 	check "evicted: while it is evicted it holds nobody back" progressed $((before + 100))
-	echo $urgent >$debug/softgpu/restore
 	closes=$(scheduler closes)
+	echo $urgent >$debug/softgpu/restore
 	check "evicted: once restored it stops the other again" wait_for closed_again $closes
 	kill -9 $urgent
 	wait $batch
 	check "evicted: the other's work is complete" grep -q left=0 /tmp/a
 	clean evicted
 	unload_module evicted
+}
+
+# The pages of a program move while gates of its queues move: the driver evicts the queues from inside the MMU notifier,
+# under the program's mmap lock. Without that lockdep does not see what may not be done under the DQM lock.
+moved() {
+	load_module kfd_sched_policy=hpf $1
+	MOVES=20 load batch 2 100 2000 7 >/tmp/a &
+	load serve 20 3000 10 15 >/tmp/serve
+	wait
+	sed 's/^/# /' /tmp/a /tmp/serve
+	check "moved $1: the work is complete" grep -q left=0 /tmp/a
+	check "moved $1: the urgent requests are served" grep -q missing=0 /tmp/serve
+	check "moved $1: queues were evicted by the notifier ($(device notifier_evictions))" [ "$(device notifier_evictions)" -ge 5 ]
+	check "moved $1: the core is sound" [ "$(scheduler check)" = ok ]
+	clean "moved $1"
+	unload_module "moved $1"
 }
 
 killed() {
@@ -271,11 +287,14 @@ one_complete() { cat /tmp/a /tmp/b | grep -q left=0; }
 was_reset() { [ "$(device resets)" = 1 ]; }
 preempts_again() {
 	closes=$(scheduler closes)
-	load batch 1 100 2000 7 >/tmp/again &
-	sleep 0.1
+	before=$(device dispatches)
+	load batch 1 20000 2000 7 >/dev/null & # forty seconds: it has work however slow this machine is
+	again=$!
+	wait_for progressed $((before + 5))
 	load serve 3 3000 5 10 >/dev/null
+	kill -9 $again
 	wait
-	closed_again $closes && grep -q left=0 /tmp/again
+	closed_again $closes
 }
 
 # Copy engines are not the scheduler's: a copy goes on while the compute queues of its process and of others are closed.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* The module: probe and remove, the device's thread, reset, and a folder in debugfs for the tests. */
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_ioctl.h>
@@ -36,11 +37,15 @@ static int device_thread(void *argument)
 
 	while (!kthread_should_stop()) {
 		u64 next, now;
+		/* amdkfd takes the lock under the DQM lock: what is allocated here must not wait for pages to be freed,
+		 * which may wait for an eviction. */
+		unsigned int flags = memalloc_noreclaim_save();
 
 		mutex_lock(&soft->lock);
 		soft_command_run(soft);
 		next = soft_queue_run(soft);
 		mutex_unlock(&soft->lock);
+		memalloc_noreclaim_restore(flags);
 		now = soft_now_ns();
 		if (next > now + 2000)
 			usleep_range((next - now) / 1000, (next - now) / 1000 + 20);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * load batch QUEUES DISPATCHES KERNEL_US [PRIORITY]    all dispatches at once, then waits for them
+ * load batch QUEUES DISPATCHES KERNEL_US [PRIORITY]    all dispatches at once, then waits for them. MOVES=N in the
+ *                                      environment: meanwhile the pages of a buffer change N times, each an eviction
  * load serve REQUESTS KERNEL_US GAP_MS [PRIORITY [DELAY_MS]]   one request after the other, after DELAY_MS
  * load hold MS [PRIORITY]                              a queue without work
  * load copy COUNT BYTES [KERNEL_US]    copies on an SDMA queue, and compares what arrived; KERNEL_US: the program has a
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "kfd.h"
 
@@ -38,6 +40,19 @@ static void print_stats(void)
 	printf("\n");
 }
 
+/* What a program does to its own memory reaches the driver through the MMU notifier, with the program's mmap lock held.
+ */
+static void move_pages(const struct queue *queue, unsigned times)
+{
+	void *buffer = (void *)(uintptr_t)queue->args.eop_buffer_address;
+
+	for (unsigned i = 0; i < times; i++) {
+		if (mprotect(buffer, 4096, PROT_READ) || mprotect(buffer, 4096, PROT_READ | PROT_WRITE))
+			die("mprotect");
+		usleep(10000); /* the driver restores its queues after a millisecond */
+	}
+}
+
 static int batch(unsigned queues, unsigned dispatches, unsigned us, unsigned priority)
 {
 	struct queue *queue = calloc(queues, sizeof(*queue));
@@ -53,6 +68,8 @@ static int batch(unsigned queues, unsigned dispatches, unsigned us, unsigned pri
 	for (unsigned k = 0; k < dispatches; k++)
 		for (unsigned i = 0; i < queues; i++)
 			queue_dispatch(&queue[i], GROUPS, us * 1000ull, &signals[i]);
+	if (getenv("MOVES"))
+		move_pages(&queue[0], (unsigned)atoi(getenv("MOVES")));
 	for (unsigned i = 0; i < queues; i++) {
 		wait_below(&signals[i], 0, 120000);
 		left += signals[i].value;

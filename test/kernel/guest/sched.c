@@ -523,8 +523,8 @@ static int random_operations(unsigned seed, unsigned count)
 		made++;
 	}
 	printf("# %u operations, %u programs, %u queues suspended by a debugger (refused: %d), %u suspends, %u resets,"
-	       " %u wrong\n",
-	       operations, made, debugged, refused, suspends, resets, bad);
+	       " %u wrong; %llu queues left to a reset\n",
+	       operations, made, debugged, refused, suspends, resets, bad, (unsigned long long)device_stat("stale"));
 	check(bad == 0, "every program that was not killed completed its work");
 	check(wait_stat("mapped", 0), "nothing is mapped when all are gone");
 	check(device_stat("violations") == 0, "the device found nothing wrong");
