@@ -292,7 +292,8 @@ static bool age_yields(const struct told *told, const struct age_state *state, c
 		if (!q->used || q->device != queue->device || state->queues[i].generation != q->generation ||
 		    !state->queues[i].aged || (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_OPENING))
 			continue;
-		if (q->gate == GP_GATE_OPENING || q->rank < queue->rank || age_has_slot(told, q->device) ||
+		if (q->gate == GP_GATE_OPENING || q->rank < queue->rank ||
+		    (q->rank == queue->rank && age_has_slot(told, q->device)) ||
 		    told->core_ns < q->opened_ns + told->devices[q->device].param.age_turn_ns)
 			return true;
 	}

@@ -218,6 +218,21 @@ static void floor_step(struct checker_run *run, struct floor_state *state, uint6
 	}
 }
 
+/* The claim names one queue of the client; the share may be that of another one there. Gangs have none. */
+static bool floor_is_promised(const struct told *told, const struct told_queue *queue)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (q->used && q->device == queue->device && q->client.index == queue->client.index &&
+		    q->attr.floor_permille && !q->attr.gang)
+			return true;
+	}
+	return false;
+}
+
 /* Behind is who is owed a quantum by the core's count, which cannot be more than `most`. */
 static void floor_claim(struct checker_run *run, struct floor_state *state, const struct gp_trace_event *claim)
 {
@@ -233,7 +248,7 @@ static void floor_claim(struct checker_run *run, struct floor_state *state, cons
 		return;
 	}
 	quantum_ns = floor_quantum_ns(&run->told->devices[q->device]);
-	if (!q->attr.floor_permille && !q->attr.gang && q->attr.kind == GP_KIND_COMPUTE)
+	if (!floor_is_promised(run->told, q))
 		checker_fail(run, &checker_floor, "at %llu ns: client %u is claimed to be behind a share it has not",
 			     (unsigned long long)run->now_ns, q->client.index);
 	else if (q->attr.floor_permille && !run->told->devices[q->device].attr.fetch_counters &&
