@@ -591,9 +591,9 @@ u64 soft_queue_run(struct soft *soft)
 			continue;
 		soft_queue_serve(soft, queue);
 		queue->doorbell_seen = doorbell;
-		/* More than fits, or a barrier: look again until the ring is empty. */
+		/* More than fits, a barrier, or unmapped meanwhile: look again until the ring is empty. */
 		if (!queue->is_copy)
-			queue->blocked = queue->mqd && queue->mapped && queue->taken < doorbell + 1;
+			queue->blocked = queue->mqd && queue->taken < doorbell + 1;
 	}
 	soft_events(soft);
 	next = gp_gpu_next_ns(soft->gpu);
