@@ -222,7 +222,9 @@ static uint64_t slots_idle_due_ns(const struct gp_queue *q)
 {
 	uint64_t since_ns = q->idle_since_ns ? q->idle_since_ns : q->mark_ns;
 
-	if (!q->in_idle_list)
+	/* Where counters move at fetch it is only presumed idle: one packet may run for longer than that, and a closed
+	 * gate would stop it with nobody to open it again. */
+	if (!q->in_idle_list || q->tail_ns)
 		return GP_NEVER_NS;
 	since_ns = (q->opened_ns > since_ns ? q->opened_ns : since_ns) + SLOTS_IDLE_NS;
 	return since_ns > q->hold_until_ns ? since_ns : q->hold_until_ns;

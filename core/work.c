@@ -321,21 +321,13 @@ void gp_work_end(struct gp_sched *sched, uint32_t queue)
 	q->left_why = GP_WHY_NONE; /* after the inversions it explains were written down */
 }
 
-/* It was open for so long, without work as far as one knows, that its last packet is done. */
-static bool work_is_surely_idle(const struct gp_queue *q)
-{
-	uint64_t since_ns = q->opened_ns > q->idle_since_ns ? q->opened_ns : q->idle_since_ns;
-
-	return q->order_ns >= since_ns + WORK_DOUBT_NS;
-}
-
 /*
  * Where counters move at fetch a queue is only presumed idle: one long packet may still run, and its doorbell comes
  * only after that. Time behind a closed gate does not count for it, and a gate closed on such a queue opens again, for
  * twice as long each time, until the presumption is safe. Before long it ranks below everybody, so that doubt alone
  * holds nobody up: it opens when the device has nothing else to do, or when it grew old.
  */
-static void work_tail_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate from, enum gp_gate gate)
+static void work_tail_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 {
 	struct gp_queue *q = &sched->queues[queue];
 
@@ -347,8 +339,7 @@ static void work_tail_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate 
 	} else if (gate == GP_GATE_CLOSED && q->has_work && q->tail_until_ns != GP_NEVER_NS) {
 		q->tail_left_ns = q->tail_until_ns > sched->now_ns ? q->tail_until_ns - sched->now_ns : 1;
 		q->tail_until_ns = GP_NEVER_NS;
-	} else if (gate == GP_GATE_CLOSED && !q->has_work && q->tail_ns < WORK_DOUBT_NS &&
-		   !(from == GP_GATE_CLOSING && work_is_surely_idle(q))) {
+	} else if (gate == GP_GATE_CLOSED && !q->has_work && q->tail_ns < WORK_DOUBT_NS) {
 		q->tail_left_ns = q->tail_ns *= 2;
 		q->tail_until_ns = GP_NEVER_NS;
 		q->has_work = q->in_doubt = true;
@@ -384,7 +375,6 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	struct gp_seat *seat = &sched->seats[q->seat];
 	struct gp_share *share = gp_share_of(sched, q);
 	uint32_t was = q->gate != GP_GATE_CLOSED, is = gate != GP_GATE_CLOSED;
-	enum gp_gate from = q->gate;
 
 	GP_ASSERT(q->used && (q->gate != GP_GATE_UNKNOWN || device->unknown_count));
 	GP_ASSERT(is || !was || seat->open_count);
@@ -415,7 +405,7 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	q->gate = gate;
 	device->open_fixed_count += gp_gate_is_fixed(q);
 	device->closed_unseen_count += gp_gate_is_blind(q);
-	work_tail_gate(sched, queue, from, gate);
+	work_tail_gate(sched, queue, gate);
 	if (gate == GP_GATE_CLOSED) { /* those who wait for a slot open in the order in which they began to wait */
 		work_stand(sched, q);
 		gp_work_set_rank(sched, queue);
@@ -478,7 +468,7 @@ void gp_work_due(struct gp_sched *sched, uint32_t queue)
 			device->announce = queue;
 	}
 	if (q->hinted != was_hinted && q->gang != GP_NONE)
-		gp_gang_rank(sched, q->gang);
+		gp_work_rerank(sched, queue); /* the gang's rank, and the one it lends */
 	if (q->tail_until_ns && q->tail_until_ns <= now_ns)
 		gp_work_end(sched, queue);
 	else

@@ -99,9 +99,9 @@ static uint64_t device_mid_ns(const struct gp_device_info *info)
 static void device_check_mid(const struct gp_device_info *info)
 {
 	if (info->short_us && info->mid_us && !device_mid_ns(info))
-		gp_log("GPU %u: middle_slice (%" PRIu64 " us) is not between short_slice (%" PRIu64
-		       " us) and long_slice (%" PRIu64 " us); the daemon uses no middle slice (0) until gpreempt.conf "
-		       "has one between them",
+		gp_log("GPU %u: middle_slice (%" PRIu64 " us) is not longer than short_slice (%" PRIu64
+		       " us) and shorter than long_slice (%" PRIu64 " us; 0: any length); the daemon uses no middle "
+		       "slice (0) until gpreempt.conf has one that is",
 		       info->gpu_id, info->mid_us, info->short_us, info->long_us);
 }
 

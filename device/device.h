@@ -79,7 +79,7 @@ struct gp_device_client {
 struct gp_device_change {
 	uint32_t slot, generation, gpu_id, queue_id;
 	bool open;
-	bool is_final; /* no plan decides about this queue any more: no newer plan takes its place */
+	bool is_final; /* not by a plan: no newer plan takes its place */
 	int result;
 };
 

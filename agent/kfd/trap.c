@@ -89,12 +89,18 @@ static bool trap_init(void)
  * put back all the same: who rings our page later would wait for ever. So what is mapped is read as it is. */
 static void trap_read(struct gp_sys_range *ranges, uint32_t count, bool is_watched)
 {
-	uint64_t page = ~(uint64_t)4095;
+	uint64_t page = ~(uint64_t)4095, own = 0, copy;
+	struct gp_sys_range probe = { (uintptr_t)&own, &copy, sizeof(copy), false };
 	uint8_t there;
 
 	gp_sys_read(ranges, count);
 	for (uint32_t i = 0; i < count; i++) {
-		if (ranges[i].ok || !is_watched || ranges[i].address < 4096u ||
+		if (ranges[i].ok || !is_watched)
+			continue;
+		gp_sys_read(&probe, 1);
+		if (probe.ok)
+			return; /* reading is allowed: this is not readable */
+		if (ranges[i].address < 4096u ||
 		    gp_sys(SYS_mincore, ranges[i].address & page, 4096, (long)&there) == -ENOMEM)
 			continue;
 		memcpy(ranges[i].into, (const void *)(uintptr_t)ranges[i].address, ranges[i].size);
@@ -206,12 +212,14 @@ void gp_kfd_trap_sprung(void)
 {
 	struct uffd_msg message;
 	bool any;
+	long got;
 
 	/* Closed by a system call of the application's: what was rung since then has gone nowhere. */
 	any = trap.failed = gp_fd_verified(GP_FD_TRAP) < 0;
-	while (gp_sys(SYS_read, gp_fd_verified(GP_FD_TRAP), (long)&message, sizeof(message)) == sizeof(message))
+	while ((got = gp_sys(SYS_read, gp_fd_verified(GP_FD_TRAP), (long)&message, sizeof(message))) == sizeof(message))
 		any = true;
-	if (!any)
+	/* A filter that forbids reading does not tell that nobody stands there. */
+	if (!any && got == -EAGAIN)
 		return;
 	gp_kfd_trap_off();
 	if (trap.failed)

@@ -72,13 +72,13 @@ class Gates:
 
 def left_apart(events, pids, since):
     """How often they were apart for longer than gates of their GPUs needed to move. Between an answer and the next order only the daemon's own time passes: where it was not
-    given the processor that may be longer once, but not longer than the slowest gate took, and no work of others begins and ends meanwhile."""
+    given the processor that may be longer, one time in fifty, but not longer than the slowest gate took, and no work of others begins and ends meanwhile."""
     gates = Gates(events, pids)
     times = [time for time in gates.times if time[0] > since]
     longer = [time for time in times if time[2] > time[1]]
     print("  apart %d times, %d longer than gates moved; %.3f ms at most; the slowest gate moved in %.3f ms" %
           (len(times), len(longer), max([time[1] + time[2] for time in times], default=0) / 1e6, gates.longest_move / 1e6), flush=True)
-    return len(longer) if len(longer) > 1 or any(time[3] or time[2] > gates.longest_move for time in longer) else 0
+    return len(longer) if len(longer) > max(1, len(times) // 50) or any(time[3] or time[2] > gates.longest_move for time in longer) else 0
 
 
 def preempted(events, pids):
@@ -123,12 +123,15 @@ class Watch:
     """What the node says of one program's queues, again and again for as long as this is entered."""
 
     def __init__(self, stage, pid):
-        self.stage, self.pid, self.samples, self.over = stage, pid, [], threading.Event()
+        self.stage, self.pid, self.samples, self.over, self.error = stage, pid, [], threading.Event(), None
         self.thread = threading.Thread(target=self.look)
 
     def look(self):
-        while not self.over.wait(0.01):
-            self.samples.append([queue for queue in self.stage.node()["queues"] if queue["pid"] == self.pid])
+        try:
+            while not self.over.wait(0.01):
+                self.samples.append([queue for queue in self.stage.node()["queues"] if queue["pid"] == self.pid])
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = error
 
     def __enter__(self):
         self.thread.start()
@@ -137,6 +140,8 @@ class Watch:
     def __exit__(self, kind, value, trace):
         self.over.set()
         self.thread.join()
+        if self.error and not value:
+            raise self.error
 
 
 @case

@@ -81,7 +81,12 @@ static uint64_t run_late_ns(const struct swarm_world *world)
  */
 static uint64_t run_bounds(const struct swarm_world *world, uint64_t work_ns)
 {
-	if (strcmp(world->config.policy, "drf"))
+	bool claims = false;
+	uint32_t i;
+
+	for (i = 0; i < world->workload.client_count; i++)
+		claims |= world->workload.clients[i].claims;
+	if (!claims || strcmp(world->config.policy, "drf"))
 		return 1;
 	return 1 + 2 * (work_ns / world->config.param.age_turn_ns + 1);
 }

@@ -399,10 +399,53 @@ static void announced_work_raises_a_gang_in_doubt(void **state)
 	world_free(p.w);
 }
 
+/* The work that was announced comes: the gang lends its rank to another queue of its process, as without a hint. */
+static void announced_gang_lends_its_rank(void **state)
+{
+	struct world_setup setup = { .attr = { .unit = GP_UNIT_PROCESS, .fetch_counters = true },
+				     .param = { .age_window_ns = 100 * S, .hint_grace_ns = 20 * MS } };
+	struct world *w = world_new();
+	uint32_t client = world_client(w), device[2], high[2], gang[2], sibling, other, i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		device[i] = world_device(w, setup);
+		high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
+	}
+	for (i = 0; i < 2; i++)
+		gang[i] = world_queue_attr(w, client, device[i],
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_NORMAL, .gang = 7 });
+	sibling = world_queue(w, client, device[0], 10);
+	other = world_solo(w, device[0], 30);
+	world_settle(w);
+	/* As above: one member's work is in doubt for long. */
+	world_write(w, gang[1], 2);
+	for (i = 0; i < 2; i++) {
+		world_run(w, 200 * MS);
+		world_complete(w, gang[1], 1);
+	}
+	world_run(w, 700 * MS);
+	for (i = 0; i < 2; i++)
+		world_write(w, high[i], 1);
+	world_run(w, 5 * MS);
+	world_write(w, other, 1u << 30);
+	world_write(w, sibling, 1u << 30);
+	for (i = 0; i < 2; i++)
+		world_drain(w, high[i]);
+	world_run(w, 100 * MS);
+	gp_sched_hint(w->sched, w->queues[gang[0]].id, 0, w->now_ns);
+	world_run(w, 5 * MS);
+	world_write(w, gang[0], 1u << 20);
+	world_run(w, 50 * MS);
+	assert_true(world_is_open(w, gang[0]) && world_is_open(w, sibling));
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(announced_work_raises_a_gang_in_doubt),
+		cmocka_unit_test(announced_gang_lends_its_rank),
 		cmocka_unit_test(gang_closes_and_opens_together),
 		cmocka_unit_test(gang_waits_for_all_its_devices),
 		cmocka_unit_test(gang_opens_after_all_closes_are_acknowledged),
