@@ -236,7 +236,7 @@ tidy:
 
 format:
 	@tools/deps tidy
-	@find $(SOURCE_FOLDERS) -name '*.[ch]' -exec clang-format -i {} +
+	@tools/tidy --format $(SOURCE_FOLDERS)
 
 kernel-check:
 	@tools/kernel-check

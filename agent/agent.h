@@ -114,9 +114,9 @@ void gp_agent_unbind(void);      /* of a thread of ours: onto the processors the
 /* fence.c: who makes the fences of doorbells; lock held but for the first */
 void gp_fence_register(void); /* may take 30 ms */
 bool gp_fence_is_registered(void);
-void gp_fence_settle(void);   /* registered, linked or not any more: doorbells are as they can be */
-bool gp_fence_all(void);      /* every thread of the process has passed a fence since; false: perhaps not */
-void gp_fence_forget(void);   /* forked child */
+void gp_fence_settle(void); /* registered, linked or not any more: doorbells are as they can be */
+bool gp_fence_all(void);    /* every thread of the process has passed a fence since; false: perhaps not */
+void gp_fence_forget(void); /* forked child */
 
 /* page.c; lock held */
 int gp_page_reserve(void);

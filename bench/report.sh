@@ -5,8 +5,14 @@
 #
 # usage: bench/report.sh PROGRAM [MEGABYTES]
 set -eu
-[ $# -ge 1 ] || { echo "usage: bench/report.sh PROGRAM [MEGABYTES]" >&2; exit 2; }
-[ -x "$1" ] || { echo "bench/report.sh: $1 is not there: gpreempt-report of a build" >&2; exit 1; }
+[ $# -ge 1 ] || {
+	echo "usage: bench/report.sh PROGRAM [MEGABYTES]" >&2
+	exit 2
+}
+[ -x "$1" ] || {
+	echo "bench/report.sh: $1 is not there: gpreempt-report of a build" >&2
+	exit 1
+}
 program=$1
 size=${2:-100}
 folder=$(mktemp -d)

@@ -6,9 +6,12 @@ usage: trace_json.py MEGABYTES FILE
 """
 import sys
 
-NAMES = ["void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, at::native::FillFunctor<float>)",
-         "ampere_sgemm_128x64_nn", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
-         "void (anonymous namespace)::softmax_warp_forward<float, float, float, 8, false, false>(float*, float const*, int)"]
+NAMES = [
+    "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, at::native::FillFunctor<float>)",
+    "ampere_sgemm_128x64_nn",
+    "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+    "void (anonymous namespace)::softmax_warp_forward<float, float, float, 8, false, false>(float*, float const*, int)",
+]
 
 
 def main():
@@ -21,7 +24,8 @@ def main():
             for _ in range(200):
                 n, now = n + 1, now + 20
                 stream = 7 + n % 4
-                lines.append(f'''  {{
+                lines.append(
+                    f"""  {{
     "ph": "X", "cat": "cpu_op", "name": "aten::op{n % 50}", "pid": 4711, "tid": 4711,
     "ts": {now}.125, "dur": 18.250,
     "args": {{
@@ -44,11 +48,14 @@ def main():
       "grid": [{1 + n % 300}, 1, 1], "block": [128, 1, 1], "est. achieved occupancy %": 0
     }}
   }},
-''')
+"""
+                )
             text = "".join(lines)
             file.write(text)
             written += len(text)
-        file.write('  {"ph": "M", "name": "process_name", "pid": 4711, "tid": 0, "ts": 1, "args": {"name": "python3"}}\n  ]\n}\n')
+        file.write(
+            '  {"ph": "M", "name": "process_name", "pid": 4711, "tid": 0, "ts": 1, "args": {"name": "python3"}}\n  ]\n}\n'
+        )
 
 
 if __name__ == "__main__":

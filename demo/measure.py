@@ -9,17 +9,17 @@ import subprocess
 
 from stage import Trouble
 
-GROUP = 256           # work items of a workgroup: program.h
-PER_UNIT = 4          # workgroups of the programs' kernels on a compute unit: 128 registers, four waves each
+GROUP = 256  # work items of a workgroup: program.h
+PER_UNIT = 4  # workgroups of the programs' kernels on a compute unit: 128 registers, four waves each
 UNITS = {"mi210": 104, "mi300x": 304}
 TITLES = {"mi210": "AMD Instinct MI210 (virtual)", "mi300x": "AMD Instinct MI300X (virtual)"}
-ROUNDS = 4            # of the trainer's kernel
+ROUNDS = 4  # of the trainer's kernel
 TRAIN_NS = 20_000_000  # kernels.ini: rounds x 5 ms
-LAYER_NS = 500_000    # kernels.ini
-LAYERS = 4            # kernels of a request
-WARM = 3              # requests of serve that do not count
+LAYER_NS = 500_000  # kernels.ini
+LAYERS = 4  # kernels of a request
+WARM = 3  # requests of serve that do not count
 WARM_NS = 100_000_000  # simulated: how long trainers run before the first of those
-LATE = 60.0           # seconds, real: what starting and ending may take
+LATE = 60.0  # seconds, real: what starting and ending may take
 
 
 class Client:
@@ -52,8 +52,16 @@ def begin(stage, client, seconds, managed):
     options = ["-p", str(client.priority), "-q", *client.options] if managed else None
     if client.is_service():
         more = {"hint": client.hint} if client.hint else {}
-        return stage.serve(options, client.name, client.program, rate=client.rate / stage.dilation, seconds=seconds * stage.dilation,
-                           seed=client.seed, kernels=client.layers, **more)
+        return stage.serve(
+            options,
+            client.name,
+            client.program,
+            rate=client.rate / stage.dilation,
+            seconds=seconds * stage.dilation,
+            seed=client.seed,
+            kernels=client.layers,
+            **more,
+        )
     return stage.train(options, client.name, client.program, rounds=ROUNDS)
 
 
@@ -68,8 +76,14 @@ def finish(program, client, stage, window):
     if client.is_service():
         latency = [value // stage.dilation for value in result["latency_ns"]]
         offsets = [value // stage.dilation for value in result["due_ns"]]
-        return found | {"kind": "service", "requests": len(latency), "latency_ns": latency, "offset_ns": offsets, "per_s": len(latency) / seconds,
-                        "share": len(latency) * client.layers * LAYER_NS / 1e9 / seconds}
+        return found | {
+            "kind": "service",
+            "requests": len(latency),
+            "latency_ns": latency,
+            "offset_ns": offsets,
+            "per_s": len(latency) / seconds,
+            "share": len(latency) * client.layers * LAYER_NS / 1e9 / seconds,
+        }
     done = result["done_ns"]
     count = sum(start <= moment < end for moment in done)
     # The part of a kernel at either end, by the kernel it belongs to.
@@ -78,7 +92,12 @@ def finish(program, client, stage, window):
         after = min((m for m in done if m >= edge), default=None)
         if after is not None and after > before:
             count += sign * (edge - before) / (after - before)
-    return found | {"kind": "batch", "requests": count, "per_s": count / seconds, "share": count * TRAIN_NS / 1e9 / seconds}
+    return found | {
+        "kind": "batch",
+        "requests": count,
+        "per_s": count / seconds,
+        "share": count * TRAIN_NS / 1e9 / seconds,
+    }
 
 
 def together(stage, clients, seconds, managed):
@@ -101,8 +120,12 @@ def together(stage, clients, seconds, managed):
             raise Trouble("%s failed; %s" % (client.name, programs[client.name].tail()))
     stage.programs = [p for p in stage.programs if p.is_running()]
     found = [finish(programs[c.name], c, stage, window) for c in clients]
-    return {"duration_ns": (window[1] - window[0]) // stage.dilation, "clients": found, "status": before,
-            "node": stage.node()}
+    return {
+        "duration_ns": (window[1] - window[0]) // stage.dilation,
+        "clients": found,
+        "status": before,
+        "node": stage.node(),
+    }
 
 
 def alone(stage, client, seconds):
@@ -116,6 +139,7 @@ def alone(stage, client, seconds):
 
 
 # The simulator's side.
+
 
 def warm_offsets(client, moments):
     """When the requests of a service arrive, those of its warm-up ahead: beside running trainers, one after the other, far enough apart that each
@@ -132,18 +156,33 @@ def mix_text(clients, device, seconds, offsets):
     """The same workload as a mix file. offsets: {name: when its requests arrived}, with the warm-up of the programs, or Poisson where there are
     none. Seconds are without the warm-up."""
     copy = UNITS[device] * PER_UNIT * GROUP * 4
-    lines = ["# SPDX-License-Identifier: MIT", "# Written by demo/measure.py: what the programs of demo/ do.", "[mix]", "title = demo/serve beside demo/train",
-             "duration = %gs" % (seconds + (warm_seconds(clients) if offsets else 0)), ""]
+    lines = [
+        "# SPDX-License-Identifier: MIT",
+        "# Written by demo/measure.py: what the programs of demo/ do.",
+        "[mix]",
+        "title = demo/serve beside demo/train",
+        "duration = %gs" % (seconds + (warm_seconds(clients) if offsets else 0)),
+        "",
+    ]
     for client in clients:
         lines += ["[client %s]" % client.name, "priority = %d" % client.priority, *client.mix]
         if client.is_service():
             moments = offsets.get(client.name)
             if moments:
                 moments = warm_offsets(client, moments)
-                arrival = ["warm = %d" % WARM] + ["offsets = " + " ".join("%dns" % moment for moment in moments[i:i + 8]) for i in range(0, len(moments), 8)]
+                arrival = ["warm = %d" % WARM] + [
+                    "offsets = " + " ".join("%dns" % moment for moment in moments[i : i + 8])
+                    for i in range(0, len(moments), 8)
+                ]
             else:
                 arrival = ["arrival = poisson", "rate = %g/s" % client.rate]
-            lines += ["kind = service", *arrival, "step = copy %dB to-device" % copy, "step = kernel full 0.5ms x%d" % client.layers, "step = copy %dB to-host" % copy]
+            lines += [
+                "kind = service",
+                *arrival,
+                "step = copy %dB to-device" % copy,
+                "step = kernel full 0.5ms x%d" % client.layers,
+                "step = copy %dB to-host" % copy,
+            ]
         else:
             lines += ["kind = batch", "depth = 2", "step = kernel full/%d 20ms" % ROUNDS]
             if offsets:
@@ -158,8 +197,20 @@ def simulate(build, folder, clients, device, seconds, compare, options=(), seed=
     path = os.path.join(folder, "demo.ini")
     with open(path, "w", encoding="utf-8") as file:
         file.write(mix_text(clients, device, seconds, offsets or {}))
-    command = [os.path.join(build, "cli", "gpreempt"), "sim", "--mix", path, "--device", device, "--compare", ",".join(compare),
-               "--seed", str(seed), "--json", *options]
+    command = [
+        os.path.join(build, "cli", "gpreempt"),
+        "sim",
+        "--mix",
+        path,
+        "--device",
+        device,
+        "--compare",
+        ",".join(compare),
+        "--seed",
+        str(seed),
+        "--json",
+        *options,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Trouble("%s: %s" % (" ".join(command), done.stderr.strip()))
@@ -168,17 +219,41 @@ def simulate(build, folder, clients, device, seconds, compare, options=(), seed=
 
 # The table.
 
+
 def table_text(runs, device, dilation, mix="serve+train", gate="", seed=1):
     """What gpreempt-demo-table reads. runs: [(name, duration_ns, clients, stats or None)]."""
     lines = ["device " + device, "title " + TITLES[device], "mix " + mix, "dilate %d" % dilation, "seed %d" % seed]
     if gate:
         lines.append("gate " + gate)
     for name, duration, clients, stats in runs:
-        stats = stats or {"preemptions": 0, "inversions": 0 if name == "alone" else -1, "inversion_ns": 0, "inversion_ns_max": 0}
-        lines.append("run %s %d %d %d %d %d" % (name, duration, stats["preemptions"], stats["inversions"], stats["inversion_ns"],
-                                               stats["inversion_ns_max"]))
+        stats = stats or {
+            "preemptions": 0,
+            "inversions": 0 if name == "alone" else -1,
+            "inversion_ns": 0,
+            "inversion_ns_max": 0,
+        }
+        lines.append(
+            "run %s %d %d %d %d %d"
+            % (
+                name,
+                duration,
+                stats["preemptions"],
+                stats["inversions"],
+                stats["inversion_ns"],
+                stats["inversion_ns_max"],
+            )
+        )
         for client in clients:
-            lines.append("client %s %d %s %d %d %d 0" % (client["name"], client["priority"], client["kind"], round(client["requests"]),
-                                                        round(client["per_s"] * 1000), min(round(client["share"] * 1e6), 1000000)))
+            lines.append(
+                "client %s %d %s %d %d %d 0"
+                % (
+                    client["name"],
+                    client["priority"],
+                    client["kind"],
+                    round(client["requests"]),
+                    round(client["per_s"] * 1000),
+                    min(round(client["share"] * 1e6), 1000000),
+                )
+            )
             lines += ["latency %d" % value for value in client.get("latency_ns", ())]
     return "\n".join(lines) + "\n"

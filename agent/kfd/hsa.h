@@ -26,7 +26,8 @@ struct gp_hsa_root {
 #define GP_HSA_NO_SLOT           UINT32_MAX
 
 struct gp_hsa_layout {
-	uint32_t system_info, agent_info, queue_create, store_relaxed, store_release, wait_relaxed, wait_acquire, copy, copy_on;
+	uint32_t system_info, agent_info, queue_create, store_relaxed, store_release, wait_relaxed, wait_acquire, copy,
+		copy_on;
 };
 
 /* False: a version nobody has looked at; nothing may be hooked. */

@@ -11,8 +11,8 @@ from programs import Trouble, wait_for
 
 SAMPLE_US = 500
 SETTLE_S, AFTER_S = 1.0, 1.5
-HELD_NS = 60_000_000       # no work for so long, while the program lives: it is held out
-LONG_US = 150_000          # kernels of a middle program that always has work
+HELD_NS = 60_000_000  # no work for so long, while the program lives: it is held out
+LONG_US = 150_000  # kernels of a middle program that always has work
 
 
 def again_after(records, moment):
@@ -92,8 +92,12 @@ def fault_daemon(stage, setup, expected):
     short = [rm.slices(child.pid, child.tap) for child in batch]
     moment = kill([daemon])
     time.sleep(AFTER_S)
-    found = {"lease_ms": lease, "again_ms": again_ms(batch, moment), "slices_back": slices_back([*batch, urgent], expected),
-             "note": "slices before: %s" % ", ".join("/".join(map(str, one)) or "?" for one in short)}
+    found = {
+        "lease_ms": lease,
+        "again_ms": again_ms(batch, moment),
+        "slices_back": slices_back([*batch, urgent], expected),
+        "note": "slices before: %s" % ", ".join("/".join(map(str, one)) or "?" for one in short),
+    }
     return finish(stage, batch, [urgent], found)
 
 
@@ -110,8 +114,13 @@ def fault_urgent(stage, setup, expected):
         held = False
     moment = kill([mid, urgent])
     time.sleep(AFTER_S)
-    found = {"lease_ms": lease, "held_out": held, "again_ms": again_ms(batch, moment), "slices_back": slices_back(batch, expected),
-             "note": "" if held else "the batch program was not held out"}
+    found = {
+        "lease_ms": lease,
+        "held_out": held,
+        "again_ms": again_ms(batch, moment),
+        "slices_back": slices_back(batch, expected),
+        "note": "" if held else "the batch program was not held out",
+    }
     return finish(stage, batch, [], found)
 
 
@@ -125,6 +134,7 @@ def fault_batch(stage, setup, expected):
     def last_work(child):
         records = child.progress.records()
         return next((t for t, units in records if units == records[-1][1]), 0) if records else 0
+
     victim = max(batch, key=last_work)
     moment = kill([victim])
     time.sleep(AFTER_S)
@@ -137,4 +147,6 @@ def fault_batch(stage, setup, expected):
 
 
 def run(stage, setup, results):
-    return {"daemon": fault_daemon, "urgent": fault_urgent, "batch": fault_batch}[setup.fault](stage, setup, expected_slices(results))
+    return {"daemon": fault_daemon, "urgent": fault_urgent, "batch": fault_batch}[setup.fault](
+        stage, setup, expected_slices(results)
+    )

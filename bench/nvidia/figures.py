@@ -66,16 +66,20 @@ def busy_of(results, found, name):
             return None
         # A request that is kernels and nothing else needs what it takes alone; where the host computes, too, the program must say.
         is_kernels = not (rows.ROWS[row].http or rows.ROWS[row].llm or rows.ROWS[row].torch == "eager")
-        need_us = median([e.get("request_gpu_us") for e in results["rows"][reference["name"]].values()]) or (reference["p50"] if is_kernels else None)
+        need_us = median([e.get("request_gpu_us") for e in results["rows"][reference["name"]].values()]) or (
+            reference["p50"] if is_kernels else None
+        )
         if need_us is None:
             return None
-        total += 100 * median([e["n"] * need_us / (e["seconds"] * 1e6) for e in results["rows"][row].values() if e["seconds"]])
+        total += 100 * median(
+            [e["n"] * need_us / (e["seconds"] * 1e6) for e in results["rows"][row].values() if e["seconds"]]
+        )
     return total
 
 
 def base_of(name):
     """The row of the requests, for one of the times between tokens."""
-    return name[:-len(rows.TOKEN)] if rows.ROWS[name].token else name
+    return name[: -len(rows.TOKEN)] if rows.ROWS[name].token else name
 
 
 def row_figures(results, name):
@@ -83,21 +87,42 @@ def row_figures(results, name):
     repeats = results["rows"].get(name)
     if not repeats:
         return None
-    each = [{"p50": quantile(e["latency_us"], 0.5), "p90": quantile(e["latency_us"], 0.9), "p99": quantile(e["latency_us"], 0.99)} for e in repeats.values()]
+    each = [
+        {
+            "p50": quantile(e["latency_us"], 0.5),
+            "p90": quantile(e["latency_us"], 0.9),
+            "p99": quantile(e["latency_us"], 0.99),
+        }
+        for e in repeats.values()
+    ]
     kept = []
     for repeat, entry in repeats.items():
         kept.append(kept_of(results, name, repeat, entry))
     found = {key: median([e[key] for e in each]) for key in ("p50", "p90", "p99")}
-    found |= {"name": name, "n": sum(e["n"] for e in repeats.values()), "repeats": len(repeats), "skipped": sum(e["skipped"] for e in repeats.values()), "late": sum(e.get("late", 0) for e in repeats.values()),
-              "max": max((max(e["latency_us"]) for e in repeats.values() if e["latency_us"]), default=None), "kept": median(kept),
-              "p99_each": [e["p99"] for e in each], "kept_each": kept,
-              "saves": median([e.get("saves") for e in repeats.values()]), "exact": all(e["exact"] for e in repeats.values()),
-              "xid": sum(len(e.get("xid") or ()) for e in repeats.values()),
-              "hint_errors": sum((e.get("hints") or {}).get("hint_errors", 0) for e in repeats.values()),
-              "served": 100 * sum(e["n"] for e in repeats.values()) / max(1, sum(e["n"] + e["skipped"] for e in repeats.values())), "lead": median([e.get("lead_us") for e in repeats.values()]),
-              "still": sum(1 for e in repeats.values() if e.get("still")),
-              "models": sorted({e["model"] for e in repeats.values() if "model" in e}),
-              "unmanaged": any(e.get("managed") and e["managed"]["known"] < e["managed"]["programs"] for e in repeats.values())}
+    found |= {
+        "name": name,
+        "n": sum(e["n"] for e in repeats.values()),
+        "repeats": len(repeats),
+        "skipped": sum(e["skipped"] for e in repeats.values()),
+        "late": sum(e.get("late", 0) for e in repeats.values()),
+        "max": max((max(e["latency_us"]) for e in repeats.values() if e["latency_us"]), default=None),
+        "kept": median(kept),
+        "p99_each": [e["p99"] for e in each],
+        "kept_each": kept,
+        "saves": median([e.get("saves") for e in repeats.values()]),
+        "exact": all(e["exact"] for e in repeats.values()),
+        "xid": sum(len(e.get("xid") or ()) for e in repeats.values()),
+        "hint_errors": sum((e.get("hints") or {}).get("hint_errors", 0) for e in repeats.values()),
+        "served": 100
+        * sum(e["n"] for e in repeats.values())
+        / max(1, sum(e["n"] + e["skipped"] for e in repeats.values())),
+        "lead": median([e.get("lead_us") for e in repeats.values()]),
+        "still": sum(1 for e in repeats.values() if e.get("still")),
+        "models": sorted({e["model"] for e in repeats.values() if "model" in e}),
+        "unmanaged": any(
+            e.get("managed") and e["managed"]["known"] < e["managed"]["programs"] for e in repeats.values()
+        ),
+    }
     return found
 
 
@@ -128,8 +153,11 @@ def kept_within(found, row, points):
 
 def in_order(found):
     """Three priorities: both services are better off than with native time slicing, and the more urgent one pays less."""
-    pairs = [(get(found, "gpreempt-3", "p99"), get(found, "native-3", "p99")), (get(found, "gpreempt-3-mid", "p99"), get(found, "native-3-mid", "p99")),
-             (get(found, "gpreempt-3", "over_p50"), get(found, "gpreempt-3-mid", "over_p50"))]
+    pairs = [
+        (get(found, "gpreempt-3", "p99"), get(found, "native-3", "p99")),
+        (get(found, "gpreempt-3-mid", "p99"), get(found, "native-3-mid", "p99")),
+        (get(found, "gpreempt-3", "over_p50"), get(found, "gpreempt-3-mid", "over_p50")),
+    ]
     return both(*(None if None in pair else pair[0] < pair[1] for pair in pairs))
 
 
@@ -167,16 +195,48 @@ NAMED_AIMS = (
     ("long-gpreempt", "p99 at most 300 µs above alone", lambda f: at_most(get(f, "long-gpreempt", "over_p99"), 300)),
     ("load-gpreempt", "p99 at most 1200 µs above alone", lambda f: at_most(get(f, "load-gpreempt", "over_p99"), 1200)),
     ("load-gpreempt", "batch at least 70 % of the rest", lambda f: at_least(get(f, "load-gpreempt", "rest"), 70)),
-    ("pieces-gpreempt", "p99 at most 300 µs above alone", lambda f: at_most(get(f, "pieces-gpreempt", "over_p99"), 300)),
-    ("rate-latency", "all requests served, p50 at most 60 µs above alone", lambda f: both(at_least(get(f, "rate-latency", "served"), 100), at_most(get(f, "rate-latency", "over_p50"), 60))),
-    ("rate-balanced", "all requests served, p50 at most 250 µs above alone",
-     lambda f: both(at_least(get(f, "rate-balanced", "served"), 100), at_most(get(f, "rate-balanced", "over_p50"), 250))),
+    (
+        "pieces-gpreempt",
+        "p99 at most 300 µs above alone",
+        lambda f: at_most(get(f, "pieces-gpreempt", "over_p99"), 300),
+    ),
+    (
+        "rate-latency",
+        "all requests served, p50 at most 60 µs above alone",
+        lambda f: both(
+            at_least(get(f, "rate-latency", "served"), 100), at_most(get(f, "rate-latency", "over_p50"), 60)
+        ),
+    ),
+    (
+        "rate-balanced",
+        "all requests served, p50 at most 250 µs above alone",
+        lambda f: both(
+            at_least(get(f, "rate-balanced", "served"), 100), at_most(get(f, "rate-balanced", "over_p50"), 250)
+        ),
+    ),
     ("rate-balanced", "batch at least 20 %", lambda f: at_least(get(f, "rate-balanced", "kept"), 20)),
-    ("llm-graph-gpreempt", "p50 and p99 at most 5 % above alone", lambda f: both(*(percent_over(f, "llm-graph-gpreempt", key, 5) for key in ("p50", "p99")))),
-    ("llm-graph-gpreempt", "training at least 95 % of the rest", lambda f: at_least(get(f, "llm-graph-gpreempt", "rest"), 95)),
-    ("llm-graph-gpreempt-token", "p50 and p99 at most 2 % above alone", lambda f: both(*(percent_over(f, "llm-graph-gpreempt-token", key, 2) for key in ("p50", "p99")))),
-    ("llm-eager-gpreempt-token", "p99 at most native's, p50 at most 10 % above alone",
-     lambda f: both(no_worse(f, "llm-eager-gpreempt-token", "p99"), percent_over(f, "llm-eager-gpreempt-token", "p50", 10))),
+    (
+        "llm-graph-gpreempt",
+        "p50 and p99 at most 5 % above alone",
+        lambda f: both(*(percent_over(f, "llm-graph-gpreempt", key, 5) for key in ("p50", "p99"))),
+    ),
+    (
+        "llm-graph-gpreempt",
+        "training at least 95 % of the rest",
+        lambda f: at_least(get(f, "llm-graph-gpreempt", "rest"), 95),
+    ),
+    (
+        "llm-graph-gpreempt-token",
+        "p50 and p99 at most 2 % above alone",
+        lambda f: both(*(percent_over(f, "llm-graph-gpreempt-token", key, 2) for key in ("p50", "p99"))),
+    ),
+    (
+        "llm-eager-gpreempt-token",
+        "p99 at most native's, p50 at most 10 % above alone",
+        lambda f: both(
+            no_worse(f, "llm-eager-gpreempt-token", "p99"), percent_over(f, "llm-eager-gpreempt-token", "p50", 10)
+        ),
+    ),
     ("llm-eager-gpreempt", "training at least native's", lambda f: no_worse(f, "llm-eager-gpreempt", "kept", -1)),
 )
 
@@ -185,7 +245,10 @@ def judge(found):
     """[(row, what was aimed at, True, False or None)]. What the daemon did not know it did not reach."""
     named = [aim for aim in NAMED_AIMS if aim[0] in found]
     wanted = AIMS if not named or any(row in found for row, _, _ in AIMS) else ()
-    return [(row, words, False if get(found, row, "unmanaged") else question(found)) for row, words, question in (*wanted, *named)]
+    return [
+        (row, words, False if get(found, row, "unmanaged") else question(found))
+        for row, words, question in (*wanted, *named)
+    ]
 
 
 def fault_good(fault):
@@ -224,7 +287,22 @@ def verdict_of(name, judged):
     return "not known: " + "; ".join(unknown) if unknown else "reached"
 
 
-HEAD = ("row", "n", "p50", "p90", "p99", "max", "p50 over", "p99 over", "batch kept", "of the rest", "over native", "saves", "exact", "aim")
+HEAD = (
+    "row",
+    "n",
+    "p50",
+    "p90",
+    "p99",
+    "max",
+    "p50 over",
+    "p99 over",
+    "batch kept",
+    "of the rest",
+    "over native",
+    "saves",
+    "exact",
+    "aim",
+)
 
 
 def table_cells(found):
@@ -232,20 +310,56 @@ def table_cells(found):
     cells = []
     for name, f in found.items():
         title = rows.ROWS[name].title
-        remarks = [text for text, is_so in (("%d skipped" % f["skipped"], f["skipped"]), ("%.0f µs from the hint to the first kernel" % (f["lead"] or 0), f["lead"]), (", ".join(f["models"]), f["models"]), ("%d launched late by the host" % f["late"], f["late"]), ("%d hints refused" % f["hint_errors"], f["hint_errors"]), ("**a batch program stood still in %d of %d**" % (f["still"], f["repeats"]), f["still"]),
-                                            ("**not all programs were known to the daemon**", f["unmanaged"]), ("**%d Xid**" % f["xid"], f["xid"])) if is_so]
-        cells.append([title + (" (%s)" % ", ".join(remarks) if remarks else ""), "%d in %d" % (f["n"], f["repeats"]), us(f["p50"]), us(f["p90"]), us(f["p99"]),
-                      us(f["max"]), signed(f["over_p50"]), signed(f["over_p99"]), percent(f["kept"]), percent(f["rest"]),
-                      "–" if f["over_native"] is None else "%+.1f" % f["over_native"], "–" if f["saves"] is None else "%.1f" % f["saves"],
-                      "yes" if f["exact"] else "**WRONG**", verdict_of(name, judged)])
+        remarks = [
+            text
+            for text, is_so in (
+                ("%d skipped" % f["skipped"], f["skipped"]),
+                ("%.0f µs from the hint to the first kernel" % (f["lead"] or 0), f["lead"]),
+                (", ".join(f["models"]), f["models"]),
+                ("%d launched late by the host" % f["late"], f["late"]),
+                ("%d hints refused" % f["hint_errors"], f["hint_errors"]),
+                ("**a batch program stood still in %d of %d**" % (f["still"], f["repeats"]), f["still"]),
+                ("**not all programs were known to the daemon**", f["unmanaged"]),
+                ("**%d Xid**" % f["xid"], f["xid"]),
+            )
+            if is_so
+        ]
+        cells.append(
+            [
+                title + (" (%s)" % ", ".join(remarks) if remarks else ""),
+                "%d in %d" % (f["n"], f["repeats"]),
+                us(f["p50"]),
+                us(f["p90"]),
+                us(f["p99"]),
+                us(f["max"]),
+                signed(f["over_p50"]),
+                signed(f["over_p99"]),
+                percent(f["kept"]),
+                percent(f["rest"]),
+                "–" if f["over_native"] is None else "%+.1f" % f["over_native"],
+                "–" if f["saves"] is None else "%.1f" % f["saves"],
+                "yes" if f["exact"] else "**WRONG**",
+                verdict_of(name, judged),
+            ]
+        )
     return cells
 
 
 def markdown(head, cells):
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(str(c) for c in row) + " |" for row in cells)]
+    return [
+        "| " + " | ".join(head) + " |",
+        "|" + "---|" * len(head),
+        *("| " + " | ".join(str(c) for c in row) + " |" for row in cells),
+    ]
 
 
 def text_table(head, cells):
     lines = [list(head), *([str(c).replace("**", "") for c in row] for row in cells)]
     width = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    return ["  ".join(cell.ljust(size) if i in (0, len(head) - 1) else cell.rjust(size) for i, (cell, size) in enumerate(zip(line, width))).rstrip() for line in lines]
+    return [
+        "  ".join(
+            cell.ljust(size) if i in (0, len(head) - 1) else cell.rjust(size)
+            for i, (cell, size) in enumerate(zip(line, width))
+        ).rstrip()
+        for line in lines
+    ]

@@ -34,14 +34,19 @@ def loss_of(weights, data):
 
 def step(weights, data):
     loss, slopes = jax.value_and_grad(loss_of)(weights, data)
-    return jax.tree_util.tree_map(lambda weight, slope: weight - (0.01 * slope).astype(weight.dtype), weights, slopes), loss
+    return (
+        jax.tree_util.tree_map(lambda weight, slope: weight - (0.01 * slope).astype(weight.dtype), weights, slopes),
+        loss,
+    )
 
 
 def differs(found, reference):
     """Whether any bit does: compared as whole numbers, so that what is no number is equal to itself."""
+
     def one(a, b):
         kind = jnp.uint16 if a.dtype.itemsize == 2 else jnp.uint32
         return jnp.any(jax.lax.bitcast_convert_type(a, kind) != jax.lax.bitcast_convert_type(b, kind))
+
     return jnp.any(jnp.stack(jax.tree_util.tree_leaves(jax.tree_util.tree_map(one, found, reference))))
 
 
@@ -49,7 +54,13 @@ def train(arguments):
     layers, width, batch = (2, 16, 8) if arguments.small else (8, 4096, 4096)
     dtype = jnp.float32 if arguments.small else jnp.bfloat16
     keys = jax.random.split(jax.random.PRNGKey(1), 2 * layers + 1)
-    first = [tuple((jax.random.normal(keys[2 * i + k], shape) * 0.02).astype(dtype) for k, shape in enumerate(((width, 4 * width), (4 * width, width)))) for i in range(layers)]
+    first = [
+        tuple(
+            (jax.random.normal(keys[2 * i + k], shape) * 0.02).astype(dtype)
+            for k, shape in enumerate(((width, 4 * width), (4 * width, width)))
+        )
+        for i in range(layers)
+    ]
     data = jax.random.normal(keys[-1], (batch, width)).astype(dtype)
     run, compare = jax.jit(step), jax.jit(differs)
 
@@ -60,6 +71,7 @@ def train(arguments):
             losses.append(loss)
             yield loss, None
         yield None, (weights, losses)
+
     reference = [last for _, last in one_round() if last][0]
     jax.block_until_ready(reference)
     wrong, count, done, flying = [], 0, 0, []
@@ -82,7 +94,9 @@ def train(arguments):
                     break
     bad = sum(bool(one) for one in wrong)
     losses = [float(loss) for loss in reference[1]]
-    exact = not bad and len(set(losses)) > 1 and all(abs(loss) < 1e30 for loss in losses)  # losses that do not change would be no check
+    exact = (
+        not bad and len(set(losses)) > 1 and all(abs(loss) < 1e30 for loss in losses)
+    )  # losses that do not change would be no check
     print("%d steps, %d of %d rounds differ: %s" % (count, bad, len(wrong), "exact" if exact else "WRONG"), flush=True)
     return 0 if exact else 3
 

@@ -31,12 +31,37 @@ def one_set(stage, number):
     with open(turn, "wb") as file:
         file.write(bytes(4096))
     children = {}
-    for place, kind in enumerate(KINDS[number % len(KINDS):] + KINDS[:number % len(KINDS)]):  # none is always the first to start
+    for place, kind in enumerate(
+        KINDS[number % len(KINDS) :] + KINDS[: number % len(KINDS)]
+    ):  # none is always the first to start
         path = os.path.join(stage.folder, "launches-%d.json" % (stage.count + 1))
-        command = [stage.program("hp"), "--rate", "%.6f" % stage.rate, "--json", path, "--launches", str(rows.LAUNCH_ROUNDS), "--turn", turn, "--turn-of", "%d/%d" % (place, len(KINDS)),
-                   "--core", str(sorted(os.sched_getaffinity(0))[-1 - number % len(os.sched_getaffinity(0))])]
-        extra = {"plain": {}, "agent": {"LD_PRELOAD": agent, "GPREEMPT_SOCKET": os.path.join(stage.folder, "nobody"), "GPREEMPT_PRIORITY": str(rows.URGENT)}, "daemon": {}}[kind]
-        children[kind] = stage.start("launches", stage.managed(rows.URGENT if kind == "daemon" else None, command), extra)
+        command = [
+            stage.program("hp"),
+            "--rate",
+            "%.6f" % stage.rate,
+            "--json",
+            path,
+            "--launches",
+            str(rows.LAUNCH_ROUNDS),
+            "--turn",
+            turn,
+            "--turn-of",
+            "%d/%d" % (place, len(KINDS)),
+            "--core",
+            str(sorted(os.sched_getaffinity(0))[-1 - number % len(os.sched_getaffinity(0))]),
+        ]
+        extra = {
+            "plain": {},
+            "agent": {
+                "LD_PRELOAD": agent,
+                "GPREEMPT_SOCKET": os.path.join(stage.folder, "nobody"),
+                "GPREEMPT_PRIORITY": str(rows.URGENT),
+            },
+            "daemon": {},
+        }[kind]
+        children[kind] = stage.start(
+            "launches", stage.managed(rows.URGENT if kind == "daemon" else None, command), extra
+        )
         children[kind].json = path
     found = {}
     for kind, child in children.items():
@@ -62,11 +87,22 @@ def figures(results):
         each = [ratios(one, kind) for one in sets]
         draw, again = random.Random(1), []
         for _ in range(1000):
-            again.append(statistics.median(ratio for one in draw.choices(each, k=len(each)) for ratio in draw.choices(one, k=len(one))))
+            again.append(
+                statistics.median(
+                    ratio for one in draw.choices(each, k=len(each)) for ratio in draw.choices(one, k=len(one))
+                )
+            )
         again.sort()
-        found[kind] = {"ratio": statistics.median(ratio for one in each for ratio in one), "low": again[25], "high": again[974], "half": (again[974] - again[25]) / 2,
-                       "rate": statistics.median(value for one in sets for value in one[kind]), "plain": statistics.median(value for one in sets for value in one["plain"]),
-                       "sets": len(sets), "rounds": sum(len(one) for one in each)}
+        found[kind] = {
+            "ratio": statistics.median(ratio for one in each for ratio in one),
+            "low": again[25],
+            "high": again[974],
+            "half": (again[974] - again[25]) / 2,
+            "rate": statistics.median(value for one in sets for value in one[kind]),
+            "plain": statistics.median(value for one in sets for value in one["plain"]),
+            "sets": len(sets),
+            "rounds": sum(len(one) for one in each),
+        }
     return found
 
 
@@ -75,10 +111,29 @@ HEAD = ("launches a second", "sets, rounds", "without the agent", "with", "ratio
 
 def judge(found):
     """[(title, words, True, False or None)]: not known as long as the figure is not sharp enough."""
-    return [("launches " + TITLES[kind], "ratio at least %.2f, known to ± 1 %%" % AIM, None if one["half"] > 0.01 else one["ratio"] >= AIM) for kind, one in found.items()]
+    return [
+        (
+            "launches " + TITLES[kind],
+            "ratio at least %.2f, known to ± 1 %%" % AIM,
+            None if one["half"] > 0.01 else one["ratio"] >= AIM,
+        )
+        for kind, one in found.items()
+    ]
 
 
 def cells(found):
     answers = {title: answer for title, _, answer in judge(found)}
-    return [[TITLES[kind], "%d, %d" % (one["sets"], one["rounds"]), "%.0f" % one["plain"], "%.0f" % one["rate"], "%.4f" % one["ratio"], "%.4f to %.4f" % (one["low"], one["high"]),
-             {True: "reached", False: "**missed**", None: "not known: the interval is too wide"}[answers["launches " + TITLES[kind]]]] for kind, one in found.items()]
+    return [
+        [
+            TITLES[kind],
+            "%d, %d" % (one["sets"], one["rounds"]),
+            "%.0f" % one["plain"],
+            "%.0f" % one["rate"],
+            "%.4f" % one["ratio"],
+            "%.4f to %.4f" % (one["low"], one["high"]),
+            {True: "reached", False: "**missed**", None: "not known: the interval is too wide"}[
+                answers["launches " + TITLES[kind]]
+            ],
+        ]
+        for kind, one in found.items()
+    ]

@@ -32,7 +32,7 @@ class Size:
     layers: int = 22
     width: int = 2048
     heads: int = 32
-    shared: int = 4        # heads of keys and values
+    shared: int = 4  # heads of keys and values
     inner: int = 5632
     words: int = 32000
     prompt: int = 128
@@ -58,13 +58,28 @@ class Model:
 
         def made(*shape):
             return (torch.randn(*shape, device=device) * 0.02).to(self.dtype)
+
         self.embedding, self.head = made(size.words, size.width), made(size.words, size.width)
-        self.layers = [{"qkv": made(size.width + 2 * size.shared * part, size.width), "out": made(size.width, size.width), "up": made(2 * size.inner, size.width),
-                        "down": made(size.width, size.inner), "norm1": torch.ones(size.width, device=device, dtype=self.dtype), "norm2": torch.ones(size.width, device=device, dtype=self.dtype),
-                        "keys": torch.zeros(1, size.shared, size.length, part, device=device, dtype=self.dtype),
-                        "values": torch.zeros(1, size.shared, size.length, part, device=device, dtype=self.dtype)} for _ in range(size.layers)]
-        angle = torch.outer(torch.arange(size.length, device=device).float(), 10000.0 ** (-torch.arange(0, part, 2, device=device).float() / part))
-        self.cos, self.sin = torch.cat([angle.cos()] * 2, -1).to(self.dtype), torch.cat([angle.sin()] * 2, -1).to(self.dtype)
+        self.layers = [
+            {
+                "qkv": made(size.width + 2 * size.shared * part, size.width),
+                "out": made(size.width, size.width),
+                "up": made(2 * size.inner, size.width),
+                "down": made(size.width, size.inner),
+                "norm1": torch.ones(size.width, device=device, dtype=self.dtype),
+                "norm2": torch.ones(size.width, device=device, dtype=self.dtype),
+                "keys": torch.zeros(1, size.shared, size.length, part, device=device, dtype=self.dtype),
+                "values": torch.zeros(1, size.shared, size.length, part, device=device, dtype=self.dtype),
+            }
+            for _ in range(size.layers)
+        ]
+        angle = torch.outer(
+            torch.arange(size.length, device=device).float(),
+            10000.0 ** (-torch.arange(0, part, 2, device=device).float() / part),
+        )
+        self.cos, self.sin = torch.cat([angle.cos()] * 2, -1).to(self.dtype), torch.cat([angle.sin()] * 2, -1).to(
+            self.dtype
+        )
         self.prompt = torch.randint(size.words, (1, size.prompt), device=device)
         self.prompt_places = torch.arange(size.prompt, device=device)
         self.places = torch.arange(size.length, device=device)
@@ -82,14 +97,22 @@ class Model:
 
     def attention(self, layer, x, places):
         size, count = self.size, x.shape[1]
-        q, k, v = torch.nn.functional.linear(x, layer["qkv"]).split([size.width, size.shared * self.part, size.shared * self.part], -1)
-        q = self.turned(q.view(1, count, size.heads, self.part).transpose(1, 2), places).reshape(1, size.shared, self.group, count, self.part)
-        layer["keys"].index_copy_(2, places, self.turned(k.view(1, count, size.shared, self.part).transpose(1, 2), places))
+        q, k, v = torch.nn.functional.linear(x, layer["qkv"]).split(
+            [size.width, size.shared * self.part, size.shared * self.part], -1
+        )
+        q = self.turned(q.view(1, count, size.heads, self.part).transpose(1, 2), places).reshape(
+            1, size.shared, self.group, count, self.part
+        )
+        layer["keys"].index_copy_(
+            2, places, self.turned(k.view(1, count, size.shared, self.part).transpose(1, 2), places)
+        )
         layer["values"].index_copy_(2, places, v.view(1, count, size.shared, self.part).transpose(1, 2))
-        scores = q @ layer["keys"].unsqueeze(2).transpose(-1, -2) * self.part ** -0.5
+        scores = q @ layer["keys"].unsqueeze(2).transpose(-1, -2) * self.part**-0.5
         scores = scores.masked_fill(self.places[None, :] > places[:, None], float("-inf"))
         mixed = torch.softmax(scores.float(), -1).to(x.dtype) @ layer["values"].unsqueeze(2)
-        return torch.nn.functional.linear(mixed.reshape(1, size.heads, count, self.part).transpose(1, 2).reshape(1, count, size.width), layer["out"])
+        return torch.nn.functional.linear(
+            mixed.reshape(1, size.heads, count, self.part).transpose(1, 2).reshape(1, count, size.width), layer["out"]
+        )
 
     def forward(self, tokens, places):
         """The next token goes to self.token, its place to self.place."""
@@ -185,14 +208,30 @@ class Theirs:
 
     def __init__(self, size, prompt):
         import transformers  # pylint: disable=import-outside-toplevel,import-error
-        config = transformers.LlamaConfig(hidden_size=size.width, intermediate_size=size.inner, num_hidden_layers=size.layers, num_attention_heads=size.heads, num_key_value_heads=size.shared,
-                                          vocab_size=size.words, max_position_embeddings=2048, bos_token_id=None, eos_token_id=None, pad_token_id=0)
+
+        config = transformers.LlamaConfig(
+            hidden_size=size.width,
+            intermediate_size=size.inner,
+            num_hidden_layers=size.layers,
+            num_attention_heads=size.heads,
+            num_key_value_heads=size.shared,
+            vocab_size=size.words,
+            max_position_embeddings=2048,
+            bos_token_id=None,
+            eos_token_id=None,
+            pad_token_id=0,
+        )
         torch.manual_seed(1)
         torch.set_default_dtype(torch.float16)
         with torch.device("cuda"):
             self.model = transformers.LlamaForCausalLM(config).eval()
         torch.set_default_dtype(torch.float32)
-        self.name, self.prompt, self.count, self.wrong = "transformers %s" % transformers.__version__, prompt, size.tokens, 0
+        self.name, self.prompt, self.count, self.wrong = (
+            "transformers %s" % transformers.__version__,
+            prompt,
+            size.tokens,
+            0,
+        )
         self.mask = torch.ones_like(prompt)
         for _ in range(WARM):
             if len(self.answer()) != self.count:
@@ -200,7 +239,14 @@ class Theirs:
 
     def answer(self):
         seen = Seen()
-        self.model.generate(self.prompt, attention_mask=self.mask, max_new_tokens=self.count, min_new_tokens=self.count, do_sample=False, streamer=seen)
+        self.model.generate(
+            self.prompt,
+            attention_mask=self.mask,
+            max_new_tokens=self.count,
+            min_new_tokens=self.count,
+            do_sample=False,
+            streamer=seen,
+        )
         return seen.found
 
 
@@ -221,9 +267,15 @@ class Server:
         if device == "cuda":
             try:
                 return Theirs(size, self.model.prompt)
-            except Exception as error:  # pylint: disable=broad-except # not there, or another version than is known here
+            except (
+                Exception
+            ) as error:  # pylint: disable=broad-except # not there, or another version than is known here
                 torch.set_default_dtype(torch.float32)
-                print("transformers is not used: %s: %s" % (type(error).__name__, str(error).splitlines()[0] if str(error) else ""), flush=True)
+                print(
+                    "transformers is not used: %s: %s"
+                    % (type(error).__name__, str(error).splitlines()[0] if str(error) else ""),
+                    flush=True,
+                )
         return Ours(self.model, False)
 
     def answer(self, mode):
@@ -251,8 +303,20 @@ class Server:
             due.append(arrival)
             first.append(moments[0] - arrival)
             between += [b - a for a, b in zip(moments, moments[1:])]
-        found = {"name": phase["name"], "begin_ns": begin, "end_ns": time.monotonic_ns(), "skipped": skipped, "hints": 0, "hints_missed": 0, "late": sum(one > LATE_NS for one in late),
-                 "late_max_ns": max(late, default=0), "due_ns": due, "latency_ns": first, "token_ns": between, "model": self.ways[phase["mode"]].name}
+        found = {
+            "name": phase["name"],
+            "begin_ns": begin,
+            "end_ns": time.monotonic_ns(),
+            "skipped": skipped,
+            "hints": 0,
+            "hints_missed": 0,
+            "late": sum(one > LATE_NS for one in late),
+            "late_max_ns": max(late, default=0),
+            "due_ns": due,
+            "latency_ns": first,
+            "token_ns": between,
+            "model": self.ways[phase["mode"]].name,
+        }
         return found | ({"request_gpu_us": self.gpu_us} if self.gpu_us else {})
 
     def is_exact(self):

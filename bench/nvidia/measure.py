@@ -62,8 +62,16 @@ def options_of(stage, setup, requests, seed):
         options += ["--us", str(first.us), *(["--pieces", str(first.pieces)] if first.pieces > 1 else [])]
     for name in setup.rows:
         row = rows.ROWS[name]
-        options += ["--phase", name, "--requests", str(rows.requests_in(row, requests)), "--period-us", str(row.period_us),
-                    "--phase-seconds", "%.1f" % (rows.phase_seconds(row, requests) * OVER)]
+        options += [
+            "--phase",
+            name,
+            "--requests",
+            str(rows.requests_in(row, requests)),
+            "--period-us",
+            str(row.period_us),
+            "--phase-seconds",
+            "%.1f" % (rows.phase_seconds(row, requests) * OVER),
+        ]
         if row.outstanding > 1:
             options += ["--outstanding", str(row.outstanding)]
         if row.torch or row.llm or row.http:
@@ -88,14 +96,19 @@ def read_json(child):
 
 def tasks_of(pid):
     """What each thread of a process waits for, as far as the kernel says."""
+
     def said(task, name):
         try:
             with open("/proc/%d/task/%s/%s" % (pid, task, name), encoding="ascii", errors="replace") as file:
                 return file.read().strip()
         except OSError:
             return ""
+
     try:
-        return [{"thread": task, **{name: said(task, name)[:200] for name in ("comm", "wchan", "syscall", "stat")}} for task in sorted(os.listdir("/proc/%d/task" % pid), key=int)]
+        return [
+            {"thread": task, **{name: said(task, name)[:200] for name in ("comm", "wchan", "syscall", "stat")}}
+            for task in sorted(os.listdir("/proc/%d/task" % pid), key=int)
+        ]
     except OSError:
         return []
 
@@ -119,8 +132,16 @@ class Still:
                 self.last[i] = (units, now)
             elif now - self.last[i][1] >= STILL_S and len(self.found) < STILL_NOTES:
                 self.last[i] = (units, now)
-                self.found.append({"program": child.name, "units": units, "saves": rm.saves(child.pid, child.tap), "slices_us": rm.slices(child.pid, child.tap), "tasks": tasks_of(child.pid),
-                                   "status": self.status()})
+                self.found.append(
+                    {
+                        "program": child.name,
+                        "units": units,
+                        "saves": rm.saves(child.pid, child.tap),
+                        "slices_us": rm.slices(child.pid, child.tap),
+                        "tasks": tasks_of(child.pid),
+                        "status": self.status(),
+                    }
+                )
 
 
 def finish_urgent(child, seconds, batch, still=None):
@@ -142,7 +163,11 @@ def finish_urgent(child, seconds, batch, still=None):
 def wait_noted(batch, moment):
     """Until each batch program has noted its progress beyond a moment: it does so every few milliseconds, if it is not kept from it."""
     for child in batch:
-        wait_for("a note of %s" % child.name, lambda c=child: (c.progress.last() or (0, 0))[0] >= moment or not c.is_running(), 10)
+        wait_for(
+            "a note of %s" % child.name,
+            lambda c=child: (c.progress.last() or (0, 0))[0] >= moment or not c.is_running(),
+            10,
+        )
 
 
 def entry_of(phase, exact, batch):
@@ -150,9 +175,16 @@ def entry_of(phase, exact, batch):
     begin, end = phase["begin_ns"], phase["end_ns"]
     wait_noted(batch, end)
     rates = [rate(child.progress.records(), begin, end) for child in batch]
-    entry = {"n": len(phase["latency_ns"]), "skipped": phase["skipped"], "late": phase.get("late", 0), "late_max_us": phase.get("late_max_ns", 0) / 1e3,
-             "launch_max_us": phase.get("launch_max_ns", 0) / 1e3, "seconds": (end - begin) / 1e9, "exact": exact,
-             "latency_us": [round(value / 1000, 1) for value in phase["latency_ns"]]}
+    entry = {
+        "n": len(phase["latency_ns"]),
+        "skipped": phase["skipped"],
+        "late": phase.get("late", 0),
+        "late_max_us": phase.get("late_max_ns", 0) / 1e3,
+        "launch_max_us": phase.get("launch_max_ns", 0) / 1e3,
+        "seconds": (end - begin) / 1e9,
+        "exact": exact,
+        "latency_us": [round(value / 1000, 1) for value in phase["latency_ns"]],
+    }
     if batch:
         if None in rates:
             raise Trouble("a batch program did not note its progress during %s" % phase["name"])
@@ -161,7 +193,9 @@ def entry_of(phase, exact, batch):
         if key in phase:
             entry[key] = phase[key]
     if phase["hints"] or phase["hints_missed"]:
-        entry["hints"] = {key: phase[key] for key in ("hints", "hints_wrong", "hints_missed", "hint_errors", "hint_error")}
+        entry["hints"] = {
+            key: phase[key] for key in ("hints", "hints_wrong", "hints_missed", "hint_errors", "hint_error")
+        }
     return entry
 
 
@@ -170,16 +204,27 @@ def managed_of(status, children):
     pids = {child.pid for child in children}
     clients = [c for c in (status or {}).get("clients", ()) if c.get("pid") in pids]
     device = ((status or {}).get("devices") or [{}])[0]
-    return {"programs": len(pids), "known": len(clients), "mechanisms": sorted({str(c.get("mechanism")) for c in clients}),
-            "device": {key: device.get(key) for key in ("name", "backend", "driver", "mechanism", "self_switching") if key in device},
-            "counters": ((status or {}).get("daemon") or {}).get("counters"), "stats": device.get("stats")}
+    return {
+        "programs": len(pids),
+        "known": len(clients),
+        "mechanisms": sorted({str(c.get("mechanism")) for c in clients}),
+        "device": {
+            key: device.get(key)
+            for key in ("name", "backend", "driver", "mechanism", "self_switching")
+            if key in device
+        },
+        "counters": ((status or {}).get("daemon") or {}).get("counters"),
+        "stats": device.get("stats"),
+    }
 
 
 def require_means(status):
     """Trouble, with the daemon's reasons, where it can only watch: such a row would be native time slicing under another name."""
     for device in (status or {}).get("devices", ()):
         if device.get("mechanism") == "none":
-            why = [str(finding.get("text")) for finding in device.get("findings", ()) if not finding.get("usable", True)]
+            why = [
+                str(finding.get("text")) for finding in device.get("findings", ()) if not finding.get("usable", True)
+            ]
             raise Trouble("gpreemptd can do nothing with this GPU: %s" % ("; ".join(why) or "it does not say why"))
 
 
@@ -193,9 +238,16 @@ def mid_entry(child, window, exact):
     child.end()
     document = read_json(child)
     phase = document["phases"][0]
-    kept = [(due, latency) for due, latency in zip(phase["due_ns"], phase["latency_ns"]) if window[0] <= due < window[1]]
-    return {"n": len(kept), "skipped": phase["skipped"], "seconds": (window[1] - window[0]) / 1e9, "exact": exact and document["exact"],
-            "latency_us": [round(latency / 1000, 1) for _, latency in kept]}
+    kept = [
+        (due, latency) for due, latency in zip(phase["due_ns"], phase["latency_ns"]) if window[0] <= due < window[1]
+    ]
+    return {
+        "n": len(kept),
+        "skipped": phase["skipped"],
+        "seconds": (window[1] - window[0]) / 1e9,
+        "exact": exact and document["exact"],
+        "latency_us": [round(latency / 1000, 1) for _, latency in kept],
+    }
 
 
 def start_all(stage, setup, requests, seed):
@@ -205,12 +257,28 @@ def start_all(stage, setup, requests, seed):
     program, priority = program_of(setup), rows.URGENT if managed else None
     batch = begin_batch(stage, setup, extra | ({"CUDA_MPS_CLIENT_PRIORITY": "1"} if extra else {}))
     # Programs that take ten seconds to start do so beside each other.
-    early = stage.urgent(options_of(stage, setup, requests, seed), priority, extra=extra, program=program) if program == "llm" else None
+    early = (
+        stage.urgent(options_of(stage, setup, requests, seed), priority, extra=extra, program=program)
+        if program == "llm"
+        else None
+    )
     wait_batch(batch)
     mid = None
     if setup.mid:
-        mid = stage.urgent(["--us", str(rows.MID_KERNEL_US), "--period-us", str(rows.MID_PERIOD_US), "--requests", "0", "--seed", str(seed + 1000)],
-                           rows.MID if managed else None, "mid")
+        mid = stage.urgent(
+            [
+                "--us",
+                str(rows.MID_KERNEL_US),
+                "--period-us",
+                str(rows.MID_PERIOD_US),
+                "--requests",
+                "0",
+                "--seed",
+                str(seed + 1000),
+            ],
+            rows.MID if managed else None,
+            "mid",
+        )
         mid.wait_line("ready")
         stage.go(mid)
     urgent = early or stage.urgent(options_of(stage, setup, requests, seed), priority, extra=extra, program=program)
@@ -243,7 +311,9 @@ def run_rows(stage, setup, requests, seed):
     document, saves = finish_urgent(urgent, rows.seconds_of(setup, requests) * OVER + 15, batch, still)
     known = managed_of(status, [*batch, urgent, *([mid] if mid else [])]) if managed else None
     if managed:
-        known |= {key: value for key, value in managed_of(stage.status(), batch).items() if key in ("counters", "stats")}
+        known |= {
+            key: value for key, value in managed_of(stage.status(), batch).items() if key in ("counters", "stats")
+        }
     phases = document["phases"]
     found = {phase["name"]: entry_of(phase, document["exact"], batch) for phase in phases}
     for phase, before, after in zip(phases, saves, saves[1:]):

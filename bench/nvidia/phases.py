@@ -9,7 +9,16 @@ class PhaseOption(argparse.Action):
 
     def __call__(self, parser, namespace, value, option_string=None):
         if self.dest == "phase":
-            namespace.phases = [*namespace.phases, {"name": value, "mode": parser.get_default("phase_mode"), "requests": 100, "period_us": 20000.0, "seconds": 60.0}]
+            namespace.phases = [
+                *namespace.phases,
+                {
+                    "name": value,
+                    "mode": parser.get_default("phase_mode"),
+                    "requests": 100,
+                    "period_us": 20000.0,
+                    "seconds": 60.0,
+                },
+            ]
         elif not namespace.phases:
             parser.error("%s belongs behind a --phase" % option_string)
         else:

@@ -12,16 +12,40 @@ EIGHT = FOUR + ("--set", "mix.batch=8")
 SEED = "7"
 # row: options of the simulator, the run to look at, the client
 ROWS = {
-    "alone": (ONE, "alone", "urgent"), "native-1": (ONE, "stock", "urgent"), "gpreempt-1": (ONE, "hpf", "urgent"),
-    "native-4": (FOUR, "stock", "urgent"), "gpreempt-4": (FOUR, "hpf", "urgent"), "native-8": (EIGHT, "stock", "urgent"), "gpreempt-8": (EIGHT, "hpf", "urgent"),
-    "native-3": (THREE, "stock", "urgent"), "native-3-mid": (THREE, "stock", "mid"), "gpreempt-3": (THREE, "hpf", "urgent"),
-    "gpreempt-3-mid": (THREE, "hpf", "mid"), "mid-alone": (THREE, "alone", "mid"),
-    "list-alone": (("--mix", "LIST"), "alone", "urgent"), "list-native": (("--mix", "LIST"), "stock", "urgent"), "list-gpreempt": (("--mix", "LIST"), "hpf", "urgent"),
+    "alone": (ONE, "alone", "urgent"),
+    "native-1": (ONE, "stock", "urgent"),
+    "gpreempt-1": (ONE, "hpf", "urgent"),
+    "native-4": (FOUR, "stock", "urgent"),
+    "gpreempt-4": (FOUR, "hpf", "urgent"),
+    "native-8": (EIGHT, "stock", "urgent"),
+    "gpreempt-8": (EIGHT, "hpf", "urgent"),
+    "native-3": (THREE, "stock", "urgent"),
+    "native-3-mid": (THREE, "stock", "mid"),
+    "gpreempt-3": (THREE, "hpf", "urgent"),
+    "gpreempt-3-mid": (THREE, "hpf", "mid"),
+    "mid-alone": (THREE, "alone", "mid"),
+    "list-alone": (("--mix", "LIST"), "alone", "urgent"),
+    "list-native": (("--mix", "LIST"), "stock", "urgent"),
+    "list-gpreempt": (("--mix", "LIST"), "hpf", "urgent"),
 } | {"hint-%d" % lead: (ONE + ("--set", "mix.hint=%dus" % lead), "hpf", "urgent") for lead in rows.LEADS}
 # Shapes of requests. Where natively more requests arrive than are served, the simulator queues all of them and the benchmark does not: no prediction.
 # Rows of language models, web servers and programs that wait for each other: a mix has no host that computes between kernels, and no clients that wait for one another.
-SHAPES = {"long": ("alone", "native", "gpreempt"), "load": ("alone", "gpreempt"), "pieces": ("alone", "native", "gpreempt"), "rate": ("alone", "gpreempt")}
-ROWS |= {"%s-%s" % (kind, name): (("--mix", "SHAPE-" + kind), {"alone": "alone", "native": "stock", "gpreempt": "hpf"}[name], "urgent") for kind, names in SHAPES.items() for name in names}
+SHAPES = {
+    "long": ("alone", "native", "gpreempt"),
+    "load": ("alone", "gpreempt"),
+    "pieces": ("alone", "native", "gpreempt"),
+    "rate": ("alone", "gpreempt"),
+}
+ROWS |= {
+    "%s-%s"
+    % (kind, name): (
+        ("--mix", "SHAPE-" + kind),
+        {"alone": "alone", "native": "stock", "gpreempt": "hpf"}[name],
+        "urgent",
+    )
+    for kind, names in SHAPES.items()
+    for name in names
+}
 SHAPE_MIX = """[mix]
 title = %(title)s
 requests = 2000
@@ -78,7 +102,10 @@ def simulate(gpreempt, options):
 def mixes():
     """{name: text} of those that do not come with the simulator."""
     shapes = {kind: rows.ROWS[kind + "-alone"] for kind in SHAPES}
-    return {"LIST": LIST_MIX} | {"SHAPE-" + kind: SHAPE_MIX % {"title": row.title, "period": row.period_us, "us": row.us, "pieces": row.pieces} for kind, row in shapes.items()}
+    return {"LIST": LIST_MIX} | {
+        "SHAPE-" + kind: SHAPE_MIX % {"title": row.title, "period": row.period_us, "us": row.us, "pieces": row.pieces}
+        for kind, row in shapes.items()
+    }
 
 
 def run(gpreempt):
@@ -94,7 +121,9 @@ def run(gpreempt):
                 known[real] = simulate(gpreempt, real)
             runs = known[real]
             one = next(c for c in runs[policy]["clients"] if c["name"] == client)
-            alone = next((c["throughput_per_s"] for c in runs["alone"]["clients"] if c["name"].startswith("batch")), None)
+            alone = next(
+                (c["throughput_per_s"] for c in runs["alone"]["clients"] if c["name"].startswith("batch")), None
+            )
             batch = sum(c["throughput_per_s"] for c in runs[policy]["clients"] if c["name"].startswith("batch"))
             found[name] = {key: one["latency_us"][key] for key in ("p50", "p90", "p99")}
             found[name]["kept"] = 100 * batch / alone if alone and policy != "alone" and client == "urgent" else None
@@ -112,8 +141,14 @@ def cells(predicted, measured):
         row = [rows.ROWS[name].title]
         for key in ("p50", "p90", "p99"):
             real = measured[name][key]
-            row.append("%.0f / %.0f (%+.0f %%)" % (prediction[key], real, 100 * (prediction[key] / real - 1)) if real else "–")
+            row.append(
+                "%.0f / %.0f (%+.0f %%)" % (prediction[key], real, 100 * (prediction[key] / real - 1)) if real else "–"
+            )
         real = measured[name]["kept"]
-        row.append("%.1f / %.1f %% (%+.1f)" % (prediction["kept"], real, prediction["kept"] - real) if real is not None and prediction["kept"] is not None else "–")
+        row.append(
+            "%.1f / %.1f %% (%+.1f)" % (prediction["kept"], real, prediction["kept"] - real)
+            if real is not None and prediction["kept"] is not None
+            else "–"
+        )
         table.append(row)
     return table

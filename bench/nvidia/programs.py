@@ -16,7 +16,9 @@ import time
 
 PLACES = ("", "cli", "daemon", "agent", "libgpreempt", "bench")  # a flat folder, or a build tree
 PATIENCE = 40.0  # seconds to start; eight CUDA contexts at once take a while
-END_S = float(os.environ.get("NVBENCH_END_S", "25"))  # to end after being asked: a batch program finishes its kernels first
+END_S = float(
+    os.environ.get("NVBENCH_END_S", "25")
+)  # to end after being asked: a batch program finishes its kernels first
 
 
 class Trouble(Exception):
@@ -29,6 +31,7 @@ class Ended(Exception):
 
 class Signals:
     """Signals end us by an exception, but not while a process is being started: one that nobody has noted would be left behind."""
+
     held, pending = 0, None
 
     @classmethod
@@ -82,8 +85,14 @@ class Child:
     def __init__(self, name, argv, environment, folder):
         self.name, self.path, self.is_asked = name, os.path.join(folder, name + ".out"), False
         with open(self.path, "wb") as output:
-            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment,
-                                            start_new_session=True)
+            self.process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
 
     @property
     def pid(self):
@@ -107,6 +116,7 @@ class Child:
             if not self.is_running():
                 raise Trouble("%s ended with status %d; %s" % (self.name, self.process.returncode, self.said()))
             return False
+
         wait_for(lambda: "'%s' of %s" % (line, self.said()), asked, seconds)
 
     def wait(self, seconds):
@@ -151,7 +161,7 @@ class Progress:
                 data = file.read()
         except FileNotFoundError:
             return []
-        return list(struct.iter_unpack("=QQ", data[:len(data) // 16 * 16]))
+        return list(struct.iter_unpack("=QQ", data[: len(data) // 16 * 16]))
 
     def last(self):
         try:
@@ -199,8 +209,13 @@ class Stage:
         self.iters, self.rate = None, None
         self.lists, self.baseline_s = {}, 2.0
         here = os.path.dirname(os.path.abspath(__file__))
-        self.python = {"torch": [sys.executable, os.path.join(here, "pytorch.py")], "jax": [sys.executable, os.path.join(here, "jaxtrain.py")], "llm": [sys.executable, os.path.join(here, "llm.py")],
-                       "mp": [sys.executable, os.path.join(here, "torchpair.py")], "http": [sys.executable, os.path.join(here, "..", "..", "libgpreempt", "example", "serve_http.py")]}
+        self.python = {
+            "torch": [sys.executable, os.path.join(here, "pytorch.py")],
+            "jax": [sys.executable, os.path.join(here, "jaxtrain.py")],
+            "llm": [sys.executable, os.path.join(here, "llm.py")],
+            "mp": [sys.executable, os.path.join(here, "torchpair.py")],
+            "http": [sys.executable, os.path.join(here, "..", "..", "libgpreempt", "example", "serve_http.py")],
+        }
         self.module = os.path.join(here, "..", "..", "python")
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o755)
@@ -212,7 +227,9 @@ class Stage:
         return path
 
     def environment(self, extra=None):
-        environment = {key: value for key, value in os.environ.items() if key not in ("LD_PRELOAD", "CUDA_MPS_PIPE_DIRECTORY")}
+        environment = {
+            key: value for key, value in os.environ.items() if key not in ("LD_PRELOAD", "CUDA_MPS_PIPE_DIRECTORY")
+        }
         environment["GPREEMPT_SOCKET"] = self.socket
         agent = find(self.binaries, "libgpreempt-agent.so")
         if agent:
@@ -249,7 +266,11 @@ class Stage:
             argv = [*self.python[listed], "train", "--progress", path]
         else:
             argv = [self.program("be"), "--progress", path, "--sample-us", str(sample_us)]
-            argv += ["--list", self.lists[listed], "--rate", "%.6f" % self.rate] if listed else ["--ms", str(ms), "--iters", str(self.iters)]
+            argv += (
+                ["--list", self.lists[listed], "--rate", "%.6f" % self.rate]
+                if listed
+                else ["--ms", str(ms), "--iters", str(self.iters)]
+            )
         environment, tap = self.tap(name)
         child = self.start("be", self.managed(priority, argv), environment | (extra or {}))
         child.progress, child.tap = Progress(path), tap
@@ -259,7 +280,9 @@ class Stage:
         """Starts an urgent program, hp or one in Python; its child with .json."""
         path = os.path.join(self.folder, "%s-%d.json" % (name, self.count + 1))
         go = path + ".go"
-        command = [self.program("hp"), "--rate", "%.6f" % self.rate] if program == "hp" else [*self.python[program], "serve"]
+        command = (
+            [self.program("hp"), "--rate", "%.6f" % self.rate] if program == "hp" else [*self.python[program], "serve"]
+        )
         argv = [*command, "--json", path, "--go", go, *options]
         library = find(self.binaries, "libgpreempt.so.0", "libgpreempt.so")
         if "--hint" in options and library:
@@ -286,12 +309,15 @@ class Stage:
         with open(path, "w", encoding="utf-8") as file:
             for section, values in sections.items():
                 file.write("[%s]\n%s\n" % (section, "".join("%s = %s\n" % item for item in values.items())))
-        child = self.start("gpreemptd", [self.program("gpreemptd"), "--config", path, "--socket", self.socket, *self.daemon_options])
+        child = self.start(
+            "gpreemptd", [self.program("gpreemptd"), "--config", path, "--socket", self.socket, *self.daemon_options]
+        )
 
         def asked():
             if not child.is_running():
                 raise Trouble("gpreemptd ended with status %d; %s" % (child.process.returncode, child.said()))
             return self.status()
+
         wait_for(lambda: "gpreemptd answers; " + child.said(), asked, 15)
         return child
 
@@ -299,8 +325,14 @@ class Stage:
         """What `gpreempt status --json` says, or None."""
         try:
             with Signals.hold():
-                done = subprocess.run([self.program("gpreempt"), "status", "--json"], capture_output=True, text=True, check=False, timeout=10,
-                                      env=self.environment())
+                done = subprocess.run(
+                    [self.program("gpreempt"), "status", "--json"],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    timeout=10,
+                    env=self.environment(),
+                )
             return json.loads(done.stdout) if done.returncode == 0 else None
         except (subprocess.TimeoutExpired, ValueError):
             return None
@@ -344,8 +376,15 @@ class Stage:
     def mps_stop(self):
         if self.mps and self.mps.is_running():
             try:
-                subprocess.run([self.mps.control], input="quit\n", text=True, capture_output=True, check=False, timeout=15,
-                               env=self.environment(self.mps.environment))
+                subprocess.run(
+                    [self.mps.control],
+                    input="quit\n",
+                    text=True,
+                    capture_output=True,
+                    check=False,
+                    timeout=15,
+                    env=self.environment(self.mps.environment),
+                )
                 self.mps.wait(10)
             except (subprocess.TimeoutExpired, Trouble):
                 pass
@@ -358,8 +397,12 @@ class Stage:
         """Of our own MPS those that outlived its control: gpreemptd does nothing on a machine where one runs."""
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                with open("/proc/%s/comm" % pid, encoding="ascii", errors="replace") as comm, open("/proc/%s/environ" % pid, "rb") as environ:
-                    if comm.read().startswith("nvidia-cuda-mps") and ("CUDA_MPS_PIPE_DIRECTORY=" + pipe).encode() in environ.read().split(b"\0"):
+                with open("/proc/%s/comm" % pid, encoding="ascii", errors="replace") as comm, open(
+                    "/proc/%s/environ" % pid, "rb"
+                ) as environ:
+                    if comm.read().startswith("nvidia-cuda-mps") and (
+                        "CUDA_MPS_PIPE_DIRECTORY=" + pipe
+                    ).encode() in environ.read().split(b"\0"):
                         os.kill(int(pid), signal.SIGKILL)
             except OSError:
                 pass

@@ -27,7 +27,12 @@ try:
 except ImportError:
     torch = None
 
-AHEAD, ROUND, WARM, PAUSE_S = 3, 8, 10, 0.05  # steps launched ahead of the GPU, of a round; requests before the first; before a phase
+AHEAD, ROUND, WARM, PAUSE_S = (
+    3,
+    8,
+    10,
+    0.05,
+)  # steps launched ahead of the GPU, of a round; requests before the first; before a phase
 LATE_NS = 100000  # a request that the host began so late says so
 ended = []
 
@@ -39,11 +44,17 @@ class Block(torch.nn.Module if torch else object):
         super().__init__()
         self.heads = heads
         self.norms = torch.nn.ModuleList([torch.nn.LayerNorm(width, device=device) for _ in range(2)])
-        self.products = torch.nn.ModuleList([torch.nn.Linear(a * width, b * width, device=device) for a, b in ((1, 3), (1, 1), (1, 4), (4, 1))])
+        self.products = torch.nn.ModuleList(
+            [torch.nn.Linear(a * width, b * width, device=device) for a, b in ((1, 3), (1, 1), (1, 4), (4, 1))]
+        )
 
     def forward(self, x):
         batch, length, width = x.shape
-        q, k, v = self.products[0](self.norms[0](x)).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        q, k, v = (
+            self.products[0](self.norms[0](x))
+            .view(batch, length, 3, self.heads, width // self.heads)
+            .permute(2, 0, 3, 1, 4)
+        )
         mixed = torch.softmax(q @ k.transpose(-1, -2) * (width // self.heads) ** -0.5, -1) @ v
         x = x + self.products[1](mixed.transpose(1, 2).reshape(batch, length, width))
         return x + self.products[3](torch.nn.functional.gelu(self.products[2](self.norms[1](x))))
@@ -83,7 +94,10 @@ class Trainer:
 
     def bits(self):
         """Losses and weights of a round, as whole numbers: what is no number is equal to itself, too."""
-        return [tensor.detach().view(torch.int16 if tensor.element_size() == 2 else torch.int32) for tensor in (*self.weights, self.losses)]
+        return [
+            tensor.detach().view(torch.int16 if tensor.element_size() == 2 else torch.int32)
+            for tensor in (*self.weights, self.losses)
+        ]
 
     def step(self):
         """Launches a step and, behind the last of a round, its check."""
@@ -99,7 +113,9 @@ class Trainer:
             if place + 1 == ROUND:
                 if self.reference is None:
                     self.reference = [tensor.clone() for tensor in self.bits()]
-                self.wrong += torch.stack([(found != first).any() for found, first in zip(self.bits(), self.reference)]).any()
+                self.wrong += torch.stack(
+                    [(found != first).any() for found, first in zip(self.bits(), self.reference)]
+                ).any()
                 for weight, first in zip(self.weights, self.first):
                     weight.copy_(first)
 
@@ -122,7 +138,9 @@ def train(arguments, device):
                 done += 1
                 file.write(struct.pack("=QQ", time.monotonic_ns(), done))
     wrong, varied = int(trainer.wrong), len(set(trainer.losses.tolist())) > 1
-    exact = not wrong and varied and bool(torch.isfinite(trainer.losses).all())  # losses that do not change would be no check
+    exact = (
+        not wrong and varied and bool(torch.isfinite(trainer.losses).all())
+    )  # losses that do not change would be no check
     print("%d steps, %d rounds differ: %s" % (trainer.count, wrong, "exact" if exact else "WRONG"), flush=True)
     return 0 if exact else 3
 
@@ -174,15 +192,27 @@ class Server:
                 pass
             latencies.append(time.monotonic_ns() - arrival)
             due.append(arrival)
-        return {"name": phase["name"], "begin_ns": begin, "end_ns": time.monotonic_ns(), "skipped": skipped, "hints": 0, "hints_missed": 0,
-                "late": sum(late > LATE_NS for late in lates), "late_max_ns": max(lates, default=0), "launch_max_ns": max(launches, default=0),
-                "due_ns": due, "late_ns": lates, "launch_ns": launches, "latency_ns": latencies}
+        return {
+            "name": phase["name"],
+            "begin_ns": begin,
+            "end_ns": time.monotonic_ns(),
+            "skipped": skipped,
+            "hints": 0,
+            "hints_missed": 0,
+            "late": sum(late > LATE_NS for late in lates),
+            "late_max_ns": max(lates, default=0),
+            "launch_max_ns": max(launches, default=0),
+            "due_ns": due,
+            "late_ns": lates,
+            "launch_ns": launches,
+            "latency_ns": latencies,
+        }
 
     def is_exact(self, phases):
         """Each answer that of the first of its phase: a graph may choose other kernels than are launched one by one."""
-        place, exact = 0, bool(self.answers[:self.count].isfinite().all()) and bool(self.answers[:self.count].any())
+        place, exact = 0, bool(self.answers[: self.count].isfinite().all()) and bool(self.answers[: self.count].any())
         for phase in phases:
-            answers = self.answers[place:place + len(phase["latency_ns"])]
+            answers = self.answers[place : place + len(phase["latency_ns"])]
             exact = exact and bool((answers == answers[:1]).all())
             place += len(answers)
         return exact

@@ -9,13 +9,16 @@ import fcntl
 import os
 
 PIDFD_GETFD = 438
-RM_CONTROL = 0xc020462a
-GET_TIMESLICE, GET_CTXSW_STATS = 0xa06c0104, 0x20801215
+RM_CONTROL = 0xC020462A
+GET_TIMESLICE, GET_CTXSW_STATS = 0xA06C0104, 0x20801215
 
 
 class Control(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint32) for name in ("client", "object", "command", "flags")] + [
-        ("params", ctypes.c_uint64), ("size", ctypes.c_uint32), ("status", ctypes.c_uint32)]
+        ("params", ctypes.c_uint64),
+        ("size", ctypes.c_uint32),
+        ("status", ctypes.c_uint32),
+    ]
 
 
 class Stats(ctypes.Structure):
@@ -29,14 +32,24 @@ def noted(path):
             lines = [line.split() for line in file]
     except OSError:
         return []
-    return [(line[0], *map(int, line[1:])) for line in lines if len(line) == 5 and all(word.isdigit() for word in line[1:])]
+    return [
+        (line[0], *map(int, line[1:])) for line in lines if len(line) == 5 and all(word.isdigit() for word in line[1:])
+    ]
 
 
 def compute_groups(objects):
     """[(fd, client, group)] of the groups below one of whose channels there is a compute object."""
     channels = {(client, parent) for kind, _, client, _, parent in objects if kind == "compute"}
-    groups = {(client, parent) for kind, _, client, handle, parent in objects if kind == "channel" and (client, handle) in channels}
-    return [(fd, client, handle) for kind, fd, client, handle, _ in objects if kind == "group" and (client, handle) in groups]
+    groups = {
+        (client, parent)
+        for kind, _, client, handle, parent in objects
+        if kind == "channel" and (client, handle) in channels
+    }
+    return [
+        (fd, client, handle)
+        for kind, fd, client, handle, _ in objects
+        if kind == "group" and (client, handle) in groups
+    ]
 
 
 def control(pid, fd, client, handle, command, params):
@@ -50,7 +63,7 @@ def control(pid, fd, client, handle, command, params):
     finally:
         os.close(pidfd)
     try:
-        ask = Control(client, handle, command, 0, ctypes.addressof(params), ctypes.sizeof(params), 0xffffffff)
+        ask = Control(client, handle, command, 0, ctypes.addressof(params), ctypes.sizeof(params), 0xFFFFFFFF)
         fcntl.ioctl(copy, RM_CONTROL, ask)
         return 0 if ask.status == 0 else "status 0x%x" % ask.status
     except OSError as error:

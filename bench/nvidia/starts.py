@@ -27,9 +27,9 @@ ENDLESS = -rows.URGENT  # an urgent program whose kernel waits for its host, for
 class Order:
     name: str
     title: str
-    there: tuple           # priorities of those that run before
-    groups: tuple          # of those that start: each group at once, one group after the other
-    settings: tuple = ()   # of gpreempt.conf
+    there: tuple  # priorities of those that run before
+    groups: tuple  # of those that start: each group at once, one group after the other
+    settings: tuple = ()  # of gpreempt.conf
     managed: bool = True
 
 
@@ -40,10 +40,18 @@ ORDERS = (
     Order("two-at-once", "urgent, then two batch at once", (U,), ((B, B),)),
     Order("four-at-once", "2 urgent and 2 batch at once", (), ((U, U, B, B),)),
     Order("batch-first", "batch, batch, then urgent", (), ((B,), (B,), (U,))),
-    Order("no-short-slice", "urgent, batch, batch; short_slice = 0", (U,), ((B,), (B,)), (("nvidia.short_slice", "0"),)),
+    Order(
+        "no-short-slice", "urgent, batch, batch; short_slice = 0", (U,), ((B,), (B,)), (("nvidia.short_slice", "0"),)
+    ),
     Order("long-turns", "urgent, batch, batch; turn = 2s", (U,), ((B,), (B,)), (("policy.turn", "2s"),)),
     Order("channel", "urgent, batch, batch; mechanism channel", (U,), ((B,), (B,)), (("nvidia.mechanism", "channel"),)),
-    Order("channel-at-once", "2 urgent and 2 batch at once; mechanism channel", (), ((U, U, B, B),), (("nvidia.mechanism", "channel"),)),
+    Order(
+        "channel-at-once",
+        "2 urgent and 2 batch at once; mechanism channel",
+        (),
+        ((U, U, B, B),),
+        (("nvidia.mechanism", "channel"),),
+    ),
     Order("endless", "an urgent kernel that never ends, then batch, then batch", (ENDLESS,), ((B,), (B,))),
 )
 
@@ -53,7 +61,10 @@ def begin(stage, order, priority):
     given = abs(priority) if order.managed else None
     begun = time.monotonic()
     if abs(priority) == U:
-        child = stage.urgent(["--us", str(rows.KERNEL_US), "--requests", "0", *(["--forever", "1"] if priority == ENDLESS else [])], given)
+        child = stage.urgent(
+            ["--us", str(rows.KERNEL_US), "--requests", "0", *(["--forever", "1"] if priority == ENDLESS else [])],
+            given,
+        )
         stage.go(child)
     else:
         child = stage.batch(given)
@@ -86,9 +97,22 @@ def end(stage, order, children):
         try:
             status = child.end(max(0.1, END_S - (time.monotonic() - asked)))
             if status != 0 or not child.output().rstrip().endswith("exact"):
-                wrong.append((child.name, "results are WRONG" if status == 3 else "ended with status %d without a verdict; %s" % (status, child.said())))
+                wrong.append(
+                    (
+                        child.name,
+                        "results are WRONG"
+                        if status == 3
+                        else "ended with status %d without a verdict; %s" % (status, child.said()),
+                    )
+                )
         except Trouble:
-            wrong.append((child.name, "did not end within %.0f s of SIGTERM%s%s" % (END_S, progress_of(child), slice_of(stage, order, child))))
+            wrong.append(
+                (
+                    child.name,
+                    "did not end within %.0f s of SIGTERM%s%s"
+                    % (END_S, progress_of(child), slice_of(stage, order, child)),
+                )
+            )
             child.kill()
     return wrong
 
@@ -158,13 +182,28 @@ def one_order(stage, order, arguments, deadline):
 
 def line_of(name, found):
     times = sorted(found["ready_s"])
-    shown = "ready after %.2f s (median), %.2f s at most" % (times[len(times) // 2], times[-1]) if times else "none was ready"
+    shown = (
+        "ready after %.2f s (median), %.2f s at most" % (times[len(times) // 2], times[-1])
+        if times
+        else "none was ready"
+    )
     ends = {}
     for program, what in found["ends"]:  # the same of several programs is told once
         ends.setdefault((program.rsplit("-", 1)[0], what.split(";")[0]), []).append("%s %s" % (program, what))
-    rest = "".join("; %d %s programs: %s" % (len(said), kind, said[0]) if len(said) > 1 else "; " + said[0] for (kind, _), said in ends.items())
+    rest = "".join(
+        "; %d %s programs: %s" % (len(said), kind, said[0]) if len(said) > 1 else "; " + said[0]
+        for (kind, _), said in ends.items()
+    )
     rest += "; " + found["trouble"] if "trouble" in found else "" if found["whole"] else "; the time was up"
-    return "%-16s %2d of %2d not ready in %.0f s; %s%s (%s)" % (name, found["not_ready"], found["starts"], READY_S, shown, rest, found["title"])
+    return "%-16s %2d of %2d not ready in %.0f s; %s%s (%s)" % (
+        name,
+        found["not_ready"],
+        found["starts"],
+        READY_S,
+        shown,
+        rest,
+        found["title"],
+    )
 
 
 def main():
@@ -177,7 +216,9 @@ def main():
     arguments = parser.parse_args()
     unknown = set(arguments.order) - {order.name for order in ORDERS}
     if unknown:
-        parser.error("no such order: %s; there are %s" % (", ".join(sorted(unknown)), ", ".join(order.name for order in ORDERS)))
+        parser.error(
+            "no such order: %s; there are %s" % (", ".join(sorted(unknown)), ", ".join(order.name for order in ORDERS))
+        )
     os.makedirs(arguments.out, exist_ok=True)
     deadline, xids, results = time.monotonic() + arguments.seconds, xid_lines(), {}
     with tempfile.TemporaryDirectory(prefix="nvbench-starts.") as folder:

@@ -11,7 +11,11 @@ import measure
 import rows
 from programs import Progress, Trouble, rate
 
-TITLES = {"ipc": "two programs with CUDA IPC events", "wait": "two processes whose kernels wait for each other", "mp": "torch.multiprocessing, tensors to and fro"}
+TITLES = {
+    "ipc": "two programs with CUDA IPC events",
+    "wait": "two processes whose kernels wait for each other",
+    "mp": "torch.multiprocessing, tensors to and fro",
+}
 AIMS = {"idle": 90.0, "busy": 50.0}  # percent of native, at least
 
 
@@ -22,7 +26,9 @@ def start(stage, kind, priority):
         common = [stage.program("pair"), "--mode", "ipc", "--shared", path + ".shared", "--role"]
         commands = [[*common, "0", "--progress", path], [*common, "1"]]
     else:
-        commands = [[*([stage.program("pair"), "--mode", "wait"] if kind == "wait" else stage.python["mp"]), "--progress", path]]
+        commands = [
+            [*([stage.program("pair"), "--mode", "wait"] if kind == "wait" else stage.python["mp"]), "--progress", path]
+        ]
     children = [stage.start("pair", stage.managed(priority, command)) for command in commands]
     children[0].progress = Progress(path)
     for child in children:
@@ -62,8 +68,23 @@ def run(stage, setup, seed):
         measure.require_means(stage.status())
     children = start(stage, setup.pair, rows.BATCH if managed else None)
     requests = int(rows.PAIR_BUSY_S * 1e6 / rows.PERIOD_US)
-    urgent = stage.urgent(["--seed", str(seed), "--us", str(rows.KERNEL_US), "--phase", "busy", "--requests", str(requests), "--period-us", str(rows.PERIOD_US),
-                           "--phase-seconds", "%.1f" % (rows.PAIR_BUSY_S * measure.OVER)], rows.URGENT if managed else None)
+    urgent = stage.urgent(
+        [
+            "--seed",
+            str(seed),
+            "--us",
+            str(rows.KERNEL_US),
+            "--phase",
+            "busy",
+            "--requests",
+            str(requests),
+            "--period-us",
+            str(rows.PERIOD_US),
+            "--phase-seconds",
+            "%.1f" % (rows.PAIR_BUSY_S * measure.OVER),
+        ],
+        rows.URGENT if managed else None,
+    )
     urgent.wait_line("ready")
     time.sleep(rows.PAIR_SETTLE_S)
     idle = window(children, rows.PAIR_IDLE_S)
@@ -73,11 +94,30 @@ def run(stage, setup, seed):
     phase = document["phases"][0]
     busy = over(children, phase["begin_ns"], phase["end_ns"])
     exact = measure.end_batch(children) and document["exact"]
-    found = {"idle": idle, "busy": busy, "latency_us": [round(value / 1000, 1) for value in phase["latency_ns"]], "skipped": phase["skipped"], "exact": exact}
+    found = {
+        "idle": idle,
+        "busy": busy,
+        "latency_us": [round(value / 1000, 1) for value in phase["latency_ns"]],
+        "skipped": phase["skipped"],
+        "exact": exact,
+    }
     return found | ({"managed": measure.managed_of(status, [children[0], urgent])} if managed else {})
 
 
-HEAD = ("programs that belong together", "n", "native, urgent idle", "gpreempt", "of native", "native, urgent at work", "gpreempt", "of native", "urgent p50/p99 native", "gpreempt", "exact", "aim")
+HEAD = (
+    "programs that belong together",
+    "n",
+    "native, urgent idle",
+    "gpreempt",
+    "of native",
+    "native, urgent at work",
+    "gpreempt",
+    "of native",
+    "urgent p50/p99 native",
+    "gpreempt",
+    "exact",
+    "aim",
+)
 
 
 def figures(results, quantile):
@@ -85,7 +125,11 @@ def figures(results, quantile):
     found = {}
     for kind, managers in results.get("pairs", {}).items():
         native, ours = managers.get("native", {}), managers.get("gpreempt", {})
-        one = {"n": (len(native), len(ours)), "exact": all(e["exact"] for e in (*native.values(), *ours.values())), "xid": sum(len(e.get("xid") or ()) for e in (*native.values(), *ours.values()))}
+        one = {
+            "n": (len(native), len(ours)),
+            "exact": all(e["exact"] for e in (*native.values(), *ours.values())),
+            "xid": sum(len(e.get("xid") or ()) for e in (*native.values(), *ours.values())),
+        }
         for name, repeats in (("native", native), ("ours", ours)):
             for key in ("idle", "busy"):
                 one[name, key] = statistics.median(e[key] for e in repeats.values()) if repeats else None
@@ -93,20 +137,33 @@ def figures(results, quantile):
                 values = [quantile(e["latency_us"], share) for e in repeats.values() if e["latency_us"]]
                 one[name, share] = statistics.median(values) if values else None
         for key in ("idle", "busy"):
-            one[key] = 100 * one["ours", key] / one["native", key] if one["native", key] and one["ours", key] is not None else None
+            one[key] = (
+                100 * one["ours", key] / one["native", key]
+                if one["native", key] and one["ours", key] is not None
+                else None
+            )
         found[kind] = one
     return found
 
 
 def judge(found):
     """[(kind, words, True, False or None)]."""
-    return [(TITLES[kind], "%s: at least %.0f %% of native" % ({"idle": "urgent program connected and idle", "busy": "urgent program at work"}[key], aim), None if one[key] is None else one[key] >= aim and one["exact"])
-            for kind, one in found.items() for key, aim in AIMS.items()]
+    return [
+        (
+            TITLES[kind],
+            "%s: at least %.0f %% of native"
+            % ({"idle": "urgent program connected and idle", "busy": "urgent program at work"}[key], aim),
+            None if one[key] is None else one[key] >= aim and one["exact"],
+        )
+        for kind, one in found.items()
+        for key, aim in AIMS.items()
+    ]
 
 
 def cells(found):
     def text(value, form):
         return "–" if value is None else form % value
+
     table = []
     for kind, one in found.items():
         answers = [answer for title, _, answer in judge(found) if title == TITLES[kind]]
@@ -114,5 +171,11 @@ def cells(found):
         for key in ("idle", "busy"):
             row += [text(one["native", key], "%.1f /s"), text(one["ours", key], "%.1f /s"), text(one[key], "%.0f %%")]
         row += ["%s/%s" % (text(one[name, 0.5], "%.0f"), text(one[name, 0.99], "%.0f")) for name in ("native", "ours")]
-        table.append([*row, "yes" if one["exact"] else "**WRONG**", "**missed**" if False in answers else "not known" if None in answers else "reached"])
+        table.append(
+            [
+                *row,
+                "yes" if one["exact"] else "**WRONG**",
+                "**missed**" if False in answers else "not known" if None in answers else "reached",
+            ]
+        )
     return table

@@ -62,7 +62,11 @@ def main():
     pipe, end = context.Pipe()
     other = context.Process(target=second, args=(end,), daemon=True)
     other.start()
-    base, wrong, rounds = torch.arange(size, device=device, dtype=torch.int32), torch.zeros((), dtype=torch.int64, device=device), 0
+    base, wrong, rounds = (
+        torch.arange(size, device=device, dtype=torch.int32),
+        torch.zeros((), dtype=torch.int64, device=device),
+        0,
+    )
     with open(arguments.progress, "wb", buffering=0) as file:
         while not ended or not rounds:
             x = base + rounds

@@ -50,12 +50,17 @@ class TorchModel:
 
     def __init__(self):
         import torch  # pylint: disable=import-outside-toplevel
+
         if not torch.cuda.is_available():
             raise RuntimeError("PyTorch sees no GPU")
         self.torch, self.name = torch, "PyTorch %s" % torch.__version__
         torch.manual_seed(1)
         self.table = torch.randn(1000, 2048, device="cuda", dtype=torch.float16)
-        self.layers = torch.nn.Sequential(*(layer for _ in range(8) for layer in (torch.nn.Linear(2048, 2048), torch.nn.GELU()))).to("cuda", torch.float16).eval()
+        self.layers = (
+            torch.nn.Sequential(*(layer for _ in range(8) for layer in (torch.nn.Linear(2048, 2048), torch.nn.GELU())))
+            .to("cuda", torch.float16)
+            .eval()
+        )
 
     def run(self, tokens):
         torch = self.torch
@@ -95,6 +100,7 @@ ret;
 
 class CudaModel:
     """One kernel, by CUDA's driver."""
+
     BLOCKS, THREADS, ROUNDS = 528, 128, 50000
 
     def __init__(self):
@@ -117,7 +123,11 @@ class CudaModel:
     def run(self, tokens):
         self.call("cuCtxSetCurrent", self.context)
         self.call("cuMemsetD32_v2", self.sum, 0, ctypes.c_size_t(1))
-        values = (ctypes.c_uint64(self.sum.value), ctypes.c_uint32(zlib.crc32(bytes(token % 256 for token in tokens))), ctypes.c_uint32(self.ROUNDS))
+        values = (
+            ctypes.c_uint64(self.sum.value),
+            ctypes.c_uint32(zlib.crc32(bytes(token % 256 for token in tokens))),
+            ctypes.c_uint32(self.ROUNDS),
+        )
         pointers = (ctypes.c_void_p * 3)(*(ctypes.cast(ctypes.byref(value), ctypes.c_void_p) for value in values))
         self.call("cuLaunchKernel", self.function, self.BLOCKS, 1, 1, self.THREADS, 1, 1, 0, None, pointers, None)
         result = ctypes.c_uint32()
@@ -127,13 +137,14 @@ class CudaModel:
 
 class SmallModel:
     """On the CPU: for trying the server out."""
+
     name = "a stand-in on the CPU"
 
     @staticmethod
     def run(tokens):
         value = 1
         for token in tokens * 4:
-            value = (value * 1664525 + token) % 2 ** 32
+            value = (value * 1664525 + token) % 2**32
         return value
 
 
@@ -188,7 +199,11 @@ class Bench:
 
     def __init__(self, arguments):
         self.is_hinting, self.service = not arguments.no_hints, Service(best_model(arguments.small))
-        self.hinting = gpreempt.WSGI(self.service, arguments.ahead_us, when=lambda environ: self.is_hinting and environ["PATH_INFO"] == "/generate")
+        self.hinting = gpreempt.WSGI(
+            self.service,
+            arguments.ahead_us,
+            when=lambda environ: self.is_hinting and environ["PATH_INFO"] == "/generate",
+        )
         self.server = wsgiref.simple_server.make_server("127.0.0.1", arguments.port, self.arrived, Server, Handler)
         self.port = self.server.server_port
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -209,10 +224,33 @@ class Bench:
         """Requests of a client that is another process, which has neither the agent nor our interpreter's lock."""
         self.is_hinting = phase["mode"] == "hint"
         self.lead_us()
-        environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD" and not key.startswith("GPREEMPT")}
-        done = subprocess.run([sys.executable, os.path.abspath(__file__), "client", "--port", str(self.port), "--seed", str(seed), "--phase", phase["name"], "--mode", phase["mode"],
-                               "--requests", str(phase["requests"]), "--period-us", str(phase["period_us"]), "--phase-seconds", str(phase["seconds"])],
-                              stdout=subprocess.PIPE, check=True, env=environment)
+        environment = {
+            key: value for key, value in os.environ.items() if key != "LD_PRELOAD" and not key.startswith("GPREEMPT")
+        }
+        done = subprocess.run(
+            [
+                sys.executable,
+                os.path.abspath(__file__),
+                "client",
+                "--port",
+                str(self.port),
+                "--seed",
+                str(seed),
+                "--phase",
+                phase["name"],
+                "--mode",
+                phase["mode"],
+                "--requests",
+                str(phase["requests"]),
+                "--period-us",
+                str(phase["period_us"]),
+                "--phase-seconds",
+                str(phase["seconds"]),
+            ],
+            stdout=subprocess.PIPE,
+            check=True,
+            env=environment,
+        )
         found = json.loads(done.stdout)
         lead = self.lead_us()
         return found | {"model": self.service.model.name} | ({"lead_us": lead} if lead and self.is_hinting else {})
@@ -222,7 +260,10 @@ def ask(port):
     """One request; the answer."""
     body = json.dumps({"text": TEXT}).encode()
     with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
-        connection.sendall(b"POST /generate HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        connection.sendall(
+            b"POST /generate HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+            + body
+        )
         parts = []
         while part := connection.recv(65536):
             parts.append(part)
@@ -250,8 +291,25 @@ def client(arguments):
         wrong += ask(arguments.port) != reference
         latencies.append(time.monotonic_ns() - arrival)
         due.append(arrival)
-    print(json.dumps({"name": phase["name"], "begin_ns": begin, "end_ns": time.monotonic_ns(), "skipped": skipped, "hints": len(due) if phase["mode"] == "hint" else 0, "hints_wrong": 0, "hints_missed": 0,
-                      "hint_errors": 0, "hint_error": 0, "late": sum(late > LATE_NS for late in lates), "due_ns": due, "latency_ns": latencies, "wrong": wrong}))
+    print(
+        json.dumps(
+            {
+                "name": phase["name"],
+                "begin_ns": begin,
+                "end_ns": time.monotonic_ns(),
+                "skipped": skipped,
+                "hints": len(due) if phase["mode"] == "hint" else 0,
+                "hints_wrong": 0,
+                "hints_missed": 0,
+                "hint_errors": 0,
+                "hint_error": 0,
+                "late": sum(late > LATE_NS for late in lates),
+                "due_ns": due,
+                "latency_ns": latencies,
+                "wrong": wrong,
+            }
+        )
+    )
     return 0
 
 
@@ -277,7 +335,9 @@ def parse():
     parser.add_argument("role", nargs="?", choices=("serve", "client"), default="serve")
     parser.add_argument("--port", type=int, default=0, help="0: any that is free")
     parser.add_argument("--no-hints", action="store_true")
-    parser.add_argument("--ahead-us", type=float, default=gpreempt.AHEAD_US, help="from the arrival of a request to its first kernel")
+    parser.add_argument(
+        "--ahead-us", type=float, default=gpreempt.AHEAD_US, help="from the arrival of a request to its first kernel"
+    )
     if phases:
         phases.add(parser, ("plain", "hint"), "hint")
     else:

@@ -27,7 +27,7 @@ from typing import Any, Awaitable, Callable, Iterable, MutableMapping, NamedTupl
 
 __all__ = ["AHEAD_US", "ASGI", "State", "WSGI", "at", "hint", "prepare", "priority", "reason", "state"]
 
-AHEAD_US = 300      # on CUDA a switch takes about 235 µs: docs/results/nvidia.md
+AHEAD_US = 300  # on CUDA a switch takes about 235 µs: docs/results/nvidia.md
 NAMES = {"idle": 0, "low": 20, "normal": 50, "high": 80, "realtime": 99}
 _HOUR_US = 3600e6
 _LIBRARY = "libgpreempt.so.0"
@@ -43,17 +43,28 @@ Send = Callable[[Message], Awaitable[None]]
 
 class State(NamedTuple):
     """What the daemon has decided about this process."""
+
     priority: int
     weight: int
-    queues: int         # GPU queues (on CUDA: contexts) that the daemon knows of
-    closed: int         # of those that are put aside now
+    queues: int  # GPU queues (on CUDA: contexts) that the daemon knows of
+    closed: int  # of those that are put aside now
     deadline_us: float  # policy edf; 0: none
     budget_us: float
 
 
 class _State(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_uint32), ("priority", ctypes.c_int32), ("weight", ctypes.c_uint32), ("connected", ctypes.c_uint32), ("mechanism", ctypes.c_uint32),
-                ("queue_count", ctypes.c_uint32), ("closed_count", ctypes.c_uint32), ("reserved", ctypes.c_uint32), ("deadline_ns", ctypes.c_uint64), ("budget_ns", ctypes.c_uint64)]
+    _fields_ = [
+        ("size", ctypes.c_uint32),
+        ("priority", ctypes.c_int32),
+        ("weight", ctypes.c_uint32),
+        ("connected", ctypes.c_uint32),
+        ("mechanism", ctypes.c_uint32),
+        ("queue_count", ctypes.c_uint32),
+        ("closed_count", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
+        ("deadline_ns", ctypes.c_uint64),
+        ("budget_ns", ctypes.c_uint64),
+    ]
 
 
 class _Library:
@@ -80,7 +91,9 @@ class _Library:
                 library = ctypes.CDLL(name)
                 hint_, set_priority, get = library.gpreempt_hint, library.gpreempt_set_priority, library.gpreempt_get
             except (OSError, AttributeError) as error:
-                self.absent = "libgpreempt cannot be loaded (%s); install gpreempt, or name it in GPREEMPT_LIBRARY" % error
+                self.absent = (
+                    "libgpreempt cannot be loaded (%s); install gpreempt, or name it in GPREEMPT_LIBRARY" % error
+                )
             else:
                 hint_.argtypes, hint_.restype = [ctypes.c_void_p, ctypes.c_uint64], ctypes.c_int
                 set_priority.argtypes, set_priority.restype = [ctypes.c_void_p, ctypes.c_int], ctypes.c_int
@@ -123,7 +136,12 @@ def _call(name: str, *arguments: Any) -> bool:
 
 
 def _us(value: float) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or not 0 <= value <= _HOUR_US:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not math.isfinite(value)
+        or not 0 <= value <= _HOUR_US
+    ):
         raise ValueError("a hint is so many microseconds ahead: 0 to an hour, not %r" % (value,))
     return int(value * 1000)
 
@@ -151,11 +169,13 @@ def prepare() -> bool:
 
 
 @overload
-def priority() -> Optional[int]: ...
+def priority() -> Optional[int]:
+    ...
 
 
 @overload
-def priority(value: Priority) -> bool: ...
+def priority(value: Priority) -> bool:
+    ...
 
 
 def priority(value: Optional[Priority] = None) -> Union[int, bool, None]:
@@ -174,7 +194,14 @@ def state() -> Optional[State]:
     found = _State(size=ctypes.sizeof(_State))
     if not _call("get", ctypes.byref(found)):
         return None
-    return State(found.priority, found.weight, found.queue_count, found.closed_count, found.deadline_ns / 1000, found.budget_ns / 1000)
+    return State(
+        found.priority,
+        found.weight,
+        found.queue_count,
+        found.closed_count,
+        found.deadline_ns / 1000,
+        found.budget_ns / 1000,
+    )
 
 
 def reason() -> Optional[str]:
@@ -267,7 +294,12 @@ class _Hinter:
 class WSGI:
     """WSGI middleware: hints when a request arrives. ahead_us: from then to its first kernel. when: whether a request (its environ) uses the GPU; without it each does."""
 
-    def __init__(self, application: Callable[..., Iterable[bytes]], ahead_us: float = AHEAD_US, when: Optional[Callable[[Environ], bool]] = None) -> None:
+    def __init__(
+        self,
+        application: Callable[..., Iterable[bytes]],
+        ahead_us: float = AHEAD_US,
+        when: Optional[Callable[[Environ], bool]] = None,
+    ) -> None:
         self.application, self._hinter = application, _Hinter(ahead_us, when)
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -278,7 +310,12 @@ class WSGI:
 class ASGI:
     """ASGI middleware: hints when an HTTP request or a message of a WebSocket arrives, and calls prepare() when the application has started. Arguments as of WSGI; when gets the scope."""
 
-    def __init__(self, application: Callable[[Scope, Receive, Send], Awaitable[None]], ahead_us: float = AHEAD_US, when: Optional[Callable[[Scope], bool]] = None) -> None:
+    def __init__(
+        self,
+        application: Callable[[Scope, Receive, Send], Awaitable[None]],
+        ahead_us: float = AHEAD_US,
+        when: Optional[Callable[[Scope], bool]] = None,
+    ) -> None:
         self.application, self._hinter = application, _Hinter(ahead_us, when)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -4,14 +4,34 @@ import os
 import signal
 import subprocess
 
-from sched_cases import AGELESS, ENDLESS, FAST, Skipped, Stage, case, end_exact, gates, managed, must, pair, wait_all_open, wait_progress, wait_shut
+from sched_cases import (
+    AGELESS,
+    ENDLESS,
+    FAST,
+    Skipped,
+    Stage,
+    case,
+    end_exact,
+    gates,
+    managed,
+    must,
+    pair,
+    wait_all_open,
+    wait_progress,
+    wait_shut,
+)
 from stage import PATIENCE, wait_for
 
 
 def end_thread(stage, program, when):
     """Ends the agent's thread of a program, and nothing else of it."""
-    done = subprocess.run([os.path.join(stage.build, "test", "e2e", "thread-end"), str(program.pid()), "gpreempt-agent", when],
-                          capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run(
+        [os.path.join(stage.build, "test", "e2e", "thread-end"), str(program.pid()), "gpreempt-agent", when],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
     if done.returncode == 77:
         raise Skipped(done.stdout.strip())
     must(done.returncode == 0, "thread-end %s: %s%s" % (when, done.stdout, done.stderr))
@@ -26,7 +46,8 @@ def connection(stage, program):
 
 def thread_ended(build, name):
     """The thread ends between two calls, and just before and just after one to the driver: an heir opens what was closed, comes to the
-    daemon and takes orders. The fourth time there is no heir: the gates are open, the program goes on, the daemon has forgotten it."""
+    daemon and takes orders. The fourth time there is no heir: the gates are open, the program goes on, the daemon has forgotten it.
+    """
     with Stage(build, dilation=FAST, mechanism=name, hasty=True) as stage:
         stage.daemon()
         train = stage.train(["-p", "20"])
@@ -105,16 +126,27 @@ def urgent_stopped(build):
             above.signal(signal.SIGSTOP)
             try:
                 # The status is not asked yet: it would have the daemon look. Packets without a halt: it is open for good.
-                wait_for("the device finishes", lambda: not any(q["submitted"] > q["read"] for q in stage.queues(above)))
+                wait_for(
+                    "the device finishes", lambda: not any(q["submitted"] > q["read"] for q in stage.queues(above))
+                )
+
                 def undisturbed():
                     halts = stage.node()["gpus"][0]["halts"]
                     wait_progress(stage, below, 100)
                     return stage.node()["gpus"][0]["halts"] == halts
+
                 wait_for("below is not closed any more", undisturbed)
+
                 def finished():
                     status = stage.status()
                     client = stage.client(above, status)
-                    return (not gates(client) and client["counters"] == "daemon" and gates(stage.client(below, status)) == {"open"} and status)
+                    return (
+                        not gates(client)
+                        and client["counters"] == "daemon"
+                        and gates(stage.client(below, status)) == {"open"}
+                        and status
+                    )
+
                 status = wait_for("above has no work left and below is open: %s" % stage.status()["clients"], finished)
                 client = stage.client(above, status)
                 node = {q["id"]: q for q in stage.queues(above)}
@@ -137,8 +169,12 @@ def stopped_escalates(build):
     with Stage(build, dilation=50, mechanism="debugger,update", hasty=True) as stage:
         below = stage.train(["-p", "20"], "low")
         below.wait_line("ready")
-        tracer = subprocess.Popen([os.path.join(stage.build, "test", "e2e", "thread-end"), str(below.pid()), "-", "hold"], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, text=True)
+        tracer = subprocess.Popen(
+            [os.path.join(stage.build, "test", "e2e", "thread-end"), str(below.pid()), "-", "hold"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         try:
             said = tracer.stdout.readline()
             if said != "held\n":
@@ -152,7 +188,10 @@ def stopped_escalates(build):
         below.signal(signal.SIGSTOP)
         try:
             above = stage.train(["-p", "80"], "high")
-            wait_for("the daemon is its debugger: %s" % stage.client(below), lambda: stage.client(below)["mechanism"] == "debugger")
+            wait_for(
+                "the daemon is its debugger: %s" % stage.client(below),
+                lambda: stage.client(below)["mechanism"] == "debugger",
+            )
             wait_for("it is closed", lambda: all(q["gate"] == "closed" for q in stage.client(below)["queues"]))
         finally:
             below.signal(signal.SIGCONT)
@@ -198,10 +237,21 @@ def fetch(build):
         for _ in range(3):
             wait_shut(stage, below)
             wait_progress(stage, above)
-        must(not any(q["closes"] for q in stage.client(above)["queues"]), "the urgent one was closed: %s" % stage.client(above))
+        must(
+            not any(q["closes"] for q in stage.client(above)["queues"]),
+            "the urgent one was closed: %s" % stage.client(above),
+        )
         # What the agent sees is ahead of what is complete, never behind.
-        wait_for("a packet that runs counts as read", lambda: any(
-            q["completed"] > n["read"] for q in stage.client(above)["queues"] for n in stage.queues(above) if n["id"] == q["queue_id"]), every=0.01)
+        wait_for(
+            "a packet that runs counts as read",
+            lambda: any(
+                q["completed"] > n["read"]
+                for q in stage.client(above)["queues"]
+                for n in stage.queues(above)
+                if n["id"] == q["queue_id"]
+            ),
+            every=0.01,
+        )
         end_exact(above)
         wait_progress(stage, below)
         end_exact(below)

@@ -63,6 +63,7 @@ def end_exact(*programs):
 
 # What the node itself says of a program's gates; the daemon is not asked.
 
+
 def stopped(stage, program):
     """Its queues that are suspended (debugger, self) or at 0 % (update)."""
     return [queue for queue in stage.queues(program) if queue["suspended"] or queue["percent"] == 0]
@@ -87,7 +88,9 @@ def wait_progress(stage, program, more=4):
 
 
 def wait_shut(stage, program):
-    wait_for("the gate of %s closes: %s" % (program.name, stage.queues(program)), lambda: is_shut(stage, program), every=0.01)
+    wait_for(
+        "the gate of %s closes: %s" % (program.name, stage.queues(program)), lambda: is_shut(stage, program), every=0.01
+    )
 
 
 def wait_open(stage, program):
@@ -102,6 +105,7 @@ def wait_all_open(stage, *programs):
 
 # What the daemon says.
 
+
 def gates(client):
     """Of its compute queues that have work."""
     return {queue["gate"] for queue in client["queues"] if queue["kind"] == "compute" and queue["has_work"]}
@@ -109,10 +113,12 @@ def gates(client):
 
 def managed(stage, *programs):
     """Waits until the daemon has them all, with queues; the status."""
+
     def asked():
         status = stage.status()
         found = [stage.client(program, status) for program in programs]
         return status if all(c and c["queues"] for c in found) else None
+
     return wait_for("the agents of %s report; %s" % ([p.name for p in programs], stage.daemons[-1].tail()), asked)
 
 
@@ -153,16 +159,22 @@ def mechanism(build, name, unit):
         status = managed(stage, train, serve)
         device = status["devices"][0]
         must(device["mechanism"] == name and device["unit"] == unit, "mechanism and unit: %s" % device)
-        must(stage.client(train, status)["mechanism"] == name, "the client's mechanism: %s" % stage.client(train, status))
+        must(
+            stage.client(train, status)["mechanism"] == name, "the client's mechanism: %s" % stage.client(train, status)
+        )
         if name != "submit":
             wait_shut(stage, train)
             wait_open(stage, train)
             wait_progress(stage, train)
             wait_shut(stage, train)
-        wait_for("train is closed and opened", lambda: all(
-            any(q[what] for q in stage.client(train)["queues"]) for what in ("closes", "opens")))
+        wait_for(
+            "train is closed and opened",
+            lambda: all(any(q[what] for q in stage.client(train)["queues"]) for what in ("closes", "opens")),
+        )
         end_exact(serve)
-        client = wait_for("train is open again", lambda: next((c for c in [stage.client(train)] if gates(c) == {"open"}), None))
+        client = wait_for(
+            "train is open again", lambda: next((c for c in [stage.client(train)] if gates(c) == {"open"}), None)
+        )
         closes, opens = (sum(q[what] for q in client["queues"]) for what in ("closes", "opens"))
         must(closes == opens or unit == "queue", "closes and opens: %s" % client)
         stats = stage.status()["devices"][0]["stats"]
@@ -216,6 +228,7 @@ def seven(build):
             client, stats = stage.client(serve, status), status["devices"][0]["stats"]
             must(not any(q["closes"] for q in client["queues"]), "the urgent one was closed: %s" % client)
             return stats["turns"] > begin["turns"] + 6 and stats["preemptions"] > begin["preemptions"] + 6
+
         wait_for("turns and preemptions, since %s" % begin, went_on)
         for train in trains:
             wait_progress(stage, train, 2)
@@ -235,10 +248,13 @@ def four(build):
         managed(stage, *trains)
         while trains:
             top = trains[-1]
+
             def asked():
                 status = stage.status()
                 return gates(stage.client(top, status)) == {"open"} and all(
-                    gates(stage.client(other, status)) == {"closed"} for other in trains[:-1])
+                    gates(stage.client(other, status)) == {"closed"} for other in trains[:-1]
+                )
+
             wait_for("only %s is open: %s" % (top.name, stage.status()["clients"]), asked)
             end_exact(top)
             trains.pop()
@@ -256,11 +272,17 @@ def switches(*pids):
 
 def stillness(stage, pids):
     """A question: for a while no thread of these processes wakes up, and the driver is neither called nor changes the runlist, by the node's own counters."""
+
     def nothing_happens():
         before, calls = switches(*pids), stage.node()
         time.sleep(IDLE_S)
         after, called = switches(*pids), stage.node()
-        return before == after and calls["total"]["ioctls"] == called["total"]["ioctls"] and calls["gpus"][0]["halts"] == called["gpus"][0]["halts"]
+        return (
+            before == after
+            and calls["total"]["ioctls"] == called["total"]["ioctls"]
+            and calls["gpus"][0]["halts"] == called["gpus"][0]["halts"]
+        )
+
     return nothing_happens
 
 
@@ -275,9 +297,14 @@ def idle(build):
             server.wait_line("ready")
         managed(stage, *servers)
         device = lambda: stage.status()["devices"][0]
-        compute = lambda: [queue for server in servers for queue in stage.client(server)["queues"] if queue["kind"] == "compute"]
+        compute = lambda: [
+            queue for server in servers for queue in stage.client(server)["queues"] if queue["kind"] == "compute"
+        ]
         must(len(compute()) > device()["slot_count"], "fewer queues than slots: %s" % device())
-        wait_for("the runlist fits", lambda: device()["slots_used"] <= device()["slot_count"] and not device()["oversubscribed"])
+        wait_for(
+            "the runlist fits",
+            lambda: device()["slots_used"] <= device()["slot_count"] and not device()["oversubscribed"],
+        )
         parked = [queue for queue in stage.node()["queues"] if queue["suspended"] or queue["percent"] == 0]
         must(len(parked) >= len(compute()) - device()["slot_count"], "the node says that %d are parked" % len(parked))
         pids = [stage.daemons[-1].pid(), *(server.pid() for server in servers)]
@@ -304,10 +331,24 @@ def idle_many(build):
                 server.wait_line("ready")
             managed(stage, *servers)
             device = stage.status()["devices"][0]
-            wait_for("the runlist of %d fits" % count, lambda d=device: gpu()["runlist_queues"] <= d["slot_count"] and gpu()["slices"] <= 1)
-            wait_for("nothing wakes up, and the runlist is not changed", stillness(stage, [stage.daemons[-1].pid(), *(server.pid() for server in servers)]))
-            must(gpu()["runlist_queues"] <= device["slot_count"] and gpu()["runlist_processes"] <= device["process_count_max"] and gpu()["slices"] <= 1, "%d: %s" % (count, gpu()))
-            must(gpu()["processes"] == count and gpu()["oversubscribed"] == (count > device["process_count_max"]), "%d: %s" % (count, gpu()))
+            wait_for(
+                "the runlist of %d fits" % count,
+                lambda d=device: gpu()["runlist_queues"] <= d["slot_count"] and gpu()["slices"] <= 1,
+            )
+            wait_for(
+                "nothing wakes up, and the runlist is not changed",
+                stillness(stage, [stage.daemons[-1].pid(), *(server.pid() for server in servers)]),
+            )
+            must(
+                gpu()["runlist_queues"] <= device["slot_count"]
+                and gpu()["runlist_processes"] <= device["process_count_max"]
+                and gpu()["slices"] <= 1,
+                "%d: %s" % (count, gpu()),
+            )
+            must(
+                gpu()["processes"] == count and gpu()["oversubscribed"] == (count > device["process_count_max"]),
+                "%d: %s" % (count, gpu()),
+            )
         # What is open is what was used last: these take their slots from others, and are served after each of their rests.
         exact(*(stage.serve(["-p", "50"], closed=3, requests=3) for _ in range(3)))
 
@@ -342,6 +383,7 @@ def hint(build):
         def closed_for_it():
             events = [json.loads(line) for line in stage.ask("events", "--json").stdout.splitlines()]
             return any(e["event"] == "close" and e["why"] == "a more urgent queue announced work" for e in events)
+
         wait_for("something is closed for a hint", closed_for_it)
         end_exact(serve)
         end_exact(train)
@@ -359,6 +401,7 @@ def wfq(build):
             """Over all of it: a moment in which one of them could not work for the machine's sake does not count for long."""
             done = packets(stage, light) - begin[0], packets(stage, heavy) - begin[1]
             return done[0] >= 30 and done[1] > 1.5 * done[0]
+
         wait_for("packets of weight 300 are more than those of weight 100", uneven)
         end_exact(light, heavy)
 
@@ -438,7 +481,10 @@ def daemon_hangs(build):
         finally:
             os.kill(daemon.pid(), signal.SIGCONT)
         wait_shut(stage, below)
-        must(stage.status()["daemon"]["counters"]["leases_lost"] > 0, "no lost lease counted: %s" % stage.status()["daemon"])
+        must(
+            stage.status()["daemon"]["counters"]["leases_lost"] > 0,
+            "no lost lease counted: %s" % stage.status()["daemon"],
+        )
         end_exact(above)
         end_exact(below)
 
@@ -497,7 +543,10 @@ def client_stopped(build):
                 serve = stage.serve(["-p", "80"], closed=0.02, requests=20)
                 exact(serve)
                 wait_progress(stage, other)
-                wait_for("it answers through the debugger alone", lambda: stage.client(stopped)["answers"] == (name == "debugger"))
+                wait_for(
+                    "it answers through the debugger alone",
+                    lambda: stage.client(stopped)["answers"] == (name == "debugger"),
+                )
             finally:
                 stopped.signal(signal.SIGCONT)
             wait_progress(stage, stopped)
@@ -513,8 +562,13 @@ def node_killed(build):
         path = stage.file("outlives.conf")
         with open(path, "w", encoding="utf-8") as file:
             file.write(stage.configuration({}))
-        daemon = subprocess.Popen(stage.on_node(["setsid", "--wait", os.path.join(stage.build, "daemon", "gpreemptd"), "--config", path]),
-                                  env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        daemon = subprocess.Popen(
+            stage.on_node(["setsid", "--wait", os.path.join(stage.build, "daemon", "gpreemptd"), "--config", path]),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
             pid = wait_for("gpreemptd answers", stage.ping)
             train = stage.train(["-p", "20"])
@@ -522,9 +576,17 @@ def node_killed(build):
             listed = subprocess.run([stage.vgpu(), "ls"], capture_output=True, text=True, check=True).stdout
             os.kill(int(re.search(r"^%s +(\d+)" % stage.name, listed, re.MULTILINE).group(1)), signal.SIGKILL)
             must(train.wait() == 125, "status of a program whose node died: %s" % train.process.returncode)
-            answer = subprocess.run([stage.gpreempt(), "status", "--json"], capture_output=True, text=True, check=False, env=environment,
-                                    timeout=PATIENCE)
-            must(answer.returncode == 0 and json.loads(answer.stdout)["daemon"]["pid"] == pid, "the daemon: %s" % answer)
+            answer = subprocess.run(
+                [stage.gpreempt(), "status", "--json"],
+                capture_output=True,
+                text=True,
+                check=False,
+                env=environment,
+                timeout=PATIENCE,
+            )
+            must(
+                answer.returncode == 0 and json.loads(answer.stdout)["daemon"]["pid"] == pid, "the daemon: %s" % answer
+            )
         finally:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -540,7 +602,9 @@ def two_daemons(build):
     with Stage(build, dilation=FAST) as stage:
         first = stage.daemon()
         below, above = pair(stage)
-        second = stage.start([os.path.join(stage.build, "daemon", "gpreemptd"), "--config", stage.file("gpreemptd.conf")], "second")
+        second = stage.start(
+            [os.path.join(stage.build, "daemon", "gpreemptd"), "--config", stage.file("gpreemptd.conf")], "second"
+        )
         must(second.wait() == 1, "the second daemon's status: %s; %s" % (second.process.returncode, second.tail()))
         must("gpreemptd:" in second.output(), "no sentence of the second daemon: " + second.output())
         must(stage.ping() == first.pid(), "the first one no longer answers")
@@ -560,16 +624,40 @@ def namespaces_one(build, name):
     with Stage(build, dilation=FAST, mechanism=name) as stage:
         stage.daemon()
         path = stage.file("inside.json")
-        inside = stage.start(["unshare", "-Upf", "--map-root-user", "--kill-child", stage.gpreempt(), "run", "-p", "20", "--",
-                              stage.program_path("train"), "--json", path], "inside", path)
+        inside = stage.start(
+            [
+                "unshare",
+                "-Upf",
+                "--map-root-user",
+                "--kill-child",
+                stage.gpreempt(),
+                "run",
+                "-p",
+                "20",
+                "--",
+                stage.program_path("train"),
+                "--json",
+                path,
+            ],
+            "inside",
+            path,
+        )
         inside.wait_line("ready")
-        client = wait_for("the client inside reports", lambda: next((c for c in stage.status()["clients"] if c["name"] == "train" and c["queues"]), None))
+        client = wait_for(
+            "the client inside reports",
+            lambda: next((c for c in stage.status()["clients"] if c["name"] == "train" and c["queues"]), None),
+        )
         must(client["priority"] == 20 and client["managed"], "the client inside: %s" % client)
         above = stage.train(["-p", "80"], "high")
-        wait_for("it is closed for the urgent one", lambda: any(
-            c["priority"] == 20 and "closed" in gates(c) for c in stage.status()["clients"]), every=0.01)
+        wait_for(
+            "it is closed for the urgent one",
+            lambda: any(c["priority"] == 20 and "closed" in gates(c) for c in stage.status()["clients"]),
+            every=0.01,
+        )
         end_exact(above)
-        os.kill(client["pid"], signal.SIGTERM)  # its number out here; the first process inside would be killed with all of them
+        os.kill(
+            client["pid"], signal.SIGTERM
+        )  # its number out here; the first process inside would be killed with all of them
         exact(inside)
 
 
@@ -581,7 +669,10 @@ def unmanaged(build):
         stranger = stage.train(None, "stranger")
         stranger.wait_line("ready")
         pid = stranger.pid()
-        entry = wait_for("it is listed", lambda: next((u for u in stage.status()["unmanaged"] if u["pid"] == pid and u["queues"]), None))
+        entry = wait_for(
+            "it is listed",
+            lambda: next((u for u in stage.status()["unmanaged"] if u["pid"] == pid and u["queues"]), None),
+        )
         must(entry["queues"] == len(stage.queues(stranger)), "its queues: %s, %s" % (entry, stage.queues(stranger)))
         exact(stage.serve(["-p", "80"], closed=0.02, requests=10))
         must(not is_shut(stage, stranger), "it was closed")
@@ -599,7 +690,10 @@ def unmanaged_kernel(build):
         pid = stranger.pid()
 
         def adopted():
-            return next((u for u in stage.status()["unmanaged"] if u["pid"] == pid and u.get("mechanism") == "kernel"), None)
+            return next(
+                (u for u in stage.status()["unmanaged"] if u["pid"] == pid and u.get("mechanism") == "kernel"), None
+            )
+
         wait_for("the program without an agent is adopted", adopted)
         train = stage.train(["-p", "80"])
         train.wait_line("ready")
@@ -629,13 +723,22 @@ def rights(build):
         pid = str(train.pid())
 
         def ask(*argv):
-            return subprocess.run(stage.on_node([*nobody, stage.gpreempt(), *argv]), capture_output=True, text=True, check=False,
-                                  env=stage.environment(), timeout=PATIENCE)
+            return subprocess.run(
+                stage.on_node([*nobody, stage.gpreempt(), *argv]),
+                capture_output=True,
+                text=True,
+                check=False,
+                env=stage.environment(),
+                timeout=PATIENCE,
+            )
 
         seen = ask("status", "--json")
         must(seen.returncode == 0, "status as nobody: %s" % seen)
         others = json.loads(seen.stdout)["clients"]
-        must(others and all(c.get("hidden") and "name" not in c and "pid" not in c for c in others), "nobody sees: %s" % others)
+        must(
+            others and all(c.get("hidden") and "name" not in c and "pid" not in c for c in others),
+            "nobody sees: %s" % others,
+        )
         for argv in (("set", pid, "-p", "90"), ("pause", "all")):
             refused = ask(*argv)
             must(refused.returncode == 1, "nobody may %s: %s" % (argv, refused))
@@ -643,13 +746,20 @@ def rights(build):
         must(client["priority"] == 20, "root's client was changed: %s" % client)
         must(not stage.status()["devices"][0]["stopped"], "nobody stopped the device")
         path = stage.file("his.json")
-        his = stage.start([*nobody, stage.gpreempt(), "run", "-p", "90", "--", stage.program_path("train"), "--json", path], "his", path)
+        his = stage.start(
+            [*nobody, stage.gpreempt(), "run", "-p", "90", "--", stage.program_path("train"), "--json", path],
+            "his",
+            path,
+        )
         his.wait_line("ready")
         client = managed(stage, his) and stage.client(his)
         must(client["uid"] == 65534 and client["priority"] == 50, "his client: %s" % client)
         refused = ask("set", str(his.pid()), "-p", "60")
         must(refused.returncode == 1 and stage.client(his)["priority"] == 50, "he raised himself: %s" % refused)
         lowered = ask("set", str(his.pid()), "-p", "10")
-        must(lowered.returncode == 0 and stage.client(his)["priority"] == 10, "he may lower: %s, %s" % (lowered, stage.client(his)))
+        must(
+            lowered.returncode == 0 and stage.client(his)["priority"] == 10,
+            "he may lower: %s, %s" % (lowered, stage.client(his)),
+        )
         end_exact(train)
         end_exact(his)

@@ -16,7 +16,11 @@ def cgroup_root():
         mounts = [line.split() for line in file]
     for kinds in (("cgroup2",), ("cgroup",)):
         for mount in mounts:
-            if mount[2] in kinds and os.access(mount[1], os.W_OK) and ("cgroup2" in kinds or "name=systemd" in mount[3] or "freezer" in mount[3]):
+            if (
+                mount[2] in kinds
+                and os.access(mount[1], os.W_OK)
+                and ("cgroup2" in kinds or "name=systemd" in mount[3] or "freezer" in mount[3])
+            ):
                 return mount[1]
     raise Skipped("no cgroup hierarchy is mounted writable")
 
@@ -49,6 +53,7 @@ def groups(*names):
                 with contextlib.suppress(OSError):
                     os.rmdir(folder)
             return not os.path.isdir(root + top)
+
         wait_for("the cgroups are empty", removed)
 
 
@@ -58,13 +63,21 @@ def preloaded(stage, argv):
     os.makedirs(etc, exist_ok=True)
     with open(os.path.join(etc, "ld.so.preload"), "w", encoding="utf-8") as file:
         file.write(os.path.join(stage.build, "agent", "libgpreempt-agent.so") + "\n")
-    script = ('mount -t overlay overlay -o lowerdir="$0":/etc /etc && mount -t tmpfs tmpfs /run && mkdir /run/gpreempt && '
-              'ln -s "$1" /run/gpreempt/gpreempt.sock && shift && exec env -u GPREEMPT_SOCKET -u GPREEMPT_WAIT "$@"')
+    script = (
+        'mount -t overlay overlay -o lowerdir="$0":/etc /etc && mount -t tmpfs tmpfs /run && mkdir /run/gpreempt && '
+        'ln -s "$1" /run/gpreempt/gpreempt.sock && shift && exec env -u GPREEMPT_SOCKET -u GPREEMPT_WAIT "$@"'
+    )
     return ["unshare", "-m", "sh", "-c", script, etc, stage.socket, *argv]
 
 
 def can_preload(stage):
-    done = subprocess.run(preloaded(stage, ["grep", "-c", "libgpreempt-agent", "/proc/self/maps"]), capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run(
+        preloaded(stage, ["grep", "-c", "libgpreempt-agent", "/proc/self/maps"]),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
     return done.returncode == 0
 
 
@@ -77,13 +90,19 @@ def start(stage, argv, name):
 def cgroup_rules(build):
     """Pods by the cgroups that a kubelet makes: each has its priority, ceiling, gang and tag, with no environment variable, the agent by ld.so.preload."""
     slices = "/kubepods.slice/kubepods-%s.slice/kubepods-%s-pod11111111_2222_3333_4444_555555555555.slice/cri-containerd-abc.scope"
-    with groups(slices % ("besteffort", "besteffort"), slices % ("burstable", "burstable")) as (low, high), Stage(build, dilation=FAST) as stage:
+    with groups(slices % ("besteffort", "besteffort"), slices % ("burstable", "burstable")) as (low, high), Stage(
+        build, dilation=FAST
+    ) as stage:
         if not can_preload(stage):
             raise Skipped("overlayfs cannot be mounted over /etc here")
         pods = low.path.partition("/kubepods.slice")[0] + "/kubepods.slice"
-        stage.daemon({"cgroup." + pods + "/kubepods-besteffort.slice": "priority idle, ceiling low",
-                      "cgroup." + pods + "/kubepods-*.slice/*": "tag %c",
-                      "cgroup." + pods + "/kubepods-burstable.slice": "priority high, gang pods"})
+        stage.daemon(
+            {
+                "cgroup." + pods + "/kubepods-besteffort.slice": "priority idle, ceiling low",
+                "cgroup." + pods + "/kubepods-*.slice/*": "tag %c",
+                "cgroup." + pods + "/kubepods-burstable.slice": "priority high, gang pods",
+            }
+        )
         patient = start(stage, low.enter(preloaded(stage, [])), "patient")
         patient.wait_line("ready")
         urgent = start(stage, high.enter(preloaded(stage, [])), "urgent")
@@ -92,7 +111,10 @@ def cgroup_rules(build):
         one, other = stage.client(patient, status), stage.client(urgent, status)
         must((one["priority"], one["ceiling"], one["gang"]) == (0, 20, None), "the patient one: %s" % one)
         must((other["priority"], other["gang"]) == (80, "pods"), "the urgent one: %s" % other)
-        must(one["tag"].startswith("kubepods-besteffort-pod1") or one["tag"].endswith("555555555555.slice"), "its tag: %s" % one["tag"])
+        must(
+            one["tag"].startswith("kubepods-besteffort-pod1") or one["tag"].endswith("555555555555.slice"),
+            "its tag: %s" % one["tag"],
+        )
         must(one["cgroup"] == low.path, "its cgroup: %s" % one["cgroup"])
         wait_shut(stage, patient)
         end_exact(urgent)
@@ -118,9 +140,18 @@ def grants(build):
         his = start(stage, job.enter([*nobody, stage.gpreempt(), "run", "--"]), "his")
         his.wait_line("ready")
         client = stage.client(his, managed(stage, his))
-        must((client["uid"], client["priority"], client["ceiling"], client["tag"]) == (65534, 80, 85, "job_42"), "granted: %s" % client)
-        refused = subprocess.run(stage.on_node([*nobody, stage.gpreempt(), "set", "-p", "86", str(his.pid())]), capture_output=True, text=True, check=False,
-                                 env=stage.environment(), timeout=PATIENCE)
+        must(
+            (client["uid"], client["priority"], client["ceiling"], client["tag"]) == (65534, 80, 85, "job_42"),
+            "granted: %s" % client,
+        )
+        refused = subprocess.run(
+            stage.on_node([*nobody, stage.gpreempt(), "set", "-p", "86", str(his.pid())]),
+            capture_output=True,
+            text=True,
+            check=False,
+            env=stage.environment(),
+            timeout=PATIENCE,
+        )
         must(refused.returncode == 1 and "85" in refused.stderr, "above what was granted: %s" % refused)
         # A process that root sets, one that uses no GPU yet, and the daemon is killed.
         other = start(stage, [*nobody, stage.gpreempt(), "run", "-p", "20", "--"], "other")
@@ -136,13 +167,22 @@ def grants(build):
             stage.daemon()
             status = managed(stage, his, other)
             must(stage.client(his, status)["priority"] == 80, "after a restart: %s" % stage.client(his, status))
-            must(stage.client(other, status)["priority"] == 77, "what root set, after a restart: %s" % stage.client(other, status))
+            must(
+                stage.client(other, status)["priority"] == 77,
+                "what root set, after a restart: %s" % stage.client(other, status),
+            )
             listed = json.loads(stage.ask("grant", "list", "--json").stdout)["grants"]
-            must({(g["cgroup"], g["pid"]) for g in listed} == {(job.path, None), (None, other.pid()), (None, later.pid)}, "listed: %s" % listed)
+            must(
+                {(g["cgroup"], g["pid"]) for g in listed} == {(job.path, None), (None, other.pid()), (None, later.pid)},
+                "listed: %s" % listed,
+            )
         finally:
             later.kill()
             later.wait()
-        wait_for("the grant ends with its process", lambda: len(json.loads(stage.ask("grant", "list", "--json").stdout)["grants"]) == 2)
+        wait_for(
+            "the grant ends with its process",
+            lambda: len(json.loads(stage.ask("grant", "list", "--json").stdout)["grants"]) == 2,
+        )
         stage.ask("grant", "remove", job.path)
         must(stage.client(his)["priority"] == 50, "after the grant was taken: %s" % stage.client(his))
         end_exact(other)
@@ -169,7 +209,10 @@ def accounts(build):
 
         rows = wait_for("both have ended", told)
         must(set(rows) == set(pids), "accounts: %s" % rows)
-        must(rows[pids[0]]["tag"] == "job_7" and rows[pids[0]]["compute_ns"] > 0 and rows[pids[0]]["preemptions"] > 0, "low: %s" % rows[pids[0]])
+        must(
+            rows[pids[0]]["tag"] == "job_7" and rows[pids[0]]["compute_ns"] > 0 and rows[pids[0]]["preemptions"] > 0,
+            "low: %s" % rows[pids[0]],
+        )
         must(rows[pids[1]]["name"] == "serve" and rows[pids[1]]["compute_ns"] > 0, "serve: %s" % rows[pids[1]])
         by_job = json.loads(stage.ask("account", "--by", "job", "--json").stdout)["rows"]
         must({r["tag"] for r in by_job} == {"job_7", ""}, "by job: %s" % by_job)
@@ -177,8 +220,13 @@ def accounts(build):
         must(not json.loads(stage.ask("account", "--tag", "job_8", "--json").stdout)["rows"], "another job's")
         must("job_7" in stage.ask("account", "--since", "1h").stdout, "the table")
         events = [json.loads(line) for line in stage.ask("events", "--json").stdout.splitlines()]
-        of_queues = [e for e in events if e["event"] in ("queue-add", "queue-remove", "busy", "idle", "closed", "opened")]
-        must(of_queues and all(e["pid"] in pids and e["name"] for e in of_queues), "events without a name: %s" % of_queues)
+        of_queues = [
+            e for e in events if e["event"] in ("queue-add", "queue-remove", "busy", "idle", "closed", "opened")
+        ]
+        must(
+            of_queues and all(e["pid"] in pids and e["name"] for e in of_queues),
+            "events without a name: %s" % of_queues,
+        )
         must({e["pid"] for e in events if e["event"] == "ended"} == set(pids), "events of the end")
         must("account: uid 0, process %d" % pids[0] in daemon.output(), daemon.tail())
 
@@ -227,8 +275,14 @@ def containers(build):
         managed(stage, train)
 
         def ask(shape, *argv):
-            return subprocess.run(stage.on_node([*shape, stage.gpreempt(), *argv]), capture_output=True, text=True, check=False, env=stage.environment(),
-                                  timeout=PATIENCE)
+            return subprocess.run(
+                stage.on_node([*shape, stage.gpreempt(), *argv]),
+                capture_output=True,
+                text=True,
+                check=False,
+                env=stage.environment(),
+                timeout=PATIENCE,
+            )
 
         for name, shape in SHAPES.items():
             if subprocess.run([*shape, "true"], capture_output=True, check=False).returncode:
@@ -241,13 +295,22 @@ def containers(build):
             must(seen and all(c.get("hidden") for c in seen), "%s sees %s" % (name, seen))
             inside = start(stage, [*shape, stage.gpreempt(), "run", "-p", "99", "--"], "inside")
             inside.wait_line("ready")
-            client = wait_for("its agent reports", lambda: next((c for c in stage.status()["clients"] if c["pid"] != train.pid() and c["queues"]), None))
+            client = wait_for(
+                "its agent reports",
+                lambda: next((c for c in stage.status()["clients"] if c["pid"] != train.pid() and c["queues"]), None),
+            )
             must((client["priority"], client["ceiling"], client["uid"]) == (50, 50, 0), "%s has %s" % (name, client))
             os.kill(client["pid"], signal.SIGTERM)
             must(inside.wait() == 0, inside.tail())
         must(not stage.status()["devices"][0]["stopped"], "somebody stopped the device")
         must(stage.client(train)["priority"] == 30, "somebody changed it")
         for shape in ([], ["unshare", "-pf", "--kill-child"]):
-            must(ask(shape, "pause", "all").returncode == 0 and ask(shape, "resume", "all").returncode == 0, "with the capability: %s" % shape)
-            must(any(c.get("pid") == train.pid() for c in json.loads(ask(shape, "status", "--json").stdout)["clients"]), "with the capability it sees all")
+            must(
+                ask(shape, "pause", "all").returncode == 0 and ask(shape, "resume", "all").returncode == 0,
+                "with the capability: %s" % shape,
+            )
+            must(
+                any(c.get("pid") == train.pid() for c in json.loads(ask(shape, "status", "--json").stdout)["clients"]),
+                "with the capability it sees all",
+            )
         end_exact(train)

@@ -21,7 +21,11 @@ def preempt(stage, victim):
     """An urgent service beside it until it was stopped inside kernels often enough; how often it was."""
     urgent = stage.serve(["-p", "80"], "urgent", closed=0.12, seconds=ENDLESS)
     managed(stage, victim, urgent)
-    wait_for("%d preemptions inside kernels of %s" % (COUNT, victim.name), lambda: inside(stage, victim) >= COUNT, seconds=120 + COUNT * 6)
+    wait_for(
+        "%d preemptions inside kernels of %s" % (COUNT, victim.name),
+        lambda: inside(stage, victim) >= COUNT,
+        seconds=120 + COUNT * 6,
+    )
     found = inside(stage, victim)
     end_exact(urgent)
     wait_progress(stage, victim)
@@ -40,9 +44,17 @@ def executed(build, mechanism):
         total = stage.node()["total"]
         must(total["workgroups_body"] == 0, "a kernel was described: %s" % total)
         must(total["waves_saved"] == total["waves_restored"] > 0, "waves that were saved and not restored: %s" % total)
-        print("%s: %d preemptions inside kernels of train, %d of serve; %d waves saved and restored; %d workgroups, %d million wave "
-              "instructions executed; all exact" % (mechanism, *found, total["waves_saved"], total["workgroups_executed"],
-                                                    total["wave_instructions"] // 1000000))
+        print(
+            "%s: %d preemptions inside kernels of train, %d of serve; %d waves saved and restored; %d workgroups, %d million wave "
+            "instructions executed; all exact"
+            % (
+                mechanism,
+                *found,
+                total["waves_saved"],
+                total["workgroups_executed"],
+                total["wave_instructions"] // 1000000,
+            )
+        )
 
 
 @case

@@ -22,7 +22,10 @@ def serve_beside(stage, programs, pids, path, requests):
     status = urgent.wait()
     must(status == 0 and urgent.result()["wrong"] == 0, urgent.tail())
     events = past(stage)
-    must(any(event["event"] == "queue-add" and event["pid"] in pids for event in events), "the daemon has forgotten the beginning")
+    must(
+        any(event["event"] == "queue-add" and event["pid"] in pids for event in events),
+        "the daemon has forgotten the beginning",
+    )
     open(path + ".end", "w", encoding="ascii").close()
     for program in programs:
         must(program.wait() == 0, program.tail())
@@ -72,17 +75,33 @@ class Gates:
 
 def left_apart(events, pids, since):
     """How often they were apart for longer than gates of their GPUs needed to move. Between an answer and the next order only the daemon's own time passes: where it was not
-    given the processor that may be longer, one time in fifty, but not longer than the slowest gate took, and no work of others begins and ends meanwhile."""
+    given the processor that may be longer, one time in fifty, but not longer than the slowest gate took, and no work of others begins and ends meanwhile.
+    """
     gates = Gates(events, pids)
     times = [time for time in gates.times if time[0] > since]
     longer = [time for time in times if time[2] > time[1]]
-    print("  apart %d times, %d longer than gates moved; %.3f ms at most; the slowest gate moved in %.3f ms" %
-          (len(times), len(longer), max([time[1] + time[2] for time in times], default=0) / 1e6, gates.longest_move / 1e6), flush=True)
-    return len(longer) if len(longer) > max(1, len(times) // 50) or any(time[3] or time[2] > gates.longest_move for time in longer) else 0
+    print(
+        "  apart %d times, %d longer than gates moved; %.3f ms at most; the slowest gate moved in %.3f ms"
+        % (
+            len(times),
+            len(longer),
+            max([time[1] + time[2] for time in times], default=0) / 1e6,
+            gates.longest_move / 1e6,
+        ),
+        flush=True,
+    )
+    return (
+        len(longer)
+        if len(longer) > max(1, len(times) // 50) or any(time[3] or time[2] > gates.longest_move for time in longer)
+        else 0
+    )
 
 
 def preempted(events, pids):
-    return sum(event["event"] == "close" and event["pid"] in pids and event["why"] == "a more urgent queue has work" for event in events)
+    return sum(
+        event["event"] == "close" and event["pid"] in pids and event["why"] == "a more urgent queue has work"
+        for event in events
+    )
 
 
 def ranks_beside_urgent(build, settings):
@@ -93,8 +112,14 @@ def ranks_beside_urgent(build, settings):
         with open(path, "wb") as file:
             file.write(bytes(4096))
         job = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500", "WORLD_SIZE": "4", "GPU_MAX_HW_QUEUES": "1"}
-        ranks = [stage.start(stage.managed([os.path.join(stage.build, "test", "e2e", "ranks"), str(i), "4", path], ["-p", "20"]), "rank", extra={**job, "RANK": str(i)})
-                 for i in range(4)]
+        ranks = [
+            stage.start(
+                stage.managed([os.path.join(stage.build, "test", "e2e", "ranks"), str(i), "4", path], ["-p", "20"]),
+                "rank",
+                extra={**job, "RANK": str(i)},
+            )
+            for i in range(4)
+        ]
         for rank in ranks:
             rank.wait_line("ready")
         clients = [stage.client(rank, managed(stage, *ranks)) for rank in ranks]
@@ -154,23 +179,52 @@ def rank_unknown(build):
             file.write(bytes(4096))
         job = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29501", "WORLD_SIZE": "2", "GPU_MAX_HW_QUEUES": "1"}
         program = os.path.join(stage.build, "test", "e2e", "ranks")
-        known, stranger = (stage.start(stage.managed([program, str(i), "2", path], options), "rank", extra={**job, "RANK": str(i)}) for i, options in enumerate((["-p", "20"], None)))
+        known, stranger = (
+            stage.start(stage.managed([program, str(i), "2", path], options), "rank", extra={**job, "RANK": str(i)})
+            for i, options in enumerate((["-p", "20"], None))
+        )
         for rank in (known, stranger):
             rank.wait_line("ready")
         managed(stage, known)
         own, pid = known.pid(), stranger.pid()
-        wait_for("it is named", lambda: next((u for u in stage.status()["unmanaged"] if u["pid"] == pid and u["rank_of"] == "torch job localhost:29501"), None))
+        wait_for(
+            "it is named",
+            lambda: next(
+                (
+                    u
+                    for u in stage.status()["unmanaged"]
+                    if u["pid"] == pid and u["rank_of"] == "torch job localhost:29501"
+                ),
+                None,
+            ),
+        )
         said = "belongs to torch job localhost:29501"
-        must("pid %d (ranks) %s, but has no agent" % (pid, said) in stage.ask("status").stdout, stage.ask("status").stdout)
-        wait_for("the journal names it", lambda: "process %d (ranks, uid %d) %s and has no agent" % (pid, os.getuid(), said) in daemon.tail())
+        must(
+            "pid %d (ranks) %s, but has no agent" % (pid, said) in stage.ask("status").stdout,
+            stage.ask("status").stdout,
+        )
+        wait_for(
+            "the journal names it",
+            lambda: "process %d (ranks, uid %d) %s and has no agent" % (pid, os.getuid(), said) in daemon.tail(),
+        )
         open(path + ".go", "w", encoding="ascii").close()
         with Watch(stage, pid) as stranger_queues, Watch(stage, own) as known_queues:
             events, _ = serve_beside(stage, [known, stranger], {own}, path, ARRIVALS)
         seen = [queue for sample in stranger_queues.samples for queue in sample]
         must(seen, "the node never showed a queue of the unknown rank")
         must(not any(queue["suspended"] or queue["percent"] == 0 for queue in seen), "the unknown rank was closed")
-        print("  %d looks at %d queues; the known rank was seen closed %d times" % (len(stranger_queues.samples), len(seen), sum(
-            any(queue["suspended"] or queue["percent"] == 0 for queue in sample) for sample in known_queues.samples)), flush=True)
+        print(
+            "  %d looks at %d queues; the known rank was seen closed %d times"
+            % (
+                len(stranger_queues.samples),
+                len(seen),
+                sum(
+                    any(queue["suspended"] or queue["percent"] == 0 for queue in sample)
+                    for sample in known_queues.samples
+                ),
+            ),
+            flush=True,
+        )
         must(preempted(events, {own}), "the known rank was never closed")
 
 
@@ -181,8 +235,14 @@ def pair_beside_urgent(build, settings):
         path = stage.file("shared")
         with open(path, "wb") as file:
             file.write(bytes(4096))
-        pair = [stage.start(stage.managed([os.path.join(stage.build, "test", "e2e", "ipc-pair"), str(role), path], ["-p", "20"]), "role%d" % role,
-                            extra={"GPU_MAX_HW_QUEUES": "1"}) for role in range(2)]
+        pair = [
+            stage.start(
+                stage.managed([os.path.join(stage.build, "test", "e2e", "ipc-pair"), str(role), path], ["-p", "20"]),
+                "role%d" % role,
+                extra={"GPU_MAX_HW_QUEUES": "1"},
+            )
+            for role in range(2)
+        ]
         for program in pair:
             program.wait_line("ready")
         clients = [stage.client(program, managed(stage, *pair)) for program in pair]

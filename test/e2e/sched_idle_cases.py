@@ -19,8 +19,11 @@ def resting(stage, run_options):
 def said(who, servers):
     """What each request after a rest took, as the servers have measured it."""
     times = sorted(time for server in servers for time in server.result()["latency_ns"][1:])
-    print("  %s: %d requests after a rest of %d s; median %.2f ms, 99 of 100 below %.2f ms, the slowest %.2f ms" %
-          (who, len(times), REST_S, times[len(times) // 2] / 1e6, times[len(times) * 99 // 100] / 1e6, times[-1] / 1e6), flush=True)
+    print(
+        "  %s: %d requests after a rest of %d s; median %.2f ms, 99 of 100 below %.2f ms, the slowest %.2f ms"
+        % (who, len(times), REST_S, times[len(times) // 2] / 1e6, times[len(times) * 99 // 100] / 1e6, times[-1] / 1e6),
+        flush=True,
+    )
 
 
 def opened_after(stage):
@@ -41,9 +44,16 @@ def opened_after(stage):
             known.pop(queue, None)
             if queue in ordered:
                 calls.append(event["t_ns"] - ordered.pop(queue))
-    for what, times in (("the daemon ordered a closed queue with work open", sorted(decisions)), ("and the driver had opened it", sorted(calls))):
+    for what, times in (
+        ("the daemon ordered a closed queue with work open", sorted(decisions)),
+        ("and the driver had opened it", sorted(calls)),
+    ):
         if times:
-            print("  %s after: median %.3f ms, the slowest %.3f ms, of %d" % (what, times[len(times) // 2] / 1e6, times[-1] / 1e6, len(times)), flush=True)
+            print(
+                "  %s after: median %.3f ms, the slowest %.3f ms, of %d"
+                % (what, times[len(times) // 2] / 1e6, times[-1] / 1e6, len(times)),
+                flush=True,
+            )
 
 
 @case
@@ -68,6 +78,7 @@ def idle_reopened(build):
                 elif not is_shut and queue["packets"] > parked.get(key, queue["packets"]):
                     reopened.add(queue["pid"])
             return len(reopened) >= (20 if IDLE_S >= 30 else 5)
+
         wait_for("parked servers are opened by their next request: %d of them" % len(reopened), came_back)
         opened_after(stage)
         end_exact(*servers)

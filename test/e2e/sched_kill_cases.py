@@ -55,6 +55,7 @@ class Crowd:
                 return True
             self.closed_s = max(self.closed_s, look)  # a look may take long: it was closed when that one began
             return False
+
         wait_for("all gates open", asked, every=0.005)
         self.pause(0.2)
         self.daemon = self.stage.daemon()
@@ -88,8 +89,13 @@ class Crowd:
 
     def end_thread(self, program, name):
         """False: there is none."""
-        done = subprocess.run([os.path.join(self.stage.build, "test", "e2e", "thread-end"), str(program.pid()), name, "now"], capture_output=True, text=True, check=False,
-                              timeout=PATIENCE)
+        done = subprocess.run(
+            [os.path.join(self.stage.build, "test", "e2e", "thread-end"), str(program.pid()), name, "now"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
         if done.returncode == 77:
             raise Skipped(done.stdout.strip())
         return done.returncode == 0
@@ -105,8 +111,18 @@ class Crowd:
         self.end_thread(self.rng.choice(self.programs), "gpreempt-guard")
 
     def one(self):
-        event = self.rng.choice([self.daemon_killed, self.daemon_ended, self.daemon_stopped, self.program_killed, self.program_killed_starting, self.program_stopped,
-                                 self.thread_ended, self.guard_ended])
+        event = self.rng.choice(
+            [
+                self.daemon_killed,
+                self.daemon_ended,
+                self.daemon_stopped,
+                self.program_killed,
+                self.program_killed_starting,
+                self.program_stopped,
+                self.thread_ended,
+                self.guard_ended,
+            ]
+        )
         self.pause(0.3)
         event()
         self.counts[event.__name__] = self.counts.get(event.__name__, 0) + 1
@@ -114,7 +130,9 @@ class Crowd:
             try:
                 wait_progress(self.stage, program, 1)
             except Trouble as trouble:
-                raise Trouble("after %s: %s; gates %s" % (event.__name__, trouble, self.stage.node()["queues"])) from None
+                raise Trouble(
+                    "after %s: %s; gates %s" % (event.__name__, trouble, self.stage.node()["queues"])
+                ) from None
 
 
 def kills(build, name):
@@ -133,9 +151,15 @@ def kills(build, name):
         for program in crowd.programs:
             must(packets(stage, program) > 0, "%s has done nothing" % program.name)
         end_exact(*crowd.programs)
-        print("%s, seed %d: %d kills, %s; a gate seen closed %.0f ms after the daemon's death at most" % (name, seed, sum(crowd.counts.values()), crowd.counts, crowd.closed_s * 1000),
-              flush=True)
-        must(not KILLS or crowd.closed_s <= 2 * LEASE_S, "a gate was closed %.0f ms after the daemon's death" % (crowd.closed_s * 1000))
+        print(
+            "%s, seed %d: %d kills, %s; a gate seen closed %.0f ms after the daemon's death at most"
+            % (name, seed, sum(crowd.counts.values()), crowd.counts, crowd.closed_s * 1000),
+            flush=True,
+        )
+        must(
+            not KILLS or crowd.closed_s <= 2 * LEASE_S,
+            "a gate was closed %.0f ms after the daemon's death" % (crowd.closed_s * 1000),
+        )
 
 
 @case

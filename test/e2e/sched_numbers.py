@@ -12,11 +12,13 @@ from stage import wait_for
 
 def steady(stage):
     """Status and node at one moment: nothing was ordered while both were read."""
+
     def asked():
         before, node, after = stage.status(), stage.node(), stage.status()
         same = before["devices"][0]["stats"]["transactions"] == after["devices"][0]["stats"]["transactions"]
         moving = any(q["gate"] in ("opening", "closing") for c in after["clients"] for q in c["queues"])
         return (after, node) if same and not moving else None
+
     return wait_for("a moment without orders", asked)
 
 
@@ -39,8 +41,15 @@ def numbers(build):
         for program in (train, serve):
             client = stage.client(program, before)
             mine = {q["id"] for q in node_before["queues"] if q["pid"] == client["pid"]}
-            must({q["queue_id"] for q in client["queues"]} == mine, "queues of %s: %s, %s" % (program.name, client["queues"], mine))
-        wait_for("thirty more transactions", lambda: stage.status()["devices"][0]["stats"]["transactions"] >= before["devices"][0]["stats"]["transactions"] + 30)
+            must(
+                {q["queue_id"] for q in client["queues"]} == mine,
+                "queues of %s: %s, %s" % (program.name, client["queues"], mine),
+            )
+        wait_for(
+            "thirty more transactions",
+            lambda: stage.status()["devices"][0]["stats"]["transactions"]
+            >= before["devices"][0]["stats"]["transactions"] + 30,
+        )
         after, node_after = steady(stage)
         orders = after["devices"][0]["stats"]["transactions"] - before["devices"][0]["stats"]["transactions"]
         halts = node_after["gpus"][0]["halts"] - node_before["gpus"][0]["halts"]
@@ -59,10 +68,12 @@ def record_path(stage):
 
 def numbers_alone(stage, train):
     """A program that is alone and always has work has the whole device, by the daemon's own clock, and never more."""
+
     def look():
         status = stage.status()
         client = stage.client(train, status)
         return status["daemon"]["uptime_real_ns"], client
+
     begin_ns, before = look()
     wait_for("a second of work", lambda: look()[0] > begin_ns + 1000000000)
     end_ns, after = look()
@@ -90,6 +101,7 @@ def numbers_transactions(stage):
         first, *events = record_lines(stage)
         changes = {(e["t_ns"], e["pid"], e["event"]) for e in events if e.get("event") in ("closed", "opened")}
         return first["status"]["devices"][0]["stats"]["transactions"] + len(changes)
+
     # It goes on while we read: as many at some moment, and never more than there are by then.
     wait_for("%d transactions in the record, not %d" % (wanted, counted()), lambda: counted() >= wanted)
     told = counted()
@@ -104,7 +116,10 @@ def numbers_top(stage):
     halts = stage.node()["gpus"][0]["halts"] - before
     device, passed = lines[1]["devices"][0], lines[1]["uptime_real_ns"] - lines[0]["uptime_real_ns"]
     orders = round(device["transactions_per_1000s"] * passed / 1e12)
-    must(0 < orders <= halts, "top: %d transactions in %d ns, the node halted %d times meanwhile" % (orders, passed, halts))
+    must(
+        0 < orders <= halts,
+        "top: %d transactions in %d ns, the node halted %d times meanwhile" % (orders, passed, halts),
+    )
     for name in ("preemptions_per_1000s", "inversions_per_1000s"):
         parts = sum(c[name] or 0 for c in lines[1]["clients"])
         must(abs(parts - device[name]) <= len(lines[1]["clients"]), "%s: %s" % (name, lines[1]))
@@ -117,6 +132,7 @@ def numbers_record(stage, record, train):
 
     def closes():
         return sum(e.get("event") == "closed" and e.get("pid") == pid for e in record_lines(stage))
+
     wait_for("%d closes in the record, not %d" % (wanted, closes()), lambda: closes() == wanted)
     record.signal(signal.SIGINT)
     must(record.wait() == 0 and wanted, "record ended with %d; %s" % (record.process.returncode, record.tail()))
@@ -132,6 +148,7 @@ def numbers_quiet(stage):
         client = stage.client(serve)
         mine = {q["id"]: q for q in stage.queues(serve)}
         return all(q["completed"] == mine[q["queue_id"]]["read"] for q in client["queues"])
+
     wait_for("completed is what the node read: %s, %s" % (stage.client(serve), stage.queues(serve)), agree)
     metrics = stage.ask("metrics").stdout
     status = stage.status()

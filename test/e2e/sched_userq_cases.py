@@ -29,17 +29,39 @@ def userq(build):
         train.wait_line("ready")
         serve = stage.serve(["-p", "80"], closed=0.05, seconds=ENDLESS)
         client = stage.client(train, managed(stage, train, serve))
-        must(client["mechanism"] == "userq" and "through DRM" in client["mechanism_why"], "the client's mechanism: %s" % client)
-        must(all(queue["queue_id"] >= 0x100000 for queue in compute(client)), "the queues are DRM's: %s" % compute(client))
+        must(
+            client["mechanism"] == "userq" and "through DRM" in client["mechanism_why"],
+            "the client's mechanism: %s" % client,
+        )
+        must(
+            all(queue["queue_id"] >= 0x100000 for queue in compute(client)),
+            "the queues are DRM's: %s" % compute(client),
+        )
         must("through DRM" in train.output(), "run says so: " + train.output())
-        must("make their queues through DRM: train (" in stage.ask("doctor", check=False).stdout, "doctor says so: " + stage.ask("doctor", check=False).stdout)
+        must(
+            "make their queues through DRM: train (" in stage.ask("doctor", check=False).stdout,
+            "doctor says so: " + stage.ask("doctor", check=False).stdout,
+        )
         must("userq" in stage.ask("status").stdout, "status says so: " + stage.ask("status").stdout)
         must(stage.client(serve)["mechanism"] != "userq", "the other one is as always")
-        folders = [subprocess.run(stage.on_node(["ls", "/sys/class/kfd/kfd/proc/%d/queues" % program.pid()]), capture_output=True, text=True, check=True,
-                                  env=stage.environment()).stdout.split() for program in (train, serve)]
-        must(len(folders[0]) == len(client["queues"]) - len(compute(client)) and len(folders[1]) > len(folders[0]), "what KFD lists: %s" % folders)
-        wait_for("what it submits is held back, and let through", lambda: all(
-            any(queue[what] > 2 for queue in compute(stage.client(train))) for what in ("closes", "opens")))
+        folders = [
+            subprocess.run(
+                stage.on_node(["ls", "/sys/class/kfd/kfd/proc/%d/queues" % program.pid()]),
+                capture_output=True,
+                text=True,
+                check=True,
+                env=stage.environment(),
+            ).stdout.split()
+            for program in (train, serve)
+        ]
+        must(
+            len(folders[0]) == len(client["queues"]) - len(compute(client)) and len(folders[1]) > len(folders[0]),
+            "what KFD lists: %s" % folders,
+        )
+        wait_for(
+            "what it submits is held back, and let through",
+            lambda: all(any(queue[what] > 2 for queue in compute(stage.client(train))) for what in ("closes", "opens")),
+        )
         wait_progress(stage, train)
         end_exact(serve)
         other = stage.train(["-p", "20"])
@@ -47,7 +69,12 @@ def userq(build):
         urgent = stage.serve(["-p", "80"], closed=0.05, seconds=ENDLESS, extra=through_drm(stage))
         managed(stage, other, urgent)
         before = sum(queue["closes"] for queue in compute(stage.client(other)))
-        wait_for("the other trainer is closed for it", lambda: sum(queue["closes"] for queue in compute(stage.client(other))) > before + 2)
-        must(stage.client(urgent)["mechanism"] == "userq", "the urgent one's queues are DRM's: %s" % stage.client(urgent))
+        wait_for(
+            "the other trainer is closed for it",
+            lambda: sum(queue["closes"] for queue in compute(stage.client(other))) > before + 2,
+        )
+        must(
+            stage.client(urgent)["mechanism"] == "userq", "the urgent one's queues are DRM's: %s" % stage.client(urgent)
+        )
         wait_progress(stage, other)
         end_exact(urgent, train, other)

@@ -17,7 +17,9 @@ from collections.abc import Callable
 from typing import Any
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "demo")
-PATIENCE = float(os.environ.get("STAGE_PATIENCE", "120"))  # seconds after which something that should happen counts as not happening
+PATIENCE = float(
+    os.environ.get("STAGE_PATIENCE", "120")
+)  # seconds after which something that should happen counts as not happening
 
 
 class Trouble(Exception):
@@ -26,8 +28,12 @@ class Trouble(Exception):
 
 def not_built(build: str) -> str | None:
     """What was not built, as a sentence; None: everything was. Any user may then start a virtual node: without root its front end is seccomp."""
-    for program, why in (("vgpu/vgpu", "libdrm's headers are missing"), ("vgpu/vgpud", "libdrm's headers are missing"),
-                         ("demo/serve", "Debian's ROCm is missing"), ("demo/train", "Debian's ROCm is missing")):
+    for program, why in (
+        ("vgpu/vgpu", "libdrm's headers are missing"),
+        ("vgpu/vgpud", "libdrm's headers are missing"),
+        ("demo/serve", "Debian's ROCm is missing"),
+        ("demo/train", "Debian's ROCm is missing"),
+    ):
         if not os.path.exists(os.path.join(build, program)):
             return "%s was not built (%s)" % (program, why)
     return None
@@ -54,7 +60,8 @@ def missing(build: str) -> str | None:
 
 def hurry() -> bool:
     """For figures: daemon and programs go before other work on the machine, and the virtual GPU, which is a process, before all of it.
-    Whether that may be done. Real-time classes, because nice counts only within a session, and each program has one of its own."""
+    Whether that may be done. Real-time classes, because nice counts only within a session, and each program has one of its own.
+    """
     if subprocess.run(["chrt", "--rr", "2", "true"], capture_output=True, check=False).returncode:
         return False
     Stage.hurried = True
@@ -80,8 +87,14 @@ class Program:
         self.stage, self.name, self.json_path = stage, name, json_path
         self.path = stage.file(name + ".out")
         with open(self.path, "wb") as output:
-            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment,
-                                            start_new_session=True)
+            self.process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
 
     def output(self) -> str:
         with open(self.path, encoding="utf-8", errors="replace") as file:
@@ -95,8 +108,12 @@ class Program:
             if line in self.output().splitlines():
                 return True
             if self.process.poll() is not None:
-                raise Trouble("%s ended (status %d) before it said '%s'; %s" % (self.name, self.process.returncode, line, self.tail()))
+                raise Trouble(
+                    "%s ended (status %d) before it said '%s'; %s"
+                    % (self.name, self.process.returncode, line, self.tail())
+                )
             return False
+
         wait_for("'%s' of %s; %s" % (line, self.name, self.tail()), asked, seconds)
 
     def is_running(self) -> bool:
@@ -111,6 +128,7 @@ class Program:
     def pid(self) -> int:
         """Of the program itself: vgpu run is its parent."""
         children = "/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)
+
         def asked():
             if not self.is_running():
                 raise Trouble("%s ended with status %d; %s" % (self.name, self.process.returncode, self.tail()))
@@ -120,6 +138,7 @@ class Program:
             except OSError:
                 return None
             return int(found[0]) if found else None
+
         return wait_for("the process of " + self.name, asked)
 
     def signal(self, number: int) -> None:
@@ -176,12 +195,27 @@ class Stage:
 
     def __enter__(self):
         atexit.register(self.close)
-        command = [self.vgpu(), "start", "--name", self.name, "-d", self.device, "-n", str(self.gpus), "--dilate", str(self.dilation),
-                   "-k", self.kernels, *self.params]
+        command = [
+            self.vgpu(),
+            "start",
+            "--name",
+            self.name,
+            "-d",
+            self.device,
+            "-n",
+            str(self.gpus),
+            "--dilate",
+            str(self.dilation),
+            "-k",
+            self.kernels,
+            *self.params,
+        ]
         command = self.first(2, command)
         # To a file: vgpud keeps what it inherits.
         with open(self.file("vgpud.out"), "w+", encoding="utf-8") as output:
-            if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, timeout=PATIENCE).returncode:
+            if subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, timeout=PATIENCE
+            ).returncode:
                 output.seek(0)
                 raise Trouble("%s: %s" % (" ".join(command), output.read().strip()))
         return self
@@ -217,19 +251,33 @@ class Stage:
     def on_node(self, argv):
         return [self.vgpu(), "run", "--name", self.name, "--", *self.first(1, argv)]
 
-    def start(self, argv: list[str], name: str | None = None, json_path: str | None = None, extra: dict[str, str] | None = None) -> Program:
+    def start(
+        self,
+        argv: list[str],
+        name: str | None = None,
+        json_path: str | None = None,
+        extra: dict[str, str] | None = None,
+    ) -> Program:
         """Starts a command on the node."""
         self.count += 1
         environment = self.environment()
         environment.update(extra or {})
-        program = Program(self, "%s-%d" % (name or os.path.basename(argv[0]), self.count), self.on_node(argv), environment, json_path)
+        program = Program(
+            self, "%s-%d" % (name or os.path.basename(argv[0]), self.count), self.on_node(argv), environment, json_path
+        )
         self.programs.append(program)
         return program
 
     def ask(self, *argv: str, check: bool = True, seconds: float = PATIENCE) -> subprocess.CompletedProcess:
         """Runs a gpreempt command on the node to its end; its output."""
-        done = subprocess.run(self.on_node([self.gpreempt(), *argv]), capture_output=True, text=True, check=False, timeout=seconds,
-                              env=self.environment())
+        done = subprocess.run(
+            self.on_node([self.gpreempt(), *argv]),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds,
+            env=self.environment(),
+        )
         if check and done.returncode:
             raise Trouble("gpreempt %s: status %d: %s%s" % (" ".join(argv), done.returncode, done.stdout, done.stderr))
         return done
@@ -259,13 +307,21 @@ class Stage:
         self.count += 1
         environment = self.environment()
         environment.update(extra or {})
-        program = Program(self, "gpreemptd-%d" % self.count,
-                          self.on_node([*wrapper, os.path.join(self.build, "daemon", "gpreemptd"), "--config", path, "--socket", self.socket]), environment)
+        program = Program(
+            self,
+            "gpreemptd-%d" % self.count,
+            self.on_node(
+                [*wrapper, os.path.join(self.build, "daemon", "gpreemptd"), "--config", path, "--socket", self.socket]
+            ),
+            environment,
+        )
         self.daemons.append(program)
+
         def asked():
             if not program.is_running():
                 raise Trouble("gpreemptd ended with status %d; %s" % (program.process.returncode, program.tail()))
             return self.ping() == program.pid()
+
         wait_for("gpreemptd answers; " + program.tail(), asked)
         return program
 
@@ -276,8 +332,10 @@ class Stage:
         for name, value in settings.items():
             section, _, key = name.partition(".")
             sections.setdefault(section, {})[key] = value
-        return "".join("[%s]\n%s\n" % (section, "".join("%s = %s\n" % item for item in values.items()))
-                       for section, values in sections.items())
+        return "".join(
+            "[%s]\n%s\n" % (section, "".join("%s = %s\n" % item for item in values.items()))
+            for section, values in sections.items()
+        )
 
     def ping(self) -> int | None:
         """The daemon's pid; None: nobody answers."""
@@ -299,7 +357,9 @@ class Stage:
 
     def node(self) -> dict:
         """`vgpu ls -v`, parsed: {'total': {…}, 'gpus': [{…}], 'queues': [{…}]}."""
-        text = subprocess.run([self.vgpu(), "ls", "-v"], capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
+        text = subprocess.run(
+            [self.vgpu(), "ls", "-v"], capture_output=True, text=True, check=True, timeout=PATIENCE
+        ).stdout
         node = {"total": {}, "now": {}, "gpus": [], "queues": []}
         inside = False
         for line in text.splitlines():
@@ -309,7 +369,11 @@ class Stage:
                 continue
             if not inside:
                 continue
-            values = {key: int(value) for key, _, value in (word.partition("=") for word in words[1:]) if value.lstrip("-").isdigit()}
+            values = {
+                key: int(value)
+                for key, _, value in (word.partition("=") for word in words[1:])
+                if value.lstrip("-").isdigit()
+            }
             if words[0] in ("total", "now"):
                 node[words[0]] = values
             elif words[0] in ("gpu", "queue"):

@@ -50,14 +50,38 @@ class System:
         self.log = open(stage.file("boot.out"), "w+", encoding="utf-8")  # pylint: disable=consider-using-with
         # The group first: the namespace's root is where its first process is.
         script = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
-        argv = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--uts", "--ipc", "--cgroup",
-                *([] if lower == "/" else ["--net"]), os.path.join(HERE, "systemd_boot"), self.folder, stage.build, lower, *binds]
-        self.process = subprocess.Popen(["sh", "-c", script, self.group, *(stage.on_node(argv) if has_node else argv)],
-                                        stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, start_new_session=True,
-                                        env=dict(os.environ, GPREEMPT_BOOT_DEV="" if has_node else "own"))
+        argv = [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--uts",
+            "--ipc",
+            "--cgroup",
+            *([] if lower == "/" else ["--net"]),
+            os.path.join(HERE, "systemd_boot"),
+            self.folder,
+            stage.build,
+            lower,
+            *binds,
+        ]
+        self.process = subprocess.Popen(
+            ["sh", "-c", script, self.group, *(stage.on_node(argv) if has_node else argv)],
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+            start_new_session=True,
+            env=dict(os.environ, GPREEMPT_BOOT_DEV="" if has_node else "own"),
+        )
         try:
             self.first = wait_for("systemd is there", self.find_first)
-            wait_for("the system is up", lambda: self.run("systemctl", "is-active", "test.target", check=False).stdout.strip() == "active")
+            wait_for(
+                "the system is up",
+                lambda: self.run("systemctl", "is-active", "test.target", check=False).stdout.strip() == "active",
+            )
         except Trouble:
             self.close()
             raise
@@ -84,12 +108,26 @@ class System:
 
     def shell(self, script, check=True, user=None, seconds=PATIENCE, environment=()):
         """A script as an administrator (or a user) types it: a service of the system, in a cgroup of the system's own."""
-        argv = ["systemd-run", "--quiet", "--pipe", "--wait", "--collect", "--working-directory=/",
-                *(["--uid=" + user] if user else []), "--setenv=GPREEMPT_WAIT=60", *("--setenv=" + e for e in environment), "bash", "-euc", ("cd ~\n" if user else "") + script]
+        argv = [
+            "systemd-run",
+            "--quiet",
+            "--pipe",
+            "--wait",
+            "--collect",
+            "--working-directory=/",
+            *(["--uid=" + user] if user else []),
+            "--setenv=GPREEMPT_WAIT=60",
+            *("--setenv=" + e for e in environment),
+            "bash",
+            "-euc",
+            ("cd ~\n" if user else "") + script,
+        ]
         # A pipe, not the machine's /dev/null: what is run may change the owner of its standard input.
         done = subprocess.run(self.enter(argv), input="", capture_output=True, text=True, check=False, timeout=seconds)
         if check and done.returncode:
-            raise Trouble("%s\nstatus %d: %s%s" % (script.strip(), done.returncode, done.stdout[-4000:], done.stderr[-4000:]))
+            raise Trouble(
+                "%s\nstatus %d: %s%s" % (script.strip(), done.returncode, done.stdout[-4000:], done.stderr[-4000:])
+            )
         return done
 
     def show(self, name):

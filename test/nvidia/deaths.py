@@ -171,8 +171,19 @@ class Crowd:
             end_thread(client, "gpreempt-guard")
 
     def one(self):
-        event = self.rng.choice([self.daemon_killed, self.daemon_ended, self.daemon_stopped, self.daemon_killed_starting, self.program_killed, self.program_killed_starting,
-                                 self.program_stopped, self.thread_ended, self.guard_ended])
+        event = self.rng.choice(
+            [
+                self.daemon_killed,
+                self.daemon_ended,
+                self.daemon_stopped,
+                self.daemon_killed_starting,
+                self.program_killed,
+                self.program_killed_starting,
+                self.program_stopped,
+                self.thread_ended,
+                self.guard_ended,
+            ]
+        )
         self.pause(0.15)
         event()
         self.counts[event.__name__] = self.counts.get(event.__name__, 0) + 1
@@ -181,7 +192,8 @@ class Crowd:
 
 def kills_case(_):
     """Everybody is killed and stopped at random: daemon, programs, threads of the agent, while they start as well. Survivors go on and run each kernel once;
-    at the end all is open and long, and nothing was ever disabled twice. KILLS: how many (a few unless told); then nothing may be closed for longer than two leases."""
+    at the end all is open and long, and nothing was ever disabled twice. KILLS: how many (a few unless told); then nothing may be closed for longer than two leases.
+    """
     seed = int(os.environ.get("SEED") or 1)
     print(f"seed {seed}", flush=True)
     machine = Machine(config="[policy]\nturn = 10ms\nage_window = 20ms\n")
@@ -197,7 +209,10 @@ def kills_case(_):
         until(lambda: all(c.is_whole() for c in crowd.clients), "all are open and long")
         require(all(client.ask("halt") == "ok 1" for client in crowd.clients), "each kernel ran once")
         most = machine.look("show")["disabled_most"]
-        print(f"{MECHANISM}, seed {seed}: {sum(crowd.counts.values())} kills, {crowd.counts}; {crowd.waited} ms closed at most; a channel disabled {most} times at most", flush=True)
+        print(
+            f"{MECHANISM}, seed {seed}: {sum(crowd.counts.values())} kills, {crowd.counts}; {crowd.waited} ms closed at most; a channel disabled {most} times at most",
+            flush=True,
+        )
         require(most <= 1, "a channel was disabled twice")
         require(not KILLS or crowd.waited <= 2 * LEASE_MS, f"a program was held out for {crowd.waited} ms")
     except Exception:

@@ -6,6 +6,7 @@ import sys
 
 try:
     import torch
+
     GOOD = torch.cuda.is_available()
 except ImportError:
     GOOD = False

@@ -37,7 +37,10 @@ class Machine:
         self.daemon = None
         self.clients = []
         self.log = self.root / "log"
-        self.file("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\n")
+        self.file(
+            "proc/driver/nvidia/version",
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\n",
+        )
         self.file("proc/driver/nvidia/gpus/0000:00:06.0/information", f"Model: \t\t {model}\nDevice Minor: \t 0\n")
         if gpus > 1:
             self.file("proc/driver/nvidia/gpus/0000:01:00.0/information", f"Model: \t\t {model}\nDevice Minor: \t 1\n")
@@ -54,10 +57,15 @@ class Machine:
         return json.loads(answer.stdout) if words[0] == "show" else None
 
     def start(self, backend="auto", expect=0, wait=True):
-        self.file("conf", f"[daemon]\nbackend = {backend}\nsocket = {self.socket}\nstate_dir = {self.root}\nlease = {self.lease}\nanswer_timeout = {self.answer}\n"
-                  f"[nvidia]\nroot = {self.root}\nmechanism = {self.mechanism}\nlong_slice = {self.long_slice}\nmiddle_slice = 0\n[ceiling]\ndefault = 99\n[policy]\nrest = {self.rest}\n{self.config}")
+        self.file(
+            "conf",
+            f"[daemon]\nbackend = {backend}\nsocket = {self.socket}\nstate_dir = {self.root}\nlease = {self.lease}\nanswer_timeout = {self.answer}\n"
+            f"[nvidia]\nroot = {self.root}\nmechanism = {self.mechanism}\nlong_slice = {self.long_slice}\nmiddle_slice = 0\n[ceiling]\ndefault = 99\n[policy]\nrest = {self.rest}\n{self.config}",
+        )
         environment = dict(os.environ, LD_PRELOAD=FIRST + FAKE, GPREEMPT_FAKE_RM=str(self.root / "dev"))
-        self.daemon = subprocess.Popen([GPREEMPTD, "--config", str(self.root / "conf")], env=environment, stderr=open(self.log, "ab"))
+        self.daemon = subprocess.Popen(
+            [GPREEMPTD, "--config", str(self.root / "conf")], env=environment, stderr=open(self.log, "ab")
+        )
         if expect:
             return self.daemon.wait(WAIT_S)
         if not wait:
@@ -68,11 +76,15 @@ class Machine:
     def answers(self):
         require(self.daemon.poll() is None, "the daemon runs")
         environment = dict(os.environ, GPREEMPT_SOCKET=str(self.socket), GPREEMPT_WAIT=str(WAIT_S))
-        return not subprocess.run([f"{CLI}/gpreempt-status", "--json"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+        return not subprocess.run(
+            [f"{CLI}/gpreempt-status", "--json"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ).returncode
 
     def cli(self, *words):
         environment = dict(os.environ, GPREEMPT_SOCKET=str(self.socket), GPREEMPT_WAIT=str(WAIT_S))
-        return subprocess.run([f"{CLI}/gpreempt-{words[0]}", *map(str, words[1:])], env=environment, stdout=subprocess.PIPE, check=True).stdout.decode()
+        return subprocess.run(
+            [f"{CLI}/gpreempt-{words[0]}", *map(str, words[1:])], env=environment, stdout=subprocess.PIPE, check=True
+        ).stdout.decode()
 
     def status(self):
         return json.loads(self.cli("status", "--json"))
@@ -99,8 +111,14 @@ class Client:
 
     def __init__(self, machine, priority, gpu=0, starts=False, more=()):
         self.machine = machine
-        environment = dict(os.environ, LD_PRELOAD=FIRST + f"{AGENT}:{FAKE}", GPREEMPT_FAKE_RM=str(machine.root / "dev"),
-                           GPREEMPT_SOCKET=str(machine.socket), GPREEMPT_PRIORITY=str(priority), **dict(more))
+        environment = dict(
+            os.environ,
+            LD_PRELOAD=FIRST + f"{AGENT}:{FAKE}",
+            GPREEMPT_FAKE_RM=str(machine.root / "dev"),
+            GPREEMPT_SOCKET=str(machine.socket),
+            GPREEMPT_PRIORITY=str(priority),
+            **dict(more),
+        )
         self.process = subprocess.Popen([CLIENT], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         machine.clients.append(self)
         if starts:

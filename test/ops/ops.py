@@ -23,12 +23,18 @@ class Ops(System):
         super().__init__(stage, lower=lower, binds=[ROOT, stage.build, debs, lower], **options)
         self.debs = debs
         # The unit's own times pass where the machine stands still, or has no time for a test.
-        self.write("/run/systemd/system/gpreemptd.service.d/50-test.conf", "[Service]\nWatchdogSec=300s\nTimeoutStartSec=600s\n")
+        self.write(
+            "/run/systemd/system/gpreemptd.service.d/50-test.conf",
+            "[Service]\nWatchdogSec=300s\nTimeoutStartSec=600s\n",
+        )
 
     def install(self, *names):
         """Packages of the tree."""
-        return self.shell("export DEBIAN_FRONTEND=noninteractive; apt-get install -y --no-install-recommends %s"
-                          % " ".join("%s/%s_*.deb" % (self.debs, name) for name in names), seconds=PATIENCE)
+        return self.shell(
+            "export DEBIAN_FRONTEND=noninteractive; apt-get install -y --no-install-recommends %s"
+            % " ".join("%s/%s_*.deb" % (self.debs, name) for name in names),
+            seconds=PATIENCE,
+        )
 
     def demo(self, name):
         return os.path.join(self.stage.build, "demo", name)
@@ -43,7 +49,10 @@ class Ops(System):
         """The commands of a guide, block by block: [(line, script)]. Blocks marked sh are run, those marked console are not."""
         with open(os.path.join(ROOT, "docs", name), encoding="utf-8") as file:
             text = file.read()
-        blocks = [(text[:match.start()].count("\n") + 1, match.group(1)) for match in re.finditer(r"^```sh\n(.*?)^```$", text, re.M | re.S)]
+        blocks = [
+            (text[: match.start()].count("\n") + 1, match.group(1))
+            for match in re.finditer(r"^```sh\n(.*?)^```$", text, re.M | re.S)
+        ]
         must(blocks, "%s has no commands" % name)
         return blocks
 
@@ -74,7 +83,10 @@ def run(name, case, has_node=True, **options):
                 raise
             finally:
                 system.close()
-            must(not os.path.isdir(system.group), "the cgroup %s is not empty: something of the system is left" % system.group)
+            must(
+                not os.path.isdir(system.group),
+                "the cgroup %s is not empty: something of the system is left" % system.group,
+            )
     except Trouble as trouble:
         print("%s: failed: %s" % (name, trouble))
         sys.exit(1)

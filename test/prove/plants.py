@@ -10,20 +10,85 @@ import subprocess
 # name, file, text, instead, what the explorer says (a part of it)
 PLANTS = [
     ("count", "work.c", "device->open_compute_count += is - was;", ";", "counts of gates"),
-    ("heap", "heap.c", "if (!heap_before(sched->queues, name, queue, heap->slots[parent]))", "if (place)", "a heap is out of order"),
-    ("taken-for-open", "apply.c", "open || lost ? GP_GATE_UNKNOWN : GP_GATE_OPEN", "GP_GATE_OPEN", "a closed gate is taken for open"),
-    ("taken-twice", "apply.c", "if (!gp_gate_moves(q->gate) || q->order_seq != seq) {", "if (q->order_seq != seq) {", "an answer is taken once"),
-    ("no-repair", "plan.c", "if (!b->device->unknown_count && !b->device->opening_all)", "if (!b->device->opening_all)", ""),
-    ("late-ageing", "age.c", "q->age_start_ns + gp_age_window_ns(device, q->age_level)", "q->age_start_ns + 1000 * gp_age_window_ns(device, q->age_level)", "stays closed"),
-    ("spin", "turn.c", "gp_device_wake(device, sched->now_ns + device->param.turn_ns - seat->turn_used_ns);",
-     "gp_device_wake(device, sched->now_ns + 1);", "busy with itself"),
+    (
+        "heap",
+        "heap.c",
+        "if (!heap_before(sched->queues, name, queue, heap->slots[parent]))",
+        "if (place)",
+        "a heap is out of order",
+    ),
+    (
+        "taken-for-open",
+        "apply.c",
+        "open || lost ? GP_GATE_UNKNOWN : GP_GATE_OPEN",
+        "GP_GATE_OPEN",
+        "a closed gate is taken for open",
+    ),
+    (
+        "taken-twice",
+        "apply.c",
+        "if (!gp_gate_moves(q->gate) || q->order_seq != seq) {",
+        "if (q->order_seq != seq) {",
+        "an answer is taken once",
+    ),
+    (
+        "no-repair",
+        "plan.c",
+        "if (!b->device->unknown_count && !b->device->opening_all)",
+        "if (!b->device->opening_all)",
+        "",
+    ),
+    (
+        "late-ageing",
+        "age.c",
+        "q->age_start_ns + gp_age_window_ns(device, q->age_level)",
+        "q->age_start_ns + 1000 * gp_age_window_ns(device, q->age_level)",
+        "stays closed",
+    ),
+    (
+        "spin",
+        "turn.c",
+        "gp_device_wake(device, sched->now_ns + device->param.turn_ns - seat->turn_used_ns);",
+        "gp_device_wake(device, sched->now_ns + 1);",
+        "busy with itself",
+    ),
     ("past", "plan.c", "device->wake_ns = GP_NEVER_NS;", ";", ""),
-    ("changes-on-failure", "work.c", "if (completed > written ||", "gp_clock(sched, now_ns);\n\tif (completed > written ||", "changed something"),
-    ("stays-shut", "apply.c", "d->stopped = d->opening_all = d->dirty = true;", "d->stopped = d->dirty = true;", "stays closed"),
-    ("opens-the-open", "plan.c", "if (q->gate == GP_GATE_CLOSED && q->rank >= hold_rank", "if (q->gate != GP_GATE_OPENING && q->rank >= hold_rank", ""),
-    ("closes-stopped", "plan.c", "if (device->policy->gates && !device->stopped) {", "if (device->policy->gates) {", "stopped device"),
+    (
+        "changes-on-failure",
+        "work.c",
+        "if (completed > written ||",
+        "gp_clock(sched, now_ns);\n\tif (completed > written ||",
+        "changed something",
+    ),
+    (
+        "stays-shut",
+        "apply.c",
+        "d->stopped = d->opening_all = d->dirty = true;",
+        "d->stopped = d->dirty = true;",
+        "stays closed",
+    ),
+    (
+        "opens-the-open",
+        "plan.c",
+        "if (q->gate == GP_GATE_CLOSED && q->rank >= hold_rank",
+        "if (q->gate != GP_GATE_OPENING && q->rank >= hold_rank",
+        "",
+    ),
+    (
+        "closes-stopped",
+        "plan.c",
+        "if (device->policy->gates && !device->stopped) {",
+        "if (device->policy->gates) {",
+        "stopped device",
+    ),
     ("gang-forgotten", "gang.c", "gang->work_count -= q->has_work;", ";", "a gang's counts"),
-    ("stale-order", "client.c", "gp_work_gate(sched, queue.index, GP_GATE_CLOSED); /* leaves every heap and list */", ";", ""),
+    (
+        "stale-order",
+        "client.c",
+        "gp_work_gate(sched, queue.index, GP_GATE_CLOSED); /* leaves every heap and list */",
+        ";",
+        "",
+    ),
     ("given-up-unsaid", "apply.c", "apply_give_up(sched, queue, GP_WHY_TIMEOUT);", ";", "not given up"),
     ("figures", "plan.c", "device->stats.plans++;", "device->stats.plans += 2;", "the figures"),
 ]
@@ -40,7 +105,9 @@ def plant(root, folder, name, file, text, instead):
         stream.write(source.replace(text, instead))
     program = os.path.join(folder, "explore-" + name)
     objects = [os.path.join(folder, o) for o in os.listdir(folder) if o.endswith(".o") and o != "core-%s.o" % file[:-2]]
-    done = subprocess.run(compiler(root) + ["-w", path, *objects, "-o", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        compiler(root) + ["-w", path, *objects, "-o", program], capture_output=True, text=True, check=False
+    )
     return (program, "") if done.returncode == 0 else (None, done.stderr[-400:])
 
 
@@ -55,7 +122,8 @@ def misfits(root):
 
 def compiler(root):
     return ["cc", "-std=gnu11", "-O1", "-g", "-D_GNU_SOURCE", "-DGP_PLAN_MAX=4u", "-DGP_BATCH_MAX=4u"] + [
-        "-I" + os.path.join(root, i) for i in ("core/port/hosted", "include", "")]
+        "-I" + os.path.join(root, i) for i in ("core/port/hosted", "include", "")
+    ]
 
 
 def sources(root):
@@ -67,7 +135,10 @@ def sources(root):
 
 def prepare(root, folder):
     """Objects of the explorer and of the core as it is."""
-    jobs = [subprocess.Popen(compiler(root) + ["-w", "-c", path, "-o", os.path.join(folder, name)]) for path, name in sources(root)]
+    jobs = [
+        subprocess.Popen(compiler(root) + ["-w", "-c", path, "-o", os.path.join(folder, name)])
+        for path, name in sources(root)
+    ]
     if any([job.wait() for job in jobs]):
         raise SystemExit("the explorer does not compile")
 

@@ -29,7 +29,10 @@ def equal(got, want, what):
 def run(*arguments, expect=0, **options):
     """Options are those of subprocess.run: input, stdin, cwd."""
     done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, timeout=300, **options)
-    check(done.returncode == expect, f"{arguments}: status {done.returncode}: {done.stderr.decode(errors='replace')[:300]}")
+    check(
+        done.returncode == expect,
+        f"{arguments}: status {done.returncode}: {done.stderr.decode(errors='replace')[:300]}",
+    )
     return done
 
 

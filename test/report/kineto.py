@@ -9,8 +9,19 @@ import gzip
 import json
 
 KERNEL, COPY, CALL, WAIT = "kernel", "copy", "call", "wait"
-LAYERS = {"kernel": KERNEL, "Kernel": KERNEL, "gpu_memcpy": COPY, "gpu_memset": COPY, "Memcpy": COPY, "Memset": COPY,
-          "cuda_runtime": CALL, "cuda_driver": CALL, "hip_runtime": CALL, "Runtime": CALL, "cuda_sync": WAIT}
+LAYERS = {
+    "kernel": KERNEL,
+    "Kernel": KERNEL,
+    "gpu_memcpy": COPY,
+    "gpu_memset": COPY,
+    "Memcpy": COPY,
+    "Memset": COPY,
+    "cuda_runtime": CALL,
+    "cuda_driver": CALL,
+    "hip_runtime": CALL,
+    "Runtime": CALL,
+    "cuda_sync": WAIT,
+}
 CLOSE = 5000
 
 
@@ -33,11 +44,13 @@ def is_copy_call(name):
 
 def is_sync(name):
     words = ("Synchronize", "hipFree", "cudaFree", "cuMemFree")
-    return (any(word in name for word in words) or is_copy_call(name)) and "sync" not in name.replace("Synchronize", "").replace("Async", "sync")
+    return (any(word in name for word in words) or is_copy_call(name)) and "sync" not in name.replace(
+        "Synchronize", ""
+    ).replace("Async", "sync")
 
 
 def load(path):
-    with (gzip.open(path, "rt", encoding="utf-8") if path.endswith(".gz") else open(path, encoding="utf-8")) as file:
+    with gzip.open(path, "rt", encoding="utf-8") if path.endswith(".gz") else open(path, encoding="utf-8") as file:
         trace = json.load(file, parse_float=decimal.Decimal)
     rows = trace["traceEvents"] if isinstance(trace, dict) else trace
     events = [Event(raw, i + 1) for i, raw in enumerate(rows) if raw.get("ph") == "X"]
@@ -90,17 +103,23 @@ class Run:
         """By call: the stream it waits for, and before when its work was submitted. By stream: events it waits for."""
         calls, streams = {}, collections.defaultdict(list)
         for wait in (e for e in self.events if e.layer == WAIT):
-            call = next((c for c in self.by_correlation.get(wait.correlation, []) if c.start <= wait.start < c.end), None)
+            call = next(
+                (c for c in self.by_correlation.get(wait.correlation, []) if c.start <= wait.start < c.end), None
+            )
             stream = wait.args.get("stream", -1)
             on, corr = wait.args.get("wait_on_stream", -1), wait.args.get("wait_on_cuda_event_record_corr_id", -1)
-            recorded = [c for c in self.by_correlation.get(corr, []) if c.start <= wait.start] if on >= 0 and corr >= 0 else []
+            recorded = (
+                [c for c in self.by_correlation.get(corr, []) if c.start <= wait.start] if on >= 0 and corr >= 0 else []
+            )
             if call and is_sync(call.name):
                 if on >= 0 and corr >= 0:
                     calls[call] = ((wait.device, on), recorded[-1].start if recorded else None)
                 elif stream >= 0:
                     calls[call] = ((wait.device, stream), None)
             elif stream >= 0 and recorded:
-                streams[(wait.device, stream)].append((call.start if call else wait.start, (wait.device, on), recorded[-1].start))
+                streams[(wait.device, stream)].append(
+                    (call.start if call else wait.start, (wait.device, on), recorded[-1].start)
+                )
         return calls, streams
 
     def waited_for(self, call, calls):
@@ -108,9 +127,14 @@ class Run:
         if not is_sync(call.name) and not own:
             return None
         only, before = calls.get(call, (None, None))
-        found = [w for w in self.work if call.start < w.end <= call.end and (only is None or (w.device, w.stream) == only)
-                 and (before is None or (w.launch.start if w.launch else 0) < before)
-                 and (is_sync(call.name) or w.correlation == call.correlation)]
+        found = [
+            w
+            for w in self.work
+            if call.start < w.end <= call.end
+            and (only is None or (w.device, w.stream) == only)
+            and (before is None or (w.launch.start if w.launch else 0) < before)
+            and (is_sync(call.name) or w.correlation == call.correlation)
+        ]
         return max(found, key=lambda w: w.end, default=None)
 
     def origin(self, work, front, waits):
@@ -121,19 +145,34 @@ class Run:
         link, node = "launch", work.launch.top.before
         last_submit = front.launch.start if front is not None and front.launch else 0
         if front is not None and self.ends[(work.device, work.stream)] > ready:
-            ready, link, node = self.ends[(work.device, work.stream)], "in line for", self.lasts[(work.device, work.stream)]
+            ready, link, node = (
+                self.ends[(work.device, work.stream)],
+                "in line for",
+                self.lasts[(work.device, work.stream)],
+            )
         event = None
         for time, other, recorded in waits.get((work.device, work.stream), []):
             if last_submit <= time <= submit:
-                done = [w for w in self.streams.get(other, []) if w.start < work.start and w.launch and w.launch.start < recorded]
+                done = [
+                    w
+                    for w in self.streams.get(other, [])
+                    if w.start < work.start and w.launch and w.launch.start < recorded
+                ]
                 done = max(done, key=lambda w: (w.launch.start, w.end), default=None)
                 event = done if done and (event is None or done.end > event.end) else event
         if event is not None and ready < event.end <= work.start:
             ready, link, node = event.end, "after an event:", event
         if work.start > ready + CLOSE:
             least = work.launch.end if link == "launch" and work.launch.end > ready else ready
-            beside = [w for w in self.near(work.start) if (w.device, w.stream) != (work.device, work.stream)
-                      and least < w.end <= work.start and work.start - w.end <= CLOSE and w.start <= work.start and w is not work]
+            beside = [
+                w
+                for w in self.near(work.start)
+                if (w.device, w.stream) != (work.device, work.stream)
+                and least < w.end <= work.start
+                and work.start - w.end <= CLOSE
+                and w.start <= work.start
+                and w is not work
+            ]
             beside = max(beside, key=lambda w: w.end, default=None)
             if beside is not None:
                 link, node = "behind another stream:", beside

@@ -30,11 +30,11 @@ struct told_queue {
 	uint64_t prompt_until_ns;                 /* others may wait for its answer until then … */
 	bool is_awaited;                          /* … if this says so */
 	bool aged;                                /* ordered open because it waited too long, not closed since */
-	uint64_t aged_ns, aged_completed;         /* the last such order, core time, and what it had completed then … */
-	bool aged_again;                          /* … which was no more than at the one before */
-	uint64_t opened_ns;                       /* by an order, core time; 0: never */
-	uint64_t slice_seq, slice_ns;             /* its slice is being set, since; 0: it is not */
-	uint64_t slice_failed_ns;                 /* that failed, or was not answered, core time; 0: never */
+	uint64_t aged_ns, aged_completed; /* the last such order, core time, and what it had completed then … */
+	bool aged_again;                  /* … which was no more than at the one before */
+	uint64_t opened_ns;               /* by an order, core time; 0: never */
+	uint64_t slice_seq, slice_ns;     /* its slice is being set, since; 0: it is not */
+	uint64_t slice_failed_ns;         /* that failed, or was not answered, core time; 0: never */
 	uint32_t fail_count;
 	int fail_result; /* of the last failed order */
 	bool condemned;  /* must be in quarantine at the end of the call after which it is open, or was ordered open */

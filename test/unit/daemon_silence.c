@@ -144,7 +144,8 @@ static void test_no_way_round(void **state)
 	agent_answer(&world, &stuck);
 	agent_add_queue(&world, &stuck, 2, GP_QUEUE_SEEN);
 	assert_false(world_queue(&world, &stuck, 1)->in_core || world_queue(&world, &stuck, 2)->in_core);
-	assert_in_range(world.daemon.loop.armed_ns, 1, world.daemon.quarantine_timer.at_ns); /* and there is somebody who wakes */
+	assert_in_range(world.daemon.loop.armed_ns, 1,
+			world.daemon.quarantine_timer.at_ns); /* and there is somebody who wakes */
 	while (!world_queue(&world, &stuck, 1)->in_core || !world_queue(&world, &stuck, 2)->in_core)
 		world_wait(&world, 10);
 	assert_int_not_equal(world_gate(&world, &stuck, 0), GP_GATE_QUARANTINED);

@@ -23,8 +23,11 @@ def record(folder, name, step, steps=3, sync=True, warm=2):
         step(i)
     torch.cuda.synchronize()
     config = torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True) if sync else None
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], experimental_config=config,
-                 schedule=schedule(wait=0, warmup=1 if warm else 0, active=steps, repeat=1)) as profiler:
+    with profile(
+        activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+        experimental_config=config,
+        schedule=schedule(wait=0, warmup=1 if warm else 0, active=steps, repeat=1),
+    ) as profiler:
         for i in range(steps + (1 if warm else 0)):
             step(i)
             profiler.step()
@@ -40,8 +43,13 @@ def record(folder, name, step, steps=3, sync=True, warm=2):
 
 
 def train():
-    model = torch.nn.Sequential(torch.nn.Conv2d(3, 32, 3, padding=1), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(),
-                                torch.nn.Linear(32 * 32 * 32, 10)).cuda()
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 32, 3, padding=1),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Flatten(),
+        torch.nn.Linear(32 * 32 * 32, 10),
+    ).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 
     def step(i):
@@ -52,12 +60,17 @@ def train():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
     return step
 
 
 def decode():
     """The shape of a language model that writes: many small kernels, then the host wants the token."""
-    layers = torch.nn.ModuleList(torch.nn.TransformerEncoderLayer(256, 4, 512, batch_first=True) for _ in range(3)).cuda().eval()
+    layers = (
+        torch.nn.ModuleList(torch.nn.TransformerEncoderLayer(256, 4, 512, batch_first=True) for _ in range(3))
+        .cuda()
+        .eval()
+    )
     head, state = torch.nn.Linear(256, 1000).cuda(), {"x": torch.randn(1, 8, 256, device="cuda")}
 
     def step(i):
@@ -67,6 +80,7 @@ def decode():
                 x = layer(x)
             token = head(x[:, -1]).argmax(-1).item()
             state["x"] = torch.cat([state["x"][:, 1:], torch.full((1, 1, 256), token / 1000.0, device="cuda")], 1)
+
     return step
 
 
@@ -89,6 +103,7 @@ def streams():
             z = y @ a
             z = z + x
         one.synchronize()
+
     return step
 
 
@@ -101,17 +116,20 @@ def copies():
         device.copy_(pinned, non_blocking=True)
         torch.sin_(device)
         plain.copy_(device)
+
     return step
 
 
 def allocations():
     """Memory goes back to the driver after every step."""
+
     def step(i):
         for n in range(8):
             x = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
             x.fill_(n)
             del x
             torch.cuda.empty_cache()
+
     return step
 
 
@@ -131,6 +149,7 @@ def graph():
     def step(i):
         captured.replay()
         return y
+
     return step
 
 
@@ -144,6 +163,7 @@ def host():
         for _ in range(4):
             torch.relu(w @ w)
         torch.cuda.synchronize()
+
     return step
 
 
@@ -156,6 +176,7 @@ def many_streams():
         for line, x in zip(lines, w):
             with torch.cuda.stream(line):
                 x @ x
+
     return step
 
 
@@ -175,6 +196,7 @@ def driver():
         for _ in range(4):
             double[(1024,)](x, 1 << 20, SIZE=1024)
             torch.relu_(x)
+
     return step
 
 
@@ -185,6 +207,7 @@ def ahead():
     def step(i):
         for _ in range(40):
             w @ w
+
     return step
 
 
@@ -193,7 +216,18 @@ def main():
     os.makedirs(folder, exist_ok=True)
     torch.manual_seed(1)
     record(folder, "cold", lambda i: torch.nn.functional.gelu(torch.randn(1 << 16).cuda()).sum().item(), warm=0)
-    for name in ("train", "decode", "streams", "copies", "allocations", "graph", "host", "many_streams", "driver", "ahead"):
+    for name in (
+        "train",
+        "decode",
+        "streams",
+        "copies",
+        "allocations",
+        "graph",
+        "host",
+        "many_streams",
+        "driver",
+        "ahead",
+    ):
         try:
             record(folder, name, globals()[name](), steps=12 if name == "decode" else 3, sync=name != "train")
         except Exception as error:  # one program less is better than none
