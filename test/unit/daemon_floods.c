@@ -16,6 +16,8 @@
 #define QUEUES     GP_WIRE_QUEUE_MAX
 #define ASKERS     120u
 #define STEPS      96u
+#define CROWD      300u /* more than a portion serves */
+#define STREAMS    64u  /* of events, for one user who is not root */
 
 static struct world world;
 static struct agent urgent, flooders[FLOODERS];
@@ -74,9 +76,29 @@ static void add_queues(struct agent *agent)
 	}
 }
 
-static void come(void)
+/* A connection of another user's. */
+static struct gp_peer *connect_as(uint32_t uid, int *ret_fd)
 {
 	struct gp_control_request ping = world_request(GP_CONTROL_PING);
+	struct gp_peer *peer;
+	struct gp_owner *from;
+
+	*ret_fd = world_connect(&world);
+	world_send(*ret_fd, &ping, sizeof(ping));
+	world_step(&world);
+	drain(*ret_fd);
+	peer = world.daemon.peers; /* the newest connection is the first */
+	from = peer->owner;
+	peer->uid = uid;
+	peer->owner = gp_owner_get(&world.daemon, uid, 0, -1, NULL);
+	from->peer_count--;
+	peer->owner->peer_count++;
+	gp_owner_put(from);
+	return peer;
+}
+
+static void come(void)
+{
 
 	agent_connect(&world, &urgent, 90);
 	agent_add_queue(&world, &urgent, 0, GP_QUEUE_SEEN);
@@ -87,21 +109,8 @@ static void come(void)
 		flooders[i].silent = queue_count == QUEUES;
 		add_queues(&flooders[i]);
 	}
-	for (uint32_t i = 0; i < ASKERS; i++) {
-		struct gp_owner *from;
-
-		askers[i] = world_connect(&world);
-		world_send(askers[i], &ping, sizeof(ping));
-		world_step(&world);
-		drain(askers[i]);
-		/* The newest connection is the first. */
-		from = world.daemon.peers->owner;
-		world.daemon.peers->uid = GREEDY_UID;
-		world.daemon.peers->owner = gp_owner_get(&world.daemon, GREEDY_UID, 0, -1, NULL);
-		from->peer_count--;
-		world.daemon.peers->owner->peer_count++;
-		gp_owner_put(from);
-	}
+	for (uint32_t i = 0; i < ASKERS; i++)
+		connect_as(GREEDY_UID, &askers[i]);
 }
 
 /* Whatever fits into the sockets. */
@@ -251,6 +260,60 @@ static void test_decided(void **state)
 	queue_count = QUEUES;
 }
 
+/* More connections than one portion serves wait, of one user or of as many, then one more comes. While that one waits
+ * no more than allowed of the others are served. */
+static void check_turn(bool is_one_user, uint32_t uid, uint32_t allowed)
+{
+	struct gp_peer *crowd[CROWD], *last;
+	int fds[CROWD], last_fd;
+	uint32_t served;
+
+	for (uint32_t i = 0; i < CROWD; i++)
+		crowd[i] = connect_as(GREEDY_UID + (is_one_user ? 0 : i), &fds[i]);
+	last = connect_as(uid, &last_fd);
+	for (uint32_t i = 0; i < CROWD; i++)
+		gp_fair_add(&world.daemon, crowd[i]);
+	gp_fair_add(&world.daemon, last);
+	do {
+		assert_true(last->in_fair);
+		gp_fair_serve(&world.daemon, last->is_late);
+		served = 0;
+		for (uint32_t i = 0; i < CROWD; i++)
+			served += !crowd[i]->in_fair;
+	} while (last->in_fair && served <= allowed);
+	assert_false(last->in_fair);
+	for (uint32_t i = 0; i < CROWD; i++)
+		close(fds[i]);
+	close(last_fd);
+	world_step(&world);
+}
+
+static void test_turns(void **state)
+{
+	(void)state;
+	check_turn(true, GREEDY_UID + 1, 1);
+	check_turn(false, 0, 0);
+}
+
+/* One user reads events on as many connections as one may have. */
+static void test_streams(void **state)
+{
+	struct gp_control_request events = world_request(GP_CONTROL_EVENTS);
+	int fds[STREAMS + 8];
+	struct gp_owner *owner = NULL;
+
+	(void)state;
+	for (uint32_t i = 0; i < STREAMS + 8; i++) {
+		owner = connect_as(GREEDY_UID, &fds[i])->owner;
+		world_send(fds[i], &events, sizeof(events));
+		world_step(&world);
+	}
+	assert_int_equal(owner->stream_count, STREAMS);
+	for (uint32_t i = 0; i < STREAMS + 8; i++)
+		close(fds[i]);
+	world_step(&world);
+}
+
 /* One that uses more than his share of the thread waits; others and root do not. */
 static void test_share(void **state)
 {
@@ -281,6 +344,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_every_flood, begin, end),
 		cmocka_unit_test_setup_teardown(test_decided, begin, end),
 		cmocka_unit_test_setup_teardown(test_share, begin, end),
+		cmocka_unit_test_setup_teardown(test_turns, begin, end),
+		cmocka_unit_test_setup_teardown(test_streams, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
