@@ -20,7 +20,7 @@ static struct scene *pace_begin(const char *config)
 	scene_join(scene, 0, GP_PRIORITY_NORMAL);
 	scene_join(scene, 1, GP_PRIORITY_LOW);
 	scene_work(scene, 0, 1);
-	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
+	UNTIL(scene, rm.contexts[1].slice_us == SHORT && scene_info(scene, 1).slice_ns == SHORT * 1000);
 	return scene;
 }
 
