@@ -178,6 +178,8 @@ static void lab_html_part(FILE *stream, const struct gp_lab_part *part, bool is_
 	if (!is_only)
 		lab_html_text(stream, "<h2>", part->title, "</h2>\n");
 	lab_html_text(stream, "<p class=\"ask\">", part->question, "</p>\n");
+	if (part->devices && !is_only)
+		lab_html_text(stream, "<p>Simulated on ", part->devices, ".</p>\n");
 	/* The first picture of all opens the report already. */
 	for (uint32_t i = is_first && !is_only ? 1u : 0; i < part->table_count; i++)
 		if (lab_html_drawn(&part->tables[i]))

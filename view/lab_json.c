@@ -47,11 +47,12 @@ static void lab_json_table(struct gp_json_writer *writer, const struct gp_lab_ta
 	gp_json_writer_end(writer, '}');
 }
 
-static void lab_json_part(struct gp_json_writer *writer, const struct gp_lab_part *part)
+static void lab_json_part(struct gp_json_writer *writer, const struct gp_lab *lab, const struct gp_lab_part *part)
 {
 	gp_json_writer_begin(writer, NULL, '{');
 	gp_json_writer_string(writer, "name", part->name);
 	gp_json_writer_string(writer, "title", part->title);
+	gp_json_writer_string(writer, "device", part->devices ? part->devices : lab->device);
 	gp_json_writer_string(writer, "question", part->question);
 	gp_json_writer_string(writer, "answer", part->answer);
 	gp_json_writer_string(writer, "falsify", part->falsify);
@@ -86,7 +87,7 @@ int gp_view_lab_json(FILE *stream, const struct gp_lab *lab)
 	gp_json_writer_end(&writer, ']');
 	gp_json_writer_begin(&writer, "experiments", '[');
 	for (uint32_t i = 0; i < lab->part_count; i++)
-		lab_json_part(&writer, lab->parts[i]);
+		lab_json_part(&writer, lab, lab->parts[i]);
 	gp_json_writer_end(&writer, ']');
 	gp_json_writer_end(&writer, '}');
 	fputc('\n', stream);
