@@ -99,9 +99,9 @@ static uint64_t device_mid_ns(const struct gp_device_info *info)
 static void device_check_mid(const struct gp_device_info *info)
 {
 	if (info->short_us && info->mid_us && !device_mid_ns(info))
-		gp_log("GPU %u: middle_slice (%" PRIu64 " us) is not longer than short_slice (%" PRIu64
-		       " us) and shorter than long_slice (%" PRIu64 " us; 0: any length); the daemon uses no middle "
-		       "slice (0) until gpreempt.conf has one that is",
+		gp_log("GPU %u: middle_slice (%" PRIu64 " us) must be longer than short_slice (%" PRIu64
+		       " us) and, unless long_slice is 0, shorter than long_slice (%" PRIu64
+		       " us); the daemon uses no middle slice (0). Change it in gpreempt.conf",
 		       info->gpu_id, info->mid_us, info->short_us, info->long_us);
 }
 

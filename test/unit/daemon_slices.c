@@ -60,9 +60,9 @@ static void test_middle_slice_said(void **state)
 		const char *config, *said;
 	} cases[] = {
 		{ "middle_slice = 80ms\nlong_slice = 50ms\n",
-		  "middle_slice (80000 us) is not longer than short_slice (1 us) and shorter than long_slice (50000 us; 0: "
-		  "any length); the daemon uses no middle slice (0)" },
-		{ "middle_slice = 1us\n", "middle_slice (1 us) is not longer than" },
+		  "middle_slice (80000 us) must be longer than short_slice (1 us) and, unless long_slice is 0, shorter than "
+		  "long_slice (50000 us); the daemon uses no middle slice (0)" },
+		{ "middle_slice = 1us\n", "middle_slice (1 us) must be longer than" },
 		{ "middle_slice = 2ms\nlong_slice = 50ms\n", NULL },
 		{ "middle_slice = 0\n", NULL },
 		{ "short_slice = 0\nmiddle_slice = 2ms\n", NULL },
