@@ -38,17 +38,22 @@ static bool slots_may_take(const struct gp_sched *sched, const struct gp_queue *
 	       gp_share_of(sched, victim)->open_compute > gp_share_of(sched, opening)->open_compute;
 }
 
-/* The longest idle of the user who has most gates open. It looks at one more than there are slots: of those whose users
- * have few there cannot be as many. */
-static uint32_t slots_idle_victim(const struct gp_plan_builder *b)
+/* The longest idle of the user who has most gates open; only if it is surely idle, where nobody needs its slot. It
+ * looks at one more than there are slots: of those whose users have few there cannot be as many. */
+static uint32_t slots_idle_victim(const struct gp_plan_builder *b, bool is_needed)
 {
 	const struct gp_sched *sched = b->sched;
-	uint32_t i = b->device->idle_first, n, victim = i;
+	uint32_t i, n = 0, victim = GP_NONE;
 
-	for (n = 0; i != GP_NONE && n <= b->device->attr.slot_count; n++, i = sched->queues[i].idle_next)
-		if (gp_share_of(sched, &sched->queues[i])->open_compute >
-		    gp_share_of(sched, &sched->queues[victim])->open_compute)
+	for (i = b->device->idle_first; i != GP_NONE && n <= b->device->attr.slot_count;
+	     i = sched->queues[i].idle_next) {
+		if (!is_needed && sched->queues[i].tail_ns)
+			continue;
+		n++;
+		if (victim == GP_NONE || gp_share_of(sched, &sched->queues[i])->open_compute >
+						 gp_share_of(sched, &sched->queues[victim])->open_compute)
 			victim = i;
+	}
 	return victim;
 }
 
@@ -68,7 +73,7 @@ static uint32_t slots_victim(struct gp_plan_builder *b, const struct gp_queue *o
 	const struct gp_heap *open = &b->device->heaps[GP_HEAP_OPEN];
 	const struct gp_queue *equal = opening && !opening->aged ? opening : NULL;
 	int64_t rank = equal ? equal->rank : INT64_MAX;
-	uint32_t i, victim = slots_idle_victim(b), even = opening ? 0 : slots_even(b);
+	uint32_t i, victim = slots_idle_victim(b, true), even = opening ? 0 : slots_even(b);
 
 	if (victim != GP_NONE && gp_share_of(sched, &sched->queues[victim])->open_compute > even)
 		return victim;
@@ -308,7 +313,7 @@ static void slots_close_idle(struct gp_plan_builder *b)
 	while (seats > places && !gp_plan_is_full(b) && slots_close_idle_seat(b))
 		seats--;
 	while (slots && b->device->open_compute_count - b->closing_compute > slots && !gp_plan_is_full(b) &&
-	       (victim = slots_idle_victim(b)) != GP_NONE) {
+	       (victim = slots_idle_victim(b, false)) != GP_NONE) {
 		uint64_t due_ns = slots_idle_due_ns(&sched->queues[victim]);
 
 		if (due_ns > sched->now_ns) {

@@ -339,7 +339,8 @@ static void work_tail_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate 
 	} else if (gate == GP_GATE_CLOSED && q->has_work && q->tail_until_ns != GP_NEVER_NS) {
 		q->tail_left_ns = q->tail_until_ns > sched->now_ns ? q->tail_until_ns - sched->now_ns : 1;
 		q->tail_until_ns = GP_NEVER_NS;
-	} else if (gate == GP_GATE_CLOSED && !q->has_work && q->tail_ns < WORK_DOUBT_NS) {
+	} else if (gate == GP_GATE_CLOSED && !q->has_work &&
+		   (q->tail_ns < WORK_DOUBT_NS || q->tail_ns / 4 < q->packet_ns)) {
 		q->tail_left_ns = q->tail_ns *= 2;
 		q->tail_until_ns = GP_NEVER_NS;
 		q->has_work = q->in_doubt = true;

@@ -310,6 +310,31 @@ static void long_packet_comes_back(void **state)
 	world_free(p.w);
 }
 
+/* The same where packets are known to be long. */
+static void long_packet_of_many_comes_back(void **state)
+{
+	struct pair p = pair_new(true);
+	uint64_t open_ms = 0;
+
+	(void)state;
+	world_write(p.w, p.low, 9);
+	for (uint32_t i = 0; i < 9; i++) {
+		world_run(p.w, 800 * MS);
+		world_complete(p.w, p.low, 1);
+	}
+	world_run(p.w, 2000 * MS);
+	world_write(p.w, p.high, 1);
+	world_run(p.w, 5 * MS);
+	assert_false(world_is_open(p.w, p.low));
+	world_drain(p.w, p.high);
+	for (uint32_t i = 0; i < 2000; i++) {
+		world_run(p.w, MS);
+		open_ms += world_is_open(p.w, p.low);
+	}
+	assert_true(open_ms > 1900);
+	world_free(p.w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +350,7 @@ int main(void)
 		cmocka_unit_test(queue_only_presumed_idle_opens_again),
 		cmocka_unit_test(presumption_becomes_certainty),
 		cmocka_unit_test(long_packet_comes_back),
+		cmocka_unit_test(long_packet_of_many_comes_back),
 		cmocka_unit_test(edges_are_enough),
 		cmocka_unit_test(accounts_add_up),
 	};

@@ -297,6 +297,32 @@ static void idle_queues_that_fetch_are_not_parked(void **state)
 	world_free(w);
 }
 
+/* Those that had work before the others came stay open and hide none of them. */
+static void queues_that_fetched_hide_nobody(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS,
+									  .slot_count = 4,
+									  .process_count_max = 2,
+									  .fetch_counters = true } });
+	uint32_t i, clients[3];
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		clients[i] = world_client(w);
+		world_write(w, world_queue(w, clients[i], device, 50), 1);
+	}
+	world_run(w, 10 * MS);
+	for (i = 0; i < 3; i++)
+		world_drain(w, i);
+	world_run(w, 1 * S);
+	for (i = 0; i < 12; i++)
+		world_queue(w, clients[i % 3], device, 50);
+	world_run(w, 10 * S);
+	assert_int_equal(world_open_compute_count(w, device), 4);
+	world_free(w);
+}
+
 /* A client with many idle queues, which stays open because it works, does not hide the idle clients behind it. */
 static void many_idle_queues_hide_nobody(void **state)
 {
@@ -359,6 +385,7 @@ int main(void)
 		cmocka_unit_test(process_oversubscription_is_reported),
 		cmocka_unit_test(idle_queues_are_parked_among_too_many_processes),
 		cmocka_unit_test(idle_queues_that_fetch_are_not_parked),
+		cmocka_unit_test(queues_that_fetched_hide_nobody),
 		cmocka_unit_test(many_idle_queues_hide_nobody),
 		cmocka_unit_test(processes_are_parked),
 	};
