@@ -20,6 +20,26 @@ static void apply_quarantine(struct gp_sched *sched, uint32_t queue, enum gp_why
 	q->left_why = GP_WHY_QUARANTINE;
 }
 
+/* In its own right: the members of its gang follow. */
+static void apply_stick(struct gp_sched *sched, uint32_t queue, enum gp_why why)
+{
+	apply_quarantine(sched, queue, why);
+	gp_gang_stick(sched, queue, true);
+}
+
+/* Only an open gate is in quarantine; a closed one is ordered open first, and what is under way is waited for. */
+void gp_apply_follow(struct gp_sched *sched, uint32_t queue)
+{
+	const struct gp_queue *q = &sched->queues[queue];
+
+	if (!gp_device_of(sched, q)->policy->gates)
+		return;
+	if (q->gate == GP_GATE_OPEN)
+		apply_quarantine(sched, queue, GP_WHY_QUARANTINE);
+	else if (q->gate == GP_GATE_CLOSED)
+		gp_work_gate(sched, queue, GP_GATE_UNKNOWN);
+}
+
 static void apply_failed(struct gp_sched *sched, uint32_t queue, bool open, enum gp_why why, int result)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -32,7 +52,11 @@ static void apply_failed(struct gp_sched *sched, uint32_t queue, bool open, enum
 	q->fail_count++;
 	often = q->fail_count >= device->param.fail_max;
 	if (open == lost && (often || q->condemned || (!open && result == -EIO))) {
-		apply_quarantine(sched, queue, why);
+		apply_stick(sched, queue, why);
+		return;
+	}
+	if (open == lost && gp_gang_is_stuck(sched, q)) {
+		apply_quarantine(sched, queue, GP_WHY_QUARANTINE);
 		return;
 	}
 	if (!open && often)
@@ -55,7 +79,9 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 		gp_age_opened(sched, q);
 	gp_work_gate(sched, queue, open ? GP_GATE_OPEN : GP_GATE_CLOSED);
 	if (open && q->condemned)
-		apply_quarantine(sched, queue, GP_WHY_TIMEOUT);
+		apply_stick(sched, queue, GP_WHY_TIMEOUT);
+	else if (gp_gang_is_stuck(sched, q))
+		gp_apply_follow(sched, queue);
 }
 
 /* So many prompt answers are missing after the first that was late; more after each further one (chosen). */
@@ -250,6 +276,7 @@ int gp_sched_device_start(struct gp_sched *sched, uint32_t device, uint64_t now_
 		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 			sched->queues[i].fail_count = 0;
 			sched->queues[i].condemned = false;
+			gp_gang_stick(sched, i, false);
 			if (sched->queues[i].gate == GP_GATE_QUARANTINED)
 				gp_work_gate(sched, i, GP_GATE_UNKNOWN);
 		}

@@ -208,14 +208,24 @@ static const char *check_device(const struct gp_sched *sched, const struct gp_de
 static const char *check_gang(const struct gp_sched *sched, uint32_t index)
 {
 	const struct gp_gang *gang = &sched->gangs[index];
-	uint32_t i, members = 0, work = 0;
+	uint32_t i, members = 0, work = 0, stuck = 0;
 
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
-		if (!sched->queues[i].used || sched->queues[i].gang != index)
+		const struct gp_queue *q = &sched->queues[i];
+
+		if (!q->used || q->gang != index)
 			return "a gang lists a queue that is not its member";
+		if (gang->stuck_count && sched->devices[q->device].policy->gates &&
+		    (q->gate == GP_GATE_OPEN || q->gate == GP_GATE_CLOSED))
+			return "a member of a gang that cannot be put aside may be closed, or stays so";
+		if (q->is_stuck && q->gate != GP_GATE_QUARANTINED)
+			return "a queue cannot be put aside and is not in quarantine";
 		members++;
-		work += sched->queues[i].has_work;
+		work += q->has_work;
+		stuck += q->is_stuck;
 	}
+	if (stuck != gang->stuck_count || (stuck && !gang->want_open))
+		return "a gang does not know which of its members cannot be put aside";
 	return members == gang->member_count && work == gang->work_count ? NULL : "a gang's counts are wrong";
 }
 

@@ -391,6 +391,7 @@ int gp_sched_queue_info(const struct gp_sched *sched, struct gp_queue_id queue, 
 		.is_short = gp_slice_is_short_ns(&sched->devices[q->device], q->slice_ns),
 		.may_be_short = gp_slice_may_be_short(&sched->devices[q->device], q),
 		.slice_failures = q->slice_fails,
+		.is_stuck = q->is_stuck,
 	};
 	return 0;
 }

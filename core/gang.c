@@ -97,6 +97,8 @@ void gp_gang_join(struct gp_sched *sched, uint32_t queue, uint32_t id)
 	gang_count_devices(sched, gang);
 	gang_refresh(sched, gang);
 	gang_mark_devices(sched, gang);
+	if (gang->stuck_count && gp_device_of(sched, q)->policy->gates)
+		gp_work_gate(sched, queue, GP_GATE_UNKNOWN); /* it is ordered open, and then left as the others are */
 }
 
 void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
@@ -116,6 +118,7 @@ void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
 	if (gp_device_of(sched, q)->turn_count > gp_device_of(sched, q)->batch_max)
 		gp_turn_take(sched, q->seat); /* it had the turn only beside the others */
 	gp_age_gang_shrinks(sched, gang);
+	gp_gang_stick(sched, queue, false);
 	q->gang = GP_NONE;
 	q->gang_next = GP_NONE;
 	gang->work_count -= q->has_work;
@@ -176,7 +179,7 @@ void gp_gang_close(struct gp_sched *sched, uint32_t index, enum gp_why why)
 {
 	struct gp_gang *gang = &sched->gangs[index];
 
-	if (!gang->want_open)
+	if (!gang->want_open || gang->stuck_count)
 		return;
 	gang->want_open = false;
 	gang_link(sched, index);
@@ -198,6 +201,38 @@ void gp_gang_open(struct gp_sched *sched, uint32_t index, enum gp_why why)
 	gang->why = why;
 	gang->move = ++sched->gang_move;
 	gang_mark_devices(sched, gang);
+}
+
+bool gp_gang_is_stuck(const struct gp_sched *sched, const struct gp_queue *queue)
+{
+	return queue->gang != GP_NONE && sched->gangs[queue->gang].stuck_count;
+}
+
+/* A member that cannot be put aside would spin for the others: they stay open as it does, in quarantine, until it is
+ * gone or the device gives it another chance. Then their gates are ordered open once more. */
+void gp_gang_stick(struct gp_sched *sched, uint32_t queue, bool stuck)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_gang *gang;
+	uint32_t i;
+
+	if (q->is_stuck == stuck)
+		return;
+	q->is_stuck = stuck;
+	if (q->gang == GP_NONE)
+		return;
+	gang = &sched->gangs[q->gang];
+	GP_ASSERT(stuck || gang->stuck_count);
+	gang->stuck_count += stuck ? 1u : -1u;
+	if (gang->stuck_count != stuck)
+		return;
+	if (stuck)
+		gp_gang_open(sched, q->gang, GP_WHY_QUARANTINE);
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
+		if (stuck)
+			gp_apply_follow(sched, i);
+		else if (sched->queues[i].gate == GP_GATE_QUARANTINED)
+			gp_work_gate(sched, i, GP_GATE_UNKNOWN);
 }
 
 /* The members of one gang on one device share a turn: the first gets it by the rules, the others join it. */

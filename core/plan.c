@@ -430,7 +430,10 @@ static void plan_repair(struct gp_plan_builder *b)
 							 !b->device->opening_all || q->gate != GP_GATE_CLOSED)
 				continue;
 			if (gp_slice_may_open(b, i))
-				gp_plan_open(b, i, b->device->opening_all ? GP_WHY_STOPPED : GP_WHY_TIMEOUT);
+				gp_plan_open(b, i,
+					     b->device->opening_all     ? GP_WHY_STOPPED :
+					     gp_gang_is_stuck(sched, q) ? GP_WHY_QUARANTINE :
+									  GP_WHY_TIMEOUT);
 			else
 				later++;
 		}

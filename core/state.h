@@ -89,6 +89,7 @@ struct gp_queue {
 	enum gp_why left_why;   /* why it is left open though of lower rank */
 	uint32_t fail_count;    /* failed orders since the last close that succeeded */
 	bool condemned;         /* failed too often: quarantined as soon as it was ordered open */
+	bool is_stuck;          /* in quarantine in its own right, not because another member of its gang is */
 
 	/* Slice. */
 	uint64_t slice_ns;       /* as last acknowledged; 0: as its application has it */
@@ -188,6 +189,7 @@ struct gp_gang {
 	bool used;
 	uint32_t id; /* the caller's number */
 	uint32_t first, member_count, work_count;
+	uint32_t stuck_count; /* members that cannot be put aside: then none is */
 	uint64_t device_mask;
 	int64_t rank;  /* its members' highest */
 	uint64_t move; /* counts its openings and closings, over all gangs */
@@ -461,8 +463,10 @@ bool gp_gang_is_before(const struct gp_sched *sched, const struct gp_queue *wait
 /* Others than its own client are in its gang on its device: they may wait for each other, and the device puts aside one
  * of them only. So they are closed together where one alone would be left to the device. */
 bool gp_gang_is_several(const struct gp_sched *sched, const struct gp_queue *queue);
-void gp_gang_share_turn(struct gp_sched *sched, uint32_t seat); /* it has just got one */
-void gp_gang_decide(struct gp_sched *sched);                    /* which closed gangs may open now */
+void gp_gang_share_turn(struct gp_sched *sched, uint32_t seat);         /* it has just got one */
+void gp_gang_decide(struct gp_sched *sched);                            /* which closed gangs may open now */
+void gp_gang_stick(struct gp_sched *sched, uint32_t queue, bool stuck); /* it is in quarantine in its own right */
+bool gp_gang_is_stuck(const struct gp_sched *sched, const struct gp_queue *queue); /* some member is */
 
 /* budget.c: how much preempting may cost. */
 bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device,
@@ -500,7 +504,8 @@ void gp_stay_count_begin(struct gp_sched *sched, struct gp_device *device);
 
 /* apply.c */
 void gp_apply_begin(struct gp_sched *sched, struct gp_order *order, const struct gp_plan *plan); /* it is under way */
-void gp_apply_due(struct gp_sched *sched, uint32_t queue); /* it is overdue, or must be given up */
+void gp_apply_due(struct gp_sched *sched, uint32_t queue);    /* it is overdue, or must be given up */
+void gp_apply_follow(struct gp_sched *sched, uint32_t queue); /* a member of its gang cannot be put aside */
 void gp_apply_not_awaited(struct gp_sched *sched, struct gp_queue *queue);
 void gp_apply_forget(struct gp_sched *sched, uint32_t queue); /* nobody needs to know that it was given up */
 

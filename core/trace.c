@@ -84,7 +84,7 @@ const char *gp_why_name(enum gp_why why)
 		[GP_WHY_SHORT] = "its remaining work is shorter than a transaction",
 		[GP_WHY_MIN_OPEN] = "it was opened a moment ago",
 		[GP_WHY_RATE] = "the preemption budget is used up",
-		[GP_WHY_QUARANTINE] = "it cannot be preempted",
+		[GP_WHY_QUARANTINE] = "it, or another member of its gang, cannot be preempted",
 		[GP_WHY_SELF] = "the device puts it aside by itself",
 		[GP_WHY_TIMEOUT] = "the order was not acknowledged",
 		[GP_WHY_FAILED] = "the order failed",

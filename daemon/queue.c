@@ -194,7 +194,7 @@ static void queue_change_gang(struct gp_daemon *daemon, struct gp_queue_entry *q
 	struct gp_queue_info info;
 
 	if (queue->attr.gang == queue->core_gang || !gp_quarantine_admits(queue->client) ||
-	    gp_sched_queue_info(daemon->sched, queue->core, &info) || info.gate == GP_GATE_QUARANTINED)
+	    gp_sched_queue_info(daemon->sched, queue->core, &info) || info.is_stuck)
 		return;
 	if (later_ns <= now_ns && (info.gate == GP_GATE_CLOSING || info.gate == GP_GATE_OPENING))
 		later_ns = now_ns + QUEUE_ORDER_NS;

@@ -163,7 +163,7 @@ enum gp_gate {
 	GP_GATE_CLOSED,
 	GP_GATE_OPENING,
 	GP_GATE_UNKNOWN,     /* an order was lost: an open is ordered next, which is harmless if it was open */
-	GP_GATE_QUARANTINED, /* could not be preempted: left open, never ordered again */
+	GP_GATE_QUARANTINED, /* it, or a member of its gang, could not be preempted: left open, not ordered again */
 };
 
 /* Why something was, or was not, done. Part of the trace interface: values never change, new ones are appended. */
@@ -180,7 +180,7 @@ enum gp_why {
 	GP_WHY_SHORT = 9,       /* left open: its remaining work is shorter than a transaction */
 	GP_WHY_MIN_OPEN = 10,   /* left open: opened a moment ago */
 	GP_WHY_RATE = 11,       /* left open: the preemption budget is used up */
-	GP_WHY_QUARANTINE = 12, /* left open: it cannot be preempted */
+	GP_WHY_QUARANTINE = 12, /* left open: it, or another member of its gang, cannot be preempted */
 	GP_WHY_SELF = 13,       /* left open: the device puts it aside by itself */
 	GP_WHY_TIMEOUT = 14,    /* the order was not acknowledged */
 	GP_WHY_FAILED = 15,     /* the order failed for this queue */
@@ -315,6 +315,7 @@ struct gp_queue_info {
 	bool is_short;           /* … which is shorter than its own, so that the device puts it aside */
 	bool may_be_short;       /* for all that is known */
 	uint32_t slice_failures; /* in a row */
+	bool is_stuck;           /* in quarantine in its own right, not because another member of its gang is */
 };
 
 /* How often a device that switches by itself does so. */

@@ -83,14 +83,15 @@ static bool spin_is_unanswered(const struct checker_run *run, const struct told_
 	       run->told->core_ns <= queue->order_ns + timeout_ns;
 }
 
-/* The core can neither put it aside nor bring it back now, by no fault of its own, or does not know that it should. */
+/* The core can neither put it aside nor bring it back now, by no fault of its own, or does not know that it should. One
+ * in quarantine is no excuse: then all of its gang are open. */
 static bool spin_is_excused(const struct checker_run *run, const struct told_queue *queue)
 {
 	const struct told_device *device;
 	struct gp_sim_queue_info info;
 
-	if (!queue || (queue->gate != GP_GATE_OPEN && queue->gate != GP_GATE_CLOSED && !told_moves(queue)) ||
-	    queue->fail_count || queue->condemned || spin_is_unanswered(run, queue))
+	if (!queue || spin_is_unanswered(run, queue) ||
+	    (queue->gate != GP_GATE_QUARANTINED && (queue->fail_count || queue->condemned)))
 		return true;
 	gp_sim_queue(run->sim, (uint32_t)queue->attr.tag, &info);
 	device = &run->told->devices[queue->device];

@@ -117,6 +117,17 @@ static const char *told_add_device(struct told *told, const struct check_event *
 	return NULL;
 }
 
+/* A member of its gang is in quarantine for its own orders: nobody of the gang is put aside then. */
+static bool told_must_follow(const struct told *told, const struct told_queue *queue)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end && queue->attr.gang && told->devices[queue->device].gates; i++)
+		if (told->queues[i].used && told->queues[i].attr.gang == queue->attr.gang && told->queues[i].stuck)
+			return true;
+	return false;
+}
+
 static const char *told_add_queue(struct told *told, const struct check_event *event)
 {
 	struct told_queue *queue = &told->queues[event->queue.index];
@@ -134,6 +145,8 @@ static const char *told_add_queue(struct told *told, const struct check_event *e
 				      .added_ns = told->core_ns };
 	if (told->queue_end <= event->queue.index)
 		told->queue_end = event->queue.index + 1;
+	if (told_must_follow(told, queue))
+		queue->gate = GP_GATE_UNKNOWN;
 	return NULL;
 }
 
@@ -177,6 +190,38 @@ static void told_gate(struct told *told, struct told_queue *queue, enum gp_gate 
 	queue->gate = gate;
 }
 
+/* Its gang got a member that cannot be put aside, or an order of its own ended: an open one is in quarantine by the end
+ * of the call, a closed one is ordered open. */
+static void told_follow(struct told *told, struct told_queue *queue)
+{
+	if (!told_must_follow(told, queue))
+		return;
+	if (queue->gate == GP_GATE_OPEN)
+		queue->must_quarantine = true;
+	else if (queue->gate == GP_GATE_CLOSED)
+		told_gate(told, queue, GP_GATE_UNKNOWN);
+}
+
+/* The queue is in quarantine for its own orders now, or not any more: its gang follows. */
+static void told_stick(struct told *told, struct told_queue *queue, bool stuck)
+{
+	uint32_t i;
+
+	if (queue->stuck == stuck)
+		return;
+	queue->stuck = stuck;
+	for (i = 0; i < told->queue_end && queue->attr.gang; i++) {
+		struct told_queue *peer = &told->queues[i];
+
+		if (!peer->used || peer->attr.gang != queue->attr.gang)
+			continue;
+		if (stuck)
+			told_follow(told, peer);
+		else if (peer->gate == GP_GATE_QUARANTINED && !told_must_follow(told, peer))
+			told_gate(told, peer, GP_GATE_UNKNOWN);
+	}
+}
+
 /* A queue is quarantined when a close fails too often, or at once with -EIO; if it may have closed it is ordered open
  * first. An open that fails for a known reason is repeated. */
 static void told_fail(struct told *told, struct told_queue *queue, bool opens, int result)
@@ -197,6 +242,8 @@ static void told_fail(struct told *told, struct told_queue *queue, bool opens, i
 	else
 		queue->must_quarantine = often || queue->condemned || result == -EIO;
 	told_gate(told, queue, opens || lost ? GP_GATE_UNKNOWN : GP_GATE_OPEN);
+	queue->fails_alone = queue->must_quarantine;
+	queue->must_quarantine |= opens == lost && told_must_follow(told, queue);
 	queue->left_why = GP_WHY_FAILED;
 	told->devices[queue->device].disturbed_ns = told->core_ns;
 }
@@ -242,9 +289,10 @@ static const char *told_ack(struct told *told, const struct check_event *event)
 	}
 	if (!opens)
 		queue->fail_count = 0;
-	queue->must_quarantine = opens && queue->condemned;
+	queue->must_quarantine = queue->fails_alone = opens && queue->condemned;
 	queue->hold_ns = 0;
 	told_gate(told, queue, opens ? GP_GATE_OPEN : GP_GATE_CLOSED);
+	told_follow(told, queue);
 	return NULL;
 }
 
@@ -280,6 +328,7 @@ static void told_start(struct told *told, uint32_t device)
 			continue;
 		told->queues[i].fail_count = 0;
 		told->queues[i].condemned = false;
+		told_stick(told, &told->queues[i], false);
 		if (told->queues[i].gate == GP_GATE_QUARANTINED)
 			told_gate(told, &told->queues[i], GP_GATE_UNKNOWN);
 	}
@@ -396,9 +445,12 @@ static const char *told_claim(struct told *told, const struct gp_trace_event *cl
 	case GP_TRACE_QUARANTINE:
 		if (!queue->must_quarantine)
 			return "quarantined though its orders did not fail often enough, or before it is open";
-		queue->must_quarantine = queue->condemned = false;
+		if (queue->fails_alone == (claim->why == GP_WHY_QUARANTINE))
+			return "quarantined for another member of its gang, or for itself, which is not so";
 		told_gate(told, queue, GP_GATE_QUARANTINED);
 		queue->left_why = GP_WHY_QUARANTINE;
+		told_stick(told, queue, queue->fails_alone);
+		queue->must_quarantine = queue->condemned = queue->fails_alone = false;
 		break;
 	default: break;
 	}
@@ -417,7 +469,7 @@ static const char *told_settle(struct told *told)
 			continue;
 		if (queue->must_quarantine)
 			wrong = "an order failed too often and the queue is not quarantined";
-		queue->must_quarantine = false;
+		queue->must_quarantine = queue->fails_alone = false;
 		if (!told->devices[queue->device].attr.fetch_counters &&
 		    queue->has_work != (queue->written != queue->completed))
 			wrong = "a queue is claimed to be busy though everything is completed, or the other way round";
@@ -447,6 +499,7 @@ static const char *told_change(struct told *told, const struct check_event *even
 	case CHECK_QUEUE_REMOVE:
 		told->devices[queue->device].disturbed_ns = told->core_ns;
 		queue->used = false;
+		told_stick(told, queue, false);
 		told_forget_behind(told, queue);
 		break;
 	case CHECK_ATTR: queue->attr = *event->queue_attr; break;

@@ -39,6 +39,8 @@ struct told_queue {
 	int fail_result; /* of the last failed order */
 	bool condemned;  /* must be in quarantine at the end of the call after which it is open, or was ordered open */
 	bool must_quarantine; /* at the end of this call */
+	bool fails_alone;     /* … for its own orders, not for those of another member of its gang */
+	bool stuck;           /* in quarantine for its own orders: the other members of its gang must follow */
 	/* claims */
 	enum gp_why left_why;   /* LEFT_OPEN since it last got work or its gate changed */
 	uint64_t hold_ns;       /* until then a claim, or a failed order, lets it stay open */

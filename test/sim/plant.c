@@ -203,6 +203,13 @@ static void plant_world_loners(struct gp_workload *workload)
 			workload->clients[i].gang = 0;
 }
 
+/* The peers of a rank that cannot be put aside stay so. */
+static bool plant_send_no_company(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order,
+				  bool opens)
+{
+	return !opens || order->why != GP_WHY_QUARANTINE;
+}
+
 /* Nor that a client's queues on several devices do. */
 static void plant_world_halves(struct gp_workload *workload)
 {
@@ -282,6 +289,11 @@ const struct plant plant_list[] = {
 	  .kind = SWARM_RANKS,
 	  .world = plant_world_loners,
 	  .what = "the ranks of a job are not known as a gang" },
+	{ .name = "deserted",
+	  .caught_by = &checker_spin,
+	  .kind = SWARM_RANKS,
+	  .send = plant_send_no_company,
+	  .what = "a rank in quarantine spins for the others" },
 	{ .name = "halves",
 	  .caught_by = &checker_spin,
 	  .world = plant_world_halves,

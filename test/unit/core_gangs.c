@@ -256,8 +256,8 @@ static void aged_member_that_leaves_takes_the_turn_along(void **state)
 	world_free(w);
 }
 
-/* A member that cannot be preempted is left open; the others must still open again with it. */
-static void quarantined_member_does_not_hold_the_gang(void **state)
+/* Two devices, as pairs_new(); the second member could not be closed for the urgent queue on the first device. */
+static struct pairs pairs_stuck(void)
 {
 	struct pairs p = pairs_new(process_unit, GP_PRIORITY_NORMAL);
 
@@ -268,10 +268,69 @@ static void quarantined_member_does_not_hold_the_gang(void **state)
 	world_write(p.w, p.high[0], 1);
 	world_run(p.w, 1 * MS);
 	assert_int_equal(world_gate(p.w, p.gang[1]), GP_GATE_QUARANTINED);
+	return p;
+}
+
+/* A member that cannot be preempted would spin for the others: they open again, and stay so beside urgent work. */
+static void quarantined_member_keeps_the_gang_open(void **state)
+{
+	struct pairs p = pairs_stuck();
+
+	assert_int_equal(world_gate(p.w, p.gang[0]), GP_GATE_QUARANTINED);
+	assert_true(world_is_open(p.w, p.gang[0]));
+	assert_int_equal(world_last_order(p.w, p.gang[0], 0)->why, GP_WHY_QUARANTINE);
+	world_write(p.w, p.high[1], 1);
+	world_run(p.w, 100 * MS);
+	assert_true(world_is_open(p.w, p.gang[0]) && world_is_open(p.w, p.gang[1]));
+	assert_false(world_is_open(p.w, p.low[0])); /* others are put aside as always */
+	world_free(p.w);
+}
+
+/* When that member goes the others are put aside again. */
+static void gang_closes_again_without_the_quarantined(void **state)
+{
+	struct pairs p = pairs_stuck();
+
+	world_remove(p.w, p.gang[1]);
+	world_run(p.w, 10 * MS);
 	assert_false(world_is_open(p.w, p.gang[0]));
 	world_drain(p.w, p.high[0]);
 	world_run(p.w, 10 * MS);
 	assert_true(world_is_open(p.w, p.gang[0]));
+	assert_int_equal(world_gate(p.w, p.gang[0]), GP_GATE_OPEN);
+	world_free(p.w);
+}
+
+/* A start of its device gives it another chance, and with it the others; a start of theirs does not. */
+static void start_ends_the_quarantine_of_the_gang(void **state)
+{
+	struct pairs p = pairs_stuck();
+
+	gp_sched_device_stop(p.w->sched, p.device[0], p.w->now_ns);
+	world_settle(p.w);
+	gp_sched_device_start(p.w->sched, p.device[0], p.w->now_ns);
+	world_run(p.w, 10 * MS);
+	assert_int_equal(world_gate(p.w, p.gang[0]), GP_GATE_QUARANTINED);
+	p.w->queues[p.gang[1]].close_result = 0;
+	gp_sched_device_stop(p.w->sched, p.device[1], p.w->now_ns);
+	world_settle(p.w);
+	gp_sched_device_start(p.w->sched, p.device[1], p.w->now_ns);
+	world_run(p.w, 10 * MS);
+	assert_false(world_is_open(p.w, p.gang[0]) || world_is_open(p.w, p.gang[1]));
+	world_free(p.w);
+}
+
+/* Who joins such a gang stays open with the others. */
+static void who_joins_follows_the_quarantined(void **state)
+{
+	struct pairs p = pairs_stuck();
+	uint32_t late = world_queue_attr(p.w, world_client(p.w), p.device[0],
+					 (struct gp_queue_attr){ .priority = GP_PRIORITY_NORMAL, .gang = 7 });
+
+	world_write(p.w, late, 1000);
+	world_run(p.w, 10 * MS);
+	assert_int_equal(world_gate(p.w, late), GP_GATE_QUARANTINED);
+	assert_true(world_is_open(p.w, late));
 	world_free(p.w);
 }
 
@@ -454,7 +513,10 @@ int main(void)
 		cmocka_unit_test(starved_gang_ages_as_one),
 		cmocka_unit_test(aged_turn_of_a_gang_ends_on_every_device),
 		cmocka_unit_test(aged_member_that_leaves_takes_the_turn_along),
-		cmocka_unit_test(quarantined_member_does_not_hold_the_gang),
+		cmocka_unit_test(quarantined_member_keeps_the_gang_open),
+		cmocka_unit_test(gang_closes_again_without_the_quarantined),
+		cmocka_unit_test(start_ends_the_quarantine_of_the_gang),
+		cmocka_unit_test(who_joins_follows_the_quarantined),
 		cmocka_unit_test(large_gang_opens_again),
 		cmocka_unit_test(device_without_gating_holds_nobody),
 		cmocka_unit_test(several_clients_of_a_gang_are_put_aside_together),
