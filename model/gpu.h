@@ -93,8 +93,9 @@ struct gp_gpu_counters {
 	uint64_t written, fetched, completed, read;
 	uint64_t workgroups_run; /* workgroups completed, all packets */
 	uint64_t busy_ns;        /* time with at least one workgroup or copy running */
-	uint64_t unit_ns; /* CU-share integral: sum of running workgroups' shares of the device x ns (whole device = 1)
-			   */
+	uint64_t unit_ns;  /* CU-share integral: sum of running workgroups' shares of the device x ns (whole device = 1)
+			    */
+	uint64_t delay_ns; /* of it what the model's merging of cohorts added, for all that was dispatched */
 	bool open, mapped, resident;
 	uint32_t pipe, slot;   /* UINT32_MAX: nowhere */
 	uint32_t resident_cus; /* compute units its workgroups fill now, rounded up */

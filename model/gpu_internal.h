@@ -176,7 +176,8 @@ struct gpu_queue {
 
 	uint32_t busy_count;
 	uint64_t busy_begin_ns, busy_ns, workgroups_run;
-	gpu_u128 unit_sum; /* units x ns */
+	gpu_u128 unit_sum;  /* units x ns */
+	gpu_u128 delay_sum; /* of these those that merged cohorts held for longer than their work */
 };
 
 struct gpu_copy_engine {

@@ -95,6 +95,7 @@ int gp_gpu_counters(const struct gp_gpu *gpu, uint32_t queue_id, struct gp_gpu_c
 		.workgroups_run = workgroups_run,
 		.busy_ns = busy_ns,
 		.unit_ns = (uint64_t)(unit_sum / gpu->capacity),
+		.delay_ns = (uint64_t)(queue->delay_sum / gpu->capacity),
 		.open = queue->open,
 		.mapped = queue->kind == GP_GPU_COPY ? queue->open : gpu_queue_runs(queue),
 		.resident = resident,

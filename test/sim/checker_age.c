@@ -207,6 +207,7 @@ static void age_end_yield(const struct told *told, struct age_state *state, uint
 {
 	uint32_t i;
 
+	state->devices[device].yield_ns = 0;
 	for (i = 0; i < told->queue_end; i++)
 		if (told->queues[i].used && told->queues[i].device == device)
 			state->queues[i].yields = false;

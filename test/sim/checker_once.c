@@ -68,8 +68,7 @@ static void once_submit(struct checker_run *run, struct once_state *state, const
 }
 
 /* All is done that was submitted: what it used must be what it was given. The model joins workgroups that end close
- * together when there are many such groups, so often preempted ones may hold their place longer, never shorter; twice
- * as long is a second run. */
+ * together when there are many such groups; it counts what that adds. */
 static void once_conserve(struct checker_run *run, const struct once_queue *queue, const struct check_event *event)
 {
 	struct gp_gpu_counters counters;
@@ -84,7 +83,7 @@ static void once_conserve(struct checker_run *run, const struct once_queue *queu
 			"at %llu ns: queue %u used %llu ns of the device for %llu ns of work: some of it never ran",
 			(unsigned long long)event->now_ns, event->gpu_queue, (unsigned long long)counters.unit_ns,
 			(unsigned long long)queue->work_ns);
-	if (!queue->spins && counters.unit_ns > 2 * queue->work_ns + slack_ns)
+	if (!queue->spins && counters.unit_ns > queue->work_ns + counters.delay_ns + slack_ns)
 		checker_fail(
 			run, &checker_once,
 			"at %llu ns: queue %u used %llu ns of the device for %llu ns of work: some of it ran twice",

@@ -83,6 +83,19 @@ static bool spin_is_unanswered(const struct checker_run *run, const struct told_
 	       run->told->core_ns <= queue->order_ns + timeout_ns;
 }
 
+/* The device has no other plan as long as the core may wait for the answer of another client, which is late. */
+static bool spin_is_kept_waiting(const struct checker_run *run, uint32_t device)
+{
+	const struct told *told = run->told;
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++)
+		if (told->queues[i].used && told->queues[i].device == device && told->queues[i].is_awaited &&
+		    told->core_ns < told->queues[i].prompt_until_ns && spin_is_unanswered(run, &told->queues[i]))
+			return true;
+	return false;
+}
+
 /* The core can neither put it aside nor bring it back now, by no fault of its own, or does not know that it should. One
  * in quarantine is no excuse: then all of its gang are open. */
 static bool spin_is_excused(const struct checker_run *run, const struct told_queue *queue)
@@ -90,7 +103,7 @@ static bool spin_is_excused(const struct checker_run *run, const struct told_que
 	const struct told_device *device;
 	struct gp_sim_queue_info info;
 
-	if (!queue || spin_is_unanswered(run, queue) ||
+	if (!queue || spin_is_unanswered(run, queue) || spin_is_kept_waiting(run, queue->device) ||
 	    (queue->gate != GP_GATE_QUARANTINED && (queue->fail_count || queue->condemned)))
 		return true;
 	gp_sim_queue(run->sim, (uint32_t)queue->attr.tag, &info);
