@@ -240,11 +240,12 @@ static int fds_close_range(unsigned first, unsigned last, int flags)
 
 GP_EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
-	struct gp_driver_files files;
+	struct gp_driver_files files = { 0 };
 	int r;
 
 	gp_next_init();
-	gp_driver_files_close(first, last, &files);
+	if (!(flags & FDS_RANGE_CLOEXEC)) /* that closes nothing */
+		gp_driver_files_close(first, last, &files);
 	r = fds_close_range(first, last, flags);
 	gp_driver_files_closed(&files);
 	return r;

@@ -30,7 +30,8 @@ struct gp_slot {
 	enum gp_queue_format format;
 	int32_t group_fd; /* as GROUP has told it */
 	uint32_t generation;
-	uint32_t file; /* which of our descriptors of the driver */
+	uint32_t file;              /* which of our descriptors of the driver */
+	uint32_t drm_fd, drm_minor; /* user queues of DRM: the descriptor they were made on + 1 (0: closed), its node */
 	uint32_t gpu_id, queue_id;
 	uint32_t percent;     /* as the runtime wants it; bits 8..15 are its target XCC */
 	uint32_t hw_priority; /* as the runtime wants it */

@@ -6,6 +6,9 @@
  * the doorbells must pass the runtime's table. A queue of another kind (Mesa's, PM4) is listed and left alone.
  *
  * Other drivers have other calls of the same number: only successful calls on a file of amdgpu count.
+ *
+ * Numbers of queues are each open file's own. We keep no descriptor of such a file, because its queues would outlive
+ * its last one of the application's: a queue remembers the descriptor that it was made on until that is closed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,12 +22,13 @@
 #include "agent/next.h"
 #include "agent/sys.h"
 
-#define USERQ_ID       0x100000u /* added to its number: KFD's have their own */
-#define USERQ_ID_MAX   0x100000u
+#define USERQ_ID       0x100000u /* added to its number once for each file: KFD's have their own */
+#define USERQ_FILE_MAX 64u
 #define USERQ_NODE_MAX 64u
 #define USERQ_READ_AT  128u /* amd_queue_t: its read index … */
 #define USERQ_RING_AT  8u   /* … and where its ring begins */
 #define USERQ_NO_MINOR UINT32_MAX
+#define USERQ_KCMP     0 /* KCMP_FILE */
 
 static bool userq_is_amdgpu(int fd)
 {
@@ -87,10 +91,10 @@ static uint32_t userq_minor(int fd)
 }
 
 /* The GPU behind a render node, by KFD's topology; where the file does not say which, the only one. 0: not known. */
-static uint32_t userq_gpu(int fd)
+static uint32_t userq_gpu(uint32_t wanted)
 {
 	static char text[4096]; /* the lock is held */
-	uint32_t wanted = userq_minor(fd), only = 0, count = 0;
+	uint32_t only = 0, count = 0;
 
 	for (uint32_t node = 0; node < USERQ_NODE_MAX; node++) {
 		long length = userq_read(node, "gpu_id", text, sizeof(text));
@@ -123,24 +127,89 @@ static bool userq_is_aql(const struct gp_drm_userq_in *in)
 	return range.ok && ring == in->queue_va;
 }
 
-/* Numbers are each GPU's own: the first queue on each of them has the same. */
-static struct gp_slot *userq_find(uint32_t gpu_id, uint32_t queue_id)
+static bool userq_is_ours(const struct gp_slot *slot)
 {
-	for (uint32_t i = 0; i < gp_slot_limit(); i++)
-		if (gp_slots[i].used && gp_slots[i].file == GP_KFD_NONE && gp_slots[i].gpu_id == gpu_id &&
-		    gp_slots[i].queue_id == USERQ_ID + queue_id)
-			return &gp_slots[i];
-	return NULL;
+	return slot->used && slot->file == GP_KFD_NONE && slot->queue_id >= USERQ_ID;
+}
+
+/* Whether the queue was made on this open file: 1, 0, or -1 where that is not known, because its descriptor was closed
+ * (there may be others) or the kernel does not say. */
+static int userq_is_on(const struct gp_slot *slot, int fd)
+{
+	uint32_t known = __atomic_load_n(&slot->drm_fd, __ATOMIC_RELAXED);
+	long pid, r;
+
+	if (!known || known == (uint32_t)fd + 1u)
+		return known ? 1 : -1;
+	pid = gp_sys(SYS_getpid, 0);
+	r = gp_sys(SYS_kcmp, pid, pid, USERQ_KCMP, fd, known - 1u);
+	return r < 0 ? -1 : r == 0;
+}
+
+/* The queue of this number on this file. Where that cannot be known: the only one on a file of the same node that may
+ * be it, unless it has to be certain. */
+static struct gp_slot *userq_find(int fd, uint32_t minor, uint32_t queue_id, bool certain)
+{
+	struct gp_slot *found = NULL;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
+		struct gp_slot *slot = &gp_slots[i];
+		int is_on;
+
+		if (!userq_is_ours(slot) || slot->dying || slot->remove_due || slot->queue_id % USERQ_ID != queue_id)
+			continue;
+		is_on = userq_is_on(slot, fd);
+		if (is_on > 0)
+			return slot;
+		if (is_on < 0 && slot->drm_minor == minor) {
+			found = slot;
+			count++;
+		}
+	}
+	return count == 1u && !certain ? found : NULL;
+}
+
+/* The place of the file among those that have queues: that of its other queues, or a free one. */
+static uint32_t userq_file(int fd)
+{
+	uint64_t taken = 0;
+	uint32_t file = 0;
+
+	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
+		if (!userq_is_ours(&gp_slots[i]))
+			continue;
+		file = gp_slots[i].queue_id / USERQ_ID - 1u;
+		if (userq_is_on(&gp_slots[i], fd) > 0)
+			return file;
+		taken |= 1ull << file;
+	}
+	for (file = 0; file < USERQ_FILE_MAX && taken >> file & 1; file++)
+		;
+	return file;
+}
+
+/* Lock held. The driver has given its number out again: it went with a file that was closed unseen. */
+static void userq_forget(struct gp_slot *slot)
+{
+	gp_log2("drm: user queue gone, slot", slot->queue_id, gp_slot_index(slot));
+	__atomic_store_n(&gp_slot_doorbell(slot)->withheld, 0, __ATOMIC_SEQ_CST);
+	gp_kfd_slot_leave(slot);
+	gp_kfd.userq_count -= !slot->blind;
+	gp_kfd_slot_left(slot, true);
 }
 
 /* Lock held. A queue that cannot be kept track of is left alone. */
 static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_id)
 {
 	bool aql = userq_is_aql(in);
-	uint32_t gpu_id = userq_gpu(fd);
-	struct gp_slot *slot;
+	uint32_t minor = userq_minor(fd), gpu_id = userq_gpu(minor), file;
+	struct gp_slot *slot = userq_find(fd, minor, queue_id, true);
 
-	if (!gpu_id || queue_id >= USERQ_ID_MAX || userq_find(gpu_id, queue_id) || gp_page_reserve() < 0)
+	if (slot)
+		userq_forget(slot);
+	file = userq_file(fd);
+	if (!gpu_id || queue_id >= USERQ_ID || file == USERQ_FILE_MAX || gp_page_reserve() < 0)
 		return;
 	slot = gp_slot_add(aql ? in->rptr_va - USERQ_READ_AT : 0);
 	if (!slot)
@@ -150,8 +219,10 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 	slot->file = GP_KFD_NONE;
 	slot->format = in->ip_type == GP_DRM_IP_DMA ? GP_QUEUE_SDMA : aql ? GP_QUEUE_AQL : GP_QUEUE_PM4;
 	slot->blind = !aql;
+	slot->drm_minor = minor;
+	__atomic_store_n(&slot->drm_fd, (uint32_t)fd + 1u, __ATOMIC_RELAXED);
 	slot->gpu_id = gpu_id;
-	slot->queue_id = USERQ_ID + queue_id;
+	slot->queue_id = (file + 1u) * USERQ_ID + queue_id;
 	slot->percent = 100u;
 	slot->hw_priority = 7u;
 	slot->ring = in->queue_va;
@@ -191,7 +262,7 @@ static int userq_free(int fd, unsigned long request, union gp_drm_userq *args)
 	int r, saved;
 
 	gp_agent_lock();
-	slot = id < USERQ_ID_MAX ? userq_find(userq_gpu(fd), id) : NULL;
+	slot = id < USERQ_ID ? userq_find(fd, userq_minor(fd), id, false) : NULL;
 	if (slot)
 		gp_kfd_slot_leave(slot);
 	gp_agent_unlock();
@@ -225,5 +296,20 @@ static int userq_ioctl(int fd, unsigned long request, void *arg)
 	}
 }
 
+/* The number may be another file's next time. What is mapped keeps the file, so its queues may still be there. No lock:
+ * signal handlers close files, too. */
+static uint32_t userq_closes(unsigned first, unsigned last)
+{
+	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
+		uint32_t known = __atomic_load_n(&gp_slots[i].drm_fd, __ATOMIC_RELAXED);
+
+		if (known && known - 1u >= first && known - 1u <= last && !gp_agent_is_borrowed())
+			__atomic_store_n(&gp_slots[i].drm_fd, 0, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
 extern const struct gp_driver_calls gp_driver_calls_drm; /* for driver.c alone */
-const struct gp_driver_calls gp_driver_calls_drm = { .ioctl_letter = 'd', .ioctl = userq_ioctl };
+const struct gp_driver_calls gp_driver_calls_drm = { .ioctl_letter = 'd',
+						     .ioctl = userq_ioctl,
+						     .file_closes = userq_closes };
