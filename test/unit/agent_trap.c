@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -116,6 +117,61 @@ static void doorbell_is_back_behind_a_filter(void **state)
 	if (WEXITSTATUS(status) == 77)
 		skip();
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* A filter that forbids reading does not say whether somebody stands at our page: who may stand there is let go. Where
+ * reading is allowed and nobody does, the queue stays watched. */
+static void who_cannot_be_seen_is_let_go(void **state)
+{
+	static const int calls[] = { SYS_read };
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	if (!child) {
+		bool possible;
+		struct gp_slot *slot = watched_slot(&possible);
+
+		if (!possible)
+			_exit(77);
+		gp_kfd_trap_sprung();
+		if (!slot->watched || *POINTER == (uintptr_t)&fake.doorbell)
+			_exit(2);
+		if (!forbid(calls, 1))
+			_exit(77);
+		*WRITE_INDEX = 5;
+		gp_kfd_trap_sprung();
+		if (fake.doorbell != 4)
+			_exit(3);
+		_exit(*POINTER == (uintptr_t)&fake.doorbell && !slot->watched ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* Memory of a watched queue that is mapped and may not be read any more: the agent does not touch it. */
+static void memory_that_may_not_be_read_is_not_touched(void **state)
+{
+	bool possible;
+	struct gp_slot *slot = watched_slot(&possible);
+	uint64_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	if (!possible)
+		skip();
+	assert_true(page != MAP_FAILED);
+	page[0] = 1; /* it is there */
+	slot->read_pointer = (uintptr_t)page;
+	assert_int_equal(mprotect(page, 4096, PROT_NONE), 0);
+	*WRITE_INDEX = 5;
+	gp_kfd_trap(slot, false); /* dying is the failure */
+	assert_int_equal(*POINTER, (uintptr_t)&fake.doorbell);
+	assert_false(slot->watched);
+	munmap(page, 4096);
+	gp_slot_free(slot);
 }
 
 /* Threads that ring a watched queue stop until the agent looks; then the device has heard of all of them, the runtime
@@ -250,6 +306,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(doorbell_is_back_behind_a_filter),
+		cmocka_unit_test(who_cannot_be_seen_is_let_go),
+		cmocka_unit_test(memory_that_may_not_be_read_is_not_touched),
 		cmocka_unit_test(who_rings_is_noticed),
 		cmocka_unit_test(what_is_let_go_is_rung),
 		cmocka_unit_test(strange_queues_are_left_alone),
