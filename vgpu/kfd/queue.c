@@ -43,6 +43,7 @@ void gp_vqueue_count(struct gp_vqueue *queue)
 
 	if (counts != queue->counted)
 		queue->gpu->active_count += counts ? 1u : UINT32_MAX;
+	queue->taken_off += queue->counted && !counts && !queue->leaving;
 	queue->counted = counts;
 }
 

@@ -89,6 +89,7 @@ struct gp_vqueue {
 	bool behind;                 /* the host is not: work.c */
 	uint64_t packets, workgroups;
 	uint64_t stopped_inside; /* as of the node's counters */
+	uint64_t taken_off;      /* compute: how often a gate, a debugger or an eviction took it off the runlist */
 	struct gp_vqueue_gws gws[GP_VQUEUE_GWS];
 	struct gp_vqueue_save save;
 };

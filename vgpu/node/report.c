@@ -31,10 +31,11 @@ static void report_queue(struct report *report, const struct gp_vqueue *queue)
 	report_line(
 		report,
 		"queue pid=%d id=%u gpu=%u type=%u priority=%u percent=%u suspended=%d active=%d error=%u read=%" PRIu64
-		" submitted=%" PRIu64 " packets=%" PRIu64 " workgroups=%" PRIu64 " stopped_inside=%" PRIu64 "\n",
+		" submitted=%" PRIu64 " packets=%" PRIu64 " workgroups=%" PRIu64 " stopped_inside=%" PRIu64
+		" taken_off=%" PRIu64 "\n",
 		queue->process->pid, queue->id, queue->gpu->index, queue->type, queue->priority, queue->percent,
 		queue->suspended || queue->gate_owner, gp_vqueue_is_active(queue), queue->error, queue->read,
-		queue->submitted, queue->packets, queue->workgroups, queue->stopped_inside);
+		queue->submitted, queue->packets, queue->workgroups, queue->stopped_inside, queue->taken_off);
 }
 
 static void report_gpu(struct report *report, const struct gp_vdev *gpu)
