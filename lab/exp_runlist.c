@@ -34,7 +34,7 @@ static void runlist_mi250(struct gp_lab_table *table)
 {
 	struct gp_lab_row *row = lab_add_row(table, "MI250: queues at once");
 
-	lab_set_text(&row->measured, "21 are fast, 22 are slow");
+	lab_set_text(&row->measured, "21 are fast, 22 are slow (AMD)");
 	lab_set_milli(&row->predicted, 24000);
 	row->mark = GP_LAB_COMPUTED;
 	row->verdict = GP_LAB_OUTSIDE;
@@ -59,6 +59,7 @@ static int runlist_onsets(struct lab *lab, struct gp_lab_part *part, struct gp_e
 	};
 	struct gp_lab_table *table = lab_add_table(part, "processes", "Where oversubscription begins");
 
+	table->measured_head = "measured, and by whom";
 	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct gp_lab_row *row = lab_add_row(table, "%s", cases[i].label);
 		uint32_t onset;
@@ -72,13 +73,13 @@ static int runlist_onsets(struct lab *lab, struct gp_lab_part *part, struct gp_e
 		row->mark = GP_LAB_COMPUTED;
 		if (!cases[i].measured)
 			continue;
-		lab_set_text(&row->measured, "slow from %u on (MI300A)", cases[i].measured);
+		lab_set_text(&row->measured, "slow from %u on (AMD, MI300A)", cases[i].measured);
 		/* Another number of slots is another GPU: nothing is said of it. */
 		if (gp_desc_get(lab->base.desc, GP_DESC_SLOT_COUNT) == 24)
 			row->verdict = onset == cases[i].measured ? GP_LAB_INSIDE : GP_LAB_OUTSIDE;
 	}
 	runlist_mi250(table);
-	lab_set_text(&table->rows[0].measured, "message at 8, none reported at 6");
+	lab_set_text(&table->rows[0].measured, "message at 8, none at 6 (the seed)");
 	lab_set_text(&table->rows[0].expected, "above 32 queues (32 ACEs)");
 	table->rows[0].verdict = GP_LAB_AGREES;
 	(void)snprintf(

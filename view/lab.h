@@ -86,6 +86,7 @@ struct gp_lab {
 };
 
 const char *gp_lab_device(const struct gp_lab *lab); /* of the one part that there is, or the lab's */
+const char *gp_lab_part_device(const struct gp_lab *lab, const struct gp_lab_part *part); /* what it was simulated on */
 const char *gp_lab_measured_head(const struct gp_lab_table *table);
 const char *gp_lab_mark_name(enum gp_lab_mark mark);
 const char *gp_lab_mark_words(enum gp_lab_mark mark);

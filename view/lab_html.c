@@ -172,14 +172,16 @@ static void lab_html_table(FILE *stream, const struct gp_lab_table *table)
 	fputs("</div>\n", stream);
 }
 
-static void lab_html_part(FILE *stream, const struct gp_lab_part *part, bool is_only, bool is_first)
+static void lab_html_part(FILE *stream, const struct gp_lab *lab, const struct gp_lab_part *part)
 {
+	bool is_only = lab->part_count == 1u, is_first = part == lab->parts[0];
+
 	fprintf(stream, "<section class=\"part\" id=\"%s\">", part->name);
 	if (!is_only)
 		lab_html_text(stream, "<h2>", part->title, "</h2>\n");
 	lab_html_text(stream, "<p class=\"ask\">", part->question, "</p>\n");
-	if (part->devices && !is_only)
-		lab_html_text(stream, "<p>Simulated on ", part->devices, ".</p>\n");
+	if (!is_only)
+		lab_html_text(stream, "<p>Simulated on ", gp_lab_part_device(lab, part), ".</p>\n");
 	/* The first picture of all opens the report already. */
 	for (uint32_t i = is_first && !is_only ? 1u : 0; i < part->table_count; i++)
 		if (lab_html_drawn(&part->tables[i]))
@@ -272,7 +274,7 @@ int gp_view_lab_html(FILE *stream, const struct gp_lab *lab)
 	lab_html_head(stream, lab);
 	lab_html_claims(stream, lab);
 	for (uint32_t i = 0; i < lab->part_count; i++)
-		lab_html_part(stream, lab->parts[i], lab->part_count == 1u, i == 0);
+		lab_html_part(stream, lab, lab->parts[i]);
 	lab_html_params(stream, lab);
 	fputs("</main><div id=\"tip\"></div><script>\n", stream);
 	fputs(gp_html_script, stream);

@@ -26,6 +26,7 @@ static void lab_json_table(struct gp_json_writer *writer, const struct gp_lab_ta
 	gp_json_writer_begin(writer, NULL, '{');
 	gp_json_writer_string(writer, "title", table->title);
 	gp_json_writer_string(writer, "unit", table->unit);
+	gp_json_writer_string(writer, "measured_head", gp_lab_measured_head(table));
 	gp_json_writer_begin(writer, "rows", '[');
 	for (uint32_t i = 0; i < table->row_count; i++) {
 		const struct gp_lab_row *row = &table->rows[i];
@@ -52,7 +53,7 @@ static void lab_json_part(struct gp_json_writer *writer, const struct gp_lab *la
 	gp_json_writer_begin(writer, NULL, '{');
 	gp_json_writer_string(writer, "name", part->name);
 	gp_json_writer_string(writer, "title", part->title);
-	gp_json_writer_string(writer, "device", part->devices ? part->devices : lab->device);
+	gp_json_writer_string(writer, "device", gp_lab_part_device(lab, part));
 	gp_json_writer_string(writer, "question", part->question);
 	gp_json_writer_string(writer, "answer", part->answer);
 	gp_json_writer_string(writer, "falsify", part->falsify);
@@ -90,6 +91,5 @@ int gp_view_lab_json(FILE *stream, const struct gp_lab *lab)
 		lab_json_part(&writer, lab, lab->parts[i]);
 	gp_json_writer_end(&writer, ']');
 	gp_json_writer_end(&writer, '}');
-	fputc('\n', stream);
 	return ferror(stream) ? -EIO : 0;
 }

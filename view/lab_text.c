@@ -11,7 +11,12 @@
 
 const char *gp_lab_device(const struct gp_lab *lab)
 {
-	return lab->part_count == 1u && lab->parts[0]->devices ? lab->parts[0]->devices : lab->device;
+	return lab->part_count == 1u ? gp_lab_part_device(lab, lab->parts[0]) : lab->device;
+}
+
+const char *gp_lab_part_device(const struct gp_lab *lab, const struct gp_lab_part *part)
+{
+	return part->devices ? part->devices : lab->device;
 }
 
 const char *gp_lab_measured_head(const struct gp_lab_table *table)
@@ -205,7 +210,7 @@ static void text_table(FILE *stream, const struct gp_lab_table *table)
 	}
 }
 
-static void text_part(FILE *stream, const struct gp_lab_part *part)
+static void text_part(FILE *stream, const struct gp_lab *lab, const struct gp_lab_part *part)
 {
 	fprintf(stream, "%s: %s\n\n", part->name, part->question);
 	text_wrap(stream, part->answer, 2);
@@ -215,8 +220,8 @@ static void text_part(FILE *stream, const struct gp_lab_part *part)
 		fputs("\n  What would prove this wrong:\n", stream);
 		text_wrap(stream, part->falsify, 4);
 	}
-	if (part->devices)
-		fprintf(stream, "\n  Simulated on %s.\n", part->devices);
+	if (lab->part_count > 1u)
+		fprintf(stream, "\n  Simulated on %s.\n", gp_lab_part_device(lab, part));
 	fprintf(stream, "\n  again: %s\n\n", part->command);
 }
 
@@ -232,9 +237,13 @@ static void text_params(FILE *stream, const struct gp_lab *lab)
 int gp_view_lab_text(FILE *stream, const struct gp_lab *lab)
 {
 	for (uint32_t i = 0; i < lab->part_count; i++)
-		text_part(stream, lab->parts[i]);
-	fprintf(stream, "Simulated on %s, not measured; the model's spread is over %" PRIu32 " random seeds.\n",
-		gp_lab_device(lab), lab->seed_count);
+		text_part(stream, lab, lab->parts[i]);
+	if (lab->part_count == 1u)
+		fprintf(stream, "Simulated on %s, not measured; the model's spread is over %" PRIu32 " random seeds.\n",
+			gp_lab_device(lab), lab->seed_count);
+	else
+		fprintf(stream, "Simulated, not measured; the model's spread is over %" PRIu32 " random seeds.\n",
+			lab->seed_count);
 	for (int mark = GP_LAB_PREDICTED; mark <= (int)GP_LAB_NOT_MODELLED; mark++)
 		fprintf(stream, "  %-12s %s\n", gp_lab_mark_name((enum gp_lab_mark)mark),
 			gp_lab_mark_words((enum gp_lab_mark)mark));
