@@ -332,13 +332,12 @@ static void age_end_gang(struct gp_sched *sched, uint32_t gang, const struct gp_
 	}
 }
 
-/* While it waited for the budget its gates opened anyway, in a turn of its own or because nobody else had work. */
+/* Its gates opened anyway: while they waited for the budget, in a turn of its own, because nobody else had work, or
+ * because the order was lost. */
 static bool age_is_moot(const struct gp_sched *sched, const struct gp_device *device)
 {
 	uint32_t i;
 
-	if (device->aged_from_ns != GP_NEVER_NS)
-		return false;
 	for (i = sched->seats[device->aged_seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
 		if (sched->queues[i].aged)
 			return false;
@@ -349,7 +348,7 @@ void gp_age_end(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t i, gang = GP_NONE, seat = device->aged_seat;
 	uint64_t from_ns = device->aged_from_ns;
-	bool done = false, backs_off = false;
+	bool done = false, backs_off = false, yielded = from_ns != GP_NEVER_NS && gp_age_others_yield(device);
 	struct gp_share *share;
 
 	if (seat == GP_NONE || (device->aged_until_ns > sched->now_ns &&
@@ -364,6 +363,7 @@ void gp_age_end(struct gp_sched *sched, struct gp_device *device)
 		if (!q->aged)
 			continue;
 		q->aged = false;
+		q->on_credit = yielded && q->gate == GP_GATE_OPEN;
 		gang = q->gang != GP_NONE ? q->gang : gang;
 		gp_work_account(sched, i);
 		if (q->age_open_ns >= device->param.age_turn_ns || !q->has_work) {

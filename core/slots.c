@@ -417,6 +417,8 @@ bool gp_slots_make_room(struct gp_plan_builder *b, const struct gp_queue *openin
 		if (!gp_budget_can_pay(b->sched, b->device, above ? 1 : 1 + b->device->param.burst / 2))
 			return false;
 		gp_budget_pay(b->device, 1);
+		gp_plan_close(b, victim, GP_WHY_SLOTS);
+		return above || gp_slots_has(b); /* where too many are open no equal comes for the one that goes */
 	}
 	gp_plan_close(b, victim, GP_WHY_SLOTS);
 	return true;

@@ -17,6 +17,8 @@
 struct stay_state {
 	uint64_t closed_since_ns[TOLD_QUEUE_MAX]; /* though the stretch is over, + 1; 0: it is not so */
 	uint64_t under_since_ns[TOLD_DEVICE_MAX]; /* one is open below another, + 1 */
+	uint64_t under_most_ns[TOLD_DEVICE_MAX];  /* by the highest costs there were: it counts what it cost when it
+						     began */
 };
 
 static uint64_t stay_slack_ns(const struct checker_run *run)
@@ -124,14 +126,17 @@ static void stay_under(struct checker_run *run, struct stay_state *state, uint32
 	const struct told *told = run->told;
 	const struct told_device *device = &told->devices[index];
 	const struct told_queue *q = stay_find_under(told, index);
+	uint64_t *most_ns = &state->under_most_ns[index];
 
+	if (stay_under_ns(device) > *most_ns)
+		*most_ns = stay_under_ns(device);
 	if (!q || device->stopped || told_waits(told, index)) {
 		state->under_since_ns[index] = 0;
 		return;
 	}
 	if (!state->under_since_ns[index])
 		state->under_since_ns[index] = told->core_ns + 1;
-	else if (told->core_ns - (state->under_since_ns[index] - 1) > stay_under_ns(device) + stay_slack_ns(run))
+	else if (told->core_ns - (state->under_since_ns[index] - 1) > *most_ns + stay_slack_ns(run))
 		checker_fail(run, &checker_stay,
 			     "at %llu ns: queue %u has been open below another batch client with work since %llu ns",
 			     (unsigned long long)told->core_ns, (uint32_t)q->attr.tag,

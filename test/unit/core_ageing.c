@@ -251,6 +251,40 @@ static void aged_client_opens_as_a_whole(void **state)
 		world_run(w, 1 * MS);
 	assert_int_equal(world_last_order(w, high, 0)->why, GP_WHY_YIELD);
 	assert_true(world_is_open(w, lows[0]) && world_is_open(w, lows[1]));
+	/* After the turn they close again though nothing is left to pay for that: the refill takes 15 ms. */
+	world_run(w, 7 * MS);
+	assert_true(world_is_open(w, high) && !world_is_open(w, lows[0]) && !world_is_open(w, lows[1]));
+	world_free(w);
+}
+
+/* The order that opens the aged gate fails. When it was mended, the queue is closed as any other: nobody yields to it
+ * for the rest of the turn. */
+static void turn_whose_order_failed_is_over(void **state)
+{
+	uint32_t device, i, orders;
+	struct world *w = starving_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+							     .param = { .age_window_ns = 100 * MS,
+									.age_turn_ns = 50 * MS,
+									.overhead_permille = 1000,
+									.age_permille = 1000 } },
+				       1, &device);
+
+	for (i = 0; i < 150 && !world_is_open(w, 1); i++)
+		world_run(w, 1 * MS);
+	world_run(w, 60 * MS); /* in vain */
+	assert_true(!world_is_open(w, 1) && world_is_open(w, 0));
+	w->queues[1].open_result = -EINVAL;
+	orders = w->order_count;
+	for (i = 0; i < 2000 && world_is_open(w, 0); i++)
+		world_run(w, 100 * US);
+	assert_int_equal(world_last_order(w, 0, orders)->why, GP_WHY_YIELD);
+	assert_int_equal(world_gate(w, 1), GP_GATE_UNKNOWN);
+	w->queues[1].open_result = 0;
+	for (i = 0; i < 100 && world_gate(w, 1) != GP_GATE_CLOSED; i++)
+		world_run(w, 100 * US);
+	assert_int_equal(world_gate(w, 1), GP_GATE_CLOSED);
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, 0));
 	world_free(w);
 }
 
@@ -455,6 +489,7 @@ int main(void)
 		cmocka_unit_test(idle_queue_does_not_age),
 		cmocka_unit_test(aged_turn_in_vain_makes_others_yield),
 		cmocka_unit_test(aged_client_opens_as_a_whole),
+		cmocka_unit_test(turn_whose_order_failed_is_over),
 		cmocka_unit_test(aged_client_that_dies_makes_room),
 		cmocka_unit_test(late_client_does_not_keep_the_turns_of_its_user),
 		cmocka_unit_test(preemptions_are_limited),

@@ -183,12 +183,70 @@ static void idle_gates_do_not_use_up_the_budget(void **state)
 	world_free(w);
 }
 
+/* Six slots, of which one user's three gates cannot be closed, and two users with two open gates each, one of them by a
+ * mistake: no user has more than his part, and one slot too many is taken. Of the gate that gives way then nothing is
+ * left for an equal. */
+static void too_many_open_are_not_exchanged(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .slot_count = 6 },
+								.param = { .overhead_permille = 1000 } });
+	uint32_t stuck[3], own[3], others[2], i, urgent = world_solo(w, device, GP_PRIORITY_HIGH);
+
+	for (i = 0; i < 3; i++) {
+		stuck[i] = of_user(w, CROWD, device, GP_PRIORITY_NORMAL);
+		w->queues[stuck[i]].close_result = -EIO;
+		world_write(w, stuck[i], 1u << 30);
+	}
+	world_run(w, 1 * MS);
+	world_write(w, urgent, 1);
+	world_run(w, 5 * MS);
+	world_remove_client(w, w->queues[urgent].client);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(world_gate(w, stuck[i]), GP_GATE_QUARANTINED);
+		own[i] = of_user(w, OTHER, device, GP_PRIORITY_NORMAL);
+	}
+	for (i = 0; i < 2; i++) {
+		others[i] = of_user(w, CROWD + 1, device, GP_PRIORITY_NORMAL);
+		world_write(w, others[i], 1u << 30);
+	}
+	world_write(w, own[0], 1u << 30);
+	world_write(w, own[1], 1u << 30);
+	world_run(w, 1 * MS);
+	for (i = 0; i < 2; i++) {
+		if (!world_is_open(w, own[i]))
+			world_gate_lost(w, own[i], true);
+		if (!world_is_open(w, others[i]))
+			world_gate_lost(w, others[i], true);
+	}
+	world_run(w, 2 * MS);
+	assert_int_equal(world_open_compute_count(w, device), 7);
+	world_drain(w, others[0]);
+	world_write(w, own[2], 1u << 30);
+	w->ack = WORLD_ACK_BY_HAND;
+	world_settle(w);
+	assert_true(w->devices[device].in_flight);
+	assert_int_equal(w->devices[device].plan.close_count, 1);
+	assert_int_equal(w->devices[device].plan.open_count, 0);
+	world_ack(w, device);
+	w->ack = WORLD_ACK_DELAYED;
+	for (i = 0; i < 10; i++) {
+		world_run(w, 1 * MS);
+		assert_true(world_open_compute_count(w, device) <= 6);
+	}
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(idle_flood_parks_its_own),    cmocka_unit_test(busy_flood_shares_slots),
-		cmocka_unit_test(silent_flood_takes_no_slots), cmocka_unit_test(process_flood_shares_places),
-		cmocka_unit_test(first_answer_earns_trust),    cmocka_unit_test(idle_gates_do_not_use_up_the_budget),
+		cmocka_unit_test(idle_flood_parks_its_own),
+		cmocka_unit_test(busy_flood_shares_slots),
+		cmocka_unit_test(silent_flood_takes_no_slots),
+		cmocka_unit_test(process_flood_shares_places),
+		cmocka_unit_test(first_answer_earns_trust),
+		cmocka_unit_test(idle_gates_do_not_use_up_the_budget),
+		cmocka_unit_test(too_many_open_are_not_exchanged),
 	};
 
 	return cmocka_run_group_tests_name("core_slot_users", tests, NULL, NULL);
