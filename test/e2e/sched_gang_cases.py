@@ -2,8 +2,9 @@
 """Cases of test/e2e/sched about programs that wait for each other: ranks of a job, programs that share memory."""
 import json
 import os
+import signal
 
-from sched_cases import AGELESS, Stage, case, managed, must
+from sched_cases import AGELESS, ENDLESS, Stage, case, end_exact, managed, must, wait_progress
 from stage import wait_for
 
 ARRIVALS = int(os.environ.get("SCHED_ARRIVALS", "60"))  # make ranks-test: 200
@@ -176,6 +177,54 @@ def rank_unknown(build):
         print("  taken off: the known rank %d times, the other %d times" % (taken_off[own], taken_off[pid]), flush=True)
         must(not taken_off[pid], "the unknown rank was closed %d times" % taken_off[pid])
         must(taken_off[own] and preempted(events, {own}), "the known rank was never closed")
+
+
+@case
+def rank_stopped(build):
+    """SIGSTOP of a rank whose agent changes its gates: its queues cannot be put aside, so those of its peer on another GPU are not, either; both are in quarantine, and the
+    events say why. After SIGCONT both are put aside again for urgent work, and end with exact results."""
+    with Stage(build, dilation=1, gpus=2, mechanism="self", hasty=True) as stage:
+        stage.daemon({**AGELESS, "policy.overhead": "1000"})
+        path = stage.file("shared")
+        with open(path, "wb") as file:
+            file.write(bytes(4096))
+        job = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29502", "WORLD_SIZE": "2", "GPU_MAX_HW_QUEUES": "1"}
+        program = os.path.join(stage.build, "test", "e2e", "ranks")
+        ranks_of = [
+            stage.start(stage.managed([program, str(i), "2", path], ["-p", "20"]), "rank", extra={**job, "RANK": str(i)})
+            for i in range(2)
+        ]
+        for rank in ranks_of:
+            rank.wait_line("ready")
+        clients = [stage.client(rank, managed(stage, *ranks_of)) for rank in ranks_of]
+        must(clients[0]["gang"] and clients[0]["gang"] == clients[1]["gang"], "one gang: %s" % clients)
+        pids = [client["pid"] for client in clients]
+
+        def queues(pid):
+            return [q for c in stage.status()["clients"] if c["pid"] == pid for q in c["queues"]]
+
+        def closes(pid):
+            return sum(queue["closes"] for queue in queues(pid))
+
+        open(path + ".go", "w", encoding="ascii").close()
+        urgent = stage.serve(["-p", "80"], closed=0.02, seconds=ENDLESS, extra={"GPU_MAX_HW_QUEUES": "1"})
+        urgent.wait_line("ready")
+        ranks_of[1].signal(signal.SIGSTOP)
+        try:
+            wait_for("both are in quarantine", lambda: all(q["gate"] == "quarantined" for pid in pids for q in queues(pid)))
+            before = closes(pids[0])
+            why = {e["why"] for e in past(stage) if e["event"] == "quarantine" and e["pid"] == pids[0]}
+            must(why == {"it, or another member of its gang, cannot be preempted"}, "why: %s" % why)
+            wait_progress(stage, urgent)
+            must(closes(pids[0]) == before, "the peer was put aside meanwhile")
+        finally:
+            ranks_of[1].signal(signal.SIGCONT)
+        since = [closes(pid) for pid in pids]
+        wait_for("both are put aside again", lambda: all(closes(p) > s + 1 for p, s in zip(pids, since)))
+        end_exact(urgent)
+        open(path + ".end", "w", encoding="ascii").close()
+        for rank in ranks_of:
+            must(rank.wait() == 0, rank.tail())
 
 
 def pair_beside_urgent(build, settings):
