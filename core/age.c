@@ -348,7 +348,7 @@ void gp_age_end(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t i, gang = GP_NONE, seat = device->aged_seat;
 	uint64_t from_ns = device->aged_from_ns;
-	bool done = false, backs_off = false, yielded = from_ns != GP_NEVER_NS && gp_age_others_yield(device);
+	bool done = false, backs_off = false;
 	struct gp_share *share;
 
 	if (seat == GP_NONE || (device->aged_until_ns > sched->now_ns &&
@@ -363,7 +363,6 @@ void gp_age_end(struct gp_sched *sched, struct gp_device *device)
 		if (!q->aged)
 			continue;
 		q->aged = false;
-		q->on_credit = yielded && q->gate == GP_GATE_OPEN;
 		gang = q->gang != GP_NONE ? q->gang : gang;
 		gp_work_account(sched, i);
 		if (q->age_open_ns >= device->param.age_turn_ns || !q->has_work) {

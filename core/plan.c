@@ -48,7 +48,6 @@ void gp_plan_open(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 	q->order_why = why;
 	if (why != GP_WHY_AGED && q->gang == GP_NONE)
 		q->aged = false; /* it opens in its own right, and closes like anybody else */
-	q->on_credit = false;
 	gp_work_gate(b->sched, queue, GP_GATE_OPENING);
 }
 
@@ -182,19 +181,6 @@ static uint32_t plan_affordable(struct gp_plan_builder *b, struct gp_order *cand
 	return fit;
 }
 
-/* The budget is used up. Returns how many of the candidates close all the same, which are in front. */
-static uint32_t plan_on_credit(struct gp_plan_builder *b, struct gp_order *candidates, uint32_t count)
-{
-	uint32_t i, kept = 0;
-
-	for (i = 0; i < count; i++)
-		if (b->sched->queues[candidates[i].queue.index].on_credit)
-			candidates[kept++] = candidates[i];
-		else
-			plan_leave(b, candidates[i].queue.index, GP_WHY_RATE);
-	return kept;
-}
-
 /* A queue of higher rank has work: gates of lower rank close, idle ones too, so that nobody starts late. */
 static void plan_close_lower(struct gp_plan_builder *b)
 {
@@ -232,10 +218,9 @@ static void plan_close_lower(struct gp_plan_builder *b)
 	count = plan_affordable(b, candidates, count);
 	transactions = gp_plan_transactions(sched, b->device, candidates, count);
 	if (count && !gp_budget_can_pay(sched, b->device, transactions)) {
-		count = plan_on_credit(b, candidates, count);
-		if (!count)
-			return;
-		transactions = gp_plan_transactions(sched, b->device, candidates, count);
+		for (i = 0; i < count; i++)
+			plan_leave(b, candidates[i].queue.index, GP_WHY_RATE);
+		return;
 	}
 	gp_budget_pay(b->device, transactions);
 	for (i = 0; i < count; i++) {

@@ -112,9 +112,8 @@ struct gp_queue {
 	uint64_t age_key_ns;         /* in GP_HEAP_AGE: not before */
 	uint32_t age_level;          /* its window is 2^level times as long */
 	bool aged;                   /* has an aged turn: not closed by priority */
-	bool on_credit;     /* others yielded to its aged turn: it is closed for them whatever the budget has */
-	bool in_vain;       /* no packet was completed in its last aged turn */
-	uint64_t aged_mark; /* packets completed when the aged turn began */
+	bool in_vain;                /* no packet was completed in its last aged turn */
+	uint64_t aged_mark;          /* packets completed when the aged turn began */
 
 	/* Accounts. */
 	uint64_t run_ns, wait_ns, mark_ns; /* mark: accounted up to here */

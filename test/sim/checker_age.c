@@ -13,10 +13,12 @@
 
 struct age_queue {
 	uint32_t generation;
-	bool aged;     /* ordered open because it waited too long, not ordered back since */
-	bool yields;   /* ordered closed because another one did */
-	bool alone;    /* in this aged turn nobody else was open with work, as far as the core can know */
-	bool opened;   /* its gate opened in this turn */
+	bool aged;   /* ordered open because it waited too long, not ordered back since */
+	bool yields; /* ordered closed because another one did */
+	bool alone;  /* in this aged turn nobody else was open with work, as far as the core can know */
+	bool opened; /* its gate opened in this turn */
+	bool shares; /* others' work was let through when the core was last done: it may not know yet that this is over
+		      */
 	uint32_t vain; /* such turns in which it completed nothing, one after the other */
 	uint64_t from_ns, completed;
 };
@@ -189,7 +191,7 @@ static void age_end_queue(struct checker_run *run, struct age_queue *own, const 
 {
 	const struct gp_param *param = &run->told->devices[queue->device].param;
 
-	if (own->aged && own->alone && own->opened && age_is_alone(run->told, NULL, queue) &&
+	if (own->aged && own->alone && own->opened && !own->shares && age_is_alone(run->told, NULL, queue) &&
 	    queue->completed == own->completed && queue->has_work && queue->written != queue->completed &&
 	    run->told->core_ns - queue->opened_ns >= param->age_turn_ns)
 		own->vain++;
@@ -280,7 +282,7 @@ static bool age_has_slot(const struct told *told, uint32_t device)
 }
 
 /* It yielded to an aged turn, and waits for that. When the turn is over one that ranks as high keeps its slot in its
- * own right, as long as any other of its rank would. */
+ * own right, as long as any other of its rank would; and one that the budget cannot pay to close is left open. */
 static bool age_yields(const struct told *told, const struct age_state *state, const struct told_queue *queue)
 {
 	uint32_t i;
@@ -291,7 +293,8 @@ static bool age_yields(const struct told *told, const struct age_state *state, c
 		const struct told_queue *q = &told->queues[i];
 
 		if (!q->used || q->device != queue->device || state->queues[i].generation != q->generation ||
-		    !state->queues[i].aged || (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_OPENING))
+		    !state->queues[i].aged || (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_OPENING) ||
+		    q->left_why == GP_WHY_RATE)
 			continue;
 		if (q->gate == GP_GATE_OPENING || q->rank < queue->rank ||
 		    (q->rank == queue->rank && age_has_slot(told, q->device)) ||
@@ -318,6 +321,7 @@ static void age_look(struct checker_run *run, struct age_state *state)
 			continue;
 		own = age_queue(state, told, i);
 		own->opened |= own->aged && q->gate == GP_GATE_OPEN;
+		own->shares = own->aged && !age_is_alone(told, NULL, q);
 		if (q->completed != own->completed || !q->has_work || q->presumed)
 			own->vain = 0;
 		if (q->gate == GP_GATE_UNKNOWN || q->gate == GP_GATE_QUARANTINED)

@@ -7,9 +7,41 @@
 #include "test/sim/checker_told.h"
 #include "test/sim/checker_truth.h"
 
+#define GANG_MAX 16u
+
 struct gang_state {
 	uint64_t version;
+	uint32_t forced[GANG_MAX],
+		forced_count; /* opened because a member could not be closed, whatever was under way */
 };
+
+static bool gang_is_forced(const struct gang_state *state, uint32_t gang)
+{
+	uint32_t i;
+
+	for (i = 0; i < state->forced_count && state->forced[i] != gang; i++)
+		;
+	return i < state->forced_count;
+}
+
+/* Until all its members are open. */
+static void gang_note_forced(struct gang_state *state, const struct told *told)
+{
+	uint32_t i, k;
+
+	for (k = 0; k < state->forced_count; k++) {
+		for (i = 0; i < told->queue_end; i++)
+			if (told->queues[i].used && told->queues[i].attr.gang == state->forced[k] &&
+			    told->queues[i].gate != GP_GATE_OPEN)
+				break;
+		if (i == told->queue_end)
+			state->forced[k--] = state->forced[--state->forced_count];
+	}
+	for (i = 0; i < told->queue_end; i++)
+		if (told->queues[i].used && told->queues[i].attr.gang && told->queues[i].stuck &&
+		    !gang_is_forced(state, told->queues[i].attr.gang) && state->forced_count < GANG_MAX)
+			state->forced[state->forced_count++] = told->queues[i].attr.gang;
+}
 
 /* Has a member on this device that is to open too; not one that is open already, in quarantine for example. */
 static bool gang_waits(const struct told *told, uint32_t gang, uint32_t device)
@@ -52,7 +84,8 @@ static bool gang_has_begun(const struct told *told, uint32_t gang, uint32_t devi
 	return false;
 }
 
-static void gang_open(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order)
+static void gang_open(struct checker_run *run, const struct gang_state *state, const struct gp_plan *plan,
+		      const struct gp_order *order)
 {
 	const struct told_queue *queue = told_find(run->told, order->queue);
 	const struct told_device *device;
@@ -62,7 +95,7 @@ static void gang_open(struct checker_run *run, const struct gp_plan *plan, const
 	if (!queue || !queue->attr.gang || queue->gate != GP_GATE_CLOSED || order->why != GP_WHY_GANG)
 		return;
 	gang = queue->attr.gang;
-	for (i = 0; i < run->told->device_count; i++) {
+	for (i = 0; i < run->told->device_count && !gang_is_forced(state, gang); i++) {
 		device = &run->told->devices[i];
 		if (i == plan->device || !told_waits(run->told, i) || device->stopped ||
 		    !gang_waits(run->told, gang, i))
@@ -131,9 +164,10 @@ static void gang_event(struct checker_run *run, void *data, const struct check_e
 	struct gang_state *state = data;
 	uint32_t i;
 
+	gang_note_forced(state, run->told);
 	if (event->type == CHECK_PLAN) {
 		for (i = 0; i < event->plan->open_count; i++)
-			gang_open(run, event->plan, &event->plan->open[i]);
+			gang_open(run, state, event->plan, &event->plan->open[i]);
 	}
 	if (event->type != CHECK_QUIET || run->told->version == state->version)
 		return;
