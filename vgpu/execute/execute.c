@@ -69,7 +69,11 @@ static enum gp_isa_target execute_target(struct gp_vproc *process, const struct 
 		for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
 			if (machines[i].machine == head[48])
 				return machines[i].target;
-	return gpu->identity->gfx_version == 90010u ? GP_ISA_GFX90A : GP_ISA_GFX940;
+	switch (gpu->identity->gfx_version) {
+	case 90006: return GP_ISA_GFX906;
+	case 90010: return GP_ISA_GFX90A;
+	default: return GP_ISA_GFX940;
+	}
 }
 
 /* Registers of a wave. Up to gfx908 accumulation registers are as many more, in a file of their own; then one file,
