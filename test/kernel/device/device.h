@@ -33,7 +33,8 @@
 struct soft_packet { /* taken from a ring, not complete */
 	u64 signal, end_ns;
 	u32 workgroups;
-	bool is_done;
+	bool is_done;                /* for the model */
+	bool is_kernel, is_executed; /* cores.c */
 };
 
 struct soft_queue {
@@ -56,10 +57,21 @@ struct soft_queue {
 struct soft_stats {
 	u64 runlists, map_queues, unmaps, fences, mes_adds, mes_removes;
 	u64 dispatches, copies, interrupts, preempted, faults, resets, queue_resets, violations;
+	u64 executed, not_executed; /* dispatches, by cores.c */
 	u64 stale; /* what would be a violation, had the driver not given up on the device until its reset */
 	u64 runlist_queues_max, packet_hash, packet_count, packet_words;
 	/* What one RUN_LIST changed at most: queues that it left out or brought in, and of how many processes. */
 	u64 left_max, left_processes_max, changed_max;
+};
+
+/* The program that executes kernels, and the dispatch that it has. */
+struct soft_cores {
+	bool is_open;
+	u64 done_count; /* dispatches that were over for the model */
+	wait_queue_head_t wait;
+	struct soft_queue *queue; /* NULL: none */
+	u64 index, pasid;
+	u32 model;
 };
 
 struct soft {
@@ -87,6 +99,7 @@ struct soft {
 	struct soft_queue *queues;
 	u32 queue_high; /* places from here on were never taken: the device looks at all below every 100 us */
 	struct xarray process_ids; /* PASID -> model's process + 1 */
+	struct soft_cores cores;
 	struct soft_stats stats;
 };
 
@@ -123,6 +136,9 @@ u64 soft_now_ns(void);
 
 /* copy.c: what lies in the rings of the copy engines; called with the lock, which it drops */
 void soft_copy_serve(struct soft *soft, struct soft_queue *queue, struct kfd_process *process);
+
+/* cores.c */
+extern const struct file_operations soft_cores_fops;
 
 /* command.c: the HIQ */
 void soft_command_run(struct soft *soft);

@@ -183,12 +183,33 @@ static int stats_show(struct seq_file *file, void *data)
 			   dqm->active_queue_count, dqm->active_cp_queue_count, dqm->gws_queue_count,
 			   dqm->processes_count);
 	}
-	seq_printf(file, "copies=%llu\nstale=%llu\n", s->copies, s->stale);
+	seq_printf(file, "copies=%llu\nstale=%llu\nexecuted=%llu\nnot_executed=%llu\n", s->copies, s->stale,
+		   s->executed, s->not_executed);
 	seq_printf(file, "left_max=%llu\nleft_processes_max=%llu\nchanged_max=%llu\n", s->left_max,
 		   s->left_processes_max, s->changed_max);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
+
+/* What each queue has come to. */
+static int queues_show(struct seq_file *file, void *data)
+{
+	struct soft *soft = file->private;
+
+	mutex_lock(&soft->lock);
+	for (u32 i = 0; i < soft->queue_high; i++) {
+		const struct soft_queue *queue = &soft->queues[i];
+
+		if (queue->mqd)
+			seq_printf(file,
+				   "pasid=%#llx copy=%d mapped=%d taken=%llu completed=%llu doorbell=%llu ring=%#llx\n",
+				   queue->pasid, queue->is_copy, queue->mapped, queue->taken, queue->completed,
+				   readq(soft->doorbells + queue->doorbell * 4), queue->ring);
+	}
+	mutex_unlock(&soft->lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(queues);
 
 /* A PID written into evict or restore: what amdgpu does to that process when memory is short. */
 static int evict_process(u64 pid, bool evict)
@@ -335,6 +356,7 @@ static int soft_probe(struct pci_dev *pci, const struct pci_device_id *id)
 	mutex_init(&soft->gtt_lock);
 	INIT_LIST_HEAD(&soft->gtt);
 	init_waitqueue_head(&soft->transacted);
+	init_waitqueue_head(&soft->cores.wait);
 	xa_init_flags(&soft->bos, XA_FLAGS_ALLOC1);
 	xa_init(&soft->process_ids);
 	soft->gtt_next = 0x7f00000000ull;
@@ -355,6 +377,8 @@ static int soft_probe(struct pci_dev *pci, const struct pci_device_id *id)
 		snprintf(name, sizeof(name), "softgpu.%u", index);
 	soft->dir = debugfs_create_dir(name, NULL);
 	debugfs_create_file("stats", 0444, soft->dir, soft, &stats_fops);
+	debugfs_create_file("queues", 0444, soft->dir, soft, &queues_fops);
+	debugfs_create_file("cores", 0600, soft->dir, soft, &soft_cores_fops);
 	debugfs_create_file("evict", 0200, soft->dir, soft, &evict_fops);
 	debugfs_create_file("restore", 0200, soft->dir, soft, &restore_fops);
 	debugfs_create_file("suspend", 0200, soft->dir, soft, &suspend_fops);

@@ -161,6 +161,8 @@ int amdgpu_bo_create_kernel(struct amdgpu_device *adev, unsigned long size, int 
 		ida_free(&doorbell_ids, id);
 		return -ENOMEM;
 	}
+	/* Doorbells are memory here: what another process rang is not this one's. */
+	memset_io(soft->doorbells + id * 8192ull, 0, 8192);
 	*bo_ptr = bo;
 	if (cpu_addr)
 		*cpu_addr = (void __force *)soft->doorbells + id * 8192ull;
@@ -353,6 +355,44 @@ int soft_memory_write(struct kfd_process_device *pdd, u64 address, const void *f
 		memcpy(to, from, size);
 	mutex_unlock(&memories_lock);
 	return to || !copy_to_user((void __user *)address, from, size) ? 0 : -EFAULT;
+}
+
+int soft_memory_access(struct kfd_process_device *pdd, u64 address, void *data, size_t size, bool writes)
+{
+	void *memory;
+
+	mutex_lock(&memories_lock);
+	memory = soft_memory_at(pdd, address, size);
+	if (memory && writes)
+		memcpy(memory, data, size);
+	else if (memory)
+		memcpy(data, memory, size);
+	mutex_unlock(&memories_lock);
+	if (memory)
+		return 0;
+	return access_process_vm(pdd->process->lead_thread, address, data, size, writes ? FOLL_WRITE : 0) == size ?
+		       0 :
+		       -EFAULT;
+}
+
+int soft_memory_find(struct kfd_process_device *pdd, u64 address, u64 *ret_base, u64 *ret_size)
+{
+	struct soft_memory *memory;
+	int r = -EFAULT;
+
+	mutex_lock(&memories_lock);
+	list_for_each_entry(memory, &memories, node)
+	{
+		if (!pdd->drm_priv || memory->vm != drm_priv_to_vm(pdd->drm_priv) || address < memory->base.va ||
+		    address >= memory->base.va + memory->size)
+			continue;
+		*ret_base = memory->base.va;
+		*ret_size = memory->size;
+		r = 0;
+		break;
+	}
+	mutex_unlock(&memories_lock);
+	return r;
 }
 
 int amdgpu_amdkfd_gpuvm_map_memory_to_gpu(struct amdgpu_device *adev, struct kgd_mem *mem, void *drm_priv)

@@ -10,23 +10,9 @@
 #include "kfd_device_queue_manager.h"
 #include "soc15_int.h"
 #include "memory.h"
+#include "packet.h"
 
-#define AQL_INVALID     1u
-#define AQL_DISPATCH    2u
-#define AQL_BARRIER_AND 3u
-#define AQL_BARRIER_OR  5u
-#define POLL_NS         100000u /* how often doorbells are looked at: memory does not tell when it is written */
-
-struct aql_packet {
-	u16 header, setup;
-	u16 workgroup[3], reserved0;
-	u32 grid[3], private_size, group_size;
-	u64 kernel, kernarg, reserved2, signal;
-};
-
-static uint default_us = 20;
-module_param(default_us, uint, 0644);
-MODULE_PARM_DESC(default_us, "time of one workgroup of a kernel that does not say it");
+#define POLL_NS 100000u /* how often doorbells are looked at: memory does not tell when it is written */
 
 u64 soft_now_ns(void)
 {
@@ -342,44 +328,13 @@ void soft_queue_process_gone(struct soft *soft, u32 pasid)
 
 /* ---- rings ---- */
 
-static bool soft_barrier_waits(const struct aql_packet *packet)
+/* The oldest packet of a queue: is it complete, and was it executed where kernels are? */
+static bool soft_packet_is_over(const struct soft *soft, const struct soft_queue *queue, u64 index)
 {
-	const u64 *signals = (const u64 *)packet + 1;
-	bool any = false, all = true;
-	u32 count = 0;
+	const struct soft_packet *packet = &queue->packets[index % SOFT_RING];
 
-	for (u32 i = 0; i < 5; i++) {
-		s64 value;
-
-		if (!signals[i])
-			continue;
-		count++;
-		if (copy_from_user_nofault(&value, (void __user *)(signals[i] + 8), sizeof(value)) || value > 0)
-			all = false;
-		else
-			any = true;
-	}
-	if (!count)
-		return false;
-	return (packet->header & 0xff) == AQL_BARRIER_AND ? !all : !any;
-}
-
-static void soft_packet_kernel(const struct aql_packet *packet, struct gp_gpu_kernel *kernel)
-{
-	u64 groups = 1, size = 1;
-
-	for (u32 i = 0; i < 3; i++) {
-		u32 group = packet->workgroup[i] ?: 1, grid = packet->grid[i] ?: 1;
-
-		groups *= DIV_ROUND_UP(grid, group);
-		size *= group;
-	}
-	kernel->workgroups = clamp_t(u64, groups, 1, 1u << 20);
-	kernel->waves = clamp_t(u64, DIV_ROUND_UP(size, 64), 1, 16);
-	kernel->workgroup_ns = packet->reserved2 && packet->reserved2 < 60ull * NSEC_PER_SEC ? packet->reserved2 :
-											       default_us * 1000ull;
-	kernel->vgprs = 64;
-	kernel->lds_size = min_t(u32, packet->group_size, 65536);
+	return index < queue->taken && packet->is_done &&
+	       (!soft->cores.is_open || !packet->is_kernel || packet->is_executed);
 }
 
 /* Takes what lies in the ring of one mapped queue. The program's memory is this thread's. Returns false if a page was
@@ -401,42 +356,27 @@ static bool soft_queue_fetch(struct soft *soft, struct soft_queue *queue)
 		if (copy_from_user_nofault(&aql, from, sizeof(aql)))
 			return false;
 		type = aql.header & 0xff;
-		if (type == AQL_INVALID || !type)
+		if (type == AQL_INVALID || (type == AQL_VENDOR && !(aql.setup & 0xff)))
 			break;
 		packet.barrier = aql.header >> 8 & 1;
 		if (type == AQL_DISPATCH) {
 			soft_packet_kernel(&aql, &packet.kernel);
 		} else {
-			if (queue->completed != queue->taken || soft_barrier_waits(&aql))
+			if (queue->completed != queue->taken || soft_packet_waits(&aql))
 				break; /* looked at again, when what is before it is complete */
 			packet.type = GP_GPU_BARRIER_AND;
 		}
 		if (gp_gpu_submit(soft->gpu, queue->model, &packet, now))
 			break;
-		*mine = (struct soft_packet){ .signal = aql.signal, .workgroups = packet.kernel.workgroups };
+		*mine = (struct soft_packet){ .signal = aql.signal,
+					      .workgroups = packet.kernel.workgroups,
+					      .is_kernel = type == AQL_DISPATCH && aql.kernel };
 		queue->taken++;
 		any = true;
 	}
 	if (any)
 		gp_gpu_doorbell(soft->gpu, queue->model, now);
 	return true;
-}
-
-/* Returns the event that the program waits for, or 0. */
-static u32 soft_signal(u64 signal, u64 end_ns)
-{
-	u64 mailbox = 0;
-	u32 event = 0;
-	s64 value;
-
-	if (!signal || get_user(value, (s64 __user *)(signal + 8)))
-		return 0;
-	put_user(end_ns, (u64 __user *)(signal + 40));
-	put_user(value - 1, (s64 __user *)(signal + 8));
-	if (get_user(mailbox, (u64 __user *)(signal + 16)) || !mailbox || get_user(event, (u32 __user *)(signal + 24)))
-		return 0;
-	put_user((u64)event, (u64 __user *)mailbox);
-	return event;
 }
 
 /* Completions, in ring order, into the program's memory. Its mm is in use; called without the lock. */
@@ -511,6 +451,8 @@ static void soft_events(struct soft *soft)
 		packet->is_done = true;
 		packet->end_ns = event.time_ns;
 		soft->stats.dispatches++;
+		WRITE_ONCE(soft->cores.done_count, soft->cores.done_count + 1);
+		wake_up(&soft->cores.wait);
 	}
 }
 
@@ -528,7 +470,7 @@ static void soft_queue_serve(struct soft *soft, struct soft_queue *queue)
 		return;
 	}
 	kthread_use_mm(process->mm);
-	while (!queue->is_copy && to < queue->taken && queue->packets[to % SOFT_RING].is_done)
+	while (!queue->is_copy && soft_packet_is_over(soft, queue, to))
 		to++;
 	if (queue->is_copy) {
 		soft_copy_serve(soft, queue, process);
@@ -564,7 +506,7 @@ out:
 }
 
 /* Is there anything to do for a queue now? */
-static bool soft_queue_is_due(const struct soft_queue *queue, u64 doorbell)
+static bool soft_queue_is_due(const struct soft *soft, const struct soft_queue *queue, u64 doorbell)
 {
 	bool rang = doorbell != queue->doorbell_seen || queue->blocked;
 
@@ -572,7 +514,7 @@ static bool soft_queue_is_due(const struct soft_queue *queue, u64 doorbell)
 		return false;
 	if (queue->is_copy)
 		return queue->mapped && (queue->copy_is_done || (rang && !queue->copy_bytes));
-	if (queue->completed < queue->taken && queue->packets[queue->completed % SOFT_RING].is_done)
+	if (soft_packet_is_over(soft, queue, queue->completed))
 		return true;
 	/* The first packet's number is 0, as a doorbell's that was never rung: until then the ring is read. */
 	return queue->mapped && (rang || !queue->taken);
@@ -587,7 +529,7 @@ u64 soft_queue_run(struct soft *soft)
 		struct soft_queue *queue = &soft->queues[i];
 		u64 doorbell = queue->mqd ? readq(soft->doorbells + queue->doorbell * 4) : 0;
 
-		if (!soft_queue_is_due(queue, doorbell))
+		if (!soft_queue_is_due(soft, queue, doorbell))
 			continue;
 		soft_queue_serve(soft, queue);
 		queue->doorbell_seen = doorbell;
