@@ -3,8 +3,9 @@
  * What became of a plan's orders, each by itself. Every order ends in a defined state: done, failed and to be tried
  * again later, lost and to be ordered open, or quarantined. A queue is quarantined after fail_max failed orders or at
  * the first close that ends in -EIO, but never before it is open or was ordered open after its last close; it counts as
- * open and is never ordered again. An open that fails says nothing about whether the queue can be preempted (a
- * transaction it shared may have failed for another): it is repeated.
+ * open and is not ordered again. The members of its gang stay open with it, as long as it does. An open that fails says
+ * nothing about whether the queue can be preempted (a transaction it shared may have failed for another): it is
+ * repeated.
  */
 #include "core/state.h"
 
@@ -12,7 +13,6 @@ static void apply_quarantine(struct gp_sched *sched, uint32_t queue, enum gp_why
 {
 	struct gp_queue *q = &sched->queues[queue];
 
-	gp_device_of(sched, q)->stats.quarantines++;
 	gp_trace(sched, GP_TRACE_QUARANTINE, queue, why, q->fail_count);
 	q->hold_until_ns = 0;
 	q->aged = q->condemned = false;
@@ -23,6 +23,7 @@ static void apply_quarantine(struct gp_sched *sched, uint32_t queue, enum gp_why
 /* In its own right: the members of its gang follow. */
 static void apply_stick(struct gp_sched *sched, uint32_t queue, enum gp_why why)
 {
+	gp_device_of(sched, &sched->queues[queue])->stats.quarantines++;
 	apply_quarantine(sched, queue, why);
 	gp_gang_stick(sched, queue, true);
 }

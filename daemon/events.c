@@ -46,7 +46,7 @@ static const struct {
 	[GP_TRACE_LEFT_OPEN] = { "left-open", "its gate was left open beside more urgent work" },
 	[GP_TRACE_INVERSION] = { "inversion", "waited %s for less urgent work" },
 	[GP_TRACE_TURN] = { "turn", "its turn begins" },
-	[GP_TRACE_QUARANTINE] = { "quarantine", "is in quarantine: the daemon leaves its gate open from now on" },
+	[GP_TRACE_QUARANTINE] = { "quarantine", "is in quarantine: the daemon leaves its gate open" },
 	[GP_TRACE_ORDER_FAILED] = { "order-failed", "the driver or the agent could not carry out an order" },
 	[GP_TRACE_PLAN_TIMEOUT] = { "plan-timeout", "the daemon had no answer to a plan in time" },
 	[GP_TRACE_DEVICE_STOPPED] = { "device-stopped", "the daemon stops scheduling the device" },

@@ -20,8 +20,7 @@ static bool quarantine_has(const struct gp_daemon *daemon, const struct gp_queue
 {
 	struct gp_queue_info info;
 
-	return queue && queue->in_core && !gp_sched_queue_info(daemon->sched, queue->core, &info) &&
-	       info.gate == GP_GATE_QUARANTINED;
+	return queue && queue->in_core && !gp_sched_queue_info(daemon->sched, queue->core, &info) && info.is_stuck;
 }
 
 /* Those that came meanwhile enter, too. */

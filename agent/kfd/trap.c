@@ -101,8 +101,8 @@ static void trap_read(struct gp_sys_range *ranges, uint32_t count, bool is_watch
 		if (probe.ok)
 			return; /* reading is allowed: this is not readable */
 		if (ranges[i].address < 4096u ||
-		    gp_sys(SYS_mincore, ranges[i].address & page, 4096, (long)&there) != 0)
-			continue;
+		    gp_sys(SYS_mincore, ranges[i].address & page, 4096, (long)&there) == -ENOMEM)
+			continue; /* nothing is there; where that may not be asked either, something is */
 		memcpy(ranges[i].into, (const void *)(uintptr_t)ranges[i].address, ranges[i].size);
 		ranges[i].ok = true;
 	}

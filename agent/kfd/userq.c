@@ -137,12 +137,12 @@ static bool userq_is_ours(const struct gp_slot *slot)
 static int userq_is_on(const struct gp_slot *slot, int fd)
 {
 	uint32_t known = __atomic_load_n(&slot->drm_fd, __ATOMIC_RELAXED);
-	long pid, r;
+	long thread, r;
 
 	if (!known || known == (uint32_t)fd + 1u)
 		return known ? 1 : -1;
-	pid = gp_sys(SYS_getpid, 0);
-	r = gp_sys(SYS_kcmp, pid, pid, USERQ_KCMP, fd, known - 1u);
+	thread = gp_sys(SYS_gettid, 0); /* its descriptors: a thread may have its own table */
+	r = gp_sys(SYS_kcmp, thread, thread, USERQ_KCMP, fd, known - 1u);
 	return r < 0 ? -1 : r == 0;
 }
 
@@ -189,7 +189,8 @@ static uint32_t userq_file(int fd)
 	return file;
 }
 
-/* Lock held. The driver has given its number out again: it went with a file that was closed unseen. */
+/* Lock held. It went with a file that was closed: the driver has given its number out again, its memory is another
+ * queue's now, or its place is needed. */
 static void userq_forget(struct gp_slot *slot)
 {
 	gp_log2("drm: user queue gone, slot", slot->queue_id, gp_slot_index(slot));
@@ -197,6 +198,27 @@ static void userq_forget(struct gp_slot *slot)
 	gp_kfd_slot_leave(slot);
 	gp_kfd.userq_count -= !slot->blind;
 	gp_kfd_slot_left(slot, true);
+}
+
+/* Lock held. Two queues cannot have the same memory: the other one is gone. */
+static void userq_forget_at(uint64_t key)
+{
+	for (uint32_t i = 0; key && i < gp_slot_limit(); i++)
+		if (userq_is_ours(&gp_slots[i]) && !gp_slots[i].dying && !gp_slots[i].remove_due &&
+		    gp_slot_doorbell(&gp_slots[i])->key == key)
+			userq_forget(&gp_slots[i]);
+}
+
+/* Lock held. All places are taken: that of a file that was closed is free, though others may have a duplicate of it. */
+static void userq_forget_closed(void)
+{
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		if (userq_is_ours(&gp_slots[i]) && !gp_slots[i].dying && !gp_slots[i].remove_due &&
+		    !__atomic_load_n(&gp_slots[i].drm_fd, __ATOMIC_RELAXED)) {
+			userq_forget(&gp_slots[i]);
+			return;
+		}
+	gp_log("drm: too many open files with user queues; this one's are not scheduled");
 }
 
 /* Lock held. A queue that cannot be kept track of is left alone. */
@@ -208,7 +230,12 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 
 	if (slot)
 		userq_forget(slot);
+	userq_forget_at(aql ? in->rptr_va - USERQ_READ_AT : 0);
 	file = userq_file(fd);
+	if (file == USERQ_FILE_MAX) {
+		userq_forget_closed();
+		file = userq_file(fd);
+	}
 	if (!gpu_id || queue_id >= USERQ_ID || file == USERQ_FILE_MAX || gp_page_reserve() < 0)
 		return;
 	slot = gp_slot_add(aql ? in->rptr_va - USERQ_READ_AT : 0);

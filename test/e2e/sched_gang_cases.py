@@ -44,7 +44,7 @@ class Gates:
     def __init__(self, events, pids):
         self.pids, self.gpus = pids, {event["gpu_id"] for event in events if event["pid"] in pids}
         self.gates, self.under_way = {}, set()
-        self.times = []  # apart: [began, edges of others' work while no gate moved]
+        self.times = []  # apart: [began, looks with edges of others' work while no gate moved, the last of these]
         self.apart = None
         for event in events:
             if event["gpu_id"] in self.gpus:
@@ -53,7 +53,8 @@ class Gates:
     def take(self, event):
         queue, name = (event["pid"], event["gpu_id"], event["queue_id"]), event["event"]
         if self.apart and not self.under_way and event["pid"] not in self.pids:
-            self.apart[1] += name in ("busy", "idle")
+            if name in ("busy", "idle") and event["t_ns"] != self.apart[2]:  # one look may see work come and go
+                self.apart[1], self.apart[2] = self.apart[1] + 1, event["t_ns"]
         if name in ("close", "open"):
             self.under_way.add(queue)
         elif name in ("closed", "opened", "order-failed", "queue-remove"):
@@ -68,7 +69,7 @@ class Gates:
             self.gates.pop(queue, None)
         differ = len(set(self.gates.values())) > 1
         if differ and not self.apart:
-            self.apart = [event["t_ns"], 0]
+            self.apart = [event["t_ns"], 0, None]
             self.times.append(self.apart)
         elif not differ:
             self.apart = None
@@ -76,7 +77,8 @@ class Gates:
 
 def left_apart(events, pids, since):
     """How often they were apart beyond what their gates needed to move: no gate was under way, the daemon saw others' work begin or end twice, and ordered nothing. (Once may
-    be in the same look as the answer of the last gate.) No time decides that: a daemon that is not given the processor sees nothing, either."""
+    be in the same look as the answer of the last gate.) No time decides that: a daemon that is not given the processor sees nothing, either.
+    """
     times = [time for time in Gates(events, pids).times if time[0] > since]
     left = sum(time[1] > 1 for time in times)
     print(
@@ -191,7 +193,9 @@ def rank_stopped(build):
         job = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29502", "WORLD_SIZE": "2", "GPU_MAX_HW_QUEUES": "1"}
         program = os.path.join(stage.build, "test", "e2e", "ranks")
         ranks_of = [
-            stage.start(stage.managed([program, str(i), "2", path], ["-p", "20"]), "rank", extra={**job, "RANK": str(i)})
+            stage.start(
+                stage.managed([program, str(i), "2", path], ["-p", "20"]), "rank", extra={**job, "RANK": str(i)}
+            )
             for i in range(2)
         ]
         for rank in ranks_of:
@@ -211,7 +215,9 @@ def rank_stopped(build):
         urgent.wait_line("ready")
         ranks_of[1].signal(signal.SIGSTOP)
         try:
-            wait_for("both are in quarantine", lambda: all(q["gate"] == "quarantined" for pid in pids for q in queues(pid)))
+            wait_for(
+                "both are in quarantine", lambda: all(q["gate"] == "quarantined" for pid in pids for q in queues(pid))
+            )
             before = closes(pids[0])
             why = {e["why"] for e in past(stage) if e["event"] == "quarantine" and e["pid"] == pids[0]}
             must(why == {"it, or another member of its gang, cannot be preempted"}, "why: %s" % why)

@@ -68,7 +68,7 @@ static void once_submit(struct checker_run *run, struct once_state *state, const
 }
 
 /* All is done that was submitted: what it used must be what it was given. The model joins workgroups that end close
- * together when there are many such groups; it counts what that adds. */
+ * together when there are many such groups; it counts what that adds, neither more nor less. */
 static void once_conserve(struct checker_run *run, const struct once_queue *queue, const struct check_event *event)
 {
 	struct gp_gpu_counters counters;
@@ -77,7 +77,7 @@ static void once_conserve(struct checker_run *run, const struct once_queue *queu
 	if (gp_gpu_counters(gp_sim_gpu(run->sim, event->device), event->gpu_event->queue, &counters) ||
 	    counters.completed != queue->count)
 		return;
-	if (counters.unit_ns + slack_ns < queue->work_ns)
+	if (counters.unit_ns + slack_ns < queue->work_ns + counters.delay_ns)
 		checker_fail(
 			run, &checker_once,
 			"at %llu ns: queue %u used %llu ns of the device for %llu ns of work: some of it never ran",

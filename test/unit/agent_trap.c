@@ -95,7 +95,7 @@ static bool forbid(const int *calls, uint32_t count)
  * back all the same. */
 static void doorbell_is_back_behind_a_filter(void **state)
 {
-	static const int calls[] = { SYS_process_vm_readv, SYS_write, SYS_pipe2, SYS_read };
+	static const int calls[] = { SYS_process_vm_readv, SYS_write, SYS_pipe2, SYS_read, SYS_mincore };
 	int status;
 	pid_t child = fork();
 

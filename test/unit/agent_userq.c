@@ -111,7 +111,7 @@ static int begin(void **state)
 /* amd_queue_t, as far as it shows that a queue is ROCr's. */
 static struct fake_queue {
 	_Alignas(64) uint64_t words[32];
-} fakes[4];
+} fakes[100];
 
 static void make(int fd, uint32_t id, struct fake_queue *fake)
 {
@@ -189,8 +189,13 @@ static void files_have_their_own_numbers(void **state)
 static void duplicates_are_one_file(void **state)
 {
 	int first = node("/dev/null"), second = node("/dev/null"), copy = dup(first);
+	long thread = syscall(SYS_gettid);
 
 	(void)state;
+	if (syscall(SYS_kcmp, thread, thread, 0, first, second) < 0) {
+		print_message("not possible here: kcmp\n");
+		skip();
+	}
 	make(first, 1, &fakes[0]);
 	make(second, 1, &fakes[1]);
 	make(copy, 2, &fakes[2]);
@@ -243,6 +248,41 @@ static void a_number_given_out_twice_is_the_later_one(void **state)
 	close(again);
 }
 
+/* The memory of a queue that was closed with its file becomes that of a queue of another GPU: its doorbells are the new
+ * one's. */
+static void memory_of_a_closed_file_is_another_queues(void **state)
+{
+	int first = node("/dev/null"), other;
+
+	(void)state;
+	make(first, 1, &fakes[0]);
+	close(first);
+	other = node("/dev/zero");
+	make(other, 1, &fakes[0]);
+	assert_int_equal(__builtin_popcount(used()), 1);
+	assert_int_equal(gp_slots[__builtin_ctz(used())].gpu_id, GPU_ZERO);
+	assert_int_equal(gp_kfd.userq_count, 1);
+	close(other);
+}
+
+/* A program that opens, makes a queue and closes again and again: the last queue is always kept track of. */
+static void closed_files_make_room(void **state)
+{
+	uint32_t i, k, count;
+	int fd;
+
+	(void)state;
+	for (i = 0; i < 100; i++) {
+		fd = node("/dev/null");
+		make(fd, 1, &fakes[i]);
+		for (k = count = 0; k < gp_slot_limit(); k++)
+			count += gp_slots[k].used && gp_slots[k].read_pointer == (uintptr_t)&fakes[i].words[16];
+		assert_int_equal(count, 1);
+		close(fd);
+	}
+	assert_true(gp_kfd.userq_count <= 64);
+}
+
 /* Where the kernel does not compare files, a duplicate's FREE finds the only queue that can be meant, and no other. */
 static void files_that_cannot_be_compared(void **state)
 {
@@ -291,6 +331,8 @@ int main(void)
 		cmocka_unit_test_setup(duplicates_are_one_file, begin),
 		cmocka_unit_test_setup(a_descriptor_that_is_used_again_is_another_file, begin),
 		cmocka_unit_test_setup(a_number_given_out_twice_is_the_later_one, begin),
+		cmocka_unit_test_setup(memory_of_a_closed_file_is_another_queues, begin),
+		cmocka_unit_test_setup(closed_files_make_room, begin),
 		cmocka_unit_test_setup(files_that_cannot_be_compared, begin),
 		cmocka_unit_test_setup(a_refused_free_changes_nothing, begin),
 	};
