@@ -186,8 +186,8 @@ static int queue_admit_some(struct gp_daemon *daemon, struct gp_queue_entry *que
 }
 
 /* The core has a gang for life: into another a queue goes by leaving and coming again, its gate as it is. An order
- * under way is waited for: its answer would not be heard any more. One in quarantine for its own orders stays as it is. Who comes begins
- * with a turn of his own: not more often than now and then. */
+ * under way is waited for: its answer would not be heard any more. One in quarantine for its own orders stays as it is.
+ * Who comes begins with a turn of his own: not more often than now and then. */
 static void queue_change_gang(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	uint64_t now_ns = gp_now_ns(), later_ns = queue->gang_ns ? queue->gang_ns + QUEUE_GANG_NS : 0;

@@ -189,8 +189,8 @@ static uint32_t userq_file(int fd)
 	return file;
 }
 
-/* Lock held. It went with a file that was closed: the driver has given its number out again, its memory is another
- * queue's now, or its place is needed. */
+/* Lock held. It went with a file that was closed: the driver has given its number out again, or its memory is
+ * another queue's now. */
 static void userq_forget(struct gp_slot *slot)
 {
 	gp_log2("drm: user queue gone, slot", slot->queue_id, gp_slot_index(slot));
@@ -209,18 +209,6 @@ static void userq_forget_at(uint64_t key)
 			userq_forget(&gp_slots[i]);
 }
 
-/* Lock held. All places are taken: that of a file that was closed is free, though others may have a duplicate of it. */
-static void userq_forget_closed(void)
-{
-	for (uint32_t i = 0; i < gp_slot_limit(); i++)
-		if (userq_is_ours(&gp_slots[i]) && !gp_slots[i].dying && !gp_slots[i].remove_due &&
-		    !__atomic_load_n(&gp_slots[i].drm_fd, __ATOMIC_RELAXED)) {
-			userq_forget(&gp_slots[i]);
-			return;
-		}
-	gp_log("drm: too many open files with user queues; this one's are not scheduled");
-}
-
 /* Lock held. A queue that cannot be kept track of is left alone. */
 static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_id)
 {
@@ -232,10 +220,8 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 		userq_forget(slot);
 	userq_forget_at(aql ? in->rptr_va - USERQ_READ_AT : 0);
 	file = userq_file(fd);
-	if (file == USERQ_FILE_MAX) {
-		userq_forget_closed();
-		file = userq_file(fd);
-	}
+	if (file == USERQ_FILE_MAX)
+		gp_log("drm: too many files have had user queues; this one's are not scheduled");
 	if (!gpu_id || queue_id >= USERQ_ID || file == USERQ_FILE_MAX || gp_page_reserve() < 0)
 		return;
 	slot = gp_slot_add(aql ? in->rptr_va - USERQ_READ_AT : 0);
