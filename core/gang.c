@@ -194,11 +194,12 @@ void gp_gang_open(struct gp_sched *sched, uint32_t index, enum gp_why why)
 
 	if (why == GP_WHY_AGED)
 		gp_age_gang_opens(sched, gang);
+	if (!gang->want_open || why == GP_WHY_AGED)
+		gang->why = why; /* an aged turn may begin while members are still to open for another reason */
 	if (gang->want_open)
 		return;
 	gang->want_open = true;
 	gang_unlink(sched, index);
-	gang->why = why;
 	gang->move = ++sched->gang_move;
 	gang_mark_devices(sched, gang);
 }
