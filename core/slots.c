@@ -9,11 +9,27 @@ static bool slots_can_park(const struct gp_queue *q)
 	return q->attr.kind == GP_KIND_COMPUTE && !q->attr.unseen && q->gang == GP_NONE && !q->aged;
 }
 
+/* Changes of all slots one after the other are to take no more than half of the time: with less a device whose turns
+ * are short would only change gates. */
+#define SLOTS_TURN_PAIRS 2u
+
+/* How long a queue keeps its slot among equals. */
+static uint64_t slots_turn_ns(const struct gp_device *device)
+{
+	uint64_t slots = device->attr.slot_count < device->queue_count ? device->attr.slot_count : device->queue_count;
+	uint64_t changes = device->attr.unit == GP_UNIT_DEVICE ? 1 : slots;
+	uint64_t least_ns = SLOTS_TURN_PAIRS * changes * (device->attr.close_ns + device->attr.open_ns);
+
+	if (least_ns > GP_DURATION_NS_MAX)
+		least_ns = GP_DURATION_NS_MAX;
+	return device->param.turn_ns > least_ns ? device->param.turn_ns : least_ns;
+}
+
 /* When an open queue with work has had its time: it started when it was opened, or when its work came if it was open
  * then. */
 static uint64_t slots_turn_end_ns(const struct gp_plan_builder *b, const struct gp_queue *q)
 {
-	return (q->opened_ns > q->busy_since_ns ? q->opened_ns : q->busy_since_ns) + b->device->param.turn_ns;
+	return (q->opened_ns > q->busy_since_ns ? q->opened_ns : q->busy_since_ns) + slots_turn_ns(b->device);
 }
 
 /* What strangers leave us of so many; at least one, or nobody of ours would ever run. */

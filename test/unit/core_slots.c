@@ -370,9 +370,35 @@ static void processes_are_parked(void **state)
 	world_free(w);
 }
 
+/* Turns as short as a few changes of gates, and no limit on what those may cost: equals that take the slots from each
+ * other leave the device at least half of its time. */
+static void short_turns_leave_time_for_work(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_QUEUE,
+									  .slot_count = 8,
+									  .close_ns = 105 * US,
+									  .open_ns = 105 * US },
+								.param = { .turn_ns = 1 * MS,
+									   .overhead_permille = 1000 } });
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 14; i++) {
+		world_write(w, world_solo(w, device, 50), 1u << 30);
+		world_run(w, 150 * US);
+	}
+	world_run(w, 1 * S);
+	assert_in_range(world_stats(w, device).transactions * 105 * US, 100 * MS, 500 * MS);
+	for (i = 0; i < 14; i++)
+		assert_in_range(w->queues[i].open_ns, 560 * MS, 585 * MS); /* 8 of 14 */
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(short_turns_leave_time_for_work),
 		cmocka_unit_test(longest_idle_is_parked_first),
 		cmocka_unit_test(nobody_is_parked_within_the_limit),
 		cmocka_unit_test(others_take_slots),
