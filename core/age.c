@@ -225,7 +225,7 @@ static void age_give(struct gp_sched *sched, const struct gp_queue *q)
 
 	GP_ASSERT(device->aged_seat == GP_NONE && q->age_waits && q->gate == GP_GATE_CLOSED && !q->aged);
 	device->aged_seat = q->seat;
-	device->aged_begun = device->aged_alone = device->aged_had_device = false;
+	device->aged_begun = device->aged_alone = device->aged_had_device = device->aged_forced = false;
 	device->aged_from_ns = GP_NEVER_NS;
 	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns + 2 * device->attr.open_ns;
 	device->stats.aged++;
@@ -242,24 +242,57 @@ static void age_give(struct gp_sched *sched, const struct gp_queue *q)
 	if (q->gang != GP_NONE) {
 		device->aged_from_ns = sched->now_ns;
 		age_give_gang(sched, q->gang, gp_share_of(sched, q));
-	} else if (device->attr.switch_ns && q->is_batch) {
-		gp_turn_force(sched,
-			      q->seat); /* beside the holder neither would get anywhere: two short slices only switch */
 	}
 }
 
-void gp_age_begin(struct gp_sched *sched, struct gp_device *device)
+/* Its first order was given: from here on it costs others. */
+static void age_ordered(struct gp_sched *sched, struct gp_device *device)
+{
+	if (device->aged_from_ns != GP_NEVER_NS)
+		return;
+	device->aged_from_ns = sched->now_ns;
+	age_space(sched, &sched->shares[sched->seats[device->aged_seat].share], sched->now_ns);
+}
+
+/* Self-switching: an aged batch client has the turn alone. Beside the holder neither would get anywhere: two short
+ * slices only switch. The holder loses it when the budget can pay for the aged turn, not before. */
+static void age_take_turn(struct gp_sched *sched, struct gp_device *device)
+{
+	uint32_t i, seat = device->aged_seat;
+
+	if (!device->attr.switch_ns || device->aged_from_ns != GP_NEVER_NS || sched->seats[seat].has_turn)
+		return;
+	for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].aged && sched->queues[i].is_batch && gp_budget_can_pay(sched, device, 1)) {
+			gp_turn_force(sched, seat);
+			device->aged_forced = true;
+			return;
+		}
+}
+
+/* The next one, if it is time. */
+static void age_start(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t top = gp_heap_top(device, GP_HEAP_AGE);
 	uint64_t when_ns;
 
-	if (device->aged_seat != GP_NONE || device->stopped || top == GP_NONE)
+	if (top == GP_NONE)
 		return;
 	when_ns = age_later(sched->queues[top].age_key_ns, age_allowed_ns(sched, &sched->queues[top]));
 	if (when_ns > sched->now_ns)
 		gp_device_wake(device, when_ns);
 	else
 		age_give(sched, &sched->queues[top]);
+}
+
+void gp_age_begin(struct gp_sched *sched, struct gp_device *device)
+{
+	if (device->stopped)
+		return;
+	if (device->aged_seat == GP_NONE)
+		age_start(sched, device);
+	if (device->aged_seat != GP_NONE)
+		age_take_turn(sched, device);
 }
 
 /* The device owes its top what the aged turn took: the next one waits until it was age_permille of the time. An answer
@@ -492,15 +525,6 @@ static bool age_yield(struct gp_plan_builder *b)
 	return others == count;
 }
 
-/* Its first order was given: from here on it costs others. */
-static void age_ordered(struct gp_plan_builder *b)
-{
-	if (b->device->aged_from_ns != GP_NEVER_NS)
-		return;
-	b->device->aged_from_ns = b->sched->now_ns;
-	age_space(b->sched, &b->sched->shares[b->sched->seats[b->device->aged_seat].share], b->sched->now_ns);
-}
-
 /* The turn does not run out while its first gate waits for the budget or for a slice. Once that one is ordered it does:
  * it would go on for as long as the order is not answered. */
 static void age_stall(struct gp_plan_builder *b)
@@ -516,6 +540,20 @@ static void age_stall(struct gp_plan_builder *b)
 	b->device->aged_until_ns = GP_NEVER_NS;
 }
 
+/* All its gates are put aside again at once, unless each takes a transaction of its own. Where it took the turn from
+ * the holder the budget was asked then, for its first gate. */
+static bool age_must_pay(const struct gp_sched *sched, const struct gp_device *device)
+{
+	uint32_t i;
+
+	if (device->attr.unit != GP_UNIT_QUEUE)
+		return device->aged_from_ns == GP_NEVER_NS && !device->aged_forced;
+	for (i = sched->seats[device->aged_seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+		if (sched->queues[i].aged && sched->queues[i].gate != GP_GATE_CLOSED)
+			return true;
+	return !device->aged_forced;
+}
+
 /* One that waited a whole window opens whatever its rank, if the budget can pay for putting it aside again. */
 void gp_age_open(struct gp_plan_builder *b)
 {
@@ -528,9 +566,7 @@ void gp_age_open(struct gp_plan_builder *b)
 	if (device->aged_until_ns == GP_NEVER_NS)
 		device->aged_until_ns = sched->now_ns + device->param.age_turn_ns + 2 * device->attr.open_ns;
 	while ((i = age_next(b)) != GP_NONE) {
-		/* All its gates are put aside again at once, unless each takes a transaction of its own. */
-		if ((device->aged_from_ns == GP_NEVER_NS || device->attr.unit == GP_UNIT_QUEUE) &&
-		    !gp_budget_can_pay(sched, device, 1)) {
+		if (age_must_pay(sched, device) && !gp_budget_can_pay(sched, device, 1)) {
 			age_stall(b);
 			break;
 		}
@@ -539,7 +575,7 @@ void gp_age_open(struct gp_plan_builder *b)
 
 			device->aged_had_device = age_yield(b);
 			if (b->plan->close_count > before)
-				age_ordered(b);
+				age_ordered(sched, device);
 		}
 		if (!gp_slice_may_open(b, i)) { /* whose turn it was closes first */
 			age_stall(b);
@@ -549,38 +585,7 @@ void gp_age_open(struct gp_plan_builder *b)
 			break;
 		sched->queues[i].aged_mark = sched->queues[i].completed;
 		gp_plan_open(b, i, GP_WHY_AGED);
-		age_ordered(b);
+		age_ordered(sched, device);
 	}
 	gp_device_wake(device, device->aged_until_ns);
-}
-
-const char *gp_age_check(const struct gp_sched *sched, const struct gp_device *device)
-{
-	uint32_t i, k, waits = 0, heads = 0, listed = 0;
-
-	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next) {
-		const struct gp_share *share = &sched->shares[sched->seats[i].share];
-
-		if (&sched->devices[share->device] != device || !share->seat_count ||
-		    (share->user && share->user != sched->clients[sched->seats[i].client].attr.user))
-			return "a seat has the share of another user";
-		for (k = sched->seats[i].queue_first; k != GP_NONE; k = sched->queues[k].seat_next) {
-			const struct gp_queue *q = &sched->queues[k];
-
-			waits += q->age_waits;
-			heads += share->head == k;
-			if ((q->heap_index[GP_HEAP_AGE] != GP_NONE) != (share->head == k) ||
-			    (share->head == k && !q->age_waits))
-				return "the heap of aged queues disagrees with a share";
-			if (q->age_waits && !q->has_work)
-				return "a queue without work waits for an aged turn";
-			listed += share->first == k;
-			listed += q->age_waits && q->age_next != GP_NONE;
-			if (q->age_waits && q->age_next != GP_NONE && sched->queues[q->age_next].age_prev != k)
-				return "a list of aged queues is broken";
-		}
-	}
-	if (waits != listed || heads != device->heaps[GP_HEAP_AGE].count)
-		return "the count of aged queues is wrong";
-	return NULL;
 }

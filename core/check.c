@@ -146,6 +146,37 @@ static const char *check_shares(const struct gp_sched *sched, const struct gp_de
 		       "the counts of a user are wrong";
 }
 
+static const char *check_ages(const struct gp_sched *sched, const struct gp_device *device)
+{
+	uint32_t i, k, waits = 0, heads = 0, listed = 0;
+
+	for (i = device->seat_first; i != GP_NONE; i = sched->seats[i].device_next) {
+		const struct gp_share *share = &sched->shares[sched->seats[i].share];
+
+		if (&sched->devices[share->device] != device || !share->seat_count ||
+		    (share->user && share->user != sched->clients[sched->seats[i].client].attr.user))
+			return "a seat has the share of another user";
+		for (k = sched->seats[i].queue_first; k != GP_NONE; k = sched->queues[k].seat_next) {
+			const struct gp_queue *q = &sched->queues[k];
+
+			waits += q->age_waits;
+			heads += share->head == k;
+			if ((q->heap_index[GP_HEAP_AGE] != GP_NONE) != (share->head == k) ||
+			    (share->head == k && !q->age_waits))
+				return "the heap of aged queues disagrees with a share";
+			if (q->age_waits && !q->has_work)
+				return "a queue without work waits for an aged turn";
+			listed += share->first == k;
+			listed += q->age_waits && q->age_next != GP_NONE;
+			if (q->age_waits && q->age_next != GP_NONE && sched->queues[q->age_next].age_prev != k)
+				return "a list of aged queues is broken";
+		}
+	}
+	if (waits != listed || heads != device->heaps[GP_HEAP_AGE].count)
+		return "the count of aged queues is wrong";
+	return NULL;
+}
+
 static const char *check_device(const struct gp_sched *sched, const struct gp_device *device)
 {
 	uint32_t i, seats = 0, queues = 0, turns = 0, compute = 0, fixed = 0, open_seats = 0, unknown = 0, blind = 0;
@@ -192,7 +223,7 @@ static const char *check_device(const struct gp_sched *sched, const struct gp_de
 		return "a device's counts of gates are wrong";
 	wrong = check_shares(sched, device);
 	if (!wrong)
-		wrong = gp_age_check(sched, device);
+		wrong = check_ages(sched, device);
 	if (!wrong)
 		wrong = gp_slice_check(sched, device);
 	if (!wrong)

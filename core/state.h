@@ -311,6 +311,7 @@ struct gp_device {
 	uint64_t aged_from_ns;  /* of its first order; GP_NEVER_NS: none was given yet */
 	uint64_t aged_until_ns; /* GP_NEVER_NS: it still waits for the budget */
 	uint64_t age_free_ns;   /* no aged turn before: those that were took their share of the device */
+	bool aged_forced;       /* it took the turn from the holder, when the budget could pay */
 	bool aged_begun;        /* its first gate has opened … */
 	uint64_t aged_seq;      /* … by that plan */
 	bool aged_had_device;   /* and nobody else's was open with work */
@@ -400,7 +401,6 @@ void gp_age_gang_opens(struct gp_sched *sched, const struct gp_gang *gang);   /*
 void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang); /* the turn may have gone with a member */
 uint64_t gp_age_run_ns(const struct gp_device *device);   /* bound.c: an aged turn with its orders */
 bool gp_age_others_yield(const struct gp_device *device); /* nobody else opens now */
-const char *gp_age_check(const struct gp_sched *sched, const struct gp_device *device); /* NULL, or what is wrong */
 
 /* floor.c: guaranteed shares. */
 bool gp_floor_admits(const struct gp_sched *sched, const struct gp_core_client *client, uint32_t device,

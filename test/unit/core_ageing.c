@@ -430,6 +430,43 @@ static void rate_limit_precedes_ageing_precedes_priority(void **state)
 	world_free(w);
 }
 
+/* Where the device switches by itself an aged client has the turn alone. The holder keeps the turn until the budget can
+ * pay for that: the aged client does not open in the turn that was taken for it. */
+static void holder_keeps_its_turn_until_the_budget_can_pay(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS,
+									  .switch_ns = 200 * US,
+									  .lower_max = 1,
+									  .short_ns = 1 * US,
+									  .slice_ns = 2 * MS },
+								.param = { .overhead_permille = 1,
+									   .burst = 1,
+									   .age_window_ns = 50 * MS,
+									   .age_turn_ns = 5 * MS } });
+	uint32_t high = world_solo(w, device, GP_PRIORITY_HIGH), mid = world_solo(w, device, GP_PRIORITY_NORMAL);
+	uint32_t low = world_solo(w, device, GP_PRIORITY_LOW), first;
+
+	(void)state;
+	world_write(w, mid, 1u << 30);
+	world_write(w, low, 1u << 30);
+	world_write(w, high, 1u << 30);
+	world_run(w, 10 * MS);
+	assert_true(world_is_open(w, mid) && !world_is_open(w, low)); /* that close took what the budget had */
+	first = w->order_count;
+	world_run(w, 190 * MS);
+	assert_int_equal(w->order_count, first); /* 300 us at 0.1 % take 300 ms */
+	world_run(w, 110 * MS);
+	assert_non_null(world_last_order(w, mid, first));
+	assert_non_null(world_last_order(w, low, first));
+	assert_int_equal(w->orders[first].queue, mid); /* first the holder closes, then the aged one opens */
+	assert_int_equal(w->orders[first + 1].queue, low);
+	assert_int_equal(w->orders[first + 1].why, GP_WHY_AGED);
+	world_run(w, 10 * MS);
+	assert_true(world_is_open(w, mid) && !world_is_open(w, low));
+	world_free(w);
+}
+
 /* One client of a user leaves the orders of its aged turns unanswered for long, so none of them counts as one. It does
  * not have all the turns of its user: another one that is due goes before it. */
 static void late_client_does_not_keep_the_turns_of_its_user(void **state)
@@ -494,6 +531,7 @@ int main(void)
 		cmocka_unit_test(used_up_budget_leaves_open_then_keeps_closed),
 		cmocka_unit_test(used_up_budget_is_the_reason),
 		cmocka_unit_test(rate_limit_precedes_ageing_precedes_priority),
+		cmocka_unit_test(holder_keeps_its_turn_until_the_budget_can_pay),
 	};
 
 	return cmocka_run_group_tests_name("core_ageing", tests, NULL, NULL);
