@@ -13,6 +13,17 @@ struct late_state {
 	uint64_t next_packet[TRUTH_QUEUE_MAX];
 }; /* the first packet that has not started, per queue */
 
+/* It has work, or another member of its gang has: then it is as urgent as that one. */
+static bool late_is_active(const struct told *told, const struct told_queue *queue)
+{
+	uint32_t i;
+
+	for (i = 0; queue->attr.gang && !queue->has_work && i < told->queue_end; i++)
+		if (told->queues[i].used && told->queues[i].attr.gang == queue->attr.gang && told->queues[i].has_work)
+			return true;
+	return queue->has_work;
+}
+
 /* Idle gates are left alone while another lower queue is let finish: stopping the device for them would disturb it. */
 static bool late_is_excused(const struct checker_run *run, const struct told_queue *low)
 {
@@ -24,7 +35,7 @@ static bool late_is_excused(const struct checker_run *run, const struct told_que
 		return true;
 	for (i = 0; i < run->told->queue_end; i++) {
 		q = &run->told->queues[i];
-		if (q->used && q->device == low->device && q->has_work && q->rank > top)
+		if (q->used && q->device == low->device && q->rank > top && late_is_active(run->told, q))
 			top = q->rank;
 	}
 	for (i = 0; i < run->told->queue_end; i++) {

@@ -150,6 +150,13 @@ static const char *told_add_queue(struct told *told, const struct check_event *e
 	return NULL;
 }
 
+/* A busy period begins. The clock may stand still, so its time does not tell it from the last one. */
+static void told_begin(const struct told *told, struct told_queue *queue)
+{
+	queue->busy_since_ns = told->core_ns;
+	queue->short_tried = false;
+}
+
 /* Counters at completion: work is what is not completed. At fetch the last packet may still run, and the core guesses
  * how long: the end of that work is a claim of its own. */
 static const char *told_sample(struct told *told, const struct check_event *event)
@@ -170,7 +177,7 @@ static const char *told_sample(struct told *told, const struct check_event *even
 	queue->completed = event->completed;
 	queue->has_work = event->written != event->completed || told->devices[queue->device].attr.fetch_counters;
 	if (queue->has_work && !had_work)
-		queue->busy_since_ns = told->core_ns;
+		told_begin(told, queue);
 	if (!queue->has_work) {
 		queue->left_why = GP_WHY_NONE;
 		if (had_work)
@@ -415,7 +422,7 @@ static const char *told_claim(struct told *told, const struct gp_trace_event *cl
 		 * packet still runs. */
 		if (queue->has_work)
 			break;
-		queue->busy_since_ns = told->core_ns;
+		told_begin(told, queue);
 		queue->has_work = true;
 		queue->presumed = queue->written == queue->completed && device->attr.fetch_counters;
 		break;
@@ -427,10 +434,10 @@ static const char *told_claim(struct told *told, const struct gp_trace_event *cl
 			return "left open because opened a moment ago, which it was not";
 		if (claim->why == GP_WHY_SELF && !device->attr.switch_ns)
 			return "left open because the device switches by itself, which it does not";
-		if (claim->why == GP_WHY_SHORT && queue->short_busy_ns == queue->busy_since_ns + 1)
+		if (claim->why == GP_WHY_SHORT && queue->short_tried)
 			return "left open as short twice in one busy period";
 		if (claim->why == GP_WHY_SHORT) {
-			queue->short_busy_ns = queue->busy_since_ns + 1;
+			queue->short_tried = true;
 			queue->hold_ns = told->core_ns + device->attr.close_ns + device->attr.close_ns / 4 + 1;
 		}
 		break;

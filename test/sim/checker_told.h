@@ -44,7 +44,7 @@ struct told_queue {
 	/* claims */
 	enum gp_why left_why;   /* LEFT_OPEN since it last got work or its gate changed */
 	uint64_t hold_ns;       /* until then a claim, or a failed order, lets it stay open */
-	uint64_t short_busy_ns; /* busy period in which it was left open as short, + 1 */
+	bool short_tried;       /* it was left open as short since it last got work */
 	/* derived, see told_refresh() */
 	int64_t rank;
 	bool is_batch;
