@@ -351,6 +351,15 @@ static bool age_judge(struct gp_sched *sched, uint32_t queue, bool *ret_backs_of
 	return false;
 }
 
+/* A member of a gang has no aged turn any more: if it is open without a turn it closes. */
+static void age_lose(struct gp_sched *sched, uint32_t queue)
+{
+	if (!sched->queues[queue].aged)
+		return;
+	sched->queues[queue].aged = false;
+	gp_turn_check(sched, sched->queues[queue].seat);
+}
+
 /* It was a turn on all the gang's devices. */
 static void age_end_gang(struct gp_sched *sched, uint32_t gang, const struct gp_device *own, uint64_t from_ns)
 {
@@ -360,7 +369,7 @@ static void age_end_gang(struct gp_sched *sched, uint32_t gang, const struct gp_
 		if (&sched->devices[i] != own && sched->gangs[gang].device_mask >> i & 1)
 			age_charge(sched, &sched->devices[i], from_ns);
 	for (i = sched->gangs[gang].first; i != GP_NONE; i = sched->queues[i].gang_next) {
-		sched->queues[i].aged = false;
+		age_lose(sched, i);
 		gp_work_refresh(sched, i);
 	}
 }
@@ -471,7 +480,8 @@ void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang)
 	uint32_t i;
 
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
-		sched->queues[i].aged &= gp_device_of(sched, &sched->queues[i])->aged_seat == sched->queues[i].seat;
+		if (gp_device_of(sched, &sched->queues[i])->aged_seat != sched->queues[i].seat)
+			age_lose(sched, i);
 		age_refresh(sched, gp_share_of(sched, &sched->queues[i]));
 	}
 }

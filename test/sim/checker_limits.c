@@ -8,12 +8,23 @@ struct limits_state {
 	uint64_t version;
 };
 
+/* It was opened because the device rests, and no queue of the device has had work since. */
+static bool limits_rests(const struct told *told, const struct told_queue *queue)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++)
+		if (told->queues[i].used && told->queues[i].device == queue->device && told->queues[i].has_work)
+			return false;
+	return queue->order_why == GP_WHY_REST || queue->order_why == GP_WHY_COMPANY;
+}
+
 /* Its gate is open for a reason that stands above the limits. A gang ages as a whole. */
 static bool limits_is_exempt(const struct told *told, const struct told_queue *queue)
 {
 	uint32_t i;
 
-	if (queue->gate != GP_GATE_OPEN || told_is_excused(told, queue) || queue->aged)
+	if (queue->gate != GP_GATE_OPEN || told_is_excused(told, queue) || queue->aged || limits_rests(told, queue))
 		return true;
 	for (i = 0; queue->attr.gang && i < told->queue_end; i++) {
 		if (told->queues[i].used && told->queues[i].attr.gang == queue->attr.gang && told->queues[i].aged)

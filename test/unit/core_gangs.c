@@ -256,6 +256,41 @@ static void aged_member_that_leaves_takes_the_turn_along(void **state)
 	world_free(w);
 }
 
+/* The same, where another batch client has the turn beside the member that stays: that one closes at once, not when the
+ * turn is over. */
+static void member_that_stays_gives_way_to_the_holder(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device[2], high[2], gang[2], holder, i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		device[i] = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+								  .param = { .turn_ns = 1 * S,
+									     .rest_ns = 10 * S,
+									     .age_window_ns = 100 * MS,
+									     .age_turn_ns = 10 * MS } });
+		high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
+	}
+	holder = world_solo(w, device[1], GP_PRIORITY_LOW);
+	world_write(w, holder, 1000000);
+	for (i = 0; i < 2; i++)
+		gang[i] = world_queue_attr(w, world_client(w), device[i],
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+	world_settle(w);
+	world_write(w, gang[0], 1000000);
+	world_write(w, high[0], 1000000);
+	world_run(w, 105 * MS);
+	assert_true(world_is_open(w, gang[0]) && world_is_open(w, gang[1]) && world_is_open(w, holder));
+	world_write(w, gang[1], 1000000);
+	world_run(w, 1 * MS);
+	world_remove_client(w, w->queues[gang[0]].client);
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, holder));
+	assert_false(world_is_open(w, gang[1]));
+	world_free(w);
+}
+
 /* Two devices, as pairs_new(); the second member could not be closed for the urgent queue on the first device. */
 static struct pairs pairs_stuck(void)
 {
@@ -513,6 +548,7 @@ int main(void)
 		cmocka_unit_test(starved_gang_ages_as_one),
 		cmocka_unit_test(aged_turn_of_a_gang_ends_on_every_device),
 		cmocka_unit_test(aged_member_that_leaves_takes_the_turn_along),
+		cmocka_unit_test(member_that_stays_gives_way_to_the_holder),
 		cmocka_unit_test(quarantined_member_keeps_the_gang_open),
 		cmocka_unit_test(gang_closes_again_without_the_quarantined),
 		cmocka_unit_test(start_ends_the_quarantine_of_the_gang),
