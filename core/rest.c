@@ -82,11 +82,9 @@ static bool rest_holds_out(struct gp_sched *sched, struct gp_device *device)
 	return false;
 }
 
-/* The highest priority that counts; registered: of all queues that are there, at work or not. */
-static int32_t rest_top(const struct gp_sched *sched, const struct gp_device *device, bool registered)
+/* The highest priority from top downwards that counts; registered: of all queues that are there, at work or not. */
+static int32_t rest_top(const struct gp_sched *sched, const struct gp_device *device, int32_t top, bool registered)
 {
-	int32_t top = GP_PRIORITY_MAX;
-
 	while (top > 0 && !(registered ? device->levels[top].queue_count : rest_is_awake(sched, &device->levels[top])))
 		top--;
 	return top;
@@ -109,7 +107,8 @@ static bool rest_changes(struct gp_sched *sched, struct gp_device *device, int32
 bool gp_rest_update(struct gp_sched *sched, struct gp_device *device)
 {
 	const struct gp_level *deadlines = &device->levels[GP_LEVEL_DEADLINE];
-	int32_t all = rest_top(sched, device, true), awake = rest_top(sched, device, false), top = device->priority_top;
+	int32_t all = rest_top(sched, device, GP_PRIORITY_MAX, true), awake = rest_top(sched, device, all, false);
+	int32_t top = device->priority_top;
 	bool is_deadline = rest_is_awake(sched, deadlines), was_deadline = device->deadline_queue_count;
 	uint64_t until_ns;
 
