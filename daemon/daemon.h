@@ -3,7 +3,8 @@
  * gpreemptd: what its files share. One decision thread owns everything here; only the list of reports (inbox) is
  * written by other threads, under its lock.
  *
- *   peer.c     connections: who is there, packets in and out       client.c   agents: hello, queues, orders answered
+ *   listen.c   the socket, newcomers: who is there
+ *   peer.c     connections: packets in and out                     client.c   agents: hello, queues, orders answered
  *   queue.c    one queue: page, counters, the core's view of it    plan.c     the core's plans are carried out
  *   device.c   devices: policy, costs, stop and start              sampling.c which agents look at their counters
  *   control.c  commands; status.c, metrics.c, events.c answer      access.c   ceilings, who may see and change what

@@ -68,17 +68,22 @@ struct gp_peer {
 };
 
 /* peer.c */
-int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error);
 void gp_peer_watch_end(struct gp_daemon *daemon, struct gp_peer *peer);
 void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *why); /* why NULL: it hung up */
 int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count);
 void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *why); /* a bad message: counted */
 void gp_peer_bury(struct gp_daemon *daemon);
+void gp_peer_serve(struct gp_daemon *daemon, struct gp_peer *peer);         /* reads, writes, or goes on with its job */
+void gp_peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events); /* of a peer's source */
+/* Closes its socket, here or elsewhere; owner NULL: it is not known yet. */
+void gp_peer_hang_up(struct gp_daemon *daemon, int fd, struct gp_owner *owner);
+
+/* listen.c */
+int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error);
 void gp_peer_listen_again(struct gp_daemon *daemon, uint64_t now_ns);
 void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns);
-void gp_peer_serve(struct gp_daemon *daemon, struct gp_peer *peer); /* reads, writes, or goes on with its job */
-uint32_t gp_peer_max(const struct gp_daemon *daemon);               /* connections at once */
-void gp_peer_accept(struct gp_daemon *daemon);                      /* a few of those who wait to be let in */
+uint32_t gp_peer_max(const struct gp_daemon *daemon); /* connections at once */
+void gp_peer_accept(struct gp_daemon *daemon);        /* a few of those who wait to be let in */
 
 /* answer.c */
 int gp_peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text,

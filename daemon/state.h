@@ -34,7 +34,7 @@ struct gp_loop {
 	pthread_t thread;
 };
 
-/* peer.c: who comes in. */
+/* listen.c: who comes in. */
 struct gp_listen {
 	int fd, spare_fd, lock_fd;
 	struct gp_source source;

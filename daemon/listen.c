@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The socket and who comes to it: newcomers are let in a few at a time, and the kernel says who they are. Nothing here
+ * blocks, and nobody is let in whom the daemon could not identify.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "daemon/daemon.h"
+#include "lib/closer.h"
+
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59 /* Linux 4.13 */
+#endif
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* newer than most headers */
+#endif
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+#define LISTEN_ACCEPT_MAX  16            /* connections that are let in between two looks at urgent work */
+#define LISTEN_ACCEPT_WORK 24            /* units each; a handful of calls, three files of /proc */
+#define LISTEN_QUEUE       128           /* newcomers that wait: who comes after a storm waits for as many */
+#define LISTEN_EXPIRE_NS   1000000000ull /* between two looks for connections that say nothing */
+#define LISTEN_SILENT_NS   10000000000ull
+#define LISTEN_FULL_NS     100000000ull
+#define LISTEN_CLOSING_MAX 1024u /* connections that others are to close and have not */
+#define LISTEN_SPARE_FDS   64u   /* connections beyond clients_max: commands; and as many more for root alone */
+
+/* A descriptor of the process at the other end that cannot come to mean another one. */
+static int listen_pidfd(int fd, pid_t pid)
+{
+	int pidfd = -1;
+	socklen_t size = sizeof(pidfd);
+
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size))
+		return pidfd;
+	/* Older kernels: by number, which is the same process if the connection still stands afterwards, because its
+	 * process holds the other end. A number that was passed on to another process is refused by its dead socket. */
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd >= 0) {
+		struct pollfd end = { .fd = fd, .events = POLLRDHUP };
+
+		if (poll(&end, 1, 0) < 0 || end.revents & (POLLHUP | POLLRDHUP)) {
+			close(pidfd);
+			return -1;
+		}
+		fcntl(pidfd, F_SETFD, FD_CLOEXEC);
+	}
+	return pidfd;
+}
+
+static void listen_turn_away(struct gp_daemon *daemon, int fd, const char *why)
+{
+	struct gp_peer peer = { .fd = fd, .version = GP_WIRE_VERSION };
+	struct gp_wire_text text = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_REFUSED, sizeof(text), 0 } };
+
+	snprintf(text.text, sizeof(text.text), "%s", why);
+	gp_peer_send(&peer, &text, sizeof(text), NULL, 0);
+	daemon->counters.peers_refused++;
+	gp_peer_hang_up(daemon, fd, NULL);
+}
+
+/* As the process has them, not as the system's database has them for its user: a service may have been given some, or
+ * have dropped some; and nobody waits for a directory server here. */
+static int listen_groups(struct gp_peer *peer, gid_t primary)
+{
+	socklen_t size = 0;
+	gid_t *groups;
+
+	if (getsockopt(peer->fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) && errno != ERANGE)
+		size = 0; /* an older kernel */
+	groups = malloc(sizeof(*groups) + size);
+	if (!groups)
+		return -ENOMEM;
+	groups[0] = primary;
+	if (size && getsockopt(peer->fd, SOL_SOCKET, SO_PEERGROUPS, groups + 1, &size))
+		size = 0;
+	peer->groups = groups;
+	peer->group_count = 1 + (uint32_t)(size / sizeof(*groups));
+	return 0;
+}
+
+uint32_t gp_peer_max(const struct gp_daemon *daemon)
+{
+	uint32_t max = daemon->config.client_max + 2 * LISTEN_SPARE_FDS;
+
+	return max < daemon->fd_max / GP_PEER_FDS ? max : daemon->fd_max / GP_PEER_FDS;
+}
+
+/* Users keep nobody out: not each other, and not who could do something about it. */
+static bool listen_is_too_many(const struct gp_daemon *daemon, const struct gp_owner *owner)
+{
+	uint32_t max = gp_peer_max(daemon), kept;
+
+	kept = LISTEN_SPARE_FDS < max / 4 ? LISTEN_SPARE_FDS : max / 4;
+	return !gp_owner_may_take(owner, max, kept, daemon->peer_count, owner->peer_count) ||
+	       (!gp_owner_is_root(owner) && owner->peer_count >= daemon->config.user_max);
+}
+
+/* NULL: it is in place. Otherwise why it cannot be; who and pidfd are as the kernel says. */
+static const char *listen_create(struct gp_daemon *daemon, int fd, const struct ucred *who, int pidfd)
+{
+	uint64_t account;
+	struct gp_owner *owner = gp_owner_get(daemon, who->uid, who->pid, pidfd, &account);
+	struct gp_peer *peer = listen_is_too_many(daemon, owner) ? NULL : calloc(1, sizeof(*peer));
+
+	gp_notice(daemon, owner, GP_NOTICE_STORM);
+	if (!peer) {
+		gp_owner_put(owner);
+		return "gpreemptd has too many connections (connections_per_user, clients_max)";
+	}
+	*peer = (struct gp_peer){ .source = { gp_peer_ready, peer },
+				  .fd = fd,
+				  .pidfd = pidfd,
+				  .pid = who->pid,
+				  .version = GP_WIRE_VERSION,
+				  .uid = who->uid,
+				  .rights = gp_rights_read(who->uid, who->pid, pidfd),
+				  .account = account,
+				  .owner = owner,
+				  .connected_ns = gp_now_ns() };
+	if (listen_groups(peer, who->gid) || gp_daemon_watch(daemon, fd, EPOLLIN | EPOLLONESHOT, &peer->source)) {
+		gp_owner_put(owner);
+		free(peer->groups);
+		free(peer);
+		return "gpreemptd could not identify your process";
+	}
+	peer->next = daemon->peers;
+	if (peer->next)
+		peer->next->prev = peer;
+	daemon->peers = peer;
+	daemon->peer_count++;
+	daemon->listen.new_count++;
+	gp_timer_sooner(daemon, &daemon->listen.silent_timer, gp_now_ns() + LISTEN_EXPIRE_NS);
+	owner->peer_count++;
+	return NULL;
+}
+
+static void listen_add(struct gp_daemon *daemon, int fd)
+{
+	struct ucred who;
+	socklen_t size = sizeof(who);
+	const char *why = "gpreemptd could not identify your process";
+	int pidfd;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || who.pid <= 0) {
+		listen_turn_away(daemon, fd, "gpreemptd cannot see your process from its PID namespace");
+		return;
+	}
+	pidfd = listen_pidfd(fd, who.pid);
+	if (pidfd >= 0)
+		why = listen_create(daemon, fd, &who, pidfd);
+	if (!why)
+		return;
+	listen_turn_away(daemon, fd, why);
+	if (pidfd >= 0)
+		close(pidfd);
+}
+
+static void listen_pause(struct gp_daemon *daemon)
+{
+	gp_daemon_watch(daemon, daemon->listen.fd, 0, &daemon->listen.source);
+	gp_timer_set(daemon, &daemon->listen.timer, gp_now_ns() + LISTEN_FULL_NS);
+}
+
+/* With no descriptor left, one is kept to take the connection and end it: otherwise epoll would never sleep again. If
+ * that one is gone too, nobody is let in for a while. */
+static bool listen_overflow(struct gp_daemon *daemon)
+{
+	int fd;
+
+	if (daemon->listen.spare_fd >= 0)
+		close(daemon->listen.spare_fd);
+	fd = accept4(daemon->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0)
+		listen_turn_away(daemon, fd, "gpreemptd has no file descriptors left (LimitNOFILE=)");
+	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
+		return true;
+	listen_pause(daemon);
+	return false;
+}
+
+static void listen_asked(struct gp_daemon *daemon, void *owner, uint32_t events)
+{
+	(void)owner;
+	(void)events;
+	daemon->listen.is_asked = true;
+}
+
+void gp_peer_accept(struct gp_daemon *daemon)
+{
+	int fd;
+
+	daemon->listen.is_asked = false;
+	/* Each holds a descriptor of ours: whoever makes them wait keeps newcomers out, not those who are here. */
+	if (gp_close_pending() >= LISTEN_CLOSING_MAX) {
+		listen_pause(daemon);
+		return;
+	}
+	gp_portion_begin(daemon);
+	for (int i = 0; i < LISTEN_ACCEPT_MAX && !gp_portion_is_over(daemon); i++) {
+		gp_portion_use(daemon, LISTEN_ACCEPT_WORK);
+		fd = accept4(daemon->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0) {
+			listen_add(daemon, fd);
+		} else if (errno == EMFILE || errno == ENFILE) {
+			if (!listen_overflow(daemon))
+				return;
+		} else if (errno != ECONNABORTED && errno != EINTR) {
+			return;
+		}
+	}
+}
+
+void gp_peer_listen_again(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	(void)now_ns;
+	gp_daemon_watch(daemon, daemon->listen.fd, EPOLLIN, &daemon->listen.source);
+}
+
+/* Who connects and then says nothing holds a place that others may need. */
+void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	struct gp_peer *peer, *next;
+
+	if (daemon->listen.new_count)
+		gp_timer_set(daemon, &daemon->listen.silent_timer, now_ns + LISTEN_EXPIRE_NS);
+	for (peer = daemon->listen.new_count ? daemon->peers : NULL; peer; peer = next) {
+		next = peer->next;
+		if (peer->kind == GP_PEER_NEW && now_ns - peer->connected_ns > LISTEN_SILENT_NS)
+			gp_peer_close(daemon, peer, "it sent no message for 10 s");
+	}
+}
+
+static int listen_lock(struct gp_daemon *daemon, const char *path, struct gp_error *error)
+{
+	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+
+	snprintf(name, sizeof(name), "%s.lock", path);
+	daemon->listen.lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (daemon->listen.lock_fd < 0)
+		return gp_error_set(error, -errno, "cannot create %s: %s", name, strerror(errno));
+	if (flock(daemon->listen.lock_fd, LOCK_EX | LOCK_NB))
+		return gp_error_set(error, -EBUSY, "another gpreemptd serves %s already", path);
+	return 0;
+}
+
+/* Bound beside its name and renamed onto it: a daemon that takes over never leaves a moment without a socket. */
+int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const char *path = daemon->config.socket;
+	int r;
+
+	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", path) >= sizeof(address.sun_path))
+		return gp_error_set(error, -ENAMETOOLONG, "%s: a socket's path has at most 103 bytes here", path);
+	r = listen_lock(daemon, path, error);
+	if (r)
+		return r;
+	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	daemon->listen.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Nobody sends us descriptors: the last of a file would be closed inside our recv(), and one that lingers holds
+	 * us there. Connections have it from here. Before Linux 6.16 there is no such thing, and we look ourselves. */
+	daemon->listen.no_rights = !setsockopt(daemon->listen.fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
+	unlink(address.sun_path);
+	if (daemon->listen.fd < 0 || bind(daemon->listen.fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    chmod(address.sun_path, (mode_t)daemon->config.socket_mode) ||
+	    (daemon->config.socket_gid >= 0 && chown(address.sun_path, (uid_t)-1, (gid_t)daemon->config.socket_gid)) ||
+	    listen(daemon->listen.fd, LISTEN_QUEUE) || rename(address.sun_path, path)) {
+		r = -errno;
+		unlink(address.sun_path);
+		return gp_error_set(error, r, "cannot make the socket %s: %s", path, strerror(-r));
+	}
+	daemon->listen.source = (struct gp_source){ listen_asked, NULL };
+	return gp_daemon_watch(daemon, daemon->listen.fd, EPOLLIN, &daemon->listen.source);
+}
