@@ -10,6 +10,7 @@
 #include "daemon/process.h"
 
 #define PROCESS_STAT_SIZE 2048u
+#define PROCESS_PLACES    64u /* that are looked at for one number; chosen */
 
 /* Fields of /proc/PID/stat, as proc(5) counts them; the second is the name. */
 enum { PROCESS_FIELD_NAME = 2, PROCESS_FIELD_PARENT = 4, PROCESS_FIELD_START = 22, PROCESS_FIELD_STACK = 28 };
@@ -66,12 +67,19 @@ pid_t gp_process_parent(pid_t pid)
 	return gp_process_stat(pid, &process) ? 0 : process.parent;
 }
 
-/* Each process of a tree is read once, however many of its descendants are asked about. */
+/* Each process of a tree is read once, however many of its descendants are asked about. Numbers that fall on one place
+ * take the next ones: what was read is the answer until the end, though the process has gone. */
 static pid_t process_known_parent(struct gp_ancestry *ancestry, pid_t pid)
 {
-	uint32_t place = (uint32_t)pid % GP_ANCESTRY_SIZE;
+	uint32_t place = (uint32_t)pid % GP_ANCESTRY_SIZE, i = 0;
 
-	if (ancestry->pids[place] != pid) {
+	while (i < PROCESS_PLACES && ancestry->pids[place] && ancestry->pids[place] != pid) {
+		place = (place + 1) % GP_ANCESTRY_SIZE;
+		i++;
+	}
+	if (i == PROCESS_PLACES)
+		return gp_process_parent(pid); /* and is not kept */
+	if (!ancestry->pids[place]) {
 		ancestry->parents[place] = gp_process_parent(pid);
 		ancestry->pids[place] = pid;
 	}
