@@ -2,6 +2,10 @@
 /*
  * The socket and who comes to it: newcomers are let in a few at a time, and the kernel says who they are. Nothing here
  * blocks, and nobody is let in whom the daemon could not identify.
+ *
+ * Newcomers have a part of the thread's time, all of them together: the kernel hands them out in the order in which
+ * they came, so whose they are is known too late to make only one user's wait. A thread that is always busy for them
+ * would lose the processor to others (the kernel keeps a twentieth of it from real-time threads, in one piece).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +32,12 @@
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
-#define LISTEN_ACCEPT_MAX  16            /* connections that are let in between two looks at urgent work */
-#define LISTEN_ACCEPT_WORK 24            /* units each; a handful of calls, three files of /proc */
+#define LISTEN_ACCEPT_MAX  64            /* connections that are taken between two looks at urgent work */
+#define LISTEN_ACCEPT_WORK 2             /* units each; a handful of calls */
+#define LISTEN_CREATE_WORK 22            /* more for one that is looked at; three files of /proc */
+#define LISTEN_SHARE       4u            /* newcomers have a quarter of the thread's time … */
+#define LISTEN_BURST_NS    10000000ull   /* … after this much at once; both chosen */
+#define LISTEN_ONE_NS      1000000ull    /* two portions: more was not theirs, the machine may have stood still */
 #define LISTEN_QUEUE       128           /* newcomers that wait: who comes after a storm waits for as many */
 #define LISTEN_EXPIRE_NS   1000000000ull /* between two looks for connections that say nothing */
 #define LISTEN_SILENT_NS   10000000000ull
@@ -111,11 +119,12 @@ static bool listen_is_too_many(const struct gp_daemon *daemon, const struct gp_o
 /* NULL: it is in place. Otherwise why it cannot be; who and pidfd are as the kernel says. */
 static const char *listen_create(struct gp_daemon *daemon, int fd, const struct ucred *who, int pidfd)
 {
-	uint64_t account;
+	uint64_t account, begin_ns = gp_now_ns();
 	struct gp_owner *owner = gp_owner_get(daemon, who->uid, who->pid, pidfd, &account);
 	struct gp_peer *peer = listen_is_too_many(daemon, owner) ? NULL : calloc(1, sizeof(*peer));
 
 	gp_notice(daemon, owner, GP_NOTICE_STORM);
+	gp_fair_charge(owner, gp_now_ns() - begin_ns, gp_now_ns());
 	if (!peer) {
 		gp_owner_put(owner);
 		return "gpreemptd has too many connections (connections_per_user, clients_max)";
@@ -147,6 +156,25 @@ static const char *listen_create(struct gp_daemon *daemon, int fd, const struct 
 	return NULL;
 }
 
+/* It has ended already and has left no message: nobody waits for an answer. */
+static bool listen_is_over(int fd)
+{
+	char byte;
+
+	return !recv(fd, &byte, sizeof(byte), MSG_DONTWAIT | MSG_PEEK);
+}
+
+/* For the journal alone his uid is enough. Whether he is root was not looked at. */
+static void listen_note(struct gp_daemon *daemon, uid_t uid)
+{
+	struct gp_owner *owner = uid ? gp_owner_get(daemon, uid, 0, -1, NULL) : NULL;
+
+	if (!owner)
+		return;
+	gp_notice(daemon, owner, GP_NOTICE_STORM);
+	gp_owner_put(owner);
+}
+
 static void listen_add(struct gp_daemon *daemon, int fd)
 {
 	struct ucred who;
@@ -158,6 +186,12 @@ static void listen_add(struct gp_daemon *daemon, int fd)
 		listen_turn_away(daemon, fd, "gpreemptd cannot see your process from its PID namespace");
 		return;
 	}
+	if (listen_is_over(fd)) { /* looking at a process costs ten times as much, and a storm is of such connections */
+		listen_note(daemon, who.uid);
+		gp_peer_hang_up(daemon, fd, NULL);
+		return;
+	}
+	gp_portion_use(daemon, LISTEN_CREATE_WORK);
 	pidfd = listen_pidfd(fd, who.pid);
 	if (pidfd >= 0)
 		why = listen_create(daemon, fd, &who, pidfd);
@@ -168,10 +202,23 @@ static void listen_add(struct gp_daemon *daemon, int fd)
 		close(pidfd);
 }
 
-static void listen_pause(struct gp_daemon *daemon)
+static void listen_pause(struct gp_daemon *daemon, uint64_t until_ns)
 {
 	gp_daemon_watch(daemon, daemon->listen.fd, 0, &daemon->listen.source);
-	gp_timer_set(daemon, &daemon->listen.timer, gp_now_ns() + LISTEN_FULL_NS);
+	gp_timer_set(daemon, &daemon->listen.timer, until_ns);
+}
+
+/* Who comes after that waits in the kernel's queue. */
+static void listen_charge(struct gp_daemon *daemon, uint64_t begin_ns)
+{
+	struct gp_listen *listen = &daemon->listen;
+	uint64_t now_ns = gp_now_ns(), paid_ns = (now_ns - listen->spent_ns) / LISTEN_SHARE;
+	uint64_t took_ns = now_ns - begin_ns < LISTEN_ONE_NS ? now_ns - begin_ns : LISTEN_ONE_NS;
+
+	listen->debt_ns = (listen->debt_ns > paid_ns ? listen->debt_ns - paid_ns : 0) + took_ns;
+	listen->spent_ns = now_ns;
+	if (listen->debt_ns > LISTEN_BURST_NS && !listen->timer.at_ns)
+		listen_pause(daemon, now_ns + (listen->debt_ns - LISTEN_BURST_NS) * LISTEN_SHARE);
 }
 
 /* With no descriptor left, one is kept to take the connection and end it: otherwise epoll would never sleep again. If
@@ -188,7 +235,7 @@ static bool listen_overflow(struct gp_daemon *daemon)
 	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
 		return true;
-	listen_pause(daemon);
+	listen_pause(daemon, gp_now_ns() + LISTEN_FULL_NS);
 	return false;
 }
 
@@ -199,29 +246,32 @@ static void listen_asked(struct gp_daemon *daemon, void *owner, uint32_t events)
 	daemon->listen.is_asked = true;
 }
 
+/* False: nobody else waits, or nobody can be let in now. */
+static bool listen_accept_one(struct gp_daemon *daemon)
+{
+	int fd = accept4(daemon->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	gp_portion_use(daemon, LISTEN_ACCEPT_WORK);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		return listen_overflow(daemon);
+	if (fd >= 0)
+		listen_add(daemon, fd);
+	return fd >= 0 || errno == ECONNABORTED || errno == EINTR;
+}
+
 void gp_peer_accept(struct gp_daemon *daemon)
 {
-	int fd;
+	uint64_t begin_ns = gp_now_ns();
 
 	daemon->listen.is_asked = false;
 	/* Each holds a descriptor of ours: whoever makes them wait keeps newcomers out, not those who are here. */
 	if (gp_close_pending() >= LISTEN_CLOSING_MAX) {
-		listen_pause(daemon);
+		listen_pause(daemon, begin_ns + LISTEN_FULL_NS);
 		return;
 	}
 	gp_portion_begin(daemon);
-	for (int i = 0; i < LISTEN_ACCEPT_MAX && !gp_portion_is_over(daemon); i++) {
-		gp_portion_use(daemon, LISTEN_ACCEPT_WORK);
-		fd = accept4(daemon->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0) {
-			listen_add(daemon, fd);
-		} else if (errno == EMFILE || errno == ENFILE) {
-			if (!listen_overflow(daemon))
-				return;
-		} else if (errno != ECONNABORTED && errno != EINTR) {
-			return;
-		}
-	}
+	for (int i = 0; i < LISTEN_ACCEPT_MAX && !gp_portion_is_over(daemon) && listen_accept_one(daemon); i++) {}
+	listen_charge(daemon, begin_ns);
 }
 
 void gp_peer_listen_again(struct gp_daemon *daemon, uint64_t now_ns)

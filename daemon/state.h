@@ -41,7 +41,8 @@ struct gp_listen {
 	bool is_asked;                /* somebody waits to be let in */
 	bool no_rights;               /* the kernel lets nobody send us descriptors */
 	uint32_t new_count;           /* who have said nothing yet */
-	struct gp_timer timer;        /* no descriptors: nobody is let in until then; not set: all are */
+	struct gp_timer timer;        /* nobody is let in until then; not set: all are */
+	uint64_t debt_ns, spent_ns;   /* of the thread's time, and when that was true */
 	struct gp_timer silent_timer; /* silent connections are looked for */
 };
 

@@ -3,11 +3,13 @@
  * runtimes that come and go, newcomers. Between two looks at urgent work the daemon does a bounded amount of it,
  * counted in units of work; an urgent doorbell is decided on in the very next step; root is answered soon. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include "test/unit/daemon_world.h"
 
@@ -338,6 +340,100 @@ static void test_share(void **state)
 	gp_owner_put(root);
 }
 
+/* Connections that come and go; at most as many as the kernel's queue takes. */
+static void storm(uint32_t count)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", world.daemon.config.socket);
+	for (uint32_t i = 0; i < count; i++) {
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+		assert_true(!connect(fd, (struct sockaddr *)&address, sizeof(address)) || errno == EAGAIN);
+		close(fd);
+	}
+}
+
+/* Connections that were ended before they were let in cost next to nothing: who comes after sixty is answered at once.
+ */
+static void test_gone_newcomers(void **state)
+{
+	struct gp_control_request ping = world_request(GP_CONTROL_PING);
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	int root;
+
+	(void)state;
+	storm(60);
+	root = world_connect(&world);
+	world_send(root, &ping, sizeof(ping));
+	for (int i = 0; i < 4; i++)
+		gp_daemon_step(&world.daemon, 0);
+	assert_true(world_receive(root, buffer, sizeof(buffer)) > 0);
+	close(root);
+	world_step(&world);
+	assert_int_equal(world.daemon.peer_count, 0);
+}
+
+/* One that left a message was there: what it asked for is done. */
+static void test_gone_with_a_message(void **state)
+{
+	struct gp_control_request ping = world_request(GP_CONTROL_PING);
+	uint64_t messages = world.daemon.counters.messages;
+	int fd = world_connect(&world);
+
+	(void)state;
+	world_send(fd, &ping, sizeof(ping));
+	close(fd);
+	world_step(&world);
+	assert_int_equal(world.daemon.counters.messages - messages, 1);
+}
+
+/* A storm of newcomers that never ends has a quarter of the thread's time. In between the thread sleeps, and the storm
+ * does not wake it; who waits is let in afterwards. */
+static void test_newcomers_share(void **state)
+{
+	struct pollfd wakes = { .fd = world.daemon.loop.epoll_fd, .events = POLLIN };
+	uint64_t begin_ns = 0, busy_ns = 0, now_ns;
+
+	(void)state;
+	for (uint32_t pauses = 0; pauses < 50;) {
+		storm(48);
+		world_tick(20000);
+		now_ns = gp_now_ns();
+		gp_peer_accept(&world.daemon);
+		busy_ns += gp_now_ns() - now_ns;
+		world_tick(0);
+		now_ns = gp_now_ns();
+		assert_true(pauses || busy_ns < 20000000);
+		if (world.daemon.listen.timer.at_ns <= now_ns)
+			continue;
+		if (!pauses++) /* until then they had what nobody else needed */
+			begin_ns = now_ns, busy_ns = 0;
+		gp_daemon_step(&world.daemon, 0); /* what was noticed before the pause */
+		storm(4);
+		assert_int_equal(poll(&wakes, 1, 0), 0);
+		assert_false(gp_daemon_has_work(&world.daemon));
+		world_wait(&world, (uint32_t)((world.daemon.listen.timer.at_ns - now_ns) / 1000000 + 1));
+	}
+	assert_in_range(gp_now_ns() - begin_ns, 3 * busy_ns, 6 * busy_ns);
+	world_wait(&world, 100);
+	world_step(&world);
+	assert_int_equal(world.daemon.listen.timer.at_ns, 0);
+	assert_int_equal(world.daemon.peer_count, 0);
+}
+
+/* The machine stood still while newcomers were let in: that was not their fault, and the next ones do not wait. */
+static void test_newcomers_stall(void **state)
+{
+	(void)state;
+	storm(2);
+	world_tick(50000000);
+	gp_peer_accept(&world.daemon);
+	world_tick(0);
+	assert_int_equal(world.daemon.listen.timer.at_ns, 0);
+	world_step(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +442,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_share, begin, end),
 		cmocka_unit_test_setup_teardown(test_turns, begin, end),
 		cmocka_unit_test_setup_teardown(test_streams, begin, end),
+		cmocka_unit_test_setup_teardown(test_gone_newcomers, begin, end),
+		cmocka_unit_test_setup_teardown(test_gone_with_a_message, begin, end),
+		cmocka_unit_test_setup_teardown(test_newcomers_share, begin, end),
+		cmocka_unit_test_setup_teardown(test_newcomers_stall, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
