@@ -251,9 +251,13 @@ static const char *check_gang(const struct gp_sched *sched, uint32_t index)
 			return "a member of a gang that cannot be put aside may be closed, or stays so";
 		if (q->is_stuck && q->gate != GP_GATE_QUARANTINED)
 			return "a queue cannot be put aside and is not in quarantine";
+		if (q->gate == GP_GATE_QUARANTINED && !q->is_stuck && !gang->stuck_count)
+			return "a queue is in quarantine for nobody";
+		if (q->keeps_gang != (q->is_stuck && !sched->clients[q->client].attr.is_stuck_alone))
+			return "a queue keeps its gang open, or does not, against what its client is told";
 		members++;
 		work += q->has_work;
-		stuck += q->is_stuck;
+		stuck += q->keeps_gang;
 	}
 	if (stuck != gang->stuck_count || (stuck && !gang->want_open))
 		return "a gang does not know which of its members cannot be put aside";

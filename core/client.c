@@ -59,6 +59,7 @@ int gp_sched_client_set_attr(struct gp_sched *sched, struct gp_client_id client,
 	if (attr->user != c->attr.user)
 		return -EINVAL;
 	c->attr = *attr;
+	gp_gang_stick_client(sched, client.index);
 	for (i = c->seat_first; i != GP_NONE; i = sched->seats[i].client_next)
 		client_seat_view(sched, &sched->seats[i]);
 	return 0;
@@ -392,6 +393,7 @@ int gp_sched_queue_info(const struct gp_sched *sched, struct gp_queue_id queue, 
 		.may_be_short = gp_slice_may_be_short(&sched->devices[q->device], q),
 		.slice_failures = q->slice_fails,
 		.is_stuck = q->is_stuck,
+		.is_following = q->gate == GP_GATE_QUARANTINED && !q->is_stuck,
 	};
 	return 0;
 }

@@ -210,30 +210,49 @@ bool gp_gang_is_stuck(const struct gp_sched *sched, const struct gp_queue *queue
 }
 
 /* A member that cannot be put aside would spin for the others: they stay open as it does, in quarantine, until it is
- * gone or the device gives it another chance. Then their gates are ordered open once more. */
-void gp_gang_stick(struct gp_sched *sched, uint32_t queue, bool stuck)
+ * gone or the device gives it another chance, or its client is not to keep them any more. Then their gates are ordered
+ * open once more. */
+static void gang_keep(struct gp_sched *sched, uint32_t queue, bool keeps)
 {
 	struct gp_queue *q = &sched->queues[queue];
 	struct gp_gang *gang;
 	uint32_t i;
 
-	if (q->is_stuck == stuck)
+	if (q->keeps_gang == keeps)
 		return;
-	q->is_stuck = stuck;
+	q->keeps_gang = keeps;
 	if (q->gang == GP_NONE)
 		return;
 	gang = &sched->gangs[q->gang];
-	GP_ASSERT(stuck || gang->stuck_count);
-	gang->stuck_count += stuck ? 1u : -1u;
-	if (gang->stuck_count != stuck)
+	GP_ASSERT(keeps || gang->stuck_count);
+	gang->stuck_count += keeps ? 1u : -1u;
+	if (gang->stuck_count != keeps)
 		return;
-	if (stuck)
+	if (keeps)
 		gp_gang_open(sched, q->gang, GP_WHY_QUARANTINE);
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
-		if (stuck)
+		if (keeps)
 			gp_apply_follow(sched, i);
-		else if (sched->queues[i].gate == GP_GATE_QUARANTINED)
+		else if (sched->queues[i].gate == GP_GATE_QUARANTINED && !sched->queues[i].is_stuck)
 			gp_work_gate(sched, i, GP_GATE_UNKNOWN);
+	gang_mark_devices(sched, gang);
+}
+
+void gp_gang_stick(struct gp_sched *sched, uint32_t queue, bool stuck)
+{
+	struct gp_queue *q = &sched->queues[queue];
+
+	q->is_stuck = stuck;
+	gang_keep(sched, queue, stuck && !sched->clients[q->client].attr.is_stuck_alone);
+}
+
+void gp_gang_stick_client(struct gp_sched *sched, uint32_t client)
+{
+	uint32_t seat, i;
+
+	for (seat = sched->clients[client].seat_first; seat != GP_NONE; seat = sched->seats[seat].client_next)
+		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+			gp_gang_stick(sched, i, sched->queues[i].is_stuck);
 }
 
 /* The members of one gang on one device share a turn: the first gets it by the rules, the others join it. */

@@ -90,6 +90,7 @@ struct gp_queue {
 	uint32_t fail_count;    /* failed orders since the last close that succeeded */
 	bool condemned;         /* failed too often: quarantined as soon as it was ordered open */
 	bool is_stuck;          /* in quarantine in its own right, not because another member of its gang is */
+	bool keeps_gang;        /* is_stuck, and the others of its gang stay open with it */
 
 	/* Slice. */
 	uint64_t slice_ns;       /* as last acknowledged; 0: as its application has it */
@@ -189,7 +190,7 @@ struct gp_gang {
 	bool used;
 	uint32_t id; /* the caller's number */
 	uint32_t first, member_count, work_count;
-	uint32_t stuck_count; /* members that cannot be put aside: then none is */
+	uint32_t stuck_count; /* members that cannot be put aside and keep it: then none is */
 	uint64_t device_mask;
 	int64_t rank;  /* its members' highest */
 	uint64_t move; /* counts its openings and closings, over all gangs */
@@ -466,7 +467,8 @@ bool gp_gang_is_several(const struct gp_sched *sched, const struct gp_queue *que
 void gp_gang_share_turn(struct gp_sched *sched, uint32_t seat);         /* it has just got one */
 void gp_gang_decide(struct gp_sched *sched);                            /* which closed gangs may open now */
 void gp_gang_stick(struct gp_sched *sched, uint32_t queue, bool stuck); /* it is in quarantine in its own right */
-bool gp_gang_is_stuck(const struct gp_sched *sched, const struct gp_queue *queue); /* some member is */
+void gp_gang_stick_client(struct gp_sched *sched, uint32_t client);     /* whether its queues keep their gangs */
+bool gp_gang_is_stuck(const struct gp_sched *sched, const struct gp_queue *queue); /* some member is and keeps it */
 
 /* budget.c: how much preempting may cost. */
 bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device,

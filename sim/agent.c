@@ -187,7 +187,10 @@ void gp_sim_agent_client_add(struct gp_sim *sim, uint32_t index)
 {
 	struct sim_client *client = &sim->clients[index];
 	const struct gp_work_client *work = client->info.work;
-	struct gp_client_attr attr = { .tag = index, .memory_size = work->memory_size, .user = work->user };
+	struct gp_client_attr attr = { .tag = index,
+				       .memory_size = work->memory_size,
+				       .is_stuck_alone = work->is_stuck_alone,
+				       .user = work->user };
 	uint32_t i;
 
 	client->info.in_core = sim->core && !gp_sched_client_add(sim->core, &attr, &client->info.core_client);

@@ -92,6 +92,7 @@ struct gp_work_client {
 	bool idempotent;      /* its kernels may be killed and run again (mode reset) */
 	bool unseen;          /* its doorbells are not seen by an agent */
 	bool claims;          /* hostile: its agent always claims packets that are not there */
+	bool is_stuck_alone;  /* a queue of it that cannot be put aside does not keep its gang open */
 	uint64_t user;        /* clients of one user age as one; 0: a user of its own */
 	uint32_t sequence;    /* index into the workload's sequences */
 	uint32_t warm_count;  /* its first requests, or iterations, that are in none of its figures */

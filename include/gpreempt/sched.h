@@ -104,6 +104,7 @@ struct gp_client_attr {
 	uint64_t tag;         /* the driver's own name for the client; only copied into trace events */
 	uint64_t memory_size; /* bytes of device memory held, for drf */
 	bool is_distrusted;   /* nobody waits for its answers, however prompt they are */
+	bool is_stuck_alone;  /* a queue of it that cannot be put aside does not keep the others of its gang open */
 	uint64_t user; /* whose it is: clients of one user share one aged turn a window; 0: a user of its own; for life
 			*/
 };
@@ -316,6 +317,7 @@ struct gp_queue_info {
 	bool may_be_short;       /* for all that is known */
 	uint32_t slice_failures; /* in a row */
 	bool is_stuck;           /* in quarantine in its own right, not because another member of its gang is */
+	bool is_following;       /* stays open because another member of its gang is stuck */
 };
 
 /* How often a device that switches by itself does so. */

@@ -22,7 +22,7 @@
 enum check_type {
 	/* Said to the core; core_ns is the time it was given. Only calls that succeeded. */
 	CHECK_DEVICE,       /* device, attr, param, policy */
-	CHECK_CLIENT,       /* client, user */
+	CHECK_CLIENT,       /* client, user, is_alone */
 	CHECK_QUEUE_ADD,    /* device, queue, client, queue_attr */
 	CHECK_QUEUE_REMOVE, /* queue */
 	CHECK_ATTR,         /* queue, queue_attr */
@@ -56,7 +56,7 @@ struct check_event {
 	uint32_t device, gpu_queue, count, process;
 	uint64_t slice_ns;
 	uint64_t now_ns, core_ns, seq, written, completed, close_ns, open_ns, user;
-	bool open;
+	bool open, is_alone;
 	struct gp_queue_id queue;
 	struct gp_client_id client;
 	int result;

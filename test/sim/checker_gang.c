@@ -38,8 +38,8 @@ static void gang_note_forced(struct gang_state *state, const struct told *told)
 			state->forced[k--] = state->forced[--state->forced_count];
 	}
 	for (i = 0; i < told->queue_end; i++)
-		if (told->queues[i].used && told->queues[i].attr.gang && told->queues[i].stuck &&
-		    !gang_is_forced(state, told->queues[i].attr.gang) && state->forced_count < GANG_MAX)
+		if (told_keeps_gang(told, &told->queues[i]) && !gang_is_forced(state, told->queues[i].attr.gang) &&
+		    state->forced_count < GANG_MAX)
 			state->forced[state->forced_count++] = told->queues[i].attr.gang;
 }
 
@@ -119,6 +119,12 @@ static void gang_open(struct checker_run *run, const struct gang_state *state, c
 	}
 }
 
+/* In quarantine, without the others: these are the same among themselves. */
+static bool gang_is_alone(const struct told *told, const struct told_queue *queue)
+{
+	return queue->stuck && !told_keeps_gang(told, queue);
+}
+
 static bool gang_is_steady(const struct told *told, uint32_t gang)
 {
 	const struct told_queue *q;
@@ -126,7 +132,7 @@ static bool gang_is_steady(const struct told *told, uint32_t gang)
 
 	for (i = 0; i < told->queue_end; i++) {
 		q = &told->queues[i];
-		if (!q->used || q->attr.gang != gang)
+		if (!q->used || q->attr.gang != gang || gang_is_alone(told, q))
 			continue;
 		if (told_waits(told, q->device) || told->devices[q->device].stopped ||
 		    !told->devices[q->device].gates || (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED) ||
@@ -143,11 +149,12 @@ static void gang_look(struct checker_run *run, const struct told_queue *first)
 	const struct truth_queue *a = &run->truth->queues[first->attr.tag], *b;
 	uint32_t i;
 
-	if (!gang_is_steady(told, first->attr.gang))
+	if (gang_is_alone(told, first) || !gang_is_steady(told, first->attr.gang))
 		return;
 	for (i = 0; i < told->queue_end; i++) {
 		q = &told->queues[i];
-		if (!q->used || q->attr.gang != first->attr.gang || q->attr.tag >= TRUTH_QUEUE_MAX)
+		if (!q->used || q->attr.gang != first->attr.gang || q->attr.tag >= TRUTH_QUEUE_MAX ||
+		    gang_is_alone(told, q))
 			continue;
 		b = &run->truth->queues[q->attr.tag];
 		if (a->used && b->used && !a->lost && !b->lost && a->closed != b->closed)

@@ -97,14 +97,15 @@ static bool spin_is_kept_waiting(const struct checker_run *run, uint32_t device)
 }
 
 /* The core can neither put it aside nor bring it back now, by no fault of its own, or does not know that it should. One
- * in quarantine is no excuse: then all of its gang are open. */
+ * in quarantine is no excuse: then all of its gang are open, unless it is left alone. */
 static bool spin_is_excused(const struct checker_run *run, const struct told_queue *queue)
 {
 	const struct told_device *device;
 	struct gp_sim_queue_info info;
 
 	if (!queue || spin_is_unanswered(run, queue) || spin_is_kept_waiting(run, queue->device) ||
-	    (queue->gate != GP_GATE_QUARANTINED && (queue->fail_count || queue->condemned)))
+	    (queue->gate != GP_GATE_QUARANTINED && (queue->fail_count || queue->condemned)) ||
+	    (queue->stuck && !told_keeps_gang(run->told, queue)))
 		return true;
 	gp_sim_queue(run->sim, (uint32_t)queue->attr.tag, &info);
 	device = &run->told->devices[queue->device];

@@ -117,13 +117,20 @@ static const char *told_add_device(struct told *told, const struct check_event *
 	return NULL;
 }
 
-/* A member of its gang is in quarantine for its own orders: nobody of the gang is put aside then. */
+bool told_keeps_gang(const struct told *told, const struct told_queue *queue)
+{
+	return queue->used && queue->attr.gang && queue->stuck &&
+	       (queue->client.index >= TOLD_CLIENT_MAX || !told->is_alone[queue->client.index]);
+}
+
+/* A member of its gang is in quarantine for its own orders: nobody of the gang is put aside then, unless that one is
+ * left alone. */
 static bool told_must_follow(const struct told *told, const struct told_queue *queue)
 {
 	uint32_t i;
 
 	for (i = 0; i < told->queue_end && queue->attr.gang && told->devices[queue->device].gates; i++)
-		if (told->queues[i].used && told->queues[i].attr.gang == queue->attr.gang && told->queues[i].stuck)
+		if (told->queues[i].attr.gang == queue->attr.gang && told_keeps_gang(told, &told->queues[i]))
 			return true;
 	return false;
 }
@@ -224,7 +231,7 @@ static void told_stick(struct told *told, struct told_queue *queue, bool stuck)
 			continue;
 		if (stuck)
 			told_follow(told, peer);
-		else if (peer->gate == GP_GATE_QUARANTINED && !told_must_follow(told, peer))
+		else if (peer->gate == GP_GATE_QUARANTINED && !peer->stuck && !told_must_follow(told, peer))
 			told_gate(told, peer, GP_GATE_UNKNOWN);
 	}
 }
@@ -542,8 +549,10 @@ const char *told_event(struct told *told, const struct check_event *event)
 	switch (event->type) {
 	case CHECK_DEVICE: return told_add_device(told, event);
 	case CHECK_CLIENT:
-		if (event->client.index < TOLD_CLIENT_MAX)
+		if (event->client.index < TOLD_CLIENT_MAX) {
 			told->users[event->client.index] = event->user;
+			told->is_alone[event->client.index] = event->is_alone;
+		}
 		break;
 	case CHECK_QUEUE_ADD: return told_add_queue(told, event);
 	case CHECK_QUEUE_REMOVE:

@@ -71,6 +71,7 @@ struct told {
 	bool stale;                       /* rank and is_batch must be derived anew */
 	uint32_t device_count, queue_end; /* queue_end: indices in use are below */
 	uint64_t users[TOLD_CLIENT_MAX];  /* of clients, by their index; 0: of its own */
+	bool is_alone[TOLD_CLIENT_MAX];   /* its stuck queues keep no gang open */
 	/* A claim: the client is behind its share of that device; the how manieth there; 0: it is not. */
 	uint64_t behind[TOLD_CLIENT_MAX][TOLD_DEVICE_MAX], behind_count[TOLD_DEVICE_MAX];
 	struct told_device devices[TOLD_DEVICE_MAX];
@@ -93,6 +94,8 @@ uint32_t told_clients_of(const struct told *told, uint64_t user, uint32_t device
 /* It was claimed to be behind its guaranteed share of the device. */
 bool told_is_behind(const struct told *told, const struct told_queue *queue);
 uint32_t told_batch_max(const struct told_device *device); /* UINT32_MAX: no limit */
+/* It is in quarantine for its own orders, and its gang is to stay open with it. */
+bool told_keeps_gang(const struct told *told, const struct told_queue *queue);
 /* An order is under way. */
 bool told_moves(const struct told_queue *queue);
 /* It is made long before it opens beside a short one; where that is not answered it is tried again later and later. */

@@ -128,6 +128,12 @@ static void plant_make_patient(struct checker_run *run, struct gp_plan *plan)
 	plan->patience_ns *= 64;
 }
 
+/* Whoever is to be left alone keeps the others of its gang. */
+static void plant_client_keeps(struct gp_client_attr *attr)
+{
+	attr->is_stuck_alone = false;
+}
+
 /* The core does not know whose a client is. */
 static void plant_client_own(struct gp_client_attr *attr)
 {
@@ -294,6 +300,11 @@ const struct plant plant_list[] = {
 	  .kind = SWARM_RANKS,
 	  .send = plant_send_no_company,
 	  .what = "a rank in quarantine spins for the others" },
+	{ .name = "company",
+	  .caught_by = &checker_effect,
+	  .kind = SWARM_ALONE,
+	  .client = plant_client_keeps,
+	  .what = "a rank that is to be left alone in quarantine keeps its gang open" },
 	{ .name = "halves",
 	  .caught_by = &checker_spin,
 	  .world = plant_world_halves,

@@ -14,6 +14,7 @@ enum swarm_kind {
 	SWARM_SELF,    /* the same worlds on devices that switch by themselves, where every fault may happen */
 	SWARM_FLOORS,  /* the same worlds with guaranteed shares */
 	SWARM_RANKS,   /* the same worlds on several devices, with ranks of jobs that wait for each other */
+	SWARM_ALONE,   /* as SWARM_RANKS, and half of the clients keep no gang open */
 };
 
 /* Every hook may be NULL. The checkers have seen, or will see, the honest side unless it says otherwise. */

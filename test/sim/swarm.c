@@ -26,7 +26,7 @@ struct swarm_options {
 };
 
 static const char swarm_help[] =
-	"usage: swarm [--seeds N] [--first S] [--seed S] [--replay FILE] [--hostile|--self|--floors|--ranks] [--plant NAME] [--jobs N] [--verbose]\n"
+	"usage: swarm [--seeds N] [--first S] [--seed S] [--replay FILE] [--hostile|--self|--floors|--ranks|--alone] [--plant NAME] [--jobs N] [--verbose]\n"
 	"  --seeds N       how many worlds (100)\n"
 	"  --first S       the first seed (1)\n"
 	"  --seed S        only this one, and say what its world is\n"
@@ -35,6 +35,7 @@ static const char swarm_help[] =
 	"  --self          the same worlds on devices that switch by themselves\n"
 	"  --floors        the same worlds with guaranteed shares\n"
 	"  --ranks         the same worlds on several devices, with ranks of jobs that wait for each other\n"
+	"  --alone         as --ranks, and stuck queues of half of the clients do not keep their gangs open\n"
 	"  --plant NAME    with a bug planted: succeeds when the checker that should see it does, within --seeds; `all`: each in turn\n"
 	"  --jobs N        processes at once (one per core)\n"
 	"  --verbose       a line for each seed\n"
@@ -172,6 +173,7 @@ static int swarm_go(struct swarm_options *options)
 								      options->kind == SWARM_SELF    ? "--self " :
 								      options->kind == SWARM_FLOORS  ? "--floors " :
 								      options->kind == SWARM_RANKS   ? "--ranks " :
+								      options->kind == SWARM_ALONE   ? "--alone " :
 												       "");
 	return failed > 0;
 }
@@ -237,14 +239,23 @@ static int swarm_bad(const char *option, const char *value)
 int main(int argc, char **argv)
 {
 	static const struct option table[] = {
-		{ "seeds", 1, 0, 'n' },       { "first", 1, 0, 'f' },
-		{ "seed", 1, 0, 's' },        { "replay", 1, 0, 'r' },
-		{ "plant", 1, 0, 'p' },       { "jobs", 1, 0, 'j' },
-		{ "log", 0, 0, 'l' },         { "verbose", 0, 0, 'v' },
-		{ "list-plants", 0, 0, 'P' }, { "list-checkers", 0, 0, 'C' },
-		{ "help", 0, 0, 'h' },        { "hostile", 0, 0, 'H' },
-		{ "self", 0, 0, 'W' },        { "floors", 0, 0, 'F' },
-		{ "ranks", 0, 0, 'R' },       { 0 },
+		{ "seeds", 1, 0, 'n' },
+		{ "first", 1, 0, 'f' },
+		{ "seed", 1, 0, 's' },
+		{ "replay", 1, 0, 'r' },
+		{ "plant", 1, 0, 'p' },
+		{ "jobs", 1, 0, 'j' },
+		{ "log", 0, 0, 'l' },
+		{ "verbose", 0, 0, 'v' },
+		{ "list-plants", 0, 0, 'P' },
+		{ "list-checkers", 0, 0, 'C' },
+		{ "help", 0, 0, 'h' },
+		{ "hostile", 0, 0, 'H' },
+		{ "self", 0, 0, 'W' },
+		{ "floors", 0, 0, 'F' },
+		{ "ranks", 0, 0, 'R' },
+		{ "alone", 0, 0, 'A' },
+		{ 0 },
 	};
 	static uint64_t list[SWARM_LIST_MAX];
 	struct swarm_options options = { .first = 1, .count = 100, .list = list };
@@ -270,6 +281,7 @@ int main(int argc, char **argv)
 		case 'W': options.kind = SWARM_SELF; break;
 		case 'F': options.kind = SWARM_FLOORS; break;
 		case 'R': options.kind = SWARM_RANKS; break;
+		case 'A': options.kind = SWARM_ALONE; break;
 		case 'l': options.log = true; break;
 		case 'P': return swarm_list(true);
 		case 'C': return swarm_list(false);

@@ -120,3 +120,13 @@ int swarm_world_draw_ranks(struct swarm_world *world, uint64_t seed)
 	}
 	return ret;
 }
+
+void swarm_world_draw_alone(struct swarm_world *world, uint64_t seed)
+{
+	struct gp_rng rng;
+	uint32_t i;
+
+	gp_rng_init(&rng, seed ^ 0x616c6f6eu);
+	for (i = 0; i < world->workload.client_count; i++)
+		world->workload.clients[i].is_stuck_alone = gp_rng_below(&rng, 2);
+}

@@ -204,7 +204,10 @@ int __wrap_gp_sched_client_add(struct gp_sched *sched, const struct gp_client_at
 			       struct gp_client_id *ret_client)
 {
 	struct gp_client_attr told_attr = *attr;
-	struct check_event event = { .type = CHECK_CLIENT, .user = attr->user, .core_ns = seam.run->told->core_ns };
+	struct check_event event = { .type = CHECK_CLIENT,
+				     .user = attr->user,
+				     .is_alone = attr->is_stuck_alone,
+				     .core_ns = seam.run->told->core_ns };
 	int ret;
 
 	if (seam.plant && seam.plant->client)

@@ -396,7 +396,7 @@ int swarm_world_init(struct swarm_world *world, uint64_t seed, enum swarm_kind k
 
 	memset(world, 0, sizeof(*world));
 	world->is_self = kind == SWARM_SELF;
-	world->has_ranks = kind == SWARM_RANKS;
+	world->has_ranks = kind == SWARM_RANKS || kind == SWARM_ALONE;
 	gp_rng_init(&rng, seed);
 	ret = world_draw_device(world, &rng, error);
 	if (ret)
@@ -415,8 +415,10 @@ int swarm_world_init(struct swarm_world *world, uint64_t seed, enum swarm_kind k
 		ret = world_draw_client(world, &rng, i);
 	if (!ret && kind == SWARM_HOSTILE)
 		ret = world_draw_hostile(world, seed);
-	if (!ret && kind == SWARM_RANKS)
+	if (!ret && world->has_ranks)
 		ret = swarm_world_draw_ranks(world, seed);
+	if (!ret && kind == SWARM_ALONE)
+		swarm_world_draw_alone(world, seed);
 	if (!ret && kind == SWARM_FLOORS)
 		world_draw_floors(world, seed);
 	if (ret) {

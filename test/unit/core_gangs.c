@@ -369,6 +369,79 @@ static void who_joins_follows_the_quarantined(void **state)
 	world_free(p.w);
 }
 
+/* The client's queues keep their gangs open while they are stuck, or do not. */
+static void set_stuck_alone(struct world *w, uint32_t queue, bool is_alone)
+{
+	const struct gp_client_attr attr = { .is_stuck_alone = is_alone };
+
+	assert_int_equal(gp_sched_client_set_attr(w->sched, w->clients[w->queues[queue].client], &attr), 0);
+	world_run(w, 10 * MS);
+}
+
+/* A stuck member that is not to keep the others open is left alone: they are put aside for urgent work as always, and
+ * open when that is over. If it is trusted again, they stay open again. */
+static void stuck_alone_leaves_the_gang_closed(void **state)
+{
+	struct pairs p = pairs_stuck();
+
+	(void)state;
+	set_stuck_alone(p.w, p.gang[1], true);
+	assert_false(world_is_open(p.w, p.gang[0]));
+	assert_true(world_is_open(p.w, p.gang[1]));
+	assert_int_equal(world_gate(p.w, p.gang[1]), GP_GATE_QUARANTINED);
+	set_stuck_alone(p.w, p.gang[1], false);
+	assert_true(world_is_open(p.w, p.gang[0]));
+	assert_int_equal(world_gate(p.w, p.gang[0]), GP_GATE_QUARANTINED);
+	set_stuck_alone(p.w, p.gang[1], true);
+	assert_false(world_is_open(p.w, p.gang[0]));
+	world_drain(p.w, p.high[0]);
+	world_run(p.w, 10 * MS);
+	assert_int_equal(world_gate(p.w, p.gang[0]), GP_GATE_OPEN);
+	assert_true(world_is_open(p.w, p.gang[0]));
+	world_write(p.w, p.high[0], 1);
+	world_run(p.w, 10 * MS);
+	assert_false(world_is_open(p.w, p.gang[0]));
+	world_free(p.w);
+}
+
+/* Known before it gets stuck: then the others are not opened for a moment either. */
+static void stuck_alone_opens_nobody(void **state)
+{
+	struct pairs p = pairs_new(process_unit, GP_PRIORITY_NORMAL);
+
+	(void)state;
+	set_stuck_alone(p.w, p.gang[1], true);
+	world_write(p.w, p.gang[0], 1000);
+	world_write(p.w, p.gang[1], 1000);
+	world_settle(p.w);
+	p.w->queues[p.gang[1]].close_result = -EIO;
+	world_write(p.w, p.high[0], 1);
+	world_run(p.w, 1 * MS);
+	assert_int_equal(world_gate(p.w, p.gang[1]), GP_GATE_QUARANTINED);
+	assert_int_equal(world_gate(p.w, p.gang[0]), GP_GATE_CLOSED);
+	assert_false(world_last_order(p.w, p.gang[0], 0)->why == GP_WHY_QUARANTINE);
+	world_free(p.w);
+}
+
+/* Only the member that could not be closed counts as quarantined; a follower is told apart from it. */
+static void followers_are_no_quarantines(void **state)
+{
+	struct pairs p = pairs_stuck();
+	struct gp_queue_info stuck, follower;
+	struct gp_stats stats[2];
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(gp_sched_stats(p.w->sched, p.device[i], &stats[i]), 0);
+	assert_int_equal(stats[0].quarantines, 0);
+	assert_int_equal(stats[1].quarantines, 1);
+	assert_int_equal(gp_sched_queue_info(p.w->sched, p.w->queues[p.gang[0]].id, &follower), 0);
+	assert_int_equal(gp_sched_queue_info(p.w->sched, p.w->queues[p.gang[1]].id, &stuck), 0);
+	assert_true(follower.is_following && !follower.is_stuck);
+	assert_true(stuck.is_stuck && !stuck.is_following);
+	world_free(p.w);
+}
+
 /* Many queues of one process on two devices are one gang, larger than the number of turns a device has. */
 static void large_gang_opens_again(void **state)
 {
@@ -553,6 +626,9 @@ int main(void)
 		cmocka_unit_test(gang_closes_again_without_the_quarantined),
 		cmocka_unit_test(start_ends_the_quarantine_of_the_gang),
 		cmocka_unit_test(who_joins_follows_the_quarantined),
+		cmocka_unit_test(stuck_alone_leaves_the_gang_closed),
+		cmocka_unit_test(stuck_alone_opens_nobody),
+		cmocka_unit_test(followers_are_no_quarantines),
 		cmocka_unit_test(large_gang_opens_again),
 		cmocka_unit_test(device_without_gating_holds_nobody),
 		cmocka_unit_test(several_clients_of_a_gang_are_put_aside_together),

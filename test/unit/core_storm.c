@@ -196,7 +196,10 @@ static void storm_add_queue(struct storm *storm, uint32_t client)
 static void storm_clients(struct storm *storm)
 {
 	uint32_t client = (uint32_t)storm_draw(storm, STORM_CLIENTS), i;
-	const struct gp_client_attr attr = { .tag = client, .memory_size = storm_draw(storm, 1ull << 36) };
+	const uint64_t memory_size = storm_draw(storm, 1ull << 36);
+	const struct gp_client_attr attr = { .tag = client,
+					     .memory_size = memory_size,
+					     .is_stuck_alone = memory_size % 2 };
 
 	if (!storm->client_used[client]) {
 		assert_int_equal(gp_sched_client_add(storm->sched, &attr, &storm->clients[client]), 0);
