@@ -2,6 +2,7 @@
 /* Owns the worker that calls RM for us, with a lane for each GPU, and the groups that were lent there. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,17 +32,48 @@ struct borrow_gpu {
 
 struct gp_nvidia_borrow {
 	struct gp_device_host own;
-	const struct gp_device_host *host; /* atomic: own, or nobody once we have ended with a call under way */
+	pthread_mutex_t telling;           /* held while somebody is told something: then he is there until the end */
+	const struct gp_device_host *host; /* telling: own, or nobody once we have ended with a call under way */
 	struct gp_worker *worker;
 	bool by_name;
 	uint32_t gpu_count, fallback;
 	struct borrow_gpu gpus[];
 };
 
-/* Asked after each call into the driver, which may end after us. */
-static const struct gp_device_host *borrow_host(const struct gp_nvidia_borrow *borrow)
+/* Whom to tell, until borrow_end_telling(). After each call into the driver, which may end after the daemon. */
+static const struct gp_device_host *borrow_begin_telling(struct gp_nvidia_borrow *borrow)
 {
-	return __atomic_load_n(&borrow->host, __ATOMIC_ACQUIRE);
+	pthread_mutex_lock(&borrow->telling);
+	return borrow->host;
+}
+
+static void borrow_end_telling(struct gp_nvidia_borrow *borrow)
+{
+	pthread_mutex_unlock(&borrow->telling);
+}
+
+/* Waits for whoever is just being told something. From now on the threads that are left tell nobody. */
+static void borrow_tell_nobody(struct gp_nvidia_borrow *borrow)
+{
+	pthread_mutex_lock(&borrow->telling);
+	borrow->host = &gp_nvidia_no_host;
+	pthread_mutex_unlock(&borrow->telling);
+}
+
+static void borrow_tell_mechanism(struct gp_nvidia_borrow *borrow, uint64_t tag, const char *why)
+{
+	const struct gp_device_host *host = borrow_begin_telling(borrow);
+
+	host->mechanism(host->daemon, tag, borrow->fallback, why);
+	borrow_end_telling(borrow);
+}
+
+static void borrow_tell_failed(const struct borrow_gpu *gpu, const char *why)
+{
+	const struct gp_device_host *host = borrow_begin_telling(gpu->borrow);
+
+	host->failed(host->daemon, gpu->gpu_id, why);
+	borrow_end_telling(gpu->borrow);
 }
 
 static struct gp_borrow_group **borrow_find(struct borrow_gpu *gpu, uint64_t tag, uint32_t slot)
@@ -92,22 +124,18 @@ static void borrow_forget(struct borrow_gpu *gpu, uint64_t tag, bool all)
 /* One GPU less has something of it; the last one tells. */
 static void borrow_released(struct gp_nvidia_borrow *borrow, struct borrow_release *release)
 {
-	const struct gp_device_host *host;
-
 	if (__atomic_sub_fetch(&release->waiting, 1, __ATOMIC_ACQ_REL))
 		return;
-	host = borrow_host(borrow);
-	host->mechanism(host->daemon, release->tag, borrow->fallback, release->why);
+	borrow_tell_mechanism(borrow, release->tag, release->why);
 	free(release);
 }
 
 static void borrow_let_go(struct gp_nvidia_borrow *borrow, uint64_t tag, const char *why)
 {
 	struct borrow_release *release = calloc(1, sizeof(*release));
-	const struct gp_device_host *host = borrow_host(borrow);
 
 	if (!release) {
-		host->mechanism(host->daemon, tag, borrow->fallback, why);
+		borrow_tell_mechanism(borrow, tag, why);
 		return;
 	}
 	release->waiting = borrow->gpu_count;
@@ -149,13 +177,12 @@ static void borrow_refused(struct borrow_gpu *gpu, uint64_t tag, int result)
 /* The GPU did not do what it was told: no more orders for it. */
 static void borrow_failed(struct borrow_gpu *gpu, uint32_t group, int result)
 {
-	const struct gp_device_host *host = borrow_host(gpu->borrow);
 	char why[GP_DEVICE_TEXT_SIZE];
 
 	if (result != -EIO)
 		return;
 	snprintf(why, sizeof(why), "the driver could not change group %#x", group);
-	host->failed(host->daemon, gpu->gpu_id, why);
+	borrow_tell_failed(gpu, why);
 }
 
 static void borrow_group_job(struct borrow_gpu *gpu, const struct gp_nvidia_job *job)
@@ -180,8 +207,9 @@ static void borrow_group_job(struct borrow_gpu *gpu, const struct gp_nvidia_job 
 	gpu->groups = group;
 	if (group->is_short)
 		grouped.slice = gp_nvidia_group_slice(group, group->short_us);
-	host = borrow_host(gpu->borrow);
+	host = borrow_begin_telling(gpu->borrow);
 	host->grouped(host->daemon, job->tag, &grouped);
+	borrow_end_telling(gpu->borrow);
 	borrow_failed(gpu, job->group.group, grouped.gate);
 	borrow_refused(gpu, job->tag, grouped.gate ? grouped.gate : grouped.slice);
 }
@@ -229,8 +257,9 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first
 					       .changes = job->changes,
 					       .found = found };
 
-		host = borrow_host(gpu->borrow);
+		host = borrow_begin_telling(gpu->borrow);
 		host->done(host->daemon, job->tag, &done);
+		borrow_end_telling(gpu->borrow);
 		for (uint32_t i = 0, refused = 0; !refused && i < job->count; i++) {
 			refused = job->changes[i].result && !job->changes[i].open;
 			borrow_refused(gpu, job->tag, refused ? job->changes[i].result : 0);
@@ -244,8 +273,9 @@ static void borrow_slice_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 	struct gp_borrow_group *group = borrow_known(gpu, job->tag, job->slice.slot, job->slice.generation);
 
 	job->slice.result = group ? gp_nvidia_group_slice(group, job->slice.slice_us) : -ESRCH;
-	host = borrow_host(gpu->borrow);
+	host = borrow_begin_telling(gpu->borrow);
 	host->sliced(host->daemon, job->tag, &job->slice);
+	borrow_end_telling(gpu->borrow);
 	borrow_refused(gpu, job->tag, job->slice.result);
 }
 
@@ -257,8 +287,9 @@ static void borrow_count_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 
 	job->counted.result = group ? gp_nvidia_group_saves(group, &job->counted.saves) : -ESRCH;
 	job->counted.at_ns = gp_clock_ns();
-	host = borrow_host(gpu->borrow);
+	host = borrow_begin_telling(gpu->borrow);
 	host->counted(host->daemon, job->tag, &job->counted);
+	borrow_end_telling(gpu->borrow);
 }
 
 /* Without a job: we end. */
@@ -317,7 +348,6 @@ static struct borrow_gpu *borrow_gpu(struct gp_nvidia_borrow *borrow, uint32_t g
 /* Said once; while it hangs nothing more is given to it. */
 static bool borrow_hangs(struct borrow_gpu *gpu)
 {
-	const struct gp_device_host *host = borrow_host(gpu->borrow);
 	bool hangs, is_new;
 
 	gp_worker_lock(gpu->borrow->worker);
@@ -325,7 +355,7 @@ static bool borrow_hangs(struct borrow_gpu *gpu)
 	hangs = gpu->jobs.lane.is_left;
 	gp_worker_unlock(gpu->borrow->worker);
 	if (is_new)
-		host->failed(host->daemon, gpu->gpu_id, "a call into the driver does not come back");
+		borrow_tell_failed(gpu, "a call into the driver does not come back");
 	return hangs;
 }
 
@@ -455,6 +485,7 @@ int gp_nvidia_borrow_create(const struct gp_nvidia_borrow_config *config, struct
 		return gp_error_set(error, -ENOMEM, "no memory for the threads of the NVIDIA device");
 	borrow->own = *config->host;
 	borrow->host = &borrow->own;
+	pthread_mutex_init(&borrow->telling, NULL);
 	borrow->by_name = config->by_name;
 	borrow->fallback = config->fallback;
 	borrow->gpu_count = config->gpu_count;
@@ -467,6 +498,7 @@ int gp_nvidia_borrow_create(const struct gp_nvidia_borrow_config *config, struct
 								      .taken = borrow_taken,
 								      .back = borrow_back });
 	if (!borrow->worker) {
+		pthread_mutex_destroy(&borrow->telling);
 		free(borrow);
 		return gp_error_set(error, -EAGAIN, "cannot start a thread");
 	}
@@ -486,13 +518,13 @@ void gp_nvidia_borrow_destroy(struct gp_nvidia_borrow *borrow)
 	for (uint32_t i = 0; i < borrow->gpu_count; i++)
 		gp_worker_give(borrow->worker, &borrow->gpus[i].jobs.lane, NULL);
 	if (!gp_worker_stop(borrow->worker, gp_nvidia_end_ns)) {
-		/* It keeps what it works on, and tells nobody. */
-		__atomic_store_n(&borrow->host, &gp_nvidia_no_host, __ATOMIC_RELEASE);
+		borrow_tell_nobody(borrow); /* it keeps what it works on */
 		return;
 	}
 	for (uint32_t i = 0; i < borrow->gpu_count; i++) {
 		gp_nvidia_job_free(borrow->gpus[i].batch);
 		gp_nvidia_jobs_fini(&borrow->gpus[i].jobs);
 	}
+	pthread_mutex_destroy(&borrow->telling);
 	free(borrow);
 }

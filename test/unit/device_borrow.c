@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "device/nvidia/borrow.h"
@@ -93,6 +94,7 @@ static uint32_t mechanism_told, grouped_count, failed_count;
 static uint32_t grouped_then; /* when the last order was done */
 static int result_told;
 static uint64_t seq_told;
+static bool is_told_slowly;
 
 static void on_done(void *daemon, uint64_t tag, const struct gp_device_done *what)
 {
@@ -115,9 +117,18 @@ static void on_mechanism(void *daemon, uint64_t tag, uint32_t mechanism, const c
 
 static void on_grouped(void *daemon, uint64_t tag, const struct gp_device_grouped *grouped)
 {
+	struct timespec until;
+
 	(void)daemon;
 	(void)tag;
 	(void)grouped;
+	if (is_told_slowly) {
+		sem_post(&hanging);
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec++;
+		sem_timedwait(&go_on, &until); /* until the daemon has gone, which must not come */
+		__atomic_store_n(&is_told_slowly, false, __ATOMIC_SEQ_CST);
+	}
 	__atomic_add_fetch(&grouped_count, 1, __ATOMIC_SEQ_CST);
 	sem_post(&told);
 }
@@ -334,6 +345,23 @@ static void test_removes(void **state)
 	sem_wait(&told);
 }
 
+/* The daemon ends while a thread tells it something: it is there until that is over. */
+static void test_ends_while_told(void **state)
+{
+	bool was_telling;
+
+	(void)state;
+	is_told_slowly = true;
+	lend(0, 1000);
+	sem_wait(&hanging);
+	gp_nvidia_end_ns = 1;
+	gp_nvidia_borrow_destroy(borrow);
+	borrow = NULL;
+	was_telling = __atomic_load_n(&is_told_slowly, __ATOMIC_SEQ_CST);
+	sem_wait(&told);
+	assert_false(was_telling);
+}
+
 /* Clients that come and go while a call takes long leave nothing to do behind; one of which something was looked at is
  * forgotten once. */
 static void test_forgets(void **state)
@@ -486,6 +514,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_files, begin, end),
 		cmocka_unit_test_setup_teardown(test_many, begin, end),
 		cmocka_unit_test_setup_teardown(test_orders_first, begin, end),
+		cmocka_unit_test_setup_teardown(test_ends_while_told, begin, end),
 		cmocka_unit_test_setup_teardown(test_removes, begin, end),
 		cmocka_unit_test_setup_teardown(test_forgets, begin, end),
 		cmocka_unit_test_setup_teardown(test_overtaken, begin, end),
