@@ -262,6 +262,7 @@ static const struct state_field state_queue_fields[] = {
 	NUMBER(gp_state_queue, opens),
 	TEXT(gp_state_queue, kind),
 	TEXT(gp_state_queue, gate),
+	TEXT(gp_state_queue, quarantine),
 	TEXT(gp_state_queue, counts),
 	OBJECT(gp_state_queue, slice, state_slice_fields),
 	END,

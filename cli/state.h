@@ -49,7 +49,7 @@ struct gp_state_queue {
 		wait_ns;
 	uint64_t preemptions, inversions, closes, opens;
 	struct gp_state_slice slice;
-	char kind[12], gate[16], counts[16];
+	char kind[12], gate[16], quarantine[12], counts[16];
 };
 struct gp_state_client {
 	uint64_t pid, uid, connected_real_ns, priority, ceiling, weight, share_permille, deadline_ns, budget_ns,

@@ -208,6 +208,9 @@ static void status_queue_notes(const struct gp_state_queue *queue, char *text, s
 {
 	const struct gp_state_slice *slice = &queue->slice;
 	const char *work = !strcmp(queue->counts, "fetch") ? "work known at fetch only" : "";
+	const char *why = !strcmp(queue->quarantine, "stuck") ? "could not be closed" :
+			  !strcmp(queue->quarantine, "gang")  ? "another of its gang could not be closed" :
+								"";
 	bool has_slice = slice->now_us != GP_STATE_UNKNOWN;
 	char was[48] = "", now[48] = "";
 
@@ -215,8 +218,9 @@ static void status_queue_notes(const struct gp_state_queue *queue, char *text, s
 		(void)snprintf(now, sizeof(now), "slice %" PRIu64 " µs", slice->now_us);
 	if (has_slice && slice->app_us != GP_STATE_UNKNOWN && slice->app_us != slice->now_us)
 		(void)snprintf(was, sizeof(was), ", was %" PRIu64 " µs", slice->app_us);
-	(void)snprintf(text, size, "%s%s%s%s", has_slice || queue->seen ? now : "unseen", was,
-		       *work && (*now || !queue->seen) ? ", " : "", work);
+	(void)snprintf(text, size, "%s%s%s%s%s%s", has_slice || queue->seen ? now : "unseen", was,
+		       *work && (*now || !queue->seen) ? ", " : "", work,
+		       *why && (*now || *work || !queue->seen) ? ", " : "", why);
 }
 
 static void status_queue_row(struct gp_columns *columns, const struct gp_state_client *client,

@@ -78,6 +78,9 @@ struct gp_client {
 	struct gp_penalty penalty;
 	uint64_t owed_ns, back_ns;
 	bool is_distrusted;        /* nobody waits for its answers: see quarantine.c */
+	struct gp_penalty stuck;   /* quarantine.c alone, as the next: as penalty, for keeping a gang open */
+	uint64_t stuck_ns;         /* since when a queue of it in a gang has been stuck; 0: none is */
+	bool is_stuck_alone;       /* its gangs do not stay open for its stuck queues */
 	uint64_t answer_logged_ns; /* when that it does not, or does again, was last said */
 	uint64_t escalated_ns;
 	uint32_t orders_open; /* orders sent and not answered */
@@ -164,6 +167,8 @@ bool gp_quarantine_admits(const struct gp_client *client); /* new queues of his 
 /* A queue of one that does not answer is about to leave the core. */
 void gp_quarantine_leave(struct gp_daemon *daemon, const struct gp_queue_entry *queue);
 void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns);
+/* The core knows what became of an order of it: it may be stuck by now. */
+void gp_quarantine_ordered(struct gp_daemon *daemon, const struct gp_queue_entry *queue);
 
 /* sampling.c */
 void gp_sampling_changed(struct gp_daemon *daemon); /* who has work or a closed gate has */

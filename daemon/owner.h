@@ -58,8 +58,8 @@ struct gp_owner {
 	uint32_t device_queue_count[GP_DEVICE_MAX];
 	size_t backlog_size; /* bytes of answers that wait for their readers */
 	struct gp_fair fair[2];
-	uint64_t debt_ns, spent_ns; /* fair.c: of the thread's time, and when that was true */
-	struct gp_penalty penalty;
+	uint64_t debt_ns, spent_ns;       /* fair.c: of the thread's time, and when that was true */
+	struct gp_penalty penalty, stuck; /* for not answering; for keeping gangs open */
 	/* journal.c */
 	uint32_t lines; /* that may still be written */
 	uint64_t lines_ns, left_out;

@@ -44,6 +44,8 @@ static bool plan_applied(struct gp_daemon *daemon, struct gp_device_entry *devic
 	queue->is_ordered = false;
 	plan_not_awaited(device, queue);
 	gp_metrics_changed(daemon);
+	if (known)
+		gp_quarantine_ordered(daemon, queue);
 	if (known && result) {
 		device->order_failures++;
 		daemon->counters.order_failures++;
@@ -237,6 +239,7 @@ static void plan_given_up(struct gp_daemon *daemon)
 		queue->plan_seq = 0;
 		plan_not_awaited(&daemon->devices[queue->device], queue);
 		gp_metrics_changed(daemon);
+		gp_quarantine_ordered(daemon, queue);
 		if (!is_out || given.why != GP_WHY_TIMEOUT)
 			continue;
 		plan_doubt(daemon, &daemon->devices[queue->device], queue->client);

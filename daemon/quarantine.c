@@ -7,6 +7,10 @@
  *
  * While something is held against a user nobody waits for answers of his clients, old or new; but those that answer are
  * scheduled on. They are not let go altogether: open gates beside somebody urgent are what such a user would want.
+ *
+ * The core keeps a gang open while a member of it is stuck, because that one would spin for the others. A rank may hang
+ * for a moment; but a user could so keep all his processes open. So the others stay open for a second, and from the
+ * second time on not at all while that is held against him: they are then put aside without the one that is stuck.
  */
 #include "daemon/daemon.h"
 
@@ -15,6 +19,7 @@
 #define QUARANTINE_MAX_NS   60000000000ull
 #define QUARANTINE_CALM_NS  10000000000ull
 #define QUARANTINE_USER_NS  60000000000ull /* the same for a user: he has more than one process to do it with */
+#define QUARANTINE_STUCK_NS 1000000000ull  /* a gang stays open for so long with a member that is stuck */
 
 static bool quarantine_has(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
 {
@@ -73,18 +78,89 @@ static void quarantine_wake(struct gp_daemon *daemon, uint64_t at_ns)
 	gp_timer_sooner(daemon, &daemon->quarantine_timer, at_ns);
 }
 
+/* By whatever means its gates are changed: that a driver does not close them may be its doing, too. */
+static struct gp_penalty *quarantine_stuck(struct gp_client *client)
+{
+	return client->owner && client->owner->id > 1 ? &client->owner->stuck : &client->stuck;
+}
+
+/* More than the first time is held against its user, or this one has lasted too long. */
+static bool quarantine_is_alone(struct gp_client *client, uint64_t now_ns)
+{
+	uint64_t owed_ns = quarantine_owed_ns(quarantine_stuck(client), QUARANTINE_USER_NS, now_ns);
+
+	return owed_ns >= 2 * QUARANTINE_FIRST_NS ||
+	       (client->stuck_ns && now_ns - client->stuck_ns >= QUARANTINE_STUCK_NS);
+}
+
 void gp_quarantine_trust(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
 {
 	bool is_distrusted = quarantine_distrusts(client, now_ns);
+	bool is_alone = is_distrusted || quarantine_is_alone(client, now_ns);
 
-	if (is_distrusted)
+	if (is_distrusted || is_alone)
 		quarantine_wake(daemon, now_ns + QUARANTINE_USER_NS / 2);
-	else if (quarantine_is_users(client))
+	if (!is_distrusted && quarantine_is_users(client))
 		client->owner->penalty.said = false;
-	if (client->is_distrusted == is_distrusted)
+	if (client->is_distrusted == is_distrusted && client->is_stuck_alone == is_alone)
 		return;
+	if (is_alone && client->stuck_ns && !client->is_stuck_alone)
+		gp_log_user(daemon, client->owner,
+			    "process %d (%s) cannot be preempted; the others of its gang are preempted without it",
+			    client->device.pid, client->name);
 	client->is_distrusted = is_distrusted;
+	client->is_stuck_alone = is_alone;
 	gp_queue_client_attr(daemon, client);
+}
+
+/* Twice as much as was owed, or the first time. Returns what was owed. */
+static uint64_t quarantine_raise(struct gp_penalty *penalty, uint64_t calm_ns, uint64_t now_ns)
+{
+	uint64_t owed_ns = quarantine_owed_ns(penalty, calm_ns, now_ns);
+
+	penalty->penalty_ns = !owed_ns                        ? QUARANTINE_FIRST_NS :
+			      owed_ns * 2 > QUARANTINE_MAX_NS ? QUARANTINE_MAX_NS :
+								owed_ns * 2;
+	penalty->calm_ns = now_ns;
+	return owed_ns;
+}
+
+static void quarantine_trust_all(struct gp_daemon *daemon, const struct gp_owner *owner, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < daemon->client_top; i++)
+		if (daemon->clients[i] && daemon->clients[i]->owner == owner)
+			gp_quarantine_trust(daemon, daemon->clients[i], now_ns);
+}
+
+void gp_quarantine_ordered(struct gp_daemon *daemon, const struct gp_queue_entry *queue)
+{
+	struct gp_client *client = queue->client;
+	uint64_t now_ns = gp_now_ns();
+
+	if (!queue->core_gang || client->stuck_ns || !quarantine_has(daemon, queue))
+		return;
+	client->stuck_ns = now_ns;
+	quarantine_wake(daemon, now_ns + QUARANTINE_STUCK_NS);
+	if (!quarantine_raise(quarantine_stuck(client), QUARANTINE_USER_NS, now_ns))
+		return;
+	gp_owner_keep(client->owner, now_ns + 8 * QUARANTINE_USER_NS);
+	quarantine_trust_all(daemon, client->owner, now_ns);
+}
+
+/* What was stuck may have left the core, or have been started anew with its device. */
+static void quarantine_look(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
+{
+	bool any = false;
+
+	if (!client->stuck_ns)
+		return;
+	for (uint32_t i = 0; i < client->slot_count && !any; i++)
+		any = quarantine_has(daemon, client->slots[i].queue);
+	if (any)
+		quarantine_wake(daemon, now_ns + QUARANTINE_STUCK_NS);
+	else
+		client->stuck_ns = 0;
+	gp_quarantine_trust(daemon, client, now_ns);
 }
 
 void gp_quarantine_silent(struct gp_daemon *daemon, struct gp_client *client)
@@ -92,12 +168,8 @@ void gp_quarantine_silent(struct gp_daemon *daemon, struct gp_client *client)
 	struct gp_penalty *penalty = quarantine_penalty(client);
 	uint64_t now_ns = gp_now_ns();
 
-	client->owed_ns = quarantine_owed_ns(
+	client->owed_ns = quarantine_raise(
 		penalty, quarantine_is_users(client) ? QUARANTINE_USER_NS : QUARANTINE_CALM_NS, now_ns);
-	penalty->penalty_ns = !client->owed_ns                        ? QUARANTINE_FIRST_NS :
-			      client->owed_ns * 2 > QUARANTINE_MAX_NS ? QUARANTINE_MAX_NS :
-									client->owed_ns * 2;
-	penalty->calm_ns = now_ns;
 	if (!quarantine_distrusts(client, now_ns))
 		return;
 	gp_owner_keep(client->owner, now_ns + 8 * QUARANTINE_USER_NS);
@@ -107,9 +179,7 @@ void gp_quarantine_silent(struct gp_daemon *daemon, struct gp_client *client)
 			"user %u: the processes of this user keep missing answers; the daemon no longer waits for them",
 			client->owner->uid);
 	penalty->said = true;
-	for (uint32_t i = 0; i < daemon->client_top; i++)
-		if (daemon->clients[i] && daemon->clients[i]->owner == client->owner)
-			gp_quarantine_trust(daemon, daemon->clients[i], now_ns);
+	quarantine_trust_all(daemon, client->owner, now_ns);
 }
 
 static void quarantine_end(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
@@ -117,6 +187,7 @@ static void quarantine_end(struct gp_daemon *daemon, struct gp_client *client, u
 	client->back_ns = 0;
 	quarantine_penalty(client)->calm_ns = now_ns;
 	quarantine_enter(daemon, client);
+	quarantine_look(daemon, client, now_ns);
 }
 
 /* Whether what it has now may be ordered; by other means than those it did not answer to, everything of it may. */
@@ -147,6 +218,7 @@ void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client)
 		return;
 	if (!any) {
 		quarantine_enter(daemon, client);
+		quarantine_look(daemon, client, now_ns);
 		return;
 	}
 	if (!client->owed_ns) {
@@ -162,7 +234,9 @@ void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns)
 	for (uint32_t i = 0; i < daemon->client_top; i++) {
 		struct gp_client *client = daemon->clients[i];
 
-		if (client && client->is_distrusted)
+		if (client && client->stuck_ns)
+			quarantine_look(daemon, client, now_ns);
+		else if (client && (client->is_distrusted || client->is_stuck_alone))
 			gp_quarantine_trust(daemon, client, now_ns);
 		if (!client || !client->back_ns)
 			continue;

@@ -254,7 +254,8 @@ static struct gp_client_attr queue_client_attr(const struct gp_client *client)
 
 	return (struct gp_client_attr){ .tag = client->device.tag,
 					.user = is_root ? 0 : client->owner->id,
-					.is_distrusted = client->is_distrusted };
+					.is_distrusted = client->is_distrusted,
+					.is_stuck_alone = client->is_stuck_alone };
 }
 
 void gp_queue_client_attr(struct gp_daemon *daemon, const struct gp_client *client)
