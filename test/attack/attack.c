@@ -20,6 +20,7 @@
 #define CLIENTS_MAX 4096u
 #define PINGS_MAX   100000u
 #define LATE_NS     190000000ull
+#define GANG_NS     6000000000ull /* a rank that does not answer is stuck after a second or two */
 
 struct client {
 	int fd, doorbell_fd;
@@ -36,6 +37,7 @@ static struct {
 	struct client *clients;
 	uint32_t welcomed, refused, queues;
 	uint64_t sent, answered;
+	const char *gang; /* of those that come; NULL: none */
 } attack;
 
 static uint64_t now_ns(void)
@@ -82,6 +84,10 @@ static bool hello(struct client *client, int32_t priority)
 	struct gp_wire_welcome welcome;
 	struct timeval patience = { .tv_sec = 5 };
 
+	if (attack.gang) {
+		message.attr.valid |= GP_ATTR_GANG;
+		snprintf(message.attr.gang, sizeof(message.attr.gang), "%s", attack.gang);
+	}
 	client->answer_ns = 0;
 	client->fd = dial();
 	setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
@@ -251,6 +257,39 @@ static void attack_silent(void)
 			listen_all(UINT64_MAX, 0);
 			usleep(10000);
 		}
+	}
+}
+
+static void come_one(struct client *client)
+{
+	if (!hello(client, 0))
+		return;
+	add_queue(client, 0, 1);
+	claim(client, 0, 1000);
+}
+
+/* A gang of which one member never answers and comes again and again, so that the others stay open with it. These
+ * answer: the daemon could close them. */
+static void attack_gang(void)
+{
+	uint32_t count = attack.count;
+
+	attack.gang = "ring";
+	for (uint32_t i = 1; i < count; i++)
+		come_one(&attack.clients[i]);
+	while (now_ns() < attack.end_ns) {
+		uint64_t until_ns = now_ns() + GANG_NS;
+
+		come_one(&attack.clients[0]);
+		while (now_ns() < until_ns && now_ns() < attack.end_ns) {
+			struct client silent = attack.clients[0];
+
+			attack.clients[0].fd = -1; /* not listened to */
+			listen_all(0, 50000);
+			attack.clients[0] = silent;
+			usleep(1000);
+		}
+		leave(&attack.clients[0]);
 	}
 }
 
@@ -447,6 +486,7 @@ static const struct {
 	{ "streams", attack_streams, 500 }, { "storm", attack_storm, 1 },      { "doorbells", attack_doorbells, 4 },
 	{ "runtime", attack_runtime, 4 },   { "tables", attack_tables, 4096 }, { "journal", attack_journal, 1 },
 	{ "ping", attack_ping, 1 },         { "crowd", attack_crowd, 200 },    { "halfopen", attack_halfopen, 500 },
+	{ "gang", attack_gang, 4 },
 };
 
 int main(int argc, char **argv)
