@@ -486,6 +486,18 @@ void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang)
 	}
 }
 
+void gp_age_quarantined(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	const struct gp_device *device = gp_device_of(sched, q);
+
+	if (!q->aged)
+		return;
+	q->aged = false;
+	if (q->gang != GP_NONE && device->aged_seat == q->seat && age_is_moot(sched, device))
+		gp_age_gang_shrinks(sched, &sched->gangs[q->gang]);
+}
+
 bool gp_age_others_yield(const struct gp_device *device)
 {
 	return device->aged_alone && device->aged_seat != GP_NONE && device->aged_until_ns != GP_NEVER_NS;

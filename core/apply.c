@@ -15,7 +15,8 @@ static void apply_quarantine(struct gp_sched *sched, uint32_t queue, enum gp_why
 
 	gp_trace(sched, GP_TRACE_QUARANTINE, queue, why, q->fail_count);
 	q->hold_until_ns = 0;
-	q->aged = q->condemned = false;
+	q->condemned = false;
+	gp_age_quarantined(sched, queue);
 	gp_work_gate(sched, queue, GP_GATE_QUARANTINED);
 	q->left_why = GP_WHY_QUARANTINE;
 }

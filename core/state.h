@@ -400,6 +400,7 @@ void gp_age_end(struct gp_sched *sched, struct gp_device *device);            /*
 void gp_age_begin(struct gp_sched *sched, struct gp_device *device);          /* the next one, if it is time */
 void gp_age_gang_opens(struct gp_sched *sched, const struct gp_gang *gang);   /* for an aged turn of one member */
 void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang); /* the turn may have gone with a member */
+void gp_age_quarantined(struct gp_sched *sched, uint32_t queue);              /* it has no aged turn any more */
 uint64_t gp_age_run_ns(const struct gp_device *device);   /* bound.c: an aged turn with its orders */
 bool gp_age_others_yield(const struct gp_device *device); /* nobody else opens now */
 

@@ -404,6 +404,43 @@ static void stuck_alone_leaves_the_gang_closed(void **state)
 	world_free(p.w);
 }
 
+/* The member whose aged turn it is gets stuck, and is left alone: the others are not aged for ever. */
+static void aged_turn_ends_with_a_stuck_owner(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device[2], high[2], gang[2], i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		device[i] = world_device(
+			w, (struct world_setup){
+				   .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 3 * MS },
+				   .param = { .fail_max = 1, .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } });
+		high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
+	}
+	for (i = 0; i < 2; i++)
+		gang[i] = world_queue_attr(w, world_client(w), device[i],
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+	set_stuck_alone(w, gang[0], true);
+	world_settle(w);
+	world_write(w, gang[0], 1000000);
+	world_write(w, high[0], 1000000);
+	world_write(w, high[1], 1000000);
+	world_run(w, 50 * MS);
+	assert_false(world_is_open(w, gang[0]) || world_is_open(w, gang[1]));
+	w->ack = WORLD_ACK_BY_HAND;
+	world_run(w, 51 * MS);
+	world_ack(w, device[1]); /* the other order is left unanswered */
+	world_run(w, 3 * MS);
+	if (w->devices[device[1]].in_flight)
+		world_ack(w, device[1]);
+	w->ack = WORLD_ACK_DELAYED;
+	assert_int_equal(world_gate(w, gang[0]), GP_GATE_QUARANTINED);
+	world_run(w, 20 * MS);
+	assert_false(world_is_open(w, gang[1]));
+	world_free(w);
+}
+
 /* Known before it gets stuck: then the others are not opened for a moment either. */
 static void stuck_alone_opens_nobody(void **state)
 {
@@ -627,6 +664,7 @@ int main(void)
 		cmocka_unit_test(start_ends_the_quarantine_of_the_gang),
 		cmocka_unit_test(who_joins_follows_the_quarantined),
 		cmocka_unit_test(stuck_alone_leaves_the_gang_closed),
+		cmocka_unit_test(aged_turn_ends_with_a_stuck_owner),
 		cmocka_unit_test(stuck_alone_opens_nobody),
 		cmocka_unit_test(followers_are_no_quarantines),
 		cmocka_unit_test(large_gang_opens_again),
