@@ -384,7 +384,6 @@ static void stuck_alone_leaves_the_gang_closed(void **state)
 {
 	struct pairs p = pairs_stuck();
 
-	(void)state;
 	set_stuck_alone(p.w, p.gang[1], true);
 	assert_false(world_is_open(p.w, p.gang[0]));
 	assert_true(world_is_open(p.w, p.gang[1]));
@@ -446,7 +445,6 @@ static void stuck_alone_opens_nobody(void **state)
 {
 	struct pairs p = pairs_new(process_unit, GP_PRIORITY_NORMAL);
 
-	(void)state;
 	set_stuck_alone(p.w, p.gang[1], true);
 	world_write(p.w, p.gang[0], 1000);
 	world_write(p.w, p.gang[1], 1000);
@@ -467,7 +465,6 @@ static void followers_are_no_quarantines(void **state)
 	struct gp_queue_info stuck, follower;
 	struct gp_stats stats[2];
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(gp_sched_stats(p.w->sched, p.device[i], &stats[i]), 0);
 	assert_int_equal(stats[0].quarantines, 0);

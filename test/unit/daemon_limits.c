@@ -565,23 +565,6 @@ static void test_deep_tree(void **state)
 	close(pipes[1]);
 }
 
-/* Numbers that fall on one place of the table: none is forgotten for another. */
-static void test_tree_places(void **state)
-{
-	static struct gp_ancestry ancestry;
-	const pid_t own = getpid(),
-		    gone[] = { own + (pid_t)GP_ANCESTRY_SIZE * 1024, own + (pid_t)GP_ANCESTRY_SIZE * 2048 };
-
-	(void)state;
-	/* Beyond the highest number the kernel gives: only what the table says counts. */
-	ancestry.pids[(uint32_t)own % GP_ANCESTRY_SIZE] = gone[0];
-	ancestry.parents[(uint32_t)own % GP_ANCESTRY_SIZE] = own;
-	assert_true(gp_process_descends(&ancestry, own, getppid()));
-	assert_true(gp_process_descends(&ancestry, gone[0], own));
-	assert_false(gp_process_descends(&ancestry, gone[1], own));
-	assert_true(gp_process_descends(&ancestry, gone[0], getppid()));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -598,7 +581,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_messages_wait, begin, end),
 		cmocka_unit_test_setup_teardown(test_past_in_parts, begin, end),
 		cmocka_unit_test_setup_teardown(test_deep_tree, begin, end),
-		cmocka_unit_test(test_tree_places),
 		cmocka_unit_test_setup_teardown(test_slow_reader, begin, end),
 		cmocka_unit_test_setup_teardown(test_root_comes_in, begin, end),
 		cmocka_unit_test_setup_teardown(test_asking_all_the_time, begin, end),

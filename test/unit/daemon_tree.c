@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "daemon/process.h"
 #include "daemon/unmanaged.h"
 #include "test/unit/daemon_world.h"
 
@@ -158,11 +159,29 @@ static void test_gone(void **state)
 	world_begin(&world, "");
 }
 
+/* Numbers that fall on one place of the table: none is forgotten for another. */
+static void test_tree_places(void **state)
+{
+	static struct gp_ancestry ancestry;
+	const pid_t own = getpid(),
+		    gone[] = { own + (pid_t)GP_ANCESTRY_SIZE * 1024, own + (pid_t)GP_ANCESTRY_SIZE * 2048 };
+
+	(void)state;
+	/* Beyond the highest number the kernel gives: only what the table says counts. */
+	ancestry.pids[(uint32_t)own % GP_ANCESTRY_SIZE] = gone[0];
+	ancestry.parents[(uint32_t)own % GP_ANCESTRY_SIZE] = own;
+	assert_true(gp_process_descends(&ancestry, own, getppid()));
+	assert_true(gp_process_descends(&ancestry, gone[0], own));
+	assert_false(gp_process_descends(&ancestry, gone[1], own));
+	assert_true(gp_process_descends(&ancestry, gone[0], getppid()));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_hangs, begin, end),
 		cmocka_unit_test_setup_teardown(test_gone, begin, end),
+		cmocka_unit_test(test_tree_places),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
