@@ -35,7 +35,7 @@
 #define LISTEN_ACCEPT_MAX  64            /* connections that are taken between two looks at urgent work */
 #define LISTEN_ACCEPT_WORK 2             /* units each; a handful of calls */
 #define LISTEN_CREATE_WORK 22            /* more for one that is looked at; three files of /proc */
-#define LISTEN_SHARE       4u            /* newcomers have a quarter of the thread's time … */
+#define LISTEN_SHARE       2u            /* newcomers have half of the thread's time … */
 #define LISTEN_BURST_NS    10000000ull   /* … after this much at once; both chosen */
 #define LISTEN_ONE_NS      1000000ull    /* two portions: more was not theirs, the machine may have stood still */
 #define LISTEN_QUEUE       128           /* newcomers that wait: who comes after a storm waits for as many */
