@@ -16,6 +16,7 @@ import time
 
 PLACES = ("", "cli", "daemon", "agent", "libgpreempt", "bench")  # a flat folder, or a build tree
 PATIENCE = 40.0  # seconds to start; eight CUDA contexts at once take a while
+READ_AGAIN = "configuration read again"  # says gpreemptd after a reload
 END_S = float(
     os.environ.get("NVBENCH_END_S", "25")
 )  # to end after being asked: a batch program finishes its kernels first
@@ -300,7 +301,8 @@ class Stage:
             with open(child.go, "w", encoding="ascii"):
                 pass
 
-    def daemon(self, settings=()):
+    def configure(self, settings=()):
+        """Writes gpreempt.conf; its path."""
         path = os.path.join(self.folder, "gpreemptd.conf")
         sections = {"daemon": {"socket": self.socket, "state_dir": os.path.join(self.folder, "state")}}
         for name, value in {**self.settings, **dict(settings)}.items():
@@ -309,6 +311,23 @@ class Stage:
         with open(path, "w", encoding="utf-8") as file:
             for section, values in sections.items():
                 file.write("[%s]\n%s\n" % (section, "".join("%s = %s\n" % item for item in values.items())))
+        return path
+
+    def reload(self, child, settings=()):
+        """The daemon goes on with other settings, those that take effect without a restart."""
+        self.configure(settings)
+        before = child.output().count(READ_AGAIN)
+        child.process.send_signal(signal.SIGHUP)
+
+        def asked():
+            if not child.is_running():
+                raise Trouble("gpreemptd ended with status %d; %s" % (child.process.returncode, child.said()))
+            return child.output().count(READ_AGAIN) > before
+
+        wait_for(lambda: "gpreemptd reads its settings; " + child.said(), asked, 5)
+
+    def daemon(self, settings=()):
+        path = self.configure(settings)
         child = self.start(
             "gpreemptd", [self.program("gpreemptd"), "--config", path, "--socket", self.socket, *self.daemon_options]
         )
