@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,7 +30,6 @@ LOOK_S, STATUS_S = 0.1, 0.5
 NATIVE = {"policy.policy": "none"}
 TICK = os.sysconf("SC_CLK_TCK")
 SAID = {"slowed": "urgent work comes in pieces", "fast": "slices are short again"}  # in the daemon's log
-STATS = ("plans", "closes", "opens", "preemptions", "slices", "slice_failures", "held_by_budget", "failures")
 
 
 def cpu_s(pid, thread=""):
@@ -96,6 +96,29 @@ class Theatre:
             time.sleep(LOOK_S)
         return slices, states
 
+    def events(self):
+        """What the daemon still remembers of what it saw and decided: (seconds, {what and why: how often}, lines)."""
+        try:
+            with Signals.hold():
+                done = subprocess.run(
+                    [self.stage.program("gpreempt"), "events", "--json"],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    timeout=20,
+                    env=self.stage.environment(),
+                )
+            lines = [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else []
+        except (subprocess.TimeoutExpired, ValueError):
+            lines = []
+        times = [line["t_ns"] for line in lines if isinstance(line.get("t_ns"), int)]
+        names = {self.server.pid: "server", self.training.pid: "training"}
+        counted = collections.Counter(
+            " ".join(str(word) for word in (names.get(line.get("pid"), ""), line.get("event"), line.get("why")) if word)
+            for line in lines
+        )
+        return {"seconds": (max(times) - min(times)) / 1e9 if times else 0, "counted": counted, "lines": lines}
+
     def window(self, name, seconds, settings, stopped=None):
         self.stage.reload(self.daemon, settings)
         if stopped:
@@ -107,7 +130,7 @@ class Theatre:
         slices, states = self.look(seconds)
         end, after = measure.monotonic_ns(), measure.total_saves([self.training])
         spent = Spent(self.daemon, self.server, self.training).since(spent, (end - begin) / 1e9)
-        status = self.stage.status() or {}
+        status, events = self.stage.status() or {}, self.events()
         if stopped:
             stopped.process.send_signal(signal.SIGCONT)
         if not (self.server.is_running() and self.training.is_running()):
@@ -122,6 +145,7 @@ class Theatre:
                 "states": states,
                 "said": {key: self.daemon.output().count(words) - said[key] for key, words in SAID.items()},
                 "spent": spent,
+                "events": events,
                 "stats": ((status.get("devices") or [{}])[0]).get("stats") or {},
                 "costs": {
                     key: ((status.get("devices") or [{}])[0]).get(key) for key in ("close_ns", "open_ns", "slice_ns")
@@ -168,7 +192,7 @@ def summed(windows, phase, records):
         into["token"] += between
         into["p50"].append(figures.quantile(between, 0.5) if between else None)
         into["rate"].append(rate(records, one["begin_ns"], one["end_ns"]))
-        for key in ("saves_per_s", "said", "stats", "spent", "slices_us", "states", "costs"):
+        for key in ("saves_per_s", "said", "stats", "spent", "slices_us", "states", "costs", "events"):
             into[key].append(one[key])
     alone = figures.median([value for value in found["training"]["rate"] if value]) if "training" in found else None
     for one in found.values():
@@ -215,7 +239,11 @@ def line_of(name, one, alone):
             ),
             "processor ms/s: %s" % json.dumps(one["spent"][-1]),
             "stats of the last: %s" % json.dumps({key: value for key, value in one["stats"][-1].items() if value}),
-            "costs: %s" % json.dumps(one["costs"][-1]),
+            "events of the last %.1f s: %s"
+            % (
+                one["events"][-1]["seconds"],
+                ", ".join("%s %d" % pair for pair in one["events"][-1]["counted"].most_common(14)),
+            ),
         )
     )
 
@@ -278,6 +306,8 @@ def main():
         finally:
             stage.close()
         records = theatre.training.progress.records()
+    for one in theatre.windows[: -len(arguments.variants)]:
+        del one["events"]["lines"]  # those of the last round are enough
     with open(os.path.join(arguments.out, "within.json"), "w", encoding="utf-8") as file:
         json.dump({"windows": theatre.windows, "phase": phase, "exact": exact, "log": log[-20000:]}, file)
     found = summed(theatre.windows, phase, records)
