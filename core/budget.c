@@ -108,7 +108,9 @@ uint64_t gp_budget_short_ns(const struct gp_device *device)
 {
 	uint64_t slow_ns = device->attr.switch_ns * 1000 / device->param.overhead_permille;
 
-	if (device->stay.gathers || device->stay.shared_ns)
+	if (gp_gather_is(device))
+		slow_ns = device->param.gather_ns;
+	else if (device->stay.gathers || device->stay.shared_ns)
 		slow_ns *= SWITCH_GATHER;
 	return device->slowed && slow_ns > device->attr.short_ns ? slow_ns : device->attr.short_ns;
 }
@@ -140,6 +142,24 @@ static void budget_set_rate(struct gp_sched *sched, struct gp_device *device, ui
 			GP_WHY_RATE, per_s / 1000);
 	gp_slice_look(device);
 	device->dirty = true;
+}
+
+/* Slices below one that launches ahead are so long that few switches are left to count: that does not say that short
+ * ones would do again. Once it launches otherwise what is counted decides, soon. */
+void gp_budget_confirm(const struct gp_sched *sched, struct gp_device *device)
+{
+	device->saves_ns = sched->now_ns;
+	device->slow_until_ns = sched->now_ns + device->slow_ns;
+}
+
+void gp_budget_doubt(const struct gp_sched *sched, struct gp_device *device)
+{
+	uint64_t limit = device->param.overhead_permille * 1000000000ull / device->attr.switch_ns;
+
+	if (device->saves_per_s > limit) /* that was long ago */
+		device->saves_per_s = limit;
+	if (device->slow_until_ns > sched->now_ns + SLOW_NS)
+		device->slow_until_ns = sched->now_ns + SLOW_NS;
 }
 
 void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device)
@@ -209,7 +229,7 @@ int gp_sched_switch_info(const struct gp_sched *sched, uint32_t device, struct g
 	if (device >= sched->device_count)
 		return -EINVAL;
 	*ret_info = (struct gp_switch_info){ .per_s_x1000 = d->saves_per_s,
-					     .is_staying = d->stay.stays || d->stay.holds,
+					     .is_staying = d->stay.stays || gp_stay_holds(d),
 					     .is_slowed = d->slowed,
 					     .hold_ns = d->slow_ns,
 					     .slowed_ns = d->slowed ? gp_budget_short_ns(d) : 0 };

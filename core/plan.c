@@ -103,7 +103,7 @@ static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queu
 		return GP_WHY_AGED;
 	if (gp_under_is(b->sched, q) && !b->sched->seats[urgent->seat].is_behind)
 		return GP_WHY_SELF;
-	if (device->attr.switch_ns && !device->stay.holds && !urgent->is_batch &&
+	if (device->attr.switch_ns && !gp_stay_holds(device) && !urgent->is_batch &&
 	    !b->sched->seats[urgent->seat].is_behind && q->is_batch && !gp_gang_is_several(b->sched, q) &&
 	    !gp_under_is_long(b->sched, q) &&
 	    (b->sched->seats[q->seat].has_turn ? gp_turn_is_best(b->sched, device, q->rank) : plan_may_stay(b, q)))
@@ -206,10 +206,10 @@ static void plan_close_lower(struct gp_plan_builder *b)
 			continue;
 		}
 		busy += has_work;
-		why = !has_work                                              ? GP_WHY_IDLE :
-		      b->device->stay.holds && sched->queues[queue].is_batch ? GP_WHY_STAY :
-		      urgent->has_work                                       ? GP_WHY_PRIORITY :
-									       GP_WHY_HINT;
+		why = !has_work                                                 ? GP_WHY_IDLE :
+		      gp_stay_holds(b->device) && sched->queues[queue].is_batch ? GP_WHY_STAY :
+		      urgent->has_work                                          ? GP_WHY_PRIORITY :
+										  GP_WHY_HINT;
 		candidates[count++] = gp_plan_order(sched, queue, why);
 	}
 	if (left && !busy) /* what runs is let finish: stopping the device for idle gates now would only disturb it */
@@ -352,7 +352,7 @@ static void plan_open_ready(struct gp_plan_builder *b)
 		/* On a self-switching device the one that has the turn stays open under the urgent ones, so it may open
 		 * too; but not beside one that is behind its share. */
 		if (q->rank < hold_rank &&
-		    !(b->device->attr.switch_ns && !b->device->stay.holds && q->is_batch && !is_behind &&
+		    !(b->device->attr.switch_ns && !gp_stay_holds(b->device) && q->is_batch && !is_behind &&
 		      gp_turn_is_best(sched, b->device, q->rank) && !gp_under_is_long(sched, q)))
 			break;
 		if (gp_budget_holds_back(sched, q))

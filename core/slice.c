@@ -303,7 +303,7 @@ static uint64_t slice_short_ns(const struct gp_device *device, const struct gp_q
 		return 0; /* its turn is not to be one of switches alone */
 	if (pressed_ns > short_ns)
 		short_ns = pressed_ns;
-	else if (q->attr.own_slice_ns && short_ns > q->attr.own_slice_ns)
+	else if (q->attr.own_slice_ns && short_ns > q->attr.own_slice_ns && !gp_gather_is(device))
 		short_ns = q->attr.own_slice_ns;
 	return short_ns == device->attr.mid_ns ? short_ns + SLICE_UNIT_NS : short_ns; /* that one means another thing */
 }

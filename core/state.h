@@ -69,6 +69,7 @@ struct gp_queue {
 	uint16_t gaps[GP_GAP_BUCKETS]; /* idle→busy gaps, by power of two */
 	uint64_t packet_ns, busy_ns;   /* smoothed: time per packet, length of a busy period */
 	uint32_t ahead;                /* smoothed, thousandths: how often it was given more before it got anywhere */
+	uint64_t written_ns;           /* when it was last seen to have been given more */
 
 	/* Gate. */
 	enum gp_gate gate;
@@ -240,6 +241,15 @@ struct gp_stay {
 	bool holds;         /* … and this one does now: batch gates close, and stay so to its end */
 };
 
+/* An urgent client that launches ahead (gather.c). */
+struct gp_gather {
+	bool holds;        /* it waits for a result: batch clients are held out */
+	uint32_t queue;    /* which; these two count while that is so */
+	uint64_t written;  /* what it waits for: this much must be done */
+	uint64_t until_ns; /* that is done, and they are held out a moment longer; GP_NEVER_NS: it is not */
+	uint64_t quiet_ns; /* learned: it waits if it has launched nothing for so long; 0: not known */
+};
+
 struct gp_device {
 	struct gp_device_attr attr;
 	struct gp_param param;
@@ -297,6 +307,7 @@ struct gp_device {
 	uint64_t slow_over_ns;  /* when it was last over; 0: never */
 
 	struct gp_stay stay;
+	struct gp_gather gather;
 
 	/* One that lost its turn to one above it and stays open below it (under.c). */
 	uint32_t under_seat, under_by; /* and to whom; GP_NONE: nobody */
@@ -478,7 +489,9 @@ void gp_budget_pay(struct gp_device *device, uint32_t transaction_count);
 bool gp_budget_holds_back(struct gp_sched *sched, const struct gp_queue *queue); /* it is not to open yet */
 /* The slice of those that the device puts aside by itself: the shortest, unless that costs more than it may. */
 uint64_t gp_budget_short_ns(const struct gp_device *device);
-void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device); /* what was counted gets old */
+void gp_budget_confirm(const struct gp_sched *sched, struct gp_device *device); /* the limit of switches is needed */
+void gp_budget_doubt(const struct gp_sched *sched, struct gp_device *device);   /* or is not any more: counts decide */
+void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device);       /* what was counted gets old */
 
 /* slice.c: how long the device runs a queue before it looks at others. */
 bool gp_slice_is_short_ns(const struct gp_device *device, uint64_t slice_ns);
@@ -504,6 +517,12 @@ uint64_t gp_stay_linger_ns(const struct gp_device *device, const struct gp_queue
 /* So many switches in so long, since the last count or gp_stay_count_begin(). */
 void gp_stay_counted(struct gp_sched *sched, struct gp_device *device, uint32_t switches, uint64_t window_ns);
 void gp_stay_count_begin(struct gp_sched *sched, struct gp_device *device);
+bool gp_stay_holds(const struct gp_device *device); /* batch clients are held out */
+
+/* gather.c */
+bool gp_gather_is(const struct gp_device *device); /* slices below are long while it launches */
+/* Whether batch clients are held out because it waits. top: it has work or had a moment ago; GP_NONE: nobody has. */
+bool gp_gather_plan(struct gp_sched *sched, struct gp_device *device, uint32_t top);
 
 /* apply.c */
 void gp_apply_begin(struct gp_sched *sched, struct gp_order *order, const struct gp_plan *plan); /* it is under way */

@@ -162,8 +162,11 @@ static void stay_look_ahead(struct gp_sched *sched, struct gp_device *device)
 	if (top == GP_NONE)
 		return;
 	device->stay.gathers = sched->queues[top].ahead >= (was ? STAY_AHEAD / 2 : STAY_AHEAD);
-	if (device->stay.gathers != was && device->slowed)
-		gp_slice_look(device);
+	if (device->stay.gathers == was || !device->slowed)
+		return;
+	gp_slice_look(device);
+	if (was && device->param.gather_ns)
+		gp_budget_doubt(sched, device);
 }
 
 void gp_stay_counted(struct gp_sched *sched, struct gp_device *device, uint32_t switches, uint64_t window_ns)
@@ -173,7 +176,9 @@ void gp_stay_counted(struct gp_sched *sched, struct gp_device *device, uint32_t 
 	bool is_known = sched->now_ns < stay->known_until_ns;
 
 	gp_stay_look(sched, device);
-	stay_look_ahead(sched, device);
+	/* With the shortest slices each piece is done before the next, also of one that does not wait for it. */
+	if (device->slowed || !device->param.gather_ns)
+		stay_look_ahead(sched, device);
 	total_ns = stay->total_ns + stay_length_ns(stay) - stay->counted_ns;
 	count = stay->count - stay->counted_count;
 	if (stay->holds || total_ns < STAY_LEAST_NS || total_ns < window_ns / STAY_PART)
@@ -267,4 +272,12 @@ void gp_stay_plan(struct gp_sched *sched, struct gp_device *device)
 	stay_hold(stay, (stay->stays || shares) && top != GP_NONE);
 	if (stay->holds && stay->stays)
 		gp_device_wake(device, stay->known_until_ns);
+	if (device->param.gather_ns && device->slowed)
+		stay_look_ahead(sched, device);
+	(void)gp_gather_plan(sched, device, stay->holds || device->pressed_slice_ns ? GP_NONE : top);
+}
+
+bool gp_stay_holds(const struct gp_device *device)
+{
+	return device->stay.holds || device->gather.holds;
 }

@@ -59,7 +59,7 @@ static bool under_is_lower(const struct gp_sched *sched, const struct gp_device 
 static bool under_can(const struct gp_sched *sched, const struct gp_device *device, uint32_t lower, uint32_t middle)
 {
 	return device->attr.mid_ns && device->attr.switch_ns && device->attr.short_ns && device->batch_max == 1 &&
-	       !device->stopped && !device->stay.holds && device->aged_seat == GP_NONE &&
+	       !device->stopped && !gp_stay_holds(device) && device->aged_seat == GP_NONE &&
 	       under_is_middle(sched, device, &sched->seats[middle]) &&
 	       under_is_lower(sched, device, &sched->seats[lower], &sched->seats[middle]);
 }
@@ -101,7 +101,7 @@ bool gp_under_is(const struct gp_sched *sched, const struct gp_queue *queue)
 {
 	const struct gp_device *device = &sched->devices[queue->device];
 
-	return device->under_seat == queue->seat && !device->stay.holds;
+	return device->under_seat == queue->seat && !gp_stay_holds(device);
 }
 
 /* The one in the middle, if its slice takes longer to end than a call to close it: for those above it is closed. */

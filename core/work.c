@@ -490,6 +490,8 @@ static void work_counters(struct gp_sched *sched, uint32_t queue, uint64_t writt
 		gp_learn_done(q, done_count, sched->now_ns);
 	if (done_count)
 		gp_age_completed(sched, queue);
+	if (written != q->written)
+		q->written_ns = sched->now_ns;
 	q->written = written;
 	q->completed = completed;
 	if (written != completed) {

@@ -112,7 +112,7 @@ static const struct config_key config_keys[] = {
 	KEY("policy", "policy", CONFIG_POLICY, policy, 1, 16),
 	PARAM("turn", turn_ns), PARAM("min_open", min_open_ns), PARAM("linger_max", linger_max_ns),
 	PARAM("age_window", age_window_ns), PARAM("age_turn", age_turn_ns), PARAM("hint_grace", hint_grace_ns),
-	PARAM("rest", rest_ns),
+	PARAM("rest", rest_ns), PARAM("gather", gather_ns),
 	KEY("policy", "overhead", CONFIG_COUNT, param.overhead_permille, 1, 1000),
 	KEY("policy", "burst", CONFIG_COUNT, param.burst, 1, GP_BURST_MAX),
 	KEY("policy", "batch_clients", CONFIG_COUNT, param.batch_clients, 1, GP_BATCH_MAX),

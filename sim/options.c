@@ -32,7 +32,7 @@ const char gp_options_help[] =
 "  --dilate K           the device is K times slower than the host: host delays shrink to 1/K\n"
 "  --rptr WHEN          read counters move at fetch or at completion (default)\n"
 "  --set NAME=VALUE     policy parameters: turn, min_open, linger_max, age_window, age_turn, hint_grace, overhead,\n"
-"                       burst, batch_clients, fail_max, age_share, rest, protect; device.KEY of the description; mix.NAME of the mix;\n"
+"                       burst, batch_clients, fail_max, age_share, rest, protect, gather; device.KEY of the description; mix.NAME of the mix;\n"
 "                       sim.notice, sim.decide, sim.sample, sim.lv1_depth, sim.reset_depth, sim.reset_cost,\n"
 "                       sim.window, sim.hold_out, sim.lower_slice, sim.middle_slice\n"
 "\n"
@@ -112,7 +112,7 @@ static int options_set_number(struct gp_options *options, const char *name, cons
 		{ "turn", &c->param.turn_ns, NULL, 0 }, { "min_open", &c->param.min_open_ns, NULL, 0 },
 		{ "linger_max", &c->param.linger_max_ns, NULL, 0 }, { "age_window", &c->param.age_window_ns, NULL, 0 },
 		{ "age_turn", &c->param.age_turn_ns, NULL, 0 }, { "hint_grace", &c->param.hint_grace_ns, NULL, 0 },
-		{ "rest", &c->param.rest_ns, NULL, 0 },
+		{ "rest", &c->param.rest_ns, NULL, 0 }, { "gather", &c->param.gather_ns, NULL, 0 },
 		{ "burst", NULL, &c->param.burst, 100000 }, { "batch_clients", NULL, &c->param.batch_clients, GP_BATCH_MAX },
 		{ "fail_max", NULL, &c->param.fail_max, 1000 }, { "sim.notice", &c->notice_ns, NULL, 0 },
 		{ "sim.decide", &c->decide_ns, NULL, 0 }, { "sim.sample", &c->sample_ns, NULL, 0 },
@@ -146,7 +146,7 @@ static int options_set_number(struct gp_options *options, const char *name, cons
 	return gp_error_set(
 		error, -EINVAL,
 		"--set: there is no \"%.40s\"; there are turn, min_open, linger_max, age_window, "
-		"age_turn, age_share (per mille), hint_grace, rest, overhead (per mille), burst, batch_clients, fail_max, protect, device.KEY, "
+		"age_turn, age_share (per mille), hint_grace, rest, overhead (per mille), burst, batch_clients, fail_max, protect, gather, device.KEY, "
 		"mix.NAME, "
 		"sim.notice, sim.decide, sim.sample, sim.lv1_depth, sim.reset_depth, sim.reset_cost, sim.window, "
 		"sim.hold_out, sim.lower_slice, sim.middle_slice",

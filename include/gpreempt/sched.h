@@ -151,6 +151,9 @@ struct gp_param {
 	uint64_t rest_ns;           /* nobody is held out for a priority at which nobody has had work for so long; up to
 				       eight times that where its work comes in longer gaps; 1 s */
 	enum gp_protect protect;    /* where a queue does not say */
+	uint64_t gather_ns;         /* the slice below a program that launches ahead, while switches are limited; it is
+				       not delayed by it when it waits for a result; 0: twice what the limit asks for,
+				       also when it waits */
 };
 
 struct gp_limits {
