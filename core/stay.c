@@ -30,6 +30,7 @@
 #define STAY_GAPS        2u           /* shorter gaps than so many switches are never worth going to and fro */
 #define STAY_ALONE_NS    200000000ull /* more than half of the time: so most of its requests are as fast as alone … */
 #define STAY_SHARE_NS    160000000ull /* … and two turns: long enough to be counted in (both chosen) */
+#define STAY_TRIAL_NS    40000000ull /* shared first, to see whether it launches ahead: enough looks for that (chosen) */
 #define STAY_AHEAD \
 	600u         /* thousandths of what is written: then it is not waited for; and less than half of that again */
 #define STAY_KEEP 5u /* what is decided is kept until its reasons are a fifth less than they had to be */
@@ -221,6 +222,9 @@ static bool stay_shares(struct gp_sched *sched, struct gp_device *device, enum g
 	}
 	if (!stay->shared_ns) {
 		stay->shared_ns = sched->now_ns;
+		/* It may be one that launches ahead: that shows only while it shares. */
+		if (device->param.gather_ns && sched->now_ns > STAY_ALONE_NS + STAY_SHARE_NS)
+			stay->shared_ns -= STAY_ALONE_NS + STAY_SHARE_NS - STAY_TRIAL_NS;
 		gp_slice_look(device);
 	}
 	since_ns = (sched->now_ns - stay->shared_ns) % (STAY_ALONE_NS + STAY_SHARE_NS);
@@ -266,7 +270,9 @@ void gp_stay_plan(struct gp_sched *sched, struct gp_device *device)
 		top = stay_top(sched, device, GP_HEAP_LINGER);
 	if (top != GP_NONE) {
 		protect = sched->queues[top].attr.protect ? sched->queues[top].attr.protect : device->param.protect;
-		stay->stays = !device->pressed_slice_ns && stay_is_worth(sched, device, protect);
+		/* What is launched ahead waits below long slices, and so looks as if it had no gaps. */
+		stay->stays =
+			!device->pressed_slice_ns && !gp_gather_is(device) && stay_is_worth(sched, device, protect);
 		shares = !stay->stays && !device->pressed_slice_ns && stay_shares(sched, device, protect);
 	}
 	stay_hold(stay, (stay->stays || shares) && top != GP_NONE);

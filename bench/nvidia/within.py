@@ -5,7 +5,7 @@ usage: within.py --bin FOLDER --out FOLDER [--rounds 3] [--seconds 8] [--mode ea
 
 Such a program varies by a third from one start to the next, with nobody beside it. Here both programs start once. Rounds of windows follow: the server alone (the training is stopped by SIGSTOP), the
 training alone (the server is), and one window for each variant, `native` (policy none: every gate open, every slice as the program has it) and `gpreempt` (as it is) among them. Settings change by a
-reload, which begins with an empty memory. Printed for each: tokens, what the training keeps, saves a second, which slices both had and how long, orders, the processor time of daemon and agents.
+reload, after which the daemon learns anew (--settle). Printed for each: tokens, what the training keeps, saves a second, which slices both had and how long, orders, the processor time of daemon and agents.
 """
 import argparse
 import collections
@@ -24,7 +24,7 @@ import rm
 import rows
 from programs import Ended, Signals, Stage, Trouble, rate, xid_lines
 
-SETTLE_S = 0.5  # after a reload or a stop: not counted
+SETTLE_S = 0.5  # after a stop: not counted
 ALONE_S, TRAIN_S = 0.6, 0.3  # of --seconds: windows of the server and of the training alone
 LOOK_S, STATUS_S = 0.1, 0.5
 NATIVE = {"policy.policy": "none"}
@@ -123,7 +123,7 @@ class Theatre:
         self.stage.reload(self.daemon, settings)
         if stopped:
             stopped.process.send_signal(signal.SIGSTOP)
-        time.sleep(SETTLE_S)
+        time.sleep(SETTLE_S if stopped else self.arguments.settle)
         said = {key: self.daemon.output().count(words) for key, words in SAID.items()}
         spent, saves = Spent(self.daemon, self.server, self.training), measure.total_saves([self.training])
         begin = measure.monotonic_ns()
@@ -269,6 +269,7 @@ def parse():
     parser.add_argument("--out", required=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=8.0, help="of one window")
+    parser.add_argument("--settle", type=float, default=2.0, help="seconds before a window that do not count")
     parser.add_argument("--mode", choices=("eager", "graph"), default="eager")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=SECTION.KEY=VALUE[,...]")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="for all of them")

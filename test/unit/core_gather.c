@@ -42,13 +42,21 @@ static void launch(struct pair *p, uint64_t for_ns, uint32_t switches)
 	}
 }
 
+static bool is_slowed(const struct pair *p)
+{
+	struct gp_switch_info info;
+
+	assert_int_equal(gp_sched_switch_info(p->w->sched, p->device, &info), 0);
+	return info.is_slowed;
+}
+
 /* The same with the shortest slice below it: each piece is done before the next comes. */
 static void launch_fast(struct pair *p)
 {
 	uint32_t n;
 
 	count(p, 0);
-	for (n = 0; n < 3000; n++) {
+	for (n = 0; n < 3000 && !is_slowed(p); n++) {
 		world_write(p->w, p->high, 1);
 		world_run(p->w, LAUNCH / 4);
 		world_drain(p->w, p->high);
@@ -56,14 +64,6 @@ static void launch_fast(struct pair *p)
 		if (p->w->now_ns >= p->counted_ns + COUNTED)
 			count(p, 150);
 	}
-}
-
-static bool is_slowed(const struct pair *p)
-{
-	struct gp_switch_info info;
-
-	assert_int_equal(gp_sched_switch_info(p->w->sched, p->device, &info), 0);
-	return info.is_slowed;
 }
 
 static void pair_begin(struct pair *p, uint64_t gather_ns)
@@ -87,9 +87,12 @@ static void pair_begin(struct pair *p, uint64_t gather_ns)
 	world_write(p->w, p->low, 1000000);
 	world_run(p->w, 10 * MS);
 	assert_int_equal(p->w->queues[p->low].slice_ns, SHORT);
+	world_run(p->w, 1 * S);
 	launch_fast(p);
 	assert_true(is_slowed(p));
-	launch(p, 500 * MS, 0);
+	launch(p, gather_ns ? 60 * MS : 500 * MS, 0);
+	if (gather_ns) /* it was not held out to find that out */
+		assert_int_equal(p->w->order_count, 0);
 	world_drain(p->w, p->high); /* the next wait is known to begin with a launch */
 	launch(p, 1 * MS, 0);
 }
