@@ -27,6 +27,7 @@ from programs import Ended, Signals, Stage, Trouble, rate, xid_lines
 SETTLE_S = 0.5  # after a stop: not counted
 ALONE_S, TRAIN_S = 0.6, 0.3  # of --seconds: windows of the server and of the training alone
 LOOK_S, STATUS_S = 0.1, 0.5
+EVENTS_KEPT = 4000  # lines of a window of the last round, in within.json
 NATIVE = {"policy.policy": "none"}
 TICK = os.sysconf("SC_CLK_TCK")
 SAID = {"slowed": "urgent work comes in pieces", "fast": "slices are short again"}  # in the daemon's log
@@ -117,7 +118,7 @@ class Theatre:
             " ".join(str(word) for word in (names.get(line.get("pid"), ""), line.get("event"), line.get("why")) if word)
             for line in lines
         )
-        return {"seconds": (max(times) - min(times)) / 1e9 if times else 0, "counted": counted, "lines": lines}
+        return {"seconds": (max(times) - min(times)) / 1e9 if times else 0, "counted": counted, "lines": lines[-EVENTS_KEPT:]}
 
     def window(self, name, seconds, settings, stopped=None):
         self.stage.reload(self.daemon, settings)
