@@ -109,7 +109,7 @@ uint64_t gp_budget_short_ns(const struct gp_device *device)
 	uint64_t slow_ns = device->attr.switch_ns * 1000 / device->param.overhead_permille;
 
 	if (gp_gather_is(device))
-		slow_ns = device->param.gather_ns;
+		slow_ns = gp_gather_ns(device);
 	else if (device->stay.gathers || device->stay.shared_ns)
 		slow_ns *= SWITCH_GATHER;
 	return device->slowed && slow_ns > device->attr.short_ns ? slow_ns : device->attr.short_ns;

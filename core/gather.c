@@ -9,16 +9,48 @@
  *     that work is done, and a moment longer, because a second wait often follows the first.
  * It is told from one that only paused: what was waited for is done before it launches again. After a pause taken for a
  * wait it must be quiet for twice as long the next time.
+ *
+ * Pieces come closely: two in the time of one switch. Where work comes less often each piece may be a request of its
+ * own, which somebody waits for, though the next is there before it is done.
+ *
+ * Protection latency: none of this. Throughput: long slices, but nobody is held out.
  */
 #include "core/state.h"
 
 #define GATHER_QUIET_NS     500000ull  /* two looks of an agent, at gpreemptd's 250 us (chosen) … */
 #define GATHER_QUIET_NS_MAX 4000000ull /* … and at most: then a slice is over anyway */
 #define GATHER_AFTER        2u         /* switches: how long after its work is done it is still waited for */
+#define GATHER_DENSE        4u         /* switches: pieces are counted over so long at least (chosen) */
+
+uint64_t gp_gather_ns(const struct gp_device *device)
+{
+	return device->param.gather_ns == GP_GATHER_OFF || device->stay.protect == GP_PROTECT_LATENCY ?
+		       0 :
+		       device->param.gather_ns;
+}
 
 bool gp_gather_is(const struct gp_device *device)
 {
-	return device->param.gather_ns && device->slowed && device->stay.gathers;
+	return gp_gather_ns(device) && device->slowed && device->stay.gathers;
+}
+
+bool gp_gather_holds(const struct gp_device *device)
+{
+	return device->gather.waits && device->stay.protect != GP_PROTECT_THROUGHPUT;
+}
+
+void gp_gather_look(struct gp_sched *sched, struct gp_queue *queue, uint64_t written)
+{
+	const struct gp_device *device = gp_device_of(sched, queue);
+	uint64_t since_ns = sched->now_ns - queue->dense_ns, count = written - queue->dense_written;
+
+	if (!device->attr.switch_ns || written == queue->written || since_ns < GATHER_DENSE * device->attr.switch_ns)
+		return;
+	queue->dense -= queue->dense / 16;
+	if (since_ns / count <= device->attr.switch_ns / 2)
+		queue->dense += 1000 / 16;
+	queue->dense_ns = sched->now_ns;
+	queue->dense_written = written;
 }
 
 static uint64_t gather_quiet_ns(const struct gp_gather *gather)
@@ -28,7 +60,7 @@ static uint64_t gather_quiet_ns(const struct gp_gather *gather)
 
 static void gather_begin(struct gp_sched *sched, struct gp_gather *gather, uint32_t queue)
 {
-	gather->holds = true;
+	gather->waits = true;
 	gather->queue = queue;
 	gather->written = sched->queues[queue].written;
 	gather->until_ns = GP_NEVER_NS;
@@ -50,7 +82,7 @@ static void gather_paused(struct gp_gather *gather)
 	uint64_t quiet_ns = 2 * gather_quiet_ns(gather);
 
 	gather->quiet_ns = quiet_ns < GATHER_QUIET_NS_MAX ? quiet_ns : GATHER_QUIET_NS_MAX;
-	gather->holds = false;
+	gather->waits = false;
 }
 
 /* Batch clients are held out: what became of that wait? */
@@ -60,7 +92,7 @@ static void gather_go_on(struct gp_sched *sched, struct gp_device *device, uint3
 	const struct gp_queue *q = &sched->queues[gather->queue];
 
 	if (top != gather->queue) {
-		gather->holds = false;
+		gather->waits = false;
 		return;
 	}
 	if (gather->until_ns == GP_NEVER_NS) {
@@ -71,7 +103,7 @@ static void gather_go_on(struct gp_sched *sched, struct gp_device *device, uint3
 		return;
 	}
 	if (gather->until_ns <= sched->now_ns)
-		gather->holds = false;
+		gather->waits = false;
 }
 
 /* Whether it has launched nothing for so long; wakes the device when that will be so. */
@@ -86,23 +118,22 @@ static bool gather_is_quiet(struct gp_sched *sched, struct gp_device *device, co
 	return quiet_ns <= sched->now_ns;
 }
 
-bool gp_gather_plan(struct gp_sched *sched, struct gp_device *device, uint32_t top)
+void gp_gather_plan(struct gp_sched *sched, struct gp_device *device, uint32_t top)
 {
 	struct gp_gather *gather = &device->gather;
 
 	/* Also before it is known: it takes looks to learn that it launches ahead. */
-	if (device->param.gather_ns && device->slowed && top != GP_NONE && sched->queues[top].has_work)
+	if (gp_gather_ns(device) && device->slowed && top != GP_NONE && sched->queues[top].has_work)
 		gp_device_wake(device, sched->now_ns + GATHER_QUIET_NS);
 	if (!gp_gather_is(device) || top == GP_NONE) {
-		gather->holds = false;
-		return false;
+		gather->waits = false;
+		return;
 	}
-	if (gather->holds)
+	if (gather->waits)
 		gather_go_on(sched, device, top);
-	if ((!gather->holds || gather->until_ns != GP_NEVER_NS) && gather_is_quiet(sched, device, &sched->queues[top]))
+	if ((!gather->waits || gather->until_ns != GP_NEVER_NS) && gather_is_quiet(sched, device, &sched->queues[top]))
 		gather_begin(sched, gather, top);
-	if (gather->holds) /* to look again: nobody tells that more was launched */
+	if (gather->waits) /* to look again: nobody tells that more was launched */
 		gp_device_wake(device,
 			       gather->until_ns != GP_NEVER_NS ? gather->until_ns : sched->now_ns + GATHER_QUIET_NS);
-	return gather->holds;
 }

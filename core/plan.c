@@ -207,7 +207,7 @@ static void plan_close_lower(struct gp_plan_builder *b)
 		}
 		busy += has_work;
 		why = !has_work                                                 ? GP_WHY_IDLE :
-		      gp_stay_holds(b->device) && sched->queues[queue].is_batch ? GP_WHY_STAY :
+		      gp_stay_holds(b->device) && sched->queues[queue].is_batch ? gp_stay_why(b->device) :
 		      urgent->has_work                                          ? GP_WHY_PRIORITY :
 										  GP_WHY_HINT;
 		candidates[count++] = gp_plan_order(sched, queue, why);

@@ -90,7 +90,7 @@ static bool sched_param_ok(const struct gp_param *param)
 	       param->overhead_permille <= 1000 && param->burst <= GP_BURST_MAX &&
 	       param->batch_clients <= GP_BATCH_MAX && param->fail_max <= 1000 && param->age_permille <= 1000 &&
 	       param->rest_ns <= GP_DURATION_NS_MAX && (unsigned int)param->protect <= GP_PROTECT_THROUGHPUT &&
-	       param->gather_ns <= GP_DURATION_NS_MAX;
+	       (param->gather_ns <= GP_DURATION_NS_MAX || param->gather_ns == GP_GATHER_OFF);
 }
 
 /* A turn must be worth its end, in which nobody may run: with less everybody takes turns and nobody gets anywhere. */
@@ -120,7 +120,7 @@ static struct gp_param sched_param(const struct gp_param *param, const struct gp
 		.age_permille = (uint32_t)sched_default(param->age_permille, 100),
 		.rest_ns = sched_default(param->rest_ns, 1000000000),
 		.protect = param->protect ? param->protect : GP_PROTECT_BALANCED,
-		.gather_ns = param->gather_ns,
+		.gather_ns = sched_default(param->gather_ns, 4000000),
 	};
 }
 

@@ -70,6 +70,8 @@ struct gp_queue {
 	uint64_t packet_ns, busy_ns;   /* smoothed: time per packet, length of a busy period */
 	uint32_t ahead;                /* smoothed, thousandths: how often it was given more before it got anywhere */
 	uint64_t written_ns;           /* when it was last seen to have been given more */
+	uint32_t dense;                /* smoothed, thousandths: how often pieces came closely; since the last time: */
+	uint64_t dense_ns, dense_written;
 
 	/* Gate. */
 	enum gp_gate gate;
@@ -235,15 +237,16 @@ struct gp_stay {
 	uint64_t known_until_ns; /* that is forgotten then … */
 	uint64_t hold_ns;        /* … after so long */
 	/* Decided. */
-	bool gathers;       /* the urgent client writes on while its work waits: it can wait a little longer */
-	uint64_t shared_ns; /* it is held out and let in by turns since; 0: it is not */
-	bool stays;         /* stretches like the present one, or the last, have the device to themselves … */
-	bool holds;         /* … and this one does now: batch gates close, and stay so to its end */
+	enum gp_protect protect; /* of the urgent client that has work, or had some last */
+	bool gathers;            /* it writes on while its work waits: it can wait a little longer */
+	uint64_t shared_ns;      /* it is held out and let in by turns since; 0: it is not */
+	bool stays;              /* stretches like the present one, or the last, have the device to themselves … */
+	bool holds;              /* … and this one does now: batch gates close, and stay so to its end */
 };
 
 /* An urgent client that launches ahead (gather.c). */
 struct gp_gather {
-	bool holds;        /* it waits for a result: batch clients are held out */
+	bool waits;        /* it waits for a result: batch clients are held out, unless it is not protected */
 	uint32_t queue;    /* which; these two count while that is so */
 	uint64_t written;  /* what it waits for: this much must be done */
 	uint64_t until_ns; /* that is done, and they are held out a moment longer; GP_NEVER_NS: it is not */
@@ -517,12 +520,16 @@ uint64_t gp_stay_linger_ns(const struct gp_device *device, const struct gp_queue
 /* So many switches in so long, since the last count or gp_stay_count_begin(). */
 void gp_stay_counted(struct gp_sched *sched, struct gp_device *device, uint32_t switches, uint64_t window_ns);
 void gp_stay_count_begin(struct gp_sched *sched, struct gp_device *device);
-bool gp_stay_holds(const struct gp_device *device); /* batch clients are held out */
+bool gp_stay_holds(const struct gp_device *device);      /* batch clients are held out … */
+enum gp_why gp_stay_why(const struct gp_device *device); /* … for this reason */
 
 /* gather.c */
-bool gp_gather_is(const struct gp_device *device); /* slices below are long while it launches */
-/* Whether batch clients are held out because it waits. top: it has work or had a moment ago; GP_NONE: nobody has. */
-bool gp_gather_plan(struct gp_sched *sched, struct gp_device *device, uint32_t top);
+void gp_gather_look(struct gp_sched *sched, struct gp_queue *queue, uint64_t written); /* before that is believed */
+uint64_t gp_gather_ns(const struct gp_device *device); /* the slice below one that launches ahead; 0: none */
+bool gp_gather_is(const struct gp_device *device);     /* slices below are long while it launches */
+bool gp_gather_holds(const struct gp_device *device);
+/* Looks whether it waits. top: it has work or had a moment ago; GP_NONE: nobody has. */
+void gp_gather_plan(struct gp_sched *sched, struct gp_device *device, uint32_t top);
 
 /* apply.c */
 void gp_apply_begin(struct gp_sched *sched, struct gp_order *order, const struct gp_plan *plan); /* it is under way */

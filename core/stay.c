@@ -32,8 +32,9 @@
 #define STAY_SHARE_NS    160000000ull /* … and two turns: long enough to be counted in (both chosen) */
 #define STAY_TRIAL_NS    40000000ull /* shared first, to see whether it launches ahead: enough looks for that (chosen) */
 #define STAY_AHEAD \
-	600u         /* thousandths of what is written: then it is not waited for; and less than half of that again */
-#define STAY_KEEP 5u /* what is decided is kept until its reasons are a fifth less than they had to be */
+	600u /* thousandths of what is written: then it is not waited for; and less than half of that again */
+#define STAY_DENSE 500u /* with gather.c: thousandths of the time; else these are requests, not pieces */
+#define STAY_KEEP  5u   /* what is decided is kept until its reasons are a fifth less than they had to be */
 
 const char *const gp_protect_names[] = { "default", "latency", "balanced", "throughput", NULL };
 
@@ -162,11 +163,13 @@ static void stay_look_ahead(struct gp_sched *sched, struct gp_device *device)
 
 	if (top == GP_NONE)
 		return;
-	device->stay.gathers = sched->queues[top].ahead >= (was ? STAY_AHEAD / 2 : STAY_AHEAD);
+	device->stay.gathers =
+		sched->queues[top].ahead >= (was ? STAY_AHEAD / 2 : STAY_AHEAD) &&
+		(!gp_gather_ns(device) || sched->queues[top].dense >= (was ? STAY_DENSE / 2 : STAY_DENSE));
 	if (device->stay.gathers == was || !device->slowed)
 		return;
 	gp_slice_look(device);
-	if (was && device->param.gather_ns)
+	if (was && gp_gather_ns(device))
 		gp_budget_doubt(sched, device);
 }
 
@@ -178,7 +181,7 @@ void gp_stay_counted(struct gp_sched *sched, struct gp_device *device, uint32_t 
 
 	gp_stay_look(sched, device);
 	/* With the shortest slices each piece is done before the next, also of one that does not wait for it. */
-	if (device->slowed || !device->param.gather_ns)
+	if (device->slowed || !gp_gather_ns(device))
 		stay_look_ahead(sched, device);
 	total_ns = stay->total_ns + stay_length_ns(stay) - stay->counted_ns;
 	count = stay->count - stay->counted_count;
@@ -223,7 +226,7 @@ static bool stay_shares(struct gp_sched *sched, struct gp_device *device, enum g
 	if (!stay->shared_ns) {
 		stay->shared_ns = sched->now_ns;
 		/* It may be one that launches ahead: that shows only while it shares. */
-		if (device->param.gather_ns && sched->now_ns > STAY_ALONE_NS + STAY_SHARE_NS)
+		if (gp_gather_ns(device) && sched->now_ns > STAY_ALONE_NS + STAY_SHARE_NS)
 			stay->shared_ns -= STAY_ALONE_NS + STAY_SHARE_NS - STAY_TRIAL_NS;
 		gp_slice_look(device);
 	}
@@ -256,6 +259,18 @@ static bool stay_is_worth(struct gp_sched *sched, struct gp_device *device, enum
 	return false;
 }
 
+/* Whom it is done for decides how. */
+static enum gp_protect stay_protect(struct gp_sched *sched, struct gp_device *device, uint32_t top)
+{
+	enum gp_protect protect = sched->queues[top].attr.protect;
+	bool was = gp_gather_is(device);
+
+	device->stay.protect = protect ? protect : device->param.protect;
+	if (gp_gather_is(device) != was)
+		gp_slice_look(device);
+	return device->stay.protect;
+}
+
 void gp_stay_plan(struct gp_sched *sched, struct gp_device *device)
 {
 	struct gp_stay *stay = &device->stay;
@@ -269,7 +284,7 @@ void gp_stay_plan(struct gp_sched *sched, struct gp_device *device)
 	if (top == GP_NONE)
 		top = stay_top(sched, device, GP_HEAP_LINGER);
 	if (top != GP_NONE) {
-		protect = sched->queues[top].attr.protect ? sched->queues[top].attr.protect : device->param.protect;
+		protect = stay_protect(sched, device, top);
 		/* What is launched ahead waits below long slices, and so looks as if it had no gaps. */
 		stay->stays =
 			!device->pressed_slice_ns && !gp_gather_is(device) && stay_is_worth(sched, device, protect);
@@ -278,12 +293,17 @@ void gp_stay_plan(struct gp_sched *sched, struct gp_device *device)
 	stay_hold(stay, (stay->stays || shares) && top != GP_NONE);
 	if (stay->holds && stay->stays)
 		gp_device_wake(device, stay->known_until_ns);
-	if (device->param.gather_ns && device->slowed)
+	if (gp_gather_ns(device) && device->slowed)
 		stay_look_ahead(sched, device);
-	(void)gp_gather_plan(sched, device, stay->holds || device->pressed_slice_ns ? GP_NONE : top);
+	gp_gather_plan(sched, device, stay->holds || device->pressed_slice_ns ? GP_NONE : top);
 }
 
 bool gp_stay_holds(const struct gp_device *device)
 {
-	return device->stay.holds || device->gather.holds;
+	return device->stay.holds || gp_gather_holds(device);
+}
+
+enum gp_why gp_stay_why(const struct gp_device *device)
+{
+	return device->stay.holds ? GP_WHY_STAY : GP_WHY_WAITS;
 }

@@ -98,6 +98,7 @@ const char *gp_why_name(enum gp_why why)
 		[GP_WHY_STAY] = "the requests of a more urgent queue come in pieces",
 		[GP_WHY_SHARE] = "a program that is owed more GPU time has work",
 		[GP_WHY_FLOOR] = "it had less than its guaranteed share",
+		[GP_WHY_WAITS] = "a more urgent program waits for a result",
 	};
 
 	return (unsigned int)why < GP_WHY_COUNT ? names[why] : "unknown reason";

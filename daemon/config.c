@@ -79,6 +79,7 @@ enum config_type {
 	CONFIG_UNMANAGED,
 	CONFIG_PRIORITY, /* int32_t */
 	CONFIG_PROTECT,
+	CONFIG_GATHER, /* uint64_t, ns; min..max, or off */
 };
 
 struct config_key {
@@ -112,7 +113,8 @@ static const struct config_key config_keys[] = {
 	KEY("policy", "policy", CONFIG_POLICY, policy, 1, 16),
 	PARAM("turn", turn_ns), PARAM("min_open", min_open_ns), PARAM("linger_max", linger_max_ns),
 	PARAM("age_window", age_window_ns), PARAM("age_turn", age_turn_ns), PARAM("hint_grace", hint_grace_ns),
-	PARAM("rest", rest_ns), PARAM("gather", gather_ns),
+	PARAM("rest", rest_ns),
+	KEY("policy", "gather", CONFIG_GATHER, param.gather_ns, 0, GP_DURATION_NS_MAX),
 	KEY("policy", "overhead", CONFIG_COUNT, param.overhead_permille, 1, 1000),
 	KEY("policy", "burst", CONFIG_COUNT, param.burst, 1, GP_BURST_MAX),
 	KEY("policy", "batch_clients", CONFIG_COUNT, param.batch_clients, 1, GP_BATCH_MAX),
@@ -250,6 +252,17 @@ int gp_config_protect(const char *value, enum gp_protect *ret_protect, struct gp
 	return gp_error_set(error, -EINVAL, "protect is latency, balanced or throughput, not '%s'", value);
 }
 
+/* 0 is off, too: in struct gp_param that is the default. */
+static int config_gather(const char *value, const struct config_key *key, uint64_t *ret_ns, struct gp_error *error)
+{
+	uint64_t number = 0;
+	int r = strcmp(value, "off") ? gp_units_parse_ns(value, key->name, key->min, key->max, &number, error) : 0;
+
+	if (!r)
+		*ret_ns = number ? number : GP_GATHER_OFF;
+	return r;
+}
+
 static int config_set(struct gp_config *config, const struct config_key *key, const char *value, struct gp_error *error)
 {
 	void *field = (char *)config + key->offset;
@@ -286,6 +299,7 @@ static int config_set(struct gp_config *config, const struct config_key *key, co
 		return config_mechanisms(value, gp_backend_find(key->section)->mechanisms, field, error);
 	case CONFIG_PRIORITY: return gp_config_priority(key->name, value, field, error);
 	case CONFIG_PROTECT: return gp_config_protect(value, field, error);
+	case CONFIG_GATHER: return config_gather(value, key, field, error);
 	case CONFIG_RPTR:
 		if (strcmp(value, "completion") && strcmp(value, "fetch"))
 			return gp_error_set(error, -EINVAL, "%s is 'completion' or 'fetch', not '%s'", key->name,

@@ -92,14 +92,17 @@ static int options_count(const char *text, const char *what, uint64_t min, uint6
 	return ret;
 }
 
-/* 0 turns a middle slice off, as in gpreempt.conf; in the configuration 0 is what was not set. */
-static int options_time(const char *value, const char *name, uint64_t *ret_ns, const uint64_t *middle,
+/* 0 turns these off, as in gpreempt.conf; in the configuration 0 is what was not set. */
+static int options_time(const char *value, const char *name, uint64_t *ret_ns, struct gp_sim_config *config,
 			struct gp_error *error)
 {
-	int ret = gp_units_parse_ns(value, name, 0, GP_DURATION_NS_MAX, ret_ns, error);
+	bool is_off = ret_ns == &config->param.gather_ns && !strcmp(value, "off");
+	int ret = is_off ? 0 : gp_units_parse_ns(value, name, 0, GP_DURATION_NS_MAX, ret_ns, error);
 
-	if (!ret && ret_ns == middle && !*ret_ns)
+	if (!ret && ret_ns == &config->middle_slice_ns && !*ret_ns)
 		*ret_ns = SIM_SLICE_NONE;
+	if (!ret && ret_ns == &config->param.gather_ns && (is_off || !*ret_ns))
+		*ret_ns = GP_GATHER_OFF;
 	return ret;
 }
 
@@ -140,7 +143,7 @@ static int options_set_number(struct gp_options *options, const char *name, cons
 		if (strcmp(name, keys[i].name))
 			continue;
 		if (keys[i].time_ns)
-			return options_time(value, name, keys[i].time_ns, &c->middle_slice_ns, error);
+			return options_time(value, name, keys[i].time_ns, c, error);
 		return options_count(value, name, 1, keys[i].max, keys[i].count, error);
 	}
 	return gp_error_set(

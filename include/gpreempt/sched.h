@@ -130,6 +130,7 @@ struct gp_queue_attr {
 };
 
 #define GP_OVERHEAD_PERMILLE 200u
+#define GP_GATHER_OFF        UINT64_MAX
 
 /* Durations are device time. A zero means the default beside it. */
 struct gp_param {
@@ -152,8 +153,8 @@ struct gp_param {
 				       eight times that where its work comes in longer gaps; 1 s */
 	enum gp_protect protect;    /* where a queue does not say */
 	uint64_t gather_ns;         /* the slice below a program that launches ahead, while switches are limited; it is
-				       not delayed by it when it waits for a result; 0: twice what the limit asks for,
-				       also when it waits */
+				       not delayed by it when it waits for a result; 4 ms; GP_GATHER_OFF: twice what
+				       the limit asks for, also when it waits */
 };
 
 struct gp_limits {
@@ -198,6 +199,7 @@ enum gp_why {
 	GP_WHY_VAIN = 23,       /* it had an aged turn to itself and completed nothing */
 	GP_WHY_STAY = 24,  /* a request of several pieces is under way: self-switching device, held out to its end */
 	GP_WHY_FLOOR = 25, /* its client had less than its guaranteed share */
+	GP_WHY_WAITS = 26, /* a client of higher rank that launches ahead waits for a result: self-switching device */
 	GP_WHY_COUNT
 };
 

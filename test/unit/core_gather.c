@@ -3,7 +3,8 @@
  * An urgent program that launches ahead, on a device that switches by itself: while it launches, the batch client has a
  * long slice; when it waits, the batch client is held out until its result is there, and a moment longer. A pause in
  * its launches that turns out to be no wait makes the core wait longer the next time. All of that ends with the way in
- * which the program launches, and none of it happens without param.gather_ns.
+ * which the program launches. None of it happens if it is switched off, or if the program asks for latency; if it asks
+ * for throughput, nobody is held out. Work that comes less closely is requests, not pieces.
  */
 #include "test/unit/core_world.h"
 
@@ -66,10 +67,11 @@ static void launch_fast(struct pair *p)
 	}
 }
 
-static void pair_begin(struct pair *p, uint64_t gather_ns)
+static void pair_begin_for(struct pair *p, uint64_t gather_ns, enum gp_protect protect)
 {
+	bool gathers = gather_ns != GP_GATHER_OFF && protect != GP_PROTECT_LATENCY;
 	struct world_setup setup = { .policy = "hpf",
-				     .param = { .rest_ns = 3600 * S, .gather_ns = gather_ns },
+				     .param = { .rest_ns = 3600 * S, .gather_ns = gather_ns, .protect = protect },
 				     .attr = { .unit = GP_UNIT_PROCESS,
 					       .switch_ns = 200 * US,
 					       .lower_max = 1,
@@ -90,11 +92,16 @@ static void pair_begin(struct pair *p, uint64_t gather_ns)
 	world_run(p->w, 1 * S);
 	launch_fast(p);
 	assert_true(is_slowed(p));
-	launch(p, gather_ns ? 60 * MS : 500 * MS, 0);
-	if (gather_ns) /* it was not held out to find that out */
+	launch(p, gathers ? 60 * MS : 500 * MS, 0);
+	if (gathers) /* it was not held out to find that out */
 		assert_int_equal(p->w->order_count, 0);
 	world_drain(p->w, p->high); /* the next wait is known to begin with a launch */
 	launch(p, 1 * MS, 0);
+}
+
+static void pair_begin(struct pair *p, uint64_t gather_ns)
+{
+	pair_begin_for(p, gather_ns, GP_PROTECT_BALANCED);
 }
 
 /* It launches no more and waits; the batch client closes. Then its result is there. */
@@ -102,7 +109,7 @@ static void wait_for_result(struct pair *p)
 {
 	world_run(p->w, 900 * US);
 	assert_false(world_is_open(p->w, p->low));
-	assert_int_equal(world_last_order(p->w, p->low, 0)->why, GP_WHY_STAY);
+	assert_int_equal(world_last_order(p->w, p->low, 0)->why, GP_WHY_WAITS);
 	world_drain(p->w, p->high);
 }
 
@@ -239,11 +246,90 @@ static void without_it_slices_alone(void **state)
 	uint32_t orders;
 
 	(void)state;
-	pair_begin(&p, 0);
+	pair_begin(&p, GP_GATHER_OFF);
 	assert_int_equal(p.w->queues[p.low].slice_ns, 2 * MS);
 	orders = p.w->order_count;
 	world_run(p.w, 20 * MS);
 	assert_int_equal(p.w->order_count, orders);
+	world_free(p.w);
+}
+
+/* What is not set is 4 ms. */
+static void it_is_on(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_begin(&p, 0);
+	assert_int_equal(p.w->queues[p.low].slice_ns, 4 * MS);
+	world_run(p.w, 300 * US);
+	wait_for_result(&p);
+	world_free(p.w);
+}
+
+/* As many as before, but one at a time at the pace of requests: the next is there before the last is done. */
+static void requests_do_not_gather(void **state)
+{
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	pair_begin(&p, GATHER);
+	for (n = 1; n <= 200; n++) {
+		world_write(p.w, p.high, 1);
+		world_run(p.w, 450 * US);
+		if (n % 5 == 0)
+			world_drain(p.w, p.high);
+	}
+	assert_true(is_slowed(&p));
+	assert_int_not_equal(p.w->queues[p.low].slice_ns, GATHER);
+	world_free(p.w);
+}
+
+static void not_for_latency(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_begin_for(&p, GATHER, GP_PROTECT_LATENCY);
+	assert_int_not_equal(p.w->queues[p.low].slice_ns, GATHER);
+	world_free(p.w);
+}
+
+/* Its own word counts before the device's, and at once. */
+static void a_program_may_ask(void **state)
+{
+	struct pair p;
+	struct gp_queue_attr attr;
+
+	(void)state;
+	pair_begin(&p, GATHER);
+	assert_int_equal(p.w->queues[p.low].slice_ns, GATHER);
+	attr = (struct gp_queue_attr){ .priority = GP_PRIORITY_HIGH, .protect = GP_PROTECT_LATENCY };
+	assert_int_equal(gp_sched_queue_set_attr(p.w->sched, p.w->queues[p.high].id, &attr, p.w->now_ns), 0);
+	launch(&p, 5 * MS, 0);
+	assert_int_not_equal(p.w->queues[p.low].slice_ns, GATHER);
+	world_free(p.w);
+}
+
+/* Slices only: it does not hold out, but the limit lasts as long as its reason. */
+static void throughput_holds_nobody_out(void **state)
+{
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	pair_begin_for(&p, GATHER, GP_PROTECT_THROUGHPUT);
+	for (n = 0; n < 150; n++) {
+		world_write(p.w, p.high, 1);
+		world_run(p.w, 1200 * US);
+		world_drain(p.w, p.high);
+		world_run(p.w, 1500 * US);
+		launch(&p, 27 * MS, 2);
+		assert_true(is_slowed(&p));
+		assert_int_equal(p.w->queues[p.low].slice_ns, GATHER);
+	}
+	assert_int_equal(p.w->order_count, 0);
 	world_free(p.w);
 }
 
@@ -257,6 +343,11 @@ int main(void)
 		cmocka_unit_test(it_lasts_as_long_as_its_reason),
 		cmocka_unit_test(it_ends_with_the_program),
 		cmocka_unit_test(without_it_slices_alone),
+		cmocka_unit_test(it_is_on),
+		cmocka_unit_test(requests_do_not_gather),
+		cmocka_unit_test(not_for_latency),
+		cmocka_unit_test(a_program_may_ask),
+		cmocka_unit_test(throughput_holds_nobody_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

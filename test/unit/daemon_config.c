@@ -44,6 +44,7 @@ static void test_values(void **state)
 	assert_int_equal(config.param.turn_ns, 5000000);
 	assert_int_equal(config.param.batch_clients, 3);
 	assert_int_equal(config.param.protect, GP_PROTECT_LATENCY);
+	assert_int_equal(config.param.gather_ns, 0);
 	assert_int_equal(config.ceiling_default, 20);
 	assert_int_equal(config.ceiling_count, 2);
 	assert_int_equal(config.ceilings[0].priority, 81);
@@ -76,6 +77,20 @@ static void test_refusals(void **state)
 	refuse("[daemon]\nauto_gang = maybe\n", "x.conf:2: auto_gang is 'yes' or 'no', not 'maybe'");
 	assert_int_equal(parse("[daemon]\nlease = 1ms\n"), -ERANGE);
 	assert_int_equal(parse("x = 1\n"), -EINVAL);
+}
+
+/* Off is not the default. */
+static void test_gather(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("[policy]\ngather = 3ms\n"), 0);
+	assert_int_equal(config.param.gather_ns, 3000000);
+	assert_int_equal(parse("[policy]\ngather = off\n"), 0);
+	assert_int_equal(config.param.gather_ns, GP_GATHER_OFF);
+	assert_int_equal(parse("[policy]\ngather = 0\n"), 0);
+	assert_int_equal(config.param.gather_ns, GP_GATHER_OFF);
+	assert_int_equal(parse("[policy]\ngather = 2h\n"), -ERANGE);
+	assert_int_equal(parse("[policy]\ngather = often\n"), -EINVAL);
 }
 
 /* Every number has a range, and a text a length: what is beyond is refused, not cut. */
@@ -194,9 +209,9 @@ static void test_many_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values), cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_ranges), cmocka_unit_test(test_many_ceilings),
-		cmocka_unit_test(test_files),  cmocka_unit_test(test_many_files),
+		cmocka_unit_test(test_values),     cmocka_unit_test(test_refusals),      cmocka_unit_test(test_gather),
+		cmocka_unit_test(test_ranges),     cmocka_unit_test(test_many_ceilings), cmocka_unit_test(test_files),
+		cmocka_unit_test(test_many_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,8 +20,10 @@ static struct gp_desc desc;
 #define SEPARATE URGENT("arrival = periodic\nperiod = 20ms\nwarm = 10\nstep = kernel full 0.2ms\n")
 /* The same, 2000 a second, each after the one before it. */
 #define RATE URGENT("arrival = closed\nthink = 280us\nwarm = 400\nstep = kernel full 185us\n")
+/* The same, each in its time, whether the one before it is done or not. */
+#define OPEN URGENT("arrival = periodic\nperiod = 490us\nwarm = 400\nstep = kernel full 185us\n")
 /* Kernel by kernel, by a host that does not wait for them. */
-#define AHEAD URGENT("arrival = periodic\nperiod = 100us\nwarm = 400\nstep = kernel full 10us\n")
+#define AHEAD URGENT("arrival = periodic\nperiod = 90us\nwarm = 400\nstep = kernel full 10us\n")
 /* Phases of one server: kernel by kernel for a second, then by graphs; and the other way round. The core knows phases
  * by device, so two clients that are never at work together are one program that changes. */
 #define TOKENS_LATE URGENT("start = 1s\narrival = closed\nthink = 46us\nsession = 16\npause = 33ms\n" \
@@ -55,7 +57,10 @@ static const struct shape shapes[] = {
 	{ "rate, latency", RATE, GP_PROTECT_LATENCY, 20, 0, 3, 10 },
 	{ "rate, balanced", RATE, GP_PROTECT_BALANCED, 20, 0, 250, 10 },
 	{ "rate, throughput", RATE, GP_PROTECT_THROUGHPUT, 6000, 4000, 550, 0 },
-	{ "ahead, balanced", AHEAD, GP_PROTECT_BALANCED, 40000, 0, 640, 10 },
+	{ "open, balanced", OPEN, GP_PROTECT_BALANCED, 1000, 0, 200, 10 },
+	{ "open, latency", OPEN, GP_PROTECT_LATENCY, 20, 0, 3, 10 },
+	{ "ahead, balanced", AHEAD, GP_PROTECT_BALANCED, 60000, 0, 560, 10 },
+	{ "ahead, throughput", AHEAD, GP_PROTECT_THROUGHPUT, 60000, 20000, 560, 0 },
 	{ "endless, latency", ENDLESS, GP_PROTECT_LATENCY, 0, 0, 50, 0 },
 	{ "endless, balanced", ENDLESS, GP_PROTECT_BALANCED, 0, 0, 50, 0 },
 };
