@@ -4,6 +4,8 @@
  * another does so no longer than is stated.
  *   - A gate closed for pieces (GP_WHY_STAY) is closed while somebody who takes no turns has work, or had some no
  * longer ago than the core may wait for the next piece; and not where the device's setting forbids it.
+ *   - A gate is closed for a wait (GP_WHY_WAITS) only if somebody who takes no turns has launched nothing for so long
+ *     though his work is not done, or no longer after that than is stated; and not where a setting forbids it.
  *   - When nobody like that has had work for so long it opens, unless another batch client has the turn by then.
  *   - A batch client is left open below one of higher rank with work only until the device's visits to it would have
  *     cost as much as closing and opening it.
@@ -11,11 +13,14 @@
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
 
-#define STAY_ACT_NS 100000ull /* whenever the core has nothing to order it is decided: its timers are exact */
-#define STAY_GAPS   2u        /* pauses shorter than so many switches never end a stretch */
+#define STAY_ACT_NS   100000ull /* whenever the core has nothing to order it is decided: its timers are exact */
+#define STAY_GAPS     2u        /* pauses shorter than so many switches never end a stretch */
+#define STAY_QUIET_NS 500000ull /* who has launched nothing for so long may wait; seen to be over as late as that */
+#define STAY_AFTER    2u        /* switches: the second wait that often follows a first is waited for so long */
 
 struct stay_state {
 	uint64_t closed_since_ns[TOLD_QUEUE_MAX]; /* though the stretch is over, + 1; 0: it is not so */
+	uint64_t quiet_ns[TOLD_DEVICE_MAX];       /* somebody was last seen to wait, + 1 */
 	uint64_t under_since_ns[TOLD_DEVICE_MAX]; /* one is open below another, + 1 */
 	uint64_t under_most_ns[TOLD_DEVICE_MAX];  /* by the highest costs there were: it counts what it cost when it
 						     began */
@@ -77,9 +82,9 @@ static void stay_over(struct checker_run *run, struct stay_state *state, uint32_
 	const struct told_queue *q = &told->queues[index];
 	const struct told_device *device = &told->devices[q->device];
 
-	if (!q->used || q->gate != GP_GATE_CLOSED || q->order_why != GP_WHY_STAY || !q->has_work || q->presumed ||
-	    !q->is_batch || device->stopped || told_waits(told, q->device) || stay_has_upper(told, q->device) ||
-	    stay_is_excused(told, q)) {
+	if (!q->used || q->gate != GP_GATE_CLOSED || (q->order_why != GP_WHY_STAY && q->order_why != GP_WHY_WAITS) ||
+	    !q->has_work || q->presumed || !q->is_batch || device->stopped || told_waits(told, q->device) ||
+	    stay_has_upper(told, q->device) || stay_is_excused(told, q)) {
 		state->closed_since_ns[index] = 0;
 		return;
 	}
@@ -143,6 +148,40 @@ static void stay_under(struct checker_run *run, struct stay_state *state, uint32
 			     (unsigned long long)(state->under_since_ns[index] - 1));
 }
 
+/* Somebody whom it is allowed for waits, or was seen to a moment ago. */
+static bool stay_has_waiting(const struct checker_run *run, struct stay_state *state, uint32_t index)
+{
+	const struct told *told = run->told;
+	const struct told_device *device = &told->devices[index];
+	uint64_t late_ns = STAY_QUIET_NS + STAY_AFTER * device->attr.switch_ns + stay_slack_ns(run);
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+		enum gp_protect protect = q->attr.protect ? q->attr.protect : device->param.protect;
+
+		if (q->used && q->device == index && !q->is_batch && protect == GP_PROTECT_BALANCED &&
+		    q->written != q->completed && told->core_ns - q->written_ns >= STAY_QUIET_NS)
+			state->quiet_ns[index] = told->core_ns + 1;
+	}
+	return state->quiet_ns[index] && told->core_ns - (state->quiet_ns[index] - 1) <= late_ns;
+}
+
+static void stay_waits(struct checker_run *run, struct stay_state *state, const struct gp_plan *plan)
+{
+	const struct told_device *device = &run->told->devices[plan->device];
+	bool may = stay_has_waiting(run, state, plan->device) && device->attr.short_ns && device->attr.switch_ns &&
+		   device->param.gather_ns != GP_GATHER_OFF;
+	uint32_t i;
+
+	for (i = 0; i < plan->close_count; i++)
+		if (plan->close[i].why == GP_WHY_WAITS && !may)
+			checker_fail(run, &checker_stay,
+				     "at %llu ns: plan %llu holds queue %u out for a result that nobody waits for",
+				     (unsigned long long)run->told->core_ns, (unsigned long long)plan->seq,
+				     plan->close[i].queue.index);
+}
+
 static void stay_closes(struct checker_run *run, const struct gp_plan *plan)
 {
 	const struct told_device *device = &run->told->devices[plan->device];
@@ -166,6 +205,7 @@ static void stay_event(struct checker_run *run, void *data, const struct check_e
 	if (event->type == CHECK_PLAN && event->plan->device < run->told->device_count) {
 		told_refresh(run->told);
 		stay_closes(run, event->plan);
+		stay_waits(run, state, event->plan);
 	}
 	if (event->type != CHECK_QUIET)
 		return;
@@ -173,14 +213,17 @@ static void stay_event(struct checker_run *run, void *data, const struct check_e
 	for (i = 0; i < run->told->queue_end; i++)
 		if (run->told->devices[run->told->queues[i].device].attr.short_ns)
 			stay_over(run, state, i);
-	for (i = 0; i < run->told->device_count; i++)
+	for (i = 0; i < run->told->device_count; i++) {
+		if (run->told->devices[i].attr.short_ns)
+			(void)stay_has_waiting(run, state, i);
 		if (run->told->devices[i].attr.mid_ns)
 			stay_under(run, state, i);
+	}
 }
 
 const struct checker checker_stay = {
 	.name = "stay",
-	.promise = "who is held out for a request in pieces comes back when it is over",
+	.promise = "who is held out for a request in pieces, or for a wait, comes back when that is over",
 	.state_size = sizeof(struct stay_state),
 	.event = stay_event,
 };

@@ -111,6 +111,8 @@ static const char *told_add_device(struct told *told, const struct check_event *
 		.fail_max = (uint32_t)told_or(p->fail_max, 3),
 		.age_permille = (uint32_t)told_or(p->age_permille, 100),
 		.rest_ns = told_or(p->rest_ns, 1000000000),
+		.protect = p->protect ? p->protect : GP_PROTECT_BALANCED,
+		.gather_ns = told_or(p->gather_ns, 4000000),
 	};
 	if (told->device_count <= event->device)
 		told->device_count = event->device + 1;
@@ -180,6 +182,8 @@ static const char *told_sample(struct told *told, const struct check_event *even
 	told_clock(told, event->core_ns);
 	had_work = queue->has_work;
 	queue->presumed = queue->announced = false;
+	if (event->written != queue->written)
+		queue->written_ns = told->core_ns;
 	queue->written = event->written;
 	queue->completed = event->completed;
 	queue->has_work = event->written != event->completed || told->devices[queue->device].attr.fetch_counters;

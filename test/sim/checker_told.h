@@ -18,6 +18,7 @@ struct told_queue {
 	uint64_t added_ns; /* core time */
 	/* work */
 	uint64_t written, completed;
+	uint64_t written_ns; /* it was last told to have been given more, core time */
 	bool has_work;
 	bool presumed;  /* counters at fetch: all was fetched, and the core presumes that the last packet may still run;
 			   how urgent it takes that is its own affair */
@@ -42,9 +43,9 @@ struct told_queue {
 	bool fails_alone;     /* … for its own orders, not for those of another member of its gang */
 	bool stuck;           /* in quarantine for its own orders: the other members of its gang must follow */
 	/* claims */
-	enum gp_why left_why;   /* LEFT_OPEN since it last got work or its gate changed */
-	uint64_t hold_ns;       /* until then a claim, or a failed order, lets it stay open */
-	bool short_tried;       /* it was left open as short since it last got work */
+	enum gp_why left_why; /* LEFT_OPEN since it last got work or its gate changed */
+	uint64_t hold_ns;     /* until then a claim, or a failed order, lets it stay open */
+	bool short_tried;     /* it was left open as short since it last got work */
 	/* derived, see told_refresh() */
 	int64_t rank;
 	bool is_batch;

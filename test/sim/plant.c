@@ -162,6 +162,12 @@ static void plant_device_below(struct gp_device_attr *attr, struct gp_param *par
 	attr->mid_ns *= 50;
 }
 
+/* The core does not know what is protected. */
+static void plant_device_eager(struct gp_device_attr *attr, struct gp_param *param)
+{
+	param->protect = GP_PROTECT_BALANCED;
+}
+
 static void plant_device_age(struct gp_device_attr *attr, struct gp_param *param)
 {
 	param->age_permille = 1000;
@@ -235,6 +241,17 @@ static void plant_make_false_stay(struct checker_run *run, struct gp_plan *plan)
 	for (i = 0; i < plan->close_count; i++)
 		if (plan->close[i].why == GP_WHY_TURN)
 			plan->close[i].why = GP_WHY_STAY;
+}
+
+/* Nor waits anybody. */
+static void plant_make_false_wait(struct checker_run *run, struct gp_plan *plan)
+{
+	uint32_t i;
+
+	(void)run;
+	for (i = 0; i < plan->close_count; i++)
+		if (plan->close[i].why == GP_WHY_TURN)
+			plan->close[i].why = GP_WHY_WAITS;
 }
 
 const struct plant plant_list[] = {
@@ -314,6 +331,16 @@ const struct plant plant_list[] = {
 	  .kind = SWARM_SELF,
 	  .make = plant_make_false_stay,
 	  .what = "a turn ends for a request that is not there" },
+	{ .name = "waits",
+	  .caught_by = &checker_stay,
+	  .kind = SWARM_SELF,
+	  .make = plant_make_false_wait,
+	  .what = "a turn ends for a result that nobody waits for" },
+	{ .name = "eager",
+	  .caught_by = &checker_stay,
+	  .kind = SWARM_SELF,
+	  .device = plant_device_eager,
+	  .what = "who asks for throughput holds others out" },
 	{ .name = "many",
 	  .caught_by = &checker_age,
 	  .kind = SWARM_HOSTILE,

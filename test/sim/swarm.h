@@ -37,11 +37,12 @@ struct swarm_world {
 	char text[SWARM_TEXT_SIZE]; /* in one line, for the log */
 };
 
-/* swarm_world.c, swarm_ranks.c and swarm_fault.c */
+/* swarm_world.c, swarm_ranks.c, swarm_gather.c and swarm_fault.c */
 int swarm_world_init(struct swarm_world *world, uint64_t seed, enum swarm_kind kind, struct gp_error *error);
 void swarm_world_fini(struct swarm_world *world);
 int swarm_world_draw_ranks(struct swarm_world *world, uint64_t seed);
 void swarm_world_draw_alone(struct swarm_world *world, uint64_t seed); /* whose queues keep no gang open */
+int swarm_world_draw_gather(struct swarm_world *world, uint64_t seed, enum swarm_kind kind);
 void swarm_world_draw_faults(struct swarm_world *world, struct gp_rng *rng);
 bool swarm_world_can_quarantine(const struct swarm_world *world);
 uint64_t swarm_world_job_ns(const struct swarm_world *world,

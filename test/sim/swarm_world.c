@@ -421,6 +421,8 @@ int swarm_world_init(struct swarm_world *world, uint64_t seed, enum swarm_kind k
 		swarm_world_draw_alone(world, seed);
 	if (!ret && kind == SWARM_FLOORS)
 		world_draw_floors(world, seed);
+	if (!ret)
+		ret = swarm_world_draw_gather(world, seed, kind);
 	if (ret) {
 		swarm_world_fini(world);
 		return gp_error_set(error, ret, "out of memory");
