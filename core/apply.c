@@ -77,6 +77,10 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 		q->fail_count = 0; /* that it opens does not show that it can be closed */
 	q->hold_until_ns = 0;
 	gp_trace(sched, open ? GP_TRACE_OPENED : GP_TRACE_CLOSED, queue, q->order_why, sched->now_ns - q->order_ns);
+	if (q->is_gate_lost) { /* it is ordered open, and then closed if need be */
+		gp_work_gate(sched, queue, GP_GATE_UNKNOWN);
+		return;
+	}
 	if (open)
 		gp_age_opened(sched, q);
 	gp_work_gate(sched, queue, open ? GP_GATE_OPEN : GP_GATE_CLOSED);
@@ -97,6 +101,7 @@ void gp_apply_begin(struct gp_sched *sched, struct gp_order *order, const struct
 	struct gp_device *device = gp_device_of(sched, q);
 
 	q->order_seq = plan->seq;
+	q->is_gate_lost = false;
 	q->order_due_ns = sched->now_ns + device->attr.ack_timeout_ns;
 	q->prompt_until_ns = sched->now_ns + 2 * plan->patience_ns;
 	order->is_awaited = q->is_awaited = !client->distrust && !client->attr.is_distrusted;

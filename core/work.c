@@ -581,8 +581,10 @@ int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool op
 	if (!q)
 		return -ESTALE;
 	gp_clock(sched, now_ns);
+	/* An order is under way: whether that was carried out before this or after, its answer does not tell. */
+	q->is_gate_lost |= gp_gate_moves(q->gate) && (q->gate == GP_GATE_OPENING) != open;
 	if (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED)
-		return 0; /* an order is under way or being repaired: its result decides */
+		return 0;
 	if ((q->gate == GP_GATE_OPEN) == open)
 		return 0;
 	gp_trace(sched, GP_TRACE_GATE_LOST, queue.index, GP_WHY_LOST, open);

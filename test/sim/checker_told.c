@@ -307,6 +307,11 @@ static const char *told_ack(struct told *told, const struct check_event *event)
 	}
 	if (!opens)
 		queue->fail_count = 0;
+	if (queue->is_lost) {
+		queue->hold_ns = 0;
+		told_gate(told, queue, GP_GATE_UNKNOWN);
+		return NULL;
+	}
 	queue->must_quarantine = queue->fails_alone = opens && queue->condemned;
 	queue->hold_ns = 0;
 	told_gate(told, queue, opens ? GP_GATE_OPEN : GP_GATE_CLOSED);
@@ -363,6 +368,7 @@ static void told_order(struct told *told, const struct gp_plan *plan, const stru
 	queue->order_why = order->why;
 	queue->order_move = order->move;
 	queue->order_seq = plan->seq;
+	queue->is_lost = false;
 	queue->order_ns = told->core_ns;
 	queue->prompt_until_ns = told->core_ns + 2 * plan->patience_ns;
 	queue->is_awaited = order->is_awaited;
@@ -522,6 +528,7 @@ static const char *told_change(struct told *told, const struct check_event *even
 		break;
 	case CHECK_ATTR: queue->attr = *event->queue_attr; break;
 	case CHECK_GATE_LOST:
+		queue->is_lost |= told_moves(queue) && (queue->gate == GP_GATE_OPENING) != event->open;
 		if (queue->gate == GP_GATE_OPEN || queue->gate == GP_GATE_CLOSED)
 			told_gate(told, queue, event->open ? GP_GATE_OPEN : GP_GATE_CLOSED);
 		told->devices[queue->device].disturbed_ns = told->core_ns;
