@@ -179,6 +179,23 @@ static u64 copy_run(struct soft_copy *copy, u64 moved)
 	return 0;
 }
 
+/* Are the compute queues of this process, and of all others but one, off the device? */
+static bool copy_is_apart(const struct soft *soft, u64 pasid)
+{
+	u32 mapped = 0;
+
+	for (u32 i = 0; i < soft->queue_high; i++) {
+		const struct soft_queue *other = &soft->queues[i];
+
+		if (!other->mapped || other->is_copy)
+			continue;
+		if (other->pasid == pasid)
+			return false;
+		mapped++;
+	}
+	return mapped <= 1;
+}
+
 void soft_copy_serve(struct soft *soft, struct soft_queue *queue, struct kfd_process *process)
 {
 	struct soft_copy copy = {
@@ -198,6 +215,8 @@ void soft_copy_serve(struct soft *soft, struct soft_queue *queue, struct kfd_pro
 		return;
 	if (!queue->mapped)
 		return;
+	if (moved && copy_is_apart(soft, queue->pasid))
+		soft->stats.copies_apart++;
 	mutex_unlock(&soft->lock);
 	bytes = copy_run(&copy, moved);
 	mutex_lock(&soft->lock);

@@ -183,8 +183,8 @@ static int stats_show(struct seq_file *file, void *data)
 			   dqm->active_queue_count, dqm->active_cp_queue_count, dqm->gws_queue_count,
 			   dqm->processes_count);
 	}
-	seq_printf(file, "copies=%llu\nstale=%llu\nexecuted=%llu\nnot_executed=%llu\n", s->copies, s->stale,
-		   s->executed, s->not_executed);
+	seq_printf(file, "copies=%llu\ncopies_apart=%llu\nstale=%llu\nexecuted=%llu\nnot_executed=%llu\n", s->copies,
+		   s->copies_apart, s->stale, s->executed, s->not_executed);
 	seq_printf(file, "left_max=%llu\nleft_processes_max=%llu\nchanged_max=%llu\n", s->left_max,
 		   s->left_processes_max, s->changed_max);
 	return 0;

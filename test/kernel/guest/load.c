@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * load batch QUEUES DISPATCHES KERNEL_US [PRIORITY]    all dispatches at once, then waits for them. MOVES=N in the
- *                                      environment: meanwhile the pages of a buffer change N times, each an eviction
- * load serve REQUESTS KERNEL_US GAP_MS [PRIORITY [DELAY_MS]]   one request after the other, after DELAY_MS
+ *                                      environment: meanwhile the pages of a buffer change N times, each an eviction.
+ *                                      UNTIL=FILE: adds dispatches until FILE exists, however long that takes
+ * load serve REQUESTS KERNEL_US GAP_MS [PRIORITY [DELAY_MS]]   one request after the other, after DELAY_MS. GO=FILE: says
+ *                                      "ready" once its queue is there, and begins when FILE exists
  * load hold MS [PRIORITY]                              a queue without work
  * load copy COUNT BYTES [KERNEL_US]    copies on an SDMA queue, and compares what arrived; KERNEL_US: the program has a
  *                                      compute queue with a kernel of that length too, and waits for it at the end
@@ -53,29 +55,38 @@ static void move_pages(const struct queue *queue, unsigned times)
 	}
 }
 
+static bool exists(const char *file)
+{
+	return file && !access(file, F_OK);
+}
+
+#define MANY (1ll << 40) /* what a signal of batch counts down from: the device decrements it while packets are added */
+
 static int batch(unsigned queues, unsigned dispatches, unsigned us, unsigned priority)
 {
 	struct queue *queue = calloc(queues, sizeof(*queue));
 	struct signal *signals = kfd_signals(queues);
+	const char *until = getenv("UNTIL");
+	unsigned submitted = 0;
 	double start;
 	long left = 0;
 
 	for (unsigned i = 0; i < queues; i++) {
 		queue_must(&queue[i], priority);
-		signals[i].value = dispatches;
+		signals[i].value = MANY;
 	}
 	start = now_ms();
-	for (unsigned k = 0; k < dispatches; k++)
+	for (; submitted < dispatches || (until && !exists(until)); submitted++)
 		for (unsigned i = 0; i < queues; i++)
 			queue_dispatch(&queue[i], GROUPS, us * 1000ull, &signals[i]);
 	if (getenv("MOVES"))
 		move_pages(&queue[0], (unsigned)atoi(getenv("MOVES")));
 	for (unsigned i = 0; i < queues; i++) {
-		wait_below(&signals[i], 0, 120000);
-		left += signals[i].value;
+		wait_below(&signals[i], MANY - submitted, 120000);
+		left += signals[i].value - (MANY - submitted);
 	}
 	printf("batch pid=%d id=%u queues=%u dispatches=%u ms=%.1f left=%ld", getpid(), queue[0].args.queue_id, queues,
-	       dispatches, now_ms() - start, left);
+	       submitted, now_ms() - start, left);
 	print_stats();
 	return left != 0;
 }
@@ -88,6 +99,11 @@ static int serve(unsigned requests, unsigned us, unsigned gap_ms, unsigned prior
 	struct queue queue;
 
 	queue_must(&queue, priority);
+	if (getenv("GO")) {
+		printf("ready\n");
+		while (!exists(getenv("GO")))
+			usleep(1000);
+	}
 	usleep(delay_ms * 1000);
 	for (unsigned i = 0; i < requests; i++) {
 		double start;
