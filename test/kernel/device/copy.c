@@ -29,6 +29,7 @@ struct soft_copy {
 	struct kfd_process_device *pdd;
 	u64 ring, ring_size, read, limit, rptr_address, pasid;
 	u32 words[SDMA_SIZE_MAX / 4], size;
+	u32 copies, interrupts; /* made, for the statistics: they are under the lock */
 };
 
 static u64 copy_u64(const struct soft_copy *copy, u32 index)
@@ -105,7 +106,7 @@ static void copy_trap(struct soft_copy *copy)
 
 	entry[3] = copy->pasid;
 	entry[4] = copy->words[1] & 0xfffffff;
-	copy->soft->stats.interrupts++;
+	copy->interrupts++;
 	kgd2kfd_interrupt(copy->soft->adev.kfd.dev, entry);
 }
 
@@ -166,7 +167,7 @@ static u64 copy_run(struct soft_copy *copy, u64 moved)
 	if (moved && copy_fetch(copy)) { /* what the model had in its engine is through */
 		if (copy_bytes(copy) != moved || copy_move(copy, moved))
 			pr_err("softgpu: a copy of %llu bytes failed\n", moved);
-		copy->soft->stats.copies++;
+		copy->copies++;
 		copy_advance(copy);
 	}
 	for (u32 i = 0; i < SDMA_TURN_MAX && copy_fetch(copy); i++) {
@@ -220,6 +221,8 @@ void soft_copy_serve(struct soft *soft, struct soft_queue *queue, struct kfd_pro
 	mutex_unlock(&soft->lock);
 	bytes = copy_run(&copy, moved);
 	mutex_lock(&soft->lock);
+	soft->stats.copies += copy.copies;
+	soft->stats.interrupts += copy.interrupts;
 	if (!queue->mqd || queue->model != model)
 		return; /* it is gone */
 	queue->completed = copy.read;

@@ -97,6 +97,7 @@ struct soft {
 	bool is_resetting; /* the driver unmaps nothing any more, until the device was reset */
 	wait_queue_head_t transacted;
 
+	struct soft_packet retired[SOFT_RING]; /* the device thread's alone: what it completes without the lock */
 	struct soft_queue *queues;
 	u32 queue_high; /* places from here on were never taken: the device looks at all below every 100 us */
 	struct xarray process_ids; /* PASID -> model's process + 1 */

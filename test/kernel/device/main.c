@@ -165,7 +165,6 @@ static int stats_show(struct seq_file *file, void *data)
 		soft_violation(soft, wrong, 0);
 	for (u32 i = 0; i < soft->queue_high; i++)
 		mapped += soft->queues[i].mapped;
-	mutex_unlock(&soft->lock);
 	seq_printf(file, "runlists=%llu\nmap_queues=%llu\nunmaps=%llu\nfences=%llu\nmes_adds=%llu\nmes_removes=%llu\n",
 		   s->runlists, s->map_queues, s->unmaps, s->fences, s->mes_adds, s->mes_removes);
 	seq_printf(file,
@@ -175,18 +174,19 @@ static int stats_show(struct seq_file *file, void *data)
 		   s->runlist_queues_max, atomic_read(&soft_notifier_evictions), s->violations);
 	seq_printf(file, "packet_hash=%llx\npacket_count=%llu\npacket_bytes=%llu\n", s->packet_hash, s->packet_count,
 		   s->packet_words * 4);
-	/* The driver's own counts: without queues they are 0. */
+	/* The driver's own counts: without queues they are 0. They are the DQM lock's, which is taken before ours. */
 	if (soft->adev.kfd.init_complete) {
 		const struct device_queue_manager *dqm = soft->adev.kfd.dev->nodes[0]->dqm;
 
 		seq_printf(file, "driver_queues=%u\ndriver_compute=%u\ndriver_gws=%u\ndriver_processes=%u\n",
-			   dqm->active_queue_count, dqm->active_cp_queue_count, dqm->gws_queue_count,
-			   dqm->processes_count);
+			   READ_ONCE(dqm->active_queue_count), READ_ONCE(dqm->active_cp_queue_count),
+			   READ_ONCE(dqm->gws_queue_count), READ_ONCE(dqm->processes_count));
 	}
 	seq_printf(file, "copies=%llu\ncopies_apart=%llu\nstale=%llu\nexecuted=%llu\nnot_executed=%llu\n", s->copies,
 		   s->copies_apart, s->stale, s->executed, s->not_executed);
 	seq_printf(file, "left_max=%llu\nleft_processes_max=%llu\nchanged_max=%llu\n", s->left_max,
 		   s->left_processes_max, s->changed_max);
+	mutex_unlock(&soft->lock);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);

@@ -31,7 +31,7 @@ void soft_stale(struct soft *soft, const char *what, u64 value)
 {
 	const struct kfd_dev *kfd = soft->adev.kfd.dev;
 
-	if (soft->is_resetting || (kfd && kfd->nodes[0] && READ_ONCE(kfd->nodes[0]->dqm->is_hws_hang)))
+	if (READ_ONCE(soft->is_resetting) || (kfd && kfd->nodes[0] && READ_ONCE(kfd->nodes[0]->dqm->is_hws_hang)))
 		soft->stats.stale++;
 	else
 		soft_violation(soft, what, value);
@@ -206,15 +206,24 @@ int soft_queue_map(struct soft *soft, const u32 *queues, u32 count)
 	return r;
 }
 
+/* One of so many failures that a test asked for: module parameters, which it writes without our lock. */
+static bool soft_take(uint *count)
+{
+	uint left = READ_ONCE(*count);
+
+	if (left)
+		WRITE_ONCE(*count, left - 1);
+	return left;
+}
+
 /* The firmware gives up on a queue that does not answer. It says which in the HIQ's MQD; MES fails the call. */
 static bool soft_queue_ignores(struct soft *soft, struct soft_queue *queue)
 {
 	struct gp_gpu_counters counters;
 
-	if (!soft_close_fails || gp_gpu_counters(soft->gpu, queue->model, &counters) ||
-	    counters.fetched == counters.completed)
+	if (gp_gpu_counters(soft->gpu, queue->model, &counters) || counters.fetched == counters.completed ||
+	    !soft_take(&soft_close_fails))
 		return false;
-	soft_close_fails--;
 	soft->stats.faults++;
 	queue->is_hung = true;
 	if (soft->hiq)
@@ -231,8 +240,7 @@ static bool soft_queue_close(struct soft *soft, struct soft_queue *queue, struct
 		return false;
 	if (!gp_gpu_counters(soft->gpu, queue->model, &counters) && counters.fetched > counters.completed) {
 		soft->stats.preempted++;
-		if (soft_close_hangs) {
-			soft_close_hangs--;
+		if (soft_take(&soft_close_hangs)) {
 			gp_gpu_set_fault(soft->gpu, queue->model, GP_GPU_FAULT_CLOSE_HANGS);
 			soft->stats.faults++;
 		}
@@ -269,9 +277,7 @@ u64 soft_queue_reset_hung(struct soft *soft)
 
 	mutex_lock(&soft->lock);
 	queue = soft_queue_find_hung(soft);
-	if (queue && soft_reset_fails) {
-		soft_reset_fails--;
-	} else if (queue) {
+	if (queue && !soft_take(&soft_reset_fails)) {
 		ring = queue->ring;
 		soft_queue_forget(soft, queue);
 		soft->stats.queue_resets++;
@@ -379,25 +385,36 @@ static bool soft_queue_fetch(struct soft *soft, struct soft_queue *queue)
 	return true;
 }
 
-/* Completions, in ring order, into the program's memory. Its mm is in use; called without the lock. */
-static void soft_queue_retire(struct soft *soft, struct soft_queue *queue, u64 from, u64 to)
+/* What is needed of a queue to complete packets without the lock: a reset may forget the queue meanwhile. */
+struct soft_completion {
+	u64 ring, rptr_address, pasid, from, to;
+	u32 packet_count, model;
+};
+
+/* Completions, in ring order, into the program's memory. Its mm is in use; called without the lock. Returns how many
+ * interrupts were sent. */
+static u32 soft_queue_retire(struct soft *soft, const struct soft_completion *done)
 {
-	for (u64 i = from; i < to; i++) {
-		u64 slot = queue->ring + i % queue->packet_count * 64;
+	u32 interrupts = 0;
+
+	for (u64 i = done->from; i < done->to; i++) {
+		const struct soft_packet *packet = &soft->retired[i % SOFT_RING];
+		u64 slot = done->ring + i % done->packet_count * 64;
 		u32 event;
 
 		put_user((u16)AQL_INVALID, (u16 __user *)slot);
-		put_user(i + 1, (u64 __user *)queue->rptr_address);
-		event = soft_signal(queue->packets[i % SOFT_RING].signal, queue->packets[i % SOFT_RING].end_ns);
+		put_user(i + 1, (u64 __user *)done->rptr_address);
+		event = soft_signal(packet->signal, packet->end_ns);
 		if (event) {
 			u32 entry[8] = { SOC15_IH_CLIENTID_GRBM_CP | SOC15_INTSRC_CP_END_OF_PIPE << 8 | 8 << 24 };
 
-			entry[3] = queue->pasid;
+			entry[3] = done->pasid;
 			entry[4] = event;
-			soft->stats.interrupts++;
+			interrupts++;
 			kgd2kfd_interrupt(soft->adev.kfd.dev, entry);
 		}
 	}
+	return interrupts;
 }
 
 static struct soft_queue *soft_queue_of_model(struct soft *soft, u32 model)
@@ -477,12 +494,22 @@ static void soft_queue_serve(struct soft *soft, struct soft_queue *queue)
 		goto out;
 	}
 	if (to > from) {
-		u32 model = queue->model;
+		struct soft_completion done = { .ring = queue->ring,
+						.rptr_address = queue->rptr_address,
+						.pasid = queue->pasid,
+						.from = from,
+						.to = to,
+						.packet_count = queue->packet_count,
+						.model = queue->model };
+		u32 interrupts;
 
+		for (u64 i = from; i < to; i++)
+			soft->retired[i % SOFT_RING] = queue->packets[i % SOFT_RING];
 		mutex_unlock(&soft->lock);
-		soft_queue_retire(soft, queue, from, to);
+		interrupts = soft_queue_retire(soft, &done);
 		mutex_lock(&soft->lock);
-		if (!queue->mqd || queue->model != model)
+		soft->stats.interrupts += interrupts;
+		if (!queue->mqd || queue->model != done.model)
 			goto out; /* it is gone */
 		queue->completed = to;
 	}
