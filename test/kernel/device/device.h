@@ -59,7 +59,7 @@ struct soft_stats {
 	u64 dispatches, copies, interrupts, preempted, faults, resets, queue_resets, violations;
 	u64 executed, not_executed; /* dispatches, by cores.c */
 	u64 copies_apart; /* copies that ended while one compute queue at most was mapped, and none of their process */
-	u64 stale; /* what would be a violation, had the driver not given up on the device until its reset */
+	u64 stale;        /* what would be a violation, had the driver not given up on the device until its reset */
 	u64 runlist_queues_max, packet_hash, packet_count, packet_words;
 	/* What one RUN_LIST changed at most: queues that it left out or brought in, and of how many processes. */
 	u64 left_max, left_processes_max, changed_max;

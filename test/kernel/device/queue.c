@@ -527,7 +527,9 @@ static void soft_queue_serve(struct soft *soft, struct soft_queue *queue)
 out:
 	mutex_unlock(&soft->lock);
 	kthread_unuse_mm(process->mm);
-	mmput(process->mm);
+	/* Of a program that has ended this may be the last reference. What ends with it waits for the DQM lock, whose
+	 * holder may wait for this thread. */
+	mmput_async(process->mm);
 	kfd_unref_process(process);
 	mutex_lock(&soft->lock);
 }
