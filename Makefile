@@ -13,7 +13,7 @@ PROVE_DEPTH ?= 5
 PREFIX ?= /usr/local
 SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model report sim slurm test trace vgpu view
 
-.PHONY: help all demo test vgpu-test isa-test isa-demo sched-test ranks-test idle-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check kernel-test kernel-debug-test kernel-controls kernel-seeds kernel-long fresh install uninstall deb ops-test clean
+.PHONY: help all demo test vgpu-test isa-test isa-demo sched-test ranks-test idle-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check kernel-test kernel-debug-test kernel-kcsan-test kernel-controls kernel-seeds kernel-long fresh install uninstall deb ops-test clean
 
 help:
 	@echo "make demo          build, simulate an inference service beside a training job, then show it with two HIP programs on a virtual GPU"
@@ -34,7 +34,8 @@ help:
 	@echo "make swarm         random workloads and faults against the checkers (SEEDS=$(SEEDS))"
 	@echo "make fuzz          each reader of outside data under libFuzzer (FUZZ_SECONDS=$(FUZZ_SECONDS) each)"
 	@echo "make kernel-test   the core inside the real amdkfd, in QEMU on a software GPU (docs/kernel.md); fetches 270 MB once"
-	@echo "make kernel-debug-test  the same on a kernel with lockdep, KASAN and KUnit, which is built once (half an hour)"
+	@echo "make kernel-debug-test  the same on a kernel with lockdep, KASAN and KUnit, which is built once (a quarter of an hour)"
+	@echo "make kernel-kcsan-test  what races, on a kernel with KCSAN, which is built once (a quarter of an hour)"
 	@echo "make kernel-controls    breaks the series in five places; the test bed must see each"
 	@echo "make kernel-seeds       what seed 002's changes do to the real driver (docs/seeds.md)"
 	@echo "make kernel-long        1,000 random operations and ten minutes of fuzzing in the guest"
@@ -173,6 +174,10 @@ kernel-test:
 kernel-debug-test:
 	@tools/deps guest guest-debug
 	@test/kernel/run build-kernel --debug
+
+kernel-kcsan-test:
+	@tools/deps guest guest-debug
+	@test/kernel/run build-kernel --kcsan
 
 # The negative controls: each breaks the series in one place, and the test bed must see it.
 kernel-controls:

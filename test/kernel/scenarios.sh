@@ -4,6 +4,7 @@ debug=/sys/kernel/debug
 parameters=/sys/module/amdgpu/parameters
 device() { sed -n "s/^$1=//p" $debug/softgpu/stats; }
 scheduler() { sed -n "s/^$1=//p" $debug/kfd_sched.*; }
+echo "guest: CPUs $(grep -c ^processor /proc/cpuinfo), clock $(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)"
 # What the kernel said of itself while it started is not the module's.
 complaints="VIOLATION|WARNING:|BUG:|Oops|general protection|possible circular|inconsistent lock"
 dmesg -c | grep -E "$complaints" | sed 's/^/# before the module was loaded: /'
@@ -78,7 +79,8 @@ none() {
 hpf() {
 	load_module kfd_sched_policy=hpf $1
 	beside "hpf $1"
-	check "hpf $1: it preempted" [ "$(scheduler preemptions)" -gt 10 ]
+	# On a slow kernel some requests come after the batch has ended.
+	check "hpf $1: it preempted" [ "$(scheduler preemptions)" -ge ${PREEMPTIONS_MIN:-11} ]
 	check "hpf $1: the core is sound" [ "$(scheduler check)" = ok ]
 	echo "# orders_max=$(scheduler orders_max) preemptions=$(scheduler preemptions) apply_us_max=$(scheduler apply_us_max)"
 	clean "hpf $1"
@@ -454,4 +456,16 @@ hip() {
 	wait $urgent $cores
 	clean "hip $1"
 	unload_module "hip $1"
+}
+
+# Two programs call the driver at once, as fast as they can, beside one that works.
+calls() {
+	load_module $1
+	load batch 2 100 2000 >/tmp/a &
+	sched fuzz 1 ${FUZZ_SECONDS:-5} &
+	sched fuzz 2 ${FUZZ_SECONDS:-5}
+	wait
+	check "calls $1: the program beside is complete" grep -q left=0 /tmp/a
+	clean "calls $1"
+	unload_module "calls $1"
 }

@@ -3,8 +3,8 @@
  * load batch QUEUES DISPATCHES KERNEL_US [PRIORITY]    all dispatches at once, then waits for them. MOVES=N in the
  *                                      environment: meanwhile the pages of a buffer change N times, each an eviction.
  *                                      UNTIL=FILE: adds dispatches until FILE exists, however long that takes
- * load serve REQUESTS KERNEL_US GAP_MS [PRIORITY [DELAY_MS]]   one request after the other, after DELAY_MS. GO=FILE: says
- *                                      "ready" once its queue is there, and begins when FILE exists
+ * load serve REQUESTS KERNEL_US GAP_MS [PRIORITY [DELAY_MS]]   one request after the other, after DELAY_MS.
+ *                                      GO=FILE: says "ready" once its queue is there, and begins when FILE exists
  * load hold MS [PRIORITY]                              a queue without work
  * load copy COUNT BYTES [KERNEL_US]    copies on an SDMA queue, and compares what arrived; KERNEL_US: the program has a
  *                                      compute queue with a kernel of that length too, and waits for it at the end
@@ -60,7 +60,8 @@ static bool exists(const char *file)
 	return file && !access(file, F_OK);
 }
 
-#define MANY (1ll << 40) /* what a signal of batch counts down from: the device decrements it while packets are added */
+#define MANY (1ll << 40) /* what a signal of batch counts down from: the device decrements it while packets are added \
+			  */
 
 static int batch(unsigned queues, unsigned dispatches, unsigned us, unsigned priority)
 {
