@@ -39,11 +39,25 @@ bool gp_gather_holds(const struct gp_device *device)
 	return device->gather.waits && device->stay.protect != GP_PROTECT_THROUGHPUT;
 }
 
-void gp_gather_look(struct gp_sched *sched, struct gp_queue *queue, uint64_t written)
+/* Seen when it happens: the next plan may have to wait for an answer. */
+static void gather_look_wait(const struct gp_sched *sched, struct gp_gather *gather, uint64_t written,
+			     uint64_t completed)
 {
-	const struct gp_device *device = gp_device_of(sched, queue);
+	if (gather->done_ns || gather->is_pause)
+		return;
+	if (completed >= gather->written)
+		gather->done_ns = sched->now_ns;
+	else
+		gather->is_pause = written != gather->written;
+}
+
+void gp_gather_look(struct gp_sched *sched, struct gp_queue *queue, uint64_t written, uint64_t completed)
+{
+	struct gp_device *device = gp_device_of(sched, queue);
 	uint64_t since_ns = sched->now_ns - queue->dense_ns, count = written - queue->dense_written;
 
+	if (device->gather.waits && &sched->queues[device->gather.queue] == queue)
+		gather_look_wait(sched, &device->gather, written, completed);
 	if (!device->attr.switch_ns || written == queue->written || since_ns < GATHER_DENSE * device->attr.switch_ns)
 		return;
 	queue->dense -= queue->dense / 16;
@@ -64,6 +78,8 @@ static void gather_begin(struct gp_sched *sched, struct gp_gather *gather, uint3
 	gather->queue = queue;
 	gather->written = sched->queues[queue].written;
 	gather->until_ns = GP_NEVER_NS;
+	gather->done_ns = 0;
+	gather->is_pause = false;
 }
 
 /* It was a wait: the next one may be told sooner again. Batch clients are not open for long enough to be counted at, so
@@ -74,7 +90,7 @@ static void gather_waited(struct gp_sched *sched, struct gp_device *device, stru
 
 	gp_budget_confirm(sched, device);
 	gather->quiet_ns = quiet_ns - (quiet_ns - GATHER_QUIET_NS) / 8;
-	gather->until_ns = sched->now_ns + GATHER_AFTER * device->attr.switch_ns;
+	gather->until_ns = gather->done_ns + GATHER_AFTER * device->attr.switch_ns;
 }
 
 static void gather_paused(struct gp_gather *gather)
@@ -89,18 +105,16 @@ static void gather_paused(struct gp_gather *gather)
 static void gather_go_on(struct gp_sched *sched, struct gp_device *device, uint32_t top)
 {
 	struct gp_gather *gather = &device->gather;
-	const struct gp_queue *q = &sched->queues[gather->queue];
 
 	if (top != gather->queue) {
 		gather->waits = false;
 		return;
 	}
 	if (gather->until_ns == GP_NEVER_NS) {
-		if (q->completed >= gather->written)
+		if (gather->done_ns)
 			gather_waited(sched, device, gather);
-		else if (q->written != gather->written)
+		else if (gather->is_pause)
 			gather_paused(gather);
-		return;
 	}
 	if (gather->until_ns <= sched->now_ns)
 		gather->waits = false;

@@ -249,7 +249,9 @@ struct gp_stay {
 struct gp_gather {
 	bool waits;        /* it waits for a result: batch clients are held out, unless it is not protected */
 	uint32_t queue;    /* which; these two count while that is so */
-	uint64_t written;  /* what it waits for: this much must be done */
+	uint64_t written;  /* what it waits for: this much must be done … */
+	uint64_t done_ns;  /* … and was, then; 0: not yet */
+	bool is_pause;     /* it has launched more before that: it did not wait */
 	uint64_t until_ns; /* that is done, and they are held out a moment longer; GP_NEVER_NS: it is not */
 	uint64_t quiet_ns; /* learned: it waits if it has launched nothing for so long; 0: not known */
 };
@@ -525,7 +527,8 @@ bool gp_stay_holds(const struct gp_device *device);      /* batch clients are he
 enum gp_why gp_stay_why(const struct gp_device *device); /* … for this reason */
 
 /* gather.c */
-void gp_gather_look(struct gp_sched *sched, struct gp_queue *queue, uint64_t written); /* before that is believed */
+/* Before these are believed. */
+void gp_gather_look(struct gp_sched *sched, struct gp_queue *queue, uint64_t written, uint64_t completed);
 uint64_t gp_gather_ns(const struct gp_device *device); /* the slice below one that launches ahead; 0: none */
 bool gp_gather_is(const struct gp_device *device);     /* slices below are long while it launches */
 bool gp_gather_holds(const struct gp_device *device);

@@ -528,7 +528,7 @@ int gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t w
 		return -EINVAL;
 	gp_clock(sched, now_ns);
 	gp_learn_ahead(q, written, completed);
-	gp_gather_look(sched, q, written);
+	gp_gather_look(sched, q, written, completed);
 	if (!q->has_work && completed == written) /* came and went, or was fetched, between two samples */
 		gp_work_begin(sched, queue.index);
 	work_counters(sched, queue.index, written, completed);
