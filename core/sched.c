@@ -187,5 +187,7 @@ int gp_sched_device_set_cost(struct gp_sched *sched, uint32_t device, uint64_t c
 	sched->devices[device].attr.close_ns = close_ns;
 	sched->devices[device].attr.open_ns = open_ns;
 	sched_set_turn(&sched->devices[device]);
+	if (sched->devices[device].crowded_ns)
+		sched->devices[device].dirty = true; /* how long that may last depends on it */
 	return 0;
 }
