@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include "daemon/config.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
@@ -428,7 +430,17 @@ int gp_config_apply(struct gp_config *config, const char *const *settings, uint3
 	return r;
 }
 
-static int config_file(struct gp_config *config, const char *path, struct gp_error *error)
+/* <(…) at the start, a fifo, a terminal. /dev/null is a file like others. */
+static bool config_may_wait(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return false;
+	return S_ISFIFO(st.st_mode) || (S_ISCHR(st.st_mode) && st.st_rdev != makedev(1, 3));
+}
+
+static int config_file(struct gp_config *config, const char *path, bool is_again, struct gp_error *error)
 {
 	GP_AUTO_FREE char *text = NULL;
 	size_t size;
@@ -436,6 +448,8 @@ static int config_file(struct gp_config *config, const char *path, struct gp_err
 
 	if (config->file_count == GP_CONFIG_FILE_MAX)
 		return gp_error_set(error, -E2BIG, "%s: more than %u files", path, GP_CONFIG_FILE_MAX);
+	if (is_again && config_may_wait(path))
+		return gp_error_set(error, -EINVAL, "%s: a pipe or terminal is read at the start only", path);
 	r = gp_file_read(path, GP_CONFIG_SIZE_MAX, &text, &size, error);
 	if (!r)
 		r = gp_config_parse(config, text, size, path, error);
@@ -456,12 +470,12 @@ static int config_by_byte(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-int gp_config_read(struct gp_config *config, const char *path, bool optional, struct gp_error *error)
+static int config_read(struct gp_config *config, const char *path, bool optional, bool is_again, struct gp_error *error)
 {
 	const char *slash = strrchr(path, '/');
 	char folder[GP_CONFIG_PATH_SIZE], file[GP_CONFIG_PATH_SIZE + 256];
 	struct dirent **entries;
-	int count, r = config_file(config, path, error);
+	int count, r = config_file(config, path, is_again, error);
 
 	if (r == -ENOENT && optional)
 		r = 0;
@@ -473,10 +487,20 @@ int gp_config_read(struct gp_config *config, const char *path, bool optional, st
 	count = scandir(folder, &entries, config_is_drop_in, config_by_byte);
 	for (int i = 0; i < count; i++) {
 		if (!r && snprintf(file, sizeof(file), "%s/%s", folder, entries[i]->d_name) < (int)GP_CONFIG_PATH_SIZE)
-			r = config_file(config, file, error);
+			r = config_file(config, file, is_again, error);
 		free(entries[i]);
 	}
 	if (count >= 0)
 		free(entries);
 	return r;
+}
+
+int gp_config_read(struct gp_config *config, const char *path, bool optional, struct gp_error *error)
+{
+	return config_read(config, path, optional, false, error);
+}
+
+int gp_config_read_again(struct gp_config *config, const char *path, bool optional, struct gp_error *error)
+{
+	return config_read(config, path, optional, true, error);
 }

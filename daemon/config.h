@@ -63,6 +63,9 @@ int gp_config_parse(struct gp_config *config, const char *text, size_t text_size
 		    struct gp_error *error);
 /* path and the *.conf of the conf.d beside it, sorted by byte. A missing file is fine if optional. */
 int gp_config_read(struct gp_config *config, const char *path, bool optional, struct gp_error *error);
+/* The same for a daemon that runs and must not wait: -EINVAL for a pipe or terminal, whose reader waits for a writer.
+ */
+int gp_config_read_again(struct gp_config *config, const char *path, bool optional, struct gp_error *error);
 /* "[section]\nname", "value", …: over what config has already. */
 int gp_config_apply(struct gp_config *config, const char *const *settings, uint32_t count, struct gp_error *error);
 /* 0..99 or a name; what is said of it begins with name. */

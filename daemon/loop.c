@@ -115,7 +115,7 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 	if (!config)
 		return -ENOMEM;
 	gp_config_init(config);
-	r = gp_config_read(config, daemon->start.config_path, !daemon->start.config_required, error);
+	r = gp_config_read_again(config, daemon->start.config_path, !daemon->start.config_required, error);
 	if (!r)
 		r = gp_config_apply(config, daemon->start.settings, daemon->start.setting_count, error);
 	if (r) {

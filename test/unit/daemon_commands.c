@@ -354,6 +354,29 @@ static void test_reload(void **state)
 	assert_int_equal(world.daemon.config.ceiling_default, 12);
 }
 
+/* A pipe as configuration, <(…) at the start, has no writer any more: the daemon does not wait for one. */
+static void test_reload_pipe(void **state)
+{
+	struct gp_control_request reload = world_request(GP_CONTROL_RELOAD);
+	char folder[] = "/tmp/gpreempt-reload-XXXXXX", path[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/pipe", folder);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	world.daemon.start.config_path = path;
+	world.daemon.start.config_required = true;
+	world.daemon.config.ceiling_default = 12;
+	alarm(60);
+	expect(&reload, -EINVAL, "a pipe or terminal is read at the start only");
+	alarm(0);
+	assert_int_equal(world.daemon.config.ceiling_default, 12);
+	world.daemon.start.config_path = "/dev/null";
+	expect(&reload, 0, "{}");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 /* A file of metrics that cannot be written is said once, and again when it can. */
 static void test_metrics_file(void **state)
 {
@@ -456,6 +479,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ceiling, begin, end),
 		cmocka_unit_test_setup_teardown(test_raise, begin, end),
 		cmocka_unit_test_setup_teardown(test_reload, begin, end),
+		cmocka_unit_test_setup_teardown(test_reload_pipe, begin, end),
 		cmocka_unit_test_setup_teardown(test_metrics_file, begin, end),
 		cmocka_unit_test_setup_teardown(test_metrics_file_lives, begin, end),
 		cmocka_unit_test_setup_teardown(test_user_names, begin, end),
