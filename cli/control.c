@@ -89,7 +89,8 @@ static int control_refuse_connect(const struct gp_control *control, int code, st
 		return gp_error_set(error, -EPROTO, "%s: this socket belongs to another program, not to gpreemptd",
 				    control->path);
 	case EAGAIN:
-		return gp_error_set(error, -ETIMEDOUT, "the daemon does not take connections (waited %u s at %s)",
+		return gp_error_set(error, -ETIMEDOUT,
+				    "the daemon does not take connections (waited %u s at %s)" GP_CONTROL_LATE_ADVICE,
 				    gp_control_wait_ms() / 1000u, control->path);
 	default: return gp_error_set(error, -code, "%s: %s", control->path, strerror(code));
 	}
@@ -158,7 +159,8 @@ static int control_put(struct gp_control *control, uint16_t type, void *message,
 		if (errno != EAGAIN && errno != EINTR)
 			return gp_error_set(error, -errno, "the daemon could not be asked: %s", strerror(errno));
 		if (now_ms >= control->deadline_ms)
-			return gp_error_set(error, -ETIMEDOUT, "the daemon takes no questions (waited %u s)",
+			return gp_error_set(error, -ETIMEDOUT,
+					    "the daemon takes no questions (waited %u s)" GP_CONTROL_LATE_ADVICE,
 					    gp_control_wait_ms() / 1000u);
 		(void)poll(&wait, 1, (int)(control->deadline_ms - now_ms));
 	}
@@ -266,7 +268,8 @@ static int control_collect(struct gp_control *control, int r, char **ret_text, s
 			    gp_control_next(control, (int)(control->deadline_ms - now_ms), &part, &part_size, error) :
 			    -EAGAIN;
 		if (r == -EAGAIN && gp_clock_ms() >= control->deadline_ms)
-			r = gp_error_set(error, -ETIMEDOUT, "the daemon does not answer (waited %u s)",
+			r = gp_error_set(error, -ETIMEDOUT,
+					 "the daemon does not answer (waited %u s)" GP_CONTROL_LATE_ADVICE,
 					 gp_control_wait_ms() / 1000u);
 		if (r == -EAGAIN)
 			r = 1;

@@ -30,6 +30,7 @@ struct gp_control {
 
 /* How long a whole answer may take: 2 s, or as GPREEMPT_WAIT says, in seconds. */
 uint32_t gp_control_wait_ms(void);
+#define GP_CONTROL_LATE_ADVICE "; if it stays so: systemctl restart gpreemptd"
 
 /* -ENOTCONN: no daemon; -EACCES: not allowed; -EPERM: served by neither root, the user gpreempt nor oneself;
  * -ETIMEDOUT; -ENAMETOOLONG. Each with a sentence. */

@@ -88,7 +88,8 @@ static int events_go(const struct events *events)
 		r = gp_event_stream_next(&stream, events->follow ? -1 : (int)gp_control_wait_ms(), &line, &size,
 					 &error);
 		if (r == -EAGAIN && !events->follow)
-			r = gp_error_set(&error, -ETIMEDOUT, "the daemon does not answer (waited %u s)",
+			r = gp_error_set(&error, -ETIMEDOUT,
+					 "the daemon does not answer (waited %u s)" GP_CONTROL_LATE_ADVICE,
 					 gp_control_wait_ms() / 1000u);
 		if (r == -EAGAIN)
 			r = 1;

@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Rule: does gpreemptd run, and how is it? */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include "lib/units.h"
 #include "cli/doctor/rule.h"
+
+/* A daemon that runs is not helped by being started, nor is a user whom it refuses: the reason says what helps. */
+static const char *daemon_advice(int error)
+{
+	switch (error) {
+	case -ENOTCONN: return "without it nothing is scheduled: systemctl enable --now gpreemptd";
+	case -ETIMEDOUT: return "it hangs, and programs run without priorities: systemctl restart gpreemptd";
+	case -EACCES: return "ask the administrator for the group of socket_group in gpreempt.conf";
+	default: return "see gpreempt status, and the daemon's log: journalctl -u gpreemptd";
+	}
+}
 
 static void daemon_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
@@ -13,7 +25,7 @@ static void daemon_check(const struct gp_doctor_facts *facts, struct gp_doctor_r
 	if (!facts->has_daemon) {
 		finding = gp_report_add(report, GP_SEVERITY_WARNING, GP_FACTS_UNKNOWN, "gpreemptd: %.440s",
 					facts->daemon_why);
-		gp_finding_advise(finding, "without it nothing is scheduled: systemctl enable --now gpreemptd");
+		gp_finding_advise(finding, "%s", daemon_advice(facts->daemon_error));
 		return;
 	}
 	gp_report_add(report, GP_SEVERITY_OK, GP_FACTS_UNKNOWN, "gpreemptd %s, policy %s", daemon->version,

@@ -217,7 +217,8 @@ int gp_facts_gather(struct gp_doctor_facts *facts, struct gp_error *error)
 	gp_facts_add_processes(facts, root);
 	gp_facts_add_nvidia(facts, root);
 	gp_facts_add_log(facts, root);
-	facts->has_daemon = !gp_state_ask(&facts->state, NULL, NULL, &is_refused, &why);
+	facts->daemon_error = gp_state_ask(&facts->state, NULL, NULL, &is_refused, &why);
+	facts->has_daemon = !facts->daemon_error;
 	(void)snprintf(facts->daemon_why, sizeof(facts->daemon_why), "%s", why.text);
 	return 0;
 }

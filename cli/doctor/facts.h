@@ -79,7 +79,8 @@ struct gp_doctor_facts {
 	/* The daemon. */
 	bool has_daemon;
 	struct gp_state state;
-	char daemon_why[512]; /* why not */
+	int daemon_error;     /* negative errno: why not */
+	char daemon_why[512]; /* the same in words */
 };
 
 int gp_facts_gather(struct gp_doctor_facts *facts, struct gp_error *error); /* -ENOMEM only */
