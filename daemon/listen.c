@@ -232,7 +232,6 @@ static bool listen_overflow(struct gp_daemon *daemon)
 	fd = accept4(daemon->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0)
 		listen_turn_away(daemon, fd, "gpreemptd has no file descriptors left (LimitNOFILE=)");
-	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
 		return true;
 	listen_pause(daemon, gp_now_ns() + LISTEN_FULL_NS);
@@ -303,12 +302,14 @@ static int listen_lock(struct gp_daemon *daemon, const char *path, struct gp_err
 	if (daemon->listen.lock_fd < 0)
 		return gp_error_set(error, -errno, "cannot create %s: %s", name, strerror(errno));
 	if (flock(daemon->listen.lock_fd, LOCK_EX | LOCK_NB))
-		return gp_error_set(error, -EBUSY, "another gpreemptd serves %s already", path);
+		return gp_error_set(error, -EBUSY, "another gpreemptd serves %s already%s", path,
+				    access(path, F_OK) ? ", but its socket is gone: reload it (SIGHUP), not start" :
+							 "");
 	return 0;
 }
 
 /* Bound beside its name and renamed onto it: a daemon that takes over never leaves a moment without a socket. */
-int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
+static int listen_socket(struct gp_daemon *daemon, struct gp_error *error)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const char *path = daemon->config.socket;
@@ -316,9 +317,6 @@ int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
 
 	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", path) >= sizeof(address.sun_path))
 		return gp_error_set(error, -ENAMETOOLONG, "%s: a socket's path has at most 103 bytes here", path);
-	r = listen_lock(daemon, path, error);
-	if (r)
-		return r;
 	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	daemon->listen.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* Nobody sends us descriptors: the last of a file would be closed inside our recv(), and one that lingers holds
@@ -335,4 +333,32 @@ int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
 	}
 	daemon->listen.source = (struct gp_source){ listen_asked, NULL };
 	return gp_daemon_watch(daemon, daemon->listen.fd, EPOLLIN, &daemon->listen.source);
+}
+
+int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
+{
+	int r = listen_lock(daemon, daemon->config.socket, error);
+
+	if (r)
+		return r;
+	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return listen_socket(daemon, error);
+}
+
+void gp_peer_restore(struct gp_daemon *daemon)
+{
+	struct gp_error error;
+	int fd = daemon->listen.fd;
+
+	if (fd < 0 || !access(daemon->config.socket, F_OK))
+		return;
+	if (listen_socket(daemon, &error)) {
+		if (daemon->listen.fd >= 0)
+			close(daemon->listen.fd);
+		daemon->listen.fd = fd;
+		gp_log("the socket is gone: %s", error.text);
+		return;
+	}
+	close(fd);
+	gp_log("the socket %s was gone; it is there again", daemon->config.socket);
 }

@@ -157,6 +157,7 @@ static void loop_signal(struct gp_daemon *daemon, void *owner, uint32_t events)
 			loop_notify(daemon, "RELOADING=1");
 			if (gp_daemon_reload(daemon, &error))
 				gp_log("the new configuration is invalid, the old settings stay: %s", error.text);
+			gp_peer_restore(daemon);
 			loop_notify(daemon, "READY=1");
 		}
 	}
