@@ -313,6 +313,7 @@ static int listen_socket(struct gp_daemon *daemon, struct gp_error *error)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const char *path = daemon->config.socket;
+	struct stat made;
 	int r;
 
 	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", path) >= sizeof(address.sun_path))
@@ -330,6 +331,10 @@ static int listen_socket(struct gp_daemon *daemon, struct gp_error *error)
 		r = -errno;
 		unlink(address.sun_path);
 		return gp_error_set(error, r, "cannot make the socket %s: %s", path, strerror(-r));
+	}
+	if (!lstat(path, &made)) {
+		daemon->listen.device = made.st_dev;
+		daemon->listen.inode = made.st_ino;
 	}
 	daemon->listen.source = (struct gp_source){ listen_asked, NULL };
 	return gp_daemon_watch(daemon, daemon->listen.fd, EPOLLIN, &daemon->listen.source);
@@ -361,4 +366,16 @@ void gp_peer_restore(struct gp_daemon *daemon)
 	}
 	close(fd);
 	gp_log("the socket %s was gone; it is there again", daemon->config.socket);
+}
+
+void gp_peer_unlisten(struct gp_daemon *daemon)
+{
+	struct stat now;
+
+	if (daemon->listen.fd < 0)
+		return;
+	close(daemon->listen.fd);
+	if (!lstat(daemon->config.socket, &now) && now.st_dev == daemon->listen.device &&
+	    now.st_ino == daemon->listen.inode)
+		unlink(daemon->config.socket);
 }

@@ -392,10 +392,7 @@ void gp_daemon_fini(struct gp_daemon *daemon)
 		daemon->drivers[i].ops->fini(daemon->drivers[i].backend);
 	gp_carry_inbox(daemon);
 	gp_metrics_remove(daemon);
-	if (daemon->listen.fd >= 0) {
-		close(daemon->listen.fd);
-		unlink(daemon->config.socket);
-	}
+	gp_peer_unlisten(daemon);
 	if (daemon->core.memory)
 		munmap(daemon->core.memory, daemon->core.size);
 	gp_owner_fini(daemon);

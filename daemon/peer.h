@@ -82,6 +82,7 @@ void gp_peer_hang_up(struct gp_daemon *daemon, int fd, struct gp_owner *owner);
 int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error);
 /* Makes the socket again if somebody removed it; who is connected stays. */
 void gp_peer_restore(struct gp_daemon *daemon);
+void gp_peer_unlisten(struct gp_daemon *daemon); /* leaves the socket of another daemon there */
 void gp_peer_listen_again(struct gp_daemon *daemon, uint64_t now_ns);
 void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns);
 uint32_t gp_peer_max(const struct gp_daemon *daemon); /* connections at once */

@@ -36,6 +36,8 @@ struct gp_loop {
 
 /* listen.c: who comes in. */
 struct gp_listen {
+	dev_t device; /* of the socket that we made: who removed it may have put another there */
+	ino_t inode;
 	int fd, spare_fd, lock_fd;
 	struct gp_source source;
 	bool is_asked;                /* somebody waits to be let in */
