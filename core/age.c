@@ -368,6 +368,8 @@ static void age_end_gang(struct gp_sched *sched, uint32_t gang, const struct gp_
 	for (i = 0; i < sched->device_count; i++)
 		if (&sched->devices[i] != own && sched->gangs[gang].device_mask >> i & 1)
 			age_charge(sched, &sched->devices[i], from_ns);
+	if (sched->gangs[gang].want_open)
+		sched->gangs[gang].why = GP_WHY_GANG; /* what opens from now on does so in its own right */
 	for (i = sched->gangs[gang].first; i != GP_NONE; i = sched->queues[i].gang_next) {
 		age_lose(sched, i);
 		gp_work_refresh(sched, i);

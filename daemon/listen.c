@@ -225,14 +225,16 @@ static void listen_charge(struct gp_daemon *daemon, uint64_t begin_ns)
  * that one is gone too, nobody is let in for a while. */
 static bool listen_overflow(struct gp_daemon *daemon)
 {
-	int fd;
+	int fd, failed;
 
 	if (daemon->listen.spare_fd >= 0)
 		close(daemon->listen.spare_fd);
 	fd = accept4(daemon->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	failed = errno;
 	if (fd >= 0)
 		listen_turn_away(daemon, fd, "gpreemptd has no file descriptors left (LimitNOFILE=)");
-	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
+	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 || (failed != EMFILE && failed != ENFILE))
 		return true;
 	listen_pause(daemon, gp_now_ns() + LISTEN_FULL_NS);
 	return false;
@@ -293,23 +295,41 @@ void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns)
 	}
 }
 
-static int listen_lock(struct gp_daemon *daemon, const char *path, struct gp_error *error)
+/* Both names fit: that of the socket while it is made, and that of the lock. */
+static int listen_check_path(const char *path, struct gp_error *error)
 {
-	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
-
-	snprintf(name, sizeof(name), "%s.lock", path);
-	daemon->listen.lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (daemon->listen.lock_fd < 0)
-		return gp_error_set(error, -errno, "cannot create %s: %s", name, strerror(errno));
-	if (flock(daemon->listen.lock_fd, LOCK_EX | LOCK_NB))
-		return gp_error_set(error, -EBUSY, "another gpreemptd serves %s already%s", path,
-				    access(path, F_OK) ? ", but its socket is gone: reload it (SIGHUP), not start" :
-							 "");
+	if (strlen(path) + sizeof(".new") > sizeof(((struct sockaddr_un *)0)->sun_path))
+		return gp_error_set(error, -ENAMETOOLONG, "%s: a socket's path has at most 103 bytes here", path);
 	return 0;
 }
 
-/* Bound beside its name and renamed onto it: a daemon that takes over never leaves a moment without a socket. */
-static int listen_socket(struct gp_daemon *daemon, struct gp_error *error)
+static void listen_lock_name(const char *path, char *name, size_t size)
+{
+	snprintf(name, size, "%s.lock", path);
+}
+
+static int listen_lock(const char *path, int *ret_fd, struct gp_error *error)
+{
+	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+	int fd;
+
+	listen_lock_name(path, name, sizeof(name));
+	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return gp_error_set(error, -errno, "cannot create %s: %s", name, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		return gp_error_set(error, -EBUSY, "another gpreemptd serves %s already%s", path,
+				    access(path, F_OK) ? ", but its socket is gone: reload it (SIGHUP), not start" :
+							 "");
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Bound beside its name and renamed onto it: a daemon that takes over never leaves a moment without a socket. It is
+ * watched before that: a name whose socket nobody looks at would be worse than none. */
+static int listen_bind(struct gp_daemon *daemon, int fd)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const char *path = daemon->config.socket;
@@ -317,65 +337,103 @@ static int listen_socket(struct gp_daemon *daemon, struct gp_error *error)
 	int r;
 
 	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", path) >= sizeof(address.sun_path))
-		return gp_error_set(error, -ENAMETOOLONG, "%s: a socket's path has at most 103 bytes here", path);
-	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	daemon->listen.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* Nobody sends us descriptors: the last of a file would be closed inside our recv(), and one that lingers holds
-	 * us there. Connections have it from here. Before Linux 6.16 there is no such thing, and we look ourselves. */
-	daemon->listen.no_rights = !setsockopt(daemon->listen.fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
+		return -ENAMETOOLONG;
 	unlink(address.sun_path);
-	if (daemon->listen.fd < 0 || bind(daemon->listen.fd, (struct sockaddr *)&address, sizeof(address)) ||
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    chmod(address.sun_path, (mode_t)daemon->config.socket_mode) ||
 	    (daemon->config.socket_gid >= 0 && chown(address.sun_path, (uid_t)-1, (gid_t)daemon->config.socket_gid)) ||
-	    listen(daemon->listen.fd, LISTEN_QUEUE) || rename(address.sun_path, path)) {
+	    listen(fd, LISTEN_QUEUE) || lstat(address.sun_path, &made)) {
 		r = -errno;
 		unlink(address.sun_path);
-		return gp_error_set(error, r, "cannot make the socket %s: %s", path, strerror(-r));
-	}
-	if (!lstat(path, &made)) {
-		daemon->listen.device = made.st_dev;
-		daemon->listen.inode = made.st_ino;
+		return r;
 	}
 	daemon->listen.source = (struct gp_source){ listen_asked, NULL };
-	return gp_daemon_watch(daemon, daemon->listen.fd, EPOLLIN, &daemon->listen.source);
+	r = gp_daemon_watch(daemon, fd, EPOLLIN, &daemon->listen.source);
+	if (!r && rename(address.sun_path, path))
+		r = -errno;
+	if (r) {
+		unlink(address.sun_path);
+		return r;
+	}
+	daemon->listen.device = made.st_dev;
+	daemon->listen.inode = made.st_ino;
+	return 0;
+}
+
+static int listen_socket(struct gp_daemon *daemon, struct gp_error *error)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r = fd < 0 ? -errno : 0;
+	bool no_rights;
+
+	/* Nobody sends us descriptors: the last of a file would be closed inside our recv(), and one that lingers holds
+	 * us there. Connections have it from here. Before Linux 6.16 there is no such thing, and we look ourselves. */
+	no_rights = !setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
+	if (!r)
+		r = listen_bind(daemon, fd);
+	if (r) {
+		gp_daemon_drop(daemon, fd);
+		return gp_error_set(error, r, "cannot make the socket %s: %s", daemon->config.socket, strerror(-r));
+	}
+	gp_daemon_drop(daemon, daemon->listen.fd);
+	daemon->listen.fd = fd;
+	daemon->listen.no_rights = no_rights;
+	return 0;
 }
 
 int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
 {
-	int r = listen_lock(daemon, daemon->config.socket, error);
+	int r = listen_check_path(daemon->config.socket, error);
 
+	if (!r)
+		r = listen_lock(daemon->config.socket, &daemon->listen.lock_fd, error);
 	if (r)
 		return r;
 	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return listen_socket(daemon, error);
 }
 
+static bool listen_is_same(const char *path, dev_t device, ino_t inode)
+{
+	struct stat now;
+
+	return !lstat(path, &now) && now.st_dev == device && now.st_ino == inode;
+}
+
+/* Where the lock's file was removed another daemon may have made one of its own: it is locked anew first. */
+static int listen_lock_again(struct gp_daemon *daemon, struct gp_error *error)
+{
+	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+	struct stat ours;
+	int fd, r;
+
+	listen_lock_name(daemon->config.socket, name, sizeof(name));
+	if (!fstat(daemon->listen.lock_fd, &ours) && listen_is_same(name, ours.st_dev, ours.st_ino))
+		return 0;
+	r = listen_lock(daemon->config.socket, &fd, error);
+	if (r)
+		return r;
+	close(daemon->listen.lock_fd);
+	daemon->listen.lock_fd = fd;
+	return 0;
+}
+
 void gp_peer_restore(struct gp_daemon *daemon)
 {
 	struct gp_error error;
-	int fd = daemon->listen.fd;
 
-	if (fd < 0 || !access(daemon->config.socket, F_OK))
+	if (daemon->listen.fd < 0 || listen_is_same(daemon->config.socket, daemon->listen.device, daemon->listen.inode))
 		return;
-	if (listen_socket(daemon, &error)) {
-		if (daemon->listen.fd >= 0)
-			close(daemon->listen.fd);
-		daemon->listen.fd = fd;
+	if (listen_lock_again(daemon, &error) || listen_socket(daemon, &error))
 		gp_log("the socket is gone: %s", error.text);
-		return;
-	}
-	close(fd);
-	gp_log("the socket %s was gone; it is there again", daemon->config.socket);
+	else
+		gp_log("the socket %s was gone; it is there again", daemon->config.socket);
 }
 
 void gp_peer_unlisten(struct gp_daemon *daemon)
 {
-	struct stat now;
-
 	if (daemon->listen.fd < 0)
 		return;
 	close(daemon->listen.fd);
-	if (!lstat(daemon->config.socket, &now) && now.st_dev == daemon->listen.device &&
-	    now.st_ino == daemon->listen.inode)
+	if (listen_is_same(daemon->config.socket, daemon->listen.device, daemon->listen.inode))
 		unlink(daemon->config.socket);
 }

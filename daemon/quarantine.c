@@ -141,6 +141,11 @@ void gp_quarantine_ordered(struct gp_daemon *daemon, const struct gp_queue_entry
 		return;
 	client->stuck_ns = now_ns;
 	quarantine_wake(daemon, now_ns + QUARANTINE_STUCK_NS);
+	/* The ranks of a job that is stopped are stuck together: that is one time, not one for each. */
+	if (now_ns - quarantine_stuck(client)->calm_ns < QUARANTINE_STUCK_NS) {
+		gp_quarantine_trust(daemon, client, now_ns);
+		return;
+	}
 	if (!quarantine_raise(quarantine_stuck(client), QUARANTINE_USER_NS, now_ns))
 		return;
 	gp_owner_keep(client->owner, now_ns + 8 * QUARANTINE_USER_NS);
@@ -156,11 +161,11 @@ static void quarantine_look(struct gp_daemon *daemon, struct gp_client *client, 
 		return;
 	for (uint32_t i = 0; i < client->slot_count && !any; i++)
 		any = quarantine_has(daemon, client->slots[i].queue);
-	if (any)
-		quarantine_wake(daemon, now_ns + QUARANTINE_STUCK_NS);
-	else
+	if (!any)
 		client->stuck_ns = 0;
-	gp_quarantine_trust(daemon, client, now_ns);
+	gp_quarantine_trust(daemon, client, now_ns); /* looks again by itself at a client that is left alone */
+	if (any && !client->is_stuck_alone)
+		quarantine_wake(daemon, now_ns + QUARANTINE_STUCK_NS);
 }
 
 void gp_quarantine_silent(struct gp_daemon *daemon, struct gp_client *client)

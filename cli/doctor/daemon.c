@@ -10,7 +10,9 @@
 static const char *daemon_advice(int error)
 {
 	switch (error) {
-	case -ENOTCONN: return "without it nothing is scheduled: systemctl enable --now gpreemptd";
+	case -ENOTCONN:
+		return "without it nothing is scheduled: systemctl enable --now gpreemptd; if it runs, its socket was "
+		       "removed: systemctl reload gpreemptd";
 	case -ETIMEDOUT: return "it hangs, and programs run without priorities: systemctl restart gpreemptd";
 	case -EACCES: return "ask the administrator for the group of socket_group in gpreempt.conf";
 	default: return "see gpreempt status, and the daemon's log: journalctl -u gpreemptd";
