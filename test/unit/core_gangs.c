@@ -291,18 +291,24 @@ static void member_that_stays_gives_way_to_the_holder(void **state)
 	world_free(w);
 }
 
+/* The second member cannot be closed for an urgent queue on the first device. */
+static void pairs_stick(const struct pairs *p)
+{
+	world_write(p->w, p->gang[0], 1000);
+	world_write(p->w, p->gang[1], 1000);
+	world_settle(p->w);
+	p->w->queues[p->gang[1]].close_result = -EIO;
+	world_write(p->w, p->high[0], 1);
+	world_run(p->w, 1 * MS);
+	assert_int_equal(world_gate(p->w, p->gang[1]), GP_GATE_QUARANTINED);
+}
+
 /* Two devices, as pairs_new(); the second member could not be closed for the urgent queue on the first device. */
 static struct pairs pairs_stuck(void)
 {
 	struct pairs p = pairs_new(process_unit, GP_PRIORITY_NORMAL);
 
-	world_write(p.w, p.gang[0], 1000);
-	world_write(p.w, p.gang[1], 1000);
-	world_settle(p.w);
-	p.w->queues[p.gang[1]].close_result = -EIO;
-	world_write(p.w, p.high[0], 1);
-	world_run(p.w, 1 * MS);
-	assert_int_equal(world_gate(p.w, p.gang[1]), GP_GATE_QUARANTINED);
+	pairs_stick(&p);
 	return p;
 }
 
@@ -446,13 +452,7 @@ static void stuck_alone_opens_nobody(void **state)
 	struct pairs p = pairs_new(process_unit, GP_PRIORITY_NORMAL);
 
 	set_stuck_alone(p.w, p.gang[1], true);
-	world_write(p.w, p.gang[0], 1000);
-	world_write(p.w, p.gang[1], 1000);
-	world_settle(p.w);
-	p.w->queues[p.gang[1]].close_result = -EIO;
-	world_write(p.w, p.high[0], 1);
-	world_run(p.w, 1 * MS);
-	assert_int_equal(world_gate(p.w, p.gang[1]), GP_GATE_QUARANTINED);
+	pairs_stick(&p);
 	assert_int_equal(world_gate(p.w, p.gang[0]), GP_GATE_CLOSED);
 	assert_false(world_last_order(p.w, p.gang[0], 0)->why == GP_WHY_QUARANTINE);
 	world_free(p.w);
