@@ -375,12 +375,11 @@ static void processes_are_parked(void **state)
 static void short_turns_leave_time_for_work(void **state)
 {
 	struct world *w = world_new();
-	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_QUEUE,
-									  .slot_count = 8,
-									  .close_ns = 105 * US,
-									  .open_ns = 105 * US },
-								.param = { .turn_ns = 1 * MS,
-									   .overhead_permille = 1000 } });
+	uint32_t device = world_device(
+		w,
+		(struct world_setup){
+			.attr = { .unit = GP_UNIT_QUEUE, .slot_count = 8, .close_ns = 105 * US, .open_ns = 105 * US },
+			.param = { .turn_ns = 1 * MS, .overhead_permille = 1000 } });
 	uint32_t i;
 
 	(void)state;

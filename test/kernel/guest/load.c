@@ -60,8 +60,8 @@ static bool exists(const char *file)
 	return file && !access(file, F_OK);
 }
 
-#define MANY (1ll << 40) /* what a signal of batch counts down from: the device decrements it while packets are added \
-			  */
+/* A signal of batch counts down from this: the device decrements it while packets are added. */
+#define MANY (1ll << 40)
 
 static int batch(unsigned queues, unsigned dispatches, unsigned us, unsigned priority)
 {
