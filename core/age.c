@@ -225,6 +225,7 @@ static void age_give(struct gp_sched *sched, const struct gp_queue *q)
 
 	GP_ASSERT(device->aged_seat == GP_NONE && q->age_waits && q->gate == GP_GATE_CLOSED && !q->aged);
 	device->aged_seat = q->seat;
+	device->aged_mask = q->gang == GP_NONE ? 1ull << q->device : sched->gangs[q->gang].device_mask;
 	device->aged_begun = device->aged_alone = device->aged_had_device = device->aged_forced = false;
 	device->aged_from_ns = GP_NEVER_NS;
 	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns + 2 * device->attr.open_ns;
@@ -308,11 +309,15 @@ static void age_charge(struct gp_sched *sched, struct gp_device *device, uint64_
 	device->age_free_ns = age_later(device->age_free_ns, from_ns) + spent_ns * 1000 / device->param.age_permille;
 }
 
-/* Nobody has the aged turn any more. */
+/* Nobody has the aged turn any more. A gang's was one on all the devices that it had when it began: who leaves, or gets
+ * stuck, before it is over does not make it cheaper. */
 static void age_free(struct gp_sched *sched, struct gp_device *device)
 {
-	if (device->aged_from_ns != GP_NEVER_NS)
-		age_charge(sched, device, device->aged_from_ns);
+	uint32_t i;
+
+	for (i = 0; device->aged_from_ns != GP_NEVER_NS && i < sched->device_count; i++)
+		if (device->aged_mask >> i & 1)
+			age_charge(sched, &sched->devices[i], device->aged_from_ns);
 	device->aged_seat = GP_NONE;
 	device->aged_alone = false;
 	device->dirty = true;
@@ -360,14 +365,10 @@ static void age_lose(struct gp_sched *sched, uint32_t queue)
 	gp_turn_check(sched, sched->queues[queue].seat);
 }
 
-/* It was a turn on all the gang's devices. */
-static void age_end_gang(struct gp_sched *sched, uint32_t gang, const struct gp_device *own, uint64_t from_ns)
+static void age_end_gang(struct gp_sched *sched, uint32_t gang)
 {
 	uint32_t i;
 
-	for (i = 0; i < sched->device_count; i++)
-		if (&sched->devices[i] != own && sched->gangs[gang].device_mask >> i & 1)
-			age_charge(sched, &sched->devices[i], from_ns);
 	if (sched->gangs[gang].want_open)
 		sched->gangs[gang].why = GP_WHY_GANG; /* what opens from now on does so in its own right */
 	for (i = sched->gangs[gang].first; i != GP_NONE; i = sched->queues[i].gang_next) {
@@ -416,7 +417,7 @@ void gp_age_end(struct gp_sched *sched, struct gp_device *device)
 		gp_work_refresh(sched, i);
 	}
 	if (gang != GP_NONE)
-		age_end_gang(sched, gang, device, from_ns);
+		age_end_gang(sched, gang);
 	share = &sched->shares[sched->seats[seat].share];
 	if (done)
 		share->level = 0;

@@ -448,6 +448,7 @@ static void plan_timers(struct gp_sched *sched, struct gp_device *device)
 	gp_age_end(sched, device);
 	while ((i = gp_heap_top(device, GP_HEAP_TIMER)) != GP_NONE && sched->queues[i].timer_ns <= sched->now_ns)
 		gp_work_due(sched, i);
+	gp_age_end(sched, device); /* an order that was given up may have ended it; nobody would look again for that */
 	gp_age_begin(sched, device);
 }
 

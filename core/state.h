@@ -326,6 +326,7 @@ struct gp_device {
 	uint32_t announce;      /* queue to bring in (self-switching, hint); GP_NONE: none */
 	uint32_t share_count;   /* users */
 	uint32_t aged_seat;     /* whose aged turn it is; GP_NONE: nobody's */
+	uint64_t aged_mask;     /* the devices that pay for it: its own, and those of its gang */
 	uint64_t aged_from_ns;  /* of its first order; GP_NEVER_NS: none was given yet */
 	uint64_t aged_until_ns; /* GP_NEVER_NS: it still waits for the budget */
 	uint64_t age_free_ns;   /* no aged turn before: those that were took their share of the device */

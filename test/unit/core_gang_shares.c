@@ -283,6 +283,93 @@ static void short_requests_do_not_wait_for_gangs(void **state)
 	world_free(w);
 }
 
+/* Two devices, each with a high client that has work, and a gang of two clients. The gang has its aged turn, which the
+ * member on the first device owns; a low client on the second device is due a moment later. */
+struct owners {
+	struct world *w;
+	uint32_t gang[2], low;
+};
+
+#define OWNERS_WINDOW_NS (100 * MS)
+#define OWNERS_SPENT_NS  (5 * MS) /* an order that is not answered is given up then, too */
+
+static struct owners owners_new(bool answers)
+{
+	struct owners o = { .w = world_new() };
+	uint32_t device[2], high, i;
+
+	for (i = 0; i < 2; i++)
+		device[i] = world_device(
+			o.w, (struct world_setup){
+				     .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = OWNERS_SPENT_NS },
+				     .param = { .age_window_ns = OWNERS_WINDOW_NS,
+						.age_turn_ns = 20 * MS,
+						.fail_max = 1 } });
+	o.low = world_solo(o.w, device[1], GP_PRIORITY_LOW);
+	for (i = 0; i < 2; i++)
+		o.gang[i] = world_queue_attr(o.w, world_client(o.w), device[i],
+					     (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+	world_write(o.w, o.gang[0], 1000000);
+	for (i = 0; i < 2; i++) {
+		high = world_solo(o.w, device[i], GP_PRIORITY_HIGH);
+		world_write(o.w, high, 1000000);
+	}
+	world_run(o.w, OWNERS_SPENT_NS + 1 * MS);
+	world_write(o.w, o.low, 1000000);
+	world_run(o.w, OWNERS_WINDOW_NS - OWNERS_SPENT_NS - 2 * MS);
+	o.w->ack = answers ? WORLD_ACK_DELAYED : WORLD_ACK_BY_HAND;
+	world_run(o.w, 1 * MS);
+	if (!answers)
+		world_ack(o.w, 1);
+	world_run(o.w, OWNERS_SPENT_NS);
+	assert_true(world_is_open(o.w, o.gang[0]) == answers && world_is_open(o.w, o.gang[1]));
+	assert_false(world_is_open(o.w, o.low));
+	return o;
+}
+
+/* The turn took so long on the second device, too: at 100 per mille the next one comes when ten times that is over. */
+static void owners_check(const struct owners *o)
+{
+	world_run(o->w, 8 * OWNERS_SPENT_NS);
+	assert_false(world_is_open(o->w, o->low));
+	world_run(o->w, 2 * OWNERS_SPENT_NS);
+	assert_true(world_is_open(o->w, o->low));
+	world_free(o->w);
+}
+
+/* The owner leaves in the middle of the turn: the gang's other device pays for what it took until then. */
+static void owner_that_leaves_is_charged_everywhere(void **state)
+{
+	struct owners o = owners_new(true);
+
+	(void)state;
+	world_remove_client(o.w, o.w->queues[o.gang[0]].client);
+	owners_check(&o);
+}
+
+/* The same, where the owner's client has another queue on the device, and so stays there. */
+static void owner_whose_queue_leaves_is_charged_everywhere(void **state)
+{
+	struct owners o = owners_new(true);
+
+	(void)state;
+	(void)world_queue(o.w, o.w->queues[o.gang[0]].client, 0, GP_PRIORITY_LOW);
+	world_remove(o.w, o.gang[0]);
+	owners_check(&o);
+}
+
+/* The owner does not answer, and is left alone in quarantine. */
+static void owner_that_gets_stuck_is_charged_everywhere(void **state)
+{
+	struct owners o = owners_new(false);
+
+	(void)state;
+	world_run(o.w, 1 * MS);
+	assert_int_equal(world_gate(o.w, o.gang[0]), GP_GATE_QUARANTINED);
+	o.w->ack = WORLD_ACK_DELAYED;
+	owners_check(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -292,6 +379,9 @@ int main(void)
 		cmocka_unit_test(turns_are_not_kept_for_ever),
 		cmocka_unit_test(gangs_on_many_devices_get_their_share),
 		cmocka_unit_test(short_requests_do_not_wait_for_gangs),
+		cmocka_unit_test(owner_that_leaves_is_charged_everywhere),
+		cmocka_unit_test(owner_whose_queue_leaves_is_charged_everywhere),
+		cmocka_unit_test(owner_that_gets_stuck_is_charged_everywhere),
 	};
 
 	return cmocka_run_group_tests_name("core_gang_shares", tests, NULL, NULL);
