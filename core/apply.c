@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * What became of a plan's orders, each by itself. Every order ends in a defined state: done, failed and to be tried
- * again later, lost and to be ordered open, or quarantined. A queue is quarantined after fail_max failed orders or at
+ * again later, lost and to be ordered open, or quarantined. A close during which the gate was opened counts as lost. A
+ * queue is quarantined after fail_max failed orders or at
  * the first close that ends in -EIO, but never before it is open or was ordered open after its last close; it counts as
  * open and is not ordered again. The members of its gang stay open with it, as long as it does. An open that fails says
  * nothing about whether the queue can be preempted (a transaction it shared may have failed for another): it is
@@ -15,7 +16,7 @@ static void apply_quarantine(struct gp_sched *sched, uint32_t queue, enum gp_why
 
 	gp_trace(sched, GP_TRACE_QUARANTINE, queue, why, q->fail_count);
 	q->hold_until_ns = 0;
-	q->condemned = false;
+	q->condemned = GP_WHY_NONE;
 	gp_age_quarantined(sched, queue);
 	gp_work_gate(sched, queue, GP_GATE_QUARANTINED);
 	q->left_why = GP_WHY_QUARANTINE;
@@ -46,7 +47,7 @@ static void apply_failed(struct gp_sched *sched, uint32_t queue, bool open, enum
 {
 	struct gp_queue *q = &sched->queues[queue];
 	struct gp_device *device = gp_device_of(sched, q);
-	bool lost = why == GP_WHY_TIMEOUT, often;
+	bool lost = why != GP_WHY_FAILED, often; /* how its gate is now is not known */
 	uint32_t shift;
 
 	device->stats.order_failures++;
@@ -62,7 +63,7 @@ static void apply_failed(struct gp_sched *sched, uint32_t queue, bool open, enum
 		return;
 	}
 	if (!open && often)
-		q->condemned = true; /* it may have closed: open it once more, then quarantine it */
+		q->condemned = why; /* it may have closed: open it once more, then quarantine it */
 	shift = q->fail_count < 10 ? q->fail_count : 10;
 	q->hold_until_ns = sched->now_ns + ((device->attr.close_ns + device->attr.open_ns + 1) << shift);
 	gp_work_gate(sched, queue, open || lost ? GP_GATE_UNKNOWN : GP_GATE_OPEN);
@@ -73,11 +74,15 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 {
 	struct gp_queue *q = &sched->queues[queue];
 
+	if (!open && q->is_gate_lost) { /* else who opens it in each of its closes is closed again without a pause */
+		apply_failed(sched, queue, false, GP_WHY_LOST, -EBUSY);
+		return;
+	}
 	if (!open)
 		q->fail_count = 0; /* that it opens does not show that it can be closed */
 	q->hold_until_ns = 0;
 	gp_trace(sched, open ? GP_TRACE_OPENED : GP_TRACE_CLOSED, queue, q->order_why, sched->now_ns - q->order_ns);
-	if (q->is_gate_lost) { /* it is ordered open, and then closed if need be */
+	if (q->is_gate_lost) { /* it closed: it is ordered open once more */
 		gp_work_gate(sched, queue, GP_GATE_UNKNOWN);
 		return;
 	}
@@ -85,7 +90,7 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 		gp_age_opened(sched, q);
 	gp_work_gate(sched, queue, open ? GP_GATE_OPEN : GP_GATE_CLOSED);
 	if (open && q->condemned)
-		apply_stick(sched, queue, GP_WHY_TIMEOUT);
+		apply_stick(sched, queue, q->condemned);
 	else if (gp_gang_is_stuck(sched, q))
 		gp_apply_follow(sched, queue);
 }
@@ -282,7 +287,7 @@ int gp_sched_device_start(struct gp_sched *sched, uint32_t device, uint64_t now_
 	for (seat = d->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next) {
 		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 			sched->queues[i].fail_count = 0;
-			sched->queues[i].condemned = false;
+			sched->queues[i].condemned = GP_WHY_NONE;
 			gp_gang_stick(sched, i, false);
 			if (sched->queues[i].gate == GP_GATE_QUARANTINED)
 				gp_work_gate(sched, i, GP_GATE_UNKNOWN);

@@ -92,7 +92,7 @@ struct gp_queue {
 	enum gp_why left_why;   /* why it is left open though of lower rank */
 	uint32_t fail_count;    /* failed orders since the last close that succeeded */
 	bool is_gate_lost;      /* it changed while the present order was under way */
-	bool condemned;         /* failed too often: quarantined as soon as it was ordered open */
+	enum gp_why condemned;  /* failed too often, for this reason: quarantined as soon as it was ordered open */
 	bool is_stuck;          /* in quarantine in its own right, not because another member of its gang is */
 	bool keeps_gang;        /* is_stuck, and the others of its gang stay open with it */
 

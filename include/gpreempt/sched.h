@@ -383,7 +383,9 @@ int gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t w
 int gp_sched_edge(struct gp_sched *sched, struct gp_queue_id queue, bool busy, uint64_t now_ns);
 int gp_sched_hint(struct gp_sched *sched, struct gp_queue_id queue, uint64_t in_ns, uint64_t now_ns);
 /* The gate changed without an order of ours: a lease ran out, the agent let go, the application did it. If an order for
- * it is under way, its answer does not say how the gate is: it is ordered open then, and closed again if need be. */
+ * it is under way, its answer does not say how the gate is: it is ordered open then, and closed again if need be. A
+ * close during which it was opened counts as one that failed: it is tried again later, and not more than fail_max times
+ * in a row. */
 int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool open, uint64_t now_ns);
 /* Nobody knows its slice any more: somebody else has set it, or it was set before the core knew the queue. */
 int gp_sched_slice_lost(struct gp_sched *sched, struct gp_queue_id queue, uint64_t now_ns);

@@ -301,7 +301,7 @@ static const char *told_ack(struct told *told, const struct check_event *event)
 	if (!queue || !told_moves(queue) || queue->order_seq != event->seq)
 		return "an acknowledgement was accepted though no such order is under way";
 	opens = queue->gate == GP_GATE_OPENING;
-	if (event->result) {
+	if (event->result || (queue->is_lost && !opens)) { /* one that was opened in its close has failed, too */
 		told_fail(told, queue, opens, event->result);
 		return NULL;
 	}

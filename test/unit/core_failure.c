@@ -404,6 +404,72 @@ static void lost_gate_during_an_order_is_ordered_anew(void **state)
 	world_free(p.w);
 }
 
+/* Its program opens the gate while it is being closed. */
+static void pair_open_amid_close(const struct pair *p)
+{
+	p->w->ack = WORLD_ACK_BY_HAND;
+	world_settle(p->w);
+	while (!p->w->devices[p->device].in_flight)
+		world_run(p->w, 100 * US);
+	assert_int_equal(world_gate(p->w, p->low), GP_GATE_CLOSING);
+	assert_int_equal(gp_sched_gate_lost(p->w->sched, p->w->queues[p->low].id, true, p->w->now_ns), 0);
+	world_ack(p->w, p->device);
+	while (!p->w->devices[p->device].in_flight)
+		world_run(p->w, 100 * US);
+	assert_int_equal(world_gate(p->w, p->low), GP_GATE_OPENING);
+	world_ack(p->w, p->device);
+}
+
+/* A program opens its gate in each of its closes. That counts as a close that failed: it is tried again, each time
+ * later, and after fail_max times the queue is left open. */
+static void gate_opened_in_each_close_ends_in_quarantine(void **state)
+{
+	struct pair p = pair_new(process_unit);
+	struct gp_trace_event event;
+	uint64_t gap_ns = 0, before_ns;
+	uint32_t i;
+
+	(void)state;
+	world_write(p.w, p.high, 1000);
+	for (i = 0; i < 3; i++) {
+		before_ns = p.w->now_ns;
+		pair_open_amid_close(&p);
+		assert_true(p.w->now_ns - before_ns > gap_ns);
+		gap_ns = p.w->now_ns - before_ns;
+	}
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_QUARANTINED);
+	assert_true(world_is_open(p.w, p.low));
+	assert_int_equal(world_stats(p.w, p.device).order_failures, 3);
+	assert_int_equal(world_trace(p.w, GP_TRACE_QUARANTINE, p.low, &event), 1);
+	assert_int_equal(event.why, GP_WHY_LOST);
+	i = p.w->order_count;
+	p.w->ack = WORLD_ACK_DELAYED;
+	world_run(p.w, 1 * S);
+	assert_int_equal(p.w->order_count, i);
+	world_free(p.w);
+}
+
+/* One that closes in between is not held against it for ever. */
+static void gate_opened_in_some_closes_is_closed_on(void **state)
+{
+	struct pair p = pair_new(process_unit);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		world_write(p.w, p.high, 1);
+		pair_open_amid_close(&p);
+		pair_open_amid_close(&p);
+		p.w->ack = WORLD_ACK_DELAYED;
+		world_run(p.w, 10 * MS);
+		assert_int_equal(world_gate(p.w, p.low), GP_GATE_CLOSED);
+		world_drain(p.w, p.high);
+		world_run(p.w, 10 * MS);
+		assert_true(world_is_open(p.w, p.low));
+	}
+	world_free(p.w);
+}
+
 /* Time that runs backwards stands still; an absurd time is not believed. */
 static void clock_never_runs_backwards(void **state)
 {
@@ -464,6 +530,8 @@ int main(void)
 		cmocka_unit_test(start_ends_quarantine),
 		cmocka_unit_test(lost_gates_are_put_right),
 		cmocka_unit_test(lost_gate_during_an_order_is_ordered_anew),
+		cmocka_unit_test(gate_opened_in_each_close_ends_in_quarantine),
+		cmocka_unit_test(gate_opened_in_some_closes_is_closed_on),
 		cmocka_unit_test(clock_never_runs_backwards),
 		cmocka_unit_test(clock_may_jump),
 	};
