@@ -168,7 +168,9 @@ void gp_carry_answer(struct gp_daemon *daemon, struct gp_device_entry *device, s
 	if (queue->order_seq != seq || !queue->is_ordered)
 		return; /* answered before */
 	if (!plan_applied(daemon, device, queue, result, now_ns)) {
-		if (!result)
+		if (!result && queue->plan_seq > seq) /* a newer order is kept back: its answer says how the gate is */
+			gp_queue_gate(daemon, queue, open);
+		else if (!result)
 			gp_queue_lost(daemon, queue, open);
 		else if (!open)
 			gp_queue_hold(daemon, queue, queue->closed); /* as it was */

@@ -385,7 +385,7 @@ int gp_sched_hint(struct gp_sched *sched, struct gp_queue_id queue, uint64_t in_
 /* The gate changed without an order of ours: a lease ran out, the agent let go, the application did it. If an order for
  * it is under way, its answer does not say how the gate is: it is ordered open then, and closed again if need be. A
  * close during which it was opened counts as one that failed: it is tried again later, and not more than fail_max times
- * in a row. */
+ * in a row. A change that was over before the driver passed that order on is not to be told: the answer counts then. */
 int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool open, uint64_t now_ns);
 /* Nobody knows its slice any more: somebody else has set it, or it was set before the core knew the queue. */
 int gp_sched_slice_lost(struct gp_sched *sched, struct gp_queue_id queue, uint64_t now_ns);

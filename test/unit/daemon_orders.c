@@ -46,6 +46,15 @@ static void wait_gate(struct agent *agent, enum gp_gate gate)
 	}
 }
 
+static void wait_gate_of(struct agent *agent, enum gp_gate gate)
+{
+	while (world_gate(&world, agent, 0) != gate) {
+		world_wait(&world, 10);
+		settle();
+		agent_work(&world, agent);
+	}
+}
+
 /* Nobody looks at his counters any more. */
 static void wait_for_no_looks(void)
 {
@@ -301,6 +310,48 @@ static void test_opens_are_not_held_back(void **state)
 	agent_leave(&world, &other);
 }
 
+/* The core has given up one's close and orders it open, in a plan that closes another for urgent work. The daemon keeps
+ * that open back until the close is answered. If the late answer to the given up close comes then, the open decides how
+ * the gate is: it is ordered once, not twice. */
+static void test_late_answer_before_a_kept_order(void **state)
+{
+	const struct gp_queue_entry *queue;
+	uint32_t orders;
+
+	(void)state;
+	agent_connect(&world, &other, 20);
+	agent_add_queue(&world, &other, 0, GP_QUEUE_SEEN);
+	agent_doorbell(&world, &other, 0, 100);
+	wait_gate_of(&other, GP_GATE_OPEN);
+	other.silent = true;
+	agent_doorbell(&world, &urgent, 0, 1);
+	agent_work(&world, &other);
+	assert_int_equal(world_gate(&world, &other, 0), GP_GATE_CLOSING);
+	agent_complete(&world, &urgent, 0, 1);
+	agent_doorbell(&world, &batch, 0, 100);
+	wait_gate(&batch, GP_GATE_OPEN);
+	while (world_gate(&world, &other, 0) != GP_GATE_UNKNOWN)
+		world_wait(&world, 1);
+	orders = other.order_count;
+	urgent.page->queues[0].doorbell = urgent.page->queues[0].written = 2; /* seen when the rest after that is over */
+	agent_ring(&urgent);
+	world_wait(&world, 10);
+	queue = world_queue(&world, &other, 0);
+	assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_CLOSING);
+	assert_int_equal(world_gate(&world, &other, 0), GP_GATE_OPENING);
+	assert_true(queue->plan_seq > queue->order_seq); /* it is kept back */
+	agent_answer(&world, &other);
+	assert_true(queue->closed);
+	settle();
+	agent_work(&world, &other);
+	assert_int_equal(other.order_count, orders + 1);
+	assert_true(other.changes[0].open);
+	agent_answer(&world, &other);
+	assert_false(queue->closed);
+	assert_int_equal(world_gate(&world, &other, 0), GP_GATE_OPEN);
+	agent_leave(&world, &other);
+}
+
 /* A queue that goes while its order is under way. */
 static void test_queue_goes_amid_order(void **state)
 {
@@ -433,6 +484,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_leaves_amid_order, begin, end),
 		cmocka_unit_test_setup_teardown(test_silent_holds_nobody_up, begin, end),
 		cmocka_unit_test_setup_teardown(test_opens_are_not_held_back, begin, end),
+		cmocka_unit_test_setup_teardown(test_late_answer_before_a_kept_order, begin, end),
 		cmocka_unit_test_setup_teardown(test_queue_goes_amid_order, begin, end),
 		cmocka_unit_test_setup_teardown(test_reconnect_closed, begin, end),
 		cmocka_unit_test_setup_teardown(test_lets_go, begin, end),
