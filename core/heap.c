@@ -72,21 +72,21 @@ static void heap_down(struct gp_sched *sched, struct gp_heap *heap, enum gp_heap
 	heap_set(sched, heap, name, place, queue);
 }
 
-/* Makes queue a member or not. Its keys must not change while it is in the heap. */
-void gp_heap_put(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue, bool member)
+void gp_heap_add(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue)
+{
+	struct gp_heap *heap = &device->heaps[name];
+
+	GP_ASSERT(heap->count < device->attr.queue_max);
+	heap->slots[heap->count] = queue;
+	heap_up(sched, heap, name, heap->count++);
+}
+
+void gp_heap_remove(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue)
 {
 	struct gp_heap *heap = &device->heaps[name];
 	uint32_t place = sched->queues[queue].heap_index[name];
 	uint32_t last;
 
-	if ((place != GP_NONE) == member)
-		return;
-	if (member) {
-		GP_ASSERT(heap->count < device->attr.queue_max);
-		heap->slots[heap->count] = queue;
-		heap_up(sched, heap, name, heap->count++);
-		return;
-	}
 	GP_ASSERT(place < heap->count && heap->slots[place] == queue);
 	sched->queues[queue].heap_index[name] = GP_NONE;
 	last = heap->slots[--heap->count];
@@ -95,11 +95,6 @@ void gp_heap_put(struct gp_sched *sched, struct gp_device *device, enum gp_heap_
 	heap_set(sched, heap, name, place, last);
 	heap_up(sched, heap, name, place);
 	heap_down(sched, heap, name, sched->queues[last].heap_index[name]);
-}
-
-uint32_t gp_heap_top(const struct gp_device *device, enum gp_heap_name name)
-{
-	return device->heaps[name].count ? device->heaps[name].slots[0] : GP_NONE;
 }
 
 static bool heap_within(const struct gp_queue *queue, enum gp_heap_name name, int64_t bound)

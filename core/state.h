@@ -366,8 +366,8 @@ struct gp_sched {
 };
 
 /* heap.c: binary heaps of queue indices; O(log n), no allocation. */
-void gp_heap_put(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue, bool member);
-uint32_t gp_heap_top(const struct gp_device *device, enum gp_heap_name name); /* GP_NONE: empty */
+void gp_heap_add(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue);
+void gp_heap_remove(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue);
 /* Visits, in no particular order, the queues whose rank is below the bound (OPEN, RUNNING) or above it (WORK). Start
  * with place 0; it is moved past what is returned; GP_NONE: no more. The heap must not change meanwhile. */
 uint32_t gp_heap_visit(const struct gp_sched *sched, const struct gp_device *device, enum gp_heap_name name,
@@ -542,6 +542,24 @@ void gp_apply_due(struct gp_sched *sched, uint32_t queue);    /* it is overdue, 
 void gp_apply_follow(struct gp_sched *sched, uint32_t queue); /* a member of its gang cannot be put aside */
 void gp_apply_not_awaited(struct gp_sched *sched, struct gp_queue *queue);
 void gp_apply_forget(struct gp_sched *sched, uint32_t queue); /* nobody needs to know that it was given up */
+
+/* Makes queue a member or not. Its keys must not change while it is in the heap. Inline: most calls change nothing. */
+static inline void gp_heap_put(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue,
+			       bool member)
+{
+	if ((sched->queues[queue].heap_index[name] != GP_NONE) == member)
+		return;
+	if (member)
+		gp_heap_add(sched, device, name, queue);
+	else
+		gp_heap_remove(sched, device, name, queue);
+}
+
+/* GP_NONE: empty. */
+static inline uint32_t gp_heap_top(const struct gp_device *device, enum gp_heap_name name)
+{
+	return device->heaps[name].count ? device->heaps[name].slots[0] : GP_NONE;
+}
 
 static inline struct gp_device *gp_device_of(struct gp_sched *sched, const struct gp_queue *queue)
 {
