@@ -43,6 +43,10 @@ void gp_rest_count(struct gp_sched *sched, uint32_t queue, bool in)
 		else if (!levels[i]->queue_count)
 			levels[i]->awake_until_ns = 0;
 	}
+	if (in && q->attr.priority > device->priority_highest)
+		device->priority_highest = q->attr.priority;
+	while (device->priority_highest > 0 && !device->levels[device->priority_highest].queue_count)
+		device->priority_highest--;
 }
 
 void gp_rest_work(struct gp_sched *sched, uint32_t queue, bool active)
@@ -53,8 +57,6 @@ void gp_rest_work(struct gp_sched *sched, uint32_t queue, bool active)
 				      q->attr.deadline_ns ? &device->levels[GP_LEVEL_DEADLINE] : NULL };
 	uint32_t i;
 
-	if (q->is_awake == active)
-		return;
 	q->is_awake = active;
 	for (i = 0; i < 2 && levels[i]; i++) {
 		levels[i]->active_count += active ? 1u : -1u;
@@ -82,10 +84,12 @@ static bool rest_holds_out(struct gp_sched *sched, struct gp_device *device)
 	return false;
 }
 
-/* The highest priority from top downwards that counts; registered: of all queues that are there, at work or not. */
-static int32_t rest_top(const struct gp_sched *sched, const struct gp_device *device, int32_t top, bool registered)
+/* The highest priority that counts. */
+static int32_t rest_top(const struct gp_sched *sched, const struct gp_device *device)
 {
-	while (top > 0 && !(registered ? device->levels[top].queue_count : rest_is_awake(sched, &device->levels[top])))
+	int32_t top = device->priority_highest;
+
+	while (top > 0 && !rest_is_awake(sched, &device->levels[top]))
 		top--;
 	return top;
 }
@@ -107,8 +111,7 @@ static bool rest_changes(struct gp_sched *sched, struct gp_device *device, int32
 bool gp_rest_update(struct gp_sched *sched, struct gp_device *device)
 {
 	const struct gp_level *deadlines = &device->levels[GP_LEVEL_DEADLINE];
-	int32_t all = rest_top(sched, device, GP_PRIORITY_MAX, true), awake = rest_top(sched, device, all, false);
-	int32_t top = device->priority_top;
+	int32_t all = device->priority_highest, awake = rest_top(sched, device), top = device->priority_top;
 	bool is_deadline = rest_is_awake(sched, deadlines), was_deadline = device->deadline_queue_count;
 	uint64_t until_ns;
 

@@ -275,6 +275,7 @@ struct gp_device {
 	uint32_t inverted_first;
 	struct gp_level levels[GP_LEVEL_DEADLINE + 1];
 	int32_t priority_top;          /* the highest that counts: see rest.c */
+	int32_t priority_highest;      /* of all queues that are there, at work or not; 0: none is */
 	uint32_t deadline_queue_count; /* 0 as well where those with deadlines rest */
 	uint64_t budget_used_ppm;      /* edf: sum of budget/deadline */
 	uint64_t turn_clock;           /* turns ended, ever */

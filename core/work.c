@@ -161,7 +161,8 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 	bool was_running = q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
 
 	GP_ASSERT(q->used && (!was_active || seat->work_count));
-	gp_rest_work(sched, queue, active);
+	if (q->is_awake != active)
+		gp_rest_work(sched, queue, active);
 	if (was_active != active) {
 		if (seat->work_count == (active ? 0 : 1))
 			gp_turn_work(sched, queue, active);
