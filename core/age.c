@@ -154,6 +154,7 @@ void gp_age_update(struct gp_sched *sched, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
 	const struct gp_device *device = gp_device_of(sched, q);
+	struct gp_share *share = gp_share_of(sched, q);
 
 	if (!q->has_work) {
 		age_restart(sched, queue, 0);
@@ -164,7 +165,8 @@ void gp_age_update(struct gp_sched *sched, uint32_t queue)
 			age_restart(sched, queue, sched->now_ns);
 		q->age_due_ns = q->age_start_ns + gp_age_window_ns(device, q->age_level);
 	}
-	age_refresh(sched, gp_share_of(sched, q));
+	if (share->first != GP_NONE || share->head != GP_NONE)
+		age_refresh(sched, share);
 }
 
 void gp_age_completed(struct gp_sched *sched, uint32_t queue)
@@ -179,11 +181,6 @@ void gp_age_completed(struct gp_sched *sched, uint32_t queue)
 		q->age_due_ns = q->age_start_ns + gp_age_window_ns(gp_device_of(sched, q), 0);
 		gp_work_timer(sched, queue);
 	}
-}
-
-uint64_t gp_age_timer_ns(const struct gp_queue *q)
-{
-	return q->aged || q->age_waits ? 0 : q->age_due_ns;
 }
 
 void gp_age_due(struct gp_sched *sched, uint32_t queue)

@@ -94,12 +94,14 @@ static void floor_move(const struct gp_sched *sched, struct gp_seat *seat, uint3
 void gp_floor_runs(struct gp_sched *sched, const struct gp_queue *q, bool begins)
 {
 	struct gp_seat *seat = &sched->seats[q->seat];
-	uint32_t was = floor_class(seat);
+	uint32_t was, *count = &seat->run_count[q->is_batch ? FLOOR_LOWER : FLOOR_UPPER];
 
 	if (q->attr.kind != GP_KIND_COMPUTE)
 		return;
-	seat->run_count[q->is_batch ? FLOOR_LOWER : FLOOR_UPPER] += begins ? 1u : -1u;
-	floor_move(sched, seat, was);
+	was = floor_class(seat);
+	*count += begins ? 1u : -1u;
+	if (*count == begins) /* the first, or the last */
+		floor_move(sched, seat, was);
 }
 
 /* Thousandths of ns of the whole device, since it was last asked. */

@@ -18,6 +18,8 @@ static uint32_t inversion_find(const struct gp_sched *sched, const struct gp_dev
 {
 	uint32_t place = 0, runner;
 
+	if (!gp_heap_has_below(sched, device, GP_HEAP_RUNNING, waiter->rank))
+		return GP_NONE;
 	while ((runner = gp_heap_visit(sched, device, GP_HEAP_RUNNING, waiter->rank, &place)) != GP_NONE)
 		if (!inversion_is_exempt(sched, device, waiter, &sched->queues[runner]))
 			return runner;
@@ -84,7 +86,7 @@ void gp_inversion_started(struct gp_sched *sched, uint32_t queue)
 	struct gp_device *device = gp_device_of(sched, runner);
 	uint32_t place = 0, waiter;
 
-	if (!device->policy->gates)
+	if (!device->policy->gates || gp_device_close_rank(sched, device) <= runner->rank)
 		return;
 	while ((waiter = gp_heap_visit(sched, device, GP_HEAP_WORK, runner->rank, &place)) != GP_NONE) {
 		const struct gp_queue *q = &sched->queues[waiter];

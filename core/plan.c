@@ -149,7 +149,8 @@ uint32_t gp_plan_transactions(struct gp_sched *sched, const struct gp_device *de
 /* What runs comes first. Idle gates close with it as far as the upper half of the budget goes: else whoever has many of
  * them would use up what others are to be stopped with. Returns how many of the candidates close, which are in front.
  */
-static uint32_t plan_affordable(struct gp_plan_builder *b, struct gp_order *candidates, uint32_t count)
+static uint32_t plan_affordable(struct gp_plan_builder *b, struct gp_order *candidates, uint32_t count,
+				uint32_t *ret_transactions)
 {
 	struct gp_sched *sched = b->sched;
 	uint32_t i, busy = 0, half = b->device->param.burst / 2, most, fit, transactions;
@@ -161,7 +162,7 @@ static uint32_t plan_affordable(struct gp_plan_builder *b, struct gp_order *cand
 			candidates[busy++] = candidates[i];
 			candidates[i] = order;
 		}
-	transactions = gp_plan_transactions(sched, b->device, candidates, busy);
+	*ret_transactions = transactions = gp_plan_transactions(sched, b->device, candidates, busy);
 	most = transactions + (half ? half : 1);
 	for (fit = busy; fit < count; fit++) { /* the seats of those that run are stamped */
 		struct gp_seat *seat = &sched->seats[sched->queues[candidates[fit].queue.index].seat];
@@ -174,7 +175,9 @@ static uint32_t plan_affordable(struct gp_plan_builder *b, struct gp_order *cand
 		transactions += more;
 		seat->stamp = sched->stamp;
 	}
-	if (fit > busy && !gp_budget_can_pay(sched, b->device, transactions + half))
+	if (fit > busy && gp_budget_can_pay(sched, b->device, transactions + half))
+		*ret_transactions = transactions;
+	else
 		fit = busy;
 	for (i = fit; i < count; i++)
 		plan_leave(b, candidates[i].queue.index, GP_WHY_RATE);
@@ -215,8 +218,7 @@ static void plan_close_lower(struct gp_plan_builder *b)
 	if (left && !busy) /* what runs is let finish: stopping the device for idle gates now would only disturb it */
 		return;
 	full = count == room;
-	count = plan_affordable(b, candidates, count);
-	transactions = gp_plan_transactions(sched, b->device, candidates, count);
+	count = plan_affordable(b, candidates, count, &transactions);
 	if (count && !gp_budget_can_pay(sched, b->device, transactions)) {
 		for (i = 0; i < count; i++)
 			plan_leave(b, candidates[i].queue.index, GP_WHY_RATE);

@@ -66,11 +66,6 @@ bool gp_slice_is_lower(const struct gp_sched *sched, const struct gp_queue *q)
 	return slice_is_turned(sched, q) && slice_is_wanted(sched, &sched->devices[q->device]);
 }
 
-void gp_slice_look(struct gp_device *device)
-{
-	device->slice_dirty = device->attr.short_ns != 0;
-}
-
 /* Nothing is open in truth that is not at least CLOSING here. One without work is in nobody's way, and is looked at
  * again as soon as it has some. */
 enum slice_stand { SLICE_CLOSED, SLICE_IDLE, SLICE_CLOSING, SLICE_STAYS };
@@ -405,11 +400,6 @@ void gp_slice_plan(struct gp_plan_builder *b)
 	for (s = device->seat_first; s != GP_NONE; s = b->sched->seats[s].device_next)
 		for (i = b->sched->seats[s].queue_first; i != GP_NONE; i = b->sched->queues[i].seat_next)
 			slice_update(b, i, &round);
-}
-
-uint64_t gp_slice_timer_ns(const struct gp_queue *q)
-{
-	return q->slice_due_ns ? q->slice_due_ns : q->slice_hold_ns;
 }
 
 static void slice_failed(struct gp_sched *sched, uint32_t queue, int result)

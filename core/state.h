@@ -411,7 +411,6 @@ void gp_age_forget(struct gp_sched *sched, uint32_t seat);                    /*
 void gp_age_account(struct gp_queue *queue, uint64_t elapsed_ns);             /* it had work for so long */
 void gp_age_update(struct gp_sched *sched, uint32_t queue);                   /* its work or gate changed */
 void gp_age_completed(struct gp_sched *sched, uint32_t queue);                /* it got somewhere */
-uint64_t gp_age_timer_ns(const struct gp_queue *queue);                       /* 0: nothing is due */
 void gp_age_due(struct gp_sched *sched, uint32_t queue);                      /* its timer fired */
 void gp_age_opened(struct gp_sched *sched, const struct gp_queue *queue);     /* by an order */
 void gp_age_late(struct gp_sched *sched, uint32_t queue);                     /* its order is overdue */
@@ -505,9 +504,7 @@ void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device);       
 bool gp_slice_is_short_ns(const struct gp_device *device, uint64_t slice_ns);
 bool gp_slice_may_be_short(const struct gp_device *device, const struct gp_queue *queue);
 bool gp_slice_is_lower(const struct gp_sched *sched, const struct gp_queue *queue);       /* it is to be short */
-uint64_t gp_slice_timer_ns(const struct gp_queue *queue);                                 /* 0: nothing is due */
 void gp_slice_due(struct gp_sched *sched, uint32_t queue);                                /* its timer fired */
-void gp_slice_look(struct gp_device *device);                                             /* something changed */
 const char *gp_slice_check(const struct gp_sched *sched, const struct gp_device *device); /* NULL, or what is wrong */
 
 /* under.c: who lost its turn to one above it may stay open below it. */
@@ -581,6 +578,24 @@ static inline struct gp_share *gp_share_of(const struct gp_sched *sched, const s
 static inline uint64_t gp_age_window_ns(const struct gp_device *device, uint32_t level)
 {
 	return device->param.age_window_ns << level;
+}
+
+/* When its ageing window is over; 0: nothing is due. */
+static inline uint64_t gp_age_timer_ns(const struct gp_queue *queue)
+{
+	return queue->aged || queue->age_waits ? 0 : queue->age_due_ns;
+}
+
+/* When the order of its slice is given up, or repeated; 0: nothing is due. */
+static inline uint64_t gp_slice_timer_ns(const struct gp_queue *queue)
+{
+	return queue->slice_due_ns ? queue->slice_due_ns : queue->slice_hold_ns;
+}
+
+/* Something changed that slices depend on. */
+static inline void gp_slice_look(struct gp_device *device)
+{
+	device->slice_dirty = device->attr.short_ns != 0;
 }
 
 /* NULL: no such queue any more. */
@@ -659,6 +674,15 @@ static inline bool gp_turn_is_before(const struct gp_queue *a, const struct gp_q
 static inline bool gp_turn_allows(const struct gp_sched *sched, const struct gp_queue *queue)
 {
 	return !queue->is_batch || sched->seats[queue->seat].has_turn;
+}
+
+/* Whether gp_heap_visit() has any to visit below this rank. */
+static inline bool gp_heap_has_below(const struct gp_sched *sched, const struct gp_device *device,
+				     enum gp_heap_name name, int64_t rank)
+{
+	uint32_t top = gp_heap_top(device, name);
+
+	return top != GP_NONE && sched->queues[top].rank < rank;
 }
 
 /* Above this rank nothing has work: lower gates close. INT64_MIN: nobody has work. */

@@ -48,13 +48,15 @@ void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat)
 	const struct gp_policy *policy = sched->devices[seat->device].policy;
 	uint64_t elapsed_ns = sched->now_ns - seat->mark_ns;
 
+	if (!elapsed_ns)
+		return;
 	seat->mark_ns = sched->now_ns;
 	if (seat->busy[GP_KIND_COMPUTE])
 		seat->work_ns += elapsed_ns;
 	if ((seat->busy[GP_KIND_COMPUTE] || seat->busy[GP_KIND_COPY]) && !seat->running[GP_KIND_COMPUTE] &&
 	    !seat->running[GP_KIND_COPY])
 		seat->wait_ns += elapsed_ns;
-	if (!elapsed_ns || !(seat->running[GP_KIND_COMPUTE] || seat->running[GP_KIND_COPY]))
+	if (!seat->running[GP_KIND_COMPUTE] && !seat->running[GP_KIND_COPY])
 		return;
 	seat->turn_used_ns += elapsed_ns;
 	turn_view_user(sched, seat);

@@ -417,10 +417,10 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 		gp_turn_check(sched, q->seat); /* born, repaired or lost open outside its turn */
 }
 
-static void work_earliest(uint64_t *when_ns, uint64_t candidate_ns)
+/* 0: it does not count. */
+static uint64_t work_earliest(uint64_t when_ns, uint64_t candidate_ns)
 {
-	if (candidate_ns && candidate_ns < *when_ns)
-		*when_ns = candidate_ns;
+	return candidate_ns - 1 < when_ns - 1 ? candidate_ns : when_ns;
 }
 
 void gp_work_timer(struct gp_sched *sched, uint32_t queue)
@@ -429,15 +429,15 @@ void gp_work_timer(struct gp_sched *sched, uint32_t queue)
 	struct gp_device *device = gp_device_of(sched, q);
 	uint64_t when_ns = GP_NEVER_NS;
 
-	work_earliest(&when_ns, q->linger_until_ns);
-	work_earliest(&when_ns, q->hinted ? q->hint_at_ns + device->param.hint_grace_ns : q->hint_from_ns);
-	work_earliest(&when_ns, q->tail_until_ns);
-	work_earliest(&when_ns, q->hold_until_ns);
-	work_earliest(&when_ns, q->is_awaited ? 0 : q->prompt_until_ns ? q->prompt_until_ns : q->order_due_ns);
-	work_earliest(&when_ns, gp_age_timer_ns(q));
+	when_ns = work_earliest(when_ns, q->linger_until_ns);
+	when_ns = work_earliest(when_ns, q->hinted ? q->hint_at_ns + device->param.hint_grace_ns : q->hint_from_ns);
+	when_ns = work_earliest(when_ns, q->tail_until_ns);
+	when_ns = work_earliest(when_ns, q->hold_until_ns);
+	when_ns = work_earliest(when_ns, q->is_awaited ? 0 : q->prompt_until_ns ? q->prompt_until_ns : q->order_due_ns);
+	when_ns = work_earliest(when_ns, gp_age_timer_ns(q));
 	if (!device->policy->gates)
 		when_ns = q->tail_until_ns ? q->tail_until_ns : GP_NEVER_NS;
-	work_earliest(&when_ns, gp_slice_timer_ns(q));
+	when_ns = work_earliest(when_ns, gp_slice_timer_ns(q));
 	if (when_ns == q->timer_ns && (when_ns == GP_NEVER_NS) == (q->heap_index[GP_HEAP_TIMER] == GP_NONE))
 		return;
 	gp_heap_put(sched, device, GP_HEAP_TIMER, queue, false);
