@@ -3,9 +3,9 @@
  * as lost. */
 #include "core/state.h"
 
-static void trace_put(struct gp_sched *sched, const struct gp_trace_event *event)
+static struct gp_trace_event *trace_next(struct gp_sched *sched)
 {
-	sched->trace[sched->trace_count++ & (sched->limits.trace_count - 1)] = *event;
+	return &sched->trace[sched->trace_count++ & (sched->limits.trace_count - 1)];
 }
 
 void gp_trace_pair(struct gp_sched *sched, enum gp_trace_type type, uint32_t queue, struct gp_queue_id other,
@@ -13,14 +13,14 @@ void gp_trace_pair(struct gp_sched *sched, enum gp_trace_type type, uint32_t que
 {
 	const struct gp_queue *q = &sched->queues[queue];
 
-	trace_put(sched, &(struct gp_trace_event){ .time_ns = sched->now_ns,
-						   .value = value,
-						   .queue = { queue, q->generation },
-						   .other = other,
-						   .tag = q->attr.tag,
-						   .type = (uint16_t)type,
-						   .why = (uint16_t)why,
-						   .device = q->device });
+	*trace_next(sched) = (struct gp_trace_event){ .time_ns = sched->now_ns,
+						      .value = value,
+						      .queue = { queue, q->generation },
+						      .other = other,
+						      .tag = q->attr.tag,
+						      .type = (uint16_t)type,
+						      .why = (uint16_t)why,
+						      .device = q->device };
 }
 
 void gp_trace(struct gp_sched *sched, enum gp_trace_type type, uint32_t queue, enum gp_why why, uint64_t value)
@@ -30,24 +30,24 @@ void gp_trace(struct gp_sched *sched, enum gp_trace_type type, uint32_t queue, e
 
 void gp_trace_device(struct gp_sched *sched, enum gp_trace_type type, uint32_t device, enum gp_why why, uint64_t value)
 {
-	trace_put(sched, &(struct gp_trace_event){ .time_ns = sched->now_ns,
-						   .value = value,
-						   .queue = { GP_NONE, 0 },
-						   .other = { GP_NONE, 0 },
-						   .type = (uint16_t)type,
-						   .why = (uint16_t)why,
-						   .device = device });
+	*trace_next(sched) = (struct gp_trace_event){ .time_ns = sched->now_ns,
+						      .value = value,
+						      .queue = { GP_NONE, 0 },
+						      .other = { GP_NONE, 0 },
+						      .type = (uint16_t)type,
+						      .why = (uint16_t)why,
+						      .device = device };
 }
 
 void gp_trace_plan(struct gp_sched *sched, const struct gp_plan *plan)
 {
-	trace_put(sched, &(struct gp_trace_event){ .time_ns = sched->now_ns,
-						   .value = plan->seq,
-						   .queue = { GP_NONE, 0 },
-						   .other = { plan->close_count + plan->open_count, 0 },
-						   .type = GP_TRACE_PLAN,
-						   .why = GP_WHY_NONE,
-						   .device = plan->device });
+	*trace_next(sched) = (struct gp_trace_event){ .time_ns = sched->now_ns,
+						      .value = plan->seq,
+						      .queue = { GP_NONE, 0 },
+						      .other = { plan->close_count + plan->open_count, 0 },
+						      .type = GP_TRACE_PLAN,
+						      .why = GP_WHY_NONE,
+						      .device = plan->device };
 }
 
 uint32_t gp_sched_trace_read(const struct gp_sched *sched, uint64_t *cursor, struct gp_trace_event *events,
