@@ -142,13 +142,6 @@ static void age_restart(struct gp_sched *sched, uint32_t queue, uint64_t start_n
 	age_wait(sched, queue, false);
 }
 
-/* It had work for so long. One that is closing may be closed already: that is no time it was given. */
-void gp_age_account(struct gp_queue *q, uint64_t elapsed_ns)
-{
-	if (q->gate == GP_GATE_OPEN)
-		q->age_open_ns += elapsed_ns;
-}
-
 /* Ageing starts when a queue with work finds its gate closed, and goes on across short openings. */
 void gp_age_update(struct gp_sched *sched, uint32_t queue)
 {
@@ -393,8 +386,8 @@ void gp_age_end(struct gp_sched *sched, struct gp_device *device)
 	bool done = false, backs_off = false;
 	struct gp_share *share;
 
-	if (seat == GP_NONE || (device->aged_until_ns > sched->now_ns &&
-				!(device->aged_alone && !sched->seats[seat].work_count) && !age_is_moot(sched, device)))
+	if (device->aged_until_ns > sched->now_ns && !(device->aged_alone && !sched->seats[seat].work_count) &&
+	    !age_is_moot(sched, device))
 		return;
 	if (age_others(sched, device, seat, true)) /* who was to yield did not, or did not answer */
 		device->aged_had_device = false;
@@ -583,8 +576,6 @@ void gp_age_open(struct gp_plan_builder *b)
 	struct gp_device *device = b->device;
 	uint32_t i;
 
-	if (device->aged_seat == GP_NONE)
-		return;
 	if (device->aged_until_ns == GP_NEVER_NS)
 		device->aged_until_ns = sched->now_ns + device->param.age_turn_ns + 2 * device->attr.open_ns;
 	while ((i = age_next(b)) != GP_NONE) {

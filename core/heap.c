@@ -97,6 +97,13 @@ void gp_heap_remove(struct gp_sched *sched, struct gp_device *device, enum gp_he
 	heap_down(sched, heap, name, sched->queues[last].heap_index[name]);
 }
 
+void gp_heap_set_timer(struct gp_sched *sched, struct gp_device *device, uint32_t queue, uint64_t when_ns)
+{
+	gp_heap_put(sched, device, GP_HEAP_TIMER, queue, false);
+	sched->queues[queue].timer_ns = when_ns;
+	gp_heap_put(sched, device, GP_HEAP_TIMER, queue, when_ns != GP_NEVER_NS);
+}
+
 static bool heap_within(const struct gp_queue *queue, enum gp_heap_name name, int64_t bound)
 {
 	return name == GP_HEAP_WORK ? queue->rank > bound : queue->rank < bound;

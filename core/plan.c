@@ -11,17 +11,6 @@
 #define PLAN_REST_NS    1000000000ull
 #define PLAN_ROUNDS_MAX 8u /* looks at each device in one call; the rest is for the next one */
 
-struct gp_order gp_plan_order(const struct gp_sched *sched, uint32_t queue, enum gp_why why)
-{
-	uint32_t client = sched->queues[queue].client, gang = sched->queues[queue].gang;
-
-	return (struct gp_order){ gp_queue_id_of(sched, queue),
-				  { client, sched->clients[client].generation },
-				  why,
-				  false,
-				  gang == GP_NONE ? 0 : sched->gangs[gang].move };
-}
-
 void gp_plan_close(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
@@ -278,7 +267,7 @@ static void plan_close_turns(struct gp_plan_builder *b)
 static void plan_gangs(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
-	uint32_t g, i, seen = 0, device = (uint32_t)(b->device - sched->devices);
+	uint32_t g, i, seen = 0, device = b->plan->device;
 
 	for (g = 0; seen < sched->gang_count; g++) {
 		const struct gp_gang *gang = &sched->gangs[g];
@@ -447,11 +436,15 @@ static void plan_timers(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t i;
 
-	gp_age_end(sched, device);
+	if (device->aged_seat != GP_NONE)
+		gp_age_end(sched, device);
 	while ((i = gp_heap_top(device, GP_HEAP_TIMER)) != GP_NONE && sched->queues[i].timer_ns <= sched->now_ns)
 		gp_work_due(sched, i);
-	gp_age_end(sched, device); /* an order that was given up may have ended it; nobody would look again for that */
-	gp_age_begin(sched, device);
+	/* An order that was given up may have ended it; the core would not look again for that. */
+	if (device->aged_seat != GP_NONE)
+		gp_age_end(sched, device);
+	if (device->aged_seat != GP_NONE || gp_heap_top(device, GP_HEAP_AGE) != GP_NONE)
+		gp_age_begin(sched, device);
 }
 
 /* How long others wait: where everybody answers, not as long (all chosen). */
@@ -508,7 +501,8 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	while (device->awaited_first != GP_NONE) /* patience is over */
 		gp_apply_due(sched, device->awaited_first);
 	plan_timers(sched, device);
-	gp_floor_update(sched, device);
+	if (device->floor_first != GP_NONE)
+		gp_floor_update(sched, device);
 	b.closing_compute = device->closing_compute_count;
 	device->dirty = false;
 	ret_plan->device = index;
@@ -523,23 +517,28 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	if (device->policy->gates && gp_rest_update(sched, device))
 		gp_turn_settle(sched, device);
 	if (device->policy->gates && !device->stopped) {
-		gp_gang_decide(sched);
-		gp_under_update(sched, device);
+		if (sched->closed_first != GP_NONE)
+			gp_gang_decide(sched);
+		if (device->under_seat != GP_NONE)
+			gp_under_update(sched, device);
 		gp_turn_assign(sched, device);
-		gp_stay_plan(sched, device);
+		if (device->attr.switch_ns)
+			gp_stay_plan(sched, device);
 		plan_rise(&b);
 		plan_close_lower(&b);
 		if (!plan_rests(&b)) /* else they wait in their list until somebody has work */
 			plan_close_turns(&b);
 		plan_gangs(&b);
 		gp_slots_close_overflow(&b);
-		gp_age_open(&b);
+		if (device->aged_seat != GP_NONE)
+			gp_age_open(&b);
 		plan_open_ready(&b);
 		plan_open_unseen(&b);
 	}
 	/* The steps above mark the device dirty as they change it; only what did not fit is left over. */
 	device->dirty = gp_plan_is_full(&b);
-	gp_slice_plan(&b);
+	if (device->attr.short_ns)
+		gp_slice_plan(&b);
 	if (ret_plan->close_count || ret_plan->open_count)
 		plan_issue(&b);
 	else if (ret_plan->announce || ret_plan->slice_count)

@@ -19,8 +19,18 @@ static inline bool gp_plan_is_full(const struct gp_plan_builder *b)
 	return b->plan->close_count >= GP_PLAN_MAX || b->plan->open_count >= GP_PLAN_MAX;
 }
 
+static inline struct gp_order gp_plan_order(const struct gp_sched *sched, uint32_t queue, enum gp_why why)
+{
+	uint32_t client = sched->queues[queue].client, gang = sched->queues[queue].gang;
+
+	return (struct gp_order){ gp_queue_id_of(sched, queue),
+				  { client, sched->clients[client].generation },
+				  why,
+				  false,
+				  gang == GP_NONE ? 0 : sched->gangs[gang].move };
+}
+
 /* plan.c */
-struct gp_order gp_plan_order(const struct gp_sched *sched, uint32_t queue, enum gp_why why);
 void gp_plan_close(struct gp_plan_builder *b, uint32_t queue, enum gp_why why);
 void gp_plan_open(struct gp_plan_builder *b, uint32_t queue, enum gp_why why);
 /* Transactions the device needs for these orders. */

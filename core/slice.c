@@ -389,8 +389,6 @@ void gp_slice_plan(struct gp_plan_builder *b)
 	struct slice_round round;
 	uint32_t s, i;
 
-	if (!device->attr.short_ns)
-		return;
 	gp_budget_refresh(b->sched, device);
 	slice_look_pressed(b->sched, device);
 	if (!device->slice_dirty && !device->crowded_ns)

@@ -369,6 +369,8 @@ struct gp_sched {
 /* heap.c: binary heaps of queue indices; O(log n), no allocation. */
 void gp_heap_add(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue);
 void gp_heap_remove(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue);
+/* The queue's timer, and its place in GP_HEAP_TIMER; GP_NEVER_NS: it is in none. */
+void gp_heap_set_timer(struct gp_sched *sched, struct gp_device *device, uint32_t queue, uint64_t when_ns);
 /* Visits, in no particular order, the queues whose rank is below the bound (OPEN, RUNNING) or above it (WORK). Start
  * with place 0; it is moved past what is returned; GP_NONE: no more. The heap must not change meanwhile. */
 uint32_t gp_heap_visit(const struct gp_sched *sched, const struct gp_device *device, enum gp_heap_name name,
@@ -403,12 +405,10 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue,
 void gp_work_account(struct gp_sched *sched, uint32_t queue); /* run and wait time up to now */
 void gp_work_timer(struct gp_sched *sched, uint32_t queue);   /* re-arm from the queue's own times */
 void gp_work_due(struct gp_sched *sched, uint32_t queue);     /* its timer fired */
-bool gp_work_is_active(const struct gp_sched *sched, const struct gp_queue *queue);
 
 /* age.c: nobody waits for ever, and no user takes more than his share by waiting. */
 void gp_age_join(struct gp_sched *sched, uint32_t seat);                      /* a new seat: finds its user's share */
 void gp_age_forget(struct gp_sched *sched, uint32_t seat);                    /* before the seat goes */
-void gp_age_account(struct gp_queue *queue, uint64_t elapsed_ns);             /* it had work for so long */
 void gp_age_update(struct gp_sched *sched, uint32_t queue);                   /* its work or gate changed */
 void gp_age_completed(struct gp_sched *sched, uint32_t queue);                /* it got somewhere */
 void gp_age_due(struct gp_sched *sched, uint32_t queue);                      /* its timer fired */
@@ -580,6 +580,13 @@ static inline uint64_t gp_age_window_ns(const struct gp_device *device, uint32_t
 	return device->param.age_window_ns << level;
 }
 
+/* It had work for so long. One that is closing may be closed already: that is no time it was given. */
+static inline void gp_age_account(struct gp_queue *queue, uint64_t elapsed_ns)
+{
+	if (queue->gate == GP_GATE_OPEN)
+		queue->age_open_ns += elapsed_ns;
+}
+
 /* When its ageing window is over; 0: nothing is due. */
 static inline uint64_t gp_age_timer_ns(const struct gp_queue *queue)
 {
@@ -642,6 +649,12 @@ static inline bool gp_gate_is_closing(const struct gp_queue *queue)
 static inline bool gp_device_waits(const struct gp_sched *sched, const struct gp_device *device)
 {
 	return device->awaited_first != GP_NONE && sched->now_ns < device->patient_until_ns;
+}
+
+/* It has work, or announced it, or is in a gang that has. */
+static inline bool gp_work_is_active(const struct gp_sched *sched, const struct gp_queue *queue)
+{
+	return queue->has_work || queue->hinted || (queue->gang != GP_NONE && sched->gangs[queue->gang].work_count > 0);
 }
 
 /* It is to open as soon as it may. One whose client leaves an order on this device unanswered gets no further one. */

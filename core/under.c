@@ -138,8 +138,6 @@ void gp_under_update(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t lower = device->under_seat, middle = device->under_by;
 
-	if (lower == GP_NONE)
-		return;
 	if (under_can(sched, device, lower, middle) && sched->now_ns < device->under_until_ns) {
 		gp_device_wake(device, device->under_until_ns);
 		return;

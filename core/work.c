@@ -10,11 +10,6 @@
 #define WORK_DOUBT_NS 1000000000ull /* a packet that was given so long is done (chosen) */
 #define WORK_TRUST_NS 100000000ull  /* one in doubt that was given so long must not hold others up any more (chosen) */
 
-bool gp_work_is_active(const struct gp_sched *sched, const struct gp_queue *queue)
-{
-	return queue->has_work || queue->hinted || (queue->gang != GP_NONE && sched->gangs[queue->gang].work_count > 0);
-}
-
 void gp_work_account(struct gp_sched *sched, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -168,7 +163,7 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 			gp_turn_work(sched, queue, active);
 		seat->work_count += active ? 1u : -1u;
 	}
-	if (q->is_busy != q->has_work || was_running != running)
+	if ((q->is_busy != q->has_work || was_running != running) && seat->mark_ns != sched->now_ns)
 		gp_turn_account(sched, seat);
 	if (q->is_busy != q->has_work) {
 		q->is_busy = q->has_work;
@@ -196,10 +191,11 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 		work_lend_rank(sched, seat);
 	if (!q->is_batch && was_active != active)
 		gp_stay_look(sched, device);
-	gp_inversion_work(sched, queue);
+	if (q->inverted || gp_heap_has_below(sched, device, GP_HEAP_RUNNING, q->rank))
+		gp_inversion_work(sched, queue);
 	if (!was_running && running)
 		gp_inversion_started(sched, queue);
-	else if (was_running && !running)
+	else if (was_running && !running && device->inverted_first != GP_NONE)
 		gp_inversion_stopped(sched, queue, q->has_work ? GP_WHY_PRIORITY : GP_WHY_WORK);
 }
 
@@ -369,17 +365,34 @@ static void work_order_over(struct gp_sched *sched, struct gp_queue *q)
 		gp_work_refresh(sched, i);
 }
 
+/* Its gate is not closed any more, or is. */
+static void work_count_open(struct gp_sched *sched, const struct gp_queue *q, bool opens)
+{
+	struct gp_device *device = gp_device_of(sched, q);
+	struct gp_seat *seat = &sched->seats[q->seat];
+	struct gp_share *share = &sched->shares[seat->share];
+	uint32_t more = opens ? 1u : -1u;
+
+	GP_ASSERT(opens || seat->open_count);
+	if (q->attr.kind == GP_KIND_COMPUTE) {
+		device->open_compute_count += more;
+		share->open_compute += more;
+	}
+	seat->open_count += more;
+	if (seat->open_count == opens) { /* the seat's first, or its last */
+		device->open_seat_count += more;
+		share->open_seats += more;
+	}
+}
+
 /* The one place where a gate's state changes; counts follow. */
 void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 {
 	struct gp_queue *q = &sched->queues[queue];
 	struct gp_device *device = gp_device_of(sched, q);
-	struct gp_seat *seat = &sched->seats[q->seat];
-	struct gp_share *share = gp_share_of(sched, q);
-	uint32_t was = q->gate != GP_GATE_CLOSED, is = gate != GP_GATE_CLOSED;
+	bool was = q->gate != GP_GATE_CLOSED, is = gate != GP_GATE_CLOSED;
 
 	GP_ASSERT(q->used && (q->gate != GP_GATE_UNKNOWN || device->unknown_count));
-	GP_ASSERT(is || !was || seat->open_count);
 	gp_work_account(sched, queue);
 	if (gp_gate_moves(q->gate))
 		work_order_over(sched, q);
@@ -387,15 +400,8 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 		device->unknown_count--;
 	if (gate == GP_GATE_UNKNOWN)
 		device->unknown_count++;
-	if (q->attr.kind == GP_KIND_COMPUTE) {
-		device->open_compute_count += is - was;
-		share->open_compute += is - was;
-	}
-	device->open_seat_count -= seat->open_count > 0;
-	share->open_seats -= seat->open_count > 0;
-	seat->open_count += is - was;
-	device->open_seat_count += seat->open_count > 0;
-	share->open_seats += seat->open_count > 0;
+	if (is != was)
+		work_count_open(sched, q, is);
 	if (gate == GP_GATE_OPEN && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSING) {
 		q->opened_ns = q->last_done_ns = sched->now_ns;
 		q->left_why = GP_WHY_NONE; /* why it is left open this time is said anew */
@@ -438,11 +444,8 @@ void gp_work_timer(struct gp_sched *sched, uint32_t queue)
 	if (!device->policy->gates)
 		when_ns = q->tail_until_ns ? q->tail_until_ns : GP_NEVER_NS;
 	when_ns = work_earliest(when_ns, gp_slice_timer_ns(q));
-	if (when_ns == q->timer_ns && (when_ns == GP_NEVER_NS) == (q->heap_index[GP_HEAP_TIMER] == GP_NONE))
-		return;
-	gp_heap_put(sched, device, GP_HEAP_TIMER, queue, false);
-	q->timer_ns = when_ns;
-	gp_heap_put(sched, device, GP_HEAP_TIMER, queue, when_ns != GP_NEVER_NS);
+	if (when_ns != q->timer_ns)
+		gp_heap_set_timer(sched, device, queue, when_ns);
 }
 
 void gp_work_due(struct gp_sched *sched, uint32_t queue)
