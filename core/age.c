@@ -491,11 +491,6 @@ void gp_age_quarantined(struct gp_sched *sched, uint32_t queue)
 		gp_age_gang_shrinks(sched, &sched->gangs[q->gang]);
 }
 
-bool gp_age_others_yield(const struct gp_device *device)
-{
-	return device->aged_alone && device->aged_seat != GP_NONE && device->aged_until_ns != GP_NEVER_NS;
-}
-
 /* Of the aged seat's queues those that are due before those that only come along, and of these the one that was open
  * longest ago: with few slots they take turns too. */
 static uint32_t age_next(const struct gp_plan_builder *b)

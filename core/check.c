@@ -32,19 +32,19 @@ static const char *check_queue(const struct gp_sched *sched, const struct gp_que
 	if (q->device >= sched->device_count || !sched->seats[q->seat].used ||
 	    sched->seats[q->seat].device != q->device || sched->seats[q->seat].client != q->client)
 		return "a queue sits on a seat that is not its client's";
-	if ((q->heap_index[GP_HEAP_WORK] != GP_NONE) != active)
+	if (gp_heap_has(q, GP_HEAP_WORK) != active)
 		return "the work heap disagrees with a queue's work";
-	if ((q->heap_index[GP_HEAP_LINGER] != GP_NONE) != (q->linger_until_ns && !active))
+	if (gp_heap_has(q, GP_HEAP_LINGER) != (q->linger_until_ns && !active))
 		return "the linger heap disagrees with a queue";
-	if ((q->heap_index[GP_HEAP_OPEN] != GP_NONE) != (q->gate == GP_GATE_OPEN))
+	if (gp_heap_has(q, GP_HEAP_OPEN) != (q->gate == GP_GATE_OPEN))
 		return "the open heap disagrees with a gate";
-	if ((q->heap_index[GP_HEAP_RUNNING] != GP_NONE) != running)
+	if (gp_heap_has(q, GP_HEAP_RUNNING) != running)
 		return "the running heap disagrees with a queue";
-	if ((q->heap_index[GP_HEAP_READY] != GP_NONE) != (waits && allowed))
+	if (gp_heap_has(q, GP_HEAP_READY) != (waits && allowed))
 		return "the ready heap disagrees with a queue";
-	if ((q->heap_index[GP_HEAP_TURN] != GP_NONE) != (waits && !allowed))
+	if (gp_heap_has(q, GP_HEAP_TURN) != (waits && !allowed))
 		return "the turn heap disagrees with a queue";
-	if ((q->heap_index[GP_HEAP_TIMER] != GP_NONE) != (q->timer_ns != GP_NEVER_NS))
+	if (gp_heap_has(q, GP_HEAP_TIMER) != (q->timer_ns != GP_NEVER_NS))
 		return "the timer heap disagrees with a queue";
 	if (q->gang == GP_NONE && (q->rank < q->own_rank || (q->rank > q->own_rank && !sched->seats[q->seat].mixed)))
 		return "a queue without a gang has a rank that nobody lent it";
@@ -102,8 +102,8 @@ static const char *check_seat(const struct gp_sched *sched, const struct gp_devi
 		if (!q->used || &sched->seats[q->seat] != seat)
 			return "a seat lists a queue that is not its own";
 		count++;
-		work += q->heap_index[GP_HEAP_WORK] != GP_NONE;
-		running[q->attr.kind] += q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
+		work += gp_heap_has(q, GP_HEAP_WORK);
+		running[q->attr.kind] += gp_heap_has(q, GP_HEAP_RUNNING);
 		open += q->gate != GP_GATE_CLOSED;
 		batch += q->is_batch;
 		busy[q->attr.kind] += q->has_work;
@@ -161,8 +161,7 @@ static const char *check_ages(const struct gp_sched *sched, const struct gp_devi
 
 			waits += q->age_waits;
 			heads += share->head == k;
-			if ((q->heap_index[GP_HEAP_AGE] != GP_NONE) != (share->head == k) ||
-			    (share->head == k && !q->age_waits))
+			if (gp_heap_has(q, GP_HEAP_AGE) != (share->head == k) || (share->head == k && !q->age_waits))
 				return "the heap of aged queues disagrees with a share";
 			if (q->age_waits && !q->has_work)
 				return "a queue without work waits for an aged turn";
@@ -182,6 +181,7 @@ static const char *check_device(const struct gp_sched *sched, const struct gp_de
 	uint32_t i, seats = 0, queues = 0, turns = 0, compute = 0, fixed = 0, open_seats = 0, unknown = 0, blind = 0;
 	uint32_t awaited = 0, closing = 0;
 	const char *wrong = NULL;
+	int32_t highest = 0;
 
 	for (i = 0; i < GP_HEAP_COUNT; i++)
 		if (!gp_heap_is_ordered(sched, device, (enum gp_heap_name)i))
@@ -202,6 +202,7 @@ static const char *check_device(const struct gp_sched *sched, const struct gp_de
 			fixed += gp_gate_is_fixed(q);
 			blind += gp_gate_is_blind(q);
 			unknown += q->gate == GP_GATE_UNKNOWN;
+			highest = q->attr.priority > highest ? q->attr.priority : highest;
 			awaited += q->is_awaited;
 			closing += gp_gate_is_closing(q);
 			wrong = check_order(sched, q);
@@ -215,7 +216,7 @@ static const char *check_device(const struct gp_sched *sched, const struct gp_de
 		awaited -= sched->queues[i].is_awaited || !awaited;
 	if (awaited || closing != device->closing_compute_count)
 		return "a device's counts of orders are wrong";
-	if (seats != device->seat_count || queues != device->queue_count)
+	if (seats != device->seat_count || queues != device->queue_count || highest != device->priority_highest)
 		return "a device's counts of seats and queues are wrong";
 	if (compute != device->open_compute_count || fixed != device->open_fixed_count ||
 	    open_seats != device->open_seat_count || unknown != device->unknown_count ||

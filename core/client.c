@@ -182,7 +182,7 @@ static bool client_attr_ok(const struct gp_sched *sched, const struct gp_queue_a
 int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint32_t device,
 		       const struct gp_queue_attr *attr, uint64_t now_ns, struct gp_queue_id *ret_queue)
 {
-	uint32_t index = sched->queue_free, i;
+	uint32_t index = sched->queue_free;
 	struct gp_device *d;
 	struct gp_queue *q;
 	struct gp_seat *seat;
@@ -219,8 +219,6 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 		.age_prev = GP_NONE,
 	};
 	q->attr.weight = attr->weight ? attr->weight : GP_WEIGHT_DEFAULT;
-	for (i = 0; i < GP_HEAP_COUNT; i++)
-		q->heap_index[i] = GP_NONE;
 	q->seat = client_seat(sched, client.index, device);
 	seat = &sched->seats[q->seat];
 	q->seat_next = seat->queue_first;

@@ -98,10 +98,13 @@ void gp_floor_runs(struct gp_sched *sched, const struct gp_queue *q, bool begins
 
 	if (q->attr.kind != GP_KIND_COMPUTE)
 		return;
+	if (*count != !begins) { /* neither the first nor the last: its class stays */
+		*count += begins ? 1u : -1u;
+		return;
+	}
 	was = floor_class(seat);
-	*count += begins ? 1u : -1u;
-	if (*count == begins) /* the first, or the last */
-		floor_move(sched, seat, was);
+	*count = begins;
+	floor_move(sched, seat, was);
 }
 
 /* Thousandths of ns of the whole device, since it was last asked. */

@@ -204,11 +204,6 @@ void gp_gang_open(struct gp_sched *sched, uint32_t index, enum gp_why why)
 	gang_mark_devices(sched, gang);
 }
 
-bool gp_gang_is_stuck(const struct gp_sched *sched, const struct gp_queue *queue)
-{
-	return queue->gang != GP_NONE && sched->gangs[queue->gang].stuck_count;
-}
-
 /* A member that cannot be put aside would spin for the others: they stay open as it does, in quarantine, until it is
  * gone or the device gives it another chance, or its client is not to keep them any more. Then their gates are ordered
  * open once more. */

@@ -34,11 +34,6 @@ bool gp_gather_is(const struct gp_device *device)
 	return gp_gather_ns(device) && device->slowed && device->stay.gathers;
 }
 
-bool gp_gather_holds(const struct gp_device *device)
-{
-	return device->gather.waits && device->stay.protect != GP_PROTECT_THROUGHPUT;
-}
-
 /* Seen when it happens: the next plan may have to wait for an answer. */
 static void gather_look_wait(const struct gp_sched *sched, struct gp_gather *gather, uint64_t written,
 			     uint64_t completed)
@@ -58,7 +53,7 @@ void gp_gather_look(struct gp_sched *sched, struct gp_queue *queue, uint64_t wri
 
 	if (device->gather.waits && &sched->queues[device->gather.queue] == queue)
 		gather_look_wait(sched, &device->gather, written, completed);
-	if (!device->attr.switch_ns || written == queue->written || since_ns < GATHER_DENSE * device->attr.switch_ns)
+	if (written == queue->written || since_ns < GATHER_DENSE * device->attr.switch_ns)
 		return;
 	queue->dense -= queue->dense / 16;
 	if (since_ns / count <= device->attr.switch_ns / 2)

@@ -2,74 +2,66 @@
 /* Binary heaps of queue indices. Each queue knows its place in each heap, so removal needs no search. */
 #include "core/state.h"
 
-static bool heap_before(const struct gp_queue *queues, enum gp_heap_name name, uint32_t a, uint32_t b)
+/* A total order, so that every run decides alike. */
+static inline bool heap_before(enum gp_heap_name name, const struct gp_queue *a, const struct gp_queue *b)
 {
-	const struct gp_queue *qa = &queues[a], *qb = &queues[b];
-
 	switch (name) {
 	case GP_HEAP_OPEN:
 	case GP_HEAP_RUNNING:
-		if (qa->rank != qb->rank)
-			return qa->rank < qb->rank;
+		if (a->rank != b->rank)
+			return a->rank < b->rank;
 		break;
 	case GP_HEAP_AGE:
-		if (qa->age_key_ns != qb->age_key_ns)
-			return qa->age_key_ns < qb->age_key_ns;
+		if (a->age_key_ns != b->age_key_ns)
+			return a->age_key_ns < b->age_key_ns;
 		break;
 	case GP_HEAP_TIMER:
-		if (qa->timer_ns != qb->timer_ns)
-			return qa->timer_ns < qb->timer_ns;
+		if (a->timer_ns != b->timer_ns)
+			return a->timer_ns < b->timer_ns;
 		break;
 	default:
-		if (qa->rank != qb->rank)
-			return qa->rank > qb->rank;
-		if (gp_turn_is_before(qa, qb) || gp_turn_is_before(qb, qa))
-			return gp_turn_is_before(qa, qb);
+		if (a->rank != b->rank)
+			return a->rank > b->rank;
+		if (a->order != b->order || a->order_then != b->order_then)
+			return gp_turn_is_before(a, b);
 		break;
 	}
-	return a < b; /* a total order, so that every run decides alike */
+	return a < b;
 }
 
-static void heap_set(struct gp_sched *sched, struct gp_heap *heap, enum gp_heap_name name, uint32_t place,
-		     uint32_t queue)
+/* Puts the queue at this place or above it; what is there goes down. */
+static void heap_up(struct gp_queue *queues, uint32_t *slots, enum gp_heap_name name, uint32_t place, uint32_t queue)
 {
-	heap->slots[place] = queue;
-	sched->queues[queue].heap_index[name] = place;
-}
-
-static void heap_up(struct gp_sched *sched, struct gp_heap *heap, enum gp_heap_name name, uint32_t place)
-{
-	uint32_t queue = heap->slots[place];
-
 	while (place > 0) {
-		uint32_t parent = (place - 1) / 2;
+		uint32_t parent = (place - 1) / 2, above = slots[parent];
 
-		if (!heap_before(sched->queues, name, queue, heap->slots[parent]))
+		if (!heap_before(name, &queues[queue], &queues[above]))
 			break;
-		heap_set(sched, heap, name, place, heap->slots[parent]);
+		slots[place] = above;
+		queues[above].heap_index[name] = place;
 		place = parent;
 	}
-	heap_set(sched, heap, name, place, queue);
+	slots[place] = queue;
+	queues[queue].heap_index[name] = place;
 }
 
-static void heap_down(struct gp_sched *sched, struct gp_heap *heap, enum gp_heap_name name, uint32_t place)
+/* The same, or below it. */
+static void heap_down(struct gp_queue *queues, struct gp_heap *heap, enum gp_heap_name name, uint32_t place,
+		      uint32_t queue)
 {
-	uint32_t queue = heap->slots[place];
+	uint32_t *slots = heap->slots, count = heap->count, child;
 
-	for (;;) {
-		uint32_t child = 2 * place + 1;
-
-		if (child >= heap->count)
-			break;
-		if (child + 1 < heap->count &&
-		    heap_before(sched->queues, name, heap->slots[child + 1], heap->slots[child]))
+	while ((child = 2 * place + 1) < count) {
+		if (child + 1 < count && heap_before(name, &queues[slots[child + 1]], &queues[slots[child]]))
 			child++;
-		if (!heap_before(sched->queues, name, heap->slots[child], queue))
+		if (!heap_before(name, &queues[slots[child]], &queues[queue]))
 			break;
-		heap_set(sched, heap, name, place, heap->slots[child]);
+		slots[place] = slots[child];
+		queues[slots[child]].heap_index[name] = place;
 		place = child;
 	}
-	heap_set(sched, heap, name, place, queue);
+	slots[place] = queue;
+	queues[queue].heap_index[name] = place;
 }
 
 void gp_heap_add(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue)
@@ -77,24 +69,25 @@ void gp_heap_add(struct gp_sched *sched, struct gp_device *device, enum gp_heap_
 	struct gp_heap *heap = &device->heaps[name];
 
 	GP_ASSERT(heap->count < device->attr.queue_max);
-	heap->slots[heap->count] = queue;
-	heap_up(sched, heap, name, heap->count++);
+	sched->queues[queue].heaps |= 1u << name;
+	heap_up(sched->queues, heap->slots, name, heap->count++, queue);
 }
 
 void gp_heap_remove(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue)
 {
 	struct gp_heap *heap = &device->heaps[name];
-	uint32_t place = sched->queues[queue].heap_index[name];
-	uint32_t last;
+	struct gp_queue *queues = sched->queues;
+	uint32_t place = queues[queue].heap_index[name], last;
 
 	GP_ASSERT(place < heap->count && heap->slots[place] == queue);
-	sched->queues[queue].heap_index[name] = GP_NONE;
+	queues[queue].heaps &= ~(1u << name);
 	last = heap->slots[--heap->count];
 	if (last == queue)
 		return;
-	heap_set(sched, heap, name, place, last);
-	heap_up(sched, heap, name, place);
-	heap_down(sched, heap, name, sched->queues[last].heap_index[name]);
+	if (place > 0 && heap_before(name, &queues[last], &queues[heap->slots[(place - 1) / 2]]))
+		heap_up(queues, heap->slots, name, place, last);
+	else
+		heap_down(queues, heap, name, place, last);
 }
 
 void gp_heap_set_timer(struct gp_sched *sched, struct gp_device *device, uint32_t queue, uint64_t when_ns)
@@ -144,9 +137,11 @@ bool gp_heap_is_ordered(const struct gp_sched *sched, const struct gp_device *de
 	uint32_t i;
 
 	for (i = 0; i < heap->count; i++) {
-		if (sched->queues[heap->slots[i]].heap_index[name] != i)
+		const struct gp_queue *q = &sched->queues[heap->slots[i]];
+
+		if (!gp_heap_has(q, name) || q->heap_index[name] != i)
 			return false;
-		if (i > 0 && heap_before(sched->queues, name, heap->slots[i], heap->slots[(i - 1) / 2]))
+		if (i > 0 && heap_before(name, q, &sched->queues[heap->slots[(i - 1) / 2]]))
 			return false;
 	}
 	return true;

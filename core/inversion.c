@@ -86,7 +86,7 @@ void gp_inversion_started(struct gp_sched *sched, uint32_t queue)
 	struct gp_device *device = gp_device_of(sched, runner);
 	uint32_t place = 0, waiter;
 
-	if (!device->policy->gates || gp_device_close_rank(sched, device) <= runner->rank)
+	if (!device->policy->gates)
 		return;
 	while ((waiter = gp_heap_visit(sched, device, GP_HEAP_WORK, runner->rank, &place)) != GP_NONE) {
 		const struct gp_queue *q = &sched->queues[waiter];
@@ -125,7 +125,7 @@ void gp_inversion_changed(struct gp_sched *sched, uint32_t queue)
 {
 	const struct gp_queue *q = &sched->queues[queue];
 
-	if (!sched->devices[q->device].attr.switch_ns || q->heap_index[GP_HEAP_RUNNING] == GP_NONE)
+	if (!sched->devices[q->device].attr.switch_ns || !gp_heap_has(q, GP_HEAP_RUNNING))
 		return;
 	gp_inversion_stopped(sched, queue, GP_WHY_TURN);
 	gp_inversion_started(sched, queue);

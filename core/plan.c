@@ -144,13 +144,17 @@ static uint32_t plan_affordable(struct gp_plan_builder *b, struct gp_order *cand
 	struct gp_sched *sched = b->sched;
 	uint32_t i, busy = 0, half = b->device->param.burst / 2, most, fit, transactions;
 
-	for (i = 0; i < count; i++)
-		if (sched->queues[candidates[i].queue.index].has_work) {
-			struct gp_order order = candidates[busy];
+	for (i = 0; i < count; i++) {
+		struct gp_order order = candidates[i];
 
-			candidates[busy++] = candidates[i];
-			candidates[i] = order;
+		if (!sched->queues[order.queue.index].has_work)
+			continue;
+		if (i != busy) {
+			candidates[i] = candidates[busy];
+			candidates[busy] = order;
 		}
+		busy++;
+	}
 	*ret_transactions = transactions = gp_plan_transactions(sched, b->device, candidates, busy);
 	most = transactions + (half ? half : 1);
 	for (fit = busy; fit < count; fit++) { /* the seats of those that run are stamped */
@@ -295,13 +299,18 @@ static void plan_gangs(struct gp_plan_builder *b)
 static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t hold_rank)
 {
 	struct gp_sched *sched = b->sched;
-	uint32_t n, i, last = b->plan->open_count;
+	uint32_t n, i, last = b->plan->open_count, before = GP_NONE;
 
 	if (b->device->attr.unit == GP_UNIT_QUEUE)
 		return;
 	for (n = first; n < last; n++) {
 		uint32_t seat = sched->queues[b->plan->open[n].queue.index].seat;
 
+		/* The others of a client that was just looked at could not open then, and there is no more room now;
+		 * only what slices allow may have changed. */
+		if (seat == before && !b->device->attr.short_ns)
+			continue;
+		before = seat;
 		for (i = sched->seats[seat].queue_first; i != GP_NONE && !gp_plan_is_full(b);
 		     i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];

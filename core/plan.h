@@ -40,9 +40,15 @@ uint32_t gp_plan_transactions(struct gp_sched *sched, const struct gp_device *de
 /* age.c: opens the queues whose aged turn it is. */
 void gp_age_open(struct gp_plan_builder *b);
 
-/* slice.c: not beside a short one while it may be short itself; what must come first is ordered. */
-bool gp_slice_may_open(struct gp_plan_builder *b, uint32_t queue);
+/* slice.c: only where slices are set. */
+bool gp_slice_lets_open(struct gp_plan_builder *b, uint32_t queue);
 void gp_slice_plan(struct gp_plan_builder *b);
+
+/* Not beside a short one while it may be short itself; what must come first is ordered. */
+static inline bool gp_slice_may_open(struct gp_plan_builder *b, uint32_t queue)
+{
+	return !b->device->attr.short_ns || gp_slice_lets_open(b, queue);
+}
 
 /* slots.c: hardware slots and process slots. */
 bool gp_slots_has(const struct gp_plan_builder *b); /* room for one more compute gate */

@@ -115,13 +115,13 @@ static bool slice_has_failed(const struct gp_sched *sched, struct gp_device *dev
 	return until_ns <= sched->now_ns;
 }
 
-bool gp_slice_may_open(struct gp_plan_builder *b, uint32_t queue)
+bool gp_slice_lets_open(struct gp_plan_builder *b, uint32_t queue)
 {
 	struct gp_sched *sched = b->sched;
 	struct gp_queue *q = &sched->queues[queue];
 	uint32_t seat, i, closing = 0, standing = 0;
 
-	if (!b->device->attr.short_ns || !slice_has_one(q) || !gp_slice_may_be_short(b->device, q))
+	if (!slice_has_one(q) || !gp_slice_may_be_short(b->device, q))
 		return true;
 	for (seat = b->device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
 		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {

@@ -43,7 +43,8 @@ struct gp_queue {
 	uint32_t idle_next, idle_prev; /* the device's open idle queues that may be parked, longest idle first */
 	bool in_idle_list;
 	struct gp_queue_attr attr;
-	uint32_t heap_index[GP_HEAP_COUNT]; /* place in each heap; GP_NONE: not in it */
+	uint32_t heaps;                     /* a bit for each heap that it is in … */
+	uint32_t heap_index[GP_HEAP_COUNT]; /* … and its place there */
 
 	int64_t rank;        /* the policy's, raised to its gang's or its seat's highest with work */
 	int64_t own_rank;    /* the policy's */
@@ -419,8 +420,7 @@ void gp_age_begin(struct gp_sched *sched, struct gp_device *device);          /*
 void gp_age_gang_opens(struct gp_sched *sched, const struct gp_gang *gang);   /* for an aged turn of one member */
 void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang); /* the turn may have gone with a member */
 void gp_age_quarantined(struct gp_sched *sched, uint32_t queue);              /* it has no aged turn any more */
-uint64_t gp_age_run_ns(const struct gp_device *device);   /* bound.c: an aged turn with its orders */
-bool gp_age_others_yield(const struct gp_device *device); /* nobody else opens now */
+uint64_t gp_age_run_ns(const struct gp_device *device); /* bound.c: an aged turn with its orders */
 
 /* floor.c: guaranteed shares. */
 bool gp_floor_admits(const struct gp_sched *sched, const struct gp_core_client *client, uint32_t device,
@@ -487,7 +487,6 @@ void gp_gang_share_turn(struct gp_sched *sched, uint32_t seat);         /* it ha
 void gp_gang_decide(struct gp_sched *sched);                            /* which closed gangs may open now */
 void gp_gang_stick(struct gp_sched *sched, uint32_t queue, bool stuck); /* it is in quarantine in its own right */
 void gp_gang_stick_client(struct gp_sched *sched, uint32_t client);     /* whether its queues keep their gangs */
-bool gp_gang_is_stuck(const struct gp_sched *sched, const struct gp_queue *queue); /* some member is and keeps it */
 
 /* budget.c: how much preempting may cost. */
 bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device,
@@ -511,7 +510,6 @@ const char *gp_slice_check(const struct gp_sched *sched, const struct gp_device 
 void gp_under_begin(struct gp_sched *sched, uint32_t lower, uint32_t middle, uint64_t used_ns); /* it just has */
 void gp_under_update(struct gp_sched *sched, struct gp_device *device);                         /* is it over? */
 void gp_under_forget(struct gp_sched *sched, struct gp_device *device, uint32_t seat);          /* before it goes */
-bool gp_under_is(const struct gp_sched *sched, const struct gp_queue *queue);
 bool gp_under_is_long(const struct gp_sched *sched, const struct gp_queue *queue);
 
 /* stay.c: requests that come in pieces, on devices that switch by themselves. */
@@ -522,15 +520,13 @@ uint64_t gp_stay_linger_ns(const struct gp_device *device, const struct gp_queue
 /* So many switches in so long, since the last count or gp_stay_count_begin(). */
 void gp_stay_counted(struct gp_sched *sched, struct gp_device *device, uint32_t switches, uint64_t window_ns);
 void gp_stay_count_begin(struct gp_sched *sched, struct gp_device *device);
-bool gp_stay_holds(const struct gp_device *device);      /* batch clients are held out … */
-enum gp_why gp_stay_why(const struct gp_device *device); /* … for this reason */
+enum gp_why gp_stay_why(const struct gp_device *device); /* for this reason batch clients are held out */
 
 /* gather.c */
-/* Before these are believed. */
+/* Before these are believed; only where the device switches by itself. */
 void gp_gather_look(struct gp_sched *sched, struct gp_queue *queue, uint64_t written, uint64_t completed);
 uint64_t gp_gather_ns(const struct gp_device *device); /* the slice below one that launches ahead; 0: none */
 bool gp_gather_is(const struct gp_device *device);     /* slices below are long while it launches */
-bool gp_gather_holds(const struct gp_device *device);
 /* Looks whether it waits. top: it has work or had a moment ago; GP_NONE: nobody has. */
 void gp_gather_plan(struct gp_sched *sched, struct gp_device *device, uint32_t top);
 
@@ -541,11 +537,16 @@ void gp_apply_follow(struct gp_sched *sched, uint32_t queue); /* a member of its
 void gp_apply_not_awaited(struct gp_sched *sched, struct gp_queue *queue);
 void gp_apply_forget(struct gp_sched *sched, uint32_t queue); /* nobody needs to know that it was given up */
 
-/* Makes queue a member or not. Its keys must not change while it is in the heap. Inline: most calls change nothing. */
+static inline bool gp_heap_has(const struct gp_queue *queue, enum gp_heap_name name)
+{
+	return queue->heaps >> name & 1;
+}
+
+/* Makes queue a member or not. Its keys must not change while it is in the heap. */
 static inline void gp_heap_put(struct gp_sched *sched, struct gp_device *device, enum gp_heap_name name, uint32_t queue,
 			       bool member)
 {
-	if ((sched->queues[queue].heap_index[name] != GP_NONE) == member)
+	if (gp_heap_has(&sched->queues[queue], name) == member)
 		return;
 	if (member)
 		gp_heap_add(sched, device, name, queue);
@@ -603,6 +604,32 @@ static inline uint64_t gp_slice_timer_ns(const struct gp_queue *queue)
 static inline void gp_slice_look(struct gp_device *device)
 {
 	device->slice_dirty = device->attr.short_ns != 0;
+}
+
+/* Nobody else opens now. */
+static inline bool gp_age_others_yield(const struct gp_device *device)
+{
+	return device->aged_alone && device->aged_seat != GP_NONE && device->aged_until_ns != GP_NEVER_NS;
+}
+
+/* Some member of its gang is in quarantine and keeps the gang open. */
+static inline bool gp_gang_is_stuck(const struct gp_sched *sched, const struct gp_queue *queue)
+{
+	return queue->gang != GP_NONE && sched->gangs[queue->gang].stuck_count;
+}
+
+/* Batch clients are held out. */
+static inline bool gp_stay_holds(const struct gp_device *device)
+{
+	return device->stay.holds || (device->gather.waits && device->stay.protect != GP_PROTECT_THROUGHPUT);
+}
+
+/* It lost its turn to one above it and stays open below it. */
+static inline bool gp_under_is(const struct gp_sched *sched, const struct gp_queue *queue)
+{
+	const struct gp_device *device = &sched->devices[queue->device];
+
+	return device->under_seat == queue->seat && !gp_stay_holds(device);
 }
 
 /* NULL: no such queue any more. */

@@ -298,11 +298,6 @@ void gp_stay_plan(struct gp_sched *sched, struct gp_device *device)
 	gp_gather_plan(sched, device, stay->holds || device->pressed_slice_ns ? GP_NONE : top);
 }
 
-bool gp_stay_holds(const struct gp_device *device)
-{
-	return device->stay.holds || gp_gather_holds(device);
-}
-
 enum gp_why gp_stay_why(const struct gp_device *device)
 {
 	return device->stay.holds ? GP_WHY_STAY : GP_WHY_WAITS;

@@ -245,7 +245,7 @@ static int64_t turn_rank(const struct gp_sched *sched, const struct gp_seat *sea
 	if (seat->overdue_count)
 		return best;
 	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
-		if (sched->queues[i].heap_index[GP_HEAP_WORK] != GP_NONE && sched->queues[i].is_batch &&
+		if (gp_heap_has(&sched->queues[i], GP_HEAP_WORK) && sched->queues[i].is_batch &&
 		    sched->queues[i].rank > best)
 			best = sched->queues[i].rank;
 	return best;

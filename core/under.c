@@ -97,13 +97,6 @@ void gp_under_begin(struct gp_sched *sched, uint32_t lower, uint32_t middle, uin
 	gp_slice_look(device);
 }
 
-bool gp_under_is(const struct gp_sched *sched, const struct gp_queue *queue)
-{
-	const struct gp_device *device = &sched->devices[queue->device];
-
-	return device->under_seat == queue->seat && !gp_stay_holds(device);
-}
-
 /* The one in the middle, if its slice takes longer to end than a call to close it: for those above it is closed. */
 bool gp_under_is_long(const struct gp_sched *sched, const struct gp_queue *queue)
 {

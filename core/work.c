@@ -52,35 +52,49 @@ static void work_idle_list(struct gp_sched *sched, struct gp_queue *q, uint32_t 
 		device->idle_last = q->idle_prev;
 }
 
+#define WORK_BIT(name) (1u << (name))
+/* Those whose members follow from work, gate and turn; all of them are ordered by rank. */
+#define WORK_HEAPS                                                                                                \
+	(WORK_BIT(GP_HEAP_WORK) | WORK_BIT(GP_HEAP_LINGER) | WORK_BIT(GP_HEAP_OPEN) | WORK_BIT(GP_HEAP_RUNNING) | \
+	 WORK_BIT(GP_HEAP_READY) | WORK_BIT(GP_HEAP_TURN))
+
+/* Of these the queue is to be in those whose bits are set. Few change at a time. */
+static void work_put(struct gp_sched *sched, struct gp_device *device, uint32_t queue, uint32_t heaps)
+{
+	uint32_t changes = (sched->queues[queue].heaps ^ heaps) & WORK_HEAPS;
+
+	for (; changes; changes &= changes - 1) {
+		enum gp_heap_name name = (enum gp_heap_name)__builtin_ctz(changes);
+
+		if (heaps >> name & 1)
+			gp_heap_add(sched, device, name, queue);
+		else
+			gp_heap_remove(sched, device, name, queue);
+	}
+}
+
 /* Takes the queue out of every heap whose order depends on what is about to change, and puts it back. */
 static void work_reorder(struct gp_sched *sched, uint32_t queue, int64_t rank)
 {
 	struct gp_queue *q = &sched->queues[queue];
 	struct gp_device *device = gp_device_of(sched, q);
-	static const enum gp_heap_name ranked[] = { GP_HEAP_WORK,    GP_HEAP_LINGER, GP_HEAP_OPEN,
-						    GP_HEAP_RUNNING, GP_HEAP_READY,  GP_HEAP_TURN };
-	bool was[GP_HEAP_COUNT];
 	const struct gp_seat *seat = &sched->seats[q->seat];
 	uint64_t order = !q->is_batch          ? q->wait_since_ns :
 			 device->policy->order ? device->policy->order(&seat->view) :
 						 seat->turn_tag;
 	uint64_t order_then = q->is_batch && !device->policy->order ? seat->view.turn_count : 0;
-	uint32_t i;
+	uint32_t was = q->heaps;
 
 	if (q->rank == rank && q->order == order && q->order_then == order_then)
 		return;
-	for (i = 0; i < sizeof(ranked) / sizeof(ranked[0]); i++) {
-		was[i] = q->heap_index[ranked[i]] != GP_NONE;
-		gp_heap_put(sched, device, ranked[i], queue, false);
-	}
+	work_put(sched, device, queue, 0);
 	q->rank = rank;
 	q->order = order;
 	q->order_then = order_then;
-	for (i = 0; i < sizeof(ranked) / sizeof(ranked[0]); i++)
-		gp_heap_put(sched, device, ranked[i], queue, was[i]);
+	work_put(sched, device, queue, was);
 	device->dirty = true;
 	/* The change of rank may begin or end inversions on both sides. */
-	if (q->heap_index[GP_HEAP_RUNNING] != GP_NONE) {
+	if (gp_heap_has(q, GP_HEAP_RUNNING)) {
 		gp_inversion_stopped(sched, queue, GP_WHY_NONE);
 		gp_inversion_started(sched, queue);
 	}
@@ -144,6 +158,19 @@ static bool work_changes_rank(const struct gp_sched *sched, const struct gp_seat
 	return true;
 }
 
+static uint32_t work_heaps(const struct gp_sched *sched, const struct gp_queue *q, bool active, bool running)
+{
+	uint32_t heaps = (active ? WORK_BIT(GP_HEAP_WORK) : 0) | (running ? WORK_BIT(GP_HEAP_RUNNING) : 0);
+
+	if (q->linger_until_ns && !active)
+		heaps |= WORK_BIT(GP_HEAP_LINGER);
+	if (q->gate == GP_GATE_OPEN)
+		heaps |= WORK_BIT(GP_HEAP_OPEN);
+	if (gp_work_waits(sched, q, active))
+		heaps |= gp_turn_allows(sched, q) ? WORK_BIT(GP_HEAP_READY) : WORK_BIT(GP_HEAP_TURN);
+	return heaps;
+}
+
 void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -151,9 +178,8 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 	struct gp_seat *seat = &sched->seats[q->seat];
 	bool active = gp_work_is_active(sched, q);
 	bool running = q->has_work && gp_gate_lets_through(q->gate);
-	bool waits = gp_work_waits(sched, q, active);
-	bool was_active = q->heap_index[GP_HEAP_WORK] != GP_NONE;
-	bool was_running = q->heap_index[GP_HEAP_RUNNING] != GP_NONE;
+	bool was_active = gp_heap_has(q, GP_HEAP_WORK);
+	bool was_running = gp_heap_has(q, GP_HEAP_RUNNING);
 
 	GP_ASSERT(q->used && (!was_active || seat->work_count));
 	if (q->is_awake != active)
@@ -173,12 +199,7 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 		seat->running[q->attr.kind] += running ? 1u : -1u;
 		gp_floor_runs(sched, q, running);
 	}
-	gp_heap_put(sched, device, GP_HEAP_WORK, queue, active);
-	gp_heap_put(sched, device, GP_HEAP_LINGER, queue, q->linger_until_ns && !active);
-	gp_heap_put(sched, device, GP_HEAP_OPEN, queue, q->gate == GP_GATE_OPEN);
-	gp_heap_put(sched, device, GP_HEAP_RUNNING, queue, running);
-	gp_heap_put(sched, device, GP_HEAP_READY, queue, waits && gp_turn_allows(sched, q));
-	gp_heap_put(sched, device, GP_HEAP_TURN, queue, waits && !gp_turn_allows(sched, q));
+	work_put(sched, device, queue, work_heaps(sched, q, active, running));
 	work_idle_list(sched, q, queue,
 		       q->gate == GP_GATE_OPEN && !active && q->attr.kind == GP_KIND_COMPUTE && !q->attr.unseen &&
 			       q->gang == GP_NONE);
@@ -189,11 +210,11 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 		gp_slice_look(device);
 	if (was_active != active && work_changes_rank(sched, seat, q))
 		work_lend_rank(sched, seat);
-	if (!q->is_batch && was_active != active)
+	if (!q->is_batch && was_active != active && device->attr.switch_ns)
 		gp_stay_look(sched, device);
 	if (q->inverted || gp_heap_has_below(sched, device, GP_HEAP_RUNNING, q->rank))
 		gp_inversion_work(sched, queue);
-	if (!was_running && running)
+	if (!was_running && running && gp_device_close_rank(sched, device) > q->rank)
 		gp_inversion_started(sched, queue);
 	else if (was_running && !running && device->inverted_first != GP_NONE)
 		gp_inversion_stopped(sched, queue, q->has_work ? GP_WHY_PRIORITY : GP_WHY_WORK);
@@ -223,10 +244,10 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 	uint32_t other;
 
 	if (q->is_batch != is_batch) {
-		if (q->heap_index[GP_HEAP_RUNNING] != GP_NONE)
+		if (gp_heap_has(q, GP_HEAP_RUNNING))
 			gp_floor_runs(sched, q, false);
 		q->is_batch = is_batch;
-		if (q->heap_index[GP_HEAP_RUNNING] != GP_NONE)
+		if (gp_heap_has(q, GP_HEAP_RUNNING))
 			gp_floor_runs(sched, q, true);
 		seat->batch_count += is_batch ? 1u : -1u;
 		gp_turn_check(sched, q->seat);
@@ -356,7 +377,8 @@ static void work_order_over(struct gp_sched *sched, struct gp_queue *q)
 	bool was_overdue = q->is_overdue;
 	uint32_t i;
 
-	gp_apply_not_awaited(sched, q);
+	if (q->is_awaited)
+		gp_apply_not_awaited(sched, q);
 	gp_device_of(sched, q)->closing_compute_count -= gp_gate_is_closing(q);
 	seat->overdue_count -= was_overdue;
 	q->is_overdue = false;
@@ -385,6 +407,22 @@ static void work_count_open(struct gp_sched *sched, const struct gp_queue *q, bo
 	}
 }
 
+/* Whether work_count_rare() has anything to count: most queues are seen, and their gates not lost nor in quarantine. */
+static bool work_is_rare(const struct gp_queue *q, enum gp_gate gate)
+{
+	return q->attr.unseen || gate == GP_GATE_UNKNOWN || gate == GP_GATE_QUARANTINED;
+}
+
+static void work_count_rare(struct gp_device *device, const struct gp_queue *q, bool in)
+{
+	uint32_t more = in ? 1u : -1u;
+
+	GP_ASSERT(in || q->gate != GP_GATE_UNKNOWN || device->unknown_count);
+	device->unknown_count += q->gate == GP_GATE_UNKNOWN ? more : 0;
+	device->open_fixed_count += gp_gate_is_fixed(q) ? more : 0;
+	device->closed_unseen_count += gp_gate_is_blind(q) ? more : 0;
+}
+
 /* The one place where a gate's state changes; counts follow. */
 void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 {
@@ -392,14 +430,10 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	struct gp_device *device = gp_device_of(sched, q);
 	bool was = q->gate != GP_GATE_CLOSED, is = gate != GP_GATE_CLOSED;
 
-	GP_ASSERT(q->used && (q->gate != GP_GATE_UNKNOWN || device->unknown_count));
+	GP_ASSERT(q->used);
 	gp_work_account(sched, queue);
 	if (gp_gate_moves(q->gate))
 		work_order_over(sched, q);
-	if (q->gate == GP_GATE_UNKNOWN)
-		device->unknown_count--;
-	if (gate == GP_GATE_UNKNOWN)
-		device->unknown_count++;
 	if (is != was)
 		work_count_open(sched, q, is);
 	if (gate == GP_GATE_OPEN && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSING) {
@@ -408,11 +442,11 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	}
 	if (!is)
 		q->left_why = GP_WHY_NONE;
-	device->open_fixed_count -= gp_gate_is_fixed(q);
-	device->closed_unseen_count -= gp_gate_is_blind(q);
+	if (work_is_rare(q, q->gate))
+		work_count_rare(device, q, false);
 	q->gate = gate;
-	device->open_fixed_count += gp_gate_is_fixed(q);
-	device->closed_unseen_count += gp_gate_is_blind(q);
+	if (work_is_rare(q, gate))
+		work_count_rare(device, q, true);
 	work_tail_gate(sched, queue, gate);
 	if (gate == GP_GATE_CLOSED) { /* those who wait for a slot open in the order in which they began to wait */
 		work_stand(sched, q);
@@ -532,7 +566,8 @@ int gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t w
 		return -EINVAL;
 	gp_clock(sched, now_ns);
 	gp_learn_ahead(q, written, completed);
-	gp_gather_look(sched, q, written, completed);
+	if (gp_device_of(sched, q)->attr.switch_ns)
+		gp_gather_look(sched, q, written, completed);
 	if (!q->has_work && completed == written) /* came and went, or was fetched, between two samples */
 		gp_work_begin(sched, queue.index);
 	work_counters(sched, queue.index, written, completed);
