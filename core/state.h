@@ -43,13 +43,16 @@ struct gp_queue {
 	uint32_t idle_next, idle_prev; /* the device's open idle queues that may be parked, longest idle first */
 	bool in_idle_list;
 	struct gp_queue_attr attr;
+
+	/* Heaps: what they are ordered by is next to the places, because a heap of many queues is all cache misses. */
 	uint32_t heaps;                     /* a bit for each heap that it is in … */
 	uint32_t heap_index[GP_HEAP_COUNT]; /* … and its place there */
-
-	int64_t rank;        /* the policy's, raised to its gang's or its seat's highest with work */
-	int64_t own_rank;    /* the policy's */
+	int64_t rank;                       /* the policy's, raised to its gang's or its seat's highest with work */
 	uint64_t order;      /* batch: the seat's, as of when it began to wait; else since when it waits … */
 	uint64_t order_then; /* … and of two with the same order this one's is smaller that is first */
+	uint64_t timer_ns;   /* in GP_HEAP_TIMER: something is due then; GP_NEVER_NS: nothing is */
+	uint64_t age_key_ns; /* in GP_HEAP_AGE: not before */
+	int64_t own_rank;    /* the policy's */
 	bool is_batch;
 
 	/* Work. */
@@ -115,7 +118,6 @@ struct gp_queue {
 	uint64_t age_due_ns;         /* when it is due; 0: its gate is not closed on work */
 	bool age_waits;              /* it was due: it waits in its user's list */
 	uint32_t age_next, age_prev; /* in that list */
-	uint64_t age_key_ns;         /* in GP_HEAP_AGE: not before */
 	uint32_t age_level;          /* its window is 2^level times as long */
 	bool aged;                   /* has an aged turn: not closed by priority */
 	bool in_vain;                /* no packet was completed in its last aged turn */
@@ -123,8 +125,7 @@ struct gp_queue {
 
 	/* Accounts. */
 	uint64_t run_ns, wait_ns, mark_ns; /* mark: accounted up to here */
-	uint64_t timer_ns;
-	uint64_t preemptions; /* closes ordered while it had work */
+	uint64_t preemptions;              /* closes ordered while it had work */
 
 	/* Inversions: how often it waited; the one under way. */
 	uint64_t inversions;
