@@ -127,3 +127,12 @@ int gp_peer_answer_part(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t
 {
 	return answer_all(daemon, peer, cookie, 0, true, text, size);
 }
+
+void gp_peer_unanswered(struct gp_daemon *daemon, struct gp_peer *peer, int r)
+{
+	const char *why = r == -ENOBUFS ? "it does not read its answers" :
+			  r == -ENOMEM  ? "gpreemptd has no memory for its answer" :
+					  NULL;
+
+	gp_peer_close(daemon, peer, why);
+}

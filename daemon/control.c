@@ -24,16 +24,22 @@
 
 static void control_say(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text)
 {
-	if (gp_peer_answer(daemon, peer, cookie, result, text, strlen(text)))
-		gp_peer_close(daemon, peer, "it does not read its answers");
+	int r = gp_peer_answer(daemon, peer, cookie, result, text, strlen(text));
+
+	if (r)
+		gp_peer_unanswered(daemon, peer, r);
 }
 
 static void control_send(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, struct gp_text *text)
 {
+	int r = 0;
+
 	if (text->failed)
 		control_say(daemon, peer, cookie, -ENOMEM, "gpreemptd is out of memory");
-	else if (gp_peer_answer(daemon, peer, cookie, 0, text->bytes, text->size))
-		gp_peer_close(daemon, peer, "it does not read its answers");
+	else
+		r = gp_peer_answer(daemon, peer, cookie, 0, text->bytes, text->size);
+	if (r)
+		gp_peer_unanswered(daemon, peer, r);
 	gp_text_fini(text);
 }
 
@@ -156,7 +162,7 @@ static void control_send_part(struct gp_daemon *daemon, struct gp_peer *peer, bo
 		gp_text_sent(&job->text);
 	}
 	if (r)
-		gp_peer_close(daemon, peer, r == -ENOBUFS ? "it does not read its answers" : NULL);
+		gp_peer_unanswered(daemon, peer, r);
 	else if (is_all)
 		gp_control_end(peer);
 }
@@ -453,7 +459,7 @@ static void control_past(struct gp_daemon *daemon, struct gp_peer *peer)
 	}
 	gp_text_fini(&text);
 	if (r) {
-		gp_peer_close(daemon, peer, r == -ENOBUFS ? "it does not read its answers" : NULL);
+		gp_peer_unanswered(daemon, peer, r);
 	} else if (!more) {
 		gp_control_end(peer);
 		control_say(daemon, peer, cookie, 0, "");

@@ -18,8 +18,10 @@
 
 static void grant_say(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text)
 {
-	if (gp_peer_answer(daemon, peer, cookie, result, text, strlen(text)))
-		gp_peer_close(daemon, peer, "it does not read its answers");
+	int r = gp_peer_answer(daemon, peer, cookie, result, text, strlen(text));
+
+	if (r)
+		gp_peer_unanswered(daemon, peer, r);
 }
 
 static struct gp_grant *grant_find(const struct gp_daemon *daemon, pid_t pid, const char *cgroup)

@@ -92,7 +92,10 @@ void gp_peer_accept(struct gp_daemon *daemon);        /* a few of those who wait
 int gp_peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text,
 		   size_t size); /* in packets; what does not fit is sent later */
 int gp_peer_answer_part(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, const char *text,
-			size_t size);                               /* more follows */
+			size_t size); /* more follows */
+/* Its answer did not go out (r < 0): ends the connection. A command that left before its answer came has done nothing
+ * wrong, and the journal says nothing of it. */
+void gp_peer_unanswered(struct gp_daemon *daemon, struct gp_peer *peer, int r);
 bool gp_peer_drain(struct gp_daemon *daemon, struct gp_peer *peer); /* sends what waits; true: nothing is left */
 /* Who is being written to is not asked for more questions. */
 void gp_peer_watch(struct gp_daemon *daemon, struct gp_peer *peer);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What users cause is kept to a rate in the journal, for each user by himself; what was left out is counted. */
+#include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -76,26 +79,84 @@ static void test_range(void **state)
 	assert_int_equal(lines(SOMEONE, 30, SECOND, &left_out), 0);
 }
 
+/* What the journal gets from here on; heard() says it and ends that. */
+struct listener {
+	int pipes[2], saved;
+};
+
+static void listen_to(struct listener *listener)
+{
+	assert_int_equal(pipe2(listener->pipes, O_NONBLOCK), 0);
+	fflush(stderr);
+	listener->saved = dup(STDERR_FILENO);
+	dup2(listener->pipes[1], STDERR_FILENO);
+}
+
+static void heard(struct listener *listener, char *ret_lines, size_t size)
+{
+	ssize_t got;
+
+	fflush(stderr);
+	dup2(listener->saved, STDERR_FILENO);
+	got = read(listener->pipes[0], ret_lines, size - 1);
+	ret_lines[got > 0 ? got : 0] = '\0';
+	close(listener->saved);
+	close(listener->pipes[0]);
+	close(listener->pipes[1]);
+}
+
 /* What a name may hold that the journal would not show, or a terminal obey. */
 static void test_names(void **state)
 {
-	int pipes[2], saved = dup(STDERR_FILENO);
+	struct listener listener;
 	char line[128];
-	ssize_t size;
 
 	(void)state;
-	assert_int_equal(pipe(pipes), 0);
-	fflush(stderr);
-	dup2(pipes[1], STDERR_FILENO);
+	listen_to(&listener);
 	gp_log("process 1 (%s)", "\xc3\xa9 \xff \xc2\x9b \xe2\x80\xae \n");
-	fflush(stderr);
-	dup2(saved, STDERR_FILENO);
-	size = read(pipes[0], line, sizeof(line) - 1);
-	line[size > 0 ? size : 0] = '\0';
+	heard(&listener, line, sizeof(line));
 	assert_string_equal(line, "gpreemptd: process 1 (\xc3\xa9 ? ?? ??? ?)\n");
-	close(saved);
-	close(pipes[0]);
-	close(pipes[1]);
+}
+
+/* Commands that gave up and left before their answer came (a timeout, Ctrl-C) have done nothing wrong. One that stays
+ * and does not read is named. */
+static void test_gone(void **state)
+{
+	const uint32_t verbs[] = { GP_CONTROL_PING, GP_CONTROL_METRICS, GP_CONTROL_ACCOUNT };
+	struct gp_control_grant grant = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_GRANT, sizeof(grant), 1 },
+		.verb = GP_GRANT_LIST,
+	};
+	struct listener listener;
+	char lines[512];
+	int fd;
+
+	(void)state;
+	listen_to(&listener);
+	for (uint32_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		struct gp_control_request request = world_request(verbs[i]);
+
+		fd = world_connect(&world);
+		world_send(fd, &request, sizeof(request));
+		close(fd);
+		world_step(&world);
+	}
+	fd = world_connect(&world);
+	world_send(fd, &grant, sizeof(grant));
+	close(fd);
+	world_step(&world);
+	heard(&listener, lines, sizeof(lines));
+	assert_int_equal(world.daemon.counters.messages, sizeof(verbs) / sizeof(verbs[0]) + 1);
+	assert_int_equal(world.daemon.peer_count, 0);
+	assert_string_equal(lines, "");
+
+	fd = world_connect(&world);
+	world_step(&world);
+	listen_to(&listener);
+	gp_peer_unanswered(&world.daemon, world.daemon.peers, -ENOBUFS);
+	heard(&listener, lines, sizeof(lines));
+	assert_non_null(strstr(lines, "connection ended: it does not read its answers"));
+	close(fd);
 }
 
 /* A user whose every connection ends with a line. */
@@ -175,6 +236,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_users, begin, end),
 		cmocka_unit_test_setup_teardown(test_range, begin_range, end_range),
 		cmocka_unit_test_setup_teardown(test_names, begin, end),
+		cmocka_unit_test_setup_teardown(test_gone, begin, end),
 		cmocka_unit_test_setup_teardown(test_flood, begin, end),
 	};
 
