@@ -28,16 +28,20 @@ static bool quarantine_has(const struct gp_daemon *daemon, const struct gp_queue
 	return queue && queue->in_core && !gp_sched_queue_info(daemon->sched, queue->core, &info) && info.is_stuck;
 }
 
-/* Those that came meanwhile enter, too. */
+/* Those that came meanwhile enter, too. The answer that ends a quarantine may be to an older order than the last one:
+ * the answer to that one still says how the gate is. */
 static void quarantine_enter(struct gp_daemon *daemon, struct gp_client *client)
 {
 	for (uint32_t i = 0; i < client->slot_count; i++) {
 		struct gp_queue_entry *queue = client->slots[i].queue;
+		bool is_ordered = queue && queue->is_ordered;
 
 		if (quarantine_has(daemon, queue))
 			gp_queue_leave(daemon, queue);
 		if (queue && client->device.mechanism != GP_MECHANISM_NONE)
 			gp_queue_enter(daemon, queue);
+		if (queue)
+			queue->is_ordered = is_ordered;
 	}
 }
 

@@ -374,6 +374,101 @@ static void test_queue_goes_amid_order(void **state)
 	assert_false(world_is_closed(batch.fd));
 }
 
+/* An agent that is late with the answers to all orders that open its gate, until it is in quarantine. Its first answer
+ * ends that; the last one says how the gate is. */
+static void answer_late(void)
+{
+	struct gp_wire_order orders[8];
+	struct gp_wire_change changes[8];
+	uint32_t count = 0;
+
+	batch.silent = true;
+	batch.order_count = 0;
+	while (world_gate(&world, &batch, 0) != GP_GATE_QUARANTINED) {
+		world_wait(&world, 100);
+		agent_work(&world, &batch);
+		if (batch.order_count == count)
+			continue;
+		assert_int_equal(batch.order_count, count + 1);
+		assert_true(count < 8 && batch.changes[0].open);
+		orders[count] = batch.order;
+		changes[count++] = batch.changes[0];
+	}
+	assert_true(count > 1);
+	agent_complete(&world, &batch, 0, 100);
+	for (uint32_t i = 0; i < count; i++) {
+		batch.order = orders[i];
+		batch.changes[0] = changes[i];
+		agent_answer(&world, &batch);
+	}
+	assert_false(batch.shut[0]);
+	assert_false(world_queue(&world, &batch, 0)->closed);
+	assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_OPEN);
+}
+
+static void test_late_answers(void **state)
+{
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	batch.silent = true;
+	agent_complete(&world, &urgent, 0, 1);
+	answer_late();
+}
+
+/* The same where the GPU is stopped meanwhile. */
+static void test_late_answers_of_a_stopped_device(void **state)
+{
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	gp_device_stop(&world.daemon, &world.daemon.devices[0], "a test");
+	answer_late();
+}
+
+/* The configuration is read anew while a gate is being opened: the answer to the old core's order counts. */
+static void test_answer_after_reload(void **state)
+{
+	struct gp_error error;
+
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	batch.silent = true;
+	agent_complete(&world, &urgent, 0, 1);
+	while (world_gate(&world, &batch, 0) != GP_GATE_OPENING)
+		world_wait(&world, 10);
+	agent_work(&world, &batch);
+	batch.page->queues[0].completed = 100;
+	assert_int_equal(gp_device_build_core(&world.daemon, &error), 0);
+	agent_answer(&world, &batch);
+	assert_false(batch.shut[0]);
+	assert_false(world_queue(&world, &batch, 0)->closed);
+	assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_OPEN);
+}
+
+/* Reconnected with a closed gate to a GPU that is stopped: it is opened, as all others were. */
+static void test_reconnect_to_a_stopped_device(void **state)
+{
+	(void)state;
+	gp_device_stop(&world.daemon, &world.daemon.devices[0], "a test");
+	settle();
+	agent_connect(&world, &other, 50);
+	other.shut[0] = true;
+	agent_add_queue(&world, &other, 0, GP_QUEUE_SEEN | GP_QUEUE_CLOSED);
+	for (int i = 0; i < 10; i++) {
+		world_wait(&world, 10);
+		agent_work(&world, &other);
+	}
+	assert_false(other.shut[0]);
+	assert_false(world_queue(&world, &other, 0)->closed);
+	assert_int_equal(world_gate(&world, &other, 0), GP_GATE_OPEN);
+	agent_leave(&world, &other);
+}
+
 /* Reconnected with a closed gate and nothing more urgent about: it is opened. */
 static void test_reconnect_closed(void **state)
 {
@@ -486,6 +581,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_opens_are_not_held_back, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_answer_before_a_kept_order, begin, end),
 		cmocka_unit_test_setup_teardown(test_queue_goes_amid_order, begin, end),
+		cmocka_unit_test_setup_teardown(test_late_answers, begin, end),
+		cmocka_unit_test_setup_teardown(test_late_answers_of_a_stopped_device, begin, end),
+		cmocka_unit_test_setup_teardown(test_answer_after_reload, begin, end),
+		cmocka_unit_test_setup_teardown(test_reconnect_to_a_stopped_device, begin, end),
 		cmocka_unit_test_setup_teardown(test_reconnect_closed, begin, end),
 		cmocka_unit_test_setup_teardown(test_lets_go, begin, end),
 	};
