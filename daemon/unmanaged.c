@@ -15,6 +15,7 @@
 #define UNMANAGED_FRESH_NS 20000000ull
 #define UNMANAGED_SHARE    50u /* of the time that it takes pass before the next one: it is a processor's time */
 #define UNMANAGED_LATE_NS  10000000000ull /* but not longer than this */
+#define UNMANAGED_HELLO_NS 2000000000ull  /* an agent says hello after its first queue; chosen, for a busy machine */
 
 struct unmanaged_process {
 	pid_t pid;
@@ -27,6 +28,7 @@ struct unmanaged_process {
 	uint64_t devices;         /* bits */
 	struct gp_client *client; /* set aside with the others: [unmanaged] action = pause */
 	bool seen;                /* in this scan */
+	uint64_t found_ns;        /* in the first one */
 };
 
 struct gp_unmanaged_set {
@@ -88,7 +90,8 @@ static struct unmanaged_process *unmanaged_entry(struct gp_daemon *daemon, const
 	if (set->count == GP_SCAN_PROCESS_MAX || *new_count == UNMANAGED_NEW_MAX)
 		return NULL;
 	++*new_count;
-	set->processes[set->count] = (struct unmanaged_process){ .pid = found->pid, .uid = found->uid };
+	set->processes[set->count] =
+		(struct unmanaged_process){ .pid = found->pid, .uid = found->uid, .found_ns = gp_now_ns() };
 	memcpy(set->processes[set->count].name, found->name, sizeof(found->name));
 	set->processes[set->count].account = gp_process_account(daemon, found->uid, found->pid);
 	gp_together_origin(daemon, found->pid, found->uid, set->processes[set->count].origin);
@@ -110,6 +113,27 @@ static void unmanaged_rank(struct gp_daemon *daemon, struct unmanaged_process *p
 	process->is_rank = peer;
 }
 
+/* Reading the driver's list takes a while, and longer the more somebody has put there: who asks all the time does not
+ * get it read all the time. */
+static uint64_t unmanaged_next_ns(const struct gp_daemon *daemon)
+{
+	uint64_t rest_ns = daemon->scan.took_ns * UNMANAGED_SHARE;
+
+	rest_ns = rest_ns < UNMANAGED_FRESH_NS ? UNMANAGED_FRESH_NS : rest_ns;
+	return daemon->scan.at_ns + (rest_ns < UNMANAGED_LATE_NS ? rest_ns : UNMANAGED_LATE_NS);
+}
+
+/* Its agent may be about to say hello: then it is looked for once more. */
+static bool unmanaged_is_certain(struct gp_daemon *daemon, const struct unmanaged_process *process)
+{
+	uint64_t certain_ns = process->found_ns + UNMANAGED_HELLO_NS, next_ns = unmanaged_next_ns(daemon);
+
+	if (gp_now_ns() >= certain_ns)
+		return true;
+	gp_timer_sooner(daemon, &daemon->scan.timer, certain_ns > next_ns ? certain_ns : next_ns);
+	return false;
+}
+
 static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *driver,
 			      struct unmanaged_process *process, const struct gp_device_queue *queues,
 			      uint32_t queue_count)
@@ -120,7 +144,9 @@ static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *
 	unmanaged_queues(daemon, process, queues, queue_count);
 	if (process->client)
 		gp_adopt_end(daemon, process->client);
-	else if (process->queue_count && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
+	if (!unmanaged_is_certain(daemon, process))
+		return;
+	if (!process->client && process->queue_count && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
 		process->client = gp_adopt(daemon, driver, process->pid, process->uid, process->name);
 	unmanaged_rank(daemon, process);
 }
@@ -219,16 +245,6 @@ static bool unmanaged_begin(struct gp_daemon *daemon)
 bool gp_unmanaged_is_read(struct gp_daemon *daemon)
 {
 	return daemon->unmanaged && gp_scan_is_busy(daemon->unmanaged->scan);
-}
-
-/* Reading the driver's list takes a while, and longer the more somebody has put there: who asks all the time does not
- * get it read all the time. */
-static uint64_t unmanaged_next_ns(const struct gp_daemon *daemon)
-{
-	uint64_t rest_ns = daemon->scan.took_ns * UNMANAGED_SHARE;
-
-	rest_ns = rest_ns < UNMANAGED_FRESH_NS ? UNMANAGED_FRESH_NS : rest_ns;
-	return daemon->scan.at_ns + (rest_ns < UNMANAGED_LATE_NS ? rest_ns : UNMANAGED_LATE_NS);
 }
 
 void gp_unmanaged_refresh(struct gp_daemon *daemon)

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes that the driver lists and that have not said hello: their agent may be about to. The driver is this test;
+ * the process is a child of it, which belongs to the same program as the client. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "daemon/unmanaged.h"
+#include "test/unit/daemon_world.h"
+
+static struct world world;
+static struct agent agent;
+static struct gp_backend_ops ops;
+static pid_t child;
+static bool is_listed; /* atomic */
+static int journal[2], stderr_fd;
+
+static int list_processes(pid_t *pids, uint32_t max)
+{
+	assert_true(max > 0);
+	pids[0] = child;
+	return __atomic_load_n(&is_listed, __ATOMIC_SEQ_CST);
+}
+
+static int list_queues(pid_t pid, struct gp_device_queue *queues, uint32_t max)
+{
+	assert_true(pid == child && max > 0);
+	queues[0] = (struct gp_device_queue){ .queue_id = 3, .gpu_id = WORLD_GPU, .is_compute = true };
+	return 1;
+}
+
+/* So much time passes; then the list is read, if it is time. */
+static void settle(uint32_t ms)
+{
+	world_wait(&world, ms);
+	while (gp_unmanaged_is_read(&world.daemon))
+		world_wait(&world, 0);
+}
+
+/* What the journal got since. */
+static const char *said(void)
+{
+	static char lines[4096];
+	ssize_t size;
+
+	fflush(stderr);
+	size = read(journal[0], lines, sizeof(lines) - 1);
+	lines[size > 0 ? size : 0] = '\0';
+	return lines;
+}
+
+static int begin_with(const char *config)
+{
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	assert_true(child > 0);
+	world_begin(&world, config);
+	ops = *world.daemon.drivers[0].ops;
+	ops.processes = list_processes;
+	ops.process_queues = list_queues;
+	world.daemon.drivers[0].ops = &ops;
+	__atomic_store_n(&is_listed, false, __ATOMIC_SEQ_CST);
+	assert_int_equal(pipe2(journal, O_NONBLOCK), 0);
+	stderr_fd = dup(STDERR_FILENO);
+	dup2(journal[1], STDERR_FILENO);
+	agent_connect(&world, &agent, 50);
+	agent_add_queue(&world, &agent, 0, GP_QUEUE_SEEN);
+	settle(100);
+	said();
+	__atomic_store_n(&is_listed, true, __ATOMIC_SEQ_CST);
+	gp_unmanaged_want(&world.daemon);
+	settle(100);
+	return 0;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	return begin_with(NULL);
+}
+
+static int begin_pause(void **state)
+{
+	(void)state;
+	return begin_with("[unmanaged]\naction = pause\nscan = 100ms\n");
+}
+
+static int end(void **state)
+{
+	(void)state;
+	agent_leave(&world, &agent);
+	world_end(&world);
+	fflush(stderr);
+	dup2(stderr_fd, STDERR_FILENO);
+	close(stderr_fd);
+	close(journal[0]);
+	close(journal[1]);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	return 0;
+}
+
+/* It counts against the slots at once. That it has no agent is said when it has had time to say hello, though nobody
+ * asks; then nobody looks any more. */
+static void test_rank(void **state)
+{
+	(void)state;
+	assert_int_equal(world.daemon.devices[0].other_processes, 1);
+	assert_string_equal(said(), "");
+	for (int i = 0; i < 10; i++)
+		settle(100);
+	assert_string_equal(said(), "");
+	for (int i = 0; i < 30; i++)
+		settle(100);
+	assert_non_null(strstr(said(), "and has no agent"));
+	assert_int_equal(world.daemon.scan.timer.at_ns, 0);
+}
+
+/* One that ends, or says hello, before that is not named. */
+static void test_gone(void **state)
+{
+	(void)state;
+	assert_int_equal(world.daemon.devices[0].other_processes, 1);
+	__atomic_store_n(&is_listed, false, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 40; i++)
+		settle(100);
+	assert_int_equal(world.daemon.devices[0].other_processes, 0);
+	assert_string_equal(said(), "");
+}
+
+/* Nor is it set aside as one that has no agent. */
+static void test_pause(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		settle(100);
+	assert_string_equal(said(), "");
+	assert_int_equal(world.daemon.client_count, 1);
+	for (int i = 0; i < 30; i++)
+		settle(100);
+	assert_non_null(strstr(said(), "has no agent: it is set aside"));
+	assert_int_equal(world.daemon.client_count, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_rank, begin, end),
+		cmocka_unit_test_setup_teardown(test_gone, begin, end),
+		cmocka_unit_test_setup_teardown(test_pause, begin_pause, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
