@@ -42,5 +42,7 @@ void gp_fd_drop(unsigned use);
 void gp_fds_drop_all(void); /* in a forked child */
 
 bool gp_fd_is_own(int fd);
+/* Whether the program's limit leaves it some besides ours: who takes its last ones breaks it. */
+bool gp_fds_are_enough(void);
 
 #endif

@@ -171,12 +171,12 @@ void gp_agent_start(void)
 
 	gp_agent_lock();
 	if (!gp_agent.thread_started && !gp_agent.off && !gp_agent.exiting) {
-		start = life_eventfd(GP_FD_WAKE) == 0 && life_eventfd(GP_FD_DOORBELL) == 0 &&
+		start = gp_fds_are_enough() && life_eventfd(GP_FD_WAKE) == 0 && life_eventfd(GP_FD_DOORBELL) == 0 &&
 			life_pipe(GP_FD_READ_OUT, GP_FD_READ_IN) == 0 &&
 			life_pipe(GP_FD_DEBUG_OUT, GP_FD_DEBUG_IN) == 0;
 		gp_agent.thread_started = start;
 		if (!start)
-			gp_log("agent: no descriptors left; off");
+			gp_log("agent: too few descriptors are left for the program; off");
 		gp_agent.off |= !start;
 		if (!start)
 			gp_fds_drop_all();

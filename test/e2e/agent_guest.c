@@ -173,9 +173,11 @@ static void case_stacks(struct test *test)
 	CHECK(test_end(test) == 0);
 }
 
-/* A low limit of descriptors: those of the agent stay out of the way of the application's. None left: it takes none. */
+/* A low limit of descriptors: those of the agent stay out of the way of the application's. Few left: it takes none,
+ * though they were enough for itself. */
 static void case_limits(struct test *test)
 {
+	const uint32_t left[] = { 6, 20 };
 	long before;
 
 	MUST(fake_listen(&test->fake, test->path));
@@ -188,13 +190,15 @@ static void case_limits(struct test *test)
 	CHECK(test_number(test, "count", 256) > before);
 	CHECK(works(test, 0));
 	CHECK(test_end(test) == 0);
-	MUST(test_start(test, false));
-	before = test_number(test, "hoard", 6);
-	CHECK(before > 0 && test_number(test, "queue", 0) >= 0);
-	CHECK(test_number(test, "count", 64) == before);
-	CHECK(works(test, 0));
-	CHECK(test_number(test, "destroy", 0) == 0);
-	CHECK(test_end(test) == 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		MUST(test_start(test, false));
+		before = test_number(test, "hoard", left[i]);
+		CHECK(before > 0 && test_number(test, "queue", 0) >= 0);
+		CHECK(test_number(test, "count", 64) == before);
+		CHECK(works(test, 0));
+		CHECK(test_number(test, "destroy", 0) == 0);
+		CHECK(test_end(test) == 0);
+	}
 }
 
 /* A sandbox of limits: with no descriptors allowed the agent's thread cannot sleep on its own. It does not go round for

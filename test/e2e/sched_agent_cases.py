@@ -255,3 +255,24 @@ def fetch(build):
         end_exact(above)
         wait_progress(stage, below)
         end_exact(below)
+
+
+@case
+def few_descriptors(build):
+    """A HIP program with a limit of 16 descriptors: the agent needs too many of them and leaves it alone. With 64 it is scheduled."""
+    with Stage(build, dilation=FAST) as stage:
+        stage.daemon()
+        for limit in (16, 64):
+            path, log = stage.file("few-%d.json" % limit), stage.file("agent-%d.log" % limit)
+            argv = stage.managed([stage.program_path("train"), "--json", path], ["-p", "20"])
+            train = stage.start(
+                ["prlimit", "--nofile=%d" % limit, *argv], "few", path, extra={"GPREEMPT_AGENT_LOG": log}
+            )
+            train.wait_line("ready")
+            if limit == 64:
+                managed(stage, train)
+            else:
+                with open(log, encoding="utf-8") as file:
+                    must("too few descriptors" in file.read(), "the agent's log does not say that it is off")
+                must(not stage.client(train), "it is a client in spite of its limit")
+            end_exact(train)
