@@ -387,6 +387,7 @@ static void control_summary_answer(struct gp_daemon *daemon, struct gp_peer *pee
 
 static void control_pause(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
 {
+	const struct gp_device_entry *left = NULL;
 	uint32_t cookie = request->header.cookie;
 	bool any = false;
 	char why[GP_WHY_TEXT];
@@ -398,15 +399,24 @@ static void control_pause(struct gp_daemon *daemon, struct gp_peer *peer, const 
 	}
 	snprintf(why, sizeof(why), "asked for by uid %u, process %d", peer->uid, peer->pid);
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		if (request->gpu_id && daemon->devices[i].info.gpu_id != request->gpu_id)
+		struct gp_device_entry *device = &daemon->devices[i];
+
+		if (request->gpu_id && device->info.gpu_id != request->gpu_id)
 			continue;
 		any = true;
-		if (request->flags & GP_CONTROL_PAUSE_END)
-			gp_device_start(daemon, &daemon->devices[i]);
+		if (!(request->flags & GP_CONTROL_PAUSE_END))
+			gp_device_stop(daemon, device, why);
+		else if (!device->claim.is_left)
+			gp_device_start(daemon, device);
 		else
-			gp_device_stop(daemon, &daemon->devices[i], why);
+			left = device;
 	}
-	control_say(daemon, peer, cookie, any ? 0 : -ENODEV, any ? "{}\n" : "there is no such GPU");
+	snprintf(why, sizeof(why), "GPU %u is left to another gpreemptd; see gpreempt status",
+		 left ? left->info.gpu_id : 0);
+	if (left)
+		control_say(daemon, peer, cookie, -EBUSY, why);
+	else
+		control_say(daemon, peer, cookie, any ? 0 : -ENODEV, any ? "{}\n" : "there is no such GPU");
 }
 
 static void control_ping(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)

@@ -45,7 +45,8 @@ struct gp_daemon {
 	struct gp_device_host host;
 	struct gp_device_entry *devices;
 	uint32_t device_count, dilation;
-	struct gp_timer cost_timer; /* what was learned of them is written */
+	struct gp_timer cost_timer;  /* what was learned of them is written */
+	struct gp_timer claim_timer; /* those that another daemon has are looked at */
 	struct gp_sched *sched;
 	struct gp_core_state core;
 	/* Connections. */

@@ -62,10 +62,11 @@ void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, c
 
 void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why)
 {
-	if (device->stopped)
+	if (device->stopped && !device->claim.is_why)
 		return;
 	gp_log("GPU %u: the daemon stops scheduling it and opens every gate: %s", device->info.gpu_id, why);
 	device->stopped = true;
+	device->claim.is_why = false; /* it stays stopped when the other daemon has ended */
 	gp_carry_forget(daemon, device);
 	snprintf(device->stopped_why, sizeof(device->stopped_why), "%s", why);
 	gp_sched_device_stop(daemon->sched, device->core, gp_daemon_now_ns(daemon));
@@ -78,7 +79,7 @@ void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
 	if (!device->stopped)
 		return;
 	gp_log("GPU %u: the daemon schedules it again", device->info.gpu_id);
-	device->stopped = false;
+	device->stopped = device->claim.is_why = false;
 	device->stopped_why[0] = '\0';
 	gp_sched_device_start(daemon->sched, device->core, gp_daemon_now_ns(daemon));
 	gp_metrics_changed(daemon);

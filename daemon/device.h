@@ -44,6 +44,14 @@ struct gp_cost {
 	struct gp_cost_user users[GP_COST_USERS];
 };
 
+/* claim.c: whether this daemon, and no other, schedules a device. */
+struct gp_claim {
+	bool is_taken; /* fd is locked */
+	int fd;
+	bool is_left; /* another daemon has it */
+	bool is_why;  /* and that is why it is stopped */
+};
+
 struct gp_device_entry {
 	struct gp_device_info info;
 	struct gp_driver_entry *driver; /* how it is reached; never NULL */
@@ -59,6 +67,7 @@ struct gp_device_entry {
 	uint64_t trouble_ns; /* plan.c: when to look whether the driver still has not come back; 0: never */
 	bool stopped;
 	char stopped_why[GP_WHY_TEXT];
+	struct gp_claim claim;
 	uint64_t orders, order_failures;
 	uint32_t unmanaged_queues, unmanaged_processes;
 	uint32_t other_queues, other_processes; /* of those: the ones the core does not know */
@@ -103,6 +112,12 @@ void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, c
 void gp_device_tell_cost(struct gp_daemon *daemon, struct gp_device_entry *device);
 void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why);
 void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device);
+
+/* claim.c */
+extern const char *gp_claim_folder;                           /* a test has its own */
+void gp_claim_all(struct gp_daemon *daemon);                  /* stops those that another daemon has */
+void gp_claim_due(struct gp_daemon *daemon, uint64_t now_ns); /* starts them when it has ended */
+void gp_claim_fini(struct gp_daemon *daemon);
 
 /* learn.c */
 void gp_cost_add(struct gp_device_entry *device, uint32_t owner, bool open, uint64_t ns);

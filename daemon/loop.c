@@ -317,6 +317,7 @@ static void loop_init_timers(struct gp_daemon *daemon)
 {
 	daemon->loop.watchdog.due = loop_watchdog;
 	daemon->cost_timer.due = gp_cost_due;
+	daemon->claim_timer.due = gp_claim_due;
 	daemon->listen.timer.due = gp_peer_listen_again;
 	daemon->listen.silent_timer.due = gp_peer_expire;
 	daemon->quarantine_timer.due = gp_quarantine_due;
@@ -365,6 +366,8 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
 		gp_grant_load(daemon);
 	if (!r)
 		r = gp_peer_listen(daemon, error);
+	if (!r)
+		gp_claim_all(daemon);
 	return r;
 }
 
@@ -390,6 +393,7 @@ void gp_daemon_fini(struct gp_daemon *daemon)
 		gp_cost_save(daemon);
 	for (uint32_t i = 0; i < daemon->driver_count; i++)
 		daemon->drivers[i].ops->fini(daemon->drivers[i].backend);
+	gp_claim_fini(daemon); /* now that every gate is open */
 	gp_carry_inbox(daemon);
 	gp_metrics_remove(daemon);
 	gp_peer_unlisten(daemon);

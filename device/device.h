@@ -35,6 +35,9 @@ struct gp_device_info {
 	char driver[GP_DEVICE_NAME_SIZE]; /* versions that the learned costs belong to: KFD 1.17, firmware 171 */
 	uint32_t gpu_id, node;
 	char bdf[16];
+	/* Its name as a file: the same for every daemon of this machine, in containers too, and another one for each
+	 * GPU, the virtual ones included. Empty: nothing real, which any number of daemons may have. */
+	char identity[GP_DEVICE_NAME_SIZE];
 	uint32_t cu_count, xcc_count, slot_count, process_count_max;
 	uint64_t memory_size;
 	uint32_t dilation;  /* its time runs this many times slower than ours; 1 on real hardware */

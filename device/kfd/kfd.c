@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "device/kfd/debugger.h"
 #include "device/kfd/gate.h"
@@ -21,6 +22,20 @@
 static uint64_t kfd_or(uint64_t value, uint64_t otherwise)
 {
 	return value == GP_KFD_UNKNOWN || !value ? otherwise : value;
+}
+
+/* A device has its number everywhere; a virtual node's file is one of a filesystem of its own. */
+static void kfd_identify(const struct gp_backend *backend, struct gp_device_info *info)
+{
+	struct stat st;
+
+	if (fstat(backend->fd, &st))
+		return;
+	if (S_ISCHR(st.st_mode))
+		snprintf(info->identity, sizeof(info->identity), "kfd-%u", info->gpu_id);
+	else
+		snprintf(info->identity, sizeof(info->identity), "kfd-virtual-%llx-%llx-%u",
+			 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino, info->gpu_id);
 }
 
 static void kfd_describe(const struct gp_kfd_node *node, const struct gp_backend *backend, struct gp_device_info *info)
@@ -47,6 +62,7 @@ static void kfd_describe(const struct gp_kfd_node *node, const struct gp_backend
 	snprintf(info->bdf, sizeof(info->bdf), "%04x:%02x:%02x.%x", (unsigned int)(kfd_or(node->domain, 0) & 0xffff),
 		 (unsigned int)(location >> 8 & 0xff), (unsigned int)(location >> 3 & 0x1f),
 		 (unsigned int)(location & 7));
+	kfd_identify(backend, info);
 }
 
 static int kfd_open(struct gp_backend *backend, struct gp_error *error)

@@ -8,10 +8,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "device/nvidia/borrow.h"
 #include "device/nvidia/nvidia.h"
 
 #define NVIDIA_LOWER_MAX 1u /* two that are short together make no progress (measured) */
+
+/* Tests have GPUs below folders of their own. */
+static void nvidia_identify(const struct gp_backend *backend, struct gp_device_info *info)
+{
+	struct stat st = { 0 };
+
+	if (!*backend->root)
+		snprintf(info->identity, sizeof(info->identity), "nvidia-%s", info->bdf);
+	else if (!stat(backend->root, &st))
+		snprintf(info->identity, sizeof(info->identity), "nvidia-test-%llx-%llx-%s",
+			 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino, info->bdf);
+}
 
 static void nvidia_describe(const struct gp_backend *backend, const struct gp_nvidia_gpu *gpu, uint32_t index,
 			    struct gp_device_info *info)
@@ -33,6 +46,7 @@ static void nvidia_describe(const struct gp_backend *backend, const struct gp_nv
 	snprintf(info->name, sizeof(info->name), "%s", gpu->model);
 	snprintf(info->driver, sizeof(info->driver), "NVIDIA %s", backend->driver.version);
 	snprintf(info->bdf, sizeof(info->bdf), "%s", gpu->bdf);
+	nvidia_identify(backend, info);
 }
 
 static void nvidia_fini(struct gp_backend *backend)

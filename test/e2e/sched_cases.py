@@ -614,6 +614,35 @@ def two_daemons(build):
 
 
 @case
+def two_sockets(build):
+    """A second daemon with a socket of its own leaves the GPU to the first one and says so; when that ends, it takes over."""
+    with Stage(build, dilation=FAST) as stage:
+        first = stage.daemon()
+        below, above = pair(stage)
+        wait_shut(stage, below)
+        path = stage.socket
+        stage.socket = stage.file("second.sock")
+        second = stage.daemon()
+        said = "another gpreemptd (pid %d) schedules this GPU" % first.pid()
+        must(said in second.output(), "the journal of the second: " + second.tail())
+        must(said in stage.ask("status").stdout, stage.ask("status").stdout)
+        done = stage.ask("doctor", "mechanism", check=False)
+        must(done.returncode == 1 and said in done.stdout, "doctor: " + done.stdout + done.stderr)
+        must(stage.ask("resume", "all", check=False).returncode != 0, "the second daemon resumes the GPU of the first")
+        wait_shut(stage, below)
+        stage.socket = path
+        end_exact(above)
+        end_exact(below)
+        first.end()
+        stage.socket = stage.file("second.sock")
+        wait_for("the second daemon takes over", lambda: not stage.status()["devices"][0]["stopped"])
+        below, above = pair(stage)
+        wait_shut(stage, below)
+        end_exact(above)
+        end_exact(below)
+
+
+@case
 def namespaces(build):
     """A client in a user and PID namespace of its own is managed like any other, by the daemon and by its own agent."""
     for name in ("debugger", "self"):

@@ -44,6 +44,7 @@ void world_begin(struct world *world, const char *config)
 	world_tick(0);
 	snprintf(world->folder, sizeof(world->folder), "/tmp/gpreempt-test-XXXXXX");
 	assert_non_null(mkdtemp(world->folder));
+	gp_claim_folder = world->folder;
 	gp_config_init(&world->daemon.config);
 	snprintf(socket_path, sizeof(socket_path), "%s/s", world->folder);
 	snprintf(world->daemon.config.socket, sizeof(world->daemon.config.socket), "%s", socket_path);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Two daemons on one GPU: the second one leaves it alone, says whose it is, and takes over. The first one is a child of
+ * this test that has the GPU's lock. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/unit/daemon_world.h"
+
+static struct world world;
+static struct agent urgent, batch;
+static pid_t rival;
+static char path[128];
+
+/* What the first daemon does, as gpreemptd(8) has it. */
+static void rival_start(void)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int ready[2], fd;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	rival = fork();
+	if (!rival) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fd = open(path, O_RDWR | O_CREAT, 0600);
+		if (fd < 0 || fcntl(fd, F_SETLK, &lock) || write(ready[1], "", 1) != 1)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+}
+
+static void rival_end(void)
+{
+	kill(rival, SIGKILL);
+	assert_int_equal(waitpid(rival, NULL, 0), rival);
+	world_wait(&world, 3000);
+	world_step(&world);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	world_begin(&world, "[policy]\nmin_open = 1us\nlinger_max = 1us\nage_window = 1h\n");
+	snprintf(world.daemon.devices[0].info.identity, GP_DEVICE_NAME_SIZE, "test-gpu");
+	snprintf(path, sizeof(path), "%s/test-gpu.lock", world.folder);
+	agent_connect(&world, &urgent, 80);
+	agent_connect(&world, &batch, 20);
+	agent_add_queue(&world, &urgent, 0, GP_QUEUE_SEEN);
+	agent_add_queue(&world, &batch, 0, GP_QUEUE_SEEN);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	agent_leave(&world, &urgent);
+	agent_leave(&world, &batch);
+	world_end(&world);
+	return 0;
+}
+
+static void expect(uint32_t verb, uint32_t flags, int result, const char *part)
+{
+	struct gp_control_request request = world_request(verb);
+	char *answer;
+	int got;
+
+	request.flags = flags;
+	answer = world_ask(&world, &request, &got);
+	assert_int_equal(got, result);
+	if (!strstr(answer, part))
+		fail_msg("no '%s' in %s", part, answer);
+	free(answer);
+}
+
+/* Whether urgent work closes what is below it. */
+static void expect_preempts(bool preempts)
+{
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	for (int i = 0; i < 10; i++) {
+		agent_work(&world, &batch);
+		agent_work(&world, &urgent);
+		world_wait(&world, 10);
+	}
+	assert_int_equal(batch.shut[0], preempts);
+}
+
+/* With nobody else about the GPU is scheduled, and others find it locked; at the end the file goes. */
+static void test_alone(void **state)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	pid_t other;
+	int status, fd;
+
+	(void)state;
+	gp_claim_all(&world.daemon);
+	assert_false(world.daemon.devices[0].stopped);
+	other = fork();
+	if (!other) {
+		fd = open(path, O_RDWR);
+		_exit(fd < 0 || fcntl(fd, F_GETLK, &lock) || lock.l_type != F_WRLCK || lock.l_pid != getppid());
+	}
+	assert_int_equal(waitpid(other, &status, 0), other);
+	assert_int_equal(status, 0);
+	expect_preempts(true);
+	gp_claim_fini(&world.daemon);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* status names the other one; nothing is closed, though somebody asks for it; when the other ends, everything is. */
+static void test_second(void **state)
+{
+	char who[64];
+
+	(void)state;
+	rival_start();
+	gp_claim_all(&world.daemon);
+	snprintf(who, sizeof(who), "another gpreemptd (pid %d) schedules this GPU", (int)rival);
+	expect(GP_CONTROL_STATUS, 0, 0, who);
+	expect(GP_CONTROL_PAUSE, GP_CONTROL_PAUSE_END, -EBUSY, "left to another gpreemptd");
+	world_wait(&world, 3000);
+	expect(GP_CONTROL_STATUS, 0, 0, who);
+	expect_preempts(false);
+	rival_end();
+	expect(GP_CONTROL_STATUS, 0, 0, "\"stopped\":false");
+	expect_preempts(true);
+}
+
+/* Who pauses it by hand meanwhile finds it paused afterwards. */
+static void test_paused(void **state)
+{
+	(void)state;
+	rival_start();
+	gp_claim_all(&world.daemon);
+	expect(GP_CONTROL_PAUSE, 0, 0, "");
+	expect(GP_CONTROL_STATUS, 0, 0, "asked for by");
+	rival_end();
+	expect(GP_CONTROL_STATUS, 0, 0, "asked for by");
+	expect(GP_CONTROL_PAUSE, GP_CONTROL_PAUSE_END, 0, "");
+	expect_preempts(true);
+}
+
+/* A file that the one before left behind, or that cannot be had at all, keeps nobody from scheduling. */
+static void test_no_file(void **state)
+{
+	(void)state;
+	close(open(path, O_RDWR | O_CREAT, 0600));
+	gp_claim_all(&world.daemon);
+	assert_true(world.daemon.devices[0].claim.is_taken);
+	gp_claim_fini(&world.daemon);
+	gp_claim_folder = "/proc/there/is/none";
+	gp_claim_all(&world.daemon);
+	assert_false(world.daemon.devices[0].claim.is_taken);
+	assert_false(world.daemon.devices[0].stopped);
+	expect_preempts(true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_alone, begin, end),
+		cmocka_unit_test_setup_teardown(test_second, begin, end),
+		cmocka_unit_test_setup_teardown(test_paused, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_file, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
