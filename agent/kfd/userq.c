@@ -22,8 +22,8 @@
 #include "agent/next.h"
 #include "agent/sys.h"
 
-#define USERQ_ID       0x100000u /* added to its number once for each file: KFD's have their own */
-#define USERQ_FILE_MAX 64u
+#define USERQ_ID       0x100000u         /* added to its number once for each file: KFD's have their own */
+#define USERQ_FILE_MAX GP_WIRE_QUEUE_MAX /* each has a queue: there is a place where there is a slot */
 #define USERQ_NODE_MAX 64u
 #define USERQ_READ_AT  128u /* amd_queue_t: its read index … */
 #define USERQ_RING_AT  8u   /* … and where its ring begins */
@@ -173,7 +173,7 @@ static struct gp_slot *userq_find(int fd, uint32_t minor, uint32_t queue_id, boo
 /* The place of the file among those that have queues: that of its other queues, or a free one. */
 static uint32_t userq_file(int fd)
 {
-	uint64_t taken = 0;
+	uint64_t taken[USERQ_FILE_MAX / 64u] = { 0 };
 	uint32_t file = 0;
 
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
@@ -182,9 +182,9 @@ static uint32_t userq_file(int fd)
 		file = gp_slots[i].queue_id / USERQ_ID - 1u;
 		if (userq_is_on(&gp_slots[i], fd) > 0)
 			return file;
-		taken |= 1ull << file;
+		taken[file / 64u] |= 1ull << file % 64u;
 	}
-	for (file = 0; file < USERQ_FILE_MAX && taken >> file & 1; file++)
+	for (file = 0; file < USERQ_FILE_MAX && taken[file / 64u] >> file % 64u & 1; file++)
 		;
 	return file;
 }
@@ -209,6 +209,45 @@ static void userq_forget_at(uint64_t key)
 			userq_forget(&gp_slots[i]);
 }
 
+/* Whether nobody can ring it any more, though a duplicate may keep its file: its descriptor was closed, and the memory
+ * by which the runtime knows it is gone. Doorbells of one that is blind do not come here. */
+static bool userq_is_dead(const struct gp_slot *slot)
+{
+	const struct gp_doorbell *doorbell = gp_slot_doorbell(slot);
+	uint64_t word, there = 0;
+	struct gp_sys_range ranges[] = { { doorbell->key, &word, sizeof(word), false },
+					 { (uintptr_t)&there, &word, sizeof(word), false } };
+
+	if (__atomic_load_n(&slot->drm_fd, __ATOMIC_RELAXED))
+		return false;
+	if (slot->blind)
+		return true;
+	gp_sys_read(ranges, 2); /* the second one shows that reading is allowed */
+	return !ranges[0].ok && ranges[1].ok && !__atomic_load_n(&doorbell->withheld, __ATOMIC_SEQ_CST);
+}
+
+/* Lock held. All slots are taken: those of queues that nobody can ring are free. */
+static void userq_forget_dead(void)
+{
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		if (userq_is_ours(&gp_slots[i]) && !gp_slots[i].dying && !gp_slots[i].remove_due &&
+		    userq_is_dead(&gp_slots[i]))
+			userq_forget(&gp_slots[i]);
+}
+
+static struct gp_slot *userq_slot(uint64_t key)
+{
+	struct gp_slot *slot = gp_slot_add(key);
+
+	if (slot)
+		return slot;
+	userq_forget_dead();
+	slot = gp_slot_add(key);
+	if (!slot)
+		gp_log("drm: there are too many queues; this one is not scheduled");
+	return slot;
+}
+
 /* Lock held. A queue that cannot be kept track of is left alone. */
 static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_id)
 {
@@ -219,17 +258,15 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 	if (slot)
 		userq_forget(slot);
 	userq_forget_at(aql ? in->rptr_va - USERQ_READ_AT : 0);
-	file = userq_file(fd);
-	if (file == USERQ_FILE_MAX)
-		gp_log("drm: too many files have had user queues; this one's are not scheduled");
-	if (!gpu_id || queue_id >= USERQ_ID || file == USERQ_FILE_MAX || gp_page_reserve() < 0)
+	if (!gpu_id || queue_id >= USERQ_ID || gp_page_reserve() < 0)
 		return;
-	slot = gp_slot_add(aql ? in->rptr_va - USERQ_READ_AT : 0);
+	slot = userq_slot(aql ? in->rptr_va - USERQ_READ_AT : 0);
 	if (!slot)
 		return;
+	slot->file = GP_KFD_NONE; /* it is none of ours yet: it has no number */
+	file = userq_file(fd);
 	if (!gp_agent.driver)
 		gp_agent.driver = &gp_kfd_driver;
-	slot->file = GP_KFD_NONE;
 	slot->format = in->ip_type == GP_DRM_IP_DMA ? GP_QUEUE_SDMA : aql ? GP_QUEUE_AQL : GP_QUEUE_PM4;
 	slot->blind = !aql;
 	slot->drm_minor = minor;

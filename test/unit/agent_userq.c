@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -111,7 +112,7 @@ static int begin(void **state)
 /* amd_queue_t, as far as it shows that a queue is ROCr's. */
 static struct fake_queue {
 	_Alignas(64) uint64_t words[32];
-} fakes[4];
+} fakes[100];
 
 static void make(int fd, uint32_t id, struct fake_queue *fake)
 {
@@ -265,6 +266,71 @@ static void memory_of_a_closed_file_is_another_queues(void **state)
 	close(other);
 }
 
+/* A program that opens, makes a queue and closes again and again: each queue is kept track of under a name of its own.
+ * A duplicate may keep the old ones alive, so none is forgotten. */
+static void closed_files_make_room(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++) {
+		int fd = node("/dev/null");
+
+		make(fd, 1, &fakes[i]);
+		close(fd);
+		assert_int_equal(gp_slot_limit(), i + 1);
+		assert_int_equal(gp_slots[i].read_pointer, (uintptr_t)&fakes[i].words[16]);
+		for (uint32_t k = 0; k < i; k++)
+			assert_true(gp_slots[k].used && gp_slots[k].queue_id != gp_slots[i].queue_id);
+	}
+	assert_int_equal(gp_kfd.userq_count, 100);
+}
+
+/* One that is not ROCr's: its doorbells are never seen. */
+static void make_blind(int fd, uint32_t id)
+{
+	union gp_drm_userq args = {
+		.in = { .op = GP_DRM_USERQ_CREATE, .ip_type = GP_DRM_IP_DMA, .queue_va = 0x20000, .queue_size = 4096 }
+	};
+
+	next_id = id;
+	assert_int_equal(gp_driver_ioctl(fd, GP_DRM_IOC_USERQ, &args, 'd'), 0);
+}
+
+/* All slots are taken. Those of closed files whose queues nobody can ring make room: blind ones, and those whose memory
+ * is gone. One with a doorbell that is withheld does not, nor one whose file is open or whose memory is there. */
+static void dead_queues_make_room(void **state)
+{
+	size_t size = (GP_WIRE_QUEUE_MAX * sizeof(struct fake_queue) + 0xfff) & ~0xfffull;
+	struct fake_queue *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int open_file = node("/dev/null"), fd;
+
+	(void)state;
+	assert_true(memory != MAP_FAILED);
+	make(open_file, 1, &memory[0]);
+	for (uint32_t i = 1; i < GP_WIRE_QUEUE_MAX; i++) {
+		fd = node("/dev/null");
+		if (i == 5)
+			make_blind(fd, 1);
+		else
+			make(fd, 1, i == 4 ? &fakes[0] : &memory[i]);
+		close(fd);
+	}
+	fd = node("/dev/null");
+	make(fd, 1, &fakes[1]); /* the blind one */
+	assert_int_equal(gp_slots[5].read_pointer, (uintptr_t)&fakes[1].words[16]);
+	make(fd, 2, &fakes[2]); /* there is no room */
+	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX; i++)
+		assert_true(gp_slots[i].used && gp_slots[i].read_pointer != (uintptr_t)&fakes[2].words[16]);
+	gp_slot_doorbell(&gp_slots[3])->withheld = 1;
+	munmap(memory, size);
+	make(fd, 2, &fakes[2]);
+	assert_int_equal(gp_slots[1].read_pointer, (uintptr_t)&fakes[2].words[16]);
+	assert_int_equal(used(), 1u << 0 | 1u << 1 | 1u << 3 | 1u << 4 | 1u << 5);
+	assert_int_equal(gp_kfd.userq_count, 5);
+	gp_slot_doorbell(&gp_slots[3])->withheld = 0;
+	close(fd);
+	close(open_file);
+}
+
 /* Where the kernel does not compare files, a duplicate's FREE finds the only queue that can be meant, and no other. */
 static void files_that_cannot_be_compared(void **state)
 {
@@ -314,6 +380,8 @@ int main(void)
 		cmocka_unit_test_setup(a_descriptor_that_is_used_again_is_another_file, begin),
 		cmocka_unit_test_setup(a_number_given_out_twice_is_the_later_one, begin),
 		cmocka_unit_test_setup(memory_of_a_closed_file_is_another_queues, begin),
+		cmocka_unit_test_setup(closed_files_make_room, begin),
+		cmocka_unit_test_setup(dead_queues_make_room, begin),
 		cmocka_unit_test_setup(files_that_cannot_be_compared, begin),
 		cmocka_unit_test_setup(a_refused_free_changes_nothing, begin),
 	};
