@@ -179,6 +179,26 @@ static bool client_attr_ok(const struct gp_sched *sched, const struct gp_queue_a
 	       (!attr->gang || sched->limits.gang_count);
 }
 
+/* The queue becomes one of its client's on its device. */
+static void client_seat_join(struct gp_sched *sched, uint32_t queue)
+{
+	struct gp_queue *q = &sched->queues[queue];
+	struct gp_seat *seat;
+
+	q->seat = client_seat(sched, q->client, q->device);
+	seat = &sched->seats[q->seat];
+	q->seat_next = seat->queue_first;
+	if (seat->queue_first != GP_NONE)
+		sched->queues[seat->queue_first].seat_prev = queue;
+	seat->queue_first = queue;
+	seat->queue_count++;
+	sched->shares[seat->share].queue_count++;
+	sched->devices[q->device].queue_count++;
+	if (q->attr.weight > seat->view.weight)
+		seat->view.weight = q->attr.weight;
+	client_seat_view(sched, seat);
+}
+
 int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint32_t device,
 		       const struct gp_queue_attr *attr, uint64_t now_ns, struct gp_queue_id *ret_queue)
 {
@@ -219,18 +239,8 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 		.age_prev = GP_NONE,
 	};
 	q->attr.weight = attr->weight ? attr->weight : GP_WEIGHT_DEFAULT;
-	q->seat = client_seat(sched, client.index, device);
+	client_seat_join(sched, index);
 	seat = &sched->seats[q->seat];
-	q->seat_next = seat->queue_first;
-	if (seat->queue_first != GP_NONE)
-		sched->queues[seat->queue_first].seat_prev = index;
-	seat->queue_first = index;
-	seat->queue_count++;
-	sched->shares[seat->share].queue_count++;
-	d->queue_count++;
-	if (q->attr.weight > seat->view.weight)
-		seat->view.weight = q->attr.weight;
-	client_seat_view(sched, seat);
 	gp_trace(sched, GP_TRACE_QUEUE_ADD, index, GP_WHY_NONE, (uint64_t)attr->priority);
 	client_count_queue(sched, index, true);
 	if (gp_rest_update(sched, d))

@@ -129,6 +129,8 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 	config->nvidia = daemon->config.nvidia;
 	config->client_max = daemon->config.client_max;
 	config->queue_max = daemon->config.queue_max;
+	/* memcmp() compares padding, too, so there must be none. */
+	_Static_assert(sizeof(config->param) == 8 * sizeof(uint64_t) + 6 * sizeof(uint32_t), "no padding");
 	rebuild = strcmp(config->policy, daemon->config.policy) ||
 		  memcmp(&config->param, &daemon->config.param, sizeof(config->param)) ||
 		  config->answer_ns != daemon->config.answer_ns;

@@ -149,9 +149,9 @@ struct gp_param {
 	uint32_t batch_clients;     /* clients below the top priority open at once, up to GP_BATCH_MAX; 1 */
 	uint32_t fail_max;          /* failed orders of one queue before it is quarantined; 3 */
 	uint32_t age_permille;      /* most device time in aged turns, of all users together; 100; 1000: no limit */
+	enum gp_protect protect;    /* where a queue does not say */
 	uint64_t rest_ns;           /* nobody is held out for a priority at which nobody has had work for so long; up to
 				       eight times that where its work comes in longer gaps; 1 s */
-	enum gp_protect protect;    /* where a queue does not say */
 	uint64_t gather_ns;         /* the slice below a program that launches ahead, while switches are limited; it is
 				       not delayed by it when it waits for a result; 4 ms; GP_GATHER_OFF: twice what
 				       the limit asks for, also when it waits */
