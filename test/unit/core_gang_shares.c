@@ -299,12 +299,11 @@ static struct owners owners_new(bool answers)
 	uint32_t device[2], high, i;
 
 	for (i = 0; i < 2; i++)
-		device[i] = world_device(
-			o.w, (struct world_setup){
-				     .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = OWNERS_SPENT_NS },
-				     .param = { .age_window_ns = OWNERS_WINDOW_NS,
-						.age_turn_ns = 20 * MS,
-						.fail_max = 1 } });
+		device[i] = world_device(o.w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS,
+									      .ack_timeout_ns = OWNERS_SPENT_NS },
+								    .param = { .age_window_ns = OWNERS_WINDOW_NS,
+									       .age_turn_ns = 20 * MS,
+									       .fail_max = 1 } });
 	o.low = world_solo(o.w, device[1], GP_PRIORITY_LOW);
 	for (i = 0; i < 2; i++)
 		o.gang[i] = world_queue_attr(o.w, world_client(o.w), device[i],

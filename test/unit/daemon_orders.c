@@ -333,7 +333,8 @@ static void test_late_answer_before_a_kept_order(void **state)
 	while (world_gate(&world, &other, 0) != GP_GATE_UNKNOWN)
 		world_wait(&world, 1);
 	orders = other.order_count;
-	urgent.page->queues[0].doorbell = urgent.page->queues[0].written = 2; /* seen when the rest after that is over */
+	/* The daemon sees this when the pause after a failed order is over. */
+	urgent.page->queues[0].doorbell = urgent.page->queues[0].written = 2;
 	agent_ring(&urgent);
 	world_wait(&world, 10);
 	queue = world_queue(&world, &other, 0);
