@@ -22,8 +22,9 @@ struct stay_state {
 	uint64_t closed_since_ns[TOLD_QUEUE_MAX]; /* though the stretch is over, + 1; 0: it is not so */
 	uint64_t quiet_ns[TOLD_DEVICE_MAX];       /* somebody was last seen to wait, + 1 */
 	uint64_t under_since_ns[TOLD_DEVICE_MAX]; /* one is open below another, + 1 */
-	uint64_t under_most_ns[TOLD_DEVICE_MAX];  /* by the highest costs there were: it counts what it cost when it
-						     began */
+	uint64_t under_ns[TOLD_DEVICE_MAX];       /* how long that is worth it, by the present costs … */
+	uint64_t under_last_ns[TOLD_DEVICE_MAX];  /* … and when it ends at the latest, if it began until now */
+	uint64_t under_until_ns[TOLD_DEVICE_MAX]; /* of the one that is open so */
 };
 
 static uint64_t stay_slack_ns(const struct checker_run *run)
@@ -126,22 +127,33 @@ static uint64_t stay_under_ns(const struct told_device *device)
 	return ((device->attr.close_ns + device->attr.open_ns) / visit_ns + 1) * (device->attr.mid_ns + visit_ns);
 }
 
+/* The core decides how long by what closing costs when it begins. That may be a while before the checker sees it, and
+ * costs may have fallen since: but what began by costs of long ago is over. */
+static void stay_cost(const struct told *told, struct stay_state *state, uint32_t index)
+{
+	uint64_t now_ns = stay_under_ns(&told->devices[index]), *last_ns = &state->under_last_ns[index];
+	uint64_t until_ns = told->core_ns + (now_ns > state->under_ns[index] ? now_ns : state->under_ns[index]);
+
+	state->under_ns[index] = now_ns;
+	if (until_ns > *last_ns)
+		*last_ns = until_ns;
+}
+
 static void stay_under(struct checker_run *run, struct stay_state *state, uint32_t index)
 {
 	const struct told *told = run->told;
 	const struct told_device *device = &told->devices[index];
 	const struct told_queue *q = stay_find_under(told, index);
-	uint64_t *most_ns = &state->under_most_ns[index];
 
-	if (stay_under_ns(device) > *most_ns)
-		*most_ns = stay_under_ns(device);
+	stay_cost(told, state, index);
 	if (!q || device->stopped || told_waits(told, index)) {
 		state->under_since_ns[index] = 0;
 		return;
 	}
-	if (!state->under_since_ns[index])
+	if (!state->under_since_ns[index]) {
 		state->under_since_ns[index] = told->core_ns + 1;
-	else if (told->core_ns - (state->under_since_ns[index] - 1) > *most_ns + stay_slack_ns(run))
+		state->under_until_ns[index] = state->under_last_ns[index];
+	} else if (told->core_ns > state->under_until_ns[index] + stay_slack_ns(run))
 		checker_fail(run, &checker_stay,
 			     "at %llu ns: queue %u has been open below another batch client with work since %llu ns",
 			     (unsigned long long)told->core_ns, (uint32_t)q->attr.tag,
@@ -207,6 +219,8 @@ static void stay_event(struct checker_run *run, void *data, const struct check_e
 		stay_closes(run, event->plan);
 		stay_waits(run, state, event->plan);
 	}
+	if (event->type == CHECK_COST && run->told->devices[event->device].attr.mid_ns)
+		stay_cost(run->told, state, event->device);
 	if (event->type != CHECK_QUIET)
 		return;
 	told_refresh(run->told);

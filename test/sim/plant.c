@@ -162,6 +162,17 @@ static void plant_device_below(struct gp_device_attr *attr, struct gp_param *par
 	attr->mid_ns *= 50;
 }
 
+/* Closing was dear at first. The core does not hear that it is not any more. */
+static void plant_cost_dear(struct checker_run *run, struct check_event *cost, uint64_t *close_ns, uint64_t *open_ns)
+{
+	*close_ns *= 8;
+	*open_ns *= 8;
+	if (run->now_ns < 20000000) {
+		cost->close_ns = *close_ns;
+		cost->open_ns = *open_ns;
+	}
+}
+
 /* The core does not know what is protected. */
 static void plant_device_eager(struct gp_device_attr *attr, struct gp_param *param)
 {
@@ -376,6 +387,11 @@ const struct plant plant_list[] = {
 	  .kind = SWARM_SELF,
 	  .device = plant_device_below,
 	  .what = "who stays open below another does so for ever" },
+	{ .name = "dear",
+	  .caught_by = &checker_stay,
+	  .kind = SWARM_SELF,
+	  .cost = plant_cost_dear,
+	  .what = "who stays open below another does so by old costs" },
 	{ .name = "beggar",
 	  .caught_by = &checker_floor,
 	  .kind = SWARM_FLOORS,

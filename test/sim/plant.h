@@ -26,6 +26,8 @@ struct plant {
 	void (*world)(struct gp_workload *workload);
 	/* What the core is told of its device instead. */
 	void (*device)(struct gp_device_attr *attr, struct gp_param *param);
+	/* What the core is told of its costs instead; cost: what the checkers are told. */
+	void (*cost)(struct checker_run *run, struct check_event *cost, uint64_t *close_ns, uint64_t *open_ns);
 	/* What the core is told of a client instead. */
 	void (*client)(struct gp_client_attr *attr);
 	/* A plan as if the core had made it: the checkers see the result. */

@@ -171,8 +171,11 @@ int __wrap_gp_sched_device_add(struct gp_sched *sched, const struct gp_device_at
 int __wrap_gp_sched_device_set_cost(struct gp_sched *sched, uint32_t device, uint64_t close_ns, uint64_t open_ns)
 {
 	struct check_event event = { .type = CHECK_COST, .device = device, .close_ns = close_ns, .open_ns = open_ns };
-	int ret = __real_gp_sched_device_set_cost(sched, device, close_ns, open_ns);
+	int ret;
 
+	if (seam.plant && seam.plant->cost)
+		seam.plant->cost(seam.run, &event, &close_ns, &open_ns);
+	ret = __real_gp_sched_device_set_cost(sched, device, close_ns, open_ns);
 	if (!ret)
 		seam_tell(&event);
 	return ret;
