@@ -24,7 +24,31 @@ static bool gang_is_forced(const struct gang_state *state, uint32_t gang)
 	return i < state->forced_count;
 }
 
-/* Until all its members are open. */
+static bool gang_is_kept(const struct told *told, uint32_t gang)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++)
+		if (told->queues[i].attr.gang == gang && told_keeps_gang(told, &told->queues[i]))
+			return true;
+	return false;
+}
+
+/* It is ordered closed, and nobody keeps it open any more: the next time it opens by the rules. */
+static void gang_end_forced(struct gang_state *state, struct told *told, const struct gp_plan *plan)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < plan->close_count; i++) {
+		const struct told_queue *queue = told_find(told, plan->close[i].queue);
+
+		for (k = 0; queue && k < state->forced_count; k++)
+			if (state->forced[k] == queue->attr.gang && !gang_is_kept(told, queue->attr.gang))
+				state->forced[k--] = state->forced[--state->forced_count];
+	}
+}
+
+/* Until all its members are open, or it is closed. */
 static void gang_note_forced(struct gang_state *state, const struct told *told)
 {
 	uint32_t i, k;
@@ -173,6 +197,7 @@ static void gang_event(struct checker_run *run, void *data, const struct check_e
 
 	gang_note_forced(state, run->told);
 	if (event->type == CHECK_PLAN) {
+		gang_end_forced(state, run->told, event->plan);
 		for (i = 0; i < event->plan->open_count; i++)
 			gang_open(run, state, event->plan, &event->plan->open[i]);
 	}

@@ -103,6 +103,43 @@ static void plant_make_own_move(struct checker_run *run, struct gp_plan *plan)
 		plan->open[i].move += (uint64_t)(plan->device + 1) << 40;
 }
 
+#define PLANT_GANG_MAX 1024u /* numbers of gangs are below */
+
+static bool plant_is_all_open(const struct told *told, uint32_t gang)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++)
+		if (told->queues[i].used && told->queues[i].attr.gang == gang && told->queues[i].gate != GP_GATE_OPEN)
+			return false;
+	return true;
+}
+
+/* The same, only for a gang that a stuck member kept open, when it opens for the first time after that. */
+static void plant_make_first_move(struct checker_run *run, struct gp_plan *plan)
+{
+	static uint64_t now_ns;
+	static bool was_kept[PLANT_GANG_MAX];
+	const struct told_queue *q;
+	uint32_t i, gang;
+
+	if (run->now_ns < now_ns) /* another world */
+		memset(was_kept, 0, sizeof(was_kept));
+	now_ns = run->now_ns;
+	for (i = 0; i < run->told->queue_end; i++) {
+		q = &run->told->queues[i];
+		gang = q->attr.gang;
+		if (gang && gang < PLANT_GANG_MAX && q->used)
+			was_kept[gang] = told_keeps_gang(run->told, q) ||
+					 (was_kept[gang] && !plant_is_all_open(run->told, gang));
+	}
+	for (i = 0; i < plan->open_count; i++) {
+		q = told_find(run->told, plan->open[i].queue);
+		if (q && plan->open[i].why == GP_WHY_GANG && q->attr.gang < PLANT_GANG_MAX && was_kept[q->attr.gang])
+			plan->open[i].move += (uint64_t)(plan->device + 1) << 40;
+	}
+}
+
 static void plant_device_spend(struct gp_device_attr *attr, struct gp_param *param)
 {
 	param->overhead_permille = 1000;
@@ -318,6 +355,11 @@ const struct plant plant_list[] = {
 	  .caught_by = &checker_gang,
 	  .make = plant_make_own_move,
 	  .what = "a gang's orders share no move number" },
+	{ .name = "shaken",
+	  .caught_by = &checker_gang,
+	  .kind = SWARM_RANKS,
+	  .make = plant_make_first_move,
+	  .what = "the same, after a stuck member kept it open" },
 	{ .name = "loners",
 	  .caught_by = &checker_spin,
 	  .kind = SWARM_RANKS,
