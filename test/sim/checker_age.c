@@ -9,7 +9,8 @@
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
 
-#define AGE_USER_MAX 64u
+#define AGE_USER_MAX  64u
+#define AGE_CUT_PAIRS 2u /* of transactions: what a turn that ends early may cost */
 
 struct age_queue {
 	uint32_t generation;
@@ -34,6 +35,8 @@ struct age_device {
 	uint64_t answer_ns_max;   /* the longest that an order of an aged turn was under way */
 	uint64_t yield_ns;        /* others were told to yield, and no aged gate was ordered open since; 0: no */
 	bool disturbed, has_turn; /* somebody waits for an aged turn; there is one */
+	int64_t budget;           /* of preempting there is at least so much, in thousandths of ns … */
+	uint64_t budget_ns;       /* … at that time; 0: not known yet */
 };
 
 struct age_state {
@@ -52,7 +55,9 @@ static void age_reset(struct age_state *state, uint64_t core_ns)
 	state->user_count = 0;
 	for (i = 0; i < TOLD_DEVICE_MAX; i++)
 		state->devices[i] = (struct age_device){ .answer_ns_max = state->devices[i].answer_ns_max,
-							 .yield_ns = state->devices[i].yield_ns };
+							 .yield_ns = state->devices[i].yield_ns,
+							 .budget = state->devices[i].budget,
+							 .budget_ns = state->devices[i].budget_ns };
 	for (i = 0; i < TOLD_QUEUE_MAX; i++) {
 		state->queues[i].vain = 0;
 		state->queues[i].aged = state->queues[i].alone = false;
@@ -74,6 +79,51 @@ static uint64_t age_turn_ns(const struct checker_run *run, uint32_t device)
 	const struct told_device *d = &run->told->devices[device];
 
 	return d->param.age_turn_ns + 8 * (d->attr.close_ns + d->attr.open_ns) + 8 * run->latency_ns;
+}
+
+static int64_t age_price(const struct told_device *device, uint32_t pairs)
+{
+	return (int64_t)((device->attr.close_ns + device->attr.open_ns) * pairs * 1000);
+}
+
+/* It fills at overhead_permille, up to a burst by the present costs. */
+static void age_fill(const struct told *told, struct age_device *own, const struct told_device *device)
+{
+	int64_t most = age_price(device, device->param.burst);
+
+	if (!own->budget_ns)
+		own->budget = most;
+	else
+		own->budget += (int64_t)((told->core_ns - own->budget_ns) * device->param.overhead_permille);
+	own->budget_ns = told->core_ns;
+	if (own->budget > most)
+		own->budget = most;
+}
+
+/* What a plan may have cost at most: each gate that closes, and a turn that it ended early. */
+static void age_pay(struct age_device *own, const struct told_device *device, const struct gp_plan *plan)
+{
+	uint32_t i, pairs = plan->close_count;
+
+	for (i = 0; i < plan->open_count; i++)
+		pairs += plan->open[i].why == GP_WHY_TURN ? AGE_CUT_PAIRS : 0;
+	own->budget -= age_price(device, pairs);
+}
+
+/* The core says that the budget is used up, and that may be so: it cannot pay for closing all that is open. It does
+ * nothing else while it waits for answers. */
+static bool age_is_left(const struct told *told, const struct age_state *state, const struct told_queue *queue)
+{
+	const struct told_device *device = &told->devices[queue->device];
+	uint32_t i, pairs = 0;
+
+	for (i = 0; i < told->queue_end; i++)
+		pairs += told->queues[i].used && told->queues[i].device == queue->device &&
+			 told->queues[i].gate != GP_GATE_CLOSED;
+	if (pairs > device->param.burst)
+		pairs = device->param.burst;
+	return queue->left_why == GP_WHY_RATE &&
+	       (told_waits(told, queue->device) || state->devices[queue->device].budget < age_price(device, pairs));
 }
 
 /* Gates of its client were opened by an earlier plan, and are open still: the turn began there. */
@@ -295,7 +345,7 @@ static bool age_yields(const struct told *told, const struct age_state *state, c
 
 		if (!q->used || q->device != queue->device || state->queues[i].generation != q->generation ||
 		    !state->queues[i].aged || (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_OPENING) ||
-		    q->left_why == GP_WHY_RATE)
+		    age_is_left(told, state, q))
 			continue;
 		if (q->gate == GP_GATE_OPENING || q->rank < queue->rank ||
 		    (q->rank == queue->rank && age_has_slot(told, q->device)) ||
@@ -303,6 +353,13 @@ static bool age_yields(const struct told *told, const struct age_state *state, c
 			return true;
 	}
 	return false;
+}
+
+/* It is open for its aged turn, not for a reason of its own. */
+static bool age_counts(const struct told *told, const struct age_state *state, const struct told_queue *queue)
+{
+	return queue->left_why == GP_WHY_NONE || queue->left_why == GP_WHY_AGED ||
+	       (queue->left_why == GP_WHY_RATE && !age_is_left(told, state, queue));
 }
 
 /* Whether somebody waits now for what ageing does. */
@@ -327,8 +384,8 @@ static void age_look(struct checker_run *run, struct age_state *state)
 			own->vain = 0;
 		if (q->gate == GP_GATE_UNKNOWN || q->gate == GP_GATE_QUARANTINED)
 			own->aged = own->yields = own->alone = false;
-		if (own->aged && q->has_work && (q->left_why == GP_WHY_NONE || q->left_why == GP_WHY_AGED) &&
-		    age_is_open(run, q) && age_waits_above(told, q))
+		if (own->aged && q->has_work && age_counts(told, state, q) && age_is_open(run, q) &&
+		    age_waits_above(told, q))
 			state->devices[q->device].disturbed = true;
 		state->devices[q->device].has_turn |=
 			own->aged && (q->gate == GP_GATE_OPEN || q->gate == GP_GATE_OPENING);
@@ -429,8 +486,12 @@ static void age_event(struct checker_run *run, void *data, const struct check_ev
 			   event->type == CHECK_ACK && event->queue.index == i);
 	if (event->type == CHECK_PLAN || event->type == CHECK_SETTLED)
 		age_account(run, state);
-	if (event->type == CHECK_PLAN)
+	for (i = 0; i < run->told->device_count; i++)
+		age_fill(run->told, &state->devices[i], &run->told->devices[i]);
+	if (event->type == CHECK_PLAN) {
+		age_pay(&state->devices[event->plan->device], &run->told->devices[event->plan->device], event->plan);
 		age_plan(run, state, event->plan);
+	}
 	if (event->type == CHECK_SETTLED)
 		age_look(run, state);
 }

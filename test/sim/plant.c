@@ -221,6 +221,13 @@ static void plant_device_age(struct gp_device_attr *attr, struct gp_param *param
 	param->age_permille = 1000;
 }
 
+/* The core believes that it may preempt far less than it may. */
+static void plant_device_miser(struct gp_device_attr *attr, struct gp_param *param)
+{
+	param->overhead_permille = 10;
+	param->burst = 1;
+}
+
 int __real_gp_sched_sample(struct gp_sched *, struct gp_queue_id, uint64_t, uint64_t, uint64_t);
 
 /* Whoever claims very much work is believed to have completed some of it in each aged turn for which others yield. */
@@ -404,6 +411,11 @@ const struct plant plant_list[] = {
 	  .kind = SWARM_HOSTILE,
 	  .device = plant_device_age,
 	  .what = "ageing may take the whole device" },
+	{ .name = "miser",
+	  .caught_by = &checker_age,
+	  .kind = SWARM_HOSTILE,
+	  .device = plant_device_miser,
+	  .what = "aged turns go on for a budget that is not used up" },
 	{ .name = "credit",
 	  .caught_by = &checker_age,
 	  .kind = SWARM_HOSTILE,
