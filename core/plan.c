@@ -413,7 +413,8 @@ static void plan_open_unseen(struct gp_plan_builder *b)
 	plan_open_company(b, first, INT64_MIN);
 }
 
-/* Gates whose state was lost with an order, and all closed gates of a stopped device, are ordered open. */
+/* Gates whose state was lost with an order, and all closed gates of a device that is stopped or whose policy closes
+ * none, are ordered open. */
 static void plan_repair(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -431,7 +432,8 @@ static void plan_repair(struct gp_plan_builder *b)
 				continue;
 			if (gp_slice_may_open(b, i))
 				gp_plan_open(b, i,
-					     b->device->opening_all     ? GP_WHY_STOPPED :
+					     b->device->stopped         ? GP_WHY_STOPPED :
+					     b->device->opening_all     ? GP_WHY_LOST :
 					     gp_gang_is_stuck(sched, q) ? GP_WHY_QUARANTINE :
 									  GP_WHY_TIMEOUT);
 			else
@@ -521,8 +523,7 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	ret_plan->bring_in =
 		ret_plan->announce ? gp_queue_id_of(sched, device->announce) : (struct gp_queue_id){ GP_NONE, 0 };
 	device->announce = GP_NONE;
-	if (device->policy->gates)
-		plan_repair(&b);
+	plan_repair(&b);
 	if (device->policy->gates && gp_rest_update(sched, device))
 		gp_turn_settle(sched, device);
 	if (device->policy->gates && !device->stopped) {

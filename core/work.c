@@ -469,14 +469,15 @@ void gp_work_timer(struct gp_sched *sched, uint32_t queue)
 	struct gp_device *device = gp_device_of(sched, q);
 	uint64_t when_ns = GP_NEVER_NS;
 
-	when_ns = work_earliest(when_ns, q->linger_until_ns);
-	when_ns = work_earliest(when_ns, q->hinted ? q->hint_at_ns + device->param.hint_grace_ns : q->hint_from_ns);
+	if (device->policy->gates) {
+		when_ns = work_earliest(when_ns, q->linger_until_ns);
+		when_ns = work_earliest(when_ns,
+					q->hinted ? q->hint_at_ns + device->param.hint_grace_ns : q->hint_from_ns);
+		when_ns = work_earliest(when_ns, gp_age_timer_ns(q));
+	}
 	when_ns = work_earliest(when_ns, q->tail_until_ns);
 	when_ns = work_earliest(when_ns, q->hold_until_ns);
 	when_ns = work_earliest(when_ns, q->is_awaited ? 0 : q->prompt_until_ns ? q->prompt_until_ns : q->order_due_ns);
-	when_ns = work_earliest(when_ns, gp_age_timer_ns(q));
-	if (!device->policy->gates)
-		when_ns = q->tail_until_ns ? q->tail_until_ns : GP_NEVER_NS;
 	when_ns = work_earliest(when_ns, gp_slice_timer_ns(q));
 	if (when_ns != q->timer_ns)
 		gp_heap_set_timer(sched, device, queue, when_ns);
@@ -616,9 +617,11 @@ int gp_sched_hint(struct gp_sched *sched, struct gp_queue_id queue, uint64_t in_
 int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool open, uint64_t now_ns)
 {
 	struct gp_queue *q = gp_queue_find(sched, queue);
+	struct gp_device *device;
 
 	if (!q)
 		return -ESTALE;
+	device = gp_device_of(sched, q);
 	gp_clock(sched, now_ns);
 	/* An order is under way: whether that was carried out before this or after, its answer does not tell. */
 	q->is_gate_lost |= gp_gate_moves(q->gate) && (q->gate == GP_GATE_OPENING) != open;
@@ -628,5 +631,7 @@ int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool op
 		return 0;
 	gp_trace(sched, GP_TRACE_GATE_LOST, queue.index, GP_WHY_LOST, open);
 	gp_work_gate(sched, queue.index, open ? GP_GATE_OPEN : GP_GATE_CLOSED);
+	if (!open && (device->stopped || !device->policy->gates)) /* no decision about ranks would open it */
+		device->opening_all = device->dirty = true;
 	return 0;
 }

@@ -266,24 +266,6 @@ void gp_queue_client_attr(struct gp_daemon *daemon, const struct gp_client *clie
 		gp_sched_client_set_attr(daemon->sched, client->core, &attr);
 }
 
-/* Not by a plan. */
-static int queue_open(struct gp_daemon *daemon, struct gp_queue_entry *queue)
-{
-	struct gp_device_change open = { .slot = queue->wire.slot,
-					 .generation = queue->wire.generation,
-					 .gpu_id = queue->wire.gpu_id,
-					 .queue_id = queue->wire.queue_id,
-					 .open = true,
-					 .is_final = true };
-	const struct gp_driver_entry *driver = queue->client->driver;
-	int r = driver->ops->apply(driver->backend, &queue->client->device,
-				   daemon->devices[queue->device].under_way.seq, queue->wire.gpu_id, &open, 1);
-
-	if (!r && driver->ops->commit)
-		driver->ops->commit(driver->backend, queue->wire.gpu_id);
-	return r;
-}
-
 void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_client *client = queue->client;
@@ -311,9 +293,6 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	queue_changed(daemon);
 	GP_ASSERT(!daemon->core.queues[queue->core.index]); /* the core gives a place once */
 	daemon->core.queues[queue->core.index] = queue;
-	/* The core has opened every gate of a stopped device, once: it does not order this one open. */
-	if (queue->closed && daemon->devices[queue->device].stopped && !queue_open(daemon, queue))
-		gp_queue_gate(daemon, queue, true);
 	if (queue->closed)
 		gp_sched_gate_lost(daemon->sched, queue->core, false, gp_daemon_now_ns(daemon));
 	gp_slice_enter(daemon, queue);
@@ -336,6 +315,24 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	daemon->core.queues[queue->core.index] = NULL;
 	queue->in_core = false;
 	queue_changed(daemon);
+}
+
+/* Not by a plan. */
+static int queue_open(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	struct gp_device_change open = { .slot = queue->wire.slot,
+					 .generation = queue->wire.generation,
+					 .gpu_id = queue->wire.gpu_id,
+					 .queue_id = queue->wire.queue_id,
+					 .open = true,
+					 .is_final = true };
+	const struct gp_driver_entry *driver = queue->client->driver;
+	int r = driver->ops->apply(driver->backend, &queue->client->device,
+				   daemon->devices[queue->device].under_way.seq, queue->wire.gpu_id, &open, 1);
+
+	if (!r && driver->ops->commit)
+		driver->ops->commit(driver->backend, queue->wire.gpu_id);
+	return r;
 }
 
 /* Its agent's lease ran out and it opened what we hold: perhaps before our last close, which we were late with. */

@@ -369,6 +369,34 @@ static void lost_gates_are_put_right(void **state)
 	world_free(p.w);
 }
 
+/* Policy none closes no gate, and no decision about ranks opens one. A gate that is closed all the same, because an
+ * earlier core closed it, is ordered open, again and again if the order fails. So it is on a stopped device. */
+static void closed_gate_without_a_policy_is_opened(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS }, .policy = "none" });
+
+	(void)state;
+	world_write(p.w, p.low, 1000);
+	p.w->ack = WORLD_ACK_BY_HAND;
+	world_gate_lost(p.w, p.low, false);
+	world_settle(p.w);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_OPENING);
+	p.w->queues[p.low].open_result = -EIO;
+	world_ack(p.w, p.device);
+	assert_int_not_equal(world_gate(p.w, p.low), GP_GATE_OPEN);
+	p.w->queues[p.low].open_result = 0;
+	p.w->ack = WORLD_ACK_DELAYED;
+	world_run(p.w, 2000 * MS);
+	assert_int_equal(world_gate(p.w, p.low), GP_GATE_OPEN);
+	assert_true(world_is_open(p.w, p.low));
+	assert_int_equal(gp_sched_device_stop(p.w->sched, p.device, p.w->now_ns), 0);
+	world_run(p.w, 10 * MS);
+	world_gate_lost(p.w, p.low, false);
+	world_run(p.w, 10 * MS);
+	assert_true(world_is_open(p.w, p.low));
+	world_free(p.w);
+}
+
 /* A gate changes while an order for it is under way. The order may have been carried out before that or after, so its
  * answer does not tell how the gate is: the core orders it open, and closes it again. A change that agrees with the
  * order changes nothing. */
@@ -529,6 +557,7 @@ int main(void)
 		cmocka_unit_test(stop_forgets_the_plan_under_way),
 		cmocka_unit_test(start_ends_quarantine),
 		cmocka_unit_test(lost_gates_are_put_right),
+		cmocka_unit_test(closed_gate_without_a_policy_is_opened),
 		cmocka_unit_test(lost_gate_during_an_order_is_ordered_anew),
 		cmocka_unit_test(gate_opened_in_each_close_ends_in_quarantine),
 		cmocka_unit_test(gate_opened_in_some_closes_is_closed_on),

@@ -403,6 +403,11 @@ static void answer_late(void)
 		agent_answer(&world, &batch);
 	}
 	assert_false(batch.shut[0]);
+	batch.silent = false;
+	for (int i = 0; i < 10; i++) { /* a stopped device's gate is ordered open once more */
+		world_wait(&world, 10);
+		agent_work(&world, &batch);
+	}
 	assert_false(world_queue(&world, &batch, 0)->closed);
 	assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_OPEN);
 }
@@ -448,6 +453,26 @@ static void test_answer_after_reload(void **state)
 	agent_answer(&world, &batch);
 	assert_false(batch.shut[0]);
 	assert_false(world_queue(&world, &batch, 0)->closed);
+	assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_OPEN);
+}
+
+/* A reload to policy none while a gate is closed: the new core opens it. */
+static void test_reload_to_none(void **state)
+{
+	struct gp_error error;
+
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	assert_true(batch.shut[0]);
+	strcpy(world.daemon.config.policy, "none");
+	assert_int_equal(gp_device_build_core(&world.daemon, &error), 0);
+	for (int i = 0; i < 100 && batch.shut[0]; i++) {
+		world_wait(&world, 10);
+		agent_work(&world, &batch);
+	}
+	assert_false(batch.shut[0]);
 	assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_OPEN);
 }
 
@@ -585,6 +610,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late_answers, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_answers_of_a_stopped_device, begin, end),
 		cmocka_unit_test_setup_teardown(test_answer_after_reload, begin, end),
+		cmocka_unit_test_setup_teardown(test_reload_to_none, begin, end),
 		cmocka_unit_test_setup_teardown(test_reconnect_to_a_stopped_device, begin, end),
 		cmocka_unit_test_setup_teardown(test_reconnect_closed, begin, end),
 		cmocka_unit_test_setup_teardown(test_lets_go, begin, end),
