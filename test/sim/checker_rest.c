@@ -18,6 +18,8 @@ struct rest_state {
 	uint64_t hint_ns[TOLD_QUEUE_MAX];   /* may count as at work until then */
 	/* The same of anybody who was at that priority then: one that has left it since counts, too. */
 	uint64_t level_ns[TOLD_DEVICE_MAX][REST_DEADLINE + 1];
+	bool waits[TOLD_DEVICE_MAX]; /* the core awaits answers there */
+	uint64_t wait_begin_ns[TOLD_DEVICE_MAX];
 	uint64_t offset_ns, jump_ns; /* of the core's clock to the run's; core time when that changed */
 };
 
@@ -86,6 +88,25 @@ static void rest_note(const struct told *told, struct rest_state *state)
 		rest_active(state, id, rest_until_ns(told, q));
 		rest_active(state, id, rest_gang_until_ns(told, q->attr.gang));
 		rest_level(state, q, state->active_ns[i]);
+	}
+}
+
+/* While the core awaits answers on a device it looks at no timer there: what was announced and ran out meanwhile counts
+ * until the wait is over. */
+static void rest_wait(const struct told *told, struct rest_state *state)
+{
+	uint32_t d, i;
+
+	for (d = 0; d < told->device_count; d++) {
+		bool waits = told_waits(told, d);
+
+		if (waits && !state->waits[d])
+			state->wait_begin_ns[d] = told->core_ns;
+		for (i = 0; state->waits[d] && i < told->queue_end; i++)
+			if (told->queues[i].device == d && state->hint_ns[i] > state->wait_begin_ns[d] &&
+			    state->hint_ns[i] < told->core_ns)
+				state->hint_ns[i] = told->core_ns;
+		state->waits[d] = waits;
 	}
 }
 
@@ -198,6 +219,7 @@ static void rest_event(struct checker_run *run, void *data, const struct check_e
 		rest_claim(run, state, event->trace);
 	if (event->type <= CHECK_TRACE)
 		rest_note(told, state);
+	rest_wait(told, state);
 	if (event->type != CHECK_QUIET || told->version == state->version)
 		return;
 	state->version = told->version;
