@@ -9,11 +9,11 @@ import subprocess
 
 # name, file, text, instead, what the explorer says (a part of it)
 PLANTS = [
-    ("count", "work.c", "device->open_compute_count += is - was;", ";", "counts of gates"),
+    ("count", "work.c", "device->open_compute_count += more;", ";", "counts of gates"),
     (
         "heap",
         "heap.c",
-        "if (!heap_before(sched->queues, name, queue, heap->slots[parent]))",
+        "if (!heap_before(name, &queues[queue], &queues[above]))",
         "if (place)",
         "a heap is out of order",
     ),
