@@ -315,11 +315,15 @@ static bool age_waits_above(const struct told *told, const struct told_queue *lo
 }
 
 /* Its gate may be open, and its turn goes on. One that its client does not say is open is over in its time all the
- * same: nobody can order it closed before its answer. */
+ * same: nobody can order it closed before its answer. No plan comes between the order and that time, so nothing is
+ * allowed for plans. */
 static bool age_is_open(const struct checker_run *run, const struct told_queue *queue)
 {
-	return queue->gate == GP_GATE_OPEN || (queue->gate == GP_GATE_OPENING &&
-					       run->told->core_ns - queue->order_ns <= age_turn_ns(run, queue->device));
+	const struct told_device *device = &run->told->devices[queue->device];
+
+	return queue->gate == GP_GATE_OPEN ||
+	       (queue->gate == GP_GATE_OPENING &&
+		run->told->core_ns - queue->order_ns <= device->param.age_turn_ns + 2 * device->attr.open_ns);
 }
 
 static bool age_has_slot(const struct told *told, uint32_t device)
