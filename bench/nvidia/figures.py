@@ -156,7 +156,7 @@ def in_order(found):
     pairs = [
         (get(found, "gpreempt-3", "p99"), get(found, "native-3", "p99")),
         (get(found, "gpreempt-3-mid", "p99"), get(found, "native-3-mid", "p99")),
-        (get(found, "gpreempt-3", "over_p50"), get(found, "gpreempt-3-mid", "over_p50")),
+        (get(found, "gpreempt-3", "over_p99"), get(found, "gpreempt-3-mid", "over_p99")),
     ]
     return both(*(None if None in pair else pair[0] < pair[1] for pair in pairs))
 
