@@ -73,14 +73,22 @@ static void spin_gpu(struct spin_state *state, const struct check_event *event)
 
 static uint64_t spin_move_ns(const struct checker_run *run, uint32_t device);
 
+/* The core's time now. It was last told the time with its last call, and no call may come while an answer is late. */
+static uint64_t spin_core_ns(const struct checker_run *run)
+{
+	uint64_t now_ns = gp_sim_core_now_ns(run->sim);
+
+	return now_ns > run->told->core_ns ? now_ns : run->told->core_ns;
+}
+
 /* It was ordered, and the answer is lost or late: until it comes, or the core gives the order up, it gives that gate no
  * other one. An order that it does not give up when it should is no excuse. */
 static bool spin_is_unanswered(const struct checker_run *run, const struct told_queue *queue)
 {
-	uint64_t timeout_ns = run->told->devices[queue->device].attr.ack_timeout_ns;
+	uint64_t timeout_ns = run->told->devices[queue->device].attr.ack_timeout_ns, core_ns = spin_core_ns(run);
 
-	return told_moves(queue) && run->told->core_ns > queue->order_ns + spin_move_ns(run, queue->device) &&
-	       run->told->core_ns <= queue->order_ns + timeout_ns;
+	return told_moves(queue) && core_ns > queue->order_ns + spin_move_ns(run, queue->device) &&
+	       core_ns <= queue->order_ns + timeout_ns;
 }
 
 /* The device has no other plan as long as the core may wait for the answer of another client, which is late. */
@@ -91,7 +99,7 @@ static bool spin_is_kept_waiting(const struct checker_run *run, uint32_t device)
 
 	for (i = 0; i < told->queue_end; i++)
 		if (told->queues[i].used && told->queues[i].device == device && told->queues[i].is_awaited &&
-		    told->core_ns < told->queues[i].prompt_until_ns && spin_is_unanswered(run, &told->queues[i]))
+		    spin_core_ns(run) < told->queues[i].prompt_until_ns && spin_is_unanswered(run, &told->queues[i]))
 			return true;
 	return false;
 }
@@ -111,7 +119,7 @@ static bool spin_is_excused(const struct checker_run *run, const struct told_que
 	device = &run->told->devices[queue->device];
 	return info.client == run->mute_client || device->stopped || !device->gates ||
 	       run->truth->queues[queue->attr.tag].lost ||
-	       run->told->core_ns < device->disturbed_ns + device->attr.ack_timeout_ns ||
+	       spin_core_ns(run) < device->disturbed_ns + device->attr.ack_timeout_ns ||
 	       !told_has_slot(run->told, queue->device);
 }
 
