@@ -449,98 +449,176 @@ static void answer(long number)
 	printf("ok %ld\n", number);
 }
 
-static void carry_out(const char *verb, uint32_t a, uint32_t b, const char *what)
+/* One line of the test: what is done, and with what. */
+struct request {
+	const char *verb;
+	uint32_t a, b;
+	const char *what;
+};
+
+static bool request_is(const struct request *request, const char *verb)
 {
-	struct context *context = &contexts[a % CONTEXTS];
-	struct gp_rm_disable disable = { .disable = (uint8_t)b, .count = 1 };
-	struct fake_gpu *gpu = &contexts[a / 16u % CONTEXTS].gpu;
-	uint32_t channel = a % 16u % FAKE_GPU_CHANNELS;
-	uint64_t slice = b;
+	return !strcmp(request->verb, verb);
+}
+
+/* These carry out the requests about one thing each, and return whether this is one. */
+static bool context_request(const struct request *request)
+{
+	struct context *context = &contexts[request->a % CONTEXTS];
+
+	if (request_is(request, "context"))
+		answer(context_open(request->a));
+	else if (request_is(request, "start"))
+		answer(context_start(request->a));
+	else if (request_is(request, "group"))
+		answer(context->group);
+	else if (request_is(request, "client"))
+		answer(client);
+	else if (request_is(request, "free"))
+		answer(context_close(context, request->what) ? 0 : -1);
+	else if (request_is(request, "mig"))
+		answer(rm_alloc(context->subdevice, GP_RM_CLASS_MIG, NULL, 0) != 0);
+	else if (request_is(request, "fork"))
+		answer(fork_child(request->a));
+	else if (request_is(request, "storm"))
+		answer(storm_all(request->a));
+	else
+		return false;
+	return true;
+}
+
+static bool channel_request(const struct request *request)
+{
+	struct context *context = &contexts[request->a % CONTEXTS];
+	struct gp_rm_disable disable = { .disable = (uint8_t)request->b, .count = 1 };
+	uint64_t slice = request->b;
 
 	disable.clients[0] = client;
 	disable.channels[0] = context->channels[0];
-	if (!strcmp(verb, "context"))
-		answer(context_open(a));
-	else if (!strcmp(verb, "start"))
-		answer(context_start(a));
-	else if (!strcmp(verb, "group"))
-		answer(context->group);
-	else if (!strcmp(verb, "client"))
-		answer(client);
-	else if (!strcmp(verb, "memory"))
+	if (request_is(request, "channel"))
+		answer((context->channels[context->channel_count++] = channel_add(context->group, 1, NULL, 0)) != 0);
+	else if (request_is(request, "again")) /* its last channel, which did not go */
+		answer(context->channel_count++);
+	else if (request_is(request, "schedule"))
+		answer(rm_control(context->group, GP_RM_GROUP_SCHEDULE, &(uint32_t){ 1 }, 3));
+	else if (request_is(request, "slice"))
+		answer(rm_control(context->group, GP_RM_SLICE_SET, &slice, 8));
+	else if (request_is(request, "slice?"))
+		answer(rm_control(context->group, GP_RM_SLICE_GET, &slice, 8) ? -1 : (long)slice);
+	else if (request_is(request, "disable"))
+		answer(rm_control(context->subdevice, GP_RM_DISABLE_CHANNELS, &disable, sizeof(disable)));
+	else
+		return false;
+	return true;
+}
+
+static bool memory_request(const struct request *request)
+{
+	struct context *context = &contexts[request->a % CONTEXTS];
+
+	if (request_is(request, "memory"))
 		answer(context->memory_handle);
-	else if (!strcmp(verb, "open")) /* a client's memory */
-		answer(memory_open(&contexts[0], a, b));
-	else if (!strcmp(verb, "shared") || !strcmp(verb, "private"))
-		answer(memory_give(context, what, *verb == 's' ? MAP_SHARED : MAP_PRIVATE));
-	else if (!strcmp(verb, "carry"))
-		answer(memory_carry((pid_t)a, (int)b));
-	else if (!strcmp(verb, "busy")) {
+	else if (request_is(request, "open")) /* a client's memory */
+		answer(memory_open(&contexts[0], request->a, request->b));
+	else if (request_is(request, "shared"))
+		answer(memory_give(context, request->what, MAP_SHARED));
+	else if (request_is(request, "private"))
+		answer(memory_give(context, request->what, MAP_PRIVATE));
+	else if (request_is(request, "carry"))
+		answer(memory_carry((pid_t)request->a, (int)request->b));
+	else
+		return false;
+	return true;
+}
+
+static bool busy_request(const struct request *request)
+{
+	struct context *context = &contexts[request->a % CONTEXTS];
+
+	if (request_is(request, "busy")) {
 		busy.first = context->gpu.put[1];
 		answer(pthread_create(&busy.thread, NULL, busy_run, context));
-	} else if (!strcmp(verb, "done"))
+	} else if (request_is(request, "done")) {
 		answer(__atomic_load_n(&busy.done, __ATOMIC_ACQUIRE));
-	else if (!strcmp(verb, "waited")) /* and from now on anew */
+	} else if (request_is(request, "waited")) { /* and from now on anew */
 		answer(__atomic_exchange_n(&busy.most, 0, __ATOMIC_RELAXED));
-	else if (!strcmp(verb, "halt"))
+	} else if (request_is(request, "halt")) {
 		answer(busy_halt(context));
-	else if (!strcmp(verb, "free"))
-		answer(context_close(context, what) ? 0 : -1);
-	else if (!strcmp(verb, "channel"))
-		answer((context->channels[context->channel_count++] = channel_add(context->group, 1, NULL, 0)) != 0);
-	else if (!strcmp(verb, "again")) /* its last channel, which did not go */
-		answer(context->channel_count++);
-	else if (!strcmp(verb, "schedule"))
-		answer(rm_control(context->group, GP_RM_GROUP_SCHEDULE, &(uint32_t){ 1 }, 3));
-	else if (!strcmp(verb, "slice"))
-		answer(rm_control(context->group, GP_RM_SLICE_SET, &slice, 8));
-	else if (!strcmp(verb, "slice?"))
-		answer(rm_control(context->group, GP_RM_SLICE_GET, &slice, 8) ? -1 : (long)slice);
-	else if (!strcmp(verb, "disable"))
-		answer(rm_control(context->subdevice, GP_RM_DISABLE_CHANNELS, &disable, sizeof(disable)));
-	else if (!strcmp(verb, "mig"))
-		answer(rm_alloc(context->subdevice, GP_RM_CLASS_MIG, NULL, 0) != 0);
-	else if (!strcmp(verb, "fork"))
-		answer(fork_child(a));
-	else if (!strcmp(verb, "xfer"))
-		answer(use_xfer = a);
-	else if (!strcmp(verb, "rename"))
-		answer(use_dup = a);
-	else if (!strcmp(verb, "rights"))
-		answer(use_rights = a);
-	else if (!strcmp(verb, "dup")) {
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Their a is context * 16 + channel. */
+static bool gpu_request(const struct request *request)
+{
+	struct fake_gpu *gpu = &contexts[request->a / 16u % CONTEXTS].gpu;
+	uint32_t channel = request->a % 16u % FAKE_GPU_CHANNELS;
+
+	if (request_is(request, "submit"))
+		answer((fake_gpu_submit(gpu, channel, request->b), (long)gpu->put[channel] - 1));
+	else if (request_is(request, "progress"))
+		answer((fake_gpu_progress(gpu, channel), 0));
+	else if (request_is(request, "word"))
+		answer((*fake_gpu_word(gpu, FAKE_GPU_HOST_WORD) = request->b));
+	else if (request_is(request, "take"))
+		answer((fake_gpu_take(gpu, channel), 0));
+	else if (request_is(request, "finish"))
+		answer((fake_gpu_finish(gpu, channel, request->b), 0));
+	else if (request_is(request, "many"))
+		answer((fake_gpu_many(gpu, channel, request->b), 0));
+	else
+		return false;
+	return true;
+}
+
+static bool descriptor_request(const struct request *request)
+{
+	uint32_t a = request->a;
+
+	if (request_is(request, "dup")) {
 		int other = dup(ctl);
 
 		close(ctl);
 		answer((ctl = other) >= 0);
-	} else if (!strcmp(verb, "number")) /* takes a descriptor's number */
+	} else if (request_is(request, "number")) { /* takes a descriptor's number */
 		answer(dup2(ctl, (int)a) == (int)a);
-	else if (!strcmp(verb, "steal")) /* the same for another file, by a system call of its own */
+	} else if (request_is(request, "steal")) { /* the same for another file, by a system call of its own */
 		answer(steal((int)a));
-	else if (!strcmp(verb, "submit")) /* a: context * 16 + channel */
-		answer((fake_gpu_submit(gpu, channel, b), (long)gpu->put[channel] - 1));
-	else if (!strcmp(verb, "progress"))
-		answer((fake_gpu_progress(gpu, channel), 0));
-	else if (!strcmp(verb, "word"))
-		answer((*fake_gpu_word(gpu, FAKE_GPU_HOST_WORD) = b));
-	else if (!strcmp(verb, "take"))
-		answer((fake_gpu_take(gpu, channel), 0));
-	else if (!strcmp(verb, "finish"))
-		answer((fake_gpu_finish(gpu, channel, b), 0));
-	else if (!strcmp(verb, "many"))
-		answer((fake_gpu_many(gpu, channel, b), 0));
-	else if (!strcmp(verb, "end")) { /* all its descriptors, and nothing freed */
+	} else if (request_is(request, "end")) { /* all its descriptors, and nothing freed */
 		answer(close(ctl) | (a ? close_range(3, 60, 0) : 0));
 		ctl = -1;
-	} else if (!strcmp(verb, "kcmp"))
-		answer(refuse_kcmp());
-	else if (!strcmp(verb, "range")) /* descriptors that nobody has open */
+	} else if (request_is(request, "range")) { /* descriptors that nobody has open */
 		answer(close_range(500, 600, 0));
-	else if (!strcmp(verb, "storm"))
-		answer(storm_all(a));
-	else if (!strcmp(verb, "hostile"))
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* How the driver is called from now on. */
+static bool call_request(const struct request *request)
+{
+	if (request_is(request, "xfer"))
+		answer(use_xfer = request->a);
+	else if (request_is(request, "rename"))
+		answer(use_dup = request->a);
+	else if (request_is(request, "rights"))
+		answer(use_rights = request->a);
+	else if (request_is(request, "kcmp"))
+		answer(refuse_kcmp());
+	else if (request_is(request, "hostile"))
 		puts(hostile());
 	else
+		return false;
+	return true;
+}
+
+static void carry_out(const struct request *request)
+{
+	if (!context_request(request) && !channel_request(request) && !memory_request(request) &&
+	    !busy_request(request) && !gpu_request(request) && !descriptor_request(request) && !call_request(request))
 		puts("what?");
 }
 
@@ -555,7 +633,7 @@ int main(void)
 		what[0] = 0;
 		if (sscanf(line, "%31s %u %u", verb, &a, &b) < 3)
 			sscanf(line, "%31s %u %127s", verb, &a, what);
-		carry_out(verb, a, b, what);
+		carry_out(&(struct request){ .verb = verb, .a = a, .b = b, .what = what });
 	}
 	return 0;
 }
