@@ -47,16 +47,42 @@ uint32_t pick(uint32_t count)
 	return choices.value[choices.at++];
 }
 
-static void explore_say_path(FILE *stream)
+/* The line of a failure. A handler of signals says it, too, so nothing here calls stdio. */
+static struct {
+	char text[4096];
+	size_t size;
+} line;
+
+static void explore_say(const char *text)
+{
+	while (*text && line.size < sizeof(line.text))
+		line.text[line.size++] = *text++;
+}
+
+static void explore_say_number(uint32_t number)
+{
+	char digits[sizeof("4294967295")];
+	size_t first = sizeof(digits) - 1;
+
+	digits[first] = 0;
+	do
+		digits[--first] = (char)('0' + number % 10);
+	while (number /= 10);
+	explore_say(&digits[first]);
+}
+
+static void explore_say_path(void)
 {
 	uint32_t d, i;
 
 	for (d = 0; d <= depth_now; d++) {
 		const struct choices *c = d == depth_now ? &choices : &path[d];
 
-		fprintf(stream, " ");
-		for (i = 0; i < c->at; i++)
-			fprintf(stream, "%s%u", i ? "," : "", c->value[i]);
+		explore_say(" ");
+		for (i = 0; i < c->at; i++) {
+			explore_say(i ? "," : "");
+			explore_say_number(c->value[i]);
+		}
 	}
 }
 
@@ -64,17 +90,25 @@ void world_fail(const char *what)
 {
 	if (failure_count++)
 		return; /* the first one is the shortest */
-	printf("FAILED %s: %s%s; again with --config %s --path '%s", world.config->name, what,
-	       is_walking ? " (in a walk from there)" : "", world.config->name, start_names[start_now]);
-	explore_say_path(stdout);
-	printf("'\n");
-	fflush(stdout);
+	line.size = 0;
+	explore_say("FAILED ");
+	explore_say(world.config->name);
+	explore_say(": ");
+	explore_say(what);
+	explore_say(is_walking ? " (in a walk from there)" : "");
+	explore_say("; again with --config ");
+	explore_say(world.config->name);
+	explore_say(" --path '");
+	explore_say(start_names[start_now]);
+	explore_say_path();
+	explore_say("'\n");
+	if (write(STDOUT_FILENO, line.text, line.size) < 0)
+		_exit(2);
 }
 
 static void explore_trapped(int number)
 {
 	world_fail(number == SIGVTALRM ? "a call does not end" : "an assertion of the core, or worse");
-	fflush(stdout);
 	_exit(1);
 }
 
@@ -180,12 +214,13 @@ static void explore_walk(const unsigned char *memory, const struct world *was)
 
 static void explore_from(uint32_t depth)
 {
-	unsigned char *memory = malloc(2 * world_memory_size), *after = memory + world_memory_size;
+	unsigned char *memory = malloc(2 * world_memory_size), *after;
 	const struct itimerval patience = { .it_value.tv_sec = EXPLORE_PATIENCE_S };
 	struct world before = world, there;
 
 	if (!memory)
 		abort();
+	after = memory + world_memory_size;
 	memcpy(memory, world_memory, world_memory_size);
 	choices.count = 0;
 	do {
@@ -252,6 +287,7 @@ static void explore_replay(const struct world_config *config, char *text)
 			choices.value[choices.count++] = (uint32_t)strtoul(value, NULL, 10);
 		world_step();
 		printf("%s at %llu ns\n", call, (unsigned long long)world.now_ns);
+		fflush(stdout); /* before the line of a failure */
 	}
 	is_walking = true;
 	world_walk();

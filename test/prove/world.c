@@ -449,7 +449,7 @@ static void world_pass(uint64_t step_ns)
 
 void world_step(void)
 {
-	uint32_t events[WORLD_EVENT_COUNT], count = 0, i, device;
+	uint32_t events[WORLD_EVENT_COUNT] = { 0 }, count = 0, i, device;
 	struct world_queue *queue;
 
 	for (i = 0; i < WORLD_EVENT_COUNT; i++)
