@@ -407,6 +407,26 @@ static void told_plan(struct told *told, const struct gp_plan *plan)
 	device->seq = plan->seq;
 }
 
+static const char *told_left_open(const struct told *told, struct told_queue *queue, enum gp_why why)
+{
+	const struct told_device *device = &told->devices[queue->device];
+
+	queue->left_why = why;
+	if (why == GP_WHY_MIN_OPEN)
+		queue->hold_ns = queue->opened_ns + device->param.min_open_ns;
+	if (why == GP_WHY_MIN_OPEN && told->core_ns >= queue->opened_ns + device->param.min_open_ns)
+		return "left open because opened a moment ago, which it was not";
+	if (why == GP_WHY_SELF && !device->attr.switch_ns)
+		return "left open because the device switches by itself, which it does not";
+	if (why == GP_WHY_SHORT && queue->short_tried)
+		return "left open as short twice in one busy period";
+	if (why == GP_WHY_SHORT) {
+		queue->short_tried = true;
+		queue->hold_ns = told->core_ns + device->attr.close_ns + device->attr.close_ns / 4 + 1;
+	}
+	return NULL;
+}
+
 static const char *told_claim(struct told *told, const struct gp_trace_event *claim)
 {
 	struct told_queue *queue = told_find(told, claim->queue);
@@ -443,21 +463,7 @@ static const char *told_claim(struct told *told, const struct gp_trace_event *cl
 		queue->has_work = true;
 		queue->presumed = queue->written == queue->completed && device->attr.fetch_counters;
 		break;
-	case GP_TRACE_LEFT_OPEN:
-		queue->left_why = (enum gp_why)claim->why;
-		if (claim->why == GP_WHY_MIN_OPEN)
-			queue->hold_ns = queue->opened_ns + device->param.min_open_ns;
-		if (claim->why == GP_WHY_MIN_OPEN && told->core_ns >= queue->opened_ns + device->param.min_open_ns)
-			return "left open because opened a moment ago, which it was not";
-		if (claim->why == GP_WHY_SELF && !device->attr.switch_ns)
-			return "left open because the device switches by itself, which it does not";
-		if (claim->why == GP_WHY_SHORT && queue->short_tried)
-			return "left open as short twice in one busy period";
-		if (claim->why == GP_WHY_SHORT) {
-			queue->short_tried = true;
-			queue->hold_ns = told->core_ns + device->attr.close_ns + device->attr.close_ns / 4 + 1;
-		}
-		break;
+	case GP_TRACE_LEFT_OPEN: return told_left_open(told, queue, (enum gp_why)claim->why);
 	case GP_TRACE_ORDER_FAILED:
 		if (claim->why != GP_WHY_TIMEOUT)
 			break; /* as it was told */

@@ -216,6 +216,16 @@ static int swarm_read_seeds(struct swarm_options *options, const char *path)
 	return 0;
 }
 
+static int swarm_choose_plant(struct swarm_options *options, const char *name)
+{
+	options->all_plants = !strcmp(name, "all");
+	options->plant = plant_find(name);
+	if (options->all_plants || options->plant)
+		return 0;
+	fprintf(stderr, "swarm: there is no planted bug '%s'; --list-plants names them\n", name);
+	return 2;
+}
+
 static int swarm_list(bool plants)
 {
 	uint32_t i;
@@ -292,13 +302,9 @@ int main(int argc, char **argv)
 				return ret;
 			break;
 		case 'p':
-			options.all_plants = !strcmp(optarg, "all");
-			options.plant = plant_find(optarg);
-			if (!options.all_plants && !options.plant) {
-				fprintf(stderr, "swarm: there is no planted bug '%s'; --list-plants names them\n",
-					optarg);
-				return 2;
-			}
+			ret = swarm_choose_plant(&options, optarg);
+			if (ret)
+				return ret;
 			break;
 		default: fputs(swarm_help, stderr); return 2;
 		}
