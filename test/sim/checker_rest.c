@@ -76,7 +76,7 @@ static void rest_note(const struct told *told, struct rest_state *state)
 {
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++) {
+	for (i = 0; i < told->queue_end && i < TOLD_QUEUE_MAX; i++) {
 		const struct told_queue *q = &told->queues[i];
 
 		struct gp_queue_id id = { i, q->generation };
