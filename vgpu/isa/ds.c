@@ -208,8 +208,7 @@ static enum isa_result ds_swizzle(struct gp_isa_group *group, struct gp_isa_wave
 		} else if (control & 0x8000u) {
 			lane = (i & ~3u) | (control >> (i & 3u) * 2u & 3u);
 		} else {
-			lane = ((((i & 31u) & (control & 31u)) | (control >> 5 & 31u)) ^ (control >> 10 & 31u)) |
-			       (i & 32u);
+			lane = (((i & control & 31u) | (control >> 5 & 31u)) ^ (control >> 10 & 31u)) | (i & 32u);
 		}
 		result[i] = exec >> lane & 1u ? from[lane] : 0;
 	}

@@ -102,7 +102,7 @@ static inline uint32_t isa_reverse(uint32_t x)
 /* How many bits from the top are the sign's; ~0: all of them. */
 static inline uint32_t isa_sign_bits(uint32_t x)
 {
-	uint32_t y = x ^ (uint32_t)((int32_t)x >> 31);
+	uint32_t y = x >> 31 ? ~x : x;
 
 	return y ? (uint32_t)__builtin_clz(y) : ~0u;
 }
