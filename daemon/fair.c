@@ -223,8 +223,8 @@ void gp_fair_forget(struct gp_daemon *daemon, struct gp_client *client)
 /* The most urgent one first: it waits for one of the others at most. */
 static struct gp_client *fair_rung(struct gp_daemon *daemon)
 {
-	for (uint32_t i = GP_PRIORITY_MAX + 1; daemon->fair.rung_count && i--;)
-		for (struct gp_client *client = daemon->fair.rung[i]; client; client = client->rung_next)
+	for (uint32_t end = GP_PRIORITY_MAX + 1; daemon->fair.rung_count && end; end--)
+		for (struct gp_client *client = daemon->fair.rung[end - 1]; client; client = client->rung_next)
 			if (gp_fair_may(daemon, client->owner))
 				return client;
 	return NULL;

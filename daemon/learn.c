@@ -7,6 +7,7 @@
  * is there, it is what was assumed until he has a value, too. Never is it far from what was assumed for the device.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "daemon/daemon.h"
 
 #define LEARN_MIN 8u /* transactions of a user before they count */
@@ -48,8 +49,7 @@ static uint64_t learn_user_ns(const struct gp_cost_user *user, bool open)
 	uint32_t count = user->count[open] < GP_COST_SAMPLES ? user->count[open] : GP_COST_SAMPLES;
 	uint64_t ns[GP_COST_SAMPLES];
 
-	for (uint32_t i = 0; i < count; i++)
-		ns[i] = user->ns[open][i];
+	memcpy(ns, user->ns[open], sizeof(ns));
 	qsort(ns, count, sizeof(ns[0]), learn_compare);
 	return ns[count * 3 / 4];
 }
