@@ -53,12 +53,13 @@ static void safety_gpu(const struct gp_safety *safety, const struct gp_facts_gpu
 
 static void safety_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
-	GP_AUTO_FREE struct gp_safety *safety = calloc(1, sizeof(*safety));
+	GP_AUTO_FREE struct gp_safety *safety = NULL;
 	struct gp_error error = { "out of memory" };
 	struct gp_finding *finding;
 
 	if (!facts->gpu_count)
 		return;
+	safety = calloc(1, sizeof(*safety));
 	if (!safety || gp_safety_read(safety, &error)) {
 		finding = gp_report_add(report, GP_SEVERITY_WARNING, GP_FACTS_UNKNOWN,
 					"the list of unsafe combinations cannot be read: %.300s", error.text);
