@@ -414,10 +414,12 @@ static void attack_runtime(void)
 /* All places there are. */
 static void attack_tables(void)
 {
-	for (uint32_t i = 0; i < attack.count && now_ns() < attack.end_ns; i++)
-		if (hello(&attack.clients[i], 0) && i < 8)
-			for (uint32_t slot = 0; slot < GP_WIRE_QUEUE_MAX; slot++)
-				add_queue(&attack.clients[i], slot, 1);
+	for (uint32_t i = 0; i < attack.count && now_ns() < attack.end_ns; i++) {
+		bool is_in = hello(&attack.clients[i], 0);
+
+		for (uint32_t slot = 0; is_in && i < 8 && slot < GP_WIRE_QUEUE_MAX; slot++)
+			add_queue(&attack.clients[i], slot, 1);
+	}
 	while (now_ns() < attack.end_ns) {
 		listen_all(0, 50000);
 		usleep(10000);
@@ -507,8 +509,9 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], attacks[i].name) != 0)
 			continue;
 		attack.count = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : attacks[i].count;
-		attack.count = attack.count && attack.count <= CLIENTS_MAX ? attack.count : attacks[i].count;
-		attack.clients = calloc(attack.count, sizeof(*attack.clients));
+		if (!attack.count || attack.count > CLIENTS_MAX)
+			attack.count = attacks[i].count;
+		attack.clients = calloc(CLIENTS_MAX, sizeof(*attack.clients));
 		for (uint32_t k = 0; attack.clients && k < attack.count; k++)
 			attack.clients[k].fd = -1;
 		if (!attack.clients)

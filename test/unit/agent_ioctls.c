@@ -221,7 +221,7 @@ static void test_shares(void **state)
 	memory.mmap_offset = (uintptr_t)mmap(pages, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0);
 	assert_int_equal(gp_kfd_ioctl(fd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &memory), 0);
 	assert_int_equal(share_count, 0);
-	mmap(pages, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+	assert_ptr_equal(mmap(pages, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0), pages);
 	assert_int_equal(gp_kfd_ioctl(fd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &memory), 0);
 	assert_int_equal(share_count, 1);
 	assert_int_equal(shares[0].kind, GP_SHARE_MEMORY);

@@ -190,7 +190,7 @@ int scene_order(uint64_t seq, const struct gp_wire_change *change, uint32_t gpu_
 	struct {
 		struct gp_wire_applied head;
 		struct gp_wire_change change;
-	} applied;
+	} applied = { 0 };
 
 	assert_int_equal(gp_link_message(&order, sizeof(order), NULL, 0), 0);
 	assert_true(scene_said(GP_WIRE_APPLIED, &applied, sizeof(applied)));

@@ -48,9 +48,10 @@ static uint64_t top_run(struct top *top, uint64_t duration_ns, uint32_t first)
 		for (i = 0; i < top->w->queue_count; i++) {
 			if (i != top->high && top->w->queues[i].open)
 				alone = false;
-			if (i >= first && top->w->queues[i].open && top->w->queues[i].used)
-				world_complete(top->w, i, 1);
 		}
+		for (i = first; i < top->w->queue_count; i++)
+			if (top->w->queues[i].open && top->w->queues[i].used)
+				world_complete(top->w, i, 1);
 		disturbed_ns += alone ? 0 : 250 * US;
 	}
 	return disturbed_ns;

@@ -36,7 +36,8 @@ static uint32_t lines(void (*act)(struct gp_owner *owner), struct gp_owner *owne
 	fflush(stderr);
 	dup2(kept, 2);
 	stream = fopen(path, "r");
-	while (stream && fgets(line, sizeof(line), stream))
+	assert_non_null(stream);
+	while (fgets(line, sizeof(line), stream))
 		count += strstr(line, text) != NULL;
 	fclose(stream);
 	unlink(path);

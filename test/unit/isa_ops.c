@@ -250,7 +250,7 @@ static void test_matrix(void **state)
 	assert_int_equal(ops_run(ops, words, 2), GP_ISA_ENDED);
 	for (uint32_t lane = 0; lane < 64u; lane++)
 		for (uint32_t row = 0; row < 4u; row++) {
-			float expected = (float)(lane / 4u * 4u + row + 1u) * (float)(2u * lane + 1u), got;
+			float expected = (float)((lane & ~3u) + row + 1u) * (float)(2u * lane + 1u), got;
 
 			memcpy(&got, &ops->wave->v[16u + row][lane], 4);
 			assert_true(got == expected);
