@@ -247,6 +247,7 @@ KERNEL(indexed_registers)
 	sixteen a;
 
 	for (int k = 0; k < 16; k++)
+		// cppcheck-suppress uninitvar ; a vector, which it takes for a pointer
 		a[k] = in[(I + k) % n];
 	for (int k = 0; k < 4; k++) {
 		a[in[k] & 15] = a[in[k + 4] & 15] * 3 + (u32)k;

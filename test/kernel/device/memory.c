@@ -383,6 +383,7 @@ int soft_memory_find(struct kfd_process_device *pdd, u64 address, u64 *ret_base,
 	mutex_lock(&memories_lock);
 	list_for_each_entry(memory, &memories, node)
 	{
+		/* cppcheck-suppress uninitvar ; list_for_each_entry() sets it */
 		if (!pdd->drm_priv || memory->vm != drm_priv_to_vm(pdd->drm_priv) || address < memory->base.va ||
 		    address >= memory->base.va + memory->size)
 			continue;
