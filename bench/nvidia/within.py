@@ -118,7 +118,11 @@ class Theatre:
             " ".join(str(word) for word in (names.get(line.get("pid"), ""), line.get("event"), line.get("why")) if word)
             for line in lines
         )
-        return {"seconds": (max(times) - min(times)) / 1e9 if times else 0, "counted": counted, "lines": lines[-EVENTS_KEPT:]}
+        return {
+            "seconds": (max(times) - min(times)) / 1e9 if times else 0,
+            "counted": counted,
+            "lines": lines[-EVENTS_KEPT:],
+        }
 
     def window(self, name, seconds, settings, stopped=None):
         self.stage.reload(self.daemon, settings)
