@@ -14,9 +14,10 @@
 #include "agent/next.h"
 #include "agent/sys.h"
 
-#define FDS_HIGH 700 /* above what programs use, below the usual limit of 1024; chosen */
-#define FDS_OWN  12u /* of the agent of a program with one open file of the driver, and two for a moment */
-#define FDS_LEFT 16u /* what the program has left then; chosen: a HIP program without us opens ten */
+#define FDS_HIGH      700   /* above what programs use, below the usual limit of 1024; chosen */
+#define FDS_OWN       12u   /* of the agent of a program with one open file of the driver, and two for a moment */
+#define FDS_ASKED_MAX 4096u /* chosen: a few hundred microseconds */
+#define FDS_LEFT      16u   /* what the program has left then; chosen: a HIP program without us opens ten */
 
 /* What a number leads to. All eventfds have one inode: of them one is as good as another. */
 struct fds_file {
@@ -98,18 +99,23 @@ static int fds_high(int fd)
 	return r >= 0 ? r : (int)gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
 }
 
-/* From the top down: there most programs have nothing, and the count ends soon. */
+/* From the top down: there most programs have nothing, and the count ends soon. One that has so many up there, or where
+ * that may not be asked, is not short of them. */
 bool gp_fds_are_enough(void)
 {
 	struct rlimit limit = { 0 };
-	uint32_t count = 0;
+	uint32_t count = 0, asked = 0;
 	rlim_t fd;
 
-	/* Where that may not be asked, there are enough. */
 	if (gp_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) < 0)
 		return true;
-	for (fd = limit.rlim_cur < INT_MAX ? limit.rlim_cur : INT_MAX; fd && count < FDS_OWN + FDS_LEFT; fd--)
-		count += gp_sys(SYS_fcntl, (long)fd - 1, F_GETFD) == -EBADF;
+	for (fd = limit.rlim_cur < INT_MAX ? limit.rlim_cur : INT_MAX; fd && count < FDS_OWN + FDS_LEFT; fd--) {
+		long r = gp_sys(SYS_fcntl, (long)fd - 1, F_GETFD);
+
+		if ((r < 0 && r != -EBADF) || ++asked == FDS_ASKED_MAX)
+			return true;
+		count += r < 0;
+	}
 	return count == FDS_OWN + FDS_LEFT;
 }
 

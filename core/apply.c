@@ -281,7 +281,8 @@ int gp_sched_device_start(struct gp_sched *sched, uint32_t device, uint64_t now_
 	if (!d->stopped)
 		return 0;
 	gp_clock(sched, now_ns);
-	d->stopped = d->opening_all = false;
+	d->stopped = false;
+	d->opening_all = !d->policy->gates; /* what is closed still no decision about ranks would open */
 	d->dirty = true;
 	gp_slice_look(d);
 	for (seat = d->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next) {

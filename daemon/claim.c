@@ -5,8 +5,10 @@
  * leaves that GPU alone and looks again now and then. The kernel ends the lock with the process, and says whose it is.
  *
  * The lock is the process's (F_SETLK): another open and close of the same file here would end it, and nothing else
- * opens it. Nothing is ever written into the file. Only the daemon's own user can open it, so that nobody else can keep
- * a daemon from a GPU. Where the file cannot be opened, the GPU is scheduled, and the journal says so.
+ * opens it. Nothing is ever written into the file. Only the daemon's own user can open it for writing, so that no other
+ * user can keep a daemon from a GPU. Root of a container may have the folder mounted read-only, and can lock the file
+ * for reading: no daemon does that, so such a lock counts for nothing. Where the lock cannot be had for another reason
+ * than a daemon that has it, the GPU is scheduled, and the journal says so.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +20,7 @@
 
 #define CLAIM_PATH_SIZE 160u
 #define CLAIM_AGAIN_NS  2000000000ull /* between two looks; chosen */
+#define CLAIM_TRIES     8u            /* for a file that daemons remove as they end; chosen */
 
 const char *gp_claim_folder = "/run/gpreempt";
 
@@ -52,7 +55,7 @@ static int claim_take(struct gp_device_entry *device, pid_t *ret_holder)
 	char path[CLAIM_PATH_SIZE];
 
 	claim_path(device, path);
-	for (;;) {
+	for (uint32_t i = 0; i < CLAIM_TRIES; i++) {
 		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 		int fd = claim_open(path), r;
 
@@ -65,27 +68,34 @@ static int claim_take(struct gp_device_entry *device, pid_t *ret_holder)
 			return 0;
 		}
 		if (r == -EAGAIN || r == -EACCES)
-			r = fcntl(fd, F_GETLK, &lock) ? -errno : lock.l_type == F_UNLCK ? 0 : -EBUSY;
+			r = fcntl(fd, F_GETLK, &lock) ? -errno :
+			    lock.l_type == F_UNLCK    ? 0 :
+			    lock.l_type == F_WRLCK    ? -EBUSY :
+							-EPERM;
 		close(fd);
 		if (r == -EBUSY)
 			*ret_holder = lock.l_pid;
 		if (r)
 			return r;
 	}
+	return -EAGAIN;
 }
 
 static void claim_leave(struct gp_daemon *daemon, struct gp_device_entry *device, pid_t holder)
 {
 	char who[64] = "in another container", why[GP_WHY_TEXT];
+	bool was_stopped;
 
-	if (holder)
+	if (holder > 0)
 		snprintf(who, sizeof(who), "pid %d", (int)holder);
 	snprintf(
 		why, sizeof(why),
 		"another gpreemptd (%s) schedules this GPU; end one of the two. This one takes over when the other has ended",
 		who);
+	was_stopped = device->stopped;
 	gp_device_stop(daemon, device, why);
-	device->claim.is_left = device->claim.is_why = true;
+	device->claim.is_left = true;
+	device->claim.is_why = !was_stopped;
 	gp_timer_sooner(daemon, &daemon->claim_timer, gp_now_ns() + CLAIM_AGAIN_NS);
 }
 
@@ -98,6 +108,7 @@ void gp_claim_all(struct gp_daemon *daemon)
 		pid_t holder;
 		int r = *device->info.identity ? claim_take(device, &holder) : 0;
 
+		device->claim.error = r;
 		if (r == -EBUSY) {
 			claim_leave(daemon, device, holder);
 		} else if (r && !is_said) {
@@ -114,10 +125,16 @@ void gp_claim_due(struct gp_daemon *daemon, uint64_t now_ns)
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
 		struct gp_device_entry *device = &daemon->devices[i];
 		pid_t holder;
+		int r;
 
-		if (!device->claim.is_left)
+		if (!device->claim.is_left || daemon->loop.stopping)
 			continue;
-		if (claim_take(device, &holder) == -EBUSY) {
+		r = claim_take(device, &holder);
+		if (r && r != -EBUSY && r != device->claim.error)
+			gp_log("GPU %u: the daemon cannot tell whether the other gpreemptd has ended: %s: %s",
+			       device->info.gpu_id, gp_claim_folder, strerror(-r));
+		device->claim.error = r;
+		if (r) { /* an error does not say that the other one has ended */
 			gp_timer_sooner(daemon, &daemon->claim_timer, now_ns + CLAIM_AGAIN_NS);
 			continue;
 		}

@@ -50,6 +50,7 @@ struct gp_claim {
 	int fd;
 	bool is_left; /* another daemon has it */
 	bool is_why;  /* and that is why it is stopped */
+	int error;    /* of the last try; 0: it has the GPU */
 };
 
 struct gp_device_entry {

@@ -134,6 +134,15 @@ static bool unmanaged_is_certain(struct gp_daemon *daemon, const struct unmanage
 	return false;
 }
 
+/* It has queues on a GPU that this daemon schedules. What runs elsewhere has an agent of another daemon, perhaps. */
+static bool unmanaged_is_here(const struct gp_daemon *daemon, const struct unmanaged_process *process)
+{
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		if (process->devices >> i & 1 && !daemon->devices[i].claim.is_left)
+			return true;
+	return false;
+}
+
 static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *driver,
 			      struct unmanaged_process *process, const struct gp_device_queue *queues,
 			      uint32_t queue_count)
@@ -144,7 +153,7 @@ static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *
 	unmanaged_queues(daemon, process, queues, queue_count);
 	if (process->client)
 		gp_adopt_end(daemon, process->client);
-	if (!unmanaged_is_certain(daemon, process))
+	if (!unmanaged_is_here(daemon, process) || !unmanaged_is_certain(daemon, process))
 		return;
 	if (!process->client && process->queue_count && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
 		process->client = gp_adopt(daemon, driver, process->pid, process->uid, process->name);

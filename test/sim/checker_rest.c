@@ -92,20 +92,20 @@ static void rest_note(const struct told *told, struct rest_state *state)
 }
 
 /* While the core awaits answers on a device it looks at no timer there: what was announced and ran out meanwhile counts
- * until the wait is over. */
-static void rest_wait(const struct told *told, struct rest_state *state)
+ * until the wait is over, or until the next plan, before which the core looks. */
+static void rest_wait(const struct told *told, struct rest_state *state, const struct check_event *event)
 {
 	uint32_t d, i;
 
 	for (d = 0; d < told->device_count; d++) {
-		bool waits = told_waits(told, d);
+		bool waits = told_waits(told, d), is_planned = event->type == CHECK_PLAN && event->plan->device == d;
 
-		if (waits && !state->waits[d])
-			state->wait_begin_ns[d] = told->core_ns;
 		for (i = 0; state->waits[d] && i < told->queue_end; i++)
 			if (told->queues[i].device == d && state->hint_ns[i] > state->wait_begin_ns[d] &&
 			    state->hint_ns[i] < told->core_ns)
 				state->hint_ns[i] = told->core_ns;
+		if (waits && (!state->waits[d] || is_planned))
+			state->wait_begin_ns[d] = told->core_ns;
 		state->waits[d] = waits;
 	}
 }
@@ -219,7 +219,7 @@ static void rest_event(struct checker_run *run, void *data, const struct check_e
 		rest_claim(run, state, event->trace);
 	if (event->type <= CHECK_TRACE)
 		rest_note(told, state);
-	rest_wait(told, state);
+	rest_wait(told, state, event);
 	if (event->type != CHECK_QUIET || told->version == state->version)
 		return;
 	state->version = told->version;

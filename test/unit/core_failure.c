@@ -394,6 +394,10 @@ static void closed_gate_without_a_policy_is_opened(void **state)
 	world_gate_lost(p.w, p.low, false);
 	world_run(p.w, 10 * MS);
 	assert_true(world_is_open(p.w, p.low));
+	world_gate_lost(p.w, p.low, false);
+	assert_int_equal(gp_sched_device_start(p.w->sched, p.device, p.w->now_ns), 0);
+	world_run(p.w, 10 * MS);
+	assert_true(world_is_open(p.w, p.low));
 	world_free(p.w);
 }
 

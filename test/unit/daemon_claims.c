@@ -17,10 +17,10 @@ static struct agent urgent, batch;
 static pid_t rival;
 static char path[128];
 
-/* What the first daemon does, as gpreemptd(8) has it. */
-static void rival_start(void)
+/* What the first daemon does, as gpreemptd(8) has it; or a process that may only read the file. */
+static void rival_start(bool reads)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct flock lock = { .l_type = reads ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET };
 	int ready[2], fd;
 	char byte;
 
@@ -28,7 +28,7 @@ static void rival_start(void)
 	rival = fork();
 	if (!rival) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		fd = open(path, O_RDWR | O_CREAT, 0600);
+		fd = open(path, (reads ? O_RDONLY : O_RDWR) | O_CREAT, 0600);
 		if (fd < 0 || fcntl(fd, F_SETLK, &lock) || write(ready[1], "", 1) != 1)
 			_exit(1);
 		pause();
@@ -124,7 +124,7 @@ static void test_second(void **state)
 	char who[64];
 
 	(void)state;
-	rival_start();
+	rival_start(false);
 	gp_claim_all(&world.daemon);
 	snprintf(who, sizeof(who), "another gpreemptd (pid %d) schedules this GPU", (int)rival);
 	expect(GP_CONTROL_STATUS, 0, 0, who);
@@ -141,7 +141,7 @@ static void test_second(void **state)
 static void test_paused(void **state)
 {
 	(void)state;
-	rival_start();
+	rival_start(false);
 	gp_claim_all(&world.daemon);
 	expect(GP_CONTROL_PAUSE, 0, 0, "");
 	expect(GP_CONTROL_STATUS, 0, 0, "asked for by");
@@ -166,12 +166,42 @@ static void test_no_file(void **state)
 	expect_preempts(true);
 }
 
+/* A process that may only read the file can lock it for reading. It keeps no daemon from the GPU. */
+static void test_reader(void **state)
+{
+	(void)state;
+	rival_start(true);
+	gp_claim_all(&world.daemon);
+	assert_false(world.daemon.devices[0].stopped);
+	expect_preempts(true);
+	rival_end();
+}
+
+/* If the daemon cannot look any more, the other one has not ended. */
+static void test_error(void **state)
+{
+	const char *folder = gp_claim_folder;
+
+	(void)state;
+	rival_start(false);
+	gp_claim_all(&world.daemon);
+	gp_claim_folder = "/proc/there/is/none";
+	world_wait(&world, 3000);
+	assert_true(world.daemon.devices[0].stopped);
+	expect_preempts(false);
+	gp_claim_folder = folder;
+	rival_end();
+	expect_preempts(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_alone, begin, end),
 		cmocka_unit_test_setup_teardown(test_second, begin, end),
 		cmocka_unit_test_setup_teardown(test_paused, begin, end),
+		cmocka_unit_test_setup_teardown(test_reader, begin, end),
+		cmocka_unit_test_setup_teardown(test_error, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_file, begin, end),
 	};
 

@@ -149,12 +149,25 @@ static void test_pause(void **state)
 	assert_int_equal(world.daemon.client_count, 2);
 }
 
+/* On a GPU that another daemon has it may be that one's client: nothing is said of it, and it is not set aside. */
+static void test_left(void **state)
+{
+	(void)state;
+	world.daemon.devices[0].claim.is_left = true;
+	for (int i = 0; i < 40; i++)
+		settle(100);
+	assert_string_equal(said(), "");
+	assert_int_equal(world.daemon.client_count, 1);
+	world.daemon.devices[0].claim.is_left = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_rank, begin, end),
 		cmocka_unit_test_setup_teardown(test_gone, begin, end),
 		cmocka_unit_test_setup_teardown(test_pause, begin_pause, end),
+		cmocka_unit_test_setup_teardown(test_left, begin_pause, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
