@@ -204,17 +204,20 @@ def stopped_escalates(build):
 @case
 def policy_changed(build):
     """Another policy by reload, and back, with each mechanism: orders are carried out as before. The new core counts its plans from 1, agents
-    take no order older than their last."""
+    take no order older than their last. Under policy none the program that was held out runs beside the urgent one."""
     for name in ("debugger", "self", "update"):
         with Stage(build, dilation=FAST, mechanism=name) as stage:
             daemon = stage.daemon()
             below, above = pair(stage)
             wait_shut(stage, below)
-            for policy in ("rr", "hpf"):
+            for policy in ("none", "rr", "hpf"):
                 with open(stage.file("gpreemptd.conf"), "w", encoding="utf-8") as file:
                     file.write(stage.configuration({"policy.policy": policy}))
                 daemon.signal(signal.SIGHUP)
                 wait_for("policy " + policy, lambda policy=policy: stage.status()["daemon"]["policy"] == policy)
+                if policy == "none":
+                    wait_all_open(stage, below)
+                    wait_progress(stage, below)
             above.end()
             wait_progress(stage, below)
             again = stage.train(["-p", "80"], "again")
