@@ -104,6 +104,11 @@ bool gp_budget_holds_back(struct gp_sched *sched, const struct gp_queue *q)
 #define SWITCH_GATHER    2u /* slices are so many times as long where nobody waits for what they delay, or not always */
 #define SWITCH_COUNT_MAX 1000000u /* in a window */
 
+uint64_t gp_budget_limit(const struct gp_device *device)
+{
+	return device->param.overhead_permille * 1000000000ull / device->attr.switch_ns;
+}
+
 uint64_t gp_budget_short_ns(const struct gp_device *device)
 {
 	uint64_t slow_ns = device->attr.switch_ns * 1000 / device->param.overhead_permille;
@@ -154,12 +159,16 @@ void gp_budget_confirm(const struct gp_sched *sched, struct gp_device *device)
 
 void gp_budget_doubt(const struct gp_sched *sched, struct gp_device *device)
 {
-	uint64_t limit = device->param.overhead_permille * 1000000000ull / device->attr.switch_ns;
-
-	if (device->saves_per_s > limit) /* that was long ago */
-		device->saves_per_s = limit;
+	if (device->saves_per_s > gp_budget_limit(device)) /* that was long ago */
+		device->saves_per_s = gp_budget_limit(device);
 	if (device->slow_until_ns > sched->now_ns + SLOW_NS)
 		device->slow_until_ns = sched->now_ns + SLOW_NS;
+}
+
+void gp_budget_over(struct gp_sched *sched, struct gp_device *device)
+{
+	device->slow_until_ns = 0;
+	budget_set_rate(sched, device, 0);
 }
 
 void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device)
@@ -170,14 +179,13 @@ void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device)
 		gp_device_wake(device, device->saves_ns + SWITCH_FRESH_NS);
 		return;
 	}
-	device->slow_until_ns = 0;
-	budget_set_rate(sched, device, 0);
+	gp_budget_over(sched, device);
 }
 
 static void budget_window(struct gp_sched *sched, struct gp_device *device, uint32_t saves, uint64_t window_ns)
 {
-	uint64_t past = device->saves_per_s, most = 1000000000000ull / device->attr.switch_ns, now, smooth;
-	uint64_t wild = SWITCH_WILD * device->param.overhead_permille * 1000000000ull / device->attr.switch_ns;
+	uint64_t most = 1000000000000ull / device->attr.switch_ns, past, now, smooth;
+	uint64_t wild = SWITCH_WILD * gp_budget_limit(device);
 
 	if (saves > SWITCH_COUNT_MAX)
 		saves = SWITCH_COUNT_MAX;
@@ -188,6 +196,7 @@ static void budget_window(struct gp_sched *sched, struct gp_device *device, uint
 	if (!device->under_counts)
 		gp_stay_counted(sched, device, saves, window_ns);
 	device->under_counts = device->under_seat != GP_NONE;
+	past = device->saves_per_s;
 	if (now > wild && wild > past)
 		now = wild;
 	smooth = now > past ? SWITCH_RISE : SWITCH_SMOOTH;

@@ -18,13 +18,18 @@
  * long. How much of a stretch is gaps is known only while nobody is in between: else pieces seem to last until their
  * switches are over, and what is seen is corrected for them. While a client is held out no switches are seen: what they
  * cost is remembered, and after a while forgotten, so that it is measured anew.
+ *
+ * A program may change: it starts kernel by kernel and goes on by graphs. What was learned is wrong from then on: gaps
+ * that are seen with nobody in between replace it, and the limit of switches has no cause any more once somebody was
+ * held out for a stretch to its end.
  */
 #include "core/state.h"
 
 #define STAY_PRIOR_NS    2000000ull /* what was learned before counts as much as so long of what is seen now (chosen) */
 #define STAY_LEAST_NS    1000000ull /* of stretches in a window: in less than that switches say nothing (chosen) */
-#define STAY_PART        16u        /* and so much of the window at least */
-#define STAY_LENGTH_MOST 4u         /* the next is expected to be at most so many times as long as the last (chosen) */
+#define STAY_TRUTH_NS    20000000ull /* of holding out: then the gaps are as they seem (chosen) */
+#define STAY_PART        16u         /* and so much of the window at least */
+#define STAY_LENGTH_MOST 4u          /* the next is expected to be at most so many times as long as the last (chosen) */
 #define STAY_HOLD_NS     10000000000ull /* forgotten after; twice as long each time that it was confirmed … */
 #define STAY_HOLD_NS_MAX 60000000000ull
 #define STAY_GAPS        2u           /* shorter gaps than so many switches are never worth going to and fro */
@@ -99,8 +104,11 @@ static void stay_hold(struct gp_stay *stay, bool holds)
 {
 	if (stay->holds == holds)
 		return;
-	if (!holds)
+	if (!holds) {
 		stay->idle = stay_idle(stay);
+		if (stay->held_ns >= STAY_TRUTH_NS && stay->seen > stay->idle)
+			stay->seen = stay->idle;
+	}
 	stay->held_ns = stay->held_idle_ns = 0;
 	stay->holds = holds;
 }
@@ -133,8 +141,11 @@ void gp_stay_look(struct gp_sched *sched, struct gp_device *device)
 		return;
 	stay_account(stay, sched->now_ns - stay->mark_ns, now);
 	stay->mark_ns = sched->now_ns;
-	if (stay->state != GP_STAY_OUT && now == GP_STAY_OUT)
+	if (stay->state != GP_STAY_OUT && now == GP_STAY_OUT) {
 		stay_end(stay);
+		if (device->slowed && stay->holds && stay->stays)
+			gp_budget_over(sched, device);
+	}
 	if (stay->state == GP_STAY_OUT && now != GP_STAY_OUT)
 		stay->count++;
 	stay->state = now;
@@ -155,6 +166,15 @@ static uint64_t stay_seen(const struct gp_device *device, uint64_t idle_ns, uint
 	return idle_ns < left_ns ? idle_ns * 1000 / left_ns : idle_ns ? 1000 : 0;
 }
 
+/* It launches ahead no more: that need not be tried again, and what was counted below long slices is of other work.
+ * Until its switches are counted they cost as much as they may. */
+static void stay_change(const struct gp_sched *sched, struct gp_device *device)
+{
+	device->stay.shared_ns = sched->now_ns;
+	if (device->stay.rate < gp_budget_limit(device))
+		device->stay.rate = gp_budget_limit(device);
+}
+
 /* Whether the urgent client waits for its results. */
 static void stay_look_ahead(struct gp_sched *sched, struct gp_device *device)
 {
@@ -168,6 +188,8 @@ static void stay_look_ahead(struct gp_sched *sched, struct gp_device *device)
 		(!gp_gather_ns(device) || sched->queues[top].dense >= (was ? STAY_DENSE / 2 : STAY_DENSE));
 	if (device->stay.gathers == was || !device->slowed)
 		return;
+	if (was)
+		stay_change(sched, device);
 	gp_slice_look(device);
 	if (was && gp_gather_ns(device))
 		gp_budget_doubt(sched, device);

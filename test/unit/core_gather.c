@@ -333,6 +333,40 @@ static void throughput_holds_nobody_out(void **state)
 	world_free(p.w);
 }
 
+/* A server that started kernel by kernel answers by graphs from then on: from its third answer on it has the device to
+ * itself for each, and nothing is left of the limit of switches. */
+static void answers_by_graphs_follow(void **state)
+{
+	struct pair p;
+	uint32_t answer, token;
+
+	(void)state;
+	pair_begin(&p, GATHER);
+	for (token = 0; token < 20; token++) { /* kernel by kernel, and put aside seldom */
+		world_write(p.w, p.high, 1);
+		world_run(p.w, 300 * US);
+		wait_for_result(&p);
+		world_run(p.w, 1500 * US);
+		launch(&p, 120 * MS, 2);
+		assert_true(is_slowed(&p));
+	}
+	world_drain(p.w, p.high);
+	for (answer = 0; answer < 12; answer++) {
+		world_run(p.w, 33 * MS);
+		for (token = 0; token < 16; token++) {
+			world_write(p.w, p.high, 1);
+			world_run(p.w, 2500 * US);
+			assert_true(answer < 2 || !world_is_open(p.w, p.low));
+			world_drain(p.w, p.high);
+			world_run(p.w, 50 * US);
+		}
+	}
+	assert_int_equal(world_last_order(p.w, p.low, 0)->why, GP_WHY_STAY);
+	assert_false(is_slowed(&p));
+	assert_int_equal(p.w->queues[p.low].slice_ns, SHORT);
+	world_free(p.w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +382,7 @@ int main(void)
 		cmocka_unit_test(not_for_latency),
 		cmocka_unit_test(a_program_may_ask),
 		cmocka_unit_test(throughput_holds_nobody_out),
+		cmocka_unit_test(answers_by_graphs_follow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

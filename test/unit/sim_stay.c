@@ -6,6 +6,8 @@
  */
 #include "test/unit/sim_fixture.h"
 
+#define AHEAD_US 1500000u /* a server that starts launches ahead for so long */
+
 static struct gp_desc desc;
 
 /* clang-format off */
@@ -33,6 +35,10 @@ static struct gp_desc desc;
 #define EAGER_LATE URGENT("start = 1s\narrival = closed\nthink = 50us\nsession = 4000\npause = 300ms\nstep = kernel full 10us\n")
 #define TOKENS_FIRST "[client first]\nkind = service\npriority = 80\nunseen = yes\narrival = closed\nthink = 46us\nsession = 320\npause = 1000s\n" \
 		     "step = kernel full 2.8ms\nstep = copy 64B to-host\nstep = kernel 1 2us\n"
+/* A server that starts kernel by kernel without waiting for each, and answers by graphs from then on. */
+#define TOKENS_AFTER URGENT("start = 1600ms\narrival = closed\nthink = 46us\nsession = 16\npause = 33ms\n" \
+			    "step = kernel full 2.8ms\nstep = copy 64B to-host\nstep = kernel 1 2us\n")
+#define AHEAD_FIRST(kernel) "[client first]\nkind = service\npriority = 80\nunseen = yes\nstep = kernel " kernel "\n"
 /* A kernel that never ends. */
 #define ENDLESS "[client urgent]\nkind = batch\npriority = 80\nunseen = yes\nstep = kernel full 3000s\n"
 /* clang-format on */
@@ -70,25 +76,31 @@ static const struct shape phases[] = {
 	{ "tokens, then eager", EAGER_LATE TOKENS_FIRST, GP_PROTECT_BALANCED, 20, 0, 380, 10 },
 };
 
-static struct gp_result_run run_shape(const struct shape *shape, const char *mode)
+static struct gp_result_run run_mix(const char *mix, enum gp_protect protect, const char *mode)
 {
 	struct gp_workload workload;
 	struct gp_sim_config config;
 	struct gp_result_run run;
 	struct gp_error error = { "" };
-	char mix[2048];
 
-	snprintf(mix, sizeof(mix), "%s%s", shape->urgent, TRAINING);
 	fixture_mix(mix, &desc, &workload);
 	config = fixture_config(&desc, &workload);
 	config.gate_cost_ns = 0; /* as the device has it */
 	config.sample_ns = 250 * US;
 	config.duration_ns = 5 * S;
-	config.param.protect = shape->protect;
+	config.param.protect = protect;
 	if (gp_mode_run(&config, mode, NULL, &run, &error))
 		fail_msg("%s", error.text);
 	gp_workload_fini(&workload);
 	return run;
+}
+
+static struct gp_result_run run_shape(const struct shape *shape, const char *mode)
+{
+	char mix[2048];
+
+	snprintf(mix, sizeof(mix), "%s%s", shape->urgent, TRAINING);
+	return run_mix(mix, shape->protect, mode);
 }
 
 static void test_shapes(void **state)
@@ -141,11 +153,70 @@ static void test_phases(void **state)
 	}
 }
 
+/* Launches that nobody waits for, so many for each token, and a pause after each. */
+static void add_launches(char *mix, size_t size, uint32_t count, uint32_t every_us)
+{
+	uint32_t at_us = 0, i, in_line = 0;
+	size_t used = strlen(mix);
+
+	while (at_us < AHEAD_US) {
+		for (i = 0; i < count; i++, at_us += every_us) {
+			used += (size_t)snprintf(mix + used, size - used, "%s %uus", in_line ? "" : "offsets =", at_us);
+			in_line = (in_line + 1) % 40;
+			used += in_line ? 0 : (size_t)snprintf(mix + used, size - used, "\n");
+			assert_true(used < size);
+		}
+		at_us += 2000;
+	}
+	used += (size_t)snprintf(mix + used, size - used, "\n");
+	assert_true(used < size);
+}
+
+/* A server that launches ahead while it starts, and then answers by graphs: the limit of switches ends with the start,
+ * and nearly all tokens are as fast as alone. */
+static void test_starts_ahead(void **state)
+{
+	static const struct {
+		const char *first;
+		uint32_t count, every_us, quantile, max_permille; /* of one in so many thousand, and of all */
+	} starts[] = {
+		{ AHEAD_FIRST("full 3us"), 290, 90, 990, 1300 },   { AHEAD_FIRST("full 3us"), 400, 70, 990, 1300 },
+		{ AHEAD_FIRST("full 10us"), 400, 70, 990, 1300 },  { AHEAD_FIRST("1 10us"), 500, 55, 990, 1300 },
+		{ AHEAD_FIRST("full 10us"), 200, 130, 980, 3000 }, { AHEAD_FIRST("full 10us"), 150, 180, 980, 3000 },
+		{ AHEAD_FIRST("full 20us"), 100, 260, 980, 3000 },
+	};
+	size_t size = 512 * 1024;
+	char *mix = malloc(size);
+
+	(void)state;
+	assert_non_null(mix);
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		struct gp_result_run run;
+		uint64_t p50_ns, most_ns, max_ns;
+
+		snprintf(mix, size, "%s%s", TOKENS_AFTER, starts[i].first);
+		add_launches(mix, size, starts[i].count, starts[i].every_us);
+		snprintf(mix + strlen(mix), size - strlen(mix), "%s", TRAINING);
+		run = run_mix(mix, GP_PROTECT_BALANCED, "hpf");
+		p50_ns = gp_hist_quantile(&run.clients[0].latency_ns, 500);
+		most_ns = gp_hist_quantile(&run.clients[0].latency_ns, starts[i].quantile);
+		max_ns = gp_hist_quantile(&run.clients[0].latency_ns, 1000);
+		print_message("%u launches, one in %u us, then tokens: nearly all %u and max %u of p50, batch %u\n",
+			      starts[i].count, starts[i].every_us, (unsigned int)(most_ns * 1000 / p50_ns),
+			      (unsigned int)(max_ns * 1000 / p50_ns), run.clients[2].gpu_share_ppm / 1000);
+		assert_in_range(most_ns * 1000 / p50_ns, 1000, 1100);
+		assert_in_range(max_ns * 1000 / p50_ns, 1000, starts[i].max_permille);
+		gp_sim_result_fini(&run);
+	}
+	free(mix);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_starts_ahead),
 	};
 
 	fixture_desc("h200", &desc);
