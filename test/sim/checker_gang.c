@@ -97,17 +97,12 @@ static const struct told_queue *gang_opening(const struct told *told, uint32_t g
 	return NULL;
 }
 
-/* A member was ordered open by the same move, for its aged turn perhaps, which may be over by now. */
-static bool gang_has_begun(const struct told *told, uint32_t gang, uint32_t device, uint64_t move)
+static bool gang_has_begun(const struct told *told, uint32_t gang, uint32_t device)
 {
-	const struct told_queue *q;
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
-		if (q->used && q->attr.gang == gang && q->device != device && q->order_move == move &&
-		    (q->gate == GP_GATE_OPEN || q->gate == GP_GATE_OPENING) &&
-		    (q->order_why == GP_WHY_GANG || q->order_why == GP_WHY_AGED))
+	for (i = 0; i < told->device_count; i++) {
+		if (i != device && gang_opening(told, gang, i))
 			return true;
 	}
 	return false;
@@ -139,7 +134,7 @@ static void gang_open(struct checker_run *run, const struct gang_state *state, c
 				(unsigned long long)run->now_ns, gang, (unsigned long long)order->move, plan->device,
 				(unsigned long long)other->order_move, i);
 		/* A plan another device made after the gang's opening began does not concern it. */
-		else if (device->close_count && !gang_has_begun(run->told, gang, plan->device, order->move))
+		else if (device->close_count && !gang_has_begun(run->told, gang, plan->device))
 			checker_fail(
 				run, &checker_gang,
 				"at %llu ns: gang %u opens on device %u with plan %llu while closes of plan %llu are under way on device %u",

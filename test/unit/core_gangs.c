@@ -291,6 +291,49 @@ static void member_that_stays_gives_way_to_the_holder(void **state)
 	world_free(w);
 }
 
+/* An answer of device 1 is late for as long as the aged turn lasts, so the member there was not ordered open in it. It
+ * is not afterwards: something more urgent has that device. */
+static void late_member_does_not_open_after_the_aged_turn(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device[2], high[2], gang[2], top, i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		device[i] = world_device(
+			w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
+						 .param = { .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } });
+		high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
+	}
+	top = world_solo(w, device[1], GP_PRIORITY_HIGH + 1);
+	for (i = 0; i < 2; i++)
+		gang[i] = world_queue_attr(w, world_client(w), device[i],
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+	world_settle(w);
+	for (i = 0; i < 2; i++) {
+		world_write(w, gang[i], 1000000);
+		world_write(w, high[i], 1000000);
+	}
+	world_run(w, 99 * MS);
+	w->ack = WORLD_ACK_BY_HAND;
+	world_write(w, top, 1000000);
+	world_run(w, 2 * MS);
+	assert_true(w->devices[0].in_flight && w->devices[1].in_flight);
+	world_ack(w, 0);
+	world_drain(w, high[0]);
+	world_settle(w);
+	assert_true(world_is_open(w, gang[0]));
+	assert_int_equal(world_last_order(w, gang[0], 0)->why, GP_WHY_AGED);
+	world_run(w, 15 * MS);
+	if (w->devices[0].in_flight)
+		world_ack(w, 0);
+	world_ack(w, 1);
+	world_settle(w);
+	assert_false(w->devices[1].in_flight);
+	assert_false(world_is_open(w, gang[0]) || world_is_open(w, gang[1]));
+	world_free(w);
+}
+
 /* The second member cannot be closed for an urgent queue on the first device. */
 static void pairs_stick(const struct pairs *p)
 {
@@ -656,6 +699,7 @@ int main(void)
 		cmocka_unit_test(aged_turn_of_a_gang_ends_on_every_device),
 		cmocka_unit_test(aged_member_that_leaves_takes_the_turn_along),
 		cmocka_unit_test(member_that_stays_gives_way_to_the_holder),
+		cmocka_unit_test(late_member_does_not_open_after_the_aged_turn),
 		cmocka_unit_test(quarantined_member_keeps_the_gang_open),
 		cmocka_unit_test(gang_closes_again_without_the_quarantined),
 		cmocka_unit_test(start_ends_the_quarantine_of_the_gang),
