@@ -8,7 +8,8 @@
  *     though his work is not done, or no longer after that than is stated; and not where a setting forbids it.
  *   - When nobody like that has had work for so long it opens, unless another batch client has the turn by then.
  *   - A batch client is left open below one of higher rank with work only until the device's visits to it would have
- *     cost as much as closing and opening it.
+ *     cost as much as closing and opening it. If the higher one leaves an order unanswered the other has the turn, and
+ *     when it loses that again this begins anew.
  */
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
@@ -105,6 +106,21 @@ static bool stay_runs(const struct told_queue *q, uint32_t device)
 	       !q->presumed && !q->vague && !q->attr.gang && !q->aged && q->gate == GP_GATE_OPEN;
 }
 
+/* Its client leaves an order unanswered, so its turn is anybody's: nobody is below it until the answer comes. */
+static bool stay_is_late(const struct told *told, const struct told_queue *queue)
+{
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (q->used && q->device == queue->device && q->client.index == queue->client.index && told_moves(q) &&
+		    told->core_ns >= q->prompt_until_ns)
+			return true;
+	}
+	return false;
+}
+
 /* One that is left to the device below one that takes turns, too. */
 static const struct told_queue *stay_find_under(const struct told *told, uint32_t device)
 {
@@ -115,7 +131,8 @@ static const struct told_queue *stay_find_under(const struct told *told, uint32_
 			    k < told->queue_end;
 		     k++)
 			if (stay_runs(&told->queues[k], device) && told->queues[k].rank > told->queues[i].rank &&
-			    told->queues[k].client.index != told->queues[i].client.index)
+			    told->queues[k].client.index != told->queues[i].client.index &&
+			    !stay_is_late(told, &told->queues[k]))
 				return &told->queues[i];
 	return NULL;
 }
