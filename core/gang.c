@@ -153,7 +153,8 @@ void gp_gang_work(struct gp_sched *sched, uint32_t index, bool begins)
 }
 
 /* Its members' highest. But where all work there is is only presumed, and was for long, it holds nobody up: members
- * without work do not lend it their rank. One that announced some does. */
+ * without work do not lend it their rank. One that announced some does. Beside other work one in doubt lends its rank
+ * as one without work does: its long packet may wait for that work. */
 void gp_gang_rank(struct gp_sched *sched, uint32_t index)
 {
 	struct gp_gang *gang = &sched->gangs[index];
@@ -164,8 +165,8 @@ void gp_gang_rank(struct gp_sched *sched, uint32_t index)
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
 		const struct gp_queue *q = &sched->queues[i];
 
-		if (q->own_rank > gang->rank)
-			gang->rank = q->own_rank;
+		if (q->policy_rank > gang->rank)
+			gang->rank = q->policy_rank;
 		if ((q->has_work || q->hinted) && q->own_rank > work)
 			work = q->own_rank;
 	}

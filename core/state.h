@@ -52,7 +52,8 @@ struct gp_queue {
 	uint64_t order_then; /* … and of two with the same order this one's is smaller that is first */
 	uint64_t timer_ns;   /* in GP_HEAP_TIMER: something is due then; GP_NEVER_NS: nothing is */
 	uint64_t age_key_ns; /* in GP_HEAP_AGE: not before */
-	int64_t own_rank;    /* the policy's */
+	int64_t policy_rank; /* the policy's … */
+	int64_t own_rank;    /* … or GP_RANK_DOUBT */
 	bool is_batch;
 
 	/* Work. */

@@ -255,11 +255,10 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 		gp_slice_look(device);
 	}
 	before = work_base_rank(sched, q);
-	q->own_rank = device->policy->rank ? device->policy->rank(&view) : 0;
+	q->policy_rank = device->policy->rank ? device->policy->rank(&view) : 0;
 	if (is_behind)
-		q->own_rank = INT64_MAX - (int64_t)seat->floor_serial;
-	if (q->has_work && q->in_doubt && q->tail_ns > WORK_TRUST_NS)
-		q->own_rank = GP_RANK_DOUBT;
+		q->policy_rank = INT64_MAX - (int64_t)seat->floor_serial;
+	q->own_rank = q->has_work && q->in_doubt && q->tail_ns > WORK_TRUST_NS ? GP_RANK_DOUBT : q->policy_rank;
 	other = seat->queue_first == queue ? q->seat_next : seat->queue_first;
 	seat->mixed |= other != GP_NONE &&
 		       (sched->queues[other].own_rank != q->own_rank || q->gang != sched->queues[other].gang);

@@ -685,11 +685,47 @@ static void announced_gang_lends_its_rank(void **state)
 	world_free(w);
 }
 
+/* The work of a gang's urgent member is in doubt for long, and another member gets work. The gang is as urgent as with
+ * an urgent member that is idle: what is in doubt may be a packet that waits for this work. */
+static void member_in_doubt_lends_its_rank_to_work(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device =
+		world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .fetch_counters = true },
+						      .param = { .age_window_ns = 100 * S } });
+	uint32_t high = world_solo(w, device, GP_PRIORITY_HIGH), other = world_solo(w, device, 30), gang[2], i;
+
+	(void)state;
+	for (i = 0; i < 2; i++)
+		gang[i] = world_queue_attr(
+			w, world_client(w), device,
+			(struct gp_queue_attr){ .priority = i ? GP_PRIORITY_LOW : GP_PRIORITY_NORMAL, .gang = 7 });
+	world_settle(w);
+	world_write(w, gang[0], 2);
+	for (i = 0; i < 2; i++) {
+		world_run(w, 200 * MS);
+		world_complete(w, gang[0], 1);
+	}
+	world_run(w, 700 * MS);
+	world_write(w, high, 1);
+	world_run(w, 5 * MS);
+	assert_true(!world_is_open(w, gang[0]) && world_info(w, gang[0]).has_work);
+	world_write(w, other, 1u << 30);
+	world_drain(w, high);
+	world_run(w, 100 * MS);
+	assert_true(world_is_open(w, other) && !world_is_open(w, gang[0])); /* doubt alone holds nobody up */
+	world_write(w, gang[1], 1u << 20);
+	world_run(w, 50 * MS);
+	assert_true(world_is_open(w, gang[0]) && world_is_open(w, gang[1]) && !world_is_open(w, other));
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(announced_work_raises_a_gang_in_doubt),
 		cmocka_unit_test(announced_gang_lends_its_rank),
+		cmocka_unit_test(member_in_doubt_lends_its_rank_to_work),
 		cmocka_unit_test(gang_closes_and_opens_together),
 		cmocka_unit_test(gang_waits_for_all_its_devices),
 		cmocka_unit_test(gang_opens_after_all_closes_are_acknowledged),
