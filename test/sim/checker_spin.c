@@ -15,6 +15,7 @@ struct spin_queue {
 	uint64_t count, capacity, started;
 	bool runs;         /* the last one that started is on the device */
 	uint64_t apart_ns; /* a peer has been away since, + 1; 0: none is */
+	uint64_t lost_ns;  /* what the core's clock had lost then */
 };
 
 #define SPIN_JOB_MAX 8u /* beyond: clients on several devices */
@@ -22,6 +23,8 @@ struct spin_state {
 	struct spin_queue queues[TRUTH_QUEUE_MAX];
 	uint32_t queue_end;
 	bool given_up[SPIN_JOB_MAX]; /* a rank died: nobody waits any more */
+	uint64_t now_ns, core_ns;    /* at the last step */
+	uint64_t lost_ns;            /* so much less has passed for the core, each time its clock was set back */
 };
 
 static void spin_submit(struct checker_run *run, struct spin_state *state, const struct check_event *event)
@@ -81,6 +84,18 @@ static uint64_t spin_core_ns(const struct checker_run *run)
 	return now_ns > run->told->core_ns ? now_ns : run->told->core_ns;
 }
 
+/* A clock that was set back stands still for the core until it has caught up, and what the core waits for by it comes
+ * so much later. One that was set forward makes up for nothing. */
+static void spin_clock(const struct checker_run *run, struct spin_state *state)
+{
+	uint64_t core_ns = spin_core_ns(run), due_ns = state->core_ns + (run->now_ns - state->now_ns);
+
+	if (core_ns < due_ns)
+		state->lost_ns += due_ns - core_ns;
+	state->core_ns = core_ns;
+	state->now_ns = run->now_ns;
+}
+
 /* It was ordered, and the answer is lost or late: until it comes, or the core gives the order up, it gives that gate no
  * other one. An order that it does not give up when it should is no excuse. */
 static bool spin_is_unanswered(const struct checker_run *run, const struct told_queue *queue)
@@ -104,8 +119,18 @@ static bool spin_is_kept_waiting(const struct checker_run *run, uint32_t device)
 	return false;
 }
 
+/* The core takes it for open: its last order was to open it, for which the core waited in vain, and it is in
+ * quarantine. The transaction was issued, and hung or failed for another that shared it. Now its lease opens it
+ * (run_lease()). */
+static bool spin_is_left_to_lease(const struct checker_run *run, const struct told_queue *queue)
+{
+	const struct truth_queue *truth = &run->truth->queues[queue->attr.tag];
+
+	return queue->gate == GP_GATE_QUARANTINED && truth->closed && (truth->opening || truth->missed);
+}
+
 /* The core can neither put it aside nor bring it back now, by no fault of its own, or does not know that it should. One
- * in quarantine is no excuse: then all of its gang are open, unless it is left alone. */
+ * in quarantine that is open is no excuse: then all of its gang are open, unless it is left alone. */
 static bool spin_is_excused(const struct checker_run *run, const struct told_queue *queue)
 {
 	const struct told_device *device;
@@ -113,7 +138,7 @@ static bool spin_is_excused(const struct checker_run *run, const struct told_que
 
 	if (!queue || spin_is_unanswered(run, queue) || spin_is_kept_waiting(run, queue->device) ||
 	    (queue->gate != GP_GATE_QUARANTINED && (queue->fail_count || queue->condemned)) ||
-	    (queue->stuck && !told_keeps_gang(run->told, queue)))
+	    (queue->stuck && !told_keeps_gang(run->told, queue)) || spin_is_left_to_lease(run, queue))
 		return true;
 	gp_sim_queue(run->sim, (uint32_t)queue->attr.tag, &info);
 	device = &run->told->devices[queue->device];
@@ -181,11 +206,13 @@ static void spin_look(struct checker_run *run, struct spin_state *state, uint32_
 		queue->apart_ns = 0;
 		return;
 	}
-	if (!queue->apart_ns)
+	if (!queue->apart_ns) {
 		queue->apart_ns = run->now_ns + 1;
+		queue->lost_ns = state->lost_ns;
+	}
 	limit_ns = spin_move_ns(run, told->device);
 	other_ns = spin_move_ns(run, peer->device);
-	limit_ns = (other_ns > limit_ns ? other_ns : limit_ns) + run->late_ns;
+	limit_ns = (other_ns > limit_ns ? other_ns : limit_ns) + run->late_ns + (state->lost_ns - queue->lost_ns);
 	if (run->now_ns + 1 - queue->apart_ns > limit_ns)
 		checker_fail(
 			run, &checker_spin,
@@ -207,6 +234,7 @@ static void spin_event(struct checker_run *run, void *data, const struct check_e
 		state->given_up[state->queues[event->gpu_queue].job] = true;
 	if (event->type != CHECK_STEP)
 		return;
+	spin_clock(run, state);
 	for (i = 0; i < state->queue_end; i++) {
 		struct spin_queue *queue = &state->queues[i];
 

@@ -44,12 +44,21 @@ static void truth_apply(struct truth *truth, const struct truth_transaction *tra
 
 	for (i = 0; i < transaction->count; i++) {
 		queue = &truth->queues[transaction->changes[i].queue];
+		queue->missed = false;
 		if (queue->closed == !transaction->changes[i].open)
 			continue;
 		queue->closed = !transaction->changes[i].open;
 		queue->changed_ns = now_ns;
 		queue->lost = transaction->changes[i].open && !transaction->seq;
 	}
+}
+
+static void truth_miss(struct truth *truth, const struct truth_transaction *transaction)
+{
+	uint32_t i;
+
+	for (i = 0; i < transaction->count; i++)
+		truth->queues[transaction->changes[i].queue].missed |= transaction->changes[i].open;
 }
 
 /* Transactions of a device end in the order they began: those passed over hang for ever and change nothing. */
@@ -63,11 +72,14 @@ static const char *truth_finish(struct truth *truth, const struct check_event *e
 			continue;
 		}
 		if (truth->transactions[i].seq != event->gpu_event->value) {
+			truth_miss(truth, &truth->transactions[i]);
 			truth_forget(truth, i);
 			continue;
 		}
 		if (!event->gpu_event->error)
 			truth_apply(truth, &truth->transactions[i], event->now_ns);
+		else
+			truth_miss(truth, &truth->transactions[i]);
 		truth_forget(truth, i);
 		return NULL;
 	}

@@ -16,6 +16,7 @@ struct truth_queue {
 	uint64_t changed_ns;
 	bool lost;        /* opened by nobody's order since it was last closed by one */
 	uint32_t opening; /* transactions under way that open it */
+	bool missed;      /* the last one that was to open it hung, or failed */
 };
 
 struct truth_transaction {
