@@ -244,6 +244,8 @@ struct gp_stay {
 	enum gp_protect protect; /* of the urgent client that has work, or had some last */
 	bool gathers;            /* it writes on while its work waits: it can wait a little longer */
 	uint64_t shared_ns;      /* it is held out and let in by turns since; 0: it is not */
+	uint64_t alone_ns;       /* such turns last began without a trial; 0: never */
+	uint32_t kept;           /* so many in a row had it to themselves to their end, and none launched ahead */
 	bool stays;              /* stretches like the present one, or the last, have the device to themselves … */
 	bool holds;              /* … and this one does now: batch gates close, and stay so to its end */
 };

@@ -20,8 +20,9 @@
  * cost is remembered, and after a while forgotten, so that it is measured anew.
  *
  * A program may change: it starts kernel by kernel and goes on by graphs. What was learned is wrong from then on: gaps
- * that are seen with nobody in between replace it, and the limit of switches has no cause any more once somebody was
- * held out for a stretch to its end.
+ * that are seen with nobody in between replace it, and the limit of switches has no cause any more once batch clients
+ * were held out to the end of several stretches in a row. A program that changes to and fro keeps the limit, and its
+ * time alone does not begin anew with each change.
  */
 #include "core/state.h"
 
@@ -39,6 +40,7 @@
 #define STAY_AHEAD \
 	600u /* thousandths of what is written: then it is not waited for; and less than half of that again */
 #define STAY_DENSE 500u /* with gather.c: thousandths of the time; else these are requests, not pieces */
+#define STAY_KEPT  4u   /* stretches in a row: then the limit of switches has no cause any more (chosen) */
 #define STAY_KEEP  5u   /* what is decided is kept until its reasons are a fifth less than they had to be */
 
 const char *const gp_protect_names[] = { "default", "latency", "balanced", "throughput", NULL };
@@ -143,7 +145,8 @@ void gp_stay_look(struct gp_sched *sched, struct gp_device *device)
 	stay->mark_ns = sched->now_ns;
 	if (stay->state != GP_STAY_OUT && now == GP_STAY_OUT) {
 		stay_end(stay);
-		if (device->slowed && stay->holds && stay->stays)
+		stay->kept = stay->holds && stay->stays && !stay->gathers ? stay->kept + 1 : 0;
+		if (device->slowed && stay->kept >= STAY_KEPT)
 			gp_budget_over(sched, device);
 	}
 	if (stay->state == GP_STAY_OUT && now != GP_STAY_OUT)
@@ -170,7 +173,12 @@ static uint64_t stay_seen(const struct gp_device *device, uint64_t idle_ns, uint
  * Until its switches are counted they cost as much as they may. */
 static void stay_change(const struct gp_sched *sched, struct gp_device *device)
 {
-	device->stay.shared_ns = sched->now_ns;
+	struct gp_stay *stay = &device->stay;
+
+	/* One that changes to and fro does not begin its time alone anew each time: it goes on where it was. */
+	if (!stay->alone_ns || sched->now_ns - stay->alone_ns >= STAY_ALONE_NS + STAY_SHARE_NS)
+		stay->alone_ns = sched->now_ns;
+	stay->shared_ns = stay->alone_ns;
 	if (device->stay.rate < gp_budget_limit(device))
 		device->stay.rate = gp_budget_limit(device);
 }
@@ -186,6 +194,8 @@ static void stay_look_ahead(struct gp_sched *sched, struct gp_device *device)
 	device->stay.gathers =
 		sched->queues[top].ahead >= (was ? STAY_AHEAD / 2 : STAY_AHEAD) &&
 		(!gp_gather_ns(device) || sched->queues[top].dense >= (was ? STAY_DENSE / 2 : STAY_DENSE));
+	if (device->stay.gathers)
+		device->stay.kept = 0;
 	if (device->stay.gathers == was || !device->slowed)
 		return;
 	if (was)

@@ -153,23 +153,36 @@ static void test_phases(void **state)
 	}
 }
 
-/* Launches that nobody waits for, so many for each token, and a pause after each. */
-static void add_launches(char *mix, size_t size, uint32_t count, uint32_t every_us)
-{
-	uint32_t at_us = 0, i, in_line = 0;
-	size_t used = strlen(mix);
+struct text {
+	char *at;
+	size_t size, used;
+};
 
-	while (at_us < AHEAD_US) {
-		for (i = 0; i < count; i++, at_us += every_us) {
-			used += (size_t)snprintf(mix + used, size - used, "%s %uus", in_line ? "" : "offsets =", at_us);
-			in_line = (in_line + 1) % 40;
-			used += in_line ? 0 : (size_t)snprintf(mix + used, size - used, "\n");
-			assert_true(used < size);
-		}
-		at_us += 2000;
+static void add(struct text *text, const char *words)
+{
+	text->used += (size_t)snprintf(text->at + text->used, text->size - text->used, "%s", words);
+	assert_true(text->used < text->size);
+}
+
+/* Requests at these times: so many, one in so long. Each list has a line of its own. */
+static void add_times(struct text *text, uint32_t from_us, uint32_t count, uint32_t every_us)
+{
+	char word[32];
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		snprintf(word, sizeof(word), "%s %uus", i % 40 ? "" : "\noffsets =", from_us + i * every_us);
+		add(text, word);
 	}
-	used += (size_t)snprintf(mix + used, size - used, "\n");
-	assert_true(used < size);
+}
+
+static struct text text_new(const char *words)
+{
+	struct text text = { .at = malloc(512 * 1024), .size = 512 * 1024 };
+
+	assert_non_null(text.at);
+	add(&text, words);
+	return text;
 }
 
 /* A server that launches ahead while it starts, and then answers by graphs: the limit of switches ends with the start,
@@ -185,19 +198,20 @@ static void test_starts_ahead(void **state)
 		{ AHEAD_FIRST("full 10us"), 200, 130, 980, 3000 }, { AHEAD_FIRST("full 10us"), 150, 180, 980, 3000 },
 		{ AHEAD_FIRST("full 20us"), 100, 260, 980, 3000 },
 	};
-	size_t size = 512 * 1024;
-	char *mix = malloc(size);
 
 	(void)state;
-	assert_non_null(mix);
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		uint32_t token_us = starts[i].count * starts[i].every_us + 2000, at_us;
+		struct text mix = text_new(TOKENS_AFTER);
 		struct gp_result_run run;
 		uint64_t p50_ns, most_ns, max_ns;
 
-		snprintf(mix, size, "%s%s", TOKENS_AFTER, starts[i].first);
-		add_launches(mix, size, starts[i].count, starts[i].every_us);
-		snprintf(mix + strlen(mix), size - strlen(mix), "%s", TRAINING);
-		run = run_mix(mix, GP_PROTECT_BALANCED, "hpf");
+		add(&mix, starts[i].first);
+		for (at_us = 0; at_us < AHEAD_US; at_us += token_us)
+			add_times(&mix, at_us, starts[i].count, starts[i].every_us);
+		add(&mix, "\n" TRAINING);
+		run = run_mix(mix.at, GP_PROTECT_BALANCED, "hpf");
+		free(mix.at);
 		p50_ns = gp_hist_quantile(&run.clients[0].latency_ns, 500);
 		most_ns = gp_hist_quantile(&run.clients[0].latency_ns, starts[i].quantile);
 		max_ns = gp_hist_quantile(&run.clients[0].latency_ns, 1000);
@@ -208,7 +222,51 @@ static void test_starts_ahead(void **state)
 		assert_in_range(max_ns * 1000 / p50_ns, 1000, starts[i].max_permille);
 		gp_sim_result_fini(&run);
 	}
-	free(mix);
+}
+
+/* A server that launches ahead and answers by graphs in turns, and requests beside short bursts of launches: both keep
+ * changing, and the batch client keeps its share. */
+static void test_to_and_fro(void **state)
+{
+	static const char urgent[] =
+		"[client urgent]\nkind = service\npriority = 80\nunseen = yes\nstep = kernel full ";
+	static const struct {
+		const char *name, *kernel;
+		uint32_t period_us, ahead_us, every_us;     /* it launches ahead for the first part of each period */
+		uint32_t from_us, count, apart_us, then_us; /* and then so many requests, and a pause, until its end */
+		uint32_t batch_permille_least;
+	} cases[] = {
+		{ "200 ms each", "2.5ms", 400000, 200000, 60, 200000, 16, 2900, 20000, 330 },
+		{ "100 ms each", "2.5ms", 200000, 100000, 60, 100000, 16, 2900, 20000, 330 },
+		{ "bursts of 6 ms", "185us", 50000, 6000, 40, 0, 107, 465, 0, 150 },
+		{ "bursts of 12 ms", "185us", 100000, 12000, 40, 0, 215, 465, 0, 150 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct text mix = text_new(urgent);
+		struct gp_result_run run;
+		uint32_t at_us, us, end_us;
+
+		add(&mix, cases[i].kernel);
+		for (at_us = 0; at_us < 5000000; at_us += cases[i].period_us) {
+			end_us = at_us + cases[i].period_us;
+			for (us = at_us + cases[i].from_us; us + cases[i].count * cases[i].apart_us <= end_us;
+			     us += cases[i].count * cases[i].apart_us + cases[i].then_us)
+				add_times(&mix, us, cases[i].count, cases[i].apart_us);
+		}
+		add(&mix, "\n" AHEAD_FIRST("full 10us"));
+		for (at_us = 0; at_us < 5000000; at_us += cases[i].period_us)
+			add_times(&mix, at_us, cases[i].ahead_us / cases[i].every_us, cases[i].every_us);
+		add(&mix, "\n" TRAINING);
+		run = run_mix(mix.at, GP_PROTECT_BALANCED, "hpf");
+		free(mix.at);
+		print_message("%s: p50 %u us, batch %u\n", cases[i].name,
+			      (unsigned int)(gp_hist_quantile(&run.clients[0].latency_ns, 500) / 1000),
+			      run.clients[2].gpu_share_ppm / 1000);
+		assert_true(run.clients[2].gpu_share_ppm / 1000 >= cases[i].batch_permille_least);
+		gp_sim_result_fini(&run);
+	}
 }
 
 int main(void)
@@ -217,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_starts_ahead),
+		cmocka_unit_test(test_to_and_fro),
 	};
 
 	fixture_desc("h200", &desc);
