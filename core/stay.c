@@ -145,7 +145,7 @@ void gp_stay_look(struct gp_sched *sched, struct gp_device *device)
 	stay->mark_ns = sched->now_ns;
 	if (stay->state != GP_STAY_OUT && now == GP_STAY_OUT) {
 		stay_end(stay);
-		stay->kept = stay->holds && stay->stays && !stay->gathers ? stay->kept + 1 : 0;
+		stay->kept = stay->holds && stay->stays ? stay->kept + 1 : 0;
 		if (device->slowed && stay->kept >= STAY_KEPT)
 			gp_budget_over(sched, device);
 	}
@@ -169,18 +169,16 @@ static uint64_t stay_seen(const struct gp_device *device, uint64_t idle_ns, uint
 	return idle_ns < left_ns ? idle_ns * 1000 / left_ns : idle_ns ? 1000 : 0;
 }
 
-/* It launches ahead no more: that need not be tried again, and what was counted below long slices is of other work.
- * Until its switches are counted they cost as much as they may. */
-static void stay_change(const struct gp_sched *sched, struct gp_device *device)
+/* The urgent program launches ahead no more: that need not be tried again, and what was counted below long slices is of
+ * other work. Until its switches are counted they cost as much as they may. */
+static void stay_change(const struct gp_sched *sched, const struct gp_device *device, struct gp_stay *stay)
 {
-	struct gp_stay *stay = &device->stay;
-
-	/* One that changes to and fro does not begin its time alone anew each time: it goes on where it was. */
+	/* A program that changes to and fro does not begin its time alone anew with each change. */
 	if (!stay->alone_ns || sched->now_ns - stay->alone_ns >= STAY_ALONE_NS + STAY_SHARE_NS)
 		stay->alone_ns = sched->now_ns;
 	stay->shared_ns = stay->alone_ns;
-	if (device->stay.rate < gp_budget_limit(device))
-		device->stay.rate = gp_budget_limit(device);
+	if (stay->rate < gp_budget_limit(device))
+		stay->rate = gp_budget_limit(device);
 }
 
 /* Whether the urgent client waits for its results. */
@@ -199,7 +197,7 @@ static void stay_look_ahead(struct gp_sched *sched, struct gp_device *device)
 	if (device->stay.gathers == was || !device->slowed)
 		return;
 	if (was)
-		stay_change(sched, device);
+		stay_change(sched, device, &device->stay);
 	gp_slice_look(device);
 	if (was && gp_gather_ns(device))
 		gp_budget_doubt(sched, device);

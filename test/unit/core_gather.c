@@ -113,6 +113,18 @@ static void wait_for_result(struct pair *p)
 	world_drain(p->w, p->high);
 }
 
+/* A token kernel by kernel: a result that is waited for, and the launches of the next one. The limit of switches holds.
+ */
+static void make_token(struct pair *p, uint64_t launch_ns, uint32_t switches)
+{
+	world_write(p->w, p->high, 1);
+	world_run(p->w, 300 * US);
+	wait_for_result(p);
+	world_run(p->w, 1500 * US);
+	launch(p, launch_ns, switches);
+	assert_true(is_slowed(p));
+}
+
 static void it_gathers_while_it_launches(void **state)
 {
 	struct pair p;
@@ -203,12 +215,7 @@ static void it_lasts_as_long_as_its_reason(void **state)
 	(void)state;
 	pair_begin(&p, GATHER);
 	for (n = 0; n < 150; n++) {
-		world_write(p.w, p.high, 1);
-		world_run(p.w, 300 * US);
-		wait_for_result(&p);
-		world_run(p.w, 1500 * US);
-		launch(&p, 27 * MS, 0);
-		assert_true(is_slowed(&p));
+		make_token(&p, 27 * MS, 0);
 		assert_int_equal(p.w->queues[p.low].slice_ns, GATHER);
 	}
 	world_drain(p.w, p.high);
@@ -342,14 +349,8 @@ static void answers_by_graphs_follow(void **state)
 
 	(void)state;
 	pair_begin(&p, GATHER);
-	for (token = 0; token < 20; token++) { /* kernel by kernel, and put aside seldom */
-		world_write(p.w, p.high, 1);
-		world_run(p.w, 300 * US);
-		wait_for_result(&p);
-		world_run(p.w, 1500 * US);
-		launch(&p, 120 * MS, 2);
-		assert_true(is_slowed(&p));
-	}
+	for (token = 0; token < 20; token++)
+		make_token(&p, 120 * MS, 2); /* the device puts the batch client aside seldom */
 	world_drain(p.w, p.high);
 	for (answer = 0; answer < 12; answer++) {
 		world_run(p.w, 33 * MS);
