@@ -7,7 +7,7 @@
  * The lock is the process's (F_SETLK): another open and close of the same file here would end it, and nothing else
  * opens it. Nothing is ever written into the file. Only the daemon's own user can open it for writing, so that no other
  * user can keep a daemon from a GPU. Root of a container may have the folder mounted read-only, and can lock the file
- * for reading: no daemon does that, so such a lock counts for nothing. Where the lock cannot be had for another reason
+ * for reading: no daemon does that, so the daemon makes the file anew. Where the lock cannot be had for another reason
  * than a daemon that has it, the GPU is scheduled, and the journal says so.
  */
 #include <errno.h>
@@ -68,10 +68,10 @@ static int claim_take(struct gp_device_entry *device, pid_t *ret_holder)
 			return 0;
 		}
 		if (r == -EAGAIN || r == -EACCES)
-			r = fcntl(fd, F_GETLK, &lock) ? -errno :
-			    lock.l_type == F_UNLCK    ? 0 :
-			    lock.l_type == F_WRLCK    ? -EBUSY :
-							-EPERM;
+			r = fcntl(fd, F_GETLK, &lock) ? -errno : lock.l_type == F_WRLCK ? -EBUSY : 0;
+		/* No daemon locks it for reading: the file is made anew, and the reader's lock is on the old one. */
+		if (!r && lock.l_type == F_RDLCK && claim_is_there(path, fd) && unlink(path))
+			r = -errno;
 		close(fd);
 		if (r == -EBUSY)
 			*ret_holder = lock.l_pid;

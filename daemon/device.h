@@ -50,7 +50,7 @@ struct gp_claim {
 	int fd;
 	bool is_left; /* another daemon has it */
 	bool is_why;  /* and that is why it is stopped */
-	int error;    /* of the last try; 0: it has the GPU */
+	int error;    /* of the daemon's last try for the lock; the journal names each once */
 };
 
 struct gp_device_entry {

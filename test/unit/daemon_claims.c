@@ -194,6 +194,21 @@ static void test_error(void **state)
 	expect_preempts(true);
 }
 
+/* The other daemon was killed, and a process that may only read has locked its file: the daemon takes the GPU over. */
+static void test_reader_later(void **state)
+{
+	(void)state;
+	rival_start(false);
+	gp_claim_all(&world.daemon);
+	kill(rival, SIGKILL);
+	assert_int_equal(waitpid(rival, NULL, 0), rival);
+	rival_start(true);
+	world_wait(&world, 3000);
+	world_step(&world);
+	assert_false(world.daemon.devices[0].stopped);
+	rival_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +216,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_second, begin, end),
 		cmocka_unit_test_setup_teardown(test_paused, begin, end),
 		cmocka_unit_test_setup_teardown(test_reader, begin, end),
+		cmocka_unit_test_setup_teardown(test_reader_later, begin, end),
 		cmocka_unit_test_setup_teardown(test_error, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_file, begin, end),
 	};
