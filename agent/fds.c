@@ -99,8 +99,8 @@ static int fds_high(int fd)
 	return r >= 0 ? r : (int)gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
 }
 
-/* From the top down: there most programs have nothing, and the count ends soon. One that has so many up there, or where
- * that may not be asked, is not short of them. */
+/* From the top down: there most programs have nothing, and the count ends soon. The kernel gives the lowest first, so a
+ * program that has so many up there is short of them. Where the agent may not ask, it takes them for enough. */
 bool gp_fds_are_enough(void)
 {
 	struct rlimit limit = { 0 };
@@ -112,9 +112,11 @@ bool gp_fds_are_enough(void)
 	for (fd = limit.rlim_cur < INT_MAX ? limit.rlim_cur : INT_MAX; fd && count < FDS_OWN + FDS_LEFT; fd--) {
 		long r = gp_sys(SYS_fcntl, (long)fd - 1, F_GETFD);
 
-		if ((r < 0 && r != -EBADF) || ++asked == FDS_ASKED_MAX)
+		if (r < 0 && r != -EBADF)
 			return true;
 		count += r < 0;
+		if (++asked == FDS_ASKED_MAX)
+			break;
 	}
 	return count == FDS_OWN + FDS_LEFT;
 }
