@@ -362,8 +362,9 @@ static void age_end_gang(struct gp_sched *sched, uint32_t gang)
 	if (sched->gangs[gang].want_open)
 		sched->gangs[gang].why = GP_WHY_GANG; /* what opens from now on does so in its own right */
 	for (i = sched->gangs[gang].first; i != GP_NONE; i = sched->queues[i].gang_next) {
-		/* It was not ordered open in that turn, and has not asked whether it may open without: the gang closes,
-		 * unless its devices await no answer and gp_gang_decide() finds at once that it may stay. */
+		/* The core did not order this member open in the aged turn, and has not decided that it may open
+		 * without one: the gang closes. gp_gang_decide() opens it again at once if it may and no device of it
+		 * awaits an answer. */
 		if (sched->queues[i].gate == GP_GATE_CLOSED || sched->queues[i].gate == GP_GATE_CLOSING)
 			gp_gang_close(sched, gang, GP_WHY_TURN);
 		age_lose(sched, i);

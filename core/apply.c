@@ -282,7 +282,7 @@ int gp_sched_device_start(struct gp_sched *sched, uint32_t device, uint64_t now_
 		return 0;
 	gp_clock(sched, now_ns);
 	d->stopped = false;
-	d->opening_all = !d->policy->gates; /* what is closed still no decision about ranks would open */
+	d->opening_all = !d->policy->gates; /* under policy none nothing else opens a gate that is still closed */
 	d->dirty = true;
 	gp_slice_look(d);
 	for (seat = d->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next) {

@@ -497,8 +497,8 @@ bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device,
 		       uint32_t transaction_count); /* false: wakes the device when it can */
 void gp_budget_pay(struct gp_device *device, uint32_t transaction_count);
 bool gp_budget_holds_back(struct gp_sched *sched, const struct gp_queue *queue); /* it is not to open yet */
-/* The slice of those that the device puts aside by itself: the shortest, unless that costs more than it may. */
 uint64_t gp_budget_limit(const struct gp_device *device); /* of switches: thousandths of one a second */
+/* The slice of those that the device puts aside by itself: the shortest, unless that costs more than it may. */
 uint64_t gp_budget_short_ns(const struct gp_device *device);
 void gp_budget_confirm(const struct gp_sched *sched, struct gp_device *device); /* the limit of switches is needed */
 void gp_budget_doubt(const struct gp_sched *sched, struct gp_device *device);   /* or is not any more: counts decide */

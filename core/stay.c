@@ -145,8 +145,8 @@ void gp_stay_look(struct gp_sched *sched, struct gp_device *device)
 	stay->mark_ns = sched->now_ns;
 	if (stay->state != GP_STAY_OUT && now == GP_STAY_OUT) {
 		stay_end(stay);
-		stay->kept = stay->holds && stay->stays ? stay->kept + 1 : 0;
-		if (device->slowed && stay->kept >= STAY_KEPT)
+		stay->kept = device->slowed && stay->holds && stay->stays ? stay->kept + 1 : 0;
+		if (stay->kept >= STAY_KEPT)
 			gp_budget_over(sched, device);
 	}
 	if (stay->state == GP_STAY_OUT && now != GP_STAY_OUT)

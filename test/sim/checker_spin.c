@@ -119,9 +119,8 @@ static bool spin_is_kept_waiting(const struct checker_run *run, uint32_t device)
 	return false;
 }
 
-/* The core takes it for open: its last order was to open it, for which the core waited in vain, and it is in
- * quarantine. The transaction was issued, and hung or failed for another that shared it. Now its lease opens it
- * (run_lease()). */
+/* The core takes it for open because it is in quarantine, but the last transaction that was to open it hangs or failed,
+ * by its own fault or another's. The core does not know; its lease opens it (run_lease()). */
 static bool spin_is_left_to_lease(const struct checker_run *run, const struct told_queue *queue)
 {
 	const struct truth_queue *truth = &run->truth->queues[queue->attr.tag];
