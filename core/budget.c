@@ -113,11 +113,13 @@ uint64_t gp_budget_short_ns(const struct gp_device *device)
 {
 	uint64_t slow_ns = device->attr.switch_ns * 1000 / device->param.overhead_permille;
 
+	if (!device->slowed || device->stay.is_away)
+		return device->attr.short_ns;
 	if (gp_gather_is(device))
 		slow_ns = gp_gather_ns(device);
 	else if (device->stay.gathers || device->stay.shared_ns)
 		slow_ns *= SWITCH_GATHER;
-	return device->slowed && slow_ns > device->attr.short_ns ? slow_ns : device->attr.short_ns;
+	return slow_ns > device->attr.short_ns ? slow_ns : device->attr.short_ns;
 }
 
 /* Whether short ones would do again can only be tried: the sooner it went wrong the last time, the later. */
@@ -165,7 +167,7 @@ void gp_budget_doubt(const struct gp_sched *sched, struct gp_device *device)
 		device->slow_until_ns = sched->now_ns + SLOW_NS;
 }
 
-void gp_budget_over(struct gp_sched *sched, struct gp_device *device)
+static void budget_over(struct gp_sched *sched, struct gp_device *device)
 {
 	device->slow_until_ns = 0;
 	budget_set_rate(sched, device, 0);
@@ -179,7 +181,7 @@ void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device)
 		gp_device_wake(device, device->saves_ns + SWITCH_FRESH_NS);
 		return;
 	}
-	gp_budget_over(sched, device);
+	budget_over(sched, device);
 }
 
 static void budget_window(struct gp_sched *sched, struct gp_device *device, uint32_t saves, uint64_t window_ns)

@@ -230,6 +230,7 @@ struct gp_stay {
 	uint64_t mark_ns;                        /* accounted up to here */
 	uint64_t busy_ns, idle_ns;               /* of the present stretch: work, and gaps that it went on after */
 	uint64_t gap_ns;                         /* of the present gap */
+	uint64_t out_ns;                         /* the last one ended */
 	uint64_t held_ns, held_idle_ns;          /* of the time since others are held out: all, and gaps */
 	uint64_t total_ns, total_idle_ns, count; /* of all that are over; how many have begun */
 	uint64_t counted_ns, counted_idle_ns, counted_count; /* the same when switches were last counted */
@@ -242,10 +243,10 @@ struct gp_stay {
 	uint64_t hold_ns;        /* … after so long */
 	/* Decided. */
 	enum gp_protect protect; /* of the urgent client that has work, or had some last */
+	bool is_away;            /* it has had no work for so long that the limit of switches does not count */
 	bool gathers;            /* it writes on while its work waits: it can wait a little longer */
 	uint64_t shared_ns;      /* it is held out and let in by turns since; 0: it is not */
 	uint64_t alone_ns;       /* such turns last began without a trial; 0: never */
-	uint32_t kept;           /* so many in a row had it to themselves to their end, and none launched ahead */
 	bool stays;              /* stretches like the present one, or the last, have the device to themselves … */
 	bool holds;              /* … and this one does now: batch gates close, and stay so to its end */
 };
@@ -502,7 +503,6 @@ uint64_t gp_budget_limit(const struct gp_device *device); /* of switches: thousa
 uint64_t gp_budget_short_ns(const struct gp_device *device);
 void gp_budget_confirm(const struct gp_sched *sched, struct gp_device *device); /* the limit of switches is needed */
 void gp_budget_doubt(const struct gp_sched *sched, struct gp_device *device);   /* or is not any more: counts decide */
-void gp_budget_over(struct gp_sched *sched, struct gp_device *device);          /* it is not needed any more */
 void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device);       /* what was counted gets old */
 
 /* slice.c: how long the device runs a queue before it looks at others. */

@@ -19,10 +19,9 @@
  * switches are over, and what is seen is corrected for them. While a client is held out no switches are seen: what they
  * cost is remembered, and after a while forgotten, so that it is measured anew.
  *
- * A program may change: it starts kernel by kernel and goes on by graphs. What was learned is wrong from then on: gaps
- * that are seen with nobody in between replace it, and the limit of switches has no cause any more once batch clients
- * were held out to the end of several stretches in a row. A program that changes to and fro keeps the limit, and its
- * time alone does not begin anew with each change.
+ * A program may change: it starts kernel by kernel and goes on by graphs. What was learned is wrong from then on, and
+ * gaps that are seen with nobody in between replace it. A program that changes to and fro does not begin its time alone
+ * anew with each change. A request after a pause finds the shortest slices, whatever the limit of switches is.
  */
 #include "core/state.h"
 
@@ -37,10 +36,10 @@
 #define STAY_ALONE_NS    200000000ull /* more than half of the time: so most of its requests are as fast as alone … */
 #define STAY_SHARE_NS    160000000ull /* … and two turns: long enough to be counted in (both chosen) */
 #define STAY_TRIAL_NS    40000000ull /* shared first, to see whether it launches ahead: enough looks for that (chosen) */
+#define STAY_AWAY_NS     10000000ull /* without urgent work: then two calls for slices are cheap (chosen) */
 #define STAY_AHEAD \
 	600u /* thousandths of what is written: then it is not waited for; and less than half of that again */
 #define STAY_DENSE 500u /* with gather.c: thousandths of the time; else these are requests, not pieces */
-#define STAY_KEPT  4u   /* stretches in a row: then the limit of switches has no cause any more (chosen) */
 #define STAY_KEEP  5u   /* what is decided is kept until its reasons are a fifth less than they had to be */
 
 const char *const gp_protect_names[] = { "default", "latency", "balanced", "throughput", NULL };
@@ -145,13 +144,27 @@ void gp_stay_look(struct gp_sched *sched, struct gp_device *device)
 	stay->mark_ns = sched->now_ns;
 	if (stay->state != GP_STAY_OUT && now == GP_STAY_OUT) {
 		stay_end(stay);
-		stay->kept = device->slowed && stay->holds && stay->stays ? stay->kept + 1 : 0;
-		if (stay->kept >= STAY_KEPT)
-			gp_budget_over(sched, device);
+		stay->out_ns = sched->now_ns;
 	}
 	if (stay->state == GP_STAY_OUT && now != GP_STAY_OUT)
 		stay->count++;
 	stay->state = now;
+}
+
+/* The limit of switches is for pieces that follow each other. A request after a pause causes one switch, whatever the
+ * slice, and should not wait for a long one. */
+static void stay_look_away(struct gp_sched *sched, struct gp_device *device)
+{
+	struct gp_stay *stay = &device->stay;
+	uint64_t away_ns = stay->out_ns + STAY_AWAY_NS;
+	bool is_away = device->slowed && stay->state == GP_STAY_OUT && away_ns <= sched->now_ns;
+
+	if (device->slowed && stay->state == GP_STAY_OUT && !is_away)
+		gp_device_wake(device, away_ns);
+	if (is_away == stay->is_away)
+		return;
+	stay->is_away = is_away;
+	gp_slice_look(device);
 }
 
 uint64_t gp_stay_linger_ns(const struct gp_device *device, const struct gp_queue *queue, uint64_t linger_ns)
@@ -192,8 +205,6 @@ static void stay_look_ahead(struct gp_sched *sched, struct gp_device *device)
 	device->stay.gathers =
 		sched->queues[top].ahead >= (was ? STAY_AHEAD / 2 : STAY_AHEAD) &&
 		(!gp_gather_ns(device) || sched->queues[top].dense >= (was ? STAY_DENSE / 2 : STAY_DENSE));
-	if (device->stay.gathers)
-		device->stay.kept = 0;
 	if (device->stay.gathers == was || !device->slowed)
 		return;
 	if (was)
@@ -311,6 +322,7 @@ void gp_stay_plan(struct gp_sched *sched, struct gp_device *device)
 	if (!stay_is_possible(device))
 		return;
 	gp_stay_look(sched, device);
+	stay_look_away(sched, device);
 	if (top == GP_NONE)
 		top = stay_top(sched, device, GP_HEAP_LINGER);
 	if (top != GP_NONE) {
