@@ -489,6 +489,75 @@ static void aged_turn_ends_with_a_stuck_owner(void **state)
 	world_free(w);
 }
 
+/* A gang on two devices has an aged turn, which is the first member's. Device 1 has not answered yet, so the member
+ * there was not ordered open. */
+struct owner {
+	struct world *w;
+	uint32_t gang[2];
+};
+
+static struct owner owner_new(void)
+{
+	struct owner o = { .w = world_new() };
+	uint32_t device[2], high[2], top, i;
+
+	for (i = 0; i < 2; i++) {
+		device[i] = world_device(
+			o.w, (struct world_setup){
+				     .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = i ? 0 : 3 * MS },
+				     .param = { .fail_max = 1, .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } });
+		high[i] = world_solo(o.w, device[i], GP_PRIORITY_HIGH);
+	}
+	top = world_solo(o.w, device[1], GP_PRIORITY_HIGH + 1);
+	for (i = 0; i < 2; i++)
+		o.gang[i] = world_queue_attr(o.w, world_client(o.w), device[i],
+					     (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+	set_stuck_alone(o.w, o.gang[0], true);
+	world_settle(o.w);
+	for (i = 0; i < 2; i++) {
+		world_write(o.w, o.gang[i], 1000000);
+		world_write(o.w, high[i], 1000000);
+	}
+	world_run(o.w, 99 * MS);
+	o.w->ack = WORLD_ACK_BY_HAND;
+	world_write(o.w, top, 1000000);
+	world_run(o.w, 2 * MS);
+	assert_true(o.w->devices[0].in_flight && o.w->devices[1].in_flight);
+	assert_true(world_last_order(o.w, o.gang[0], 0)->open);
+	assert_int_equal(world_last_order(o.w, o.gang[0], 0)->why, GP_WHY_AGED);
+	return o;
+}
+
+static void owner_check(const struct owner *o)
+{
+	world_ack(o->w, 1);
+	world_settle(o->w);
+	assert_false(world_last_order(o->w, o->gang[1], 0)->open);
+	world_free(o->w);
+}
+
+/* The owner of the aged turn leaves: the other member does not open without it. */
+static void late_member_does_not_open_without_the_owner(void **state)
+{
+	struct owner o = owner_new();
+
+	(void)state;
+	world_ack(o.w, 0);
+	world_remove_client(o.w, o.w->queues[o.gang[0]].client);
+	owner_check(&o);
+}
+
+/* The same, if the owner does not answer and is left alone in quarantine. */
+static void late_member_does_not_open_beside_a_stuck_owner(void **state)
+{
+	struct owner o = owner_new();
+
+	(void)state;
+	world_run(o.w, 3 * MS);
+	assert_int_equal(world_gate(o.w, o.gang[0]), GP_GATE_QUARANTINED);
+	owner_check(&o);
+}
+
 /* Known before it gets stuck: then the others are not opened for a moment either. */
 static void stuck_alone_opens_nobody(void **state)
 {
@@ -742,6 +811,8 @@ int main(void)
 		cmocka_unit_test(who_joins_follows_the_quarantined),
 		cmocka_unit_test(stuck_alone_leaves_the_gang_closed),
 		cmocka_unit_test(aged_turn_ends_with_a_stuck_owner),
+		cmocka_unit_test(late_member_does_not_open_without_the_owner),
+		cmocka_unit_test(late_member_does_not_open_beside_a_stuck_owner),
 		cmocka_unit_test(stuck_alone_opens_nobody),
 		cmocka_unit_test(followers_are_no_quarantines),
 		cmocka_unit_test(large_gang_opens_again),
