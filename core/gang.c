@@ -232,6 +232,8 @@ static void gang_keep(struct gp_sched *sched, uint32_t queue, bool keeps)
 			gp_apply_follow(sched, i);
 		else if (sched->queues[i].gate == GP_GATE_QUARANTINED && !sched->queues[i].is_stuck)
 			gp_work_gate(sched, i, GP_GATE_UNKNOWN);
+		else if (sched->queues[i].gate == GP_GATE_CLOSING) /* it has not asked whether it may open */
+			gp_gang_close(sched, q->gang, GP_WHY_GANG);
 	gang_mark_devices(sched, gang);
 }
 

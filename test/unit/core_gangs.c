@@ -427,6 +427,37 @@ static void set_stuck_alone(struct world *w, uint32_t queue, bool is_alone)
 	world_run(w, 10 * MS);
 }
 
+/* A member gets stuck and leaves while the close of another one is under way: that one was not ordered open with it,
+ * and is not afterwards, because something more urgent has its device. */
+static void member_that_closes_outlasts_the_quarantine(void **state)
+{
+	struct world *w = world_new();
+	uint32_t high[2], gang[2], i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		(void)world_device(w, process_unit);
+		high[i] = world_solo(w, i, GP_PRIORITY_HIGH);
+		gang[i] = world_queue_attr(w, world_client(w), i,
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+		world_write(w, gang[i], 1000000);
+	}
+	world_run(w, 1 * MS);
+	w->ack = WORLD_ACK_BY_HAND;
+	for (i = 0; i < 2; i++)
+		world_write(w, high[i], 1000000);
+	world_settle(w);
+	assert_true(w->devices[0].in_flight && w->devices[1].in_flight);
+	w->queues[gang[0]].close_result = -EIO;
+	world_ack(w, 0);
+	assert_int_equal(world_gate(w, gang[0]), GP_GATE_QUARANTINED);
+	world_remove_client(w, w->queues[gang[0]].client);
+	world_ack(w, 1);
+	world_settle(w);
+	assert_false(world_last_order(w, gang[1], 0)->open);
+	world_free(w);
+}
+
 /* A stuck member that is not to keep the others open is left alone: they are put aside for urgent work as always, and
  * open when that is over. If it is trusted again, they stay open again. */
 static void stuck_alone_leaves_the_gang_closed(void **state)
@@ -809,6 +840,7 @@ int main(void)
 		cmocka_unit_test(gang_closes_again_without_the_quarantined),
 		cmocka_unit_test(start_ends_the_quarantine_of_the_gang),
 		cmocka_unit_test(who_joins_follows_the_quarantined),
+		cmocka_unit_test(member_that_closes_outlasts_the_quarantine),
 		cmocka_unit_test(stuck_alone_leaves_the_gang_closed),
 		cmocka_unit_test(aged_turn_ends_with_a_stuck_owner),
 		cmocka_unit_test(late_member_does_not_open_without_the_owner),
