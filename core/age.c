@@ -355,18 +355,25 @@ static void age_lose(struct gp_sched *sched, uint32_t queue)
 	gp_turn_check(sched, sched->queues[queue].seat);
 }
 
-static void age_end_gang(struct gp_sched *sched, uint32_t gang)
+/* If the core did not order a member open in the aged turn, it has not decided that the member may open without one:
+ * the gang closes. gp_gang_decide() opens it again at once if it may and no device of it awaits an answer. */
+static void age_close_late(struct gp_sched *sched, uint32_t gang)
 {
 	uint32_t i;
 
 	if (sched->gangs[gang].want_open)
 		sched->gangs[gang].why = GP_WHY_GANG; /* what opens from now on does so in its own right */
-	for (i = sched->gangs[gang].first; i != GP_NONE; i = sched->queues[i].gang_next) {
-		/* The core did not order this member open in the aged turn, and has not decided that it may open
-		 * without one: the gang closes. gp_gang_decide() opens it again at once if it may and no device of it
-		 * awaits an answer. */
+	for (i = sched->gangs[gang].first; i != GP_NONE; i = sched->queues[i].gang_next)
 		if (sched->queues[i].gate == GP_GATE_CLOSED || sched->queues[i].gate == GP_GATE_CLOSING)
 			gp_gang_close(sched, gang, GP_WHY_TURN);
+}
+
+static void age_end_gang(struct gp_sched *sched, uint32_t gang)
+{
+	uint32_t i;
+
+	age_close_late(sched, gang);
+	for (i = sched->gangs[gang].first; i != GP_NONE; i = sched->queues[i].gang_next) {
 		age_lose(sched, i);
 		gp_work_refresh(sched, i);
 	}
@@ -477,6 +484,8 @@ void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang)
 {
 	uint32_t i;
 
+	if (gang->want_open && gang->why == GP_WHY_AGED)
+		age_close_late(sched, (uint32_t)(gang - sched->gangs));
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
 		if (gp_device_of(sched, &sched->queues[i])->aged_seat != sched->queues[i].seat)
 			age_lose(sched, i);

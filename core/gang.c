@@ -183,6 +183,7 @@ void gp_gang_close(struct gp_sched *sched, uint32_t index, enum gp_why why)
 	if (!gang->want_open || gang->stuck_count)
 		return;
 	gang->want_open = false;
+	gang->closed_ns = sched->now_ns;
 	gang_link(sched, index);
 	gang->why = why;
 	gang->move = ++sched->gang_move;
@@ -231,6 +232,8 @@ static void gang_keep(struct gp_sched *sched, uint32_t queue, bool keeps)
 			gp_apply_follow(sched, i);
 		else if (sched->queues[i].gate == GP_GATE_QUARANTINED && !sched->queues[i].is_stuck)
 			gp_work_gate(sched, i, GP_GATE_UNKNOWN);
+		else if (sched->queues[i].gate == GP_GATE_CLOSING) /* it has not asked whether it may open */
+			gp_gang_close(sched, q->gang, GP_WHY_GANG);
 	gang_mark_devices(sched, gang);
 }
 
@@ -359,6 +362,16 @@ static bool gang_member_waits(const struct gp_sched *sched, const struct gp_gang
 		return false;
 	return !q->is_batch || device->batch_max == GP_UNLIMITED || gang_has_turn(sched, gang, q->device) ||
 	       (gp_turn_is_best(sched, device, q->rank) && gang_is_next(sched, q));
+}
+
+bool gp_gang_is_away(const struct gp_sched *sched, const struct gp_gang *gang)
+{
+	uint32_t i;
+
+	for (i = gang->first; !gang->want_open && i != GP_NONE; i = sched->queues[i].gang_next)
+		if (!gang_member_waits(sched, gang, i))
+			return true;
+	return false;
 }
 
 static bool gang_waits_before(const struct gp_sched *sched, const struct gp_gang *gang, const struct gp_queue *waiter)

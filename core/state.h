@@ -203,6 +203,7 @@ struct gp_gang {
 	uint64_t move; /* counts its openings and closings, over all gangs */
 	bool want_open;
 	uint32_t closed_next, closed_prev; /* while it does not: those that were closed after it, and before */
+	uint64_t closed_ns;                /* and since when */
 	uint64_t order;
 	enum gp_why why;
 };
@@ -485,6 +486,8 @@ void gp_gang_lose_turn(struct gp_sched *sched, uint32_t gang,
 /* One that has waited longer for a turn on this device than this one, and waits for nothing but turns on its devices.
  */
 bool gp_gang_is_before(const struct gp_sched *sched, const struct gp_queue *waiter);
+/* It is closed, and would be if all turns were its own. */
+bool gp_gang_is_away(const struct gp_sched *sched, const struct gp_gang *gang);
 /* Others than its own client are in its gang on its device: they may wait for each other, and the device puts aside one
  * of them only. So they are closed together where one alone would be left to the device. */
 bool gp_gang_is_several(const struct gp_sched *sched, const struct gp_queue *queue);

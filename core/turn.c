@@ -329,6 +329,34 @@ static bool turn_may_cut(struct gp_sched *sched, struct gp_seat *holder, const s
 	return !more_ns && gp_budget_can_pay(sched, device, TURN_CUT_PAIRS);
 }
 
+/* It has work, but its gangs are closed for the sake of other devices. A request there is over soon. After as long as a
+ * turn this one is over: the device would be idle. */
+static bool turn_is_unused(struct gp_sched *sched, struct gp_seat *seat)
+{
+	struct gp_device *device = &sched->devices[seat->device];
+	uint64_t over_ns = 0;
+	uint32_t i, last = GP_NONE;
+	bool is_away = true;
+
+	for (i = seat->queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
+		const struct gp_queue *q = &sched->queues[i];
+
+		if (!gp_heap_has(q, GP_HEAP_WORK) || !q->is_batch || (q->gang != GP_NONE && q->gang == last))
+			continue;
+		if (q->gang == GP_NONE || sched->gangs[q->gang].want_open)
+			return false;
+		last = q->gang;
+		if (sched->gangs[last].closed_ns + device->param.turn_ns > over_ns)
+			over_ns = sched->gangs[last].closed_ns + device->param.turn_ns;
+		is_away = is_away && over_ns <= sched->now_ns && gp_gang_is_away(sched, &sched->gangs[last]);
+	}
+	if (is_away && seat->turn_used_ns < device->param.turn_ns)
+		seat->turn_used_ns = device->param.turn_ns;
+	if (!is_away)
+		gp_device_wake(device, over_ns > sched->now_ns ? over_ns : sched->now_ns + device->param.turn_ns);
+	return is_away;
+}
+
 /* Which seat must give way to one of this rank; GP_NONE: nobody yet, and the device is woken when that may change. */
 static uint32_t turn_victim(struct gp_sched *sched, uint32_t waiter, int64_t rank)
 {
@@ -345,7 +373,7 @@ static uint32_t turn_victim(struct gp_sched *sched, uint32_t waiter, int64_t ran
 		if (own > rank ||
 		    (device->turn_seats[i] == device->aged_seat && (own == rank || device->attr.switch_ns)))
 			continue;
-		if (own == rank &&
+		if (own == rank && !turn_is_unused(sched, seat) &&
 		    (seat->turn_used_ns < device->param.turn_ns || turn_goes_on(sched, seat, &sched->seats[waiter])) &&
 		    !turn_may_cut(sched, seat, &sched->seats[waiter])) {
 			/* Time passes for one that runs only; when it does, the device is looked at again. */

@@ -369,6 +369,79 @@ static void owner_that_gets_stuck_is_charged_everywhere(void **state)
 	owners_check(&o);
 }
 
+/* Something urgent on device 0 closes a gang for long. On device 1 the gang has the turn and does not use it: an equal
+ * there has it after as long as a turn lasts. When the urgent work is over the gang gets its turns back. */
+static void closed_gang_does_not_keep_its_turn(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device[2], high[2], gang[2], solo, client = world_client(w), i;
+	uint64_t gang_ns, solo_ns;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		device[i] = world_device(
+			w, (struct world_setup){
+				   .attr = { .unit = GP_UNIT_PROCESS },
+				   .param = { .turn_ns = 10 * MS, .age_window_ns = 1000 * S, .rest_ns = 3600 * S } });
+		high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
+		gang[i] = world_queue_attr(w, client, device[i],
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+	}
+	world_settle(w);
+	solo = world_solo(w, device[1], GP_PRIORITY_LOW);
+	for (i = 0; i < 2; i++)
+		world_write(w, gang[i], 1000000);
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, gang[0]) && world_is_open(w, gang[1]));
+	world_write(w, solo, 1000000);
+	world_write(w, high[0], 1000000);
+	world_run(w, 9 * MS); /* the gang may be back in a moment: for so long its turn is kept */
+	assert_false(world_is_open(w, gang[1]) || world_is_open(w, solo));
+	world_run(w, 3 * MS);
+	assert_true(world_is_open(w, solo));
+	world_run(w, 188 * MS);
+	assert_true(world_is_open(w, solo));
+	world_drain(w, high[0]);
+	world_run(w, 1 * MS); /* the other's turn is long over */
+	assert_true(world_is_open(w, gang[0]) && world_is_open(w, gang[1]) && !world_is_open(w, solo));
+	gang_ns = w->queues[gang[1]].open_ns;
+	solo_ns = w->queues[solo].open_ns;
+	world_run(w, 200 * MS);
+	assert_in_range(w->queues[gang[1]].open_ns - gang_ns, 90 * MS, 110 * MS);
+	assert_in_range(w->queues[solo].open_ns - solo_ns, 90 * MS, 110 * MS);
+	world_free(w);
+}
+
+/* Short requests do not cost the gang its turn: it would have a moment for each whole turn of the other. */
+static void gang_keeps_its_turn_through_requests(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device[2], high[2], gang[2], solo, client = world_client(w), i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		device[i] = world_device(
+			w, (struct world_setup){
+				   .attr = { .unit = GP_UNIT_PROCESS },
+				   .param = { .turn_ns = 20 * MS, .age_window_ns = 1000 * S, .rest_ns = 3600 * S } });
+		high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
+		gang[i] = world_queue_attr(w, client, device[i],
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+		world_write(w, gang[i], 1000000);
+	}
+	solo = world_solo(w, device[1], GP_PRIORITY_LOW);
+	world_write(w, solo, 1000000);
+	for (i = 0; i < 200; i++) {
+		world_write(w, high[0], 1);
+		world_run(w, 3 * MS);
+		world_drain(w, high[0]);
+		world_run(w, 7 * MS);
+	}
+	assert_true(w->queues[gang[1]].open_ns > 700 * MS);
+	assert_true(w->queues[solo].open_ns > 700 * MS);
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +454,8 @@ int main(void)
 		cmocka_unit_test(owner_that_leaves_is_charged_everywhere),
 		cmocka_unit_test(owner_whose_queue_leaves_is_charged_everywhere),
 		cmocka_unit_test(owner_that_gets_stuck_is_charged_everywhere),
+		cmocka_unit_test(closed_gang_does_not_keep_its_turn),
+		cmocka_unit_test(gang_keeps_its_turn_through_requests),
 	};
 
 	return cmocka_run_group_tests_name("core_gang_shares", tests, NULL, NULL);

@@ -427,6 +427,37 @@ static void set_stuck_alone(struct world *w, uint32_t queue, bool is_alone)
 	world_run(w, 10 * MS);
 }
 
+/* A member gets stuck and leaves while the close of another one is under way: that one was not ordered open with it,
+ * and is not afterwards, because something more urgent has its device. */
+static void member_that_closes_outlasts_the_quarantine(void **state)
+{
+	struct world *w = world_new();
+	uint32_t high[2], gang[2], i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		(void)world_device(w, process_unit);
+		high[i] = world_solo(w, i, GP_PRIORITY_HIGH);
+		gang[i] = world_queue_attr(w, world_client(w), i,
+					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+		world_write(w, gang[i], 1000000);
+	}
+	world_run(w, 1 * MS);
+	w->ack = WORLD_ACK_BY_HAND;
+	for (i = 0; i < 2; i++)
+		world_write(w, high[i], 1000000);
+	world_settle(w);
+	assert_true(w->devices[0].in_flight && w->devices[1].in_flight);
+	w->queues[gang[0]].close_result = -EIO;
+	world_ack(w, 0);
+	assert_int_equal(world_gate(w, gang[0]), GP_GATE_QUARANTINED);
+	world_remove_client(w, w->queues[gang[0]].client);
+	world_ack(w, 1);
+	world_settle(w);
+	assert_false(world_last_order(w, gang[1], 0)->open);
+	world_free(w);
+}
+
 /* A stuck member that is not to keep the others open is left alone: they are put aside for urgent work as always, and
  * open when that is over. If it is trusted again, they stay open again. */
 static void stuck_alone_leaves_the_gang_closed(void **state)
@@ -487,6 +518,75 @@ static void aged_turn_ends_with_a_stuck_owner(void **state)
 	world_run(w, 20 * MS);
 	assert_false(world_is_open(w, gang[1]));
 	world_free(w);
+}
+
+/* A gang on two devices has an aged turn, which is the first member's. Device 1 has not answered yet, so the member
+ * there was not ordered open. */
+struct owner {
+	struct world *w;
+	uint32_t gang[2];
+};
+
+static struct owner owner_new(void)
+{
+	struct owner o = { .w = world_new() };
+	uint32_t device[2], high[2], top, i;
+
+	for (i = 0; i < 2; i++) {
+		device[i] = world_device(
+			o.w, (struct world_setup){
+				     .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = i ? 0 : 3 * MS },
+				     .param = { .fail_max = 1, .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } });
+		high[i] = world_solo(o.w, device[i], GP_PRIORITY_HIGH);
+	}
+	top = world_solo(o.w, device[1], GP_PRIORITY_HIGH + 1);
+	for (i = 0; i < 2; i++)
+		o.gang[i] = world_queue_attr(o.w, world_client(o.w), device[i],
+					     (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+	set_stuck_alone(o.w, o.gang[0], true);
+	world_settle(o.w);
+	for (i = 0; i < 2; i++) {
+		world_write(o.w, o.gang[i], 1000000);
+		world_write(o.w, high[i], 1000000);
+	}
+	world_run(o.w, 99 * MS);
+	o.w->ack = WORLD_ACK_BY_HAND;
+	world_write(o.w, top, 1000000);
+	world_run(o.w, 2 * MS);
+	assert_true(o.w->devices[0].in_flight && o.w->devices[1].in_flight);
+	assert_true(world_last_order(o.w, o.gang[0], 0)->open);
+	assert_int_equal(world_last_order(o.w, o.gang[0], 0)->why, GP_WHY_AGED);
+	return o;
+}
+
+static void owner_check(const struct owner *o)
+{
+	world_ack(o->w, 1);
+	world_settle(o->w);
+	assert_false(world_last_order(o->w, o->gang[1], 0)->open);
+	world_free(o->w);
+}
+
+/* The owner of the aged turn leaves: the other member does not open without it. */
+static void late_member_does_not_open_without_the_owner(void **state)
+{
+	struct owner o = owner_new();
+
+	(void)state;
+	world_ack(o.w, 0);
+	world_remove_client(o.w, o.w->queues[o.gang[0]].client);
+	owner_check(&o);
+}
+
+/* The same, if the owner does not answer and is left alone in quarantine. */
+static void late_member_does_not_open_beside_a_stuck_owner(void **state)
+{
+	struct owner o = owner_new();
+
+	(void)state;
+	world_run(o.w, 3 * MS);
+	assert_int_equal(world_gate(o.w, o.gang[0]), GP_GATE_QUARANTINED);
+	owner_check(&o);
 }
 
 /* Known before it gets stuck: then the others are not opened for a moment either. */
@@ -740,8 +840,11 @@ int main(void)
 		cmocka_unit_test(gang_closes_again_without_the_quarantined),
 		cmocka_unit_test(start_ends_the_quarantine_of_the_gang),
 		cmocka_unit_test(who_joins_follows_the_quarantined),
+		cmocka_unit_test(member_that_closes_outlasts_the_quarantine),
 		cmocka_unit_test(stuck_alone_leaves_the_gang_closed),
 		cmocka_unit_test(aged_turn_ends_with_a_stuck_owner),
+		cmocka_unit_test(late_member_does_not_open_without_the_owner),
+		cmocka_unit_test(late_member_does_not_open_beside_a_stuck_owner),
 		cmocka_unit_test(stuck_alone_opens_nobody),
 		cmocka_unit_test(followers_are_no_quarantines),
 		cmocka_unit_test(large_gang_opens_again),
