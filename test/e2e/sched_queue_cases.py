@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""More cases of test/e2e/sched: programs that destroy their queues while the gates are closed."""
+"""More cases of test/e2e/sched: programs that destroy their queues while the daemon closes and opens them."""
 import os
 import signal
 
-from sched_cases import AGELESS, FAST, Skipped, Stage, case, end_exact, managed, must, stopped, wait_shut
+from sched_cases import AGELESS, FAST, Skipped, Stage, case, end_exact, exact, managed, must, stopped, wait_shut
 from stage import wait_for
 
 
@@ -58,3 +58,50 @@ def destroy_closed_self(build):
 @case
 def destroy_closed_update(build):
     destroy_closed(build, "update")
+
+
+def come_and_go(build, name):
+    """Programs that make and destroy queues all the time, one of them since before the first daemon. The daemon is killed and started again, the
+    newest program is killed, the oldest is stopped for a while: the others end when they should, and are exact."""
+    path = os.path.abspath(os.path.join(build, "test", "e2e", "streams"))
+    with Stage(build, dilation=1, mechanism=name) as stage:
+
+        def start(priority, what, **options):
+            program = stage.serve(["-p", priority], what, program=path, **options)
+            program.wait_line("ready")
+            return program
+
+        batch = start("20", "batch")
+        daemon = stage.daemon()
+        urgent = start("80", "urgent")
+        newest = start("20", "newest")
+        managed(stage, batch, urgent, newest)
+        os.kill(daemon.pid(), signal.SIGKILL)
+        daemon.process.wait()
+        stage.daemon()
+        managed(stage, batch, urgent, newest)
+        newest.kill()
+        stage.programs.remove(newest)
+        batch.signal(signal.SIGSTOP)
+        exact(start("20", "short", turns=5))
+        batch.signal(signal.SIGCONT)
+        end_exact(urgent)
+        last = start("20", "last", turns=5)
+        end_exact(batch)
+        exact(last)
+        wait_for("the node holds no queue", lambda: stage.node()["now"]["queues"] == 0)
+
+
+@case
+def come_and_go_kernel(build):
+    come_and_go(build, "kernel")
+
+
+@case
+def come_and_go_debugger(build):
+    come_and_go(build, "debugger")
+
+
+@case
+def come_and_go_self(build):
+    come_and_go(build, "self")
