@@ -505,11 +505,15 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	struct gp_device_entry *device = &daemon->devices[queue->device];
 	struct gp_client *client = queue->client;
 	bool pass = queue->has_budget && client->attr.budget_ns;
+	struct gp_device_leaving leaving = { .slot = queue->wire.slot,
+					     .gpu_id = queue->wire.gpu_id,
+					     .queue_id = queue->wire.queue_id,
+					     .is_closed = queue->closed,
+					     .is_ordered = queue->is_ordered };
 
 	gp_queue_leave(daemon, queue);
 	if (client->driver->ops->queue_removed)
-		client->driver->ops->queue_removed(client->driver->backend, &client->device, queue->wire.gpu_id,
-						   queue->wire.slot);
+		client->driver->ops->queue_removed(client->driver->backend, &client->device, &leaving);
 	gp_queue_set_pending(daemon, queue, false);
 	if (!(queue->wire.flags & GP_QUEUE_SEEN))
 		queue_unseen_list(daemon, queue, false);

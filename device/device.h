@@ -92,6 +92,13 @@ struct gp_device_queue {
 	bool is_compute; /* else it copies */
 };
 
+/* A queue that its program is about to destroy, or has destroyed. */
+struct gp_device_leaving {
+	uint32_t slot, gpu_id, queue_id;
+	bool is_closed;  /* as last answered */
+	bool is_ordered; /* the last order is not answered: it may be carried out yet */
+};
+
 /* How long the device runs a queue before it looks at others. */
 struct gp_device_slice {
 	uint32_t slot, generation, gpu_id, queue_id;
@@ -180,9 +187,9 @@ struct gp_backend_ops {
 	/* A queue came: what must be done before it can be suspended (EC_QUEUE_NEW). May be NULL. */
 	void (*queue_added)(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id,
 			    uint32_t queue_id);
-	/* It goes; the client may stay. May be NULL. */
-	void (*queue_removed)(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id,
-			      uint32_t slot);
+	/* It goes; the client may stay. No order names it any more, and nobody else opens it. May be NULL. */
+	void (*queue_removed)(struct gp_backend *backend, struct gp_device_client *client,
+			      const struct gp_device_leaving *queue);
 	/* One client's part of a plan on one device: closes or opens, not both. Never blocks; exactly one host->done
 	 * (or, through the agent, one APPLIED) follows. Negative errno: nothing will follow, the changes failed. */
 	int (*apply)(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,

@@ -20,7 +20,7 @@
 
 uint64_t gp_kfd_debugger_late_ns = 1000000000ull, gp_kfd_debugger_end_ns = 2000000000ull;
 
-enum debugger_kind { DEBUGGER_ATTACH, DEBUGGER_DETACH, DEBUGGER_NEW, DEBUGGER_APPLY };
+enum debugger_kind { DEBUGGER_ATTACH, DEBUGGER_DETACH, DEBUGGER_NEW, DEBUGGER_APPLY, DEBUGGER_REMOVED };
 
 struct debugger_job {
 	struct gp_worker_job base;
@@ -159,6 +159,11 @@ static void debugger_run(void *context, struct gp_lane *lane, struct gp_worker_j
 			gp_kfd_trap_clear_new(debugger->backend->fd, target->pid);
 		break;
 	case DEBUGGER_APPLY: debugger_apply_job(debugger, target, job); break;
+	case DEBUGGER_REMOVED:
+		/* A process that is set aside as a whole stays so for its other queues. */
+		if (target->enabled)
+			gp_kfd_trap_change(debugger->backend->fd, target->pid, job->changes, job->count, 0);
+		break;
 	case DEBUGGER_DETACH:
 		debugger_let_go(debugger, target);
 		if (job->tell)
@@ -245,7 +250,7 @@ static bool debugger_is_merged_locked(struct debugger_target *target, const stru
 
 	if (what->kind == DEBUGGER_DETACH)
 		debugger_drop_attaches_locked(target);
-	for (struct gp_worker_job *at = target->lane.jobs; at && what->kind != DEBUGGER_APPLY; at = at->next) {
+	for (struct gp_worker_job *at = target->lane.jobs; at && !what->count; at = at->next) {
 		struct debugger_job *job = debugger_job(at);
 
 		if (job->kind == what->kind && job->tell == what->tell) {
@@ -354,6 +359,15 @@ void gp_kfd_debugger_queue_added(struct gp_kfd_debugger *debugger, struct gp_dev
 	struct debugger_job job = { .kind = DEBUGGER_NEW };
 
 	debugger_push(debugger, client->backend, &job, NULL);
+}
+
+/* Not counted as an order: what waits is bounded by the orders that closed it. */
+void gp_kfd_debugger_queue_removed(struct gp_kfd_debugger *debugger, struct gp_device_client *client,
+				   const struct gp_device_change *open)
+{
+	struct debugger_job job = { .kind = DEBUGGER_REMOVED, .gpu_id = open->gpu_id, .count = 1 };
+
+	debugger_push(debugger, client->backend, &job, open);
 }
 
 int gp_kfd_debugger_apply(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint64_t seq,

@@ -26,6 +26,9 @@ bool gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger);
 void gp_kfd_debugger_attach(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint32_t fallback);
 void gp_kfd_debugger_detach(struct gp_kfd_debugger *debugger, struct gp_device_client *client, bool gone);
 void gp_kfd_debugger_queue_added(struct gp_kfd_debugger *debugger, struct gp_device_client *client);
+/* Opens it after all that was ordered before; nobody is told. */
+void gp_kfd_debugger_queue_removed(struct gp_kfd_debugger *debugger, struct gp_device_client *client,
+				   const struct gp_device_change *open);
 int gp_kfd_debugger_apply(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint64_t seq,
 			  uint32_t gpu_id, const struct gp_device_change *changes, uint32_t count);
 

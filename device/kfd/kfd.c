@@ -203,6 +203,25 @@ static void kfd_queue_added(struct gp_backend *backend, struct gp_device_client 
 		gp_kfd_debugger_queue_added(backend->debugger, client);
 }
 
+/* The driver destroys a suspended queue only after it is resumed, and the program waits for that. It also gives a
+ * queue's number to the next one, which an order that is still under way would close: nobody would know. */
+static void kfd_queue_removed(struct gp_backend *backend, struct gp_device_client *client,
+			      const struct gp_device_leaving *queue)
+{
+	struct gp_device_change open = { .slot = queue->slot,
+					 .gpu_id = queue->gpu_id,
+					 .queue_id = queue->queue_id,
+					 .open = true,
+					 .is_final = true };
+
+	if (!client->backend)
+		return;
+	if (backend->gate && queue->is_ordered && !gp_kfd_gate_apply(backend->gate, client, 0, queue->gpu_id, &open, 1))
+		gp_kfd_gate_commit(backend->gate, queue->gpu_id);
+	else if (backend->debugger && (queue->is_closed || queue->is_ordered))
+		gp_kfd_debugger_queue_removed(backend->debugger, client, &open);
+}
+
 static int kfd_apply(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		     const struct gp_device_change *changes, uint32_t count)
 {
@@ -238,6 +257,7 @@ const struct gp_backend_ops gp_backend_kfd = {
 	.attach = kfd_attach,
 	.detach = kfd_detach,
 	.queue_added = kfd_queue_added,
+	.queue_removed = kfd_queue_removed,
 	.apply = kfd_apply,
 	.commit = kfd_commit,
 	.processes = gp_kfd_processes,

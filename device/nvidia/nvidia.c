@@ -139,11 +139,11 @@ static void nvidia_group(struct gp_backend *backend, struct gp_device_client *cl
 		gp_nvidia_borrow_group(backend->borrow, client, gpu_id, group);
 }
 
-static void nvidia_queue_removed(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id,
-				 uint32_t slot)
+static void nvidia_queue_removed(struct gp_backend *backend, struct gp_device_client *client,
+				 const struct gp_device_leaving *queue)
 {
 	if (backend->borrow)
-		gp_nvidia_borrow_remove(backend->borrow, client->tag, gpu_id, slot);
+		gp_nvidia_borrow_remove(backend->borrow, client->tag, queue->gpu_id, queue->slot);
 }
 
 static int nvidia_apply(struct gp_backend *backend, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,

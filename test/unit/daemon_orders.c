@@ -353,13 +353,41 @@ static void test_late_answer_before_a_kept_order(void **state)
 	agent_leave(&world, &other);
 }
 
-/* A queue that goes while its order is under way. */
-static void test_queue_goes_amid_order(void **state)
+static struct gp_device_leaving left; /* the last queue that went, as its backend was told */
+
+static void note_left(struct gp_backend *backend, struct gp_device_client *client,
+		      const struct gp_device_leaving *queue)
 {
+	(void)backend;
+	(void)client;
+	left = *queue;
+}
+
+/* The batch program destroys its queue. */
+static void queue_goes(void)
+{
+	static struct gp_backend_ops noting;
 	struct gp_wire_slot gone = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone),
 						 0 },
 				     .slot = 0,
 				     .generation = 1 };
+
+	usual = world.daemon.drivers[0].ops;
+	noting = *usual;
+	noting.queue_removed = note_left;
+	world.daemon.drivers[0].ops = &noting;
+	left = (struct gp_device_leaving){ .queue_id = UINT32_MAX };
+	world_send(batch.fd, &gone, sizeof(gone));
+	settle();
+	world.daemon.drivers[0].ops = usual;
+	assert_null(world_queue(&world, &batch, 0));
+	assert_int_equal(left.gpu_id, WORLD_GPU);
+}
+
+/* A queue that goes while its order is under way. Its backend is told that the order may be carried out yet. */
+static void test_queue_goes_amid_order(void **state)
+{
+	uint32_t queue_id = world_queue(&world, &batch, 0)->wire.queue_id;
 
 	(void)state;
 	batch.silent = true;
@@ -367,12 +395,30 @@ static void test_queue_goes_amid_order(void **state)
 	agent_doorbell(&world, &urgent, 0, 1);
 	settle();
 	assert_true(world_queue(&world, &batch, 0)->is_ordered);
-	world_send(batch.fd, &gone, sizeof(gone));
-	settle();
+	queue_goes();
 	assert_int_equal(world.daemon.devices[0].under_way.waiting, 0);
-	assert_null(world_queue(&world, &batch, 0));
+	assert_int_equal(left.queue_id, queue_id);
+	assert_true(left.is_ordered && !left.is_closed);
 	agent_answer(&world, &batch);
 	assert_false(world_is_closed(batch.fd));
+}
+
+/* A queue that goes while its gate is closed, or open: its backend is told which. */
+static void test_queue_goes_closed(void **state)
+{
+	(void)state;
+	agent_doorbell(&world, &batch, 0, 100);
+	agent_doorbell(&world, &urgent, 0, 1);
+	wait_gate(&batch, GP_GATE_CLOSED);
+	queue_goes();
+	assert_true(left.is_closed && !left.is_ordered);
+}
+
+static void test_queue_goes_open(void **state)
+{
+	(void)state;
+	queue_goes();
+	assert_false(left.is_closed || left.is_ordered);
 }
 
 /* An agent that is late with the answers to all orders that open its gate, until it is in quarantine. Its first answer
@@ -607,6 +653,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_opens_are_not_held_back, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_answer_before_a_kept_order, begin, end),
 		cmocka_unit_test_setup_teardown(test_queue_goes_amid_order, begin, end),
+		cmocka_unit_test_setup_teardown(test_queue_goes_closed, begin, end),
+		cmocka_unit_test_setup_teardown(test_queue_goes_open, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_answers, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_answers_of_a_stopped_device, begin, end),
 		cmocka_unit_test_setup_teardown(test_answer_after_reload, begin, end),

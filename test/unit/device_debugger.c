@@ -31,6 +31,7 @@ static __thread bool has_hung;         /* this thread */
 static uint32_t told;                  /* the mechanism of the last one attached to */
 static int enabled, disabled, cleared; /* calls */
 static bool has_debugger[HOLDING + 2];
+static bool is_closed[8];       /* by queue, in the driver */
 static void (*at_malloc)(void); /* before the next one of the debugger's */
 
 void *__real_malloc(size_t size); // NOLINT: the linker's name
@@ -99,12 +100,14 @@ int gp_kfd_trap_clear_new(int fd, pid_t pid)
 
 int gp_kfd_trap_change(int fd, pid_t pid, struct gp_device_change *changes, uint32_t count, uint32_t grace)
 {
-	(void)fd, (void)changes, (void)count, (void)grace;
-	if (pid > HANGING)
-		return 0;
-	has_hung = true;
-	sem_post(&hung);
-	sem_wait(&let_go);
+	(void)fd, (void)grace;
+	if (pid <= HANGING && !changes[0].open) {
+		has_hung = true;
+		sem_post(&hung);
+		sem_wait(&let_go);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		__atomic_store_n(&is_closed[changes[i].queue_id], !changes[i].open, __ATOMIC_SEQ_CST);
 	return 0;
 }
 
@@ -151,6 +154,7 @@ static int begin(void **state)
 	__atomic_store_n(&gp_kfd_debugger_late_ns, HOUR_NS, __ATOMIC_RELAXED);
 	gp_kfd_debugger_end_ns = HOUR_NS;
 	memset(has_debugger, 0, sizeof(has_debugger));
+	memset(is_closed, 0, sizeof(is_closed));
 	enabled = disabled = cleared = 0;
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return gp_kfd_debugger_create(&backend, &debugger, &error);
@@ -366,6 +370,39 @@ static void test_flood(void **state)
 	assert_in_range(cleared, 0, 4);
 }
 
+static void leave(struct gp_device_client *client, uint32_t queue_id)
+{
+	struct gp_device_change open = { .gpu_id = 1, .queue_id = queue_id, .open = true };
+
+	gp_kfd_debugger_queue_removed(debugger, client, &open);
+}
+
+/* Queues go while orders that close them are under way, as many as may be: each opens after those orders, or the driver
+ * would not destroy it. The daemon, which has forgotten them, is not told. */
+static void test_removed(void **state)
+{
+	struct gp_device_change changes[] = { { .queue_id = 4 }, { .queue_id = 5 }, { .queue_id = 6 } };
+	struct gp_device_client client = begin_hanging(1);
+	int orders = 1;
+
+	(void)state;
+	while (!gp_kfd_debugger_apply(debugger, &client, 1, 1, changes, 3))
+		orders++;
+	leave(&client, 3);
+	leave(&client, 5);
+	leave(&client, 6);
+	for (int i = 0; i < orders; i++)
+		sem_post(&let_go);
+	for (int i = 0; i < orders; i++)
+		sem_wait(&done);
+	for (int i = 1; i < orders; i++)
+		sem_wait(&hung);
+	detach_all(&client, 1);
+	assert_true(is_closed[4]); /* this driver opens nothing by itself */
+	assert_false(is_closed[3] || is_closed[5] || is_closed[6]);
+	assert_int_equal(sem_trywait(&done), -1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -373,7 +410,8 @@ int main(void)
 	const struct CMUnitTest tests[] = { TEST(test_hanging),       TEST(test_gone_meanwhile),
 					    TEST(test_came_back),     TEST(test_flood),
 					    TEST(test_gone_again),    TEST(test_holding_user),
-					    TEST(test_holding_users), TEST(test_left_behind) };
+					    TEST(test_holding_users), TEST(test_removed),
+					    TEST(test_left_behind) };
 
 	sem_init(&hung, 0, 0);
 	sem_init(&let_go, 0, 0);

@@ -259,6 +259,47 @@ static void test_remember(void **state)
 	gp_kfd_gate_detach(gate, &who);
 }
 
+static void leave(struct gp_device_client *who, uint32_t queue_id, bool closed, bool ordered)
+{
+	struct gp_device_leaving queue = { .gpu_id = HANGING_GPU,
+					   .queue_id = queue_id,
+					   .is_closed = closed,
+					   .is_ordered = ordered };
+
+	gp_backends[0]->queue_removed(&backend, who, &queue);
+}
+
+/* A queue goes while the call that closes it is under way: the next queue of that number is not left closed. One whose
+ * gate is known to be closed goes without a call. */
+static void test_leaves(void **state)
+{
+	struct gp_device_client who = client(1);
+
+	(void)state;
+	backend.gate = gate;
+	assert_int_equal(gp_kfd_gate_attach(gate, &who), 0);
+	hangs = true;
+	give(&who, HANGING_GPU, 1, false);
+	gp_kfd_gate_commit(gate, HANGING_GPU);
+	sem_wait(&hung);
+	leave(&who, 1, false, true);
+	hangs = false;
+	sem_post(&let_go);
+	sem_wait(&done);
+	while (__atomic_load_n(&is_closed[1], __ATOMIC_SEQ_CST))
+		sched_yield(); /* hanging is the failure */
+	sem_wait(&done);
+	leave(&who, 2, true, false);
+	leave(&who, 2, false, false);
+	give(&who, HANGING_GPU, 3, false);
+	gp_kfd_gate_commit(gate, HANGING_GPU);
+	sem_wait(&done);
+	assert_int_equal(__atomic_load_n(&calls, __ATOMIC_SEQ_CST), 3);
+	gp_kfd_gate_detach(gate, &who);
+	leave(&who, 3, true, true); /* its client is gone */
+	backend.gate = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +308,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many, begin, end),
 		cmocka_unit_test_setup_teardown(test_forget, begin, end),
 		cmocka_unit_test_setup_teardown(test_remember, begin, end),
+		cmocka_unit_test_setup_teardown(test_leaves, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
