@@ -550,7 +550,8 @@ static bool age_yield(struct gp_plan_builder *b)
 }
 
 /* The turn does not run out while its first gate waits for the budget or for a slice. Once that one is ordered it does:
- * it would go on for as long as the order is not answered. */
+ * it would go on for as long as the order is not answered. If the order failed the turn is over, and its others wait
+ * for the next one: else they had this one when the budget is there again, however close to the next. */
 static void age_stall(struct gp_plan_builder *b)
 {
 	const struct gp_sched *sched = b->sched;
@@ -561,7 +562,7 @@ static void age_stall(struct gp_plan_builder *b)
 	for (i = sched->seats[b->device->aged_seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
 		if (sched->queues[i].aged && sched->queues[i].gate == GP_GATE_OPENING)
 			return;
-	b->device->aged_until_ns = GP_NEVER_NS;
+	b->device->aged_until_ns = b->device->aged_from_ns == GP_NEVER_NS ? GP_NEVER_NS : sched->now_ns;
 }
 
 /* All its gates are put aside again at once, unless each takes a transaction of its own. Where it took the turn from

@@ -285,6 +285,53 @@ static void turn_whose_order_failed_is_over(void **state)
 	world_free(w);
 }
 
+/* That the other yields uses the budget up, and the order for the first of two aged gates fails. The turn is over: the
+ * second gate does not have it when the budget is there again, but waits for the next one. */
+static void turn_whose_order_failed_does_not_wait_for_the_budget(void **state)
+{
+	struct world *w = world_new();
+	uint32_t device = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_QUEUE },
+								.param = { .age_window_ns = 100 * MS,
+									   .age_turn_ns = 5 * MS,
+									   .overhead_permille = 10,
+									   .burst = 1,
+									   .age_permille = 1000 } });
+	uint32_t high = world_solo(w, device, GP_PRIORITY_HIGH), client = world_client(w), lows[2], i, orders;
+	uint64_t from_ns;
+
+	world_write(w, high, 1u << 30);
+	for (i = 0; i < 2; i++) {
+		lows[i] = world_queue(w, client, device, GP_PRIORITY_LOW);
+		world_write(w, lows[i], 1u << 30);
+	}
+	world_settle(w);
+	for (i = 0; i < 3000 && !world_is_open(w, lows[0]); i++)
+		world_run(w, 100 * US);
+	for (i = 0; i < 3000 && (world_is_open(w, lows[0]) || world_is_open(w, lows[1])); i++) /* in vain */
+		world_run(w, 100 * US);
+	assert_true(world_is_open(w, high) && !world_is_open(w, lows[0]) && !world_is_open(w, lows[1]));
+	w->queues[lows[0]].open_result = w->queues[lows[1]].open_result = -EINVAL;
+	orders = w->order_count;
+	for (i = 0; i < 3000 && w->order_count == orders; i++)
+		world_run(w, 100 * US);
+	from_ns = w->now_ns;
+	assert_int_equal(w->orders[orders].why, GP_WHY_YIELD);
+	assert_true((world_gate(w, lows[0]) == GP_GATE_UNKNOWN) != (world_gate(w, lows[1]) == GP_GATE_UNKNOWN));
+	w->queues[lows[0]].open_result = w->queues[lows[1]].open_result = 0;
+	world_run(w, 1 * MS);
+	assert_true(world_is_open(w, high));
+	orders = w->order_count;
+	while (w->now_ns < from_ns + 99 * MS) {
+		world_run(w, 1 * MS);
+		for (i = orders; i < w->order_count; i++)
+			assert_int_not_equal(w->orders[i].why, GP_WHY_AGED);
+	}
+	for (i = 0; i < 1000 && world_is_open(w, high); i++) /* but then */
+		world_run(w, 1 * MS);
+	assert_int_equal(world_last_order(w, high, orders)->why, GP_WHY_YIELD);
+	world_free(w);
+}
+
 /* The seat whose aged turn it is goes away: the next one is served. */
 static void aged_client_that_dies_makes_room(void **state)
 {
@@ -524,6 +571,7 @@ int main(void)
 		cmocka_unit_test(aged_turn_in_vain_makes_others_yield),
 		cmocka_unit_test(aged_client_opens_as_a_whole),
 		cmocka_unit_test(turn_whose_order_failed_is_over),
+		cmocka_unit_test(turn_whose_order_failed_does_not_wait_for_the_budget),
 		cmocka_unit_test(aged_client_that_dies_makes_room),
 		cmocka_unit_test(late_client_does_not_keep_the_turns_of_its_user),
 		cmocka_unit_test(preemptions_are_limited),
