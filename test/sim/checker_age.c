@@ -26,6 +26,7 @@ struct age_queue {
 
 struct age_user {
 	uint64_t user, from_ns; /* his last aged turn began; 0: none that counts */
+	uint64_t seq;           /* of the plan that ordered its first gate open */
 	uint32_t device;
 	struct gp_client_id client;
 };
@@ -141,8 +142,27 @@ static bool age_is_under_way(const struct told *told, const struct told_queue *q
 	return false;
 }
 
+/* A gate that the turn's first plan opened was answered late, and others of the turn wait for that answer: there is no
+ * other plan before it. The turn runs from there. */
+static bool age_is_turn_of(const struct checker_run *run, const struct age_user *own, const struct told_queue *queue)
+{
+	const struct told *told = run->told;
+	uint32_t i;
+
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (q->used && q->device == queue->device && q->client.index == queue->client.index && q->aged &&
+		    q->order_seq == own->seq && q->gate == GP_GATE_OPEN &&
+		    told->core_ns - q->opened_ns <= age_turn_ns(run, queue->device))
+			return true;
+	}
+	return false;
+}
+
 /* The turn begins when others are told to yield, or else when its gate is ordered open. */
-static void age_begin_user(struct checker_run *run, struct age_state *state, const struct told_queue *queue)
+static void age_begin_user(struct checker_run *run, struct age_state *state, const struct gp_plan *plan,
+			   const struct told_queue *queue)
 {
 	const struct told_device *device = &run->told->devices[queue->device];
 	uint64_t user = told_user(run->told, queue), core_ns = run->told->core_ns;
@@ -167,7 +187,7 @@ static void age_begin_user(struct checker_run *run, struct age_state *state, con
 	/* The same client shortly after: another gate in the same turn, which answers that are late may make twice as
 	 * long. */
 	if (own->from_ns && own->client.index == queue->client.index &&
-	    core_ns - own->from_ns <= 2 * age_turn_ns(run, queue->device))
+	    (core_ns - own->from_ns <= 2 * age_turn_ns(run, queue->device) || age_is_turn_of(run, own, queue)))
 		return;
 	if (own->from_ns && from_ns - own->from_ns < device->param.age_window_ns)
 		checker_fail(
@@ -176,6 +196,7 @@ static void age_begin_user(struct checker_run *run, struct age_state *state, con
 			(unsigned long long)run->now_ns, (unsigned long long)user, queue->device,
 			(unsigned long long)(from_ns - own->from_ns), (unsigned long long)device->param.age_window_ns);
 	own->from_ns = from_ns;
+	own->seq = plan->seq;
 	own->client = queue->client;
 }
 
@@ -294,7 +315,7 @@ static void age_plan(struct checker_run *run, struct age_state *state, const str
 			age_end_yield(run->told, state, plan->device);
 		if (plan->open[i].why != GP_WHY_AGED || queue->attr.gang)
 			continue;
-		age_begin_user(run, state, queue);
+		age_begin_user(run, state, plan, queue);
 		age_begin_queue(run, state, plan, queue, plan->open[i].queue.index);
 	}
 }
