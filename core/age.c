@@ -480,14 +480,31 @@ void gp_age_gang_opens(struct gp_sched *sched, const struct gp_gang *gang)
 	}
 }
 
-void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang)
+/* The gang's aged turn is that of a member that is still there. A seat's may be for another queue than the gang's. */
+static bool age_has_owner(const struct gp_sched *sched, const struct gp_gang *gang)
 {
 	uint32_t i;
 
-	if (gang->want_open && gang->why == GP_WHY_AGED)
+	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
+		const struct gp_queue *q = &sched->queues[i];
+		const struct gp_device *device = &sched->devices[q->device];
+
+		if (q->aged && device->aged_seat == q->seat &&
+		    (device->aged_mask != 1ull << q->device || gang->device_mask == device->aged_mask))
+			return true;
+	}
+	return false;
+}
+
+void gp_age_gang_shrinks(struct gp_sched *sched, const struct gp_gang *gang)
+{
+	bool goes_on = age_has_owner(sched, gang);
+	uint32_t i;
+
+	if (gang->want_open && gang->why == GP_WHY_AGED && !goes_on)
 		age_close_late(sched, (uint32_t)(gang - sched->gangs));
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next) {
-		if (gp_device_of(sched, &sched->queues[i])->aged_seat != sched->queues[i].seat)
+		if (!goes_on && gp_device_of(sched, &sched->queues[i])->aged_seat != sched->queues[i].seat)
 			age_lose(sched, i);
 		age_refresh(sched, gp_share_of(sched, &sched->queues[i]));
 	}

@@ -300,7 +300,7 @@ static void apply_learn(struct gp_sim *sim, struct sim_device *device, bool clos
 }
 
 /* What became of one order, as the driver's own per-queue status would say. */
-static int apply_outcome(struct gp_sim *sim, uint32_t queue, bool open, int error)
+static int apply_outcome(struct gp_sim *sim, uint32_t queue, bool open, const struct gp_gpu_event *event)
 {
 	struct sim_queue *q;
 	struct gp_gpu_counters counters;
@@ -311,11 +311,12 @@ static int apply_outcome(struct gp_sim *sim, uint32_t queue, bool open, int erro
 	if (gp_gpu_counters(sim->devices[q->info.device].gpu, q->info.gpu_queue, &counters))
 		return -ESRCH;
 	q->closing = false;
+	q->ended_seq = event->value;
 	q->info.closed = !counters.open;
 	gp_sim_account_gate(sim, queue);
 	if (counters.open == open)
 		return 0;
-	return error ? error : -EIO;
+	return event->error ? event->error : -EIO;
 }
 
 bool gp_sim_apply_transaction_end(struct gp_sim *sim, uint32_t device, const struct gp_gpu_event *event)
@@ -336,7 +337,7 @@ bool gp_sim_apply_transaction_end(struct gp_sim *sim, uint32_t device, const str
 			closes |= i < apply->plan.close_count;
 			opens |= i >= apply->plan.close_count;
 			order->result = apply_outcome(sim, gp_sim_find_queue(sim, apply_order(apply, i)->queue),
-						      i >= apply->plan.close_count, event->error);
+						      i >= apply->plan.close_count, event);
 		}
 	}
 	if (!start_ns || !event->value)

@@ -121,7 +121,7 @@ static void engine_dispatch(struct gp_sim *sim, const struct gp_sim_heap_event *
 	case SIM_CHILD_EXIT:
 		gp_gpu_process_remove(sim->devices[event->index].gpu, (uint32_t)event->value, sim->now_ns);
 		break;
-	case SIM_GATE_LOST: gp_sim_fault_gate_lost(sim, event->index); break;
+	case SIM_GATE_LOST: gp_sim_fault_gate_lost(sim, event->index, event->value); break;
 	case SIM_SLICE: gp_sim_slice_issue(sim, event->index, event->value); break;
 	case SIM_SLICED: gp_sim_slice_deliver(sim, event->index, event->value); break;
 	case SIM_COUNT: gp_sim_slice_count(sim, event->index); break;

@@ -84,7 +84,8 @@ enum gp_sim_fault_type {
 	GP_SIM_FAULT_CLOCK,    /* the time the core sees jumps by `value` ns, forwards or backwards */
 	GP_SIM_FAULT_CLOSE_FAILS, /* the next close of queue (simulator's number) fails */
 	GP_SIM_FAULT_CLOSE_HANGS, /* the next close of queue never finishes, until reset */
-	GP_SIM_FAULT_GATE_LOST,   /* queue's gate opens without an order (its lease ran out); told notice_ns later */
+	GP_SIM_FAULT_GATE_LOST,   /* queue's gate opens without an order (its lease ran out); told notice_ns later,
+				   * unless an order for it was carried out since */
 };
 struct gp_sim_fault {
 	uint64_t time_ns;

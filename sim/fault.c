@@ -104,12 +104,13 @@ static void fault_open_gate(struct gp_sim *sim, const struct gp_sim_fault *fault
 		return;
 	queue->info.closed = false;
 	gp_sim_account_gate(sim, fault->queue);
-	gp_sim_push(sim, sim->now_ns + fault->notice_ns, SIM_GATE_LOST, fault->queue, 0);
+	gp_sim_push(sim, sim->now_ns + fault->notice_ns, SIM_GATE_LOST, fault->queue, sim->transaction_seq);
 }
 
-void gp_sim_fault_gate_lost(struct gp_sim *sim, uint32_t queue)
+/* An agent tells this before it answers an order that it carried out afterwards, never after that. */
+void gp_sim_fault_gate_lost(struct gp_sim *sim, uint32_t queue, uint64_t seq)
 {
-	if (!sim->core || !sim->queues[queue].info.in_core)
+	if (!sim->core || !sim->queues[queue].info.in_core || sim->queues[queue].ended_seq > seq)
 		return;
 	gp_sched_gate_lost(sim->core, sim->queues[queue].info.core_queue, true, gp_sim_core_now_ns(sim));
 	sim->core_dirty = true;

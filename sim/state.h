@@ -38,7 +38,7 @@ enum sim_event {
 	SIM_DEVICE_STOP,
 	SIM_DEVICE_START,
 	SIM_CHILD_EXIT, /* device, process */
-	SIM_GATE_LOST,  /* queue */
+	SIM_GATE_LOST,  /* queue, the last transaction issued before */
 	SIM_SLICE,      /* queue, plan's seq: its slice is set now */
 	SIM_SLICED,     /* queue, plan's seq: the core hears of it */
 	SIM_COUNT,      /* device: switches are counted */
@@ -59,6 +59,7 @@ struct sim_queue {
 	bool armed;        /* the core takes it for idle: the next doorbell is an edge */
 	bool notice_pending, sample_pending, doorbell_due;
 	bool closing;              /* a transaction under way closes it; cleared when its stop was counted */
+	uint64_t ended_seq;        /* the last transaction that named it and is over */
 	uint64_t blocked_since_ns; /* has work behind a closed gate since, + 1; 0: no */
 	uint64_t hold_until_ns;    /* tsg: how long an announcement of this queue holds its context */
 	uint64_t slice_seq;        /* tsg: the plan of the last order for its slice … */
@@ -314,7 +315,7 @@ bool gp_sim_baseline_transaction_end(struct gp_sim *sim, uint32_t device, const 
 /* fault.c */
 void gp_sim_fault_act(struct gp_sim *sim, const struct gp_sim_fault *fault);
 void gp_sim_fault_device(struct gp_sim *sim, uint32_t device, bool stop);
-void gp_sim_fault_gate_lost(struct gp_sim *sim, uint32_t queue);
+void gp_sim_fault_gate_lost(struct gp_sim *sim, uint32_t queue, uint64_t seq);
 
 /* account.c */
 int gp_sim_account_init(struct gp_sim *sim);

@@ -524,7 +524,7 @@ static void aged_turn_ends_with_a_stuck_owner(void **state)
  * there was not ordered open. */
 struct owner {
 	struct world *w;
-	uint32_t gang[2];
+	uint32_t gang[2], guest; /* the guest has no work */
 };
 
 static struct owner owner_new(void)
@@ -543,7 +543,10 @@ static struct owner owner_new(void)
 	for (i = 0; i < 2; i++)
 		o.gang[i] = world_queue_attr(o.w, world_client(o.w), device[i],
 					     (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
+	o.guest = world_queue_attr(o.w, world_client(o.w), device[0],
+				   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
 	set_stuck_alone(o.w, o.gang[0], true);
+	set_stuck_alone(o.w, o.guest, true);
 	world_settle(o.w);
 	for (i = 0; i < 2; i++) {
 		world_write(o.w, o.gang[i], 1000000);
@@ -576,6 +579,26 @@ static void late_member_does_not_open_without_the_owner(void **state)
 	world_ack(o.w, 0);
 	world_remove_client(o.w, o.w->queues[o.gang[0]].client);
 	owner_check(&o);
+}
+
+/* Another member than the owner leaves: the aged turn goes on, and the late member opens in it. */
+static void aged_turn_outlasts_another_member(void **state)
+{
+	struct owner o = owner_new();
+
+	(void)state;
+	world_ack(o.w, 0);
+	world_remove_client(o.w, o.w->queues[o.guest].client);
+	world_ack(o.w, 1);
+	world_settle(o.w);
+	assert_true(world_last_order(o.w, o.gang[0], 0)->open);
+	assert_true(world_last_order(o.w, o.gang[1], 0)->open);
+	assert_int_equal(world_last_order(o.w, o.gang[1], 0)->why, GP_WHY_AGED);
+	world_ack(o.w, 1);
+	o.w->ack = WORLD_ACK_DELAYED;
+	world_run(o.w, 3 * MS);
+	assert_true(world_is_open(o.w, o.gang[0]) && world_is_open(o.w, o.gang[1]));
+	world_free(o.w);
 }
 
 /* The same, if the owner does not answer and is left alone in quarantine. */
@@ -844,6 +867,7 @@ int main(void)
 		cmocka_unit_test(stuck_alone_leaves_the_gang_closed),
 		cmocka_unit_test(aged_turn_ends_with_a_stuck_owner),
 		cmocka_unit_test(late_member_does_not_open_without_the_owner),
+		cmocka_unit_test(aged_turn_outlasts_another_member),
 		cmocka_unit_test(late_member_does_not_open_beside_a_stuck_owner),
 		cmocka_unit_test(stuck_alone_opens_nobody),
 		cmocka_unit_test(followers_are_no_quarantines),

@@ -165,6 +165,35 @@ static void test_everything_else(void **state)
 	gp_sim_destroy(sim);
 }
 
+/* Gates that open by themselves, which the core hears of so late that it had them opened and closed meanwhile: it takes
+ * none for open that was closed since. */
+static void test_late_news(void **state)
+{
+	struct gp_sim_config config = fixture_config(&desc, &workload);
+	struct gp_sim *sim = fixture_sim(&config);
+	struct gp_sim_fault fault = { .type = GP_SIM_FAULT_GATE_LOST, .notice_ns = 5 * MS };
+	struct gp_sim_queue_info info;
+	struct gp_queue_info core;
+	uint32_t i;
+
+	(void)state;
+	gp_sim_run_until(sim, 5 * MS);
+	for (fault.time_ns = 10 * MS; fault.time_ns < 400 * MS; fault.time_ns += MS) {
+		fault.queue = (uint32_t)(fault.time_ns / MS % gp_sim_queue_count(sim));
+		assert_int_equal(gp_sim_add_fault(sim, &fault), 0);
+	}
+	while (gp_sim_next_ns(sim) <= config.duration_ns) {
+		gp_sim_step(sim);
+		for (i = 0; i < gp_sim_queue_count(sim); i++) {
+			gp_sim_queue(sim, i, &info);
+			if (info.in_core && !gp_sched_queue_info(gp_sim_core(sim), info.core_queue, &core))
+				assert_false(info.closed && core.gate == GP_GATE_OPEN);
+		}
+	}
+	drain(sim);
+	gp_sim_destroy(sim);
+}
+
 /* Faults that make no sense are refused. */
 static void test_refused(void **state)
 {
@@ -204,7 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_death_and_return), cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_acknowledgements), cmocka_unit_test(test_everything_else),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_late_news),        cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
