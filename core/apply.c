@@ -89,6 +89,8 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 	if (open)
 		gp_age_opened(sched, q);
 	gp_work_gate(sched, queue, open ? GP_GATE_OPEN : GP_GATE_CLOSED);
+	if (open)
+		gp_turn_opened(sched, q);
 	if (open && q->condemned)
 		apply_stick(sched, queue, q->condemned);
 	else if (gp_gang_is_stuck(sched, q))

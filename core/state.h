@@ -160,6 +160,7 @@ struct gp_seat {
 	bool is_extra;      /* its user had enough of those when its work came: it takes turns, whatever its priority */
 	uint64_t turn_tag;  /* its place in the line for turns: smallest first */
 	uint64_t turn_used_ns, mark_ns; /* time run in the present turn; mark: accounted up to here */
+	uint64_t turn_seq;              /* the last plan that opened a gate of its turn */
 	uint64_t request_mark_ns;       /* what it had computed when it last got work */
 	uint64_t joined_ns;
 	uint64_t wait_ns; /* it had work and none of its queues ran */
@@ -450,7 +451,8 @@ void gp_turn_enter(struct gp_sched *sched, uint32_t queue); /* it is about to ge
 void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins); /* the first, or the last, of its seat's */
 void gp_turn_give(struct gp_sched *sched, uint32_t seat);
 void gp_turn_take(struct gp_sched *sched, uint32_t seat);
-void gp_turn_assign(struct gp_sched *sched, struct gp_device *device); /* decides who has the turns now */
+void gp_turn_opened(struct gp_sched *sched, const struct gp_queue *queue); /* its order is done */
+void gp_turn_assign(struct gp_sched *sched, struct gp_device *device);     /* decides who has the turns now */
 bool gp_turn_can_get(struct gp_sched *sched, uint32_t seat, int64_t rank);
 /* It could get one, but a gang that waits for other devices comes before it; the device is woken when that is over. */
 bool gp_turn_is_kept(struct gp_sched *sched, const struct gp_queue *waiter);

@@ -235,6 +235,22 @@ void gp_turn_take(struct gp_sched *sched, uint32_t seat)
 	gp_turn_check(sched, seat);
 }
 
+/* Where each gate takes a transaction of its own, a turn begins with the last gate that its plan opens: a short one
+ * would be over before that. What a client answers late does not count. */
+void gp_turn_opened(struct gp_sched *sched, const struct gp_queue *queue)
+{
+	const struct gp_device *device = gp_device_of(sched, queue);
+	struct gp_seat *seat = &sched->seats[queue->seat];
+	uint64_t open_ns = device->attr.open_ns;
+
+	if (device->attr.unit != GP_UNIT_QUEUE || !seat->has_turn || !queue->is_batch)
+		return;
+	gp_turn_account(sched, seat);
+	if (seat->turn_seq == queue->order_seq)
+		seat->turn_used_ns -= seat->turn_used_ns < open_ns ? seat->turn_used_ns : open_ns;
+	seat->turn_seq = queue->order_seq;
+}
+
 /* The highest rank of the seat's queues with work; INT64_MIN: it has none, or leaves an order unanswered. Its turn is
  * anybody's then: what it does not say that it uses would be lost to all. */
 static int64_t turn_rank(const struct gp_sched *sched, const struct gp_seat *seat)

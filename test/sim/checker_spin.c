@@ -16,6 +16,8 @@ struct spin_queue {
 	bool runs;         /* the last one that started is on the device */
 	uint64_t apart_ns; /* a peer has been away since, + 1; 0: none is */
 	uint64_t lost_ns;  /* what the core's clock had lost then */
+	bool unissued;     /* the device has not heard of its last order, which is to open it … */
+	bool unheard; /* … and will not: the core gave it up while the device was busy with another transaction */
 };
 
 #define SPIN_JOB_MAX 8u /* beyond: clients on several devices */
@@ -74,6 +76,41 @@ static void spin_gpu(struct spin_state *state, const struct check_event *event)
 	}
 }
 
+static void spin_plan(struct checker_run *run, struct spin_state *state, const struct gp_plan *plan)
+{
+	uint32_t i, count = plan->close_count + plan->open_count;
+
+	for (i = 0; i < count; i++) {
+		bool opens = i >= plan->close_count;
+		const struct gp_order *order = opens ? &plan->open[i - plan->close_count] : &plan->close[i];
+		struct spin_queue *queue = &state->queues[run->told->queues[order->queue.index].attr.tag];
+
+		queue->unissued = opens;
+		queue->unheard = false;
+	}
+}
+
+static void spin_transact(struct spin_state *state, const struct check_event *event)
+{
+	uint32_t i;
+
+	for (i = 0; i < event->count; i++)
+		state->queues[event->changes[i].queue].unissued = false;
+}
+
+static void spin_claim(struct checker_run *run, struct spin_state *state, const struct gp_trace_event *claim)
+{
+	const struct told_queue *told;
+	uint32_t i;
+
+	if (claim->type != GP_TRACE_ORDER_FAILED || claim->why != GP_WHY_TIMEOUT)
+		return;
+	told = &run->told->queues[claim->queue.index];
+	for (i = 0; i < run->truth->transaction_count; i++)
+		state->queues[told->attr.tag].unheard |=
+			state->queues[told->attr.tag].unissued && run->truth->transactions[i].device == told->device;
+}
+
 static uint64_t spin_move_ns(const struct checker_run *run, uint32_t device);
 
 /* The core's time now. It was last told the time with its last call, and no call may come while an answer is late. */
@@ -120,24 +157,28 @@ static bool spin_is_kept_waiting(const struct checker_run *run, uint32_t device)
 }
 
 /* The core takes it for open because it is in quarantine, but the last transaction that was to open it hangs or failed,
- * by its own fault or another's. The core does not know; its lease opens it (run_lease()). */
-static bool spin_is_left_to_lease(const struct checker_run *run, const struct told_queue *queue)
+ * by its own fault or another's, or was given up while it waited for another one: a clock that is set forward makes
+ * that happen at any time. The core does not know; its lease opens it (run_lease()). */
+static bool spin_is_left_to_lease(const struct checker_run *run, const struct spin_state *state,
+				  const struct told_queue *queue)
 {
 	const struct truth_queue *truth = &run->truth->queues[queue->attr.tag];
 
-	return queue->gate == GP_GATE_QUARANTINED && truth->closed && (truth->opening || truth->missed);
+	return queue->gate == GP_GATE_QUARANTINED && truth->closed &&
+	       (truth->opening || truth->missed || state->queues[queue->attr.tag].unheard);
 }
 
 /* The core can neither put it aside nor bring it back now, by no fault of its own, or does not know that it should. One
  * in quarantine that is open is no excuse: then all of its gang are open, unless it is left alone. */
-static bool spin_is_excused(const struct checker_run *run, const struct told_queue *queue)
+static bool spin_is_excused(const struct checker_run *run, const struct spin_state *state,
+			    const struct told_queue *queue)
 {
 	const struct told_device *device;
 	struct gp_sim_queue_info info;
 
 	if (!queue || spin_is_unanswered(run, queue) || spin_is_kept_waiting(run, queue->device) ||
 	    (queue->gate != GP_GATE_QUARANTINED && (queue->fail_count || queue->condemned)) ||
-	    (queue->stuck && !told_keeps_gang(run->told, queue)) || spin_is_left_to_lease(run, queue))
+	    (queue->stuck && !told_keeps_gang(run->told, queue)) || spin_is_left_to_lease(run, state, queue))
 		return true;
 	gp_sim_queue(run->sim, (uint32_t)queue->attr.tag, &info);
 	device = &run->told->devices[queue->device];
@@ -201,7 +242,7 @@ static void spin_look(struct checker_run *run, struct spin_state *state, uint32_
 		if (spin_is_away(run, state, i, rank))
 			away = i;
 	peer = away == CHECKER_NONE ? NULL : told_find_tag(run->told, away);
-	if (away == CHECKER_NONE || spin_is_excused(run, told) || spin_is_excused(run, peer)) {
+	if (away == CHECKER_NONE || spin_is_excused(run, state, told) || spin_is_excused(run, state, peer)) {
 		queue->apart_ns = 0;
 		return;
 	}
@@ -229,6 +270,12 @@ static void spin_event(struct checker_run *run, void *data, const struct check_e
 		spin_submit(run, state, event);
 	else if (event->type == CHECK_GPU)
 		spin_gpu(state, event);
+	else if (event->type == CHECK_PLAN)
+		spin_plan(run, state, event->plan);
+	else if (event->type == CHECK_TRANSACT)
+		spin_transact(state, event);
+	else if (event->type == CHECK_TRACE)
+		spin_claim(run, state, event->trace);
 	else if (event->type == CHECK_GPU_REMOVE && state->queues[event->gpu_queue].job < SPIN_JOB_MAX)
 		state->given_up[state->queues[event->gpu_queue].job] = true;
 	if (event->type != CHECK_STEP)

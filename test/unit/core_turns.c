@@ -163,6 +163,55 @@ static void turn_does_not_run_while_closed(void **state)
 	world_free(b.w);
 }
 
+/* Carries the plan under way out, a transaction for each gate; the last gate's answer takes late_ns longer. */
+static void turn_open_one_by_one(struct world *w, uint32_t device, uint64_t late_ns)
+{
+	struct world_device *d = &w->devices[device];
+	uint32_t i;
+
+	assert_true(d->in_flight);
+	for (i = 0; i < d->plan.close_count; i++) {
+		world_skip(w, 150 * US);
+		world_ack_order(w, &d->plan, &d->plan.close[i], false);
+	}
+	for (i = 0; i < d->plan.open_count; i++) {
+		world_skip(w, 150 * US + (i + 1 == d->plan.open_count ? late_ns : 0));
+		world_ack_order(w, &d->plan, &d->plan.open[i], true);
+	}
+	d->in_flight = false;
+	world_settle(w);
+}
+
+/* Where each gate takes a transaction, a turn is as long for the queue that opens last; but not for who answers late.
+ */
+static void turn_begins_with_its_last_gate(void **state)
+{
+	static const uint64_t late_ns[] = { 0, 100 * US };
+	uint32_t i, k, wide, queues[8];
+
+	for (i = 0; i < 2; i++) {
+		struct batch b = batch_new(
+			(struct world_setup){ .attr = { .unit = GP_UNIT_QUEUE }, .param = { .turn_ns = 2 * MS } }, 1);
+
+		wide = world_client(b.w);
+		for (k = 0; k < 8; k++) {
+			queues[k] = world_queue(b.w, wide, b.device, GP_PRIORITY_LOW);
+			world_write(b.w, queues[k], 1000000);
+		}
+		world_settle(b.w);
+		b.w->ack = WORLD_ACK_BY_HAND;
+		world_run(b.w, 2 * MS);
+		assert_int_equal(b.w->devices[b.device].plan.open_count, 8);
+		turn_open_one_by_one(b.w, b.device, late_ns[i]);
+		world_run(b.w, 2 * MS - late_ns[i] - 1);
+		assert_false(b.w->devices[b.device].in_flight);
+		world_run(b.w, 1);
+		assert_true(b.w->devices[b.device].in_flight);
+		assert_int_equal(b.w->devices[b.device].plan.close_count, 8);
+		world_free(b.w);
+	}
+}
+
 /* One that has the turn but no work gives way at once to one that has. */
 static void idle_holder_gives_way(void **state)
 {
@@ -563,6 +612,7 @@ int main(void)
 		cmocka_unit_test(turns_do_not_overlap),
 		cmocka_unit_test(turns_are_taken_whatever_the_unit),
 		cmocka_unit_test(turn_does_not_run_while_closed),
+		cmocka_unit_test(turn_begins_with_its_last_gate),
 		cmocka_unit_test(idle_holder_gives_way),
 		cmocka_unit_test(higher_rank_takes_the_turn),
 		cmocka_unit_test(two_batch_clients_at_once),
