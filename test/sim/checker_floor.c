@@ -233,12 +233,22 @@ static bool floor_is_promised(const struct told *told, const struct told_queue *
 	return false;
 }
 
-/* Behind is who is owed a quantum by the core's count, which cannot be more than `most`. */
+/* Of the time since the last step, in which the simulator had nothing to do: it is counted at the next one only. */
+static int64_t floor_pending(const struct checker_run *run, const struct floor_state *state, const struct told_queue *q)
+{
+	struct floor_look look = floor_look(run, q->client.index, q->device, false);
+	int64_t owed = (int64_t)((run->now_ns - state->mark_ns) * look.permille);
+
+	return look.is_told ? owed + owed / FLOOR_MORE : 0;
+}
+
+/* Behind is who is owed a quantum by the core's count, which cannot be more than `most` and what is not yet in it. */
 static void floor_claim(struct checker_run *run, struct floor_state *state, const struct gp_trace_event *claim)
 {
 	const struct told_queue *q = told_find(run->told, claim->queue);
 	struct floor_own *own;
 	uint64_t quantum_ns;
+	int64_t most;
 
 	if (!q || q->client.index >= FLOOR_CLIENT_MAX)
 		return;
@@ -248,14 +258,15 @@ static void floor_claim(struct checker_run *run, struct floor_state *state, cons
 		return;
 	}
 	quantum_ns = floor_quantum_ns(&run->told->devices[q->device]);
+	most = own->most + floor_pending(run, state, q);
 	if (!floor_is_promised(run->told, q))
 		checker_fail(run, &checker_floor, "at %llu ns: client %u is claimed to be behind a share it has not",
 			     (unsigned long long)run->now_ns, q->client.index);
 	else if (q->attr.floor_permille && !run->told->devices[q->device].attr.fetch_counters &&
-		 own->most < (int64_t)(quantum_ns * 1000 / 8))
+		 most < (int64_t)(quantum_ns * 1000 / 8))
 		checker_fail(run, &checker_floor,
 			     "at %llu ns: client %u is claimed to be behind its share, and is not (%lld us)",
-			     (unsigned long long)run->now_ns, q->client.index, (long long)(own->most / 1000000));
+			     (unsigned long long)run->now_ns, q->client.index, (long long)(most / 1000000));
 }
 
 static void floor_event(struct checker_run *run, void *data, const struct check_event *event)

@@ -8,8 +8,8 @@
  *     though his work is not done, or no longer after that than is stated; and not where a setting forbids it.
  *   - When nobody like that has had work for so long it opens, unless another batch client has the turn by then.
  *   - A batch client is left open below one of higher rank with work only until the device's visits to it would have
- *     cost as much as closing and opening it. If the higher one leaves an order unanswered the other has the turn, and
- *     when it loses that again this begins anew.
+ *     cost as much as closing and opening it. If the higher one leaves an order unanswered, or is open only because it
+ *     was opened a moment ago, the other has the turn, and when it loses that again this begins anew.
  */
 #include "test/sim/checker.h"
 #include "test/sim/checker_told.h"
@@ -57,6 +57,13 @@ static bool stay_has_upper(const struct told *told, uint32_t device)
 	return false;
 }
 
+/* It has waited for so long that it may have taken the turn, and cannot open before its slice is set. */
+static bool stay_awaits_slice(const struct told *told, const struct told_queue *q)
+{
+	return q->is_batch && q->has_work && q->gate == GP_GATE_CLOSED && told_is_sliced(told, q) &&
+	       told->core_ns - q->busy_since_ns >= told->devices[q->device].param.age_window_ns;
+}
+
 /* Another of those who take turns has it, or is about to get or lose it; or something of its own keeps it closed. */
 static bool stay_is_excused(const struct told *told, const struct told_queue *queue)
 {
@@ -72,7 +79,7 @@ static bool stay_is_excused(const struct told *told, const struct told_queue *qu
 		if (told_moves(q) || q->aged || q->gate == GP_GATE_UNKNOWN ||
 		    (q->client.index != queue->client.index && (q->has_work || q->announced) &&
 		     q->gate != GP_GATE_CLOSED) ||
-		    (q->client.index == queue->client.index && told_is_sliced(told, q)))
+		    (q->client.index == queue->client.index ? told_is_sliced(told, q) : stay_awaits_slice(told, q)))
 			return true;
 	}
 	return false;
@@ -106,11 +113,14 @@ static bool stay_runs(const struct told_queue *q, uint32_t device)
 	       !q->presumed && !q->vague && !q->attr.gang && !q->aged && q->gate == GP_GATE_OPEN;
 }
 
-/* Its client leaves an order unanswered, so its turn is anybody's: nobody is below it until the answer comes. */
+/* Its client leaves an order unanswered, so its turn is anybody's: nobody is below it until the answer comes. One that
+ * is open only because it was opened a moment ago has no turn until that is over. */
 static bool stay_is_late(const struct told *told, const struct told_queue *queue)
 {
 	uint32_t i;
 
+	if (queue->left_why == GP_WHY_MIN_OPEN && told->core_ns < queue->hold_ns)
+		return true;
 	for (i = 0; i < told->queue_end; i++) {
 		const struct told_queue *q = &told->queues[i];
 
