@@ -258,8 +258,9 @@ static void age_begin_queue(struct checker_run *run, struct age_state *state, co
 	own->alone = false; /* nobody had to yield for it: what it got is not told */
 }
 
-/* It is ordered back: was the turn in vain? One that was cut short had no turn to speak of. */
-static void age_end_queue(struct checker_run *run, struct age_queue *own, const struct told_queue *queue)
+/* It is ordered back, or those who yielded are: was the turn in vain? One that was cut short had no turn to speak of,
+ * and what it is open for beside orders to open others was not to itself, however late these are answered. */
+static void age_judge_queue(struct checker_run *run, struct age_queue *own, const struct told_queue *queue)
 {
 	const struct gp_param *param = &run->told->devices[queue->device].param;
 
@@ -267,7 +268,13 @@ static void age_end_queue(struct checker_run *run, struct age_queue *own, const 
 	    queue->completed == own->completed && queue->has_work && queue->written != queue->completed &&
 	    run->told->core_ns - queue->opened_ns >= param->age_turn_ns)
 		own->vain++;
-	own->aged = own->alone = false;
+	own->alone = false;
+}
+
+static void age_end_queue(struct checker_run *run, struct age_queue *own, const struct told_queue *queue)
+{
+	age_judge_queue(run, own, queue);
+	own->aged = false;
 }
 
 /* While others yield nobody opens by rank or turn: when one does the turn is over. One that had it may stay open among
@@ -277,14 +284,18 @@ static bool age_is_return(enum gp_why why)
 	return why == GP_WHY_WORK || why == GP_WHY_TURN || why == GP_WHY_FLOOR;
 }
 
-static void age_end_yield(const struct told *told, struct age_state *state, uint32_t device)
+static void age_end_yield(struct checker_run *run, struct age_state *state, uint32_t device)
 {
+	const struct told *told = run->told;
 	uint32_t i;
 
 	state->devices[device].yield_ns = 0;
-	for (i = 0; i < told->queue_end; i++)
-		if (told->queues[i].used && told->queues[i].device == device)
-			state->queues[i].yields = false;
+	for (i = 0; i < told->queue_end; i++) {
+		if (!told->queues[i].used || told->queues[i].device != device)
+			continue;
+		age_judge_queue(run, age_queue(state, told, i), &told->queues[i]);
+		state->queues[i].yields = false;
+	}
 }
 
 static void age_plan(struct checker_run *run, struct age_state *state, const struct gp_plan *plan)
@@ -312,7 +323,7 @@ static void age_plan(struct checker_run *run, struct age_state *state, const str
 			state->devices[plan->device].yield_ns = 0; /* back, and the turn did not come to anything */
 		own->yields = false;
 		if (age_is_return(plan->open[i].why))
-			age_end_yield(run->told, state, plan->device);
+			age_end_yield(run, state, plan->device);
 		if (plan->open[i].why != GP_WHY_AGED || queue->attr.gang)
 			continue;
 		age_begin_user(run, state, plan, queue);

@@ -52,7 +52,9 @@ static bool limits_is_sliced(const struct told *told, uint32_t device)
 	return attr->process_count_max && count > attr->process_count_max && !attr->process_parking;
 }
 
-/* Its user has more open than an even part of the slots. With more users than slots nobody has a part. */
+/* Its user has more open than an even part of the slots. With more users than slots nobody has a part. What the core
+ * has just ordered open counts from its answer: the core looks at the parts before it opens, and again when it hears of
+ * it. */
 static bool limits_is_beyond(const struct told *told, const struct told_queue *queue)
 {
 	uint64_t users[64], own = told_user(told, queue);
@@ -68,7 +70,7 @@ static bool limits_is_beyond(const struct told *told, const struct told_queue *q
 		if (k == count && count < 64)
 			users[count++] = told_user(told, q);
 		open += told_user(told, q) == own && q->attr.kind == GP_KIND_COMPUTE && q->gate != GP_GATE_CLOSED &&
-			q->gate != GP_GATE_CLOSING;
+			q->gate != GP_GATE_CLOSING && q->gate != GP_GATE_OPENING;
 	}
 	return open > told->devices[queue->device].attr.slot_count / count;
 }
