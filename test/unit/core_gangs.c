@@ -228,112 +228,6 @@ static void aged_turn_of_a_gang_ends_on_every_device(void **state)
 	}
 }
 
-/* The member whose aged turn it was goes away: the others are not aged for ever. */
-static void aged_member_that_leaves_takes_the_turn_along(void **state)
-{
-	struct world *w = world_new();
-	uint32_t device[2], high[2], gang[2], i;
-
-	for (i = 0; i < 2; i++) {
-		device[i] = world_device(
-			w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
-						 .param = { .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } });
-		high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
-	}
-	for (i = 0; i < 2; i++)
-		gang[i] = world_queue_attr(w, world_client(w), device[i],
-					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
-	world_settle(w);
-	world_write(w, gang[0], 1000000);
-	world_write(w, high[0], 1000000);
-	world_write(w, high[1], 1000000);
-	world_run(w, 105 * MS);
-	assert_true(world_is_open(w, gang[0]) && world_is_open(w, gang[1]));
-	world_write(w, gang[1], 1000000);
-	world_remove_client(w, w->queues[gang[0]].client);
-	world_run(w, 20 * MS);
-	assert_false(world_is_open(w, gang[1]));
-	world_free(w);
-}
-
-/* The same, where another batch client has the turn beside the member that stays: that one closes at once, not when the
- * turn is over. */
-static void member_that_stays_gives_way_to_the_holder(void **state)
-{
-	struct world *w = world_new();
-	uint32_t device[2], high[2], gang[2], holder, i;
-
-	(void)state;
-	for (i = 0; i < 2; i++) {
-		device[i] = world_device(w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
-								  .param = { .turn_ns = 1 * S,
-									     .rest_ns = 10 * S,
-									     .age_window_ns = 100 * MS,
-									     .age_turn_ns = 10 * MS } });
-		high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
-	}
-	holder = world_solo(w, device[1], GP_PRIORITY_LOW);
-	world_write(w, holder, 1000000);
-	for (i = 0; i < 2; i++)
-		gang[i] = world_queue_attr(w, world_client(w), device[i],
-					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
-	world_settle(w);
-	world_write(w, gang[0], 1000000);
-	world_write(w, high[0], 1000000);
-	world_run(w, 105 * MS);
-	assert_true(world_is_open(w, gang[0]) && world_is_open(w, gang[1]) && world_is_open(w, holder));
-	world_write(w, gang[1], 1000000);
-	world_run(w, 1 * MS);
-	world_remove_client(w, w->queues[gang[0]].client);
-	world_run(w, 1 * MS);
-	assert_true(world_is_open(w, holder));
-	assert_false(world_is_open(w, gang[1]));
-	world_free(w);
-}
-
-/* An answer of device 1 is late for as long as the aged turn lasts, so the member there was not ordered open in it. It
- * is not afterwards: something more urgent has that device. */
-static void late_member_does_not_open_after_the_aged_turn(void **state)
-{
-	struct world *w = world_new();
-	uint32_t device[2], high[2], gang[2], top, i;
-
-	(void)state;
-	for (i = 0; i < 2; i++) {
-		device[i] = world_device(
-			w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS },
-						 .param = { .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } });
-		high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
-	}
-	top = world_solo(w, device[1], GP_PRIORITY_HIGH + 1);
-	for (i = 0; i < 2; i++)
-		gang[i] = world_queue_attr(w, world_client(w), device[i],
-					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
-	world_settle(w);
-	for (i = 0; i < 2; i++) {
-		world_write(w, gang[i], 1000000);
-		world_write(w, high[i], 1000000);
-	}
-	world_run(w, 99 * MS);
-	w->ack = WORLD_ACK_BY_HAND;
-	world_write(w, top, 1000000);
-	world_run(w, 2 * MS);
-	assert_true(w->devices[0].in_flight && w->devices[1].in_flight);
-	world_ack(w, 0);
-	world_drain(w, high[0]);
-	world_settle(w);
-	assert_true(world_is_open(w, gang[0]));
-	assert_int_equal(world_last_order(w, gang[0], 0)->why, GP_WHY_AGED);
-	world_run(w, 15 * MS);
-	if (w->devices[0].in_flight)
-		world_ack(w, 0);
-	world_ack(w, 1);
-	world_settle(w);
-	assert_false(w->devices[1].in_flight);
-	assert_false(world_is_open(w, gang[0]) || world_is_open(w, gang[1]));
-	world_free(w);
-}
-
 /* The second member cannot be closed for an urgent queue on the first device. */
 static void pairs_stick(const struct pairs *p)
 {
@@ -418,15 +312,6 @@ static void who_joins_follows_the_quarantined(void **state)
 	world_free(p.w);
 }
 
-/* The client's queues keep their gangs open while they are stuck, or do not. */
-static void set_stuck_alone(struct world *w, uint32_t queue, bool is_alone)
-{
-	const struct gp_client_attr attr = { .is_stuck_alone = is_alone };
-
-	assert_int_equal(gp_sched_client_set_attr(w->sched, w->clients[w->queues[queue].client], &attr), 0);
-	world_run(w, 10 * MS);
-}
-
 /* A member gets stuck and leaves while the close of another one is under way: that one was not ordered open with it,
  * and is not afterwards, because something more urgent has its device. */
 static void member_that_closes_outlasts_the_quarantine(void **state)
@@ -464,14 +349,14 @@ static void stuck_alone_leaves_the_gang_closed(void **state)
 {
 	struct pairs p = pairs_stuck();
 
-	set_stuck_alone(p.w, p.gang[1], true);
+	world_set_stuck_alone(p.w, p.gang[1], true);
 	assert_false(world_is_open(p.w, p.gang[0]));
 	assert_true(world_is_open(p.w, p.gang[1]));
 	assert_int_equal(world_gate(p.w, p.gang[1]), GP_GATE_QUARANTINED);
-	set_stuck_alone(p.w, p.gang[1], false);
+	world_set_stuck_alone(p.w, p.gang[1], false);
 	assert_true(world_is_open(p.w, p.gang[0]));
 	assert_int_equal(world_gate(p.w, p.gang[0]), GP_GATE_QUARANTINED);
-	set_stuck_alone(p.w, p.gang[1], true);
+	world_set_stuck_alone(p.w, p.gang[1], true);
 	assert_false(world_is_open(p.w, p.gang[0]));
 	world_drain(p.w, p.high[0]);
 	world_run(p.w, 10 * MS);
@@ -483,141 +368,12 @@ static void stuck_alone_leaves_the_gang_closed(void **state)
 	world_free(p.w);
 }
 
-/* The member whose aged turn it is gets stuck, and is left alone: the others are not aged for ever. */
-static void aged_turn_ends_with_a_stuck_owner(void **state)
-{
-	struct world *w = world_new();
-	uint32_t device[2], high[2], gang[2], i;
-
-	(void)state;
-	for (i = 0; i < 2; i++) {
-		device[i] = world_device(
-			w, (struct world_setup){
-				   .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 3 * MS },
-				   .param = { .fail_max = 1, .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } });
-		high[i] = world_solo(w, device[i], GP_PRIORITY_HIGH);
-	}
-	for (i = 0; i < 2; i++)
-		gang[i] = world_queue_attr(w, world_client(w), device[i],
-					   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
-	set_stuck_alone(w, gang[0], true);
-	world_settle(w);
-	world_write(w, gang[0], 1000000);
-	world_write(w, high[0], 1000000);
-	world_write(w, high[1], 1000000);
-	world_run(w, 50 * MS);
-	assert_false(world_is_open(w, gang[0]) || world_is_open(w, gang[1]));
-	w->ack = WORLD_ACK_BY_HAND;
-	world_run(w, 51 * MS);
-	world_ack(w, device[1]); /* the other order is left unanswered */
-	world_run(w, 3 * MS);
-	if (w->devices[device[1]].in_flight)
-		world_ack(w, device[1]);
-	w->ack = WORLD_ACK_DELAYED;
-	assert_int_equal(world_gate(w, gang[0]), GP_GATE_QUARANTINED);
-	world_run(w, 20 * MS);
-	assert_false(world_is_open(w, gang[1]));
-	world_free(w);
-}
-
-/* A gang on two devices has an aged turn, which is the first member's. Device 1 has not answered yet, so the member
- * there was not ordered open. */
-struct owner {
-	struct world *w;
-	uint32_t gang[2], guest; /* the guest has no work */
-};
-
-static struct owner owner_new(void)
-{
-	struct owner o = { .w = world_new() };
-	uint32_t device[2], high[2], top, i;
-
-	for (i = 0; i < 2; i++) {
-		device[i] = world_device(
-			o.w, (struct world_setup){
-				     .attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = i ? 0 : 3 * MS },
-				     .param = { .fail_max = 1, .age_window_ns = 100 * MS, .age_turn_ns = 10 * MS } });
-		high[i] = world_solo(o.w, device[i], GP_PRIORITY_HIGH);
-	}
-	top = world_solo(o.w, device[1], GP_PRIORITY_HIGH + 1);
-	for (i = 0; i < 2; i++)
-		o.gang[i] = world_queue_attr(o.w, world_client(o.w), device[i],
-					     (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
-	o.guest = world_queue_attr(o.w, world_client(o.w), device[0],
-				   (struct gp_queue_attr){ .priority = GP_PRIORITY_LOW, .gang = 1 });
-	set_stuck_alone(o.w, o.gang[0], true);
-	set_stuck_alone(o.w, o.guest, true);
-	world_settle(o.w);
-	for (i = 0; i < 2; i++) {
-		world_write(o.w, o.gang[i], 1000000);
-		world_write(o.w, high[i], 1000000);
-	}
-	world_run(o.w, 99 * MS);
-	o.w->ack = WORLD_ACK_BY_HAND;
-	world_write(o.w, top, 1000000);
-	world_run(o.w, 2 * MS);
-	assert_true(o.w->devices[0].in_flight && o.w->devices[1].in_flight);
-	assert_true(world_last_order(o.w, o.gang[0], 0)->open);
-	assert_int_equal(world_last_order(o.w, o.gang[0], 0)->why, GP_WHY_AGED);
-	return o;
-}
-
-static void owner_check(const struct owner *o)
-{
-	world_ack(o->w, 1);
-	world_settle(o->w);
-	assert_false(world_last_order(o->w, o->gang[1], 0)->open);
-	world_free(o->w);
-}
-
-/* The owner of the aged turn leaves: the other member does not open without it. */
-static void late_member_does_not_open_without_the_owner(void **state)
-{
-	struct owner o = owner_new();
-
-	(void)state;
-	world_ack(o.w, 0);
-	world_remove_client(o.w, o.w->queues[o.gang[0]].client);
-	owner_check(&o);
-}
-
-/* Another member than the owner leaves: the aged turn goes on, and the late member opens in it. */
-static void aged_turn_outlasts_another_member(void **state)
-{
-	struct owner o = owner_new();
-
-	(void)state;
-	world_ack(o.w, 0);
-	world_remove_client(o.w, o.w->queues[o.guest].client);
-	world_ack(o.w, 1);
-	world_settle(o.w);
-	assert_true(world_last_order(o.w, o.gang[0], 0)->open);
-	assert_true(world_last_order(o.w, o.gang[1], 0)->open);
-	assert_int_equal(world_last_order(o.w, o.gang[1], 0)->why, GP_WHY_AGED);
-	world_ack(o.w, 1);
-	o.w->ack = WORLD_ACK_DELAYED;
-	world_run(o.w, 3 * MS);
-	assert_true(world_is_open(o.w, o.gang[0]) && world_is_open(o.w, o.gang[1]));
-	world_free(o.w);
-}
-
-/* The same, if the owner does not answer and is left alone in quarantine. */
-static void late_member_does_not_open_beside_a_stuck_owner(void **state)
-{
-	struct owner o = owner_new();
-
-	(void)state;
-	world_run(o.w, 3 * MS);
-	assert_int_equal(world_gate(o.w, o.gang[0]), GP_GATE_QUARANTINED);
-	owner_check(&o);
-}
-
 /* Known before it gets stuck: then the others are not opened for a moment either. */
 static void stuck_alone_opens_nobody(void **state)
 {
 	struct pairs p = pairs_new(process_unit, GP_PRIORITY_NORMAL);
 
-	set_stuck_alone(p.w, p.gang[1], true);
+	world_set_stuck_alone(p.w, p.gang[1], true);
 	pairs_stick(&p);
 	assert_int_equal(world_gate(p.w, p.gang[0]), GP_GATE_CLOSED);
 	assert_false(world_last_order(p.w, p.gang[0], 0)->why == GP_WHY_QUARANTINE);
@@ -856,19 +612,12 @@ int main(void)
 		cmocka_unit_test(idle_gang_loses_its_turn_as_one),
 		cmocka_unit_test(starved_gang_ages_as_one),
 		cmocka_unit_test(aged_turn_of_a_gang_ends_on_every_device),
-		cmocka_unit_test(aged_member_that_leaves_takes_the_turn_along),
-		cmocka_unit_test(member_that_stays_gives_way_to_the_holder),
-		cmocka_unit_test(late_member_does_not_open_after_the_aged_turn),
 		cmocka_unit_test(quarantined_member_keeps_the_gang_open),
 		cmocka_unit_test(gang_closes_again_without_the_quarantined),
 		cmocka_unit_test(start_ends_the_quarantine_of_the_gang),
 		cmocka_unit_test(who_joins_follows_the_quarantined),
 		cmocka_unit_test(member_that_closes_outlasts_the_quarantine),
 		cmocka_unit_test(stuck_alone_leaves_the_gang_closed),
-		cmocka_unit_test(aged_turn_ends_with_a_stuck_owner),
-		cmocka_unit_test(late_member_does_not_open_without_the_owner),
-		cmocka_unit_test(aged_turn_outlasts_another_member),
-		cmocka_unit_test(late_member_does_not_open_beside_a_stuck_owner),
 		cmocka_unit_test(stuck_alone_opens_nobody),
 		cmocka_unit_test(followers_are_no_quarantines),
 		cmocka_unit_test(large_gang_opens_again),

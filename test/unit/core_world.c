@@ -488,3 +488,11 @@ uint32_t world_trace(const struct world *world, enum gp_trace_type type, uint32_
 	}
 	return found;
 }
+
+void world_set_stuck_alone(struct world *world, uint32_t queue, bool is_alone)
+{
+	const struct gp_client_attr attr = { .is_stuck_alone = is_alone };
+
+	assert_int_equal(gp_sched_client_set_attr(world->sched, world->clients[world->queues[queue].client], &attr), 0);
+	world_run(world, 10 * MS);
+}

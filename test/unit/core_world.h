@@ -107,6 +107,8 @@ void world_complete(struct world *world, uint32_t queue, uint64_t packet_count);
 void world_drain(struct world *world, uint32_t queue); /* completes all that was written */
 void world_remove(struct world *world, uint32_t queue);
 void world_remove_client(struct world *world, uint32_t client);
+/* The queue's client keeps its gangs open while it is stuck, or does not. */
+void world_set_stuck_alone(struct world *world, uint32_t queue, bool is_alone);
 void world_gate_lost(struct world *world, uint32_t queue, bool open);
 
 /* Asks for plans until there are none, at the present time. */
