@@ -47,14 +47,17 @@ uint64_t told_user(const struct told *told, const struct told_queue *queue)
 {
 	uint64_t user = queue->client.index < TOLD_CLIENT_MAX ? told->users[queue->client.index] : 0;
 
-	return user ? user : 1ull << 63 | queue->client.index;
+	return user ? user : TOLD_OWN_USER | queue->client.index;
 }
 
 uint32_t told_clients_of(const struct told *told, uint64_t user, uint32_t device)
 {
-	uint64_t seen[TOLD_CLIENT_MAX / 64] = { 0 };
+	uint64_t seen[TOLD_CLIENT_MAX / 64];
 	uint32_t i, count = 0;
 
+	if (user & TOLD_OWN_USER)
+		return 1;
+	memset(seen, 0, sizeof(seen));
 	for (i = 0; i < told->queue_end; i++) {
 		const struct told_queue *q = &told->queues[i];
 		uint32_t client = q->client.index % TOLD_CLIENT_MAX;

@@ -9,6 +9,7 @@
 #define TOLD_QUEUE_MAX  4096u
 #define TOLD_DEVICE_MAX 4u
 #define TOLD_CLIENT_MAX 4096u
+#define TOLD_OWN_USER   (1ull << 63) /* the user of a client that is its own user: this, and the client's index */
 
 struct told_queue {
 	bool used;
