@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Ageing: nobody waits for ever, and nobody takes more than a share by waiting. A queue that had work for a whole
- * ageing window and was open for less than an aged turn of it is due. It waits in the list of its user on that device
- * (a *share*), and each user gets one aged turn in a window, for the client that waits longest: whatever its rank, one
- * client of the device at a time, and of the device's time no more than age_permille. Who had the device to itself and
- * completed nothing waits twice as long for the next one, up to GP_AGE_BACK_OFF_MAX windows.
+ * Ageing: no queue waits for ever, and no user takes more than a share by waiting. A queue is due when it had work for
+ * a whole ageing window and was open for less than an aged turn of it. It then waits in the list of its user on that
+ * device (a *share*). Each user gets one aged turn in a window, for the client that has waited longest, whatever its
+ * rank. One client of the device has an aged turn at a time, and aged turns take no more than age_permille of the
+ * device's time. A queue that had the device to itself and completed nothing waits twice as long for the next one, up
+ * to GP_AGE_BACK_OFF_MAX windows.
  *
- * This file owns the queues' age_* fields, the shares, and the device's aged_* fields; everybody else asks it, or reads
- * `aged` and `aged_seat`.
+ * This file owns the queues' age_* fields, the life of shares with their lists of due queues, and the device's aged_*
+ * fields. Other files call it, or read `aged` and `aged_seat`.
  */
 #include "core/plan.h"
 
 #define AGE_LEVEL_MAX 6u /* 2^6 is GP_AGE_BACK_OFF_MAX */
 
-/* Users are numbers that others choose: each bit counts. */
+/* Drivers choose the numbers of users, so the hash depends on every bit. */
 static uint32_t age_bucket(const struct gp_sched *sched, uint64_t user, uint32_t device)
 {
 	uint64_t x = user + 0x9e3779b97f4a7c15ull * (device + 1);
@@ -35,7 +36,7 @@ void gp_age_join(struct gp_sched *sched, uint32_t seat)
 				break;
 	if (i == GP_NONE) {
 		i = sched->share_free;
-		GP_ASSERT(i != GP_NONE); /* as many as seats, and each has a seat */
+		GP_ASSERT(i != GP_NONE); /* as many shares as seats, and each share has a seat */
 		sched->share_free = sched->shares[i].hash_next;
 		sched->shares[i] = (struct gp_share){ .user = user,
 						      .device = s->device,
@@ -75,14 +76,14 @@ static uint64_t age_later(uint64_t a_ns, uint64_t b_ns)
 	return a_ns > b_ns ? a_ns : b_ns;
 }
 
-/* When this one, of all its user's, may have an aged turn. */
+/* When the queue may have an aged turn as far as its user is concerned. */
 static uint64_t age_key_ns(const struct gp_sched *sched, const struct gp_queue *q)
 {
 	return age_later(gp_share_of(sched, q)->next_ns, q->age_due_ns);
 }
 
-/* When its device may have one. A gang's is one on all its devices: it waits at the head until all of them may, else
- * those who need one only would always be before it. */
+/* When its device may have an aged turn. An aged turn of a gang is one on all its devices: it waits at the head until
+ * all of them may have one. Else queues that need only one device would always be before it. */
 static uint64_t age_allowed_ns(const struct gp_sched *sched, const struct gp_queue *q)
 {
 	uint64_t when_ns = sched->devices[q->device].age_free_ns;
@@ -94,7 +95,8 @@ static uint64_t age_allowed_ns(const struct gp_sched *sched, const struct gp_que
 	return when_ns;
 }
 
-/* Its head is the first that waits behind a closed gate: those that are open now only keep their place. */
+/* The head is the first queue in the list that waits behind a closed gate. Open queues only keep their place in the
+ * list. */
 static void age_refresh(struct gp_sched *sched, struct gp_share *share)
 {
 	struct gp_device *device = &sched->devices[share->device];
@@ -132,7 +134,7 @@ static void age_wait(struct gp_sched *sched, uint32_t queue, bool waits)
 	*(q->age_next == GP_NONE ? &share->last : &sched->queues[q->age_next].age_prev) = q->age_prev;
 }
 
-/* It had its turn, or as much as that: it waits from now on. */
+/* The queue was open for an aged turn's worth, or has no work: its wait begins anew at start_ns. */
 static void age_restart(struct gp_sched *sched, uint32_t queue, uint64_t start_ns)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -142,7 +144,7 @@ static void age_restart(struct gp_sched *sched, uint32_t queue, uint64_t start_n
 	age_wait(sched, queue, false);
 }
 
-/* Ageing starts when a queue with work finds its gate closed, and goes on across short openings. */
+/* A queue ages from the moment its gate is closed on work, and goes on across short openings. */
 void gp_age_update(struct gp_sched *sched, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -181,10 +183,10 @@ void gp_age_due(struct gp_sched *sched, uint32_t queue)
 	struct gp_queue *q = &sched->queues[queue];
 
 	if (!q->aged && q->age_due_ns && q->age_due_ns <= sched->now_ns)
-		age_wait(sched, queue, true); /* gp_work_due() refreshes the queue, and so its share */
+		age_wait(sched, queue, true); /* gp_work_due() then refreshes the queue and its share */
 }
 
-/* The user's next turn comes a window after this one began. */
+/* The user's next aged turn comes a window after this one began. */
 static void age_space(struct gp_sched *sched, struct gp_share *share, uint64_t from_ns)
 {
 	share->next_ns =
@@ -192,8 +194,8 @@ static void age_space(struct gp_sched *sched, struct gp_share *share, uint64_t f
 	age_refresh(sched, share);
 }
 
-/* A gang's turn is one on each of its devices; but it does not push in where another one of the same user waits, who
- * would never be first. */
+/* Gives a gang its aged turn, one on each of its devices. It counts as the turn of a member's user only if no other
+ * queue of that user heads the list there: else that queue would never be first. */
 static void age_give_gang(struct gp_sched *sched, uint32_t gang, const struct gp_share *own)
 {
 	uint32_t i;
@@ -207,7 +209,7 @@ static void age_give_gang(struct gp_sched *sched, uint32_t gang, const struct gp
 	}
 }
 
-/* One client at a time is served: all its queues that wait. */
+/* Gives the queue's client the device's aged turn: all its queues with work and a closed gate. */
 static void age_give(struct gp_sched *sched, const struct gp_queue *q)
 {
 	struct gp_device *device = gp_device_of(sched, q);
@@ -236,7 +238,7 @@ static void age_give(struct gp_sched *sched, const struct gp_queue *q)
 	}
 }
 
-/* Its first order was given: from here on it costs others. */
+/* The first order of the aged turn was given: from here on it costs others. */
 static void age_ordered(struct gp_sched *sched, struct gp_device *device)
 {
 	if (device->aged_from_ns != GP_NEVER_NS)
@@ -245,8 +247,8 @@ static void age_ordered(struct gp_sched *sched, struct gp_device *device)
 	age_space(sched, &sched->shares[sched->seats[device->aged_seat].share], sched->now_ns);
 }
 
-/* Self-switching: an aged batch client has the turn alone. Beside the holder neither would get anywhere: two short
- * slices only switch. The holder loses it when the budget can pay for the aged turn, not before. */
+/* Self-switching: an aged batch client has the turn alone, because two short slices open at once only switch. The
+ * holder loses the turn when the budget can pay for the aged turn, not before. */
 static void age_take_turn(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t i, seat = device->aged_seat;
@@ -261,7 +263,7 @@ static void age_take_turn(struct gp_sched *sched, struct gp_device *device)
 		}
 }
 
-/* The next one, if it is time. */
+/* Begins the next aged turn if it is time; else wakes the device then. */
 static void age_start(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t top = gp_heap_top(device, GP_HEAP_AGE);
@@ -286,8 +288,8 @@ void gp_age_begin(struct gp_sched *sched, struct gp_device *device)
 		age_take_turn(sched, device);
 }
 
-/* The device owes its top what the aged turn took: the next one waits until it was age_permille of the time. An answer
- * that comes late makes a turn up to twice as long; what is beyond that is the driver's, who did not ask for plans. */
+/* Puts off the next aged turn until this one is at most age_permille of the time. A late answer makes a turn up to
+ * twice as long; the core does not charge more than that, which is due to a driver that did not ask for plans. */
 static void age_charge(struct gp_sched *sched, struct gp_device *device, uint64_t from_ns)
 {
 	uint64_t spent_ns = sched->now_ns - from_ns, most_ns = 2 * gp_age_run_ns(device);
@@ -299,8 +301,8 @@ static void age_charge(struct gp_sched *sched, struct gp_device *device, uint64_
 	device->age_free_ns = age_later(device->age_free_ns, from_ns) + spent_ns * 1000 / device->param.age_permille;
 }
 
-/* Nobody has the aged turn any more. A gang's was one on all the devices that it had when it began: who leaves, or gets
- * stuck, before it is over does not make it cheaper. */
+/* Ends the aged turn. A gang's turn charges all the devices that the gang had when it began: a member that leaves or
+ * gets stuck in between does not make it cheaper. */
 static void age_free(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t i;
@@ -313,7 +315,8 @@ static void age_free(struct gp_sched *sched, struct gp_device *device)
 	device->dirty = true;
 }
 
-/* Work of others that is let through; what was ordered closed counts only if closing does. */
+/* Counts queues of other seats that have work and whose gates let it through; those in CLOSING only if closing is
+ * set. */
 static uint32_t age_others(const struct gp_sched *sched, const struct gp_device *device, uint32_t seat, bool closing)
 {
 	const struct gp_heap *running = &device->heaps[GP_HEAP_RUNNING];
@@ -325,9 +328,9 @@ static uint32_t age_others(const struct gp_sched *sched, const struct gp_device 
 	return count;
 }
 
-/* It had the device to itself and completed nothing: it waits longer. True: it got somewhere. Where only edges are told
- * nobody knows, and where others do not yield (gangs, devices that switch by themselves) it may not be its own doing.
- */
+/* Judges the queue's aged turn; true: it made progress. A queue that had the device to itself and completed nothing
+ * backs off: it waits longer. Where the driver reports only edges the core cannot tell; where others do not yield
+ * (gangs, devices that switch by themselves) they may be the cause. */
 static bool age_judge(struct gp_sched *sched, uint32_t queue, bool *ret_backs_off)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -346,7 +349,7 @@ static bool age_judge(struct gp_sched *sched, uint32_t queue, bool *ret_backs_of
 	return false;
 }
 
-/* A member of a gang has no aged turn any more: if it is open without a turn it closes. */
+/* A member of a gang loses its aged turn: it closes if it is open without a turn. */
 static void age_lose(struct gp_sched *sched, uint32_t queue)
 {
 	if (!sched->queues[queue].aged)
@@ -355,14 +358,15 @@ static void age_lose(struct gp_sched *sched, uint32_t queue)
 	gp_turn_check(sched, sched->queues[queue].seat);
 }
 
-/* If the core did not order a member open in the aged turn, it has not decided that the member may open without one:
- * the gang closes. gp_gang_decide() opens it again at once if it may and no device of it awaits an answer. */
+/* If the core has not ordered a member open in the aged turn, it has not decided that the member may open without one:
+ * it closes the gang. gp_gang_decide() opens the gang again at once if it may open and no device of it awaits an
+ * answer. */
 static void age_close_late(struct gp_sched *sched, uint32_t gang)
 {
 	uint32_t i;
 
 	if (sched->gangs[gang].want_open)
-		sched->gangs[gang].why = GP_WHY_GANG; /* what opens from now on does so in its own right */
+		sched->gangs[gang].why = GP_WHY_GANG; /* members that open from now on do so in their own right */
 	for (i = sched->gangs[gang].first; i != GP_NONE; i = sched->queues[i].gang_next)
 		if (sched->queues[i].gate == GP_GATE_CLOSED || sched->queues[i].gate == GP_GATE_CLOSING)
 			gp_gang_close(sched, gang, GP_WHY_TURN);
@@ -379,8 +383,8 @@ static void age_end_gang(struct gp_sched *sched, uint32_t gang)
 	}
 }
 
-/* Its gates opened anyway: while they waited for the budget, in a turn of its own, because nobody else had work, or
- * because the order was lost. */
+/* No queue has the aged mark any more: the gates opened for another reason while they waited for the budget (a turn of
+ * their own, no other work), or the order was lost. */
 static bool age_is_moot(const struct gp_sched *sched, const struct gp_device *device)
 {
 	uint32_t i;
@@ -401,7 +405,7 @@ void gp_age_end(struct gp_sched *sched, struct gp_device *device)
 	if (device->aged_until_ns > sched->now_ns && !(device->aged_alone && !sched->seats[seat].work_count) &&
 	    !age_is_moot(sched, device))
 		return;
-	if (age_others(sched, device, seat, true)) /* who was to yield did not, or did not answer */
+	if (age_others(sched, device, seat, true)) /* others that should have yielded still run, or did not answer */
 		device->aged_had_device = false;
 	age_free(sched, device);
 	for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
@@ -415,7 +419,7 @@ void gp_age_end(struct gp_sched *sched, struct gp_device *device)
 		if (q->age_open_ns >= device->param.age_turn_ns || !q->has_work) {
 			done |= age_judge(sched, i, &backs_off);
 			age_restart(sched, i, sched->now_ns);
-		} /* else it got its slot late, or none: it goes on waiting */
+		} /* else it got its slot late, or none: its wait goes on */
 		gp_work_refresh(sched, i);
 	}
 	if (gang != GP_NONE)
@@ -437,8 +441,8 @@ void gp_age_opened(struct gp_sched *sched, const struct gp_queue *q)
 
 	if (!q->aged || device->aged_seat != q->seat)
 		return;
-	/* Gates that one plan opens one after the other have the whole turn; later ones do not make it longer, nor do
-	 * answers that are late. */
+	/* All gates that one plan opens have the whole turn. Gates of later plans do not make it longer, nor do late
+	 * answers. */
 	if (device->aged_begun && (q->order_seq != device->aged_seq || q->is_overdue))
 		return;
 	device->aged_begun = true;
@@ -446,8 +450,8 @@ void gp_age_opened(struct gp_sched *sched, const struct gp_queue *q)
 	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns;
 }
 
-/* It left the order of an aged turn unanswered. Others of its user who are due go before it from now on: it would have
- * each of the user's turns, count none of them as one, and they would wait for ever. */
+/* The queue left the order of an aged turn unanswered, so it goes to the end of its user's list. Else it would take
+ * each of the user's aged turns, none would count as one, and the user's other queues would wait for ever. */
 void gp_age_late(struct gp_sched *sched, uint32_t queue)
 {
 	const struct gp_queue *q = &sched->queues[queue];
@@ -480,7 +484,8 @@ void gp_age_gang_opens(struct gp_sched *sched, const struct gp_gang *gang)
 	}
 }
 
-/* The gang's aged turn is that of a member that is still there. A seat's may be for another queue than the gang's. */
+/* Whether the member that owns the gang's aged turn is still there. A seat may have an aged turn for a queue outside
+ * the gang. */
 static bool age_has_owner(const struct gp_sched *sched, const struct gp_gang *gang)
 {
 	uint32_t i;
@@ -522,8 +527,8 @@ void gp_age_quarantined(struct gp_sched *sched, uint32_t queue)
 		gp_age_gang_shrinks(sched, &sched->gangs[q->gang]);
 }
 
-/* Of the aged seat's queues those that are due before those that only come along, and of these the one that was open
- * longest ago: with few slots they take turns too. */
+/* The next queue of the aged seat to open: queues that are due first, and of these the one opened longest ago, so that
+ * they take turns where slots are few. */
 static uint32_t age_next(const struct gp_plan_builder *b)
 {
 	const struct gp_sched *sched = b->sched;
@@ -541,8 +546,8 @@ static uint32_t age_next(const struct gp_plan_builder *b)
 	return found;
 }
 
-/* Beside a device full of long workgroups an open gate may be worth nothing: after an aged turn in vain those with work
- * yield for the next one, if the budget can pay for that, too. True: nobody else's work runs. */
+/* An open gate may be worth nothing on a device full of long workgroups. So after an aged turn in vain other queues
+ * with work yield for the next one, if the budget can pay for that too. True: no other work runs. */
 static bool age_yield(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -566,9 +571,9 @@ static bool age_yield(struct gp_plan_builder *b)
 	return others == count;
 }
 
-/* The turn does not run out while its first gate waits for the budget or for a slice. Once that one is ordered it does:
- * it would go on for as long as the order is not answered. If the order failed the turn is over, and its others wait
- * for the next one: else they had this one when the budget is there again, however close to the next. */
+/* The aged turn does not run out while its first gate waits for the budget or for a slice. Once that gate is ordered
+ * open it does: else the turn would last for as long as the order is not answered. If the order failed the turn is over
+ * and the seat's other queues wait for the next one: else they could have this one late, right before the next. */
 static void age_stall(struct gp_plan_builder *b)
 {
 	const struct gp_sched *sched = b->sched;
@@ -582,8 +587,8 @@ static void age_stall(struct gp_plan_builder *b)
 	b->device->aged_until_ns = b->device->aged_from_ns == GP_NEVER_NS ? GP_NEVER_NS : sched->now_ns;
 }
 
-/* All its gates are put aside again at once, unless each takes a transaction of its own. Where it took the turn from
- * the holder the budget was asked then, for its first gate. */
+/* Whether the next gate must be paid for. One transaction closes all gates of the seat again, unless the unit is the
+ * queue. Where the seat took the turn from the holder, the budget was asked then, for the first gate. */
 static bool age_must_pay(const struct gp_sched *sched, const struct gp_device *device)
 {
 	uint32_t i;
@@ -596,7 +601,7 @@ static bool age_must_pay(const struct gp_sched *sched, const struct gp_device *d
 	return !device->aged_forced;
 }
 
-/* One that waited a whole window opens whatever its rank, if the budget can pay for putting it aside again. */
+/* Opens queues that waited a whole window, whatever their rank, if the budget can pay for closing them again. */
 void gp_age_open(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -617,7 +622,7 @@ void gp_age_open(struct gp_plan_builder *b)
 			if (b->plan->close_count > before)
 				age_ordered(sched, device);
 		}
-		if (!gp_slice_may_open(b, i)) { /* whose turn it was closes first */
+		if (!gp_slice_may_open(b, i)) { /* the holder of the turn must close first */
 			age_stall(b);
 			break;
 		}

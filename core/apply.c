@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * What became of a plan's orders, each by itself. Every order ends in a defined state: done, failed and to be tried
- * again later, lost and to be ordered open, or quarantined. A close during which the gate was opened counts as lost. A
- * queue is quarantined after fail_max failed orders or at
- * the first close that ends in -EIO, but never before it is open or was ordered open after its last close; it counts as
- * open and is not ordered again. The members of its gang stay open with it, as long as it does. An open that fails says
- * nothing about whether the queue can be preempted (a transaction it shared may have failed for another): it is
- * repeated.
+ * again later, lost and to be ordered open, or quarantined. A close during which the gate was opened counts as lost.
+ *
+ * The core quarantines a queue after fail_max failed orders, or at the first close that ends in -EIO, but only once the
+ * queue is open or was ordered open after its last close. A queue in quarantine counts as open and gets no further
+ * order. The other members of its gang stay open for as long as it is in quarantine. A failed open does not show that
+ * the queue cannot be preempted (another queue may have failed the transaction that they shared): the core repeats the
+ * open.
  */
-#include "core/state.h"
+#include "core/calls.h"
 
 static void apply_quarantine(struct gp_sched *sched, uint32_t queue, enum gp_why why)
 {
@@ -22,7 +23,7 @@ static void apply_quarantine(struct gp_sched *sched, uint32_t queue, enum gp_why
 	q->left_why = GP_WHY_QUARANTINE;
 }
 
-/* In its own right: the members of its gang follow. */
+/* Quarantines the queue in its own right: the other members of its gang follow. */
 static void apply_stick(struct gp_sched *sched, uint32_t queue, enum gp_why why)
 {
 	gp_device_of(sched, &sched->queues[queue])->stats.quarantines++;
@@ -30,7 +31,7 @@ static void apply_stick(struct gp_sched *sched, uint32_t queue, enum gp_why why)
 	gp_gang_stick(sched, queue, true);
 }
 
-/* Only an open gate is in quarantine; a closed one is ordered open first, and what is under way is waited for. */
+/* Only an open gate can be in quarantine: the core first orders a closed one open, and waits for an order under way. */
 void gp_apply_follow(struct gp_sched *sched, uint32_t queue)
 {
 	const struct gp_queue *q = &sched->queues[queue];
@@ -47,7 +48,7 @@ static void apply_failed(struct gp_sched *sched, uint32_t queue, bool open, enum
 {
 	struct gp_queue *q = &sched->queues[queue];
 	struct gp_device *device = gp_device_of(sched, q);
-	bool lost = why != GP_WHY_FAILED, often; /* how its gate is now is not known */
+	bool lost = why != GP_WHY_FAILED, often; /* lost: the core does not know the state of the gate */
 	uint32_t shift;
 
 	device->stats.order_failures++;
@@ -63,7 +64,7 @@ static void apply_failed(struct gp_sched *sched, uint32_t queue, bool open, enum
 		return;
 	}
 	if (!open && often)
-		q->condemned = why; /* it may have closed: open it once more, then quarantine it */
+		q->condemned = why; /* it may have closed: the core opens it once more, then quarantines it */
 	shift = q->fail_count < 10 ? q->fail_count : 10;
 	q->hold_until_ns = sched->now_ns + ((device->attr.close_ns + device->attr.open_ns + 1) << shift);
 	gp_work_gate(sched, queue, open || lost ? GP_GATE_UNKNOWN : GP_GATE_OPEN);
@@ -74,15 +75,15 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 {
 	struct gp_queue *q = &sched->queues[queue];
 
-	if (!open && q->is_gate_lost) { /* else who opens it in each of its closes is closed again without a pause */
+	if (!open && q->is_gate_lost) { /* a failure, so that a client which does this at each close meets a pause */
 		apply_failed(sched, queue, false, GP_WHY_LOST, -EBUSY);
 		return;
 	}
 	if (!open)
-		q->fail_count = 0; /* that it opens does not show that it can be closed */
+		q->fail_count = 0; /* an open does not show that the queue can be closed */
 	q->hold_until_ns = 0;
 	gp_trace(sched, open ? GP_TRACE_OPENED : GP_TRACE_CLOSED, queue, q->order_why, sched->now_ns - q->order_ns);
-	if (q->is_gate_lost) { /* it closed: it is ordered open once more */
+	if (q->is_gate_lost) { /* the gate closed during the open: the core orders it open once more */
 		gp_work_gate(sched, queue, GP_GATE_UNKNOWN);
 		return;
 	}
@@ -97,7 +98,7 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 		gp_apply_follow(sched, queue);
 }
 
-/* So many prompt answers are missing after the first that was late; more after each further one (chosen). */
+/* After its first late answer a client must give so many prompt ones; after each further late answer more (chosen). */
 #define APPLY_DISTRUST     8u
 #define APPLY_DISTRUST_MAX 1024u
 
@@ -118,7 +119,7 @@ void gp_apply_begin(struct gp_sched *sched, struct gp_order *order, const struct
 		gp_work_timer(sched, order->queue.index);
 		return;
 	}
-	q->awaited_prev = GP_NONE; /* the device's patience is its timer */
+	q->awaited_prev = GP_NONE; /* an awaited order needs no timer of its own: patient_until_ns is its timer */
 	q->awaited_next = device->awaited_first;
 	if (q->awaited_next != GP_NONE)
 		sched->queues[q->awaited_next].awaited_prev = order->queue.index;
@@ -136,7 +137,7 @@ void gp_apply_not_awaited(struct gp_sched *sched, struct gp_queue *q)
 		sched->queues[q->awaited_next].awaited_prev = q->awaited_prev;
 }
 
-/* Nobody waits for it any more; its answer counts yet. */
+/* The core stops waiting for the order, but still accepts its answer. */
 static void apply_overdue(struct gp_sched *sched, struct gp_queue *q)
 {
 	struct gp_core_client *client = &sched->clients[q->client];
@@ -152,7 +153,8 @@ static void apply_overdue(struct gp_sched *sched, struct gp_queue *q)
 	client->distrust = 2 * client->distrust + APPLY_DISTRUST;
 	if (client->distrust > APPLY_DISTRUST_MAX)
 		client->distrust = APPLY_DISTRUST_MAX;
-	/* With the first one all of them stop waiting; a client may have a thousand, and all of them late. */
+	/* The first overdue order of a seat takes all its queues out of the heaps of waiting queues. A client may have
+	 * a thousand overdue orders, so the others refresh only their own queue. */
 	for (i = sched->seats[q->seat].queue_first; was_prompt && i != GP_NONE; i = sched->queues[i].seat_next)
 		gp_work_refresh(sched, i);
 	if (!was_prompt)
@@ -223,13 +225,13 @@ int gp_sched_applied(struct gp_sched *sched, struct gp_queue_id queue, uint64_t 
 	return 0;
 }
 
-/* Nobody answered: we do not know whether it was carried out. */
+/* The driver did not answer: the core does not know whether the order was carried out. */
 static void apply_timeout(struct gp_sched *sched, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
 	struct gp_device *device = gp_device_of(sched, q);
 
-	if (device->timeout_seq < q->order_seq) { /* the orders of one plan are due at once */
+	if (device->timeout_seq < q->order_seq) { /* the orders of one plan are due at the same time: count them once */
 		device->timeout_seq = q->order_seq;
 		device->stats.timeouts++;
 		gp_trace_device(sched, GP_TRACE_PLAN_TIMEOUT, q->device, GP_WHY_TIMEOUT, q->order_seq);
@@ -284,7 +286,7 @@ int gp_sched_device_start(struct gp_sched *sched, uint32_t device, uint64_t now_
 		return 0;
 	gp_clock(sched, now_ns);
 	d->stopped = false;
-	d->opening_all = !d->policy->gates; /* under policy none nothing else opens a gate that is still closed */
+	d->opening_all = !d->policy->gates; /* with policy none, nothing else opens a gate that is still closed */
 	d->dirty = true;
 	gp_slice_look(d);
 	for (seat = d->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What ageing promises, in numbers: the longest anybody waits, and the most that it costs those above. */
-#include "core/state.h"
+/* What ageing promises, in numbers: the longest that a queue waits, and the most that ageing costs urgent work. */
+#include "core/calls.h"
 
-/* Absurd parameters give an absurd bound, not a small one. */
+/* Saturates: absurd parameters give an absurd bound, not a small one. */
 static uint64_t age_times(uint64_t a, uint64_t b)
 {
 	return a && b > GP_NS_MAX / a ? GP_NS_MAX : a * b;
@@ -15,7 +15,7 @@ static uint64_t age_per_plan(const struct gp_device *device)
 						      device->queue_count;
 }
 
-/* An aged turn with the plan that may be under way before it, and its own orders. */
+/* An aged turn with its own orders and with the plan that may be under way before it. */
 uint64_t gp_age_run_ns(const struct gp_device *device)
 {
 	uint64_t pair_ns = device->attr.close_ns + device->attr.open_ns;
@@ -23,7 +23,7 @@ uint64_t gp_age_run_ns(const struct gp_device *device)
 	return device->param.age_turn_ns + 2 * device->attr.open_ns + age_times(2 * pair_ns, age_per_plan(device));
 }
 
-/* One aged turn, as far from the next as age_permille says and the budget needs. */
+/* The time from one aged turn to the next, as age_permille and the budget demand. */
 static uint64_t age_slot_ns(const struct gp_device *device)
 {
 	uint64_t pair_ns = device->attr.close_ns + device->attr.open_ns;
@@ -32,7 +32,7 @@ static uint64_t age_slot_ns(const struct gp_device *device)
 	return age_times(gp_age_run_ns(device), 1000) / device->param.age_permille + refill_ns;
 }
 
-/* One aged turn of every user. Those of gangs wait for all their devices, each of which may owe as many as began at
+/* One aged turn of every user. Turns of gangs wait for all their devices, each of which may owe as many as began at
  * once on all of them. */
 static uint64_t age_round_ns(const struct gp_sched *sched, const struct gp_device *device)
 {
@@ -47,8 +47,8 @@ static uint64_t age_round_ns(const struct gp_sched *sched, const struct gp_devic
 	return age_times(device->share_count, slot_ns);
 }
 
-/* With fewer slots than queues an aged turn may have room for one queue of its seat only, and where each gate takes a
- * transaction the budget may pay for one only. */
+/* How many aged turns a user needs for all its queues. With fewer slots than queues an aged turn may have room for one
+ * queue of its seat only, and where each gate takes a transaction the budget may pay for one only. */
 static uint32_t age_turns(const struct gp_device *device, const struct gp_share *share)
 {
 	bool one_by_one = device->attr.unit == GP_UNIT_QUEUE ||
@@ -59,10 +59,10 @@ static uint32_t age_turns(const struct gp_device *device, const struct gp_share 
 }
 
 /*
- * A gate closed on work opens after its window, at most one aged turn of every user, where others of its own user are
- * before it the user's window and such a round for each, and one acknowledgement that is lost or late. Waits are not
- * stretches that slide: one that is opened for short times may have had its turn's worth at the beginning of one and at
- * the end of the next, and then it is twice as long.
+ * A gate closed on work opens after its window, at most one aged turn of every user, the user's window and such a round
+ * for each queue of its own user that goes before it, and one acknowledgement that is lost or late. Waits are not
+ * sliding windows: a queue that is opened for short times may have had its turn's worth at the beginning of one and at
+ * the end of the next, and then it waits twice as long.
  */
 static uint64_t age_bound_ns(const struct gp_sched *sched, const struct gp_device *device, uint32_t level,
 			     uint32_t share_level, uint32_t turns)
@@ -100,7 +100,7 @@ uint64_t gp_sched_queue_starvation_bound_ns(const struct gp_sched *sched, struct
 			    age_turns(&sched->devices[q->device], share));
 }
 
-/* The turns of gangs that began elsewhere may come beside the device's own. */
+/* Turns of gangs that began on other devices may come beside the device's own. */
 uint64_t gp_sched_age_cost_bound_ns(const struct gp_sched *sched, uint32_t device, uint64_t span_ns)
 {
 	const struct gp_device *d;

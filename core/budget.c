@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The preemption budget: a bucket of transaction time that fills at overhead_permille of device time. Each preempting
- * plan pays for closing and for opening again, so that the share of the device lost to preemption is bounded whatever
- * the arrivals do. Exact: what is too little for a whole nanosecond is kept. */
-#include "core/state.h"
+/* The preemption budget: a bucket of transaction time that fills at overhead_permille of device time. Each plan that
+ * preempts pays for closing and for opening again, so that preemption costs a bounded share of the device, whatever the
+ * arrivals do. The sums are exact: the bucket keeps fractions of a nanosecond. */
+#include "core/calls.h"
 
-/* A look after longer than this counts as one after this, so that no product overflows. */
+/* The core counts at most this much elapsed time at once, so that no product overflows. */
 #define BUDGET_LOOK_NS_MAX GP_DURATION_NS_MAX
-/* The fullest bucket there can be, and the deepest debt that is remembered. */
+/* The fullest bucket there can be, and the deepest debt that it keeps. */
 #define BUDGET_NS_MAX ((int64_t)(2 * GP_DURATION_NS_MAX * GP_BURST_MAX))
 
-/* At most GP_QUEUE_MAX transactions. */
+/* transaction_count: at most GP_QUEUE_MAX. */
 static int64_t budget_cost_ns(const struct gp_device *device, uint32_t transaction_count)
 {
 	return (int64_t)((device->attr.close_ns + device->attr.open_ns) * transaction_count);
 }
 
-/* In thousandths of a nanosecond, with what was left over. */
+/* In thousandths of a nanosecond, with the fraction that was left over. */
 static uint64_t budget_gain(const struct gp_device *device, uint64_t elapsed_ns)
 {
 	if (elapsed_ns > BUDGET_LOOK_NS_MAX)
@@ -37,8 +37,8 @@ static void budget_fill(struct gp_sched *sched, struct gp_device *device)
 	}
 }
 
-/* How long it takes to gain so much; but after BUDGET_LOOK_NS_MAX somebody must look, or what is gained later is lost.
- */
+/* How long it takes to gain so much; but at most BUDGET_LOOK_NS_MAX, because the bucket loses what it gains beyond
+ * that. */
 static uint64_t budget_wait_ns(const struct gp_device *device, uint64_t missing_ns)
 {
 	uint32_t permille = device->param.overhead_permille;
@@ -56,7 +56,8 @@ bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device, uint32_
 	if (device->param.overhead_permille >= 1000)
 		return true;
 	budget_fill(sched, device);
-	/* A plan dearer than the whole bucket may go into debt from a full bucket: it must be possible at all. */
+	/* A plan that costs more than the whole bucket may go into debt from a full bucket: else it could never be
+	 * made. */
 	if (transaction_count > device->param.burst)
 		transaction_count = device->param.burst;
 	missing_ns = budget_cost_ns(device, transaction_count) - device->tokens_ns;
@@ -69,14 +70,14 @@ bool gp_budget_can_pay(struct gp_sched *sched, struct gp_device *device, uint32_
 void gp_budget_pay(struct gp_device *device, uint32_t transaction_count)
 {
 	if (device->param.overhead_permille >= 1000)
-		return; /* nothing fills it, and nobody asks */
+		return; /* without a limit the bucket is not used */
 	device->tokens_ns -= budget_cost_ns(device, transaction_count);
 	if (device->tokens_ns < -BUDGET_NS_MAX)
 		device->tokens_ns = -BUDGET_NS_MAX;
 }
 
-/* A batch gate opened now will have to be closed for the next urgent arrival, if there are any: not before that can be
- * paid. */
+/* A batch gate opened now must be closed for the next urgent arrival, if there are any: the core does not open it
+ * before the budget can pay for that. */
 bool gp_budget_holds_back(struct gp_sched *sched, const struct gp_queue *q)
 {
 	struct gp_device *device = gp_device_of(sched, q);
@@ -86,23 +87,23 @@ bool gp_budget_holds_back(struct gp_sched *sched, const struct gp_queue *q)
 
 /*
  * How often a device that switches by itself may do so. With the shortest slice below it, an urgent program gets the
- * device at once and gives it back as soon as it has nothing to run for a moment. One that launches its work piece by
- * piece has such a moment between any two pieces: it gains nothing, since it waits for its own launches, and the
- * switches take the device's time from everybody (measured: docs/decisions/0018). Hence switches are counted, at the
- * queue that is put aside; while they take more of the device than transactions may, short slices are just so long that
- * they cannot.
+ * device at once and gives it back as soon as it has nothing to run for a moment. A program that launches its work
+ * piece by piece has such a moment between any two pieces: it gains nothing, since it waits for its own launches, and
+ * the switches take device time from all programs (measured: docs/decisions/0018). Hence the core counts switches, at
+ * the queue that is put aside. While they take more of the device than transactions may, it makes short slices just
+ * long enough that they cannot.
  */
-#define SWITCH_LEAST_NS  2500000ull /* between two counts: those of one moment say nothing */
-#define SWITCH_SMOOTH    8u         /* windows until it is believed … */
-#define SWITCH_RISE      4u         /* … and if it is more than before … */
-#define SWITCH_WILD      3u         /* … where one counts for so many times the limit at most: it alone says little */
-#define SWITCH_BACK      4u         /* back when it is so many times less than it may be: far from where it began */
-#define SWITCH_FRESH_NS  2000000000ull /* for how long it counts when nobody is put aside any more */
-#define SLOW_NS          1000000000ull /* how long slices are longer at least; doubled when it was needed again soon */
+#define SWITCH_LEAST_NS  2500000ull /* between two counts: a shorter window says nothing */
+#define SWITCH_SMOOTH    8u         /* windows over which the rate is smoothed … */
+#define SWITCH_RISE      4u         /* … and when it rises … */
+#define SWITCH_WILD      3u /* … where one window counts as at most so many times the limit: alone it says little */
+#define SWITCH_BACK      4u /* slices are short again when the rate is so many times below the limit */
+#define SWITCH_FRESH_NS  2000000000ull /* how long the rate counts when no queue is put aside any more */
+#define SLOW_NS          1000000000ull /* how long slices are longer at least; doubled if needed again soon … */
 #define SLOW_NS_MAX      60000000000ull
-#define SLOW_CALM_NS     10000000000ull /* not soon */
-#define SWITCH_GATHER    2u /* slices are so many times as long where nobody waits for what they delay, or not always */
-#define SWITCH_COUNT_MAX 1000000u /* in a window */
+#define SLOW_CALM_NS     10000000000ull /* … which means within this time of the last end */
+#define SWITCH_GATHER    2u /* slices are so many times as long where no program always waits for what they delay */
+#define SWITCH_COUNT_MAX 1000000u /* switches in a window */
 
 uint64_t gp_budget_limit(const struct gp_device *device)
 {
@@ -122,7 +123,8 @@ uint64_t gp_budget_short_ns(const struct gp_device *device)
 	return slow_ns > device->attr.short_ns ? slow_ns : device->attr.short_ns;
 }
 
-/* Whether short ones would do again can only be tried: the sooner it went wrong the last time, the later. */
+/* Makes short slices longer. The core can find out only by trial whether the shortest would do again: the sooner the
+ * last trial failed, the later the next. */
 static void budget_slow(struct gp_sched *sched, struct gp_device *device)
 {
 	bool soon = device->slow_over_ns && sched->now_ns - device->slow_over_ns < SLOW_CALM_NS;
@@ -151,8 +153,8 @@ static void budget_set_rate(struct gp_sched *sched, struct gp_device *device, ui
 	device->dirty = true;
 }
 
-/* Slices below one that launches ahead are so long that few switches are left to count: that does not say that short
- * ones would do again. Once it launches otherwise what is counted decides, soon. */
+/* Below a program that launches ahead slices are so long that few switches are left to count: that does not show that
+ * short ones would do again. Once the program launches otherwise, counts decide soon. */
 void gp_budget_confirm(const struct gp_sched *sched, struct gp_device *device)
 {
 	device->saves_ns = sched->now_ns;
@@ -161,7 +163,7 @@ void gp_budget_confirm(const struct gp_sched *sched, struct gp_device *device)
 
 void gp_budget_doubt(const struct gp_sched *sched, struct gp_device *device)
 {
-	if (device->saves_per_s > gp_budget_limit(device)) /* that was long ago */
+	if (device->saves_per_s > gp_budget_limit(device)) /* the count is old */
 		device->saves_per_s = gp_budget_limit(device);
 	if (device->slow_until_ns > sched->now_ns + SLOW_NS)
 		device->slow_until_ns = sched->now_ns + SLOW_NS;
@@ -193,7 +195,7 @@ static void budget_window(struct gp_sched *sched, struct gp_device *device, uint
 		saves = SWITCH_COUNT_MAX;
 	now = saves * 1000000000000ull / window_ns;
 	if (now > most)
-		now = most; /* no device does more than switch; the driver has begun anew, or lies */
+		now = most; /* no device does more than switch: the driver has counted anew, or lies */
 	device->saves_ns = sched->now_ns;
 	if (!device->under_counts)
 		gp_stay_counted(sched, device, saves, window_ns);
@@ -218,7 +220,7 @@ int gp_sched_switches(struct gp_sched *sched, struct gp_queue_id queue, uint32_t
 	if (!device->attr.short_ns || !device->attr.switch_ns || !counted_ns || counted_ns >= GP_NS_MAX)
 		return -EINVAL;
 	gp_clock(sched, now_ns);
-	/* Another one has the turn, or the same one again: counted anew, and after a window once more. */
+	/* Another queue has the turn, or the same one again: the count begins anew, and the next window ends it. */
 	goes_on = device->saved_at_ns && device->saved.index == queue.index &&
 		  device->saved.generation == queue.generation && device->saved_opened_ns == q->opened_ns;
 	if (goes_on && counted_ns < device->saved_at_ns + SWITCH_LEAST_NS)

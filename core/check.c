@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* The whole-state invariant check: recomputes from each queue's fields what heaps, lists and counts must say. For tests
  * and debug builds. */
-#include "core/state.h"
+#include "core/calls.h"
 
 /* Recomputed from the queues themselves, not from the heap the inversions are found with. */
 static bool check_is_inverted(const struct gp_sched *sched, const struct gp_queue *q)
@@ -57,8 +57,8 @@ static const char *check_queue(const struct gp_sched *sched, const struct gp_que
 	return NULL;
 }
 
-/* An order is under way exactly while its gate moves; it is prompt yet, or overdue; and only what is prompt, of the
- * device's last plan, is awaited. */
+/* An order is under way exactly while its gate moves. It is either prompt or overdue. Only prompt orders of the
+ * device's last plan are awaited. */
 static const char *check_order(const struct gp_sched *sched, const struct gp_queue *q)
 {
 	const struct gp_device *device = &sched->devices[q->device];
@@ -122,7 +122,7 @@ static const char *check_seat(const struct gp_sched *sched, const struct gp_devi
 	return NULL;
 }
 
-/* What users have open is what the device has open. */
+/* The open gates of all users are the open gates of the device. */
 static const char *check_shares(const struct gp_sched *sched, const struct gp_device *device)
 {
 	uint32_t i, compute = 0, seats = 0, work = 0, top = 0, seen = 0;

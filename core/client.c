@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Clients, their seats on devices, and their queues come and go. Everything from outside is checked here; inside, ids
- * are trusted. */
-#include "core/state.h"
+/* Clients, their seats on devices, and their queues come and go. This file checks everything that comes from outside;
+ * the rest of the core trusts ids. */
+#include "core/calls.h"
 
 static struct gp_core_client *client_find(const struct gp_sched *sched, struct gp_client_id id)
 {
@@ -24,8 +24,8 @@ int gp_sched_client_add(struct gp_sched *sched, const struct gp_client_attr *att
 	client->generation++;
 	client->attr = *attr;
 	client->seat_first = GP_NONE;
-	/* Who is nobody's in particular is trusted at once. A user's client is waited for from its first answer on:
-	 * else each new one could hold up the device once. */
+	/* The core awaits the answers of a client without a user at once, and those of a user's client from its first
+	 * prompt answer on: else each new client of a user could delay the device once. */
 	client->distrust = attr->user != 0;
 	sched->client_count++;
 	*ret_client = (struct gp_client_id){ index, client->generation };
@@ -40,7 +40,7 @@ static void client_seat_view(struct gp_sched *sched, struct gp_seat *seat)
 
 	/* Shifted so that the product fits: memory beyond a terabyte loses its lowest bits, not its share. */
 	seat->view.memory_ppm = total >> 20 ? (held >> 20) * 1000000 / (total >> 20) : 0;
-	if (!seat->weight_is_old) /* a client may have a thousand queues: not all of them for each that comes */
+	if (!seat->weight_is_old) /* a client may have a thousand queues: do not look at all of them for each new one */
 		return;
 	seat->weight_is_old = false;
 	seat->view.weight = 1;
@@ -126,7 +126,8 @@ static void client_seat_free(struct gp_sched *sched, uint32_t index)
 	sched->seat_free = index;
 }
 
-/* Firmware slices processes when there are more than it has places for, whether their gates are open or not: say so. */
+/* With more processes than the firmware has places for, it slices them, whether their gates are open or not: the core
+ * traces that. */
 static void client_oversubscription(struct gp_sched *sched, uint32_t device)
 {
 	struct gp_device *d = &sched->devices[device];
@@ -156,7 +157,7 @@ int gp_sched_device_set_others(struct gp_sched *sched, uint32_t device, uint32_t
 	return 0;
 }
 
-/* Counts the queue in or out of what the device knows about all its queues. */
+/* Counts the queue into the device's sums over all queues, or out of them. */
 static void client_count_queue(struct gp_sched *sched, uint32_t queue, bool in)
 {
 	const struct gp_queue_attr *attr = &sched->queues[queue].attr;
@@ -179,7 +180,6 @@ static bool client_attr_ok(const struct gp_sched *sched, const struct gp_queue_a
 	       (!attr->gang || sched->limits.gang_count);
 }
 
-/* The queue becomes one of its client's on its device. */
 static void client_seat_join(struct gp_sched *sched, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -249,8 +249,8 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 	gp_floor_set(sched, q->seat);
 	d->closed_unseen_count += gp_gate_is_blind(q);
 	gp_work_gate(sched, index, GP_GATE_OPEN);
-	q->opened_ns = 0; /* min_open protects what we opened, not what was born open */
-	/* Not before those who wait: a user would take turn after turn by leaving and coming again. */
+	q->opened_ns = 0; /* min_open_ns protects gates that the core opened, not those that began open */
+	/* Not before seats that wait: else a user would take turn after turn by leaving and coming again. */
 	if (q->is_batch && !seat->has_turn && d->turn_count < d->batch_max && gp_heap_top(d, GP_HEAP_TURN) == GP_NONE)
 		gp_turn_give(sched, q->seat);
 	gp_turn_check(sched, q->seat);
@@ -300,7 +300,7 @@ int gp_sched_queue_set_attr(struct gp_sched *sched, struct gp_queue_id queue, co
 	gp_work_refresh(sched, queue.index);
 	gp_floor_set(sched, q->seat);
 	if (sched->seats[q->seat].batch_count == 0)
-		gp_turn_take(sched, q->seat); /* it needs none any more, and would hide who has to give way */
+		gp_turn_take(sched, q->seat); /* it needs no turn any more, and would keep one from a seat that does */
 	return 0;
 }
 
@@ -361,7 +361,7 @@ int gp_sched_client_remove(struct gp_sched *sched, struct gp_client_id client, u
 
 	if (!c)
 		return -ESTALE;
-	while (c->seat_first != GP_NONE) { /* a seat goes with its last queue */
+	while (c->seat_first != GP_NONE) { /* the last queue takes the seat with it */
 		uint32_t queue = sched->seats[c->seat_first].queue_first;
 
 		(void)gp_sched_queue_remove(sched, gp_queue_id_of(sched, queue), now_ns);
@@ -380,7 +380,7 @@ int gp_sched_queue_info(const struct gp_sched *sched, struct gp_queue_id queue, 
 
 	if (!q)
 		return -ESTALE;
-	/* The account is brought up to date at edges: what has passed since the last one belongs to it. */
+	/* The core updates the accounts at edges: add the time since the last one. */
 	open_ns = q->has_work && gp_gate_lets_through(q->gate) ? sched->now_ns - q->mark_ns : 0;
 	*ret_info = (struct gp_queue_info){
 		.gate = q->gate,

@@ -2,37 +2,36 @@
 /*
  * Floors: a client with a guaranteed share of a device gets at least that share of the time in which it has work,
  * whatever the priorities of others. While it gets less it runs up a debt. When the debt has reached a quantum the
- * client is *behind*: it goes before every priority, alone, until the debt is paid. Of several that are behind the
- * first goes first. What floors promise together leaves room for the preemption budget and for aged turns, which go
- * before them.
+ * client is *behind*: it goes before every priority, alone, until the debt is paid. Of several clients behind, the one
+ * that fell behind first goes first. The sum of all floors leaves room for the preemption budget and for aged turns,
+ * which go before them.
  *
- * It is the device's compute time: copies are owed nothing and pay nothing, and who has nothing else to do is not
- * behind.
+ * A floor is a share of compute time: copies earn no debt and pay none, and a client that only copies is not behind.
  *
- * An open gate is not the whole device: clients that are open with work at once share it evenly, as far as anybody can
- * tell, and a device that switches by itself runs nobody who takes turns beside one who takes none.
+ * An open gate is not the whole device. As far as the core can tell, clients that are open with work at once share the
+ * device evenly, and a device that switches by itself runs no client that takes turns beside one that takes none.
  *
- * This file owns the seats' floor_* and run_* fields and the device's; everybody else reads `is_behind`. Queues of
- * gangs have no floor: they open on several devices or on none.
+ * Only this file changes the floor_* and run_* fields of seats and devices, and `is_behind`. Queues of gangs have no
+ * floor: they open on several devices or on none.
  */
-#include "core/state.h"
+#include "core/calls.h"
 
-/* A quantum is at least so many times what a close and an open take (chosen: changes are a tenth of it), and at least
- * an aged turn. */
+/* A quantum is at least so many times a close and an open (chosen: changes are then a tenth of it), and at least an
+ * aged turn. */
 #define FLOOR_COSTS 8u
-/* Quanta. What cannot be paid for a long time is not all paid at once. What it had beyond its share a moment ago
- * counts, or it would go before urgent work that leaves it more than its share anyway; what it had long ago does not.
- */
+/* Quanta: the most debt and the most credit that are kept. A debt that could not be paid for long is not all paid at
+ * once. What a client had beyond its share a moment ago counts, or it would go before urgent work that leaves it more
+ * than its share anyway; what it had long ago does not. */
 #define FLOOR_DEBTS  64
 #define FLOOR_CREDIT 4
 
-/* A hundredth more than was promised is owed: restoring what it had on the device is part of the time it is open. */
+/* A hundredth more than was promised: the device restores the client's state in the time that its gate is open. */
 static uint32_t floor_owed(const struct gp_seat *seat)
 {
 	return seat->floor_permille + (seat->floor_permille + 99) / 100;
 }
 
-/* How the device treats it while it runs; the place in run_seats and run_part. */
+/* How the device treats a seat while it runs; index of run_seats and run_part. */
 enum { FLOOR_LOWER, FLOOR_UPPER, FLOOR_BEHIND, FLOOR_NOT };
 
 static uint32_t floor_class(const struct gp_seat *seat)
@@ -42,8 +41,8 @@ static uint32_t floor_class(const struct gp_seat *seat)
 	return seat->is_behind ? FLOOR_BEHIND : seat->run_count[FLOOR_UPPER] ? FLOOR_UPPER : FLOOR_LOWER;
 }
 
-/* Thousandths of the device that each client of the class has now. Beside somebody who is about to close, and whose
- * slice may be long, one that is behind has nothing on a device that switches by itself. */
+/* Thousandths of the device that each client of the class has now. On a device that switches by itself a seat that is
+ * behind has nothing beside a client that is about to close, whose slice may be long. */
 static uint32_t floor_part(const struct gp_device *device, uint32_t class)
 {
 	const uint32_t *seats = device->run_seats;
@@ -58,7 +57,7 @@ static uint32_t floor_part(const struct gp_device *device, uint32_t class)
 	return class == FLOOR_BEHIND && seats[FLOOR_UPPER] ? 0 : 1000 / above;
 }
 
-/* Brings what a client of each class had up to now. */
+/* Updates what a client of each class has had. */
 static void floor_pass(const struct gp_sched *sched, struct gp_device *device)
 {
 	uint64_t elapsed_ns = sched->now_ns - device->run_mark_ns;
@@ -72,7 +71,7 @@ static void floor_pass(const struct gp_sched *sched, struct gp_device *device)
 		device->run_part[i] += elapsed_ns * floor_part(device, i);
 }
 
-/* Its class may have changed. */
+/* Moves the seat from class was to its present class. */
 static void floor_move(const struct gp_sched *sched, struct gp_seat *seat, uint32_t was)
 {
 	struct gp_device *device = &sched->devices[seat->device];
@@ -98,7 +97,7 @@ void gp_floor_runs(struct gp_sched *sched, const struct gp_queue *q, bool begins
 
 	if (q->attr.kind != GP_KIND_COMPUTE)
 		return;
-	if (*count != !begins) { /* neither the first nor the last: its class stays */
+	if (*count != !begins) { /* neither the first nor the last: the seat's class stays */
 		*count += begins ? 1u : -1u;
 		return;
 	}
@@ -107,7 +106,7 @@ void gp_floor_runs(struct gp_sched *sched, const struct gp_queue *q, bool begins
 	floor_move(sched, seat, was);
 }
 
-/* Thousandths of ns of the whole device, since it was last asked. */
+/* What the seat had of the device since the last call, in thousandths of ns. */
 static uint64_t floor_take(const struct gp_sched *sched, struct gp_seat *seat)
 {
 	struct gp_device *device = &sched->devices[seat->device];
@@ -142,7 +141,7 @@ bool gp_floor_admits(const struct gp_sched *sched, const struct gp_core_client *
 	return permille <= own || d->floor_permille - own + permille + first <= 1000;
 }
 
-/* Its rank and its need of a turn follow from it. */
+/* Sets is_behind, and the rank and the need of a turn that follow from it. */
 static void floor_mark(struct gp_sched *sched, uint32_t seat, bool behind)
 {
 	struct gp_seat *s = &sched->seats[seat];
@@ -153,7 +152,8 @@ static void floor_mark(struct gp_sched *sched, uint32_t seat, bool behind)
 		return;
 	s->is_behind = behind;
 	floor_move(sched, s, was);
-	/* While its gate closes it counts as running, and is not; nor while the device brings it in. */
+	/* While its gate closes the client counts as running and does not run; nor does it while the device switches to
+	 * it. */
 	s->floor_debt += (int64_t)((behind ? device->attr.switch_ns : device->attr.close_ns) * 1000);
 	if (behind)
 		s->floor_serial = ++device->floor_serial;
@@ -164,11 +164,11 @@ static void floor_mark(struct gp_sched *sched, uint32_t seat, bool behind)
 		gp_work_refresh(sched, i);
 	}
 	if (!s->batch_count)
-		gp_turn_take(sched, seat); /* it needs none now, and would hide who has to give way */
+		gp_turn_take(sched, seat); /* it needs no turn now, and would keep one from a seat that does */
 	gp_turn_check(sched, seat);
 }
 
-/* Debt is in thousandths of a nanosecond, since shares are. */
+/* Debt is in thousandths of a nanosecond, because shares are in thousandths. */
 static void floor_account(struct gp_sched *sched, struct gp_seat *seat)
 {
 	const struct gp_device *device = &sched->devices[seat->device];

@@ -2,10 +2,10 @@
 /*
  * Gangs: queues of a collective on several devices open and close together, because a rank that runs alone only spins.
  * A gang has work if any member has, its rank is its members' highest, and it opens only when every one of its devices
- * lets it: first the turn on all of them, then the closes it needs are acknowledged everywhere, then all members open
- * in orders that share a move number.
+ * lets it: first it gets the turn on all of them, then the closes that it needs are acknowledged everywhere, then all
+ * members open in orders that share a move number.
  */
-#include "core/state.h"
+#include "core/calls.h"
 
 static void gang_mark_devices(struct gp_sched *sched, const struct gp_gang *gang)
 {
@@ -16,8 +16,7 @@ static void gang_mark_devices(struct gp_sched *sched, const struct gp_gang *gang
 			sched->devices[i].dirty = true;
 }
 
-/* Gates of the device are not ours to order, or not now: whatever they are, the gang's other devices do not wait for
- * it. */
+/* The core does not order the gates of this device, or not now: the gang's other devices do not wait for it. */
 static bool gang_is_free_of(const struct gp_device *device)
 {
 	return device->stopped || !device->policy->gates;
@@ -98,7 +97,7 @@ void gp_gang_join(struct gp_sched *sched, uint32_t queue, uint32_t id)
 	gang_refresh(sched, gang);
 	gang_mark_devices(sched, gang);
 	if (gang->stuck_count && gp_device_of(sched, q)->policy->gates)
-		gp_work_gate(sched, queue, GP_GATE_UNKNOWN); /* it is ordered open, and then left as the others are */
+		gp_work_gate(sched, queue, GP_GATE_UNKNOWN); /* the core orders it open, then quarantines it too */
 }
 
 void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
@@ -116,7 +115,7 @@ void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
 			return;
 	*link = q->gang_next;
 	if (gp_device_of(sched, q)->turn_count > gp_device_of(sched, q)->batch_max)
-		gp_turn_take(sched, q->seat); /* it had the turn only beside the others */
+		gp_turn_take(sched, q->seat); /* it had the turn only as a member of the gang */
 	gp_age_gang_shrinks(sched, gang);
 	gp_gang_stick(sched, queue, false);
 	q->gang = GP_NONE;
@@ -146,15 +145,14 @@ void gp_gang_work(struct gp_sched *sched, uint32_t index, bool begins)
 	if (!begins)
 		gp_gang_rank(sched, index);
 	if (gang->work_count == (begins ? 1u : 0u)) {
-		gang->order = sched->seq;
 		gang_refresh(sched, gang);
 		gang_mark_devices(sched, gang);
 	}
 }
 
-/* Its members' highest. But where all work there is is only presumed, and was for long, it holds nobody up: members
- * without work do not lend it their rank. One that announced some does. Beside other work one in doubt lends its rank
- * as one without work does: its long packet may wait for that work. */
+/* The highest rank of its members. But if all work of the gang is in doubt and has been for long, it delays no other
+ * queue: members without work do not lend the gang their rank, members that announced work do. Beside other work a
+ * queue in doubt lends its rank like one without work: its long packet may wait for that work. */
 void gp_gang_rank(struct gp_sched *sched, uint32_t index)
 {
 	struct gp_gang *gang = &sched->gangs[index];
@@ -197,7 +195,7 @@ void gp_gang_open(struct gp_sched *sched, uint32_t index, enum gp_why why)
 	if (why == GP_WHY_AGED)
 		gp_age_gang_opens(sched, gang);
 	if (!gang->want_open || why == GP_WHY_AGED)
-		gang->why = why; /* an aged turn may begin while members are still to open for another reason */
+		gang->why = why; /* an aged turn may begin while members still open for another reason */
 	if (gang->want_open)
 		return;
 	gang->want_open = true;
@@ -206,9 +204,9 @@ void gp_gang_open(struct gp_sched *sched, uint32_t index, enum gp_why why)
 	gang_mark_devices(sched, gang);
 }
 
-/* A member that cannot be put aside would spin for the others: they stay open as it does, in quarantine, until it is
- * gone or the device gives it another chance, or its client is not to keep them any more. Then their gates are ordered
- * open once more. */
+/* A member that cannot be put aside would spin for the others. So they stay open with it, in quarantine, until it is
+ * gone, or the device gives it another chance, or its client's is_stuck_alone is set. Then the core orders their gates
+ * open once more, because it does not know their state. */
 static void gang_keep(struct gp_sched *sched, uint32_t queue, bool keeps)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -232,7 +230,7 @@ static void gang_keep(struct gp_sched *sched, uint32_t queue, bool keeps)
 			gp_apply_follow(sched, i);
 		else if (sched->queues[i].gate == GP_GATE_QUARANTINED && !sched->queues[i].is_stuck)
 			gp_work_gate(sched, i, GP_GATE_UNKNOWN);
-		else if (sched->queues[i].gate == GP_GATE_CLOSING) /* it has not asked whether it may open */
+		else if (sched->queues[i].gate == GP_GATE_CLOSING) /* the core did not decide that it may open */
 			gp_gang_close(sched, q->gang, GP_WHY_GANG);
 	gang_mark_devices(sched, gang);
 }
@@ -269,7 +267,7 @@ static bool gang_has_turn(const struct gp_sched *sched, const struct gp_gang *ga
 void gp_gang_lose_turn(struct gp_sched *sched, uint32_t index, uint32_t device)
 {
 	const struct gp_gang *gang = &sched->gangs[index];
-	bool idle = !gang->want_open && !gang->work_count; /* then the seats' turns elsewhere are not the gang's */
+	bool idle = !gang->want_open && !gang->work_count; /* then its seats' turns elsewhere are not the gang's */
 	uint32_t i;
 
 	if (!idle)
@@ -279,7 +277,7 @@ void gp_gang_lose_turn(struct gp_sched *sched, uint32_t index, uint32_t device)
 			gp_turn_take(sched, sched->queues[i].seat); /* comes back here, but only once per seat */
 }
 
-/* Seats of the gang on the device that would need a turn. */
+/* How many seats of the gang on the device need a turn and have none. */
 static uint32_t gang_turns_needed(struct gp_sched *sched, const struct gp_gang *gang, uint32_t device)
 {
 	uint64_t stamp = ++sched->stamp;
@@ -297,7 +295,7 @@ static uint32_t gang_turns_needed(struct gp_sched *sched, const struct gp_gang *
 	return count;
 }
 
-/* Nobody who is in no gang waits above it for a turn on this device, or has as an equal waited longer. */
+/* No queue outside gangs that waits for a turn on this device ranks above it, or is its equal and has waited longer. */
 static bool gang_is_next(const struct gp_sched *sched, const struct gp_queue *q)
 {
 	uint32_t waiter = gp_heap_top(&sched->devices[q->device], GP_HEAP_TURN);
@@ -306,7 +304,7 @@ static bool gang_is_next(const struct gp_sched *sched, const struct gp_queue *q)
 	       (sched->queues[waiter].rank == q->rank && !gp_turn_is_before(&sched->queues[waiter], q));
 }
 
-/* Somebody waits who would take the turn from it at once. A seat may have it for another queue than the gang's. */
+/* A waiting queue would take the turn from it at once. A seat may have its turn for a queue outside the gang. */
 static bool gang_is_outranked(const struct gp_sched *sched, const struct gp_queue *q)
 {
 	uint32_t waiter = gp_heap_top(&sched->devices[q->device], GP_HEAP_TURN);
@@ -326,7 +324,7 @@ bool gp_gang_is_several(const struct gp_sched *sched, const struct gp_queue *que
 	return false;
 }
 
-/* By somebody above it, whom the device does not make room for by itself. */
+/* A queue above it keeps it closed, and the device does not make room for that queue by itself. */
 static bool gang_is_held(const struct gp_sched *sched, const struct gp_queue *q)
 {
 	const struct gp_device *device = &sched->devices[q->device];
@@ -350,7 +348,7 @@ void gp_gang_share_turn(struct gp_sched *sched, uint32_t seat)
 	}
 }
 
-/* Could this member open if only the turn on its device came to an end? */
+/* Could this member open if the turn on its device ended? */
 static bool gang_member_waits(const struct gp_sched *sched, const struct gp_gang *gang, uint32_t queue)
 {
 	const struct gp_queue *q = &sched->queues[queue];
@@ -396,7 +394,7 @@ bool gp_gang_is_before(const struct gp_sched *sched, const struct gp_queue *wait
 {
 	uint32_t i;
 
-	/* Before a gang: those that were closed before it. */
+	/* For a waiter in a gang: only gangs that were closed before its own. */
 	for (i = sched->closed_first; i != GP_NONE && i != waiter->gang; i = sched->gangs[i].closed_next)
 		if (gang_waits_before(sched, &sched->gangs[i], waiter))
 			return true;
@@ -424,7 +422,7 @@ static bool gang_member_may_open(struct gp_sched *sched, const struct gp_gang *g
 	return gang_is_next(sched, q) && gp_turn_can_get(sched, q->seat, q->rank) && !gp_turn_is_kept(sched, q);
 }
 
-/* Nobody of lower rank, and no batch client without the turn, is open beside it any more. */
+/* No queue of lower rank, and no batch client without the turn, is open beside the member any more. */
 static bool gang_member_has_room(const struct gp_sched *sched, uint32_t queue)
 {
 	const struct gp_queue *q = &sched->queues[queue];
@@ -456,18 +454,18 @@ static void gang_decide_one(struct gp_sched *sched, uint32_t index)
 	}
 	for (i = gang->first; i != GP_NONE; i = sched->queues[i].gang_next)
 		if (!gang_member_has_room(sched, i))
-			return; /* those devices' own plans close what is in the way, and their acknowledgement brings
-				   us back */
+			return; /* those devices' own plans close what is in the way; the answers lead back here */
 	gp_gang_open(sched, index, GP_WHY_GANG);
 }
 
-/* The one that was closed longest ago first: else the first two of several on the same devices have all the turns. */
+/* The gang that was closed longest ago goes first: else the first two of several on the same devices would have all the
+ * turns. */
 void gp_gang_decide(struct gp_sched *sched)
 {
 	uint32_t i, next, last = sched->closed_last;
 
 	for (i = sched->closed_first; i != GP_NONE; i = next) {
-		next = i == last ? GP_NONE : sched->gangs[i].closed_next; /* those that it closes are not asked again */
+		next = i == last ? GP_NONE : sched->gangs[i].closed_next; /* not the gangs that this loop closes */
 		if (sched->gangs[i].work_count)
 			gang_decide_one(sched, i);
 	}

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Programs that launch ahead, on devices that switch by themselves. The host of such an urgent program is slower than
- * the device: it launches piece by piece and does not wait for each. Switching for each piece serves nobody, so the
- * limit of switches makes slices longer (budget.c) and what is launched gathers. But now and then the program waits for
- * a result (a token), and then each slice below it is time lost. So:
+ * the device: it launches piece by piece and does not wait for each. A switch for each piece helps no program, so the
+ * limit of switches makes slices longer (budget.c), and launched work gathers. But now and then the program waits for a
+ * result (a token), and then each slice below it is time lost. So:
  *   - while it launches, batch clients have long slices (param.gather_ns): few switches;
  *   - when it has launched nothing for a while though its work is not done, it waits: batch clients are held out until
  *     that work is done, and a moment longer, because a second wait often follows the first.
- * It is told from one that only paused: what was waited for is done before it launches again. After a pause taken for a
- * wait it must be quiet for twice as long the next time.
+ * The core tells a wait from a pause: after a wait the work is done before the program launches again. After a pause
+ * taken for a wait the program must be quiet for twice as long the next time.
  *
- * Pieces come closely: two in the time of one switch. Where work comes less often each piece may be a request of its
- * own, which somebody waits for, though the next is there before it is done.
+ * Pieces come closely: two in the time of one switch. Where work comes less often, each piece may be a request of its
+ * own, for whose result a user waits, though the next piece is there before it is done.
  *
- * Protection latency: none of this. Throughput: long slices, but nobody is held out.
+ * With protection latency none of this happens. With throughput slices are long, but no client is held out.
  */
-#include "core/state.h"
+#include "core/calls.h"
 
-#define GATHER_QUIET_NS     500000ull  /* two looks of an agent, at gpreemptd's 250 us (chosen) … */
-#define GATHER_QUIET_NS_MAX 4000000ull /* … and at most: then a slice is over anyway */
-#define GATHER_AFTER        2u         /* switches: how long after its work is done it is still waited for */
-#define GATHER_DENSE        4u         /* switches: pieces are counted over so long at least (chosen) */
+#define GATHER_QUIET_NS     500000ull  /* two samples of an agent, at gpreemptd's 250 us (chosen) … */
+#define GATHER_QUIET_NS_MAX 4000000ull /* … and at most: a slice is over by then anyway */
+#define GATHER_AFTER        2u         /* switches: how long batch clients stay held out after the work is done */
+#define GATHER_DENSE        4u         /* switches: pieces are counted over at least so long (chosen) */
 
 uint64_t gp_gather_ns(const struct gp_device *device)
 {
@@ -34,7 +34,7 @@ bool gp_gather_is(const struct gp_device *device)
 	return gp_gather_ns(device) && device->slowed && device->stay.gathers;
 }
 
-/* Seen when it happens: the next plan may have to wait for an answer. */
+/* Records this with the sample, because the next plan may have to wait for an answer. */
 static void gather_look_wait(const struct gp_sched *sched, struct gp_gather *gather, uint64_t written,
 			     uint64_t completed)
 {
@@ -77,8 +77,8 @@ static void gather_begin(struct gp_sched *sched, struct gp_gather *gather, uint3
 	gather->is_pause = false;
 }
 
-/* It was a wait: the next one may be told sooner again. Batch clients are not open for long enough to be counted at, so
- * this is what says that the limit of switches is still needed. */
+/* It was a wait, so the core may recognise the next one sooner. Batch clients are not open for long enough to count
+ * switches, so this confirms that the limit of switches is still needed. */
 static void gather_waited(struct gp_sched *sched, struct gp_device *device, struct gp_gather *gather)
 {
 	uint64_t quiet_ns = gather_quiet_ns(gather);
@@ -96,7 +96,7 @@ static void gather_paused(struct gp_gather *gather)
 	gather->waits = false;
 }
 
-/* Batch clients are held out: what became of that wait? */
+/* Batch clients are held out for a wait: is it over, or was it a pause? */
 static void gather_go_on(struct gp_sched *sched, struct gp_device *device, uint32_t top)
 {
 	struct gp_gather *gather = &device->gather;
@@ -115,7 +115,7 @@ static void gather_go_on(struct gp_sched *sched, struct gp_device *device, uint3
 		gather->waits = false;
 }
 
-/* Whether it has launched nothing for so long; wakes the device when that will be so. */
+/* Whether the queue has launched nothing for the quiet time; else wakes the device when that is over. */
 static bool gather_is_quiet(struct gp_sched *sched, struct gp_device *device, const struct gp_queue *q)
 {
 	uint64_t quiet_ns = q->written_ns + gather_quiet_ns(&device->gather);
@@ -131,7 +131,7 @@ void gp_gather_plan(struct gp_sched *sched, struct gp_device *device, uint32_t t
 {
 	struct gp_gather *gather = &device->gather;
 
-	/* Also before it is known: it takes looks to learn that it launches ahead. */
+	/* Also before the core knows that the program launches ahead: it takes samples to learn that. */
 	if (gp_gather_ns(device) && device->slowed && top != GP_NONE && sched->queues[top].has_work)
 		gp_device_wake(device, sched->now_ns + GATHER_QUIET_NS);
 	if (!gp_gather_is(device) || top == GP_NONE) {
@@ -142,7 +142,7 @@ void gp_gather_plan(struct gp_sched *sched, struct gp_device *device, uint32_t t
 		gather_go_on(sched, device, top);
 	if ((!gather->waits || gather->until_ns != GP_NEVER_NS) && gather_is_quiet(sched, device, &sched->queues[top]))
 		gather_begin(sched, gather, top);
-	if (gather->waits) /* to look again: nobody tells that more was launched */
+	if (gather->waits) /* to look again: no event reports further launches */
 		gp_device_wake(device,
 			       gather->until_ns != GP_NEVER_NS ? gather->until_ns : sched->now_ns + GATHER_QUIET_NS);
 }

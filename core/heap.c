@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* Binary heaps of queue indices. Each queue knows its place in each heap, so removal needs no search. */
-#include "core/state.h"
+#include "core/calls.h"
 
 /* A total order, so that every run decides alike. */
 static inline bool heap_before(enum gp_heap_name name, const struct gp_queue *a, const struct gp_queue *b)
@@ -29,7 +29,7 @@ static inline bool heap_before(enum gp_heap_name name, const struct gp_queue *a,
 	return a < b;
 }
 
-/* Puts the queue at this place or above it; what is there goes down. */
+/* Puts the queue at this place or above it; queues that it passes go down. */
 static void heap_up(struct gp_queue *queues, uint32_t *slots, enum gp_heap_name name, uint32_t place, uint32_t queue)
 {
 	while (place > 0) {
@@ -45,7 +45,7 @@ static void heap_up(struct gp_queue *queues, uint32_t *slots, enum gp_heap_name 
 	queues[queue].heap_index[name] = place;
 }
 
-/* The same, or below it. */
+/* Puts the queue at this place or below it; queues that it passes go up. */
 static void heap_down(struct gp_queue *queues, struct gp_heap *heap, enum gp_heap_name name, uint32_t place,
 		      uint32_t queue)
 {
@@ -122,7 +122,7 @@ uint32_t gp_heap_visit(const struct gp_sched *sched, const struct gp_device *dev
 		uint32_t queue = heap->slots[*place];
 
 		if (!heap_within(&sched->queues[queue], name, bound)) {
-			*place = heap_past(*place, heap->count); /* and so are all below it */
+			*place = heap_past(*place, heap->count); /* and no queue below it is within the bound */
 			continue;
 		}
 		*place = 2 * *place + 1 < heap->count ? 2 * *place + 1 : heap_past(*place, heap->count);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Inversions: a queue with work while one of lower rank runs on the same device, beyond what the device switches by
- * itself. One begins when both hold as far as the core was told, and is written down with its length when either ends.
- * Only queues that are affected are touched.
+ * Inversions: a queue has work while a queue of lower rank runs on the same device, unless the device puts that one
+ * aside by itself. An inversion begins when both hold as far as the core knows; the core traces it with its length when
+ * either ends. Only affected queues are touched.
  */
-#include "core/state.h"
+#include "core/calls.h"
 
 /* On a self-switching device the batch client that has the turn yields to the top queues by itself. */
 static bool inversion_is_exempt(const struct gp_sched *sched, const struct gp_device *device,
@@ -76,8 +76,7 @@ void gp_inversion_work(struct gp_sched *sched, uint32_t queue)
 	else if (!q->inverted && runner != GP_NONE)
 		inversion_begin(sched, queue, runner);
 	else if (q->inverted)
-		q->inverted_by =
-			runner; /* after a change of its rank the one it waited for may not be below it any more */
+		q->inverted_by = runner; /* after a change of rank the old runner may not be below it any more */
 }
 
 void gp_inversion_started(struct gp_sched *sched, uint32_t queue)
@@ -96,7 +95,7 @@ void gp_inversion_started(struct gp_sched *sched, uint32_t queue)
 	}
 }
 
-/* Why it ended: the runner was left open for a reason of ours, or else it was closed or ran dry. */
+/* The inversions' reason: why the core left the runner open, else why, which says how the runner stopped. */
 void gp_inversion_stopped(struct gp_sched *sched, uint32_t queue, enum gp_why why)
 {
 	struct gp_device *device = gp_device_of(sched, &sched->queues[queue]);
@@ -114,13 +113,13 @@ void gp_inversion_stopped(struct gp_sched *sched, uint32_t queue, enum gp_why wh
 		runner = inversion_find(sched, device, q);
 		if (runner == GP_NONE) {
 			inversion_end(sched, waiter, why);
-		} else { /* the same inversion, now because of another one */
+		} else { /* the same inversion goes on with another runner */
 			q->inverted_by = runner;
 		}
 	}
 }
 
-/* Its turn began or ended, or it needs none any more: on a self-switching device others wait for it now, or do not. */
+/* Its turn began or ended, or it needs none any more: on a self-switching device others now wait for it, or do not. */
 void gp_inversion_changed(struct gp_sched *sched, uint32_t queue)
 {
 	const struct gp_queue *q = &sched->queues[queue];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* What a queue's past says about its future: arrival gaps, time per packet, length of busy periods. Integers only. */
-#include "core/state.h"
+#include "core/calls.h"
 
 #define LEARN_GAP_SHIFT 10u   /* the first bucket ends at 2^10 ns */
-#define LEARN_GAP_MIN   8u    /* fewer gaps than this say nothing */
-#define LEARN_REST_MAX  1024u /* packets: more than this will not be done soon */
+#define LEARN_GAP_MIN   8u    /* with fewer gaps nothing is known */
+#define LEARN_REST_MAX  1024u /* packets: more than this are not done soon */
 
 static uint32_t learn_bucket(uint64_t gap_ns)
 {
@@ -29,7 +29,7 @@ void gp_learn_gap(struct gp_queue *queue, uint64_t gap_ns)
 {
 	uint32_t i, bucket = learn_bucket(gap_ns);
 
-	if (queue->gaps[bucket] >= 1024) /* forget by halves, so that a changed rhythm is learned again */
+	if (queue->gaps[bucket] >= 1024) /* halve all counts, so that the core learns a changed rhythm */
 		for (i = 0; i < GP_GAP_BUCKETS; i++)
 			queue->gaps[i] /= 2;
 	queue->gaps[bucket]++;
@@ -51,7 +51,7 @@ uint64_t gp_learn_gap_ns(const struct gp_queue *queue)
 
 /*
  * How long to keep the lower gates closed after this queue drained. Lingering for L costs the time up to the next
- * arrival if that comes within L, else L and a whole cycle of opening and closing again; the L with the smallest
+ * arrival if that comes within L, else L and a whole cycle of opening and closing again. The L with the smallest
  * expected cost over the gaps seen so far is chosen. Memoryless arrivals that are rarer than a cycle give 0, bursts
  * give the burst's inner gap, arrivals denser than a cycle the maximum.
  */
@@ -89,8 +89,8 @@ void gp_learn_done(struct gp_queue *queue, uint64_t done_count, uint64_t now_ns)
 	queue->last_done_ns = now_ns;
 }
 
-/* A program that waits for each result writes when there is nothing left; one that does not writes on while what it has
- * written waits. Whether something was left in between two looks is not known if some of it is done. */
+/* A program that waits for each result writes when nothing is left; a program that does not writes on while its older
+ * packets wait. If packets were completed between two samples, the core does not know whether something was left. */
 void gp_learn_ahead(struct gp_queue *queue, uint64_t written, uint64_t completed)
 {
 	bool was_idle = queue->written == queue->completed;
@@ -105,7 +105,8 @@ void gp_learn_busy(struct gp_queue *queue, uint64_t busy_ns)
 	queue->busy_ns = gp_learn_smooth(queue->busy_ns, busy_ns);
 }
 
-/* Expected time until the queue's present work is done, undisturbed. An estimate already overrun says nothing. */
+/* Expected time until the queue's present work is done if it is not interrupted. An estimate already overrun says
+ * nothing. */
 uint64_t gp_learn_rest_ns(const struct gp_queue *queue, uint64_t now_ns)
 {
 	uint64_t pending = queue->written - queue->completed;

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Decisions. For one device at a time: which gates close, which open, in one plan. The order of the steps is the
- * precedence: what must be repaired, what a more urgent queue asks for, whose turn is over, what the slots cannot hold,
- * and then who may open. A decision touches the queues it changes, not all there are.
+ * Decisions: for one device at a time, which gates one plan closes and which it opens. The order of the steps is the
+ * precedence: repairs, what a more urgent queue asks for, turns that are over, what does not fit the slots, and then
+ * queues that may open. A decision touches the queues that it changes, not all queues.
  */
 #include "core/plan.h"
 
-/* Idle gates that were closed stay so for the next urgent work: after so long without any it is worth nothing (chosen).
- */
-#define PLAN_REST_NS    1000000000ull
-#define PLAN_ROUNDS_MAX 8u /* looks at each device in one call; the rest is for the next one */
+#define PLAN_REST_NS    1000000000ull /* after so long without work closed idle gates protect no arrival (chosen) */
+#define PLAN_ROUNDS_MAX 8u            /* rounds over all devices in one call; the next call does the rest */
 
 void gp_plan_close(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 {
@@ -36,11 +34,11 @@ void gp_plan_open(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 	q->order_ns = b->sched->now_ns;
 	q->order_why = why;
 	if (why != GP_WHY_AGED && q->gang == GP_NONE)
-		q->aged = false; /* it opens in its own right, and closes like anybody else */
+		q->aged = false; /* it opens in its own right, so the core may close it like any other */
 	gp_work_gate(b->sched, queue, GP_GATE_OPENING);
 }
 
-/* Deliberately not closed: said once per reason, counted each time it is decided anew. */
+/* The core deliberately leaves the queue open. Traces and counts each reason once, until the reason changes. */
 static void plan_leave(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
@@ -52,16 +50,15 @@ static void plan_leave(struct gp_plan_builder *b, uint32_t queue, enum gp_why wh
 	gp_trace(b->sched, GP_TRACE_LEFT_OPEN, queue, why, 0);
 }
 
-/* Self-switching: an idle one above whoever has the turn stays open without it. When it gets work the device brings it
- * in by itself, and it takes the turn: it need not wait for a transaction to begin. One that is only presumed idle does
- * not: it may be running, and two lower ones that run stand in each other's way. */
+/* Self-switching: an idle queue above every holder stays open without a turn. When it gets work the device switches to
+ * it at once, and it takes the turn. Not one only presumed idle, which may run: two lower ones slow each other down. */
 static bool plan_may_stay(const struct gp_plan_builder *b, const struct gp_queue *q)
 {
 	return b->device->attr.switch_ns && q->gang == GP_NONE && !gp_work_is_active(b->sched, q) &&
 	       !b->device->attr.fetch_counters && !q->attr.fetched && gp_turn_is_above(b->sched, b->device, q->rank);
 }
 
-/* Self-switching: one that stayed open got work. */
+/* Self-switching: gives turns to seats that stayed open without one and got work. */
 static void plan_rise(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -69,7 +66,7 @@ static void plan_rise(struct gp_plan_builder *b)
 
 	if (!b->device->attr.switch_ns)
 		return;
-	/* Who loses the turn comes to the front of the list, so this goes on where it was. */
+	/* A seat that loses its turn joins the list at its front, so this loop is not disturbed. */
 	for (index = b->device->check_first; index != GP_NONE; index = sched->seats[index].check_next)
 		for (i = sched->seats[index].queue_first; i != GP_NONE; i = sched->queues[i].seat_next) {
 			const struct gp_queue *q = &sched->queues[i];
@@ -81,7 +78,7 @@ static void plan_rise(struct gp_plan_builder *b)
 		}
 }
 
-/* Why a queue of lower rank should stay open after all; GP_WHY_NONE: close it. */
+/* Why the core should leave a queue of lower rank open; GP_WHY_NONE: close it. */
 static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queue, const struct gp_queue *urgent)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
@@ -135,9 +132,8 @@ uint32_t gp_plan_transactions(struct gp_sched *sched, const struct gp_device *de
 	return count;
 }
 
-/* What runs comes first. Idle gates close with it as far as the upper half of the budget goes: else whoever has many of
- * them would use up what others are to be stopped with. Returns how many of the candidates close, which are in front.
- */
+/* Moves the candidates to close to the front and returns their count: queues with work, then idle ones as far as the
+ * upper half of the budget allows. Else a client with many idle gates would use up the budget for stopping others. */
 static uint32_t plan_affordable(struct gp_plan_builder *b, struct gp_order *candidates, uint32_t count,
 				uint32_t *ret_transactions)
 {
@@ -157,7 +153,7 @@ static uint32_t plan_affordable(struct gp_plan_builder *b, struct gp_order *cand
 	}
 	*ret_transactions = transactions = gp_plan_transactions(sched, b->device, candidates, busy);
 	most = transactions + (half ? half : 1);
-	for (fit = busy; fit < count; fit++) { /* the seats of those that run are stamped */
+	for (fit = busy; fit < count; fit++) { /* gp_plan_transactions() has stamped the seats of queues with work */
 		struct gp_seat *seat = &sched->seats[sched->queues[candidates[fit].queue.index].seat];
 		bool more = b->device->attr.unit == GP_UNIT_DEVICE ? !transactions :
 			    b->device->attr.unit == GP_UNIT_QUEUE  ? true :
@@ -177,7 +173,7 @@ static uint32_t plan_affordable(struct gp_plan_builder *b, struct gp_order *cand
 	return fit;
 }
 
-/* A queue of higher rank has work: gates of lower rank close, idle ones too, so that nobody starts late. */
+/* Closes the gates below the highest rank that has work, idle ones too, so that no queue starts late. */
 static void plan_close_lower(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -208,7 +204,7 @@ static void plan_close_lower(struct gp_plan_builder *b)
 										  GP_WHY_HINT;
 		candidates[count++] = gp_plan_order(sched, queue, why);
 	}
-	if (left && !busy) /* what runs is let finish: stopping the device for idle gates now would only disturb it */
+	if (left && !busy) /* the core lets what runs finish before it stops the device for idle gates */
 		return;
 	full = count == room;
 	count = plan_affordable(b, candidates, count, &transactions);
@@ -219,10 +215,10 @@ static void plan_close_lower(struct gp_plan_builder *b)
 	}
 	gp_budget_pay(b->device, transactions);
 	for (i = 0; i < count; i++) {
-		struct gp_order order = candidates[i]; /* gp_plan_close() writes to the same place */
+		struct gp_order order = candidates[i]; /* a copy: gp_plan_close() writes to the same place */
 
-		if (sched->queues[order.queue.index].gang !=
-		    GP_NONE) /* first: the order carries the number of this move */
+		/* First, because the order carries the number of this move. */
+		if (sched->queues[order.queue.index].gang != GP_NONE)
 			gp_gang_close(sched, sched->queues[order.queue.index].gang, order.why);
 		gp_plan_close(b, order.queue.index, order.why);
 	}
@@ -230,7 +226,7 @@ static void plan_close_lower(struct gp_plan_builder *b)
 		b->device->dirty = true;
 }
 
-/* Batch seats that lost the turn, or never had it, close: idle ones too, here off the urgent queue's path. */
+/* Closes batch seats that lost the turn or never had it, idle ones too: here, not while an urgent queue waits. */
 static void plan_close_turns(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -247,7 +243,7 @@ static void plan_close_turns(struct gp_plan_builder *b)
 			    q->hold_until_ns > sched->now_ns)
 				continue;
 			if (q->gang == GP_NONE && b->device->turn_count < b->device->batch_max) {
-				gp_turn_give(sched, index); /* nobody else wants it: closing would only cost */
+				gp_turn_give(sched, index); /* a turn is free: closing would only cost */
 				continue;
 			}
 			if (plan_may_stay(b, q) || gp_under_is(sched, q)) {
@@ -262,7 +258,7 @@ static void plan_close_turns(struct gp_plan_builder *b)
 			closed = true;
 		}
 		if (closed)
-			seat->cut = false; /* paid for once: what is left of it ends with the turn */
+			seat->cut = false; /* the budget paid for these closes; later ones end the turn */
 		b->device->check_first = seat->check_next;
 		seat->check_gates = false;
 	}
@@ -294,8 +290,7 @@ static void plan_gangs(struct gp_plan_builder *b)
 	}
 }
 
-/* Idle gates of a client whose transaction is paid for anyway open with it: their next work need not wait for another
- * one. */
+/* Opens idle gates of clients whose transaction is paid for anyway: their next work then needs no transaction. */
 static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t hold_rank)
 {
 	struct gp_sched *sched = b->sched;
@@ -306,8 +301,7 @@ static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t
 	for (n = first; n < last; n++) {
 		uint32_t seat = sched->queues[b->plan->open[n].queue.index].seat;
 
-		/* The others of a client that was just looked at could not open then, and there is no more room now;
-		 * only what slices allow may have changed. */
+		/* The client's other queues could not open a moment ago. Only a slice may have changed that. */
 		if (seat == before && !b->device->attr.short_ns)
 			continue;
 		before = seat;
@@ -323,8 +317,7 @@ static void plan_open_company(struct gp_plan_builder *b, uint32_t first, int64_t
 	}
 }
 
-/* Its slice is set first. The client may take its time for that: those behind it go on. Returns the first of those that
- * were passed. */
+/* Passes over a queue whose slice must be set before it opens. Returns the head of the list of queues passed over. */
 static uint32_t plan_pass(struct gp_plan_builder *b, uint32_t queue, uint32_t passed)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
@@ -349,8 +342,8 @@ static void plan_open_ready(struct gp_plan_builder *b)
 	while ((queue = gp_heap_top(b->device, GP_HEAP_READY)) != GP_NONE && !gp_plan_is_full(b)) {
 		const struct gp_queue *q = &sched->queues[queue];
 
-		/* On a self-switching device the one that has the turn stays open under the urgent ones, so it may open
-		 * too; but not beside one that is behind its share. */
+		/* Self-switching: the holder stays open below urgent queues, so it may open there; not below a seat
+		 * behind. */
 		if (q->rank < hold_rank &&
 		    !(b->device->attr.switch_ns && !gp_stay_holds(b->device) && q->is_batch && !is_behind &&
 		      gp_turn_is_best(sched, b->device, q->rank) && !gp_under_is_long(sched, q)))
@@ -375,7 +368,7 @@ static void plan_open_ready(struct gp_plan_builder *b)
 	plan_open_company(b, first, hold_rank);
 }
 
-/* Whether nobody on the device has had work for a while. */
+/* Whether no queue of the device has had work for PLAN_REST_NS. */
 static bool plan_rests(struct gp_plan_builder *b)
 {
 	struct gp_device *device = b->device;
@@ -387,9 +380,8 @@ static bool plan_rests(struct gp_plan_builder *b)
 	return device->rest_ns <= b->sched->now_ns;
 }
 
-/* Somebody must look at a closed gate whose doorbells are not seen, again and again. On a device that rests they open,
- * and nobody has to; what opens with them costs nothing. Not those of a gang (all its devices would have to
- * rest), nor where somebody else would have to give way. */
+/* On a device that rests the core opens queues whose doorbells the agent cannot observe, so that the agent need not
+ * sample them. Not those of gangs (all its devices would have to rest), nor where another queue would have to close. */
 static void plan_open_unseen(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -413,8 +405,8 @@ static void plan_open_unseen(struct gp_plan_builder *b)
 	plan_open_company(b, first, INT64_MIN);
 }
 
-/* Gates whose state was lost with an order, and all closed gates of a device that is stopped or whose policy closes
- * none, are ordered open. */
+/* Orders open gates whose state was lost, and all closed gates of a device that is stopped or whose policy closes
+ * none. */
 static void plan_repair(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -451,16 +443,16 @@ static void plan_timers(struct gp_sched *sched, struct gp_device *device)
 		gp_age_end(sched, device);
 	while ((i = gp_heap_top(device, GP_HEAP_TIMER)) != GP_NONE && sched->queues[i].timer_ns <= sched->now_ns)
 		gp_work_due(sched, i);
-	/* An order that was given up may have ended it; the core would not look again for that. */
+	/* A timer may have given up an order and so ended the aged turn; nothing else would notice that. */
 	if (device->aged_seat != GP_NONE)
 		gp_age_end(sched, device);
 	if (device->aged_seat != GP_NONE || gp_heap_top(device, GP_HEAP_AGE) != GP_NONE)
 		gp_age_begin(sched, device);
 }
 
-/* How long others wait: where everybody answers, not as long (all chosen). */
-#define PLAN_PATIENCE       4u  /* times what it should take */
-#define PLAN_PATIENCE_LEAST 64u /* parts of ack_timeout_ns … */
+/* How long the device waits for answers; less if all of them come (all chosen). */
+#define PLAN_PATIENCE       4u  /* times what the plan should take, but at least … */
+#define PLAN_PATIENCE_LEAST 64u /* … this part of ack_timeout_ns, and at most … */
 #define PLAN_PATIENCE_MOST  4u
 
 static uint64_t plan_patience_ns(const struct gp_device *device, uint32_t closes, uint32_t opens)
@@ -473,7 +465,6 @@ static uint64_t plan_patience_ns(const struct gp_device *device, uint32_t closes
 	return expected_ns < least_ns ? least_ns : expected_ns > most_ns ? most_ns : expected_ns;
 }
 
-/* Writes the plan down and marks its orders under way. */
 static void plan_issue(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -536,7 +527,7 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 			gp_stay_plan(sched, device);
 		plan_rise(&b);
 		plan_close_lower(&b);
-		if (!plan_rests(&b)) /* else they wait in their list until somebody has work */
+		if (!plan_rests(&b)) /* else the seats stay in their list until a queue has work */
 			plan_close_turns(&b);
 		plan_gangs(&b);
 		gp_slots_close_overflow(&b);
@@ -545,7 +536,7 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 		plan_open_ready(&b);
 		plan_open_unseen(&b);
 	}
-	/* The steps above mark the device dirty as they change it; only what did not fit is left over. */
+	/* The steps above mark the device dirty as they change it; only orders that did not fit are left over. */
 	device->dirty = gp_plan_is_full(&b);
 	if (device->attr.short_ns)
 		gp_slice_plan(&b);
@@ -558,7 +549,7 @@ static bool plan_device(struct gp_sched *sched, uint32_t index, struct gp_plan *
 	return true;
 }
 
-/* When the device must be looked at again. */
+/* When the core must look at the device again. */
 static uint64_t plan_deadline_ns(const struct gp_sched *sched, const struct gp_device *device)
 {
 	uint32_t timer = gp_heap_top(device, GP_HEAP_TIMER);
@@ -576,8 +567,7 @@ bool gp_sched_plan(struct gp_sched *sched, uint64_t now_ns, struct gp_plan *ret_
 	uint32_t i, settled = 0;
 
 	gp_clock(sched, now_ns);
-	/* Round until nobody has anything to do: a device looked at late may move a gang that has members on one looked
-	 * at before. */
+	/* Until no device has anything to do: one may move a gang with members on a device before it. */
 	for (i = 0; settled < sched->device_count && i < PLAN_ROUNDS_MAX * sched->device_count; i++) {
 		uint32_t index = (sched->plan_next + i) % sched->device_count;
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Rest: a priority at which nobody has had work for a while does not count as the device's top any more, so nobody is
- * held out for it. Those below it need no turns then and run as the device itself lets them; the first work above them
- * brings turns back. The top falls only where somebody with work is held out: else nobody would gain by it.
+ * Rest: a priority at which no queue has had work for a while does not count as the device's top any more, so no client
+ * is held out for it. Clients below it then need no turns and run as the device lets them; the first work above them
+ * brings turns back. The top falls only while a client with work is held out: else no client would gain by it.
  */
-#include "core/state.h"
+#include "core/calls.h"
 
-#define REST_GAPS 2u /* rests for so many times what nine of ten gaps in its work last … */
+#define REST_GAPS 2u /* a priority rests after so many times what nine of ten gaps in its work last … */
 #define REST_MOST 8u /* … but at most so many times rest_ns (both chosen) */
 
 static uint64_t rest_length_ns(const struct gp_device *device, const struct gp_queue *q)
 {
 	uint64_t least_ns = device->param.rest_ns, most_ns = REST_MOST * least_ns, gap_ns = gp_learn_gap_ns(q);
 
-	/* Who mostly comes later than that would find its device at rest however long the others were held out. */
+	/* A queue whose gaps are mostly longer would find its priority at rest however long the others were held
+	 * out. */
 	if (gap_ns > most_ns || REST_GAPS * gap_ns < least_ns)
 		return least_ns;
 	return REST_GAPS * gap_ns < most_ns ? REST_GAPS * gap_ns : most_ns;
@@ -25,7 +26,8 @@ static void rest_awake(struct gp_level *level, uint64_t until_ns)
 		level->awake_until_ns = until_ns;
 }
 
-/* A queue comes to or leaves the levels its attributes name; a newcomer counts as if it had just had work. */
+/* Adds the queue to the levels that its attributes name, or removes it; a new queue counts as if it had just had
+ * work. */
 void gp_rest_count(struct gp_sched *sched, uint32_t queue, bool in)
 {
 	const struct gp_queue *q = &sched->queues[queue];
@@ -70,7 +72,7 @@ static bool rest_is_awake(const struct gp_sched *sched, const struct gp_level *l
 	return level->queue_count && (level->active_count || level->awake_until_ns > sched->now_ns);
 }
 
-/* Somebody has work and waits for a turn, or has it and waits for the budget. */
+/* A client has work and waits for a turn, or has a turn and waits for the budget. */
 static bool rest_holds_out(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t i, ready = gp_heap_top(device, GP_HEAP_READY);
@@ -84,7 +86,7 @@ static bool rest_holds_out(struct gp_sched *sched, struct gp_device *device)
 	return false;
 }
 
-/* The highest priority that counts. */
+/* The highest priority that does not rest. */
 static int32_t rest_top(const struct gp_sched *sched, const struct gp_device *device)
 {
 	int32_t top = device->priority_highest;
@@ -94,7 +96,7 @@ static int32_t rest_top(const struct gp_sched *sched, const struct gp_device *de
 	return top;
 }
 
-/* What holds when nobody rests. */
+/* Sets the top; true: it changed. */
 static bool rest_changes(struct gp_sched *sched, struct gp_device *device, int32_t top, uint32_t deadline_queue_count)
 {
 	if (device->priority_top == top && !device->deadline_queue_count == !deadline_queue_count) {
@@ -115,13 +117,13 @@ bool gp_rest_update(struct gp_sched *sched, struct gp_device *device)
 	bool is_deadline = rest_is_awake(sched, deadlines), was_deadline = device->deadline_queue_count;
 	uint64_t until_ns;
 
-	/* Up at once, and down if those who counted are gone; else only where somebody is held out. */
+	/* The top rises at once, and falls if its queues are gone; else it falls only while a client is held out. */
 	if (top > all)
 		top = all;
 	if (top < awake)
 		top = awake;
 	if (rest_holds_out(sched, device)) {
-		top = awake; /* and the next one below it rests later */
+		top = awake; /* and look again when this priority rests, too */
 		until_ns = device->levels[top].active_count ? 0 : device->levels[top].awake_until_ns;
 		if (until_ns > sched->now_ns)
 			gp_device_wake(device, until_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Life: the caller's memory is laid out and devices are added. Everything from outside is checked here. */
-#include "core/state.h"
+/* Lays out the caller's memory and adds devices. Checks everything that comes from outside for that. */
+#include "core/calls.h"
 
 struct sched_layout {
 	size_t devices, clients, queues, seats, shares, share_hash, gangs, trace, heaps, total;
@@ -56,7 +56,7 @@ int gp_sched_init(void *memory, size_t size, const struct gp_limits *limits, str
 	memset(memory, 0, layout.total);
 	sched->limits = *limits;
 	sched->closed_first = sched->closed_last = sched->given_first = sched->given_last = GP_NONE;
-	sched->now_ns = 1; /* in the queues' own times 0 means none; a driver's time 0 counts as 1 */
+	sched->now_ns = 1; /* in the queues' own times 0 means none, so a driver's time 0 counts as 1 */
 	sched->devices = (void *)(base + layout.devices);
 	sched->clients = (void *)(base + layout.clients);
 	sched->queues = (void *)(base + layout.queues);
@@ -93,7 +93,7 @@ static bool sched_param_ok(const struct gp_param *param)
 	       (param->gather_ns <= GP_DURATION_NS_MAX || param->gather_ns == GP_GATHER_OFF);
 }
 
-/* A turn must be worth its end, in which nobody may run: with less everybody takes turns and nobody gets anywhere. */
+/* A turn must be longer than the change of turns, in which no client runs: shorter turns would be all overhead. */
 #define SCHED_TURN_PAIRS 4u
 
 static void sched_set_turn(struct gp_device *device)
@@ -129,13 +129,13 @@ static uint32_t sched_batch_max(const struct gp_param *param, const struct gp_de
 {
 	if (!policy->gates)
 		return GP_UNLIMITED;
-	/* Two short slices beside each other are pure switching (measured: 0 % progress), so the device's word stands
-	 * above the parameter. */
+	/* Two short slices open at once make no progress, only switches (measured: 0 %). So the device's limit goes
+	 * before the parameter. */
 	if (attr->switch_ns && (!param->batch_clients || param->batch_clients > attr->lower_max))
 		return attr->lower_max ? attr->lower_max : 1;
 	if (param->batch_clients)
 		return param->batch_clients;
-	return 1; /* measured: turns give the batch side more than running side by side, and leave one client to stop */
+	return 1; /* measured: turns give batch clients more than running side by side, and leave one client to stop */
 }
 
 int gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *attr, const char *policy,
@@ -188,6 +188,6 @@ int gp_sched_device_set_cost(struct gp_sched *sched, uint32_t device, uint64_t c
 	sched->devices[device].attr.open_ns = open_ns;
 	sched_set_turn(&sched->devices[device]);
 	if (sched->devices[device].crowded_ns)
-		sched->devices[device].dirty = true; /* how long that may last depends on it */
+		sched->devices[device].dirty = true; /* slice_grace_ns() depends on the costs */
 	return 0;
 }

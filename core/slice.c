@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Slices, on devices that switch by themselves: how long the device runs a queue before it looks at others. A batch
- * queue below a client that takes no turns has the shortest there is, so that a more urgent one waits for one switch
- * only; the only client above batch ones may have a long one, so that none of its requests is interrupted; a batch
- * client above another that stays open below it (under.c) has one in the middle; all others are as their applications
- * have them, several of one gang too.
+ * queue below a client that takes no turns has the shortest slice there is, so that a more urgent queue waits for one
+ * switch only. The only client above batch clients may have a long slice, so that the device interrupts none of its
+ * requests. A batch client above another that stays open below it (under.c) has one in the middle. All others have the
+ * slices of their applications, and so have members of one gang on several seats of the device.
  *
- * Two short ones open at once make no progress at all (measured: docs/decisions/0008). Hence, over every answer that is
+ * Two short slices open at once make no progress at all (measured: docs/decisions/0008). Hence, whatever answer is
  * late, lost or bad:
- *   - what is not known to be long counts as short, and what is not known to be closed as open;
- *   - one that may be short opens only when no other short one with work is open: that one closes first, or, where it
- *     cannot be closed, the one that opens is made long first;
- *   - one that was open without work and got some is about to close, or its neighbour is; if that takes longer than a
- *     few calls (it could not be closed), all of them are long again.
- * Closed and idle ones are kept short, so that a turn costs no call. Where nobody is above anybody any more, on a
- * device that was stopped, and with a policy that never closes a gate, everything goes back to what it was.
+ *   - a slice that is not known to be long counts as short, and a gate that is not known to be closed as open;
+ *   - a queue that may be short opens only when no other short queue with work is open: that one closes first, or,
+ *     where it cannot be closed, the core first makes the opening queue's slice long;
+ *   - when an open short queue gets work beside another, one of the two is about to close; if that takes longer than a
+ *     few calls (a gate could not be closed), all of them get long slices again.
+ * The core keeps closed and idle queues short, so that a turn costs no call. Where no client is above another any more,
+ * on a device that was stopped, and with a policy that never closes a gate, all slices go back to what they were.
  */
 #include "core/plan.h"
 
-#define SLICE_GRACE_PAIRS 5u            /* a close, an open and a slice, so many times (chosen) */
-#define SLICE_RETRY_NS    1000000000ull /* one that failed is tried again, or after ack_timeout_ns if that is less … */
-#define SLICE_RETRY_MAX   4u            /* … and so often twice as long after each further one */
-#define SLICE_OWN_NS      2000000ull    /* of an application that has not said (measured: share/devices/h200.ini) */
+#define SLICE_GRACE_PAIRS 5u            /* so many times a close, an open and a slice (chosen) */
+#define SLICE_RETRY_NS    1000000000ull /* the core repeats a failed order then, or after ack_timeout_ns if less … */
+#define SLICE_RETRY_MAX   4u            /* … and doubles the time so often, after each further failure */
+#define SLICE_OWN_NS      2000000ull    /* of an application that does not set it (measured: share/devices/h200.ini) */
 #define SLICE_UNIT_NS     1000ull       /* slices are whole microseconds */
-#define SLICE_PROMPT_PART 4u            /* of ack_timeout_ns: what must open anyway waits so long to be made long */
+#define SLICE_PROMPT_PART 4u /* of ack_timeout_ns: how long a queue that must open anyway waits for its long slice */
 
 bool gp_slice_is_short_ns(const struct gp_device *device, uint64_t slice_ns)
 {
@@ -42,7 +42,7 @@ static bool slice_has_one(const struct gp_queue *q)
 	return q->attr.kind == GP_KIND_COMPUTE && !q->attr.fixed_slice;
 }
 
-/* Somebody takes no turns here: batch queues are below him. */
+/* A client takes no turns here: batch queues are below it and want short slices. */
 static bool slice_is_wanted(const struct gp_sched *sched, const struct gp_device *device)
 {
 	uint32_t i;
@@ -55,7 +55,8 @@ static bool slice_is_wanted(const struct gp_sched *sched, const struct gp_device
 	return false;
 }
 
-/* Several of one gang run beside each other, with their own slices, and are put aside together by their gates. */
+/* A batch queue that the device puts aside. Several clients of one gang instead run beside each other with their own
+ * slices, and the core closes their gates together. */
 static bool slice_is_turned(const struct gp_sched *sched, const struct gp_queue *q)
 {
 	return q->is_batch && !gp_gang_is_several(sched, q);
@@ -66,8 +67,8 @@ bool gp_slice_is_lower(const struct gp_sched *sched, const struct gp_queue *q)
 	return slice_is_turned(sched, q) && slice_is_wanted(sched, &sched->devices[q->device]);
 }
 
-/* Nothing is open in truth that is not at least CLOSING here. One without work is in nobody's way, and is looked at
- * again as soon as it has some. */
+/* How the queue stands in the way of others. A queue that may be open in fact is at least SLICE_IDLE here. A queue
+ * without work is in no other's way; the core looks again as soon as it has some. */
 enum slice_stand { SLICE_CLOSED, SLICE_IDLE, SLICE_CLOSING, SLICE_STAYS };
 
 static enum slice_stand slice_stand(const struct gp_queue *q)
@@ -84,7 +85,7 @@ static bool slice_is_short_open(const struct gp_device *device, const struct gp_
 	return slice_has_one(q) && gp_slice_may_be_short(device, q) && slice_stand(q) > SLICE_IDLE;
 }
 
-/* One of those that share its slice, or itself. */
+/* The same for the queue and those that share its slice. */
 static bool slice_is_shared_short_open(const struct gp_sched *sched, const struct gp_device *device,
 				       const struct gp_queue *q)
 {
@@ -103,7 +104,7 @@ static bool slice_is_same(const struct gp_queue *a, const struct gp_queue *b)
 	return a == b || (a->seat == b->seat && a->attr.shares_slice && b->attr.shares_slice);
 }
 
-/* It failed, or is not answered in time. */
+/* Whether the order for the queue's slice failed or is late; else wakes the device when it will be late. */
 static bool slice_has_failed(const struct gp_sched *sched, struct gp_device *device, const struct gp_queue *q)
 {
 	uint64_t until_ns = q->slice_from_ns + device->attr.ack_timeout_ns / SLICE_PROMPT_PART;
@@ -139,27 +140,29 @@ bool gp_slice_lets_open(struct gp_plan_builder *b, uint32_t queue)
 	q->slice_opens_long = q->gate == GP_GATE_UNKNOWN || (standing && q->has_work);
 	if (q->gate == GP_GATE_CLOSED && gp_slice_is_lower(sched, q))
 		return false;
-	/* Whoever is not to wait, and what may be open already, is not held up by a slice that cannot be set. */
+	/* A queue that takes no turns, and a gate that may be open already, do not wait for a slice that cannot be
+	 * set. */
 	return slice_has_failed(sched, b->device, q);
 }
 
-/* Of one device, in one round. */
+/* What one round over the queues of one device finds. */
 struct slice_round {
 	bool is_wanted;
-	bool is_crowded;      /* several have stayed for longer than it takes to close one */
-	uint32_t uppers;      /* clients that take no turns */
-	uint32_t lowers;      /* queues that do */
-	int64_t best;         /* the highest rank of lower ones that may be open, with work or without … */
+	bool is_crowded;      /* several have stayed open for longer than it takes to close one */
+	uint32_t uppers;      /* clients with a queue that takes no turns */
+	uint32_t lowers;      /* queues that take turns */
+	int64_t best;         /* the highest rank of batch queues that may be open, with work or without … */
 	uint32_t best_count;  /* … and how many have it */
-	uint32_t staying;     /* lower ones with work that may be open and are not about to close */
-	uint32_t short_count; /* that may be open, have work and may be short */
-	int64_t least;        /* the lowest rank of lower ones that are open or about to be … */
-	const struct gp_seat *least_seat; /* … whose that is, and the lowest of everybody else */
+	uint32_t staying;     /* batch queues with work that may be open and are not about to close */
+	uint32_t short_count; /* queues that may be open, have work and may be short */
+	int64_t least;        /* the lowest rank of batch queues that are open or about to open … */
+	const struct gp_seat *least_seat; /* … the seat that has it, and the lowest rank of all other seats */
 	int64_t least_other;
-	uint32_t lengthening; /* that may be short and should not be: first they, then others become short */
+	uint32_t lengthening; /* queues that may be short and should not be: these change first, then others become
+				 short */
 };
 
-/* Queues that share a slice count once: after the first with this stamp the seat's others do not. */
+/* Queues that share a slice count once: only the first of the seat with this stamp. */
 static bool slice_counts(struct gp_sched *sched, const struct gp_queue *q, uint64_t stamp)
 {
 	struct gp_seat *seat = &sched->seats[q->seat];
@@ -172,7 +175,8 @@ static bool slice_counts(struct gp_sched *sched, const struct gp_queue *q, uint6
 	return true;
 }
 
-/* The one in the middle and the one under it are in nobody's way; without the former the latter is one like others. */
+/* A seat under another (under.c) does not count as staying beside it. If the higher seat does not stay open, the lower
+ * one counts like others. */
 static bool slice_is_under(const struct gp_sched *sched, const struct gp_device *device, const struct gp_queue *q)
 {
 	uint32_t i;
@@ -185,7 +189,7 @@ static bool slice_is_under(const struct gp_sched *sched, const struct gp_device 
 	return false;
 }
 
-/* Those that are open: who is beside whom. */
+/* Adds the seat's open queues to the round. */
 static void slice_look_open(struct gp_sched *sched, const struct gp_seat *seat, struct slice_round *round)
 {
 	const struct gp_device *device = &sched->devices[seat->device];
@@ -225,7 +229,6 @@ static void slice_look_open(struct gp_sched *sched, const struct gp_seat *seat, 
 	}
 }
 
-/* Another client stays open below it (under.c). */
 static bool slice_is_middle(const struct gp_sched *sched, const struct slice_round *round, const struct gp_queue *q)
 {
 	return q->own_rank > (round->least_seat == &sched->seats[q->seat] ? round->least_other : round->least);
@@ -280,7 +283,7 @@ static void slice_order(struct gp_plan_builder *b, uint32_t queue, uint64_t slic
 		.client = { q->client, b->sched->clients[q->client].generation },
 		.slice_ns = slice_ns,
 	};
-	q->slice_seq = b->sched->seq + 1; /* this plan's */
+	q->slice_seq = b->sched->seq + 1; /* the seq that this plan gets */
 	q->slice_order_ns = slice_ns;
 	q->slice_from_ns = b->sched->now_ns;
 	q->slice_due_ns = b->sched->now_ns + b->device->attr.ack_timeout_ns;
@@ -295,15 +298,15 @@ static uint64_t slice_short_ns(const struct gp_device *device, const struct gp_q
 	uint64_t pressed_ns = device->pressed_slice_ns / 1000 * device->param.age_permille;
 
 	if (q->aged)
-		return 0; /* its turn is not to be one of switches alone */
+		return 0; /* its aged turn must not be all switches */
 	if (pressed_ns > short_ns)
 		short_ns = pressed_ns;
 	else if (q->attr.own_slice_ns && short_ns > q->attr.own_slice_ns && !gp_gather_is(device))
 		short_ns = q->attr.own_slice_ns;
-	return short_ns == device->attr.mid_ns ? short_ns + SLICE_UNIT_NS : short_ns; /* that one means another thing */
+	return short_ns == device->attr.mid_ns ? short_ns + SLICE_UNIT_NS : short_ns; /* mid_ns means another thing */
 }
 
-/* Of one that is open beside others with work: no longer than its own. */
+/* The slice of a queue above another that stays open: no longer than its own. */
 static uint64_t slice_mid_ns(const struct gp_device *device, const struct gp_queue *q)
 {
 	uint64_t own_ns = q->attr.own_slice_ns ? q->attr.own_slice_ns : SLICE_OWN_NS;
@@ -311,21 +314,21 @@ static uint64_t slice_mid_ns(const struct gp_device *device, const struct gp_que
 	return device->attr.mid_ns < own_ns ? device->attr.mid_ns : 0;
 }
 
-/* A lower one may become short now: nobody who is short already has work beside it. */
+/* Whether a batch queue may become short now: no other short queue has work beside it. */
 static bool slice_may_shorten(const struct slice_round *round, const struct gp_queue *q, bool is_short)
 {
 	bool is_alone = round->staying == (slice_stand(q) == SLICE_STAYS);
 
 	switch (slice_stand(q)) {
 	case SLICE_CLOSED: return true;
-	/* The one to take the turn if it had work: it stays open beside another. */
+	/* It would take the turn if it had work, so it stays open beside another. */
 	case SLICE_IDLE: return q->rank == round->best && round->best_count == 1 && !round->lengthening;
 	case SLICE_STAYS: return is_alone && round->short_count == is_short && !round->lengthening;
 	default: return false;
 	}
 }
 
-/* How this one should be, and whether it may be made so now. */
+/* Orders the slice that the queue should have, if it may have it now. */
 static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice_round *round)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
@@ -356,10 +359,10 @@ static void slice_update(struct gp_plan_builder *b, uint32_t queue, struct slice
 	round->short_count += slice_is_shared_short_open(b->sched, device, q) - was_short;
 }
 
-/* Work above that never ends has the device put a short one aside for ever, though its gate is open: after a whole
- * ageing window its slice is as much of the other one as ageing may take, and what is above has its own slice. Behind a
- * long one a program that starts, some fifty small pieces of work one after the other, would take seconds (measured:
- * docs/decisions/0032), and guaranteed shares would never come to their turn. */
+/* Urgent work that never ends keeps a short queue aside for ever, though its gate is open. After a whole ageing window
+ * the short queue's slice becomes age_permille of the urgent queue's, and the urgent queue gets its own slice. Behind a
+ * long slice a program that starts, with some fifty small pieces of work one after the other, would take seconds
+ * (measured: docs/decisions/0032), and guaranteed shares would never get their turn. */
 static void slice_look_pressed(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t top = gp_heap_top(device, GP_HEAP_WORK);
@@ -414,7 +417,6 @@ static void slice_failed(struct gp_sched *sched, uint32_t queue, int result)
 		 (uint64_t) - (int64_t)result);
 }
 
-/* The order under way is over. */
 static void slice_end(struct gp_sched *sched, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -455,7 +457,7 @@ int gp_sched_sliced(struct gp_sched *sched, struct gp_queue_id queue, uint64_t s
 		return -ESTALE;
 	}
 	gp_clock(sched, now_ns);
-	if (result) { /* one that was refused is as it was */
+	if (result) { /* a refused order changes nothing */
 		slice_failed(sched, queue.index, result);
 	} else {
 		q->slice_ns = q->slice_order_ns;
@@ -478,7 +480,7 @@ int gp_sched_slice_lost(struct gp_sched *sched, struct gp_queue_id queue, uint64
 	if (!gp_device_of(sched, q)->attr.short_ns)
 		return 0;
 	q->slice_unknown = true;
-	slice_end(sched, queue.index); /* whatever is answered now may be of before */
+	slice_end(sched, queue.index); /* an answer that comes now may be older than the change */
 	return 0;
 }
 
@@ -516,8 +518,8 @@ static const char *slice_check_queue(const struct gp_sched *sched, const struct 
 	return NULL;
 }
 
-/* Whenever everything is decided: no two short ones with work stay open beside each other, and nobody is short where
- * nobody is above. */
+/* When everything is decided: no two short queues with work stay open at once, and none is short where no client is
+ * above it. */
 const char *gp_slice_check(const struct gp_sched *sched, const struct gp_device *device)
 {
 	bool is_decided = !device->dirty && !gp_device_waits(sched, device) && !device->slice_dirty &&
@@ -533,7 +535,7 @@ const char *gp_slice_check(const struct gp_sched *sched, const struct gp_device 
 			const struct gp_queue *q = &sched->queues[i];
 
 			wrong = slice_check_queue(sched, q);
-			/* While an order is under way, or was refused a moment ago, nothing can be ordered. */
+			/* While an order is under way, or was refused a moment ago, the core can order nothing. */
 			if (wrong || !is_decided || !slice_has_one(q) || q->slice_seq || q->slice_hold_ns)
 				continue;
 			if (is_wanted ? !slice_is_turned(sched, q) && gp_slice_may_be_short(device, q) :

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* Admission: keeps open compute gates within the device's slots and, where closing a whole client frees its place, open
- * clients within its process slots. Who gives way is the longest idle, then the lowest, then an equal that has had its
- * time; queues that must not be parked are let in beyond the limit rather than starved. */
+ * clients within its process places. The queue that closes for another is the longest idle one, then the lowest, then
+ * an equal that has had its time. The core lets queues that must not be parked in beyond the limit rather than starve
+ * them. */
 #include "core/plan.h"
 
 static bool slots_can_park(const struct gp_queue *q)
@@ -9,11 +10,10 @@ static bool slots_can_park(const struct gp_queue *q)
 	return q->attr.kind == GP_KIND_COMPUTE && !q->attr.unseen && q->gang == GP_NONE && !q->aged;
 }
 
-/* Changes of all slots one after the other are to take no more than half of the time: with less a device whose turns
- * are short would only change gates. */
+/* Changing all slots one after the other must take no more than half of the time: else a device with short turns would
+ * only change gates. */
 #define SLOTS_TURN_PAIRS 2u
 
-/* How long a queue keeps its slot among equals. */
 static uint64_t slots_turn_ns(const struct gp_device *device)
 {
 	uint64_t slots = device->attr.slot_count < device->queue_count ? device->attr.slot_count : device->queue_count;
@@ -25,21 +25,22 @@ static uint64_t slots_turn_ns(const struct gp_device *device)
 	return device->param.turn_ns > least_ns ? device->param.turn_ns : least_ns;
 }
 
-/* When an open queue with work has had its time: it started when it was opened, or when its work came if it was open
- * then. */
+/* When an open queue with work has had its time. The time began when the queue was opened, or when its work came if it
+ * was open then. */
 static uint64_t slots_turn_end_ns(const struct gp_plan_builder *b, const struct gp_queue *q)
 {
 	return (q->opened_ns > q->busy_since_ns ? q->opened_ns : q->busy_since_ns) + slots_turn_ns(b->device);
 }
 
-/* What strangers leave us of so many; at least one, or nobody of ours would ever run. */
+/* What queues or processes outside the core leave of so many; at least one, or no queue of the core's would ever
+ * run. */
 static uint32_t slots_left(uint32_t count, uint32_t others)
 {
 	return count > others ? count - others : count > 0;
 }
 
-/* Each user has his even part of the slots, whatever others hold and do not give back: gates that they do not close
- * when they are told to, or that cannot be parked. With more users than slots there is none. */
+/* The even part of the slots that each user has, whatever other users hold and do not give back (gates that they do not
+ * close when ordered, or that cannot be parked). 0: there are more users than slots. */
 static uint32_t slots_even(const struct gp_plan_builder *b)
 {
 	const struct gp_device *device = b->device;
@@ -47,15 +48,17 @@ static uint32_t slots_even(const struct gp_plan_builder *b)
 	return slots_left(device->attr.slot_count, device->other_queue_count) / device->share_count;
 }
 
-/* Of an equal only what its user has more than he who wants it; a user's own queues take turns. NULL: from anybody. */
+/* Whether the opening queue may take the victim's slot, between equals: only from a user who holds more slots than its
+ * own, or from its own user, whose queues take turns. NULL: from any queue. */
 static bool slots_may_take(const struct gp_sched *sched, const struct gp_queue *opening, const struct gp_queue *victim)
 {
 	return !opening || gp_share_of(sched, opening) == gp_share_of(sched, victim) ||
 	       gp_share_of(sched, victim)->open_compute > gp_share_of(sched, opening)->open_compute;
 }
 
-/* The longest idle of the user who has most gates open; only if it is surely idle, where nobody needs its slot. It
- * looks at one more than there are slots: of those whose users have few there cannot be as many. */
+/* The longest idle queue of the user with the most open gates. Where no queue needs the slot (is_needed false) only a
+ * queue that is surely idle. It looks at one more queue than there are slots: users that hold few slots cannot have so
+ * many. */
 static uint32_t slots_idle_victim(const struct gp_plan_builder *b, bool is_needed)
 {
 	const struct gp_sched *sched = b->sched;
@@ -73,7 +76,7 @@ static uint32_t slots_idle_victim(const struct gp_plan_builder *b, bool is_neede
 	return victim;
 }
 
-/* Of two of one rank whose time is over: who gives way first. */
+/* Of two queues of one rank whose time is over, whether q closes before the other. */
 static bool slots_goes_first(const struct gp_plan_builder *b, const struct gp_queue *q, const struct gp_queue *other)
 {
 	uint32_t own = gp_share_of(b->sched, q)->open_compute, others = gp_share_of(b->sched, other)->open_compute;
@@ -81,8 +84,9 @@ static bool slots_goes_first(const struct gp_plan_builder *b, const struct gp_qu
 	return own != others ? own > others : slots_turn_end_ns(b, q) < slots_turn_end_ns(b, other);
 }
 
-/* An open queue that gives its slot to this one: an idle one, else the lowest below it, else an equal whose turn is
- * over. NULL: there are too many, so one of a user who has more than his part. GP_NONE: nobody yet. */
+/* The open queue that gives its slot to the opening one: an idle queue, else the lowest below it, else an equal whose
+ * turn is over. NULL: too many are open, so a queue of a user who has more than the even part closes. GP_NONE: none
+ * yet. */
 static uint32_t slots_victim(struct gp_plan_builder *b, const struct gp_queue *opening)
 {
 	struct gp_sched *sched = b->sched;
@@ -113,7 +117,7 @@ static uint32_t slots_victim(struct gp_plan_builder *b, const struct gp_queue *o
 	return victim;
 }
 
-/* The same for places of processes. */
+/* slots_may_take() for places of processes. */
 static bool slots_may_take_place(const struct gp_sched *sched, const struct gp_queue *opening,
 				 const struct gp_seat *victim)
 {
@@ -123,8 +127,8 @@ static bool slots_may_take_place(const struct gp_sched *sched, const struct gp_q
 	       share->open_seats > gp_share_of(sched, opening)->open_seats;
 }
 
-/* May all gates of the seat close for this one? NULL: they must. ret_rank: the highest of its queues with work;
- * INT64_MIN: none has. */
+/* May all gates of the seat close for the opening queue? NULL: for any. ret_rank: the highest rank of its queues with
+ * work; INT64_MIN: none has. */
 static bool slots_seat_can_go(struct gp_plan_builder *b, const struct gp_seat *seat, const struct gp_queue *opening,
 			      int64_t *ret_rank)
 {
@@ -154,8 +158,8 @@ static bool slots_seat_can_go(struct gp_plan_builder *b, const struct gp_seat *s
 	return *ret_rank <= rank;
 }
 
-/* Closes all gates of the seat that matters least, so that its process slot is free for this one; of equals one of the
- * user who has most. NULL: anybody must go. */
+/* Closes all gates of the lowest seat that can go, so that its process place is free for the opening queue; of equals,
+ * a seat of the user with the most open seats. NULL: too many are open, so any seat may go. */
 static bool slots_park_process(struct gp_plan_builder *b, const struct gp_queue *opening)
 {
 	struct gp_sched *sched = b->sched;
@@ -164,7 +168,7 @@ static bool slots_park_process(struct gp_plan_builder *b, const struct gp_queue 
 	uint64_t stamp = ++sched->stamp;
 	uint32_t i, victim = GP_NONE;
 
-	/* By open gates, of which there are few, not by seats, of which there may be thousands. */
+	/* Through the open gates, of which there are few; of seats there may be thousands. */
 	for (i = 0; i < open->count; i++) {
 		uint32_t seat = sched->queues[open->slots[i]].seat;
 
@@ -188,8 +192,8 @@ static bool slots_park_process(struct gp_plan_builder *b, const struct gp_queue 
 	return true;
 }
 
-/* Open seats with a gate that is never parked. Looks at all queues, but only where processes are parked and none is
- * left. */
+/* How many open seats have a gate that the core never parks. Looks at all queues, but only where processes are parked
+ * and no place is left. */
 static uint32_t slots_fixed_seats(const struct gp_plan_builder *b)
 {
 	const struct gp_sched *sched = b->sched;
@@ -205,7 +209,7 @@ static uint32_t slots_fixed_seats(const struct gp_plan_builder *b)
 	return count;
 }
 
-/* Where closing all gates of a client frees its process slot. */
+/* Whether more seats can be open; only where closing all gates of a client frees its process place. */
 static bool slots_has_process(const struct gp_plan_builder *b, uint32_t more)
 {
 	const struct gp_device *device = b->device;
@@ -215,15 +219,15 @@ static bool slots_has_process(const struct gp_plan_builder *b, uint32_t more)
 		       slots_left(device->attr.process_count_max, device->other_process_count);
 }
 
-/* As with slots, clients that are never parked do not starve the others: one more is let in. */
+/* As with slots, clients that are never parked do not starve the others: the core lets one more in. */
 static bool slots_is_fixed(const struct gp_plan_builder *b, uint32_t more)
 {
 	return b->device->open_seat_count - b->closing_seats + more <= slots_fixed_seats(b) + 1;
 }
 
-/* Compute gates that may be open at once. Where those never parked fill the slots one more is let in: better
- * oversubscribed than starved. With more processes than the firmware keeps at once it slices anyway, and parking would
- * cost without curing that. */
+/* How many compute gates may be open at once. Where gates that are never parked fill the slots, the core lets one more
+ * in: an oversubscribed device is better than a starved queue. With more processes than the firmware keeps at once the
+ * firmware slices anyway, and parking would cost without curing that. */
 static uint32_t slots_limit(const struct gp_plan_builder *b)
 {
 	uint32_t slots = slots_left(b->device->attr.slot_count, b->device->other_queue_count);
@@ -233,25 +237,25 @@ static uint32_t slots_limit(const struct gp_plan_builder *b)
 	return !slots || b->device->open_fixed_count < slots ? slots : b->device->open_fixed_count + 1;
 }
 
-/* How long a queue must be idle before it gives its slot back where parking does not free places of processes (chosen:
+/* How long a queue must be idle before it gives its slot back, where parking does not free places of processes (chosen:
  * as long as a device takes to rest). */
 #define SLOTS_IDLE_NS  1000000000ull
-#define SLOTS_LOOK_MAX 256u /* clients with idle queues that are looked at for one that is idle as a whole; chosen */
+#define SLOTS_LOOK_MAX 256u /* clients with idle queues to look at for one that is idle as a whole (chosen) */
 
-/* Since when it gives way; GP_NEVER_NS: it does not. */
+/* When the idle queue may be parked; GP_NEVER_NS: never. */
 static uint64_t slots_idle_due_ns(const struct gp_queue *q)
 {
 	uint64_t since_ns = q->idle_since_ns ? q->idle_since_ns : q->mark_ns;
 
-	/* Where counters move at fetch it is only presumed idle: one packet may run for longer than that, and a closed
-	 * gate would stop it with nobody to open it again. */
+	/* Where counters move at fetch the queue is only presumed idle: one packet may run for longer than that. A
+	 * closed gate would stop it, and nothing would open the gate again. */
 	if (!q->in_idle_list || q->tail_ns)
 		return GP_NEVER_NS;
 	since_ns = (q->opened_ns > since_ns ? q->opened_ns : since_ns) + SLOTS_IDLE_NS;
 	return since_ns > q->hold_until_ns ? since_ns : q->hold_until_ns;
 }
 
-/* When all open compute gates of the seat give way; GP_NEVER_NS: one does not. */
+/* When all open compute gates of the seat may be parked; GP_NEVER_NS: one may never be. */
 static uint64_t slots_seat_due_ns(const struct gp_sched *sched, const struct gp_seat *seat)
 {
 	uint64_t due_ns = 0, own_ns;
@@ -268,7 +272,8 @@ static uint64_t slots_seat_due_ns(const struct gp_sched *sched, const struct gp_
 	return due_ns;
 }
 
-/* Seats with an open compute gate: what firmware that passes over empty processes must find a place for. */
+/* How many seats have an open compute gate. Firmware that passes over empty processes needs a place for each of
+ * these. */
 static uint32_t slots_compute_seats(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -287,7 +292,7 @@ static uint32_t slots_compute_seats(struct gp_plan_builder *b)
 	return count;
 }
 
-/* The seat of the longest idle queue whose seat is idle as a whole. */
+/* Closes the seat of the longest idle queue whose seat is idle as a whole; false: there is none yet. */
 static bool slots_close_idle_seat(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -316,9 +321,9 @@ static bool slots_close_idle_seat(struct gp_plan_builder *b)
 	return false;
 }
 
-/* Where there are more processes than the firmware keeps at once queues with work are not parked: slots_limit(). Those
- * that have been idle for a while are, until open queues fit the slots and processes that have one fit their places:
- * each open queue makes the runlist longer, and its next work opens it at once. */
+/* With more processes than the firmware keeps at once the core does not park queues with work: slots_limit(). It parks
+ * queues that have been idle for a while, until the open queues fit the slots and their processes fit the places: each
+ * open queue makes the runlist longer, and the next work of a parked queue opens it at once. */
 static void slots_close_idle(struct gp_plan_builder *b)
 {
 	struct gp_sched *sched = b->sched;
@@ -366,15 +371,14 @@ bool gp_slots_is_free(const struct gp_plan_builder *b, const struct gp_queue *op
 {
 	const struct gp_device *device = b->device;
 
-	/* Not slots_limit(): its one more is for queues with work. */
+	/* Not slots_limit(): the one more that it lets in is for queues with work. */
 	return (b->sched->seats[opening->seat].open_count || slots_has_process(b, 1)) &&
 	       (opening->attr.kind != GP_KIND_COMPUTE || !device->attr.slot_count ||
 		device->open_compute_count - b->closing_compute <
 			slots_left(device->attr.slot_count, device->other_queue_count));
 }
 
-/* A gang holds its slots together: one without work goes as a whole, else one of lower rank; INT64_MAX: anybody must
- * go. */
+/* A gang holds its slots together: closes a gang without work, else one below this rank; INT64_MAX: any gang. */
 static bool slots_park_gang(struct gp_plan_builder *b, int64_t rank)
 {
 	struct gp_sched *sched = b->sched;
@@ -424,9 +428,9 @@ bool gp_slots_make_room(struct gp_plan_builder *b, const struct gp_queue *openin
 	if (victim == GP_NONE)
 		return slots_park_gang(b, opening->aged ? INT64_MAX : opening->rank) ||
 		       (gp_share_of(b->sched, opening)->open_compute < slots_even(b) &&
-			slots_victim(b, NULL) == GP_NONE); /* those who have too much never give way */
-	/* Slots that change hands at every doorbell would cost more than they give: beyond the budget the waiting ones
-	 * collect work. Among equals half of it is left for preempting. */
+			slots_victim(b, NULL) == GP_NONE); /* users who hold more than their part never give it back */
+	/* If slots changed hands at every doorbell, that would cost more than it gives: beyond the budget the waiting
+	 * queues collect work. Among equals half of the budget is left for preempting. */
 	if (!opening->aged) {
 		bool above = b->sched->queues[victim].rank < opening->rank;
 
@@ -434,7 +438,7 @@ bool gp_slots_make_room(struct gp_plan_builder *b, const struct gp_queue *openin
 			return false;
 		gp_budget_pay(b->device, 1);
 		gp_plan_close(b, victim, GP_WHY_SLOTS);
-		return above || gp_slots_has(b); /* where too many are open no equal comes for the one that goes */
+		return above || gp_slots_has(b); /* if too many are open, no equal opens for the one that closes */
 	}
 	gp_plan_close(b, victim, GP_WHY_SLOTS);
 	return true;

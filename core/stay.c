@@ -1,50 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Requests that come in pieces, on devices that switch by themselves. Such a device goes to the batch client in every
- * gap of an urgent program's work, however short, and the next piece waits until it comes back. A language model that
- * launches token by token loses a switch or two on each. So the core may hold the batch client out over a whole stretch
- * of urgent work, from its first piece to a pause that is longer than its gaps usually are (linger, learn.c): one close
- * and one open instead of a switch for each piece.
+ * gap of an urgent program's work, however short, and the next piece waits until the device comes back. A language
+ * model that launches token by token loses a switch or two on each token. So the core may hold the batch client out
+ * over a whole stretch of urgent work, from its first piece to a pause that is longer than its gaps usually are
+ * (linger, learn.c): one close and one open instead of a switch for each piece.
  *
  * Per second of such a stretch:
  *   switching costs      the switches beyond the first of each stretch, as the device counts them, there and back, but
  *                        not more than the limit of switches allows (budget.c);
- *   holding out costs    a close and an open, over the length of the stretch, and the gaps, in which nobody runs.
- * Holding out is chosen where it costs less; by how much says the urgent client's protection (enum gp_protect). A
- * program that waits for its own host most of the time is therefore not given the device: the batch client lives on its
- * gaps.
+ *   holding out costs    a close and an open, over the length of the stretch, and the gaps, in which the device idles.
+ * The core holds batch clients out where that costs less; by how much, the urgent client's protection says (enum
+ * gp_protect). So a program that mostly waits for its own host does not get the device to itself: the batch client runs
+ * in its gaps.
  *
- * A stretch that has just begun is expected to last as long as those before it, and one that lasts to go on for as
- * long. How much of a stretch is gaps is known only while nobody is in between: else pieces seem to last until their
- * switches are over, and what is seen is corrected for them. While a client is held out no switches are seen: what they
- * cost is remembered, and after a while forgotten, so that it is measured anew.
+ * The core expects a new stretch to last as long as those before it, and one that lasts to go on for as long again. It
+ * knows how much of a stretch is gaps only while it holds batch clients out: else a piece seems to last until its
+ * switches are over, and the core corrects the estimate for them. While it holds a client out it sees no switches: it
+ * remembers what they cost, and forgets that after a while, so that it measures again.
  *
- * A program may change: it starts kernel by kernel and goes on by graphs. What was learned is wrong from then on, and
- * gaps that are seen with nobody in between replace it. A program that changes to and fro does not begin its time alone
- * anew with each change. A request after a pause finds the shortest slices, whatever the limit of switches is.
+ * A program may change: it starts kernel by kernel and goes on by graphs. What the core has learned is wrong from then
+ * on, and gaps that it sees while batch clients are held out replace it. A program that changes to and fro does not get
+ * new time alone with each change. A request after a pause finds the shortest slices, whatever the limit of switches
+ * is.
  */
-#include "core/state.h"
+#include "core/calls.h"
 
-#define STAY_PRIOR_NS    2000000ull /* what was learned before counts as much as so long of what is seen now (chosen) */
-#define STAY_LEAST_NS    1000000ull /* of stretches in a window: in less than that switches say nothing (chosen) */
-#define STAY_TRUTH_NS    20000000ull /* of holding out: then the gaps are as they seem (chosen) */
-#define STAY_PART        16u         /* and so much of the window at least */
-#define STAY_LENGTH_MOST 4u          /* the next is expected to be at most so many times as long as the last (chosen) */
-#define STAY_HOLD_NS     10000000000ull /* forgotten after; twice as long each time that it was confirmed … */
-#define STAY_HOLD_NS_MAX 60000000000ull
-#define STAY_GAPS        2u           /* shorter gaps than so many switches are never worth going to and fro */
-#define STAY_ALONE_NS    200000000ull /* more than half of the time: so most of its requests are as fast as alone … */
-#define STAY_SHARE_NS    160000000ull /* … and two turns: long enough to be counted in (both chosen) */
-#define STAY_TRIAL_NS    40000000ull /* shared first, to see whether it launches ahead: enough looks for that (chosen) */
-#define STAY_AWAY_NS     10000000ull /* without urgent work: then two calls for slices are cheap (chosen) */
-#define STAY_AHEAD \
-	600u /* thousandths of what is written: then it is not waited for; and less than half of that again */
-#define STAY_DENSE 500u /* with gather.c: thousandths of the time; else these are requests, not pieces */
-#define STAY_KEEP  5u   /* what is decided is kept until its reasons are a fifth less than they had to be */
+#define STAY_PRIOR_NS    2000000ull     /* what was learned before weighs as much as so long of new data (chosen) */
+#define STAY_LEAST_NS    1000000ull     /* with less of stretches in a window, counted switches say nothing (chosen) */
+#define STAY_TRUTH_NS    20000000ull    /* after so long of holding out, the gaps are as they seem (chosen) */
+#define STAY_PART        16u            /* of a window: stretches must be at least this part */
+#define STAY_LENGTH_MOST 4u             /* stretches are expected to be at most so many times the last (chosen) */
+#define STAY_HOLD_NS     10000000000ull /* the rate is forgotten after; doubled when a new count confirms it … */
+#define STAY_HOLD_NS_MAX 60000000000ull /* … up to this */
+#define STAY_GAPS        2u             /* gaps shorter than so many switches are never worth switching twice */
+#define STAY_ALONE_NS    200000000ull   /* alone for over half of the time: most requests are as fast as alone … */
+#define STAY_SHARE_NS    160000000ull   /* … then shared for two turns: long enough to count in (both chosen) */
+#define STAY_TRIAL_NS    40000000ull    /* shared first, to see whether it launches ahead: enough samples (chosen) */
+#define STAY_AWAY_NS     10000000ull    /* after so long without urgent work, two slice calls are cheap (chosen) */
+#define STAY_AHEAD       600u /* of 1000 writes come ahead: it launches ahead, until fewer than half of that */
+#define STAY_DENSE       500u /* of 1000, with gather.c: dense pieces; with fewer these are requests */
+#define STAY_KEEP        5u   /* a decision stands until its reasons are a fifth weaker than they had to be */
 
 const char *const gp_protect_names[] = { "default", "latency", "balanced", "throughput", NULL };
 
-/* Switching must cost more than so many quarters of what holding out costs; 0: it never does. */
+/* Switching must cost more than so many quarters of what holding out costs; 0: never hold out. */
 static uint32_t stay_quarters(enum gp_protect protect)
 {
 	switch (protect) {
@@ -59,7 +59,7 @@ static bool stay_is_possible(const struct gp_device *device)
 	return device->attr.switch_ns && device->attr.short_ns && device->policy->gates;
 }
 
-/* The most urgent of those who take no turns that has work, or had a moment ago; GP_NONE: nobody. */
+/* The top of the heap (WORK: has work; LINGER: had some a moment ago), if it takes no turns; else GP_NONE. */
 static uint32_t stay_top(const struct gp_sched *sched, const struct gp_device *device, enum gp_heap_name heap)
 {
 	uint32_t top = gp_heap_top(device, heap);
@@ -100,7 +100,7 @@ static void stay_end(struct gp_stay *stay)
 	stay->busy_ns = stay->idle_ns = 0;
 }
 
-/* Others are held out from now on, or not any more: what was seen in between is the truth about gaps. */
+/* Batch clients are held out from now on, or not any more: the gaps seen while they were held out are the true ones. */
 static void stay_hold(struct gp_stay *stay, bool holds)
 {
 	if (stay->holds == holds)
@@ -121,7 +121,7 @@ static void stay_account(struct gp_stay *stay, uint64_t elapsed_ns, enum gp_stay
 		stay->held_ns += elapsed_ns;
 	} else if (stay->state == GP_STAY_GAP) {
 		stay->gap_ns += elapsed_ns;
-		if (now == GP_STAY_WORK) { /* else it may have been the end */
+		if (now == GP_STAY_WORK) { /* else the gap may be the end of the stretch */
 			stay->idle_ns += stay->gap_ns;
 			stay->held_idle_ns += stay->gap_ns;
 			stay->held_ns += stay->gap_ns;
@@ -152,7 +152,7 @@ void gp_stay_look(struct gp_sched *sched, struct gp_device *device)
 }
 
 /* The limit of switches is for pieces that follow each other. A request after a pause causes one switch, whatever the
- * slice, and should not wait for a long one. */
+ * slice, and should not wait for a long slice. */
 static void stay_look_away(struct gp_sched *sched, struct gp_device *device)
 {
 	struct gp_stay *stay = &device->stay;
@@ -174,7 +174,7 @@ uint64_t gp_stay_linger_ns(const struct gp_device *device, const struct gp_queue
 	return stay_is_possible(device) && !queue->is_batch && linger_ns < least_ns ? least_ns : linger_ns;
 }
 
-/* The part of gaps, if nobody had been in between. */
+/* The part of gaps that would have been seen without a batch client in between, in thousandths. */
 static uint64_t stay_seen(const struct gp_device *device, uint64_t idle_ns, uint64_t total_ns, uint64_t rate)
 {
 	uint64_t left_ns = total_ns / 1000 * (1000 - stay_cost(device, rate));
@@ -182,11 +182,11 @@ static uint64_t stay_seen(const struct gp_device *device, uint64_t idle_ns, uint
 	return idle_ns < left_ns ? idle_ns * 1000 / left_ns : idle_ns ? 1000 : 0;
 }
 
-/* The urgent program launches ahead no more: that need not be tried again, and what was counted below long slices is of
- * other work. Until its switches are counted they cost as much as they may. */
+/* The urgent program does not launch ahead any more. It needs no new trial, and switches counted below long slices were
+ * of other work. Until they are counted again, the core takes them to cost as much as they may. */
 static void stay_change(const struct gp_sched *sched, const struct gp_device *device, struct gp_stay *stay)
 {
-	/* A program that changes to and fro does not begin its time alone anew with each change. */
+	/* A program that changes to and fro does not get new time alone with each change. */
 	if (!stay->alone_ns || sched->now_ns - stay->alone_ns >= STAY_ALONE_NS + STAY_SHARE_NS)
 		stay->alone_ns = sched->now_ns;
 	stay->shared_ns = stay->alone_ns;
@@ -194,7 +194,7 @@ static void stay_change(const struct gp_sched *sched, const struct gp_device *de
 		stay->rate = gp_budget_limit(device);
 }
 
-/* Whether the urgent client waits for its results. */
+/* Decides whether the urgent client launches ahead or waits for its results. */
 static void stay_look_ahead(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t top = stay_top(sched, device, GP_HEAP_WORK);
@@ -221,7 +221,8 @@ void gp_stay_counted(struct gp_sched *sched, struct gp_device *device, uint32_t 
 	bool is_known = sched->now_ns < stay->known_until_ns;
 
 	gp_stay_look(sched, device);
-	/* With the shortest slices each piece is done before the next, also of one that does not wait for it. */
+	/* With the shortest slices each piece is done before the next comes, also of a program that does not wait for
+	 * it. */
 	if (device->slowed || !gp_gather_ns(device))
 		stay_look_ahead(sched, device);
 	total_ns = stay->total_ns + stay_length_ns(stay) - stay->counted_ns;
@@ -235,7 +236,7 @@ void gp_stay_counted(struct gp_sched *sched, struct gp_device *device, uint32_t 
 	else if (!is_known)
 		stay->hold_ns = STAY_HOLD_NS;
 	if (!is_known || seen < stay->seen / 2)
-		stay->idle = 0; /* other work than that was learned from */
+		stay->idle = 0; /* this is not the work that idle was learned from */
 	stay->rate = is_known ? (stay->rate + rate) / 2 : rate;
 	stay->seen = is_known ? (stay->seen + seen) / 2 : seen;
 	stay->known_until_ns = sched->now_ns + stay->hold_ns;
@@ -252,9 +253,9 @@ void gp_stay_count_begin(struct gp_sched *sched, struct gp_device *device)
 	stay->counted_count = stay->count;
 }
 
-/* More switches than there may be, by a program that waits for each of its results: with longer slices it would wait
- * for all of them. So it has the device to itself for somewhat more than half of the time, and shares it as the limit
- * allows for the rest. */
+/* There are more switches than the limit, and the program waits for each of its results: with longer slices it would
+ * wait for all of them. So it has the device to itself for somewhat more than half of the time, and shares it for the
+ * rest, as the limit allows. */
 static bool stay_shares(struct gp_sched *sched, struct gp_device *device, enum gp_protect protect)
 {
 	struct gp_stay *stay = &device->stay;
@@ -266,7 +267,7 @@ static bool stay_shares(struct gp_sched *sched, struct gp_device *device, enum g
 	}
 	if (!stay->shared_ns) {
 		stay->shared_ns = sched->now_ns;
-		/* It may be one that launches ahead: that shows only while it shares. */
+		/* The program may launch ahead: that shows only while it shares the device, so it shares first. */
 		if (gp_gather_ns(device) && sched->now_ns > STAY_ALONE_NS + STAY_SHARE_NS)
 			stay->shared_ns -= STAY_ALONE_NS + STAY_SHARE_NS - STAY_TRIAL_NS;
 		gp_slice_look(device);
@@ -277,7 +278,8 @@ static bool stay_shares(struct gp_sched *sched, struct gp_device *device, enum g
 	return since_ns < STAY_ALONE_NS;
 }
 
-/* Whether the present stretch should have the device to itself. Wakes the device when it should, if it still lasts. */
+/* Whether the present stretch should have the device to itself. If it is too short, wakes the device when it will be
+ * long enough. */
 static bool stay_is_worth(struct gp_sched *sched, struct gp_device *device, enum gp_protect protect)
 {
 	const struct gp_stay *stay = &device->stay;
@@ -300,7 +302,7 @@ static bool stay_is_worth(struct gp_sched *sched, struct gp_device *device, enum
 	return false;
 }
 
-/* Whom it is done for decides how. */
+/* The protection of the urgent client, or the device's. */
 static enum gp_protect stay_protect(struct gp_sched *sched, struct gp_device *device, uint32_t top)
 {
 	enum gp_protect protect = sched->queues[top].attr.protect;
@@ -327,7 +329,7 @@ void gp_stay_plan(struct gp_sched *sched, struct gp_device *device)
 		top = stay_top(sched, device, GP_HEAP_LINGER);
 	if (top != GP_NONE) {
 		protect = stay_protect(sched, device, top);
-		/* What is launched ahead waits below long slices, and so looks as if it had no gaps. */
+		/* Work launched ahead waits below long slices, and so looks as if it had no gaps. */
 		stay->stays =
 			!device->pressed_slice_ns && !gp_gather_is(device) && stay_is_worth(sched, device, protect);
 		shares = !stay->stays && !device->pressed_slice_ns && stay_shares(sched, device, protect);

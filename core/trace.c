@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The ring of trace events: what happened, what was decided, and why. Bounded; the oldest are overwritten and counted
- * as lost. */
-#include "core/state.h"
+/* The ring of trace events: what happened, what the core decided, and why. The ring is bounded: new events overwrite
+ * the oldest, and the reader learns how many it lost. */
+#include "core/calls.h"
 
 static struct gp_trace_event *trace_next(struct gp_sched *sched)
 {

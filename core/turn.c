@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Turns: of the batch seats only batch_max have their gates open at a time, for long turns. So the urgent queue has one
- * client to stop, not many, and the batch side pays one save and restore per turn, not per hardware quantum. A turn's
- * length is time actually run: what a more urgent queue takes does not count.
+ * Turns: only batch_max batch seats have their gates open at a time, for long turns. So the core has one client to stop
+ * for the urgent queue, not many, and batch clients pay one save and restore per turn, not per hardware quantum. A
+ * turn's length is time actually run: time that a more urgent queue takes does not count.
  *
  * Turns belong to users first, then to the clients of a user: in the line for turns the clients of one user stand one
  * place apart, those of different users beside each other (start-time fair queueing with a turn as the unit). Policies
  * that have an order of their own see how many of a user's clients have work.
  */
-#include "core/state.h"
+#include "core/calls.h"
 
-/* A place in the line, behind those of its user that stand there. Who only waited, or whose others have gone, is not
- * sent farther back than its user has clients. */
+/* Gives the seat a place in the line, behind the seats of its user that stand there; but no farther back than its user
+ * has clients. */
 static void turn_stand(struct gp_sched *sched, struct gp_seat *seat)
 {
 	const struct gp_device *device = &sched->devices[seat->device];
@@ -29,7 +29,7 @@ void gp_turn_join(struct gp_sched *sched, uint32_t seat)
 	turn_stand(sched, &sched->seats[seat]);
 }
 
-#define TURN_USER_SEATS_MAX 4096u /* so that policies need not fear for their products */
+#define TURN_USER_SEATS_MAX 4096u /* so that no product in a policy overflows */
 
 /* What the policy sees of the user. */
 static void turn_view_user(const struct gp_sched *sched, struct gp_seat *seat)
@@ -72,12 +72,12 @@ void gp_turn_account(struct gp_sched *sched, struct gp_seat *seat)
 	}
 }
 
-/* Clients of one user that run beside each other at the top (chosen): more of them get more of the device than others
- * do, from hardware that knows no users. */
+/* How many clients of one user run beside each other at the top (chosen). With more of them a user would get more of
+ * the device, because the hardware knows no users. */
 #define TURN_TOP_MAX 16u
 
-/* Decided when the first work of a seat comes, and holds until the next time. Not for gangs, whose members run
- * together, nor for clients without a user. */
+/* Decides whether the seat is one of these, when its first work comes; that holds until its work begins again. Not for
+ * gangs, whose members run together, nor for clients without a user. */
 void gp_turn_enter(struct gp_sched *sched, uint32_t queue)
 {
 	const struct gp_queue *q = &sched->queues[queue];
@@ -100,7 +100,7 @@ void gp_turn_enter(struct gp_sched *sched, uint32_t queue)
 		gp_turn_take(sched, q->seat);
 }
 
-/* Its first queue got work, or its last one has none any more. What it computed in between is a request of its. */
+/* The seat's first queue got work, or its last one lost it. What the seat computed in between is one request. */
 void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -111,7 +111,7 @@ void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins)
 	gp_turn_account(sched, seat);
 	sched->shares[seat->share].work_seats += begins ? 1u : -1u;
 	if (begins) {
-		/* Idling earns one client one turn at once; but not each of a user's. */
+		/* A client that idled goes to the front of the line; several of one user go behind each other. */
 		if (seat->turn_tag < device->turn_tag && !seat->has_turn)
 			turn_stand(sched, seat);
 		turn_view_user(sched, seat);
@@ -119,7 +119,7 @@ void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins)
 		if (device->policy->join)
 			device->policy->join(&seat->view, gp_turn_floor(sched, device));
 		seat->came_for_work = q->gang == GP_NONE && !seat->has_turn;
-		gp_work_set_rank(sched, queue); /* its order may have changed */
+		gp_work_set_rank(sched, queue); /* the policy's join may have changed its order */
 		return;
 	}
 	sched->shares[seat->share].top_seats -= seat->is_top;
@@ -129,13 +129,13 @@ void gp_turn_work(struct gp_sched *sched, uint32_t queue, bool begins)
 		return;
 	if (ran_ns > device->param.turn_ns)
 		ran_ns = device->param.turn_ns;
-	/* A whole turn is what one begins with: the first that is shorter counts at once. */
+	/* request_ns begins as a whole turn, which is no measurement: the first shorter request replaces it. */
 	seat->view.request_ns = seat->view.request_ns == device->param.turn_ns ?
 					ran_ns :
 					gp_learn_smooth(seat->view.request_ns, ran_ns);
 }
 
-/* The smallest key among seats that hold a turn or wait for one; a newcomer starts there. */
+/* The smallest key among seats that hold a turn or wait for one; a new seat starts there. */
 uint64_t gp_turn_floor(struct gp_sched *sched, const struct gp_device *device)
 {
 	uint32_t waiting = gp_heap_top(device, GP_HEAP_TURN);
@@ -147,7 +147,7 @@ uint64_t gp_turn_floor(struct gp_sched *sched, const struct gp_device *device)
 	for (i = 0; i < device->turn_count; i++) {
 		struct gp_seat *seat = &sched->seats[device->turn_seats[i]];
 
-		gp_turn_account(sched, seat); /* what it ran since the last look is in its key, too */
+		gp_turn_account(sched, seat); /* brings the key up to date */
 		if (seat->work_count && seat->view.key < floor_key)
 			floor_key = seat->view.key;
 	}
@@ -235,8 +235,8 @@ void gp_turn_take(struct gp_sched *sched, uint32_t seat)
 	gp_turn_check(sched, seat);
 }
 
-/* Where each gate takes a transaction of its own, a turn begins with the last gate that its plan opens: a short one
- * would be over before that. What a client answers late does not count. */
+/* Where each gate takes a transaction of its own, a turn begins with the last gate that its plan opens: else a short
+ * turn would be over before that. Late answers of a client do not prolong it. */
 void gp_turn_opened(struct gp_sched *sched, const struct gp_queue *queue)
 {
 	const struct gp_device *device = gp_device_of(sched, queue);
@@ -251,8 +251,8 @@ void gp_turn_opened(struct gp_sched *sched, const struct gp_queue *queue)
 	seat->turn_seq = queue->order_seq;
 }
 
-/* The highest rank of the seat's queues with work; INT64_MIN: it has none, or leaves an order unanswered. Its turn is
- * anybody's then: what it does not say that it uses would be lost to all. */
+/* The highest rank of the seat's batch queues with work; INT64_MIN: none, or an order of the seat is overdue. Any seat
+ * may take its turn then: the core cannot tell whether the seat uses it. */
 static int64_t turn_rank(const struct gp_sched *sched, const struct gp_seat *seat)
 {
 	int64_t best = INT64_MIN;
@@ -290,8 +290,8 @@ bool gp_turn_is_above(const struct gp_sched *sched, const struct gp_device *devi
 	return true;
 }
 
-/* The policy's order decides also between the one whose turn is over and the one who waits: who is still first goes on.
- */
+/* The policy's order also decides between a holder whose turn is over and a waiting seat: a holder that is still first
+ * goes on. */
 static bool turn_goes_on(struct gp_sched *sched, struct gp_seat *holder, struct gp_seat *waiter)
 {
 	const struct gp_policy *policy = sched->devices[holder->device].policy;
@@ -306,11 +306,11 @@ static bool turn_goes_on(struct gp_sched *sched, struct gp_seat *holder, struct 
 	return true;
 }
 
-/* Taking the turn away and giving it back: two pairs of a close and an open. */
+/* What it costs to take the turn away and to give it back: two pairs of a close and an open. */
 #define TURN_CUT_PAIRS 2u
 
-/* Where each gate costs a transaction of its own, how many it takes is known only for clients of one queue: others get
- * work on further queues while the turn is theirs. */
+/* Where each gate costs a transaction, the core knows how many a change takes only if both clients have one queue:
+ * others get work on further queues during the turn. */
 static bool turn_is_dear(const struct gp_device *device, const struct gp_seat *holder, const struct gp_seat *waiter)
 {
 	return device->attr.unit == GP_UNIT_QUEUE && holder->queue_count + waiter->queue_count > 2;
@@ -326,7 +326,7 @@ static bool turn_is_gangs(const struct gp_sched *sched, const struct gp_seat *se
 	return false;
 }
 
-/* May one that has just got work end this turn early? A gang's is not: it would end on all its devices. */
+/* May a seat that has just got work end this turn early? Not the turn of a gang: it would end on all its devices. */
 static bool turn_may_cut(struct gp_sched *sched, struct gp_seat *holder, const struct gp_seat *waiter)
 {
 	struct gp_device *device = &sched->devices[holder->device];
@@ -340,13 +340,13 @@ static bool turn_may_cut(struct gp_sched *sched, struct gp_seat *holder, const s
 	more_ns = device->policy->yield_ns(&holder->view, &waiter->view);
 	if (holder->turn_used_ns < least_ns && more_ns < least_ns - holder->turn_used_ns)
 		more_ns = least_ns - holder->turn_used_ns;
-	if (more_ns && (holder->running[GP_KIND_COMPUTE] || holder->running[GP_KIND_COPY])) /* else nothing changes */
+	if (more_ns && (holder->running[GP_KIND_COMPUTE] || holder->running[GP_KIND_COPY])) /* else it stays so */
 		gp_device_wake(device, sched->now_ns + more_ns);
 	return !more_ns && gp_budget_can_pay(sched, device, TURN_CUT_PAIRS);
 }
 
-/* It has work, but its gangs are closed for the sake of other devices. A request there is over soon. After as long as a
- * turn this one is over: the device would be idle. */
+/* The seat has work, but its gangs are closed because of other devices. A request there is over soon, so the seat keeps
+ * its turn for the length of a turn; then the turn is over, because the device would be idle. */
 static bool turn_is_unused(struct gp_sched *sched, struct gp_seat *seat)
 {
 	struct gp_device *device = &sched->devices[seat->device];
@@ -373,7 +373,7 @@ static bool turn_is_unused(struct gp_sched *sched, struct gp_seat *seat)
 	return is_away;
 }
 
-/* Which seat must give way to one of this rank; GP_NONE: nobody yet, and the device is woken when that may change. */
+/* Which seat must give its turn to the waiter; GP_NONE: none yet, and the device is woken when that may change. */
 static uint32_t turn_victim(struct gp_sched *sched, uint32_t waiter, int64_t rank)
 {
 	struct gp_device *device = &sched->devices[sched->seats[waiter].device];
@@ -385,14 +385,15 @@ static uint32_t turn_victim(struct gp_sched *sched, uint32_t waiter, int64_t ran
 		int64_t own = turn_rank(sched, seat);
 
 		gp_turn_account(sched, seat);
-		/* Gates of an aged turn stay open to its end: an equal's would open beside them. */
+		/* Gates of an aged turn stay open to its end: those of an equal would open beside them. */
 		if (own > rank ||
 		    (device->turn_seats[i] == device->aged_seat && (own == rank || device->attr.switch_ns)))
 			continue;
 		if (own == rank && !turn_is_unused(sched, seat) &&
 		    (seat->turn_used_ns < device->param.turn_ns || turn_goes_on(sched, seat, &sched->seats[waiter])) &&
 		    !turn_may_cut(sched, seat, &sched->seats[waiter])) {
-			/* Time passes for one that runs only; when it does, the device is looked at again. */
+			/* A turn is used up only while its seat runs; when the seat starts to run, the core looks
+			 * again. */
 			if (seat->running[GP_KIND_COMPUTE] || seat->running[GP_KIND_COPY])
 				gp_device_wake(device, sched->now_ns + device->param.turn_ns - seat->turn_used_ns);
 			continue;
@@ -405,7 +406,7 @@ static uint32_t turn_victim(struct gp_sched *sched, uint32_t waiter, int64_t ran
 	return victim;
 }
 
-/* A turn that ends for its length, or for a higher rank, costs nothing here: the budget is for what comes on top. */
+/* The budget pays only for turns that end early, not for those that end after their length or for a higher rank. */
 static void turn_pay_cut(struct gp_sched *sched, struct gp_seat *victim, int64_t rank)
 {
 	struct gp_device *device = &sched->devices[victim->device];
@@ -438,8 +439,7 @@ void gp_turn_get(struct gp_sched *sched, uint32_t seat, int64_t rank)
 			turn_pay_cut(sched, &sched->seats[victim], rank);
 			used_ns = sched->seats[victim].turn_used_ns;
 		}
-		/* Turns taken for the same gang on another device may have changed the order meanwhile: what was
-		 * decided stands. */
+		/* Turns taken for the same gang on another device may have changed the order: the decision stands. */
 		gp_turn_take(sched, victim != GP_NONE ? victim : device->turn_seats[0]);
 	}
 	gp_turn_give(sched, seat);
@@ -458,13 +458,13 @@ void gp_turn_force(struct gp_sched *sched, uint32_t seat)
 	gp_turn_give(sched, seat);
 }
 
-/* Until turns that have just begun elsewhere are over it takes one turn and a change of turns. With just that as the
- * limit devices whose turns end far apart would stay so, and the gang would never come. */
+/* In turns. Turns that have just begun on other devices end after one turn and a change of turns. With only that as the
+ * limit, devices whose turns end far apart would stay so, and the gang would never open. */
 #define TURN_KEPT 3u
 
-/* Turns of several devices end at different times. Where a gang is next on all of its devices, who has the turn goes on
- * until it is over on the others, too; but not without end. One that is ended early is not kept: who ends it is not
- * there for long. */
+/* Turns of several devices end at different times. If a gang is next on all of its devices, the holder here goes on
+ * until the turns on the others are over, too; but not without end. A turn that a seat ends early is not kept: that
+ * seat does not need it for long. */
 bool gp_turn_is_kept(struct gp_sched *sched, const struct gp_queue *waiter)
 {
 	struct gp_device *device = gp_device_of(sched, waiter);
@@ -477,7 +477,7 @@ bool gp_turn_is_kept(struct gp_sched *sched, const struct gp_queue *waiter)
 		const struct gp_seat *seat = &sched->seats[device->turn_seats[i]];
 
 		if (turn_rank(sched, seat) < waiter->rank)
-			return false; /* nobody who could go on */
+			return false; /* this holder could not go on */
 		if (seat->turn_used_ns > used_ns)
 			used_ns = seat->turn_used_ns;
 	}
@@ -487,8 +487,8 @@ bool gp_turn_is_kept(struct gp_sched *sched, const struct gp_queue *waiter)
 	return true;
 }
 
-/* A share of the time becomes less while one waits, whoever waits: what was said when each began to is too old to be
- * compared. It takes a look at each, once a turn. */
+/* A seat's share of the time falls while it waits, so orders from when each seat began to wait are too old to compare.
+ * The core asks for all of them again, once a turn. */
 static void turn_ask_again(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t s, i;
@@ -516,7 +516,8 @@ void gp_turn_assign(struct gp_sched *sched, struct gp_device *device)
 	while ((waiter = gp_heap_top(device, GP_HEAP_TURN)) != GP_NONE) {
 		const struct gp_queue *q = &sched->queues[waiter];
 
-		/* A turn that could not be used would only cost: unless the device puts the holder aside by itself. */
+		/* A turn that its seat cannot use would only cost, unless the device puts the holder aside by
+		 * itself. */
 		if (q->rank < gp_device_hold_rank(sched, device) && !device->attr.switch_ns)
 			break;
 		if (!gp_turn_can_get(sched, q->seat, q->rank) || gp_turn_is_kept(sched, q))
@@ -525,7 +526,7 @@ void gp_turn_assign(struct gp_sched *sched, struct gp_device *device)
 	}
 }
 
-/* The device's top priority changed, so others may take turns now, or need none. */
+/* The device's top priority changed, so other seats need turns now, or need none any more. */
 void gp_turn_settle(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t i;
@@ -542,7 +543,7 @@ void gp_turn_settle(struct gp_sched *sched, struct gp_device *device)
 			gp_gang_share_turn(sched, i);
 		}
 	for (i = device->seat_first; i != GP_NONE;
-	     i = sched->seats[i].device_next) /* what is left, to those without work */
+	     i = sched->seats[i].device_next) /* turns that are left go to seats without work */
 		if (sched->seats[i].batch_count && device->turn_count < device->batch_max)
 			gp_turn_give(sched, i);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Three levels on a device that switches by itself: those who take no turns, a batch client in the middle, and one
- * below it. When the one in the middle gets work it takes the turn. Closing the lower one for it and opening it again
- * takes two calls, longer than most requests. So the lower one may stay open below it, *under* it: it has the shortest
- * slice, and the one in the middle a longer one (mid_ns), because two short ones make no progress. The device visits
- * the lower one after each such slice, for nothing: two switches. As long as these visits cost less than the two calls
- * it stays; then it closes as it would have without this (renting until it would have been cheaper to buy). When the
- * one in the middle is done the lower one has its turn back, and goes on with what was left of it.
+ * Three levels on a device that switches by itself: clients that take no turns, a batch client in the middle, and a
+ * lower one. When the one in the middle gets work it takes the turn. To close the lower one for it and to open it again
+ * takes two calls, longer than most requests. So the lower one may stay open *under* it: it has the shortest slice, and
+ * the one in the middle a longer one (mid_ns), because two short slices make no progress. The device visits the lower
+ * one after each such slice, for nothing: two switches. The lower one stays as long as these visits cost less than the
+ * two calls; then it closes as it would have without this (renting until buying would have been cheaper). When the one
+ * in the middle is done, the lower one has its turn back, and goes on with what was left of it.
  */
-#include "core/state.h"
+#include "core/calls.h"
 
 /* How long the visits cost less than a close and an open. */
 static uint64_t under_most_ns(const struct gp_device *device)
@@ -19,7 +19,7 @@ static uint64_t under_most_ns(const struct gp_device *device)
 	return visits * (device->attr.mid_ns + visit_ns);
 }
 
-/* The one in the middle: its slices are known to be longer than the shortest. */
+/* Whether the seat can be the one in the middle: its slices are known to be longer than the shortest. */
 static bool under_is_middle(const struct gp_sched *sched, const struct gp_device *device, const struct gp_seat *seat)
 {
 	uint32_t i;
@@ -34,7 +34,8 @@ static bool under_is_middle(const struct gp_sched *sched, const struct gp_device
 	return seat->has_turn && seat->work_count && !seat->is_behind && !seat->overdue_count;
 }
 
-/* The lower one: open with the shortest slice, by itself, and below all of the other's. */
+/* Whether the seat can be the lower one: open with the shortest slice, in no gang, and below all queues of the
+ * other. */
 static bool under_is_lower(const struct gp_sched *sched, const struct gp_device *device, const struct gp_seat *seat,
 			   const struct gp_seat *middle)
 {
@@ -64,7 +65,7 @@ static bool under_can(const struct gp_sched *sched, const struct gp_device *devi
 	       under_is_lower(sched, device, &sched->seats[lower], &sched->seats[middle]);
 }
 
-/* Somebody above them asks for every microsecond: nobody in the middle has a long slice then. */
+/* A client above them asks for latency: no client in the middle may have a long slice then. */
 static bool under_is_forbidden(const struct gp_sched *sched, const struct gp_device *device)
 {
 	uint32_t seat, i;
@@ -80,7 +81,7 @@ static bool under_is_forbidden(const struct gp_sched *sched, const struct gp_dev
 	return false;
 }
 
-/* The lower one has just lost its turn to the other. */
+/* The lower seat has just lost its turn to the one in the middle. */
 void gp_under_begin(struct gp_sched *sched, uint32_t lower, uint32_t middle, uint64_t used_ns)
 {
 	struct gp_device *device = &sched->devices[sched->seats[lower].device];
@@ -97,13 +98,14 @@ void gp_under_begin(struct gp_sched *sched, uint32_t lower, uint32_t middle, uin
 	gp_slice_look(device);
 }
 
-/* The one in the middle, if its slice takes longer to end than a call to close it: for those above it is closed. */
+/* The queue is in the middle, and its slice takes longer to end than a call to close it: the core closes it for urgent
+ * work. */
 bool gp_under_is_long(const struct gp_sched *sched, const struct gp_queue *queue)
 {
 	const struct gp_device *device = &sched->devices[queue->device];
 
 	return device->under_seat != GP_NONE && device->under_by == queue->seat && queue->has_work &&
-	       device->attr.mid_ns / 2 > device->attr.close_ns; /* of which half are left on average */
+	       device->attr.mid_ns / 2 > device->attr.close_ns; /* half of a slice is left on average */
 }
 
 static void under_end(struct gp_sched *sched, struct gp_device *device)
@@ -139,7 +141,7 @@ void gp_under_update(struct gp_sched *sched, struct gp_device *device)
 	if (!sched->seats[middle].has_turn || sched->seats[middle].work_count || device->turn_count != 1 ||
 	    !sched->seats[lower].batch_count || sched->seats[lower].open_count == 0)
 		return;
-	/* Those above it have none: what was interrupted goes on. */
+	/* The one in the middle has no work: the lower one goes on with its turn. */
 	gp_turn_take(sched, middle);
 	gp_turn_give(sched, lower);
 	sched->seats[lower].turn_used_ns = device->under_used_ns;

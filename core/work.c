@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A queue's work comes and goes. This file owns the queue's place in the heaps, its accounts and its timer: every other
- * file changes a field and then calls gp_work_refresh(), so that heaps, counts and accounts cannot disagree with the
+ * A queue's work comes and goes. This file owns the queue's place in the heaps, its accounts and its timer. Every other
+ * file changes a field and then calls gp_work_refresh(), so that heaps, counts and accounts always agree with the
  * fields.
  */
-#include "core/state.h"
+#include "core/calls.h"
 
-#define WORK_TAIL_NS  50000u /* fetch counters and nothing learned yet: assume the last packet runs so long (chosen) */
-#define WORK_DOUBT_NS 1000000000ull /* a packet that was given so long is done (chosen) */
-#define WORK_TRUST_NS 100000000ull  /* one in doubt that was given so long must not hold others up any more (chosen) */
+#define WORK_DOUBT_NS 1000000000ull /* the core takes a packet that had so much time as done (chosen) */
+#define WORK_TRUST_NS 100000000ull  /* after so much time a queue in doubt does not hold others up any more (chosen) */
 
 void gp_work_account(struct gp_sched *sched, uint32_t queue)
 {
@@ -53,12 +52,12 @@ static void work_idle_list(struct gp_sched *sched, struct gp_queue *q, uint32_t 
 }
 
 #define WORK_BIT(name) (1u << (name))
-/* Those whose members follow from work, gate and turn; all of them are ordered by rank. */
+/* The heaps whose members follow from work, gate and turn; all of them are ordered by rank. */
 #define WORK_HEAPS                                                                                                \
 	(WORK_BIT(GP_HEAP_WORK) | WORK_BIT(GP_HEAP_LINGER) | WORK_BIT(GP_HEAP_OPEN) | WORK_BIT(GP_HEAP_RUNNING) | \
 	 WORK_BIT(GP_HEAP_READY) | WORK_BIT(GP_HEAP_TURN))
 
-/* Of these the queue is to be in those whose bits are set. Few change at a time. */
+/* Makes the queue a member of those WORK_HEAPS whose bits are set, and of no other. Few change at a time. */
 static void work_put(struct gp_sched *sched, struct gp_device *device, uint32_t queue, uint32_t heaps)
 {
 	uint32_t changes = (sched->queues[queue].heaps ^ heaps) & WORK_HEAPS;
@@ -73,7 +72,7 @@ static void work_put(struct gp_sched *sched, struct gp_device *device, uint32_t 
 	}
 }
 
-/* Takes the queue out of every heap whose order depends on what is about to change, and puts it back. */
+/* Changes rank and order, which are keys: takes the queue out of every heap that depends on them, and puts it back. */
 static void work_reorder(struct gp_sched *sched, uint32_t queue, int64_t rank)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -115,8 +114,8 @@ void gp_work_set_rank(struct gp_sched *sched, uint32_t queue)
 	work_reorder(sched, queue, q->gang == GP_NONE && seat->mixed && seat->rank > rank ? seat->rank : rank);
 }
 
-/* Queues of one process may wait for each other, so a queue with work lends its rank to its siblings: closing what it
- * waits for would stop both until ageing ends it. */
+/* Queues of one process may wait for each other, so a queue with work lends its rank to its siblings. If the core
+ * closed a queue that another one waits for, both would stand still until ageing opens it. */
 static void work_lend_rank(struct gp_sched *sched, struct gp_seat *seat)
 {
 	int64_t rank = INT64_MIN;
@@ -134,8 +133,9 @@ static void work_lend_rank(struct gp_sched *sched, struct gp_seat *seat)
 		gp_work_set_rank(sched, i);
 }
 
-/* It has work now, or none any more: whether that changes the highest rank. A client may have a thousand queues, all of
- * which get work at once: they are looked at when one leaves that was at the top, from its neighbours on. */
+/* The queue's work has just begun or ended: does that change the highest rank of its seat? A client may have a thousand
+ * queues that get work at once, so this searches them only when a queue at the top loses its work, its neighbours
+ * first. */
 static bool work_changes_rank(const struct gp_sched *sched, const struct gp_seat *seat, const struct gp_queue *q)
 {
 	int64_t rank = work_base_rank(sched, q);
@@ -220,7 +220,7 @@ void gp_work_refresh(struct gp_sched *sched, uint32_t queue)
 		gp_inversion_stopped(sched, queue, q->has_work ? GP_WHY_PRIORITY : GP_WHY_WORK);
 }
 
-/* Asks the policy again. Must precede gp_work_refresh() where both are due. */
+/* Asks the policy again. Where both are due, call this before gp_work_refresh(). */
 void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -269,8 +269,8 @@ void gp_work_rerank(struct gp_sched *sched, uint32_t queue)
 		work_lend_rank(sched, seat);
 }
 
-/* Its place among those who wait for a slot. Queues of one user that wait stand a turn apart, so that one with many
- * does not keep the others out; but no farther back than he has queues. */
+/* Sets the queue's place among the queues that wait for a slot. The waiting queues of one user stand a turn apart, so
+ * that a user with many queues does not keep others out; but no queue stands farther back than its user has queues. */
 static void work_stand(struct gp_sched *sched, struct gp_queue *q)
 {
 	struct gp_share *share = gp_share_of(sched, q);
@@ -307,7 +307,7 @@ void gp_work_begin(struct gp_sched *sched, uint32_t queue)
 		gp_gang_work(sched, q->gang, true);
 	gp_work_refresh(sched, queue);
 	if (q->gate == GP_GATE_OPEN && !gp_turn_allows(sched, q))
-		gp_turn_check(sched, q->seat); /* it had stayed open without the turn */
+		gp_turn_check(sched, q->seat); /* it stayed open without the turn while it was idle */
 }
 
 void gp_work_end(struct gp_sched *sched, uint32_t queue)
@@ -324,7 +324,8 @@ void gp_work_end(struct gp_sched *sched, uint32_t queue)
 		gp_work_rerank(sched, queue);
 	q->tail_until_ns = 0;
 	q->idle_since_ns = sched->now_ns;
-	/* A cycle costs the device a close and an open, and the urgent queue a close: count that one twice. */
+	/* A cycle costs the device a close and an open, and it costs the urgent queue a close: so the close counts
+	 * twice. */
 	linger_ns = device->policy->gates ? gp_learn_linger_ns(q, 2 * device->attr.close_ns + device->attr.open_ns,
 							       device->param.linger_max_ns) :
 					    0;
@@ -335,14 +336,15 @@ void gp_work_end(struct gp_sched *sched, uint32_t queue)
 	if (q->gang != GP_NONE)
 		gp_gang_work(sched, q->gang, false);
 	gp_work_refresh(sched, queue);
-	q->left_why = GP_WHY_NONE; /* after the inversions it explains were written down */
+	q->left_why = GP_WHY_NONE; /* only now: gp_work_refresh() has traced the inversions that it explains */
 }
 
 /*
- * Where counters move at fetch a queue is only presumed idle: one long packet may still run, and its doorbell comes
- * only after that. Time behind a closed gate does not count for it, and a gate closed on such a queue opens again, for
- * twice as long each time, until the presumption is safe. Before long it ranks below everybody, so that doubt alone
- * holds nobody up: it opens when the device has nothing else to do, or when it grew old.
+ * Where counters move at fetch, the core only presumes that a queue is idle: one long packet may still run, and the
+ * program may ring its doorbell again only after that packet. Time behind a closed gate does not count for the packet.
+ * When the gate closes on such a queue, the queue counts as work again, so that its gate reopens, for twice as long
+ * each time, until the packet must be done. After WORK_TRUST_NS the queue ranks below all others, so that a doubt
+ * delays no other queue: it opens when the device has nothing else to do, or when it has aged.
  */
 static void work_tail_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 {
@@ -369,7 +371,7 @@ static void work_tail_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate 
 	}
 }
 
-/* Answered or not, it is not under way any more. */
+/* The queue's order is not under way any more, whether it was answered or not. */
 static void work_order_over(struct gp_sched *sched, struct gp_queue *q)
 {
 	struct gp_seat *seat = &sched->seats[q->seat];
@@ -386,7 +388,7 @@ static void work_order_over(struct gp_sched *sched, struct gp_queue *q)
 		gp_work_refresh(sched, i);
 }
 
-/* Its gate is not closed any more, or is. */
+/* The queue's gate leaves GP_GATE_CLOSED, or enters it. */
 static void work_count_open(struct gp_sched *sched, const struct gp_queue *q, bool opens)
 {
 	struct gp_device *device = gp_device_of(sched, q);
@@ -400,13 +402,14 @@ static void work_count_open(struct gp_sched *sched, const struct gp_queue *q, bo
 		share->open_compute += more;
 	}
 	seat->open_count += more;
-	if (seat->open_count == opens) { /* the seat's first, or its last */
+	if (seat->open_count == opens) { /* it is the seat's first open gate, or was its last */
 		device->open_seat_count += more;
 		share->open_seats += more;
 	}
 }
 
-/* Whether work_count_rare() has anything to count: most queues are seen, and their gates not lost nor in quarantine. */
+/* Whether work_count_rare() has anything to count. It rarely has: the agent sees most queues' doorbells, and few gates
+ * are lost or in quarantine. */
 static bool work_is_rare(const struct gp_queue *q, enum gp_gate gate)
 {
 	return q->attr.unseen || gate == GP_GATE_UNKNOWN || gate == GP_GATE_QUARANTINED;
@@ -422,7 +425,7 @@ static void work_count_rare(struct gp_device *device, const struct gp_queue *q, 
 	device->closed_unseen_count += gp_gate_is_blind(q) ? more : 0;
 }
 
-/* The one place where a gate's state changes; counts follow. */
+/* Only this function changes a gate's state; it updates the counts. */
 void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 {
 	struct gp_queue *q = &sched->queues[queue];
@@ -437,7 +440,7 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 		work_count_open(sched, q, is);
 	if (gate == GP_GATE_OPEN && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSING) {
 		q->opened_ns = q->last_done_ns = sched->now_ns;
-		q->left_why = GP_WHY_NONE; /* why it is left open this time is said anew */
+		q->left_why = GP_WHY_NONE; /* the next plan that leaves it open traces the reason again */
 	}
 	if (!is)
 		q->left_why = GP_WHY_NONE;
@@ -447,16 +450,16 @@ void gp_work_gate(struct gp_sched *sched, uint32_t queue, enum gp_gate gate)
 	if (work_is_rare(q, gate))
 		work_count_rare(device, q, true);
 	work_tail_gate(sched, queue, gate);
-	if (gate == GP_GATE_CLOSED) { /* those who wait for a slot open in the order in which they began to wait */
+	if (gate == GP_GATE_CLOSED) { /* queues that wait for a slot open in the order in which they began to wait */
 		work_stand(sched, q);
 		gp_work_set_rank(sched, queue);
 	}
 	gp_work_refresh(sched, queue);
 	if (gate == GP_GATE_OPEN && !gp_turn_allows(sched, q))
-		gp_turn_check(sched, q->seat); /* born, repaired or lost open outside its turn */
+		gp_turn_check(sched, q->seat); /* it opened outside its turn: new, repaired, or without an order */
 }
 
-/* 0: it does not count. */
+/* The earlier of the two; 0 stands for no time. */
 static uint64_t work_earliest(uint64_t when_ns, uint64_t candidate_ns)
 {
 	return candidate_ns - 1 < when_ns - 1 ? candidate_ns : when_ns;
@@ -507,130 +510,12 @@ void gp_work_due(struct gp_sched *sched, uint32_t queue)
 			device->announce = queue;
 	}
 	if (q->hinted != was_hinted && q->gang != GP_NONE)
-		gp_work_rerank(sched, queue); /* the gang's rank, and the one it lends */
+		gp_work_rerank(sched, queue); /* announced work changes the gang's rank */
 	if (q->tail_until_ns && q->tail_until_ns <= now_ns)
 		gp_work_end(sched, queue);
 	else
 		gp_age_due(sched, queue);
 	if (q->is_batch && !gp_turn_allows(sched, q) && q->gate == GP_GATE_OPEN)
-		gp_turn_check(sched, q->seat); /* its close was put off */
+		gp_turn_check(sched, q->seat); /* hold_until_ns may have delayed its close */
 	gp_work_refresh(sched, queue);
-}
-
-/* Counters of a queue moved. Where they move at fetch the last packet may still run: it is given as long as packets
- * take. */
-static void work_counters(struct gp_sched *sched, uint32_t queue, uint64_t written, uint64_t completed)
-{
-	struct gp_queue *q = &sched->queues[queue];
-	uint64_t done_count = completed - q->completed;
-
-	if (done_count && q->has_work)
-		gp_learn_done(q, done_count, sched->now_ns);
-	if (done_count)
-		gp_age_completed(sched, queue);
-	if (written != q->written)
-		q->written_ns = sched->now_ns;
-	q->written = written;
-	q->completed = completed;
-	if (written != completed) {
-		bool doubted = q->in_doubt;
-
-		q->tail_until_ns = q->tail_ns = 0;
-		q->in_doubt = false;
-		if (!q->has_work)
-			gp_work_begin(sched, queue);
-		else if (doubted)
-			gp_work_rerank(sched, queue);
-		gp_work_timer(sched, queue);
-	} else if (q->has_work) {
-		if (!gp_device_of(sched, q)->attr.fetch_counters && !q->attr.fetched) {
-			gp_work_end(sched, queue);
-			return;
-		}
-		q->tail_ns = q->tail_left_ns = q->packet_ns ? q->packet_ns + q->packet_ns / 2 : WORK_TAIL_NS;
-		q->tail_until_ns = gp_gate_lets_through(q->gate) ? sched->now_ns + q->tail_ns : GP_NEVER_NS;
-		gp_work_timer(sched, queue);
-	}
-}
-
-int gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t written, uint64_t completed,
-		    uint64_t now_ns)
-{
-	struct gp_queue *q = gp_queue_find(sched, queue);
-
-	if (!q)
-		return -ESTALE;
-	if (written == q->written && completed == q->completed)
-		return 0;
-	if (completed > written || written < q->written || completed < q->completed)
-		return -EINVAL;
-	gp_clock(sched, now_ns);
-	gp_learn_ahead(q, written, completed);
-	if (gp_device_of(sched, q)->attr.switch_ns)
-		gp_gather_look(sched, q, written, completed);
-	if (!q->has_work && completed == written) /* came and went, or was fetched, between two samples */
-		gp_work_begin(sched, queue.index);
-	work_counters(sched, queue.index, written, completed);
-	return 0;
-}
-
-int gp_sched_edge(struct gp_sched *sched, struct gp_queue_id queue, bool busy, uint64_t now_ns)
-{
-	struct gp_queue *q = gp_queue_find(sched, queue);
-
-	if (!q)
-		return -ESTALE;
-	gp_clock(sched, now_ns);
-	if (busy && !q->has_work)
-		gp_work_begin(sched, queue.index);
-	else if (!busy && q->has_work)
-		gp_work_end(sched, queue.index);
-	return 0;
-}
-
-int gp_sched_hint(struct gp_sched *sched, struct gp_queue_id queue, uint64_t in_ns, uint64_t now_ns)
-{
-	struct gp_queue *q = gp_queue_find(sched, queue);
-	struct gp_device *device;
-	uint64_t lead_ns;
-
-	if (!q)
-		return -ESTALE;
-	if (in_ns > GP_DURATION_NS_MAX)
-		return -EINVAL;
-	gp_clock(sched, now_ns);
-	device = gp_device_of(sched, q);
-	device->stats.hints++;
-	gp_trace(sched, GP_TRACE_HINT, queue.index, GP_WHY_NONE, sched->now_ns + in_ns);
-	if (q->has_work || q->hinted) /* the lower gates are closed, or closing, already */
-		return 0;
-	lead_ns = device->attr.switch_ns ? device->attr.switch_ns : device->attr.close_ns;
-	lead_ns += lead_ns / 4; /* a margin: early costs a little batch time, late costs all of the hint */
-	q->hint_at_ns = sched->now_ns + in_ns;
-	q->hint_from_ns = q->hint_at_ns > sched->now_ns + lead_ns ? q->hint_at_ns - lead_ns : sched->now_ns;
-	gp_work_rerank(sched, queue.index);
-	gp_work_refresh(sched, queue.index);
-	return 0;
-}
-
-int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool open, uint64_t now_ns)
-{
-	struct gp_queue *q = gp_queue_find(sched, queue);
-	struct gp_device *device;
-
-	if (!q)
-		return -ESTALE;
-	device = gp_device_of(sched, q);
-	gp_clock(sched, now_ns);
-	/* An order is under way: whether that was carried out before this or after, its answer does not tell. */
-	q->is_gate_lost |= gp_gate_moves(q->gate) && (q->gate == GP_GATE_OPENING) != open;
-	if (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED)
-		return 0;
-	if ((q->gate == GP_GATE_OPEN) == open)
-		return 0;
-	gp_trace(sched, GP_TRACE_GATE_LOST, queue.index, GP_WHY_LOST, open);
-	gp_work_gate(sched, queue.index, open ? GP_GATE_OPEN : GP_GATE_CLOSED);
-	if (!open && (device->stopped || !device->policy->gates)) /* no decision about ranks would open it */
-		device->opening_all = device->dirty = true;
-	return 0;
 }

@@ -146,7 +146,7 @@ static int main_html(const struct main_lab *run, struct gp_error *error)
 	errno = 0;
 	ret = gp_view_lab_html(writer.stream, &run->view);
 	if (ret)
-		gp_error_set(error, ret, "cannot write %s: %s", run->html_path, strerror(errno ? errno : -ret));
+		gp_error_set(error, ret, "cannot write to %s: %s", writer.path, strerror(errno ? errno : -ret));
 	else
 		ret = gp_file_commit(&writer, error);
 	gp_file_abandon(&writer);
@@ -187,7 +187,7 @@ static int main_fit(struct main_lab *run, struct gp_error *error)
 	errno = 0;
 	ret = lab_fit_write(writer.stream, &run->lab.fit);
 	if (ret)
-		gp_error_set(error, ret, "cannot write %s: %s", run->write_path, strerror(errno ? errno : -ret));
+		gp_error_set(error, ret, "cannot write to %s: %s", writer.path, strerror(errno ? errno : -ret));
 	else
 		ret = gp_file_commit(&writer, error);
 	gp_file_abandon(&writer);

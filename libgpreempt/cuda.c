@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hint on CUDA. An NVIDIA GPU changes contexts by itself as soon as the more urgent one has work, and needs about
- * 235 us for it. So the context is given work ahead of time, on a stream of ours: a kernel of one thread that waits,
- * and behind it a wait for what that kernel writes at its end. Without something pending behind it the GPU takes the
- * context out again once the kernel is started, and the real work pays for the switch after all (measured:
- * docs/measurements/h200-2026-11-15.md, third run).
+ * A hint on CUDA. An NVIDIA GPU switches contexts by itself as soon as the more urgent one has work, and needs about
+ * 235 us for that. So the library gives the context work ahead of time, on a stream of its own: a kernel of one thread
+ * that waits, and behind it a wait for the word that this kernel writes at its end. Without something pending behind it
+ * the GPU takes the context out again once the kernel is started, and the real work pays for the switch after all
+ * (measured: docs/measurements/h200-2026-11-15.md, third run).
  *
- * The kernel is bounded in time by itself, and what is behind it waits for nothing but the kernel: if the announced
- * work never comes, nobody has to cancel anything.
+ * The kernel limits its own time, and the wait behind it depends on nothing but the kernel: if the announced work never
+ * comes, the program need not cancel anything.
  *
- * Only threads of the application call CUDA, and only inside gpreempt_hint(): a context that is destroyed meanwhile by
- * another of its threads is the application's mistake with any call.
+ * Only threads of the application call CUDA, and only inside gpreempt_hint(). If another thread destroys the context
+ * meanwhile, that is the application's mistake, as with any call of CUDA.
  *
- * The thread of a server that takes a request often has no context current: its worker thread has. Where the process
- * has one primary context in use (what the CUDA runtime and all that stand on it make), the hint is for that one.
+ * In a server, the thread that receives a request often has no context current: its worker thread has one. If the
+ * process has exactly one primary context in use (the kind that the CUDA runtime and everything built on it create),
+ * the hint is for that one.
  */
 #include "libgpreempt/cuda.h"
 #include <dlfcn.h>
@@ -21,21 +22,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Further ahead than that and the batch work loses more than the switch costs: chosen. */
+/* With a hint further ahead than this the batch work loses more than the switch costs: chosen. */
 #define CUDA_AHEAD_MAX_NS 1000000u
-/* The work may come so much later than announced; the kernel counts from its own start, about 235 us after the
- * announcement, so it is still there even if the start was quick. Chosen. */
+/* The work may come so much later than announced. The kernel counts from its own start, about 235 us after the
+ * announcement; the grace keeps it running long enough even if it started sooner. Chosen. */
 #define CUDA_GRACE_NS 50000u
-/* Whether a context is still there cannot be asked, and what is in one that is gone must not be touched: a place is
- * used again only when no context can be behind it. So many at once no GPU has room for: the one used longest ago is
- * gone. */
+/* CUDA cannot tell whether a context still exists, and the library must not touch the contents of one that does not. So
+ * it reuses an entry only when its context cannot exist any more: no GPU has room for so many contexts at once, so the
+ * one used longest ago has ended. */
 #define CUDA_CONTEXT_MAX 1024u
-/* Kernels that have not ended: one that waits, and the one that takes its place. More would be those of a context that
- * is held out; they would fill its channel, and then a launch would hold the application's thread. */
+/* Kernels that have not ended, at most: one that waits, and the one that replaces it. There would be more only while
+ * the context is held out; they would fill its channel, and then a launch would block the application's thread. */
 #define CUDA_OPEN_MAX   2u
 #define CUDA_DEVICE_MAX 64
 
-/* CUDA's driver interface, as far as it is used: names and values of its documentation. */
+/* CUDA's driver interface, as far as the library uses it: names and values from its documentation. */
 typedef int cuda_result; /* 0: success */
 #define CUDA_STREAM_NON_BLOCKING 1u
 #define CUDA_HOST_PORTABLE       1u
@@ -64,7 +65,8 @@ static struct {
 	cuda_result (*wait_value)(void *stream, unsigned long long address, uint32_t value, unsigned flags);
 } cuda;
 
-/* words[0]: released up to; words[1]: ended up to. Compiled by the driver for whatever GPU there is. */
+/* words[0]: kernels up to this number may end; words[1]: kernels up to this number have ended. The driver compiles it
+ * for the GPU there is. */
 static const char cuda_kernel[] =
 	".version 6.0\n.target sm_50\n.address_size 64\n"
 	".visible .entry gp_wait(.param .u64 p_words, .param .u64 p_limit, .param .u32 p_number)\n"
@@ -91,8 +93,8 @@ static const char cuda_kernel[] =
 	"}\n";
 
 struct cuda_context {
-	unsigned long long id; /* CUDA never gives it twice; 0: none */
-	uint64_t used;         /* by which hint, last */
+	unsigned long long id; /* CUDA never reuses it; 0: none */
+	uint64_t used;         /* number of the last hint that used it */
 	bool usable;
 	void *stream, *function;
 	uint32_t *words;
@@ -129,19 +131,19 @@ static bool cuda_find(void)
 		{ "cuStreamWaitValue32_v2", &cuda.wait_value },
 	};
 	static enum { UNKNOWN, THERE, MISSING } state;
-	/* Loaded by the application or not at all. */
+	/* The application has loaded it, or the library does without. */
 	void *library = state == UNKNOWN ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
 
 	if (!library)
-		return state == THERE; /* not there yet may be there later */
+		return state == THERE; /* the application may load it later */
 	state = THERE;
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 		void *function = dlsym(library, functions[i].name);
 
 		*(void **)functions[i].into = function;
 		if (!function)
-			state = MISSING; /* before CUDA 12: nothing tells one context from another at the same address
-					  */
+			/* Before CUDA 12: no call can tell a context from a later one at the same address. */
+			state = MISSING;
 	}
 	return state == THERE;
 }
@@ -170,7 +172,7 @@ static struct cuda_context *cuda_context_of(unsigned long long id)
 			oldest = &cuda_contexts[i];
 	}
 	if (!context) {
-		/* What an old context had went with it. */
+		/* CUDA has freed the old context's stream, module and memory with the context. */
 		context = cuda_context_count < CUDA_CONTEXT_MAX ? &cuda_contexts[cuda_context_count++] : oldest;
 		*context = (struct cuda_context){ .id = id };
 		context->usable = cuda_prepare(context);
@@ -185,7 +187,7 @@ static void cuda_launch(struct cuda_context *context, uint64_t in_ns)
 	uint32_t number = context->number + 1u;
 	void *params[] = { &context->words_device, &limit, &number };
 
-	/* One that still waits for work that did not come ends now. */
+	/* A kernel that still waits for work that did not come ends now. */
 	__atomic_store_n(&context->words[0], context->number, __ATOMIC_RELEASE);
 	if (context->number - __atomic_load_n(&context->words[1], __ATOMIC_ACQUIRE) >= CUDA_OPEN_MAX)
 		return;
@@ -194,7 +196,7 @@ static void cuda_launch(struct cuda_context *context, uint64_t in_ns)
 	context->number = number;
 }
 
-/* The device of the only primary context in use; false: there is none, or which of several is meant is not known. */
+/* The device of the only primary context in use; false: there is none, or several. */
 static bool cuda_primary_device(int *ret_device)
 {
 	int count = 0, device, found = 0;
@@ -215,7 +217,7 @@ static bool cuda_primary_device(int *ret_device)
 
 static void cuda_bring_in_current(uint64_t in_ns)
 {
-	int mode = CUDA_CAPTURE_RELAXED; /* the application may be capturing a graph: ours is no part of it */
+	int mode = CUDA_CAPTURE_RELAXED; /* the application may be capturing a graph without this launch */
 	struct cuda_context *context;
 	unsigned long long id = 0;
 	void *current = NULL;
@@ -246,7 +248,7 @@ void gp_cuda_bring_in(uint64_t in_ns)
 {
 	void *current = NULL;
 
-	/* Somebody else is announcing just now: the context comes in. */
+	/* Another thread holds the lock for a hint of its own, which brings the context in. */
 	if (in_ns > CUDA_AHEAD_MAX_NS || pthread_mutex_trylock(&cuda_lock))
 		return;
 	if (cuda_find() && !cuda.context_get(&current)) {

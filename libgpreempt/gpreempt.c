@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libgpreempt: finds the agent in this process, if there is one, and hands the call over. What a hint does on CUDA is
- * cuda.c. */
+/* libgpreempt: finds the agent in this process, if there is one, and passes the call on to it. cuda.c does what a hint
+ * needs on CUDA. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <gpreempt/agent_table.h>
@@ -20,7 +20,7 @@ static const struct gp_agent_table *table_find(void)
 
 	if (table)
 		return table;
-	/* The agent is preloaded or it is not: looking once is enough. */
+	/* The agent is preloaded or not there at all: looking once is enough. */
 	table = dlsym(RTLD_DEFAULT, GP_AGENT_TABLE_NAME);
 	if (!table || table->version != GP_AGENT_TABLE_VERSION || table->size < sizeof(*table))
 		table = &none;

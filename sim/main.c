@@ -235,7 +235,7 @@ static int main_write_file(const struct main_run *run, const char *path,
 	errno = 0;
 	ret = view(writer.stream, &run->result);
 	if (ret)
-		gp_error_set(error, ret, "cannot write %s: %s", path, strerror(errno ? errno : -ret));
+		gp_error_set(error, ret, "cannot write to %s: %s", writer.path, strerror(errno ? errno : -ret));
 	else
 		ret = gp_file_commit(&writer, error);
 	gp_file_abandon(&writer);

@@ -272,8 +272,8 @@ static int mix_check_settings(struct mix_parser *parser, struct gp_error *error)
 		setting = parser->options->settings[i];
 		equals = strchr(setting, '=');
 		if (!equals || !mix_find_parameter(parser, setting, (size_t)(equals - setting)))
-			return gp_error_set(error, -ESRCH, "%s: the mix has no parameter \"%.60s\"; it has: %s",
-					    parser->file_name, setting, known);
+			return gp_error_set(error, -ESRCH, "%s: the mix has no parameter \"%.*s\"; it has: %s",
+					    parser->file_name, equals ? (int)(equals - setting) : 60, setting, known);
 	}
 	return 0;
 }

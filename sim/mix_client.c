@@ -43,7 +43,6 @@ static int client_set_priority(struct gp_work_client *work, const char *value, s
 	};
 	uint64_t number;
 	size_t i;
-	int ret;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!strcmp(value, names[i].name)) {
@@ -51,10 +50,14 @@ static int client_set_priority(struct gp_work_client *work, const char *value, s
 			return 0;
 		}
 	}
-	ret = gp_units_parse_count(value, "priority (99 = most urgent)", 0, GP_PRIORITY_MAX, &number, error);
-	if (!ret)
-		work->priority = (int32_t)number;
-	return ret;
+	if (gp_units_parse_count(value, "priority", 0, GP_PRIORITY_MAX, &number, error))
+		return gp_error_set(
+			error, -EINVAL,
+			"priority is \"%.40s\"; it must be 0 to 99 (99 = most urgent), or idle, low, normal, "
+			"high or realtime",
+			value);
+	work->priority = (int32_t)number;
+	return 0;
 }
 
 static int client_set_devices(struct mix_parser *parser, const char *value, struct gp_error *error)
@@ -365,8 +368,8 @@ static int client_find_sequence(struct mix_parser *parser, struct gp_error *erro
 			used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 						 parser->sequences[i].name);
 	}
-	return gp_error_set(error, -EINVAL, "client %s: there is no sequence \"%s\" above it; there are: %s",
-			    client->name, client->sequence_name, known);
+	return gp_error_set(error, -EINVAL, "client %s: there is no sequence \"%s\" above it; there %s%s", client->name,
+			    client->sequence_name, known[0] ? "are: " : "is none", known);
 }
 
 /* Fills in what depends on the whole section. */
@@ -390,6 +393,10 @@ static int client_settle(struct mix_parser *parser, struct gp_error *error)
 	if (work->kind == GP_WORK_SERVICE && !client->has_arrival)
 		return gp_error_set(error, -EINVAL, "client %s: a service needs arrival, offsets, arrivals or replay",
 				    client->name);
+	if (work->kind == GP_WORK_SERVICE && !work->period_ns &&
+	    (work->arrival == GP_ARRIVAL_POISSON || work->arrival == GP_ARRIVAL_PERIODIC))
+		return gp_error_set(error, -EINVAL, "client %s: arrival = %s needs rate, period or load", client->name,
+				    work->arrival == GP_ARRIVAL_POISSON ? "poisson" : "periodic");
 	step_count = parser->workload->sequences[work->sequence].step_count;
 	for (i = 0; i < work->request_count && !client->replay[0]; i++)
 		work->requests[i].step_count = step_count;

@@ -54,8 +54,8 @@ int gp_mix_parse_permille(const char *text, const char *what, uint32_t max, uint
 		return gp_error_set(error, -EINVAL, "%s is \"%.40s\"; it must be a number such as 2.5 or 40%%", what,
 				    text);
 	if (!value || value > max)
-		return gp_error_set(error, -EINVAL, "%s is \"%.40s\"; it must be above 0 and at most %u.%03u", what,
-				    text, max / 1000, max % 1000);
+		return gp_error_set(error, -EINVAL, "%s is \"%.40s\"; it must be above 0 and at most %u%s", what, text,
+				    c[-1] == '%' ? max / 10 : max / 1000, c[-1] == '%' ? "%" : "");
 	*ret_permille = (uint32_t)value;
 	return 0;
 }

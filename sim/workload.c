@@ -167,7 +167,7 @@ static int workload_check_arrivals(const struct gp_workload *workload, const str
 	}
 	if ((client->arrival == GP_ARRIVAL_POISSON || client->arrival == GP_ARRIVAL_PERIODIC) &&
 	    (!client->period_ns || client->period_ns > GP_WORK_NS_MAX))
-		return gp_error_set(error, -EINVAL, "client %s: the gap between requests must be 1 ns to 1 h",
+		return gp_error_set(error, -EINVAL, "client %s: the time between two requests must be 1 ns to 1 h",
 				    client->name);
 	if (client->think_ns > GP_WORK_NS_MAX || client->pause_ns > GP_WORK_NS_MAX ||
 	    client->hint_ns > GP_WORK_NS_MAX || client->deadline_ns > GP_WORK_NS_MAX)
@@ -188,9 +188,8 @@ static int workload_check_arrivals(const struct gp_workload *workload, const str
 		request = &client->requests[i];
 		if (request->offset_ns > 1000 * GP_WORK_NS_MAX || (i && request->offset_ns < request[-1].offset_ns))
 			return gp_error_set(error, -EINVAL,
-					    "client %s: arrival %u is before the one before it, or after "
-					    "1000 h",
-					    client->name, i + 1);
+					    "client %s: arrival %u is earlier than arrival %u, or later than 1000 h",
+					    client->name, i + 1, i);
 		if (!request->step_count || request->first_step >= step_count ||
 		    request->step_count > step_count - request->first_step)
 			return gp_error_set(error, -EINVAL, "client %s: arrival %u has steps that are not there",
@@ -213,8 +212,10 @@ static int workload_check_client(const struct gp_workload *workload, const struc
 	if (client->floor_permille >= 1000)
 		return gp_error_set(error, -EINVAL, "client %s: a share is below 100%%", client->name);
 	if (!client->devices || (workload->device_count < 64 && client->devices >> workload->device_count))
-		return gp_error_set(error, -EINVAL, "client %s: uses a device beyond the %u there are", client->name,
-				    workload->device_count);
+		return gp_error_set(error, -EINVAL,
+				    "client %s: it uses a device that does not exist; this run has %u, "
+				    "numbered from 0 (devices of [mix], or --devices)",
+				    client->name, workload->device_count);
 	if (!client->queue_count || client->queue_count > GP_WORK_QUEUE_MAX)
 		return gp_error_set(error, -EINVAL, "client %s: queues must be 1 to %u", client->name,
 				    GP_WORK_QUEUE_MAX);

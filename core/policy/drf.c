@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* drf: dominant resource fairness over compute time, copy time and memory: the seat whose largest share (over its
- * weight) is smallest is next. Memory is accounted, never gated. The clients of one user share one weight: who starts
- * more of them has no more. */
+ * weight) is smallest is next. Memory is accounted, never gated. The clients of one user share one weight: a user who
+ * starts more clients gets no more. */
 #include "core/policy/list.h"
 
 #define DRF_SHARE_MAX 1000000000ull /* so that no product overflows: a thousand devices */

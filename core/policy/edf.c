@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * edf: earliest deadline first. A queue with a deadline ranks by arrival + deadline, above all without one; those rank
- * by priority and take turns. Admission: the budgets over their deadlines may add up to 90 % of the device (the rest is
- * for preempting), else the newcomer is refused.
+ * edf: earliest deadline first. A queue with a deadline ranks by arrival + deadline, above all queues without one;
+ * those rank by priority and take turns. Admission: the budgets over their deadlines may add up to 90 % of the device
+ * (the rest is for preempting); the policy refuses a queue beyond that.
  */
 #include "core/policy/list.h"
 

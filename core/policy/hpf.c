@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* hpf: highest priority first. Those at the top run beside each other; all below take turns among equals, so that the
- * top has one client to stop. Ageing is the core's and keeps strict priority from starving anybody. */
+/* hpf: highest priority first. Queues at the top run beside each other; all below take turns among equals, so that the
+ * core has one client to stop for the top. The core's ageing keeps strict priority from starving any queue. */
 #include "core/policy/list.h"
 
 static int64_t hpf_rank(const struct gp_policy_queue *queue)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* rr: round robin in long turns; priorities are ignored. All of it is the core's default. */
+/* rr: round robin in long turns, whatever the priorities. All of it is the core's default. */
 #include "core/policy/list.h"
 
 const struct gp_policy gp_policy_rr = {

@@ -12,7 +12,8 @@
 
 #define GP_AGENT_TABLE_NAME    "gpreempt_agent_table"
 #define GP_AGENT_TABLE_VERSION 1u
-#define GP_AGENT_BRING_IN      1 /* of hint: the device changes contexts by itself, ours should take it now */
+/* Result of hint: the device switches contexts by itself, and the library should bring its context in now. */
+#define GP_AGENT_BRING_IN 1
 
 struct gp_agent_table {
 	uint32_t version, size; /* size of this structure, in bytes */

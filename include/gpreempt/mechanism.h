@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mechanisms: the ways in which a gate is changed. One table says of each what it is called, who acts, how much one
- * call changes and what that means for everybody around; the numbers are those of the protocol. Whoever asks about a
- * mechanism asks for a trait; the mechanisms themselves are named by the folders that carry them out alone.
+ * Mechanisms: the ways in which a gate is changed. One table says of each mechanism its name, which process acts, how
+ * much one call changes, and what that means for users; the numbers are those of the protocol. Code that depends on a
+ * mechanism asks for a trait; only the folders that implement a mechanism name it.
  */
 #ifndef GP_MECHANISM_H
 #define GP_MECHANISM_H
@@ -11,15 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Who changes the gate, and what follows from that. */
+/* Traits: which process changes the gate, and what follows from that. */
 #define GP_BY_DAEMON         1u   /* the daemon calls the driver itself, whether or not the agent answers */
-#define GP_BY_AGENT          2u   /* orders go to the agent, which carries them out */
-#define GP_AGENT_OPENS       4u   /* the agent can open what the daemon closed; the page says which queues are held */
-#define GP_NEEDS_GROUP       8u   /* a queue is ordered about after what stands behind it is known (GROUP) */
-#define GP_NEEDS_DOORBELLS   16u  /* queues whose doorbells are not seen cannot be gated */
-#define GP_IS_SECOND_BEST    32u  /* where the agent does not answer, a better mechanism is tried again */
-#define GP_BRINGS_CONTEXT_IN 64u  /* after a hint the runtime's library brings its context back onto the GPU */
-#define GP_STOPS_NOTHING     128u /* what runs goes on: only new work is held back, if that */
+#define GP_BY_AGENT          2u   /* the daemon sends orders to the agent, which carries them out */
+#define GP_AGENT_OPENS       4u   /* the agent can open gates that the daemon closed; the page says which are held */
+#define GP_NEEDS_GROUP       8u   /* the daemon gates a queue only once its agent has described it (GROUP) */
+#define GP_NEEDS_DOORBELLS   16u  /* queues whose doorbells the agent does not observe cannot be gated */
+#define GP_IS_SECOND_BEST    32u  /* if the agent does not answer, the daemon tries a better mechanism again */
+#define GP_BRINGS_CONTEXT_IN 64u  /* after a hint libgpreempt brings the program's context back onto the GPU */
+#define GP_STOPS_NOTHING     128u /* running work goes on: at most new work is held back */
 
 /* X(NAME, number, name, traits, unit of one call, what it means to a user). */
 /* clang-format off */

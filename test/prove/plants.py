@@ -55,7 +55,7 @@ PLANTS = [
     ("past", "plan.c", "device->wake_ns = GP_NEVER_NS;", ";", ""),
     (
         "changes-on-failure",
-        "work.c",
+        "event.c",
         "if (completed > written ||",
         "gp_clock(sched, now_ns);\n\tif (completed > written ||",
         "changed something",

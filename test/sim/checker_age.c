@@ -358,14 +358,25 @@ static bool age_is_open(const struct checker_run *run, const struct told_queue *
 		run->told->core_ns - queue->order_ns <= device->param.age_turn_ns + 2 * device->attr.open_ns);
 }
 
+/* Whether another client's gate could open beside those that are open: a slot is free, and, where the core parks
+ * processes, a place. */
 static bool age_has_slot(const struct told *told, uint32_t device)
 {
-	uint32_t i, open = 0;
+	const struct gp_device_attr *attr = &told->devices[device].attr;
+	bool is_open[TOLD_CLIENT_MAX] = { false };
+	uint32_t i, open = 0, clients = 0;
 
-	for (i = 0; i < told->queue_end; i++)
-		open += told->queues[i].used && told->queues[i].device == device &&
-			told->queues[i].attr.kind == GP_KIND_COMPUTE && told->queues[i].gate != GP_GATE_CLOSED;
-	return !told->devices[device].attr.slot_count || open < told->devices[device].attr.slot_count;
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (!q->used || q->device != device || q->gate == GP_GATE_CLOSED)
+			continue;
+		open += q->attr.kind == GP_KIND_COMPUTE;
+		clients += !is_open[q->client.index];
+		is_open[q->client.index] = true;
+	}
+	return (!attr->slot_count || open < attr->slot_count) &&
+	       (!attr->process_parking || !attr->process_count_max || clients < attr->process_count_max);
 }
 
 /* It yielded to an aged turn, and waits for that. When the turn is over one that ranks as high keeps its slot in its

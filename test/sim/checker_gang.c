@@ -181,7 +181,8 @@ static void gang_look(struct checker_run *run, const struct told_queue *first)
 		    gang_is_alone(told, q))
 			continue;
 		b = &run->truth->queues[q->attr.tag];
-		if (a->used && b->used && !a->lost && !b->lost && a->closed != b->closed)
+		/* The core may know of a gate that its owner opens before the device has carried that out. */
+		if (a->used && b->used && !a->lost && !b->lost && !a->opening && !b->opening && a->closed != b->closed)
 			checker_fail(
 				run, &checker_gang,
 				"at %llu ns: nothing is under way, and of gang %u queue %u is %s while queue %u is %s",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The arithmetic of the preemption budget and of what is learned, at its edges: rounding, and values as large as the
  * interface lets in. */
-#include "core/state.h"
+#include "core/calls.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -37,10 +37,19 @@ static void test_refusals(void **state)
 		{ "[client a]\nkind = service\nstep = kernel full 1ms\n", "a service needs arrival" },
 		{ "[client a]\nstep = kernel full 1ms\n", "kind is missing" },
 		{ "[client a]\nkind = batch\n", "neither steps nor a sequence" },
-		{ "[client a]\nkind = batch\nsequence = nix\n", "there is no sequence \"nix\"" },
+		{ "[client a]\nkind = batch\nsequence = nix\n",
+		  "there is no sequence \"nix\" above it; there is none" },
 		{ "[client a]\nkind = batch\ncount = 999999\nstep = kernel full 1ms\n", "my.ini:3: " },
 		{ "[client a]\nkind = service\narrival = poisson\nrate = 5\n", "my.ini:4: rate is \"5\"" },
-		{ "[client a]\nkind = service\noffsets = 2ms 1ms\nstep = kernel full 1ms\n", "arrival 2 is before" },
+		{ "[client a]\nkind = service\noffsets = 2ms 1ms\nstep = kernel full 1ms\n",
+		  "arrival 2 is earlier than arrival 1" },
+		{ "[client a]\nkind = service\narrival = poisson\nstep = kernel full 1ms\n",
+		  "arrival = poisson needs rate, period or load" },
+		{ "[client a]\npriority = urgent\n", "my.ini:2: priority is \"urgent\"; it must be 0 to 99" },
+		{ "[client a]\nkind = batch\nstep = kernel 101% 1ms\n",
+		  "my.ini:3: the share of the device is \"101%\"; "
+		  "it must be above 0 and at most 100%" },
+		{ "[client a]\nkind = batch\ndevices = 5\nstep = kernel full 1ms\n", "a device that does not exist" },
 		{ "[client a]\ncolour = red\n", "my.ini:2: \"colour\" is not a key of a client" },
 		{ "[mix]\nduration = 5\n", "my.ini:2: " },
 		{ "[mix]\nrequests = ${n}\n", "my.ini:2: \"${n}\" is not a parameter" },
@@ -107,7 +116,7 @@ static void test_parameters(void **state)
 	gp_workload_fini(&workload);
 	options.settings[0] = "m=5";
 	assert_true(gp_mix_parse(text, strlen(text), "p", &options, &workload, &error) < 0);
-	assert_non_null(strstr(error.text, "it has: n (3)"));
+	assert_non_null(strstr(error.text, "no parameter \"m\"; it has: n (3)"));
 }
 
 /* full, full/R and shares are counted in what the device holds; a step follows the one before it. */

@@ -2,7 +2,7 @@
 /* Frama-C EVA: the real budget and learning arithmetic, over every value that the interface lets in, as intervals. Its
  * alarms are compared with a kept list (eva.expected): each of them is an imprecision of intervals, with the reason
  * beside it; a new one fails. */
-#include "core/state.h"
+#include "core/calls.h"
 #include "core/budget.c"
 #include "core/learn.c"
 #include <__fc_builtin.h>

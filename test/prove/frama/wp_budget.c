@@ -5,7 +5,7 @@
  * gains over any stretch exactly what the rate says (rounded down, the rest kept); debt has an end; a wait ends when
  * the bucket can pay, not before, and within the hour.
  */
-#include "core/state.h"
+#include "core/calls.h"
 
 /* times() is the product; the provers are told so by an axiom, and otherwise leave it alone: they lose their way in
  * products of unknowns. */

@@ -4,7 +4,7 @@
  * beyond the table, whatever a queue's past was; a smoothed value stays between what it was and what is new; the rest
  * of a queue is what its packets say, or not known.
  */
-#include "core/state.h"
+#include "core/calls.h"
 
 /*@ assigns \nothing;
     ensures zero: old == 0 ==> \result == new;
