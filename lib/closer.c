@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * close() of a file that somebody else made may take as long as he likes: a socket lingers, a file system of his own
- * never answers; and a Unix socket takes with it every file that lies unread in it. A thread that decides must not be
- * the one that waits there, so others close. There are as many as are held up, up to a limit: beyond it what is given
- * stays open until one of them comes back. One user holds a few of them up at most.
+ * close() of a file that another user made may take as long as that user likes: a socket lingers, a file system of the
+ * user's own never answers. And closing a Unix socket closes every file that lies unread in it. A thread that decides
+ * must not wait there, so worker threads close. There are as many as are held up, up to a limit; beyond it files stay
+ * open until one of the threads comes back. One user can hold up only a few of the threads.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "lib/worker.h"
 
 #define CLOSER_THREADS_MAX  16u /* chosen */
-#define CLOSER_USER_THREADS 4u  /* of these for one user who is not root */
+#define CLOSER_USER_THREADS 4u  /* of these for one user other than root */
 
 struct closing {
 	struct gp_lane lane;
@@ -31,7 +31,7 @@ static void closer_idle(void *context, struct gp_lane *lane)
 	free(lane);
 }
 
-static struct gp_worker *closer; /* of the process, as descriptors are: it never ends */
+static struct gp_worker *closer; /* one for the process, like its descriptors; it never ends */
 
 static void closer_create(void)
 {
@@ -56,7 +56,7 @@ void gp_close_elsewhere(int fd, uint32_t owner)
 	struct closing *closing = closer_get() ? calloc(1, sizeof(*closing)) : NULL;
 
 	if (!closing) {
-		close(fd); /* no memory: late is better than never */
+		close(fd); /* no memory: closing late is better than never */
 		return;
 	}
 	closing->fd = fd;

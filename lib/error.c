@@ -7,7 +7,7 @@
 #include "lib/error.h"
 #include "lib/utf8.h"
 
-/* Sentences quote files, names and arguments: what a terminal would obey becomes question marks. */
+/* Sentences quote files, names and arguments: characters that control a terminal become question marks. */
 static void error_clean(char *text)
 {
 	size_t left = strlen(text);

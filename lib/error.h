@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A sentence for the person who gave us bad input. Libraries fill it, programs print it. */
+/* A sentence for the person who gave bad input. Libraries fill it, programs print it. */
 #ifndef GP_LIB_ERROR_H
 #define GP_LIB_ERROR_H
 
@@ -7,9 +7,9 @@ struct gp_error {
 	char text[512];
 };
 
-/* Fills error (which may be NULL) and is worth the code, so that a refusal is one line: return gp_error_set(e, -EINVAL,
- * "…"). A macro, because the value is then plain to an analyzer that looks at one file: a call is taken to return
- * anything, 0 too. */
+/* Fills error (which may be NULL) and has the value code, so that a refusal is one line: return gp_error_set(e,
+ * -EINVAL, "…"). It is a macro so that an analyzer that looks at one file sees the value; it would assume that a call
+ * can return anything, 0 too. */
 #define gp_error_set(error, code, ...)                   \
 	({                                               \
 		int gp_error_code = (code);              \

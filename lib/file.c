@@ -133,8 +133,8 @@ int gp_file_commit(struct gp_file_writer *writer, struct gp_error *error)
 	bool failed;
 
 	errno = 0;
-	/* A write that failed long ago left no reason. The next one fails for the same: what it writes goes with the
-	 * file. */
+	/* A write that failed earlier left no errno. Another write fails for the same reason; what it may write goes
+	 * away with the temporary file. */
 	if (ferror(writer->stream) && is_file) {
 		static const char block[FILE_CHUNK_SIZE];
 

@@ -14,7 +14,7 @@ int gp_file_read(const char *path, size_t size_max, char **ret_text, size_t *ret
 /* Writes beside path and renames on success. "-" is standard output. */
 struct gp_file_writer {
 	FILE *stream;
-	bool hurried; /* set after open: nobody waits for the disk; should the machine crash, the file may be empty */
+	bool hurried; /* set after open: no fsync; if the machine crashes, the file may be empty */
 	char path[4096], temporary[4128];
 };
 int gp_file_open(struct gp_file_writer *writer, const char *path, struct gp_error *error);

@@ -19,7 +19,7 @@ const char *gp_http_reason(int status)
 	}
 }
 
-/* The empty line after the headers: whether it is there. */
+/* Whether the request has the empty line after the headers. */
 static bool http_is_whole(const char *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {

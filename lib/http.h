@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first line of an HTTP request from a stranger, and when a request is whole. Never more than that: whoever serves
- * one text needs no header. */
+/* Parses the first line of an HTTP request from an untrusted client, and finds when a request is complete. It reads no
+ * headers: a server with one text needs none. */
 #ifndef GP_LIB_HTTP_H
 #define GP_LIB_HTTP_H
 
@@ -15,8 +15,7 @@ struct gp_http_request {
 	char path[GP_HTTP_PATH_SIZE]; /* begins with '/', printable, without the query */
 };
 
-/* 0: more must come; 200: whole, and *ret_request is set; else the status to refuse it with: 400, 405, 414, 431, 505.
- */
+/* 0: incomplete; 200: complete, and *ret_request is set; else the status to refuse it with: 400, 405, 414, 431, 505. */
 int gp_http_parse(const char *bytes, size_t size, struct gp_http_request *ret_request);
 const char *gp_http_reason(int status);
 

@@ -18,9 +18,8 @@
 #define GP_INI_LINE_SIZE 4096u /* bytes of one line with its NUL */
 #define GP_INI_NAME_SIZE 128u  /* of a section or an entry name with its NUL */
 
-/* Called per entry. Returns 0 or a negative errno after filling error (without the file:line prefix, which is
- * added). A section line itself is reported once with name = value = NULL. Entries before the first section have
- * section "". */
+/* Called for each entry. Returns 0, or a negative errno after filling error; gp_ini_parse() puts file:line in front.
+ * Each section line is reported once with name = value = NULL. Entries before the first section have section "". */
 typedef int (*gp_ini_handler)(void *context, const char *section, const char *name, const char *value, uint32_t line,
 			      struct gp_error *error);
 int gp_ini_parse(const char *text, size_t text_size, const char *file_name, gp_ini_handler handler, void *context,

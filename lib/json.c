@@ -2,8 +2,12 @@
 /* Owns the reading of JSON (RFC 8259): tokens, commas, depth. Never allocates and never turns a number into a float. */
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 #include "lib/json.h"
 #include "lib/utf8.h"
+
+#define JSON_NOT_FINITE \
+	"NaN and Infinity are not JSON: put null there (sed -E 's/([:[,] *)-?(NaN|Infinity)/\\1null/gI')"
 
 void gp_json_init(struct gp_json *json, const char *text, size_t text_size, const char *file_name)
 {
@@ -20,7 +24,7 @@ static int json_refuse(const struct gp_json *json, struct gp_error *error, const
 	return gp_error_set(error, -EINVAL, "%s:%u: %s", json->file_name, json->line, what);
 }
 
-/* So many bytes are at hand from the offset on, or as many as there are. */
+/* Makes want bytes available from the offset on, or as many as there are. Returns how many. */
 static size_t json_ensure(struct gp_json *json, size_t want)
 {
 	if (json->text_size - json->offset < want && json->refill)
@@ -185,6 +189,13 @@ static int json_string(struct gp_json *json, struct gp_error *error)
 	return 0;
 }
 
+/* What Python and others write for a float that has no digits. */
+static bool json_is_not_finite(struct gp_json *json)
+{
+	return (json_ensure(json, 3) >= 3 && !strncasecmp(json->text + json->offset, "nan", 3)) ||
+	       (json_ensure(json, 8) >= 8 && !memcmp(json->text + json->offset, "Infinity", 8));
+}
+
 /* Takes digits into the string, at least one. */
 static int json_digits(struct gp_json *json, size_t *used, struct gp_error *error)
 {
@@ -236,6 +247,8 @@ static int json_number(struct gp_json *json, struct gp_error *error)
 	json->string[0] = '\0';
 	is_negative = json_take(json, &used, "-");
 	digits = json->string + used;
+	if (is_negative && json_is_not_finite(json))
+		return json_refuse(json, error, JSON_NOT_FINITE);
 	r = json_digits(json, &used, error);
 	if (r < 0)
 		return r;
@@ -279,6 +292,8 @@ static int json_word(struct gp_json *json, struct gp_error *error)
 			return 0;
 		}
 	}
+	if (json_is_not_finite(json))
+		return json_refuse(json, error, JSON_NOT_FINITE);
 	return json_refuse(json, error, json_peek(json) < 0 ? "the file ends in the middle" : "expected a value");
 }
 

@@ -90,7 +90,7 @@ void gp_json_writer_end(struct gp_json_writer *writer, char bracket)
 {
 	GP_ASSERT(writer->depth); /* as many ends as begins */
 	writer->depth--;
-	/* An empty one stays on its line. */
+	/* An empty object or array stays on its line. */
 	if (writer->need_comma)
 		json_writer_indent(writer);
 	writer->put(writer->context, &bracket, 1);

@@ -235,7 +235,7 @@ static int kfd_node(const char *folder, struct gp_kfd_node *node, struct gp_erro
 	snprintf(path, sizeof(path), "%s/properties", folder);
 	r = kfd_properties(path, node, error);
 	if (r == -EPERM || r == -EACCES) {
-		node->gpu_id = 0; /* a device cgroup hides it from us: it is not ours */
+		node->gpu_id = 0; /* a device cgroup hides the GPU from this process */
 		return 0;
 	}
 	if (r)

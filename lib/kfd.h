@@ -37,6 +37,6 @@ bool gp_kfd_is_compute(uint32_t type);                          /* as proc/PID/q
 uint64_t gp_kfd_cu_count(const struct gp_kfd_node *node);       /* GP_KFD_UNKNOWN where the file does not say */
 /* Processes that KFD can run at once before it takes turns among them (VMIDs); GP_KFD_UNKNOWN: gfx version unknown. */
 uint64_t gp_kfd_process_max(const struct gp_kfd_node *node);
-const char *gp_kfd_part_name(uint64_t device_id); /* as the part is sold; NULL: not in our table */
+const char *gp_kfd_part_name(uint64_t device_id); /* as the part is sold; NULL: not in the table */
 
 #endif

@@ -8,11 +8,11 @@
 #include <stddef.h>
 
 enum gp_klog_kind {
-	GP_KLOG_OVERSUBSCRIBED,    /* the runlist is */
+	GP_KLOG_OVERSUBSCRIBED,    /* the runlist is oversubscribed */
 	GP_KLOG_PREEMPTION_FAILED, /* a queue could not be stopped */
-	GP_KLOG_RESET,             /* of the device */
-	GP_KLOG_EVICTION,          /* a process's queues were stopped by the driver */
-	GP_KLOG_SCHEDULER,         /* text: which is at work */
+	GP_KLOG_RESET,             /* the device was reset */
+	GP_KLOG_EVICTION,          /* the driver stopped a process's queues */
+	GP_KLOG_SCHEDULER,         /* text: the scheduler in use */
 	GP_KLOG_QUEUE_CREATED
 };
 
@@ -22,8 +22,8 @@ struct gp_klog_pattern {
 	const char *text; /* NULL: the line itself */
 };
 
-/* The first of the table that fits; NULL: the line says nothing of this. */
+/* The first pattern that fits; NULL: none does. */
 const struct gp_klog_pattern *gp_klog_find(const char *line);
-bool gp_klog_is_driver(const char *line); /* it names AMD's driver or the runlist */
+bool gp_klog_is_driver(const char *line); /* the line names AMD's driver or the runlist */
 
 #endif

@@ -97,7 +97,7 @@ int gp_nvidia_parse_gpu(const char *text, const char *folder, struct gp_nvidia_g
 	return 0;
 }
 
-/* Instances of MIG have folders here; a GPU whose mode is on and that has none offers nothing to compute on. */
+/* MIG instances have folders here. A GPU with MIG on and without instances offers nothing to compute on. */
 static bool nvidia_has_mig(const char *root, const struct gp_nvidia_gpu *gpu)
 {
 	char path[NVIDIA_PATH_SIZE];

@@ -36,8 +36,8 @@ int gp_nvidia_read_gpu(const char *root, const char *folder, struct gp_nvidia_gp
  * -errno. */
 int gp_nvidia_topology(const char *root, struct gp_nvidia_driver *ret_driver, struct gp_nvidia_gpu *gpus,
 		       uint32_t count, struct gp_error *error);
-/* A process of MPS runs: its number, or 0. */
+/* The pid of a running process of MPS, or 0. */
 pid_t gp_nvidia_mps(const char *root);
-bool gp_nvidia_is_here(const char *root); /* has at least one GPU */
+bool gp_nvidia_is_here(const char *root); /* root has at least one GPU */
 
 #endif

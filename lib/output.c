@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the check of standard output at the end of a program. Never changes what is printed. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static struct {
 	bool is_reported;
 } output;
 
-/* Negative errno, or 0. A write that failed long ago left no reason: one more byte fails for the same. */
+/* Negative errno, or 0. A write that failed earlier left no errno: writing one more byte fails for the same reason. */
 static int output_flush(void)
 {
 	errno = 0;
@@ -35,8 +36,17 @@ static void output_end(void)
 	_exit(output.status);
 }
 
+void gp_output_reserve(void)
+{
+	/* Opened in the wrong direction: reading and writing still fail with EBADF, as on a closed descriptor. */
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
 void gp_output_start(const char *program, int status)
 {
+	gp_output_reserve();
 	output.program = program;
 	output.status = status;
 	(void)atexit(output_end);

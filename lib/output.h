@@ -5,8 +5,13 @@
 
 #include "lib/error.h"
 
-/* Called first in main(). At exit standard output is flushed. If that fails (a full disk), `program` says so on
- * standard error, and the exit status becomes `status`. */
+/* Keeps the numbers of standard input, output and error: a socket that is opened later never gets the number of a
+ * closed one, so that no line printed reaches the other end of that socket. A program that is executed finds them
+ * closed, as before. */
+void gp_output_reserve(void);
+
+/* Called first in main(). Reserves the numbers, as above. At exit standard output is flushed. If that fails (a full
+ * disk), `program` says so on standard error, and the exit status becomes `status`. */
 void gp_output_start(const char *program, int status);
 
 /* Fills the error with the reason why standard output failed and returns its negative errno. It counts as

@@ -56,7 +56,7 @@ size_t gp_plain_text(struct gp_plain *plain, const char *text, size_t text_size,
 	for (size_t i = 0; i < text_size; i++) {
 		unsigned char byte = (unsigned char)text[i];
 
-		/* The one before never became whole. */
+		/* The character before was incomplete. */
 		if ((byte < 0x80 || byte >= 0xc0) && plain->count)
 			to[used++] = '?';
 		if (byte < 0x80) {

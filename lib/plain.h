@@ -10,22 +10,22 @@
 /* The environment (LC_ALL, LC_CTYPE, LANG) names a locale without UTF-8, or none. */
 bool gp_plain_is_needed(void);
 
-/* Part of a text that was cut anywhere; zeroes before the first part. */
+/* What is left of a text that arrives in parts, cut anywhere; all zeros before the first part. */
 struct gp_plain {
-	char bytes[4]; /* of a character that is not whole yet */
+	char bytes[4]; /* of a character that is not complete yet */
 	size_t count, want;
 };
 
 /* Writes at most text_size + 1 bytes to `to` (text_size if nothing is left of an earlier part; then it may be `text`)
- * and returns how many. Each character takes as many columns as before, but for wide ones: µs becomes us, × becomes x;
- * what has no likeness becomes a question mark. */
+ * and returns how many. Each character takes as many columns as before, except wide ones: µs becomes us, × becomes x; a
+ * character without a likeness becomes a question mark. */
 size_t gp_plain_text(struct gp_plain *plain, const char *text, size_t text_size, char *to);
 
 /* Columns to write in: COLUMNS if it is set, those of the terminal if standard output is one, else `otherwise`. */
 uint32_t gp_plain_width(uint32_t otherwise);
 
-/* From now on what is printed to standard output is plain, if that is a terminal and its locale has no UTF-8. Pipes
- * and files get UTF-8 always. */
+/* From now on the text printed to standard output is plain, if that is a terminal and its locale has no UTF-8. Pipes
+ * and files always get UTF-8. */
 void gp_plain_stdout(void);
 
 #endif

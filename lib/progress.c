@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the progress bar. Never reads a clock and never writes where nobody looks. */
+/* Owns the progress bar. Never reads a clock, and writes only to a terminal. */
 #include <string.h>
 #include <unistd.h>
 #include "lib/progress.h"
 
-#define PROGRESS_QUIET_MS    1000u /* what is over by then needs no bar */
+#define PROGRESS_QUIET_MS    1000u /* a run that ends by then needs no bar */
 #define PROGRESS_INTERVAL_MS 100u
 #define PROGRESS_CELLS       30u
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A progress bar on standard error, for a person: only on a terminal, only for what takes longer than a second. */
+/* A progress bar on standard error, for a person: only on a terminal, only for runs longer than a second. */
 #ifndef GP_LIB_PROGRESS_H
 #define GP_LIB_PROGRESS_H
 
@@ -16,8 +16,8 @@ struct gp_progress {
 
 /* Silent unless stream is a terminal. */
 void gp_progress_init(struct gp_progress *progress, FILE *stream, const char *label);
-/* done of total, elapsed_ms of wall time since the start: the caller reads the clock, so that what is simulated
- * never does. Draws at most ten times a second. */
+/* done of total, elapsed_ms of wall time since the start. The caller reads the clock, so that simulations never do.
+ * Draws at most ten times a second. */
 void gp_progress_update(struct gp_progress *progress, uint64_t done, uint64_t total, uint64_t elapsed_ms);
 /* Wipes the bar, so that nothing of it stays above the result. */
 void gp_progress_clear(struct gp_progress *progress);

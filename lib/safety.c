@@ -196,7 +196,7 @@ static void safety_first_line(const char *path, char *ret_line, size_t size)
 	ret_line[strcspn(ret_line, "\n")] = '\0';
 }
 
-/* "0x00000080", as amdgpu writes it. 0: there is no such firmware. */
+/* Reads "0x00000080", as amdgpu writes it. A 0 there means that there is no such firmware. */
 static uint64_t safety_firmware(const struct gp_kfd_node *node, const char *sysfs, const char *which)
 {
 	char path[256], line[32];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Combinations of part, firmware, kernel and ROCm on which preempting is known to hang or to reset the GPU, as files of
- * data (share/safety/NAME.ini): what happens, what we do about it, and who says so. The daemon obeys them, `doctor`
- * tells of them. A part that no file names is as any other.
+ * data (share/safety/NAME.ini): what happens, what the daemon does about it, and the source. The daemon obeys them,
+ * `doctor` reports them. A part that no file names has no restriction.
  */
 #ifndef GP_LIB_SAFETY_H
 #define GP_LIB_SAFETY_H
@@ -24,8 +24,8 @@
 #define GP_SAFETY_OVERRULED "safety/%s is overruled"
 
 enum gp_safety_action {
-	GP_SAFETY_REFUSE, /* the GPU is not scheduled */
-	GP_SAFETY_SUBMIT, /* nothing that runs is stopped: doorbells are held back */
+	GP_SAFETY_REFUSE, /* the daemon does not schedule the GPU */
+	GP_SAFETY_SUBMIT, /* the daemon stops nothing that runs: it holds back doorbells */
 	GP_SAFETY_LIMIT,  /* preempting takes at most so much of the time */
 };
 
@@ -57,12 +57,12 @@ struct gp_safety_part {
 /* One file's text. -EINVAL and "file:line: …", or what is missing. */
 int gp_safety_parse(const char *text, size_t size, const char *name, struct gp_safety_entry *ret_entry,
 		    struct gp_error *error);
-/* All files of the data tree. No folder: an empty table. A bad file is left out and named in bad: the others still
- * protect their parts, and whoever reads the table reports it. */
+/* Reads all files of the data tree. No folder: an empty table. A bad file is left out and named in bad: the others
+ * still protect their parts, and the caller reports the bad one. */
 int gp_safety_read(struct gp_safety *ret_safety, struct gp_error *error);
-/* What this machine says of a GPU. sysfs: "/sys", but in tests. */
+/* Finds the versions for a GPU of this machine. sysfs: "/sys", but in tests. */
 void gp_safety_look(const struct gp_kfd_node *node, const char *sysfs, struct gp_safety_part *ret_part);
-/* Root has accepted what this entry says may happen. */
+/* Root has accepted what may happen according to this entry. */
 void gp_safety_overrule(struct gp_safety *safety, const char *name);
 bool gp_safety_is_about(const struct gp_safety_entry *entry, const struct gp_safety_part *part);
 /* The strictest that fits and is not overruled; of equals the first by name. NULL: none. */

@@ -11,8 +11,8 @@
  * (stray or missing continuation, overlong, surrogate, above U+10FFFF). ret_code may be NULL. */
 size_t gp_utf8_decode(const char *text, size_t text_size, uint32_t *ret_code);
 
-/* A terminal would obey it, or read backwards: control characters (C0, DEL, C1), line and paragraph separators, and the
- * marks that change the reading direction. */
+/* Whether the character would control a terminal or change the reading direction: control characters (C0, DEL, C1),
+ * line and paragraph separators, and the marks of direction. */
 bool gp_utf8_is_harmful(uint32_t code);
 
 /* Columns on a terminal: combining marks take none, East Asian wide ranges two, everything else one. A byte that is

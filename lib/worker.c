@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the threads, which lanes wait for one, and which have one. Never waits for a call but in gp_worker_stop(). */
+/* Owns the threads, the lanes that wait for a thread and those that have one. Waits for a call only in
+ * gp_worker_stop(). */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static bool worker_may_begin(const struct gp_worker *worker, struct gp_lane *lan
 	return all < config->limited_max && (own < config->limited_owner_max || !lane->owner);
 }
 
-/* The first that may begin has a thread now: its caller. NULL: none may. */
+/* Gives the calling thread to the first lane that may begin. NULL: none may. */
 static struct gp_lane *worker_begin(struct gp_worker *worker)
 {
 	struct gp_lane **at = &worker->ready, *lane;
@@ -97,17 +98,17 @@ static void worker_end(struct gp_worker *worker, struct gp_lane *lane)
 	} else if (config->collects && !is_left && !worker->stopping) {
 		lane->next = worker->done;
 		__atomic_store_n(&worker->done, lane, __ATOMIC_RELEASE);
-		/* Full is as good as written. */
+		/* A full eventfd wakes the reader too. */
 		if (config->notify_fd >= 0 && write(config->notify_fd, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0)
 			(void)0;
 	} else if (config->idle) {
 		config->idle(config->context, lane);
 	}
-	if (worker->ready && (config->limited_max || config->may_begin)) /* another may begin now */
+	if (worker->ready && (config->limited_max || config->may_begin)) /* another lane may begin now */
 		pthread_cond_broadcast(&worker->wake);
 }
 
-/* Until there is work; where a lane may not begin yet, also until what it waits for is late. */
+/* Waits until there is work. If a lane may not begin yet, waits only until what it waits for is late. */
 static void worker_wait(struct gp_worker *worker)
 {
 	struct timespec until;
@@ -122,7 +123,7 @@ static void worker_wait(struct gp_worker *worker)
 	pthread_cond_clockwait(&worker->wake, &worker->lock, CLOCK_MONOTONIC, &until);
 }
 
-/* With a lane that has a thread: the caller. */
+/* Runs one job of a lane on the calling thread. */
 static void worker_run(struct gp_worker *worker, struct gp_lane *lane)
 {
 	const struct gp_worker_config *config = &worker->config;
@@ -176,7 +177,7 @@ static void *worker_thread(void *context)
 		worker->waiting_count--;
 		if (!lane)
 			break;
-		if (worker->ready) /* another watches what still waits */
+		if (worker->ready) /* another thread shall watch the lanes that wait */
 			pthread_cond_signal(&worker->wake);
 		worker_run(worker, lane);
 	}
@@ -188,7 +189,7 @@ static void *worker_thread(void *context)
 	return NULL;
 }
 
-/* Signals are the decision thread's. */
+/* The thread blocks all signals: they are for the decision thread. */
 static bool worker_start_thread(struct gp_worker *worker)
 {
 	sigset_t all, before;
@@ -237,14 +238,14 @@ bool gp_worker_stop(struct gp_worker *worker, uint64_t wait_ns)
 
 	if (!worker)
 		return true;
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until); /* CLOCK_REALTIME may be set back meanwhile */
 	wait_ns += (uint64_t)until.tv_nsec;
 	until = (struct timespec){ until.tv_sec + (time_t)(wait_ns / 1000000000ull), (long)(wait_ns % 1000000000ull) };
 	pthread_mutex_lock(&worker->lock);
 	worker->stopping = true;
 	pthread_cond_broadcast(&worker->wake);
 	while (worker->thread_count && !is_late)
-		is_late = pthread_cond_timedwait(&worker->ended, &worker->lock, &until) != 0;
+		is_late = pthread_cond_clockwait(&worker->ended, &worker->lock, CLOCK_MONOTONIC, &until) != 0;
 	has_ended = !worker->thread_count;
 	worker->is_orphan = !has_ended;
 	pthread_mutex_unlock(&worker->lock);

@@ -69,6 +69,7 @@ struct gp_analysis {
 
 	struct analysis_layers layers;
 	struct gp_busy calls_or_gpu;
+	uint64_t idle_before_ns, idle_behind_ns; /* without calls and work: before the first work, since the last */
 	uint64_t layer_calls[GP_REPORT_LAYER_COUNT];
 	struct gp_busy layer_unions[GP_REPORT_LAYER_COUNT];
 
@@ -153,6 +154,10 @@ bool gp_who_pid(const struct gp_analysis *analysis, uint32_t track, uint64_t *re
 int gp_calls_init(struct gp_analysis *analysis, struct gp_error *error);
 void gp_calls_fini(struct gp_analysis *analysis);
 int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error);
+/* Work starts that was submitted before a call began which is now in its second half: that call stood behind the work,
+ * and behind whatever held it up, which may lie before the trace. */
+void gp_calls_behind(struct gp_analysis *analysis, const struct gp_trace_record *record,
+		     const struct gp_launch *launch);
 int gp_calls_close_until(struct gp_analysis *analysis, uint64_t now_ns, struct gp_error *error);
 
 /* engines.c */
@@ -209,6 +214,9 @@ bool gp_facts_counts(const struct gp_analysis *analysis, const struct gp_kept_fa
 uint64_t gp_facts_count(const struct gp_analysis *analysis, enum gp_fact_kind kind);
 uint64_t gp_facts_first_ns(const struct gp_analysis_facts *facts); /* of those with a time; 0: none has one */
 int gp_facts_warn(struct gp_analysis *analysis);
+
+/* collectives.c */
+void gp_collectives(struct gp_analysis *analysis);
 
 /* figures.c, checks.c, rules.c, timeline.c */
 int gp_figures(struct gp_analysis *analysis, struct gp_error *error);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include "report/analysis.h"
 
+#define CALLS_BEHIND_MAX 64u /* open calls that late work is held against */
+
 static enum gp_report_layer_id calls_layer(uint8_t layer)
 {
 	switch (layer) {
@@ -241,7 +243,8 @@ int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *rec
 		/* What a nested call launches, the outermost one waits for. */
 		call->before_node = analysis->open[call->parent].before_node;
 	}
-	call->compute_before_ns = gp_busy_until(&analysis->compute, record->start_ns);
+	/* A copy waits for kernels of its own process: others' run on other devices, or beside it. */
+	call->compute_before_ns = gp_busy_until(&analysis->processes[thread->process].compute, record->start_ns);
 	call->is_blind = (flags & NAME_WAIT) || (call->is_sync && !(flags & NAME_ALLOC) && !analysis->has_begun);
 	analysis->has_begun |= call->is_launch || (flags & (NAME_SETUP | NAME_ALLOC));
 	if (call->is_outer && call->is_copy)
@@ -252,16 +255,28 @@ int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *rec
 	call->is_launch &= call->is_outer || !analysis->open[call->parent].is_launch;
 	if (call->is_outer || call->layer == GP_LAYER_HIP)
 		calls_count_sync(analysis, thread, call);
-	if (call->layer == GP_LAYER_HIP) {
-		analysis->cuda_call_count += !!(flags & NAME_CUDA);
-		analysis->hip_call_count += !!(flags & NAME_HIP);
-	}
+	analysis->cuda_call_count += call->layer == GP_LAYER_HIP && (flags & NAME_CUDA);
+	analysis->hip_call_count += call->layer == GP_LAYER_HIP && (flags & NAME_HIP);
 	if (call->has_correlation && (flags & NAME_SUBMIT))
 		calls_remember(analysis, record, call);
 	call->next_free = thread->top; /* the call below, while this one is open */
 	thread->top = slot;
 	calls_heap_push(analysis, slot);
 	return 0;
+}
+
+void gp_calls_behind(struct gp_analysis *analysis, const struct gp_trace_record *record, const struct gp_launch *launch)
+{
+	uint32_t count = analysis->heap_count < CALLS_BEHIND_MAX ? analysis->heap_count : CALLS_BEHIND_MAX;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct analysis_call *call = &analysis->open[analysis->heap[i]];
+
+		if ((call->is_sync || call->is_copy) && launch->start_ns < call->start_ns &&
+		    analysis->threads[call->thread].process == launch->process &&
+		    record->start_ns > call->start_ns + (call->end_ns - call->start_ns) / 2)
+			call->is_blind = true;
+	}
 }
 
 static int calls_close_outer(struct gp_analysis *analysis, struct analysis_call *call, struct gp_stat *stat,
@@ -293,7 +308,8 @@ static int calls_close_outer(struct gp_analysis *analysis, struct analysis_call 
 		gp_spread_add(stat->later, duration - engine);
 	}
 	if (call->is_copy)
-		analysis->copy_wait_ns += gp_busy_until(&analysis->compute, call->end_ns) - call->compute_before_ns;
+		analysis->copy_wait_ns += gp_busy_until(&analysis->processes[thread->process].compute, call->end_ns) -
+					  call->compute_before_ns;
 	if (waited != GP_ANALYSIS_NO_NODE) {
 		node.before = waited;
 		node.is_waited = true;

@@ -92,8 +92,8 @@ static void engines_tail(struct gp_analysis *analysis, const struct gp_trace_rec
 /* What large copies show of the link between host and device. */
 static void engines_link(struct gp_analysis *analysis, const struct gp_trace_record *record)
 {
-	static const char *const to[] = { "HtoD", "HOST_TO_DEVICE", "HostToDevice", "Host -> Device", NULL };
-	static const char *const from[] = { "DtoH", "DEVICE_TO_HOST", "DeviceToHost", "Device -> Host", NULL };
+	static const char *const to[] = { "HtoD", "HOST_TO_DEVICE", "HostToDevice", "Host -> Device", "H2D", NULL };
+	static const char *const from[] = { "DtoH", "DEVICE_TO_HOST", "DeviceToHost", "Device -> Host", "D2H", NULL };
 	const char *name = gp_names_get(&analysis->store->names, record->name);
 	uint64_t ns = record->end_ns - record->start_ns, size = record->dispatch_or_size;
 	struct analysis_link *link = NULL;
@@ -165,6 +165,7 @@ static void engines_device(struct gp_analysis *analysis, const struct gp_trace_r
 		bool is_collective = gp_analysis_name_flags(analysis, record->name) & NAME_COLLECTIVE;
 
 		analysis->collective_count += is_collective;
+		device->collective_count += is_collective;
 		gp_busy_add(is_collective ? &device->collective : &device->other, record->start_ns, record->end_ns);
 		if (device->last_kernel_end_ns && record->start_ns > device->last_kernel_end_ns)
 			gp_spread_add(&analysis->kernel_gap, record->start_ns - device->last_kernel_end_ns);
@@ -180,6 +181,8 @@ static void engines_device(struct gp_analysis *analysis, const struct gp_trace_r
 		gp_rhythm_idle(analysis, analysis->gpu.end_ns, record->start_ns);
 	gp_busy_add(&analysis->gpu, record->start_ns, record->end_ns);
 	gp_busy_add(&analysis->processes[queue->process].gpu, record->start_ns, record->end_ns);
+	if (is_kernel)
+		gp_busy_add(&analysis->processes[queue->process].compute, record->start_ns, record->end_ns);
 	share = engines_share(device->processes, &device->process_count, queue->process);
 	if (share)
 		gp_busy_add(share, record->start_ns, record->end_ns);
@@ -236,6 +239,8 @@ int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *g
 		return gp_error_set(error, -ENOMEM, "not enough memory");
 	launch = gp_launches_join(analysis, queue->process, record);
 	engines_size(record, launch);
+	if (launch)
+		gp_calls_behind(analysis, record, launch);
 	if (is_kernel) {
 		analysis->processes[queue->process].kernels++;
 		gp_spread_add(&analysis->run, record->end_ns - record->start_ns);

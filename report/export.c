@@ -33,6 +33,7 @@ static int export_event(struct gp_analysis *analysis, const struct gp_trace_reco
 		track->is_engine ? analysis->queues[event.track].process : analysis->threads[event.track].process;
 	event.device_index = track->is_engine ? analysis->queues[event.track].device_index : 0;
 	process = &analysis->processes[event.process_index];
+	event.rank = process->rank;
 	event.has_pid = process->has_pid;
 	event.pid = process->pid;
 	event.has_tid = track->known & GP_KNOWN_TID;

@@ -7,14 +7,15 @@
 #include "lib/units.h"
 #include "report/analysis.h"
 
-#define FIGURES_GAP_LAUNCHES 10u     /* a gap of up to so many launches may be one of launching */
+#define FIGURES_GAP_LAUNCHES 10u /* a gap of up to so many launches may be one of launching */
+#define FIGURES_XLA          "Chrome JSON of XLA"
 #define FIGURES_COLD_MIN_NS  100000u /* a first call that cost less than 0.1 ms more is not worth a row */
 
 /* Formats whose reader was never tried on a file of the tool itself, only on generated ones. */
 static bool figures_is_unproven(const char *format)
 {
 	static const char *const formats[] = {
-		"rocpd", "rocprofv3 JSON", "rocprofv3 agent_info CSV", "rocprof v2 CSV", "CSV", "ftrace", "dmesg", NULL
+		"rocprofv3 agent_info CSV", "rocprof v2 CSV", FIGURES_XLA, "CSV", "ftrace", "dmesg", NULL
 	};
 
 	for (size_t i = 0; formats[i] && format; i++)
@@ -41,7 +42,8 @@ static int figures_files(struct gp_analysis *analysis)
 							    .left_out = file->left_out,
 							    .left_out_row = file->left_out_row,
 							    .is_unproven = figures_is_unproven(file->format) };
-		report->has_stream_queues |= file->format && !strcmp(file->format, "Chrome JSON of PyTorch");
+		report->has_stream_queues |= file->format && (!strcmp(file->format, "Chrome JSON of PyTorch") ||
+							      !strcmp(file->format, FIGURES_XLA));
 		if (file->left_out &&
 		    gp_warn(report,
 			    "%s: %" PRIu64 " %s left out: without a time, or with an end before the start; the "
@@ -93,6 +95,7 @@ static int figures_threads(struct gp_analysis *analysis)
 		report->thread_count++;
 		thread->has_pid = analysis->processes[from->process].has_pid;
 		thread->pid = analysis->processes[from->process].pid;
+		thread->rank = analysis->processes[from->process].rank;
 		thread->has_tid = from->has_tid;
 		thread->tid = from->tid;
 		thread->calls = from->calls;
@@ -118,6 +121,7 @@ static int figures_processes(struct gp_analysis *analysis)
 
 		process->has_pid = from->has_pid;
 		process->pid = from->pid;
+		process->rank = from->rank;
 		process->calls = from->calls;
 		process->kernels = from->kernels;
 		process->copies = from->copies;
@@ -133,6 +137,8 @@ static int figures_compare_queues(const void *a, const void *b)
 {
 	const struct gp_report_queue *x = a, *y = b;
 
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
 	if (x->has_device != y->has_device)
 		return x->has_device ? -1 : 1;
 	if (x->device != y->device)
@@ -159,6 +165,7 @@ static int figures_queues(struct gp_analysis *analysis)
 			.is_copy = from->is_copy,
 			.has_pid = analysis->processes[from->process].has_pid,
 			.pid = analysis->processes[from->process].pid,
+			.rank = analysis->devices[from->device_index].rank,
 			.has_device = from->has_device,
 			.device = from->device,
 			.has_queue = from->has_queue,
@@ -179,7 +186,8 @@ static int figures_queues(struct gp_analysis *analysis)
 		const struct analysis_device *from = &analysis->devices[i];
 
 		report->devices[report->device_count++] =
-			(struct gp_report_device){ .has_device = from->has_device,
+			(struct gp_report_device){ .rank = from->rank,
+						   .has_device = from->has_device,
 						   .device = from->device,
 						   .has_cu_count = from->has_cu_count,
 						   .has_kernels = from->compute.is_used,
@@ -211,6 +219,7 @@ static void figures_name(const struct gp_analysis *analysis, const struct gp_sta
 		.is_kernel = stat->layer == GP_LAYER_KERNEL,
 		.has_pid = process->has_pid,
 		.pid = process->pid,
+		.rank = process->rank,
 		.count = stat->spread.count,
 		.total_ns = stat->spread.sum_ns,
 		.self_ns = stat->self_ns,
@@ -358,11 +367,13 @@ static void figures_totals(struct gp_analysis *analysis)
 	report->gpu_busy_ns = gp_busy_total(&analysis->gpu);
 	report->compute_ns = gp_busy_total(&analysis->compute);
 	report->copy_ns = gp_busy_total(&analysis->copy);
-	/* Ranges may reach beyond: what was before the first call and behind the last work is not known to be idle. */
+	/* Ranges may reach beyond the first and last call or work: that time is not known to be idle. */
 	report->idle_alone_ns = analysis->calls_or_gpu.is_used ?
 					analysis->calls_or_gpu.end_ns - analysis->calls_or_gpu.first_ns -
 						gp_busy_total(&analysis->calls_or_gpu) :
 					0;
+	report->idle_before_ns = analysis->idle_before_ns;
+	report->idle_behind_ns = analysis->idle_behind_ns;
 	report->kernel_count = analysis->run.count;
 	report->copy_count = analysis->copy_time.count;
 	report->launch_count = analysis->launch_count;
@@ -430,16 +441,7 @@ static void figures_traffic(struct gp_analysis *analysis)
 	if (report->alloc_call_ns > gp_busy_total(&analysis->alloc_calls))
 		report->alloc_call_ns = gp_busy_total(&analysis->alloc_calls);
 	report->copy_wait_ns = analysis->copy_wait_ns;
-	report->collective_count = analysis->collective_count;
-	for (uint32_t i = 0; i < analysis->device_count; i++) {
-		const struct analysis_device *device = &analysis->devices[i];
-		uint64_t exposed = gp_busy_total(&device->compute) - gp_busy_total(&device->other);
-
-		if (!device->collective.is_used || exposed < report->exposed_ns)
-			continue;
-		report->exposed_ns = exposed;
-		report->collective_ns = gp_busy_total(&device->collective);
-	}
+	gp_collectives(analysis);
 	for (int i = 0; i < 2; i++)
 		report->links[i] = (struct gp_report_link){ .count = analysis->links[i].count,
 							    .size = analysis->links[i].size,
@@ -472,6 +474,47 @@ static int figures_summaries(struct gp_analysis *analysis)
 	return 0;
 }
 
+static int figures_warn_ranks(struct gp_report *report, const struct gp_store *store)
+{
+	uint32_t unranked = 0;
+	int r;
+
+	if (!store->has_ranks)
+		return 0;
+	r = gp_warn(report,
+		    "the files are of several ranks: \"3:0\" is process or device 0 of rank 3; the clocks of ranks "
+		    "on different machines may differ");
+	for (uint32_t i = 0; i < store->file_count; i++)
+		unranked += store->files[i].events && !store->files[i].rank;
+	if (unranked)
+		r |= gp_warn(report, "%" PRIu32 " of the files %s no rank: devices of the same number are one there",
+			     unranked, gp_units_word(unranked, "says", "say"));
+	return r;
+}
+
+/* Profiles of XLA name neither their process nor their host. The second file of a run repeats the first. */
+static int figures_warn_xla(struct gp_report *report, const struct gp_store *store)
+{
+	uint64_t count = 0, largest = 0, all = 0;
+
+	for (uint32_t i = 0; i < store->file_count; i++) {
+		const struct gp_store_file *file = &store->files[i];
+
+		if (!file->format || strcmp(file->format, FIGURES_XLA))
+			continue;
+		count++;
+		all += file->events;
+		largest = file->events > largest ? file->events : largest;
+	}
+	if (count < 2 || report->duplicate_count >= all - largest)
+		return 0;
+	return gp_warn(report,
+		       "%" PRIu64
+		       " files of XLA say neither process nor host: devices of the same number are one here. "
+		       "Give one host's file at a time",
+		       count);
+}
+
 static int figures_warn(struct gp_analysis *analysis)
 {
 	struct gp_report *report = analysis->report;
@@ -493,6 +536,8 @@ static int figures_warn(struct gp_analysis *analysis)
 			     analysis->open_overflow, gp_units_word(analysis->open_overflow, "call is", "calls are"));
 	if (analysis->stats.folded || store->names.folded)
 		r |= gp_warn(report, "there are too many different names to tell them all apart; the totals hold");
+	r |= figures_warn_ranks(report, store);
+	r |= figures_warn_xla(report, store);
 	for (uint32_t i = 0; i < store->file_count; i++) {
 		if (!store->files[i].events)
 			continue;

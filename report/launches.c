@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include "report/analysis.h"
 
-#define LAUNCHES_MAX   131072u /* remembered; the oldest makes room */
-#define LAUNCHES_SLOTS 262144u
+#define LAUNCHES_MAX       131072u /* remembered; the oldest makes room */
+#define LAUNCHES_SLOTS     262144u
+#define LAUNCHES_PROCESSES 64u /* that are asked whether they launched work which names no process */
 
 struct analysis_launches {
 	uint64_t count;
@@ -69,6 +70,25 @@ const struct gp_launch *gp_launches_find(const struct gp_analysis *analysis, uin
 	return NULL;
 }
 
+/* Merged files have several processes, and work that names none: its correlation tells, if only one process has it. */
+static const struct gp_launch *launches_find_any(const struct gp_analysis *analysis, uint32_t process,
+						 const struct gp_trace_record *record)
+{
+	const struct gp_launch *found = NULL;
+
+	for (uint32_t i = 0; i < analysis->process_count && i < LAUNCHES_PROCESSES; i++) {
+		const struct gp_launch *launch;
+
+		if (analysis->processes[i].rank != analysis->processes[process].rank)
+			continue;
+		launch = gp_launches_find(analysis, i, record->correlation, record->start_ns);
+		if (launch && found)
+			return NULL;
+		found = launch ? launch : found;
+	}
+	return found;
+}
+
 const struct gp_launch *gp_launches_join(struct gp_analysis *analysis, uint32_t process,
 					 const struct gp_trace_record *record)
 {
@@ -76,7 +96,9 @@ const struct gp_launch *gp_launches_join(struct gp_analysis *analysis, uint32_t 
 
 	if (!(record->known & GP_KNOWN_CORRELATION))
 		return NULL;
-	launch = gp_launches_find(analysis, process, record->correlation, record->start_ns);
+	launch = analysis->processes[process].has_pid ?
+			 gp_launches_find(analysis, process, record->correlation, record->start_ns) :
+			 launches_find_any(analysis, process, record);
 	if (!launch)
 		return NULL;
 	analysis->joined_kernel_count += record->layer == GP_LAYER_KERNEL;

@@ -56,6 +56,10 @@ static int load_fact(void *context, const struct gp_fact *fact, struct gp_error 
 	struct gp_kept_fact *kept;
 
 	(void)error;
+	if (fact->kind == GP_FACT_RANK) {
+		gp_store_rank(&run->store, fact->value);
+		return 0;
+	}
 	run->facts.counts[fact->kind]++;
 	run->facts.sums[fact->kind] += fact->value;
 	if (fact->value > run->facts.largest[fact->kind])

@@ -128,7 +128,7 @@ static int main_write_file(const struct gp_report *report, const char *path,
 	errno = 0;
 	r = view(writer.stream, report);
 	if (r)
-		gp_error_set(error, r, "cannot write %s: %s", path, strerror(errno ? errno : -r));
+		gp_error_set(error, r, "cannot write to %s: %s", writer.path, strerror(errno ? errno : -r));
 	else
 		r = gp_file_commit(&writer, error);
 	gp_file_abandon(&writer);
@@ -202,7 +202,7 @@ static int main_compare_file(const struct gp_report *reports, const char *path,
 	errno = 0;
 	r = view(writer.stream, &reports[0], &reports[1]);
 	if (r)
-		gp_error_set(error, r, "cannot write %s: %s", path, strerror(errno ? errno : -r));
+		gp_error_set(error, r, "cannot write to %s: %s", writer.path, strerror(errno ? errno : -r));
 	else
 		r = gp_file_commit(&writer, error);
 	gp_file_abandon(&writer);

@@ -38,8 +38,9 @@ struct analysis_thread {
 
 struct analysis_process {
 	bool has_pid;
+	uint32_t rank; /* number + 1; 0: the files are not of several ranks, or say none */
 	uint64_t pid, calls, kernels, copies, behind_ns, behind_count;
-	struct gp_busy gpu;
+	struct gp_busy gpu, compute;
 	uint32_t queues;
 };
 
@@ -89,9 +90,11 @@ struct analysis_share {
 };
 struct analysis_device {
 	bool has_device;
+	uint32_t rank; /* whose number it is, as of a process */
 	uint64_t device, kernel_sum_ns, first_ns, last_ns;
 	struct gp_busy compute, copy, all;
 	struct gp_busy collective, other; /* kernels that are collectives, and those that are not */
+	uint64_t collective_count;
 	struct analysis_share processes[GP_ANALYSIS_SHARED], priorities[GP_ANALYSIS_SHARED];
 	uint32_t process_count, priority_count, queues;
 	bool has_cu_count;

@@ -83,7 +83,7 @@ static void timeline_queue_lanes(struct timeline *timeline)
 {
 	struct gp_analysis *analysis = timeline->analysis;
 	struct gp_report *report = analysis->report;
-	char id[22], queue_id[22], pid[22], process[34];
+	char id[22], queue_id[22], pid[22], process[34], rank[24];
 	uint32_t users = 0;
 
 	for (uint32_t i = 0; i < analysis->process_count; i++)
@@ -94,13 +94,16 @@ static void timeline_queue_lanes(struct timeline *timeline)
 		bool has_number = queue->has_queue || !queue->is_copy;
 
 		timeline->queue_lane[i] = timeline_lane(timeline, queue->is_copy ? GP_LANE_COPY : GP_LANE_KERNEL);
+		rank[0] = '\0';
+		if (owner->rank)
+			(void)snprintf(rank, sizeof(rank), "rank %" PRIu32 ", ", owner->rank - 1);
 		(void)timeline_id(queue->has_device, queue->device, id, sizeof(id));
 		(void)timeline_id(queue->has_queue, queue->queue, queue_id, sizeof(queue_id));
 		(void)snprintf(process, sizeof(process), ", process %s",
 			       timeline_id(owner->has_pid, owner->pid, pid, sizeof(pid)));
 		(void)snprintf(report->lanes[report->lane_count - 1].name, sizeof(report->lanes[0].name),
-			       "GPU %s, %s%s%s%s", id, queue->is_copy ? "copies" : "queue", has_number ? " " : "",
-			       has_number ? queue_id : "", users > 1 ? process : "");
+			       "%sGPU %s, %s%s%s%s", rank, id, queue->is_copy ? "copies" : "queue",
+			       has_number ? " " : "", has_number ? queue_id : "", users > 1 ? process : "");
 	}
 }
 

@@ -42,7 +42,7 @@ void gp_who_fini(struct gp_analysis *analysis)
 	for (uint32_t i = 0; i < analysis->thread_count; i++)
 		who_layers_fini(&analysis->threads[i].layers);
 	for (uint32_t i = 0; i < analysis->process_count; i++)
-		gp_busy_fini(&analysis->processes[i].gpu);
+		gp_busy_fini(&analysis->processes[i].gpu), gp_busy_fini(&analysis->processes[i].compute);
 	for (uint32_t i = 0; i < analysis->queue_count; i++)
 		gp_busy_fini(&analysis->queues[i].busy), free(analysis->queues[i].streams);
 	for (uint32_t i = 0; i < analysis->device_count; i++) {
@@ -86,6 +86,13 @@ static void *who_grow(void **array, uint32_t count, size_t size)
 	return (char *)*array + count * size;
 }
 
+/* Ranks of a job do not share devices, and their numbers of devices and processes may be the same: each may have a
+ * container, or a machine, of its own. */
+static uint32_t who_rank(const struct gp_analysis *analysis, const struct gp_track *track)
+{
+	return analysis->store->has_ranks ? track->rank : 0;
+}
+
 bool gp_who_pid(const struct gp_analysis *analysis, uint32_t track_index, uint64_t *ret_pid)
 {
 	const struct gp_track *track = gp_store_track(analysis->store, track_index);
@@ -104,7 +111,7 @@ bool gp_who_pid(const struct gp_analysis *analysis, uint32_t track_index, uint64
 	for (uint32_t i = 0; i < analysis->store->track_count; i++) {
 		const struct gp_track *other = gp_store_track(analysis->store, i);
 
-		if (!(other->known & GP_KNOWN_PID))
+		if (!(other->known & GP_KNOWN_PID) || who_rank(analysis, other) != who_rank(analysis, track))
 			continue;
 		if ((track->known & other->known & GP_KNOWN_TID) && track->tid == other->tid) {
 			*ret_pid = other->pid;
@@ -121,12 +128,14 @@ bool gp_who_pid(const struct gp_analysis *analysis, uint32_t track_index, uint64
 
 static uint32_t who_process(struct gp_analysis *analysis, uint32_t track)
 {
+	uint32_t rank = who_rank(analysis, gp_store_track(analysis->store, track));
 	struct analysis_process *process;
 	uint64_t pid = 0;
 	bool has_pid = gp_who_pid(analysis, track, &pid);
 
 	for (uint32_t i = 0; i < analysis->process_count; i++)
-		if (analysis->processes[i].has_pid == has_pid && analysis->processes[i].pid == pid)
+		if (analysis->processes[i].has_pid == has_pid && analysis->processes[i].pid == pid &&
+		    analysis->processes[i].rank == rank)
 			return i;
 	/* Whoever comes beyond shares the last one: a report is for a person. */
 	if (analysis->process_count == GP_ANALYSIS_WHO_MAX)
@@ -136,6 +145,7 @@ static uint32_t who_process(struct gp_analysis *analysis, uint32_t track)
 		return GP_ANALYSIS_NONE;
 	process->has_pid = has_pid;
 	process->pid = pid;
+	process->rank = rank;
 	return analysis->process_count++;
 }
 
@@ -187,7 +197,7 @@ uint32_t gp_who_find_thread(struct gp_analysis *analysis, uint32_t track_index)
 		const struct analysis_process *process = &analysis->processes[thread->process];
 
 		if (thread->has_tid && thread->tid == track->tid && process->has_pid == has_pid &&
-		    process->pid == pid) {
+		    process->pid == pid && process->rank == who_rank(analysis, track)) {
 			analysis->track_thread[track_index] = i;
 			return i;
 		}
@@ -210,11 +220,13 @@ static void who_device_cus(const struct gp_analysis *analysis, struct analysis_d
 
 static uint32_t who_device(struct gp_analysis *analysis, const struct gp_track *track)
 {
+	uint32_t rank = who_rank(analysis, track);
 	bool has_device = track->known & GP_KNOWN_DEVICE;
 	struct analysis_device *device;
 
 	for (uint32_t i = 0; i < analysis->device_count; i++)
-		if (analysis->devices[i].has_device == has_device && analysis->devices[i].device == track->device)
+		if (analysis->devices[i].has_device == has_device && analysis->devices[i].device == track->device &&
+		    analysis->devices[i].rank == rank)
 			return i;
 	if (analysis->device_count == GP_ANALYSIS_WHO_MAX)
 		return GP_ANALYSIS_WHO_MAX - 1;
@@ -223,6 +235,7 @@ static uint32_t who_device(struct gp_analysis *analysis, const struct gp_track *
 		return GP_ANALYSIS_NONE;
 	device->has_device = has_device;
 	device->device = track->device;
+	device->rank = rank;
 	who_device_cus(analysis, device);
 	return analysis->device_count++;
 }

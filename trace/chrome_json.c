@@ -1,52 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Owns Chrome's trace event format as GPU tools write it: rocprof v1 (lanes in the place of processes, real times in
- * args), RPD, and PyTorch's profiler, Kineto (categories; work names its device in the place of its process). Complete
- * events ("X") and pairs ("B", "E") become events; what else there is (flows, counters, instants) is passed over. Times
- * are microseconds with decimals, as numbers or in quotes.
+ * args), RPD, XLA (chrome_xla.c), and PyTorch's profiler, Kineto (categories; work names its device in the place of its
+ * process). Complete events ("X") and pairs ("B", "E") become events; what else there is (flows, counters, instants) is
+ * passed over. Times are microseconds with decimals, as numbers or in quotes.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/cleanup.h"
-#include "trace/json_input.h"
+#include "trace/chrome.h"
 #include "trace/readers.h"
 #include "trace/rows.h"
 
-#define CHROME_LANE_MAX  1024u
-#define CHROME_OPEN_MAX  4096u /* begun and not ended, on all threads */
-#define CHROME_NAME_SIZE 1024u
-
-enum chrome_lane_kind { CHROME_UNKNOWN, CHROME_HIP, CHROME_HSA, CHROME_COPY, CHROME_GPU, CHROME_BARRIER, CHROME_OTHER };
-
-struct chrome_lane {
-	uint64_t pid;
-	enum chrome_lane_kind kind;
-	bool has_device;
-	uint64_t device;
-};
+#define CHROME_LANE_MAX 1024u
+#define CHROME_OPEN_MAX 4096u /* begun and not ended, on all threads */
 
 struct chrome_open {
 	uint64_t pid, tid, start_ns;
 	char name[128];
-};
-
-/* A value that may be a number or a text. */
-struct chrome_value {
-	bool is_seen;
-	uint64_t value;
-};
-
-struct chrome_event {
-	char phase, name[CHROME_NAME_SIZE], category[64], description[64], lane_name[64];
-	struct chrome_value pid, tid, begin, end, real_pid, real_tid, dispatch, complete, device, queue, stream,
-		correlation, size, priority, wait_stream, wait_correlation;
-	uint32_t grid_count; /* numbers of "grid" */
-	uint64_t grid;       /* their product */
-	bool has_time, has_duration;
-	bool is_broken; /* ts or dur is there and is no time */
-	uint64_t time_ns, duration_ns;
 };
 
 struct chrome {
@@ -55,28 +28,78 @@ struct chrome {
 	struct chrome_event event;
 	uint32_t lane_count, open_count;
 	struct chrome_lane lanes[CHROME_LANE_MAX];
+	struct chrome_streams streams;
 	struct chrome_open open[CHROME_OPEN_MAX];
 	uint64_t rows, lost;
+	bool has_xla;  /* it has lanes of XLA, which stand before their events */
 	bool is_found; /* there was a list of events */
+	bool is_trace; /* one of them says what it is ("ph") */
 };
 
-/* "12.345" microseconds to nanoseconds; more decimals are cut. */
+/* "e+06" behind a number's digits: the power of ten. False: this is no number. */
+static bool chrome_exponent(const char *text, int32_t *ret_power)
+{
+	bool is_negative;
+	uint64_t power = 0;
+	size_t size;
+
+	if (!*text)
+		return true;
+	if (*text != 'e' && *text != 'E')
+		return false;
+	is_negative = *++text == '-';
+	text += *text == '-' || *text == '+';
+	size = strspn(text, "0123456789");
+	if (text[size] || size > 3 || !gp_rows_u64(text, size, &power))
+		return false;
+	*ret_power += is_negative ? -(int32_t)power : (int32_t)power;
+	return true;
+}
+
+/* "12.345" or "1.2345e+1" microseconds to the nearest nanosecond: a float of 17 digits may end in 999. */
 static bool chrome_micros(const char *text, uint64_t *ret_ns)
 {
-	size_t whole = strspn(text, "0123456789");
-	uint64_t value = 0, decimals = 0, scale = 100;
+	uint64_t value = 0, larger = 0;
+	int32_t power = 3; /* of ten, that makes the digits read so far nanoseconds */
+	bool is_fraction = false, is_full = false, is_more = false; /* more: half or more of the last digit was cut */
 
-	if (!gp_rows_u64(text, whole, &value) || __builtin_mul_overflow(value, 1000u, &value))
+	if (*text < '0' || *text > '9')
 		return false;
-	if (text[whole] == '.') {
-		for (text += whole + 1; *text >= '0' && *text <= '9'; text++, scale /= 10)
-			decimals += (uint64_t)(*text - '0') * scale;
-	} else {
-		text += whole;
+	for (; (*text >= '0' && *text <= '9') || (*text == '.' && !is_fraction); text++) {
+		if (*text == '.') {
+			is_fraction = true;
+			continue;
+		}
+		is_full |= __builtin_mul_overflow(value, 10u, &larger) ||
+			   __builtin_add_overflow(larger, (uint64_t)(*text - '0'), &larger);
+		if (is_full && !is_fraction)
+			return false;
+		if (is_full)
+			continue;
+		value = larger;
+		power -= is_fraction;
 	}
-	if (*text)
+	if (!chrome_exponent(text, &power))
 		return false;
-	return !__builtin_add_overflow(value, decimals, ret_ns);
+	for (; power < 0 && (value || is_more); power++) {
+		is_more = value % 10 >= 5;
+		value /= 10;
+	}
+	value += is_more;
+	for (; power > 0 && value; power--)
+		if (__builtin_mul_overflow(value, 10u, &value))
+			return false;
+	*ret_ns = value;
+	return true;
+}
+
+/* A time before zero, or a length below it, is none: the event is left out, and counted. */
+static void chrome_time(struct chrome_event *event, const char *text, bool *has, uint64_t *ret_ns)
+{
+	if (*text == '-')
+		return;
+	*has = chrome_micros(text, ret_ns);
+	event->is_broken |= !*has;
 }
 
 static void chrome_number(const struct gp_json_input *json, struct chrome_value *value)
@@ -134,6 +157,8 @@ static int chrome_args_member(void *context, struct gp_json_input *json, const c
 		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 			if (!strcmp(key, keys[i].key))
 				chrome_number(json, keys[i].value);
+	if (chrome->has_xla)
+		gp_chrome_xla_member(&event->xla, json, key);
 	if (json->json.type == GP_JSON_STRING && !strcmp(key, "desc"))
 		(void)snprintf(event->description, sizeof(event->description), "%.63s", json->json.string);
 	if (json->json.type == GP_JSON_STRING && !strcmp(key, "name"))
@@ -164,9 +189,9 @@ static int chrome_event_member(void *context, struct gp_json_input *json, const 
 	else if (!strcmp(key, "tid"))
 		chrome_number(json, &event->tid);
 	else if (!strcmp(key, "ts") && (is_text || is_number))
-		event->is_broken |= !(event->has_time = chrome_micros(text, &event->time_ns));
+		chrome_time(event, text, &event->has_time, &event->time_ns);
 	else if (!strcmp(key, "dur") && (is_text || is_number))
-		event->is_broken |= !(event->has_duration = chrome_micros(text, &event->duration_ns));
+		chrome_time(event, text, &event->has_duration, &event->duration_ns);
 	return gp_json_input_skip(json, error);
 }
 
@@ -185,15 +210,23 @@ static void chrome_metadata(struct chrome *chrome)
 	struct chrome_lane *lane;
 	const char *name = event->lane_name;
 
-	if (strcmp(event->name, "process_name") || !event->pid.is_seen)
+	if (!event->pid.is_seen)
 		return;
 	lane = chrome_lane(chrome, event->pid.value);
+	if (lane && lane->kind == CHROME_XLA_GPU && !strcmp(event->name, "thread_name"))
+		gp_chrome_xla_thread(&chrome->streams, event);
+	if (strcmp(event->name, "process_name"))
+		return;
 	if (!lane) {
 		if (chrome->lane_count == CHROME_LANE_MAX)
 			return;
 		lane = &chrome->lanes[chrome->lane_count++];
 	}
 	*lane = (struct chrome_lane){ .pid = event->pid.value, .kind = CHROME_OTHER };
+	if (gp_chrome_xla_lane(name, lane)) {
+		chrome->has_xla = true;
+		return;
+	}
 	if (strstr(name, "HIP API"))
 		lane->kind = CHROME_HIP;
 	else if (strstr(name, "HSA API"))
@@ -358,6 +391,22 @@ static void chrome_other(const struct chrome_event *event, const struct chrome_l
 		chrome_work(event, lane, to);
 }
 
+static int chrome_emit_xla(struct chrome *chrome, const struct chrome_lane *lane, uint64_t start_ns, uint64_t end_ns,
+			   struct gp_error *error)
+{
+	struct chrome_event *event = &chrome->event;
+	enum gp_layer layer = gp_chrome_xla_layer(&chrome->streams, lane, event);
+	struct gp_profile_event to;
+
+	chrome->json.input->format = "Chrome JSON of XLA";
+	gp_trace_event_init(&to, layer, event->name, strlen(event->name));
+	to.start_ns = start_ns;
+	to.end_ns = end_ns;
+	to.row = chrome->rows;
+	gp_chrome_xla_place(&chrome->streams, lane, event, &to);
+	return chrome->sink->event(chrome->sink->context, &to, error);
+}
+
 static int chrome_emit(struct chrome *chrome, uint64_t start_ns, uint64_t end_ns, struct gp_error *error)
 {
 	struct chrome_event *event = &chrome->event;
@@ -366,6 +415,8 @@ static int chrome_emit(struct chrome *chrome, uint64_t start_ns, uint64_t end_ns
 	bool is_kineto = (!lane || lane->kind == CHROME_OTHER) && chrome_kineto_layer(event, &layer);
 	struct gp_profile_event to;
 
+	if (lane && (lane->kind == CHROME_XLA_GPU || lane->kind == CHROME_XLA_HOST))
+		return chrome_emit_xla(chrome, lane, start_ns, end_ns, error);
 	if (!is_kineto && !chrome_layer(event, lane, &layer))
 		return 0;
 	if (is_kineto)
@@ -448,6 +499,7 @@ static int chrome_element(void *context, struct gp_json_input *json, struct gp_e
 	if (r)
 		return r;
 	chrome->rows++;
+	chrome->is_trace |= chrome->event.phase;
 	switch (chrome->event.phase) {
 	case 'M': chrome_metadata(chrome); return 0;
 	case 'X': return chrome_complete(chrome, error);
@@ -457,11 +509,26 @@ static int chrome_element(void *context, struct gp_json_input *json, struct gp_e
 	}
 }
 
+static int chrome_job_member(void *context, struct gp_json_input *json, const char *key, struct gp_error *error)
+{
+	struct chrome *chrome = context;
+	struct gp_fact fact = { .kind = GP_FACT_RANK, .text = "" };
+	int r = gp_json_input_next(json, error);
+
+	if (r)
+		return r;
+	if (!strcmp(key, "rank") && gp_json_input_u64(json, &fact.value))
+		r = chrome->sink->fact(chrome->sink->context, &fact, error);
+	return r ? r : gp_json_input_skip(json, error);
+}
+
 static int chrome_top_member(void *context, struct gp_json_input *json, const char *key, struct gp_error *error)
 {
 	struct chrome *chrome = context;
 	int r = gp_json_input_next(json, error);
 
+	if (!r && !strcmp(key, "distributedInfo"))
+		return gp_json_input_object(json, chrome_job_member, chrome, error);
 	if (r || strcmp(key, "traceEvents"))
 		return r ? r : gp_json_input_skip(json, error);
 	chrome->is_found = true;
@@ -470,13 +537,16 @@ static int chrome_top_member(void *context, struct gp_json_input *json, const ch
 
 static int chrome_read(struct chrome *chrome, struct gp_error *error)
 {
+	const struct gp_fact rank = { .kind = GP_FACT_RANK, .text = "", .value = UINT64_MAX };
 	int r = gp_json_input_next(&chrome->json, error);
 
+	if (!r)
+		r = chrome->sink->fact(chrome->sink->context, &rank, error);
 	if (r)
 		return r;
 	if (chrome->json.json.type == GP_JSON_ARRAY_BEGIN) {
-		chrome->is_found = true;
 		r = gp_json_input_array(&chrome->json, chrome_element, chrome, error);
+		chrome->is_found = chrome->is_trace || !chrome->rows; /* any list may stand in a file */
 	} else {
 		r = gp_json_input_object(&chrome->json, chrome_top_member, chrome, error);
 	}

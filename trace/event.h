@@ -64,6 +64,7 @@ enum gp_fact_kind {
 	GP_FACT_INVERSION,         /* value: ns that urgent work waited for less urgent work, by the daemon's word */
 	GP_FACT_EVICTION,          /* a process's queues were stopped by the driver */
 	GP_FACT_CU_COUNT,          /* value: compute units of a device */
+	GP_FACT_RANK,    /* value: of the file's processes in their job; UINT64_MAX: it may say so behind its events */
 	GP_FACT_SUMMARY, /* a row of a statistics file: text is the name, value the total ns, calls the count */
 };
 

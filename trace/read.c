@@ -67,6 +67,61 @@ static bool read_has_line(const struct read_text *text, const char *start)
 	return false;
 }
 
+static const char *read_skip_varint(const char *at, const char *end)
+{
+	while (at < end && (*at & 0x80))
+		at++;
+	return at < end ? at + 1 : end;
+}
+
+/* XLA's profile begins with a plane: its number, if it is not 0, and its name. In the place of the name a trace of
+ * Perfetto has a process tree, which never begins with such a text. */
+static bool read_is_xplane(const struct read_text *text)
+{
+	static const char *const names[] = { "/host:", "/device:", "Task Environment", "Host CPUs", "Syscalls" };
+	const char *at = text->at, *end = text->at + text->size;
+
+	if (!text->size || *at != '\n')
+		return false;
+	at = read_skip_varint(at + 1, end);
+	if (at < end && *at == 0x08)
+		at = read_skip_varint(at + 1, end);
+	if (end - at < 32 || *at != 0x12)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!memcmp(at + 2, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* What people have in the place of a trace, and what to do with it; NULL: none of that. */
+static const char *read_refusal(const struct read_text *text)
+{
+	static const struct {
+		size_t at, size;
+		const char *magic, *what;
+	} kinds[] = {
+		{ 0, 4, "PK\3\4", "is a zip archive: unpack it (unzip) and give the traces in it" },
+		{ 257, 5, "ustar", "is a tar archive: unpack it (tar -xf) and give the traces in it" },
+		{ 0, 4, "\x28\xb5\x2f\xfd", "is compressed with zstd: unpack it (zstd -d) or compress it with gzip" },
+		{ 0, 6,
+		  "\xfd"
+		  "7zXZ",
+		  "is compressed with xz: unpack it (xz -d) or compress it with gzip" },
+		{ 0, 3, "BZh", "is compressed with bzip2: unpack it (bzip2 -d) or compress it with gzip" },
+	};
+
+	if (read_is_xplane(text))
+		return "is a profile of XLA (xplane.pb), not a trace: give HOST.trace.json.gz instead, which "
+		       "jax.profiler.trace writes beside it; if there is none, let xprof write it "
+		       "(xprof.convert.raw_to_tool_data.xspace_to_tool_data, tool \"trace_viewer\")";
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (text->size >= kinds[i].at + kinds[i].size &&
+		    !memcmp(text->at + kinds[i].at, kinds[i].magic, kinds[i].size))
+			return kinds[i].what;
+	return NULL;
+}
+
 static enum read_kind read_json_kind(const struct read_text *text)
 {
 	if (read_contains(text, "\"$schema\"") || read_contains(text, "json-schema.org"))
@@ -133,6 +188,8 @@ static const struct {
 int gp_trace_read_input(struct gp_input *input, const struct gp_sink *sink, const char **ret_format,
 			struct gp_error *error)
 {
+	struct read_text text;
+	const char *refusal;
 	enum read_kind kind;
 	int r = gp_input_fill(input, READ_LOOK_SIZE, error);
 
@@ -141,7 +198,11 @@ int gp_trace_read_input(struct gp_input *input, const struct gp_sink *sink, cons
 		return r;
 	if (!gp_input_size(input))
 		return gp_error_set(error, -ENOMSG, "%s: the file is empty", input->file_name);
-	kind = read_kind_of((struct read_text){ gp_input_at(input), gp_input_size(input) });
+	text = (struct read_text){ gp_input_at(input), gp_input_size(input) };
+	refusal = read_refusal(&text);
+	if (refusal)
+		return gp_error_set(error, -ENOMSG, "%s: %s", input->file_name, refusal);
+	kind = read_kind_of(text);
 	if (kind == READ_SCHEMA_JSON)
 		return gp_error_set(error, -ENOMSG, "%s: is a JSON schema, not a trace", input->file_name);
 	if (kind == READ_SQLITE)

@@ -97,6 +97,8 @@ int gp_store_file_add(struct gp_store *store, const char *name, struct gp_error 
 	file->name = strdup(name);
 	if (!file->name)
 		return store_no_memory(error);
+	file->first_track = store->track_count;
+	store->track_last = GP_STORE_NONE;
 	store->file_count++;
 	return 0;
 }
@@ -107,11 +109,26 @@ void gp_store_file_drop(struct gp_store *store)
 	memset(&store->files[store->file_count], 0, sizeof(store->files[0]));
 }
 
+void gp_store_rank(struct gp_store *store, uint64_t rank)
+{
+	struct gp_store_file *file = &store->files[store->file_count - 1];
+
+	file->has_own_tracks |= rank == UINT64_MAX;
+	if (rank >= UINT32_MAX)
+		return;
+	file->rank = (uint32_t)rank + 1;
+	for (uint32_t i = file->first_track; i < store->track_count; i++)
+		store->tracks[i].rank = file->rank;
+	store->track_last = GP_STORE_NONE;
+	for (uint32_t i = 0; i + 1 < store->file_count; i++)
+		store->has_ranks |= store->files[i].rank && store->files[i].rank != file->rank;
+}
+
 static bool store_track_equals(const struct gp_track *a, const struct gp_track *b)
 {
 	return a->known == b->known && a->is_engine == b->is_engine && a->layer == b->layer && a->pid == b->pid &&
 	       a->tid == b->tid && a->device == b->device && a->queue == b->queue && a->stream == b->stream &&
-	       a->priority == b->priority && a->file == b->file;
+	       a->priority == b->priority && a->file == b->file && a->rank == b->rank;
 }
 
 static uint32_t store_track_hash(const struct gp_track *track)
@@ -119,7 +136,7 @@ static uint32_t store_track_hash(const struct gp_track *track)
 	uint64_t hash = track->known + 31u * (uint64_t)track->layer + track->is_engine;
 	const uint64_t parts[] = { track->pid,   track->tid,    track->device,
 				   track->queue, track->stream, (uint64_t)track->priority,
-				   track->file };
+				   track->file,  track->rank };
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		hash = (hash ^ parts[i]) * 0x9e3779b97f4a7c15ull;
@@ -137,6 +154,7 @@ static void store_track_of(const struct gp_store *store, const struct gp_profile
 	track->layer = track->is_engine ? event->layer : GP_LAYER_MARKER;
 	track->pid = event->known & GP_KNOWN_PID ? event->pid : 0;
 	track->file = event->known & GP_KNOWN_PID ? 0 : store->file_count;
+	track->rank = store->files[store->file_count - 1].rank;
 	track->tid = event->known & GP_KNOWN_TID ? event->tid : 0;
 	track->priority = event->known & GP_KNOWN_PRIORITY ? event->priority : 0;
 	if (track->is_engine) {
@@ -151,10 +169,12 @@ static void store_track_of(const struct gp_store *store, const struct gp_profile
 static int store_track_add(struct gp_store *store, const struct gp_track *track, uint32_t *ret_track,
 			   struct gp_error *error)
 {
-	uint32_t slot = store_track_hash(track);
+	const struct gp_store_file *file = &store->files[store->file_count - 1];
+	uint32_t slot = store_track_hash(track), first = file->has_own_tracks ? file->first_track : 0;
 
 	for (; store->track_slots[slot]; slot = (slot + 1) % STORE_TRACK_SLOTS)
-		if (store_track_equals(&store->tracks[store->track_slots[slot] - 1], track)) {
+		if (store->track_slots[slot] > first &&
+		    store_track_equals(&store->tracks[store->track_slots[slot] - 1], track)) {
 			*ret_track = store->track_slots[slot] - 1;
 			return 0;
 		}

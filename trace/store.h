@@ -22,6 +22,7 @@ struct gp_track {
 	uint64_t pid, tid, device, queue, stream;
 	int64_t priority;
 	uint32_t file; /* number + 1, if the process is not known; otherwise 0 */
+	uint32_t rank; /* of its file: number + 1, or 0 */
 };
 
 struct gp_trace_record {
@@ -44,6 +45,9 @@ struct gp_store_file {
 	uint64_t events, first_ns, last_ns;
 	uint64_t left_out; /* rows that end before they start, or have no time */
 	uint64_t left_out_row;
+	uint32_t rank;               /* number + 1; 0: it says none */
+	uint32_t first_track;        /* this one and those behind it are the file's, and perhaps others' later */
+	bool has_own_tracks;         /* it shares none with earlier files: its rank may become known later */
 	bool has_pid, has_many_pids; /* processes that its events name, ranges excepted */
 	uint64_t pid;
 };
@@ -57,6 +61,7 @@ struct gp_store {
 	struct gp_store_file files[GP_STORE_FILE_MAX];
 	uint32_t file_count;
 	uint64_t count, first_ns, last_ns; /* first start, last end; valid if count */
+	bool has_ranks; /* files of different ranks: each has its own processes and devices, whatever their numbers */
 	struct store_runs *runs;
 };
 
@@ -66,6 +71,8 @@ void gp_store_fini(struct gp_store *store);
 
 /* Opens the next file: its events are counted and warned about under this name. */
 int gp_store_file_add(struct gp_store *store, const char *name, struct gp_error *error);
+/* The current file is of this rank of a job. UINT64_MAX, before its events: it may say so behind them. */
+void gp_store_rank(struct gp_store *store, uint64_t rank);
 /* Takes back the last one, which has no events. */
 void gp_store_file_drop(struct gp_store *store);
 /* The sink's event of the current file. A row that ends before it starts, or at 0, is counted and left out. */

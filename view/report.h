@@ -34,13 +34,16 @@ struct gp_report_layer {
 	uint64_t calls;
 };
 
+/* A rank is a number + 1; 0: the files are not of several ranks. */
 struct gp_report_thread {
+	uint32_t rank;
 	bool has_pid, has_tid;
 	uint64_t pid, tid, calls, span_ns; /* span: first start to last end */
 	uint64_t self_ns[GP_REPORT_LAYER_COUNT];
 };
 
 struct gp_report_process {
+	uint32_t rank;
 	bool has_pid;
 	uint64_t pid, calls, kernels, copies;
 	uint64_t gpu_ns; /* union of its kernels and copies */
@@ -51,6 +54,7 @@ struct gp_report_process {
 
 /* A hardware queue, or the copies of a device where the trace names no queue. */
 struct gp_report_queue {
+	uint32_t rank;
 	bool is_copy, has_pid, has_device, has_queue;
 	uint64_t pid, device, queue;
 	uint64_t count, busy_ns, sum_ns; /* sum is more than busy where its work overlaps */
@@ -60,6 +64,7 @@ struct gp_report_queue {
 };
 
 struct gp_report_device {
+	uint32_t rank;
 	bool has_device, has_cu_count;
 	bool has_kernels, has_copies; /* in the trace */
 	uint64_t device, cu_count;
@@ -74,6 +79,7 @@ struct gp_report_name {
 	const char *name, *layer; /* layer: "HIP", "kernel", … */
 	bool is_kernel;           /* its name may be shown short */
 	bool has_pid;
+	uint32_t rank;
 	uint64_t pid;
 	uint64_t count, total_ns, self_ns, min_ns, max_ns, median_ns, first_ns;
 	bool has_spread, is_exact; /* min, median and max are known; the median is no estimate */
@@ -175,13 +181,17 @@ struct gp_report {
 	struct gp_report_layer layers[GP_REPORT_LAYER_COUNT];
 	bool has_gpu; /* there is a kernel or a copy in the trace */
 	uint64_t gpu_busy_ns, compute_ns, copy_ns;
-	uint64_t idle_alone_ns; /* neither a call nor the GPU: the application computes, or sleeps */
+	uint64_t idle_alone_ns;                  /* neither a call nor the GPU: the application computes, or sleeps */
+	uint64_t idle_before_ns, idle_behind_ns; /* the part of it before the first work, and behind the last */
 	bool has_stream_queues; /* the trace knows streams only: they are in the place of hardware queues */
 	bool has_cuda, has_hip; /* whose calls the layer below the application and its libraries has */
 	/* By correlation: launches that have one, and those whose work is in the trace; work whose call is in it. */
 	uint64_t correlated_launch_count, joined_launch_count, joined_kernel_count, joined_copy_count;
 	uint64_t kernel_count, copy_count, launch_count, sync_count, sync_after_launch_count, launch_ns;
 	uint64_t small_copy_count, sized_copy_count, small_copy_ns; /* below 64 KiB, of those with a size; their cost */
+	uint32_t collective_device_count, late_rank; /* late: the device that was in collectives the shortest */
+	uint64_t collective_ns_min, late_device;
+	bool has_exposed;                  /* a device has collectives and other kernels */
 	bool has_tail, has_cold, is_apart; /* has_cold: it begins with the run; is_apart: the files do not overlap */
 	uint64_t tail_ns;                  /* lost in partial last waves, at one workgroup per compute unit */
 	uint64_t tail_kernel_ns;

@@ -220,6 +220,16 @@ static void html_cell_id(FILE *stream, bool is_known, uint64_t id)
 		fputs("<td data-v=\"\">?</td>", stream);
 }
 
+static void html_cell_rank_id(FILE *stream, uint32_t rank, bool is_known, uint64_t id)
+{
+	if (rank && is_known)
+		fprintf(stream, "<td data-v=\"%" PRIu64 "\">%" PRIu32 ":%" PRIu64 "</td>", id, rank - 1, id);
+	else if (rank)
+		fprintf(stream, "<td data-v=\"\">%" PRIu32 ":?</td>", rank - 1);
+	else
+		html_cell_id(stream, is_known, id);
+}
+
 static void html_cell_share(FILE *stream, uint64_t part, uint64_t whole)
 {
 	char cell[HTML_CELL];
@@ -436,9 +446,9 @@ static void html_queues(FILE *stream, const struct gp_report *report)
 
 		fputs("<tr>", stream);
 		html_cell_text(stream, queue->is_copy ? "copies" : "compute");
-		html_cell_id(stream, queue->has_device, queue->device);
+		html_cell_rank_id(stream, queue->rank, queue->has_device, queue->device);
 		html_cell_id(stream, queue->has_queue, queue->queue);
-		html_cell_id(stream, queue->has_pid, queue->pid);
+		html_cell_rank_id(stream, queue->rank, queue->has_pid, queue->pid);
 		html_cell_count(stream, queue->stream_count, queue->stream_count);
 		html_cell_count(stream, true, queue->count);
 		html_cell_ns(stream, true, queue->busy_ns);
@@ -475,7 +485,7 @@ static void html_who(FILE *stream, const struct gp_report *report)
 			const struct gp_report_process *process = &report->processes[i];
 
 			fputs("<tr>", stream);
-			html_cell_id(stream, process->has_pid, process->pid);
+			html_cell_rank_id(stream, process->rank, process->has_pid, process->pid);
 			html_cell_count(stream, true, process->calls);
 			html_cell_count(stream, true, process->kernels);
 			html_cell_count(stream, true, process->copies);
@@ -494,7 +504,7 @@ static void html_who(FILE *stream, const struct gp_report *report)
 		const struct gp_report_thread *thread = &report->threads[i];
 
 		fputs("<tr>", stream);
-		html_cell_id(stream, thread->has_pid, thread->pid);
+		html_cell_rank_id(stream, thread->rank, thread->has_pid, thread->pid);
 		html_cell_id(stream, thread->has_tid, thread->tid);
 		html_cell_count(stream, true, thread->calls);
 		html_cell_ns(stream, true, thread->span_ns);

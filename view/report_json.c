@@ -93,6 +93,7 @@ static void json_names(struct gp_json_writer *writer, const struct gp_report *re
 		gp_json_writer_begin(writer, NULL, '{');
 		gp_json_writer_string(writer, "name", name->name);
 		gp_json_writer_string(writer, "layer", name->layer);
+		json_known(writer, "rank", name->rank, name->rank - 1u);
 		json_known(writer, "process", name->has_pid, name->pid);
 		gp_json_writer_u64(writer, "count", name->count);
 		gp_json_writer_u64(writer, "total_ns", name->total_ns);
@@ -118,6 +119,7 @@ static void json_threads(struct gp_json_writer *writer, const struct gp_report *
 		const struct gp_report_thread *thread = &report->threads[i];
 
 		gp_json_writer_begin(writer, NULL, '{');
+		json_known(writer, "rank", thread->rank, thread->rank - 1u);
 		json_known(writer, "process", thread->has_pid, thread->pid);
 		json_known(writer, "thread", thread->has_tid, thread->tid);
 		gp_json_writer_u64(writer, "calls", thread->calls);
@@ -135,6 +137,7 @@ static void json_threads(struct gp_json_writer *writer, const struct gp_report *
 		const struct gp_report_process *process = &report->processes[i];
 
 		gp_json_writer_begin(writer, NULL, '{');
+		json_known(writer, "rank", process->rank, process->rank - 1u);
 		json_known(writer, "process", process->has_pid, process->pid);
 		gp_json_writer_u64(writer, "calls", process->calls);
 		gp_json_writer_u64(writer, "kernels", process->kernels);
@@ -154,6 +157,7 @@ static void json_queues(struct gp_json_writer *writer, const struct gp_report *r
 		const struct gp_report_device *device = &report->devices[i];
 
 		gp_json_writer_begin(writer, NULL, '{');
+		json_known(writer, "rank", device->rank, device->rank - 1u);
 		json_known(writer, "device", device->has_device, device->device);
 		json_known(writer, "compute_units", device->has_cu_count, device->cu_count);
 		gp_json_writer_u64(writer, "busy_ns", device->busy_ns);
@@ -171,6 +175,7 @@ static void json_queues(struct gp_json_writer *writer, const struct gp_report *r
 
 		gp_json_writer_begin(writer, NULL, '{');
 		gp_json_writer_string(writer, "kind", queue->is_copy ? "copy" : "compute");
+		json_known(writer, "rank", queue->rank, queue->rank - 1u);
 		json_known(writer, "device", queue->has_device, queue->device);
 		json_known(writer, "queue", queue->has_queue, queue->queue);
 		json_known(writer, "process", queue->has_pid, queue->pid);
@@ -295,6 +300,8 @@ static void json_signs(struct gp_json_writer *writer, const struct gp_report *re
 	gp_json_writer_u64(writer, "synchronised_launches", report->sync_after_launch_count);
 	gp_json_writer_u64(writer, "copy_call_ns", report->copy_call_ns);
 	json_known(writer, "idle_alone_ns", report->has_gpu && report->layers[0].is_traced, report->idle_alone_ns);
+	json_known(writer, "idle_before_ns", report->has_gpu && report->layers[0].is_traced, report->idle_before_ns);
+	json_known(writer, "idle_behind_ns", report->has_gpu && report->layers[0].is_traced, report->idle_behind_ns);
 	json_known(writer, "small_copies", report->sized_copy_count, report->small_copy_count);
 	json_known(writer, "tail_ns", report->has_tail, report->tail_ns);
 	json_known(writer, "inversions", report->has_priorities, report->inversion_count);
@@ -307,7 +314,11 @@ static void json_signs(struct gp_json_writer *writer, const struct gp_report *re
 	json_known(writer, "copy_wait_ns", report->kernel_count && report->layers[0].is_traced, report->copy_wait_ns);
 	json_known(writer, "collectives", report->kernel_count, report->collective_count);
 	json_known(writer, "collective_ns", report->collective_count, report->collective_ns);
-	json_known(writer, "exposed_ns", report->collective_count, report->exposed_ns);
+	json_known(writer, "exposed_ns", report->has_exposed, report->exposed_ns);
+	json_known(writer, "collective_ns_min", report->collective_device_count > 1, report->collective_ns_min);
+	json_known(writer, "collective_min_device", report->collective_device_count > 1, report->late_device);
+	json_known(writer, "collective_min_rank", report->collective_device_count > 1 && report->late_rank,
+		   report->late_rank - 1u);
 	gp_json_writer_end(writer, '}');
 }
 

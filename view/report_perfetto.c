@@ -12,6 +12,9 @@
 #define PERFETTO_NAMES  (1u << 15)
 #define PERFETTO_FRESH  1u /* sequence flags: what was interned before does not count */
 #define PERFETTO_NEEDS  2u /* what was interned is needed */
+/* Numbers that no process has: pid_max is 2^22 at most. */
+#define PERFETTO_DEVICE_PIDS (1u << 30)
+#define PERFETTO_RANK_PIDS   (1u << 29)
 
 enum { PERFETTO_BEGIN = 1, PERFETTO_END = 2 };
 enum perfetto_kind { PERFETTO_PROCESS = 1, PERFETTO_THREAD, PERFETTO_DEVICE, PERFETTO_QUEUE };
@@ -66,6 +69,23 @@ static void perfetto_describe(struct gp_report_perfetto *perfetto, struct gp_pro
 	perfetto_packet(perfetto, &packet);
 }
 
+/* Processes of different ranks may have the same number, which Perfetto would take for one process. */
+static uint64_t perfetto_pid(const struct gp_report_event *event)
+{
+	if (event->rank)
+		return PERFETTO_RANK_PIDS + event->process_index;
+	return event->has_pid ? event->pid : 0;
+}
+
+/* " of rank 3", or nothing */
+static const char *perfetto_rank(const struct gp_report_event *event, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (event->rank)
+		(void)snprintf(text, size, " of rank %" PRIu32, event->rank - 1);
+	return text;
+}
+
 /* A process of the trace, or a device in the place of one: those have numbers nobody's pid has. */
 static void perfetto_process(struct gp_report_perfetto *perfetto, uint64_t uuid, uint64_t pid, const char *name)
 {
@@ -84,15 +104,16 @@ static void perfetto_thread(struct gp_report_perfetto *perfetto, const struct gp
 {
 	uint64_t parent = perfetto_uuid(PERFETTO_PROCESS, event->process_index, 0);
 	struct gp_protobuf track, thread;
-	char name[64];
+	char name[64], rank[24];
 
 	if (!perfetto->known_processes[event->process_index]) {
 		perfetto->known_processes[event->process_index] = 1;
+		(void)perfetto_rank(event, rank, sizeof(rank));
 		if (event->has_pid)
-			(void)snprintf(name, sizeof(name), "process %" PRIu64, event->pid);
+			(void)snprintf(name, sizeof(name), "process %" PRIu64 "%s", event->pid, rank);
 		else
-			(void)snprintf(name, sizeof(name), "process not known");
-		perfetto_process(perfetto, parent, event->has_pid ? event->pid : 0, name);
+			(void)snprintf(name, sizeof(name), "process not known%s", rank);
+		perfetto_process(perfetto, parent, perfetto_pid(event), name);
 	}
 	perfetto->known_threads[event->track] = 1;
 	gp_protobuf_init(&track);
@@ -100,7 +121,7 @@ static void perfetto_thread(struct gp_report_perfetto *perfetto, const struct gp
 	gp_protobuf_u64(&track, 5, parent);
 	if (event->has_pid && event->has_tid) {
 		gp_protobuf_init(&thread);
-		gp_protobuf_u64(&thread, 1, event->pid);
+		gp_protobuf_u64(&thread, 1, perfetto_pid(event));
 		gp_protobuf_u64(&thread, 2, event->tid);
 		gp_protobuf_message(&track, 4, &thread);
 	} else {
@@ -113,15 +134,16 @@ static void perfetto_queue(struct gp_report_perfetto *perfetto, const struct gp_
 {
 	uint64_t parent = perfetto_uuid(PERFETTO_DEVICE, event->device_index, 0);
 	struct gp_protobuf track;
-	char name[96], of[32] = "";
+	char name[96], of[32] = "", rank[24];
 
 	if (!perfetto->known_devices[event->device_index]) {
 		perfetto->known_devices[event->device_index] = 1;
+		(void)perfetto_rank(event, rank, sizeof(rank));
 		if (event->has_device)
-			(void)snprintf(name, sizeof(name), "GPU %" PRIu64, event->device);
+			(void)snprintf(name, sizeof(name), "GPU %" PRIu64 "%s", event->device, rank);
 		else
-			(void)snprintf(name, sizeof(name), "GPU not known");
-		perfetto_process(perfetto, parent, (1u << 30) + event->device_index, name);
+			(void)snprintf(name, sizeof(name), "GPU not known%s", rank);
+		perfetto_process(perfetto, parent, PERFETTO_DEVICE_PIDS + event->device_index, name);
 	}
 	if (event->has_pid)
 		(void)snprintf(of, sizeof(of), " of %" PRIu64, event->pid);
@@ -217,7 +239,9 @@ int gp_report_perfetto_add(struct gp_report_perfetto *perfetto, const struct gp_
 	if (from->has_size)
 		perfetto_annotate(&event, "bytes", from->size);
 	if (from->is_engine && from->has_pid)
-		perfetto_annotate(&event, "process", from->pid);
+		perfetto_annotate(&event, "process", perfetto_pid(from));
+	if (from->is_engine && from->rank)
+		perfetto_annotate(&event, "rank", from->rank - 1);
 	perfetto_point(perfetto, from->start_ns, &event, from);
 	gp_protobuf_init(&event);
 	gp_protobuf_u64(&event, 9, PERFETTO_END);

@@ -15,6 +15,7 @@ struct gp_report_event {
 	/* A thread, or a queue of a device; numbers that the caller chose, below 2^20. */
 	bool is_engine;
 	uint32_t track, device_index, process_index;
+	uint32_t rank; /* number + 1; 0: the files are not of several ranks. Those may have the same numbers. */
 	bool has_pid, has_tid, has_device, has_queue, has_size, has_correlation;
 	uint64_t pid, tid, device, queue, size, correlation;
 };

@@ -239,6 +239,27 @@ static void text_more(const struct text *text, uint32_t count)
 		fprintf(text->stream, "  … %" PRIu32 " more (--top %" PRIu32 ")\n", count - rows, count);
 }
 
+static const char *text_id(bool is_known, uint64_t id, char *buffer)
+{
+	if (is_known)
+		(void)snprintf(buffer, TEXT_CELL_SIZE, "%" PRIu64, id);
+	else
+		(void)snprintf(buffer, TEXT_CELL_SIZE, "?");
+	return buffer;
+}
+
+/* "3:0" is number 0 of rank 3. */
+static const char *text_rank_id(uint32_t rank, bool is_known, uint64_t id, char *buffer)
+{
+	int used = rank ? snprintf(buffer, TEXT_CELL_SIZE, "%" PRIu32 ":", rank - 1) : 0;
+
+	if (is_known)
+		(void)snprintf(buffer + used, TEXT_CELL_SIZE - (size_t)used, "%" PRIu64, id);
+	else
+		(void)snprintf(buffer + used, TEXT_CELL_SIZE - (size_t)used, "?");
+	return buffer;
+}
+
 static void text_names(const struct text *text, const struct gp_report *report, const char *title,
 		       const struct gp_report_name *names, uint32_t count)
 {
@@ -264,7 +285,8 @@ static void text_names(const struct text *text, const struct gp_report *report, 
 		text_cell(text, name->has_spread ? text_ns(name->max_ns, cell) : "?", 8);
 		shown = name->is_kernel ? gp_symbol_short(name->name, symbol, sizeof(symbol)) : name->name;
 		if (report->process_count > 1 && name->has_pid)
-			(void)snprintf(label, sizeof(label), "%s [%" PRIu64 "]", shown, name->pid);
+			(void)snprintf(label, sizeof(label), "%s [%s]", shown,
+				       text_rank_id(name->rank, true, name->pid, cell));
 		else
 			(void)snprintf(label, sizeof(label), "%s", shown);
 		if (name->has_size && name->total_ns) {
@@ -323,15 +345,6 @@ static void text_idles(const struct text *text, const struct gp_report *report)
 	text_more(text, report->idle_count);
 }
 
-static const char *text_id(bool is_known, uint64_t id, char *buffer)
-{
-	if (is_known)
-		(void)snprintf(buffer, TEXT_CELL_SIZE, "%" PRIu64, id);
-	else
-		(void)snprintf(buffer, TEXT_CELL_SIZE, "?");
-	return buffer;
-}
-
 static void text_queues(const struct text *text, const struct gp_report *report)
 {
 	char cell[TEXT_CELL_SIZE];
@@ -345,13 +358,13 @@ static void text_queues(const struct text *text, const struct gp_report *report)
 		const struct gp_report_queue *queue = &report->queues[i];
 
 		fputs("  ", text->stream);
-		text_cell(text, text_id(queue->has_device, queue->device, cell), 6);
+		text_cell(text, text_rank_id(queue->rank, queue->has_device, queue->device, cell), 6);
 		if (queue->is_copy && !queue->has_queue)
 			text_cell(text, "copies", 8);
 		else
 			text_cell(text, text_id(queue->has_queue, queue->queue, cell), 8);
 		text_cell(text, text_id(queue->stream_count, queue->stream_count, cell), 7);
-		text_cell(text, text_id(queue->has_pid, queue->pid, cell), 8);
+		text_cell(text, text_rank_id(queue->rank, queue->has_pid, queue->pid, cell), 8);
 		text_cell(text, gp_format_count(queue->count, cell, sizeof(cell)), 8);
 		text_cell(text, text_ns(queue->busy_ns, cell), 8);
 		text_cell(text, text_share(queue->busy_ns, report->wall_ns, cell), 7);
@@ -374,7 +387,7 @@ static void text_processes(const struct text *text, const struct gp_report *repo
 			const struct gp_report_process *process = &report->processes[i];
 
 			fputs("  ", text->stream);
-			text_cell(text, text_id(process->has_pid, process->pid, cell), 8);
+			text_cell(text, text_rank_id(process->rank, process->has_pid, process->pid, cell), 8);
 			text_cell(text, gp_format_count(process->calls, cell, sizeof(cell)), 8);
 			text_cell(text, gp_format_count(process->kernels, cell, sizeof(cell)), 8);
 			text_cell(text, gp_format_count(process->copies, cell, sizeof(cell)), 8);
@@ -394,7 +407,7 @@ static void text_processes(const struct text *text, const struct gp_report *repo
 		const struct gp_report_thread *thread = &report->threads[i];
 
 		fputs("  ", text->stream);
-		text_cell(text, text_id(thread->has_pid, thread->pid, cell), 8);
+		text_cell(text, text_rank_id(thread->rank, thread->has_pid, thread->pid, cell), 8);
 		text_cell(text, text_id(thread->has_tid, thread->tid, cell), 8);
 		text_cell(text, gp_format_count(thread->calls, cell, sizeof(cell)), 8);
 		text_cell(text, text_ns(thread->span_ns, cell), 8);

@@ -134,6 +134,7 @@ static void test_refuses(void **state)
 		{ "01", "begins with 0" },         { "-", "lacks a digit" },
 		{ "1.", "lacks a digit" },         { "1e", "lacks a digit" },
 		{ "1e+", "lacks a digit" },        { ".5", "expected a value" },
+		{ "-Infinity", "not JSON" },       { "[1,\nNaN]", "x.json:2: NaN" },
 		{ "\"a", "ends inside a string" }, { "\"a\nb\"", "control character" },
 		{ "\"\\x\"", "unknown escape" },   { "\"\\u12g4\"", "four hexadecimal" },
 		{ "\"\\ud800\"", "surrogate" },    { "\"\\ud800\\u0041\"", "surrogate" },

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "lib/living.h"
+
+#define LIVING_PIDFD_THREAD O_EXCL /* PIDFD_THREAD, which Debian 12 does not know */
+
+static bool living_is(pid_t pid, pid_t thread)
+{
+	char path[64], text[512], *state;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, thread);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	got = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	state = strrchr(text, ')'); /* the name may contain anything */
+	return state && state[1] == ' ' && state[2] && !strchr("ZX", state[2]);
+}
+
+/* Any but the first. */
+static pid_t living_other(pid_t pid)
+{
+	const struct dirent *entry;
+	pid_t found = 0;
+	char path[64];
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	folder = opendir(path);
+	while (folder && !found && (entry = readdir(folder))) {
+		pid_t thread = *entry->d_name == '.' ? 0 : atoi(entry->d_name);
+
+		found = thread && thread != pid && living_is(pid, thread) ? thread : 0;
+	}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+pid_t gp_living_thread(pid_t pid)
+{
+	return living_is(pid, pid) ? pid : living_other(pid);
+}
+
+static bool living_is_there(int pidfd)
+{
+	return !syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) || errno != ESRCH;
+}
+
+int gp_living_getfd(pid_t pid, int pidfd, int number)
+{
+	int fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0), r = fd < 0 ? -errno : 0, living;
+	pid_t thread;
+
+	/* -ESRCH: it has ended, or is just about to. Before Linux 6.9 it is one without that descriptor then. */
+	if (r != -ESRCH && (r != -EBADF || living_is(pid, pid)))
+		return r ? r : fd;
+	thread = living_other(pid);
+	if (!thread)
+		return r;
+	living = (int)syscall(SYS_pidfd_open, thread, LIVING_PIDFD_THREAD);
+	if (living < 0)
+		return errno == EINVAL ? -EOPNOTSUPP : -errno;
+	/* A stranger may have got either number before it was opened, but not while what had it is still there. */
+	r = -ESRCH;
+	if (living_is(pid, thread) && living_is_there(living) && living_is_there(pidfd)) {
+		fd = (int)syscall(SYS_pidfd_getfd, living, number, 0);
+		r = fd < 0 ? -errno : fd;
+	}
+	close(living);
+	return r;
+}
