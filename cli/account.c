@@ -226,13 +226,15 @@ static void account_table(const struct account *account)
 	for (size_t i = 0; i < account->count; i++) {
 		const struct row *row = &account->rows[i];
 		bool is_client = account->by == BY_CLIENT;
+		char pid[24];
 
 		gp_columns_add(&columns, is_client             ? row->name :
 					 account->by == BY_TAG ? (row->tag[0] ? row->tag : "without a tag") :
 								 row->user);
 		gp_columns_add(&columns, account->by == BY_TAG ? "–" : row->user);
 		gp_columns_add(&columns, account->by != BY_USER && row->tag[0] ? row->tag : "–");
-		gp_columns_number(&columns, is_client ? row->pid : UINT64_MAX);
+		(void)snprintf(pid, sizeof(pid), "%" PRIu64, row->pid);
+		gp_columns_add(&columns, is_client ? pid : "–");
 		gp_columns_number(&columns, row->clients);
 		gp_columns_ns(&columns, row->compute_ns);
 		gp_columns_ns(&columns, row->copy_ns);

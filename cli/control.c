@@ -59,7 +59,8 @@ static int control_check_peer(const struct gp_control *control, struct gp_error 
 		return 0;
 	return gp_error_set(
 		error, -EPERM,
-		"%s is served by uid %u (pid %d), neither root nor you: it is not asked. GPREEMPT_SOCKET names another",
+		"%s is served by uid %u (pid %d), which is neither root nor you, so gpreempt does not ask that daemon. Set "
+		"GPREEMPT_SOCKET to the socket of another one",
 		control->path, (unsigned int)peer.uid, (int)peer.pid);
 }
 
@@ -78,6 +79,11 @@ static int control_refuse_connect(const struct gp_control *control, int code, st
 	case ENOENT:
 	case ECONNREFUSED:
 	case ENOTDIR:
+		if (strcmp(control->path, GP_WIRE_SOCKET))
+			return gp_error_set(error, -ENOTCONN,
+					    "no daemon runs (no answer at %s, the value of GPREEMPT_SOCKET); start it: "
+					    "gpreemptd --socket %s",
+					    control->path, control->path);
 		return gp_error_set(error, -ENOTCONN,
 				    "no daemon runs (no answer at %s); start it: systemctl start gpreemptd",
 				    control->path);

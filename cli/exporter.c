@@ -19,6 +19,7 @@
 #include "cli/control.h"
 #include "lib/clock.h"
 #include "lib/http.h"
+#include "lib/output.h"
 
 #define EXPORTER_LISTEN      "127.0.0.1:9857"
 #define EXPORTER_CONNECTIONS 32u        /* at once; one more ends the one that has been there longest */
@@ -417,8 +418,9 @@ int main(int argc, char **argv)
 
 	if (r)
 		return r < 0 ? GP_CLI_OK : r;
+	gp_output_reserve();
 	if (!geteuid()) {
-		fputs("gpreempt-exporter: refused to run as root: it listens to a network. The unit has a user of its own; "
+		fputs("gpreempt-exporter: does not run as root, because it listens on the network. The unit has a user of its own; "
 		      "by hand: runuser -u nobody -- gpreempt-exporter\n",
 		      stderr);
 		return GP_CLI_FAILED;

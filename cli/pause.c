@@ -9,9 +9,6 @@
 #include "lib/json_writer.h"
 #include "lib/output.h"
 
-static const char pause_on[] = "gates are open and stay open; programs run as without gpreempt (undo: gpreempt resume)";
-static const char pause_off[] = "the daemon schedules it again";
-
 /* clang-format off */
 static const char pause_help[] =
 "Usage: gpreempt pause GPU|all     the daemon opens every gate of the GPU and stops scheduling it\n"
@@ -40,6 +37,19 @@ static void pause_json(uint32_t gpu_id)
 	gp_json_writer_u64(&writer, "gpu_id", gpu_id);
 	gp_json_writer_string(&writer, "done", PAUSE_NAME);
 	gp_json_writer_end(&writer, '}');
+}
+
+static void pause_show(const struct gp_control_request *request, const char *gpu)
+{
+	if (strcmp(gpu, "all"))
+		printf("GPU %u: ", request->gpu_id);
+	else
+		fputs("every GPU: ", stdout);
+	if (request->flags & GP_CONTROL_PAUSE_END)
+		puts("the daemon schedules it again");
+	else
+		printf("gates are open and stay open; programs run as without gpreempt (undo: gpreempt resume %s)\n",
+		       gpu);
 }
 
 int main(int argc, char **argv)
@@ -74,9 +84,7 @@ int main(int argc, char **argv)
 	free(text);
 	if (is_json)
 		pause_json(request.gpu_id);
-	else if (!strcmp(argv[optind], "all"))
-		printf("every GPU: %s\n", request.flags & GP_CONTROL_PAUSE_END ? pause_off : pause_on);
 	else
-		printf("GPU %u: %s\n", request.gpu_id, request.flags & GP_CONTROL_PAUSE_END ? pause_off : pause_on);
+		pause_show(&request, argv[optind]);
 	return GP_CLI_OK;
 }

@@ -355,7 +355,8 @@ static int record_go(struct record *record)
 		record_json(record, &file);
 	else if (!record->quiet && !status)
 		fprintf(stderr, "gpreempt record: wrote %" PRIu64 " %s to %s%s\n", record->event_count,
-			gp_units_word(record->event_count, "event", "events"), record->output,
+			gp_units_word(record->event_count, "event", "events"),
+			strcmp(record->output, "-") ? record->output : "standard output",
 			record->lost_count ? " (some were lost: the daemon wrote faster)" : "");
 	return record->command && !status ? record_child_exit(record) : status;
 }
@@ -398,7 +399,7 @@ int main(int argc, char **argv)
 	}
 	record.command = argv[optind] ? argv + optind : NULL;
 	if (record.from && (!record.perfetto || record.command)) {
-		fputs("gpreempt record: --from needs --perfetto, and no command\n", stderr);
+		fputs("gpreempt record: --from FILE needs --perfetto FILE, and takes no command\n", stderr);
 		return GP_CLI_USAGE;
 	}
 	if (record.perfetto && !record.from && record.output && !strcmp(record.output, "-")) {

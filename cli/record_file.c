@@ -40,7 +40,10 @@ int gp_record_file_open(struct gp_record_file *file, const char *path, struct gp
 		return gp_error_set(error, -ENAMETOOLONG, "%.100s…: the path is too long", path);
 	}
 	/* A link keeps pointing where it points: the file behind it is replaced. */
-	(void)snprintf(file->path, sizeof(file->path), "%s", resolved ? resolved : path);
+	(void)snprintf(file->path, sizeof(file->path), "%s",
+		       !strcmp(path, "-") ? "standard output" :
+		       resolved           ? resolved :
+					    path);
 	if (!strcmp(path, "-"))
 		file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	else if (!stat(path, &st) && !S_ISREG(st.st_mode))
@@ -51,7 +54,7 @@ int gp_record_file_open(struct gp_record_file *file, const char *path, struct gp
 		return 0;
 	file->has_failed = true;
 	file->temporary[0] = '\0';
-	return gp_error_set(error, -errno, "%s cannot be written: %s", path, strerror(errno));
+	return gp_error_set(error, -errno, "%s cannot be written: %s", file->path, strerror(errno));
 }
 
 int gp_record_file_line(struct gp_record_file *file, const char *text, size_t size, struct gp_error *error)

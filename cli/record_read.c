@@ -270,7 +270,8 @@ int gp_record_read(struct gp_record *record, const char *text, size_t size, cons
 	memset(record, 0, sizeof(*record));
 	if (!gp_field_u64(text, head, "gpreempt_record", &version))
 		return gp_error_set(error, -EINVAL,
-				    "%s is not a record of gpreempt (its first line says nothing of it)", name);
+				    "%s is not a recording: its first line is not the one that gpreempt record writes",
+				    name);
 	if (version != 1)
 		return gp_error_set(error, -EPROTONOSUPPORT,
 				    "%s is a record of version %llu; this program reads version 1", name,

@@ -229,7 +229,7 @@ static int run_show_max(const struct run *run)
 		printf("Your ceiling: %" PRIu64 ". If you ask for more, the daemon gives you %" PRIu64 ".\n%s.\n",
 		       ceiling.priority, ceiling.priority, run_ceiling_way(&ceiling, way, sizeof(way)));
 	else
-		printf("Your ceiling: unknown (%s).\n", r ? error.text : "the daemon does not say");
+		printf("Your ceiling is unknown: %s.\n", r ? error.text : "the daemon does not say");
 	return 0;
 }
 
@@ -257,11 +257,11 @@ static int run_prepare(const struct run *run, char *agent, size_t agent_size, bo
 		*ret_has_daemon = !r;
 	}
 	if (r && run->require) {
-		fprintf(stderr, "gpreempt run: %s: not started (--require)\n", error.text);
+		fprintf(stderr, "gpreempt run: '%s' was not started (--require): %s\n", run->command[0], error.text);
 		return r;
 	}
 	if (r)
-		run_warn(run, "%s: '%s' runs without a GPU priority", error.text, run->command[0]);
+		run_warn(run, "'%s' runs without a GPU priority: %s", run->command[0], error.text);
 	if (!r && run_uses_drm())
 		run_warn(
 			run,

@@ -93,7 +93,8 @@ static int set_one(struct set *set, const char *argument)
 		gp_clean_json(stdout, text, size);
 		putchar('\n');
 	} else if (!set->quiet && is_granted) {
-		printf("process %s uses no GPU yet: it will have this when it does (gpreempt grant list)\n", argument);
+		printf("process %s uses no GPU yet; it gets these settings as soon as it does (gpreempt grant list shows them)\n",
+		       argument);
 	} else if (!set->quiet && state.client_count) {
 		gp_status_show_client(stdout, &state, &state.clients[0]);
 	}

@@ -35,7 +35,7 @@ struct gp_state_device {
 	uint64_t gpu_id, node, cu_count, slot_count, process_count_max, memory_bytes, stops_all, kernel_reopens,
 		self_switching, switch_ns, short_slice_us, switches_per_s, slowed;
 	uint64_t slots_used, processes, oversubscribed, stopped, starvation_bound_ns;
-	char backend[24], name[96], driver[48], bdf[24], mechanism[24], unit[16], stopped_why[256], cost_source[64];
+	char backend[24], name[96], driver[48], bdf[24], mechanism[24], unit[16], stopped_why[404], cost_source[64];
 	struct gp_state_cost close_ns, open_ns, slice_ns;
 	struct gp_state_stats stats;
 	uint32_t finding_count;

@@ -133,7 +133,8 @@ static void status_device(FILE *stream, const struct gp_state_device *device)
 			!strcmp(device->findings[i].mechanism, "none") ? "note " :
 			status_is(device->findings[i].usable)          ? "can  " :
 									 "can't",
-			device->findings[i].mechanism, device->findings[i].text);
+			!strcmp(device->findings[i].mechanism, "none") ? "" : device->findings[i].mechanism,
+			device->findings[i].text);
 }
 
 void gp_status_sum(const struct gp_state *state, const struct gp_state_client *client,

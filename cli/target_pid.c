@@ -18,11 +18,13 @@ int gp_target_pid(const char *text, int32_t *ret_pid, struct gp_error *error)
 int gp_target_gpu(const char *text, uint32_t *ret_gpu_id, struct gp_error *error)
 {
 	uint64_t gpu_id = 0;
-	int r = strcmp(text, "all") ? gp_units_parse_count(text, "gpu", 1, UINT32_MAX - 1u, &gpu_id, error) : 0;
 
-	if (!r)
-		*ret_gpu_id = (uint32_t)gpu_id;
-	return r;
+	if (strcmp(text, "all") && gp_units_parse_count(text, "gpu_id", 1, UINT32_MAX - 1u, &gpu_id, error))
+		return gp_error_set(error, -EINVAL,
+				    "\"%.40s\" is not a gpu_id: give a number that gpreempt status shows, or all",
+				    text);
+	*ret_gpu_id = (uint32_t)gpu_id;
+	return 0;
 }
 
 const struct gp_state_client *gp_target_client(const struct gp_state *state, int32_t pid)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the terminal: ncurses, keys, and a line of questions at the bottom. A daemon that is away is said and waited
- * for. */
+/* Owns the terminal: ncurses, keys, and a line of questions at the bottom. While no daemon answers, the screen says so,
+ * and top asks again. */
 #include <curses.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -33,6 +33,14 @@ struct screen {
 	bool has_state, colour;
 	char message[512]; /* shown once, at the bottom */
 };
+
+static volatile sig_atomic_t screen_is_interrupted;
+
+static void screen_interrupt(int number)
+{
+	(void)number;
+	screen_is_interrupted = 1;
+}
 
 /* A line cut to the terminal's width. */
 static void screen_line(int y, const char *text, attr_t attributes)
@@ -278,12 +286,21 @@ static bool screen_key(struct screen *screen, int key)
 
 static bool screen_begin(struct screen *screen)
 {
+	const struct sigaction interrupt = { .sa_handler = screen_interrupt };
+
 	setlocale(LC_ALL, "");
 	/* The name of a locale that is not installed here still says UTF-8. */
 	if (!gp_plain_is_needed() && MB_CUR_MAX == 1)
 		setlocale(LC_CTYPE, "C.UTF-8");
+	/* Ctrl-C leaves as q does. ncurses keeps a handler that it finds; its own would exit with status 1. */
+	sigaction(SIGINT, &interrupt, NULL);
 	if (!newterm(NULL, stdout, stdin))
 		return false;
+	/* Without the means to move the cursor the screen would be a heap of lines. */
+	if (!tigetstr("cup")) {
+		endwin();
+		return false;
+	}
 	set_escdelay(25);
 	cbreak();
 	noecho();
@@ -306,7 +323,10 @@ int gp_top_screen(const struct gp_top_options *options)
 
 	screen.options = *options;
 	if (!screen_begin(&screen)) {
-		fputs("gpreempt top: this terminal is not known (TERM); -b prints plain text\n", stderr);
+		const char *term = getenv("TERM");
+
+		fprintf(stderr, "gpreempt top: this terminal (TERM=%s) cannot show a screen; -b prints plain text\n",
+			term ? term : "");
 		return GP_CLI_FAILED;
 	}
 	gp_top_init(&screen.top);
@@ -325,7 +345,7 @@ int gp_top_screen(const struct gp_top_options *options)
 			/* ERR: time is up, or a signal; without a terminal it comes at once and for ever. */
 			if (key != ERR)
 				goes_on = screen_key(&screen, key);
-			else if (gp_clock_ms() < next_ms && feof(stdin))
+			else if (screen_is_interrupted || (gp_clock_ms() < next_ms && feof(stdin)))
 				goes_on = false;
 		}
 	}

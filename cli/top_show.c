@@ -103,12 +103,13 @@ const char *gp_top_head_line(const struct gp_top *top, char *buffer, size_t buff
 	const struct gp_state_daemon *daemon = &top->now.daemon;
 	char up[GP_UNITS_TEXT_SIZE];
 
-	(void)snprintf(
-		buffer, buffer_size, "gpreemptd %s, policy %s, up %s, %u programs (99 = most urgent); by %s, %s",
-		daemon->version, daemon->policy,
-		daemon->uptime_real_ns == GP_STATE_UNKNOWN ? "?" :
-							     gp_units_format_ns(daemon->uptime_real_ns, up, sizeof(up)),
-		top->now.client_count, gp_top_sort_names[top->sort], top->ascending ? "ascending" : "descending");
+	(void)snprintf(buffer, buffer_size, "gpreemptd %s, policy %s, up %s, %u %s (99 = most urgent); by %s, %s",
+		       daemon->version, daemon->policy,
+		       daemon->uptime_real_ns == GP_STATE_UNKNOWN ?
+			       "?" :
+			       gp_units_format_ns(daemon->uptime_real_ns, up, sizeof(up)),
+		       top->now.client_count, gp_units_word(top->now.client_count, "program", "programs"),
+		       gp_top_sort_names[top->sort], top->ascending ? "ascending" : "descending");
 	return buffer;
 }
 

@@ -39,6 +39,11 @@ def serve_and_train(rate=50):
     return [Client("serve", 80, rate), Client("train", 20)]
 
 
+def figures(text):
+    """The JSON of a result (docs/json.md) as {run: {client: figures}}."""
+    return {run["policy"]: {c["name"]: c for c in run["clients"]} for run in json.loads(text)["runs"]}
+
+
 def quantile(values, share):
     """As serve itself: the smallest value that so many are at or below."""
     ordered = sorted(values)
@@ -214,7 +219,7 @@ def simulate(build, folder, clients, device, seconds, compare, options=(), seed=
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Trouble("%s: %s" % (" ".join(command), done.stderr.strip()))
-    return {run["policy"]: {c["name"]: c for c in run["clients"]} for run in json.loads(done.stdout)["runs"]}
+    return figures(done.stdout)
 
 
 # The table.

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+/* clang-format off */
 /*
- * Shows what programs did on a virtual node in the simulator's own table. Standard input, one word and its values a
- * line: device NAME | title TEXT | mix NAME | gate UNIT | gate-cost NS | dilate K | seed N run NAME DURATION_NS
- * PREEMPTIONS INVERSIONS INVERSION_NS INVERSION_NS_MAX    (-1: nobody counted them) client NAME PRIORITY service|batch
- * REQUESTS SHARE_PPM UNFINISHED             of the run above latency NS of the client above Durations are device time.
+ * Shows what programs did on a virtual node, in the simulator's own table. Each line of standard input has a word and
+ * its values. Durations are device time:
+ *
+ *	device NAME, title TEXT, mix NAME, gate UNIT, gate-cost NS, dilate K, seed N
+ *	run NAME DURATION_NS PREEMPTIONS INVERSIONS INVERSION_NS INVERSION_NS_MAX    (INVERSIONS -1: not counted)
+ *	client NAME PRIORITY service|batch REQUESTS SHARE_PPM UNFINISHED             of the run above
+ *	latency NS                                                                   of the client above
+ *
  * usage: gpreempt-demo-table [--html FILE] [--json FILE]
  */
+/* clang-format on */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
