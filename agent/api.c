@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What libgpreempt calls: the process says what it wants. Never waits for the daemon. */
+/* The functions that libgpreempt calls: the process tells the agent what it wants. They never wait for the daemon. */
 #include <errno.h>
 #include <gpreempt/agent_table.h>
 #include <string.h>
@@ -34,13 +34,13 @@ static void api_merge(struct gp_wire_attr *into, const struct gp_wire_attr *from
 	into->valid |= from->valid;
 }
 
-/* What the whole process wants is remembered: it goes with HELLO to a daemon that is met later. */
+/* The agent remembers what the whole process wants: HELLO tells it to a daemon that comes later. */
 static int api_set(const void *queue, const struct gp_wire_attr *attr)
 {
 	struct gp_doorbell *doorbell;
 	int r = 0;
 
-	/* The daemon would hang up on it. */
+	/* The daemon would end the connection. */
 	if ((attr->valid & GP_ATTR_DEADLINE && attr->deadline_ns > GP_WIRE_TIME_MAX) ||
 	    (attr->valid & GP_ATTR_BUDGET && attr->budget_ns > GP_WIRE_TIME_MAX))
 		return -EINVAL;
@@ -109,7 +109,8 @@ static int api_get(struct gpreempt_state *ret_state)
 	gp_agent_unlock();
 	if (!state.connected)
 		return -ENOTCONN;
-	/* A caller built against another version gets what it has room for; what it has beyond is zero. */
+	/* A caller built against another version gets the fields it has room for; fields unknown to the agent are zero.
+	 */
 	state.size = size;
 	memset(ret_state, 0, size);
 	memcpy(ret_state, &state, size < sizeof(state) ? size : sizeof(state));

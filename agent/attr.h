@@ -18,24 +18,24 @@ struct gp_stream_map {
 };
 
 #define GP_STREAM_MAP_DEFAULT "low=-10,normal=+0,high=+10"
-/* "low=-10,normal=+0,high=90", in any order, each at most once; what is left out stays. 0, or -EINVAL: map unchanged.
- */
+/* "low=-10,normal=+0,high=90", in any order, each at most once; a class that is left out keeps its value. 0, or
+ * -EINVAL: map unchanged. */
 int gp_stream_map_parse(struct gp_stream_map *map, const char *text);
 
-/* KFD's 0..15. */
+/* hw_priority: KFD's, 0..15. */
 enum gp_stream_class gp_stream_class_of(uint32_t hw_priority);
 
-/* The queue's priority by the map; false: it has the process's. */
+/* The queue's priority by the map; false: the queue has the process's priority. */
 bool gp_stream_priority(const struct gp_stream_map *map, uint32_t hw_priority, int32_t process_priority,
 			int32_t *ret_priority);
 
-/* Reads GPREEMPT_PRIORITY and its like; what is not a number in range is left out. */
+/* Reads GPREEMPT_PRIORITY and its like; skips a value that is not a number in range. */
 void gp_attr_from_environment(struct gp_wire_attr *ret_attr);
 
-/* Digits only, at most max; false: something else. */
+/* Digits only, at most max; false: the text is something else. */
 bool gp_attr_number(const char *text, uint64_t max, uint64_t *ret_value);
 
-/* Puts a name into a field of GP_WIRE_NAME_SIZE; cut to fit, closed with zeros. */
+/* Copies a name into a field of GP_WIRE_NAME_SIZE; cut to fit, padded with zeros. */
 void gp_attr_name(char *ret_field, const char *text);
 
 #endif

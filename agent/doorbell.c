@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What happens at a doorbell, in the application's thread. The usual way is one store and four loads, without a fence:
- * page.h says who makes it.
+ * page.h says which side issues the fence.
  */
 #include "agent/agent.h"
 #include "agent/edges.h"
@@ -11,8 +11,7 @@
 
 void (*gp_doorbell_store)(uint64_t handle, int64_t value);
 
-/* The first doorbell of a queue that went through the runtime's table: from now on its doorbells are known to be seen.
- */
+/* The first doorbell of a queue that went through the runtime's table: from now on the agent observes its doorbells. */
 static void doorbell_seen(struct gp_doorbell *doorbell, uint64_t handle)
 {
 	struct gp_slot *slot = &gp_slots[doorbell->slot];
@@ -30,8 +29,8 @@ static void doorbell_seen(struct gp_doorbell *doorbell, uint64_t handle)
 	gp_agent_unlock();
 }
 
-/* Who this is: no two threads that live at once have the same. One that comes to have a dead one's has its word too.
- */
+/* Identifies the calling thread: no two threads that live at once have the same value. A new thread with a dead
+ * thread's value inherits its word too. */
 static inline uint64_t doorbell_thread(void)
 {
 #ifdef __x86_64__
@@ -44,8 +43,8 @@ static inline uint64_t doorbell_thread(void)
 #endif
 }
 
-/* Mechanism submit. Either the opener sees what we keep, or we see that it is open (partner: gate.c, gp_gate_deliver).
- */
+/* Mechanism submit. Either the thread that opens the gate sees the withheld value, or this thread sees that the gate is
+ * open and rings itself (partner: gate.c, gp_gate_deliver). */
 static bool doorbell_withhold(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value)
 {
 	uint64_t kept;
@@ -60,8 +59,8 @@ static bool doorbell_withhold(struct gp_doorbell *doorbell, uint64_t handle, uin
 	return false;
 }
 
-/* The gate may be closed, and the thread that would open it sleeps for ever: the application has closed what wakes it.
- */
+/* The gate may be closed, and the agent's thread, which would open it, sleeps for ever: the application has closed the
+ * descriptor that wakes it. So this thread opens all gates. */
 static void doorbell_alone(void)
 {
 	gp_agent_lock();
@@ -90,7 +89,7 @@ static __attribute__((noinline, cold)) void doorbell_tell(void)
 	gp_sys_wake(gp_fd_verified(GP_FD_DOORBELL));
 }
 
-/* With its own fence: what is in the shared word is there for everybody. */
+/* With a fence of its own: it raises the shared word, which every reader uses. */
 static __attribute__((noinline)) bool doorbell_fenced(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value,
 						      uint64_t packets)
 {
@@ -102,8 +101,9 @@ static __attribute__((noinline)) bool doorbell_fenced(struct gp_doorbell *doorbe
 	return __builtin_expect(!flags, 1) ? true : doorbell_flags(doorbell, handle, value, flags);
 }
 
-/* Somebody waits for this doorbell, or it is to make its own fence. Out of line, like the next ones: else the usual way
- * saves and restores all the registers that only these need. */
+/* The daemon or the agent's thread waits for this doorbell, or the doorbell fences for itself. Out of line, like
+ * doorbell_fenced() and doorbell_shared(): else the usual way saves and restores all the registers that only these
+ * need. */
 static __attribute__((noinline)) bool doorbell_slow(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value,
 						    uint64_t packets)
 {
@@ -116,7 +116,8 @@ static __attribute__((noinline)) bool doorbell_slow(struct gp_doorbell *doorbell
 	return doorbell_flags(doorbell, handle, value, flags);
 }
 
-/* The first thread that rings a queue takes the word that is to be owned; from its next doorbell on it is its own. */
+/* The first thread that rings a queue becomes the owner of its word `owned`; it uses that word from its next doorbell
+ * on. */
 static __attribute__((noinline)) bool doorbell_shared(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value,
 						      uint64_t packets)
 {
@@ -130,7 +131,7 @@ static __attribute__((noinline)) bool doorbell_shared(struct gp_doorbell *doorbe
 
 bool gp_doorbell_ring(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value, uint64_t written)
 {
-	/* The value is the last packet's index; one beyond what was reserved is not a packet. */
+	/* The value is the last packet's index; an index beyond the reserved packets is not a packet. */
 	uint64_t packets = value < written ? value + 1u : written, thread = doorbell_thread();
 	struct gp_page_queue *queue = &gp_page_now->queues[doorbell->slot];
 	uint32_t flags, armed;
@@ -138,7 +139,7 @@ bool gp_doorbell_ring(struct gp_doorbell *doorbell, uint64_t handle, uint64_t va
 	if (__builtin_expect(__atomic_load_n(&doorbell->owner, __ATOMIC_RELAXED) != thread, 0))
 		return doorbell_shared(doorbell, handle, value, packets);
 	gp_edge_own(&queue->owned, packets);
-	/* In this order: fence.c. */
+	/* flags before armed: fence.c says why. */
 	flags = __atomic_load_n(&doorbell->flags, __ATOMIC_ACQUIRE);
 	armed = __atomic_load_n(&queue->armed, __ATOMIC_ACQUIRE) & GP_ARMED_BUSY;
 	return __builtin_expect(!(flags | armed), 1) ? true : doorbell_slow(doorbell, handle, value, packets);
@@ -146,8 +147,8 @@ bool gp_doorbell_ring(struct gp_doorbell *doorbell, uint64_t handle, uint64_t va
 
 void gp_doorbell_announce_copy(uint64_t size)
 {
-	/* The kernel behind a copy starts when the copy is through: 16 bytes a nanosecond, about a PCIe 4 x16 link;
-	 * chosen. */
+	/* The kernel after a copy starts when the copy is done: 16 bytes a nanosecond, about a PCIe 4 x16 link; chosen.
+	 */
 	if (gp_agent.copy_hint && __atomic_load_n(&gp_agent.link, __ATOMIC_ACQUIRE) == GP_LINK_UP && gp_page_now &&
 	    gp_edge_hint(&gp_page_now->hint_ns, &gp_page_now->hint_count, &gp_page_now->armed, size / 16u))
 		gp_sys_wake(gp_fd_verified(GP_FD_DOORBELL));

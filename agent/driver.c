@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The drivers there are, and what of the application's calls each of them looks at. A new one is a line here. */
+/* The list of drivers, and the way of the application's calls to them. A new driver is a line here. */
 #include "agent/driver.h"
 #include "agent/next.h"
 

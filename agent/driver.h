@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Drivers of devices. struct gp_driver_calls: what a driver looks at before it is known whose device the process uses;
- * struct gp_driver (agent.h): how the queues of the one that it uses are driven. The agent knows drivers by these
- * alone.
+ * Drivers of devices. struct gp_driver_calls: the application's calls that a driver's code looks at before the agent
+ * knows whose device the process uses. struct gp_driver (agent.h): how the agent drives the queues of the device that
+ * the process uses. The rest of the agent knows drivers only by these two.
  */
 #ifndef GP_AGENT_DRIVER_H
 #define GP_AGENT_DRIVER_H
@@ -12,23 +12,25 @@
 
 #define GP_DRIVER_MAX 4u
 
-/* No lock is held unless said; nothing here waits. */
+/* The caller holds no lock unless a comment says so. Only ioctl may wait. */
 struct gp_driver_calls {
-	uint8_t ioctl_letter; /* _IOC_TYPE of the driver's requests; others may use it too */
-	/* What does not concern the driver is forwarded. */
+	uint8_t ioctl_letter; /* _IOC_TYPE of the driver's requests; other drivers may use it too */
+	/* Handles the driver's requests that the agent looks at; forwards all others. */
 	int (*ioctl)(int fd, unsigned long request, void *arg);
-	/* Mappings that are read. NULL, and then all four: none ever is. The last two come with the lock held. */
+	/* Mappings that the agent reads. All four are NULL if it reads none of this driver. The last two are called
+	 * with the lock held. */
 	bool (*map_touches)(uint64_t address, uint64_t length);
 	bool (*map_is_expected)(void);
 	void (*map_forget)(uint64_t address, uint64_t length);
 	void (*map_add)(int fd, uint64_t address, uint64_t length);
-	/* In signal handlers too. Which files descriptors first to last are of, as bits, asked before they are closed;
-	 * told after, if there were any. NULL: it does not matter. */
+	/* May run in signal handlers. file_closes: which of the driver's files the descriptors first to last belong to,
+	 * as bits; asked before they are closed. file_closed: called after that, if there were any. NULL: the driver's
+	 * code does not need to know. */
 	uint32_t (*file_closes)(unsigned first, unsigned last);
 	void (*file_closed)(uint32_t files);
 };
 
-/* What is about to be closed, for each driver. */
+/* The files that are about to be closed, for each driver. */
 struct gp_driver_files {
 	uint32_t of[GP_DRIVER_MAX];
 };

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The edges of page.h, as the client's side does them. Inline, because a doorbell pays for each instruction. Each
- * returns whether the daemon's eventfd must be written.
+ * The client's side of the edges of page.h. Inline, because a doorbell pays for each instruction. Each function that
+ * returns a bool returns whether the caller must write the daemon's eventfd.
  *
  * gp_edge_raise: the locked exchange is both the store and the fence of the protocol (partner: the daemon's fence
  * between setting armed and reading the counters). It is a maximum, not a plain store: producers that share a queue
  * ring out of order, and a smaller value written last would hide work (test/unit/page_edges.c shows it).
- * gp_edge_own: a word of the calling thread's own, and no fence: whoever arms makes it (fence.c, daemon/queue.c).
+ *
+ * gp_edge_own: a word that only the calling thread writes, without a fence: the side that arms issues it (fence.c,
+ * daemon/queue.c).
  */
 #ifndef GP_AGENT_EDGES_H
 #define GP_AGENT_EDGES_H
@@ -21,14 +23,14 @@ static inline void gp_edge_raise(uint64_t *counter, uint64_t value)
 	while (value > now)
 		if (__atomic_compare_exchange_n(counter, &now, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			return;
-	/* Not raised: somebody else's larger value is there, and so is the fence that went with it. */
+	/* Not raised: another thread has stored a larger value, and its exchange was the fence. */
 }
 
 static inline void gp_edge_own(uint64_t *word, uint64_t value)
 {
 	if (value > __atomic_load_n(word, __ATOMIC_RELAXED))
 		__atomic_store_n(word, value, __ATOMIC_RELEASE);
-	/* The compiler keeps the order; the processor need not. */
+	/* Only the compiler must keep the order; the processor need not. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -36,18 +38,20 @@ static inline bool gp_edge_tell(uint32_t *armed, uint32_t flag)
 {
 	if (__builtin_expect(!(__atomic_load_n(armed, __ATOMIC_SEQ_CST) & flag), 1))
 		return false;
-	/* Its own flag only: the daemon may have heard by other means, and armed for the other edge since we looked. */
+	/* Clears this flag only: the daemon may have learned of this edge in another way, and armed for the other edge
+	 * since the load above. */
 	return __atomic_fetch_and(armed, ~flag, __ATOMIC_SEQ_CST) & flag;
 }
 
-/* Application thread, before the doorbell is rung: so many packets have been announced in all. With its own fence. */
+/* By an application thread before it rings the doorbell: so many packets have been announced in all. With a fence of
+ * its own. */
 static inline bool gp_edge_busy(struct gp_page_queue *queue, uint64_t packets)
 {
 	gp_edge_raise(&queue->doorbell, packets);
 	return gp_edge_tell(&queue->armed, GP_ARMED_BUSY);
 }
 
-/* Whoever looked at the counters: so much is completed. drained: nothing is left. */
+/* By the thread that has read the counters: so much is completed. drained: nothing is left. */
 static inline bool gp_edge_completed(struct gp_page_queue *queue, uint64_t completed, bool drained)
 {
 	gp_edge_raise(&queue->completed, completed);
@@ -57,7 +61,7 @@ static inline bool gp_edge_completed(struct gp_page_queue *queue, uint64_t compl
 	return gp_edge_tell(&queue->armed, GP_ARMED_IDLE);
 }
 
-/* A hint: armed is the page's, for all hints of the process. */
+/* A hint. armed: the page's, for all hints of the process. */
 static inline bool gp_edge_hint(uint64_t *hint_ns, uint32_t *hint_count, uint32_t *armed, uint64_t in_ns)
 {
 	__atomic_store_n(hint_ns, in_ns, __ATOMIC_RELEASE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the library shows: nothing but what is marked so and listed in agent.map. */
+/* The library exports only symbols that are marked GP_EXPORT and listed in agent.map. */
 #ifndef GP_AGENT_EXPORT_H
 #define GP_AGENT_EXPORT_H
 

@@ -14,18 +14,21 @@
 #include "agent/next.h"
 #include "agent/sys.h"
 
-#define FDS_HIGH      700   /* above what programs use, below the usual limit of 1024; chosen */
-#define FDS_OWN       12u   /* of the agent of a program with one open file of the driver, and two for a moment */
+#define FDS_HIGH 700 /* above what programs use, below the usual limit of 1024; chosen */
+/* What the agent needs in a program with one open file of the driver; two of these only for a moment. */
+#define FDS_OWN 12u
+/* What an agent that has those needs next: a connection and the descriptors it brings, or a file. */
+#define FDS_MORE      4u
 #define FDS_ASKED_MAX 4096u /* chosen: a few hundred microseconds */
-#define FDS_LEFT      16u   /* what the program has left then; chosen: a HIP program without us opens ten */
+#define FDS_LEFT      16u   /* what the program then has left; chosen: a HIP program without the agent opens ten */
 
-/* What a number leads to. All eventfds have one inode: of them one is as good as another. */
+/* The file behind a number. All eventfds have one inode: the agent cannot tell them apart and need not. */
 struct fds_file {
 	uint64_t device, inode;
 };
 
-static int fds[GP_FD_COUNT];                   /* the number + 1; 0: none, so that it is right before anything ran */
-static struct fds_file fds_files[GP_FD_COUNT]; /* written while fds[] has none */
+static int fds[GP_FD_COUNT];                   /* the number + 1; 0: none, so that it is valid from the start */
+static struct fds_file fds_files[GP_FD_COUNT]; /* written while fds[] has no number for the use */
 
 int gp_fd(unsigned use)
 {
@@ -67,11 +70,12 @@ int gp_fd_verified(unsigned use)
 		if (fd < 0)
 			return -1;
 		r = fds_look(fd, &file);
-		/* Where that may not be asked, it is taken for ours. */
+		/* If a filter forbids fstat, the number counts as the agent's. */
 		if (r < 0 ? r != -EBADF : file.device == fds_files[use].device && file.inode == fds_files[use].inode)
 			return fd;
 		was = fd + 1;
-		/* If not: it was moved out of the way meanwhile, and is looked at where it is now. */
+		/* If the exchange fails, another thread has moved the descriptor meanwhile: check it at its new number.
+		 */
 	} while (!gp_agent_is_borrowed() &&
 		 !__atomic_compare_exchange_n(&fds[use], &was, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 	return -1;
@@ -87,7 +91,7 @@ bool gp_fd_is_own(int fd)
 	return false;
 }
 
-/* As high as the limit allows: a program with a low one finds the low numbers free as well. */
+/* As high as the limit allows: also with a low limit the low numbers stay free for the program. */
 static int fds_high(int fd)
 {
 	struct rlimit limit = { 0 };
@@ -99,17 +103,18 @@ static int fds_high(int fd)
 	return r >= 0 ? r : (int)gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
 }
 
-/* From the top down: there most programs have nothing, and the count ends soon. The kernel gives the lowest first, so a
- * program that has so many up there is short of them. Where the agent may not ask, it takes them for enough. */
+/* Counts free numbers from the top down: most programs use none there, so the count ends soon. The kernel gives out the
+ * lowest number first, so a program that uses so many at the top is short of them. If a filter forbids the question,
+ * the agent assumes that there are enough. */
 bool gp_fds_are_enough(void)
 {
+	uint32_t need = FDS_LEFT + (gp_fd(GP_FD_WAKE) < 0 ? FDS_OWN : FDS_MORE), count = 0, asked = 0;
 	struct rlimit limit = { 0 };
-	uint32_t count = 0, asked = 0;
 	rlim_t fd;
 
 	if (gp_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit) < 0)
 		return true;
-	for (fd = limit.rlim_cur < INT_MAX ? limit.rlim_cur : INT_MAX; fd && count < FDS_OWN + FDS_LEFT; fd--) {
+	for (fd = limit.rlim_cur < INT_MAX ? limit.rlim_cur : INT_MAX; fd && count < need; fd--) {
 		long r = gp_sys(SYS_fcntl, (long)fd - 1, F_GETFD);
 
 		if (r < 0 && r != -EBADF)
@@ -118,7 +123,12 @@ bool gp_fds_are_enough(void)
 		if (++asked == FDS_ASKED_MAX)
 			break;
 	}
-	return count == FDS_OWN + FDS_LEFT;
+	return count == need;
+}
+
+void gp_fd_note(unsigned use, int fd)
+{
+	fds_look(fd, &fds_files[use]);
 }
 
 int gp_fd_take(unsigned use, int fd)
@@ -141,6 +151,9 @@ int gp_fd_replace(unsigned use, int fd)
 	if (now < 0)
 		return gp_fd_take(use, fd);
 	r = (int)gp_sys(SYS_dup3, fd, now, O_CLOEXEC);
+	/* The limit has sunk below that number, so the kernel cannot give the number to the program any more. */
+	if (r == -EBADF && gp_fds_are_enough())
+		return gp_fd_take(use, fd);
 	gp_sys_close(fd);
 	return r < 0 ? r : 0;
 }
@@ -159,7 +172,8 @@ void gp_fds_drop_all(void)
 		gp_fd_drop(use);
 }
 
-/* Somebody wants this number: ours goes elsewhere first. A call on the old number that is under way finishes there. */
+/* The application wants this number: the agent moves its own descriptor away first. A call that is under way on the old
+ * number finishes there. */
 static void fds_move_away(int fd)
 {
 	for (unsigned use = 0; use < GP_FD_COUNT; use++)
@@ -167,7 +181,7 @@ static void fds_move_away(int fd)
 			int high = fds_high(fd);
 
 			fds_set(use, high >= 0 ? high : -1);
-			/* The thread polls by number. */
+			/* The agent's thread polls by number and must learn the new one. */
 			gp_thread_wake();
 		}
 }
@@ -226,7 +240,8 @@ GP_EXPORT int dup3(int from, int to, int flags)
 	return r;
 }
 
-/* The lowest own number at or above first; -1: none. One that has become the application's is its own to close. */
+/* The lowest number of the agent's at or above first; -1: none. A number that has become the application's does not
+ * count: the application may close it. */
 static int fds_lowest(unsigned first)
 {
 	int lowest = -1;
@@ -241,7 +256,7 @@ static int fds_lowest(unsigned first)
 }
 
 #define FDS_RANGE_UNSHARE 2 /* CLOSE_RANGE_UNSHARE */
-#define FDS_RANGE_CLOEXEC 4 /* CLOSE_RANGE_CLOEXEC: ours have that anyway */
+#define FDS_RANGE_CLOEXEC 4 /* CLOSE_RANGE_CLOEXEC: the agent's have that flag anyway */
 
 static int fds_close_range(unsigned first, unsigned last, int flags)
 {
@@ -249,7 +264,7 @@ static int fds_close_range(unsigned first, unsigned last, int flags)
 
 	if (first > last || flags & FDS_RANGE_CLOEXEC)
 		return gp_next_close_range(first, last, flags);
-	/* All but ours: the ranges between them. */
+	/* Closes the ranges between the agent's descriptors. */
 	while (first <= last && (own = fds_lowest(first)) >= 0 && (unsigned)own <= last) {
 		if ((unsigned)own > first) {
 			int r = gp_next_close_range(first, (unsigned)own - 1u, flags);
@@ -269,7 +284,7 @@ GP_EXPORT int close_range(unsigned first, unsigned last, int flags)
 	int r;
 
 	gp_next_init();
-	if (!(flags & FDS_RANGE_CLOEXEC)) /* that closes nothing */
+	if (!(flags & FDS_RANGE_CLOEXEC)) /* CLOEXEC closes nothing */
 		gp_driver_files_close(first, last, &files);
 	r = fds_close_range(first, last, flags);
 	gp_driver_files_closed(&files);

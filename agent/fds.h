@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The agent's own descriptors. An application may close or overwrite numbers it never opened (closefrom, close_range,
- * loops before exec); ours are kept away from it: they sit high, the hooks of close and dup answer for them as if they
- * were not open, and one that is wanted by dup2 is moved. No lock: those functions may be called in signal handlers.
+ * loops before exec). The agent keeps its own out of reach: they have high numbers, the hooks of close and dup answer
+ * as if they were not open, and dup2 onto one of them moves it first. No lock: signal handlers may call these
+ * functions.
  */
 #ifndef GP_AGENT_FDS_H
 #define GP_AGENT_FDS_H
@@ -11,15 +12,16 @@
 
 enum gp_fd_use {
 	GP_FD_SOCKET,
-	GP_FD_DOORBELL, /* the daemon's eventfd; the number stays ours between daemons, so that no doorbell writes
-			   elsewhere */
-	GP_FD_WAKE,     /* eventfd: the agent's thread has something to do */
+	/* The daemon's eventfd; the agent keeps the number between daemons, so that no doorbell writes to another file.
+	 */
+	GP_FD_DOORBELL,
+	GP_FD_WAKE, /* eventfd: the agent's thread has something to do */
 	GP_FD_INOTIFY,
 	GP_FD_READ_OUT,
 	GP_FD_READ_IN,
 	GP_FD_DEBUG_OUT,
 	GP_FD_DEBUG_IN,
-	GP_FD_TRAP, /* of the driver: readable when a queue that is watched gets work */
+	GP_FD_TRAP, /* userfaultfd: readable when a program's thread rings a watched queue */
 	GP_FD_LOG,
 	GP_FD_FILE, /* the first of GP_FD_FILE_MAX: duplicates of the application's /dev/kfd */
 };
@@ -29,20 +31,25 @@ enum gp_fd_use {
 #define GP_FD_COUNT    (GP_FD_RM + GP_FD_RM_MAX)
 
 int gp_fd(unsigned use); /* -1: none */
-/* The same, after a look whether the number is still ours: one that was closed by a system call of the application's
- * may be its own by now, and is neither written, read nor closed. A call more. */
+/* The same, but checks first whether the number is still the agent's (one more system call). If the application has
+ * closed it by a system call of its own, the number may be the application's by now: -1, and the agent neither reads,
+ * writes nor closes it. */
 int gp_fd_verified(unsigned use);
-bool gp_fd_is_like(unsigned use, int fd); /* whether fd is of the same kind: an eventfd as that one is */
+bool gp_fd_is_like(unsigned use, int fd); /* whether fd is the same kind of file as that of use: an eventfd, say */
 
-/* Takes fd over: moves it to a high number, closes the old one. 0 or -errno (fd is closed then as well). */
+/* Takes fd over: moves it to a high number and closes the old one. 0 or -errno (fd is then closed as well). */
 int gp_fd_take(unsigned use, int fd);
-/* As take, but the number of use stays what it is: what it was is replaced at once. */
+/* As take, but the number of use stays the same: fd's file atomically replaces the old one there. */
 int gp_fd_replace(unsigned use, int fd);
 void gp_fd_drop(unsigned use);
 void gp_fds_drop_all(void); /* in a forked child */
 
 bool gp_fd_is_own(int fd);
-/* Whether the program's limit leaves it some besides ours: who takes its last ones breaks it. */
+/* Whether enough descriptors are left to the program: an agent that took the last ones would break it. The agent asks
+ * before it takes a descriptor that it keeps for more than a moment; while it has none yet, it asks for all that it
+ * needs to begin. */
 bool gp_fds_are_enough(void);
+/* The use has no descriptor: notes fd's file, so that a descriptor of that file may be taken later. */
+void gp_fd_note(unsigned use, int fd);
 
 #endif

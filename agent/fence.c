@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who makes the fence between a doorbell's store and the loads behind it (page.h). Usually not the doorbell: whoever
- * arms has every thread of this process pass one, the daemon by membarrier's GLOBAL_EXPEDITED, the agent's thread by
- * PRIVATE_EXPEDITED. Both need the process to be registered. A kernel or a filter that refuses, or a daemon that makes
- * no barriers: doorbells fence for themselves (GP_DOORBELL_FENCED).
+ * Which side issues the fence between a doorbell's store and the loads behind it (page.h). Usually not the doorbell:
+ * the side that arms makes every thread of this process pass a fence, the daemon by membarrier's GLOBAL_EXPEDITED, the
+ * agent's thread by PRIVATE_EXPEDITED. Both need the process to be registered. If a kernel or a filter refuses that, or
+ * the daemon issues no barriers, doorbells fence for themselves (GP_DOORBELL_FENCED).
  *
- * A doorbell looks at GP_DOORBELL_FENCED behind its store and before it looks at armed. So:
- *   to plain:  page.plain is set before the flag goes. Who sees the flag gone sees every armed that was set by a daemon
- *              that did not see plain.
- *   to fenced: the flag is set, then every thread passes a fence. Who did not see the flag had stored before it, and
- *              what it stored is seen by whoever arms from then on.
+ * A doorbell reads GP_DOORBELL_FENCED after its store and before it reads armed. So:
+ *   to plain:  the agent sets page.plain before it clears the flag. A doorbell that sees the flag cleared also sees
+ *              every armed that a daemon set before it saw plain.
+ *   to fenced: the agent sets the flag, then makes every thread pass a fence. A doorbell that did not see the flag had
+ *              stored before that fence, so the side that arms from then on sees its value.
  */
 #include <linux/membarrier.h>
 #include "agent/agent.h"
@@ -17,7 +17,7 @@
 #include "agent/log.h"
 #include "agent/sys.h"
 
-static bool fence_registered; /* by the guard; read by the thread */
+static bool fence_registered; /* written by the guard, read by the agent's thread */
 static bool fence_plain;
 
 void gp_fence_register(void)
@@ -36,7 +36,7 @@ bool gp_fence_is_registered(void)
 	return __atomic_load_n(&fence_registered, __ATOMIC_ACQUIRE);
 }
 
-/* A daemon that makes no barriers reads the shared word alone. */
+/* A daemon that issues no barriers reads only the shared word. */
 static void fence_fold(void)
 {
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
@@ -67,8 +67,8 @@ bool gp_fence_all(void)
 {
 	if (!fence_plain || !gp_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED))
 		return true;
-	/* A filter that came after we were registered. A doorbell that is under way now may be missed: the caller looks
-	 * again in a while. */
+	/* The application installed a filter after the registration. The agent may miss a doorbell that is under way
+	 * now: the caller looks again later. */
 	gp_log("fence: membarrier is refused now; doorbells make their own");
 	__atomic_store_n(&fence_registered, false, __ATOMIC_RELEASE);
 	gp_doorbells_fence(true);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Gates: orders of the daemon, leases, and opening everything when nobody is there to open it. Lock held throughout. */
+/*
+ * Gates: carries out the daemon's orders, keeps leases, and opens every gate when no daemon is there to open it. The
+ * caller holds the lock throughout.
+ */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +15,7 @@
 static struct gp_slot *gate_slots[GP_WIRE_QUEUE_MAX];
 static int gate_results[GP_WIRE_QUEUE_MAX];
 
-/* Those of gate_slots that are not yet so; the others are done. */
+/* Changes those of gate_slots that are not in the wanted state yet; the others need nothing. */
 static void gate_change(uint32_t mechanism, uint32_t count, bool open)
 {
 	uint32_t due = 0;
@@ -70,7 +73,7 @@ static void gate_carry_out(struct gp_wire_applied *applied, bool open)
 			again |= gate_slots[j] == slot;
 		if (!again)
 			gate_slots[count++] = slot;
-		/* What the daemon has closed itself, and cannot open, we were not told. */
+		/* The daemon closed this gate itself and cannot open it; it did not tell the agent of the close. */
 		if (open && gp_mechanism_has(gp_agent.mechanism, GP_AGENT_OPENS)) {
 			slot->closed = true;
 			slot->closed_by = (uint8_t)gp_agent.mechanism;
@@ -240,7 +243,7 @@ bool gp_gate_is_closed(const struct gp_slot *slot)
 				__atomic_load_n(&gp_page_now->queues[gp_slot_index(slot)].held, __ATOMIC_ACQUIRE));
 }
 
-/* What the daemon holds itself is ours to open from now on; its slice comes back with it. */
+/* The daemon holds this gate closed itself: from now on the agent opens it, and restores its slice with it. */
 static void gate_take_over(struct gp_slot *slot)
 {
 	slot->closed = true;
@@ -254,10 +257,10 @@ void gp_gate_open_again(struct gp_slot *slot, uint32_t mechanism)
 
 	if (!gp_gate_takes_orders() || gp_gate_is_closed(slot) || gp_agent.link != GP_LINK_UP)
 		return;
-	/* Not as what was the daemon's: its slice stays as it is. */
+	/* Not by the daemon's mechanism: that would restore the slice too. */
 	gp_agent.driver->change(mechanism, &slot, 1, true, &result);
 	gp_log2("gate: opened again: queue, result", slot->queue_id, result);
-	/* The daemon may have closed it in between: it is told that this is undone. */
+	/* The daemon may have closed the gate in between: LOST tells the daemon that the agent has undone that. */
 	if (slot->closed || !gp_gate_is_closed(slot))
 		return;
 	gate_take_over(slot);
@@ -289,8 +292,9 @@ void gp_gate_leases(uint64_t now_ns)
 			slot->work_ns = 0;
 			continue;
 		}
-		/* Packets behind one that waits for a signal are no work to the daemon, which then renews nothing. */
-		/* Where nobody can see what it has to do, it may have something. */
+		/* The daemon does not count packets behind a packet that waits for a signal as work, and then renews
+		 * nothing. */
+		/* If the agent cannot read the counters, the queue may have work. */
 		if ((!slot->has_work && !slot->unreadable) || slot->blocked)
 			slot->work_ns = 0;
 		else if (!slot->work_ns)
@@ -305,7 +309,7 @@ void gp_gate_leases(uint64_t now_ns)
 		if (!gate_slots[i]->closed)
 			gate_take_over(gate_slots[i]);
 	gate_open_listed(count, GP_LOST_LEASE);
-	/* One that would not open is tried again a lease later, not at once for ever. */
+	/* A gate that did not open is tried again a lease later, not at once in an endless loop. */
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
 		if (gp_slots[i].used && gp_slots[i].closed && gp_slots[i].work_ns &&
 		    now_ns >= gate_expiry_ns(&gp_slots[i]))
@@ -321,7 +325,8 @@ uint64_t gp_gate_lease_due_ns(uint64_t now_ns)
 
 		if (!slot->used || !gp_gate_is_closed(slot))
 			continue;
-		/* An idle one whose doorbells are seen wakes us; the others are looked at. */
+		/* The doorbell of an idle queue wakes the agent's thread if it is observed; the thread samples the
+		 * other queues. */
 		if (slot->work_ns)
 			at = gate_expiry_ns(slot);
 		else if (slot->has_work || !slot->seen)
@@ -352,7 +357,7 @@ void gp_gate_deliver(void)
 	__atomic_fetch_sub(&gate_delivering, 1, __ATOMIC_SEQ_CST);
 }
 
-/* In a child: the threads that were there are not here. */
+/* In a child: the parent's threads do not exist here. */
 void gp_gate_forget(void)
 {
 	__atomic_store_n(&gate_delivering, 0, __ATOMIC_SEQ_CST);
@@ -363,7 +368,8 @@ void gp_gate_delivered(void)
 	struct timespec pause = { 0, 1000000 };
 
 	gp_gate_deliver();
-	/* A store of the runtime's is short. One that never ends, in a thread that was ended, is not waited for. */
+	/* The runtime's store is short. If a thread was killed inside it, the count never returns to 0: hence the
+	 * limit. */
 	for (uint32_t i = 0; i < GATE_DELIVER_TRIES && __atomic_load_n(&gate_delivering, __ATOMIC_SEQ_CST); i++)
 		gp_sys(SYS_nanosleep, (long)&pause, 0);
 }

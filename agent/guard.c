@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Somebody who is there when the agent's thread ends: killed by a seccomp filter of the application's, by a debugger,
- * by a mistake. Nobody else in the process would open its gates or look at its leases. The guard is a second thread
- * that sleeps until then, in the kernel, without ever waking: it waits for a lock that the thread never gives back, and
- * that the kernel passes on when its owner ends (a PI futex). It becomes the agent's thread, and starts another guard.
- * Nobody is told when a guard ends: the thread looks now and then, when it is awake anyway.
+ * Replaces the agent's thread when that thread ends: killed by a seccomp filter of the application, by a debugger,
+ * or by a bug. Without the thread, no part of the process would open its gates or look at its leases. The guard is a
+ * second thread that sleeps in the kernel until then, without ever waking: it waits for a lock that the agent's
+ * thread never releases, and that the kernel passes on when its owner ends (a PI futex). It then becomes the agent's
+ * thread and starts another guard. No message tells that a guard has ended: the agent's thread looks now and then,
+ * when it is awake anyway.
  */
 #include <errno.h>
 #include <sys/prctl.h>
@@ -13,18 +14,20 @@
 #include "agent/next.h"
 #include "agent/sys.h"
 
-#define GUARD_HEIRS 3u /* what ends every one of them will end the next: then only the gates are opened */
+/* Replacements of the thread. What ended them all will end the next one too: after that the guard only opens the gates.
+ */
+#define GUARD_HEIRS 3u
 
 #define GUARD_CHECK_NS 100000000ull
-#define GUARD_MAX      16u /* that are replaced; chosen */
+#define GUARD_MAX      16u /* so many guards are replaced; chosen */
 
-static uint32_t guard_tid;        /* of the guard that waits; 0: it has not begun */
-static uint32_t guard_replaced;   /* the thread's */
-static uint64_t guard_checked_ns; /* the thread's */
-static uint32_t guard_word;       /* whose turn it is to be the thread: its number, as PI futexes have it */
+static uint32_t guard_tid;        /* of the waiting guard; 0: it has not started yet */
+static uint32_t guard_replaced;   /* only the agent's thread uses it */
+static uint64_t guard_checked_ns; /* only the agent's thread uses it */
+static uint32_t guard_word;       /* PI futex: the tid of the agent's thread, which owns it */
 static uint32_t guard_heirs;
 
-/* Until the owner has ended. False: this kernel has no such locks, or the process was forked. */
+/* Waits until the owner has ended. False: this kernel has no PI futexes, or the process was forked. */
 static bool guard_wait(void)
 {
 	long r;
@@ -32,14 +35,14 @@ static bool guard_wait(void)
 	do {
 		r = gp_sys(SYS_futex, (long)&guard_word, FUTEX_LOCK_PI_PRIVATE, 0, 0);
 	} while (r == -EINTR || r == -EAGAIN);
-	/* ESRCH: it had ended before we came. */
+	/* ESRCH: the owner had ended before this wait began. */
 	if (r && r != -ESRCH)
 		return false;
 	__atomic_store_n(&guard_word, (uint32_t)gp_sys(SYS_gettid, 0), __ATOMIC_RELEASE);
 	return true;
 }
 
-/* What the dead thread was about to change is not known: everything counts as closed, and is opened. */
+/* It is not known what the dead thread was about to change: the guard counts every gate as closed, and opens it. */
 static void guard_recover(void)
 {
 	if (!gp_agent.driver)
@@ -61,7 +64,7 @@ static void *guard_run(void *unused)
 
 	__atomic_store_n(&guard_tid, (uint32_t)gp_sys(SYS_gettid, 0), __ATOMIC_RELEASE);
 	gp_sys(SYS_prctl, PR_SET_NAME, (long)"gpreempt-guard");
-	/* It has nothing else to do, and this may take a while. */
+	/* Here, because the guard has nothing else to do and this may take a while. */
 	gp_fence_register();
 	if (!guard_wait())
 		return NULL;
@@ -75,7 +78,7 @@ static void *guard_run(void *unused)
 		guard_recover();
 	gp_link_down("link: the agent's thread has ended");
 	gp_lock_give(&gp_agent.lock);
-	/* It may have ended between giving the lock and waking who waits for it. */
+	/* The thread may have ended after it gave the lock back and before it woke the threads that wait for it. */
 	gp_sys(SYS_futex, (long)&gp_agent.lock.state, FUTEX_WAKE_PRIVATE, INT32_MAX);
 	gp_gate_deliver();
 	if (++guard_heirs > GUARD_HEIRS)
@@ -88,7 +91,7 @@ void gp_guard_start(void)
 {
 	uint32_t me = (uint32_t)gp_sys(SYS_gettid, 0);
 
-	/* An heir owns it already. */
+	/* A guard that took over owns the futex already. */
 	if (__atomic_load_n(&guard_word, __ATOMIC_ACQUIRE) != me) {
 		guard_word = 0;
 		if (gp_sys(SYS_futex, (long)&guard_word, FUTEX_LOCK_PI_PRIVATE, 0, 0))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ioctl() between the application and its drivers: whose request it is, at the cost of a comparison for each driver. */
+/* ioctl() between the application and its drivers: finds the driver of a request, at the cost of one comparison for
+ * each driver. */
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include "agent/driver.h"

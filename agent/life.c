@@ -14,24 +14,26 @@
 #include "agent/next.h"
 #include "agent/sys.h"
 
-#define LIFE_EXIT_TRIES 200u /* of 1 ms: what exit() waits at most for a lock somebody died with */
+#define LIFE_EXIT_TRIES 200u /* of 1 ms: how long exit() waits at most for the lock of a thread that died */
 
-/* What pthread_atfork() calls in glibc; weak, because a program of another libc (musl's, somewhere below a script that
- * was started with us) loads us too, and must start. There a child is noticed at its first use. */
+/* What pthread_atfork() calls in glibc. Weak, because a program of another libc (musl's, started somewhere below a
+ * script that has the agent) loads the agent too, and must start. There the agent notices a fork at its first use in
+ * the child. */
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library)
 	__attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
 struct gp_agent gp_agent;
 
-/* The processors the program was started with; a mask of 8192. */
+/* The processors that the program was started with: a mask of 8192 bits. */
 static uint64_t life_processors[128];
 static long life_processors_size;
 
 static void life_prepare_child(void)
 {
-	/* Nothing here waits or allocates. The child has no GPU: KFD refuses it our descriptors. It starts over if it
-	 * opens the device itself. A thread that is not here may have had the lock, at its first use even. */
+	/* Nothing here waits or allocates. The child has no GPU: KFD refuses it the parent's descriptors. The agent
+	 * starts over if the child opens the device itself. A thread that does not exist in the child may have had the
+	 * lock, even during the agent's first use, while pid is still 0. */
 	gp_agent.lock = (struct gp_lock){ 0 };
 	if (!gp_agent.pid)
 		return;
@@ -54,8 +56,8 @@ static void life_prepare_child(void)
 	gp_fds_drop_all();
 }
 
-/* While nothing else runs: what takes locks of libc's is not left to a first call, which may be in a signal handler, in
- * a child of vfork or in an allocator. */
+/* Runs while no other thread does. Calls that take libc's locks are made here, because a first call may come from a
+ * signal handler, from a child of vfork or from an allocator. */
 __attribute__((constructor)) static void life_load(void)
 {
 	gp_next_init();
@@ -64,8 +66,8 @@ __attribute__((constructor)) static void life_load(void)
 	life_processors_size = gp_sys(SYS_sched_getaffinity, 0, sizeof(life_processors), (long)life_processors);
 }
 
-/* A thread inherits from its maker, which may be bound to a processor that it does not leave: nobody would open gates.
- */
+/* A thread inherits the affinity of the thread that created it. If that one is bound to a processor that it never
+ * leaves, the agent's thread would get no time to open gates. */
 void gp_agent_unbind(void)
 {
 	if (life_processors_size > 0)
@@ -80,7 +82,7 @@ static void life_environment(void)
 
 	if (!path || !*path)
 		path = GP_WIRE_SOCKET;
-	/* A setuid program's environment is not its own: it is one without an agent. */
+	/* A setuid program must not trust its environment: it runs without the agent. */
 	gp_agent.off =
 		(mode && !strcmp(mode, "off")) || strlen(path) >= sizeof(gp_agent.socket_path) || getauxval(AT_SECURE);
 	if (gp_agent.off)
@@ -95,7 +97,8 @@ static void life_environment(void)
 	gp_log1("agent: pid", gp_sys(SYS_getpid, 0));
 }
 
-/* A page that a fork empties and a vfork shares: it tells a child with memory of its own from one that runs in ours. */
+/* A page that fork empties and vfork shares: it tells a child with memory of its own from a child that runs in the
+ * parent's. */
 static uint32_t *life_mark;
 
 static void life_mark_page(void)
@@ -128,7 +131,7 @@ bool gp_agent_ready(void)
 		return !gp_agent.off;
 	if (gp_agent_is_borrowed())
 		return false;
-	/* Not ours: a child of a fork that ran no handlers (clone). */
+	/* Another process's pid: a child of a fork that ran no handlers (clone). */
 	if (gp_agent.pid)
 		life_prepare_child();
 	gp_agent_lock();
@@ -165,37 +168,36 @@ static int life_eventfd(unsigned use)
 	return fd < 0 ? (int)fd : gp_fd_take(use, (int)fd);
 }
 
-void gp_agent_start(void)
+bool gp_agent_take_fds(void)
 {
-	bool start = false;
+	bool taken = gp_fds_are_enough() && life_eventfd(GP_FD_WAKE) == 0 && life_eventfd(GP_FD_DOORBELL) == 0 &&
+		     life_pipe(GP_FD_READ_OUT, GP_FD_READ_IN) == 0 && life_pipe(GP_FD_DEBUG_OUT, GP_FD_DEBUG_IN) == 0;
 
-	gp_agent_lock();
-	if (!gp_agent.thread_started && !gp_agent.off && !gp_agent.exiting) {
-		start = gp_fds_are_enough() && life_eventfd(GP_FD_WAKE) == 0 && life_eventfd(GP_FD_DOORBELL) == 0 &&
-			life_pipe(GP_FD_READ_OUT, GP_FD_READ_IN) == 0 &&
-			life_pipe(GP_FD_DEBUG_OUT, GP_FD_DEBUG_IN) == 0;
-		gp_agent.thread_started = start;
-		if (!start)
-			gp_log("agent: too few descriptors are left for the program; off");
-		gp_agent.off |= !start;
-		if (!start)
-			gp_fds_drop_all();
-	}
-	gp_agent_unlock();
-	if (!start)
-		return;
-	if (!gp_next_start_thread(gp_thread_run)) {
-		gp_log("agent: no thread; off");
-		gp_agent_lock();
-		gp_agent.thread_started = false;
-		gp_agent.off = true;
-		gp_fds_drop_all();
-		gp_agent_unlock();
-	}
+	for (unsigned use = GP_FD_DOORBELL; !taken && use <= GP_FD_DEBUG_IN; use++)
+		gp_fd_drop(use);
+	return taken;
 }
 
-/* exit(): the debugger's place is given back and every gate opens, so that nothing the runtime still does waits for it.
- * A process that dies otherwise is cleaned up by the kernel. */
+void gp_agent_start(void)
+{
+	bool start;
+
+	gp_agent_lock();
+	start = !gp_agent.thread_started && !gp_agent.off && !gp_agent.exiting;
+	gp_agent.thread_started |= start;
+	gp_agent_unlock();
+	if (!start || gp_next_start_thread(gp_thread_run))
+		return;
+	gp_log("agent: no thread; off");
+	gp_agent_lock();
+	gp_agent.thread_started = false;
+	gp_agent.off = true;
+	gp_fds_drop_all();
+	gp_agent_unlock();
+}
+
+/* exit(): the agent gives the debugger's place back and opens every gate, so that the runtime's last calls do not wait.
+ * If the process dies in another way, the kernel cleans up. */
 __attribute__((destructor)) static void life_exit(void)
 {
 	struct timespec pause = { 0, 1000000 };
@@ -203,7 +205,7 @@ __attribute__((destructor)) static void life_exit(void)
 
 	if (!gp_agent.pid || gp_agent.off || gp_agent.pid != (int32_t)gp_sys(SYS_getpid, 0))
 		return;
-	/* exit() may run in a signal handler on top of a thread of ours that holds the lock. */
+	/* exit() may run in a signal handler that has interrupted a thread that holds the lock. */
 	while (!gp_lock_try(&gp_agent.lock) && tries++ < LIFE_EXIT_TRIES)
 		gp_sys(SYS_nanosleep, (long)&pause, 0);
 	if (tries > LIFE_EXIT_TRIES)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The connection to the daemon: messages out, messages in. Nothing here waits. What comes in is not trusted. Lock held.
- */
+/* The connection to the daemon: messages out, messages in. Nothing here waits. The agent does not trust what it
+ * receives. Lock held. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -14,12 +14,12 @@
 #include "agent/log.h"
 #include "agent/sys.h"
 
-#define LINK_OUTBOX_SIZE  (64u * 1024u) /* a daemon that lets that much lie is given up */
-#define LINK_RECEIVE_MAX  64u           /* messages a round: the thread has other duties */
+#define LINK_OUTBOX_SIZE  (64u * 1024u) /* the agent disconnects from a daemon that leaves more unread */
+#define LINK_RECEIVE_MAX  64u           /* messages per round, because the thread has other duties */
 #define LINK_LEASE_MS_MAX 60000u
 
 static struct {
-	uint64_t cookie; /* the kernel's name of our socket: a descriptor number alone may be somebody else's by now */
+	uint64_t cookie; /* SO_COOKIE of the agent's socket: its descriptor number may be another file's by now */
 	uint32_t used;
 	_Alignas(8) uint8_t outbox[LINK_OUTBOX_SIZE]; /* size, message, size, message … */
 } link_state;
@@ -54,7 +54,7 @@ void gp_link_down(const char *why)
 		gp_agent.driver->release();
 	if (link_fd() >= 0)
 		gp_fd_drop(GP_FD_SOCKET);
-	/* The number of the doorbell stays ours: an application thread may be about to write to it. */
+	/* The agent keeps the doorbell's number: an application thread may be about to write to it. */
 	spare = gp_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (spare >= 0)
 		gp_fd_replace(GP_FD_DOORBELL, (int)spare);
@@ -78,7 +78,7 @@ void gp_link_down(const char *why)
 	}
 }
 
-/* Sends what lies in the outbox. Returns whether it is empty. */
+/* Sends the messages in the outbox, as far as possible. Returns whether it is empty. */
 static bool link_drain(void)
 {
 	int fd = link_fd();
@@ -118,7 +118,7 @@ int gp_link_send(const void *message, uint32_t size)
 	}
 	memcpy(link_state.outbox + link_state.used, &size, sizeof(size));
 	memcpy(link_state.outbox + link_state.used + 8, message, size);
-	/* What is said is stamped with the version that is spoken with this daemon. */
+	/* Every message carries the version agreed with this daemon. */
 	memcpy(&header, message, sizeof(header));
 	header.version = gp_agent.link == GP_LINK_UP ? gp_agent.version : GP_WIRE_VERSION;
 	memcpy(link_state.outbox + link_state.used + 8, &header, sizeof(header));
@@ -154,7 +154,8 @@ static void link_hello(void)
 	long fd = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/comm", O_RDONLY | O_CLOEXEC);
 	long length = fd < 0 ? 0 : gp_sys(SYS_read, fd, (long)hello.name, sizeof(hello.name) - 1u);
 
-	/* A daemon of before version 3 would hang up on it: which one this is is not known yet. */
+	/* A daemon older than version 3 would end the connection, and the agent does not know the daemon's version yet.
+	 */
 	hello.attr.valid &= ~GP_ATTR_NEW;
 	hello.attr.share = hello.attr.protect = 0;
 	gp_sys_close((int)fd);
@@ -164,8 +165,8 @@ static void link_hello(void)
 	gp_link_send(&hello, sizeof(hello));
 }
 
-/* Who serves the socket can hold up the application's work: root, ourselves, or whoever owns its folder. In /tmp, say,
- * anybody can come first. */
+/* The server of the socket can hold up the application's work: it must be root, the program's own user, or the owner of
+ * the socket's folder. In /tmp, say, any user could have created the socket first. */
 static bool link_is_trusted(int fd)
 {
 	char folder[sizeof(gp_agent.socket_path)];
@@ -216,7 +217,7 @@ bool gp_link_connect(void)
 	return gp_agent.link != GP_LINK_DOWN;
 }
 
-/* What a queue wants: by the API, else by its stream's priority, else nothing of its own. */
+/* A queue's own attributes: from the API, else from its stream's priority, else none. */
 static struct gp_wire_attr link_queue_attr(const struct gp_slot *slot)
 {
 	struct gp_wire_attr attr = slot->api;
@@ -281,7 +282,7 @@ static void link_flush_slot(struct gp_slot *slot)
 	if (slot->remove_due) {
 		if (slot->is_announced)
 			gp_link_send(&gone, sizeof(gone));
-		/* A link that broke meanwhile has freed it. */
+		/* If the link broke meanwhile, gp_link_down() has freed the slot. */
 		if (slot->used && slot->remove_due)
 			gp_slot_free(slot);
 		return;
@@ -296,7 +297,7 @@ static void link_flush_slot(struct gp_slot *slot)
 		slot->is_announced = true;
 		slot->change_due = false;
 	}
-	/* A descriptor of ours moves when the application wants its number. */
+	/* The agent's descriptor moves when the application wants its number: GROUP tells the daemon the new one. */
 	if (slot->group_due || (slot->format == GP_QUEUE_GROUP && slot->group_fd != gp_fd(GP_FD_RM + slot->file)))
 		link_group(slot);
 }
@@ -322,8 +323,6 @@ void gp_link_flush(void)
 			link_flush_slot(&gp_slots[i]);
 }
 
-/* Messages from the daemon. */
-
 static int link_welcome(const struct gp_wire_welcome *welcome, const int *fds, uint32_t fd_count)
 {
 	char map[GP_WIRE_NAME_SIZE];
@@ -333,7 +332,7 @@ static int link_welcome(const struct gp_wire_welcome *welcome, const int *fds, u
 	    welcome->version > GP_WIRE_VERSION || welcome->mechanism > GP_MECHANISM_LAST || !welcome->lease_ms ||
 	    welcome->lease_ms > LINK_LEASE_MS_MAX || welcome->page_size != sizeof(struct gp_page))
 		return -EPROTO;
-	/* A pipe without a reader would be a signal in the application. */
+	/* Only an eventfd: a write to a pipe without a reader would raise SIGPIPE in the application. */
 	if (!gp_fd_is_like(GP_FD_WAKE, fds[1]))
 		return -EPROTO;
 	r = gp_page_map(fds[0]);
@@ -342,7 +341,7 @@ static int link_welcome(const struct gp_wire_welcome *welcome, const int *fds, u
 	r = (int)gp_sys(SYS_fcntl, fds[1], F_DUPFD_CLOEXEC, 3);
 	if (r < 0 || gp_fd_replace(GP_FD_DOORBELL, r) < 0)
 		return -EMFILE;
-	/* A full or foreign one must not hold an application thread. */
+	/* A full eventfd must not block an application thread, whatever flags the daemon gave it. */
 	r = gp_fd(GP_FD_DOORBELL);
 	gp_sys(SYS_fcntl, r, F_SETFL, gp_sys(SYS_fcntl, r, F_GETFL) | O_NONBLOCK);
 	memcpy(map, welcome->stream_map, sizeof(map));
@@ -359,7 +358,7 @@ static int link_welcome(const struct gp_wire_welcome *welcome, const int *fds, u
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
 		if (gp_slots[i].used)
 			gp_page_slot_init(&gp_slots[i]);
-	/* Before it hears of a queue, which it would arm. */
+	/* Before the daemon learns of a queue, which it would arm. */
 	gp_agent.arms_without_barrier = __atomic_load_n(&gp_page_now->barriers, __ATOMIC_ACQUIRE) != 1u;
 	gp_fence_settle();
 	__atomic_store_n(&gp_agent.link, GP_LINK_UP, __ATOMIC_RELEASE);
@@ -377,7 +376,7 @@ static int link_attr_now(const struct gp_wire_attr_message *message)
 	    attr->gang[GP_WIRE_NAME_SIZE - 1u])
 		return -EPROTO;
 	gp_agent.now = *attr;
-	/* Priorities relative to the process's have changed. */
+	/* Queue priorities relative to the process's have changed. */
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
 		gp_slots[i].change_due |= gp_slots[i].used && gp_slots[i].is_announced &&
 					  gp_stream_class_of(gp_slots[i].hw_priority) != GP_STREAM_NORMAL;
@@ -392,7 +391,7 @@ static int link_order(const struct gp_wire_order *order, uint32_t size)
 	return 0;
 }
 
-/* Answered in any case: a queue that is not there any more, or has no slices, is an error of the daemon's order. */
+/* The agent answers every SLICE; an error if the queue no longer exists or the device has no slices. */
 static int link_slice(const struct gp_wire_slice *order)
 {
 	struct gp_wire_slice answer = *order;
@@ -443,7 +442,7 @@ static int link_carry_out(const struct gp_wire_header *header, const void *data,
 	case GP_WIRE_ORDER: return link_order(data, header->size);
 	case GP_WIRE_SAMPLE:
 		gp_agent.sample_ns = ((const struct gp_wire_sample *)data)->interval_ns;
-		/* More than an hour is "never" to anybody who waits for it, and leaves room to back off. */
+		/* More than an hour counts as never; the limit leaves room to back off without overflow. */
 		if (gp_agent.sample_ns > 3600000000000ull)
 			gp_agent.sample_ns = 0;
 		return 0;
@@ -479,7 +478,7 @@ int gp_link_message(const void *data, uint32_t size, const int *fds, uint32_t fd
 	return link_carry_out(&header, data, fds, fd_count);
 }
 
-/* Takes the descriptors out of a message; what is not among the first two is closed. */
+/* Takes the first two descriptors out of a message and closes all others. */
 static uint32_t link_descriptors(struct msghdr *head, int fds[2])
 {
 	uint32_t count = 0;
@@ -540,7 +539,7 @@ static bool link_receive_one(void)
 
 void gp_link_receive(void)
 {
-	/* An answer that could not be sent yet stops us from taking more orders: memory stays bounded. */
+	/* The agent takes no more orders while an answer is unsent: so memory stays bounded. */
 	for (uint32_t i = 0; i < LINK_RECEIVE_MAX && gp_agent.link != GP_LINK_DOWN && link_drain(); i++)
 		if (!link_receive_one())
 			return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A mutex on a futex: pthread_mutex_trylock() is too new in current headers, and a forked child starts with a fresh
- * one. It remembers whether the agent's own thread holds it: should that thread end meanwhile, its heir has it. */
+/* A mutex on a futex: pthread_mutex_trylock() of current headers is a symbol too new for the agent, and a forked child
+ * starts with a fresh lock. The lock remembers whether the agent's thread holds it: if that thread ends meanwhile, the
+ * guard that takes over holds it. */
 #ifndef GP_AGENT_LOCK_H
 #define GP_AGENT_LOCK_H
 
@@ -10,7 +11,7 @@
 #include "agent/sys.h"
 
 #define GP_LOCK_HELD   1u
-#define GP_LOCK_WAITED 2u /* somebody waits, or did when it was taken */
+#define GP_LOCK_WAITED 2u /* a thread waits, or waited when the lock was taken */
 #define GP_LOCK_THREAD 4u /* held by the agent's thread */
 
 struct gp_lock {
@@ -37,7 +38,7 @@ static inline void gp_lock_take(struct gp_lock *lock, uint32_t who)
 	for (;;) {
 		state = __atomic_load_n(&lock->state, __ATOMIC_RELAXED);
 		if (!(state & GP_LOCK_HELD)) {
-			/* Others may have waited with us. */
+			/* Other threads may have waited too. */
 			if (gp_lock_change(lock, state, GP_LOCK_HELD | GP_LOCK_WAITED | who))
 				return;
 		} else if (state & GP_LOCK_WAITED || gp_lock_change(lock, state, state | GP_LOCK_WAITED)) {
@@ -52,8 +53,8 @@ static inline void gp_lock_give(struct gp_lock *lock)
 		gp_sys(SYS_futex, (long)&lock->state, FUTEX_WAKE_PRIVATE, 1);
 }
 
-/* The agent's thread has ended: its heir takes the lock. True: it held it, and what it was about to change may be half
- * done. */
+/* The agent's thread has ended, and the guard takes its lock. True: the dead thread held it, and what it was about to
+ * change may be half done. */
 static inline bool gp_lock_inherit(struct gp_lock *lock)
 {
 	if (__atomic_load_n(&lock->state, __ATOMIC_ACQUIRE) & GP_LOCK_THREAD)

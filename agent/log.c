@@ -19,7 +19,8 @@ void gp_log_open(const char *path)
 
 	if (fd < 0)
 		return;
-	/* A pipe may wait, and ends the application with a signal when its reader goes; a limit on files does too. */
+	/* Regular files only: a write to a pipe may block, and raises a signal in the application when the reader has
+	 * gone; so does a limit on the size of files. */
 	if (gp_sys(SYS_fstat, fd, (long)&st) < 0 || !S_ISREG(st.st_mode) ||
 	    gp_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) < 0 || limit.rlim_cur != RLIM_INFINITY)
 		gp_sys_close((int)fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the agent did, for finding faults: lines in the file of GPREEMPT_AGENT_LOG, nothing otherwise. */
+/* What the agent did, for finding faults: lines in the file of GPREEMPT_AGENT_LOG; without that variable none. */
 #ifndef GP_AGENT_LOG_H
 #define GP_AGENT_LOG_H
 
@@ -8,7 +8,7 @@
 
 void gp_log_open(const char *path);
 bool gp_log_is_open(void);
-/* One line: the time in µs, the text, then the values that are not GP_LOG_NONE. */
+/* One line: the time in µs, the thread, the text, then the values that are not GP_LOG_NONE. */
 void gp_log_line(const char *text, int64_t a, int64_t b, int64_t c);
 #define GP_LOG_NONE            INT64_MIN
 #define gp_log(text)           gp_log_line((text), GP_LOG_NONE, GP_LOG_NONE, GP_LOG_NONE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* mmap() and its kin between the application and the kernel: mappings of a driver's memory that the agent reads come
- * and go here. Everything else passes at the cost of a look at a short list. Nothing here looks for the functions
- * behind it: an allocator that is just being set up may be calling. */
+/* mmap() and its kin between the application and the kernel: here the agent learns of mappings of a driver's memory
+ * that it reads, and of their end. All other calls pass at the cost of a look at a short list. Nothing here looks up
+ * the functions behind (gp_next_init): the caller may be an allocator that is just being set up. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include "agent/export.h"
 #include "agent/next.h"
 
-/* What is about to go is not read any more from here on. */
+/* The mapping is about to go: the agent does not read it from here on. */
 static void memory_goes(const void *address, size_t length)
 {
 	if (!gp_driver_map_touches((uintptr_t)address, length) || !gp_agent_ready())
@@ -35,7 +35,7 @@ static void *memory_map(void *address, size_t length, int protection, int flags,
 	return at;
 }
 
-/* Two names of one function where a long has 64 bits. */
+/* Two names of one function, because a long has 64 bits. */
 GP_EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
 {
 	return memory_map(address, length, protection, flags, fd, offset);

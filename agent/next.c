@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What lies behind the interposed functions. */
+/* The functions behind the interposed ones: the next library's, else the kernel's. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -10,9 +10,9 @@
 #include "agent/next.h"
 #include "agent/sys.h"
 
-/* These moved into libc.so with new versions in glibc 2.34. The old versions are still there, and on an older glibc
- * they are in libdl and libpthread, which every program with ROCr has loaded; weak, because a program without them
- * loads us too. */
+/* glibc 2.34 moved these into libc.so with new versions. The old versions are still there; in an older glibc they are
+ * in libdl and libpthread, which every program with ROCr has loaded. Weak, because a program without them loads the
+ * agent too. */
 #if defined(__x86_64__)
 #define NEXT_BASE_VERSION "GLIBC_2.2.5"
 #elif defined(__aarch64__)
@@ -23,14 +23,14 @@ __asm__(".symver dlsym, dlsym@" NEXT_BASE_VERSION);
 __asm__(".symver pthread_create, pthread_create@" NEXT_BASE_VERSION);
 __asm__(".symver pthread_attr_setstacksize, pthread_attr_setstacksize@" NEXT_BASE_VERSION);
 #endif
-/* NOLINTBEGIN(readability-redundant-declaration): these make them weak */
+/* NOLINTBEGIN(readability-redundant-declaration): the declarations make them weak */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 extern __typeof__(pthread_create) pthread_create __attribute__((weak));
 extern __typeof__(pthread_attr_setstacksize) pthread_attr_setstacksize __attribute__((weak));
 /* NOLINTEND(readability-redundant-declaration) */
 
 #define NEXT_TRIES 1000u
-#define NEXT_STACK (256u * 1024u) /* what the deepest call of ours and a signal handler need, many times; chosen */
+#define NEXT_STACK (256u * 1024u) /* many times what the agent's deepest call and a signal handler need; chosen */
 
 static int (*next_ioctl)(int, unsigned long, void *);
 static int (*next_close)(int);
@@ -65,7 +65,8 @@ void gp_next_init(void)
 	next_find(&next_munmap, "munmap");
 	next_find(&next_mprotect, "mprotect");
 	next_find(&next_mremap, "mremap");
-	/* glibc's own, which language runtimes ask too: thread-local memory of any size lies in the stack as well. */
+	/* An internal function of glibc, which language runtimes call too: the stack also holds thread-local memory of
+	 * any size. */
 	next_find(&next_least_stack, "__pthread_get_minstack");
 	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
 }
@@ -159,7 +160,8 @@ int gp_next_own_ioctl(int fd, unsigned long request, void *arg)
 {
 	int saved = errno, r = -EINTR;
 
-	/* All signals are blocked in our thread; in an application's a storm of them may not keep it here for ever. */
+	/* The agent's thread blocks all signals. An application's thread does not: a storm of signals must not keep it
+	 * here for ever, hence the limit. */
 	for (unsigned i = 0; i < NEXT_TRIES && (r == -EINTR || r == -EAGAIN); i++) {
 		r = gp_next_ioctl(fd, request, arg);
 		if (r < 0)
@@ -171,9 +173,9 @@ int gp_next_own_ioctl(int fd, unsigned long request, void *arg)
 
 bool gp_next_start_thread(void *(*function)(void *))
 {
-	/* Signals 32 and 33 are glibc's: with 33 blocked, setuid() in the application would wait for us for ever. A
-	 * blocked SIGSYS would end the process where a seccomp filter leaves a call of ours to the application's
-	 * handler. */
+	/* Signals 32 and 33 are glibc's: with 33 blocked, setuid() in the application would wait for this thread for
+	 * ever. With SIGSYS blocked, a seccomp filter that passes a call of the agent to the application's handler
+	 * would end the process. */
 	uint64_t all = ~(3ull << 31 | 1ull << (SIGSYS - 1)), before = 0;
 	int saved = errno, r = -1;
 	pthread_attr_t attr;
@@ -182,7 +184,8 @@ bool gp_next_start_thread(void *(*function)(void *))
 	if (!pthread_create || pthread_attr_init(&attr))
 		return false;
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/* The usual one is as large as the limit of the first thread's, and locked whole where memory is locked. */
+	/* The default stack is as large as the limit of the first thread's stack, and mlockall() would lock all of it.
+	 */
 	if (pthread_attr_setstacksize && NEXT(next_least_stack))
 		pthread_attr_setstacksize(&attr, next_least_stack(&attr) + NEXT_STACK);
 	gp_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof(all));

@@ -11,7 +11,7 @@
 
 void gp_next_init(void); /* once, before the others; safe to call again */
 
-/* As the functions of libc: -1 and errno. */
+/* As the functions of libc: they return -1 and set errno. */
 int gp_next_ioctl(int fd, unsigned long request, void *arg);
 int gp_next_close(int fd);
 int gp_next_dup2(int from, int to);
@@ -25,7 +25,7 @@ void *gp_next_mremap(void *address, size_t length, size_t new_length, int flags,
 /* The agent's own ioctls: retried when interrupted; the result or -errno; errno is kept. */
 int gp_next_own_ioctl(int fd, unsigned long request, void *arg);
 
-/* A detached thread with every signal blocked (but for glibc's own two). */
+/* Starts a detached thread with every signal blocked but SIGSYS and glibc's own two. */
 bool gp_next_start_thread(void *(*function)(void *));
 
 #endif

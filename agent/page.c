@@ -30,7 +30,7 @@ void gp_page_unmap(void)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
-/* The daemon may be hostile: a file that can shrink would be a SIGBUS in the application. */
+/* The daemon may be hostile: if the file could shrink, the application would get a SIGBUS. */
 int gp_page_map(int fd)
 {
 	uint32_t head[4];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Slots, and the hash from a queue's address to its doorbell side. */
+/* Slots, and the hash from a queue's address to its struct gp_doorbell. */
 #include <string.h>
 #include "agent/queue.h"
 
-/* Open addressing, read without a lock. A key that is present is always found: removing leaves a tombstone, and one is
- * cleaned away only where the chain ends, so that no reader's walk is cut short. */
+/* Open addressing, read without a lock. A lookup always finds a key that is present: removing leaves a tombstone, and
+ * tombstones are cleared only at the end of a chain, so that no concurrent lookup ends too early. */
 #define QUEUE_HASH_SIZE 4096u /* four times the slots: chains stay short */
 #define QUEUE_TOMBSTONE 1u
 

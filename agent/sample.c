@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looking at the counters: when, and what is made of it. Only queues that have work, that nobody announces or that are
- * blocked are looked at, and only when the daemon wants to know (or a lease needs it). An idle queue whose doorbells
- * are seen wakes the thread by its next doorbell instead.
+ * Looks at the counters of queues: decides when, and what follows from the values. The agent looks only at queues that
+ * have work, whose doorbells it cannot observe, or that are blocked, and only when the daemon wants to know or a lease
+ * needs it. An idle queue whose doorbells it observes wakes the thread by its next doorbell instead.
  */
 #include "agent/agent.h"
 #include "agent/edges.h"
 #include "agent/fds.h"
 #include "agent/sys.h"
 
-#define SAMPLE_NS_MIN    20000u /* below that the thread would do nothing else; chosen */
-#define SAMPLE_IDLE_MAX  5u     /* nothing has work: every 2^5 intervals */
-#define SAMPLE_BUSY_MAX  2u     /* nothing moved: every 2^2 */
-#define SAMPLE_GROUP_MAX 1u     /* of a channel group: no doorbell ends the wait, and the device does not wait either */
+#define SAMPLE_NS_MIN   20000u /* below that the agent's thread would do nothing else; chosen */
+#define SAMPLE_IDLE_MAX 5u     /* if no queue has work: every 2^5 intervals */
+#define SAMPLE_BUSY_MAX 2u     /* if no counter moved: every 2^2 */
+/* With a channel group: no doorbell wakes the thread early, and the device switches without waiting for it. */
+#define SAMPLE_GROUP_MAX 1u
 
-/* A queue whose doorbells are not seen and that has been idle for so long is watched; twice as long each time that it
- * was not idle. All chosen. */
+/* The agent watches a queue whose doorbells it does not observe once the queue has been idle for so long; each time
+ * that it was not idle, the agent waits twice as long. All chosen. */
 #define SAMPLE_WATCH_NS     1000000000ull
 #define SAMPLE_WATCH_NS_MAX 8000000000ull
 
-#define SAMPLE_START_NS 10000000u /* 10 ms: how often one that is starting is looked at; chosen */
+#define SAMPLE_START_NS 10000000u /* 10 ms: how often the agent samples a starting queue; chosen */
 
 static uint64_t sample_due_ns = UINT64_MAX;
 static uint32_t sample_backoff;
@@ -41,7 +42,7 @@ void gp_sample_publish(struct gp_slot *slot)
 	slot->has_work = slot->written > slot->completed || announced > slot->completed;
 	gp_page_slot_flags(slot);
 	tell = gp_edge_completed(queue, slot->completed, !slot->has_work);
-	/* Work that came and went between two looks is told as well. */
+	/* The agent also reports work that came and went between two samples. */
 	if (slot->has_work || slot->written > before) {
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		tell |= gp_edge_tell(&queue->armed, GP_ARMED_BUSY);
@@ -50,7 +51,7 @@ void gp_sample_publish(struct gp_slot *slot)
 		gp_sys_wake(gp_fd_verified(GP_FD_DOORBELL));
 }
 
-/* Returns whether anything moved. */
+/* Returns whether any counter moved. */
 static bool sample_slots(struct gp_slot **slots, uint32_t count)
 {
 	bool moved = false;
@@ -94,7 +95,8 @@ static bool sample_sleeps(const struct gp_slot *slot)
 	return slot->used && !slot->dying && slot->seen && !slot->has_work && (slot->closed || gp_agent.sample_ns);
 }
 
-/* The doorbells of idle queues are to wake us. Partner: the fence of a doorbell, made here unless it makes its own. */
+/* Makes the doorbells of idle queues wake the thread. Partner: the fence of a doorbell, issued here unless doorbells
+ * fence for themselves. */
 static void sample_arm(void)
 {
 	bool any = false;
@@ -112,7 +114,7 @@ static void sample_arm(void)
 			gp_slots[i].has_work = true;
 }
 
-/* Not where doorbells are held back: those that a watched queue rings do not pass the agent. */
+/* Not with mechanisms that withhold doorbells: the doorbells of a watched queue do not pass the agent. */
 static bool sample_may_watch(const struct gp_slot *slot)
 {
 	return !gp_mechanism_has(gp_agent.mechanism, GP_NEEDS_DOORBELLS) && gp_agent.driver && gp_agent.driver->watch &&
@@ -125,7 +127,8 @@ static bool sample_watch_is_due(const struct gp_slot *slot, uint64_t now_ns)
 	return sample_may_watch(slot) && slot->watch_ns && slot->watch_ns <= now_ns;
 }
 
-/* Idle since the last time: from now on its next work is told, and nobody has to look. */
+/* If the queue was idle since the last check, the agent watches it: its next work wakes the thread, which need not
+ * sample it. */
 static void sample_watch(struct gp_slot *slot, uint64_t now_ns)
 {
 	bool is_idle = !slot->has_work && slot->written == slot->watch_written;
@@ -139,7 +142,7 @@ static void sample_watch(struct gp_slot *slot, uint64_t now_ns)
 	slot->unwatchable = !gp_agent.driver->watch(slot, true);
 	if (slot->unwatchable)
 		return;
-	/* What came before it was watched is in the counters by now. */
+	/* Work that came before the watch was set is in the counters by now. */
 	gp_agent.driver->sample(&slot, 1);
 	if (slot->unreadable || slot->written > slot->completed) {
 		gp_agent.driver->watch(slot, false);
@@ -150,7 +153,7 @@ static void sample_watch(struct gp_slot *slot, uint64_t now_ns)
 	gp_sample_publish(slot);
 }
 
-/* What is looked at whether or not the daemon wants to know. */
+/* When to sample next for the agent's own sake, also if the daemon does not ask. */
 static uint64_t sample_own_due_ns(uint64_t now_ns)
 {
 	uint64_t due_ns = UINT64_MAX;
@@ -219,7 +222,8 @@ void gp_sample_round(uint64_t now_ns)
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
 		struct gp_slot *slot = &gp_slots[i];
 
-		/* Closed ones in any case: their leases depend on it, and we only come here when something happened. */
+		/* Closed queues in any case: their leases depend on it, and the thread comes here only when something
+		 * happened. */
 		if (slot->used && !slot->dying && !slot->unreadable &&
 		    (gp_gate_is_closed(slot) || (due && sample_wants(slot)) || sample_watch_is_due(slot, now_ns)))
 			sample_list[count++] = slot;
@@ -245,7 +249,7 @@ void gp_sample_after_wait(void)
 	if (!any)
 		return;
 	if (!gp_lock_try(&gp_agent.lock)) {
-		/* A gate is being changed just now. The thread looks when it is done with that. */
+		/* Another thread holds the lock, perhaps to change a gate: the agent's thread samples afterwards. */
 		__atomic_store_n(&gp_agent.sync_due, true, __ATOMIC_RELEASE);
 		gp_thread_wake();
 		return;

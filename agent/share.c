@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What this process shares with others: names of memory and events that it exported or imported, as its drivers' calls
- * tell. Kept, so that a daemon that comes later hears of them too; of many the oldest are forgotten. Lock held.
+ * Keeps what this process shares with others: names of memory and events that it exported or imported, as the calls
+ * to its drivers show. The agent keeps them so that a daemon that starts later learns them too; if there are many,
+ * it forgets the oldest. The caller holds the lock.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "agent/sys.h"
 
 #define SHARE_MAX       32u /* chosen: a program shares a few buffers, and one name is enough to find its peers */
-#define SHARE_LOOKS_MAX 64u /* each reads all mappings, a millisecond in a large program; chosen */
+#define SHARE_LOOKS_MAX 64u /* each look reads all mappings, a millisecond in a large program; chosen */
 #define SHARE_OWNER_PID 1   /* F_OWNER_PID */
 
 struct share_owner { /* struct f_owner_ex, which glibc shows to GNU sources alone */
@@ -23,8 +24,8 @@ static struct share {
 	bool told;
 	uint64_t key[2];
 } share_list[SHARE_MAX];
-static uint32_t share_next;  /* where the next one goes */
-static uint32_t share_looks; /* at the process's mappings */
+static uint32_t share_next;  /* index of the next entry */
+static uint32_t share_looks; /* how often the agent has read the process's mappings */
 
 void gp_share_add(uint32_t kind, uint64_t key0, uint64_t key1)
 {
@@ -40,7 +41,7 @@ void gp_share_add_file(int fd)
 {
 	struct stat status;
 
-	/* An empty path: the file behind fd, whatever it is. */
+	/* The empty path means the file behind fd, whatever its kind. */
 	if (gp_sys(SYS_newfstatat, fd, (long)"", (long)&status, 0x1000 /* AT_EMPTY_PATH */) == 0)
 		gp_share_add(GP_SHARE_DMABUF, status.st_dev, status.st_ino);
 }
@@ -60,8 +61,8 @@ static uint64_t share_number(const char **at, uint32_t base)
 	}
 }
 
-/* "START-END rw-s OFFSET MAJOR:MINOR INODE PATH". Returns whether the address is in it; then which file it is, 0 for
- * one that says nothing: private memory, and devices, which everybody maps. */
+/* "START-END rw-s OFFSET MAJOR:MINOR INODE PATH". Returns whether the address is in it; then ret_key is its file.
+ * ret_key[1] is 0 for memory that shows no sharing: private memory, and devices, which every program maps. */
 static bool share_line(const char *at, uint64_t address, uint64_t ret_key[2])
 {
 	uint64_t begin = share_number(&at, 16), end;
@@ -102,7 +103,8 @@ void gp_share_add_memory(uint64_t address)
 
 	if (share_looks++ >= SHARE_LOOKS_MAX)
 		return;
-	fd = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	/* Not /proc/self: that is the process's first thread, which may have ended. */
+	fd = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	while (!found && (count = gp_sys(SYS_read, fd, (long)(lines + used), sizeof(lines) - 1u - used)) > 0) {
@@ -115,7 +117,7 @@ void gp_share_add_memory(uint64_t address)
 			found = share_line(line, address, key);
 		}
 		used = (uint32_t)(lines + size - line);
-		/* A path that fills the buffer: its rest is no line. */
+		/* A path that fills the buffer: what is left of it is no line. */
 		used = used >= sizeof(lines) / 2u ? 0 : used;
 		memmove(lines, line, used);
 	}
@@ -124,7 +126,8 @@ void gp_share_add_memory(uint64_t address)
 		gp_share_add(GP_SHARE_MEMORY, key[0], key[1]);
 }
 
-/* The owner of a file, which is for signals that this one never sends, travels with it to whoever gets it. */
+/* A file's owner (F_SETOWN) is meant for signals; this file never sends any. The owner travels with the file to the
+ * process that imports it. */
 void gp_share_exported(int fd)
 {
 	struct share_owner owner = { SHARE_OWNER_PID, gp_agent.pid };

@@ -51,9 +51,14 @@ void gp_sys_drain(int eventfd)
 		gp_sys(SYS_read, eventfd, (long)&count, sizeof(count));
 }
 
-/* A pipe copies with the kernel's own fault handling: it reads mappings of devices too, which process_vm_readv refuses,
- * and works where a seccomp filter forbids that call. The caller holds the agent's lock: the pipe is empty before and
- * after. */
+long gp_sys_self(void)
+{
+	return gp_sys(SYS_gettid, 0);
+}
+
+/* A pipe copies with the kernel's own fault handling. It also reads mappings of devices, which process_vm_readv
+ * refuses, and works where a seccomp filter forbids that call. The caller holds the agent's lock, so the pipe is empty
+ * before and after. */
 static bool sys_read_by_pipe(struct gp_sys_range *range)
 {
 	int in = gp_fd_verified(GP_FD_READ_IN), out = gp_fd_verified(GP_FD_READ_OUT);
@@ -66,7 +71,7 @@ static bool sys_read_by_pipe(struct gp_sys_range *range)
 void gp_sys_read(struct gp_sys_range *ranges, uint32_t count)
 {
 	struct iovec local[GP_SYS_RANGE_MAX], remote[GP_SYS_RANGE_MAX];
-	long pid = gp_sys(SYS_getpid, 0);
+	long self = gp_sys_self();
 
 	for (uint32_t first = 0; first < count;) {
 		uint32_t n = 0;
@@ -78,14 +83,14 @@ void gp_sys_read(struct gp_sys_range *ranges, uint32_t count)
 			local[n] = (struct iovec){ range->into, range->size };
 			remote[n] = (struct iovec){ (void *)(uintptr_t)range->address, range->size };
 		}
-		got = gp_sys(SYS_process_vm_readv, pid, (long)local, n, (long)remote, n, 0);
+		got = gp_sys(SYS_process_vm_readv, self, (long)local, n, (long)remote, n, 0);
 		for (; n && got >= (long)ranges[first].size; n--) {
 			ranges[first].ok = true;
 			got -= (long)ranges[first++].size;
 		}
 		if (!n)
 			continue;
-		/* The one where it stopped: by the other way, or not at all. */
+		/* The range where process_vm_readv stopped: through the pipe, or not at all. */
 		ranges[first].ok = sys_read_by_pipe(&ranges[first]);
 		first++;
 	}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel as the agent calls it: errno of the application's thread is never touched, nothing is a cancellation
- * point, and no symbol newer than GLIBC_2.17 is needed. What must go through the next interposer (ioctl, close, …)
- * does: next.h.
+ * The agent's system calls: they never touch errno of the application's thread, are no cancellation points and need no
+ * symbol newer than GLIBC_2.17. Calls that must go through the next interposer (ioctl, close, …) are in next.h.
  */
 #ifndef GP_AGENT_SYS_H
 #define GP_AGENT_SYS_H
@@ -18,7 +17,10 @@ long gp_sys_call(long number, const long args[6]);
 
 uint64_t gp_sys_now_ns(void); /* CLOCK_MONOTONIC */
 int gp_sys_close(int fd);
-void gp_sys_wake(int eventfd); /* adds 1; a full or bad descriptor is ignored */
+/* The calling thread's id, for calls that find a process by a number. The first thread, whose id getpid() returns, may
+ * have ended, and then has neither memory nor files. */
+long gp_sys_self(void);
+void gp_sys_wake(int eventfd); /* adds 1; ignores a full or bad descriptor */
 void gp_sys_drain(int eventfd);
 
 /* Reads memory of this process that may not be there. A range that cannot be read has ok = false afterwards. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The agent's thread: connects, listens, carries out, samples. It sleeps until something happens. */
+/* The agent's thread: connects to the daemon, receives and carries out its messages, samples. It sleeps until something
+ * happens. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,16 +13,17 @@
 #include "agent/log.h"
 #include "agent/sys.h"
 
-#define THREAD_RETRY_NS_MIN 10000000ull   /* 10 ms, then five times as long each time */
-#define THREAD_RETRY_NS_MAX 5000000000ull /* 5 s: the last, and the pace where nothing can be watched */
-#define THREAD_REOPEN_NS    100000000ull  /* a gate that would not open is tried again */
-#define THREAD_GOOD_NS      1000000000ull /* 1 s; chosen, as the others */
+#define THREAD_RETRY_NS_MIN 10000000ull   /* 10 ms for the first retry, then five times as long each time */
+#define THREAD_RETRY_NS_MAX 5000000000ull /* 5 s: the longest wait, and the interval if no folder can be watched */
+#define THREAD_REOPEN_NS    100000000ull  /* when a gate that did not open is tried again */
+#define THREAD_GOOD_NS      1000000000ull /* 1 s: a link that held so long was good; chosen, as the others */
+#define THREAD_SHORT_NS     1000000000ull /* when to look again at a program that is short of descriptors */
 #define THREAD_EVENTS       (IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF)
 
 static struct {
 	uint64_t try_ns; /* when to connect next; UINT64_MAX: when the folder changes */
 	uint64_t wait_ns;
-	uint64_t connected_ns; /* since when the link of the last step is there; 0: there was none */
+	uint64_t connected_ns; /* since when the link of the last step is up; 0: there was none */
 	bool watching;
 } thread_retry;
 
@@ -33,7 +35,7 @@ bool gp_thread_wake(void)
 	return fd >= 0;
 }
 
-/* Watches the folder the socket will appear in, or the nearest one above that is there. */
+/* Watches the folder in which the socket will appear, or the nearest existing folder above. */
 static bool thread_watch(void)
 {
 	char path[sizeof(gp_agent.socket_path)];
@@ -53,14 +55,14 @@ static bool thread_watch(void)
 	return false;
 }
 
-/* It did not work: each time five times as long until the next. */
+/* An attempt failed: waits five times as long each time. */
 static void thread_back_off(uint64_t now_ns, bool somebody_is_there)
 {
 	thread_retry.wait_ns = thread_retry.wait_ns ? thread_retry.wait_ns * 5u : THREAD_RETRY_NS_MIN;
 	if (thread_retry.wait_ns <= THREAD_RETRY_NS_MAX)
 		thread_retry.try_ns = now_ns + thread_retry.wait_ns;
 	else
-		/* Nobody there: the folder will tell. Somebody who does not want us: he may change his mind. */
+		/* No daemon: a change of the folder reports the next one. A daemon that refuses may change its mind. */
 		thread_retry.try_ns =
 			thread_retry.watching && !somebody_is_there ? UINT64_MAX : now_ns + THREAD_RETRY_NS_MAX;
 	if (thread_retry.wait_ns > THREAD_RETRY_NS_MAX)
@@ -69,12 +71,11 @@ static void thread_back_off(uint64_t now_ns, bool somebody_is_there)
 
 static void thread_connect(uint64_t now_ns)
 {
-	/* The watch comes first: a socket that appears between the two is not missed. */
+	/* The watch comes first: so the agent does not miss a socket that appears between the two. */
 	if (!thread_retry.watching)
-		thread_retry.watching = thread_watch();
+		thread_retry.watching = gp_fds_are_enough() && thread_watch();
 	if (thread_retry.connected_ns) {
-		/* A link that held for a while was a good one; one that broke at once is not tried again at full speed.
-		 */
+		/* After a link that held for a while the wait starts over; after one that broke at once it grows. */
 		if (now_ns - thread_retry.connected_ns >= THREAD_GOOD_NS)
 			thread_retry.wait_ns = 0;
 		thread_retry.connected_ns = 0;
@@ -82,14 +83,16 @@ static void thread_connect(uint64_t now_ns)
 	}
 	if (now_ns < thread_retry.try_ns)
 		return;
-	if (gp_link_connect())
+	if (!gp_fds_are_enough())
+		thread_back_off(now_ns, true);
+	else if (gp_link_connect())
 		thread_retry.connected_ns = now_ns;
 	else
-		/* The socket's name may be there before anybody listens on it, hence a few tries after each change. */
+		/* The socket may appear before the daemon listens on it, hence a few attempts after each change. */
 		thread_back_off(now_ns, false);
 }
 
-/* The folder changed: watch anew (a folder nearer to the socket may have come) and try at once. */
+/* The folder changed: watches anew (a folder nearer to the socket may have come) and tries at once. */
 static void thread_folder_changed(uint64_t now_ns)
 {
 	uint8_t events[1024] = { 0 };
@@ -134,7 +137,7 @@ static uint64_t thread_step(short inotify, short trap)
 	if (gp_agent.link == GP_LINK_UP)
 		__atomic_fetch_add(&gp_page_now->rounds, 1, __ATOMIC_RELAXED);
 	if (gp_agent.link == GP_LINK_DOWN) {
-		/* Down in this very step: the next one sees to it, at once. */
+		/* The link went down in this step: the next step, at once, sets when to retry. */
 		due = thread_retry.connected_ns ? now : thread_retry.try_ns;
 		if (gp_gate_closed_count()) {
 			gp_gates_open(0);
@@ -142,7 +145,8 @@ static uint64_t thread_step(short inotify, short trap)
 		}
 		return due;
 	}
-	/* Greeted and not answered, perhaps never: there is no lease that would open what did not open before. */
+	/* The daemon has not answered HELLO and perhaps never will: no lease is running that would open a gate that did
+	 * not open before. */
 	if (gp_agent.link != GP_LINK_UP) {
 		if (!gp_gate_closed_count())
 			return UINT64_MAX;
@@ -154,8 +158,9 @@ static uint64_t thread_step(short inotify, short trap)
 	return other < due ? other : due;
 }
 
-/* Descriptors of ours were closed by system calls of the application's, or it has taken from us the means to wait for
- * them (a limit of none, a filter). Nobody can wake us any more: it is left alone from here on. */
+/* The application has closed the agent's descriptors by system calls of its own, or has taken from the thread the means
+ * to wait for them (a limit of none, a filter). No thread can wake the agent any more: it leaves the program alone from
+ * here on. */
 static bool thread_gives_up(bool can_sleep)
 {
 	if (can_sleep && gp_fd_verified(GP_FD_WAKE) >= 0 && gp_fd_verified(GP_FD_DOORBELL) >= 0)
@@ -169,6 +174,26 @@ static bool thread_gives_up(bool can_sleep)
 	return true;
 }
 
+/* Waits until the program has descriptors to spare; until then the agent gates nothing. False: the program is in
+ * exit(). */
+static bool thread_has_room(void)
+{
+	const struct timespec wait = { THREAD_SHORT_NS / 1000000000u, 0 };
+	bool taken, said = false;
+
+	for (;;) {
+		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
+		taken = gp_agent.exiting || gp_fd(GP_FD_WAKE) >= 0 || gp_agent_take_fds();
+		gp_agent_unlock();
+		if (taken)
+			return !gp_agent.exiting;
+		if (!said)
+			gp_log("thread: too few descriptors are left for the program; it waits for more");
+		said = true;
+		gp_sys(SYS_nanosleep, (long)&wait, 0);
+	}
+}
+
 void *gp_thread_run(void *unused)
 {
 	struct pollfd polls[4] = { 0 };
@@ -176,10 +201,12 @@ void *gp_thread_run(void *unused)
 	long r = 0;
 
 	(void)unused;
-	memset(&thread_retry, 0, sizeof(thread_retry)); /* a forked child's is its parent's */
+	memset(&thread_retry, 0, sizeof(thread_retry)); /* in a forked child it has the parent's values */
 	gp_sys(SYS_prctl, PR_SET_NAME, (long)"gpreempt-agent");
 	gp_sys(SYS_prctl, PR_SET_TIMERSLACK, 1);
 	gp_agent_unbind();
+	if (!thread_has_room())
+		return NULL;
 	gp_guard_start();
 	for (;;) {
 		struct timespec wait;

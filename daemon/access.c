@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who may have which priority, see what and change whom. Identities come from the kernel, never from a message. Who may
- * do something to others has a capability for it (rights.c); uid 0 alone is nothing, since every container has one. In
- * a container the uids and groups are the choice of who made it, so no line for a user or a group counts there.
+ * Decides which priority a user may have, what a user may see and which processes a user may change. The kernel
+ * names the user; no message does. A process that acts on other users' processes needs a capability for that
+ * (rights.c). uid 0 alone gives no right, since every container has one. The maker of a container chooses the uids
+ * and groups in it, so the daemon applies no line for a user or a group there.
  */
 #include <stdio.h>
 #include <string.h>
@@ -73,8 +74,9 @@ void gp_access_groups_above(const struct gp_config *config, const struct gp_peer
 	}
 }
 
-/* A guaranteed share, a weight above everybody's under wfq and a deadline under edf go before other people's
- * priorities: they are for those whom a line lets go above the default. */
+/* A guaranteed share, a weight above the default (policy wfq), a deadline (edf) and latency protection give a program
+ * more than its priority does. Only users whose ceiling is above the default, and processes with CAP_SYS_NICE, may have
+ * them. */
 bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *peer)
 {
 	return gp_access_ceiling(config, peer) > config->ceiling_default || peer->rights & GP_RIGHT_NICE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accounts: what a client got of the devices, and after it has ended what it got in all; the same for each tag. The
- * core knows it of queues and of clients on a device as long as they are there, so it is asked just before they go. Who
- * has ended is remembered in a table of fixed size, and so are tags and the names of queues that have gone. One user's
- * clients push others' out only up to half of the table.
+ * Accounts: what each client got of the devices while it runs, and in all after it has ended; and the same for each
+ * tag. The core forgets queues and clients when they go, so the daemon asks it just before. Tables of fixed size keep
+ * the clients that have ended, the tags, and the names of queues that have gone. Among the clients that have ended,
+ * those of one user can push those of others out of at most half of the table.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -109,7 +109,8 @@ void gp_account_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	queue->client->had_queues = true;
 }
 
-/* With its last queue there the client has left the device, and the core has forgotten what it had. */
+/* When the client's last queue has left the device, the core has forgotten what the client had there. The daemon then
+ * adds what it read before. */
 void gp_account_left(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_client *client = queue->client;
@@ -132,7 +133,7 @@ void gp_account_rebuild(struct gp_daemon *daemon)
 			gp_account_spent(daemon, daemon->clients[i], &spent);
 			daemon->clients[i]->spent = spent;
 		}
-	/* Numbers of queues begin anew, and so do events. */
+	/* The new core numbers queues and events from the start. */
 	memset(daemon->accounts->queues, 0, sizeof(daemon->accounts->queues));
 }
 
@@ -162,7 +163,8 @@ void gp_account_name(const struct gp_daemon *daemon, struct gp_queue_id id, stru
 		*ret_name = (struct gp_queue_name){ .id = id };
 }
 
-/* One place for a newcomer: his own user's oldest where that one has half of them, else the oldest. */
+/* Makes room for one client that has ended: drops the oldest of the same user if that user has half of the places, else
+ * the oldest of all. */
 static void account_make_room(struct gp_accounts *accounts, uint64_t account)
 {
 	uint32_t own = 0, first = 0;
@@ -291,7 +293,7 @@ static void account_write(struct gp_daemon *daemon, const struct gp_ended *ended
 	gp_text_close(text, '}');
 }
 
-/* One that is there, in the same form. */
+/* A client that has not ended, in the form of one that has. */
 static void account_write_client(struct gp_daemon *daemon, const struct gp_client *client, struct gp_text *text)
 {
 	struct gp_ended now = { .started_real_ns = account_real_ns() - (gp_now_ns() - client->connected_ns),

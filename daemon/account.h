@@ -26,7 +26,7 @@ struct gp_spent {
 	uint64_t compute_ns, copy_ns, wait_ns, preemptions, inversions;
 };
 
-/* Whose a queue is or was. */
+/* The process and the user of a queue that exists, or has gone. */
 struct gp_queue_name {
 	struct gp_queue_id id;
 	bool is_known;
@@ -56,13 +56,13 @@ void gp_account_fini(struct gp_daemon *daemon);
 void gp_account_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_account_left(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_account_rebuild(struct gp_daemon *daemon);
-void gp_account_end(struct gp_daemon *daemon, struct gp_client *client); /* it goes; its queues have gone */
+void gp_account_end(struct gp_daemon *daemon, struct gp_client *client); /* the client goes; its queues have gone */
 void gp_account_spent(struct gp_daemon *daemon, const struct gp_client *client, struct gp_spent *ret_spent);
-/* Of a queue that is there, or was. */
+/* Of a queue that exists, or has gone. */
 void gp_account_name(const struct gp_daemon *daemon, struct gp_queue_id id, struct gp_queue_name *ret_name);
 /* The first that ended with this serial or later; NULL: none. */
 const struct gp_ended *gp_account_ended(const struct gp_daemon *daemon, uint64_t serial);
 void gp_account_sentence(const struct gp_ended *ended, char *text, size_t size);
-bool gp_account_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job); /* true: that is all */
+bool gp_account_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job); /* true: complete */
 
 #endif

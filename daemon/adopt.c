@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unmanaged processes as clients without an agent: root's option. Nobody counts their packets, so their queues count as
- * busy as long as they are there; the daemon, as debugger, sets them aside while something more urgent has work.
+ * Schedules unmanaged processes as clients without an agent, if root has chosen that. No agent counts their packets,
+ * so their queues count as busy for as long as they exist. The daemon, as their debugger, puts them aside while
+ * something more urgent has work.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,13 +36,13 @@ struct gp_client *gp_adopt(struct gp_daemon *daemon, struct gp_driver_entry *dri
 	client->device.uid = uid;
 	client->device.owner = client->owner->id;
 	client->device.pidfd = pidfd;
-	client->device.flags = GP_HELLO_RUNTIME; /* found out by trying */
+	client->device.flags = GP_HELLO_RUNTIME; /* assumed: attaching shows whether it is true */
 	snprintf(client->name, sizeof(client->name), "%s", name);
 	gp_client_adopted(daemon, client);
 	gp_log("process %d (%s, uid %u) has no agent: it is set aside while more urgent work is there", pid,
 	       client->name, uid);
 	driver->ops->attach(driver->backend, &client->device);
-	gp_timer_set(daemon, &daemon->scan.timer, GP_TIMER_NOW); /* its queues */
+	gp_timer_set(daemon, &daemon->scan.timer, GP_TIMER_NOW); /* the scan finds its queues */
 	return client;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers to commands, in packets. What a slow reader has no room for waits here, up to a limit for him and for his
- * user.
+ * Sends answers to commands in packets. When a reader is slow, the rest of the answer waits here, up to a limit for
+ * that reader and a limit for the reader's user.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +58,8 @@ static int answer_keep(struct gp_peer *peer, const void *packet, uint32_t size)
 	size_t need;
 	char *bytes;
 
-	/* A reader that keeps up, but never quite, would have everything kept that it ever read. */
+	/* Drops what has been sent. Otherwise the backlog of a reader that is always a little behind would keep
+	 * everything that it ever read. */
 	if (peer->backlog_sent > backlog->size / 2) {
 		backlog->size -= peer->backlog_sent;
 		memmove(backlog->bytes, backlog->bytes + peer->backlog_sent, backlog->size);

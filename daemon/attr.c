@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a client has: attributes and ceiling, from all who may say something about them; and how they reach its queues.
+/*
+ * Computes a client's attributes and ceiling from everything that may set them (program, commands, rules, grants),
+ * and passes them to its queues.
  */
 #include <string.h>
 #include "daemon/cgroup.h"
@@ -54,7 +56,8 @@ void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr)
 	attr->protect = attr->protect == GP_PROTECT_LATENCY ? GP_PROTECT_DEFAULT : attr->protect;
 }
 
-/* To its queues, as many as the portion allows; the others follow. */
+/* Passes the client's attributes to its queues, as many as the portion allows (at least one). gp_client_apply_attrs()
+ * does the rest. */
 static void attr_apply(struct gp_daemon *daemon, struct gp_client *client)
 {
 	for (bool any = false; client->attr_at < client->slot_count; client->attr_at++) {
@@ -94,8 +97,9 @@ void gp_client_apply_attrs(struct gp_daemon *daemon)
 	}
 }
 
-/* In this order, each over the one before: what everybody has, rules and grants, what the program and its user asked
- * for, what is forced and what root set, unless the program or its user spoke after that. The ceiling is over all. */
+/* Each of these overrides the one before: the defaults; rules and grants; what the program and its user asked for; what
+ * rules and grants force and what root set, except the fields that the program or its user has set since. The ceiling
+ * cuts the result. */
 void gp_client_make_attr(struct gp_daemon *daemon, struct gp_client *client)
 {
 	struct gp_wire_attr now = attr_default, above = client->terms.forced;
@@ -119,7 +123,7 @@ void gp_client_make_attr(struct gp_daemon *daemon, struct gp_client *client)
 void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,
 			bool is_root)
 {
-	/* Root may give more than the user could take, and what root gave stays possible. */
+	/* Root may set more than the user's ceiling allows. The client's ceiling then stays as high as root set it. */
 	if (is_root && attr->valid & GP_ATTR_PRIORITY && attr->priority > client->ceiling)
 		client->ceiling = client->granted = attr->priority;
 	if (is_root && gp_access_is_raise(attr))
@@ -136,7 +140,8 @@ static void attr_lift(struct gp_client *client, const struct gp_wire_attr *attr)
 	client->may_raise |= gp_access_is_raise(attr);
 }
 
-/* A ceiling by rule or grant stands for the user's, whoever he is; without one, what is given can be had. */
+/* A ceiling of a rule or grant replaces the user's, whoever the user is. An attribute of a rule or grant raises the
+ * ceiling to its own value. */
 static void attr_make_ceiling(struct gp_daemon *daemon, struct gp_client *client)
 {
 	const struct gp_terms *terms = &client->terms;
@@ -177,7 +182,7 @@ void gp_client_unset(struct gp_daemon *daemon, pid_t pid)
 	}
 }
 
-/* Where it is, and what is said of that. */
+/* Reads the client's cgroups and finds the rules and grants for them and for the process. */
 void gp_client_find_terms(struct gp_daemon *daemon, struct gp_client *client)
 {
 	char paths[GP_CGROUP_TEXT];

@@ -57,7 +57,7 @@ void gp_cgroup_read(pid_t pid, int pidfd, char *paths, size_t size)
 	paths[0] = '\0';
 	if (gp_process_read(pid, "cgroup", text, sizeof(text)))
 		gp_cgroup_parse(text, paths, size);
-	/* The number meant the same process if that is still there. */
+	/* If the process has not ended, its pid meant the same process all the time. */
 	if (!gp_process_is_there(pidfd))
 		paths[0] = '\0';
 }
@@ -72,7 +72,7 @@ bool gp_cgroup_is_within(const char *paths, const char *path)
 	return false;
 }
 
-/* How many parts a path has, and where its last begins. */
+/* How many parts a path has. */
 static uint32_t cgroup_depth(const char *path)
 {
 	uint32_t depth = 0;
@@ -82,7 +82,7 @@ static uint32_t cgroup_depth(const char *path)
 	return depth;
 }
 
-/* Bytes of the path's first parts; 0: it has fewer. */
+/* Bytes of the path's first depth parts; 0: it has fewer parts. */
 static size_t cgroup_prefix(const char *path, uint32_t depth)
 {
 	size_t size = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Agents: hello, their queues, their answers. A client is the process behind one connection and ends with it. Whatever
- * an agent says is about its own process only; the worst it can do is to have itself scheduled badly.
+ * Handles agents' messages: HELLO, queues, counters, RUNTIME. A client is the process behind one connection and ends
+ * with it. Whatever an agent says is about its own process only: a lying agent can only have its own process scheduled
+ * badly.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +16,10 @@
 #include "daemon/daemon.h"
 #include "daemon/unmanaged.h"
 
-#define CLIENT_INDEX_SHIFT 10  /* the slot is below */
-#define CLIENT_SYNC_SOME   64u /* agents that are asked to look, between two looks at urgent work */
-#define CLIENT_CROWD       64u /* clients of one user that the journal mentions; chosen */
-#define CLIENT_KEPT        64u /* places for root alone, or a sixteenth; chosen */
+#define CLIENT_INDEX_SHIFT 10  /* a queue's tag has its slot below the client's index */
+#define CLIENT_SYNC_SOME   64u /* agents that the daemon asks for counters between two looks at urgent work */
+#define CLIENT_CROWD       64u /* from so many clients of one user on, the journal mentions them; chosen */
+#define CLIENT_KEPT        64u /* places for root alone, or a sixteenth if that is less; chosen */
 
 struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag)
 {
@@ -105,7 +106,7 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 	free(client->shares);
 	client->cgroups = NULL;
 	client->shares = NULL;
-	/* Events of this round may still point here. */
+	/* epoll events of this round may still point here. */
 	client->dead = true;
 	gp_together_update(daemon, client);
 	client->next_dead = daemon->dead_clients;
@@ -117,12 +118,13 @@ static void client_doorbell(struct gp_daemon *daemon, void *owner, uint32_t even
 	struct gp_client *client = owner;
 
 	(void)events;
-	/* Watched by edges: it is never read, because each write is one, and reading would only cost a call. */
+	/* epoll reports each write to the eventfd as an edge. So the daemon never reads it: that would only cost a
+	 * call. */
 	if (!client->dead)
 		gp_fair_ring(daemon, client);
 }
 
-/* The page: its size can never change under us, so that reading it never faults. */
+/* Creates the page. Its seals keep everyone from changing its size, so that reading it never faults. */
 static int client_make_page(struct gp_client *client, int *ret_fd)
 {
 	int fd = memfd_create("gpreempt-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -191,7 +193,8 @@ static void client_runtime_ok(struct gp_client *client)
 	gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
 }
 
-/* By which means its gates are changed from now on. What another means had closed is open by then. */
+/* Sets the mechanism that changes the client's gates from now on. The gates that the old mechanism had closed are open
+ * by then. */
 void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uint32_t mechanism, const char *why)
 {
 	struct gp_wire_mechanism message = {
@@ -210,7 +213,8 @@ void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uin
 			return;
 		}
 	} else if (changed && client->peer && gp_peer_send(client->peer, &message, sizeof(message), NULL, 0)) {
-		/* It would go on by the old means: it opens its gates and comes again. */
+		/* The agent would go on with the old mechanism. When the connection ends, it opens its gates and
+		 * connects again. */
 		gp_peer_close(daemon, client->peer, "it does not read");
 		return;
 	}
@@ -315,7 +319,7 @@ static void client_queue_add(struct gp_daemon *daemon, struct gp_peer *peer, con
 						 wire->queue_id);
 	if (client->device.mechanism != GP_MECHANISM_NONE && gp_quarantine_admits(client))
 		gp_queue_enter(daemon, queue);
-	/* With the first queue on another device those before it get a gang too. */
+	/* When the client gets its first queue on a second device, its earlier queues get a gang too. */
 	if (queue->attr.gang)
 		for (uint32_t i = 0; i < client->slot_count; i++)
 			if (client->slots[i].queue && client->slots[i].queue->attr.gang != queue->attr.gang)
@@ -337,7 +341,7 @@ static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, 
 	const struct gp_client_slot *slot = wire->slot < client->slot_count ? &client->slots[wire->slot] : NULL;
 	const uint32_t changing = GP_QUEUE_GWS | GP_QUEUE_FETCH | GP_QUEUE_BLIND;
 
-	/* One that was added and left out is no offence. */
+	/* An agent may change a queue that it added and that the daemon left out. */
 	if (!queue && slot && slot->used && slot->generation == wire->generation)
 		return;
 	if (!queue) {
@@ -355,8 +359,7 @@ static void client_queue_change(struct gp_daemon *daemon, struct gp_peer *peer, 
 
 static void client_runtime(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_runtime *runtime)
 {
-	gp_portion_use(daemon,
-		       2 * client->queue_count); /* when its mechanism changes, all of them leave and come again */
+	gp_portion_use(daemon, 2 * client->queue_count); /* a new mechanism: all queues leave the core and come again */
 	gp_notice(daemon, client->owner, GP_NOTICE_RUNTIME);
 	if (runtime->enable) {
 		client->device.flags |= GP_HELLO_RUNTIME;
@@ -381,7 +384,7 @@ void gp_client_synced(struct gp_daemon *daemon, struct gp_client *client)
 	client->sync_wait = false;
 }
 
-/* Who cannot be told is not waited for. */
+/* The daemon does not wait for an agent to which it cannot send SYNC. */
 bool gp_client_sync_some(struct gp_daemon *daemon)
 {
 	struct gp_wire_header message = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SYNC, sizeof(message),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes with queues: who they are, whether they answer and look, what they may have. */
+/* Clients: processes with queues. Who they are, whether they answer and sample, what they may have. */
 #ifndef GP_DAEMON_CLIENT_H
 #define GP_DAEMON_CLIENT_H
 
@@ -22,12 +22,12 @@ struct gp_client_slot {
 	bool used;                    /* generation counts */
 };
 
-/* Whose look a client's counters are: its agent's, our own because that one is silent, nobody's since then. */
+/* Who read a client's counters last: its agent; the daemon, because the agent is silent; or neither of them lately. */
 enum gp_counters_by { GP_COUNTERS_AGENT, GP_COUNTERS_DAEMON, GP_COUNTERS_OLD };
 
-/* A process with queues. Unmanaged ones have neither peer nor page. */
+/* A process with queues. An unmanaged one has neither peer nor page. */
 struct gp_client {
-	struct gp_device_client device; /* what backends see; device.tag is ours */
+	struct gp_device_client device; /* what backends see; device.tag is the daemon's */
 	struct gp_source doorbell_source;
 	struct gp_peer *peer;
 	uint32_t index; /* in daemon->clients */
@@ -46,25 +46,24 @@ struct gp_client {
 	struct gp_wire_attr attr; /* in force, all fields */
 	struct gp_wire_attr own;  /* valid fields: what the program, or its user, asked for */
 	struct gp_wire_attr set;  /* valid fields: what root set */
-	uint32_t over;            /* fields of which own was the last word, over what is forced or set */
-	char *cgroups;            /* where it was when it came: gp_cgroup_read(); NULL: not known */
-	struct gp_terms by_pid;   /* granted to the process, or to one it descends from */
+	uint32_t over;            /* fields that own set last: there it overrides what is forced or set */
+	char *cgroups;            /* its cgroups when it connected: gp_cgroup_read(); NULL: not known */
+	struct gp_terms by_pid;   /* granted to the process, or to an ancestor */
 	struct gp_terms terms;    /* of all rules and grants */
 	int32_t ceiling;          /* the user's; or what root gave */
 	int32_t granted;          /* by root, for as long as the client is there */
-	bool may_raise;           /* also weights above the default, and deadlines */
+	bool may_raise;           /* also shares, weights above the default, deadlines, latency protection */
 	bool granted_raise;
-	char together[GP_WIRE_NAME_SIZE]; /* together.c: those it belongs to; empty: not known */
+	char together[GP_WIRE_NAME_SIZE]; /* together.c: the program or job with all that share; empty: not known */
 	char origin[GP_WIRE_NAME_SIZE];   /* the program or job it is part of, before it shared anything */
 	struct gp_wire_share *shares;     /* share.c alone: what it shares; NULL: nothing */
-	uint32_t share_count;             /* of all so far */
-	uint32_t mates;                   /* clients of that with its priority, and itself */
-	uint32_t own_gang;                /* core's gang of its own, for queues on several devices; 0: none */
+	uint32_t share_count;             /* from SHARE_MAX on only the place of the next one */
+	uint32_t mates;                   /* clients of its program or job with its priority, and itself */
 	struct gp_driver_entry *driver;   /* never NULL: whose devices it may use */
 	struct gp_client_slot *slots;     /* of the page; as many as it has used */
 	uint32_t slot_count, queue_count;
 	uint16_t device_queue_count[GP_DEVICE_MAX];
-	uint32_t left_out; /* queues that were not taken up */
+	uint32_t left_out; /* queues that the daemon does not schedule */
 	/* account.c: of queues and devices it has left; what it had of the device that a queue is leaving */
 	struct gp_spent spent, leaving;
 	bool had_queues;
@@ -73,30 +72,31 @@ struct gp_client {
 	uint64_t sample_ns, sample_until_ns;
 	/* Answering. */
 	bool answers, sync_wait;
-	uint32_t silent_by; /* the mechanism in force when it last did not */
+	uint32_t silent_by; /* the mechanism when it last did not answer */
 	bool left_silent;   /* quarantine.c alone, as the next three: a quarantined queue went before it answered */
 	struct gp_penalty penalty;
 	uint64_t owed_ns, back_ns;
-	bool is_distrusted;        /* nobody waits for its answers: see quarantine.c */
+	bool is_distrusted;        /* the core does not wait for its answers: quarantine.c */
 	struct gp_penalty stuck;   /* quarantine.c alone, as the next: as penalty, for keeping a gang open */
 	uint64_t stuck_ns;         /* since when a queue of it in a gang has been stuck; 0: none is */
 	bool is_stuck_alone;       /* its gangs do not stay open for its stuck queues */
-	uint64_t answer_logged_ns; /* when that it does not, or does again, was last said */
+	uint64_t answer_logged_ns; /* when the journal last said that it does not answer, or does again */
 	uint64_t escalated_ns;
 	uint32_t orders_open; /* orders sent and not answered */
 	uint64_t order_failures, orders, leases_lost;
 	uint32_t runtime_cookie;
-	bool letting_go; /* RUNTIME_DISABLE is waiting for our debugger to leave */
+	bool letting_go; /* RUNTIME_DISABLE waits until the daemon is its debugger no more */
 	char mechanism_why[GP_WHY_TEXT];
-	uint64_t lease_ns;      /* last renewal */
-	uint64_t lease_told_ns; /* how long its agent believes a lease to be: as it was when it came */
+	char doubt_why[GP_WHY_TEXT]; /* slice.c alone: why its last channel group was not found */
+	uint64_t lease_ns;           /* last renewal */
+	uint64_t lease_told_ns;      /* the lease as WELCOME told its agent */
 	bool lease_needed;
 	/* silence.c */
 	bool watched, looking;
 	uint32_t rounds;
-	uint64_t rounds_ns; /* when they last changed, or we looked */
+	uint64_t rounds_ns; /* when they last changed, or the daemon looked */
 	enum gp_counters_by counters;
-	/* client.c: its new attributes have reached the queues before this slot */
+	/* attr.c: its new attributes have reached the queues before this slot */
 	uint32_t attr_at;
 	bool attr_waits;
 	struct gp_client *attr_next;
@@ -118,23 +118,23 @@ void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uin
 int gp_client_order(void *daemon, struct gp_device_client *client, uint64_t seq, uint32_t gpu_id,
 		    const struct gp_device_change *changes, uint32_t count);
 void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool answers);
-void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client); /* it does not answer */
-void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client); /* an order of its was */
+void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client); /* after it did not answer */
+void gp_client_answered(struct gp_daemon *daemon, struct gp_client *client); /* it answered an order */
 void gp_client_applied(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_applied *applied);
 void gp_client_lost(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_lost *lost);
-/* NULL: there is none, or another one by now. */
+/* NULL: the slot has no queue, or another one by now. */
 struct gp_queue_entry *gp_client_queue(const struct gp_client *client, uint32_t slot, uint32_t generation);
-void gp_client_sync(struct gp_daemon *daemon);      /* every agent is to look at its counters, from now on */
-bool gp_client_sync_some(struct gp_daemon *daemon); /* some are told; false: all were */
-void gp_client_synced(struct gp_daemon *daemon, struct gp_client *client); /* it has looked, or nobody waits for it */
+void gp_client_sync(struct gp_daemon *daemon);      /* begins to ask every agent for its counters */
+bool gp_client_sync_some(struct gp_daemon *daemon); /* asks some; false: all were asked */
+void gp_client_synced(struct gp_daemon *daemon, struct gp_client *client); /* STATUS waits for it no longer */
 
 /* attr.c */
 void gp_client_attr_init(struct gp_client *client);
-void gp_client_find_terms(struct gp_daemon *daemon, struct gp_client *client); /* where it is, what is said of that */
+void gp_client_find_terms(struct gp_daemon *daemon, struct gp_client *client); /* its cgroups, rules and grants */
 void gp_client_make_attr(struct gp_daemon *daemon, struct gp_client *client);
 void gp_client_refresh(struct gp_daemon *daemon, struct gp_client *client); /* rules, grants or ceilings changed */
-void gp_client_adopted(struct gp_daemon *daemon, struct gp_client *client); /* it has come without an agent */
-void gp_client_unset(struct gp_daemon *daemon, pid_t pid);                  /* what root set is taken back */
+void gp_client_adopted(struct gp_daemon *daemon, struct gp_client *client); /* an unmanaged process is a client now */
+void gp_client_unset(struct gp_daemon *daemon, pid_t pid);                  /* takes back what root set */
 void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,
 			bool is_root);
 void gp_client_cut(const struct gp_client *client, struct gp_wire_attr *attr); /* to what its user may have */
@@ -147,38 +147,38 @@ void gp_client_reapply(struct gp_daemon *daemon, struct gp_client *client); /* i
 void gp_share_take(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_share *share);
 
 /* together.c */
-void gp_together_find(struct gp_daemon *daemon, struct gp_client *client); /* it has just come */
-/* What says that a process belongs to others, by the kernel's files; empty: nothing does. */
+void gp_together_find(struct gp_daemon *daemon, struct gp_client *client); /* it has just connected */
+/* The name of the program or job that a process is part of, by the kernel's files; empty: they tell nothing. */
 void gp_together_origin(struct gp_daemon *daemon, pid_t pid, uid_t uid, char name[GP_WIRE_NAME_SIZE]);
 /* A scheduled client of this account that has the same origin; NULL: there is none. */
 const struct gp_client *gp_together_client(const struct gp_daemon *daemon, uid_t uid, uint64_t account,
 					   const char *origin);
 void gp_together_update(struct gp_daemon *daemon,
 			const struct gp_client *client); /* it goes, or its priority changed */
-/* They share something: what belongs to the one belongs to the other. */
+/* The two share something: what belongs to one belongs to the other. */
 void gp_together_join(struct gp_daemon *daemon, struct gp_client *client, struct gp_client *other);
 
 /* quarantine.c */
 void gp_quarantine_silent(struct gp_daemon *daemon, struct gp_client *client);   /* it does not answer any more */
-void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client); /* one that did not */
+void gp_quarantine_answered(struct gp_daemon *daemon, struct gp_client *client); /* it answers again */
 void gp_quarantine_trust(struct gp_daemon *daemon, struct gp_client *client,
-			 uint64_t now_ns);                 /* whether its answers are waited for */
-bool gp_quarantine_admits(const struct gp_client *client); /* new queues of his enter; else when he is back */
-/* A queue of one that does not answer is about to leave the core. */
+			 uint64_t now_ns);                 /* updates is_distrusted and is_stuck_alone */
+bool gp_quarantine_admits(const struct gp_client *client); /* its queues may enter the core now */
+/* A queue is about to leave the core, perhaps that of a client that does not answer. */
 void gp_quarantine_leave(struct gp_daemon *daemon, const struct gp_queue_entry *queue);
 void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns);
-/* The core knows what became of an order of it: it may be stuck by now. */
+/* The core knows what became of an order to the queue: the queue may be stuck now. */
 void gp_quarantine_ordered(struct gp_daemon *daemon, const struct gp_queue_entry *queue);
 
 /* sampling.c */
-void gp_sampling_changed(struct gp_daemon *daemon); /* who has work or a closed gate has */
+void gp_sampling_changed(struct gp_daemon *daemon); /* work or gates have changed */
 void gp_sampling_forget(struct gp_daemon *daemon, struct gp_client *client);
 void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns);
 
 /* silence.c */
-uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns); /* when again */
-bool gp_silence_look(struct gp_daemon *daemon, struct gp_client *client); /* false: nobody may look there */
-void gp_silence_take(struct gp_daemon *daemon);                           /* what was seen */
+uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns); /* the next check */
+bool gp_silence_look(struct gp_daemon *daemon, struct gp_client *client); /* false: its memory cannot be read */
+void gp_silence_take(struct gp_daemon *daemon);                           /* what the threads have read */
 void gp_silence_fini(struct gp_daemon *daemon);
 extern ssize_t (*gp_silence_read)(int fd, void *into, size_t size, off_t at); /* pread(); a test has its own */
 
@@ -191,7 +191,7 @@ void gp_access_groups_above(const struct gp_config *config, const struct gp_peer
 bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *peer);
 bool gp_access_is_raise(const struct gp_wire_attr *attr); /* other than by its priority */
 bool gp_access_is_admin(const struct gp_peer *peer);      /* may do what root does to others */
-bool gp_access_is_same(const struct gp_peer *peer, const struct gp_client *client); /* they are one user's */
+bool gp_access_is_same(const struct gp_peer *peer, const struct gp_client *client); /* both belong to one user */
 bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *peer);
 bool gp_access_may_change(const struct gp_peer *peer, const struct gp_client *client);
 

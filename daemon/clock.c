@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's only clock. A file of its own: tests have another one, which goes as they say. */
+/* The daemon's only clock. It has a file of its own so that tests can link another clock, which they control. */
 #include "daemon/daemon.h"
 #include "lib/clock.h"
 

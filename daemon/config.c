@@ -18,7 +18,7 @@
 
 const struct gp_device_config *gp_config_device(const struct gp_config *config, const char *backend)
 {
-	/* What the null device costs is said in [kfd]. */
+	/* The null device takes its costs from [kfd]. */
 	static const struct {
 		const char *backend;
 		size_t offset;
@@ -76,7 +76,7 @@ enum config_type {
 	CONFIG_GROUP,      /* int64_t gid; empty: -1 */
 	CONFIG_MODE,       /* uint32_t, octal */
 	CONFIG_POLICY,     /* char[max] */
-	CONFIG_MECHANISMS, /* uint32_t: a set of those that the backend has whose section it is */
+	CONFIG_MECHANISMS, /* uint32_t: a set of the mechanisms of the section's backend */
 	CONFIG_RPTR,       /* bool: fetch */
 	CONFIG_UNMANAGED,
 	CONFIG_PRIORITY, /* int32_t */
@@ -145,7 +145,7 @@ static const struct config_key config_keys[] = {
 };
 /* clang-format on */
 
-/* A set of those of one backend. */
+/* Parses a list of mechanisms; allowed: those that the backend has. */
 static int config_mechanisms(const char *text, uint32_t allowed, uint32_t *ret_mechanisms, struct gp_error *error)
 {
 	uint32_t mechanisms = 0, i;
@@ -254,7 +254,7 @@ int gp_config_protect(const char *value, enum gp_protect *ret_protect, struct gp
 	return gp_error_set(error, -EINVAL, "protect is latency, balanced or throughput, not '%s'", value);
 }
 
-/* 0 is off, too: in struct gp_param that is the default. */
+/* 0 means off too; in struct gp_param 0 would mean the default. */
 static int config_gather(const char *value, const struct config_key *key, uint64_t *ret_ns, struct gp_error *error)
 {
 	uint64_t number = 0;
@@ -317,7 +317,8 @@ static int config_set(struct gp_config *config, const struct config_key *key, co
 	return -EINVAL;
 }
 
-/* user.NAME, group.NAME (a name or a number), default. A later line for the same one replaces the earlier. */
+/* user.NAME, group.NAME (a name or a number), default. A later line for the same user or group replaces the earlier
+ * one. */
 static int config_ceiling(struct gp_config *config, const char *name, const char *value, struct gp_error *error)
 {
 	struct gp_ceiling ceiling = { .is_group = !strncmp(name, "group.", 6) };
@@ -352,7 +353,8 @@ static int config_ceiling(struct gp_config *config, const char *name, const char
 	return 0;
 }
 
-/* Kept in order of depth, and of the lines among equals: what comes later counts more. */
+/* Keeps the rules sorted by depth, and rules of equal depth in the order of their lines: a later rule overrides an
+ * earlier one. */
 static int config_rule(struct gp_config *config, const char *name, const char *value, struct gp_error *error)
 {
 	struct gp_cgroup_rule rule;
@@ -370,7 +372,7 @@ static int config_rule(struct gp_config *config, const char *name, const char *v
 	return 0;
 }
 
-/* NAME = the sentence: root has read what may happen. */
+/* NAME = the sentence: with it root confirms to have read what may happen. */
 static int config_safety(struct gp_config *config, const char *name, const char *value, struct gp_error *error)
 {
 	struct gp_device_config *kfd = &config->kfd;
@@ -397,7 +399,9 @@ static int config_entry(void *context, const char *section, const char *name, co
 		known |= !strcmp(sections[i], section);
 	if (!known)
 		return gp_error_set(error, -EINVAL,
-				    *section ? "there is no section [%s]" : "an entry before a section%s", section);
+				    *section ? "there is no section [%s]; gpreempt.conf(5) names them" :
+					       "an entry before a section%s",
+				    section);
 	if (!name)
 		return 0;
 	if (!strcmp(section, "ceiling"))
@@ -409,7 +413,7 @@ static int config_entry(void *context, const char *section, const char *name, co
 	for (size_t i = 0; i < sizeof(config_keys) / sizeof(config_keys[0]); i++)
 		if (!strcmp(config_keys[i].section, section) && !strcmp(config_keys[i].name, name))
 			return config_set(context, &config_keys[i], value, error);
-	return gp_error_set(error, -EINVAL, "[%s] has no '%s'", section, name);
+	return gp_error_set(error, -EINVAL, "[%s] has no '%s'; gpreempt.conf(5) names what it has", section, name);
 }
 
 int gp_config_parse(struct gp_config *config, const char *text, size_t text_size, const char *file_name,
@@ -430,7 +434,7 @@ int gp_config_apply(struct gp_config *config, const char *const *settings, uint3
 	return r;
 }
 
-/* <(…) at the start, a fifo, a terminal. /dev/null is a file like others. */
+/* Whether reading the file may block: a pipe (<(…) at the start, a fifo) or a terminal. /dev/null never blocks. */
 static bool config_may_wait(const char *path)
 {
 	struct stat st;
@@ -485,8 +489,13 @@ static int config_read(struct gp_config *config, const char *path, bool optional
 	    (int)sizeof(folder))
 		return gp_error_set(error, -ENAMETOOLONG, "%s: the path is too long", path);
 	count = scandir(folder, &entries, config_is_drop_in, config_by_byte);
+	/* A folder that cannot be read does not count as empty: the ceilings in it would be gone. */
+	if (count < 0 && errno != ENOENT)
+		return gp_error_set(error, -errno, "cannot read %s: %s", folder, strerror(errno));
 	for (int i = 0; i < count; i++) {
-		if (!r && snprintf(file, sizeof(file), "%s/%s", folder, entries[i]->d_name) < (int)GP_CONFIG_PATH_SIZE)
+		if (!r && snprintf(file, sizeof(file), "%s/%s", folder, entries[i]->d_name) >= (int)GP_CONFIG_PATH_SIZE)
+			r = gp_error_set(error, -ENAMETOOLONG, "%s: the path is too long", file);
+		if (!r)
 			r = config_file(config, file, is_again, error);
 		free(entries[i]);
 	}

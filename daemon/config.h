@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the administrator decides: gpreempt.conf(5). Read at start and again at SIGHUP; a bad file changes nothing. */
+/* What the administrator decides: gpreempt.conf(5). The daemon reads it at start and again at SIGHUP; an invalid file
+ * changes nothing. */
 #ifndef GP_DAEMON_CONFIG_H
 #define GP_DAEMON_CONFIG_H
 
@@ -52,26 +53,25 @@ struct gp_config {
 	/* [unmanaged] */
 	enum gp_unmanaged unmanaged;
 	int32_t unmanaged_priority;
-	/* What was read, in order. */
+	/* The files that were read, in order. */
 	char files[GP_CONFIG_FILE_MAX][GP_CONFIG_PATH_SIZE];
 	uint32_t file_count;
 };
 
 void gp_config_init(struct gp_config *config);
-/* One text, over what config has already. -EINVAL and "file:line: …". */
+/* Reads one text; it overrides what config has. -EINVAL and "file:line: …". */
 int gp_config_parse(struct gp_config *config, const char *text, size_t text_size, const char *file_name,
 		    struct gp_error *error);
-/* path and the *.conf of the conf.d beside it, sorted by byte. A missing file is fine if optional. */
+/* Reads path and the *.conf of the conf.d beside it, sorted by byte. A missing file is fine if optional. */
 int gp_config_read(struct gp_config *config, const char *path, bool optional, struct gp_error *error);
-/* The same for a daemon that runs and must not wait: -EINVAL for a pipe or terminal, whose reader waits for a writer.
- */
+/* The same for a daemon that runs and must not wait: -EINVAL for a pipe or terminal, which may have no writer. */
 int gp_config_read_again(struct gp_config *config, const char *path, bool optional, struct gp_error *error);
-/* "[section]\nname", "value", …: over what config has already. */
+/* "[section]\nname", "value", …: they override what config has. */
 int gp_config_apply(struct gp_config *config, const char *const *settings, uint32_t count, struct gp_error *error);
-/* 0..99 or a name; what is said of it begins with name. */
+/* 0..99 or a name; the error's sentence begins with name. */
 int gp_config_priority(const char *name, const char *value, int32_t *ret_priority, struct gp_error *error);
 int gp_config_protect(const char *value, enum gp_protect *ret_protect, struct gp_error *error);
-/* What is said of the devices of a backend; NULL: there is no section for it. */
+/* The settings for the devices of a backend; NULL: it has no section. */
 const struct gp_device_config *gp_config_device(const struct gp_config *config, const char *backend);
 
 #endif

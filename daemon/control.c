@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands. Who asks is known from the socket; what is refused is refused with a sentence. STATUS first has every agent
- * look at its counters, so that its numbers are exact, and waits a moment for them.
+ * Carries out commands. The socket tells which user asks; the daemon refuses with a sentence. For STATUS the daemon
+ * first asks every agent to look at its counters, so that the numbers are exact, and waits a moment for the answers.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@
 
 #define CONTROL_SYNC_NS      50000000ull
 #define CONTROL_FRESH_NS     100000000ull
-#define CONTROL_LINES_SIZE   16000u /* of events in one packet */
-#define CONTROL_PART_SIZE    14000u /* of an answer that goes on */
-#define CONTROL_LOOK_SOME    64u    /* agents that are looked at, between two looks at urgent work */
+#define CONTROL_LINES_SIZE   16000u /* bytes of events in one packet */
+#define CONTROL_PART_SIZE    14000u /* bytes after which a part of an answer is sent */
+#define CONTROL_LOOK_SOME    64u    /* silent clients whose memory is to be read, between two looks at urgent work */
 #define CONTROL_METRICS_WORK 128u
 
 static void control_say(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text)
@@ -43,7 +43,7 @@ static void control_send(struct gp_daemon *daemon, struct gp_peer *peer, uint32_
 	gp_text_fini(text);
 }
 
-/* Answers that are long are made and sent in parts: see gp_control_go_on(). */
+/* Begins an answer that gp_control_go_on() makes and sends in parts. */
 static void control_begin(struct gp_peer *peer, enum gp_job_kind kind, uint32_t cookie)
 {
 	peer->job = (struct gp_job){ .kind = kind, .cookie = cookie };
@@ -62,7 +62,8 @@ static void control_status_answer(struct gp_daemon *daemon, struct gp_peer *peer
 	gp_fair_add(daemon, peer);
 }
 
-/* Whoever has not looked by now is looked at, some at a time; which is waited for once more. */
+/* The agents that have not answered SYNC by now: has the counters of their clients read from the clients' memory
+ * (silence.c), some clients at a time, and waits once more for that. True: that is not over yet. */
 static bool control_look(struct gp_daemon *daemon)
 {
 	uint32_t looked = 0;
@@ -129,7 +130,7 @@ static void control_status(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 
 	control_begin(peer, GP_JOB_STATUS, cookie);
 	gp_unmanaged_refresh(daemon);
-	/* Each look wakes every client: a user who asks all the time gets figures of a moment ago. */
+	/* SYNC wakes every client, so a user who asks all the time gets the last figures. */
 	if (!gp_access_is_admin(peer) && !daemon->sync.timer.at_ns && now_ns - daemon->sync.at_ns < CONTROL_FRESH_NS)
 		return;
 	peer->wants_status = true;
@@ -137,7 +138,7 @@ static void control_status(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 		daemon->sync.at_ns = now_ns;
 		gp_client_sync(daemon);
 	}
-	/* Those who wait already do not wait longer because somebody else asks. */
+	/* A second STATUS does not prolong the wait of the first. */
 	if (!daemon->sync.timer.at_ns) {
 		gp_timer_set(daemon, &daemon->sync.timer, now_ns + CONTROL_SYNC_NS);
 		daemon->sync.has_looked = false;
@@ -145,7 +146,7 @@ static void control_status(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 	}
 }
 
-/* What there is of the answer, if it fills a packet or is all. */
+/* Sends what there is of the answer, if it fills a packet or is complete. */
 static void control_send_part(struct gp_daemon *daemon, struct gp_peer *peer, bool is_all)
 {
 	struct gp_job *job = &peer->job;
@@ -196,7 +197,7 @@ static ino_t control_space(pid_t pid)
 	return stat(path, &st) ? 0 : st.st_ino;
 }
 
-/* Neither changes while a process lives, so a client is looked at once, when it comes. */
+/* Neither changes while a process lives, so the daemon reads them once, when a client connects. */
 void gp_process_space(pid_t pid, ino_t *ret_space, pid_t *ret_own_pid)
 {
 	*ret_space = control_space(pid);
@@ -210,7 +211,7 @@ bool gp_control_own_space(const struct gp_peer *peer)
 	return space && space == control_space(getpid());
 }
 
-/* A client by the number its asker sees. */
+/* Finds a client by its pid in the PID namespace of the process that asks. */
 static struct gp_client *control_find(struct gp_daemon *daemon, const struct gp_peer *peer, pid_t pid)
 {
 	ino_t space = control_space(peer->pid);
@@ -250,7 +251,7 @@ static void control_set_queue(struct gp_daemon *daemon, struct gp_queue_entry *q
 	gp_queue_attr(daemon, queue);
 }
 
-/* A process that uses no GPU yet: it is a grant until it does. */
+/* SET for a process that uses no GPU yet: the daemon keeps it as a grant. */
 static void control_set_early(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
 {
 	int r = gp_grant_keep_set(daemon, request->pid, &request->attr);
@@ -283,7 +284,7 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	struct gp_client *client = control_find(daemon, peer, request->pid);
 	struct gp_queue_entry *queue = NULL;
 	struct gp_text text = { 0 };
-	bool is_above = peer->rights & GP_RIGHT_NICE; /* the ceilings */
+	bool is_above = peer->rights & GP_RIGHT_NICE; /* it may go above the ceilings */
 	char sentence[300];
 	int r;
 
@@ -292,7 +293,7 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 		control_set_early(daemon, peer, request);
 		return;
 	}
-	/* Somebody else's client looks to a user like none at all. */
+	/* The daemon answers about another user's client as if it did not exist. */
 	if (!client || !gp_access_may_change(peer, client)) {
 		snprintf(sentence, sizeof(sentence), "process %d is not a program of yours that uses the GPU",
 			 request->pid);
@@ -342,7 +343,7 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	control_send(daemon, peer, cookie, &text);
 }
 
-/* Whether the process is the asker's own: root asks about everybody. */
+/* Whether the process belongs to the user who asks; root may ask about every process. */
 static bool control_is_own(struct gp_daemon *daemon, const struct gp_peer *peer, pid_t pid)
 {
 	char path[64];
@@ -356,7 +357,7 @@ static bool control_is_own(struct gp_daemon *daemon, const struct gp_peer *peer,
 static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
 {
 	ino_t space = control_space(peer->pid);
-	/* Seen from another namespace: its own tree is all it can ask about. */
+	/* A peer in another PID namespace can ask only about its own tree. */
 	pid_t pid = space && space == control_space(getpid()) ? request->pid : peer->pid;
 
 	gp_portion_use(daemon, 2 * GP_PORTION_PROC + daemon->client_top / 16);
@@ -416,7 +417,8 @@ static void control_pause(struct gp_daemon *daemon, struct gp_peer *peer, const 
 	if (left)
 		control_say(daemon, peer, cookie, -EBUSY, why);
 	else
-		control_say(daemon, peer, cookie, any ? 0 : -ENODEV, any ? "{}\n" : "there is no such GPU");
+		control_say(daemon, peer, cookie, any ? 0 : -ENODEV,
+			    any ? "{}\n" : "there is no such GPU (gpreempt status shows each gpu_id)");
 }
 
 static void control_ping(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
@@ -451,7 +453,7 @@ static void control_reload(struct gp_daemon *daemon, struct gp_peer *peer, uint3
 		control_say(daemon, peer, cookie, 0, "{}\n");
 }
 
-/* A packet holds whole lines. */
+/* Each packet holds whole lines. */
 static void control_past(struct gp_daemon *daemon, struct gp_peer *peer)
 {
 	struct gp_job *job = &peer->job;
@@ -492,7 +494,7 @@ void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer)
 	struct gp_job *job = &peer->job;
 
 	if (peer->wants_status)
-		return; /* told when the agents have looked */
+		return; /* gp_control_synced() or gp_trees_take() continues it */
 	if (job->kind == GP_JOB_PAST)
 		control_past(daemon, peer);
 	else if (job->kind == GP_JOB_STATUS)
@@ -505,7 +507,7 @@ void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer)
 		control_metrics_answer(daemon, peer);
 }
 
-/* Processes without an agent count against the slots: while they are looked for the answer waits. */
+/* Unmanaged processes count against the slots, so METRICS waits while another thread looks for them. */
 static void control_metrics(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie)
 {
 	control_begin(peer, GP_JOB_METRICS, cookie);

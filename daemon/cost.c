@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What transactions cost, kept between runs per device and driver version: state_dir/costs, one line each,
- *   close_ns open_ns count name|driver
- * They are what is assumed until users have values of their own (learn.c). A file that cannot be read or that makes no
- * sense is as good as none: the costs are then assumed, and said so.
+ * Keeps the costs of transactions between runs, per device, driver version and mechanism: state_dir/costs, one line
+ * each,
+ *
+ *   close_ns open_ns count name|driver|mechanism
+ *
+ * The daemon plans with them until users have values of their own (learn.c). If it cannot read the file, or the file
+ * makes no sense, it uses assumed costs and says so in the status.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -77,7 +80,7 @@ void gp_cost_load(struct gp_daemon *daemon)
 	}
 }
 
-/* Lines of other devices and drivers stay as they are. */
+/* Copies the lines that the daemon has no new costs for: those of other devices, drivers and mechanisms. */
 static void cost_copy_others(const struct gp_daemon *daemon, const char *text, FILE *stream)
 {
 	char key[256], own[256];
@@ -99,6 +102,14 @@ static void cost_copy_others(const struct gp_daemon *daemon, const char *text, F
 	}
 }
 
+/* Logs only the first of several failures: the journal must not fill a disk that is full already. */
+static void cost_said(struct gp_daemon *daemon, int r, const struct gp_error *error)
+{
+	if (r && !daemon->cost_failed)
+		gp_log("costs are not kept: %s", error->text);
+	daemon->cost_failed = r;
+}
+
 void gp_cost_save(struct gp_daemon *daemon)
 {
 	char path[GP_CONFIG_PATH_SIZE + 16], key[256], before[256];
@@ -107,18 +118,20 @@ void gp_cost_save(struct gp_daemon *daemon)
 	struct gp_error error;
 	bool any = false;
 	size_t size;
+	int r;
 
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		any |= gp_cost_is_known(&daemon->devices[i]);
 	if (!any || !*daemon->config.state_dir)
 		return;
-	mkdir(daemon->config.state_dir, 0755); /* systemd has made it; somebody who starts us by hand has not */
+	mkdir(daemon->config.state_dir, 0755); /* systemd makes it; a daemon started by hand has to */
 	cost_path(daemon, path, sizeof(path));
-	if (gp_file_open(&writer, path, &error)) {
-		gp_log("costs are not kept: %s", error.text);
+	r = gp_file_open(&writer, path, &error);
+	if (r) {
+		cost_said(daemon, r, &error);
 		return;
 	}
-	writer.hurried = true; /* orders do not wait for a disk */
+	writer.hurried = true; /* no fsync: orders do not wait for a disk */
 	if (!gp_file_read(path, COST_FILE_SIZE, &text, &size, NULL))
 		cost_copy_others(daemon, text, writer.stream);
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
@@ -134,8 +147,8 @@ void gp_cost_save(struct gp_daemon *daemon)
 			fprintf(writer.stream, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", gp_cost_ns(device, false),
 				gp_cost_ns(device, true), device->close_hist.count + device->open_hist.count, key);
 	}
-	if (gp_file_commit(&writer, &error))
-		gp_log("costs are not kept: %s", error.text);
+	r = gp_file_commit(&writer, &error);
+	cost_said(daemon, r, &error);
 }
 
 void gp_cost_due(struct gp_daemon *daemon, uint64_t now_ns)

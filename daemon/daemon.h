@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gpreemptd: what its files share. One decision thread owns everything here; only the list of reports (inbox) is
- * written by other threads, under its lock.
+ * gpreemptd: what its files share. The decision thread owns everything here; other threads write only the list of
+ * reports (inbox), under its lock.
  *
- *   listen.c   the socket, newcomers: who is there
- *   peer.c     connections: packets in and out                     client.c   agents: hello, queues, orders answered
- *   queue.c    one queue: page, counters, the core's view of it    plan.c     the core's plans are carried out
- *   device.c   devices: policy, costs, stop and start              sampling.c which agents look at their counters
- *   control.c  commands; status.c, metrics.c, events.c answer      access.c   ceilings, who may see and change what
- *   loop.c     epoll, timer, signals                               unmanaged.c, adopt.c  processes without an agent
- *   silence.c  agents that do not look any more                    journal.c  lines for the journal
- *   owner.c, subuid.c  whose a process is, limits                 user.c     names of users
- *   rights.c   which capabilities it has                           account.c  what clients got, after their end too
- *   quarantine.c  clients that answer again                        answer.c   answers to commands, slow readers
- *   fair.c     who is served next, and for how long                attr.c     what a client has
- *   slice.c    slices are set, switches counted                    gang.c     names of gangs
- *   learn.c, cost.c  what transactions cost; between runs          clock.c    the time
- *   grant.c, grant_file.c, terms.c  what root says of programs     cgroup.c   by cgroup
- *   process.c  what /proc says of a process                        tree.c     who descends from a process
- *   lines.c    events that are kept for their readers
- *   together.c  processes that are one program or job
- *   share.c     processes that share GPU memory or events
- *   timer.c     when each of these wants to be woken; state.h: what each keeps here
+ *   main.c     the program; config.c: gpreempt.conf              loop.c     epoll, signals, the one thread that decides
+ *   listen.c   the socket, new connections                       peer.c     connections: packets in and out
+ *   message.c  checks each message where it arrives              client.c   agents: HELLO, queues, counters
+ *   order.c    orders to agents, and their answers               queue.c    one queue: attributes, gate, in the core?
+ *   page.c     reads the shared page: counters, hints            plan.c     carries out the core's plans
+ *   device.c   devices: policy, stop and start                   claim.c    one daemon for each GPU; lockfile.c
+ *   learn.c, cost.c  what transactions cost; between runs        slice.c    sets slices, counts switches
+ *   sampling.c which agents sample their counters                silence.c  agents that do not sample any more
+ *   quarantine.c  clients that answer again                      gang.c     names of gangs
+ *   together.c processes that are one program or job             share.c    processes that share GPU memory or events
+ *   attr.c     a client's attributes                             access.c   ceilings; who may see and change what
+ *   rights.c   capabilities of a process                         owner.c, subuid.c  the user of a process, limits
+ *   grant.c, grant_file.c, terms.c  what root sets               cgroup.c   cgroups of a process
+ *   control.c  commands; status.c, metrics.c, events.c answer    answer.c   answers to commands, slow readers
+ *   lines.c    event lines that are kept for readers             account.c  what clients got, after their end too
+ *   unmanaged.c, adopt.c, scan.c  processes without an agent     process.c  what /proc says; tree.c: descendants
+ *   journal.c, notice.c  lines for the journal                   user.c     names of users
+ *   fair.c     who is served next, and for how long              timer.c    when each file wants to be woken
+ *   clock.c    the time; text.c: text and JSON that grow         state.h    what each file keeps in struct gp_daemon
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
@@ -45,23 +45,24 @@ struct gp_daemon {
 	struct gp_device_host host;
 	struct gp_device_entry *devices;
 	uint32_t device_count, dilation;
-	struct gp_timer cost_timer;  /* what was learned of them is written */
-	struct gp_timer claim_timer; /* those that another daemon has are looked at */
+	struct gp_timer cost_timer;  /* saves learned costs */
+	bool cost_failed;            /* saving failed the last time */
+	struct gp_timer claim_timer; /* looks at GPUs that another daemon has */
 	struct gp_sched *sched;
 	struct gp_core_state core;
 	/* Connections. */
 	struct gp_listen listen;
 	struct gp_peer *peers, *graveyard;
-	uint32_t peer_count, fd_max; /* fd_max: descriptors that we may have */
+	uint32_t peer_count, fd_max; /* fd_max: descriptors that the daemon may have */
 	struct gp_users *users;
 	struct gp_owners *owners;
 	struct gp_accounts *accounts;
 	struct gp_client **clients, *dead_clients;
 	uint32_t client_count, client_top, client_hint;
 	uint32_t serial;
-	struct gp_client *attr_clients; /* whose new attributes have not reached all their queues */
+	struct gp_client *attr_clients; /* clients whose new attributes have not reached all their queues */
 	struct gp_counters counters;
-	uint64_t barrier_count; /* made for clients whose doorbells have no fence */
+	uint64_t barrier_count; /* barriers made for clients whose doorbells have no fence */
 	struct gp_gangs gangs;
 	struct gp_grants grants;
 	struct gp_events events;
@@ -73,7 +74,7 @@ struct gp_daemon {
 	struct gp_worker *silence, *trees;
 	struct gp_fairness fair;
 	struct gp_sampling sampling;
-	struct gp_timer quarantine_timer; /* somebody is to leave it */
+	struct gp_timer quarantine_timer; /* a client may leave quarantine, or its penalty changes */
 	struct gp_timer slice_timer;      /* gp_slice_update() has something to do */
 	_Alignas(8) char packet[GP_WIRE_SIZE_MAX + 64];
 };
@@ -84,8 +85,8 @@ int gp_daemon_run(struct gp_daemon *daemon);
 void gp_daemon_fini(struct gp_daemon *daemon);
 int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error);
 int gp_daemon_watch(struct gp_daemon *daemon, int fd, uint32_t events, struct gp_source *source);
-void gp_daemon_drop(struct gp_daemon *daemon, int fd);         /* not watched any more, and closed; -1: nothing */
-void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms); /* one round; for tests */
+void gp_daemon_drop(struct gp_daemon *daemon, int fd);         /* ends the watch and closes fd; -1: does nothing */
+void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms); /* one round; tests call it too */
 bool gp_daemon_has_work(struct gp_daemon *daemon);             /* the next step need not wait */
 uint64_t gp_now_ns(void);                                      /* CLOCK_MONOTONIC */
 uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon);     /* device time */
@@ -93,18 +94,18 @@ uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon);     /* device time */
 /* fair.c */
 /* Work is counted in units: a queue, a client, a line, a message; reading a file of /proc is eight. */
 #define GP_PORTION_PROC 8u
-/* Between two looks at urgent work: a portion, and what is done at once for one message, at most that all 1,024 queues
- * of a client leave the core and enter it again. */
+/* The most work between two looks at urgent work: a portion, and what one message causes at once. The most that it
+ * causes is that all 1,024 queues of a client leave the core and enter it again. */
 #define GP_AWAY_WORK_MAX 40960u
-void gp_portion_begin(struct gp_daemon *daemon); /* a portion begins */
+void gp_portion_begin(struct gp_daemon *daemon);
 void gp_portion_use(struct gp_daemon *daemon, uint32_t units);
-bool gp_portion_is_over(const struct gp_daemon *daemon);          /* the portion is: urgent work is looked at first */
-void gp_portion_look(struct gp_daemon *daemon);                   /* it is being looked at */
-void gp_fair_add(struct gp_daemon *daemon, struct gp_peer *peer); /* it wants something */
+bool gp_portion_is_over(const struct gp_daemon *daemon);          /* true: urgent work comes first */
+void gp_portion_look(struct gp_daemon *daemon);                   /* the daemon looks at urgent work now */
+void gp_fair_add(struct gp_daemon *daemon, struct gp_peer *peer); /* the peer wants to be served */
 void gp_fair_remove(struct gp_daemon *daemon, struct gp_peer *peer);
 bool gp_fair_has_work(struct gp_daemon *daemon, bool late);
 void gp_fair_serve(struct gp_daemon *daemon, bool late);               /* one portion */
-void gp_fair_ring(struct gp_daemon *daemon, struct gp_client *client); /* its doorbell rang */
+void gp_fair_ring(struct gp_daemon *daemon, struct gp_client *client); /* the client's doorbell rang */
 void gp_fair_forget(struct gp_daemon *daemon, struct gp_client *client);
 bool gp_fair_has_rung(struct gp_daemon *daemon);
 void gp_fair_answer_rings(struct gp_daemon *daemon); /* one portion */
@@ -114,39 +115,39 @@ void gp_fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns);
 /* journal.c */
 void gp_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void gp_log_user(struct gp_daemon *daemon, struct gp_owner *owner, const char *format, ...)
-	__attribute__((format(printf, 3, 4))); /* what a user caused: kept to a rate */
-void gp_notice(struct gp_daemon *daemon, struct gp_owner *owner, enum gp_notice kind); /* it happened once more */
+	__attribute__((format(printf, 3, 4))); /* for what a user can cause: at a limited rate */
+void gp_notice(struct gp_daemon *daemon, struct gp_owner *owner, enum gp_notice kind); /* counts it and may log it */
 bool gp_journal_may(struct gp_daemon *daemon, struct gp_owner *owner, uint64_t now_ns, uint64_t *ret_left_out);
 
 /* user.c */
-const char *gp_user_name(struct gp_daemon *daemon, uid_t uid, char *buffer, size_t size); /* or its number */
-void gp_user_want(struct gp_daemon *daemon, uid_t uid);                                   /* somebody will ask for it */
+const char *gp_user_name(struct gp_daemon *daemon, uid_t uid, char *buffer, size_t size); /* or the uid's number */
+void gp_user_want(struct gp_daemon *daemon, uid_t uid);                                   /* the name will be needed */
 void gp_user_fini(struct gp_daemon *daemon);
 extern bool (*gp_user_ask)(uid_t uid, char *name, size_t size); /* getpwuid_r(); a test has its own */
 
 /* control.c, status.c, metrics.c, events.c */
 void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data);
-void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer); /* with its job */
-void gp_control_end(struct gp_peer *peer);                             /* whatever it was about */
-bool gp_control_own_space(const struct gp_peer *peer); /* numbers of processes mean the same to it and to us */
+void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer); /* continues the peer's job */
+void gp_control_end(struct gp_peer *peer);                             /* ends the peer's job, if it has one */
+bool gp_control_own_space(const struct gp_peer *peer);                 /* the peer is in the daemon's PID namespace */
 void gp_process_space(pid_t pid, ino_t *ret_space, pid_t *ret_own_pid);
-bool gp_control_has_work(const struct gp_daemon *daemon); /* agents have yet to be asked */
-void gp_control_synced(struct gp_daemon *daemon);         /* answers STATUS if all agents have looked, or time is up */
+bool gp_control_has_work(const struct gp_daemon *daemon); /* clients are still to be asked or looked at */
+void gp_control_synced(struct gp_daemon *daemon);         /* answers STATUS if all agents have sampled, or time is up */
 void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry *device, uint32_t *ret_slots,
 		   uint32_t *ret_processes);
-bool gp_status_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job); /* true: that is all */
+bool gp_status_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job); /* true: complete */
 void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns, struct gp_text *text);
 void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text);
-void gp_metrics_changed(struct gp_daemon *daemon); /* what they say has */
+void gp_metrics_changed(struct gp_daemon *daemon); /* one of the figures has changed */
 void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns);
-void gp_metrics_remove(struct gp_daemon *daemon); /* the file: whoever reads it would take it for now */
+void gp_metrics_remove(struct gp_daemon *daemon); /* the file: a reader would take it for current */
 int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie);
-uint64_t gp_events_end(const struct gp_daemon *daemon); /* where the next one will be */
-/* Some of the lines from the job's cursor on; false: there are no more before its end. */
+uint64_t gp_events_end(const struct gp_daemon *daemon); /* the cursor of the next event */
+/* Writes some lines from the job's cursor on; false: there are no more before the job's end. */
 bool gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job, struct gp_text *text);
-void gp_events_ended(struct gp_daemon *daemon, const struct gp_ended *ended); /* a client has */
+void gp_events_ended(struct gp_daemon *daemon, const struct gp_ended *ended); /* a client has ended */
 void gp_events_close(struct gp_daemon *daemon, struct gp_stream *stream);
 void gp_events_flush(struct gp_daemon *daemon);
-void gp_events_deliver(struct gp_daemon *daemon, struct gp_peer *peer); /* some lines, to one that reads them */
+void gp_events_deliver(struct gp_daemon *daemon, struct gp_peer *peer); /* sends some lines to a reader */
 
 #endif

@@ -12,14 +12,14 @@
 
 #define DEVICE_TRACE_COUNT  16384u
 #define DEVICE_GANG_COUNT   1024u
-#define DEVICE_LEARN_STEP   8u             /* the core is told after each so many */
-#define DEVICE_KEEP_NS      60000000000ull /* what was learned is written down after a minute, should we be killed */
-#define DEVICE_LEARN_FORGET 4096u          /* samples of which half are then forgotten */
-/* What was measured is believed within these bounds: a client may take its time to answer. */
+#define DEVICE_LEARN_STEP   8u             /* samples, after which the daemon tells the core */
+#define DEVICE_KEEP_NS      60000000000ull /* learned costs are saved after a minute, in case the daemon is killed */
+#define DEVICE_LEARN_FORGET 4096u          /* samples; the daemon then halves the histogram's counts */
+/* The daemon cuts measured times to these bounds: a client may take its time to answer. */
 #define DEVICE_COST_MIN_NS 500u
 #define DEVICE_COST_MAX_NS 20000000u
 #define DEVICE_SLICE_NS    400000u            /* to set a slice (measured, H200, driver 580.159: 386 and 428 us) */
-#define DEVICE_ANSWER_NS   DEVICE_COST_MAX_NS /* the longest transaction that is waited for, beside answer_timeout */
+#define DEVICE_ANSWER_NS   DEVICE_COST_MAX_NS /* longest transaction the core waits for, beside answer_timeout */
 
 struct gp_device_entry *gp_device_find(struct gp_daemon *daemon, uint32_t gpu_id)
 {
@@ -86,7 +86,7 @@ void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
 	gp_slice_changed(daemon);
 }
 
-/* Between the short one and the long one, or none. */
+/* The middle slice, if it lies between the short and the long one; else 0: none. */
 static uint64_t device_mid_ns(const struct gp_device_info *info)
 {
 	bool has_long = info->long_us > info->short_us;
@@ -96,7 +96,7 @@ static uint64_t device_mid_ns(const struct gp_device_info *info)
 		       0;
 }
 
-/* A setting that cannot be obeyed is not silently another one. */
+/* The journal names a middle slice that the daemon cannot use, so that the setting is not ignored silently. */
 static void device_check_mid(const struct gp_device_info *info)
 {
 	if (info->short_us && info->mid_us && !device_mid_ns(info))
@@ -111,13 +111,14 @@ static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *dev
 	const struct gp_device_info *info = &device->info;
 	struct gp_device_attr attr = {
 		.unit = info->unit,
-		.queue_max = daemon->config.queue_max / daemon->device_count, /* the core sets room aside for each */
+		.queue_max = daemon->config.queue_max / daemon->device_count, /* the core reserves room for each */
 		.slot_count = info->slot_count,
 		.process_count_max = info->process_count_max,
 		.memory_size = info->memory_size,
 		.close_ns = gp_cost_ns(device, false),
 		.open_ns = gp_cost_ns(device, true),
-		/* Our share of an answer is real time; the device's share is its own, and a virtual one may be slow. */
+		/* answer_timeout is real time, for agent and daemon. The transaction itself takes device time; a
+		 * virtual device may be slow. */
 		.ack_timeout_ns = daemon->config.answer_ns / daemon->dilation + DEVICE_ANSWER_NS,
 		.fetch_counters = info->fetch_counters,
 		.switch_ns = info->switch_ns,
@@ -127,7 +128,7 @@ static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *dev
 		.mid_ns = device_mid_ns(info),
 		.slice_ns = info->short_us ? DEVICE_SLICE_NS : 0,
 	};
-	/* Without a means to preempt, nothing is ordered: the queues are watched and shown. */
+	/* Without a mechanism the core orders nothing: the daemon only watches and shows the queues. */
 	const char *policy = info->mechanism == GP_MECHANISM_NONE ? "none" : daemon->config.policy;
 	struct gp_param param = daemon->config.param;
 	int r;
@@ -144,7 +145,7 @@ static int device_add_core(struct gp_daemon *daemon, struct gp_device_entry *dev
 	return 0;
 }
 
-/* A core from the present configuration. Queues that were known to the old one are entered again, closed gates as
+/* Builds a core from the present configuration. Queues that the old core knew enter the new one, closed gates as
  * closed. */
 int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 {
@@ -192,17 +193,19 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 
 			if (!entered)
 				continue;
-			/* An order under way is not waited for: whatever came of it, an open repairs it. */
+			/* The daemon does not wait for the answer to an order under way. It takes the gate for closed:
+			 * whatever became of the order, the next open repairs it. */
 			if (queue->is_ordered)
 				gp_queue_gate(daemon, queue, false);
-			/* What its slice is the new core finds out. */
+			/* If the daemon may have changed the slice, the new core learns on entry that the slice is not
+			 * known. */
 			queue->slice.is_owed = daemon->devices[queue->device].info.short_us &&
 					       (queue->slice.changes || queue->slice.is_asked);
 			queue->in_core = false;
 			gp_queue_enter(daemon, queue);
 		}
 	}
-	gp_unmanaged_want(daemon); /* the new core does not know of them */
+	gp_unmanaged_want(daemon); /* the new core does not know the unmanaged processes */
 	gp_slice_changed(daemon);
 	return r;
 }
@@ -225,7 +228,7 @@ uint32_t gp_drivers_stuck(struct gp_daemon *daemon, uint32_t gpu_id)
 	return count;
 }
 
-/* Named in the configuration, alone or in a list. What is found by itself is hardware only. */
+/* Whether the configuration names the backend, alone or in a list. "auto" means the backends of hardware only. */
 static bool device_is_wanted(const char *wanted, const struct gp_backend_ops *ops)
 {
 	if (!strcmp(wanted, "auto"))
@@ -238,23 +241,22 @@ static bool device_is_wanted(const char *wanted, const struct gp_backend_ops *op
 	return false;
 }
 
-/* Whether every word of the list is a backend. */
-static bool device_are_known(const char *wanted)
+int gp_drivers_known(const char *wanted, struct gp_error *error)
 {
 	char name[sizeof(((struct gp_config *)0)->backend)];
 
 	if (!strcmp(wanted, "auto"))
-		return true;
+		return 0;
 	for (size_t size; *wanted; wanted += size + (wanted[size] == ',')) {
 		size = strcspn(wanted, ",");
 		snprintf(name, sizeof(name), "%.*s", (int)size, wanted);
 		if (!gp_backend_find(name))
-			return false;
+			return gp_error_set(error, -EINVAL, "there is no backend '%s' (auto, kfd, nvidia, null)", name);
 	}
-	return true;
+	return 0;
 }
 
-/* Orders name a device by its number alone: of two with the same one the second is left out. */
+/* Orders name a device by its gpu_id alone, so of two GPUs with the same gpu_id the daemon leaves out the second. */
 static uint32_t device_drop_twice(struct gp_device_info *infos, uint32_t before, uint32_t found, const char *backend)
 {
 	uint32_t kept = before;
@@ -274,7 +276,7 @@ static uint32_t device_drop_twice(struct gp_device_info *infos, uint32_t before,
 	return kept - before;
 }
 
-/* The devices of one more backend, behind those that are there. How many, or -errno and a sentence. */
+/* Adds the devices of one more backend behind the first `before`. Returns how many, or -errno and a sentence. */
 static int device_init_backend(struct gp_daemon *daemon, const struct gp_backend_ops *ops,
 			       struct gp_device_entry *first, uint32_t before, struct gp_error *error)
 {
@@ -304,16 +306,16 @@ static int device_init_backend(struct gp_daemon *daemon, const struct gp_backend
 	return count;
 }
 
-/* All that are wanted and here. One that fails does not keep the others from working. */
+/* Starts all backends that the configuration wants and that have devices here. A backend that fails does not keep the
+ * others from working. */
 static int device_init_backends(struct gp_daemon *daemon, struct gp_device_entry *devices, struct gp_error *error)
 {
 	struct gp_error failed = { "" };
 	uint32_t count = 0;
-	int result = 0;
+	int result = gp_drivers_known(daemon->config.backend, error);
 
-	if (!device_are_known(daemon->config.backend))
-		return gp_error_set(error, -EINVAL, "there is no backend '%s' (auto, kfd, nvidia, null)",
-				    daemon->config.backend);
+	if (result)
+		return result;
 	gp_carry_host(daemon, &daemon->host);
 	for (uint32_t i = 0; gp_backends[i]; i++) {
 		int found;
@@ -338,8 +340,8 @@ static int device_init_backends(struct gp_daemon *daemon, struct gp_device_entry
 				    "there is no GPU here that gpreemptd can schedule (no KFD node, no NVIDIA driver)");
 }
 
-/* Where nothing can be stopped, the journal has the reasons: programs run as they would without us. Elsewhere it has
- * what is wrong with the device itself. */
+/* For a device without a mechanism the journal has every reason, because programs run there as they would without the
+ * daemon. For other devices it has only what is wrong with the device itself. */
 static void device_say_findings(const struct gp_device_info *info)
 {
 	bool is_refusal = info->mechanism == GP_MECHANISM_NONE;

@@ -6,27 +6,27 @@
 #include "daemon/queue.h"
 #include "lib/hist.h"
 
-/* A backend at work. A client is opened and closed by one: that of the driver which its runtime uses. */
+/* A backend that runs. Each client belongs to one backend: that of the driver which its runtime uses. */
 struct gp_driver_entry {
 	const struct gp_backend_ops *ops;
 	struct gp_backend *backend;
 };
 
-/* How often a device that switches by itself does so is asked of one queue at a time: see slice.c. */
+/* The daemon asks the driver how often a self-switching device put a queue aside, one queue at a time: see slice.c. */
 struct gp_switching {
-	bool is_asked;            /* an answer is waited for */
-	struct gp_queue_id queue; /* who was counted last … */
+	bool is_asked;            /* an answer is outstanding */
+	struct gp_queue_id queue; /* the queue that was counted last … */
 	uint64_t closes;          /* … and how often it had been closed */
 	uint64_t next_ns;         /* when to count again, or to give an answer up */
-	bool is_slowed;           /* as was last said */
+	bool is_slowed;           /* as the journal last said */
 };
 
 /* The last plan of a device, whose opens may wait for its closes. */
 struct gp_under_way {
-	bool active;      /* they do */
-	uint64_t seq;     /* of its orders: the plan's, going on where the core before this one ended */
+	bool active;      /* the opens are not issued yet */
+	uint64_t seq;     /* of its orders: core.seq_base and the plan's number */
 	uint32_t waiting; /* closes that are awaited */
-	uint64_t by_ns;   /* not longer than that; real time */
+	uint64_t by_ns;   /* the opens wait until then at most; real time */
 	uint32_t open_count;
 	struct gp_order open[GP_PLAN_MAX];
 };
@@ -36,7 +36,7 @@ struct gp_under_way {
 #define GP_COST_SAMPLES 32u
 struct gp_cost_user {
 	uint32_t owner;   /* the account's id */
-	uint64_t used_ns; /* last; 0: this place is free */
+	uint64_t used_ns; /* when it was last used; 0: this place is free */
 	uint32_t count[2];
 	uint64_t ns[2][GP_COST_SAMPLES]; /* the last ones, device time */
 };
@@ -48,14 +48,15 @@ struct gp_cost {
 struct gp_claim {
 	bool is_taken; /* fd is locked */
 	int fd;
-	bool is_left; /* another daemon has it */
-	bool is_why;  /* and that is why it is stopped */
-	int error;    /* of the daemon's last try for the lock; the journal names each once */
+	bool is_left;          /* another daemon has it */
+	bool is_why;           /* and that is why it is stopped */
+	char why[GP_WHY_TEXT]; /* is_left: whose it is, for people */
+	int error;             /* of the daemon's last try for the lock; the journal names each once */
 };
 
 struct gp_device_entry {
 	struct gp_device_info info;
-	struct gp_driver_entry *driver; /* how it is reached; never NULL */
+	struct gp_driver_entry *driver; /* its backend; never NULL */
 	uint32_t core;
 	struct gp_queue_entry *queues, *busy, *unseen;
 	uint32_t queue_count, closed_queues, process_count; /* process_count: with an agent */
@@ -65,7 +66,7 @@ struct gp_device_entry {
 	struct gp_cost cost;
 	char cost_source[96];
 	uint32_t learned;
-	uint64_t trouble_ns; /* plan.c: when to look whether the driver still has not come back; 0: never */
+	uint64_t trouble_ns; /* plan.c: when to check a call into the driver that did not come back; 0: never */
 	bool stopped;
 	char stopped_why[GP_WHY_TEXT];
 	struct gp_claim claim;
@@ -73,7 +74,7 @@ struct gp_device_entry {
 	uint32_t unmanaged_queues, unmanaged_processes;
 	uint32_t other_queues, other_processes; /* of those: the ones the core does not know */
 	uint32_t busy_clients;                  /* sampling.c */
-	uint64_t slices, slice_failures;        /* slice.c: set, and not */
+	uint64_t slices, slice_failures;        /* slice.c: slices that were set, and that were not */
 	struct gp_hist slice_hist;              /* from asking for one to its answer */
 	struct gp_switching switching;
 };
@@ -85,6 +86,7 @@ enum gp_report_kind {
 	GP_REPORT_FAILED,
 	GP_REPORT_SLICED,
 	GP_REPORT_GROUPED,
+	GP_REPORT_UNGROUPED,
 	GP_REPORT_COUNTED
 };
 struct gp_device_report {
@@ -93,7 +95,7 @@ struct gp_device_report {
 	uint64_t tag, seq, issue_ns, done_ns;
 	uint32_t gpu_id, mechanism, count;
 	struct gp_device_slice slice;     /* SLICED */
-	struct gp_device_grouped grouped; /* GROUPED */
+	struct gp_device_grouped grouped; /* GROUPED, UNGROUPED */
 	struct gp_device_count counted;   /* COUNTED */
 	char why[GP_WHY_TEXT];
 	const char *found; /* DONE */
@@ -101,13 +103,14 @@ struct gp_device_report {
 };
 
 /* device.c */
-/* Whose client an agent is that can do this. One that can do nothing is the first one's. */
+/* The backend for an agent with these mechanisms. An agent without mechanisms gets the first backend. */
 struct gp_driver_entry *gp_driver_for(struct gp_daemon *daemon, uint32_t mechanisms);
+int gp_drivers_known(const char *wanted, struct gp_error *error);        /* every word of the list is a backend */
 uint32_t gp_drivers_stuck(struct gp_daemon *daemon, uint32_t gpu_id);    /* see struct gp_backend_ops */
 int gp_device_add_all(struct gp_daemon *daemon, struct gp_error *error); /* backend, core, devices */
 int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error);
 struct gp_device_entry *gp_device_find(struct gp_daemon *daemon, uint32_t gpu_id);
-/* A transaction of a client took so long, by our clock. */
+/* A transaction of a client took so long, by the daemon's clock. */
 void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_client *client,
 		     bool open, uint64_t ns);
 void gp_device_tell_cost(struct gp_daemon *daemon, struct gp_device_entry *device);
@@ -115,9 +118,10 @@ void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, co
 void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device);
 
 /* claim.c */
-extern const char *gp_claim_folder;                           /* a test has its own */
-void gp_claim_all(struct gp_daemon *daemon);                  /* stops those that another daemon has */
-void gp_claim_due(struct gp_daemon *daemon, uint64_t now_ns); /* starts them when it has ended */
+extern const char *gp_claim_folder; /* a test has its own */
+/* Takes the locks that are not taken or whose files were removed; stops the GPUs that another daemon has. */
+void gp_claim_all(struct gp_daemon *daemon);
+void gp_claim_due(struct gp_daemon *daemon, uint64_t now_ns); /* starts GPUs whose other daemon has ended */
 void gp_claim_fini(struct gp_daemon *daemon);
 
 /* learn.c */
@@ -135,11 +139,11 @@ void gp_cost_due(struct gp_daemon *daemon, uint64_t now_ns);
 /* plan.c */
 void gp_carry_decide(struct gp_daemon *daemon);
 void gp_carry_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
-		     uint64_t seq, bool open, int result, uint64_t now_ns); /* one time for one answer */
+		     uint64_t seq, bool open, int result, uint64_t now_ns); /* now_ns: the same for a whole answer */
 void gp_carry_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_carry_inbox(struct gp_daemon *daemon);
 void gp_carry_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
 
-void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device); /* what is not issued will not be */
+void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device); /* drops orders not issued yet */
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * EVENTS: the core's trace as lines of JSON, each with a sentence. Nothing is made while nobody reads. A line is made
- * once, when it happens, and kept for a while for all who read; each of them gets it when it is his user's turn
- * (fair.c). A reader that is slower than the events loses some, and is told how many; it never slows the daemon.
+ * EVENTS: writes the core's trace as lines of JSON, each with a sentence. The daemon makes no line while no reader
+ * is connected. It makes each line once, when the event happens, and keeps it for a while for all readers; each
+ * reader gets it at the turn of the reader's user (fair.c). A reader that is slower than the events loses some and
+ * is told how many; it never slows the daemon.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,10 +25,10 @@ struct gp_stream {
 	uint32_t cookie;
 	uint64_t at, serial; /* of the next line it gets */
 	uint64_t lost;
-	bool all; /* sees everybody's */
+	bool all; /* sees the events of all users */
 };
 
-/* {who} is put in front, and the reason behind, where there are any. */
+/* The sentence of an event: the queue's process is put in front, and the reason behind, where there are any. */
 static const struct {
 	const char *name, *says;
 } events_words[] = {
@@ -77,7 +78,7 @@ static void events_sentence(const struct gp_trace_event *event, const struct gp_
 	const char *says = event->type < EVENTS_TYPES && events_words[event->type].says ?
 				   events_words[event->type].says :
 				   "an event without a description";
-	bool is_over = event->type == GP_TRACE_FLOOR && !event->value; /* then the reason is none any more */
+	bool is_over = event->type == GP_TRACE_FLOOR && !event->value; /* the share is back: no reason is left */
 	const char *at, *why = event->why && !is_over ? gp_why_name((enum gp_why)event->why) : NULL;
 	char duration[GP_UNITS_TEXT_SIZE] = "", who[160] = "";
 
@@ -92,7 +93,7 @@ static void events_sentence(const struct gp_trace_event *event, const struct gp_
 		 at ? at + 2 : "", why ? ": " : "", why ? why : "");
 }
 
-/* Whose event it is. */
+/* The process and the queue of an event. */
 static void events_who(const struct gp_queue_name *who, struct gp_text *line)
 {
 	if (who->is_known) {
@@ -122,7 +123,8 @@ static uint64_t events_real_ns(const struct gp_daemon *daemon, uint64_t time_ns)
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec - age_ns;
 }
 
-/* all: the reader sees everybody's; otherwise whom it waited for is told only if that is its own. */
+/* all: the reader sees the events of all users. Otherwise the line names the other queue only if it is the same user's.
+ */
 static void events_line(const struct gp_daemon *daemon, const struct gp_trace_event *event,
 			const struct gp_queue_name *who, bool all, struct gp_text *line)
 {
@@ -155,7 +157,7 @@ static void events_line(const struct gp_daemon *daemon, const struct gp_trace_ev
 	gp_text_add(line, "\n");
 }
 
-/* A client has ended: what it got. Of no device and no queue. */
+/* The line for a client that has ended, with what it got. It names no device and no queue. */
 static void events_ended_line(const struct gp_daemon *daemon, const struct gp_ended *ended, struct gp_text *line)
 {
 	char sentence[GP_ACCOUNT_SENTENCE];
@@ -183,7 +185,8 @@ static void events_ended_line(const struct gp_daemon *daemon, const struct gp_en
 	gp_text_add(line, "\n");
 }
 
-/* The line in daemon->events.line: all_size bytes for those who see everybody's, then what its own user gets. */
+/* Keeps the line in daemon->events.line: all_size bytes for readers who see all users' events, then the text for
+ * readers of its own user. */
 static void events_keep_line(struct gp_daemon *daemon, uint32_t all_size, uid_t uid, uint64_t account)
 {
 	struct gp_text *line = &daemon->events.line;
@@ -228,7 +231,7 @@ void gp_events_ended(struct gp_daemon *daemon, const struct gp_ended *ended)
 			gp_fair_add(daemon, stream->peer);
 }
 
-/* What it was too slow for. */
+/* Skips and counts the lines that the reader was too slow for. */
 static void events_skip(struct gp_daemon *daemon, struct gp_stream *stream)
 {
 	const struct gp_event_lines *lines = daemon->events.lines;
@@ -241,7 +244,8 @@ static void events_skip(struct gp_daemon *daemon, struct gp_stream *stream)
 	stream->serial = lines->begin_serial;
 }
 
-/* One that claims work and gets nowhere costs others turns: the journal says whose it is, whoever reads events. */
+/* A queue that claims work and completes nothing costs others turns. The journal names its user, also while no reader
+ * is connected. */
 static void events_back_off(struct gp_daemon *daemon, const struct gp_trace_event *event)
 {
 	const struct gp_queue_entry *queue = gp_queue_of(daemon, event->queue);
@@ -257,7 +261,8 @@ static void events_back_off(struct gp_daemon *daemon, const struct gp_trace_even
 		queue->client->uid, queue->client->device.pid, queue->client->name, queue->wire.queue_id, duration);
 }
 
-/* Looked for only when the core has counted some: nobody pays for a trace that nobody reads. */
+/* Reads the trace only when the core has counted back-offs since the last time: a trace without a reader costs nothing.
+ */
 static void events_watch(struct gp_daemon *daemon)
 {
 	struct gp_trace_event events[EVENTS_BATCH];
@@ -300,7 +305,7 @@ void gp_events_flush(struct gp_daemon *daemon)
 	}
 }
 
-/* As many lines as fit a packet; how many bytes. */
+/* Copies as many lines as fit into a packet. Returns their bytes. */
 static size_t events_gather(struct gp_daemon *daemon, struct gp_stream *stream, char *packet)
 {
 	size_t size = 0;
@@ -359,7 +364,7 @@ int gp_events_open(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cook
 		return -ENOMEM;
 	if (daemon->events.streams)
 		gp_events_flush(daemon);
-	else /* from now on: what was before is nobody's */
+	else /* the first reader gets events from now on, none from before */
 		while (gp_sched_trace_read(daemon->sched, &daemon->events.trace_cursor, skipped, EVENTS_BATCH, NULL)) {}
 	*stream = (struct gp_stream){ .next = daemon->events.streams,
 				      .peer = peer,
@@ -385,7 +390,7 @@ static bool events_is_seen(const struct gp_peer *peer, bool all, uid_t uid, uint
 	return all || (peer->uid == uid && peer->account == account);
 }
 
-/* Clients that ended before that moment, of those that have not been told. */
+/* Writes the clients that ended up to before_ns and that this reader has not been told of. */
 static void events_past_ended(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job,
 			      uint64_t before_ns, struct gp_text *text)
 {
@@ -400,7 +405,7 @@ static void events_past_ended(struct gp_daemon *daemon, const struct gp_peer *pe
 	}
 }
 
-/* What the ring still holds, in parts: all of it takes longer to write than an order may wait. */
+/* Writes what the ring still holds, in parts: writing all of it takes longer than an order may wait. */
 bool gp_events_past(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job, struct gp_text *text)
 {
 	struct gp_trace_event events[EVENTS_BATCH];

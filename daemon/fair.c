@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is served next. Everything but doorbells, answers of other threads and decisions is done in portions, one of them
- * between two looks at those: however much is asked for, and by however many, an order does not wait for more than one.
- * Within a portion users take turns, one connection of theirs at a time, root first; so somebody with a thousand
- * connections makes only himself wait. Who has used more than his share of the thread's time waits until that is over:
- * a thread that is always busy for somebody is, on a loaded machine, no longer one that the kernel runs at once.
+ * Chooses the connection that the daemon serves next. The daemon looks at doorbells, at answers of other threads and
+ * at decisions first. It does all other work in portions, one between two such looks, so that an order never waits
+ * for more than one portion, however many users ask for however much. Within a portion users take turns, one
+ * connection each, root first: a user with a thousand connections makes only that user's own work wait. A user who
+ * has used more than a fair share of the thread's time waits until that is over, because the kernel of a loaded
+ * machine no longer runs a thread at once that is always busy.
  */
 #include "daemon/daemon.h"
 
@@ -12,8 +13,8 @@
 #define FAIR_WORK       256u        /* units of a portion; a unit is a few microseconds at most */
 #define FAIR_SHARE      16u         /* one user has a sixteenth of the thread's time … */
 #define FAIR_BURST_NS   50000000ull /* … after this much at once; both chosen */
-#define FAIR_RING_NS    20000ull    /* a doorbell costs nothing up to this: they are what the daemon is for */
-#define FAIR_ONE_NS     2000000ull /* and is charged this much at most for one thing: the machine may have stood still */
+#define FAIR_RING_NS    20000ull    /* a doorbell is charged only beyond this: doorbells are what the daemon is for */
+#define FAIR_ONE_NS     2000000ull  /* the most that one thing is charged: the machine may have stood still */
 
 void gp_portion_begin(struct gp_daemon *daemon)
 {
@@ -48,7 +49,7 @@ void gp_fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns)
 	owner->spent_ns = now_ns;
 }
 
-/* When it may be served again; 0: now. */
+/* When the daemon may serve the user again; 0: now. */
 static uint64_t fair_until_ns(const struct gp_owner *owner, uint64_t now_ns)
 {
 	uint64_t until_ns;
@@ -145,7 +146,7 @@ void gp_fair_remove(struct gp_daemon *daemon, struct gp_peer *peer)
 		fair_owner_out(daemon, peer->owner, peer->fair_late);
 }
 
-/* The first whose user may be served. */
+/* The first connection whose user may be served now. */
 static struct gp_peer *fair_pick(struct gp_daemon *daemon, bool late)
 {
 	for (struct gp_fair *fair = daemon->fair.owners[late]; fair; fair = fair->next)
@@ -170,7 +171,7 @@ void gp_fair_serve(struct gp_daemon *daemon, bool late)
 
 		begin_ns = gp_now_ns();
 		gp_fair_remove(daemon, peer);
-		if (owner->fair[late].is_in) { /* the next of his comes after everybody else's */
+		if (owner->fair[late].is_in) { /* the user's next one comes after all others'; root's stays first */
 			fair_owner_out(daemon, owner, late);
 			fair_owner_in(daemon, owner, late);
 		}
@@ -220,7 +221,7 @@ void gp_fair_forget(struct gp_daemon *daemon, struct gp_client *client)
 	daemon->fair.rung_count--;
 }
 
-/* The most urgent one first: it waits for one of the others at most. */
+/* The most urgent client whose doorbell rang and whose user may be served. It waits for at most one other client. */
 static struct gp_client *fair_rung(struct gp_daemon *daemon)
 {
 	for (uint32_t end = GP_PRIORITY_MAX + 1; daemon->fair.rung_count && end; end--)

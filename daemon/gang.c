@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Gangs: the names that users give them, as numbers of the core's; those of processes on several devices. */
+/*
+ * Gangs: turns the names that users give to gangs into the core's numbers, and makes gangs of processes on several
+ * devices.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/daemon.h"
 
-#define GANG_KEPT 64u /* for root alone; chosen */
-#define GANG_WORK 2u  /* units: a look at all of them */
+#define GANG_KEPT 64u /* gangs for root alone; chosen */
+#define GANG_WORK 2u  /* units of work: a search of the whole table */
 
 struct gp_gang_name {
 	uint32_t users; /* 0: free */
@@ -21,7 +24,7 @@ uint32_t gp_gang_name_get(struct gp_daemon *daemon, const struct gp_owner *owner
 
 	if (!daemon->gangs.names)
 		daemon->gangs.names = calloc(daemon->gangs.max, sizeof(*daemon->gangs.names));
-	/* Queue after queue of a process asks for the same. */
+	/* One queue after the other of a process asks for the same gang. */
 	i = daemon->gangs.last;
 	if (daemon->gangs.names && daemon->gangs.names[i].users && daemon->gangs.names[i].uid == uid &&
 	    daemon->gangs.names[i].owner == owner->id && !strcmp(daemon->gangs.names[i].name, name)) {
@@ -67,8 +70,8 @@ void gp_gang_name_put(struct gp_daemon *daemon, uint32_t gang)
 		daemon->gangs.names[gang - 1].users--;
 }
 
-/* Queues of one process on several devices, and of processes that are one program or job, move together unless it said
- * otherwise: a collective that runs on one device only waits for the others. */
+/* Queues of one process on several devices, and of processes that are one program or job, open and close together
+ * unless the program names a gang: a collective that runs on one device only waits for the others. */
 uint32_t gp_gang_name_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue, const char *name)
 {
 	const struct gp_client *client = queue->client;

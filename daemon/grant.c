@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Grants: what root says of a cgroup or a process before there is a client. One for a process dies with it; the pidfd
- * tells, and, over a restart of the daemon, the moment when the process was started. Their number is bounded.
+ * Grants: what root sets for a cgroup or a process before a client of it connects. A grant for a process ends with
+ * the process: the pidfd tells, and after a restart of the daemon the start time of the process. The number of
+ * grants is bounded.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static void grant_set_timer(struct gp_daemon *daemon)
 			gp_timer_sooner(daemon, &daemon->grants.timer, grant->until_ns);
 }
 
-/* What changed concerns these; named: fields that root has just spoken about. */
+/* Applies a changed grant to the clients that it covers. named: the fields that root has just set. */
 static void grant_tell(struct gp_daemon *daemon, const struct gp_grant *grant, uint32_t named)
 {
 	for (uint32_t i = 0; i < daemon->client_top; i++) {
@@ -63,21 +64,21 @@ void gp_grant_remove(struct gp_daemon *daemon, struct gp_grant *grant)
 
 	while (*at && *at != grant)
 		at = &(*at)->next;
-	GP_ASSERT(*at && daemon->grants.count); /* nobody removes one twice */
+	GP_ASSERT(*at && daemon->grants.count); /* no grant is removed twice */
 	*at = grant->next;
 	daemon->grants.count--;
 	daemon->grants.pid_count -= grant->pid != 0;
 	gp_daemon_drop(daemon, grant->pidfd);
 	grant_set_timer(daemon);
 	grant_tell(daemon, grant, 0);
-	/* Events of this round may still point here. */
+	/* epoll events of this round may still point here. */
 	grant->pidfd = -1;
 	grant->next = daemon->grants.dead;
 	daemon->grants.dead = grant;
 }
 
-/* Somebody waits for an answer: it is kept before he has that. The first of a round is, at least; the file is written
- * again at the end of the round for all the others. */
+/* Saves the grants before the command gets its answer. In each round this holds for the first change; for the others
+ * the daemon writes the file again at the end of the round. */
 static void grant_changed(struct gp_daemon *daemon)
 {
 	if (daemon->grants.saved) {
@@ -88,7 +89,8 @@ static void grant_changed(struct gp_daemon *daemon)
 	gp_grant_save(daemon);
 }
 
-/* A thousand programs that end at once are one change of the file, at the end of the round. */
+/* The process of a grant has ended. The daemon writes the file at the end of the round, once for all processes that
+ * ended. */
 static void grant_ended(struct gp_daemon *daemon, void *owner, uint32_t events)
 {
 	struct gp_grant *grant = owner;
@@ -100,7 +102,8 @@ static void grant_ended(struct gp_daemon *daemon, void *owner, uint32_t events)
 	daemon->grants.dirty = true;
 }
 
-/* By its number: the pidfd is opened first, so the start is that process's if it is still there. */
+/* Opens the pidfd before it reads the start time: if the process is still there afterwards, the start time is its own.
+ */
 static int grant_hold_process(struct gp_daemon *daemon, struct gp_grant *grant)
 {
 	struct gp_process_stat process;
@@ -193,8 +196,9 @@ const char *gp_grant_why(int error)
 				  strerror(-error);
 }
 
-/* Whether what is said of path goes over what is said of other: the longer is a part of the whole, or of another
- * hierarchy of cgroups; of equally long ones, which are of different hierarchies, the later in the order of bytes. */
+/* Whether the grant for path overrides the grant for other. The longer path does: it lies below the shorter one, or in
+ * another hierarchy of cgroups. Of equally long paths, which are in different hierarchies, the later in byte order
+ * does. */
 static bool grant_is_above(const char *path, const char *other)
 {
 	size_t size = strlen(path), other_size = strlen(other);
@@ -228,7 +232,8 @@ void gp_grant_of_process(struct gp_daemon *daemon, pid_t pid, struct gp_terms *r
 		grant = grant_find(daemon, pid, "");
 		if (grant) {
 			*ret_terms = grant->terms;
-			/* What is set or forced is for that process alone: of the first of all others descend. */
+			/* What is set or forced is for that process alone: otherwise, if it were set for process 1, it
+			 * would be for all. */
 			if (i)
 				ret_terms->forced.valid = 0;
 			return;

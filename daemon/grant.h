@@ -12,35 +12,37 @@
 
 struct gp_grant {
 	struct gp_grant *next;
-	struct gp_source source; /* of a process: it has ended */
+	struct gp_source source; /* for a process: it has ended */
 	pid_t pid;               /* 0: a cgroup's */
 	int pidfd;
-	uint64_t start;    /* of the process, as /proc/PID/stat has it: tells it from a later one of that number */
+	uint64_t start;    /* of the process, as /proc/PID/stat has it: tells it from a later one with that pid */
 	uint64_t until_ns; /* 0: for ever */
 	struct gp_terms terms;
 	char cgroup[GP_GRANT_CGROUP];
 };
 
 void gp_grant_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data);
-/* What is granted to those cgroups, over what terms has. */
+/* Overlays terms with what is granted to those cgroups. */
 void gp_grant_overlay(const struct gp_daemon *daemon, const char *cgroups, struct gp_terms *terms);
-/* What is granted to the process, or to the nearest of those it descends from. */
+/* What is granted to the process, or to its nearest ancestor that has a grant. */
 void gp_grant_of_process(struct gp_daemon *daemon, pid_t pid, struct gp_terms *ret_terms);
-/* A process has been set: kept, for it may come again. -ENOSPC, -ESRCH: it is not. */
+/* Keeps what root set for a process, which may connect again. -ENOSPC, -ESRCH: not kept. */
 int gp_grant_keep_set(struct gp_daemon *daemon, pid_t pid, const struct gp_wire_attr *attr);
 void gp_grant_write(const struct gp_daemon *daemon, const struct gp_grant *grant, struct gp_text *text);
-/* Once in each round: those whose time is over go, and what has changed is written. */
+/* Once in each round: removes grants whose time is over, and saves what has changed. */
 void gp_grant_due(struct gp_daemon *daemon, uint64_t now_ns);
 const char *gp_grant_why(int error); /* why there is none, as part of a sentence */
 void gp_grant_fini(struct gp_daemon *daemon);
-/* Takes what is well-formed and still holds; -E…: why it was not taken. request is one ADD. */
+/* Adds a grant, or replaces that of the same cgroup or process. request is an ADD that was checked. -E…: why it was not
+ * added. */
 int gp_grant_add(struct gp_daemon *daemon, const struct gp_control_grant *request, struct gp_grant **ret_grant);
 void gp_grant_remove(struct gp_daemon *daemon, struct gp_grant *grant);
 
 /* grant_file.c */
 void gp_grant_load(struct gp_daemon *daemon);
 void gp_grant_save(struct gp_daemon *daemon);
-/* The file's text, of that boot. -ESTALE: of another; -EINVAL and a sentence: what comes before it is taken. */
+/* Reads the file's text, which must be of that boot. -ESTALE: it is of another. -EINVAL and a sentence: what comes
+ * before the error is taken. */
 int gp_grant_parse(struct gp_daemon *daemon, const char *text, size_t size, const char *boot, struct gp_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Grants between runs of the daemon: state_dir/grants, an INI text that is replaced as a whole. It belongs to one boot
- * of the machine: cgroups and processes do not outlive that. Whatever is read is checked as a message from outside is;
- * a file that somebody else could have written is not read at all.
+ * Keeps grants between runs of the daemon in state_dir/grants, an INI text that is replaced as a whole. The file is
+ * valid for one boot of the machine, because cgroups and processes do not outlive it. The daemon checks what it
+ * reads as it checks a message from outside, and does not read a file that another user could have written.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -90,14 +90,14 @@ void gp_grant_save(struct gp_daemon *daemon)
 
 	if (!*daemon->config.state_dir)
 		return;
-	mkdir(daemon->config.state_dir, 0755); /* systemd has made it; somebody who starts us by hand has not */
+	mkdir(daemon->config.state_dir, 0755); /* systemd makes it; a daemon started by hand has to */
 	grant_path(daemon, path, sizeof(path));
 	grant_boot(boot);
 	if (gp_file_open(&writer, path, &error)) {
 		gp_log("grants are not kept over a restart: %s", error.text);
 		return;
 	}
-	writer.hurried = true; /* orders do not wait for a disk, and after a crash of the machine it is void anyway */
+	writer.hurried = true; /* no fsync: orders do not wait for a disk; a crash of the machine voids the file */
 	fchmod(fileno(writer.stream), 0600);
 	fprintf(writer.stream, "[boot]\nid = %s\n", boot);
 	for (const struct gp_grant *grant = daemon->grants.first; grant; grant = grant->next)
@@ -156,7 +156,7 @@ static int grant_read_attr(struct gp_wire_attr *attr, const char *name, const ch
 	return 0;
 }
 
-/* The grant whose lines have been read. One whose process or time has gone is left out. */
+/* Adds the grant whose lines have been read, unless its process has ended or its time is over. */
 static int grant_close(struct grant_reader *reader, struct gp_error *error)
 {
 	uint64_t now_ns = gp_now_ns();
@@ -177,7 +177,7 @@ static int grant_close(struct grant_reader *reader, struct gp_error *error)
 	if (gp_grant_add(reader->daemon, &reader->grant, &grant))
 		return 0;
 	gp_attr_overlay(&grant->terms.forced, &reader->forced);
-	/* The number is another's by now. */
+	/* Another process has this pid by now. */
 	if (grant->pid && grant->start != reader->start)
 		gp_grant_remove(reader->daemon, grant);
 	return 0;
@@ -205,7 +205,7 @@ static int grant_entry(void *context, const char *section, const char *name, con
 	}
 	if (!strcmp(section, "boot") && !strcmp(name, "id")) {
 		reader->is_this_boot = !strcmp(reader->boot, value);
-		/* Nobody is told: what was granted before the machine was started anew is void. */
+		/* No line in the journal: what was granted before this boot is void. */
 		return reader->is_this_boot ? 0 : gp_error_set(error, -ESTALE, "of an earlier boot");
 	}
 	if (!reader->is_open)

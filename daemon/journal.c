@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines for the journal. What a user can cause as often as he likes is kept to a rate for each user (all his uids
- * together: owner.c), and to one for all users, so that nobody fills the disk or hides in the noise what others did;
- * how many lines were left out is said with the next one, and counted.
+ * Writes lines to the journal. Lines that a user can cause at will have a limited rate for each user (all uids of
+ * that user together: owner.c) and another one for all users. So no user can fill the disk, or hide what others did
+ * among many lines. The next line, and a counter, tell how many lines were left out.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "daemon/daemon.h"
 #include "lib/utf8.h"
 
-#define JOURNAL_LINES  20u           /* at once */
+#define JOURNAL_LINES  20u           /* of one user at once */
 #define JOURNAL_GAIN   1000000000ull /* then one more each second; all chosen */
 #define JOURNAL_ALL    200u          /* of all users at once … */
 #define JOURNAL_EACH   100000000ull  /* … and then ten a second */
@@ -23,7 +23,7 @@ static void journal_write(const char *format, va_list arguments)
 	uint32_t code;
 
 	vsnprintf(line, sizeof(line), format, arguments);
-	/* Names come from clients: nothing of theirs may begin a line of its own, steer a terminal, or make the journal
+	/* Names come from clients. They must not begin a line of their own, control a terminal, or make the journal
 	 * take the line for binary data and not show it. */
 	left = strlen(line);
 	for (char *c = line; left; c += step, left -= step) {
@@ -45,7 +45,7 @@ void gp_log(const char *format, ...)
 	va_end(arguments);
 }
 
-/* A line less of those that may still be written; false: there is none. The first look fills it. */
+/* Takes one of the lines that may still be written; false: there is none. The first call fills them up to most. */
 static bool journal_take(uint32_t *lines, uint64_t *lines_ns, uint32_t most, uint64_t gain_ns, uint64_t now_ns)
 {
 	uint64_t more = now_ns > *lines_ns ? (now_ns - *lines_ns) / gain_ns : 0;

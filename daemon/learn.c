@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a transaction costs, from what the daemon has measured itself: from an order to its answer, or around its own
- * calls. The core reckons with that for everybody, so no user may make it dear, or cheap, for others: each user has a
- * value of his own, the upper quartile of his last transactions, and the cost is the median of the users'. Where their
- * number is even, what was assumed counts as one more. One user alone has the cost to himself; as soon as a second one
- * is there, it is what was assumed until he has a value, too. Never is it far from what was assumed for the device.
+ * Learns what a transaction costs from the daemon's own measurements: from an order to its answer, or around its own
+ * calls. The core uses the cost for all users, so no user may make transactions look dear or cheap for others. Each
+ * user has a value, the upper quartile of that user's last transactions, and the cost is the median of all users'
+ * values. If their number is even, the assumed cost counts as one more value. With one user alone the cost is that
+ * user's value. As soon as a second user connects, and until that user has a value, the cost is the assumed one. The
+ * cost never goes far from what is assumed for the device.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/daemon.h"
 
-#define LEARN_MIN 8u /* transactions of a user before they count */
-#define LEARN_FACTOR                                                                                    \
-	32u /* how far from what the backend assumes; chosen: from the least to the most of all devices \
-	     */
+#define LEARN_MIN    8u  /* transactions that a user needs for a value */
+#define LEARN_FACTOR 32u /* a cost stays within this factor of the backend's; chosen: the range of all devices */
 
 static struct gp_cost_user *learn_user(struct gp_cost *cost, uint32_t owner)
 {
@@ -63,7 +62,7 @@ uint32_t gp_cost_user_count(const struct gp_device_entry *device, bool open)
 	return count;
 }
 
-/* Queues of more than one user are there. */
+/* Whether more than one user has queues on the device. */
 static bool learn_is_shared(const struct gp_device_entry *device)
 {
 	const struct gp_queue_entry *first = device->queues;
@@ -102,7 +101,8 @@ uint64_t gp_cost_bound_ns(uint64_t ns, uint64_t given_ns)
 					      ns;
 }
 
-/* One user who is not root is not believed by the next daemon, unless we did it ourselves. */
+/* Whether the next daemon may use the costs. If only one user has values, that user must be root, or the daemon must
+ * change the gates itself. */
 bool gp_cost_is_known(const struct gp_device_entry *device)
 {
 	for (int open = 0; open < 2; open++) {

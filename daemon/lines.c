@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the places of kept lines. */
+/* Owns where the lines are in the ring. */
 #include "daemon/lines.h"
 
-/* Sizes are multiples of it: at the end of the room there is always place for a head that says that nothing follows. */
+/* All sizes are multiples of this. So there is always room for a head at the end of the ring, which marks the rest as
+ * empty. */
 #define LINES_GRAIN 32u
 _Static_assert(sizeof(struct gp_line) <= LINES_GRAIN && GP_LINES_SIZE % LINES_GRAIN == 0,
 	       "a head fits into what is left at the end of the room");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The socket and who comes to it: newcomers are let in a few at a time, and the kernel says who they are. Nothing here
- * blocks, and nobody is let in whom the daemon could not identify.
+ * Owns the socket and accepts new connections, a few at a time. The kernel tells which process connected. No call here
+ * blocks, and the daemon accepts no connection whose process it cannot identify.
  *
- * Newcomers have a part of the thread's time, all of them together: the kernel hands them out in the order in which
- * they came, so whose they are is known too late to make only one user's wait. A thread that is always busy for them
- * would lose the processor to others (the kernel keeps a twentieth of it from real-time threads, in one piece).
+ * All new connections together have a part of the thread's time. The kernel hands them out in the order in which they
+ * came, so the daemon learns too late whose they are to make only one user's wait. A thread that is always busy with
+ * them would lose the processor to others (the kernel keeps a twentieth of it from real-time threads, in one piece).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
+#include "daemon/lockfile.h"
 #include "lib/closer.h"
 
 #ifndef SO_PEERGROUPS
@@ -34,18 +34,18 @@
 #endif
 #define LISTEN_ACCEPT_MAX  64            /* connections that are taken between two looks at urgent work */
 #define LISTEN_ACCEPT_WORK 2             /* units each; a handful of calls */
-#define LISTEN_CREATE_WORK 22            /* more for one that is looked at; three files of /proc */
-#define LISTEN_SHARE       2u            /* newcomers have half of the thread's time … */
+#define LISTEN_CREATE_WORK 22            /* more to identify the process; three files of /proc */
+#define LISTEN_SHARE       2u            /* new connections have half of the thread's time … */
 #define LISTEN_BURST_NS    10000000ull   /* … after this much at once; both chosen */
-#define LISTEN_ONE_NS      1000000ull    /* two portions: more was not theirs, the machine may have stood still */
-#define LISTEN_QUEUE       128           /* newcomers that wait: who comes after a storm waits for as many */
+#define LISTEN_ONE_NS      1000000ull    /* two portions; more is not charged: the machine may have stood still */
+#define LISTEN_QUEUE       128           /* connections in the kernel's queue: a new one waits for so many at most */
 #define LISTEN_EXPIRE_NS   1000000000ull /* between two looks for connections that say nothing */
 #define LISTEN_SILENT_NS   10000000000ull
 #define LISTEN_FULL_NS     100000000ull
-#define LISTEN_CLOSING_MAX 1024u /* connections that others are to close and have not */
+#define LISTEN_CLOSING_MAX 1024u /* connections that other threads have yet to close */
 #define LISTEN_SPARE_FDS   64u   /* connections beyond clients_max: commands; and as many more for root alone */
 
-/* A descriptor of the process at the other end that cannot come to mean another one. */
+/* A pidfd of the process at the other end: unlike the pid, it never comes to mean another process. */
 static int listen_pidfd(int fd, pid_t pid)
 {
 	int pidfd = -1;
@@ -53,8 +53,9 @@ static int listen_pidfd(int fd, pid_t pid)
 
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size))
 		return pidfd;
-	/* Older kernels: by number, which is the same process if the connection still stands afterwards, because its
-	 * process holds the other end. A number that was passed on to another process is refused by its dead socket. */
+	/* Older kernels: by pid. It means the same process if the connection still stands afterwards, because its
+	 * process holds the other end. If another process has the pid by now, the socket is dead, and the daemon
+	 * refuses it. */
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd >= 0) {
 		struct pollfd end = { .fd = fd, .events = POLLRDHUP };
@@ -79,8 +80,8 @@ static void listen_turn_away(struct gp_daemon *daemon, int fd, const char *why)
 	gp_peer_hang_up(daemon, fd, NULL);
 }
 
-/* As the process has them, not as the system's database has them for its user: a service may have been given some, or
- * have dropped some; and nobody waits for a directory server here. */
+/* Reads the groups that the process has, not those that the system's database has for its user: a service may have been
+ * given some, or have dropped some. And the daemon does not wait for a directory server. */
 static int listen_groups(struct gp_peer *peer, gid_t primary)
 {
 	socklen_t size = 0;
@@ -106,7 +107,7 @@ uint32_t gp_peer_max(const struct gp_daemon *daemon)
 	return max < daemon->fd_max / GP_PEER_FDS ? max : daemon->fd_max / GP_PEER_FDS;
 }
 
-/* Users keep nobody out: not each other, and not who could do something about it. */
+/* No user can keep out other users, or root, who could do something about it. */
 static bool listen_is_too_many(const struct gp_daemon *daemon, const struct gp_owner *owner)
 {
 	uint32_t max = gp_peer_max(daemon), kept;
@@ -116,7 +117,7 @@ static bool listen_is_too_many(const struct gp_daemon *daemon, const struct gp_o
 	       (!gp_owner_is_root(owner) && owner->peer_count >= daemon->config.user_max);
 }
 
-/* NULL: it is in place. Otherwise why it cannot be; who and pidfd are as the kernel says. */
+/* Returns NULL, or why the daemon refuses the connection. who and pidfd are as the kernel says. */
 static const char *listen_create(struct gp_daemon *daemon, int fd, const struct ucred *who, int pidfd)
 {
 	uint64_t account, begin_ns = gp_now_ns();
@@ -156,7 +157,7 @@ static const char *listen_create(struct gp_daemon *daemon, int fd, const struct 
 	return NULL;
 }
 
-/* It has ended already and has left no message: nobody waits for an answer. */
+/* Whether the connection has ended already and left no message: then no process waits for an answer. */
 static bool listen_is_over(int fd)
 {
 	char byte;
@@ -164,7 +165,7 @@ static bool listen_is_over(int fd)
 	return !recv(fd, &byte, sizeof(byte), MSG_DONTWAIT | MSG_PEEK);
 }
 
-/* For the journal alone his uid is enough. Whether he is root was not looked at. */
+/* For the journal alone the uid is enough. Uid 0 is not noted: the daemon did not check whether it is root. */
 static void listen_note(struct gp_daemon *daemon, uid_t uid)
 {
 	struct gp_owner *owner = uid ? gp_owner_get(daemon, uid, 0, -1, NULL) : NULL;
@@ -186,7 +187,7 @@ static void listen_add(struct gp_daemon *daemon, int fd)
 		listen_turn_away(daemon, fd, "gpreemptd cannot see your process from its PID namespace");
 		return;
 	}
-	if (listen_is_over(fd)) { /* looking at a process costs ten times as much, and a storm is of such connections */
+	if (listen_is_over(fd)) { /* identifying one costs ten times as much; storms are of such connections */
 		listen_note(daemon, who.uid);
 		gp_peer_hang_up(daemon, fd, NULL);
 		return;
@@ -208,7 +209,8 @@ static void listen_pause(struct gp_daemon *daemon, uint64_t until_ns)
 	gp_timer_set(daemon, &daemon->listen.timer, until_ns);
 }
 
-/* Who comes after that waits in the kernel's queue. */
+/* Charges new connections for the time since begin_ns. If they have used their part, the next ones wait in the kernel's
+ * queue for a while. */
 static void listen_charge(struct gp_daemon *daemon, uint64_t begin_ns)
 {
 	struct gp_listen *listen = &daemon->listen;
@@ -221,8 +223,8 @@ static void listen_charge(struct gp_daemon *daemon, uint64_t begin_ns)
 		listen_pause(daemon, now_ns + (listen->debt_ns - LISTEN_BURST_NS) * LISTEN_SHARE);
 }
 
-/* With no descriptor left, one is kept to take the connection and end it: otherwise epoll would never sleep again. If
- * that one is gone too, nobody is let in for a while. */
+/* No descriptor is left: the daemon has kept a spare one to accept the connection and end it, because otherwise epoll
+ * would never sleep again. If the spare one is gone too, the daemon accepts no connection for a while. */
 static bool listen_overflow(struct gp_daemon *daemon)
 {
 	int fd, failed;
@@ -247,7 +249,7 @@ static void listen_asked(struct gp_daemon *daemon, void *owner, uint32_t events)
 	daemon->listen.is_asked = true;
 }
 
-/* False: nobody else waits, or nobody can be let in now. */
+/* False: no connection waits, or the daemon cannot accept one now. */
 static bool listen_accept_one(struct gp_daemon *daemon)
 {
 	int fd = accept4(daemon->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -265,7 +267,8 @@ void gp_peer_accept(struct gp_daemon *daemon)
 	uint64_t begin_ns = gp_now_ns();
 
 	daemon->listen.is_asked = false;
-	/* Each holds a descriptor of ours: whoever makes them wait keeps newcomers out, not those who are here. */
+	/* Each connection that waits to be closed holds a descriptor of the daemon. If there are too many, new
+	 * connections wait; existing ones do not. */
 	if (gp_close_pending() >= LISTEN_CLOSING_MAX) {
 		listen_pause(daemon, begin_ns + LISTEN_FULL_NS);
 		return;
@@ -281,7 +284,7 @@ void gp_peer_listen_again(struct gp_daemon *daemon, uint64_t now_ns)
 	gp_daemon_watch(daemon, daemon->listen.fd, EPOLLIN, &daemon->listen.source);
 }
 
-/* Who connects and then says nothing holds a place that others may need. */
+/* A connection that sends nothing holds a place that others may need. */
 void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	struct gp_peer *peer, *next;
@@ -310,25 +313,26 @@ static void listen_lock_name(const char *path, char *name, size_t size)
 
 static int listen_lock(const char *path, int *ret_fd, struct gp_error *error)
 {
-	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 8], who[GP_LOCKFILE_WHO];
+	pid_t holder;
 	int fd;
 
 	listen_lock_name(path, name, sizeof(name));
-	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return gp_error_set(error, -errno, "cannot create %s: %s", name, strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB)) {
-		close(fd);
-		return gp_error_set(error, -EBUSY, "another gpreemptd serves %s already%s", path,
+	fd = gp_lockfile_take(name, &holder);
+	if (fd == -EBUSY) {
+		gp_lockfile_who(holder, who);
+		return gp_error_set(error, -EBUSY, "another gpreemptd serves %s already (%s)%s", path, who,
 				    access(path, F_OK) ? ", but its socket is gone: reload it (SIGHUP), not start" :
 							 "");
 	}
+	if (fd < 0)
+		return gp_error_set(error, fd, "cannot lock %s: %s", name, strerror(-fd));
 	*ret_fd = fd;
 	return 0;
 }
 
-/* Bound beside its name and renamed onto it: a daemon that takes over never leaves a moment without a socket. It is
- * watched before that: a name whose socket nobody looks at would be worse than none. */
+/* Binds the socket beside its name and renames it onto the name, so that there is always a socket while a daemon takes
+ * over. The daemon watches it before that: a socket that no daemon serves would be worse than none. */
 static int listen_bind(struct gp_daemon *daemon, int fd)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -365,8 +369,9 @@ static int listen_socket(struct gp_daemon *daemon, struct gp_error *error)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r = fd < 0 ? -errno : 0;
 	bool no_rights;
 
-	/* Nobody sends us descriptors: the last of a file would be closed inside our recv(), and one that lingers holds
-	 * us there. Connections have it from here. Before Linux 6.16 there is no such thing, and we look ourselves. */
+	/* The kernel shall refuse descriptors that peers send: recv() would close the last one of a file, and a socket
+	 * that lingers would hold the daemon there. Connections inherit this option. Linux before 6.16 does not have
+	 * it; there the daemon looks at each packet itself (peer.c). */
 	no_rights = !setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
 	if (!r)
 		r = listen_bind(daemon, fd);
@@ -399,15 +404,15 @@ static bool listen_is_same(const char *path, dev_t device, ino_t inode)
 	return !lstat(path, &now) && now.st_dev == device && now.st_ino == inode;
 }
 
-/* Where the lock's file was removed another daemon may have made one of its own: it is locked anew first. */
+/* If the lock's file was removed, another daemon may have made and locked its own. So the daemon first takes the lock
+ * again. */
 static int listen_lock_again(struct gp_daemon *daemon, struct gp_error *error)
 {
 	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
-	struct stat ours;
 	int fd, r;
 
 	listen_lock_name(daemon->config.socket, name, sizeof(name));
-	if (!fstat(daemon->listen.lock_fd, &ours) && listen_is_same(name, ours.st_dev, ours.st_ino))
+	if (gp_lockfile_is_there(name, daemon->listen.lock_fd))
 		return 0;
 	r = listen_lock(daemon->config.socket, &fd, error);
 	if (r)
@@ -419,13 +424,14 @@ static int listen_lock_again(struct gp_daemon *daemon, struct gp_error *error)
 
 void gp_peer_restore(struct gp_daemon *daemon)
 {
+	bool is_there = listen_is_same(daemon->config.socket, daemon->listen.device, daemon->listen.inode);
 	struct gp_error error;
 
-	if (daemon->listen.fd < 0 || listen_is_same(daemon->config.socket, daemon->listen.device, daemon->listen.inode))
+	if (daemon->listen.fd < 0)
 		return;
-	if (listen_lock_again(daemon, &error) || listen_socket(daemon, &error))
-		gp_log("the socket is gone: %s", error.text);
-	else
+	if (listen_lock_again(daemon, &error) || (!is_there && listen_socket(daemon, &error)))
+		gp_log("%s is gone: %s", is_there ? "the lock of the socket" : "the socket", error.text);
+	else if (!is_there)
 		gp_log("the socket %s was gone; it is there again", daemon->config.socket);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The decision thread: sleeps in epoll until a client, a command, a signal, a report or the one timer wants something.
- * The timer of the kernel is set to the earliest of the nouns' timers and to none if there is none, so that nothing
+ * The decision thread: sleeps in epoll until a client, a command, a signal, a report or the one timer wakes it. It sets
+ * the kernel's timer to the earliest of the daemon's timers (timer.h), and turns it off if none is set, so that nothing
  * wakes an idle machine.
  */
 #include <errno.h>
@@ -27,12 +27,12 @@
 
 #define LOOP_EVENTS 256
 #define LOOP_ROUNDS 32 /* of so many events: more than there are connections */
-/* What can wait, in turn: agents (false), commands (true), newcomers, attributes. */
+/* Work that can wait, in turn: agents (false), commands (true), new connections, attributes. */
 enum { LOOP_ASKED = 2, LOOP_ATTRS, LOOP_PHASES };
 #define LOOP_FDS_OWN  512u          /* descriptors beside those of connections; half of them of grants */
 #define LOOP_FDS_MAX  (1u << 20)    /* more are never needed */
-#define LOOP_RETRY_NS 50000ull      /* a due time that stays due must not spin */
-#define LOOP_STOP_NS  1000000000ull /* how long agents may take to open their gates when we stop */
+#define LOOP_RETRY_NS 50000ull      /* a timer that stays due must not make the loop spin */
+#define LOOP_STOP_NS  1000000000ull /* how long agents may take to open their gates when the daemon stops */
 
 uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon)
 {
@@ -50,9 +50,9 @@ int gp_daemon_watch(struct gp_daemon *daemon, int fd, uint32_t events, struct gp
 	return epoll_ctl(daemon->loop.epoll_fd, EPOLL_CTL_MOD, fd, &event) ? -errno : 0;
 }
 
-/* Closing alone does not end the watch while another process has the same file: the doorbell is the agent's too, and a
- * child that a backend has just forked has everything of ours for a moment. What is watched must not outlive its owner.
- */
+/* close() alone does not end epoll's watch while another process has the same file open: the agent has the doorbell
+ * too, and a child that a backend has just forked has all the daemon's descriptors for a moment. A watch must not
+ * outlive the object that it points to. */
 void gp_daemon_drop(struct gp_daemon *daemon, int fd)
 {
 	if (fd < 0)
@@ -106,14 +106,14 @@ static bool loop_all_open(const struct gp_daemon *daemon)
 	return gp_slice_are_back(daemon);
 }
 
-int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
+static int loop_configure(struct gp_daemon *daemon, struct gp_error *error)
 {
 	struct gp_config *config = malloc(sizeof(*config));
 	bool rebuild;
 	int r;
 
 	if (!config)
-		return -ENOMEM;
+		return gp_error_set(error, -ENOMEM, "no memory for the configuration");
 	gp_config_init(config);
 	r = gp_config_read_again(config, daemon->start.config_path, !daemon->start.config_required, error);
 	if (!r)
@@ -122,7 +122,7 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 		free(config);
 		return r;
 	}
-	/* What exists only at start stays: sockets, tables, the backend. */
+	/* A reload does not change what is made only at start: sockets, tables, the backend. */
 	memcpy(config->socket, daemon->config.socket, sizeof(config->socket));
 	memcpy(config->backend, daemon->config.backend, sizeof(config->backend));
 	config->kfd = daemon->config.kfd;
@@ -145,6 +145,16 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 	return r;
 }
 
+/* Makes the daemon's own files again if they were removed, also when the configuration is invalid. */
+int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
+{
+	int r = loop_configure(daemon, error);
+
+	gp_claim_all(daemon); /* makes the folder, too */
+	gp_peer_restore(daemon);
+	return r;
+}
+
 static void loop_signal(struct gp_daemon *daemon, void *owner, uint32_t events)
 {
 	struct signalfd_siginfo info;
@@ -159,7 +169,6 @@ static void loop_signal(struct gp_daemon *daemon, void *owner, uint32_t events)
 			loop_notify(daemon, "RELOADING=1");
 			if (gp_daemon_reload(daemon, &error))
 				gp_log("the new configuration is invalid, the old settings stay: %s", error.text);
-			gp_peer_restore(daemon);
 			loop_notify(daemon, "READY=1");
 		}
 	}
@@ -212,7 +221,7 @@ static void loop_due(struct gp_daemon *daemon, uint64_t now_ns)
 	gp_control_synced(daemon);
 }
 
-/* Everything that happened is noted, whatever it is: doorbells may be among the last. */
+/* Takes every event that epoll has: doorbells may be among the last. */
 static void loop_look(struct gp_daemon *daemon, int timeout_ms)
 {
 	struct epoll_event events[LOOP_EVENTS];
@@ -243,7 +252,7 @@ bool gp_daemon_has_work(struct gp_daemon *daemon)
 	       daemon->listen.is_asked || daemon->attr_clients || gp_control_has_work(daemon) || daemon->inbox.reports;
 }
 
-/* One portion for one of those who can wait: agents' messages, commands, newcomers, each in turn. */
+/* Does one portion of work that can wait: agents' messages, commands, new connections or attributes, in turn. */
 static void loop_serve(struct gp_daemon *daemon)
 {
 	for (uint32_t i = 0; i < LOOP_PHASES; i++) {
@@ -278,12 +287,13 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	gp_slice_update(daemon, gp_now_ns());
 	gp_sampling_update(daemon, gp_now_ns());
 	gp_peer_bury(daemon);
-	gp_daemon_has_work(daemon); /* when those may go on who have used too much */
+	gp_daemon_has_work(daemon); /* sets the timer of users who have used too much time */
 	loop_set_timer(daemon);
 }
 
-/* A table of descriptors that grows has a process with threads wait for all processors to have passed a point of rest,
- * which takes seconds on a loaded machine: as large as it will ever be it is made before there are threads. */
+/* When the descriptor table of a process with threads grows, the kernel waits until every processor has passed a
+ * quiescent state, which takes seconds on a loaded machine. So the daemon makes the table as large as it will ever be
+ * before it has threads. */
 static void loop_make_table(const struct gp_daemon *daemon)
 {
 	uint32_t need = gp_peer_max(daemon) * GP_PEER_FDS + LOOP_FDS_OWN;
@@ -390,7 +400,7 @@ void gp_daemon_fini(struct gp_daemon *daemon)
 	gp_trees_fini(daemon);
 	gp_unmanaged_fini(daemon);
 	gp_grant_fini(daemon);
-	gp_peer_bury(daemon); /* last: also those without an agent */
+	gp_peer_bury(daemon); /* last: frees the unmanaged clients too */
 	if (daemon->device_count)
 		gp_cost_save(daemon);
 	for (uint32_t i = 0; i < daemon->driver_count; i++)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/daemon.h"
+#include "lib/output.h"
+#include "lib/units.h"
 
 #define MAIN_PIECE (256 * 1024) /* bytes; chosen */
 
@@ -72,6 +74,8 @@ static int main_parse(int argc, char **argv, struct main_arguments *arguments)
 		default: return -1;
 		}
 	}
+	if (optind < argc)
+		fprintf(stderr, "gpreemptd: takes no argument '%s'\n", argv[optind]);
 	return optind == argc ? 0 : -1;
 }
 
@@ -84,7 +88,9 @@ static int main_configure(const struct main_arguments *arguments, struct gp_conf
 	if (socket && *socket)
 		snprintf(config->socket, sizeof(config->socket), "%s", socket);
 	r = gp_config_read(config, arguments->config ? arguments->config : GP_CONFIG_FILE, !arguments->config, error);
-	return r ? r : gp_config_apply(config, arguments->settings, arguments->setting_count, error);
+	if (!r)
+		r = gp_config_apply(config, arguments->settings, arguments->setting_count, error);
+	return r ? r : gp_drivers_known(config->backend, error);
 }
 
 int main(int argc, char **argv)
@@ -94,8 +100,9 @@ int main(int argc, char **argv)
 	struct gp_error error = { "" };
 	int r;
 
-	/* What a crowd needed is given back when it is gone: the C library would keep what it once had in one piece.
-	 * Threads that wait for the driver need no memory of their own to take from. */
+	gp_output_reserve();
+	/* The C library shall give memory back to the kernel when many clients have gone; by default it would keep
+	 * large pieces. Threads that wait for the driver need no arena of their own. */
 	mallopt(M_MMAP_THRESHOLD, MAIN_PIECE);
 	mallopt(M_TRIM_THRESHOLD, MAIN_PIECE);
 	mallopt(M_ARENA_MAX, 2);
@@ -108,7 +115,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (arguments.check) {
-		printf("gpreemptd: the configuration is fine (%u files)\n", daemon.config.file_count);
+		printf("gpreemptd: the configuration is fine (%u %s)\n", daemon.config.file_count,
+		       gp_units_word(daemon.config.file_count, "file", "files"));
 		return 0;
 	}
 	daemon.start.config_path = arguments.config ? arguments.config : GP_CONFIG_FILE;

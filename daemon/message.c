@@ -24,7 +24,7 @@ int gp_message_check_attr(const struct gp_wire_attr *attr, struct gp_error *erro
 		return gp_error_set(error, -EINVAL, "protect %u is not known, or not meant", attr->protect);
 	if (!message_is_string(attr->gang, sizeof(attr->gang)))
 		return gp_error_set(error, -EINVAL, "a gang's name without an end");
-	/* It is kept in a file of lines (grant_file.c): a line end in it would be a grant. */
+	/* grant_file.c keeps the name in a file of lines: a line end in it could forge a grant. */
 	for (const char *at = attr->gang; *at; at++)
 		if ((unsigned char)*at < ' ' || *at == 0x7f)
 			return gp_error_set(error, -EINVAL, "a gang's name with a control character");
@@ -122,7 +122,7 @@ static int message_share(const struct gp_wire_share *share, struct gp_error *err
 	return 0;
 }
 
-/* What is kept in a file, in lines. */
+/* Whether grant_file.c can keep the text in one line and read it back. */
 static bool message_is_word(const char *text, size_t size)
 {
 	size_t length = strnlen(text, size);
@@ -139,7 +139,7 @@ static int message_control(const struct gp_control_request *request, struct gp_e
 {
 	if (request->reserved || request->flags & ~1u)
 		return gp_error_set(error, -EPROTO, "a command with unknown fields");
-	/* What is set is kept as a grant is: it must come back as it went. */
+	/* The daemon keeps what SET sets like a grant: it must read back what it wrote. */
 	if (!message_is_word(request->attr.gang, sizeof(request->attr.gang)))
 		return gp_error_set(error, -EPROTO, "gang: no end, control characters, or blanks around it");
 	return gp_message_check_attr(&request->attr, error) ? -EPROTO : 0;
@@ -225,7 +225,8 @@ int gp_message_check(const void *data, size_t size, struct gp_error *error)
 		return gp_error_set(error, -EPROTO, "a packet of %zu bytes", size);
 	if (header->magic != GP_WIRE_MAGIC || header->size != size)
 		return gp_error_set(error, -EPROTO, "not one of our messages");
-	/* HELLO and commands may come from a version we do not know: that is answered, not cut off. */
+	/* HELLO and commands may have a version that the daemon does not know: it answers them and does not end the
+	 * connection. */
 	if (header->version < GP_WIRE_VERSION_MIN || header->version > GP_WIRE_VERSION)
 		if (header->type != GP_WIRE_HELLO && header->type != GP_WIRE_CONTROL && header->type != GP_WIRE_GRANT)
 			return gp_error_set(error, -EPROTO, "version %u", header->version);

@@ -13,7 +13,7 @@
 #include "lib/file.h"
 
 #define METRICS_FILE_NS      10000000000ull /* written at most so often */
-#define METRICS_HEARTBEAT_NS 15000000000ull /* and at least: who reads an old file sees that it is old */
+#define METRICS_HEARTBEAT_NS 15000000000ull /* and at least so often: a reader can tell that an old file is old */
 #define METRICS_NS_PER_S     UINT64_C(1000000000)
 
 static void metrics_head(struct gp_text *text, const char *name, const char *type, const char *help)
@@ -127,7 +127,7 @@ static uint64_t metrics_short(const struct gp_daemon *daemon, const struct gp_de
 	return count;
 }
 
-/* Of devices that have any. */
+/* Slices, for devices that have them. */
 static void metrics_slices(const struct gp_daemon *daemon, struct gp_text *text)
 {
 	static const struct {
@@ -188,7 +188,7 @@ static void metrics_queues(struct gp_daemon *daemon, struct gp_text *text)
 		metrics_value(text, "stopped", &daemon->devices[i], i, "", daemon->devices[i].stopped);
 }
 
-/* What does not fit on every line: joined by gpu_id. */
+/* Labels that would be too many for every line; a query joins them by gpu_id. */
 static void metrics_gpus(const struct gp_daemon *daemon, struct gp_text *text)
 {
 	char driver[GP_DEVICE_NAME_SIZE], more[160 + GP_DEVICE_NAME_SIZE];
@@ -276,20 +276,20 @@ void gp_metrics_file(struct gp_daemon *daemon, uint64_t now_ns)
 		return;
 	gp_timer_set(daemon, &daemon->metrics.timer, now_ns + METRICS_HEARTBEAT_NS);
 	daemon->metrics.written_ns = now_ns;
-	gp_unmanaged_refresh(daemon); /* they count against slots; what it finds is in the next one */
+	gp_unmanaged_refresh(daemon); /* unmanaged processes count against slots; the next file has what this finds */
 	gp_metrics_write(daemon, &text);
 	if (text.failed)
 		gp_error_set(&error, -ENOMEM, "out of memory");
 	else
 		r = gp_file_open(&writer, daemon->config.metrics_file, &error);
 	if (!r) {
-		writer.hurried = true; /* orders do not wait for a disk */
+		writer.hurried = true; /* no fsync: orders do not wait for a disk */
 		fwrite(text.bytes, 1, text.size, writer.stream);
 		r = gp_file_commit(&writer, &error);
 	}
 	if (!r)
 		snprintf(daemon->metrics.path, sizeof(daemon->metrics.path), "%s", daemon->config.metrics_file);
-	/* Said once: a full disk is not made fuller. */
+	/* Only the first of several failures is logged: the journal must not fill a disk that is full already. */
 	if (r && !daemon->metrics.failed)
 		gp_log("metrics are not written: %s", error.text);
 	else if (!r && daemon->metrics.failed)

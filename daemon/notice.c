@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A user may try what others are protected against. The journal names him nevertheless: an administrator wants to know
- * who does it. The daemon writes one line in ten minutes for each user and kind, and none for root.
+ * The daemon protects users from each other. The journal nevertheless names a user who tries something against others,
+ * because an administrator wants to know it. The daemon writes one line in ten minutes for each user and kind, and none
+ * for root.
  */
 #include "daemon/daemon.h"
 
 #define NOTICE_AGAIN_NS  600000000000ull
 #define NOTICE_WINDOW_NS 10000000000ull /* all chosen */
 
-/* most: so often within a window is nothing to speak of. */
+/* most: so many within a window are normal and not logged. */
 static const struct {
 	uint32_t most;
 	const char *words;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Orders to agents, and what they answer, or do not. Whatever an agent says is about its own process only. */
+/* Sends orders to agents and handles their answers, or that an agent does not answer. Whatever an agent says is about
+ * its own process only. */
 #include <errno.h>
 #include "daemon/daemon.h"
 
-#define ORDER_LATE_NS 100000000ull /* an answer that the journal mentions; chosen */
+#define ORDER_LATE_NS 100000000ull /* the journal mentions answers later than this; chosen */
 #define ORDER_SAY_NS  10000000000ull
 
-/* Its gates are changed by us, whether or not it answers. */
+/* The daemon changes the client's gates itself, whether or not the agent answers. */
 static bool order_is_ours(const struct gp_client *client)
 {
 	return gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON);
 }
 
-/* Said at most every ten seconds: one that is slow rather than dead would fill the journal. */
+/* Logs at most every ten seconds: a client that is slow rather than dead would fill the journal. */
 void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool answers)
 {
 	uint64_t now_ns = gp_now_ns();
@@ -27,14 +28,15 @@ void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool 
 	if (client->answer_logged_ns && now_ns - client->answer_logged_ns < ORDER_SAY_NS)
 		return;
 	client->answer_logged_ns = now_ns;
-	/* With our own debugger it is the driver that keeps us waiting, not the program. */
+	/* If the daemon changes the gates itself, it waits for the driver and not for the program. */
 	gp_log_user(daemon, client->owner, "process %d (%s): %s %s", client->device.pid, client->name,
 		    order_is_ours(client) ? "the driver" : "its agent",
 		    answers ? "answers again" : "does not answer; its gates are left as they are");
 }
 
-/* What its agent would do, the daemon may be able to do as its debugger, though it was not when the client came (it was
- * being traced). Not where the agent is its own debugger: that place is taken. */
+/* Tries to become the client's debugger, so that the daemon can change the gates instead of the agent. That may have
+ * been impossible when the client connected (another process traced it). It stays impossible where the agent is its own
+ * debugger. */
 void gp_client_escalate(struct gp_daemon *daemon, struct gp_client *client)
 {
 	uint64_t now_ns = gp_now_ns();
@@ -67,13 +69,13 @@ void gp_client_applied(struct gp_daemon *daemon, struct gp_client *client, const
 		const struct gp_wire_change *change = &applied->changes[i];
 		struct gp_queue_entry *queue = gp_client_queue(client, change->slot, change->generation);
 
-		/* Each order has one answer: saying it again teaches nothing, least of all what orders cost. */
+		/* Each order has one answer: the daemon ignores further ones and learns no cost from them. */
 		if (!queue || queue->device != (uint32_t)(device - daemon->devices) ||
 		    queue->order_seq != applied->seq || !queue->is_ordered)
 			continue;
 		opens += change->open;
 		good += !change->result;
-		ns = real_ns - queue->ordered_ns; /* by our clock: what the agent says itself decides nothing */
+		ns = real_ns - queue->ordered_ns; /* the daemon's clock; times that the agent states decide nothing */
 		/* EACCES: the driver has reset a queue of this process; it will never be suspended again. */
 		gp_carry_answer(daemon, device, queue, applied->seq, change->open,
 				change->result == -EACCES ? -EIO : change->result, now_ns);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose a process is. The kernel says its uid; but a user has more uids than one, and what is limited or held against
- * him by uid alone he takes 65,536 times, or walks away from. And who makes a container chooses the uids in it. So, in
- * this order:
+ * Finds the user that a process belongs to. The kernel tells its uid. But a user has more than one uid: with limits and
+ * penalties by uid alone, a user could have each limit 65,536 times, and leave a penalty behind with its uid. And the
+ * maker of a container chooses the uids in it. So, in this order:
  *
  * - uid 0 with a right of rights.c: root;
- * - a process in a PID namespace below ours that belongs to our user namespace (a container engine of root's made it):
- *   the outermost such namespace, which is the container, whatever the uid;
+ * - a process in a PID namespace below the daemon's that belongs to the daemon's user namespace (root's container
+ *   engine made it): the outermost such namespace, which is the container, whatever the uid;
  * - uid 0 without a right: one account for all of them, or the container's if it has a user namespace;
- * - a process in a user namespace below ours: the uid that made the outermost such namespace. One that root made (a
- *   container engine's) is an account of its own, if its uids are a container's;
+ * - a process in a user namespace below the daemon's: the uid that made the outermost such namespace. A namespace that
+ *   root made (a container engine's) is an account of its own, if its uids are a container's;
  * - a uid within a range of /etc/subuid: the user who has that range;
  * - otherwise the uid itself.
  *
- * An account lives as long as somebody refers to it, and ten minutes longer, and for as long as something is held
- * against him. Nobody is forgotten before that to make room for another: who finds no place shares the account of all
- * who find none. So a penalty cannot be washed off by coming again, nor by having others come.
+ * An account lives as long as a connection or a client refers to it, ten minutes longer, and as long as its user has a
+ * penalty. The daemon forgets no account earlier to make room: users who find no place share one account. So a user
+ * cannot get rid of a penalty by connecting again, or by having others connect.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@
 
 #define OWNER_BUCKETS  1024u
 #define OWNER_KEEP_NS  600000000000ull /* chosen: several times the longest penalty of a client */
-#define OWNER_SWEEP    64u             /* with fewer accounts nobody is looked for who may go */
+#define OWNER_SWEEP    64u             /* with fewer accounts the daemon does not look for old ones */
 #define OWNER_SWEEP_NS 1000000000ull   /* between two such looks */
 #define OWNER_DEPTH    34              /* user namespaces within each other: the kernel allows 32 */
 #define OWNER_RANGE    (1ull << 62)    /* keys: a uid, the first of a range, the number of a namespace */
@@ -45,7 +45,7 @@
 
 struct gp_owners {
 	struct gp_owner *buckets[OWNER_BUCKETS];
-	struct gp_owner root, crowd; /* of those who find no place */
+	struct gp_owner root, crowd; /* crowd: of users who find no place */
 	struct gp_subuid *subuid;    /* NULL: no memory; then there are no ranges */
 	uint32_t count, serial;
 	uint64_t sweep_ns; /* not before that */
@@ -109,7 +109,8 @@ int gp_owner_init(struct gp_daemon *daemon)
 	return owner_table(daemon) ? 0 : -ENOMEM;
 }
 
-/* The outermost namespace of a process below ours: its file, and its number. -1: there is none. */
+/* Finds the process's outermost namespace below the daemon's own. Returns its file, and its inode number; -1: there is
+ * none. */
 static int owner_outermost(pid_t pid, const char *name, ino_t own, ino_t *ret_space)
 {
 	int fd = own ? owner_open_space(pid, name) : -1, parent;
@@ -135,7 +136,7 @@ static int owner_outermost(pid_t pid, const char *name, ino_t own, ino_t *ret_sp
 	return -1;
 }
 
-/* The outermost user namespace, and who made it. False: there is none. */
+/* Finds the process's outermost user namespace, and the uid that made it. False: there is none. */
 static bool owner_space(const struct gp_owners *owners, pid_t pid, int pidfd, ino_t *ret_space, uid_t *ret_maker)
 {
 	int fd = pidfd >= 0 ? owner_outermost(pid, "user", owners->own_space, ret_space) : -1;
@@ -143,11 +144,11 @@ static bool owner_space(const struct gp_owners *owners, pid_t pid, int pidfd, in
 
 	if (fd >= 0)
 		close(fd);
-	/* The number meant the same process if that is still there. */
+	/* If the process has not ended, its pid meant the same process all the time. */
 	return found && gp_process_is_there(pidfd);
 }
 
-/* The outermost PID namespace, if it belongs to our own user namespace: no user made it. */
+/* Finds the process's outermost PID namespace, if it belongs to the daemon's own user namespace: no user made it. */
 static bool owner_container(const struct gp_owners *owners, pid_t pid, int pidfd, ino_t *ret_space)
 {
 	int fd = pidfd >= 0 ? owner_outermost(pid, "pid", owners->own_pids, ret_space) : -1;
@@ -210,7 +211,7 @@ static void owner_sweep(struct gp_owners *owners, uint64_t now_ns)
 	owners->sweep_ns = now_ns + OWNER_SWEEP_NS;
 }
 
-/* An account of his own, or the one of those who have none. */
+/* Adds an account for the user, or returns the one that users without a place share. */
 static struct gp_owner *owner_add(struct gp_owners *owners, uint64_t key, uid_t uid)
 {
 	uint64_t now_ns = gp_now_ns();

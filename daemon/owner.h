@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Users as accounts: what all connections and clients of one user have together, and what is held against him. A user
- * is more than a uid: he has the uids of his ranges in /etc/subuid, and those of the user namespaces he made.
+ * Users as accounts: what all connections and clients of one user have together, and the user's penalties. A user is
+ * more than a uid: a user also has the uids of the user's ranges in /etc/subuid, and those of the user namespaces that
+ * the user made.
  */
 #ifndef GP_DAEMON_OWNER_H
 #define GP_DAEMON_OWNER_H
@@ -15,35 +16,35 @@
 struct gp_daemon;
 struct gp_peer;
 
-#define GP_OWNER_MAX 4096u /* accounts; who finds no place shares one with all who find none */
+#define GP_OWNER_MAX 4096u /* accounts; users who find no place share one */
 
 /* fair.c: connections of one user that want something; one list for agents, one for commands. */
 struct gp_fair {
-	struct gp_fair *next, *prev; /* of the other users that have some */
+	struct gp_fair *next, *prev; /* of other users with such connections */
 	struct gp_owner *owner;
 	struct gp_peer *first, *last;
 	bool is_in;
 };
 
-/* What is held against somebody whose orders were not answered; of quarantine.c alone. */
+/* The penalty of a user or a client for orders that were not answered; of quarantine.c alone. */
 struct gp_penalty {
-	uint64_t penalty_ns, calm_ns; /* calm: since when it halves */
+	uint64_t penalty_ns, calm_ns; /* calm_ns: since when it halves */
 	bool said;
 };
 
 /* notice.c: what the journal says about a user, once in a while. */
 enum gp_notice {
-	GP_NOTICE_TIME,    /* has used his share of the daemon's time */
+	GP_NOTICE_TIME,    /* has used a user's share of the daemon's time */
 	GP_NOTICE_LATE,    /* an answer came late */
 	GP_NOTICE_COST,    /* an answer states a longer time than the daemon measured */
 	GP_NOTICE_CROWD,   /* has many clients */
-	GP_NOTICE_STORM,   /* a connection */
-	GP_NOTICE_RUNTIME, /* RUNTIME */
+	GP_NOTICE_STORM,   /* has connected once more */
+	GP_NOTICE_RUNTIME, /* sent RUNTIME */
 	GP_NOTICE_COUNT
 };
 struct gp_noticed {
 	uint32_t count;
-	uint64_t since_ns, said_ns; /* of the window; 0: never */
+	uint64_t since_ns, said_ns; /* begin of the window; last line, 0: never */
 };
 
 struct gp_owner {
@@ -53,12 +54,12 @@ struct gp_owner {
 	uid_t uid;              /* for the journal */
 	uint32_t references;    /* peers and clients */
 	uint64_t keep_until_ns; /* not forgotten before that */
-	/* What they have now. */
+	/* What the peers and clients have now. */
 	uint32_t peer_count, client_count, queue_count, stream_count;
 	uint32_t device_queue_count[GP_DEVICE_MAX];
 	size_t backlog_size; /* bytes of answers that wait for their readers */
 	struct gp_fair fair[2];
-	uint64_t debt_ns, spent_ns;       /* fair.c: of the thread's time, and when that was true */
+	uint64_t debt_ns, spent_ns;       /* fair.c: thread time used, and when that was true */
 	struct gp_penalty penalty, stuck; /* for not answering; for keeping gangs open */
 	/* journal.c */
 	uint32_t lines; /* that may still be written */
@@ -78,10 +79,10 @@ bool gp_owner_is_container(uint64_t account); /* of a container that root's engi
 struct gp_owner *gp_owner_hold(struct gp_owner *owner); /* one reference more */
 /* One less. Without any the account is kept for ten minutes, and for as long as gp_owner_keep() says. */
 void gp_owner_put(struct gp_owner *owner);
-void gp_owner_keep(struct gp_owner *owner, uint64_t until_ns); /* something is held against him until then */
+void gp_owner_keep(struct gp_owner *owner, uint64_t until_ns); /* keeps the account until then */
 bool gp_owner_is_root(const struct gp_owner *owner);           /* uid 0, with a right of rights.c */
-/* Whether he may take one more place of a table of count places, used of which are taken, own of these by him: he gets
- * half of what the others leave, and the last kept places are root's alone. */
+/* Whether the user may take one more place of a table of count places, of which used are taken, own of these by this
+ * user. A user gets half of what the others leave, and the last kept places are root's alone. */
 bool gp_owner_may_take(const struct gp_owner *owner, uint32_t count, uint32_t kept, uint32_t used, uint32_t own);
 int gp_owner_init(struct gp_daemon *daemon);
 void gp_owner_fini(struct gp_daemon *daemon);

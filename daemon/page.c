@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the shared page says of queues. It is written by a process that may be hostile: every value is read once, and
- * one that makes no sense can only make that queue look idle or busy, nothing else.
+ * Reads what the shared page says about queues. A process that may be hostile writes the page: the daemon reads
+ * every value once, and a value that makes no sense can only make that queue look idle or busy, nothing else.
  */
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
 
-#define PAGE_PENDING_MAX (1ull << 32) /* packets or bytes: beyond that a counter is not one */
-#define PAGE_TRIES       3            /* arming again after a value moved; what moves on will be told */
+#define PAGE_PENDING_MAX (1ull << 32) /* packets or bytes: a larger difference makes no sense */
+#define PAGE_TRIES       3            /* times to arm again if a value moved meanwhile; later moves come as edges */
 
 void gp_queue_tell_core(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
 {
-	if (!queue->client->page) { /* nobody counts: it is there, so it counts as busy */
+	if (!queue->client->page) { /* no agent counts its packets: it counts as busy */
 		gp_sched_edge(daemon->sched, queue->core, true, now_ns);
 		return;
 	}
 	gp_sched_sample(daemon->sched, queue->core, queue->virtual_written, queue->virtual_completed, now_ns);
 }
 
-/* One look at the page. The core wants counters that never go back and never overtake each other. */
+/* Reads a queue's counters from the page once. The core wants counters that never go back and never overtake each
+ * other. */
 static void page_read(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
 {
 	struct gp_page_queue *page = &queue->client->page->queues[queue->wire.slot];
@@ -59,8 +60,8 @@ bool gp_queue_makes_barriers(void)
 	return commands > 0 && commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED;
 }
 
-/* Every thread of a client that asked for it passes a fence. Without memory for it the kernel may refuse the quick way;
- * the other takes milliseconds and needs none. */
+/* Makes every thread of the clients that registered for it pass a fence. Without memory the kernel may refuse the fast
+ * command; the slow one takes milliseconds and needs none. */
 static void page_barrier(struct gp_daemon *daemon)
 {
 	daemon->barrier_count++;

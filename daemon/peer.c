@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections: packets in and out, until one ends. Nothing here blocks: a peer that does not read is not written to.
- * Never looks inside a message beyond its check.
+ * Connections: receives and sends packets until a connection ends. No call here blocks: the daemon does not write to
+ * a peer that does not read. This file checks a message and never looks further into it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,11 +16,11 @@
 #include "daemon/message.h"
 #include "lib/closer.h"
 
-#define PEER_READ_MAX 16 /* packets of one peer in a row: the others wait */
+#define PEER_READ_MAX 16 /* packets of one peer in a row, while the others wait */
 
 int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count)
 {
-	/* What is said is stamped with the version that is spoken with this peer. */
+	/* Each message carries the version that the daemon speaks with this peer. */
 	struct gp_wire_header header = *(const struct gp_wire_header *)message;
 	struct iovec parts[] = { { &header, sizeof(header) },
 				 { (char *)message + sizeof(header), size - sizeof(header) } };
@@ -47,8 +47,9 @@ int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const i
 	return sent < 0 ? -errno : 0;
 }
 
-/* Taking such a packet closes its descriptors, which can be the last of a file. Looking takes nothing: without room for
- * them the kernel says that there are some. */
+/* Finds out whether the next packet carries descriptors. Receiving it would close them, and one may be the last of its
+ * file, which can take long. Peeking takes nothing: there is no room for descriptors, so the kernel reports them by
+ * MSG_CTRUNC. */
 static int peer_look(int fd, bool *ret_files)
 {
 	char byte;
@@ -61,8 +62,8 @@ static int peer_look(int fd, bool *ret_files)
 	return 0;
 }
 
-/* An empty packet reads like the end. But where the sender is asked for, every packet says who it was, and the end does
- * not; descriptors find no room behind that. */
+/* An empty packet reads like the end of the connection. But with SO_PASSCRED every packet names its sender, and the end
+ * does not. There is no room for descriptors behind the sender, so the kernel reports them by MSG_CTRUNC. */
 static bool peer_has_packet(int fd, bool *ret_files)
 {
 	union {
@@ -78,8 +79,9 @@ static bool peer_has_packet(int fd, bool *ret_files)
 	return true;
 }
 
-/* What lies unread in a socket is closed with it, descriptors of any kind among it, for as long as they like. Where
- * there are none it is closed here: those who hold the other threads up shall keep nobody else's connections open. */
+/* Closing a socket closes the descriptors in its unread packets, which can take as long as their files like; so other
+ * threads do that. The daemon closes a socket without such packets itself: a user who holds those threads up must not
+ * keep other users' connections open. */
 void gp_peer_hang_up(struct gp_daemon *daemon, int fd, struct gp_owner *owner)
 {
 	struct ucred who = { .uid = (uid_t)-1 };
@@ -89,12 +91,12 @@ void gp_peer_hang_up(struct gp_daemon *daemon, int fd, struct gp_owner *owner)
 
 	if (!daemon->listen.no_rights) {
 		setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int));
-		shutdown(fd, SHUT_RDWR); /* nothing is added any more */
+		shutdown(fd, SHUT_RDWR); /* the peer can send no more */
 		while (peer_has_packet(fd, &any) && !any)
 			recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC);
 	}
 	if (any) {
-		/* Whose rights nobody has looked at is not taken for root. */
+		/* The daemon has not read the rights of this process, so it does not count as root. */
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || !who.uid)
 			who.uid = (uid_t)-1;
 		owner = owner ? gp_owner_hold(owner) : gp_owner_get(daemon, who.uid, who.pid, -1, NULL);
@@ -134,7 +136,7 @@ void gp_peer_close(struct gp_daemon *daemon, struct gp_peer *peer, const char *w
 	gp_peer_hang_up(daemon, peer->fd, peer->owner);
 	gp_daemon_drop(daemon, peer->pidfd);
 	peer->fd = peer->pidfd = -1;
-	/* Events of this round may still point here. */
+	/* epoll events of this round may still point here. */
 	peer->next = daemon->graveyard;
 	daemon->graveyard = peer;
 }
@@ -165,7 +167,7 @@ void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *
 	gp_peer_close(daemon, peer, why);
 }
 
-/* The newest that both speak. Where there is none it is refused later, in words of its own. */
+/* The newest version that both speak. If there is none, the daemon refuses the message later, with a sentence. */
 static uint16_t peer_version(const struct gp_wire_header *header)
 {
 	uint32_t newest = header->version;
@@ -207,7 +209,7 @@ static void peer_message(struct gp_daemon *daemon, struct gp_peer *peer, size_t 
 		gp_peer_refuse(daemon, peer, "an agent's message from a command");
 }
 
-/* The first message is looked at only: a command waits like the others, though its connection is new. */
+/* Peeks at the first message: a command waits like other commands, though its connection is new. */
 static bool peer_is_command(const struct gp_peer *peer)
 {
 	struct gp_wire_header header;
@@ -216,7 +218,7 @@ static bool peer_is_command(const struct gp_peer *peer)
 	       (header.type == GP_WIRE_CONTROL || header.type == GP_WIRE_GRANT);
 }
 
-/* One message each time, more of them while nobody else has to wait for long. */
+/* A peer may send one message at a time, and more until the portion is over. */
 static bool peer_may_ask(const struct gp_daemon *daemon, const struct gp_peer *peer, int asked)
 {
 	return !peer->closed && !peer->backlog.size && !peer->job.kind && (!asked || !gp_portion_is_over(daemon));
@@ -228,7 +230,7 @@ static void peer_read(struct gp_daemon *daemon, struct gp_peer *peer)
 	ssize_t size;
 
 	for (int i = 0; i < (peer->is_late ? 1 : PEER_READ_MAX) && peer_may_ask(daemon, peer, i); i++) {
-		/* What comes after a look that found nothing is looked at next time. */
+		/* A packet that arrives after this peek found none is read the next time. */
 		if (!daemon->listen.no_rights && peer_look(peer->fd, &files) == -EAGAIN)
 			return;
 		if (files) {
@@ -248,7 +250,7 @@ static void peer_read(struct gp_daemon *daemon, struct gp_peer *peer)
 	}
 }
 
-/* Only noted: it is served when it is its user's turn. The watch has ended with this. */
+/* Only notes it: the daemon serves the peer when it is its user's turn. EPOLLONESHOT has ended the watch. */
 void gp_peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events)
 {
 	(void)events;
@@ -268,7 +270,7 @@ void gp_peer_serve(struct gp_daemon *daemon, struct gp_peer *peer)
 		return;
 	}
 	if (peer->backlog.size && !gp_peer_drain(daemon, peer))
-		return; /* watched until it has read */
+		return; /* epoll reports when it has read */
 	if (peer->kind == GP_PEER_NEW && !peer->is_late && peer_is_command(peer)) {
 		peer->is_late = true;
 		gp_fair_add(daemon, peer);
@@ -297,8 +299,8 @@ static void peer_ended(struct gp_daemon *daemon, void *owner, uint32_t events)
 	gp_fair_add(daemon, peer);
 }
 
-/* A client ends with its process, not with its socket: that may have been handed on (to a child that never noticed, or
- * on purpose), and the process's number then comes to mean another. */
+/* A client ends with its process, not with its socket: another process may have the socket (a child that never noticed,
+ * or on purpose), and the pid may come to mean another process. */
 void gp_peer_watch_end(struct gp_daemon *daemon, struct gp_peer *peer)
 {
 	peer->end_source = (struct gp_source){ peer_ended, peer };

@@ -29,7 +29,7 @@ enum gp_job_kind { GP_JOB_NONE, GP_JOB_STATUS, GP_JOB_PAST, GP_JOB_SUMMARY, GP_J
 struct gp_job {
 	enum gp_job_kind kind;
 	uint32_t cookie;
-	uint32_t stage, index, slot; /* where it is */
+	uint32_t stage, index, slot; /* how far it is */
 	uint64_t tag;                /* STATUS: of the client whose queues come next; 0: none */
 	uint64_t cursor, end;        /* PAST; ACCOUNT: of those that ended */
 	uint64_t ended;              /* PAST: the next that ended */
@@ -48,7 +48,7 @@ struct gp_peer {
 	uid_t uid;
 	uint32_t rights;        /* GP_RIGHT_…, when the connection was taken */
 	uint64_t account;       /* whose it is: gp_owner_account() */
-	struct gp_owner *owner; /* who answers for it: limits are his */
+	struct gp_owner *owner; /* the user who answers for it: limits count for users */
 	gid_t *groups;          /* the process's own when it connected; the first is the primary one */
 	uint32_t group_count;
 	enum gp_peer_kind kind;
@@ -58,13 +58,13 @@ struct gp_peer {
 	struct gp_stream *stream; /* of a command that reads events */
 	struct gp_text backlog;   /* answer packets that did not fit yet: length, bytes, length, bytes */
 	size_t backlog_sent;
-	bool wants_status; /* waits for the agents' counters, for who else uses the device, or for a tree */
+	bool wants_status; /* waits for the agents' counters, for a scan, or for a tree */
 	struct gp_job job;
 	/* fair.c */
 	struct gp_peer *fair_next, *fair_prev;
 	bool in_fair, fair_late;
 	bool is_late; /* a command */
-	bool ended;   /* its process has */
+	bool ended;   /* its process has ended */
 };
 
 /* peer.c */
@@ -75,29 +75,29 @@ void gp_peer_refuse(struct gp_daemon *daemon, struct gp_peer *peer, const char *
 void gp_peer_bury(struct gp_daemon *daemon);
 void gp_peer_serve(struct gp_daemon *daemon, struct gp_peer *peer);         /* reads, writes, or goes on with its job */
 void gp_peer_ready(struct gp_daemon *daemon, void *owner, uint32_t events); /* of a peer's source */
-/* Closes its socket, here or elsewhere; owner NULL: it is not known yet. */
+/* Closes the socket, or has another thread close it; owner NULL: not known yet. */
 void gp_peer_hang_up(struct gp_daemon *daemon, int fd, struct gp_owner *owner);
 
 /* listen.c */
 int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error);
-/* Makes the socket again if somebody removed it; who is connected stays. */
+/* Makes the socket and its lock again if they were removed; connections stay. */
 void gp_peer_restore(struct gp_daemon *daemon);
 void gp_peer_unlisten(struct gp_daemon *daemon); /* leaves the socket of another daemon there */
 void gp_peer_listen_again(struct gp_daemon *daemon, uint64_t now_ns);
 void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns);
 uint32_t gp_peer_max(const struct gp_daemon *daemon); /* connections at once */
-void gp_peer_accept(struct gp_daemon *daemon);        /* a few of those who wait to be let in */
+void gp_peer_accept(struct gp_daemon *daemon);        /* a few of the connections that wait */
 
 /* answer.c */
 int gp_peer_answer(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text,
 		   size_t size); /* in packets; what does not fit is sent later */
 int gp_peer_answer_part(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, const char *text,
 			size_t size); /* more follows */
-/* Its answer did not go out (r < 0): ends the connection. A command that left before its answer came has done nothing
- * wrong, and the journal says nothing of it. */
+/* The answer could not be sent (r < 0): ends the connection. A command that left before its answer came has done
+ * nothing wrong; the journal does not mention it. */
 void gp_peer_unanswered(struct gp_daemon *daemon, struct gp_peer *peer, int r);
 bool gp_peer_drain(struct gp_daemon *daemon, struct gp_peer *peer); /* sends what waits; true: nothing is left */
-/* Who is being written to is not asked for more questions. */
+/* While answers wait to be sent, the daemon reads no more commands from the peer. */
 void gp_peer_watch(struct gp_daemon *daemon, struct gp_peer *peer);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The core's plans are carried out: one client's part at a time goes to the backend, closes first. The opens of a plan
- * are issued when the closes that are awaited were answered, or when its patience is over: one who does not answer
- * holds nobody up. Each answer goes to the core as it comes. What the core has given up it says; an answer that comes
- * after that only corrects what is known of a gate.
+ * Carries out the core's plans. Each client's part goes to the backend separately, closes first. The daemon issues
+ * the opens of a plan when the awaited closes are answered, or when its patience is over, so that a client that does
+ * not answer holds up no other. Each answer goes to the core as it comes. The core says which orders it has given
+ * up; a later answer to such an order only corrects what is known about the gate.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "daemon/daemon.h"
 
-#define PLAN_ROUNDS     64 /* plans of one wakeup: each is followed by its answer at best, so more is a mistake */
+#define PLAN_ROUNDS     64 /* rounds of plans in one wakeup: at best each plan is answered at once; more is a mistake */
 #define PLAN_TROUBLE_NS 1000000000ull /* as long as a call of the debugger may take before it counts as stuck */
 
 static struct gp_device_entry *plan_device(struct gp_daemon *daemon, uint32_t core)
@@ -23,7 +23,7 @@ static struct gp_device_entry *plan_device(struct gp_daemon *daemon, uint32_t co
 	return NULL;
 }
 
-/* A plan's opens do not wait for this one any more. */
+/* The plan's opens no longer wait for this close. */
 static void plan_not_awaited(struct gp_device_entry *device, struct gp_queue_entry *queue)
 {
 	if (queue->is_awaited && device->under_way.seq == queue->order_seq) {
@@ -33,7 +33,7 @@ static void plan_not_awaited(struct gp_device_entry *device, struct gp_queue_ent
 	queue->is_awaited = false;
 }
 
-/* What became of an order, to the core and to the accounts; false: the core does not want to know any more. */
+/* Tells the core and the counters what became of an order. False: the core has given the order up. */
 static bool plan_applied(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
 			 int result, uint64_t now_ns)
 {
@@ -53,7 +53,7 @@ static bool plan_applied(struct gp_daemon *daemon, struct gp_device_entry *devic
 	return known;
 }
 
-/* The orders of one client from place on, of those that are marked; they go in one call. */
+/* Issues the marked orders of one client, from place on, in one call. */
 static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_order *orders,
 			      uint32_t count, uint32_t place, bool open)
 {
@@ -95,7 +95,7 @@ static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *
 	}
 }
 
-/* Closes or opens of one plan. */
+/* Issues the closes or the opens of one plan. */
 static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_order *orders,
 		       uint32_t count, bool open)
 {
@@ -104,7 +104,7 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device,
 	for (uint32_t i = 0; i < count; i++) {
 		queue = gp_queue_of(daemon, orders[i].queue);
 		if (!queue || queue->plan_seq != device->under_way.seq)
-			continue; /* it is gone, or this was given up */
+			continue; /* the queue is gone, or the core gave the order up */
 		queue->order_seq = device->under_way.seq;
 		queue->is_awaited = !open && orders[i].is_awaited;
 		device->under_way.waiting += queue->is_awaited;
@@ -119,7 +119,7 @@ static void plan_issue(struct gp_daemon *daemon, struct gp_device_entry *device,
 		device->driver->ops->commit(device->driver->backend, device->info.gpu_id);
 }
 
-/* The opens are issued, unless they wait for something. */
+/* Issues the plan's opens, unless they still wait for closes. hurry: they do not wait. */
 static void plan_advance(struct gp_daemon *daemon, struct gp_device_entry *device, bool hurry)
 {
 	struct gp_under_way *way = &device->under_way;
@@ -138,11 +138,11 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 
 	for (uint32_t i = 0; i < plan->slice_count; i++)
 		gp_slice_order(daemon, &plan->slice[i], plan->seq);
-	/* A hint on a device that switches by itself: the application brings its context in, nobody waits for an
-	 * answer. */
+	/* The plan changes no gate: it sets slices only, or follows a hint on a device that switches by itself. The
+	 * application brings its context in; the core waits for no answer about gates. */
 	if (!plan->close_count && !plan->open_count)
 		return;
-	plan_advance(daemon, device, true); /* an agent takes no older order than its last */
+	plan_advance(daemon, device, true); /* opens of the plan before: agents take no older order than the last */
 	way->seq = daemon->core.seq_base + plan->seq;
 	way->waiting = 0;
 	way->by_ns = gp_now_ns() + plan->patience_ns * daemon->dilation;
@@ -168,7 +168,7 @@ void gp_carry_answer(struct gp_daemon *daemon, struct gp_device_entry *device, s
 	if (queue->order_seq != seq || !queue->is_ordered)
 		return; /* answered before */
 	if (!plan_applied(daemon, device, queue, result, now_ns)) {
-		if (!result && queue->plan_seq > seq) /* a newer order is kept back: its answer says how the gate is */
+		if (!result && queue->plan_seq > seq) /* a newer order waits; its answer tells the gate's state */
 			gp_queue_gate(daemon, queue, open);
 		else if (!result)
 			gp_queue_lost(daemon, queue, open);
@@ -206,8 +206,9 @@ void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device)
 	}
 }
 
-/* Our own call into the driver has not come back. It may be slow, once; or the hardware does not let a queue go, and a
- * reset is next: then further preemptions would only make it worse. */
+/* The daemon's own call into the driver has not come back. Either the driver is slow this once, or the hardware does
+ * not let a queue go and a reset is next; then further preemptions would only make it worse. So the daemon looks again
+ * after a second. */
 static void plan_doubt(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_client *client)
 {
 	if (!gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON) || device->trouble_ns)
@@ -227,7 +228,8 @@ static void plan_trouble(struct gp_daemon *daemon, struct gp_device_entry *devic
 			"the driver has not carried out a preemption for more than a second; find the program that hangs");
 }
 
-/* Who has not answered in time is said once. His answer may come yet. */
+/* Takes the orders that the core has given up. A client that did not answer one in time counts as not answering; its
+ * answer may still come. */
 static void plan_given_up(struct gp_daemon *daemon)
 {
 	struct gp_given_up given;
@@ -237,7 +239,7 @@ static void plan_given_up(struct gp_daemon *daemon)
 		bool is_out = queue && queue->is_ordered && queue->order_seq == daemon->core.seq_base + given.seq;
 
 		if (!queue || queue->plan_seq > daemon->core.seq_base + given.seq)
-			continue; /* it has a newer one already */
+			continue; /* the queue has a newer order already */
 		queue->plan_seq = 0;
 		plan_not_awaited(&daemon->devices[queue->device], queue);
 		gp_metrics_changed(daemon);
@@ -250,7 +252,7 @@ static void plan_given_up(struct gp_daemon *daemon)
 	}
 }
 
-/* Patience is over. */
+/* Issues the opens of plans whose patience is over, and looks for calls into the driver that are stuck. */
 static void plan_due(struct gp_daemon *daemon)
 {
 	if (!gp_timer_expire(daemon, &daemon->core.timer, gp_now_ns()))
@@ -267,7 +269,7 @@ static void plan_due(struct gp_daemon *daemon)
 	}
 }
 
-/* What the agents have sampled since, of queues that have work: how much is left decides whether to close them. */
+/* Reads what the agents have sampled of queues with work: how much is left decides whether the core closes them. */
 static void plan_refresh(struct gp_daemon *daemon)
 {
 	struct gp_queue_entry *queue, *next;
@@ -281,7 +283,7 @@ static void plan_refresh(struct gp_daemon *daemon)
 	}
 }
 
-/* The core knows what it was told since, and by when it wants to be asked. */
+/* The core says by when it wants to be asked for a plan; after an event that is now. */
 static bool plan_is_due(const struct gp_daemon *daemon)
 {
 	return gp_sched_deadline_ns(daemon->sched) <= gp_daemon_now_ns(daemon);
@@ -314,10 +316,10 @@ static void plan_report(struct gp_daemon *daemon, struct gp_device_report *repor
 	*daemon->inbox.tail = report;
 	daemon->inbox.tail = &report->next;
 	pthread_mutex_unlock(&daemon->inbox.lock);
-	/* Our own thread looks into the inbox before it sleeps. */
+	/* The decision thread looks into the inbox before it sleeps. */
 	if (!own) {
 		written = write(daemon->inbox.fd, &one, sizeof(one));
-		(void)written; /* full is as good as written */
+		(void)written; /* a full eventfd wakes the thread too */
 	}
 }
 
@@ -326,7 +328,7 @@ static void plan_host_done(void *context, uint64_t tag, const struct gp_device_d
 	struct gp_device_report *report = calloc(1, sizeof(*report) + done->count * sizeof(report->changes[0]));
 
 	if (!report)
-		return; /* as if it was never answered: the core's timeout */
+		return; /* as if the order was never answered: the core's timeout ends it */
 	report->kind = GP_REPORT_DONE;
 	report->tag = tag;
 	report->seq = done->seq;
@@ -339,16 +341,17 @@ static void plan_host_done(void *context, uint64_t tag, const struct gp_device_d
 	plan_report(context, report);
 }
 
-/* Without memory it is as if it was never told: whoever waits for it has a limit. */
-static void plan_tell(struct gp_daemon *daemon, const struct gp_device_report *what, const char *why)
+/* Without memory the report is lost: whatever waits for it has a limit. */
+static int plan_tell(struct gp_daemon *daemon, const struct gp_device_report *what, const char *why)
 {
 	struct gp_device_report *report = calloc(1, sizeof(*report));
 
 	if (!report)
-		return;
+		return -ENOMEM;
 	*report = *what;
 	snprintf(report->why, sizeof(report->why), "%s", why);
 	plan_report(daemon, report);
+	return 0;
 }
 
 static void plan_host_mechanism(void *context, uint64_t tag, uint32_t mechanism, const char *why)
@@ -373,6 +376,13 @@ static void plan_host_grouped(void *context, uint64_t tag, const struct gp_devic
 		  "");
 }
 
+static int plan_host_ungrouped(void *context, uint64_t tag, const struct gp_device_grouped *grouped, const char *why)
+{
+	return plan_tell(context,
+			 &(struct gp_device_report){ .kind = GP_REPORT_UNGROUPED, .tag = tag, .grouped = *grouped },
+			 why);
+}
+
 static void plan_host_counted(void *context, uint64_t tag, const struct gp_device_count *count)
 {
 	plan_tell(context, &(struct gp_device_report){ .kind = GP_REPORT_COUNTED, .tag = tag, .counted = *count }, "");
@@ -388,7 +398,8 @@ void gp_carry_host(struct gp_daemon *daemon, struct gp_device_host *ret_host)
 					     .slice = gp_slice_ask_agent,
 					     .sliced = plan_host_slice,
 					     .counted = plan_host_counted,
-					     .grouped = plan_host_grouped };
+					     .grouped = plan_host_grouped,
+					     .ungrouped = plan_host_ungrouped };
 }
 
 static void plan_found(struct gp_device_info *info, const char *found)
@@ -432,8 +443,9 @@ static bool plan_client_is_on(const struct gp_client *client, uint32_t device)
 	return false;
 }
 
-/* What we call for ourselves we renew the lease of, though our calls fail: nobody would open what is closed. The agents
- * can: a change of the means lets them give everything back. */
+/* The daemon renews the leases of gates that it changes by its own calls, also when these calls fail. So no agent would
+ * open a gate that the daemon closed. After a change of the mechanism the agents open all gates and restore all slices.
+ */
 static void plan_hand_over(struct gp_daemon *daemon, const struct gp_device_entry *device, const char *why)
 {
 	for (uint32_t i = 0; device->info.hands_over && i < daemon->client_top; i++) {
@@ -472,6 +484,8 @@ void gp_carry_inbox(struct gp_daemon *daemon)
 					report->slice.slice_us, report->slice.result);
 		else if (report->kind == GP_REPORT_GROUPED && client)
 			gp_slice_grouped(daemon, client, &report->grouped);
+		else if (report->kind == GP_REPORT_UNGROUPED && client)
+			gp_slice_ungrouped(daemon, client, &report->grouped, report->why);
 		else if (report->kind == GP_REPORT_COUNTED && client)
 			gp_slice_counted(daemon, client, &report->counted);
 		free(report);

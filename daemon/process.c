@@ -8,22 +8,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "daemon/process.h"
+#include "lib/living.h"
 
 #define PROCESS_STAT_SIZE 2048u
-#define PROCESS_PLACES    64u /* that are looked at for one number; chosen */
+#define PROCESS_PLACES    64u /* that are tried for one pid; chosen */
 
 /* Fields of /proc/PID/stat, as proc(5) counts them; the second is the name. */
 enum { PROCESS_FIELD_NAME = 2, PROCESS_FIELD_PARENT = 4, PROCESS_FIELD_START = 22, PROCESS_FIELD_STACK = 28 };
 
-size_t gp_process_read(pid_t pid, const char *name, char *text, size_t size)
+static size_t process_read(const char *path, char *text, size_t size)
 {
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t at = 0;
-	char path[64];
 	ssize_t got;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
 	while (at < size - 1 && ((got = read(fd, text + at, size - 1 - at)) > 0 || (got < 0 && errno == EINTR)))
@@ -31,6 +29,20 @@ size_t gp_process_read(pid_t pid, const char *name, char *text, size_t size)
 	close(fd);
 	text[at] = '\0';
 	return at;
+}
+
+/* What shows its memory (environ, cmdline) is empty once its first thread has ended, though others go on. */
+size_t gp_process_read(pid_t pid, const char *name, char *text, size_t size)
+{
+	size_t got;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	got = process_read(path, text, size);
+	if (got)
+		return got;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, gp_living_thread(pid), name);
+	return process_read(path, text, size);
 }
 
 bool gp_process_is_there(int pidfd)
@@ -67,8 +79,8 @@ pid_t gp_process_parent(pid_t pid)
 	return gp_process_stat(pid, &process) ? 0 : process.parent;
 }
 
-/* Each process of a tree is read once, however many of its descendants are asked about. Numbers that fall on one place
- * take the next ones: what was read is the answer until the end, though the process has gone. */
+/* Reads each process of a tree once, however many of its descendants are asked about. Pids that fall on the same place
+ * take the next ones. What was read stays the answer until the end, even if the process has gone. */
 static pid_t process_known_parent(struct gp_ancestry *ancestry, pid_t pid)
 {
 	uint32_t place = (uint32_t)pid % GP_ANCESTRY_SIZE, i = 0;
@@ -78,7 +90,7 @@ static pid_t process_known_parent(struct gp_ancestry *ancestry, pid_t pid)
 		i++;
 	}
 	if (i == PROCESS_PLACES)
-		return gp_process_parent(pid); /* and is not kept */
+		return gp_process_parent(pid); /* not kept */
 	if (!ancestry->pids[place]) {
 		ancestry->parents[place] = gp_process_parent(pid);
 		ancestry->pids[place] = pid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc says of a process. Numbers are given again: who needs to know whether one still means the same process
- * holds a pidfd and asks gp_process_is_there() afterwards. */
+/* What /proc says of a process. The kernel reuses pids: to know whether a pid still means the same process, hold a
+ * pidfd and call gp_process_is_there() afterwards. */
 #ifndef GP_DAEMON_PROCESS_H
 #define GP_DAEMON_PROCESS_H
 
@@ -13,7 +13,7 @@
 
 struct gp_process_stat {
 	pid_t parent;   /* 0: it has none */
-	uint64_t start; /* when it was started; tells it from a later one of its number */
+	uint64_t start; /* when it was started; tells the process from a later one with its pid */
 	uint64_t stack; /* where it begins, chosen anew by each execve(); 0: not told */
 };
 

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients that were given up on and answer again: their queues leave quarantine, at once the first time. Who does it
- * again and again is left alone for a while, for twice as long each time, and what he creates meanwhile is left alone
- * with the rest. What is held against him belongs to his user and halves slowly, so that a new connection does not wash
- * it off; root's clients, and those we need no answers of, each have their own.
+ * Clients that the core gave up on and that answer again: their queues leave quarantine, at once the first time. The
+ * daemon leaves a client that does it again alone for a while, twice as long each time, and with it the queues that it
+ * creates meanwhile. The penalty belongs to the client's user and halves slowly, so that a new connection does not wash
+ * it off. Clients of root, and clients whose gates the daemon changes itself, each have a penalty of their own.
  *
- * While something is held against a user nobody waits for answers of his clients, old or new; but those that answer are
- * scheduled on. They are not let go altogether: open gates beside somebody urgent are what such a user would want.
+ * From the second time on, while the user has the penalty, the core waits for no answers of the user's clients, old or
+ * new. It still schedules those that answer. It does not leave them open altogether, because open gates beside urgent
+ * work are what such a user would want.
  *
- * The core keeps a gang open while a member of it is stuck, because that one would spin for the others. A rank may hang
- * for a moment; but a user could so keep all his processes open. So the others stay open for a second, and from the
- * second time on not at all while that is held against him: they are then put aside without the one that is stuck.
+ * The core keeps a gang open while one of its members is stuck open, because that member would spin and wait for the
+ * others. A rank may hang for a moment, but a user could keep all processes open in this way. So the others stay open
+ * for a second. From the second time on, while the user has a penalty for it, they do not stay open at all: the core
+ * closes them without the member that is stuck.
  */
 #include "daemon/daemon.h"
 
-/* All chosen: the first is five times answer_timeout's default, the last is as long as a person waits. */
+/* All chosen: the first is five times the default of answer_timeout, the most is as long as a person waits. */
 #define QUARANTINE_FIRST_NS 1000000000ull
 #define QUARANTINE_MAX_NS   60000000000ull
 #define QUARANTINE_CALM_NS  10000000000ull
-#define QUARANTINE_USER_NS  60000000000ull /* the same for a user: he has more than one process to do it with */
+#define QUARANTINE_USER_NS  60000000000ull /* a user's penalty halves in this time, a client's own in CALM_NS */
 #define QUARANTINE_STUCK_NS 1000000000ull  /* a gang stays open for so long with a member that is stuck */
 
 static bool quarantine_has(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
@@ -28,8 +30,8 @@ static bool quarantine_has(const struct gp_daemon *daemon, const struct gp_queue
 	return queue && queue->in_core && !gp_sched_queue_info(daemon->sched, queue->core, &info) && info.is_stuck;
 }
 
-/* Those that came meanwhile enter, too. The answer that ends a quarantine may be to an older order than the last one:
- * the answer to that one still says how the gate is. */
+/* Queues that the client created meanwhile enter the core too. The answer that ends a quarantine may be to an older
+ * order than the last one. is_ordered stays, because the answer to the last order still tells how the gate is. */
 static void quarantine_enter(struct gp_daemon *daemon, struct gp_client *client)
 {
 	for (uint32_t i = 0; i < client->slot_count; i++) {
@@ -45,13 +47,14 @@ static void quarantine_enter(struct gp_daemon *daemon, struct gp_client *client)
 	}
 }
 
-/* Its gates are changed by us, whether or not it answers. */
+/* The daemon changes the client's gates itself, whether or not the agent answers. */
 static bool quarantine_is_ours(const struct gp_client *client)
 {
 	return gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON);
 }
 
-/* Root's and those of the crowd without accounts must not answer for each other. */
+/* Whether the penalty is the user's. Clients of root, and of the users who share the account for those without a place,
+ * are not punished for each other. */
 static bool quarantine_is_users(const struct gp_client *client)
 {
 	return client->owner && client->owner->id > 1 && !quarantine_is_ours(client);
@@ -70,7 +73,7 @@ static uint64_t quarantine_owed_ns(const struct gp_penalty *penalty, uint64_t ca
 	return owed_ns < QUARANTINE_FIRST_NS / 2 ? 0 : owed_ns;
 }
 
-/* Once may happen to anybody. */
+/* True from the second time on: once may happen to any user. */
 static bool quarantine_distrusts(const struct gp_client *client, uint64_t now_ns)
 {
 	return quarantine_is_users(client) &&
@@ -82,13 +85,14 @@ static void quarantine_wake(struct gp_daemon *daemon, uint64_t at_ns)
 	gp_timer_sooner(daemon, &daemon->quarantine_timer, at_ns);
 }
 
-/* By whatever means its gates are changed: that a driver does not close them may be its doing, too. */
+/* The user's penalty, whatever the mechanism: if the driver does not close a gate, that may be the client's doing, too.
+ */
 static struct gp_penalty *quarantine_stuck(struct gp_client *client)
 {
 	return client->owner && client->owner->id > 1 ? &client->owner->stuck : &client->stuck;
 }
 
-/* More than the first time is held against its user, or this one has lasted too long. */
+/* True if the user's penalty is more than that of the first time, or if the client has been stuck for too long. */
 static bool quarantine_is_alone(struct gp_client *client, uint64_t now_ns)
 {
 	uint64_t owed_ns = quarantine_owed_ns(quarantine_stuck(client), QUARANTINE_USER_NS, now_ns);
@@ -117,7 +121,7 @@ void gp_quarantine_trust(struct gp_daemon *daemon, struct gp_client *client, uin
 	gp_queue_client_attr(daemon, client);
 }
 
-/* Twice as much as was owed, or the first time. Returns what was owed. */
+/* Sets the penalty to twice what is left of it, or to that of the first time. Returns what was left. */
 static uint64_t quarantine_raise(struct gp_penalty *penalty, uint64_t calm_ns, uint64_t now_ns)
 {
 	uint64_t owed_ns = quarantine_owed_ns(penalty, calm_ns, now_ns);
@@ -145,7 +149,7 @@ void gp_quarantine_ordered(struct gp_daemon *daemon, const struct gp_queue_entry
 		return;
 	client->stuck_ns = now_ns;
 	quarantine_wake(daemon, now_ns + QUARANTINE_STUCK_NS);
-	/* The ranks of a job that is stopped are stuck together: that is one time, not one for each. */
+	/* The ranks of a job that is stopped are all stuck at once: that counts as one time, not as one for each. */
 	if (now_ns - quarantine_stuck(client)->calm_ns < QUARANTINE_STUCK_NS) {
 		gp_quarantine_trust(daemon, client, now_ns);
 		return;
@@ -156,7 +160,7 @@ void gp_quarantine_ordered(struct gp_daemon *daemon, const struct gp_queue_entry
 	quarantine_trust_all(daemon, client->owner, now_ns);
 }
 
-/* What was stuck may have left the core, or have been started anew with its device. */
+/* Checks whether a client is still stuck: its queues may have left the core, or their device was started again. */
 static void quarantine_look(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)
 {
 	bool any = false;
@@ -167,7 +171,7 @@ static void quarantine_look(struct gp_daemon *daemon, struct gp_client *client, 
 		any = quarantine_has(daemon, client->slots[i].queue);
 	if (!any)
 		client->stuck_ns = 0;
-	gp_quarantine_trust(daemon, client, now_ns); /* looks again by itself at a client that is left alone */
+	gp_quarantine_trust(daemon, client, now_ns); /* this sets the timer of a client with is_stuck_alone */
 	if (any && !client->is_stuck_alone)
 		quarantine_wake(daemon, now_ns + QUARANTINE_STUCK_NS);
 }
@@ -199,16 +203,17 @@ static void quarantine_end(struct gp_daemon *daemon, struct gp_client *client, u
 	quarantine_look(daemon, client, now_ns);
 }
 
-/* Whether what it has now may be ordered; by other means than those it did not answer to, everything of it may. */
+/* Whether the client's queues may enter the core. They may if it has another mechanism than the one it did not answer
+ * to. */
 bool gp_quarantine_admits(const struct gp_client *client)
 {
 	if (client->silent_by != client->device.mechanism)
 		return true;
-	/* One that was sent nothing has nothing to answer: only an order can show that it is there. */
+	/* A client without open orders has nothing to answer: only an order can show that it answers. */
 	return !client->back_ns && (client->answers || !client->orders_open);
 }
 
-/* Its answer counts as that of one in quarantine, though what was there is gone by then. */
+/* A quarantined queue goes before its client has answered: the client's answer still counts as one from quarantine. */
 void gp_quarantine_leave(struct gp_daemon *daemon, const struct gp_queue_entry *queue)
 {
 	if (!queue->client->answers && quarantine_has(daemon, queue))
@@ -254,6 +259,6 @@ void gp_quarantine_due(struct gp_daemon *daemon, uint64_t now_ns)
 		else if (client->answers)
 			quarantine_end(daemon, client, now_ns);
 		else
-			client->back_ns = 0; /* its next answer begins anew */
+			client->back_ns = 0; /* its next answer starts the wait again */
 	}
 }

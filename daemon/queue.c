@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One queue: its attributes, whether the core has it, and what the core believes of it. What it has to do is read in
- * page.c. */
+/* One queue: its attributes, whether it is in the core, and the state of its gate. page.c reads its counters. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +7,10 @@
 #include "daemon/daemon.h"
 #include "daemon/terms.h"
 
-#define QUEUE_ORDER_NS 5000000ull     /* until an order may be answered; chosen: a few calls of the driver's */
+#define QUEUE_ORDER_NS 5000000ull     /* until the next look for an order's answer; chosen: a few calls of the driver */
 #define QUEUE_GANG_NS  10000000000ull /* between two changes of its gang; chosen: 120 times the longest usual turn */
 #define QUEUE_WORK     64u            /* queues that the core looks at for a unit of work */
-#define QUEUE_KEPT     64u            /* of a device's, for root alone, or a sixteenth; chosen */
+#define QUEUE_KEPT     64u            /* places of a device for root alone, or a sixteenth if that is less; chosen */
 
 uint64_t gp_queue_tag(const struct gp_queue_entry *queue)
 {
@@ -26,13 +25,13 @@ struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t 
 	return client && slot < client->slot_count ? client->slots[slot].queue : NULL;
 }
 
-/* A change of one queue has the core look at all of its client's. */
+/* After a change of one queue the core looks at all queues of its client. */
 static void queue_counts_as_work(struct gp_daemon *daemon, const struct gp_client *client)
 {
 	gp_portion_use(daemon, 1 + client->queue_count / QUEUE_WORK);
 }
 
-/* What it has to do, or whether it may. */
+/* A queue's work or gate has changed, or whether it is in the core. */
 static void queue_changed(struct gp_daemon *daemon)
 {
 	gp_sampling_changed(daemon);
@@ -94,8 +93,8 @@ void gp_queue_set_seen(struct gp_daemon *daemon, struct gp_queue_entry *queue, b
 	queue_unseen_list(daemon, queue, !seen);
 }
 
-/* A budget given to the process is what its work needs of the device, through however many queues: one of them stands
- * for it in the admission test. */
+/* The budget of a process is what all its queues on a device need together, so only one of them carries it in the
+ * admission test. Returns whether it is this one. */
 static bool queue_has_budget(struct gp_queue_entry *queue)
 {
 	const struct gp_client *client = queue->client;
@@ -110,7 +109,8 @@ static bool queue_has_budget(struct gp_queue_entry *queue)
 	return true;
 }
 
-/* Process, then what the queue's own say, then what a command said; the user's ceiling over all. */
+/* Each of these overrides the one before: the process's attributes, the queue's own, those that a command set. The
+ * user's ceiling cuts the result. */
 static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_client *client = queue->client;
@@ -136,7 +136,7 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 		.unseen = !(queue->wire.flags & GP_QUEUE_SEEN),
 		.fetched = queue->wire.flags & GP_QUEUE_FETCH,
 		.fixed_slice = !queue->client->driver->ops->slice,
-		/* Its agent says so: what makes no sense is not known. */
+		/* The agent states it; a value that makes no sense counts as unknown. */
 		.own_slice_ns = queue->slice.app_us <= GP_DURATION_NS_MAX / 1000 ? queue->slice.app_us * 1000 : 0,
 		.tag = gp_queue_tag(queue),
 	};
@@ -149,7 +149,7 @@ static int queue_admit(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	struct gp_queue_attr attr = queue->attr;
 
 	if (!queue->in_core) {
-		/* The number is not another's while the core has it. */
+		/* While the core has the number of this gang, no other gang gets it. */
 		gp_gang_name_hold(daemon, attr.gang);
 		gp_gang_name_put(daemon, queue->core_gang);
 		queue->core_gang = attr.gang;
@@ -160,7 +160,8 @@ static int queue_admit(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	return gp_sched_queue_set_attr(daemon->sched, queue->core, &attr, now_ns);
 }
 
-/* An edf budget that the admission test refuses is said, and the queue goes on without its deadline. */
+/* If the admission test refuses a guaranteed share or an edf budget, the journal says so, and the queue goes on without
+ * the share, or without its deadline. */
 static int queue_admit_some(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	int r = queue_admit(daemon, queue);
@@ -185,9 +186,10 @@ static int queue_admit_some(struct gp_daemon *daemon, struct gp_queue_entry *que
 	return queue_admit(daemon, queue);
 }
 
-/* The core has a gang for life: into another a queue goes by leaving and coming again, its gate as it is. An order
- * under way is waited for: its answer would not be heard any more. One in quarantine for its own orders stays as it is.
- * Who comes begins with a turn of his own: not more often than now and then. */
+/* In the core a queue keeps its gang for life. To change the gang, the queue leaves the core and enters again, with its
+ * gate as it is. The daemon first waits for the answer to an order under way, which would be lost otherwise. A queue
+ * that is in quarantine for its own orders stays as it is. A queue that enters begins with a turn of its own, so it may
+ * do so only every QUEUE_GANG_NS. */
 static void queue_change_gang(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	uint64_t now_ns = gp_now_ns(), later_ns = queue->gang_ns ? queue->gang_ns + QUEUE_GANG_NS : 0;
@@ -234,8 +236,9 @@ void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	gp_slice_changed(daemon);
 }
 
-/* What cannot be gated is listed and never ordered: a queue with global wave sync cannot be suspended, who holds back
- * doorbells must see them, and one whose work nobody sees would wait closed for ever. */
+/* The daemon lists a queue that cannot be gated and never orders it. A queue with global wave sync cannot be suspended.
+ * A mechanism that holds doorbells back must see them. A queue whose work the agent cannot observe would stay closed
+ * for ever. */
 static bool queue_can_be_gated(const struct gp_queue_entry *queue)
 {
 	uint32_t mechanism = queue->client->device.mechanism;
@@ -249,7 +252,8 @@ static bool queue_can_be_gated(const struct gp_queue_entry *queue)
 
 static struct gp_client_attr queue_client_attr(const struct gp_client *client)
 {
-	/* Root's are users of their own: it may have the whole machine anyway, and runs the services of many. */
+	/* Each of root's clients counts as a user of its own: root may have the whole machine anyway, and runs the
+	 * services of many users. */
 	bool is_root = !client->owner || gp_owner_is_root(client->owner);
 
 	return (struct gp_client_attr){ .tag = client->device.tag,
@@ -310,14 +314,14 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	gp_slice_leave(daemon, queue);
 	gp_sched_queue_remove(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
 	gp_account_left(daemon, queue);
-	gp_events_flush(daemon); /* while its name is still known */
+	gp_events_flush(daemon); /* while the queue's name is still known */
 	GP_ASSERT(daemon->core.queues[queue->core.index] == queue);
 	daemon->core.queues[queue->core.index] = NULL;
 	queue->in_core = false;
 	queue_changed(daemon);
 }
 
-/* Not by a plan. */
+/* Opens a gate without a plan of the core. */
 static int queue_open(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_device_change open = { .slot = queue->wire.slot,
@@ -335,7 +339,8 @@ static int queue_open(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	return r;
 }
 
-/* Its agent's lease ran out and it opened what we hold: perhaps before our last close, which we were late with. */
+/* The agent's lease ran out and it opened a gate that the daemon keeps closed. The daemon's last close may have come
+ * after that, so the daemon opens the gate too. */
 void gp_queue_open_again(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	const struct gp_device_info *info = &daemon->devices[queue->device].info;
@@ -347,7 +352,7 @@ void gp_queue_open_again(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_client *client = queue->client;
-	/* An order that is not answered yet may be carried out yet. */
+	/* The driver may still carry out an order that is not answered yet. */
 	bool may_be_closed = queue->closed || (queue->in_core && queue->is_ordered);
 
 	if (queue_can_be_gated(queue)) {
@@ -356,7 +361,7 @@ void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 		return;
 	}
 	gp_queue_leave(daemon, queue);
-	/* Nobody else would open it any more. */
+	/* The core will not open it any more. */
 	if (may_be_closed && !queue_open(daemon, queue))
 		gp_queue_gate(daemon, queue, true);
 }
@@ -419,7 +424,7 @@ static int queue_slot(struct gp_client *client, const struct gp_wire_queue *wire
 	return 0;
 }
 
-/* Queues are claims: one user must not fill the table of all, nor a device's part of it. */
+/* One user must fill neither the table of all queues nor a device's part of it. */
 static bool queue_is_too_many(const struct gp_daemon *daemon, const struct gp_client *client,
 			      const struct gp_device_entry *device)
 {
@@ -443,7 +448,7 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	r = queue_slot(client, wire, &slot);
 	if (r)
 		return r;
-	/* An agent that can do nothing has not said which driver it is about. */
+	/* An agent without mechanisms has not said which driver its program uses: its first queue tells. */
 	if (device && !client->device.mechanisms && !client->device.backend && !client->queue_count)
 		client->driver = device->driver;
 	if (device && device->driver != client->driver)
@@ -474,7 +479,7 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	if (!(wire->flags & GP_QUEUE_SEEN))
 		queue_unseen_list(daemon, queue, true);
 	if (client->page) {
-		/* Counters of before do not count as progress. */
+		/* What the slot counted before is no progress of this queue. */
 		queue->completed = __atomic_load_n(&client->page->queues[wire->slot].completed, __ATOMIC_RELAXED);
 		queue->written = queue->completed;
 		queue->hint_count = __atomic_load_n(&client->page->queues[wire->slot].hint_count, __ATOMIC_RELAXED);
@@ -487,7 +492,7 @@ int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struc
 	return 0;
 }
 
-/* Another one stands for the process's budget. */
+/* Another queue carries the process's budget from now on. */
 static void queue_pass_budget(struct gp_daemon *daemon, const struct gp_client *client, uint32_t device)
 {
 	for (uint32_t i = 0; i < client->slot_count; i++) {

@@ -7,15 +7,16 @@
 
 struct gp_device_entry; /* device.h */
 
-/* How long the device runs a queue before it looks at others, on devices where that can be set: what it is the core
- * knows, this is what is asked for. */
+/* How long the device runs a queue before it looks at others, on devices where that can be set. The core knows the
+ * present slice; here is what the daemon asked for. */
 struct gp_slice {
-	bool is_asked;     /* an answer is waited for */
+	bool is_asked;     /* an answer is outstanding */
 	uint64_t seq;      /* of the core's plan that ordered it; 0: the core does not wait for an answer */
 	uint64_t asked_us; /* 0: as the application has it */
-	uint64_t asked_ns; /* the last time */
+	uint64_t asked_ns; /* when the daemon last asked */
 	bool is_owed;      /* the queue is not in the core, and its slice may not be its own */
-	bool grouped;      /* the backend knows what stands behind the queue */
+	bool grouped;      /* the backend knows the queue's channel group */
+	uint64_t doubt_ns; /* when to fall back, because the backend did not find the group; 0: never */
 	bool uncounted;    /* the driver does not tell how often it is put aside */
 	uint64_t app_us;   /* the application's own, as its agent says; 0: unknown */
 	uint32_t failures; /* in a row */
@@ -26,7 +27,7 @@ struct gp_queue_entry {
 	struct gp_client *client;
 	struct gp_queue_entry *device_next, *device_prev;
 	struct gp_queue_entry *busy_next, *busy_prev;     /* while it has work */
-	struct gp_queue_entry *unseen_next, *unseen_prev; /* while its doorbells are not seen */
+	struct gp_queue_entry *unseen_next, *unseen_prev; /* while the agent cannot observe its doorbells */
 	struct gp_queue_id core;
 	bool in_core;
 	uint32_t core_gang; /* as the core has it */
@@ -41,14 +42,14 @@ struct gp_queue_entry {
 	bool pending, blocked;
 	uint32_t hint_count;
 	/* The order under way; of plan.c alone, but for is_ordered. */
-	uint64_t plan_seq;  /* the last plan that names it; 0: none, or it was given up before it was issued */
+	uint64_t plan_seq;  /* the last plan that names it; 0: none, or the core has given that order up */
 	uint64_t order_seq; /* the last that was issued, or refused at once */
-	bool is_ordered;    /* it was issued, and its answer counts yet */
+	bool is_ordered;    /* it was issued, and its answer still counts */
 	bool is_awaited, to_issue;
 	uint64_t ordered_ns; /* when it was issued */
 	bool closed;         /* as last acknowledged */
 	bool adopted;        /* of an unmanaged process: seen in the last scan */
-	bool has_budget;     /* its process's, which counts once on each device */
+	bool has_budget;     /* it carries its process's budget, which counts once on each device */
 	uint64_t closes, opens;
 	/* Of slice.c alone. */
 	struct gp_slice slice;
@@ -61,7 +62,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue);    
 void gp_queue_client_attr(struct gp_daemon *daemon, const struct gp_client *client); /* tells the core */
 void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue);         /* out of it; still listed */
 void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue);    /* in or out: its flags changed */
-void gp_queue_open_again(struct gp_daemon *daemon, struct gp_queue_entry *queue);    /* its agent did so already */
+void gp_queue_open_again(struct gp_daemon *daemon, struct gp_queue_entry *queue);    /* its agent opened it already */
 void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);          /* recompute and tell the core */
 bool gp_queue_makes_barriers(void);                                                  /* for page.barriers */
 void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue);
@@ -70,7 +71,8 @@ void gp_queue_tell_core(struct gp_daemon *daemon, struct gp_queue_entry *queue, 
 void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending);
 void gp_queue_set_seen(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool seen);
 void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open); /* as acknowledged */
-/* Before it is ordered closed, and when it is not: where nobody but us knows, its agent can read it on the page. */
+/* Writes on the page whether the daemon keeps the gate closed: before it orders the close, and when the gate opens. The
+ * agent would not know otherwise. */
 void gp_queue_hold(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, bool held);
 /* The queue that the core names; NULL: it is gone. */
 struct gp_queue_entry *gp_queue_of(const struct gp_daemon *daemon, struct gp_queue_id id);
@@ -81,26 +83,28 @@ struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t 
 uint32_t gp_gang_name_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid_t uid, const char *name);
 uint32_t gp_gang_name_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue,
 			 const char *name);                      /* "": its process's */
-void gp_gang_name_hold(struct gp_daemon *daemon, uint32_t gang); /* once more */
+void gp_gang_name_hold(struct gp_daemon *daemon, uint32_t gang); /* one more user of the name */
 void gp_gang_name_put(struct gp_daemon *daemon, uint32_t gang);
 
 /* slice.c */
-void gp_slice_order(struct gp_daemon *daemon, const struct gp_slice_order *order, uint64_t seq); /* of the core's */
+void gp_slice_order(struct gp_daemon *daemon, const struct gp_slice_order *order, uint64_t seq); /* from the core */
 void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
 		     uint64_t slice_us, int result);
 void gp_slice_sliced(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_slice *slice);
-void gp_slice_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue);  /* nobody knows what it is now */
-void gp_slice_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* the core knows it now */
-void gp_slice_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* not any more, in a moment */
+void gp_slice_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue);  /* its slice is not known any more */
+void gp_slice_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* the queue has entered the core */
+void gp_slice_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* it is about to leave the core */
 void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group);
 void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped);
+void gp_slice_ungrouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped,
+			const char *why);
 int gp_slice_ask_agent(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
 void gp_slice_counted(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_count *count);
-void gp_slice_changed(struct gp_daemon *daemon);              /* gates, priorities or slices have */
+void gp_slice_changed(struct gp_daemon *daemon);              /* gates, priorities or slices have changed */
 void gp_slice_wake(struct gp_daemon *daemon, uint64_t at_ns); /* gp_slice_update() wants to be called then */
 void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns);
 bool gp_slice_is_own(const struct gp_daemon *daemon,
 		     const struct gp_queue_entry *queue); /* as the application has it */
-bool gp_slice_are_back(const struct gp_daemon *daemon);   /* every one is */
+bool gp_slice_are_back(const struct gp_daemon *daemon);   /* every queue has its own slice */
 
 #endif

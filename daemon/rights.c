@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a process may do to others: capabilities in the daemon's own user namespace, which on an installed machine is
- * the initial one. Root in a container has uid 0 and few of them, or has them in a namespace of the container's alone.
+ * What a process may do to others: its capabilities in the daemon's own user namespace, which on an installed machine
+ * is the initial one. Root in a container has uid 0 and few of them, or has them in a namespace of the container alone.
  *
- * The kernel tells who connected (uid, pidfd), but not with which capabilities; those are read from /proc when the
- * connection is taken. In between the process may have executed another program, whose capabilities are not the
- * caller's: one that is set-user-ID shows other uids than the connection, and one with capabilities in its file has no
- * ambient ones. Both count as nothing.
+ * The kernel tells which process connected (uid, pidfd), but not with which capabilities. The daemon reads these from
+ * /proc when it accepts the connection. In between the process may have executed another program, whose capabilities
+ * are not the caller's: a set-user-ID program shows other uids than the connection, and a program with capabilities in
+ * its file has no ambient ones. Neither gets a right.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 #define RIGHTS_ADMIN_BIT 21 /* CAP_SYS_ADMIN, CAP_SYS_NICE of linux/capability.h */
 #define RIGHTS_NICE_BIT  23
-#define RIGHTS_FILE_SIZE 16384u /* of /proc/PID/status: two pages are the most it has */
+#define RIGHTS_FILE_SIZE 16384u /* bytes of /proc/PID/status, which has two pages at most */
 
 static const char *rights_line(const char *text, const char *name)
 {
@@ -46,7 +46,7 @@ static bool rights_set(const char *text, const char *name, uint64_t *ret_set)
 	return end != at && *end == '\n';
 }
 
-/* Real, effective, saved and file system: all are this one. */
+/* Whether the real, effective, saved and file system uids are all this one. */
 static bool rights_is_uid(const char *text, uid_t uid)
 {
 	const char *at = rights_line(text, "Uid:");
@@ -93,6 +93,6 @@ uint32_t gp_rights_read(uid_t uid, pid_t pid, int pidfd)
 	if (!gp_process_read(pid, "status", status, sizeof(status)))
 		return 0;
 	rights = gp_rights_parse(status, uid);
-	/* The number meant the same process all the while if that is still there. */
+	/* If the process has not ended, its pid meant the same process all the time. */
 	return rights && rights_is_our_space(pid) && gp_process_is_there(pidfd) ? rights : 0;
 }

@@ -10,7 +10,7 @@
 #define GP_RIGHT_NICE  1u /* CAP_SYS_NICE: above the ceilings */
 #define GP_RIGHT_ADMIN 2u /* CAP_SYS_ADMIN: pause, grants, other people's clients */
 
-/* Of the process behind pidfd, whose uid was this one when it connected. None where it cannot be told. */
+/* The rights of the process behind pidfd, which had this uid when it connected. None if they cannot be read. */
 uint32_t gp_rights_read(uid_t uid, pid_t pid, int pidfd);
 /* The same of a text as in /proc/PID/status, whatever its namespace. */
 uint32_t gp_rights_parse(const char *status, uid_t uid);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which agents look at their counters, and how often. Looking costs wakeups in somebody else's process, so it happens
- * only while it can change a decision: somebody else on the device has work, or a gate there is closed. Also the
- * leases: closed gates with work are renewed while the daemon is well.
+ * Decides which agents sample their counters, and how often. Sampling costs wakeups in the client's process, so it
+ * happens only while it can change a decision: another client on the device has work, or a gate there is closed. This
+ * file also renews the leases of closed gates with work, while the daemon is well.
  *
- * - fast: it has work or queues whose doorbells are not seen, and another client on the device has work or a gate is
- *   closed;
- * - slow: nobody has known work, but it has unseen queues that are closed (until they open, on a device that rests), or
- *   unseen compute queues beside other clients; or only it has work, and others are looked at because of that;
- * - off: otherwise; switched off a while after it was last needed, so that short gaps cost no messages.
+ * - fast: the client has work, or queues whose doorbells the agent cannot observe (unseen), and another client on the
+ *   device has work or a gate there is closed;
+ * - slow: no client has known work, but this one has unseen queues that are closed (until they open, on a device that
+ *   rests), or unseen compute queues beside other clients; or only this client has work, and others sample because of
+ *   that;
+ * - off: otherwise. The daemon switches sampling off a while after it was last needed, so that short gaps cost no
+ *   messages.
  */
 #include "daemon/daemon.h"
 
 #define SAMPLING_LINGER_NS 20000000ull
 
-/* A client that has something to do with this round; each is dealt with once. */
+/* Puts a client on the list of this round, once. */
 static void sampling_touch(struct gp_daemon *daemon, struct gp_client *client, struct gp_client **touched)
 {
 	if (client->sampling_round == daemon->sampling.round)
@@ -32,8 +34,8 @@ static void sampling_want(struct gp_client *client, uint64_t interval_ns)
 		client->need_ns = interval_ns;
 }
 
-/* Nothing tells when such a queue gets work. The few unseen queues of a runtime whose doorbells are seen otherwise
- * (blits) are not worth waking an idle machine for: they get work beside queues that are seen. */
+/* Only sampling tells when such a queue gets work. If the agent observes the other doorbells of the runtime, its few
+ * unseen queues (blits) are not worth waking an idle machine for: they get work beside queues that are seen. */
 static bool sampling_is_raw(const struct gp_queue_entry *queue)
 {
 	return queue->wire.kind == GP_WIRE_COMPUTE && !(queue->client->device.flags & GP_HELLO_DOORBELLS);
@@ -72,7 +74,7 @@ static void sampling_device(struct gp_daemon *daemon, uint32_t index, struct gp_
 		else if (q->closed || (sampling_is_raw(q) && !sampling_is_alone(device, q->client)))
 			sampling_want(q->client, daemon->config.idle_sample_ns);
 	}
-	/* An end that nobody sees would have the others' unseen queues watched for ever. */
+	/* If the end of this work went unnoticed, the other agents would sample their unseen queues for ever. */
 	for (q = device->busy; q; q = q->busy_next)
 		if (q->in_core && (device->busy_clients > 1 || device->closed_queues))
 			sampling_want(q->client, daemon->config.sample_ns);
@@ -146,7 +148,7 @@ void gp_sampling_changed(struct gp_daemon *daemon)
 	gp_timer_sooner(daemon, &daemon->sampling.timer, GP_TIMER_NOW);
 }
 
-/* Costs as much as there are queues with work or unseen, not as there are clients. */
+/* The cost grows with the number of queues with work or unseen, not with the number of clients. */
 void gp_sampling_update(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	struct gp_client *touched = NULL, *client;

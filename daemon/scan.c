@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the thread that reads the drivers' lists of processes, and what it read. What is read there is the kernel's, but
- * a process may end while it is being read. The result belongs to the thread while it reads, to its caller otherwise.
+ * Owns the thread that reads the drivers' lists of processes, and what it has read. The kernel writes these lists,
+ * but a process may end while the thread reads about it. The result belongs to the thread while it reads, and to its
+ * caller otherwise.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "daemon/daemon.h"
+#include "daemon/process.h"
 #include "daemon/scan.h"
 #include "lib/worker.h"
 
@@ -16,11 +18,11 @@
 struct gp_scan {
 	struct gp_lane lane;
 	struct gp_worker *worker;
-	bool is_busy;                                     /* one is under way */
+	bool is_busy;                                     /* a scan is under way */
 	const struct gp_backend_ops *ops[GP_BACKEND_MAX]; /* as the daemon's drivers */
 	uint32_t op_count, known_count;
 	pid_t pids[GP_SCAN_LIST_MAX];
-	pid_t known[SCAN_KNOWN_MAX]; /* in order */
+	pid_t known[SCAN_KNOWN_MAX]; /* sorted */
 	struct gp_scan_result result;
 };
 
@@ -45,10 +47,13 @@ static void scan_queues(struct gp_scan_result *result, const struct gp_backend_o
 
 static void scan_name(struct gp_scan_process *process)
 {
+	struct gp_process_stat process_stat;
 	char path[64];
 	struct stat st;
 	FILE *stream;
 
+	if (!gp_process_stat(process->pid, &process_stat))
+		process->start = process_stat.start;
 	snprintf(path, sizeof(path), "/proc/%d", process->pid);
 	if (!stat(path, &st))
 		process->uid = st.st_uid;
@@ -60,7 +65,7 @@ static void scan_name(struct gp_scan_process *process)
 		fclose(stream);
 }
 
-/* Those that hold no queue (the daemon itself, rocminfo) are left out. */
+/* Leaves out processes without a queue (the daemon itself, rocminfo). */
 static void scan_backend(struct gp_scan *scan, uint32_t driver)
 {
 	struct gp_scan_result *result = &scan->result;
@@ -122,7 +127,8 @@ struct gp_scan *gp_scan_create(const struct gp_driver_entry *drivers, uint32_t d
 	return NULL;
 }
 
-/* While one is under way the scan is the thread's, which frees it: nobody waits for a read that does not come back. */
+/* While a scan is under way its memory belongs to the thread, which frees it. So the daemon does not wait for a read
+ * that does not come back. */
 void gp_scan_destroy(struct gp_scan *scan)
 {
 	bool is_busy = scan && scan->is_busy;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that share GPU memory or events, as their agents tell: the one waits for the other, so they belong together
- * (together.c). A name counts within one user alone, so that a false one moves nobody else. Of a process that shares
- * much the oldest names are forgotten; those who have found each other stay together.
+ * Finds processes that share GPU memory or events, as their agents report. One such process waits for the other, so
+ * they belong together (together.c). A name counts only among the processes of one user, so that a false name moves
+ * no other user's processes. If a process shares much, the daemon forgets its oldest names; processes that were
+ * found to share stay together.
  */
 #include <stdlib.h>
 #include "daemon/daemon.h"
@@ -14,7 +15,7 @@ static bool share_is_same(const struct gp_wire_share *a, const struct gp_wire_sh
 	return a->kind == b->kind && a->key[0] == b->key[0] && a->key[1] == b->key[1];
 }
 
-/* A pid means something in its namespace alone. */
+/* A pid means a process only within its PID namespace. */
 static bool share_is_known(const struct gp_client *client, const struct gp_client *other,
 			   const struct gp_wire_share *share)
 {
@@ -42,7 +43,7 @@ void gp_share_take(struct gp_daemon *daemon, struct gp_client *client, const str
 	if (!client->shares)
 		return;
 	client->shares[client->share_count % SHARE_MAX] = *share;
-	/* Beyond twice the size it only goes round. */
+	/* After two rounds of the ring the count goes back to one round, so that it never overflows. */
 	if (++client->share_count == 2 * SHARE_MAX)
 		client->share_count = SHARE_MAX;
 	for (uint32_t i = 0; i < daemon->client_top; i++) {

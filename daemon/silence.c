@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients whose agent should look at its counters and does not: stopped (SIGSTOP, a debugger), or starved. What the
- * page says of them is old, and an urgent one that has long finished would hold the others out. The daemon then reads
- * how far the device has come from the client's memory, as far as it may; what it reads is as little trusted as the
- * page.
+ * Clients whose agent should sample its counters and does not: the process is stopped (SIGSTOP, a debugger) or starved.
+ * The page then has old figures, and an urgent client that has long finished would hold the others out. So the daemon
+ * reads from the client's memory how far the device has come, as far as it may. It trusts what it reads as little as
+ * the page.
  *
- * Such a read can take as long as the client likes (a page of a file system of its own). So a thread
- * reads; one that does not come back is left behind, and that user is not looked at any more until then.
+ * Such a read can take as long as the client likes (a page of a file system of its own). So a worker thread reads. The
+ * daemon leaves a thread behind that does not come back, and reads no memory of that user until it does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
+#include "lib/living.h"
 #include "lib/worker.h"
 
 #define SILENCE_NS      50000000ull /* an agent that samples does so every few hundred us; chosen */
-#define SILENCE_THREADS 4u          /* one for one user at most; when all are left behind, nobody is looked at */
+#define SILENCE_THREADS 4u          /* at most one for each user; when all are left behind, no memory is read */
 
 struct look_queue {
 	uint32_t slot, generation;
@@ -29,7 +30,7 @@ struct look_queue {
 
 static const uint64_t silence_stuck_ns = 1000000000ull; /* a read that takes longer is left behind; chosen */
 
-/* One look at one client. The thread's from when it is given until it is collected. */
+/* One read of one client's memory. It belongs to the thread from gp_worker_give() until the daemon collects it. */
 struct look {
 	struct gp_lane lane;
 	uint64_t tag;
@@ -42,9 +43,9 @@ struct look {
 
 ssize_t (*gp_silence_read)(int fd, void *into, size_t size, off_t at) = pread;
 
-/* What is read is told to the client's user, and the client says where: so it must be memory that he may read anyway.
- * After its hello a process can become another, by executing a program that is set-user-ID or that only root may read;
- * the kernel then gives its file to root. Looked at after opening: what was opened stays the memory of that moment. */
+/* The daemon tells the client's user what it reads, and the client says where: so it must be memory that the user may
+ * read anyway. After HELLO a process can execute a program that is set-user-ID or that only root may read; the kernel
+ * then gives the file to root. The daemon checks this after opening: what it opened stays the memory of that moment. */
 static bool look_is_allowed(const struct look *look, const char *path)
 {
 	struct stat st;
@@ -52,7 +53,7 @@ static bool look_is_allowed(const struct look *look, const char *path)
 	return !look->uid || (!stat(path, &st) && st.st_uid == look->uid);
 }
 
-/* Through the file and not by process_vm_readv(): it also reaches mappings of a driver's memory. */
+/* Reads through the file and not by process_vm_readv(): the file also reaches mappings of a driver's memory. */
 static void look_read(void *context, struct gp_lane *lane, struct gp_worker_job *job)
 {
 	struct look *look = (struct look *)lane;
@@ -61,9 +62,9 @@ static void look_read(void *context, struct gp_lane *lane, struct gp_worker_job 
 
 	(void)context, (void)job;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", look->pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", look->pid, gp_living_thread(look->pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* The file is the right process's if that is still there. */
+	/* If the process has not ended, the file is that of the right process. */
 	if (fd >= 0 && (!look_is_allowed(look, path) ||
 			(syscall(SYS_pidfd_send_signal, look->pidfd, 0, NULL, 0) && errno == ESRCH))) {
 		close(fd);
@@ -105,7 +106,7 @@ void gp_silence_fini(struct gp_daemon *daemon)
 	daemon->silence = NULL;
 }
 
-/* Root's accounts are held to the same as everybody's. */
+/* Not 0, which the worker does not limit: root's clients have the same limits as others. */
 static uint32_t silence_owner(const struct gp_client *client)
 {
 	return client->owner->id + 1;
@@ -162,7 +163,8 @@ bool gp_silence_look(struct gp_daemon *daemon, struct gp_client *client)
 	return true;
 }
 
-/* AQL and SDMA count with 64 bits. A PM4 queue's read pointer is no counter and is not within what is expected. */
+/* AQL and SDMA count with 64 bits. The read pointer of a PM4 queue is no counter; page.c ignores what is not between
+ * completed and written. */
 static void silence_take_in(struct gp_daemon *daemon, const struct look *look)
 {
 	struct gp_client *client = gp_client_find(daemon, look->tag);
@@ -208,7 +210,7 @@ static struct gp_client *silence_not_looked(struct gp_daemon *daemon, const stru
 	return client;
 }
 
-/* A thread does not come back from somebody's memory. What else waits of that user is not begun. */
+/* If a thread does not come back from a client's memory, leaves it behind and takes the user's waiting reads back. */
 static void silence_leave_behind(struct gp_daemon *daemon)
 {
 	struct gp_client *client = NULL;
@@ -239,7 +241,7 @@ uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, ui
 {
 	uint32_t rounds;
 
-	/* One that is to look only now and then is waited for by nobody. */
+	/* No decision waits for an agent that samples rarely: it does not count as silent. */
 	if (!client->page || !client->sample_ns || client->sample_ns > daemon->config.sample_ns || !client->busy) {
 		client->watched = false;
 		return UINT64_MAX;

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slices, on devices that switch by themselves, as they are carried out: the core orders them, the backend or the
- * client's agent sets them, and each answer goes back to the core. Nothing is decided here but when to ask the driver
- * how often a queue was put aside. A queue that leaves the core while its slice is not its own is given it back here.
+ * Sets slices on devices that switch by themselves. The core orders slices, the backend or the client's agent sets
+ * them, and each answer goes back to the core. This file decides only when to ask the driver how often a queue was
+ * put aside. When a queue leaves the core, this file gives it its own slice back.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include "daemon/daemon.h"
 
-#define SLICE_RETRY_NS       1000000000ull /* what is owed is tried again */
+#define SLICE_RETRY_NS       1000000000ull /* until the daemon tries again */
 #define SLICE_COUNT_NS       50000000ull   /* between two counts, which take 0.12 ms each: within a usual turn … */
 #define SLICE_COUNT_LEAST_NS 5000000ull    /* … and at least, where turns are shorter than that */
+
+/* An agent sends QUEUE_REMOVE before the queue ends: after so long the daemon has read it. Chosen. */
+#define SLICE_DOUBT_NS 100000000ull
 
 void gp_slice_wake(struct gp_daemon *daemon, uint64_t at_ns)
 {
@@ -79,7 +83,7 @@ void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_
 {
 	struct gp_queue_entry *queue = gp_client_queue(client, slot, generation);
 
-	/* An answer to another length came too late: what came after it is asked for already. */
+	/* An answer with another length came too late: the daemon has asked for a newer length already. */
 	if (!queue || !queue->slice.is_asked || slice_us != queue->slice.asked_us)
 		return;
 	queue->slice.is_asked = false;
@@ -155,7 +159,9 @@ void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const 
 	if (!queue)
 		return;
 	queue->slice.grouped = true;
-	/* What is not so any more is not believed any longer. Answers to what was asked meanwhile are still to come. */
+	queue->slice.doubt_ns = 0;
+	/* If the backend could not change the gate or the slice of the new group, the gate is open and the slice is not
+	 * known. Answers to what the daemon asked meanwhile are still to come. */
 	if (grouped->gate)
 		gp_queue_lost(daemon, queue, true);
 	if (grouped->slice) {
@@ -163,6 +169,20 @@ void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const 
 		gp_slice_lost(daemon, queue);
 	}
 	gp_queue_reconsider(daemon, queue);
+}
+
+void gp_slice_ungrouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped,
+			const char *why)
+{
+	struct gp_queue_entry *queue = gp_client_queue(client, grouped->slot, grouped->generation);
+
+	if (!queue)
+		return; /* just removed: nothing is wrong */
+	snprintf(client->doubt_why, sizeof(client->doubt_why), "%s", why);
+	/* Since the first time: who tells of it again and again would never be scheduled. */
+	if (!queue->slice.doubt_ns)
+		queue->slice.doubt_ns = gp_now_ns() + SLICE_DOUBT_NS;
+	gp_slice_wake(daemon, queue->slice.doubt_ns);
 }
 
 int gp_slice_ask_agent(void *context, struct gp_device_client *device_client, const struct gp_device_slice *slice)
@@ -182,13 +202,13 @@ int gp_slice_ask_agent(void *context, struct gp_device_client *device_client, co
 	return gp_peer_send(client->peer, &message, sizeof(message), NULL, 0);
 }
 
-/* Of one that left the core: as often as it takes. */
+/* Gives a queue that left the core its own slice back, as often as it takes. */
 static void slice_give_back(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
 {
 	if (!queue->slice.is_owed)
 		return;
 	if (queue->client->device.mechanism == GP_MECHANISM_NONE) {
-		queue->slice.is_owed = false; /* its agent gave it back when the means changed */
+		queue->slice.is_owed = false; /* its agent gave it back when the mechanism changed */
 		return;
 	}
 	if (queue->slice.asked_us || now_ns >= queue->slice.asked_ns + SLICE_RETRY_NS)
@@ -196,7 +216,24 @@ static void slice_give_back(struct gp_daemon *daemon, struct gp_queue_entry *que
 	gp_slice_wake(daemon, queue->slice.asked_ns + SLICE_RETRY_NS);
 }
 
-/* Between two counts: two must fit into a turn. */
+/* The queue still exists, but the backend does not find its channel group. The client's agent may reach it, so the
+ * client falls back to a mechanism of its agent. */
+static void slice_doubt(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
+{
+	struct gp_client *client = queue->client;
+
+	if (!gp_mechanism_has(client->device.mechanism, GP_NEEDS_GROUP))
+		queue->slice.doubt_ns = 0; /* the client has another mechanism by now */
+	if (!queue->slice.doubt_ns)
+		return;
+	if (now_ns >= queue->slice.doubt_ns) {
+		queue->slice.doubt_ns = now_ns + SLICE_RETRY_NS;
+		client->driver->ops->fall_back(client->driver->backend, &client->device, client->doubt_why);
+	}
+	gp_slice_wake(daemon, queue->slice.doubt_ns);
+}
+
+/* The time between two counts: two must fit into a turn. */
 static uint64_t slice_count_ns(const struct gp_daemon *daemon)
 {
 	uint64_t half_ns = daemon->config.param.turn_ns / 2;
@@ -217,8 +254,8 @@ static void slice_count(struct gp_daemon *daemon, struct gp_device_entry *device
 	int r;
 
 	if (switching->is_asked && now_ns >= switching->next_ns)
-		switching->is_asked = false; /* whatever became of it */
-	/* Another one has the turn, or the same one again. */
+		switching->is_asked = false; /* the answer is overdue */
+	/* Another queue has the turn, or the same queue has a new one. */
 	if (!switching->is_asked &&
 	    (gp_queue_of(daemon, switching->queue) != queue || switching->closes != queue->closes))
 		switching->next_ns = now_ns;
@@ -233,7 +270,7 @@ static void slice_count(struct gp_daemon *daemon, struct gp_device_entry *device
 	gp_slice_wake(daemon, switching->next_ns);
 }
 
-/* What the core has decided about it is said. */
+/* Logs that the core has made slices longer, or short again. */
 static void slice_say(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
 	struct gp_switch_info info;
@@ -274,7 +311,7 @@ void gp_slice_counted(struct gp_daemon *daemon, struct gp_client *client, const 
 	struct gp_switching *switching;
 
 	if (!queue || !queue->in_core)
-		return; /* it is counted no more when its time is up */
+		return; /* slice_count() gives this answer up when its time is over */
 	switching = &daemon->devices[queue->device].switching;
 	if (gp_queue_of(daemon, switching->queue) != queue)
 		return;
@@ -297,9 +334,15 @@ void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	if (!gp_timer_expire(daemon, &daemon->slice_timer, now_ns))
 		return;
-	for (uint32_t i = 0; i < daemon->device_count; i++)
-		if (daemon->devices[i].info.short_us)
-			slice_device_update(daemon, &daemon->devices[i], now_ns);
+	for (uint32_t i = 0; i < daemon->device_count; i++) {
+		struct gp_device_entry *device = &daemon->devices[i];
+
+		for (struct gp_queue_entry *q = device->driver->ops->group ? device->queues : NULL; q;
+		     q = q->device_next)
+			slice_doubt(daemon, q, now_ns);
+		if (device->info.short_us)
+			slice_device_update(daemon, device, now_ns);
+	}
 }
 
 bool gp_slice_are_back(const struct gp_daemon *daemon)

@@ -71,6 +71,18 @@ void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry 
 	*ret_processes = device->unmanaged_processes + device->process_count;
 }
 
+/* A GPU that was left to another daemon may be stopped for another reason as well: both are named. */
+static void status_stopped(const struct gp_device_entry *device, struct gp_text *text)
+{
+	const char *left = device->claim.is_left ? device->claim.why : "";
+	const char *other = device->claim.is_why ? "" : device->stopped_why;
+	char why[2 * GP_WHY_TEXT + 2];
+
+	snprintf(why, sizeof(why), "%s%s%s", other, *left && *other ? "; " : "", left);
+	gp_text_bool(text, "stopped", device->stopped);
+	gp_text_string(text, "stopped_why", device->stopped ? why : NULL);
+}
+
 static void status_device(struct gp_daemon *daemon, const struct gp_device_entry *device, struct gp_text *text)
 {
 	const struct gp_device_info *info = &device->info;
@@ -122,15 +134,14 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	gp_text_bool(text, "oversubscribed",
 		     (info->slot_count && slots > info->slot_count) ||
 			     (info->process_count_max && processes > info->process_count_max));
-	gp_text_bool(text, "stopped", device->stopped);
-	gp_text_string(text, "stopped_why", device->stopped ? device->stopped_why : NULL);
+	status_stopped(device, text);
 	gp_text_u64(text, "starvation_bound_ns", gp_sched_starvation_bound_ns(daemon->sched, device->core));
 	status_stats(daemon, device, text);
 	gp_text_close(text, '}');
 }
 
-/* app_us: what the application has, null if its agent did not say; now_us: what it has now, null if that is not known.
- */
+/* app_us: the application's own slice, null if its agent did not say; now_us: the present slice, null if it is not
+ * known. */
 static void status_slice(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, struct gp_text *text)
 {
 	struct gp_queue_info info = { .is_slice_known = !queue->slice.is_owed,
@@ -331,7 +342,7 @@ static bool status_is_enough(const struct gp_daemon *daemon, const struct gp_job
 	return job->text.size >= STATUS_PART_SIZE || gp_portion_is_over(daemon);
 }
 
-/* The queues of the client that was begun; one that has gone meanwhile has no more. */
+/* Writes the queues of the client that was begun. If the client has gone meanwhile, it has no more. */
 static void status_go_on_client(struct gp_daemon *daemon, struct gp_job *job)
 {
 	const struct gp_client *client = gp_client_find(daemon, job->tag);
@@ -366,8 +377,8 @@ static void status_next_client(struct gp_daemon *daemon, const struct gp_peer *p
 
 static void status_begin(struct gp_daemon *daemon, struct gp_job *job)
 {
-	job->now_ns = gp_now_ns(); /* one moment: when a client came can be told from the two durations */
-	gp_sched_set_time(daemon->sched, gp_daemon_now_ns(daemon)); /* a program that only runs causes no event */
+	job->now_ns = gp_now_ns(); /* one moment for all: a reader can tell from two durations when a client came */
+	gp_sched_set_time(daemon->sched, gp_daemon_now_ns(daemon)); /* programs that just run cause no event */
 	gp_text_open(&job->text, NULL, '{');
 	gp_text_u64(&job->text, "schema", 1);
 	status_daemon(daemon, job->now_ns, &job->text);

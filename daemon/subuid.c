@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges of uids that belong to a user: /etc/subuid. Debian gives every user 65,536 of them, and a program of his can
- * have any of them. Names are looked up in /etc/passwd alone: a directory server may be slow or down, and nobody here
- * waits for that. A name that is not there is still one user: the first of his ranges stands for him.
+ * Reads which ranges of uids belong to a user: /etc/subuid. Debian gives every user 65,536 uids, and a program of
+ * that user can have any of them. The daemon looks names up in /etc/passwd alone, because a directory server may be
+ * slow or down, and the daemon never waits for one. A name that is not there still stands for one user: the first of
+ * its ranges represents that user.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,10 +70,10 @@ static bool subuid_line(const char *line, const char *end, char *name, struct gp
 	return subuid_field(&line, end, name, SUBUID_NAME) && subuid_field(&line, end, first, sizeof(first)) &&
 	       subuid_field(&line, end, count, sizeof(count)) && line > end && subuid_number(first, &range->first) &&
 	       subuid_number(count, &range->count) && range->first >= GP_SUBUID_FIRST && range->count &&
-	       range->count <= UINT32_MAX - range->first; /* (uid_t)-1 is nobody's */
+	       range->count <= UINT32_MAX - range->first; /* (uid_t)-1 is no user */
 }
 
-/* A range and whose it is, in a text that stays. */
+/* A range and the name of its user, which points into the text of the file. */
 struct subuid_named {
 	const char *name;
 	size_t name_size;
@@ -98,7 +99,7 @@ static int subuid_compare_places(const void *a, const void *b)
 	return r ? r : (first->place > second->place) - (first->place < second->place);
 }
 
-/* One line of passwd(5): every range of that name has that uid. */
+/* Reads one line of passwd(5): every range of that name belongs to that uid. */
 static void subuid_resolve(const char *line, const char *end, const struct subuid_named *names,
 			   struct gp_subuid_range *ranges, uint32_t count)
 {
@@ -123,7 +124,8 @@ static void subuid_resolve(const char *line, const char *end, const struct subui
 	}
 }
 
-/* By numbers, then by passwd(5); who is in neither is the first of his own. */
+/* Finds the users of all ranges: by number, then by passwd(5). The first of its ranges represents a user who is in
+ * neither. */
 static void subuid_resolve_all(const char *passwd, size_t size, struct subuid_named *names,
 			       struct gp_subuid_range *ranges, uint32_t count)
 {
@@ -202,7 +204,7 @@ static void subuid_read(struct gp_subuid *subuid)
 	free(passwd);
 }
 
-/* Whether a file is another one than it was. One that is not there is all zeros. */
+/* Whether the file has changed since it was read. The stamp of a missing file is all zeros. */
 static bool subuid_has_changed(const char *path, struct subuid_stamp *stamp)
 {
 	struct subuid_stamp now;

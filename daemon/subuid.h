@@ -10,16 +10,16 @@
 
 #define GP_SUBUID_MAX      4096u      /* ranges; more are left out */
 #define GP_SUBUID_SIZE_MAX (4u << 20) /* bytes of a file; more are not read */
-#define GP_SUBUID_FIRST    65536u     /* ranges that begin below are no ranges: they are other people's uids */
+#define GP_SUBUID_FIRST    65536u     /* ranges that begin below do not count: they are other users' uids */
 
 struct gp_subuid_range {
 	uid_t first, count;
-	bool is_user; /* uid is the user's; otherwise it is the first of his ranges: nobody here knows his name */
+	bool is_user; /* uid is the user's; otherwise the first of the user's ranges: the name is not known here */
 	uid_t uid;
 };
 
-/* The ranges that are well-formed, of texts as in subuid(5) and passwd(5); whatever else is there is passed over.
- * Root's are nobody's: is_user is false. Returns how many; max at most. */
+/* Reads the well-formed ranges of texts as in subuid(5) and passwd(5), and skips everything else. Root's ranges belong
+ * to no user: is_user is false. Returns how many; max at most. */
 uint32_t gp_subuid_parse(const char *subuid, size_t subuid_size, const char *passwd, size_t passwd_size,
 			 struct gp_subuid_range *ranges, uint32_t max);
 
@@ -27,6 +27,6 @@ uint32_t gp_subuid_parse(const char *subuid, size_t subuid_size, const char *pas
 struct gp_subuid;
 struct gp_subuid *gp_subuid_create(const char *subuid_path, const char *passwd_path); /* NULL: no memory */
 void gp_subuid_destroy(struct gp_subuid *subuid);
-const struct gp_subuid_range *gp_subuid_find(struct gp_subuid *subuid, uid_t uid); /* NULL: in nobody's range */
+const struct gp_subuid_range *gp_subuid_find(struct gp_subuid *subuid, uid_t uid); /* NULL: in no range */
 
 #endif

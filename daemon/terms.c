@@ -46,14 +46,15 @@ void gp_terms_overlay(struct gp_terms *terms, const struct gp_terms *over)
 	gp_attr_overlay(&terms->forced, &over->forced);
 	if (over->ceiling >= 0)
 		terms->ceiling = over->ceiling;
-	/* Who gives a priority lets it be had, under a ceiling that somebody else set for a larger group. */
+	/* A rule or grant that gives a priority also allows it, under a lower ceiling that another one set for a larger
+	 * group. */
 	terms_lift(terms, &over->attr);
 	terms_lift(terms, &over->forced);
 	if (*over->tag)
 		memcpy(terms->tag, over->tag, sizeof(terms->tag));
 }
 
-/* A name with %c for the cgroup's. What does not fit is cut off in front: the end is what tells one from another. */
+/* Replaces %c by the cgroup's name. If the result is too long, its beginning is cut off: names differ at the end. */
 static void terms_expand(char *text, size_t size, const char *name)
 {
 	char whole[2 * GP_WIRE_NAME_SIZE];

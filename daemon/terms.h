@@ -18,7 +18,7 @@ struct gp_daemon;
 struct gp_terms {
 	struct gp_wire_attr attr;    /* valid fields: for a program that asks for nothing */
 	struct gp_wire_attr forced;  /* valid fields: whatever it asks for */
-	int32_t ceiling;             /* -1: nobody said one */
+	int32_t ceiling;             /* -1: none */
 	char tag[GP_WIRE_NAME_SIZE]; /* empty: none */
 };
 
@@ -30,11 +30,12 @@ struct gp_cgroup_rule {
 };
 
 void gp_attr_overlay(struct gp_wire_attr *attr, const struct gp_wire_attr *over); /* valid fields of over win */
-void gp_terms_init(struct gp_terms *terms);                                       /* nothing is said */
+void gp_terms_init(struct gp_terms *terms);                                       /* nothing is set */
 void gp_terms_overlay(struct gp_terms *terms, const struct gp_terms *over);       /* what over says wins */
 /* "priority low, ceiling low, gang %c, tag %c": -EINVAL and a sentence. */
 int gp_rule_parse(struct gp_cgroup_rule *rule, const char *pattern, const char *text, struct gp_error *error);
-/* Rules, the deepest last, and grants for cgroups, the same, then what was granted to the process. */
+/* Overlays the rules for the client's cgroups, the deepest last, then the grants for them in the same order, then what
+ * was granted to the process. */
 void gp_terms_find(const struct gp_daemon *daemon, const struct gp_client *client, struct gp_terms *ret_terms);
 
 #endif

@@ -81,7 +81,7 @@ static void text_json_put(void *context, const char *bytes, size_t size)
 	text_put(context, bytes, size);
 }
 
-/* Where it is now: texts move with what they are a part of. */
+/* Sets the context each time, because a text moves with the struct that holds it. */
 static struct gp_json_writer *text_json(struct gp_text *text)
 {
 	text->json.put = text_json_put;

@@ -35,7 +35,7 @@ void gp_timer_set(struct gp_daemon *daemon, struct gp_timer *timer, uint64_t at_
 	if (timer->at_ns == at_ns)
 		return;
 	if (!timer->at_ns) {
-		GP_ASSERT(timers->count < GP_TIMER_MAX); /* there are fewer nouns */
+		GP_ASSERT(timers->count < GP_TIMER_MAX); /* there are fewer timers */
 		timer->at_ns = at_ns;
 		timer_up(timers, timers->count++, timer);
 		return;
@@ -65,7 +65,7 @@ bool gp_timer_expire(struct gp_daemon *daemon, struct gp_timer *timer, uint64_t 
 	return true;
 }
 
-/* Each once: one that is set again in between is for the next time. */
+/* Runs each timer that is due once. A timer that is set again meanwhile runs the next time. */
 void gp_timers_run(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	struct gp_timer *due[GP_TIMER_MAX];

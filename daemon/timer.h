@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When the daemon wants to be woken: each noun has a timer, the loop has a heap of those that are set. */
+/* When the daemon wants to be woken: its files have timers, the loop has a heap of those that are set. */
 #ifndef GP_DAEMON_TIMER_H
 #define GP_DAEMON_TIMER_H
 
@@ -14,7 +14,8 @@ struct gp_daemon;
 struct gp_timer {
 	uint64_t at_ns; /* 0: not set */
 	uint32_t place; /* in the heap */
-	/* By gp_timers_run(), when its time has come and it is not set any more. NULL: its noun looks by itself. */
+	/* gp_timers_run() calls it when the time has come; the timer is off by then. NULL: its file checks it by
+	 * itself. */
 	void (*due)(struct gp_daemon *daemon, uint64_t now_ns);
 };
 
@@ -23,9 +24,9 @@ struct gp_timers {
 	uint32_t count;
 };
 
-void gp_timer_set(struct gp_daemon *daemon, struct gp_timer *timer, uint64_t at_ns);    /* 0: not any more */
+void gp_timer_set(struct gp_daemon *daemon, struct gp_timer *timer, uint64_t at_ns);    /* 0: off */
 void gp_timer_sooner(struct gp_daemon *daemon, struct gp_timer *timer, uint64_t at_ns); /* if that is earlier */
-/* True: its time has come, and it is not set any more. */
+/* True: its time has come, and the timer is off now. */
 bool gp_timer_expire(struct gp_daemon *daemon, struct gp_timer *timer, uint64_t now_ns);
 void gp_timers_run(struct gp_daemon *daemon, uint64_t now_ns);
 uint64_t gp_timers_next_ns(const struct gp_timers *timers); /* 0: none is set */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which processes are one program or one job, as far as the kernel's files tell: one that stands still while another
- * waits for it only wastes the GPU, so their queues are a gang.
- *   - A process that was forked and has not become another program since, and a worker of Python's multiprocessing, is
- *     its parent's: all that have the same first parent are one program.
- *   - Tasks of one Slurm step, ranks of one MPI or torch job, as their environment says when they start.
- *   - Processes that share GPU memory or events (share.c), and with them those that belong to either.
- * Programs that were started from one shell, script, session or service are not: nothing says that they wait for each
- * other. Nor are those of another user, or of another priority. What a process says of itself here moves its own
- * user's processes only.
+ * Finds processes that are one program or one job, as far as the kernel's files tell. If one of them is closed while
+ * another waits for it, that only wastes the GPU, so the daemon makes their queues a gang.
+ *
+ * - A process that was forked and has not executed another program since, and a worker of Python's multiprocessing,
+ *   belong to their parent: all that have the same first parent are one program.
+ * - Tasks of one Slurm step and ranks of one MPI or torch job belong together, as their environment says at the start.
+ * - Processes that share GPU memory or events (share.c) belong together, with all that belong to either.
+ *
+ * Programs that were started from one shell, script, session or service do not: nothing says that they wait for each
+ * other. Nor do those of another user, or of another priority. What a process says of itself here affects only
+ * processes of its own user.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -54,7 +56,7 @@ static bool together_is_users(pid_t pid, uid_t uid)
 	return !stat(path, &status) && status.st_uid == uid;
 }
 
-/* The first of those that are one program with it. */
+/* Finds the first process of the program that pid is part of. */
 static int together_first(struct gp_daemon *daemon, pid_t pid, uid_t uid, char *buffer,
 			  struct together_process *ret_first)
 {
@@ -91,7 +93,7 @@ static bool together_is_several(const char *count)
 	return count && isdigit((unsigned char)*count) && strtoul(count, NULL, 10) > 1;
 }
 
-/* A job's own name for itself; false: it is in none. */
+/* The name of the job that the environment names; false: there is none. */
 static bool together_job(const char *environment, size_t size, char *name, size_t name_size)
 {
 	const char *job = together_env(environment, size, "SLURM_JOB_ID"),
@@ -120,7 +122,7 @@ static bool together_is_peer(const struct gp_client *a, const struct gp_client *
 	return b && !b->dead && !b->is_unmanaged && b->owner == a->owner && b->uid == a->uid;
 }
 
-/* Others of its program may have been joined to somebody meanwhile. */
+/* Other processes of its program may share something with further processes by now: it belongs to these too. */
 static void together_follow(struct gp_daemon *daemon, struct gp_client *client)
 {
 	for (uint32_t i = 0; *client->origin && i < daemon->client_top; i++) {
@@ -225,7 +227,7 @@ void gp_together_join(struct gp_daemon *daemon, struct gp_client *client, struct
 			continue;
 		if (*from && !strcmp(mate->together, from))
 			memcpy(mate->together, other->together, sizeof(mate->together));
-		/* The gang's name is another, or it is one now: all of them are told. */
+		/* The gang is new or has a new name: with mates at 1, gp_together_update() applies it to all. */
 		if (!strcmp(mate->together, other->together))
 			mate->mates = 1;
 	}

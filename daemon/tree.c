@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the questions about trees of processes, and the threads that answer them: one for one user at most, so that a
- * user with many processes, or whose processes cannot be read, keeps nobody else waiting.
+ * Answers questions about trees of processes in threads, at most one thread for each user. So a user with many
+ * processes, or with processes that cannot be read, keeps no other user waiting.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,11 +13,12 @@
 
 #define TREE_THREADS 4u
 
-/* One question. The thread's from when it is given until it is collected; but for peer, which is the daemon's. */
+/* One question. It belongs to the thread from gp_worker_give() until the daemon collects it, except for peer, which is
+ * the daemon's. */
 struct tree_question {
 	struct gp_lane lane;
 	struct gp_tree tree;
-	struct gp_peer *peer; /* NULL: it has gone */
+	struct gp_peer *peer; /* NULL: the peer has gone */
 	pid_t pid;
 	const struct gp_backend_ops *ops[GP_BACKEND_MAX];
 	uint32_t op_count, client_count;
@@ -46,7 +47,7 @@ static void tree_look(struct tree_question *question, const struct gp_backend_op
 	}
 }
 
-/* Without memory: as if there was nothing to find. */
+/* Without memory the answer is that nothing was found. */
 static void tree_answer(void *context, struct gp_lane *lane, struct gp_worker_job *job)
 {
 	struct tree_question *question = (struct tree_question *)lane;
@@ -87,7 +88,7 @@ struct gp_tree *gp_tree_ask(struct gp_daemon *daemon, struct gp_peer *peer, pid_
 
 	if (!question)
 		return NULL;
-	question->lane.owner = peer->owner->id + 1; /* root's accounts are held to the same as everybody's */
+	question->lane.owner = peer->owner->id + 1; /* not 0: root has the same limits */
 	question->peer = peer;
 	question->pid = pid;
 	for (uint32_t i = 0; sees_drivers && i < daemon->driver_count; i++)
@@ -112,7 +113,7 @@ void gp_tree_drop(struct gp_tree *tree)
 	if (tree->is_answered)
 		free(question);
 	else
-		question->peer = NULL; /* freed when the thread has done with it */
+		question->peer = NULL; /* gp_trees_take() frees it */
 }
 
 void gp_trees_take(struct gp_daemon *daemon)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that use the GPU without an agent (static, setuid, not started by `gpreempt run`): found in the list that
- * the driver has, if it has one, which another thread reads (scan.c).
+ * Finds processes that use the GPU without an agent (static, setuid, not started by `gpreempt run`) in the driver's
+ * list of processes, if it has one. Another thread reads the list (scan.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,26 +9,27 @@
 #include "daemon/scan.h"
 #include "daemon/unmanaged.h"
 
-#define UNMANAGED_NEW_MAX                                                                           \
-	16u /* that are named after one scan: whose they are is asked for; others are with the next \
-	     */
+#define UNMANAGED_NEW_MAX  16u /* new processes taken from one scan, as their users must be found; more come later */
 #define UNMANAGED_FRESH_NS 20000000ull
-#define UNMANAGED_SHARE    50u /* of the time that it takes pass before the next one: it is a processor's time */
-#define UNMANAGED_LATE_NS  10000000000ull /* but not longer than this */
+#define UNMANAGED_SHARE    50u /* the next scan waits so many times as long as one takes: it uses a processor */
+#define UNMANAGED_LATE_NS  10000000000ull /* but it does not wait longer than this */
 #define UNMANAGED_HELLO_NS 2000000000ull  /* an agent says hello after its first queue; chosen, for a busy machine */
+#define UNMANAGED_KEEP_NS  60000000000ull /* a process without a queue is remembered so long; chosen */
 
 struct unmanaged_process {
 	pid_t pid;
 	uid_t uid;
+	uint64_t start;   /* as in struct gp_scan_process */
 	uint64_t account; /* gp_owner_account() */
 	char name[GP_WIRE_NAME_SIZE];
 	char origin[GP_WIRE_NAME_SIZE]; /* together.c; empty: nothing says that it belongs to others */
-	bool is_rank;                   /* that this is so of a scheduled client's was said */
+	bool is_rank;                   /* it belongs to a scheduled client's program; the journal says so */
 	uint32_t queue_count;
 	uint64_t devices;         /* bits */
-	struct gp_client *client; /* set aside with the others: [unmanaged] action = pause */
+	struct gp_client *client; /* as which it is scheduled: [unmanaged] action = pause */
 	bool seen;                /* in this scan */
-	uint64_t found_ns;        /* in the first one */
+	uint64_t found_ns;        /* when a scan first found it */
+	uint64_t seen_ns;         /* when a scan last found it */
 };
 
 struct gp_unmanaged_set {
@@ -46,7 +47,7 @@ static bool unmanaged_can_look(const struct gp_daemon *daemon)
 	return false;
 }
 
-/* Its queues, counted per device; those of an adopted process are handed on. */
+/* Counts the process's queues per device. If the process is adopted, passes them to adopt.c. */
 static void unmanaged_queues(struct gp_daemon *daemon, struct unmanaged_process *process,
 			     const struct gp_device_queue *queues, uint32_t queue_count)
 {
@@ -78,27 +79,30 @@ static bool unmanaged_is_client(const struct gp_daemon *daemon, pid_t pid)
 	return false;
 }
 
-/* NULL: too many are new at once. */
+/* NULL: the table is full, or too many processes are new at once. */
 static struct unmanaged_process *unmanaged_entry(struct gp_daemon *daemon, const struct gp_scan_process *found,
 						 uint32_t *new_count)
 {
 	struct gp_unmanaged_set *set = daemon->unmanaged;
 
 	for (uint32_t i = 0; i < set->count; i++)
-		if (set->processes[i].pid == found->pid)
+		if (set->processes[i].pid == found->pid && set->processes[i].start == found->start)
 			return &set->processes[i];
 	if (set->count == GP_SCAN_PROCESS_MAX || *new_count == UNMANAGED_NEW_MAX)
 		return NULL;
 	++*new_count;
-	set->processes[set->count] =
-		(struct unmanaged_process){ .pid = found->pid, .uid = found->uid, .found_ns = gp_now_ns() };
+	set->processes[set->count] = (struct unmanaged_process){ .pid = found->pid,
+								 .uid = found->uid,
+								 .start = found->start,
+								 .found_ns = gp_now_ns() };
 	memcpy(set->processes[set->count].name, found->name, sizeof(found->name));
 	set->processes[set->count].account = gp_process_account(daemon, found->uid, found->pid);
 	gp_together_origin(daemon, found->pid, found->uid, set->processes[set->count].origin);
 	return &set->processes[set->count++];
 }
 
-/* Its peers are put aside and resumed together, without it: as long as they are away its kernels spin. */
+/* The core closes and opens the clients of its program together, without this process: while they are closed, its
+ * kernels spin. */
 static void unmanaged_rank(struct gp_daemon *daemon, struct unmanaged_process *process)
 {
 	const struct gp_client *peer =
@@ -113,8 +117,8 @@ static void unmanaged_rank(struct gp_daemon *daemon, struct unmanaged_process *p
 	process->is_rank = peer;
 }
 
-/* Reading the driver's list takes a while, and longer the more somebody has put there: who asks all the time does not
- * get it read all the time. */
+/* Reading the driver's list takes longer the more processes and queues it has. So the daemon does not read it all the
+ * time for a user who asks all the time. */
 static uint64_t unmanaged_next_ns(const struct gp_daemon *daemon)
 {
 	uint64_t rest_ns = daemon->scan.took_ns * UNMANAGED_SHARE;
@@ -123,7 +127,7 @@ static uint64_t unmanaged_next_ns(const struct gp_daemon *daemon)
 	return daemon->scan.at_ns + (rest_ns < UNMANAGED_LATE_NS ? rest_ns : UNMANAGED_LATE_NS);
 }
 
-/* Its agent may be about to say hello: then it is looked for once more. */
+/* Whether the process surely has no agent. If its agent may be about to send HELLO, the daemon scans once more. */
 static bool unmanaged_is_certain(struct gp_daemon *daemon, const struct unmanaged_process *process)
 {
 	uint64_t certain_ns = process->found_ns + UNMANAGED_HELLO_NS, next_ns = unmanaged_next_ns(daemon);
@@ -134,7 +138,8 @@ static bool unmanaged_is_certain(struct gp_daemon *daemon, const struct unmanage
 	return false;
 }
 
-/* It has queues on a GPU that this daemon schedules. What runs elsewhere has an agent of another daemon, perhaps. */
+/* Whether the process has queues on a GPU that this daemon schedules. On other GPUs it may be a client of another
+ * daemon. */
 static bool unmanaged_is_here(const struct gp_daemon *daemon, const struct unmanaged_process *process)
 {
 	for (uint32_t i = 0; i < daemon->device_count; i++)
@@ -148,6 +153,7 @@ static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *
 			      uint32_t queue_count)
 {
 	process->seen = true;
+	process->seen_ns = gp_now_ns();
 	if (process->client)
 		gp_adopt_begin(process->client);
 	unmanaged_queues(daemon, process, queues, queue_count);
@@ -155,12 +161,14 @@ static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *
 		gp_adopt_end(daemon, process->client);
 	if (!unmanaged_is_here(daemon, process) || !unmanaged_is_certain(daemon, process))
 		return;
-	if (!process->client && process->queue_count && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
+	if (!process->client && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
 		process->client = gp_adopt(daemon, driver, process->pid, process->uid, process->name);
 	unmanaged_rank(daemon, process);
 }
 
-/* Those that were not found this time, and those that hold no queue: the daemon itself, rocminfo. */
+/* A process without a queue now (scan.c leaves it out) is no client. But the daemon remembers it: the process may
+ * create queues that are gone at most scans, and its time to send HELLO must not begin anew. Half of the places are for
+ * processes with queues. */
 static void unmanaged_forget(struct gp_daemon *daemon)
 {
 	struct gp_unmanaged_set *set = daemon->unmanaged;
@@ -168,12 +176,15 @@ static void unmanaged_forget(struct gp_daemon *daemon)
 
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct unmanaged_process *process = &set->processes[i];
-		bool keep = process->seen && process->queue_count;
+		bool keep = process->seen ||
+			    (kept < GP_SCAN_PROCESS_MAX / 2 && gp_now_ns() - process->seen_ns < UNMANAGED_KEEP_NS);
 
-		if ((!keep || daemon->config.unmanaged != GP_UNMANAGED_PAUSE) && process->client) {
+		if ((!process->seen || daemon->config.unmanaged != GP_UNMANAGED_PAUSE) && process->client) {
 			gp_client_remove(daemon, process->client);
 			process->client = NULL;
 		}
+		if (!process->seen)
+			process->queue_count = 0;
 		process->seen = false;
 		if (keep)
 			set->processes[kept++] = *process;
@@ -181,7 +192,7 @@ static void unmanaged_forget(struct gp_daemon *daemon)
 	set->count = kept;
 }
 
-/* What was read is compared with what is known. */
+/* Updates what is known by what the thread has read. */
 static void unmanaged_merge(struct gp_daemon *daemon, const struct gp_scan_result *result)
 {
 	uint32_t new_count = 0;
@@ -262,8 +273,8 @@ void gp_unmanaged_refresh(struct gp_daemon *daemon)
 		unmanaged_begin(daemon);
 }
 
-/* A queue of ours came: how many slots are left for it? Others that come later are seen with the next one, or when
- * somebody asks; looking all the time would wake an idle node. */
+/* A client got a queue: the daemon wants to know how many slots are left for it. It finds unmanaged processes that come
+ * later with the next queue, or when a user asks: scanning all the time would wake an idle node. */
 void gp_unmanaged_want(struct gp_daemon *daemon)
 {
 	uint64_t at_ns = unmanaged_next_ns(daemon);
@@ -281,7 +292,7 @@ void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns)
 	}
 	if (now_ns < daemon->scan.timer.at_ns || (!regular && !daemon->scan.timer.at_ns))
 		return;
-	/* While one is under way the next waits for its end. */
+	/* While a scan is under way the next one waits for its end. */
 	if (unmanaged_begin(daemon))
 		gp_timer_set(daemon, &daemon->scan.timer, regular ? now_ns + daemon->config.scan_ns : 0);
 	else
@@ -295,6 +306,8 @@ void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, st
 		const struct unmanaged_process *process = &daemon->unmanaged->processes[i];
 		bool hidden = peer && (peer->uid != process->uid || peer->account != process->account);
 
+		if (!process->queue_count)
+			continue;
 		gp_text_open(text, NULL, '{');
 		if (hidden) {
 			gp_text_bool(text, "hidden", true);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes that use the GPU without an agent: listed, counted against slots and processes, paused if root wants it. */
+/* Processes that use the GPU without an agent: the daemon lists them, counts them against slots and processes, and
+ * pauses them if root wants it. */
 #ifndef GP_DAEMON_UNMANAGED_H
 #define GP_DAEMON_UNMANAGED_H
 
 #include "daemon/daemon.h"
 
 void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns); /* looks when it is time */
-void gp_unmanaged_want(struct gp_daemon *daemon);                 /* soon: a queue of ours came */
-void gp_unmanaged_refresh(struct gp_daemon *daemon);              /* looks now, unless that was done just now */
+void gp_unmanaged_want(struct gp_daemon *daemon);                 /* looks soon: a client got a queue */
+void gp_unmanaged_refresh(struct gp_daemon *daemon);              /* looks now, unless it has just looked */
 void gp_unmanaged_take(struct gp_daemon *daemon);                 /* what another thread has read */
 bool gp_unmanaged_is_read(struct gp_daemon *daemon);              /* another thread looks now */
 void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text); /* NULL: all */

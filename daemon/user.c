@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of users, for the status. A name may have to come from a directory server, which may be slow or down: nobody
- * here waits for that. Names in /etc/passwd are there at once; others are asked for by a thread, and the number stands
- * for the name until it has come.
+ * Finds the names of users for the status. A name may have to come from a directory server, which may be slow or
+ * down, and the daemon never waits for one. Names in /etc/passwd are there at once; a thread asks for the others,
+ * and the status shows the number until the name has come.
  */
 #include <pwd.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "lib/worker.h"
 
 #define USER_FILE    "/etc/passwd"
-#define USER_MAX     256u           /* that are remembered */
-#define USER_KEEP_NS 60000000000ull /* then it is looked up again */
+#define USER_MAX     256u           /* names that are kept */
+#define USER_KEEP_NS 60000000000ull /* then the daemon looks a name up again */
 #define USER_SIZE    64u
 #define USER_LINE    4096u
 
@@ -30,7 +30,7 @@ struct gp_users {
 	struct user_name names[USER_MAX];
 };
 
-/* Asked of the directory. */
+/* A name that the thread asks the directory server for. */
 struct user_question {
 	struct gp_lane lane;
 	uid_t uid;
@@ -116,7 +116,7 @@ static void user_answers(struct gp_users *users)
 
 	for (lane = gp_worker_collect(users->worker); lane; lane = next) {
 		const struct user_question *question = (struct user_question *)lane;
-		struct user_name *user = user_find(users, question->uid); /* its place may be another's by now */
+		struct user_name *user = user_find(users, question->uid); /* another uid may have its place by now */
 
 		next = lane->next;
 		users->question_count--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The backends there are. A new one is a line here. */
+/* The list of backends. A new backend is a line here. */
 #include <stddef.h>
 #include <string.h>
 #include "device/device.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a backend found, one line each. */
+/* A backend's findings, one line each. */
 #include <stdarg.h>
 #include <stdio.h>
 #include "device/device.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counters of queues, read from memory of the application that may have gone. AQL counts packets, SDMA bytes, PM4
- * dwords. A packet that is reserved but not yet written (its type is INVALID) is no work; a barrier whose signals are
- * not there yet is work that cannot run.
+ * The counters of queues, read from the application's memory, which may have gone. AQL counts packets, SDMA bytes, PM4
+ * dwords. A packet that is reserved but not yet written (its type is INVALID) does not count as work; a barrier packet
+ * whose signals are not satisfied is work that cannot run.
  */
 #include <string.h>
 #include "agent/kfd/kfd.h"
@@ -27,7 +27,7 @@ static bool counters_signal(uint64_t handle, int64_t *ret_value)
 	return range.ok;
 }
 
-/* A signal that cannot be read is taken for satisfied: the queue counts as runnable. */
+/* A signal that cannot be read counts as satisfied: the queue counts as runnable. */
 static bool counters_barrier_waits(const uint8_t packet[64], bool all)
 {
 	bool waits = false;
@@ -96,8 +96,8 @@ static void counters_aql_head(struct gp_slot *slot)
 		return;
 	head = gp_kfd_packet_head(packet);
 	slot->blocked = head == GP_KFD_HEAD_WAITS;
-	/* A packet processor may mark a packet invalid as soon as it has taken it: what was valid before at this place
-	 * runs. */
+	/* The packet processor may mark a packet invalid as soon as it has taken it: a packet at this place that was
+	 * valid at an earlier sample runs. */
 	if (head != GP_KFD_HEAD_INVALID)
 		slot->valid_head = slot->completed + 1u;
 	else if (slot->valid_head != slot->completed + 1u)
@@ -115,7 +115,7 @@ static void counters_apply(struct gp_slot *slot, uint64_t write, uint64_t read)
 		read = dwords ? write - ((write - (uint32_t)read) & (dwords - 1u)) : write;
 		break;
 	case GP_QUEUE_AQL:
-		/* The producer wrote between our two reads: never more completed than written. */
+		/* The producer may have written between the two reads: completed must not exceed written. */
 		write = write < read ? read : write;
 		break;
 	case GP_QUEUE_GROUP: /* another driver's */
@@ -132,7 +132,7 @@ void gp_kfd_sample(struct gp_slot *const *slots, uint32_t count)
 	static struct gp_sys_range ranges[2u * GP_WIRE_QUEUE_MAX];
 	static uint64_t values[2u * GP_WIRE_QUEUE_MAX];
 
-	/* Read before write: what completes in between makes the queue look busier, not idle too early. */
+	/* The read pointer first: packets that complete in between make the queue look busier, never idle too early. */
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t read_size = slots[i]->format == GP_QUEUE_PM4 ? 4u : 8u;
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Open files of the driver. Queues belong to the file they were created on; an application may use several, and may
- * duplicate or close its descriptors at any time, so the agent keeps one of its own for each file that has queues.
+ * Open files of the driver. A queue belongs to the file it was created on. An application may use several files, and
+ * may duplicate or close its descriptors at any time, so the agent keeps a duplicate of its own for each file that has
+ * queues. But KFD keeps one set of queues per process: if the program has no descriptor to spare, the agent uses
+ * another file.
  */
 #include <fcntl.h>
 #include "agent/fds.h"
@@ -14,9 +16,10 @@ _Static_assert(GP_FD_FILE_MAX == sizeof(gp_kfd.queue_counts) / sizeof(gp_kfd.que
 
 static bool file_is_same(int fd, int own)
 {
-	long pid = gp_sys(SYS_getpid, 0), r = gp_sys(SYS_kcmp, pid, pid, FILE_KCMP_FILE, fd, own);
+	long self = gp_sys_self(), r = gp_sys(SYS_kcmp, self, self, FILE_KCMP_FILE, fd, own);
 
-	/* Where the kernel does not say, they are taken for one: KFD keeps one set of queues per process anyway. */
+	/* If the kernel does not answer, they count as the same file: KFD keeps one set of queues per process anyway.
+	 */
 	return r <= 0;
 }
 
@@ -32,6 +35,8 @@ uint32_t gp_kfd_file_add(int fd)
 {
 	uint32_t file = gp_kfd_file_find(fd);
 
+	if (file == GP_KFD_NONE && !gp_fds_are_enough())
+		file = 0;
 	for (uint32_t i = 0; i < GP_FD_FILE_MAX && file == GP_KFD_NONE; i++)
 		if (gp_fd(GP_FD_FILE + i) < 0 && !gp_kfd.queue_counts[i]) {
 			long own = gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
@@ -39,7 +44,6 @@ uint32_t gp_kfd_file_add(int fd)
 			if (own < 0 || gp_fd_take(GP_FD_FILE + i, (int)own) < 0)
 				return GP_KFD_NONE;
 			file = i;
-			gp_kfd.queue_counts[i] = 0;
 		}
 	if (file != GP_KFD_NONE)
 		gp_kfd.queue_counts[file]++;
@@ -53,7 +57,7 @@ void gp_kfd_file_release(uint32_t file)
 	gp_kfd.queue_counts[file]--;
 	for (uint32_t i = 0; i < GP_FD_FILE_MAX; i++)
 		rest += gp_kfd.queue_counts[i];
-	/* With the last descriptor goes the means to stop being debugger, and RUNTIME_DISABLE would wait for us. */
+	/* Without a descriptor the agent could not stop being debugger, and RUNTIME_DISABLE would wait for it. */
 	if (!rest)
 		gp_kfd_self_release();
 	if (!gp_kfd.queue_counts[file])
@@ -65,9 +69,14 @@ int gp_kfd_file_fd(uint32_t file)
 	int fd = gp_fd_verified(GP_FD_FILE + file);
 	long own;
 
+	for (uint32_t i = 0; i < GP_FD_FILE_MAX && fd < 0; i++)
+		fd = gp_fd_verified(GP_FD_FILE + i);
 	if (fd >= 0)
 		return fd;
-	/* Closed behind our back: any open file of the process reaches its queues, and gates must be opened. */
+	/* The agent could spare no descriptor, or the application has closed the agent's: if gates must be opened, the
+	 * agent takes one, however few are left. */
+	if (!gp_gate_closed_count() && !gp_kfd.debugging && !gp_fds_are_enough())
+		return -1;
 	own = gp_sys(SYS_openat, AT_FDCWD, (long)"/dev/kfd", O_RDWR | O_CLOEXEC);
 	return own < 0 || gp_fd_take(GP_FD_FILE + file, (int)own) < 0 ? -1 : gp_fd(GP_FD_FILE + file);
 }

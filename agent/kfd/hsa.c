@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime's API table: doorbells, waits and copies as they pass. ROCr hands the table to OnLoad(); its layout is
- * described here by slots, chosen by each table's own major version and bounded by its minor one, which is its size in
- * bytes.
+ * The runtime's API table: the agent hooks doorbells, waits and copies. ROCr hands the table to OnLoad(). This file
+ * describes its layout by slots, chosen by each table's own major version and bounded by its minor version, which is
+ * its size in bytes.
  *
  * Slots (0 is the first after the 16 bytes of version), compared with hsa_api_trace.h of ROCr 5.0 to 6.2 and in
  * test/unit and test/e2e with Debian's: core major 1 and 2 alike: store_relaxed 41, store_screlease 42, wait_relaxed
  * 43, wait_scacquire 44, queue_create 7, agent_get_info 6, system_get_info 2. AMD extension: async_copy 15 in all;
  * async_copy_on_engine came as 16 in ROCr 5.6, in the middle of major 1: the size tells (51 entries before, 55 since).
- * An unknown major: nothing is hooked, and the log says so.
+ * With an unknown major the agent hooks nothing, and its log says so.
  */
 #include <errno.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static struct {
 	struct gp_hsa_table *core, *ext;
 } hsa_real;
 
-/* Whether the runtime's own store is to be made. */
+/* Returns whether the caller makes the runtime's own store. */
 static inline bool hsa_doorbell(uint64_t handle, int64_t value)
 {
 	const struct hsa_signal *signal = (const struct hsa_signal *)handle;
@@ -95,8 +95,9 @@ static int64_t hsa_wait_acquire(uint64_t signal, uint32_t condition, int64_t val
 	return r;
 }
 
-/* A queue that the application makes may be rung by kernels, which read the address of its doorbell and cannot write to
- * a page of ours: it is never watched (trap.c). The runtime's own queues do not pass here. */
+/* Kernels may ring a queue that the application creates: they read the address of its doorbell and cannot write to a
+ * page of the agent's. So the agent never watches it (trap.c). The runtime creates its own queues without this
+ * function. */
 static uint32_t hsa_queue_create(uint64_t agent, uint32_t size, uint32_t type, void *callback, void *data,
 				 uint32_t private_size, uint32_t group_size, void **ret_queue)
 {
@@ -165,7 +166,7 @@ bool gp_hsa_layout(uint32_t core_major, uint32_t core_minor, uint32_t ext_major,
 	return true;
 }
 
-/* Puts ours into a slot and keeps what was there. Loaded twice (a second hsa_init), it is already there. */
+/* Puts the agent's function into a slot and keeps the old one. After a second hsa_init the agent's is already there. */
 static void hsa_hook(struct gp_hsa_table *table, uint32_t slot, void *ours, void *keep)
 {
 	void *now;
@@ -218,8 +219,8 @@ GP_EXPORT bool OnLoad(struct gp_hsa_root *root, uint64_t version, uint64_t faile
 GP_EXPORT void OnUnload(void);
 GP_EXPORT extern const uint32_t HSA_AMD_TOOL_PRIORITY;
 
-/* ROCr 6 loads preloaded libraries that have this; a low number comes early, so that profilers wrap us and not we them.
- */
+/* ROCr 6 loads preloaded libraries that export this. A low number loads early, so that profilers wrap the agent and not
+ * the agent them. */
 const uint32_t HSA_AMD_TOOL_PRIORITY = 10;
 
 bool OnLoad(struct gp_hsa_root *root, uint64_t version, uint64_t failed_count, const char *const *failed)
@@ -255,7 +256,7 @@ void OnUnload(void)
 {
 	if (!hsa_real.core)
 		return;
-	/* Nothing may stay behind in our hands: the runtime is about to destroy its queues. */
+	/* The agent must hold nothing any more: the runtime is about to destroy its queues. */
 	gp_agent_lock();
 	gp_gates_open(GP_LOST_RUNTIME);
 	gp_kfd_trap_off();

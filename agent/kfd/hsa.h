@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The runtime's API tables, described without its headers (they are C++, and of one version). */
+/* The runtime's API tables, described without its headers, which are C++ and describe one version only. */
 #ifndef GP_AGENT_KFD_HSA_H
 #define GP_AGENT_KFD_HSA_H
 
@@ -30,7 +30,7 @@ struct gp_hsa_layout {
 		copy_on;
 };
 
-/* False: a version nobody has looked at; nothing may be hooked. */
+/* False: the layout of this version is unknown; the agent must hook nothing. */
 bool gp_hsa_layout(uint32_t core_major, uint32_t core_minor, uint32_t ext_major, uint32_t ext_minor,
 		   struct gp_hsa_layout *ret_layout);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ioctl() between the application and /dev/kfd. What concerns queues is looked at; everything else passes at the cost
- * of one comparison. The application sees the results and the errno it would have seen.
+ * ioctl() between the application and /dev/kfd. The agent looks at calls that concern queues; all others pass at the
+ * cost of one comparison. The application sees the results and the errno it would have seen without the agent.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "agent/sys.h"
 
 #define IOCTL_NORMAL_PRIORITY 7u
-#define IOCTL_RUNTIME_WAIT_MS 100u  /* docs/protocol.md: what RUNTIME_DISABLE waits at most for the daemon */
+#define IOCTL_RUNTIME_WAIT_MS 100u  /* docs/protocol.md: how long RUNTIME_DISABLE waits at most for the daemon */
 #define IOCTL_SIZE_MAX        256u  /* of a request's structure; the largest today has 96 */
 #define IOCTL_QUEUE_MAX       1024u /* ids of a process: KFD's bitmap */
 
@@ -65,7 +65,7 @@ const struct gp_driver gp_kfd_driver = {
 	.noticed = gp_kfd_trap_sprung,
 };
 
-/* Lock held. Whether fd speaks KFD 1; asked once, because other drivers use the letter K too. */
+/* Lock held. Whether fd is KFD with major version 1; asked once. Other drivers use the letter K too. */
 static bool ioctl_is_kfd(int fd)
 {
 	struct kfd_ioctl_get_version_args version = { 0 };
@@ -80,7 +80,7 @@ static bool ioctl_is_kfd(int fd)
 	return true;
 }
 
-/* Lock held. The driver lets a process be debugged only if this came before its first queue. */
+/* Lock held. The driver allows a process to be debugged only if this call came before its first queue. */
 static void ioctl_runtime_enable(int fd)
 {
 	struct gp_kfd_runtime_enable args = { .mode_mask = GP_KFD_RUNTIME_MODE_ENABLE };
@@ -101,7 +101,7 @@ static enum gp_queue_format ioctl_format(uint32_t type)
 	return type == KFD_IOC_QUEUE_TYPE_COMPUTE ? GP_QUEUE_PM4 : GP_QUEUE_SDMA;
 }
 
-/* Lock held. A queue that cannot be kept track of is left alone: nobody gates it. */
+/* Lock held. The agent leaves a queue alone that it cannot keep track of: its gate stays open. */
 static void ioctl_add(int fd, const struct kfd_ioctl_create_queue_args *args, uint32_t hw_priority)
 {
 	bool aql = args->queue_type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
@@ -113,7 +113,7 @@ static void ioctl_add(int fd, const struct kfd_ioctl_create_queue_args *args, ui
 	file = gp_kfd_file_add(fd);
 	if (file == GP_KFD_NONE)
 		return;
-	/* An AQL queue's address in the runtime: amd_queue_t has its read index at 128. */
+	/* The key is an AQL queue's address in the runtime: amd_queue_t has its read index at 128. */
 	slot = gp_slot_add(aql && args->read_pointer_address > 128u ? args->read_pointer_address - 128u : 0);
 	if (!slot) {
 		gp_kfd_file_release(file);
@@ -161,9 +161,9 @@ static int ioctl_create(int fd, unsigned long request, struct kfd_ioctl_create_q
 	return r;
 }
 
-/* The runtime's change and our gate, as one call: ring, size and share are the runtime's, the gate is ours, the
- * hardware's priority stays normal. One that would change nothing but that priority is not made: it would stop the
- * whole device. What the application handed in is only read: it may be constant. */
+/* The runtime's change and the agent's gate, in one call: ring, size and share as the runtime wants them, the gate as
+ * the agent has it, the hardware's priority normal. The agent skips a call that would change nothing but that priority:
+ * it would stop the whole device. It only reads the application's structure, which may be constant. */
 static int ioctl_update(int fd, unsigned long request, struct kfd_ioctl_update_queue_args *args)
 {
 	_Alignas(8) uint8_t copy[IOCTL_SIZE_MAX];
@@ -200,7 +200,7 @@ static int ioctl_update(int fd, unsigned long request, struct kfd_ioctl_update_q
 
 void gp_kfd_slot_leave(struct gp_slot *slot)
 {
-	/* The driver waits with the destruction of a suspended queue until it is resumed. */
+	/* The driver destroys a suspended queue only after it is resumed. */
 	gp_gate_open_slot(slot);
 	gp_kfd_trap(slot, false);
 	slot->dying = true;
@@ -225,7 +225,7 @@ void gp_kfd_slot_left(struct gp_slot *slot, bool gone)
 			gp_kfd_file_release(file);
 		return;
 	}
-	/* It is still there: a new one to the daemon. */
+	/* The queue still exists: announce it to the daemon as a new one. */
 	slot->generation++;
 	gp_page_slot_init(slot);
 	gp_link_flush();
@@ -253,7 +253,7 @@ static int ioctl_destroy(int fd, unsigned long request, struct kfd_ioctl_destroy
 	return r;
 }
 
-/* The application's runtime comes to the driver's debugging interface: it goes first. */
+/* The application's runtime wants RUNTIME_ENABLE for itself: the agent gives its own back first. */
 static int ioctl_runtime_on(int fd, unsigned long request, void *arg)
 {
 	struct gp_wire_runtime message = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME, sizeof(message), 0 },
@@ -265,7 +265,7 @@ static int ioctl_runtime_on(int fd, unsigned long request, void *arg)
 	gp_agent_lock();
 	if (gp_kfd.runtime == GP_KFD_RUNTIME_OURS) {
 		if (gp_slot_limit()) {
-			/* What the driver says when queues exist. */
+			/* The driver's answer when queues exist. */
 			gp_agent_unlock();
 			errno = EEXIST;
 			return -1;
@@ -286,7 +286,8 @@ static int ioctl_runtime_on(int fd, unsigned long request, void *arg)
 	return r;
 }
 
-/* The daemon as debugger must let go, or the call would wait for it. The socket is read by the thread meanwhile. */
+/* If the daemon is debugger, it must end that role first, or the call would wait for it. The agent's thread reads the
+ * daemon's answer from the socket meanwhile. */
 static void ioctl_runtime_wait(void)
 {
 	struct timespec pause = { 0, 1000000 };
@@ -332,8 +333,8 @@ static int ioctl_runtime(int fd, unsigned long request, struct gp_kfd_runtime_en
 							      ioctl_runtime_off(fd, request, args);
 }
 
-/* The application becomes debugger of itself (ROCr 6.4 does, to write a core file of a queue that failed): the place is
- * its own until it gives it back. */
+/* The application becomes debugger of itself (ROCr 6.4 does, to write a core file of a queue that failed): the
+ * debugger's place is the application's until it gives it back. */
 static int ioctl_trap(int fd, unsigned long request, struct gp_kfd_dbg_trap *args)
 {
 	uint32_t op = args->op;
@@ -352,7 +353,7 @@ static int ioctl_trap(int fd, unsigned long request, struct gp_kfd_dbg_trap *arg
 	if (ourselves && (op == GP_KFD_DBG_ENABLE ? r < 0 : op == GP_KFD_DBG_DISABLE && r >= 0)) {
 		gp_agent_lock();
 		gp_kfd.foreign = false;
-		/* Who debugged has looked at the queues, or not: they are looked at again. */
+		/* The application may or may not have cleared EC_QUEUE_NEW: the agent clears it again. */
 		for (uint32_t i = 0; i < gp_slot_limit(); i++)
 			gp_slots[i].unacknowledged = true;
 		gp_agent_unlock();
@@ -378,7 +379,8 @@ static int ioctl_gws(int fd, unsigned long request, struct kfd_ioctl_alloc_queue
 	return r;
 }
 
-/* Memory that is handed to another process, or comes from one: who wait for each other belong together. */
+/* Memory that the program exports to another process or imports from one: processes that wait for each other belong
+ * together. */
 static int ioctl_share(int fd, unsigned long request, const void *arg)
 {
 	const struct kfd_ioctl_alloc_memory_of_gpu_args *memory = arg;
@@ -388,7 +390,7 @@ static int ioctl_share(int fd, unsigned long request, const void *arg)
 
 	if (_IOC_NR(request) == _IOC_NR(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU) &&
 	    memory->flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR)
-		address = memory->mmap_offset; /* the program's own pages: where they are */
+		address = memory->mmap_offset; /* the address of the program's own pages */
 	r = gp_next_ioctl(fd, request, (void *)(uintptr_t)arg);
 	if (r < 0 || (_IOC_NR(request) == _IOC_NR(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU) && !address))
 		return r;
@@ -413,7 +415,7 @@ static int ioctl_share(int fd, unsigned long request, const void *arg)
 	return r;
 }
 
-/* The least a request's structure must have for us to look into it; 0: not one of those that concern us. */
+/* The least size of a request's structure that the agent looks into; 0: a request that it does not look at. */
 static uint32_t ioctl_size_of(uint32_t number)
 {
 	switch (number) {
@@ -436,7 +438,7 @@ bool gp_kfd_is_readable(const void *arg, uint32_t size)
 {
 	uint8_t copy[IOCTL_SIZE_MAX];
 	struct iovec local = { copy, size }, remote = { (void *)(uintptr_t)arg, size };
-	long r = gp_sys(SYS_process_vm_readv, gp_sys(SYS_getpid, 0), (long)&local, 1, (long)&remote, 1, 0);
+	long r = gp_sys(SYS_process_vm_readv, gp_sys_self(), (long)&local, 1, (long)&remote, 1, 0);
 
 	return r == (long)size || (r < 0 && r != -EFAULT);
 }
@@ -463,7 +465,7 @@ bool gp_kfd_begin(void)
 		gp_kfd = (struct gp_kfd){ .epoch = gp_agent.epoch };
 		gp_kfd_trap_forget();
 	}
-	/* A process whose queues are another driver's is managed by that one alone. */
+	/* If the process's queues are another driver's, only that driver's code manages them. */
 	other = gp_agent.driver && gp_agent.driver != &gp_kfd_driver;
 	gp_agent_unlock();
 	return !other;

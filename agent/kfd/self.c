@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mechanism self: the agent as debugger of its own process. A set of queues is suspended in one call, one stop of each
- * device. The place of the debugger is taken at the first order and given back when the mechanism changes, at
- * RUNTIME_DISABLE (which would wait for us), when the application wants it itself, and at exit.
+ * Mechanism self: the agent as debugger of its own process. One call suspends a set of queues, with one stop of each
+ * device. The agent takes the debugger's place at the first order. It gives it back when the mechanism changes, at
+ * RUNTIME_DISABLE (which would wait for it), when the application wants the place itself, and at exit.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,9 @@ static int self_trap(struct gp_kfd_dbg_trap *args)
 {
 	int fd = gp_kfd_file_any();
 
-	args->pid = (uint32_t)gp_agent.pid;
+	/* The driver finds the process by the memory of the named thread, and the first thread, whose id is the
+	 * process's, may have ended. */
+	args->pid = (uint32_t)gp_sys_self();
 	return fd < 0 ? -ENODEV : gp_next_own_ioctl(fd, GP_KFD_IOC_DBG_TRAP, args);
 }
 
@@ -34,19 +36,19 @@ static int self_enable(void)
 	if (gp_kfd.foreign || gp_kfd.self_failed ||
 	    (gp_kfd.runtime != GP_KFD_RUNTIME_OURS && gp_kfd.runtime != GP_KFD_RUNTIME_THEIRS))
 		return -EPERM;
-	/* The driver writes to it: it must not be the application's by now. */
+	/* The driver writes to this descriptor: its number must still be the agent's. */
 	fd = gp_fd_verified(GP_FD_DEBUG_IN);
 	args.enable.dbg_fd = (uint32_t)fd;
 	r = fd < 0 ? -EBADF : self_trap(&args);
 	gp_log1("self: debugger of ourselves, result", r);
-	/* EALREADY: somebody else's place (a real debugger, or the daemon). It may become free again. */
+	/* EALREADY: another process has the place (a real debugger, or the daemon). It may become free again. */
 	if (r < 0 && r != -EALREADY)
 		gp_kfd.self_failed = true;
 	gp_kfd.debugging = r >= 0;
 	return r < 0 ? r : 0;
 }
 
-/* A queue nobody has looked at since its creation cannot be suspended. Looking at all of them clears that. */
+/* The driver does not suspend a new queue until its EC_QUEUE_NEW is cleared. A snapshot clears it for all queues. */
 static int self_acknowledge(struct gp_slot *const *slots, uint32_t count)
 {
 	static struct gp_kfd_queue_snapshot entries[GP_WIRE_QUEUE_MAX];
@@ -113,7 +115,7 @@ void gp_kfd_self_release(void)
 
 	if (!gp_kfd.debugging)
 		return;
-	/* It resumes whatever is still suspended. */
+	/* This call resumes every queue that is still suspended. */
 	gp_log1("self: no longer debugger, result", self_trap(&args));
 	gp_kfd.debugging = false;
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
@@ -126,6 +128,6 @@ void gp_kfd_self_release(void)
 
 void gp_kfd_self_recover(void)
 {
-	/* To give back a place we do not have costs an error. */
+	/* If the agent does not have the place, giving it back only fails with an error. */
 	gp_kfd.debugging |= gp_agent.mechanism == GP_MECHANISM_SELF;
 }

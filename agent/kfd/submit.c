@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Mechanism submit: doorbells are kept while the gate is closed. What runs goes on; nothing new starts. */
+/* Mechanism submit: the agent withholds doorbells while the gate is closed. Running work goes on; no new work starts.
+ */
 #include <errno.h>
 #include "agent/kfd/kfd.h"
 
@@ -14,6 +15,6 @@ void gp_kfd_submit_change(struct gp_slot *const *slots, uint32_t count, bool ope
 		else if (slots[i]->seen && doorbell->handle)
 			__atomic_fetch_or(&doorbell->flags, GP_DOORBELL_WITHHELD, __ATOMIC_SEQ_CST);
 		else
-			results[i] = -EOPNOTSUPP; /* its doorbells do not pass here */
+			results[i] = -EOPNOTSUPP; /* the agent does not observe its doorbells */
 	}
 }

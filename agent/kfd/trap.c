@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Doorbells that do not pass the runtime's table: ROCr rings its own queues (copies, cache maintenance) itself. While
- * such a queue is idle, its doorbell signal points at a page of ours that is write-protected (userfaultfd): the thread
- * that rings stops there until the agent's thread has put the real doorbell back, has rung it and lets that thread go
- * on. So nobody needs to look at the queue meanwhile, and it may be closed.
+ * such a queue is idle, its doorbell signal points at a page of the agent's that is write-protected (userfaultfd). A
+ * thread that rings stops there, until the agent's thread has put the real doorbell back, has rung it and lets that
+ * thread go on. So the agent need not sample the queue meanwhile, and may close its gate.
  *
- * AMD's signal (amd_hsa_signal.h): kind at 0, negative for a doorbell; hardware_doorbell_ptr at 8; queue_ptr at 48.
- * Whoever found our page in it had written its packet and its write index before that, so ringing for the write index
- * of after the next fence of all threads covers every store that went to our page.
+ * AMD's signal (amd_hsa_signal.h): kind at 0, negative for a doorbell; hardware_doorbell_ptr at 8; queue_ptr at 48. A
+ * thread that found the agent's page in the signal had written its packet and its write index before that. So the agent
+ * restores the pointer, makes all threads pass a fence, and rings for the write index it reads then: that covers every
+ * store that went to the page.
  *
- * The agent's lock guards everything here. Traps are there while the agent is linked, and at no other time: whatever
- * ends the link puts all doorbells back. If our descriptor is closed, the kernel lets everybody go on.
+ * The agent's lock guards everything here. Traps exist only while the agent is linked: whatever ends the link puts all
+ * doorbells back. If the agent's descriptor is closed, the kernel lets all stopped threads go on.
  */
 #include <linux/membarrier.h>
 #include <linux/userfaultfd.h>
@@ -29,13 +30,13 @@
 #define TRAP_QUEUE_WRITE 56u                                    /* … and its write index */
 #define TRAP_SIGNAL_PTR  8u
 #define TRAP_SIGNAL_BACK 48u
-#define TRAP_USER_ONLY   1 /* UFFD_USER_MODE_ONLY: what a user without privileges may have */
+#define TRAP_USER_ONLY   1 /* UFFD_USER_MODE_ONLY: allowed to a user without privileges */
 
 static struct {
 	uint64_t *page;
 	uint32_t count;    /* doorbells that point at it */
-	bool is_protected; /* who writes to it stops */
-	bool failed;       /* this kernel, or a filter, does not let us */
+	bool is_protected; /* a thread that writes to the page stops */
+	bool failed;       /* this kernel, or a filter, does not allow traps */
 } trap;
 
 static bool trap_fence(void)
@@ -50,7 +51,7 @@ static bool trap_protect(bool on)
 
 	trap.is_protected = on && !gp_sys(SYS_ioctl, gp_fd_verified(GP_FD_TRAP), UFFDIO_WRITEPROTECT, (long)&change);
 	if (!on && gp_sys(SYS_ioctl, gp_fd_verified(GP_FD_TRAP), UFFDIO_WRITEPROTECT, (long)&change))
-		gp_fd_drop(GP_FD_TRAP); /* which lets everybody go on */
+		gp_fd_drop(GP_FD_TRAP); /* closing it lets all stopped threads go on */
 	return trap.is_protected;
 }
 
@@ -62,6 +63,8 @@ static bool trap_init(void)
 
 	if (trap.failed || gp_fd_verified(GP_FD_TRAP) >= 0)
 		return !trap.failed;
+	if (!gp_fds_are_enough())
+		return false;
 	trap.failed = true;
 	if (!trap.page) {
 		at = gp_sys(SYS_mmap, 0, TRAP_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -73,7 +76,7 @@ static bool trap_init(void)
 	if (fd < 0 || gp_fd_take(GP_FD_TRAP, (int)fd) < 0)
 		return false;
 	for (uint32_t i = 0; i < GP_WIRE_QUEUE_MAX; i++)
-		__atomic_store_n(&trap.page[i], 0, __ATOMIC_RELAXED); /* only pages that are there can be protected */
+		__atomic_store_n(&trap.page[i], 0, __ATOMIC_RELAXED); /* the kernel protects only present pages */
 	range.range.start = (uintptr_t)trap.page;
 	if (gp_sys(SYS_ioctl, gp_fd(GP_FD_TRAP), UFFDIO_API, (long)&api) ||
 	    gp_sys(SYS_ioctl, gp_fd(GP_FD_TRAP), UFFDIO_REGISTER, (long)&range) || !trap_fence()) {
@@ -85,8 +88,9 @@ static bool trap_init(void)
 	return true;
 }
 
-/* A filter may have taken away all ways of reading that cannot fault. Of a queue that is watched the doorbell must be
- * put back all the same: who rings our page later would wait for ever. So what is mapped is read as it is. */
+/* A filter may forbid every way of reading that cannot fault. The agent must put the doorbell of a watched queue back
+ * all the same: a thread that rings the page later would wait for ever. So the agent then reads mapped memory directly.
+ */
 static void trap_read(struct gp_sys_range *ranges, uint32_t count, bool is_watched)
 {
 	uint64_t page = ~(uint64_t)4095, own = 0, copy;
@@ -99,16 +103,17 @@ static void trap_read(struct gp_sys_range *ranges, uint32_t count, bool is_watch
 			continue;
 		gp_sys_read(&probe, 1);
 		if (probe.ok)
-			return; /* reading is allowed: this is not readable */
+			return; /* safe reads are allowed: this address is not readable */
 		if (ranges[i].address < 4096u ||
 		    gp_sys(SYS_mincore, ranges[i].address & page, 4096, (long)&there) == -ENOMEM)
-			continue; /* nothing is there; where that may not be asked either, something is */
+			continue; /* not mapped; if a filter forbids mincore too, the address counts as mapped */
 		memcpy(ranges[i].into, (const void *)(uintptr_t)ranges[i].address, ranges[i].size);
 		ranges[i].ok = true;
 	}
 }
 
-/* Where the queue's doorbell is written; NULL: it is not as we know it. */
+/* The address of the doorbell's pointer in the queue's signal; NULL: queue or signal are not as the agent expects them.
+ */
 static uint64_t *trap_place(const struct gp_slot *slot)
 {
 	uint64_t key = gp_slot_doorbell(slot)->key, signal = 0, back = 0;
@@ -141,14 +146,14 @@ static void trap_put_back(struct gp_slot *slot)
 					    __ATOMIC_RELAXED);
 }
 
-/* What was rung on our page is rung where it belongs. */
+/* Rings the real doorbell for what the program rang on the agent's page. */
 static void trap_ring(const struct gp_slot *slot)
 {
 	uint64_t key = gp_slot_doorbell(slot)->key, written = 0, read = 0;
 	struct gp_sys_range ranges[2] = { { slot->read_pointer, &read, sizeof(read), false },
 					  { key + TRAP_QUEUE_WRITE, &written, sizeof(written), false } };
 
-	trap_read(ranges, 2, true); /* it was until now */
+	trap_read(ranges, 2, true); /* the queue was watched until now */
 	if (ranges[0].ok && ranges[1].ok && written > read)
 		__atomic_store_n((uint64_t *)(uintptr_t)slot->doorbell_ptr, written - 1u, __ATOMIC_RELEASE);
 }
@@ -162,7 +167,7 @@ static void trap_release(struct gp_slot *const *slots, uint32_t count)
 	trap_fence();
 	for (uint32_t i = 0; i < count; i++)
 		trap_ring(slots[i]);
-	/* Who found our page before that may write to it later: then it must not stop any more. */
+	/* A thread that read the pointer to the page before may write to the page later: it must not stop then. */
 	if (!trap.count && trap.is_protected)
 		trap_protect(false);
 }
@@ -206,19 +211,20 @@ bool gp_kfd_trap(struct gp_slot *slot, bool on)
 	return false;
 }
 
-/* Somebody stands at our page. Who it is does not matter: all doorbells are put back, and those that are still idle
- * come here again later. */
+/* A thread has stopped at the page. Which thread and which queue does not matter: the agent puts all doorbells back,
+ * and watches the queues that are still idle again later. */
 void gp_kfd_trap_sprung(void)
 {
 	struct uffd_msg message;
 	bool any;
 	long got;
 
-	/* Closed by a system call of the application's: what was rung since then has gone nowhere. */
+	/* If the application has closed the descriptor by a system call of its own, doorbells since then have reached
+	 * no queue. */
 	any = trap.failed = gp_fd_verified(GP_FD_TRAP) < 0;
 	while ((got = gp_sys(SYS_read, gp_fd_verified(GP_FD_TRAP), (long)&message, sizeof(message))) == sizeof(message))
 		any = true;
-	/* A filter that forbids reading does not tell that nobody stands there. */
+	/* Only EAGAIN shows that no thread waits; the error of a filter that forbids reading does not. */
 	if (!any && got == -EAGAIN)
 		return;
 	gp_kfd_trap_off();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Mechanism update: UPDATE_QUEUE with 0 or with what the runtime wants, a call and a stop of the device for each queue.
- */
+/* Mechanism update: UPDATE_QUEUE with 0 percent or with what the runtime asked for, one call and one stop of the device
+ * for each queue. */
 #include <errno.h>
 #include <sys/ioctl.h>
 #include "agent/kfd/kfd.h"
@@ -23,7 +23,7 @@ int gp_kfd_update_one(struct gp_slot *slot, uint32_t percent)
 void gp_kfd_update_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		/* One the runtime has stopped itself is stopped already, and stays so. */
+		/* A queue that the runtime itself has stopped (0 percent) needs no call, and stays stopped. */
 		bool stopped = !(slots[i]->percent & 0xffu);
 		int r = stopped ? 0 :
 				  gp_kfd_update_one(slots[i], open ? slots[i]->percent : slots[i]->percent & ~0xffu);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * User queues of DRM: ROCr without KFD makes its queues on the render node (Linux 6.16). Their creation and their end
- * are seen here. The driver has no call that takes such a queue off the hardware and brings it back as it was, so what
- * can be done is to hold back what is submitted (mechanism userq: as submit, for all queues of the process); for that
- * the doorbells must pass the runtime's table. A queue of another kind (Mesa's, PM4) is listed and left alone.
+ * User queues of DRM: ROCr without KFD creates its queues on the render node (Linux 6.16). The agent sees their
+ * creation and their end here. The driver has no call that takes such a queue off the hardware and brings it back as it
+ * was. So the agent can only withhold submissions (mechanism userq: as submit, for all queues of the process); for that
+ * the doorbells must pass the runtime's table. The agent lists a queue of another kind (Mesa's, PM4) and leaves it
+ * alone.
  *
  * Other drivers have other calls of the same number: only successful calls on a file of amdgpu count.
  *
- * Numbers of queues are each open file's own. We keep no descriptor of such a file, because its queues would outlive
- * its last one of the application's: a queue remembers the descriptor that it was made on until that is closed.
+ * Each open file numbers its own queues. The agent keeps no duplicate of such a file, because the queues would then
+ * outlive the application's last descriptor. Instead the slot of a queue records the descriptor on which it was
+ * created, until that is closed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +24,8 @@
 #include "agent/next.h"
 #include "agent/sys.h"
 
-#define USERQ_ID       0x100000u         /* added to its number once for each file: KFD's have their own */
-#define USERQ_FILE_MAX GP_WIRE_QUEUE_MAX /* each has a queue: there is a place where there is a slot */
+#define USERQ_ID       0x100000u         /* added to a queue's number, once per file: KFD's numbers are below */
+#define USERQ_FILE_MAX GP_WIRE_QUEUE_MAX /* each file has a queue: so there are as many places as slots */
 #define USERQ_NODE_MAX 64u
 #define USERQ_READ_AT  128u /* amd_queue_t: its read index … */
 #define USERQ_RING_AT  8u   /* … and where its ring begins */
@@ -39,7 +41,7 @@ static bool userq_is_amdgpu(int fd)
 	       !memcmp(name, "amdgpu", 6u);
 }
 
-/* A file below the topology, whole; its length, or negative. */
+/* Reads a whole file of a node of the topology; its length, or -errno. */
 static long userq_read(uint32_t node, const char *name, char *text, size_t size)
 {
 	char path[96] = "/sys/class/kfd/kfd/topology/nodes/00/";
@@ -69,11 +71,11 @@ static uint32_t userq_number(const char *text)
 	return number < UINT32_MAX ? (uint32_t)number : 0;
 }
 
-/* Which render node it is; a virtual node's are no devices, but have the names. */
+/* The minor number of the render node. On a virtual node the files are no devices, but have the same names. */
 static uint32_t userq_minor(int fd)
 {
-	char link[32] = "/proc/self/fd/", name[256], digits[12];
-	uint32_t at = 14, count = 0;
+	char link[40] = "/proc/thread-self/fd/", name[256], digits[12];
+	uint32_t at = (uint32_t)strlen(link), count = 0;
 	struct stat st;
 	long length;
 	char *found;
@@ -90,7 +92,7 @@ static uint32_t userq_minor(int fd)
 	return found ? userq_number(found + 7) : USERQ_NO_MINOR;
 }
 
-/* The GPU behind a render node, by KFD's topology; where the file does not say which, the only one. 0: not known. */
+/* The GPU of a render node, by KFD's topology; if the minor is not known, the only GPU there is. 0: not known. */
 static uint32_t userq_gpu(uint32_t wanted)
 {
 	static char text[4096]; /* the lock is held */
@@ -103,7 +105,7 @@ static uint32_t userq_gpu(uint32_t wanted)
 
 		if (length == -ENOENT)
 			break;
-		/* A GPU that this process may not have cannot be read: the next one may be ours. */
+		/* The process cannot read a GPU that it may not use: try the next one. */
 		if (!gpu_id || userq_read(node, "properties", text, sizeof(text)) <= 0)
 			continue;
 		line = strstr(text, "drm_render_minor ");
@@ -115,7 +117,7 @@ static uint32_t userq_gpu(uint32_t wanted)
 	return wanted == USERQ_NO_MINOR && count == 1u ? only : 0;
 }
 
-/* Whether it is a queue of ROCr's, which can be found by its doorbells. */
+/* Whether it is a queue of ROCr's, which the agent can find by its doorbells. */
 static bool userq_is_aql(const struct gp_drm_userq_in *in)
 {
 	uint64_t ring = 0;
@@ -132,8 +134,8 @@ static bool userq_is_ours(const struct gp_slot *slot)
 	return slot->used && slot->file == GP_KFD_NONE && slot->queue_id >= USERQ_ID;
 }
 
-/* Whether the queue was made on this open file: 1, 0, or -1 where that is not known, because its descriptor was closed
- * (there may be others) or the kernel does not say. */
+/* Whether the queue was created on this open file: 1, 0, or -1 if that is not known, because its descriptor was closed
+ * (there may be duplicates) or the kernel does not answer. */
 static int userq_is_on(const struct gp_slot *slot, int fd)
 {
 	uint32_t known = __atomic_load_n(&slot->drm_fd, __ATOMIC_RELAXED);
@@ -141,13 +143,13 @@ static int userq_is_on(const struct gp_slot *slot, int fd)
 
 	if (!known || known == (uint32_t)fd + 1u)
 		return known ? 1 : -1;
-	thread = gp_sys(SYS_gettid, 0); /* its descriptors: a thread may have its own table */
+	thread = gp_sys(SYS_gettid, 0); /* this thread's descriptors: a thread may have a table of its own */
 	r = gp_sys(SYS_kcmp, thread, thread, USERQ_KCMP, fd, known - 1u);
 	return r < 0 ? -1 : r == 0;
 }
 
-/* The queue of this number on this file. Where that cannot be known: the only one on a file of the same node that may
- * be it, unless it has to be certain. */
+/* The queue of this number on this file. If none is certain: the only candidate on a file of the same node, unless the
+ * caller asks for certainty. */
 static struct gp_slot *userq_find(int fd, uint32_t minor, uint32_t queue_id, bool certain)
 {
 	struct gp_slot *found = NULL;
@@ -170,7 +172,7 @@ static struct gp_slot *userq_find(int fd, uint32_t minor, uint32_t queue_id, boo
 	return count == 1u && !certain ? found : NULL;
 }
 
-/* The place of the file among those that have queues: that of its other queues, or a free one. */
+/* The file's place among the files that have queues: that of its other queues, or a free one. */
 static uint32_t userq_file(int fd)
 {
 	uint64_t taken[USERQ_FILE_MAX / 64u] = { 0 };
@@ -189,8 +191,8 @@ static uint32_t userq_file(int fd)
 	return file;
 }
 
-/* Lock held. It went with a file that was closed: the driver has given its number out again, or its memory is
- * another queue's now. */
+/* Lock held. The queue ended with a file that was closed: the driver has reused its number, or its memory is another
+ * queue's now. */
 static void userq_forget(struct gp_slot *slot)
 {
 	gp_log2("drm: user queue gone, slot", slot->queue_id, gp_slot_index(slot));
@@ -200,7 +202,7 @@ static void userq_forget(struct gp_slot *slot)
 	gp_kfd_slot_left(slot, true);
 }
 
-/* Lock held. Two queues cannot have the same memory: the other one is gone. */
+/* Lock held. Two queues cannot have the same memory: the older one no longer exists. */
 static void userq_forget_at(uint64_t key)
 {
 	for (uint32_t i = 0; key && i < gp_slot_limit(); i++)
@@ -209,8 +211,8 @@ static void userq_forget_at(uint64_t key)
 			userq_forget(&gp_slots[i]);
 }
 
-/* Whether nobody can ring it any more, though a duplicate may keep its file: its descriptor was closed, and the memory
- * by which the runtime knows it is gone. Doorbells of one that is blind do not come here. */
+/* Whether no thread can ring the queue any more, though a duplicate may keep its file open: its descriptor was closed,
+ * and the memory by which the runtime knows it is gone. The agent does not observe the doorbells of a blind queue. */
 static bool userq_is_dead(const struct gp_slot *slot)
 {
 	const struct gp_doorbell *doorbell = gp_slot_doorbell(slot);
@@ -222,11 +224,11 @@ static bool userq_is_dead(const struct gp_slot *slot)
 		return false;
 	if (slot->blind)
 		return true;
-	gp_sys_read(ranges, 2); /* the second one shows that reading is allowed */
+	gp_sys_read(ranges, 2); /* the second range shows whether reading is allowed */
 	return !ranges[0].ok && ranges[1].ok && !__atomic_load_n(&doorbell->withheld, __ATOMIC_SEQ_CST);
 }
 
-/* Lock held. All slots are taken: those of queues that nobody can ring are free. */
+/* Lock held. All slots are in use: frees those of queues that no thread can ring any more. */
 static void userq_forget_dead(void)
 {
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
@@ -248,7 +250,7 @@ static struct gp_slot *userq_slot(uint64_t key)
 	return slot;
 }
 
-/* Lock held. A queue that cannot be kept track of is left alone. */
+/* Lock held. The agent leaves a queue alone that it cannot keep track of. */
 static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_id)
 {
 	bool aql = userq_is_aql(in);
@@ -263,7 +265,7 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 	slot = userq_slot(aql ? in->rptr_va - USERQ_READ_AT : 0);
 	if (!slot)
 		return;
-	slot->file = GP_KFD_NONE; /* it is none of ours yet: it has no number */
+	slot->file = GP_KFD_NONE; /* no file: userq_is_ours() stays false until it has its number */
 	file = userq_file(fd);
 	if (!gp_agent.driver)
 		gp_agent.driver = &gp_kfd_driver;
@@ -281,7 +283,8 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 	slot->read_pointer = in->rptr_va;
 	gp_page_slot_init(slot);
 	gp_log3("drm: user queue, engine, slot", queue_id, in->ip_type, gp_slot_index(slot));
-	/* With the first of ROCr's nothing but userq can be done for this process: the daemon is told anew. */
+	/* From the first queue of ROCr's on only mechanism userq works for this process: the agent reconnects to tell
+	 * the daemon. */
 	if (aql && !gp_kfd.userq_count++ && gp_agent.link != GP_LINK_DOWN)
 		gp_link_down("link: a user queue of DRM changes what can be done");
 	gp_link_flush();
@@ -289,7 +292,7 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 
 static int userq_create(int fd, unsigned long request, union gp_drm_userq *args)
 {
-	struct gp_drm_userq_in in = args->in; /* the answer is written over it */
+	struct gp_drm_userq_in in = args->in; /* a copy, because the driver writes its answer over it */
 	int r = gp_next_ioctl(fd, request, args), saved = errno;
 
 	if (r < 0 || (in.ip_type != GP_DRM_IP_COMPUTE && in.ip_type != GP_DRM_IP_DMA) || !userq_is_amdgpu(fd)) {
@@ -346,8 +349,8 @@ static int userq_ioctl(int fd, unsigned long request, void *arg)
 	}
 }
 
-/* The number may be another file's next time. What is mapped keeps the file, so its queues may still be there. No lock:
- * signal handlers close files, too. */
+/* The kernel may give the descriptor's number to another file. A mapping keeps the file open, so its queues may still
+ * exist. No lock: signal handlers close files, too. */
 static uint32_t userq_closes(unsigned first, unsigned last)
 {
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {

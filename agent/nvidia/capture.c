@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ioctl() between the application and NVIDIA's driver: which objects come and go, which groups compute. What an
- * application hands in is read once, in a way that does not fault, and forwarded as it is; RM's answer is read again.
- * What cannot be understood is forwarded and left alone.
+ * ioctl() between the application and NVIDIA's driver: which objects come and go, which groups compute. The agent reads
+ * the application's structures once, in a way that does not fault, and forwards them unchanged; then it reads RM's
+ * answer. It forwards what it does not understand, and leaves it alone.
  */
 #include <errno.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static bool capture_describe(const struct gp_slot *slot, struct gp_wire_group *r
 	};
 
 	said.channel_count = gp_nvidia_channels(slot, said.channels);
-	/* One that does not fit into a call is nobody's to close. */
+	/* A group with more channels than fit into one call is never closed: the daemon must not get it. */
 	if (gp_nvidia.refused || said.fd < 0 || said.channel_count > GP_WIRE_CHANNEL_MAX)
 		return false;
 	*ret_group = said;
@@ -59,7 +59,8 @@ const struct gp_driver gp_nvidia_driver = {
 	.tidy = capture_tidy,
 };
 
-/* An address that cannot be read is the driver's to refuse. Where the kernel may not be asked, it is taken for good. */
+/* False: the address cannot be read; the driver will refuse it. If a filter forbids the question, the agent reads the
+ * address directly. */
 bool gp_nvidia_capture_read(void *into, uint64_t from, uint32_t size)
 {
 	struct iovec local = { into, size }, remote = { (void *)(uintptr_t)from, size };
@@ -67,7 +68,7 @@ bool gp_nvidia_capture_read(void *into, uint64_t from, uint32_t size)
 
 	if (!from)
 		return false;
-	r = gp_sys(SYS_process_vm_readv, gp_sys(SYS_getpid, 0), (long)&local, 1, (long)&remote, 1, 0);
+	r = gp_sys(SYS_process_vm_readv, gp_sys_self(), (long)&local, 1, (long)&remote, 1, 0);
 	if (r < 0 && r != -EFAULT)
 		memcpy(into, (const void *)(uintptr_t)from, size);
 	return r == (long)size || (r < 0 && r != -EFAULT);
@@ -78,7 +79,7 @@ int gp_nvidia_capture_forward(const struct gp_nvidia_capture *call)
 	return gp_next_ioctl(call->fd, call->request, call->arg);
 }
 
-/* Lock held. The place of a queue's group in the tree. */
+/* Lock held. The subdevice below a device of the client. */
 static struct gp_nvidia_object *capture_subdevice(uint32_t client, uint32_t device)
 {
 	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++) {
@@ -91,8 +92,9 @@ static struct gp_nvidia_object *capture_subdevice(uint32_t client, uint32_t devi
 	return NULL;
 }
 
-/* Lock held. A group that computes becomes a queue. One that cannot be kept track of is left alone. */
-static void capture_queue_add(struct gp_nvidia_object *object)
+/* Lock held. A group with a compute object becomes a queue. The agent leaves a group alone that it cannot keep track
+ * of. */
+static void capture_queue_add(struct gp_nvidia_object *object, int fd)
 {
 	const struct gp_nvidia_object *subdevice = capture_subdevice(object->client, object->parent);
 	struct gp_nvidia_group *group;
@@ -106,9 +108,9 @@ static void capture_queue_add(struct gp_nvidia_object *object)
 			gp_log2("nvidia: group left alone: handle, file", object->handle, object->file);
 		return;
 	}
-	r = gp_nvidia_control(&(struct gp_nvidia_call){ object->file, object->client, subdevice->handle, GP_RM_GPU_ID,
-							&gpu_id, sizeof(gpu_id) });
-	/* On no GPU that anybody knows, so that the daemon hears why. */
+	r = gp_nvidia_control_on(fd, &(struct gp_nvidia_call){ object->file, object->client, subdevice->handle,
+							       GP_RM_GPU_ID, &gpu_id, sizeof(gpu_id) });
+	/* The queue is added with GPU 0, which does not exist, so that the daemon learns the reason. */
 	if (r == -EINVAL || r == -EOPNOTSUPP || r == -EPROTO)
 		gp_nvidia_refuse("GPU_GET_ID does not answer as expected");
 	else if (r < 0)
@@ -121,7 +123,7 @@ static void capture_queue_add(struct gp_nvidia_object *object)
 	slot->file = object->file;
 	slot->gpu_id = gpu_id;
 	slot->queue_id = object->handle;
-	slot->hw_priority = 7; /* normal: the runtime's priorities are within a context */
+	slot->hw_priority = 7; /* normal: CUDA's stream priorities hold within a context only */
 	object->slot = slot;
 	group = gp_nvidia_group_of(slot);
 	*group = (struct gp_nvidia_group){ .client = object->client,
@@ -137,20 +139,19 @@ static void capture_queue_add(struct gp_nvidia_object *object)
 	gp_link_flush();
 }
 
-/* Lock held. The channels of a queue are others now. */
+/* Lock held. The channels of a queue have changed. */
 void gp_nvidia_queue_changed(struct gp_slot *slot)
 {
 	if (!slot || slot->dying)
 		return;
 	slot->group_due = true;
 	slot->unreadable = false;
-	/* A new channel starts enabled: the gate closes it too, and it alone. */
+	/* A new channel starts enabled: if the gate is closed, the agent disables it too, and it alone. */
 	if (slot->closed && slot->closed_by == GP_MECHANISM_CHANNEL && !gp_nvidia.refused)
 		gp_nvidia_close_rest(slot);
 	gp_nvidia_look_again();
 }
 
-/* A group of the application's that is a queue. Lock held. */
 struct gp_slot *gp_nvidia_capture_slot(uint32_t client, uint32_t handle)
 {
 	const struct gp_nvidia_object *object = gp_nvidia_object_find(client, handle);
@@ -160,7 +161,8 @@ struct gp_slot *gp_nvidia_capture_slot(uint32_t client, uint32_t handle)
 	return object && object->slot && !object->slot->dying ? object->slot : NULL;
 }
 
-/* Lock held. Queues that go with an object: opened, for their end may wait for what they run, and told of. */
+/* Lock held. Queues that end with an object: the agent opens them, because their end may wait for their work, and tells
+ * the daemon. */
 static void capture_end_queues(uint32_t client, uint32_t handle)
 {
 	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++) {
@@ -169,7 +171,7 @@ static void capture_end_queues(uint32_t client, uint32_t handle)
 
 		if (!slot || slot->dying || !gp_nvidia_object_is_below(object, client, handle))
 			continue;
-		/* What the daemon closed itself we were not told. */
+		/* The agent does not know which gates the daemon has closed itself. */
 		if (gp_agent.mechanism == GP_MECHANISM_BORROW)
 			gp_nvidia_change(GP_MECHANISM_BORROW, &slot, 1, true, &(int){ 0 });
 		gp_gate_open_slot(slot);
@@ -186,14 +188,14 @@ static void capture_end_queues(uint32_t client, uint32_t handle)
 	}
 }
 
-/* Lock held. What an object's end takes with it. */
+/* Lock held. Removes an object and everything below it. */
 static void capture_remove(uint32_t client, uint32_t handle)
 {
 	struct gp_nvidia_object *first = gp_nvidia_object_find(client, handle), *group = NULL;
 
 	if (first && gp_nvidia_class_is_channel(first->class_id))
 		group = gp_nvidia_object_find(client, first->parent);
-	/* All are found before the first goes: they are told by their parents. */
+	/* Marks all of them before removing the first: the search goes through their parents. */
 	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++)
 		gp_nvidia_objects[i].ending = gp_nvidia_object_is_below(&gp_nvidia_objects[i], client, handle);
 	for (uint32_t i = gp_nvidia_object_limit(); i-- > 0;) {
@@ -221,17 +223,17 @@ void gp_nvidia_client_gone(uint32_t client)
 	capture_remove(client, client);
 }
 
-/* Lock held. What came, and what becomes of it. Returns whether there is a new queue. */
+/* Lock held. Adds a new object and what follows from it. Returns whether there is a new queue. */
 static bool capture_add(const struct gp_nvidia_capture *call, const struct gp_nvidia_object *said)
 {
 	bool is_client = gp_nvidia_class_is_client(said->class_id);
 	struct gp_nvidia_object *object, *channel, *group;
 
-	/* A client's own handle is no other object's. */
+	/* Only a client's handle equals its client handle. */
 	if (!said->handle || is_client != (said->handle == said->client) ||
 	    (!is_client && !gp_nvidia_object_find(said->client, said->client)))
 		return false;
-	/* A handle that is used again without its end having been seen. */
+	/* The handle is in use again, and the agent has not seen the end of the old object. */
 	if (gp_nvidia_object_find(said->client, said->handle)) {
 		capture_end_queues(said->client, said->handle);
 		capture_remove(said->client, said->handle);
@@ -263,13 +265,13 @@ static bool capture_add(const struct gp_nvidia_capture *call, const struct gp_nv
 		group = channel ? gp_nvidia_object_find(said->client, channel->parent) : NULL;
 		if (!group || group->class_id != GP_RM_CLASS_GROUP || group->slot)
 			return false;
-		capture_queue_add(group);
+		capture_queue_add(group, call->fd);
 		return group->slot != NULL;
 	}
 	return false;
 }
 
-/* What its parameters say of a group or a channel. False: they are not of a size that is known. */
+/* Reads what the parameters say of a group or a channel. False: their size is not known. */
 static bool capture_params(const struct gp_nvidia_capture *call, struct gp_nvidia_object *ret_object)
 {
 	const struct gp_rm_alloc *alloc = &call->body.alloc;
@@ -312,7 +314,7 @@ static int capture_alloc(struct gp_nvidia_capture *call)
 	if (status != GP_RM_OK)
 		return r;
 	said.handle = call->body.alloc.object;
-	/* A client is below nothing, whatever it was said to be. */
+	/* A client has no parent, whatever the call says. */
 	said.parent = gp_nvidia_class_is_client(said.class_id) ? 0 : call->body.alloc.parent;
 	said.client = gp_nvidia_class_is_client(said.class_id) ? said.handle : call->body.alloc.client;
 	gp_agent_lock();
@@ -333,7 +335,7 @@ static void capture_goes(uint32_t client, uint32_t handle, bool going)
 			gp_nvidia_objects[i].going = going;
 }
 
-/* Lock held. It did not end: its queues are new ones to the daemon. */
+/* Lock held. The object did not end: its queues are announced to the daemon as new ones. */
 static void capture_revive(uint32_t client, uint32_t handle)
 {
 	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++) {
@@ -383,7 +385,7 @@ static int capture_free(struct gp_nvidia_capture *call)
 		capture_remove(client, handle);
 	else {
 		capture_revive(client, handle);
-		/* A channel that stays is closed again with its group. */
+		/* If the object is a channel of a closed group, the agent disables it again. */
 		gp_nvidia_queue_changed(gp_nvidia_capture_slot(client, handle));
 	}
 	gp_agent_unlock();
@@ -391,7 +393,7 @@ static int capture_free(struct gp_nvidia_capture *call)
 	return r;
 }
 
-/* The same object under another name, perhaps of another client. Its class is what it was. */
+/* DUP_OBJECT: the same object under another handle, perhaps of another client. Its class stays the same. */
 static int capture_dup(struct gp_nvidia_capture *call)
 {
 	const struct gp_nvidia_object *from;
@@ -403,12 +405,12 @@ static int capture_dup(struct gp_nvidia_capture *call)
 		return r;
 	gp_agent_lock();
 	from = gp_nvidia_object_find(call->body.dup.client_from, call->body.dup.object_from);
-	/* Another process's: its memory or event, by CUDA's IPC. */
+	/* Another process's object: memory or an event, by CUDA's IPC. */
 	if (!gp_nvidia_object_find(call->body.dup.client_from, call->body.dup.client_from)) {
 		gp_share_add(GP_SHARE_RM_CLIENT, call->body.dup.client_from, 0);
 		gp_link_flush();
 	}
-	/* A second name of a group or a channel is not followed: the first is enough to gate it. */
+	/* The agent does not follow a second handle of a group or a channel: the first is enough to gate it. */
 	if (from && (from->class_id == GP_RM_CLASS_DEVICE || from->class_id == GP_RM_CLASS_SUBDEVICE)) {
 		said.class_id = from->class_id;
 		said.client = call->body.dup.client;
@@ -420,7 +422,7 @@ static int capture_dup(struct gp_nvidia_capture *call)
 	return r;
 }
 
-/* The library and the driver agree on their version; so do we learn it. */
+/* libcuda compares versions with the driver; the agent learns the version from that. */
 static int capture_version(struct gp_nvidia_capture *call)
 {
 	int r = gp_nvidia_capture_forward(call);
@@ -461,7 +463,8 @@ static int capture_unmap(struct gp_nvidia_capture *call)
 	return gp_nvidia_capture_forward(call);
 }
 
-/* The program's own pages for the GPU; if they are shared memory, the GPU's work may wait for another process's. */
+/* The program gives its own pages to the GPU; if they are shared memory, the GPU's work may wait for another process's.
+ */
 static int capture_memory(struct gp_nvidia_capture *call)
 {
 	int r = gp_nvidia_capture_forward(call);
@@ -477,7 +480,7 @@ static int capture_memory(struct gp_nvidia_capture *call)
 	return r;
 }
 
-/* Whether a request is one of those that are looked into: of a size that is known. */
+/* Whether the agent looks into a request: its number, and a size that is known. */
 static bool capture_concerns(uint32_t number, uint32_t size)
 {
 	switch (number) {
@@ -507,7 +510,7 @@ static int capture_dispatch(struct gp_nvidia_capture *call)
 	}
 }
 
-/* A forked child has nothing of what its parent had. */
+/* A forked child has none of its parent's objects. */
 static void capture_start_over(void)
 {
 	gp_agent_lock();
@@ -541,7 +544,8 @@ int gp_nvidia_ioctl(int fd, unsigned long request, void *arg)
 	if (!capture_concerns(call.number, call.size) || !gp_agent_ready() ||
 	    !gp_nvidia_capture_read(&call.body, call.at, call.size))
 		return gp_next_ioctl(fd, request, arg);
-	/* Without the lock, which may be held over a call of ours: only a fork changes it. */
+	/* Without the lock, which another thread may hold over a driver call of the agent's: only a fork changes the
+	 * epoch. */
 	if (__atomic_load_n(&gp_nvidia.epoch, __ATOMIC_ACQUIRE) != gp_agent.epoch)
 		capture_start_over();
 	__atomic_store_n(&gp_nvidia.called_ns, gp_sys_now_ns(), __ATOMIC_RELAXED);

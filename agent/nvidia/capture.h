@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A call of the application's on RM, between the files that look into it. */
+/* A call of the application's to RM, for the files that look into it. */
 #ifndef GP_AGENT_NVIDIA_CAPTURE_H
 #define GP_AGENT_NVIDIA_CAPTURE_H
 
 #include "agent/nvidia/nvidia.h"
 
-/* One call of the application. */
 struct gp_nvidia_capture {
 	int fd;
 	unsigned long request;
 	void *arg;
-	uint32_t number, size; /* of the structure, which an XFER carries */
+	uint32_t number, size; /* of the structure, also where an XFER wraps it */
 	uint64_t at;
 	union {
 		struct gp_rm_memory memory;
@@ -29,10 +28,10 @@ struct gp_nvidia_capture {
 bool gp_nvidia_capture_read(void *into, uint64_t from, uint32_t size);
 int gp_nvidia_capture_forward(const struct gp_nvidia_capture *call);
 
-/* Lock held. The queue of a group or of one of its channels; NULL: it is none. */
+/* Lock held. The queue of a group or of one of its channels; NULL: not a queue. */
 struct gp_slot *gp_nvidia_capture_slot(uint32_t client, uint32_t handle);
-void gp_nvidia_queue_changed(struct gp_slot *slot);     /* its channels are others now; NULL: nothing */
-void gp_nvidia_queue_renew(const struct gp_slot *slot); /* it opens, and is another one to the daemon */
+void gp_nvidia_queue_changed(struct gp_slot *slot);     /* its channels have changed; NULL: does nothing */
+void gp_nvidia_queue_renew(const struct gp_slot *slot); /* opens it and announces it to the daemon as a new queue */
 
 int gp_nvidia_watch(struct gp_nvidia_capture *call); /* a control */
 

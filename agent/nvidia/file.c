@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files RM's clients were made on. RM takes a control only on the very open file of its client, and the application
- * may close or reuse its number at any time, so the agent keeps a duplicate for each client that has channel groups. A
- * client lives as long as its file is open: one that only the agent has open any more is let go.
+ * The files on which RM's clients were created. RM accepts a control only on the very open file of its client, and the
+ * application may close or reuse its number at any time, so the agent keeps a duplicate for each client that has
+ * channel groups. A client lives as long as its file is open: the agent closes a duplicate that is the file's last
+ * descriptor. If the program has no descriptor to spare, the file is *lost* until it has.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,19 +14,20 @@
 #include "agent/nvidia/nvidia.h"
 #include "agent/sys.h"
 
-#define FILE_KCMP_FILE 0 /* KCMP_FILE */
+#define FILE_KCMP_FILE 0             /* KCMP_FILE */
+#define FILE_LOST_NS   1000000000ull /* between two attempts at lost files; chosen */
 
-static uint32_t file_due; /* a bit for each file of which a descriptor was closed; written without the lock */
+static uint32_t file_due; /* bits: files of which a descriptor was closed; written without the lock */
 
 static bool file_is_same(int fd, int own)
 {
-	long pid = gp_sys(SYS_getpid, 0);
+	long self = gp_sys_self();
 
-	/* Where the kernel does not say, nothing is concluded. */
-	return gp_sys(SYS_kcmp, pid, pid, FILE_KCMP_FILE, fd, own) == 0;
+	/* If the kernel does not answer, they do not count as the same file. */
+	return gp_sys(SYS_kcmp, self, self, FILE_KCMP_FILE, fd, own) == 0;
 }
 
-/* By its name as well: a container may give the device files other numbers, and the tests' are no devices. */
+/* By name: a container may give the device files other numbers, and the files of the tests are no devices. */
 static bool file_name_is_rm(const char *name)
 {
 	if (strncmp(name, "nvidia", 6) != 0)
@@ -61,7 +63,10 @@ static bool file_take(uint32_t file, int fd)
 {
 	long own = gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
 
-	return own >= 0 && gp_fd_take(GP_FD_RM + file, (int)own) == 0;
+	if (own < 0 || gp_fd_take(GP_FD_RM + file, (int)own) < 0)
+		return false;
+	gp_nvidia.lost_files &= ~(1u << file);
+	return true;
 }
 
 uint32_t gp_nvidia_file_add(int fd, uint32_t client)
@@ -70,7 +75,7 @@ uint32_t gp_nvidia_file_add(int fd, uint32_t client)
 
 	for (uint32_t i = 0; i < GP_FD_RM_MAX; i++) {
 		if (gp_nvidia.file_counts[i] && gp_nvidia.file_clients[i] == client) {
-			if (gp_fd_verified(GP_FD_RM + i) < 0)
+			if (gp_fd_verified(GP_FD_RM + i) < 0 && gp_fds_are_enough())
 				file_take(i, fd);
 			gp_nvidia.file_counts[i]++;
 			return i;
@@ -79,8 +84,10 @@ uint32_t gp_nvidia_file_add(int fd, uint32_t client)
 			file = i;
 	}
 	if (file != GP_NVIDIA_NONE) {
-		if (!file_take(file, fd))
-			return GP_NVIDIA_NONE;
+		if (!gp_fds_are_enough() || !file_take(file, fd)) {
+			gp_nvidia.lost_files |= 1u << file;
+			gp_fd_note(GP_FD_RM + file, fd);
+		}
 		gp_nvidia.file_clients[file] = client;
 		gp_nvidia.file_counts[file] = 1;
 	}
@@ -89,8 +96,10 @@ uint32_t gp_nvidia_file_add(int fd, uint32_t client)
 
 void gp_nvidia_file_release(uint32_t file)
 {
-	if (file != GP_NVIDIA_NONE && --gp_nvidia.file_counts[file] == 0)
-		gp_fd_drop(GP_FD_RM + file);
+	if (file == GP_NVIDIA_NONE || --gp_nvidia.file_counts[file])
+		return;
+	gp_fd_drop(GP_FD_RM + file);
+	gp_nvidia.lost_files &= ~(1u << file);
 }
 
 uint32_t gp_nvidia_file_closes(unsigned first, unsigned last)
@@ -114,11 +123,12 @@ void gp_nvidia_file_closed(uint32_t files)
 	gp_thread_wake();
 }
 
-/* The first descriptor of this process that is_it says is it. -ENOENT: none is; others: they cannot be looked at. */
+/* The first descriptor of this process for which is_it returns true. -ENOENT: none; other errors: the descriptors
+ * cannot be listed. */
 static int file_search(bool (*is_it)(int fd, uint32_t what), uint32_t what)
 {
 	_Alignas(8) uint8_t entries[2048];
-	/* Not /proc/self: that is the first thread, which may have ended. */
+	/* Not /proc/self: that is the process's first thread, which may have ended. */
 	long folder = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int found = folder < 0 ? -EACCES : -ENOENT;
 	long size;
@@ -146,13 +156,13 @@ static bool file_is_at(int fd, uint32_t own)
 	return file_is_same(fd, (int)own);
 }
 
-/* Whether somebody but us has this file open in this process. Where files cannot be told apart, it may be. */
+/* Whether the application still has this file open. If the kernel cannot compare files, it counts as open. */
 static bool file_is_used(int own)
 {
 	return !file_is_same(own, own) || file_search(file_is_at, (uint32_t)own) != -ENOENT;
 }
 
-/* Whether the client of this file is reached by fd: RM answers a question about one of its groups. */
+/* Whether fd reaches the client of this file: RM then answers a question about one of its groups. */
 static bool file_reaches(int fd, uint32_t file)
 {
 	uint32_t number = 0;
@@ -176,7 +186,11 @@ int gp_nvidia_file_fd(uint32_t file)
 
 	if (fd >= 0 || !gp_nvidia.file_counts[file])
 		return fd < 0 ? -EBADF : fd;
-	/* Closed behind our back. The application has the same file, and gates must be opened. */
+	/* A file of which the agent never had a duplicate has no closed gate to open. */
+	if (gp_nvidia.lost_files >> file & 1 && !gp_fds_are_enough())
+		return -EMFILE;
+	/* The application has closed the agent's duplicate. It has the same file open itself, and the agent needs it to
+	 * open gates. */
 	fd = file_search(file_reaches, file);
 	gp_log2("nvidia: our descriptor is gone: client, another", gp_nvidia.file_clients[file], fd);
 	if (fd < 0)
@@ -184,9 +198,21 @@ int gp_nvidia_file_fd(uint32_t file)
 	return file_take(file, fd) ? gp_fd(GP_FD_RM + file) : -EMFILE;
 }
 
+/* Lost files to try again: the agent does not see their end, and the program may have descriptors to spare by now. */
+static uint32_t file_lost_due(void)
+{
+	static uint64_t next_ns;
+	uint64_t now_ns = gp_nvidia.lost_files ? gp_sys_now_ns() : 0;
+
+	if (now_ns < next_ns || !gp_nvidia.lost_files)
+		return 0;
+	next_ns = now_ns + FILE_LOST_NS;
+	return gp_nvidia.lost_files;
+}
+
 void gp_nvidia_files_tidy(void)
 {
-	uint32_t due = __atomic_exchange_n(&file_due, 0, __ATOMIC_ACQUIRE);
+	uint32_t due = __atomic_exchange_n(&file_due, 0, __ATOMIC_ACQUIRE) | file_lost_due();
 
 	for (uint32_t i = 0; i < GP_FD_RM_MAX && due; i++, due >>= 1) {
 		int own = due & 1u ? gp_nvidia_file_fd(i) : -EBADF;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Mechanism channel: RM disables the channels of a group, which also takes it off the GPU, and enables them again. One
- * call carries up to 64 channels, a group's are never spread over two. RM counts, for each channel: one that was
- * disabled twice must be enabled twice. So none is disabled a second time. Enabling what is enabled changes nothing and
- * is not saved up, so when in doubt everything is enabled: once is enough.
+ * call carries up to 64 channels; a group's are never split over two calls. RM counts disables, for each channel: a
+ * channel that was disabled twice must be enabled twice. So the agent never disables a channel a second time. Enabling
+ * an enabled channel changes nothing and is not saved up. So when in doubt the agent enables everything: once is
+ * enough.
  */
 #include <errno.h>
 #include <string.h>
@@ -37,7 +38,7 @@ int gp_nvidia_control(const struct gp_nvidia_call *call)
 	return fd < 0 ? -EBADF : gp_nvidia_control_on(fd, call);
 }
 
-/* The channels of a group that are ours to change; in the order they were made. */
+/* The channels of a group that the agent may change, in the order of the object table. */
 static uint32_t gate_channels(const struct gp_slot *slot, struct gp_nvidia_object **ret_channels)
 {
 	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
@@ -68,12 +69,12 @@ uint32_t gp_nvidia_channels(const struct gp_slot *slot, uint32_t *ret_channels)
 
 /* One call: the channels of a few groups. */
 struct gate_call {
-	const struct gp_slot *slot; /* on whose file */
+	const struct gp_slot *slot; /* the call goes to this group's file */
 	uint32_t count;
 	struct gp_nvidia_object *channels[GP_RM_DISABLE_MAX];
 };
 
-/* only_held: of these only those that are held, perhaps. */
+/* only_held: only channels that the agent may hold disabled. */
 static int gate_control(const struct gate_call *call, bool open, bool only_held)
 {
 	const struct gp_nvidia_group *group = gp_nvidia_group_of(call->slot);
@@ -103,17 +104,17 @@ static int gate_call(const struct gate_call *call, bool open)
 
 	if (open)
 		return gate_control(call, true, false);
-	/* Whoever wants them closed takes them for open: then they are, for certain. */
+	/* The caller takes these channels for enabled: first make that certain. */
 	r = gate_control(call, true, true);
 	if (r >= 0)
 		r = gate_control(call, false, false);
-	/* Some of them may be off by now. */
+	/* RM may have disabled some of them. */
 	if (r < 0)
 		gate_control(call, true, false);
 	return r;
 }
 
-/* Two groups go into one call if one object of RM's reaches both. */
+/* Two groups go into one call if they have the same RM client and the same GPU. */
 static bool gate_goes_together(const struct gp_slot *a, const struct gp_slot *b)
 {
 	const struct gp_nvidia_group *of_a = gp_nvidia_group_of(a), *of_b = gp_nvidia_group_of(b);
@@ -137,7 +138,7 @@ static void gate_batches(struct gp_slot *const *slots, uint32_t count, bool open
 				call.channels[call.count++] = channels[i];
 		}
 		if (next == first) {
-			/* More than one call holds: such a group is left alone. */
+			/* The group has more channels than one call holds: the agent leaves it alone. */
 			r = -E2BIG;
 			next++;
 		} else {
@@ -172,7 +173,8 @@ void gp_nvidia_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t
 			results[i] = -EOPNOTSUPP;
 		return;
 	}
-	/* The daemon would not ask if it could call by itself: its slices come back with its gates. */
+	/* With borrow the daemon asks only if it cannot call the driver itself: the agent restores the slices that the
+	 * daemon changed with the gates. */
 	for (uint32_t i = 0; i < count && open && mechanism == GP_MECHANISM_BORROW; i++)
 		gp_nvidia_group_of(slots[i])->restore_due = true;
 	gate_batches(slots, count, open, results);
@@ -186,8 +188,9 @@ void gp_nvidia_enable_one(const struct gp_slot *slot, struct gp_nvidia_object *c
 	gate_control(&(struct gate_call){ slot, 1, { channel } }, true, false);
 }
 
-/* The daemon is gone or goes another way. What it closed itself (mechanism borrow) we were not told: every group is
- * enabled. What cannot be done now counts as closed, which the thread tries to open again and again. */
+/* The daemon has gone, or changes the mechanism. With borrow the agent does not know which gates the daemon has closed
+ * itself, so it enables every group. A group that it cannot enable now counts as closed, and the thread tries to open
+ * it again and again. */
 void gp_nvidia_release(void)
 {
 	bool borrowed = gp_agent.mechanism == GP_MECHANISM_BORROW;
@@ -206,7 +209,7 @@ void gp_nvidia_release(void)
 			gp_nvidia_change(GP_MECHANISM_BORROW, &slot, 1, true, &r);
 		else if (group->restore_due)
 			r = gp_nvidia_slice_restore(slot);
-		/* What is not there any more needs no opening. */
+		/* A group or file that no longer exists needs no opening. */
 		if (r < 0 && r != -ENOENT && r != -EBADF) {
 			slot->closed = true;
 			slot->closed_by = GP_MECHANISM_BORROW;

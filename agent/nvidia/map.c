@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The application's mappings of RM's memory, learnt from MAP_MEMORY and the mmap() that follows it. They are read
- * directly, under the agent's lock: process_vm_readv cannot read them, and through a pipe a register in video memory
- * would be read byte by byte. That is safe because one is forgotten before it goes: munmap, mremap and an mmap over it
- * pass here and wait for the lock, and so do UNMAP_MEMORY and RM_FREE.
+ * The application's mappings of RM's memory, which the agent learns from MAP_MEMORY and the mmap() that follows it. The
+ * agent reads them directly, under its lock: process_vm_readv cannot read them, and through a pipe the kernel would
+ * read a register in video memory byte by byte. That is safe because the agent forgets a mapping before it goes:
+ * munmap, mremap and an mmap over it pass the agent and wait for the lock, and so do UNMAP_MEMORY and RM_FREE.
  */
 #include <stddef.h>
 #include <sys/mman.h>
 #include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
 
-#define MAP_MAX         1024u /* a context has about 30; pinned memory makes more; chosen */
+#define MAP_MAX         1024u /* a context has about 30, with pinned memory more; chosen */
 #define MAP_PENDING_MAX 32u
 
 static struct {
@@ -49,7 +49,7 @@ void gp_nvidia_map_expect(const struct gp_rm_map *args)
 				break;
 		}
 	if (place == MAP_PENDING_MAX)
-		place = 0; /* somebody maps and never calls mmap(): the oldest guess goes */
+		place = 0; /* the program calls MAP_MEMORY and no mmap(): overwrite the first entry */
 	map_pending[place].used = true;
 	map_pending[place].fd = args->fd;
 	map_pending[place].args = *args;
@@ -117,7 +117,7 @@ void gp_nvidia_map_forget(uint64_t address, uint64_t length)
 
 void gp_nvidia_map_forget_memory(uint32_t client, uint32_t handle)
 {
-	/* Most that is freed is a memory, which is in no table: then no devices are looked for. */
+	/* Most freed objects are memory, which is not in the object table: then no search for devices is needed. */
 	bool is_kept = gp_nvidia_object_find(client, handle) != NULL;
 
 	for (uint32_t i = 0; i < map_limit; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* RM's objects in this process, as far as queues depend on them: a table with parents, searched from the start. Calls
- * that reach it are rare: contexts come and go, work is submitted without any. */
+ * that reach it are rare: programs create and free contexts rarely, and submit work without any call. */
 #include <string.h>
 #include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
 
-#define OBJECT_DEPTH_MAX 8u /* client, device, group, channel, compute: 5; a loop made by lies ends here */
+#define OBJECT_DEPTH_MAX 8u /* client, device, group, channel, compute: 5; ends a loop of false parents */
 
 struct gp_nvidia_object gp_nvidia_objects[GP_NVIDIA_OBJECT_MAX];
 static uint32_t object_limit;
@@ -76,7 +76,7 @@ bool gp_nvidia_object_is_below(const struct gp_nvidia_object *object, uint32_t c
 			return true;
 		object = gp_nvidia_object_find(client, object->parent);
 	}
-	/* All that is left is the client's, whether or not its parent is known. */
+	/* Every object of a client is below the client, also if its parent is not known. */
 	return handle == client;
 }
 

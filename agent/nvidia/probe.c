@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether this driver is one we know how to speak to: asked once, at the first queue, by questions that change nothing.
- * One whose answers do not fit is left alone. */
+/* Whether the agent knows this driver's calls: asked once, at the first queue, by questions that change nothing. The
+ * agent leaves a driver alone whose answers do not fit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "agent/nvidia/nvidia.h"
 #include "agent/sys.h"
 
-#define PROBE_GROUP_MAX 0xffffu /* of the hardware's numbers of groups; 4096 on the largest known */
+#define PROBE_GROUP_MAX 0xffffu /* the largest valid number of a group in hardware; 4096 on the largest known */
 
-/* The runtime as people see it: "CUDA, RM 580.159.04", and why nothing is done with it. */
+/* The runtime's name for people: "CUDA, RM 580.159.04", and why the agent leaves it alone. */
 void gp_nvidia_name(void)
 {
 	const char *parts[] = { "CUDA, RM ", gp_nvidia.version[0] ? gp_nvidia.version : "?",
@@ -61,8 +61,9 @@ void gp_nvidia_refuse(const char *why)
 	gp_thread_wake();
 }
 
-/* A daemon that was told of this driver before it was refused is met anew: all gates and slices are given back on the
- * way, and the greeting says why nothing more is done. Not at once: orders are being carried out. */
+/* The daemon may have been told of this driver before the agent refused it: the agent reconnects. That gives all gates
+ * and slices back, and HELLO then carries the reason. Not at once in gp_nvidia_refuse(): orders are being carried out
+ * there. */
 void gp_nvidia_refused_tidy(void)
 {
 	if (gp_nvidia.refused_due)
@@ -103,8 +104,7 @@ void gp_nvidia_probe_preemption(const struct gp_slot *slot)
 	modes.channel = channels[0];
 	r = gp_nvidia_control(&(struct gp_nvidia_call){ slot->file, group->client, group->subdevice, GP_RM_CTXSW_MODES,
 							&modes, sizeof(modes) });
-	/* Whether kernels are stopped midway is worth knowing; only an answer of another shape speaks against a driver.
-	 */
+	/* The mode goes to the log. Only an answer of another shape is a reason to refuse the driver. */
 	if (r == -EINVAL || (r == 0 && modes.compute > GP_RM_PREEMPT_CILP))
 		gp_nvidia_refuse("GR_GET_CTXSW_MODES does not answer as expected");
 	gp_log1("nvidia: compute preemption", r < 0 ? r : (int64_t)modes.compute);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A segment of commands as the application hands it to the GPU, read for two things: the progress word that is written
- * when the commands have been taken in, and the marker words that kernels write when they have run. Nothing is guessed:
- * a segment that does not end where it says, or launches a kernel without a marker, is not exact.
+ * A segment of commands as the application hands it to the GPU. The agent reads it for two things: the progress word,
+ * which the GPU writes when it has taken in the commands, and the marker words, which kernels write when they have run.
+ * The agent guesses nothing: a segment that does not end where it says, or launches a kernel without a marker, is not
+ * exact.
  *
- * The words are the application's memory and may change while they are read: each is read once, and nothing but their
- * number is trusted.
+ * The words are the application's memory and may change while the agent reads them. So it reads each word once, and
+ * trusts nothing but their number.
  */
 #include "agent/nvidia/segment.h"
 
@@ -29,9 +30,9 @@
 struct segment_state {
 	uint64_t address; /* of the inline write that is being described */
 	uint32_t length;
-	uint64_t marker; /* the last inline write of a word since the last launch; 0: none */
+	uint64_t marker; /* address of the last inline write of a word since the last launch; 0: none */
 	uint32_t value;
-	bool unmarked; /* the last launch had none */
+	bool unmarked; /* the last launch had no marker */
 };
 
 static uint64_t segment_address(uint32_t high, uint32_t low)
@@ -58,7 +59,7 @@ static void segment_launch(struct gp_nvidia_segment *segment, struct segment_sta
 	state->marker = 0;
 }
 
-/* data: lo, hi, payload lo, payload hi, what. Those of 64 bits are nobody's that we know. */
+/* data: lo, hi, payload lo, payload hi, what. Left out: those of 64 bits, which no known library uses. */
 static void segment_acquire(struct gp_nvidia_segment *segment, const uint32_t data[5])
 {
 	uint32_t until = data[4] & 7u;
@@ -81,7 +82,7 @@ bool gp_nvidia_acquire_is_met(const struct gp_nvidia_acquire *acquire, uint32_t 
 	}
 }
 
-/* One method with its data; words are copied out by the caller. */
+/* One method with its data, which the caller has copied out of the words. */
 static void segment_method(struct gp_nvidia_segment *segment, struct segment_state *state, uint32_t method,
 			   const uint32_t data[5], uint32_t count)
 {
@@ -131,7 +132,7 @@ void gp_nvidia_segment_read(const volatile uint32_t *words, uint32_t count, stru
 		segment_method(&segment, &state, (header & 0xfffu) << 2, data, data_count);
 		at += data_count;
 	}
-	/* The last kernel of a segment tells of all of it. */
+	/* The marker of the last kernel stands for the whole segment. */
 	segment.is_exact &= segment.progress && !state.unmarked;
 	*ret_segment = segment;
 }

@@ -9,7 +9,7 @@
 #define GP_NVIDIA_MARKER_MAX  4u
 #define GP_NVIDIA_ACQUIRE_MAX 4u
 
-/* A word that holds value from when a kernel's commands have been taken in until the kernel has run. */
+/* A word that holds value from when the GPU has taken in a kernel's commands until the kernel has run. */
 struct gp_nvidia_marker {
 	uint64_t address;
 	uint32_t value;
@@ -23,13 +23,13 @@ struct gp_nvidia_acquire {
 };
 
 struct gp_nvidia_segment {
-	bool is_exact;     /* all of it was understood */
-	uint64_t progress; /* the word that reaches payload when the commands have been taken in; 0: none */
+	bool is_exact;     /* the agent understood all of it */
+	uint64_t progress; /* of the word that reaches payload when the GPU has taken in the commands; 0: none */
 	uint32_t payload;
 	uint32_t launches;
 	uint32_t marker_count;
 	struct gp_nvidia_marker markers[GP_NVIDIA_MARKER_MAX];
-	uint32_t acquire_count; /* the first ones; those that are not of the kinds above are left out */
+	uint32_t acquire_count; /* the first ones, of the kinds above only */
 	struct gp_nvidia_acquire acquires[GP_NVIDIA_ACQUIRE_MAX];
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Slices: how long the GPU runs a group before it looks at others. What the application has is kept, and comes back. */
+/* Slices: how long the GPU runs a group before it looks at others. The agent remembers the application's slice and
+ * restores it. */
 #include <errno.h>
 #include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
 
-#define SLICE_US_MAX 10000000u /* 10 s: nobody means more; chosen */
+#define SLICE_US_MAX 10000000u /* 10 s: a larger value is not plausible; chosen */
 
 static int slice_set(const struct gp_slot *slot, uint64_t slice_us)
 {
@@ -47,15 +48,15 @@ int gp_nvidia_slice(struct gp_slot *slot, uint64_t slice_us)
 	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
 	int r;
 
-	/* Back is always possible, also on a driver that turned out to be one we do not know. */
+	/* Restoring is always allowed, also on a driver that the agent has refused since. */
 	if (!slice_us)
 		return group->slice_ours || group->restore_due ? gp_nvidia_slice_restore(slot) : 0;
-	/* Without what it was there would be no way back. */
+	/* Without the application's slice the agent could not restore it. */
 	if (gp_agent.mechanism != GP_MECHANISM_CHANNEL || gp_nvidia.refused || !group->has_slice)
 		return -EOPNOTSUPP;
 	if (slice_us > SLICE_US_MAX)
 		return -EINVAL;
-	/* Noted first: should this thread end inside the call, it is put back. */
+	/* Noted first: if this thread ends inside the call, the guard restores the slice. */
 	group->restore_due |= !group->slice_ours;
 	r = slice_set(slot, slice_us);
 	if (r < 0)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Controls of the application's own that touch what the agent changes: slices, and channels that are enabled and
- * disabled. Both keep what they want: the application sees its own settings, the gate stays as it was ordered. */
+ * disabled. Neither side overrides the other: the application sees its own settings, the gate stays as the daemon
+ * ordered it. */
 #include <sys/uio.h>
 #include "agent/nvidia/capture.h"
 #include "agent/sys.h"
 
-/* The application sets the slice of its own group: remembered, and ours comes back over it. */
+/* The application sets the slice of its own group: the agent remembers it, then sets its own slice again. */
 static int watch_slice_set(struct gp_nvidia_capture *call)
 {
 	const struct gp_rm_control wanted = call->body.control;
@@ -33,7 +34,7 @@ static int watch_slice_set(struct gp_nvidia_capture *call)
 	return r;
 }
 
-/* The application asks for the slice of its group: what it has set, not what was made of it meanwhile. */
+/* The application asks for the slice of its group: it gets what it has set, not the agent's or the daemon's slice. */
 static int watch_slice_get(struct gp_nvidia_capture *call)
 {
 	const struct gp_rm_control wanted = call->body.control;
@@ -55,13 +56,13 @@ static int watch_slice_get(struct gp_nvidia_capture *call)
 	local = (struct iovec){ &slice_us, sizeof(slice_us) };
 	remote = (struct iovec){ (void *)(uintptr_t)wanted.params, sizeof(slice_us) };
 	if (slice_us)
-		gp_sys(SYS_process_vm_writev, gp_sys(SYS_getpid, 0), (long)&local, 1, (long)&remote, 1, 0);
+		gp_sys(SYS_process_vm_writev, gp_sys_self(), (long)&local, 1, (long)&remote, 1, 0);
 	return r;
 }
 
-/* GPFIFO_SCHEDULE. The first one is before any kernel of the context's, and nobody closes it before (work.c): what is
- * disabled before that is not disabled. A later one may enable what our gate has disabled, or not: it is enabled, once,
- * and closed anew. */
+/* GPFIFO_SCHEDULE. The first one comes before any kernel of the context, and no gate is closed before that (work.c),
+ * because disabling then has no effect. A later one may or may not enable channels that the gate has disabled: the
+ * agent enables them, once, and closes the gate anew. */
 static int watch_schedule(struct gp_nvidia_capture *call)
 {
 	const struct gp_rm_control wanted = call->body.control;
@@ -75,12 +76,13 @@ static int watch_schedule(struct gp_nvidia_capture *call)
 	if (slot && slot->closed && slot->closed_by == GP_MECHANISM_CHANNEL)
 		gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, false, &(int){ 0 });
 	else if (slot && slot->is_announced && gp_agent.mechanism == GP_MECHANISM_BORROW && gp_gate_is_closed(slot))
-		gp_nvidia_queue_renew(slot); /* what the daemon has done to it may be void */
+		gp_nvidia_queue_renew(slot); /* the daemon's close may no longer hold */
 	gp_agent_unlock();
 	return r;
 }
 
-/* The application disables and enables its own channels: what it has disabled is not ours to enable. */
+/* The application disables and enables its own channels: the agent must not enable a channel that the application has
+ * disabled. */
 static int watch_disable(struct gp_nvidia_capture *call)
 {
 	const struct gp_rm_control wanted = call->body.control;
@@ -100,8 +102,9 @@ static int watch_disable(struct gp_nvidia_capture *call)
 
 			if (!channel || (channel->off == (params.disable != 0) && !channel->held))
 				continue;
-			/* Disabled by both of us: ours is taken back, or, should that fail, when it is enabled again.
-			 * Enabled by the application alone: ours is gone, and comes again. */
+			/* Disabled by both: the agent takes its own disable back, at once or, if that fails, when the
+			 * application enables the channel. Enabled by the application alone: the agent's disable is
+			 * gone, and the agent disables the channel again. */
 			if (!params.disable && !channel->off)
 				channel->held = false;
 			else if (channel->held && slot && (params.disable || !slot->closed))
@@ -113,7 +116,7 @@ static int watch_disable(struct gp_nvidia_capture *call)
 	return r;
 }
 
-/* Memory that goes to another process, or comes from one, in an open file. */
+/* Memory that the program exports to another process or imports from one, through an open file. */
 static int watch_share(struct gp_nvidia_capture *call)
 {
 	const struct gp_rm_control wanted = call->body.control;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a group has to do. Each channel is a lane: a ring of entries that the application fills (GP_PUT says how far)
- * and a list of those that are not done. An entry leads to a segment of commands, whose own words tell when it is done
- * (segment.c). Where they cannot be followed, an entry counts as done when it has been fetched (GP_GET), which is
- * earlier; that the knowledge is of this kind is said, once.
+ * The work of a group. Each channel is a lane: a ring of entries that the application fills (GP_PUT says how far) and a
+ * list of entries that are not done. An entry leads to a segment of commands, whose own words tell when it is done
+ * (segment.c). An entry that the agent cannot follow counts as done when the GPU has fetched it (GP_GET), which is
+ * earlier; the agent reports a queue with such entries to the daemon (GP_QUEUE_FETCH).
  *
  * written: entries put on the group's channels, ever; completed: those that are done. The two are equal if and only if
- * nothing is left, as far as is known.
+ * nothing is left, as far as the agent knows.
  */
 #include <string.h>
 #include "agent/log.h"
@@ -14,58 +14,65 @@
 #include "agent/nvidia/segment.h"
 #include "agent/sys.h"
 
-#define WORK_LANE_MAX    512u
-#define WORK_OPEN_MAX    64u         /* entries of a lane that are read and not done; the rest waits its turn */
-#define WORK_LOOK_MAX    256u        /* entries that are read at one look, about 2 µs each, unless all are wanted */
-#define WORK_OLDER_NS    10000000u   /* where the GPU has gone on beyond it; chosen */
-#define WORK_GIVEN_UP_NS 1000000000u /* and where it has not, of the time in which it could have; chosen */
-#define WORK_HELD_NS     2000000u    /* longer than copies usually take; chosen */
-#define WORK_EXACT_RUN   16u         /* after so many that could be followed the knowledge is good again; chosen */
-#define WORK_UNUSED      2u          /* entries of a channel that the application has not used yet: CUDA sets it up */
-#define WORK_UNUSED_LOOK 8u          /* while others work it is looked at each so many times: a read costs 1 µs */
-#define WORK_ENTRIES_MAX 0x10000u    /* of a ring; 1024 in driver 580 */
-#define WORK_QUIET_NS    50000000u /* without a call of the program's on the driver: setting up has thousands; chosen */
-#define WORK_SETUP_NS    1000000000u  /* after its first kernel it is not setting up for longer than that; chosen */
-#define WORK_START_NS    10000000000u /* and one without a kernel is no longer than that starting; chosen */
-#define WORK_STILL_NS    500000000u   /* no progress though it is open: the first help; chosen */
-#define WORK_STILL_MAX   64000000000u
-#define WORK_ENTRY_NS    500u /* nobody puts entries faster; a launch takes 3.3 µs on an H200 */
+#define WORK_LANE_MAX 512u
+#define WORK_OPEN_MAX 64u  /* entries of a lane that are read and not done; the agent reads the rest later */
+#define WORK_LOOK_MAX 256u /* entries read in one sample, about 2 µs each, unless the daemon asks for all */
+/* An entry whose marker keeps an older value is given up after so long if a later entry of its channel has run; chosen.
+ */
+#define WORK_OLDER_NS 10000000u
+/* And if no later entry has run, after so long in which it could have run; chosen. */
+#define WORK_GIVEN_UP_NS 1000000000u
+#define WORK_HELD_NS     2000000u /* blocked for longer than copies usually take; chosen */
+/* After so many entries that it could follow the agent clears GP_QUEUE_FETCH; chosen. */
+#define WORK_EXACT_RUN 16u
+#define WORK_UNUSED    2u /* an unused channel has at most so many entries: CUDA's setup */
+/* While others work, the agent reads an unused channel at every so many samples: a read costs 1 µs. */
+#define WORK_UNUSED_LOOK 8u
+#define WORK_ENTRIES_MAX 0x10000u /* of a ring; 1024 in driver 580 */
+/* So long without a call of the program's to the driver: setting up has thousands of calls; chosen. */
+#define WORK_QUIET_NS  50000000u
+#define WORK_SETUP_NS  1000000000u  /* setting up lasts no longer than this after the first kernel; chosen */
+#define WORK_START_NS  10000000000u /* and, without a kernel, no longer than this in all; chosen */
+#define WORK_STILL_NS  500000000u   /* open without progress for so long: the agent enables it again; chosen */
+#define WORK_STILL_MAX 64000000000u
+#define WORK_ENTRY_NS  500u /* no program puts entries faster; a launch takes 3.3 µs on an H200 */
 
 struct work_entry {
-	uint64_t number; /* how many came before it */
+	uint64_t number; /* how many entries came before it */
 	uint64_t progress, marker;
 	uint32_t payload, value;
-	uint64_t commands; /* where they are, and how many words */
-	uint64_t older_ns; /* since when its marker is older than it should be; 0: it is not */
+	uint64_t commands; /* address of the commands; words: how many */
+	uint64_t older_ns; /* since when its marker has an older value; 0: it has not */
 	uint32_t words;
 	bool is_exact;
 };
-/* How far an entry is. */
 enum work_stage { WORK_WAITS, WORK_RUNS, WORK_DONE };
 
 struct work_lane {
 	bool used, broken;
-	bool is_unused;                  /* as this look found it */
-	bool get_read;                   /* at this look */
-	bool has_run;                    /* a kernel of it has */
-	uint64_t ran;                    /* … and the number of the last that is known to */
+	bool is_unused;                  /* as found at the start of this sample */
+	bool get_read;                   /* GP_GET was read in this sample */
+	bool has_run;                    /* a kernel of this lane has run */
+	uint64_t ran;                    /* number of the last entry whose kernel is known to have run */
 	uint32_t client, group, channel; /* handles */
 	uint32_t entries;
-	uint32_t userd; /* memory */
+	uint32_t userd; /* handle of the memory of its registers */
 	uint64_t userd_offset, ring;
-	uint32_t put;           /* as read last */
-	uint64_t looked_ns;     /* when; 0: never */
-	uint64_t last;          /* the newest entry that was read, as the ring had it */
-	uint64_t written, read; /* entries put; entries read: those in between wait to be read */
-	uint64_t fetched;       /* entries fetched, as far as this look knows: GET is read where it is needed */
+	uint32_t put;           /* GP_PUT as read last */
+	uint64_t looked_ns;     /* when PUT was read last; 0: never */
+	uint64_t last;          /* the ring's word of the newest entry that was read */
+	uint64_t written, read; /* entries put; entries that the agent has read */
+	uint64_t fetched;       /* entries fetched; valid if get_read */
 	uint32_t open_count;
-	bool runs, waits; /* an open entry runs, or may; the first that waits does so for a word that is not there */
-	uint32_t ring_map, segment_map, progress_map, marker_map, userd_map; /* where they were found last */
+	/* runs: an open entry runs, or may; waits: none runs, and the first that waits does so for a word that is not
+	 * there yet. */
+	bool runs, waits;
+	uint32_t ring_map, segment_map, progress_map, marker_map, userd_map; /* hints for gp_nvidia_map_find() */
 	struct work_entry open[WORK_OPEN_MAX];
 };
 static struct work_lane work_lanes[WORK_LANE_MAX];
 static uint32_t work_limit;
-static bool work_is_closed; /* the queue that is being looked at */
+static bool work_is_closed; /* whether the gate of the sampled queue is closed */
 
 static bool work_read32(uint64_t address, uint32_t *hint, uint32_t *ret_value)
 {
@@ -77,12 +84,12 @@ static bool work_read32(uint64_t address, uint32_t *hint, uint32_t *ret_value)
 	return true;
 }
 
-/* A marker steps from an older value to the entry's, and by one when the kernel has run; later kernels that use the
- * word step on. Nothing says that the first step is visible before the progress word's, so an older value is no end.
- * It may be that of a kernel that was put aside before it began: by a closed gate, or by the device for as long as
- * others work. Taken for done, it would never be let in again, because nobody would know of it. Should a word start
- * over, which nothing known does, the entry is given up: soon where a later one of its channel has run, else after a
- * long while. */
+/* A marker steps from an older value to the entry's, and by one more when the kernel has run; later kernels that use
+ * the word step on. Nothing guarantees that the first step is visible before the progress word's, so an older value
+ * does not mean that the kernel has ended. It may belong to a kernel that was put aside before it began: by a closed
+ * gate, or by the device for as long as others work. If such an entry counted as done, no gate would be opened for it
+ * again. If a word starts over, which no known library does, the agent gives the entry up: soon if a later entry of its
+ * channel has run, else after a long while. */
 static enum work_stage work_marker(struct work_entry *entry, uint32_t value)
 {
 	uint64_t now;
@@ -104,8 +111,9 @@ static uint64_t work_userd(struct work_lane *lane)
 	return gp_nvidia_map_of(lane->client, lane->userd, lane->userd_offset, GP_RM_USERD_SIZE);
 }
 
-/* How many entries have been fetched. PUT was read before: what has been put and fetched since makes the lane look
- * busier, not idle too early. A read costs a microsecond, so one at a look, and only where an entry needs it. */
+/* How many entries the GPU has fetched. PUT was read before GET: entries put and fetched since then make the lane look
+ * busier, never idle too early. A read costs a microsecond, so there is one per sample, and only if an entry needs it.
+ */
 static uint64_t work_fetched(struct work_lane *lane)
 {
 	uint32_t get, behind;
@@ -126,7 +134,8 @@ static uint64_t work_fetched(struct work_lane *lane)
 	return lane->fetched;
 }
 
-/* Which entries are done is asked in this order: taken in first, because a marker has an old value until then. */
+/* The progress word comes before the marker, because the marker has an old value until the GPU has taken in the
+ * commands. */
 static enum work_stage work_stage(struct work_lane *lane, struct work_entry *entry)
 {
 	enum work_stage stage;
@@ -135,7 +144,7 @@ static enum work_stage work_stage(struct work_lane *lane, struct work_entry *ent
 	if (!entry->is_exact)
 		return entry->number < work_fetched(lane) ? WORK_DONE : WORK_RUNS;
 	if (!work_read32(entry->progress, &lane->progress_map, &value))
-		return WORK_DONE; /* its memory is gone, and so is its work */
+		return WORK_DONE; /* its memory no longer exists, so it has no work left */
 	if ((int32_t)(value - entry->payload) < 0)
 		return WORK_WAITS;
 	if (!entry->marker || !work_read32(entry->marker, &lane->marker_map, &value))
@@ -147,7 +156,8 @@ static enum work_stage work_stage(struct work_lane *lane, struct work_entry *ent
 	return stage;
 }
 
-/* Whether an entry waits for a word that is not there yet. What cannot be read is taken for met. */
+/* Whether an entry waits for a word that does not have the wanted value yet. A word that cannot be read counts as met.
+ */
 static bool work_is_held(struct work_lane *lane, const struct work_entry *entry)
 {
 	const volatile uint32_t *commands =
@@ -164,14 +174,14 @@ static bool work_is_held(struct work_lane *lane, const struct work_entry *entry)
 	return false;
 }
 
-/* What is done when it is first read is not kept: bursts of short work are longer than the list. */
+/* An entry that is done at its first read is not kept: bursts of short work are longer than the list. */
 static void work_note(struct work_lane *lane, struct work_entry *entry)
 {
 	if (lane->open_count < WORK_OPEN_MAX && work_stage(lane, entry) != WORK_DONE)
 		lane->open[lane->open_count++] = *entry;
 }
 
-/* How well the work of a queue is known: told to the daemon when it changes. */
+/* How well the agent knows the work of a queue: it tells the daemon when that changes. */
 static void work_account(struct gp_slot *slot, const struct work_lane *lane, bool is_exact, uint32_t words)
 {
 	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
@@ -195,7 +205,8 @@ static void work_account(struct gp_slot *slot, const struct work_lane *lane, boo
 	slot->at_fetch = at_fetch;
 }
 
-/* What the ring holds at a number: where the commands are and how many words of them, and what they say. */
+/* Reads the ring's entry of a number: address and length of its commands, and what they say. Returns the ring's word.
+ */
 static uint64_t work_ring_read(struct work_lane *lane, uint64_t number, struct work_entry *entry,
 			       struct gp_nvidia_segment *segment)
 {
@@ -213,14 +224,14 @@ static uint64_t work_ring_read(struct work_lane *lane, uint64_t number, struct w
 	return word;
 }
 
-/* Reads one entry of the ring, and what it leads to. */
+/* Reads the lane's next entry, and the segment it leads to. */
 static void work_entry_read(struct gp_slot *slot, struct work_lane *lane)
 {
 	struct gp_nvidia_segment segment;
 	struct work_entry entry;
 
 	lane->last = work_ring_read(lane, lane->read, &entry, &segment);
-	/* The progress word counts entries: one that does not is another's. */
+	/* The channel's progress word counts its entries: a word that does not fit is not the channel's own. */
 	entry.is_exact = segment.is_exact &&
 			 !((segment.payload - (uint32_t)(lane->read + 1u)) & (lane->entries - 1u)) &&
 			 gp_nvidia_map_find(segment.progress, 4, &lane->progress_map);
@@ -229,7 +240,7 @@ static void work_entry_read(struct gp_slot *slot, struct work_lane *lane)
 	for (uint32_t i = 0; i < segment.marker_count; i++)
 		entry.is_exact &= gp_nvidia_map_find(segment.markers[i].address, 4, &lane->marker_map) != NULL;
 	work_account(slot, lane, entry.is_exact, entry.words);
-	/* All kernels of a segment but the last are before it in its stream: the last one's marker tells. */
+	/* The last kernel of a segment ends last in its stream, so its marker decides. */
 	if (entry.is_exact && segment.marker_count) {
 		entry.marker = segment.markers[segment.marker_count - 1u].address;
 		entry.value = segment.markers[segment.marker_count - 1u].value;
@@ -259,7 +270,7 @@ static void work_prune(struct work_lane *lane)
 		kept++;
 	}
 	lane->open_count = kept;
-	/* Commands are taken in one after the other: the first that is not decides. */
+	/* The GPU takes in entries in order: the first one that it has not taken in decides. */
 	lane->waits = !lane->runs && first && work_is_held(lane, first);
 }
 
@@ -269,8 +280,9 @@ static bool work_is_unused(const struct work_lane *lane)
 	return lane->looked_ns && lane->written <= WORK_UNUSED && lane->read == lane->written && !lane->open_count;
 }
 
-/* PUT counts within the ring: whether the program has gone round since the last look is told by its newest entry, whose
- * payload counts all of them. One that cannot be followed tells no more than that it is another one. */
+/* PUT counts within the ring, so it does not show whether the program has gone round since the last sample. The payload
+ * of the newest entry does: it counts all entries. If the agent cannot follow the newest entry, it sees only whether
+ * that is another one than before. */
 static void work_laps(struct work_lane *lane, uint64_t before, uint64_t now_ns)
 {
 	struct gp_nvidia_segment segment;
@@ -288,7 +300,7 @@ static void work_laps(struct work_lane *lane, uint64_t before, uint64_t now_ns)
 		lane->written += lane->entries;
 }
 
-/* False: its registers cannot be read. */
+/* False: the lane's registers cannot be read. */
 static bool work_look(struct gp_slot *slot, struct work_lane *lane, uint64_t now_ns)
 {
 	uint64_t userd = work_userd(lane), before = lane->written, oldest;
@@ -306,7 +318,7 @@ static bool work_look(struct gp_slot *slot, struct work_lane *lane, uint64_t now
 	lane->get_read = false;
 	work_laps(lane, before, now_ns);
 	lane->looked_ns = now_ns;
-	/* What the ring does not hold any more was done long ago: it was overwritten. */
+	/* Entries that the program has overwritten count as done: the GPU has fetched them. */
 	oldest = lane->written < lane->entries ? 0 : lane->written - (lane->entries - 1u);
 	if (lane->read < oldest)
 		lane->read = oldest;
@@ -358,7 +370,7 @@ void gp_nvidia_work_remove(const struct gp_nvidia_object *channel, struct gp_slo
 
 	if (!lane)
 		return;
-	/* What it had is done, one way or another: the sums only grow. */
+	/* The work of an ended channel counts as done, so that the sums only grow. */
 	if (slot)
 		gp_nvidia_group_of(slot)->gone += lane->written;
 	lane->used = false;
@@ -371,7 +383,8 @@ void gp_nvidia_work_reset(void)
 	work_limit = 0;
 }
 
-/* Nothing of it can run: it waits for its host, or for a copy. Short waits are not told: they are part of its work. */
+/* is_held: nothing of the queue can run: it waits for its host, or for a copy. The agent does not report short waits:
+ * they count as work. */
 static void work_block(struct gp_slot *slot, bool is_held)
 {
 	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
@@ -384,9 +397,9 @@ static void work_block(struct gp_slot *slot, bool is_held)
 	slot->blocked = group->held_ns && now - group->held_ns >= WORK_HELD_NS;
 }
 
-/* A context is not gated before it has run a kernel and has been without work since, nor while its program still sets
- * it up, which is some fifty small pieces of work one after the other: each would wait for a turn. That a kernel has
- * run also says that its group was scheduled: before that, RM does not disable. */
+/* A context must not be gated before it has run a kernel and has been without work since, nor while its program still
+ * sets it up: that is some fifty small pieces of work one after the other, and each would wait for a turn. A kernel
+ * that has run also shows that the group was scheduled: before that, RM does not disable. */
 static void work_start(struct gp_slot *slot, uint64_t now_ns)
 {
 	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
@@ -402,7 +415,8 @@ static void work_start(struct gp_slot *slot, uint64_t now_ns)
 	gp_log2("nvidia: it has started: queue, us", slot->queue_id, (int64_t)((now_ns - group->begun_ns) / 1000u));
 }
 
-/* A channel whose work is not seen may have some while the context looks idle: closed, it would wait for ever. */
+/* A channel that the agent cannot observe may have work while the context looks idle: closed, it would wait for ever.
+ */
 static void work_can_be_seen(struct gp_slot *slot, bool can)
 {
 	bool blind = !can || slot->starting;
@@ -415,8 +429,9 @@ static void work_can_be_seen(struct gp_slot *slot, bool can)
 	slot->blind = blind;
 }
 
-/* One that is open, has work and does not get on: perhaps somebody has disabled it once more than he knows. Then one
- * more enable helps, and otherwise it does no harm; so it is tried now and then, each time after twice as long. */
+/* A queue that is open, has work and makes no progress: perhaps a process has disabled it once more than it enabled it.
+ * Then one more enable helps, and otherwise it does no harm. So the agent tries it now and then, each time after twice
+ * as long. */
 static void work_watch(struct gp_slot *slot, bool moved, uint64_t now_ns)
 {
 	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
@@ -447,7 +462,7 @@ void gp_nvidia_help(void)
 			group->still_wait_ns *= 2u;
 		slot->help_ns = now_ns + group->still_wait_ns;
 		gp_log2("nvidia: it stands still: queue, completed", slot->queue_id, (int64_t)slot->completed);
-		gp_gate_open_again(slot, GP_MECHANISM_CHANNEL); /* its slice stays as it is */
+		gp_gate_open_again(slot, GP_MECHANISM_CHANNEL); /* mechanism channel: the slice stays as it is */
 	}
 }
 
@@ -462,14 +477,14 @@ void gp_nvidia_look_again(void)
 	gp_link_flush();
 }
 
-/* What the lanes of a queue sum up to. */
+/* The sums over the lanes of a queue. */
 struct work_sum {
 	uint64_t written, completed;
 	bool any, all, held; /* it has lanes; all can be read; each is done or waits for a word */
 };
 
-/* Of the used channels, or of those that are not. An unused one is looked at before a queue is told to have nothing to
- * run: its first work may be all there is. While others work it can wait. */
+/* Adds up the used channels, or the unused ones. The agent looks at unused channels before it reports that a queue has
+ * nothing to run: their first work may be all there is. While other channels work, that can wait. */
 static void work_add_up(struct gp_slot *slot, bool unused, uint64_t now_ns, struct work_sum *sum)
 {
 	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);

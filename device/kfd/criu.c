@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the guard process. It has no descriptor of ours but its socket: connections must end when we do. */
+/* Owns the guard process. The guard keeps no descriptor of the daemon's but standard streams, its socket and the pidfd:
+ * connections must end when the daemon ends. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -17,15 +18,16 @@
 
 const char *gp_kfd_criu_path = "/dev/kfd";
 
-/* What a guard is given. */
+/* The process that a guard sets aside, and how. */
 struct criu_charge {
 	pid_t pid;
-	int pidfd, number; /* number: of the driver's descriptor in that process */
+	int pidfd, number; /* number: the driver's descriptor in that process */
 	int socket;
 	struct stat driver;
 };
 
-/* By what it is: the name depends on how it was mounted there. A virtual node's is no device. */
+/* By device number or inode, not by name: the name depends on the mounts there. On a virtual node the file is no
+ * device. */
 static bool criu_is_driver(const struct stat *driver, const struct stat *file)
 {
 	if (S_ISCHR(driver->st_mode))
@@ -33,7 +35,7 @@ static bool criu_is_driver(const struct stat *driver, const struct stat *file)
 	return file->st_dev == driver->st_dev && file->st_ino == driver->st_ino;
 }
 
-/* The descriptor of the driver in that process; -1: it has none. */
+/* The descriptor of the driver in that process; -1: the process has none. */
 static int criu_find(pid_t pid, const struct stat *driver)
 {
 	struct stat file;
@@ -54,8 +56,8 @@ static int criu_find(pid_t pid, const struct stat *driver)
 	return found;
 }
 
-/* The driver wants the tracer, and a tracer that ends lets go without having stopped anything: so, a process per call.
- */
+/* The driver accepts this call only from the tracer of the process. A tracer that ends releases the process without
+ * ever having stopped it. So each call is made by a process of its own. */
 static int criu_call(const struct criu_charge *charge, uint32_t op)
 {
 	struct kfd_ioctl_criu_args args = { .op = op };
@@ -69,7 +71,7 @@ static int criu_call(const struct criu_charge *charge, uint32_t op)
 		fd = (int)syscall(SYS_pidfd_getfd, charge->pidfd, charge->number, 0);
 		if (fd < 0)
 			_exit(errno);
-		/* It goes on meanwhile, and may have put another file there. */
+		/* The process runs meanwhile, and may have put another file at this number. */
 		if (fstat(fd, &file) || !criu_is_driver(&charge->driver, &file))
 			_exit(EBADF);
 		_exit(gp_kfd_call(fd, AMDKFD_IOC_CRIU_OP, &args) < 0 ? errno : 0);
@@ -79,7 +81,7 @@ static int criu_call(const struct criu_charge *charge, uint32_t op)
 	return -WEXITSTATUS(status);
 }
 
-/* By number: nothing is moved, so that nothing is in the way and no free number is needed. */
+/* Closes all others by number and moves none: that needs no free number. */
 static void criu_close_others(int one, int other)
 {
 	unsigned int low = (unsigned int)(one < other ? one : other), high = (unsigned int)(one < other ? other : one);
@@ -98,16 +100,17 @@ __attribute__((noreturn)) static void criu_guard(const struct criu_charge *charg
 	char open;
 	int result;
 
-	/* It ends after us: who signals all of a service's processes (systemd, when the watchdog bites) means us. */
+	/* The guard must end after the daemon. A signal to all processes of the service (systemd's, when the watchdog
+	 * expires) is meant for the daemon. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	criu_close_others(charge->socket, charge->pidfd);
-	/* A guard before this one may have been killed while it held the process: a second pause would be counted, and
-	 * never be undone. Refused if nothing is paused. */
+	/* An earlier guard may have been killed while it held the process: the driver would count a second pause, and
+	 * one unpause would not undo both. The driver refuses this call if nothing is paused. */
 	criu_call(charge, KFD_CRIU_OP_UNPAUSE);
 	while (read(charge->socket, &open, 1) == 1) {
 		result = 0;
-		/* Never twice: the driver counts. */
+		/* Never pauses twice: the driver counts. */
 		if (paused == (bool)open)
 			result = criu_call(charge, open ? KFD_CRIU_OP_UNPAUSE : KFD_CRIU_OP_PROCESS_INFO);
 		if (!result)

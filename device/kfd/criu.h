@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver's checkpoint interface: sets a whole process aside, on all its GPUs, whatever its runtime did. The driver
- * does not undo it when we die, so a small guard process acts in our place and undoes it when our end of its socket
- * closes. */
+/* The driver's checkpoint interface: sets a whole process aside, on all its GPUs, whether or not its runtime is
+ * enabled. The driver does not undo that when the daemon dies. So a small guard process makes the calls, and undoes
+ * them when the daemon's end of its socket closes. */
 #ifndef GP_DEVICE_KFD_CRIU_H
 #define GP_DEVICE_KFD_CRIU_H
 
@@ -15,8 +15,8 @@ struct gp_kfd_guard {
 
 int gp_kfd_criu_begin(pid_t pid, int pidfd, struct gp_kfd_guard *ret_guard); /* 0 or -errno */
 int gp_kfd_criu_change(const struct gp_kfd_guard *guard, bool open);         /* blocks while the driver works */
-void gp_kfd_criu_end(struct gp_kfd_guard *guard);                            /* it runs again */
+void gp_kfd_criu_end(struct gp_kfd_guard *guard);                            /* the process runs again */
 
-extern const char *gp_kfd_criu_path; /* of the driver; tests have another */
+extern const char *gp_kfd_criu_path; /* of the driver; tests set another */
 
 #endif

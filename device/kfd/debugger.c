@@ -12,11 +12,11 @@
 #include "lib/clock.h"
 #include "lib/worker.h"
 
-#define DEBUGGER_THREADS        32u /* as many as there is work for at once; beyond that calls to the driver that hang */
-#define DEBUGGER_ATTACHING      16u  /* of them at most: a process in the middle of an exec can hold an attach up */
-#define DEBUGGER_USER_ATTACHING 4u   /* of these for one user at most */
-#define DEBUGGER_ORDERS_MAX     64u  /* of one client that wait; the core gives up on a client long before */
-#define DEBUGGER_LEAVING_MAX    256u /* clients of one user that are gone and not yet let go: no more of his come */
+#define DEBUGGER_THREADS        32u  /* at most, as jobs need them; all are busy only if calls hang in the driver */
+#define DEBUGGER_ATTACHING      16u  /* threads that attach, at most: a process in an exec can hold an attach up */
+#define DEBUGGER_USER_ATTACHING 4u   /* of these for one user, at most */
+#define DEBUGGER_ORDERS_MAX     64u  /* orders of one client that wait; the core gives up on a client long before */
+#define DEBUGGER_LEAVING_MAX    256u /* ended clients of a user, not yet released: more of his are not debugged */
 
 uint64_t gp_kfd_debugger_late_ns = 1000000000ull, gp_kfd_debugger_end_ns = 2000000000ull;
 
@@ -26,7 +26,7 @@ struct debugger_job {
 	struct gp_worker_job base;
 	enum debugger_kind kind;
 	uint32_t fallback, gpu_id, count;
-	bool tell; /* DETACH: the daemon waits for it; false: the client is gone, and this is its last job */
+	bool tell; /* DETACH: the daemon waits for the report; false: the client has ended, this is its last job */
 	uint64_t seq;
 	struct gp_device_change changes[];
 };
@@ -39,8 +39,8 @@ struct debugger_target {
 	pid_t pid;
 	int pidfd;
 	bool gone;                 /* lock: no more jobs come */
-	bool enabled;              /* only the thread that works on it */
-	struct gp_kfd_guard guard; /* the same: set aside by checkpoint, because it cannot be debugged */
+	bool enabled;              /* used only by the thread that works on it */
+	struct gp_kfd_guard guard; /* the same: sets the process aside if it cannot be debugged */
 };
 
 struct gp_kfd_debugger {
@@ -79,6 +79,8 @@ static void debugger_attach_job(struct gp_kfd_debugger *debugger, struct debugge
 		snprintf(why, sizeof(why), "another debugger has it already (rocgdb?)");
 	else if (r == -EOPNOTSUPP)
 		snprintf(why, sizeof(why), "its runtime was not enabled before its first queue");
+	else if (r == -ECHILD)
+		snprintf(why, sizeof(why), "gpreemptd cannot be its debugger: its first thread has ended");
 	else if (r == -EPERM)
 		snprintf(why, sizeof(why),
 			 "gpreemptd may not be its debugger: it is being traced, or CAP_SYS_PTRACE is missing");
@@ -90,7 +92,7 @@ static void debugger_attach_job(struct gp_kfd_debugger *debugger, struct debugge
 	host->mechanism(host->daemon, target->tag, job->fallback, why);
 }
 
-/* Somebody may have killed the guard: another takes its place, or the process would never go on. */
+/* If the guard was killed, a new guard takes its place; otherwise the process would never go on. */
 static int debugger_guard_change(struct debugger_target *target, bool open)
 {
 	int r = gp_kfd_criu_change(&target->guard, open);
@@ -160,7 +162,7 @@ static void debugger_run(void *context, struct gp_lane *lane, struct gp_worker_j
 		break;
 	case DEBUGGER_APPLY: debugger_apply_job(debugger, target, job); break;
 	case DEBUGGER_REMOVED:
-		/* A process that is set aside as a whole stays so for its other queues. */
+		/* If the whole process is set aside, it stays so because of its other queues. */
 		if (target->enabled)
 			gp_kfd_trap_change(debugger->backend->fd, target->pid, job->changes, job->count, 0);
 		break;
@@ -197,8 +199,9 @@ static void debugger_idle(void *context, struct gp_lane *lane)
 		debugger_free(context, target);
 }
 
-/* A client that came back, or a new process of the same number: we are its debugger until its last job is done, and
- * would be refused as another one. A call that hangs is not waited for: better refused than never answered. */
+/* A client that came back, or a new process of the same pid: the daemon is debugger of that pid until the old target's
+ * last job is done, and the driver would refuse a second attach. The new target does not wait for a call that hangs: a
+ * refusal is better than no answer. */
 static bool debugger_is_leaving(const struct gp_kfd_debugger *debugger, pid_t pid)
 {
 	uint64_t late_ns = __atomic_load_n(&gp_kfd_debugger_late_ns, __ATOMIC_RELAXED);
@@ -210,7 +213,8 @@ static bool debugger_is_leaving(const struct gp_kfd_debugger *debugger, pid_t pi
 	return false;
 }
 
-/* Orders, and letting go, always find a thread: whoever makes attaching to himself hang keeps a few threads at most. */
+/* Only attaches are limited, so that orders and releases always find a thread: a process that makes attaching to itself
+ * hang holds up a few threads at most. */
 static bool debugger_is_limited(const struct gp_lane *lane)
 {
 	return debugger_job(lane->jobs)->kind == DEBUGGER_ATTACH;
@@ -227,7 +231,7 @@ static void debugger_taken(void *context, struct gp_lane *lane, struct gp_worker
 	lane->about = debugger_job(job)->gpu_id;
 }
 
-/* Attaches that wait and that letting go makes void: what waits for a client is bounded, however often it changes its
+/* Drops waiting attaches, which a detach makes void. So the jobs of a client stay bounded, however often it changes its
  * mind. */
 static void debugger_drop_attaches_locked(struct debugger_target *target)
 {
@@ -243,7 +247,7 @@ static void debugger_drop_attaches_locked(struct debugger_target *target)
 	}
 }
 
-/* Whether a job like this waits already, and doing it once is enough: nothing after it undoes it. */
+/* Whether the same job waits already and no job after it undoes it: then doing it once is enough. */
 static bool debugger_is_merged_locked(struct debugger_target *target, const struct debugger_job *what)
 {
 	bool found = false;
@@ -287,7 +291,7 @@ static int debugger_push(struct gp_kfd_debugger *debugger, struct debugger_targe
 	if (what->kind == DEBUGGER_APPLY && debugger_orders_locked(target) >= DEBUGGER_ORDERS_MAX)
 		r = -EBUSY;
 	else if (!debugger_is_merged_locked(target, what)) {
-		/* Together with its last job: what is gone is freed when none is left. */
+		/* Set together with its last job: an ended target is freed when no job is left. */
 		target->gone |= job->kind == DEBUGGER_DETACH && !job->tell;
 		gp_worker_give_locked(debugger->worker, &target->lane, &job->base);
 		job = NULL;
@@ -297,7 +301,7 @@ static int debugger_push(struct gp_kfd_debugger *debugger, struct debugger_targe
 	return r;
 }
 
-/* Those who are gone and wait to be let go: with a driver that hangs they would pile up, each with a descriptor. */
+/* Ended clients that wait to be released: with a driver that hangs they would pile up, each with a descriptor. */
 static bool debugger_is_crowded(struct gp_kfd_debugger *debugger, uint32_t owner)
 {
 	uint32_t count = 0;
@@ -361,7 +365,7 @@ void gp_kfd_debugger_queue_added(struct gp_kfd_debugger *debugger, struct gp_dev
 	debugger_push(debugger, client->backend, &job, NULL);
 }
 
-/* Not counted as an order: what waits is bounded by the orders that closed it. */
+/* Does not count as an order: the orders that closed the queue bound the number of these jobs. */
 void gp_kfd_debugger_queue_removed(struct gp_kfd_debugger *debugger, struct gp_device_client *client,
 				   const struct gp_device_change *open)
 {
@@ -413,8 +417,8 @@ uint32_t gp_kfd_debugger_stuck(struct gp_kfd_debugger *debugger, uint32_t gpu_id
 	return gp_worker_late(debugger->worker, gpu_id);
 }
 
-/* Clients that are still there are let go as well: the kernel would do it at our exit, but a fini must not rely on it
- * unless the driver hangs. */
+/* Also releases clients that still exist: the kernel would do so at the daemon's exit, but fini relies on that only if
+ * the driver hangs. */
 bool gp_kfd_debugger_destroy(struct gp_kfd_debugger *debugger)
 {
 	struct debugger_target *target;

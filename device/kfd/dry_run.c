@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether this kernel lets us be a debugger, tried on a child of our own. Owns no state. */
+/* Whether this kernel lets the daemon be a debugger, tried on a child of the daemon's. Owns no state. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "device/kfd/debugger.h"
 #include "device/kfd/trap.h"
 
-#define DRY_RUN_MS 20000 /* a child that does nothing; only so that we do not wait for ever */
+#define DRY_RUN_MS 20000 /* so that the daemon does not wait for ever for a child that does nothing */
 
 /* The child of the dry run: a process that may be debugged, and nothing more. */
 __attribute__((noreturn)) static void dry_run_child(int ready, int end)
@@ -42,7 +42,8 @@ static const char *dry_run_debug(struct gp_backend *backend, pid_t child, int re
 		return "not permitted: CAP_SYS_PTRACE is missing, or a security module forbids it";
 	if (r)
 		return "the driver refuses a debugger here";
-	/* Older kernels want the tracer itself for every call: then holding a process stopped would be needed. */
+	/* Older kernels accept every call from the tracer only: the daemon would have to stay tracer, and hold the
+	 * process stopped. */
 	r = gp_kfd_trap_clear_new(backend->fd, child);
 	if (gp_kfd_trap_disable(backend->fd, child) || r)
 		return "this kernel lets only the tracing thread act (Linux 6.12 or newer is needed)";

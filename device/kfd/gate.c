@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the worker that calls AMDKFD_IOC_SCHED, with a lane for each GPU, and what is closed there. All
- * that waits goes into one call: one runlist update for all processes. A process is named by its number there, which
- * another may have by the time the driver looks: a process that has ended by the end of the call has its gates opened
- * again.
+ * Owns the worker that calls AMDKFD_IOC_SCHED, with a lane for each GPU, and the list of gates closed there. All
+ * waiting jobs go into one call: one runlist update for all processes. The call names a process by its pid, which
+ * another process may have by the time the driver looks. So if a process has ended by the end of the call, the worker
+ * opens its gates again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,26 +16,26 @@
 #include "lib/clock.h"
 #include "lib/worker.h"
 
-#define GATE_ORDERS_MAX 64u /* of one client that wait; the core gives up on a client long before */
+#define GATE_ORDERS_MAX 64u /* orders of one client that wait; the core gives up on a client long before */
 
 uint64_t gp_kfd_gate_end_ns = 2000000000ull;
 static const uint64_t gate_late_ns = 1000000000ull;
 
-/* One client. Held by the client and by each job. */
+/* One client. The client and each job hold a reference. */
 struct gate_target {
 	uint32_t refs;    /* atomic */
 	uint32_t waiting; /* atomic: jobs that are not done */
 	uint64_t tag;
 	pid_t pid;
 	int pidfd;
-	bool ordered;             /* decision thread: something of it may be closed */
-	struct gate_job *forgets; /* decision thread: one for each GPU, so that letting it go needs no memory */
+	bool ordered;             /* decision thread: a gate of it may be closed */
+	struct gate_job *forgets; /* decision thread: one job for each GPU, so that detach needs no memory */
 };
 
 struct gate_job {
 	struct gate_job *next;
 	struct gate_target *target;
-	bool forget; /* the client goes: what is closed of it opens; nobody is told */
+	bool forget; /* the client ends: opens its closed gates and reports nothing */
 	uint64_t seq;
 	uint32_t count;
 	struct gp_device_change changes[];
@@ -53,9 +53,9 @@ struct gate_gpu {
 	struct gp_kfd_gate *gate;
 	uint32_t gpu_id;
 	struct gate_job *jobs, **jobs_tail;   /* lock */
-	bool ends;                            /* lock: after them everything opens */
-	struct gate_job *batch, **batch_tail; /* decision thread: given and not committed */
-	struct gate_closed *closed;           /* the lane's */
+	bool ends;                            /* lock: after these jobs the lane opens every gate */
+	struct gate_job *batch, **batch_tail; /* decision thread: applied and not committed */
+	struct gate_closed *closed;           /* only the lane's thread */
 };
 
 struct gp_kfd_gate {
@@ -75,8 +75,8 @@ static int gate_call(const struct gp_backend *backend, uint32_t gpu_id, struct g
 	return gp_kfd_call(backend->fd, _IOWR(AMDKFD_IOCTL_BASE, GP_KFD_NR_SCHED, struct gp_kfd_sched), &args);
 }
 
-/* A queue that we cannot have, of ourselves: nothing changes, and the answer says whether the call is there. The file
- * comes first, because other drivers use the number for something else. */
+/* Asks for the gate of a queue of the daemon's own that cannot exist: nothing changes, and the answer shows whether the
+ * driver has the call. The file is checked first, because other drivers use the number for something else. */
 bool gp_kfd_gate_try(const struct gp_backend *backend, uint32_t gpu_id, char *why, size_t why_size)
 {
 	struct gp_kfd_sched_gate gate = { .pid = (uint32_t)getpid(), .queue_id = UINT32_MAX, .open = 1 };
@@ -93,7 +93,7 @@ bool gp_kfd_gate_try(const struct gp_backend *backend, uint32_t gpu_id, char *wh
 			"the kernel schedules this GPU itself; boot with amdgpu.kfd_sched_policy=off to let gpreemptd");
 		return false;
 	}
-	/* What is wrong with the device is said as the result of each gate, not of the call. */
+	/* The driver reports an error of the device in the result of each gate, not of the call. */
 	r = r ? r : gate.result;
 	if (r == -ESRCH)
 		snprintf(why, why_size, "one call of the driver changes the gates of all processes");
@@ -105,14 +105,14 @@ bool gp_kfd_gate_try(const struct gp_backend *backend, uint32_t gpu_id, char *wh
 	return r == -ESRCH;
 }
 
-/* A call of the GPU's thread. How long it takes is watched call by call: many short ones are not one that hangs. */
+/* A call by the GPU's thread. The worker times each call by itself: many short calls are not one that hangs. */
 static int gate_call_watched(struct gate_gpu *gpu, struct gp_kfd_sched_gate *gates, uint32_t count)
 {
 	int r;
 
 	gp_worker_next_call(gpu->gate->worker, &gpu->lane);
 	r = gate_call(gpu->gate->backend, gpu->gpu_id, gates, count);
-	gp_worker_next_call(gpu->gate->worker, &gpu->lane); /* it is back: before anybody is told */
+	gp_worker_next_call(gpu->gate->worker, &gpu->lane); /* before the daemon is told */
 	return r;
 }
 
@@ -138,7 +138,7 @@ static bool gate_has_ended(const struct gate_target *target)
 	return poll(&end, 1, 0) > 0;
 }
 
-/* 0, or -ENOMEM: it was closed, and would be forgotten. */
+/* 0, or -ENOMEM: the gate was closed, and the list has no room to remember it. */
 static int gate_remember(struct gate_gpu *gpu, const struct gate_target *target, const struct gp_device_change *change)
 {
 	struct gate_closed **at = &gpu->closed, *closed;
@@ -168,7 +168,7 @@ static void gate_open(struct gate_gpu *gpu, pid_t pid, uint32_t queue_id)
 	gate_call_watched(gpu, &gate, 1);
 }
 
-/* All that is closed of one client, or of all. */
+/* Opens all closed gates of one client, or of all. */
 static void gate_open_closed(struct gate_gpu *gpu, uint64_t tag, bool all)
 {
 	struct gate_closed **at = &gpu->closed;
@@ -214,7 +214,7 @@ static void gate_tell(struct gate_gpu *gpu, struct gate_job *job, uint64_t issue
 		gate_open_closed(gpu, job->target->tag, false);
 }
 
-/* As many as fit into one call, from the first. Returns how many jobs. */
+/* Fills one call with as many jobs as fit, from the first on. Returns how many. */
 static uint32_t gate_fill(const struct gate_job *job, struct gp_kfd_sched_gate *gates, uint32_t *ret_count)
 {
 	uint32_t jobs = 0, count = 0;
@@ -228,7 +228,7 @@ static uint32_t gate_fill(const struct gate_job *job, struct gp_kfd_sched_gate *
 	return jobs;
 }
 
-/* Does the first of a list, and those after it that fit into the same call; returns the rest. */
+/* Does the first job of a list, and those after it that fit into the same call; returns the rest. */
 static struct gate_job *gate_do(struct gate_gpu *gpu, struct gate_job *jobs)
 {
 	struct gp_kfd_sched_gate gates[GP_KFD_SCHED_GATE_MAX];
@@ -327,7 +327,7 @@ int gp_kfd_gate_attach(struct gp_kfd_gate *gate, struct gp_device_client *client
 	return 0;
 }
 
-/* In the order that the GPU's thread finds. */
+/* Adds a job to the batch, in order. */
 static void gate_add(struct gate_gpu *gpu, struct gate_job *job)
 {
 	__atomic_add_fetch(&job->target->refs, 1, __ATOMIC_RELAXED);

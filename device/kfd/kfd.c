@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kfd device: AMD GPUs through the stock driver. Which mechanism a client gets: the best of what the probe found
- * and its agent can do. The daemon opens the device only to ask and to act as debugger; it owns no queue.
+ * The kfd device: AMD GPUs through the stock driver. A client gets the best mechanism that the probe found and its
+ * agent can do. The daemon opens the device only to ask questions and to act as debugger; it owns no queue.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +18,14 @@
 #define KFD_DEVICE        "/dev/kfd"
 #define KFD_SLOTS_ASSUMED 24u
 
-/* What the driver's file does not say. */
+/* A value that the driver's file may lack. */
 static uint64_t kfd_or(uint64_t value, uint64_t otherwise)
 {
 	return value == GP_KFD_UNKNOWN || !value ? otherwise : value;
 }
 
-/* A device has its number everywhere; a virtual node's file is one of a filesystem of its own. */
+/* A real GPU has the same gpu_id everywhere. The file of a virtual node is in a file system of its own, which names it.
+ */
 static void kfd_identify(const struct gp_backend *backend, struct gp_device_info *info)
 {
 	struct stat st;
@@ -50,7 +51,7 @@ static void kfd_describe(const struct gp_kfd_node *node, const struct gp_backend
 		.slot_count = (uint32_t)kfd_or(node->cp_queue_count, KFD_SLOTS_ASSUMED),
 		.process_count_max = (uint32_t)kfd_or(gp_kfd_process_max(node), 0),
 		.memory_size = node->memory_size,
-		/* Firmware scheduling by runlist stops everybody; MES (gfx11 and later) stops one queue. */
+		/* Firmware scheduling by runlist stops every queue; MES (gfx11 and later) stops one. */
 		.stops_all = kfd_or(node->gfx_version, 0) < GP_KFD_GFX_11,
 		.fetch_counters = backend->config.fetch_counters,
 		.close_ns = backend->config.close_ns,
@@ -132,7 +133,7 @@ static int kfd_init(const struct gp_device_host *host, const struct gp_device_co
 	return count;
 }
 
-/* The best the agent can do by itself. */
+/* The best mechanism that the agent can use by itself. */
 uint32_t gp_kfd_agent_mechanism(const struct gp_backend *backend, const struct gp_device_client *client)
 {
 	uint32_t both = backend->usable & client->mechanisms;
@@ -203,8 +204,8 @@ static void kfd_queue_added(struct gp_backend *backend, struct gp_device_client 
 		gp_kfd_debugger_queue_added(backend->debugger, client);
 }
 
-/* The driver destroys a suspended queue only after it is resumed, and the program waits for that. It also gives a
- * queue's number to the next one, which an order that is still under way would close: nobody would know. */
+/* The driver destroys a suspended queue only after it is resumed, and the program waits for that. The driver also gives
+ * the queue's number to the next queue, which an order still under way would close without the daemon's knowledge. */
 static void kfd_queue_removed(struct gp_backend *backend, struct gp_device_client *client,
 			      const struct gp_device_leaving *queue)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be reached here, best first, and why not more: version and parameters of the driver, our rights, a dry run.
- */
+/* Which mechanisms work here, best first, and why not more: version and parameters of the driver, the daemon's rights,
+ * a dry run. */
 #include <stdio.h>
 #include <string.h>
 #include "device/kfd/debugger.h"
@@ -26,7 +26,7 @@ static bool probe_parameter(const char *name, uint64_t *ret_value)
 	return !gp_kfd_read_number(path, ret_value);
 }
 
-/* Parameters that make preemption impossible or that say how much there is. */
+/* Parameters that make preemption impossible, or that say how many processes and queues there may be. */
 static bool probe_driver(struct gp_backend *backend, struct gp_device_info *info)
 {
 	uint64_t value;
@@ -64,7 +64,7 @@ static bool probe_is_allowed(struct gp_backend *backend, struct gp_device_info *
 {
 	uint32_t wanted = backend->config.mechanisms;
 
-	/* Who wants submit wants it for programs that make their queues through DRM as well. */
+	/* A configuration that allows submit also allows it for programs that create their queues through DRM. */
 	if (wanted & GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT))
 		wanted |= GP_MECHANISM_BIT(GP_MECHANISM_USERQ);
 	if (backend->is_submit_only && !gp_mechanism_has(mechanism, GP_STOPS_NOTHING)) {
@@ -79,7 +79,7 @@ static bool probe_is_allowed(struct gp_backend *backend, struct gp_device_info *
 	return false;
 }
 
-/* GP_MECHANISM_BIT of what works on this GPU. */
+/* GP_MECHANISM_BITs of the mechanisms that work on this GPU. */
 static uint32_t probe_mechanisms(struct gp_backend *backend, struct gp_device_info *info)
 {
 	bool trap = backend->version_major > 1 || backend->version_minor >= PROBE_DEBUG_MINOR;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver's list of processes and their queues, /sys/class/kfd/kfd/proc. What is read there is the kernel's, but a
- * process may end while it is being read. */
+/* The driver's list of processes and their queues, /sys/class/kfd/kfd/proc. The kernel writes these files, but a
+ * process may end while the daemon reads. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "device/kfd/reset.h"
 
-#define RESET_TEXT_SIZE 8192u /* of a record of the log at most (CONSOLE_EXT_LOG_MAX) */
+#define RESET_TEXT_SIZE 8192u /* largest record of the log (CONSOLE_EXT_LOG_MAX) */
 #define RESET_LOG       "/dev/kmsg"
 
 /* What the driver logs when it could not take a queue off the hardware: a reset of the queue or of the GPU is next. */
@@ -34,7 +34,7 @@ struct gp_kfd_reset {
 	pthread_t thread;
 };
 
-#define RESET_END(reset)    (&(reset)->fds[(reset)->count]) /* we are to end */
+#define RESET_END(reset)    (&(reset)->fds[(reset)->count]) /* readable: the thread must end */
 #define RESET_KERNEL(reset) (&(reset)->fds[(reset)->count + 1])
 
 bool gp_kfd_reset_is_told(const char *text, size_t size)
@@ -69,7 +69,8 @@ bool gp_kfd_reset_is_logged(const char *record, size_t size, const char *bdf)
 	uint32_t facility = 0;
 	size_t i = 0;
 
-	/* "priority,sequence,time,flags;text\n": below 8 is the kernel's own; what users write has another facility. */
+	/* "priority,sequence,time,flags;text\n": a priority below 8 is the kernel's own; records that users write have
+	 * another facility. */
 	size = end ? (size_t)(end - record) : size;
 	for (; i < size && i < 4 && record[i] >= '0' && record[i] <= '9'; i++)
 		facility = facility * 10 + (uint32_t)(record[i] - '0');
@@ -85,7 +86,7 @@ bool gp_kfd_reset_is_logged(const char *record, size_t size, const char *bdf)
 	return false;
 }
 
-/* One record a read. EPIPE: some were overwritten before we came. */
+/* One record per read. EPIPE: the kernel overwrote records before the thread read them. */
 static void reset_read_log(struct gp_kfd_reset *reset, char *text)
 {
 	ssize_t size = read(RESET_KERNEL(reset)->fd, text, RESET_TEXT_SIZE);
@@ -119,7 +120,7 @@ static void *reset_thread(void *context)
 				continue;
 			size = read(reset->fds[i].fd, text, sizeof(text));
 			if (size <= 0)
-				reset->fds[i].fd = -1 - reset->fds[i].fd; /* poll passes negative ones over */
+				reset->fds[i].fd = -1 - reset->fds[i].fd; /* poll skips negative ones */
 			else if (gp_kfd_reset_is_told(text, (size_t)size))
 				reset->host.failed(reset->host.daemon, reset->gpu_ids[i],
 						   "the GPU was reset; processes that used it must be started again");
@@ -150,7 +151,7 @@ static void reset_close(struct gp_kfd_reset *reset)
 		int fd = reset->fds[i].fd;
 
 		if (fd != INT32_MIN)
-			close(fd < 0 ? -1 - fd : fd); /* given up on: as reset_thread() marks it */
+			close(fd < 0 ? -1 - fd : fd); /* negative: reset_thread() has given up on it */
 	}
 	free(reset);
 }
@@ -166,7 +167,7 @@ int gp_kfd_reset_create(struct gp_backend *backend, struct gp_device_info *infos
 	reset->host = backend->host;
 	reset->count = count;
 	for (uint32_t i = 0; i < count; i++) {
-		/* Without events the log remains, and the other way round. */
+		/* Without events the thread still reads the log, and the other way round. */
 		r = reset_open(backend, infos[i].gpu_id);
 		events = r < 0 ? r : events;
 		reset->fds[i] = (struct pollfd){ .fd = r < 0 ? INT32_MIN : r, .events = POLLIN };
@@ -176,7 +177,7 @@ int gp_kfd_reset_create(struct gp_backend *backend, struct gp_device_info *infos
 	log = open(RESET_LOG, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	r = log < 0 ? -errno : 0;
 	if (log >= 0)
-		(void)lseek(log, 0, SEEK_END); /* what was before us is doctor's */
+		(void)lseek(log, 0, SEEK_END); /* older records are for doctor */
 	*RESET_KERNEL(reset) = (struct pollfd){ .fd = log < 0 ? INT32_MIN : log, .events = POLLIN };
 	*RESET_END(reset) = (struct pollfd){ .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN };
 	for (uint32_t i = 0; i < count; i++) {

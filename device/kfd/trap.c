@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* DBG_TRAP, by the rules of Linux 6.12: docs/protocol.md says what is done when. Owns no state. */
+/* DBG_TRAP, by the rules of Linux 6.12: docs/protocol.md says when each call is made. Owns no state. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -13,8 +16,9 @@
 
 #define TRAP_SNAPSHOT_MAX    1024u
 #define TRAP_RUNTIME_ENABLED 1u
-#define TRAP_SEIZE_NS        25000000l /* chosen: it takes microseconds, unless the process does not let us */
-#define TRAP_SEIZE_ROUNDS    20 /* of that: where the whole machine stalls, that is one round and not the limit */
+#define TRAP_SEIZE_NS        25000000l /* chosen: seizing takes microseconds, unless the process holds it up */
+/* Rounds of that: a stall of the whole machine then uses up one round, not the whole limit. */
+#define TRAP_SEIZE_ROUNDS 20
 
 struct trap_enable {
 	int fd, pidfd, result;
@@ -22,16 +26,57 @@ struct trap_enable {
 	bool runtime;
 };
 
+/* The driver finds a process by the memory of the named thread. The first thread, whose id is the process's, may have
+ * ended before the others (pthread_exit in main) and then has no memory: any other thread will do. */
+static int trap_ioctl(int fd, struct gp_kfd_dbg_trap *args)
+{
+	int r = gp_kfd_dbg_trap(fd, args);
+	const struct dirent *entry;
+	pid_t pid = (pid_t)args->pid;
+	char path[64];
+	DIR *folder;
+
+	if (r != -ESRCH)
+		return r;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	folder = opendir(path);
+	while (folder && r == -ESRCH && (entry = readdir(folder))) {
+		args->pid = *entry->d_name == '.' ? 0 : (uint32_t)atoi(entry->d_name);
+		if (args->pid && (pid_t)args->pid != pid)
+			r = gp_kfd_dbg_trap(fd, args);
+	}
+	if (folder)
+		closedir(folder);
+	return r;
+}
+
+/* Whether the first thread has ended and others go on: no process can trace such a process any more. */
+static bool trap_is_leaderless(pid_t pid)
+{
+	char path[64], line[256], state = 0;
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	stream = fopen(path, "re");
+	while (stream && !state && fgets(line, sizeof(line), stream))
+		if (sscanf(line, "State: %c", &state) != 1)
+			state = 0;
+	if (stream)
+		fclose(stream);
+	return state == 'Z';
+}
+
 static __attribute__((noinline)) int trap_enable_seized(struct trap_enable *enable)
 {
 	struct gp_kfd_runtime_info info = { 0 };
 	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)enable->pid, .op = GP_KFD_DBG_ENABLE };
 	int events, r;
 
-	/* The number means the same process as the descriptor, now that it cannot be passed on any more. */
+	/* The daemon traces the process now, so the kernel cannot give its pid to another one: check that the pid is
+	 * still the pidfd's process. */
 	if (syscall(SYS_pidfd_send_signal, enable->pidfd, 0, NULL, 0) && errno == ESRCH)
 		return -ESRCH;
-	/* Where the driver would report exceptions; none are asked for. */
+	/* The driver would report exceptions here; the daemon asks for none. */
 	events = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	args.enable.rinfo_ptr = (uint64_t)(uintptr_t)&info;
 	args.enable.rinfo_size = sizeof(info);
@@ -43,17 +88,17 @@ static __attribute__((noinline)) int trap_enable_seized(struct trap_enable *enab
 	return r;
 }
 
-/* The driver wants the tracer itself to enable. A tracer that ends lets its tracee go without ever having stopped it,
- * which PTRACE_DETACH could not: so this is a thread of its own. It has nothing on its stack that sanitizers mark: they
- * do not expect it to end in the middle. */
+/* The driver accepts ENABLE only from the tracer. A tracer that ends releases its tracee without ever having stopped
+ * it, which PTRACE_DETACH could not: so this is a thread of its own. It has nothing on its stack that sanitizers mark:
+ * they do not expect it to end in the middle. */
 static void *trap_enable_thread(void *context)
 {
 	struct trap_enable *enable = context;
 	int r;
 
-	/* A process in the middle of an exec holds us up, for as long as its user likes: one of its threads may be kept
-	 * from ending, or the program come from a file system of his. No signal ends that call, but our own end does.
-	 */
+	/* A process in the middle of an exec holds this call up for as long as its user likes: he may keep one of its
+	 * threads from ending, or the program may come from a file system of his. No signal ends the call; only the end
+	 * of this thread does. */
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
 	r = ptrace(PTRACE_SEIZE, enable->pid, NULL, NULL) ? -errno : 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -87,6 +132,8 @@ int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
 		pthread_cancel(thread);
 		pthread_join(thread, NULL);
 	}
+	if (enable.result == -EPERM && trap_is_leaderless(pid))
+		return -ECHILD;
 	if (enable.result < 0)
 		return enable.result;
 	if (!enable.runtime) {
@@ -100,7 +147,7 @@ int gp_kfd_trap_disable(int fd, pid_t pid)
 {
 	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)pid, .op = GP_KFD_DBG_DISABLE };
 
-	return gp_kfd_dbg_trap(fd, &args);
+	return trap_ioctl(fd, &args);
 }
 
 int gp_kfd_trap_clear_new(int fd, pid_t pid)
@@ -113,7 +160,7 @@ int gp_kfd_trap_clear_new(int fd, pid_t pid)
 	args.queue_snapshot.snapshot_buf_ptr = (uint64_t)(uintptr_t)entries;
 	args.queue_snapshot.num_queues = TRAP_SNAPSHOT_MAX;
 	args.queue_snapshot.entry_size = sizeof(entries[0]);
-	r = gp_kfd_dbg_trap(fd, &args);
+	r = trap_ioctl(fd, &args);
 	return r < 0 ? r : 0;
 }
 
@@ -130,7 +177,7 @@ static int trap_call(int fd, pid_t pid, bool open, uint32_t *ids, uint32_t count
 		args.suspend.num_queues = count;
 		args.suspend.grace_period = grace;
 	}
-	return gp_kfd_dbg_trap(fd, &args);
+	return trap_ioctl(fd, &args);
 }
 
 static int trap_result(uint32_t id, bool open)
@@ -138,7 +185,7 @@ static int trap_result(uint32_t id, bool open)
 	if (id & GP_KFD_QUEUE_ERROR)
 		return -EIO;
 	if (id & GP_KFD_QUEUE_INVALID)
-		return open ? -ESRCH : -EAGAIN; /* gone; new or going */
+		return open ? -ESRCH : -EAGAIN; /* the queue no longer exists; it is new, or about to end */
 	return 0;
 }
 
@@ -158,7 +205,7 @@ int gp_kfd_trap_change(int fd, pid_t pid, struct gp_device_change *changes, uint
 	}
 	if (r < 0 || !again)
 		return r < 0 ? r : 0;
-	/* A queue that came a moment ago: look at it, then once more. */
+	/* A new queue: clear its EC_QUEUE_NEW, then try once more. */
 	r = gp_kfd_trap_clear_new(fd, pid);
 	for (i = 0; i < again; i++)
 		ids[i] = changes[places[i]].queue_id;

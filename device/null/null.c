@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The null device: accepts everything and changes nothing. It measures our own overhead, and lets every protocol step
- * be tested without a GPU. Orders go to agents that say they can carry them out; for others they are done at once.
+ * The null device: accepts everything and changes nothing. With it gpreempt's own overhead can be measured and every
+ * protocol step can be tested without a GPU. It sends orders to agents that say they can carry them out; for other
+ * clients it reports orders as done at once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ static int null_init(const struct gp_device_host *host, const struct gp_device_c
 	backend->host = *host;
 	for (uint32_t i = 0; i < config->null_count && i < GP_DEVICE_MAX; i++) {
 		infos[i] = (struct gp_device_info){
-			.name = "null",
+			.name = "imaginary GPU",
 			.driver = "null",
 			.gpu_id = NULL_GPU_ID_FIRST + i,
 			.node = i,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the worker that calls RM for us, with a lane for each GPU, and the groups that were lent there. */
+/* Owns the worker that calls RM, with a lane for each GPU, and the groups borrowed there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,9 +14,9 @@
 
 uint64_t gp_nvidia_hang_ns = 1000000000ull, gp_nvidia_end_ns = 2000000000ull;
 
-/* A client is let go on all GPUs before the daemon is told. */
+/* A client is released on all GPUs before the daemon is told. */
 struct borrow_release {
-	uint32_t waiting; /* GPUs; atomic */
+	uint32_t waiting; /* GPUs that have not released it; atomic */
 	uint64_t tag;
 	char why[GP_DEVICE_TEXT_SIZE];
 };
@@ -26,21 +26,24 @@ struct borrow_gpu {
 	struct gp_nvidia_borrow *borrow;
 	uint32_t gpu_id;
 	uint64_t newest;                /* atomic: seq of the newest plan */
-	struct gp_nvidia_job *batch;    /* decision thread: given and not committed */
-	struct gp_borrow_group *groups; /* the lane's */
+	struct gp_nvidia_job *batch;    /* decision thread: applied and not committed */
+	struct gp_borrow_group *groups; /* only the lane's thread */
 };
 
 struct gp_nvidia_borrow {
 	struct gp_device_host own;
-	pthread_mutex_t telling;           /* held while somebody is told something: then he is there until the end */
-	const struct gp_device_host *host; /* telling: own, or nobody once we have ended with a call under way */
+	/* Held during each report to the host, so that the host exists until the report is done. */
+	pthread_mutex_t telling;
+	/* Guarded by telling: own, or gp_nvidia_no_host once the daemon has ended while a call was under way. */
+	const struct gp_device_host *host;
 	struct gp_worker *worker;
 	bool by_name;
 	uint32_t gpu_count, fallback;
 	struct borrow_gpu gpus[];
 };
 
-/* Whom to tell, until borrow_end_telling(). After each call into the driver, which may end after the daemon. */
+/* The host to report to, until borrow_end_telling(). Asked again after each call into the driver, which may end after
+ * the daemon. */
 static const struct gp_device_host *borrow_begin_telling(struct gp_nvidia_borrow *borrow)
 {
 	pthread_mutex_lock(&borrow->telling);
@@ -52,7 +55,7 @@ static void borrow_end_telling(struct gp_nvidia_borrow *borrow)
 	pthread_mutex_unlock(&borrow->telling);
 }
 
-/* Waits for whoever is just being told something. From now on the threads that are left tell nobody. */
+/* Waits for a report that is under way. From now on the threads left behind report to no host. */
 static void borrow_tell_nobody(struct gp_nvidia_borrow *borrow)
 {
 	pthread_mutex_lock(&borrow->telling);
@@ -100,7 +103,7 @@ static void borrow_drop(struct gp_borrow_group **at)
 	gp_nvidia_group_free(group);
 }
 
-/* All of one client's, or of all: open and as long as they were. */
+/* Opens the groups of one client, or of all, and restores their slices. */
 static void borrow_restore(struct borrow_gpu *gpu, uint64_t tag, bool all)
 {
 	for (struct gp_borrow_group *group = gpu->groups; group; group = group->next)
@@ -121,7 +124,7 @@ static void borrow_forget(struct borrow_gpu *gpu, uint64_t tag, bool all)
 	}
 }
 
-/* One GPU less has something of it; the last one tells. */
+/* One more GPU has released the client; the last one tells the daemon. */
 static void borrow_released(struct gp_nvidia_borrow *borrow, struct borrow_release *release)
 {
 	if (__atomic_sub_fetch(&release->waiting, 1, __ATOMIC_ACQ_REL))
@@ -145,7 +148,7 @@ static void borrow_let_go(struct gp_nvidia_borrow *borrow, uint64_t tag, const c
 		struct gp_nvidia_job *job = calloc(1, sizeof(*job));
 
 		if (!job) {
-			/* As if that GPU had nothing of it: its agent opens what is its own. */
+			/* Counts as released on that GPU: the agent opens the gates there. */
 			borrow_released(borrow, release);
 			continue;
 		}
@@ -163,7 +166,7 @@ static void borrow_release_job(struct borrow_gpu *gpu, const struct gp_nvidia_jo
 	borrow_released(gpu->borrow, job->release);
 }
 
-/* What RM does not let us do, it may let the client do. */
+/* RM may allow the client a call that it refuses to the daemon: the client falls back. */
 static void borrow_refused(struct borrow_gpu *gpu, uint64_t tag, int result)
 {
 	char why[GP_DEVICE_TEXT_SIZE];
@@ -174,7 +177,7 @@ static void borrow_refused(struct borrow_gpu *gpu, uint64_t tag, int result)
 	borrow_let_go(gpu->borrow, tag, why);
 }
 
-/* The GPU did not do what it was told: no more orders for it. */
+/* The GPU did not carry out a change: the daemon stops scheduling it. */
 static void borrow_failed(struct borrow_gpu *gpu, uint32_t group, int result)
 {
 	char why[GP_DEVICE_TEXT_SIZE];
@@ -185,20 +188,40 @@ static void borrow_failed(struct borrow_gpu *gpu, uint32_t group, int result)
 	borrow_tell_failed(gpu, why);
 }
 
+/* An agent reports a group's end before RM does it, but this thread may look at the group in between. The daemon reads
+ * the agent's messages, so it knows whether the queue still exists. Errors that have nothing to do with that are final.
+ */
+static void borrow_untaken(struct borrow_gpu *gpu, const struct gp_nvidia_job *job, int result, const char *why)
+{
+	struct gp_device_grouped grouped = { .slot = job->group.slot, .generation = job->group.generation };
+	bool is_final = result == -EPERM || result == -EBUSY || result == -ENOMEM;
+
+	if (!is_final) {
+		const struct gp_device_host *host = borrow_begin_telling(gpu->borrow);
+
+		is_final = host->ungrouped(host->daemon, job->tag, &grouped, why) != 0;
+		borrow_end_telling(gpu->borrow);
+	}
+	if (is_final)
+		borrow_let_go(gpu->borrow, job->tag, why);
+}
+
 static void borrow_group_job(struct borrow_gpu *gpu, const struct gp_nvidia_job *job)
 {
 	const struct gp_device_host *host;
 	struct gp_borrow_group **at = borrow_find(gpu, job->tag, job->group.slot), *group;
 	struct gp_device_grouped grouped = { .slot = job->group.slot, .generation = job->group.generation };
-	struct gp_nvidia_lender lender = { job->pidfd, job->owner, gpu->gpu_id, gpu->borrow->by_name };
+	struct gp_nvidia_lender lender = { job->pid, job->pidfd, job->owner, gpu->gpu_id, gpu->borrow->by_name };
 	char why[GP_DEVICE_TEXT_SIZE];
+	int r = gp_nvidia_group_take(&job->group, &lender, &group, why, sizeof(why));
 
-	if (gp_nvidia_group_take(&job->group, &lender, &group, why, sizeof(why))) {
-		borrow_let_go(gpu->borrow, job->tag, why);
+	if (r) {
+		borrow_untaken(gpu, job, r, why);
 		return;
 	}
 	group->tag = job->tag;
-	/* Channels that came while it was closed are closed as well, and ours comes back over a slice of its own. */
+	/* Closes channels that came while the group was closed; below, sets the short slice again over one that the
+	 * program set. */
 	if (*at && (*at)->generation == group->generation)
 		grouped.gate = gp_nvidia_group_follow(group, *at);
 	if (*at)
@@ -214,7 +237,8 @@ static void borrow_group_job(struct borrow_gpu *gpu, const struct gp_nvidia_job 
 	borrow_refused(gpu, job->tag, grouped.gate ? grouped.gate : grouped.slice);
 }
 
-/* The groups of one commit, all together. Of an older plan nothing is carried out any more. */
+/* The groups of one commit, all together. Changes of an older plan are not carried out any more, unless they are final.
+ */
 static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first)
 {
 	const struct gp_device_host *host;
@@ -279,7 +303,7 @@ static void borrow_slice_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 	borrow_refused(gpu, job->tag, job->slice.result);
 }
 
-/* Nothing depends on it: a driver that does not tell is asked no more, and that is all. */
+/* Nothing else depends on the count: if the driver does not support the call, the daemon only stops asking. */
 static void borrow_count_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 {
 	const struct gp_device_host *host;
@@ -292,7 +316,7 @@ static void borrow_count_job(struct borrow_gpu *gpu, struct gp_nvidia_job *job)
 	borrow_end_telling(gpu->borrow);
 }
 
-/* Without a job: we end. */
+/* Without a job: the backend ends. */
 static void borrow_run(void *context, struct gp_lane *lane, struct gp_worker_job *base)
 {
 	struct borrow_gpu *gpu = (struct borrow_gpu *)lane;
@@ -308,7 +332,8 @@ static void borrow_run(void *context, struct gp_lane *lane, struct gp_worker_job
 	case GP_NVIDIA_JOB_GROUP: borrow_group_job(gpu, job); break;
 	case GP_NVIDIA_JOB_REMOVE:
 		at = borrow_find(gpu, job->tag, job->slot);
-		/* Its agent opened it before it told us, but perhaps before our last close. What ends does not mind. */
+		/* The agent opened the group before it sent QUEUE_REMOVE, but perhaps before this thread's last close.
+		 * If the group has ended, opening it does no harm. */
 		if (*at)
 			gp_nvidia_group_open(*at);
 		if (*at)
@@ -330,7 +355,8 @@ static void borrow_taken(void *context, struct gp_lane *lane, struct gp_worker_j
 		gp_nvidia_jobs_taken((struct gp_nvidia_jobs *)lane, (struct gp_nvidia_job *)job);
 }
 
-/* Nobody waited for it any more, and the daemon has opened what it could by other means. */
+/* A call that was given up has returned. The daemon has opened the gates by other means meanwhile; this thread undoes
+ * everything that it had changed. */
 static void borrow_back(void *context, struct gp_lane *lane)
 {
 	(void)context;
@@ -345,7 +371,7 @@ static struct borrow_gpu *borrow_gpu(struct gp_nvidia_borrow *borrow, uint32_t g
 	return NULL;
 }
 
-/* Said once; while it hangs nothing more is given to it. */
+/* Whether the GPU's thread hangs; reports that once. While it hangs it gets no more jobs. */
 static bool borrow_hangs(struct borrow_gpu *gpu)
 {
 	bool hangs, is_new;
@@ -377,9 +403,15 @@ void gp_nvidia_borrow_group(struct gp_nvidia_borrow *borrow, const struct gp_dev
 	job->kind = GP_NVIDIA_JOB_GROUP;
 	job->tag = client->tag;
 	job->owner = client->owner;
+	job->pid = client->pid;
 	job->group = *group;
 	if (gp_nvidia_jobs_push_group(&gpu->jobs, job))
 		borrow_let_go(borrow, client->tag, "it has too many contexts at once for gpreemptd to look at");
+}
+
+void gp_nvidia_borrow_fall_back(struct gp_nvidia_borrow *borrow, uint64_t tag, const char *why)
+{
+	borrow_let_go(borrow, tag, why);
 }
 
 static void borrow_tell(struct borrow_gpu *gpu, enum gp_nvidia_job_kind kind, uint64_t tag, uint32_t slot)
@@ -387,7 +419,7 @@ static void borrow_tell(struct borrow_gpu *gpu, enum gp_nvidia_job_kind kind, ui
 	struct gp_nvidia_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
-		return; /* a descriptor too many until we end */
+		return; /* one descriptor too many stays open until the daemon ends */
 	job->kind = kind;
 	job->tag = tag;
 	job->slot = slot;
@@ -444,7 +476,7 @@ void gp_nvidia_borrow_commit(struct gp_nvidia_borrow *borrow, uint32_t gpu_id)
 	gpu->batch = NULL;
 }
 
-/* A job for one client on one GPU. */
+/* Gives the GPU's thread a job for one client. */
 static int borrow_give(struct gp_nvidia_borrow *borrow, uint32_t gpu_id, const struct gp_nvidia_job *what)
 {
 	struct borrow_gpu *gpu = borrow_gpu(borrow, gpu_id);
@@ -518,7 +550,7 @@ void gp_nvidia_borrow_destroy(struct gp_nvidia_borrow *borrow)
 	for (uint32_t i = 0; i < borrow->gpu_count; i++)
 		gp_worker_give(borrow->worker, &borrow->gpus[i].jobs.lane, NULL);
 	if (!gp_worker_stop(borrow->worker, gp_nvidia_end_ns)) {
-		borrow_tell_nobody(borrow); /* it keeps what it works on */
+		borrow_tell_nobody(borrow); /* the thread left behind keeps using borrow */
 		return;
 	}
 	for (uint32_t i = 0; i < borrow->gpu_count; i++) {

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns what is done to a lent channel group. RM looks up the channels of a DISABLE_CHANNELS call below the clients
- * named beside them and does not ask whose file the call came on; so a group is taken only after its client has
- * answered on its own file: then the handles in it can mean nothing but that client's own channels.
+ * Owns what the daemon does to a borrowed channel group. RM looks up the channels of a DISABLE_CHANNELS call below the
+ * clients named beside them, and does not ask on whose file the call came. So the daemon takes a group only after its
+ * client has answered on its own file: then the handles can mean nothing but that client's own channels.
  *
- * RM counts: a channel that was disabled twice must be enabled twice, and enabling what is enabled is not saved up. So
- * each channel is disabled once at most, whatever comes while its group is closed, and one enable is always enough:
- * also for the agent, which takes over when we die and does not know what we did.
+ * RM counts disables: a channel that was disabled twice must be enabled twice, and enabling an enabled channel is not
+ * saved up. So the daemon disables each channel once at most, whatever happens while its group is closed, and one
+ * enable is always enough. That also holds for the agent, which takes over when the daemon dies and does not know what
+ * it did.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "device/nvidia/group.h"
 #include "lib/closer.h"
+#include "lib/living.h"
 
-#define GROUP_SLICE_MAX_US 10000000u /* 10 s: nobody means more; chosen */
+#define GROUP_SLICE_MAX_US 10000000u /* 10 s: a larger value is not plausible; chosen */
 
-#define GROUP_CLOSES_MAX 64u /* of the same user that are not over, his connections among them; chosen */
+#define GROUP_CLOSES_MAX 64u /* files of one user that are still closing, his connections among them; chosen */
 
 static struct gp_borrow_object group_object(const struct gp_borrow_group *group, uint32_t object)
 {
@@ -58,7 +59,8 @@ static int group_look(struct gp_borrow_group *group, const struct gp_nvidia_lend
 	r = gp_nvidia_gpu_id(&subdevice, &number);
 	if (r || number != lender->gpu_id)
 		return r ? r : -ENODEV;
-	/* What the agent saw at the beginning counts: we, or one before us, may have shortened it since. */
+	/* The slice that the agent read at the start counts: this daemon, or one before it, may have shortened it
+	 * since. */
 	if (!group->app_us)
 		group->app_us = us;
 	*ret_why = "its slice makes no sense";
@@ -70,7 +72,7 @@ int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidi
 {
 	struct gp_borrow_group *group = calloc(1, sizeof(*group));
 	const char *problem = "";
-	int r;
+	int r = -EBUSY;
 
 	if (!group) {
 		snprintf(why, why_size, "gpreemptd is out of memory");
@@ -84,14 +86,14 @@ int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidi
 					   .channel_count = wire->channel_count,
 					   .app_us = wire->slice_us };
 	memcpy(group->channels, wire->channels, sizeof(group->channels));
-	group->fd = -1;
 	if (gp_close_pending_of(lender->owner) < GROUP_CLOSES_MAX)
-		group->fd = (int)syscall(SYS_pidfd_getfd, lender->pidfd, wire->fd, 0);
-	else
-		errno = EBUSY;
-	r = group->fd < 0 ? -errno : 0;
+		r = gp_living_getfd(lender->pid, lender->pidfd, wire->fd);
+	group->fd = r < 0 ? -1 : r;
+	r = r < 0 ? r : 0;
 	if (r == -EBUSY)
 		problem = "gpreemptd was lent too many files by its user that do not close";
+	else if (r == -EOPNOTSUPP)
+		problem = "gpreemptd cannot take its file: its first thread has ended, and Linux is older than 6.9";
 	else if (r == -EPERM)
 		problem = "gpreemptd may not take its file: CAP_SYS_PTRACE is missing, or a security module forbids it";
 	else if (r)
@@ -150,7 +152,8 @@ static int group_control(const struct gp_borrow_group *group, struct gp_rm_disab
 	return params->count ? gp_borrow_control(&subdevice, GP_RM_DISABLE_CHANNELS, params, sizeof(*params)) : 0;
 }
 
-/* Channels that left the group: the application has disabled them itself, or they end. What is ours is undone. */
+/* Channels that left the group: the application has disabled them itself, or they end. The daemon takes its own disable
+ * back. */
 static void group_enable_left(struct gp_borrow_group *group)
 {
 	uint32_t count = 0;
@@ -168,7 +171,7 @@ static void group_enable_left(struct gp_borrow_group *group)
 	group->left_count = count;
 }
 
-/* One enable for each of these channels; those that are enabled are as they were. */
+/* One enable for each of these channels; it changes nothing for an enabled channel. */
 static int group_enable(struct gp_borrow_group *group, uint64_t channels)
 {
 	struct gp_rm_disable params = { 0 };
@@ -177,7 +180,7 @@ static int group_enable(struct gp_borrow_group *group, uint64_t channels)
 	group_enable_left(group);
 	group_list(&params, group, channels);
 	r = group_control(group, &params);
-	/* One that is gone spoils the call for the others. */
+	/* A channel that no longer exists makes the call fail for all of them: call for each one separately. */
 	for (uint32_t k = 0; r == -ENOENT && k < group->channel_count; k++) {
 		struct gp_rm_disable one = { 0 };
 		int failed;
@@ -200,14 +203,14 @@ void gp_nvidia_group_open(struct gp_borrow_group *group)
 		group->closed = false;
 }
 
-/* One call for these, on the file of the first. */
+/* One call for these groups, on the file of the first. */
 static int group_call(struct gp_borrow_group *const *groups, uint32_t count, bool open)
 {
 	struct gp_rm_disable params = { .disable = !open };
 	int r = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		/* Somebody believes that it is open: perhaps its agent has opened it. Then it is, for certain. */
+		/* The caller takes the group for open: perhaps its agent has opened it. First make that certain. */
 		if (!open && groups[i]->disabled)
 			r = group_enable(groups[i], groups[i]->disabled);
 		if (r)
@@ -226,7 +229,7 @@ static int group_call(struct gp_borrow_group *const *groups, uint32_t count, boo
 	return r;
 }
 
-/* After a failed close some of its channels may be off: it is opened, so that it is not half of either. */
+/* After a failed close some channels may be disabled: the group is opened, so that it is not half closed. */
 static int group_call_one(struct gp_borrow_group *group, bool open)
 {
 	int r;
@@ -242,7 +245,7 @@ static int group_call_one(struct gp_borrow_group *group, bool open)
 	return r;
 }
 
-/* Where a channel is in the group; channel_count: nowhere. */
+/* The index of a channel in the group; channel_count: it is not in the group. */
 static uint32_t group_find(const struct gp_borrow_group *group, uint32_t channel)
 {
 	uint32_t k = 0;
@@ -252,7 +255,7 @@ static uint32_t group_find(const struct gp_borrow_group *group, uint32_t channel
 	return k;
 }
 
-/* This one is disabled, by us: it is in the group, or has left it. */
+/* Notes a channel that the daemon has disabled: in the group, or among those that have left it. */
 static void group_take_over(struct gp_borrow_group *group, uint32_t channel)
 {
 	uint32_t k = group_find(group, channel);
@@ -281,7 +284,7 @@ int gp_nvidia_group_follow(struct gp_borrow_group *group, const struct gp_borrow
 			group_take_over(group, before->channels[i]);
 	group_enable_left(group);
 	if (!group->closed) {
-		/* One that had left it disabled is back. */
+		/* A channel that had left the group disabled has come back. */
 		return group->disabled ? group_enable(group, group->disabled) : 0;
 	}
 	group_list(&params, group, group_all(group) & ~group->disabled);
@@ -292,7 +295,7 @@ int gp_nvidia_group_follow(struct gp_borrow_group *group, const struct gp_borrow
 	return r;
 }
 
-/* How many of these fit into one call. */
+/* How many of these groups go into one call. */
 static uint32_t group_fit(struct gp_borrow_group *const *groups, uint32_t count)
 {
 	uint32_t channels = 0, i;
@@ -320,7 +323,8 @@ void gp_nvidia_groups_change(struct gp_borrow_group *const *groups, uint32_t cou
 			groups[i]->alone |= results[i] && fit > 1;
 			failures += results[i] != 0;
 		}
-		/* Each for itself could be changed, together they could not: they are not put together again. */
+		/* Each group could be changed separately, but not together: the daemon calls for each of them
+		 * separately from now on. */
 		for (uint32_t i = first; r && fit > 1 && !failures && i < first + fit; i++)
 			groups[i]->alone = true;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the order of what is to be done on one GPU, and how much of it one client may have waiting. */
+/* Owns the order of the jobs of one GPU, and how many of them may wait for one client. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "device/nvidia/job.h"
 
-#define BORROW_GROUPS 32u /* of one client that wait to be looked at: looking takes RM's time, which others need */
+#define BORROW_GROUPS 32u /* groups of one client that wait for a look: looking takes RM's time, which others need */
 
 void gp_nvidia_job_free(struct gp_nvidia_job *job)
 {
@@ -22,10 +22,10 @@ void gp_nvidia_job_free(struct gp_nvidia_job *job)
 struct gp_nvidia_known {
 	struct gp_nvidia_known *next;
 	uint64_t tag;
-	bool ends; /* a job that forgets it waits */
+	bool ends; /* a FORGET job for it waits */
 };
 
-/* With the lock. Where its client stands in the list, or the list's end. */
+/* With the lock. The place of the client in the list, or the list's end. */
 static struct gp_nvidia_known **job_known(struct gp_nvidia_jobs *jobs, uint64_t tag)
 {
 	struct gp_nvidia_known **at = &jobs->known;
@@ -61,7 +61,7 @@ static bool job_is_look(const struct gp_nvidia_job *job)
 	return job->kind == GP_NVIDIA_JOB_GROUP || job->kind == GP_NVIDIA_JOB_COUNT;
 }
 
-/* What is not there any more is not looked at. With the lock. */
+/* With the lock. Drops waiting looks at queues that end or are released: of the whole client, or of one slot. */
 static void job_spare_looks(struct gp_nvidia_jobs *jobs, uint64_t tag, bool all, uint32_t slot)
 {
 	struct gp_worker_job **at = &jobs->lane.jobs;
@@ -79,8 +79,8 @@ static void job_spare_looks(struct gp_nvidia_jobs *jobs, uint64_t tag, bool all,
 	}
 }
 
-/* With the lock. Of a client of which nothing was looked at there is nothing to end; and it is forgotten once. So those
- * who come and go while the driver's calls take long leave nothing behind. */
+/* With the lock. Whether a REMOVE or FORGET job has no effect: no group of the client was looked at, or a FORGET for it
+ * waits already. So clients that come and go while the driver's calls take long leave no jobs behind. */
 static bool job_is_void(struct gp_nvidia_jobs *jobs, const struct gp_nvidia_job *job)
 {
 	struct gp_nvidia_known *known = *job_known(jobs, job->tag);
@@ -93,7 +93,7 @@ static bool job_is_void(struct gp_nvidia_jobs *jobs, const struct gp_nvidia_job 
 	return !known || was;
 }
 
-/* With the lock: the slot is emptied already, and what came for it since was not looked at yet. */
+/* With the lock: a REMOVE for this slot waits already; later looks at the slot were dropped. */
 static bool job_is_removed(const struct gp_nvidia_jobs *jobs, uint64_t tag, uint32_t slot)
 {
 	for (struct gp_worker_job *at = jobs->lane.jobs; at; at = at->next)
@@ -111,7 +111,7 @@ void gp_nvidia_jobs_push(struct gp_nvidia_jobs *jobs, struct gp_nvidia_job *job)
 	if (job->kind == GP_NVIDIA_JOB_REMOVE || job->kind == GP_NVIDIA_JOB_FORGET ||
 	    job->kind == GP_NVIDIA_JOB_RELEASE)
 		job_spare_looks(jobs, job->tag, job->kind != GP_NVIDIA_JOB_REMOVE, job->slot);
-	/* So a client has no more of these than it has slots, however often it fills and empties them. */
+	/* So no more REMOVE jobs wait for a client than it has slots, however often it fills and empties them. */
 	twice = job->kind == GP_NVIDIA_JOB_REMOVE && job_is_removed(jobs, job->tag, job->slot);
 	if (!twice)
 		twice = job_is_void(jobs, job);

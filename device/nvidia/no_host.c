@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is told by a thread that was left behind: the daemon's end does not wait for a call that does not come back. */
+/* The host of a thread that was left behind: ignores its reports. The daemon ends without waiting for a call that does
+ * not return. */
 #include "device/nvidia/borrow.h"
 
 static void no_host_done(void *daemon, uint64_t tag, const struct gp_device_done *done)
@@ -26,9 +27,15 @@ static void no_host_grouped(void *daemon, uint64_t tag, const struct gp_device_g
 {
 	(void)daemon, (void)tag, (void)grouped;
 }
+static int no_host_ungrouped(void *daemon, uint64_t tag, const struct gp_device_grouped *grouped, const char *why)
+{
+	(void)daemon, (void)tag, (void)grouped, (void)why;
+	return 0;
+}
 const struct gp_device_host gp_nvidia_no_host = { .done = no_host_done,
 						  .mechanism = no_host_mechanism,
 						  .failed = no_host_failed,
 						  .sliced = no_host_sliced,
 						  .counted = no_host_counted,
-						  .grouped = no_host_grouped };
+						  .grouped = no_host_grouped,
+						  .ungrouped = no_host_ungrouped };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The nvidia device: GPUs through NVIDIA's own driver. A queue is a channel group; closing it is disabling its
- * channels, which saves what runs; the device switches by itself between those that are open. The daemon opens no file
- * of the driver.
+ * The nvidia device: GPUs through NVIDIA's own driver. A queue is a channel group. Closing it means disabling its
+ * channels, which saves running work; the device switches by itself between open groups. The daemon opens no file of
+ * the driver.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,9 +12,9 @@
 #include "device/nvidia/borrow.h"
 #include "device/nvidia/nvidia.h"
 
-#define NVIDIA_LOWER_MAX 1u /* two that are short together make no progress (measured) */
+#define NVIDIA_LOWER_MAX 1u /* two queues with short slices make no progress together (measured) */
 
-/* Tests have GPUs below folders of their own. */
+/* Tests have GPUs below folders of their own, which the identity must name. */
 static void nvidia_identify(const struct gp_backend *backend, struct gp_device_info *info)
 {
 	struct stat st = { 0 };
@@ -103,7 +103,8 @@ static int nvidia_init(const struct gp_device_host *host, const struct gp_device
 	return count;
 }
 
-/* What stands behind its queues is not known yet: should it not be lent to us, the agent does it after all. */
+/* The handles of its queues are not known yet: if the daemon cannot borrow a group later, the client falls back to its
+ * agent. */
 static void nvidia_attach(struct gp_backend *backend, struct gp_device_client *client)
 {
 	const struct gp_device_host *host = &backend->host;
@@ -139,6 +140,12 @@ static void nvidia_group(struct gp_backend *backend, struct gp_device_client *cl
 		gp_nvidia_borrow_group(backend->borrow, client, gpu_id, group);
 }
 
+static void nvidia_fall_back(struct gp_backend *backend, struct gp_device_client *client, const char *why)
+{
+	if (client->mechanism == GP_MECHANISM_BORROW)
+		gp_nvidia_borrow_fall_back(backend->borrow, client->tag, why);
+}
+
 static void nvidia_queue_removed(struct gp_backend *backend, struct gp_device_client *client,
 				 const struct gp_device_leaving *queue)
 {
@@ -153,7 +160,7 @@ static int nvidia_apply(struct gp_backend *backend, struct gp_device_client *cli
 
 	if (client->mechanism == GP_MECHANISM_BORROW)
 		r = gp_nvidia_borrow_apply(backend->borrow, client->tag, seq, gpu_id, changes, count);
-	/* Our own thread hangs in the driver: what must open may still be opened by the agent. */
+	/* -EIO: the daemon's own thread hangs in the driver; the agent may still open the gates. */
 	if (client->mechanism == GP_MECHANISM_BORROW && (r != -EIO || !changes[0].open))
 		return r;
 	return backend->host.order(backend->host.daemon, client, seq, gpu_id, changes, count);
@@ -175,7 +182,7 @@ static int nvidia_slice(struct gp_backend *backend, struct gp_device_client *cli
 	}
 }
 
-/* Without privilege the agents do what must be done, and nobody counts. */
+/* Without borrow the agents change gates and slices, and nothing counts switches. */
 static int nvidia_count(struct gp_backend *backend, struct gp_device_client *client,
 			const struct gp_device_count *count)
 {
@@ -196,6 +203,7 @@ const struct gp_backend_ops gp_backend_nvidia = {
 	.apply = nvidia_apply,
 	.commit = nvidia_commit,
 	.group = nvidia_group,
+	.fall_back = nvidia_fall_back,
 	.slice = nvidia_slice,
 	.count = nvidia_count,
 };

@@ -13,11 +13,11 @@ struct gp_backend {
 	struct gp_device_config config;
 	char root[256];
 	struct gp_nvidia_driver driver;
-	uint32_t usable; /* GP_MECHANISM_BIT of what the probe found */
+	uint32_t usable; /* GP_MECHANISM_BITs of the mechanisms that work, by the probe */
 	struct gp_nvidia_borrow *borrow;
 };
 
-/* probe.c: what this driver, this machine and our rights allow; the findings say why. */
+/* probe.c: what this driver, this machine and the daemon's rights allow; the findings say why. */
 void gp_nvidia_probe_driver(struct gp_backend *backend, const struct gp_nvidia_gpu *gpus, struct gp_device_info *infos,
 			    uint32_t count);
 

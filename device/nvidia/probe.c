@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be reached here, best first, and why not more. */
+/* Which mechanisms work here, best first, and why not more. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 
 #define PROBE_CAP_SYS_PTRACE  19
 #define PROBE_DRIVER_MEASURED 580u /* docs/measurements/h200-2026-11-15.md */
-#define PROBE_DRIVER_MIN      470u /* chosen: older branches are out of support, nobody has tried them */
+#define PROBE_DRIVER_MIN      470u /* chosen: older branches are out of support and untested */
 
-/* What makes a GPU one that we do not schedule. */
+/* What keeps the daemon from scheduling a GPU. */
 static bool probe_device(const struct gp_backend *backend, const struct gp_nvidia_gpu *gpu, pid_t mps,
 			 struct gp_device_info *info)
 {
@@ -47,7 +47,7 @@ static bool probe_device(const struct gp_backend *backend, const struct gp_nvidi
 	return good;
 }
 
-/* Programs open these, not we: nvidia-modprobe makes them on demand. */
+/* Programs open these files, the daemon does not: nvidia-modprobe creates them on demand. */
 static void probe_nodes(const struct gp_backend *backend, const struct gp_nvidia_gpu *gpu, struct gp_device_info *info)
 {
 	char path[sizeof(backend->root) + 32];
@@ -77,7 +77,8 @@ static bool probe_can_trace(void)
 	return effective >> PROBE_CAP_SYS_PTRACE & 1;
 }
 
-/* Whether files of other processes can be had at all: tried on ourselves. Rights over others are seen with each. */
+/* Whether pidfd_getfd() works at all, tried on the daemon itself. Rights over another process show when its file is
+ * taken. */
 static bool probe_borrow(char *why, size_t why_size)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0), fd = -1, pipes[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Owns the calls to RM. */
+/* Calls to RM, as the daemon uses them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 /* A client of the virtual node that does what it is told, a line at a time, and answers each with a line. It knows
  * nothing of the agent that is loaded into it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,6 +219,11 @@ static bool obey_owner(const char *verb, uint32_t a)
 		printf("ok %d\n", owner_limit(a));
 	} else if (!strcmp(verb, "hoard")) {
 		printf("ok %d\n", owner_hoard(a));
+	} else if (!strcmp(verb, "share")) {
+		printf("ok %d\n", owner_share());
+	} else if (!strcmp(verb, "reopen")) {
+		client.kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC); /* another file; the first stays open */
+		printf("ok %d\n", client.kfd);
 	} else if (!strcmp(verb, "count")) {
 		printf("ok %d\n", owner_count(a));
 	} else {

@@ -173,8 +173,19 @@ static void case_stacks(struct test *test)
 	CHECK(test_end(test) == 0);
 }
 
+/* The queue's gate closes and opens, by the agent. */
+static void gate_works(struct test *test, uint32_t index)
+{
+	struct fake_queue *queue;
+
+	MUST((queue = fake_queue(&test->fake, index)) != NULL);
+	CHECK(ok(test_ask(test, "start %u %u", index, WORK_GROUPS)));
+	CHECK(fake_order_one(&test->fake, queue, false) == 0 && test_stands_still(test, index));
+	CHECK(fake_order_one(&test->fake, queue, true) == 0 && ok(test_ask(test, "wait %u", index)));
+}
+
 /* A low limit of descriptors: those of the agent stay out of the way of the application's. Few left: it takes none,
- * though they were enough for itself. */
+ * though they were enough for itself. When the application has some to spare, it is scheduled like any other. */
 static void case_limits(struct test *test)
 {
 	const uint32_t left[] = { 6, 20 };
@@ -194,11 +205,48 @@ static void case_limits(struct test *test)
 		MUST(test_start(test, false));
 		before = test_number(test, "hoard", left[i]);
 		CHECK(before > 0 && test_number(test, "queue", 0) >= 0);
-		CHECK(test_number(test, "count", 64) == before);
 		CHECK(works(test, 0));
+		CHECK(asleep_kib(test) > 0 && test_number(test, "count", 64) == before);
+		CHECK(test_number(test, "share", 0) < before);
+		MUST(fake_accept(&test->fake));
+		CHECK(fake_welcome(&test->fake, test->mechanism, LEASE_LONG) && fake_until_queues(&test->fake, 1));
+		gate_works(test, 0);
 		CHECK(test_number(test, "destroy", 0) == 0);
+		CHECK(fake_until(&test->fake, GP_WIRE_QUEUE_REMOVE));
 		CHECK(test_end(test) == 0);
 	}
+}
+
+/* The application runs short of descriptors later: the agent takes none for its next file, whose queues are scheduled
+ * all the same, nor for another daemon, until there are some again. */
+static void case_short(struct test *test)
+{
+	long before;
+
+	test_meet(test, test->mechanism, LEASE_LONG, 1);
+	CHECK(test_number(test, "hoard", 10) > 0);
+	CHECK(test_number(test, "reopen", 0) >= 0);
+	before = test_number(test, "count", 64);
+	CHECK(test_number(test, "queue", 0) >= 0);
+	CHECK(fake_until_queues(&test->fake, 2));
+	CHECK(test_number(test, "count", 64) == before);
+	gate_works(test, 1);
+	gate_works(test, 0);
+	CHECK(test_number(test, "count", 64) == before);
+	fake_stop(&test->fake);
+	MUST(fake_listen(&test->fake, test->path));
+	for (uint32_t i = 0; i < 50; i++) {
+		CHECK(test_number(test, "count", 64) == before);
+		usleep(10000);
+	}
+	CHECK(works(test, 1));
+	CHECK(test_number(test, "share", 0) < before);
+	MUST(fake_accept(&test->fake));
+	CHECK(fake_welcome(&test->fake, test->mechanism, LEASE_LONG) && fake_until_queues(&test->fake, 2));
+	gate_works(test, 1);
+	CHECK(test_number(test, "destroy", 1) == 0);
+	CHECK(fake_until(&test->fake, GP_WIRE_QUEUE_REMOVE));
+	CHECK(test_end(test) == 0);
 }
 
 /* A sandbox of limits: with no descriptors allowed the agent's thread cannot sleep on its own. It does not go round for
@@ -230,6 +278,7 @@ const struct test_case test_guest_cases[] = {
 	{ "log", case_log },
 	{ "bound", case_bound },
 	{ "limits", case_limits },
+	{ "short", case_short },
 	{ "stacks", case_stacks },
 	{ "sleepless", case_sleepless },
 	{ NULL, NULL },

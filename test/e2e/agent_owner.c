@@ -204,13 +204,24 @@ int owner_count(unsigned below)
 	return low;
 }
 
+static int hoard[64], hoard_count;
+
 int owner_hoard(unsigned left)
 {
+	int fd;
+
 	if (owner_limit(64) < 0)
 		return -errno;
-	while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0)
-		;
-	for (; left; left--)
-		close(64 - (int)left);
+	while (hoard_count < 64 && (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		hoard[hoard_count++] = fd;
+	for (; left && hoard_count; left--)
+		close(hoard[--hoard_count]);
+	return owner_count(64);
+}
+
+int owner_share(void)
+{
+	while (hoard_count)
+		close(hoard[--hoard_count]);
 	return owner_count(64);
 }

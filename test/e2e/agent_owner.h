@@ -20,5 +20,6 @@ long owner_agent_stacks(void);    /* KiB of memory taken by the stacks of the ag
 int owner_limit(unsigned count);
 int owner_count(unsigned below); /* open numbers above 2 and below that */
 int owner_hoard(unsigned left);  /* a limit of 64, all but so many taken; how many are open above 2 */
+int owner_share(void);           /* closes those again; the same */
 
 #endif

@@ -218,7 +218,8 @@ def accounts(build):
         must({r["tag"] for r in by_job} == {"job_7", ""}, "by job: %s" % by_job)
         must(next(r for r in by_job if r["tag"])["compute_ns"] == rows[pids[0]]["compute_ns"], "by job: %s" % by_job)
         must(not json.loads(stage.ask("account", "--tag", "job_8", "--json").stdout)["rows"], "another job's")
-        must("job_7" in stage.ask("account", "--since", "1h").stdout, "the table")
+        table = stage.ask("account", "--since", "1h").stdout
+        must("job_7" in table and " %d " % pids[0] in table, "the table: " + table)
         events = [json.loads(line) for line in stage.ask("events", "--json").stdout.splitlines()]
         of_queues = [
             e for e in events if e["event"] in ("queue-add", "queue-remove", "busy", "idle", "closed", "opened")

@@ -3,7 +3,20 @@
 import os
 import signal
 
-from sched_cases import AGELESS, FAST, Skipped, Stage, case, end_exact, exact, managed, must, stopped, wait_shut
+from sched_cases import (
+    AGELESS,
+    FAST,
+    Skipped,
+    Stage,
+    case,
+    end_exact,
+    exact,
+    managed,
+    must,
+    stopped,
+    wait_progress,
+    wait_shut,
+)
 from stage import wait_for
 
 
@@ -105,3 +118,71 @@ def come_and_go_debugger(build):
 @case
 def come_and_go_self(build):
     come_and_go(build, "self")
+
+
+def first_thread_ends(build, name):
+    """The first thread of a program ends while its gate is closed, the others go on: the gate opens again, closes again, and the results are
+    exact. Another program's first thread has ended before its first queue, which is closed as well."""
+    path = os.path.abspath(os.path.join(build, "test", "e2e", "streams"))
+    with Stage(build, dilation=1, mechanism=name) as stage:
+        stage.daemon(AGELESS)
+
+        def batch(leave):
+            program = stage.serve(["-p", "20"], "batch", program=path, leave=leave)
+            program.wait_line("ready")
+            return program
+
+        def wait_stopped(program):
+            """Any of its queues: that a queue for copies has work is not seen on the node."""
+            wait_for("the gate of %s closes" % program.name, lambda: stopped(stage, program), every=0.01)
+
+        def has_left(program):
+            with open("/proc/%d/status" % program.pid(), encoding="ascii") as file:
+                return "State:\tZ" in file.read()
+
+        leaving = batch("signal")
+        urgent = stage.train(["-p", "80"], "high")
+        urgent.wait_line("ready")
+        managed(stage, leaving, urgent)
+        wait_stopped(leaving)
+        leaving.signal(signal.SIGUSR1)
+        wait_for("the first thread ends", lambda: has_left(leaving))
+        end_exact(urgent)
+        wait_progress(stage, leaving, 20)
+        left = batch(leave="now")
+        must(has_left(left), "the first thread is still there")
+        again = stage.train(["-p", "80"], "again")
+        again.wait_line("ready")
+        managed(stage, leaving, left, again)
+        wait_stopped(leaving)
+        if (
+            name != "debugger"
+        ):  # nobody can trace a process whose first thread has ended; without a name another mechanism does it
+            wait_stopped(left)
+        end_exact(again)
+        end_exact(leaving, left)
+
+
+@case
+def first_thread_ends_auto(build):
+    first_thread_ends(build, None)
+
+
+@case
+def first_thread_ends_debugger(build):
+    first_thread_ends(build, "debugger")
+
+
+@case
+def first_thread_ends_self(build):
+    first_thread_ends(build, "self")
+
+
+@case
+def first_thread_ends_update(build):
+    first_thread_ends(build, "update")
+
+
+@case
+def first_thread_ends_kernel(build):
+    first_thread_ends(build, "kernel")

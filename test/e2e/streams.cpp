@@ -2,10 +2,12 @@
 /*
  * A program that makes and destroys queues as long as it runs: each turn has streams of its own, with a copy, a kernel
  * and a copy in each, and their results are compared. It ends after SIGTERM, or after so many turns, with a reset of
- * the device, which destroys the queues that the runtime kept. Run by test/e2e/sched as streams --json FILE [--turns
- * N].
+ * the device, which destroys the queues that the runtime kept. Its first thread does the work, or leaves it to another
+ * one and ends by itself: at once, or at SIGUSR1. Run by test/e2e/sched as
+ * streams --json FILE [--turns N] [--leave now|signal].
  */
 #include <csignal>
+#include <pthread.h>
 #include "demo/program.h"
 
 #define STREAMS 2u
@@ -56,24 +58,21 @@ static size_t turn(const float *in, unsigned number)
 	return wrong;
 }
 
-int main(int argc, char **argv)
+struct options {
+	const char *json, *leave;
+	unsigned turns;
+};
+
+static int work(const struct options *options)
 {
 	static float in[2u * COUNT];
-	const char *json = nullptr;
-	unsigned turns = 0, done = 0;
+	unsigned done = 0;
 	size_t wrong = 0;
 	FILE *file;
 
-	for (int i = 1; i + 1 < argc; i += 2) {
-		if (!std::strcmp(argv[i], "--json"))
-			json = argv[i + 1];
-		else if (!std::strcmp(argv[i], "--turns"))
-			turns = (unsigned)program_number(argv[i], argv[i + 1]);
-	}
-	std::signal(SIGTERM, on_signal);
 	for (unsigned i = 0; i < 2u * COUNT; i++)
 		in[i] = (float)i;
-	for (; !stopped && (!turns || done < turns); done++) {
+	for (; !stopped && (!options->turns || done < options->turns); done++) {
 		wrong += turn(in, done);
 		if (!done) {
 			std::puts("ready");
@@ -81,7 +80,7 @@ int main(int argc, char **argv)
 		}
 	}
 	MUST(hipDeviceReset());
-	file = json ? std::fopen(json, "w") : nullptr;
+	file = options->json ? std::fopen(options->json, "w") : nullptr;
 	if (!file ||
 	    std::fprintf(file, "{\"program\": \"streams\", \"turns\": %u, \"wrong\": %zu}\n", done, wrong) < 0 ||
 	    std::fclose(file)) {
@@ -89,4 +88,44 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	return wrong ? 3 : 0;
+}
+
+static void *worker(void *options)
+{
+	std::exit(work((const struct options *)options));
+}
+
+/* The first thread of a process may end before the others. */
+static void leave(struct options *options)
+{
+	sigset_t usr1;
+	pthread_t thread;
+	int number;
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &usr1, nullptr);
+	if (pthread_create(&thread, nullptr, worker, options))
+		std::abort();
+	if (!std::strcmp(options->leave, "signal"))
+		sigwait(&usr1, &number);
+	pthread_exit(nullptr);
+}
+
+int main(int argc, char **argv)
+{
+	static struct options options;
+
+	for (int i = 1; i + 1 < argc; i += 2) {
+		if (!std::strcmp(argv[i], "--json"))
+			options.json = argv[i + 1];
+		else if (!std::strcmp(argv[i], "--turns"))
+			options.turns = (unsigned)program_number(argv[i], argv[i + 1]);
+		else if (!std::strcmp(argv[i], "--leave"))
+			options.leave = argv[i + 1];
+	}
+	std::signal(SIGTERM, on_signal);
+	if (options.leave)
+		leave(&options);
+	return work(&options);
 }

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Cases of test/nvidia/daemon: programs that start, threads that end, and everybody killed at random."""
 import os
+import pathlib
 import random
 import signal
 import sys
 import time
 
-from machine import MECHANISM, WAIT_S, Client, Machine, end_thread, join, require, until
+from machine import LONG, MECHANISM, SHORT, WAIT_S, Client, Machine, end_thread, join, require, until
 
 ORDERS = [
     # (what, settings, programs that are there and work, programs that start together, one group after the other)
@@ -73,6 +74,43 @@ def guard_case(machine):
     machine.daemon.kill()
     machine.daemon.wait(WAIT_S)
     until(lambda: all(c.is_whole() for c in batch), "given back")
+
+
+def left_case(machine):
+    """The first thread of a program ends while its gate is closed, the others go on: turns go on, and contexts that it
+    makes from then on are scheduled by the same means, as are those of a program that has left before its first."""
+    machine.mechanism = "auto" if MECHANISM == "borrow" else MECHANISM
+    machine.config = "[policy]\nturn = 20ms\n"
+    machine.start()
+    urgent = join(machine, 80)
+    batch = [join(machine, 20) for _ in range(2)]
+    for client in batch:
+        client.work()
+    leaving = until(lambda: next((c for c in batch if c.is_closed()), None), "one is closed")
+    require(leaving.ask("leave") == "ok 0", "its first thread ends")
+    until(lambda: pathlib.Path(f"/proc/{leaving.process.pid}/status").read_text().count("State:\tZ"), "it is a zombie")
+    opens = {c: c.queue()["opens"] for c in batch}
+    until(lambda: all(c.queue()["opens"] > opens[c] + 2 for c in batch), "turns go on")
+    first, leaving.group = leaving.group, leaving.context(0, 1)
+    until(lambda: len([q for q in leaving.told()["queues"] if q["scheduled"]]) == 2, "its second context is scheduled")
+    require(leaving.told()["mechanism"] == MECHANISM, leaving.told()["mechanism_why"])
+    until(lambda: leaving.slice() == SHORT, "which is short")
+    left = Client(machine, 20, leaves=True)
+    require(left.told()["mechanism"] == MECHANISM, left.told()["mechanism_why"])
+    until(lambda: left.slice() == SHORT, "one that has left before is short")
+    require(urgent.is_whole(), "the urgent one")
+    require(left.ask("slice? 0") == f"ok {LONG}", "it believes its slice to be its own")
+    require(left.ask("hostile") == "ok 0", "addresses that cannot be read are the driver's to refuse")
+    require(left.ask("end 0") == "ok 0", "it closes its file")
+    until(
+        lambda: not [c for c in machine.status()["clients"] if c["pid"] == left.process.pid and c["queues"]],
+        "and its context is gone",
+    )
+    machine.daemon.kill()
+    machine.daemon.wait(WAIT_S)
+    until(lambda: all(c.is_whole() for c in batch), "given back")
+    leaving.group = first
+    until(leaving.is_whole, "its first context, too")
 
 
 LEASE_MS = 200
@@ -222,4 +260,4 @@ def kills_case(_):
         machine.end()
 
 
-CASES = {"starts": starts_case, "guard": guard_case, "kills": kills_case}
+CASES = {"starts": starts_case, "guard": guard_case, "left": left_case, "kills": kills_case}

@@ -47,14 +47,14 @@ static bool fake_read(void *into, uint64_t from, size_t size)
 {
 	struct iovec local = { into, size }, remote = { (void *)(uintptr_t)from, size };
 
-	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
+	return process_vm_readv(gettid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
 static bool fake_write(uint64_t to, const void *from, size_t size)
 {
 	struct iovec local = { (void *)(uintptr_t)from, size }, remote = { (void *)(uintptr_t)to, size };
 
-	return process_vm_writev(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
+	return process_vm_writev(gettid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
 /* By the thread's number. One that was killed inside has it for ever: who waits takes it from the dead. */
@@ -86,7 +86,7 @@ static char fake_kind(int fd)
 	ssize_t length;
 	size_t n = strlen(fake_folder);
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", fd);
 	length = readlink(link, path, sizeof(path) - 1u);
 	if (length <= 0)
 		return 0;

@@ -109,7 +109,7 @@ class Machine:
 class Client:
     """A program with one context, on the first GPU or another; priority as `gpreempt run` gives it."""
 
-    def __init__(self, machine, priority, gpu=0, starts=False, more=()):
+    def __init__(self, machine, priority, gpu=0, starts=False, more=(), leaves=False):
         self.machine = machine
         environment = dict(
             os.environ,
@@ -121,6 +121,8 @@ class Client:
         )
         self.process = subprocess.Popen([CLIENT], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         machine.clients.append(self)
+        if leaves:
+            require(self.ask("leave") == "ok 0", "its first thread ends")
         if starts:
             self.say(f"start {PIECES}")
         else:

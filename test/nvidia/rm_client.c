@@ -622,18 +622,40 @@ static void carry_out(const struct request *request)
 		puts("what?");
 }
 
-int main(void)
+/* Lines until there are no more. */
+static void *serve(void *unused)
 {
 	char line[256], verb[32], what[128];
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
 	while (fgets(line, sizeof(line), stdin)) {
 		unsigned a = 0, b = 0;
 
 		what[0] = 0;
 		if (sscanf(line, "%31s %u %u", verb, &a, &b) < 3)
 			sscanf(line, "%31s %u %127s", verb, &a, what);
+		if (!strcmp(verb, "leave"))
+			return unused;
 		carry_out(&(struct request){ .verb = verb, .a = a, .b = b, .what = what });
 	}
-	return 0;
+	exit(0);
+}
+
+/* The first thread has ended when this one goes on in its place. */
+static void *serve_alone(void *first)
+{
+	answer(pthread_join(*(pthread_t *)first, NULL));
+	return serve(NULL);
+}
+
+int main(void)
+{
+	static pthread_t first;
+	pthread_t other;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	serve(NULL);
+	first = pthread_self();
+	if (pthread_create(&other, NULL, serve_alone, &first))
+		return 1;
+	pthread_exit(NULL);
 }

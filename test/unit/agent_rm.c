@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "agent/fds.h"
 #include "agent/nvidia/nvidia.h"
 
 #define CLIENT 0x5c000001u
@@ -259,6 +261,51 @@ static void test_closed_twice(void **state)
 	gp_nvidia_client_gone(CLIENT);
 }
 
+/* The program has no descriptor to spare when it makes a context, or has some. */
+static void spare(bool some)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = some ? limit.rlim_max : 20;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* The agent takes none, and closes nothing without. When there are some it does, by the program's own file. */
+static void test_short(void **state)
+{
+	struct gp_slot *slot;
+	int result = 1;
+
+	(void)state;
+	spare(false);
+	slot = make_context();
+	rm_count = 0;
+	gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, false, &result);
+	assert_true(result < 0 && !rm_count);
+	assert_int_equal(gp_fd(GP_FD_RM + slot->file), -1);
+	spare(true);
+	gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, false, &result);
+	assert_int_equal(result, 0);
+	assert_true(gp_fd(GP_FD_RM + slot->file) >= 0);
+	gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, true, &result);
+	assert_int_equal(rm_count, 0);
+	gp_nvidia_client_gone(CLIENT);
+}
+
+/* A file that the agent has no descriptor of ends with the program's last one: so do its contexts. */
+static void test_short_end(void **state)
+{
+	(void)state;
+	spare(false);
+	make_context();
+	spare(true);
+	close(ctl);
+	gp_nvidia_files_tidy();
+	assert_int_equal(gp_slot_limit(), 0);
+	assert_int_equal(gp_nvidia.lost_files, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +317,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_slice, begin, end),
 		cmocka_unit_test_setup_teardown(test_starts, begin, end),
 		cmocka_unit_test_setup_teardown(test_closed_twice, begin, end),
+		cmocka_unit_test_setup_teardown(test_short, begin, end),
+		cmocka_unit_test_setup_teardown(test_short_end, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

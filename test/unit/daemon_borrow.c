@@ -110,6 +110,55 @@ static void test_bad_groups(void **state)
 	close(other);
 }
 
+/* The daemon looks at a group that its agent has just let go, and hears of that afterwards: nothing is wrong. */
+static void test_a_group_that_goes(void **state)
+{
+	struct gp_wire_group group;
+	struct scene *scene = scene_before_group(&group);
+	struct agent *agent = &scene->agents[0];
+	struct gp_wire_slot gone = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone),
+						 0 },
+				     .slot = group.slot,
+				     .generation = group.generation };
+	struct gp_client *client = scene_queue(scene, 0)->client;
+	uint64_t until_ns;
+
+	(void)state;
+	rm.contexts[0].group++; /* it has ended */
+	world_send(agent->fd, &group, sizeof(group));
+	UNTIL(scene, scene_queue(scene, 0)->slice.doubt_ns);
+	until_ns = scene_queue(scene, 0)->slice.doubt_ns;
+	world_send(agent->fd, &gone, sizeof(gone));
+	UNTIL(scene, gp_now_ns() > until_ns + 50000000ull);
+	assert_int_equal(agent->mechanism, 0); /* nobody was told another one */
+	assert_int_equal(client->device.mechanism, GP_MECHANISM_BORROW);
+	rm.contexts[0].group--;
+	scene_end(scene);
+}
+
+/* An agent that tells of the same group again and again, which is not there: that does not keep it out of the schedule.
+ */
+static void test_a_group_told_again(void **state)
+{
+	struct gp_wire_group group;
+	struct scene *scene = scene_before_group(&group);
+	struct agent *agent = &scene->agents[0];
+	uint64_t end_ns = gp_now_ns() + 5000000000ull, again_ns = 0;
+
+	(void)state;
+	group.group++;
+	while (agent->mechanism != GP_MECHANISM_CHANNEL && gp_now_ns() < end_ns) {
+		if (gp_now_ns() >= again_ns) {
+			world_send(agent->fd, &group, sizeof(group));
+			again_ns = gp_now_ns() + 20000000ull;
+		}
+		scene_round(scene);
+	}
+	assert_int_equal(agent->mechanism, GP_MECHANISM_CHANNEL);
+	UNTIL(scene, scene_queue(scene, 0)->in_core);
+	scene_end(scene);
+}
+
 /* One could not be closed: both are short until it is noticed. */
 static void scene_end_crowded(struct scene *scene)
 {
@@ -306,6 +355,8 @@ int main(void)
 		cmocka_unit_test(test_several_in_one_call),
 		cmocka_unit_test(test_one_by_one_where_together_is_refused),
 		cmocka_unit_test(test_bad_groups),
+		cmocka_unit_test(test_a_group_that_goes),
+		cmocka_unit_test(test_a_group_told_again),
 		cmocka_unit_test(test_close_after_the_lease),
 		cmocka_unit_test(test_half_a_close),
 		cmocka_unit_test(test_agents_know),

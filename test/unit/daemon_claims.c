@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,23 +97,28 @@ static void expect_preempts(bool preempts)
 	assert_int_equal(batch.shut[0], preempts);
 }
 
-/* With nobody else about the GPU is scheduled, and others find it locked; at the end the file goes. */
-static void test_alone(void **state)
+/* Whether another process finds the file locked by this one. */
+static bool is_locked(const char *name)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	pid_t other;
+	pid_t other = fork();
 	int status, fd;
 
-	(void)state;
-	gp_claim_all(&world.daemon);
-	assert_false(world.daemon.devices[0].stopped);
-	other = fork();
 	if (!other) {
-		fd = open(path, O_RDWR);
+		fd = open(name, O_RDWR);
 		_exit(fd < 0 || fcntl(fd, F_GETLK, &lock) || lock.l_type != F_WRLCK || lock.l_pid != getppid());
 	}
 	assert_int_equal(waitpid(other, &status, 0), other);
-	assert_int_equal(status, 0);
+	return !status;
+}
+
+/* With nobody else about the GPU is scheduled, and others find it locked; at the end the file goes. */
+static void test_alone(void **state)
+{
+	(void)state;
+	gp_claim_all(&world.daemon);
+	assert_false(world.daemon.devices[0].stopped);
+	assert_true(is_locked(path));
 	expect_preempts(true);
 	gp_claim_fini(&world.daemon);
 	assert_int_equal(access(path, F_OK), -1);
@@ -137,14 +143,25 @@ static void test_second(void **state)
 	expect_preempts(true);
 }
 
-/* Who pauses it by hand meanwhile finds it paused afterwards. */
+/* Who pauses it by hand meanwhile finds it paused afterwards. Until then status names both reasons, and the daemon that
+ * has the GPU now. */
 static void test_paused(void **state)
 {
+	char who[64];
+
 	(void)state;
 	rival_start(false);
 	gp_claim_all(&world.daemon);
 	expect(GP_CONTROL_PAUSE, 0, 0, "");
 	expect(GP_CONTROL_STATUS, 0, 0, "asked for by");
+	snprintf(who, sizeof(who), "; another gpreemptd (pid %d) schedules this GPU", (int)rival);
+	expect(GP_CONTROL_STATUS, 0, 0, who);
+	kill(rival, SIGKILL);
+	assert_int_equal(waitpid(rival, NULL, 0), rival);
+	rival_start(false);
+	world_wait(&world, 3000);
+	snprintf(who, sizeof(who), "; another gpreemptd (pid %d) schedules this GPU", (int)rival);
+	expect(GP_CONTROL_STATUS, 0, 0, who);
 	rival_end();
 	expect(GP_CONTROL_STATUS, 0, 0, "asked for by");
 	expect(GP_CONTROL_PAUSE, GP_CONTROL_PAUSE_END, 0, "");
@@ -166,6 +183,53 @@ static void test_no_file(void **state)
 	expect_preempts(true);
 }
 
+/* Somebody empties /run/gpreempt: a reload makes the locks anew, though the socket is still there; or removes it. */
+static void test_removed(void **state)
+{
+	char socket_lock[128], command[128];
+	struct gp_error error = { "" };
+
+	(void)state;
+	snprintf(socket_lock, sizeof(socket_lock), "%s.lock", world.daemon.config.socket);
+	gp_claim_all(&world.daemon);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(unlink(socket_lock), 0);
+	expect(GP_CONTROL_RELOAD, 0, 0, "");
+	assert_true(is_locked(path));
+	assert_true(is_locked(socket_lock));
+	expect(GP_CONTROL_RELOAD, 0, 0, ""); /* which leaves them alone */
+	assert_true(is_locked(path));
+	assert_true(is_locked(socket_lock));
+	expect_preempts(true);
+	snprintf(command, sizeof(command), "rm -rf %s", world.folder);
+	assert_int_equal(system(command), 0);
+	gp_daemon_reload(&world.daemon, &error);
+	assert_true(is_locked(path));
+	assert_true(is_locked(socket_lock));
+	expect(GP_CONTROL_STATUS, 0, 0, "\"stopped\":false");
+}
+
+/* And another daemon came before the reload: the GPU is that one's, and so is its file when this one ends. */
+static void test_removed_and_taken(void **state)
+{
+	(void)state;
+	gp_claim_all(&world.daemon);
+	assert_int_equal(unlink(path), 0);
+	rival_start(false);
+	expect_preempts(true); /* nobody has told it */
+	gp_claim_fini(&world.daemon);
+	assert_int_equal(access(path, F_OK), 0);
+	gp_claim_all(&world.daemon);
+	assert_true(world.daemon.devices[0].stopped);
+	rival_end();
+	assert_false(world.daemon.devices[0].stopped);
+	assert_int_equal(unlink(path), 0);
+	rival_start(false);
+	expect(GP_CONTROL_RELOAD, 0, 0, "");
+	assert_true(world.daemon.devices[0].stopped);
+	rival_end();
+}
+
 /* A process that may only read the file can lock it for reading. It keeps no daemon from the GPU. */
 static void test_reader(void **state)
 {
@@ -174,6 +238,34 @@ static void test_reader(void **state)
 	gp_claim_all(&world.daemon);
 	assert_false(world.daemon.devices[0].stopped);
 	expect_preempts(true);
+	rival_end();
+}
+
+/* The same for the lock of the socket, whichever lock that process takes: a daemon that starts serves its socket. */
+static void test_reader_of_socket(void **state)
+{
+	struct gp_daemon *second = calloc(1, sizeof(*second));
+	struct gp_error error = { "" };
+	int fd;
+
+	(void)state;
+	assert_non_null(second);
+	second->listen.fd = -1;
+	second->loop.epoll_fd = world.daemon.loop.epoll_fd;
+	snprintf(second->config.socket, sizeof(second->config.socket), "%s/t", world.folder);
+	second->config.socket_mode = 0600;
+	second->config.socket_gid = -1;
+	snprintf(path, sizeof(path), "%s/t.lock", world.folder);
+	rival_start(true);
+	fd = open(path, O_RDONLY);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	if (gp_peer_listen(second, &error))
+		fail_msg("%s", error.text);
+	gp_peer_unlisten(second);
+	close(second->listen.spare_fd);
+	close(second->listen.lock_fd);
+	close(fd);
+	free(second);
 	rival_end();
 }
 
@@ -215,8 +307,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_alone, begin, end),
 		cmocka_unit_test_setup_teardown(test_second, begin, end),
 		cmocka_unit_test_setup_teardown(test_paused, begin, end),
+		cmocka_unit_test_setup_teardown(test_removed, begin, end),
+		cmocka_unit_test_setup_teardown(test_removed_and_taken, begin, end),
 		cmocka_unit_test_setup_teardown(test_reader, begin, end),
 		cmocka_unit_test_setup_teardown(test_reader_later, begin, end),
+		cmocka_unit_test_setup_teardown(test_reader_of_socket, begin, end),
 		cmocka_unit_test_setup_teardown(test_error, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_file, begin, end),
 	};

@@ -96,7 +96,7 @@ static void test_small_ones(void **state)
 	expect(&request, 0, "\"ceiling\":99");
 	request = world_request(GP_CONTROL_METRICS);
 	expect(&request, 0, "gpreempt_clients 1\n");
-	expect(&request, 0, "card_series=\"null\",state=\"open\"} 1\n");
+	expect(&request, 0, "card_series=\"imaginary GPU\",state=\"open\"} 1\n");
 	request = world_request(GP_CONTROL_SUMMARY);
 	expect(&request, 0, "\"agents\":1");
 	request = world_request(4711);

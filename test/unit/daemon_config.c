@@ -60,9 +60,9 @@ static void test_refusals(void **state)
 {
 	(void)state;
 	refuse("[policy]\nprotect = speed\n", "x.conf:2: protect is latency, balanced or throughput, not 'speed'");
-	refuse("[daemon]\n\nno_such = 1\n", "x.conf:3: [daemon] has no 'no_such'");
+	refuse("[daemon]\n\nno_such = 1\n", "x.conf:3: [daemon] has no 'no_such'; gpreempt.conf(5) names what it has");
 	refuse("[kfd]\nrptr = never\n", "x.conf:2: rptr is 'completion' or 'fetch', not 'never'");
-	refuse("[other]\n", "x.conf:1: there is no section [other]");
+	refuse("[other]\n", "x.conf:1: there is no section [other]; gpreempt.conf(5) names them");
 	refuse("[policy]\npolicy = best\n", "x.conf:2: there is no policy 'best' (none, rr, hpf, wfq, edf, drf)");
 	refuse("[kfd]\nmechanism = magic\n",
 	       "x.conf:2: mechanism 'magic': it is a list of debugger, self, update, submit, kernel, userq, or auto");
@@ -206,12 +206,37 @@ static void test_many_files(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* A folder of drop-ins that cannot be read is not taken for none, nor a file in it that cannot be named: the ceilings
+ * that they set would be gone. */
+static void test_unreadable(void **state)
+{
+	char folder[] = "/tmp/gpreempt-config-XXXXXX", path[512], command[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/conf.d", folder);
+	write_file(path, "");
+	snprintf(path, sizeof(path), "%s/gpreempt.conf", folder);
+	gp_config_init(&config);
+	assert_int_equal(gp_config_read(&config, path, true, &error), -ENOTDIR);
+	snprintf(path, sizeof(path), "%s/conf.d", folder);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/conf.d/%0245u.conf", folder, 1u);
+	write_file(path, "[ceiling]\ndefault = 10\n");
+	snprintf(path, sizeof(path), "%s/gpreempt.conf", folder);
+	gp_config_init(&config);
+	assert_int_equal(gp_config_read(&config, path, true, &error), -ENAMETOOLONG);
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),     cmocka_unit_test(test_refusals),      cmocka_unit_test(test_gather),
 		cmocka_unit_test(test_ranges),     cmocka_unit_test(test_many_ceilings), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_many_files),
+		cmocka_unit_test(test_many_files), cmocka_unit_test(test_unreadable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,40 @@ static void test_what_is_kept(void **state)
 	machine_free(daemon);
 }
 
+/* A folder that cannot be written, for as long as the daemon runs: the journal has one line, and one for the next time.
+ */
+static void test_cannot_be_kept(void **state)
+{
+	struct gp_daemon *daemon = machine_new();
+	int journal[2], stderr_fd = dup(STDERR_FILENO);
+	char lines[1024], folder[GP_CONFIG_PATH_SIZE];
+	ssize_t size;
+	uint32_t count = 0;
+
+	(void)state;
+	assert_int_equal(pipe(journal), 0);
+	dup2(journal[1], STDERR_FILENO);
+	snprintf(folder, sizeof(folder), "%s", daemon->config.state_dir);
+	add(daemon, 0, 350000, 10);
+	for (int i = 0; i < 8; i++) {
+		snprintf(daemon->config.state_dir, sizeof(daemon->config.state_dir), "%s",
+			 i == 5 ? folder : "/proc/there/is/none");
+		gp_cost_save(daemon);
+	}
+	fflush(stderr);
+	dup2(stderr_fd, STDERR_FILENO);
+	close(stderr_fd);
+	close(journal[1]);
+	size = read(journal[0], lines, sizeof(lines) - 1);
+	close(journal[0]);
+	lines[size > 0 ? size : 0] = '\0';
+	for (const char *line = lines; (line = strstr(line, "costs are not kept")); line++)
+		count++;
+	assert_int_equal(count, 2);
+	snprintf(daemon->config.state_dir, sizeof(daemon->config.state_dir), "%s", folder);
+	machine_free(daemon);
+}
+
 /* A poisoned file: bounded, and forgotten with the eighth transaction. */
 static void test_poisoned_file(void **state)
 {
@@ -182,7 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone),         cmocka_unit_test(test_hostile_among_others),
 		cmocka_unit_test(test_second_user),   cmocka_unit_test(test_what_is_kept),
-		cmocka_unit_test(test_poisoned_file),
+		cmocka_unit_test(test_poisoned_file), cmocka_unit_test(test_cannot_be_kept),
 	};
 
 	return cmocka_run_group_tests_name("daemon_costs", tests, NULL, NULL);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What the daemon reads of a client's memory: only that of the very process, and only what its user may read anyway. */
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "lib/living.h"
 #include "test/unit/daemon_world.h"
 
 static struct world world;
@@ -102,6 +105,43 @@ static void test_of_another_process(void **state)
 	close(gone);
 }
 
+static void *go_on(void *first)
+{
+	pthread_join(*(pthread_t *)first, NULL);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* Its first thread has ended, and the others go on: its memory is still there. */
+static void test_first_thread_ended(void **state)
+{
+	struct gp_client *client = world_queue(&world, &agent, 1)->client;
+	int own = client->device.pidfd, own_pid = client->device.pid;
+	static pthread_t first;
+	pthread_t other;
+	pid_t child = fork();
+
+	(void)state;
+	if (!child) {
+		alarm(60); /* it does not outlive a test that fails */
+		first = pthread_self();
+		pthread_create(&other, NULL, go_on, &first);
+		pthread_exit(NULL);
+	}
+	while (gp_living_thread(child) == child)
+		usleep(1000);
+	client->device.pid = child;
+	client->device.pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+	assert_int_equal(look(client), 3);
+	assert_int_equal(client->counters, GP_COUNTERS_DAEMON);
+	close(client->device.pidfd);
+	client->device.pidfd = own;
+	client->device.pid = own_pid;
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +149,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nonsense, begin, end),
 		cmocka_unit_test_setup_teardown(test_of_another_user, begin, end),
 		cmocka_unit_test_setup_teardown(test_of_another_process, begin, end),
+		cmocka_unit_test_setup_teardown(test_first_thread_ended, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

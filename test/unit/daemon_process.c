@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is read of a process's line in /proc: its name is the user's, and may look like the fields behind it. */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "daemon/process.h"
+#include "lib/living.h"
 
 /* state, parent, fields 5 to 21, start (22), 23 to 27, stack (28), more. */
 #define TAIL "S 77 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 2200 23 24 25 26 27 2800 29 30\n"
@@ -57,6 +59,35 @@ static void test_cut(void **state)
 			 -EINVAL);
 }
 
+static void *go_on(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+/* Its first thread has ended, and with it what /proc/PID shows of its memory: another thread's is read. */
+static void test_first_thread_ended(void **state)
+{
+	pid_t child = fork();
+	pthread_t other;
+	char text[4096];
+
+	(void)state;
+	if (!child) {
+		alarm(60); /* it does not outlive a test that fails */
+		pthread_create(&other, NULL, go_on, NULL);
+		pthread_exit(NULL);
+	}
+	while (gp_living_thread(child) == child)
+		usleep(1000);
+	assert_int_not_equal(gp_process_read(child, "cmdline", text, sizeof(text)), 0);
+	assert_int_not_equal(gp_process_read(child, "environ", text, sizeof(text)), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_int_equal(gp_process_read(child, "environ", text, sizeof(text)), 0);
+}
+
 static void test_own(void **state)
 {
 	static struct gp_ancestry ancestry;
@@ -82,7 +113,7 @@ static void test_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_names), cmocka_unit_test(test_cut),
-					    cmocka_unit_test(test_own) };
+					    cmocka_unit_test(test_first_thread_ended), cmocka_unit_test(test_own) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,33 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes that the driver lists and that have not said hello: their agent may be about to. The driver is this test;
  * the process is a child of it, which belongs to the same program as the client. */
+#include <linux/sched.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "daemon/process.h"
 #include "daemon/unmanaged.h"
 #include "test/unit/daemon_world.h"
+
+#define CROWD       16      /* as many as the daemon takes in after one look */
+#define CROWD_FIRST 5000000 /* no process has such a number */
 
 static struct world world;
 static struct agent agent;
 static struct gp_backend_ops ops;
 static pid_t child;
 static bool is_listed; /* atomic */
+static int crowd;      /* atomic: of somebody who starts sixteen others for each look; 0: nobody does */
 static int journal[2], stderr_fd;
 
 static int list_processes(pid_t *pids, uint32_t max)
 {
-	assert_true(max > 0);
+	int first = __atomic_load_n(&crowd, __ATOMIC_SEQ_CST);
+
+	assert_true(max > CROWD);
+	for (int i = 0; first && i < CROWD; i++)
+		pids[i] = first + i;
+	if (first)
+		return CROWD;
 	pids[0] = child;
 	return __atomic_load_n(&is_listed, __ATOMIC_SEQ_CST);
 }
 
 static int list_queues(pid_t pid, struct gp_device_queue *queues, uint32_t max)
 {
-	assert_true(pid == child && max > 0);
+	assert_true((pid == child || pid >= CROWD_FIRST) && max > 0);
 	queues[0] = (struct gp_device_queue){ .queue_id = 3, .gpu_id = WORLD_GPU, .is_compute = true };
 	return 1;
 }
@@ -149,6 +162,85 @@ static void test_pause(void **state)
 	assert_int_equal(world.daemon.client_count, 2);
 }
 
+/* One whose queues are there at every second look only is set aside when it has had the same time. */
+static void test_pause_now_and_then(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 15; i++) {
+		__atomic_store_n(&is_listed, i % 2, __ATOMIC_SEQ_CST);
+		settle(100);
+	}
+	assert_int_equal(world.daemon.client_count, 1);
+	for (int i = 0; i < 31; i++) {
+		__atomic_store_n(&is_listed, i % 2, __ATOMIC_SEQ_CST);
+		settle(100);
+		if (!(i % 2))
+			assert_int_equal(world.daemon.client_count, 1); /* it has no queue */
+	}
+	__atomic_store_n(&is_listed, true, __ATOMIC_SEQ_CST);
+	settle(200);
+	assert_int_equal(world.daemon.client_count, 2);
+}
+
+/* A process that gets the number of one that has ended is another one, and has its own time. */
+static void test_pause_another(void **state)
+{
+	struct clone_args args = { .set_tid = (uintptr_t)&child, .set_tid_size = 1, .exit_signal = SIGCHLD };
+	struct gp_process_stat first, second;
+	long again;
+
+	(void)state;
+	for (int i = 0; i < 15; i++)
+		settle(100);
+	assert_int_equal(world.daemon.client_count, 1);
+	assert_int_equal(gp_process_stat(child, &first), 0);
+	do { /* until the kernel's clock, by which it says when a process was started, has gone on */
+		kill(child, SIGKILL);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		again = syscall(SYS_clone3, &args, sizeof(args));
+		if (!again) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			pause();
+			_exit(0);
+		}
+	} while (again > 0 && !gp_process_stat(child, &second) && second.start == first.start);
+	if (again < 0) { /* only root may choose the number, and somebody may have it */
+		child = fork();
+		if (!child)
+			_exit(0);
+		return;
+	}
+	for (int i = 0; i < 15; i++)
+		settle(100);
+	assert_int_equal(world.daemon.client_count, 1);
+	for (int i = 0; i < 15; i++)
+		settle(100);
+	assert_int_equal(world.daemon.client_count, 2);
+}
+
+/* Somebody starts processes all the time that end soon: they are remembered, but another one has its place. */
+static void test_pause_in_a_crowd(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 1024 / CROWD + 2; i++) {
+		__atomic_store_n(&crowd, CROWD_FIRST + i * CROWD, __ATOMIC_SEQ_CST);
+		gp_unmanaged_want(&world.daemon);
+		settle(30);
+	}
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	__atomic_store_n(&crowd, 0, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 30; i++)
+		settle(100);
+	assert_int_equal(world.daemon.client_count, 2);
+}
+
 /* On a GPU that another daemon has it may be that one's client: nothing is said of it, and it is not set aside. */
 static void test_left(void **state)
 {
@@ -167,6 +259,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rank, begin, end),
 		cmocka_unit_test_setup_teardown(test_gone, begin, end),
 		cmocka_unit_test_setup_teardown(test_pause, begin_pause, end),
+		cmocka_unit_test_setup_teardown(test_pause_now_and_then, begin_pause, end),
+		cmocka_unit_test_setup_teardown(test_pause_another, begin_pause, end),
+		cmocka_unit_test_setup_teardown(test_pause_in_a_crowd, begin_pause, end),
 		cmocka_unit_test_setup_teardown(test_left, begin_pause, end),
 	};
 

@@ -128,6 +128,15 @@ static void on_grouped(void *daemon, uint64_t tag, const struct gp_device_groupe
 	sem_post(&told);
 }
 
+/* The daemon's part: the queue is still there. */
+static int on_ungrouped(void *daemon, uint64_t tag, const struct gp_device_grouped *grouped, const char *why)
+{
+	(void)daemon;
+	(void)grouped;
+	gp_nvidia_borrow_fall_back(borrow, tag, why);
+	return 0;
+}
+
 static void on_failed(void *daemon, uint32_t gpu_id, const char *why)
 {
 	(void)daemon;
@@ -139,7 +148,8 @@ static void on_failed(void *daemon, uint32_t gpu_id, const char *why)
 static const struct gp_device_host host = { .done = on_done,
 					    .mechanism = on_mechanism,
 					    .failed = on_failed,
-					    .grouped = on_grouped };
+					    .grouped = on_grouped,
+					    .ungrouped = on_ungrouped };
 
 static int begin(void **state)
 {

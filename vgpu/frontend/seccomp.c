@@ -154,7 +154,8 @@ int gp_seccomp_process(struct gp_seccomp *seccomp, pid_t thread, struct gp_vproc
 		process->memory = fcntl(gp_seccomp_lent_fd(seccomp, thread), F_DUPFD_CLOEXEC, 0);
 		process->lent = process->memory >= 0;
 	} else {
-		snprintf(path, sizeof(path), "/proc/%d/mem", process->pid);
+		/* Of the thread that asks: the first one may have ended. */
+		snprintf(path, sizeof(path), "/proc/%d/mem", thread);
 		process->memory = open(path, O_RDONLY | O_CLOEXEC);
 	}
 	*ret_process = process;

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "lib/cleanup.h"
 #include "vgpu/kfd/call.h"
@@ -195,7 +194,7 @@ static int debug_enable(struct gp_vcall **call, struct gp_vproc *target, struct 
 		target->debugger = caller;
 	if (target->debug_enabled)
 		return -EALREADY;
-	fd = (int)syscall(SYS_pidfd_getfd, caller->pidfd, (int)args->enable.dbg_fd, 0);
+	fd = gp_vproc_getfd(caller, (int)args->enable.dbg_fd);
 	if (fd < 0)
 		return errno == EPERM ? -EPERM : -EBADF;
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -353,7 +352,7 @@ static bool debug_needs_runtime(uint32_t op)
 /* Finds the target and says whether the caller may. */
 static int debug_target(struct gp_vcall *call, const struct gp_kfd_dbg_trap *args, struct gp_vproc **ret_target)
 {
-	struct gp_vproc *caller = call->process, *target = gp_pidns_find(caller, (pid_t)args->pid);
+	struct gp_vproc *caller = call->process, *target = gp_pidns_find_thread(caller, (pid_t)args->pid);
 
 	if (!target && args->op == GP_KFD_DBG_ENABLE && args->pid && (int32_t)args->pid > 0 &&
 	    (pid_t)gp_debug_status_field((pid_t)args->pid, "TracerPid:", 10) == call->thread) {

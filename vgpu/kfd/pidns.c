@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers of processes as a client in a PID namespace of its own says them: the driver looks them up in the caller's.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <stdio.h>
@@ -70,15 +71,52 @@ struct gp_vproc *gp_pidns_find(struct gp_vproc *caller, pid_t pid)
 	depth = caller->pid_depth;
 	if (depth <= 1)
 		return gp_vproc_find(caller->node, pid);
-	if (!pidns_identity(caller->pid, 0, &own))
+	if (!pidns_identity(gp_vproc_living_thread(caller), 0, &own))
 		return NULL;
 	for (struct gp_vproc *process = caller->node->processes; process; process = process->next) {
 		count = pidns_numbers(process->pid, numbers);
 		if (count < depth || numbers[depth - 1] != pid)
 			continue;
-		if (pidns_identity(process->pid, count - depth, &other) && other.st_ino == own.st_ino &&
-		    other.st_dev == own.st_dev)
+		if (pidns_identity(gp_vproc_living_thread(process), count - depth, &other) &&
+		    other.st_ino == own.st_ino && other.st_dev == own.st_dev)
 			return process;
 	}
 	return NULL;
+}
+
+/* Our number of the process's thread that has this one so many levels down; 0: it has none. */
+static pid_t pidns_thread(const struct gp_vproc *process, uint32_t depth, pid_t number)
+{
+	pid_t numbers[PIDNS_DEPTH_MAX], found = 0;
+	const struct dirent *entry;
+	char path[64];
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
+	folder = opendir(path);
+	while (folder && !found && (entry = readdir(folder))) {
+		pid_t thread = *entry->d_name == '.' ? 0 : atoi(entry->d_name);
+
+		if (thread && pidns_numbers(thread, numbers) >= depth && numbers[depth - 1] == number)
+			found = thread;
+	}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+struct gp_vproc *gp_pidns_find_thread(struct gp_vproc *caller, pid_t number)
+{
+	struct gp_vproc *process = gp_pidns_find(caller, number);
+	pid_t thread = process ? process->pid : 0;
+
+	if (!process && caller->pid_depth <= 1) {
+		process = gp_vproc_find(caller->node, gp_vproc_thread_group(number));
+		thread = process ? number : 0;
+	} else if (!process) {
+		/* Its own are the only ones that a process in a namespace has a reason to name. */
+		process = caller;
+		thread = pidns_thread(caller, caller->pid_depth, number);
+	}
+	return thread && gp_vproc_is_thread_alive(thread) ? process : NULL;
 }

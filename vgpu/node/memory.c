@@ -10,30 +10,58 @@
 #include <unistd.h>
 #include "vgpu/files/live.h"
 #include "vgpu/node/memory.h"
+#include "vgpu/node/process.h"
 #include "vgpu/node/share.h"
 
 #define MEMORY_PAGE  4096u
 #define MEMORY_HUGE  (2u << 20)
 #define MEMORY_CHUNK (1u << 20)
 
+/* The kernel reaches the memory of a process through any thread of it that has not ended. The first one may have ended
+ * before the others (pthread_exit in main). The number of another one may be given to a stranger once it has ended. */
+static pid_t client_thread(struct gp_vproc *process)
+{
+	if (!gp_vproc_has_thread(process, process->thread))
+		process->thread = process->pid;
+	return process->thread;
+}
+
+static bool client_next_thread(struct gp_vproc *process)
+{
+	pid_t thread = errno == ESRCH ? gp_vproc_living_thread(process) : 0;
+
+	if (!thread || thread == process->thread)
+		return false;
+	process->thread = thread;
+	return true;
+}
+
 int gp_client_read(struct gp_vproc *process, uint64_t address, void *ret_data, size_t size)
 {
 	struct iovec local = { ret_data, size }, remote = { (void *)(uintptr_t)address, size };
+	ssize_t done;
 
 	process->node->counters.process_vm++;
 	if (process->lent)
 		return pread(process->memory, ret_data, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
-	return process_vm_readv(process->pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
+	do
+		done = process_vm_readv(client_thread(process), &local, 1, &remote, 1, 0);
+	while (done < 0 && client_next_thread(process));
+	return done == (ssize_t)size ? 0 : -EFAULT;
 }
 
 int gp_client_write(struct gp_vproc *process, uint64_t address, const void *data, size_t size)
 {
 	struct iovec local = { (void *)(uintptr_t)data, size }, remote = { (void *)(uintptr_t)address, size };
+	ssize_t done;
 
 	process->node->counters.process_vm++;
 	if (process->lent)
 		return pwrite(process->memory, data, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
-	return process_vm_writev(process->pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
+	do
+		done = process_vm_writev(client_thread(process), &local, 1, &remote, 1, 0);
+	while (done < 0 && client_next_thread(process));
+	return done == (ssize_t)size ? 0 : -EFAULT;
 }
 
 /* The first piece that ends after va. */

@@ -160,7 +160,7 @@ struct gp_vproc_kernels {
 struct gp_vproc {
 	struct gp_vproc *next;
 	struct gp_vnode *node;
-	pid_t pid;
+	pid_t pid, thread;  /* thread: through which its memory is reached; usually the first, whose number is pid */
 	uint32_t pid_depth; /* PID namespaces it is in, ours included; 0: not looked at */
 	int pidfd;
 	int memory;      /* /proc/PID/mem, which stays that of the program before an exec; -1: not looked at */

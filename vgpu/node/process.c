@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Client processes. Owns the order in which their things are taken back: queues first, memory last. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include "vgpu/kfd/debug.h"
 #include "vgpu/kfd/gate.h"
@@ -17,6 +20,8 @@
 #include "vgpu/kfd/queue.h"
 #include "vgpu/node/transaction.h"
 #include "vgpu/files/live.h"
+
+#define PROCESS_PIDFD_THREAD O_EXCL /* PIDFD_THREAD of Linux 6.9 */
 
 struct gp_vproc *gp_vproc_find(struct gp_vnode *node, pid_t pid)
 {
@@ -89,7 +94,7 @@ static struct gp_vproc *process_create(struct gp_vnode *node, pid_t pid)
 		free(process);
 		return NULL;
 	}
-	process->pid = pid;
+	process->pid = process->thread = pid;
 	process->memory = -1;
 	process->serial = node->counters.processes_seen + 1u;
 	process->debug_fd = -1;
@@ -100,6 +105,52 @@ static struct gp_vproc *process_create(struct gp_vnode *node, pid_t pid)
 	gp_live_process_add(process);
 	gp_vnode_log(node, 1, "process %d: open, slot %u", pid, process->slot);
 	return process;
+}
+
+bool gp_vproc_is_thread_alive(pid_t thread)
+{
+	char byte;
+	struct iovec local = { &byte, 1 }, remote = { NULL, 1 };
+
+	/* A thread that has ended has no memory (ESRCH); where it has some, nothing is at address 0 (EFAULT). */
+	return process_vm_readv(thread, &local, 1, &remote, 1, 0) >= 0 || errno != ESRCH;
+}
+
+pid_t gp_vproc_living_thread(const struct gp_vproc *process)
+{
+	char path[64];
+	const struct dirent *entry;
+	pid_t found = 0;
+	DIR *folder;
+
+	if (gp_vproc_is_thread_alive(process->pid))
+		return process->pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
+	folder = opendir(path);
+	while (folder && !found && (entry = readdir(folder))) {
+		pid_t thread = *entry->d_name == '.' ? 0 : atoi(entry->d_name);
+
+		found = thread && gp_vproc_is_thread_alive(thread) ? thread : 0;
+	}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+int gp_vproc_getfd(const struct gp_vproc *process, int fd)
+{
+	pid_t thread = gp_vproc_living_thread(process);
+	int copy, living;
+
+	if (!thread || thread == process->pid)
+		return (int)syscall(SYS_pidfd_getfd, process->pidfd, fd, 0);
+	/* A thread that has ended has no descriptors either. */
+	living = (int)syscall(SYS_pidfd_open, thread, PROCESS_PIDFD_THREAD);
+	if (living < 0)
+		return -1;
+	copy = (int)syscall(SYS_pidfd_getfd, living, fd, 0);
+	close(living);
+	return copy;
 }
 
 pid_t gp_vproc_thread_group(pid_t thread)

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "vgpu/node/memory.h"
+#include "vgpu/node/process.h"
 #include "vgpu/node/share.h"
 
 #define SHARE_PIPE_MAX 256u /* descriptors of the node's own; chosen */
@@ -142,7 +142,7 @@ int gp_vshare_take(struct gp_vproc *process, uint32_t fd, struct gp_vshare **ret
 {
 	struct gp_vshare *share = process->node->shares;
 	struct stat theirs, ours;
-	int copy = (int)syscall(SYS_pidfd_getfd, process->pidfd, (int)fd, 0);
+	int copy = gp_vproc_getfd(process, (int)fd);
 	bool known;
 
 	if (copy < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* <linux/kfd_ioctl.h> asks for <drm/drm.h>, which Debian does not ship there, and needs no more of it than this. */
+/* Stands in for the system's <drm/drm.h>, which <linux/kfd_ioctl.h> includes and Debian does not ship there. It needs
+ * no more than this. */
 #ifndef GP_AGENT_INCLUDE_DRM_H
 #define GP_AGENT_INCLUDE_DRM_H
 #include <linux/ioctl.h>
