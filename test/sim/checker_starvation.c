@@ -20,10 +20,17 @@ struct starvation_queue {
 	uint64_t bound_call;        /* the core's call after which that was asked for */
 };
 
+/* How many clients its user has on its device, when `told` had counted so many changes. */
+struct starvation_clients {
+	uint32_t count;
+	uint64_t members;
+};
+
 struct starvation_state {
 	uint64_t mark_ns, offset_ns, disturbed_ns;
 	uint64_t calls; /* of the core: between two of them the bound stays the same */
 	struct starvation_queue queues[TOLD_QUEUE_MAX];
+	struct starvation_clients clients[TOLD_QUEUE_MAX];
 };
 
 static void starvation_reset(struct starvation_state *state, uint64_t now_ns)
@@ -53,16 +60,21 @@ static void starvation_disturb(struct checker_run *run, struct starvation_state 
 
 /* A gang waits for all its devices, in the worst case for one after the other. Each aged turn is an open and a close,
  * and the driver's own latency comes on top of what these cost. */
-static uint64_t starvation_bound_ns(const struct checker_run *run, uint32_t index)
+static uint64_t starvation_bound_ns(const struct checker_run *run, struct starvation_state *state, uint32_t index)
 {
+	struct starvation_clients *clients = &state->clients[index];
 	const struct told_queue *queue = &run->told->queues[index];
 	struct gp_queue_id id = { index, queue->generation };
 	uint64_t bound_ns = gp_sched_queue_starvation_bound_ns(run->core, id);
 	uint64_t latency_ns = 4 * STARVATION_CLIENT_MAX * (run->latency_ns + STARVATION_START_NS);
 	uint32_t i;
 
+	if (clients->members != run->told->members) {
+		clients->count = told_clients_of(run->told, told_user(run->told, queue), queue->device);
+		clients->members = run->told->members;
+	}
 	/* As often as the others of its user are before it. */
-	bound_ns += latency_ns * told_clients_of(run->told, told_user(run->told, queue), queue->device);
+	bound_ns += latency_ns * clients->count;
 	for (i = 0; i < run->told->device_count; i++) {
 		if (i != queue->device && queue->attr.gang)
 			bound_ns += gp_sched_starvation_bound_ns(run->core, i) + latency_ns;
@@ -99,7 +111,7 @@ static void starvation_queue_step(struct checker_run *run, struct starvation_sta
 	if (!closed)
 		return;
 	if (!own->bound_ns || own->bound_call != state->calls) {
-		bound_ns = starvation_bound_ns(run, index);
+		bound_ns = starvation_bound_ns(run, state, index);
 		own->bound_ns = bound_ns > own->bound_ns ? bound_ns : own->bound_ns;
 		own->bound_call = state->calls;
 	}

@@ -148,6 +148,7 @@ static const char *told_add_queue(struct told *told, const struct check_event *e
 		return "more queues than the record holds";
 	if (queue->used)
 		return "a new queue got the place of one that is still there";
+	told->members++;
 	*queue = (struct told_queue){ .used = true,
 				      .generation = event->queue.generation,
 				      .device = event->device,
@@ -532,6 +533,7 @@ static const char *told_change(struct told *told, const struct check_event *even
 	case CHECK_QUEUE_REMOVE:
 		told->devices[queue->device].disturbed_ns = told->core_ns;
 		queue->used = false;
+		told->members++;
 		told_stick(told, queue, false);
 		told_forget_behind(told, queue);
 		break;
@@ -571,6 +573,7 @@ const char *told_event(struct told *told, const struct check_event *event)
 	case CHECK_CLIENT:
 		if (event->client.index < TOLD_CLIENT_MAX) {
 			told->users[event->client.index] = event->user;
+			told->members++;
 			told->is_alone[event->client.index] = event->is_alone;
 		}
 		break;

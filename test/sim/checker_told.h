@@ -71,6 +71,7 @@ struct told_device {
 struct told {
 	uint64_t core_ns;                 /* the latest time the core has seen */
 	uint64_t version;                 /* grows with every change that matters to somebody */
+	uint64_t members;                 /* grows whenever a queue or a client comes or goes */
 	bool stale;                       /* rank and is_batch must be derived anew */
 	uint32_t device_count, queue_end; /* queue_end: indices in use are below */
 	uint64_t users[TOLD_CLIENT_MAX];  /* of clients, by their index; 0: of its own */
