@@ -55,7 +55,8 @@ void gp_cgroup_read(pid_t pid, int pidfd, char *paths, size_t size)
 	char text[GP_CGROUP_TEXT];
 
 	paths[0] = '\0';
-	if (gp_process_read(pid, "cgroup", text, sizeof(text)))
+	/* Of a thread that has ended the kernel says "/" for the hierarchies of version 1. */
+	if (gp_process_read_living(pid, "cgroup", text, sizeof(text)))
 		gp_cgroup_parse(text, paths, size);
 	/* If the process has not ended, its pid meant the same process all the time. */
 	if (!gp_process_is_there(pidfd))

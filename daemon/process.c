@@ -31,6 +31,14 @@ static size_t process_read(const char *path, char *text, size_t size)
 	return at;
 }
 
+size_t gp_process_read_living(pid_t pid, const char *name, char *text, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, gp_living_thread(pid), name);
+	return process_read(path, text, size);
+}
+
 /* What shows its memory (environ, cmdline) is empty once its first thread has ended, though others go on. */
 size_t gp_process_read(pid_t pid, const char *name, char *text, size_t size)
 {
@@ -39,10 +47,7 @@ size_t gp_process_read(pid_t pid, const char *name, char *text, size_t size)
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	got = process_read(path, text, size);
-	if (got)
-		return got;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, gp_living_thread(pid), name);
-	return process_read(path, text, size);
+	return got ? got : gp_process_read_living(pid, name, text, size);
 }
 
 bool gp_process_is_there(int pidfd)

@@ -19,6 +19,8 @@ struct gp_process_stat {
 
 /* The beginning of a file of /proc/PID, as a string; its size, 0 if there is none. */
 size_t gp_process_read(pid_t pid, const char *name, char *text, size_t size);
+/* The same of a thread that has not ended: its first one, or another. */
+size_t gp_process_read_living(pid_t pid, const char *name, char *text, size_t size);
 bool gp_process_is_there(int pidfd); /* it has not ended */
 
 /* -ESRCH: it has gone; -EINVAL: makes no sense. */

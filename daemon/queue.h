@@ -10,16 +10,17 @@ struct gp_device_entry; /* device.h */
 /* How long the device runs a queue before it looks at others, on devices where that can be set. The core knows the
  * present slice; here is what the daemon asked for. */
 struct gp_slice {
-	bool is_asked;     /* an answer is outstanding */
-	uint64_t seq;      /* of the core's plan that ordered it; 0: the core does not wait for an answer */
-	uint64_t asked_us; /* 0: as the application has it */
-	uint64_t asked_ns; /* when the daemon last asked */
-	bool is_owed;      /* the queue is not in the core, and its slice may not be its own */
-	bool grouped;      /* the backend knows the queue's channel group */
-	uint64_t doubt_ns; /* when to fall back, because the backend did not find the group; 0: never */
-	bool uncounted;    /* the driver does not tell how often it is put aside */
-	uint64_t app_us;   /* the application's own, as its agent says; 0: unknown */
-	uint32_t failures; /* in a row */
+	bool is_asked;         /* an answer is outstanding */
+	uint64_t seq;          /* of the core's plan that ordered it; 0: the core does not wait for an answer */
+	uint64_t asked_us;     /* 0: as the application has it */
+	uint64_t asked_ns;     /* when the daemon last asked */
+	bool is_owed;          /* the queue is not in the core, and its slice may not be its own */
+	bool grouped;          /* the backend knows the queue's channel group */
+	uint64_t doubt_ns;     /* when to fall back, because the backend did not find the group; 0: never */
+	uint64_t doubt_end_ns; /* … at the latest */
+	bool uncounted;        /* the driver does not tell how often it is put aside */
+	uint64_t app_us;       /* the application's own, as its agent says; 0: unknown */
+	uint32_t failures;     /* in a row */
 	uint64_t changes;
 };
 

@@ -13,8 +13,10 @@
 #define SLICE_COUNT_NS       50000000ull   /* between two counts, which take 0.12 ms each: within a usual turn … */
 #define SLICE_COUNT_LEAST_NS 5000000ull    /* … and at least, where turns are shorter than that */
 
-/* An agent sends QUEUE_REMOVE before the queue ends: after so long the daemon has read it. Chosen. */
-#define SLICE_DOUBT_NS 100000000ull
+/* An agent sends QUEUE_REMOVE before the queue ends: after so long the daemon has read it, unless messages of the
+ * client wait for their user's share of the thread. For those the daemon waits a little longer. Chosen. */
+#define SLICE_DOUBT_NS     100000000ull
+#define SLICE_DOUBT_MAX_NS 5000000000ull
 
 void gp_slice_wake(struct gp_daemon *daemon, uint64_t at_ns)
 {
@@ -180,8 +182,10 @@ void gp_slice_ungrouped(struct gp_daemon *daemon, struct gp_client *client, cons
 		return; /* just removed: nothing is wrong */
 	snprintf(client->doubt_why, sizeof(client->doubt_why), "%s", why);
 	/* Since the first time: who tells of it again and again would never be scheduled. */
-	if (!queue->slice.doubt_ns)
+	if (!queue->slice.doubt_ns) {
 		queue->slice.doubt_ns = gp_now_ns() + SLICE_DOUBT_NS;
+		queue->slice.doubt_end_ns = gp_now_ns() + SLICE_DOUBT_MAX_NS;
+	}
 	gp_slice_wake(daemon, queue->slice.doubt_ns);
 }
 
@@ -226,6 +230,9 @@ static void slice_doubt(struct gp_daemon *daemon, struct gp_queue_entry *queue, 
 		queue->slice.doubt_ns = 0; /* the client has another mechanism by now */
 	if (!queue->slice.doubt_ns)
 		return;
+	if (now_ns >= queue->slice.doubt_ns && client->peer && client->peer->in_fair &&
+	    now_ns < queue->slice.doubt_end_ns)
+		queue->slice.doubt_ns = now_ns + SLICE_DOUBT_NS;
 	if (now_ns >= queue->slice.doubt_ns) {
 		queue->slice.doubt_ns = now_ns + SLICE_RETRY_NS;
 		client->driver->ops->fall_back(client->driver->backend, &client->device, client->doubt_why);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,9 @@
 #include "lib/living.h"
 
 #define LIVING_PIDFD_THREAD O_EXCL /* PIDFD_THREAD, which Debian 12 does not know */
+/* Threads that have ended and are still listed have a tracer that does not collect them. There may be thousands, and
+ * the caller has no time for them. Chosen. */
+#define LIVING_LOOKS_MAX 64u
 
 static bool living_is(pid_t pid, pid_t thread)
 {
@@ -33,16 +37,20 @@ static bool living_is(pid_t pid, pid_t thread)
 static pid_t living_other(pid_t pid)
 {
 	const struct dirent *entry;
+	uint32_t looks = 0;
 	pid_t found = 0;
 	char path[64];
 	DIR *folder;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	folder = opendir(path);
-	while (folder && !found && (entry = readdir(folder))) {
+	while (folder && !found && looks < LIVING_LOOKS_MAX && (entry = readdir(folder))) {
 		pid_t thread = *entry->d_name == '.' ? 0 : atoi(entry->d_name);
 
-		found = thread && thread != pid && living_is(pid, thread) ? thread : 0;
+		if (!thread || thread == pid)
+			continue;
+		looks++;
+		found = living_is(pid, thread) ? thread : 0;
 	}
 	if (folder)
 		closedir(folder);

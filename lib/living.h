@@ -8,7 +8,8 @@
 
 #include <sys/types.h>
 
-/* The first one if it goes on, or any other; 0: none does. Another process may get the number once that thread ends. */
+/* The first one if it goes on, or any other; 0: none does, or none of the first 64 others. Another process may get the
+ * number once that thread ends. */
 pid_t gp_living_thread(pid_t pid);
 
 /* As pidfd_getfd(), but also after the end of the first thread. -errno; -EOPNOTSUPP: it has ended, and this kernel

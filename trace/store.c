@@ -114,7 +114,9 @@ void gp_store_rank(struct gp_store *store, uint64_t rank)
 	struct gp_store_file *file = &store->files[store->file_count - 1];
 
 	file->has_own_tracks |= rank == UINT64_MAX;
-	if (rank >= UINT32_MAX)
+	/* The first rank that a file names counts: one that names thousands would change its tracks thousands of times.
+	 */
+	if (rank >= UINT32_MAX || file->rank)
 		return;
 	file->rank = (uint32_t)rank + 1;
 	for (uint32_t i = file->first_track; i < store->track_count; i++)

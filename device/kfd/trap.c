@@ -20,6 +20,8 @@
 /* Rounds of that: a stall of the whole machine then uses up one round, not the whole limit. */
 #define TRAP_SEIZE_ROUNDS 20
 
+#define TRAP_THREADS_MAX 64u /* threads that the daemon tries; more only where ended ones are not collected. Chosen */
+
 struct trap_enable {
 	int fd, pidfd, result;
 	pid_t pid;
@@ -33,6 +35,7 @@ static int trap_ioctl(int fd, struct gp_kfd_dbg_trap *args)
 	int r = gp_kfd_dbg_trap(fd, args);
 	const struct dirent *entry;
 	pid_t pid = (pid_t)args->pid;
+	uint32_t tries = 0;
 	char path[64];
 	DIR *folder;
 
@@ -40,10 +43,12 @@ static int trap_ioctl(int fd, struct gp_kfd_dbg_trap *args)
 		return r;
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	folder = opendir(path);
-	while (folder && r == -ESRCH && (entry = readdir(folder))) {
+	while (folder && r == -ESRCH && tries < TRAP_THREADS_MAX && (entry = readdir(folder))) {
 		args->pid = *entry->d_name == '.' ? 0 : (uint32_t)atoi(entry->d_name);
-		if (args->pid && (pid_t)args->pid != pid)
-			r = gp_kfd_dbg_trap(fd, args);
+		if (!args->pid || (pid_t)args->pid == pid)
+			continue;
+		tries++;
+		r = gp_kfd_dbg_trap(fd, args);
 	}
 	if (folder)
 		closedir(folder);

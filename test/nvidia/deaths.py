@@ -3,6 +3,7 @@
 import os
 import pathlib
 import random
+import re
 import signal
 import sys
 import time
@@ -79,6 +80,10 @@ def guard_case(machine):
 def left_case(machine):
     """The first thread of a program ends while its gate is closed, the others go on: turns go on, and contexts that it
     makes from then on are scheduled by the same means, as are those of a program that has left before its first."""
+    kernel = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
+    if MECHANISM == "borrow" and kernel < (6, 9):
+        print("skipped: before Linux 6.9 the daemon cannot borrow from a program whose first thread has ended")
+        return
     machine.mechanism = "auto" if MECHANISM == "borrow" else MECHANISM
     machine.config = "[policy]\nturn = 20ms\n"
     machine.start()

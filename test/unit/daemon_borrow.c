@@ -136,6 +136,40 @@ static void test_a_group_that_goes(void **state)
 	scene_end(scene);
 }
 
+/* The same, while the agent's user has used more of the daemon's time than a user may: the daemon reads what the agent
+ * sent later, and waits for it. */
+static void test_a_group_that_goes_unread(void **state)
+{
+	struct gp_wire_group group;
+	struct scene *scene = scene_before_group(&group);
+	struct agent *agent = &scene->agents[0];
+	struct gp_wire_slot gone = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone),
+						 0 },
+				     .slot = group.slot,
+				     .generation = group.generation };
+	struct gp_client *client = scene_queue(scene, 0)->client;
+	struct gp_owner *owner = client->peer->owner;
+	uint32_t id = owner->id;
+	uint64_t until_ns;
+
+	(void)state;
+	rm.contexts[0].group++; /* it has ended */
+	world_send(agent->fd, &group, sizeof(group));
+	UNTIL(scene, scene_queue(scene, 0)->slice.doubt_ns);
+	until_ns = scene_queue(scene, 0)->slice.doubt_ns + 400000000ull;
+	owner->id = 4711; /* not root */
+	owner->debt_ns = 70000000ull;
+	owner->spent_ns = gp_now_ns();
+	world_send(agent->fd, &gone, sizeof(gone));
+	UNTIL(scene, gp_now_ns() > until_ns);
+	owner->id = id;
+	assert_int_equal(agent->mechanism, 0); /* the daemon told the agent no other one */
+	assert_int_equal(client->device.mechanism, GP_MECHANISM_BORROW);
+	assert_null(gp_client_queue(client, group.slot, group.generation)); /* it was read in the end */
+	rm.contexts[0].group--;
+	scene_end(scene);
+}
+
 /* An agent that tells of the same group again and again, which is not there: that does not keep it out of the schedule.
  */
 static void test_a_group_told_again(void **state)
@@ -356,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_one_by_one_where_together_is_refused),
 		cmocka_unit_test(test_bad_groups),
 		cmocka_unit_test(test_a_group_that_goes),
+		cmocka_unit_test(test_a_group_that_goes_unread),
 		cmocka_unit_test(test_a_group_told_again),
 		cmocka_unit_test(test_close_after_the_lease),
 		cmocka_unit_test(test_half_a_close),

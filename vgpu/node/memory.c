@@ -16,6 +16,7 @@
 #define MEMORY_PAGE  4096u
 #define MEMORY_HUGE  (2u << 20)
 #define MEMORY_CHUNK (1u << 20)
+#define CLIENT_TRIES 4 /* threads that end one after the other while the node looks for one */
 
 /* The kernel reaches the memory of a process through any thread of it that has not ended. The first one may have ended
  * before the others (pthread_exit in main). The number of another one may be given to a stranger once it has ended. */
@@ -39,6 +40,7 @@ static bool client_next_thread(struct gp_vproc *process)
 int gp_client_read(struct gp_vproc *process, uint64_t address, void *ret_data, size_t size)
 {
 	struct iovec local = { ret_data, size }, remote = { (void *)(uintptr_t)address, size };
+	int tries = CLIENT_TRIES;
 	ssize_t done;
 
 	process->node->counters.process_vm++;
@@ -46,13 +48,14 @@ int gp_client_read(struct gp_vproc *process, uint64_t address, void *ret_data, s
 		return pread(process->memory, ret_data, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
 	do
 		done = process_vm_readv(client_thread(process), &local, 1, &remote, 1, 0);
-	while (done < 0 && client_next_thread(process));
+	while (done < 0 && --tries && client_next_thread(process));
 	return done == (ssize_t)size ? 0 : -EFAULT;
 }
 
 int gp_client_write(struct gp_vproc *process, uint64_t address, const void *data, size_t size)
 {
 	struct iovec local = { (void *)(uintptr_t)data, size }, remote = { (void *)(uintptr_t)address, size };
+	int tries = CLIENT_TRIES;
 	ssize_t done;
 
 	process->node->counters.process_vm++;
@@ -60,7 +63,7 @@ int gp_client_write(struct gp_vproc *process, uint64_t address, const void *data
 		return pwrite(process->memory, data, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
 	do
 		done = process_vm_writev(client_thread(process), &local, 1, &remote, 1, 0);
-	while (done < 0 && client_next_thread(process));
+	while (done < 0 && --tries && client_next_thread(process));
 	return done == (ssize_t)size ? 0 : -EFAULT;
 }
 
