@@ -15,14 +15,15 @@
 /* Threads that have ended and are still listed have a tracer that does not collect them. There may be thousands, and
  * the caller has no time for them. Chosen. */
 #define LIVING_LOOKS_MAX 64u
+#define LIVING_PATH_SIZE 512
 
-static bool living_is(pid_t pid, pid_t thread)
+static bool living_is(const char *root, pid_t pid, pid_t thread)
 {
-	char path[64], text[512], *state;
+	char path[LIVING_PATH_SIZE], text[512], *state;
 	ssize_t got;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, thread);
+	snprintf(path, sizeof(path), "%s/proc/%d/task/%d/stat", root, pid, thread);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -34,15 +35,15 @@ static bool living_is(pid_t pid, pid_t thread)
 }
 
 /* Any but the first. */
-static pid_t living_other(pid_t pid)
+static pid_t living_other(const char *root, pid_t pid)
 {
 	const struct dirent *entry;
 	uint32_t looks = 0;
 	pid_t found = 0;
-	char path[64];
+	char path[LIVING_PATH_SIZE];
 	DIR *folder;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	snprintf(path, sizeof(path), "%s/proc/%d/task", root, pid);
 	folder = opendir(path);
 	while (folder && !found && looks < LIVING_LOOKS_MAX && (entry = readdir(folder))) {
 		pid_t thread = *entry->d_name == '.' ? 0 : atoi(entry->d_name);
@@ -50,16 +51,21 @@ static pid_t living_other(pid_t pid)
 		if (!thread || thread == pid)
 			continue;
 		looks++;
-		found = living_is(pid, thread) ? thread : 0;
+		found = living_is(root, pid, thread) ? thread : 0;
 	}
 	if (folder)
 		closedir(folder);
 	return found;
 }
 
+pid_t gp_living_thread_under(const char *root, pid_t pid)
+{
+	return living_is(root, pid, pid) ? pid : living_other(root, pid);
+}
+
 pid_t gp_living_thread(pid_t pid)
 {
-	return living_is(pid, pid) ? pid : living_other(pid);
+	return gp_living_thread_under("", pid);
 }
 
 static bool living_is_there(int pidfd)
@@ -73,9 +79,9 @@ int gp_living_getfd(pid_t pid, int pidfd, int number)
 	pid_t thread;
 
 	/* -ESRCH: it has ended, or is just about to. Before Linux 6.9 it is one without that descriptor then. */
-	if (r != -ESRCH && (r != -EBADF || living_is(pid, pid)))
+	if (r != -ESRCH && (r != -EBADF || living_is("", pid, pid)))
 		return r ? r : fd;
-	thread = living_other(pid);
+	thread = living_other("", pid);
 	if (!thread)
 		return r;
 	living = (int)syscall(SYS_pidfd_open, thread, LIVING_PIDFD_THREAD);
@@ -83,7 +89,7 @@ int gp_living_getfd(pid_t pid, int pidfd, int number)
 		return errno == EINVAL ? -EOPNOTSUPP : -errno;
 	/* A stranger may have got either number before it was opened, but not while what had it is still there. */
 	r = -ESRCH;
-	if (living_is(pid, thread) && living_is_there(living) && living_is_there(pidfd)) {
+	if (living_is("", pid, thread) && living_is_there(living) && living_is_there(pidfd)) {
 		fd = (int)syscall(SYS_pidfd_getfd, living, number, 0);
 		r = fd < 0 ? -errno : fd;
 	}

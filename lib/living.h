@@ -11,6 +11,8 @@
 /* The first one if it goes on, or any other; 0: none does, or none of the first 64 others. Another process may get the
  * number once that thread ends. */
 pid_t gp_living_thread(pid_t pid);
+/* The same in a tree with a proc/ of its own instead of the machine's. */
+pid_t gp_living_thread_under(const char *root, pid_t pid);
 
 /* As pidfd_getfd(), but also after the end of the first thread. -errno; -EOPNOTSUPP: it has ended, and this kernel
  * (before 6.9) has no descriptors of other threads. */

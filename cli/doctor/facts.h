@@ -15,6 +15,7 @@
 #define GP_FACTS_RENDER_MAX  128u
 #define GP_FACTS_LOG_MAX     8u
 #define GP_FACTS_ROOT_ENV    "GPREEMPT_DOCTOR_ROOT" /* a tree with sys/, proc/, dev/ instead of the machine's */
+#define GP_FACTS_PATH_SIZE   512
 
 struct gp_facts_gpu {
 	uint32_t node;
@@ -91,6 +92,9 @@ void gp_facts_add_nvidia(struct gp_doctor_facts *facts, const char *root);    /*
 void gp_facts_add_cuda(struct gp_doctor_facts *facts, const char *root, uint64_t pid);
 void gp_facts_file(struct gp_facts_file *file, const char *root, const char *path);
 void gp_facts_log(struct gp_doctor_facts *facts, const char *text, size_t size); /* counts lines of a kernel log */
+/* One file of a process: that of a living thread if its first thread has ended. What shows memory and descriptors is
+ * empty in /proc/PID then. */
+void gp_facts_process_path(const char *root, uint64_t pid, const char *name, char ret_path[GP_FACTS_PATH_SIZE]);
 /* One number in a file; unknown if it is not one. "N" and "Y" are 0 and 1. */
 uint64_t gp_facts_number(const char *root, const char *path);
 

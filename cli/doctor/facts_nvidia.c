@@ -20,15 +20,6 @@
 #define NVIDIA_SMI \
 	"timeout 10 nvidia-smi --query-gpu=pci.bus_id,compute_mode,persistence_mode,mig.mode.current --format=csv,noheader 2>/dev/null"
 
-static char *nvidia_read(const char *root, const char *path)
-{
-	char full[512], *text = NULL;
-	size_t size = 0;
-
-	(void)snprintf(full, sizeof(full), "%s%s", root, path);
-	return gp_file_read(full, NVIDIA_FILE_SIZE, &text, &size, NULL) ? NULL : text;
-}
-
 static void nvidia_gpu(struct gp_facts_nvidia *nvidia, const char *root, const char *place)
 {
 	struct gp_facts_nvidia_gpu *gpu = &nvidia->gpus[nvidia->gpu_count];
@@ -86,30 +77,29 @@ static void nvidia_smi(struct gp_facts_nvidia *nvidia, const char *root)
 }
 
 /* Has it a GPU's own file open, and CUDA loaded? (nvidia-smi, persistenced and display servers have no libcuda.) */
-static bool nvidia_computes(const char *root, const char *pid)
+static bool nvidia_computes(const char *root, uint64_t pid)
 {
 	GP_AUTO_FREE char *maps = NULL;
 	struct dirent *entry;
 	bool found = false;
-	char path[512], target[64];
-	ssize_t size;
+	char path[GP_FACTS_PATH_SIZE], target[64];
+	size_t size = 0;
+	ssize_t length;
 	DIR *folder;
 
-	(void)snprintf(path, sizeof(path), "%s/proc/%.16s/fd", root, pid);
+	gp_facts_process_path(root, pid, "fd", path);
 	folder = opendir(path);
 	while (folder && !found && (entry = readdir(folder))) {
-		(void)snprintf(path, sizeof(path), "%s/proc/%.16s/fd/%.16s", root, pid, entry->d_name);
-		size = readlink(path, target, sizeof(target) - 1);
-		target[size > 0 ? size : 0] = '\0';
+		length = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1);
+		target[length > 0 ? length : 0] = '\0';
 		found = !strncmp(target, "/dev/nvidia", 11) && isdigit((unsigned char)target[11]);
 	}
 	if (folder)
 		closedir(folder);
 	if (!found)
 		return false;
-	(void)snprintf(path, sizeof(path), "/proc/%.16s/maps", pid);
-	maps = nvidia_read(root, path);
-	return maps && strstr(maps, "libcuda.so");
+	gp_facts_process_path(root, pid, "maps", path);
+	return !gp_file_read(path, NVIDIA_FILE_SIZE, &maps, &size, NULL) && strstr(maps, "libcuda.so");
 }
 
 static void nvidia_processes(struct gp_doctor_facts *facts, const char *root)
@@ -121,9 +111,10 @@ static void nvidia_processes(struct gp_doctor_facts *facts, const char *root)
 	(void)snprintf(path, sizeof(path), "%s/proc", root);
 	folder = opendir(path);
 	while (folder && (entry = readdir(folder))) {
-		if (isdigit((unsigned char)entry->d_name[0]) && facts->process_count < GP_FACTS_PROCESS_MAX &&
-		    nvidia_computes(root, entry->d_name))
-			gp_facts_add_cuda(facts, root, strtoull(entry->d_name, NULL, 10));
+		uint64_t pid = strtoull(entry->d_name, NULL, 10);
+
+		if (pid && facts->process_count < GP_FACTS_PROCESS_MAX && nvidia_computes(root, pid))
+			gp_facts_add_cuda(facts, root, pid);
 	}
 	if (folder)
 		closedir(folder);

@@ -9,6 +9,7 @@
 #include "cli/doctor/facts.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
+#include "lib/living.h"
 
 #define PROCESS_FOLDER    "/sys/class/kfd/kfd/proc"
 #define PROCESS_FILE_SIZE (16u << 20)
@@ -66,6 +67,16 @@ static void process_queues(struct gp_doctor_facts *facts, const char *root, stru
 	closedir(folder);
 }
 
+void gp_facts_process_path(const char *root, uint64_t pid, const char *name, char ret_path[GP_FACTS_PATH_SIZE])
+{
+	pid_t thread = gp_living_thread_under(root, (pid_t)pid);
+
+	if (thread && thread != (pid_t)pid)
+		(void)snprintf(ret_path, GP_FACTS_PATH_SIZE, "%s/proc/%d/task/%d/%s", root, (pid_t)pid, thread, name);
+	else
+		(void)snprintf(ret_path, GP_FACTS_PATH_SIZE, "%s/proc/%d/%s", root, (pid_t)pid, name);
+}
+
 /* One variable of a process's environment, or NULL. The block is NUL-separated and ends in a NUL of gp_file_read's. */
 static const char *process_variable(const char *block, size_t size, const char *name)
 {
@@ -81,10 +92,10 @@ static void process_environment(struct gp_facts_process *process, const char *ro
 {
 	GP_AUTO_FREE char *block = NULL;
 	const char *value;
-	char path[512];
+	char path[GP_FACTS_PATH_SIZE];
 	size_t size = 0;
 
-	(void)snprintf(path, sizeof(path), "%s/proc/%llu/environ", root, (unsigned long long)process->pid);
+	gp_facts_process_path(root, process->pid, "environ", path);
 	if (gp_file_read(path, PROCESS_FILE_SIZE, &block, &size, NULL))
 		return;
 	process->is_environment_known = true;
@@ -104,11 +115,11 @@ static void process_hip(struct gp_facts_process *process, const char *root)
 	GP_AUTO_FREE char *maps = NULL;
 	unsigned int major = 0, minor = 0;
 	const char *at;
-	char path[512];
+	char path[GP_FACTS_PATH_SIZE];
 	size_t size = 0;
 	int count;
 
-	(void)snprintf(path, sizeof(path), "%s/proc/%llu/maps", root, (unsigned long long)process->pid);
+	gp_facts_process_path(root, process->pid, "maps", path);
 	if (gp_file_read(path, PROCESS_FILE_SIZE, &maps, &size, NULL))
 		return;
 	at = strstr(maps, "libamdhip64.so.");
