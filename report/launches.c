@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include "report/analysis.h"
 
-#define LAUNCHES_MAX       131072u /* remembered; the oldest makes room */
-#define LAUNCHES_SLOTS     262144u
-#define LAUNCHES_PROCESSES 64u /* that are asked whether they launched work which names no process */
+#define LAUNCHES_MAX   131072u /* remembered; the oldest makes room */
+#define LAUNCHES_SLOTS 262144u
 
 struct analysis_launches {
 	uint64_t count;
@@ -76,7 +75,7 @@ static const struct gp_launch *launches_find_any(const struct gp_analysis *analy
 {
 	const struct gp_launch *found = NULL;
 
-	for (uint32_t i = 0; i < analysis->process_count && i < LAUNCHES_PROCESSES; i++) {
+	for (uint32_t i = 0; i < analysis->process_count; i++) {
 		const struct gp_launch *launch;
 
 		if (analysis->processes[i].rank != analysis->processes[process].rank)
