@@ -32,6 +32,23 @@ static uint32_t *launches_slot(struct analysis_launches *launches, uint32_t proc
 	return &launches->slots[(correlation ^ high >> 32) % LAUNCHES_SLOTS];
 }
 
+/* What leads to the call of this process and correlation, or to none. */
+static uint32_t *launches_link(struct analysis_launches *launches, uint32_t process, uint64_t correlation)
+{
+	uint32_t *link = launches_slot(launches, process, correlation);
+
+	while (*link) {
+		struct gp_launch *launch = &launches->launches[*link - 1];
+
+		if (launch->process == process && launch->correlation == correlation)
+			break;
+		link = &launch->next;
+	}
+	return link;
+}
+
+/* Calls come in the order of time, so of several with one correlation the latest is the one to find. It replaces the
+ * one before it: if a trace gives all its calls the same correlation, a list of them all would be long. */
 void gp_launches_add(struct gp_analysis *analysis, const struct gp_launch *call)
 {
 	struct analysis_launches *launches = analysis->launches;
@@ -39,13 +56,12 @@ void gp_launches_add(struct gp_analysis *analysis, const struct gp_launch *call)
 	struct gp_launch *launch = &launches->launches[number];
 	uint32_t *slot;
 
-	if (launches->count >= LAUNCHES_MAX) {
-		slot = launches_slot(launches, launch->process, launch->correlation);
-		while (*slot && *slot != number + 1)
-			slot = &launches->launches[*slot - 1].next;
-		if (*slot)
-			*slot = launch->next;
-	}
+	slot = launches_link(launches, launch->process, launch->correlation);
+	if (*slot == number + 1)
+		*slot = launch->next;
+	slot = launches_link(launches, call->process, call->correlation);
+	if (*slot)
+		*slot = launches->launches[*slot - 1].next;
 	launches->count++;
 	*launch = *call;
 	analysis->correlated_launch_count += launch->is_launch;
@@ -57,16 +73,10 @@ void gp_launches_add(struct gp_analysis *analysis, const struct gp_launch *call)
 const struct gp_launch *gp_launches_find(const struct gp_analysis *analysis, uint32_t process, uint64_t correlation,
 					 uint64_t before_ns)
 {
-	uint32_t number = *launches_slot(analysis->launches, process, correlation);
+	uint32_t number = *launches_link(analysis->launches, process, correlation);
+	const struct gp_launch *launch = number ? &analysis->launches->launches[number - 1] : NULL;
 
-	while (number) {
-		const struct gp_launch *launch = &analysis->launches->launches[number - 1];
-
-		if (launch->process == process && launch->correlation == correlation && launch->start_ns <= before_ns)
-			return launch;
-		number = launch->next;
-	}
-	return NULL;
+	return launch && launch->start_ns <= before_ns ? launch : NULL;
 }
 
 /* Merged files have several processes, and work that names none: its correlation tells, if only one process has it. */
