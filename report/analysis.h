@@ -61,7 +61,7 @@ struct gp_analysis {
 	uint64_t clip_from_ns, clip_to_ns;
 	struct gp_trace_record pending; /* held back until it is known that the next one is another */
 	bool has_pending;
-	uint64_t event_count, duplicate_count, overlap_count, open_overflow;
+	uint64_t event_count, duplicate_count, overlap_count, open_overflow, behind_overflow;
 	uint32_t *track_thread, *track_queue, *track_stream; /* by track; GP_ANALYSIS_NONE: not yet */
 	uint8_t *track_passes;  /* by track: 0 not looked at, 1 the filter lets it through, 2 not */
 	uint16_t *name_flags;   /* by name: what kind of call it is */

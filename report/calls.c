@@ -6,7 +6,7 @@
 #include <string.h>
 #include "report/analysis.h"
 
-#define CALLS_BEHIND_MAX 64u /* open calls that late work is held against */
+#define CALLS_BEHIND_MAX 256u /* open calls of a process that late work is compared with */
 
 static enum gp_report_layer_id calls_layer(uint8_t layer)
 {
@@ -177,6 +177,35 @@ static void calls_count_sync(struct gp_analysis *analysis, struct analysis_threa
 	}
 }
 
+/* A call that may turn out to be blind: calls are added in the order of their starts. */
+static void calls_wait_add(struct gp_analysis *analysis, uint32_t slot)
+{
+	struct analysis_call *call = &analysis->open[slot];
+	uint32_t *newest = &analysis->processes[analysis->threads[call->thread].process].waits;
+
+	if (!(call->is_sync || call->is_copy) || call->is_blind)
+		return;
+	call->newer = GP_ANALYSIS_NONE;
+	call->older = *newest;
+	if (call->older != GP_ANALYSIS_NONE)
+		analysis->open[call->older].newer = slot;
+	*newest = slot;
+	call->is_wait = true;
+}
+
+static void calls_wait_remove(struct gp_analysis *analysis, struct analysis_call *call)
+{
+	if (!call->is_wait)
+		return;
+	call->is_wait = false;
+	if (call->older != GP_ANALYSIS_NONE)
+		analysis->open[call->older].newer = call->newer;
+	if (call->newer != GP_ANALYSIS_NONE)
+		analysis->open[call->newer].older = call->older;
+	else
+		analysis->processes[analysis->threads[call->thread].process].waits = call->older;
+}
+
 static void calls_remember(struct gp_analysis *analysis, const struct gp_trace_record *record,
 			   const struct analysis_call *call)
 {
@@ -191,6 +220,17 @@ static void calls_remember(struct gp_analysis *analysis, const struct gp_trace_r
 				    .has_size = record->known & GP_KNOWN_SIZE };
 
 	gp_launches_add(analysis, &launch);
+}
+
+static void calls_open(struct gp_analysis *analysis, uint32_t slot)
+{
+	struct analysis_call *call = &analysis->open[slot];
+	struct analysis_thread *thread = &analysis->threads[call->thread];
+
+	call->next_free = thread->top; /* the call below, while this one is open */
+	thread->top = slot;
+	calls_heap_push(analysis, slot);
+	calls_wait_add(analysis, slot);
 }
 
 int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error)
@@ -259,24 +299,27 @@ int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *rec
 	analysis->hip_call_count += call->layer == GP_LAYER_HIP && (flags & NAME_HIP);
 	if (call->has_correlation && (flags & NAME_SUBMIT))
 		calls_remember(analysis, record, call);
-	call->next_free = thread->top; /* the call below, while this one is open */
-	thread->top = slot;
-	calls_heap_push(analysis, slot);
+	calls_open(analysis, slot);
 	return 0;
 }
 
 void gp_calls_behind(struct gp_analysis *analysis, const struct gp_trace_record *record, const struct gp_launch *launch)
 {
-	uint32_t count = analysis->heap_count < CALLS_BEHIND_MAX ? analysis->heap_count : CALLS_BEHIND_MAX;
+	uint32_t slot = analysis->processes[launch->process].waits, left = CALLS_BEHIND_MAX;
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct analysis_call *call = &analysis->open[analysis->heap[i]];
+	/* Those that are blind leave the list. Those that are not yet in their second half are looked at again. */
+	while (slot != GP_ANALYSIS_NONE && left && analysis->open[slot].start_ns > launch->start_ns) {
+		struct analysis_call *call = &analysis->open[slot];
 
-		if ((call->is_sync || call->is_copy) && launch->start_ns < call->start_ns &&
-		    analysis->threads[call->thread].process == launch->process &&
-		    record->start_ns > call->start_ns + (call->end_ns - call->start_ns) / 2)
+		slot = call->older;
+		if (record->start_ns > call->start_ns + (call->end_ns - call->start_ns) / 2) {
 			call->is_blind = true;
+			calls_wait_remove(analysis, call);
+		} else {
+			left--;
+		}
 	}
+	analysis->behind_overflow += slot != GP_ANALYSIS_NONE && analysis->open[slot].start_ns > launch->start_ns;
 }
 
 static int calls_close_outer(struct gp_analysis *analysis, struct analysis_call *call, struct gp_stat *stat,
@@ -336,6 +379,7 @@ static int calls_close(struct gp_analysis *analysis, uint32_t slot, struct gp_er
 	stat->self_ns += duration > call->child_ns ? duration - call->child_ns : 0;
 	if (call->is_launch && (call->is_outer || call->layer == GP_LAYER_HIP))
 		analysis->launch_ns += duration;
+	calls_wait_remove(analysis, call);
 	if (call->is_outer)
 		r = calls_close_outer(analysis, call, stat, error);
 	while (*link != slot)

@@ -534,6 +534,14 @@ static int figures_warn(struct gp_analysis *analysis)
 	if (analysis->open_overflow)
 		r |= gp_warn(report, "%" PRIu64 " %s not in the table of calls: too many were open at once",
 			     analysis->open_overflow, gp_units_word(analysis->open_overflow, "call is", "calls are"));
+	if (analysis->behind_overflow)
+		r |= gp_warn(report,
+			     "%" PRIu64
+			     " %s while very many calls of the process waited: some of these calls may count "
+			     "as start-up though they waited for older work",
+			     analysis->behind_overflow,
+			     gp_units_word(analysis->behind_overflow, "kernel or copy started",
+					   "kernels and copies started"));
 	if (analysis->stats.folded || store->names.folded)
 		r |= gp_warn(report, "there are too many different names to tell them all apart; the totals hold");
 	r |= figures_warn_ranks(report, store);

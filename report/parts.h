@@ -18,9 +18,11 @@ struct analysis_call {
 	uint64_t start_ns, end_ns, correlation, child_end_ns, child_ns, silent_ns, before_node, gpu_before_ns,
 		compute_before_ns;
 	uint32_t name, thread, parent, row, next_free;
+	uint32_t newer, older; /* in the list of its process, while it may turn out to be blind */
 	uint16_t file;
 	uint8_t layer, report_layer;
 	bool is_outer, has_setup, is_sync, is_launch, is_copy, has_correlation, is_blind;
+	bool is_wait;            /* in that list */
 	uint32_t wait_stream;    /* the one stream that it waits for, if the trace says so */
 	uint64_t wait_before_ns; /* and only for what was submitted before; 0: all */
 };
@@ -42,6 +44,7 @@ struct analysis_process {
 	uint64_t pid, calls, kernels, copies, behind_ns, behind_count;
 	struct gp_busy gpu, compute;
 	uint32_t queues;
+	uint32_t waits; /* the newest open call that may have waited for older work; GP_ANALYSIS_NONE: none */
 };
 
 /* A recent piece of work, for the path: who waited for it. */

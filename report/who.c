@@ -146,6 +146,7 @@ static uint32_t who_process(struct gp_analysis *analysis, uint32_t track)
 	process->has_pid = has_pid;
 	process->pid = pid;
 	process->rank = rank;
+	process->waits = GP_ANALYSIS_NONE;
 	return analysis->process_count++;
 }
 
