@@ -344,6 +344,7 @@ void gpu_pipe_expire(struct gpu_pipe *pipe); /* decode timer */
 void gpu_runlist_rebuild(struct gp_gpu *gpu);
 void gpu_runlist_map(struct gp_gpu *gpu);
 void gpu_runlist_wake(struct gp_gpu *gpu);      /* the first queue got work */
+void gpu_runlist_catch_up(struct gp_gpu *gpu);  /* a transaction is about to change the runlist */
 void gpu_runlist_slice_end(struct gp_gpu *gpu); /* slice timer */
 void gpu_runlist_resume(struct gp_gpu *gpu);    /* after a halt: arm the slice again */
 void gpu_halt_begin(struct gp_gpu *gpu, enum gpu_halt halt);

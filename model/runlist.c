@@ -212,24 +212,35 @@ void gpu_runlist_resume(struct gp_gpu *gpu)
 }
 
 /* An idle device is not woken each slice: where the turn would be by now is a division. */
+static void runlist_pass(struct gp_gpu *gpu)
+{
+	uint64_t quantum_ns, period_ns, turns;
+
+	if (gpu->slice_end_ns > gpu->now_ns)
+		return;
+	quantum_ns = (uint64_t)gp_desc_get(gpu->desc, GP_DESC_PROCESS_QUANTUM);
+	period_ns = quantum_ns + (uint64_t)gp_desc_get(gpu->desc, GP_DESC_SLICE_LOSS_NS);
+	turns = (gpu->now_ns - gpu->slice_end_ns) / period_ns + 1u;
+	gpu->slice_index = (uint32_t)((gpu->slice_index + turns) % gpu->slice_count);
+	gpu->slice_end_ns += turns * period_ns;
+	gpu_runlist_map(gpu);
+}
+
 void gpu_runlist_wake(struct gp_gpu *gpu)
 {
-	uint64_t quantum_ns, period_ns;
-
 	if (!gpu->oversubscribed || gpu->slice_count < 2 || gpu->halt != GPU_RUNNING ||
 	    gpu->slice.heap_index != GPU_NOWHERE)
 		return;
-	if (gpu->slice_end_ns <= gpu->now_ns) {
-		uint64_t turns;
-
-		quantum_ns = (uint64_t)gp_desc_get(gpu->desc, GP_DESC_PROCESS_QUANTUM);
-		period_ns = quantum_ns + (uint64_t)gp_desc_get(gpu->desc, GP_DESC_SLICE_LOSS_NS);
-		turns = (gpu->now_ns - gpu->slice_end_ns) / period_ns + 1u;
-		gpu->slice_index = (uint32_t)((gpu->slice_index + turns) % gpu->slice_count);
-		gpu->slice_end_ns += turns * period_ns;
-		gpu_runlist_map(gpu);
-	}
+	runlist_pass(gpu);
 	gpu_timer_arm(gpu, &gpu->slice, gpu->slice_end_ns);
+}
+
+/* gpu_runlist_resume() begins a slice that is over anew. On an idle device slices have taken turns since: else idle
+ * gates that change more often than a slice lasts would hold the turn where it is. */
+void gpu_runlist_catch_up(struct gp_gpu *gpu)
+{
+	if (gpu->oversubscribed && gpu->slice_count > 1 && !gpu->working_count)
+		runlist_pass(gpu);
 }
 
 /* Bytes the next slice brings back. */

@@ -251,8 +251,10 @@ static void transaction_start_cp(struct gp_gpu *gpu, struct gpu_transaction *tra
 	int64_t bandwidth = gp_desc_get(gpu->desc, GP_DESC_SAVE_BANDWIDTH);
 	uint64_t save_size, restore_size = 0, latest_ns, end_ns, cost_ns;
 
-	if (gpu->scheduler == GP_SCHEDULER_CPSCH)
+	if (gpu->scheduler == GP_SCHEDULER_CPSCH) {
+		gpu_runlist_catch_up(gpu);
 		gpu_halt_begin(gpu, GPU_HALT_TRANSACTION);
+	}
 	save_size = transaction_save_size(gpu, transaction);
 	latest_ns = transaction_stop(gpu, transaction, &restore_size);
 	cost_ns = gpu->config.gate_cost_ns;
@@ -379,6 +381,8 @@ void gpu_transaction_expire(struct gp_gpu *gpu)
 		transaction_stop_tsg(gpu, transaction);
 		return;
 	}
+	if (gpu->scheduler == GP_SCHEDULER_MES)
+		gpu_runlist_catch_up(gpu);
 	error = transaction_apply(gpu, transaction, &changed);
 	if (gpu->scheduler != GP_SCHEDULER_TSG && (changed || transaction->update)) {
 		gpu_runlist_rebuild(gpu);

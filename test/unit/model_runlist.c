@@ -155,6 +155,40 @@ static void test_slices_are_blind(void **state)
 	fixture_close(&f);
 }
 
+/* They do so, too, while gates of idle queues change more often than a slice lasts: a queue that is open for less than
+ * a slice, and then closed for as long, gets there. */
+static void test_slices_pass_idle_gates(void **state)
+{
+	static const char *const devices[] = { "mi300x", "mes" };
+	struct gp_gpu_packet kernel = fixture_kernel(10000000, 100 * US);
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t queue = 0, idle = 0, seq = 0;
+		struct fixture f;
+
+		fixture_open(&f, devices[i], 500 * US, bare);
+		for (uint32_t k = 0; k < 32; k++) {
+			idle = queue;
+			queue = fixture_queue(&f, k % 4 ? k / 4 : fixture_process(&f), 0);
+		}
+		fixture_gate(&f, queue, false, ++seq, 0);
+		fixture_run(&f, 8 * MS);
+		fixture_submit(&f, queue, &kernel, 8 * MS);
+		for (uint64_t now_ns = 16 * MS; now_ns < 2 * S; now_ns += 16 * MS) {
+			fixture_run(&f, now_ns);
+			fixture_gate(&f, idle, false, ++seq, now_ns);
+			fixture_gate(&f, queue, true, ++seq, now_ns);
+			fixture_run(&f, now_ns + 8 * MS);
+			fixture_gate(&f, queue, false, ++seq, now_ns + 8 * MS);
+			fixture_gate(&f, idle, true, ++seq, now_ns + 8 * MS);
+		}
+		/* An eighth of the 7 ms in 16 that it is open, less what changes of slices cost. */
+		assert_in_range(fixture_counters(&f, queue).unit_ns, 60 * MS, 120 * MS);
+		fixture_close(&f);
+	}
+}
+
 /* One VMID too many: thirteen processes run, then the fourteenth, whatever the packing of queues. */
 static void test_too_many_processes(void **state)
 {
@@ -481,6 +515,7 @@ int main(void)
 		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_slices_by_slots),
 		cmocka_unit_test(test_slices_are_blind),
+		cmocka_unit_test(test_slices_pass_idle_gates),
 		cmocka_unit_test(test_too_many_processes),
 		cmocka_unit_test(test_who_is_halted),
 		cmocka_unit_test(test_transactions_in_order),
