@@ -18,12 +18,12 @@
 static struct world world;
 static const char *cgroup = "0::/";
 
-size_t __real_gp_process_read(pid_t pid, const char *name, char *text, size_t size);
-size_t __wrap_gp_process_read(pid_t pid, const char *name, char *text, size_t size);
-size_t __wrap_gp_process_read(pid_t pid, const char *name, char *text, size_t size)
+size_t __real_gp_process_read_living(pid_t pid, const char *name, char *text, size_t size);
+size_t __wrap_gp_process_read_living(pid_t pid, const char *name, char *text, size_t size);
+size_t __wrap_gp_process_read_living(pid_t pid, const char *name, char *text, size_t size)
 {
 	if (strcmp(name, "cgroup"))
-		return __real_gp_process_read(pid, name, text, size);
+		return __real_gp_process_read_living(pid, name, text, size);
 	snprintf(text, size, "%s\n", cgroup);
 	return strlen(text);
 }

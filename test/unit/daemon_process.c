@@ -9,9 +9,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "daemon/cgroup.h"
 #include "daemon/process.h"
 #include "lib/living.h"
 
@@ -66,12 +68,14 @@ static void *go_on(void *unused)
 	return unused;
 }
 
-/* Its first thread has ended, and with it what /proc/PID shows of its memory: another thread's is read. */
+/* Its first thread has ended, and with it what /proc/PID shows of its memory: another thread's is read. So are its
+ * cgroups, which are this process's: of the ended thread Linux says "/" in hierarchies of version 1. */
 static void test_first_thread_ended(void **state)
 {
+	char text[4096], own[GP_CGROUP_TEXT], paths[GP_CGROUP_TEXT];
 	pid_t child = fork();
 	pthread_t other;
-	char text[4096];
+	int pidfd;
 
 	(void)state;
 	if (!child) {
@@ -83,6 +87,13 @@ static void test_first_thread_ended(void **state)
 		usleep(1000);
 	assert_int_not_equal(gp_process_read(child, "cmdline", text, sizeof(text)), 0);
 	assert_int_not_equal(gp_process_read(child, "environ", text, sizeof(text)), 0);
+	pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+	gp_cgroup_read(child, pidfd, paths, sizeof(paths));
+	close(pidfd);
+	pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	gp_cgroup_read(getpid(), pidfd, own, sizeof(own));
+	close(pidfd);
+	assert_string_equal(paths, own);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	assert_int_equal(gp_process_read(child, "environ", text, sizeof(text)), 0);
