@@ -75,6 +75,8 @@ static int path_step(struct path *path, enum gp_report_step_kind kind, uint32_t 
 	struct gp_report_step step = { .kind = kind };
 	struct gp_stat *stat;
 
+	/* A packet may be written before the first event that the report looks at: the path begins with that event. */
+	from_ns = from_ns > analysis->first_ns ? from_ns : analysis->first_ns;
 	if (from_ns >= path->cursor_ns)
 		return 0;
 	stat = gp_stats_get(&path->shares, kind == GP_STEP_APPLICATION ? 0 : name, kind, 0);
