@@ -102,5 +102,6 @@ int gp_run_load(struct gp_run *run, const char *path, const struct gp_read_progr
 	r = gp_store_file_add(&run->store, name, error);
 	if (r)
 		return r;
-	return gp_trace_read(path, &sink, progress, &run->store.files[run->store.file_count - 1].format, error);
+	r = gp_trace_read(path, &sink, progress, &run->store.files[run->store.file_count - 1].format, error);
+	return r ? r : gp_store_file_end(&run->store, error);
 }

@@ -5,14 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/cleanup.h"
 #include "trace/spill.h"
 #include "trace/store.h"
 
 #define STORE_MEMORY_SIZE (48u << 20)
 #define STORE_MERGE_SIZE  (16u << 20) /* for all runs together while they are merged */
 #define STORE_RUN_MAX     8192u
-#define STORE_TRACK_SLOTS (GP_STORE_TRACK_MAX * 2u)
-#define STORE_MOVES       16u /* records moved per record before insertion sort gives up */
+#define STORE_TRACK_SLOTS (GP_STORE_TRACK_MAX * 4u) /* those of all files and, until its end, as many of one more */
+#define STORE_MOVES       16u                       /* records moved per record before insertion sort gives up */
 #define STORE_RECORD_KNOWN                                                                                    \
 	(GP_KNOWN_CORRELATION | GP_KNOWN_SIZE | GP_KNOWN_DISPATCH | GP_KNOWN_COMPLETE | GP_KNOWN_WORKGROUPS | \
 	 GP_KNOWN_RECORDED)
@@ -34,6 +35,9 @@ struct store_runs {
 	uint64_t in_file;
 	struct store_run *runs;
 	uint32_t run_count, run_room;
+	/* Where the records of the current trace begin: the first run that may have some, the place in the buffer. */
+	uint32_t trace_run;
+	size_t trace_at;
 	struct gp_trace_record *windows; /* of all runs */
 	size_t window_room;
 	uint32_t *heap; /* run numbers; run_count stands for the buffer */
@@ -99,6 +103,8 @@ int gp_store_file_add(struct gp_store *store, const char *name, struct gp_error 
 		return store_no_memory(error);
 	file->first_track = store->track_count;
 	store->track_last = GP_STORE_NONE;
+	store->runs->trace_run = store->runs->run_count;
+	store->runs->trace_at = store->runs->count;
 	store->file_count++;
 	return 0;
 }
@@ -168,11 +174,11 @@ static void store_track_of(const struct gp_store *store, const struct gp_profile
 	}
 }
 
-static int store_track_add(struct gp_store *store, const struct gp_track *track, uint32_t *ret_track,
+/* The equal track from `first` on, or a new one. */
+static int store_track_add(struct gp_store *store, const struct gp_track *track, uint32_t first, uint32_t *ret_track,
 			   struct gp_error *error)
 {
-	const struct gp_store_file *file = &store->files[store->file_count - 1];
-	uint32_t slot = store_track_hash(track), first = file->has_own_tracks ? file->first_track : 0;
+	uint32_t slot = store_track_hash(track);
 
 	for (; store->track_slots[slot]; slot = (slot + 1) % STORE_TRACK_SLOTS)
 		if (store->track_slots[slot] > first &&
@@ -180,7 +186,7 @@ static int store_track_add(struct gp_store *store, const struct gp_track *track,
 			*ret_track = store->track_slots[slot] - 1;
 			return 0;
 		}
-	if (store->track_count == GP_STORE_TRACK_MAX)
+	if (store->track_count - first >= GP_STORE_TRACK_MAX)
 		return gp_error_set(error, -E2BIG, "%s: more than %u threads and queues: this is no trace of one run",
 				    store->file_count ? store->files[store->file_count - 1].name : "trace",
 				    GP_STORE_TRACK_MAX);
@@ -194,6 +200,7 @@ static int store_track_add(struct gp_store *store, const struct gp_track *track,
 		store->track_room = larger;
 	}
 	store->tracks[store->track_count] = *track;
+	store->tracks[store->track_count].slot = slot;
 	store->track_slots[slot] = ++store->track_count;
 	*ret_track = store->track_count - 1;
 	return 0;
@@ -272,7 +279,87 @@ static int store_spill(struct store_runs *runs, struct gp_error *error)
 	runs->runs[runs->run_count++] = (struct store_run){ .first = runs->in_file, .count = runs->count };
 	runs->in_file += runs->count;
 	runs->count = 0;
+	runs->trace_at = 0;
 	return 0;
+}
+
+/* The first file of the same process, as far as files name one. For the analysis, work that names no process is of the
+ * same in all of these. */
+static uint32_t store_home(const struct gp_store *store)
+{
+	const struct gp_store_file *file = &store->files[store->file_count - 1], *other = store->files;
+	bool has_one = file->has_pid && !file->has_many_pids;
+
+	while (other != file &&
+	       (!other->has_own_tracks || other->rank != file->rank ||
+		(other->has_pid && !other->has_many_pids) != has_one || (has_one && other->pid != file->pid)))
+		other++;
+	return (uint32_t)(other - store->files) + 1;
+}
+
+/* Tracks of the current file that have new numbers. */
+struct store_moves {
+	uint32_t first, file;
+	const uint32_t *to; /* by the old number less `first` */
+};
+
+static void store_move(const struct store_moves *moves, struct gp_trace_record *records, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (records[i].file == moves->file && records[i].track >= moves->first)
+			records[i].track = moves->to[records[i].track - moves->first];
+}
+
+static int store_move_all(struct store_runs *runs, const struct store_moves *moves, struct gp_error *error)
+{
+	uint32_t run_count = runs->run_count;
+	int r = 0;
+
+	store_move(moves, runs->buffer + runs->trace_at, runs->count - runs->trace_at);
+	/* Runs in the temporary file are in the order of the old numbers: they are sorted again, in the buffer. */
+	if (runs->trace_run < run_count && runs->count)
+		r = store_spill(runs, error);
+	for (uint32_t i = runs->trace_run; i < run_count && !r; i++) {
+		uint64_t offset = runs->runs[i].first * sizeof(struct gp_trace_record);
+		size_t count = (size_t)runs->runs[i].count, size = count * sizeof(struct gp_trace_record);
+
+		r = gp_spill_read(runs->fd, runs->buffer, size, offset, error);
+		if (r)
+			break;
+		store_move(moves, runs->buffer, count);
+		store_sort(runs->buffer, count);
+		r = gp_spill_write(runs->fd, runs->buffer, size, offset, error);
+	}
+	return r;
+}
+
+int gp_store_file_end(struct gp_store *store, struct gp_error *error)
+{
+	const struct gp_store_file *file = &store->files[store->file_count - 1];
+	uint32_t first = file->first_track, count = store->track_count - first, home = store_home(store);
+	GP_AUTO_FREE uint32_t *to = NULL;
+	struct store_moves moves = { .first = first, .file = store->file_count - 1 };
+	bool is_moved = false;
+	int r = 0;
+
+	if (!file->has_own_tracks || !count)
+		return 0;
+	moves.to = to = calloc(count, sizeof(*to));
+	if (!to)
+		return store_no_memory(error);
+	/* Without all of the file's tracks the table is as it was before them; then they come one after the other. */
+	for (uint32_t i = first; i < store->track_count; i++)
+		store->track_slots[store->tracks[i].slot] = 0;
+	store->track_count = first;
+	store->track_last = GP_STORE_NONE;
+	for (uint32_t i = 0; i < count && !r; i++) {
+		struct gp_track track = store->tracks[first + i];
+
+		track.file = track.file ? home : 0;
+		r = store_track_add(store, &track, 0, &to[i], error);
+		is_moved |= to[i] != first + i;
+	}
+	return r || !is_moved ? r : store_move_all(store->runs, &moves, error);
 }
 
 int gp_store_name(struct gp_store *store, const char *text, uint32_t *ret_name, struct gp_error *error)
@@ -325,7 +412,7 @@ int gp_store_add(struct gp_store *store, const struct gp_profile_event *event, s
 	if (store->track_last != GP_STORE_NONE && store_track_equals(&store->tracks[store->track_last], &track)) {
 		record->track = store->track_last;
 	} else {
-		r = store_track_add(store, &track, &record->track, error);
+		r = store_track_add(store, &track, file->has_own_tracks ? file->first_track : 0, &record->track, error);
 		if (r)
 			return r;
 		store->track_last = record->track;

@@ -21,8 +21,9 @@ struct gp_track {
 	enum gp_layer layer; /* of an engine: KERNEL or COPY; otherwise 0 */
 	uint64_t pid, tid, device, queue, stream;
 	int64_t priority;
-	uint32_t file; /* number + 1, if the process is not known; otherwise 0 */
+	uint32_t file; /* number + 1, if the process is not known; otherwise 0; see gp_store_file_end() */
 	uint32_t rank; /* of its file: number + 1, or 0 */
+	uint32_t slot; /* of the hash table */
 };
 
 struct gp_trace_record {
@@ -47,7 +48,7 @@ struct gp_store_file {
 	uint64_t left_out_row;
 	uint32_t rank;               /* number + 1; 0: it says none */
 	uint32_t first_track;        /* this one and those behind it are the file's, and perhaps others' later */
-	bool has_own_tracks;         /* it shares none with earlier files: its rank may become known later */
+	bool has_own_tracks;         /* it shares none with earlier files until its end: its rank may come so late */
 	bool has_pid, has_many_pids; /* processes that its events name, ranges excepted */
 	uint64_t pid;
 };
@@ -73,6 +74,11 @@ void gp_store_fini(struct gp_store *store);
 int gp_store_file_add(struct gp_store *store, const char *name, struct gp_error *error);
 /* The current file is of this rank of a job. UINT64_MAX, before its events: it may say so behind them. */
 void gp_store_rank(struct gp_store *store, uint64_t rank);
+/* The current file has no more events. If its rank may have come behind them, its threads and queues become those of
+ * earlier files of this rank: then the same event in both of them comes twice in a row. Work that names no process
+ * counts as that of the first file with the same process. After a failure the store is only good for gp_store_fini().
+ */
+int gp_store_file_end(struct gp_store *store, struct gp_error *error);
 /* Takes back the last one, which has no events. */
 void gp_store_file_drop(struct gp_store *store);
 /* The sink's event of the current file. A row that ends before it starts, or at 0, is counted and left out. */

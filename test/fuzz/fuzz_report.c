@@ -32,6 +32,14 @@ static void feed(struct gp_run *run, const uint8_t *data, size_t size)
 		const uint8_t *at = data + i;
 		struct gp_profile_event event;
 
+		/* A file that may say its rank behind its events. */
+		if ((at[7] & 0x80) && run->store.file_count < GP_STORE_FILE_MAX) {
+			if (gp_store_file_end(&run->store, &error) || gp_store_file_add(&run->store, "more", &error))
+				abort();
+			gp_store_rank(&run->store, UINT64_MAX);
+		}
+		if (at[7] & 0x40)
+			gp_store_rank(&run->store, at[8] % 4u);
 		gp_trace_event_init(&event, (enum gp_layer)(at[0] % GP_LAYER_COUNT), names[at[1] % 8],
 				    strlen(names[at[1] % 8]));
 		event.start_ns = 1u + at[2] + 256u * (at[3] % 64u);
@@ -54,6 +62,8 @@ static void feed(struct gp_run *run, const uint8_t *data, size_t size)
 		if (sink.event(sink.context, &event, &error))
 			abort();
 	}
+	if (gp_store_file_end(&run->store, &error))
+		abort();
 }
 
 static void check(const struct gp_report *report)

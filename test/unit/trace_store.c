@@ -145,6 +145,75 @@ static void test_tracks(void **state)
 	gp_store_fini(&store);
 }
 
+/* One more file whose rank may come behind its events, with an event of every thread at each of `steps` times. */
+static int add_file(uint64_t rank, uint64_t tid, uint64_t threads, uint64_t steps)
+{
+	int r = gp_store_file_add(&store, "more", &error);
+
+	assert_int_equal(r, 0);
+	gp_store_rank(&store, UINT64_MAX);
+	for (uint64_t i = 0; i < threads * steps; i++) {
+		struct gp_profile_event event = { .layer = GP_LAYER_HIP,
+						  .known = GP_KNOWN_TID | GP_KNOWN_PID * (i % threads % 2),
+						  .name = "a",
+						  .name_size = 1,
+						  .pid = 7,
+						  .tid = tid + i % threads };
+
+		event.start_ns = event.end_ns = 1 + i / threads;
+		r = gp_store_add(&store, &event, &error);
+		if (r)
+			return r;
+	}
+	gp_store_rank(&store, rank);
+	return gp_store_file_end(&store, &error);
+}
+
+/* Files of a rank share its tracks, though the rank comes last: copies of an event follow each other, also if most of
+ * them were in the temporary file by then. */
+static void check_files(size_t memory_size)
+{
+	const struct gp_trace_record *record;
+	uint64_t count = 0;
+
+	assert_int_equal(gp_store_init(&store, memory_size, &error), 0);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(add_file(i % 2, 1, 8, 50), 0);
+	assert_int_equal(store.track_count, 16);
+	assert_int_equal(gp_store_rewind(&store, &error), 0);
+	for (; gp_store_next(&store, &record, &error) > 0; count++) {
+		assert_int_equal(record->start_ns, 1 + count / 48);
+		assert_int_equal(record->track, count % 48 / 3);
+		assert_int_equal(record->file, count % 48 / 24 + 2 * (count % 3));
+		assert_int_equal(gp_store_track(&store, record->track)->tid, 1 + count % 24 / 3);
+		assert_int_equal(gp_store_track(&store, record->track)->rank, 1 + record->file % 2);
+	}
+	assert_int_equal(count, 6 * 8 * 50);
+	gp_store_fini(&store);
+}
+
+static void test_files(void **state)
+{
+	(void)state;
+	check_files(0);
+	check_files(500 * sizeof(struct gp_trace_record)); /* a run has records of two or three files */
+	check_files(64 * sizeof(struct gp_trace_record));
+	check_files(1);
+}
+
+/* As many threads as are allowed, in two files; one more is a refusal. */
+static void test_files_tracks(void **state)
+{
+	(void)state;
+	assert_int_equal(gp_store_init(&store, 0, &error), 0);
+	assert_int_equal(add_file(UINT64_MAX, 0, GP_STORE_TRACK_MAX, 1), 0);
+	assert_int_equal(add_file(UINT64_MAX, 0, GP_STORE_TRACK_MAX, 1), 0);
+	assert_int_equal(store.track_count, GP_STORE_TRACK_MAX);
+	assert_true(add_file(UINT64_MAX, GP_STORE_TRACK_MAX, 1, 1) < 0);
+	assert_non_null(strstr(error.text, "more: more than 16384 threads and queues"));
+	gp_store_fini(&store);
+}
+
 /* A spill gives every record back, forwards and backwards, from the file and from the buffer. */
 static void test_spill(void **state)
 {
@@ -174,7 +243,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),  cmocka_unit_test(test_left_out), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_tracks), cmocka_unit_test(test_spill),
+		cmocka_unit_test(test_tracks), cmocka_unit_test(test_files),    cmocka_unit_test(test_files_tracks),
+		cmocka_unit_test(test_spill),
 	};
 
 	return cmocka_run_group_tests_name("trace/store", tests, NULL, NULL);
