@@ -222,6 +222,35 @@ static void calls_remember(struct gp_analysis *analysis, const struct gp_trace_r
 	gp_launches_add(analysis, &launch);
 }
 
+/* How long kernels ran by then of which nobody knows the process: it may be this one. */
+static uint64_t calls_unknown_until(const struct gp_analysis *analysis, uint32_t process, uint64_t to_ns)
+{
+	for (uint32_t i = 0; i < analysis->process_count; i++)
+		if (!analysis->processes[i].has_pid && analysis->processes[i].rank == analysis->processes[process].rank)
+			return gp_busy_until(&analysis->processes[i].compute, to_ns);
+	return 0;
+}
+
+static void calls_copy_begin(const struct gp_analysis *analysis, struct analysis_call *call)
+{
+	uint32_t process = analysis->threads[call->thread].process;
+
+	call->compute_before_ns = gp_busy_until(&analysis->processes[process].compute, call->start_ns);
+	call->unknown_before_ns = calls_unknown_until(analysis, process, call->start_ns);
+}
+
+/* A copy waits for kernels of its own process: others' run on other devices, or beside it. */
+static void calls_copy_end(struct gp_analysis *analysis, const struct analysis_call *call)
+{
+	uint32_t process = analysis->threads[call->thread].process;
+	uint64_t own = gp_busy_until(&analysis->processes[process].compute, call->end_ns) - call->compute_before_ns;
+	uint64_t unknown = calls_unknown_until(analysis, process, call->end_ns) - call->unknown_before_ns;
+
+	analysis->copy_wait_ns += own;
+	/* Both may have run at once: only what is surely more counts. */
+	analysis->copy_wait_unknown_ns += unknown > own ? unknown - own : 0;
+}
+
 static void calls_open(struct gp_analysis *analysis, uint32_t slot)
 {
 	struct analysis_call *call = &analysis->open[slot];
@@ -283,8 +312,8 @@ int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *rec
 		/* What a nested call launches, the outermost one waits for. */
 		call->before_node = analysis->open[call->parent].before_node;
 	}
-	/* A copy waits for kernels of its own process: others' run on other devices, or beside it. */
-	call->compute_before_ns = gp_busy_until(&analysis->processes[thread->process].compute, record->start_ns);
+	if (call->is_copy)
+		calls_copy_begin(analysis, call);
 	call->is_blind = (flags & NAME_WAIT) || (call->is_sync && !(flags & NAME_ALLOC) && !analysis->has_begun);
 	analysis->has_begun |= call->is_launch || (flags & (NAME_SETUP | NAME_ALLOC));
 	if (call->is_outer && call->is_copy)
@@ -351,8 +380,7 @@ static int calls_close_outer(struct gp_analysis *analysis, struct analysis_call 
 		gp_spread_add(stat->later, duration - engine);
 	}
 	if (call->is_copy)
-		analysis->copy_wait_ns += gp_busy_until(&analysis->processes[thread->process].compute, call->end_ns) -
-					  call->compute_before_ns;
+		calls_copy_end(analysis, call);
 	if (waited != GP_ANALYSIS_NO_NODE) {
 		node.before = waited;
 		node.is_waited = true;

@@ -151,7 +151,7 @@ static void engines_queue(struct analysis_queue *queue, const struct gp_trace_re
 }
 
 static void engines_device(struct gp_analysis *analysis, const struct gp_trace_record *record,
-			   const struct analysis_queue *queue)
+			   const struct analysis_queue *queue, const struct gp_launch *launch)
 {
 	struct analysis_device *device = &analysis->devices[queue->device_index];
 	const struct gp_track *track = gp_store_track(analysis->store, record->track);
@@ -181,8 +181,10 @@ static void engines_device(struct gp_analysis *analysis, const struct gp_trace_r
 		gp_rhythm_idle(analysis, analysis->gpu.end_ns, record->start_ns);
 	gp_busy_add(&analysis->gpu, record->start_ns, record->end_ns);
 	gp_busy_add(&analysis->processes[queue->process].gpu, record->start_ns, record->end_ns);
+	/* A kernel that names no process is that of its launch. */
 	if (is_kernel)
-		gp_busy_add(&analysis->processes[queue->process].compute, record->start_ns, record->end_ns);
+		gp_busy_add(&analysis->processes[launch ? launch->process : queue->process].compute, record->start_ns,
+			    record->end_ns);
 	share = engines_share(device->processes, &device->process_count, queue->process);
 	if (share)
 		gp_busy_add(share, record->start_ns, record->end_ns);
@@ -269,6 +271,6 @@ int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *g
 		return gp_error_set(error, r, "not enough memory");
 	engines_evidence(analysis, record);
 	engines_queue(queue, record);
-	engines_device(analysis, record, queue);
+	engines_device(analysis, record, queue, launch);
 	return gp_streams_add(analysis, record, stream, launch, error);
 }

@@ -441,6 +441,7 @@ static void figures_traffic(struct gp_analysis *analysis)
 	if (report->alloc_call_ns > gp_busy_total(&analysis->alloc_calls))
 		report->alloc_call_ns = gp_busy_total(&analysis->alloc_calls);
 	report->copy_wait_ns = analysis->copy_wait_ns;
+	report->copy_wait_unknown_ns = analysis->copy_wait_unknown_ns;
 	gp_collectives(analysis);
 	for (int i = 0; i < 2; i++)
 		report->links[i] = (struct gp_report_link){ .count = analysis->links[i].count,

@@ -16,7 +16,7 @@ struct analysis_layers {
 
 struct analysis_call {
 	uint64_t start_ns, end_ns, correlation, child_end_ns, child_ns, silent_ns, before_node, gpu_before_ns,
-		compute_before_ns;
+		compute_before_ns, unknown_before_ns;
 	uint32_t name, thread, parent, row, next_free;
 	uint32_t newer, older; /* in the list of its process, while it may turn out to be blind */
 	uint16_t file;
@@ -42,7 +42,7 @@ struct analysis_process {
 	bool has_pid;
 	uint32_t rank; /* number + 1; 0: the files are not of several ranks, or say none */
 	uint64_t pid, calls, kernels, copies, behind_ns, behind_count;
-	struct gp_busy gpu, compute;
+	struct gp_busy gpu, compute; /* compute: kernels that are its own by their word or by their launch */
 	uint32_t queues;
 	uint32_t waits; /* the newest open call that may have waited for older work; GP_ANALYSIS_NONE: none */
 };

@@ -196,7 +196,8 @@ struct gp_report {
 	uint64_t tail_ns;                  /* lost in partial last waves, at one workgroup per compute unit */
 	uint64_t tail_kernel_ns;
 	uint64_t alloc_call_ns, alloc_call_count; /* calls that take or give back memory, at their usual length */
-	uint64_t copy_wait_ns;                    /* in calls that copy, while kernels ran */
+	uint64_t copy_wait_ns;                    /* in calls that copy, while kernels of the same process ran */
+	uint64_t copy_wait_unknown_ns;            /* besides, while kernels ran whose process the trace does not say */
 	uint64_t collective_count, collective_ns, exposed_ns; /* of the device that is worst off */
 	struct gp_report_times step; /* from one wait of the host to the next, where they are alike */
 	uint64_t step_busy_ns, step_kernels;

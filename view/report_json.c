@@ -312,6 +312,8 @@ static void json_signs(struct gp_json_writer *writer, const struct gp_report *re
 	gp_json_writer_u64(writer, "evictions", report->eviction_count);
 	json_known(writer, "allocation_call_ns", report->layers[0].is_traced, report->alloc_call_ns);
 	json_known(writer, "copy_wait_ns", report->kernel_count && report->layers[0].is_traced, report->copy_wait_ns);
+	json_known(writer, "copy_wait_unknown_ns", report->kernel_count && report->layers[0].is_traced,
+		   report->copy_wait_unknown_ns);
 	json_known(writer, "collectives", report->kernel_count, report->collective_count);
 	json_known(writer, "collective_ns", report->collective_count, report->collective_ns);
 	json_known(writer, "exposed_ns", report->has_exposed, report->exposed_ns);
