@@ -214,6 +214,18 @@ static void test_files_tracks(void **state)
 	gp_store_fini(&store);
 }
 
+/* The first rank that a file names counts: each further one would cost a walk over its threads. */
+static void test_files_rank(void **state)
+{
+	(void)state;
+	assert_int_equal(gp_store_init(&store, 0, &error), 0);
+	assert_int_equal(add_file(3, 0, 2, 1), 0);
+	gp_store_rank(&store, 5);
+	assert_int_equal(store.files[0].rank, 4);
+	assert_int_equal(store.tracks[0].rank, 4);
+	gp_store_fini(&store);
+}
+
 /* A spill gives every record back, forwards and backwards, from the file and from the buffer. */
 static void test_spill(void **state)
 {
@@ -242,9 +254,9 @@ static void test_spill(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),  cmocka_unit_test(test_left_out), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_tracks), cmocka_unit_test(test_files),    cmocka_unit_test(test_files_tracks),
-		cmocka_unit_test(test_spill),
+		cmocka_unit_test(test_order),      cmocka_unit_test(test_left_out), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_tracks),     cmocka_unit_test(test_files),    cmocka_unit_test(test_files_tracks),
+		cmocka_unit_test(test_files_rank), cmocka_unit_test(test_spill),
 	};
 
 	return cmocka_run_group_tests_name("trace/store", tests, NULL, NULL);
