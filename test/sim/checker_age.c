@@ -167,10 +167,13 @@ static void age_begin_user(struct checker_run *run, struct age_state *state, con
 	const struct told_device *device = &run->told->devices[queue->device];
 	uint64_t user = told_user(run->told, queue), core_ns = run->told->core_ns;
 	uint64_t *yield_ns = &state->devices[queue->device].yield_ns, from_ns = *yield_ns ? *yield_ns : core_ns;
+	uint64_t same_ns = 2 * age_turn_ns(run, queue->device);
 	struct age_user *own = NULL;
 	uint32_t i;
 
 	*yield_ns = 0; /* it was for this one, whether it counts or not */
+	if (same_ns >= device->param.age_window_ns)
+		same_ns = device->param.age_window_ns - 1;
 	for (i = 0; i < state->user_count; i++) {
 		if (state->users[i].user == user && state->users[i].device == queue->device)
 			own = &state->users[i];
@@ -185,9 +188,9 @@ static void age_begin_user(struct checker_run *run, struct age_state *state, con
 	if (!own->from_ns && age_is_under_way(run->told, queue))
 		return;
 	/* The same client shortly after: another gate in the same turn, which answers that are late may make twice as
-	 * long. */
+	 * long. Where that is longer than the window, the next turn may begin meanwhile. */
 	if (own->from_ns && own->client.index == queue->client.index &&
-	    (core_ns - own->from_ns <= 2 * age_turn_ns(run, queue->device) || age_is_turn_of(run, own, queue)))
+	    (core_ns - own->from_ns <= same_ns || age_is_turn_of(run, own, queue)))
 		return;
 	if (own->from_ns && from_ns - own->from_ns < device->param.age_window_ns)
 		checker_fail(

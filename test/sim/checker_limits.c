@@ -19,15 +19,22 @@ static bool limits_rests(const struct told *told, const struct told_queue *queue
 	return queue->order_why == GP_WHY_REST || queue->order_why == GP_WHY_COMPANY;
 }
 
-/* Its gate is open for a reason that stands above the limits. A gang ages as a whole. */
+/* Its gate is open for a reason that stands above the limits. A gang ages as a whole. A client's queues have its aged
+ * turn from when the core decides on it. If the owner opens a gate before the turn's first order, no order of the core
+ * names the reason for that gate. */
 static bool limits_is_exempt(const struct told *told, const struct told_queue *queue)
 {
 	uint32_t i;
 
 	if (queue->gate != GP_GATE_OPEN || told_is_excused(told, queue) || queue->aged || limits_rests(told, queue))
 		return true;
-	for (i = 0; queue->attr.gang && i < told->queue_end; i++) {
-		if (told->queues[i].used && told->queues[i].attr.gang == queue->attr.gang && told->queues[i].aged)
+	for (i = 0; i < told->queue_end; i++) {
+		const struct told_queue *q = &told->queues[i];
+
+		if (!q->used || !q->aged)
+			continue;
+		if ((queue->attr.gang && q->attr.gang == queue->attr.gang) ||
+		    (queue->is_own && q->device == queue->device && q->client.index == queue->client.index))
 			return true;
 	}
 	return false;

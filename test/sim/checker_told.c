@@ -372,7 +372,7 @@ static void told_order(struct told *told, const struct gp_plan *plan, const stru
 	queue->order_why = order->why;
 	queue->order_move = order->move;
 	queue->order_seq = plan->seq;
-	queue->is_lost = false;
+	queue->is_lost = queue->is_own = false;
 	queue->order_ns = told->core_ns;
 	queue->prompt_until_ns = told->core_ns + 2 * plan->patience_ns;
 	queue->is_awaited = order->is_awaited;
@@ -540,6 +540,7 @@ static const char *told_change(struct told *told, const struct check_event *even
 	case CHECK_ATTR: queue->attr = *event->queue_attr; break;
 	case CHECK_GATE_LOST:
 		queue->is_lost |= told_moves(queue) && (queue->gate == GP_GATE_OPENING) != event->open;
+		queue->is_own |= queue->gate == GP_GATE_CLOSED && event->open;
 		if (queue->gate == GP_GATE_OPEN || queue->gate == GP_GATE_CLOSED)
 			told_gate(told, queue, event->open ? GP_GATE_OPEN : GP_GATE_CLOSED);
 		told->devices[queue->device].disturbed_ns = told->core_ns;

@@ -29,6 +29,7 @@ struct told_queue {
 	enum gp_gate gate;
 	enum gp_why order_why;
 	bool is_lost; /* it changed while its order was under way: the answer does not tell how it is */
+	bool is_own;  /* its owner opened it, and the core has not ordered it since */
 	uint64_t order_move, order_seq, order_ns; /* core time */
 	uint64_t prompt_until_ns;                 /* others may wait for its answer until then … */
 	bool is_awaited;                          /* … if this says so */
