@@ -12,7 +12,9 @@
  */
 #include "core/plan.h"
 
-#define AGE_LEVEL_MAX 6u /* 2^6 is GP_AGE_BACK_OFF_MAX */
+#define AGE_LEVEL_MAX 6u
+
+_Static_assert(1u << AGE_LEVEL_MAX == GP_AGE_BACK_OFF_MAX, "each level doubles the wait");
 
 /* Drivers choose the numbers of users, so the hash depends on every bit. */
 static uint32_t age_bucket(const struct gp_sched *sched, uint64_t user, uint32_t device)
@@ -36,7 +38,6 @@ void gp_age_join(struct gp_sched *sched, uint32_t seat)
 				break;
 	if (i == GP_NONE) {
 		i = sched->share_free;
-		GP_ASSERT(i != GP_NONE); /* as many shares as seats, and each share has a seat */
 		sched->share_free = sched->shares[i].hash_next;
 		sched->shares[i] = (struct gp_share){ .user = user,
 						      .device = s->device,
@@ -60,7 +61,7 @@ static void age_free_share(struct gp_sched *sched, uint32_t share)
 
 	GP_ASSERT(s->first == GP_NONE && s->head == GP_NONE && !s->queue_count);
 	while (s->user && *link != share) {
-		if (GP_NEVER(*link == GP_NONE)) /* in the kernel the list would go on beyond the table */
+		if (GP_NEVER(*link == GP_NONE))
 			return;
 		link = &sched->shares[*link].hash_next;
 	}

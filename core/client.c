@@ -75,7 +75,6 @@ static uint32_t client_seat(struct gp_sched *sched, uint32_t client, uint32_t de
 		if (sched->seats[i].device == device)
 			return i;
 	i = sched->seat_free;
-	GP_ASSERT(i != GP_NONE); /* as many seats as queues, and each seat has a queue */
 	seat = &sched->seats[i];
 	sched->seat_free = seat->client_next;
 	*seat = (struct gp_seat){
@@ -111,8 +110,9 @@ static void client_seat_free(struct gp_sched *sched, uint32_t index)
 
 	gp_turn_forget(sched, index);
 	gp_age_forget(sched, index);
-	while (*link != index)
-		link = &sched->seats[*link].client_next;
+	for (; *link != index; link = &sched->seats[*link].client_next)
+		if (GP_NEVER(*link == GP_NONE))
+			return;
 	*link = seat->client_next;
 	if (seat->device_prev != GP_NONE)
 		sched->seats[seat->device_prev].device_next = seat->device_next;
@@ -214,6 +214,9 @@ int gp_sched_queue_add(struct gp_sched *sched, struct gp_client_id client, uint3
 	d = &sched->devices[device];
 	if (index == GP_NONE || d->queue_count == d->attr.queue_max ||
 	    (attr->gang && !gp_gang_can_join(sched, attr->gang)))
+		return -ENOSPC;
+	/* There are as many seats and shares as queues; each seat has a queue, and each share has a seat. */
+	if (GP_NEVER(sched->seat_free == GP_NONE || sched->share_free == GP_NONE))
 		return -ENOSPC;
 	if ((d->policy->admit && d->policy->admit(attr, d->budget_used_ppm)) ||
 	    !gp_floor_admits(sched, &sched->clients[client.index], device, attr->floor_permille))

@@ -209,8 +209,9 @@ void gp_floor_set(struct gp_sched *sched, uint32_t seat)
 	device->dirty = true;
 	if (permille)
 		return;
-	while (*link != seat)
-		link = &sched->seats[*link].floor_next;
+	for (; *link != seat; link = &sched->seats[*link].floor_next)
+		if (GP_NEVER(*link == GP_NONE))
+			return;
 	*link = s->floor_next;
 	floor_mark(sched, seat, false);
 }

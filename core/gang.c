@@ -82,8 +82,10 @@ void gp_gang_join(struct gp_sched *sched, uint32_t queue, uint32_t id)
 	struct gp_gang *gang;
 
 	if (index == GP_NONE) {
-		for (index = 0; sched->gangs[index].used; index++)
-			GP_ASSERT(index + 1 < sched->limits.gang_count);
+		for (index = 0; index < sched->limits.gang_count && sched->gangs[index].used; index++)
+			;
+		if (GP_NEVER(index == sched->limits.gang_count))
+			return;
 		sched->gangs[index] = (struct gp_gang){ .used = true, .id = id, .first = GP_NONE, .want_open = true };
 		sched->gang_count++;
 	}
@@ -111,7 +113,7 @@ void gp_gang_leave(struct gp_sched *sched, uint32_t queue)
 		return;
 	gang = &sched->gangs[index];
 	for (link = &gang->first; *link != queue; link = &sched->queues[*link].gang_next)
-		if (GP_NEVER(*link == GP_NONE)) /* in the kernel the list would go on beyond the table */
+		if (GP_NEVER(*link == GP_NONE))
 			return;
 	*link = q->gang_next;
 	if (gp_device_of(sched, q)->turn_count > gp_device_of(sched, q)->batch_max)

@@ -68,7 +68,8 @@ void gp_heap_add(struct gp_sched *sched, struct gp_device *device, enum gp_heap_
 {
 	struct gp_heap *heap = &device->heaps[name];
 
-	GP_ASSERT(heap->count < device->attr.queue_max);
+	if (GP_NEVER(heap->count >= device->attr.queue_max))
+		return;
 	sched->queues[queue].heaps |= 1u << name;
 	heap_up(sched->queues, heap->slots, name, heap->count++, queue);
 }
@@ -79,7 +80,8 @@ void gp_heap_remove(struct gp_sched *sched, struct gp_device *device, enum gp_he
 	struct gp_queue *queues = sched->queues;
 	uint32_t place = queues[queue].heap_index[name], last;
 
-	GP_ASSERT(place < heap->count && heap->slots[place] == queue);
+	if (GP_NEVER(place >= heap->count || heap->slots[place] != queue))
+		return;
 	queues[queue].heaps &= ~(1u << name);
 	last = heap->slots[--heap->count];
 	if (last == queue)

@@ -13,7 +13,8 @@ void gp_plan_close(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
 
-	GP_ASSERT(q->gate == GP_GATE_OPEN && b->plan->close_count < GP_PLAN_MAX);
+	if (GP_NEVER(q->gate != GP_GATE_OPEN || b->plan->close_count >= GP_PLAN_MAX))
+		return;
 	b->plan->close[b->plan->close_count++] = gp_plan_order(b->sched, queue, why);
 	b->closing_compute += q->attr.kind == GP_KIND_COMPUTE;
 	b->device->stats.closes++;
@@ -28,7 +29,8 @@ void gp_plan_open(struct gp_plan_builder *b, uint32_t queue, enum gp_why why)
 {
 	struct gp_queue *q = &b->sched->queues[queue];
 
-	GP_ASSERT((q->gate == GP_GATE_CLOSED || q->gate == GP_GATE_UNKNOWN) && b->plan->open_count < GP_PLAN_MAX);
+	if (GP_NEVER((q->gate != GP_GATE_CLOSED && q->gate != GP_GATE_UNKNOWN) || b->plan->open_count >= GP_PLAN_MAX))
+		return;
 	b->plan->open[b->plan->open_count++] = gp_plan_order(b->sched, queue, why);
 	b->device->stats.opens++;
 	q->order_ns = b->sched->now_ns;

@@ -194,14 +194,13 @@ void gp_turn_give(struct gp_sched *sched, uint32_t seat)
 	struct gp_seat *s = &sched->seats[seat];
 	struct gp_device *device = &sched->devices[s->device];
 
-	if (s->has_turn)
+	if (s->has_turn || GP_NEVER(device->batch_max != GP_UNLIMITED && device->turn_count >= GP_BATCH_MAX))
 		return;
 	gp_turn_account(sched, s);
 	s->has_turn = true;
 	s->came_for_work = s->cut = false;
 	s->turn_used_ns = 0;
 	if (device->batch_max != GP_UNLIMITED) {
-		GP_ASSERT(device->turn_count < GP_BATCH_MAX);
 		device->turn_seats[device->turn_count++] = seat;
 		if (s->turn_tag > device->turn_tag)
 			device->turn_tag = s->turn_tag;
@@ -225,8 +224,10 @@ void gp_turn_take(struct gp_sched *sched, uint32_t seat)
 	s->view.turn_count = ++device->turn_clock;
 	turn_stand(sched, s);
 	turn_view_user(sched, s);
-	for (i = 0; device->turn_seats[i] != seat; i++)
-		GP_ASSERT(i + 1 < device->turn_count);
+	for (i = 0; i < device->turn_count && device->turn_seats[i] != seat; i++)
+		;
+	if (GP_NEVER(i == device->turn_count))
+		return;
 	device->turn_seats[i] = device->turn_seats[--device->turn_count];
 	turn_refresh_queues(sched, s);
 	for (i = s->queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
@@ -556,7 +557,8 @@ void gp_turn_forget(struct gp_sched *sched, uint32_t seat)
 	gp_under_forget(sched, device, seat);
 	gp_turn_take(sched, seat);
 	while (sched->seats[seat].check_gates) {
-		GP_ASSERT(*link != GP_NONE);
+		if (GP_NEVER(*link == GP_NONE))
+			return;
 		if (*link == seat) {
 			*link = sched->seats[seat].check_next;
 			sched->seats[seat].check_gates = false;
