@@ -67,27 +67,40 @@ static int command_self_folder(char *ret_folder, size_t size)
 	return 0;
 }
 
-/* The search order: the user's own folder, the installed one, the build tree this program was built in. */
+/* Whether this user may start it. *ret_error becomes -EACCES where permissions are the reason why not. */
+static bool command_can_start(const char *path, int *ret_error)
+{
+	if (!access(path, X_OK))
+		return true;
+	if (errno == EACCES)
+		*ret_error = -EACCES;
+	return false;
+}
+
+/* The search order: the user's own folder, the installed one, the build tree this program was built in. -EACCES: it is
+ * not found, and in one of these places permissions hide it from this user. */
 static int command_find(const char *name, char *ret_path, size_t size)
 {
 	const char *own = getenv("GPREEMPT_EXEC_PATH");
 	char folder[PATH_MAX];
+	int error = -ENOENT;
 
 	if (own && *own) {
-		if ((size_t)snprintf(ret_path, size, "%s/%s", own, name) < size && !access(ret_path, X_OK))
+		if ((size_t)snprintf(ret_path, size, "%s/%s", own, name) < size && command_can_start(ret_path, &error))
 			return 0;
 	}
 	if (command_self_folder(folder, sizeof(folder)))
 		return -ENOENT;
 	if ((size_t)snprintf(ret_path, size, "%s/../" GP_LIBEXEC_FROM_BIN "/%s", folder, name) < size &&
-	    !access(ret_path, X_OK))
+	    command_can_start(ret_path, &error))
 		return 0;
 	if ((size_t)snprintf(ret_path, size, "%s/../%s/gpreempt-%s", folder, name, name) < size &&
-	    !access(ret_path, X_OK))
+	    command_can_start(ret_path, &error))
 		return 0;
-	if ((size_t)snprintf(ret_path, size, "%s/gpreempt-%s", folder, name) < size && !access(ret_path, X_OK))
+	if ((size_t)snprintf(ret_path, size, "%s/gpreempt-%s", folder, name) < size &&
+	    command_can_start(ret_path, &error))
 		return 0;
-	return -ENOENT;
+	return error;
 }
 
 static void command_list(FILE *out)
@@ -155,11 +168,19 @@ static const char *command_nearest(const char *name)
 	return nearest;
 }
 
-static int command_refuse(const char *name)
+/* error: from command_find(). */
+static int command_refuse(const char *name, int error)
 {
 	bool is_valid = command_name_is_valid(name);
 	const char *nearest = is_valid ? command_nearest(name) : NULL;
 
+	if (nearest && !strcmp(nearest, name) && error == -EACCES) {
+		fprintf(stderr,
+			"gpreempt: '%s' belongs to gpreempt, but this user may not start it or look into its folder.\n"
+			"gpreempt: check the permissions of gpreempt's files\n",
+			name);
+		return EXIT_CANNOT_EXEC;
+	}
 	if (nearest && !strcmp(nearest, name)) {
 		fprintf(stderr,
 			"gpreempt: '%s' belongs to gpreempt, but it was not built or not installed here.\n"
@@ -179,9 +200,10 @@ static int command_refuse(const char *name)
 static int command_exec(const char *name, char **argv)
 {
 	char path[PATH_MAX], title[COMMAND_NAME_MAX + 16];
+	int r = command_name_is_valid(name) ? command_find(name, path, sizeof(path)) : -ENOENT;
 
-	if (!command_name_is_valid(name) || command_find(name, path, sizeof(path)))
-		return command_refuse(name);
+	if (r)
+		return command_refuse(name, r);
 	/* By this name the program complains. */
 	(void)snprintf(title, sizeof(title), "gpreempt %s", name);
 	argv[0] = title;
