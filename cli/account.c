@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,8 @@
 static const char account_help[] =
 "Usage: gpreempt account [options]\n"
 "Shows what programs got of the GPUs, those that run and those that have ended: how long they ran and waited (device\n"
-"time), how often they were preempted, and how often they waited for less urgent work. Only root sees the programs of\n"
-"others. The daemon remembers the last 2048 programs since its start, and the sums of 256 tags.\n"
+"time), how often they were preempted, and how often they waited for less urgent work. Users see their own programs\n"
+"(RIGHTS in gpreemptd(8)). The daemon remembers the last 2048 programs since its start, and the sums of 256 tags.\n"
 "\n"
 "      --by WHAT        print a line for each client (a program; default), job (the same as tag), tag or user\n"
 "      --tag NAME       show only programs with this tag (gpreempt grant, [cgroup] in gpreempt.conf)\n"
@@ -293,6 +294,21 @@ static void account_json(const struct account *account)
 	putchar('\n');
 }
 
+/* Numbers always count. So do names in the daemon's answer: the daemon may know users that this container lacks. */
+static bool account_has_user(const struct account *account)
+{
+	const char *user = account->user;
+
+	if (!user || (*user && !user[strspn(user, "0123456789")]))
+		return true;
+	for (size_t i = 0; i < account->count; i++)
+		if (!strcmp(user, account->rows[i].user))
+			return true;
+	errno = 0;
+	/* An error of the directory of users is no proof that the user is not there. */
+	return getpwnam(user) || (errno && errno != ENOENT && errno != ESRCH && errno != EBADF && errno != EPERM);
+}
+
 static int account_show(struct account *account)
 {
 	struct gp_control_request request = { .verb = GP_CONTROL_ACCOUNT };
@@ -304,6 +320,10 @@ static int account_show(struct account *account)
 	if (gp_control_once(&request, &text, &size, &is_refused, &error) || account_read(account, text, size, &error)) {
 		fprintf(stderr, "gpreempt account: %s\n", error.text);
 		return is_refused ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
+	}
+	if (!account_has_user(account)) {
+		fprintf(stderr, "gpreempt account: there is no user '%.40s'\n", account->user);
+		return GP_CLI_USAGE;
 	}
 	account_sum(account);
 	if (account->json)

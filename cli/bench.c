@@ -197,7 +197,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind + 1 != argc || strcmp(argv[optind], "device") != 0) {
-		fputs("gpreempt bench: what? gpreempt bench device (see gpreempt bench --help)\n", stderr);
+		fputs("gpreempt bench: name what to measure: gpreempt bench device (see gpreempt bench --help)\n",
+		      stderr);
 		return GP_CLI_USAGE;
 	}
 	return bench_device(&bench);

@@ -89,7 +89,9 @@ static int control_refuse_connect(const struct gp_control *control, int code, st
 				    control->path);
 	case EACCES:
 	case EPERM:
-		return gp_error_set(error, -EACCES, "%s: permission denied (are you in the group of the socket?)",
+		return gp_error_set(error, -EACCES,
+				    "%s: permission denied: ask the administrator for the group of the socket "
+				    "(socket_group in gpreempt.conf)",
 				    control->path);
 	case EPROTOTYPE:
 		return gp_error_set(error, -EPROTO, "%s: this socket belongs to another program, not to gpreemptd",

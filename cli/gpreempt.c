@@ -115,7 +115,7 @@ static void command_list(FILE *out)
 
 static void command_usage(FILE *out)
 {
-	fprintf(out, "usage: gpreempt SUBCOMMAND [ARGUMENT...]\n"
+	fprintf(out, "Usage: gpreempt SUBCOMMAND [ARGUMENT...]\n"
 		     "       gpreempt help [SUBCOMMAND]\n"
 		     "       gpreempt -V, --version\n"
 		     "\n"

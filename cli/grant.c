@@ -90,10 +90,17 @@ static int grant_option(struct grant *grant, int option, const char *value, stru
 
 static int grant_target(struct gp_control_grant *request, const char *text, struct gp_error *error)
 {
+	int r;
+
 	request->pid = 0;
 	memset(request->cgroup, 0, sizeof(request->cgroup));
-	if (text[0] != '/')
-		return gp_target_pid(text, &request->pid, error);
+	if (text[0] != '/') {
+		r = gp_target_pid(text, &request->pid, error);
+		if (r == -EINVAL)
+			gp_error_set(error, r, "'%.40s' is neither a pid nor the path of a cgroup, which begins with /",
+				     text);
+		return r;
+	}
 	if (strlen(text) >= sizeof(request->cgroup))
 		return gp_error_set(error, -EINVAL, "a cgroup's path has at most %zu bytes",
 				    sizeof(request->cgroup) - 1);
@@ -225,7 +232,7 @@ static int grant_usage(const char *why)
 	return GP_CLI_USAGE;
 }
 
-/* The words behind the options: what to do, and to whom. */
+/* The words behind the options: what to do, and the cgroups and pids. */
 static int grant_do(struct grant *grant, char **words, int count)
 {
 	int worst = GP_CLI_OK;
@@ -240,13 +247,13 @@ static int grant_do(struct grant *grant, char **words, int count)
 		return grant_usage("say what to do: add, list or remove (gpreempt grant --help)");
 	grant->request.verb = words[0][0] == 'a' ? GP_GRANT_ADD : GP_GRANT_REMOVE;
 	if (count == 1)
-		return grant_usage("to whom? give the paths of cgroups, or pids");
+		return grant_usage("name the cgroups or pids");
 	if (grant->request.verb == GP_GRANT_REMOVE && grant->any)
 		return grant_usage("remove takes no attributes");
 	if (grant->request.verb == GP_GRANT_ADD && !grant->request.attr.valid && grant->request.ceiling < 0 &&
 	    !grant->request.tag[0])
 		return grant_usage(
-			"what is granted? give -p, --ceiling, --tag, --share, --weight, --deadline, --budget, --protect or --gang");
+			"nothing to grant: give -p, --ceiling, --tag, --share, --weight, --deadline, --budget, --protect or --gang");
 	for (int i = 1; i < count; i++) {
 		int status = grant_one(grant, words[i]);
 

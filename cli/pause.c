@@ -46,7 +46,7 @@ static void pause_show(const struct gp_control_request *request, const char *gpu
 	else
 		fputs("every GPU: ", stdout);
 	if (request->flags & GP_CONTROL_PAUSE_END)
-		puts("the daemon schedules it again");
+		puts("the daemon schedules it");
 	else
 		printf("gates are open and stay open; programs run as without gpreempt (undo: gpreempt resume %s)\n",
 		       gpu);

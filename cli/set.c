@@ -3,6 +3,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "cli/attr.h"
 #include "cli/clean.h"
 #include "cli/control.h"
@@ -71,6 +72,17 @@ static int set_option(struct set *set, int option, const char *value, struct gp_
 	}
 }
 
+/* Whether the daemon's sentence names the process by itself. */
+static bool set_is_named(const char *sentence, int32_t pid)
+{
+	char name[32];
+	const char *at;
+
+	(void)snprintf(name, sizeof(name), "process %d", pid);
+	at = strstr(sentence, name);
+	return at && (at[strlen(name)] < '0' || at[strlen(name)] > '9');
+}
+
 static int set_one(struct set *set, const char *argument)
 {
 	GP_AUTO_FREE char *text = NULL;
@@ -86,7 +98,10 @@ static int set_one(struct set *set, const char *argument)
 	if (gp_control_once(&set->request, &text, &size, &is_refused, &error) ||
 	    (!(gp_field_bool(text, size, "granted", &is_granted) && is_granted) &&
 	     gp_state_read_client(&state, text, size, &error))) {
-		fprintf(stderr, "gpreempt set: pid %s: %s\n", argument, error.text);
+		if (set_is_named(error.text, set->request.pid))
+			fprintf(stderr, "gpreempt set: %s\n", error.text);
+		else
+			fprintf(stderr, "gpreempt set: pid %s: %s\n", argument, error.text);
 		return is_refused ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
 	}
 	if (set->json) {

@@ -6,7 +6,6 @@
 #include "cli/attr.h"
 #include "cli/status_show.h"
 #include "lib/json_writer.h"
-#include "lib/nvidia.h"
 #include "lib/units.h"
 #include "view/format.h"
 
@@ -268,15 +267,6 @@ static void status_queues(FILE *stream, const struct gp_state *state, const stru
 	gp_columns_fini(&columns);
 }
 
-/* Where the daemon has none: whether there is any. */
-static bool status_has_nvidia(const struct gp_state *state)
-{
-	for (uint32_t i = 0; i < state->device_count; i++)
-		if (!strcmp(state->devices[i].backend, "nvidia"))
-			return true;
-	return gp_nvidia_is_here("");
-}
-
 /* A rank of a job that the daemon cannot put aside with the others. */
 static void status_rank(FILE *stream, const struct gp_state_client *client)
 {
@@ -310,8 +300,6 @@ void gp_status_show(FILE *stream, const struct gp_state *state, bool with_queues
 		fputs("\nNo device.\n", stream);
 	for (uint32_t i = 0; i < state->device_count; i++)
 		status_device(stream, &state->devices[i]);
-	if (!status_has_nvidia(state))
-		fputs("\nNo NVIDIA GPU here.\n", stream);
 	if (!state->client_count) {
 		fputs("\nNo program uses a device.\n", stream);
 		return;

@@ -37,8 +37,8 @@ static bool serialised_streams_check(const struct gp_report *report, struct gp_r
 	(void)snprintf(
 		finding->advice, sizeof(finding->advice),
 		"HIP folds streams onto GPU_MAX_HW_QUEUES (4) queues. Use fewer streams, or raise it with care: the "
-		"device has a fixed number of slots for all processes (24 on MI200 and MI300), and beyond them everybody "
-		"takes turns.");
+		"device has a fixed number of slots for the queues of all processes (24 on MI200 and MI300). If there are "
+		"more queues, the device runs the processes in turns.");
 	return true;
 }
 

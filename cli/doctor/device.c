@@ -4,6 +4,9 @@
 #include <string.h>
 #include "cli/doctor/rule.h"
 
+#define ADVICE_OTHERS \
+	"NVIDIA: install the driver and load it (modprobe nvidia); without a GPU: vgpu run gives a virtual one"
+
 static void device_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	struct gp_finding *finding;
@@ -27,15 +30,16 @@ static void device_check(const struct gp_doctor_facts *facts, struct gp_doctor_r
 		return;
 	}
 	finding = gp_report_add(report, GP_SEVERITY_PROBLEM, GP_FACTS_UNKNOWN,
-				"no GPU: no NVIDIA driver, and none in /sys/class/kfd: %s",
+				"no GPU: %s, and none in /sys/class/kfd: %s",
+				facts->nvidia.has_driver ? "NVIDIA's driver lists none" : "no NVIDIA driver",
 				!facts->has_module   ? "the amdgpu module is not loaded" :
 				!facts->kfd.is_there ? "there is no /dev/kfd" :
 						       "KFD lists only CPUs");
 	gp_finding_advise(
 		finding,
 		facts->has_module ?
-			"in a container: pass /dev/kfd and /dev/dri in; else see dmesg for why KFD skipped the device" :
-			"load it (modprobe amdgpu); without a GPU, vgpu run gives a virtual one");
+			"AMD, in a container: pass /dev/kfd and /dev/dri in; AMD, else: see dmesg for why KFD skipped the GPU; " ADVICE_OTHERS :
+			"AMD: load the driver (modprobe amdgpu); " ADVICE_OTHERS);
 }
 
 const struct gp_doctor_rule gp_rule_device = { "device", "a GPU that KFD knows, or NVIDIA's driver", device_check };

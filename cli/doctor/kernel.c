@@ -29,7 +29,7 @@ static void kernel_check(const struct gp_doctor_facts *facts, struct gp_doctor_r
 			      facts->kernel, facts->kfd_major, facts->kfd_minor);
 	gp_finding_advise(
 		finding,
-		"use a kernel of 6.5 or newer (Debian 12: linux-image-amd64 from backports); until then keep queues few: --hw-queues 1");
+		"use a kernel of 6.5 or newer (Debian 12: linux-image-amd64 from backports); until then: gpreempt run --hw-queues 1");
 }
 
 const struct gp_doctor_rule gp_rule_kernel = { "kernel", "kernel and KFD version, and the mechanisms they allow",

@@ -25,11 +25,11 @@ static void log_check(const struct gp_doctor_facts *facts, struct gp_doctor_repo
 		finding = gp_report_add(report, GP_SEVERITY_WARNING, GP_FACTS_UNKNOWN,
 					"kernel log: the runlist was oversubscribed %u times",
 					facts->oversubscribed_lines);
-		gp_finding_advise(finding,
-				  "numbers taken meanwhile are not to be trusted; see slots, processes and hw-queues");
+		gp_finding_advise(finding, "do not trust timings from that time; see slots, processes and hw-queues");
 	}
 	if (!facts->preemption_lines && !facts->reset_lines && !facts->oversubscribed_lines)
-		gp_report_add(report, GP_SEVERITY_OK, GP_FACTS_UNKNOWN, "nothing in the kernel's log");
+		gp_report_add(report, GP_SEVERITY_OK, GP_FACTS_UNKNOWN,
+			      "the kernel's log has no failed preemption, reset or oversubscription");
 }
 
 const struct gp_doctor_rule gp_rule_log = { "log", "oversubscription and failed preemptions in the kernel's log",

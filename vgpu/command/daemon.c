@@ -378,7 +378,7 @@ struct daemon_start_options {
 static void daemon_usage(FILE *stream)
 {
 	fprintf(stream,
-		"usage: vgpud [OPTION...]   a virtual node; it ends when `vgpu stop` says so or no program uses it; `vgpu` starts it\n"
+		"Usage: vgpud [OPTION...]   a virtual node; it ends when `vgpu stop` says so or no program uses it; `vgpu` starts it\n"
 		"  -d, --device NAME    mi300x (default), mi300x-cpx, mi308x, mi210\n"
 		"  -n, --gpus COUNT     1 to 8, default 1\n"
 		"      --dilate K       the GPU runs K times slower than the host's clock, default 1\n"

@@ -35,7 +35,7 @@
 static void run_usage(FILE *stream)
 {
 	fprintf(stream,
-		"usage: vgpu run [OPTION...] -- COMMAND...   run COMMAND on a virtual node, started if it is not there\n"
+		"Usage: vgpu run [OPTION...] -- COMMAND...   run COMMAND on a virtual node, started if it is not there\n"
 		"       vgpu start [OPTION...]               start one that stays until `vgpu stop`\n"
 		"       vgpu ls [-v]                         the nodes that run\n"
 		"       vgpu stop [--name NAME]              end one\n"
