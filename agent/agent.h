@@ -31,6 +31,7 @@ enum gp_link_state {
 
 /* How the agent drives a kind of device: agent/kfd, agent/nvidia. The caller holds the lock. */
 struct gp_driver {
+	uint32_t backoff_max; /* sampling slows down to every 2^this intervals; 0: as for all other devices */
 	/* GP_MECHANISM_BITs of the mechanisms that the agent itself can use, as far as known. */
 	uint32_t (*mechanisms)(void);
 	/* Opens (open) or closes gates; none of them is in that state yet. results: 0 or -errno each. Calls the driver
@@ -44,7 +45,8 @@ struct gp_driver {
 	/* The agent's thread ended inside a call of change or release: counts everything that may be held as held.
 	 * NULL: the driver holds nothing. */
 	void (*recover)(void);
-	/* Fills in GROUP: the handles of a queue. False: the daemon must not get them. NULL: there are none. */
+	/* Fills in GROUP: the handles of a queue whose slot has a group_use. False: the daemon must not get them. NULL:
+	 * there are none. */
 	bool (*describe)(const struct gp_slot *slot, struct gp_wire_group *ret_group);
 	/* Sets how long the device runs the queue before it looks at others; slice_us 0: what the application has set.
 	 * 0 or -errno. NULL: the device has no slices. */

@@ -224,7 +224,7 @@ static struct gp_wire_attr link_queue_attr(const struct gp_slot *slot)
 	int32_t process = gp_agent.now.valid & GP_ATTR_PRIORITY ? gp_agent.now.priority : 50;
 	int32_t priority;
 
-	if (!(attr.valid & GP_ATTR_PRIORITY) && slot->format != GP_QUEUE_SDMA &&
+	if (!(attr.valid & GP_ATTR_PRIORITY) && !slot->is_copy &&
 	    gp_stream_priority(&gp_agent.map, slot->hw_priority, process, &priority)) {
 		attr.valid |= GP_ATTR_PRIORITY;
 		attr.priority = priority;
@@ -238,7 +238,7 @@ static void link_queue(const struct gp_slot *slot, uint32_t type)
 		.header = link_header(type, sizeof(message)),
 		.slot = gp_slot_index(slot),
 		.generation = slot->generation,
-		.kind = slot->format == GP_QUEUE_SDMA ? GP_WIRE_COPY : GP_WIRE_COMPUTE,
+		.kind = slot->is_copy ? GP_WIRE_COPY : GP_WIRE_COMPUTE,
 		.flags = (slot->seen ? GP_QUEUE_SEEN : 0) | (slot->closed ? GP_QUEUE_CLOSED : 0) |
 			 (slot->gws ? GP_QUEUE_GWS : 0) |
 			 (slot->at_fetch && gp_agent.version >= 2u ? GP_QUEUE_FETCH : 0) |
@@ -264,7 +264,7 @@ static void link_group(struct gp_slot *slot)
 	if (gp_agent.version < 2u || !gp_agent.driver || !gp_agent.driver->describe)
 		return;
 	if (!gp_agent.driver->describe(slot, &message)) {
-		slot->group_fd = gp_fd(GP_FD_RM + slot->file);
+		slot->group_fd = gp_fd(slot->group_use);
 		return;
 	}
 	slot->group_fd = message.fd;
@@ -298,7 +298,7 @@ static void link_flush_slot(struct gp_slot *slot)
 		slot->change_due = false;
 	}
 	/* The agent's descriptor moves when the application wants its number: GROUP tells the daemon the new one. */
-	if (slot->group_due || (slot->format == GP_QUEUE_GROUP && slot->group_fd != gp_fd(GP_FD_RM + slot->file)))
+	if (slot->group_due || (slot->group_use && slot->group_fd != gp_fd(slot->group_use)))
 		link_group(slot);
 }
 

@@ -94,11 +94,11 @@ static void ioctl_runtime_enable(int fd)
 	gp_agent.runtime_enabled = gp_kfd.runtime != GP_KFD_RUNTIME_FAILED;
 }
 
-static enum gp_queue_format ioctl_format(uint32_t type)
+static enum gp_kfd_format ioctl_format(uint32_t type)
 {
 	if (type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL)
-		return GP_QUEUE_AQL;
-	return type == KFD_IOC_QUEUE_TYPE_COMPUTE ? GP_QUEUE_PM4 : GP_QUEUE_SDMA;
+		return GP_KFD_AQL;
+	return type == KFD_IOC_QUEUE_TYPE_COMPUTE ? GP_KFD_PM4 : GP_KFD_SDMA;
 }
 
 /* Lock held. The agent leaves a queue alone that it cannot keep track of: its gate stays open. */
@@ -122,6 +122,7 @@ static void ioctl_add(int fd, const struct kfd_ioctl_create_queue_args *args, ui
 	slot->file = file;
 	slot->unacknowledged = true;
 	slot->format = ioctl_format(args->queue_type);
+	slot->is_copy = slot->format == GP_KFD_SDMA;
 	slot->gpu_id = args->gpu_id;
 	slot->queue_id = args->queue_id;
 	slot->percent = args->queue_percentage;

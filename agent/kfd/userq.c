@@ -9,8 +9,8 @@
  * Other drivers have other calls of the same number: only successful calls on a file of amdgpu count.
  *
  * Each open file numbers its own queues. The agent keeps no duplicate of such a file, because the queues would then
- * outlive the application's last descriptor. Instead the slot of a queue records the descriptor on which it was
- * created, until that is closed.
+ * outlive the application's last descriptor. Instead it records, for each queue, the descriptor on
+ * which it was created, until that is closed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +31,17 @@
 #define USERQ_RING_AT  8u   /* … and where its ring begins */
 #define USERQ_NO_MINOR UINT32_MAX
 #define USERQ_KCMP     0 /* KCMP_FILE */
+
+/* Where a queue comes from; by its slot's index. */
+static struct userq_origin {
+	uint32_t fd;    /* the descriptor on which it was created + 1; 0: closed. No lock. */
+	uint32_t minor; /* of its render node */
+} userq_origins[GP_WIRE_QUEUE_MAX];
+
+static struct userq_origin *userq_origin(const struct gp_slot *slot)
+{
+	return &userq_origins[gp_slot_index(slot)];
+}
 
 static bool userq_is_amdgpu(int fd)
 {
@@ -138,7 +149,7 @@ static bool userq_is_ours(const struct gp_slot *slot)
  * (there may be duplicates) or the kernel does not answer. */
 static int userq_is_on(const struct gp_slot *slot, int fd)
 {
-	uint32_t known = __atomic_load_n(&slot->drm_fd, __ATOMIC_RELAXED);
+	uint32_t known = __atomic_load_n(&userq_origin(slot)->fd, __ATOMIC_RELAXED);
 	long thread, r;
 
 	if (!known || known == (uint32_t)fd + 1u)
@@ -164,7 +175,7 @@ static struct gp_slot *userq_find(int fd, uint32_t minor, uint32_t queue_id, boo
 		is_on = userq_is_on(slot, fd);
 		if (is_on > 0)
 			return slot;
-		if (is_on < 0 && slot->drm_minor == minor) {
+		if (is_on < 0 && userq_origin(slot)->minor == minor) {
 			found = slot;
 			count++;
 		}
@@ -220,7 +231,7 @@ static bool userq_is_dead(const struct gp_slot *slot)
 	struct gp_sys_range ranges[] = { { doorbell->key, &word, sizeof(word), false },
 					 { (uintptr_t)&there, &word, sizeof(word), false } };
 
-	if (__atomic_load_n(&slot->drm_fd, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&userq_origin(slot)->fd, __ATOMIC_RELAXED))
 		return false;
 	if (slot->blind)
 		return true;
@@ -256,6 +267,7 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 	bool aql = userq_is_aql(in);
 	uint32_t minor = userq_minor(fd), gpu_id = userq_gpu(minor), file;
 	struct gp_slot *slot = userq_find(fd, minor, queue_id, true);
+	struct userq_origin *origin;
 
 	if (slot)
 		userq_forget(slot);
@@ -269,10 +281,12 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 	file = userq_file(fd);
 	if (!gp_agent.driver)
 		gp_agent.driver = &gp_kfd_driver;
-	slot->format = in->ip_type == GP_DRM_IP_DMA ? GP_QUEUE_SDMA : aql ? GP_QUEUE_AQL : GP_QUEUE_PM4;
+	slot->is_copy = in->ip_type == GP_DRM_IP_DMA;
+	slot->format = slot->is_copy ? GP_KFD_SDMA : aql ? GP_KFD_AQL : GP_KFD_PM4;
 	slot->blind = !aql;
-	slot->drm_minor = minor;
-	__atomic_store_n(&slot->drm_fd, (uint32_t)fd + 1u, __ATOMIC_RELAXED);
+	origin = userq_origin(slot);
+	origin->minor = minor;
+	__atomic_store_n(&origin->fd, (uint32_t)fd + 1u, __ATOMIC_RELAXED);
 	slot->gpu_id = gpu_id;
 	slot->queue_id = (file + 1u) * USERQ_ID + queue_id;
 	slot->percent = 100u;
@@ -354,10 +368,10 @@ static int userq_ioctl(int fd, unsigned long request, void *arg)
 static uint32_t userq_closes(unsigned first, unsigned last)
 {
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
-		uint32_t known = __atomic_load_n(&gp_slots[i].drm_fd, __ATOMIC_RELAXED);
+		uint32_t known = __atomic_load_n(&userq_origins[i].fd, __ATOMIC_RELAXED);
 
 		if (known && known - 1u >= first && known - 1u <= last && !gp_agent_is_borrowed())
-			__atomic_store_n(&gp_slots[i].drm_fd, 0, __ATOMIC_RELAXED);
+			__atomic_store_n(&userq_origins[i].fd, 0, __ATOMIC_RELAXED);
 	}
 	return 0;
 }

@@ -14,6 +14,9 @@
 #include "agent/nvidia/capture.h"
 #include "agent/sys.h"
 
+/* The device switches contexts without waiting for the agent, and no doorbell wakes the thread early; chosen. */
+#define CAPTURE_BACKOFF_MAX 1u
+
 struct gp_nvidia gp_nvidia;
 struct gp_nvidia_group gp_nvidia_groups[GP_WIRE_QUEUE_MAX];
 
@@ -49,6 +52,7 @@ static void capture_tidy(void)
 }
 
 const struct gp_driver gp_nvidia_driver = {
+	.backoff_max = CAPTURE_BACKOFF_MAX,
 	.mechanisms = capture_mechanisms,
 	.change = gp_nvidia_change,
 	.release = gp_nvidia_release,
@@ -119,8 +123,8 @@ static void capture_queue_add(struct gp_nvidia_object *object, int fd)
 	if (!slot)
 		return;
 	gp_agent.driver = &gp_nvidia_driver;
-	slot->format = GP_QUEUE_GROUP;
 	slot->file = object->file;
+	slot->group_use = GP_NVIDIA_FD + slot->file;
 	slot->gpu_id = gpu_id;
 	slot->queue_id = object->handle;
 	slot->hw_priority = 7; /* normal: CUDA's stream priorities hold within a context only */

@@ -63,7 +63,7 @@ static bool file_take(uint32_t file, int fd)
 {
 	long own = gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
 
-	if (own < 0 || gp_fd_take(GP_FD_RM + file, (int)own) < 0)
+	if (own < 0 || gp_fd_take(GP_NVIDIA_FD + file, (int)own) < 0)
 		return false;
 	gp_nvidia.lost_files &= ~(1u << file);
 	return true;
@@ -73,9 +73,9 @@ uint32_t gp_nvidia_file_add(int fd, uint32_t client)
 {
 	uint32_t file = GP_NVIDIA_NONE;
 
-	for (uint32_t i = 0; i < GP_FD_RM_MAX; i++) {
+	for (uint32_t i = 0; i < GP_FD_FILE_MAX; i++) {
 		if (gp_nvidia.file_counts[i] && gp_nvidia.file_clients[i] == client) {
-			if (gp_fd_verified(GP_FD_RM + i) < 0 && gp_fds_are_enough())
+			if (gp_fd_verified(GP_NVIDIA_FD + i) < 0 && gp_fds_are_enough())
 				file_take(i, fd);
 			gp_nvidia.file_counts[i]++;
 			return i;
@@ -86,7 +86,7 @@ uint32_t gp_nvidia_file_add(int fd, uint32_t client)
 	if (file != GP_NVIDIA_NONE) {
 		if (!gp_fds_are_enough() || !file_take(file, fd)) {
 			gp_nvidia.lost_files |= 1u << file;
-			gp_fd_note(GP_FD_RM + file, fd);
+			gp_fd_note(GP_NVIDIA_FD + file, fd);
 		}
 		gp_nvidia.file_clients[file] = client;
 		gp_nvidia.file_counts[file] = 1;
@@ -98,7 +98,7 @@ void gp_nvidia_file_release(uint32_t file)
 {
 	if (file == GP_NVIDIA_NONE || --gp_nvidia.file_counts[file])
 		return;
-	gp_fd_drop(GP_FD_RM + file);
+	gp_fd_drop(GP_NVIDIA_FD + file);
 	gp_nvidia.lost_files &= ~(1u << file);
 }
 
@@ -106,8 +106,8 @@ uint32_t gp_nvidia_file_closes(unsigned first, unsigned last)
 {
 	uint32_t files = 0;
 
-	for (uint32_t i = 0; i < GP_FD_RM_MAX; i++) {
-		int own = gp_fd(GP_FD_RM + i);
+	for (uint32_t i = 0; i < GP_FD_FILE_MAX; i++) {
+		int own = gp_fd(GP_NVIDIA_FD + i);
 
 		if (own >= 0 && (first != last || file_is_same((int)first, own)))
 			files |= 1u << i;
@@ -167,7 +167,7 @@ static bool file_reaches(int fd, uint32_t file)
 {
 	uint32_t number = 0;
 
-	if (!gp_fd_is_like(GP_FD_RM + file, fd))
+	if (!gp_fd_is_like(GP_NVIDIA_FD + file, fd))
 		return false;
 	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++) {
 		const struct gp_nvidia_object *object = &gp_nvidia_objects[i];
@@ -182,7 +182,7 @@ static bool file_reaches(int fd, uint32_t file)
 
 int gp_nvidia_file_fd(uint32_t file)
 {
-	int fd = gp_fd_verified(GP_FD_RM + file);
+	int fd = gp_fd_verified(GP_NVIDIA_FD + file);
 
 	if (fd >= 0 || !gp_nvidia.file_counts[file])
 		return fd < 0 ? -EBADF : fd;
@@ -195,7 +195,7 @@ int gp_nvidia_file_fd(uint32_t file)
 	gp_log2("nvidia: our descriptor is gone: client, another", gp_nvidia.file_clients[file], fd);
 	if (fd < 0)
 		return fd;
-	return file_take(file, fd) ? gp_fd(GP_FD_RM + file) : -EMFILE;
+	return file_take(file, fd) ? gp_fd(GP_NVIDIA_FD + file) : -EMFILE;
 }
 
 /* Lost files to try again: the agent does not see their end, and the program may have descriptors to spare by now. */
@@ -214,7 +214,7 @@ void gp_nvidia_files_tidy(void)
 {
 	uint32_t due = __atomic_exchange_n(&file_due, 0, __ATOMIC_ACQUIRE) | file_lost_due();
 
-	for (uint32_t i = 0; i < GP_FD_RM_MAX && due; i++, due >>= 1) {
+	for (uint32_t i = 0; i < GP_FD_FILE_MAX && due; i++, due >>= 1) {
 		int own = due & 1u ? gp_nvidia_file_fd(i) : -EBADF;
 
 		if (own < 0 ? own != -ENOENT : file_is_used(own))
