@@ -52,7 +52,8 @@ static bool userq_is_amdgpu(int fd)
 	       !memcmp(name, "amdgpu", 6u);
 }
 
-/* Reads a whole file of a node of the topology; its length, or -errno. */
+/* Reads a whole file of a node of the topology; its length, or -errno. lib/ reads the topology for the daemon and for
+ * doctor, with functions of libc that allocate and print: in somebody else's process the agent reads it itself. */
 static long userq_read(uint32_t node, const char *name, char *text, size_t size)
 {
 	char path[96] = "/sys/class/kfd/kfd/topology/nodes/00/";
