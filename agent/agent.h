@@ -78,7 +78,6 @@ struct gp_agent {
 	bool greeted_before;
 	bool attr_due, sync_due;
 	bool look_all; /* sampling reads all counters, not only those that are likely to have moved */
-	uint32_t sync_cookie;
 	enum gp_link_state link;
 	uint32_t mechanism, lease_ms;
 	uint16_t version;   /* of the protocol with this daemon, from its WELCOME on */
@@ -174,8 +173,7 @@ void gp_sample_all(void);
 void gp_sample_round(uint64_t now_ns);
 uint64_t gp_sample_due_ns(void);
 void gp_sample_settle(uint64_t now_ns); /* sets when to sample next */
-void gp_sample_publish(struct gp_slot *slot);
-void gp_sample_after_wait(void); /* no lock held: by an application thread whose wait for the GPU has ended */
+void gp_sample_after_wait(void);        /* no lock held: by an application thread whose wait for the GPU has ended */
 
 /* thread.c */
 void *gp_thread_run(void *unused);

@@ -28,11 +28,6 @@ void gp_log_open(const char *path)
 		gp_fd_take(GP_FD_LOG, (int)fd);
 }
 
-bool gp_log_is_open(void)
-{
-	return gp_fd(GP_FD_LOG) >= 0;
-}
-
 static uint32_t log_number(char *line, uint32_t at, int64_t value)
 {
 	uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
@@ -58,7 +53,7 @@ void gp_log_line(const char *text, int64_t a, int64_t b, int64_t c)
 	size_t length;
 	uint32_t at;
 
-	if (!gp_log_is_open())
+	if (gp_fd(GP_FD_LOG) < 0)
 		return;
 	at = log_number(line, 0, (int64_t)(gp_sys_now_ns() / 1000u));
 	at = log_number(line, at, gp_sys(SYS_gettid, 0));

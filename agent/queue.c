@@ -84,18 +84,13 @@ struct gp_slot *gp_slot_add(uint64_t key)
 	return slot;
 }
 
-void gp_slot_hide(struct gp_slot *slot)
+void gp_slot_free(struct gp_slot *slot)
 {
 	struct gp_doorbell *doorbell = gp_slot_doorbell(slot);
 
 	if (doorbell->key > QUEUE_TOMBSTONE)
 		queue_hash_remove(doorbell->key, doorbell);
 	doorbell->key = 0;
-}
-
-void gp_slot_free(struct gp_slot *slot)
-{
-	gp_slot_hide(slot);
 	slot->used = false;
 	while (queue_limit && !gp_slots[queue_limit - 1u].used)
 		queue_limit--;

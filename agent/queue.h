@@ -67,7 +67,6 @@ extern struct gp_doorbell gp_doorbells[GP_WIRE_QUEUE_MAX];
 
 /* Caller holds the lock. NULL: the table is full. */
 struct gp_slot *gp_slot_add(uint64_t key);
-void gp_slot_hide(struct gp_slot *slot); /* gp_doorbell_find() no longer finds it */
 void gp_slot_free(struct gp_slot *slot);
 uint32_t gp_slot_index(const struct gp_slot *slot);
 uint32_t gp_slot_limit(void); /* all used slots are below */

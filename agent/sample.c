@@ -23,7 +23,7 @@
 static uint64_t sample_due_ns = UINT64_MAX;
 static uint32_t sample_backoff;
 
-void gp_sample_publish(struct gp_slot *slot)
+static void sample_publish(struct gp_slot *slot)
 {
 	struct gp_page_queue *queue = &gp_page_now->queues[gp_slot_index(slot)];
 	uint64_t announced, before = __atomic_load_n(&queue->written, __ATOMIC_RELAXED);
@@ -62,7 +62,7 @@ static bool sample_slots(struct gp_slot **slots, uint32_t count)
 
 		moved |= slots[i]->completed != __atomic_load_n(&queue->completed, __ATOMIC_RELAXED) ||
 			 slots[i]->written != __atomic_load_n(&queue->written, __ATOMIC_RELAXED);
-		gp_sample_publish(slots[i]);
+		sample_publish(slots[i]);
 	}
 	return moved;
 }
@@ -148,7 +148,7 @@ static void sample_watch(struct gp_slot *slot, uint64_t now_ns)
 		slot->seen = true;
 		slot->change_due = true;
 	}
-	gp_sample_publish(slot);
+	sample_publish(slot);
 }
 
 /* When to sample next for the agent's own sake, also if the daemon does not ask. */

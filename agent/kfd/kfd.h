@@ -60,7 +60,6 @@ int gp_kfd_file_any(void);               /* a descriptor for calls that concern 
 void gp_kfd_self_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results);
 void gp_kfd_self_release(void);
 void gp_kfd_self_recover(void);
-int gp_kfd_update_one(struct gp_slot *slot, uint32_t percent);
 void gp_kfd_update_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results);
 void gp_kfd_submit_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results);
 

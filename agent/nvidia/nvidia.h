@@ -125,7 +125,6 @@ void gp_nvidia_probe(const struct gp_slot *slot);
 void gp_nvidia_probe_preemption(const struct gp_slot *slot); /* at the first close: CUDA has set its mode by then */
 void gp_nvidia_refuse(const char *why);
 void gp_nvidia_refused_tidy(void);
-void gp_nvidia_name(void); /* writes the agent's runtime string */
 
 /* map.c: touches and is_expected need no lock, the others do. */
 bool gp_nvidia_map_touches(uint64_t address, uint64_t length);

@@ -11,7 +11,7 @@
 #define PROBE_GROUP_MAX 0xffffu /* the largest valid number of a group in hardware; 4096 on the largest known */
 
 /* The runtime's name for people: "CUDA, RM 580.159.04", and why the agent leaves it alone. */
-void gp_nvidia_name(void)
+static void probe_name(void)
 {
 	const char *parts[] = { "CUDA, RM ", gp_nvidia.version[0] ? gp_nvidia.version : "?",
 				gp_nvidia.refused ? ": " : "", gp_nvidia.refused ? gp_nvidia.refused : "" };
@@ -56,7 +56,7 @@ void gp_nvidia_refuse(const char *why)
 	gp_nvidia.refused = why;
 	gp_log("nvidia: this driver is left alone, because:");
 	gp_log(why);
-	gp_nvidia_name();
+	probe_name();
 	gp_nvidia.refused_due = true;
 	gp_thread_wake();
 }
@@ -81,7 +81,7 @@ void gp_nvidia_probe(const struct gp_slot *slot)
 		return;
 	gp_nvidia.probed = true;
 	probe_version();
-	gp_nvidia_name();
+	probe_name();
 	if (!group->has_slice)
 		gp_nvidia_refuse("GET_TIMESLICE does not answer as expected");
 	r = gp_nvidia_control(&(struct gp_nvidia_call){ slot->file, group->client, group->group, GP_RM_GROUP_INFO,
