@@ -147,7 +147,7 @@ void gp_share_add_memory(uint64_t address);                     /* memory given 
 void gp_share_exported(int fd);                                 /* a file by which other processes import objects */
 void gp_share_imported(int fd);
 void gp_share_flush(void);  /* sends the daemon what it does not have yet */
-void gp_share_untold(void); /* the link is down: the next daemon has none of it */
+void gp_share_unsent(void); /* the link is down: the next daemon has none of it */
 void gp_share_forget(void); /* forked child */
 
 /* gate.c; lock held */

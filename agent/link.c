@@ -66,7 +66,7 @@ void gp_link_down(const char *why)
 	gp_agent.order_count = 0;
 	gp_agent.runtime_asked = false;
 	link_state.used = 0;
-	gp_share_untold();
+	gp_share_unsent();
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
 		struct gp_slot *slot = &gp_slots[i];
 

@@ -179,7 +179,7 @@ static bool thread_gives_up(bool can_sleep)
 static bool thread_has_room(void)
 {
 	const struct timespec wait = { THREAD_SHORT_NS / 1000000000u, 0 };
-	bool taken, said = false;
+	bool taken, is_logged = false;
 
 	for (;;) {
 		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
@@ -187,9 +187,9 @@ static bool thread_has_room(void)
 		gp_agent_unlock();
 		if (taken)
 			return !gp_agent.exiting;
-		if (!said)
+		if (!is_logged)
 			gp_log("thread: too few descriptors are left for the program; it waits for more");
-		said = true;
+		is_logged = true;
 		gp_sys(SYS_nanosleep, (long)&wait, 0);
 	}
 }
