@@ -31,19 +31,12 @@ void gp_log_open(const char *path)
 static uint32_t log_number(char *line, uint32_t at, int64_t value)
 {
 	uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
-	char digits[24];
-	uint32_t count = 0;
 
-	do
-		digits[count++] = (char)('0' + rest % 10u);
-	while (rest /= 10u);
-	if (value < 0)
-		digits[count++] = '-';
 	if (at)
 		line[at++] = ' ';
-	while (count)
-		line[at++] = digits[--count];
-	return at;
+	if (value < 0)
+		line[at++] = '-';
+	return at + gp_sys_digits(line + at, rest);
 }
 
 void gp_log_line(const char *text, int64_t a, int64_t b, int64_t c)

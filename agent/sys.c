@@ -51,6 +51,19 @@ void gp_sys_drain(int eventfd)
 		gp_sys(SYS_read, eventfd, (long)&count, sizeof(count));
 }
 
+uint32_t gp_sys_digits(char *at, uint64_t value)
+{
+	char digits[20];
+	uint32_t count = 0;
+
+	do
+		digits[count++] = (char)('0' + value % 10u);
+	while (value /= 10u);
+	for (uint32_t i = 0; i < count; i++)
+		at[i] = digits[count - 1u - i];
+	return count;
+}
+
 long gp_sys_self(void)
 {
 	return gp_sys(SYS_gettid, 0);

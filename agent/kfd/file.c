@@ -6,18 +6,15 @@
  * another file.
  */
 #include <fcntl.h>
+#include "agent/file.h"
 #include "agent/kfd/kfd.h"
 #include "agent/sys.h"
 
-#define FILE_KCMP_FILE 0 /* KCMP_FILE */
-
 static bool file_is_same(int fd, int own)
 {
-	long self = gp_sys_self(), r = gp_sys(SYS_kcmp, self, self, FILE_KCMP_FILE, fd, own);
-
 	/* If the kernel does not answer, they count as the same file: KFD keeps one set of queues per process anyway.
 	 */
-	return r <= 0;
+	return gp_sys_file_compare(fd, own) <= 0;
 }
 
 uint32_t gp_kfd_file_find(int fd)

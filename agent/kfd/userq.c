@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include "agent/driver.h"
+#include "agent/file.h"
 #include "agent/kfd/kfd.h"
 #include "agent/log.h"
 #include "agent/next.h"
@@ -30,7 +31,6 @@
 #define USERQ_READ_AT  128u /* amd_queue_t: its read index … */
 #define USERQ_RING_AT  8u   /* … and where its ring begins */
 #define USERQ_NO_MINOR UINT32_MAX
-#define USERQ_KCMP     0 /* KCMP_FILE */
 
 /* Where a queue comes from; by its slot's index. */
 static struct userq_origin {
@@ -56,22 +56,13 @@ static bool userq_is_amdgpu(int fd)
  * doctor, with functions of libc that allocate and print: in somebody else's process the agent reads it itself. */
 static long userq_read(uint32_t node, const char *name, char *text, size_t size)
 {
-	char path[96] = "/sys/class/kfd/kfd/topology/nodes/00/";
-	char *at = path + sizeof("/sys/class/kfd/kfd/topology/nodes/") - 1u;
-	long fd, length;
+	char path[96] = "/sys/class/kfd/kfd/topology/nodes/";
+	char *at = path + strlen(path);
 
-	if (node >= 10u)
-		*at++ = (char)('0' + node / 10u);
-	*at++ = (char)('0' + node % 10u);
+	at += gp_sys_digits(at, node);
 	*at++ = '/';
 	memcpy(at, name, strlen(name) + 1u);
-	fd = gp_sys(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return fd;
-	length = gp_sys(SYS_read, fd, (long)text, size - 1u);
-	gp_sys_close((int)fd);
-	text[length > 0 ? length : 0] = 0;
-	return length;
+	return gp_sys_file_read(path, text, size);
 }
 
 static uint32_t userq_number(const char *text)
@@ -86,21 +77,13 @@ static uint32_t userq_number(const char *text)
 /* The minor number of the render node. On a virtual node the files are no devices, but have the same names. */
 static uint32_t userq_minor(int fd)
 {
-	char link[40] = "/proc/thread-self/fd/", name[256], digits[12];
-	uint32_t at = (uint32_t)strlen(link), count = 0;
+	char path[256], *found;
 	struct stat st;
-	long length;
-	char *found;
 
 	if (gp_sys(SYS_fstat, fd, (long)&st) == 0 && S_ISCHR(st.st_mode))
 		return minor(st.st_rdev);
-	for (uint32_t rest = (uint32_t)fd; rest || !count; rest /= 10u)
-		digits[count++] = (char)('0' + rest % 10u);
-	while (count)
-		link[at++] = digits[--count];
-	length = gp_sys(SYS_readlinkat, AT_FDCWD, (long)link, (long)name, sizeof(name) - 1u);
-	name[length > 0 ? length : 0] = 0;
-	found = strstr(name, "renderD");
+	gp_sys_file_path(fd, path, sizeof(path));
+	found = strstr(path, "renderD");
 	return found ? userq_number(found + 7) : USERQ_NO_MINOR;
 }
 
@@ -151,12 +134,11 @@ static bool userq_is_ours(const struct gp_slot *slot)
 static int userq_is_on(const struct gp_slot *slot, int fd)
 {
 	uint32_t known = __atomic_load_n(&userq_origin(slot)->fd, __ATOMIC_RELAXED);
-	long thread, r;
+	long r;
 
 	if (!known || known == (uint32_t)fd + 1u)
 		return known ? 1 : -1;
-	thread = gp_sys(SYS_gettid, 0); /* this thread's descriptors: a thread may have a table of its own */
-	r = gp_sys(SYS_kcmp, thread, thread, USERQ_KCMP, fd, known - 1u);
+	r = gp_sys_file_compare(fd, (int)(known - 1u)); /* of this thread: a thread may have a table of its own */
 	return r < 0 ? -1 : r == 0;
 }
 

@@ -10,21 +10,19 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include "agent/file.h"
 #include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
 #include "agent/sys.h"
 
-#define FILE_KCMP_FILE 0             /* KCMP_FILE */
-#define FILE_LOST_NS   1000000000ull /* between two attempts at lost files; chosen */
+#define FILE_LOST_NS 1000000000ull /* between two attempts at lost files; chosen */
 
 static uint32_t file_due; /* bits: files of which a descriptor was closed; written without the lock */
 
 static bool file_is_same(int fd, int own)
 {
-	long self = gp_sys_self();
-
 	/* If the kernel does not answer, they do not count as the same file. */
-	return gp_sys(SYS_kcmp, self, self, FILE_KCMP_FILE, fd, own) == 0;
+	return gp_sys_file_compare(fd, own) == 0;
 }
 
 /* By name: a container may give the device files other numbers, and the files of the tests are no devices. */
@@ -39,23 +37,10 @@ static bool file_name_is_rm(const char *name)
 
 bool gp_nvidia_file_is_rm(int fd)
 {
-	char link[40] = "/proc/thread-self/fd/", name[256], *last;
-	uint32_t at = (uint32_t)strlen(link);
-	char digits[12];
-	uint32_t count = 0;
-	long length;
+	char path[256], *last;
 
-	if (fd < 0)
-		return false;
-	for (unsigned rest = (unsigned)fd; rest || !count; rest /= 10u)
-		digits[count++] = (char)('0' + rest % 10u);
-	while (count)
-		link[at++] = digits[--count];
-	length = gp_sys(SYS_readlinkat, AT_FDCWD, (long)link, (long)name, sizeof(name) - 1u);
-	if (length <= 0)
-		return false;
-	name[length] = 0;
-	last = strrchr(name, '/');
+	gp_sys_file_path(fd, path, sizeof(path));
+	last = strrchr(path, '/');
 	return last && file_name_is_rm(last + 1);
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include "agent/file.h"
 #include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
 #include "agent/sys.h"
@@ -28,16 +29,12 @@ static void probe_name(void)
 /* The first number with a point in it: "… for x86_64  580.159.04  Release Build". */
 static void probe_version(void)
 {
-	char text[256] = "";
-	long fd = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/driver/nvidia/version", O_RDONLY | O_CLOEXEC);
+	char text[256];
 	uint32_t length = 0;
 
-	if (fd < 0 || gp_nvidia.version[0]) {
-		gp_sys_close((int)fd);
+	if (gp_nvidia.version[0])
 		return;
-	}
-	gp_sys(SYS_read, fd, (long)text, sizeof(text) - 1u);
-	gp_sys_close((int)fd);
+	gp_sys_file_read("/proc/driver/nvidia/version", text, sizeof(text));
 	for (const char *c = text; *c; c += length ? length : 1u) {
 		length = (uint32_t)strspn(c, "0123456789.");
 		if (length < 3u || length >= sizeof(gp_nvidia.version) || !memchr(c, '.', length) ||
