@@ -139,6 +139,7 @@ void gp_link_down(const char *why);
 /* One message. A negative errno: the caller takes the link down. */
 int gp_link_message(const void *data, uint32_t size, const int *fds, uint32_t fd_count);
 int gp_link_send(const void *message, uint32_t size);
+void gp_link_remove(struct gp_slot *slot); /* its queue ends: tells the daemon, if that knows it */
 
 /* share.c; lock held */
 void gp_share_add(uint32_t kind, uint64_t key0, uint64_t key1); /* enum gp_share_kind */

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include "agent/agent.h"
 #include "agent/fds.h"
+#include "agent/file.h"
 #include "agent/log.h"
 #include "agent/sys.h"
 
@@ -137,6 +138,13 @@ static struct gp_wire_header link_header(uint32_t type, size_t size)
 	return (struct gp_wire_header){ GP_WIRE_MAGIC, GP_WIRE_VERSION, (uint16_t)type, (uint32_t)size, 0 };
 }
 
+/* A daemon older than version 3 would end the connection at the new attributes. */
+static void link_attr_old(struct gp_wire_attr *attr)
+{
+	attr->valid &= ~GP_ATTR_NEW;
+	attr->share = attr->protect = 0;
+}
+
 static void link_hello(void)
 {
 	struct gp_wire_hello hello = {
@@ -151,14 +159,10 @@ static void link_hello(void)
 		.attr = gp_agent.wanted,
 		.agent = GP_VERSION,
 	};
-	long fd = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/comm", O_RDONLY | O_CLOEXEC);
-	long length = fd < 0 ? 0 : gp_sys(SYS_read, fd, (long)hello.name, sizeof(hello.name) - 1u);
+	long length = gp_sys_file_read("/proc/self/comm", hello.name, sizeof(hello.name));
 
-	/* A daemon older than version 3 would end the connection, and the agent does not know the daemon's version yet.
-	 */
-	hello.attr.valid &= ~GP_ATTR_NEW;
-	hello.attr.share = hello.attr.protect = 0;
-	gp_sys_close((int)fd);
+	/* The agent does not know the daemon's version yet. */
+	link_attr_old(&hello.attr);
 	if (length > 0 && hello.name[length - 1] == '\n')
 		hello.name[length - 1] = 0;
 	memcpy(hello.runtime, gp_agent.runtime, sizeof(hello.runtime));
@@ -274,14 +278,21 @@ static void link_group(struct gp_slot *slot)
 	gp_link_send(&message, sizeof(message));
 }
 
+void gp_link_remove(struct gp_slot *slot)
+{
+	struct gp_wire_slot message = { link_header(GP_WIRE_QUEUE_REMOVE, sizeof(message)), gp_slot_index(slot),
+					slot->generation };
+
+	if (!slot->is_announced || gp_agent.link != GP_LINK_UP)
+		return;
+	gp_link_send(&message, sizeof(message));
+	slot->is_announced = false;
+}
+
 static void link_flush_slot(struct gp_slot *slot)
 {
-	struct gp_wire_slot gone = { link_header(GP_WIRE_QUEUE_REMOVE, sizeof(gone)), gp_slot_index(slot),
-				     slot->generation };
-
 	if (slot->remove_due) {
-		if (slot->is_announced)
-			gp_link_send(&gone, sizeof(gone));
+		gp_link_remove(slot);
 		/* If the link broke meanwhile, gp_link_down() has freed the slot. */
 		if (slot->used && slot->remove_due)
 			gp_slot_free(slot);
@@ -310,10 +321,7 @@ void gp_link_flush(void)
 		struct gp_wire_attr_message message = { link_header(GP_WIRE_ATTR, sizeof(message)), gp_agent.wanted };
 
 		if (gp_agent.version < 3)
-			message.attr.valid &= ~GP_ATTR_NEW;
-		if (gp_agent.version < 3)
-			message.attr.share = message.attr.protect = 0;
-
+			link_attr_old(&message.attr);
 		gp_agent.attr_due = false;
 		gp_link_send(&message, sizeof(message));
 	}

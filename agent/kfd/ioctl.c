@@ -205,14 +205,7 @@ void gp_kfd_slot_leave(struct gp_slot *slot)
 	gp_gate_open_slot(slot);
 	gp_kfd_trap(slot, false);
 	slot->dying = true;
-	if (slot->is_announced && gp_agent.link == GP_LINK_UP) {
-		struct gp_wire_slot gone = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone), 0 },
-					     gp_slot_index(slot),
-					     slot->generation };
-
-		gp_link_send(&gone, sizeof(gone));
-		slot->is_announced = false;
-	}
+	gp_link_remove(slot);
 }
 
 void gp_kfd_slot_left(struct gp_slot *slot, bool gone)
@@ -254,12 +247,20 @@ static int ioctl_destroy(int fd, unsigned long request, struct kfd_ioctl_destroy
 	return r;
 }
 
+/* Lock held. */
+static void ioctl_runtime_tell(uint32_t enable)
+{
+	struct gp_wire_runtime message = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME, sizeof(message), 0 },
+					   enable,
+					   0 };
+
+	if (gp_agent.link == GP_LINK_UP)
+		gp_link_send(&message, sizeof(message));
+}
+
 /* The application's runtime wants RUNTIME_ENABLE for itself: the agent gives its own back first. */
 static int ioctl_runtime_on(int fd, unsigned long request, void *arg)
 {
-	struct gp_wire_runtime message = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME, sizeof(message), 0 },
-					   1,
-					   0 };
 	struct gp_kfd_runtime_enable off = { 0 };
 	int r;
 
@@ -281,8 +282,8 @@ static int ioctl_runtime_on(int fd, unsigned long request, void *arg)
 	if (r >= 0)
 		gp_kfd.runtime = GP_KFD_RUNTIME_THEIRS;
 	gp_agent.runtime_enabled = r >= 0;
-	if (r >= 0 && gp_agent.link == GP_LINK_UP)
-		gp_link_send(&message, sizeof(message));
+	if (r >= 0)
+		ioctl_runtime_tell(1);
 	gp_agent_unlock();
 	return r;
 }
@@ -300,9 +301,6 @@ static void ioctl_runtime_wait(void)
 
 static int ioctl_runtime_off(int fd, unsigned long request, void *arg)
 {
-	struct gp_wire_runtime message = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME, sizeof(message), 0 },
-					   0,
-					   0 };
 	enum gp_kfd_runtime before;
 	int r;
 
@@ -313,10 +311,8 @@ static int ioctl_runtime_off(int fd, unsigned long request, void *arg)
 		gp_gates_open(GP_LOST_RUNTIME);
 		gp_kfd_self_release();
 	}
-	if (gp_agent.link == GP_LINK_UP) {
-		gp_agent.runtime_asked = gp_agent.mechanism == GP_MECHANISM_DEBUGGER;
-		gp_link_send(&message, sizeof(message));
-	}
+	gp_agent.runtime_asked = gp_agent.link == GP_LINK_UP && gp_agent.mechanism == GP_MECHANISM_DEBUGGER;
+	ioctl_runtime_tell(0);
 	gp_agent_unlock();
 	ioctl_runtime_wait();
 	r = gp_next_ioctl(fd, request, arg);

@@ -180,15 +180,7 @@ static void capture_end_queues(uint32_t client, uint32_t handle)
 			gp_nvidia_change(GP_MECHANISM_BORROW, &slot, 1, true, &(int){ 0 });
 		gp_gate_open_slot(slot);
 		slot->dying = true;
-		if (slot->is_announced && gp_agent.link == GP_LINK_UP) {
-			struct gp_wire_slot gone = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE,
-						       sizeof(gone), 0 },
-						     gp_slot_index(slot),
-						     slot->generation };
-
-			gp_link_send(&gone, sizeof(gone));
-			slot->is_announced = false;
-		}
+		gp_link_remove(slot);
 	}
 }
 
