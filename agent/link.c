@@ -72,9 +72,7 @@ void gp_link_down(const char *why)
 		struct gp_slot *slot = &gp_slots[i];
 
 		slot->is_announced = slot->change_due = false;
-		if (slot->used && slot->remove_due)
-			gp_slot_free(slot);
-		else if (slot->used)
+		if (slot->used)
 			gp_page_slot_init(slot);
 	}
 }
@@ -291,13 +289,6 @@ void gp_link_remove(struct gp_slot *slot)
 
 static void link_flush_slot(struct gp_slot *slot)
 {
-	if (slot->remove_due) {
-		gp_link_remove(slot);
-		/* If the link broke meanwhile, gp_link_down() has freed the slot. */
-		if (slot->used && slot->remove_due)
-			gp_slot_free(slot);
-		return;
-	}
 	if (slot->dying)
 		return;
 	if (!slot->is_announced || slot->change_due) {
@@ -409,8 +400,7 @@ static int link_slice(const struct gp_wire_slice *order)
 	answer.header.cookie = order->header.cookie;
 	if (gp_agent.exiting)
 		answer.result = -ESHUTDOWN;
-	else if (!slot || !slot->used || slot->dying || slot->remove_due || !slot->is_announced ||
-		 slot->generation != order->generation)
+	else if (!slot || !slot->used || slot->dying || !slot->is_announced || slot->generation != order->generation)
 		answer.result = -ESTALE;
 	else if (!gp_agent.driver || !gp_agent.driver->slice)
 		answer.result = -EOPNOTSUPP;

@@ -113,7 +113,7 @@ struct gp_slot *gp_slot_find(uint32_t file, uint32_t queue_id)
 	for (uint32_t i = 0; i < queue_limit; i++) {
 		struct gp_slot *slot = &gp_slots[i];
 
-		if (!slot->used || slot->dying || slot->remove_due || slot->queue_id != queue_id)
+		if (!slot->used || slot->dying || slot->queue_id != queue_id)
 			continue;
 		if (slot->file == file)
 			return slot;

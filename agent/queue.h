@@ -15,7 +15,6 @@ struct gp_slot {
 	bool dying;        /* the driver is destroying it: no order touches it, lookups do not find it */
 	bool is_announced; /* the agent has sent its QUEUE_ADD */
 	bool change_due;   /* the agent must send QUEUE_CHANGE */
-	bool remove_due;   /* the agent must send QUEUE_REMOVE, then free the slot */
 	bool group_due;    /* the agent must send GROUP, after the ADD */
 	bool gws, seen;
 	bool at_fetch;       /* completed counts fetched, not finished work */

@@ -153,7 +153,7 @@ static struct gp_slot *userq_find(int fd, uint32_t minor, uint32_t queue_id, boo
 		struct gp_slot *slot = &gp_slots[i];
 		int is_on;
 
-		if (!userq_is_ours(slot) || slot->dying || slot->remove_due || slot->queue_id % USERQ_ID != queue_id)
+		if (!userq_is_ours(slot) || slot->dying || slot->queue_id % USERQ_ID != queue_id)
 			continue;
 		is_on = userq_is_on(slot, fd);
 		if (is_on > 0)
@@ -200,8 +200,7 @@ static void userq_forget(struct gp_slot *slot)
 static void userq_forget_at(uint64_t key)
 {
 	for (uint32_t i = 0; key && i < gp_slot_limit(); i++)
-		if (userq_is_ours(&gp_slots[i]) && !gp_slots[i].dying && !gp_slots[i].remove_due &&
-		    gp_slot_doorbell(&gp_slots[i])->key == key)
+		if (userq_is_ours(&gp_slots[i]) && !gp_slots[i].dying && gp_slot_doorbell(&gp_slots[i])->key == key)
 			userq_forget(&gp_slots[i]);
 }
 
@@ -226,8 +225,7 @@ static bool userq_is_dead(const struct gp_slot *slot)
 static void userq_forget_dead(void)
 {
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
-		if (userq_is_ours(&gp_slots[i]) && !gp_slots[i].dying && !gp_slots[i].remove_due &&
-		    userq_is_dead(&gp_slots[i]))
+		if (userq_is_ours(&gp_slots[i]) && !gp_slots[i].dying && userq_is_dead(&gp_slots[i]))
 			userq_forget(&gp_slots[i]);
 }
 
