@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls, and reads of memory that may have gone. */
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>

@@ -13,7 +13,6 @@
  * which it was created, until that is closed.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>

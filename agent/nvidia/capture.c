@@ -14,7 +14,8 @@
 #include "agent/nvidia/capture.h"
 #include "agent/sys.h"
 
-/* The device switches contexts without waiting for the agent, and no doorbell wakes the thread early; chosen. */
+/* Counters are read at least every second interval: the device switches contexts without waiting for the agent, and no
+ * doorbell wakes the thread early; chosen. */
 #define CAPTURE_BACKOFF_MAX 1u
 
 struct gp_nvidia gp_nvidia;

@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include "agent/file.h"
 #include "agent/log.h"
 #include "agent/nvidia/nvidia.h"

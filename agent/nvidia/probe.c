@@ -2,12 +2,10 @@
 /* Whether the agent knows this driver's calls: asked once, at the first queue, by questions that change nothing. The
  * agent leaves a driver alone whose answers do not fit. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include "agent/file.h"
 #include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
-#include "agent/sys.h"
 
 #define PROBE_GROUP_MAX 0xffffu /* the largest valid number of a group in hardware; 4096 on the largest known */
 
