@@ -31,6 +31,7 @@ enum gp_link_state {
 
 /* How the agent drives a kind of device: agent/kfd, agent/nvidia. The caller holds the lock. */
 struct gp_driver {
+	uint32_t backoff_max; /* sampling slows down to every 2^this intervals; 0: as for all other devices */
 	/* GP_MECHANISM_BITs of the mechanisms that the agent itself can use, as far as known. */
 	uint32_t (*mechanisms)(void);
 	/* Opens (open) or closes gates; none of them is in that state yet. results: 0 or -errno each. Calls the driver
@@ -44,7 +45,8 @@ struct gp_driver {
 	/* The agent's thread ended inside a call of change or release: counts everything that may be held as held.
 	 * NULL: the driver holds nothing. */
 	void (*recover)(void);
-	/* Fills in GROUP: the handles of a queue. False: the daemon must not get them. NULL: there are none. */
+	/* Fills in GROUP: the handles of a queue whose slot has a group_use. False: the daemon must not get them. NULL:
+	 * there are none. */
 	bool (*describe)(const struct gp_slot *slot, struct gp_wire_group *ret_group);
 	/* Sets how long the device runs the queue before it looks at others; slice_us 0: what the application has set.
 	 * 0 or -errno. NULL: the device has no slices. */
@@ -76,7 +78,6 @@ struct gp_agent {
 	bool greeted_before;
 	bool attr_due, sync_due;
 	bool look_all; /* sampling reads all counters, not only those that are likely to have moved */
-	uint32_t sync_cookie;
 	enum gp_link_state link;
 	uint32_t mechanism, lease_ms;
 	uint16_t version;   /* of the protocol with this daemon, from its WELCOME on */
@@ -138,6 +139,7 @@ void gp_link_down(const char *why);
 /* One message. A negative errno: the caller takes the link down. */
 int gp_link_message(const void *data, uint32_t size, const int *fds, uint32_t fd_count);
 int gp_link_send(const void *message, uint32_t size);
+void gp_link_remove(struct gp_slot *slot); /* its queue ends: tells the daemon, if that knows it */
 
 /* share.c; lock held */
 void gp_share_add(uint32_t kind, uint64_t key0, uint64_t key1); /* enum gp_share_kind */
@@ -146,7 +148,7 @@ void gp_share_add_memory(uint64_t address);                     /* memory given 
 void gp_share_exported(int fd);                                 /* a file by which other processes import objects */
 void gp_share_imported(int fd);
 void gp_share_flush(void);  /* sends the daemon what it does not have yet */
-void gp_share_untold(void); /* the link is down: the next daemon has none of it */
+void gp_share_unsent(void); /* the link is down: the next daemon has none of it */
 void gp_share_forget(void); /* forked child */
 
 /* gate.c; lock held */
@@ -172,8 +174,7 @@ void gp_sample_all(void);
 void gp_sample_round(uint64_t now_ns);
 uint64_t gp_sample_due_ns(void);
 void gp_sample_settle(uint64_t now_ns); /* sets when to sample next */
-void gp_sample_publish(struct gp_slot *slot);
-void gp_sample_after_wait(void); /* no lock held: by an application thread whose wait for the GPU has ended */
+void gp_sample_after_wait(void);        /* no lock held: by an application thread whose wait for the GPU has ended */
 
 /* thread.c */
 void *gp_thread_run(void *unused);

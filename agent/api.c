@@ -104,7 +104,7 @@ static int api_get(struct gpreempt_state *ret_state)
 	state.budget_ns = gp_agent.now.budget_ns;
 	state.mechanism = gp_agent.mechanism;
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
-		state.queue_count += gp_slots[i].used && !gp_slots[i].dying && !gp_slots[i].remove_due;
+		state.queue_count += gp_slots[i].used && !gp_slots[i].dying;
 	state.closed_count = gp_gate_closed_count();
 	gp_agent_unlock();
 	if (!state.connected)

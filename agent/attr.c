@@ -10,7 +10,8 @@
 #define ATTR_SHARE_MAX    999u
 #define ATTR_PROTECT_MAX  3u
 
-bool gp_attr_number(const char *text, uint64_t max, uint64_t *ret_value)
+/* Digits only, at most max; false: the text is something else. */
+static bool attr_number(const char *text, uint64_t max, uint64_t *ret_value)
 {
 	uint64_t value = 0;
 
@@ -43,27 +44,27 @@ void gp_attr_from_environment(struct gp_wire_attr *ret_attr)
 	struct gp_wire_attr attr = { 0 };
 	uint64_t value;
 
-	if (gp_attr_number(getenv("GPREEMPT_PRIORITY"), ATTR_PRIORITY_MAX, &value)) {
+	if (attr_number(getenv("GPREEMPT_PRIORITY"), ATTR_PRIORITY_MAX, &value)) {
 		attr.priority = (int32_t)value;
 		attr.valid |= GP_ATTR_PRIORITY;
 	}
-	if (gp_attr_number(getenv("GPREEMPT_WEIGHT"), ATTR_WEIGHT_MAX, &value) && value) {
+	if (attr_number(getenv("GPREEMPT_WEIGHT"), ATTR_WEIGHT_MAX, &value) && value) {
 		attr.weight = (uint32_t)value;
 		attr.valid |= GP_ATTR_WEIGHT;
 	}
-	if (gp_attr_number(getenv("GPREEMPT_SHARE_PERMILLE"), ATTR_SHARE_MAX, &value)) {
+	if (attr_number(getenv("GPREEMPT_SHARE_PERMILLE"), ATTR_SHARE_MAX, &value)) {
 		attr.share = (uint16_t)value;
 		attr.valid |= GP_ATTR_SHARE;
 	}
-	if (gp_attr_number(getenv("GPREEMPT_DEADLINE_NS"), GP_WIRE_TIME_MAX, &value)) {
+	if (attr_number(getenv("GPREEMPT_DEADLINE_NS"), GP_WIRE_TIME_MAX, &value)) {
 		attr.deadline_ns = value;
 		attr.valid |= GP_ATTR_DEADLINE;
 	}
-	if (gp_attr_number(getenv("GPREEMPT_BUDGET_NS"), GP_WIRE_TIME_MAX, &value)) {
+	if (attr_number(getenv("GPREEMPT_BUDGET_NS"), GP_WIRE_TIME_MAX, &value)) {
 		attr.budget_ns = value;
 		attr.valid |= GP_ATTR_BUDGET;
 	}
-	if (gp_attr_number(getenv("GPREEMPT_PROTECT"), ATTR_PROTECT_MAX, &value) && value) {
+	if (attr_number(getenv("GPREEMPT_PROTECT"), ATTR_PROTECT_MAX, &value) && value) {
 		attr.protect = (uint16_t)value;
 		attr.valid |= GP_ATTR_PROTECT;
 	}

@@ -32,9 +32,6 @@ bool gp_stream_priority(const struct gp_stream_map *map, uint32_t hw_priority, i
 /* Reads GPREEMPT_PRIORITY and its like; skips a value that is not a number in range. */
 void gp_attr_from_environment(struct gp_wire_attr *ret_attr);
 
-/* Digits only, at most max; false: the text is something else. */
-bool gp_attr_number(const char *text, uint64_t max, uint64_t *ret_value);
-
 /* Copies a name into a field of GP_WIRE_NAME_SIZE; cut to fit, padded with zeros. */
 void gp_attr_name(char *ret_field, const char *text);
 

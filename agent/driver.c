@@ -51,12 +51,12 @@ void gp_driver_map_add(int fd, uint64_t address, uint64_t length)
 void gp_driver_files_close(unsigned first, unsigned last, struct gp_driver_files *ret_files)
 {
 	for (uint32_t i = 0; i < DRIVER_COUNT; i++)
-		ret_files->of[i] = driver_list[i]->file_closes ? driver_list[i]->file_closes(first, last) : 0;
+		ret_files->bits[i] = driver_list[i]->file_closes ? driver_list[i]->file_closes(first, last) : 0;
 }
 
 void gp_driver_files_closed(const struct gp_driver_files *files)
 {
 	for (uint32_t i = 0; i < DRIVER_COUNT; i++)
-		if (files->of[i])
-			driver_list[i]->file_closed(files->of[i]);
+		if (files->bits[i])
+			driver_list[i]->file_closed(files->bits[i]);
 }

@@ -32,7 +32,7 @@ struct gp_driver_calls {
 
 /* The files that are about to be closed, for each driver. */
 struct gp_driver_files {
-	uint32_t of[GP_DRIVER_MAX];
+	uint32_t bits[GP_DRIVER_MAX]; /* as its file_closes answered */
 };
 
 int gp_driver_ioctl(int fd, unsigned long request, void *arg, uint8_t letter);

@@ -206,7 +206,8 @@ GP_EXPORT int close(int fd)
 	return r;
 }
 
-GP_EXPORT int dup2(int from, int to)
+/* flags: of dup3(); NULL: the call is dup2(). */
+static int fds_dup(int from, int to, const int *flags)
 {
 	struct gp_driver_files files = { 0 };
 	int r;
@@ -218,26 +219,19 @@ GP_EXPORT int dup2(int from, int to)
 		fds_move_away(to);
 		gp_driver_files_close((unsigned)to, (unsigned)to, &files);
 	}
-	r = gp_next_dup2(from, to);
+	r = flags ? gp_next_dup3(from, to, *flags) : gp_next_dup2(from, to);
 	gp_driver_files_closed(&files);
 	return r;
 }
 
+GP_EXPORT int dup2(int from, int to)
+{
+	return fds_dup(from, to, NULL);
+}
+
 GP_EXPORT int dup3(int from, int to, int flags)
 {
-	struct gp_driver_files files = { 0 };
-	int r;
-
-	gp_next_init();
-	if (gp_fd_is_own(from))
-		return fds_bad();
-	if (from != to) {
-		fds_move_away(to);
-		gp_driver_files_close((unsigned)to, (unsigned)to, &files);
-	}
-	r = gp_next_dup3(from, to, flags);
-	gp_driver_files_closed(&files);
-	return r;
+	return fds_dup(from, to, &flags);
 }
 
 /* The lowest number of the agent's at or above first; -1: none. A number that has become the application's does not

@@ -23,12 +23,11 @@ enum gp_fd_use {
 	GP_FD_DEBUG_IN,
 	GP_FD_TRAP, /* userfaultfd: readable when a program's thread rings a watched queue */
 	GP_FD_LOG,
-	GP_FD_FILE, /* the first of GP_FD_FILE_MAX: duplicates of the application's /dev/kfd */
+	GP_FD_FILES, /* from here on duplicates of the application's files: GP_FD_FILE_MAX for each driver's code */
 };
 #define GP_FD_FILE_MAX 16u
-#define GP_FD_RM       (GP_FD_FILE + GP_FD_FILE_MAX) /* the first of GP_FD_RM_MAX: duplicates of /dev/nvidiactl */
-#define GP_FD_RM_MAX   16u
-#define GP_FD_COUNT    (GP_FD_RM + GP_FD_RM_MAX)
+#define GP_FD_DRIVERS  2u /* drivers whose code keeps duplicates; each has a number of its own below this */
+#define GP_FD_COUNT    (GP_FD_FILES + GP_FD_DRIVERS * GP_FD_FILE_MAX)
 
 int gp_fd(unsigned use); /* -1: none */
 /* The same, but checks first whether the number is still the agent's (one more system call). If the application has

@@ -49,8 +49,8 @@ static struct gp_slot *gate_slot_of(const struct gp_wire_change *change, uint32_
 		return NULL;
 	slot = &gp_slots[change->slot];
 	*ret_why = -ESTALE;
-	if (!slot->used || slot->dying || slot->remove_due || !slot->is_announced ||
-	    slot->generation != change->generation || slot->gpu_id != gpu_id)
+	if (!slot->used || slot->dying || !slot->is_announced || slot->generation != change->generation ||
+	    slot->gpu_id != gpu_id)
 		return NULL;
 	*ret_why = 0;
 	return slot;

@@ -60,7 +60,7 @@ static void guard_recover(void)
 
 static void *guard_run(void *unused)
 {
-	bool halfway;
+	bool was_locked;
 
 	__atomic_store_n(&guard_tid, (uint32_t)gp_sys(SYS_gettid, 0), __ATOMIC_RELEASE);
 	gp_sys(SYS_prctl, PR_SET_NAME, (long)"gpreempt-guard");
@@ -68,13 +68,13 @@ static void *guard_run(void *unused)
 	gp_fence_register();
 	if (!guard_wait())
 		return NULL;
-	halfway = gp_lock_inherit(&gp_agent.lock);
+	was_locked = gp_lock_inherit(&gp_agent.lock);
 	if (gp_agent.exiting) {
 		gp_lock_give(&gp_agent.lock);
 		return NULL;
 	}
-	gp_log1("guard: the agent's thread has ended; in the middle of something", halfway);
-	if (halfway)
+	gp_log1("guard: the agent's thread has ended; in the middle of something", was_locked);
+	if (was_locked)
 		guard_recover();
 	gp_link_down("link: the agent's thread has ended");
 	gp_lock_give(&gp_agent.lock);

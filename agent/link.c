@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include "agent/agent.h"
 #include "agent/fds.h"
+#include "agent/file.h"
 #include "agent/log.h"
 #include "agent/sys.h"
 
@@ -66,14 +67,12 @@ void gp_link_down(const char *why)
 	gp_agent.order_count = 0;
 	gp_agent.runtime_asked = false;
 	link_state.used = 0;
-	gp_share_untold();
+	gp_share_unsent();
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
 		struct gp_slot *slot = &gp_slots[i];
 
 		slot->is_announced = slot->change_due = false;
-		if (slot->used && slot->remove_due)
-			gp_slot_free(slot);
-		else if (slot->used)
+		if (slot->used)
 			gp_page_slot_init(slot);
 	}
 }
@@ -137,6 +136,13 @@ static struct gp_wire_header link_header(uint32_t type, size_t size)
 	return (struct gp_wire_header){ GP_WIRE_MAGIC, GP_WIRE_VERSION, (uint16_t)type, (uint32_t)size, 0 };
 }
 
+/* A daemon older than version 3 would end the connection at the new attributes. */
+static void link_attr_old(struct gp_wire_attr *attr)
+{
+	attr->valid &= ~GP_ATTR_NEW;
+	attr->share = attr->protect = 0;
+}
+
 static void link_hello(void)
 {
 	struct gp_wire_hello hello = {
@@ -151,14 +157,10 @@ static void link_hello(void)
 		.attr = gp_agent.wanted,
 		.agent = GP_VERSION,
 	};
-	long fd = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/comm", O_RDONLY | O_CLOEXEC);
-	long length = fd < 0 ? 0 : gp_sys(SYS_read, fd, (long)hello.name, sizeof(hello.name) - 1u);
+	long length = gp_sys_file_read("/proc/self/comm", hello.name, sizeof(hello.name));
 
-	/* A daemon older than version 3 would end the connection, and the agent does not know the daemon's version yet.
-	 */
-	hello.attr.valid &= ~GP_ATTR_NEW;
-	hello.attr.share = hello.attr.protect = 0;
-	gp_sys_close((int)fd);
+	/* The agent does not know the daemon's version yet. */
+	link_attr_old(&hello.attr);
 	if (length > 0 && hello.name[length - 1] == '\n')
 		hello.name[length - 1] = 0;
 	memcpy(hello.runtime, gp_agent.runtime, sizeof(hello.runtime));
@@ -224,7 +226,7 @@ static struct gp_wire_attr link_queue_attr(const struct gp_slot *slot)
 	int32_t process = gp_agent.now.valid & GP_ATTR_PRIORITY ? gp_agent.now.priority : 50;
 	int32_t priority;
 
-	if (!(attr.valid & GP_ATTR_PRIORITY) && slot->format != GP_QUEUE_SDMA &&
+	if (!(attr.valid & GP_ATTR_PRIORITY) && !slot->is_copy &&
 	    gp_stream_priority(&gp_agent.map, slot->hw_priority, process, &priority)) {
 		attr.valid |= GP_ATTR_PRIORITY;
 		attr.priority = priority;
@@ -238,7 +240,7 @@ static void link_queue(const struct gp_slot *slot, uint32_t type)
 		.header = link_header(type, sizeof(message)),
 		.slot = gp_slot_index(slot),
 		.generation = slot->generation,
-		.kind = slot->format == GP_QUEUE_SDMA ? GP_WIRE_COPY : GP_WIRE_COMPUTE,
+		.kind = slot->is_copy ? GP_WIRE_COPY : GP_WIRE_COMPUTE,
 		.flags = (slot->seen ? GP_QUEUE_SEEN : 0) | (slot->closed ? GP_QUEUE_CLOSED : 0) |
 			 (slot->gws ? GP_QUEUE_GWS : 0) |
 			 (slot->at_fetch && gp_agent.version >= 2u ? GP_QUEUE_FETCH : 0) |
@@ -264,7 +266,7 @@ static void link_group(struct gp_slot *slot)
 	if (gp_agent.version < 2u || !gp_agent.driver || !gp_agent.driver->describe)
 		return;
 	if (!gp_agent.driver->describe(slot, &message)) {
-		slot->group_fd = gp_fd(GP_FD_RM + slot->file);
+		slot->group_fd = gp_fd(slot->group_use);
 		return;
 	}
 	slot->group_fd = message.fd;
@@ -274,19 +276,19 @@ static void link_group(struct gp_slot *slot)
 	gp_link_send(&message, sizeof(message));
 }
 
+void gp_link_remove(struct gp_slot *slot)
+{
+	struct gp_wire_slot message = { link_header(GP_WIRE_QUEUE_REMOVE, sizeof(message)), gp_slot_index(slot),
+					slot->generation };
+
+	if (!slot->is_announced || gp_agent.link != GP_LINK_UP)
+		return;
+	gp_link_send(&message, sizeof(message));
+	slot->is_announced = false;
+}
+
 static void link_flush_slot(struct gp_slot *slot)
 {
-	struct gp_wire_slot gone = { link_header(GP_WIRE_QUEUE_REMOVE, sizeof(gone)), gp_slot_index(slot),
-				     slot->generation };
-
-	if (slot->remove_due) {
-		if (slot->is_announced)
-			gp_link_send(&gone, sizeof(gone));
-		/* If the link broke meanwhile, gp_link_down() has freed the slot. */
-		if (slot->used && slot->remove_due)
-			gp_slot_free(slot);
-		return;
-	}
 	if (slot->dying)
 		return;
 	if (!slot->is_announced || slot->change_due) {
@@ -298,7 +300,7 @@ static void link_flush_slot(struct gp_slot *slot)
 		slot->change_due = false;
 	}
 	/* The agent's descriptor moves when the application wants its number: GROUP tells the daemon the new one. */
-	if (slot->group_due || (slot->format == GP_QUEUE_GROUP && slot->group_fd != gp_fd(GP_FD_RM + slot->file)))
+	if (slot->group_due || (slot->group_use && slot->group_fd != gp_fd(slot->group_use)))
 		link_group(slot);
 }
 
@@ -310,10 +312,7 @@ void gp_link_flush(void)
 		struct gp_wire_attr_message message = { link_header(GP_WIRE_ATTR, sizeof(message)), gp_agent.wanted };
 
 		if (gp_agent.version < 3)
-			message.attr.valid &= ~GP_ATTR_NEW;
-		if (gp_agent.version < 3)
-			message.attr.share = message.attr.protect = 0;
-
+			link_attr_old(&message.attr);
 		gp_agent.attr_due = false;
 		gp_link_send(&message, sizeof(message));
 	}
@@ -401,8 +400,7 @@ static int link_slice(const struct gp_wire_slice *order)
 	answer.header.cookie = order->header.cookie;
 	if (gp_agent.exiting)
 		answer.result = -ESHUTDOWN;
-	else if (!slot || !slot->used || slot->dying || slot->remove_due || !slot->is_announced ||
-		 slot->generation != order->generation)
+	else if (!slot || !slot->used || slot->dying || !slot->is_announced || slot->generation != order->generation)
 		answer.result = -ESTALE;
 	else if (!gp_agent.driver || !gp_agent.driver->slice)
 		answer.result = -EOPNOTSUPP;

@@ -28,27 +28,15 @@ void gp_log_open(const char *path)
 		gp_fd_take(GP_FD_LOG, (int)fd);
 }
 
-bool gp_log_is_open(void)
-{
-	return gp_fd(GP_FD_LOG) >= 0;
-}
-
 static uint32_t log_number(char *line, uint32_t at, int64_t value)
 {
 	uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
-	char digits[24];
-	uint32_t count = 0;
 
-	do
-		digits[count++] = (char)('0' + rest % 10u);
-	while (rest /= 10u);
-	if (value < 0)
-		digits[count++] = '-';
 	if (at)
 		line[at++] = ' ';
-	while (count)
-		line[at++] = digits[--count];
-	return at;
+	if (value < 0)
+		line[at++] = '-';
+	return at + gp_sys_digits(line + at, rest);
 }
 
 void gp_log_line(const char *text, int64_t a, int64_t b, int64_t c)
@@ -58,7 +46,7 @@ void gp_log_line(const char *text, int64_t a, int64_t b, int64_t c)
 	size_t length;
 	uint32_t at;
 
-	if (!gp_log_is_open())
+	if (gp_fd(GP_FD_LOG) < 0)
 		return;
 	at = log_number(line, 0, (int64_t)(gp_sys_now_ns() / 1000u));
 	at = log_number(line, at, gp_sys(SYS_gettid, 0));

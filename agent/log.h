@@ -3,11 +3,9 @@
 #ifndef GP_AGENT_LOG_H
 #define GP_AGENT_LOG_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 void gp_log_open(const char *path);
-bool gp_log_is_open(void);
 /* One line: the time in µs, the thread, the text, then the values that are not GP_LOG_NONE. */
 void gp_log_line(const char *text, int64_t a, int64_t b, int64_t c);
 #define GP_LOG_NONE            INT64_MIN

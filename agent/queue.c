@@ -84,18 +84,13 @@ struct gp_slot *gp_slot_add(uint64_t key)
 	return slot;
 }
 
-void gp_slot_hide(struct gp_slot *slot)
+void gp_slot_free(struct gp_slot *slot)
 {
 	struct gp_doorbell *doorbell = gp_slot_doorbell(slot);
 
 	if (doorbell->key > QUEUE_TOMBSTONE)
 		queue_hash_remove(doorbell->key, doorbell);
 	doorbell->key = 0;
-}
-
-void gp_slot_free(struct gp_slot *slot)
-{
-	gp_slot_hide(slot);
 	slot->used = false;
 	while (queue_limit && !gp_slots[queue_limit - 1u].used)
 		queue_limit--;
@@ -118,7 +113,7 @@ struct gp_slot *gp_slot_find(uint32_t file, uint32_t queue_id)
 	for (uint32_t i = 0; i < queue_limit; i++) {
 		struct gp_slot *slot = &gp_slots[i];
 
-		if (!slot->used || slot->dying || slot->remove_due || slot->queue_id != queue_id)
+		if (!slot->used || slot->dying || slot->queue_id != queue_id)
 			continue;
 		if (slot->file == file)
 			return slot;

@@ -10,14 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum gp_queue_format { GP_QUEUE_AQL, GP_QUEUE_PM4, GP_QUEUE_SDMA, GP_QUEUE_GROUP };
-
 struct gp_slot {
 	bool used;
 	bool dying;        /* the driver is destroying it: no order touches it, lookups do not find it */
 	bool is_announced; /* the agent has sent its QUEUE_ADD */
 	bool change_due;   /* the agent must send QUEUE_CHANGE */
-	bool remove_due;   /* the agent must send QUEUE_REMOVE, then free the slot */
 	bool group_due;    /* the agent must send GROUP, after the ADD */
 	bool gws, seen;
 	bool at_fetch;       /* completed counts fetched, not finished work */
@@ -27,11 +24,12 @@ struct gp_slot {
 	bool closed;
 	bool has_work, blocked, unreadable; /* as sampled last */
 	uint8_t closed_by;                  /* enum gp_mechanism */
-	enum gp_queue_format format;
-	int32_t group_fd; /* as in the last GROUP */
+	uint8_t format;                     /* of its packets, as the driver's code numbers formats */
+	bool is_copy;                       /* it copies memory and runs no kernels */
+	uint32_t group_use;                 /* of the descriptor that GROUP names (fds.h); 0: it has no GROUP */
+	int32_t group_fd;                   /* as in the last GROUP */
 	uint32_t generation;
-	uint32_t file;              /* which of the agent's descriptors of the driver */
-	uint32_t drm_fd, drm_minor; /* user queues of DRM: descriptor of creation + 1 (0: closed), render node */
+	uint32_t file; /* which of the agent's descriptors of the driver */
 	uint32_t gpu_id, queue_id;
 	uint32_t percent;     /* what the runtime asked for; bits 8..15 are the target XCC */
 	uint32_t hw_priority; /* what the runtime asked for */
@@ -68,7 +66,6 @@ extern struct gp_doorbell gp_doorbells[GP_WIRE_QUEUE_MAX];
 
 /* Caller holds the lock. NULL: the table is full. */
 struct gp_slot *gp_slot_add(uint64_t key);
-void gp_slot_hide(struct gp_slot *slot); /* gp_doorbell_find() no longer finds it */
 void gp_slot_free(struct gp_slot *slot);
 uint32_t gp_slot_index(const struct gp_slot *slot);
 uint32_t gp_slot_limit(void); /* all used slots are below */

@@ -12,8 +12,6 @@
 #define SAMPLE_NS_MIN   20000u /* below that the agent's thread would do nothing else; chosen */
 #define SAMPLE_IDLE_MAX 5u     /* if no queue has work: every 2^5 intervals */
 #define SAMPLE_BUSY_MAX 2u     /* if no counter moved: every 2^2 */
-/* With a channel group: no doorbell wakes the thread early, and the device switches without waiting for it. */
-#define SAMPLE_GROUP_MAX 1u
 
 /* The agent watches a queue whose doorbells it does not observe once the queue has been idle for so long; each time
  * that it was not idle, the agent waits twice as long. All chosen. */
@@ -25,7 +23,7 @@
 static uint64_t sample_due_ns = UINT64_MAX;
 static uint32_t sample_backoff;
 
-void gp_sample_publish(struct gp_slot *slot)
+static void sample_publish(struct gp_slot *slot)
 {
 	struct gp_page_queue *queue = &gp_page_now->queues[gp_slot_index(slot)];
 	uint64_t announced, before = __atomic_load_n(&queue->written, __ATOMIC_RELAXED);
@@ -64,7 +62,7 @@ static bool sample_slots(struct gp_slot **slots, uint32_t count)
 
 		moved |= slots[i]->completed != __atomic_load_n(&queue->completed, __ATOMIC_RELAXED) ||
 			 slots[i]->written != __atomic_load_n(&queue->written, __ATOMIC_RELAXED);
-		gp_sample_publish(slots[i]);
+		sample_publish(slots[i]);
 	}
 	return moved;
 }
@@ -150,7 +148,7 @@ static void sample_watch(struct gp_slot *slot, uint64_t now_ns)
 		slot->seen = true;
 		slot->change_due = true;
 	}
-	gp_sample_publish(slot);
+	sample_publish(slot);
 }
 
 /* When to sample next for the agent's own sake, also if the daemon does not ask. */
@@ -181,7 +179,7 @@ static uint64_t sample_own_due_ns(uint64_t now_ns)
 void gp_sample_settle(uint64_t now_ns)
 {
 	uint64_t interval = gp_agent.sample_ns < SAMPLE_NS_MIN ? SAMPLE_NS_MIN : gp_agent.sample_ns;
-	bool any = false, work = false, group = false;
+	bool any = false, work = false;
 	uint32_t most;
 
 	sample_due_ns = UINT64_MAX;
@@ -196,11 +194,12 @@ void gp_sample_settle(uint64_t now_ns)
 			continue;
 		any |= sample_wants(slot);
 		work |= slot->has_work;
-		group |= slot->format == GP_QUEUE_GROUP;
 	}
 	if (!any || !gp_agent.sample_ns)
 		return;
-	most = group ? SAMPLE_GROUP_MAX : work ? SAMPLE_BUSY_MAX : SAMPLE_IDLE_MAX;
+	most = work ? SAMPLE_BUSY_MAX : SAMPLE_IDLE_MAX;
+	if (gp_agent.driver && gp_agent.driver->backoff_max)
+		most = gp_agent.driver->backoff_max;
 	if (sample_backoff > most)
 		sample_backoff = most;
 	if (now_ns + (interval << sample_backoff) < sample_due_ns)

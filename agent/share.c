@@ -21,7 +21,7 @@ struct share_owner { /* struct f_owner_ex, which glibc shows to GNU sources alon
 
 static struct share {
 	uint32_t kind; /* 0: free */
-	bool told;
+	bool is_sent;  /* to the daemon of this connection */
 	uint64_t key[2];
 } share_list[SHARE_MAX];
 static uint32_t share_next;  /* index of the next entry */
@@ -155,17 +155,17 @@ void gp_share_flush(void)
 			.key = { share_list[i].key[0], share_list[i].key[1] },
 		};
 
-		if (!share_list[i].kind || share_list[i].told)
+		if (!share_list[i].kind || share_list[i].is_sent)
 			continue;
-		share_list[i].told = true;
+		share_list[i].is_sent = true;
 		gp_link_send(&message, sizeof(message));
 	}
 }
 
-void gp_share_untold(void)
+void gp_share_unsent(void)
 {
 	for (uint32_t i = 0; i < SHARE_MAX; i++)
-		share_list[i].told = false;
+		share_list[i].is_sent = false;
 }
 
 void gp_share_forget(void)

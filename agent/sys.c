@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls, and reads of memory that may have gone. */
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,6 +47,19 @@ void gp_sys_drain(int eventfd)
 
 	if (eventfd >= 0)
 		gp_sys(SYS_read, eventfd, (long)&count, sizeof(count));
+}
+
+uint32_t gp_sys_digits(char *at, uint64_t value)
+{
+	char digits[20];
+	uint32_t count = 0;
+
+	do
+		digits[count++] = (char)('0' + value % 10u);
+	while (value /= 10u);
+	for (uint32_t i = 0; i < count; i++)
+		at[i] = digits[count - 1u - i];
+	return count;
 }
 
 long gp_sys_self(void)

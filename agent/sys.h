@@ -22,6 +22,7 @@ int gp_sys_close(int fd);
 long gp_sys_self(void);
 void gp_sys_wake(int eventfd); /* adds 1; ignores a full or bad descriptor */
 void gp_sys_drain(int eventfd);
+uint32_t gp_sys_digits(char *at, uint64_t value); /* writes them without a closing zero; at most 20, how many */
 
 /* Reads memory of this process that may not be there. A range that cannot be read has ok = false afterwards. */
 struct gp_sys_range {

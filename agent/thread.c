@@ -110,7 +110,7 @@ static void thread_folder_changed(uint64_t now_ns)
 
 static uint64_t thread_step(short inotify, short trap)
 {
-	uint64_t now = gp_sys_now_ns(), due = UINT64_MAX, other;
+	uint64_t now = gp_sys_now_ns(), due, other;
 
 	if (trap && gp_agent.driver && gp_agent.driver->noticed)
 		gp_agent.driver->noticed();
@@ -136,23 +136,17 @@ static uint64_t thread_step(short inotify, short trap)
 	gp_sample_settle(now);
 	if (gp_agent.link == GP_LINK_UP)
 		__atomic_fetch_add(&gp_page_now->rounds, 1, __ATOMIC_RELAXED);
-	if (gp_agent.link == GP_LINK_DOWN) {
-		/* The link went down in this step: the next step, at once, sets when to retry. */
-		due = thread_retry.connected_ns ? now : thread_retry.try_ns;
-		if (gp_gate_closed_count()) {
-			gp_gates_open(0);
-			due = now + THREAD_REOPEN_NS;
-		}
-		return due;
-	}
-	/* The daemon has not answered HELLO and perhaps never will: no lease is running that would open a gate that did
-	 * not open before. */
-	if (gp_agent.link != GP_LINK_UP) {
-		if (!gp_gate_closed_count())
-			return UINT64_MAX;
+	/* The link is down, or the daemon has not answered HELLO and perhaps never will: no lease is running that would
+	 * open a gate that did not open before. */
+	if (gp_agent.link != GP_LINK_UP && gp_gate_closed_count()) {
 		gp_gates_open(0);
 		return now + THREAD_REOPEN_NS;
 	}
+	/* If the link went down in this step, the next step, at once, sets when to retry. */
+	if (gp_agent.link == GP_LINK_DOWN)
+		return thread_retry.connected_ns ? now : thread_retry.try_ns;
+	if (gp_agent.link != GP_LINK_UP)
+		return UINT64_MAX;
 	due = gp_sample_due_ns();
 	other = gp_gate_lease_due_ns(now);
 	return other < due ? other : due;
@@ -179,7 +173,7 @@ static bool thread_gives_up(bool can_sleep)
 static bool thread_has_room(void)
 {
 	const struct timespec wait = { THREAD_SHORT_NS / 1000000000u, 0 };
-	bool taken, said = false;
+	bool taken, is_logged = false;
 
 	for (;;) {
 		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
@@ -187,9 +181,9 @@ static bool thread_has_room(void)
 		gp_agent_unlock();
 		if (taken)
 			return !gp_agent.exiting;
-		if (!said)
+		if (!is_logged)
 			gp_log("thread: too few descriptors are left for the program; it waits for more");
-		said = true;
+		is_logged = true;
 		gp_sys(SYS_nanosleep, (long)&wait, 0);
 	}
 }

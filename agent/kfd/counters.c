@@ -109,21 +109,15 @@ static void counters_apply(struct gp_slot *slot, uint64_t write, uint64_t read)
 	uint64_t dwords = slot->ring_size / 4u;
 
 	slot->blocked = false;
-	switch (slot->format) {
-	case GP_QUEUE_PM4:
-		/* The read pointer is 32 bits, within the ring. */
+	/* PM4's read pointer is 32 bits, within the ring. Of others the producer may have written between the two
+	 * reads: completed must not exceed written. */
+	if (slot->format == GP_KFD_PM4)
 		read = dwords ? write - ((write - (uint32_t)read) & (dwords - 1u)) : write;
-		break;
-	case GP_QUEUE_AQL:
-		/* The producer may have written between the two reads: completed must not exceed written. */
-		write = write < read ? read : write;
-		break;
-	case GP_QUEUE_GROUP: /* another driver's */
-	case GP_QUEUE_SDMA: write = write < read ? read : write; break;
-	}
+	else if (write < read)
+		write = read;
 	slot->written = write;
 	slot->completed = read;
-	if (slot->format == GP_QUEUE_AQL && write > read)
+	if (slot->format == GP_KFD_AQL && write > read)
 		counters_aql_head(slot);
 }
 
@@ -134,7 +128,7 @@ void gp_kfd_sample(struct gp_slot *const *slots, uint32_t count)
 
 	/* The read pointer first: packets that complete in between make the queue look busier, never idle too early. */
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t read_size = slots[i]->format == GP_QUEUE_PM4 ? 4u : 8u;
+		uint32_t read_size = slots[i]->format == GP_KFD_PM4 ? 4u : 8u;
 
 		values[2u * i] = values[2u * i + 1u] = 0;
 		ranges[2u * i] = (struct gp_sys_range){ slots[i]->read_pointer, &values[2u * i], read_size, false };

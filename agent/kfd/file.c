@@ -6,27 +6,21 @@
  * another file.
  */
 #include <fcntl.h>
-#include "agent/fds.h"
+#include "agent/file.h"
 #include "agent/kfd/kfd.h"
 #include "agent/sys.h"
 
-#define FILE_KCMP_FILE 0 /* KCMP_FILE */
-
-_Static_assert(GP_FD_FILE_MAX == sizeof(gp_kfd.queue_counts) / sizeof(gp_kfd.queue_counts[0]), "one count a file");
-
 static bool file_is_same(int fd, int own)
 {
-	long self = gp_sys_self(), r = gp_sys(SYS_kcmp, self, self, FILE_KCMP_FILE, fd, own);
-
 	/* If the kernel does not answer, they count as the same file: KFD keeps one set of queues per process anyway.
 	 */
-	return r <= 0;
+	return gp_sys_file_compare(fd, own) <= 0;
 }
 
 uint32_t gp_kfd_file_find(int fd)
 {
 	for (uint32_t i = 0; i < GP_FD_FILE_MAX; i++)
-		if (gp_fd(GP_FD_FILE + i) >= 0 && file_is_same(fd, gp_fd(GP_FD_FILE + i)))
+		if (gp_fd(GP_KFD_FD + i) >= 0 && file_is_same(fd, gp_fd(GP_KFD_FD + i)))
 			return i;
 	return GP_KFD_NONE;
 }
@@ -38,10 +32,10 @@ uint32_t gp_kfd_file_add(int fd)
 	if (file == GP_KFD_NONE && !gp_fds_are_enough())
 		file = 0;
 	for (uint32_t i = 0; i < GP_FD_FILE_MAX && file == GP_KFD_NONE; i++)
-		if (gp_fd(GP_FD_FILE + i) < 0 && !gp_kfd.queue_counts[i]) {
+		if (gp_fd(GP_KFD_FD + i) < 0 && !gp_kfd.queue_counts[i]) {
 			long own = gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
 
-			if (own < 0 || gp_fd_take(GP_FD_FILE + i, (int)own) < 0)
+			if (own < 0 || gp_fd_take(GP_KFD_FD + i, (int)own) < 0)
 				return GP_KFD_NONE;
 			file = i;
 		}
@@ -61,16 +55,16 @@ void gp_kfd_file_release(uint32_t file)
 	if (!rest)
 		gp_kfd_self_release();
 	if (!gp_kfd.queue_counts[file])
-		gp_fd_drop(GP_FD_FILE + file);
+		gp_fd_drop(GP_KFD_FD + file);
 }
 
 int gp_kfd_file_fd(uint32_t file)
 {
-	int fd = gp_fd_verified(GP_FD_FILE + file);
+	int fd = gp_fd_verified(GP_KFD_FD + file);
 	long own;
 
 	for (uint32_t i = 0; i < GP_FD_FILE_MAX && fd < 0; i++)
-		fd = gp_fd_verified(GP_FD_FILE + i);
+		fd = gp_fd_verified(GP_KFD_FD + i);
 	if (fd >= 0)
 		return fd;
 	/* The agent could spare no descriptor, or the application has closed the agent's: if gates must be opened, the
@@ -78,13 +72,13 @@ int gp_kfd_file_fd(uint32_t file)
 	if (!gp_gate_closed_count() && !gp_kfd.debugging && !gp_fds_are_enough())
 		return -1;
 	own = gp_sys(SYS_openat, AT_FDCWD, (long)"/dev/kfd", O_RDWR | O_CLOEXEC);
-	return own < 0 || gp_fd_take(GP_FD_FILE + file, (int)own) < 0 ? -1 : gp_fd(GP_FD_FILE + file);
+	return own < 0 || gp_fd_take(GP_KFD_FD + file, (int)own) < 0 ? -1 : gp_fd(GP_KFD_FD + file);
 }
 
 int gp_kfd_file_any(void)
 {
 	for (uint32_t i = 0; i < GP_FD_FILE_MAX; i++)
-		if (gp_fd_verified(GP_FD_FILE + i) >= 0 || gp_kfd.queue_counts[i])
+		if (gp_fd_verified(GP_KFD_FD + i) >= 0 || gp_kfd.queue_counts[i])
 			return gp_kfd_file_fd(i);
 	return -1;
 }

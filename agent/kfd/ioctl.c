@@ -94,11 +94,11 @@ static void ioctl_runtime_enable(int fd)
 	gp_agent.runtime_enabled = gp_kfd.runtime != GP_KFD_RUNTIME_FAILED;
 }
 
-static enum gp_queue_format ioctl_format(uint32_t type)
+static enum gp_kfd_format ioctl_format(uint32_t type)
 {
 	if (type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL)
-		return GP_QUEUE_AQL;
-	return type == KFD_IOC_QUEUE_TYPE_COMPUTE ? GP_QUEUE_PM4 : GP_QUEUE_SDMA;
+		return GP_KFD_AQL;
+	return type == KFD_IOC_QUEUE_TYPE_COMPUTE ? GP_KFD_PM4 : GP_KFD_SDMA;
 }
 
 /* Lock held. The agent leaves a queue alone that it cannot keep track of: its gate stays open. */
@@ -122,6 +122,7 @@ static void ioctl_add(int fd, const struct kfd_ioctl_create_queue_args *args, ui
 	slot->file = file;
 	slot->unacknowledged = true;
 	slot->format = ioctl_format(args->queue_type);
+	slot->is_copy = slot->format == GP_KFD_SDMA;
 	slot->gpu_id = args->gpu_id;
 	slot->queue_id = args->queue_id;
 	slot->percent = args->queue_percentage;
@@ -204,14 +205,7 @@ void gp_kfd_slot_leave(struct gp_slot *slot)
 	gp_gate_open_slot(slot);
 	gp_kfd_trap(slot, false);
 	slot->dying = true;
-	if (slot->is_announced && gp_agent.link == GP_LINK_UP) {
-		struct gp_wire_slot gone = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(gone), 0 },
-					     gp_slot_index(slot),
-					     slot->generation };
-
-		gp_link_send(&gone, sizeof(gone));
-		slot->is_announced = false;
-	}
+	gp_link_remove(slot);
 }
 
 void gp_kfd_slot_left(struct gp_slot *slot, bool gone)
@@ -253,12 +247,20 @@ static int ioctl_destroy(int fd, unsigned long request, struct kfd_ioctl_destroy
 	return r;
 }
 
+/* Lock held. */
+static void ioctl_runtime_tell(uint32_t enable)
+{
+	struct gp_wire_runtime message = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME, sizeof(message), 0 },
+					   enable,
+					   0 };
+
+	if (gp_agent.link == GP_LINK_UP)
+		gp_link_send(&message, sizeof(message));
+}
+
 /* The application's runtime wants RUNTIME_ENABLE for itself: the agent gives its own back first. */
 static int ioctl_runtime_on(int fd, unsigned long request, void *arg)
 {
-	struct gp_wire_runtime message = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME, sizeof(message), 0 },
-					   1,
-					   0 };
 	struct gp_kfd_runtime_enable off = { 0 };
 	int r;
 
@@ -280,8 +282,8 @@ static int ioctl_runtime_on(int fd, unsigned long request, void *arg)
 	if (r >= 0)
 		gp_kfd.runtime = GP_KFD_RUNTIME_THEIRS;
 	gp_agent.runtime_enabled = r >= 0;
-	if (r >= 0 && gp_agent.link == GP_LINK_UP)
-		gp_link_send(&message, sizeof(message));
+	if (r >= 0)
+		ioctl_runtime_tell(1);
 	gp_agent_unlock();
 	return r;
 }
@@ -299,9 +301,6 @@ static void ioctl_runtime_wait(void)
 
 static int ioctl_runtime_off(int fd, unsigned long request, void *arg)
 {
-	struct gp_wire_runtime message = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_RUNTIME, sizeof(message), 0 },
-					   0,
-					   0 };
 	enum gp_kfd_runtime before;
 	int r;
 
@@ -312,10 +311,8 @@ static int ioctl_runtime_off(int fd, unsigned long request, void *arg)
 		gp_gates_open(GP_LOST_RUNTIME);
 		gp_kfd_self_release();
 	}
-	if (gp_agent.link == GP_LINK_UP) {
-		gp_agent.runtime_asked = gp_agent.mechanism == GP_MECHANISM_DEBUGGER;
-		gp_link_send(&message, sizeof(message));
-	}
+	gp_agent.runtime_asked = gp_agent.link == GP_LINK_UP && gp_agent.mechanism == GP_MECHANISM_DEBUGGER;
+	ioctl_runtime_tell(0);
 	gp_agent_unlock();
 	ioctl_runtime_wait();
 	r = gp_next_ioctl(fd, request, arg);

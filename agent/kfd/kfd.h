@@ -8,12 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "agent/agent.h"
+#include "agent/fds.h"
 
 #define GP_KFD_NONE UINT32_MAX
+#define GP_KFD_FD   GP_FD_FILES /* the first of GP_FD_FILE_MAX: duplicates of the application's /dev/kfd */
 
 /* Requests are compared by number only: the size in a request differs between versions. */
 #define GP_KFD_IOC_RUNTIME_ENABLE _IOWR('K', GP_KFD_NR_RUNTIME_ENABLE, struct gp_kfd_runtime_enable)
 #define GP_KFD_IOC_DBG_TRAP       _IOWR('K', GP_KFD_NR_DBG_TRAP, struct gp_kfd_dbg_trap)
+
+/* Of a queue's packets: format in struct gp_slot. */
+enum gp_kfd_format { GP_KFD_AQL, GP_KFD_PM4, GP_KFD_SDMA };
 
 enum gp_kfd_runtime {
 	GP_KFD_RUNTIME_OFF,
@@ -30,8 +35,8 @@ struct gp_kfd {
 	bool self_failed; /* the driver refused that: the agent does not offer mechanism self any more */
 	bool foreign;     /* the application debugs itself: the debugger's place is taken */
 	uint32_t minor;
-	uint32_t queue_counts[16]; /* by the agent's file number */
-	uint32_t userq_count;      /* user queues of DRM */
+	uint32_t queue_counts[GP_FD_FILE_MAX]; /* by the agent's file number */
+	uint32_t userq_count;                  /* user queues of DRM */
 };
 extern struct gp_kfd gp_kfd;
 extern const struct gp_driver gp_kfd_driver;
@@ -55,7 +60,6 @@ int gp_kfd_file_any(void);               /* a descriptor for calls that concern 
 void gp_kfd_self_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results);
 void gp_kfd_self_release(void);
 void gp_kfd_self_recover(void);
-int gp_kfd_update_one(struct gp_slot *slot, uint32_t percent);
 void gp_kfd_update_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results);
 void gp_kfd_submit_change(struct gp_slot *const *slots, uint32_t count, bool open, int *results);
 

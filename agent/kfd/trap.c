@@ -121,7 +121,7 @@ static uint64_t *trap_place(const struct gp_slot *slot)
 	struct gp_sys_range first = { key + TRAP_QUEUE_BELL, &signal, sizeof(signal), false };
 	struct gp_sys_range ranges[2];
 
-	if (!key || slot->format != GP_QUEUE_AQL)
+	if (!key || slot->format != GP_KFD_AQL)
 		return NULL;
 	trap_read(&first, 1, slot->watched);
 	if (!first.ok || !signal || signal % 64u)

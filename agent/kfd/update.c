@@ -6,7 +6,7 @@
 #include "agent/kfd/kfd.h"
 #include "agent/next.h"
 
-int gp_kfd_update_one(struct gp_slot *slot, uint32_t percent)
+static int update_one(const struct gp_slot *slot, uint32_t percent)
 {
 	struct kfd_ioctl_update_queue_args args = {
 		.ring_base_address = slot->ring,
@@ -25,8 +25,7 @@ void gp_kfd_update_change(struct gp_slot *const *slots, uint32_t count, bool ope
 	for (uint32_t i = 0; i < count; i++) {
 		/* A queue that the runtime itself has stopped (0 percent) needs no call, and stays stopped. */
 		bool stopped = !(slots[i]->percent & 0xffu);
-		int r = stopped ? 0 :
-				  gp_kfd_update_one(slots[i], open ? slots[i]->percent : slots[i]->percent & ~0xffu);
+		int r = stopped ? 0 : update_one(slots[i], open ? slots[i]->percent : slots[i]->percent & ~0xffu);
 
 		results[i] = r < 0 ? r : 0;
 	}

@@ -9,16 +9,16 @@
  * Other drivers have other calls of the same number: only successful calls on a file of amdgpu count.
  *
  * Each open file numbers its own queues. The agent keeps no duplicate of such a file, because the queues would then
- * outlive the application's last descriptor. Instead the slot of a queue records the descriptor on which it was
- * created, until that is closed.
+ * outlive the application's last descriptor. Instead it records, for each queue, the descriptor on
+ * which it was created, until that is closed.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include "agent/driver.h"
+#include "agent/file.h"
 #include "agent/kfd/kfd.h"
 #include "agent/log.h"
 #include "agent/next.h"
@@ -30,7 +30,17 @@
 #define USERQ_READ_AT  128u /* amd_queue_t: its read index … */
 #define USERQ_RING_AT  8u   /* … and where its ring begins */
 #define USERQ_NO_MINOR UINT32_MAX
-#define USERQ_KCMP     0 /* KCMP_FILE */
+
+/* Where a queue comes from; by its slot's index. */
+static struct userq_origin {
+	uint32_t fd;    /* the descriptor on which it was created + 1; 0: closed. No lock. */
+	uint32_t minor; /* of its render node */
+} userq_origins[GP_WIRE_QUEUE_MAX];
+
+static struct userq_origin *userq_origin(const struct gp_slot *slot)
+{
+	return &userq_origins[gp_slot_index(slot)];
+}
 
 static bool userq_is_amdgpu(int fd)
 {
@@ -41,25 +51,17 @@ static bool userq_is_amdgpu(int fd)
 	       !memcmp(name, "amdgpu", 6u);
 }
 
-/* Reads a whole file of a node of the topology; its length, or -errno. */
+/* Reads a whole file of a node of the topology; its length, or -errno. lib/ reads the topology for the daemon and for
+ * doctor, with functions of libc that allocate and print: in somebody else's process the agent reads it itself. */
 static long userq_read(uint32_t node, const char *name, char *text, size_t size)
 {
-	char path[96] = "/sys/class/kfd/kfd/topology/nodes/00/";
-	char *at = path + sizeof("/sys/class/kfd/kfd/topology/nodes/") - 1u;
-	long fd, length;
+	char path[96] = "/sys/class/kfd/kfd/topology/nodes/";
+	char *at = path + strlen(path);
 
-	if (node >= 10u)
-		*at++ = (char)('0' + node / 10u);
-	*at++ = (char)('0' + node % 10u);
+	at += gp_sys_digits(at, node);
 	*at++ = '/';
 	memcpy(at, name, strlen(name) + 1u);
-	fd = gp_sys(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return fd;
-	length = gp_sys(SYS_read, fd, (long)text, size - 1u);
-	gp_sys_close((int)fd);
-	text[length > 0 ? length : 0] = 0;
-	return length;
+	return gp_sys_file_read(path, text, size);
 }
 
 static uint32_t userq_number(const char *text)
@@ -74,21 +76,13 @@ static uint32_t userq_number(const char *text)
 /* The minor number of the render node. On a virtual node the files are no devices, but have the same names. */
 static uint32_t userq_minor(int fd)
 {
-	char link[40] = "/proc/thread-self/fd/", name[256], digits[12];
-	uint32_t at = (uint32_t)strlen(link), count = 0;
+	char path[256], *found;
 	struct stat st;
-	long length;
-	char *found;
 
 	if (gp_sys(SYS_fstat, fd, (long)&st) == 0 && S_ISCHR(st.st_mode))
 		return minor(st.st_rdev);
-	for (uint32_t rest = (uint32_t)fd; rest || !count; rest /= 10u)
-		digits[count++] = (char)('0' + rest % 10u);
-	while (count)
-		link[at++] = digits[--count];
-	length = gp_sys(SYS_readlinkat, AT_FDCWD, (long)link, (long)name, sizeof(name) - 1u);
-	name[length > 0 ? length : 0] = 0;
-	found = strstr(name, "renderD");
+	gp_sys_file_path(fd, path, sizeof(path));
+	found = strstr(path, "renderD");
 	return found ? userq_number(found + 7) : USERQ_NO_MINOR;
 }
 
@@ -138,13 +132,12 @@ static bool userq_is_ours(const struct gp_slot *slot)
  * (there may be duplicates) or the kernel does not answer. */
 static int userq_is_on(const struct gp_slot *slot, int fd)
 {
-	uint32_t known = __atomic_load_n(&slot->drm_fd, __ATOMIC_RELAXED);
-	long thread, r;
+	uint32_t known = __atomic_load_n(&userq_origin(slot)->fd, __ATOMIC_RELAXED);
+	long r;
 
 	if (!known || known == (uint32_t)fd + 1u)
 		return known ? 1 : -1;
-	thread = gp_sys(SYS_gettid, 0); /* this thread's descriptors: a thread may have a table of its own */
-	r = gp_sys(SYS_kcmp, thread, thread, USERQ_KCMP, fd, known - 1u);
+	r = gp_sys_file_compare(fd, (int)(known - 1u)); /* of this thread: a thread may have a table of its own */
 	return r < 0 ? -1 : r == 0;
 }
 
@@ -159,12 +152,12 @@ static struct gp_slot *userq_find(int fd, uint32_t minor, uint32_t queue_id, boo
 		struct gp_slot *slot = &gp_slots[i];
 		int is_on;
 
-		if (!userq_is_ours(slot) || slot->dying || slot->remove_due || slot->queue_id % USERQ_ID != queue_id)
+		if (!userq_is_ours(slot) || slot->dying || slot->queue_id % USERQ_ID != queue_id)
 			continue;
 		is_on = userq_is_on(slot, fd);
 		if (is_on > 0)
 			return slot;
-		if (is_on < 0 && slot->drm_minor == minor) {
+		if (is_on < 0 && userq_origin(slot)->minor == minor) {
 			found = slot;
 			count++;
 		}
@@ -206,8 +199,7 @@ static void userq_forget(struct gp_slot *slot)
 static void userq_forget_at(uint64_t key)
 {
 	for (uint32_t i = 0; key && i < gp_slot_limit(); i++)
-		if (userq_is_ours(&gp_slots[i]) && !gp_slots[i].dying && !gp_slots[i].remove_due &&
-		    gp_slot_doorbell(&gp_slots[i])->key == key)
+		if (userq_is_ours(&gp_slots[i]) && !gp_slots[i].dying && gp_slot_doorbell(&gp_slots[i])->key == key)
 			userq_forget(&gp_slots[i]);
 }
 
@@ -220,7 +212,7 @@ static bool userq_is_dead(const struct gp_slot *slot)
 	struct gp_sys_range ranges[] = { { doorbell->key, &word, sizeof(word), false },
 					 { (uintptr_t)&there, &word, sizeof(word), false } };
 
-	if (__atomic_load_n(&slot->drm_fd, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&userq_origin(slot)->fd, __ATOMIC_RELAXED))
 		return false;
 	if (slot->blind)
 		return true;
@@ -232,8 +224,7 @@ static bool userq_is_dead(const struct gp_slot *slot)
 static void userq_forget_dead(void)
 {
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
-		if (userq_is_ours(&gp_slots[i]) && !gp_slots[i].dying && !gp_slots[i].remove_due &&
-		    userq_is_dead(&gp_slots[i]))
+		if (userq_is_ours(&gp_slots[i]) && !gp_slots[i].dying && userq_is_dead(&gp_slots[i]))
 			userq_forget(&gp_slots[i]);
 }
 
@@ -256,6 +247,7 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 	bool aql = userq_is_aql(in);
 	uint32_t minor = userq_minor(fd), gpu_id = userq_gpu(minor), file;
 	struct gp_slot *slot = userq_find(fd, minor, queue_id, true);
+	struct userq_origin *origin;
 
 	if (slot)
 		userq_forget(slot);
@@ -269,10 +261,12 @@ static void userq_add(int fd, const struct gp_drm_userq_in *in, uint32_t queue_i
 	file = userq_file(fd);
 	if (!gp_agent.driver)
 		gp_agent.driver = &gp_kfd_driver;
-	slot->format = in->ip_type == GP_DRM_IP_DMA ? GP_QUEUE_SDMA : aql ? GP_QUEUE_AQL : GP_QUEUE_PM4;
+	slot->is_copy = in->ip_type == GP_DRM_IP_DMA;
+	slot->format = slot->is_copy ? GP_KFD_SDMA : aql ? GP_KFD_AQL : GP_KFD_PM4;
 	slot->blind = !aql;
-	slot->drm_minor = minor;
-	__atomic_store_n(&slot->drm_fd, (uint32_t)fd + 1u, __ATOMIC_RELAXED);
+	origin = userq_origin(slot);
+	origin->minor = minor;
+	__atomic_store_n(&origin->fd, (uint32_t)fd + 1u, __ATOMIC_RELAXED);
 	slot->gpu_id = gpu_id;
 	slot->queue_id = (file + 1u) * USERQ_ID + queue_id;
 	slot->percent = 100u;
@@ -354,10 +348,10 @@ static int userq_ioctl(int fd, unsigned long request, void *arg)
 static uint32_t userq_closes(unsigned first, unsigned last)
 {
 	for (uint32_t i = 0; i < gp_slot_limit(); i++) {
-		uint32_t known = __atomic_load_n(&gp_slots[i].drm_fd, __ATOMIC_RELAXED);
+		uint32_t known = __atomic_load_n(&userq_origins[i].fd, __ATOMIC_RELAXED);
 
 		if (known && known - 1u >= first && known - 1u <= last && !gp_agent_is_borrowed())
-			__atomic_store_n(&gp_slots[i].drm_fd, 0, __ATOMIC_RELAXED);
+			__atomic_store_n(&userq_origins[i].fd, 0, __ATOMIC_RELAXED);
 	}
 	return 0;
 }

@@ -14,6 +14,10 @@
 #include "agent/nvidia/capture.h"
 #include "agent/sys.h"
 
+/* Counters are read at least every second interval: the device switches contexts without waiting for the agent, and no
+ * doorbell wakes the thread early; chosen. */
+#define CAPTURE_BACKOFF_MAX 1u
+
 struct gp_nvidia gp_nvidia;
 struct gp_nvidia_group gp_nvidia_groups[GP_WIRE_QUEUE_MAX];
 
@@ -25,7 +29,7 @@ static uint32_t capture_mechanisms(void)
 static bool capture_describe(const struct gp_slot *slot, struct gp_wire_group *ret_group)
 {
 	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
-	struct gp_wire_group said = {
+	struct gp_wire_group message = {
 		.fd = gp_nvidia_file_fd(slot->file),
 		.client = group->client,
 		.subdevice = group->subdevice,
@@ -33,11 +37,11 @@ static bool capture_describe(const struct gp_slot *slot, struct gp_wire_group *r
 		.slice_us = group->slice_us,
 	};
 
-	said.channel_count = gp_nvidia_channels(slot, said.channels);
+	message.channel_count = gp_nvidia_channels(slot, message.channels);
 	/* A group with more channels than fit into one call is never closed: the daemon must not get it. */
-	if (gp_nvidia.refused || said.fd < 0 || said.channel_count > GP_WIRE_CHANNEL_MAX)
+	if (gp_nvidia.refused || message.fd < 0 || message.channel_count > GP_WIRE_CHANNEL_MAX)
 		return false;
-	*ret_group = said;
+	*ret_group = message;
 	return true;
 }
 
@@ -49,6 +53,7 @@ static void capture_tidy(void)
 }
 
 const struct gp_driver gp_nvidia_driver = {
+	.backoff_max = CAPTURE_BACKOFF_MAX,
 	.mechanisms = capture_mechanisms,
 	.change = gp_nvidia_change,
 	.release = gp_nvidia_release,
@@ -119,8 +124,8 @@ static void capture_queue_add(struct gp_nvidia_object *object, int fd)
 	if (!slot)
 		return;
 	gp_agent.driver = &gp_nvidia_driver;
-	slot->format = GP_QUEUE_GROUP;
 	slot->file = object->file;
+	slot->group_use = GP_NVIDIA_FD + slot->file;
 	slot->gpu_id = gpu_id;
 	slot->queue_id = object->handle;
 	slot->hw_priority = 7; /* normal: CUDA's stream priorities hold within a context only */
@@ -176,15 +181,7 @@ static void capture_end_queues(uint32_t client, uint32_t handle)
 			gp_nvidia_change(GP_MECHANISM_BORROW, &slot, 1, true, &(int){ 0 });
 		gp_gate_open_slot(slot);
 		slot->dying = true;
-		if (slot->is_announced && gp_agent.link == GP_LINK_UP) {
-			struct gp_wire_slot gone = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE,
-						       sizeof(gone), 0 },
-						     gp_slot_index(slot),
-						     slot->generation };
-
-			gp_link_send(&gone, sizeof(gone));
-			slot->is_announced = false;
-		}
+		gp_link_remove(slot);
 	}
 }
 
@@ -223,22 +220,22 @@ void gp_nvidia_client_gone(uint32_t client)
 	capture_remove(client, client);
 }
 
-/* Lock held. Adds a new object and what follows from it. Returns whether there is a new queue. */
-static bool capture_add(const struct gp_nvidia_capture *call, const struct gp_nvidia_object *said)
+/* Lock held. Adds a created object and what follows from it. Returns whether there is a new queue. */
+static bool capture_add(const struct gp_nvidia_capture *call, const struct gp_nvidia_object *created)
 {
-	bool is_client = gp_nvidia_class_is_client(said->class_id);
+	bool is_client = gp_nvidia_class_is_client(created->class_id);
 	struct gp_nvidia_object *object, *channel, *group;
 
 	/* Only a client's handle equals its client handle. */
-	if (!said->handle || is_client != (said->handle == said->client) ||
-	    (!is_client && !gp_nvidia_object_find(said->client, said->client)))
+	if (!created->handle || is_client != (created->handle == created->client) ||
+	    (!is_client && !gp_nvidia_object_find(created->client, created->client)))
 		return false;
 	/* The handle is in use again, and the agent has not seen the end of the old object. */
-	if (gp_nvidia_object_find(said->client, said->handle)) {
-		capture_end_queues(said->client, said->handle);
-		capture_remove(said->client, said->handle);
+	if (gp_nvidia_object_find(created->client, created->handle)) {
+		capture_end_queues(created->client, created->handle);
+		capture_remove(created->client, created->handle);
 	}
-	object = gp_nvidia_object_add(said);
+	object = gp_nvidia_object_add(created);
 	if (!object) {
 		if (!gp_nvidia.is_full)
 			gp_log("nvidia: more objects than are kept: later contexts are left alone");
@@ -246,23 +243,23 @@ static bool capture_add(const struct gp_nvidia_capture *call, const struct gp_nv
 		return false;
 	}
 	if (is_client) {
-		gp_share_add(GP_SHARE_RM_CLIENT, said->handle, 0);
+		gp_share_add(GP_SHARE_RM_CLIENT, created->handle, 0);
 		gp_link_flush();
-	} else if (said->class_id == GP_RM_CLASS_GROUP) {
-		object->file = gp_nvidia_file_add(call->fd, said->client);
-	} else if (said->class_id == GP_RM_CLASS_MIG) {
+	} else if (created->class_id == GP_RM_CLASS_GROUP) {
+		object->file = gp_nvidia_file_add(call->fd, created->client);
+	} else if (created->class_id == GP_RM_CLASS_MIG) {
 		gp_nvidia_refuse("MIG slices are not supported yet");
-	} else if (gp_nvidia_class_is_channel(said->class_id)) {
-		group = gp_nvidia_object_find(said->client, said->parent);
+	} else if (gp_nvidia_class_is_channel(created->class_id)) {
+		group = gp_nvidia_object_find(created->client, created->parent);
 		if (!gp_nvidia_work_add(object) && group) {
 			group->unreadable = true;
 			if (group->slot)
 				gp_nvidia_group_of(group->slot)->is_blind = true;
 		}
 		gp_nvidia_queue_changed(group ? group->slot : NULL);
-	} else if (gp_nvidia_class_is_compute(said->class_id)) {
-		channel = gp_nvidia_object_find(said->client, said->parent);
-		group = channel ? gp_nvidia_object_find(said->client, channel->parent) : NULL;
+	} else if (gp_nvidia_class_is_compute(created->class_id)) {
+		channel = gp_nvidia_object_find(created->client, created->parent);
+		group = channel ? gp_nvidia_object_find(created->client, channel->parent) : NULL;
 		if (!group || group->class_id != GP_RM_CLASS_GROUP || group->slot)
 			return false;
 		capture_queue_add(group, call->fd);
@@ -298,29 +295,29 @@ static bool capture_params(const struct gp_nvidia_capture *call, struct gp_nvidi
 
 static int capture_alloc(struct gp_nvidia_capture *call)
 {
-	struct gp_nvidia_object said = { .class_id = call->body.alloc.class_id, .file = GP_NVIDIA_NONE };
+	struct gp_nvidia_object created = { .class_id = call->body.alloc.class_id, .file = GP_NVIDIA_NONE };
 	uint32_t status;
 	bool added;
 	int r;
 
-	if (!gp_nvidia_class_is_kept(said.class_id) ||
-	    (gp_nvidia_class_is_client(said.class_id) && !gp_nvidia_file_is_rm(call->fd)))
+	if (!gp_nvidia_class_is_kept(created.class_id) ||
+	    (gp_nvidia_class_is_client(created.class_id) && !gp_nvidia_file_is_rm(call->fd)))
 		return gp_nvidia_capture_forward(call);
-	said.unreadable = !capture_params(call, &said);
+	created.unreadable = !capture_params(call, &created);
 	r = gp_nvidia_capture_forward(call);
 	if (r < 0 || !gp_nvidia_capture_read(&call->body, call->at, call->size))
 		return r;
 	status = call->size == sizeof(call->body.alloc) ? call->body.alloc.status : call->body.alloc_rights.status;
 	if (status != GP_RM_OK)
 		return r;
-	said.handle = call->body.alloc.object;
+	created.handle = call->body.alloc.object;
 	/* A client has no parent, whatever the call says. */
-	said.parent = gp_nvidia_class_is_client(said.class_id) ? 0 : call->body.alloc.parent;
-	said.client = gp_nvidia_class_is_client(said.class_id) ? said.handle : call->body.alloc.client;
+	created.parent = gp_nvidia_class_is_client(created.class_id) ? 0 : call->body.alloc.parent;
+	created.client = gp_nvidia_class_is_client(created.class_id) ? created.handle : call->body.alloc.client;
 	gp_agent_lock();
-	if (said.unreadable)
-		gp_log2("nvidia: parameters of unknown size: class, size", said.class_id, call->size);
-	added = capture_add(call, &said);
+	if (created.unreadable)
+		gp_log2("nvidia: parameters of unknown size: class, size", created.class_id, call->size);
+	added = capture_add(call, &created);
 	gp_agent_unlock();
 	if (added)
 		gp_agent_start();
@@ -397,7 +394,7 @@ static int capture_free(struct gp_nvidia_capture *call)
 static int capture_dup(struct gp_nvidia_capture *call)
 {
 	const struct gp_nvidia_object *from;
-	struct gp_nvidia_object said = { .file = GP_NVIDIA_NONE };
+	struct gp_nvidia_object created = { .file = GP_NVIDIA_NONE };
 	int r = gp_nvidia_capture_forward(call);
 
 	if (r < 0 || !gp_nvidia_capture_read(&call->body.dup, call->at, sizeof(call->body.dup)) ||
@@ -412,11 +409,11 @@ static int capture_dup(struct gp_nvidia_capture *call)
 	}
 	/* The agent does not follow a second handle of a group or a channel: the first is enough to gate it. */
 	if (from && (from->class_id == GP_RM_CLASS_DEVICE || from->class_id == GP_RM_CLASS_SUBDEVICE)) {
-		said.class_id = from->class_id;
-		said.client = call->body.dup.client;
-		said.parent = call->body.dup.parent;
-		said.handle = call->body.dup.object;
-		capture_add(call, &said);
+		created.class_id = from->class_id;
+		created.client = call->body.dup.client;
+		created.parent = call->body.dup.parent;
+		created.handle = call->body.dup.object;
+		capture_add(call, &created);
 	}
 	gp_agent_unlock();
 	return r;

@@ -8,23 +8,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
+#include "agent/file.h"
 #include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
 #include "agent/sys.h"
 
-#define FILE_KCMP_FILE 0             /* KCMP_FILE */
-#define FILE_LOST_NS   1000000000ull /* between two attempts at lost files; chosen */
+#define FILE_LOST_NS 1000000000ull /* between two attempts at lost files; chosen */
 
 static uint32_t file_due; /* bits: files of which a descriptor was closed; written without the lock */
 
 static bool file_is_same(int fd, int own)
 {
-	long self = gp_sys_self();
-
 	/* If the kernel does not answer, they do not count as the same file. */
-	return gp_sys(SYS_kcmp, self, self, FILE_KCMP_FILE, fd, own) == 0;
+	return gp_sys_file_compare(fd, own) == 0;
 }
 
 /* By name: a container may give the device files other numbers, and the files of the tests are no devices. */
@@ -39,23 +35,10 @@ static bool file_name_is_rm(const char *name)
 
 bool gp_nvidia_file_is_rm(int fd)
 {
-	char link[40] = "/proc/thread-self/fd/", name[256], *last;
-	uint32_t at = (uint32_t)strlen(link);
-	char digits[12];
-	uint32_t count = 0;
-	long length;
+	char path[256], *last;
 
-	if (fd < 0)
-		return false;
-	for (unsigned rest = (unsigned)fd; rest || !count; rest /= 10u)
-		digits[count++] = (char)('0' + rest % 10u);
-	while (count)
-		link[at++] = digits[--count];
-	length = gp_sys(SYS_readlinkat, AT_FDCWD, (long)link, (long)name, sizeof(name) - 1u);
-	if (length <= 0)
-		return false;
-	name[length] = 0;
-	last = strrchr(name, '/');
+	gp_sys_file_path(fd, path, sizeof(path));
+	last = strrchr(path, '/');
 	return last && file_name_is_rm(last + 1);
 }
 
@@ -63,7 +46,7 @@ static bool file_take(uint32_t file, int fd)
 {
 	long own = gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
 
-	if (own < 0 || gp_fd_take(GP_FD_RM + file, (int)own) < 0)
+	if (own < 0 || gp_fd_take(GP_NVIDIA_FD + file, (int)own) < 0)
 		return false;
 	gp_nvidia.lost_files &= ~(1u << file);
 	return true;
@@ -73,9 +56,9 @@ uint32_t gp_nvidia_file_add(int fd, uint32_t client)
 {
 	uint32_t file = GP_NVIDIA_NONE;
 
-	for (uint32_t i = 0; i < GP_FD_RM_MAX; i++) {
+	for (uint32_t i = 0; i < GP_FD_FILE_MAX; i++) {
 		if (gp_nvidia.file_counts[i] && gp_nvidia.file_clients[i] == client) {
-			if (gp_fd_verified(GP_FD_RM + i) < 0 && gp_fds_are_enough())
+			if (gp_fd_verified(GP_NVIDIA_FD + i) < 0 && gp_fds_are_enough())
 				file_take(i, fd);
 			gp_nvidia.file_counts[i]++;
 			return i;
@@ -86,7 +69,7 @@ uint32_t gp_nvidia_file_add(int fd, uint32_t client)
 	if (file != GP_NVIDIA_NONE) {
 		if (!gp_fds_are_enough() || !file_take(file, fd)) {
 			gp_nvidia.lost_files |= 1u << file;
-			gp_fd_note(GP_FD_RM + file, fd);
+			gp_fd_note(GP_NVIDIA_FD + file, fd);
 		}
 		gp_nvidia.file_clients[file] = client;
 		gp_nvidia.file_counts[file] = 1;
@@ -98,7 +81,7 @@ void gp_nvidia_file_release(uint32_t file)
 {
 	if (file == GP_NVIDIA_NONE || --gp_nvidia.file_counts[file])
 		return;
-	gp_fd_drop(GP_FD_RM + file);
+	gp_fd_drop(GP_NVIDIA_FD + file);
 	gp_nvidia.lost_files &= ~(1u << file);
 }
 
@@ -106,8 +89,8 @@ uint32_t gp_nvidia_file_closes(unsigned first, unsigned last)
 {
 	uint32_t files = 0;
 
-	for (uint32_t i = 0; i < GP_FD_RM_MAX; i++) {
-		int own = gp_fd(GP_FD_RM + i);
+	for (uint32_t i = 0; i < GP_FD_FILE_MAX; i++) {
+		int own = gp_fd(GP_NVIDIA_FD + i);
 
 		if (own >= 0 && (first != last || file_is_same((int)first, own)))
 			files |= 1u << i;
@@ -167,7 +150,7 @@ static bool file_reaches(int fd, uint32_t file)
 {
 	uint32_t number = 0;
 
-	if (!gp_fd_is_like(GP_FD_RM + file, fd))
+	if (!gp_fd_is_like(GP_NVIDIA_FD + file, fd))
 		return false;
 	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++) {
 		const struct gp_nvidia_object *object = &gp_nvidia_objects[i];
@@ -182,7 +165,7 @@ static bool file_reaches(int fd, uint32_t file)
 
 int gp_nvidia_file_fd(uint32_t file)
 {
-	int fd = gp_fd_verified(GP_FD_RM + file);
+	int fd = gp_fd_verified(GP_NVIDIA_FD + file);
 
 	if (fd >= 0 || !gp_nvidia.file_counts[file])
 		return fd < 0 ? -EBADF : fd;
@@ -195,7 +178,7 @@ int gp_nvidia_file_fd(uint32_t file)
 	gp_log2("nvidia: our descriptor is gone: client, another", gp_nvidia.file_clients[file], fd);
 	if (fd < 0)
 		return fd;
-	return file_take(file, fd) ? gp_fd(GP_FD_RM + file) : -EMFILE;
+	return file_take(file, fd) ? gp_fd(GP_NVIDIA_FD + file) : -EMFILE;
 }
 
 /* Lost files to try again: the agent does not see their end, and the program may have descriptors to spare by now. */
@@ -214,7 +197,7 @@ void gp_nvidia_files_tidy(void)
 {
 	uint32_t due = __atomic_exchange_n(&file_due, 0, __ATOMIC_ACQUIRE) | file_lost_due();
 
-	for (uint32_t i = 0; i < GP_FD_RM_MAX && due; i++, due >>= 1) {
+	for (uint32_t i = 0; i < GP_FD_FILE_MAX && due; i++, due >>= 1) {
 		int own = due & 1u ? gp_nvidia_file_fd(i) : -EBADF;
 
 		if (own < 0 ? own != -ENOENT : file_is_used(own))

@@ -16,7 +16,8 @@
 #include "agent/fds.h"
 
 #define GP_NVIDIA_NONE       UINT32_MAX
-#define GP_NVIDIA_OBJECT_MAX 4096u /* a context has about 60 that the agent keeps; chosen */
+#define GP_NVIDIA_FD         (GP_FD_FILES + GP_FD_FILE_MAX) /* the first of so many: duplicates of /dev/nvidiactl */
+#define GP_NVIDIA_OBJECT_MAX 4096u                          /* a context has about 60 that the agent keeps; chosen */
 
 /* An object that the agent keeps track of: client, device, subdevice, group, channel or compute object. */
 struct gp_nvidia_object {
@@ -59,7 +60,7 @@ struct gp_nvidia {
 	bool refused_due;    /* the agent has not told the daemon yet */
 	char version[32];
 	uint64_t called_ns; /* of the application's last call that the agent looked into */
-	uint32_t file_clients[GP_FD_RM_MAX], file_counts[GP_FD_RM_MAX];
+	uint32_t file_clients[GP_FD_FILE_MAX], file_counts[GP_FD_FILE_MAX];
 	uint32_t lost_files; /* bits: files of which the agent has had no duplicate yet */
 };
 extern struct gp_nvidia gp_nvidia;
@@ -124,7 +125,6 @@ void gp_nvidia_probe(const struct gp_slot *slot);
 void gp_nvidia_probe_preemption(const struct gp_slot *slot); /* at the first close: CUDA has set its mode by then */
 void gp_nvidia_refuse(const char *why);
 void gp_nvidia_refused_tidy(void);
-void gp_nvidia_name(void); /* writes the agent's runtime string */
 
 /* map.c: touches and is_expected need no lock, the others do. */
 bool gp_nvidia_map_touches(uint64_t address, uint64_t length);

@@ -2,16 +2,15 @@
 /* Whether the agent knows this driver's calls: asked once, at the first queue, by questions that change nothing. The
  * agent leaves a driver alone whose answers do not fit. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
+#include "agent/file.h"
 #include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
-#include "agent/sys.h"
 
 #define PROBE_GROUP_MAX 0xffffu /* the largest valid number of a group in hardware; 4096 on the largest known */
 
 /* The runtime's name for people: "CUDA, RM 580.159.04", and why the agent leaves it alone. */
-void gp_nvidia_name(void)
+static void probe_name(void)
 {
 	const char *parts[] = { "CUDA, RM ", gp_nvidia.version[0] ? gp_nvidia.version : "?",
 				gp_nvidia.refused ? ": " : "", gp_nvidia.refused ? gp_nvidia.refused : "" };
@@ -28,16 +27,12 @@ void gp_nvidia_name(void)
 /* The first number with a point in it: "… for x86_64  580.159.04  Release Build". */
 static void probe_version(void)
 {
-	char text[256] = "";
-	long fd = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/driver/nvidia/version", O_RDONLY | O_CLOEXEC);
+	char text[256];
 	uint32_t length = 0;
 
-	if (fd < 0 || gp_nvidia.version[0]) {
-		gp_sys_close((int)fd);
+	if (gp_nvidia.version[0])
 		return;
-	}
-	gp_sys(SYS_read, fd, (long)text, sizeof(text) - 1u);
-	gp_sys_close((int)fd);
+	gp_sys_file_read("/proc/driver/nvidia/version", text, sizeof(text));
 	for (const char *c = text; *c; c += length ? length : 1u) {
 		length = (uint32_t)strspn(c, "0123456789.");
 		if (length < 3u || length >= sizeof(gp_nvidia.version) || !memchr(c, '.', length) ||
@@ -56,7 +51,7 @@ void gp_nvidia_refuse(const char *why)
 	gp_nvidia.refused = why;
 	gp_log("nvidia: this driver is left alone, because:");
 	gp_log(why);
-	gp_nvidia_name();
+	probe_name();
 	gp_nvidia.refused_due = true;
 	gp_thread_wake();
 }
@@ -81,7 +76,7 @@ void gp_nvidia_probe(const struct gp_slot *slot)
 		return;
 	gp_nvidia.probed = true;
 	probe_version();
-	gp_nvidia_name();
+	probe_name();
 	if (!group->has_slice)
 		gp_nvidia_refuse("GET_TIMESLICE does not answer as expected");
 	r = gp_nvidia_control(&(struct gp_nvidia_call){ slot->file, group->client, group->group, GP_RM_GROUP_INFO,

@@ -6,6 +6,13 @@
 #include "agent/nvidia/capture.h"
 #include "agent/sys.h"
 
+/* Whether the driver has answered r to the control, and RM has done it. */
+static bool watch_is_done(struct gp_nvidia_capture *call, int r)
+{
+	return r >= 0 && gp_nvidia_capture_read(&call->body.control, call->at, sizeof(call->body.control)) &&
+	       call->body.control.status == GP_RM_OK;
+}
+
 /* The application sets the slice of its own group: the agent remembers it, then sets its own slice again. */
 static int watch_slice_set(struct gp_nvidia_capture *call)
 {
@@ -22,8 +29,7 @@ static int watch_slice_set(struct gp_nvidia_capture *call)
 		return gp_nvidia_capture_forward(call);
 	}
 	r = gp_nvidia_capture_forward(call);
-	if (r >= 0 && gp_nvidia_capture_read(&call->body.control, call->at, sizeof(call->body.control)) &&
-	    call->body.control.status == GP_RM_OK) {
+	if (watch_is_done(call, r)) {
 		gp_nvidia_group_of(slot)->slice_us = slice_us;
 		gp_nvidia_group_of(slot)->has_slice = true;
 		gp_nvidia_slice_again(slot);
@@ -43,9 +49,7 @@ static int watch_slice_get(struct gp_nvidia_capture *call)
 	uint64_t slice_us = 0;
 	int r = gp_nvidia_capture_forward(call);
 
-	if (r < 0 || wanted.params_size != sizeof(slice_us) ||
-	    !gp_nvidia_capture_read(&call->body.control, call->at, sizeof(call->body.control)) ||
-	    call->body.control.status != GP_RM_OK)
+	if (wanted.params_size != sizeof(slice_us) || !watch_is_done(call, r))
 		return r;
 	gp_agent_lock();
 	slot = gp_nvidia_capture_slot(wanted.client, wanted.object);
@@ -94,8 +98,7 @@ static int watch_disable(struct gp_nvidia_capture *call)
 		return gp_nvidia_capture_forward(call);
 	gp_agent_lock();
 	r = gp_nvidia_capture_forward(call);
-	if (r >= 0 && gp_nvidia_capture_read(&call->body.control, call->at, sizeof(call->body.control)) &&
-	    call->body.control.status == GP_RM_OK)
+	if (watch_is_done(call, r))
 		for (uint32_t i = 0; i < params.count; i++) {
 			struct gp_nvidia_object *channel = gp_nvidia_object_find(params.clients[i], params.channels[i]);
 			struct gp_slot *slot = gp_nvidia_capture_slot(params.clients[i], params.channels[i]);
@@ -123,8 +126,7 @@ static int watch_share(struct gp_nvidia_capture *call)
 	int r = gp_nvidia_capture_forward(call);
 	int32_t fd = -1;
 
-	if (r < 0 || !gp_nvidia_capture_read(&call->body.control, call->at, sizeof(call->body.control)) ||
-	    call->body.control.status != GP_RM_OK || wanted.params_size < sizeof(fd) ||
+	if (!watch_is_done(call, r) || wanted.params_size < sizeof(fd) ||
 	    !gp_nvidia_capture_read(&fd, wanted.params, sizeof(fd)) || fd < 0)
 		return r;
 	gp_agent_lock();

@@ -220,8 +220,8 @@ static void end(void)
 	}
 	if (gp_slot_limit() || gp_nvidia_object_limit())
 		abort();
-	for (uint32_t i = 0; i < GP_FD_RM_MAX; i++)
-		if (gp_fd(GP_FD_RM + i) >= 0)
+	for (uint32_t i = 0; i < GP_FD_FILE_MAX; i++)
+		if (gp_fd(GP_NVIDIA_FD + i) >= 0)
 			abort();
 	gp_agent_lock();
 	gp_nvidia_map_forget(0, UINT64_MAX);

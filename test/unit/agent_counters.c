@@ -78,7 +78,7 @@ static void test_formats(void **state)
 {
 	uint64_t write = 3, read = 1;
 	uint8_t ring[4][64] = { { 2 }, { 2 }, { 2 }, { 1 } };
-	struct gp_slot slot = { .format = GP_QUEUE_AQL,
+	struct gp_slot slot = { .format = GP_KFD_AQL,
 				.ring = (uintptr_t)ring,
 				.ring_size = sizeof(ring),
 				.write_pointer = (uintptr_t)&write,
@@ -98,12 +98,12 @@ static void test_formats(void **state)
 	ring[3][0] = 1; /* taken by the packet processor, which marked it */
 	gp_kfd_sample(slots, 1);
 	assert_true(slot.written == 4 && slot.completed == 3);
-	slot.format = GP_QUEUE_SDMA;
+	slot.format = GP_KFD_SDMA;
 	write = 4096;
 	read = 1024;
 	gp_kfd_sample(slots, 1);
 	assert_true(slot.written == 4096 && slot.completed == 1024);
-	slot.format = GP_QUEUE_PM4; /* 64 dwords a ring; the read pointer wraps */
+	slot.format = GP_KFD_PM4; /* 64 dwords a ring; the read pointer wraps */
 	write = 130;
 	read = 60;
 	gp_kfd_sample(slots, 1);
@@ -115,7 +115,7 @@ static void test_no_ring(void **state)
 {
 	uint64_t write = 130, read = 60;
 	uint8_t packet[64] = { 2 };
-	struct gp_slot slot = { .format = GP_QUEUE_AQL,
+	struct gp_slot slot = { .format = GP_KFD_AQL,
 				.ring = (uintptr_t)packet,
 				.ring_size = 32,
 				.write_pointer = (uintptr_t)&write,
@@ -125,7 +125,7 @@ static void test_no_ring(void **state)
 	(void)state;
 	gp_kfd_sample(slots, 1);
 	assert_true(slot.written == 130 && slot.completed == 60 && !slot.blocked);
-	slot.format = GP_QUEUE_PM4;
+	slot.format = GP_KFD_PM4;
 	slot.ring_size = 0;
 	gp_kfd_sample(slots, 1);
 	assert_true(slot.written == 130 && slot.completed == 130);
@@ -136,10 +136,10 @@ static void test_gone(void **state)
 {
 	uint64_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
 		 good[2] = { 9, 9 };
-	struct gp_slot a = { .format = GP_QUEUE_SDMA,
+	struct gp_slot a = { .format = GP_KFD_SDMA,
 			     .write_pointer = (uintptr_t)&page[0],
 			     .read_pointer = (uintptr_t)&page[1] };
-	struct gp_slot b = { .format = GP_QUEUE_SDMA,
+	struct gp_slot b = { .format = GP_KFD_SDMA,
 			     .write_pointer = (uintptr_t)&good[0],
 			     .read_pointer = (uintptr_t)&good[1] };
 	struct gp_slot *slots[3] = { &b, &a, &b };

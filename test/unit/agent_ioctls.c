@@ -227,13 +227,13 @@ static void test_shares(void **state)
 	assert_int_equal(shares[0].kind, GP_SHARE_MEMORY);
 	assert_int_equal(shares[0].key[1], status.st_ino);
 	share_count = 0;
-	gp_share_untold();
+	gp_share_unsent();
 	gp_share_flush();
 	assert_int_equal(share_count, 4);
 	/* A daemon that does not know the message is not told. */
 	share_count = 0;
 	gp_agent.version = 2;
-	gp_share_untold();
+	gp_share_unsent();
 	gp_share_flush();
 	assert_int_equal(share_count, 0);
 	gp_share_forget();

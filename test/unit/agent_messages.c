@@ -214,9 +214,6 @@ static void test_orders(void **state)
 	gp_slots[0].dying = true;
 	assert_int_equal(scene_order(1, &close_it, SCENE_GPU), -ESTALE);
 	gp_slots[0].dying = false;
-	gp_slots[0].remove_due = true;
-	assert_int_equal(scene_order(1, &close_it, SCENE_GPU), -ESTALE);
-	gp_slots[0].remove_due = false;
 	gp_agent.exiting = true;
 	assert_int_equal(scene_order(1, &close_it, SCENE_GPU), -ESHUTDOWN);
 	gp_agent.exiting = false;

@@ -283,11 +283,11 @@ static void test_short(void **state)
 	rm_count = 0;
 	gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, false, &result);
 	assert_true(result < 0 && !rm_count);
-	assert_int_equal(gp_fd(GP_FD_RM + slot->file), -1);
+	assert_int_equal(gp_fd(GP_NVIDIA_FD + slot->file), -1);
 	spare(true);
 	gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, false, &result);
 	assert_int_equal(result, 0);
-	assert_true(gp_fd(GP_FD_RM + slot->file) >= 0);
+	assert_true(gp_fd(GP_NVIDIA_FD + slot->file) >= 0);
 	gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, true, &result);
 	assert_int_equal(rm_count, 0);
 	gp_nvidia_client_gone(CLIENT);

@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "agent/fds.h"
 #include "agent/kfd/kfd.h"
 #include "agent/sys.h"
 
@@ -39,7 +38,7 @@ static int begin(void **state)
 	written_to = -1;
 	assert_int_equal(gp_page_reserve(), 0);
 	gp_kfd = (struct gp_kfd){ .runtime = GP_KFD_RUNTIME_OURS, .queue_counts = { 1 } };
-	assert_int_equal(gp_fd_take(GP_FD_FILE, open("/dev/null", O_RDWR | O_CLOEXEC)), 0);
+	assert_int_equal(gp_fd_take(GP_KFD_FD, open("/dev/null", O_RDWR | O_CLOEXEC)), 0);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(gp_fd_take(GP_FD_DEBUG_OUT, ends[0]), 0);
 	assert_int_equal(gp_fd_take(GP_FD_DEBUG_IN, ends[1]), 0);

@@ -52,7 +52,7 @@ static struct gp_slot *watched_slot(bool *ret_possible)
 	gp_agent.hooked = true;
 	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
 	slot = gp_slot_add((uintptr_t)fake.queue);
-	slot->format = GP_QUEUE_AQL;
+	slot->format = GP_KFD_AQL;
 	slot->read_pointer = (uintptr_t)READ_INDEX;
 	slot->write_pointer = (uintptr_t)WRITE_INDEX;
 	*ret_possible = gp_kfd_trap(slot, true);

@@ -9,7 +9,7 @@
 
 struct gp_vnode;
 
-enum gp_param {
+enum gp_vparam {
 	GP_PARAM_SCHED_POLICY,      /* 0: HWS, 1: HWS without oversubscription, 2: no HWS */
 	GP_PARAM_HWS_MAX_CONC_PROC, /* -1: as many as there are VMIDs */
 	GP_PARAM_CWSR_ENABLE,
