@@ -50,6 +50,10 @@ static void test_log(void **state)
 	assert_true(logged(
 		"3,1,2,-;amdgpu 0000:03:00.0: amdgpu: HIQ MQD's queue_doorbell_id0 is not 0, Queue preemption time out\n"));
 	assert_false(logged("3,1,2,-;amdgpu 0000:04:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE\n"));
+	assert_true(logged("3,1,2,-;amdgpu 0000:03:00.0: amdgpu: failed to suspend all gangs from MES\n"));
+	/* A failure of a preemption that no reset follows stops nothing. */
+	assert_false(logged("4,1,2,-;amdgpu 0000:03:00.0: amdgpu: failed to suspend gang, doorbell=0x1\n"));
+	assert_false(logged("6,1,2,-;amdgpu 0000:03:00.0: amdgpu: GPU reset begin!\n"));
 	assert_false(logged("3,1,2,-"));
 	assert_false(logged(""));
 }
