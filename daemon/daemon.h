@@ -109,7 +109,8 @@ void gp_fair_ring(struct gp_daemon *daemon, struct gp_client *client); /* the cl
 void gp_fair_forget(struct gp_daemon *daemon, struct gp_client *client);
 bool gp_fair_has_rung(struct gp_daemon *daemon);
 void gp_fair_answer_rings(struct gp_daemon *daemon); /* one portion */
-bool gp_fair_may(struct gp_daemon *daemon, struct gp_owner *owner);
+bool gp_fair_may(struct gp_daemon *daemon, struct gp_owner *owner); /* false: the user waits; sets the timer for it */
+void gp_fair_set_timer(struct gp_daemon *daemon); /* for the first user of those who wait; not set: none waits */
 void gp_fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns);
 
 /* journal.c */

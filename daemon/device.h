@@ -142,6 +142,7 @@ void gp_carry_answer(struct gp_daemon *daemon, struct gp_device_entry *device, s
 		     uint64_t seq, bool open, int result, uint64_t now_ns); /* now_ns: the same for a whole answer */
 void gp_carry_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_carry_inbox(struct gp_daemon *daemon);
+bool gp_carry_has_reports(const struct gp_daemon *daemon); /* gp_carry_inbox() has something to do */
 void gp_carry_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
 
 void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device); /* drops orders not issued yet */

@@ -247,9 +247,9 @@ static bool loop_has_work(struct gp_daemon *daemon, uint32_t phase)
 
 bool gp_daemon_has_work(struct gp_daemon *daemon)
 {
-	gp_timer_set(daemon, &daemon->fair.timer, 0);
 	return gp_fair_has_rung(daemon) || gp_fair_has_work(daemon, false) || gp_fair_has_work(daemon, true) ||
-	       daemon->listen.is_asked || daemon->attr_clients || gp_control_has_work(daemon) || daemon->inbox.reports;
+	       daemon->listen.is_asked || daemon->attr_clients || gp_control_has_work(daemon) ||
+	       gp_carry_has_reports(daemon);
 }
 
 /* Does one portion of work that can wait: agents' messages, commands, new connections or attributes, in turn. */
@@ -287,7 +287,7 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	gp_slice_update(daemon, gp_now_ns());
 	gp_sampling_update(daemon, gp_now_ns());
 	gp_peer_bury(daemon);
-	gp_daemon_has_work(daemon); /* sets the timer of users who have used too much time */
+	gp_fair_set_timer(daemon);
 	loop_set_timer(daemon);
 }
 

@@ -313,7 +313,7 @@ static void plan_report(struct gp_daemon *daemon, struct gp_device_report *repor
 	ssize_t written;
 
 	pthread_mutex_lock(&daemon->inbox.lock);
-	*daemon->inbox.tail = report;
+	__atomic_store_n(daemon->inbox.tail, report, __ATOMIC_RELAXED); /* gp_carry_has_reports() has no lock */
 	daemon->inbox.tail = &report->next;
 	pthread_mutex_unlock(&daemon->inbox.lock);
 	/* The decision thread looks into the inbox before it sleeps. */
@@ -455,6 +455,14 @@ static void plan_hand_over(struct gp_daemon *daemon, const struct gp_device_entr
 		    plan_client_is_on(client, (uint32_t)(device - daemon->devices)))
 			gp_client_mechanism(daemon, client, device->info.fallback, why);
 	}
+}
+
+/* Without the lock: the partner is the store in plan_report(). It need not be ordered, because this decides only
+ * whether the thread sleeps. gp_carry_inbox() reads the reports under the lock, and a report of another thread that is
+ * stored after this look wakes the thread by inbox.fd. */
+bool gp_carry_has_reports(const struct gp_daemon *daemon)
+{
+	return __atomic_load_n(&daemon->inbox.reports, __ATOMIC_RELAXED);
 }
 
 void gp_carry_inbox(struct gp_daemon *daemon)
