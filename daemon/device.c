@@ -71,7 +71,7 @@ void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, co
 	snprintf(device->stopped_why, sizeof(device->stopped_why), "%s", why);
 	gp_sched_device_stop(daemon->sched, device->core, gp_daemon_now_ns(daemon));
 	gp_metrics_changed(daemon);
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 }
 
 void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
@@ -83,7 +83,7 @@ void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
 	device->stopped_why[0] = '\0';
 	gp_sched_device_start(daemon->sched, device->core, gp_daemon_now_ns(daemon));
 	gp_metrics_changed(daemon);
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 }
 
 /* The middle slice, if it lies between the short and the long one; else 0: none. */
@@ -206,7 +206,7 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 		}
 	}
 	gp_unmanaged_want(daemon); /* the new core does not know the unmanaged processes */
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 	return r;
 }
 

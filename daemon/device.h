@@ -12,7 +12,8 @@ struct gp_driver_entry {
 	struct gp_backend *backend;
 };
 
-/* The daemon asks the driver how often a self-switching device put a queue aside, one queue at a time: see slice.c. */
+/* The daemon asks the driver how often a self-switching device put a queue aside, one queue at a time: see slicing.c.
+ */
 struct gp_switching {
 	bool is_asked;            /* an answer is outstanding */
 	struct gp_queue_id queue; /* the queue that was counted last … */
@@ -74,7 +75,7 @@ struct gp_device_entry {
 	uint32_t unmanaged_queues, unmanaged_processes;
 	uint32_t other_queues, other_processes; /* of those: the ones the core does not know */
 	uint32_t busy_clients;                  /* sampling.c */
-	uint64_t slices, slice_failures;        /* slice.c: slices that were set, and that were not */
+	uint64_t slices, slice_failures;        /* slicing.c: slices that were set, and that were not */
 	struct gp_hist slice_hist;              /* from asking for one to its answer */
 	struct gp_switching switching;
 };

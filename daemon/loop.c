@@ -91,7 +91,7 @@ static void loop_stop(struct gp_daemon *daemon)
 	gp_timer_set(daemon, &daemon->loop.stop_timer, gp_now_ns() + LOOP_STOP_NS);
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		gp_sched_device_stop(daemon->sched, daemon->devices[i].core, gp_daemon_now_ns(daemon));
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 }
 
 static bool loop_all_open(const struct gp_daemon *daemon)
@@ -103,7 +103,7 @@ static bool loop_all_open(const struct gp_daemon *daemon)
 			if ((q->closed || q->is_ordered) && q->client->answers)
 				return false;
 	}
-	return gp_slice_are_back(daemon);
+	return gp_slicing_are_back(daemon);
 }
 
 static int loop_configure(struct gp_daemon *daemon, struct gp_error *error)
@@ -284,7 +284,7 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	gp_carry_inbox(daemon);
 	loop_due(daemon, gp_now_ns());
 	gp_carry_decide(daemon);
-	gp_slice_update(daemon, gp_now_ns());
+	gp_slicing_update(daemon, gp_now_ns());
 	gp_sampling_update(daemon, gp_now_ns());
 	gp_peer_bury(daemon);
 	gp_fair_set_timer(daemon);
@@ -328,6 +328,7 @@ static void loop_environment(struct gp_daemon *daemon)
 static void loop_init_timers(struct gp_daemon *daemon)
 {
 	daemon->loop.watchdog.due = loop_watchdog;
+	daemon->channel_group_timer.due = gp_channel_group_due;
 	daemon->cost_timer.due = gp_cost_due;
 	daemon->claim_timer.due = gp_claim_due;
 	daemon->listen.timer.due = gp_peer_listen_again;

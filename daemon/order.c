@@ -102,7 +102,7 @@ void gp_client_lost(struct gp_daemon *daemon, struct gp_client *client, const st
 		gp_queue_lost(daemon, queue, lost->changes[i].open);
 		if (lost->changes[i].open)
 			gp_queue_open_again(daemon, queue);
-		gp_slice_lost(daemon, queue);
+		gp_slicing_lost(daemon, queue);
 	}
 	if (lost->why != GP_LOST_LEASE)
 		return;

@@ -237,7 +237,7 @@ static void test_group_comes_first(void **state)
 	add(3, 10);
 	queue = world_queue(&world, &agent, 3);
 	assert_false(queue->in_core);
-	queue->slice.grouped = true;
+	queue->group.is_found = true;
 	gp_queue_reconsider(&world.daemon, queue);
 	assert_true(queue->in_core);
 	client->device.mechanism = mechanism;
