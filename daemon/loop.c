@@ -125,8 +125,7 @@ static int loop_configure(struct gp_daemon *daemon, struct gp_error *error)
 	/* A reload does not change what is made only at start: sockets, tables, the backend. */
 	memcpy(config->socket, daemon->config.socket, sizeof(config->socket));
 	memcpy(config->backend, daemon->config.backend, sizeof(config->backend));
-	config->kfd = daemon->config.kfd;
-	config->nvidia = daemon->config.nvidia;
+	memcpy(config->device, daemon->config.device, sizeof(config->device));
 	config->client_max = daemon->config.client_max;
 	config->queue_max = daemon->config.queue_max;
 	/* memcmp() compares padding, too, so there must be none. */
