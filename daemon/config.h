@@ -36,7 +36,7 @@ struct gp_config {
 	uint32_t socket_mode;
 	int64_t socket_gid, see_gid;                                      /* -1: none */
 	uint64_t lease_ns, sample_ns, idle_sample_ns, answer_ns, scan_ns; /* real time */
-	uint32_t client_max, queue_max, user_max, user_queue_max, device_max;
+	uint32_t client_max, queue_max, user_max, user_queue_max;
 	bool auto_gang;
 	/* [policy] */
 	char policy[16];

@@ -136,8 +136,7 @@ bool gp_control_own_space(const struct gp_peer *peer);                 /* the pe
 void gp_process_space(pid_t pid, ino_t *ret_space, pid_t *ret_own_pid);
 bool gp_control_has_work(const struct gp_daemon *daemon); /* clients are still to be asked or looked at */
 void gp_control_synced(struct gp_daemon *daemon);         /* answers STATUS if all agents have sampled, or time is up */
-void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry *device, uint32_t *ret_slots,
-		   uint32_t *ret_processes);
+void gp_device_use(const struct gp_device_entry *device, uint32_t *ret_slots, uint32_t *ret_processes);
 bool gp_status_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job); /* true: complete */
 void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns, struct gp_text *text);
 void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text);

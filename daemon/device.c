@@ -67,7 +67,7 @@ void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, co
 	gp_log("GPU %u: the daemon stops scheduling it and opens every gate: %s", device->info.gpu_id, why);
 	device->stopped = true;
 	device->claim.is_why = false; /* it stays stopped when the other daemon has ended */
-	gp_carry_forget(daemon, device);
+	gp_carry_forget(device);
 	snprintf(device->stopped_why, sizeof(device->stopped_why), "%s", why);
 	gp_sched_device_stop(daemon->sched, device->core, gp_daemon_now_ns(daemon));
 	gp_metrics_changed(daemon);
@@ -173,7 +173,7 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 	daemon->gangs.max = DEVICE_GANG_COUNT;
 	daemon->events.trace_cursor = daemon->events.watch_cursor = daemon->events.back_offs = 0;
 	for (uint32_t i = 0; i < daemon->device_count; i++)
-		gp_carry_forget(daemon, &daemon->devices[i]);
+		gp_carry_forget(&daemon->devices[i]);
 	memset(daemon->core.queues, 0, daemon->config.queue_max * sizeof(struct gp_queue_entry *));
 	r = gp_sched_init(memory, size, &limits, &daemon->sched);
 	for (uint32_t i = 0; i < daemon->device_count; i++)

@@ -146,6 +146,6 @@ void gp_carry_inbox(struct gp_daemon *daemon);
 bool gp_carry_has_reports(const struct gp_daemon *daemon); /* gp_carry_inbox() has something to do */
 void gp_carry_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
 
-void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device); /* drops orders not issued yet */
+void gp_carry_forget(struct gp_device_entry *device); /* drops orders not issued yet */
 
 #endif

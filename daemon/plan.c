@@ -196,7 +196,7 @@ void gp_carry_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	plan_advance(daemon, device, false);
 }
 
-void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device)
+void gp_carry_forget(struct gp_device_entry *device)
 {
 	device->under_way.active = false;
 	device->under_way.waiting = 0;

@@ -47,17 +47,11 @@ static void quarantine_enter(struct gp_daemon *daemon, struct gp_client *client)
 	}
 }
 
-/* The daemon changes the client's gates itself, whether or not the agent answers. */
-static bool quarantine_is_ours(const struct gp_client *client)
-{
-	return gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON);
-}
-
 /* Whether the penalty is the user's. Clients of root, and of the users who share the account for those without a place,
  * are not punished for each other. */
 static bool quarantine_is_users(const struct gp_client *client)
 {
-	return client->owner && client->owner->id > 1 && !quarantine_is_ours(client);
+	return client->owner && client->owner->id > 1 && !gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON);
 }
 
 static struct gp_penalty *quarantine_penalty(struct gp_client *client)

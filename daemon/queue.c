@@ -12,17 +12,9 @@
 #define QUEUE_WORK     64u            /* queues that the core looks at for a unit of work */
 #define QUEUE_KEPT     64u            /* places of a device for root alone, or a sixteenth if that is less; chosen */
 
-uint64_t gp_queue_tag(const struct gp_queue_entry *queue)
+static uint64_t queue_tag(const struct gp_queue_entry *queue)
 {
 	return queue->client->device.tag | queue->wire.slot;
-}
-
-struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t tag)
-{
-	struct gp_client *client = gp_client_find(daemon, tag);
-	uint32_t slot = tag & (GP_WIRE_QUEUE_MAX - 1);
-
-	return client && slot < client->slot_count ? client->slots[slot].queue : NULL;
 }
 
 /* After a change of one queue the core looks at all queues of its client. */
@@ -138,7 +130,7 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 		.fixed_slice = !queue->client->driver->ops->slice,
 		/* The agent states it; a value that makes no sense counts as unknown. */
 		.own_slice_ns = queue->slice.app_us <= GP_DURATION_NS_MAX / 1000 ? queue->slice.app_us * 1000 : 0,
-		.tag = gp_queue_tag(queue),
+		.tag = queue_tag(queue),
 	};
 	gp_gang_name_put(daemon, gang);
 }

@@ -83,8 +83,6 @@ void gp_queue_hold(const struct gp_daemon *daemon, const struct gp_queue_entry *
 struct gp_queue_entry *gp_queue_of(const struct gp_daemon *daemon, struct gp_queue_id id);
 void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open);
 void gp_queue_gangs_due(struct gp_daemon *daemon, uint64_t now_ns);
-uint64_t gp_queue_tag(const struct gp_queue_entry *queue);
-struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t tag);
 uint32_t gp_gang_name_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid_t uid, const char *name);
 uint32_t gp_gang_name_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue,
 			 const char *name);                      /* "": its process's */

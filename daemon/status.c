@@ -59,12 +59,10 @@ static void status_stats(struct gp_daemon *daemon, const struct gp_device_entry 
 	gp_text_close(text, '}');
 }
 
-void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry *device, uint32_t *ret_slots,
-		   uint32_t *ret_processes)
+void gp_device_use(const struct gp_device_entry *device, uint32_t *ret_slots, uint32_t *ret_processes)
 {
 	uint32_t slots = device->unmanaged_queues;
 
-	(void)daemon;
 	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
 		slots += q->wire.kind == GP_WIRE_COMPUTE && !q->closed && !q->client->is_unmanaged;
 	*ret_slots = slots;
@@ -90,7 +88,7 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	uint32_t slots, processes;
 
 	gp_sched_switch_info(daemon->sched, device->core, &switches);
-	gp_device_use(daemon, device, &slots, &processes);
+	gp_device_use(device, &slots, &processes);
 	gp_text_open(text, NULL, '{');
 	gp_text_u64(text, "gpu_id", info->gpu_id);
 	gp_text_u64(text, "node", info->node);
