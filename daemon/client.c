@@ -179,7 +179,7 @@ static int client_welcome(struct gp_daemon *daemon, struct gp_client *client)
 	if (r)
 		return r;
 	client->welcomed = true;
-	client->lease_told_ns = daemon->config.lease_ns;
+	client->lease_sent_ns = daemon->config.lease_ns;
 	gp_client_tell_attr(client);
 	return 0;
 }

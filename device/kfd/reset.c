@@ -26,7 +26,7 @@ struct gp_kfd_reset {
 #define RESET_END(reset)    (&(reset)->fds[(reset)->count]) /* readable: the thread must end */
 #define RESET_KERNEL(reset) (&(reset)->fds[(reset)->count + 1])
 
-bool gp_kfd_reset_is_told(const char *text, size_t size)
+bool gp_kfd_reset_is_reported(const char *text, size_t size)
 {
 	uint64_t number = 0;
 	bool in_number = true, any = false;
@@ -108,7 +108,7 @@ static void *reset_thread(void *context)
 			size = read(reset->fds[i].fd, text, sizeof(text));
 			if (size <= 0)
 				reset->fds[i].fd = -1 - reset->fds[i].fd; /* poll skips negative ones */
-			else if (gp_kfd_reset_is_told(text, (size_t)size))
+			else if (gp_kfd_reset_is_reported(text, (size_t)size))
 				reset->host.failed(reset->host.daemon, reset->gpu_ids[i],
 						   "the GPU was reset; processes that used it must be started again");
 		}

@@ -8,21 +8,21 @@
 #include <cmocka.h>
 #include "device/kfd/reset.h"
 
-static bool told(const char *text)
+static bool reported(const char *text)
 {
-	return gp_kfd_reset_is_told(text, strlen(text));
+	return gp_kfd_reset_is_reported(text, strlen(text));
 }
 
 static void test_lines(void **state)
 {
 	(void)state;
-	assert_true(told("3 1\n"));
-	assert_true(told("9 123 -456 0\n4 1\n"));
-	assert_false(told("9 3 4\n"));
-	assert_false(told("13 1\n34 2\n"));
-	assert_false(told(""));
-	assert_false(told("\n\n 3 1\n"));
-	assert_false(told("x3 1\n"));
+	assert_true(reported("3 1\n"));
+	assert_true(reported("9 123 -456 0\n4 1\n"));
+	assert_false(reported("9 3 4\n"));
+	assert_false(reported("13 1\n34 2\n"));
+	assert_false(reported(""));
+	assert_false(reported("\n\n 3 1\n"));
+	assert_false(reported("x3 1\n"));
 }
 
 static bool logged(const char *record)
