@@ -285,10 +285,7 @@ static void account_write(struct gp_daemon *daemon, const struct gp_ended *ended
 	gp_text_string(text, "tag", *ended->tag ? ended->tag : NULL);
 	gp_text_i64(text, "priority", ended->priority);
 	gp_text_u64(text, "started_unix_ns", ended->started_real_ns);
-	if (ended->ended_real_ns)
-		gp_text_u64(text, "ended_unix_ns", ended->ended_real_ns);
-	else
-		gp_text_null(text, "ended_unix_ns");
+	gp_json_writer_known(gp_text_json(text), "ended_unix_ns", ended->ended_real_ns, ended->ended_real_ns);
 	account_write_spent(&ended->spent, text);
 	gp_text_close(text, '}');
 }
