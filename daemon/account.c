@@ -121,23 +121,7 @@ void gp_account_left(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	client->leaving = (struct gp_spent){ 0 };
 }
 
-void gp_account_rebuild(struct gp_daemon *daemon)
-{
-	struct gp_spent spent;
-
-	if (!daemon->sched)
-		return;
-	gp_sched_set_time(daemon->sched, gp_daemon_now_ns(daemon));
-	for (uint32_t i = 0; i < daemon->client_top; i++)
-		if (daemon->clients[i]) {
-			gp_account_spent(daemon, daemon->clients[i], &spent);
-			daemon->clients[i]->spent = spent;
-		}
-	/* The new core numbers queues and events from the start. */
-	memset(daemon->accounts->queues, 0, sizeof(daemon->accounts->queues));
-}
-
-void gp_account_spent(struct gp_daemon *daemon, const struct gp_client *client, struct gp_spent *ret_spent)
+static void account_spent(struct gp_daemon *daemon, const struct gp_client *client, struct gp_spent *ret_spent)
 {
 	struct gp_spent seat;
 
@@ -148,6 +132,22 @@ void gp_account_spent(struct gp_daemon *daemon, const struct gp_client *client, 
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
 			account_add_queue(daemon, client->slots[i].queue, ret_spent);
+}
+
+void gp_account_rebuild(struct gp_daemon *daemon)
+{
+	struct gp_spent spent;
+
+	if (!daemon->sched)
+		return;
+	gp_sched_set_time(daemon->sched, gp_daemon_now_ns(daemon));
+	for (uint32_t i = 0; i < daemon->client_top; i++)
+		if (daemon->clients[i]) {
+			account_spent(daemon, daemon->clients[i], &spent);
+			daemon->clients[i]->spent = spent;
+		}
+	/* The new core numbers queues and events from the start. */
+	memset(daemon->accounts->queues, 0, sizeof(daemon->accounts->queues));
 }
 
 void gp_account_name(const struct gp_daemon *daemon, struct gp_queue_id id, struct gp_queue_name *ret_name)
@@ -285,10 +285,7 @@ static void account_write(struct gp_daemon *daemon, const struct gp_ended *ended
 	gp_text_string(text, "tag", *ended->tag ? ended->tag : NULL);
 	gp_text_i64(text, "priority", ended->priority);
 	gp_text_u64(text, "started_unix_ns", ended->started_real_ns);
-	if (ended->ended_real_ns)
-		gp_text_u64(text, "ended_unix_ns", ended->ended_real_ns);
-	else
-		gp_text_null(text, "ended_unix_ns");
+	gp_json_writer_known(gp_text_json(text), "ended_unix_ns", ended->ended_real_ns, ended->ended_real_ns);
 	account_write_spent(&ended->spent, text);
 	gp_text_close(text, '}');
 }
@@ -304,7 +301,7 @@ static void account_write_client(struct gp_daemon *daemon, const struct gp_clien
 	gp_portion_use(daemon, client->queue_count);
 	memcpy(now.name, client->name, sizeof(now.name));
 	memcpy(now.tag, client->terms.tag, sizeof(now.tag));
-	gp_account_spent(daemon, client, &now.spent);
+	account_spent(daemon, client, &now.spent);
 	account_write(daemon, &now, text);
 }
 

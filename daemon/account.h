@@ -57,7 +57,6 @@ void gp_account_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_account_left(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_account_rebuild(struct gp_daemon *daemon);
 void gp_account_end(struct gp_daemon *daemon, struct gp_client *client); /* the client goes; its queues have gone */
-void gp_account_spent(struct gp_daemon *daemon, const struct gp_client *client, struct gp_spent *ret_spent);
 /* Of a queue that exists, or has gone. */
 void gp_account_name(const struct gp_daemon *daemon, struct gp_queue_id id, struct gp_queue_name *ret_name);
 /* The first that ended with this serial or later; NULL: none. */

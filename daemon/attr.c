@@ -117,7 +117,7 @@ void gp_client_make_attr(struct gp_daemon *daemon, struct gp_client *client)
 	gp_together_update(daemon, client);
 	gp_client_tell_attr(client);
 	gp_metrics_changed(daemon);
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 }
 
 void gp_client_set_attr(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_attr *attr,

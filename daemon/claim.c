@@ -78,7 +78,7 @@ static bool claim_is_settled(const struct gp_device_entry *device)
 
 void gp_claim_all(struct gp_daemon *daemon)
 {
-	bool is_said = false;
+	bool is_logged = false;
 
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
 		struct gp_device_entry *device = &daemon->devices[i];
@@ -94,10 +94,10 @@ void gp_claim_all(struct gp_daemon *daemon)
 		device->claim.error = r;
 		if (r == -EBUSY) {
 			claim_leave(daemon, device, holder);
-		} else if (r && !is_said) {
+		} else if (r && !is_logged) {
 			gp_log("the daemon cannot tell whether another gpreemptd schedules its GPUs: %s: %s",
 			       gp_claim_folder, strerror(-r));
-			is_said = true;
+			is_logged = true;
 		}
 	}
 }

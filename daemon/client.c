@@ -179,7 +179,7 @@ static int client_welcome(struct gp_daemon *daemon, struct gp_client *client)
 	if (r)
 		return r;
 	client->welcomed = true;
-	client->lease_told_ns = daemon->config.lease_ns;
+	client->lease_sent_ns = daemon->config.lease_ns;
 	gp_client_tell_attr(client);
 	return 0;
 }
@@ -223,6 +223,7 @@ void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uin
 
 		if (!queue || !changed)
 			continue;
+		queue->group.doubt_ns = 0;
 		gp_queue_lost(daemon, queue, true);
 		gp_queue_leave(daemon, queue);
 		if (mechanism != GP_MECHANISM_NONE && gp_quarantine_admits(client))
@@ -450,8 +451,8 @@ void gp_client_message(struct gp_daemon *daemon, struct gp_peer *peer, int type,
 	case GP_WIRE_ATTR:
 		gp_client_set_attr(daemon, client, &((const struct gp_wire_attr_message *)data)->attr, false);
 		break;
-	case GP_WIRE_GROUP: gp_slice_group(daemon, client, data); break;
-	case GP_WIRE_SLICED: gp_slice_sliced(daemon, client, data); break;
+	case GP_WIRE_GROUP: gp_channel_group_described(daemon, client, data); break;
+	case GP_WIRE_SLICED: gp_slicing_sliced(daemon, client, data); break;
 	case GP_WIRE_SHARE: gp_share_take(daemon, client, data); break;
 	default: gp_peer_refuse(daemon, peer, "a message that agents do not send"); break;
 	}

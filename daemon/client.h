@@ -87,9 +87,9 @@ struct gp_client {
 	uint32_t runtime_cookie;
 	bool letting_go; /* RUNTIME_DISABLE waits until the daemon is its debugger no more */
 	char mechanism_why[GP_WHY_TEXT];
-	char doubt_why[GP_WHY_TEXT]; /* slice.c alone: why its last channel group was not found */
+	char doubt_why[GP_WHY_TEXT]; /* channel_group.c alone: why its last channel group was not found */
 	uint64_t lease_ns;           /* last renewal */
-	uint64_t lease_told_ns;      /* the lease as WELCOME told its agent */
+	uint64_t lease_sent_ns;      /* the lease as WELCOME told its agent */
 	bool lease_needed;
 	/* silence.c */
 	bool watched, looking;

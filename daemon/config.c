@@ -16,22 +16,6 @@
 #include "lib/ini.h"
 #include "lib/units.h"
 
-const struct gp_device_config *gp_config_device(const struct gp_config *config, const char *backend)
-{
-	/* The null device takes its costs from [kfd]. */
-	static const struct {
-		const char *backend;
-		size_t offset;
-	} sections[] = { { "kfd", offsetof(struct gp_config, kfd) },
-			 { "nvidia", offsetof(struct gp_config, nvidia) },
-			 { "null", offsetof(struct gp_config, kfd) } };
-
-	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
-		if (!strcmp(sections[i].backend, backend))
-			return (const void *)((const char *)config + sections[i].offset);
-	return NULL;
-}
-
 void gp_config_init(struct gp_config *config)
 {
 	memset(config, 0, sizeof(*config));
@@ -53,17 +37,8 @@ void gp_config_init(struct gp_config *config)
 	config->user_queue_max = 4096;
 	config->auto_gang = true;
 	config->ceiling_default = GP_PRIORITY_NORMAL;
-	/* Assumed until measured: between the bandwidth floor of a full save on an MI300X (35-62 us) and the 10^2 us to
-	 * ms that the driver's path around it suggests. */
-	config->kfd.close_ns = config->kfd.open_ns = 200000;
-	/* Measured on an H200: docs/measurements/h200-2026-11-15.md. */
-	config->nvidia.close_ns = 680000;
-	config->nvidia.open_ns = 300000;
-	config->nvidia.switch_ns = 200000;
-	config->nvidia.short_ns = 1000;
-	config->nvidia.mid_ns = 2000000;
-	config->nvidia.long_ns = 50000000;
-	config->kfd.null_count = 1;
+	for (uint32_t i = 0; gp_backends[i]; i++)
+		config->device[i] = gp_backends[i]->defaults;
 	config->unmanaged_priority = GP_PRIORITY_LOW;
 }
 
@@ -77,7 +52,7 @@ enum config_type {
 	CONFIG_MODE,       /* uint32_t, octal */
 	CONFIG_POLICY,     /* char[max] */
 	CONFIG_MECHANISMS, /* uint32_t: a set of the mechanisms of the section's backend */
-	CONFIG_RPTR,       /* bool: fetch */
+	CONFIG_COUNTERS,   /* bool: fetch */
 	CONFIG_UNMANAGED,
 	CONFIG_PRIORITY, /* int32_t */
 	CONFIG_PROTECT,
@@ -123,24 +98,8 @@ static const struct config_key config_keys[] = {
 	KEY("policy", "fail_max", CONFIG_COUNT, param.fail_max, 1, 1000),
 	KEY("policy", "age_share", CONFIG_COUNT, param.age_permille, 1, 1000),
 	KEY("policy", "protect", CONFIG_PROTECT, param.protect, 0, 0),
-	KEY("kfd", "mechanism", CONFIG_MECHANISMS, kfd.mechanisms, 0, 0),
-	KEY("kfd", "rptr", CONFIG_RPTR, kfd.fetch_counters, 0, 0),
-	KEY("kfd", "grace", CONFIG_COUNT, kfd.grace, 0, 255),
-	KEY("kfd", "close_cost", CONFIG_TIME, kfd.close_ns, 1000, 1000000000),
-	KEY("kfd", "open_cost", CONFIG_TIME, kfd.open_ns, 1000, 1000000000),
-	KEY("nvidia", "mechanism", CONFIG_MECHANISMS, nvidia.mechanisms, 0, 0),
-	KEY("nvidia", "counters", CONFIG_RPTR, nvidia.fetch_counters, 0, 0),
-	KEY("nvidia", "close_cost", CONFIG_TIME, nvidia.close_ns, 1000, 1000000000),
-	KEY("nvidia", "open_cost", CONFIG_TIME, nvidia.open_ns, 1000, 1000000000),
-	KEY("nvidia", "switch_cost", CONFIG_TIME, nvidia.switch_ns, 1000, 1000000000),
-	KEY("nvidia", "short_slice", CONFIG_US, nvidia.short_ns, 0, 1000000000),
-	KEY("nvidia", "middle_slice", CONFIG_US, nvidia.mid_ns, 0, 1000000000),
-	KEY("nvidia", "long_slice", CONFIG_US, nvidia.long_ns, 0, 10000000000),
-	KEY("nvidia", "root", CONFIG_TEXT, nvidia.root, 0, GP_DEVICE_ROOT_SIZE),
-	KEY("null", "devices", CONFIG_COUNT, kfd.null_count, 1, GP_DEVICE_MAX),
 	KEY("unmanaged", "action", CONFIG_UNMANAGED, unmanaged, 0, 0),
 	KEY("unmanaged", "priority", CONFIG_PRIORITY, unmanaged_priority, 0, GP_PRIORITY_MAX),
-	KEY("unmanaged", "criu", CONFIG_BOOL, kfd.criu, 0, 0),
 	KEY("unmanaged", "scan", CONFIG_TIME, scan_ns, 100000000, 3600000000000),
 };
 /* clang-format on */
@@ -265,9 +224,8 @@ static int config_gather(const char *value, const struct config_key *key, uint64
 	return r;
 }
 
-static int config_set(struct gp_config *config, const struct config_key *key, const char *value, struct gp_error *error)
+static int config_set(void *field, const struct config_key *key, const char *value, struct gp_error *error)
 {
-	void *field = (char *)config + key->offset;
 	uint64_t number;
 	int r;
 
@@ -302,7 +260,7 @@ static int config_set(struct gp_config *config, const struct config_key *key, co
 	case CONFIG_PRIORITY: return gp_config_priority(key->name, value, field, error);
 	case CONFIG_PROTECT: return gp_config_protect(value, field, error);
 	case CONFIG_GATHER: return config_gather(value, key, field, error);
-	case CONFIG_RPTR:
+	case CONFIG_COUNTERS:
 		if (strcmp(value, "completion") && strcmp(value, "fetch"))
 			return gp_error_set(error, -EINVAL, "%s is 'completion' or 'fetch', not '%s'", key->name,
 					    value);
@@ -315,6 +273,11 @@ static int config_set(struct gp_config *config, const struct config_key *key, co
 		return 0;
 	}
 	return -EINVAL;
+}
+
+static int config_unknown(const char *section, const char *name, struct gp_error *error)
+{
+	return gp_error_set(error, -EINVAL, "[%s] has no '%s'; gpreempt.conf(5) names what it has", section, name);
 }
 
 /* user.NAME, group.NAME (a name or a number), default. A later line for the same user or group replaces the earlier
@@ -375,24 +338,69 @@ static int config_rule(struct gp_config *config, const char *name, const char *v
 /* NAME = the sentence: with it root confirms to have read what may happen. */
 static int config_safety(struct gp_config *config, const char *name, const char *value, struct gp_error *error)
 {
-	struct gp_device_config *kfd = &config->kfd;
-
 	if (strcmp(value, GP_SAFETY_SENTENCE))
 		return gp_error_set(error, -EINVAL, "to overrule safety/%s, write: %s = " GP_SAFETY_SENTENCE, name,
 				    name);
-	if (kfd->overruled_count == GP_DEVICE_OVERRULED_MAX || strlen(name) >= GP_SAFETY_NAME_SIZE)
+	if (config->device[0].overruled_count == GP_DEVICE_OVERRULED_MAX || strlen(name) >= GP_SAFETY_NAME_SIZE)
 		return gp_error_set(error, -EINVAL, "'%s' is no entry of share/safety, or more than %u are overruled",
 				    name, GP_DEVICE_OVERRULED_MAX);
-	snprintf(kfd->overruled[kfd->overruled_count++], GP_SAFETY_NAME_SIZE, "%s", name);
+	for (uint32_t i = 0; gp_backends[i]; i++)
+		snprintf(config->device[i].overruled[config->device[i].overruled_count++], GP_SAFETY_NAME_SIZE, "%s",
+			 name);
 	return 0;
+}
+
+/* The backends that cannot do it ignore it. */
+static int config_criu(struct gp_config *config, const char *value, struct gp_error *error)
+{
+	bool criu;
+	int r = config_bool("criu", value, &criu, error);
+
+	for (uint32_t i = 0; !r && gp_backends[i]; i++)
+		config->device[i].criu = criu;
+	return r;
+}
+
+/* [NAME] of a backend. */
+static int config_device(struct gp_config *config, uint32_t place, const char *name, const char *value,
+			 struct gp_error *error)
+{
+	static const enum config_type types[] = {
+		[GP_DEVICE_KEY_TIME] = CONFIG_TIME,         [GP_DEVICE_KEY_US] = CONFIG_US,
+		[GP_DEVICE_KEY_COUNT] = CONFIG_COUNT,       [GP_DEVICE_KEY_TEXT] = CONFIG_TEXT,
+		[GP_DEVICE_KEY_COUNTERS] = CONFIG_COUNTERS, [GP_DEVICE_KEY_MECHANISMS] = CONFIG_MECHANISMS,
+	};
+	const struct gp_device_key *key = gp_backends[place]->keys;
+	struct config_key common;
+
+	while (key->name && strcmp(key->name, name))
+		key++;
+	if (!key->name)
+		return config_unknown(gp_backends[place]->name, name, error);
+	common = (struct config_key){ gp_backends[place]->name, key->name, types[key->type], 0, key->min, key->max };
+	return config_set((char *)&config->device[place] + key->offset, &common, value, error);
+}
+
+/* A mechanism belongs to one vendor: the list sets those of each vendor of which it names one. */
+static int config_mechanisms_of_all(struct gp_config *config, const char *value, struct gp_error *error)
+{
+	uint32_t all = 0, chosen;
+	int r;
+
+	for (uint32_t i = 0; gp_backends[i]; i++)
+		all |= gp_backends[i]->mechanisms;
+	r = config_mechanisms(value, all, &chosen, error);
+	for (uint32_t i = 0; !r && gp_backends[i]; i++)
+		if (chosen & gp_backends[i]->mechanisms)
+			config->device[i].mechanisms = chosen & gp_backends[i]->mechanisms;
+	return r;
 }
 
 static int config_entry(void *context, const char *section, const char *name, const char *value, uint32_t line,
 			struct gp_error *error)
 {
-	static const char *const sections[] = { "daemon", "policy", "ceiling",   "cgroup", "kfd",
-						"nvidia", "null",   "unmanaged", "safety" };
-	bool known = false;
+	static const char *const sections[] = { "daemon", "policy", "ceiling", "cgroup", "unmanaged", "safety" };
+	bool known = gp_backend_find(section);
 
 	(void)line;
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
@@ -408,12 +416,17 @@ static int config_entry(void *context, const char *section, const char *name, co
 		return config_ceiling(context, name, value, error);
 	if (!strcmp(section, "safety"))
 		return config_safety(context, name, value, error);
+	if (!strcmp(section, "unmanaged") && !strcmp(name, "criu"))
+		return config_criu(context, value, error);
 	if (!strcmp(section, "cgroup"))
 		return config_rule(context, name, value, error);
+	for (uint32_t i = 0; gp_backends[i]; i++)
+		if (!strcmp(gp_backends[i]->name, section))
+			return config_device(context, i, name, value, error);
 	for (size_t i = 0; i < sizeof(config_keys) / sizeof(config_keys[0]); i++)
 		if (!strcmp(config_keys[i].section, section) && !strcmp(config_keys[i].name, name))
-			return config_set(context, &config_keys[i], value, error);
-	return gp_error_set(error, -EINVAL, "[%s] has no '%s'; gpreempt.conf(5) names what it has", section, name);
+			return config_set((char *)context + config_keys[i].offset, &config_keys[i], value, error);
+	return config_unknown(section, name, error);
 }
 
 int gp_config_parse(struct gp_config *config, const char *text, size_t text_size, const char *file_name,
@@ -428,6 +441,10 @@ int gp_config_apply(struct gp_config *config, const char *const *settings, uint3
 	int r = 0;
 
 	for (uint32_t i = 0; !r && i + 1 < count; i += 2) {
+		if (!strcmp(settings[i], GP_CONFIG_MECHANISM)) {
+			r = config_mechanisms_of_all(config, settings[i + 1], error);
+			continue;
+		}
 		snprintf(text, sizeof(text), "%s = %s\n", settings[i], settings[i + 1]);
 		r = gp_config_parse(config, text, strlen(text), "command line", error);
 	}

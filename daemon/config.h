@@ -36,7 +36,7 @@ struct gp_config {
 	uint32_t socket_mode;
 	int64_t socket_gid, see_gid;                                      /* -1: none */
 	uint64_t lease_ns, sample_ns, idle_sample_ns, answer_ns, scan_ns; /* real time */
-	uint32_t client_max, queue_max, user_max, user_queue_max, device_max;
+	uint32_t client_max, queue_max, user_max, user_queue_max;
 	bool auto_gang;
 	/* [policy] */
 	char policy[16];
@@ -48,8 +48,8 @@ struct gp_config {
 	/* [cgroup] */
 	struct gp_cgroup_rule rules[GP_RULE_MAX];
 	uint32_t rule_count;
-	struct gp_device_config kfd;    /* [kfd], [null]; criu of [unmanaged] */
-	struct gp_device_config nvidia; /* [nvidia] */
+	/* The sections of the backends, in the order of gp_backends; criu of [unmanaged], and [safety], for each. */
+	struct gp_device_config device[GP_BACKEND_MAX];
 	/* [unmanaged] */
 	enum gp_unmanaged unmanaged;
 	int32_t unmanaged_priority;
@@ -66,12 +66,12 @@ int gp_config_parse(struct gp_config *config, const char *text, size_t text_size
 int gp_config_read(struct gp_config *config, const char *path, bool optional, struct gp_error *error);
 /* The same for a daemon that runs and must not wait: -EINVAL for a pipe or terminal, which may have no writer. */
 int gp_config_read_again(struct gp_config *config, const char *path, bool optional, struct gp_error *error);
-/* "[section]\nname", "value", …: they override what config has. */
+/* "[section]\nname", "value", …: they override what config has. GP_CONFIG_MECHANISM: a list of mechanisms of any
+ * vendors; a vendor of which it names none keeps its own. */
+#define GP_CONFIG_MECHANISM "mechanism"
 int gp_config_apply(struct gp_config *config, const char *const *settings, uint32_t count, struct gp_error *error);
 /* 0..99 or a name; the error's sentence begins with name. */
 int gp_config_priority(const char *name, const char *value, int32_t *ret_priority, struct gp_error *error);
 int gp_config_protect(const char *value, enum gp_protect *ret_protect, struct gp_error *error);
-/* The settings for the devices of a backend; NULL: it has no section. */
-const struct gp_device_config *gp_config_device(const struct gp_config *config, const char *backend);
 
 #endif

@@ -103,7 +103,7 @@ static void cost_copy_others(const struct gp_daemon *daemon, const char *text, F
 }
 
 /* Logs only the first of several failures: the journal must not fill a disk that is full already. */
-static void cost_said(struct gp_daemon *daemon, int r, const struct gp_error *error)
+static void cost_log_outcome(struct gp_daemon *daemon, int r, const struct gp_error *error)
 {
 	if (r && !daemon->cost_failed)
 		gp_log("costs are not kept: %s", error->text);
@@ -128,7 +128,7 @@ void gp_cost_save(struct gp_daemon *daemon)
 	cost_path(daemon, path, sizeof(path));
 	r = gp_file_open(&writer, path, &error);
 	if (r) {
-		cost_said(daemon, r, &error);
+		cost_log_outcome(daemon, r, &error);
 		return;
 	}
 	writer.hurried = true; /* no fsync: orders do not wait for a disk */
@@ -148,7 +148,7 @@ void gp_cost_save(struct gp_daemon *daemon)
 				gp_cost_ns(device, true), device->close_hist.count + device->open_hist.count, key);
 	}
 	r = gp_file_commit(&writer, &error);
-	cost_said(daemon, r, &error);
+	cost_log_outcome(daemon, r, &error);
 }
 
 void gp_cost_due(struct gp_daemon *daemon, uint64_t now_ns)

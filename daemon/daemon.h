@@ -9,13 +9,14 @@
  *   order.c    orders to agents, and their answers               queue.c    one queue: attributes, gate, in the core?
  *   page.c     reads the shared page: counters, hints            plan.c     carries out the core's plans
  *   device.c   devices: policy, stop and start                   claim.c    one daemon for each GPU; lockfile.c
- *   learn.c, cost.c  what transactions cost; between runs        slice.c    sets slices, counts switches
+ *   learn.c, cost.c  what transactions cost; between runs        slicing.c  sets slices, counts switches
  *   sampling.c which agents sample their counters                silence.c  agents that do not sample any more
+ *   channel_group.c  the handles of a queue, if they are needed  attr.c     a client's attributes
  *   quarantine.c  clients that answer again                      gang.c     names of gangs
  *   together.c processes that are one program or job             share.c    processes that share GPU memory or events
- *   attr.c     a client's attributes                             access.c   ceilings; who may see and change what
+ *   access.c   ceilings; who may see and change what             cgroup.c   cgroups of a process
  *   rights.c   capabilities of a process                         owner.c, subuid.c  the user of a process, limits
- *   grant.c, grant_file.c, terms.c  what root sets               cgroup.c   cgroups of a process
+ *   grant.c, grant_file.c, terms.c  what root sets
  *   control.c  commands; status.c, metrics.c, events.c answer    answer.c   answers to commands, slow readers
  *   lines.c    event lines that are kept for readers             account.c  what clients got, after their end too
  *   unmanaged.c, adopt.c, scan.c  processes without an agent     process.c  what /proc says; tree.c: descendants
@@ -74,8 +75,9 @@ struct gp_daemon {
 	struct gp_worker *silence, *trees;
 	struct gp_fairness fair;
 	struct gp_sampling sampling;
-	struct gp_timer quarantine_timer; /* a client may leave quarantine, or its penalty changes */
-	struct gp_timer slice_timer;      /* gp_slice_update() has something to do */
+	struct gp_timer quarantine_timer;    /* a client may leave quarantine, or its penalty changes */
+	struct gp_timer channel_group_timer; /* a client may have to fall back */
+	struct gp_timer slice_timer;         /* gp_slicing_update() has something to do */
 	_Alignas(8) char packet[GP_WIRE_SIZE_MAX + 64];
 };
 
@@ -108,8 +110,9 @@ void gp_fair_serve(struct gp_daemon *daemon, bool late);               /* one po
 void gp_fair_ring(struct gp_daemon *daemon, struct gp_client *client); /* the client's doorbell rang */
 void gp_fair_forget(struct gp_daemon *daemon, struct gp_client *client);
 bool gp_fair_has_rung(struct gp_daemon *daemon);
-void gp_fair_answer_rings(struct gp_daemon *daemon); /* one portion */
-bool gp_fair_may(struct gp_daemon *daemon, struct gp_owner *owner);
+void gp_fair_answer_rings(struct gp_daemon *daemon);                /* one portion */
+bool gp_fair_may(struct gp_daemon *daemon, struct gp_owner *owner); /* false: the user waits; sets the timer for it */
+void gp_fair_set_timer(struct gp_daemon *daemon); /* for the first user of those who wait; not set: none waits */
 void gp_fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns);
 
 /* journal.c */
@@ -133,8 +136,7 @@ bool gp_control_own_space(const struct gp_peer *peer);                 /* the pe
 void gp_process_space(pid_t pid, ino_t *ret_space, pid_t *ret_own_pid);
 bool gp_control_has_work(const struct gp_daemon *daemon); /* clients are still to be asked or looked at */
 void gp_control_synced(struct gp_daemon *daemon);         /* answers STATUS if all agents have sampled, or time is up */
-void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry *device, uint32_t *ret_slots,
-		   uint32_t *ret_processes);
+void gp_device_use(const struct gp_device_entry *device, uint32_t *ret_slots, uint32_t *ret_processes);
 bool gp_status_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job); /* true: complete */
 void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns, struct gp_text *text);
 void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text);

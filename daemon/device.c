@@ -67,11 +67,11 @@ void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, co
 	gp_log("GPU %u: the daemon stops scheduling it and opens every gate: %s", device->info.gpu_id, why);
 	device->stopped = true;
 	device->claim.is_why = false; /* it stays stopped when the other daemon has ended */
-	gp_carry_forget(daemon, device);
+	gp_carry_forget(device);
 	snprintf(device->stopped_why, sizeof(device->stopped_why), "%s", why);
 	gp_sched_device_stop(daemon->sched, device->core, gp_daemon_now_ns(daemon));
 	gp_metrics_changed(daemon);
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 }
 
 void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
@@ -83,7 +83,7 @@ void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
 	device->stopped_why[0] = '\0';
 	gp_sched_device_start(daemon->sched, device->core, gp_daemon_now_ns(daemon));
 	gp_metrics_changed(daemon);
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 }
 
 /* The middle slice, if it lies between the short and the long one; else 0: none. */
@@ -173,7 +173,7 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 	daemon->gangs.max = DEVICE_GANG_COUNT;
 	daemon->events.trace_cursor = daemon->events.watch_cursor = daemon->events.back_offs = 0;
 	for (uint32_t i = 0; i < daemon->device_count; i++)
-		gp_carry_forget(daemon, &daemon->devices[i]);
+		gp_carry_forget(&daemon->devices[i]);
 	memset(daemon->core.queues, 0, daemon->config.queue_max * sizeof(struct gp_queue_entry *));
 	r = gp_sched_init(memory, size, &limits, &daemon->sched);
 	for (uint32_t i = 0; i < daemon->device_count; i++)
@@ -206,7 +206,7 @@ int gp_device_build_core(struct gp_daemon *daemon, struct gp_error *error)
 		}
 	}
 	gp_unmanaged_want(daemon); /* the new core does not know the unmanaged processes */
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 	return r;
 }
 
@@ -243,15 +243,16 @@ static bool device_is_wanted(const char *wanted, const struct gp_backend_ops *op
 
 int gp_drivers_known(const char *wanted, struct gp_error *error)
 {
-	char name[sizeof(((struct gp_config *)0)->backend)];
+	char name[sizeof(((struct gp_config *)0)->backend)], names[GP_BACKEND_NAMES_SIZE];
 
 	if (!strcmp(wanted, "auto"))
 		return 0;
+	gp_backend_names(names);
 	for (size_t size; *wanted; wanted += size + (wanted[size] == ',')) {
 		size = strcspn(wanted, ",");
 		snprintf(name, sizeof(name), "%.*s", (int)size, wanted);
 		if (!gp_backend_find(name))
-			return gp_error_set(error, -EINVAL, "there is no backend '%s' (auto, kfd, nvidia, null)", name);
+			return gp_error_set(error, -EINVAL, "there is no backend '%s' (auto, %s)", name, names);
 	}
 	return 0;
 }
@@ -276,10 +277,12 @@ static uint32_t device_drop_twice(struct gp_device_info *infos, uint32_t before,
 	return kept - before;
 }
 
-/* Adds the devices of one more backend behind the first `before`. Returns how many, or -errno and a sentence. */
-static int device_init_backend(struct gp_daemon *daemon, const struct gp_backend_ops *ops,
-			       struct gp_device_entry *first, uint32_t before, struct gp_error *error)
+/* Adds the devices of the backend at this place of the list behind the first `before`. Returns how many, or -errno and
+ * a sentence. */
+static int device_init_backend(struct gp_daemon *daemon, uint32_t place, struct gp_device_entry *first, uint32_t before,
+			       struct gp_error *error)
 {
+	const struct gp_backend_ops *ops = gp_backends[place];
 	struct gp_device_info *infos = calloc(GP_DEVICE_MAX + before, sizeof(*infos));
 	struct gp_driver_entry *driver = &daemon->drivers[daemon->driver_count];
 	int count = -ENOMEM;
@@ -287,8 +290,8 @@ static int device_init_backend(struct gp_daemon *daemon, const struct gp_backend
 	for (uint32_t i = 0; infos && i < before; i++)
 		infos[i] = first[i].info;
 	if (infos)
-		count = ops->init(&daemon->host, gp_config_device(&daemon->config, ops->name), infos + before,
-				  &driver->backend, error);
+		count = ops->init(&daemon->host, &daemon->config.device[place], infos + before, &driver->backend,
+				  error);
 	if (count > 0) {
 		driver->ops = ops;
 		daemon->driver_count++;
@@ -304,6 +307,19 @@ static int device_init_backend(struct gp_daemon *daemon, const struct gp_backend
 	}
 	free(infos);
 	return count;
+}
+
+/* No backend has found a device. */
+static int device_none(struct gp_error *error)
+{
+	char why[128] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; gp_backends[i] && used < sizeof(why); i++)
+		if (gp_backends[i]->absent)
+			used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s", used ? ", " : "",
+						 gp_backends[i]->absent);
+	return gp_error_set(error, -ENODEV, "there is no GPU here that gpreemptd can schedule (%s)", why);
 }
 
 /* Starts all backends that the configuration wants and that have devices here. A backend that fails does not keep the
@@ -322,7 +338,7 @@ static int device_init_backends(struct gp_daemon *daemon, struct gp_device_entry
 
 		if (!device_is_wanted(daemon->config.backend, gp_backends[i]))
 			continue;
-		found = device_init_backend(daemon, gp_backends[i], devices, count, &failed);
+		found = device_init_backend(daemon, i, devices, count, &failed);
 		if (found > 0)
 			count += (uint32_t)found;
 		if (found >= 0)
@@ -334,10 +350,7 @@ static int device_init_backends(struct gp_daemon *daemon, struct gp_device_entry
 		gp_log("%s", error->text);
 	if (count)
 		return (int)count;
-	return result ?
-		       result :
-		       gp_error_set(error, -ENODEV,
-				    "there is no GPU here that gpreemptd can schedule (no KFD node, no NVIDIA driver)");
+	return result ? result : device_none(error);
 }
 
 /* For a device without a mechanism the journal has every reason, because programs run there as they would without the

@@ -12,7 +12,8 @@ struct gp_driver_entry {
 	struct gp_backend *backend;
 };
 
-/* The daemon asks the driver how often a self-switching device put a queue aside, one queue at a time: see slice.c. */
+/* The daemon asks the driver how often a self-switching device put a queue aside, one queue at a time: see slicing.c.
+ */
 struct gp_switching {
 	bool is_asked;            /* an answer is outstanding */
 	struct gp_queue_id queue; /* the queue that was counted last … */
@@ -74,7 +75,7 @@ struct gp_device_entry {
 	uint32_t unmanaged_queues, unmanaged_processes;
 	uint32_t other_queues, other_processes; /* of those: the ones the core does not know */
 	uint32_t busy_clients;                  /* sampling.c */
-	uint64_t slices, slice_failures;        /* slice.c: slices that were set, and that were not */
+	uint64_t slices, slice_failures;        /* slicing.c: slices that were set, and that were not */
 	struct gp_hist slice_hist;              /* from asking for one to its answer */
 	struct gp_switching switching;
 };
@@ -142,8 +143,9 @@ void gp_carry_answer(struct gp_daemon *daemon, struct gp_device_entry *device, s
 		     uint64_t seq, bool open, int result, uint64_t now_ns); /* now_ns: the same for a whole answer */
 void gp_carry_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_carry_inbox(struct gp_daemon *daemon);
+bool gp_carry_has_reports(const struct gp_daemon *daemon); /* gp_carry_inbox() has something to do */
 void gp_carry_host(struct gp_daemon *daemon, struct gp_device_host *ret_host);
 
-void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device); /* drops orders not issued yet */
+void gp_carry_forget(struct gp_device_entry *device); /* drops orders not issued yet */
 
 #endif

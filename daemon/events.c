@@ -96,17 +96,10 @@ static void events_sentence(const struct gp_trace_event *event, const struct gp_
 /* The process and the queue of an event. */
 static void events_who(const struct gp_queue_name *who, struct gp_text *line)
 {
-	if (who->is_known) {
-		gp_text_i64(line, "pid", who->pid);
-		gp_text_string(line, "name", who->name);
-		gp_text_u64(line, "queue_id", who->queue_id);
-		gp_text_i64(line, "priority", who->priority);
-	} else {
-		gp_text_null(line, "pid");
-		gp_text_null(line, "name");
-		gp_text_null(line, "queue_id");
-		gp_text_null(line, "priority");
-	}
+	gp_json_writer_known(gp_text_json(line), "pid", who->is_known, (uint64_t)who->pid);
+	gp_text_string(line, "name", who->is_known ? who->name : NULL);
+	gp_json_writer_known(gp_text_json(line), "queue_id", who->is_known, who->queue_id);
+	gp_json_writer_known(gp_text_json(line), "priority", who->is_known, (uint64_t)who->priority);
 }
 
 static bool events_is_same(const struct gp_queue_name *a, const struct gp_queue_name *b)
@@ -149,7 +142,7 @@ static void events_line(const struct gp_daemon *daemon, const struct gp_trace_ev
 		gp_text_u64(line, "queue_id", other.queue_id);
 		gp_text_close(line, '}');
 	} else {
-		gp_text_null(line, "other");
+		gp_text_string(line, "other", NULL);
 	}
 	gp_text_u64(line, "value", event->value);
 	gp_text_string(line, "text", sentence);
@@ -166,14 +159,14 @@ static void events_ended_line(const struct gp_daemon *daemon, const struct gp_en
 	gp_text_open(line, NULL, '{');
 	gp_text_u64(line, "t_ns", ended->ended_ns);
 	gp_text_u64(line, "real_ns", events_real_ns(daemon, ended->ended_ns));
-	gp_text_null(line, "gpu_id");
+	gp_text_string(line, "gpu_id", NULL);
 	gp_text_string(line, "event", "ended");
-	gp_text_null(line, "why");
+	gp_text_string(line, "why", NULL);
 	gp_text_i64(line, "pid", ended->pid);
 	gp_text_string(line, "name", ended->name);
-	gp_text_null(line, "queue_id");
+	gp_text_string(line, "queue_id", NULL);
 	gp_text_i64(line, "priority", ended->priority);
-	gp_text_null(line, "other");
+	gp_text_string(line, "other", NULL);
 	gp_text_u64(line, "value", ended->spent.compute_ns);
 	gp_text_string(line, "text", sentence);
 	gp_text_string(line, "tag", *ended->tag ? ended->tag : NULL);
@@ -305,15 +298,31 @@ void gp_events_flush(struct gp_daemon *daemon)
 	}
 }
 
+/* Tells the reader how many lines it has lost. Without memory it is told in the next packet. */
+static size_t events_lost(struct gp_daemon *daemon, struct gp_stream *stream, char *packet)
+{
+	struct gp_text *line = &daemon->events.line;
+
+	if (!stream->lost)
+		return 0;
+	gp_text_clear(line);
+	gp_text_open(line, NULL, '{');
+	gp_text_string(line, "event", "lost");
+	gp_text_u64(line, "value", stream->lost);
+	gp_text_close(line, '}');
+	gp_text_add(line, "\n");
+	if (line->failed)
+		return 0;
+	stream->lost = 0;
+	memcpy(packet, line->bytes, line->size);
+	return line->size;
+}
+
 /* Copies as many lines as fit into a packet. Returns their bytes. */
 static size_t events_gather(struct gp_daemon *daemon, struct gp_stream *stream, char *packet)
 {
-	size_t size = 0;
+	size_t size = events_lost(daemon, stream, packet);
 
-	if (stream->lost)
-		size = (size_t)snprintf(packet, EVENTS_PACKET, "{\"event\":\"lost\",\"value\":%" PRIu64 "}\n",
-					stream->lost);
-	stream->lost = 0;
 	while (stream->at < daemon->events.lines->end && !gp_portion_is_over(daemon)) {
 		const struct gp_line *kept = gp_line_at(daemon->events.lines, stream->at);
 		bool own = stream->peer->uid == kept->uid && stream->peer->account == kept->account;

@@ -236,6 +236,14 @@ bool gp_fair_has_rung(struct gp_daemon *daemon)
 	return fair_rung(daemon);
 }
 
+/* gp_fair_may() sets the timer for each user who waits. If somebody may be served now, the loop does not sleep, and no
+ * timer is needed. */
+void gp_fair_set_timer(struct gp_daemon *daemon)
+{
+	gp_timer_set(daemon, &daemon->fair.timer, 0);
+	(void)(fair_rung(daemon) || fair_pick(daemon, false) || fair_pick(daemon, true));
+}
+
 void gp_fair_answer_rings(struct gp_daemon *daemon)
 {
 	struct gp_client *client;

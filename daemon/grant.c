@@ -263,6 +263,7 @@ static void grant_write_attr(const struct gp_wire_attr *attr, struct gp_text *te
 
 void gp_grant_write(const struct gp_daemon *daemon, const struct gp_grant *grant, struct gp_text *text)
 {
+	struct gp_json_writer *json = gp_text_json(text);
 	uint64_t now_ns = gp_now_ns();
 	uint32_t clients = 0;
 
@@ -275,20 +276,15 @@ void gp_grant_write(const struct gp_daemon *daemon, const struct gp_grant *grant
 	}
 	gp_text_open(text, NULL, '{');
 	gp_text_string(text, "cgroup", grant->pid ? NULL : grant->cgroup);
-	if (grant->pid)
-		gp_text_i64(text, "pid", grant->pid);
-	else
-		gp_text_null(text, "pid");
+	gp_json_writer_known(json, "pid", grant->pid, (uint64_t)grant->pid);
 	gp_text_bool(text, "forced", grant->terms.forced.valid);
 	grant_write_attr(&grant->terms.attr, text);
 	grant_write_attr(&grant->terms.forced, text);
 	if (grant->terms.ceiling >= 0)
 		gp_text_i64(text, "ceiling", grant->terms.ceiling);
 	gp_text_string(text, "tag", *grant->terms.tag ? grant->terms.tag : NULL);
-	if (grant->until_ns)
-		gp_text_u64(text, "ends_in_real_ns", grant->until_ns > now_ns ? grant->until_ns - now_ns : 0);
-	else
-		gp_text_null(text, "ends_in_real_ns");
+	gp_json_writer_known(json, "ends_in_real_ns", grant->until_ns,
+			     grant->until_ns > now_ns ? grant->until_ns - now_ns : 0);
 	gp_text_u64(text, "clients", clients);
 	gp_text_close(text, '}');
 }

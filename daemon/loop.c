@@ -91,7 +91,7 @@ static void loop_stop(struct gp_daemon *daemon)
 	gp_timer_set(daemon, &daemon->loop.stop_timer, gp_now_ns() + LOOP_STOP_NS);
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		gp_sched_device_stop(daemon->sched, daemon->devices[i].core, gp_daemon_now_ns(daemon));
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 }
 
 static bool loop_all_open(const struct gp_daemon *daemon)
@@ -103,7 +103,7 @@ static bool loop_all_open(const struct gp_daemon *daemon)
 			if ((q->closed || q->is_ordered) && q->client->answers)
 				return false;
 	}
-	return gp_slice_are_back(daemon);
+	return gp_slicing_are_back(daemon);
 }
 
 static int loop_configure(struct gp_daemon *daemon, struct gp_error *error)
@@ -125,8 +125,7 @@ static int loop_configure(struct gp_daemon *daemon, struct gp_error *error)
 	/* A reload does not change what is made only at start: sockets, tables, the backend. */
 	memcpy(config->socket, daemon->config.socket, sizeof(config->socket));
 	memcpy(config->backend, daemon->config.backend, sizeof(config->backend));
-	config->kfd = daemon->config.kfd;
-	config->nvidia = daemon->config.nvidia;
+	memcpy(config->device, daemon->config.device, sizeof(config->device));
 	config->client_max = daemon->config.client_max;
 	config->queue_max = daemon->config.queue_max;
 	/* memcmp() compares padding, too, so there must be none. */
@@ -247,9 +246,9 @@ static bool loop_has_work(struct gp_daemon *daemon, uint32_t phase)
 
 bool gp_daemon_has_work(struct gp_daemon *daemon)
 {
-	gp_timer_set(daemon, &daemon->fair.timer, 0);
 	return gp_fair_has_rung(daemon) || gp_fair_has_work(daemon, false) || gp_fair_has_work(daemon, true) ||
-	       daemon->listen.is_asked || daemon->attr_clients || gp_control_has_work(daemon) || daemon->inbox.reports;
+	       daemon->listen.is_asked || daemon->attr_clients || gp_control_has_work(daemon) ||
+	       gp_carry_has_reports(daemon);
 }
 
 /* Does one portion of work that can wait: agents' messages, commands, new connections or attributes, in turn. */
@@ -284,10 +283,10 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	gp_carry_inbox(daemon);
 	loop_due(daemon, gp_now_ns());
 	gp_carry_decide(daemon);
-	gp_slice_update(daemon, gp_now_ns());
+	gp_slicing_update(daemon, gp_now_ns());
 	gp_sampling_update(daemon, gp_now_ns());
 	gp_peer_bury(daemon);
-	gp_daemon_has_work(daemon); /* sets the timer of users who have used too much time */
+	gp_fair_set_timer(daemon);
 	loop_set_timer(daemon);
 }
 
@@ -328,6 +327,7 @@ static void loop_environment(struct gp_daemon *daemon)
 static void loop_init_timers(struct gp_daemon *daemon)
 {
 	daemon->loop.watchdog.due = loop_watchdog;
+	daemon->channel_group_timer.due = gp_channel_group_due;
 	daemon->cost_timer.due = gp_cost_due;
 	daemon->claim_timer.due = gp_claim_due;
 	daemon->listen.timer.due = gp_peer_listen_again;

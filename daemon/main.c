@@ -18,8 +18,9 @@ static const char main_help[] =
 	"  --config FILE        default " GP_CONFIG_FILE ", and conf.d/*.conf beside it\n"
 	"  --check-config       read the configuration, report errors, and exit\n"
 	"  --socket PATH        default " GP_WIRE_SOCKET "\n"
-	"  --backend NAME       auto, kfd, nvidia, null\n"
-	"  --mechanism LIST     use only these: debugger, self, update, submit\n"
+	"  --backend NAME       auto, %s\n"
+	"  --mechanism LIST     use only these, each on the GPUs of its vendor:\n"
+	"%s"
 	"  --policy NAME        none, rr, hpf, wfq, edf, drf\n"
 	"  --version, --help\n"
 	"\n"
@@ -47,6 +48,26 @@ struct main_arguments {
 	bool check;
 };
 
+static void main_print_help(void)
+{
+	char names[GP_BACKEND_NAMES_SIZE], mechanisms[512] = "";
+	size_t used = 0;
+
+	gp_backend_names(names);
+	for (uint32_t i = 0; gp_backends[i]; i++) {
+		if (!gp_backends[i]->is_hardware)
+			continue;
+		used += (size_t)snprintf(mechanisms + used, sizeof(mechanisms) - used, "%23s%s:", "",
+					 gp_backends[i]->name);
+		for (uint32_t m = 0; m < GP_MECHANISM_COUNT; m++)
+			if (gp_backends[i]->mechanisms & GP_MECHANISM_BIT(m))
+				used += (size_t)snprintf(mechanisms + used, sizeof(mechanisms) - used, " %s",
+							 gp_mechanism_name(m));
+		used += (size_t)snprintf(mechanisms + used, sizeof(mechanisms) - used, "\n");
+	}
+	printf(main_help, names, mechanisms);
+}
+
 static int main_parse(int argc, char **argv, struct main_arguments *arguments)
 {
 	int option;
@@ -57,7 +78,7 @@ static int main_parse(int argc, char **argv, struct main_arguments *arguments)
 		case MAIN_CHECK: arguments->check = true; break;
 		case MAIN_FOREGROUND: break;
 		case 'V': printf("gpreemptd " GP_VERSION "\n"); exit(0);
-		case 'h': fputs(main_help, stdout); exit(0);
+		case 'h': main_print_help(); exit(0);
 		case MAIN_SOCKET:
 		case MAIN_BACKEND:
 		case MAIN_MECHANISM:
@@ -67,7 +88,7 @@ static int main_parse(int argc, char **argv, struct main_arguments *arguments)
 			arguments->settings[arguments->setting_count++] = option == MAIN_SOCKET  ? "[daemon]\nsocket" :
 									  option == MAIN_BACKEND ? "[daemon]\nbackend" :
 									  option == MAIN_MECHANISM ?
-												   "[kfd]\nmechanism" :
+												   GP_CONFIG_MECHANISM :
 												   "[policy]\npolicy";
 			arguments->settings[arguments->setting_count++] = optarg;
 			break;

@@ -66,7 +66,9 @@ static const struct {
 	GP_COUNTER_TABLE(METRICS_COUNTER)
 #undef METRICS_COUNTER
 };
-/* The reasons for leaving gates open are in `status` alone; slices are counted by the daemon. */
+/* Not in the table: the reasons for leaving gates open, which are in `status` alone, and the core's two counts of
+ * slices. Those are of the slices that the present core ordered. The metric counts all that were set: also the own
+ * slices of queues that left the core, and those of the cores before a change of the policy. */
 _Static_assert(sizeof(struct gp_stats) ==
 		       (sizeof(metrics_stats) / sizeof(metrics_stats[0]) + GP_WHY_COUNT + 2) * sizeof(uint64_t),
 	       "a counter of the core is missing in the table");
@@ -171,7 +173,7 @@ static void metrics_queues(struct gp_daemon *daemon, struct gp_text *text)
 	}
 	metrics_head(text, "slots_used", "gauge", "Compute queues that are open.");
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		gp_device_use(daemon, &daemon->devices[i], &slots, &processes);
+		gp_device_use(&daemon->devices[i], &slots, &processes);
 		metrics_value(text, "slots_used", &daemon->devices[i], i, "", slots);
 	}
 	metrics_head(text, "slots", "gauge", "Hardware slots for compute queues.");
@@ -179,7 +181,7 @@ static void metrics_queues(struct gp_daemon *daemon, struct gp_text *text)
 		metrics_value(text, "slots", &daemon->devices[i], i, "", daemon->devices[i].info.slot_count);
 	metrics_head(text, "processes", "gauge", "Processes with queues.");
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
-		gp_device_use(daemon, &daemon->devices[i], &slots, &processes);
+		gp_device_use(&daemon->devices[i], &slots, &processes);
 		metrics_value(text, "processes", &daemon->devices[i], i, "", processes);
 	}
 	metrics_slices(daemon, text);

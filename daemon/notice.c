@@ -28,7 +28,7 @@ void gp_notice(struct gp_daemon *daemon, struct gp_owner *owner, enum gp_notice 
 	struct gp_noticed *noticed = &owner->noticed[kind];
 	uint64_t now_ns = gp_now_ns();
 
-	if (gp_owner_is_root(owner) || (noticed->said_ns && now_ns - noticed->said_ns < NOTICE_AGAIN_NS))
+	if (gp_owner_is_root(owner) || (noticed->logged_ns && now_ns - noticed->logged_ns < NOTICE_AGAIN_NS))
 		return;
 	if (now_ns - noticed->since_ns >= NOTICE_WINDOW_NS) {
 		noticed->since_ns = now_ns;
@@ -36,6 +36,6 @@ void gp_notice(struct gp_daemon *daemon, struct gp_owner *owner, enum gp_notice 
 	}
 	if (noticed->count++ < notice_kinds[kind].most)
 		return;
-	noticed->said_ns = now_ns;
+	noticed->logged_ns = now_ns;
 	gp_log_user(daemon, owner, "user %u %s", owner->uid, notice_kinds[kind].words);
 }

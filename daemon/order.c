@@ -7,12 +7,6 @@
 #define ORDER_LATE_NS 100000000ull /* the journal mentions answers later than this; chosen */
 #define ORDER_SAY_NS  10000000000ull
 
-/* The daemon changes the client's gates itself, whether or not the agent answers. */
-static bool order_is_ours(const struct gp_client *client)
-{
-	return gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON);
-}
-
 /* Logs at most every ten seconds: a client that is slow rather than dead would fill the journal. */
 void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool answers)
 {
@@ -30,7 +24,7 @@ void gp_client_answers(struct gp_daemon *daemon, struct gp_client *client, bool 
 	client->answer_logged_ns = now_ns;
 	/* If the daemon changes the gates itself, it waits for the driver and not for the program. */
 	gp_log_user(daemon, client->owner, "process %d (%s): %s %s", client->device.pid, client->name,
-		    order_is_ours(client) ? "the driver" : "its agent",
+		    gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON) ? "the driver" : "its agent",
 		    answers ? "answers again" : "does not answer; its gates are left as they are");
 }
 
@@ -102,7 +96,7 @@ void gp_client_lost(struct gp_daemon *daemon, struct gp_client *client, const st
 		gp_queue_lost(daemon, queue, lost->changes[i].open);
 		if (lost->changes[i].open)
 			gp_queue_open_again(daemon, queue);
-		gp_slice_lost(daemon, queue);
+		gp_slicing_lost(daemon, queue);
 	}
 	if (lost->why != GP_LOST_LEASE)
 		return;

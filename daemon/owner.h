@@ -29,7 +29,7 @@ struct gp_fair {
 /* The penalty of a user or a client for orders that were not answered; of quarantine.c alone. */
 struct gp_penalty {
 	uint64_t penalty_ns, calm_ns; /* calm_ns: since when it halves */
-	bool said;
+	bool is_logged;
 };
 
 /* notice.c: what the journal says about a user, once in a while. */
@@ -44,7 +44,7 @@ enum gp_notice {
 };
 struct gp_noticed {
 	uint32_t count;
-	uint64_t since_ns, said_ns; /* begin of the window; last line, 0: never */
+	uint64_t since_ns, logged_ns; /* begin of the window; last line, 0: never */
 };
 
 struct gp_owner {

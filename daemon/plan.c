@@ -137,7 +137,7 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 	struct gp_queue_entry *queue;
 
 	for (uint32_t i = 0; i < plan->slice_count; i++)
-		gp_slice_order(daemon, &plan->slice[i], plan->seq);
+		gp_slicing_order(daemon, &plan->slice[i], plan->seq);
 	/* The plan changes no gate: it sets slices only, or follows a hint on a device that switches by itself. The
 	 * application brings its context in; the core waits for no answer about gates. */
 	if (!plan->close_count && !plan->open_count)
@@ -155,7 +155,7 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 			queue->plan_seq = way->seq;
 	}
 	way->active = plan->open_count; /* before answers come: the closes may be refused at once */
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 	plan_issue(daemon, device, plan->close, plan->close_count, false);
 	plan_advance(daemon, device, false);
 	if (way->active)
@@ -196,7 +196,7 @@ void gp_carry_queue_gone(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	plan_advance(daemon, device, false);
 }
 
-void gp_carry_forget(struct gp_daemon *daemon, struct gp_device_entry *device)
+void gp_carry_forget(struct gp_device_entry *device)
 {
 	device->under_way.active = false;
 	device->under_way.waiting = 0;
@@ -313,7 +313,7 @@ static void plan_report(struct gp_daemon *daemon, struct gp_device_report *repor
 	ssize_t written;
 
 	pthread_mutex_lock(&daemon->inbox.lock);
-	*daemon->inbox.tail = report;
+	__atomic_store_n(daemon->inbox.tail, report, __ATOMIC_RELAXED); /* gp_carry_has_reports() has no lock */
 	daemon->inbox.tail = &report->next;
 	pthread_mutex_unlock(&daemon->inbox.lock);
 	/* The decision thread looks into the inbox before it sleeps. */
@@ -395,7 +395,7 @@ void gp_carry_host(struct gp_daemon *daemon, struct gp_device_host *ret_host)
 					     .done = plan_host_done,
 					     .mechanism = plan_host_mechanism,
 					     .failed = plan_host_failed,
-					     .slice = gp_slice_ask_agent,
+					     .slice = gp_slicing_ask_agent,
 					     .sliced = plan_host_slice,
 					     .counted = plan_host_counted,
 					     .grouped = plan_host_grouped,
@@ -457,6 +457,14 @@ static void plan_hand_over(struct gp_daemon *daemon, const struct gp_device_entr
 	}
 }
 
+/* Without the lock: the partner is the store in plan_report(). It need not be ordered, because this decides only
+ * whether the thread sleeps. gp_carry_inbox() reads the reports under the lock, and a report of another thread that is
+ * stored after this look wakes the thread by inbox.fd. */
+bool gp_carry_has_reports(const struct gp_daemon *daemon)
+{
+	return __atomic_load_n(&daemon->inbox.reports, __ATOMIC_RELAXED);
+}
+
 void gp_carry_inbox(struct gp_daemon *daemon)
 {
 	struct gp_device_report *report, *next;
@@ -480,14 +488,14 @@ void gp_carry_inbox(struct gp_daemon *daemon)
 			gp_device_stop(daemon, device, report->why);
 			plan_hand_over(daemon, device, report->why);
 		} else if (report->kind == GP_REPORT_SLICED && client)
-			gp_slice_answer(daemon, client, report->slice.slot, report->slice.generation,
-					report->slice.slice_us, report->slice.result);
+			gp_slicing_answer(daemon, client, report->slice.slot, report->slice.generation,
+					  report->slice.slice_us, report->slice.result);
 		else if (report->kind == GP_REPORT_GROUPED && client)
-			gp_slice_grouped(daemon, client, &report->grouped);
+			gp_channel_group_found(daemon, client, &report->grouped);
 		else if (report->kind == GP_REPORT_UNGROUPED && client)
-			gp_slice_ungrouped(daemon, client, &report->grouped, report->why);
+			gp_channel_group_missing(daemon, client, &report->grouped, report->why);
 		else if (report->kind == GP_REPORT_COUNTED && client)
-			gp_slice_counted(daemon, client, &report->counted);
+			gp_slicing_counted(daemon, client, &report->counted);
 		free(report);
 	}
 }

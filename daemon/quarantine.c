@@ -47,17 +47,11 @@ static void quarantine_enter(struct gp_daemon *daemon, struct gp_client *client)
 	}
 }
 
-/* The daemon changes the client's gates itself, whether or not the agent answers. */
-static bool quarantine_is_ours(const struct gp_client *client)
-{
-	return gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON);
-}
-
 /* Whether the penalty is the user's. Clients of root, and of the users who share the account for those without a place,
  * are not punished for each other. */
 static bool quarantine_is_users(const struct gp_client *client)
 {
-	return client->owner && client->owner->id > 1 && !quarantine_is_ours(client);
+	return client->owner && client->owner->id > 1 && !gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON);
 }
 
 static struct gp_penalty *quarantine_penalty(struct gp_client *client)
@@ -109,7 +103,7 @@ void gp_quarantine_trust(struct gp_daemon *daemon, struct gp_client *client, uin
 	if (is_distrusted || is_alone)
 		quarantine_wake(daemon, now_ns + QUARANTINE_USER_NS / 2);
 	if (!is_distrusted && quarantine_is_users(client))
-		client->owner->penalty.said = false;
+		client->owner->penalty.is_logged = false;
 	if (client->is_distrusted == is_distrusted && client->is_stuck_alone == is_alone)
 		return;
 	if (is_alone && client->stuck_ns && !client->is_stuck_alone)
@@ -186,12 +180,12 @@ void gp_quarantine_silent(struct gp_daemon *daemon, struct gp_client *client)
 	if (!quarantine_distrusts(client, now_ns))
 		return;
 	gp_owner_keep(client->owner, now_ns + 8 * QUARANTINE_USER_NS);
-	if (!penalty->said)
+	if (!penalty->is_logged)
 		gp_log_user(
 			daemon, client->owner,
 			"user %u: the processes of this user keep missing answers; the daemon no longer waits for them",
 			client->owner->uid);
-	penalty->said = true;
+	penalty->is_logged = true;
 	quarantine_trust_all(daemon, client->owner, now_ns);
 }
 

@@ -12,17 +12,9 @@
 #define QUEUE_WORK     64u            /* queues that the core looks at for a unit of work */
 #define QUEUE_KEPT     64u            /* places of a device for root alone, or a sixteenth if that is less; chosen */
 
-uint64_t gp_queue_tag(const struct gp_queue_entry *queue)
+static uint64_t queue_tag(const struct gp_queue_entry *queue)
 {
 	return queue->client->device.tag | queue->wire.slot;
-}
-
-struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t tag)
-{
-	struct gp_client *client = gp_client_find(daemon, tag);
-	uint32_t slot = tag & (GP_WIRE_QUEUE_MAX - 1);
-
-	return client && slot < client->slot_count ? client->slots[slot].queue : NULL;
 }
 
 /* After a change of one queue the core looks at all queues of its client. */
@@ -35,7 +27,7 @@ static void queue_counts_as_work(struct gp_daemon *daemon, const struct gp_clien
 static void queue_changed(struct gp_daemon *daemon)
 {
 	gp_sampling_changed(daemon);
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 }
 
 void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending)
@@ -138,7 +130,7 @@ static void queue_make_attr(struct gp_daemon *daemon, struct gp_queue_entry *que
 		.fixed_slice = !queue->client->driver->ops->slice,
 		/* The agent states it; a value that makes no sense counts as unknown. */
 		.own_slice_ns = queue->slice.app_us <= GP_DURATION_NS_MAX / 1000 ? queue->slice.app_us * 1000 : 0,
-		.tag = gp_queue_tag(queue),
+		.tag = queue_tag(queue),
 	};
 	gp_gang_name_put(daemon, gang);
 }
@@ -233,7 +225,7 @@ void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	if (queue->in_core && queue_admit_some(daemon, queue))
 		gp_log_user(daemon, queue->client->owner, "process %d, queue %u: attributes refused",
 			    queue->client->device.pid, queue->wire.queue_id);
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 }
 
 /* The daemon lists a queue that cannot be gated and never orders it. A queue with global wave sync cannot be suspended.
@@ -245,7 +237,7 @@ static bool queue_can_be_gated(const struct gp_queue_entry *queue)
 
 	if (queue->wire.flags & (GP_QUEUE_GWS | GP_QUEUE_BLIND))
 		return false;
-	if (gp_mechanism_has(mechanism, GP_NEEDS_GROUP) && !queue->slice.grouped)
+	if (gp_mechanism_has(mechanism, GP_NEEDS_GROUP) && !queue->group.is_found)
 		return false;
 	return !gp_mechanism_has(mechanism, GP_NEEDS_DOORBELLS) || queue->wire.flags & GP_QUEUE_SEEN;
 }
@@ -299,7 +291,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	daemon->core.queues[queue->core.index] = queue;
 	if (queue->closed)
 		gp_sched_gate_lost(daemon->sched, queue->core, false, gp_daemon_now_ns(daemon));
-	gp_slice_enter(daemon, queue);
+	gp_slicing_enter(daemon, queue);
 	gp_queue_tell_core(daemon, queue, gp_daemon_now_ns(daemon));
 }
 
@@ -311,7 +303,7 @@ void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	gp_quarantine_leave(daemon, queue);
 	gp_carry_queue_gone(daemon, queue);
 	gp_account_leave(daemon, queue);
-	gp_slice_leave(daemon, queue);
+	gp_slicing_leave(daemon, queue);
 	gp_sched_queue_remove(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
 	gp_account_left(daemon, queue);
 	gp_events_flush(daemon); /* while the queue's name is still known */
@@ -397,7 +389,7 @@ void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool 
 	gp_queue_gate(daemon, queue, open);
 	if (queue->in_core)
 		gp_sched_gate_lost(daemon->sched, queue->core, open, gp_daemon_now_ns(daemon));
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 }
 
 static int queue_slot(struct gp_client *client, const struct gp_wire_queue *wire, struct gp_client_slot **ret_slot)

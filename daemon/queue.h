@@ -9,19 +9,23 @@ struct gp_device_entry; /* device.h */
 
 /* How long the device runs a queue before it looks at others, on devices where that can be set. The core knows the
  * present slice; here is what the daemon asked for. */
-struct gp_slice {
-	bool is_asked;         /* an answer is outstanding */
-	uint64_t seq;          /* of the core's plan that ordered it; 0: the core does not wait for an answer */
-	uint64_t asked_us;     /* 0: as the application has it */
-	uint64_t asked_ns;     /* when the daemon last asked */
-	bool is_owed;          /* the queue is not in the core, and its slice may not be its own */
-	bool grouped;          /* the backend knows the queue's channel group */
-	uint64_t doubt_ns;     /* when to fall back, because the backend did not find the group; 0: never */
-	uint64_t doubt_end_ns; /* … at the latest */
-	bool uncounted;        /* the driver does not tell how often it is put aside */
-	uint64_t app_us;       /* the application's own, as its agent says; 0: unknown */
-	uint32_t failures;     /* in a row */
+struct gp_slicing {
+	bool is_asked;     /* an answer is outstanding */
+	uint64_t seq;      /* of the core's plan that ordered it; 0: the core does not wait for an answer */
+	uint64_t asked_us; /* 0: as the application has it */
+	uint64_t asked_ns; /* when the daemon last asked */
+	bool is_owed;      /* the queue is not in the core, and its slice may not be its own */
+	bool uncounted;    /* the driver does not tell how often it is put aside */
+	uint64_t app_us;   /* the application's own, as its agent says; 0: unknown */
+	uint32_t failures; /* in a row */
 	uint64_t changes;
+};
+
+/* The queue's channel group, where the backend needs it. */
+struct gp_channel_group {
+	bool is_found;         /* the backend has checked it, and can carry out orders on it */
+	uint64_t doubt_ns;     /* when to fall back, because the backend did not find it; 0: never */
+	uint64_t doubt_end_ns; /* … at the latest */
 };
 
 struct gp_queue_entry {
@@ -52,8 +56,8 @@ struct gp_queue_entry {
 	bool adopted;        /* of an unmanaged process: seen in the last scan */
 	bool has_budget;     /* it carries its process's budget, which counts once on each device */
 	uint64_t closes, opens;
-	/* Of slice.c alone. */
-	struct gp_slice slice;
+	struct gp_slicing slice;       /* of slicing.c alone */
+	struct gp_channel_group group; /* of channel_group.c alone */
 };
 
 /* queue.c */
@@ -79,33 +83,38 @@ void gp_queue_hold(const struct gp_daemon *daemon, const struct gp_queue_entry *
 struct gp_queue_entry *gp_queue_of(const struct gp_daemon *daemon, struct gp_queue_id id);
 void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open);
 void gp_queue_gangs_due(struct gp_daemon *daemon, uint64_t now_ns);
-uint64_t gp_queue_tag(const struct gp_queue_entry *queue);
-struct gp_queue_entry *gp_queue_by_tag(const struct gp_daemon *daemon, uint64_t tag);
 uint32_t gp_gang_name_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid_t uid, const char *name);
 uint32_t gp_gang_name_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue,
 			 const char *name);                      /* "": its process's */
 void gp_gang_name_hold(struct gp_daemon *daemon, uint32_t gang); /* one more user of the name */
 void gp_gang_name_put(struct gp_daemon *daemon, uint32_t gang);
 
-/* slice.c */
-void gp_slice_order(struct gp_daemon *daemon, const struct gp_slice_order *order, uint64_t seq); /* from the core */
-void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
-		     uint64_t slice_us, int result);
-void gp_slice_sliced(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_slice *slice);
-void gp_slice_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue);  /* its slice is not known any more */
-void gp_slice_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* the queue has entered the core */
-void gp_slice_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* it is about to leave the core */
-void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group);
-void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped);
-void gp_slice_ungrouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped,
-			const char *why);
-int gp_slice_ask_agent(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
-void gp_slice_counted(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_count *count);
-void gp_slice_changed(struct gp_daemon *daemon);              /* gates, priorities or slices have changed */
-void gp_slice_wake(struct gp_daemon *daemon, uint64_t at_ns); /* gp_slice_update() wants to be called then */
-void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns);
-bool gp_slice_is_own(const struct gp_daemon *daemon,
-		     const struct gp_queue_entry *queue); /* as the application has it */
-bool gp_slice_are_back(const struct gp_daemon *daemon);   /* every queue has its own slice */
+/* slicing.c */
+void gp_slicing_order(struct gp_daemon *daemon, const struct gp_slice_order *order, uint64_t seq); /* from the core */
+void gp_slicing_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
+		       uint64_t slice_us, int result);
+void gp_slicing_sliced(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_slice *slice);
+void gp_slicing_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue);  /* its slice is not known any more */
+void gp_slicing_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* the queue has entered the core */
+void gp_slicing_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* it is about to leave the core */
+void gp_slicing_set_app(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t slice_us); /* its program's */
+/* The backend has opened the queue's new channel group, but could not set the slice of the one before. */
+void gp_slicing_not_set_again(struct gp_daemon *daemon, struct gp_queue_entry *queue, int result);
+int gp_slicing_ask_agent(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
+void gp_slicing_counted(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_count *count);
+void gp_slicing_changed(struct gp_daemon *daemon);              /* gates, priorities or slices have changed */
+void gp_slicing_wake(struct gp_daemon *daemon, uint64_t at_ns); /* gp_slicing_update() wants to be called then */
+void gp_slicing_update(struct gp_daemon *daemon, uint64_t now_ns);
+bool gp_slicing_is_own(const struct gp_daemon *daemon,
+		       const struct gp_queue_entry *queue); /* as the application has it */
+bool gp_slicing_are_back(const struct gp_daemon *daemon);   /* every queue has its own slice */
+
+/* channel_group.c */
+void gp_channel_group_described(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group);
+void gp_channel_group_found(struct gp_daemon *daemon, struct gp_client *client,
+			    const struct gp_device_grouped *grouped); /* by the backend */
+void gp_channel_group_missing(struct gp_daemon *daemon, struct gp_client *client,
+			      const struct gp_device_grouped *grouped, const char *why);
+void gp_channel_group_due(struct gp_daemon *daemon, uint64_t now_ns); /* a client may have to fall back */
 
 #endif

@@ -117,7 +117,7 @@ static void sampling_set(struct gp_daemon *daemon, struct gp_client *client, uin
 
 static void sampling_renew(struct gp_client *client, uint64_t now_ns)
 {
-	if (!client->lease_needed || now_ns - client->lease_ns < client->lease_told_ns / 4)
+	if (!client->lease_needed || now_ns - client->lease_ns < client->lease_sent_ns / 4)
 		return;
 	client->lease_ns = now_ns;
 	__atomic_fetch_add(&client->page->renewals, 1, __ATOMIC_RELEASE);
@@ -138,8 +138,8 @@ static uint64_t sampling_client(struct gp_daemon *daemon, struct gp_client *clie
 	look_ns = gp_silence_check(daemon, client, now_ns);
 	next_ns = look_ns < next_ns ? look_ns : next_ns;
 	sampling_renew(client, now_ns);
-	if (client->lease_needed && client->lease_ns + client->lease_told_ns / 4 < next_ns)
-		next_ns = client->lease_ns + client->lease_told_ns / 4;
+	if (client->lease_needed && client->lease_ns + client->lease_sent_ns / 4 < next_ns)
+		next_ns = client->lease_ns + client->lease_sent_ns / 4;
 	return next_ns;
 }
 

@@ -53,7 +53,7 @@ struct gp_inbox {
 	int fd; /* also written by the daemon's workers */
 	struct gp_source source;
 	pthread_mutex_t lock;
-	struct gp_device_report *reports, **tail; /* lock */
+	struct gp_device_report *reports, **tail; /* lock; but see gp_carry_has_reports() */
 };
 
 /* device.c, plan.c: the core's memory, and what it has decided. */

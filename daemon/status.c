@@ -32,12 +32,9 @@ static void status_cost(struct gp_text *text, const char *name, const struct gp_
 	gp_text_open(text, name, '{');
 	gp_text_u64(text, "prior", prior_ns);
 	gp_text_u64(text, "used", used_ns);
-	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
-		if (hist->count)
-			gp_text_u64(text, quantiles[i].name, gp_hist_quantile(hist, quantiles[i].permille));
-		else
-			gp_text_null(text, quantiles[i].name);
-	}
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
+		gp_json_writer_known(gp_text_json(text), quantiles[i].name, hist->count,
+				     gp_hist_quantile(hist, quantiles[i].permille));
 	gp_text_u64(text, "count", hist->count);
 	gp_text_close(text, '}');
 }
@@ -59,12 +56,10 @@ static void status_stats(struct gp_daemon *daemon, const struct gp_device_entry 
 	gp_text_close(text, '}');
 }
 
-void gp_device_use(const struct gp_daemon *daemon, const struct gp_device_entry *device, uint32_t *ret_slots,
-		   uint32_t *ret_processes)
+void gp_device_use(const struct gp_device_entry *device, uint32_t *ret_slots, uint32_t *ret_processes)
 {
 	uint32_t slots = device->unmanaged_queues;
 
-	(void)daemon;
 	for (const struct gp_queue_entry *q = device->queues; q; q = q->device_next)
 		slots += q->wire.kind == GP_WIRE_COMPUTE && !q->closed && !q->client->is_unmanaged;
 	*ret_slots = slots;
@@ -90,7 +85,7 @@ static void status_device(struct gp_daemon *daemon, const struct gp_device_entry
 	uint32_t slots, processes;
 
 	gp_sched_switch_info(daemon->sched, device->core, &switches);
-	gp_device_use(daemon, device, &slots, &processes);
+	gp_device_use(device, &slots, &processes);
 	gp_text_open(text, NULL, '{');
 	gp_text_u64(text, "gpu_id", info->gpu_id);
 	gp_text_u64(text, "node", info->node);
@@ -146,19 +141,15 @@ static void status_slice(const struct gp_daemon *daemon, const struct gp_queue_e
 {
 	struct gp_queue_info info = { .is_slice_known = !queue->slice.is_owed,
 				      .slice_failures = queue->slice.failures };
+	struct gp_json_writer *json = gp_text_json(text);
 	uint64_t app_us = queue->slice.app_us;
 
 	if (queue->in_core)
 		gp_sched_queue_info(daemon->sched, queue->core, &info);
 	gp_text_open(text, "slice", '{');
-	if (info.is_slice_known && (info.slice_ns || app_us))
-		gp_text_u64(text, "now_us", info.slice_ns ? info.slice_ns / 1000 : app_us);
-	else
-		gp_text_null(text, "now_us");
-	if (app_us)
-		gp_text_u64(text, "app_us", app_us);
-	else
-		gp_text_null(text, "app_us");
+	gp_json_writer_known(json, "now_us", info.is_slice_known && (info.slice_ns || app_us),
+			     info.slice_ns ? info.slice_ns / 1000 : app_us);
+	gp_json_writer_known(json, "app_us", app_us, app_us);
 	gp_text_bool(text, "short", info.is_slice_known && info.is_short);
 	gp_text_u64(text, "changes", queue->slice.changes);
 	gp_text_u64(text, "failures", info.slice_failures);
@@ -167,7 +158,8 @@ static void status_slice(const struct gp_daemon *daemon, const struct gp_queue_e
 
 static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *queue, struct gp_text *text)
 {
-	struct gp_queue_info info;
+	struct gp_json_writer *json = gp_text_json(text);
+	struct gp_queue_info info = { 0 };
 	bool known = queue->in_core && !gp_sched_queue_info(daemon->sched, queue->core, &info);
 
 	gp_text_open(text, NULL, '{');
@@ -187,26 +179,14 @@ static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *
 		       queue->wire.flags & GP_QUEUE_FETCH || daemon->devices[queue->device].info.fetch_counters ?
 							    "fetch" :
 							    "completion");
-	if (queue->client->page) {
-		gp_text_u64(text, "written", queue->written);
-		gp_text_u64(text, "completed", queue->completed);
-		gp_text_u64(text, "pending", queue->written > queue->completed ? queue->written - queue->completed : 0);
-	} else {
-		gp_text_null(text, "written");
-		gp_text_null(text, "completed");
-		gp_text_null(text, "pending");
-	}
-	if (known) {
-		gp_text_u64(text, "run_ns", info.run_ns);
-		gp_text_u64(text, "wait_ns", info.wait_ns);
-		gp_text_u64(text, "inversions", info.inversions);
-		gp_text_u64(text, "preemptions", info.preemptions);
-	} else {
-		gp_text_null(text, "run_ns");
-		gp_text_null(text, "wait_ns");
-		gp_text_null(text, "inversions");
-		gp_text_null(text, "preemptions");
-	}
+	gp_json_writer_known(json, "written", queue->client->page, queue->written);
+	gp_json_writer_known(json, "completed", queue->client->page, queue->completed);
+	gp_json_writer_known(json, "pending", queue->client->page,
+			     queue->written > queue->completed ? queue->written - queue->completed : 0);
+	gp_json_writer_known(json, "run_ns", known, info.run_ns);
+	gp_json_writer_known(json, "wait_ns", known, info.wait_ns);
+	gp_json_writer_known(json, "inversions", known, info.inversions);
+	gp_json_writer_known(json, "preemptions", known, info.preemptions);
 	if (daemon->devices[queue->device].info.short_us)
 		status_slice(daemon, queue, text);
 	gp_text_u64(text, "closes", queue->closes);

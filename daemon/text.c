@@ -82,7 +82,7 @@ static void text_json_put(void *context, const char *bytes, size_t size)
 }
 
 /* Sets the context each time, because a text moves with the struct that holds it. */
-static struct gp_json_writer *text_json(struct gp_text *text)
+struct gp_json_writer *gp_text_json(struct gp_text *text)
 {
 	text->json.put = text_json_put;
 	text->json.context = text;
@@ -92,35 +92,30 @@ static struct gp_json_writer *text_json(struct gp_text *text)
 
 void gp_text_open(struct gp_text *text, const char *name, char bracket)
 {
-	gp_json_writer_begin(text_json(text), name, bracket);
+	gp_json_writer_begin(gp_text_json(text), name, bracket);
 }
 
 void gp_text_close(struct gp_text *text, char bracket)
 {
-	gp_json_writer_end(text_json(text), bracket);
+	gp_json_writer_end(gp_text_json(text), bracket);
 }
 
 void gp_text_string(struct gp_text *text, const char *name, const char *value)
 {
-	gp_json_writer_string(text_json(text), name, value);
+	gp_json_writer_string(gp_text_json(text), name, value);
 }
 
 void gp_text_u64(struct gp_text *text, const char *name, uint64_t value)
 {
-	gp_json_writer_u64(text_json(text), name, value);
+	gp_json_writer_u64(gp_text_json(text), name, value);
 }
 
 void gp_text_i64(struct gp_text *text, const char *name, int64_t value)
 {
-	gp_json_writer_i64(text_json(text), name, value);
+	gp_json_writer_i64(gp_text_json(text), name, value);
 }
 
 void gp_text_bool(struct gp_text *text, const char *name, bool value)
 {
-	gp_json_writer_bool(text_json(text), name, value);
-}
-
-void gp_text_null(struct gp_text *text, const char *name)
-{
-	gp_json_writer_null(text_json(text), name);
+	gp_json_writer_bool(gp_text_json(text), name, value);
 }

@@ -28,6 +28,6 @@ void gp_text_string(struct gp_text *text, const char *name, const char *value); 
 void gp_text_u64(struct gp_text *text, const char *name, uint64_t value);
 void gp_text_i64(struct gp_text *text, const char *name, int64_t value);
 void gp_text_bool(struct gp_text *text, const char *name, bool value);
-void gp_text_null(struct gp_text *text, const char *name);
+struct gp_json_writer *gp_text_json(struct gp_text *text); /* for what has no name here; until the text moves */
 
 #endif

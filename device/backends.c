@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The list of backends. A new backend is a line here. */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include "device/device.h"
 
@@ -15,6 +16,15 @@ const struct gp_backend_ops *gp_backend_find(const char *name)
 		if (!strcmp(gp_backends[i]->name, name))
 			return gp_backends[i];
 	return NULL;
+}
+
+void gp_backend_names(char names[GP_BACKEND_NAMES_SIZE])
+{
+	size_t used = 0;
+
+	for (uint32_t i = 0; gp_backends[i] && used < GP_BACKEND_NAMES_SIZE; i++)
+		used += (size_t)snprintf(names + used, GP_BACKEND_NAMES_SIZE - used, "%s%s", i ? ", " : "",
+					 gp_backends[i]->name);
 }
 
 enum gp_unit gp_device_unit(uint32_t mechanism)

@@ -11,6 +11,7 @@
 #include <gpreempt/sched.h>
 #include <gpreempt/wire.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "lib/error.h"
@@ -171,11 +172,35 @@ struct gp_device_config {
 	uint32_t overruled_count;
 };
 
+/* A key of a backend's section in gpreempt.conf. The daemon sets it at start only. */
+enum gp_device_key_type {
+	GP_DEVICE_KEY_TIME,       /* uint64_t, ns; min..max */
+	GP_DEVICE_KEY_US,         /* the same, and whole microseconds */
+	GP_DEVICE_KEY_COUNT,      /* uint32_t; min..max */
+	GP_DEVICE_KEY_TEXT,       /* char[max] */
+	GP_DEVICE_KEY_COUNTERS,   /* bool: "completion" or "fetch" */
+	GP_DEVICE_KEY_MECHANISMS, /* uint32_t: a set of the backend's mechanisms */
+};
+
+struct gp_device_key {
+	const char *name;
+	enum gp_device_key_type type;
+	size_t offset; /* in struct gp_device_config */
+	uint64_t min, max;
+};
+#define GP_DEVICE_KEY(name, type, field, min, max)                                             \
+	{                                                                                      \
+		name, GP_DEVICE_KEY_##type, offsetof(struct gp_device_config, field), min, max \
+	}
+
 struct gp_backend;
 struct gp_backend_ops {
-	const char *name;    /* in the configuration */
+	const char *name;    /* in the configuration, and that of its section */
 	uint32_t mechanisms; /* GP_MECHANISM_BITs it may use: a client whose agent can do one of them is its */
 	bool is_hardware;    /* the daemon looks for it if the configuration names no backend */
+	const char *absent;  /* "no KFD node": why there is no device of it; NULL: there always is one */
+	const struct gp_device_key *keys; /* of its section; the last one has no name */
+	struct gp_device_config defaults;
 	/* Once, at start; may block for a second. Returns the number of devices found (0: none here), or a negative
 	 * errno and a sentence. infos: GP_DEVICE_MAX of them. The caller owns ret_backend until fini. */
 	int (*init)(const struct gp_device_host *host, const struct gp_device_config *config,
@@ -229,6 +254,8 @@ struct gp_backend_ops {
 extern const struct gp_backend_ops *const gp_backends[];
 #define GP_BACKEND_MAX 4u
 const struct gp_backend_ops *gp_backend_find(const char *name); /* NULL: no backend has that name */
+#define GP_BACKEND_NAMES_SIZE 64u
+void gp_backend_names(char names[GP_BACKEND_NAMES_SIZE]); /* "kfd, nvidia, null": for people */
 /* What one call changes at once, by the table of mechanisms. */
 enum gp_unit gp_device_unit(uint32_t mechanism);
 

@@ -6,10 +6,19 @@
 /* The first that fits counts. */
 static const struct gp_klog_pattern klog_patterns[] = {
 	{ "oversubscribed", NULL, GP_KLOG_OVERSUBSCRIBED, NULL },
+	{ "queue preemption failed", NULL, GP_KLOG_PREEMPTION_FAILED,
+	  .stops = true }, /* CPSCH; the queue is reset alone */
+	{ "queues preemption failed", NULL, GP_KLOG_PREEMPTION_FAILED, .stops = true },
+	{ "queue preemption time out", NULL, GP_KLOG_PREEMPTION_FAILED,
+	  .stops = true }, /* HIQ's doorbell id is not 0 */
+	{ "unsuccessful queues preemption", NULL, GP_KLOG_PREEMPTION_FAILED, .stops = true },
 	{ "preemption failed", NULL, GP_KLOG_PREEMPTION_FAILED, NULL },
 	{ "preemption time out", NULL, GP_KLOG_PREEMPTION_FAILED, NULL },
-	{ "unsuccessful queues preemption", NULL, GP_KLOG_PREEMPTION_FAILED, NULL },
+	{ "mes failed to respond to msg=", NULL, GP_KLOG_PREEMPTION_FAILED, .stops = true }, /* gfx11 and later */
+	{ "mes might be in unrecoverable state", NULL, GP_KLOG_PREEMPTION_FAILED, .stops = true },
+	{ "failed to remove hardware queue from mes", NULL, GP_KLOG_PREEMPTION_FAILED, .stops = true },
 	{ "failed to remove hardware queue", NULL, GP_KLOG_PREEMPTION_FAILED, NULL },
+	{ "failed to suspend all gangs from mes", NULL, GP_KLOG_PREEMPTION_FAILED, .stops = true },
 	{ "failed to suspend gang", NULL, GP_KLOG_PREEMPTION_FAILED, NULL },
 	{ "fence wait loop timeout", "qcm", GP_KLOG_PREEMPTION_FAILED, NULL },
 	{ "hws hang", NULL, GP_KLOG_PREEMPTION_FAILED, NULL },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel's log says about AMD's driver: one table, for `report`, which reads logs, and `doctor`, which looks
- * at the log of this machine. */
+/* What the kernel's log says about AMD's driver: one table, for `report`, which reads logs, `doctor`, which looks at
+ * the log of this machine, and the daemon, which follows it. */
 #ifndef GP_LIB_KLOG_H
 #define GP_LIB_KLOG_H
 
@@ -20,6 +20,7 @@ struct gp_klog_pattern {
 	const char *words, *also; /* both must be in the line, whatever their case; also NULL: the first alone */
 	enum gp_klog_kind kind;
 	const char *text; /* NULL: the line itself */
+	bool stops; /* a queue could not be taken off the hardware and a reset is next: the daemon stops the GPU */
 };
 
 /* The first pattern that fits; NULL: none does. */

@@ -246,6 +246,17 @@ static uint32_t kfd_stuck(struct gp_backend *backend, uint32_t gpu_id)
 	return backend->debugger ? gp_kfd_debugger_stuck(backend->debugger, gpu_id) : 0;
 }
 
+/* clang-format off */
+static const struct gp_device_key kfd_keys[] = {
+	GP_DEVICE_KEY("mechanism", MECHANISMS, mechanisms, 0, 0),
+	GP_DEVICE_KEY("rptr", COUNTERS, fetch_counters, 0, 0),
+	GP_DEVICE_KEY("grace", COUNT, grace, 0, 255),
+	GP_DEVICE_KEY("close_cost", TIME, close_ns, 1000, 1000000000),
+	GP_DEVICE_KEY("open_cost", TIME, open_ns, 1000, 1000000000),
+	{ 0 },
+};
+/* clang-format on */
+
 extern const struct gp_backend_ops gp_backend_kfd; /* for backends.c alone */
 const struct gp_backend_ops gp_backend_kfd = {
 	.name = "kfd",
@@ -253,6 +264,11 @@ const struct gp_backend_ops gp_backend_kfd = {
 		      GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE) |
 		      GP_MECHANISM_BIT(GP_MECHANISM_SUBMIT) | GP_MECHANISM_BIT(GP_MECHANISM_USERQ),
 	.is_hardware = true,
+	.absent = "no KFD node",
+	.keys = kfd_keys,
+	/* Assumed until measured: between the bandwidth floor of a full save on an MI300X (35-62 us) and the 10^2 us to
+	 * ms that the driver's path around it suggests. */
+	.defaults = { .close_ns = 200000, .open_ns = 200000 },
 	.init = kfd_init,
 	.fini = kfd_fini,
 	.attach = kfd_attach,

@@ -10,21 +10,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "device/kfd/reset.h"
+#include "lib/klog.h"
 
 #define RESET_TEXT_SIZE 8192u /* largest record of the log (CONSOLE_EXT_LOG_MAX) */
 #define RESET_LOG       "/dev/kmsg"
-
-/* What the driver logs when it could not take a queue off the hardware: a reset of the queue or of the GPU is next. */
-static const char *const reset_words[] = {
-	"Queue preemption failed",        /* CPSCH, with a queue that is reset alone */
-	"Queue preemption time out",      /* CPSCH: HIQ MQD's queue_doorbell_id0 is not 0 */
-	"unsuccessful queues preemption", /* CPSCH: the cp might be in an unrecoverable state */
-	"queues preemption failed",       /* the same, later */
-	"MES failed to respond to msg=",  /* gfx11 and later: REMOVE_QUEUE, SUSPEND, … */
-	"MES might be in unrecoverable state",
-	"failed to remove hardware queue from MES",
-	"failed to suspend all gangs from MES",
-};
 
 struct gp_kfd_reset {
 	struct gp_device_host host;
@@ -37,7 +26,7 @@ struct gp_kfd_reset {
 #define RESET_END(reset)    (&(reset)->fds[(reset)->count]) /* readable: the thread must end */
 #define RESET_KERNEL(reset) (&(reset)->fds[(reset)->count + 1])
 
-bool gp_kfd_reset_is_told(const char *text, size_t size)
+bool gp_kfd_reset_is_reported(const char *text, size_t size)
 {
 	uint64_t number = 0;
 	bool in_number = true, any = false;
@@ -66,6 +55,8 @@ bool gp_kfd_reset_is_told(const char *text, size_t size)
 bool gp_kfd_reset_is_logged(const char *record, size_t size, const char *bdf)
 {
 	const char *end = memchr(record, '\n', size), *text;
+	const struct gp_klog_pattern *pattern;
+	char line[RESET_TEXT_SIZE];
 	uint32_t facility = 0;
 	size_t i = 0;
 
@@ -77,13 +68,9 @@ bool gp_kfd_reset_is_logged(const char *record, size_t size, const char *bdf)
 	text = memchr(record, ';', size);
 	if (!i || facility > 7 || !text)
 		return false;
-	size -= (size_t)(text - record);
-	if (!memmem(text, size, bdf, strlen(bdf)))
-		return false;
-	for (i = 0; i < sizeof(reset_words) / sizeof(reset_words[0]); i++)
-		if (memmem(text, size, reset_words[i], strlen(reset_words[i])))
-			return true;
-	return false;
+	(void)snprintf(line, sizeof(line), "%.*s", (int)(size - (size_t)(text - record)), text);
+	pattern = strstr(line, bdf) ? gp_klog_find(line) : NULL;
+	return pattern && pattern->stops;
 }
 
 /* One record per read. EPIPE: the kernel overwrote records before the thread read them. */
@@ -121,7 +108,7 @@ static void *reset_thread(void *context)
 			size = read(reset->fds[i].fd, text, sizeof(text));
 			if (size <= 0)
 				reset->fds[i].fd = -1 - reset->fds[i].fd; /* poll skips negative ones */
-			else if (gp_kfd_reset_is_told(text, (size_t)size))
+			else if (gp_kfd_reset_is_reported(text, (size_t)size))
 				reset->host.failed(reset->host.daemon, reset->gpu_ids[i],
 						   "the GPU was reset; processes that used it must be started again");
 		}

@@ -16,7 +16,7 @@ int gp_kfd_reset_create(struct gp_backend *backend, struct gp_device_info *infos
 			struct gp_kfd_reset **ret_reset);
 void gp_kfd_reset_destroy(struct gp_kfd_reset *reset); /* NULL is fine */
 /* Whether this text of the driver ("3 1\n", event numbers in hex, one a line) reports a reset. */
-bool gp_kfd_reset_is_told(const char *text, size_t size);
+bool gp_kfd_reset_is_reported(const char *text, size_t size);
 /* Whether this record of the kernel's log (/dev/kmsg) says that the driver could not preempt a queue of the GPU. Only
  * records of the kernel itself count. bdf: "0000:03:00.0". */
 bool gp_kfd_reset_is_logged(const char *record, size_t size, const char *bdf);

@@ -76,10 +76,21 @@ static int null_apply(struct gp_backend *backend, struct gp_device_client *clien
 	return 0;
 }
 
+/* clang-format off */
+static const struct gp_device_key null_keys[] = {
+	GP_DEVICE_KEY("devices", COUNT, null_count, 1, GP_DEVICE_MAX),
+	GP_DEVICE_KEY("close_cost", TIME, close_ns, 1000, 1000000000),
+	GP_DEVICE_KEY("open_cost", TIME, open_ns, 1000, 1000000000),
+	{ 0 },
+};
+/* clang-format on */
+
 extern const struct gp_backend_ops gp_backend_null; /* for backends.c alone */
 const struct gp_backend_ops gp_backend_null = {
 	.name = "null",
 	.mechanisms = GP_MECHANISM_BIT(GP_MECHANISM_SELF),
+	.keys = null_keys,
+	.defaults = { .null_count = 1, .close_ns = 200000, .open_ns = 200000 }, /* as on KFD; chosen */
 	.init = null_init,
 	.fini = null_fini,
 	.attach = null_attach,

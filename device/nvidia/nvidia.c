@@ -190,11 +190,35 @@ static int nvidia_count(struct gp_backend *backend, struct gp_device_client *cli
 							  -EOPNOTSUPP;
 }
 
+/* clang-format off */
+static const struct gp_device_key nvidia_keys[] = {
+	GP_DEVICE_KEY("mechanism", MECHANISMS, mechanisms, 0, 0),
+	GP_DEVICE_KEY("counters", COUNTERS, fetch_counters, 0, 0),
+	GP_DEVICE_KEY("close_cost", TIME, close_ns, 1000, 1000000000),
+	GP_DEVICE_KEY("open_cost", TIME, open_ns, 1000, 1000000000),
+	GP_DEVICE_KEY("switch_cost", TIME, switch_ns, 1000, 1000000000),
+	GP_DEVICE_KEY("short_slice", US, short_ns, 0, 1000000000),
+	GP_DEVICE_KEY("middle_slice", US, mid_ns, 0, 1000000000),
+	GP_DEVICE_KEY("long_slice", US, long_ns, 0, 10000000000),
+	GP_DEVICE_KEY("root", TEXT, root, 0, GP_DEVICE_ROOT_SIZE),
+	{ 0 },
+};
+/* clang-format on */
+
 extern const struct gp_backend_ops gp_backend_nvidia; /* for backends.c alone */
 const struct gp_backend_ops gp_backend_nvidia = {
 	.name = "nvidia",
 	.mechanisms = GP_MECHANISM_BIT(GP_MECHANISM_BORROW) | GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL),
 	.is_hardware = true,
+	.absent = "no NVIDIA driver",
+	.keys = nvidia_keys,
+	/* Measured on an H200: docs/measurements/h200-2026-11-15.md. */
+	.defaults = { .close_ns = 680000,
+		      .open_ns = 300000,
+		      .switch_ns = 200000,
+		      .short_ns = 1000,
+		      .mid_ns = 2000000,
+		      .long_ns = 50000000 },
 	.init = nvidia_init,
 	.fini = nvidia_fini,
 	.attach = nvidia_attach,

@@ -16,10 +16,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (gp_config_parse(&config, (const char *)data, size, "fuzz", &error))
 		return 0;
 	if (!config.lease_ns || !config.client_max || !config.queue_max || config.queue_max > GP_QUEUE_MAX ||
-	    config.ceiling_count > GP_CONFIG_CEILING_MAX || config.rule_count > GP_RULE_MAX ||
-	    config.kfd.null_count > GP_DEVICE_MAX || !config.policy[0] ||
+	    config.ceiling_count > GP_CONFIG_CEILING_MAX || config.rule_count > GP_RULE_MAX || !config.policy[0] ||
 	    strlen(config.socket) >= sizeof(config.socket))
 		abort();
+	for (uint32_t i = 0; gp_backends[i]; i++)
+		if (config.device[i].null_count > GP_DEVICE_MAX)
+			abort();
 	for (uint32_t i = 0; i < config.rule_count; i++)
 		if (config.rules[i].pattern[0] != '/' || config.rules[i].terms.ceiling > GP_PRIORITY_MAX ||
 		    (i && config.rules[i].depth < config.rules[i - 1].depth))

@@ -128,8 +128,8 @@ static void look_at_a_group_that_goes(uint64_t debt_ns)
 
 	rm.contexts[0].group++; /* it has ended */
 	world_send(agent->fd, &group, sizeof(group));
-	UNTIL(scene, scene_queue(scene, 0)->slice.doubt_ns);
-	until_ns = scene_queue(scene, 0)->slice.doubt_ns + 400000000ull;
+	UNTIL(scene, scene_queue(scene, 0)->group.doubt_ns);
+	until_ns = scene_queue(scene, 0)->group.doubt_ns + 400000000ull;
 	owner->id = 4711;
 	owner->debt_ns = debt_ns;
 	owner->spent_ns = gp_now_ns();

@@ -80,7 +80,6 @@ static void test_tag(void **state)
 	agent_add_queue(&world, &second, 0, GP_QUEUE_SEEN);
 	assert_int_equal((uint32_t)world_queue(&world, &second, 0)->client->device.tag, (uint32_t)tag);
 	assert_null(gp_client_find(&world.daemon, tag));
-	assert_null(gp_queue_by_tag(&world.daemon, tag));
 	assert_null(gp_client_find(&world.daemon, tag | UINT32_MAX));
 	agent_leave(&world, &second);
 }
@@ -237,7 +236,7 @@ static void test_group_comes_first(void **state)
 	add(3, 10);
 	queue = world_queue(&world, &agent, 3);
 	assert_false(queue->in_core);
-	queue->slice.grouped = true;
+	queue->group.is_found = true;
 	gp_queue_reconsider(&world.daemon, queue);
 	assert_true(queue->in_core);
 	client->device.mechanism = mechanism;

@@ -15,6 +15,8 @@
 
 static struct gp_config config;
 static struct gp_error error;
+#define KFD    config.device[0] /* in the order of gp_backends */
+#define NVIDIA config.device[1]
 
 static int parse(const char *text)
 {
@@ -49,9 +51,8 @@ static void test_values(void **state)
 	assert_int_equal(config.ceiling_count, 2);
 	assert_int_equal(config.ceilings[0].priority, 81);
 	assert_true(config.ceilings[1].is_group);
-	assert_int_equal(config.kfd.mechanisms,
-			 GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE));
-	assert_true(config.kfd.fetch_counters);
+	assert_int_equal(KFD.mechanisms, GP_MECHANISM_BIT(GP_MECHANISM_SELF) | GP_MECHANISM_BIT(GP_MECHANISM_UPDATE));
+	assert_true(KFD.fetch_counters);
 	assert_int_equal(config.unmanaged, GP_UNMANAGED_PAUSE);
 	assert_int_equal(config.unmanaged_priority, 0);
 }
@@ -77,6 +78,39 @@ static void test_refusals(void **state)
 	refuse("[daemon]\nauto_gang = maybe\n", "x.conf:2: auto_gang is 'yes' or 'no', not 'maybe'");
 	assert_int_equal(parse("[daemon]\nlease = 1ms\n"), -ERANGE);
 	assert_int_equal(parse("x = 1\n"), -EINVAL);
+}
+
+/* --mechanism sets the mechanisms of each vendor of which it names one; the other vendors keep theirs. */
+static void test_mechanisms_of_all(void **state)
+{
+	static const char *const settings[] = { GP_CONFIG_MECHANISM, "update,channel" };
+	static const char *const of_one[] = { GP_CONFIG_MECHANISM, "borrow" };
+	static const char *const wrong[] = { GP_CONFIG_MECHANISM, "borrow,magic" };
+
+	(void)state;
+	gp_config_init(&config);
+	assert_int_equal(gp_config_apply(&config, settings, 2, &error), 0);
+	assert_int_equal(KFD.mechanisms, GP_MECHANISM_BIT(GP_MECHANISM_UPDATE));
+	assert_int_equal(NVIDIA.mechanisms, GP_MECHANISM_BIT(GP_MECHANISM_CHANNEL));
+	assert_int_equal(gp_config_apply(&config, of_one, 2, &error), 0);
+	assert_int_equal(KFD.mechanisms, GP_MECHANISM_BIT(GP_MECHANISM_UPDATE));
+	assert_int_equal(NVIDIA.mechanisms, GP_MECHANISM_BIT(GP_MECHANISM_BORROW));
+	assert_int_equal(gp_config_apply(&config, wrong, 2, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "'magic'"));
+}
+
+/* Each backend has the settings of its own section, and its own defaults. */
+static void test_sections_of_backends(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("[nvidia]\nclose_cost = 1ms\n[null]\nopen_cost = 2ms\n[unmanaged]\ncriu = yes\n"), 0);
+	assert_int_equal(KFD.close_ns, 200000);
+	assert_int_equal(NVIDIA.close_ns, 1000000);
+	assert_int_equal(NVIDIA.open_ns, 300000);
+	assert_int_equal(config.device[2].open_ns, 2000000);
+	assert_int_equal(config.device[2].null_count, 1);
+	assert_true(KFD.criu);
+	refuse("[nvidia]\nrptr = fetch\n", "x.conf:2: [nvidia] has no 'rptr'; gpreempt.conf(5) names what it has");
 }
 
 /* Off is not the default. */
@@ -234,9 +268,16 @@ static void test_unreadable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),     cmocka_unit_test(test_refusals),      cmocka_unit_test(test_gather),
-		cmocka_unit_test(test_ranges),     cmocka_unit_test(test_many_ceilings), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_many_files), cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_mechanisms_of_all),
+		cmocka_unit_test(test_sections_of_backends),
+		cmocka_unit_test(test_gather),
+		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_many_ceilings),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_many_files),
+		cmocka_unit_test(test_unreadable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,14 +210,14 @@ static void test_late_answer_to_another_length(void **state)
 {
 	struct scene *scene = pace_begin(LIMIT);
 	struct gp_queue_entry *queue = scene_queue(scene, 1);
-	struct gp_slice before = queue->slice;
+	struct gp_slicing before = queue->slice;
 
 	(void)state;
 	queue->slice.is_asked = true;
 	queue->slice.asked_us = SLOWED;
-	gp_slice_answer(&scene->world.daemon, queue->client, queue->wire.slot, queue->wire.generation, SHORT, 0);
+	gp_slicing_answer(&scene->world.daemon, queue->client, queue->wire.slot, queue->wire.generation, SHORT, 0);
 	assert_true(queue->slice.is_asked);
-	gp_slice_answer(&scene->world.daemon, queue->client, queue->wire.slot, queue->wire.generation, SLOWED, 0);
+	gp_slicing_answer(&scene->world.daemon, queue->client, queue->wire.slot, queue->wire.generation, SLOWED, 0);
 	assert_false(queue->slice.is_asked);
 	/* And the core, which has not asked for it, is not told. */
 	assert_int_equal(scene_info(scene, 1).slice_ns, SHORT * 1000);

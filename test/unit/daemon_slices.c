@@ -205,7 +205,7 @@ static void test_the_only_one_on_top_is_long(void **state)
 	scene_leave(scene, 0);
 	scene_settle(scene);
 	assert_int_equal(second->slice_us[0], 0);
-	assert_true(gp_slice_are_back(&scene->world.daemon));
+	assert_true(gp_slicing_are_back(&scene->world.daemon));
 	scene_end(scene);
 	free(scene);
 }
@@ -454,7 +454,7 @@ static void scene_stop(bool backwards)
 		assert_int_equal(scene->agents[i].slice_us[0], 0);
 	}
 	assert_int_equal(scene->most_short, 1);
-	assert_true(gp_slice_are_back(&scene->world.daemon));
+	assert_true(gp_slicing_are_back(&scene->world.daemon));
 	gp_device_start(&scene->world.daemon, &scene->world.daemon.devices[0]);
 	scene_settle(scene);
 	for (uint32_t i = 1; i < AGENTS; i++)

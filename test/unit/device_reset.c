@@ -8,21 +8,21 @@
 #include <cmocka.h>
 #include "device/kfd/reset.h"
 
-static bool told(const char *text)
+static bool reported(const char *text)
 {
-	return gp_kfd_reset_is_told(text, strlen(text));
+	return gp_kfd_reset_is_reported(text, strlen(text));
 }
 
 static void test_lines(void **state)
 {
 	(void)state;
-	assert_true(told("3 1\n"));
-	assert_true(told("9 123 -456 0\n4 1\n"));
-	assert_false(told("9 3 4\n"));
-	assert_false(told("13 1\n34 2\n"));
-	assert_false(told(""));
-	assert_false(told("\n\n 3 1\n"));
-	assert_false(told("x3 1\n"));
+	assert_true(reported("3 1\n"));
+	assert_true(reported("9 123 -456 0\n4 1\n"));
+	assert_false(reported("9 3 4\n"));
+	assert_false(reported("13 1\n34 2\n"));
+	assert_false(reported(""));
+	assert_false(reported("\n\n 3 1\n"));
+	assert_false(reported("x3 1\n"));
 }
 
 static bool logged(const char *record)
@@ -50,6 +50,10 @@ static void test_log(void **state)
 	assert_true(logged(
 		"3,1,2,-;amdgpu 0000:03:00.0: amdgpu: HIQ MQD's queue_doorbell_id0 is not 0, Queue preemption time out\n"));
 	assert_false(logged("3,1,2,-;amdgpu 0000:04:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE\n"));
+	assert_true(logged("3,1,2,-;amdgpu 0000:03:00.0: amdgpu: failed to suspend all gangs from MES\n"));
+	/* A failure of a preemption that no reset follows stops nothing. */
+	assert_false(logged("4,1,2,-;amdgpu 0000:03:00.0: amdgpu: failed to suspend gang, doorbell=0x1\n"));
+	assert_false(logged("6,1,2,-;amdgpu 0000:03:00.0: amdgpu: GPU reset begin!\n"));
 	assert_false(logged("3,1,2,-"));
 	assert_false(logged(""));
 }

@@ -9,26 +9,21 @@
 #include <string.h>
 #include "daemon/daemon.h"
 
-#define SLICE_RETRY_NS       1000000000ull /* until the daemon tries again */
-#define SLICE_COUNT_NS       50000000ull   /* between two counts, which take 0.12 ms each: within a usual turn … */
-#define SLICE_COUNT_LEAST_NS 5000000ull    /* … and at least, where turns are shorter than that */
+#define SLICING_RETRY_NS       1000000000ull /* until the daemon tries again */
+#define SLICING_COUNT_NS       50000000ull   /* between two counts, which take 0.12 ms each: within a usual turn … */
+#define SLICING_COUNT_LEAST_NS 5000000ull    /* … and at least, where turns are shorter than that */
 
-/* An agent sends QUEUE_REMOVE before the queue ends: after so long the daemon has read it, unless messages of the
- * client wait for their user's share of the thread. For those the daemon waits a little longer. Chosen. */
-#define SLICE_DOUBT_NS     100000000ull
-#define SLICE_DOUBT_MAX_NS 5000000000ull
-
-void gp_slice_wake(struct gp_daemon *daemon, uint64_t at_ns)
+void gp_slicing_wake(struct gp_daemon *daemon, uint64_t at_ns)
 {
 	gp_timer_sooner(daemon, &daemon->slice_timer, at_ns);
 }
 
-void gp_slice_changed(struct gp_daemon *daemon)
+void gp_slicing_changed(struct gp_daemon *daemon)
 {
-	gp_slice_wake(daemon, GP_TIMER_NOW);
+	gp_slicing_wake(daemon, GP_TIMER_NOW);
 }
 
-static void slice_failed(struct gp_daemon *daemon, struct gp_queue_entry *queue, int result)
+static void slicing_failed(struct gp_daemon *daemon, struct gp_queue_entry *queue, int result)
 {
 	if (!queue->slice.failures++)
 		gp_log_user(daemon, queue->client->owner, "process %d (%s), queue %u: its slice cannot be %s: %s",
@@ -37,7 +32,7 @@ static void slice_failed(struct gp_daemon *daemon, struct gp_queue_entry *queue,
 	daemon->devices[queue->device].slice_failures++;
 }
 
-static int slice_ask(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t slice_us)
+static int slicing_ask(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t slice_us)
 {
 	struct gp_device_slice want = { .slot = queue->wire.slot,
 					.generation = queue->wire.generation,
@@ -53,21 +48,21 @@ static int slice_ask(struct gp_daemon *daemon, struct gp_queue_entry *queue, uin
 	r = driver->ops->slice ? driver->ops->slice(driver->backend, &queue->client->device, &want) : -ENOTSUP;
 	if (r) {
 		queue->slice.is_asked = false;
-		slice_failed(daemon, queue, r);
+		slicing_failed(daemon, queue, r);
 	}
 	return r;
 }
 
-static void slice_tell(struct gp_daemon *daemon, struct gp_queue_entry *queue, int result)
+static void slicing_tell(struct gp_daemon *daemon, struct gp_queue_entry *queue, int result)
 {
 	if (queue->in_core && queue->slice.seq)
 		gp_sched_sliced(daemon->sched, queue->core, queue->slice.seq, result, gp_daemon_now_ns(daemon));
 	queue->slice.seq = 0;
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 	gp_metrics_changed(daemon);
 }
 
-void gp_slice_order(struct gp_daemon *daemon, const struct gp_slice_order *order, uint64_t seq)
+void gp_slicing_order(struct gp_daemon *daemon, const struct gp_slice_order *order, uint64_t seq)
 {
 	struct gp_queue_entry *queue = gp_queue_of(daemon, order->queue);
 	int r;
@@ -75,13 +70,13 @@ void gp_slice_order(struct gp_daemon *daemon, const struct gp_slice_order *order
 	if (!queue)
 		return;
 	queue->slice.seq = seq;
-	r = slice_ask(daemon, queue, order->slice_ns / 1000);
+	r = slicing_ask(daemon, queue, order->slice_ns / 1000);
 	if (r)
-		slice_tell(daemon, queue, r);
+		slicing_tell(daemon, queue, r);
 }
 
-void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
-		     uint64_t slice_us, int result)
+void gp_slicing_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_t slot, uint32_t generation,
+		       uint64_t slice_us, int result)
 {
 	struct gp_queue_entry *queue = gp_client_queue(client, slot, generation);
 
@@ -90,7 +85,7 @@ void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_
 		return;
 	queue->slice.is_asked = false;
 	if (result) {
-		slice_failed(daemon, queue, result);
+		slicing_failed(daemon, queue, result);
 	} else {
 		queue->slice.failures = 0;
 		queue->slice.changes++;
@@ -98,15 +93,15 @@ void gp_slice_answer(struct gp_daemon *daemon, struct gp_client *client, uint32_
 		gp_hist_add(&daemon->devices[queue->device].slice_hist, gp_now_ns() - queue->slice.asked_ns);
 		daemon->devices[queue->device].slices++;
 	}
-	slice_tell(daemon, queue, result);
+	slicing_tell(daemon, queue, result);
 }
 
-void gp_slice_sliced(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_slice *slice)
+void gp_slicing_sliced(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_slice *slice)
 {
-	gp_slice_answer(daemon, client, slice->slot, slice->generation, slice->slice_us, slice->result);
+	gp_slicing_answer(daemon, client, slice->slot, slice->generation, slice->slice_us, slice->result);
 }
 
-bool gp_slice_is_own(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
+bool gp_slicing_is_own(const struct gp_daemon *daemon, const struct gp_queue_entry *queue)
 {
 	struct gp_queue_info info;
 
@@ -115,15 +110,15 @@ bool gp_slice_is_own(const struct gp_daemon *daemon, const struct gp_queue_entry
 	return info.is_slice_known && !info.slice_ns && !info.is_slice_ordered;
 }
 
-void gp_slice_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+void gp_slicing_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
-	if (queue->in_core && !gp_slice_is_own(daemon, queue))
+	if (queue->in_core && !gp_slicing_is_own(daemon, queue))
 		gp_sched_slice_lost(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
 	queue->slice.is_asked = false;
-	gp_slice_changed(daemon);
+	gp_slicing_changed(daemon);
 }
 
-void gp_slice_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+void gp_slicing_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	if (queue->slice.is_owed)
 		gp_sched_slice_lost(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
@@ -131,65 +126,30 @@ void gp_slice_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	queue->slice.seq = 0;
 }
 
-void gp_slice_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+void gp_slicing_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
-	queue->slice.is_owed = !gp_slice_is_own(daemon, queue);
+	queue->slice.is_owed = !gp_slicing_is_own(daemon, queue);
 	queue->slice.is_asked = false;
 	queue->slice.seq = 0;
 	if (queue->slice.is_owed)
-		gp_slice_changed(daemon);
+		gp_slicing_changed(daemon);
 }
 
-void gp_slice_group(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group)
+void gp_slicing_set_app(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t slice_us)
 {
-	struct gp_queue_entry *queue = gp_client_queue(client, group->slot, group->generation);
-
-	if (!queue)
-		return; /* left out, or just removed */
-	if (queue->slice.app_us != group->slice_us) {
-		queue->slice.app_us = group->slice_us;
-		gp_queue_attr(daemon, queue);
-	}
-	if (client->driver->ops->group)
-		client->driver->ops->group(client->driver->backend, &client->device, queue->wire.gpu_id, group);
-}
-
-void gp_slice_grouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped)
-{
-	struct gp_queue_entry *queue = gp_client_queue(client, grouped->slot, grouped->generation);
-
-	if (!queue)
+	if (queue->slice.app_us == slice_us)
 		return;
-	queue->slice.grouped = true;
-	queue->slice.doubt_ns = 0;
-	/* If the backend could not change the gate or the slice of the new group, the gate is open and the slice is not
-	 * known. Answers to what the daemon asked meanwhile are still to come. */
-	if (grouped->gate)
-		gp_queue_lost(daemon, queue, true);
-	if (grouped->slice) {
-		slice_failed(daemon, queue, grouped->slice);
-		gp_slice_lost(daemon, queue);
-	}
-	gp_queue_reconsider(daemon, queue);
+	queue->slice.app_us = slice_us;
+	gp_queue_attr(daemon, queue);
 }
 
-void gp_slice_ungrouped(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped,
-			const char *why)
+void gp_slicing_not_set_again(struct gp_daemon *daemon, struct gp_queue_entry *queue, int result)
 {
-	struct gp_queue_entry *queue = gp_client_queue(client, grouped->slot, grouped->generation);
-
-	if (!queue)
-		return; /* just removed: nothing is wrong */
-	snprintf(client->doubt_why, sizeof(client->doubt_why), "%s", why);
-	/* Since the first time: who tells of it again and again would never be scheduled. */
-	if (!queue->slice.doubt_ns) {
-		queue->slice.doubt_ns = gp_now_ns() + SLICE_DOUBT_NS;
-		queue->slice.doubt_end_ns = gp_now_ns() + SLICE_DOUBT_MAX_NS;
-	}
-	gp_slice_wake(daemon, queue->slice.doubt_ns);
+	slicing_failed(daemon, queue, result);
+	gp_slicing_lost(daemon, queue);
 }
 
-int gp_slice_ask_agent(void *context, struct gp_device_client *device_client, const struct gp_device_slice *slice)
+int gp_slicing_ask_agent(void *context, struct gp_device_client *device_client, const struct gp_device_slice *slice)
 {
 	struct gp_client *client = gp_client_find(context, device_client->tag);
 	struct gp_wire_slice message = {
@@ -207,7 +167,7 @@ int gp_slice_ask_agent(void *context, struct gp_device_client *device_client, co
 }
 
 /* Gives a queue that left the core its own slice back, as often as it takes. */
-static void slice_give_back(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
+static void slicing_give_back(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
 {
 	if (!queue->slice.is_owed)
 		return;
@@ -215,46 +175,26 @@ static void slice_give_back(struct gp_daemon *daemon, struct gp_queue_entry *que
 		queue->slice.is_owed = false; /* its agent gave it back when the mechanism changed */
 		return;
 	}
-	if (queue->slice.asked_us || now_ns >= queue->slice.asked_ns + SLICE_RETRY_NS)
-		(void)slice_ask(daemon, queue, 0);
-	gp_slice_wake(daemon, queue->slice.asked_ns + SLICE_RETRY_NS);
-}
-
-/* The queue still exists, but the backend does not find its channel group. The client's agent may reach it, so the
- * client falls back to a mechanism of its agent. */
-static void slice_doubt(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
-{
-	struct gp_client *client = queue->client;
-
-	if (!gp_mechanism_has(client->device.mechanism, GP_NEEDS_GROUP))
-		queue->slice.doubt_ns = 0; /* the client has another mechanism by now */
-	if (!queue->slice.doubt_ns)
-		return;
-	if (now_ns >= queue->slice.doubt_ns && client->peer && client->peer->in_fair &&
-	    now_ns < queue->slice.doubt_end_ns)
-		queue->slice.doubt_ns = now_ns + SLICE_DOUBT_NS;
-	if (now_ns >= queue->slice.doubt_ns) {
-		queue->slice.doubt_ns = now_ns + SLICE_RETRY_NS;
-		client->driver->ops->fall_back(client->driver->backend, &client->device, client->doubt_why);
-	}
-	gp_slice_wake(daemon, queue->slice.doubt_ns);
+	if (queue->slice.asked_us || now_ns >= queue->slice.asked_ns + SLICING_RETRY_NS)
+		(void)slicing_ask(daemon, queue, 0);
+	gp_slicing_wake(daemon, queue->slice.asked_ns + SLICING_RETRY_NS);
 }
 
 /* The time between two counts: two must fit into a turn. */
-static uint64_t slice_count_ns(const struct gp_daemon *daemon)
+static uint64_t slicing_count_ns(const struct gp_daemon *daemon)
 {
 	uint64_t half_ns = daemon->config.param.turn_ns / 2;
 
-	if (!half_ns || half_ns > SLICE_COUNT_NS)
-		return SLICE_COUNT_NS;
-	return half_ns > SLICE_COUNT_LEAST_NS ? half_ns : SLICE_COUNT_LEAST_NS;
+	if (!half_ns || half_ns > SLICING_COUNT_NS)
+		return SLICING_COUNT_NS;
+	return half_ns > SLICING_COUNT_LEAST_NS ? half_ns : SLICING_COUNT_LEAST_NS;
 }
 
-static void slice_count(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
-			uint64_t now_ns)
+static void slicing_count(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
+			  uint64_t now_ns)
 {
 	struct gp_switching *switching = &device->switching;
-	uint64_t gap_ns = slice_count_ns(daemon), answer_ns = daemon->config.answer_ns;
+	uint64_t gap_ns = slicing_count_ns(daemon), answer_ns = daemon->config.answer_ns;
 	struct gp_device_count count = { .slot = queue->wire.slot,
 					 .generation = queue->wire.generation,
 					 .gpu_id = device->info.gpu_id };
@@ -274,11 +214,11 @@ static void slice_count(struct gp_daemon *daemon, struct gp_device_entry *device
 		queue->slice.uncounted = r == -EOPNOTSUPP;
 		switching->next_ns = now_ns + (!r && answer_ns > gap_ns ? answer_ns : gap_ns);
 	}
-	gp_slice_wake(daemon, switching->next_ns);
+	gp_slicing_wake(daemon, switching->next_ns);
 }
 
 /* Logs that the core has made slices longer, or short again. */
-static void slice_say(struct gp_daemon *daemon, struct gp_device_entry *device)
+static void slicing_say(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
 	struct gp_switch_info info;
 
@@ -295,36 +235,36 @@ static void slice_say(struct gp_daemon *daemon, struct gp_device_entry *device)
 		       (unsigned long long)(info.hold_ns / 1000000000u));
 }
 
-static void slice_device_update(struct gp_daemon *daemon, struct gp_device_entry *device, uint64_t now_ns)
+static void slicing_device_update(struct gp_daemon *daemon, struct gp_device_entry *device, uint64_t now_ns)
 {
 	struct gp_queue_entry *queue, *next;
 	struct gp_queue_id watched;
 
 	for (queue = device->queues; queue; queue = next) {
 		next = queue->device_next;
-		slice_give_back(daemon, queue, now_ns);
+		slicing_give_back(daemon, queue, now_ns);
 	}
-	slice_say(daemon, device);
+	slicing_say(daemon, device);
 	queue = device->driver->ops->count && gp_sched_switch_watch(daemon->sched, device->core, &watched) ?
 			gp_queue_of(daemon, watched) :
 			NULL;
 	if (queue && !queue->slice.uncounted)
-		slice_count(daemon, device, queue, now_ns);
+		slicing_count(daemon, device, queue, now_ns);
 }
 
-void gp_slice_counted(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_count *count)
+void gp_slicing_counted(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_count *count)
 {
 	struct gp_queue_entry *queue = gp_client_queue(client, count->slot, count->generation);
 	struct gp_switching *switching;
 
 	if (!queue || !queue->in_core)
-		return; /* slice_count() gives this answer up when its time is over */
+		return; /* slicing_count() gives this answer up when its time is over */
 	switching = &daemon->devices[queue->device].switching;
 	if (gp_queue_of(daemon, switching->queue) != queue)
 		return;
 	switching->is_asked = false;
-	switching->next_ns = gp_now_ns() + slice_count_ns(daemon);
-	gp_slice_changed(daemon);
+	switching->next_ns = gp_now_ns() + slicing_count_ns(daemon);
+	gp_slicing_changed(daemon);
 	if (count->result) {
 		queue->slice.uncounted = count->result != -ESRCH && count->result != -EBUSY && count->result != -ENOMEM;
 		if (queue->slice.uncounted)
@@ -337,26 +277,23 @@ void gp_slice_counted(struct gp_daemon *daemon, struct gp_client *client, const 
 	}
 }
 
-void gp_slice_update(struct gp_daemon *daemon, uint64_t now_ns)
+void gp_slicing_update(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	if (!gp_timer_expire(daemon, &daemon->slice_timer, now_ns))
 		return;
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
 		struct gp_device_entry *device = &daemon->devices[i];
 
-		for (struct gp_queue_entry *q = device->driver->ops->group ? device->queues : NULL; q;
-		     q = q->device_next)
-			slice_doubt(daemon, q, now_ns);
 		if (device->info.short_us)
-			slice_device_update(daemon, device, now_ns);
+			slicing_device_update(daemon, device, now_ns);
 	}
 }
 
-bool gp_slice_are_back(const struct gp_daemon *daemon)
+bool gp_slicing_are_back(const struct gp_daemon *daemon)
 {
 	for (uint32_t i = 0; i < daemon->device_count; i++)
 		for (const struct gp_queue_entry *q = daemon->devices[i].queues; q; q = q->device_next)
-			if (q->client->answers && !q->slice.failures && !gp_slice_is_own(daemon, q))
+			if (q->client->answers && !q->slice.failures && !gp_slicing_is_own(daemon, q))
 				return false;
 	return true;
 }
