@@ -331,8 +331,8 @@ static const struct state_field state_client_fields[] = {
 	END,
 };
 /* The same, where "queues" is how many there are. */
-static const struct state_field state_told_fields[] = {
-	{ "queues", STATE_NUMBER, offsetof(struct gp_state_client, queues_told), 0, NULL, NULL },
+static const struct state_field state_count_fields[] = {
+	{ "queues", STATE_NUMBER, offsetof(struct gp_state_client, unlisted_queue_count), 0, NULL, NULL },
 	END
 };
 
@@ -343,12 +343,12 @@ static int state_client_fill(struct state_reader *reader, struct gp_state_client
 	int r;
 
 	state_unknown(client, state_client_fields);
-	client->queues_told = GP_STATE_UNKNOWN;
+	client->unlisted_queue_count = GP_STATE_UNKNOWN;
 	client->queue_first = reader->state->queue_count;
 	r = state_object(reader, client, state_client_fields);
 	if (!r && !client->queue_count) {
 		reader->json = start;
-		r = state_object(reader, client, state_told_fields);
+		r = state_object(reader, client, state_count_fields);
 	}
 	return r;
 }

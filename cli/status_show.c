@@ -197,7 +197,7 @@ static void status_client_row(struct gp_columns *columns, const struct gp_state 
 		(void)snprintf(text, sizeof(text), "%u/%u", total.open, total.queues);
 		gp_columns_add(columns, text);
 	} else {
-		gp_columns_number(columns, client->queues_told);
+		gp_columns_number(columns, client->unlisted_queue_count);
 	}
 	gp_columns_number(columns, client->queue_count ? total.pending : GP_STATE_UNKNOWN);
 	gp_columns_ns(columns, client->queue_count ? total.run_ns : GP_STATE_UNKNOWN);

@@ -183,7 +183,7 @@ static void finding_add_run(struct finding *finding, const struct gp_result_run 
 /* "Beside train, ": the other rows of the run, or how many they are. */
 static void finding_add_others(struct finding *finding, const struct gp_result_run *run, const char *urgent)
 {
-	uint32_t rows = 0, clients = 0, told = 0;
+	uint32_t rows = 0, clients = 0, named = 0;
 	struct gp_row row;
 
 	for (uint32_t i = 0; i < run->client_count; i += row.count) {
@@ -202,7 +202,7 @@ static void finding_add_others(struct finding *finding, const struct gp_result_r
 		gp_row_init(&row, run, i);
 		if (!strcmp(row.name, urgent))
 			continue;
-		finding_add(finding, "%s", told++ ? " and " : "");
+		finding_add(finding, "%s", named++ ? " and " : "");
 		finding_add_name(finding, row.name);
 	}
 	finding_add(finding, ", ");
