@@ -34,7 +34,7 @@ struct gp_state_stats {
 struct gp_state_device {
 	uint64_t gpu_id, node, cu_count, slot_count, process_count_max, memory_bytes, stops_all, kernel_reopens,
 		self_switching, switch_ns, short_slice_us, switches_per_s, slowed;
-	uint64_t slots_used, processes, oversubscribed, stopped, starvation_bound_ns;
+	uint64_t slots_used, processes, oversubscribed, stopped;
 	char backend[24], name[96], driver[48], bdf[24], mechanism[24], unit[16], stopped_why[404], cost_source[64];
 	struct gp_state_cost close_ns, open_ns, slice_ns;
 	struct gp_state_stats stats;
@@ -53,7 +53,7 @@ struct gp_state_queue {
 };
 struct gp_state_client {
 	uint64_t pid, uid, connected_real_ns, priority, ceiling, weight, share_permille, deadline_ns, budget_ns,
-		answers, doorbells_seen, compute_ns, copy_ns, wait_ns;
+		answers, compute_ns, copy_ns, wait_ns;
 	uint64_t gpus_scheduled; /* GPUs on which the daemon schedules its queues: the times are sums over them */
 	uint64_t managed, hidden, paused;
 	uint64_t unlisted_queue_count; /* of those whose queues are not listed: hidden and unmanaged ones */
