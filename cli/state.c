@@ -2,6 +2,7 @@
 /* Owns the reading of the daemon's status. Tables say which key goes where; what they do not name is skipped, so that
  * newer daemons can say more. */
 #include <errno.h>
+#include <gpreempt/mechanism.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -473,4 +474,12 @@ int gp_state_ask(struct gp_state *state, char **ret_text, size_t *ret_size, bool
 	*ret_text = text;
 	*ret_size = size;
 	return r;
+}
+
+uint32_t gp_state_mechanism(const char *name)
+{
+	for (uint32_t i = 0; i < GP_MECHANISM_COUNT; i++)
+		if (!strcmp(name, gp_mechanism_name(i)))
+			return i;
+	return GP_MECHANISM_COUNT;
 }

@@ -91,4 +91,7 @@ int gp_state_read_client(struct gp_state *state, const char *text, size_t size, 
  * -EPROTONOSUPPORT too: programs may know a schema that we do not. */
 int gp_state_ask(struct gp_state *state, char **ret_text, size_t *ret_size, bool *ret_refused, struct gp_error *error);
 
+/* The number of the mechanism of that name (gpreempt/mechanism.h); GP_MECHANISM_COUNT: there is none. */
+uint32_t gp_state_mechanism(const char *name);
+
 #endif
